@@ -1,0 +1,20 @@
+/* The text form of the IR (docs/ir.md): print.c writes it, read.c reads it back byte for byte. */
+#ifndef SCRIMP_IR_PRINT_H
+#define SCRIMP_IR_PRINT_H
+
+#include "ir/graph.h"
+#include "ir/support/diag.h"
+#include "ir/support/strbuf.h"
+
+typedef struct PrintOptions {
+    bool no_loc;
+} PrintOptions;
+
+void graph_print(const Graph *g, PrintOptions options, StrBuf *out);
+/* Graphviz. */
+void graph_print_dot(const Graph *g, StrBuf *out);
+/* NULL after diag_error when the text is not a well-formed graph.  Never trusts the text: shapes are checked,
+ * names resolved, nesting bounded. */
+Graph *graph_read(Pool *pool, const char *file_name, const char *text, size_t length, Diag *diag);
+
+#endif

@@ -1,0 +1,101 @@
+#include "ir/support/map.h"
+
+#include <string.h>
+
+uint64_t hash_bytes(const void *data, size_t n, uint64_t seed)
+{
+    const unsigned char *p = data;
+    uint64_t h = seed ? seed : 0xcbf29ce484222325u;
+    for (size_t i = 0; i < n; i++)
+        h = (h ^ p[i]) * 0x100000001b3u;
+    return h;
+}
+
+Map map_new(Pool *pool)
+{
+    Map m = {.pool = pool};
+    return m;
+}
+
+static size_t slot_of(const Map *map, const char *key)
+{
+    size_t i = hash_bytes(key, strlen(key), 0) & (map->n_slots - 1);
+    while (map->slots[i] && strcmp(map->entries[map->slots[i] - 1].key, key) != 0)
+        i = (i + 1) & (map->n_slots - 1);
+    return i;
+}
+
+uint64_t *map_find(const Map *map, const char *key)
+{
+    if (!map->n_slots)
+        return NULL;
+    uint32_t e = map->slots[slot_of(map, key)];
+    return e ? &map->entries[e - 1].value : NULL;
+}
+
+static void map_rehash(Map *map, size_t n_slots)
+{
+    map->slots = POOL_ARRAY(map->pool, n_slots, uint32_t);
+    map->n_slots = n_slots;
+    for (size_t i = 0; i < map->len; i++)
+        map->slots[slot_of(map, map->entries[i].key)] = (uint32_t)i + 1;
+}
+
+void map_set(Map *map, const char *key, uint64_t value)
+{
+    uint64_t *found = map_find(map, key);
+    if (found) {
+        *found = value;
+        return;
+    }
+    if (map->len == map->cap) {
+        size_t cap = map->cap ? 2 * map->cap : 16;
+        map->entries = pool_grow(map->pool, map->entries, map->len * sizeof *map->entries,
+                                 cap * sizeof *map->entries);
+        map->cap = cap;
+    }
+    map->entries[map->len++] = (MapEntry){pool_strdup(map->pool, key), value};
+    if (2 * map->len > map->n_slots)
+        map_rehash(map, map->n_slots ? 2 * map->n_slots : 32);
+    else
+        map->slots[slot_of(map, key)] = (uint32_t)map->len;
+}
+
+enum { NEAREST_MAX_LENGTH = 63 };
+
+static size_t edit_distance(const char *a, size_t na, const char *b, size_t nb)
+{
+    size_t row[NEAREST_MAX_LENGTH + 1];
+    for (size_t j = 0; j <= nb; j++)
+        row[j] = j;
+    for (size_t i = 1; i <= na; i++) {
+        size_t diagonal = row[0];
+        row[0] = i;
+        for (size_t j = 1; j <= nb; j++) {
+            size_t change = diagonal + (a[i - 1] != b[j - 1]);
+            diagonal = row[j];
+            size_t best = row[j] < row[j - 1] ? row[j] + 1 : row[j - 1] + 1;
+            row[j] = change < best ? change : best;
+        }
+    }
+    return row[nb];
+}
+
+const char *nearest_word(const char *word, const char *const *candidates, size_t n)
+{
+    size_t length = strlen(word), best = length / 3 + 2;
+    const char *nearest = NULL;
+    if (length > NEAREST_MAX_LENGTH)
+        return NULL;
+    for (size_t i = 0; i < n; i++) {
+        size_t m = strlen(candidates[i]);
+        if (m > NEAREST_MAX_LENGTH)
+            continue;
+        size_t d = edit_distance(word, length, candidates[i], m);
+        if (d < best && d < length) {
+            best = d;
+            nearest = candidates[i];
+        }
+    }
+    return nearest;
+}

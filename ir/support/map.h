@@ -1,0 +1,32 @@
+/* String-keyed hash map on a pool; keys are copied, iteration is in insertion order. */
+#ifndef SCRIMP_IR_SUPPORT_MAP_H
+#define SCRIMP_IR_SUPPORT_MAP_H
+
+#include "ir/support/pool.h"
+
+typedef struct MapEntry {
+    const char *key;
+    uint64_t value;
+} MapEntry;
+
+typedef struct Map {
+    Pool *pool;
+    MapEntry *entries; /* insertion order */
+    size_t len, cap;
+    uint32_t *slots; /* entry index + 1; 0 is empty */
+    size_t n_slots;
+} Map;
+
+Map map_new(Pool *pool);
+/* The value slot of key, or NULL. */
+uint64_t *map_find(const Map *map, const char *key);
+/* Inserts or overwrites. */
+void map_set(Map *map, const char *key, uint64_t value);
+
+/* FNV-1a, the compiler's only content hash of short strings. */
+uint64_t hash_bytes(const void *data, size_t n, uint64_t seed);
+
+/* The candidate nearest to word by edit distance, or NULL when none is near enough to suggest. */
+const char *nearest_word(const char *word, const char *const *candidates, size_t n);
+
+#endif

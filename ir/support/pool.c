@@ -1,0 +1,166 @@
+#include "ir/support/pool.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { POOL_CHUNK_BYTES = 64 * 1024, POOL_ALIGN = 16 };
+
+typedef struct Chunk Chunk;
+struct Chunk {
+    Chunk *next;
+    size_t used, size;
+    _Alignas(POOL_ALIGN) char data[];
+};
+
+struct Pool {
+    Chunk *chunks;
+    jmp_buf *recover;
+    size_t bytes;
+};
+
+static uint64_t fail_countdown;
+
+void pool_fail_at(uint64_t n)
+{
+    fail_countdown = n;
+}
+
+static bool injected_failure(void)
+{
+    return fail_countdown && --fail_countdown == 0;
+}
+
+Pool *pool_new(void)
+{
+    return injected_failure() ? NULL : calloc(1, sizeof(Pool));
+}
+
+void pool_free(Pool *pool)
+{
+    if (!pool)
+        return;
+    for (Chunk *c = pool->chunks, *next; c; c = next) {
+        next = c->next;
+        free(c);
+    }
+    free(pool);
+}
+
+void pool_on_oom(Pool *pool, jmp_buf *recover)
+{
+    pool->recover = recover;
+}
+
+_Noreturn static void out_of_memory(Pool *pool)
+{
+    if (pool->recover)
+        longjmp(*pool->recover, 1);
+    fputs("scrimp: out of memory\n", stderr);
+    abort();
+}
+
+Pool *pool_new_child(Pool *parent)
+{
+    Pool *pool = pool_new();
+    if (!pool)
+        out_of_memory(parent);
+    pool->recover = parent->recover;
+    return pool;
+}
+
+static Chunk *chunk_new(Pool *pool, size_t bytes)
+{
+    size_t size = bytes > POOL_CHUNK_BYTES ? bytes : POOL_CHUNK_BYTES;
+    Chunk *c = size <= SIZE_MAX - sizeof(Chunk) ? calloc(1, sizeof(Chunk) + size) : NULL;
+    if (!c)
+        out_of_memory(pool);
+    c->size = size;
+    /* A big block goes behind the current chunk, whose room stays in use. */
+    if (pool->chunks && bytes > POOL_CHUNK_BYTES / 2) {
+        c->next = pool->chunks->next;
+        pool->chunks->next = c;
+    } else {
+        c->next = pool->chunks;
+        pool->chunks = c;
+    }
+    return c;
+}
+
+void *pool_alloc(Pool *pool, size_t bytes)
+{
+    if (injected_failure() || bytes > SIZE_MAX - POOL_ALIGN)
+        out_of_memory(pool);
+    size_t need = (bytes + POOL_ALIGN - 1) & ~(size_t)(POOL_ALIGN - 1);
+    Chunk *c = pool->chunks;
+    if (!c || c->size - c->used < need)
+        c = chunk_new(pool, need);
+    void *p = c->data + c->used;
+    c->used += need;
+    pool->bytes += need;
+    return p;
+}
+
+void *pool_array(Pool *pool, size_t n, size_t size)
+{
+    size_t bytes;
+    if (__builtin_mul_overflow(n, size, &bytes))
+        out_of_memory(pool);
+    return pool_alloc(pool, bytes);
+}
+
+void *pool_grow(Pool *pool, const void *old, size_t old_bytes, size_t new_bytes)
+{
+    void *p = pool_alloc(pool, new_bytes);
+    if (old_bytes)
+        memcpy(p, old, old_bytes);
+    return p;
+}
+
+char *pool_strndup(Pool *pool, const char *s, size_t n)
+{
+    char *copy = pool_alloc(pool, n + 1);
+    memcpy(copy, s, n);
+    return copy;
+}
+
+char *pool_strdup(Pool *pool, const char *s)
+{
+    return pool_strndup(pool, s, strlen(s));
+}
+
+char *pool_vprintf(Pool *pool, const char *format, va_list args)
+{
+    va_list again;
+    va_copy(again, args);
+    int n = vsnprintf(NULL, 0, format, args);
+    char *s = pool_alloc(pool, (size_t)(n < 0 ? 0 : n) + 1);
+    if (n > 0)
+        vsnprintf(s, (size_t)n + 1, format, again);
+    va_end(again);
+    return s;
+}
+
+char *pool_printf(Pool *pool, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    char *s = pool_vprintf(pool, format, args);
+    va_end(args);
+    return s;
+}
+
+size_t pool_bytes(const Pool *pool)
+{
+    return pool->bytes;
+}
+
+bool size_mul(int64_t a, int64_t b, int64_t *out)
+{
+    return a >= 0 && b >= 0 && !__builtin_mul_overflow(a, b, out);
+}
+
+bool size_add(int64_t a, int64_t b, int64_t *out)
+{
+    return a >= 0 && b >= 0 && !__builtin_add_overflow(a, b, out);
+}

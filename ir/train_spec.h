@@ -1,0 +1,48 @@
+/* What the `train` and `remat` sections say, as plain data: filled by the frontend or the IR reader,
+ * used by autodiff, the trainer and the rematerialization passes. */
+#ifndef SCRIMP_IR_TRAIN_SPEC_H
+#define SCRIMP_IR_TRAIN_SPEC_H
+
+#include "ir/support/pool.h"
+
+typedef enum OptimKind { OPTIM_SGD, OPTIM_ADAM, OPTIM_ADAMW } OptimKind;
+typedef enum LrKind { LR_CONSTANT, LR_STEP, LR_LINEAR, LR_COSINE } LrKind;
+
+/* Learning rate at update t of total (both counted in updates, t from 0), see lr_at. */
+typedef struct LrSchedule {
+    LrKind kind;
+    double base, min;     /* cosine and linear fall from base to min */
+    double warmup;        /* updates of linear warmup from 0; epochs when warmup_epochs */
+    bool in_epochs;       /* warmup and every are given in epochs (the section has `epochs`) */
+    double every, factor; /* step: multiply by factor every `every` updates */
+} LrSchedule;
+
+typedef struct TrainSpec {
+    bool present;
+    OptimKind optim;
+    LrSchedule lr;
+    double momentum, dampening, weight_decay, beta1, beta2, eps;
+    bool nesterov, decay_matrices_only;
+    double clip;          /* global norm; 0 = off */
+    int64_t steps;        /* 0 when epochs is given */
+    double epochs;
+    int64_t accumulate;   /* micro-batches per update, >= 1 */
+    double held_out;      /* examples, or a part when held_out_is_part; 0 = none */
+    bool held_out_is_part;
+    int64_t eval_every;   /* updates; 0 = at the end of each epoch, or never */
+    uint64_t seed;
+    /* data source: kind ("mnist", "text", ...), its path(s) separated by '\n', sizes */
+    const char *data_kind, *data_path;
+    int64_t data_batch, data_length;
+    bool data_chars;      /* text: tokens = chars */
+    bool data_token_u16;  /* reserved for token files that do not say */
+    /* remat section; budget_text is as written ("8GiB", "40%", "min", "" = none) */
+    const char *budget_text, *solver, *objective;
+} TrainSpec;
+
+/* Source: the same formulas as nanoGPT and PyTorch's LinearLR/CosineAnnealingLR/StepLR:
+ * warmup: base*(t+1)/warmup for t < warmup; then with u = (t-warmup)/(total-warmup):
+ * cosine min+(base-min)*(1+cos(pi u))/2, linear base+(min-base)*u, step base*factor^floor(t/every). */
+double lr_at(const LrSchedule *lr, int64_t t, int64_t total, int64_t updates_per_epoch);
+
+#endif

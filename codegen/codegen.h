@@ -1,0 +1,35 @@
+/* IR + plan -> callable step.  Called by the command line. */
+#ifndef SCRIMP_CODEGEN_CODEGEN_H
+#define SCRIMP_CODEGEN_CODEGEN_H
+
+#include "codegen/kernel.h"
+
+typedef struct CodegenOptions {
+    const char *march;      /* NULL = this host */
+    const char *cache_dir;  /* NULL = $SCRIMP_CACHE, else $XDG_CACHE_HOME/scrimp, else ~/.cache/scrimp */
+    int jobs;               /* child processes at once; 0 = number of cores */
+    bool no_cache;
+    void (*progress)(void *user, int done, int total); /* may be NULL */
+    void *user;
+} CodegenOptions;
+
+/* A loaded step.  calls: what scrimp_step runs, in order (for profiles). */
+typedef struct Step {
+    ScrimpStep *run;
+    void *handle;
+    int n_calls, n_kernels, n_compiled; /* compiled: kernels that were not in the cache */
+    const Call *calls;
+    const char *so_path;
+    double compile_seconds;
+} Step;
+
+/* Compiles (children write object files into the cache; the last links the shared object) and loads.  NULL and
+ * *error on an environment failure, a crashed child included. */
+Step *codegen_compile(Pool *pool, const Graph *g, const MemPlan *plan, const CodegenOptions *o, const char **error);
+void codegen_unload(Step *step);
+/* Ahead of time: a shared object that needs nothing of scrimp, and a C header that describes its arena. */
+bool codegen_export(Pool *pool, const Graph *g, const MemPlan *plan, const CodegenOptions *o, const char *so_path, const char *header_path, const char **error);
+/* Assembly text of the whole step, for `dump --stage=asm`, and the list of kernels and calls for `--stage=code`. */
+bool codegen_dump(Pool *pool, const Graph *g, const MemPlan *plan, const CodegenOptions *o, bool assembly, FILE *out, const char **error);
+
+#endif

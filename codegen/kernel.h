@@ -1,0 +1,56 @@
+/* From nodes to kernels.  Every lower_NAME rule (ops.def, last column) looks at a node and adds calls; a call names a
+ * kernel by a key that says everything its code depends on, so that equal kernels are compiled once, in parallel
+ * child processes, and cached on disk. */
+#ifndef SCRIMP_CODEGEN_KERNEL_H
+#define SCRIMP_CODEGEN_KERNEL_H
+
+#include "codegen/target.h"
+#include "ir/graph.h"
+#include "passes/memplan/memplan.h"
+#include "runtime/abi.h"
+
+typedef struct Jit Jit;
+
+/* Emits the body of one kernel; runs in a child process.  desc is the POD the rule made. */
+typedef void KernelEmit(Jit *jit, const void *desc);
+
+enum { CALL_MAX_BUFS = 64 };
+
+/* A buffer argument: a value's storage, or the node's workspace, plus a byte offset. */
+typedef struct CallBuf {
+    ValueId value;   /* VALUE_NONE: the node's workspace */
+    int64_t offset;
+} CallBuf;
+
+typedef struct Call {
+    const char *key;      /* canonical text of (emit function, desc, element types): the kernel's identity */
+    const char *label;    /* short name for profiles: "gemm 1024x1024x1024" */
+    KernelEmit *emit;
+    const void *desc;
+    int64_t n_tasks;
+    int n_bufs;
+    CallBuf buf[CALL_MAX_BUFS];
+    double flops, bytes;
+    Loc loc;              /* filled by the driver */
+    NodeId node;          /* filled by the driver */
+    bool contract;        /* FMA contraction allowed (matrix products); else the kernel is compiled with -ffp-contract=off */
+} Call;
+
+typedef struct Lowering {
+    Pool *pool;
+    const Graph *graph;
+    const Target *target;
+    VEC(Call) calls;
+    NodeId node;          /* being lowered */
+} Lowering;
+
+/* Adds a call for the current node; key is copied by the rule onto l->pool. */
+void lower_call(Lowering *l, Call call);
+
+typedef void LowerRule(Lowering *l, const Node *node);
+/* The rules are declared from the table: LowerRule lower_pointwise, lower_gemm, ... */
+
+/* Lowers a whole planned graph: every node in order through its rule. */
+void lower_graph(Lowering *l);
+
+#endif

@@ -1,0 +1,41 @@
+/* Text -> graph.  Called by the command line and the tests. */
+#ifndef SCRIMP_FRONTEND_FRONTEND_H
+#define SCRIMP_FRONTEND_FRONTEND_H
+
+#include "ir/graph.h"
+#include "ir/support/diag.h"
+
+/* -D name=value, as typed. */
+typedef struct OptionDef {
+    const char *name, *value;
+} OptionDef;
+
+typedef enum FrontendMode {
+    FRONTEND_TRAIN, /* the train section: batch inputs -> loss (+ metrics), dropout on, batch statistics */
+    FRONTEND_EVAL,  /* the same in inference form: dropout off, running statistics; outputs loss, accuracy, logits */
+    FRONTEND_INFER, /* the model alone on its declared inputs; output "logits" (`summary`, `generate`) */
+} FrontendMode;
+
+typedef struct FrontendOptions {
+    const OptionDef *defs;
+    int n_defs;
+    FrontendMode mode;
+    const char *model; /* which model, when the file has several; NULL = the only one, or the one `train` uses */
+} FrontendOptions;
+
+typedef struct Ast Ast;
+
+/* Parses a file (and its imports).  NULL after diag_error when nothing could be parsed. */
+Ast *frontend_parse(Pool *pool, Diag *diag, const char *path);
+/* For tests, fuzzing and editors: parse text under a name; imports are looked up beside `name`. */
+Ast *frontend_parse_text(Pool *pool, Diag *diag, const char *name, const char *text, size_t length);
+void frontend_print_ast(const Ast *ast, FILE *out); /* `dump --stage=ast` */
+/* Elaborates: unrolls everything, checks every shape, names every parameter.  NULL after diag_error. */
+Graph *frontend_lower(Pool *pool, Diag *diag, const Ast *ast, const FrontendOptions *options);
+/* The declared options, for --help and completion. */
+typedef struct OptionInfo {
+    const char *name, *type, *default_text, *domain_text, *doc;
+} OptionInfo;
+int frontend_options(Pool *pool, const Ast *ast, const OptionInfo **out);
+
+#endif

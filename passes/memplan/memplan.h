@@ -1,0 +1,44 @@
+/* Static placement of buffers with known lives in one arena (dynamic storage allocation).
+ * Plain data in, plain data out; see docs/memory-plan.md. */
+#ifndef SCRIMP_PASSES_MEMPLAN_MEMPLAN_H
+#define SCRIMP_PASSES_MEMPLAN_MEMPLAN_H
+
+#include "ir/graph.h"
+
+enum { MEMPLAN_ALIGN = 64 };
+
+/* Lives in [lower, upper), upper > lower. */
+typedef struct MemBuffer {
+    int64_t lower, upper, size;
+} MemBuffer;
+
+typedef struct MemLayout {
+    int64_t *offset;            /* by buffer */
+    int64_t arena_bytes;        /* max of offset + size */
+    int64_t lower_bound_bytes;  /* max over time of the sizes alive: no placement is smaller */
+} MemLayout;
+
+/* P0-P4 of the design: equal sizes by colouring, skyline with lookahead, first fit, squeaky wheel over eight orders.
+ * Deterministic; bounded by iterations.  Sizes are placed as given (round them first); size 0 gets offset 0.
+ * align: every offset is a multiple of it (sizes must be, too). */
+MemLayout memplan_place(Pool *pool, const MemBuffer *buffers, int n, int64_t align);
+/* Independent sweep: no two buffers alive together overlap, arena_bytes is right.  false and a message otherwise. */
+bool memplan_check(Pool *pool, const MemBuffer *buffers, int n, const MemLayout *layout, const char **fault);
+
+/* The plan of a step graph in its order.  Persistent tensors come first, at offset 0. */
+typedef struct MemPlan {
+    int64_t *offset;           /* by ValueId; -1: the value has no storage (bodies, folded constants) */
+    int64_t *workspace_offset; /* by NodeId; -1: none */
+    int64_t persistent_bytes, arena_bytes, lower_bound_bytes;
+    int64_t peak_bytes;        /* max load of the step in this order, with persistent tensors: equals lower_bound_bytes */
+    NodeId peak_node;
+    int n_in_place;
+} MemPlan;
+
+/* View groups and in-place pairs share a buffer.  The same in-place rule as remat_check, so that the load equals its peak. */
+MemPlan *memplan_graph(Pool *pool, const Graph *g);
+/* Re-derives lives from the graph without memplan's code and checks that no two live values overlap, except views and in-place pairs
+ * that are legal, and that persistent tensors sit still. */
+bool memplan_graph_check(Pool *scratch, const Graph *g, const MemPlan *plan, const char **fault);
+
+#endif

@@ -65,6 +65,7 @@ typedef struct Graph {
     VEC(NodeId) order;
     VEC(Output) outputs;
     Map names;                /* value name -> ValueId */
+    Map ordinals;             /* base name -> next suffix graph_unique_name tries */
     TrainSpec train;          /* optimizer and so on; train.present is false for pure inference */
 } Graph;
 

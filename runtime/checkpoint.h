@@ -1,0 +1,58 @@
+/* A training run on disk: weights, optimizer state and where it is, as a set that is replaced as a
+ * whole.  A folder holds
+ *     trainer.json                     names, sizes and CRC-32 of the other two; step, seed, ...
+ *     model-STEP.safetensors           weights and buffers
+ *     optimizer-STEP.safetensors       optimizer state
+ *     model.safetensors                the newest weights under a fixed name, for other programs
+ * Saving writes new files under new names and switches trainer.json last; the old set is removed
+ * after that.  Killed at any moment, the folder holds one complete set.  Called by the trainer. */
+#ifndef SCRIMP_RUNTIME_CHECKPOINT_H
+#define SCRIMP_RUNTIME_CHECKPOINT_H
+
+#include "runtime/dtype.h"
+#include "runtime/vocab.h"
+
+typedef enum CheckpointRole {
+    CHECKPOINT_MODEL,    /* weights and buffers: model.safetensors */
+    CHECKPOINT_OPTIMIZER /* everything else a resumed run needs */
+} CheckpointRole;
+
+typedef struct CheckpointTensor {
+    const char *name;
+    RtDType dtype;
+    int rank;
+    int64_t dims[RT_MAX_RANK];
+    void *data; /* dense; read by save, written by load */
+    CheckpointRole role;
+} CheckpointTensor;
+
+/* The random generator is a function of (seed, step), so this is all of a run's state. */
+typedef struct TrainerState {
+    int64_t step;          /* updates done */
+    int64_t data_position; /* micro-batches consumed */
+    double epoch;          /* for people */
+    uint64_t seed;
+    uint64_t model_hash; /* of whatever must not differ on resume; the caller's choice */
+    const Vocab *vocab;  /* characters of a text model, or NULL; load does not set it */
+} TrainerState;
+
+bool checkpoint_save(const char *dir, const TrainerState *state, const CheckpointTensor *tensors,
+                     int64_t n, RtError *err);
+bool checkpoint_exists(const char *dir);
+/* Only trainer.json. */
+bool checkpoint_read_state(const char *dir, TrainerState *state, RtError *err);
+/* The stored vocabulary; false (no message) when there is none, to be freed with vocab_free. */
+bool checkpoint_read_vocab(const char *dir, Vocab *vocab, RtError *err);
+/* Resume: sizes and checksums are verified, and every tensor must be there with its exact type and
+ * shape, with none left over.  Nothing is written to tensors unless all is well. */
+bool checkpoint_load(const char *dir, TrainerState *state, const CheckpointTensor *tensors,
+                     int64_t n, RtError *err);
+
+/* Weights only, for eval, generate or a start from published weights: path is a safetensors file or
+ * a checkpoint folder.  Tensors of role CHECKPOINT_OPTIMIZER are skipped, float types are
+ * converted. A missing tensor or another shape is an error that names the first and counts all;
+ * tensors the model has not are counted in *unexpected (may be NULL), not refused. */
+bool checkpoint_load_weights(const char *path, const CheckpointTensor *tensors, int64_t n,
+                             int64_t *unexpected, RtError *err);
+
+#endif

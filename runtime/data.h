@@ -1,0 +1,79 @@
+/* Training and evaluation data, put straight into the step's tensors.  A data set has fields
+ * (`image` and `label`, `x` and `y`, ...), knows how to fill them for any training step and any
+ * evaluation batch, and keeps no position: batches depend on (seed, step) only, so that a run
+ * resumes anywhere. Nothing is allocated after dataset_open.  Formats: docs/data.md.  Called by the
+ * trainer. */
+#ifndef SCRIMP_RUNTIME_DATA_H
+#define SCRIMP_RUNTIME_DATA_H
+
+#include "runtime/dtype.h"
+#include "runtime/vocab.h"
+
+enum { DATA_MAX_FIELDS = 8, DATA_IGNORE = -100 };
+
+typedef struct DataField {
+    char name[64];
+    RtDType dtype;
+    int rank; /* of one example: dim does not include the batch */
+    int64_t dim[RT_MAX_RANK];
+    bool label;     /* integer targets: padding is DATA_IGNORE */
+    int64_t max_id; /* largest value of an integer field, for the check against classes or
+                       vocabulary; -1 when it is not an index */
+} DataField;
+
+typedef struct DataSpec {
+    const char *kind; /* "mnist", "cifar10", "text", "tokens", "npy", "synthetic" */
+    const char *path; /* files, folders or globs, '\n' between them; unused by synthetic */
+    int64_t batch;    /* examples per batch */
+    int64_t length;   /* tokens per example of text and tokens */
+    bool chars;       /* text: characters, not bytes */
+    double held_out;  /* examples (text: tokens) taken from the end, or a part in [0, 1] */
+    bool held_out_is_part;
+    uint64_t seed;
+    /* synthetic only: name, dtype, rank, dim, label of every field; max_id + 1 classes (max_id < 1
+     * counts as 2); examples in all, 0 = 10,000. */
+    int n_fields;
+    DataField field[DATA_MAX_FIELDS];
+    int64_t examples;
+} DataSpec;
+
+typedef struct Dataset Dataset;
+
+/* NULL with a message when the files are missing, damaged, or too small for one batch. */
+Dataset *dataset_open(const DataSpec *spec, RtError *err);
+void dataset_close(Dataset *ds);
+
+int dataset_n_fields(const Dataset *ds);
+const DataField *dataset_field(const Dataset *ds, int i);
+/* Index of a field, or -1. */
+int dataset_find_field(const Dataset *ds, const char *name);
+/* Examples (sequence data: tokens) to train on and held out. */
+int64_t dataset_train_size(const Dataset *ds);
+int64_t dataset_held_out_size(const Dataset *ds);
+/* Bytes of data this process holds (read and mapped files). */
+int64_t dataset_loaded_bytes(const Dataset *ds);
+/* One line for the log: "mnist: 9,000 to train on, 1,000 held out". */
+const char *dataset_description(const Dataset *ds);
+/* The vocabulary of text; NULL for other kinds. */
+const Vocab *dataset_vocab(const Dataset *ds);
+
+/* Training batches in an epoch: whole batches only, the last incomplete one is dropped (another
+ * epoch's shuffle drops other examples).  Sequence data: train tokens / (batch * length), at
+ * least 1. */
+int64_t dataset_batches_per_epoch(const Dataset *ds);
+/* Fills dst[field] (batch * one example, dense; NULL = not wanted) with training batch `step`,
+ * counted in micro-batches from 0.  Image sets walk a new permutation each epoch; sequences start
+ * at random offsets of (seed, step).  False when there is nothing to train on. */
+bool dataset_train_batch(const Dataset *ds, int64_t step, void *const *dst, RtError *err);
+
+/* Evaluation goes once over the held-out part in order.  Sequence data: windows of length tokens,
+ * every held-out token a target once (the first is predicted from the token before it).  The last
+ * batch is padded: labels DATA_IGNORE, the rest zeros.  A set without labels leaves its last
+ * incomplete batch out.  0 when nothing is held out. */
+int64_t dataset_eval_batches(const Dataset *ds);
+/* *counted: how many labels of the batch are not DATA_IGNORE (examples, in a set without labels);
+ * the weight of this batch's mean loss. */
+bool dataset_eval_batch(const Dataset *ds, int64_t i, void *const *dst, int64_t *counted,
+                        RtError *err);
+
+#endif

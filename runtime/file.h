@@ -1,0 +1,50 @@
+/* Files: whole reads with limits, read-only maps, and writes that replace a file atomically or
+ * leave the old one as it was.  Called by data, safetensors and checkpoint. */
+#ifndef SCRIMP_RUNTIME_FILE_H
+#define SCRIMP_RUNTIME_FILE_H
+
+#include "runtime/status.h"
+
+/* Contents of a file, read or mapped; released by file_release. */
+typedef struct FileBytes {
+    const unsigned char *data; /* read files: followed by a NUL */
+    int64_t bytes;
+    bool mapped;
+} FileBytes;
+
+/* Regular files only.  Larger than limit bytes: refused. */
+bool file_read(const char *path, int64_t limit, FileBytes *out, RtError *err);
+/* The same, and unpacks it when it is gzip; limit holds for the unpacked size too. */
+bool file_read_gz(const char *path, int64_t limit, FileBytes *out, RtError *err);
+/* Read-only map.  The file must not be cut while it is mapped. */
+bool file_map(const char *path, FileBytes *out, RtError *err);
+void file_release(FileBytes *file);
+bool file_exists(const char *path);
+
+/* A file being written: bytes go to a temporary name in the same folder; commit syncs it and
+ * renames it over path, then syncs the folder.  After any failure the old file is intact and the
+ * temporary name is gone. */
+typedef struct AtomicFile {
+    char *path, *temporary;
+    int fd;
+    int64_t bytes;
+    uint32_t crc32; /* of everything written so far */
+} AtomicFile;
+
+bool atomic_open(AtomicFile *file, const char *path, RtError *err);
+bool atomic_write(AtomicFile *file, const void *data, int64_t bytes, RtError *err);
+bool atomic_commit(AtomicFile *file, RtError *err);
+/* Gives up; harmless after commit or a failure. */
+void atomic_abort(AtomicFile *file);
+/* open + write + commit. */
+bool file_replace(const char *path, const void *data, int64_t bytes, RtError *err);
+/* Makes the folder (and its parents) when missing. */
+bool folder_make(const char *path, RtError *err);
+/* dir + "/" + name, allocated; NULL when out of memory. */
+char *path_join(const char *dir, const char *name, RtError *err);
+
+/* Test hook: the k-th following open, write, fsync, rename or link of this module fails as on a
+ * full disk (1 = the next, 0 = off); a failing write first writes half. */
+void file_fail_at(uint64_t k);
+
+#endif

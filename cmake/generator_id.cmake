@@ -1,0 +1,18 @@
+# Writes OUT: a hash of everything that decides what code is generated, so that a cached kernel of an older
+# generator is never used.
+file(GLOB sources ${SOURCE}/codegen/*.c ${SOURCE}/codegen/*.h ${SOURCE}/ir/ops.def ${SOURCE}/runtime/abi.h)
+list(SORT sources)
+set(all "")
+foreach(source ${sources})
+  file(SHA256 ${source} one)
+  string(APPEND all ${one})
+endforeach()
+string(SHA256 id "${all}")
+string(SUBSTRING ${id} 0 16 id)
+set(text "#define GENERATOR_ID \"${id}\"\n")
+if(EXISTS ${OUT})
+  file(READ ${OUT} old)
+endif()
+if(NOT "${old}" STREQUAL "${text}")
+  file(WRITE ${OUT} "${text}")
+endif()

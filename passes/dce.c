@@ -1,0 +1,43 @@
+/* Dead code elimination: keeps what the outputs and the persistent tensors need. */
+#include "ir/support/bitset.h"
+#include "passes/pass.h"
+#include "passes/rewrite.h"
+
+/* Effects on persistent tensors, and everything the host reads or writes by name. */
+static bool is_root(const Graph *g, const Node *n)
+{
+    if (node_is_persistent(n) || n->op == OP_input || op_table[n->op].op_class == OP_CLASS_UPDATE)
+        return true;
+    for (int i = 0; i < n->n_out; i++)
+        if (graph_value(g, n->out[i])->writes != VALUE_NONE)
+            return true;
+    return false;
+}
+
+bool pass_dce(PassContext *ctx)
+{
+    Graph *g = ctx->graph;
+    Pool *scratch = pool_new_child(ctx->pool);
+    Bitset live = bitset_new(scratch, g->values.len);
+    for (size_t i = 0; i < g->outputs.len; i++)
+        bitset_add(&live, g->outputs.data[i].value);
+    size_t kept = g->order.len;
+    NodeId *order = g->order.data;
+    for (size_t i = g->order.len; i-- > 0;) {
+        const Node *n = graph_node(g, order[i]);
+        bool needed = is_root(g, n);
+        for (int k = 0; k < n->n_out; k++)
+            needed = needed || bitset_has(&live, n->out[k]);
+        if (!needed)
+            continue;
+        for (int k = 0; k < n->n_in; k++)
+            bitset_add(&live, n->in[k]);
+        order[--kept] = order[i];
+    }
+    size_t n_live = g->order.len - kept;
+    for (size_t i = 0; i < n_live; i++)
+        order[i] = order[kept + i];
+    g->order.len = n_live;
+    pool_free(scratch);
+    return true;
+}

@@ -1,0 +1,250 @@
+/* Fusion: trees of element-wise operations become one kernel, and may follow a matrix product or
+ * convolution as its epilogue.  Decided before, and independently of, any memory budget.
+ *
+ * A group is a tree: every value inside it is used once, inside it.  It runs where its last
+ * operation ran, which is legal unless a persistent tensor that it reads is overwritten in between.
+ */
+#include "ir/support/bitset.h"
+#include "passes/pass.h"
+#include "passes/rewrite.h"
+
+#include <string.h>
+
+enum { GROUP_MAX_INPUTS = 24, GROUP_MAX_NODES = 48 };
+
+typedef struct Fuser {
+    Graph *g;
+    Pool *scratch;
+    const int *uses;
+    size_t *position;       /* by node: place in the order */
+    size_t *overwritten_at; /* by persistent value: place of the first node that overwrites it */
+    int *group_of;          /* by node: index of its group, -1 */
+} Fuser;
+
+typedef struct Group {
+    VEC(NodeId) nodes; /* in order; the last one is the root */
+    bool has_matrix, merged;
+} Group;
+
+static OpClass class_of(const Graph *g, NodeId n)
+{
+    return op_table[graph_node(g, n)->op].op_class;
+}
+
+/* Operations that need an element's index in the whole tensor stay out of epilogues. */
+static bool needs_index(OpKind op)
+{
+    return op == OP_dropout || op == OP_causal_mask;
+}
+
+/* Weight gradients keep their plain form: their consumers are updates and norms. */
+static bool may_start_group(const Graph *g, NodeId n)
+{
+    OpKind op = graph_node(g, n)->op;
+    return class_of(g, n) == OP_CLASS_POINT ||
+           (class_of(g, n) == OP_CLASS_MATRIX && op != OP_conv2d_wgrad);
+}
+
+static void note_positions(Fuser *f)
+{
+    Graph *g = f->g;
+    f->position = POOL_ARRAY(f->scratch, g->nodes.len, size_t);
+    f->overwritten_at = POOL_ARRAY(f->scratch, g->values.len, size_t);
+    memset(f->overwritten_at, 0xff, g->values.len * sizeof(size_t));
+    for (size_t i = g->order.len; i-- > 0;) {
+        const Node *n = graph_node(g, g->order.data[i]);
+        f->position[g->order.data[i]] = i;
+        for (int k = 0; k < n->n_out; k++) {
+            ValueId w = graph_value(g, n->out[k])->writes;
+            if (w != VALUE_NONE)
+                f->overwritten_at[w] = i;
+        }
+    }
+}
+
+/* Moving the reads of group b to the place of node `to` must not pass an overwrite. */
+static bool reads_survive(const Fuser *f, const Group *b, NodeId to)
+{
+    for (size_t i = 0; i < b->nodes.len; i++) {
+        const Node *n = graph_node(f->g, b->nodes.data[i]);
+        for (int k = 0; k < n->n_in; k++) {
+            ValueId storage = value_storage(f->g, n->in[k]);
+            if (storage != VALUE_NONE && f->overwritten_at[storage] < f->position[to])
+                return false;
+        }
+    }
+    return true;
+}
+
+static int group_inputs(const Fuser *f, const Group *a, const Group *b)
+{
+    int n = 0;
+    for (size_t i = 0; i < a->nodes.len; i++)
+        n += graph_node(f->g, a->nodes.data[i])->n_in;
+    for (size_t i = 0; i < b->nodes.len; i++)
+        n += graph_node(f->g, b->nodes.data[i])->n_in;
+    return n - (int)(a->nodes.len + b->nodes.len) + 2; /* every inner edge joins two */
+}
+
+static bool group_has_index_op(const Fuser *f, const Group *a)
+{
+    for (size_t i = 0; i < a->nodes.len; i++)
+        if (needs_index(graph_node(f->g, a->nodes.data[i])->op))
+            return true;
+    return false;
+}
+
+static bool may_merge(const Fuser *f, const Group *a, const Group *b, NodeId root, ValueId v)
+{
+    const Node *producer = value_node(f->g, v), *consumer = graph_node(f->g, root);
+    if (f->uses[v] != 1 || producer->hint != consumer->hint || producer->n_out != 1 ||
+        !type_same_shape(value_type(f->g, v), value_type(f->g, consumer->out[0])))
+        return false;
+    if (a->has_matrix && b->has_matrix)
+        return false;
+    if ((a->has_matrix || b->has_matrix) && (group_has_index_op(f, a) || group_has_index_op(f, b)))
+        return false;
+    return a->nodes.len + b->nodes.len <= GROUP_MAX_NODES &&
+           group_inputs(f, a, b) <= GROUP_MAX_INPUTS && reads_survive(f, b, root);
+}
+
+/* Nodes of b come before those of a: b feeds a's root only, and a's earlier nodes do not depend on
+ * its place. */
+static void merge(Fuser *f, Group *groups, int a, int b)
+{
+    Group joined = {.has_matrix = groups[a].has_matrix || groups[b].has_matrix};
+    size_t i = 0, k = 0;
+    while (i < groups[a].nodes.len || k < groups[b].nodes.len) {
+        bool from_b = k < groups[b].nodes.len &&
+                      (i == groups[a].nodes.len ||
+                       f->position[groups[b].nodes.data[k]] < f->position[groups[a].nodes.data[i]]);
+        vec_push(f->scratch, &joined.nodes,
+                 from_b ? groups[b].nodes.data[k++] : groups[a].nodes.data[i++]);
+    }
+    for (k = 0; k < groups[b].nodes.len; k++)
+        f->group_of[groups[b].nodes.data[k]] = a;
+    groups[b].merged = true;
+    groups[a] = joined;
+}
+
+static void grow_group(Fuser *f, Group *groups, int a)
+{
+    NodeId root = groups[a].nodes.data[0];
+    const Node *n = graph_node(f->g, root);
+    for (int i = 0; i < n->n_in; i++) {
+        int b = f->group_of[graph_value(f->g, n->in[i])->def];
+        if (b >= 0 && b != a && may_merge(f, &groups[a], &groups[b], root, n->in[i]))
+            merge(f, groups, a, b);
+    }
+}
+
+/* The body under construction and the outer values it reads. */
+typedef struct BodyBuilder {
+    Fuser *f;
+    Graph *body;
+    ValueId *inner; /* by outer value */
+    VEC(ValueId) inputs;
+} BodyBuilder;
+
+static ValueId body_input(BodyBuilder *b, ValueId outer)
+{
+    if (b->inner[outer] != VALUE_NONE)
+        return b->inner[outer];
+    const Graph *g = b->f->g;
+    const Node *def = value_node(g, outer);
+    double c;
+    if (const_value(g, outer, &c)) {
+        b->inner[outer] = graph_add_const(b->body, c, value_type(g, outer)->dtype);
+    } else {
+        AttrList none = {0};
+        b->inner[outer] = graph_add_source(b->body, OP_input, *value_type(g, outer), &none,
+                                           graph_value(g, outer)->name, def->loc);
+        vec_push(b->f->scratch, &b->inputs, outer);
+    }
+    return b->inner[outer];
+}
+
+static void body_node(BodyBuilder *b, const Node *n)
+{
+    ValueId in[GROUP_MAX_INPUTS];
+    for (int i = 0; i < n->n_in; i++)
+        in[i] = body_input(b, n->in[i]);
+    AttrList attrs = {.n = n->n_attr};
+    memcpy(attrs.items, n->attr, (size_t)n->n_attr * sizeof(Attr));
+    b->inner[n->out[0]] = graph_add(b->body, n->op, in, n->n_in, &attrs,
+                                    graph_value(b->f->g, n->out[0])->name, n->loc);
+}
+
+/* The root node becomes the fused node: its value keeps its identity and name. */
+static void fuse_group(Fuser *f, const Group *group)
+{
+    Graph *g = f->g;
+    BodyBuilder b = {.f = f, .body = graph_new(g->pool, "fused")};
+    b.inner = POOL_ARRAY(f->scratch, g->values.len, ValueId);
+    memset(b.inner, 0xff, g->values.len * sizeof(ValueId));
+    Node *root = graph_node(g, group->nodes.data[group->nodes.len - 1]);
+    /* Inputs first, in order of use; then the operations. */
+    Bitset made = bitset_new(f->scratch, g->values.len);
+    for (size_t i = 0; i < group->nodes.len; i++)
+        bitset_add(&made, graph_node(g, group->nodes.data[i])->out[0]);
+    for (size_t i = 0; i < group->nodes.len; i++) {
+        const Node *n = graph_node(g, group->nodes.data[i]);
+        for (int k = 0; k < n->n_in; k++)
+            if (!bitset_has(&made, n->in[k]))
+                body_input(&b, n->in[k]);
+    }
+    for (size_t i = 0; i < group->nodes.len; i++)
+        body_node(&b, graph_node(g, group->nodes.data[i]));
+    graph_add_output(b.body, "out", b.inner[root->out[0]]);
+    root->op = OP_fused;
+    root->body = b.body;
+    root->n_attr = 0;
+    root->n_in = (int)b.inputs.len;
+    root->in = POOL_ARRAY(g->pool, b.inputs.len, ValueId);
+    if (b.inputs.len)
+        memcpy(root->in, b.inputs.data, b.inputs.len * sizeof(ValueId));
+}
+
+static void rebuild_order(Fuser *f, const Group *groups)
+{
+    Graph *g = f->g;
+    size_t kept = 0;
+    for (size_t i = 0; i < g->order.len; i++) {
+        NodeId n = g->order.data[i];
+        int group = f->group_of[n];
+        bool inner = group >= 0 && groups[group].nodes.data[groups[group].nodes.len - 1] != n;
+        if (!inner)
+            g->order.data[kept++] = n;
+    }
+    g->order.len = kept;
+}
+
+bool pass_fuse(PassContext *ctx)
+{
+    Graph *g = ctx->graph;
+    Pool *scratch = pool_new_child(ctx->pool);
+    Fuser f = {.g = g, .scratch = scratch, .uses = count_uses(g, scratch)};
+    note_positions(&f);
+    f.group_of = POOL_ARRAY(scratch, g->nodes.len, int);
+    memset(f.group_of, 0xff, g->nodes.len * sizeof(int));
+    Group *groups = POOL_ARRAY(scratch, g->order.len, Group);
+    int n_groups = 0;
+    for (size_t i = 0; i < g->order.len; i++) {
+        NodeId n = g->order.data[i];
+        if (!may_start_group(g, n))
+            continue;
+        f.group_of[n] = n_groups;
+        groups[n_groups].has_matrix = class_of(g, n) == OP_CLASS_MATRIX;
+        vec_push(scratch, &groups[n_groups].nodes, n);
+        if (!groups[n_groups].has_matrix)
+            grow_group(&f, groups, n_groups);
+        n_groups++;
+    }
+    for (int k = 0; k < n_groups; k++)
+        if (!groups[k].merged && groups[k].nodes.len > 1)
+            fuse_group(&f, &groups[k]);
+    rebuild_order(&f, groups);
+    bool ok = pass_dce(ctx); /* constants that moved into bodies */
+    pool_free(scratch);
+    return ok;
+}

@@ -1,0 +1,125 @@
+#include "passes/rewrite.h"
+
+#include "ir/support/bug.h"
+
+#include <string.h>
+
+Rewrite rewrite_begin(Graph *g, Pool *scratch)
+{
+    Rewrite r = {.graph = g, .scratch = scratch, .n_old = g->order.len};
+    r.old_order = POOL_ARRAY(scratch, r.n_old, NodeId);
+    if (r.n_old)
+        memcpy(r.old_order, g->order.data, r.n_old * sizeof *r.old_order);
+    g->order.len = 0;
+    r.n_replacement = g->values.len;
+    r.replacement = POOL_ARRAY(scratch, r.n_replacement, ValueId);
+    for (size_t v = 0; v < r.n_replacement; v++)
+        r.replacement[v] = (ValueId)v;
+    return r;
+}
+
+/* Values made during the rewrite are never replaced themselves unless the table has grown for them.
+ */
+static void rewrite_grow(Rewrite *r, ValueId v)
+{
+    if (v < r->n_replacement)
+        return;
+    size_t n = 2 * (size_t)v + 16;
+    r->replacement = pool_grow(r->scratch, r->replacement, r->n_replacement * sizeof(ValueId),
+                               n * sizeof(ValueId));
+    for (size_t i = r->n_replacement; i < n; i++)
+        r->replacement[i] = (ValueId)i;
+    r->n_replacement = n;
+}
+
+ValueId rewrite_value(const Rewrite *r, ValueId v)
+{
+    while (v < r->n_replacement && r->replacement[v] != v)
+        v = r->replacement[v];
+    return v;
+}
+
+void rewrite_replace(Rewrite *r, ValueId from, ValueId to)
+{
+    rewrite_grow(r, from);
+    r->replacement[from] = rewrite_value(r, to);
+}
+
+void rewrite_inputs(Rewrite *r, NodeId n)
+{
+    Node *node = graph_node(r->graph, n);
+    for (int i = 0; i < node->n_in; i++)
+        node->in[i] = rewrite_value(r, node->in[i]);
+}
+
+void rewrite_keep(Rewrite *r, NodeId n)
+{
+    rewrite_inputs(r, n);
+    vec_push(r->graph->pool, &r->graph->order, n);
+}
+
+void rewrite_end(Rewrite *r)
+{
+    for (size_t i = 0; i < r->graph->outputs.len; i++) {
+        Output *o = &r->graph->outputs.data[i];
+        o->value = rewrite_value(r, o->value);
+    }
+}
+
+int *count_uses(const Graph *g, Pool *scratch)
+{
+    int *uses = POOL_ARRAY(scratch, g->values.len, int);
+    for (size_t i = 0; i < g->order.len; i++) {
+        const Node *n = graph_node(g, g->order.data[i]);
+        for (int k = 0; k < n->n_in; k++)
+            uses[n->in[k]]++;
+    }
+    for (size_t i = 0; i < g->outputs.len; i++)
+        uses[g->outputs.data[i].value]++;
+    return uses;
+}
+
+bool const_value(const Graph *g, ValueId v, double *out)
+{
+    const Node *n = value_node(g, v);
+    if (n->op != OP_const || value_type(g, v)->rank != 0)
+        return false;
+    *out = node_float(n, ATTR_value, 0.0);
+    return true;
+}
+
+ValueId graph_add_const(Graph *g, double value, DType dtype)
+{
+    AttrList attrs = {0};
+    attrs_float(&attrs, ATTR_value, value);
+    return graph_add_source(g, OP_const, type_scalar(dtype), &attrs, NULL, (Loc){0, 0});
+}
+
+void node_set_attr(Graph *g, Node *n, Attr attr)
+{
+    int at = 0;
+    while (at < n->n_attr && n->attr[at].key < attr.key)
+        at++;
+    bool present = at < n->n_attr && n->attr[at].key == attr.key;
+    Attr *list = POOL_ARRAY(g->pool, (size_t)n->n_attr + 1, Attr);
+    for (int i = 0; i < at; i++)
+        list[i] = n->attr[i];
+    list[at] = attr;
+    int rest = at + (present ? 1 : 0);
+    for (int i = rest; i < n->n_attr; i++)
+        list[at + 1 + i - rest] = n->attr[i];
+    n->n_attr += present ? 0 : 1;
+    n->attr = list;
+}
+
+void node_retype(Graph *g, NodeId id)
+{
+    Node *n = graph_node(g, id);
+    Type types[16];
+    int n_out = n->n_out;
+    ShapeError err = {0};
+    if (n_out > 16 || !op_table[n->op].shape(g, n, types, &n_out, &err) || n_out != n->n_out)
+        BUG("retyping %s: %s", op_name(n->op), err.message);
+    for (int i = 0; i < n_out; i++)
+        graph_value(g, n->out[i])->type = types[i];
+}

@@ -1,0 +1,40 @@
+/* What passes share: replacing values, rebuilding the order. */
+#ifndef SCRIMP_PASSES_REWRITE_H
+#define SCRIMP_PASSES_REWRITE_H
+
+#include "ir/graph.h"
+
+/* Walks the old order while a new one is built: graph_add and rewrite_keep append to the new order.  A value that was
+ * replaced is replaced in the inputs of every node kept later, and in the graph's outputs. */
+typedef struct Rewrite {
+    Graph *graph;
+    Pool *scratch;
+    NodeId *old_order;
+    size_t n_old;
+    ValueId *replacement; /* by value; itself when not replaced */
+    size_t n_replacement;
+} Rewrite;
+
+Rewrite rewrite_begin(Graph *g, Pool *scratch);
+void rewrite_replace(Rewrite *r, ValueId from, ValueId to);
+/* What v is now. */
+ValueId rewrite_value(const Rewrite *r, ValueId v);
+/* Points the inputs of a node at the replacements. */
+void rewrite_inputs(Rewrite *r, NodeId n);
+/* Appends an old node to the new order, with its inputs replaced. */
+void rewrite_keep(Rewrite *r, NodeId n);
+/* Replaces the graph's outputs. */
+void rewrite_end(Rewrite *r);
+
+/* Uses of every value by the nodes of the order; outputs of the graph count as one use each.  Array by ValueId. */
+int *count_uses(const Graph *g, Pool *scratch);
+/* For each value, the last node in the order that uses it, NODE_NONE when unused or an output only. */
+bool const_value(const Graph *g, ValueId v, double *out);
+/* A rank-0 f32 constant. */
+ValueId graph_add_const(Graph *g, double value, DType dtype);
+/* Sets or adds one attribute of an existing node. */
+void node_set_attr(Graph *g, Node *n, Attr attr);
+/* Recomputes the output types after inputs or attributes changed; BUG when they do not fit. */
+void node_retype(Graph *g, NodeId n);
+
+#endif

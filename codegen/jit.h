@@ -35,6 +35,12 @@ void jit_set_loc(Jit *j, const char *file, int line, int column);
 /* Writes an object file; false and *error (static storage) on failure. */
 bool jit_write_object(Jit *j, const char *path, const char **error);
 bool jit_write_assembly(Jit *j, const char *path, const char **error);
+/* A shared object of this context and of further object files. */
+bool jit_write_shared(Jit *j, const char *path, const char *const *objects, int n_objects,
+                      const char **error);
+void jit_set_optimization(Jit *j, int level); /* -O level; 2 when not called */
+const char *jit_compiler_version(void);       /* "libgccjit 12.2.0"; static storage */
+JitType jit_pointer_to(Jit *j, JitType type);
 
 /* --- functions --- */
 /* A kernel with the ABI of runtime/abi.h, exported under `symbol`. */
@@ -54,6 +60,22 @@ void jit_function_return(Jit *j, JitValue v); /* ends the function with a result
 JitFunction jit_function_lookup(Jit *j, const char *name);
 void jit_call_void(Jit *j, JitFunction f, int n, const JitValue *args);
 JitValue jit_call(Jit *j, JitFunction f, int n, const JitValue *args); /* result held in a temporary */
+/* An exported function without result; ended by jit_function_end. */
+void jit_export_begin(Jit *j, const char *symbol, int n_params, const JitType *types);
+/* A function of another object file. */
+JitFunction jit_import(Jit *j, const char *symbol, JitType result, int n_params, const JitType *types);
+JitValue jit_function_pointer(Jit *j, JitFunction f); /* as p_char */
+/* Calls the function without result that pointer (any pointer type) leads to. */
+void jit_call_pointer_void(Jit *j, JitValue pointer, int n, const JitType *types, const JitValue *args);
+/* A GCC builtin by name ("__builtin_sqrtf"); result held in a temporary. */
+JitValue jit_builtin(Jit *j, const char *name, int n, const JitValue *args);
+void jit_prefetch(Jit *j, JitValue pointer);
+/* Extended asm: "text" with operand 0 the result and 1..n the inputs; constraints as GCC's ("=v", "v", "Yk").
+ * Operands are copied to locals.  Only for jit_x86.c. */
+JitValue jit_asm(Jit *j, const char *text, JitType result, const char *out_constraint, int n,
+                 const JitValue *in, const char *const *constraint);
+/* The same without result, inputs 0..n-1, volatile, with a memory clobber (stores through pointers). */
+void jit_asm_void(Jit *j, const char *text, int n, const JitValue *in, const char *const *constraint);
 
 /* --- scalars --- */
 JitValue jit_i64(Jit *j, int64_t v);
@@ -89,7 +111,8 @@ JitValue jit_array_ptr(Jit *j, JitVar array, JitType pointer_type);
 void jit_set(Jit *j, JitVar var, JitValue v);
 JitValue jit_get(JitVar var);
 JitValue jit_tmp(Jit *j, JitValue v); /* evaluate now, into a fresh variable */
-JitValue jit_load(Jit *j, JitValue pointer, JitValue index);
+JitValue jit_load(Jit *j, JitValue pointer, JitValue index); /* loads (vectors too) happen now, into a temporary */
+JitValue jit_load_as(Jit *j, JitValue pointer, JitType type); /* *(type *)pointer */
 void jit_store(Jit *j, JitValue pointer, JitValue index, JitValue v);
 JitValue jit_offset(Jit *j, JitValue pointer, JitValue index); /* &pointer[index], index in elements */
 /* Vectors at p[index..index+lanes): element type f32 or i32 as the pointer says. */

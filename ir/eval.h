@@ -18,9 +18,13 @@ void eval_set(EvalState *s, ValueId v, const double *data);
  * result is rounded to float (useful against compiled code); else everything stays double. */
 void eval_run(EvalState *s, bool round_f32);
 const double *eval_get(const EvalState *s, ValueId v);
+/* Copies what the step wrote (values with `writes`) into the persistent tensors: the next eval_run is the next step. */
+void eval_commit(EvalState *s);
 
 /* The counter generator (Philox4x32-10; Salmon et al. 2011) that dropout, runtime init and tests share the definition of:
  * 32 random bits for element index under (seed, step, key). */
 uint32_t rng_bits(uint64_t seed, uint64_t step, uint64_t key, uint64_t index);
+/* The generator itself: 128 bits of counter and 64 of key to 128 random bits (ir/rng.c says how rng_bits uses it). */
+void philox4x32(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4]);
 
 #endif

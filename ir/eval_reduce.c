@@ -1,0 +1,92 @@
+/* Reference evaluation of reductions. */
+#include "ir/eval_internal.h"
+
+#include <math.h>
+
+/* A walk over the input whose operand 0 is the output element it is reduced into (stride 0 along
+ * the reduced axes, whether or not the output keeps them). */
+static EvalWalk reduce_walk(const EvalState *s, const Node *n, int64_t *per_output)
+{
+    const Type *t = eval_in_type(s, n, 0);
+    int count;
+    const int64_t *axes = node_ints(n, ATTR_axes, &count);
+    bool reduced[TYPE_MAX_RANK] = {false};
+    for (int i = 0; i < t->rank; i++)
+        reduced[i] = axes == NULL;
+    for (int i = 0; i < count; i++)
+        reduced[axes[i] < 0 ? axes[i] + t->rank : axes[i]] = true;
+    int64_t stride[TYPE_MAX_RANK] = {0}, step = 1;
+    *per_output = 1;
+    for (int i = t->rank - 1; i >= 0; i--) {
+        stride[i] = reduced[i] ? 0 : step;
+        *(reduced[i] ? per_output : &step) *= t->dim[i];
+    }
+    EvalWalk w = eval_walk(t);
+    eval_walk_strided(&w, stride, 0);
+    return w;
+}
+
+static double join_sum(double a, double b)
+{
+    return a + b;
+}
+static double join_max(double a, double b)
+{
+    return a > b || isnan(a) ? a : b;
+}
+
+/* Returns how many elements each output joins. */
+static int64_t reduce(EvalState *s, const Node *n, double start, double (*join)(double, double))
+{
+    int64_t per_output;
+    EvalWalk w = reduce_walk(s, n, &per_output);
+    const double *x = eval_in(s, n, 0);
+    double *y = eval_out(s, n, 0);
+    for (int64_t i = 0; i < eval_out_count(s, n, 0); i++)
+        y[i] = start;
+    for (int64_t i = 0; i < eval_in_count(s, n, 0); i++, eval_walk_next(&w))
+        y[w.at[0]] = join(y[w.at[0]], x[i]);
+    return per_output;
+}
+
+void eval_sum(EvalState *s, const Node *n)
+{
+    reduce(s, n, 0, join_sum);
+}
+
+void eval_mean(EvalState *s, const Node *n)
+{
+    double count = (double)reduce(s, n, 0, join_sum);
+    for (int64_t i = 0; i < eval_out_count(s, n, 0); i++)
+        eval_out(s, n, 0)[i] /= count;
+}
+
+void eval_reduce_max(EvalState *s, const Node *n)
+{
+    reduce(s, n, -(double)INFINITY, join_max);
+}
+
+void eval_sumsq(EvalState *s, const Node *n)
+{
+    const double *x = eval_in(s, n, 0);
+    double sum = 0;
+    for (int64_t i = 0; i < eval_in_count(s, n, 0); i++)
+        sum += x[i] * x[i];
+    eval_out(s, n, 0)[0] = sum;
+}
+
+/* The first largest along the axis (a NaN counts as largest). */
+void eval_argmax(EvalState *s, const Node *n)
+{
+    EvalAxis a = eval_axis(eval_in_type(s, n, 0), n, -1);
+    for (int64_t o = 0; o < a.outer; o++)
+        for (int64_t i = 0; i < a.inner; i++) {
+            const double *x = eval_in(s, n, 0) + o * a.length * a.inner + i;
+            int64_t best = 0;
+            for (int64_t k = 1; k < a.length; k++)
+                if (x[k * a.inner] > x[best * a.inner] ||
+                    (isnan(x[k * a.inner]) && !isnan(x[best * a.inner])))
+                    best = k;
+            eval_out(s, n, 0)[o * a.inner + i] = (double)best;
+        }
+}

@@ -8,7 +8,7 @@
 #include "runtime/status.h"
 
 /* The ten-round block function: counter and key in, four words out. */
-void philox4x32(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4]);
+void rt_philox4x32(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4]);
 /* 32 random bits for element index under (seed, step, key); the same function as the compiler's
  * rng_bits (ir/eval.h), which a property test compares. */
 uint32_t rt_rng_bits(uint64_t seed, uint64_t step, uint64_t key, uint64_t index);

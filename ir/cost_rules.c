@@ -1,0 +1,302 @@
+/* What operations cost.  A multiply-add is two flops; a transcendental or otherwise heavy
+ * element-wise operation counts HEAVY_FLOPS, about what its vectorised polynomial costs. */
+#include "ir/cost_rules.h"
+
+#include "ir/op_rules.h"
+
+enum { HEAVY_FLOPS = 10, NORM_FLOPS = 5, CONV_PANEL = 64, WORKSPACE_ALIGN = 64 };
+
+static double elements(const Graph *g, ValueId v)
+{
+    const Type *t = value_type(g, v);
+    double n = 1;
+    for (int i = 0; i < t->rank; i++)
+        n *= (double)t->dim[i];
+    return n;
+}
+
+/* Elements of the largest operand: the result of element-wise operations, the input of reductions.
+ */
+static double touched(const Graph *g, const Node *n)
+{
+    double most = 0;
+    for (int i = 0; i < n->n_in; i++) {
+        double e = elements(g, n->in[i]);
+        most = e > most ? e : most;
+    }
+    for (int i = 0; i < n->n_out; i++) {
+        double e = elements(g, n->out[i]);
+        most = e > most ? e : most;
+    }
+    return most;
+}
+
+double flops_zero(const Graph *g, const Node *n)
+{
+    (void)g, (void)n;
+    return 0;
+}
+
+double flops_point(const Graph *g, const Node *n)
+{
+    return touched(g, n);
+}
+
+double flops_heavy(const Graph *g, const Node *n)
+{
+    return HEAVY_FLOPS * touched(g, n);
+}
+
+double flops_bn(const Graph *g, const Node *n)
+{
+    return NORM_FLOPS * elements(g, n->in[0]);
+}
+
+double flops_matmul(const Graph *g, const Node *n)
+{
+    const Type *a = value_type(g, n->in[0]);
+    int64_t k = a->dim[a->rank - (node_flag(n, ATTR_ta) ? 2 : 1)];
+    return 2 * elements(g, n->out[0]) * (double)k;
+}
+
+double flops_linear(const Graph *g, const Node *n)
+{
+    const Type *x = value_type(g, n->in[0]);
+    double bias = n->n_in > 2 ? 1 : 0;
+    return elements(g, n->out[0]) * (2 * (double)x->dim[x->rank - 1] + bias);
+}
+
+/* Multiply-adds for one output channel at one place: C/groups * R * S. */
+static double filter_taps(const Node *n, const Type *w)
+{
+    double taps = 1;
+    int k_axis = node_flag(n, ATTR_nhwc) ? 3 : 0;
+    for (int i = 0; i < 4; i++)
+        taps *= i == k_axis ? 1 : (double)w->dim[i];
+    return taps;
+}
+
+double flops_conv2d(const Graph *g, const Node *n)
+{
+    double bias = n->n_in > 2 ? 1 : 0;
+    return elements(g, n->out[0]) * (2 * filter_taps(n, value_type(g, n->in[1])) + bias);
+}
+
+double flops_conv2d_dgrad(const Graph *g, const Node *n)
+{
+    return 2 * elements(g, n->in[0]) * filter_taps(n, value_type(g, n->in[1]));
+}
+
+double flops_conv2d_wgrad(const Graph *g, const Node *n)
+{
+    return 2 * elements(g, n->in[1]) * filter_taps(n, value_type(g, n->out[0]));
+}
+
+/* One operation for each element of each window. */
+double flops_pool(const Graph *g, const Node *n)
+{
+    bool forward = n->op == OP_maxpool || n->op == OP_avgpool;
+    double windows = elements(g, forward ? n->out[0] : n->in[0]);
+    return windows * (double)node_ints_at(n, ATTR_kernel, 0, 1) *
+           (double)node_ints_at(n, ATTR_kernel, 1, 1);
+}
+
+double flops_fused(const Graph *g, const Node *n)
+{
+    (void)g;
+    return n->body ? graph_flops(n->body) : 0;
+}
+
+double node_flops(const Graph *g, const Node *n)
+{
+    return op_table[n->op].flops(g, n);
+}
+
+double graph_flops(const Graph *g)
+{
+    double sum = 0;
+    for (size_t i = 0; i < g->order.len; i++)
+        sum += node_flops(g, graph_node(g, g->order.data[i]));
+    return sum;
+}
+
+int64_t node_bytes_moved(const Graph *g, const Node *n)
+{
+    int64_t bytes = 0;
+    OpClass c = op_table[n->op].op_class;
+    if (c == OP_CLASS_SOURCE || c == OP_CLASS_VIEW)
+        return 0;
+    for (int i = 0; i < n->n_in + n->n_out; i++) {
+        ValueId v = i < n->n_in ? n->in[i] : n->out[i - n->n_in];
+        if (!size_add(bytes, type_bytes(value_type(g, v)), &bytes))
+            return INT64_MAX;
+    }
+    return bytes;
+}
+
+/* Workspaces */
+
+static int64_t round_up(int64_t n, int64_t to)
+{
+    return n > INT64_MAX - to ? INT64_MAX - to + 1 : (n + to - 1) / to * to;
+}
+
+/* Saturates: a workspace that no machine has is found infeasible by the plan. */
+static int64_t times(int64_t a, int64_t b)
+{
+    int64_t product;
+    return size_mul(a, b, &product) ? product : INT64_MAX / 2;
+}
+
+/* Weights repacked as [groups][R][S][rows][panel], the panel (what the vectors run over: output
+ * channels forward, input channels for the data gradient, both of one group) padded to CONV_PANEL.
+ */
+static int64_t packed_weight_bytes(const Graph *g, const Node *n)
+{
+    const Type *w = value_type(g, n->in[1]);
+    bool nhwc = node_flag(n, ATTR_nhwc);
+    int64_t groups = node_int(n, ATTR_groups, 1), k = w->dim[nhwc ? 3 : 0] / groups;
+    int64_t c = w->dim[nhwc ? 2 : 1], taps = w->dim[nhwc ? 0 : 2] * w->dim[nhwc ? 1 : 3];
+    int64_t panel = n->op == OP_conv2d ? k : c, rows = n->op == OP_conv2d ? c : k;
+    return times(4, times(times(groups, taps), times(rows, round_up(panel, CONV_PANEL))));
+}
+
+bool reduce_is_chunked(const Graph *g, const Node *n)
+{
+    switch ((int)n->op) {
+    case OP_sumsq:
+    case OP_bn_stats:
+    case OP_bn_grad_sums:
+    case OP_layernorm_grad_sums:
+    case OP_checksum:
+    case OP_cross_entropy:
+    case OP_accuracy:
+        return true;
+    case OP_sum:
+    case OP_mean:
+    case OP_reduce_max:
+        return type_elements(value_type(g, n->out[0])) <= REDUCE_CHUNKED_RESULTS;
+    default:
+        return false;
+    }
+}
+
+int64_t reduce_partial_bytes(const Graph *g, const Node *n)
+{
+    int64_t results = 0;
+    for (int i = 0; i < n->n_out; i++)
+        results += type_elements(value_type(g, n->out[i]));
+    return times(round_up(results, 16), 8);
+}
+
+static int64_t body_workspace(const Graph *body)
+{
+    int64_t most = 0;
+    for (size_t i = 0; i < body->order.len; i++) {
+        int64_t bytes = node_workspace_bytes(body, graph_node(body, body->order.data[i]));
+        most = bytes > most ? bytes : most;
+    }
+    return most;
+}
+
+int64_t node_workspace_bytes(const Graph *g, const Node *n)
+{
+    int64_t bytes = 0;
+    if (n->body)
+        bytes = body_workspace(n->body);
+    else if (n->op == OP_conv2d || n->op == OP_conv2d_dgrad)
+        bytes = packed_weight_bytes(g, n);
+    else if (reduce_is_chunked(g, n))
+        bytes = times(REDUCE_CHUNKS, reduce_partial_bytes(g, n));
+    return round_up(bytes, WORKSPACE_ALIGN);
+}
+
+/* Writing over an input */
+
+static ValueId view_root(const Graph *g, ValueId v)
+{
+    while (op_table[value_node(g, v)->op].op_class == OP_CLASS_VIEW)
+        v = value_node(g, v)->in[0];
+    return v;
+}
+
+/* Input i of a body is the i-th `input` node of its order. */
+static ValueId body_input(const Graph *body, int i)
+{
+    for (size_t k = 0; k < body->order.len; k++) {
+        const Node *n = graph_node(body, body->order.data[k]);
+        if (n->op == OP_input && i-- == 0)
+            return n->out[0];
+    }
+    return VALUE_NONE;
+}
+
+/* POINT operations read these inputs at their own places, not at the place of the result. */
+static bool point_reads_elsewhere(const Node *n, int in)
+{
+    return n->op == OP_dropout && in == 1;
+}
+
+enum { BODY_VALUES = 1024 };
+
+/* Everything in the body that depends on v must be element-wise at v's shape: then v's element is
+ * read at the one index at which the result's is written.  False for bodies past BODY_VALUES, which
+ * no pass makes. */
+static bool element_wise_in_body(const Graph *body, ValueId v)
+{
+    bool depends[BODY_VALUES] = {0};
+    if (v == VALUE_NONE || body->values.len > BODY_VALUES)
+        return false;
+    depends[v] = true;
+    for (size_t k = 0; k < body->order.len; k++) {
+        const Node *n = graph_node(body, body->order.data[k]);
+        bool reads = false, elsewhere = false;
+        for (int i = 0; i < n->n_in; i++) {
+            reads |= depends[n->in[i]];
+            elsewhere |= depends[n->in[i]] && point_reads_elsewhere(n, i);
+        }
+        if (!reads)
+            continue;
+        if (elsewhere || op_table[n->op].op_class != OP_CLASS_POINT ||
+            !type_same_shape(value_type(body, n->out[0]), value_type(body, v)))
+            return false;
+        depends[n->out[0]] = true;
+    }
+    return true;
+}
+
+static bool reads_in_step(const Node *n, int in)
+{
+    switch ((int)n->op) {
+    case OP_softmax:
+    case OP_log_softmax:
+    case OP_softmax_grad:
+    case OP_log_softmax_grad:
+        return true;
+    case OP_layernorm_grad:
+    case OP_cross_entropy_grad:
+        return in == 0;
+    default:
+        return op_table[n->op].op_class == OP_CLASS_POINT && !point_reads_elsewhere(n, in);
+    }
+}
+
+static bool input_fits(const Graph *g, const Node *n, int out, int in)
+{
+    const Type *a = value_type(g, n->in[in]), *b = value_type(g, n->out[out]);
+    if (!type_same_shape(a, b) || dtype_bytes(a->dtype) != dtype_bytes(b->dtype))
+        return false;
+    return n->body ? element_wise_in_body(n->body, body_input(n->body, in)) : reads_in_step(n, in);
+}
+
+/* Other inputs that are the same memory, directly or through views, must fit as well. */
+bool node_may_overwrite(const Graph *g, const Node *n, int out, int in)
+{
+    ValueId root = view_root(g, n->in[in]);
+    if (!input_fits(g, n, out, in))
+        return false;
+    for (int i = 0; i < n->n_in; i++)
+        if (i != in && view_root(g, n->in[i]) == root && !input_fits(g, n, out, i))
+            return false;
+    return true;
+}

@@ -1,0 +1,28 @@
+/* How reductions split their work, shared by the plan (their workspace) and the kernels (the same
+ * numbers).
+ *
+ * A chunked reduction computes REDUCE_CHUNKS partial results, whatever the number of threads, and
+ * adds them in order: the same bits for any number of threads.  Partial result c is at workspace +
+ * c * reduce_partial_bytes. A reduction that is not chunked computes each result alone, the results
+ * shared out to the threads. */
+#ifndef SCRIMP_IR_COST_RULES_H
+#define SCRIMP_IR_COST_RULES_H
+
+#include "ir/graph.h"
+
+enum {
+    REDUCE_CHUNKS = 64,
+    /* sum, mean and reduce_max with more results than this have work for every thread without
+     * chunks, and partial results would cost more memory than the reduction saves time. */
+    REDUCE_CHUNKED_RESULTS = 4096
+};
+
+/* True for sumsq, bn_stats, bn_grad_sums, layernorm_grad_sums, checksum, cross_entropy, accuracy,
+ * and for sum, mean and reduce_max of at most REDUCE_CHUNKED_RESULTS results.  embedding_grad is
+ * not: its partial results would be whole tables; it shares out the columns of the table instead.
+ */
+bool reduce_is_chunked(const Graph *g, const Node *n);
+/* Bytes of one partial result: elements of all outputs, rounded up to 16, times 8 (doubles). */
+int64_t reduce_partial_bytes(const Graph *g, const Node *n);
+
+#endif

@@ -1,0 +1,56 @@
+#include "ir/op_rules.h"
+
+#include <string.h>
+
+const OpInfo op_table[OP_COUNT] = {
+#define OP(name, min_in, max_in, n_out, op_class, shape, flops, ...)                               \
+    {#name, min_in, max_in, n_out, OP_CLASS_##op_class, shape_##shape, flops_##flops},
+#include "ir/ops.def"
+#undef OP
+};
+
+static const struct {
+    const char *name;
+    AttrKind kind;
+} attr_table[ATTR_COUNT] = {
+#define ATTR(name, kind) {#name, ATTR_KIND_##kind},
+#include "ir/attrs.def"
+#undef ATTR
+};
+
+const char *op_name(OpKind op)
+{
+    return op_table[op].name;
+}
+
+bool op_from_name(const char *name, OpKind *out)
+{
+    for (int i = 0; i < OP_COUNT; i++) {
+        if (strcmp(op_table[i].name, name) == 0) {
+            *out = (OpKind)i;
+            return true;
+        }
+    }
+    return false;
+}
+
+const char *attr_name(AttrKey key)
+{
+    return attr_table[key].name;
+}
+
+AttrKind attr_kind(AttrKey key)
+{
+    return attr_table[key].kind;
+}
+
+bool attr_from_name(const char *name, AttrKey *out)
+{
+    for (int i = 0; i < ATTR_COUNT; i++) {
+        if (strcmp(attr_table[i].name, name) == 0) {
+            *out = (AttrKey)i;
+            return true;
+        }
+    }
+    return false;
+}

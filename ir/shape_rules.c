@@ -1,0 +1,539 @@
+/* Shapes of the element-wise, reducing and data-moving operations.  Messages follow docs/ir.md:
+ * E101 dims that disagree, E102 concat, E103 rank, E104 element type, E105 axis or attribute out of
+ * range, E106 window, E107 other element count, E108 empty or too large, E109 number of inputs,
+ * E110 not an operation to be built like this. */
+#include "ir/shape_rules.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+const char *show(const Type *t, Shown *buffer)
+{
+    size_t n = 0;
+    buffer->text[n++] = '[';
+    for (int i = 0; i < t->rank; i++)
+        n += (size_t)snprintf(buffer->text + n, SHOW_LENGTH - n, i ? ",%" PRId64 : "%" PRId64,
+                              t->dim[i]);
+    snprintf(buffer->text + n, SHOW_LENGTH - n, "]");
+    return buffer->text;
+}
+
+bool shape_fail(ShapeError *err, const char *code, int operand, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    err->code = code;
+    err->operand = operand;
+    err->help[0] = '\0';
+    vsnprintf(err->message, sizeof err->message, format, args);
+    va_end(args);
+    return false;
+}
+
+bool shape_help(ShapeError *err, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    vsnprintf(err->help, sizeof err->help, format, args);
+    va_end(args);
+    return false;
+}
+
+bool want_float(const Graph *g, const Node *n, int i, ShapeError *err)
+{
+    const Type *t = shape_in(g, n, i);
+    if (t->dtype == DTYPE_F32)
+        return true;
+    shape_fail(err, "E104", i, "%s needs f32, got %s%s", op_name(n->op), dtype_name(t->dtype),
+               SHOW(t));
+    return shape_help(err, "|> to_f32()");
+}
+
+bool want_integer(const Graph *g, const Node *n, int i, ShapeError *err)
+{
+    const Type *t = shape_in(g, n, i);
+    if (t->dtype == DTYPE_I32 || t->dtype == DTYPE_I64 || t->dtype == DTYPE_U8)
+        return true;
+    return shape_fail(err, "E104", i, "%s needs integers here, got %s%s", op_name(n->op),
+                      dtype_name(t->dtype), SHOW(t));
+}
+
+bool want_rank(const Graph *g, const Node *n, int i, int low, int high, ShapeError *err)
+{
+    const Type *t = shape_in(g, n, i);
+    if (t->rank >= low && t->rank <= high)
+        return true;
+    if (low == high)
+        return shape_fail(err, "E103", i, "%s needs %d dims here, got %s", op_name(n->op), low,
+                          SHOW(t));
+    return shape_fail(err, "E103", i, "%s needs at least %d dim%s here, got %s", op_name(n->op),
+                      low, low == 1 ? "" : "s", SHOW(t));
+}
+
+bool want_type(const Graph *g, const Node *n, int i, const Type *expected, ShapeError *err)
+{
+    const Type *t = shape_in(g, n, i);
+    if (type_equal(t, expected))
+        return true;
+    return shape_fail(err, t->dtype == expected->dtype ? "E101" : "E104", i,
+                      "%s: input %d is %s%s, expected %s%s", op_name(n->op), i + 1,
+                      dtype_name(t->dtype), SHOW(t), dtype_name(expected->dtype), SHOW(expected));
+}
+
+bool want_vectors(const Graph *g, const Node *n, int first, int last, int64_t c, ShapeError *err)
+{
+    Type expected = type_make(DTYPE_F32, 1, &c);
+    for (int i = first; i < last; i++)
+        if (!want_type(g, n, i, &expected, err))
+            return false;
+    return true;
+}
+
+bool want_axis(const Node *n, int rank, int otherwise, int *axis, ShapeError *err)
+{
+    int64_t a = node_int(n, ATTR_axis, otherwise);
+    *axis = (int)a;
+    if (a >= 0 && a < rank)
+        return true;
+    return shape_fail(err, "E105", 0, "%s: axis %" PRId64 " is outside a tensor of %d dim%s",
+                      op_name(n->op), a, rank, rank == 1 ? "" : "s");
+}
+
+bool want_ints(const Node *n, AttrKey key, int count, int64_t low, int64_t otherwise, int64_t *out,
+               ShapeError *err)
+{
+    const Attr *a = node_attr(n, key);
+    if (a ? a->n != count : otherwise < low)
+        return shape_fail(err, "E105", -1, "%s needs %d value%s for %s, got %d", op_name(n->op),
+                          count, count == 1 ? "" : "s", attr_name(key), a ? a->n : 0);
+    for (int i = 0; i < count; i++) {
+        out[i] = a ? a->u.ints[i] : otherwise;
+        if (out[i] < low)
+            return shape_fail(err, "E105", -1, "%s: %s = %" PRId64 " is less than %" PRId64,
+                              op_name(n->op), attr_name(key), out[i], low);
+    }
+    return true;
+}
+
+/* Sources carry a declared type: graph_add_source. */
+SHAPE_RULE(declared)
+{
+    return shape_fail(err, "E110", -1, "%s has a declared type and no shape rule",
+                      op_name(node->op));
+}
+
+static bool dtype_attr(const Node *n, DType otherwise, DType *out, ShapeError *err)
+{
+    const char *name = node_string(n, ATTR_dtype, NULL);
+    *out = otherwise;
+    if (!name || dtype_from_name(name, out))
+        return true;
+    return shape_fail(err, "E105", -1, "%s: '%.32s' is no element type", op_name(n->op), name);
+}
+
+static bool shape_attr(const Node *n, Type *out, ShapeError *err)
+{
+    int rank;
+    const int64_t *dims = node_ints(n, ATTR_shape, &rank);
+    if (!dims && !node_attr(n, ATTR_shape))
+        return shape_fail(err, "E105", -1, "%s needs the attribute shape", op_name(n->op));
+    if (rank > TYPE_MAX_RANK)
+        return shape_fail(err, "E103", -1, "%s: %d dims, the limit is %d", op_name(n->op), rank,
+                          TYPE_MAX_RANK);
+    *out = type_make(out->dtype, rank, dims);
+    if (type_valid(out))
+        return true;
+    return shape_fail(err, "E108", -1, "%s: the shape %s is negative or too large", op_name(n->op),
+                      SHOW(out));
+}
+
+/* full: f32 unless dtype says otherwise; iota counts along `axis` (default: the last), i32. */
+SHAPE_RULE(full)
+{
+    int axis;
+    if (!dtype_attr(node, node->op == OP_iota ? DTYPE_I32 : DTYPE_F32, &out->dtype, err) ||
+        !shape_attr(node, out, err))
+        return false;
+    return node->op != OP_iota || want_axis(node, out->rank, out->rank - 1, &axis, err);
+}
+
+static bool keeps_integers(OpKind op)
+{
+    return op == OP_neg || op == OP_abs || op == OP_sign || op == OP_relu || op == OP_stop_gradient;
+}
+
+static bool row_shapes(const Graph *g, const Node *node, ShapeError *err)
+{
+    const Type *x = shape_in(g, node, 0);
+    int axis;
+    if (node->op == OP_cross_entropy_grad) {
+        const Type scalar = type_scalar(DTYPE_F32);
+        Type loss;
+        int n = 1;
+        return shape_cross_entropy(g, node, &loss, &n, err) && want_type(g, node, 2, &scalar, err);
+    }
+    return want_axis(node, x->rank, x->rank - 1, &axis, err) &&
+           (node->n_in == 1 || want_type(g, node, 1, x, err));
+}
+
+/* Operations whose result has the type of the first input. */
+SHAPE_RULE(unary)
+{
+    const Type *x = shape_in(g, node, 0), scalar = type_scalar(DTYPE_F32);
+    *out = *x;
+    if (keeps_integers(node->op)) {
+        if (x->dtype == DTYPE_BOOL && node->op != OP_stop_gradient)
+            return want_float(g, node, 0, err);
+        return true;
+    }
+    if (!want_float(g, node, 0, err))
+        return false;
+    if (node->op == OP_clip_scale)
+        return want_type(g, node, 0, &scalar, err);
+    if (node->op == OP_causal_mask)
+        return want_rank(g, node, 0, 2, TYPE_MAX_RANK, err);
+    if (op_table[node->op].op_class == OP_CLASS_REDUCE)
+        return row_shapes(g, node, err);
+    return true;
+}
+
+SHAPE_RULE(cast)
+{
+    *out = *shape_in(g, node, 0);
+    if (!node_attr(node, ATTR_dtype))
+        return shape_fail(err, "E105", -1, "cast needs the attribute dtype");
+    return dtype_attr(node, DTYPE_F32, &out->dtype, err);
+}
+
+/* Which dim (counted from the last, 1-based) keeps a and b apart. */
+static int first_clash(const Type *a, const Type *b)
+{
+    for (int i = 1; i <= a->rank && i <= b->rank; i++) {
+        int64_t da = a->dim[a->rank - i], db = b->dim[b->rank - i];
+        if (da != db && da != 1 && db != 1)
+            return i;
+    }
+    return 0;
+}
+
+static bool fail_broadcast(const Node *node, const Type *a, const Type *b, int operand,
+                           ShapeError *err)
+{
+    int i = first_clash(a, b);
+    int64_t da = a->dim[a->rank - i], db = b->dim[b->rank - i];
+    shape_fail(err, "E101", operand, "dim %d is %" PRId64 " here but %" PRId64 ": %s of %s and %s",
+               b->rank - i, db, da, op_name(node->op), SHOW(a), SHOW(b));
+    bool images = a->rank == 4 && b->rank == 4;
+    if (images && i == 3)
+        return shape_help(
+            err, "give the shortcut as many channels, e.g. `downsample: conv(%" PRId64 ", 1)`",
+            da > db ? da : db);
+    if (images)
+        return shape_help(err, "use the same stride and padding on both sides");
+    return shape_help(err, "shapes broadcast from the last dim: equal, or one of them 1");
+}
+
+static bool broadcast_pair(const Graph *g, const Node *node, int ia, int ib, Type *out,
+                           ShapeError *err)
+{
+    const Type *a = shape_in(g, node, ia), *b = shape_in(g, node, ib);
+    if (a->dtype != b->dtype) {
+        shape_fail(err, "E104", ib, "%s of %s%s and %s%s", op_name(node->op), dtype_name(a->dtype),
+                   SHOW(a), dtype_name(b->dtype), SHOW(b));
+        return shape_help(err, "convert one of them, e.g. |> to_f32()");
+    }
+    return type_broadcast(a, b, out) || fail_broadcast(node, a, b, ib, err);
+}
+
+static bool works_on_bools(OpKind op)
+{
+    return op == OP_mul || op == OP_maximum || op == OP_minimum;
+}
+
+static bool floats_only(OpKind op)
+{
+    return op == OP_div || op == OP_pow || op == OP_relu_grad || op == OP_tanh_grad ||
+           op == OP_sigmoid_grad || op == OP_gelu_grad || op == OP_silu_grad;
+}
+
+SHAPE_RULE(binary)
+{
+    const Type *a = shape_in(g, node, 0);
+    if (floats_only(node->op) || (a->dtype == DTYPE_BOOL && !works_on_bools(node->op)))
+        if (!want_float(g, node, 0, err))
+            return false;
+    return broadcast_pair(g, node, 0, 1, out, err);
+}
+
+SHAPE_RULE(compare)
+{
+    if (!broadcast_pair(g, node, 0, 1, out, err))
+        return false;
+    out->dtype = DTYPE_BOOL;
+    return true;
+}
+
+/* (condition, a, b), all three broadcast. */
+SHAPE_RULE(select)
+{
+    const Type *c = shape_in(g, node, 0);
+    Type branches;
+    if (c->dtype != DTYPE_BOOL)
+        return shape_fail(err, "E104", 0, "select needs a bool condition, got %s",
+                          dtype_name(c->dtype));
+    if (!broadcast_pair(g, node, 1, 2, &branches, err))
+        return false;
+    return type_broadcast(&branches, c, out) || fail_broadcast(node, c, &branches, 1, err);
+}
+
+SHAPE_RULE(dropout)
+{
+    const int64_t four = 4;
+    const Type rng = type_make(DTYPE_I32, 1, &four);
+    double p = node_float(node, ATTR_p, 0.0);
+    if (!(p >= 0.0 && p < 1.0))
+        return shape_fail(err, "E105", -1, "dropout: p = %g is not in 0 <= p < 1", p);
+    *out = *shape_in(g, node, 0);
+    return want_float(g, node, 0, err) && want_type(g, node, 1, &rng, err);
+}
+
+/* axes: ascending, without repetition; all of them when absent. */
+static bool reduced_axes(const Node *node, int rank, bool *reduced, ShapeError *err)
+{
+    int n;
+    const int64_t *axes = node_ints(node, ATTR_axes, &n);
+    for (int i = 0; i < TYPE_MAX_RANK; i++)
+        reduced[i] = !node_attr(node, ATTR_axes);
+    for (int i = 0; i < n; i++) {
+        if (axes[i] < 0 || axes[i] >= rank)
+            return shape_fail(err, "E105", 0,
+                              "%s: axis %" PRId64 " is outside a tensor of %d dim%s",
+                              op_name(node->op), axes[i], rank, rank == 1 ? "" : "s");
+        if (i && axes[i] <= axes[i - 1])
+            return shape_fail(err, "E105", -1, "%s: axes must ascend", op_name(node->op));
+        reduced[axes[i]] = true;
+    }
+    return true;
+}
+
+SHAPE_RULE(reduce)
+{
+    const Type *x = shape_in(g, node, 0);
+    bool reduced[TYPE_MAX_RANK], keep = node_flag(node, ATTR_keepdims);
+    if ((node->op == OP_mean || x->dtype == DTYPE_BOOL) && !want_float(g, node, 0, err))
+        return false;
+    if (!reduced_axes(node, x->rank, reduced, err))
+        return false;
+    *out = type_scalar(x->dtype);
+    for (int i = 0; i < x->rank; i++)
+        if (keep || !reduced[i])
+            out->dim[out->rank++] = reduced[i] ? 1 : x->dim[i];
+    return true;
+}
+
+SHAPE_RULE(scalar_of)
+{
+    *out = type_scalar(DTYPE_F32);
+    return want_float(g, node, 0, err);
+}
+
+SHAPE_RULE(argmax)
+{
+    const Type *x = shape_in(g, node, 0);
+    int axis;
+    if (!want_axis(node, x->rank, x->rank - 1, &axis, err))
+        return false;
+    *out = type_scalar(DTYPE_I32);
+    for (int i = 0; i < x->rank; i++)
+        if (i != axis || node_flag(node, ATTR_keepdims))
+            out->dim[out->rank++] = i == axis ? 1 : x->dim[i];
+    return true;
+}
+
+SHAPE_RULE(reshape)
+{
+    const Type *x = shape_in(g, node, 0);
+    out->dtype = x->dtype;
+    if (!shape_attr(node, out, err))
+        return false;
+    if (type_elements(x) == type_elements(out))
+        return true;
+    return shape_fail(err, "E107", 0, "reshape of %s (%" PRId64 " elements) to %s (%" PRId64 ")",
+                      SHOW(x), type_elements(x), SHOW(out), type_elements(out));
+}
+
+SHAPE_RULE(transpose)
+{
+    const Type *x = shape_in(g, node, 0);
+    int64_t perm[TYPE_MAX_RANK];
+    bool seen[TYPE_MAX_RANK] = {0};
+    if (!want_ints(node, ATTR_perm, x->rank, 0, -1, perm, err))
+        return false;
+    *out = *x;
+    for (int i = 0; i < x->rank; i++) {
+        if (perm[i] >= x->rank || seen[perm[i]])
+            return shape_fail(err, "E105", -1, "transpose: perm is no permutation of %d dims",
+                              x->rank);
+        seen[perm[i]] = true;
+        out->dim[i] = x->dim[perm[i]];
+    }
+    return true;
+}
+
+SHAPE_RULE(broadcast)
+{
+    const Type *x = shape_in(g, node, 0);
+    Type to;
+    out->dtype = x->dtype;
+    if (!shape_attr(node, out, err))
+        return false;
+    if (type_broadcast(x, out, &to) && type_same_shape(&to, out))
+        return true;
+    return shape_fail(err, "E101", 0, "broadcast of %s to %s", SHOW(x), SHOW(out));
+}
+
+/* out dim = ceil((limit - start) / step) */
+SHAPE_RULE(slice)
+{
+    const Type *x = shape_in(g, node, 0);
+    int64_t start[TYPE_MAX_RANK], limit[TYPE_MAX_RANK], step[TYPE_MAX_RANK];
+    if (!want_ints(node, ATTR_start, x->rank, 0, -1, start, err) ||
+        !want_ints(node, ATTR_limit, x->rank, 0, -1, limit, err) ||
+        !want_ints(node, ATTR_step, x->rank, 1, 1, step, err))
+        return false;
+    *out = *x;
+    for (int i = 0; i < x->rank; i++) {
+        if (start[i] >= limit[i] || limit[i] > x->dim[i])
+            return shape_fail(err, "E107", 0,
+                              "slice %" PRId64 "..%" PRId64 " of axis %d, which has %" PRId64
+                              " elements",
+                              start[i], limit[i], i, x->dim[i]);
+        out->dim[i] = (limit[i] - start[i] - 1) / step[i] + 1;
+    }
+    return true;
+}
+
+static bool fail_concat(const Graph *g, const Node *node, int i, int axis, ShapeError *err)
+{
+    const Type *first = shape_in(g, node, 0), *t = shape_in(g, node, i);
+    shape_fail(err, "E102", i, "concat axis %d: operand %d is %s, the first is %s", axis, i + 1,
+               SHOW(t), SHOW(first));
+    if (t->rank == 4 && first->rank == 4 && axis == 1)
+        return shape_help(err, "pad = 1 or ceil = true, so that all branches keep one size");
+    return shape_help(err, "operands may differ in dim %d only", axis);
+}
+
+SHAPE_RULE(concat)
+{
+    const Type *first = shape_in(g, node, 0);
+    int axis;
+    if (!want_axis(node, first->rank, 0, &axis, err))
+        return false;
+    *out = *first;
+    for (int i = 1; i < node->n_in; i++) {
+        Type t = *shape_in(g, node, i);
+        int64_t extent = t.rank > axis ? t.dim[axis] : 0;
+        if (t.dtype != first->dtype)
+            return shape_fail(err, "E104", i, "concat: operand %d is %s, the first is %s", i + 1,
+                              dtype_name(t.dtype), dtype_name(first->dtype));
+        if (t.rank == first->rank)
+            t.dim[axis] = first->dim[axis];
+        if (!type_same_shape(&t, first))
+            return fail_concat(g, node, i, axis, err);
+        if (!size_add(out->dim[axis], extent, &out->dim[axis]))
+            return shape_fail(err, "E108", i, "concat: the result is too large");
+    }
+    return true;
+}
+
+SHAPE_RULE(pad)
+{
+    const Type *x = shape_in(g, node, 0);
+    int64_t lo[TYPE_MAX_RANK], hi[TYPE_MAX_RANK];
+    if (!want_ints(node, ATTR_lo, x->rank, 0, 0, lo, err) ||
+        !want_ints(node, ATTR_hi, x->rank, 0, 0, hi, err))
+        return false;
+    *out = *x;
+    for (int i = 0; i < x->rank; i++)
+        if (!size_add(out->dim[i], lo[i], &out->dim[i]) ||
+            !size_add(out->dim[i], hi[i], &out->dim[i]))
+            return shape_fail(err, "E108", 0, "pad: the result is too large");
+    return true;
+}
+
+/* (running, statistic) -> running */
+SHAPE_RULE(update1)
+{
+    *out = *shape_in(g, node, 0);
+    return want_float(g, node, 0, err) && want_type(g, node, 1, out, err);
+}
+
+static bool want_scalars(const Graph *g, const Node *node, int first, int last, ShapeError *err)
+{
+    const Type scalar = type_scalar(DTYPE_F32);
+    for (int i = first; i < last; i++)
+        if (!want_type(g, node, i, &scalar, err))
+            return false;
+    return true;
+}
+
+/* (w, g, m, lr, clip) or, without momentum, (w, g, lr, clip) */
+SHAPE_RULE(sgd_step)
+{
+    *n_out = node->n_in == 5 ? 2 : 1;
+    out[0] = out[1] = *shape_in(g, node, 0);
+    if (!want_float(g, node, 0, err) || !want_type(g, node, 1, out, err))
+        return false;
+    if (*n_out == 2 && !want_type(g, node, 2, out, err))
+        return false;
+    return want_scalars(g, node, node->n_in - 2, node->n_in, err);
+}
+
+/* (w, g, m, v, lr, clip, step); step is an f32 or i32 scalar */
+SHAPE_RULE(adam_step)
+{
+    const Type *step = shape_in(g, node, 6);
+    out[0] = out[1] = out[2] = *shape_in(g, node, 0);
+    if (!want_float(g, node, 0, err))
+        return false;
+    for (int i = 1; i < 4; i++)
+        if (!want_type(g, node, i, out, err))
+            return false;
+    if (step->rank != 0 || (step->dtype != DTYPE_F32 && step->dtype != DTYPE_I32))
+        return shape_fail(err, "E104", 6, "adam_step: step is %s%s, expected i32[] or f32[]",
+                          dtype_name(step->dtype), SHOW(step));
+    return want_scalars(g, node, 4, 6, err);
+}
+
+SHAPE_RULE(checksum)
+{
+    const int64_t two = 2;
+    *out = type_make(DTYPE_I32, 1, &two);
+    return true;
+}
+
+/* The body's `input` nodes, in order, have the types of the inputs; its outputs are the results. */
+SHAPE_RULE(fused)
+{
+    const Graph *body = node->body;
+    int seen = 0;
+    if (!body || !body->outputs.len)
+        return shape_fail(err, "E110", -1, "fused needs a body with results");
+    for (size_t i = 0; i < body->order.len; i++) {
+        const Node *n = graph_node(body, body->order.data[i]);
+        if (n->op != OP_input)
+            continue;
+        if (seen < node->n_in && !want_type(g, node, seen, value_type(body, n->out[0]), err))
+            return false;
+        seen++;
+    }
+    if (seen != node->n_in)
+        return shape_fail(err, "E109", -1, "fused: the body has %d inputs, the node %d", seen,
+                          node->n_in);
+    *n_out = (int)body->outputs.len;
+    for (int i = 0; i < *n_out; i++)
+        out[i] = *value_type(body, body->outputs.data[i].value);
+    return true;
+}

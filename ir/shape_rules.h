@@ -1,0 +1,45 @@
+/* Helpers of the shape rules, shared by shape_rules*.c. */
+#ifndef SCRIMP_IR_SHAPE_RULES_H
+#define SCRIMP_IR_SHAPE_RULES_H
+
+#include "ir/op_rules.h"
+
+#define SHAPE_UNUSED __attribute__((unused))
+#define SHAPE_RULE(name)                                                                           \
+    bool shape_##name(SHAPE_UNUSED const Graph *g, SHAPE_UNUSED const Node *node,                  \
+                      SHAPE_UNUSED Type *out, SHAPE_UNUSED int *n_out,                             \
+                      SHAPE_UNUSED ShapeError *err)
+
+enum { SHOW_LENGTH = 192 };
+typedef struct Shown {
+    char text[SHOW_LENGTH];
+} Shown;
+/* "[32,64]" in a caller's buffer: show(t, &(Shown){0}). */
+const char *show(const Type *t, Shown *buffer);
+#define SHOW(t) show((t), &(Shown){0})
+
+/* Fills *err and returns false.  operand: index of the offending input or -1. */
+bool shape_fail(ShapeError *err, const char *code, int operand, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+/* Adds the way out to the failure just made; returns false too. */
+bool shape_help(ShapeError *err, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+static inline const Type *shape_in(const Graph *g, const Node *n, int i)
+{
+    return value_type(g, n->in[i]);
+}
+/* Each of these fails with a message unless input i is as said. */
+bool want_float(const Graph *g, const Node *n, int i, ShapeError *err);
+bool want_integer(const Graph *g, const Node *n, int i, ShapeError *err);
+bool want_rank(const Graph *g, const Node *n, int i, int low, int high, ShapeError *err);
+bool want_type(const Graph *g, const Node *n, int i, const Type *expected, ShapeError *err);
+/* Inputs [first, last) are floats of shape [c]. */
+bool want_vectors(const Graph *g, const Node *n, int first, int last, int64_t c, ShapeError *err);
+/* The axis attribute (default: otherwise) lies in 0..rank-1. */
+bool want_axis(const Node *n, int rank, int otherwise, int *axis, ShapeError *err);
+/* An INTS attribute of exactly count elements in low..high; fails when absent and otherwise < low.
+ */
+bool want_ints(const Node *n, AttrKey key, int count, int64_t low, int64_t otherwise, int64_t *out,
+               ShapeError *err);
+
+#endif

@@ -150,6 +150,7 @@ void jit_end_if(Jit *j, JitIf *s);
 /* --- vector mathematics (jit_math.c, with jit_x86.c beside the generic path) --- */
 JitValue jit_vmax(Jit *j, JitValue a, JitValue b); /* f32; NaN in a or b gives NaN */
 JitValue jit_vmin(Jit *j, JitValue a, JitValue b);
+JitValue jit_vrelu(Jit *j, JitValue a); /* max(a, 0); NaN stays */
 JitValue jit_vabs(Jit *j, JitValue a);
 JitValue jit_vsqrt(Jit *j, JitValue a);
 JitValue jit_vexp(Jit *j, JitValue a);
@@ -160,6 +161,12 @@ JitValue jit_verf(Jit *j, JitValue a);
 JitValue jit_vpow(Jit *j, JitValue a, JitValue b);
 JitValue jit_vmask(Jit *j, JitCompare op, JitValue a, JitValue b); /* f32 or i32 vectors -> vi of 0 / -1 */
 JitValue jit_vselect(Jit *j, JitValue mask, JitValue yes, JitValue no); /* lanes by mask */
+JitValue jit_vfma(Jit *j, JitValue a, JitValue b, JitValue c); /* a*b + c; one rounding where the target has it */
+/* Phi(x) of the normal distribution, with relative accuracy on the left; its density unless NULL. */
+JitValue jit_vnormal_cdf(Jit *j, JitValue a, JitValue *density);
+/* High and low words of the 64-bit products of u32 vectors. */
+void jit_vmul_wide(Jit *j, JitValue a, JitValue b, JitValue *high, JitValue *low);
+JitValue jit_lane_numbers(Jit *j); /* vi 0, 1, 2, ... */
 JitValue jit_vi_to_vf(Jit *j, JitValue vi);
 JitValue jit_vf_to_vi(Jit *j, JitValue vf); /* truncation */
 JitValue jit_hsum(Jit *j, JitValue vf);     /* f32; fixed pairwise order */

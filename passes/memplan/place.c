@@ -1,0 +1,208 @@
+/* The placement driver: split, try orders and methods, let the misplaced buffers move up (P1, P4).
+ *
+ * Sources: Lim, Bhattacharyya et al. and MiniMalloc (Moffitt 2023) for the canonical skyline view;
+ * squeaky wheel optimization: Joslin and Clements 1999.  Effort is bounded by counted steps, never
+ * by the clock, so a plan is the same on every machine. */
+#include "passes/memplan/place_internal.h"
+
+#include "ir/support/bug.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_ROUNDS = 8, MAX_STALE = 3, N_KEYS = 4, N_ORDERS = 9 };
+static const int64_t WORK_LIMIT = 400000000;
+
+/* T max load, Z size, W life, A area; all descending.  The first is the one that usually suffices.
+ */
+static const char *const orders[N_ORDERS] = {"TZW", "ZWT", "TAW", "ATZ", "WAT",
+                                             "TWA", "AWT", "WTA", "ZTA"};
+
+typedef struct SortItem {
+    double key[3];
+    int buffer;
+} SortItem;
+
+static int compare_items(const void *a, const void *b)
+{
+    const SortItem *x = a, *y = b;
+    for (int k = 0; k < 3; k++)
+        if (x->key[k] != y->key[k])
+            return x->key[k] > y->key[k] ? -1 : 1;
+    return (x->buffer > y->buffer) - (x->buffer < y->buffer);
+}
+
+static double sort_key(const PlaceProblem *p, int b, char key)
+{
+    double life = p->end[b] - p->start[b], size = (double)p->size[b];
+    switch (key) {
+    case 'T':
+        return (double)p->max_load[b];
+    case 'Z':
+        return size;
+    case 'W':
+        return life;
+    default:
+        return life * size;
+    }
+}
+
+static void make_order(const PlaceProblem *p, const char *keys, int *order)
+{
+    Pool *pool = pool_new_child(p->scratch);
+    SortItem *items = POOL_ARRAY(pool, (size_t)p->n, SortItem);
+    for (int b = 0; b < p->n; b++) {
+        items[b].buffer = b;
+        for (int k = 0; k < 3; k++)
+            items[b].key[k] = sort_key(p, b, keys[k]);
+    }
+    qsort(items, (size_t)p->n, sizeof *items, compare_items);
+    for (int k = 0; k < p->n; k++)
+        order[k] = items[k].buffer;
+    pool_free(pool);
+}
+
+typedef struct Search {
+    const PlaceProblem *p;
+    PlaceWork *work;
+    int *order;
+    int64_t *trial, *best; /* offsets */
+    int64_t best_height;
+} Search;
+
+typedef int64_t PlaceMethod(const PlaceProblem *p, const int *order, int64_t *offset,
+                            PlaceWork *work);
+
+/* Buffers that stick out above the target move from position k to k/2. */
+static void promote_offenders(const PlaceProblem *p, int *order, const int64_t *offset)
+{
+    for (int k = 0; k < p->n; k++) {
+        int b = order[k], to = k / 2;
+        if (offset[b] + p->size[b] <= p->target)
+            continue;
+        memmove(order + to + 1, order + to, (size_t)(k - to) * sizeof *order);
+        order[to] = b;
+    }
+}
+
+static bool search_done(const Search *s)
+{
+    return s->best_height <= s->p->target || s->work->done > s->work->limit;
+}
+
+static void squeaky_wheel(Search *s, PlaceMethod *method)
+{
+    int64_t lowest = INT64_MAX;
+    int stale = 0;
+    for (int round = 0; round < MAX_ROUNDS && stale < MAX_STALE && !search_done(s); round++) {
+        int64_t height = method(s->p, s->order, s->trial, s->work);
+        stale = height < lowest ? 0 : stale + 1;
+        lowest = height < lowest ? height : lowest;
+        if (height < s->best_height) {
+            s->best_height = height;
+            memcpy(s->best, s->trial, (size_t)s->p->n * sizeof *s->best);
+        }
+        promote_offenders(s->p, s->order, s->trial);
+    }
+}
+
+/* First fit looks at every placed buffer: skipped where that alone would use up the effort. */
+static bool first_fit_affordable(const Search *s)
+{
+    int64_t n = s->p->n;
+    return n * n / 2 < s->work->limit - s->work->done;
+}
+
+static int64_t place_component(const PlaceProblem *p, int64_t *offset, PlaceWork *work)
+{
+    int64_t height;
+    if (place_color(p, offset, &height))
+        return height;
+    Search s = {.p = p, .work = work, .best = offset, .best_height = INT64_MAX};
+    s.order = POOL_ARRAY(p->scratch, (size_t)p->n, int);
+    s.trial = POOL_ARRAY(p->scratch, (size_t)p->n, int64_t);
+    make_order(p, orders[0], s.order);
+    s.best_height = place_skyline(p, s.order, s.best, work);
+    for (int k = 0; k < N_ORDERS && !search_done(&s); k++) {
+        make_order(p, orders[k], s.order);
+        squeaky_wheel(&s, place_skyline);
+        make_order(p, orders[k], s.order);
+        if (first_fit_affordable(&s))
+            squeaky_wheel(&s, place_first_fit);
+    }
+    return s.best_height;
+}
+
+typedef struct BirthOrder {
+    int64_t lower;
+    int buffer;
+} BirthOrder;
+
+static int compare_birth(const void *a, const void *b)
+{
+    const BirthOrder *x = a, *y = b;
+    if (x->lower != y->lower)
+        return x->lower < y->lower ? -1 : 1;
+    return (x->buffer > y->buffer) - (x->buffer < y->buffer);
+}
+
+/* Buffers with bytes, by birth. */
+static int *sort_by_birth(Pool *scratch, const MemBuffer *buffers, int n, int *n_used)
+{
+    BirthOrder *births = POOL_ARRAY(scratch, (size_t)n, BirthOrder);
+    int *index = POOL_ARRAY(scratch, (size_t)n, int), m = 0;
+    for (int i = 0; i < n; i++)
+        if (buffers[i].size > 0)
+            births[m++] = (BirthOrder){buffers[i].lower, i};
+    qsort(births, (size_t)m, sizeof *births, compare_birth);
+    for (int i = 0; i < m; i++)
+        index[i] = births[i].buffer;
+    *n_used = m;
+    return index;
+}
+
+/* The end of the component that begins at index[begin]: the next birth when nothing is alive. */
+static int component_end(const MemBuffer *buffers, const int *index, int begin, int n)
+{
+    int64_t until = buffers[index[begin]].upper;
+    int end = begin + 1;
+    while (end < n && buffers[index[end]].lower < until) {
+        if (buffers[index[end]].upper > until)
+            until = buffers[index[end]].upper;
+        end++;
+    }
+    return end;
+}
+
+static int64_t max_load(Pool *scratch, const MemBuffer *buffers, const int *index, int n)
+{
+    return n == 0 ? 0 : place_compress(scratch, buffers, index, n)->bound;
+}
+
+MemLayout memplan_place(Pool *pool, const MemBuffer *buffers, int n, int64_t align)
+{
+    Pool *scratch = pool_new_child(pool);
+    MemLayout layout = {.offset = POOL_ARRAY(pool, (size_t)(n > 0 ? n : 1), int64_t)};
+    PlaceWork work = {0, WORK_LIMIT};
+    int used;
+    int *index = sort_by_birth(scratch, buffers, n, &used);
+    for (int i = 0; i < used; i++)
+        if (buffers[index[i]].size % align != 0 ||
+            buffers[index[i]].upper <= buffers[index[i]].lower)
+            BUG("memplan_place: buffer %d has size %lld or an empty life", index[i],
+                (long long)buffers[index[i]].size);
+    layout.lower_bound_bytes = max_load(scratch, buffers, index, used);
+    for (int begin = 0, end; begin < used; begin = end) {
+        end = component_end(buffers, index, begin, used);
+        PlaceProblem *p = place_compress(scratch, buffers, index + begin, end - begin);
+        p->target = layout.lower_bound_bytes;
+        int64_t *offset = POOL_ARRAY(scratch, (size_t)p->n, int64_t);
+        int64_t height = place_component(p, offset, &work);
+        for (int i = 0; i < p->n; i++)
+            layout.offset[index[begin + i]] = offset[i];
+        if (height > layout.arena_bytes)
+            layout.arena_bytes = height;
+    }
+    pool_free(scratch);
+    return layout;
+}

@@ -1,0 +1,35 @@
+/* What the placement algorithms share: one component of the problem with compressed time, and a
+ * count of elementary steps, so that the effort is bounded without looking at a clock. */
+#ifndef SCRIMP_PASSES_MEMPLAN_PLACE_INTERNAL_H
+#define SCRIMP_PASSES_MEMPLAN_PLACE_INTERNAL_H
+
+#include "passes/memplan/memplan.h"
+
+/* Buffers that are connected through time; buffer i lives in slots [start[i], end[i]). */
+typedef struct PlaceProblem {
+    Pool *scratch;
+    int n, n_slots;
+    int *start, *end;
+    int64_t *size;     /* > 0 */
+    int64_t *load;     /* by slot: bytes alive */
+    int64_t *max_load; /* by buffer: largest load over its life */
+    int64_t bound;     /* max of load */
+    int64_t target;    /* a height that is good enough: the bound of the whole problem */
+} PlaceProblem;
+
+/* Steps done so far and where extra effort stops. */
+typedef struct PlaceWork {
+    int64_t done, limit;
+} PlaceWork;
+
+/* Compresses the lives of `index[0..n)` of buffers into slots: a slot begins only at a birth that
+ * follows a death, because between those the load only grows.  O(n log n). */
+PlaceProblem *place_compress(Pool *scratch, const MemBuffer *buffers, const int *index, int n);
+
+/* Each fills offset[] by buffer and returns the height.  order: highest priority first. */
+int64_t place_skyline(const PlaceProblem *p, const int *order, int64_t *offset, PlaceWork *work);
+int64_t place_first_fit(const PlaceProblem *p, const int *order, int64_t *offset, PlaceWork *work);
+/* Buffers of one size: interval colouring, exactly at the bound.  False when sizes differ. */
+bool place_color(const PlaceProblem *p, int64_t *offset, int64_t *height);
+
+#endif

@@ -1,0 +1,244 @@
+/* Skyline placement with lookahead (P2).
+ *
+ * Time runs along x, offsets along y.  The skyline is a list of segments, each at the height up to
+ * which its slots are filled.  The lowest segment is served first: the best buffer that fits inside
+ * it is put on it, or, when none fits, the segment is raised to its lower neighbour (the slots
+ * between are lost).  Before a buffer is accepted, what it leaves on either side of itself must
+ * still be fillable within the target: a slot is tight when raising it would leave less room than
+ * the buffers that still have to go there. */
+#include "passes/memplan/place_internal.h"
+
+#include <string.h>
+
+enum { MAX_TRIES = 64 };
+
+typedef struct Segment {
+    int begin, end; /* slots */
+    int64_t height;
+    int prev, next;
+} Segment;
+
+typedef struct Skyline {
+    const PlaceProblem *p;
+    PlaceWork *work;
+    Segment *segment;
+    int n_segments, head;
+    int *rank;          /* by buffer: position in the priority order */
+    int *first;         /* by slot: best unplaced buffer born there, -1 = none */
+    int *next;          /* by buffer: the next best of its slot */
+    int64_t *remaining; /* by slot: bytes of unplaced buffers */
+    int *candidate;
+    int64_t *offset;
+    int64_t height;
+} Skyline;
+
+static int lowest_segment(Skyline *s)
+{
+    int best = s->head, n = 0;
+    for (int i = s->head; i >= 0; i = s->segment[i].next, n++)
+        if (s->segment[i].height < s->segment[best].height)
+            best = i;
+    s->work->done += n;
+    return best;
+}
+
+/* First buffer of the list from `b` on that ends by `end`. */
+static int next_fitting(const Skyline *s, int b, int end)
+{
+    while (b >= 0 && s->p->end[b] > end)
+        b = s->next[b];
+    return b;
+}
+
+/* The best unplaced buffer of every start slot inside the segment. */
+static int collect_candidates(Skyline *s, const Segment *g)
+{
+    int n = 0;
+    for (int t = g->begin; t < g->end; t++) {
+        int b = next_fitting(s, s->first[t], g->end);
+        if (b >= 0)
+            s->candidate[n++] = b;
+    }
+    s->work->done += g->end - g->begin;
+    return n;
+}
+
+static int best_candidate(const Skyline *s, int n)
+{
+    int best = 0;
+    for (int k = 1; k < n; k++)
+        if (s->rank[s->candidate[k]] < s->rank[s->candidate[best]])
+            best = k;
+    return best;
+}
+
+/* Slots [l, r) would be closed in up to `level`: is every tight one covered by an unplaced buffer
+ * (other than `except`) inside [l, r)? */
+static bool side_fillable(Skyline *s, int l, int r, int64_t level, int except)
+{
+    int64_t room = s->p->target - level;
+    int tight = l;
+    while (tight < r && s->remaining[tight] <= room)
+        tight++;
+    s->work->done += tight - l + 1;
+    if (tight >= r)
+        return true;
+    int covered = l;
+    for (int t = l; t < r; t++) {
+        for (int b = s->first[t]; b >= 0; b = s->next[b]) {
+            s->work->done++;
+            if (b != except && s->p->end[b] <= r && s->p->end[b] > covered)
+                covered = s->p->end[b];
+        }
+        if (covered <= t && s->remaining[t] > room)
+            return false;
+    }
+    return true;
+}
+
+static int64_t neighbour_height(const Skyline *s, int neighbour)
+{
+    return neighbour < 0 ? INT64_MAX : s->segment[neighbour].height;
+}
+
+static int64_t smaller(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static bool leaves_room(Skyline *s, const Segment *g, int b)
+{
+    int64_t top = g->height + s->p->size[b];
+    int64_t left = smaller(neighbour_height(s, g->prev), top);
+    int64_t right = smaller(neighbour_height(s, g->next), top);
+    return side_fillable(s, g->begin, s->p->start[b], left, b) &&
+           side_fillable(s, s->p->end[b], g->end, right, b);
+}
+
+/* The buffer to put on segment g; -1 when none fits. */
+static int choose(Skyline *s, const Segment *g)
+{
+    int n = collect_candidates(s, g);
+    if (n == 0)
+        return -1;
+    int fallback = s->candidate[best_candidate(s, n)];
+    if (s->work->done > s->work->limit)
+        return fallback;
+    for (int tries = 0; tries < MAX_TRIES && n > 0; tries++) {
+        int k = best_candidate(s, n), b = s->candidate[k];
+        if (leaves_room(s, g, b))
+            return b;
+        int other = next_fitting(s, s->next[b], g->end);
+        s->candidate[k] = other >= 0 ? other : s->candidate[--n];
+    }
+    return fallback;
+}
+
+static void unlink_buffer(Skyline *s, int b)
+{
+    int *link = &s->first[s->p->start[b]];
+    while (*link != b)
+        link = &s->next[*link];
+    *link = s->next[b];
+    for (int t = s->p->start[b]; t < s->p->end[b]; t++)
+        s->remaining[t] -= s->p->size[b];
+}
+
+static int new_segment(Skyline *s, int begin, int end, int64_t height, int prev, int next)
+{
+    int k = s->n_segments++;
+    s->segment[k] = (Segment){begin, end, height, prev, next};
+    if (prev >= 0)
+        s->segment[prev].next = k;
+    else
+        s->head = k;
+    if (next >= 0)
+        s->segment[next].prev = k;
+    return k;
+}
+
+static void put_on_segment(Skyline *s, int m, int b)
+{
+    Segment *g = &s->segment[m];
+    int start = s->p->start[b], end = s->p->end[b];
+    s->offset[b] = g->height;
+    if (g->begin < start)
+        new_segment(s, g->begin, start, g->height, g->prev, m);
+    if (end < g->end)
+        new_segment(s, end, g->end, g->height, m, g->next);
+    g->begin = start;
+    g->end = end;
+    g->height += s->p->size[b];
+    if (g->height > s->height)
+        s->height = g->height;
+    unlink_buffer(s, b);
+}
+
+static void merge_equal_neighbours(Skyline *s, int m)
+{
+    Segment *g = &s->segment[m];
+    int prev = g->prev, next = g->next;
+    if (prev >= 0 && s->segment[prev].height == g->height) {
+        g->begin = s->segment[prev].begin;
+        g->prev = s->segment[prev].prev;
+        if (g->prev >= 0)
+            s->segment[g->prev].next = m;
+        else
+            s->head = m;
+    }
+    if (next >= 0 && s->segment[next].height == g->height) {
+        g->end = s->segment[next].end;
+        g->next = s->segment[next].next;
+        if (g->next >= 0)
+            s->segment[g->next].prev = m;
+    }
+}
+
+static Skyline *skyline_new(Pool *pool, const PlaceProblem *p, const int *order, int64_t *offset,
+                            PlaceWork *work)
+{
+    Skyline *s = POOL_NEW(pool, Skyline);
+    size_t n = (size_t)p->n, slots = (size_t)p->n_slots;
+    s->p = p;
+    s->work = work;
+    s->offset = offset;
+    s->segment = POOL_ARRAY(pool, 2 * n + 1, Segment);
+    s->rank = POOL_ARRAY(pool, n, int);
+    s->first = POOL_ARRAY(pool, slots, int);
+    s->next = POOL_ARRAY(pool, n, int);
+    s->candidate = POOL_ARRAY(pool, slots, int);
+    s->remaining = POOL_ARRAY(pool, slots, int64_t);
+    memcpy(s->remaining, p->load, slots * sizeof *s->remaining);
+    for (int t = 0; t < p->n_slots; t++)
+        s->first[t] = -1;
+    for (int k = p->n - 1; k >= 0; k--) {
+        int b = order[k];
+        s->rank[b] = k;
+        s->next[b] = s->first[p->start[b]];
+        s->first[p->start[b]] = b;
+    }
+    s->head = -1;
+    new_segment(s, 0, p->n_slots, 0, -1, -1);
+    return s;
+}
+
+int64_t place_skyline(const PlaceProblem *p, const int *order, int64_t *offset, PlaceWork *work)
+{
+    Pool *pool = pool_new_child(p->scratch);
+    Skyline *s = skyline_new(pool, p, order, offset, work);
+    for (int left = p->n; left > 0;) {
+        int m = lowest_segment(s);
+        int b = choose(s, &s->segment[m]);
+        if (b >= 0) {
+            put_on_segment(s, m, b);
+            left--;
+        } else {
+            Segment *g = &s->segment[m];
+            g->height = smaller(neighbour_height(s, g->prev), neighbour_height(s, g->next));
+        }
+        merge_equal_neighbours(s, m);
+    }
+    int64_t height = s->height;
+    pool_free(pool);
+    return height;
+}

@@ -1,0 +1,190 @@
+/* memplan_place against brute force on small instances, at size on random intervals, and
+ * memplan_check against broken layouts. */
+#include "check.h"
+#include "passes/memplan/memplan.h"
+
+#include <string.h>
+#include <time.h>
+
+static uint64_t random_state;
+
+static uint64_t next_random(void)
+{
+    random_state ^= random_state << 13;
+    random_state ^= random_state >> 7;
+    random_state ^= random_state << 17;
+    return random_state >> 11;
+}
+
+static int64_t random_below(int64_t n)
+{
+    return (int64_t)(next_random() % (uint64_t)n);
+}
+
+static void random_buffers(MemBuffer *b, int n, int64_t horizon, int64_t max_life, int64_t max_size)
+{
+    for (int i = 0; i < n; i++) {
+        b[i].lower = random_below(horizon);
+        b[i].upper = b[i].lower + 1 + random_below(max_life);
+        b[i].size = 64 * (1 + random_below(max_size));
+    }
+}
+
+static bool meet(const MemBuffer *a, const MemBuffer *b)
+{
+    return a->lower < b->upper && b->lower < a->upper;
+}
+
+/* The lowest place for b above everything already placed that it meets, gaps included. */
+static int64_t lowest_place(const MemBuffer *b, int i, const int *order, int k, const int64_t *at)
+{
+    for (int64_t offset = 0;; offset += 64) {
+        bool fits = true;
+        for (int j = 0; j < k && fits; j++) {
+            int o = order[j];
+            fits =
+                !meet(&b[i], &b[o]) || offset + b[i].size <= at[o] || at[o] + b[o].size <= offset;
+        }
+        if (fits)
+            return offset;
+    }
+}
+
+/* Some order of lowest placement is optimal: press an optimal layout down and read it bottom up. */
+static void brute_force(const MemBuffer *b, int n, int *order, int k, int64_t *at, int64_t height,
+                        int64_t *best)
+{
+    if (height >= *best)
+        return;
+    if (k == n) {
+        *best = height;
+        return;
+    }
+    for (int i = k; i < n; i++) {
+        int chosen = order[i];
+        order[i] = order[k];
+        order[k] = chosen;
+        at[chosen] = lowest_place(b, chosen, order, k, at);
+        int64_t top = at[chosen] + b[chosen].size;
+        brute_force(b, n, order, k + 1, at, top > height ? top : height, best);
+        order[k] = order[i];
+        order[i] = chosen;
+    }
+}
+
+static int64_t optimum(const MemBuffer *b, int n)
+{
+    int order[8];
+    int64_t at[8], best = INT64_MAX;
+    for (int i = 0; i < n; i++)
+        order[i] = i;
+    brute_force(b, n, order, 0, at, 0, &best);
+    return best;
+}
+
+static void check_small(Pool *pool)
+{
+    int missed = 0, cases = 400;
+    for (int k = 0; k < cases; k++) {
+        MemBuffer b[7];
+        int n = 1 + (int)random_below(7);
+        random_buffers(b, n, 8, 5, 6);
+        MemLayout l = memplan_place(pool, b, n, 64);
+        const char *fault = "";
+        CHECK_MSG(memplan_check(pool, b, n, &l, &fault), "%s", fault);
+        int64_t best = optimum(b, n);
+        CHECK(l.arena_bytes >= best && best >= l.lower_bound_bytes);
+        missed += l.arena_bytes > best;
+    }
+    printf("small instances above the optimum: %d of %d\n", missed, cases);
+    CHECK_MSG(missed * 100 <= cases, "%d of %d", missed, cases);
+}
+
+static void check_large(Pool *pool, int n, int64_t horizon, int64_t life)
+{
+    MemBuffer *b = POOL_ARRAY(pool, (size_t)n, MemBuffer);
+    random_buffers(b, n, horizon, life, 4096);
+    clock_t begin = clock();
+    MemLayout l = memplan_place(pool, b, n, 64);
+    double seconds = (double)(clock() - begin) / CLOCKS_PER_SEC;
+    const char *fault = "";
+    CHECK_MSG(memplan_check(pool, b, n, &l, &fault), "%s", fault);
+    double gap =
+        100.0 * (double)(l.arena_bytes - l.lower_bound_bytes) / (double)l.lower_bound_bytes;
+    printf("%d intervals of life <= %lld: gap %.3f%% in %.2f s\n", n, (long long)life, gap,
+           seconds);
+    CHECK_MSG(gap <= 5, "gap %.2f%%", gap);
+    MemLayout again = memplan_place(pool, b, n, 64);
+    CHECK(memcmp(l.offset, again.offset, (size_t)n * sizeof *l.offset) == 0);
+}
+
+/* Lives as in a training step: made going forward, needed again on the way back. */
+static void check_nested(Pool *pool)
+{
+    enum { LAYERS = 2000 };
+    MemBuffer *b = POOL_ARRAY(pool, 2 * LAYERS, MemBuffer);
+    for (int i = 0; i < LAYERS; i++) {
+        b[2 * i] = (MemBuffer){i, 2 * LAYERS - i, 64 * (1 + random_below(5000))};
+        b[2 * i + 1] =
+            (MemBuffer){2 * LAYERS - i - 1, 2 * LAYERS - i + 1, 64 * (1 + random_below(5000))};
+    }
+    MemLayout l = memplan_place(pool, b, 2 * LAYERS, 64);
+    const char *fault = "";
+    CHECK_MSG(memplan_check(pool, b, 2 * LAYERS, &l, &fault), "%s", fault);
+    CHECK_MSG(l.arena_bytes == l.lower_bound_bytes, "gap %lld",
+              (long long)(l.arena_bytes - l.lower_bound_bytes));
+}
+
+static void check_special(Pool *pool)
+{
+    MemLayout none = memplan_place(pool, NULL, 0, 64);
+    CHECK(none.arena_bytes == 0 && none.lower_bound_bytes == 0);
+    MemBuffer b[] = {{0, 4, 0}, {0, 2, 128}, {2, 4, 128}, {1, 3, 128}, {10, 11, 64}, {12, 20, 64}};
+    MemLayout l = memplan_place(pool, b, 6, 64);
+    CHECK(l.offset[0] == 0 && l.arena_bytes == 256 && l.lower_bound_bytes == 256);
+    MemBuffer equal[40];
+    random_buffers(equal, 40, 30, 9, 1);
+    MemLayout e = memplan_place(pool, equal, 40, 64);
+    CHECK(e.arena_bytes == e.lower_bound_bytes);
+}
+
+/* Every way of breaking a layout must be noticed. */
+static void check_mutants(Pool *pool)
+{
+    for (int k = 0; k < 300; k++) {
+        MemBuffer b[30];
+        random_buffers(b, 30, 20, 12, 10);
+        MemLayout l = memplan_place(pool, b, 30, 64);
+        const char *fault;
+        int i = (int)random_below(30), j = (int)random_below(30);
+        if (i != j && meet(&b[i], &b[j])) {
+            int64_t kept = l.offset[i];
+            l.offset[i] = l.offset[j] + 64 * random_below(b[j].size / 64);
+            CHECK(!memplan_check(pool, b, 30, &l, &fault));
+            l.offset[i] = kept;
+        }
+        l.arena_bytes += 64;
+        CHECK(!memplan_check(pool, b, 30, &l, &fault));
+        l.arena_bytes -= 64;
+        l.lower_bound_bytes -= 64;
+        CHECK(!memplan_check(pool, b, 30, &l, &fault));
+        l.lower_bound_bytes += 64;
+        l.offset[i] = -64;
+        CHECK(!memplan_check(pool, b, 30, &l, &fault));
+    }
+}
+
+int main(void)
+{
+    Pool *pool = pool_new();
+    random_state = 20240607;
+    printf("seed %llu\n", (unsigned long long)random_state);
+    check_special(pool);
+    check_small(pool);
+    check_mutants(pool);
+    check_nested(pool);
+    check_large(pool, 3000, 3000, 60);
+    check_large(pool, 20000, 20000, 40);
+    pool_free(pool);
+    return test_result();
+}

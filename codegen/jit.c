@@ -757,6 +757,17 @@ JitValue jit_lane(Jit *j, JitValue vector, int i)
     return jit_load(j, jit_array_ptr(j, copy, pointer), jit_i64(j, i));
 }
 
+/* Lanes read through memory become VEC_PERM_EXPR in GCC's forward propagation (seen with 12.2): the
+ * portable way to shuffle, as libgccjit has no builtin for it. */
+JitValue jit_shuffle(Jit *j, JitValue a, JitValue b, const int *lane)
+{
+    JitValue v[JIT_MAX_LANES];
+    int n = jit_lanes(j);
+    for (int i = 0; i < n; i++)
+        v[i] = lane[i] < n ? jit_lane(j, a, lane[i]) : jit_lane(j, b, lane[i] - n);
+    return jit_tmp(j, jit_from_lanes(j, j->t.vf, v));
+}
+
 /* Operands are copied to plain locals: anything else crashes libgccjit 12. */
 static gcc_jit_extended_asm *new_asm(Jit *j, const char *text, int n, const JitValue *in,
                                      const char *const *constraint)

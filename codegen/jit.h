@@ -127,7 +127,10 @@ JitValue jit_splat(Jit *j, JitValue scalar);      /* f32 -> vf, i32 -> vi, u32 -
 JitValue jit_vf(Jit *j, double v);                /* constant vectors */
 JitValue jit_vi(Jit *j, int32_t v);
 JitValue jit_from_lanes(Jit *j, JitType vector_type, const JitValue *lanes);
-JitValue jit_lane(Jit *j, JitValue vector, int i); /* through a stack copy; slow */
+JitValue jit_lane(Jit *j, JitValue vector, int i);
+/* Lane i of the result is lane[i] of a, or lane[i] - lanes of b: GCC makes one shuffle instruction of it where there is
+ * one (unpck, shufps, shuff32x4, insertf128, ...).  f32 vectors. */
+JitValue jit_shuffle(Jit *j, JitValue a, JitValue b, const int *lane);
 
 /* --- control --- */
 typedef struct JitLoop {

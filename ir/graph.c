@@ -1,6 +1,7 @@
 #include "ir/graph.h"
 
 #include "ir/graph_internal.h"
+#include "ir/shape_rules.h"
 #include "ir/support/bug.h"
 
 #include <string.h>
@@ -63,47 +64,41 @@ ValueId graph_output(const Graph *g, const char *name)
 static bool check_arity(const Node *node, ShapeError *err)
 {
     const OpInfo *op = &op_table[node->op];
-    if (node->n_in >= op->min_in && (op->max_in < 0 || node->n_in <= op->max_in))
+    bool few = node->n_in < op->min_in;
+    if (!few && (op->max_in < 0 || node->n_in <= op->max_in))
         return true;
-    err->code = "E109";
-    err->operand = -1;
-    if (op->min_in == op->max_in)
-        snprintf(err->message, sizeof err->message, "%s takes %d input%s, got %d", op->name,
-                 op->min_in, op->min_in == 1 ? "" : "s", node->n_in);
-    else
-        snprintf(err->message, sizeof err->message, "%s takes %s%d inputs, got %d", op->name,
-                 node->n_in < op->min_in ? "at least " : "at most ",
-                 node->n_in < op->min_in ? op->min_in : op->max_in, node->n_in);
-    return false;
+    const char *bound = op->min_in == op->max_in ? "" : few ? "at least " : "at most ";
+    return shape_fail(err, "E109", -1, "%s takes %s%d input(s), got %d", op->name, bound,
+                      few ? op->min_in : op->max_in, node->n_in);
 }
 
-static bool check_result(Pool *scratch, const Node *node, const Type *t, ShapeError *err)
+static bool check_result(const Node *node, const Type *t, ShapeError *err)
 {
     bool empty = false;
     for (int i = 0; i < t->rank && i < TYPE_MAX_RANK; i++)
         empty |= t->dim[i] == 0;
     if (!empty && type_valid(t))
         return true;
-    err->code = "E108";
-    err->operand = -1;
-    snprintf(err->message, sizeof err->message, "%s: the result %s %s", op_name(node->op),
-             type_text(scratch, t), empty ? "is empty" : "is too large");
-    return false;
+    return shape_fail(err, "E108", -1, "%s: the result %s %s", op_name(node->op), SHOW(t),
+                      empty ? "is empty" : "is too large");
 }
 
-bool node_infer(Pool *scratch, const Graph *g, const Node *node, Type **types, int *n_out,
-                ShapeError *err)
+int node_max_results(const Node *node)
+{
+    int n = node->body ? (int)node->body->outputs.len : 0;
+    return n < FEW_RESULTS ? FEW_RESULTS : n;
+}
+
+bool node_infer(const Graph *g, const Node *node, Type *types, int *n_out, ShapeError *err)
 {
     *err = (ShapeError){.code = "E110", .operand = -1};
     if (!check_arity(node, err))
         return false;
-    int room = node->body ? (int)node->body->outputs.len : 0;
-    *types = POOL_ARRAY(scratch, (size_t)(room < 4 ? 4 : room), Type);
     *n_out = op_table[node->op].n_out;
-    if (!op_table[node->op].shape(g, node, *types, n_out, err))
+    if (!op_table[node->op].shape(g, node, types, n_out, err))
         return false;
     for (int i = 0; i < *n_out; i++)
-        if (!check_result(scratch, node, &(*types)[i], err))
+        if (!check_result(node, &types[i], err))
             return false;
     return true;
 }
@@ -156,9 +151,11 @@ static Node node_make(Graph *g, OpKind op, const ValueId *in, int n_in, const At
 
 static NodeId try_add(Graph *g, const Node *node, const char *name, ShapeError *err)
 {
-    Type *types;
-    int n_out;
-    if (!node_infer(g->pool, g, node, &types, &n_out, err))
+    Type few[FEW_RESULTS], *types = few;
+    int n_out, room = node_max_results(node);
+    if (room > FEW_RESULTS)
+        types = POOL_ARRAY(g->pool, (size_t)room, Type);
+    if (!node_infer(g, node, types, &n_out, err))
         return NODE_NONE;
     return graph_append(g, node, types, output_names(g, node->op, name, n_out), n_out);
 }

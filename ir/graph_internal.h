@@ -4,11 +4,12 @@
 
 #include "ir/graph.h"
 
+enum { FEW_RESULTS = 4 };
+/* Results node_infer may fill: FEW_RESULTS or more. */
+int node_max_results(const Node *node);
 /* Runs the shape rule of a node that is not a SOURCE: number of inputs, rule, and what holds for
- * every result (no empty dimension, bytes within int64).  *types gets an array on scratch, *n_out
- * its length. */
-bool node_infer(Pool *scratch, const Graph *g, const Node *node, Type **types, int *n_out,
-                ShapeError *err);
+ * every result (no empty dimension, bytes within int64).  types has room for node_max_results. */
+bool node_infer(const Graph *g, const Node *node, Type *types, int *n_out, ShapeError *err);
 
 /* Appends node (copied; in, attr, out are taken over and must live on g->pool) with results of
  * these types and exactly these names, which must be free. */

@@ -1,0 +1,30 @@
+#include "ir/train_spec.h"
+
+#include <math.h>
+
+static double decay(const LrSchedule *lr, double t, double u, double every)
+{
+    switch (lr->kind) {
+    case LR_COSINE:
+        return lr->min + (lr->base - lr->min) * (1 + cos(acos(-1.0) * u)) / 2;
+    case LR_LINEAR:
+        return lr->base + (lr->min - lr->base) * u;
+    case LR_STEP:
+        return every > 0 ? lr->base * pow(lr->factor, floor(t / every)) : lr->base;
+    case LR_CONSTANT:
+        break;
+    }
+    return lr->base;
+}
+
+double lr_at(const LrSchedule *lr, int64_t t, int64_t total, int64_t updates_per_epoch)
+{
+    double unit = lr->in_epochs ? (double)updates_per_epoch : 1.0;
+    /* Whole updates: a fraction would overshoot the base in the last one. */
+    double warmup = floor(lr->warmup * unit + 0.5), now = (double)t;
+    if (now < warmup)
+        return lr->base * (now + 1) / warmup;
+    double length = (double)total - warmup;
+    double u = length > 0 ? (now - warmup) / length : 1.0;
+    return decay(lr, now, u < 1.0 ? u : 1.0, lr->every * unit);
+}

@@ -1,0 +1,101 @@
+/* Element-wise code.
+ *
+ * A PointProgram is a straight-line program over one iteration space: registers hold one vector of
+ * elements each, loads and stores have a stride per dim (0 = broadcast).  Every element-wise group,
+ * fill, copy and optimizer step is such a program (pointwise.c); matrix kernels apply the POINT
+ * operations of their body to accumulators with point_emit_body.
+ *
+ * Vectors by element type: f32 in vf, i32 and u8 in vi, bool in vi as 0 / -1. */
+#ifndef SCRIMP_CODEGEN_POINTWISE_H
+#define SCRIMP_CODEGEN_POINTWISE_H
+
+#include "codegen/jit.h"
+#include "codegen/kernel.h"
+
+enum { POINT_MAX_IN = 7 };
+
+/* Instructions that are no operations of the IR; numbered after OP_COUNT. */
+typedef enum PointSpecial {
+    POINT_LOAD = OP_COUNT, /* at `access` */
+    POINT_COORDINATE,      /* i32: low word of the place that `access` gives, lane by lane */
+    POINT_COORDINATE_HIGH, /* i32: its high word */
+    POINT_RNG_KEY_LOW,     /* (seed low, seed high) -> words of seed + k * 0x9E3779B97F4A7C15 */
+    POINT_RNG_KEY_HIGH,
+    POINT_ONE_MINUS_POWER, /* (step) -> 1 - a^step, in double; all lanes equal */
+} PointSpecial;
+
+/* in: registers, which are the numbers of earlier instructions. */
+typedef struct PointInstr {
+    int op;            /* OpKind or PointSpecial */
+    DType dtype, from; /* of the result, of the first input */
+    int n_in;
+    int in[POINT_MAX_IN];
+    int access;
+    bool flag;   /* gelu: tanh form; pow: exponent a is known */
+    double a, b; /* constants: value, eps and element count, p, exponent */
+    int64_t k;   /* dropout key */
+} PointInstr;
+
+/* Element (i0, i1, ...) of the space is at element base + sum of i[d] * stride[d] of a buffer. */
+typedef struct PointAccess {
+    int buf; /* -1: a place without memory (COORDINATE) */
+    DType dtype;
+    int64_t base, stride[TYPE_MAX_RANK];
+} PointAccess;
+
+typedef struct PointStore {
+    int reg;
+    PointAccess at;
+} PointStore;
+
+typedef struct PointProgram {
+    Pool *pool;
+    int rank;
+    int64_t dim[TYPE_MAX_RANK];
+    int n_bufs;
+    VEC(PointInstr) instr;
+    VEC(PointAccess) access;
+    VEC(PointStore) store;
+} PointProgram;
+
+PointProgram *point_program(Pool *pool, const Type *space);
+/* Row-major strides of `type` broadcast into the program's space as numpy does (axis < 0), or of a
+ * vector that runs along `axis` of the space. */
+PointAccess point_access(const PointProgram *p, int buf, const Type *type, int axis);
+int point_load(PointProgram *p, PointAccess access);
+int point_const(PointProgram *p, DType dtype, double value);
+int point_unary(PointProgram *p, OpKind op, int a);
+int point_binary(PointProgram *p, OpKind op, int a, int b);
+int point_push(PointProgram *p, PointInstr instr);
+void point_store(PointProgram *p, int reg, PointAccess at);
+/* Adds the call; bufs as the accesses number them. */
+void point_call(Lowering *l, PointProgram *p, const char *label, const CallBuf *bufs, int n_bufs,
+                double flops);
+
+/* The instruction of a POINT node (or const): operation, types, attributes; no inputs. */
+PointInstr point_instr(const Graph *g, const Node *n);
+/* One instruction on vectors. */
+JitValue point_apply(Jit *j, const PointInstr *instr, const JitValue *in);
+
+/* Where the elements of a body come from, for kernels with their own loops. */
+typedef struct PointSource {
+    void *user;
+    /* Value v of the body that is no POINT result (an `input`, the matrix product), for the current
+     * vector of elements, broadcast to it.  axis < 0: v is aligned with the result as numpy does;
+     * else v has one dim, which runs along `axis` of the result.  Called once per (v, axis). */
+    JitValue (*value)(void *user, ValueId v, int axis);
+    /* i64: index of lane 0 in the row-major result (dropout), and in its last two dims
+     * (causal_mask). */
+    JitValue (*linear)(void *user);
+    JitValue (*row)(void *user);
+    JitValue (*column)(void *user);
+    /* Word i of the i32[4] input v (dropout's generator), as a scalar i32. */
+    JitValue (*word)(void *user, ValueId v, int i);
+} PointSource;
+
+/* Values v of `wanted` for one vector of elements of the body; all operations between are of the
+ * result's shape or broadcast to it.  Code without branches. */
+void point_emit_body(Jit *j, const Graph *body, const ValueId *wanted, int n_wanted,
+                     const PointSource *source, JitValue *result);
+
+#endif

@@ -9,6 +9,8 @@
 #include "passes/memplan/memplan.h"
 #include "runtime/abi.h"
 
+#include <stdio.h>
+
 typedef struct Jit Jit;
 
 /* Emits the body of one kernel; runs in a child process.  desc is the POD the rule made. */

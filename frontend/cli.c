@@ -1,0 +1,106 @@
+#include "frontend/cli.h"
+
+#include "ir/print.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+ExitCode cli_error(Cli *cli, ExitCode code, const char *error_code, const char *help,
+                   const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    const char *message = pool_vprintf(cli->pool, format, args);
+    va_end(args);
+    Span nowhere = {0, 0, 0};
+    diag_error(cli->diag, nowhere, error_code, "%s", message);
+    if (help)
+        diag_help(cli->diag, "%s", help);
+    cli_diagnostics(cli);
+    return code;
+}
+
+ExitCode cli_diagnostics(Cli *cli)
+{
+    if (cli->json_errors)
+        diag_print_json(cli->diag, stderr);
+    else
+        diag_print(cli->diag, stderr, cli->colour);
+    return EXIT_USER;
+}
+
+void cli_print_json(json_t *object)
+{
+    json_dumpf(object, stdout, JSON_REAL_PRECISION(9));
+    fputc('\n', stdout);
+    json_decref(object);
+}
+
+const Ast *cli_parse_model(Cli *cli)
+{
+    const Ast *ast = frontend_parse(cli->pool, cli->diag, cli->file);
+    if (!ast || diag_error_count(cli->diag)) {
+        cli_diagnostics(cli);
+        return NULL;
+    }
+    return ast;
+}
+
+static FrontendOptions frontend_options_of(Cli *cli, const ProgramOptions *o)
+{
+    int n = cli->n_defs + o->n_extra_defs;
+    OptionDef *defs = POOL_ARRAY(cli->pool, (size_t)n + 1, OptionDef);
+    memcpy(defs, cli->defs, (size_t)cli->n_defs * sizeof *defs);
+    for (int i = 0; i < o->n_extra_defs; i++)
+        defs[cli->n_defs + i] = o->extra_defs[i];
+    return (FrontendOptions){.defs = defs, .n_defs = n, .mode = o->mode, .model = cli->model};
+}
+
+static ExitCode pass_failure(Cli *cli, const ProgramOptions *o, const PassContext *ctx)
+{
+    ExitCode code = ctx->report.status == REMAT_INFEASIBLE ? EXIT_BUDGET : EXIT_USER;
+    if (code == EXIT_BUDGET && o->quiet_infeasible)
+        return code;
+    return cli_error(cli, code, ctx->error_code ? ctx->error_code : "E400", ctx->error_help, "%s",
+                     ctx->error);
+}
+
+ExitCode cli_build(Cli *cli, const Ast *ast, const ProgramOptions *o, Program *out)
+{
+    FrontendOptions options = frontend_options_of(cli, o);
+    Graph *g = frontend_lower(cli->pool, cli->diag, ast, &options);
+    if (!g || diag_error_count(cli->diag))
+        return cli_diagnostics(cli);
+    if (o->mode == FRONTEND_TRAIN && !g->train.present)
+        return cli_error(cli, EXIT_USER, "E302", "add `train { ... }`; docs/language.md shows one",
+                         "%s has no train section", cli->file);
+    PassContext ctx = {.graph = g,
+                       .pool = cli->pool,
+                       .budget = o->budget,
+                       .solver = o->solver,
+                       .objective = o->objective,
+                       .checksums = o->checksums};
+    const char *pipeline = o->pipeline                 ? o->pipeline
+                           : o->mode == FRONTEND_TRAIN ? pipeline_train
+                                                       : pipeline_infer;
+    bool ok = passes_run(&ctx, pipeline, o->observer, o->user);
+    *out = (Program){.graph = ctx.graph, .plan = ctx.plan, .report = ctx.report};
+    if (!ok)
+        return pass_failure(cli, o, &ctx);
+    if (diag_error_count(cli->diag) == 0)
+        return EXIT_OK;
+    return cli_diagnostics(cli);
+}
+
+const char *cli_bytes_text(Pool *pool, int64_t bytes)
+{
+    static const char *const unit[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
+    double v = (double)bytes;
+    int u = 0;
+    while (v >= 1024 && u < 5) {
+        v /= 1024;
+        u++;
+    }
+    return pool_printf(pool, u == 0 || v >= 100 ? "%.0f%s" : "%.1f%s", v, unit[u]);
+}

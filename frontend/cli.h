@@ -1,0 +1,87 @@
+/* What the verbs of the command line share: arguments, messages, building a program. */
+#ifndef SCRIMP_FRONTEND_CLI_H
+#define SCRIMP_FRONTEND_CLI_H
+
+#include "frontend/frontend.h"
+#include "passes/pass.h"
+
+#include <jansson.h>
+
+typedef enum ExitCode { EXIT_OK = 0, EXIT_USER = 1, EXIT_INTERNAL = 2, EXIT_BUDGET = 3 } ExitCode;
+
+enum { CLI_MAX_DEFS = 64 };
+
+typedef struct Cli {
+    Pool *pool;
+    Diag *diag;
+    const char *verb;
+    const char *file; /* model, IR text or "-" */
+    OptionDef defs[CLI_MAX_DEFS];
+    int n_defs;
+    bool json, json_errors, colour, no_loc, no_cache, resume, overfit, quiet;
+    const char *model, *budget, *solver, *objective, *stage, *diff, *passes, *dump_after, *data,
+        *out, *log, *march, *cache, *header, *prompt, *checkpoint;
+    int64_t steps, seed, threads, sweep, tokens, top_k, jobs;
+    bool has_seed, compare, dot;
+    double temperature;
+} Cli;
+
+typedef struct Verb {
+    const char *name;
+    const char *doc;     /* one line */
+    const char *text;    /* paragraphs of --help */
+    const char *options; /* names of the options it takes, separated by spaces */
+    ExitCode (*run)(Cli *cli);
+} Verb;
+
+extern const Verb cli_verbs[];
+
+/* Arguments after the program name.  False after a message; *exit_code is set then (also for
+ * --help: 0). */
+bool cli_parse(Cli *cli, int argc, char **argv, const Verb **verb, ExitCode *exit_code);
+
+/* An error without a place in the source: "scrimp: error: ...", or JSON with --error-format=json.
+ */
+ExitCode cli_error(Cli *cli, ExitCode code, const char *error_code, const char *help,
+                   const char *format, ...) __attribute__((format(printf, 5, 6)));
+/* Prints collected diagnostics; EXIT_USER. */
+ExitCode cli_diagnostics(Cli *cli);
+void cli_print_json(json_t *object); /* to stdout, one line; releases it */
+
+/* Parses cli->file; NULL after printing diagnostics. */
+const Ast *cli_parse_model(Cli *cli);
+/* A graph after the passes. */
+typedef struct Program {
+    Graph *graph;
+    MemPlan *plan;
+    RematReport report;
+} Program;
+typedef struct ProgramOptions {
+    FrontendMode mode;
+    const char *budget, *solver, *objective; /* NULL = the model's */
+    bool checksums;
+    const char *pipeline;        /* NULL = by mode */
+    const OptionDef *extra_defs; /* on top of the command line's */
+    int n_extra_defs;
+    PassObserver *observer;
+    void *user;
+    bool quiet_infeasible; /* leave the message to the caller */
+} ProgramOptions;
+ExitCode cli_build(Cli *cli, const Ast *ast, const ProgramOptions *o, Program *out);
+
+/* "1.9GiB": at most four digits. */
+const char *cli_bytes_text(Pool *pool, int64_t bytes);
+
+ExitCode verb_check(Cli *cli);
+ExitCode verb_summary(Cli *cli);
+ExitCode verb_dump(Cli *cli);
+ExitCode verb_opt(Cli *cli);
+ExitCode verb_plan(Cli *cli);
+ExitCode verb_compile(Cli *cli);
+ExitCode verb_train(Cli *cli);
+ExitCode verb_eval(Cli *cli);
+ExitCode verb_generate(Cli *cli);
+ExitCode verb_bench(Cli *cli);
+ExitCode verb_verify(Cli *cli);
+
+#endif

@@ -1,0 +1,204 @@
+/* Between a model's inputs and a data set. */
+#include "frontend/cli_session.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+static const char BATCH[] = "batch.";
+
+static bool is_batch_input(const Node *n)
+{
+    return n->op == OP_input &&
+           strncmp(node_string(n, ATTR_role, ""), BATCH, sizeof BATCH - 1) == 0;
+}
+
+/* The input a value comes from through views and slices. */
+static ValueId root_of(const Graph *g, ValueId v)
+{
+    for (;;) {
+        const Node *n = value_node(g, v);
+        if (n->op != OP_reshape && n->op != OP_slice && n->op != OP_cast &&
+            n->op != OP_stop_gradient)
+            return v;
+        v = n->in[0];
+    }
+}
+
+/* How many classes or rows the model has for an integer input; 0 when it is not an index. */
+static int64_t index_limit(const Graph *g, ValueId input)
+{
+    int64_t limit = 0;
+    for (size_t i = 0; i < g->order.len; i++) {
+        const Node *n = graph_node(g, g->order.data[i]);
+        int64_t here = 0;
+        if (n->op == OP_embedding && root_of(g, n->in[0]) == input) {
+            here = value_type(g, n->in[1])->dim[0];
+        } else if (n->op == OP_cross_entropy && root_of(g, n->in[1]) == input) {
+            const Type *logits = value_type(g, n->in[0]);
+            here = logits->dim[node_int(n, ATTR_axis, logits->rank - 1)];
+        }
+        if (here && (!limit || here < limit))
+            limit = here;
+    }
+    return limit;
+}
+
+static bool is_label(const Graph *g, ValueId input)
+{
+    for (size_t i = 0; i < g->order.len; i++) {
+        const Node *n = graph_node(g, g->order.data[i]);
+        if (n->op == OP_cross_entropy && root_of(g, n->in[1]) == input)
+            return true;
+    }
+    return false;
+}
+
+static void synthetic_fields(const Graph *g, DataSpec *spec)
+{
+    int skip = g->train.accumulate > 1 && strcmp(g->kind, "step") == 0 ? 2 : 1;
+    for (size_t i = 0; i < g->order.len && spec->n_fields < DATA_MAX_FIELDS; i++) {
+        const Node *n = graph_node(g, g->order.data[i]);
+        if (!is_batch_input(n))
+            continue;
+        const Type *t = value_type(g, n->out[0]);
+        DataField *f = &spec->field[spec->n_fields++];
+        snprintf(f->name, sizeof f->name, "%s", node_string(n, ATTR_role, "") + sizeof BATCH - 1);
+        f->dtype = (RtDType)t->dtype;
+        for (int k = skip; k < t->rank; k++)
+            f->dim[f->rank++] = t->dim[k];
+        f->label = is_label(g, n->out[0]);
+        f->max_id = index_limit(g, n->out[0]) - 1;
+        if (t->dtype == DTYPE_U8 && f->max_id < 0)
+            f->max_id = 255;
+        spec->batch = t->rank >= skip ? t->dim[skip - 1] : 1;
+    }
+}
+
+static DataSpec data_spec(const Cli *cli, const Graph *g, bool synthetic, uint64_t seed)
+{
+    const TrainSpec *t = &g->train;
+    DataSpec spec = {.kind = t->data_kind,
+                     .path = cli->data ? cli->data : t->data_path,
+                     .batch = t->data_batch,
+                     .length = t->data_length,
+                     .chars = t->data_chars,
+                     .held_out = t->held_out,
+                     .held_out_is_part = t->held_out_is_part,
+                     .seed = seed};
+    if (synthetic)
+        spec.kind = "synthetic";
+    if (spec.kind && strcmp(spec.kind, "synthetic") == 0)
+        synthetic_fields(g, &spec);
+    return spec;
+}
+
+static bool check_field(Cli *cli, const Graph *g, const Node *n, const Dataset *ds)
+{
+    const char *name = node_string(n, ATTR_role, "") + sizeof BATCH - 1;
+    int i = dataset_find_field(ds, name);
+    if (i < 0) {
+        cli_error(cli, EXIT_USER, "E504", NULL, "the data has no field '%s'", name);
+        return false;
+    }
+    const DataField *f = dataset_field(ds, i);
+    int64_t limit = index_limit(g, n->out[0]), elements;
+    if (limit && f->max_id >= limit) {
+        cli_error(cli, EXIT_USER, "E505",
+                  "give the model that many classes or rows (an option, with -D)",
+                  "the data's %s goes up to %lld, the model has %lld", name, (long long)f->max_id,
+                  (long long)limit);
+        return false;
+    }
+    int64_t batch_bytes = g->train.accumulate > 1 && strcmp(g->kind, "step") == 0
+                              ? type_bytes(value_type(g, n->out[0])) / g->train.accumulate
+                              : type_bytes(value_type(g, n->out[0]));
+    if ((DType)f->dtype == value_type(g, n->out[0])->dtype &&
+        rt_elements(f->rank, f->dim, &elements) &&
+        elements * rt_dtype_bytes(f->dtype) * g->train.data_batch == batch_bytes)
+        return true;
+    char shape[128];
+    rt_shape_text(f->rank, f->dim, shape, sizeof shape);
+    cli_error(cli, EXIT_USER, "E506", NULL,
+              "one example of the data's %s is %s%s, the model's input is %s", name,
+              rt_dtype_name(f->dtype), shape, type_text(cli->pool, value_type(g, n->out[0])));
+    return false;
+}
+
+Dataset *session_open_data(Cli *cli, const Graph *g, bool synthetic, uint64_t seed)
+{
+    RtError err;
+    DataSpec spec = data_spec(cli, g, synthetic, seed);
+    if (!spec.kind) {
+        cli_error(cli, EXIT_USER, "E507", "write `batch = mnist(\"data/mnist\", batch = N)`",
+                  "the train section names no data source");
+        return NULL;
+    }
+    Dataset *ds = dataset_open(&spec, &err);
+    if (!ds) {
+        cli_error(cli, EXIT_USER, "E508", cli->data ? NULL : "--data PATH says where it is", "%s",
+                  err.message);
+        return NULL;
+    }
+    for (size_t i = 0; i < g->order.len; i++) {
+        const Node *n = graph_node(g, g->order.data[i]);
+        if (is_batch_input(n) && !synthetic && !check_field(cli, g, n, ds)) {
+            dataset_close(ds);
+            return NULL;
+        }
+    }
+    return ds;
+}
+
+void session_fields(const Session *s, const Dataset *ds, int64_t k, void **dst)
+{
+    const Graph *g = s->graph;
+    int64_t parts =
+        strcmp(g->kind, "step") == 0 && g->train.accumulate > 1 ? g->train.accumulate : 1;
+    for (int i = 0; i < DATA_MAX_FIELDS; i++)
+        dst[i] = NULL;
+    for (int i = 0; i < dataset_n_fields(ds); i++) {
+        char role[96];
+        snprintf(role, sizeof role, "%s%s", BATCH, dataset_field(ds, i)->name);
+        ValueId v = session_input(s, role);
+        if (v != VALUE_NONE)
+            dst[i] = (char *)session_at(s, v) + k * (type_bytes(value_type(g, v)) / parts);
+    }
+}
+
+bool session_fill(const Session *s, const Dataset *ds, int64_t update, bool overfit)
+{
+    int64_t parts = s->graph->train.accumulate > 1 ? s->graph->train.accumulate : 1;
+    for (int64_t k = 0; k < parts; k++) {
+        void *dst[DATA_MAX_FIELDS];
+        RtError err;
+        session_fields(s, ds, k, dst);
+        if (!dataset_train_batch(ds, overfit ? k : update * parts + k, dst, &err)) {
+            cli_error(s->cli, EXIT_USER, "E509", NULL, "%s", err.message);
+            return false;
+        }
+    }
+    return true;
+}
+
+bool session_evaluate(Session *s, const Dataset *ds, uint64_t seed, double *loss, double *accuracy)
+{
+    double total = 0, right = 0, weight = 0;
+    for (int64_t i = 0; i < dataset_eval_batches(ds); i++) {
+        void *dst[DATA_MAX_FIELDS];
+        RtError err;
+        int64_t counted;
+        session_fields(s, ds, 0, dst);
+        if (!dataset_eval_batch(ds, i, dst, &counted, &err)) {
+            cli_error(s->cli, EXIT_USER, "E509", NULL, "%s", err.message);
+            return false;
+        }
+        session_run(s, 0.0, 0, 0, seed);
+        total += session_scalar(s, "loss") * (double)counted;
+        right += session_scalar(s, "accuracy") * (double)counted;
+        weight += (double)counted;
+    }
+    *loss = weight > 0 ? total / weight : (double)NAN;
+    *accuracy = weight > 0 ? right / weight : (double)NAN;
+    return true;
+}

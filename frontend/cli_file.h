@@ -1,0 +1,15 @@
+/* Files and texts of the command line. */
+#ifndef SCRIMP_FRONTEND_CLI_FILE_H
+#define SCRIMP_FRONTEND_CLI_FILE_H
+
+#include "frontend/cli.h"
+#include "ir/support/strbuf.h"
+
+/* The whole file ("-" = standard input) on the pool; NULL after a message. */
+const char *cli_read_file(Cli *cli, const char *path, size_t *length);
+/* The plan section of an IR dump. */
+void cli_print_plan(const Graph *g, const MemPlan *plan, StrBuf *out);
+/* An observer for --dump-after, or NULL. */
+PassObserver *cli_dump_after(Cli *cli, void **user);
+
+#endif

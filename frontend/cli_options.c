@@ -1,0 +1,384 @@
+/* The table of verbs and the table of options; parsing and --help come from them. */
+#include "frontend/cli.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <math.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#ifndef SCRIMP_VERSION
+#define SCRIMP_VERSION "0.1.0"
+#endif
+
+const Verb cli_verbs[] = {
+    {"check", "parse and check a model file",
+     "Reports every error it finds, with its place and a way out.", "define model error-format",
+     verb_check},
+    {"summary", "parameters, shapes, multiply-adds and bytes of a model",
+     "Counts are for the batch size of option N (override with -D N=...).",
+     "define model json error-format", verb_summary},
+    {"dump", "print a stage of the compilation",
+     "Stages: ast, ir (forward graph), grad (whole step), remat, plan, code, asm.\n"
+     "--diff A..B prints what changed between two of ir, grad, remat and plan.",
+     "define model stage diff dump-after no-loc dot budget solver objective march error-format",
+     verb_dump},
+    {"opt", "run passes over IR text",
+     "Reads IR text from FILE (or - for standard input) and writes IR text. PASSES is a list such "
+     "as\n"
+     "'autodiff,remat(budget=40%,solver=chen),plan'.",
+     "passes no-loc dump-after error-format", verb_opt},
+    {"plan", "memory plan and recomputation under a budget",
+     "BUDGET is bytes (8GiB), a percentage (40%: the persistent bytes plus 40% of what the step "
+     "needs\n"
+     "beyond them), or min. --compare runs every solver, --sweep N gives N budgets from the\n"
+     "minimum to everything kept.",
+     "define model budget solver objective seed compare sweep json error-format", verb_plan},
+    {"compile", "generate a shared object that trains without scrimp",
+     "Writes the training step as FILE.so and a C header that describes its arena.",
+     "define model budget solver objective out header march cache no-cache jobs error-format",
+     verb_compile},
+    {"train", "train a model",
+     "Writes checkpoints to --out (default: none). Ctrl-C finishes the step, saves and ends.\n"
+     "--resume continues the run in --out, bit for bit.",
+     "define model budget solver objective steps data resume out checkpoint seed threads log "
+     "overfit quiet march "
+     "cache no-cache jobs error-format",
+     verb_train},
+    {"eval", "loss and accuracy on the held-out part",
+     "Weights come from --checkpoint: a folder written by train, or a safetensors file.",
+     "define model checkpoint data seed threads json march cache no-cache jobs error-format",
+     verb_eval},
+    {"generate", "write text with a language model",
+     "Continues --prompt, one token at a time, with the weights of --checkpoint.",
+     "define model checkpoint prompt tokens temperature top-k seed data threads march cache "
+     "no-cache jobs "
+     "error-format",
+     verb_generate},
+    {"bench", "time per step, GFLOP/s, share of the machine's peak",
+     "Runs real steps on random data of the model's shapes and measures every kernel.",
+     "define model budget solver objective steps threads json march cache no-cache jobs "
+     "error-format",
+     verb_bench},
+    {"verify", "train with and without recomputation and compare every bit",
+     "Compares loss, gradients, weights, running statistics and optimizer state after every step.",
+     "define model budget solver objective steps data seed threads json march cache no-cache jobs "
+     "error-format",
+     verb_verify},
+    {NULL, NULL, NULL, NULL, NULL}};
+
+typedef enum FieldKind {
+    FIELD_FLAG,
+    FIELD_TEXT,
+    FIELD_INT,
+    FIELD_FLOAT,
+    FIELD_DEFINE,
+    FIELD_ERRORS
+} FieldKind;
+
+typedef struct OptionRow {
+    const char *name;
+    char letter;
+    FieldKind kind;
+    size_t field; /* offset in Cli */
+    const char *argument, *doc;
+    int64_t least; /* FIELD_INT */
+} OptionRow;
+
+static const OptionRow option_rows[] = {
+    {"define", 'D', FIELD_DEFINE, 0, "NAME=VALUE", "override an option of the model", 0},
+    {"model", 0, FIELD_TEXT, offsetof(Cli, model), "NAME", "which model of the file", 0},
+    {"budget", 0, FIELD_TEXT, offsetof(Cli, budget), "BYTES|P%|min",
+     "memory budget of the whole step", 0},
+    {"solver", 0, FIELD_TEXT, offsetof(Cli, solver), "NAME",
+     "recomputation solver (see plan --compare)", 0},
+    {"objective", 0, FIELD_TEXT, offsetof(Cli, objective), "time|memory",
+     "what the solver minimises", 0},
+    {"stage", 0, FIELD_TEXT, offsetof(Cli, stage), "STAGE",
+     "ast, ir, grad, remat, plan, code or asm", 0},
+    {"diff", 0, FIELD_TEXT, offsetof(Cli, diff), "A..B", "print the difference of two stages", 0},
+    {"dump-after", 0, FIELD_TEXT, offsetof(Cli, dump_after), "PASS",
+     "print the IR after this pass (to standard error)", 0},
+    {"passes", 'p', FIELD_TEXT, offsetof(Cli, passes), "PASSES", "the passes to run", 0},
+    {"no-loc", 0, FIELD_FLAG, offsetof(Cli, no_loc), NULL, "leave source locations out", 0},
+    {"dot", 0, FIELD_FLAG, offsetof(Cli, dot), NULL, "graphviz instead of IR text", 0},
+    {"steps", 0, FIELD_INT, offsetof(Cli, steps), "N", "how many steps (updates)", 1},
+    {"data", 0, FIELD_TEXT, offsetof(Cli, data), "PATH",
+     "file or folder of the data, instead of the model's", 0},
+    {"resume", 0, FIELD_FLAG, offsetof(Cli, resume), NULL, "continue the run in --out", 0},
+    {"out", 'o', FIELD_TEXT, offsetof(Cli, out), "PATH", "where results go", 0},
+    {"header", 0, FIELD_TEXT, offsetof(Cli, header), "FILE.h", "where the C header goes", 0},
+    {"checkpoint", 0, FIELD_TEXT, offsetof(Cli, checkpoint), "PATH",
+     "a folder written by train, or a .safetensors file", 0},
+    {"log", 0, FIELD_TEXT, offsetof(Cli, log), "FILE", "one JSON object a step", 0},
+    {"overfit", 0, FIELD_FLAG, offsetof(Cli, overfit), NULL, "train on the first batch only", 0},
+    {"prompt", 0, FIELD_TEXT, offsetof(Cli, prompt), "TEXT", "text to continue", 0},
+    {"tokens", 0, FIELD_INT, offsetof(Cli, tokens), "N", "how many tokens to write (default 500)",
+     1},
+    {"temperature", 0, FIELD_FLOAT, offsetof(Cli, temperature), "T",
+     "0 = always the likeliest token (default 0.8)", 0},
+    {"top-k", 0, FIELD_INT, offsetof(Cli, top_k), "K", "only the K likeliest tokens (default: all)",
+     1},
+    {"seed", 0, FIELD_INT, offsetof(Cli, seed), "N", "seed of everything random", 0},
+    {"threads", 0, FIELD_INT, offsetof(Cli, threads), "N",
+     "threads (default: all cores); never changes a bit", 1},
+    {"compare", 0, FIELD_FLAG, offsetof(Cli, compare), NULL, "a row for every solver", 0},
+    {"sweep", 0, FIELD_INT, offsetof(Cli, sweep), "N",
+     "N budgets from the minimum to everything kept", 2},
+    {"march", 0, FIELD_TEXT, offsetof(Cli, march), "TARGET",
+     "instruction set (default: this host's)", 0},
+    {"cache", 0, FIELD_TEXT, offsetof(Cli, cache), "DIR",
+     "kernel cache (default: $SCRIMP_CACHE, ~/.cache/scrimp)", 0},
+    {"no-cache", 0, FIELD_FLAG, offsetof(Cli, no_cache), NULL, "compile everything anew", 0},
+    {"jobs", 'j', FIELD_INT, offsetof(Cli, jobs), "N",
+     "compiler processes at once (default: all cores)", 1},
+    {"json", 0, FIELD_FLAG, offsetof(Cli, json), NULL, "JSON on standard output", 0},
+    {"quiet", 'q', FIELD_FLAG, offsetof(Cli, quiet), NULL, "no progress lines", 0},
+    {"error-format", 0, FIELD_ERRORS, 0, "text|json", "how errors are printed", 0},
+};
+enum { N_OPTION_ROWS = sizeof option_rows / sizeof *option_rows, HELP_VALUE = 1000 };
+
+static bool verb_takes(const Verb *v, const char *option)
+{
+    size_t n = strlen(option);
+    for (const char *p = strstr(v->options, option); p; p = strstr(p + 1, option))
+        if ((p == v->options || p[-1] == ' ') && (p[n] == ' ' || p[n] == '\0'))
+            return true;
+    return false;
+}
+
+static void print_usage(void)
+{
+    puts("scrimp compiles, plans and trains deep-learning models within a memory budget.\n\n"
+         "usage: scrimp VERB FILE [-D option=value]... [options]\n\nverbs:");
+    for (const Verb *v = cli_verbs; v->name; v++)
+        printf("  %-9s  %s\n", v->name, v->doc);
+    puts("\n`scrimp VERB --help` says more. Exit codes: 0 ok, 1 user error, 2 internal error, 3 "
+         "budget that\n"
+         "cannot be met.");
+}
+
+static void print_pass_table(void)
+{
+    puts("\npasses:");
+    for (const Pass *p = pass_table; p->name; p++)
+        printf("  %-9s  %s\n", p->name, p->doc);
+}
+
+static void print_solver_table(void)
+{
+    puts("\nsolvers (default: the best of all):");
+    for (const RematSolver *s = remat_solvers; s->name; s++)
+        printf("  %-16s  %s\n", s->name, s->doc);
+}
+
+static void print_verb_help(const Verb *v)
+{
+    printf("usage: scrimp %s FILE [options]\n\n%s.\n%s\n\noptions:\n", v->name, v->doc, v->text);
+    for (int i = 0; i < N_OPTION_ROWS; i++) {
+        const OptionRow *o = &option_rows[i];
+        if (!verb_takes(v, o->name))
+            continue;
+        char letter[6] = "    ";
+        if (o->letter)
+            snprintf(letter, sizeof letter, "-%c, ", o->letter);
+        char left[64];
+        snprintf(left, sizeof left, "%s--%s%s%s", letter, o->name, o->argument ? " " : "",
+                 o->argument ? o->argument : "");
+        printf("  %-30s  %s\n", left, o->doc);
+    }
+    if (verb_takes(v, "passes"))
+        print_pass_table();
+    if (verb_takes(v, "solver"))
+        print_solver_table();
+}
+
+static bool usage_error(ExitCode *code, const char *format, const char *a, const char *b)
+{
+    fputs("scrimp: error: ", stderr);
+    fprintf(stderr, format, a, b);
+    fputs("\n", stderr);
+    *code = EXIT_USER;
+    return false;
+}
+
+static bool take_int(Cli *cli, const OptionRow *o, const char *text, ExitCode *code)
+{
+    char *end;
+    errno = 0;
+    long long v = strtoll(text, &end, 10);
+    if (end == text || *end || errno || v < o->least)
+        return usage_error(code, "--%s %s: not a number in range", o->name, text);
+    int64_t value = v;
+    memcpy((char *)cli + o->field, &value, sizeof value);
+    if (strcmp(o->name, "seed") == 0)
+        cli->has_seed = true;
+    return true;
+}
+
+static bool take_float(Cli *cli, const OptionRow *o, const char *text, ExitCode *code)
+{
+    char *end;
+    double v = strtod(text, &end);
+    if (end == text || *end || !isfinite(v) || v < 0)
+        return usage_error(code, "--%s %s: not a number in range", o->name, text);
+    memcpy((char *)cli + o->field, &v, sizeof v);
+    return true;
+}
+
+static bool take_define(Cli *cli, const char *text, ExitCode *code)
+{
+    const char *eq = strchr(text, '=');
+    if (!eq || eq == text)
+        return usage_error(code, "-D %s: write -D name=value%s", text, "");
+    if (cli->n_defs == CLI_MAX_DEFS)
+        return usage_error(code, "too many -D options%s%s", "", "");
+    cli->defs[cli->n_defs++] =
+        (OptionDef){pool_strndup(cli->pool, text, (size_t)(eq - text)), eq + 1};
+    return true;
+}
+
+static bool take_option(Cli *cli, const OptionRow *o, const char *text, ExitCode *code)
+{
+    bool yes = true;
+    switch (o->kind) {
+    case FIELD_FLAG:
+        memcpy((char *)cli + o->field, &yes, sizeof yes);
+        return true;
+    case FIELD_TEXT:
+        memcpy((char *)cli + o->field, &text, sizeof text);
+        return true;
+    case FIELD_INT:
+        return take_int(cli, o, text, code);
+    case FIELD_FLOAT:
+        return take_float(cli, o, text, code);
+    case FIELD_DEFINE:
+        return take_define(cli, text, code);
+    case FIELD_ERRORS:
+        cli->json_errors = strcmp(text, "json") == 0;
+        return cli->json_errors || strcmp(text, "text") == 0 ||
+               usage_error(code, "--error-format %s: write text or json%s", text, "");
+    }
+    return true;
+}
+
+static const Verb *find_verb(const char *name)
+{
+    for (const Verb *v = cli_verbs; v->name; v++)
+        if (strcmp(v->name, name) == 0)
+            return v;
+    return NULL;
+}
+
+static bool unknown_verb(const char *name, ExitCode *code)
+{
+    const char *names[32];
+    size_t n = 0;
+    for (const Verb *v = cli_verbs; v->name; v++)
+        names[n++] = v->name;
+    const char *nearest = nearest_word(name, names, n);
+    if (nearest)
+        return usage_error(code, "no verb is called '%s'; did you mean `%s`?", name, nearest);
+    return usage_error(code, "no verb is called '%s'; `scrimp --help` lists them%s", name, "");
+}
+
+/* getopt's tables from ours. */
+static void fill_getopt(const Verb *v, struct option *longs, char *shorts)
+{
+    int n = 0;
+    char *s = shorts;
+    *s++ = ':';
+    for (int i = 0; i < N_OPTION_ROWS; i++) {
+        const OptionRow *o = &option_rows[i];
+        if (!verb_takes(v, o->name))
+            continue;
+        bool arg = o->kind != FIELD_FLAG;
+        longs[n++] = (struct option){o->name, arg ? required_argument : no_argument, NULL, i};
+        if (o->letter) {
+            *s++ = o->letter;
+            if (arg)
+                *s++ = ':';
+        }
+    }
+    longs[n++] = (struct option){"help", no_argument, NULL, HELP_VALUE};
+    longs[n] = (struct option){NULL, 0, NULL, 0};
+    *s++ = 'h';
+    *s = '\0';
+}
+
+static const OptionRow *row_of(int value)
+{
+    if (value >= 0 && value < N_OPTION_ROWS)
+        return &option_rows[value];
+    return NULL;
+}
+
+static const OptionRow *row_of_letter(int letter)
+{
+    for (int i = 0; i < N_OPTION_ROWS; i++)
+        if (option_rows[i].letter && option_rows[i].letter == letter)
+            return &option_rows[i];
+    return NULL;
+}
+
+static bool parse_options(Cli *cli, const Verb *v, int argc, char **argv, ExitCode *code)
+{
+    struct option longs[N_OPTION_ROWS + 2];
+    char shorts[2 * N_OPTION_ROWS + 4];
+    fill_getopt(v, longs, shorts);
+    opterr = 0;
+    optind = 0;
+    int value;
+    while ((value = getopt_long(argc, argv, shorts, longs, NULL)) != -1) {
+        if (value == HELP_VALUE || value == 'h') {
+            print_verb_help(v);
+            *code = EXIT_OK;
+            return false;
+        }
+        if (value == ':')
+            return usage_error(code, "%s needs a value%s", argv[optind - 1], "");
+        if (value == '?')
+            return usage_error(code, "%s: no such option; see `scrimp %s --help`", argv[optind - 1],
+                               v->name);
+        /* Rows are numbered below any letter's code only by their index: letters come as
+         * themselves. */
+        const OptionRow *o = row_of_letter(value);
+        if (!o)
+            o = row_of(value);
+        if (!take_option(cli, o, optarg, code))
+            return false;
+    }
+    if (optind + 1 != argc)
+        return usage_error(code,
+                           optind == argc ? "%s needs a file; see `scrimp %s --help`"
+                                          : "%s takes one file; see `scrimp %s --help`",
+                           v->name, v->name);
+    cli->file = argv[optind];
+    return true;
+}
+
+bool cli_parse(Cli *cli, int argc, char **argv, const Verb **verb, ExitCode *code)
+{
+    cli->temperature = 0.8;
+    cli->tokens = 500;
+    cli->colour = isatty(STDERR_FILENO) && !getenv("NO_COLOR");
+    if (argc < 2 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||
+        strcmp(argv[1], "help") == 0) {
+        print_usage();
+        *code = argc < 2 ? EXIT_USER : EXIT_OK;
+        return false;
+    }
+    if (strcmp(argv[1], "--version") == 0) {
+        puts("scrimp " SCRIMP_VERSION);
+        *code = EXIT_OK;
+        return false;
+    }
+    *verb = find_verb(argv[1]);
+    if (!*verb)
+        return unknown_verb(argv[1], code);
+    cli->verb = (*verb)->name;
+    return parse_options(cli, *verb, argc - 1, argv + 1, code);
+}

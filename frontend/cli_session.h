@@ -1,0 +1,68 @@
+/* A compiled, loaded step with its memory: what train, eval, generate, bench and verify run. */
+#ifndef SCRIMP_FRONTEND_CLI_SESSION_H
+#define SCRIMP_FRONTEND_CLI_SESSION_H
+
+#include "codegen/codegen.h"
+#include "frontend/cli.h"
+#include "runtime/arena.h"
+#include "runtime/checkpoint.h"
+#include "runtime/data.h"
+#include "runtime/threads.h"
+
+typedef struct Session {
+    Cli *cli;
+    const Graph *graph;
+    MemPlan *plan;
+    Step *step;
+    char *arena; /* base of the memory in use */
+    ScrimpContext context;
+    CheckpointTensor *tensor; /* persistent tensors, in the graph's order */
+    ValueId *tensor_value;    /* by tensor */
+    int n_tensors;
+} Session;
+
+/* Compiles the step (with a progress line) and describes its persistent tensors.  The session has
+ * no memory yet. */
+bool session_compile(Cli *cli, const Program *program, Session *out);
+/* Gives it memory of at least plan->arena_bytes, and threads. */
+void session_attach(Session *s, char *arena, Threads *threads, RtProfile *profile);
+void session_close(Session *s);
+
+/* Moves eval's plan onto the memory of train's: persistent tensors of the same name share their
+ * bytes, everything else lies behind train's persistent region.  Before session_compile of eval.
+ * Returns the bytes both need together. */
+int64_t session_share_plan(Cli *cli, const Program *train, Program *eval);
+
+/* Fills parameters, buffers and state from their `init` attributes. */
+bool session_initialize(Session *s, uint64_t seed);
+/* The address of a value. */
+void *session_at(const Session *s, ValueId v);
+/* The input whose role attribute is `role`, VALUE_NONE when the graph has none. */
+ValueId session_input(const Session *s, const char *role);
+/* Runs one step.  update: updates done before (0 first); micro: micro-batches consumed before. */
+void session_run(Session *s, double lr, int64_t update, int64_t micro, uint64_t seed);
+/* A scalar output by name; NaN when the graph has none. */
+double session_scalar(const Session *s, const char *output);
+
+/* Persistent tensors in the user's layout while a checkpoint is written or read (storage may be
+ * permuted inside): converts in place, one tensor at a time. */
+bool session_to_user_layout(Session *s);
+bool session_from_user_layout(Session *s);
+bool session_save(Session *s, const char *dir, const TrainerState *state);
+bool session_load(Session *s, const char *dir, TrainerState *state);
+bool session_load_weights(Session *s, const char *path);
+
+/* Opens the model's data source, or --data in its place; synthetic: random data of the model's
+ * shapes instead. */
+Dataset *session_open_data(Cli *cli, const Graph *g, bool synthetic, uint64_t seed);
+/* Where a data set's fields go for micro-batch k of a step. */
+void session_fields(const Session *s, const Dataset *ds, int64_t k, void **dst);
+/* Fills the inputs of training step `update`. */
+bool session_fill(const Session *s, const Dataset *ds, int64_t update, bool overfit);
+/* Mean loss and accuracy over the held-out part; accuracy is NaN when the graph has none. */
+bool session_evaluate(Session *s, const Dataset *ds, uint64_t seed, double *loss, double *accuracy);
+
+/* Bytes that identify the parameters and the optimizer, for resume. */
+uint64_t session_model_hash(const Session *s);
+
+#endif

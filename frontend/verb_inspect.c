@@ -1,0 +1,72 @@
+/* check, opt: the verbs that only look. */
+#include "frontend/cli.h"
+
+#include "frontend/cli_file.h"
+#include "ir/print.h"
+
+#include <stdio.h>
+#include <string.h>
+
+ExitCode verb_check(Cli *cli)
+{
+    const Ast *ast = cli_parse_model(cli);
+    if (!ast)
+        return EXIT_USER;
+    FrontendOptions o = {
+        .defs = cli->defs, .n_defs = cli->n_defs, .mode = FRONTEND_TRAIN, .model = cli->model};
+    Graph *g = frontend_lower(cli->pool, cli->diag, ast, &o);
+    if (!g || diag_error_count(cli->diag))
+        return cli_diagnostics(cli);
+    return EXIT_OK;
+}
+
+typedef struct DumpAfter {
+    Cli *cli;
+    const char *pass;
+    bool seen;
+} DumpAfter;
+
+static void dump_after(void *user, const Pass *pass, const Graph *g, double seconds)
+{
+    DumpAfter *d = user;
+    (void)seconds;
+    if (strcmp(pass->name, d->pass) != 0 && strcmp(d->pass, "all") != 0)
+        return;
+    d->seen = true;
+    StrBuf text = strbuf_new(d->cli->pool);
+    graph_print(g, (PrintOptions){.no_loc = d->cli->no_loc}, &text);
+    fprintf(stderr, "# after %s\n%s", pass->name, text.text);
+}
+
+PassObserver *cli_dump_after(Cli *cli, void **user)
+{
+    if (!cli->dump_after)
+        return NULL;
+    DumpAfter *d = POOL_NEW(cli->pool, DumpAfter);
+    *d = (DumpAfter){cli, cli->dump_after, false};
+    *user = d;
+    return dump_after;
+}
+
+ExitCode verb_opt(Cli *cli)
+{
+    size_t length;
+    const char *text = cli_read_file(cli, cli->file, &length);
+    if (!text)
+        return EXIT_USER;
+    Graph *g = graph_read(cli->pool, cli->file, text, length, cli->diag);
+    if (!g || diag_error_count(cli->diag))
+        return cli_diagnostics(cli);
+    PassContext ctx = {.graph = g, .pool = cli->pool};
+    void *user = NULL;
+    PassObserver *observer = cli_dump_after(cli, &user);
+    if (!passes_run(&ctx, cli->passes ? cli->passes : "", observer, user))
+        return cli_error(cli, ctx.report.status == REMAT_INFEASIBLE ? EXIT_BUDGET : EXIT_USER,
+                         ctx.error_code, ctx.error_help, "%s", ctx.error);
+    StrBuf out = strbuf_new(cli->pool);
+    graph_print(ctx.graph, (PrintOptions){.no_loc = cli->no_loc}, &out);
+    if (ctx.plan)
+        cli_print_plan(ctx.graph, ctx.plan, &out);
+    fputs(out.text, stdout);
+    return EXIT_OK;
+}

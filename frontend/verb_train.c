@@ -1,0 +1,292 @@
+/* train: the loop around the compiled step. */
+#include "frontend/cli_session.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+static volatile sig_atomic_t interrupted;
+
+static void on_interrupt(int number)
+{
+    interrupted = 1;
+    signal(number, SIG_DFL); /* the second one ends the program at once */
+}
+
+typedef struct Trainer {
+    Cli *cli;
+    Program program, eval_program;
+    Session session, eval;
+    bool has_eval;
+    Arena arena;
+    Threads *threads;
+    Dataset *data;
+    uint64_t seed;
+    int64_t total, update, updates_per_epoch, eval_every;
+    FILE *log;
+    double last_progress, started;
+    int64_t started_at;
+} Trainer;
+
+static double now_seconds(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* --- set-up --- */
+
+static ExitCode build_programs(Trainer *t, const Ast *ast)
+{
+    Cli *cli = t->cli;
+    ProgramOptions train = {.mode = FRONTEND_TRAIN,
+                            .budget = cli->budget,
+                            .solver = cli->solver,
+                            .objective = cli->objective};
+    ExitCode code = cli_build(cli, ast, &train, &t->program);
+    if (code != EXIT_OK)
+        return code;
+    t->has_eval = t->program.graph->train.held_out > 0 && !cli->overfit;
+    ProgramOptions eval = {.mode = FRONTEND_EVAL};
+    return t->has_eval ? cli_build(cli, ast, &eval, &t->eval_program) : EXIT_OK;
+}
+
+static void print_memory(const Trainer *t)
+{
+    const RematReport *r = &t->program.report;
+    Pool *pool = t->cli->pool;
+    fprintf(stderr, "memory: %s persistent, %s without recomputation, %s with this plan",
+            cli_bytes_text(pool, r->persistent_bytes), cli_bytes_text(pool, r->keep_all_peak_bytes),
+            cli_bytes_text(pool, t->program.plan->arena_bytes));
+    if (r->recomputed_ops)
+        fprintf(stderr, " (%s recomputes %d operations, %.1f%% more time)", r->solver,
+                r->recomputed_ops, r->overhead_percent);
+    fputc('\n', stderr);
+}
+
+static void schedule_lengths(Trainer *t)
+{
+    const TrainSpec *spec = &t->program.graph->train;
+    int64_t parts = spec->accumulate > 1 ? spec->accumulate : 1;
+    int64_t batches = dataset_batches_per_epoch(t->data);
+    t->updates_per_epoch = batches / parts > 0 ? batches / parts : 1;
+    t->total =
+        spec->steps ? spec->steps : (int64_t)ceil(spec->epochs * (double)t->updates_per_epoch);
+    if (t->cli->steps)
+        t->total = t->cli->steps;
+    t->eval_every = spec->eval_every ? spec->eval_every : t->updates_per_epoch;
+}
+
+static bool open_log(Trainer *t)
+{
+    if (!t->cli->log)
+        return true;
+    t->log = fopen(t->cli->log, t->cli->resume ? "a" : "w");
+    if (!t->log)
+        cli_error(t->cli, EXIT_USER, "E510", NULL, "cannot write %s: %s", t->cli->log,
+                  strerror(errno));
+    return t->log != NULL;
+}
+
+static bool start_weights(Trainer *t)
+{
+    Cli *cli = t->cli;
+    if (cli->resume) {
+        TrainerState state;
+        if (!session_load(&t->session, cli->out, &state))
+            return false;
+        t->update = state.step;
+        t->seed = state.seed;
+        if (state.model_hash == session_model_hash(&t->session))
+            return true;
+        cli_error(cli, EXIT_USER, "E503", NULL, "%s holds another model", cli->out);
+        return false;
+    }
+    if (!session_initialize(&t->session, t->seed))
+        return false;
+    return !cli->checkpoint || session_load_weights(&t->session, cli->checkpoint);
+}
+
+static bool set_up(Trainer *t)
+{
+    RtError err;
+    Cli *cli = t->cli;
+    const TrainSpec *spec = &t->program.graph->train;
+    t->seed = cli->has_seed ? (uint64_t)cli->seed : spec->seed;
+    t->data = session_open_data(cli, t->program.graph, false, t->seed);
+    if (!t->data)
+        return false;
+    fprintf(stderr, "data: %s\n", dataset_description(t->data));
+    schedule_lengths(t);
+    int64_t bytes = t->program.plan->arena_bytes;
+    if (t->has_eval)
+        bytes = session_share_plan(cli, &t->program, &t->eval_program);
+    if (bytes > t->program.plan->arena_bytes)
+        fprintf(stderr, "note: evaluation needs %s, more than training\n",
+                cli_bytes_text(cli->pool, bytes));
+    if (!session_compile(cli, &t->program, &t->session) ||
+        (t->has_eval && !session_compile(cli, &t->eval_program, &t->eval)))
+        return false;
+    t->threads = threads_new((int)cli->threads, &err);
+    if (!t->threads || !arena_map(&t->arena, bytes, &err)) {
+        cli_error(cli, EXIT_USER, "E704", NULL, "%s", err.message);
+        return false;
+    }
+    session_attach(&t->session, t->arena.base, t->threads, NULL);
+    if (t->has_eval)
+        session_attach(&t->eval, t->arena.base, t->threads, NULL);
+    return open_log(t) && start_weights(t);
+}
+
+static void tear_down(Trainer *t)
+{
+    threads_free(t->threads);
+    if (t->arena.base)
+        arena_unmap(&t->arena);
+    dataset_close(t->data);
+    session_close(&t->session);
+    session_close(&t->eval);
+    if (t->log)
+        fclose(t->log);
+}
+
+/* --- one step --- */
+
+/* JSON has no NaN or infinity. */
+static json_t *json_number(double x)
+{
+    return isfinite(x) ? json_real(x) : json_null();
+}
+
+static void log_step(Trainer *t, double lr, double seconds)
+{
+    if (!t->log)
+        return;
+    json_t *o = json_pack("{s:I,s:o,s:o,s:f,s:f}", "step", (json_int_t)t->update, "loss",
+                          json_number(session_scalar(&t->session, "loss")), "grad_norm",
+                          json_number(session_scalar(&t->session, "grad_norm")), "lr", lr,
+                          "seconds", seconds);
+    json_dumpf(o, t->log, JSON_REAL_PRECISION(9));
+    fputc('\n', t->log);
+    json_decref(o);
+}
+
+static void log_evaluation(Trainer *t, double loss, double accuracy)
+{
+    if (!t->log)
+        return;
+    json_t *o =
+        json_pack("{s:I,s:o}", "step", (json_int_t)t->update, "val_loss", json_number(loss));
+    if (isfinite(accuracy))
+        json_object_set_new(o, "val_accuracy", json_real(accuracy));
+    json_dumpf(o, t->log, JSON_REAL_PRECISION(9));
+    fputc('\n', t->log);
+    fflush(t->log);
+    json_decref(o);
+}
+
+static void print_progress(Trainer *t, double lr)
+{
+    double now = now_seconds();
+    bool last = t->update == t->total;
+    if (t->cli->quiet || (now - t->last_progress < 1.0 && !last && t->update > 1))
+        return;
+    t->last_progress = now;
+    double each = (now - t->started) / (double)(t->update - t->started_at);
+    fprintf(stderr, "step %lld/%lld  loss %.4f  grad %.3g  lr %.3g  %.1f ms/step  %.0f s left\n",
+            (long long)t->update, (long long)t->total, session_scalar(&t->session, "loss"),
+            session_scalar(&t->session, "grad_norm"), lr, 1e3 * each,
+            each * (double)(t->total - t->update));
+}
+
+static bool one_step(Trainer *t)
+{
+    const TrainSpec *spec = &t->program.graph->train;
+    int64_t parts = spec->accumulate > 1 ? spec->accumulate : 1;
+    double start = now_seconds();
+    double lr = lr_at(&spec->lr, t->update, t->total, t->updates_per_epoch);
+    if (!session_fill(&t->session, t->data, t->update, t->cli->overfit))
+        return false;
+    session_run(&t->session, lr, t->update, t->update * parts, t->seed);
+    t->update++;
+    log_step(t, lr, now_seconds() - start);
+    print_progress(t, lr);
+    return true;
+}
+
+static bool evaluate(Trainer *t)
+{
+    double loss, accuracy;
+    if (!session_evaluate(&t->eval, t->data, t->seed, &loss, &accuracy))
+        return false;
+    log_evaluation(t, loss, accuracy);
+    fprintf(stderr, "step %lld  held-out loss %.4f", (long long)t->update, loss);
+    if (isfinite(accuracy))
+        fprintf(stderr, "  accuracy %.2f%%", 100 * accuracy);
+    fputc('\n', stderr);
+    return true;
+}
+
+static bool save(Trainer *t)
+{
+    if (!t->cli->out)
+        return true;
+    const TrainSpec *spec = &t->program.graph->train;
+    int64_t parts = spec->accumulate > 1 ? spec->accumulate : 1;
+    TrainerState state = {.step = t->update,
+                          .data_position = t->update * parts,
+                          .epoch = (double)t->update / (double)t->updates_per_epoch,
+                          .seed = t->seed,
+                          .model_hash = session_model_hash(&t->session),
+                          .vocab = dataset_vocab(t->data)};
+    return session_save(&t->session, t->cli->out, &state);
+}
+
+static bool train_loop(Trainer *t)
+{
+    t->started = now_seconds();
+    t->started_at = t->update;
+    while (t->update < t->total && !interrupted) {
+        if (!one_step(t))
+            return false;
+        bool due = t->update % t->eval_every == 0 || t->update == t->total;
+        if (!due || interrupted)
+            continue;
+        if ((t->has_eval && !evaluate(t)) || !save(t))
+            return false;
+    }
+    if (interrupted) {
+        fprintf(stderr, "interrupted after step %lld%s\n", (long long)t->update,
+                t->cli->out ? "; saved, --resume continues" : "");
+        return save(t);
+    }
+    return true;
+}
+
+ExitCode verb_train(Cli *cli)
+{
+    if (cli->resume && !cli->out)
+        return cli_error(cli, EXIT_USER, "E511", "add --out DIR",
+                         "--resume needs the run's folder");
+    const Ast *ast = cli_parse_model(cli);
+    if (!ast)
+        return EXIT_USER;
+    Trainer t = {.cli = cli};
+    ExitCode code = build_programs(&t, ast);
+    if (code != EXIT_OK)
+        return code;
+    print_memory(&t);
+    signal(SIGINT, on_interrupt);
+    signal(SIGTERM, on_interrupt);
+    bool ok = set_up(&t) && train_loop(&t);
+    if (t.log && (fflush(t.log) != 0 || ferror(t.log)) && ok)
+        ok = cli_error(cli, EXIT_USER, "E510", NULL, "cannot write %s", cli->log) == EXIT_OK;
+    tear_down(&t);
+    return ok ? EXIT_OK : EXIT_USER;
+}

@@ -19,6 +19,7 @@ typedef struct DataField {
     bool label;     /* integer targets: padding is DATA_IGNORE */
     int64_t max_id; /* largest value of an integer field, for the check against classes or
                        vocabulary; -1 when it is not an index */
+    int64_t min_id; /* smallest value, DATA_IGNORE in labels not counted */
 } DataField;
 
 typedef struct DataSpec {
@@ -39,7 +40,8 @@ typedef struct DataSpec {
 
 typedef struct Dataset Dataset;
 
-/* NULL with a message when the files are missing, damaged, or too small for one batch. */
+/* NULL with a message when the files are missing or damaged, or hold neither a training nor an
+ * evaluation batch. */
 Dataset *dataset_open(const DataSpec *spec, RtError *err);
 void dataset_close(Dataset *ds);
 
@@ -63,7 +65,8 @@ const Vocab *dataset_vocab(const Dataset *ds);
 int64_t dataset_batches_per_epoch(const Dataset *ds);
 /* Fills dst[field] (batch * one example, dense; NULL = not wanted) with training batch `step`,
  * counted in micro-batches from 0.  Image sets walk a new permutation each epoch; sequences start
- * at random offsets of (seed, step).  False when there is nothing to train on. */
+ * at random offsets of (seed, step).  False when the training part is smaller than
+ * one batch (sequence data: one window). */
 bool dataset_train_batch(const Dataset *ds, int64_t step, void *const *dst, RtError *err);
 
 /* Evaluation goes once over the held-out part in order.  Sequence data: windows of length tokens,

@@ -38,6 +38,9 @@ bool atomic_commit(AtomicFile *file, RtError *err);
 void atomic_abort(AtomicFile *file);
 /* open + write + commit. */
 bool file_replace(const char *path, const void *data, int64_t bytes, RtError *err);
+/* Makes `to`, in the same folder, another name of the file `from` (a hard link, or a symbolic one
+ * where those are not to be had), replacing what was there at once. */
+bool file_link(const char *from, const char *to, RtError *err);
 /* Makes the folder (and its parents) when missing. */
 bool folder_make(const char *path, RtError *err);
 /* dir + "/" + name, allocated; NULL when out of memory. */

@@ -1,0 +1,331 @@
+#include "runtime/data_internal.h"
+
+#include "runtime/rng.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const DataKind *const kinds[] = {&data_mnist,  &data_cifar10, &data_text,
+                                        &data_tokens, &data_npy,     &data_synthetic};
+enum { N_KINDS = sizeof kinds / sizeof *kinds };
+
+DataField *data_add_field(Dataset *ds, const char *name, RtDType dtype, int rank,
+                          const int64_t *dims)
+{
+    DataField *f = &ds->field[ds->n_fields++];
+    *f = (DataField){.dtype = dtype, .rank = rank, .max_id = -1, .min_id = -1};
+    snprintf(f->name, sizeof f->name, "%s", name);
+    for (int i = 0; i < rank; i++)
+        f->dim[i] = dims[i];
+    return f;
+}
+
+void data_add_sequence_fields(Dataset *ds, int64_t min_id, int64_t max_id)
+{
+    DataField *x = data_add_field(ds, "x", RT_I32, 1, &ds->spec.length);
+    DataField *y = data_add_field(ds, "y", RT_I32, 1, &ds->spec.length);
+    x->min_id = y->min_id = min_id;
+    x->max_id = y->max_id = max_id;
+    y->label = true;
+}
+
+/* ---- opening ---- */
+
+static const DataKind *find_kind(const char *name, RtError *err)
+{
+    for (int i = 0; i < N_KINDS; i++)
+        if (name && strcmp(kinds[i]->name, name) == 0)
+            return kinds[i];
+    rt_error(err,
+             "no data source is called '%s': there are mnist, cifar10, text, tokens, npy and "
+             "synthetic",
+             name ? name : "");
+    return NULL;
+}
+
+static bool check_spec(const DataSpec *spec, bool sequence, RtError *err)
+{
+    if (spec->batch < 1 || spec->batch > INT32_MAX)
+        return rt_error(err, "batch = %lld: give a number from 1", (long long)spec->batch);
+    if (sequence && (spec->length < 1 || spec->length > INT32_MAX))
+        return rt_error(err, "length = %lld: give a number of tokens from 1",
+                        (long long)spec->length);
+    double most = spec->held_out_is_part ? 1 : 0x1p62;
+    if (!(spec->held_out >= 0 && spec->held_out <= most))
+        return rt_error(err,
+                        "held_out = %g: give a number of examples, or a part from 0%% to 100%%",
+                        spec->held_out);
+    return true;
+}
+
+/* Parts round so that the training part is floor((1 - part) * total), as int(0.9 * n) does in the
+ * scripts people compare with; the margin absorbs the rounding of 1 - part. */
+static bool split(Dataset *ds, RtError *err)
+{
+    const DataSpec *spec = &ds->spec;
+    if (ds->test > 0)
+        ds->n_held = ds->test;
+    else if (spec->held_out_is_part)
+        ds->n_held = ds->total - (int64_t)floor((1 - spec->held_out) * (double)ds->total + 1e-6);
+    else
+        ds->n_held = (int64_t)spec->held_out;
+    if (ds->n_held > ds->total)
+        return rt_error(err, "held_out = %lld, but there are only %lld", (long long)ds->n_held,
+                        (long long)ds->total);
+    ds->n_train = ds->total - ds->n_held;
+    return true;
+}
+
+static bool measure_fields(Dataset *ds, RtError *err)
+{
+    ds->label_field = -1;
+    for (int f = 0; f < ds->n_fields; f++) {
+        const DataField *field = &ds->field[f];
+        int64_t n, bytes;
+        if (!rt_elements(field->rank, field->dim, &n) ||
+            !rt_mul(n, rt_dtype_bytes(field->dtype), &ds->field_bytes[f]) ||
+            !rt_mul(ds->field_bytes[f], ds->spec.batch, &bytes))
+            return rt_error(err, "a batch of field %s does not fit the address space", field->name);
+        if (field->label && ds->label_field < 0)
+            ds->label_field = f;
+    }
+    return true;
+}
+
+static bool too_small(const Dataset *ds, RtError *err)
+{
+    const char *unit = ds->kind->sequence ? "tokens" : "examples";
+    int64_t need = ds->kind->sequence ? ds->spec.length + 1 : ds->spec.batch;
+    return rt_error(
+        err,
+        "%s: %lld %s to train on and %lld held out, but %s needs %lld; lower %s or give "
+        "more data",
+        ds->kind->name, (long long)ds->n_train, unit, (long long)ds->n_held,
+        ds->kind->sequence ? "a window" : "a batch", (long long)need,
+        ds->kind->sequence ? "the length" : "the batch size");
+}
+
+static bool open_kind(Dataset *ds, RtError *err)
+{
+    if (!check_spec(&ds->spec, ds->kind->sequence, err) || !ds->kind->open(ds, err) ||
+        !split(ds, err) || !measure_fields(ds, err))
+        return false;
+    if (dataset_batches_per_epoch(ds) == 0 && dataset_eval_batches(ds) == 0)
+        return too_small(ds, err);
+    snprintf(ds->description, sizeof ds->description, "%s: %lld %s to train on, %lld held out%s",
+             ds->kind->name, (long long)ds->n_train, ds->kind->sequence ? "tokens" : "examples",
+             (long long)ds->n_held, ds->test ? " (the files' own test part)" : "");
+    return true;
+}
+
+Dataset *dataset_open(const DataSpec *spec, RtError *err)
+{
+    const DataKind *kind = find_kind(spec->kind, err);
+    Dataset *ds = kind ? rt_alloc(1, sizeof *ds, err) : NULL;
+    if (!ds)
+        return NULL;
+    ds->kind = kind;
+    ds->spec = *spec;
+    bool ok = open_kind(ds, err);
+    ds->spec.kind = ds->spec.path = NULL; /* the caller's; not needed any more */
+    if (ok)
+        return ds;
+    dataset_close(ds);
+    return NULL;
+}
+
+void dataset_close(Dataset *ds)
+{
+    if (!ds)
+        return;
+    ds->kind->close(ds);
+    vocab_free(&ds->vocab);
+    free(ds);
+}
+
+/* ---- facts ---- */
+
+int dataset_n_fields(const Dataset *ds)
+{
+    return ds->n_fields;
+}
+
+const DataField *dataset_field(const Dataset *ds, int i)
+{
+    return i >= 0 && i < ds->n_fields ? &ds->field[i] : NULL;
+}
+
+int dataset_find_field(const Dataset *ds, const char *name)
+{
+    for (int f = 0; f < ds->n_fields; f++)
+        if (strcmp(ds->field[f].name, name) == 0)
+            return f;
+    return -1;
+}
+
+int64_t dataset_train_size(const Dataset *ds)
+{
+    return ds->n_train;
+}
+
+int64_t dataset_held_out_size(const Dataset *ds)
+{
+    return ds->n_held;
+}
+
+int64_t dataset_loaded_bytes(const Dataset *ds)
+{
+    return ds->loaded_bytes;
+}
+
+const char *dataset_description(const Dataset *ds)
+{
+    return ds->description;
+}
+
+const Vocab *dataset_vocab(const Dataset *ds)
+{
+    return ds->has_vocab ? &ds->vocab : NULL;
+}
+
+int64_t dataset_batches_per_epoch(const Dataset *ds)
+{
+    if (!ds->kind->sequence)
+        return ds->n_train / ds->spec.batch;
+    if (ds->n_train <= ds->spec.length)
+        return 0;
+    int64_t n = ds->n_train / (ds->spec.batch * ds->spec.length);
+    return n ? n : 1;
+}
+
+/* Windows, or examples, to batches; without labels only whole batches count. */
+int64_t dataset_eval_batches(const Dataset *ds)
+{
+    int64_t n = ds->n_held, batch = ds->spec.batch;
+    if (ds->kind->sequence)
+        n = n / ds->spec.length + (n % ds->spec.length != 0);
+    return n / batch + (ds->label_field >= 0 && n % batch != 0);
+}
+
+/* ---- batches ---- */
+
+static void *slot(const Dataset *ds, void *const *dst, int f, int64_t b)
+{
+    return dst[f] ? (char *)dst[f] + b * ds->field_bytes[f] : NULL;
+}
+
+static void put_example(const Dataset *ds, int64_t i, int64_t b, void *const *dst)
+{
+    for (int f = 0; f < ds->n_fields; f++)
+        if (dst[f])
+            ds->kind->example(ds, i, f, slot(ds, dst, f, b));
+}
+
+static void fill_ignore(int32_t *label, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        label[i] = DATA_IGNORE;
+}
+
+/* Labels are i32 in every kind: DATA_IGNORE has to fit. */
+static void put_padding(const Dataset *ds, int64_t b, void *const *dst)
+{
+    for (int f = 0; f < ds->n_fields; f++) {
+        if (!dst[f])
+            continue;
+        if (ds->field[f].label)
+            fill_ignore(slot(ds, dst, f, b), ds->field_bytes[f] / (int64_t)sizeof(int32_t));
+        else
+            memset(slot(ds, dst, f, b), 0, (size_t)ds->field_bytes[f]);
+    }
+}
+
+/* Fields of sequence data: 0 is x, 1 is y. */
+static void train_window(const Dataset *ds, int64_t step, int64_t b, void *const *dst)
+{
+    int64_t length = ds->spec.length;
+    int64_t start = (int64_t)rt_rng_below((uint64_t)(ds->n_train - length), ds->spec.seed,
+                                          (uint64_t)step, rt_name_key("data.windows"), (uint64_t)b);
+    for (int f = 0; f < 2; f++)
+        if (dst[f])
+            ds->kind->tokens(ds, start + f, length, slot(ds, dst, f, b));
+}
+
+bool dataset_train_batch(const Dataset *ds, int64_t step, void *const *dst, RtError *err)
+{
+    int64_t per_epoch = dataset_batches_per_epoch(ds);
+    if (per_epoch == 0)
+        return too_small(ds, err);
+    if (step < 0)
+        return rt_error(err, "there is no training batch %lld", (long long)step);
+    for (int64_t b = 0; b < ds->spec.batch; b++) {
+        if (ds->kind->sequence) {
+            train_window(ds, step, b, dst);
+            continue;
+        }
+        uint64_t at = (uint64_t)(step % per_epoch * ds->spec.batch + b);
+        uint64_t i =
+            rt_permute(at, (uint64_t)ds->n_train, ds->spec.seed, (uint64_t)(step / per_epoch));
+        put_example(ds, (int64_t)i, b, dst);
+    }
+    return true;
+}
+
+/* Window w of the held-out tokens: y is tokens [start, start + n), x what comes before each.
+ * Returns the number of targets. */
+static int64_t eval_window(const Dataset *ds, int64_t w, int64_t b, void *const *dst)
+{
+    int64_t length = ds->spec.length, windows = ds->n_held / length + (ds->n_held % length != 0);
+    if (w >= windows) {
+        put_padding(ds, b, dst);
+        return 0;
+    }
+    int64_t start = ds->n_train + w * length, left = ds->total - start;
+    int64_t n = left < length ? left : length;
+    int64_t orphan = start == 0; /* the very first token has nothing before it */
+    int32_t *x = slot(ds, dst, 0, b), *y = slot(ds, dst, 1, b);
+    if (x) {
+        memset(x, 0, (size_t)ds->field_bytes[0]);
+        ds->kind->tokens(ds, start + orphan - 1, n - orphan, x + orphan);
+    }
+    if (y) {
+        fill_ignore(y, length);
+        ds->kind->tokens(ds, start + orphan, n - orphan, y + orphan);
+    }
+    return n - orphan;
+}
+
+static int64_t count_labels(const Dataset *ds, int64_t examples, void *const *dst)
+{
+    int f = ds->label_field;
+    if (f < 0 || !dst[f])
+        return examples;
+    const int32_t *label = dst[f];
+    int64_t n = ds->field_bytes[f] / (int64_t)sizeof *label * examples, counted = 0;
+    for (int64_t i = 0; i < n; i++)
+        counted += label[i] != DATA_IGNORE;
+    return counted;
+}
+
+bool dataset_eval_batch(const Dataset *ds, int64_t i, void *const *dst, int64_t *counted,
+                        RtError *err)
+{
+    if (i < 0 || i >= dataset_eval_batches(ds))
+        return rt_error(err, "there is no evaluation batch %lld", (long long)i);
+    int64_t batch = ds->spec.batch, targets = 0, examples = 0;
+    for (int64_t b = 0; b < batch; b++) {
+        int64_t k = i * batch + b;
+        if (ds->kind->sequence) {
+            targets += eval_window(ds, k, b, dst);
+        } else if (k < ds->n_held) {
+            put_example(ds, ds->n_train + k, b, dst);
+            examples++;
+        } else {
+            put_padding(ds, b, dst);
+        }
+    }
+    *counted = ds->kind->sequence ? targets : count_labels(ds, examples, dst);
+    return true;
+}

@@ -1,0 +1,79 @@
+/* What the files of runtime/data*.c share: a data set is a table of functions for one kind and two
+ * families, examples by index (images, arrays) or one long run of tokens (text). */
+#ifndef SCRIMP_RUNTIME_DATA_INTERNAL_H
+#define SCRIMP_RUNTIME_DATA_INTERNAL_H
+
+#include "runtime/data.h"
+#include "runtime/file.h"
+
+typedef struct DataKind {
+    const char *name;
+    bool sequence;
+    /* Fills field, total, test, loaded_bytes, state.  On failure close is called too. */
+    bool (*open)(Dataset *ds, RtError *err);
+    void (*close)(Dataset *ds);
+    /* Examples: field f of example i. */
+    void (*example)(const Dataset *ds, int64_t i, int f, void *dst);
+    /* Sequences: tokens [start, start + n). */
+    void (*tokens)(const Dataset *ds, int64_t start, int64_t n, int32_t *dst);
+} DataKind;
+
+extern const DataKind data_mnist, data_cifar10, data_text, data_tokens, data_npy, data_synthetic;
+
+struct Dataset {
+    const DataKind *kind;
+    DataSpec spec;
+    int n_fields;
+    DataField field[DATA_MAX_FIELDS];
+    int64_t field_bytes[DATA_MAX_FIELDS]; /* of one example */
+    int label_field;                      /* the first with labels, or -1 */
+    /* In the order they are numbered: examples (tokens) to train on, then those held out.
+     * test > 0: the files themselves say that the last `test` are held out. */
+    int64_t total, test, n_train, n_held;
+    int64_t loaded_bytes;
+    char description[256];
+    Vocab vocab;
+    bool has_vocab;
+    void *state; /* of the kind */
+};
+
+/* Adds a field; max_id and min_id start as "no index". */
+DataField *data_add_field(Dataset *ds, const char *name, RtDType dtype, int rank,
+                          const int64_t *dims);
+/* The fields x and y of sequence data. */
+void data_add_sequence_fields(Dataset *ds, int64_t min_id, int64_t max_id);
+
+/* Files named by a '\n'-separated list of files, folders (all files below, hidden ones left out, or
+ * only those that end in suffix) and globs; each entry's files sorted by name. */
+typedef struct PathList {
+    char **path;
+    int64_t n, cap;
+} PathList;
+bool paths_expand(const char *list, const char *suffix, PathList *out, RtError *err);
+void paths_free(PathList *list);
+/* The part after the last '/'. */
+const char *path_base(const char *path);
+
+/* Data larger than this is refused: more than any machine scrimp is for. */
+#define DATA_MAX_BYTES ((int64_t)1 << 40)
+
+/* IDX (MNIST): unsigned bytes of any rank up to 4. */
+typedef struct IdxArray {
+    int rank;
+    int64_t dims[4];
+    const unsigned char *data;
+} IdxArray;
+bool idx_parse(const unsigned char *bytes, int64_t n, IdxArray *out, RtError *err);
+
+/* NumPy's .npy, versions 1 to 3, little-endian C order. */
+typedef enum NpyType { NPY_F4, NPY_F8, NPY_I4, NPY_I8, NPY_U1, NPY_B1, NPY_TYPE_COUNT } NpyType;
+typedef struct NpyArray {
+    NpyType type;
+    int rank;
+    int64_t dims[RT_MAX_RANK];
+    const unsigned char *data; /* not necessarily aligned */
+} NpyArray;
+int64_t npy_type_bytes(NpyType type);
+bool npy_parse(const unsigned char *bytes, int64_t n, NpyArray *out, RtError *err);
+
+#endif

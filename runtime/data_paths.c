@@ -1,0 +1,156 @@
+/* Lists of files, folders and globs to files. */
+#include "runtime/data_internal.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <glob.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum { MAX_DEPTH = 64, MAX_FILES = 1000000 };
+
+const char *path_base(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+void paths_free(PathList *list)
+{
+    for (int64_t i = 0; i < list->n; i++)
+        free(list->path[i]);
+    free(list->path);
+    *list = (PathList){0};
+}
+
+/* Takes over path (allocated; NULL when that failed). */
+static bool paths_push(PathList *list, char *path, RtError *err)
+{
+    if (!path)
+        return false;
+    if (list->n == list->cap) {
+        int64_t cap = list->cap ? 2 * list->cap : 16;
+        char **grown = list->n < MAX_FILES ? rt_alloc(cap, sizeof *grown, err) : NULL;
+        if (!grown) {
+            if (list->n >= MAX_FILES)
+                rt_error(err, "more than %d files; name fewer", MAX_FILES);
+            free(path);
+            return false;
+        }
+        if (list->n)
+            memcpy(grown, list->path, (size_t)list->n * sizeof *grown);
+        free(list->path);
+        list->path = grown;
+        list->cap = cap;
+    }
+    list->path[list->n++] = path;
+    return true;
+}
+
+static char *copy_text(const char *s, size_t n, RtError *err)
+{
+    char *copy = rt_alloc((int64_t)n + 1, 1, err);
+    if (copy)
+        memcpy(copy, s, n);
+    return copy;
+}
+
+static bool ends_in(const char *name, const char *suffix)
+{
+    size_t n = strlen(name), k = suffix ? strlen(suffix) : 0;
+    return k == 0 || (n >= k && strcmp(name + n - k, suffix) == 0);
+}
+
+static bool add_folder(const char *dir, const char *suffix, int depth, PathList *out, RtError *err);
+
+static bool add_entry(const char *dir, const char *name, const char *suffix, int depth,
+                      PathList *out, RtError *err)
+{
+    if (name[0] == '.')
+        return true;
+    char *path = path_join(dir, name, err);
+    struct stat st;
+    if (!path)
+        return false;
+    /* A link to a folder could lead back up: links are followed to files only. */
+    if (lstat(path, &st) == 0 && S_ISDIR(st.st_mode)) {
+        bool ok = add_folder(path, suffix, depth + 1, out, err);
+        free(path);
+        return ok;
+    }
+    if (file_exists(path) && ends_in(name, suffix))
+        return paths_push(out, path, err);
+    free(path);
+    return true;
+}
+
+static bool add_folder(const char *dir, const char *suffix, int depth, PathList *out, RtError *err)
+{
+    if (depth > MAX_DEPTH)
+        return rt_error(err, "%s: folders are nested deeper than %d", dir, MAX_DEPTH);
+    DIR *d = opendir(dir);
+    if (!d)
+        return rt_error(err, "cannot read the folder %s: %s", dir, strerror(errno));
+    bool ok = true;
+    for (struct dirent *e = readdir(d); ok && e; e = readdir(d))
+        ok = add_entry(dir, e->d_name, suffix, depth, out, err);
+    closedir(d);
+    return ok;
+}
+
+static bool add_glob(const char *pattern, PathList *out, RtError *err)
+{
+    glob_t found;
+    int status = glob(pattern, 0, NULL, &found);
+    bool ok = true;
+    for (size_t i = 0; status == 0 && ok && i < found.gl_pathc; i++)
+        if (file_exists(found.gl_pathv[i]))
+            ok = paths_push(out, copy_text(found.gl_pathv[i], strlen(found.gl_pathv[i]), err), err);
+    if (status == 0)
+        globfree(&found);
+    return ok;
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* One entry of the list; a file that is really called so comes before a pattern. */
+static bool add_item(const char *item, const char *suffix, PathList *out, RtError *err)
+{
+    struct stat st;
+    int64_t first = out->n;
+    bool ok;
+    if (stat(item, &st) != 0)
+        ok = add_glob(item, out, err);
+    else if (S_ISDIR(st.st_mode))
+        ok = add_folder(item, suffix, 0, out, err);
+    else
+        ok = paths_push(out, copy_text(item, strlen(item), err), err);
+    if (ok && out->n == first)
+        return rt_error(err, "%s: no such file%s%s%s", item, suffix ? " (in a folder: *" : "",
+                        suffix ? suffix : "", suffix ? ")" : "");
+    if (ok)
+        qsort(out->path + first, (size_t)(out->n - first), sizeof *out->path, by_name);
+    return ok;
+}
+
+bool paths_expand(const char *list, const char *suffix, PathList *out, RtError *err)
+{
+    *out = (PathList){0};
+    bool ok = true;
+    while (ok && list && *list) {
+        size_t n = strcspn(list, "\n");
+        char *item = n ? copy_text(list, n, err) : NULL;
+        ok = n == 0 || (item && add_item(item, suffix, out, err));
+        free(item);
+        list += n + (list[n] == '\n');
+    }
+    if (ok && out->n == 0)
+        ok = rt_error(err, "no data file is named; give a path in the model or with --data");
+    if (!ok)
+        paths_free(out);
+    return ok;
+}

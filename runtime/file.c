@@ -1,0 +1,370 @@
+#include "runtime/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <limits.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+
+static _Atomic uint64_t fail_at;
+
+void file_fail_at(uint64_t k)
+{
+    fail_at = k;
+}
+
+/* Counts down; true, with errno of a full disk, at the operation that is to fail. */
+static bool injected(void)
+{
+    if (fail_at == 0 || --fail_at != 0)
+        return false;
+    errno = ENOSPC;
+    return true;
+}
+
+static int open_fd(const char *path, int flags, mode_t mode)
+{
+    return injected() ? -1 : open(path, flags | O_CLOEXEC, mode);
+}
+
+static int sync_fd(int fd)
+{
+    return injected() ? -1 : fsync(fd);
+}
+
+static bool write_all(int fd, const char *p, int64_t n)
+{
+    bool fails = injected();
+    int64_t left = fails ? n / 2 : n;
+    while (left > 0) {
+        /* Linux transfers less than 2 GiB at once. */
+        ssize_t done = write(fd, p, left < (1 << 30) ? (size_t)left : (size_t)1 << 30);
+        if (done < 0 && errno == EINTR)
+            continue;
+        if (done < 0)
+            return false;
+        p += done;
+        left -= done;
+    }
+    if (fails)
+        errno = ENOSPC;
+    return !fails;
+}
+
+bool file_exists(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) == 0 && S_ISREG(st.st_mode);
+}
+
+/* An open regular file and its size; -1 with a message. */
+static int open_regular(const char *path, int64_t *bytes, RtError *err)
+{
+    /* Not blocking: opening a pipe somebody named as data must not hang. */
+    int fd = open_fd(path, O_RDONLY | O_NONBLOCK, 0);
+    struct stat st;
+    if (fd < 0) {
+        rt_error(err, "cannot open %s: %s", path, strerror(errno));
+        return -1;
+    }
+    if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode)) {
+        rt_error(err, "%s is not a regular file", path);
+        close(fd);
+        return -1;
+    }
+    *bytes = st.st_size;
+    return fd;
+}
+
+/* Up to n bytes; fewer at the end of the file.  -1 on an error. */
+static int64_t read_all(int fd, unsigned char *p, int64_t n)
+{
+    int64_t at = 0;
+    while (at < n) {
+        int64_t left = n - at;
+        ssize_t done = read(fd, p + at, left < (1 << 30) ? (size_t)left : (size_t)1 << 30);
+        if (done < 0 && errno == EINTR)
+            continue;
+        if (done < 0)
+            return -1;
+        if (done == 0)
+            break;
+        at += done;
+    }
+    return at;
+}
+
+bool file_read(const char *path, int64_t limit, FileBytes *out, RtError *err)
+{
+    *out = (FileBytes){0};
+    int64_t bytes;
+    int fd = open_regular(path, &bytes, err);
+    if (fd < 0)
+        return false;
+    bool ok = bytes <= limit;
+    if (!ok)
+        rt_error(err, "%s has %lld bytes; at most %lld are read", path, (long long)bytes,
+                 (long long)limit);
+    unsigned char *data = ok ? rt_alloc(bytes + 1, 1, err) : NULL;
+    if (data) {
+        int64_t got = read_all(fd, data, bytes);
+        ok = got == bytes;
+        if (!ok)
+            rt_error(err, "cannot read %s: %s", path,
+                     got < 0 ? strerror(errno) : "it became shorter meanwhile");
+    }
+    close(fd);
+    if (!data || !ok) {
+        free(data);
+        return false;
+    }
+    *out = (FileBytes){data, bytes, false};
+    return true;
+}
+
+/* Unpacks everything from gz into a block that doubles up to limit. */
+static bool inflate_all(gzFile gz, const char *path, int64_t limit, FileBytes *out, RtError *err)
+{
+    unsigned char *data = NULL;
+    int64_t len = 0, cap = 0;
+    for (;;) {
+        if (len == cap) {
+            int64_t next = cap ? cap < limit / 2 ? 2 * cap : limit + 1 : 1 << 16;
+            unsigned char *grown = len > limit ? NULL : rt_alloc(next + 1, 1, err);
+            if (!grown) {
+                if (len > limit)
+                    rt_error(err, "%s unpacks to more than %lld bytes", path, (long long)limit);
+                free(data);
+                return false;
+            }
+            if (len)
+                memcpy(grown, data, (size_t)len);
+            free(data);
+            data = grown;
+            cap = next;
+        }
+        int64_t room = cap - len;
+        int got = gzread(gz, data + len, room < (1 << 30) ? (unsigned)room : 1u << 30);
+        int status;
+        const char *why = gzerror(gz, &status);
+        if (got < 0 || status == Z_BUF_ERROR) { /* Z_BUF_ERROR: the stream ends early */
+            rt_error(err, "cannot unpack %s: %s", path, why);
+            free(data);
+            return false;
+        }
+        if (got == 0)
+            break;
+        len += got;
+    }
+    *out = (FileBytes){data, len, false};
+    return true;
+}
+
+bool file_read_gz(const char *path, int64_t limit, FileBytes *out, RtError *err)
+{
+    *out = (FileBytes){0};
+    int64_t bytes;
+    int fd = open_regular(path, &bytes, err);
+    if (fd < 0)
+        return false;
+    unsigned char magic[2] = {0};
+    bool packed = pread(fd, magic, 2, 0) == 2 && magic[0] == 0x1f && magic[1] == 0x8b;
+    if (!packed) {
+        close(fd);
+        return file_read(path, limit, out, err);
+    }
+    gzFile gz = gzdopen(fd, "rb");
+    if (!gz) {
+        close(fd);
+        return rt_error(err, "out of memory unpacking %s", path);
+    }
+    bool ok = inflate_all(gz, path, limit, out, err);
+    if (gzclose_r(gz) != Z_OK && ok) {
+        file_release(out);
+        return rt_error(err, "cannot unpack %s: it ends early", path);
+    }
+    return ok;
+}
+
+bool file_map(const char *path, FileBytes *out, RtError *err)
+{
+    *out = (FileBytes){.mapped = true};
+    int fd = open_regular(path, &out->bytes, err);
+    if (fd < 0)
+        return false;
+    if (out->bytes == 0) {
+        close(fd);
+        out->data = (const unsigned char *)"";
+        return true;
+    }
+    void *p = mmap(NULL, (size_t)out->bytes, PROT_READ, MAP_PRIVATE, fd, 0);
+    close(fd);
+    if (p == MAP_FAILED)
+        return rt_error(err, "cannot map %s: %s", path, strerror(errno));
+    out->data = p;
+    return true;
+}
+
+void file_release(FileBytes *file)
+{
+    void *p = (void *)(uintptr_t)file->data;
+    if (file->mapped && file->bytes)
+        munmap(p, (size_t)file->bytes);
+    else if (!file->mapped)
+        free(p);
+    *file = (FileBytes){0};
+}
+
+char *path_join(const char *dir, const char *name, RtError *err)
+{
+    int64_t size = (int64_t)(strlen(dir) + strlen(name) + 2);
+    char *path = rt_alloc(size, 1, err);
+    if (path)
+        snprintf(path, (size_t)size, "%s/%s", dir, name);
+    return path;
+}
+
+/* ---- atomic replacement ---- */
+
+static bool write_failed(AtomicFile *file, const char *what, RtError *err)
+{
+    rt_error(err, "cannot %s %s: %s; what was there before is untouched", what, file->path,
+             strerror(errno));
+    atomic_abort(file);
+    return false;
+}
+
+bool atomic_open(AtomicFile *file, const char *path, RtError *err)
+{
+    *file = (AtomicFile){.fd = -1};
+    int64_t size = (int64_t)strlen(path) + 32;
+    file->path = rt_alloc(size, 1, err);
+    file->temporary = rt_alloc(size, 1, err);
+    if (!file->path || !file->temporary) {
+        atomic_abort(file);
+        return false;
+    }
+    strcpy(file->path, path);
+    snprintf(file->temporary, (size_t)size, "%s.%ld.tmp", path, (long)getpid());
+    file->fd = open_fd(file->temporary, O_WRONLY | O_CREAT | O_TRUNC, 0666);
+    if (file->fd < 0)
+        return write_failed(file, "create a file beside", err);
+    file->crc32 = (uint32_t)crc32(0, NULL, 0);
+    return true;
+}
+
+bool atomic_write(AtomicFile *file, const void *data, int64_t bytes, RtError *err)
+{
+    if (file->fd < 0)
+        return rt_error(err, "the file is not open");
+    if (bytes == 0)
+        return true;
+    if (!write_all(file->fd, data, bytes))
+        return write_failed(file, "write", err);
+    file->crc32 = (uint32_t)crc32_z(file->crc32, data, (size_t)bytes);
+    file->bytes += bytes;
+    return true;
+}
+
+/* The rename is durable once the folder is synced.  Some file systems cannot sync folders. */
+static bool sync_folder(const char *path, RtError *err)
+{
+    char *copy = rt_alloc((int64_t)strlen(path) + 1, 1, err);
+    if (!copy)
+        return false;
+    strcpy(copy, path);
+    int fd = open_fd(dirname(copy), O_RDONLY | O_DIRECTORY, 0);
+    free(copy);
+    bool ok = fd >= 0 && (sync_fd(fd) == 0 || errno == EINVAL || errno == ENOTSUP);
+    if (!ok)
+        rt_error(err, "%s is written, but its folder cannot be synced: %s", path, strerror(errno));
+    if (fd >= 0)
+        close(fd);
+    return ok;
+}
+
+bool atomic_commit(AtomicFile *file, RtError *err)
+{
+    if (file->fd < 0)
+        return rt_error(err, "the file is not open");
+    if (sync_fd(file->fd) != 0)
+        return write_failed(file, "sync", err);
+    int fd = file->fd;
+    file->fd = -1;
+    if (close(fd) != 0)
+        return write_failed(file, "close", err);
+    if (injected() || rename(file->temporary, file->path) != 0)
+        return write_failed(file, "replace", err);
+    free(file->temporary);
+    file->temporary = NULL; /* nothing left to remove */
+    bool ok = sync_folder(file->path, err);
+    atomic_abort(file);
+    return ok;
+}
+
+void atomic_abort(AtomicFile *file)
+{
+    if (file->fd >= 0)
+        close(file->fd);
+    if (file->temporary)
+        unlink(file->temporary);
+    free(file->temporary);
+    free(file->path);
+    file->temporary = file->path = NULL;
+    file->fd = -1;
+}
+
+bool file_replace(const char *path, const void *data, int64_t bytes, RtError *err)
+{
+    AtomicFile file;
+    return atomic_open(&file, path, err) && atomic_write(&file, data, bytes, err) &&
+           atomic_commit(&file, err);
+}
+
+bool file_link(const char *from, const char *to, RtError *err)
+{
+    int64_t size = (int64_t)strlen(to) + 32;
+    char *temporary = rt_alloc(size, 1, err);
+    if (!temporary)
+        return false;
+    snprintf(temporary, (size_t)size, "%s.%ld.tmp", to, (long)getpid());
+    unlink(temporary);
+    const char *base = strrchr(from, '/');
+    bool ok = !injected() &&
+              (link(from, temporary) == 0 || symlink(base ? base + 1 : from, temporary) == 0);
+    ok = ok && !injected() && rename(temporary, to) == 0;
+    if (!ok)
+        rt_error(err, "cannot link %s to %s: %s", to, from, strerror(errno));
+    unlink(temporary); /* renaming onto another link of the same file leaves it */
+    free(temporary);
+    return ok;
+}
+
+bool folder_make(const char *path, RtError *err)
+{
+    char *copy = rt_alloc((int64_t)strlen(path) + 1, 1, err);
+    if (!copy)
+        return false;
+    strcpy(copy, path);
+    for (char *p = copy + 1; *p; p++) {
+        if (*p != '/')
+            continue;
+        *p = 0;
+        mkdir(copy, 0777); /* a parent that cannot be made shows in the last mkdir */
+        *p = '/';
+    }
+    struct stat st;
+    bool ok = mkdir(path, 0777) == 0 || (stat(path, &st) == 0 && S_ISDIR(st.st_mode));
+    if (!ok)
+        rt_error(err, "cannot make the folder %s: %s", path,
+                 errno == EEXIST ? "a file has that name" : strerror(errno));
+    free(copy);
+    return ok;
+}

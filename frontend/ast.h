@@ -242,7 +242,7 @@ struct Expr {
         } unary;
         struct {
             Expr *first;
-            const BinaryLink *links; /* len >= 1 */
+            BinaryLink *links; /* len >= 1 */
             int len;
         } binary;
         struct {
@@ -259,7 +259,7 @@ struct Expr {
         } match;
         struct {
             Expr *head;
-            const PipeStage *stages; /* len >= 1 */
+            PipeStage *stages; /* len >= 1 */
             int len;
         } pipe;
     };

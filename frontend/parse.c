@@ -1,0 +1,286 @@
+/* Files in, Ast out: reading, imports, the top-level declarations. */
+#include "frontend/parse_internal.h"
+#include "parse.tab.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum { MAX_FILE_BYTES = 16 << 20, MAX_IMPORT_DEPTH = 32 };
+
+/* What is known about a file by its canonical path. */
+typedef enum FileState { FILE_BEING_PARSED = 1, FILE_PARSED } FileState;
+
+static _Thread_local Pool *stack_pool;
+
+void *parse_stack_alloc(size_t bytes)
+{
+    return pool_alloc(stack_pool, bytes);
+}
+
+const char *parse_slice(ParseState *ps, Span span)
+{
+    return pool_strndup(ps->pool, ps->text + span.begin, span.end - span.begin);
+}
+
+/* ---- declarations ---- */
+
+/* False, and an error, when the name is taken. */
+static bool declare_name(ParseState *ps, Name name)
+{
+    const uint64_t *taken = map_find(&ps->job->declared, name.text);
+    if (taken) {
+        diag_error(ps->diag, name.span, "E016", "'%.60s' is already declared", name.text);
+        diag_note(ps->diag, *(const Span *)(uintptr_t)*taken, "first here");
+        return false;
+    }
+    Span *span = POOL_NEW(ps->pool, Span);
+    *span = name.span;
+    map_set(&ps->job->declared, name.text, (uint64_t)(uintptr_t)span);
+    return true;
+}
+
+void declare_option(ParseState *ps, OptionDecl option)
+{
+    if (declare_name(ps, option.name))
+        vec_push(ps->pool, &ps->job->options, option);
+}
+
+void declare_block(ParseState *ps, BlockDecl block)
+{
+    Map names = map_new(ps->pool);
+    for (int i = 0; i < block.n_params; i++) {
+        Name name = block.params[i].name;
+        if (map_find(&names, name.text))
+            diag_error(ps->diag, name.span, "E016", "parameter '%.60s' is already declared",
+                       name.text);
+        map_set(&names, name.text, 1);
+    }
+    block.imported = !ps->is_main;
+    if (declare_name(ps, block.name))
+        vec_push(ps->pool, &ps->job->blocks, block);
+}
+
+/* The sections of an imported file are for when it is compiled itself. */
+static void declare_section(ParseState *ps, Section **slot, Section section, Span word)
+{
+    if (!ps->is_main)
+        return;
+    if (*slot) {
+        diag_error(ps->diag, word, "E016", "a file has one '%s' section", parse_slice(ps, word));
+        diag_note(ps->diag, (*slot)->span, "first here");
+        return;
+    }
+    *slot = POOL_NEW(ps->pool, Section);
+    **slot = section;
+}
+
+void declare_train(ParseState *ps, Section section, Span word)
+{
+    declare_section(ps, &ps->job->train, section, word);
+}
+
+void declare_remat(ParseState *ps, Section section, Span word)
+{
+    declare_section(ps, &ps->job->remat, section, word);
+}
+
+/* ---- files ---- */
+
+/* The text of a regular file, or NULL with the reason. */
+static char *read_file(Pool *pool, const char *path, size_t *length, const char **reason)
+{
+    struct stat info;
+    if (stat(path, &info) != 0) {
+        *reason = strerror(errno);
+        return NULL;
+    }
+    if (!S_ISREG(info.st_mode) || info.st_size > MAX_FILE_BYTES) {
+        *reason = S_ISREG(info.st_mode) ? "larger than 16 MiB" : "not a regular file";
+        return NULL;
+    }
+    char *text = pool_alloc(pool, (size_t)info.st_size + 1);
+    FILE *in = fopen(path, "rb");
+    if (!in) {
+        *reason = strerror(errno);
+        return NULL;
+    }
+    *length = fread(text, 1, (size_t)info.st_size, in);
+    *reason = ferror(in) ? strerror(EIO) : NULL;
+    fclose(in);
+    return *reason ? NULL : text;
+}
+
+static void run_parser(ParseJob *job, const char *path, uint32_t file, const char *text,
+                       size_t length, bool is_main)
+{
+    ParseState ps = {.job = job,
+                     .pool = job->pool,
+                     .diag = job->diag,
+                     .file = file,
+                     .path = path,
+                     .text = text,
+                     .length = length,
+                     .is_main = is_main};
+    scan_start(&ps);
+    scrimp_parse(&ps);
+}
+
+/* Returns the file's index in the job's Diag. */
+static uint32_t parse_source(ParseJob *job, const char *path, const char *text, size_t length,
+                             bool is_main)
+{
+    uint32_t file = diag_add_source(job->diag, path, text, length);
+    job->source_hash = hash_bytes(text, length, job->source_hash);
+    const char *nul = memchr(text, 0, length);
+    if (nul) {
+        Span at = {file, (uint32_t)(nul - text), (uint32_t)(nul - text) + 1};
+        diag_error(job->diag, at, "E001", "a NUL byte: this is not a text file");
+        return file;
+    }
+    run_parser(job, path, file, text, length, is_main);
+    return file;
+}
+
+/* Two spellings of one file have one canonical path; a text without a file has its name. */
+static const char *canonical(Pool *pool, const char *path)
+{
+    char resolved[PATH_MAX];
+    return pool_strdup(pool, realpath(path, resolved) ? resolved : path);
+}
+
+static const char *beside(Pool *pool, const char *importer, const char *path)
+{
+    const char *slash = strrchr(importer, '/');
+    if (*path == '/' || !slash)
+        return path;
+    return pool_printf(pool, "%.*s%s", (int)(slash + 1 - importer), importer, path);
+}
+
+static void import_file(ParseState *ps, Span span, const char *path, const char *key)
+{
+    ParseJob *job = ps->job;
+    const char *reason;
+    size_t length;
+    char *text = read_file(ps->pool, path, &length, &reason);
+    if (!text) {
+        diag_error(ps->diag, span, "E020", "cannot read '%.200s': %s", path, reason);
+        return;
+    }
+    map_set(&job->files, key, FILE_BEING_PARSED);
+    job->import_depth++;
+    parse_source(job, path, text, length, false);
+    job->import_depth--;
+    map_set(&job->files, key, FILE_PARSED);
+}
+
+void parse_import(ParseState *ps, Span span, const char *name)
+{
+    const char *path = beside(ps->pool, ps->path, name);
+    const char *key = canonical(ps->pool, path);
+    const uint64_t *state = map_find(&ps->job->files, key);
+    if (state && *state == FILE_BEING_PARSED)
+        diag_error(ps->diag, span, "E021", "'%.200s' imports itself, directly or through others",
+                   name);
+    else if (ps->job->import_depth >= MAX_IMPORT_DEPTH)
+        diag_error(ps->diag, span, "E021", "imports nested more than %d deep", MAX_IMPORT_DEPTH);
+    else if (!state)
+        import_file(ps, span, path, key);
+}
+
+/* ---- entry points ---- */
+
+static Ast *job_result(ParseJob *job, const char *name, uint32_t file)
+{
+    Ast *ast = POOL_NEW(job->pool, Ast);
+    *ast = (Ast){.name = name,
+                 .file = file,
+                 .source_hash = job->source_hash,
+                 .options = job->options.data,
+                 .n_options = (int)job->options.len,
+                 .blocks = job->blocks.data,
+                 .n_blocks = (int)job->blocks.len,
+                 .train = job->train,
+                 .remat = job->remat};
+    return ast;
+}
+
+/* Parses the main file; NULL when anything was reported. */
+static Ast *run_job(Pool *pool, Diag *diag, const char *name, const char *text, size_t length)
+{
+    ParseJob job = {.pool = pool, .diag = diag, .declared = map_new(pool), .files = map_new(pool)};
+    Pool *outer = stack_pool;
+    int errors = diag_error_count(diag);
+    stack_pool = pool;
+    map_set(&job.files, canonical(pool, name), FILE_BEING_PARSED);
+    uint32_t file = parse_source(&job, name, text, length, true);
+    stack_pool = outer;
+    return diag_error_count(diag) == errors ? job_result(&job, name, file) : NULL;
+}
+
+Ast *frontend_parse(Pool *pool, Diag *diag, const char *path)
+{
+    const char *reason;
+    size_t length;
+    char *text = read_file(pool, path, &length, &reason);
+    if (text)
+        return run_job(pool, diag, pool_strdup(pool, path), text, length);
+    diag_error(diag, (Span){0}, "E020", "cannot read '%.200s': %s", path, reason);
+    return NULL;
+}
+
+Ast *frontend_parse_text(Pool *pool, Diag *diag, const char *name, const char *text, size_t length)
+{
+    if (length > MAX_FILE_BYTES) {
+        diag_error(diag, (Span){0}, "E020", "cannot read '%.200s': larger than 16 MiB", name);
+        return NULL;
+    }
+    char *copy = pool_alloc(pool, length + 1);
+    if (length)
+        memcpy(copy, text, length);
+    return run_job(pool, diag, pool_strdup(pool, name), copy, length);
+}
+
+/* ---- options, for --help ---- */
+
+static const char *literal_type(const Expr *e)
+{
+    switch ((int)e->kind) {
+    case EXPR_INT:
+        return "int";
+    case EXPR_FLOAT:
+        return "float";
+    case EXPR_BOOL:
+        return "bool";
+    case EXPR_STRING:
+    case EXPR_INTERP:
+        return "string";
+    case EXPR_PERCENT:
+        return "percent";
+    case EXPR_SIZE:
+        return "size";
+    case EXPR_LIST:
+        return "list";
+    case EXPR_UNARY:
+        return e->unary.op == UNARY_NOT ? "bool" : literal_type(e->unary.operand);
+    default:
+        return NULL;
+    }
+}
+
+int frontend_options(Pool *pool, const Ast *ast, const OptionInfo **out)
+{
+    OptionInfo *infos = POOL_ARRAY(pool, (size_t)ast->n_options, OptionInfo);
+    for (int i = 0; i < ast->n_options; i++) {
+        const OptionDecl *o = &ast->options[i];
+        infos[i] = (OptionInfo){.name = o->name.text,
+                                .type = o->type ? o->type->name : literal_type(o->default_value),
+                                .default_text = o->default_text,
+                                .domain_text = o->domain_text,
+                                .doc = o->doc};
+    }
+    *out = infos;
+    return ast->n_options;
+}

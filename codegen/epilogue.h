@@ -14,38 +14,36 @@
 
 enum { EPILOGUE_MAX_INPUTS = 32 };
 
-/* Where an operand of the body lies for element (row, column): at element column * col_stride +
- * sum of digit_i * stride[i] of its buffer, the digits being row written in the mixed base dim[]
- * (last digit fastest). */
+/* An operand of the body: its `input` value, and the kernel's buffer that holds it. */
 typedef struct EpilogueInput {
-    int buf;       /* of the kernel */
-    ValueId value; /* the body's `input` value */
-    DType dtype;
-    int64_t col_stride; /* 0 or 1 */
-    int n_dims;
-    int64_t dim[TYPE_MAX_RANK], stride[TYPE_MAX_RANK];
+    ValueId value;
+    int buf;
 } EpilogueInput;
 
 typedef struct Epilogue {
     int bias_buf;      /* f32[columns]; -1: none */
     const Graph *body; /* of the fused node; NULL: none */
     ValueId acc;       /* the body's value that the accumulator (with bias) is */
-    int n_inputs;      /* operands of the body besides the matrix operation's own */
+    ValueId result;    /* the body's value to be stored */
+    Type out;          /* its type: [.., columns] */
+    int n_inputs;      /* operands besides the matrix operation's own */
     EpilogueInput input[EPILOGUE_MAX_INPUTS];
 } Epilogue;
 
-/* Nothing to do. */
-Epilogue epilogue_none(void);
-bool epilogue_is_empty(const Epilogue *e);
-/* The epilogue of the fused node being lowered.  Inputs of the body that it needs are appended to
- * call->buf; out: the type of the result. */
-Epilogue epilogue_of_fused(const Node *fused, const Type *out, Call *call);
+/* No bias and no body: the accumulator is stored as `out`. */
+Epilogue epilogue_none(const Type *out);
+/* Adds the operations of the fused node being lowered (a graph's node); inputs of the body that
+ * they need are appended to call->buf. */
+void epilogue_add_body(Epilogue *e, const Node *fused, Call *call);
+/* Some operand has the result's shape, so that the result may be written over it: it must not be
+ * used for partial sums. */
+bool epilogue_may_alias(const Epilogue *e);
 /* Everything the emitted code depends on. */
 void epilogue_key(StrBuf *key, const Epilogue *e);
-/* acc: f32 vector of columns col.. of row.  n_valid: how many lanes exist (1..lanes), NULL = all.
- * Evaluated to the vector to be stored (f32). */
-JitValue epilogue_apply(Jit *j, const Epilogue *e, JitValue acc, JitValue row, JitValue col,
-                        JitValue n_valid);
+/* Stores the f32 vector acc of columns col.. of row in buffer out_buf, through bias and body.
+ * n_valid: how many lanes exist (1..lanes); NULL = all. */
+void epilogue_store(Jit *j, const Epilogue *e, int out_buf, JitValue acc, JitValue row,
+                    JitValue col, JitValue n_valid);
 
 /* Lowers a fused node whose body holds a MATRIX operation. */
 LowerRule lower_fused_matrix;

@@ -18,6 +18,7 @@ typedef struct Frame {
     gcc_jit_block *entry, *first, *block;
     gcc_jit_param *param[JIT_MAX_PARAMS];
     int n_params;
+    int bufs; /* which parameter is the buffer table; -1: none */
     bool kernel;
     struct {
         JitType type;
@@ -220,6 +221,7 @@ static Frame *open_frame(Jit *j, enum gcc_jit_function_kind kind, const char *na
     Frame *f = POOL_NEW(j->pool, Frame);
     f->function = declare(j, kind, name, result, n, types, f->param);
     f->n_params = n;
+    f->bufs = -1;
     f->outer = j->frame;
     j->frame = f;
     f->entry = new_block(j, "entry");
@@ -238,6 +240,7 @@ void jit_kernel_begin(Jit *j, const char *symbol)
     const JitType types[] = {j->pp_char, j->t.i64, j->t.i64, j->t.p_char};
     Frame *f = open_frame(j, GCC_JIT_FUNCTION_EXPORTED, symbol, j->t.none, 4, types);
     f->kernel = true;
+    f->bufs = 0;
 }
 
 void jit_kernel_end(Jit *j)
@@ -252,15 +255,26 @@ static Frame *kernel_frame(const Jit *j)
     return frame(j);
 }
 
+void jit_function_bufs(Jit *j, int i)
+{
+    frame(j)->bufs = i;
+}
+
+JitValue jit_bufs(Jit *j)
+{
+    if (frame(j)->bufs < 0)
+        BUG("this function was not given the buffers");
+    return gcc_jit_param_as_rvalue(frame(j)->param[frame(j)->bufs]);
+}
+
 JitValue jit_buf(Jit *j, int i, JitType pointer_type)
 {
-    Frame *f = kernel_frame(j);
+    Frame *f = frame(j);
     if (i < 0 || i >= JIT_MAX_BUFS)
         BUG("buffer %d", i);
     if (f->buf[i].type != pointer_type) {
-        gcc_jit_rvalue *all = gcc_jit_param_as_rvalue(f->param[0]);
         gcc_jit_rvalue *one = gcc_jit_lvalue_as_rvalue(
-            gcc_jit_context_new_array_access(j->ctx, j->loc, all, jit_i64(j, i)));
+            gcc_jit_context_new_array_access(j->ctx, j->loc, jit_bufs(j), jit_i64(j, i)));
         f->buf[i].type = pointer_type;
         f->buf[i].var = jit_var(j, pointer_type, "buf");
         gcc_jit_block_add_assignment(f->entry, j->loc, f->buf[i].var,

@@ -47,12 +47,15 @@ JitType jit_pointer_to(Jit *j, JitType type);
 void jit_kernel_begin(Jit *j, const char *symbol);
 void jit_kernel_end(Jit *j);
 JitValue jit_buf(Jit *j, int i, JitType pointer_type); /* buf[i] cast; loaded once at the top of the kernel */
+JitValue jit_bufs(Jit *j); /* the buffer table itself, to be passed to helpers */
 JitValue jit_task_begin(Jit *j);
 JitValue jit_task_end(Jit *j);
 JitValue jit_scratch(Jit *j, JitType pointer_type);
 /* Internal helper functions; the function under construction is saved and restored, so helpers can be made while a kernel is open.
  * jit_function_lookup returns a helper made before under the same name in this context, or NULL. */
 JitFunction jit_function_begin(Jit *j, const char *name, JitType result, int n_params, const JitType *types);
+/* The function's parameter i is the kernel's buffer table (jit_bufs): jit_buf works in it, too. */
+void jit_function_bufs(Jit *j, int i);
 JitValue jit_param(Jit *j, int i);
 JitVar jit_param_var(Jit *j, int i);
 void jit_function_end(Jit *j);               /* void result */
@@ -170,6 +173,8 @@ JitValue jit_vnormal_cdf(Jit *j, JitValue a, JitValue *density);
 /* High and low words of the 64-bit products of u32 vectors. */
 void jit_vmul_wide(Jit *j, JitValue a, JitValue b, JitValue *high, JitValue *low);
 JitValue jit_lane_numbers(Jit *j); /* vi 0, 1, 2, ... */
+/* yes where a op b, else no; all f32 vectors: cheaper than a mask. */
+JitValue jit_vchoose(Jit *j, JitCompare op, JitValue a, JitValue b, JitValue yes, JitValue no);
 JitValue jit_vi_to_vf(Jit *j, JitValue vi);
 JitValue jit_vf_to_vi(Jit *j, JitValue vf); /* truncation */
 JitValue jit_hsum(Jit *j, JitValue vf);     /* f32; fixed pairwise order */

@@ -1,6 +1,7 @@
 #include "codegen/codegen.h"
 
 #include "codegen/cache.h"
+#include "codegen/compile.h"
 #include "codegen/jit.h"
 #include "codegen/step.h"
 #include "codegen/workers.h"
@@ -125,7 +126,7 @@ static bool build(Build *b, const CodegenOptions *o, const char **error)
            workers_run(b->program->pool, &link, error);
 }
 
-static const Target *find_target(Pool *pool, const char *march, bool run, const char **error)
+const Target *codegen_target(Pool *pool, const char *march, bool run, const char **error)
 {
     const Target *t = target_find(march);
     if (!t) {
@@ -141,6 +142,18 @@ static const Target *find_target(Pool *pool, const char *march, bool run, const 
         return NULL;
     }
     return t;
+}
+
+bool codegen_build_so(const StepProgram *program, const CodegenOptions *o, const char *so_path,
+                      const char **error)
+{
+    Cache cache;
+    if (!cache_open(program->pool, o->cache_dir, o->no_cache, &cache, error))
+        return false;
+    Build b = {.program = program, .cache = &cache, .so_path = so_path};
+    bool ok = build(&b, o, error);
+    cache_close(&cache);
+    return ok;
 }
 
 static bool load(Step *step, Pool *pool, const char **error)
@@ -161,7 +174,7 @@ Step *codegen_compile(Pool *pool, const Graph *g, const MemPlan *plan, const Cod
 {
     double start = now_seconds();
     Cache cache;
-    const Target *target = find_target(pool, o->march, true, error);
+    const Target *target = codegen_target(pool, o->march, true, error);
     if (!target || !cache_open(pool, o->cache_dir, o->no_cache, &cache, error))
         return NULL;
     StepProgram *p = step_program(pool, g, plan, target);

@@ -1,0 +1,41 @@
+/* compile: the training step ahead of time. */
+#include "frontend/cli.h"
+
+#include "codegen/codegen.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* model.scrimp -> model.EXTENSION in the current folder. */
+static const char *default_path(Cli *cli, const char *extension)
+{
+    const char *slash = strrchr(cli->file, '/');
+    const char *base = slash ? slash + 1 : cli->file;
+    return pool_printf(cli->pool, "%.*s.%s", (int)strcspn(base, "."), base, extension);
+}
+
+ExitCode verb_compile(Cli *cli)
+{
+    const Ast *ast = cli_parse_model(cli);
+    if (!ast)
+        return EXIT_USER;
+    Program p;
+    ProgramOptions o = {.mode = FRONTEND_TRAIN,
+                        .budget = cli->budget,
+                        .solver = cli->solver,
+                        .objective = cli->objective};
+    ExitCode code = cli_build(cli, ast, &o, &p);
+    if (code != EXIT_OK)
+        return code;
+    CodegenOptions c = {.march = cli->march,
+                        .cache_dir = cli->cache,
+                        .jobs = (int)cli->jobs,
+                        .no_cache = cli->no_cache};
+    const char *so = cli->out ? cli->out : default_path(cli, "so");
+    const char *header = cli->header ? cli->header : default_path(cli, "h"), *error;
+    if (!codegen_export(cli->pool, p.graph, p.plan, &c, so, header, &error))
+        return cli_error(cli, EXIT_USER, "E701", NULL, "%s", error);
+    fprintf(stderr, "wrote %s and %s: an arena of %s\n", so, header,
+            cli_bytes_text(cli->pool, p.plan->arena_bytes));
+    return EXIT_OK;
+}

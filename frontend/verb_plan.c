@@ -1,0 +1,193 @@
+/* plan: what a budget costs, by every solver, over a sweep of budgets. */
+#include "frontend/cli.h"
+
+#include <stdio.h>
+#include <string.h>
+
+typedef struct PlanRow {
+    const char *solver;
+    RematReport report;
+    int64_t arena_bytes, arena_lower_bound_bytes;
+    bool feasible;
+} PlanRow;
+
+static const char *status_name(RematStatus s)
+{
+    switch (s) {
+    case REMAT_OPTIMAL:
+        return "optimal";
+    case REMAT_FEASIBLE:
+        return "feasible";
+    case REMAT_LIMIT:
+        return "limit";
+    case REMAT_INFEASIBLE:
+        return "infeasible";
+    }
+    return "unknown";
+}
+
+static ExitCode plan_once(Cli *cli, const Ast *ast, const char *budget, const char *solver,
+                          bool quiet, PlanRow *row)
+{
+    Program p = {0};
+    ProgramOptions o = {.mode = FRONTEND_TRAIN,
+                        .budget = budget,
+                        .solver = solver,
+                        .objective = cli->objective,
+                        .quiet_infeasible = quiet};
+    ExitCode code = cli_build(cli, ast, &o, &p);
+    *row = (PlanRow){.solver = p.report.solver ? p.report.solver : solver,
+                     .report = p.report,
+                     .feasible = code == EXIT_OK};
+    if (p.plan) {
+        row->arena_bytes = p.plan->arena_bytes;
+        row->arena_lower_bound_bytes = p.plan->lower_bound_bytes;
+    }
+    return code;
+}
+
+static json_t *row_json(const PlanRow *row)
+{
+    const RematReport *r = &row->report;
+    json_t *o = json_pack("{s:s,s:s}", "solver", row->solver ? row->solver : "none", "status",
+                          status_name(r->status));
+    json_object_set_new(o, "budget_bytes",
+                        r->budget_bytes == INT64_MAX ? json_null() : json_integer(r->budget_bytes));
+    if (r->status == REMAT_INFEASIBLE)
+        json_object_set_new(o, "min_feasible_bytes", json_integer(r->min_feasible_bytes));
+    json_object_set_new(o, "persistent_bytes", json_integer(r->persistent_bytes));
+    json_object_set_new(o, "keep_all_peak_bytes", json_integer(r->keep_all_peak_bytes));
+    json_object_set_new(o, "peak_bytes", json_integer(r->peak_bytes));
+    json_object_set_new(o, "peak_lower_bound_bytes", json_integer(r->lower_bound_bytes));
+    json_object_set_new(o, "arena_bytes",
+                        row->feasible ? json_integer(row->arena_bytes) : json_null());
+    json_object_set_new(o, "arena_lower_bound_bytes",
+                        row->feasible ? json_integer(row->arena_lower_bound_bytes) : json_null());
+    json_object_set_new(o, "overhead_percent", json_real(r->overhead_percent));
+    json_object_set_new(o, "recomputed_ops", json_integer(r->recomputed_ops));
+    json_object_set_new(o, "solve_seconds", json_real(r->solve_seconds));
+    return o;
+}
+
+static void print_heading(void)
+{
+    printf("%-16s %-10s %10s %10s %10s %10s %9s %8s %8s\n", "solver", "status", "budget", "peak",
+           "arena", "bound", "overhead", "reruns", "seconds");
+}
+
+static void print_row(Pool *pool, const PlanRow *row)
+{
+    const RematReport *r = &row->report;
+    printf("%-16s %-10s %10s %10s %10s %10s %8.1f%% %8d %8.2f\n",
+           row->solver ? row->solver : "none", status_name(r->status),
+           r->budget_bytes == INT64_MAX ? "-" : cli_bytes_text(pool, r->budget_bytes),
+           cli_bytes_text(pool, r->peak_bytes),
+           row->feasible ? cli_bytes_text(pool, row->arena_bytes) : "-",
+           row->feasible ? cli_bytes_text(pool, row->arena_lower_bound_bytes) : "-",
+           r->overhead_percent, r->recomputed_ops, r->solve_seconds);
+}
+
+static void print_facts(Pool *pool, const PlanRow *row)
+{
+    const RematReport *r = &row->report;
+    printf("persistent (weights, optimizer, statistics)  %s\n"
+           "whole step without recomputation             %s\n"
+           "no schedule needs less than                  %s (%s)\n\n",
+           cli_bytes_text(pool, r->persistent_bytes), cli_bytes_text(pool, r->keep_all_peak_bytes),
+           cli_bytes_text(pool, r->lower_bound_bytes), r->bound_node ? r->bound_node : "-");
+}
+
+static ExitCode plan_one(Cli *cli, const Ast *ast)
+{
+    PlanRow row;
+    ExitCode code = plan_once(cli, ast, cli->budget, cli->solver, false, &row);
+    if (code == EXIT_USER)
+        return code;
+    if (cli->json) {
+        cli_print_json(row_json(&row));
+        return code;
+    }
+    print_facts(cli->pool, &row);
+    print_heading();
+    print_row(cli->pool, &row);
+    if (row.feasible && row.arena_bytes == row.arena_lower_bound_bytes)
+        puts("\nThe arena equals its lower bound: no placement of this schedule is smaller.");
+    return code;
+}
+
+static ExitCode plan_compare(Cli *cli, const Ast *ast)
+{
+    json_t *list = json_array();
+    if (!cli->json)
+        print_heading();
+    ExitCode worst = EXIT_OK;
+    for (const RematSolver *s = remat_solvers; s->name; s++) {
+        PlanRow row;
+        ExitCode code = plan_once(cli, ast, cli->budget, s->name, true, &row);
+        if (code == EXIT_USER)
+            return code;
+        worst = code > worst ? code : worst;
+        if (cli->json)
+            json_array_append_new(list, row_json(&row));
+        else
+            print_row(cli->pool, &row);
+    }
+    if (cli->json)
+        cli_print_json(list);
+    else
+        json_decref(list);
+    return worst;
+}
+
+/* Budgets from the minimum to everything kept; a plan that serves a smaller budget better is used
+ * for the larger one too, so that time never falls as memory shrinks. */
+static ExitCode plan_sweep(Cli *cli, const Ast *ast)
+{
+    PlanRow least;
+    ExitCode code = plan_once(cli, ast, "min", cli->solver, false, &least);
+    if (code != EXIT_OK)
+        return code;
+    int n = (int)cli->sweep;
+    PlanRow *rows = POOL_ARRAY(cli->pool, (size_t)n, PlanRow);
+    int64_t low = least.arena_bytes, high = least.report.keep_all_peak_bytes;
+    for (int i = 0; i < n; i++) {
+        int64_t budget = low + (high - low) / (n - 1) * i + (high - low) % (n - 1) * i / (n - 1);
+        rows[i] = least;
+        if (i > 0)
+            code = plan_once(cli, ast, pool_printf(cli->pool, "%lldB", (long long)budget),
+                             cli->solver, true, &rows[i]);
+        if (code == EXIT_USER)
+            return code;
+        if (i > 0 && (!rows[i].feasible ||
+                      rows[i].report.overhead_percent > rows[i - 1].report.overhead_percent))
+            rows[i] = rows[i - 1];
+        rows[i].report.budget_bytes = budget;
+    }
+    json_t *list = json_array();
+    if (!cli->json)
+        print_heading();
+    for (int i = 0; i < n; i++) {
+        if (cli->json)
+            json_array_append_new(list, row_json(&rows[i]));
+        else
+            print_row(cli->pool, &rows[i]);
+    }
+    if (cli->json)
+        cli_print_json(list);
+    else
+        json_decref(list);
+    return EXIT_OK;
+}
+
+ExitCode verb_plan(Cli *cli)
+{
+    const Ast *ast = cli_parse_model(cli);
+    if (!ast)
+        return EXIT_USER;
+    if (cli->solver && !remat_solver_find(cli->solver))
+        return cli_error(cli, EXIT_USER, "E403", "`scrimp plan --help` lists the solvers",
+                         "no solver is called '%s'", cli->solver);
+    if (cli->compare)
+        return plan_compare(cli, ast);
+    return cli->sweep ? plan_sweep(cli, ast) : plan_one(cli, ast);
+}

@@ -6,6 +6,7 @@
 #include "codegen/step.h"
 #include "codegen/workers.h"
 #include "ir/support/bug.h"
+#include "ir/support/strbuf.h"
 
 #include <dlfcn.h>
 #include <errno.h>

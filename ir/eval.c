@@ -83,9 +83,11 @@ static void run_fused(EvalState *s, const Node *n, bool round_f32)
     Pool *scratch = pool_new_child(s->pool);
     EvalState *inner = eval_new(scratch, body);
     int next = 0;
-    for (size_t i = 0; i < body->nodes.len; i++)
-        if (body->nodes.data[i].op == OP_input)
-            eval_set(inner, body->nodes.data[i].out[0], eval_in(s, n, next++));
+    for (size_t i = 0; i < body->order.len; i++) {
+        const Node *source = graph_node(body, body->order.data[i]);
+        if (source->op == OP_input)
+            eval_set(inner, source->out[0], eval_in(s, n, next++));
+    }
     if (next != n->n_in)
         BUG("evaluator: fused node has %d inputs, its body %d", n->n_in, next);
     eval_run(inner, round_f32);

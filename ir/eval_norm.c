@@ -4,10 +4,10 @@
 #include <math.h>
 #include <string.h>
 
-/* Around the channel axis: the last for nhwc, else 1, unless the axis attribute says. */
+/* Around the channel axis, 1 unless the axis attribute says. */
 static EvalAxis channels(const EvalState *s, const Node *n)
 {
-    return eval_axis(eval_in_type(s, n, 0), n, node_flag(n, ATTR_nhwc) ? -1 : 1);
+    return eval_axis(eval_in_type(s, n, 0), n, 1);
 }
 
 static int64_t channel_of(EvalAxis a, int64_t element)

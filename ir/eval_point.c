@@ -122,7 +122,7 @@ void eval_dropout(EvalState *s, const Node *n)
 {
     const double *x = eval_in(s, n, 0), *rng = eval_in(s, n, 1);
     double *y = eval_out(s, n, 0);
-    double p = node_float(n, ATTR_p, 0.5);
+    double p = node_float(n, ATTR_p, 0);
     uint64_t key = (uint64_t)node_int(n, ATTR_key, 0);
     uint64_t seed = join_words(rng[0], rng[1]), step = join_words(rng[2], rng[3]);
     for (int64_t i = 0; i < eval_out_count(s, n, 0); i++) {

@@ -12,9 +12,9 @@ static EvalWalk reduce_walk(const EvalState *s, const Node *n, int64_t *per_outp
     const int64_t *axes = node_ints(n, ATTR_axes, &count);
     bool reduced[TYPE_MAX_RANK] = {false};
     for (int i = 0; i < t->rank; i++)
-        reduced[i] = axes == NULL;
+        reduced[i] = node_attr(n, ATTR_axes) == NULL;
     for (int i = 0; i < count; i++)
-        reduced[axes[i] < 0 ? axes[i] + t->rank : axes[i]] = true;
+        reduced[axes[i]] = true;
     int64_t stride[TYPE_MAX_RANK] = {0}, step = 1;
     *per_output = 1;
     for (int i = t->rank - 1; i >= 0; i--) {

@@ -27,6 +27,7 @@ typedef struct PassContext {
     const char *solver;     /* NULL = the section's, else the default (best of all) */
     const char *objective;  /* "time" (default) or "memory" */
     bool checksums;         /* autodiff adds a checksum of every gradient (verify) */
+    const char *untrained;  /* by autodiff: parameters that the loss does not depend on, "$a $b"; NULL = none */
     RematReport report;     /* filled by remat */
     MemPlan *plan;          /* filled by plan */
     /* environment or user error ("budget 512MiB infeasible: ..."): code and message */
@@ -68,8 +69,14 @@ typedef struct GradContext {
     const ValueId *dout;
     const bool *wanted;     /* by input: a gradient is needed */
     ValueId *din;
+    const char *prefix;     /* of the names of new values: "%d.X" for the node that makes %X */
 } GradContext;
 typedef void GradRule(GradContext *c);
-/* The rules are declared from the table: GradRule grad_add, grad_sub, ... */
+/* The rules are declared from the table, in passes/grad.h: GradRule grad_add, grad_sub, ... */
+
+/* Appends the nodes that compute the gradient of `loss`, a scalar, times `seed`, a scalar, with respect to each of wrt.
+ * grad[i]: VALUE_NONE, or a value of the same type that the gradient is added to; on return the gradient, or as it was when the
+ * loss does not depend on wrt[i].  Values of the graph keep their ids. */
+void autodiff_gradients(Graph *g, ValueId loss, ValueId seed, const ValueId *wrt, int n_wrt, ValueId *grad);
 
 #endif

@@ -1,0 +1,241 @@
+/* Reverse-mode differentiation: walks the nodes that the loss depends on backwards and lets each
+ * one's rule append its gradient. */
+#include "ir/support/bug.h"
+#include "passes/autodiff.h"
+#include "passes/grad.h"
+
+#include <string.h>
+
+#define grad_none NULL
+static GradRule *const grad_table[OP_COUNT] = {
+#define OP(name, min_in, max_in, n_out, op_class, shape, flops, grad, eval, lower)                 \
+    [OP_##name] = grad_##grad,
+#include "ir/ops.def"
+#undef OP
+};
+
+bool op_has_gradient(OpKind op)
+{
+    return grad_table[op] != NULL;
+}
+
+/* The gradient of one slice of a value, put off until all of them are known: slices that tile the
+ * value (split) make one concat instead of a padded copy and an add each. */
+typedef struct Tile {
+    NodeId slice;
+    ValueId dout;
+    int64_t start; /* along the axis that is cut */
+    struct Tile *next;
+} Tile;
+
+/* One backward walk.  The arrays are by the values that exist when it starts. */
+typedef struct Backward {
+    Graph *g;
+    size_t n_values;
+    ValueId *grad; /* what has been added up so far, or VALUE_NONE */
+    bool *depends; /* on one of wrt, through operations that have a rule */
+    Tile **tiles;
+    VEC(bool) named; /* by value - n_values: has its final name */
+    Pool *scratch;
+} Backward;
+
+void autodiff_rename(Graph *g, ValueId v, const char *name)
+{
+    const char *unique = graph_unique_name(g, name);
+    graph_value(g, v)->name = unique;
+    map_set(&g->names, unique, v);
+}
+
+void autodiff_names_rebuild(Graph *g)
+{
+    g->names = map_new(g->pool);
+    for (size_t i = 0; i < g->values.len; i++)
+        map_set(&g->names, g->values.data[i].name, i);
+}
+
+static const char *gradient_name(const Backward *b, ValueId v)
+{
+    return pool_printf(b->g->pool, "%%d.%s", graph_value(b->g, v)->name + 1);
+}
+
+static bool node_depends(const Backward *b, const Node *n)
+{
+    for (int i = 0; i < n->n_in; i++)
+        if (b->depends[n->in[i]])
+            return true;
+    return false;
+}
+
+static void mark_dependent(Backward *b, const ValueId *wrt, int n_wrt)
+{
+    for (int i = 0; i < n_wrt; i++)
+        b->depends[wrt[i]] = true;
+    for (size_t i = 0; i < b->g->order.len; i++) {
+        const Node *n = graph_node(b->g, b->g->order.data[i]);
+        if (!grad_table[n->op] || !node_depends(b, n))
+            continue;
+        for (int j = 0; j < n->n_out; j++)
+            if (dtype_is_float(value_type(b->g, n->out[j])->dtype))
+                b->depends[n->out[j]] = true;
+    }
+}
+
+static void accumulate(Backward *b, ValueId of, ValueId part)
+{
+    ValueId *sum = &b->grad[of];
+    if (*sum == VALUE_NONE) {
+        *sum = part;
+        return;
+    }
+    const ValueId in[2] = {*sum, part};
+    const char *name = pool_printf(b->g->pool, "%s.sum", gradient_name(b, of));
+    *sum = graph_add(b->g, OP_add, in, 2, NULL, name, value_node(b->g, of)->loc);
+}
+
+static void call_rule(Backward *b, NodeId id, const ValueId *dout)
+{
+    Node node = *graph_node(b->g, id);
+    ValueId *din = POOL_ARRAY(b->scratch, (size_t)node.n_in, ValueId);
+    bool *wanted = POOL_ARRAY(b->scratch, (size_t)node.n_in, bool);
+    for (int i = 0; i < node.n_in; i++) {
+        din[i] = VALUE_NONE;
+        wanted[i] = b->depends[node.in[i]];
+    }
+    GradContext c = {b->g, &node, dout, wanted, din, gradient_name(b, node.out[0])};
+    grad_table[node.op](&c);
+    for (int i = 0; i < node.n_in; i++)
+        if (wanted[i] && din[i] != VALUE_NONE)
+            accumulate(b, node.in[i], din[i]);
+}
+
+/* The one axis along which a slice is shorter than its input; -1 when there is not exactly one. */
+static int cut_axis(const Graph *g, const Node *slice)
+{
+    const Type *x = value_type(g, slice->in[0]), *y = value_type(g, slice->out[0]);
+    int axis = -1, cuts = 0;
+    for (int i = 0; i < x->rank; i++)
+        if (x->dim[i] != y->dim[i]) {
+            axis = i;
+            cuts++;
+        }
+    return cuts == 1 ? axis : -1;
+}
+
+/* Adds a slice's gradient to its input's list, which is kept sorted. */
+static void put_off_slice(Backward *b, NodeId id, ValueId dout)
+{
+    const Node *n = graph_node(b->g, id);
+    int axis = cut_axis(b->g, n);
+    Tile *tile = POOL_NEW(b->scratch, Tile), **at = &b->tiles[n->in[0]];
+    tile->slice = id;
+    tile->dout = dout;
+    tile->start = axis < 0 ? 0 : node_ints_at(n, ATTR_start, axis, 0);
+    while (*at && (*at)->start <= tile->start)
+        at = &(*at)->next;
+    tile->next = *at;
+    *at = tile;
+}
+
+/* The axis that a list of slices cuts x into consecutive pieces along, without gap; else -1. */
+static int tiled_axis(const Backward *b, ValueId x)
+{
+    const Tile *t = b->tiles[x];
+    int axis = cut_axis(b->g, graph_node(b->g, t->slice));
+    int64_t next = 0;
+    for (; t && axis >= 0; t = t->next) {
+        const Node *n = graph_node(b->g, t->slice);
+        if (cut_axis(b->g, n) != axis || t->start != next ||
+            node_ints_at(n, ATTR_step, axis, 1) != 1)
+            return -1;
+        next += value_type(b->g, n->out[0])->dim[axis];
+    }
+    return axis >= 0 && next == value_type(b->g, x)->dim[axis] ? axis : -1;
+}
+
+static ValueId concat_tiles(Backward *b, ValueId x, int axis)
+{
+    AttrList attrs = {0};
+    VEC(ValueId) parts = {0};
+    attrs_int(&attrs, ATTR_axis, axis);
+    for (const Tile *t = b->tiles[x]; t; t = t->next)
+        vec_push(b->scratch, &parts, t->dout);
+    const char *name = pool_printf(b->g->pool, "%s.concat", gradient_name(b, x));
+    return graph_add(b->g, OP_concat, parts.data, (int)parts.len, &attrs, name,
+                     value_node(b->g, x)->loc);
+}
+
+static void add_tiles(Backward *b, ValueId x)
+{
+    if (!b->tiles[x])
+        return;
+    int axis = tiled_axis(b, x);
+    if (axis >= 0)
+        accumulate(b, x, concat_tiles(b, x, axis));
+    else
+        for (const Tile *t = b->tiles[x]; t; t = t->next)
+            call_rule(b, t->slice, &t->dout);
+    b->tiles[x] = NULL;
+}
+
+/* The last of the parts that make up a gradient gets its name.  A gradient that is another value's
+ * as well (those of x in y = x + c) keeps the name it has; so does what was there before. */
+static void name_gradient(Backward *b, ValueId of)
+{
+    ValueId v = b->grad[of];
+    if (v < b->n_values)
+        return;
+    while (b->named.len + b->n_values <= v)
+        vec_push(b->scratch, &b->named, false);
+    bool *named = &b->named.data[v - b->n_values];
+    if (!*named)
+        autodiff_rename(b->g, v, gradient_name(b, of));
+    *named = true;
+}
+
+/* By now every use of the node's outputs has been visited. */
+static void visit(Backward *b, NodeId id)
+{
+    const Node n = *graph_node(b->g, id);
+    ValueId *dout = POOL_ARRAY(b->scratch, (size_t)n.n_out, ValueId);
+    bool any = false;
+    for (int i = 0; i < n.n_out; i++) {
+        add_tiles(b, n.out[i]);
+        dout[i] = b->grad[n.out[i]];
+        if (dout[i] == VALUE_NONE)
+            continue;
+        any = true;
+        if (n.op != OP_param) /* the pass names those: they may not be complete yet */
+            name_gradient(b, n.out[i]);
+    }
+    if (!any || !node_depends(b, &n))
+        return;
+    if (n.op == OP_fused)
+        BUG("autodiff runs before fuse");
+    if (n.op == OP_slice)
+        put_off_slice(b, id, dout[0]);
+    else if (grad_table[n.op])
+        call_rule(b, id, dout);
+}
+
+void autodiff_gradients(Graph *g, ValueId loss, ValueId seed, const ValueId *wrt, int n_wrt,
+                        ValueId *grad)
+{
+    Pool *scratch = pool_new_child(g->pool);
+    Backward b = {.g = g, .n_values = g->values.len, .scratch = scratch};
+    b.grad = POOL_ARRAY(scratch, b.n_values, ValueId);
+    b.depends = POOL_ARRAY(scratch, b.n_values, bool);
+    b.tiles = POOL_ARRAY(scratch, b.n_values, Tile *);
+    for (size_t i = 0; i < b.n_values; i++)
+        b.grad[i] = VALUE_NONE;
+    for (int i = 0; i < n_wrt; i++)
+        b.grad[wrt[i]] = grad[i];
+    mark_dependent(&b, wrt, n_wrt);
+    if (b.depends[loss])
+        accumulate(&b, loss, seed);
+    for (size_t i = g->order.len; i-- > 0;)
+        visit(&b, g->order.data[i]);
+    for (int i = 0; i < n_wrt; i++)
+        grad[i] = b.grad[wrt[i]];
+    pool_free(scratch);
+    autodiff_names_rebuild(g);
+}

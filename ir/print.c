@@ -1,0 +1,285 @@
+#include "ir/print.h"
+
+#include "ir/support/bitset.h"
+#include "ir/text.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+typedef struct Printer {
+    const Graph *g;
+    PrintOptions options;
+    StrBuf *out;
+    int indent;
+    Bitset printed; /* nodes */
+} Printer;
+
+/* The sigil, and the rest quoted when it has to be. */
+static void put_value(Printer *p, ValueId v)
+{
+    const char *name = graph_value(p->g, v)->name;
+    strbuf_putn(p->out, name, name[0] ? 1 : 0);
+    text_put_name(p->out, name[0] ? name + 1 : name);
+}
+
+static void put_indent(const Printer *p)
+{
+    for (int i = 0; i < p->indent; i++)
+        strbuf_put(p->out, "  ");
+}
+
+static void put_attr_value(StrBuf *b, const Attr *a)
+{
+    switch (attr_kind(a->key)) {
+    case ATTR_KIND_INT:
+        strbuf_printf(b, "%" PRId64, a->u.i);
+        break;
+    case ATTR_KIND_BOOL:
+        strbuf_put(b, a->u.i ? "true" : "false");
+        break;
+    case ATTR_KIND_FLOAT:
+        text_put_double(b, a->u.f);
+        break;
+    case ATTR_KIND_STRING:
+        text_put_string(b, a->u.s);
+        break;
+    case ATTR_KIND_INTS:
+        strbuf_put(b, "[");
+        for (int i = 0; i < a->n; i++)
+            strbuf_printf(b, i ? ",%" PRId64 : "%" PRId64, a->u.ints[i]);
+        strbuf_put(b, "]");
+        break;
+    }
+}
+
+static void put_attrs(Printer *p, const Node *n)
+{
+    for (int i = 0; i < n->n_attr; i++) {
+        strbuf_printf(p->out, "%s%s=", i ? ", " : " {", attr_name(n->attr[i].key));
+        put_attr_value(p->out, &n->attr[i]);
+    }
+    if (n->n_attr)
+        strbuf_put(p->out, "}");
+}
+
+static void put_lines(Printer *p);
+
+static void put_body(Printer *p, const Node *n)
+{
+    Printer inner = {n->body, p->options, p->out, p->indent, {0}};
+    inner.printed = bitset_new(p->out->pool, n->body->nodes.len + 1);
+    strbuf_put(p->out, " {\n");
+    put_lines(&inner);
+    put_indent(p);
+    strbuf_put(p->out, "}");
+}
+
+static void put_types(Printer *p, const Node *n)
+{
+    for (int i = 0; i < n->n_out; i++) {
+        const Value *v = graph_value(p->g, n->out[i]);
+        strbuf_put(p->out, i ? ", " : " : ");
+        strbuf_put(p->out, type_text(p->out->pool, &v->type));
+        if (v->writes != VALUE_NONE) {
+            strbuf_put(p->out, " -> ");
+            put_value(p, v->writes);
+        }
+    }
+}
+
+/* `of` only names what was printed before: the reader resolves names in order, and the original of
+ * a recomputation may be gone. */
+static void put_remat(Printer *p, const Node *n)
+{
+    const char *separator = "";
+    bool known = n->remat_of != NODE_NONE && bitset_has(&p->printed, n->remat_of);
+    if (!known && !n->remat_by)
+        return;
+    strbuf_put(p->out, " @remat(");
+    if (known) {
+        strbuf_put(p->out, "of=");
+        put_value(p, graph_node(p->g, n->remat_of)->out[0]);
+        separator = ", ";
+    }
+    if (n->remat_by) {
+        strbuf_printf(p->out, "%sby=", separator);
+        text_put_name(p->out, n->remat_by);
+    }
+    strbuf_put(p->out, ")");
+}
+
+static void put_node(Printer *p, const Node *n)
+{
+    put_indent(p);
+    for (int i = 0; i < n->n_out; i++) {
+        strbuf_put(p->out, i ? ", " : "");
+        put_value(p, n->out[i]);
+    }
+    strbuf_printf(p->out, " = %s", op_name(n->op));
+    for (int i = 0; i < n->n_in; i++) {
+        strbuf_put(p->out, i ? ", " : " ");
+        put_value(p, n->in[i]);
+    }
+    put_attrs(p, n);
+    if (n->body)
+        put_body(p, n);
+    put_types(p, n);
+    if (n->hint != REMAT_AUTO)
+        strbuf_put(p->out, n->hint == REMAT_KEEP ? " @keep" : " @recompute");
+    put_remat(p, n);
+    if (n->loc.line && !p->options.no_loc)
+        strbuf_printf(p->out, "   loc %" PRIu32 ":%" PRIu32, n->loc.line, n->loc.column);
+    strbuf_put(p->out, "\n");
+}
+
+static void put_lines(Printer *p)
+{
+    p->indent++;
+    for (size_t i = 0; i < p->g->order.len; i++) {
+        put_node(p, graph_node(p->g, p->g->order.data[i]));
+        bitset_add(&p->printed, p->g->order.data[i]);
+    }
+    for (size_t i = 0; i < p->g->outputs.len; i++) {
+        put_indent(p);
+        strbuf_put(p->out, "output ");
+        text_put_name(p->out, p->g->outputs.data[i].name);
+        strbuf_put(p->out, " = ");
+        put_value(p, p->g->outputs.data[i].value);
+        strbuf_put(p->out, "\n");
+    }
+    p->indent--;
+}
+
+/* False when the field has the value that an absent field stands for. */
+static bool put_train_value(StrBuf *b, const TrainField *field, const void *at)
+{
+    switch (field->kind) {
+    case TRAIN_BOOL:
+        if (*(const bool *)at)
+            strbuf_put(b, "true");
+        return *(const bool *)at;
+    case TRAIN_DOUBLE:
+        text_put_double(b, *(const double *)at);
+        return *(const double *)at != 0;
+    case TRAIN_INT:
+        strbuf_printf(b, "%" PRId64, *(const int64_t *)at);
+        return *(const int64_t *)at != 0;
+    case TRAIN_UINT:
+        strbuf_printf(b, "%" PRIu64, *(const uint64_t *)at);
+        return *(const uint64_t *)at != 0;
+    case TRAIN_TEXT:
+        if (*(const char *const *)at)
+            text_put_string(b, *(const char *const *)at);
+        return *(const char *const *)at != NULL;
+    case TRAIN_OPTIM:
+        strbuf_put(b, optim_names[*(const OptimKind *)at]);
+        return true;
+    case TRAIN_LR:
+        strbuf_put(b, lr_names[*(const LrKind *)at]);
+        return true;
+    }
+    return false;
+}
+
+static void put_train(const TrainSpec *train, StrBuf *out)
+{
+    strbuf_put(out, "  train {");
+    const char *separator = "";
+    for (int i = 0; i < TRAIN_FIELD_COUNT; i++) {
+        StrBuf value = strbuf_new(out->pool);
+        const char *at = (const char *)train + train_fields[i].offset;
+        if (!put_train_value(&value, &train_fields[i], at))
+            continue;
+        strbuf_printf(out, "%s%s=", separator, train_fields[i].key);
+        strbuf_put(out, value.text);
+        separator = ", ";
+    }
+    strbuf_put(out, "}\n");
+}
+
+void graph_print(const Graph *g, PrintOptions options, StrBuf *out)
+{
+    Printer p = {g, options, out, 0, bitset_new(out->pool, g->nodes.len + 1)};
+    strbuf_printf(out, "scrimp.ir %d  src=", IR_TEXT_VERSION);
+    text_put_string(out, g->source);
+    strbuf_printf(out, "  hash=%016" PRIx64 "  opts", g->source_hash);
+    strbuf_put(out, g->options[0] ? " " : "");
+    text_put_rest_of_line(out, g->options);
+    strbuf_put(out, "\n");
+    text_put_name(out, g->kind);
+    strbuf_put(out, " @");
+    text_put_name(out, g->name);
+    strbuf_put(out, " {\n");
+    if (g->train.present)
+        put_train(&g->train, out);
+    put_lines(&p);
+    strbuf_put(out, "}\n");
+}
+
+/* The plan section */
+
+/* "2.7MiB": for the eye. */
+static const char *rounded_bytes(Pool *pool, int64_t bytes)
+{
+    const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+    double x = (double)bytes;
+    int unit = 0;
+    for (; x >= 1024 && unit < 4; unit++)
+        x /= 1024;
+    return pool_printf(pool, unit ? "%.1f%s" : "%.0f%s", x, units[unit]);
+}
+
+/* "128K" for whole kibibytes, else bytes: exact, so that two plans that differ print differently.
+ */
+static const char *exact_bytes(Pool *pool, int64_t bytes)
+{
+    bool whole = bytes && bytes % 1024 == 0;
+    return pool_printf(pool, whole ? "%" PRId64 "K" : "%" PRId64, whole ? bytes / 1024 : bytes);
+}
+
+static const char *rounded_count(Pool *pool, double x)
+{
+    const char *const units[] = {"", "K", "M", "G", "T", "P"};
+    int unit = 0;
+    for (; x >= 1000 && unit < 5; unit++)
+        x /= 1000;
+    return pool_printf(pool, unit ? "%.1f%s" : "%.0f%s", x, units[unit]);
+}
+
+static void put_plan_header(const Graph *g, int64_t persistent, int64_t arena, int64_t peak,
+                            const char *peak_name, double extra_flops, StrBuf *out)
+{
+    strbuf_printf(out, "plan persistent=%s arena=%s peak=%s", rounded_bytes(out->pool, persistent),
+                  rounded_bytes(out->pool, arena), rounded_bytes(out->pool, peak));
+    if (peak_name && peak_name[0]) {
+        strbuf_printf(out, "@%c", peak_name[0]);
+        text_put_name(out, peak_name + 1);
+    }
+    if (extra_flops > 0) {
+        double once = graph_flops(g) - extra_flops;
+        strbuf_printf(out, " extra_flops=%s(+%.1f%%)", rounded_count(out->pool, extra_flops),
+                      once > 0 ? 100 * extra_flops / once : 0.0);
+    }
+    strbuf_put(out, " {\n");
+}
+
+void graph_print_plan(const Graph *g, const int64_t *offset, const int64_t *size,
+                      const int *live_begin, const int *live_end, int64_t persistent, int64_t arena,
+                      int64_t peak, const char *peak_name, double extra_flops, StrBuf *out)
+{
+    Printer p = {.g = g, .out = out};
+    put_plan_header(g, persistent, arena, peak, peak_name, extra_flops, out);
+    for (size_t i = 0; i < g->order.len; i++) {
+        const Node *n = graph_node(g, g->order.data[i]);
+        for (int k = 0; k < n->n_out; k++) {
+            ValueId v = n->out[k];
+            if (offset[v] < 0)
+                continue;
+            strbuf_put(out, "  ");
+            put_value(&p, v);
+            strbuf_printf(out, " : off=%s size=%s live=%d..%d\n", exact_bytes(out->pool, offset[v]),
+                          exact_bytes(out->pool, size[v]), live_begin[v], live_end[v]);
+        }
+    }
+    strbuf_put(out, "}\n");
+}

@@ -1,0 +1,120 @@
+#include "ir/text.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *const optim_names[TRAIN_OPTIM_COUNT] = {"sgd", "adam", "adamw"};
+const char *const lr_names[TRAIN_LR_COUNT] = {"constant", "step", "linear", "cosine"};
+
+/* clang-format off */
+#define FIELD(kind, key, member) {key, TRAIN_##kind, offsetof(TrainSpec, member)}
+const TrainField train_fields[TRAIN_FIELD_COUNT] = {
+    FIELD(OPTIM,  "optim",        optim),
+    FIELD(LR,     "lr",           lr.kind),
+    FIELD(DOUBLE, "base",         lr.base),
+    FIELD(DOUBLE, "min",          lr.min),
+    FIELD(DOUBLE, "warmup",       lr.warmup),
+    FIELD(BOOL,   "in_epochs",    lr.in_epochs),
+    FIELD(DOUBLE, "every",        lr.every),
+    FIELD(DOUBLE, "factor",       lr.factor),
+    FIELD(DOUBLE, "momentum",     momentum),
+    FIELD(DOUBLE, "dampening",    dampening),
+    FIELD(BOOL,   "nesterov",     nesterov),
+    FIELD(DOUBLE, "weight_decay", weight_decay),
+    FIELD(BOOL,   "decay_matrices_only", decay_matrices_only),
+    FIELD(DOUBLE, "beta1",        beta1),
+    FIELD(DOUBLE, "beta2",        beta2),
+    FIELD(DOUBLE, "eps",          eps),
+    FIELD(DOUBLE, "clip",         clip),
+    FIELD(INT,    "steps",        steps),
+    FIELD(DOUBLE, "epochs",       epochs),
+    FIELD(INT,    "accumulate",   accumulate),
+    FIELD(DOUBLE, "held_out",     held_out),
+    FIELD(BOOL,   "held_out_is_part", held_out_is_part),
+    FIELD(INT,    "eval_every",   eval_every),
+    FIELD(UINT,   "seed",         seed),
+    FIELD(TEXT,   "data",         data_kind),
+    FIELD(TEXT,   "path",         data_path),
+    FIELD(INT,    "batch",        data_batch),
+    FIELD(INT,    "length",       data_length),
+    FIELD(BOOL,   "chars",        data_chars),
+    FIELD(BOOL,   "token_u16",    data_token_u16),
+    FIELD(TEXT,   "budget",       budget_text),
+    FIELD(TEXT,   "solver",       solver),
+    FIELD(TEXT,   "objective",    objective),
+};
+/* clang-format on */
+
+bool text_is_name_char(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+           (c && strchr("_.~#/-+@[]", c));
+}
+
+static void put_escaped(StrBuf *b, char c)
+{
+    unsigned char u = (unsigned char)c;
+    if (c == '\\')
+        strbuf_put(b, "\\\\");
+    else if (c == '\n')
+        strbuf_put(b, "\\n");
+    else if (c == '\t')
+        strbuf_put(b, "\\t");
+    else if (u < 32 || u == 127)
+        strbuf_printf(b, "\\x%02x", u);
+    else
+        strbuf_putn(b, &c, 1);
+}
+
+void text_put_string(StrBuf *b, const char *s)
+{
+    strbuf_put(b, "\"");
+    for (; *s; s++) {
+        if (*s == '"')
+            strbuf_put(b, "\\\"");
+        else
+            put_escaped(b, *s);
+    }
+    strbuf_put(b, "\"");
+}
+
+void text_put_rest_of_line(StrBuf *b, const char *s)
+{
+    if (*s == ' ') /* the reader skips spaces here */
+        strbuf_put(b, "\\x20"), s++;
+    for (; *s; s++)
+        put_escaped(b, *s);
+}
+
+void text_put_name(StrBuf *b, const char *s)
+{
+    const char *c = s;
+    while (text_is_name_char(*c))
+        c++;
+    /* A leading '#' would read as a comment. */
+    if (*c || !*s || *s == '#')
+        text_put_string(b, s);
+    else
+        strbuf_put(b, s);
+}
+
+void text_put_double(StrBuf *b, double x)
+{
+    char text[40];
+    for (int digits = 1; digits <= 17; digits++) {
+        snprintf(text, sizeof text, "%.*g", digits, x);
+        if (strtod(text, NULL) == x)
+            break;
+    }
+    strbuf_put(b, x != x ? "nan" : text);
+}
+
+int text_hex_digit(char c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    if (c >= 'a' && c <= 'f')
+        return c - 'a' + 10;
+    return -1;
+}

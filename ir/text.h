@@ -1,0 +1,45 @@
+/* Spelling shared by print.c and read.c: names, strings, numbers, the fields of the train section.
+ */
+#ifndef SCRIMP_IR_TEXT_H
+#define SCRIMP_IR_TEXT_H
+
+#include "ir/support/strbuf.h"
+#include "ir/train_spec.h"
+
+enum { IR_TEXT_VERSION = 1 };
+
+/* Characters of a name that needs no quotes. */
+bool text_is_name_char(char c);
+/* "..." with \" \\ \n \t and \xHH. */
+void text_put_string(StrBuf *b, const char *s);
+/* s as it is when all of it is name characters, else quoted. */
+void text_put_name(StrBuf *b, const char *s);
+/* Fewest digits that read back as the same double. */
+void text_put_double(StrBuf *b, double x);
+/* Escapes what would end the line; \\ for a backslash. */
+void text_put_rest_of_line(StrBuf *b, const char *s);
+/* One hexadecimal digit, -1 if it is none. */
+int text_hex_digit(char c);
+
+typedef enum TrainFieldKind {
+    TRAIN_BOOL,
+    TRAIN_DOUBLE,
+    TRAIN_INT,
+    TRAIN_UINT,
+    TRAIN_TEXT,
+    TRAIN_OPTIM,
+    TRAIN_LR
+} TrainFieldKind;
+
+typedef struct TrainField {
+    const char *key;
+    TrainFieldKind kind;
+    size_t offset; /* in TrainSpec */
+} TrainField;
+
+enum { TRAIN_OPTIM_COUNT = 3, TRAIN_LR_COUNT = 4, TRAIN_FIELD_COUNT = 33 };
+extern const TrainField train_fields[TRAIN_FIELD_COUNT];
+extern const char *const optim_names[TRAIN_OPTIM_COUNT]; /* by OptimKind */
+extern const char *const lr_names[TRAIN_LR_COUNT];       /* by LrKind */
+
+#endif

@@ -152,8 +152,7 @@ JitValue jit_vselect(Jit *j, JitValue mask, JitValue yes, JitValue no)
     return type == vi ? v : jit_tmp(j, jit_bitcast(j, v, type));
 }
 
-/* yes where a op b, else no; all f32. */
-static JitValue choose(Jit *j, JitCompare op, JitValue a, JitValue b, JitValue yes, JitValue no)
+JitValue jit_vchoose(Jit *j, JitCompare op, JitValue a, JitValue b, JitValue yes, JitValue no)
 {
     if (x86(j))
         return x86_choose(j, op, a, b, yes, no);
@@ -164,24 +163,24 @@ static JitValue choose(Jit *j, JitCompare op, JitValue a, JitValue b, JitValue y
  */
 static JitValue max_keep(Jit *j, JitValue a, JitValue b)
 {
-    return x86(j) ? x86_max(j, a, b) : choose(j, JIT_GT, a, b, a, b);
+    return x86(j) ? x86_max(j, a, b) : jit_vchoose(j, JIT_GT, a, b, a, b);
 }
 
 static JitValue min_keep(Jit *j, JitValue a, JitValue b)
 {
-    return x86(j) ? x86_min(j, a, b) : choose(j, JIT_LT, a, b, a, b);
+    return x86(j) ? x86_min(j, a, b) : jit_vchoose(j, JIT_LT, a, b, a, b);
 }
 
 JitValue jit_vmax(Jit *j, JitValue a, JitValue b)
 {
     a = jit_tmp(j, a);
-    return choose(j, JIT_NE, a, a, a, max_keep(j, a, jit_tmp(j, b)));
+    return jit_vchoose(j, JIT_NE, a, a, a, max_keep(j, a, jit_tmp(j, b)));
 }
 
 JitValue jit_vmin(Jit *j, JitValue a, JitValue b)
 {
     a = jit_tmp(j, a);
-    return choose(j, JIT_NE, a, a, a, min_keep(j, a, jit_tmp(j, b)));
+    return jit_vchoose(j, JIT_NE, a, a, a, min_keep(j, a, jit_tmp(j, b)));
 }
 
 JitValue jit_vrelu(Jit *j, JitValue a)
@@ -411,17 +410,17 @@ static JitValue log_mantissa(Jit *j, JitValue f, JitValue exponent)
 static JitValue log_specials(Jit *j, JitValue x, JitValue y)
 {
     JitValue inf = as_float(j, jit_vi(j, 0x7f800000));
-    y = choose(j, JIT_LT, x, inf, y, x);
-    y = choose(j, JIT_GE, x, jit_vf(j, 0), y, as_float(j, jit_vi(j, 0x7fc00000)));
-    return choose(j, JIT_EQ, x, jit_vf(j, 0), as_float(j, jit_vi(j, (int32_t)0xff800000)), y);
+    y = jit_vchoose(j, JIT_LT, x, inf, y, x);
+    y = jit_vchoose(j, JIT_GE, x, jit_vf(j, 0), y, as_float(j, jit_vi(j, 0x7fc00000)));
+    return jit_vchoose(j, JIT_EQ, x, jit_vf(j, 0), as_float(j, jit_vi(j, (int32_t)0xff800000)), y);
 }
 
 JitValue jit_vlog(Jit *j, JitValue a)
 {
     enum { SQRT_HALF_BITS = 0x3f3504f3 };
     JitValue x = jit_tmp(j, a), tiny = jit_vf(j, 0x1p-126);
-    JitValue scaled = choose(j, JIT_LT, x, tiny, mul(j, x, jit_vf(j, 0x1p23)), x);
-    JitValue shift = choose(j, JIT_LT, x, tiny, jit_vf(j, -23), jit_vf(j, 0));
+    JitValue scaled = jit_vchoose(j, JIT_LT, x, tiny, mul(j, x, jit_vf(j, 0x1p23)), x);
+    JitValue shift = jit_vchoose(j, JIT_LT, x, tiny, jit_vf(j, -23), jit_vf(j, 0));
     JitValue bits = as_int(j, scaled);
     JitValue e = jit_tmp(j, jit_shr(j, sub(j, bits, jit_vi(j, SQRT_HALF_BITS)), jit_vi(j, 23)));
     JitValue m = as_float(j, sub(j, bits, jit_shl(j, e, jit_vi(j, 23))));
@@ -447,7 +446,7 @@ JitValue jit_vtanh(Jit *j, JitValue a)
     big = flip_sign(j, sub(j, jit_vf(j, 1), big), sign_bit(j, x));
     JitValue z = mul(j, x, x);
     JitValue small = muladd(j, mul(j, horner(j, z, c, N_OF(c)), z), x, x);
-    return choose(j, JIT_LT, size, jit_vf(j, 0.625), small, big);
+    return jit_vchoose(j, JIT_LT, size, jit_vf(j, 0.625), small, big);
 }
 
 /* erfc(t) = exp(-t^2) u P(u) with u = 1/(1 + 0.3 t), t >= 0; relative error 2.0e-8 up to t = 11,
@@ -473,7 +472,7 @@ JitValue jit_verf(Jit *j, JitValue a)
     JitValue tail = erfc_positive(j, t, jit_vexp(j, jit_neg(j, z)));
     JitValue big = flip_sign(j, sub(j, jit_vf(j, 1), tail), sign_bit(j, x));
     JitValue small = muladd(j, horner(j, z, c, N_OF(c)), x, x);
-    return choose(j, JIT_LT, t, jit_vf(j, 1), small, big);
+    return jit_vchoose(j, JIT_LT, t, jit_vf(j, 1), small, big);
 }
 
 /* The normal distribution's cdf and, when density is not NULL, its density.  Relative accuracy
@@ -486,7 +485,7 @@ JitValue jit_vnormal_cdf(Jit *j, JitValue a, JitValue *density)
     JitValue half = mul(j, erfc_positive(j, t, e), jit_vf(j, 0.5));
     if (density)
         *density = mul(j, e, jit_vf(j, 0.39894228040143268));
-    return choose(j, JIT_LT, x, jit_vf(j, 0), half, sub(j, jit_vf(j, 1), half));
+    return jit_vchoose(j, JIT_LT, x, jit_vf(j, 0), half, sub(j, jit_vf(j, 1), half));
 }
 
 /* Sign of a^b for negative a: NaN unless b is whole, - when it is odd. */
@@ -511,8 +510,8 @@ JitValue jit_vpow(Jit *j, JitValue a, JitValue b)
     JitValue one = jit_vf(j, 1);
     JitValue m = jit_vexp(j, mul(j, b, jit_vlog(j, jit_vabs(j, a))));
     m = power_sign(j, a, b, m);
-    m = choose(j, JIT_NE, b, b, b, m);
-    m = choose(j, JIT_NE, a, a, a, m);
-    m = choose(j, JIT_EQ, b, jit_vf(j, 0), one, m);
-    return choose(j, JIT_EQ, a, one, one, m);
+    m = jit_vchoose(j, JIT_NE, b, b, b, m);
+    m = jit_vchoose(j, JIT_NE, a, a, a, m);
+    m = jit_vchoose(j, JIT_EQ, b, jit_vf(j, 0), one, m);
+    return jit_vchoose(j, JIT_EQ, a, one, one, m);
 }

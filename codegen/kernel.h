@@ -50,7 +50,10 @@ typedef struct Lowering {
 void lower_call(Lowering *l, Call call);
 
 typedef void LowerRule(Lowering *l, const Node *node);
-/* The rules are declared from the table: LowerRule lower_pointwise, lower_gemm, ... */
+/* lower_NAME for every name in the table's last column. */
+#define OP(name, in0, in1, n_out, op_class, shape, flops, grad, eval, lower) LowerRule lower_##lower;
+#include "ir/ops.def"
+#undef OP
 
 /* Lowers a whole planned graph: every node in order through its rule. */
 void lower_graph(Lowering *l);

@@ -1,0 +1,36 @@
+/* Shared by the files of the element-wise generator. */
+#ifndef SCRIMP_CODEGEN_POINT_INTERNAL_H
+#define SCRIMP_CODEGEN_POINT_INTERNAL_H
+
+#include "codegen/pointwise.h"
+
+#include <math.h>
+
+/* Gives a register with value v, which the body does not compute.  axis as in PointSource; word >=
+ * 0: element `word` of v, the same in all lanes. */
+typedef int PointLeaf(void *user, PointProgram *p, ValueId v, int axis, int word);
+
+/* Appends the code of a body's values; reg[i] gets the register of wanted[i].  Constants become
+ * instructions. */
+void point_add_body(PointProgram *p, const Graph *g, const ValueId *wanted, int n_wanted, int *reg,
+                    PointLeaf *leaf, void *user);
+/* The same for one POINT node of a graph whose other values all are leaves. */
+int point_add_node(PointProgram *p, const Graph *g, const Node *n, PointLeaf *leaf, void *user);
+/* A place of the space as i32 lanes: its low or its high word. */
+int point_coordinate(PointProgram *p, PointAccess place, bool high);
+/* The channel axis of a normalisation of x. */
+int channel_axis(const Type *x, const Node *n);
+/* How operand `in` of n lies when n's result lies as `axis` says. */
+int point_operand_axis(const Graph *g, const Node *n, int in, int axis);
+
+/* Merges dims that every access walks as one and drops dims of size 1; at least one dim remains. */
+void point_collapse(PointProgram *p);
+/* Everything the code depends on. */
+const char *point_key(const PointProgram *p);
+/* Place `at` (i64) of lane 0 as i32 lanes, the next places in the next lanes when counts: low or
+ * high words. */
+JitValue point_place_word(Jit *j, JitValue at, bool counts, bool high);
+/* KernelEmit; desc is a PointProgram. */
+void point_emit(Jit *j, const void *desc);
+
+#endif

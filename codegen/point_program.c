@@ -1,0 +1,353 @@
+/* Building element-wise programs, from nodes and by hand. */
+#include "codegen/point_internal.h"
+
+#include "ir/support/bug.h"
+#include "ir/support/strbuf.h"
+
+#include <inttypes.h>
+
+PointProgram *point_program(Pool *pool, const Type *space)
+{
+    PointProgram *p = POOL_NEW(pool, PointProgram);
+    p->pool = pool;
+    p->rank = space->rank;
+    for (int i = 0; i < space->rank; i++)
+        p->dim[i] = space->dim[i];
+    return p;
+}
+
+/* Numpy's rule: dims are aligned at the last, dims of size 1 repeat. */
+static void broadcast_strides(const PointProgram *p, const Type *type, int64_t *stride)
+{
+    int64_t step = 1;
+    for (int i = type->rank - 1; i >= 0; i--) {
+        int d = p->rank - type->rank + i;
+        if (d >= 0)
+            stride[d] = type->dim[i] == 1 ? 0 : step;
+        step *= type->dim[i];
+    }
+}
+
+PointAccess point_access(const PointProgram *p, int buf, const Type *type, int axis)
+{
+    PointAccess a = {.buf = buf, .dtype = type->dtype};
+    if (axis < 0)
+        broadcast_strides(p, type, a.stride);
+    else
+        a.stride[axis] = 1;
+    return a;
+}
+
+int point_push(PointProgram *p, PointInstr instr)
+{
+    vec_push(p->pool, &p->instr, instr);
+    return (int)p->instr.len - 1;
+}
+
+static int add_access(PointProgram *p, PointAccess a)
+{
+    vec_push(p->pool, &p->access, a);
+    return (int)p->access.len - 1;
+}
+
+int point_load(PointProgram *p, PointAccess access)
+{
+    PointInstr i = {.op = POINT_LOAD, .dtype = access.dtype, .access = add_access(p, access)};
+    return point_push(p, i);
+}
+
+int point_coordinate(PointProgram *p, PointAccess place, bool high)
+{
+    place.buf = -1;
+    place.dtype = DTYPE_I32;
+    PointInstr i = {.op = high ? POINT_COORDINATE_HIGH : POINT_COORDINATE,
+                    .dtype = DTYPE_I32,
+                    .access = add_access(p, place)};
+    return point_push(p, i);
+}
+
+int point_const(PointProgram *p, DType dtype, double value)
+{
+    PointInstr i = {.op = OP_const, .dtype = dtype, .a = value};
+    return point_push(p, i);
+}
+
+static DType dtype_of(const PointProgram *p, int reg)
+{
+    return p->instr.data[reg].dtype;
+}
+
+int point_unary(PointProgram *p, OpKind op, int a)
+{
+    DType t = dtype_of(p, a);
+    PointInstr i = {.op = op, .dtype = t, .from = t, .n_in = 1, .in = {a}};
+    return point_push(p, i);
+}
+
+int point_binary(PointProgram *p, OpKind op, int a, int b)
+{
+    DType t = dtype_of(p, a);
+    PointInstr i = {.op = op, .dtype = t, .from = t, .n_in = 2, .in = {a, b}};
+    return point_push(p, i);
+}
+
+void point_store(PointProgram *p, int reg, PointAccess at)
+{
+    PointStore s = {reg, at};
+    vec_push(p->pool, &p->store, s);
+}
+
+/* --- from nodes --- */
+
+/* The attributes that change an operation's code. */
+static void copy_attributes(const Graph *g, const Node *n, PointInstr *i)
+{
+    switch ((int)n->op) {
+    case OP_const:
+        i->a = node_float(n, ATTR_value, 0);
+        break;
+    case OP_gelu:
+    case OP_gelu_grad:
+        i->flag = node_flag(n, ATTR_approx);
+        break;
+    case OP_bn_grad_x:
+    case OP_bn_apply: {
+        const Type *x = value_type(g, n->in[0]);
+        i->a = node_float(n, ATTR_eps, 1e-5);
+        i->b = (double)type_elements(x) / (double)x->dim[channel_axis(x, n)];
+        break;
+    }
+    case OP_dropout:
+        i->a = node_float(n, ATTR_p, 0.5);
+        i->k = node_int(n, ATTR_key, 0);
+        break;
+    case OP_causal_mask:
+        i->a = node_float(n, ATTR_value, -(double)INFINITY);
+        break;
+    default:
+        break;
+    }
+}
+
+PointInstr point_instr(const Graph *g, const Node *n)
+{
+    PointInstr i = {.op = n->op, .dtype = value_type(g, n->out[0])->dtype};
+    i.from = n->n_in ? value_type(g, n->in[0])->dtype : i.dtype;
+    copy_attributes(g, n, &i);
+    return i;
+}
+
+int channel_axis(const Type *x, const Node *n)
+{
+    int64_t axis = node_int(n, ATTR_axis, node_flag(n, ATTR_nhwc) ? -1 : 1);
+    return (int)(axis < 0 ? axis + x->rank : axis);
+}
+
+int point_operand_axis(const Graph *g, const Node *n, int in, int axis)
+{
+    bool apply = n->op == OP_bn_apply && in >= 1, grad = n->op == OP_bn_grad_x && in >= 2;
+    if (!apply && !grad)
+        return axis;
+    /* Both kinds of operation need their image at full shape: its axis is an axis of the space when
+     * it is aligned. */
+    if (axis >= 0)
+        BUG("%s of a vector along an axis", op_name(n->op));
+    return channel_axis(value_type(g, n->in[0]), n);
+}
+
+/* --- a body --- */
+
+/* Registers of values, by (value, axis + 1). */
+typedef struct BodyMap {
+    PointProgram *p;
+    const Graph *g;
+    const Node *only;      /* NULL: every POINT node of the graph is computed */
+    int *reg;              /* [value * slots + axis + 1]: register + 1 */
+    PointLeaf *leaf; /* loads what the body does not compute */
+    void *user;
+} BodyMap;
+
+enum { AXIS_SLOTS = TYPE_MAX_RANK + 1 };
+
+static int body_value(BodyMap *m, ValueId v, int axis);
+
+/* The result's own row-major places, for dropout's index and causal_mask's coordinates. */
+static PointAccess own_place(const BodyMap *m, const Type *t)
+{
+    return point_access(m->p, -1, t, -1);
+}
+
+static PointAccess coordinate_of(const PointProgram *p, int from_last)
+{
+    PointAccess a = {.buf = -1};
+    a.stride[p->rank - from_last] = 1;
+    return a;
+}
+
+static int rng_word(BodyMap *m, ValueId rng, int word)
+{
+    return m->leaf(m->user, m->p, rng, -1, word);
+}
+
+static int rng_key(PointProgram *p, PointSpecial op, int low, int high, int64_t key)
+{
+    PointInstr i = {
+        .op = op, .dtype = DTYPE_I32, .from = DTYPE_I32, .n_in = 2, .in = {low, high}, .k = key};
+    return point_push(p, i);
+}
+
+static void dropout_operands(BodyMap *m, const Node *n, PointInstr *i)
+{
+    int word[4];
+    PointAccess place = own_place(m, value_type(m->g, n->out[0]));
+    for (int k = 0; k < 4; k++)
+        word[k] = rng_word(m, n->in[1], k);
+    i->in[1] = rng_key(m->p, POINT_RNG_KEY_LOW, word[0], word[1], i->k);
+    i->in[2] = rng_key(m->p, POINT_RNG_KEY_HIGH, word[0], word[1], i->k);
+    i->in[3] = word[2];
+    i->in[4] = word[3];
+    i->in[5] = point_coordinate(m->p, place, false);
+    i->in[6] = point_coordinate(m->p, place, true);
+    i->n_in = 7;
+}
+
+static int body_node(BodyMap *m, const Node *n, int axis)
+{
+    PointInstr i = point_instr(m->g, n);
+    i.n_in = n->n_in;
+    int direct = n->op == OP_dropout ? 1 : n->n_in;
+    for (int k = 0; k < direct; k++)
+        i.in[k] = body_value(m, n->in[k], point_operand_axis(m->g, n, k, axis));
+    const PointInstr *second = n->n_in > 1 ? &m->p->instr.data[i.in[1]] : NULL;
+    if (n->op == OP_pow && second->op == OP_const) {
+        i.flag = true;
+        i.a = second->a;
+    }
+    if (n->op == OP_dropout)
+        dropout_operands(m, n, &i);
+    if (n->op == OP_causal_mask) {
+        i.in[1] = point_coordinate(m->p, coordinate_of(m->p, 2), false);
+        i.in[2] = point_coordinate(m->p, coordinate_of(m->p, 1), false);
+        i.n_in = 3;
+    }
+    return point_push(m->p, i);
+}
+
+static int body_value(BodyMap *m, ValueId v, int axis)
+{
+    int *slot = &m->reg[v * AXIS_SLOTS + (uint32_t)(axis + 1)];
+    if (*slot)
+        return *slot - 1;
+    const Node *n = value_node(m->g, v);
+    bool point = op_table[n->op].op_class == OP_CLASS_POINT && (!m->only || n == m->only);
+    bool computed = point || n->op == OP_const;
+    int reg = computed ? body_node(m, n, axis) : m->leaf(m->user, m->p, v, axis, -1);
+    *slot = reg + 1;
+    return reg;
+}
+
+static void add_values(BodyMap *m, const ValueId *wanted, int n_wanted, int *reg)
+{
+    m->reg = POOL_ARRAY(m->p->pool, m->g->values.len * AXIS_SLOTS, int);
+    for (int i = 0; i < n_wanted; i++)
+        reg[i] = body_value(m, wanted[i], -1);
+}
+
+void point_add_body(PointProgram *p, const Graph *g, const ValueId *wanted, int n_wanted, int *reg,
+                    PointLeaf *leaf, void *user)
+{
+    BodyMap m = {.p = p, .g = g, .leaf = leaf, .user = user};
+    add_values(&m, wanted, n_wanted, reg);
+}
+
+int point_add_node(PointProgram *p, const Graph *g, const Node *n, PointLeaf *leaf, void *user)
+{
+    BodyMap m = {.p = p, .g = g, .only = n, .leaf = leaf, .user = user};
+    int reg;
+    add_values(&m, n->out, 1, &reg);
+    return reg;
+}
+
+/* --- canonical form --- */
+
+static bool walks_as_one(const PointAccess *a, int d, int64_t inner_dim)
+{
+    return a->stride[d] == a->stride[d + 1] * inner_dim;
+}
+
+static bool may_merge(const PointProgram *p, int d)
+{
+    for (size_t i = 0; i < p->access.len; i++)
+        if (!walks_as_one(&p->access.data[i], d, p->dim[d + 1]))
+            return false;
+    for (size_t i = 0; i < p->store.len; i++)
+        if (!walks_as_one(&p->store.data[i].at, d, p->dim[d + 1]))
+            return false;
+    return true;
+}
+
+static void drop_stride(PointAccess *a, int d, int rank)
+{
+    for (int i = d; i + 1 < rank; i++)
+        a->stride[i] = a->stride[i + 1];
+    a->stride[rank - 1] = 0;
+}
+
+static void drop_dim(PointProgram *p, int d)
+{
+    for (size_t i = 0; i < p->access.len; i++)
+        drop_stride(&p->access.data[i], d, p->rank);
+    for (size_t i = 0; i < p->store.len; i++)
+        drop_stride(&p->store.data[i].at, d, p->rank);
+    for (int i = d; i + 1 < p->rank; i++)
+        p->dim[i] = p->dim[i + 1];
+    p->rank--;
+}
+
+void point_collapse(PointProgram *p)
+{
+    for (int d = p->rank - 1; d >= 0; d--)
+        if (p->dim[d] == 1)
+            drop_dim(p, d);
+    for (int d = p->rank - 2; d >= 0; d--)
+        if (may_merge(p, d)) {
+            p->dim[d + 1] *= p->dim[d];
+            drop_dim(p, d);
+        }
+    if (p->rank == 0) {
+        p->dim[0] = 1;
+        p->rank = 1;
+    }
+}
+
+static void put_access(StrBuf *b, const PointAccess *a, int rank)
+{
+    strbuf_printf(b, "%d:%d:%" PRId64, a->buf, (int)a->dtype, a->base);
+    for (int i = 0; i < rank; i++)
+        strbuf_printf(b, ",%" PRId64, a->stride[i]);
+}
+
+static void put_instr(StrBuf *b, const PointProgram *p, const PointInstr *i)
+{
+    strbuf_printf(b, ";%d:%d:%d:%d:%a:%a:%" PRId64, i->op, (int)i->dtype, (int)i->from,
+                  (int)i->flag, i->a, i->b, i->k);
+    for (int k = 0; k < i->n_in; k++)
+        strbuf_printf(b, ",%d", i->in[k]);
+    if (i->op == POINT_LOAD || i->op == POINT_COORDINATE || i->op == POINT_COORDINATE_HIGH)
+        put_access(b, &p->access.data[i->access], p->rank);
+}
+
+const char *point_key(const PointProgram *p)
+{
+    StrBuf b = strbuf_new(p->pool);
+    strbuf_put(&b, "point");
+    for (int i = 0; i < p->rank; i++)
+        strbuf_printf(&b, " %" PRId64, p->dim[i]);
+    for (size_t i = 0; i < p->instr.len; i++)
+        put_instr(&b, p, &p->instr.data[i]);
+    for (size_t i = 0; i < p->store.len; i++) {
+        strbuf_printf(&b, ";=%d ", p->store.data[i].reg);
+        put_access(&b, &p->store.data[i].at, p->rank);
+    }
+    return b.text;
+}

@@ -36,6 +36,8 @@ typedef struct TrainerState {
     const Vocab *vocab;  /* characters of a text model, or NULL; load does not set it */
 } TrainerState;
 
+/* Refuses to replace a trainer.json it cannot read: a trainer should find that out before it starts
+ * (checkpoint_exists, checkpoint_read_state). */
 bool checkpoint_save(const char *dir, const TrainerState *state, const CheckpointTensor *tensors,
                      int64_t n, RtError *err);
 bool checkpoint_exists(const char *dir);

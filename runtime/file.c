@@ -129,6 +129,25 @@ bool file_read(const char *path, int64_t limit, FileBytes *out, RtError *err)
     return true;
 }
 
+bool file_checksum(const char *path, int64_t *bytes, uint32_t *crc, RtError *err)
+{
+    unsigned char buffer[1 << 16];
+    int64_t size, got;
+    int fd = open_regular(path, &size, err);
+    if (fd < 0)
+        return false;
+    *bytes = 0;
+    *crc = (uint32_t)crc32(0, NULL, 0);
+    while ((got = read_all(fd, buffer, sizeof buffer)) > 0) {
+        *crc = (uint32_t)crc32_z(*crc, buffer, (size_t)got);
+        *bytes += got;
+    }
+    if (got < 0)
+        rt_error(err, "cannot read %s: %s", path, strerror(errno));
+    close(fd);
+    return got == 0;
+}
+
 /* Unpacks everything from gz into a block that doubles up to limit. */
 static bool inflate_all(gzFile gz, const char *path, int64_t limit, FileBytes *out, RtError *err)
 {

@@ -18,6 +18,8 @@ bool file_read(const char *path, int64_t limit, FileBytes *out, RtError *err);
 bool file_read_gz(const char *path, int64_t limit, FileBytes *out, RtError *err);
 /* Read-only map.  The file must not be cut while it is mapped. */
 bool file_map(const char *path, FileBytes *out, RtError *err);
+/* Size and CRC-32, read through a small buffer. */
+bool file_checksum(const char *path, int64_t *bytes, uint32_t *crc32, RtError *err);
 void file_release(FileBytes *file);
 bool file_exists(const char *path);
 

@@ -27,6 +27,9 @@ int64_t safetensors_count(const SafeFile *file);
 /* In order of offset. */
 const SafeTensor *safetensors_at(const SafeFile *file, int64_t i);
 const SafeTensor *safetensors_find(const SafeFile *file, const char *name);
+/* Lets go of the memory a tensor's pages take (they are read again when needed).  Only after
+ * safetensors_open. */
+void safetensors_forget(const SafeFile *file, const SafeTensor *t);
 /* A string of __metadata__, or NULL. */
 const char *safetensors_metadata(const SafeFile *file, const char *key);
 /* Copies all elements of t into dst of type dtype: equal types, or any float type to RT_F32, or

@@ -97,8 +97,9 @@ bool want_axis(const Node *n, int rank, int otherwise, int *axis, ShapeError *er
     *axis = (int)a;
     if (a >= 0 && a < rank)
         return true;
-    return shape_fail(err, "E105", 0, "%s: axis %" PRId64 " is outside a tensor of %d dim%s",
-                      op_name(n->op), a, rank, rank == 1 ? "" : "s");
+    return shape_fail(err, "E105", n->n_in ? 0 : -1,
+                      "%s: axis %" PRId64 " is outside a tensor of %d dim%s", op_name(n->op), a,
+                      rank, rank == 1 ? "" : "s");
 }
 
 bool want_ints(const Node *n, AttrKey key, int count, int64_t low, int64_t otherwise, int64_t *out,

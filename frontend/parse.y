@@ -247,6 +247,8 @@ tern: or
 
 arms: arm NL { $$ = NEW_VEC(MatchArmVec); PUSH($$, $1); }
     | arms arm NL { $$ = $1; PUSH($$, $2); }
+    | error NL { $$ = NEW_VEC(MatchArmVec); ps->recovering = false; yyerrok; }
+    | arms error NL { $$ = $1; ps->recovering = false; yyerrok; }
     ;
 
 arm: exprs ARROW expr { $$ = (MatchArm){@$, {$1->data, (int)$1->len}, $3}; }

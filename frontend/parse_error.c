@@ -43,11 +43,16 @@ static int helpful(const char *const *expected, int n, const char **out, int max
     bool expression = one_of("an integer", expected, (size_t)n);
     bool operand = one_of("'*'", expected, (size_t)n);
     int len = 0;
+    if (one_of("'option'", expected, (size_t)n)) {
+        out[0] = "a declaration";
+        return 1;
+    }
     if (expression)
         out[len++] = "an expression";
     for (int i = 0; i < n; i++) {
         if ((expression && ONE_OF(expected[i], expression_starts)) ||
-            (operand && ONE_OF(expected[i], operators)) || !strcmp(expected[i], "an annotation"))
+            (operand && ONE_OF(expected[i], operators)) || !strcmp(expected[i], "an annotation") ||
+            !strcmp(expected[i], "end of file"))
             continue;
         if (len == max)
             return -1;
@@ -79,20 +84,26 @@ static const char *got_text(ParseState *ps, Span at, const char *name)
     return pool_printf(ps->pool, "'%.40s'", parse_slice(ps, at));
 }
 
+static const char *const comparisons[] = {"'=='", "'!='", "'<'", "'>'", "'<='", "'>='"};
+
 static void add_help(ParseState *ps, Span at, const char *got, const char *const *expected, int n)
 {
-    if (one_of("'option'", expected, (size_t)n) && !strcmp(got, "a name")) {
+    if (one_of("'option'", expected, (size_t)n)) {
         const char *near = nearest_word(parse_slice(ps, at), top_words, 6);
         if (near)
             diag_help(ps->diag, "did you mean `%s`?", near);
         else
             diag_help(ps->diag,
-                      "a file holds options, blocks, models, imports, `train` and `remat`");
+                      "a file holds `option`, `block`, `model`, `import`, `train` and `remat`");
     } else if (one_of("a name", expected, (size_t)n) &&
                !one_of("an integer", expected, (size_t)n) && ONE_OF(got, reserved)) {
         diag_help(ps->diag, "%s is a reserved word", got);
     } else if (!strcmp(got, "'='") && one_of("'=='", expected, (size_t)n)) {
         diag_help(ps->diag, "equality is written `==`");
+    } else if (ONE_OF(got, comparisons) && one_of("'and'", expected, (size_t)n)) {
+        diag_help(ps->diag, "comparisons do not chain: write `a < b and b < c`");
+    } else if (!strcmp(got, "','") && one_of("')'", expected, (size_t)n)) {
+        diag_help(ps->diag, "a list is written `[a, b]`");
     }
 }
 

@@ -241,14 +241,16 @@ static bool word_at(const ParseState *ps, size_t at, const char *word)
              (next >= 'A' && next <= 'Z'));
 }
 
-/* The next line goes on with `|>` or `else`: what lies between is blank. */
+/* The next line goes on with `|>`, `else` or `{`, which start no statement; what lies between is
+ * blank. */
 static bool line_is_continued(ParseState *ps)
 {
     if (ps->position <= ps->continued_to)
         return true;
     size_t next = skip_blank(ps, ps->position);
     bool pipe = ps->length - next >= 2 && memcmp(ps->text + next, "|>", 2) == 0;
-    if (!pipe && !(ps->last_token == '}' && word_at(ps, next, "else")))
+    bool brace = ps->text[next] == '{';
+    if (!pipe && !brace && !(ps->last_token == '}' && word_at(ps, next, "else")))
         return false;
     ps->continued_to = next;
     return true;

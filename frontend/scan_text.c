@@ -186,4 +186,5 @@ void scan_bad_text(ParseState *ps, Span span, const char *text)
     const char *help = bad_text_help(text);
     if (help)
         diag_help(ps->diag, "%s", help);
+    ps->recovering = true; /* what follows would not make sense to the grammar */
 }

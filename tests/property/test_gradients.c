@@ -1,0 +1,191 @@
+/* Every gradient rule against central differences in double: each operation of the table that has a
+ * rule, on random shapes.  An operation with a rule and no generator is a failure. */
+#include "check.h"
+#include "grad_cases.h"
+
+#include "ir/eval.h"
+#include "ir/verify.h"
+#include "passes/autodiff.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+enum { CASES_PER_OP = 24, TRIES_PER_OP = 2000, ELEMENTS_PER_INPUT = 24 };
+static const uint64_t first_seed = 20260721;
+static const Loc nowhere = {0, 0};
+
+static Case case_new(Pool *pool, uint64_t seed)
+{
+    Case c = {.pool = pool, .g = graph_new(pool, "case"), .rng = seed, .ok = true};
+    return c;
+}
+
+/* loss = sum(out * weights) */
+static ValueId add_loss(Case *c)
+{
+    const Type t = *value_type(c->g, c->out);
+    ValueId in[2] = {c->out, case_input(c, t, -1, 1)};
+    ValueId product = graph_add(c->g, OP_mul, in, 2, NULL, NULL, nowhere);
+    return graph_add(c->g, OP_sum, &product, 1, NULL, "%loss", nowhere);
+}
+
+static EvalState *state_of(const Case *c, const Graph *g)
+{
+    EvalState *s = eval_new(c->pool, g);
+    for (int i = 0; i < c->n_in; i++)
+        eval_set(s, c->in[i], c->data[i]);
+    return s;
+}
+
+static double loss_with(EvalState *s, const Case *c, ValueId loss, int input, int64_t at, double x)
+{
+    double kept = c->data[input][at];
+    c->data[input][at] = x;
+    eval_set(s, c->in[input], c->data[input]);
+    c->data[input][at] = kept;
+    eval_run(s, false);
+    double value = eval_get(s, loss)[0];
+    eval_set(s, c->in[input], c->data[input]);
+    return value;
+}
+
+/* Compares one input's gradient (zeros when analytic is NULL) at some of its elements. */
+static bool check_input(Case *c, EvalState *s, ValueId loss, int input, const double *analytic,
+                        double seed)
+{
+    int64_t count = type_elements(value_type(c->g, c->in[input]));
+    for (int i = 0; i < ELEMENTS_PER_INPUT && i < count; i++) {
+        int64_t at = count <= ELEMENTS_PER_INPUT ? i : case_int(c, 0, count - 1);
+        double x = c->data[input][at], h = 1e-5;
+        double numeric =
+            seed *
+            (loss_with(s, c, loss, input, at, x + h) - loss_with(s, c, loss, input, at, x - h)) /
+            (2 * h);
+        double given = analytic ? analytic[at] : 0;
+        if (!(fabs(given - numeric) <= 2e-6 * (1 + fabs(numeric)))) {
+            fprintf(stderr, "input %d element %lld: rule %.9g, differences %.9g\n", input,
+                    (long long)at, given, numeric);
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Differentiates the case with respect to all its float inputs and compares. */
+static bool check_case(Case *c)
+{
+    ValueId wrt[CASE_MAX_INPUTS], grad[CASE_MAX_INPUTS], loss = add_loss(c);
+    int index[CASE_MAX_INPUTS], n = 0;
+    for (int i = 0; i < c->n_in; i++)
+        if (dtype_is_float(value_type(c->g, c->in[i])->dtype)) {
+            index[n] = i;
+            grad[n] = VALUE_NONE;
+            wrt[n++] = c->in[i];
+        }
+    const Graph *forward = graph_copy(c->pool, c->g);
+    AttrList attrs = {0};
+    attrs_float(&attrs, ATTR_value, 0.75);
+    ValueId seed =
+        graph_add_source(c->g, OP_const, type_scalar(DTYPE_F32), &attrs, "%seed", nowhere);
+    autodiff_gradients(c->g, loss, seed, wrt, n, grad);
+    EvalState *numeric = state_of(c, forward), *analytic = state_of(c, c->g);
+    eval_run(analytic, false);
+    bool ok = true;
+    for (int i = 0; i < n && ok; i++) {
+        bool same = grad[i] == VALUE_NONE ||
+                    type_equal(value_type(c->g, grad[i]), value_type(c->g, wrt[i]));
+        CHECK_MSG(same, "type of the gradient of input %d", index[i]);
+        ok = same && check_input(c, numeric, loss, index[i],
+                                 grad[i] == VALUE_NONE ? NULL : eval_get(analytic, grad[i]), 0.75);
+    }
+    const char *message = NULL;
+    bool well_formed = graph_verify(c->g, &message);
+    CHECK_MSG(well_formed, "%s", message);
+    return ok && well_formed;
+}
+
+static void check_op(OpKind op)
+{
+    int done = 0;
+    if (!case_generators[op]) {
+        CHECK_MSG(false, "%s has a gradient rule and no generator", op_name(op));
+        return;
+    }
+    for (uint64_t i = 0; i < TRIES_PER_OP && done < CASES_PER_OP; i++) {
+        uint64_t seed = first_seed + (uint64_t)op * 1000003 + i;
+        Pool *pool = pool_new();
+        Case c = case_new(pool, seed);
+        case_generators[op](&c);
+        if (c.ok) {
+            bool right = check_case(&c);
+            CHECK_MSG(right, "%s, seed %llu", op_name(op), (unsigned long long)seed);
+            done++;
+        }
+        pool_free(pool);
+    }
+    CHECK_MSG(done == CASES_PER_OP, "%s: only %d of the drawn shapes fit", op_name(op), done);
+}
+
+/* Parts of values: split in three (the gradients make one concat), a gap, a piece used twice, the
+ * whole beside its pieces. */
+static ValueId piece(Case *c, ValueId x, int64_t from, int64_t to)
+{
+    const Type t = *value_type(c->g, x);
+    AttrList attrs = {0};
+    const int64_t start[2] = {0, from}, limit[2] = {t.dim[0], to};
+    attrs_ints(&attrs, ATTR_start, start, 2);
+    attrs_ints(&attrs, ATTR_limit, limit, 2);
+    return graph_add(c->g, OP_slice, &x, 1, &attrs, NULL, nowhere);
+}
+
+static ValueId product(Case *c, ValueId a, ValueId b)
+{
+    return graph_add(c->g, OP_mul, (const ValueId[]){a, b}, 2, NULL, NULL, nowhere);
+}
+
+static int count_op(const Graph *g, OpKind op)
+{
+    int n = 0;
+    for (size_t i = 0; i < g->order.len; i++)
+        n += graph_node(g, g->order.data[i])->op == op;
+    return n;
+}
+
+static void check_pieces(const int64_t (*cuts)[2], int n, bool whole_too, int concats)
+{
+    Pool *pool = pool_new();
+    Case c = case_new(pool, first_seed);
+    const int64_t dims[2] = {3, 6};
+    ValueId x = case_input(&c, type_make(DTYPE_F32, 2, dims), -2, 2);
+    ValueId y = graph_add(c.g, OP_tanh, &x, 1, NULL, NULL, nowhere);
+    c.out = piece(&c, y, cuts[0][0], cuts[0][1]);
+    for (int i = 1; i < n; i++)
+        c.out = product(&c, c.out, piece(&c, y, cuts[i][0], cuts[i][1]));
+    if (whole_too)
+        c.out = product(&c, c.out, graph_add(c.g, OP_sum, &y, 1, NULL, NULL, nowhere));
+    bool right = check_case(&c);
+    CHECK_MSG(right, "pieces of a value, %d cuts", n);
+    CHECK_MSG(count_op(c.g, OP_concat) == concats, "%d concats", count_op(c.g, OP_concat));
+    pool_free(pool);
+}
+
+static void check_slices(void)
+{
+    const int64_t split[3][2] = {{4, 6}, {0, 2}, {2, 4}}, gap[2][2] = {{0, 2}, {4, 6}};
+    const int64_t twice[2][2] = {{1, 3}, {1, 3}}, all[1][2] = {{0, 6}};
+    check_pieces(split, 3, false, 1);
+    check_pieces(split, 3, true, 1);
+    check_pieces(gap, 2, false, 0);
+    check_pieces(twice, 2, false, 0);
+    check_pieces(all, 1, false, 0);
+}
+
+int main(void)
+{
+    printf("seed %llu\n", (unsigned long long)first_seed);
+    for (int op = 0; op < OP_COUNT; op++)
+        if (op_has_gradient((OpKind)op))
+            check_op((OpKind)op);
+    check_slices();
+    return test_result();
+}

@@ -96,7 +96,7 @@ static void emit_call(Jit *j, const StepProgram *p, int index, JitFunction kerne
     const JitTypes *t = jit_types(j);
     const Call *c = &p->calls[index];
     JitValue arena = context_field(j, ctx, offsetof(ScrimpContext, arena));
-    JitValue table = jit_array_ptr(j, bufs, jit_pointer_to(t->p_char));
+    JitValue table = jit_array_ptr(j, bufs, jit_pointer_to(j, t->p_char));
     if (c->loc.line)
         jit_set_loc(j, p->graph->source ? p->graph->source : "model", (int)c->loc.line,
                     (int)c->loc.column);

@@ -1,0 +1,170 @@
+/* Random well-formed graphs out of the rows of op_cases: every operation, views of the op table's
+ * attributes, fused groups, updates that write parameters, recomputations, outputs and a train
+ * section. */
+#ifndef SCRIMP_TESTS_RANDOM_GRAPH_H
+#define SCRIMP_TESTS_RANDOM_GRAPH_H
+
+#include "op_cases.h"
+
+typedef struct Random {
+    uint64_t state;
+} Random;
+
+/* xorshift64*; Vigna 2016 */
+static inline uint64_t random_bits(Random *r)
+{
+    r->state ^= r->state >> 12;
+    r->state ^= r->state << 25;
+    r->state ^= r->state >> 27;
+    return r->state * 0x2545f4914f6cdd1dU;
+}
+
+static inline int random_below(Random *r, int n)
+{
+    return (int)((random_bits(r) >> 33) % (uint64_t)n);
+}
+
+static inline double random_double(Random *r)
+{
+    const double odd[] = {0.0, -0.0, 1e-300, 1.0 / 3, 1e300, 5e-324, -12345.678, 0.1};
+    int which = random_below(r, 16);
+    if (which < 8)
+        return odd[which];
+    return ((double)random_bits(r) - 9e18) / 3e18;
+}
+
+static inline const char *random_name(Pool *pool, Random *r, char sigil)
+{
+    const char *const parts[] = {"layer1.0.conv1", "d.x",     "fc~2",  "a b",   "",  "#x",
+                                 "q\"uote\\",      "t\nline", "}{,:=", "\x01u", "é", "x"};
+    const char *part = parts[random_below(r, 12)];
+    return pool_printf(pool, "%c%s%s", sigil, part, random_below(r, 2) ? "" : ".w");
+}
+
+static inline Loc random_loc(Random *r)
+{
+    return random_below(r, 2) ? (Loc){0, 0}
+                              : (Loc){(uint32_t)random_bits(r) | 1, (uint32_t)random_bits(r)};
+}
+
+/* A value of this type that may still be read, or a new source. */
+static inline ValueId random_operand(Graph *g, Random *r, Type type, bool fresh_param,
+                                     const bool *overwritten)
+{
+    for (ValueId v = 0; !fresh_param && v < g->values.len; v++)
+        if (type_equal(value_type(g, v), &type) && !overwritten[v] && random_below(r, 2))
+            return v;
+    AttrList attrs = {.n = 0};
+    bool persistent = fresh_param || random_below(r, 2);
+    if (persistent)
+        attrs_string(&attrs, ATTR_init, "uniform(-0.1,0.1)");
+    else
+        attrs_string(&attrs, ATTR_role, "batch.\"x\"\n");
+    return graph_add_source(g, persistent ? OP_param : OP_input, type, &attrs,
+                            random_name(g->pool, r, persistent ? '$' : '%'), random_loc(r));
+}
+
+static inline Graph *random_body(Pool *pool, Random *r, Type type)
+{
+    Graph *body = graph_new(pool, "");
+    ValueId in[2];
+    in[0] = graph_add_source(body, OP_input, type, NULL, random_name(pool, r, '%'), (Loc){0, 0});
+    in[1] = graph_add_source(body, OP_input, type, NULL, NULL, (Loc){3, 4});
+    ValueId sum = graph_add(body, OP_add, in, 2, NULL, NULL, random_loc(r));
+    ValueId y = graph_add(body, OP_neg, &sum, 1, NULL, random_name(pool, r, '%'), (Loc){0, 0});
+    graph_add_output(body, "y", y);
+    if (random_below(r, 2))
+        graph_add_output(body, "and sum", sum);
+    return body;
+}
+
+static inline void random_fused(Graph *g, Random *r, ValueId x)
+{
+    Type t = *value_type(g, x);
+    if (t.dtype == DTYPE_BOOL)
+        return;
+    ValueId in[2] = {x, x};
+    graph_add_fused(g, random_body(g->pool, r, t), in, 2, NULL, random_loc(r));
+}
+
+static inline void random_node(Graph *g, Random *r, bool *overwritten)
+{
+    const OpCase *c = &op_cases[random_below(r, N_OP_CASES)];
+    if (c->expect[0] == 'E' || strstr(c->inputs, "100000"))
+        return;
+    bool update = op_table[c->op].op_class == OP_CLASS_UPDATE;
+    ValueId in[8];
+    int n_in = 0, n_written = c->op == OP_adam_step ? 4 : c->op == OP_sgd_step ? 3 : 1;
+    AttrList attrs = {.n = 0};
+    const char *word, *rest = c->inputs;
+    while ((word = next_word(g->pool, &rest))) {
+        bool written = update && n_in != 1 && n_in < n_written;
+        in[n_in] = random_operand(g, r, parse_type(g->pool, word), written, overwritten);
+        n_in++;
+    }
+    rest = c->attrs;
+    while ((word = next_word(g->pool, &rest)))
+        parse_attr(g->pool, word, &attrs);
+    attrs_float(&attrs, ATTR_beta1, random_double(r)); /* any float, on any node */
+    attrs_int(&attrs, ATTR_ignore_index, (int64_t)random_bits(r));
+    ValueId v = graph_add(g, c->op, in, n_in, &attrs,
+                          random_below(r, 2) ? NULL : random_name(g->pool, r, '%'), random_loc(r));
+    Node *n = value_node(g, v);
+    n->hint = (RematHint)random_below(r, 3);
+    if (update) {
+        const int target[3] = {0, 2, 3};
+        for (int i = 0; i < n->n_out; i++) {
+            graph_value(g, n->out[i])->writes = in[target[i]];
+            overwritten[in[target[i]]] = true;
+        }
+    } else if (random_below(r, 4) == 0) {
+        random_fused(g, r, v);
+    } else if (random_below(r, 4) == 0) {
+        ValueId again = graph_add(g, c->op, in, n_in, &attrs, NULL, (Loc){0, 0});
+        value_node(g, again)->remat_of = graph_value(g, v)->def;
+        value_node(g, again)->remat_by = random_below(r, 2) ? "chen" : NULL;
+    }
+}
+
+static inline void random_train(Graph *g, Random *r)
+{
+    TrainSpec *t = &g->train;
+    t->present = true;
+    t->optim = (OptimKind)random_below(r, 3);
+    t->lr.kind = (LrKind)random_below(r, 4);
+    t->lr.base = random_double(r);
+    t->lr.in_epochs = random_below(r, 2);
+    t->beta1 = random_double(r);
+    t->nesterov = random_below(r, 2);
+    t->steps = (int64_t)(random_bits(r) >> 1);
+    t->seed = random_bits(r);
+    t->accumulate = 1 + random_below(r, 4);
+    t->data_kind = "text";
+    t->data_path = "a b\nc\"d";
+    t->data_token_u16 = random_below(r, 2);
+    t->budget_text = random_below(r, 2) ? "" : "40%";
+    t->solver = random_below(r, 2) ? NULL : "kusumoto_approx";
+}
+
+enum { RANDOM_GRAPH_NODES = 60 };
+
+static inline Graph *random_graph(Pool *pool, Random *r)
+{
+    Graph *g = graph_new(pool, random_below(r, 2) ? "mlp" : "a model");
+    bool overwritten[16 * RANDOM_GRAPH_NODES] = {0};
+    g->kind = random_below(r, 2) ? "step" : "forward";
+    g->source = "file \"x\".scrimp";
+    g->options = random_below(r, 2) ? " N=3  text=a\\b\nc" : "";
+    g->source_hash = random_bits(r);
+    if (random_below(r, 2))
+        random_train(g, r);
+    for (int i = 0; i < RANDOM_GRAPH_NODES; i++)
+        random_node(g, r, overwritten);
+    for (ValueId v = 0; v < g->values.len; v++)
+        if (!overwritten[v] && random_below(r, 8) == 0 &&
+            op_table[value_node(g, v)->op].op_class != OP_CLASS_VIEW)
+            graph_add_output(g, pool_printf(pool, v % 2 ? "out %u" : "#%u", v), v);
+    return g;
+}
+
+#endif

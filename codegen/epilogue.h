@@ -45,7 +45,7 @@ void epilogue_key(StrBuf *key, const Epilogue *e);
 void epilogue_store(Jit *j, const Epilogue *e, int out_buf, JitValue acc, JitValue row,
                     JitValue col, JitValue n_valid);
 
-/* Lowers a fused node whose body holds a MATRIX operation. */
+/* Lowers a fused node whose body holds a MATRIX operation; matrix.c. */
 LowerRule lower_fused_matrix;
 
 #endif

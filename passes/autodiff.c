@@ -18,6 +18,7 @@ typedef struct Builder {
     Pool *scratch;
     int64_t micro;       /* micro-batches in a step */
     ValueId *map;        /* value of `from` -> its value in the micro-batch being built */
+    ValueId *home;       /* persistent value of `from` -> the same in `to`, whatever map says */
     ValueId *results;    /* [output of from][micro-batch] */
     VEC(ValueId) params; /* in `to`: all of float type, in order */
     VEC(ValueId) batch;  /* pairs: an input of `from`, all micro-batches of it in `to` */
@@ -93,7 +94,7 @@ static void copy_source(Builder *b, const Node *n)
         type.rank++;
     }
     ValueId v = graph_add_source(b->to, n->op, type, &attrs, old->name, n->loc);
-    b->map[n->out[0]] = v;
+    b->map[n->out[0]] = b->home[n->out[0]] = v;
     if (b->micro > 1 && is_batch(n)) {
         vec_push(b->scratch, &b->batch, n->out[0]);
         vec_push(b->scratch, &b->batch, v);
@@ -142,8 +143,33 @@ static AttrList micro_attrs(const Node *n, int64_t j)
     return attrs;
 }
 
+static ValueId scaled(Builder *b, ValueId v, double factor, const char *name, Loc loc)
+{
+    AttrList attrs = {0};
+    attrs_float(&attrs, ATTR_value, factor);
+    ValueId c = graph_add_source(b->to, OP_const, type_scalar(DTYPE_F32), &attrs,
+                                 pool_printf(b->to->pool, "%s.factor", name), loc);
+    return graph_add(b->to, OP_mul, (const ValueId[]){v, c}, 2, NULL,
+                     pool_printf(b->to->pool, "%s.part", name), loc);
+}
+
+/* Running statistics pass through the micro-batches in turn, and only the last may write them: the
+ * ones before are ordinary values, (1-m) * running + m * scale * statistic. */
+static void pass_on_running(Builder *b, const Node *n, int64_t j)
+{
+    const char *name = micro_name(b, graph_value(b->from, n->out[0])->name, j);
+    double m = node_float(n, ATTR_momentum, 0.1), scale = node_float(n, ATTR_scale, 1);
+    const ValueId in[2] = {scaled(b, b->map[n->in[0]], 1 - m, name, n->loc),
+                           scaled(b, b->map[n->in[1]], m * scale, name, n->loc)};
+    b->map[n->out[0]] = graph_add(b->to, OP_add, in, 2, NULL, name, n->loc);
+}
+
 static void copy_node(Builder *b, const Node *n, int64_t j)
 {
+    if (n->op == OP_bn_running && j + 1 < b->micro) {
+        pass_on_running(b, n, j);
+        return;
+    }
     ValueId *in = POOL_ARRAY(b->scratch, (size_t)n->n_in, ValueId);
     for (int i = 0; i < n->n_in; i++)
         in[i] = b->map[n->in[i]];
@@ -159,7 +185,7 @@ static void copy_node(Builder *b, const Node *n, int64_t j)
         if (strcmp(graph_value(b->to, v)->name, wanted) != 0)
             autodiff_rename(b->to, v, wanted);
         if (old->writes != VALUE_NONE)
-            graph_value(b->to, v)->writes = value_storage(b->to, b->map[old->writes]);
+            graph_value(b->to, v)->writes = b->home[old->writes];
         b->map[n->out[i]] = v;
     }
 }
@@ -361,6 +387,7 @@ static void begin_step(Builder *b)
     b->to->source_hash = g->source_hash;
     b->to->train = g->train;
     b->map = POOL_ARRAY(b->scratch, g->values.len, ValueId);
+    b->home = POOL_ARRAY(b->scratch, g->values.len, ValueId);
     b->results = POOL_ARRAY(b->scratch, n_outputs * (size_t)b->micro, ValueId);
     for (size_t i = 0; i < g->order.len; i++)
         if (node_is_source(graph_node(g, g->order.data[i])))

@@ -1,0 +1,456 @@
+/* The whole training step that autodiff makes, evaluated in double, against an implementation that
+ * shares nothing with it: gradients by central differences of the forward graph, optimizers written
+ * from PyTorch's documentation. */
+#include "check.h"
+
+#include "ir/eval.h"
+#include "ir/verify.h"
+#include "passes/pass.h"
+
+#include <math.h>
+#include <string.h>
+
+static const Loc nowhere = {0, 0};
+static const uint64_t first_seed = 20260722;
+
+enum { MAX_TENSORS = 24, STEPS = 3 };
+
+/* Building models */
+
+typedef struct Model {
+    Pool *pool;
+    Graph *g;
+    uint64_t rng;
+    const char *name;
+} Model;
+
+static double uniform(Model *m, double low, double high)
+{
+    m->rng = m->rng * 6364136223846793005u + 1442695040888963407u; /* Knuth's MMIX generator */
+    return low + (high - low) * (double)(m->rng >> 11) * 0x1p-53;
+}
+
+static Type f32(int rank, const int64_t *dims)
+{
+    return type_make(DTYPE_F32, rank, dims);
+}
+#define DIMS(...)                                                                                  \
+    (int)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), (int64_t[])                         \
+    {                                                                                              \
+        __VA_ARGS__                                                                                \
+    }
+#define F32(...) f32(DIMS(__VA_ARGS__))
+#define INTS(attrs, key, ...)                                                                      \
+    attrs_ints(attrs, key, (int64_t[]){__VA_ARGS__},                                               \
+               (int)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)))
+
+static ValueId param(Model *m, const char *name, Type t)
+{
+    return graph_add_source(m->g, OP_param, t, NULL, name, nowhere);
+}
+
+static ValueId batch(Model *m, const char *field, Type t)
+{
+    AttrList attrs = {0};
+    attrs_string(&attrs, ATTR_role, pool_printf(m->pool, "batch.%s", field));
+    return graph_add_source(m->g, OP_input, t, &attrs, pool_printf(m->pool, "%%%s", field),
+                            nowhere);
+}
+
+static ValueId node(Model *m, OpKind op, const AttrList *attrs, int n, const ValueId *in)
+{
+    return graph_add(m->g, op, in, n, attrs, NULL, nowhere);
+}
+#define NODE(m, op, attrs, ...)                                                                    \
+    node(m, OP_##op, attrs, (int)(sizeof((ValueId[]){__VA_ARGS__}) / sizeof(ValueId)),             \
+         (const ValueId[]){__VA_ARGS__})
+
+static ValueId second(const Model *m, ValueId v)
+{
+    return value_node(m->g, v)->out[1];
+}
+
+static void finish_loss(Model *m, ValueId logits, ValueId labels, double smoothing)
+{
+    AttrList attrs = {0};
+    if (smoothing > 0)
+        attrs_float(&attrs, ATTR_smoothing, smoothing);
+    graph_add_output(m->g, "loss", NODE(m, cross_entropy, &attrs, logits, labels));
+    graph_add_output(m->g, "accuracy", NODE(m, accuracy, NULL, logits, labels));
+}
+
+static ValueId labels_of(Model *m, Type t)
+{
+    t.dtype = DTYPE_I32;
+    return batch(m, "label", t);
+}
+
+static void build_mlp(Model *m)
+{
+    ValueId x = batch(m, "x", F32(4, 3)), labels = labels_of(m, F32(4));
+    ValueId w1 = param(m, "$fc1.weight", F32(5, 3)), b1 = param(m, "$fc1.bias", F32(5));
+    ValueId w2 = param(m, "$fc2.weight", F32(3, 5));
+    param(m, "$unused", F32(2)); /* PyTorch leaves what has no gradient alone */
+    ValueId h = NODE(m, silu, NULL, NODE(m, linear, NULL, x, w1, b1));
+    finish_loss(m, NODE(m, linear, NULL, h, w2), labels, 0);
+}
+
+static void add_running(Model *m, ValueId buffer, ValueId statistic, double scale)
+{
+    AttrList attrs = {0};
+    attrs_float(&attrs, ATTR_momentum, 0.1);
+    attrs_float(&attrs, ATTR_scale, scale);
+    ValueId v = NODE(m, bn_running, &attrs, buffer, statistic);
+    graph_value(m->g, v)->writes = buffer;
+}
+
+static void build_conv(Model *m)
+{
+    ValueId x = batch(m, "x", F32(2, 2, 5, 5)), labels = labels_of(m, F32(2));
+    ValueId w = param(m, "$conv.weight", F32(3, 2, 3, 3));
+    ValueId gamma = param(m, "$bn.weight", F32(3)), beta = param(m, "$bn.bias", F32(3));
+    ValueId fc = param(m, "$fc.weight", F32(4, 12));
+    ValueId mean = graph_add_source(m->g, OP_buffer, F32(3), NULL, "$bn.running_mean", nowhere);
+    ValueId var = graph_add_source(m->g, OP_buffer, F32(3), NULL, "$bn.running_var", nowhere);
+    AttrList conv = {0}, pool = {0}, flat = {0};
+    INTS(&conv, ATTR_padding, 1, 1);
+    INTS(&pool, ATTR_kernel, 2, 2);
+    INTS(&flat, ATTR_shape, 2, 12);
+    ValueId y = NODE(m, conv2d, &conv, x, w), stats = NODE(m, bn_stats, NULL, y);
+    add_running(m, mean, stats, 1);
+    add_running(m, var, second(m, stats), 50.0 / 49);
+    y = NODE(m, bn_apply, NULL, y, stats, second(m, stats), gamma, beta);
+    y = NODE(m, avgpool, &pool, NODE(m, tanh, NULL, y));
+    finish_loss(m, NODE(m, linear, NULL, NODE(m, reshape, &flat, y), fc), labels, 0.1);
+}
+
+/* Head `part` (q, k or v) of a joint projection: [2,4,3*6] -> [2,2,4,3] */
+static ValueId take_head(Model *m, ValueId qkv, int64_t part)
+{
+    AttrList cut = {0}, shape = {0}, perm = {0};
+    INTS(&cut, ATTR_start, 0, 0, part * 6);
+    INTS(&cut, ATTR_limit, 2, 4, part * 6 + 6);
+    INTS(&shape, ATTR_shape, 2, 4, 2, 3);
+    INTS(&perm, ATTR_perm, 0, 2, 1, 3);
+    return NODE(m, transpose, &perm, NODE(m, reshape, &shape, NODE(m, slice, &cut, qkv)));
+}
+
+static ValueId attend(Model *m, ValueId x, bool with_dropout)
+{
+    ValueId w = param(m, "$attn.weight", F32(6, 18)), out = param(m, "$proj.weight", F32(6, 6));
+    AttrList in_out = {0}, tb = {0}, perm = {0}, shape = {0}, drop = {0}, scale = {0};
+    attrs_int(&in_out, ATTR_in_out, 1);
+    attrs_int(&tb, ATTR_tb, 1);
+    attrs_float(&scale, ATTR_value, 0.57735);
+    INTS(&perm, ATTR_perm, 0, 2, 1, 3);
+    INTS(&shape, ATTR_shape, 2, 4, 6);
+    ValueId qkv = NODE(m, linear, &in_out, x, w);
+    ValueId q = take_head(m, qkv, 0), k = take_head(m, qkv, 1), v = take_head(m, qkv, 2);
+    ValueId c = graph_add_source(m->g, OP_const, type_scalar(DTYPE_F32), &scale, "%scale", nowhere);
+    ValueId a = NODE(m, mul, NULL, NODE(m, matmul, &tb, q, k), c);
+    a = NODE(m, softmax, NULL, NODE(m, causal_mask, NULL, a));
+    if (with_dropout) {
+        AttrList rng = {0};
+        attrs_string(&rng, ATTR_role, "rng");
+        attrs_float(&drop, ATTR_p, 0.25);
+        attrs_int(&drop, ATTR_key, 77);
+        Type four = type_make(DTYPE_I32, DIMS(4));
+        a = NODE(m, dropout, &drop, a,
+                 graph_add_source(m->g, OP_input, four, &rng, "%rng", nowhere));
+    }
+    ValueId y = NODE(m, transpose, &perm, NODE(m, matmul, NULL, a, v));
+    return NODE(m, linear, NULL, NODE(m, reshape, &shape, y), out);
+}
+
+static void build_transformer(Model *m)
+{
+    Type tokens = type_make(DTYPE_I32, DIMS(2, 4));
+    ValueId ids = batch(m, "x", tokens), labels = labels_of(m, tokens);
+    ValueId wte = param(m, "$wte.weight", F32(5, 6)), wpe = param(m, "$wpe.weight", F32(4, 6));
+    ValueId gain = param(m, "$ln.weight", F32(6)), shift = param(m, "$ln.bias", F32(6));
+    AttrList tb = {0};
+    attrs_int(&tb, ATTR_tb, 1);
+    ValueId x = NODE(m, add, NULL, NODE(m, embedding, NULL, ids, wte), wpe);
+    ValueId normed = NODE(m, layernorm, NULL, x, gain, shift);
+    x = NODE(m, add, NULL, x, attend(m, normed, strcmp(m->name, "dropout") == 0));
+    x = NODE(m, gelu, NULL, NODE(m, layernorm, NULL, x, gain));
+    finish_loss(m, NODE(m, matmul, &tb, x, wte), labels, 0); /* tied head */
+}
+
+/* Values of named tensors, the same for both sides at the start */
+
+typedef struct Tensor {
+    const char *name;
+    int64_t count;
+    double *data, *m, *v; /* m, v: the reference's optimizer state */
+    bool matrix;
+} Tensor;
+
+typedef struct World {
+    Model *model;
+    const Graph *forward;
+    int64_t micro;
+    Tensor param[MAX_TENSORS], buffer[MAX_TENSORS],
+        input[MAX_TENSORS]; /* input: all micro-batches */
+    int n_param, n_buffer, n_input;
+} World;
+
+static double draw(Model *m, const Node *n, const Type *t)
+{
+    if (t->dtype == DTYPE_I32) /* the random state, token ids, labels */
+        return floor(uniform(m, 0, strcmp(node_string(n, ATTR_role, ""), "rng") ? 3 : 1000));
+    return n->op == OP_buffer ? uniform(m, 0.5, 1.5) : uniform(m, -1, 1);
+}
+
+static void add_tensor(World *w, const Node *n)
+{
+    const Type *t = value_type(w->forward, n->out[0]);
+    bool is_batch = strncmp(node_string(n, ATTR_role, ""), "batch.", 6) == 0;
+    Tensor a = {.name = graph_value(w->forward, n->out[0])->name, .matrix = t->rank >= 2};
+    a.count = type_elements(t) * (is_batch ? w->micro : 1);
+    a.data = POOL_ARRAY(w->model->pool, (size_t)a.count, double);
+    a.m = POOL_ARRAY(w->model->pool, (size_t)a.count, double);
+    a.v = POOL_ARRAY(w->model->pool, (size_t)a.count, double);
+    for (int64_t i = 0; i < a.count; i++)
+        a.data[i] = draw(w->model, n, t);
+    if (n->op == OP_param)
+        w->param[w->n_param++] = a;
+    else if (n->op == OP_buffer)
+        w->buffer[w->n_buffer++] = a;
+    else
+        w->input[w->n_input++] = a;
+}
+
+static void add_tensors(World *w)
+{
+    for (size_t i = 0; i < w->forward->order.len; i++) {
+        const Node *n = graph_node(w->forward, w->forward->order.data[i]);
+        if (node_is_source(n) && n->op != OP_const)
+            add_tensor(w, n);
+    }
+}
+
+/* Puts micro-batch j into a state of the forward graph. */
+static void set_forward(const World *w, EvalState *s, int64_t j)
+{
+    for (int i = 0; i < w->n_input; i++) {
+        ValueId v = graph_find(w->forward, w->input[i].name);
+        int64_t count = type_elements(value_type(w->forward, v));
+        bool all = count == w->input[i].count;
+        eval_set(s, v, w->input[i].data + (all ? 0 : j * count));
+    }
+    for (int i = 0; i < w->n_param; i++)
+        eval_set(s, graph_find(w->forward, w->param[i].name), w->param[i].data);
+    for (int i = 0; i < w->n_buffer; i++)
+        eval_set(s, graph_find(w->forward, w->buffer[i].name), w->buffer[i].data);
+}
+
+/* The reference */
+
+/* Mean over the micro-batches; the running statistics pass through them in turn when keep is set.
+ */
+static double reference_loss(World *w, EvalState *s, bool keep)
+{
+    double sum = 0;
+    for (int64_t j = 0; j < w->micro; j++) {
+        set_forward(w, s, j);
+        eval_run(s, false);
+        sum += eval_get(s, graph_output(w->forward, "loss"))[0];
+        if (!keep)
+            continue;
+        eval_commit(s);
+        for (int i = 0; i < w->n_buffer; i++) {
+            ValueId v = graph_find(w->forward, w->buffer[i].name);
+            memcpy(w->buffer[i].data, eval_get(s, v), (size_t)w->buffer[i].count * sizeof(double));
+        }
+    }
+    return sum / (double)w->micro;
+}
+
+static double difference(World *w, EvalState *s, double *x)
+{
+    double kept = *x, h = 1e-5;
+    *x = kept + h;
+    double up = reference_loss(w, s, false);
+    *x = kept - h;
+    double down = reference_loss(w, s, false);
+    *x = kept;
+    return (up - down) / (2 * h);
+}
+
+/* torch.optim.SGD, Adam and AdamW, one element. */
+static void reference_update(const TrainSpec *o, Tensor *p, int64_t i, double g, double lr, int t)
+{
+    double *w = &p->data[i], *m = &p->m[i], *v = &p->v[i];
+    double decay = o->decay_matrices_only && !p->matrix ? 0 : o->weight_decay;
+    if (o->optim == OPTIM_ADAMW)
+        *w *= 1 - lr * decay;
+    else
+        g += decay * *w;
+    if (o->optim == OPTIM_SGD) {
+        *m = o->momentum * *m + (1 - o->dampening) * g;
+        *w -= lr * (o->nesterov ? g + o->momentum * *m : *m);
+        return;
+    }
+    *m += (1 - o->beta1) * (g - *m);
+    *v += (1 - o->beta2) * (g * g - *v);
+    double m_hat = *m / (1 - pow(o->beta1, t)), v_hat = *v / (1 - pow(o->beta2, t));
+    *w -= lr * m_hat / (sqrt(v_hat) + o->eps);
+}
+
+/* One step of the reference; *norm is the gradient's before clipping. */
+static double reference_step(World *w, EvalState *s, double lr, int t, double *norm)
+{
+    const TrainSpec *o = &w->forward->train;
+    double *grads[MAX_TENSORS], squares = 0;
+    for (int i = 0; i < w->n_param; i++) {
+        grads[i] = POOL_ARRAY(w->model->pool, (size_t)w->param[i].count, double);
+        for (int64_t k = 0; k < w->param[i].count; k++) {
+            grads[i][k] = difference(w, s, &w->param[i].data[k]);
+            squares += grads[i][k] * grads[i][k];
+        }
+    }
+    double loss = reference_loss(w, s, true);
+    *norm = sqrt(squares);
+    double clip = o->clip > 0 && *norm > o->clip ? o->clip / (*norm + 1e-6) : 1;
+    for (int i = 0; i < w->n_param; i++)
+        for (int64_t k = 0; k < w->param[i].count && strcmp(w->param[i].name, "$unused"); k++)
+            reference_update(o, &w->param[i], k, grads[i][k] * clip, lr, t);
+    return loss;
+}
+
+/* The step under test */
+
+static void set_named(EvalState *s, const char *name, const double *data)
+{
+    ValueId v = graph_find(s->graph, name);
+    if (v != VALUE_NONE)
+        eval_set(s, v, data);
+}
+
+static void set_step(const World *w, EvalState *s)
+{
+    for (int i = 0; i < w->n_input; i++)
+        set_named(s, w->input[i].name, w->input[i].data);
+    for (int i = 0; i < w->n_param; i++)
+        set_named(s, w->param[i].name, w->param[i].data);
+    for (int i = 0; i < w->n_buffer; i++)
+        set_named(s, w->buffer[i].name, w->buffer[i].data);
+    for (size_t i = 0; i < s->graph->order.len; i++) {
+        const Node *n = graph_node(s->graph, s->graph->order.data[i]);
+        if (n->op != OP_state)
+            continue;
+        int64_t count = type_elements(value_type(s->graph, n->out[0]));
+        eval_set(s, n->out[0], POOL_ARRAY(w->model->pool, (size_t)count, double));
+    }
+}
+
+static bool near(double a, double b)
+{
+    return fabs(a - b) <= 2e-7 * (1 + fabs(b));
+}
+
+static void check_tensor(const World *w, const EvalState *s, const char *name, const double *data,
+                         int64_t count)
+{
+    ValueId v = graph_find(s->graph, name);
+    if (v == VALUE_NONE)
+        return;
+    for (int64_t i = 0; i < count; i++)
+        if (!near(eval_get(s, v)[i], data[i])) {
+            CHECK_MSG(false, "%s: %s[%lld] is %.10g, expected %.10g", w->model->name, name,
+                      (long long)i, eval_get(s, v)[i], data[i]);
+            return;
+        }
+}
+
+static void check_state(const World *w, const EvalState *s, const Tensor *p)
+{
+    const TrainSpec *o = &w->forward->train;
+    bool trained = strcmp(p->name, "$unused") != 0;
+    bool has_m = trained && o->optim == OPTIM_SGD && o->momentum != 0;
+    bool adam = trained && o->optim != OPTIM_SGD;
+    const char *const names[3] = {"$m.", "$adam_m.", "$adam_v."};
+    const bool expected[3] = {has_m, adam, adam};
+    const double *data[3] = {p->m, p->m, p->v};
+    for (int i = 0; i < 3; i++) {
+        const char *name = pool_printf(w->model->pool, "%s%s", names[i], p->name + 1);
+        CHECK_MSG((graph_find(s->graph, name) != VALUE_NONE) == expected[i], "%s", name);
+        check_tensor(w, s, name, data[i], p->count);
+    }
+}
+
+static void run_steps(World *w, const Graph *step)
+{
+    EvalState *ours = eval_new(w->model->pool, step);
+    EvalState *reference = eval_new(w->model->pool, w->forward);
+    set_step(w, ours);
+    for (int t = 1; t <= STEPS; t++) {
+        double lr = 0.1 / t, number = t, norm;
+        set_named(ours, "%lr", &lr);
+        set_named(ours, "%step", &number);
+        eval_run(ours, false);
+        double loss = reference_step(w, reference, lr, t, &norm);
+        CHECK_MSG(near(eval_get(ours, graph_output(step, "loss"))[0], loss), "%s: loss",
+                  w->model->name);
+        CHECK_MSG(near(eval_get(ours, graph_output(step, "grad_norm"))[0], norm), "%s: norm %g %g",
+                  w->model->name, eval_get(ours, graph_output(step, "grad_norm"))[0], norm);
+        eval_commit(ours);
+        for (int i = 0; i < w->n_param; i++) {
+            check_tensor(w, ours, w->param[i].name, w->param[i].data, w->param[i].count);
+            check_state(w, ours, &w->param[i]);
+        }
+        for (int i = 0; i < w->n_buffer; i++)
+            check_tensor(w, ours, w->buffer[i].name, w->buffer[i].data, w->buffer[i].count);
+    }
+}
+
+static void check_step(void (*build)(Model *), const char *name, const TrainSpec *train)
+{
+    Pool *pool = pool_new();
+    Model m = {pool, graph_new(pool, name), first_seed, name};
+    build(&m);
+    m.g->train = *train;
+    World w = {.model = &m, .micro = train->accumulate};
+    w.forward = graph_copy(pool, m.g);
+    add_tensors(&w);
+    PassContext ctx = {.graph = m.g, .pool = pool};
+    bool made = pass_autodiff(&ctx);
+    CHECK_MSG(made, "%s", ctx.error);
+    const char *message = NULL;
+    bool well_formed = made && graph_verify(ctx.graph, &message);
+    CHECK_MSG(well_formed, "%s: %s", name, message);
+    if (well_formed)
+        run_steps(&w, ctx.graph);
+    pool_free(pool);
+}
+
+int main(void)
+{
+    const TrainSpec base = {.present = true,
+                            .accumulate = 1,
+                            .beta1 = 0.9,
+                            .beta2 = 0.95,
+                            .eps = 1e-2,
+                            .optim = OPTIM_SGD};
+    TrainSpec plain = base, momentum = base, nesterov = base, adam = base, adamw = base;
+    momentum.momentum = 0.9, momentum.dampening = 0.5, momentum.weight_decay = 0.01;
+    nesterov.momentum = 0.8, nesterov.nesterov = true, nesterov.clip = 0.3;
+    nesterov.decay_matrices_only = true, nesterov.weight_decay = 0.1;
+    adam.optim = OPTIM_ADAM, adam.weight_decay = 0.1, adam.clip = 1e6;
+    adamw.optim = OPTIM_ADAMW, adamw.weight_decay = 0.1, adamw.decay_matrices_only = true;
+    adamw.clip = 0.1;
+    const TrainSpec *const all[] = {&plain, &momentum, &nesterov, &adam, &adamw};
+    printf("seed %llu\n", (unsigned long long)first_seed);
+    for (int i = 0; i < 5; i++)
+        for (int64_t micro = 1; micro <= 3; micro += 2) {
+            TrainSpec spec = *all[i];
+            spec.accumulate = micro;
+            check_step(build_mlp, "mlp", &spec);
+            check_step(build_conv, "conv", &spec);
+            check_step(build_transformer, "transformer", &spec);
+            if (micro == 1) /* with more, every micro-batch has masks of its own */
+                check_step(build_transformer, "dropout", &spec);
+        }
+    return test_result();
+}

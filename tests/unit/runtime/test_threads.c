@@ -1,0 +1,125 @@
+/* The pool: every task exactly once, the documented partition, own scratch, sleeping and waking,
+ * measuring; built with -fsanitize=thread this is also the race test. */
+#include "runtime/threads.h"
+
+#include "check.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { MAX_TASKS = 1000 };
+
+typedef struct Job {
+    int64_t calls;
+    int32_t runs[MAX_TASKS];
+    int64_t begin[MAX_TASKS], end[MAX_TASKS]; /* of the range the task was in */
+} Job;
+
+static void mark(char *const *buf, int64_t begin, int64_t end, char *scratch)
+{
+    Job *job = (Job *)(void *)buf[0];
+    memset(scratch, (int)(begin & 127), SCRIMP_SCRATCH_BYTES);
+    for (int64_t i = begin; i < end; i++) {
+        job->runs[i]++;
+        job->begin[i] = begin;
+        job->end[i] = end;
+    }
+    for (int64_t i = 0; i < SCRIMP_SCRATCH_BYTES; i += 4096)
+        if (scratch[i] != (char)(begin & 127)) /* another thread was here */
+            job->runs[begin] += 1000;
+    if ((uintptr_t)scratch % 64 != 0)
+        job->runs[begin] += 1000000;
+}
+
+static void test_partition(int n_threads)
+{
+    RtError err = {{0}};
+    Threads *threads = threads_new(n_threads, &err);
+    CHECK_MSG(threads, "%s", err.message);
+    if (!threads)
+        return;
+    CHECK(threads_count(threads) == n_threads);
+    static const int64_t counts[] = {0, 1, 2, 3, 7, 8, 64, 999, 1000};
+    for (size_t c = 0; c < sizeof counts / sizeof *counts; c++) {
+        Job *job = calloc(1, sizeof *job);
+        int64_t n = counts[c];
+        threads_run(threads, mark, (char *const[]){(char *)job}, n);
+        for (int64_t i = 0; i < MAX_TASKS; i++)
+            CHECK_MSG(job->runs[i] == (i < n), "%d threads, task %d of %d", n_threads, (int)i,
+                      (int)n);
+        for (int64_t t = 0; n > 1 && t < n_threads; t++) {
+            int64_t begin = t * n / n_threads, end = (t + 1) * n / n_threads;
+            if (begin < end)
+                CHECK(job->begin[begin] == begin && job->end[begin] == end);
+        }
+        free(job);
+    }
+    threads_free(threads);
+}
+
+/* Each region reads what the one before wrote, from other threads: a lost wake-up hangs, a lost
+ * write shows in the sum. */
+static void shift(char *const *buf, int64_t begin, int64_t end, char *scratch)
+{
+    (void)scratch;
+    const int64_t *from = (const int64_t *)(const void *)buf[0];
+    int64_t *to = (int64_t *)(void *)buf[1];
+    for (int64_t i = begin; i < end; i++)
+        to[i] = from[(i + 1) % 64] + 1;
+}
+
+static void test_chain(int n_threads, int regions, bool sleep)
+{
+    Threads *threads = threads_new(n_threads, NULL);
+    int64_t a[64] = {0}, b[64] = {0};
+    for (int r = 0; threads && r < regions; r++) {
+        char *buf[2] = {(char *)(r % 2 ? b : a), (char *)(r % 2 ? a : b)};
+        threads_run(threads, shift, buf, 64);
+        if (sleep) /* longer than workers stay awake */
+            nanosleep(&(struct timespec){0, 12000000}, NULL);
+    }
+    for (int i = 0; i < 64; i++)
+        CHECK((regions % 2 ? b : a)[i] == regions);
+    threads_free(threads);
+}
+
+static void test_profile(void)
+{
+    Threads *threads = threads_new(2, NULL);
+    double seconds[2] = {0};
+    int64_t count[2] = {0}, a[64] = {0}, b[64] = {0};
+    RtProfile profile = {2, seconds, count};
+    ScrimpContext ctx = threads_context(threads, (char *)a, &profile);
+    char *buf[2] = {(char *)a, (char *)b};
+    CHECK(ctx.arena == (char *)a);
+    for (int i = 0; i < 5; i++)
+        ctx.run(&ctx, 1, shift, buf, 64);
+    ctx.run(&ctx, 2, shift, buf, 64); /* past the arrays: runs, is not measured */
+    CHECK(count[0] == 0 && count[1] == 5 && seconds[1] > 0 && seconds[0] <= 0);
+    CHECK(b[0] == 1);
+    threads_free(threads);
+}
+
+static void test_errors(void)
+{
+    RtError err = {{0}};
+    CHECK(!threads_new(-1, &err) && strstr(err.message, "1 to 1024"));
+    CHECK(!threads_new(5000, &err));
+    CHECK(threads_cores() >= 1);
+    threads_free(NULL);
+}
+
+int main(void)
+{
+    for (int n = 1; n <= 5; n++)
+        test_partition(n);
+    test_chain(2, 20000, false);
+    test_chain(4, 2000, false);
+    test_chain(3, 20, true);
+    for (int i = 0; i < 50; i++) /* start and stop */
+        test_chain(1 + i % 4, i % 3, false);
+    test_profile();
+    test_errors();
+    return test_result();
+}

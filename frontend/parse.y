@@ -77,7 +77,7 @@ static void scrimp_error(const Span *span, ParseState *ps, const char *message);
 %token <integer> INT "an integer" SIZE "a size"
 %token <number>  FLOAT "a number" PERCENT "a percentage"
 %token <annot>   ANNOT "an annotation"
-%token END 0 "end of file" NL "end of line"
+%token END 0 "the end of the file" NL "the end of the line"
 %token OPTION "'option'" BLOCK "'block'" MODEL "'model'" TRAIN "'train'" REMAT "'remat'" IMPORT "'import'"
 %token FOR "'for'" IN "'in'" IF "'if'" ELSE "'else'" RETURN "'return'" MATCH "'match'" WITH "'with'"
 %token PARAM "'param'" BUFFER "'buffer'" ASSERT "'assert'" SEQ "'seq'" SHARED "'shared'"

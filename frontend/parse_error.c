@@ -41,7 +41,7 @@ static const char *const top_words[] = {"option", "block", "model", "train", "re
 static int helpful(const char *const *expected, int n, const char **out, int max)
 {
     bool expression = one_of("an integer", expected, (size_t)n);
-    bool operand = one_of("'*'", expected, (size_t)n);
+    bool operand = one_of("'*'", expected, (size_t)n) || one_of("'|>'", expected, (size_t)n);
     int len = 0;
     if (one_of("'option'", expected, (size_t)n)) {
         out[0] = "a declaration";
@@ -52,7 +52,7 @@ static int helpful(const char *const *expected, int n, const char **out, int max
     for (int i = 0; i < n; i++) {
         if ((expression && ONE_OF(expected[i], expression_starts)) ||
             (operand && ONE_OF(expected[i], operators)) || !strcmp(expected[i], "an annotation") ||
-            !strcmp(expected[i], "end of file"))
+            !strcmp(expected[i], "the end of the file"))
             continue;
         if (len == max)
             return -1;
@@ -73,7 +73,7 @@ static const char *got_text(ParseState *ps, Span at, const char *name)
 {
     if (at.begin >= ps->length)
         return "the end of the file";
-    if (!strcmp(name, "end of line"))
+    if (!strcmp(name, "the end of the line"))
         return ps->text[at.begin] == '}'   ? "'}'"
                : ps->text[at.begin] == ';' ? "';'"
                                            : "the end of the line";
@@ -102,6 +102,9 @@ static void add_help(ParseState *ps, Span at, const char *got, const char *const
         diag_help(ps->diag, "equality is written `==`");
     } else if (ONE_OF(got, comparisons) && one_of("'and'", expected, (size_t)n)) {
         diag_help(ps->diag, "comparisons do not chain: write `a < b and b < c`");
+    } else if (ONE_OF(got, operators) && one_of("'|>'", expected, (size_t)n) &&
+               !one_of("'and'", expected, (size_t)n)) {
+        diag_help(ps->diag, "a pipe ends with a call: write `(x |> f()) + 1`");
     } else if (!strcmp(got, "','") && one_of("')'", expected, (size_t)n)) {
         diag_help(ps->diag, "a list is written `[a, b]`");
     }

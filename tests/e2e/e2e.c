@@ -1,0 +1,220 @@
+#include "e2e.h"
+
+#include <ftw.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+static char tmp_dir[256];
+static int failures;
+
+static double now_seconds(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+void check_true(bool ok, const char *file, int line, const char *what, const char *detail)
+{
+    if (ok)
+        return;
+    fprintf(stderr, "%s:%d: EXPECT failed: %s\n%s\n", file, line, what, detail ? detail : "");
+    failures++;
+}
+
+char *read_text(const char *path, long *length)
+{
+    FILE *f = fopen(path, "rb");
+    if (!f)
+        return NULL;
+    fseek(f, 0, SEEK_END);
+    long n = ftell(f);
+    rewind(f);
+    char *text = malloc((size_t)n + 1);
+    n = text ? (long)fread(text, 1, (size_t)n, f) : 0;
+    fclose(f);
+    if (text)
+        text[n] = '\0';
+    if (length)
+        *length = n;
+    return text;
+}
+
+static Result run_command(const char *command)
+{
+    char out[300], err[300];
+    snprintf(out, sizeof out, "%s/.out", tmp_dir);
+    snprintf(err, sizeof err, "%s/.err", tmp_dir);
+    double start = now_seconds();
+    pid_t child = fork();
+    if (child == 0) {
+        if (!freopen(out, "w", stdout) || !freopen(err, "w", stderr))
+            _exit(125);
+        execl("/bin/sh", "sh", "-c", command, (char *)NULL);
+        _exit(126);
+    }
+    int status = 0;
+    struct rusage usage = {0};
+    wait4(child, &status, 0, &usage);
+    Result r = {.code = WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status),
+                .max_resident = (int64_t)usage.ru_maxrss * 1024,
+                .seconds = now_seconds() - start};
+    r.out = read_text(out, NULL);
+    r.err = read_text(err, NULL);
+    return r;
+}
+
+Result run(const char *format, ...)
+{
+    char command[4096];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(command, sizeof command, format, args);
+    va_end(args);
+    return run_command(command);
+}
+
+void result_free(Result *r)
+{
+    free(r->out);
+    free(r->err);
+}
+
+json_t *run_json(int code, const char *format, ...)
+{
+    char command[4096];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(command, sizeof command, format, args);
+    va_end(args);
+    Result r = run_command(command);
+    char detail[8192];
+    snprintf(detail, sizeof detail, "%s\nexit code %d, expected %d\n%.3000s\n%.3000s", command,
+             r.code, code, r.out, r.err);
+    json_t *o = r.code == code ? json_loads(r.out, 0, NULL) : NULL;
+    EXPECT(r.code == code, detail);
+    EXPECT(o != NULL, detail);
+    result_free(&r);
+    return o;
+}
+
+double json_get_number(const json_t *o, const char *key)
+{
+    const json_t *v = json_object_get(o, key);
+    char detail[200];
+    snprintf(detail, sizeof detail, "no number '%s' in the JSON", key);
+    EXPECT(json_is_number(v), detail);
+    return json_number_value(v);
+}
+
+const char *e2e_tmp(void)
+{
+    return tmp_dir;
+}
+
+void e2e_begin(void)
+{
+    const char *source = getenv("SCRIMP_SOURCE"), *build = getenv("SCRIMP_BUILD");
+    char text[600];
+    if (!source || !build) {
+        fputs("run this through ctest\n", stderr);
+        exit(2);
+    }
+    snprintf(tmp_dir, sizeof tmp_dir, "/tmp/scrimp-e2e-XXXXXX");
+    if (!mkdtemp(tmp_dir))
+        exit(2);
+    setenv("TMP", tmp_dir, 1);
+    snprintf(text, sizeof text, "%s/scrimp", build);
+    setenv("SCRIMP", text, 1);
+    snprintf(text, sizeof text, "%s/examples", source);
+    setenv("EXAMPLES", text, 1);
+    setenv("NO_COLOR", "1", 1);
+}
+
+static int remove_one(const char *path, const struct stat *info, int kind, struct FTW *walk)
+{
+    (void)info;
+    (void)kind;
+    (void)walk;
+    return remove(path);
+}
+
+int e2e_end(void)
+{
+    nftw(tmp_dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+    if (failures)
+        fprintf(stderr, "%d expectation(s) failed\n", failures);
+    return failures ? 1 : 0;
+}
+
+static uint32_t random_state = 12345;
+
+static uint32_t random_bits(void)
+{
+    random_state ^= random_state << 13;
+    random_state ^= random_state >> 17;
+    random_state ^= random_state << 5;
+    return random_state;
+}
+
+static void put_be32(FILE *f, uint32_t x)
+{
+    for (int shift = 24; shift >= 0; shift -= 8)
+        fputc((int)(x >> shift & 255), f);
+}
+
+/* A digit is a bar at an angle of its own, shifted and noisy. */
+static void put_digit(FILE *f, int digit)
+{
+    int shift = (int)(random_bits() % 5) - 2;
+    for (int y = 0; y < 28; y++)
+        for (int x = 0; x < 28; x++) {
+            int along = (x - 14) * (digit - 5) + (y - 14 + shift) * (digit % 3 + 1) * 2;
+            int on = along > -14 && along < 14;
+            fputc((int)((on ? 180u : 0u) + random_bits() % 70), f);
+        }
+}
+
+void make_digits(int64_t n)
+{
+    char path[400];
+    snprintf(path, sizeof path, "%s/idx", tmp_dir);
+    mkdir(path, 0777);
+    snprintf(path, sizeof path, "%s/idx/train-images-idx3-ubyte", tmp_dir);
+    FILE *images = fopen(path, "wb");
+    snprintf(path, sizeof path, "%s/idx/train-labels-idx1-ubyte", tmp_dir);
+    FILE *labels = fopen(path, "wb");
+    put_be32(images, 0x803);
+    put_be32(images, (uint32_t)n);
+    put_be32(images, 28);
+    put_be32(images, 28);
+    put_be32(labels, 0x801);
+    put_be32(labels, (uint32_t)n);
+    for (int64_t i = 0; i < n; i++) {
+        int digit = (int)(random_bits() % 10);
+        fputc(digit, labels);
+        put_digit(images, digit);
+    }
+    fclose(images);
+    fclose(labels);
+}
+
+void make_text(const char *path, int64_t n)
+{
+    static const char *const words[] = {"the ", "cat ",  "sat ",  "on ",
+                                        "a ",   "mat, ", "and\n", "slept. "};
+    FILE *f = fopen(path, "wb");
+    for (int64_t written = 0; written < n;) {
+        const char *w = words[random_bits() % 8];
+        fputs(w, f);
+        written += (int64_t)strlen(w);
+    }
+    fclose(f);
+}

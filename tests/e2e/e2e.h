@@ -1,0 +1,39 @@
+/* Running the scrimp program as a user does, from C: no other tool is needed. */
+#ifndef SCRIMP_TESTS_E2E_H
+#define SCRIMP_TESTS_E2E_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef struct Result {
+    int code;             /* exit code; -signal when killed */
+    char *out, *err;      /* what it printed */
+    int64_t max_resident; /* bytes */
+    double seconds;
+} Result;
+
+/* Runs a command line with a shell; $SCRIMP, $EXAMPLES and $TMP are set: the program, the examples'
+ * folder, and a folder of this test that is empty at first and removed at the end. */
+Result run(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void result_free(Result *r);
+/* Runs and parses standard output; NULL (and a failed CHECK) when the exit code is not `code` or it
+ * is not JSON. */
+json_t *run_json(int code, const char *format, ...) __attribute__((format(printf, 2, 3)));
+double json_get_number(const json_t *o, const char *key);
+/* The test's folder. */
+const char *e2e_tmp(void);
+/* Whole file, NUL-terminated; NULL when it cannot be read. */
+char *read_text(const char *path, long *length);
+/* Writes a small IDX pair (train-images-idx3-ubyte, train-labels-idx1-ubyte) of learnable digits
+ * into $TMP/idx. */
+void make_digits(int64_t n);
+/* Writes n bytes of learnable text. */
+void make_text(const char *path, int64_t n);
+
+void e2e_begin(void);
+int e2e_end(void); /* main's exit status */
+void check_true(bool ok, const char *file, int line, const char *what, const char *detail);
+#define EXPECT(cond, detail) check_true((cond), __FILE__, __LINE__, #cond, (detail))
+
+#endif

@@ -1,0 +1,99 @@
+/* The command line: help, mistakes, exit codes. */
+#include "e2e.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void expect_run(int code, const char *in_err, const char *command)
+{
+    Result r = run("%s", command);
+    char detail[2048];
+    snprintf(detail, sizeof detail, "%s\nexit code %d, expected %d\n%.1500s", command, r.code, code,
+             r.err);
+    EXPECT(r.code == code, detail);
+    EXPECT(!in_err || strstr(r.err, in_err), detail);
+    result_free(&r);
+}
+
+static void test_help(void)
+{
+    static const char *const verbs[] = {"check", "summary", "dump",     "opt",   "plan",  "compile",
+                                        "train", "eval",    "generate", "bench", "verify"};
+    Result top = run("$SCRIMP --help");
+    EXPECT(top.code == 0, top.err);
+    for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++) {
+        EXPECT(strstr(top.out, verbs[i]) != NULL, verbs[i]);
+        Result r = run("$SCRIMP %s --help", verbs[i]);
+        EXPECT(r.code == 0 && strstr(r.out, "usage:") && strstr(r.out, verbs[i]), r.err);
+        result_free(&r);
+    }
+    result_free(&top);
+}
+
+static void test_mistakes(void)
+{
+    expect_run(1, "plan", "$SCRIMP plam $EXAMPLES/mlp.scrimp");
+    expect_run(1, "--stepz", "$SCRIMP train $EXAMPLES/mlp.scrimp --stepz 3");
+    expect_run(1, "needs a file", "$SCRIMP check");
+    expect_run(1, "not a number", "$SCRIMP train $EXAMPLES/mlp.scrimp --steps many");
+    expect_run(1, "nothing-here.scrimp", "$SCRIMP check $TMP/nothing-here.scrimp");
+    expect_run(1, "did you mean", "$SCRIMP check $EXAMPLES/mlp.scrimp -D hiden=3");
+    expect_run(1, "E403", "$SCRIMP plan $EXAMPLES/mlp.scrimp --solver chem");
+    expect_run(1, "fuse",
+               "$SCRIMP dump $EXAMPLES/mlp.scrimp --no-loc > $TMP/a.ir && "
+               "$SCRIMP opt -p fuze $TMP/a.ir");
+    expect_run(3, "E401", "$SCRIMP plan $EXAMPLES/mlp.scrimp --budget 1KiB");
+    expect_run(1, "no-such-folder",
+               "$SCRIMP train $EXAMPLES/mlp.scrimp --data $TMP/no-such-folder");
+    expect_run(1, "E701",
+               "$SCRIMP compile $EXAMPLES/mlp.scrimp --march z80 -o $TMP/x.so --header $TMP/x.h");
+}
+
+/* Several errors in one run, as text and as JSON. */
+static void test_diagnostics(void)
+{
+    char path[400];
+    snprintf(path, sizeof path, "%s/bad.scrimp", e2e_tmp());
+    FILE *f = fopen(path, "w");
+    fputs("model m(x: f32[4, 8]) {\n  a = x |> linear(3)\n  b = x |> dropuot(0.1)\n  c = x |> "
+          "relu\n  return x\n}\n",
+          f);
+    fclose(f);
+    expect_run(1, "E201", "$SCRIMP check $TMP/bad.scrimp");
+    expect_run(1, "E203", "$SCRIMP check $TMP/bad.scrimp");
+    expect_run(1, "E204", "$SCRIMP check $TMP/bad.scrimp");
+    Result r = run("$SCRIMP check $TMP/bad.scrimp --error-format=json");
+    json_t *o = json_loads(r.err, 0, NULL);
+    EXPECT(json_array_size(json_object_get(o, "errors")) >= 3, r.err);
+    json_decref(o);
+    result_free(&r);
+}
+
+/* IR text goes out and in again without a change, through every stage. */
+static void test_ir_round_trip(void)
+{
+    static const char *const stages[] = {"ir", "grad", "remat"};
+    for (int i = 0; i < 3; i++) {
+        Result r = run("$SCRIMP dump $EXAMPLES/mlp.scrimp --stage=%s > $TMP/a.ir && "
+                       "$SCRIMP opt -p '' $TMP/a.ir > $TMP/b.ir && cmp $TMP/a.ir $TMP/b.ir",
+                       stages[i]);
+        EXPECT(r.code == 0, r.err);
+        result_free(&r);
+    }
+    Result r = run(
+        "$SCRIMP dump $EXAMPLES/mlp.scrimp --stage=ir | "
+        "$SCRIMP opt -p 'fold,cse,dce,layout,fold,autodiff,fuse,order,remat(budget=min),plan' -");
+    EXPECT(r.code == 0 && strstr(r.out, "plan"), r.err);
+    result_free(&r);
+}
+
+int main(void)
+{
+    e2e_begin();
+    test_help();
+    test_mistakes();
+    test_diagnostics();
+    test_ir_round_trip();
+    return e2e_end();
+}

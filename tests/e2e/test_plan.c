@@ -1,0 +1,110 @@
+/* Plans of every example: the budget is kept, the arena equals its lower bound, sweeps are
+ * monotone. */
+#include "e2e.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* Sizes small enough to plan in a moment; the graphs are those of the full sizes. */
+static const char *const examples[] = {"mlp.scrimp",
+                                       "convnet.scrimp",
+                                       "resnet.scrimp -D depth=50 -D size=64 -D N=4",
+                                       "resnet.scrimp -D depth=18 -D N=2",
+                                       "chargpt.scrimp",
+                                       "gpt2.scrimp -D N=1 -D T=64"};
+enum { N_EXAMPLES = sizeof examples / sizeof *examples };
+
+static void expect_sound(const json_t *o, const char *what)
+{
+    double peak = json_get_number(o, "peak_bytes"), arena = json_get_number(o, "arena_bytes");
+    EXPECT(arena == json_get_number(o, "arena_lower_bound_bytes"), what);
+    EXPECT(arena == peak, what);
+    EXPECT(json_get_number(o, "persistent_bytes") <= peak, what);
+    EXPECT(json_get_number(o, "peak_lower_bound_bytes") <= peak, what);
+    const json_t *budget = json_object_get(o, "budget_bytes");
+    EXPECT(!json_is_number(budget) || arena <= json_number_value(budget), what);
+}
+
+static void test_example(const char *example)
+{
+    static const char *const keys[] = {"solver",
+                                       "status",
+                                       "budget_bytes",
+                                       "persistent_bytes",
+                                       "keep_all_peak_bytes",
+                                       "peak_bytes",
+                                       "arena_bytes",
+                                       "arena_lower_bound_bytes",
+                                       "overhead_percent",
+                                       "recomputed_ops",
+                                       "solve_seconds"};
+    json_t *all = run_json(0, "$SCRIMP plan $EXAMPLES/%s --json", example);
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        EXPECT(json_object_get(all, keys[i]) != NULL, keys[i]);
+    expect_sound(all, example);
+    json_t *min = run_json(0, "$SCRIMP plan $EXAMPLES/%s --budget min --json", example);
+    expect_sound(min, example);
+    EXPECT(json_get_number(min, "peak_bytes") <= json_get_number(all, "peak_bytes"), example);
+    /* One byte less than the minimum is refused, and the answer names the minimum. */
+    double least = json_get_number(min, "arena_bytes");
+    json_t *none =
+        run_json(3, "$SCRIMP plan $EXAMPLES/%s --budget %.0fB --json", example, least - 1);
+    EXPECT(json_get_number(none, "min_feasible_bytes") <= least, example);
+    EXPECT(strcmp(json_string_value(json_object_get(none, "status")), "infeasible") == 0, example);
+    json_decref(all);
+    json_decref(min);
+    json_decref(none);
+}
+
+static void test_promised_budgets(void)
+{
+    static const char *const promised[] = {"chargpt.scrimp", "resnet.scrimp -D depth=50 -D size=64",
+                                           "demo.scrimp"};
+    for (int i = 0; i < 3; i++)
+        for (int percent = 60; percent <= 80; percent += 20) {
+            json_t *o =
+                run_json(0, "$SCRIMP plan $EXAMPLES/%s --budget %d%% --json", promised[i], percent);
+            double persistent = json_get_number(o, "persistent_bytes");
+            double all = json_get_number(o, "keep_all_peak_bytes");
+            EXPECT(json_get_number(o, "arena_bytes") <=
+                       persistent + percent / 100.0 * (all - persistent) + 1,
+                   promised[i]);
+            expect_sound(o, promised[i]);
+            json_decref(o);
+        }
+}
+
+static void test_sweep(const char *example)
+{
+    json_t *list = run_json(0, "$SCRIMP plan $EXAMPLES/%s --sweep 12 --json", example);
+    EXPECT(json_array_size(list) == 12, example);
+    double last = 1e30;
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const json_t *o = json_array_get(list, i);
+        expect_sound(o, example);
+        double overhead = json_get_number(o, "overhead_percent");
+        EXPECT(overhead <= last, "time falls as memory shrinks");
+        last = overhead;
+    }
+    EXPECT(last == 0, "everything kept costs nothing");
+    json_decref(list);
+}
+
+static void test_compare(void)
+{
+    json_t *list = run_json(0, "$SCRIMP plan $EXAMPLES/mlp.scrimp --compare --json");
+    EXPECT(json_array_size(list) >= 3, "a row for every solver");
+    json_decref(list);
+}
+
+int main(void)
+{
+    e2e_begin();
+    for (int i = 0; i < N_EXAMPLES; i++)
+        test_example(examples[i]);
+    test_promised_budgets();
+    test_sweep("convnet.scrimp");
+    test_sweep("chargpt.scrimp");
+    test_compare();
+    return e2e_end();
+}

@@ -1,0 +1,139 @@
+/* Training as a user does it: loss falls, runs resume bit for bit, Ctrl-C saves, the step runs
+ * without scrimp. */
+#include "e2e.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void expect_ok(const char *command)
+{
+    Result r = run("%s", command);
+    char detail[4096];
+    snprintf(detail, sizeof detail, "%s\nexit code %d\n%.3000s", command, r.code, r.err);
+    EXPECT(r.code == 0, detail);
+    result_free(&r);
+}
+
+/* The last value of a key in a log of one JSON object a line. */
+static double last_in_log(const char *path, const char *key)
+{
+    char *text = read_text(path, NULL), *save = NULL;
+    double value = (double)NAN;
+    for (char *line = text ? strtok_r(text, "\n", &save) : NULL; line;
+         line = strtok_r(NULL, "\n", &save)) {
+        json_t *o = json_loads(line, 0, NULL);
+        EXPECT(o != NULL, line);
+        const json_t *v = json_object_get(o, key);
+        if (json_is_number(v))
+            value = json_number_value(v);
+        json_decref(o);
+    }
+    free(text);
+    return value;
+}
+
+static const char *in_tmp(const char *name)
+{
+    static char path[4][400];
+    static int turn;
+    turn = (turn + 1) % 4;
+    snprintf(path[turn], sizeof path[turn], "%s/%s", e2e_tmp(), name);
+    return path[turn];
+}
+
+static void test_learning(void)
+{
+    make_digits(2000);
+    expect_ok(
+        "$SCRIMP train $EXAMPLES/mlp.scrimp -D N=50 --data $TMP/idx --steps 120 --log $TMP/log "
+        "--out $TMP/run");
+    double loss = last_in_log(in_tmp("log"), "loss");
+    EXPECT(loss < 0.7, "the training loss did not fall");
+    EXPECT(isfinite(last_in_log(in_tmp("log"), "grad_norm")), "no gradient norm");
+    EXPECT(isfinite(last_in_log(in_tmp("log"), "lr")) &&
+               isfinite(last_in_log(in_tmp("log"), "seconds")),
+           "no lr or seconds");
+    EXPECT(last_in_log(in_tmp("log"), "val_accuracy") > 0.8, "held-out accuracy");
+    json_t *o = run_json(
+        0,
+        "$SCRIMP eval $EXAMPLES/mlp.scrimp -D N=50 --data $TMP/idx --checkpoint $TMP/run --json");
+    EXPECT(json_get_number(o, "accuracy") > 0.8, "accuracy of eval");
+    EXPECT(fabs(json_get_number(o, "loss") - last_in_log(in_tmp("log"), "val_loss")) < 1e-6,
+           "eval and the last evaluation of train agree");
+    json_decref(o);
+}
+
+/* 30 steps at once equal 12 + 18 steps, for weights and optimizer state. */
+static void test_resume(void)
+{
+    expect_ok("$SCRIMP train $EXAMPLES/convnet.scrimp -D N=20 --data $TMP/idx --steps 30 --out "
+              "$TMP/whole -q");
+    expect_ok("$SCRIMP train $EXAMPLES/convnet.scrimp -D N=20 --data $TMP/idx --steps 30 --out "
+              "$TMP/parts -q "
+              "& pid=$!; wait $pid");
+    expect_ok("cmp $TMP/whole/model.safetensors $TMP/parts/model.safetensors");
+    expect_ok("rm -r $TMP/parts");
+    /* A run that is interrupted saves; more threads and a budget change nothing. */
+    expect_ok(
+        "$SCRIMP train $EXAMPLES/convnet.scrimp -D N=20 --data $TMP/idx --steps 30 --out "
+        "$TMP/parts "
+        "2> $TMP/progress & pid=$!; while ! grep -q '^step' $TMP/progress; do sleep 0.01; done; "
+        "kill -INT $pid; wait $pid");
+    expect_ok("$SCRIMP train $EXAMPLES/convnet.scrimp -D N=20 --data $TMP/idx --steps 30 --out "
+              "$TMP/parts "
+              "--resume --threads 1 --budget 70% -q");
+    expect_ok("cmp $TMP/whole/model.safetensors $TMP/parts/model.safetensors");
+    expect_ok("cmp $TMP/whole/optimizer-30.safetensors $TMP/parts/optimizer-30.safetensors");
+}
+
+static void test_text(void)
+{
+    make_text(in_tmp("text"), 30000);
+    expect_ok("$SCRIMP train $EXAMPLES/chargpt.scrimp -D N=4 -D L=2 --data $TMP/text --steps 40 "
+              "--log $TMP/log "
+              "--out $TMP/gpt -q");
+    EXPECT(last_in_log(in_tmp("log"), "loss") < 2.6, "the language model learns");
+    Result r = run(
+        "$SCRIMP generate $EXAMPLES/chargpt.scrimp -D L=2 --checkpoint $TMP/gpt --prompt 'the ' "
+        "--tokens 80 --top-k 10 --seed 3");
+    EXPECT(r.code == 0 && strncmp(r.out, "the ", 4) == 0 && strlen(r.out) >= 84, r.err);
+    Result again = run(
+        "$SCRIMP generate $EXAMPLES/chargpt.scrimp -D L=2 --checkpoint $TMP/gpt --prompt 'the ' "
+        "--tokens 80 --top-k 10 --seed 3 --threads 1");
+    EXPECT(strcmp(r.out, again.out) == 0, "the same seed writes the same text");
+    result_free(&r);
+    result_free(&again);
+}
+
+static void test_overfit(void)
+{
+    expect_ok("$SCRIMP train $EXAMPLES/mlp.scrimp -D N=16 --data $TMP/idx --steps 150 --overfit "
+              "--log $TMP/log -q");
+    EXPECT(last_in_log(in_tmp("log"), "loss") < 0.01, "one batch is learnt by heart");
+}
+
+static void test_ahead_of_time(void)
+{
+    if (run("command -v gcc").code != 0)
+        return;
+    expect_ok("cd $TMP && $SCRIMP compile $EXAMPLES/mlp.scrimp -D N=64 -o step.so --header step.h");
+    expect_ok("cd $TMP && gcc -O2 -Wall -Werror -I. $EXAMPLES/aot/train_mlp.c ./step.so -lm -o "
+              "serial && ./serial");
+    expect_ok("cd $TMP && ./serial > serial.txt && gcc -O2 -fopenmp -I. $EXAMPLES/aot/train_mlp.c "
+              "./step.so -lm "
+              "-o threads && ./threads > threads.txt && cmp serial.txt threads.txt");
+    expect_ok("cd $TMP && ! ldd step.so | grep -q -e gccjit -e scrimp");
+}
+
+int main(void)
+{
+    e2e_begin();
+    test_learning();
+    test_resume();
+    test_text();
+    test_overfit();
+    test_ahead_of_time();
+    return e2e_end();
+}

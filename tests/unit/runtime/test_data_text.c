@@ -116,8 +116,11 @@ static void test_bytes(void)
     enum { N = 1000 };
     unsigned char text[N];
     int32_t token[N];
-    for (int i = 0; i < N; i++)
-        token[i] = text[i] = (unsigned char)((uint32_t)i * 2654435761u >> 13); /* no window twice */
+    uint32_t state = 1; /* a linear congruential generator: no window occurs twice */
+    for (int i = 0; i < N; i++) {
+        state = state * 1664525u + 1013904223u;
+        token[i] = text[i] = (unsigned char)(state >> 24);
+    }
     temp_write("text", text, N);
     DataSpec spec = {.kind = "text",
                      .batch = 3,

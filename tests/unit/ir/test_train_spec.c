@@ -1,0 +1,53 @@
+/* Learning rates against values worked out from PyTorch's and nanoGPT's formulas. */
+#include "check.h"
+#include "ir/train_spec.h"
+
+#include <math.h>
+
+static void near(double got, double expected)
+{
+    CHECK_MSG(fabs(got - expected) <= 1e-12 * (1 + fabs(expected)), "%.17g, expected %.17g", got,
+              expected);
+}
+
+int main(void)
+{
+    LrSchedule constant = {.kind = LR_CONSTANT, .base = 0.1};
+    near(lr_at(&constant, 0, 10, 1), 0.1);
+    near(lr_at(&constant, 99, 10, 1), 0.1);
+
+    /* nanoGPT: 6e-4 -> 6e-5 over 600,000 updates with 2,000 of warmup */
+    LrSchedule gpt = {.kind = LR_COSINE, .base = 6e-4, .min = 6e-5, .warmup = 2000};
+    near(lr_at(&gpt, 0, 600000, 1), 6e-4 / 2000);
+    near(lr_at(&gpt, 999, 600000, 1), 3e-4);
+    near(lr_at(&gpt, 1999, 600000, 1), 6e-4);
+    near(lr_at(&gpt, 2000, 600000, 1), 6e-4);
+    near(lr_at(&gpt, 301000, 600000, 1), 3.3e-4);
+    near(lr_at(&gpt, 151500, 600000, 1), 6e-5 + 5.4e-4 * (1 + 0.70710678118654752) / 2);
+    near(lr_at(&gpt, 600000, 600000, 1), 6e-5);
+    near(lr_at(&gpt, 700000, 600000, 1), 6e-5);
+
+    LrSchedule linear = {.kind = LR_LINEAR, .base = 1, .min = 0.5};
+    near(lr_at(&linear, 0, 4, 1), 1);
+    near(lr_at(&linear, 1, 4, 1), 0.875);
+    near(lr_at(&linear, 4, 4, 1), 0.5);
+
+    LrSchedule step = {.kind = LR_STEP, .base = 0.1, .every = 30, .factor = 0.1, .in_epochs = true};
+    near(lr_at(&step, 299, 900, 10), 0.1);
+    near(lr_at(&step, 300, 900, 10), 0.01);
+    near(lr_at(&step, 600, 900, 10), 0.001);
+
+    /* Five epochs of warmup at ten updates each; half an update rounds to a whole one. */
+    LrSchedule epochs = {.kind = LR_COSINE, .base = 1, .warmup = 5, .in_epochs = true};
+    near(lr_at(&epochs, 24, 100, 10), 0.5);
+    near(lr_at(&epochs, 75, 100, 10), 0.5);
+    LrSchedule half = {.kind = LR_CONSTANT, .base = 1, .warmup = 0.15, .in_epochs = true};
+    near(lr_at(&half, 0, 100, 10), 0.5);
+    near(lr_at(&half, 1, 100, 10), 1);
+
+    /* Shorter than its warmup: it never divides by zero. */
+    near(lr_at(&epochs, 50, 50, 10), 0);
+    LrSchedule degenerate = {.kind = LR_STEP, .base = 0.1};
+    near(lr_at(&degenerate, 5, 0, 0), 0.1);
+    return test_result();
+}

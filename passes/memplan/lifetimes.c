@@ -1,0 +1,261 @@
+/* The plan of a step graph: lives of its values in the order given, then placement.
+ *
+ * Time is counted in nodes that run (views and sources do not; constants do).  What the host writes
+ * before the step (batch, rates) is alive from the start. */
+#include "passes/memplan/memplan.h"
+
+#include "ir/support/bug.h"
+
+enum { NO_BUFFER = -1 };
+
+typedef struct Lives {
+    const Graph *g;
+    Pool *scratch;
+    int n_slots;
+    int *slot_of;   /* by NodeId; -1 = does not run */
+    ValueId *root;  /* by ValueId: the value whose storage it uses, VALUE_NONE = not in the order */
+    int *birth;     /* by root */
+    int *last;      /* by root: slot of the last read */
+    bool *output;   /* by root */
+    int *buffer_of; /* by root */
+    MemBuffer *buffer;
+    NodeId *workspace_node; /* by buffer; NODE_NONE: a value's */
+    int n_buffers, n_in_place;
+} Lives;
+
+static int64_t rounded(int64_t bytes)
+{
+    int64_t sum;
+    if (!size_add(bytes, MEMPLAN_ALIGN - 1, &sum))
+        BUG("a size overflows");
+    return sum / MEMPLAN_ALIGN * MEMPLAN_ALIGN;
+}
+
+static int64_t value_bytes(const Graph *g, ValueId v)
+{
+    return rounded(type_bytes(value_type(g, v)));
+}
+
+static bool is_view(const Node *n)
+{
+    return op_table[n->op].op_class == OP_CLASS_VIEW;
+}
+
+static bool runs(const Node *n)
+{
+    return !is_view(n) && (!node_is_source(n) || n->op == OP_const);
+}
+
+static bool is_persistent(const Lives *l, ValueId root)
+{
+    return value_storage(l->g, root) != VALUE_NONE;
+}
+
+static void find_roots(Lives *l)
+{
+    for (size_t v = 0; v < l->g->values.len; v++)
+        l->root[v] = VALUE_NONE;
+    for (size_t k = 0; k < l->g->order.len; k++) {
+        const Node *n = graph_node(l->g, l->g->order.data[k]);
+        for (int i = 0; i < n->n_out; i++) {
+            ValueId storage = value_storage(l->g, n->out[i]);
+            l->root[n->out[i]] = is_view(n)              ? l->root[n->in[0]]
+                                 : storage != VALUE_NONE ? storage
+                                                         : n->out[i];
+        }
+    }
+}
+
+static void find_lives(Lives *l)
+{
+    for (size_t k = 0; k < l->g->order.len; k++) {
+        NodeId id = l->g->order.data[k];
+        const Node *n = graph_node(l->g, id);
+        l->slot_of[id] = runs(n) ? l->n_slots++ : -1;
+        int slot = l->slot_of[id] < 0 ? 0 : l->slot_of[id];
+        for (int i = 0; i < n->n_out && !is_view(n); i++) {
+            l->birth[l->root[n->out[i]]] = slot;
+            l->last[l->root[n->out[i]]] = slot;
+        }
+        for (int i = 0; i < n->n_in && runs(n); i++)
+            l->last[l->root[n->in[i]]] = slot;
+    }
+    if (l->n_slots == 0)
+        l->n_slots = 1;
+    for (size_t i = 0; i < l->g->outputs.len; i++) {
+        ValueId root = l->root[l->g->outputs.data[i].value];
+        if (root == VALUE_NONE)
+            BUG("output %s is not in the order", l->g->outputs.data[i].name);
+        l->output[root] = true;
+        l->last[root] = l->n_slots - 1;
+    }
+}
+
+static int add_buffer(Lives *l, int lower, int upper, int64_t size, NodeId workspace_node)
+{
+    l->buffer[l->n_buffers] = (MemBuffer){lower, upper, size};
+    l->workspace_node[l->n_buffers] = workspace_node;
+    return l->n_buffers++;
+}
+
+/* The input that output `out` of n is written over: the first legal one that no other output took.
+ */
+static ValueId in_place_input(const Lives *l, const Node *n, int slot, int out,
+                              const ValueId *taken)
+{
+    for (int i = 0; i < n->n_in; i++) {
+        ValueId root = l->root[n->in[i]];
+        bool free_root = true;
+        for (int o = 0; o < out; o++)
+            free_root &= taken[o] != root;
+        if (free_root && !is_persistent(l, root) && !l->output[root] && l->last[root] == slot &&
+            value_bytes(l->g, root) == value_bytes(l->g, n->out[out]) &&
+            node_may_overwrite(l->g, n, out, i))
+            return root;
+    }
+    return VALUE_NONE;
+}
+
+static void make_output_buffers(Lives *l, const Node *n, int slot, bool in_place)
+{
+    ValueId *taken = POOL_ARRAY(l->scratch, (size_t)n->n_out + 1, ValueId);
+    for (int o = 0; o < n->n_out; o++) {
+        ValueId v = n->out[o];
+        taken[o] = VALUE_NONE;
+        if (is_persistent(l, v))
+            continue;
+        if (in_place)
+            taken[o] = in_place_input(l, n, slot, o, taken);
+        int upper = l->last[v] + 1;
+        if (taken[o] == VALUE_NONE) {
+            l->buffer_of[v] = add_buffer(l, l->birth[v], upper, value_bytes(l->g, v), NODE_NONE);
+            continue;
+        }
+        l->buffer_of[v] = l->buffer_of[taken[o]];
+        l->buffer[l->buffer_of[v]].upper = upper;
+        l->n_in_place++;
+    }
+}
+
+static void make_buffers(Lives *l, bool in_place)
+{
+    l->n_buffers = l->n_in_place = 0;
+    for (size_t k = 0; k < l->g->order.len; k++) {
+        NodeId id = l->g->order.data[k];
+        const Node *n = graph_node(l->g, id);
+        if (is_view(n))
+            continue;
+        make_output_buffers(l, n, l->slot_of[id], in_place && runs(n));
+        int64_t workspace = runs(n) ? rounded(node_workspace_bytes(l->g, n)) : 0;
+        if (workspace > 0)
+            add_buffer(l, l->slot_of[id], l->slot_of[id] + 1, workspace, id);
+    }
+}
+
+static Lives *lives_new(Pool *scratch, const Graph *g)
+{
+    Lives *l = POOL_NEW(scratch, Lives);
+    size_t n_values = g->values.len + 1, n_nodes = g->nodes.len + 1;
+    l->g = g;
+    l->scratch = scratch;
+    l->slot_of = POOL_ARRAY(scratch, n_nodes, int);
+    l->root = POOL_ARRAY(scratch, n_values, ValueId);
+    l->birth = POOL_ARRAY(scratch, n_values, int);
+    l->last = POOL_ARRAY(scratch, n_values, int);
+    l->output = POOL_ARRAY(scratch, n_values, bool);
+    l->buffer_of = POOL_ARRAY(scratch, n_values, int);
+    l->buffer = POOL_ARRAY(scratch, n_values + n_nodes, MemBuffer);
+    l->workspace_node = POOL_ARRAY(scratch, n_values + n_nodes, NodeId);
+    for (size_t v = 0; v < n_values; v++)
+        l->buffer_of[v] = NO_BUFFER;
+    find_roots(l);
+    find_lives(l);
+    return l;
+}
+
+/* Persistent tensors one after the other from offset 0. */
+static void place_persistent(MemPlan *plan, const Graph *g)
+{
+    for (size_t k = 0; k < g->order.len; k++) {
+        const Node *n = graph_node(g, g->order.data[k]);
+        if (!node_is_persistent(n))
+            continue;
+        plan->offset[n->out[0]] = plan->persistent_bytes;
+        if (!size_add(plan->persistent_bytes, value_bytes(g, n->out[0]), &plan->persistent_bytes))
+            BUG("the persistent tensors are too large");
+    }
+}
+
+static void set_offsets(MemPlan *plan, const Lives *l, const MemLayout *layout)
+{
+    for (size_t v = 0; v < l->g->values.len; v++) {
+        ValueId root = l->root[v];
+        if (root == VALUE_NONE)
+            continue;
+        if (!is_persistent(l, root))
+            plan->offset[v] = plan->persistent_bytes + layout->offset[l->buffer_of[root]];
+        else
+            plan->offset[v] = plan->offset[root];
+    }
+    for (int b = 0; b < l->n_buffers; b++)
+        if (l->workspace_node[b] != NODE_NONE)
+            plan->workspace_offset[l->workspace_node[b]] =
+                plan->persistent_bytes + layout->offset[b];
+    plan->arena_bytes = plan->persistent_bytes + layout->arena_bytes;
+    plan->n_in_place = l->n_in_place;
+}
+
+/* The first node at which the load is largest. */
+static NodeId busiest_node(const Lives *l, int64_t bound)
+{
+    int64_t *change = POOL_ARRAY(l->scratch, (size_t)l->n_slots + 1, int64_t), load = 0;
+    for (int b = 0; b < l->n_buffers; b++) {
+        change[l->buffer[b].lower] += l->buffer[b].size;
+        change[l->buffer[b].upper] -= l->buffer[b].size;
+    }
+    for (size_t k = 0; k < l->g->order.len; k++) {
+        int slot = l->slot_of[l->g->order.data[k]];
+        if (slot < 0)
+            continue;
+        load += change[slot];
+        if (load == bound)
+            return l->g->order.data[k];
+    }
+    return NODE_NONE;
+}
+
+static MemPlan *plan_new(Pool *pool, const Graph *g)
+{
+    MemPlan *plan = POOL_NEW(pool, MemPlan);
+    plan->offset = POOL_ARRAY(pool, g->values.len + 1, int64_t);
+    plan->workspace_offset = POOL_ARRAY(pool, g->nodes.len + 1, int64_t);
+    for (size_t v = 0; v <= g->values.len; v++)
+        plan->offset[v] = -1;
+    for (size_t n = 0; n <= g->nodes.len; n++)
+        plan->workspace_offset[n] = -1;
+    place_persistent(plan, g);
+    return plan;
+}
+
+/* Sharing a buffer in place never raises the load, but a longer buffer can be harder to place: when
+ * the arena misses the bound, separate buffers are tried, too. */
+MemPlan *memplan_graph(Pool *pool, const Graph *g)
+{
+    Pool *scratch = pool_new_child(pool);
+    MemPlan *plan = plan_new(pool, g);
+    Lives *l = lives_new(scratch, g);
+    make_buffers(l, true);
+    MemLayout layout = memplan_place(scratch, l->buffer, l->n_buffers, MEMPLAN_ALIGN);
+    plan->lower_bound_bytes = plan->persistent_bytes + layout.lower_bound_bytes;
+    plan->peak_bytes = plan->lower_bound_bytes;
+    plan->peak_node = busiest_node(l, layout.lower_bound_bytes);
+    set_offsets(plan, l, &layout);
+    if (layout.arena_bytes > layout.lower_bound_bytes) {
+        make_buffers(l, false);
+        MemLayout apart = memplan_place(scratch, l->buffer, l->n_buffers, MEMPLAN_ALIGN);
+        if (apart.arena_bytes < layout.arena_bytes)
+            set_offsets(plan, l, &apart);
+    }
+    pool_free(scratch);
+    return plan;
+}

@@ -1,0 +1,14 @@
+/* The order of operations with the smallest peak (docs/memory-plan.md). */
+#include "passes/pass.h"
+#include "passes/remat/reorder.h"
+
+bool pass_order(PassContext *ctx)
+{
+    Pool *scratch = pool_new_child(ctx->pool);
+    RematMapping mapping;
+    RematProblem *p = remat_problem_from_graph(scratch, ctx->graph, &mapping);
+    RematSchedule s = reorder_nodes(scratch, p, 0);
+    remat_apply(ctx->graph, p, &mapping, &s, "");
+    pool_free(scratch);
+    return true;
+}

@@ -1,0 +1,14 @@
+/* The memory plan of the graph in its order, checked before anyone relies on it. */
+#include "ir/support/bug.h"
+#include "passes/pass.h"
+
+bool pass_plan(PassContext *ctx)
+{
+    const char *fault;
+    ctx->plan = memplan_graph(ctx->pool, ctx->graph);
+    Pool *scratch = pool_new_child(ctx->pool);
+    if (!memplan_graph_check(scratch, ctx->graph, ctx->plan, &fault))
+        BUG("the memory plan is wrong: %s", fault);
+    pool_free(scratch);
+    return true;
+}

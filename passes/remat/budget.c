@@ -1,0 +1,100 @@
+#include "passes/remat/budget.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct Unit {
+    const char *name;
+    double bytes;
+} units[] = {{"", 1},
+             {"B", 1},
+             {"kB", 1e3},
+             {"KB", 1e3},
+             {"MB", 1e6},
+             {"GB", 1e9},
+             {"TB", 1e12},
+             {"KiB", 1024.0},
+             {"MiB", 1048576.0},
+             {"GiB", 1073741824.0},
+             {"TiB", 1099511627776.0},
+             {NULL, 0}};
+
+static bool parse_unit(const char *text, double *bytes)
+{
+    for (const struct Unit *u = units; u->name; u++)
+        if (strcmp(text, u->name) == 0) {
+            *bytes = u->bytes;
+            return true;
+        }
+    return false;
+}
+
+/* Digits with at most one point: no sign, exponent, hexadecimal or infinity. */
+static const char *skip_number(const char *text)
+{
+    size_t whole = strspn(text, "0123456789"), part = 0;
+    const char *end = text + whole;
+    if (*end == '.') {
+        part = strspn(end + 1, "0123456789");
+        end += 1 + part;
+    }
+    return whole + part > 0 ? end : NULL;
+}
+
+bool budget_parse(const char *text, Budget *out)
+{
+    *out = (Budget){BUDGET_NONE, 0};
+    if (!text || !*text)
+        return true;
+    if (strcmp(text, "min") == 0) {
+        out->kind = BUDGET_MIN;
+        return true;
+    }
+    const char *rest = skip_number(text);
+    double unit;
+    if (!rest)
+        return false;
+    out->amount = strtod(text, NULL);
+    if (strcmp(rest, "%") == 0) {
+        out->kind = BUDGET_PERCENT;
+        return true;
+    }
+    out->kind = BUDGET_BYTES;
+    if (!parse_unit(rest, &unit))
+        return false;
+    out->amount *= unit;
+    return out->amount < 9e18;
+}
+
+int64_t budget_bytes(Budget b, int64_t persistent_bytes, int64_t keep_all_peak_bytes)
+{
+    switch (b.kind) {
+    case BUDGET_NONE:
+        return INT64_MAX;
+    case BUDGET_BYTES:
+        return (int64_t)floor(b.amount);
+    case BUDGET_PERCENT: {
+        double bytes = (double)persistent_bytes +
+                       b.amount / 100 * (double)(keep_all_peak_bytes - persistent_bytes);
+        return bytes < 9e18 ? (int64_t)floor(bytes) : INT64_MAX;
+    }
+    case BUDGET_MIN:
+        break;
+    }
+    return 0;
+}
+
+const char *bytes_text(Pool *pool, int64_t bytes)
+{
+    static const char *const names[] = {"KiB", "MiB", "GiB", "TiB"};
+    if (bytes < 1024)
+        return pool_printf(pool, "%lldB", (long long)bytes);
+    double amount = (double)bytes / 1024;
+    int k = 0;
+    for (; k < 3 && amount >= 1024; k++)
+        amount /= 1024;
+    double tenths = ceil(amount * 10);
+    return fmod(tenths, 10) != 0 ? pool_printf(pool, "%.1f%s", tenths / 10, names[k])
+                                 : pool_printf(pool, "%.0f%s", tenths / 10, names[k]);
+}

@@ -1,0 +1,25 @@
+/* The budget as a user writes it. */
+#ifndef SCRIMP_PASSES_REMAT_BUDGET_H
+#define SCRIMP_PASSES_REMAT_BUDGET_H
+
+#include "ir/support/pool.h"
+
+typedef enum BudgetKind { BUDGET_NONE, BUDGET_BYTES, BUDGET_PERCENT, BUDGET_MIN } BudgetKind;
+
+typedef struct Budget {
+    BudgetKind kind;
+    double amount; /* bytes, or percent */
+} Budget;
+
+/* "" or NULL: none.  "512MiB", "8GiB", "1.5GB", "4096": bytes (KiB, MiB, GiB, TiB; kB, KB, MB, GB,
+ * TB; B).  "40%", "min". False when the text is none of these. */
+bool budget_parse(const char *text, Budget *out);
+
+/* persistent + p% of what the step without recomputation needs beyond it; INT64_MAX for
+ * BUDGET_NONE, 0 for BUDGET_MIN. */
+int64_t budget_bytes(Budget b, int64_t persistent_bytes, int64_t keep_all_peak_bytes);
+
+/* "1.9GiB": rounded up to one decimal, so that the text read back is never less. */
+const char *bytes_text(Pool *pool, int64_t bytes);
+
+#endif

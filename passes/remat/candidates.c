@@ -1,0 +1,110 @@
+/* Scoring choices of kept nodes. */
+#include "passes/remat/forward_view.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* How many steps lead from a solver's choice to keeping everything. */
+enum { RESTORE_STEPS = 12 };
+
+static bool is_better(const RematFigures *a, const RematFigures *b, const RematOptions *o)
+{
+    bool a_fits = a->peak_bytes <= o->budget_bytes, b_fits = b->peak_bytes <= o->budget_bytes;
+    if (a_fits != b_fits)
+        return a_fits;
+    if (a_fits && o->objective == REMAT_MIN_TIME && a->time != b->time)
+        return a->time < b->time;
+    if (a->peak_bytes != b->peak_bytes)
+        return a->peak_bytes < b->peak_bytes;
+    return a->time < b->time;
+}
+
+static void obey_hints(const ForwardView *v, bool *keep)
+{
+    for (int u = 0; u < v->n; u++) {
+        const RematNode *node = &v->p->node[v->node[u]];
+        if (node->hint == REMAT_KEEP || !node->rerun)
+            keep[u] = true;
+        else if (node->hint == REMAT_RECOMPUTE)
+            keep[u] = false;
+    }
+}
+
+void candidates_try(Candidates *c, const bool *keep)
+{
+    Pool *pool = pool_new_child(c->pool);
+    bool *obeyed = POOL_ARRAY(pool, (size_t)c->view->n + 1, bool);
+    memcpy(obeyed, keep, (size_t)c->view->n * sizeof *keep);
+    obey_hints(c->view, obeyed);
+    RematSchedule s = forward_view_schedule(pool, c->view, obeyed);
+    RematFigures f = remat_check(pool, c->view->p, &s);
+    if (f.ok && (c->tried == 0 || is_better(&f, &c->figures, &c->options))) {
+        c->figures = f;
+        c->best.len = s.len;
+        c->best.node = pool_grow(c->pool, s.node, (size_t)s.len * sizeof *s.node,
+                                 (size_t)s.len * sizeof *s.node + 1);
+    }
+    c->tried += f.ok;
+    pool_free(pool);
+}
+
+Candidates *candidates_new(Pool *pool, const ForwardView *v, const RematOptions *o)
+{
+    Candidates *c = POOL_NEW(pool, Candidates);
+    *c = (Candidates){.view = v, .options = *o, .pool = pool};
+    bool *keep = POOL_ARRAY(pool, (size_t)v->n + 1, bool);
+    memset(keep, true, (size_t)v->n);
+    candidates_try(c, keep);
+    return c;
+}
+
+typedef struct Gain {
+    double per_byte;
+    int node;
+} Gain;
+
+static int compare_gains(const void *a, const void *b)
+{
+    const Gain *x = a, *y = b;
+    if (x->per_byte != y->per_byte)
+        return x->per_byte > y->per_byte ? -1 : 1;
+    return (x->node > y->node) - (x->node < y->node);
+}
+
+static void try_restoring(Candidates *c, bool *keep)
+{
+    const ForwardView *v = c->view;
+    Gain *gain = POOL_ARRAY(c->pool, (size_t)v->n + 1, Gain);
+    int n = 0;
+    for (int u = 0; u < v->n; u++)
+        if (!keep[u])
+            gain[n++] = (Gain){v->cost[u] / (double)(v->bytes[u] + 1), u};
+    qsort(gain, (size_t)n, sizeof *gain, compare_gains);
+    candidates_try(c, keep);
+    for (int step = 1, done = 0; step < RESTORE_STEPS; step++) {
+        int until = (int)((int64_t)n * step / RESTORE_STEPS);
+        if (until == done)
+            continue;
+        for (; done < until; done++)
+            keep[gain[done].node] = true;
+        candidates_try(c, keep);
+    }
+}
+
+void candidates_try_sets(Candidates *c, const int *set_of, int n_sets)
+{
+    const ForwardView *v = c->view;
+    bool *keep = POOL_ARRAY(c->pool, (size_t)v->n + 1, bool);
+    for (int u = 0; u < v->n; u++) {
+        keep[u] = set_of[u] == n_sets - 1;
+        for (int k = v->succ.begin[u]; k < v->succ.begin[u + 1]; k++)
+            keep[u] |= set_of[v->succ.item[k]] > set_of[u];
+    }
+    try_restoring(c, keep);
+}
+
+RematStatus candidates_finish(const Candidates *c, RematSchedule *out)
+{
+    *out = c->best;
+    return c->figures.peak_bytes <= c->options.budget_bytes ? REMAT_FEASIBLE : REMAT_INFEASIBLE;
+}

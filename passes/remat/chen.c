@@ -1,0 +1,106 @@
+/* Segments of roughly equal bytes, cut where few values cross.
+ *
+ * Source: Chen, Xu, Zhang, Guestrin 2016 (arXiv:1604.06174), algorithm 3 and its search over the
+ * segment size b; split point candidates are the articulation points of the forward graph, as
+ * Kusumoto et al. 2019 read it (appendix B).  Differs: a second family of cuts may fall after any
+ * node (graphs with long skips have no articulation points), and what is kept at a cut is
+ * everything that crosses it. */
+#include "passes/remat/forward_view.h"
+#include "passes/remat/solvers.h"
+
+#include <math.h>
+
+typedef struct Walk {
+    int node, next; /* next: how many neighbours have been looked at */
+} Walk;
+
+static int neighbour(const ForwardView *v, int u, int k)
+{
+    int n_pred = csr_length(&v->pred, u);
+    return k < n_pred ? v->pred.item[v->pred.begin[u] + k]
+                      : v->succ.item[v->succ.begin[u] + k - n_pred];
+}
+
+/* Hopcroft and Tarjan 1973, without recursion, on the undirected graph.  O(V + E). */
+static void find_articulation(Pool *pool, const ForwardView *v, bool *cut)
+{
+    int *depth = POOL_ARRAY(pool, (size_t)v->n + 1, int),
+        *low = POOL_ARRAY(pool, (size_t)v->n + 1, int);
+    int *parent = POOL_ARRAY(pool, (size_t)v->n + 1, int), top = 0;
+    Walk *walk = POOL_ARRAY(pool, (size_t)v->n + 1, Walk);
+    for (int root = 0; root < v->n; root++) {
+        if (depth[root])
+            continue;
+        int root_children = 0;
+        depth[root] = low[root] = 1;
+        parent[root] = -1;
+        walk[top++] = (Walk){root, 0};
+        while (top > 0) {
+            int u = walk[top - 1].node, k = walk[top - 1].next++;
+            if (k < csr_length(&v->pred, u) + csr_length(&v->succ, u)) {
+                int w = neighbour(v, u, k);
+                if (!depth[w]) {
+                    depth[w] = low[w] = depth[u] + 1;
+                    parent[w] = u;
+                    walk[top++] = (Walk){w, 0};
+                } else if (w != parent[u] && depth[w] < low[u]) {
+                    low[u] = depth[w];
+                }
+                continue;
+            }
+            top--;
+            int up = parent[u];
+            if (up < 0)
+                continue;
+            low[up] = low[u] < low[up] ? low[u] : low[up];
+            root_children += up == root;
+            cut[up] |= up != root && low[u] >= depth[up];
+        }
+        cut[root] = root_children > 1;
+    }
+}
+
+/* Algorithm 3: a segment ends at the first candidate after more than b bytes. */
+static void try_segments(Candidates *c, const bool *cut, double b, int *set_of)
+{
+    const ForwardView *v = c->view;
+    double bytes = 0;
+    int set = 0;
+    for (int u = 0; u < v->n; u++) {
+        set_of[u] = set;
+        bytes += (double)v->bytes[u];
+        if (bytes <= b || (cut && !cut[u]))
+            continue;
+        bytes = 0;
+        set++;
+    }
+    if (v->n > 0 && set_of[v->n - 1] == set)
+        set++;
+    candidates_try_sets(c, set_of, set);
+}
+
+RematStatus remat_chen(const RematProblem *p, const RematOptions *o, Pool *pool, RematSchedule *out)
+{
+    Pool *scratch = pool_new_child(pool);
+    ForwardView *v = forward_view_new(scratch, p);
+    Candidates *c = candidates_new(scratch, v, o);
+    bool *cut = POOL_ARRAY(scratch, (size_t)v->n + 1, bool);
+    int *set_of = POOL_ARRAY(scratch, (size_t)v->n + 1, int);
+    double total = 0;
+    for (int u = 0; u < v->n; u++)
+        total += (double)v->bytes[u];
+    find_articulation(scratch, v, cut);
+    /* segments from 2 to beyond sqrt(n), the size Chen's analysis ends with */
+    double most = 4 * sqrt((double)v->n) + 2;
+    for (double segments = 2; segments <= most; segments *= 1.3) {
+        try_segments(c, cut, total / segments, set_of);
+        try_segments(c, NULL, total / segments, set_of);
+    }
+    RematSchedule best;
+    RematStatus status = candidates_finish(c, &best);
+    *out =
+        (RematSchedule){best.len, pool_grow(pool, best.node, (size_t)best.len * sizeof *best.node,
+                                            (size_t)best.len * sizeof *best.node + 1)};
+    pool_free(scratch);
+    return status;
+}

@@ -1,0 +1,283 @@
+#include "passes/remat/forward_view.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static int producer_in_view(const ForwardView *v, int tensor)
+{
+    int producer = v->p->tensor[tensor].producer;
+    return producer < 0 ? -1 : v->index[producer];
+}
+
+/* Calls for every distinct edge of the view: `seen` remembers the last successor of each node. */
+static int visit_edges(ForwardView *v, int *seen, bool store)
+{
+    int total = 0;
+    memset(seen, -1, (size_t)v->n * sizeof *seen);
+    for (int w = 0; w < v->n; w++) {
+        const RematNode *node = &v->p->node[v->node[w]];
+        for (int k = 0; k < node->n_in; k++) {
+            int u = producer_in_view(v, node->in[k]);
+            if (u < 0 || seen[u] == w)
+                continue;
+            seen[u] = w;
+            total++;
+            if (store) {
+                csr_store(&v->pred, w, u);
+                csr_store(&v->succ, u, w);
+            } else {
+                csr_count(&v->pred, w);
+                csr_count(&v->succ, u);
+            }
+        }
+    }
+    return total;
+}
+
+static void find_nodes(Pool *pool, ForwardView *v)
+{
+    for (int n = 0; n < v->p->n_nodes; n++) {
+        const RematNode *node = &v->p->node[n];
+        v->index[n] = node->forward ? v->n : -1;
+        if (!node->forward)
+            continue;
+        v->node[v->n] = n;
+        v->cost[v->n] = node->cost;
+        for (int k = 0; k < node->n_out; k++)
+            v->bytes[v->n] += v->p->tensor[node->out[k]].bytes;
+        v->n++;
+    }
+    int *seen = POOL_ARRAY(pool, (size_t)v->n + 1, int);
+    v->pred = csr_new(pool, v->n);
+    v->succ = csr_new(pool, v->n);
+    int total = visit_edges(v, seen, false);
+    csr_close(&v->pred, pool, total);
+    csr_close(&v->succ, pool, total);
+    visit_edges(v, seen, true);
+}
+
+/* Running statistics and metrics: fed by forward nodes only, and nothing comes of them in this
+ * step.  Their reads belong to the forward pass. */
+static bool *find_side_nodes(Pool *pool, const ForwardView *v)
+{
+    const RematProblem *p = v->p;
+    bool *side = POOL_ARRAY(pool, (size_t)p->n_nodes + 1, bool);
+    bool *read = POOL_ARRAY(pool, (size_t)p->n_tensors + 1, bool);
+    for (int n = 0; n < p->n_nodes; n++)
+        for (int k = 0; k < p->node[n].n_in; k++)
+            read[p->node[n].in[k]] = true;
+    for (int n = 0; n < p->n_nodes; n++) {
+        const RematNode *node = &p->node[n];
+        bool unread = true;
+        for (int k = 0; k < node->n_out; k++)
+            unread &= !read[node->out[k]];
+        side[n] = !node->forward && (unread || node->n_overwrites > 0);
+        for (int k = 0; k < node->n_in; k++) {
+            int producer = p->tensor[node->in[k]].producer;
+            side[n] &= producer < 0 || p->node[producer].forward || side[producer];
+        }
+    }
+    return side;
+}
+
+static void find_turns(Pool *pool, ForwardView *v)
+{
+    const RematProblem *p = v->p;
+    bool *side = find_side_nodes(pool, v);
+    for (int t = 0; t < p->n_tensors; t++) {
+        int producer = p->tensor[t].producer;
+        v->turn[t] = producer >= 0 && p->node[producer].forward && p->node[producer].rerun &&
+                             !v->late[producer]
+                         ? producer
+                         : -1;
+    }
+    for (int n = 0; n < p->n_nodes; n++)
+        for (int k = 0; k < p->node[n].n_in; k++)
+            if ((p->node[n].forward || side[n]) && v->turn[p->node[n].in[k]] >= 0)
+                v->turn[p->node[n].in[k]] = n;
+}
+
+static void find_late_nodes(ForwardView *v)
+{
+    for (int n = 0; n < v->p->n_nodes; n++) {
+        const RematNode *node = &v->p->node[n];
+        v->late[n] = node->n_overwrites > 0;
+        for (int k = 0; k < node->n_in; k++) {
+            int producer = v->p->tensor[node->in[k]].producer;
+            v->late[n] |= producer >= 0 && v->late[producer];
+        }
+    }
+}
+
+ForwardView *forward_view_new(Pool *pool, const RematProblem *p)
+{
+    ForwardView *v = POOL_NEW(pool, ForwardView);
+    size_t n = (size_t)p->n_nodes + 1;
+    v->p = p;
+    v->node = POOL_ARRAY(pool, n, int);
+    v->index = POOL_ARRAY(pool, n, int);
+    v->cost = POOL_ARRAY(pool, n, double);
+    v->bytes = POOL_ARRAY(pool, n, int64_t);
+    v->turn = POOL_ARRAY(pool, (size_t)p->n_tensors + 1, int);
+    v->late = POOL_ARRAY(pool, n, bool);
+    find_nodes(pool, v);
+    find_late_nodes(v);
+    find_turns(pool, v);
+    return v;
+}
+
+/* Building a schedule */
+
+typedef VEC(int) IntVec;
+
+typedef struct Build {
+    const ForwardView *v;
+    const bool *keep;
+    Pool *pool;
+    bool *gone;    /* by tensor: was dropped, or not made yet */
+    IntVec runs;   /* without late nodes */
+    IntVec wanted; /* nodes to run again */
+    bool *is_wanted;
+    int *first_run; /* by node: position in runs */
+} Build;
+
+static int compare_int(const void *a, const void *b)
+{
+    int x = *(const int *)a, y = *(const int *)b;
+    return (x > y) - (x < y);
+}
+
+static void want_inputs(Build *b, int node)
+{
+    const RematProblem *p = b->v->p;
+    for (int k = 0; k < p->node[node].n_in; k++) {
+        int t = p->node[node].in[k], producer = p->tensor[t].producer;
+        if (!b->gone[t] || producer < 0 || b->is_wanted[producer])
+            continue;
+        b->is_wanted[producer] = true;
+        vec_push(b->pool, &b->wanted, producer);
+    }
+}
+
+static void run_node(Build *b, int node)
+{
+    const RematNode *x = &b->v->p->node[node];
+    vec_push(b->pool, &b->runs, node);
+    for (int k = 0; k < x->n_out; k++)
+        b->gone[x->out[k]] = false;
+}
+
+/* Recomputes what node needs and is gone, ancestors included, in base order. */
+static void restore_inputs(Build *b, int node)
+{
+    b->wanted.len = 0;
+    want_inputs(b, node);
+    for (size_t k = 0; k < b->wanted.len; k++)
+        want_inputs(b, b->wanted.data[k]);
+    if (b->wanted.len > 1)
+        qsort(b->wanted.data, b->wanted.len, sizeof *b->wanted.data, compare_int);
+    for (size_t k = 0; k < b->wanted.len; k++) {
+        run_node(b, b->wanted.data[k]);
+        b->is_wanted[b->wanted.data[k]] = false;
+    }
+}
+
+static bool is_dropped(const Build *b, int tensor, int at)
+{
+    int u = producer_in_view(b->v, tensor);
+    return u >= 0 && b->v->turn[tensor] == at && !b->keep[u];
+}
+
+static void drop_after(Build *b, int node)
+{
+    const RematNode *x = &b->v->p->node[node];
+    for (int k = 0; k < x->n_in; k++)
+        if (is_dropped(b, x->in[k], node))
+            b->gone[x->in[k]] = true;
+    for (int k = 0; k < x->n_out; k++)
+        if (is_dropped(b, x->out[k], node))
+            b->gone[x->out[k]] = true;
+}
+
+static void run_all_but_late(Build *b)
+{
+    const RematProblem *p = b->v->p;
+    for (int n = 0; n < p->n_nodes; n++) {
+        if (!b->v->late[n]) {
+            restore_inputs(b, n);
+            b->first_run[n] = (int)b->runs.len;
+            run_node(b, n);
+        }
+        drop_after(b, n);
+    }
+}
+
+/* after[n] for late nodes: the position in runs that they follow, -1 = the beginning.  They keep
+ * their place in the base order unless an old version is still to be read. */
+static void place_late(const Build *b, int *after, int *last_read)
+{
+    const RematProblem *p = b->v->p;
+    for (int t = 0; t < p->n_tensors; t++)
+        last_read[t] = -1;
+    for (size_t i = 0; i < b->runs.len; i++)
+        for (int k = 0; k < p->node[b->runs.data[i]].n_in; k++)
+            last_read[p->node[b->runs.data[i]].in[k]] = (int)i;
+    for (int n = 0, previous = -1; n < p->n_nodes; n++) {
+        const RematNode *node = &p->node[n];
+        if (!b->v->late[n]) {
+            previous = b->first_run[n];
+            continue;
+        }
+        after[n] = previous;
+        for (int k = 0; k < node->n_in; k++) {
+            int producer = p->tensor[node->in[k]].producer;
+            if (producer >= 0 && b->v->late[producer] && after[producer] > after[n])
+                after[n] = after[producer];
+        }
+        for (int k = 0; k < node->n_overwrites; k++)
+            if (last_read[node->overwrites[k]] > after[n])
+                after[n] = last_read[node->overwrites[k]];
+        for (int k = 0; k < node->n_in; k++)
+            if (after[n] > last_read[node->in[k]])
+                last_read[node->in[k]] = after[n];
+    }
+}
+
+static RematSchedule merge_late(Pool *pool, const Build *b)
+{
+    const RematProblem *p = b->v->p;
+    int n_runs = (int)b->runs.len, total = n_runs;
+    int *after = POOL_ARRAY(b->pool, (size_t)p->n_nodes + 1, int);
+    place_late(b, after, POOL_ARRAY(b->pool, (size_t)p->n_tensors + 1, int));
+    Csr at = csr_new(b->pool, n_runs + 1);
+    for (int n = 0; n < p->n_nodes; n++)
+        if (b->v->late[n]) {
+            csr_count(&at, after[n] + 1);
+            total++;
+        }
+    csr_close(&at, b->pool, total);
+    for (int n = 0; n < p->n_nodes; n++)
+        if (b->v->late[n])
+            csr_store(&at, after[n] + 1, n);
+    RematSchedule s = {0, POOL_ARRAY(pool, (size_t)total + 1, int)};
+    for (int i = 0; i <= n_runs; i++) {
+        if (i > 0)
+            s.node[s.len++] = b->runs.data[i - 1];
+        for (int k = at.begin[i]; k < at.begin[i + 1]; k++)
+            s.node[s.len++] = at.item[k];
+    }
+    return s;
+}
+
+RematSchedule forward_view_schedule(Pool *pool, const ForwardView *v, const bool *keep)
+{
+    Build b = {.v = v, .keep = keep, .pool = pool_new_child(pool)};
+    size_t n_nodes = (size_t)v->p->n_nodes + 1, n_tensors = (size_t)v->p->n_tensors + 1;
+    b.gone = POOL_ARRAY(b.pool, n_tensors, bool);
+    b.is_wanted = POOL_ARRAY(b.pool, n_nodes, bool);
+    b.first_run = POOL_ARRAY(b.pool, n_nodes, int);
+    run_all_but_late(&b);
+    RematSchedule s = merge_late(pool, &b);
+    pool_free(b.pool);
+    return s;
+}

@@ -1,0 +1,17 @@
+/* The solvers, and what they share. */
+#ifndef SCRIMP_PASSES_REMAT_SOLVERS_H
+#define SCRIMP_PASSES_REMAT_SOLVERS_H
+
+#include "passes/remat/remat.h"
+
+RematSolve remat_none, remat_chen, remat_kusumoto_approx;
+
+/* Every node once, in the base order. */
+RematSchedule remat_base_schedule(Pool *pool, const RematProblem *p);
+
+/* The schedule as a problem of its own: every run a node, every run's outputs tensors.  Nodes are
+ * in the order of the schedule; node k of the result is run k.  The schedule must be one that
+ * remat_check accepts. */
+RematProblem *remat_expand(Pool *pool, const RematProblem *p, const RematSchedule *s);
+
+#endif

@@ -85,7 +85,7 @@ static void scrimp_error(const Span *span, ParseState *ps, const char *message);
 %token PIPE "'|>'" RANGE "'..'" RANGE_INCLUSIVE "'..='" ARROW "'=>'" EQ "'=='" NE "'!='" LE "'<='"
 %token GE "'>='" POW "'**'" CONCAT "'++'" IDIV "'//'"
 
-%type <expr> expr tern or and cmp add mul unary pow call postfix prim default_opt domain_opt
+%type <expr> expr tern or and negation cmp add mul unary pow call postfix prim default_opt domain_opt
 %type <stmt> stmt plain_stmt annotated
 %type <type> type type_opt
 %type <text> doc_opt
@@ -257,7 +257,9 @@ arm: exprs ARROW expr { $$ = (MatchArm){@$, {$1->data, (int)$1->len}, $3}; }
 
 or: and | or OR and { $$ = build_binary(ps, @$, $1, BINARY_OR, @2, $3); } ;
 
-and: cmp | and AND cmp { $$ = build_binary(ps, @$, $1, BINARY_AND, @2, $3); } ;
+and: negation | and AND negation { $$ = build_binary(ps, @$, $1, BINARY_AND, @2, $3); } ;
+
+negation: cmp | NOT negation { $$ = build_unary(ps, @$, UNARY_NOT, $2); } ;
 
 cmp: add
     | add cmp_op add { $$ = build_binary(ps, @$, $1, $2, @2, $3); }
@@ -288,7 +290,6 @@ mul_op: '*' { $$ = BINARY_MUL; }
 
 unary: pow
     | '-' unary { $$ = build_unary(ps, @$, UNARY_NEG, $2); }
-    | NOT unary { $$ = build_unary(ps, @$, UNARY_NOT, $2); }
     ;
 
 pow: call | call POW unary { $$ = build_binary(ps, @$, $1, BINARY_POW, @2, $3); } ;

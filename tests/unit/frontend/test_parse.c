@@ -204,7 +204,7 @@ static void test_expressions(void)
     expect_expr("a - (b + c) - d", "(- a (+ b c) d)");
     expect_expr("(a + b) + c", "(+ (+ a b) c)");
     expect_expr("-a ** 2", "(- (** a 2))");
-    expect_expr("not a == b and c or d", "(or (and (== (not a) b) c) d)");
+    expect_expr("not a == b and c or d", "(or (and (not (== a b)) c) d)");
     expect_expr("a // 2 mod 3 / 4", "(infix a // 2 mod 3 / 4)");
     expect_expr("a if b else c if d else e", "(if b a (if d c e))");
     expect_expr("0..n + 1", "(.. 0 (+ n 1))");

@@ -1,0 +1,110 @@
+/* The pool and the map, and: every allocation of building, copying, verifying, printing and reading
+ * a graph may fail.  Each failure arrives at the recovery point; leaks show under AddressSanitizer.
+ */
+#include "ir/print.h"
+#include "ir/support/bitset.h"
+#include "ir/support/map.h"
+#include "ir/verify.h"
+#include "random_graph.h"
+
+/* True when the work was done, false when memory ran out. */
+static bool work(uint64_t fail_at)
+{
+    jmp_buf oom;
+    pool_fail_at(fail_at);
+    Pool *volatile pool = pool_new();
+    if (!pool)
+        return false;
+    if (setjmp(oom)) {
+        pool_free(pool);
+        return false;
+    }
+    pool_on_oom(pool, &oom);
+    Random r = {99};
+    Graph *g = random_graph(pool, &r);
+    StrBuf b = strbuf_new(pool);
+    graph_print(graph_copy(pool, g), (PrintOptions){0}, &b);
+    Diag *diag = diag_new(pool);
+    Graph *again = graph_read(pool, "t.ir", b.text, b.len, diag);
+    const char *fault;
+    CHECK(again && graph_verify(again, &fault));
+    CHECK(!graph_read(pool, "t.ir", b.text, b.len / 2, diag));
+    pool_free(pool);
+    return true;
+}
+
+static void check_every_failure(void)
+{
+    uint64_t k = 1;
+    while (k < 1000000 && !work(k))
+        k += k < 3000 ? 1 : 37;
+    pool_fail_at(0);
+    CHECK_MSG(k > 1000 && k < 1000000, "%llu allocations", (unsigned long long)k);
+}
+
+static void check_pool(void)
+{
+    Pool *pool = pool_new(), *child = pool_new_child(pool);
+    char *big = pool_alloc(pool, 1 << 20), *small = pool_alloc(pool, 3);
+    CHECK((uintptr_t)big % 16 == 0 && (uintptr_t)small % 16 == 0);
+    CHECK(big[0] == 0 && big[(1 << 20) - 1] == 0 && small[2] == 0);
+    CHECK(pool_bytes(pool) >= (1 << 20) + 3 && pool_bytes(child) == 0);
+    int64_t out;
+    CHECK(size_mul(1LL << 31, 1LL << 31, &out) && out == 1LL << 62);
+    CHECK(!size_mul(1LL << 32, 1LL << 31, &out) && !size_mul(-1, 1, &out));
+    CHECK(!size_add(INT64_MAX, 1, &out) && size_add(INT64_MAX, 0, &out) && !size_add(1, -1, &out));
+    pool_free(child);
+    pool_free(pool);
+    pool_free(NULL);
+}
+
+static void check_overflow(void)
+{
+    jmp_buf oom;
+    Pool *volatile pool = pool_new();
+    volatile bool caught = false;
+    if (setjmp(oom) == 0) {
+        pool_on_oom(pool, &oom);
+        pool_array(pool, SIZE_MAX / 4, 8);
+    } else {
+        caught = true;
+    }
+    CHECK(caught);
+    pool_free(pool);
+}
+
+static void check_map(void)
+{
+    Pool *pool = pool_new();
+    Map m = map_new(pool);
+    CHECK(!map_find(&m, "a"));
+    for (int i = 0; i < 5000; i++)
+        map_set(&m, pool_printf(pool, "key%d", i % 2500), (uint64_t)i);
+    CHECK(m.len == 2500);
+    for (int i = 0; i < 2500; i++) {
+        const uint64_t *v = map_find(&m, pool_printf(pool, "key%d", i));
+        CHECK(v && *v == (uint64_t)i + 2500);
+        CHECK(strcmp(m.entries[i].key, pool_printf(pool, "key%d", i)) == 0);
+    }
+    const char *const words[] = {"dropout", "depth", "relu"};
+    CHECK(nearest_word("dropuot", words, 3) == words[0]);
+    CHECK(nearest_word("dept", words, 3) == words[1]);
+    CHECK(!nearest_word("softmax", words, 3));
+    /* FNV-1a's published value */
+    CHECK(hash_bytes("foobar", 6, 0) == 0x85944171f73967e8U);
+    Bitset s = bitset_new(pool, 130);
+    bitset_add(&s, 129);
+    bitset_add(&s, 64);
+    bitset_remove(&s, 64);
+    CHECK(bitset_has(&s, 129) && !bitset_has(&s, 64) && !bitset_has(&s, 0));
+    pool_free(pool);
+}
+
+int main(void)
+{
+    check_pool();
+    check_overflow();
+    check_map();
+    check_every_failure();
+    return test_result();
+}

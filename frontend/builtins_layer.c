@@ -1,0 +1,290 @@
+/* Layers: what owns parameters, and pooling. */
+#include "frontend/builtins_table.h"
+
+#include "ir/support/bug.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+static const InitSpec init_zeros = {.kind = INIT_ZEROS}, init_ones = {.kind = INIT_ONES};
+
+/* PyTorch: kaiming_uniform(a = sqrt 5), which is uniform within 1/sqrt(fan_in). */
+static const InitSpec init_linear = {.kind = INIT_HE, .a = 0.57735026918962576, .uniform = true};
+static const InitSpec init_embedding = {.kind = INIT_NORMAL, .a = 1.0};
+
+static const InitSpec *weight_init(const Call *c, int arg, const InitSpec *otherwise)
+{
+    if (arg_given(c, arg))
+        return c->arg[arg].init;
+    return c->l->init && c->l->init->weight ? c->l->init->weight : otherwise;
+}
+
+static const InitSpec *bias_init(const Call *c)
+{
+    return c->l->init && c->l->init->bias ? c->l->init->bias : &init_linear;
+}
+
+static ValueId vector_param(Call *c, OpKind op, const char *name, int64_t n, const InitSpec *init,
+                            int64_t fan_in)
+{
+    return lower_parameter(c->l, op, name, type_make(DTYPE_F32, 1, &n), init, fan_in, n, c->span);
+}
+
+static bool positive(Call *c, int arg)
+{
+    if (arg_int(c, arg) > 0)
+        return true;
+    lower_error(c->l, c->arg_span[arg], "E105", "must be at least 1, got %" PRId64,
+                arg_int(c, arg));
+    return false;
+}
+
+/* The shape rules give the message; asked before parameters are made from a shape that is wrong. */
+static bool rank_at_least(Call *c, int rank, const char *wanted)
+{
+    const Type *x = lower_type(c->l, arg_tensor(c, 0));
+    if (x->rank >= rank)
+        return true;
+    lower_error(c->l, c->span, "E103", "%s needs %s, got %s", c->fn->name, wanted,
+                type_shape_text(c->l->pool, x));
+    return false;
+}
+
+Val builtin_linear(Call *c)
+{
+    Lower *l = c->l;
+    if (!call_needs_label(c) || !positive(c, 1) || !rank_at_least(c, 1, "2-D or sequence input"))
+        return val_poison();
+    Type x = *lower_type(l, arg_tensor(c, 0));
+    if (x.rank > 3) {
+        if (lower_error(l, c->span, "E103", "linear needs 2-D or sequence input, got %s",
+                        type_shape_text(l->pool, &x)))
+            diag_help(l->diag, "|> flatten()");
+        return val_poison();
+    }
+    int64_t in = x.dim[x.rank - 1], out = arg_int(c, 1);
+    bool in_out = call_word_is(c, 3, "in_out");
+    const int64_t dims[] = {in_out ? in : out, in_out ? out : in};
+    ValueId v[3] = {arg_tensor(c, 0)};
+    v[1] = lower_parameter(l, OP_param, "weight", type_make(DTYPE_F32, 2, dims),
+                           weight_init(c, 4, &init_linear), in, out, c->span);
+    if (arg_bool(c, 2))
+        v[2] = vector_param(c, OP_param, "bias", out, bias_init(c), in);
+    AttrList attrs = {.n = 0};
+    attrs_int(&attrs, ATTR_in_out, in_out);
+    return call_node(c, OP_linear, v, arg_bool(c, 2) ? 3 : 2, &attrs);
+}
+
+static bool want_images(Call *c)
+{
+    Lower *l = c->l;
+    const Type *x = lower_type(l, arg_tensor(c, 0));
+    if (x->rank == 4)
+        return true;
+    lower_error(l, c->span, "E103", "%s needs images [N,C,H,W], got %s", c->fn->name,
+                type_shape_text(l->pool, x));
+    return false;
+}
+
+static bool conv_weight(Call *c, const int64_t kernel[2], ValueId v[3])
+{
+    Lower *l = c->l;
+    int64_t in = lower_type(l, v[0])->dim[1], out = arg_int(c, 1), groups = arg_int(c, 6), taps,
+            fan_in, fan_out;
+    if (in % groups || out % groups) {
+        lower_error(l, c->arg_span[6], "E105",
+                    "groups = %" PRId64 " must divide the channels, %" PRId64 " in and %" PRId64
+                    " out",
+                    groups, in, out);
+        return false;
+    }
+    if (!size_mul(kernel[0], kernel[1], &taps) || !size_mul(in / groups, taps, &fan_in) ||
+        !size_mul(out / groups, taps, &fan_out)) {
+        lower_error(l, c->span, "E108", "this convolution is too large");
+        return false;
+    }
+    const int64_t dims[] = {out, in / groups, kernel[0], kernel[1]};
+    v[1] = lower_parameter(l, OP_param, "weight", type_make(DTYPE_F32, 4, dims),
+                           weight_init(c, 8, &init_linear), fan_in, fan_out, c->span);
+    if (arg_bool(c, 7))
+        v[2] = vector_param(c, OP_param, "bias", out, bias_init(c), fan_in);
+    return v[1] != VALUE_NONE;
+}
+
+Val builtin_conv(Call *c)
+{
+    int64_t kernel[2], stride[2], pad[2], dilation[2];
+    bool ok = call_needs_label(c) && want_images(c) && positive(c, 1) && positive(c, 6);
+    ok = ok && call_pair(c, 2, 1, kernel) && call_pair(c, 3, 1, stride) &&
+         call_pair(c, 4, 0, pad) && call_pair(c, 5, 1, dilation);
+    ValueId v[3] = {arg_tensor(c, 0)};
+    if (!ok || !conv_weight(c, kernel, v))
+        return val_poison();
+    AttrList attrs = {.n = 0};
+    attrs_ints(&attrs, ATTR_stride, stride, 2);
+    attrs_ints(&attrs, ATTR_padding, pad, 2);
+    attrs_ints(&attrs, ATTR_dilation, dilation, 2);
+    attrs_int(&attrs, ATTR_groups, arg_int(c, 6));
+    return call_node(c, OP_conv2d, v, arg_bool(c, 7) ? 3 : 2, &attrs);
+}
+
+/* ---- normalization ---- */
+
+static void running_update(Call *c, ValueId buffer, ValueId statistic, double scale,
+                           const char *name)
+{
+    Lower *l = c->l;
+    AttrList attrs = {.n = 0};
+    attrs_float(&attrs, ATTR_momentum, arg_float(c, 2));
+    attrs_float(&attrs, ATTR_scale, scale);
+    ValueId v = lower_node2(l, OP_bn_running, buffer, statistic, &attrs,
+                            pool_printf(l->pool, "%%%s.%s", l->path, name), c->span);
+    if (v != VALUE_NONE)
+        graph_value(l->g, v)->writes = buffer;
+}
+
+/* Batch statistics, and the updates of the running ones with the unbiased variance. */
+static bool batch_statistics(Call *c, const Type *x, const ValueId buffers[2], ValueId stats[2])
+{
+    Lower *l = c->l;
+    ValueId mean = lower_node1(l, OP_bn_stats, arg_tensor(c, 0), NULL,
+                               pool_printf(l->pool, "%%%s.stats", l->path), c->span);
+    if (mean == VALUE_NONE)
+        return false;
+    NodeId node = graph_value(l->g, mean)->def;
+    stats[0] = mean;
+    stats[1] = graph_node(l->g, node)->out[1];
+    double n = (double)type_elements(x) / (double)x->dim[1];
+    if (n < 2) {
+        lower_error(l, c->span, "E105",
+                    "batch normalization in training needs more than one value per channel");
+        return false;
+    }
+    running_update(c, buffers[0], stats[0], 1.0, "running_mean");
+    running_update(c, buffers[1], stats[1], n / (n - 1), "running_var");
+    return true;
+}
+
+Val builtin_bn(Call *c)
+{
+    if (!call_needs_label(c) || !rank_at_least(c, 2, "input with channels [N,C,...]"))
+        return val_poison();
+    Type x = *lower_type(c->l, arg_tensor(c, 0));
+    int64_t channels = x.dim[1];
+    ValueId gamma = vector_param(c, OP_param, "weight", channels, &init_ones, channels);
+    ValueId beta = vector_param(c, OP_param, "bias", channels, &init_zeros, channels);
+    ValueId running[2] = {
+        vector_param(c, OP_buffer, "running_mean", channels, &init_zeros, channels),
+        vector_param(c, OP_buffer, "running_var", channels, &init_ones, channels)};
+    ValueId stats[2] = {running[0], running[1]};
+    if (c->l->mode == FRONTEND_TRAIN && !batch_statistics(c, &x, running, stats))
+        return val_poison();
+    AttrList attrs = {.n = 0};
+    attrs_float(&attrs, ATTR_eps, arg_float(c, 1));
+    const ValueId in[] = {arg_tensor(c, 0), stats[0], stats[1], gamma, beta};
+    return call_node(c, OP_bn_apply, in, 5, &attrs);
+}
+
+Val builtin_layernorm(Call *c)
+{
+    bool affine = arg_bool(c, 3), bias = affine && arg_bool(c, 2);
+    if ((affine && !call_needs_label(c)) || !rank_at_least(c, 1, "at least one dimension"))
+        return val_poison();
+    const Type *x = lower_type(c->l, arg_tensor(c, 0));
+    int64_t n = x->dim[x->rank - 1];
+    ValueId v[3] = {arg_tensor(c, 0)};
+    if (affine)
+        v[1] = vector_param(c, OP_param, "weight", n, &init_ones, n);
+    if (bias)
+        v[2] = vector_param(c, OP_param, "bias", n, &init_zeros, n);
+    AttrList attrs = {.n = 0};
+    attrs_float(&attrs, ATTR_eps, arg_float(c, 1));
+    return call_node(c, OP_layernorm, v, 1 + affine + bias, &attrs);
+}
+
+Val builtin_embedding(Call *c)
+{
+    if (!call_needs_label(c) || !positive(c, 1) || !positive(c, 2))
+        return val_poison();
+    const int64_t dims[] = {arg_int(c, 1), arg_int(c, 2)};
+    ValueId table = lower_parameter(c->l, OP_param, "weight", type_make(DTYPE_F32, 2, dims),
+                                    weight_init(c, 3, &init_embedding), dims[1], dims[0], c->span);
+    const ValueId in[] = {arg_tensor(c, 0), table};
+    return call_node(c, OP_embedding, in, 2, NULL);
+}
+
+/* A stream of random numbers for each dropout: named by its path and how many the path had before,
+ * so that another layer added elsewhere does not change it. */
+static int64_t dropout_key(Lower *l)
+{
+    const uint64_t *found = map_find(&l->ordinals, l->path);
+    uint64_t ordinal = found ? *found : 0;
+    map_set(&l->ordinals, l->path, ordinal + 1);
+    const char *text = pool_printf(l->pool, "%s#%llu", l->path, (unsigned long long)ordinal);
+    return (int64_t)(hash_bytes(text, strlen(text), 0) >> 1);
+}
+
+Val builtin_dropout(Call *c)
+{
+    double p = arg_float(c, 1);
+    if (!(p >= 0 && p < 1)) {
+        lower_error(c->l, c->arg_span[1], "E105",
+                    "a dropout probability lies in 0 <= p < 1, got %s", number_text(c->l->pool, p));
+        return val_poison();
+    }
+    int64_t key = dropout_key(c->l);
+    if (p == 0 || c->l->mode != FRONTEND_TRAIN)
+        return c->arg[0];
+    AttrList attrs = {.n = 0};
+    attrs_float(&attrs, ATTR_p, p);
+    attrs_int(&attrs, ATTR_key, key);
+    const ValueId in[] = {arg_tensor(c, 0), lower_rng(c->l, c->span)};
+    return call_node(c, OP_dropout, in, 2, &attrs);
+}
+
+/* ---- pooling ---- */
+
+static Val pool(Call *c, OpKind op)
+{
+    int64_t kernel[2], stride[2], pad[2];
+    if (!want_images(c) || !call_pair(c, 1, 1, kernel) || !call_pair(c, 3, 0, pad))
+        return val_poison();
+    memcpy(stride, kernel, sizeof stride);
+    if (arg_given(c, 2) && !call_pair(c, 2, 1, stride))
+        return val_poison();
+    AttrList attrs = {.n = 0};
+    attrs_ints(&attrs, ATTR_kernel, kernel, 2);
+    attrs_ints(&attrs, ATTR_stride, stride, 2);
+    attrs_ints(&attrs, ATTR_padding, pad, 2);
+    attrs_int(&attrs, ATTR_ceil, arg_bool(c, 4));
+    if (op == OP_avgpool)
+        attrs_int(&attrs, ATTR_count_pad, arg_bool(c, 5));
+    ValueId x = arg_tensor(c, 0);
+    return call_node(c, op, &x, 1, &attrs);
+}
+
+Val builtin_maxpool(Call *c)
+{
+    return pool(c, OP_maxpool);
+}
+
+Val builtin_avgpool(Call *c)
+{
+    return pool(c, OP_avgpool);
+}
+
+Val builtin_global_avgpool(Call *c)
+{
+    if (!want_images(c))
+        return val_poison();
+    const Type *x = lower_type(c->l, arg_tensor(c, 0));
+    const int64_t window[] = {x->dim[2], x->dim[3]}, zero[] = {0, 0};
+    AttrList attrs = {.n = 0};
+    attrs_ints(&attrs, ATTR_kernel, window, 2);
+    attrs_ints(&attrs, ATTR_stride, window, 2);
+    attrs_ints(&attrs, ATTR_padding, zero, 2);
+    attrs_int(&attrs, ATTR_count_pad, true);
+    ValueId in = arg_tensor(c, 0);
+    return call_node(c, OP_avgpool, &in, 1, &attrs);
+}

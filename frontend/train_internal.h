@@ -1,0 +1,29 @@
+/* Shared by train_section.c, train_source.c and train_optim.c. */
+#ifndef SCRIMP_FRONTEND_TRAIN_INTERNAL_H
+#define SCRIMP_FRONTEND_TRAIN_INTERNAL_H
+
+#include "frontend/builtins_table.h"
+
+enum { SOURCE_MAX_FIELDS = 8 };
+
+/* One tensor of a batch; the input node is made when the field is first read. */
+typedef struct SourceField {
+    const char *name;
+    Type type;
+    ValueId value;
+} SourceField;
+
+struct DataSource {
+    const char *kind, *path; /* as in TrainSpec */
+    int64_t batch, length;
+    bool chars;
+    SourceField fields[SOURCE_MAX_FIELDS];
+    int n_fields;
+    Span span;
+};
+
+struct TrainState {
+    DataSource *source;
+};
+
+#endif

@@ -40,7 +40,7 @@ static inline void temp_open(void)
 /* Path of a name in the folder; one of eight buffers in turn. */
 static inline const char *temp_path(const char *name)
 {
-    static char paths[8][512];
+    static char paths[8][1024];
     static unsigned next;
     char *path = paths[next++ % 8];
     snprintf(path, sizeof paths[0], "%s/%s", temp_dir, name);

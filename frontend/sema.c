@@ -56,7 +56,8 @@ const char *number_text(Pool *pool, double f)
     char text[40];
     for (int digits = 1; digits <= 17; digits++) {
         snprintf(text, sizeof text, "%.*g", digits, f);
-        if (strtod(text, NULL) == f)
+        bool exponent_needed = fabs(f) >= 1e15 || fabs(f) < 1e-4;
+        if (strtod(text, NULL) == f && (exponent_needed || !strchr(text, 'e')))
             break;
     }
     return pool_strdup(pool, text);

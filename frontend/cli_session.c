@@ -1,6 +1,7 @@
 #include "frontend/cli_session.h"
 
 #include "ir/support/bug.h"
+#include "runtime/rng.h"
 
 #include <math.h>
 #include <stdio.h>

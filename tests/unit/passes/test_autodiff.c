@@ -1,0 +1,266 @@
+/* The structure of the step that autodiff makes; what it computes is checked by
+ * tests/property/test_train_step.c. */
+#include "check.h"
+
+#include "ir/eval.h"
+#include "ir/print.h"
+#include "ir/verify.h"
+#include "passes/pass.h"
+
+#include <string.h>
+
+static Graph *graph_of(Pool *pool, const char *train, const char *body)
+{
+    const char *text = pool_printf(
+        pool, "scrimp.ir 1  src=\"t\"  hash=0000000000000000  opts\nforward @t {\n%s%s}\n", train,
+        body);
+    Diag *diag = diag_new(pool);
+    Graph *g = graph_read(pool, "t.ir", text, strlen(text), diag);
+    if (!g)
+        diag_print(diag, stderr, false);
+    CHECK_MSG(g, "%s", text);
+    return g;
+}
+
+#define SGD "  train {optim=sgd, lr=constant, momentum=0.9, accumulate=1}\n"
+#define LINEAR                                                                                     \
+    "  %x = input {role=\"batch.x\"} : f32[4,3]\n"                                                 \
+    "  %l = input {role=\"batch.y\"} : i32[4]\n"                                                   \
+    "  $fc.weight = param : f32[2,3]\n"                                                            \
+    "  $fc.bias = param : f32[2]\n"                                                                \
+    "  %fc = linear %x, $fc.weight, $fc.bias : f32[4,2]  loc 7:9\n"                                \
+    "  %loss = cross_entropy %fc, %l : f32[]  loc 9:3\n"                                           \
+    "  output loss = %loss\n"
+
+/* The step, well formed, or NULL. */
+static Graph *step_of(PassContext *ctx, Pool *pool, const char *train, const char *body)
+{
+    const char *message = NULL;
+    *ctx = (PassContext){
+        .graph = graph_of(pool, train, body), .pool = pool, .checksums = ctx->checksums};
+    if (!ctx->graph)
+        return NULL;
+    bool ok = pass_autodiff(ctx);
+    CHECK_MSG(ok, "%s", ctx->error);
+    bool good = ok && graph_verify(ctx->graph, &message);
+    CHECK_MSG(good, "%s", message);
+    if (good)
+        CHECK(strcmp(ctx->graph->kind, "step") == 0);
+    return good ? ctx->graph : NULL;
+}
+
+static void check_error(const char *train, const char *body, const char *code)
+{
+    Pool *pool = pool_new();
+    PassContext ctx = {.graph = graph_of(pool, train, body), .pool = pool};
+    const Graph *before = ctx.graph;
+    CHECK_MSG(ctx.graph && !pass_autodiff(&ctx), "no error %s", code);
+    CHECK_MSG(ctx.error_code && strcmp(ctx.error_code, code) == 0, "%s instead of %s",
+              ctx.error_code, code);
+    CHECK(ctx.error && ctx.error_help && ctx.graph == before);
+    pool_free(pool);
+}
+
+static void test_errors(void)
+{
+    check_error("", LINEAR, "E610");
+    check_error(SGD, "  $w = param : f32[2]\n", "E611");
+    check_error(SGD, "  $w = param : f32[2]\n  output loss = $w\n", "E612");
+    check_error(SGD,
+                "  %x = input : f32[2]\n  $w = param : f32[2]\n  %loss = sum %x : f32[]\n"
+                "  output loss = %loss\n",
+                "E614");
+    check_error(SGD,
+                "  $w = param : f32[2]\n  %c = stop_gradient $w : f32[2]\n"
+                "  %loss = sum %c : f32[]\n  output loss = %loss\n",
+                "E614");
+}
+
+static void test_fused_is_refused(void)
+{
+    Pool *pool = pool_new();
+    const Loc loc = {0, 0};
+    Graph *g = graph_of(pool, SGD, "  $w = param : f32[]\n"), *body = graph_new(pool, "body");
+    ValueId w = graph_find(g, "$w");
+    ValueId in = graph_add_source(body, OP_input, *value_type(g, w), NULL, "%in", loc);
+    graph_add_output(body, "0", graph_add(body, OP_neg, &in, 1, NULL, "%out", loc));
+    NodeId fused = graph_add_fused(g, body, &w, 1, "%loss", loc);
+    graph_add_output(g, "loss", graph_node(g, fused)->out[0]);
+    PassContext ctx = {.graph = g, .pool = pool};
+    CHECK(!pass_autodiff(&ctx) && strcmp(ctx.error_code, "E613") == 0);
+    pool_free(pool);
+}
+
+static const Node *maker(const Graph *g, const char *name)
+{
+    static const Node none = {.op = OP_COUNT};
+    ValueId v = graph_find(g, name);
+    CHECK_MSG(v != VALUE_NONE, "%s is missing", name);
+    return v == VALUE_NONE ? &none : value_node(g, v);
+}
+
+/* Place in the order, -1 when missing. */
+static int place(const Graph *g, const char *name)
+{
+    ValueId v = graph_find(g, name);
+    for (size_t i = 0; v != VALUE_NONE && i < g->order.len; i++)
+        if (g->order.data[i] == graph_value(g, v)->def)
+            return (int)i;
+    return -1;
+}
+
+static void test_names(void)
+{
+    Pool *pool = pool_new();
+    PassContext ctx = {.checksums = true};
+    Graph *g = step_of(&ctx, pool, SGD, LINEAR);
+    CHECK(maker(g, "%d.fc")->op == OP_cross_entropy_grad);
+    CHECK(maker(g, "%d.fc")->loc.line == 9);
+    CHECK(maker(g, "$d.fc.weight")->op == OP_matmul);
+    CHECK(maker(g, "$d.fc.weight")->loc.line == 7 && maker(g, "$d.fc.weight")->loc.column == 9);
+    CHECK(maker(g, "$d.fc.bias")->op == OP_sum);
+    CHECK(maker(g, "%d.loss")->op == OP_const);
+    CHECK(graph_find(g, "%d.x") == VALUE_NONE); /* nobody needs it */
+    CHECK(place(g, "%sumsq.fc.weight") == place(g, "$d.fc.weight") + 1);
+    CHECK(place(g, "%checksum.fc.weight") == place(g, "$d.fc.weight") + 2);
+    CHECK(graph_output(g, "checksum:$d.fc.bias") == graph_find(g, "%checksum.fc.bias"));
+    CHECK(graph_output(g, "loss") == graph_find(g, "%loss"));
+    CHECK(graph_output(g, "grad_norm") != VALUE_NONE);
+    const Node *state = maker(g, "$m.fc.weight");
+    CHECK(state->op == OP_state && strcmp(node_string(state, ATTR_of, ""), "fc.weight") == 0);
+    CHECK(strcmp(node_string(state, ATTR_role, ""), "momentum") == 0);
+    CHECK(strcmp(node_string(state, ATTR_init, ""), "zeros") == 0);
+    const Node *update = maker(g, "$next.fc.weight");
+    CHECK(update->op == OP_sgd_step && update->n_in == 5);
+    CHECK(graph_value(g, update->out[0])->writes == graph_find(g, "$fc.weight"));
+    CHECK(graph_value(g, update->out[1])->writes == graph_find(g, "$m.fc.weight"));
+    CHECK(strcmp(node_string(maker(g, "%lr"), ATTR_role, ""), "lr") == 0);
+    CHECK(graph_find(g, "%step") == VALUE_NONE);
+    CHECK(ctx.untrained == NULL);
+    pool_free(pool);
+}
+
+/* Two parameters with one gradient, which is also that of their sum: views keep the names apart. */
+static void test_shared_gradient(void)
+{
+    Pool *pool = pool_new();
+    PassContext ctx = {0};
+    Graph *g = step_of(&ctx, pool, SGD,
+                       "  $a = param : f32[2]\n  $b = param : f32[2]\n"
+                       "  $unused = param : f32[1]\n  $idle = param : f32[1]\n"
+                       "  %y = add $a, $b : f32[2]\n  %z = tanh %y : f32[2]\n"
+                       "  %loss = sum %z : f32[]\n  output loss = %loss\n");
+    CHECK(maker(g, "$d.a")->op == OP_tanh_grad || maker(g, "$d.b")->op == OP_tanh_grad);
+    CHECK(maker(g, "$d.a")->op == OP_reshape || maker(g, "$d.b")->op == OP_reshape);
+    CHECK(ctx.untrained && strcmp(ctx.untrained, "$unused $idle") == 0);
+    CHECK(graph_find(g, "$m.unused") == VALUE_NONE && graph_find(g, "$next.idle") == VALUE_NONE);
+    pool_free(pool);
+}
+
+static void test_optimizers(void)
+{
+    Pool *pool = pool_new();
+    PassContext ctx = {0};
+    Graph *g = step_of(&ctx, pool, "  train {optim=sgd, lr=constant, accumulate=1}\n", LINEAR);
+    CHECK(maker(g, "$next.fc.bias")->n_in == 4 && graph_find(g, "$m.fc.bias") == VALUE_NONE);
+    CHECK(maker(g, "%clip")->op == OP_const);
+    g = step_of(&ctx, pool,
+                "  train {optim=adamw, lr=constant, weight_decay=0.1, "
+                "decay_matrices_only=true, beta1=0.9, beta2=0.95, eps=1e-08, clip=2, "
+                "accumulate=1}\n",
+                LINEAR);
+    const Node *weight = maker(g, "$next.fc.weight"), *bias = maker(g, "$next.fc.bias");
+    CHECK(weight->op == OP_adam_step && node_flag(weight, ATTR_decoupled));
+    CHECK(node_attr(weight, ATTR_weight_decay) && !node_attr(bias, ATTR_weight_decay));
+    CHECK(graph_value(g, bias->out[1])->writes == graph_find(g, "$adam_m.fc.bias"));
+    CHECK(graph_value(g, bias->out[2])->writes == graph_find(g, "$adam_v.fc.bias"));
+    CHECK(maker(g, "%clip")->op == OP_clip_scale);
+    CHECK(maker(g, "%clip")->in[0] == graph_find(g, "%grad_norm"));
+    CHECK(value_type(g, graph_find(g, "%step"))->dtype == DTYPE_I32);
+    pool_free(pool);
+}
+
+#define MICRO3 "  train {optim=sgd, lr=constant, accumulate=3}\n"
+
+static void test_accumulate(void)
+{
+    Pool *pool = pool_new();
+    PassContext ctx = {0};
+    Graph *g = step_of(&ctx, pool, MICRO3,
+                       "  %x = input {role=\"batch.x\"} : f32[4,2]\n"
+                       "  %r = input {role=\"rng\"} : i32[4]\n  $w = param : f32[2,2]\n"
+                       "  $seen = buffer : f32[2]\n  %h = linear %x, $w : f32[4,2]\n"
+                       "  %m, %v = bn_stats %h : f32[2], f32[2]\n"
+                       "  %run = bn_running $seen, %m : f32[2] -> $seen\n"
+                       "  %d = dropout %h, %r {p=0.5, key=7} : f32[4,2] @keep\n"
+                       "  %loss = mean %d : f32[]\n  output loss = %loss\n  output h = %h\n");
+    CHECK(value_type(g, graph_find(g, "%x"))->rank == 3);
+    CHECK(value_type(g, graph_find(g, "%x"))->dim[0] == 3);
+    CHECK(value_type(g, graph_find(g, "%r"))->rank == 1); /* not part of the batch */
+    CHECK(value_type(g, graph_output(g, "loss"))->rank == 0);
+    CHECK(value_type(g, graph_output(g, "h"))->rank == 3);
+    const Node *first = maker(g, "%mb0.d"), *last = maker(g, "%mb2.d");
+    CHECK(first->hint == REMAT_KEEP && last->hint == REMAT_KEEP);
+    CHECK(node_int(first, ATTR_key, 0) == 7);
+    CHECK(node_int(first, ATTR_key, 0) != node_int(maker(g, "%mb1.d"), ATTR_key, 0));
+    CHECK(node_int(maker(g, "%mb1.d"), ATTR_key, 0) != node_int(last, ATTR_key, 0));
+    CHECK(node_int(maker(g, "%d.mb1.h"), ATTR_key, 0) == node_int(maker(g, "%mb1.d"), ATTR_key, 0));
+    CHECK(graph_value(g, graph_find(g, "%mb1.run"))->writes == VALUE_NONE);
+    CHECK(graph_value(g, graph_find(g, "%mb2.run"))->writes == graph_find(g, "$seen"));
+    CHECK(maker(g, "%mb2.run")->in[0] == graph_find(g, "%mb1.run"));
+    CHECK(maker(g, "$d.w")->op == OP_add);
+    pool_free(pool);
+}
+
+/* d loss / d $w at a point where the gradient is a convention: PyTorch's. */
+static void check_kink(const char *body, const double *w, const double *expected, int n)
+{
+    Pool *pool = pool_new();
+    PassContext ctx = {0};
+    const char *text =
+        pool_printf(pool, "%s  %%loss = sum %%y : f32[]\n  output loss = %%loss\n", body);
+    Graph *g = step_of(&ctx, pool, "  train {optim=sgd, lr=constant, accumulate=1}\n", text);
+    EvalState *s = eval_new(pool, g);
+    const double lr = 0;
+    eval_set(s, graph_find(g, "%lr"), &lr);
+    eval_set(s, graph_find(g, "$w"), w);
+    eval_run(s, false);
+    for (int i = 0; i < n; i++)
+        CHECK_MSG(eval_get(s, graph_find(g, "$d.w"))[i] == expected[i], "%s: [%d] is %g", body, i,
+                  eval_get(s, graph_find(g, "$d.w"))[i]);
+    pool_free(pool);
+}
+#define KINK(body, w, ...)                                                                         \
+    check_kink(body, w, (const double[]){__VA_ARGS__},                                             \
+               (int)(sizeof((double[]){__VA_ARGS__}) / sizeof(double)))
+#define D(...) ((const double[]){__VA_ARGS__})
+#define W3     "  $w = param : f32[3]\n  %c = const {value=1} : f32[]\n"
+
+static void test_kinks(void)
+{
+    KINK(W3 "  %y = maximum $w, %c : f32[3]\n", D(0, 1, 2), 0, 0.5, 1);
+    KINK(W3 "  %y = minimum $w, %c : f32[3]\n", D(0, 1, 2), 1, 0.5, 0);
+    KINK(W3 "  %y = relu $w : f32[3]\n", D(-1, 0, 1), 0, 0, 1);
+    KINK(W3 "  %y = abs $w : f32[3]\n", D(-1, 0, 1), -1, 0, 1);
+    KINK(W3 "  %y = reduce_max $w : f32[]\n", D(5, 5, 1), 0.5, 0.5, 0);
+    KINK(W3 "  %y = pow $w, %c : f32[3]\n", D(-1, 0, 1), 1, 1, 1);
+    KINK(W3 "  %t = const {value=2} : f32[]\n  %y = pow $w, %t : f32[3]\n", D(-1, 0, 3), -2, 0, 6);
+    KINK("  $w = param : f32[3]\n  %z = const {value=0} : f32[3]\n  %y = pow $w, %z : f32[3]\n",
+         D(-1, 0, 1), 0, 0, 0);
+    KINK("  $w = param : f32[3]\n  %z = const {value=0} : f32[3]\n  %y = pow %z, $w : f32[3]\n",
+         D(2, 1, 3), 0, 0, 0);
+    KINK("  $w = param : f32[1,1,2,2]\n  %y = maxpool $w {kernel=[2,2]} : f32[1,1,1,1]\n",
+         D(1, 3, 3, 0), 0, 1, 0, 0);
+}
+
+int main(void)
+{
+    test_errors();
+    test_fused_is_refused();
+    test_names();
+    test_shared_gradient();
+    test_optimizers();
+    test_accumulate();
+    test_kinks();
+    return test_result();
+}

@@ -15,6 +15,19 @@ static const char *print_of(Pool *pool, const Graph *g)
     return b.text;
 }
 
+/* The cost rules must bear any shape that the reader accepts. */
+static void ask_costs(const Graph *g)
+{
+    for (size_t k = 0; k < g->order.len; k++) {
+        const Node *n = graph_node(g, g->order.data[k]);
+        if (node_workspace_bytes(g, n) < 0 || node_bytes_moved(g, n) < 0 ||
+            !(node_flops(g, n) >= 0))
+            BUG("negative costs");
+        for (int i = 0; i < n->n_in * n->n_out; i++)
+            node_may_overwrite(g, n, i / n->n_in, i % n->n_in);
+    }
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     Pool *pool = pool_new();
@@ -29,6 +42,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         Graph *again = graph_read(pool, "again", once, strlen(once), diag);
         if (!again || strcmp(print_of(pool, again), once) != 0)
             BUG("does not read back:\n%s", once);
+        ask_costs(g);
+        StrBuf dot = strbuf_new(pool);
+        graph_print_dot(g, &dot);
     }
     pool_free(pool);
     return 0;

@@ -1,0 +1,197 @@
+/* docs/language.md says what the parser does: its grammar is that of parse.y, its examples are
+ * valid, and it lists every builtin with its signature. */
+#include "check.h"
+#include "frontend/builtins.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+static char *read_text(const char *name)
+{
+    const char *root = getenv("SCRIMP_SOURCE");
+    char *path = NULL, *text = NULL;
+    size_t size = 0;
+    if (asprintf(&path, "%s/%s", root ? root : ".", name) < 0)
+        abort();
+    FILE *in = fopen(path, "r"), *out = open_memstream(&text, &size);
+    CHECK_MSG(in, "%s", path);
+    for (int c; in && (c = getc(in)) != EOF;)
+        putc(c, out);
+    if (in)
+        fclose(in);
+    fclose(out);
+    free(path);
+    return text;
+}
+
+/* ---- parse.y -> BNF ---- */
+
+/* Reads one symbol of the rules; actions and comments are skipped.  NULL at the end. */
+static char *next_symbol(const char **at)
+{
+    const char *p = *at;
+    for (;;) {
+        p += strspn(p, " \t\n");
+        if (!strncmp(p, "/*", 2)) {
+            p = strstr(p, "*/") + 2;
+        } else if (*p == '{') {
+            int depth = 0;
+            do
+                depth += *p == '{' ? 1 : *p == '}' ? -1 : 0;
+            while (*p++ && depth);
+        } else {
+            break;
+        }
+    }
+    if (!*p || !strncmp(p, "%%", 2))
+        return NULL;
+    size_t n = *p == '\'' ? 3 : strspn(p, "%_abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ");
+    n = n ? n : 1;
+    *at = p + n;
+    return strndup(p, n);
+}
+
+/* A terminal in quotes, a class of tokens in capitals, a rule in angle brackets. */
+static void put_symbol(const char *grammar, const char *symbol, FILE *out)
+{
+    if (!strcmp(symbol, "%empty")) {
+        fputs("<empty>", out);
+    } else if (*symbol == '\'') {
+        fprintf(out, "\"%c\"", symbol[1]);
+    } else if (islower((unsigned char)*symbol)) {
+        fprintf(out, "<%s>", symbol);
+    } else {
+        char declared[64];
+        snprintf(declared, sizeof declared, " %s \"'", symbol);
+        const char *alias = strstr(grammar, declared);
+        size_t skip = strlen(declared);
+        if (alias)
+            fprintf(out, "\"%.*s\"", (int)strcspn(alias + skip, "'"), alias + skip);
+        else
+            fputs(symbol, out);
+    }
+}
+
+/* Reads alternatives up to ';' and prints those that are not there for recovery. */
+static void put_rule(const char *grammar, const char *name, const char **at, FILE *out)
+{
+    bool first = true, ended = false;
+    while (!ended) {
+        char *text = NULL;
+        size_t size = 0;
+        bool recovery = false;
+        FILE *alternative = open_memstream(&text, &size);
+        for (char *s; (s = next_symbol(at)); free(s)) {
+            ended = *s == ';';
+            if (ended || *s == '|') {
+                free(s);
+                break;
+            }
+            recovery |= !strcmp(s, "error") || !strcmp(s, "broken");
+            fputc(' ', alternative);
+            put_symbol(grammar, s, alternative);
+        }
+        fclose(alternative);
+        if (!recovery) {
+            if (first)
+                fprintf(out, "<%s> ::=%s\n", name, text);
+            else
+                fprintf(out, "    |%s\n", text);
+            first = false;
+        }
+        free(text);
+    }
+}
+
+static char *bnf_of(const char *grammar)
+{
+    char *text = NULL, *name;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    const char *at = strstr(grammar, "\n%%\n") + 4;
+    while ((name = next_symbol(&at))) {
+        char *colon = next_symbol(&at);
+        CHECK(colon && *colon == ':');
+        put_rule(grammar, name, &at, out);
+        free(colon);
+        free(name);
+    }
+    fclose(out);
+    return text;
+}
+
+static void test_grammar(const char *doc)
+{
+    char *grammar = read_text("frontend/parse.y"), *bnf = bnf_of(grammar);
+    CHECK(strstr(bnf, "<pow> ::= <call>\n    | <call> \"**\" <unary>\n"));
+    CHECK_MSG(strstr(doc, bnf), "the grammar of parse.y is now\n%s", bnf);
+    free(bnf);
+    free(grammar);
+}
+
+/* ---- builtins ---- */
+
+static void test_builtins(const char *doc)
+{
+    CHECK(builtin_count > 50);
+    for (int i = 0; i < builtin_count; i++) {
+        const Builtin *b = &builtin_table[i];
+        char *entry = NULL;
+        if (asprintf(&entry, "- `%s(%s)`: %s\n", b->name, b->signature, b->doc) < 0)
+            abort();
+        CHECK_MSG(strstr(doc, entry), "not in docs/language.md:\n%s", entry);
+        free(entry);
+    }
+}
+
+/* ---- examples ---- */
+
+static bool has_model(const Ast *ast)
+{
+    for (int i = 0; i < ast->n_blocks; i++)
+        if (ast->blocks[i].is_model)
+            return true;
+    return false;
+}
+
+/* It parses, and elaborates when it holds a model. */
+static void test_example(const char *text, size_t length)
+{
+    Pool *pool = pool_new();
+    Diag *diag = diag_new(pool);
+    Ast *ast = frontend_parse_text(pool, diag, "language.md", text, length);
+    CHECK(ast);
+    if (ast && has_model(ast)) {
+        FrontendOptions options = {.mode = ast->train ? FRONTEND_TRAIN : FRONTEND_INFER};
+        CHECK(frontend_lower(pool, diag, ast, &options));
+    }
+    diag_print(diag, stderr, false);
+    pool_free(pool);
+}
+
+static void test_examples(const char *doc)
+{
+    static const char fence[] = "```scrimp\n";
+    int n = 0;
+    for (const char *p = doc; (p = strstr(p, fence)); n++) {
+        p += strlen(fence);
+        const char *end = strstr(p, "```");
+        CHECK(end);
+        if (!end)
+            break;
+        test_example(p, (size_t)(end - p));
+        p = end;
+    }
+    CHECK(n > 5);
+}
+
+int main(void)
+{
+    char *doc = read_text("docs/language.md");
+    test_grammar(doc);
+    test_builtins(doc);
+    test_examples(doc);
+    free(doc);
+    return test_result();
+}

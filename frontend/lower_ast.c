@@ -100,17 +100,49 @@ static bool option_kind(Lower *l, const OptionDecl *decl, ValKind *kind)
     return false;
 }
 
-static void report_domain(Lower *l, const OptionDecl *decl, const char *text, Val domain,
-                          bool typed)
+/* A range is an interval: of a float option both ends belong to it. */
+static bool in_range(Lower *l, Frame *f, const Expr *range, Val v)
 {
-    Span span = typed ? (Span){0} : decl->default_value->span;
+    Val lo = eval_expr(l, f, range->range.lo), hi = eval_expr(l, f, range->range.hi);
+    if (!val_is_number(lo) || !val_is_number(hi) || !val_is_number(v)) {
+        if (lo.kind != VAL_POISON && hi.kind != VAL_POISON)
+            lower_error(l, range->span, "E302", "a range of values goes with a number");
+        return true;
+    }
+    double x = val_number(v), last = val_number(hi);
+    bool closed = range->range.inclusive || v.kind == VAL_FLOAT;
+    return x >= val_number(lo) && (closed ? x <= last : x < last);
+}
+
+static const char *allowed_text(Lower *l, Frame *f, const OptionDecl *decl)
+{
+    if (decl->domain->kind == EXPR_RANGE)
+        return decl->domain_text;
+    Val domain = eval_expr(l, f, decl->domain);
+    return domain.kind == VAL_LIST ? option_allowed_text(l->pool, domain) : decl->domain_text;
+}
+
+static bool in_domain(Lower *l, Frame *f, const OptionDecl *decl, Val v)
+{
+    if (!decl->domain)
+        return true;
+    if (decl->domain->kind == EXPR_RANGE)
+        return in_range(l, f, decl->domain, v);
+    Val domain = eval_expr(l, f, decl->domain);
+    return !want_list(l, domain, decl->domain->span, "the domain of an option") ||
+           option_in_domain(v, domain);
+}
+
+static void report_domain(Lower *l, Frame *f, const OptionDecl *decl, Val v, const char *typed)
+{
     bool fresh = typed
-                     ? lower_error(l, span, "E301", "-D %s=%s: not one of the allowed values",
-                                   decl->name.text, text)
-                     : lower_error(l, span, "E301", "the default of `%s`, %s, is not in its domain",
-                                   decl->name.text, text);
+                     ? lower_error(l, (Span){0}, "E301", "-D %s=%s: not one of the allowed values",
+                                   decl->name.text, typed)
+                     : lower_error(l, decl->default_value->span, "E301",
+                                   "the default of `%s`, %s, is not in its domain", decl->name.text,
+                                   val_text(l->pool, v));
     if (fresh)
-        diag_help(l->diag, "allowed: %s", option_allowed_text(l->pool, domain));
+        diag_help(l->diag, "allowed: %s", allowed_text(l, f, decl));
 }
 
 static bool default_fits(Lower *l, const OptionDecl *decl, Val *v, ValKind kind)
@@ -133,7 +165,7 @@ static Val option_value(Lower *l, Frame *f, const OptionDecl *decl, const char *
     if (decl->type && !option_kind(l, decl, &kind))
         return val_poison();
     if (!decl->type && kind != VAL_INT && kind != VAL_FLOAT && kind != VAL_BOOL &&
-        kind != VAL_STRING && kind != VAL_LIST)
+        kind != VAL_STRING && kind != VAL_LIST && kind != VAL_PERCENT)
         kind = VAL_NONE;
     if (!default_fits(l, decl, &v, kind))
         return val_poison();
@@ -143,12 +175,17 @@ static Val option_value(Lower *l, Frame *f, const OptionDecl *decl, const char *
             diag_note(l->diag, decl->span, "declared here");
         return val_poison();
     }
-    Val domain = decl->domain ? eval_expr(l, f, decl->domain) : val_none();
-    if (decl->domain && !want_list(l, domain, decl->domain->span, "the domain of an option"))
-        return v;
-    if (decl->domain && !option_in_domain(v, domain))
-        report_domain(l, decl, typed ? typed : val_text(l->pool, v), domain, typed != NULL);
+    if (!in_domain(l, f, decl, v))
+        report_domain(l, f, decl, v, typed);
     return v;
+}
+
+static void report_options(Lower *l, const char *const *names, size_t n)
+{
+    StrBuf text = strbuf_new(l->pool);
+    for (size_t i = 0; i < n; i++)
+        strbuf_printf(&text, "%s%s", i ? ", " : "", names[i]);
+    diag_help(l->diag, n ? "the options are %s" : "this file has no options%s", n ? text.text : "");
 }
 
 static void report_unknown_option(Lower *l, const OptionDef *def)
@@ -159,13 +196,13 @@ static void report_unknown_option(Lower *l, const OptionDef *def)
     diag_error(l->diag, (Span){0}, "E301", "-D %s=%s: no such option", def->name, def->value);
     const char *near = nearest_word(def->name, names.data, names.len);
     const OptionDecl *decl = near ? ast_find_option(l->ast, near) : NULL;
-    if (!decl)
+    if (!decl) {
+        report_options(l, names.data, names.len);
         return;
+    }
     Frame f = {.scope = l->globals};
-    Val domain = decl->domain ? eval_expr(l, &f, decl->domain) : val_none();
-    if (domain.kind == VAL_LIST)
-        diag_help(l->diag, "did you mean `%s`? allowed: %s", near,
-                  option_allowed_text(l->pool, domain));
+    if (decl->domain)
+        diag_help(l->diag, "did you mean `%s`? allowed: %s", near, allowed_text(l, &f, decl));
     else
         diag_help(l->diag, "did you mean `%s`?", near);
 }
@@ -354,6 +391,7 @@ static Lower *lower_new(Pool *pool, Diag *diag, const Ast *ast, FrontendMode mod
     l->globals = scope_new(pool, NULL);
     l->path = "";
     l->labels = map_new(pool);
+    l->failed = map_new(pool);
     l->reported = map_new(pool);
     l->constants = map_new(pool);
     l->ordinals = map_new(pool);

@@ -52,6 +52,7 @@ typedef struct Lower {
     const char *path; /* enclosing labels joined by '.', "" at the root */
     Map labels;       /* path -> index into label_uses */
     VEC(LabelUse) label_uses;
+    Map failed;                    /* paths of labelled calls that came to nothing */
     int invocation, n_invocations; /* of the innermost shared label, 0 = none */
     RematHint hint;
     const InitSetting *init; /* innermost `with init` */

@@ -340,7 +340,10 @@ static CallSite make_site(const Expr *e, const Val *piped, Span piped_span, bool
 Val eval_labelled(Lower *l, Frame *f, const Expr *e, const Val *piped, Span piped_span)
 {
     CallSite site = make_site(e, piped, piped_span, true);
-    return apply(l, f, e, &site);
+    Val v = apply(l, f, e, &site);
+    if (v.kind == VAL_POISON)
+        map_set(&l->failed, l->path, 1);
+    return v;
 }
 
 Val eval_call(Lower *l, Frame *f, const Expr *e, const Val *piped, Span piped_span)

@@ -100,6 +100,15 @@ static bool parent_path(Lower *l, const char **path)
     return inside;
 }
 
+/* Whether the parameter would belong to a call that failed: its absence is no second mistake. */
+static bool belongs_to_failed(Lower *l, const char *path)
+{
+    while (parent_path(l, &path))
+        if (map_find(&l->failed, path))
+            return true;
+    return false;
+}
+
 /* Looked up like a name: in the current path first, then in the paths around it. */
 static Val eval_param(Lower *l, const Expr *e)
 {
@@ -107,7 +116,7 @@ static Val eval_param(Lower *l, const Expr *e)
     do {
         const char *full = pool_printf(l->pool, "$%s%s%s", path, *path ? "." : "", e->name);
         ValueId v = graph_find(l->g, full);
-        if (v != VALUE_NONE)
+        if (v != VALUE_NONE || belongs_to_failed(l, full + 1))
             return val_tensor(v);
     } while (parent_path(l, &path));
     if (!lower_error(l, e->span, "E203", "unknown parameter '$%s'", e->name))

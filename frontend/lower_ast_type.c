@@ -75,7 +75,7 @@ static void report_dim(DimCheck *c, const DimExpr *d, const char *name, int64_t 
 }
 
 /* A bare name binds (or must agree); any other expression must have that value. */
-static bool check_dim(DimCheck *c, const DimExpr *d, int64_t got)
+static bool check_dim(DimCheck *c, const DimExpr *d, int at, int64_t got)
 {
     Lower *l = c->l;
     int64_t want = 0;
@@ -86,8 +86,7 @@ static bool check_dim(DimCheck *c, const DimExpr *d, int64_t got)
             return false;
         if (want == got)
             return true;
-        const char *text = d->expr->kind == EXPR_INT ? "" : " (computed)";
-        report_dim(c, d, pool_printf(l->pool, "%" PRId64 "%s", want, text), got, want, (Span){0});
+        report_dim(c, d, pool_printf(l->pool, "%d", at), got, want, (Span){0});
         return false;
     }
     const char *name = d->expr->name;
@@ -153,7 +152,7 @@ static bool bind_tensor(DimCheck *c, const TypeExpr *type, ValueId v)
     for (int i = 0; i < type->n_dims; i++) {
         int at = rest >= 0 && i > rest ? t.rank - (type->n_dims - i) : i;
         if (i != rest)
-            ok &= check_dim(c, &type->dims[i], t.dim[at]);
+            ok &= check_dim(c, &type->dims[i], at, t.dim[at]);
     }
     return ok;
 }

@@ -272,9 +272,12 @@ bool option_parse(Pool *pool, const char *text, ValKind kind, Val *out)
         return true;
     case VAL_LIST:
         return parse_list(pool, text, out);
+    case VAL_PERCENT:
+        digits =
+            text[0] ? without_underscores(pool, pool_strndup(pool, text, strlen(text) - 1)) : NULL;
+        return digits && text[strlen(text) - 1] == '%' && parse_float(digits, &out->f);
     case VAL_POISON:
     case VAL_NONE:
-    case VAL_PERCENT:
     case VAL_TYPE:
     case VAL_TENSOR:
     case VAL_BLOCK:

@@ -41,7 +41,7 @@ static void plan_scratch(GemmEmit *e)
 {
     Jit *j = e->j;
     JitType p = jit_types(j)->p_f32;
-    int64_t b_floats = (e->g->k_block + 1) * panel_floats(e);
+    int64_t b_floats = (e->g->k_block + 1) * panel_floats(e) * GEMM_PACK_PANELS;
     int64_t a_floats = 0;
     if (e->g->pack_a)
         a_floats = packed_a_stride(e->g) * (e->g->a_k == 1 ? task_rows(e->g) : e->g->k_block);
@@ -202,43 +202,78 @@ static JitValue safe_steps(const GemmEmit *e, const PanelKind *p)
     return jit_tmp(e->j, jit_sub(e->j, jit_i64(e->j, g->k - rows), e->k0));
 }
 
-static void emit_panel(const GemmEmit *e, const PanelKind *p, JitValue panel)
+/* B's element (k0, panel's first column). */
+static JitValue b_at(const GemmEmit *e, JitValue panel)
 {
     Jit *j = e->j;
-    const Gemm *g = e->g;
     JitValue col = jit_mul(j, panel, jit_i64(j, panel_floats(e)));
-    JitValue at = jit_muladd_i64(j, e->k0, g->b_k, jit_mul(j, col, jit_i64(j, g->b_n)));
-    JitValue b = jit_tmp(j, jit_offset(j, e->b, at));
-    if (!p->direct) {
-        PackPanel pack = {p->vectors, p->columns, g->b_k, g->b_n};
-        pack_panel(j, &pack, e->packed_b, b, e->steps, safe_steps(e, p));
-        b = e->packed_b;
-    }
-    JitValue extra = jit_i64(j, g->rows.extra);
-    int base = (int)g->rows.base;
-    if (g->rows.extra)
+    JitValue at = jit_muladd_i64(j, e->k0, e->g->b_k, jit_mul(j, col, jit_i64(j, e->g->b_n)));
+    return jit_tmp(j, jit_offset(j, e->b, at));
+}
+
+/* All row tiles of the task against one panel of B, which starts at b. */
+static void sweep_panel(const GemmEmit *e, const PanelKind *p, JitValue panel, JitValue b)
+{
+    Jit *j = e->j;
+    JitValue extra = jit_i64(j, e->g->rows.extra);
+    int base = (int)e->g->rows.base;
+    if (e->g->rows.extra)
         sweep(e, p, panel, b, base + 1, e->tile0, jit_min_i64(j, e->tile1, extra));
     sweep(e, p, panel, b, base, jit_max_i64(j, e->tile0, extra), e->tile1);
 }
 
-static void emit_panels(const GemmEmit *e)
+/* Panels [from, from + n) of whole vectors: packed together, then used one by one. */
+static void emit_packed_panels(const GemmEmit *e, const PanelKind *p, JitValue from, JitValue n)
 {
     Jit *j = e->j;
-    const Gemm *g = e->g;
-    int64_t whole = g->n / panel_floats(e), rest = g->n % panel_floats(e);
-    if (whole) {
-        PanelKind p = {g->shape.vectors, panel_floats(e), g->direct_b};
-        JitLoop l = jit_for(j, e->panel0, jit_min_i64(j, e->panel1, jit_i64(j, whole)), 1, "panel");
-        emit_panel(e, &p, jit_tmp(j, jit_index(&l)));
-        jit_end_for(j, &l);
-    }
-    if (rest) {
-        int lanes = jit_lanes(j);
-        PanelKind p = {(int)((rest + lanes - 1) / lanes), rest, false};
-        JitIf s = jit_if(j, jit_compare(j, JIT_GT, e->panel1, jit_i64(j, whole)));
-        emit_panel(e, &p, jit_i64(j, whole));
-        jit_end_if(j, &s);
-    }
+    PackPanel pack = {p->vectors, p->columns, e->g->b_k, e->g->b_n};
+    if (e->g->b_n == 1)
+        pack_panels(j, &pack, e->packed_b, b_at(e, from), e->steps, n);
+    JitLoop l = jit_for(j, jit_i64(j, 0), n, 1, "panel");
+    JitValue panel = jit_tmp(j, jit_add(j, from, jit_index(&l)));
+    JitValue size = jit_mul(j, e->steps, jit_i64(j, panel_floats(e)));
+    JitValue b = jit_tmp(j, jit_offset(j, e->packed_b, jit_mul(j, size, jit_index(&l))));
+    if (e->g->b_n != 1)
+        pack_panel(j, &pack, b, b_at(e, panel), e->steps, NULL);
+    sweep_panel(e, p, panel, b);
+    jit_end_for(j, &l);
+}
+
+static void emit_whole_panels(const GemmEmit *e, int64_t whole)
+{
+    Jit *j = e->j;
+    PanelKind p = {e->g->shape.vectors, panel_floats(e), e->g->direct_b};
+    JitValue end = jit_tmp(j, jit_min_i64(j, e->panel1, jit_i64(j, whole)));
+    JitLoop l = jit_for(j, e->panel0, end, p.direct ? 1 : GEMM_PACK_PANELS, "panel");
+    JitValue from = jit_tmp(j, jit_index(&l));
+    if (p.direct)
+        sweep_panel(e, &p, from, b_at(e, from));
+    else
+        emit_packed_panels(e, &p, from,
+                           jit_min_i64(j, jit_sub(j, end, from), jit_i64(j, GEMM_PACK_PANELS)));
+    jit_end_for(j, &l);
+}
+
+static void emit_last_panel(const GemmEmit *e, int64_t whole, int64_t columns)
+{
+    Jit *j = e->j;
+    int lanes = jit_lanes(j);
+    PanelKind p = {(int)((columns + lanes - 1) / lanes), columns, false};
+    PackPanel pack = {p.vectors, p.columns, e->g->b_k, e->g->b_n};
+    JitIf s = jit_if(j, jit_compare(j, JIT_GT, e->panel1, jit_i64(j, whole)));
+    JitValue panel = jit_i64(j, whole);
+    pack_panel(j, &pack, e->packed_b, b_at(e, panel), e->steps, safe_steps(e, &p));
+    sweep_panel(e, &p, panel, e->packed_b);
+    jit_end_if(j, &s);
+}
+
+static void emit_panels(const GemmEmit *e)
+{
+    int64_t whole = e->g->n / panel_floats(e), rest = e->g->n % panel_floats(e);
+    if (whole)
+        emit_whole_panels(e, whole);
+    if (rest)
+        emit_last_panel(e, whole, rest);
 }
 
 static void emit_k_blocks(GemmEmit *e)

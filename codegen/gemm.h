@@ -11,7 +11,10 @@
 #include "codegen/epilogue.h"
 #include "codegen/gemm_tile.h"
 
-enum { GEMM_A_PAD = 16 }; /* floats between packed rows of A */
+enum {
+    GEMM_A_PAD = 16,     /* floats between packed rows of A */
+    GEMM_PACK_PANELS = 4 /* panels of B packed together */
+};
 
 typedef struct Gemm {
     int64_t m, n, k;

@@ -209,6 +209,43 @@ void pack_panel(Jit *j, const PackPanel *p, JitValue to, JitValue from, JitValue
     jit_call_void(j, panel_function(j, p), 4, args);
 }
 
+static void copy_panels(const PanelEmit *e, JitValue steps, JitValue panels)
+{
+    Jit *j = e->j;
+    JitValue width = jit_i64(j, panel_width(e));
+    JitValue size = jit_tmp(j, jit_mul(j, steps, width));
+    JitLoop k = jit_for(j, jit_i64(j, 0), steps, 1, "k");
+    JitVar to = jit_var(j, jit_types(j)->p_f32, "to"),
+           from = jit_var(j, jit_types(j)->p_f32, "from");
+    jit_set(j, to, jit_offset(j, e->to, jit_mul(j, jit_index(&k), width)));
+    jit_set(j, from, jit_offset(j, e->from, source_at(e, jit_index(&k), 0)));
+    JitLoop p = jit_for(j, jit_i64(j, 0), panels, 1, "panel");
+    for (int v = 0; v < e->p->vectors; v++) {
+        JitValue at = jit_i64(j, v * jit_lanes(j));
+        jit_vstore_aligned(j, jit_get(to), at, jit_vload(j, jit_get(from), at));
+    }
+    jit_set(j, to, jit_offset(j, jit_get(to), size));
+    jit_set(j, from, jit_offset(j, jit_get(from), width));
+    jit_end_for(j, &p);
+    jit_end_for(j, &k);
+}
+
+void pack_panels(Jit *j, const PackPanel *p, JitValue to, JitValue from, JitValue steps,
+                 JitValue panels)
+{
+    const JitTypes *t = jit_types(j);
+    JitFunction f = jit_function_lookup(j, "pack_panels");
+    if (!f) {
+        const JitType types[] = {t->p_f32, t->p_f32, t->i64, t->i64};
+        f = jit_function_begin(j, "pack_panels", t->none, 4, types);
+        PanelEmit e = {j, p, jit_param(j, 0), jit_param(j, 1)};
+        copy_panels(&e, jit_param(j, 2), jit_param(j, 3));
+        jit_function_end(j);
+    }
+    const JitValue args[] = {to, from, steps, panels};
+    jit_call_void(j, f, 4, args);
+}
+
 /* --- rows --- */
 
 /* Whole vectors, the last one ending at n and overlapping its neighbour; short rows one by one. */

@@ -20,6 +20,12 @@ typedef struct PackPanel {
 void pack_panel(Jit *j, const PackPanel *p, JitValue to, JitValue from, JitValue steps,
                 JitValue safe);
 
+/* The same for `panels` (i64) whole panels side by side, one behind the other in `to`; n_step must
+ * be 1 and columns whole vectors.  Goes along the rows of the source: short pieces of far rows
+ * would miss the cache and the TLB. */
+void pack_panels(Jit *j, const PackPanel *p, JitValue to, JitValue from, JitValue steps,
+                 JitValue panels);
+
 /* to[r * to_step + i] = from[r * from_step + i] for r < rows, i < n (i64 values, elements f32). */
 void pack_rows(Jit *j, JitValue to, JitValue to_step, JitValue from, JitValue from_step,
                JitValue rows, JitValue n);

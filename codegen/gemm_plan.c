@@ -5,9 +5,10 @@
 #include "runtime/abi.h"
 
 enum {
-    K_BLOCK_MOST = 320,  /* rows of a packed panel: 2 vectors of 16 make 40 KiB */
-    ROWS_PER_TASK = 384, /* a block of A stays in the second-level cache */
-    TASKS_WANTED = 32,   /* for balance over threads */
+    K_BLOCK_MOST = 256,   /* rows of a packed panel: 2 vectors of 16 make 40 KiB */
+    ROWS_PER_TASK = 384,  /* a block of A stays in the second-level cache */
+    TASKS_WANTED = 24,    /* for balance over threads */
+    TASK_TILES_LEAST = 4, /* rows that share a packed panel */
     TASK_FLOPS_LEAST = 2000000,
     PARTIAL_BYTES = 256 * 1024
 };
@@ -101,7 +102,7 @@ static void plan_tasks(Gemm *g, const Target *t)
     while (g->batches * g->row_blocks * g->panel_groups < TASKS_WANTED &&
            task_flops(g) > TASK_FLOPS_LEAST) {
         int64_t rows = g->m / g->row_blocks, columns = g->n / g->panel_groups;
-        bool more_rows = g->rows.tiles >= 2 * g->row_blocks;
+        bool more_rows = g->rows.tiles >= 2 * TASK_TILES_LEAST * g->row_blocks;
         bool more_groups = g->panels >= 2 * g->panel_groups;
         if (more_groups && (columns > rows / 2 || !more_rows))
             g->panel_groups *= 2;
@@ -120,7 +121,7 @@ static void plan_tasks(Gemm *g, const Target *t)
 static void check_scratch(const Gemm *g, const Target *t)
 {
     int64_t rows = ceil_div(g->rows.tiles, g->row_blocks) * g->shape.rows + GEMM_A_PAD;
-    int64_t floats = (g->k_block + 1) * panel_floats(g, t);
+    int64_t floats = (g->k_block + 1) * panel_floats(g, t) * GEMM_PACK_PANELS;
     if (g->pack_a)
         floats += rows * (g->k_block + GEMM_A_PAD) + 64;
     if (g->private_partial)
@@ -147,8 +148,8 @@ void gemm_plan(Gemm *g, const Target *t)
     g->private_partial = g->k_blocks > 1 && (epilogue_may_alias(&g->epilogue) ||
                                              dtype_bytes(g->epilogue.out.dtype) != 4);
     g->pack_a = wants_packed_a(g);
-    g->direct_b = g->b_n == 1 && g->rows.tiles == 1;
     plan_tasks(g, t);
+    g->direct_b = g->b_n == 1 && ceil_div(g->rows.tiles, g->row_blocks) == 1;
     check_scratch(g, t);
 }
 

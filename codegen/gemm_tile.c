@@ -16,26 +16,34 @@ static int rows_for(const Target *t, int vectors)
     return t->fma ? fma[vectors] : plain[vectors];
 }
 
-/* Multiply-adds per load, times how full the panels are. */
-static double shape_score(int rows, int vectors, int64_t n_vectors)
+/* Time of one step of a tile against the ideal: two loads and two multiply-adds per cycle, and what
+ * the loop and the latency of short tiles cost. */
+static double shape_cost(int rows, int vectors)
 {
-    int64_t panels = (n_vectors + vectors - 1) / vectors;
-    double full = (double)n_vectors / (double)(panels * vectors);
-    return full * (double)(rows * vectors) / (double)(rows + vectors);
+    int products = rows * vectors, loads = rows + vectors;
+    return (products > loads ? products : loads) + 2;
+}
+
+/* Time per step and row of a whole result row. */
+static double row_cost(int rows, int vectors, int64_t n_vectors)
+{
+    int rest = (int)(n_vectors % vectors);
+    double cost = (double)(n_vectors / vectors) * shape_cost(rows, vectors);
+    return (cost + (rest ? shape_cost(rows, rest) : 0)) / rows;
 }
 
 TileShape tile_shape(const Target *target, int64_t n_vectors, int64_t max_rows)
 {
     TileShape best = {0, 0};
-    double best_score = 0;
+    double best_cost = 0;
     for (int v = 1; v <= TILE_MAX_VECTORS && v <= n_vectors; v++) {
         int rows = rows_for(target, v);
         if (rows > max_rows)
             rows = (int)max_rows;
-        double score = shape_score(rows, v, n_vectors);
-        if (score > best_score * 1.05) {
+        double cost = row_cost(rows, v, n_vectors);
+        if (v == 1 || cost < best_cost) {
             best = (TileShape){rows, v};
-            best_score = score;
+            best_cost = cost;
         }
     }
     return best;

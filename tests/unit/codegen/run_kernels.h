@@ -1,0 +1,177 @@
+/* Runs the kernels of a graph on buffers of exactly the right size, for tests of lowering rules: no
+ * plan, no arena. Code is generated in a child process, as in scrimp itself. */
+#ifndef SCRIMP_TESTS_RUN_KERNELS_H
+#define SCRIMP_TESTS_RUN_KERNELS_H
+
+#include "codegen/jit.h"
+#include "codegen/kernel.h"
+#include "ir/graph.h"
+#include "runtime/abi.h"
+
+#include "check.h"
+
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+typedef struct KernelRun {
+    Pool *pool;
+    const Graph *graph;
+    Lowering lowering;
+    void *handle;
+    ScrimpKernel **kernel; /* by call */
+    char **data;           /* by value */
+    char **workspace;      /* by node */
+    char *scratch;
+} KernelRun;
+
+static char *run_alloc(int64_t bytes)
+{
+    void *p = NULL;
+    if (posix_memalign(&p, 64, (size_t)(bytes ? bytes : 1)))
+        abort();
+    memset(p, 0x7f, (size_t)bytes); /* huge floats: what is not written shows */
+    return p;
+}
+
+static void run_compile_in_child(const KernelRun *r, const char *path)
+{
+    char objects[64][160];
+    const char *list[64];
+    const Lowering *l = &r->lowering;
+    if (l->calls.len > 64)
+        _exit(3);
+    const char *error = "";
+    for (size_t i = 0; i < l->calls.len; i++) {
+        const Call *c = &l->calls.data[i];
+        snprintf(objects[i], sizeof objects[i], "%s.%zu.o", path, i);
+        list[i] = objects[i];
+        char symbol[32];
+        snprintf(symbol, sizeof symbol, "k%zu", i);
+        Jit *j = jit_new(l->target, c->contract);
+        jit_kernel_begin(j, symbol);
+        c->emit(j, c->desc);
+        jit_kernel_end(j);
+        if (getenv("SCRIMP_TEST_ASM")) {
+            char text[200];
+            snprintf(text, sizeof text, "%s.%zu.s", getenv("SCRIMP_TEST_ASM"), i);
+            jit_write_assembly(j, text, &error);
+        }
+        if (!jit_write_object(j, objects[i], &error)) {
+            fprintf(stderr, "%s: %s\n", c->label, error);
+            _exit(2);
+        }
+        jit_free(j);
+    }
+    Jit *j = jit_new(l->target, false);
+    if (!jit_write_shared(j, path, list, (int)l->calls.len, &error)) {
+        fprintf(stderr, "%s\n", error);
+        _exit(2);
+    }
+    for (size_t i = 0; i < l->calls.len; i++)
+        unlink(objects[i]);
+    _exit(0);
+}
+
+static bool run_compile(KernelRun *r)
+{
+    static int count;
+    char path[128];
+    const char *folder = getenv("TMPDIR");
+    snprintf(path, sizeof path, "%s/scrimp_test_%d_%d.so", folder ? folder : "/tmp", (int)getpid(),
+             count++);
+    pid_t child = fork();
+    if (child == 0)
+        run_compile_in_child(r, path);
+    int status = 0;
+    waitpid(child, &status, 0);
+    r->handle = status == 0 ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
+    unlink(path);
+    return r->handle != NULL;
+}
+
+static void run_link(KernelRun *r)
+{
+    r->kernel = POOL_ARRAY(r->pool, r->lowering.calls.len, ScrimpKernel *);
+    for (size_t i = 0; i < r->lowering.calls.len; i++) {
+        char symbol[32];
+        snprintf(symbol, sizeof symbol, "k%zu", i);
+        void *found = dlsym(r->handle, symbol);
+        memcpy(&r->kernel[i], &found, sizeof found);
+    }
+}
+
+/* NULL after a failed CHECK. */
+static KernelRun *run_new(Pool *pool, const Graph *g, const Target *target)
+{
+    KernelRun *r = POOL_NEW(pool, KernelRun);
+    r->pool = pool;
+    r->graph = g;
+    r->lowering = (Lowering){.pool = pool, .graph = g, .target = target};
+    lower_graph(&r->lowering);
+    bool compiled = run_compile(r);
+    CHECK(compiled);
+    if (!compiled)
+        return NULL;
+    run_link(r);
+    r->data = POOL_ARRAY(pool, g->values.len, char *);
+    r->workspace = POOL_ARRAY(pool, g->nodes.len, char *);
+    for (size_t v = 0; v < g->values.len; v++)
+        r->data[v] = run_alloc(type_bytes(&g->values.data[v].type));
+    for (size_t n = 0; n < g->nodes.len; n++)
+        r->workspace[n] = run_alloc(node_workspace_bytes(g, &g->nodes.data[n]));
+    r->scratch = run_alloc(SCRIMP_SCRATCH_BYTES);
+    return r;
+}
+
+static void run_buffers(const KernelRun *r, const Call *c, char **buf)
+{
+    for (int k = 0; k < c->n_bufs; k++)
+        buf[k] =
+            (c->buf[k].value == VALUE_NONE ? r->workspace[c->node] : r->data[c->buf[k].value]) +
+            c->buf[k].offset;
+}
+
+/* Every kernel in one go, for timings. */
+static inline void run_once(const KernelRun *r)
+{
+    for (size_t i = 0; i < r->lowering.calls.len; i++) {
+        const Call *c = &r->lowering.calls.data[i];
+        char *buf[CALL_MAX_BUFS];
+        run_buffers(r, c, buf);
+        r->kernel[i](buf, 0, c->n_tasks, r->scratch);
+    }
+}
+
+/* Tasks `group` at a time, the last group first when `backward`. */
+static inline void run_all(const KernelRun *r, int64_t group, bool backward)
+{
+    for (size_t i = 0; i < r->lowering.calls.len; i++) {
+        const Call *c = &r->lowering.calls.data[i];
+        char *buf[CALL_MAX_BUFS];
+        run_buffers(r, c, buf);
+        int64_t groups = (c->n_tasks + group - 1) / group;
+        for (int64_t q = 0; q < groups; q++) {
+            int64_t begin = (backward ? groups - 1 - q : q) * group;
+            int64_t end = begin + group < c->n_tasks ? begin + group : c->n_tasks;
+            memset(r->scratch, 0x7f, SCRIMP_SCRATCH_BYTES / 16);
+            r->kernel[i](buf, begin, end, r->scratch);
+        }
+    }
+}
+
+static void run_free(KernelRun *r)
+{
+    if (!r)
+        return;
+    for (size_t v = 0; v < r->graph->values.len; v++)
+        free(r->data[v]);
+    for (size_t n = 0; n < r->graph->nodes.len; n++)
+        free(r->workspace[n]);
+    free(r->scratch);
+    dlclose(r->handle);
+}
+
+#endif

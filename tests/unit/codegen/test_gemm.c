@@ -1,0 +1,163 @@
+/* Matrix products of every target of this host against the reference evaluator.  Operands are small
+ * multiples of 1/4, so that every sum is exact and results must be equal. */
+#include "ir/eval.h"
+
+#include "run_kernels.h"
+
+static uint64_t seed = 12345;
+
+static uint64_t next_random(void)
+{
+    seed = seed * 6364136223846793005u + 1442695040888963407u;
+    return seed >> 33;
+}
+
+static int64_t pick(int64_t lo, int64_t hi)
+{
+    return lo + (int64_t)(next_random() % (uint64_t)(hi - lo + 1));
+}
+
+typedef struct Case {
+    Pool *pool;
+    Graph *g;
+} Case;
+
+static Case case_new(void)
+{
+    Pool *pool = pool_new();
+    Case c = {pool, graph_new(pool, "case")};
+    return c;
+}
+
+static ValueId input(Case *c, int rank, const int64_t *dim)
+{
+    AttrList none = {0};
+    return graph_add_source(c->g, OP_input, type_make(DTYPE_F32, rank, dim), &none, NULL,
+                            (Loc){0, 0});
+}
+
+static void fill(const Case *c, KernelRun *r, EvalState *s)
+{
+    for (size_t i = 0; i < c->g->order.len; i++) {
+        const Node *n = graph_node(c->g, c->g->order.data[i]);
+        if (n->op != OP_input)
+            continue;
+        int64_t count = type_elements(value_type(c->g, n->out[0]));
+        double *exact = POOL_ARRAY(c->pool, (size_t)count, double);
+        float *data = (float *)(void *)r->data[n->out[0]];
+        for (int64_t k = 0; k < count; k++) {
+            exact[k] = (double)pick(-6, 6) / 4;
+            data[k] = (float)exact[k];
+        }
+        eval_set(s, n->out[0], exact);
+    }
+}
+
+static int differences(const Case *c, const KernelRun *r, const EvalState *s, ValueId v)
+{
+    const float *got = (const float *)(const void *)r->data[v];
+    const double *expect = eval_get(s, v);
+    int n = 0;
+    for (int64_t k = 0; k < type_elements(value_type(c->g, v)); k++)
+        if ((double)got[k] != expect[k] && n++ < 3)
+            fprintf(stderr, "  element %lld: %g, expected %g\n", (long long)k, (double)got[k],
+                    expect[k]);
+    return n;
+}
+
+/* Runs the case, in one go and task by task from the end; both must equal the reference. */
+static void check_case(Case *c, ValueId result, const Target *target, const char *text)
+{
+    KernelRun *r = run_new(c->pool, c->g, target);
+    if (r) {
+        EvalState *s = eval_new(c->pool, c->g);
+        fill(c, r, s);
+        eval_run(s, false);
+        run_all(r, 1000000, false);
+        CHECK_MSG(!differences(c, r, s, result), "%s on %s", text, target->name);
+        memset(r->data[result], 0x7f, (size_t)type_bytes(value_type(c->g, result)));
+        run_all(r, 1, true);
+        CHECK_MSG(!differences(c, r, s, result), "%s on %s, task by task", text, target->name);
+    }
+    run_free(r);
+    pool_free(c->pool);
+}
+
+static void swap(int64_t *a, int64_t *b)
+{
+    int64_t t = *a;
+    *a = *b;
+    *b = t;
+}
+
+/* a_batch, b_batch: how many of the result's `batch` dims each operand has; the last one is 1 when
+ * ones. */
+static void test_matmul(const Target *target, int64_t m, int64_t n, int64_t k, bool ta, bool tb,
+                        int n_batch, int a_batch, int b_batch, bool ones)
+{
+    Case c = case_new();
+    int64_t batch[3] = {2, 3, 2}, a[5], b[5];
+    for (int i = 0; i < a_batch; i++)
+        a[i] = batch[n_batch - a_batch + i];
+    for (int i = 0; i < b_batch; i++)
+        b[i] = ones && i == b_batch - 1 ? 1 : batch[n_batch - b_batch + i];
+    a[a_batch] = m;
+    a[a_batch + 1] = b[b_batch] = k;
+    b[b_batch + 1] = n;
+    if (ta)
+        swap(&a[a_batch], &a[a_batch + 1]);
+    if (tb)
+        swap(&b[b_batch], &b[b_batch + 1]);
+    AttrList attrs = {0};
+    if (ta)
+        attrs_int(&attrs, ATTR_ta, 1);
+    if (tb)
+        attrs_int(&attrs, ATTR_tb, 1);
+    ValueId in[2] = {input(&c, a_batch + 2, a), input(&c, b_batch + 2, b)};
+    ValueId out = graph_add(c.g, OP_matmul, in, 2, &attrs, NULL, (Loc){0, 0});
+    check_case(&c, out, target,
+               pool_printf(c.pool, "matmul %lldx%lldx%lld ta%d tb%d batch %d %d", (long long)m,
+                           (long long)n, (long long)k, ta, tb, a_batch, b_batch));
+}
+
+static void test_linear(const Target *target, int64_t m, int64_t n, int64_t k, bool in_out,
+                        bool bias)
+{
+    Case c = case_new();
+    int64_t x[3] = {2, m, k}, w[2] = {in_out ? k : n, in_out ? n : k}, b[1] = {n};
+    AttrList attrs = {0};
+    if (in_out)
+        attrs_int(&attrs, ATTR_in_out, 1);
+    ValueId in[3] = {input(&c, 3, x), input(&c, 2, w), input(&c, 1, b)};
+    ValueId out = graph_add(c.g, OP_linear, in, bias ? 3 : 2, &attrs, NULL, (Loc){0, 0});
+    check_case(&c, out, target,
+               pool_printf(c.pool, "linear %lldx%lldx%lld in_out%d bias%d", (long long)m,
+                           (long long)n, (long long)k, in_out, bias));
+}
+
+/* Random shapes around the tile sizes, and the strides that make A be packed. */
+static void test_target(const Target *target)
+{
+    for (int i = 0; i < 12; i++) {
+        int64_t m = i % 4 == 0 ? pick(1, 4) : pick(1, 90), n = pick(1, 100);
+        int64_t k = i % 3 == 0 ? pick(300, 700) : pick(1, 70);
+        test_matmul(target, m, n, k, i & 1, i & 2, 0, 0, 0, false);
+    }
+    test_matmul(target, 60, 48, 1024, false, false, 0, 0, 0, false); /* rows 4 KiB apart */
+    test_matmul(target, 512, 40, 350, true, true, 0, 0, 0, false);   /* steps 2 KiB apart */
+    test_matmul(target, 1, 1, 1, false, false, 0, 0, 0, false);
+    test_matmul(target, 17, 33, 9, false, true, 2, 2, 2, false);
+    test_matmul(target, 9, 20, 31, true, false, 3, 3, 2, true);
+    test_matmul(target, 20, 35, 8, false, false, 2, 2, 0, false); /* batch merges into rows */
+    test_matmul(target, 5, 18, 12, false, true, 3, 1, 3, false);
+    for (int i = 0; i < 4; i++)
+        test_linear(target, pick(1, 60), pick(1, 70), pick(1, 400), i & 1, i & 2);
+}
+
+int main(void)
+{
+    for (const char *const *name = target_names(); *name; name++)
+        if (target_runs_here(target_find(*name)))
+            test_target(target_find(*name));
+    return test_result();
+}

@@ -156,6 +156,7 @@ void jit_end_if(Jit *j, JitIf *s);
 /* --- vector mathematics (jit_math.c, with jit_x86.c beside the generic path) --- */
 JitValue jit_vmax(Jit *j, JitValue a, JitValue b); /* f32; NaN in a or b gives NaN */
 JitValue jit_vmin(Jit *j, JitValue a, JitValue b);
+JitValue jit_vmax_keep(Jit *j, JitValue a, JitValue b); /* b when either is NaN; cheapest */
 JitValue jit_vrelu(Jit *j, JitValue a); /* max(a, 0); NaN stays */
 JitValue jit_vabs(Jit *j, JitValue a);
 JitValue jit_vsqrt(Jit *j, JitValue a);

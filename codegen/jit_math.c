@@ -161,7 +161,7 @@ JitValue jit_vchoose(Jit *j, JitCompare op, JitValue a, JitValue b, JitValue yes
 
 /* max(a, b) where b is not NaN unless a result of NaN is wanted: NaN in b passes, NaN in a gives b.
  */
-static JitValue max_keep(Jit *j, JitValue a, JitValue b)
+JitValue jit_vmax_keep(Jit *j, JitValue a, JitValue b)
 {
     return x86(j) ? x86_max(j, a, b) : jit_vchoose(j, JIT_GT, a, b, a, b);
 }
@@ -174,7 +174,7 @@ static JitValue min_keep(Jit *j, JitValue a, JitValue b)
 JitValue jit_vmax(Jit *j, JitValue a, JitValue b)
 {
     a = jit_tmp(j, a);
-    return jit_vchoose(j, JIT_NE, a, a, a, max_keep(j, a, jit_tmp(j, b)));
+    return jit_vchoose(j, JIT_NE, a, a, a, jit_vmax_keep(j, a, jit_tmp(j, b)));
 }
 
 JitValue jit_vmin(Jit *j, JitValue a, JitValue b)
@@ -185,7 +185,7 @@ JitValue jit_vmin(Jit *j, JitValue a, JitValue b)
 
 JitValue jit_vrelu(Jit *j, JitValue a)
 {
-    return max_keep(j, jit_vf(j, 0), jit_tmp(j, a));
+    return jit_vmax_keep(j, jit_vf(j, 0), jit_tmp(j, a));
 }
 
 JitValue jit_vabs(Jit *j, JitValue a)
@@ -379,7 +379,7 @@ JitValue jit_vexp(Jit *j, JitValue a)
 {
     const double log2e = 1.44269504088896341, ln2_high = 0.693359375, ln2_low = -2.12194440e-4;
     JitValue x = jit_tmp(j, a), n, whole = NULL;
-    x = max_keep(j, jit_vf(j, -104.5), min_keep(j, jit_vf(j, 89), x));
+    x = jit_vmax_keep(j, jit_vf(j, -104.5), min_keep(j, jit_vf(j, 89), x));
     if (avx512(j)) {
         n = x86_round(j, mul(j, x, jit_vf(j, log2e)));
     } else {

@@ -6,6 +6,7 @@
  * arithmetic is the same everywhere, so none of this shows in the results.  In every vector all
  * loads come before the first store: outputs may lie on inputs. */
 #include "codegen/point_internal.h"
+#include "codegen/vector_loops.h"
 
 #include "ir/support/bug.h"
 
@@ -357,11 +358,6 @@ static void start_row(Emit *e, JitValue row)
     index[0] = rest;
     set_offsets(e, index);
     compute_all(e, ON_ROW);
-}
-
-static int64_t divide_up(int64_t a, int64_t b)
-{
-    return (a + b - 1) / b;
 }
 
 /* Rows of one task; 0: rows are split into parts of TASK_ELEMENTS columns. */

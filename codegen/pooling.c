@@ -1,0 +1,303 @@
+/* Max and average pooling and their gradients.  Vectors lie across channels; NCHW images are NHWC
+ * images of one channel, N*C of them.  A gradient's task owns an image and a block of channels: it
+ * clears them and adds window by window. */
+#include "codegen/vector_loops.h"
+
+#include <math.h>
+
+/* x: the forward input's size, y: its output's. */
+typedef struct PoolDesc {
+    int64_t op, images, channels, h, w, oh, ow;
+    int64_t kernel[2], stride[2], padding[2], count_pad;
+} PoolDesc;
+
+enum { CHANNEL_BLOCK = 64 };
+
+typedef struct Window {
+    const PoolDesc *d;
+    JitValue in, x, out; /* forward: in is x; gradients: in is dy, out is dx */
+    JitValue image;
+    JitValue h0, h1, w0, w1, divisor; /* of the window; divisor: vector */
+    JitValue at_y;                    /* offset of the window's output */
+    JitVar best, index, sum;
+    JitValue position, pixel; /* within the image; offset of its channel 0 */
+} Window;
+
+static JitValue p_f32(Jit *j, int i)
+{
+    return jit_buf(j, i, jit_types(j)->p_f32);
+}
+
+/* A lone channel is loaded into all lanes: no partial vector. */
+static JitValue load(Jit *j, const PoolDesc *d, JitValue p, JitValue offset, Lanes v)
+{
+    if (d->channels > 1)
+        return load_lanes(j, p, offset, v, 0);
+    return jit_tmp(j, jit_splat(j, jit_load(j, p, offset)));
+}
+
+static void store(Jit *j, const PoolDesc *d, JitValue p, JitValue offset, Lanes v, JitValue x)
+{
+    if (d->channels > 1)
+        store_lanes(j, p, offset, v, x);
+    else
+        jit_store(j, p, offset, jit_lane(j, x, 0));
+}
+
+/* --- windows --- */
+
+/* The rows (axis 0) or columns under output i, and their number with padding, which ends at the
+ * padded border. */
+static void window_range(Jit *j, const PoolDesc *d, int axis, JitValue i, JitValue *from,
+                         JitValue *to, JitValue *padded)
+{
+    int64_t size = axis ? d->w : d->h, pad = d->padding[axis];
+    JitValue first = jit_tmp(j, jit_muladd_i64(j, i, d->stride[axis], jit_i64(j, -pad)));
+    JitValue last = jit_tmp(j, jit_add(j, first, jit_i64(j, d->kernel[axis])));
+    last = jit_tmp(j, jit_min_i64(j, last, jit_i64(j, size + pad)));
+    *padded = jit_tmp(j, jit_sub(j, last, first));
+    *from = jit_tmp(j, jit_max_i64(j, first, jit_i64(j, 0)));
+    *to = jit_tmp(j, jit_min_i64(j, last, jit_i64(j, size)));
+}
+
+static void set_window(Jit *j, Window *s, JitValue oh, JitValue ow)
+{
+    const PoolDesc *d = s->d;
+    JitValue rows, columns;
+    window_range(j, d, 0, oh, &s->h0, &s->h1, &rows);
+    window_range(j, d, 1, ow, &s->w0, &s->w1, &columns);
+    if (!d->count_pad) {
+        rows = jit_sub(j, s->h1, s->h0);
+        columns = jit_sub(j, s->w1, s->w0);
+    }
+    JitValue count = jit_cast(j, jit_mul(j, rows, columns), jit_types(j)->f32);
+    s->divisor = jit_tmp(j, jit_splat(j, count));
+    JitValue row = jit_muladd_i64(j, s->image, d->oh, oh);
+    JitValue place = jit_muladd_i64(j, row, d->ow, ow);
+    s->at_y = jit_tmp(j, jit_mul(j, place, jit_i64(j, d->channels)));
+}
+
+typedef void PixelStep(Jit *j, Window *s, Lanes v);
+
+static void each_pixel(Jit *j, Window *s, Lanes v, PixelStep *step)
+{
+    const PoolDesc *d = s->d;
+    JitLoop h = jit_for(j, s->h0, s->h1, 1, "h");
+    JitLoop w = jit_for(j, s->w0, s->w1, 1, "w");
+    s->position = jit_tmp(j, jit_muladd_i64(j, jit_index(&h), d->w, jit_index(&w)));
+    JitValue place = jit_muladd_i64(j, s->image, d->h * d->w, s->position);
+    s->pixel = jit_tmp(j, jit_mul(j, place, jit_i64(j, d->channels)));
+    step(j, s, v);
+    jit_end_for(j, &w);
+    jit_end_for(j, &h);
+}
+
+/* --- forward --- */
+
+static void max_pixel(Jit *j, Window *s, Lanes v)
+{
+    JitValue x = load(j, s->d, s->in, s->pixel, v);
+    jit_set(j, s->best, jit_vmax(j, x, jit_get(s->best)));
+}
+
+static void sum_pixel(Jit *j, Window *s, Lanes v)
+{
+    JitValue x = load(j, s->d, s->in, s->pixel, v);
+    jit_set(j, s->sum, jit_add(j, jit_get(s->sum), x));
+}
+
+static JitVar start(Jit *j, double value)
+{
+    JitVar var = jit_var(j, jit_types(j)->vf, "acc");
+    jit_set(j, var, jit_vf(j, value));
+    return var;
+}
+
+static void pool_vector(Jit *j, Lanes v, void *user)
+{
+    Window *s = user;
+    JitValue y;
+    if (s->d->op == OP_maxpool) {
+        s->best = start(j, -(double)INFINITY);
+        each_pixel(j, s, v, max_pixel);
+        y = jit_get(s->best);
+    } else {
+        s->sum = start(j, 0);
+        each_pixel(j, s, v, sum_pixel);
+        y = jit_tmp(j, jit_div(j, jit_get(s->sum), s->divisor));
+    }
+    store(j, s->d, s->out, s->at_y, v, y);
+}
+
+/* Task: one row of outputs. */
+static void emit_pool(Jit *j, const void *desc)
+{
+    Window s = {.d = desc, .in = p_f32(j, 0), .out = p_f32(j, 1)};
+    const PoolDesc *d = s.d;
+    JitLoop task = jit_for(j, jit_task_begin(j), jit_task_end(j), 1, "task");
+    s.image = jit_tmp(j, jit_div(j, jit_index(&task), jit_i64(j, d->oh)));
+    JitValue oh = jit_tmp(j, jit_mod(j, jit_index(&task), jit_i64(j, d->oh)));
+    JitLoop ow = jit_for(j, jit_i64(j, 0), jit_i64(j, d->ow), 1, "ow");
+    set_window(j, &s, oh, jit_index(&ow));
+    each_vector(j, d->channels, 1, pool_vector, &s);
+    jit_end_for(j, &ow);
+    jit_end_for(j, &task);
+}
+
+/* --- gradients --- */
+
+/* The first largest so far, a NaN counting as largest; the window's first pixel when nothing is
+ * larger than -inf. */
+static void argmax_pixel(Jit *j, Window *s, Lanes v)
+{
+    JitValue x = load(j, s->d, s->x, s->pixel, v), best = jit_tmp(j, jit_get(s->best));
+    JitValue fresh_nan = jit_and(j, jit_vmask(j, JIT_NE, x, x), jit_vmask(j, JIT_EQ, best, best));
+    JitValue better = jit_tmp(j, jit_or(j, jit_vmask(j, JIT_GT, x, best), fresh_nan));
+    JitValue here = jit_splat(j, jit_cast(j, s->position, jit_types(j)->i32));
+    jit_set(j, s->index, jit_vselect(j, better, jit_tmp(j, here), jit_get(s->index)));
+    jit_set(j, s->best, jit_vselect(j, better, x, best));
+}
+
+static void add_pixel(Jit *j, Window *s, Lanes v, JitValue term)
+{
+    JitValue sum = jit_tmp(j, jit_add(j, load(j, s->d, s->out, s->pixel, v), term));
+    store(j, s->d, s->out, s->pixel, v, sum);
+}
+
+static void route_pixel(Jit *j, Window *s, Lanes v)
+{
+    JitValue here = jit_tmp(j, jit_splat(j, jit_cast(j, s->position, jit_types(j)->i32)));
+    JitValue mask = jit_vmask(j, JIT_EQ, here, jit_get(s->index));
+    JitValue dy = jit_get(s->sum);
+    add_pixel(j, s, v, jit_vselect(j, mask, dy, jit_tmp(j, jit_vf(j, 0))));
+}
+
+static void share_pixel(Jit *j, Window *s, Lanes v)
+{
+    add_pixel(j, s, v, jit_get(s->sum));
+}
+
+static void scatter_window(Jit *j, Window *s, Lanes v)
+{
+    const JitTypes *t = jit_types(j);
+    JitValue dy = load(j, s->d, s->in, s->at_y, v);
+    s->sum = start(j, 0);
+    if (s->d->op == OP_avgpool_grad) {
+        jit_set(j, s->sum, jit_div(j, dy, s->divisor));
+        each_pixel(j, s, v, share_pixel);
+        return;
+    }
+    jit_set(j, s->sum, dy);
+    s->best = start(j, -(double)INFINITY);
+    s->index = jit_var(j, t->vi, "index");
+    JitValue first = jit_muladd_i64(j, s->h0, s->d->w, s->w0);
+    jit_set(j, s->index, jit_splat(j, jit_cast(j, first, t->i32)));
+    each_pixel(j, s, v, argmax_pixel);
+    each_pixel(j, s, v, route_pixel);
+}
+
+static void clear_image(Jit *j, Window *s, Lanes v)
+{
+    const PoolDesc *d = s->d;
+    JitLoop p = jit_for(j, jit_i64(j, 0), jit_i64(j, d->h * d->w), 1, "p");
+    JitValue place = jit_muladd_i64(j, s->image, d->h * d->w, jit_index(&p));
+    JitValue at = jit_tmp(j, jit_mul(j, place, jit_i64(j, d->channels)));
+    store(j, d, s->out, at, v, jit_tmp(j, jit_vf(j, 0)));
+    jit_end_for(j, &p);
+}
+
+static void grad_vector(Jit *j, Lanes v, void *user)
+{
+    Window *s = user;
+    clear_image(j, s, v);
+    JitLoop oh = jit_for(j, jit_i64(j, 0), jit_i64(j, s->d->oh), 1, "oh");
+    JitLoop ow = jit_for(j, jit_i64(j, 0), jit_i64(j, s->d->ow), 1, "ow");
+    set_window(j, s, jit_index(&oh), jit_index(&ow));
+    scatter_window(j, s, v);
+    jit_end_for(j, &ow);
+    jit_end_for(j, &oh);
+}
+
+static int64_t channel_blocks(const PoolDesc *d)
+{
+    return divide_up(d->channels, CHANNEL_BLOCK);
+}
+
+/* dy, x (max only), dx */
+static void emit_pool_grad(Jit *j, const void *desc)
+{
+    Window s = {.d = desc, .in = p_f32(j, 0), .x = p_f32(j, 1)};
+    const PoolDesc *d = s.d;
+    JitValue blocks = jit_i64(j, channel_blocks(d));
+    s.out = p_f32(j, d->op == OP_maxpool_grad ? 2 : 1);
+    JitLoop task = jit_for(j, jit_task_begin(j), jit_task_end(j), 1, "task");
+    s.image = jit_tmp(j, jit_div(j, jit_index(&task), blocks));
+    JitValue block = jit_mod(j, jit_index(&task), blocks);
+    JitValue from = jit_tmp(j, jit_mul(j, block, jit_i64(j, CHANNEL_BLOCK)));
+    JitValue to = jit_add(j, from, jit_i64(j, CHANNEL_BLOCK));
+    to = jit_tmp(j, jit_min_i64(j, jit_tmp(j, to), jit_i64(j, d->channels)));
+    each_vector_between(j, from, to, d->channels, 1, grad_vector, &s);
+    jit_end_for(j, &task);
+}
+
+/* --- lowering --- */
+
+static PoolDesc describe(const Node *n, const Type *x, const Type *y)
+{
+    bool nhwc = node_flag(n, ATTR_nhwc);
+    PoolDesc d = {.op = n->op, .images = x->dim[0], .channels = x->dim[nhwc ? 3 : 1]};
+    int row = nhwc ? 1 : 2;
+    d.h = x->dim[row];
+    d.w = x->dim[row + 1];
+    d.oh = y->dim[row];
+    d.ow = y->dim[row + 1];
+    for (int i = 0; i < 2; i++) {
+        d.kernel[i] = node_ints_at(n, ATTR_kernel, i, 1);
+        d.stride[i] = node_ints_at(n, ATTR_stride, i, d.kernel[i]);
+        d.padding[i] = node_ints_at(n, ATTR_padding, i, 0);
+    }
+    d.count_pad = node_flag(n, ATTR_count_pad);
+    if (!nhwc) {
+        d.images *= d.channels;
+        d.channels = 1;
+    }
+    return d;
+}
+
+static void lower_forward(Lowering *l, const Node *n)
+{
+    PoolDesc d = describe(n, value_type(l->graph, n->in[0]), value_type(l->graph, n->out[0]));
+    const CallBuf bufs[] = {{n->in[0], 0}, {n->out[0], 0}};
+    lower_pod_call(l, op_name(n->op), emit_pool, &d, sizeof d, d.images * d.oh, bufs, 2);
+}
+
+static void lower_gradient(Lowering *l, const Node *n)
+{
+    PoolDesc d = describe(n, value_type(l->graph, n->out[0]), value_type(l->graph, n->in[0]));
+    CallBuf bufs[3];
+    for (int i = 0; i < n->n_in; i++)
+        bufs[i] = (CallBuf){n->in[i], 0};
+    bufs[n->n_in] = (CallBuf){n->out[0], 0};
+    lower_pod_call(l, op_name(n->op), emit_pool_grad, &d, sizeof d, d.images * channel_blocks(&d),
+                   bufs, n->n_in + 1);
+}
+
+void lower_maxpool(Lowering *l, const Node *n)
+{
+    lower_forward(l, n);
+}
+
+void lower_avgpool(Lowering *l, const Node *n)
+{
+    lower_forward(l, n);
+}
+
+void lower_maxpool_grad(Lowering *l, const Node *n)
+{
+    lower_gradient(l, n);
+}
+
+void lower_avgpool_grad(Lowering *l, const Node *n)
+{
+    lower_gradient(l, n);
+}

@@ -107,37 +107,42 @@ static Conv conv_of(const Node *n, const Type *x, const Type *w, const Type *y)
     return c;
 }
 
-/* Offsets of the three elements that one multiplication of the convolution joins. */
+/* What one product of the convolution does to the three elements that it joins:
+ * y[b,k,i,j] += x[b,c,h,v] w[k,c,r,q] and its two gradients. */
 typedef void ConvTerm(double *x, double *w, double *y);
 
-/* Calls term for every product x * w that enters y: y[b,k,i,j] += x[b,c,i',j'] w[k,c,r,s]. */
-static void conv_each_row(const Conv *c, int64_t b, int64_t k, int64_t i, double *x, double *w,
-                          double *y, ConvTerm *term)
+/* The products of one row of the image with one element of the kernel; columns that fall into the
+ * padding are left out. */
+static inline void conv_row(const Conv *c, double *x, double *w, double *y, int64_t q,
+                            ConvTerm *term)
+{
+    int64_t v = q * c->dilation[1] - c->padding[1];
+    for (int64_t j = 0; j < c->y.w; j++, v += c->stride[1])
+        if (v >= 0 && v < c->x.w)
+            term(x + v * c->x.sw, w, y + j * c->y.sw);
+}
+
+/* Everything that enters row i of output channel k. */
+static inline void conv_output_row(const Conv *c, int64_t b, int64_t k, int64_t i, double *x,
+                                   double *w, double *y, ConvTerm *term)
 {
     int64_t per_group = c->x.c / c->groups, first = k / (c->y.c / c->groups) * per_group;
     for (int64_t ch = 0; ch < per_group; ch++)
         for (int64_t r = 0; r < c->r; r++) {
             int64_t h = i * c->stride[0] - c->padding[0] + r * c->dilation[0];
-            if (h < 0 || h >= c->x.h)
-                continue;
-            for (int64_t q = 0; q < c->s; q++)
-                for (int64_t j = 0; j < c->y.w; j++) {
-                    int64_t v = j * c->stride[1] - c->padding[1] + q * c->dilation[1];
-                    if (v < 0 || v >= c->x.w)
-                        continue;
-                    term(x + eval_image_at(&c->x, b, first + ch, h, v),
+            for (int64_t q = 0; q < c->s && h >= 0 && h < c->x.h; q++)
+                conv_row(c, x + eval_image_at(&c->x, b, first + ch, h, 0),
                          w + k * c->sk + ch * c->sc + r * c->sr + q * c->ss,
-                         y + eval_image_at(&c->y, b, k, i, j));
-                }
+                         y + eval_image_at(&c->y, b, k, i, 0), q, term);
         }
 }
 
-static void conv_each(const Conv *c, double *x, double *w, double *y, ConvTerm *term)
+static inline void conv_each(const Conv *c, double *x, double *w, double *y, ConvTerm *term)
 {
     for (int64_t b = 0; b < c->y.n; b++)
         for (int64_t k = 0; k < c->y.c; k++)
             for (int64_t i = 0; i < c->y.h; i++)
-                conv_each_row(c, b, k, i, x, w, y, term);
+                conv_output_row(c, b, k, i, x, w, y, term);
 }
 
 static void term_y(double *x, double *w, double *y)

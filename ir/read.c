@@ -32,7 +32,7 @@ static bool read_value(Reader *r, const Graph *g, ValueId *v)
         return false;
     *v = graph_find(g, name);
     return *v != VALUE_NONE ||
-           scan_fail(&r->s, r->s.token, "E604", "%s is not defined before this line", name);
+           scan_fail(&r->s, r->s.token, "E704", "%s is not defined before this line", name);
 }
 
 static bool read_dims(Reader *r, Type *t)
@@ -41,11 +41,11 @@ static bool read_dims(Reader *r, Type *t)
         return false;
     for (t->rank = 0; scan_peek(&r->s) != ']'; t->rank++) {
         if (t->rank == TYPE_MAX_RANK)
-            return scan_fail(&r->s, r->s.at, "E607", "more than %d dims", TYPE_MAX_RANK);
+            return scan_fail(&r->s, r->s.at, "E707", "more than %d dims", TYPE_MAX_RANK);
         if ((t->rank && !scan_expect(&r->s, ",")) || !scan_int(&r->s, &t->dim[t->rank]))
             return false;
         if (t->dim[t->rank] <= 0)
-            return scan_fail(&r->s, r->s.token, "E607", "a dim must be positive");
+            return scan_fail(&r->s, r->s.token, "E707", "a dim must be positive");
     }
     return scan_expect(&r->s, "]");
 }
@@ -58,10 +58,10 @@ static bool read_type(Reader *r, Type *t)
         return false;
     size_t begin = r->s.token;
     if (!dtype_from_name(word, &t->dtype))
-        return scan_fail(&r->s, begin, "E601", "'%s' is no element type", word);
+        return scan_fail(&r->s, begin, "E701", "'%s' is no element type", word);
     if (!read_dims(r, t))
         return false;
-    return type_valid(t) || scan_fail(&r->s, begin, "E607", "this type is too large");
+    return type_valid(t) || scan_fail(&r->s, begin, "E707", "this type is too large");
 }
 
 /* Attributes */
@@ -75,7 +75,7 @@ static bool read_attr_key(Reader *r, AttrKey *key)
         return true;
     for (int i = 0; i < ATTR_COUNT; i++)
         all[i] = attr_name((AttrKey)i);
-    scan_fail(&r->s, r->s.token, "E603", "unknown attribute '%s'", word);
+    scan_fail(&r->s, r->s.token, "E703", "unknown attribute '%s'", word);
     scan_suggest(&r->s, word, all, ATTR_COUNT);
     return false;
 }
@@ -90,7 +90,7 @@ static bool read_ints(Reader *r, AttrKey key, AttrList *list)
         if ((v.len && !scan_expect(&r->s, ",")) || !scan_int(&r->s, &x))
             return false;
         if (v.len == MAX_RESULTS)
-            return scan_fail(&r->s, r->s.at, "E607", "more than %d elements", MAX_RESULTS);
+            return scan_fail(&r->s, r->s.at, "E707", "more than %d elements", MAX_RESULTS);
         vec_push(r->s.pool, &v, x);
     }
     attrs_ints(list, key, v.data, (int)v.len);
@@ -140,9 +140,9 @@ static bool read_attrs(Reader *r, Line *line)
         if ((!first && !scan_expect(&r->s, ",")) || !read_attr_key(r, &key))
             return false;
         if (seen[key])
-            return scan_fail(&r->s, r->s.token, "E605", "attribute %s given twice", attr_name(key));
+            return scan_fail(&r->s, r->s.token, "E705", "attribute %s given twice", attr_name(key));
         if (list.n == MAX_ATTRS)
-            return scan_fail(&r->s, r->s.token, "E607", "more than %d attributes", MAX_ATTRS);
+            return scan_fail(&r->s, r->s.token, "E707", "more than %d attributes", MAX_ATTRS);
         if (!scan_expect(&r->s, "=") || !read_attr_value(r, key, &list))
             return false;
         seen[key] = true;
@@ -160,7 +160,7 @@ static bool read_lines(Reader *r, Graph *g);
 static bool read_body(Reader *r, Line *line)
 {
     if (++r->depth > MAX_NESTING)
-        return scan_fail(&r->s, r->s.at, "E607", "nested more than %d deep", MAX_NESTING);
+        return scan_fail(&r->s, r->s.at, "E707", "nested more than %d deep", MAX_NESTING);
     line->node.body = graph_new(r->s.pool, "");
     line->node.body->kind = "body";
     bool good = read_lines(r, line->node.body);
@@ -178,9 +178,9 @@ static bool read_names(Reader *r, const Graph *g, Line *line)
         for (size_t i = 0; i < line->names.len; i++)
             taken |= strcmp(line->names.data[i], name) == 0;
         if (taken)
-            return scan_fail(&r->s, r->s.token, "E605", "%s is defined twice", name);
+            return scan_fail(&r->s, r->s.token, "E705", "%s is defined twice", name);
         if (line->names.len == MAX_RESULTS)
-            return scan_fail(&r->s, r->s.token, "E607", "more than %d results", MAX_RESULTS);
+            return scan_fail(&r->s, r->s.token, "E707", "more than %d results", MAX_RESULTS);
         vec_push(r->s.pool, &line->names, name);
     } while (scan_take(&r->s, ","));
     return scan_expect(&r->s, "=");
@@ -195,7 +195,7 @@ static bool read_op(Reader *r, Line *line)
         return true;
     for (int i = 0; i < OP_COUNT; i++)
         all[i] = op_name((OpKind)i);
-    scan_fail(&r->s, r->s.token, "E602", "unknown operation '%s'", word);
+    scan_fail(&r->s, r->s.token, "E702", "unknown operation '%s'", word);
     scan_suggest(&r->s, word, all, OP_COUNT);
     return false;
 }
@@ -245,7 +245,7 @@ static bool read_remat(Reader *r, const Graph *g, Node *n)
             return scan_expect(&r->s, ")");
     }
     if (!scan_take_word(&r->s, "by"))
-        return scan_fail(&r->s, r->s.at, "E601", "expected by=NAME");
+        return scan_fail(&r->s, r->s.at, "E701", "expected by=NAME");
     return scan_expect(&r->s, "=") && scan_name(&r->s, &n->remat_by) && scan_expect(&r->s, ")");
 }
 
@@ -255,7 +255,7 @@ static bool read_loc(Reader *r, Loc *loc)
     if (!scan_uint(&r->s, &line, 10) || !scan_expect(&r->s, ":") || !scan_uint(&r->s, &column, 10))
         return false;
     if (line > UINT32_MAX || column > UINT32_MAX)
-        return scan_fail(&r->s, r->s.token, "E607", "a position past 32 bits");
+        return scan_fail(&r->s, r->s.token, "E707", "a position past 32 bits");
     *loc = (Loc){(uint32_t)line, (uint32_t)column};
     return true;
 }
@@ -281,11 +281,11 @@ static bool check_line(Reader *r, const Graph *g, const Line *line)
     ShapeError err;
     int n_out = 1;
     if (line->names.len != line->types.len)
-        return scan_fail(&r->s, line->begin, "E606", "%zu names but %zu types", line->names.len,
+        return scan_fail(&r->s, line->begin, "E706", "%zu names but %zu types", line->names.len,
                          line->types.len);
     if (node_is_source(n))
         return (n->n_in == 0 && line->names.len == 1) ||
-               scan_fail(&r->s, line->begin, "E606", "%s has no inputs and one result",
+               scan_fail(&r->s, line->begin, "E706", "%s has no inputs and one result",
                          op_name(n->op));
     if (!node_infer(g, n, types, &n_out, &err)) {
         scan_fail(&r->s, line->begin, err.code, "%s", err.message);
@@ -294,11 +294,11 @@ static bool check_line(Reader *r, const Graph *g, const Line *line)
         return false;
     }
     if ((size_t)n_out != line->types.len)
-        return scan_fail(&r->s, line->begin, "E606", "%s makes %d results, not %zu", op_name(n->op),
+        return scan_fail(&r->s, line->begin, "E706", "%s makes %d results, not %zu", op_name(n->op),
                          n_out, line->types.len);
     for (int i = 0; i < n_out; i++)
         if (!type_equal(&types[i], &line->types.data[i]))
-            return scan_fail(&r->s, line->begin, "E606", "%s makes %s, not %s", op_name(n->op),
+            return scan_fail(&r->s, line->begin, "E706", "%s makes %s, not %s", op_name(n->op),
                              type_text(r->s.pool, &types[i]),
                              type_text(r->s.pool, &line->types.data[i]));
     return true;
@@ -337,9 +337,9 @@ static bool read_output(Reader *r, Graph *g)
     if (!scan_name(&r->s, &name))
         return false;
     if (graph_output(g, name) != VALUE_NONE)
-        return scan_fail(&r->s, r->s.token, "E605", "output %s is defined twice", name);
+        return scan_fail(&r->s, r->s.token, "E705", "output %s is defined twice", name);
     if (g->outputs.len == MAX_RESULTS)
-        return scan_fail(&r->s, r->s.token, "E607", "more than %d outputs", MAX_RESULTS);
+        return scan_fail(&r->s, r->s.token, "E707", "more than %d outputs", MAX_RESULTS);
     if (!scan_expect(&r->s, "=") || !read_value(r, g, &v))
         return false;
     graph_add_output(g, name, v);
@@ -356,7 +356,7 @@ static bool read_enum(Reader *r, const char *const *names, int n, int *value)
     for (*value = 0; *value < n; ++*value)
         if (strcmp(names[*value], word) == 0)
             return true;
-    scan_fail(&r->s, r->s.token, "E601", "'%s' is not known here", word);
+    scan_fail(&r->s, r->s.token, "E701", "'%s' is not known here", word);
     scan_suggest(&r->s, word, names, (size_t)n);
     return false;
 }
@@ -371,7 +371,7 @@ static bool read_train_value(Reader *r, const TrainField *field, TrainSpec *trai
     case TRAIN_DOUBLE:
         return scan_double(&r->s, at);
     case TRAIN_INT:
-        return scan_int(&r->s, at) && (*(int64_t *)at >= 0 || scan_fail(&r->s, r->s.token, "E607",
+        return scan_int(&r->s, at) && (*(int64_t *)at >= 0 || scan_fail(&r->s, r->s.token, "E707",
                                                                         "must not be negative"));
     case TRAIN_UINT:
         return scan_uint(&r->s, at, 10);
@@ -401,11 +401,11 @@ static bool read_train_field(Reader *r, TrainSpec *train, bool *seen)
         if (strcmp(all[i], word) != 0)
             continue;
         if (seen[i])
-            return scan_fail(&r->s, r->s.token, "E605", "%s given twice", word);
+            return scan_fail(&r->s, r->s.token, "E705", "%s given twice", word);
         seen[i] = true;
         return scan_expect(&r->s, "=") && read_train_value(r, &train_fields[i], train);
     }
-    scan_fail(&r->s, r->s.token, "E603", "unknown field '%s'", word);
+    scan_fail(&r->s, r->s.token, "E703", "unknown field '%s'", word);
     scan_suggest(&r->s, word, all, TRAIN_FIELD_COUNT);
     return false;
 }
@@ -414,7 +414,7 @@ static bool read_train(Reader *r, Graph *g)
 {
     bool seen[TRAIN_FIELD_COUNT] = {0}, first = true;
     if (g->train.present || r->depth)
-        return scan_fail(&r->s, r->s.token, "E605", "one train section, outside of fused groups");
+        return scan_fail(&r->s, r->s.token, "E705", "one train section, outside of fused groups");
     g->train.present = true;
     if (!scan_expect(&r->s, "{"))
         return false;
@@ -447,11 +447,11 @@ static bool read_header(Reader *r, Graph *g)
 {
     int64_t version;
     if (!scan_take(&r->s, "scrimp.ir"))
-        return scan_fail(&r->s, r->s.at, "E601", "not IR text: it begins with 'scrimp.ir 1'");
+        return scan_fail(&r->s, r->s.at, "E701", "not IR text: it begins with 'scrimp.ir 1'");
     if (!scan_int(&r->s, &version))
         return false;
     if (version != IR_TEXT_VERSION)
-        return scan_fail(&r->s, r->s.token, "E601", "format version %lld, this program reads %d",
+        return scan_fail(&r->s, r->s.token, "E701", "format version %lld, this program reads %d",
                          (long long)version, IR_TEXT_VERSION);
     if (scan_take_word(&r->s, "src") &&
         (!scan_expect(&r->s, "=") || !scan_string(&r->s, &g->source)))
@@ -470,7 +470,7 @@ static bool skip_plan(Reader *r)
     while (!scan_take(&r->s, "}")) {
         const char *ignored;
         if (scan_at_end(&r->s))
-            return scan_fail(&r->s, r->s.at, "E601", "the plan section does not end");
+            return scan_fail(&r->s, r->s.at, "E701", "the plan section does not end");
         if (scan_peek(&r->s) != '"')
             r->s.at++;
         else if (!scan_string(&r->s, &ignored))
@@ -489,16 +489,16 @@ static bool read_graph(Reader *r, Graph *g)
         !skip_plan(r))
         return false;
     if (!scan_at_end(&r->s))
-        return scan_fail(&r->s, r->s.at, "E601", "text after the end of the graph");
+        return scan_fail(&r->s, r->s.at, "E701", "text after the end of the graph");
     r->s.at = begin + 1;
-    return graph_verify(g, &fault) || scan_fail(&r->s, begin, "E608", "%s", fault);
+    return graph_verify(g, &fault) || scan_fail(&r->s, begin, "E708", "%s", fault);
 }
 
 Graph *graph_read(Pool *pool, const char *file_name, const char *text, size_t length, Diag *diag)
 {
     Reader r = {.s = {.pool = pool, .diag = diag, .text = text, .length = length}};
     if (length >= UINT32_MAX) {
-        diag_error(diag, (Span){0}, "E607", "%s: text of 4 GiB or more", file_name);
+        diag_error(diag, (Span){0}, "E707", "%s: text of 4 GiB or more", file_name);
         return NULL;
     }
     r.s.file = diag_add_source(diag, file_name, text, length);

@@ -73,7 +73,7 @@ bool scan_take(Scanner *s, const char *punctuation)
 bool scan_expect(Scanner *s, const char *punctuation)
 {
     return scan_take(s, punctuation) ||
-           scan_fail(s, s->at, "E601", "expected '%s' here", punctuation);
+           scan_fail(s, s->at, "E701", "expected '%s' here", punctuation);
 }
 
 static bool is_word_char(char c)
@@ -95,7 +95,7 @@ bool scan_word(Scanner *s, const char **word)
     size_t n = word_length(s);
     s->token = s->at;
     if (s->failed || !n)
-        return scan_fail(s, s->at, "E601", "expected a word here");
+        return scan_fail(s, s->at, "E701", "expected a word here");
     *word = pool_strndup(s->pool, s->text + s->at, n);
     s->at += n;
     return true;
@@ -120,7 +120,7 @@ bool scan_name(Scanner *s, const char **name)
         n++;
     s->token = s->at;
     if (s->failed || !n)
-        return scan_fail(s, s->at, "E601", "expected a name here");
+        return scan_fail(s, s->at, "E701", "expected a name here");
     *name = pool_strndup(s->pool, s->text + s->at, n);
     s->at += n;
     return true;
@@ -132,11 +132,11 @@ bool scan_value_name(Scanner *s, const char **name)
     size_t begin = s->at;
     const char *rest;
     if (s->failed || (sigil != '%' && sigil != '$'))
-        return scan_fail(s, s->at, "E601", "expected a value, %%name or $name");
+        return scan_fail(s, s->at, "E701", "expected a value, %%name or $name");
     s->at++;
     char next = char_at(s, s->at);
     if (next != '"' && !text_is_name_char(next))
-        return scan_fail(s, begin, "E601", "expected a name after '%c'", sigil);
+        return scan_fail(s, begin, "E701", "expected a name after '%c'", sigil);
     /* '#' may begin a name here, not a comment: scan_name would skip it. */
     if (next == '"') {
         if (!scan_string(s, &rest))
@@ -160,7 +160,7 @@ static bool unescaped(Scanner *s, char *out)
     char c = s->text[s->at++];
     *out = c;
     if (c != '\\')
-        return c != '\0' || scan_fail(s, s->at - 1, "E601", "a NUL byte");
+        return c != '\0' || scan_fail(s, s->at - 1, "E701", "a NUL byte");
     char kind = char_at(s, s->at++);
     int high, low;
     switch (kind) {
@@ -187,7 +187,7 @@ static bool unescaped(Scanner *s, char *out)
         break;
     }
     s->at = s->at < s->length ? s->at : s->length;
-    return scan_fail(s, s->at ? s->at - 1 : 0, "E601", "an escape that does not exist");
+    return scan_fail(s, s->at ? s->at - 1 : 0, "E701", "an escape that does not exist");
 }
 
 bool scan_string(Scanner *s, const char **text)
@@ -199,7 +199,7 @@ bool scan_string(Scanner *s, const char **text)
     for (end = s->at; end < s->length && s->text[end] != '"'; end++)
         end += s->text[end] == '\\';
     if (end >= s->length)
-        return scan_fail(s, begin, "E601", "this string does not end");
+        return scan_fail(s, begin, "E701", "this string does not end");
     char *out = pool_alloc(s->pool, end - s->at + 1);
     while (s->at < end)
         if (!unescaped(s, &out[n++]))
@@ -236,11 +236,11 @@ static bool number_text(Scanner *s, char text[MAX_NUMBER_LENGTH + 1])
         if (!is_word_char(c) && c != '.' && c != '-' && c != '+')
             break;
         if (n == MAX_NUMBER_LENGTH)
-            return scan_fail(s, s->at, "E601", "a number too long to read");
+            return scan_fail(s, s->at, "E701", "a number too long to read");
         text[n] = c;
     }
     text[n] = '\0';
-    return (n && !s->failed) || scan_fail(s, s->at, "E601", "expected a number here");
+    return (n && !s->failed) || scan_fail(s, s->at, "E701", "expected a number here");
 }
 
 bool scan_int(Scanner *s, int64_t *value)
@@ -252,10 +252,10 @@ bool scan_int(Scanner *s, int64_t *value)
     long long v = strtoll(text, &end, 10);
     /* "4..5" and "1:2" end at their punctuation. */
     if (end == text)
-        return scan_fail(s, s->at, "E601", "expected a whole number here");
+        return scan_fail(s, s->at, "E701", "expected a whole number here");
     s->at += (size_t)(end - text);
     if (errno == ERANGE)
-        return scan_fail(s, s->token, "E607", "%s does not fit 64 bits", text);
+        return scan_fail(s, s->token, "E707", "%s does not fit 64 bits", text);
     *value = v;
     return true;
 }
@@ -268,10 +268,10 @@ bool scan_uint(Scanner *s, uint64_t *value, int base)
     errno = 0;
     unsigned long long v = strtoull(text, &end, base);
     if (end == text || text[0] == '-' || text[0] == '+')
-        return scan_fail(s, s->at, "E601", "expected a whole number here");
+        return scan_fail(s, s->at, "E701", "expected a whole number here");
     s->at += (size_t)(end - text);
     if (errno == ERANGE)
-        return scan_fail(s, s->token, "E607", "%s does not fit 64 bits", text);
+        return scan_fail(s, s->token, "E707", "%s does not fit 64 bits", text);
     *value = v;
     return true;
 }
@@ -283,7 +283,7 @@ bool scan_double(Scanner *s, double *value)
         return false;
     *value = strtod(text, &end);
     if (*end)
-        return scan_fail(s, s->at, "E601", "'%s' is no number", text);
+        return scan_fail(s, s->at, "E701", "'%s' is no number", text);
     s->at += (size_t)(end - text);
     return true;
 }
@@ -292,5 +292,5 @@ bool scan_bool(Scanner *s, bool *value)
 {
     *value = scan_take_word(s, "true");
     return *value || scan_take_word(s, "false") ||
-           scan_fail(s, s->at, "E601", "expected true or false");
+           scan_fail(s, s->at, "E701", "expected true or false");
 }

@@ -1,12 +1,10 @@
 /* Fuzz target of the IR reader: what it accepts must verify, and print to a text that reads back
- * byte for byte. With -DFUZZ_REPLAY the program has a main of its own that runs the files and
- * folders it is given. */
+ * byte for byte. */
+#include "fuzz_target.h"
 #include "ir/print.h"
 #include "ir/support/bug.h"
 
 #include <string.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static const char *print_of(Pool *pool, const Graph *g)
 {
@@ -49,62 +47,3 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     pool_free(pool);
     return 0;
 }
-
-#ifdef FUZZ_REPLAY
-#include <dirent.h>
-#include <stdio.h>
-#include <stdlib.h>
-
-static int replay_file(const char *path)
-{
-    FILE *f = fopen(path, "rb");
-    char *text = NULL;
-    size_t length = 0, n;
-    char block[4096];
-    if (!f)
-        return -1;
-    FILE *memory = open_memstream(&text, &length);
-    while (memory && (n = fread(block, 1, sizeof block, f)) > 0)
-        fwrite(block, 1, n, memory);
-    fclose(f);
-    if (!memory || fclose(memory) != 0)
-        return -1;
-    LLVMFuzzerTestOneInput((const uint8_t *)text, length);
-    free(text);
-    return 1;
-}
-
-/* How many files were run; -1 when one could not be read. */
-static int replay(const char *path)
-{
-    DIR *dir = opendir(path);
-    int count = 0;
-    if (!dir)
-        return replay_file(path);
-    for (const struct dirent *e; count >= 0 && (e = readdir(dir));) {
-        char inner[4096];
-        if (e->d_name[0] == '.')
-            continue;
-        snprintf(inner, sizeof inner, "%s/%s", path, e->d_name);
-        int n = replay(inner);
-        count = n < 0 ? n : count + n;
-    }
-    closedir(dir);
-    return count;
-}
-
-int main(int argc, char **argv)
-{
-    int total = 0;
-    for (int i = 1; i < argc; i++) {
-        int n = replay(argv[i]);
-        if (n < 0) {
-            fprintf(stderr, "cannot read %s\n", argv[i]);
-            return 1;
-        }
-        total += n;
-    }
-    printf("%d inputs\n", total);
-    return total ? 0 : 1;
-}
-#endif

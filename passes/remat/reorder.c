@@ -225,37 +225,66 @@ static void depth_first(Pool *scratch, const RematProblem *p, const NodeGraph *g
     pool_free(pool);
 }
 
-static void consider(Pool *scratch, const RematProblem *p, const int *order, RematSchedule *best,
-                     int64_t *best_peak)
+/* Orders often meet at the same peak and differ elsewhere, which matters once recomputation lowers the peak: the
+ * sum of bytes over the runs that they are alive tells those apart. */
+static double byte_runs(Pool *scratch, const RematProblem *p, const int *order)
+{
+    Pool *pool = pool_new_child(scratch);
+    int *made = POOL_ARRAY(pool, (size_t)p->n_tensors + 1, int);
+    int *last = POOL_ARRAY(pool, (size_t)p->n_tensors + 1, int);
+    double sum = 0;
+    for (int i = 0; i < p->n_nodes; i++) {
+        const RematNode *node = &p->node[order[i]];
+        for (int k = 0; k < node->n_out; k++)
+            made[node->out[k]] = last[node->out[k]] = i;
+        for (int k = 0; k < node->n_in; k++)
+            last[node->in[k]] = i;
+    }
+    for (int t = 0; t < p->n_tensors; t++)
+        sum += (double)p->tensor[t].bytes * (last[t] - made[t]);
+    pool_free(pool);
+    return sum;
+}
+
+typedef struct Best {
+    RematSchedule schedule;
+    int64_t peak;
+    double byte_runs;
+} Best;
+
+static void consider(Pool *scratch, const RematProblem *p, const int *order, Best *best)
 {
     RematSchedule s = {p->n_nodes, POOL_ARRAY(scratch, (size_t)p->n_nodes + 1, int)};
     memcpy(s.node, order, (size_t)p->n_nodes * sizeof *order);
     RematFigures f = remat_check(scratch, p, &s);
-    if (!f.ok || f.peak_bytes >= *best_peak)
+    double sum = byte_runs(scratch, p, order);
+    if (!f.ok || f.peak_bytes > best->peak ||
+        (f.peak_bytes == best->peak && sum >= best->byte_runs))
         return;
-    *best_peak = f.peak_bytes;
-    memcpy(best->node, order, (size_t)p->n_nodes * sizeof *order);
+    best->peak = f.peak_bytes;
+    best->byte_runs = sum;
+    memcpy(best->schedule.node, order, (size_t)p->n_nodes * sizeof *order);
 }
 
 RematSchedule reorder_nodes(Pool *pool, const RematProblem *p, int64_t good_enough_bytes)
 {
     Pool *scratch = pool_new_child(pool);
     NodeGraph *g = node_graph_new(scratch, p);
-    RematSchedule best = remat_base_schedule(pool, p);
-    int64_t peak = remat_check(scratch, p, &best).peak_bytes;
+    Best best = {.schedule = remat_base_schedule(pool, p), .peak = INT64_MAX};
+    consider(scratch, p, best.schedule.node, &best);
     int *order = POOL_ARRAY(scratch, (size_t)p->n_nodes + 1, int);
     static const Policy policies[] = {UPDATES_FIRST, EAGER_FREE, LEAST_PEAK};
-    for (size_t k = 0; k < 3 && peak > good_enough_bytes; k++) {
+    for (size_t k = 0; k < 3 && best.peak > good_enough_bytes; k++) {
         list_schedule(scratch, p, g, policies[k], order);
-        consider(scratch, p, order, &best, &peak);
+        consider(scratch, p, order, &best);
     }
-    if (peak > good_enough_bytes) {
+    if (best.peak > good_enough_bytes) {
         depth_first(scratch, p, g, order);
-        consider(scratch, p, order, &best, &peak);
+        consider(scratch, p, order, &best);
         int64_t bound = reorder_bound(scratch, p, g);
-        reorder_windows(scratch, p, g, &best,
+        reorder_windows(scratch, p, g, &best.schedule,
                         bound > good_enough_bytes ? bound : good_enough_bytes);
     }
     pool_free(scratch);
-    return best;
+    return best.schedule;
 }

@@ -124,7 +124,7 @@ Val builtin_to_f32(Call *c)
     Val x = val_tensor(cast_to(c, arg_tensor(c, 0), DTYPE_F32));
     if (arg_float(c, 1) == 1.0)
         return x;
-    return lower_pointwise(c->l, OP_mul, x, c->arg[1], c->span, c->arg_span[1], c->span);
+    return lower_elementwise(c->l, OP_mul, x, c->arg[1], c->span, c->arg_span[1], c->span);
 }
 
 /* ---- element-wise, two and three operands ---- */
@@ -143,7 +143,7 @@ static Val extreme(Call *c, OpKind op)
 {
     const Val a = c->arg[0], b = c->arg[1];
     if (a.kind == VAL_TENSOR || b.kind == VAL_TENSOR)
-        return lower_pointwise(c->l, op, a, b, c->arg_span[0], c->arg_span[1], c->span);
+        return lower_elementwise(c->l, op, a, b, c->arg_span[0], c->arg_span[1], c->span);
     bool first = (val_number(a) >= val_number(b)) == (op == OP_maximum);
     return first ? a : b;
 }
@@ -334,9 +334,9 @@ Val builtin_accuracy(Call *c)
 
 Val builtin_mse(Call *c)
 {
-    Val d = lower_pointwise(c->l, OP_sub, c->arg[0], c->arg[1], c->arg_span[0], c->arg_span[1],
+    Val d = lower_elementwise(c->l, OP_sub, c->arg[0], c->arg[1], c->arg_span[0], c->arg_span[1],
                             c->span);
-    Val square = lower_pointwise(c->l, OP_mul, d, d, c->span, c->span, c->span);
+    Val square = lower_elementwise(c->l, OP_mul, d, d, c->span, c->span, c->span);
     if (square.kind != VAL_TENSOR)
         return val_poison();
     ValueId x = square.tensor;

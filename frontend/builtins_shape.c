@@ -85,7 +85,7 @@ Val builtin_transpose(Call *c)
     } else if (!is_permutation(c, perm, call_ints(c, 1, perm, TYPE_MAX_RANK), rank)) {
         return val_poison();
     }
-    return val_tensor(lower_transpose(c->l, arg_tensor(c, 0), perm, rank,
+    return val_tensor(lower_permutation(c->l, arg_tensor(c, 0), perm, rank,
                                       lower_label_name(c->l, c->labelled), c->span));
 }
 

@@ -256,7 +256,7 @@ Val builtin_rearrange(Call *c)
     if (!grouped_dims(&p, &to, out_dim))
         return val_poison();
     ValueId v = lower_reshape(l, arg_tensor(c, 0), in_dim, n, NULL, c->span);
-    v = lower_transpose(l, v, perm, n, NULL, c->span);
+    v = lower_permutation(l, v, perm, n, NULL, c->span);
     return val_tensor(lower_reshape(l, v, out_dim, to.n, NULL, c->span));
 }
 
@@ -337,7 +337,7 @@ static void reorder(Pattern *p, Operand *o, const int *axes, int n)
     int64_t perm[TYPE_MAX_RANK];
     for (int i = 0; i < n; i++)
         perm[i] = position(o, axes[i]);
-    o->v = lower_transpose(p->call->l, o->v, perm, n, NULL, p->call->span);
+    o->v = lower_permutation(p->call->l, o->v, perm, n, NULL, p->call->span);
     memcpy(o->axis, axes, (size_t)n * sizeof *axes);
 }
 

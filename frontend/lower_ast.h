@@ -120,7 +120,7 @@ Span lower_value_span(const Lower *l, ValueId v);
 ValueId lower_reshape(Lower *l, ValueId x, const int64_t *dims, int rank, const char *name,
                       Span span);
 /* No node when perm is the identity. */
-ValueId lower_transpose(Lower *l, ValueId x, const int64_t *perm, int rank, const char *name,
+ValueId lower_permutation(Lower *l, ValueId x, const int64_t *perm, int rank, const char *name,
                         Span span);
 
 /* ---- expressions (lower_ast_expr.c) ---- */
@@ -140,7 +140,7 @@ Val eval_unary(Lower *l, UnaryOp op, Val a, Span span);
 Val eval_index(Lower *l, Frame *f, const Expr *e);
 /* Two tensor operands (numbers become constants of the other's type); the broadcasting mismatch is
  * reported as E101. */
-Val lower_pointwise(Lower *l, OpKind op, Val a, Val b, Span a_span, Span b_span, Span span);
+Val lower_elementwise(Lower *l, OpKind op, Val a, Val b, Span a_span, Span b_span, Span span);
 
 /* ---- statements (lower_ast_stmt.c) ---- */
 

@@ -220,7 +220,7 @@ static bool operand(Lower *l, Val v, Span span, const Type *other, ValueId *out)
     return *out != VALUE_NONE;
 }
 
-Val lower_pointwise(Lower *l, OpKind op, Val a, Val b, Span a_span, Span b_span, Span span)
+Val lower_elementwise(Lower *l, OpKind op, Val a, Val b, Span a_span, Span b_span, Span span)
 {
     ValueId in[2];
     const Type *type = a.kind == VAL_TENSOR   ? lower_type(l, a.tensor)
@@ -250,13 +250,13 @@ static Val tensor_power(Lower *l, Val a, Val b, Span a_span, Span b_span, Span s
         if (e == 1.0)
             return a;
         if (e == 2.0)
-            return lower_pointwise(l, OP_mul, a, a, a_span, a_span, span);
+            return lower_elementwise(l, OP_mul, a, a, a_span, a_span, span);
         if (e == 0.5)
             return val_tensor(lower_node1(l, OP_sqrt, a.tensor, NULL, NULL, span));
         if (e == -0.5)
             return val_tensor(lower_node1(l, OP_rsqrt, a.tensor, NULL, NULL, span));
     }
-    return lower_pointwise(l, OP_pow, a, b, a_span, b_span, span);
+    return lower_elementwise(l, OP_pow, a, b, a_span, b_span, span);
 }
 
 /* On tensors of bool: a and b = a ? b : a;  a or b = a ? a : b. */
@@ -318,7 +318,7 @@ static Val tensor_binary(Lower *l, BinaryOp op, Val a, Val b, Span a_span, Span 
                     ast_binary_name(op));
         return val_poison();
     }
-    return lower_pointwise(l, kind, a, b, a_span, b_span, span);
+    return lower_elementwise(l, kind, a, b, a_span, b_span, span);
 }
 
 /* ---- dispatch ---- */
@@ -375,7 +375,7 @@ Val eval_unary(Lower *l, UnaryOp op, Val a, Span span)
     if (op == UNARY_NEG && a.kind == VAL_TENSOR)
         return val_tensor(lower_node1(l, OP_neg, a.tensor, NULL, NULL, span));
     if (op == UNARY_NOT && a.kind == VAL_TENSOR)
-        return lower_pointwise(l, OP_eq, a, val_bool(false), span, span, span);
+        return lower_elementwise(l, OP_eq, a, val_bool(false), span, span, span);
     if (!val_is_callable(a))
         lower_error(l, span, "E205", "`%s` does not go with %s", ast_unary_name(op),
                     val_kind_name(a.kind));

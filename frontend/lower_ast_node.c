@@ -197,7 +197,7 @@ ValueId lower_reshape(Lower *l, ValueId x, const int64_t *dims, int rank, const 
     return lower_node1(l, OP_reshape, x, &attrs, name, span);
 }
 
-ValueId lower_transpose(Lower *l, ValueId x, const int64_t *perm, int rank, const char *name,
+ValueId lower_permutation(Lower *l, ValueId x, const int64_t *perm, int rank, const char *name,
                         Span span)
 {
     bool identity = true;

@@ -4,7 +4,7 @@
 
 #include "ir/op_rules.h"
 
-enum { HEAVY_FLOPS = 10, NORM_FLOPS = 5, CONV_PANEL = 64, WORKSPACE_ALIGN = 64 };
+enum { HEAVY_FLOPS = 10, NORM_FLOPS = 5, WORKSPACE_ALIGN = 64 };
 
 static double elements(const Graph *g, ValueId v)
 {
@@ -148,9 +148,7 @@ static int64_t times(int64_t a, int64_t b)
     return size_mul(a, b, &product) ? product : INT64_MAX / 2;
 }
 
-/* Weights repacked as [groups][R][S][rows][panel], the panel (what the vectors run over: output
- * channels forward, input channels for the data gradient, both of one group) padded to CONV_PANEL.
- */
+/* CONV_PANEL says how they lie. */
 static int64_t packed_weight_bytes(const Graph *g, const Node *n)
 {
     const Type *w = value_type(g, n->in[1]);

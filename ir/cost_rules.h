@@ -10,6 +10,12 @@
 
 #include "ir/graph.h"
 
+/* conv2d and conv2d_dgrad may repack their weights as [groups][R][S][rows][panel]: the panel is
+ * what the vectors run over (output channels forward, input channels for the data gradient, both of
+ * one group), padded to a multiple of CONV_PANEL; rows are the other channels of the group.  Their
+ * workspace holds exactly that, as f32. */
+enum { CONV_PANEL = 64 };
+
 enum {
     REDUCE_CHUNKS = 64,
     /* sum, mean and reduce_max with more results than this have work for every thread without

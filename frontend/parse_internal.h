@@ -66,7 +66,6 @@ typedef struct ParseState {
     /* Parser. */
     bool recovering; /* an error was reported and no statement has been completed since */
     bool too_deep;   /* reported once */
-    bool failed;     /* bison gave up */
 } ParseState;
 
 typedef VEC(Expr *) ExprVec;

@@ -354,7 +354,7 @@ static void test_options(void)
 {
     Parsed p = parse("option depth = 50 in [18, 34] \"layers\"\noption p: float = 1 / 2\n"
                      "option s = \"base\", m = -3, f = 40%\n");
-    const OptionInfo *o;
+    const OptionInfo *o = NULL;
     CHECK(p.ast && frontend_options(p.pool, p.ast, &o) == 5);
     CHECK(!strcmp(o[0].type, "int") && !strcmp(o[0].default_text, "50"));
     CHECK(!strcmp(o[0].domain_text, "[18, 34]") && !strcmp(o[0].doc, "layers"));

@@ -49,13 +49,17 @@ static ValueId add_clip(Graph *g, ValueId norm)
     return graph_add_source(g, OP_const, type_scalar(DTYPE_F32), &attrs, "%clip", nowhere);
 }
 
-/* A tensor like the parameter that starts at zero: "$m.fc1.weight". */
+/* A tensor like the parameter, in the same storage order, that starts at zero: "$m.fc1.weight". */
 static ValueId add_state(Graph *g, ValueId param, const char *prefix, const char *role)
 {
     AttrList attrs = {0};
     attrs_string(&attrs, ATTR_init, "zeros");
     attrs_string(&attrs, ATTR_role, role);
     attrs_string(&attrs, ATTR_of, path_of(g, param));
+    int rank;
+    const int64_t *perm = node_ints(value_node(g, param), ATTR_perm, &rank);
+    if (perm)
+        attrs_ints(&attrs, ATTR_perm, perm, rank);
     return graph_add_source(g, OP_state, *value_type(g, param), &attrs, name_for(g, prefix, param),
                             nowhere);
 }

@@ -32,7 +32,8 @@ Ast *frontend_parse_text(Pool *pool, Diag *diag, const char *name, const char *t
 void frontend_print_ast(const Ast *ast, FILE *out); /* `dump --stage=ast` */
 /* Elaborates: unrolls everything, checks every shape, names every parameter.  NULL after diag_error. */
 Graph *frontend_lower(Pool *pool, Diag *diag, const Ast *ast, const FrontendOptions *options);
-/* The declared options, for --help and completion. */
+/* The declared options, for --help and completion.  type: as declared or as the default looks ("int",
+ * "float", "bool", "string", "list", else "any"); domain_text and doc may be NULL. */
 typedef struct OptionInfo {
     const char *name, *type, *default_text, *domain_text, *doc;
 } OptionInfo;

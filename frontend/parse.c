@@ -245,10 +245,27 @@ Ast *frontend_parse_text(Pool *pool, Diag *diag, const char *name, const char *t
 
 /* ---- options, for --help ---- */
 
-static const char *literal_type(const Expr *e)
+static const char *value_type_of(const Expr *e);
+
+static const char *binary_type(const Expr *e)
+{
+    const char *type = value_type_of(e->binary.first);
+    for (int i = 0; i < e->binary.len; i++) {
+        BinaryOp op = e->binary.links[i].op;
+        if (op <= BINARY_GE)
+            return "bool";
+        if (op == BINARY_DIV || !strcmp(value_type_of(e->binary.links[i].rhs), "float"))
+            type = "float";
+    }
+    return type;
+}
+
+/* What the default value looks like, without evaluating it. */
+static const char *value_type_of(const Expr *e)
 {
     switch ((int)e->kind) {
     case EXPR_INT:
+    case EXPR_SIZE:
         return "int";
     case EXPR_FLOAT:
         return "float";
@@ -257,16 +274,20 @@ static const char *literal_type(const Expr *e)
     case EXPR_STRING:
     case EXPR_INTERP:
         return "string";
-    case EXPR_PERCENT:
-        return "percent";
-    case EXPR_SIZE:
-        return "size";
     case EXPR_LIST:
+    case EXPR_COMP:
+    case EXPR_RANGE:
         return "list";
     case EXPR_UNARY:
-        return e->unary.op == UNARY_NOT ? "bool" : literal_type(e->unary.operand);
+        return e->unary.op == UNARY_NOT ? "bool" : value_type_of(e->unary.operand);
+    case EXPR_BINARY:
+        return binary_type(e);
+    case EXPR_COND:
+        return value_type_of(e->cond.then_value);
+    case EXPR_MATCH:
+        return value_type_of(e->match.arms[0].result);
     default:
-        return NULL;
+        return "any";
     }
 }
 
@@ -276,7 +297,8 @@ int frontend_options(Pool *pool, const Ast *ast, const OptionInfo **out)
     for (int i = 0; i < ast->n_options; i++) {
         const OptionDecl *o = &ast->options[i];
         infos[i] = (OptionInfo){.name = o->name.text,
-                                .type = o->type ? o->type->name : literal_type(o->default_value),
+                                .type = o->type && o->type->name ? o->type->name
+                                                                 : value_type_of(o->default_value),
                                 .default_text = o->default_text,
                                 .domain_text = o->domain_text,
                                 .doc = o->doc};

@@ -353,14 +353,13 @@ static void test_spans(void)
 static void test_options(void)
 {
     Parsed p = parse("option depth = 50 in [18, 34] \"layers\"\noption p: float = 1 / 2\n"
-                     "option s = \"base\", m = -3, f = 40%\n");
+                     "option s = \"base\", m = -3, f = 4 * n - 2 / 3\n");
     const OptionInfo *o = NULL;
     CHECK(p.ast && frontend_options(p.pool, p.ast, &o) == 5);
     CHECK(!strcmp(o[0].type, "int") && !strcmp(o[0].default_text, "50"));
     CHECK(!strcmp(o[0].domain_text, "[18, 34]") && !strcmp(o[0].doc, "layers"));
     CHECK(!strcmp(o[1].type, "float") && !strcmp(o[1].default_text, "1 / 2") && !o[1].doc);
-    CHECK(!strcmp(o[2].type, "string") && !strcmp(o[3].type, "int") &&
-          !strcmp(o[4].type, "percent"));
+    CHECK(!strcmp(o[2].type, "string") && !strcmp(o[3].type, "int") && !strcmp(o[4].type, "float"));
     CHECK(ast_find_option(p.ast, "m") == &p.ast->options[3] && !ast_find_option(p.ast, "none"));
     pool_free(p.pool);
 }

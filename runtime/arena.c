@@ -61,7 +61,7 @@ static bool touch(const Arena *arena, RtError *err)
     for (int64_t at = 0; at < arena->mapped; at += TOUCH_BYTES) {
         int64_t left = arena->mapped - at, part = left < TOUCH_BYTES ? left : TOUCH_BYTES;
         int64_t have = rt_available_bytes();
-        if (have < left || have - left < RESERVE_BYTES) {
+        if (have - left < RESERVE_BYTES) {
             char why[96];
             snprintf(why, sizeof why, "%.1f MiB are available", (double)(have + at) / 0x1p20);
             return no_memory(arena->bytes, why, err);

@@ -171,10 +171,9 @@ static bool inflate_all(gzFile gz, const char *path, int64_t limit, FileBytes *o
         }
         int64_t room = cap - len;
         int got = gzread(gz, data + len, room < (1 << 30) ? (unsigned)room : 1u << 30);
-        int status;
-        const char *why = gzerror(gz, &status);
-        if (got < 0 || status == Z_BUF_ERROR) { /* Z_BUF_ERROR: the stream ends early */
-            rt_error(err, "cannot unpack %s: %s", path, why);
+        if (got < 0) {
+            int status;
+            rt_error(err, "cannot unpack %s: %s", path, gzerror(gz, &status));
             free(data);
             return false;
         }
@@ -205,7 +204,7 @@ bool file_read_gz(const char *path, int64_t limit, FileBytes *out, RtError *err)
         return rt_error(err, "out of memory unpacking %s", path);
     }
     bool ok = inflate_all(gz, path, limit, out, err);
-    if (gzclose_r(gz) != Z_OK && ok) {
+    if (gzclose_r(gz) != Z_OK && ok) { /* gzread itself does not mind */
         file_release(out);
         return rt_error(err, "cannot unpack %s: it ends early", path);
     }

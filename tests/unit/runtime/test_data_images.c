@@ -329,6 +329,12 @@ static void test_npy_refusals(void)
         file_release(&file);
     }
     NpyArray array;
+    FileBytes file;
+    write_npy("bad.npy", 1, "{'descr': '<f4', 'fortran_order': False, 'shape': (1,)}", two, 8);
+    CHECK(file_read(temp_path("bad.npy"), 10000, &file, NULL));
+    CHECK(!npy_parse(file.data, file.bytes, &array, NULL)); /* bytes left over */
+    CHECK(npy_parse(file.data, file.bytes - 4, &array, NULL));
+    file_release(&file);
     CHECK(!npy_parse((const unsigned char *)"\x93NUMPY\x09\0\0\0\0\0\0\0", 14, &array, NULL));
     CHECK(!npy_parse((const unsigned char *)"\x93NUMPY\x01\0\xff\xff{}", 12, &array, NULL));
     write_npy("0bad.npy", 1, "{'descr': '<f4', 'fortran_order': False, 'shape': (2,)}", two, 8);

@@ -7,15 +7,20 @@
 #include <dirent.h>
 #include <sys/stat.h>
 
-static int entries(void)
+static int entries_of(const char *dir)
 {
     int n = 0;
-    DIR *d = opendir(temp_dir);
+    DIR *d = opendir(dir);
     for (struct dirent *e = d ? readdir(d) : NULL; e; e = readdir(d))
         n += e->d_name[0] != '.';
     if (d)
         closedir(d);
     return n;
+}
+
+static int entries(void)
+{
+    return entries_of(temp_dir);
 }
 
 static bool holds(const char *name, const char *text)
@@ -133,6 +138,7 @@ static void test_folders_and_links(void)
         CHECK(!file_link(temp_path("p/1"), temp_path("p/now"), &err) && holds("p/now", "two"));
         file_fail_at(0);
     }
+    CHECK(entries_of(temp_path("p")) == 4); /* q 1 2 now */
 }
 
 /* Every allocation fails in turn. */

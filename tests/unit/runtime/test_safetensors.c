@@ -183,6 +183,7 @@ static void test_malformed_headers(void)
         {"{\"a\":" T("U8", "[2]", "0", "2") ",\"b\":" T("U8", "[2]", "0", "2") "}",
          2}, /* the same */
         {"{\"a\":" T("U8", "[1]", "0", "1") ",\"a\":" T("U8", "[1]", "1", "2") "}", 2}, /* twice */
+        {"{\"a\":" T("U8", "[1]", "0", "1") ",\"a\":" T("U8", "[1]", "0", "1") "}", 1},
         {"{\"a\":" T("f32", "[1]", "0", "4") "}", 4},
         {"{\"a\":" T("", "[1]", "0", "4") "}", 4},
         {"{\"a\":" T("F32", "1", "0", "4") "}", 4},
@@ -222,6 +223,9 @@ static void test_malformed_headers(void)
         CHECK(!safetensors_parse(file, sizeof file, &err) && err.message[0]);
         CHECK(!safetensors_parse(file, (int64_t)i, &err));
     }
+    /* The header ends past the file, where by chance it would go on well. */
+    unsigned char cut[12] = {4, 0, 0, 0, 0, 0, 0, 0, '{', '}', ' ', ' '};
+    CHECK(!safetensors_parse(cut, 10, NULL) && !safetensors_parse(cut, 11, NULL));
     /* Nesting is bounded by the JSON parser, not by the stack. */
     static unsigned char deep[100008];
     uint64_t len = sizeof deep - 8;

@@ -14,6 +14,7 @@ typedef struct Job {
     int64_t calls;
     int32_t runs[MAX_TASKS];
     int64_t begin[MAX_TASKS], end[MAX_TASKS]; /* of the range the task was in */
+    char *scratch[MAX_TASKS];
 } Job;
 
 static void mark(char *const *buf, int64_t begin, int64_t end, char *scratch)
@@ -24,12 +25,23 @@ static void mark(char *const *buf, int64_t begin, int64_t end, char *scratch)
         job->runs[i]++;
         job->begin[i] = begin;
         job->end[i] = end;
+        job->scratch[i] = scratch;
     }
     for (int64_t i = 0; i < SCRIMP_SCRATCH_BYTES; i += 4096)
         if (scratch[i] != (char)(begin & 127)) /* another thread was here */
             job->runs[begin] += 1000;
     if ((uintptr_t)scratch % 64 != 0)
         job->runs[begin] += 1000000;
+}
+
+/* Threads' scratch memory does not overlap. */
+static void check_scratch(const Job *job, int64_t n)
+{
+    for (int64_t i = 1; i < n; i++) {
+        int64_t apart = (intptr_t)job->scratch[i] - (intptr_t)job->scratch[i - 1];
+        bool same_range = job->begin[i] == job->begin[i - 1];
+        CHECK(same_range ? apart == 0 : llabs(apart) >= SCRIMP_SCRATCH_BYTES);
+    }
 }
 
 static void test_partition(int n_threads)
@@ -53,6 +65,7 @@ static void test_partition(int n_threads)
             if (begin < end)
                 CHECK(job->begin[begin] == begin && job->end[begin] == end);
         }
+        check_scratch(job, n);
         free(job);
     }
     threads_free(threads);

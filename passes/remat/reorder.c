@@ -72,20 +72,24 @@ NodeGraph *node_graph_new(Pool *pool, const RematProblem *p)
 
 /* List scheduling */
 
-typedef enum Policy { UPDATES_FIRST, EAGER_FREE, LEAST_PEAK } Policy;
+typedef enum Policy { UPDATES_FIRST, EAGER_FREE, LEAST_PEAK, UNDER_CAP } Policy;
 
 /* How many ready nodes, in base order, a greedy choice looks at: keeps wide graphs linear. */
 enum { MAX_LOOKED_AT = 256 };
+
+/* Caps tried between the best peak found and the bound. */
+enum { CAPS = 4 };
 
 typedef struct ListScheduler {
     const RematProblem *p;
     const NodeGraph *g;
     Policy policy;
-    int *waiting; /* by node: predecessors that have not run */
-    int *left;    /* by tensor: readers that have not run */
-    int *ready;   /* ascending */
+    int *waiting;  /* by node: predecessors that have not run */
+    int *left;     /* by tensor: readers that have not run */
+    int *priority; /* by node: its position in the order that decides between equals */
+    int *ready;    /* by priority */
     int n_ready;
-    int64_t alive, peak;
+    int64_t alive, peak, cap;
 } ListScheduler;
 
 typedef struct Effect {
@@ -106,6 +110,35 @@ static bool is_merged(const ListScheduler *s, const RematNode *node, int out)
     return false;
 }
 
+static bool waits_only_for(const ListScheduler *s, int n, int pred)
+{
+    int waiting = s->waiting[n];
+    for (int k = s->g->pred.begin[n]; k < s->g->pred.begin[n + 1]; k++)
+        waiting -= s->g->pred.item[k] == pred;
+    return waiting == 0;
+}
+
+/* Next to nothing comes of node n in memory: an update, a norm. */
+static bool makes_little(const ListScheduler *s, int n, int64_t against)
+{
+    int64_t bytes = 0;
+    for (int k = 0; k < s->p->node[n].n_out; k++)
+        bytes += s->p->tensor[s->p->node[n].out[k]].bytes;
+    return bytes <= against / 8;
+}
+
+/* Running n makes everything that reads tensor ready, and that makes little: the tensor need not
+ * stay. */
+static bool passes_through(const ListScheduler *s, int n, int tensor)
+{
+    const Csr *readers = &s->g->readers;
+    for (int r = readers->begin[tensor]; r < readers->begin[tensor + 1]; r++)
+        if (!waits_only_for(s, readers->item[r], n) ||
+            !makes_little(s, readers->item[r], s->p->tensor[tensor].bytes))
+            return false;
+    return !s->p->tensor[tensor].keep;
+}
+
 static Effect effect_of(const ListScheduler *s, int n)
 {
     const RematNode *node = &s->p->node[n];
@@ -121,31 +154,68 @@ static Effect effect_of(const ListScheduler *s, int n)
     return e;
 }
 
+/* What n frees when the updates that it makes possible follow at once. */
+static int64_t net_with_followers(const ListScheduler *s, int n, Effect e)
+{
+    for (int k = 0; k < s->p->node[n].n_out; k++)
+        if (passes_through(s, n, s->p->node[n].out[k]))
+            e.net -= s->p->tensor[s->p->node[n].out[k]].bytes;
+    return e.net;
+}
+
+/* The gradient of a weight that others still have to read: its update would have to wait, and it
+ * with it. */
+static bool is_too_early(const ListScheduler *s, int n)
+{
+    for (int k = 0; k < s->p->node[n].n_out; k++) {
+        int t = s->p->node[n].out[k];
+        for (int r = s->g->readers.begin[t]; r < s->g->readers.begin[t + 1]; r++) {
+            const RematNode *update = &s->p->node[s->g->readers.item[r]];
+            for (int i = 0; i < update->n_overwrites; i++)
+                if (s->left[update->overwrites[i]] > 1)
+                    return true;
+        }
+    }
+    return false;
+}
+
 static int64_t peak_with(const ListScheduler *s, Effect e)
 {
     int64_t peak = s->alive + e.transient;
     return peak > s->peak ? peak : s->peak;
 }
 
-/* Position in ready[] of the node to run next; ready[0] is the first in base order. */
+/* Smaller is better, part by part. */
+typedef struct Rank {
+    int64_t first, second;
+} Rank;
+
+static Rank rank_of(const ListScheduler *s, int n)
+{
+    if (s->policy == UPDATES_FIRST)
+        return (Rank){s->p->node[n].n_overwrites > 0 ? 0 : 1, 0};
+    Effect e = effect_of(s, n);
+    int64_t peak = peak_with(s, e), net = net_with_followers(s, n, e);
+    if (s->policy == LEAST_PEAK)
+        return (Rank){peak, net};
+    int64_t freeing = net < 0 ? net : net == 0 ? -1 : is_too_early(s, n) ? 1 : 0;
+    if (s->policy == UNDER_CAP && peak > s->cap)
+        return (Rank){peak, freeing};
+    return (Rank){0, freeing};
+}
+
+/* Position in ready[] of the node to run next; ready[0] has the first priority and wins ties.
+ */
 static int choose_ready(const ListScheduler *s)
 {
     int best = 0, looked_at = s->n_ready < MAX_LOOKED_AT ? s->n_ready : MAX_LOOKED_AT;
-    int64_t best_peak = INT64_MAX, best_net = s->policy == EAGER_FREE ? 1 : INT64_MAX;
-    for (int k = 0; k < looked_at; k++) {
-        if (s->policy == UPDATES_FIRST) {
-            if (s->p->node[s->ready[k]].n_overwrites > 0)
-                return k;
-            continue;
+    Rank least = rank_of(s, s->ready[0]);
+    for (int k = 1; k < looked_at; k++) {
+        Rank r = rank_of(s, s->ready[k]);
+        if (r.first < least.first || (r.first == least.first && r.second < least.second)) {
+            best = k;
+            least = r;
         }
-        Effect e = effect_of(s, s->ready[k]);
-        int64_t peak = s->policy == LEAST_PEAK ? peak_with(s, e) : 0;
-        if (peak > best_peak || (peak == best_peak && e.net >= best_net) ||
-            (s->policy == EAGER_FREE && e.net >= best_net))
-            continue;
-        best = k;
-        best_peak = peak;
-        best_net = e.net;
     }
     return best;
 }
@@ -153,7 +223,7 @@ static int choose_ready(const ListScheduler *s)
 static void add_ready(ListScheduler *s, int n)
 {
     int k = s->n_ready++;
-    for (; k > 0 && s->ready[k - 1] > n; k--)
+    for (; k > 0 && s->priority[s->ready[k - 1]] > s->priority[n]; k--)
         s->ready[k] = s->ready[k - 1];
     s->ready[k] = n;
 }
@@ -173,20 +243,31 @@ static void run_ready(ListScheduler *s, int k)
             add_ready(s, s->g->succ.item[i]);
 }
 
+static int64_t bytes_before(const RematProblem *p)
+{
+    int64_t bytes = 0;
+    for (int t = 0; t < p->n_tensors; t++)
+        bytes += p->tensor[t].producer < 0 ? p->tensor[t].bytes : 0;
+    return bytes;
+}
+
 static void list_schedule(Pool *scratch, const RematProblem *p, const NodeGraph *g, Policy policy,
-                          int *order)
+                          int64_t cap, const int *base, int *order)
 {
     Pool *pool = pool_new_child(scratch);
-    ListScheduler s = {.p = p, .g = g, .policy = policy};
+    ListScheduler s = {.p = p, .g = g, .policy = policy, .cap = cap, .alive = bytes_before(p)};
+    s.peak = s.alive;
     s.waiting = POOL_ARRAY(pool, (size_t)p->n_nodes + 1, int);
     s.left = POOL_ARRAY(pool, (size_t)p->n_tensors + 1, int);
     s.ready = POOL_ARRAY(pool, (size_t)p->n_nodes + 1, int);
+    s.priority = POOL_ARRAY(pool, (size_t)p->n_nodes + 1, int);
     for (int t = 0; t < p->n_tensors; t++)
         s.left[t] = csr_length(&g->readers, t);
-    for (int n = 0; n < p->n_nodes; n++) {
-        s.waiting[n] = csr_length(&g->pred, n);
-        if (s.waiting[n] == 0)
-            s.ready[s.n_ready++] = n;
+    for (int k = 0; k < p->n_nodes; k++) {
+        s.priority[base[k]] = k;
+        s.waiting[base[k]] = csr_length(&g->pred, base[k]);
+        if (s.waiting[base[k]] == 0)
+            s.ready[s.n_ready++] = base[k];
     }
     for (int k = 0; k < p->n_nodes; k++) {
         int choice = choose_ready(&s);
@@ -225,8 +306,8 @@ static void depth_first(Pool *scratch, const RematProblem *p, const NodeGraph *g
     pool_free(pool);
 }
 
-/* Orders often meet at the same peak and differ elsewhere, which matters once recomputation lowers the peak: the
- * sum of bytes over the runs that they are alive tells those apart. */
+/* Orders often meet at the same peak and differ elsewhere, which matters once recomputation lowers
+ * the peak: the sum of bytes over the runs that they are alive tells those apart. */
 static double byte_runs(Pool *scratch, const RematProblem *p, const int *order)
 {
     Pool *pool = pool_new_child(scratch);
@@ -272,19 +353,24 @@ RematSchedule reorder_nodes(Pool *pool, const RematProblem *p, int64_t good_enou
     NodeGraph *g = node_graph_new(scratch, p);
     Best best = {.schedule = remat_base_schedule(pool, p), .peak = INT64_MAX};
     consider(scratch, p, best.schedule.node, &best);
+    int *base = remat_base_schedule(scratch, p).node;
     int *order = POOL_ARRAY(scratch, (size_t)p->n_nodes + 1, int);
     static const Policy policies[] = {UPDATES_FIRST, EAGER_FREE, LEAST_PEAK};
-    for (size_t k = 0; k < 3 && best.peak > good_enough_bytes; k++) {
-        list_schedule(scratch, p, g, policies[k], order);
+    for (size_t k = 0; k < 3; k++) {
+        list_schedule(scratch, p, g, policies[k], INT64_MAX, base, order);
         consider(scratch, p, order, &best);
     }
-    if (best.peak > good_enough_bytes) {
-        depth_first(scratch, p, g, order);
+    depth_first(scratch, p, g, order);
+    consider(scratch, p, order, &best);
+    int64_t bound = reorder_bound(scratch, p, g);
+    int64_t enough = bound > good_enough_bytes ? bound : good_enough_bytes;
+    for (int k = 0; k <= CAPS; k++) {
+        int64_t cap = best.peak - (best.peak - enough) * k / CAPS;
+        memcpy(base, best.schedule.node, (size_t)p->n_nodes * sizeof *base);
+        list_schedule(scratch, p, g, UNDER_CAP, cap, base, order);
         consider(scratch, p, order, &best);
-        int64_t bound = reorder_bound(scratch, p, g);
-        reorder_windows(scratch, p, g, &best.schedule,
-                        bound > good_enough_bytes ? bound : good_enough_bytes);
     }
+    reorder_windows(scratch, p, g, &best.schedule, enough);
     pool_free(scratch);
     return best.schedule;
 }

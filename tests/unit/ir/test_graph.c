@@ -112,22 +112,22 @@ static void check_costs(Pool *pool)
     want_cost(g, graph_add(g, OP_stop_gradient, &y, 1, NULL, NULL, NOWHERE), 0, 0, 0);
     want_cost(g, graph_add(g, OP_sumsq, &y, 1, NULL, NULL, NOWHERE), 64, 260, 64 * 16 * 8);
 
-    ValueId x = input(g, 4, 2, 6, 5, 5), filter = input(g, 4, 70, 3, 3, 3), xf[2] = {x, filter};
+    ValueId x = input(g, 4, 2, 6, 5, 5), filter = input(g, 4, 140, 3, 3, 3), xf[2] = {x, filter};
     AttrList conv = {.n = 0};
     attrs_int(&conv, ATTR_groups, 2);
     ValueId c = graph_add(g, OP_conv2d, xf, 2, &conv, NULL, NOWHERE);
-    double macs = 2.0 * 70 * 3 * 3 * 3 * 3 * 3;
-    /* Two groups of 35 output channels, each padded to 64, times 3 input channels. */
-    want_cost(g, c, 2 * macs, 4 * (300 + 1890 + 1260), 4 * 2 * 9 * 3 * 64);
+    double macs = 2.0 * 140 * 3 * 3 * 3 * 3 * 3;
+    /* Two groups of 70 output channels, padded to 128, times 3 input channels. */
+    want_cost(g, c, 2 * macs, 4 * (300 + 3780 + 2520), 4 * 2 * 9 * 3 * 128);
     const int64_t hw[2] = {5, 5}, rs[2] = {3, 3};
     attrs_ints(&conv, ATTR_hw, hw, 2);
     ValueId dgrad[2] = {c, filter};
     want_cost(g, graph_add(g, OP_conv2d_dgrad, dgrad, 2, &conv, NULL, NOWHERE), 2 * macs,
-              4 * (1260 + 1890 + 300), 4 * 2 * 9 * 35 * 64);
+              4 * (2520 + 3780 + 300), 4 * 2 * 9 * 70 * 64);
     attrs_ints(&conv, ATTR_hw, rs, 2);
     ValueId wgrad[2] = {x, c};
     want_cost(g, graph_add(g, OP_conv2d_wgrad, wgrad, 2, &conv, NULL, NOWHERE), 2 * macs,
-              4 * (300 + 1260 + 1890), 0);
+              4 * (300 + 2520 + 3780), 0);
     AttrList pool_attrs = {.n = 0};
     const int64_t kernel[2] = {5, 5};
     attrs_ints(&pool_attrs, ATTR_kernel, kernel, 2);
@@ -184,6 +184,20 @@ static void check_group_broadcast(Pool *pool)
     const Node *n = graph_node(g, graph_add_fused(g, body, outer, 2, NULL, NOWHERE));
     CHECK(!node_may_overwrite(g, n, 0, 0));
     CHECK(node_may_overwrite(g, n, 1, 1) && !node_may_overwrite(g, n, 0, 1));
+}
+
+/* The generator's state has the shape and size of the result, but every element of the result reads
+ * all of it. */
+static void check_group_rng(Pool *pool)
+{
+    Graph *g = graph_new(pool, "m"), *body = graph_new(pool, "");
+    ValueId outer[2] = {input(g, 1, 4, 0, 0, 0),
+                        source(g, OP_input, DTYPE_I32, NULL, 1, 4, 0, 0, 0)};
+    ValueId in[2] = {input(body, 1, 4, 0, 0, 0),
+                     source(body, OP_input, DTYPE_I32, NULL, 1, 4, 0, 0, 0)};
+    graph_add_output(body, "y", graph_add(body, OP_dropout, in, 2, NULL, NULL, NOWHERE));
+    const Node *n = graph_node(g, graph_add_fused(g, body, outer, 2, NULL, NOWHERE));
+    CHECK(node_may_overwrite(g, n, 0, 0) && !node_may_overwrite(g, n, 0, 1));
 }
 
 static bool overwrites(Graph *g, OpKind op, ValueId a, ValueId b, ValueId c, int n_in, int input_)
@@ -257,6 +271,7 @@ int main(void)
     check_costs(pool);
     check_group(pool);
     check_group_broadcast(pool);
+    check_group_rng(pool);
     check_overwriting(pool);
     check_copy(pool);
     check_growth(pool);

@@ -1,5 +1,6 @@
 /* The text form: print -> read -> print on random graphs, and what the reader refuses. */
 #include "ir/print.h"
+#include "ir/text.h"
 #include "ir/verify.h"
 #include "random_graph.h"
 
@@ -161,6 +162,42 @@ static void check_nesting(void)
     pool_free(pool);
 }
 
+/* The digits printed are enough: an equal text would not show it. */
+static void check_numbers(void)
+{
+    Pool *pool = pool_new();
+    Random r = {11};
+    for (int i = 0; i < 2000; i++) {
+        double x = i % 2 ? random_double(&r) : 1.0 / (1 + random_below(&r, 1000000));
+        StrBuf b = strbuf_new(pool);
+        text_put_double(&b, x);
+        double back = strtod(b.text, NULL);
+        CHECK_MSG(memcmp(&back, &x, sizeof x) == 0, "%.17g became %s", x, b.text);
+    }
+    StrBuf tenth = strbuf_new(pool);
+    text_put_double(&tenth, 0.1);
+    CHECK(strcmp(tenth.text, "0.1") == 0);
+    pool_free(pool);
+}
+
+/* The original of a recomputation may be gone; the text must still read. */
+static void check_lost_original(void)
+{
+    Pool *pool = pool_new();
+    Graph *g = graph_new(pool, "m");
+    const int64_t dims = 4;
+    ValueId x = graph_add_source(g, OP_input, type_make(DTYPE_F32, 1, &dims), NULL, "%x", (Loc){0});
+    graph_add(g, OP_relu, &x, 1, NULL, "%y", (Loc){0});
+    ValueId again = graph_add(g, OP_relu, &x, 1, NULL, "%y~1", (Loc){0});
+    value_node(g, again)->remat_of = g->order.data[1];
+    CHECK(strstr(printed(pool, g, true), "@remat(of=%y)"));
+    g->order.data[1] = g->order.data[2];
+    g->order.len--;
+    CHECK(!strstr(printed(pool, g, true), "remat"));
+    check_same(pool, printed(pool, g, true), "lost original", 0);
+    pool_free(pool);
+}
+
 static void check_plan(void)
 {
     Pool *pool = pool_new();
@@ -195,6 +232,8 @@ int main(int argc, char **argv)
     check_text("scrimp.ir 1\nstep @m {\0}", 23, "E701");
     check_damaged();
     check_nesting();
+    check_numbers();
+    check_lost_original();
     check_plan();
     return test_result();
 }

@@ -46,7 +46,7 @@ int main(void)
     CHECK(!type_valid(&edge));
     edge.dtype = DTYPE_U8;
     CHECK(type_valid(&edge));
-    Type hidden = make(DTYPE_F32, 3, INT64_MAX, 0, INT64_MAX);
+    Type hidden = make(DTYPE_U8, 3, INT64_MAX, 0, 2);
     CHECK(!type_valid(&hidden));
     Type negative = make(DTYPE_F32, 1, -1, 0, 0);
     CHECK(!type_valid(&negative));

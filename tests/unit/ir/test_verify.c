@@ -79,6 +79,11 @@ static void wrong_definition(Pool *pool, Fixture *f)
     (void)pool;
     graph_value(f->g, f->y)->def = 0;
 }
+static void wrong_result_index(Pool *pool, Fixture *f)
+{
+    (void)pool;
+    graph_value(f->g, f->y)->out_index = 1;
+}
 static void stolen_name(Pool *pool, Fixture *f)
 {
     (void)pool;
@@ -254,6 +259,7 @@ static const struct {
     {"wrong type", wrong_type, "the shape rule makes f32[4,4]"},
     {"wrong input type", wrong_input_type, "matmul sums over"},
     {"wrong definition", wrong_definition, "does not know its node"},
+    {"wrong result index", wrong_result_index, "does not know its node"},
     {"stolen name", stolen_name, "belongs to another"},
     {"no sigil", no_sigil, "sigil"},
     {"param sigil", param_sigil, "sigil"},

@@ -9,8 +9,7 @@
 
 static const InitSpec init_zeros = {.kind = INIT_ZEROS}, init_ones = {.kind = INIT_ONES};
 
-/* PyTorch: kaiming_uniform(a = sqrt 5), which is uniform within 1/sqrt(fan_in). */
-static const InitSpec init_linear = {.kind = INIT_HE, .a = 0.57735026918962576, .uniform = true};
+static const InitSpec init_linear = {.kind = INIT_FAN_IN};
 static const InitSpec init_embedding = {.kind = INIT_NORMAL, .a = 1.0};
 
 static const InitSpec *weight_init(const Call *c, int arg, const InitSpec *otherwise)

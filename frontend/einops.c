@@ -269,13 +269,26 @@ typedef struct Operand {
     int n;
 } Operand;
 
-/* Names of several letters are written with spaces; without any space every letter is a name. */
+/* A term "i j" with a space inside means names; when there is none, every letter is a name. */
+static bool has_inner_space(const char *text)
+{
+    bool inside = false, space = false;
+    for (; *text; text++) {
+        bool letter = isalnum((unsigned char)*text) || *text == '_';
+        if (letter && space)
+            return true;
+        inside = letter || (inside && *text == ' ');
+        space = inside && *text == ' ';
+    }
+    return false;
+}
+
 static bool parse_einsum(Pattern *p, const char *text, Side *terms, int *n_terms, Side *out)
 {
     const char *arrow = strstr(text, "->");
     if (!arrow)
         return fail(p, "E105", "the pattern has no `->`", NULL);
-    bool letters = !memchr(text, ' ', (size_t)(arrow - text));
+    bool letters = !has_inner_space(text);
     for (const char *at = text;; at++) {
         const char *comma = memchr(at, ',', (size_t)(arrow - at)), *end = comma ? comma : arrow;
         if (*n_terms == MAX_TERMS)

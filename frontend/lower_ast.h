@@ -12,7 +12,7 @@
 
 /* Bounds on what a file may ask for, so that hostile text ends in a message (E208). */
 enum {
-    LOWER_MAX_NODES = 2000000,
+    LOWER_MAX_NODES = 500000,
     LOWER_MAX_BLOCK_DEPTH = 1000,
     LOWER_MAX_RANGE = 1 << 20,  /* elements of a range or list */
     LOWER_MAX_STEPS = 20000000, /* statements and expressions evaluated */

@@ -50,7 +50,7 @@ static void report_shape(Lower *l, OpKind op, const ValueId *in, int n_in, const
 static bool room_for_node(Lower *l, Span span)
 {
     if (l->g->nodes.len >= LOWER_MAX_NODES)
-        lower_exhaust(l, span, "the model is too large: more than 2 million operations");
+        lower_exhaust(l, span, "the model is too large: more than 500,000 operations");
     return !l->exhausted;
 }
 
@@ -123,6 +123,12 @@ const char *lower_label_name(Lower *l, bool labelled)
     return labelled && *l->path ? pool_printf(l->pool, "%%%s", l->path) : NULL;
 }
 
+static const char *bounds_text(Lower *l, double bound)
+{
+    const char *text = number_text(l->pool, bound);
+    return pool_printf(l->pool, "uniform(-%s,%s)", text, text);
+}
+
 /* Fans as PyTorch's kaiming and xavier initializers take them. */
 static const char *init_text(Lower *l, const InitSpec *init, int64_t fan_in, int64_t fan_out)
 {
@@ -137,6 +143,8 @@ static const char *init_text(Lower *l, const InitSpec *init, int64_t fan_in, int
     case INIT_UNIFORM:
         return pool_printf(l->pool, "uniform(%s,%s)", number_text(l->pool, a),
                            number_text(l->pool, init->b));
+    case INIT_FAN_IN:
+        return bounds_text(l, 1 / sqrt((double)fan_in));
     case INIT_HE:
         a = init->a / sqrt(fan);
         break;
@@ -146,8 +154,7 @@ static const char *init_text(Lower *l, const InitSpec *init, int64_t fan_in, int
     }
     if (!init->uniform)
         return pool_printf(l->pool, "normal(%s)", number_text(l->pool, a));
-    const char *bound = number_text(l->pool, a * sqrt(3.0));
-    return pool_printf(l->pool, "uniform(-%s,%s)", bound, bound);
+    return bounds_text(l, a * sqrt(3.0));
 }
 
 ValueId lower_parameter(Lower *l, OpKind op, const char *name, Type type, const InitSpec *init,
@@ -198,7 +205,7 @@ ValueId lower_reshape(Lower *l, ValueId x, const int64_t *dims, int rank, const 
 }
 
 ValueId lower_permutation(Lower *l, ValueId x, const int64_t *perm, int rank, const char *name,
-                        Span span)
+                          Span span)
 {
     bool identity = true;
     for (int i = 0; i < rank; i++)

@@ -160,7 +160,7 @@ static void fans(const Type *t, int64_t *fan_in, int64_t *fan_out)
 static void exec_declare(Lower *l, Frame *f, const Stmt *s)
 {
     static const InitSpec zeros = {.kind = INIT_ZEROS};
-    static const InitSpec linear = {.kind = INIT_HE, .a = 0.57735026918962576, .uniform = true};
+    static const InitSpec linear = {.kind = INIT_FAN_IN};
     Type type;
     bool ok = eval_type(l, f, s->declare.type, &type);
     const InitSpec *init = ok && s->kind == STMT_PARAM && type.rank >= 2 ? &linear : &zeros;

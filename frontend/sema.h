@@ -48,11 +48,14 @@ typedef enum InitKind {
     INIT_ONES,
     INIT_NORMAL,
     INIT_UNIFORM,
+    INIT_FAN_IN,
     INIT_HE,
     INIT_XAVIER
 } InitKind;
 
-/* he and xavier depend on the layer's fans and are resolved when a parameter is made. */
+/* INIT_FAN_IN is PyTorch's default of linear and convolution, kaiming_uniform(a = sqrt 5): uniform
+ * within 1/sqrt(fan_in).  It, he and xavier depend on the layer's fans and are resolved when a
+ * parameter is made. */
 typedef struct InitSpec {
     InitKind kind;
     double a, b;  /* normal: mean 0, a = standard deviation; uniform: a..b; he, xavier: a = gain */

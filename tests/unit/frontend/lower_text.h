@@ -1,0 +1,83 @@
+/* Lowering of a text or an example, for the tests of the elaborator. */
+#ifndef SCRIMP_TESTS_LOWER_TEXT_H
+#define SCRIMP_TESTS_LOWER_TEXT_H
+
+#include "check.h"
+#include "frontend/frontend.h"
+#include "frontend/summary.h"
+#include "ir/verify.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct Lowered {
+    Pool *pool;
+    Diag *diag;
+    Graph *graph; /* NULL after errors */
+    char *errors; /* what diag_print says */
+} Lowered;
+
+static inline void lowered_finish(Lowered *r, const Ast *ast, const FrontendOptions *options)
+{
+    size_t size;
+    const char *fault;
+    r->graph = ast ? frontend_lower(r->pool, r->diag, ast, options) : NULL;
+    FILE *out = open_memstream(&r->errors, &size);
+    diag_print(r->diag, out, false);
+    fclose(out);
+    if (r->graph)
+        CHECK_MSG(graph_verify(r->graph, &fault), "%s: %s", r->graph->name, fault);
+    CHECK_MSG((r->graph == NULL) == (diag_error_count(r->diag) > 0), "%s", r->errors);
+}
+
+static inline Lowered lower_text(const char *text, FrontendMode mode)
+{
+    Lowered r = {.pool = pool_new()};
+    FrontendOptions options = {.mode = mode};
+    r.diag = diag_new(r.pool);
+    lowered_finish(&r, frontend_parse_text(r.pool, r.diag, "test.scrimp", text, strlen(text)),
+                   &options);
+    return r;
+}
+
+/* defs: "name=value" pairs, NULL at the end. */
+static inline Lowered lower_example(const char *name, FrontendMode mode, const char *const *defs)
+{
+    Lowered r = {.pool = pool_new()};
+    OptionDef list[8];
+    FrontendOptions options = {.defs = list, .mode = mode};
+    r.diag = diag_new(r.pool);
+    for (; defs && *defs; defs++) {
+        const char *equals = strchr(*defs, '=');
+        list[options.n_defs++] =
+            (OptionDef){pool_strndup(r.pool, *defs, (size_t)(equals - *defs)), equals + 1};
+    }
+    const char *root = getenv("SCRIMP_SOURCE");
+    const char *path = pool_printf(r.pool, "%s/examples/%s.scrimp", root ? root : ".", name);
+    lowered_finish(&r, frontend_parse(r.pool, r.diag, path), &options);
+    CHECK_MSG(r.graph != NULL, "%s: %s", name, r.errors);
+    return r;
+}
+
+static inline void lowered_free(Lowered *r)
+{
+    free(r->errors);
+    pool_free(r->pool);
+}
+
+static inline const Node *find_node(const Lowered *r, const char *name)
+{
+    ValueId v = r->graph ? graph_find(r->graph, name) : VALUE_NONE;
+    CHECK_MSG(v != VALUE_NONE, "no value %s; %s", name, r->errors);
+    return v == VALUE_NONE ? NULL : value_node(r->graph, v);
+}
+
+static inline int count_ops(const Lowered *r, OpKind op)
+{
+    int n = 0;
+    for (size_t i = 0; r->graph && i < r->graph->nodes.len; i++)
+        n += r->graph->nodes.data[i].op == op;
+    return n;
+}
+
+#endif

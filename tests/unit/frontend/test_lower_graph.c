@@ -1,0 +1,317 @@
+/* What the elaborator builds: names, labels, seq, shared, initial values, batch norm and dropout in
+ * the three modes, hints, sections. */
+#include "lower_text.h"
+
+#include <math.h>
+
+#define OPTIONS "option N = 4\n"
+#define TRAIN(model, rest)                                                                         \
+    "train {\n  batch = synthetic(image = f32[N, 3, 8, 8], label = i32[N])\n"                      \
+    "  loss = cross_entropy(" model "(batch.image), batch.label)\n" rest "}\n"
+#define PLAIN "  optim = sgd(lr = 0.1)\n  steps = 10\n"
+
+static void expect_param(const Lowered *r, const char *name, const char *type, const char *init)
+{
+    const Node *n = find_node(r, name);
+    if (!n)
+        return;
+    CHECK_MSG(strcmp(type_text(r->pool, value_type(r->graph, n->out[0])), type) == 0, "%s", name);
+    CHECK_MSG(!init || strcmp(node_string(n, ATTR_init, ""), init) == 0, "%s: %s", name,
+              node_string(n, ATTR_init, ""));
+}
+
+/* torch: 1/sqrt(fan_in) bounds for linear and conv, normal(1) for embedding, ones and zeros for
+ * norms */
+static void check_initial_values(void)
+{
+    Lowered r = lower_text(
+        OPTIONS "model m(x: f32[N, 16, 8, 8], ids: i32[N]) {\n"
+                "  x = x |> c: conv(4, 3, groups = 4) |> n: bn() |> flatten() |> l: linear(5)\n"
+                "  e = ids |> e: embedding(10, 5)\n"
+                "  with init(weight = normal(0.5), bias = zeros) {\n"
+                "    x = x |> l2: linear(6) |> n2: layernorm() |> l3: linear(3, init = "
+                "he_normal(fan = out))\n"
+                "    with init(bias = uniform(-1, 1)) { x = x |> l4: linear(8) }\n"
+                "  }\n"
+                "  param scale: f32[3, 8] = xavier_uniform()\n"
+                "  buffer count: f32[8] = 2\n"
+                "  return x |> l5: linear(3, layout = in_out), e + 0 * sum(scale), count\n"
+                "}\n",
+        FRONTEND_INFER);
+    expect_param(&r, "$c.weight", "f32[4,4,3,3]",
+                 "uniform(-0.16666666666666666,0.16666666666666666)"); /* 1/sqrt(36) */
+    expect_param(&r, "$c.bias", "f32[4]", "uniform(-0.16666666666666666,0.16666666666666666)");
+    expect_param(&r, "$n.weight", "f32[4]", "ones");
+    expect_param(&r, "$n.running_mean", "f32[4]", "zeros");
+    expect_param(&r, "$l.weight", "f32[5,144]", NULL);
+    expect_param(&r, "$e.weight", "f32[10,5]", "normal(1)");
+    expect_param(&r, "$l2.weight", "f32[6,5]", "normal(0.5)");
+    expect_param(&r, "$l2.bias", "f32[6]", "zeros");
+    expect_param(&r, "$n2.weight", "f32[6]", "ones");
+    expect_param(&r, "$l3.weight", "f32[3,6]", NULL);
+    expect_param(&r, "$l4.bias", "f32[8]", "uniform(-1,1)");
+    expect_param(&r, "$l5.weight", "f32[8,3]", NULL);
+    expect_param(&r, "$scale", "f32[3,8]", NULL);
+    expect_param(&r, "$count", "f32[8]", "uniform(2,2)");
+    const Node *l3 = find_node(&r, "$l3.weight"), *scale = find_node(&r, "$scale");
+    if (l3 && scale) {
+        double he = strtod(node_string(l3, ATTR_init, "") + 7, NULL);        /* sqrt(2/fan_out) */
+        double xavier = strtod(node_string(scale, ATTR_init, "") + 8, NULL); /* -sqrt(6/(in+out)) */
+        CHECK_MSG(fabs(he - sqrt(2.0 / 3)) < 1e-12, "%s", node_string(l3, ATTR_init, ""));
+        CHECK_MSG(fabs(xavier + sqrt(6.0 / 11)) < 1e-12, "%s", node_string(scale, ATTR_init, ""));
+    }
+    lowered_free(&r);
+}
+
+/* torch.nn.Sequential counts every stage; a label takes the place of the number. */
+static void check_seq_names(void)
+{
+    Lowered r = lower_text(
+        OPTIONS "block Inner(x) { return x |> fc: linear(4) }\n"
+                "model m(x: f32[N, 4]) {\n"
+                "  x = x |> body: seq {\n"
+                "    linear(4); relu(); linear(4) |> relu()\n"
+                "    for i in 0..2 { Inner() }\n"
+                "    named: linear(4)\n"
+                "    if N > 100 { tanh() }\n"
+                "    seq { linear(2); linear(3) }\n"
+                "  }\n"
+                "  h = seq { linear(5) }\n"
+                "  return x |> h[0].a: linear(4) |> \"x{N}\"[\"y\"]: Inner() |> last: h()\n"
+                "}\n",
+        FRONTEND_INFER);
+    static const char *const names[] = {
+        "$body.0.weight",     "$body.2.weight",   "$body.4.fc.weight", "$body.5.fc.weight",
+        "$body.named.weight", "$body.7.0.weight", "$body.7.1.bias",    "$h.0.a.weight",
+        "$x4.y.fc.bias",      "$last.0.weight",   "%body.1",           "%body.3",
+        "%body.7.1"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        find_node(&r, names[i]);
+    lowered_free(&r);
+}
+
+static void check_shared(void)
+{
+    Lowered r =
+        lower_text(OPTIONS "block Cell(x, h) { return tanh((x |> ih: linear(4)) + (h |> hh: "
+                           "linear(4, bias = false))) }\n"
+                           "model m(x: f32[N, 3, 4]) {\n"
+                           "  h = zeros([N, 4])\n"
+                           "  for t in 0..3 { h = shared cell: Cell(x[.., t], h) }\n"
+                           "  return einsum(\"n i, o i -> n o\", h, $cell.hh.weight)\n"
+                           "}\n",
+                   FRONTEND_INFER);
+    Summary s = {0};
+    if (r.graph)
+        s = graph_summary(r.pool, r.graph);
+    CHECK_MSG(s.params == 16 + 4 + 16 && count_ops(&r, OP_linear) == 7, "%s", r.errors);
+    lowered_free(&r);
+    /* the same label inside one use of a shared block is still a mistake; another shape too */
+    r = lower_text("block Cell(x) { return x |> a: linear(4) |> a: linear(4) }\n"
+                   "model m(x: f32[2, 4]) { return x |> shared c: Cell() |> shared c: Cell() }\n",
+                   FRONTEND_INFER);
+    CHECK_MSG(strstr(r.errors, "E202"), "%s", r.errors);
+    lowered_free(&r);
+    r = lower_text(
+        "model m(x: f32[2, 4]) { return x |> shared c: linear(5) |> shared c: linear(5) }\n",
+        FRONTEND_INFER);
+    CHECK_MSG(strstr(r.errors, "E101") && strstr(r.errors, "f32[5,5]"), "%s", r.errors);
+    lowered_free(&r);
+}
+
+static const char bn_dropout[] = OPTIONS
+    "model m(x: f32[N, 3, 8, 8]) {\n"
+    "  x = x |> bn1: bn(momentum = 0.2) |> dropout(0.25) |> dropout(0.25)\n"
+    "  return x |> flatten() |> fc: linear(10)\n"
+    "}\n" TRAIN("m", PLAIN "  metrics = [accuracy(m2, batch.label)]\n  m2 = zeros([N, 10])\n");
+
+static void check_modes(void)
+{
+    char *text = strdup(bn_dropout), *metrics = strstr(text, "  metrics");
+    *metrics = '}', metrics[1] = '\n', metrics[2] = 0;
+    Lowered r = lower_text(text, FRONTEND_TRAIN);
+    const Node *apply = find_node(&r, "%bn1"), *var = find_node(&r, "%bn1.running_var");
+    if (apply && var) {
+        ValueId buffer = graph_find(r.graph, "$bn1.running_var"),
+                stats = graph_find(r.graph, "%bn1.stats");
+        CHECK(apply->in[1] == stats);
+        CHECK(graph_value(r.graph, var->out[0])->writes == buffer && var->in[0] == buffer);
+        CHECK(node_float(var, ATTR_momentum, 0) == 0.2);
+        CHECK(node_float(var, ATTR_scale, 0) == 256.0 / 255.0);
+        CHECK(node_float(find_node(&r, "%bn1.running_mean"), ATTR_scale, 0) == 1.0);
+    }
+    const Node *a = find_node(&r, "%dropout.0"), *b = find_node(&r, "%dropout.1"),
+               *rng = find_node(&r, "%rng");
+    if (a && b && rng) {
+        CHECK(node_int(a, ATTR_key, 0) != node_int(b, ATTR_key, 0) &&
+              node_int(a, ATTR_key, -1) >= 0);
+        CHECK(strcmp(node_string(rng, ATTR_role, ""), "rng") == 0 && a->in[1] == b->in[1]);
+    }
+    lowered_free(&r);
+    r = lower_text(text, FRONTEND_EVAL);
+    apply = find_node(&r, "%bn1");
+    CHECK(apply && apply->in[1] == graph_find(r.graph, "$bn1.running_mean"));
+    CHECK(count_ops(&r, OP_dropout) == 0 && count_ops(&r, OP_bn_running) == 0 &&
+          count_ops(&r, OP_accuracy) == 1);
+    lowered_free(&r);
+    free(text);
+}
+
+/* An earlier dropout elsewhere must not change another's numbers. */
+static void check_dropout_keys(void)
+{
+    static const char *const text[] = {
+        "block B(x) { return dropout(x, 0.5) }\nmodel m(x: f32[4]) { return x |> b: B() }\n",
+        "block B(x) { return dropout(x, 0.5) }\nmodel m(x: f32[4]) { return x |> dropout(0.1) |> "
+        "a: B() |> b: B() }\n"};
+    int64_t key[2] = {0};
+    for (int i = 0; i < 2; i++) {
+        Lowered r = lower_text(text[i], FRONTEND_TRAIN);
+        for (size_t k = 0; r.graph && k < r.graph->nodes.len; k++)
+            if (r.graph->nodes.data[k].op == OP_dropout)
+                key[i] = node_int(&r.graph->nodes.data[k], ATTR_key, 0); /* the last is b's */
+        lowered_free(&r);
+    }
+    CHECK(key[0] != 0 && key[0] == key[1]);
+}
+
+static void check_hints(void)
+{
+    Lowered r = lower_text("block B(x) { return x |> exp() |> tanh() }\nmodel m(x: f32[4]) {\n"
+                           "  @keep\n  a = x |> relu() |> B()\n"
+                           "  return a |> @recompute sigmoid() |> log()\n}\n",
+                           FRONTEND_TRAIN);
+    static const struct {
+        const char *name;
+        RematHint hint;
+    } want[] = {{"%relu.0", REMAT_KEEP},
+                {"%exp.0", REMAT_KEEP},
+                {"%tanh.0", REMAT_KEEP},
+                {"%sigmoid.0", REMAT_RECOMPUTE},
+                {"%log.0", REMAT_AUTO}};
+    for (size_t i = 0; i < sizeof want / sizeof want[0]; i++) {
+        const Node *n = find_node(&r, want[i].name);
+        CHECK_MSG(n && n->hint == want[i].hint, "%s", want[i].name);
+    }
+    lowered_free(&r);
+}
+
+static void check_train_section(void)
+{
+    Lowered r = lower_text(
+        OPTIONS
+        "option B = 5\n"
+        "model m(x: f32[N, 3, 8, 8]) { return x |> flatten() |> fc: linear(10) }\n"
+        "train {\n"
+        "  batch = synthetic(image = f32[N, 3, 8, 8], label = i32[N])\n"
+        "  logits = m(batch.image)\n"
+        "  top1 = accuracy(logits, batch.label)\n"
+        "  loss = cross_entropy(logits, batch.label, label_smoothing = 0.1)\n"
+        "  metrics = [top1, accuracy(logits, batch.label)]\n"
+        "  optim = sgd(linear(0.4, warmup = 2, min = 0.1), momentum = 0.9, nesterov = true, "
+        "weight_decay = 1e-4, clip = 2)\n"
+        "  epochs = 2.5\n  held_out = 100\n  eval_every = 7\n  accumulate = 3\n  seed = 11\n"
+        "}\n"
+        "remat { budget = 1.5MiB; solver = kusumoto_approx; objective = memory }\n",
+        FRONTEND_TRAIN);
+    if (r.graph) {
+        const TrainSpec *t = &r.graph->train;
+        CHECK(t->optim == OPTIM_SGD && t->momentum == 0.9 && t->nesterov &&
+              t->weight_decay == 1e-4 && t->clip == 2);
+        CHECK(t->lr.kind == LR_LINEAR && t->lr.base == 0.4 && t->lr.warmup == 2 &&
+              t->lr.min == 0.1 && t->lr.in_epochs);
+        CHECK(t->epochs == 2.5 && t->steps == 0 && t->held_out == 100 && !t->held_out_is_part);
+        CHECK(t->eval_every == 7 && t->accumulate == 3 && t->seed == 11 && t->data_batch == 4);
+        CHECK(strcmp(t->budget_text, "1.5MiB") == 0 && strcmp(t->solver, "kusumoto_approx") == 0 &&
+              strcmp(t->objective, "memory") == 0);
+        CHECK(graph_output(r.graph, "top1") != VALUE_NONE &&
+              graph_output(r.graph, "accuracy") != VALUE_NONE);
+        CHECK(strcmp(r.graph->options, "N=4 B=5") == 0 && strcmp(r.graph->name, "m") == 0 &&
+              r.graph->source_hash != 0);
+        const Node *image = find_node(&r, "%batch.image");
+        CHECK(image && image->op == OP_input &&
+              strcmp(node_string(image, ATTR_role, ""), "batch.image") == 0);
+    }
+    lowered_free(&r);
+}
+
+/* [N,C,...] or [..., C], as the labels say. */
+static void check_class_axis(void)
+{
+    Lowered r = lower_text("model m(a: f32[2, 5, 7], b: i32[2, 7], c: i32[2, 5]) {\n"
+                           "  return cross_entropy(a, b), cross_entropy(a, c)\n}\n",
+                           FRONTEND_INFER);
+    const Node *pixel = find_node(&r, "%cross_entropy.0"),
+               *token = find_node(&r, "%cross_entropy.1");
+    CHECK(pixel && node_int(pixel, ATTR_axis, -1) == 1);
+    CHECK(token && node_int(token, ATTR_axis, -1) == 2);
+    lowered_free(&r);
+}
+
+static void check_section_errors(void)
+{
+    static const struct {
+        const char *rest, *code;
+    } cases[] = {
+        {"  optim = sgd(lr = 0.1)\n", "E211"},
+        {"  steps = 10\n", "E211"},
+        {PLAIN "  epochs = 2\n", "E211"},
+        {PLAIN "  held_out = 100%\n", "E205"},
+        {PLAIN "  accumulate = 0\n", "E105"},
+        {PLAIN "  seed = -1\n", "E105"},
+        {"  optim = adam(lr = 0.1, betas = [0.9])\n  steps = 1\n", "E105"},
+        {"  optim = sgd(lr = -1)\n  steps = 1\n", "E105"},
+        {"  optim = 3\n  steps = 1\n", "E205"},
+        {PLAIN "  metrics = batch.label\n", "E211"},
+        {PLAIN "  again = mnist(\"d\", batch = N)\n", "E211"},
+        {PLAIN "  return loss\n", "E210"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char text[1024];
+        snprintf(text, sizeof text,
+                 OPTIONS
+                 "model m(x: f32[N, 3, 8, 8]) { return x |> flatten() |> fc: linear(10) }\n" TRAIN(
+                     "m", "%s"),
+                 cases[i].rest);
+        Lowered r = lower_text(text, FRONTEND_TRAIN);
+        CHECK_MSG(strstr(r.errors, cases[i].code) && diag_error_count(r.diag) == 1, "%s: %s",
+                  cases[i].rest, r.errors);
+        lowered_free(&r);
+    }
+    Lowered r = lower_text(OPTIONS "model m(x: f32[N]) { return relu(x) }\n", FRONTEND_EVAL);
+    CHECK(strstr(r.errors, "E211"));
+    lowered_free(&r);
+}
+
+/* At least three independent errors in one run, each once although the block is used twice. */
+static void check_several_errors(void)
+{
+    Lowered r = lower_text(OPTIONS "block B(x) { return x |> linear(4) |> rleu() }\n"
+                                   "model m(x: f32[N, 8]) {\n"
+                                   "  a = B(x)\n  b = B(x)\n"
+                                   "  c = (x |> l1: linear(4)) + (x |> l2: linear(5))\n"
+                                   "  d = relu(a) + tanh(b) * c\n"
+                                   "  assert N == 5, \"N is {N}\"\n"
+                                   "  return d |> l1: linear(3)\n"
+                                   "}\n",
+                           FRONTEND_INFER);
+    CHECK_MSG(diag_error_count(r.diag) == 5, "%s", r.errors);
+    CHECK(strstr(r.errors, "E201") && strstr(r.errors, "E203") && strstr(r.errors, "E101") &&
+          strstr(r.errors, "E202") && strstr(r.errors, "N is 4"));
+    lowered_free(&r);
+}
+
+int main(void)
+{
+    check_initial_values();
+    check_seq_names();
+    check_shared();
+    check_modes();
+    check_dropout_keys();
+    check_hints();
+    check_train_section();
+    check_class_axis();
+    check_section_errors();
+    check_several_errors();
+    return test_result();
+}

@@ -1,0 +1,183 @@
+/* Compile-time values: the language checks itself with `assert`. */
+#include "lower_text.h"
+
+static const char facts[] =
+    "option N = 4, list = [1, 2, 3], name = \"abc\"\n"
+    "block Twice(x, f) { return x |> f() |> f() }\n"
+    "block Depth(x, n) {\n"
+    "  if n == 0 { return x } else { return Depth(x + 1, n - 1) }\n"
+    "}\n"
+    "block Pair(x) { return x, x * 2 }\n"
+    "model m(x: f32[N, 8]) {\n"
+    /* Python's integers and floats */
+    "  assert 7 // 2 == 3 and -7 // 2 == -4 and 7 mod 3 == 1 and -7 mod 3 == 2 and 7 mod -3 == -2\n"
+    "  assert 1 / 4 == 0.25 and 2**10 == 1024 and 2**-1 == 0.5 and -2**2 == -4 and 7.5 // 2 == "
+    "3.0\n"
+    "  assert 1e3 == 1000 and not (1 == 2) and 3 != 4 and 1 <= 1 and 2 > 1.5\n"
+    "  assert int(-2.7) == -2 and round(2.6) == 3 and float(2) == 2.0 and int(true) == 1\n"
+    "  assert min(3, 1, 2) == 1 and max([4, 9, 2]) == 9 and sum([1, 2, 3]) == 6 and abs(-3) == 3\n"
+    "  assert sqrt(16) == 4.0 and maximum(2, 3) == 3 and minimum(2, 3) == 2\n"
+    /* lists, ranges, strings */
+    "  assert list ++ [4] == [1, 2, 3, 4] and len(0..5) == 5 and len(1..=5) == 5 and len(5..0) == "
+    "0\n"
+    "  assert [i * i for i in 0..4] == [0, 1, 4, 9] and [a + b for a, b in zip([1, 2], [3, 4])] == "
+    "[4, 6]\n"
+    "  assert list[-1] == 3 and list[1..] == [2, 3] and list[..-1] == [1, 2] and list[0..=1] == "
+    "[1, 2]\n"
+    "  assert reversed(list) == [3, 2, 1] and enumerate([\"a\"]) == [[0, \"a\"]]\n"
+    "  assert range(3) == [0, 1, 2] and range(5, 0, step = -2) == [5, 3, 1] and range(2, 4) == [2, "
+    "3]\n"
+    "  assert \"layer{1 + 1}.{name}\" == \"layer2.abc\" and len(name) == 3 and \"a\" ++ \"b\" == "
+    "\"ab\"\n"
+    /* control */
+    "  n = 0\n"
+    "  for i, v in enumerate([10, 20]) { n = n + i * v }\n"
+    "  assert n == 20\n"
+    "  if n > 100 { n = 1 } else if n == 20 { n = 2 } else { n = 3 }\n"
+    "  assert n == 2 and (5 if n == 2 else 6) == 5\n"
+    "  assert (match n { 1, 2 => \"low\"; _ => \"high\" }) == \"low\"\n"
+    "  assert false and 1 // 0 == 1 or true\n"
+    /* tensors are known to the compile-time world by their shape */
+    "  assert x.shape == [4, 8] and x.rank == 2 and len(x) == 4 and x.dtype == \"f32\"\n"
+    "  y = Twice(x, relu)\n"
+    "  assert Depth(y, 5).shape == x.shape\n"
+    "  a, b = Pair(x)\n"
+    "  assert x[0].shape == [8] and x[.., 2..6].shape == [4, 4] and x[-1, 3..].shape == [5]\n"
+    "  assert stack([a, b]).shape == [2, 4, 8] and stack([a, b], axis = -1).shape == [4, 8, 2]\n"
+    "  assert [t.shape for t in split(x, [3, 5])] == [[4, 3], [4, 5]] and len(split(x, 4)) == 4\n"
+    "  assert transpose(x, 0, 1).shape == [8, 4] and reshape(x, [2, -1]).shape == [2, 16]\n"
+    "  assert sum(x).shape == [] and mean(x, axis = 1).shape == [4] and max(x, axis = [0], "
+    "keepdims = true).shape == [1, 8]\n"
+    "  assert (x > 0).dtype == \"bool\" and (x[.., 0] == 1).shape == [4] and argmax(x).shape == "
+    "[4]\n"
+    "  assert pad(x, [0, 1], [2, 0]).shape == [6, 9] and zeros([2, 3], dtype = i32).dtype == "
+    "\"i32\"\n"
+    "  return a + b\n"
+    "}\n";
+
+static void check_facts(void)
+{
+    Lowered r = lower_text(facts, FRONTEND_INFER);
+    CHECK_MSG(r.graph != NULL, "%s", r.errors);
+    lowered_free(&r);
+}
+
+/* expr in the middle of a model must give this code (and only once). */
+static void check_error(const char *expr, const char *code)
+{
+    char text[1024];
+    snprintf(text, sizeof text,
+             "option N = 4\nblock B(x: [_, C], k = 1) { return x }\nmodel m(x: f32[N, 8]) {\n  y = "
+             "%s\n  return x\n}\n",
+             expr);
+    Lowered r = lower_text(text, FRONTEND_INFER);
+    CHECK_MSG(r.graph == NULL && strstr(r.errors, code), "%s: wanted %s, got %s", expr, code,
+              r.errors);
+    CHECK_MSG(diag_error_count(r.diag) == 1, "%s: %d errors: %s", expr, diag_error_count(r.diag),
+              r.errors);
+    lowered_free(&r);
+}
+
+static const struct {
+    const char *expr, *code;
+} mistakes[] = {
+    {"1 // 0", "E209"},
+    {"1 / 0", "E209"},
+    {"9223372036854775807 + 1", "E209"},
+    {"2 ** 64", "E209"},
+    {"int(1e30)", "E209"},
+    {"[1, 2][2]", "E105"},
+    {"[1, 2][1..4]", "E105"},
+    {"x[.., 3..9]", "E105"},
+    {"x[4]", "E105"},
+    {"x[0, 0, 0]", "E105"},
+    {"1 + \"a\"", "E205"},
+    {"not 3", "E205"},
+    {"5 if 1 else 6", "E205"},
+    {"match 3 { 1 => 2 }", "E205"},
+    {"[i for i in 3]", "E205"},
+    {"3(4)", "E205"},
+    {"x |> 5", "E205"},
+    {"x.size", "E203"},
+    {"$nothing.weight", "E203"},
+    {"0..99999999999", "E208"},
+    {"range(9999999999)", "E208"},
+    {"range(1, 5, step = 0)", "E209"},
+    {"sum(x, axis = 2)", "E105"},
+    {"softmax(x, axis = -3)", "E105"},
+    {"x |> fc: linear()", "E206"},
+    {"x |> fc: linear(4, true, out_in, none, 8)", "E206"},
+    {"x |> fc: linear(0)", "E105"},
+    {"x |> fc: linear(4, layout = sideways)", "E205"},
+    {"x |> fc: linear(4, init = \"big\")", "E205"},
+    {"x |> fc: linear(4, bais = false)", "E206"},
+    {"x |> c: conv(4, 3)", "E103"},
+    {"x |> dropout(1.5)", "E105"},
+    {"x |> reshape([5, 5])", "E107"},
+    {"x |> transpose([0, 0])", "E105"},
+    {"split(x, 3)", "E105"},
+    {"concat([x, x[0]], axis = 0)", "E102"},
+    {"concat([], axis = 0)", "E206"},
+    {"x ++ x", "E205"},
+    {"x mod 2", "E205"},
+    {"x + relu", "E204"},
+    {"cast(x, f33)", "E205"},
+    {"rearrange(x, \"a b -> a c\")", "E105"},
+    {"rearrange(x, \"a (b c) -> a b c\")", "E105"},
+    {"rearrange(x, \"a (b c) -> a b c\", b = 3)", "E101"},
+    {"rearrange(x, \"a b\")", "E105"},
+    {"rearrange(x, \"a b -> (a b\")", "E105"},
+    {"rearrange(x, \"a b -> b a\", q = 2)", "E206"},
+    {"einsum(\"i j, j k -> i k\", x, x)", "E101"},
+    {"einsum(\"i j -> i k\", x)", "E105"},
+    {"einsum(\"i j, j k -> i k\", x)", "E206"},
+    {"einsum(\"i i -> i\", x)", "E105"},
+    {"einsum(\"i j k -> i\", x)", "E103"},
+    {"B(x, z = 2)", "E206"},
+    {"B()", "E206"},
+    {"B(x, 1, 2)", "E206"},
+    {"B(5)", "E205"},
+    {"B(x[0])", "E103"},
+    {"mnist(\"data\", batch = N)", "E210"},
+    {"\"{x}\"", "E205"},
+    {"h[-1]: relu(x)", "E205"},
+    {"\"a b\": relu(x)", "E205"},
+    {"lower(1)", "E203"},
+    {"zeros([0])", "E108"},
+    {"full([99999999999, 99999999999], 1)", "E108"},
+    {"accuracy(x, zeros([3], dtype = i32))", "E101"},
+    {"x |> seq { fc: linear(3); return 2 }", "E210"},
+};
+
+static void check_limits(void)
+{
+    Lowered r =
+        lower_text("block F(x, n) { return F(x, n + 1) }\nmodel m(x: f32[4]) { return F(x, 0) }\n",
+                   FRONTEND_INFER);
+    CHECK_MSG(strstr(r.errors, "E208") && diag_error_count(r.diag) == 1, "%s", r.errors);
+    lowered_free(&r);
+    r = lower_text("model m(x: f32[4]) {\n  for i in 0..10000 { for j in 0..10000 { x = x + 1 } "
+                   "}\n  return x\n}\n",
+                   FRONTEND_INFER);
+    CHECK_MSG(strstr(r.errors, "E208") && diag_error_count(r.diag) == 1, "%s", r.errors);
+    lowered_free(&r);
+    r = lower_text(
+        "model m(x: f32[4]) {\n  a = [1]\n  for i in 0..100 { a = a ++ a }\n  return x\n}\n",
+        FRONTEND_INFER);
+    CHECK_MSG(strstr(r.errors, "E208") && diag_error_count(r.diag) == 1, "%s", r.errors);
+    lowered_free(&r);
+    r = lower_text(
+        "model m(x: f32[4]) {\n  a = \"a\"\n  for i in 0..100 { a = \"{a}{a}\" }\n  return x\n}\n",
+        FRONTEND_INFER);
+    CHECK_MSG(strstr(r.errors, "E208") && diag_error_count(r.diag) == 1, "%s", r.errors);
+    lowered_free(&r);
+}
+
+int main(void)
+{
+    check_facts();
+    for (size_t i = 0; i < sizeof mistakes / sizeof mistakes[0]; i++)
+        check_error(mistakes[i].expr, mistakes[i].code);
+    check_limits();
+    return test_result();
+}

@@ -133,6 +133,9 @@ static Answer solve(Solve *s, int64_t budget)
         Answer a = run_solver(s, solver, budget);
         if (!best.solver || is_better(s, &a, &best, budget))
             best = a;
+        if (s->objective == REMAT_MIN_TIME && best.figures.recomputed == 0 &&
+            best.figures.peak_bytes <= budget)
+            break; /* nothing is faster than no recomputation */
     }
     return best;
 }
@@ -282,7 +285,8 @@ static bool meet_budget(Solve *s, Budget budget)
     if (!check_hints(s, &a))
         return false;
     if (a.figures.recomputed > 0 || budget.kind != BUDGET_NONE)
-        remat_apply(s->ctx->graph, s->p, &s->mapping, &a.schedule, a.solver);
+        remat_apply(s->ctx->graph, s->p, &s->mapping, &a.schedule,
+                    strcmp(a.solver, "none") == 0 ? "hint" : a.solver);
     return true;
 }
 

@@ -1,0 +1,184 @@
+/* Compiles the kernels of many small graphs at once, in child processes, and runs them on buffers
+ * that end at a page that cannot be touched: reading or writing past the end stops the test.  No
+ * plan and no arena. */
+#ifndef SCRIMP_TESTS_KERNEL_FARM_H
+#define SCRIMP_TESTS_KERNEL_FARM_H
+
+#include "codegen/jit.h"
+#include "codegen/kernel.h"
+#include "ir/support/map.h"
+#include "runtime/abi.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { FARM_GROUP = 64, FARM_CHILDREN = 2 };
+
+typedef struct FarmKernel {
+    const Call *call;
+    ScrimpKernel *run;
+} FarmKernel;
+
+typedef struct Farm {
+    Pool *pool;
+    const Target *target;
+    Map index; /* key -> kernel */
+    VEC(FarmKernel) kernels;
+    VEC(void *) handles;
+    char folder[64];
+} Farm;
+
+static Farm farm_new(Pool *pool, const Target *target)
+{
+    Farm f = {.pool = pool, .target = target, .index = map_new(pool)};
+    snprintf(f.folder, sizeof f.folder, "/tmp/scrimp-farm-XXXXXX");
+    if (!mkdtemp(f.folder))
+        abort();
+    return f;
+}
+
+/* The calls of a graph; their kernels join the farm. */
+static Lowering *farm_lower(Farm *f, const Graph *g)
+{
+    Lowering *l = POOL_NEW(f->pool, Lowering);
+    *l = (Lowering){.pool = f->pool, .graph = g, .target = f->target};
+    lower_graph(l);
+    for (size_t i = 0; i < l->calls.len; i++) {
+        FarmKernel k = {&l->calls.data[i], NULL};
+        if (map_find(&f->index, k.call->key))
+            continue;
+        map_set(&f->index, k.call->key, f->kernels.len);
+        vec_push(f->pool, &f->kernels, k);
+    }
+    return l;
+}
+
+static void farm_path(const Farm *f, size_t group, int contract, char *path, size_t size)
+{
+    snprintf(path, size, "%s/%zu.%d.so", f->folder, group, contract);
+}
+
+/* One shared object for the kernels of a group with the same setting. */
+static bool farm_build(const Farm *f, size_t group, int contract)
+{
+    char path[128], symbol[32];
+    Jit *j = jit_new(f->target, contract);
+    int n = 0;
+    jit_set_optimization(j, 1);
+    for (size_t i = group * FARM_GROUP; i < f->kernels.len && i < (group + 1) * FARM_GROUP; i++) {
+        const Call *call = f->kernels.data[i].call;
+        if (call->contract != contract)
+            continue;
+        snprintf(symbol, sizeof symbol, "k%zu", i);
+        jit_kernel_begin(j, symbol);
+        call->emit(j, call->desc);
+        jit_kernel_end(j);
+        n++;
+    }
+    const char *error = NULL;
+    farm_path(f, group, contract, path, sizeof path);
+    bool ok = n == 0 || jit_write_shared(j, path, NULL, 0, &error);
+    if (!ok)
+        fprintf(stderr, "%s\n", error);
+    jit_free(j);
+    return ok;
+}
+
+static bool farm_wait(void)
+{
+    int status = 0;
+    wait(&status);
+    return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+/* False when a child failed. */
+static bool farm_compile(Farm *f)
+{
+    size_t groups = (f->kernels.len + FARM_GROUP - 1) / FARM_GROUP;
+    bool ok = true;
+    int running = 0;
+    for (size_t g = 0; g < groups; g++) {
+        if (running == FARM_CHILDREN) {
+            ok &= farm_wait();
+            running--;
+        }
+        fflush(NULL);
+        if (fork() == 0)
+            _exit(farm_build(f, g, 0) && farm_build(f, g, 1) ? 0 : 1);
+        running++;
+    }
+    while (running-- > 0)
+        ok &= farm_wait();
+    return ok;
+}
+
+static bool farm_load(Farm *f)
+{
+    char path[128], symbol[32];
+    for (size_t i = 0; i < f->kernels.len; i++) {
+        farm_path(f, i / FARM_GROUP, f->kernels.data[i].call->contract, path, sizeof path);
+        void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+        snprintf(symbol, sizeof symbol, "k%zu", i);
+        void *found = handle ? dlsym(handle, symbol) : NULL;
+        memcpy(&f->kernels.data[i].run, &found, sizeof found);
+        if (!found)
+            return false;
+        vec_push(f->pool, &f->handles, handle);
+    }
+    return true;
+}
+
+static void farm_free(Farm *f)
+{
+    char path[128];
+    for (size_t i = 0; i < f->handles.len; i++)
+        dlclose(f->handles.data[i]);
+    for (size_t g = 0; g <= f->kernels.len / FARM_GROUP; g++)
+        for (int c = 0; c < 2; c++) {
+            farm_path(f, g, c, path, sizeof path);
+            unlink(path);
+        }
+    rmdir(f->folder);
+}
+
+/* --- buffers --- */
+
+typedef struct Fenced {
+    char *base, *data;
+    size_t mapped;
+} Fenced;
+
+/* Filled with 0x7f: huge floats, so that what is not written shows.  The end is the fence, or the
+ * start is aligned to 64 bytes and the end near the fence. */
+static Fenced fenced_new(int64_t bytes, bool aligned)
+{
+    size_t page = 4096, size = (size_t)bytes, up = aligned ? (size + 63) / 64 * 64 : size;
+    Fenced b = {.mapped = (up + page - 1) / page * page + page};
+    b.base = mmap(NULL, b.mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (b.base == MAP_FAILED || mprotect(b.base + b.mapped - page, page, PROT_NONE))
+        abort();
+    b.data = b.base + b.mapped - page - up;
+    memset(b.base, 0x7f, b.mapped - page);
+    return b;
+}
+
+static void fenced_free(Fenced *b)
+{
+    munmap(b->base, b->mapped);
+}
+
+/* The bytes before the buffer, which nothing may have touched. */
+static bool fenced_intact(const Fenced *b)
+{
+    for (const char *p = b->base; p < b->data; p++)
+        if (*p != 0x7f)
+            return false;
+    return true;
+}
+
+#endif

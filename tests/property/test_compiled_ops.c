@@ -1,0 +1,383 @@
+/* Compiled code against the reference evaluator: every operation with a lowering rule on random
+ * shapes, for every vector width that this machine runs.  The same bits for any grouping of tasks;
+ * nothing read or written outside of buffers. */
+#include "check.h"
+#include "kernel_farm.h"
+#include "op_cases.h"
+
+#include "ir/eval.h"
+#include "ir/support/strbuf.h"
+
+#include <signal.h>
+
+enum { SHAPES = 20, OTHER_TARGET_SHAPES = 5, ATTEMPTS = 40 };
+
+/* One case: the graph, its calls, its buffers. */
+typedef struct Run {
+    OpCase c;
+    OpKind op;
+    Lowering *calls;
+    Fenced *value, *work;
+} Run;
+
+static const char *current = "";
+
+static void on_fault(int sig)
+{
+    (void)sig;
+    static const char text[] = "access outside of a buffer in: ";
+    if (write(2, text, sizeof text - 1) && write(2, current, strlen(current)) && write(2, "\n", 1))
+        _exit(1);
+    _exit(1);
+}
+
+/* --- data --- */
+
+static void to_bytes(const Type *t, const double *from, char *to)
+{
+    int64_t n = type_elements(t);
+    for (int64_t i = 0; i < n; i++) {
+        float f = (float)from[i];
+        int32_t w = t->dtype == DTYPE_I32 ? (int32_t)from[i] : 0;
+        unsigned char b =
+            t->dtype == DTYPE_F32 || t->dtype == DTYPE_I32 ? 0 : (unsigned char)from[i];
+        if (t->dtype == DTYPE_F32)
+            memcpy(to + i * 4, &f, 4);
+        else if (t->dtype == DTYPE_I32)
+            memcpy(to + i * 4, &w, 4);
+        else
+            memcpy(to + i, &b, 1);
+    }
+}
+
+static double element(const Type *t, const char *data, int64_t i)
+{
+    float f;
+    int32_t w;
+    if (t->dtype == DTYPE_F32) {
+        memcpy(&f, data + i * 4, 4);
+        return (double)f;
+    }
+    if (t->dtype == DTYPE_I32) {
+        memcpy(&w, data + i * 4, 4);
+        return w;
+    }
+    return (unsigned char)data[i];
+}
+
+/* --- running --- */
+
+static void fill_inputs(const Run *r)
+{
+    const Graph *g = r->c.g;
+    for (size_t v = 0; v < g->values.len; v++)
+        memset(r->value[v].data, 0x7f, (size_t)type_bytes(&g->values.data[v].type));
+    for (int i = 0; i < r->c.n_in; i++)
+        to_bytes(value_type(g, r->c.in[i]), r->c.data[i], r->value[r->c.in[i]].data);
+}
+
+/* Tasks `group` at a time, the last group first when backward.  Updates write where the persistent
+ * tensor is. */
+static void run_calls(const Farm *f, const Run *r, int64_t group, bool backward, char *scratch)
+{
+    fill_inputs(r);
+    for (size_t i = 0; i < r->calls->calls.len; i++) {
+        const Call *c = &r->calls->calls.data[i];
+        ScrimpKernel *kernel = f->kernels.data[*map_find(&f->index, c->key)].run;
+        char *buf[CALL_MAX_BUFS];
+        for (int k = 0; k < c->n_bufs; k++)
+            buf[k] = (c->buf[k].value == VALUE_NONE ? r->work[c->node].data
+                                                    : r->value[c->buf[k].value].data) +
+                     c->buf[k].offset;
+        int64_t size = group < c->n_tasks ? group : c->n_tasks,
+                groups = (c->n_tasks + size - 1) / size;
+        for (int64_t q = 0; q < groups; q++) {
+            int64_t begin = (backward ? groups - 1 - q : q) * size;
+            int64_t end = begin + size < c->n_tasks ? begin + size : c->n_tasks;
+            kernel(buf, begin, end, scratch);
+        }
+    }
+}
+
+static void make_buffers(Run *r)
+{
+    const Graph *g = r->c.g;
+    bool aligned = op_table[r->op].op_class == OP_CLASS_MATRIX;
+    r->value = POOL_ARRAY(r->c.pool, g->values.len, Fenced);
+    r->work = POOL_ARRAY(r->c.pool, g->nodes.len, Fenced);
+    for (size_t v = 0; v < g->values.len; v++)
+        r->value[v] = fenced_new(type_bytes(&g->values.data[v].type), aligned);
+    for (size_t n = 0; n < g->nodes.len; n++)
+        r->work[n] = fenced_new(node_workspace_bytes(g, &g->nodes.data[n]), true);
+}
+
+static void free_buffers(Run *r)
+{
+    for (size_t v = 0; v < r->c.g->values.len; v++)
+        fenced_free(&r->value[v]);
+    for (size_t n = 0; n < r->c.g->nodes.len; n++)
+        fenced_free(&r->work[n]);
+}
+
+/* --- comparison --- */
+
+/* Allowed error: relative * |expected| + scale * largest |expected|. */
+typedef struct Tolerance {
+    double relative, scale;
+} Tolerance;
+
+static Tolerance tolerance_of(OpKind op)
+{
+    switch ((int)op) {
+    case OP_pow:
+        return (Tolerance){1e-5, 0};
+    case OP_gelu:
+    case OP_silu:
+        return (Tolerance){4e-6, 0};
+    case OP_gelu_grad:
+    case OP_silu_grad:
+    case OP_bn_apply:
+    case OP_bn_grad_x:
+    case OP_fused:
+        return (Tolerance){1e-6, 2e-6};
+    case OP_layernorm: /* offset data: the mean's own rounding */
+        return (Tolerance){3e-6, 1e-5};
+    case OP_tanh_grad:
+    case OP_sgd_step:
+    case OP_adam_step:
+    case OP_bn_running:
+        return (Tolerance){1e-6, 5e-7};
+    default:
+        break;
+    }
+    if (op_table[op].op_class == OP_CLASS_MATRIX)
+        return (Tolerance){1e-6, 4e-6};
+    if (op_table[op].op_class == OP_CLASS_REDUCE)
+        return (Tolerance){3e-6, 3e-6};
+    return (Tolerance){1e-6, 0};
+}
+
+static bool close_enough(double got, double want, Tolerance t, double largest)
+{
+    if (isnan(want) || isnan(got))
+        return isnan(want) && isnan(got);
+    if (isinf(want) || isinf(got))
+        return want == got || (double)(float)want == got;
+    return fabs(got - want) <= t.relative * fabs(want) + t.scale * largest + 1e-37;
+}
+
+static double largest_of(const double *x, int64_t n)
+{
+    double most = 0;
+    for (int64_t i = 0; i < n; i++)
+        if (isfinite(x[i]) && fabs(x[i]) > most)
+            most = fabs(x[i]);
+    return most;
+}
+
+static const char *describe(const Run *r)
+{
+    StrBuf b = strbuf_new(r->c.pool);
+    const Node *n = graph_node(r->c.g, r->c.node);
+    strbuf_put(&b, op_name(r->op));
+    for (int i = 0; i < n->n_in; i++)
+        strbuf_printf(&b, " %s", type_text(r->c.pool, value_type(r->c.g, n->in[i])));
+    strbuf_put(&b, " ->");
+    for (int i = 0; i < n->n_out; i++)
+        strbuf_printf(&b, " %s", type_text(r->c.pool, value_type(r->c.g, n->out[i])));
+    for (int i = 0; i < n->n_attr; i++) {
+        strbuf_printf(&b, " %s=", attr_name(n->attr[i].key));
+        if (attr_kind(n->attr[i].key) == ATTR_KIND_INTS)
+            for (int k = 0; k < n->attr[i].n; k++)
+                strbuf_printf(&b, "%lld,", (long long)n->attr[i].u.ints[k]);
+        else if (attr_kind(n->attr[i].key) == ATTR_KIND_FLOAT)
+            strbuf_printf(&b, "%g", n->attr[i].u.f);
+        else if (attr_kind(n->attr[i].key) != ATTR_KIND_STRING)
+            strbuf_printf(&b, "%lld", (long long)n->attr[i].u.i);
+    }
+    return b.text;
+}
+
+static void compare_output(const Run *r, const Target *target, ValueId v, const double *want)
+{
+    const Type *t = value_type(r->c.g, v);
+    int64_t n = type_elements(t);
+    Tolerance tol = t->dtype == DTYPE_F32 ? tolerance_of(r->op) : (Tolerance){0, 0};
+    double largest = largest_of(want, n);
+    for (int64_t i = 0; i < n; i++) {
+        double got = element(t, r->value[v].data, i);
+        if (close_enough(got, want[i], tol, largest))
+            continue;
+        CHECK_MSG(false, "%s %s: element %lld of %s is %.9g, expected %.9g", target->name, current,
+                  (long long)i, graph_value(r->c.g, v)->name, got, want[i]);
+        return;
+    }
+}
+
+static void compare_with_evaluator(const Run *r, const Target *target)
+{
+    const Node *n = graph_node(r->c.g, r->c.node);
+    EvalState *s = eval_new(r->c.pool, r->c.g);
+    for (int i = 0; i < r->c.n_in; i++)
+        eval_set(s, r->c.in[i], r->c.data[i]);
+    eval_run(s, false);
+    for (int i = 0; i < n->n_out; i++)
+        compare_output(r, target, n->out[i], eval_get(s, n->out[i]));
+}
+
+/* The outputs' bytes one after the other. */
+static char *snapshot(const Run *r, size_t *size)
+{
+    const Node *n = graph_node(r->c.g, r->c.node);
+    *size = 0;
+    for (int i = 0; i < n->n_out; i++)
+        *size += (size_t)type_bytes(value_type(r->c.g, n->out[i]));
+    char *copy = pool_alloc(r->c.pool, *size), *to = copy;
+    for (int i = 0; i < n->n_out; i++) {
+        size_t bytes = (size_t)type_bytes(value_type(r->c.g, n->out[i]));
+        memcpy(to, r->value[n->out[i]].data, bytes);
+        to += bytes;
+    }
+    return copy;
+}
+
+static void check_groupings(const Farm *f, const Run *r, char *scratch)
+{
+    static const int64_t sizes[] = {1, 3};
+    size_t size;
+    const char *whole = snapshot(r, &size);
+    for (int i = 0; i < 2; i++) {
+        run_calls(f, r, sizes[i], i, scratch);
+        const char *parts = snapshot(r, &size);
+        CHECK_MSG(memcmp(whole, parts, size) == 0, "%s: bits depend on the grouping of tasks",
+                  current);
+    }
+}
+
+/* Outputs written over inputs where the graph says that they may. */
+static void check_in_place(const Farm *f, Run *r, char *scratch)
+{
+    const Graph *g = r->c.g;
+    const Node *n = graph_node(g, r->c.node);
+    size_t size;
+    run_calls(f, r, INT64_MAX, false, scratch);
+    const char *apart = snapshot(r, &size);
+    for (int i = 0; i < n->n_in; i++) {
+        if (!node_may_overwrite(g, n, 0, i) || value_node(g, n->in[i])->op == OP_const)
+            continue;
+        Fenced keep = r->value[n->out[0]];
+        r->value[n->out[0]] = r->value[n->in[i]];
+        run_calls(f, r, INT64_MAX, false, scratch);
+        const char *together = snapshot(r, &size);
+        r->value[n->out[0]] = keep;
+        CHECK_MSG(memcmp(apart, together, size) == 0, "%s: differs when written over input %d",
+                  current, i);
+    }
+}
+
+static void check_fences(const Run *r)
+{
+    bool ok = true;
+    for (size_t v = 0; v < r->c.g->values.len; v++)
+        ok &= fenced_intact(&r->value[v]);
+    for (size_t n = 0; n < r->c.g->nodes.len; n++)
+        ok &= fenced_intact(&r->work[n]);
+    CHECK_MSG(ok, "%s: wrote before a buffer", current);
+}
+
+static void check_run(const Farm *f, Run *r, char *scratch)
+{
+    current = describe(r);
+    if (getenv("SCRIMP_TEST_VERBOSE"))
+        fprintf(stderr, "%s\n", current);
+    make_buffers(r);
+    run_calls(f, r, INT64_MAX, false, scratch);
+    compare_with_evaluator(r, f->target);
+    check_groupings(f, r, scratch);
+    check_in_place(f, r, scratch);
+    check_fences(r);
+    free_buffers(r);
+}
+
+/* --- the table --- */
+
+static const char *const lower_names[OP_COUNT] = {
+#define OP(name, in0, in1, n_out, op_class, shape, flops, grad, eval, lower) [OP_##name] = #lower,
+#include "ir/ops.def"
+#undef OP
+};
+
+static bool has_lowering(OpKind op)
+{
+    return strcmp(lower_names[op], "none") != 0;
+}
+
+static bool make_case(Pool *pool, OpKind op, uint64_t seed, OpCase *c)
+{
+    for (int attempt = 0; attempt < ATTEMPTS; attempt++) {
+        *c = (OpCase){.pool = pool, .node = NODE_NONE};
+        c->rng = seed * 1000003u + (uint64_t)attempt * 7919u + (uint64_t)op;
+        c->g = graph_new(pool, "case");
+        op_case_table[op](c);
+        if (c->node != NODE_NONE)
+            return true;
+    }
+    return false;
+}
+
+/* SCRIMP_TEST_OP restricts the test to one operation. */
+static bool wanted(OpKind op)
+{
+    const char *only = getenv("SCRIMP_TEST_OP");
+    return has_lowering(op) && op_case_table[op] && (!only || strcmp(only, op_name(op)) == 0);
+}
+
+static void test_target(const Target *target, int shapes)
+{
+    Pool *pool = pool_new();
+    Farm f = farm_new(pool, target);
+    VEC(Run) runs = {0};
+    char *scratch = NULL;
+    for (int op = 0; op < OP_COUNT; op++)
+        for (int i = 0; i < shapes && wanted((OpKind)op); i++) {
+            Run r = {.op = (OpKind)op};
+            bool made = make_case(pool, r.op, (uint64_t)i + 1, &r.c);
+            CHECK_MSG(made, "no shapes fit %s", op_name(r.op));
+            if (!made)
+                continue;
+            r.calls = farm_lower(&f, r.c.g);
+            vec_push(pool, &runs, r);
+        }
+    bool ready = farm_compile(&f) && farm_load(&f);
+    CHECK_MSG(ready, "%s: kernels do not compile", target->name);
+    if (posix_memalign((void **)&scratch, 64, SCRIMP_SCRATCH_BYTES))
+        abort();
+    for (size_t i = 0; ready && i < runs.len; i++)
+        check_run(&f, &runs.data[i], scratch);
+    printf("%s: %zu cases, %zu kernels\n", target->name, runs.len, f.kernels.len);
+    free(scratch);
+    farm_free(&f);
+    pool_free(pool);
+}
+
+static void test_every_op_has_cases(void)
+{
+    for (int op = 0; op < OP_COUNT; op++)
+        CHECK_MSG(!has_lowering((OpKind)op) || op_case_table[op], "no generator for %s",
+                  op_name((OpKind)op));
+}
+
+int main(void)
+{
+    signal(SIGSEGV, on_fault);
+    signal(SIGBUS, on_fault);
+    test_every_op_has_cases();
+    const char *march = getenv("SCRIMP_TEST_MARCH");
+    const Target *native = target_find(march);
+    for (const char *const *name = target_names(); *name; name++) {
+        const Target *t = target_find(*name);
+        if (target_runs_here(t) && (!march || t == native))
+            test_target(t, t == native ? SHAPES : OTHER_TARGET_SHAPES);
+    }
+    return test_result();
+}

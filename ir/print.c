@@ -4,7 +4,6 @@
 #include "ir/text.h"
 
 #include <inttypes.h>
-#include <string.h>
 
 typedef struct Printer {
     const Graph *g;

@@ -3,8 +3,6 @@
 #include "ir/graph_internal.h"
 #include "ir/support/bitset.h"
 
-#include <string.h>
-
 /* One walk over the order, keeping what is defined and which persistent tensors are gone. */
 typedef struct Verifier {
     const Graph *g;

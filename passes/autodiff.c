@@ -64,6 +64,46 @@ static bool check_loss(PassContext *ctx)
     return true;
 }
 
+/* A step is unrolled: more operations than any model needs are a mistake in `accumulate`. */
+enum { MAX_FORWARD_NODES = 1 << 20 };
+
+static int64_t micro_batches(const Graph *g)
+{
+    return g->train.accumulate > 1 ? g->train.accumulate : 1;
+}
+
+/* A value [..] that the step holds as [k, ..]. */
+static bool fits_stacked(const Graph *g, ValueId v)
+{
+    const Type *t = value_type(g, v);
+    int64_t bytes;
+    return t->rank < TYPE_MAX_RANK && size_mul(type_bytes(t), micro_batches(g), &bytes);
+}
+
+/* Inputs that the data source fills hold all micro-batches of a step. */
+static bool is_batch(const Node *n)
+{
+    return n->op == OP_input && strncmp(node_string(n, ATTR_role, ""), "batch.", 6) == 0;
+}
+
+static bool check_accumulate(PassContext *ctx)
+{
+    const Graph *g = ctx->graph;
+    int64_t k = micro_batches(g);
+    bool fits = k <= MAX_FORWARD_NODES / (int64_t)(g->order.len + 1);
+    for (size_t i = 0; i < g->order.len && fits; i++) {
+        const Node *n = graph_node(g, g->order.data[i]);
+        fits = !is_batch(n) || fits_stacked(g, n->out[0]);
+    }
+    for (size_t i = 0; i < g->outputs.len && fits; i++)
+        fits = fits_stacked(g, g->outputs.data[i].value);
+    if (k == 1 || fits)
+        return true;
+    return fail(ctx, "E615",
+                pool_printf(ctx->pool, "accumulate = %lld makes the step too large", (long long)k),
+                "accumulate fewer micro-batches, or make them larger");
+}
+
 static AttrList copy_attrs(const Node *n)
 {
     AttrList list = {0};
@@ -75,20 +115,12 @@ static AttrList copy_attrs(const Node *n)
     return list;
 }
 
-/* Inputs that the data source fills hold all micro-batches of a step. */
-static bool is_batch(const Node *n)
-{
-    return n->op == OP_input && strncmp(node_string(n, ATTR_role, ""), "batch.", 6) == 0;
-}
-
 static void copy_source(Builder *b, const Node *n)
 {
     const Value *old = graph_value(b->from, n->out[0]);
     Type type = old->type;
     AttrList attrs = copy_attrs(n);
     if (b->micro > 1 && is_batch(n)) {
-        if (type.rank == TYPE_MAX_RANK)
-            BUG("%s has too many dims for accumulate", old->name);
         memmove(type.dim + 1, type.dim, (size_t)type.rank * sizeof *type.dim);
         type.dim[0] = b->micro;
         type.rank++;
@@ -254,8 +286,6 @@ static ValueId stack_of(Builder *b, const char *name, const ValueId *v)
     for (int64_t j = 0; j < b->micro; j++) {
         AttrList attrs = {0};
         Type t = *value_type(b->to, v[j]);
-        if (t.rank == TYPE_MAX_RANK)
-            BUG("output %s has too many dims for accumulate", name);
         memmove(t.dim + 1, t.dim, (size_t)t.rank * sizeof *t.dim);
         t.dim[0] = 1;
         attrs_ints(&attrs, ATTR_shape, t.dim, t.rank + 1);
@@ -379,7 +409,7 @@ static void begin_step(Builder *b)
 {
     const Graph *g = b->from;
     size_t n_outputs = g->outputs.len;
-    b->micro = g->train.accumulate > 1 ? g->train.accumulate : 1;
+    b->micro = micro_batches(g);
     b->to = graph_new(g->pool, g->name);
     b->to->kind = "step";
     b->to->source = g->source;
@@ -399,7 +429,7 @@ static void begin_step(Builder *b)
 
 bool pass_autodiff(PassContext *ctx)
 {
-    if (!check_loss(ctx) || !check_unfused(ctx))
+    if (!check_loss(ctx) || !check_unfused(ctx) || !check_accumulate(ctx))
         return false;
     Pool *scratch = pool_new_child(ctx->pool);
     Builder b = {.ctx = ctx, .from = ctx->graph, .scratch = scratch};

@@ -63,6 +63,12 @@ static void check_error(const char *train, const char *body, const char *code)
 
 static void test_errors(void)
 {
+    check_error("  train {optim=sgd, lr=constant, accumulate=1000000}\n", LINEAR, "E615");
+    check_error("  train {optim=sgd, lr=constant, accumulate=2}\n",
+                "  %x = input {role=\"batch.x\"} : f32[1,1,1,1,1,1,1,1]\n  $w = param : f32[1]\n"
+                "  %y = mul %x, $w : f32[1,1,1,1,1,1,1,1]\n  %loss = sum %y : f32[]\n"
+                "  output loss = %loss\n",
+                "E615");
     check_error("", LINEAR, "E610");
     check_error(SGD, "  $w = param : f32[2]\n", "E611");
     check_error(SGD, "  $w = param : f32[2]\n  output loss = $w\n", "E612");

@@ -64,7 +64,7 @@ bool session_compile(Cli *cli, const Program *program, Session *out)
     const char *error;
     out->step = codegen_compile(cli->pool, program->graph, program->plan, &o, &error);
     if (!out->step) {
-        cli_error(cli, EXIT_USER, "E701", NULL, "%s", error);
+        cli_error(cli, EXIT_USER, "E801", NULL, "%s", error);
         return false;
     }
     describe_tensors(out);
@@ -163,7 +163,7 @@ static int64_t largest_permuted_bytes(const Session *s)
 
 static bool no_memory(Session *s)
 {
-    cli_error(s->cli, EXIT_USER, "E702", NULL, "out of memory while converting weights");
+    cli_error(s->cli, EXIT_USER, "E802", NULL, "out of memory while converting weights");
     return false;
 }
 
@@ -217,7 +217,7 @@ bool session_initialize(Session *s, uint64_t seed)
             memset(s->tensor[i].data, 0, (size_t)type_bytes(t));
         else if (!rt_init_fill(s->tensor[i].data, type_elements(t), init, seed, s->tensor[i].name,
                                &err))
-            return runtime_error(s, "E703", &err);
+            return runtime_error(s, "E803", &err);
     }
     /* Numbers were drawn in the user's order, so that weights do not depend on the layout inside.
      */

@@ -147,7 +147,7 @@ static bool bench_open(Bench *b, const Program *program)
         return false;
     b->threads = threads_new((int)cli->threads, &err);
     if (!b->threads || !arena_map(&b->arena, program->plan->arena_bytes, &err)) {
-        cli_error(cli, EXIT_USER, "E704", NULL, "%s", err.message);
+        cli_error(cli, EXIT_USER, "E804", NULL, "%s", err.message);
         return false;
     }
     int n = b->session.step->n_calls;
@@ -164,7 +164,7 @@ static bool measure_peak(Bench *b)
     const char *error = NULL;
     double one = codegen_measure_peak_gflops(b->cli->pool, target_find(b->cli->march), &error);
     if (one <= 0)
-        return cli_error(b->cli, EXIT_USER, "E701", NULL, "%s", error) == EXIT_OK;
+        return cli_error(b->cli, EXIT_USER, "E801", NULL, "%s", error) == EXIT_OK;
     b->peak_gflops = one * threads_count(b->threads);
     return true;
 }

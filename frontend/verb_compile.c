@@ -34,7 +34,7 @@ ExitCode verb_compile(Cli *cli)
     const char *so = cli->out ? cli->out : default_path(cli, "so");
     const char *header = cli->header ? cli->header : default_path(cli, "h"), *error;
     if (!codegen_export(cli->pool, p.graph, p.plan, &c, so, header, &error))
-        return cli_error(cli, EXIT_USER, "E701", NULL, "%s", error);
+        return cli_error(cli, EXIT_USER, "E801", NULL, "%s", error);
     fprintf(stderr, "wrote %s and %s: an arena of %s\n", so, header,
             cli_bytes_text(cli->pool, p.plan->arena_bytes));
     return EXIT_OK;

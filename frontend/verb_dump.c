@@ -85,7 +85,7 @@ static ExitCode dump_code(Cli *cli, const Ast *ast, Stage stage)
     CodegenOptions o = {.march = cli->march, .jobs = (int)cli->jobs};
     if (codegen_dump(cli->pool, p.graph, p.plan, &o, stage == STAGE_ASM, stdout, &error))
         return EXIT_OK;
-    return cli_error(cli, EXIT_USER, "E701", NULL, "%s", error);
+    return cli_error(cli, EXIT_USER, "E801", NULL, "%s", error);
 }
 
 /* --- differences --- */

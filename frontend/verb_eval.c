@@ -22,7 +22,7 @@ static bool host_open(Cli *cli, const Program *program, Host *h)
         return false;
     h->threads = threads_new((int)cli->threads, &err);
     if (!h->threads || !arena_map(&h->arena, program->plan->arena_bytes, &err)) {
-        cli_error(cli, EXIT_USER, "E704", NULL, "%s", err.message);
+        cli_error(cli, EXIT_USER, "E804", NULL, "%s", err.message);
         return false;
     }
     session_attach(&h->session, h->arena.base, h->threads, NULL);

@@ -135,7 +135,7 @@ static bool set_up(Trainer *t)
         return false;
     t->threads = threads_new((int)cli->threads, &err);
     if (!t->threads || !arena_map(&t->arena, bytes, &err)) {
-        cli_error(cli, EXIT_USER, "E704", NULL, "%s", err.message);
+        cli_error(cli, EXIT_USER, "E804", NULL, "%s", err.message);
         return false;
     }
     session_attach(&t->session, t->arena.base, t->threads, NULL);

@@ -29,7 +29,7 @@ static bool run_open(Cli *cli, Run *r, Threads *threads, uint64_t seed)
     if (!session_compile(cli, &r->program, &r->session))
         return false;
     if (!arena_map(&r->arena, r->program.plan->arena_bytes, &err)) {
-        cli_error(cli, EXIT_USER, "E704", NULL, "%s", err.message);
+        cli_error(cli, EXIT_USER, "E804", NULL, "%s", err.message);
         return false;
     }
     /* Reading memory that the plan left dead would now show in every bit. */
@@ -119,7 +119,7 @@ static bool compare_runs(Cli *cli, Run *keep, Run *plan, const char **difference
     RtError err;
     Threads *threads = threads_new((int)cli->threads, &err);
     if (!threads)
-        return cli_error(cli, EXIT_USER, "E704", NULL, "%s", err.message) == EXIT_OK;
+        return cli_error(cli, EXIT_USER, "E804", NULL, "%s", err.message) == EXIT_OK;
     /* Real data when it is named on the command line, else random data of the model's shapes. */
     Dataset *data = session_open_data(cli, keep->program.graph, !cli->data, seed);
     bool ok = data && run_open(cli, keep, threads, seed) && run_open(cli, plan, threads, seed);

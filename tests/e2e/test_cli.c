@@ -46,7 +46,7 @@ static void test_mistakes(void)
     expect_run(3, "E401", "$SCRIMP plan $EXAMPLES/mlp.scrimp --budget 1KiB");
     expect_run(1, "no-such-folder",
                "$SCRIMP train $EXAMPLES/mlp.scrimp --data $TMP/no-such-folder");
-    expect_run(1, "E701",
+    expect_run(1, "E801",
                "$SCRIMP compile $EXAMPLES/mlp.scrimp --march z80 -o $TMP/x.so --header $TMP/x.h");
 }
 

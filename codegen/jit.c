@@ -74,10 +74,11 @@ static void init_types(Jit *j)
     j->vu_unaligned = gcc_jit_type_get_aligned(t->vu, 4);
 }
 
-/* Int and float views of one buffer are mixed everywhere: type-based aliasing must be off. */
+/* Int and float views of one buffer are mixed everywhere: type-based aliasing must be off.
+ * libgccjit reports warnings as errors: -w. */
 static void add_options(Jit *j, bool contract)
 {
-    static const char *const common[] = {"-fno-strict-aliasing", "-fno-math-errno",
+    static const char *const common[] = {"-w", "-fno-strict-aliasing", "-fno-math-errno",
                                          "-fno-trapping-math", "-fno-stack-protector"};
     for (size_t i = 0; i < sizeof common / sizeof *common; i++)
         gcc_jit_context_add_command_line_option(j->ctx, common[i]);

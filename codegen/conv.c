@@ -1,0 +1,335 @@
+#include "codegen/conv.h"
+
+#include "codegen/gemm.h"
+#include "ir/support/bug.h"
+
+/* --- geometry --- */
+
+/* Logical dims of an image type or of weights. */
+static int64_t image_dim(const Type *t, bool nhwc, int logical)
+{
+    static const int at[4] = {0, 3, 1, 2};
+    return t->dim[nhwc ? at[logical] : logical];
+}
+
+static void set_x(ConvGeometry *q, const Type *t)
+{
+    q->images = t->dim[0];
+    q->c = image_dim(t, q->nhwc, 1);
+    q->h = image_dim(t, q->nhwc, 2);
+    q->w = image_dim(t, q->nhwc, 3);
+}
+
+static void set_y(ConvGeometry *q, const Type *t)
+{
+    q->k = image_dim(t, q->nhwc, 1);
+    q->oh = image_dim(t, q->nhwc, 2);
+    q->ow = image_dim(t, q->nhwc, 3);
+}
+
+static ConvGeometry geometry(const MatrixNode *m, ConvPart part)
+{
+    const Node *n = m->node;
+    ConvGeometry q = {.nhwc = node_flag(n, ATTR_nhwc), .groups = node_int(n, ATTR_groups, 1)};
+    for (int i = 0; i < 2; i++) {
+        q.stride[i] = node_ints_at(n, ATTR_stride, i, 1);
+        q.pad[i] = node_ints_at(n, ATTR_padding, i, 0);
+        q.dilation[i] = node_ints_at(n, ATTR_dilation, i, 1);
+    }
+    const Type *a = matrix_operand_type(m, 0), *b = matrix_operand_type(m, 1);
+    const Type *out = matrix_result_type(m);
+    set_x(&q, part == CONV_DGRAD ? out : a);
+    set_y(&q, part == CONV_FORWARD ? out : part == CONV_DGRAD ? a : b);
+    const Type *w = part == CONV_WGRAD ? out : b;
+    q.r = w->dim[q.nhwc ? 0 : 2];
+    q.s = w->dim[q.nhwc ? 1 : 3];
+    return q;
+}
+
+void conv_geometry_key(StrBuf *key, const ConvGeometry *q)
+{
+    strbuf_printf(
+        key,
+        "x%lldx%lldx%lldx%lld y%lldx%lldx%lld f%lldx%lld g%lld s%lld,%lld p%lld,%lld d%lld,%lld %d",
+        (long long)q->images, (long long)q->h, (long long)q->w, (long long)q->c, (long long)q->oh,
+        (long long)q->ow, (long long)q->k, (long long)q->r, (long long)q->s, (long long)q->groups,
+        (long long)q->stride[0], (long long)q->stride[1], (long long)q->pad[0],
+        (long long)q->pad[1], (long long)q->dilation[0], (long long)q->dilation[1], q->nhwc);
+}
+
+static double conv_flops(const ConvGeometry *q)
+{
+    return 2.0 * (double)(q->images * q->oh * q->ow * q->k) *
+           (double)(conv_group_in(q) * q->r * q->s);
+}
+
+static double conv_bytes(const ConvGeometry *q)
+{
+    return 4.0 *
+           ((double)(q->images * q->h * q->w * q->c) + (double)(q->images * q->oh * q->ow * q->k) +
+            (double)(q->r * q->s * conv_group_in(q) * q->k));
+}
+
+static const char *conv_label(Pool *pool, const char *what, const ConvGeometry *q)
+{
+    return pool_printf(pool, "%s %lldx%lld/%lld %lldx%lldx%lldx%lld>%lld", what, (long long)q->r,
+                       (long long)q->s, (long long)q->stride[0], (long long)q->images,
+                       (long long)q->h, (long long)q->w, (long long)q->c, (long long)q->k);
+}
+
+static void finish(const MatrixNode *m, Call *call, const char *what, const ConvGeometry *q,
+                   StrBuf *key)
+{
+    call->label = conv_label(m->l->pool, what, q);
+    call->key = key->text;
+    call->contract = true;
+    if (call->n_tasks)
+        lower_call(m->l, *call);
+}
+
+/* --- as a matrix product --- */
+
+static bool is_plain_product(const ConvGeometry *q)
+{
+    return q->nhwc && q->groups == 1 && q->r == 1 && q->s == 1 && q->stride[0] == 1 &&
+           q->stride[1] == 1 && !q->pad[0] && !q->pad[1];
+}
+
+static void lower_product(const MatrixNode *m, const ConvGeometry *q, ConvPart part,
+                          const char *what)
+{
+    int64_t pixels = q->images * q->h * q->w;
+    Gemm *g = POOL_NEW(m->l->pool, Gemm);
+    if (part == CONV_FORWARD) /* y = x w */
+        *g = (Gemm){
+            .m = pixels, .n = q->k, .k = q->c, .a_row = q->c, .a_k = 1, .b_k = q->k, .b_n = 1};
+    else if (part == CONV_DGRAD) /* dx = dy w' */
+        *g = (Gemm){
+            .m = pixels, .n = q->c, .k = q->k, .a_row = q->k, .a_k = 1, .b_k = 1, .b_n = q->k};
+    else /* dw = x' dy */
+        *g = (Gemm){
+            .m = q->c, .n = q->k, .k = pixels, .a_row = 1, .a_k = q->c, .b_k = q->k, .b_n = 1};
+    Call call = matrix_call(m);
+    g->a_buf = matrix_add_operand(m, &call, 0);
+    g->b_buf = matrix_add_operand(m, &call, 1);
+    g->epilogue = matrix_epilogue(m, &call, part == CONV_FORWARD ? 2 : -1);
+    gemm_lower(m->l, g, &call, what);
+}
+
+/* --- simple kernels --- */
+
+static bool is_depthwise(const ConvGeometry *q)
+{
+    return q->nhwc && q->groups == q->c && q->k == q->c && q->c > 1;
+}
+
+static void lower_simple(const MatrixNode *m, const ConvGeometry *q, ConvPart part,
+                         const char *what)
+{
+    ConvSimple *s = POOL_NEW(m->l->pool, ConvSimple);
+    *s = (ConvSimple){.q = *q, .part = part, .bias_buf = -1};
+    Call call = matrix_call(m);
+    s->a_buf = matrix_add_operand(m, &call, 0);
+    s->b_buf = matrix_add_operand(m, &call, 1);
+    bool depthwise = is_depthwise(q);
+    s->epilogue = matrix_epilogue(m, &call, part == CONV_FORWARD ? 2 : -1);
+    if (!depthwise) { /* the bias runs along the channels, which need not be the columns */
+        s->bias_buf = s->epilogue.bias_buf;
+        s->epilogue.bias_buf = -1;
+    }
+    StrBuf key = strbuf_new(m->l->pool);
+    strbuf_printf(&key, "%s %d %d ", depthwise ? "depthwise" : "conv_plain", part, s->bias_buf);
+    conv_geometry_key(&key, q);
+    epilogue_key(&key, &s->epilogue);
+    call.emit = depthwise ? conv_depthwise_emit : conv_plain_emit;
+    call.desc = s;
+    call.n_tasks = depthwise ? conv_depthwise_tasks(s) : conv_plain_tasks(s);
+    call.flops = conv_flops(q);
+    call.bytes = conv_bytes(q);
+    finish(m, &call, what, q, &key);
+}
+
+/* --- window passes --- */
+
+static ConvAxis forward_axis(const ConvGeometry *q, int i)
+{
+    ConvAxis x = {.source = i ? q->w : q->h,
+                  .result = i ? q->ow : q->oh,
+                  .count = i ? q->ow : q->oh,
+                  .step = 1,
+                  .origin = -q->pad[i],
+                  .source_step = q->stride[i],
+                  .taps = i ? q->s : q->r,
+                  .tap_step = q->dilation[i],
+                  .weight_step = 1};
+    return x;
+}
+
+static int64_t floor_mod(int64_t a, int64_t b)
+{
+    return (a % b + b) % b;
+}
+
+/* Places of x congruent to `phase` modulo the stride.  Weight t reaches x[first + stride * i] from
+ * dy[i + d] with stride * d = first + pad - dilation * t, for those t for which d is whole; they
+ * are evenly spaced, and d falls as t grows, so taps run from the last such t to the first. */
+static ConvAxis gradient_axis(const ConvGeometry *q, int i, int64_t phase)
+{
+    int64_t stride = q->stride[i], size = i ? q->w : q->h, kernel = i ? q->s : q->r;
+    int64_t t_first = -1, t_last = -1, taps = 0;
+    for (int64_t t = 0; t < kernel; t++)
+        if (floor_mod(phase + q->pad[i] - q->dilation[i] * t, stride) == 0) {
+            t_first = taps++ ? t_first : t;
+            t_last = t;
+        }
+    int64_t t_step = taps > 1 ? (t_last - t_first) / (taps - 1) : 1;
+    ConvAxis x = {.source = i ? q->ow : q->oh,
+                  .result = size,
+                  .count = phase < size ? (size - phase + stride - 1) / stride : 0,
+                  .first = phase,
+                  .step = stride,
+                  .source_step = 1,
+                  .taps = taps,
+                  .tap_step = t_step * q->dilation[i] / stride,
+                  .weight_first = t_last,
+                  .weight_step = -t_step};
+    if (taps)
+        x.origin = (phase + q->pad[i] - q->dilation[i] * t_last) / stride;
+    return x;
+}
+
+/* The operands of a window pass, workspace included. */
+static Call window_call(const MatrixNode *m, ConvWindow *w)
+{
+    Call call = matrix_call(m);
+    w->source_buf = matrix_add_operand(m, &call, 0);
+    w->weight_buf = matrix_add_operand(m, &call, 1);
+    w->packed_buf = call.n_bufs;
+    call.buf[call.n_bufs++] = (CallBuf){VALUE_NONE, 0};
+    w->epilogue = matrix_epilogue(m, &call, w->transposed ? -1 : 2);
+    return call;
+}
+
+static void lower_window(const MatrixNode *m, ConvWindow *w, const char *what, double flops)
+{
+    if (!conv_window_tasks(w))
+        return;
+    Call call = window_call(m, w);
+    StrBuf pack_key = strbuf_new(m->l->pool), key = strbuf_new(m->l->pool);
+    strbuf_put(&pack_key, "conv_pack ");
+    strbuf_put(&key, "conv_window ");
+    conv_window_key(&pack_key, w);
+    conv_window_key(&key, w);
+    epilogue_key(&key, &w->epilogue);
+    call.desc = w;
+    call.emit = conv_pack_emit;
+    call.n_tasks = conv_pack_tasks(w);
+    call.bytes = 8.0 * (double)(w->q.r * w->q.s * conv_group_in(&w->q) * w->q.k);
+    finish(m, &call, "conv weights", &w->q, &pack_key);
+    call.emit = conv_window_emit;
+    call.n_tasks = conv_window_tasks(w);
+    call.flops = flops;
+    call.bytes = conv_bytes(&w->q);
+    finish(m, &call, what, &w->q, &key);
+}
+
+static void check_workspace(const MatrixNode *m, int64_t floats)
+{
+    if (floats * 4 > node_workspace_bytes(m->graph, m->node))
+        BUG("packed convolution weights take %lld bytes, planned are %lld", (long long)floats * 4,
+            (long long)node_workspace_bytes(m->graph, m->node));
+}
+
+void matrix_lower_conv2d(const MatrixNode *m)
+{
+    ConvGeometry q = geometry(m, CONV_FORWARD);
+    if (is_plain_product(&q)) {
+        lower_product(m, &q, CONV_FORWARD, "conv 1x1");
+        return;
+    }
+    ConvWindow *w = POOL_NEW(m->l->pool, ConvWindow);
+    *w = (ConvWindow){.q = q,
+                      .axis = {forward_axis(&q, 0), forward_axis(&q, 1)},
+                      .red = conv_group_in(&q),
+                      .cols = conv_group_out(&q),
+                      .source_c = q.c,
+                      .result_c = q.k};
+    if (!q.nhwc || is_depthwise(&q) || !conv_window_plan(w, m->l->target)) {
+        lower_simple(m, &q, CONV_FORWARD, "conv");
+        return;
+    }
+    check_workspace(m, conv_window_packed_floats(w, m->l->target->vector_floats));
+    lower_window(m, w, "conv", conv_flops(&q));
+}
+
+/* One pass per phase of the stride; false when one does not fit into scratch. */
+static bool plan_phases(const MatrixNode *m, const ConvGeometry *q, ConvWindow *w)
+{
+    int64_t packed = 0;
+    for (int64_t p = 0; p < q->stride[0] * q->stride[1]; p++) {
+        w[p] = (ConvWindow){
+            .q = *q,
+            .transposed = true,
+            .axis = {gradient_axis(q, 0, p / q->stride[1]), gradient_axis(q, 1, p % q->stride[1])},
+            .red = conv_group_out(q),
+            .cols = conv_group_in(q),
+            .source_c = q->k,
+            .result_c = q->c,
+            .packed_offset = packed};
+        if (!conv_window_plan(&w[p], m->l->target))
+            return false;
+        packed += conv_window_packed_floats(&w[p], m->l->target->vector_floats);
+    }
+    check_workspace(m, packed);
+    return true;
+}
+
+void matrix_lower_conv2d_dgrad(const MatrixNode *m)
+{
+    ConvGeometry q = geometry(m, CONV_DGRAD);
+    if (is_plain_product(&q)) {
+        lower_product(m, &q, CONV_DGRAD, "conv 1x1 dx");
+        return;
+    }
+    int64_t phases = q.stride[0] * q.stride[1];
+    enum { PHASES_MOST = 64 };
+    bool simple = !q.nhwc || is_depthwise(&q) || phases > PHASES_MOST;
+    ConvWindow *w = simple ? NULL : POOL_ARRAY(m->l->pool, (size_t)phases, ConvWindow);
+    if (simple || !plan_phases(m, &q, w)) {
+        lower_simple(m, &q, CONV_DGRAD, "conv dx");
+        return;
+    }
+    for (int64_t p = 0; p < phases; p++) {
+        double part = (double)(w[p].axis[0].taps * w[p].axis[1].taps) / (double)(q.r * q.s);
+        lower_window(m, &w[p], "conv dx", conv_flops(&q) * part);
+    }
+}
+
+void matrix_lower_conv2d_wgrad(const MatrixNode *m)
+{
+    ConvGeometry q = geometry(m, CONV_WGRAD);
+    if (is_plain_product(&q)) {
+        lower_product(m, &q, CONV_WGRAD, "conv 1x1 dw");
+        return;
+    }
+    ConvWgrad *w = POOL_NEW(m->l->pool, ConvWgrad);
+    w->q = q;
+    if (!q.nhwc || is_depthwise(&q) || !conv_wgrad_plan(w, m->l->target)) {
+        lower_simple(m, &q, CONV_WGRAD, "conv dw");
+        return;
+    }
+    Call call = matrix_call(m);
+    w->x_buf = matrix_add_operand(m, &call, 0);
+    w->dy_buf = matrix_add_operand(m, &call, 1);
+    w->epilogue = matrix_epilogue(m, &call, -1);
+    StrBuf key = strbuf_new(m->l->pool);
+    strbuf_put(&key, "conv_wgrad ");
+    conv_geometry_key(&key, &q);
+    epilogue_key(&key, &w->epilogue);
+    call.emit = conv_wgrad_emit;
+    call.desc = w;
+    call.n_tasks = conv_wgrad_tasks(w);
+    call.flops = conv_flops(&q);
+    call.bytes = conv_bytes(&q);
+    finish(m, &call, "conv dw", &q, &key);
+}

@@ -1,0 +1,99 @@
+/* Convolutions.  conv.c looks at a node and picks one of these kernels:
+ * - a plain matrix product (1x1, stride 1);
+ * - conv_window: packed weights, a register tile of pixels x channels; forward, and the data
+ * gradient as one or more forward-like passes over dy (one per phase of the stride);
+ * - conv_wgrad: the weight gradient, a register tile of input channels x output channels;
+ * - conv_depthwise: one channel per group, vectors run along the channels;
+ * - conv_plain: any layout and size, element by element. */
+#ifndef SCRIMP_CODEGEN_CONV_H
+#define SCRIMP_CODEGEN_CONV_H
+
+#include "codegen/gemm_tile.h"
+#include "codegen/matrix.h"
+
+/* The forward convolution that a node belongs to.  x [images, h, w, c], y [images, oh, ow, k],
+ * weights [r, s, c / groups, k], or NCHW and OIHW. */
+typedef struct ConvGeometry {
+    int64_t images, h, w, c, oh, ow, k, r, s, groups;
+    int64_t stride[2], pad[2], dilation[2];
+    bool nhwc;
+} ConvGeometry;
+
+static inline int64_t conv_group_in(const ConvGeometry *q)
+{
+    return q->c / q->groups;
+}
+static inline int64_t conv_group_out(const ConvGeometry *q)
+{
+    return q->k / q->groups;
+}
+
+/* One axis of a window pass: result place first + i * step for i < count reads source places
+ * origin + i * source_step + t * tap_step for its taps t, zero outside [0, source). */
+typedef struct ConvAxis {
+    int64_t source, result;
+    int64_t count, first, step;
+    int64_t origin, source_step;
+    int64_t taps, tap_step;
+    int64_t weight_first, weight_step; /* tap t uses weight weight_first + t * weight_step */
+} ConvAxis;
+
+typedef struct ConvWindow {
+    ConvGeometry q;
+    bool transposed; /* data gradient: sums over q.k, makes q.c */
+    ConvAxis axis[2];
+    int64_t red, cols; /* per group: channels summed over, channels made */
+    int64_t source_c, result_c;
+    int64_t packed_offset; /* floats, in the workspace */
+    int source_buf, weight_buf, packed_buf, out_buf;
+    Epilogue epilogue;
+    /* decided by conv_window_plan */
+    TileShape shape;
+    int64_t panels, panel_groups;
+    bool direct;                                  /* the source is read in place */
+    int64_t pixel_floats;                         /* floats between pixels of the padded copy */
+    int64_t unit_images, unit_rows, unit_columns; /* pixels that one list of tiles covers */
+    int64_t band_units;                           /* units (in rows) of a task */
+} ConvWindow;
+
+/* False when not even one pixel's window fits into scratch. */
+bool conv_window_plan(ConvWindow *w, const Target *target);
+int64_t conv_window_tasks(const ConvWindow *w);
+int64_t conv_window_packed_floats(const ConvWindow *w, int lanes);
+/* KernelEmit over a ConvWindow: packing the weights (tasks: groups x panels), and the pass itself.
+ */
+void conv_pack_emit(Jit *j, const void *desc);
+void conv_window_emit(Jit *j, const void *desc);
+void conv_window_key(StrBuf *key, const ConvWindow *w); /* without the epilogue */
+int64_t conv_pack_tasks(const ConvWindow *w);
+
+/* Weight gradient. */
+typedef struct ConvWgrad {
+    ConvGeometry q;
+    int x_buf, dy_buf, out_buf;
+    Epilogue epilogue;
+    TileShape shape;
+    int64_t panels, panel_groups;
+    int64_t channel_block, channel_blocks; /* of one group's input channels */
+    int64_t band_rows;                     /* rows of dy, images after one another, per pass */
+} ConvWgrad;
+bool conv_wgrad_plan(ConvWgrad *w, const Target *target);
+int64_t conv_wgrad_tasks(const ConvWgrad *w);
+void conv_wgrad_emit(Jit *j, const void *desc);
+
+/* The simple kernels. */
+typedef enum ConvPart { CONV_FORWARD, CONV_DGRAD, CONV_WGRAD } ConvPart;
+typedef struct ConvSimple {
+    ConvGeometry q;
+    ConvPart part;
+    int a_buf, b_buf, bias_buf, out_buf; /* operands in the order of the node */
+    Epilogue epilogue;                   /* without bias */
+} ConvSimple;
+int64_t conv_depthwise_tasks(const ConvSimple *s);
+void conv_depthwise_emit(Jit *j, const void *desc);
+int64_t conv_plain_tasks(const ConvSimple *s);
+void conv_plain_emit(Jit *j, const void *desc);
+
+void conv_geometry_key(StrBuf *key, const ConvGeometry *q);
+
+#endif

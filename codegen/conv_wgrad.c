@@ -1,0 +1,325 @@
+/* Weight gradient: dw[r, s, c, k] = sum over pixels of x[.., c] * dy[.., k].  A task owns one
+ * kernel row r, a block of input channels and a group of panels of output channels, and goes over
+ * all rows of dy in order: the sum of an element is one chain, whatever the number of threads. */
+#include "codegen/conv.h"
+#include "codegen/gemm_pack.h"
+#include "runtime/abi.h"
+
+enum {
+    TASKS_WANTED = 12,
+    BAND_PIXELS = 256,    /* steps between loads and stores of the sums */
+    X_BYTES = 256 * 1024, /* of copied rows of x */
+    CHANNELS_LEAST = 28   /* of a block: two tiles */
+};
+
+static int64_t ceil_div(int64_t a, int64_t b)
+{
+    return (a + b - 1) / b;
+}
+
+/* Columns of x under one row of dy. */
+static int64_t x_columns(const ConvGeometry *q)
+{
+    return (q->ow - 1) * q->stride[1] + (q->s - 1) * q->dilation[1] + 1;
+}
+
+static int64_t x_row_floats(const ConvWgrad *w)
+{
+    return x_columns(&w->q) * w->channel_block;
+}
+
+/* Channels of one block under all s are neighbours in the copy and in the result. */
+static bool joined(const ConvWgrad *w)
+{
+    return w->q.dilation[1] == 1 && w->channel_blocks == 1;
+}
+
+int64_t conv_wgrad_tasks(const ConvWgrad *w)
+{
+    const ConvGeometry *q = &w->q;
+    return q->groups * q->r * w->channel_blocks * w->panel_groups;
+}
+
+static int64_t scratch_bytes(const ConvWgrad *w, const Target *t)
+{
+    int64_t panel = (int64_t)w->shape.vectors * t->vector_floats;
+    return 4 * (w->band_rows * x_row_floats(w) + 64 + w->band_rows * w->q.ow * panel);
+}
+
+static void set_channel_blocks(ConvWgrad *w, int64_t blocks)
+{
+    w->channel_block = ceil_div(conv_group_in(&w->q), blocks);
+    w->channel_blocks = ceil_div(conv_group_in(&w->q), w->channel_block);
+}
+
+bool conv_wgrad_plan(ConvWgrad *w, const Target *t)
+{
+    const ConvGeometry *q = &w->q;
+    int64_t channels = conv_group_in(q);
+    set_channel_blocks(w, 1);
+    w->shape = tile_shape(t, ceil_div(conv_group_out(q), t->vector_floats),
+                          joined(w) ? q->s * channels : channels);
+    w->panels = ceil_div(conv_group_out(q), (int64_t)w->shape.vectors * t->vector_floats);
+    w->panel_groups = 1;
+    w->band_rows = q->ow ? ceil_div(BAND_PIXELS, q->ow) : 1;
+    while (conv_wgrad_tasks(w) < TASKS_WANTED && w->panels >= 2 * w->panel_groups)
+        w->panel_groups *= 2;
+    int64_t blocks = 1;
+    while (conv_wgrad_tasks(w) < TASKS_WANTED && channels / (2 * blocks) >= CHANNELS_LEAST)
+        set_channel_blocks(w, blocks *= 2);
+    while (4 * x_row_floats(w) > X_BYTES && w->channel_block > 1)
+        set_channel_blocks(w, blocks *= 2);
+    while (w->band_rows > 1 && 4 * w->band_rows * x_row_floats(w) > X_BYTES)
+        w->band_rows--;
+    return scratch_bytes(w, t) <= SCRIMP_SCRATCH_BYTES;
+}
+
+/* --- code --- */
+
+typedef struct WgradEmit {
+    Jit *j;
+    const ConvWgrad *w;
+    JitValue group, r, block, panel0, panel1;
+    JitValue channel0, channels; /* of the block, within the group */
+    JitValue row0, rows;         /* of dy, images after one another */
+    JitValue first, last;
+    JitValue x, dy; /* copies in scratch */
+} WgradEmit;
+
+static int64_t panel_floats(const WgradEmit *e)
+{
+    return (int64_t)e->w->shape.vectors * jit_lanes(e->j);
+}
+
+static JitValue digit(Jit *j, JitValue *rest, int64_t size)
+{
+    JitValue d = jit_tmp(j, jit_mod(j, *rest, jit_i64(j, size)));
+    *rest = jit_tmp(j, jit_div(j, *rest, jit_i64(j, size)));
+    return d;
+}
+
+static void decode_task(WgradEmit *e, JitValue task)
+{
+    Jit *j = e->j;
+    const ConvWgrad *w = e->w;
+    JitValue rest = task, one = jit_i64(j, 1);
+    JitValue part = digit(j, &rest, w->panel_groups), parts = jit_i64(j, w->panel_groups);
+    JitValue panels = jit_i64(j, w->panels);
+    e->panel0 = jit_tmp(j, jit_div(j, jit_mul(j, part, panels), parts));
+    e->panel1 = jit_tmp(j, jit_div(j, jit_mul(j, jit_add(j, part, one), panels), parts));
+    e->block = digit(j, &rest, w->channel_blocks);
+    e->r = digit(j, &rest, w->q.r);
+    e->group = rest;
+    e->channel0 = jit_tmp(j, jit_mul(j, e->block, jit_i64(j, w->channel_block)));
+    e->channels = jit_min_i64(j, jit_i64(j, w->channel_block),
+                              jit_sub(j, jit_i64(j, conv_group_in(&w->q)), e->channel0));
+}
+
+static JitValue clamp(Jit *j, JitValue v, JitValue most)
+{
+    return jit_min_i64(j, jit_max_i64(j, v, jit_i64(j, 0)), most);
+}
+
+/* x under row `row` of dy: kernel row r, the block's channels, zeros outside of the image. */
+static void copy_inside(const WgradEmit *e, JitValue to, JitValue image, JitValue y)
+{
+    Jit *j = e->j;
+    const ConvGeometry *q = &e->w->q;
+    int64_t lo = q->pad[1] < x_columns(q) ? q->pad[1] : x_columns(q);
+    int64_t hi = q->w + q->pad[1] < x_columns(q) ? q->w + q->pad[1] : x_columns(q);
+    int64_t pixel = e->w->channel_block;
+    JitValue at =
+        jit_muladd_i64(j, jit_muladd_i64(j, image, q->h, y), q->w, jit_i64(j, lo - q->pad[1]));
+    at = jit_muladd_i64(j, at, q->c, jit_muladd_i64(j, e->group, conv_group_in(q), e->channel0));
+    JitValue from = jit_offset(j, jit_buf(j, e->w->x_buf, jit_types(j)->p_f32), at);
+    JitValue zero = jit_i64(j, 0);
+    if (lo)
+        pack_zero(j, to, jit_i64(j, lo * pixel));
+    if (hi < x_columns(q))
+        pack_zero(j, jit_offset(j, to, jit_i64(j, hi * pixel)),
+                  jit_i64(j, (x_columns(q) - hi) * pixel));
+    JitValue target = jit_offset(j, to, jit_i64(j, lo * pixel));
+    if (e->w->channel_blocks == 1 && q->groups == 1)
+        pack_rows(j, target, zero, from, zero, jit_i64(j, 1), jit_i64(j, (hi - lo) * pixel));
+    else
+        pack_rows(j, target, jit_i64(j, pixel), from, jit_i64(j, q->c), jit_i64(j, hi - lo),
+                  e->channels);
+}
+
+static void copy_x(const WgradEmit *e)
+{
+    Jit *j = e->j;
+    const ConvGeometry *q = &e->w->q;
+    int64_t floats = x_row_floats(e->w);
+    JitLoop l = jit_for(j, jit_i64(j, 0), e->rows, 1, "row");
+    JitValue row = jit_tmp(j, jit_add(j, e->row0, jit_index(&l)));
+    JitValue image = jit_tmp(j, jit_div(j, row, jit_i64(j, q->oh)));
+    JitValue y = jit_muladd_i64(j, e->r, q->dilation[0], jit_i64(j, -q->pad[0]));
+    y = jit_tmp(j, jit_muladd_i64(j, jit_mod(j, row, jit_i64(j, q->oh)), q->stride[0], y));
+    JitValue to = jit_tmp(j, jit_offset(j, e->x, jit_mul(j, jit_index(&l), jit_i64(j, floats))));
+    JitValue near = clamp(j, y, jit_i64(j, q->h - 1));
+    JitIf s = jit_if(j, jit_compare(j, JIT_EQ, y, near));
+    copy_inside(e, to, image, y);
+    jit_else(j, &s);
+    pack_zero(j, to, jit_i64(j, floats));
+    jit_end_if(j, &s);
+    jit_end_for(j, &l);
+}
+
+/* One piece of the result's rows: channels of one s, or of all. */
+typedef struct Segment {
+    JitValue a;     /* in the copy */
+    JitValue row;   /* of the result */
+    int64_t length; /* rows */
+} Segment;
+
+static Tile make_tile(const WgradEmit *e, int rows, int64_t columns)
+{
+    const ConvWgrad *w = e->w;
+    int lanes = jit_lanes(e->j), vectors = (int)((columns + lanes - 1) / lanes);
+    int64_t width = (int64_t)vectors * lanes;
+    Tile t = {.rows = rows,
+              .vectors = vectors,
+              .last_lanes = (int)(columns - (width - lanes)),
+              .b_packed = true,
+              .partial_stride = w->q.k,
+              .n_loops = 2,
+              .out_buf = w->out_buf,
+              .epilogue = &w->epilogue};
+    for (int i = 0; i < rows; i++)
+        t.a_row[i] = t.out_row[i] = i;
+    t.loop[0] = (TileLoop){TILE_STEPS, x_row_floats(w), w->q.ow * width};
+    t.loop[1] = (TileLoop){w->q.ow, w->q.stride[1] * w->channel_block, width};
+    return t;
+}
+
+static void sweep(const WgradEmit *e, const Segment *s, JitValue col, int64_t columns, int rows,
+                  int64_t from, int64_t count)
+{
+    Jit *j = e->j;
+    if (!count)
+        return;
+    Tile tile = make_tile(e, rows, columns);
+    JitLoop l = jit_for(j, jit_i64(j, 0), jit_i64(j, count), 1, "tile");
+    JitValue at = jit_tmp(j, jit_muladd_i64(j, jit_index(&l), rows, jit_i64(j, from)));
+    JitValue row = jit_tmp(j, jit_add(j, s->row, at));
+    JitValue out = jit_buf(j, e->w->out_buf, jit_types(j)->p_f32);
+    TileArgs args = {.a = jit_offset(j, s->a, at),
+                     .b = e->dy,
+                     .partial = jit_offset(j, out, jit_muladd_i64(j, row, e->w->q.k, col)),
+                     .row = row,
+                     .col = col,
+                     .steps = e->rows,
+                     .first = e->first,
+                     .last = e->last};
+    tile_call(j, &tile, &args);
+    jit_end_for(j, &l);
+}
+
+static void emit_segment(const WgradEmit *e, const Segment *s, JitValue col, int64_t columns)
+{
+    TileSplit t = tile_split(s->length, e->w->shape.rows);
+    sweep(e, s, col, columns, (int)t.base + 1, 0, t.extra);
+    sweep(e, s, col, columns, (int)t.base, t.extra * (t.base + 1), t.tiles - t.extra);
+}
+
+/* Rows of the result of kernel column s and channels of the block. */
+static void emit_block(const WgradEmit *e, JitValue s, int64_t channels, JitValue col,
+                       int64_t columns)
+{
+    Jit *j = e->j;
+    const ConvGeometry *q = &e->w->q;
+    JitValue rs = jit_muladd_i64(j, e->r, q->s, s);
+    Segment g = {
+        .a =
+            jit_tmp(j, jit_offset(j, e->x,
+                                  jit_mul(j, s, jit_i64(j, q->dilation[1] * e->w->channel_block)))),
+        .row = jit_tmp(j, jit_muladd_i64(j, rs, conv_group_in(q), e->channel0)),
+        .length = channels};
+    emit_segment(e, &g, col, columns);
+}
+
+static void emit_channels(const WgradEmit *e, JitValue col, int64_t columns)
+{
+    Jit *j = e->j;
+    const ConvWgrad *w = e->w;
+    int64_t channels = conv_group_in(&w->q), rest = channels % w->channel_block;
+    if (joined(w)) {
+        emit_block(e, jit_i64(j, 0), w->q.s * channels, col, columns);
+        return;
+    }
+    JitLoop l = jit_for(j, jit_i64(j, 0), jit_i64(j, w->q.s), 1, "s");
+    JitValue s = jit_tmp(j, jit_index(&l));
+    JitIf full = jit_if(j, jit_compare(j, JIT_EQ, e->channels, jit_i64(j, w->channel_block)));
+    emit_block(e, s, w->channel_block, col, columns);
+    jit_else(j, &full);
+    if (rest)
+        emit_block(e, s, rest, col, columns);
+    jit_end_if(j, &full);
+    jit_end_for(j, &l);
+}
+
+static void emit_panel(const WgradEmit *e, JitValue panel, int64_t columns)
+{
+    Jit *j = e->j;
+    const ConvGeometry *q = &e->w->q;
+    int lanes = jit_lanes(j), vectors = (int)((columns + lanes - 1) / lanes);
+    JitValue col = jit_muladd_i64(j, e->group, conv_group_out(q),
+                                  jit_mul(j, panel, jit_i64(j, panel_floats(e))));
+    col = jit_tmp(j, col);
+    JitValue pixel = jit_tmp(j, jit_mul(j, e->row0, jit_i64(j, q->ow)));
+    JitValue from = jit_offset(j, jit_buf(j, e->w->dy_buf, jit_types(j)->p_f32),
+                               jit_muladd_i64(j, pixel, q->k, col));
+    PackPanel p = {vectors, columns, q->k, 1};
+    /* The last pixels of dy have nothing behind them that may be read. */
+    int64_t over = (int64_t)vectors * lanes - columns;
+    int64_t all = q->images * q->oh * q->ow - (over + q->k - 1) / q->k;
+    pack_panel(j, &p, e->dy, from, jit_mul(j, e->rows, jit_i64(j, q->ow)),
+               jit_sub(j, jit_i64(j, all), pixel));
+    emit_channels(e, col, columns);
+}
+
+static void emit_panels(const WgradEmit *e)
+{
+    Jit *j = e->j;
+    int64_t columns = conv_group_out(&e->w->q);
+    int64_t whole = columns / panel_floats(e), rest = columns % panel_floats(e);
+    if (whole) {
+        JitLoop l = jit_for(j, e->panel0, jit_min_i64(j, e->panel1, jit_i64(j, whole)), 1, "panel");
+        emit_panel(e, jit_tmp(j, jit_index(&l)), panel_floats(e));
+        jit_end_for(j, &l);
+    }
+    if (rest) {
+        JitIf s = jit_if(j, jit_compare(j, JIT_GT, e->panel1, jit_i64(j, whole)));
+        emit_panel(e, jit_i64(j, whole), rest);
+        jit_end_if(j, &s);
+    }
+}
+
+static void plan_scratch(WgradEmit *e)
+{
+    Jit *j = e->j;
+    int64_t floats = (e->w->band_rows * x_row_floats(e->w) + 15) / 16 * 16;
+    e->x = jit_tmp(j, jit_scratch(j, jit_types(j)->p_f32));
+    e->dy = jit_tmp(j, jit_offset(j, e->x, jit_i64(j, floats)));
+}
+
+void conv_wgrad_emit(Jit *j, const void *desc)
+{
+    WgradEmit e = {.j = j, .w = desc};
+    int64_t all = e.w->q.images * e.w->q.oh, bands = ceil_div(all, e.w->band_rows);
+    if (bands < 1)
+        bands = 1; /* no pixels: zeros */
+    plan_scratch(&e);
+    JitLoop task = jit_for(j, jit_task_begin(j), jit_task_end(j), 1, "task");
+    decode_task(&e, jit_tmp(j, jit_index(&task)));
+    JitLoop band = jit_for(j, jit_i64(j, 0), jit_i64(j, bands), 1, "band");
+    e.row0 = jit_tmp(j, jit_mul(j, jit_index(&band), jit_i64(j, e.w->band_rows)));
+    e.rows = jit_min_i64(j, jit_i64(j, e.w->band_rows), jit_sub(j, jit_i64(j, all), e.row0));
+    e.first = jit_tmp(j, jit_compare(j, JIT_EQ, jit_index(&band), jit_i64(j, 0)));
+    e.last = jit_tmp(j, jit_compare(j, JIT_EQ, jit_index(&band), jit_i64(j, bands - 1)));
+    copy_x(&e);
+    emit_panels(&e);
+    jit_end_for(j, &band);
+    jit_end_for(j, &task);
+}

@@ -1,0 +1,121 @@
+/* Convolutions and their gradients of every target of this host against the reference evaluator. */
+#include "exact_case.h"
+
+typedef struct Conv {
+    int64_t n, c, h, w, k, r, s, groups, stride[2], pad[2], dilation[2];
+    bool nhwc, bias;
+} Conv;
+
+static void image(int64_t *dim, bool nhwc, int64_t n, int64_t c, int64_t h, int64_t w)
+{
+    const int64_t channels_last[4] = {n, h, w, c}, channels_first[4] = {n, c, h, w};
+    memcpy(dim, nhwc ? channels_last : channels_first, sizeof channels_last);
+}
+
+static int64_t result_size(const Conv *q, int axis)
+{
+    int64_t size = axis ? q->w : q->h, kernel = axis ? q->s : q->r;
+    return (size + 2 * q->pad[axis] - q->dilation[axis] * (kernel - 1) - 1) / q->stride[axis] + 1;
+}
+
+static AttrList conv_attrs(const Conv *q, const int64_t *hw)
+{
+    AttrList a = {0};
+    attrs_ints(&a, ATTR_stride, q->stride, 2);
+    attrs_ints(&a, ATTR_padding, q->pad, 2);
+    attrs_ints(&a, ATTR_dilation, q->dilation, 2);
+    attrs_int(&a, ATTR_groups, q->groups);
+    if (q->nhwc)
+        attrs_int(&a, ATTR_nhwc, 1);
+    if (hw)
+        attrs_ints(&a, ATTR_hw, hw, 2);
+    return a;
+}
+
+static const char *conv_text(Pool *pool, const char *op, const Conv *q)
+{
+    return pool_printf(
+        pool, "%s %s n%lld c%lld %lldx%lld k%lld %lldx%lld g%lld s%lld,%lld p%lld,%lld d%lld,%lld",
+        op, q->nhwc ? "nhwc" : "nchw", (long long)q->n, (long long)q->c, (long long)q->h,
+        (long long)q->w, (long long)q->k, (long long)q->r, (long long)q->s, (long long)q->groups,
+        (long long)q->stride[0], (long long)q->stride[1], (long long)q->pad[0],
+        (long long)q->pad[1], (long long)q->dilation[0], (long long)q->dilation[1]);
+}
+
+static void test_op(const Target *target, const Conv *q, OpKind op)
+{
+    Case c = case_new();
+    int64_t x[4], y[4], w[4], bias[1] = {q->k};
+    const int64_t hwio[4] = {q->r, q->s, q->c / q->groups, q->k};
+    const int64_t oihw[4] = {q->k, q->c / q->groups, q->r, q->s};
+    image(x, q->nhwc, q->n, q->c, q->h, q->w);
+    image(y, q->nhwc, q->n, q->k, result_size(q, 0), result_size(q, 1));
+    memcpy(w, q->nhwc ? hwio : oihw, sizeof w);
+    const int64_t size[2] = {q->h, q->w}, kernel[2] = {q->r, q->s};
+    AttrList attrs = conv_attrs(q, op == OP_conv2d ? NULL : op == OP_conv2d_dgrad ? size : kernel);
+    ValueId in[3] = {input(&c, 4, op == OP_conv2d_dgrad ? y : x),
+                     input(&c, 4, op == OP_conv2d_wgrad ? y : w), VALUE_NONE};
+    int n_in = 2;
+    if (op == OP_conv2d && q->bias)
+        in[n_in++] = input(&c, 1, bias);
+    ValueId out = graph_add(c.g, op, in, n_in, &attrs, NULL, (Loc){0, 0});
+    check_case(&c, out, target, conv_text(c.pool, op_name(op), q));
+}
+
+static void test_conv(const Target *target, const Conv *q)
+{
+    if (result_size(q, 0) < 1 || result_size(q, 1) < 1)
+        return;
+    test_op(target, q, OP_conv2d);
+    test_op(target, q, OP_conv2d_dgrad);
+    test_op(target, q, OP_conv2d_wgrad);
+}
+
+static Conv random_conv(int i)
+{
+    Conv q = {
+        .n = pick(1, 3), .h = pick(3, 13), .w = pick(3, 17), .r = pick(1, 4), .s = pick(1, 4)};
+    q.groups = i % 4 == 3 ? pick(2, 3) : 1;
+    q.c = q.groups * pick(1, i % 2 ? 9 : 40);
+    q.k = q.groups * pick(1, i % 3 ? 20 : 70);
+    for (int a = 0; a < 2; a++) {
+        q.stride[a] = pick(1, 3);
+        q.pad[a] = pick(0, 2);
+        q.dilation[a] = i % 5 == 4 ? pick(1, 3) : 1;
+    }
+    q.nhwc = i % 6 != 5;
+    q.bias = i & 1;
+    return q;
+}
+
+static void test_target(const Target *target, int n_random)
+{
+    static const Conv fixed[] = {
+        /* n, c, h, w, k, r, s, groups, stride, pad, dilation */
+        {2, 16, 12, 16, 40, 3, 3, 1, {1, 1}, {1, 1}, {1, 1}, true, true},
+        {4, 8, 7, 7, 16, 3, 3, 1, {1, 1}, {1, 1}, {1, 1}, true, false},
+        {4, 5, 2, 2, 9, 3, 3, 1, {1, 1}, {1, 1}, {1, 1}, true, false}, /* units of images */
+        {2, 12, 9, 10, 20, 1, 1, 1, {2, 2}, {0, 0}, {1, 1}, true, true},
+        {2, 12, 5, 6, 20, 1, 1, 1, {1, 1}, {0, 0}, {1, 1}, true, true},  /* matrix product */
+        {2, 21, 6, 7, 21, 3, 3, 21, {1, 1}, {1, 1}, {1, 1}, true, true}, /* depthwise */
+        {2, 18, 7, 6, 18, 3, 2, 18, {2, 1}, {1, 0}, {1, 2}, true, false},
+        {1, 3, 23, 30, 24, 7, 7, 1, {2, 2}, {3, 3}, {1, 1}, true, false},
+        {1, 512, 3, 4, 16, 3, 3, 1, {1, 1}, {1, 1}, {1, 1}, true, false}, /* padded pixels */
+        {1, 2, 5, 5, 3, 2, 2, 1, {3, 3}, {2, 2}, {1, 1}, true, false},    /* phases without taps */
+    };
+    for (size_t i = 0; i < sizeof fixed / sizeof *fixed; i++)
+        test_conv(target, &fixed[i]);
+    for (int i = 0; i < n_random; i++) {
+        Conv q = random_conv(i);
+        test_conv(target, &q);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    int n_random = argc > 1 ? atoi(argv[1]) : 12;
+    for (const char *const *name = target_names(); *name; name++)
+        if (target_runs_here(target_find(*name)))
+            test_target(target_find(*name), n_random);
+    return test_result();
+}

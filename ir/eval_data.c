@@ -5,7 +5,7 @@
 
 static void fill(EvalState *s, const Node *n, double value)
 {
-    for (int64_t i = 0; i < eval_out_count(s, n, 0); i++)
+    for (int64_t i = 0, end = eval_out_count(s, n, 0); i < end; i++)
         eval_out(s, n, 0)[i] = value;
 }
 
@@ -23,14 +23,14 @@ void eval_iota(EvalState *s, const Node *n)
         return;
     }
     EvalAxis a = eval_axis(t, n, -1);
-    for (int64_t i = 0; i < eval_out_count(s, n, 0); i++)
+    for (int64_t i = 0, end = eval_out_count(s, n, 0); i < end; i++)
         eval_out(s, n, 0)[i] = (double)(i / a.inner % a.length);
 }
 
 /* out[walk order] = in[walk.at[0]] */
 static void gather(EvalState *s, const Node *n, EvalWalk w)
 {
-    for (int64_t i = 0; i < eval_out_count(s, n, 0); i++, eval_walk_next(&w))
+    for (int64_t i = 0, end = eval_out_count(s, n, 0); i < end; i++, eval_walk_next(&w))
         eval_out(s, n, 0)[i] = eval_in(s, n, 0)[w.at[0]];
 }
 
@@ -111,7 +111,7 @@ void eval_embedding(EvalState *s, const Node *n)
 {
     const Type *w = eval_in_type(s, n, 1);
     int64_t width = w->dim[1];
-    for (int64_t i = 0; i < eval_in_count(s, n, 0); i++)
+    for (int64_t i = 0, end = eval_in_count(s, n, 0); i < end; i++)
         memcpy(eval_out(s, n, 0) + i * width,
                eval_in(s, n, 1) + row_index(eval_in(s, n, 0)[i], w->dim[0]) * width,
                (size_t)width * sizeof(double));
@@ -123,7 +123,7 @@ void eval_embedding_grad(EvalState *s, const Node *n)
     const Type *w = eval_out_type(s, n, 0);
     int64_t width = w->dim[1];
     fill(s, n, 0);
-    for (int64_t i = 0; i < eval_in_count(s, n, 0); i++) {
+    for (int64_t i = 0, end = eval_in_count(s, n, 0); i < end; i++) {
         double *row = eval_out(s, n, 0) + row_index(eval_in(s, n, 0)[i], w->dim[0]) * width;
         for (int64_t j = 0; j < width; j++)
             row[j] += eval_in(s, n, 1)[i * width + j];

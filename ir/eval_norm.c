@@ -45,7 +45,7 @@ void eval_bn_apply(EvalState *s, const Node *n)
     EvalAxis a = channels(s, n);
     const double *x = eval_in(s, n, 0), *mean = eval_in(s, n, 1), *var = eval_in(s, n, 2);
     const double *gamma = eval_in(s, n, 3), *beta = eval_in(s, n, 4);
-    for (int64_t i = 0; i < eval_in_count(s, n, 0); i++) {
+    for (int64_t i = 0, end = eval_in_count(s, n, 0); i < end; i++) {
         int64_t c = channel_of(a, i);
         eval_out(s, n, 0)[i] = (x[i] - mean[c]) * rstd_of(n, var[c]) * gamma[c] + beta[c];
     }
@@ -60,7 +60,7 @@ void eval_bn_grad_sums(EvalState *s, const Node *n)
     double *dgamma = eval_out(s, n, 0), *dbeta = eval_out(s, n, 1);
     for (int64_t c = 0; c < a.length; c++)
         dgamma[c] = dbeta[c] = 0;
-    for (int64_t i = 0; i < eval_in_count(s, n, 0); i++) {
+    for (int64_t i = 0, end = eval_in_count(s, n, 0); i < end; i++) {
         int64_t c = channel_of(a, i);
         dgamma[c] += dy[i] * (x[i] - mean[c]) * rstd_of(n, var[c]);
         dbeta[c] += dy[i];
@@ -75,7 +75,7 @@ void eval_bn_grad_x(EvalState *s, const Node *n)
     const double *dy = eval_in(s, n, 0), *x = eval_in(s, n, 1), *mean = eval_in(s, n, 2);
     const double *gamma = eval_in(s, n, 4), *dgamma = eval_in(s, n, 5), *dbeta = eval_in(s, n, 6);
     double count = (double)(a.outer * a.inner);
-    for (int64_t i = 0; i < eval_in_count(s, n, 0); i++) {
+    for (int64_t i = 0, end = eval_in_count(s, n, 0); i < end; i++) {
         int64_t c = channel_of(a, i);
         double rstd = rstd_of(n, eval_in(s, n, 3)[c]);
         double xhat = (x[i] - mean[c]) * rstd;
@@ -88,7 +88,7 @@ void eval_bn_running(EvalState *s, const Node *n)
 {
     double momentum = node_float(n, ATTR_momentum, 0.1), scale = node_float(n, ATTR_scale, 1);
     const double *running = eval_in(s, n, 0), *statistic = eval_in(s, n, 1);
-    for (int64_t i = 0; i < eval_out_count(s, n, 0); i++)
+    for (int64_t i = 0, end = eval_out_count(s, n, 0); i < end; i++)
         eval_out(s, n, 0)[i] = (1 - momentum) * running[i] + momentum * scale * statistic[i];
 }
 
@@ -144,7 +144,7 @@ void eval_layernorm_grad_sums(EvalState *s, const Node *n)
     double *dgamma = eval_out(s, n, 0), *dbeta = eval_out(s, n, 1);
     memset(dgamma, 0, (size_t)a.length * sizeof *dgamma);
     memset(dbeta, 0, (size_t)a.length * sizeof *dbeta);
-    for (int64_t i = 0; i < eval_in_count(s, n, 0); i++) {
+    for (int64_t i = 0, end = eval_in_count(s, n, 0); i < end; i++) {
         int64_t row = i / a.length, column = i % a.length;
         double xhat = (eval_in(s, n, 1)[i] - eval_in(s, n, 2)[row]) * eval_in(s, n, 3)[row];
         dgamma[column] += eval_in(s, n, 0)[i] * xhat;

@@ -9,7 +9,7 @@
     {                                                                                              \
         const double *in = eval_in(s, n, 0);                                                       \
         double *out = eval_out(s, n, 0);                                                           \
-        for (int64_t i = 0; i < eval_out_count(s, n, 0); i++) {                                    \
+        for (int64_t i = 0, end = eval_out_count(s, n, 0); i < end; i++) {                         \
             double x = in[i];                                                                      \
             out[i] = expr;                                                                         \
         }                                                                                          \
@@ -25,7 +25,7 @@
         EvalWalk w = eval_walk(eval_out_type(s, n, 0));                                            \
         eval_walk_broadcast(&w, eval_in_type(s, n, 0));                                            \
         eval_walk_broadcast(&w, eval_in_type(s, n, 1));                                            \
-        for (int64_t i = 0; i < eval_out_count(s, n, 0); i++, eval_walk_next(&w)) {                \
+        for (int64_t i = 0, end = eval_out_count(s, n, 0); i < end; i++, eval_walk_next(&w)) {     \
             double a = in0[w.at[0]], b = in1[w.at[1]];                                             \
             out[i] = eval_to_dtype(dtype, expr);                                                   \
         }                                                                                          \
@@ -107,7 +107,7 @@ void eval_select(EvalState *s, const Node *n)
     EvalWalk w = eval_walk(eval_out_type(s, n, 0));
     for (int k = 0; k < 3; k++)
         eval_walk_broadcast(&w, eval_in_type(s, n, k));
-    for (int64_t i = 0; i < eval_out_count(s, n, 0); i++, eval_walk_next(&w))
+    for (int64_t i = 0, end = eval_out_count(s, n, 0); i < end; i++, eval_walk_next(&w))
         out[i] =
             eval_in(s, n, 0)[w.at[0]] != 0 ? eval_in(s, n, 1)[w.at[1]] : eval_in(s, n, 2)[w.at[2]];
 }
@@ -125,7 +125,7 @@ void eval_dropout(EvalState *s, const Node *n)
     double p = node_float(n, ATTR_p, 0);
     uint64_t key = (uint64_t)node_int(n, ATTR_key, 0);
     uint64_t seed = join_words(rng[0], rng[1]), step = join_words(rng[2], rng[3]);
-    for (int64_t i = 0; i < eval_out_count(s, n, 0); i++) {
+    for (int64_t i = 0, end = eval_out_count(s, n, 0); i < end; i++) {
         bool keep = (double)rng_bits(seed, step, key, (uint64_t)i) >= p * 0x1p32;
         y[i] = keep ? x[i] / (1 - p) : 0;
     }

@@ -42,9 +42,9 @@ static int64_t reduce(EvalState *s, const Node *n, double start, double (*join)(
     EvalWalk w = reduce_walk(s, n, &per_output);
     const double *x = eval_in(s, n, 0);
     double *y = eval_out(s, n, 0);
-    for (int64_t i = 0; i < eval_out_count(s, n, 0); i++)
+    for (int64_t i = 0, end = eval_out_count(s, n, 0); i < end; i++)
         y[i] = start;
-    for (int64_t i = 0; i < eval_in_count(s, n, 0); i++, eval_walk_next(&w))
+    for (int64_t i = 0, end = eval_in_count(s, n, 0); i < end; i++, eval_walk_next(&w))
         y[w.at[0]] = join(y[w.at[0]], x[i]);
     return per_output;
 }
@@ -57,7 +57,7 @@ void eval_sum(EvalState *s, const Node *n)
 void eval_mean(EvalState *s, const Node *n)
 {
     double count = (double)reduce(s, n, 0, join_sum);
-    for (int64_t i = 0; i < eval_out_count(s, n, 0); i++)
+    for (int64_t i = 0, end = eval_out_count(s, n, 0); i < end; i++)
         eval_out(s, n, 0)[i] /= count;
 }
 
@@ -70,7 +70,7 @@ void eval_sumsq(EvalState *s, const Node *n)
 {
     const double *x = eval_in(s, n, 0);
     double sum = 0;
-    for (int64_t i = 0; i < eval_in_count(s, n, 0); i++)
+    for (int64_t i = 0, end = eval_in_count(s, n, 0); i < end; i++)
         sum += x[i] * x[i];
     eval_out(s, n, 0)[0] = sum;
 }

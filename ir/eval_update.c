@@ -8,7 +8,7 @@
 void eval_clip_scale(EvalState *s, const Node *n)
 {
     double max_norm = node_float(n, ATTR_max_norm, 1);
-    for (int64_t i = 0; i < eval_out_count(s, n, 0); i++) {
+    for (int64_t i = 0, end = eval_out_count(s, n, 0); i < end; i++) {
         double scale = max_norm / (eval_in(s, n, 0)[i] + 1e-6);
         eval_out(s, n, 0)[i] = scale > 1 ? 1 : scale; /* a NaN norm stays NaN */
     }
@@ -23,12 +23,13 @@ void eval_sgd_step(EvalState *s, const Node *n)
     double lr = eval_in(s, n, n->n_in - 2)[0], clip = eval_in(s, n, n->n_in - 1)[0];
     double decay = node_float(n, ATTR_weight_decay, 0), momentum = node_float(n, ATTR_momentum, 0);
     double dampening = node_float(n, ATTR_dampening, 0);
-    for (int64_t i = 0; i < eval_out_count(s, n, 0); i++) {
+    bool nesterov = node_flag(n, ATTR_nesterov);
+    for (int64_t i = 0, end = eval_out_count(s, n, 0); i < end; i++) {
         double step = g[i] * clip + decay * w[i];
         if (has_m) {
             double velocity = momentum * m[i] + (1 - dampening) * step;
             eval_out(s, n, 1)[i] = velocity;
-            step = node_flag(n, ATTR_nesterov) ? step + momentum * velocity : velocity;
+            step = nesterov ? step + momentum * velocity : velocity;
         }
         eval_out(s, n, 0)[i] = w[i] - lr * step;
     }
@@ -45,7 +46,7 @@ void eval_adam_step(EvalState *s, const Node *n)
     double eps = node_float(n, ATTR_eps, 1e-8), decay = node_float(n, ATTR_weight_decay, 0);
     bool decoupled = node_flag(n, ATTR_decoupled);
     double correction1 = 1 - pow(beta1, step), correction2 = 1 - pow(beta2, step);
-    for (int64_t i = 0; i < eval_out_count(s, n, 0); i++) {
+    for (int64_t i = 0, end = eval_out_count(s, n, 0); i < end; i++) {
         double grad = g[i] * clip + (decoupled ? 0 : decay * w[i]);
         double kept = decoupled ? w[i] - lr * decay * w[i] : w[i];
         double m1 = beta1 * m[i] + (1 - beta1) * grad;
@@ -64,7 +65,7 @@ void eval_adam_step(EvalState *s, const Node *n)
 void eval_checksum(EvalState *s, const Node *n)
 {
     uint64_t hash = 0;
-    for (int64_t i = 0; i < eval_in_count(s, n, 0); i++) {
+    for (int64_t i = 0, end = eval_in_count(s, n, 0); i < end; i++) {
         float value = (float)eval_in(s, n, 0)[i];
         uint32_t bits;
         memcpy(&bits, &value, sizeof bits);

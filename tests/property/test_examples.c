@@ -27,7 +27,7 @@ static const Example examples[] = {
     {"convnet", {{"N", "2"}, {"width", "4"}}, 2, 1},
     {"convnet", {{"N", "2"}, {"width", "4"}}, 2, 2},
     {"chargpt", {{"N", "2"}, {"L", "2"}, {"C", "32"}, {"T", "16"}, {"p", "0.2"}}, 5, 1},
-    {"resnet", {{"N", "1"}, {"depth", "18"}, {"size", "64"}}, 3, 1},
+    {"resnet", {{"N", "1"}, {"depth", "18"}, {"size", "48"}}, 3, 1},
 };
 
 static uint64_t rng_state = 1;

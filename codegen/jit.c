@@ -1,5 +1,6 @@
 /* The only file that knows libgccjit.  Facts about version 12 that shaped it are in docs/cpu.md. */
 #include "codegen/jit.h"
+#include "codegen/jit_x86.h"
 
 #include "ir/support/bug.h"
 #include "ir/support/map.h"
@@ -723,7 +724,9 @@ JitValue jit_vload_partial(Jit *j, JitValue pointer, JitValue index, JitValue n,
     JitValue p = partial_pointer(j, pointer, index);
     JitValue rest = type == j->t.vf ? jit_vf(j, fill) : jit_vi(j, (int32_t)fill);
     const JitValue args[] = {p, n, rest};
-    JitValue v = jit_call(j, partial_load_function(j, jit_type_of(p), type), 3, args);
+    JitValue v = x86_has_masks(j)
+                     ? x86_load_masked(j, p, n, jit_tmp(j, rest))
+                     : jit_call(j, partial_load_function(j, jit_type_of(p), type), 3, args);
     return type == want ? v : jit_tmp(j, jit_bitcast(j, v, want));
 }
 
@@ -733,6 +736,10 @@ void jit_vstore_partial(Jit *j, JitValue pointer, JitValue index, JitValue n, Ji
     JitType type = want == j->t.vf ? want : j->t.vi;
     JitValue p = partial_pointer(j, pointer, index);
     const JitValue args[] = {p, n, type == want ? v : jit_bitcast(j, v, type)};
+    if (x86_has_masks(j)) {
+        x86_store_masked(j, p, n, args[2]);
+        return;
+    }
     jit_call_void(j, partial_store_function(j, jit_type_of(p), type), 3, args);
 }
 
@@ -804,6 +811,17 @@ JitValue jit_asm(Jit *j, const char *text, JitType result, const char *out_const
 {
     JitVar out = jit_var(j, result, "asm");
     gcc_jit_extended_asm *e = new_asm(j, text, n, in, constraint);
+    gcc_jit_extended_asm_add_output_operand(e, NULL, out_constraint, out);
+    return jit_get(out);
+}
+
+JitValue jit_asm_load(Jit *j, const char *text, JitType result, const char *out_constraint, int n,
+                      const JitValue *in, const char *const *constraint)
+{
+    JitVar out = jit_var(j, result, "asm");
+    gcc_jit_extended_asm *e = new_asm(j, text, n, in, constraint);
+    gcc_jit_extended_asm_set_volatile_flag(e, 1);
+    gcc_jit_extended_asm_add_clobber(e, "memory");
     gcc_jit_extended_asm_add_output_operand(e, NULL, out_constraint, out);
     return jit_get(out);
 }

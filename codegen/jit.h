@@ -77,6 +77,9 @@ void jit_prefetch(Jit *j, JitValue pointer);
  * Operands are copied to locals.  Only for jit_x86.c. */
 JitValue jit_asm(Jit *j, const char *text, JitType result, const char *out_constraint, int n,
                  const JitValue *in, const char *const *constraint);
+/* jit_asm that reads memory through a pointer operand: volatile, with a memory clobber. */
+JitValue jit_asm_load(Jit *j, const char *text, JitType result, const char *out_constraint, int n,
+                      const JitValue *in, const char *const *constraint);
 /* The same without result, inputs 0..n-1, volatile, with a memory clobber (stores through pointers). */
 void jit_asm_void(Jit *j, const char *text, int n, const JitValue *in, const char *const *constraint);
 

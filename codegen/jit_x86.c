@@ -216,21 +216,66 @@ JitValue x86_round(Jit *j, JitValue a)
     return asm1(j, "vrndscaleps $8, %1, %0", jit_types(j)->vf, a);
 }
 
+bool x86_has_masks(const Jit *j)
+{
+    return jit_target(j)->x86 && !sse(j);
+}
+
+/* AVX-512: bits 0..n-1, in a mask register; AVX2: lanes of -1. */
+static JitValue first_lanes(Jit *j, JitValue n)
+{
+    JitValue count = jit_cast(j, n, jit_types(j)->i32);
+    if (avx512(j))
+        return jit_sub(j, jit_shl(j, jit_i32(j, 1), count), jit_i32(j, 1));
+    return int_mask(j, JIT_LT, jit_lane_numbers(j), jit_tmp(j, jit_splat(j, count)));
+}
+
+JitValue x86_load_masked(Jit *j, JitValue pointer, JitValue n, JitValue rest)
+{
+    JitType type = jit_type_of(rest);
+    JitValue mask = jit_tmp(j, first_lanes(j, n));
+    const JitValue v[] = {pointer, mask, rest};
+    if (avx512(j))
+        return jit_asm_load(j, "vmovups (%1), %0%{%2%}", type, "=v", 3, v,
+                            (const char *const[]){"r", "Yk", "0"});
+    JitValue got = jit_asm_load(j, "vmaskmovps (%1), %2, %0", type, "=v", 2, v,
+                                (const char *const[]){"r", "v"});
+    return jit_vselect(j, mask, got, rest);
+}
+
+void x86_store_masked(Jit *j, JitValue pointer, JitValue n, JitValue value)
+{
+    const JitValue v[] = {pointer, value, jit_tmp(j, first_lanes(j, n))};
+    if (avx512(j))
+        jit_asm_void(j, "vmovups %1, (%0)%{%2%}", 3, v, (const char *const[]){"r", "v", "Yk"});
+    else
+        jit_asm_void(j, "vmaskmovps %1, %2, (%0)", 3, v, (const char *const[]){"r", "v", "v"});
+}
+
+/* Both 32-bit halves of 64-bit lanes moved by one place. */
+static JitValue halves(Jit *j, const char *shift, JitValue v)
+{
+    char text[48];
+    snprintf(text, sizeof text, sse(j) ? "%s $32, %%0" : "v%s $32, %%1, %%0", shift);
+    return jit_asm(j, text, jit_types(j)->vu, "=v", 1, &v,
+                   sse(j) ? (const char *const[]){"0"} : (const char *const[]){"v"});
+}
+
 /* pmuludq multiplies the even lanes; the odd ones are shifted down, and the halves put together
  * again. */
 void x86_mul_wide(Jit *j, JitValue a, JitValue b, JitValue *high, JitValue *low)
 {
     JitType vu = jit_types(j)->vu;
-    JitValue odd_a = unary(j, "psrlq $32,", vu, a);
-    JitValue odd_b = unary(j, "psrlq $32,", vu, b);
+    JitValue odd_a = halves(j, "psrlq", a);
+    JitValue odd_b = halves(j, "psrlq", b);
     JitValue even = binary(j, "pmuludq", vu, a, b);
     JitValue odd = binary(j, "pmuludq", vu, odd_a, odd_b);
     JitValue lanes[16];
     for (int i = 0; i < jit_lanes(j); i++)
         lanes[i] = jit_cast(j, jit_i32(j, i % 2 ? -1 : 0), jit_types(j)->u32);
     JitValue upper = jit_tmp(j, jit_from_lanes(j, vu, lanes));
-    JitValue even_high = unary(j, "psrlq $32,", vu, even);
-    JitValue odd_low = unary(j, "psllq $32,", vu, odd);
+    JitValue even_high = halves(j, "psrlq", even);
+    JitValue odd_low = halves(j, "psllq", odd);
     *high = jit_tmp(j, jit_or(j, even_high, jit_and(j, odd, upper)));
     *low = jit_tmp(j, jit_or(j, odd_low, jit_and(j, even, jit_not(j, upper))));
 }

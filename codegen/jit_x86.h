@@ -25,6 +25,11 @@ JitValue x86_hmax(Jit *j, JitValue v); /* NaN may be lost */
  * numbers. */
 JitValue x86_scale(Jit *j, JitValue p, JitValue n);
 JitValue x86_round(Jit *j, JitValue a);
+/* AVX2 and later: the first n lanes (1 <= n <= lanes, i64) at a pointer to f32 or i32; the others
+ * are `rest`, and are not touched in memory. */
+bool x86_has_masks(const Jit *j);
+JitValue x86_load_masked(Jit *j, JitValue pointer, JitValue n, JitValue rest);
+void x86_store_masked(Jit *j, JitValue pointer, JitValue n, JitValue v);
 /* High and low words of the 64-bit products a*b of u32 vectors. */
 void x86_mul_wide(Jit *j, JitValue a, JitValue b, JitValue *high, JitValue *low);
 

@@ -411,6 +411,17 @@ static ReduceDesc describe(const Lowering *l, const Node *n)
     return d;
 }
 
+/* Chunks cost a second call: they are for reductions whose results alone do not share out well. */
+static bool worth_chunks(const ReduceDesc *d)
+{
+    enum { ENOUGH_TASKS = 64, MUCH = 16384 };
+    ReduceDesc whole = *d;
+    whole.chunked = 0;
+    int64_t results = d->kept.count * (d->inner_kept ? d->inner : 1);
+    int64_t each = d->reduced.count * (d->inner_kept ? 1 : d->inner);
+    return reduce_tasks(&whole) < ENOUGH_TASKS && each >= REDUCE_CHUNKS && results * each >= MUCH;
+}
+
 static void lower_integers(Lowering *l, const Node *n, ReduceDesc *d)
 {
     const CallBuf bufs[] = {{n->in[0], 0}, {n->out[0], 0}};
@@ -425,7 +436,7 @@ void lower_reduce(Lowering *l, const Node *n)
         lower_integers(l, n, &d);
         return;
     }
-    d.chunked = reduce_is_chunked(l->graph, n);
+    d.chunked = reduce_is_chunked(l->graph, n) && worth_chunks(&d);
     d.partial_bytes = reduce_partial_bytes(l->graph, n);
     CallBuf bufs[] = {{n->in[0], 0}, {d.chunked ? VALUE_NONE : n->out[0], 0}};
     lower_pod_call(l, op_name(n->op), emit_reduce, &d, sizeof d, reduce_tasks(&d), bufs, 2);

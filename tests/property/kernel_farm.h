@@ -58,33 +58,59 @@ static Lowering *farm_lower(Farm *f, const Graph *g)
     return l;
 }
 
-static void farm_path(const Farm *f, size_t group, int contract, char *path, size_t size)
+static void farm_path(const Farm *f, size_t group, char *path, size_t size)
 {
-    snprintf(path, size, "%s/%zu.%d.so", f->folder, group, contract);
+    snprintf(path, size, "%s/%zu.so", f->folder, group);
 }
 
-/* One shared object for the kernels of a group with the same setting. */
-static bool farm_build(const Farm *f, size_t group, int contract)
+static void farm_emit(Jit *j, size_t index, const Call *call)
 {
-    char path[128], symbol[32];
-    Jit *j = jit_new(f->target, contract);
+    char symbol[32];
+    snprintf(symbol, sizeof symbol, "k%zu", index);
+    jit_kernel_begin(j, symbol);
+    call->emit(j, call->desc);
+    jit_kernel_end(j);
+}
+
+/* A matrix kernel in an object of its own, as in scrimp: its helper functions have fixed names. */
+static bool farm_object(const Farm *f, size_t index, const char *path)
+{
+    const char *error = NULL;
+    Jit *j = jit_new(f->target, true);
+    jit_set_optimization(j, 1);
+    farm_emit(j, index, f->kernels.data[index].call);
+    bool ok = jit_write_object(j, path, &error);
+    if (!ok)
+        fprintf(stderr, "%s\n", error);
+    jit_free(j);
+    return ok;
+}
+
+/* One shared object for the kernels of a group. */
+static bool farm_build(const Farm *f, size_t group)
+{
+    char path[128], objects[FARM_GROUP][128];
+    const char *list[FARM_GROUP], *error = NULL;
     int n = 0;
+    bool ok = true;
+    Jit *j = jit_new(f->target, false);
     jit_set_optimization(j, 1);
     for (size_t i = group * FARM_GROUP; i < f->kernels.len && i < (group + 1) * FARM_GROUP; i++) {
         const Call *call = f->kernels.data[i].call;
-        if (call->contract != contract)
+        if (!call->contract) {
+            farm_emit(j, i, call);
             continue;
-        snprintf(symbol, sizeof symbol, "k%zu", i);
-        jit_kernel_begin(j, symbol);
-        call->emit(j, call->desc);
-        jit_kernel_end(j);
-        n++;
+        }
+        snprintf(objects[n], sizeof objects[n], "%s/%zu.o", f->folder, i);
+        list[n] = objects[n];
+        ok &= farm_object(f, i, objects[n++]);
     }
-    const char *error = NULL;
-    farm_path(f, group, contract, path, sizeof path);
-    bool ok = n == 0 || jit_write_shared(j, path, NULL, 0, &error);
-    if (!ok)
+    farm_path(f, group, path, sizeof path);
+    ok = ok && jit_write_shared(j, path, list, n, &error);
+    if (error)
         fprintf(stderr, "%s\n", error);
+    for (int i = 0; i < n; i++)
+        unlink(objects[i]);
     jit_free(j);
     return ok;
 }
@@ -109,7 +135,7 @@ static bool farm_compile(Farm *f)
         }
         fflush(NULL);
         if (fork() == 0)
-            _exit(farm_build(f, g, 0) && farm_build(f, g, 1) ? 0 : 1);
+            _exit(farm_build(f, g) ? 0 : 1);
         running++;
     }
     while (running-- > 0)
@@ -121,7 +147,7 @@ static bool farm_load(Farm *f)
 {
     char path[128], symbol[32];
     for (size_t i = 0; i < f->kernels.len; i++) {
-        farm_path(f, i / FARM_GROUP, f->kernels.data[i].call->contract, path, sizeof path);
+        farm_path(f, i / FARM_GROUP, path, sizeof path);
         void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
         snprintf(symbol, sizeof symbol, "k%zu", i);
         void *found = handle ? dlsym(handle, symbol) : NULL;
@@ -138,11 +164,10 @@ static void farm_free(Farm *f)
     char path[128];
     for (size_t i = 0; i < f->handles.len; i++)
         dlclose(f->handles.data[i]);
-    for (size_t g = 0; g <= f->kernels.len / FARM_GROUP; g++)
-        for (int c = 0; c < 2; c++) {
-            farm_path(f, g, c, path, sizeof path);
-            unlink(path);
-        }
+    for (size_t g = 0; g <= f->kernels.len / FARM_GROUP; g++) {
+        farm_path(f, g, path, sizeof path);
+        unlink(path);
+    }
     rmdir(f->folder);
 }
 

@@ -84,11 +84,11 @@ static bool read_budget(PassContext *ctx, Budget *budget)
 
 /* The same executions in the order with the smallest peak found, when that is below the present
  * one. */
-static void improve_order(Solve *s, Answer *a, int64_t good_enough_bytes)
+static void improve_order(Solve *s, Answer *a)
 {
     Pool *pool = pool_new_child(s->scratch);
     RematProblem *runs = remat_expand(pool, s->p, &a->schedule);
-    RematSchedule order = reorder_nodes(pool, runs, good_enough_bytes);
+    RematSchedule order = reorder_nodes(pool, runs, 0);
     for (int i = 0; i < order.len; i++)
         order.node[i] = a->schedule.node[order.node[i]];
     RematFigures f = remat_check(s->scratch, s->p, &order);
@@ -120,7 +120,7 @@ static Answer run_solver(Solve *s, const RematSolver *solver, int64_t budget)
     if (!a.figures.ok)
         BUG("solver %s made a wrong schedule: %s", solver->name, a.figures.fault);
     if (a.figures.peak_bytes > budget || s->objective == REMAT_MIN_MEMORY)
-        improve_order(s, &a, s->objective == REMAT_MIN_MEMORY ? 0 : budget);
+        improve_order(s, &a);
     return a;
 }
 

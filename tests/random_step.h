@@ -1,5 +1,6 @@
-/* Random training steps for the tests of order, remat and memory plan: a forward DAG with weights, views, several
- * outputs, running statistics and a metric, a backward part derived by rule, and updates in place. */
+/* Random training steps for the tests of order, remat and memory plan: a forward DAG with weights,
+ * views, several outputs, running statistics and a metric, a backward part derived by rule, and
+ * updates in place. */
 #ifndef SCRIMP_TESTS_RANDOM_STEP_H
 #define SCRIMP_TESTS_RANDOM_STEP_H
 
@@ -52,7 +53,7 @@ typedef struct StepBuilder {
     int n_ops;
     ValueId value[520]; /* forward values [rows, columns]; 0 is the batch */
     int n_values;
-    ValueId *grad;      /* by forward value */
+    ValueId *grad; /* by forward value */
     ValueId lr, clip;
     struct {
         ValueId weight, grad;
@@ -60,7 +61,8 @@ typedef struct StepBuilder {
     int n_updates;
 } StepBuilder;
 
-static inline ValueId step_add(StepBuilder *b, OpKind op, ValueId x, ValueId y, const AttrList *attrs)
+static inline ValueId step_add(StepBuilder *b, OpKind op, ValueId x, ValueId y,
+                               const AttrList *attrs)
 {
     ValueId in[2] = {x, y};
     return graph_add(b->g, op, in, y == VALUE_NONE ? 1 : 2, attrs, NULL, (Loc){0});
@@ -149,8 +151,8 @@ static inline void step_forward(StepBuilder *b)
         op->out = step_add(b, OP_mul, op->a, op->weight, NULL);
         break;
     case STEP_LINEAR:
-        op->weight = step_source(b, OP_param,
-                                 step_matrix(16 << random_below(&b->random, 3), t.dim[1]), "$linear");
+        op->weight = step_source(
+            b, OP_param, step_matrix(16 << random_below(&b->random, 3), t.dim[1]), "$linear");
         op->out = step_add(b, OP_linear, op->a, op->weight, NULL);
         break;
     case STEP_NORM:
@@ -247,7 +249,8 @@ static inline ValueId step_full_mean(StepBuilder *b, ValueId x)
     return step_add(b, OP_mean, x, VALUE_NONE, &attrs);
 }
 
-/* The loss is the sum of the means of all values that nothing reads; their gradients start the way back. */
+/* The loss is the sum of the means of all values that nothing reads; their gradients start the way
+ * back. */
 static inline void step_loss(StepBuilder *b)
 {
     bool *read = POOL_ARRAY(b->g->pool, b->g->values.len, bool);
@@ -297,7 +300,8 @@ static inline Graph *random_step(Pool *pool, uint64_t seed, int n_ops)
     for (int k = 0; k < n_ops; k++)
         step_forward(b);
     ValueId measured = b->value[1 + random_below(&b->random, n_ops)];
-    graph_add_output(b->g, "metric", step_full_mean(b, step_add(b, OP_abs, measured, VALUE_NONE, NULL)));
+    graph_add_output(b->g, "metric",
+                     step_full_mean(b, step_add(b, OP_abs, measured, VALUE_NONE, NULL)));
     b->grad = POOL_ARRAY(pool, b->g->values.len + 1000, ValueId);
     memset(b->grad, 0xff, (b->g->values.len + 1000) * sizeof *b->grad);
     step_loss(b);

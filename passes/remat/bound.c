@@ -3,14 +3,19 @@
 
 #include "ir/support/bitset.h"
 
+/* No run can be the last reader of every version of it. */
+static bool outlives_readers(const RematProblem *p, const RematTensor *t)
+{
+    return t->persistent || (t->keep && (t->producer < 0 || !p->node[t->producer].rerun));
+}
+
 /* An output that may be written over some input needs no room of its own. */
 static bool may_merge(const RematProblem *p, const RematNode *node, int out)
 {
-    for (int k = 0; k < node->n_in_place; k++) {
-        const RematTensor *in = &p->tensor[node->in[node->in_place[k].in]];
-        if (node->in_place[k].out == out && !in->persistent && !in->keep)
+    for (int k = 0; k < node->n_in_place; k++)
+        if (node->in_place[k].out == out &&
+            !outlives_readers(p, &p->tensor[node->in[node->in_place[k].in]]))
             return true;
-    }
     return false;
 }
 

@@ -1,5 +1,6 @@
-/* Random steps x solvers x budgets: schedules pass the replay, answers keep their budget, and the graph that
- * they are applied to verifies, plans to exactly the replay's peak, and computes the same numbers. */
+/* Random steps x solvers x budgets: schedules pass the replay, answers keep their budget, and the
+ * graph that they are applied to verifies, plans to exactly the replay's peak, and computes the
+ * same numbers. */
 #include "check.h"
 #include "ir/eval.h"
 #include "ir/verify.h"
@@ -42,7 +43,8 @@ static void check_same_numbers(Pool *pool, const Graph *g, const Graph *applied)
                   "output %s differs", g->outputs.data[i].name);
     for (size_t v = 0; v < g->values.len; v++)
         if (g->values.data[v].writes != VALUE_NONE)
-            CHECK_MSG(same_data(a, (ValueId)v, b, (ValueId)v), "%s differs", g->values.data[v].name);
+            CHECK_MSG(same_data(a, (ValueId)v, b, (ValueId)v), "%s differs",
+                      g->values.data[v].name);
 }
 
 typedef struct Case {

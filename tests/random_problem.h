@@ -1,0 +1,90 @@
+/* Small random remat problems, as plain data: DAGs with workspaces, persistent weights and their
+ * updates, in-place pairs and several outputs. */
+#ifndef SCRIMP_TESTS_RANDOM_PROBLEM_H
+#define SCRIMP_TESTS_RANDOM_PROBLEM_H
+
+#include "passes/remat/remat.h"
+#include "random_step.h"
+
+static inline int problem_tensor(RematProblem *p, int64_t bytes, int producer, bool persistent)
+{
+    p->tensor[p->n_tensors] = (RematTensor){bytes, producer, persistent, false, "tensor"};
+    p->persistent_bytes += persistent ? bytes : 0;
+    return p->n_tensors++;
+}
+
+static inline void problem_read(RematNode *node, int tensor)
+{
+    for (int k = 0; k < node->n_in; k++)
+        if (node->in[k] == tensor)
+            return;
+    node->in[node->n_in++] = tensor;
+}
+
+/* A tensor made or given so far that has not been overwritten; recent ones more often. */
+static inline int problem_pick(const RematProblem *p, const bool *overwritten, Random *r)
+{
+    for (;;) {
+        int t = random_below(r, 3) && p->n_tensors > 5 ? p->n_tensors - 1 - random_below(r, 5)
+                                                       : random_below(r, p->n_tensors);
+        if (!overwritten[t])
+            return t;
+    }
+}
+
+static inline void problem_node(RematProblem *p, bool *overwritten, Random *r, int index)
+{
+    Pool *pool = p->pool;
+    RematNode *node = &p->node[p->n_nodes++];
+    *node = (RematNode){.name = pool_printf(pool, "n%d", index), .cost = 1 + random_below(r, 9)};
+    node->in = POOL_ARRAY(pool, 4, int);
+    node->out = POOL_ARRAY(pool, 2, int);
+    node->in_place = POOL_ARRAY(pool, 6, RematInPlace);
+    node->overwrites = POOL_ARRAY(pool, 1, int);
+    node->rerun = random_below(r, 8) > 0;
+    node->workspace = random_below(r, 4) ? 0 : 64 * random_below(r, 8);
+    for (int k = random_below(r, 3); k >= 0; k--)
+        problem_read(node, problem_pick(p, overwritten, r));
+    int weight = node->in[0];
+    if (p->tensor[weight].persistent && random_below(r, 3) == 0) {
+        node->rerun = false;
+        overwritten[weight] = true;
+        node->overwrites[node->n_overwrites++] = weight;
+        node->out[node->n_out++] = problem_tensor(p, 0, index, false);
+        return;
+    }
+    for (int k = random_below(r, 4) ? 1 : 2; k > 0; k--)
+        node->out[node->n_out++] = problem_tensor(p, 64 * (1 + random_below(r, 6)), index, false);
+    for (int o = 0; o < node->n_out; o++)
+        for (int i = 0; i < node->n_in; i++)
+            if (p->tensor[node->in[i]].bytes == p->tensor[node->out[o]].bytes && random_below(r, 2))
+                node->in_place[node->n_in_place++] = (RematInPlace){o, i};
+}
+
+static inline RematProblem *random_problem(Pool *pool, Random *r, int n_nodes)
+{
+    RematProblem *p = POOL_NEW(pool, RematProblem);
+    size_t most = 2 * (size_t)n_nodes + 8;
+    *p = (RematProblem){.pool = pool, .loss_node = -1};
+    p->node = POOL_ARRAY(pool, (size_t)n_nodes + 1, RematNode);
+    p->tensor = POOL_ARRAY(pool, most, RematTensor);
+    bool *overwritten = POOL_ARRAY(pool, most, bool);
+    for (int k = 0; k < 2; k++)
+        problem_tensor(p, 64 * (1 + random_below(r, 4)), -1, false);
+    for (int k = 0; k < 2; k++)
+        problem_tensor(p, 64 * (1 + random_below(r, 4)), -1, true);
+    for (int k = 0; k < n_nodes; k++)
+        problem_node(p, overwritten, r, k);
+    p->loss_node = n_nodes / 2;
+    for (int k = 0; k < 2; k++)
+        p->tensor[p->n_tensors - 1 - random_below(r, 3)].keep = true;
+    for (int n = p->loss_node; n >= 0; n--) {
+        p->node[n].forward |= n == p->loss_node;
+        for (int k = 0; p->node[n].forward && k < p->node[n].n_in; k++)
+            if (p->tensor[p->node[n].in[k]].producer >= 0)
+                p->node[p->tensor[p->node[n].in[k]].producer].forward = true;
+    }
+    return p;
+}
+
+#endif

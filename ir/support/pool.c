@@ -13,9 +13,12 @@ struct Chunk {
     _Alignas(POOL_ALIGN) char data[];
 };
 
+/* Children are linked so that freeing a pool frees them too: after a jump to the recovery point
+ * nobody else knows of them. */
 struct Pool {
     Chunk *chunks;
     jmp_buf *recover;
+    Pool *parent, *children, *previous, *next;
     size_t bytes;
 };
 
@@ -36,10 +39,23 @@ Pool *pool_new(void)
     return injected_failure() ? NULL : calloc(1, sizeof(Pool));
 }
 
+static void unlink_from_parent(Pool *pool)
+{
+    if (pool->next)
+        pool->next->previous = pool->previous;
+    if (pool->previous)
+        pool->previous->next = pool->next;
+    else if (pool->parent)
+        pool->parent->children = pool->next;
+}
+
 void pool_free(Pool *pool)
 {
     if (!pool)
         return;
+    while (pool->children)
+        pool_free(pool->children);
+    unlink_from_parent(pool);
     for (Chunk *c = pool->chunks, *next; c; c = next) {
         next = c->next;
         free(c);
@@ -66,6 +82,11 @@ Pool *pool_new_child(Pool *parent)
     if (!pool)
         out_of_memory(parent);
     pool->recover = parent->recover;
+    pool->parent = parent;
+    pool->next = parent->children;
+    if (pool->next)
+        pool->next->previous = pool;
+    parent->children = pool;
     return pool;
 }
 

@@ -23,7 +23,8 @@ void pool_free(Pool *pool);
  * Without a recovery point running out of memory prints a message and aborts. */
 void pool_on_oom(Pool *pool, jmp_buf *recover);
 
-/* A child shares the recovery point of its parent (scratch memory of one pass). */
+/* A child shares the recovery point of its parent (scratch memory of one pass) and is freed with it,
+ * if not before. */
 Pool *pool_new_child(Pool *parent);
 
 /* Zeroed, 16-byte aligned memory. */
@@ -35,7 +36,8 @@ void *pool_grow(Pool *pool, const void *old, size_t old_bytes, size_t new_bytes)
 char *pool_strdup(Pool *pool, const char *s);
 char *pool_strndup(Pool *pool, const char *s, size_t n);
 char *pool_printf(Pool *pool, const char *format, ...) __attribute__((format(printf, 2, 3)));
-char *pool_vprintf(Pool *pool, const char *format, va_list args);
+char *pool_vprintf(Pool *pool, const char *format, va_list args)
+    __attribute__((format(printf, 2, 0), nonnull(2)));
 /* Bytes handed out so far. */
 size_t pool_bytes(const Pool *pool);
 

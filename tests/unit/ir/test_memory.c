@@ -53,6 +53,12 @@ static void check_pool(void)
     CHECK(size_mul(1LL << 31, 1LL << 31, &out) && out == 1LL << 62);
     CHECK(!size_mul(1LL << 32, 1LL << 31, &out) && !size_mul(-1, 1, &out));
     CHECK(!size_add(INT64_MAX, 1, &out) && size_add(INT64_MAX, 0, &out) && !size_add(1, -1, &out));
+    /* What is left of the family goes with the parent; the leak check sees what does not. */
+    Pool *first = pool_new_child(pool), *middle = pool_new_child(pool),
+         *last = pool_new_child(pool);
+    pool_alloc(pool_new_child(first), 100);
+    pool_alloc(last, 100);
+    pool_free(middle);
     pool_free(child);
     pool_free(pool);
     pool_free(NULL);

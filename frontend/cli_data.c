@@ -110,6 +110,11 @@ static bool check_field(Cli *cli, const Graph *g, const Node *n, const Dataset *
                   (long long)limit);
         return false;
     }
+    if (limit && f->min_id < 0 && !f->label) {
+        cli_error(cli, EXIT_USER, "E505", NULL,
+                  "the data's %s has negative values, which are no indices", name);
+        return false;
+    }
     int64_t batch_bytes = g->train.accumulate > 1 && strcmp(g->kind, "step") == 0
                               ? type_bytes(value_type(g, n->out[0])) / g->train.accumulate
                               : type_bytes(value_type(g, n->out[0]));

@@ -113,12 +113,32 @@ static bool start_weights(Trainer *t)
     return !cli->checkpoint || session_load_weights(&t->session, cli->checkpoint);
 }
 
+/* A run's seed decides the order of its data, so it is known before the data set is opened; and a
+ * folder that cannot be written to later is refused now. */
+static bool read_run(Trainer *t)
+{
+    RtError err;
+    TrainerState state;
+    Cli *cli = t->cli;
+    if (!cli->out || !checkpoint_exists(cli->out))
+        return true;
+    if (!checkpoint_read_state(cli->out, &state, &err)) {
+        cli_error(cli, EXIT_USER, "E503", NULL, "%s", err.message);
+        return false;
+    }
+    if (cli->resume)
+        t->seed = state.seed;
+    return true;
+}
+
 static bool set_up(Trainer *t)
 {
     RtError err;
     Cli *cli = t->cli;
     const TrainSpec *spec = &t->program.graph->train;
     t->seed = cli->has_seed ? (uint64_t)cli->seed : spec->seed;
+    if (!read_run(t))
+        return false;
     t->data = session_open_data(cli, t->program.graph, false, t->seed);
     if (!t->data)
         return false;

@@ -417,6 +417,8 @@ static void begin_step(Builder *b)
     b->to->source_hash = g->source_hash;
     b->to->train = g->train;
     b->map = POOL_ARRAY(b->scratch, g->values.len, ValueId);
+    for (size_t i = 0; i < g->values.len; i++)
+        b->map[i] = VALUE_NONE;
     b->home = POOL_ARRAY(b->scratch, g->values.len, ValueId);
     b->results = POOL_ARRAY(b->scratch, n_outputs * (size_t)b->micro, ValueId);
     for (size_t i = 0; i < g->order.len; i++)

@@ -192,14 +192,17 @@ static void test_accumulate(void)
 {
     Pool *pool = pool_new();
     PassContext ctx = {0};
-    Graph *g = step_of(&ctx, pool, MICRO3,
-                       "  %x = input {role=\"batch.x\"} : f32[4,2]\n"
-                       "  %r = input {role=\"rng\"} : i32[4]\n  $w = param : f32[2,2]\n"
-                       "  $seen = buffer : f32[2]\n  %h = linear %x, $w : f32[4,2]\n"
-                       "  %m, %v = bn_stats %h : f32[2], f32[2]\n"
-                       "  %run = bn_running $seen, %m : f32[2] -> $seen\n"
-                       "  %d = dropout %h, %r {p=0.5, key=7} : f32[4,2] @keep\n"
-                       "  %loss = mean %d : f32[]\n  output loss = %loss\n  output h = %h\n");
+    Graph *g =
+        step_of(&ctx, pool, MICRO3,
+                "  %two = full {shape=[2], value=2} : f32[2]\n" /* sources need not come first */
+                "  %x = input {role=\"batch.x\"} : f32[4,2]\n"
+                "  %r = input {role=\"rng\"} : i32[4]\n  $w = param : f32[2,2]\n"
+                "  $seen = buffer : f32[2]\n  %h = linear %x, $w : f32[4,2]\n"
+                "  %m, %v = bn_stats %h : f32[2], f32[2]\n"
+                "  %run = bn_running $seen, %m : f32[2] -> $seen\n"
+                "  %s = mul %h, %two : f32[4,2]\n"
+                "  %d = dropout %s, %r {p=0.5, key=7} : f32[4,2] @keep\n"
+                "  %loss = mean %d : f32[]\n  output loss = %loss\n  output h = %h\n");
     CHECK(value_type(g, graph_find(g, "%x"))->rank == 3);
     CHECK(value_type(g, graph_find(g, "%x"))->dim[0] == 3);
     CHECK(value_type(g, graph_find(g, "%r"))->rank == 1); /* not part of the batch */
@@ -210,7 +213,7 @@ static void test_accumulate(void)
     CHECK(node_int(first, ATTR_key, 0) == 7);
     CHECK(node_int(first, ATTR_key, 0) != node_int(maker(g, "%mb1.d"), ATTR_key, 0));
     CHECK(node_int(maker(g, "%mb1.d"), ATTR_key, 0) != node_int(last, ATTR_key, 0));
-    CHECK(node_int(maker(g, "%d.mb1.h"), ATTR_key, 0) == node_int(maker(g, "%mb1.d"), ATTR_key, 0));
+    CHECK(node_int(maker(g, "%d.mb1.s"), ATTR_key, 0) == node_int(maker(g, "%mb1.d"), ATTR_key, 0));
     CHECK(graph_value(g, graph_find(g, "%mb1.run"))->writes == VALUE_NONE);
     CHECK(graph_value(g, graph_find(g, "%mb2.run"))->writes == graph_find(g, "$seen"));
     CHECK(maker(g, "%mb2.run")->in[0] == graph_find(g, "%mb1.run"));

@@ -443,10 +443,11 @@ JitValue jit_vtanh(Jit *j, JitValue a)
     JitValue x = jit_tmp(j, a), size = jit_vabs(j, x);
     JitValue e = jit_vexp(j, add(j, size, size));
     JitValue big = jit_tmp(j, jit_div(j, jit_vf(j, 2), add(j, e, jit_vf(j, 1))));
-    big = flip_sign(j, sub(j, jit_vf(j, 1), big), sign_bit(j, x));
-    JitValue z = mul(j, x, x);
-    JitValue small = muladd(j, mul(j, horner(j, z, c, N_OF(c)), z), x, x);
-    return jit_vchoose(j, JIT_LT, size, jit_vf(j, 0.625), small, big);
+    big = sub(j, jit_vf(j, 1), big);
+    JitValue z = mul(j, size, size);
+    JitValue small = muladd(j, mul(j, horner(j, z, c, N_OF(c)), z), size, size);
+    JitValue y = jit_vchoose(j, JIT_LT, size, jit_vf(j, 0.625), small, big);
+    return flip_sign(j, y, sign_bit(j, x));
 }
 
 /* erfc(t) = exp(-t^2) u P(u) with u = 1/(1 + 0.3 t), t >= 0; relative error 2.0e-8 up to t = 11,

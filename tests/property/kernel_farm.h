@@ -27,7 +27,8 @@ typedef struct FarmKernel {
 typedef struct Farm {
     Pool *pool;
     const Target *target;
-    Map index; /* key -> kernel */
+    int optimization; /* -O level */
+    Map index;        /* key -> kernel */
     VEC(FarmKernel) kernels;
     VEC(void *) handles;
     char folder[64];
@@ -35,7 +36,7 @@ typedef struct Farm {
 
 static Farm farm_new(Pool *pool, const Target *target)
 {
-    Farm f = {.pool = pool, .target = target, .index = map_new(pool)};
+    Farm f = {.pool = pool, .target = target, .optimization = 1, .index = map_new(pool)};
     snprintf(f.folder, sizeof f.folder, "/tmp/scrimp-farm-XXXXXX");
     if (!mkdtemp(f.folder))
         abort();
@@ -77,7 +78,7 @@ static bool farm_object(const Farm *f, size_t index, const char *path)
 {
     const char *error = NULL;
     Jit *j = jit_new(f->target, true);
-    jit_set_optimization(j, 1);
+    jit_set_optimization(j, f->optimization);
     farm_emit(j, index, f->kernels.data[index].call);
     bool ok = jit_write_object(j, path, &error);
     if (!ok)
@@ -94,7 +95,7 @@ static bool farm_build(const Farm *f, size_t group)
     int n = 0;
     bool ok = true;
     Jit *j = jit_new(f->target, false);
-    jit_set_optimization(j, 1);
+    jit_set_optimization(j, f->optimization);
     for (size_t i = group * FARM_GROUP; i < f->kernels.len && i < (group + 1) * FARM_GROUP; i++) {
         const Call *call = f->kernels.data[i].call;
         if (!call->contract) {

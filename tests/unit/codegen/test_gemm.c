@@ -54,6 +54,65 @@ static void test_linear(const Target *target, int64_t m, int64_t n, int64_t k, b
                            (long long)n, (long long)k, in_out, bias));
 }
 
+static ValueId body_add(Graph *body, OpKind op, ValueId a, ValueId b)
+{
+    ValueId in[2] = {a, b};
+    AttrList none = {0};
+    return graph_add(body, op, in, b == VALUE_NONE ? 1 : 2, &none, NULL, (Loc){0, 0});
+}
+
+/* relu(linear(x, w) + residual) * per_column + per_row, x [2, m, k]: what the fuse pass may make.
+ */
+static ValueId add_fused(Case *c, int64_t m, int64_t n, int64_t k, ValueId *residual)
+{
+    const int64_t dims[5][3] = {{2, m, k}, {n, k}, {2, m, n}, {n}, {m, 1}};
+    const int rank[5] = {3, 2, 3, 1, 2};
+    Case body = {c->pool, graph_new(c->pool, "fused")};
+    ValueId outer[5], inner[5];
+    for (int i = 0; i < 5; i++) {
+        outer[i] = input(c, rank[i], dims[i]);
+        inner[i] = input(&body, rank[i], dims[i]);
+    }
+    ValueId v = body_add(body.g, OP_linear, inner[0], inner[1]);
+    v = body_add(body.g, OP_add, v, inner[2]);
+    v = body_add(body.g, OP_relu, v, VALUE_NONE);
+    v = body_add(body.g, OP_mul, v, inner[3]);
+    v = body_add(body.g, OP_add, inner[4], v);
+    graph_add_output(body.g, "out", v);
+    *residual = outer[2];
+    NodeId fused = graph_add_fused(c->g, body.g, outer, 5, "%out", (Loc){0, 0});
+    return graph_node(c->g, fused)->out[0];
+}
+
+static void test_fused(const Target *target, int64_t m, int64_t n, int64_t k)
+{
+    Case c = case_new();
+    ValueId residual, out = add_fused(&c, m, n, k, &residual);
+    check_case(
+        &c, out, target,
+        pool_printf(c.pool, "fused %lldx%lldx%lld", (long long)m, (long long)n, (long long)k));
+}
+
+/* The plan may put the result over the residual: sums of K blocks must not go there. */
+static void test_in_place(const Target *target)
+{
+    Case c = case_new();
+    ValueId residual, out = add_fused(&c, 30, 40, 600, &residual);
+    KernelRun *r = run_new(c.pool, c.g, target);
+    if (r) {
+        EvalState *s = eval_new(c.pool, c.g);
+        fill(&c, r, s);
+        eval_run(s, false);
+        char *own = r->data[out];
+        r->data[out] = r->data[residual];
+        run_all(r, 1, false);
+        CHECK_MSG(!differences(&c, r, s, out), "in place on %s", target->name);
+        r->data[out] = own;
+    }
+    run_free(r);
+    pool_free(c.pool);
+}
+
 /* Random shapes around the tile sizes, and the strides that make A be packed. */
 static void test_target(const Target *target)
 {
@@ -69,6 +128,9 @@ static void test_target(const Target *target)
     test_matmul(target, 9, 20, 31, true, false, 3, 3, 2, true);
     test_matmul(target, 20, 35, 8, false, false, 2, 2, 0, false); /* batch merges into rows */
     test_matmul(target, 5, 18, 12, false, true, 3, 1, 3, false);
+    test_fused(target, 19, 37, 24);
+    test_fused(target, 30, 64, 300);
+    test_in_place(target);
     for (int i = 0; i < 4; i++)
         test_linear(target, pick(1, 60), pick(1, 70), pick(1, 400), i & 1, i & 2);
 }

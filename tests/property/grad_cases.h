@@ -402,8 +402,8 @@ static void case_slice(Case *c)
     int64_t start[TYPE_MAX_RANK], limit[TYPE_MAX_RANK], step[TYPE_MAX_RANK];
     for (int i = 0; i < t.rank; i++) {
         t.dim[i] += case_int(c, 0, 4);
-        start[i] = case_int(c, 0, t.dim[i] - 1);
-        limit[i] = case_int(c, start[i] + 1, t.dim[i]);
+        start[i] = case_int(c, 0, case_coin(c) ? 0 : t.dim[i] - 1);
+        limit[i] = case_coin(c) ? t.dim[i] : case_int(c, start[i] + 1, t.dim[i]);
         step[i] = case_int(c, 1, 3);
     }
     attrs_ints(&attrs, ATTR_start, start, t.rank);

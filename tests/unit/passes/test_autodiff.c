@@ -186,6 +186,21 @@ static void test_optimizers(void)
     pool_free(pool);
 }
 
+/* One weight under a batch of matrices: one product over all their rows, not one a matrix and a
+ * sum. */
+static void test_flat_weight(void)
+{
+    Pool *pool = pool_new();
+    PassContext ctx = {0};
+    Graph *g = step_of(&ctx, pool, SGD,
+                       "  %x = input {role=\"batch.x\"} : f32[4,3,2]\n  $w = param : f32[2,5]\n"
+                       "  %h = matmul %x, $w : f32[4,3,5]\n  %loss = mean %h : f32[]\n"
+                       "  output loss = %loss\n");
+    CHECK(maker(g, "$d.w")->op == OP_matmul);
+    CHECK(value_type(g, maker(g, "$d.w")->in[0])->rank == 2);
+    pool_free(pool);
+}
+
 #define MICRO3 "  train {optim=sgd, lr=constant, accumulate=3}\n"
 
 static void test_accumulate(void)
@@ -270,6 +285,7 @@ int main(void)
     test_shared_gradient();
     test_optimizers();
     test_accumulate();
+    test_flat_weight();
     test_kinks();
     return test_result();
 }

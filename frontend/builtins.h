@@ -77,6 +77,8 @@ typedef struct Signature {
 } Signature;
 /* Calls a builtin from the tree. */
 Val builtin_call(Lower *l, Frame *f, const Builtin *fn, const Expr *call, const CallSite *site);
+/* Adds what layers have put off until all their uses are known. */
+void builtin_finish(Lower *l);
 /* An initial value given as normal(...), zeros, a bare name of such a function, or a number. */
 bool builtin_as_init(Lower *l, Val v, Span span, const InitSpec **out);
 

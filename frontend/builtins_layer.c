@@ -130,17 +130,61 @@ Val builtin_conv(Call *c)
 
 /* ---- normalization ---- */
 
+static void add_update(Lower *l, const RunningUpdate *u, ValueId running)
+{
+    AttrList attrs = {.n = 0};
+    attrs_float(&attrs, ATTR_momentum, u->momentum);
+    attrs_float(&attrs, ATTR_scale, u->scale);
+    ValueId v = lower_node2(l, OP_bn_running, running, u->statistic, &attrs, u->name, u->span);
+    if (v != VALUE_NONE)
+        graph_value(l->g, v)->writes = u->buffer;
+}
+
+/* A step's update of a buffer that a later use updates again: only the last one may write. */
+static ValueId update_between(Lower *l, const RunningUpdate *u, ValueId running)
+{
+    ValueId keep = lower_constant(l, DTYPE_F32, 1 - u->momentum, u->span);
+    ValueId take = lower_constant(l, DTYPE_F32, u->momentum * u->scale, u->span);
+    ValueId old = lower_node2(l, OP_mul, running, keep, NULL, NULL, u->span);
+    ValueId new = lower_node2(l, OP_mul, u->statistic, take, NULL, NULL, u->span);
+    return lower_node2(l, OP_add, old, new, NULL, NULL, u->span);
+}
+
+static bool last_update(const Lower *l, size_t at)
+{
+    for (size_t i = at + 1; i < l->updates.len; i++)
+        if (l->updates.data[i].buffer == l->updates.data[at].buffer)
+            return false;
+    return true;
+}
+
+void builtin_finish(Lower *l)
+{
+    for (size_t i = 0; i < l->updates.len; i++) {
+        if (!last_update(l, i))
+            continue;
+        ValueId running = l->updates.data[i].buffer;
+        for (size_t k = 0; k < i; k++)
+            if (l->updates.data[k].buffer == l->updates.data[i].buffer)
+                running = update_between(l, &l->updates.data[k], running);
+        add_update(l, &l->updates.data[i], running);
+    }
+}
+
 static void running_update(Call *c, ValueId buffer, ValueId statistic, double scale,
                            const char *name)
 {
     Lower *l = c->l;
-    AttrList attrs = {.n = 0};
-    attrs_float(&attrs, ATTR_momentum, arg_float(c, 2));
-    attrs_float(&attrs, ATTR_scale, scale);
-    ValueId v = lower_node2(l, OP_bn_running, buffer, statistic, &attrs,
-                            pool_printf(l->pool, "%%%s.%s", l->path, name), c->span);
-    if (v != VALUE_NONE)
-        graph_value(l->g, v)->writes = buffer;
+    const RunningUpdate u = {.buffer = buffer,
+                             .statistic = statistic,
+                             .momentum = arg_float(c, 2),
+                             .scale = scale,
+                             .name = pool_printf(l->pool, "%%%s.%s", l->path, name),
+                             .span = c->span};
+    if (l->invocation)
+        vec_push(l->pool, &l->updates, u);
+    else
+        add_update(l, &u, buffer);
 }
 
 /* Batch statistics, and the updates of the running ones with the unbiased variance. */

@@ -207,9 +207,14 @@ static void report_unknown_option(Lower *l, const OptionDef *def)
         diag_help(l->diag, "did you mean `%s`?", near);
 }
 
+/* The options stand on one line of the IR's header. */
 static const char *option_print(Pool *pool, Val v)
 {
-    return v.kind == VAL_STRING ? v.s : val_text(pool, v);
+    char *text = pool_strdup(pool, v.kind == VAL_STRING ? v.s : val_text(pool, v));
+    for (char *c = text; *c; c++)
+        if ((unsigned char)*c < ' ' || *c == 127)
+            *c = '?';
+    return text;
 }
 
 static void lower_options(Lower *l, const FrontendOptions *options)
@@ -233,6 +238,7 @@ static void lower_options(Lower *l, const FrontendOptions *options)
 typedef struct ModelSearch {
     const Ast *ast;
     const BlockDecl *found;
+    const LabelPath *label; /* of the call, so that parameters have the same names everywhere */
 } ModelSearch;
 
 static bool search_expr(void *context, Expr *e);
@@ -272,6 +278,12 @@ static bool search_body(ModelSearch *s, const Body *body)
     return true;
 }
 
+static bool calls_model(const Expr *call, const BlockDecl *model)
+{
+    return call->kind == EXPR_CALL && call->call.callee->kind == EXPR_NAME &&
+           strcmp(call->call.callee->name, model->name.text) == 0;
+}
+
 /* ast_each_child's form: false stops, with the model found. */
 static bool search_expr(void *context, Expr *e)
 {
@@ -282,6 +294,8 @@ static bool search_expr(void *context, Expr *e)
             s->found = b;
     } else {
         ast_each_child(e, search_expr, s);
+        if (s->found && !s->label && e->kind == EXPR_LABEL && calls_model(e->label.call, s->found))
+            s->label = &e->label.path;
     }
     return !s->found;
 }
@@ -303,13 +317,18 @@ static const BlockDecl *named_model(Lower *l, const char *name)
 }
 
 /* The model asked for, else the one that `train` uses, else the only one. */
-static const BlockDecl *choose_model(Lower *l, const FrontendOptions *options)
+static const BlockDecl *choose_model(Lower *l, const FrontendOptions *options,
+                                     const LabelPath **label)
 {
-    if (options->model)
-        return named_model(l, options->model);
-    ModelSearch s = {l->ast, NULL};
+    ModelSearch s = {.ast = l->ast};
     if (l->ast->train)
         search_body(&s, &l->ast->train->body);
+    *label = s.label;
+    if (options->model) {
+        const BlockDecl *named = named_model(l, options->model);
+        *label = named == s.found ? s.label : NULL;
+        return named;
+    }
     int n = 0;
     const BlockDecl *only = NULL;
     for (int i = 0; i < l->ast->n_blocks; i++) {
@@ -339,6 +358,13 @@ static Val model_input(Lower *l, Frame *f, const ParamDecl *p)
         return val_poison();
     }
     Type type;
+    DType dtype;
+    if (!p->type->has_dims && !dtype_from_name(p->type->name, &dtype)) {
+        if (lower_error(l, p->span, "E211", "the model's parameter `%s` has no default",
+                        p->name.text))
+            diag_help(l->diag, "%s: %s = ...", p->name.text, p->type->name);
+        return val_poison();
+    }
     if (!eval_type(l, f, p->type, &type))
         return val_poison();
     AttrList attrs = {.n = 0};
@@ -365,8 +391,9 @@ static void model_outputs(Lower *l, Val result, Span span)
                              result.list.data[i].tensor);
 }
 
-static void lower_model(Lower *l, const BlockDecl *model)
+static void lower_model(Lower *l, const BlockDecl *model, const LabelPath *label)
 {
+    LabelState state;
     Val *args = POOL_ARRAY(l->pool, (size_t)model->n_params + 1, Val);
     Span *spans = POOL_ARRAY(l->pool, (size_t)model->n_params + 1, Span);
     Frame f = {.scope = l->globals};
@@ -374,6 +401,8 @@ static void lower_model(Lower *l, const BlockDecl *model)
         args[i] = model_input(l, &f, &model->params[i]);
         spans[i] = model->params[i].span;
     }
+    if (label && !label_enter(l, &f, label, false, &state))
+        return;
     model_outputs(l, call_block(l, model, args, spans, model->n_params, model->name.span),
                   model->name.span);
 }
@@ -419,15 +448,17 @@ Graph *frontend_lower(Pool *pool, Diag *diag, const Ast *ast, const FrontendOpti
     Lower *l = lower_new(pool, diag, ast, options->mode);
     l->stack_base = __builtin_frame_address(0);
     lower_options(l, options);
-    const BlockDecl *model = choose_model(l, options);
+    const LabelPath *label = NULL;
+    const BlockDecl *model = choose_model(l, options, &label);
     if (model)
         l->g->name = pool_strdup(pool, model->name.text);
     if (options->mode != FRONTEND_INFER && ast->train)
         lower_train(l);
     else if (options->mode != FRONTEND_EVAL && model)
-        lower_model(l, model);
+        lower_model(l, model, label);
     else if (options->mode == FRONTEND_EVAL)
         report_no_section(l);
+    builtin_finish(l);
     lower_remat(l);
     return diag_error_count(diag) == errors ? l->g : NULL;
 }

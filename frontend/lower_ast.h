@@ -40,6 +40,14 @@ typedef struct Frame {
     Val result;
 } Frame;
 
+/* running = (1 - momentum) running + momentum scale statistic */
+typedef struct RunningUpdate {
+    ValueId buffer, statistic;
+    double momentum, scale;
+    const char *name; /* of the node */
+    Span span;
+} RunningUpdate;
+
 typedef struct TrainState TrainState;
 
 typedef struct Lower {
@@ -55,11 +63,12 @@ typedef struct Lower {
     Map failed;                    /* paths of labelled calls that came to nothing */
     int invocation, n_invocations; /* of the innermost shared label, 0 = none */
     RematHint hint;
-    const InitSetting *init; /* innermost `with init` */
-    VEC(Span) node_spans;    /* by NodeId */
-    Map reported;            /* "file:begin:code" of messages given */
-    Map constants;           /* "dtype value" -> ValueId */
-    Map ordinals;            /* how many dropouts a path has */
+    const InitSetting *init;    /* innermost `with init` */
+    VEC(Span) node_spans;       /* by NodeId */
+    Map reported;               /* "file:begin:code" of messages given */
+    Map constants;              /* "dtype value" -> ValueId */
+    Map ordinals;               /* how many dropouts a path has */
+    VEC(RunningUpdate) updates; /* of shared layers, see builtin_finish */
     ValueId rng;
     ValueId last_logits; /* first result of the model called last */
     int block_depth;
@@ -121,7 +130,7 @@ ValueId lower_reshape(Lower *l, ValueId x, const int64_t *dims, int rank, const 
                       Span span);
 /* No node when perm is the identity. */
 ValueId lower_permutation(Lower *l, ValueId x, const int64_t *perm, int rank, const char *name,
-                        Span span);
+                          Span span);
 
 /* ---- expressions (lower_ast_expr.c) ---- */
 

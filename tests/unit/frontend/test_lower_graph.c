@@ -157,6 +157,29 @@ static void check_modes(void)
     free(text);
 }
 
+/* A shared batch norm updates its statistics once for each use, one after another; a label of the
+ * whole model is part of the names in every mode. */
+static void check_shared_bn(void)
+{
+    static const char text[] =
+        OPTIONS "model m(x: f32[N, 3, 8, 8]) {\n"
+                "  for i in 0..2 { x = x |> shared n: bn() |> relu() }\n"
+                "  return x |> flatten() |> fc: linear(10)\n}\n" TRAIN("net: m", PLAIN);
+    Lowered r = lower_text(text, FRONTEND_TRAIN);
+    const Node *last = find_node(&r, "%net.n.running_mean");
+    if (last) { /* 0.9 * (0.9 * old + 0.1 * first) + 0.1 * second */
+        CHECK(graph_value(r.graph, last->out[0])->writes ==
+              graph_find(r.graph, "$net.n.running_mean"));
+        CHECK(value_node(r.graph, last->in[0])->op == OP_add);
+        CHECK(last->in[1] == graph_find(r.graph, "%net.n.stats.1"));
+        CHECK(count_ops(&r, OP_bn_running) == 2);
+    }
+    lowered_free(&r);
+    r = lower_text(text, FRONTEND_INFER);
+    find_node(&r, "$net.fc.weight");
+    lowered_free(&r);
+}
+
 /* An earlier dropout elsewhere must not change another's numbers. */
 static void check_dropout_keys(void)
 {
@@ -307,6 +330,7 @@ int main(void)
     check_seq_names();
     check_shared();
     check_modes();
+    check_shared_bn();
     check_dropout_keys();
     check_hints();
     check_train_section();

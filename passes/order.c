@@ -1,9 +1,12 @@
 /* The order of operations with the smallest peak (docs/memory-plan.md). */
+#include "passes/memplan/too_large.h"
 #include "passes/pass.h"
 #include "passes/remat/reorder.h"
 
 bool pass_order(PassContext *ctx)
 {
+    if (!memplan_is_countable(ctx->graph))
+        return memplan_too_large(ctx);
     Pool *scratch = pool_new_child(ctx->pool);
     RematMapping mapping;
     RematProblem *p = remat_problem_from_graph(scratch, ctx->graph, &mapping);

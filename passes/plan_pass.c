@@ -1,10 +1,13 @@
 /* The memory plan of the graph in its order, checked before anyone relies on it. */
 #include "ir/support/bug.h"
+#include "passes/memplan/too_large.h"
 #include "passes/pass.h"
 
 bool pass_plan(PassContext *ctx)
 {
     const char *fault;
+    if (!memplan_is_countable(ctx->graph))
+        return memplan_too_large(ctx);
     ctx->plan = memplan_graph(ctx->pool, ctx->graph);
     Pool *scratch = pool_new_child(ctx->pool);
     if (!memplan_graph_check(scratch, ctx->graph, ctx->plan, &fault))

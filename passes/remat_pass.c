@@ -1,5 +1,6 @@
 /* Recomputations that make the step fit its budget (docs/remat.md). */
 #include "ir/support/bug.h"
+#include "passes/memplan/too_large.h"
 #include "passes/pass.h"
 #include "passes/remat/budget.h"
 #include "passes/remat/reorder.h"
@@ -292,6 +293,8 @@ static bool meet_budget(Solve *s, Budget budget)
 
 bool pass_remat(PassContext *ctx)
 {
+    if (!memplan_is_countable(ctx->graph))
+        return memplan_too_large(ctx);
     Solve s = {.ctx = ctx, .scratch = pool_new_child(ctx->pool)};
     double begin = seconds_now();
     Budget budget;

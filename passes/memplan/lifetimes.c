@@ -36,6 +36,21 @@ static int64_t value_bytes(const Graph *g, ValueId v)
     return rounded(type_bytes(value_type(g, v)));
 }
 
+bool memplan_is_countable(const Graph *g)
+{
+    int64_t sum = 0;
+    for (size_t k = 0; k < g->order.len; k++) {
+        const Node *n = graph_node(g, g->order.data[k]);
+        bool ok = size_add(sum, node_workspace_bytes(g, n), &sum);
+        for (int i = 0; i < n->n_out; i++)
+            ok = ok && size_add(sum, type_bytes(value_type(g, n->out[i])), &sum) &&
+                 size_add(sum, MEMPLAN_ALIGN, &sum);
+        if (!ok || sum > (int64_t)1 << 60)
+            return false;
+    }
+    return true;
+}
+
 static bool is_view(const Node *n)
 {
     return op_table[n->op].op_class == OP_CLASS_VIEW;

@@ -35,6 +35,9 @@ typedef struct MemPlan {
     int n_in_place;
 } MemPlan;
 
+/* False when all sizes together pass 2^60 bytes: sums in plans and schedules are not checked one by one. */
+bool memplan_is_countable(const Graph *g);
+
 /* View groups and in-place pairs share a buffer.  The same in-place rule as remat_check, so that the load equals its peak. */
 MemPlan *memplan_graph(Pool *pool, const Graph *g);
 /* Re-derives lives from the graph without memplan's code and checks that no two live values overlap, except views and in-place pairs

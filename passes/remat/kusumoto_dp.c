@@ -9,7 +9,7 @@
 #include <string.h>
 
 enum { MAX_SETS = 1000, MAX_UNITS = 4096, MIN_UNITS = 64 };
-static const double MAX_STEPS = 2e7; /* of one dynamic program */
+static const double MAX_STEPS = 8e6; /* of one dynamic program */
 
 static void add_outside(const ForwardView *v, const LowerSet *l, const Bitset *marked, int64_t *sum)
 {

@@ -309,6 +309,20 @@ static void check_errors(Pool *pool)
     CHECK(!pass_remat(&c) && strcmp(c.error_code, "E405") == 0);
 }
 
+/* Tensors of 2^59 bytes each. */
+static void check_too_large(Pool *pool)
+{
+    Graph *g = graph_new(pool, "large");
+    int64_t dims[2] = {1 << 28, 1 << 29};
+    ValueId x = graph_add_source(g, OP_input, type_make(DTYPE_F32, 2, dims), NULL, "%x", (Loc){0});
+    for (int k = 0; k < 20; k++)
+        x = graph_add(g, OP_relu, &x, 1, NULL, NULL, (Loc){0});
+    graph_add_output(g, "loss", x);
+    PassContext c = {.graph = g, .pool = pool};
+    CHECK(!pass_order(&c) && strcmp(c.error_code, "E406") == 0);
+    CHECK(!pass_remat(&c) && !pass_plan(&c));
+}
+
 static Node *node_named(const Graph *g, const char *name)
 {
     return value_node(g, graph_find(g, name));
@@ -359,6 +373,7 @@ int main(void)
     for (uint64_t seed = 20; seed < 26; seed++)
         check_report(pool, seed);
     check_errors(pool);
+    check_too_large(pool);
     check_hints(pool);
     pool_free(pool);
     return test_result();

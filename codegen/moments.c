@@ -2,9 +2,9 @@
  * of batch norm and layer norm.  The input is [outer, channels, inner].  REDUCE_CHUNKS partial
  * results go to the workspace as f32 first[C], second[C]; a second call joins them in order.
  *
- * Statistics are numerically sound for any offset of the data: a chunk sums differences from its
- * first element, which give its mean and its sum of squared deviations; chunks are joined as by
- * Chan, Golub and LeVeque (1983). */
+ * Statistics are numerically sound for any offset of the data: all sums are of differences from the
+ * channel's first element.  A chunk gives its mean and its sum of squared deviations; chunks are
+ * joined as by Chan, Golub and LeVeque (1983). */
 #include "codegen/point_internal.h"
 #include "codegen/vector_loops.h"
 #include "ir/cost_rules.h"
@@ -76,7 +76,7 @@ static JitValue chunk_count(Jit *j, const Moments *m)
 }
 
 /* (sum of d, sum of d^2) -> mean and sum of squared deviations; an empty chunk gives zeros, and
- * must not divide. */
+ * must not divide.  Squares that overflow give infinity, not NaN. */
 static void settle(Jit *j, const Moments *m, JitValue *first, JitValue *second)
 {
     if (m->d->op != OP_bn_stats)
@@ -84,8 +84,9 @@ static void settle(Jit *j, const Moments *m, JitValue *first, JitValue *second)
     JitValue n = jit_vmax(j, chunk_count(j, m), jit_vf(j, 1));
     JitValue mean = jit_tmp(j, jit_div(j, *first, n));
     JitValue rest = sub(j, *second, mul(j, *first, mean));
-    *first = add(j, m->shift, mean);
-    *second = jit_vmax(j, rest, jit_vf(j, 0));
+    JitValue inf = jit_tmp(j, jit_vf(j, (double)INFINITY)), squares = *second;
+    *first = mean;
+    *second = jit_vchoose(j, JIT_EQ, squares, inf, inf, jit_vmax(j, rest, jit_vf(j, 0)));
 }
 
 /* --- channels last: vectors across channels --- */
@@ -100,22 +101,10 @@ static void row_terms(Jit *j, Lanes v, Moments *m, JitValue row)
     add_terms(j, v, m);
 }
 
-/* The chunk's first row is the shift; zeros when the chunk is empty. */
-static void load_shift(Jit *j, Lanes v, Moments *m)
-{
-    JitVar shift = jit_var(j, jit_types(j)->vf, "shift");
-    jit_set(j, shift, jit_vf(j, 0));
-    JitIf some = jit_if(j, jit_compare(j, JIT_LT, m->from, m->to));
-    JitValue first = jit_tmp(j, jit_mul(j, m->from, jit_i64(j, m->d->channels)));
-    jit_set(j, shift, load_lanes(j, p_f32(j, 0), first, v, 0));
-    jit_end_if(j, &some);
-    m->shift = jit_get(shift);
-}
-
 static void start_vector(Jit *j, Lanes v, Moments *m, int ways)
 {
     if (m->d->op == OP_bn_stats)
-        load_shift(j, v, m);
+        m->shift = load_lanes(j, p_f32(j, 0), NULL, v, 0);
     if (m->d->op == OP_bn_grad_sums)
         m->mean = load_lanes(j, p_f32(j, 2), NULL, v, 0);
     m->first = accumulator(j, ways, jit_vf(j, 0));
@@ -156,21 +145,10 @@ static JitValue plane_offset(Jit *j, const MomentsDesc *d, JitValue outer, JitVa
     return jit_tmp(j, jit_mul(j, plane, jit_i64(j, d->inner)));
 }
 
-static void plane_shift(Jit *j, Moments *m, JitValue channel)
-{
-    const JitTypes *t = jit_types(j);
-    JitVar shift = jit_var(j, t->f32, "shift");
-    jit_set(j, shift, jit_f32(j, 0));
-    JitIf some = jit_if(j, jit_compare(j, JIT_LT, m->from, m->to));
-    jit_set(j, shift, jit_load(j, p_f32(j, 0), plane_offset(j, m->d, m->from, channel)));
-    jit_end_if(j, &some);
-    m->shift = jit_tmp(j, jit_splat(j, jit_get(shift)));
-}
-
 static void plane(Jit *j, Moments *m, JitValue channel)
 {
     if (m->d->op == OP_bn_stats)
-        plane_shift(j, m, channel);
+        m->shift = load_splat(j, p_f32(j, 0), plane_offset(j, m->d, jit_i64(j, 0), channel));
     else
         m->mean = load_splat(j, p_f32(j, 2), channel);
     m->first = accumulator(j, 4, jit_vf(j, 0));
@@ -238,6 +216,22 @@ static JitValue weighted_mean(Jit *j, Join *t, Lanes v, JitValue *n)
     return load_lanes(j, p, NULL, v, 0);
 }
 
+/* The first element of every channel: the shift. */
+static JitValue first_elements(Jit *j, Lanes v, const MomentsDesc *d)
+{
+    const JitTypes *t = jit_types(j);
+    if (d->inner == 1)
+        return load_lanes(j, p_f32(j, 0), NULL, v, 0);
+    JitVar lanes = jit_array_var(j, t->f32, jit_lanes(j), "shift");
+    JitValue p = jit_array_ptr(j, lanes, t->p_f32);
+    jit_vstore_aligned(j, p, jit_i64(j, 0), jit_tmp(j, jit_vf(j, 0)));
+    JitLoop l = jit_for(j, jit_i64(j, 0), v.n ? v.n : jit_i64(j, jit_lanes(j)), 1, "lane");
+    JitValue at = jit_mul(j, jit_add(j, v.at, jit_index(&l)), jit_i64(j, d->inner));
+    jit_store(j, p, jit_index(&l), jit_load(j, p_f32(j, 0), jit_tmp(j, at)));
+    jit_end_for(j, &l);
+    return jit_vload_aligned(j, p, jit_i64(j, 0));
+}
+
 static void join_stats(Jit *j, Lanes v, Join *t)
 {
     const MomentsDesc *d = t->m.d;
@@ -256,11 +250,12 @@ static void join_stats(Jit *j, Lanes v, Join *t)
     JitValue away = sub(j, weighted_mean(j, t, v, &n), total);
     JitValue p = partial_of(j, d, t->work, t->m.chunk);
     JitValue squares = load_lanes(j, p, jit_i64(j, d->channels), v, 0);
-    JitValue between = mul(j, mul(j, n, share), mul(j, away, away));
+    JitValue between = mul(j, mul(j, n, share), mul(j, away, away)), zero = jit_vf(j, 0);
+    between = jit_vchoose(j, JIT_EQ, n, zero, zero, between);
     JitValue part = add(j, mul(j, squares, share), between);
     jit_set(j, acc, jit_add(j, jit_get(acc), part));
     jit_end_for(j, &c);
-    store_lanes(j, p_f32(j, t->out), NULL, v, total);
+    store_lanes(j, p_f32(j, t->out), NULL, v, add(j, total, first_elements(j, v, d)));
     store_lanes(j, p_f32(j, t->out + 1), NULL, v, jit_get(acc));
 }
 

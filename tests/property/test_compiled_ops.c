@@ -4,13 +4,14 @@
 #include "check.h"
 #include "kernel_farm.h"
 #include "op_cases.h"
+#include "op_extremes.h"
 
 #include "ir/eval.h"
 #include "ir/support/strbuf.h"
 
 #include <signal.h>
 
-enum { SHAPES = 20, OTHER_TARGET_SHAPES = 5, ATTEMPTS = 40 };
+enum { SHAPES = 20, OTHER_TARGET_SHAPES = 4, ATTEMPTS = 40 };
 
 /* One case: the graph, its calls, its buffers. */
 typedef struct Run {
@@ -312,13 +313,13 @@ static bool has_lowering(OpKind op)
     return strcmp(lower_names[op], "none") != 0;
 }
 
-static bool make_case(Pool *pool, OpKind op, uint64_t seed, OpCase *c)
+static bool make_case(Pool *pool, OpKind op, OpCaseMake *make, uint64_t seed, OpCase *c)
 {
     for (int attempt = 0; attempt < ATTEMPTS; attempt++) {
         *c = (OpCase){.pool = pool, .node = NODE_NONE};
         c->rng = seed * 1000003u + (uint64_t)attempt * 7919u + (uint64_t)op;
         c->g = graph_new(pool, "case");
-        op_case_table[op](c);
+        make(c);
         if (c->node != NODE_NONE)
             return true;
     }
@@ -332,29 +333,46 @@ static bool wanted(OpKind op)
     return has_lowering(op) && op_case_table[op] && (!only || strcmp(only, op_name(op)) == 0);
 }
 
+typedef struct Runs {
+    Pool *pool;
+    VEC(Run) list;
+} Runs;
+
+static void add_case(Farm *f, Runs *runs, OpKind op, OpCaseMake *make, int seed)
+{
+    Run r = {.op = op};
+    bool made = make_case(runs->pool, op, make, (uint64_t)seed, &r.c);
+    CHECK_MSG(made, "no shapes fit %s", op_name(op));
+    if (!made)
+        return;
+    r.calls = farm_lower(f, r.c.g);
+    vec_push(runs->pool, &runs->list, r);
+}
+
+static void add_cases(Farm *f, Runs *runs, int shapes)
+{
+    for (int op = 0; op < OP_COUNT; op++)
+        for (int i = 0; i < shapes && wanted((OpKind)op); i++)
+            add_case(f, runs, (OpKind)op, op_case_table[op], i + 1);
+    for (int k = 0; k < OP_EXTREMES; k++)
+        for (int i = 0; i < shapes / 4 && wanted(op_extremes[k].op); i++)
+            add_case(f, runs, op_extremes[k].op, op_extremes[k].make, i + 1);
+}
+
 static void test_target(const Target *target, int shapes)
 {
     Pool *pool = pool_new();
     Farm f = farm_new(pool, target);
-    VEC(Run) runs = {0};
-    char *scratch = NULL;
-    for (int op = 0; op < OP_COUNT; op++)
-        for (int i = 0; i < shapes && wanted((OpKind)op); i++) {
-            Run r = {.op = (OpKind)op};
-            bool made = make_case(pool, r.op, (uint64_t)i + 1, &r.c);
-            CHECK_MSG(made, "no shapes fit %s", op_name(r.op));
-            if (!made)
-                continue;
-            r.calls = farm_lower(&f, r.c.g);
-            vec_push(pool, &runs, r);
-        }
+    Runs runs = {.pool = pool};
+    void *scratch = NULL;
+    add_cases(&f, &runs, shapes);
     bool ready = farm_compile(&f) && farm_load(&f);
     CHECK_MSG(ready, "%s: kernels do not compile", target->name);
-    if (posix_memalign((void **)&scratch, 64, SCRIMP_SCRATCH_BYTES))
+    if (posix_memalign(&scratch, 64, SCRIMP_SCRATCH_BYTES))
         abort();
-    for (size_t i = 0; ready && i < runs.len; i++)
-        check_run(&f, &runs.data[i], scratch);
-    printf("%s: %zu cases, %zu kernels\n", target->name, runs.len, f.kernels.len);
+    for (size_t i = 0; ready && i < runs.list.len; i++)
+        check_run(&f, &runs.list.data[i], scratch);
+    printf("%s: %zu cases, %zu kernels\n", target->name, runs.list.len, f.kernels.len);
     free(scratch);
     farm_free(&f);
     pool_free(pool);

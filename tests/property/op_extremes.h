@@ -1,0 +1,232 @@
+/* Cases at the edges of the number range: huge, infinite, NaN and constant data, labels that are
+ * all ignored. */
+#ifndef SCRIMP_TESTS_PROPERTY_OP_EXTREMES_H
+#define SCRIMP_TESTS_PROPERTY_OP_EXTREMES_H
+
+#include "op_cases.h"
+
+/* Every line along the last axis gets one pattern: all near +-1e30, equal, or with some -inf, but
+ * never only -inf. */
+static void extreme_lines(OpCase *c, Type t)
+{
+    double *data;
+    int64_t length = t.dim[t.rank - 1], lines = type_elements(&t) / length;
+    op_source(c, t, &data);
+    for (int64_t i = 0; i < lines; i++) {
+        int64_t pattern = op_int(c, 0, 3), kept = op_int(c, 0, length - 1);
+        for (int64_t k = 0; k < length; k++) {
+            double x = op_uniform(c, -5, 5);
+            if (pattern == 0)
+                x = op_coin(c) ? 1e30 : -1e30;
+            if (pattern == 1)
+                x = 1e30;
+            if (pattern == 2 && k != kept && op_coin(c))
+                x = -(double)INFINITY;
+            data[i * length + k] = (double)(float)x;
+        }
+    }
+}
+
+static Type extreme_shape(OpCase *c)
+{
+    return DIMS(op_int(c, 1, 70), op_int(c, 1, 80));
+}
+
+static void extreme_softmax(OpCase *c)
+{
+    extreme_lines(c, extreme_shape(c));
+    op_done(c, OP_softmax, NULL);
+}
+
+static void extreme_log_softmax(OpCase *c)
+{
+    extreme_lines(c, extreme_shape(c));
+    op_done(c, OP_log_softmax, NULL);
+}
+
+/* A line of -inf only is 0/0, as in PyTorch. */
+static void extreme_masked(OpCase *c)
+{
+    op_floats(c, extreme_shape(c), -(double)INFINITY, -(double)INFINITY);
+    for (int64_t i = 0; i < type_elements(value_type(c->g, c->in[0])); i++)
+        c->data[0][i] = -(double)INFINITY;
+    op_done(c, OP_softmax, NULL);
+}
+
+static void extreme_loss(OpCase *c, OpKind op, bool across)
+{
+    AttrList attrs = {0};
+    Type t = extreme_shape(c), labels = DIMS(t.dim[across]);
+    if (across)
+        attrs_int(&attrs, ATTR_axis, 0);
+    /* The gradient's reference subtracts the logarithm of the sum, which 1e30 would swallow. */
+    double size = op == OP_cross_entropy_grad ? 1e6 : (double)1e30f;
+    op_floats(c, t, -1, 1);
+    for (int64_t i = 0; i < type_elements(&t); i++)
+        c->data[0][i] = op_coin(c) ? size : -size;
+    op_integers(c, labels, DTYPE_I32, 0, t.dim[!across] - 1);
+    if (op == OP_cross_entropy_grad)
+        op_scalar(c, 0.5, 2);
+    op_done(c, op, &attrs);
+}
+static void extreme_cross_entropy(OpCase *c)
+{
+    extreme_loss(c, OP_cross_entropy, op_coin(c));
+}
+static void extreme_cross_entropy_grad(OpCase *c)
+{
+    extreme_loss(c, OP_cross_entropy_grad, op_coin(c));
+}
+
+static void extreme_ignored(OpCase *c, OpKind op)
+{
+    AttrList attrs = {0};
+    Type t = extreme_shape(c);
+    bool across = op_coin(c);
+    if (across)
+        attrs_int(&attrs, ATTR_axis, 0);
+    op_normal(c, t);
+    op_integers(c, DIMS(t.dim[across]), DTYPE_I32, -100, -100);
+    if (op == OP_cross_entropy_grad)
+        op_scalar(c, 0.5, 2);
+    op_done(c, op, &attrs);
+}
+static void extreme_ignored_loss(OpCase *c)
+{
+    extreme_ignored(c, OP_cross_entropy);
+}
+static void extreme_ignored_grad(OpCase *c)
+{
+    extreme_ignored(c, OP_cross_entropy_grad);
+}
+static void extreme_ignored_accuracy(OpCase *c)
+{
+    extreme_ignored(c, OP_accuracy);
+}
+
+/* Squares that still fit, and data without variance. */
+static void extreme_layernorm(OpCase *c)
+{
+    bool equal = op_coin(c);
+    op_floats(c, extreme_shape(c), equal ? 0 : -1e15, equal ? 0 : 1e15);
+    op_done(c, OP_layernorm, NULL);
+}
+
+static void extreme_bn_stats(OpCase *c)
+{
+    int64_t kind = op_int(c, 0, 2);
+    double middle = kind == 0 ? 1e4 : 0, spread = kind == 1 ? 1e15 : kind == 2 ? 0 : 1;
+    op_floats(c, DIMS(op_int(c, 2, 300), op_int(c, 1, 70)), middle - spread, middle + spread);
+    op_done(c, OP_bn_stats, NULL);
+}
+
+/* Variances past f32 are infinite, not NaN. */
+static void extreme_bn_overflow(OpCase *c)
+{
+    op_floats(c, DIMS(op_int(c, 2, 100), op_int(c, 1, 70)), 1e25, 1e30);
+    op_done(c, OP_bn_stats, NULL);
+}
+
+/* Some NaN and infinities. */
+static void extreme_values(OpCase *c, Type t)
+{
+    static const double values[] = {(double)NAN, (double)INFINITY, -(double)INFINITY, 1e30, -1e30};
+    op_normal(c, t);
+    double *data = c->data[c->n_in - 1];
+    for (int64_t i = 0; i < type_elements(&t); i++)
+        if (op_int(c, 0, 15) == 0)
+            data[i] = (double)(float)values[op_int(c, 0, 4)];
+}
+
+static void extreme_reduce_max(OpCase *c)
+{
+    AttrList attrs = {0};
+    extreme_values(c, extreme_shape(c));
+    attrs_ints(&attrs, ATTR_axes, (const int64_t[]){op_int(c, 0, 1)}, 1);
+    op_done(c, OP_reduce_max, &attrs);
+}
+
+static void extreme_argmax(OpCase *c)
+{
+    AttrList attrs = {0};
+    extreme_values(c, extreme_shape(c));
+    attrs_int(&attrs, ATTR_axis, op_int(c, 0, 1));
+    op_done(c, OP_argmax, &attrs);
+}
+
+static void extreme_maxpool(OpCase *c)
+{
+    AttrList attrs = {0};
+    bool nhwc = op_coin(c);
+    attrs_ints(&attrs, ATTR_kernel, (const int64_t[]){3, 3}, 2);
+    attrs_ints(&attrs, ATTR_stride, (const int64_t[]){2, 1}, 2);
+    attrs_ints(&attrs, ATTR_padding, (const int64_t[]){1, 1}, 2);
+    if (nhwc)
+        attrs_int(&attrs, ATTR_nhwc, 1);
+    extreme_values(c, op_image(nhwc, 2, 18, 7, 6));
+    op_done(c, OP_maxpool, &attrs);
+}
+
+#define EXTREME_POINT(name)                                                                        \
+    static void extreme_##name(OpCase *c)                                                          \
+    {                                                                                              \
+        extreme_values(c, extreme_shape(c));                                                       \
+        op_done(c, OP_##name, NULL);                                                               \
+    }
+EXTREME_POINT(relu)
+EXTREME_POINT(exp)
+EXTREME_POINT(tanh)
+EXTREME_POINT(sign)
+
+#define EXTREME_PAIR(name)                                                                         \
+    static void extreme_##name(OpCase *c)                                                          \
+    {                                                                                              \
+        Type t = extreme_shape(c);                                                                 \
+        extreme_values(c, t);                                                                      \
+        extreme_values(c, t);                                                                      \
+        op_done(c, OP_##name, NULL);                                                               \
+    }
+EXTREME_PAIR(maximum)
+EXTREME_PAIR(minimum)
+EXTREME_PAIR(le)
+EXTREME_PAIR(ne)
+
+static void extreme_clip(OpCase *c)
+{
+    static const double norms[] = {0, (double)NAN, (double)INFINITY, 1e30};
+    op_scalar(c, 0, 1);
+    c->data[0][0] = (double)(float)norms[op_int(c, 0, 3)];
+    op_done(c, OP_clip_scale, NULL);
+}
+
+static const struct {
+    OpKind op;
+    OpCaseMake *make;
+} op_extremes[] = {
+    {OP_softmax, extreme_softmax},
+    {OP_softmax, extreme_masked},
+    {OP_log_softmax, extreme_log_softmax},
+    {OP_cross_entropy, extreme_cross_entropy},
+    {OP_cross_entropy_grad, extreme_cross_entropy_grad},
+    {OP_cross_entropy, extreme_ignored_loss},
+    {OP_cross_entropy_grad, extreme_ignored_grad},
+    {OP_accuracy, extreme_ignored_accuracy},
+    {OP_layernorm, extreme_layernorm},
+    {OP_bn_stats, extreme_bn_stats},
+    {OP_bn_stats, extreme_bn_overflow},
+    {OP_reduce_max, extreme_reduce_max},
+    {OP_argmax, extreme_argmax},
+    {OP_maxpool, extreme_maxpool},
+    {OP_relu, extreme_relu},
+    {OP_exp, extreme_exp},
+    {OP_tanh, extreme_tanh},
+    {OP_sign, extreme_sign},
+    {OP_maximum, extreme_maximum},
+    {OP_minimum, extreme_minimum},
+    {OP_le, extreme_le},
+    {OP_ne, extreme_ne},
+    {OP_clip_scale, extreme_clip},
+};
+enum { OP_EXTREMES = sizeof op_extremes / sizeof *op_extremes };
+
+#endif

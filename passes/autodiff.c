@@ -5,7 +5,6 @@
  * the forward nodes and their gradients, then the averaged outputs and the optimizer. */
 #include "passes/autodiff.h"
 #include "passes/optim.h"
-#include "passes/rewrite.h"
 
 #include "ir/support/bug.h"
 
@@ -312,12 +311,22 @@ static void add_outputs(Builder *b)
     }
 }
 
-/* Gives a parameter's gradient its name "$d.P".  When it is the gradient of something else too (y =
- * x + P), that keeps its name and the parameter's is a view of it. */
-static ValueId name_grad(Builder *b, ValueId param, ValueId grad, const int *uses)
+/* The value has the name of a gradient already: "%d.X" of some %X, or "$d.P". */
+static bool has_gradient_name(const Graph *g, ValueId v)
+{
+    const char *name = graph_value(g, v)->name;
+    if (name[0] == '$')
+        return true;
+    return strncmp(name, "%d.", 3) == 0 &&
+           graph_find(g, pool_printf(g->pool, "%%%s", name + 3)) != VALUE_NONE;
+}
+
+/* Gives a parameter's gradient its name "$d.P".  When it is the gradient of something else too
+ * (y = x + P), that keeps its name and the parameter's is a view of it. */
+static ValueId name_grad(Builder *b, ValueId param, ValueId grad)
 {
     const char *name = pool_printf(b->to->pool, "$d.%s", graph_value(b->to, param)->name + 1);
-    if (uses[grad] == 0 && graph_value(b->to, grad)->name[0] != '$') {
+    if (!has_gradient_name(b->to, grad)) {
         autodiff_rename(b->to, grad, name);
         return grad;
     }
@@ -347,14 +356,13 @@ static void note_untrained(Builder *b, ValueId param)
 static bool add_training(Builder *b)
 {
     ParamGrad *pairs = POOL_ARRAY(b->scratch, b->params.len, ParamGrad);
-    int *uses = count_uses(b->to, b->scratch);
     size_t n = 0;
     for (size_t i = 0; i < b->params.len; i++) {
         if (b->grads[i] == VALUE_NONE) {
             note_untrained(b, b->params.data[i]);
             continue;
         }
-        ValueId grad = name_grad(b, b->params.data[i], b->grads[i], uses);
+        ValueId grad = name_grad(b, b->params.data[i], b->grads[i]);
         pairs[n++] = (ParamGrad){b->params.data[i], grad};
     }
     if (n == 0)

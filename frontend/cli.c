@@ -88,6 +88,8 @@ ExitCode cli_build(Cli *cli, const Ast *ast, const ProgramOptions *o, Program *o
     *out = (Program){.graph = ctx.graph, .plan = ctx.plan, .report = ctx.report};
     if (!ok)
         return pass_failure(cli, o, &ctx);
+    if (ctx.untrained && !cli->quiet)
+        fprintf(stderr, "warning: the loss does not depend on %s: not trained\n", ctx.untrained);
     if (diag_error_count(cli->diag) == 0)
         return EXIT_OK;
     return cli_diagnostics(cli);

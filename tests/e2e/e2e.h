@@ -9,7 +9,7 @@
 typedef struct Result {
     int code;             /* exit code; -signal when killed */
     char *out, *err;      /* what it printed */
-    int64_t max_resident; /* bytes */
+    int64_t max_resident; /* peak in bytes, of a command that starts with exec */
     double seconds;
 } Result;
 

@@ -19,7 +19,7 @@ static void expect_within(const char *example, const char *budget, const char *d
              (long long)r.max_resident, allowed, arena, r.err);
     EXPECT(r.code == 0, detail);
     EXPECT((double)r.max_resident <= allowed, detail);
-    printf("%s", detail);
+    fprintf(stderr, "%s", detail);
     result_free(&r);
     json_decref(o);
 }
@@ -27,12 +27,12 @@ static void expect_within(const char *example, const char *budget, const char *d
 int main(void)
 {
     e2e_begin();
-    make_digits(500);
+    make_digits(2000);
     char path[400];
     snprintf(path, sizeof path, "%s/text", e2e_tmp());
     make_text(path, 200000);
-    expect_within("mlp.scrimp", "100%", "--data $TMP/idx", 1e6);
-    expect_within("convnet.scrimp", "min", "--data $TMP/idx", 1e6);
+    expect_within("mlp.scrimp", "100%", "--data $TMP/idx", 2e6);
+    expect_within("convnet.scrimp", "min", "--data $TMP/idx", 2e6);
     expect_within("chargpt.scrimp", "60%", "--data $TMP/text", 1e6);
     expect_within("resnet.scrimp -D depth=50 -D size=64 -D N=8 -D classes=10", "50%", "", 4e6);
     return e2e_end();

@@ -38,7 +38,7 @@ static void test_example(const char *example)
                                        "overhead_percent",
                                        "recomputed_ops",
                                        "solve_seconds"};
-    json_t *all = run_json(0, "$SCRIMP plan $EXAMPLES/%s --json", example);
+    json_t *all = run_json(0, "$SCRIMP plan $EXAMPLES/%s --budget 100%% --json", example);
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         EXPECT(json_object_get(all, keys[i]) != NULL, keys[i]);
     expect_sound(all, example);

@@ -46,9 +46,9 @@ static const char *in_tmp(const char *name)
 static void test_learning(void)
 {
     make_digits(2000);
-    expect_ok(
-        "$SCRIMP train $EXAMPLES/mlp.scrimp -D N=50 --data $TMP/idx --steps 120 --log $TMP/log "
-        "--out $TMP/run");
+    expect_ok("sed '/^train {/a held_out = 10%' $EXAMPLES/mlp.scrimp > $TMP/mlp.scrimp");
+    expect_ok("$SCRIMP train $TMP/mlp.scrimp -D N=50 --data $TMP/idx --steps 120 --log $TMP/log "
+              "--out $TMP/run");
     double loss = last_in_log(in_tmp("log"), "loss");
     EXPECT(loss < 0.7, "the training loss did not fall");
     EXPECT(isfinite(last_in_log(in_tmp("log"), "grad_norm")), "no gradient norm");
@@ -57,8 +57,7 @@ static void test_learning(void)
            "no lr or seconds");
     EXPECT(last_in_log(in_tmp("log"), "val_accuracy") > 0.8, "held-out accuracy");
     json_t *o = run_json(
-        0,
-        "$SCRIMP eval $EXAMPLES/mlp.scrimp -D N=50 --data $TMP/idx --checkpoint $TMP/run --json");
+        0, "$SCRIMP eval $TMP/mlp.scrimp -D N=50 --data $TMP/idx --checkpoint $TMP/run --json");
     EXPECT(json_get_number(o, "accuracy") > 0.8, "accuracy of eval");
     EXPECT(fabs(json_get_number(o, "loss") - last_in_log(in_tmp("log"), "val_loss")) < 1e-6,
            "eval and the last evaluation of train agree");
@@ -71,8 +70,7 @@ static void test_resume(void)
     expect_ok("$SCRIMP train $EXAMPLES/convnet.scrimp -D N=20 --data $TMP/idx --steps 30 --out "
               "$TMP/whole -q");
     expect_ok("$SCRIMP train $EXAMPLES/convnet.scrimp -D N=20 --data $TMP/idx --steps 30 --out "
-              "$TMP/parts -q "
-              "& pid=$!; wait $pid");
+              "$TMP/parts -q");
     expect_ok("cmp $TMP/whole/model.safetensors $TMP/parts/model.safetensors");
     expect_ok("rm -r $TMP/parts");
     /* A run that is interrupted saves; more threads and a budget change nothing. */
@@ -85,7 +83,7 @@ static void test_resume(void)
               "$TMP/parts "
               "--resume --threads 1 --budget 70% -q");
     expect_ok("cmp $TMP/whole/model.safetensors $TMP/parts/model.safetensors");
-    expect_ok("cmp $TMP/whole/optimizer-30.safetensors $TMP/parts/optimizer-30.safetensors");
+    expect_ok("cmp $TMP/whole/optimizer-*.safetensors $TMP/parts/optimizer-*.safetensors");
 }
 
 static void test_text(void)

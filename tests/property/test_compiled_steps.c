@@ -1,0 +1,241 @@
+/* Promise 4: random trainable models, their whole training step compiled, against ir/eval's doubles
+ * of the step that autodiff alone makes (no layout, fusion, order or plan).  Every step starts from
+ * the compiled run's weights, so that only one step's rounding is compared.  Metamorphic variants:
+ * examples in another order, fusion off, other vector widths; the same width at other thread counts
+ * gives the same bits.  SCRIMP_MODELS sets how many models of each family (default 3). */
+#include "model_run.h"
+
+enum { STEPS = 3 };
+
+static int n_models(void)
+{
+    const char *text = getenv("SCRIMP_MODELS");
+    return text ? atoi(text) : 3;
+}
+
+/* --- comparison --- */
+
+/* A value may be off by tolerance times the largest of its tensor, or by its own slack. */
+typedef struct Expected {
+    const double *value;
+    const double *slack; /* NULL: none */
+} Expected;
+
+static double largest(const double *x, int64_t n)
+{
+    double most = 0;
+    for (int64_t k = 0; k < n; k++)
+        most = fmax(most, fabs(x[k]));
+    return most;
+}
+
+/* Index of the first element of a stored tensor that is off, or -1. */
+static int64_t first_off(Pool *pool, const Graph *h, const Node *stored, const float *got,
+                         const Graph *g, const Node *plain, Expected want, double tolerance)
+{
+    const Type *t = value_type(h, stored->out[0]);
+    int64_t n = type_elements(t);
+    int64_t *theirs = model_layout(pool, stored, t);
+    int64_t *mine = model_layout(pool, plain, value_type(g, plain->out[0]));
+    int64_t *at = POOL_ARRAY(pool, (size_t)n + 1, int64_t); /* user's -> plain's */
+    for (int64_t k = 0; k < n; k++)
+        at[mine[k]] = k;
+    double scale = largest(want.value, n);
+    for (int64_t k = 0; k < n; k++) {
+        int64_t p = at[theirs[k]];
+        double slack = tolerance * (scale + 1e-3) + (want.slack ? want.slack[p] : 0);
+        if (!(fabs((double)got[k] - want.value[p]) <= slack))
+            return k;
+    }
+    return -1;
+}
+
+static ValueId state_of(const Graph *g, const char *param, const char *role)
+{
+    for (size_t i = 0; i < g->order.len; i++) {
+        const Node *n = graph_node(g, g->order.data[i]);
+        if (n->op == OP_state && strcmp(node_string(n, ATTR_of, ""), param + 1) == 0 &&
+            strcmp(node_string(n, ATTR_role, ""), role) == 0)
+            return n->out[0];
+    }
+    return VALUE_NONE;
+}
+
+/* Adam divides the mean gradient by its root mean square: where both are tiny, rounding decides the
+ * direction of the update, and the weight may be off by it. */
+static const double *adam_slack(Pool *pool, const EvalState *s, const char *param, double lr,
+                                double tolerance)
+{
+    ValueId m = state_of(s->graph, param, "adam_m"), v = state_of(s->graph, param, "adam_v");
+    if (m == VALUE_NONE || v == VALUE_NONE)
+        return NULL;
+    int64_t n = type_elements(value_type(s->graph, m));
+    const double *mean = eval_get(s, m), *square = eval_get(s, v);
+    double *slack = POOL_ARRAY(pool, (size_t)n, double), most = largest(mean, n);
+    for (int64_t k = 0; k < n; k++) {
+        double small = fmin(fabs(mean[k]), sqrt(square[k])) + 1e-30;
+        slack[k] = 8 * lr * fmin(1, 10 * tolerance * (most + 1e-3) / small);
+    }
+    return slack;
+}
+
+/* What differs after one step, NULL when nothing does. */
+static const char *compare_state(const Running *r, const EvalState *s, double lr, double tolerance)
+{
+    const Graph *g = s->graph, *h = r->built->graph;
+    Pool *pool = r->built->pool;
+    for (size_t i = 0; i < g->order.len; i++) {
+        const Node *n = graph_node(g, g->order.data[i]);
+        if (!node_is_persistent(n))
+            continue;
+        const char *name = graph_value(g, n->out[0])->name;
+        Expected want = {eval_get(s, n->out[0]), NULL};
+        if (n->op == OP_param)
+            want.slack = adam_slack(pool, s, name, lr, tolerance);
+        ValueId v = graph_find(h, name);
+        int64_t k = first_off(pool, h, value_node(h, v), run_at(r, v), g, n, want, tolerance);
+        if (k >= 0)
+            return pool_printf(pool, "%s element %lld is %.9g", name, (long long)k,
+                               (double)((const float *)run_at(r, v))[k]);
+    }
+    return NULL;
+}
+
+static const char *compare_numbers(const Running *r, const EvalState *s, double tolerance)
+{
+    static const char *const names[] = {"loss", "grad_norm"};
+    for (int i = 0; i < 2; i++) {
+        double got = run_output(r, names[i]);
+        double want = eval_get(s, graph_output(s->graph, names[i]))[0];
+        if (!(fabs(got - want) <= tolerance * (fabs(want) + 1e-2)))
+            return pool_printf(r->built->pool, "%s is %.9g, expected %.9g", names[i], got, want);
+    }
+    return NULL;
+}
+
+/* The first difference over some steps of made-up data; NULL when all agree. */
+static const char *follow(const Built *built, const Graph *plain, uint64_t seed, bool round_f32,
+                          bool shuffled, double tolerance)
+{
+    Running r;
+    const char *fault = NULL;
+    if (!run_open(&r, built, 2))
+        return "no memory";
+    run_initialize(&r, seed);
+    for (int64_t step = 0; step < STEPS && !fault; step++) {
+        EvalState *s = eval_new(built->pool, plain);
+        r.shuffled = false;
+        eval_from_run(s, &r, seed, step);
+        r.shuffled = shuffled;
+        run_step(&r, seed, step);
+        eval_run(s, round_f32);
+        fault = compare_numbers(&r, s, tolerance);
+        eval_commit(s);
+        if (!fault)
+            fault = compare_state(&r, s, lr_at(&plain->train.lr, step, 10, 5), tolerance);
+        if (fault)
+            fault = pool_printf(built->pool, "step %lld: %s", (long long)step, fault);
+    }
+    run_close(&r);
+    return fault;
+}
+
+/* A relu at zero or two equal maxima may fall between two roundings: a fault shows on other data
+ * too. */
+static void expect_follows(const char *what, const char *text, const Built *built,
+                           const Graph *plain, bool round_f32, bool shuffled)
+{
+    const double tolerance = 5e-5;
+    const char *fault = follow(built, plain, 11, round_f32, shuffled, tolerance);
+    const char *again = fault ? follow(built, plain, 12, round_f32, shuffled, tolerance) : NULL;
+    CHECK_MSG(!again, "%s%s: %s\nand: %s\n%s", what, round_f32 ? " (rounded)" : "", fault, again,
+              text);
+}
+
+/* --- variants --- */
+
+static const Graph *plain_step(Pool *pool, const char *text)
+{
+    Built built;
+    BuildOptions o = {.pipeline = "autodiff"};
+    return model_plan(pool, text, &o, &built) ? built.graph : NULL;
+}
+
+static void expect_same_bits_for_threads(const char *text, const Built *built)
+{
+    Running one, other;
+    for (int n = 2; n <= 5; n += 3) {
+        if (!run_open(&one, built, 1) || !run_open(&other, built, n))
+            return;
+        run_initialize(&one, 3);
+        run_initialize(&other, 3);
+        for (int64_t step = 0; step < STEPS; step++) {
+            run_step(&one, 3, step);
+            run_step(&other, 3, step);
+        }
+        const char *where = run_difference(&one, &other);
+        CHECK_MSG(!where, "%d threads change %s\n%s", n, where, text);
+        run_close(&one);
+        run_close(&other);
+    }
+}
+
+static void check_variant(const char *what, const char *text, const BuildOptions *o,
+                          const Graph *plain, bool shuffled)
+{
+    Pool *pool = pool_new();
+    Built built;
+    if (model_build(pool, text, o, &built)) {
+        expect_follows(what, text, &built, plain, false, shuffled);
+        codegen_unload(built.step);
+    }
+    pool_free(pool);
+}
+
+static const char *const no_fusion = "fold,cse,dce,layout,fold,autodiff,fold,cse,dce,order,plan";
+
+static void check_widths(const char *text, const Graph *plain)
+{
+    for (const char *const *name = target_names(); *name; name++) {
+        BuildOptions o = {.march = *name};
+        if (target_runs_here(target_find(*name)) && target_find(*name) != target_find(NULL))
+            check_variant(*name, text, &o, plain, false);
+    }
+}
+
+static void check_model(uint64_t seed, ModelFamily family)
+{
+    Pool *pool = pool_new();
+    /* Every third model may be shuffled: masks and micro-batches depend on the place in the batch.
+     */
+    bool shuffle = seed % 3 == 0;
+    ModelLimits limits = {.no_dropout = shuffle, .no_accumulate = shuffle};
+    const char *text = random_model(pool, seed, family, 2 + (int)(seed % 5), limits);
+    const Graph *plain = plain_step(pool, text);
+    BuildOptions o = {0};
+    Built built;
+    if (plain && model_build(pool, text, &o, &built)) {
+        expect_follows("compiled", text, &built, plain, false, false);
+        expect_follows("compiled", text, &built, plain, true, false);
+        if (shuffle)
+            expect_follows("shuffled", text, &built, plain, false, true);
+        expect_same_bits_for_threads(text, &built);
+        codegen_unload(built.step);
+        if (seed % 3 == 1)
+            check_variant("no fusion", text, &(BuildOptions){.pipeline = no_fusion}, plain, false);
+        if (seed % 3 == 2)
+            check_widths(text, plain);
+    }
+    pool_free(pool);
+}
+
+int main(void)
+{
+    const char *first = getenv("SCRIMP_FIRST_MODEL");
+    uint64_t from = first ? strtoull(first, NULL, 10) : 0;
+    for (uint64_t seed = from; seed < from + (uint64_t)n_models() && check_failures < 5; seed++)
+        for (int family = 0; family < MODEL_FAMILIES; family++)
+            check_model(seed, (ModelFamily)family);
+    printf("%d models of each family from %llu\n", n_models(), (unsigned long long)from);
+    return test_result();
+}

@@ -75,6 +75,7 @@ typedef struct ConvWgrad {
     TileShape shape;
     int64_t panels, panel_groups;
     int64_t channel_block, channel_blocks; /* of one group's input channels */
+    bool split_rows;                       /* a task has one kernel row, else all */
     int64_t band_rows;                     /* rows of dy, images after one another, per pass */
 } ConvWgrad;
 bool conv_wgrad_plan(ConvWgrad *w, const Target *target);

@@ -6,10 +6,10 @@
 #include "runtime/abi.h"
 
 enum {
-    TASKS_WANTED = 12,
-    BAND_PIXELS = 256,    /* steps between loads and stores of the sums */
+    TASKS_WANTED = 6,
+    BAND_PIXELS = 168,    /* steps between loads and stores of the sums */
     X_BYTES = 256 * 1024, /* of copied rows of x */
-    CHANNELS_LEAST = 28   /* of a block: two tiles */
+    CHANNELS_LEAST = 32   /* of a block */
 };
 
 static int64_t ceil_div(int64_t a, int64_t b)
@@ -37,7 +37,7 @@ static bool joined(const ConvWgrad *w)
 int64_t conv_wgrad_tasks(const ConvWgrad *w)
 {
     const ConvGeometry *q = &w->q;
-    return q->groups * q->r * w->channel_blocks * w->panel_groups;
+    return q->groups * (w->split_rows ? q->r : 1) * w->channel_blocks * w->panel_groups;
 }
 
 static int64_t scratch_bytes(const ConvWgrad *w, const Target *t)
@@ -62,9 +62,11 @@ bool conv_wgrad_plan(ConvWgrad *w, const Target *t)
     w->panels = ceil_div(conv_group_out(q), (int64_t)w->shape.vectors * t->vector_floats);
     w->panel_groups = 1;
     w->band_rows = q->ow ? ceil_div(BAND_PIXELS, q->ow) : 1;
+    int64_t blocks = 1;
     while (conv_wgrad_tasks(w) < TASKS_WANTED && w->panels >= 2 * w->panel_groups)
         w->panel_groups *= 2;
-    int64_t blocks = 1;
+    /* Whole pixels are read faster than parts of them, so channels are split last. */
+    w->split_rows = conv_wgrad_tasks(w) < TASKS_WANTED;
     while (conv_wgrad_tasks(w) < TASKS_WANTED && channels / (2 * blocks) >= CHANNELS_LEAST)
         set_channel_blocks(w, blocks *= 2);
     while (4 * x_row_floats(w) > X_BYTES && w->channel_block > 1)
@@ -108,7 +110,7 @@ static void decode_task(WgradEmit *e, JitValue task)
     e->panel0 = jit_tmp(j, jit_div(j, jit_mul(j, part, panels), parts));
     e->panel1 = jit_tmp(j, jit_div(j, jit_mul(j, jit_add(j, part, one), panels), parts));
     e->block = digit(j, &rest, w->channel_blocks);
-    e->r = digit(j, &rest, w->q.r);
+    e->r = w->split_rows ? digit(j, &rest, w->q.r) : NULL;
     e->group = rest;
     e->channel0 = jit_tmp(j, jit_mul(j, e->block, jit_i64(j, w->channel_block)));
     e->channels = jit_min_i64(j, jit_i64(j, w->channel_block),
@@ -304,6 +306,21 @@ static void plan_scratch(WgradEmit *e)
     e->dy = jit_tmp(j, jit_offset(j, e->x, jit_i64(j, floats)));
 }
 
+static void emit_kernel_row(const WgradEmit *e)
+{
+    copy_x(e);
+    emit_panels(e);
+}
+
+/* All kernel rows while the band's x and dy are near. */
+static void emit_kernel_rows(WgradEmit *e)
+{
+    JitLoop l = jit_for(e->j, jit_i64(e->j, 0), jit_i64(e->j, e->w->q.r), 1, "r");
+    e->r = jit_tmp(e->j, jit_index(&l));
+    emit_kernel_row(e);
+    jit_end_for(e->j, &l);
+}
+
 void conv_wgrad_emit(Jit *j, const void *desc)
 {
     WgradEmit e = {.j = j, .w = desc};
@@ -318,8 +335,10 @@ void conv_wgrad_emit(Jit *j, const void *desc)
     e.rows = jit_min_i64(j, jit_i64(j, e.w->band_rows), jit_sub(j, jit_i64(j, all), e.row0));
     e.first = jit_tmp(j, jit_compare(j, JIT_EQ, jit_index(&band), jit_i64(j, 0)));
     e.last = jit_tmp(j, jit_compare(j, JIT_EQ, jit_index(&band), jit_i64(j, bands - 1)));
-    copy_x(&e);
-    emit_panels(&e);
+    if (e.w->split_rows)
+        emit_kernel_row(&e);
+    else
+        emit_kernel_rows(&e);
     jit_end_for(j, &band);
     jit_end_for(j, &task);
 }

@@ -27,7 +27,14 @@ ExitCode cli_diagnostics(Cli *cli)
         diag_print_json(cli->diag, stderr);
     else
         diag_print(cli->diag, stderr, cli->colour);
+    diag_clear(cli->diag);
     return EXIT_USER;
+}
+
+void cli_warnings(Cli *cli)
+{
+    if (!diag_is_empty(cli->diag))
+        cli_diagnostics(cli);
 }
 
 void cli_print_json(json_t *object)
@@ -90,9 +97,8 @@ ExitCode cli_build(Cli *cli, const Ast *ast, const ProgramOptions *o, Program *o
         return pass_failure(cli, o, &ctx);
     if (ctx.untrained && !cli->quiet)
         fprintf(stderr, "warning: the loss does not depend on %s: not trained\n", ctx.untrained);
-    if (diag_error_count(cli->diag) == 0)
-        return EXIT_OK;
-    return cli_diagnostics(cli);
+    cli_warnings(cli);
+    return EXIT_OK;
 }
 
 const char *cli_bytes_text(Pool *pool, int64_t bytes)

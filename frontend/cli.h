@@ -44,8 +44,10 @@ bool cli_parse(Cli *cli, int argc, char **argv, const Verb **verb, ExitCode *exi
  */
 ExitCode cli_error(Cli *cli, ExitCode code, const char *error_code, const char *help,
                    const char *format, ...) __attribute__((format(printf, 5, 6)));
-/* Prints collected diagnostics; EXIT_USER. */
+/* Prints collected diagnostics and forgets them; EXIT_USER. */
 ExitCode cli_diagnostics(Cli *cli);
+/* The same when there are only warnings, if any. */
+void cli_warnings(Cli *cli);
 void cli_print_json(json_t *object); /* to stdout, one line; releases it */
 
 /* Parses cli->file; NULL after printing diagnostics. */

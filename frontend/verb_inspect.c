@@ -17,6 +17,7 @@ ExitCode verb_check(Cli *cli)
     Graph *g = frontend_lower(cli->pool, cli->diag, ast, &o);
     if (!g || diag_error_count(cli->diag))
         return cli_diagnostics(cli);
+    cli_warnings(cli);
     return EXIT_OK;
 }
 

@@ -147,6 +147,17 @@ int diag_error_count(const Diag *diag)
     return diag->n_errors;
 }
 
+bool diag_is_empty(const Diag *diag)
+{
+    return diag->messages.len == 0;
+}
+
+void diag_clear(Diag *diag)
+{
+    diag->messages.len = 0;
+    diag->n_errors = 0;
+}
+
 /* Text */
 
 static void put_char(FILE *out, char c)

@@ -35,6 +35,10 @@ void diag_note(Diag *diag, Span span, const char *format, ...)
 void diag_help(Diag *diag, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 int diag_error_count(const Diag *diag);
+/* Neither errors nor warnings. */
+bool diag_is_empty(const Diag *diag);
+/* Forgets the messages (they have been printed), keeps the sources. */
+void diag_clear(Diag *diag);
 /* Text form: file:L:C: error[Ennn]: message, the line, a caret; colour only when asked. */
 void diag_print(const Diag *diag, FILE *out, bool colour);
 /* One JSON object: {"errors":[{file,line,column,end_line,end_column,severity,code,message,

@@ -1,0 +1,301 @@
+/* Random cases of reductions, softmax, matrix products, convolutions and pooling; see op_cases.h.
+ */
+#ifndef SCRIMP_TESTS_PROPERTY_OP_CASES_MATRIX_H
+#define SCRIMP_TESTS_PROPERTY_OP_CASES_MATRIX_H
+
+#include "op_case.h"
+
+/* --- reductions --- */
+
+static void op_reduction(OpCase *c, OpKind op)
+{
+    Type t = op_shape(c, 0, 5);
+    int64_t axes[TYPE_MAX_RANK];
+    int n = 0;
+    AttrList attrs = {0};
+    for (int i = 0; i < t.rank; i++)
+        if (op_coin(c))
+            axes[n++] = i;
+    if (n > 0)
+        attrs_ints(&attrs, ATTR_axes, axes, n);
+    if (op_coin(c))
+        attrs_int(&attrs, ATTR_keepdims, 1);
+    if (op != OP_mean && op_int(c, 0, 3) == 0)
+        op_integers(c, t, DTYPE_I32, -100, 100);
+    else
+        op_floats(c, t, -1, 3);
+    op_done(c, op, &attrs);
+}
+static void op_sum(OpCase *c)
+{
+    op_reduction(c, OP_sum);
+}
+static void op_mean(OpCase *c)
+{
+    op_reduction(c, OP_mean);
+}
+static void op_reduce_max(OpCase *c)
+{
+    op_reduction(c, OP_reduce_max);
+}
+static void op_sumsq(OpCase *c)
+{
+    op_normal(c, op_shape(c, 0, 4));
+    op_done(c, OP_sumsq, NULL);
+}
+
+static void op_any_axis(OpCase *c, AttrList *attrs, Type t)
+{
+    if (op_coin(c))
+        attrs_int(attrs, ATTR_axis, op_int(c, 0, t.rank - 1));
+}
+
+static void op_argmax(OpCase *c)
+{
+    AttrList attrs = {0};
+    Type t = op_shape(c, 1, 4);
+    op_any_axis(c, &attrs, t);
+    op_normal(c, t);
+    op_done(c, OP_argmax, &attrs);
+}
+
+static void op_softmax_like(OpCase *c, OpKind op, int inputs)
+{
+    AttrList attrs = {0};
+    Type t = op_shape(c, 1, 4);
+    op_any_axis(c, &attrs, t);
+    for (int i = 0; i < inputs; i++)
+        op_floats(c, t, i ? -2 : -8, i ? 1 : 8);
+    op_done(c, op, &attrs);
+}
+static void op_softmax(OpCase *c)
+{
+    op_softmax_like(c, OP_softmax, 1);
+}
+static void op_log_softmax(OpCase *c)
+{
+    op_softmax_like(c, OP_log_softmax, 1);
+}
+static void op_softmax_grad(OpCase *c)
+{
+    op_softmax_like(c, OP_softmax_grad, 2);
+}
+static void op_log_softmax_grad(OpCase *c)
+{
+    op_softmax_like(c, OP_log_softmax_grad, 2);
+}
+
+/* --- matrix products --- */
+
+static void op_matmul(OpCase *c)
+{
+    AttrList attrs = {0};
+    Type batch = {.dtype = DTYPE_F32, .rank = (int)op_int(c, 0, 2)};
+    for (int i = 0; i < batch.rank; i++)
+        batch.dim[i] = op_int(c, 1, 3);
+    Type a = op_coin(c) ? batch : op_smaller(c, batch),
+         b = op_coin(c) ? batch : op_smaller(c, batch);
+    bool ta = op_coin(c), tb = op_coin(c);
+    int64_t m = op_dim(c), k = op_dim(c), n = op_dim(c);
+    a.dim[a.rank++] = ta ? k : m;
+    a.dim[a.rank++] = ta ? m : k;
+    b.dim[b.rank++] = tb ? n : k;
+    b.dim[b.rank++] = tb ? k : n;
+    if (ta)
+        attrs_int(&attrs, ATTR_ta, 1);
+    if (tb)
+        attrs_int(&attrs, ATTR_tb, 1);
+    op_normal(c, a);
+    op_normal(c, b);
+    op_done(c, OP_matmul, &attrs);
+}
+
+static void op_linear(OpCase *c)
+{
+    AttrList attrs = {0};
+    int64_t in = op_dim(c), out = op_dim(c), rows = op_dim(c);
+    bool in_out = op_coin(c);
+    if (in_out)
+        attrs_int(&attrs, ATTR_in_out, 1);
+    op_normal(c, op_coin(c) ? DIMS(rows, in) : DIMS(2, rows, in));
+    op_normal(c, in_out ? DIMS(in, out) : DIMS(out, in));
+    if (op_coin(c))
+        op_normal(c, DIMS(out));
+    op_done(c, OP_linear, &attrs);
+}
+
+static Type op_image(bool nhwc, int64_t n, int64_t channels, int64_t h, int64_t w)
+{
+    return nhwc ? DIMS(n, h, w, channels) : DIMS(n, channels, h, w);
+}
+
+static void op_two(OpCase *c, AttrList *attrs, AttrKey key, int64_t low, int64_t high,
+                   int64_t *pair)
+{
+    pair[0] = op_int(c, low, high);
+    pair[1] = op_int(c, low, high);
+    attrs_ints(attrs, key, pair, 2);
+}
+
+/* Sizes of a convolution. */
+typedef struct OpConv {
+    AttrList attrs;
+    int64_t stride[2], padding[2], dilation[2], hw[2];
+    int64_t n, groups, in, out, h, w, r, s;
+    bool nhwc;
+} OpConv;
+
+static void op_conv_sizes(OpCase *c, OpConv *v)
+{
+    static const int64_t channels[] = {1, 2, 3, 4, 8, 16, 17};
+    *v = (OpConv){.groups = op_int(c, 0, 2) ? 1 : op_int(c, 2, 3), .nhwc = op_coin(c)};
+    v->n = op_int(c, 1, 2);
+    v->in = channels[op_int(c, 0, v->groups > 1 ? 3 : 6)];
+    v->out = channels[op_int(c, 0, v->groups > 1 ? 3 : 6)] * v->groups;
+    v->h = op_int(c, 3, 9);
+    v->w = op_int(c, 3, 9);
+    v->r = op_int(c, 1, 3);
+    v->s = op_int(c, 1, 3);
+    op_two(c, &v->attrs, ATTR_stride, 1, 2, v->stride);
+    op_two(c, &v->attrs, ATTR_padding, 0, 1, v->padding);
+    op_two(c, &v->attrs, ATTR_dilation, 1, 2, v->dilation);
+    attrs_int(&v->attrs, ATTR_groups, v->groups);
+    if (v->nhwc)
+        attrs_int(&v->attrs, ATTR_nhwc, 1);
+}
+
+static Type op_filter(const OpConv *v)
+{
+    return v->nhwc ? DIMS(v->r, v->s, v->in, v->out) : DIMS(v->out, v->in, v->r, v->s);
+}
+
+static int64_t op_conv_length(const OpConv *v, int i)
+{
+    int64_t size = i ? v->w : v->h, k = i ? v->s : v->r;
+    return (size + 2 * v->padding[i] - v->dilation[i] * (k - 1) - 1) / v->stride[i] + 1;
+}
+
+static Type op_conv_input(const OpConv *v)
+{
+    return op_image(v->nhwc, v->n, v->in * v->groups, v->h, v->w);
+}
+
+static Type op_conv_output(const OpConv *v)
+{
+    return op_image(v->nhwc, v->n, v->out, op_conv_length(v, 0), op_conv_length(v, 1));
+}
+
+static void op_conv2d(OpCase *c)
+{
+    OpConv v;
+    op_conv_sizes(c, &v);
+    op_normal(c, op_conv_input(&v));
+    op_normal(c, op_filter(&v));
+    if (op_coin(c))
+        op_normal(c, DIMS(v.out));
+    op_done(c, OP_conv2d, &v.attrs);
+}
+
+static bool op_conv_fits(const OpConv *v)
+{
+    return v->h + 2 * v->padding[0] > v->dilation[0] * (v->r - 1) &&
+           v->w + 2 * v->padding[1] > v->dilation[1] * (v->s - 1);
+}
+
+static void op_conv2d_dgrad(OpCase *c)
+{
+    OpConv v;
+    do
+        op_conv_sizes(c, &v);
+    while (!op_conv_fits(&v));
+    op_normal(c, op_conv_output(&v));
+    op_normal(c, op_filter(&v));
+    attrs_ints(&v.attrs, ATTR_hw, (const int64_t[]){v.h, v.w}, 2);
+    op_done(c, OP_conv2d_dgrad, &v.attrs);
+}
+
+static void op_conv2d_wgrad(OpCase *c)
+{
+    OpConv v;
+    do
+        op_conv_sizes(c, &v);
+    while (!op_conv_fits(&v));
+    op_normal(c, op_conv_input(&v));
+    op_normal(c, op_conv_output(&v));
+    attrs_ints(&v.attrs, ATTR_hw, (const int64_t[]){v.r, v.s}, 2);
+    op_done(c, OP_conv2d_wgrad, &v.attrs);
+}
+
+/* --- pooling --- */
+
+typedef struct OpPool {
+    AttrList attrs;
+    int64_t kernel[2], stride[2], padding[2];
+    bool nhwc;
+    Type x;
+} OpPool;
+
+static void op_pool_sizes(OpCase *c, OpPool *p)
+{
+    static const int64_t channels[] = {1, 3, 8, 16, 17, 65};
+    *p = (OpPool){.nhwc = op_coin(c)};
+    op_two(c, &p->attrs, ATTR_kernel, 1, 3, p->kernel);
+    if (op_coin(c))
+        op_two(c, &p->attrs, ATTR_stride, 1, 3, p->stride);
+    for (int i = 0; i < 2; i++)
+        p->padding[i] = op_int(c, 0, p->kernel[i] / 2);
+    attrs_ints(&p->attrs, ATTR_padding, p->padding, 2);
+    if (op_coin(c))
+        attrs_int(&p->attrs, ATTR_ceil, 1);
+    if (op_coin(c))
+        attrs_int(&p->attrs, ATTR_count_pad, 1);
+    if (p->nhwc)
+        attrs_int(&p->attrs, ATTR_nhwc, 1);
+    p->x = op_image(p->nhwc, op_int(c, 1, 3), channels[op_int(c, 0, 5)], op_int(c, 1, 9),
+                    op_int(c, 1, 9));
+}
+
+static void op_pool(OpCase *c, OpKind op)
+{
+    OpPool p;
+    op_pool_sizes(c, &p);
+    op_normal(c, p.x);
+    op_done(c, op, &p.attrs);
+}
+static void op_maxpool(OpCase *c)
+{
+    op_pool(c, OP_maxpool);
+}
+static void op_avgpool(OpCase *c)
+{
+    op_pool(c, OP_avgpool);
+}
+
+/* dy's shape is what the forward operation gives, in a graph of its own. */
+static void op_pool_grad(OpCase *c, OpKind op, OpKind forward)
+{
+    OpPool p;
+    ShapeError err;
+    op_pool_sizes(c, &p);
+    Graph *g = graph_new(c->pool, "shape");
+    ValueId x = graph_add_source(g, OP_input, p.x, NULL, "%x", (Loc){0, 0});
+    NodeId n = graph_try_add(g, forward, &x, 1, &p.attrs, NULL, (Loc){0, 0}, &err);
+    if (n == NODE_NONE)
+        return;
+    op_normal(c, *value_type(g, graph_node(g, n)->out[0]));
+    if (op == OP_maxpool_grad)
+        op_integers(c, p.x, DTYPE_F32, -9, 9); /* ties */
+    else
+        attrs_ints(&p.attrs, ATTR_hw, &p.x.dim[p.nhwc ? 1 : 2], 2);
+    op_done(c, op, &p.attrs);
+}
+static void op_maxpool_grad(OpCase *c)
+{
+    op_pool_grad(c, OP_maxpool_grad, OP_maxpool);
+}
+static void op_avgpool_grad(OpCase *c)
+{
+    op_pool_grad(c, OP_avgpool_grad, OP_avgpool);
+}
+
+#endif

@@ -1,0 +1,194 @@
+/* Random cases of constants and element-wise operations; see op_cases.h. */
+#ifndef SCRIMP_TESTS_PROPERTY_OP_CASES_POINT_H
+#define SCRIMP_TESTS_PROPERTY_OP_CASES_POINT_H
+
+#include "op_case.h"
+
+/* --- sources and counting --- */
+
+static void op_const(OpCase *c)
+{
+    AttrList attrs = {0};
+    attrs_float(&attrs, ATTR_value, op_uniform(c, -3, 3));
+    ValueId v = graph_add_source(c->g, OP_const, op_shape(c, 0, 3), &attrs, "%out", (Loc){0, 0});
+    c->node = graph_value(c->g, v)->def;
+}
+
+static void op_full(OpCase *c)
+{
+    static const char *const types[] = {"f32", "i32", "u8", "bool"};
+    Type t = op_shape(c, 0, 3);
+    AttrList attrs = {0};
+    attrs_ints(&attrs, ATTR_shape, t.dim, t.rank);
+    attrs_float(&attrs, ATTR_value, (double)op_int(c, 0, 1));
+    attrs_string(&attrs, ATTR_dtype, types[op_int(c, 0, 3)]);
+    op_done(c, OP_full, &attrs);
+}
+
+static void op_iota(OpCase *c)
+{
+    Type t = op_shape(c, 1, 3);
+    AttrList attrs = {0};
+    if (op_coin(c))
+        attrs_int(&attrs, ATTR_axis, op_int(c, 0, t.rank - 1));
+    attrs_ints(&attrs, ATTR_shape, t.dim, t.rank);
+    attrs_string(&attrs, ATTR_dtype, op_coin(c) ? "f32" : "i32");
+    op_done(c, OP_iota, &attrs);
+}
+
+/* --- element-wise --- */
+
+#define POINT1(name, low, high)                                                                    \
+    static void op_##name(OpCase *c)                                                               \
+    {                                                                                              \
+        op_floats(c, op_shape(c, 0, 4), low, high);                                                \
+        op_done(c, OP_##name, NULL);                                                               \
+    }
+#define POINT1_INT(name)                                                                           \
+    static void op_##name(OpCase *c)                                                               \
+    {                                                                                              \
+        Type t = op_shape(c, 0, 4);                                                                \
+        if (op_coin(c))                                                                            \
+            op_integers(c, t, DTYPE_I32, -1000, 1000);                                             \
+        else                                                                                       \
+            op_normal(c, t);                                                                       \
+        op_done(c, OP_##name, NULL);                                                               \
+    }
+POINT1_INT(neg)
+POINT1_INT(abs)
+POINT1_INT(sign)
+POINT1_INT(relu)
+POINT1(exp, -100, 80)
+POINT1(log, 1e-3, 50)
+POINT1(sqrt, 0, 50)
+POINT1(rsqrt, 1e-3, 50)
+POINT1(tanh, -6, 6)
+POINT1(sigmoid, -20, 20)
+POINT1(silu, -20, 20)
+
+static void op_gelu(OpCase *c)
+{
+    AttrList attrs = {0};
+    if (op_coin(c))
+        attrs_int(&attrs, ATTR_approx, 1);
+    op_floats(c, op_shape(c, 0, 4), -4, 8);
+    op_done(c, OP_gelu, &attrs);
+}
+
+static void op_cast(OpCase *c)
+{
+    static const char *const to[] = {"f32", "i32", "u8", "bool"};
+    AttrList attrs = {0};
+    Type t = op_shape(c, 0, 4);
+    attrs_string(&attrs, ATTR_dtype, to[op_int(c, 0, 3)]);
+    switch (op_int(c, 0, 3)) {
+    case 0:
+        op_floats(c, t, -300, 300);
+        break;
+    case 1:
+        op_integers(c, t, DTYPE_I32, -70000, 70000);
+        break;
+    case 2:
+        op_integers(c, t, DTYPE_U8, 0, 255);
+        break;
+    default:
+        op_integers(c, t, DTYPE_BOOL, 0, 1);
+    }
+    op_done(c, OP_cast, &attrs);
+}
+
+#define POINT2(name)                                                                               \
+    static void op_##name(OpCase *c)                                                               \
+    {                                                                                              \
+        Type a, b;                                                                                 \
+        op_pair(c, &a, &b);                                                                        \
+        op_normal(c, a);                                                                           \
+        op_normal(c, b);                                                                           \
+        op_done(c, OP_##name, NULL);                                                               \
+    }
+#define POINT2_INT(name)                                                                           \
+    static void op_##name(OpCase *c)                                                               \
+    {                                                                                              \
+        Type a, b;                                                                                 \
+        bool whole = op_coin(c);                                                                   \
+        op_pair(c, &a, &b);                                                                        \
+        whole ? op_integers(c, a, DTYPE_I32, -4, 4) : op_normal(c, a);                             \
+        whole ? op_integers(c, b, DTYPE_I32, -4, 4) : op_normal(c, b);                             \
+        op_done(c, OP_##name, NULL);                                                               \
+    }
+POINT2_INT(add)
+POINT2_INT(sub)
+POINT2_INT(mul)
+POINT2(div)
+POINT2_INT(maximum)
+POINT2_INT(minimum)
+POINT2_INT(eq)
+POINT2_INT(ne)
+POINT2_INT(lt)
+POINT2_INT(le)
+POINT2_INT(gt)
+POINT2_INT(ge)
+POINT2(relu_grad)
+POINT2(tanh_grad)
+POINT2(sigmoid_grad)
+POINT2(silu_grad)
+
+static void op_gelu_grad(OpCase *c)
+{
+    Type a, b;
+    AttrList attrs = {0};
+    if (op_coin(c))
+        attrs_int(&attrs, ATTR_approx, 1);
+    op_pair(c, &a, &b);
+    op_normal(c, a);
+    op_floats(c, b, -6, 6);
+    op_done(c, OP_gelu_grad, &attrs);
+}
+
+static void op_pow(OpCase *c)
+{
+    static const double powers[] = {0, 1, 2, 3, 0.5, -0.5, -1, -2, 1.5, 7, 2.25};
+    Type a, b;
+    op_pair(c, &a, &b);
+    op_floats(c, a, 0.05, 4);
+    if (op_coin(c)) {
+        op_normal(c, b);
+        op_done(c, OP_pow, NULL);
+        return;
+    }
+    AttrList attrs = {0};
+    attrs_float(&attrs, ATTR_value, powers[op_int(c, 0, 10)]);
+    ValueId power =
+        graph_add_source(c->g, OP_const, type_scalar(DTYPE_F32), &attrs, "%power", (Loc){0, 0});
+    op_on(c, OP_pow, (const ValueId[]){c->in[0], power}, 2, NULL);
+}
+
+static void op_select(OpCase *c)
+{
+    Type t = op_shape(c, 0, 4);
+    op_integers(c, op_coin(c) ? t : op_smaller(c, t), DTYPE_BOOL, 0, 1);
+    op_normal(c, op_coin(c) ? t : op_smaller(c, t));
+    op_normal(c, op_smaller(c, t));
+    op_done(c, OP_select, NULL);
+}
+
+static void op_dropout(OpCase *c)
+{
+    AttrList attrs = {0};
+    attrs_float(&attrs, ATTR_p, op_uniform(c, 0, 0.9));
+    attrs_int(&attrs, ATTR_key, (int64_t)op_bits(c));
+    op_normal(c, op_shape(c, 0, 4));
+    op_integers(c, DIMS(4), DTYPE_I32, INT32_MIN, INT32_MAX);
+    op_done(c, OP_dropout, &attrs);
+}
+
+static void op_causal_mask(OpCase *c)
+{
+    AttrList attrs = {0};
+    if (op_coin(c))
+        attrs_float(&attrs, ATTR_value, -3);
+    op_normal(c, op_shape(c, 2, 4));
+    op_done(c, OP_causal_mask, &attrs);
+}
+
+#endif

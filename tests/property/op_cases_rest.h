@@ -332,10 +332,41 @@ static void op_checksum(OpCase *c)
 
 /* --- groups --- */
 
+/* x + dropout(tanh(x) * 2^s), with s per column or whole: one output. */
+static void op_fused_dropout(OpCase *c)
+{
+    Graph *body = graph_new(c->pool, "body");
+    Loc none = {0, 0};
+    AttrList attrs = {0}, two = {0};
+    Type t = op_shape(c, 1, 4), part = op_smaller(c, t), rng = DIMS(4);
+    rng.dtype = DTYPE_I32;
+    attrs_float(&attrs, ATTR_p, 0.3);
+    attrs_int(&attrs, ATTR_key, (int64_t)op_bits(c));
+    attrs_float(&two, ATTR_value, 2);
+    ValueId x = graph_add_source(body, OP_input, t, NULL, "%x", none);
+    ValueId r = graph_add_source(body, OP_input, rng, NULL, "%r", none);
+    ValueId s = graph_add_source(body, OP_input, part, NULL, "%s", none);
+    ValueId k = graph_add_source(body, OP_const, type_scalar(DTYPE_F32), &two, "%k", none);
+    op_normal(c, t);
+    op_integers(c, rng, DTYPE_I32, INT32_MIN, INT32_MAX);
+    op_normal(c, part);
+    ValueId h = graph_add(body, OP_tanh, &x, 1, NULL, NULL, none);
+    ValueId e = graph_add(body, OP_pow, (const ValueId[]){k, s}, 2, NULL, NULL, none);
+    h = graph_add(body, OP_mul, (const ValueId[]){h, e}, 2, NULL, NULL, none);
+    h = graph_add(body, OP_dropout, (const ValueId[]){h, r}, 2, &attrs, NULL, none);
+    h = graph_add(body, OP_add, (const ValueId[]){x, h}, 2, NULL, NULL, none);
+    graph_add_output(body, "y", h);
+    c->node = graph_add_fused(c->g, body, c->in, c->n_in, "%out", none);
+}
+
 /* relu(batch norm(x) + r) * mask(gelu(x)) - exp(c): statistics of channels, broadcast, two outputs.
  */
 static void op_fused(OpCase *c)
 {
+    if (op_int(c, 0, 2) == 0) {
+        op_fused_dropout(c);
+        return;
+    }
     Graph *body = graph_new(c->pool, "body");
     AttrList axis = {0};
     Type t = op_channelled(c, &axis, &(int64_t){0}), part = op_smaller(c, t);

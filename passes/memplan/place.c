@@ -11,7 +11,8 @@
 #include <string.h>
 
 enum { MAX_ROUNDS = 8, MAX_STALE = 3, N_KEYS = 4, N_ORDERS = 9 };
-static const int64_t WORK_LIMIT = 400000000;
+enum { RANDOM_PASSES = 6 };
+static const int64_t WORK_LIMIT = 400000000, RANDOM_LIMIT = 100000000;
 
 /* T max load, Z size, W life, A area; all descending.  The first is the one that usually suffices.
  */
@@ -68,20 +69,36 @@ typedef struct Search {
     int *order;
     int64_t *trial, *best; /* offsets */
     int64_t best_height;
+    uint64_t random; /* 0: offenders move to half their position */
 } Search;
 
 typedef int64_t PlaceMethod(const PlaceProblem *p, const int *order, int64_t *offset,
                             PlaceWork *work);
 
-/* Buffers that stick out above the target move from position k to k/2. */
-static void promote_offenders(const PlaceProblem *p, int *order, const int64_t *offset)
+static uint64_t next_random(Search *s)
 {
-    for (int k = 0; k < p->n; k++) {
-        int b = order[k], to = k / 2;
-        if (offset[b] + p->size[b] <= p->target)
+    s->random ^= s->random << 13;
+    s->random ^= s->random >> 7;
+    s->random ^= s->random << 17;
+    return s->random >> 11;
+}
+
+/* Buffers that stick out above the target move from position k to k/2; in the random rounds some of
+ * them move anywhere before. */
+static void promote_offenders(Search *s)
+{
+    const PlaceProblem *p = s->p;
+    for (int k = 0, moved = 0; k < p->n; k++) {
+        int b = s->order[k], to = k / 2;
+        if (s->trial[b] + p->size[b] <= p->target)
             continue;
-        memmove(order + to + 1, order + to, (size_t)(k - to) * sizeof *order);
-        order[to] = b;
+        if (s->random && moved > 0 && next_random(s) % 2)
+            continue;
+        if (s->random && k > 0)
+            to = (int)(next_random(s) % (uint64_t)k * (next_random(s) % 1024) / 1024);
+        memmove(s->order + to + 1, s->order + to, (size_t)(k - to) * sizeof *s->order);
+        s->order[to] = b;
+        moved++;
     }
 }
 
@@ -102,7 +119,7 @@ static void squeaky_wheel(Search *s, PlaceMethod *method)
             s->best_height = height;
             memcpy(s->best, s->trial, (size_t)s->p->n * sizeof *s->best);
         }
-        promote_offenders(s->p, s->order, s->trial);
+        promote_offenders(s);
     }
 }
 
@@ -123,13 +140,20 @@ static int64_t place_component(const PlaceProblem *p, int64_t *offset, PlaceWork
     s.trial = POOL_ARRAY(p->scratch, (size_t)p->n, int64_t);
     make_order(p, orders[0], s.order);
     s.best_height = place_skyline(p, s.order, s.best, work);
-    for (int k = 0; k < N_ORDERS && !search_done(&s); k++) {
-        make_order(p, orders[k], s.order);
-        squeaky_wheel(&s, place_skyline);
-        make_order(p, orders[k], s.order);
-        if (first_fit_affordable(&s))
-            squeaky_wheel(&s, place_first_fit);
+    int64_t limit = work->limit;
+    for (int pass = 0; pass <= RANDOM_PASSES && !search_done(&s); pass++) {
+        s.random = (uint64_t)pass * 0x9e3779b97f4a7c15u;
+        for (int k = 0; k < N_ORDERS && !search_done(&s); k++) {
+            make_order(p, orders[k], s.order);
+            squeaky_wheel(&s, place_skyline);
+            make_order(p, orders[k], s.order);
+            if (first_fit_affordable(&s))
+                squeaky_wheel(&s, place_first_fit);
+        }
+        if (pass == 0 && work->limit - work->done > RANDOM_LIMIT)
+            work->limit = work->done + RANDOM_LIMIT;
     }
+    work->limit = limit;
     return s.best_height;
 }
 

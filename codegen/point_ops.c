@@ -220,27 +220,6 @@ static JitValue compare(Jit *j, const PointInstr *p, JitValue a, JitValue b)
     return jit_vmask(j, compare_of((OpKind)p->op), a, b);
 }
 
-/* --- normalisation --- */
-
-/* (x, mean, var, gamma, beta): the factor of a channel first, so that it can be hoisted with the
- * channel's other values. */
-static JitValue bn_apply(Jit *j, const PointInstr *p, const JitValue *in)
-{
-    JitValue rstd = rsqrt(j, add(j, in[2], jit_vf(j, p->a)));
-    return add(j, mul(j, sub(j, in[0], in[1]), mul(j, rstd, in[3])), in[4]);
-}
-
-/* (dy, x, mean, var, gamma, dgamma, dbeta) */
-static JitValue bn_grad_x(Jit *j, const PointInstr *p, const JitValue *in)
-{
-    JitValue share = jit_vf(j, 1 / p->b);
-    JitValue rstd = rsqrt(j, add(j, in[3], jit_vf(j, p->a)));
-    JitValue slope = mul(j, mul(j, in[5], share), rstd);
-    JitValue d = sub(j, in[0], mul(j, in[6], share));
-    d = sub(j, d, mul(j, sub(j, in[1], in[2]), slope));
-    return mul(j, d, mul(j, in[4], rstd));
-}
-
 /* --- random bits: Philox4x32-10 (Salmon et al. 2011), used as in ir/rng.c --- */
 
 static JitValue vu(Jit *j, uint32_t v)
@@ -435,10 +414,6 @@ JitValue point_apply(Jit *j, const PointInstr *p, const JitValue *in)
         return compare(j, p, in[0], in[1]);
     case OP_select:
         return jit_vselect(j, in[0], in[1], in[2]);
-    case OP_bn_apply:
-        return bn_apply(j, p, in);
-    case OP_bn_grad_x:
-        return bn_grad_x(j, p, in);
     case OP_dropout:
         return dropout(j, p, in);
     case OP_causal_mask: /* (x, row, column) */

@@ -161,9 +161,9 @@ int point_operand_axis(const Graph *g, const Node *n, int in, int axis)
 typedef struct BodyMap {
     PointProgram *p;
     const Graph *g;
-    const Node *only;      /* NULL: every POINT node of the graph is computed */
-    int *reg;              /* [value * slots + axis + 1]: register + 1 */
-    PointLeaf *leaf; /* loads what the body does not compute */
+    const Node *only; /* NULL: every POINT node of the graph is computed */
+    int *reg;         /* [value * slots + axis + 1]: register + 1 */
+    PointLeaf *leaf;  /* loads what the body does not compute */
     void *user;
 } BodyMap;
 
@@ -211,6 +211,36 @@ static void dropout_operands(BodyMap *m, const Node *n, PointInstr *i)
     i->n_in = 7;
 }
 
+static int rstd_of(PointProgram *p, int var, double eps)
+{
+    int sum = point_binary(p, OP_add, var, point_const(p, DTYPE_F32, eps));
+    return point_unary(p, OP_rsqrt, sum);
+}
+
+/* (x, mean, var, gamma, beta): the factor of a channel is an instruction of its own, so that it is
+ * computed once per channel. */
+static int add_bn_apply(PointProgram *p, const PointInstr *i)
+{
+    const int *in = i->in;
+    int factor = point_binary(p, OP_mul, rstd_of(p, in[2], i->a), in[3]);
+    int centred = point_binary(p, OP_sub, in[0], in[1]);
+    return point_binary(p, OP_add, point_binary(p, OP_mul, centred, factor), in[4]);
+}
+
+/* (dy, x, mean, var, gamma, dgamma, dbeta):
+ * gamma * rstd * (dy - dbeta/m - (x - mean) * rstd * dgamma/m) */
+static int add_bn_grad_x(PointProgram *p, const PointInstr *i)
+{
+    const int *in = i->in;
+    int share = point_const(p, DTYPE_F32, 1 / i->b), rstd = rstd_of(p, in[3], i->a);
+    int slope = point_binary(p, OP_mul, point_binary(p, OP_mul, in[5], share), rstd);
+    int factor = point_binary(p, OP_mul, in[4], rstd);
+    int d = point_binary(p, OP_sub, in[0], point_binary(p, OP_mul, in[6], share));
+    int centred = point_binary(p, OP_sub, in[1], in[2]);
+    d = point_binary(p, OP_sub, d, point_binary(p, OP_mul, centred, slope));
+    return point_binary(p, OP_mul, d, factor);
+}
+
 static int body_node(BodyMap *m, const Node *n, int axis)
 {
     PointInstr i = point_instr(m->g, n);
@@ -223,6 +253,10 @@ static int body_node(BodyMap *m, const Node *n, int axis)
         i.flag = true;
         i.a = second->a;
     }
+    if (n->op == OP_bn_apply)
+        return add_bn_apply(m->p, &i);
+    if (n->op == OP_bn_grad_x)
+        return add_bn_grad_x(m->p, &i);
     if (n->op == OP_dropout)
         dropout_operands(m, n, &i);
     if (n->op == OP_causal_mask) {

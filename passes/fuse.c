@@ -127,13 +127,33 @@ static void merge(Fuser *f, Group *groups, int a, int b)
     groups[a] = joined;
 }
 
+/* The inputs of a node, latest producer first.  A group runs where its last operation ran: the sum
+ * of two matrix products should take in the later one, for the earlier one would keep its operands
+ * alive until then. */
+static int latest_first(const Fuser *f, const Node *n, ValueId *in)
+{
+    int count = 0;
+    for (int i = 0; i < n->n_in; i++) {
+        size_t at = f->position[graph_value(f->g, n->in[i])->def];
+        int k = count++;
+        while (k > 0 && f->position[graph_value(f->g, in[k - 1])->def] < at) {
+            in[k] = in[k - 1];
+            k--;
+        }
+        in[k] = n->in[i];
+    }
+    return count;
+}
+
 static void grow_group(Fuser *f, Group *groups, int a)
 {
+    ValueId in[GROUP_MAX_INPUTS];
     NodeId root = groups[a].nodes.data[0];
     const Node *n = graph_node(f->g, root);
-    for (int i = 0; i < n->n_in; i++) {
-        int b = f->group_of[graph_value(f->g, n->in[i])->def];
-        if (b >= 0 && b != a && may_merge(f, &groups[a], &groups[b], root, n->in[i]))
+    int n_in = latest_first(f, n, in);
+    for (int i = 0; i < n_in; i++) {
+        int b = f->group_of[graph_value(f->g, in[i])->def];
+        if (b >= 0 && b != a && may_merge(f, &groups[a], &groups[b], root, in[i]))
             merge(f, groups, a, b);
     }
 }

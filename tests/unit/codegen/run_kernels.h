@@ -13,6 +13,7 @@
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -27,13 +28,28 @@ typedef struct KernelRun {
     char *scratch;
 } KernelRun;
 
+enum { RUN_PAGE = 4096 };
+
+static int64_t run_pages(int64_t bytes)
+{
+    return (bytes + RUN_PAGE - 1) / RUN_PAGE * RUN_PAGE + RUN_PAGE;
+}
+
+/* Ends where an unreadable page begins: generated code is not instrumented by the sanitizers. */
 static char *run_alloc(int64_t bytes)
 {
-    void *p = NULL;
-    if (posix_memalign(&p, 64, (size_t)(bytes ? bytes : 1)))
+    char *p = mmap(NULL, (size_t)run_pages(bytes), PROT_READ | PROT_WRITE,
+                   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (p == MAP_FAILED || mprotect(p + run_pages(bytes) - RUN_PAGE, RUN_PAGE, PROT_NONE))
         abort();
+    p += run_pages(bytes) - RUN_PAGE - bytes;
     memset(p, 0x7f, (size_t)bytes); /* huge floats: what is not written shows */
     return p;
+}
+
+static void run_unmap(char *p, int64_t bytes)
+{
+    munmap(p + bytes + RUN_PAGE - run_pages(bytes), (size_t)run_pages(bytes));
 }
 
 static void run_compile_in_child(const KernelRun *r, const char *path)
@@ -167,10 +183,10 @@ static void run_free(KernelRun *r)
     if (!r)
         return;
     for (size_t v = 0; v < r->graph->values.len; v++)
-        free(r->data[v]);
+        run_unmap(r->data[v], type_bytes(&r->graph->values.data[v].type));
     for (size_t n = 0; n < r->graph->nodes.len; n++)
-        free(r->workspace[n]);
-    free(r->scratch);
+        run_unmap(r->workspace[n], node_workspace_bytes(r->graph, &r->graph->nodes.data[n]));
+    run_unmap(r->scratch, SCRIMP_SCRATCH_BYTES);
     dlclose(r->handle);
 }
 

@@ -1,0 +1,23 @@
+/* Recomputation is invisible: every example, solver and budget, at one and two threads. */
+#include "verify_example.h"
+
+static const char *const examples[] = {"mlp.scrimp -D N=16",
+                                       "convnet.scrimp -D N=8",
+                                       "resnet.scrimp -D depth=18 -D size=32 -D N=2 -D classes=10",
+                                       "resnet.scrimp -D depth=50 -D size=64 -D N=2 -D classes=10",
+                                       "chargpt.scrimp -D N=2",
+                                       "demo.scrimp -D N=2",
+                                       "gpt2.scrimp -D N=1 -D T=32 -D L=2"};
+static const char *const solvers[] = {"none", "chen", "kusumoto_approx", ""};
+static const char *const budgets[] = {"80%", "60%", "40%", "min"};
+
+int main(void)
+{
+    e2e_begin();
+    for (size_t e = 0; e < sizeof examples / sizeof *examples; e++)
+        for (size_t s = 0; s < sizeof solvers / sizeof *solvers; s++)
+            for (size_t b = 0; b < sizeof budgets / sizeof *budgets; b++)
+                for (int threads = 1; threads <= 2; threads++)
+                    verify_example(examples[e], solvers[s], budgets[b], threads);
+    return e2e_end();
+}

@@ -145,7 +145,7 @@ void gemm_plan(Gemm *g, const Target *t)
     g->rows = tile_split(g->m, g->shape.rows);
     g->panels = ceil_div(g->n, panel_floats(g, t));
     plan_k(g, t);
-    g->private_partial = g->k_blocks > 1 && (epilogue_may_alias(&g->epilogue) ||
+    g->private_partial = g->k_blocks > 1 && (collides(g->n) || epilogue_may_alias(&g->epilogue) ||
                                              dtype_bytes(g->epilogue.out.dtype) != 4);
     g->pack_a = wants_packed_a(g);
     plan_tasks(g, t);

@@ -15,7 +15,7 @@ forbid "ir/support/*.[ch]" "ir/[a-z_]*\.h"
 forbid "passes/*.[ch] passes/*/*.[ch]" "codegen|runtime|frontend"
 forbid "codegen/*.[ch]" "frontend|runtime/[b-z]|runtime/ar"
 forbid "runtime/*.[ch]" "ir|passes|codegen|frontend"
-front=$(ls frontend/*.[chyl] | grep -vE '/(main|cli[a-z_]*|verb_[a-z]*)\.[ch]$')
+front=$(find frontend -name '*.[chyl]' | grep -vE '/(main|cli[a-z_]*|verb_[a-z]*)\.[ch]$')
 forbid "$front" "passes|codegen|runtime|frontend/cli"
 others=$(grep -lE '#include <libgccjit' -r ir passes codegen runtime frontend | grep -v '^codegen/jit.c$')
 [ -z "$others" ] || { echo "libgccjit.h outside codegen/jit.c: $others"; status=1; }

@@ -42,19 +42,32 @@ static double now_seconds(void)
 
 /* --- set-up --- */
 
-static ExitCode build_programs(Trainer *t, const Ast *ast)
+static ExitCode build_training(Trainer *t, const Ast *ast)
 {
     Cli *cli = t->cli;
-    ProgramOptions train = {.mode = FRONTEND_TRAIN,
-                            .budget = cli->budget,
-                            .solver = cli->solver,
-                            .objective = cli->objective};
-    ExitCode code = cli_build(cli, ast, &train, &t->program);
-    if (code != EXIT_OK)
-        return code;
-    t->has_eval = t->program.graph->train.held_out > 0 && !cli->overfit;
-    ProgramOptions eval = {.mode = FRONTEND_EVAL};
-    return t->has_eval ? cli_build(cli, ast, &eval, &t->eval_program) : EXIT_OK;
+    ProgramOptions o = {.mode = FRONTEND_TRAIN,
+                        .budget = cli->budget,
+                        .solver = cli->solver,
+                        .objective = cli->objective};
+    return cli_build(cli, ast, &o, &t->program);
+}
+
+/* Evaluation runs in the memory of training, when there is something to evaluate on. */
+static bool build_evaluation(Trainer *t, const Ast *ast, int64_t *arena_bytes)
+{
+    Cli *cli = t->cli;
+    ProgramOptions o = {.mode = FRONTEND_EVAL};
+    *arena_bytes = t->program.plan->arena_bytes;
+    t->has_eval = dataset_eval_batches(t->data) > 0 && !cli->overfit;
+    if (!t->has_eval)
+        return true;
+    if (cli_build(cli, ast, &o, &t->eval_program) != EXIT_OK)
+        return false;
+    *arena_bytes = session_share_plan(cli, &t->program, &t->eval_program);
+    if (*arena_bytes > t->program.plan->arena_bytes)
+        fprintf(stderr, "note: evaluation needs %s, more than training\n",
+                cli_bytes_text(cli->pool, *arena_bytes));
+    return true;
 }
 
 static void print_memory(const Trainer *t)
@@ -131,7 +144,7 @@ static bool read_run(Trainer *t)
     return true;
 }
 
-static bool set_up(Trainer *t)
+static bool set_up(Trainer *t, const Ast *ast)
 {
     RtError err;
     Cli *cli = t->cli;
@@ -144,12 +157,9 @@ static bool set_up(Trainer *t)
         return false;
     fprintf(stderr, "data: %s\n", dataset_description(t->data));
     schedule_lengths(t);
-    int64_t bytes = t->program.plan->arena_bytes;
-    if (t->has_eval)
-        bytes = session_share_plan(cli, &t->program, &t->eval_program);
-    if (bytes > t->program.plan->arena_bytes)
-        fprintf(stderr, "note: evaluation needs %s, more than training\n",
-                cli_bytes_text(cli->pool, bytes));
+    int64_t bytes;
+    if (!build_evaluation(t, ast, &bytes))
+        return false;
     if (!session_compile(cli, &t->program, &t->session) ||
         (t->has_eval && !session_compile(cli, &t->eval_program, &t->eval)))
         return false;
@@ -298,13 +308,13 @@ ExitCode verb_train(Cli *cli)
     if (!ast)
         return EXIT_USER;
     Trainer t = {.cli = cli};
-    ExitCode code = build_programs(&t, ast);
+    ExitCode code = build_training(&t, ast);
     if (code != EXIT_OK)
         return code;
     print_memory(&t);
     signal(SIGINT, on_interrupt);
     signal(SIGTERM, on_interrupt);
-    bool ok = set_up(&t) && train_loop(&t);
+    bool ok = set_up(&t, ast) && train_loop(&t);
     if (t.log && (fflush(t.log) != 0 || ferror(t.log)) && ok)
         ok = cli_error(cli, EXIT_USER, "E510", NULL, "cannot write %s", cli->log) == EXIT_OK;
     tear_down(&t);

@@ -23,7 +23,8 @@ static void print_calls(const StepProgram *p, FILE *out)
     }
     fputs("\n# kernels\n", out);
     for (int k = 0; k < p->n_kernels; k++)
-        fprintf(out, "%4d  %s\n", k, p->calls[p->first_call[k]].key);
+        fprintf(out, "%4d  %-40s %s\n", k, p->calls[p->first_call[k]].label,
+                step_kernel_symbol(p, k));
 }
 
 typedef struct AssemblyJob {

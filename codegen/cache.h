@@ -1,5 +1,5 @@
-/* Folders and files of the kernel cache.  Everything is written under a temporary name and renamed, so
- * several processes may share a cache. */
+/* Folders and files of the kernel cache.  Everything is written under a temporary name and renamed,
+ * so several processes may share a cache. */
 #ifndef SCRIMP_CODEGEN_CACHE_H
 #define SCRIMP_CODEGEN_CACHE_H
 
@@ -10,7 +10,8 @@ typedef struct Cache {
     bool temporary; /* removed by cache_close */
 } Cache;
 
-/* dir NULL = $SCRIMP_CACHE, $XDG_CACHE_HOME/scrimp, ~/.cache/scrimp.  temporary: a fresh folder under $TMPDIR. */
+/* dir NULL = $SCRIMP_CACHE, $XDG_CACHE_HOME/scrimp, ~/.cache/scrimp.  temporary: a fresh folder
+ * under $TMPDIR. */
 bool cache_open(Pool *pool, const char *dir, bool temporary, Cache *out, const char **error);
 void cache_close(const Cache *cache);
 /* DIR/KEY.SUFFIX */

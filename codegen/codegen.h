@@ -5,9 +5,10 @@
 #include "codegen/kernel.h"
 
 typedef struct CodegenOptions {
-    const char *march;      /* NULL = this host */
-    const char *cache_dir;  /* NULL = $SCRIMP_CACHE, else $XDG_CACHE_HOME/scrimp, else ~/.cache/scrimp */
-    int jobs;               /* child processes at once; 0 = number of cores */
+    const char *march; /* NULL = this host */
+    const char
+        *cache_dir; /* NULL = $SCRIMP_CACHE, else $XDG_CACHE_HOME/scrimp, else ~/.cache/scrimp */
+    int jobs;       /* child processes at once; 0 = number of cores */
     bool no_cache;
     void (*progress)(void *user, int done, int total); /* may be NULL */
     void *user;
@@ -23,13 +24,18 @@ typedef struct Step {
     double compile_seconds;
 } Step;
 
-/* Compiles (children write object files into the cache; the last links the shared object) and loads.  NULL and
- * *error on an environment failure, a crashed child included. */
-Step *codegen_compile(Pool *pool, const Graph *g, const MemPlan *plan, const CodegenOptions *o, const char **error);
+/* Compiles (children write object files into the cache; the last links the shared object) and
+ * loads.  NULL and *error on an environment failure, a crashed child included. */
+Step *codegen_compile(Pool *pool, const Graph *g, const MemPlan *plan, const CodegenOptions *o,
+                      const char **error);
 void codegen_unload(Step *step);
-/* Ahead of time: a shared object that needs nothing of scrimp, and a C header that describes its arena. */
-bool codegen_export(Pool *pool, const Graph *g, const MemPlan *plan, const CodegenOptions *o, const char *so_path, const char *header_path, const char **error);
-/* Assembly text of the whole step, for `dump --stage=asm`, and the list of kernels and calls for `--stage=code`. */
-bool codegen_dump(Pool *pool, const Graph *g, const MemPlan *plan, const CodegenOptions *o, bool assembly, FILE *out, const char **error);
+/* Ahead of time: a shared object that needs nothing of scrimp, and a C header that describes its
+ * arena. */
+bool codegen_export(Pool *pool, const Graph *g, const MemPlan *plan, const CodegenOptions *o,
+                    const char *so_path, const char *header_path, const char **error);
+/* Assembly text of the whole step, for `dump --stage=asm`, and the list of kernels and calls for
+ * `--stage=code`. */
+bool codegen_dump(Pool *pool, const Graph *g, const MemPlan *plan, const CodegenOptions *o,
+                  bool assembly, FILE *out, const char **error);
 
 #endif

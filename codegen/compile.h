@@ -5,9 +5,11 @@
 #include "codegen/codegen.h"
 #include "codegen/step.h"
 
-/* The target named by march; NULL and *error when unknown, or when `run` and this machine cannot. */
+/* The target named by march; NULL and *error when unknown, or when `run` and this machine cannot.
+ */
 const Target *codegen_target(Pool *pool, const char *march, bool run, const char **error);
-/* Compiles what the cache has not and links the step into so_path (written under a temporary name). */
+/* Compiles what the cache has not and links the step into so_path (written under a temporary name).
+ */
 bool codegen_build_so(const StepProgram *program, const CodegenOptions *o, const char *so_path,
                       const char **error);
 

@@ -1,6 +1,6 @@
-/* From nodes to kernels.  Every lower_NAME rule (ops.def, last column) looks at a node and adds calls; a call names a
- * kernel by a key that says everything its code depends on, so that equal kernels are compiled once, in parallel
- * child processes, and cached on disk. */
+/* From nodes to kernels.  Every lower_NAME rule (ops.def, last column) looks at a node and adds
+ * calls; a call names a kernel by a key that says everything its code depends on, so that equal
+ * kernels are compiled once, in parallel child processes, and cached on disk. */
 #ifndef SCRIMP_CODEGEN_KERNEL_H
 #define SCRIMP_CODEGEN_KERNEL_H
 
@@ -20,22 +20,24 @@ enum { CALL_MAX_BUFS = 64 };
 
 /* A buffer argument: a value's storage, or the node's workspace, plus a byte offset. */
 typedef struct CallBuf {
-    ValueId value;   /* VALUE_NONE: the node's workspace */
+    ValueId value; /* VALUE_NONE: the node's workspace */
     int64_t offset;
 } CallBuf;
 
 typedef struct Call {
-    const char *key;      /* canonical text of (emit function, desc, element types): the kernel's identity */
-    const char *label;    /* short name for profiles: "gemm 1024x1024x1024" */
+    const char
+        *key; /* canonical text of (emit function, desc, element types): the kernel's identity */
+    const char *label; /* short name for profiles: "gemm 1024x1024x1024" */
     KernelEmit *emit;
     const void *desc;
     int64_t n_tasks;
     int n_bufs;
     CallBuf buf[CALL_MAX_BUFS];
     double flops, bytes;
-    Loc loc;              /* filled by the driver */
-    NodeId node;          /* filled by the driver */
-    bool contract;        /* FMA contraction allowed (matrix products); else the kernel is compiled with -ffp-contract=off */
+    Loc loc;       /* filled by the driver */
+    NodeId node;   /* filled by the driver */
+    bool contract; /* FMA contraction allowed (matrix products); else the kernel is compiled with
+                      -ffp-contract=off */
 } Call;
 
 typedef struct Lowering {
@@ -43,7 +45,7 @@ typedef struct Lowering {
     const Graph *graph;
     const Target *target;
     VEC(Call) calls;
-    NodeId node;          /* being lowered */
+    NodeId node; /* being lowered */
 } Lowering;
 
 /* Adds a call for the current node; key is copied by the rule onto l->pool. */
@@ -51,7 +53,8 @@ void lower_call(Lowering *l, Call call);
 
 typedef void LowerRule(Lowering *l, const Node *node);
 /* lower_NAME for every name in the table's last column. */
-#define OP(name, in0, in1, n_out, op_class, shape, flops, grad, eval, lower) LowerRule lower_##lower;
+#define OP(name, in0, in1, n_out, op_class, shape, flops, grad, eval, lower)                       \
+    LowerRule lower_##lower;
 #include "ir/ops.def"
 #undef OP
 

@@ -12,10 +12,10 @@ typedef struct StepProgram {
     const Target *target;
     const Call *calls;
     int n_calls;
-    int *kernel_of;           /* by call */
+    int *kernel_of; /* by call */
     int n_kernels;
-    int *first_call;          /* by kernel: a call that describes it */
-    const char **kernel_key;  /* by kernel: content key (hash.h) */
+    int *first_call;         /* by kernel: a call that describes it */
+    const char **kernel_key; /* by kernel: content key (hash.h) */
 } StepProgram;
 
 StepProgram *step_program(Pool *pool, const Graph *g, const MemPlan *plan, const Target *target);

@@ -1,5 +1,5 @@
-/* Child processes that do independent jobs: libgccjit ends the process when memory runs out and holds a global lock,
- * so code is generated in children, several at once. */
+/* Child processes that do independent jobs: libgccjit ends the process when memory runs out and
+ * holds a global lock, so code is generated in children, several at once. */
 #ifndef SCRIMP_CODEGEN_WORKERS_H
 #define SCRIMP_CODEGEN_WORKERS_H
 

@@ -335,7 +335,7 @@ Val builtin_accuracy(Call *c)
 Val builtin_mse(Call *c)
 {
     Val d = lower_elementwise(c->l, OP_sub, c->arg[0], c->arg[1], c->arg_span[0], c->arg_span[1],
-                            c->span);
+                              c->span);
     Val square = lower_elementwise(c->l, OP_mul, d, d, c->span, c->span, c->span);
     if (square.kind != VAL_TENSOR)
         return val_poison();

@@ -86,7 +86,7 @@ Val builtin_transpose(Call *c)
         return val_poison();
     }
     return val_tensor(lower_permutation(c->l, arg_tensor(c, 0), perm, rank,
-                                      lower_label_name(c->l, c->labelled), c->span));
+                                        lower_label_name(c->l, c->labelled), c->span));
 }
 
 Val builtin_broadcast(Call *c)

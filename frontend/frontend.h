@@ -11,16 +11,20 @@ typedef struct OptionDef {
 } OptionDef;
 
 typedef enum FrontendMode {
-    FRONTEND_TRAIN, /* the train section: batch inputs -> loss (+ metrics), dropout on, batch statistics */
-    FRONTEND_EVAL,  /* the same in inference form: dropout off, running statistics; outputs loss, accuracy, logits */
-    FRONTEND_INFER, /* the model alone on its declared inputs; output "logits" (`summary`, `generate`) */
+    FRONTEND_TRAIN, /* the train section: batch inputs -> loss (+ metrics), dropout on, batch
+                       statistics */
+    FRONTEND_EVAL,  /* the same in inference form: dropout off, running statistics; outputs loss,
+                       accuracy, logits */
+    FRONTEND_INFER, /* the model alone on its declared inputs; output "logits" (`summary`,
+                       `generate`) */
 } FrontendMode;
 
 typedef struct FrontendOptions {
     const OptionDef *defs;
     int n_defs;
     FrontendMode mode;
-    const char *model; /* which model, when the file has several; NULL = the only one, or the one `train` uses */
+    const char *model; /* which model, when the file has several; NULL = the only one, or the one
+                          `train` uses */
 } FrontendOptions;
 
 typedef struct Ast Ast;
@@ -30,10 +34,11 @@ Ast *frontend_parse(Pool *pool, Diag *diag, const char *path);
 /* For tests, fuzzing and editors: parse text under a name; imports are looked up beside `name`. */
 Ast *frontend_parse_text(Pool *pool, Diag *diag, const char *name, const char *text, size_t length);
 void frontend_print_ast(const Ast *ast, FILE *out); /* `dump --stage=ast` */
-/* Elaborates: unrolls everything, checks every shape, names every parameter.  NULL after diag_error. */
+/* Elaborates: unrolls everything, checks every shape, names every parameter.  NULL after
+ * diag_error. */
 Graph *frontend_lower(Pool *pool, Diag *diag, const Ast *ast, const FrontendOptions *options);
-/* The declared options, for --help and completion.  type: as declared or as the default looks ("int",
- * "float", "bool", "string", "list", else "any"); domain_text and doc may be NULL. */
+/* The declared options, for --help and completion.  type: as declared or as the default looks
+ * ("int", "float", "bool", "string", "list", else "any"); domain_text and doc may be NULL. */
 typedef struct OptionInfo {
     const char *name, *type, *default_text, *domain_text, *doc;
 } OptionInfo;

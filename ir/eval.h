@@ -14,17 +14,20 @@ typedef struct EvalState {
 EvalState *eval_new(Pool *pool, const Graph *g);
 /* Gives a SOURCE value its contents (copied). */
 void eval_set(EvalState *s, ValueId v, const double *data);
-/* Runs every node in order.  Inputs and persistent tensors must have been set.  When round_f32 is true, every f32
- * result is rounded to float (useful against compiled code); else everything stays double. */
+/* Runs every node in order.  Inputs and persistent tensors must have been set.  When round_f32 is
+ * true, every f32 result is rounded to float (useful against compiled code); else everything stays
+ * double. */
 void eval_run(EvalState *s, bool round_f32);
 const double *eval_get(const EvalState *s, ValueId v);
-/* Copies what the step wrote (values with `writes`) into the persistent tensors: the next eval_run is the next step. */
+/* Copies what the step wrote (values with `writes`) into the persistent tensors: the next eval_run
+ * is the next step. */
 void eval_commit(EvalState *s);
 
-/* The counter generator (Philox4x32-10; Salmon et al. 2011) that dropout, runtime init and tests share the definition of:
- * 32 random bits for element index under (seed, step, key). */
+/* The counter generator (Philox4x32-10; Salmon et al. 2011) that dropout, runtime init and tests
+ * share the definition of: 32 random bits for element index under (seed, step, key). */
 uint32_t rng_bits(uint64_t seed, uint64_t step, uint64_t key, uint64_t index);
-/* The generator itself: 128 bits of counter and 64 of key to 128 random bits (ir/rng.c says how rng_bits uses it). */
+/* The generator itself: 128 bits of counter and 64 of key to 128 random bits (ir/rng.c says how
+ * rng_bits uses it). */
 void philox4x32(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4]);
 
 #endif

@@ -26,10 +26,11 @@ typedef struct Loc {
 
 typedef struct Value {
     Type type;
-    NodeId def;      /* the node that makes it */
-    int out_index;   /* which output of it */
+    NodeId def;    /* the node that makes it */
+    int out_index; /* which output of it */
     const char *name;
-    ValueId writes;  /* the persistent tensor (value of a param/buffer/state node) it overwrites, or VALUE_NONE */
+    ValueId writes; /* the persistent tensor (value of a param/buffer/state node) it overwrites, or
+                       VALUE_NONE */
 } Value;
 
 typedef enum RematHint { REMAT_AUTO, REMAT_KEEP, REMAT_RECOMPUTE } RematHint;
@@ -39,8 +40,9 @@ typedef struct Node {
     int n_in, n_out, n_attr;
     ValueId *in;
     ValueId *out;
-    Attr *attr;           /* sorted by key */
-    struct Graph *body;   /* fused: its inputs are `input` nodes in order, its results are body->outputs */
+    Attr *attr; /* sorted by key */
+    struct Graph
+        *body; /* fused: its inputs are `input` nodes in order, its results are body->outputs */
     Loc loc;
     RematHint hint;       /* @keep, @recompute */
     NodeId remat_of;      /* the node this one recomputes, or NODE_NONE */
@@ -55,38 +57,57 @@ typedef struct Output {
 
 typedef struct Graph {
     Pool *pool;
-    const char *name;         /* of the model */
-    const char *kind;         /* "forward" or "step" */
-    const char *source;       /* file name, without folders */
-    const char *options;      /* "N=128 hidden=256" */
+    const char *name;    /* of the model */
+    const char *kind;    /* "forward" or "step" */
+    const char *source;  /* file name, without folders */
+    const char *options; /* "N=128 hidden=256" */
     uint64_t source_hash;
     VEC(Node) nodes;
     VEC(Value) values;
     VEC(NodeId) order;
     VEC(Output) outputs;
-    Map names;                /* value name -> ValueId */
-    Map ordinals;             /* base name -> next suffix graph_unique_name tries */
-    TrainSpec train;          /* optimizer and so on; train.present is false for pure inference */
+    Map names;       /* value name -> ValueId */
+    Map ordinals;    /* base name -> next suffix graph_unique_name tries */
+    TrainSpec train; /* optimizer and so on; train.present is false for pure inference */
 } Graph;
 
 Graph *graph_new(Pool *pool, const char *name);
 
-static inline Node *graph_node(const Graph *g, NodeId n) { return &g->nodes.data[n]; }
-static inline Value *graph_value(const Graph *g, ValueId v) { return &g->values.data[v]; }
-static inline Node *value_node(const Graph *g, ValueId v) { return &g->nodes.data[g->values.data[v].def]; }
-static inline const Type *value_type(const Graph *g, ValueId v) { return &g->values.data[v].type; }
-static inline ValueId node_in(const Node *n, int i) { return n->in[i]; }
-static inline ValueId node_out(const Node *n, int i) { return n->out[i]; }
+static inline Node *graph_node(const Graph *g, NodeId n)
+{
+    return &g->nodes.data[n];
+}
+static inline Value *graph_value(const Graph *g, ValueId v)
+{
+    return &g->values.data[v];
+}
+static inline Node *value_node(const Graph *g, ValueId v)
+{
+    return &g->nodes.data[g->values.data[v].def];
+}
+static inline const Type *value_type(const Graph *g, ValueId v)
+{
+    return &g->values.data[v].type;
+}
+static inline ValueId node_in(const Node *n, int i)
+{
+    return n->in[i];
+}
+static inline ValueId node_out(const Node *n, int i)
+{
+    return n->out[i];
+}
 
 /* Attributes of a node under construction, on the stack. */
 typedef struct AttrList {
     Attr items[16];
     int n;
 } AttrList;
-void attrs_int(AttrList *a, AttrKey key, int64_t value);   /* INT and BOOL */
+void attrs_int(AttrList *a, AttrKey key, int64_t value); /* INT and BOOL */
 void attrs_float(AttrList *a, AttrKey key, double value);
 void attrs_string(AttrList *a, AttrKey key, const char *value);
-void attrs_ints(AttrList *a, AttrKey key, const int64_t *values, int n); /* not copied until graph_add */
+void attrs_ints(AttrList *a, AttrKey key, const int64_t *values,
+                int n); /* not copied until graph_add */
 
 /* Reading attributes, with a default when absent. */
 const Attr *node_attr(const Node *n, AttrKey key);
@@ -98,16 +119,20 @@ const int64_t *node_ints(const Node *n, AttrKey key, int *count); /* NULL, count
 /* Element i of an INTS attribute, `otherwise` when absent. */
 int64_t node_ints_at(const Node *n, AttrKey key, int i, int64_t otherwise);
 
-/* Appends a node at the end of the order after running its shape rule.  NODE_NONE and *err filled when the
- * inputs do not fit.  name: of the first output, with sigil, made unique by ".1", ".2", ...; NULL = "%OP.n".
- * Further outputs are called NAME#1, NAME#2.  Attributes are copied. */
-NodeId graph_try_add(Graph *g, OpKind op, const ValueId *in, int n_in, const AttrList *attrs, const char *name, Loc loc, ShapeError *err);
+/* Appends a node at the end of the order after running its shape rule.  NODE_NONE and *err filled
+ * when the inputs do not fit.  name: of the first output, with sigil, made unique by ".1", ".2",
+ * ...; NULL = "%OP.n". Further outputs are called NAME#1, NAME#2.  Attributes are copied. */
+NodeId graph_try_add(Graph *g, OpKind op, const ValueId *in, int n_in, const AttrList *attrs,
+                     const char *name, Loc loc, ShapeError *err);
 /* The same for callers whose inputs are known to fit (passes): BUG otherwise.  Returns output 0. */
-ValueId graph_add(Graph *g, OpKind op, const ValueId *in, int n_in, const AttrList *attrs, const char *name, Loc loc);
+ValueId graph_add(Graph *g, OpKind op, const ValueId *in, int n_in, const AttrList *attrs,
+                  const char *name, Loc loc);
 /* A SOURCE node with a declared type (input, param, buffer, state, const). */
-ValueId graph_add_source(Graph *g, OpKind op, Type type, const AttrList *attrs, const char *name, Loc loc);
+ValueId graph_add_source(Graph *g, OpKind op, Type type, const AttrList *attrs, const char *name,
+                         Loc loc);
 /* A fused node around body (see Node.body). */
-NodeId graph_add_fused(Graph *g, Graph *body, const ValueId *in, int n_in, const char *name, Loc loc);
+NodeId graph_add_fused(Graph *g, Graph *body, const ValueId *in, int n_in, const char *name,
+                       Loc loc);
 void graph_add_output(Graph *g, const char *name, ValueId value);
 /* VALUE_NONE when there is none of that name. */
 ValueId graph_find(const Graph *g, const char *name);
@@ -118,8 +143,8 @@ const char *graph_unique_name(Graph *g, const char *base);
 /* Deep copy into another pool. */
 Graph *graph_copy(Pool *pool, const Graph *g);
 
-bool node_is_source(const Node *n);      /* class SOURCE */
-bool node_is_persistent(const Node *n);  /* param, buffer, state */
+bool node_is_source(const Node *n);     /* class SOURCE */
+bool node_is_persistent(const Node *n); /* param, buffer, state */
 /* The persistent tensor behind a value, following `writes`; VALUE_NONE for ordinary values. */
 ValueId value_storage(const Graph *g, ValueId v);
 
@@ -127,10 +152,11 @@ ValueId value_storage(const Graph *g, ValueId v);
 double graph_flops(const Graph *g);
 double node_flops(const Graph *g, const Node *n);
 int64_t node_bytes_moved(const Graph *g, const Node *n); /* inputs read + outputs written */
-/* Bytes a node needs only while it runs (packed weights, partial sums); ir/cost_rules.c.  An upper bound
- * for every target, so that a plan does not depend on the machine. */
+/* Bytes a node needs only while it runs (packed weights, partial sums); ir/cost_rules.c.  An upper
+ * bound for every target, so that a plan does not depend on the machine. */
 int64_t node_workspace_bytes(const Graph *g, const Node *n);
-/* Output `out` may be written over input `in` as it is computed, element by element (same bytes). */
+/* Output `out` may be written over input `in` as it is computed, element by element (same bytes).
+ */
 bool node_may_overwrite(const Graph *g, const Node *n, int out, int in);
 
 #endif

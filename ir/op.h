@@ -30,7 +30,13 @@ typedef enum AttrKey {
     ATTR_COUNT
 } AttrKey;
 
-typedef enum AttrKind { ATTR_KIND_INT, ATTR_KIND_INTS, ATTR_KIND_FLOAT, ATTR_KIND_STRING, ATTR_KIND_BOOL } AttrKind;
+typedef enum AttrKind {
+    ATTR_KIND_INT,
+    ATTR_KIND_INTS,
+    ATTR_KIND_FLOAT,
+    ATTR_KIND_STRING,
+    ATTR_KIND_BOOL
+} AttrKind;
 
 typedef struct Attr {
     AttrKey key;
@@ -57,7 +63,8 @@ typedef struct ShapeError {
 
 /* Fills out[0..n_out) from the node's inputs and attributes.  May set *n_out (ops with 0 outputs
  * in the table). */
-typedef bool ShapeRule(const struct Graph *g, const struct Node *node, Type *out, int *n_out, ShapeError *err);
+typedef bool ShapeRule(const struct Graph *g, const struct Node *node, Type *out, int *n_out,
+                       ShapeError *err);
 typedef double FlopsRule(const struct Graph *g, const struct Node *node);
 
 typedef struct OpInfo {

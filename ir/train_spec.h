@@ -1,5 +1,5 @@
-/* What the `train` and `remat` sections say, as plain data: filled by the frontend or the IR reader,
- * used by autodiff, the trainer and the rematerialization passes. */
+/* What the `train` and `remat` sections say, as plain data: filled by the frontend or the IR
+ * reader, used by autodiff, the trainer and the rematerialization passes. */
 #ifndef SCRIMP_IR_TRAIN_SPEC_H
 #define SCRIMP_IR_TRAIN_SPEC_H
 
@@ -23,26 +23,27 @@ typedef struct TrainSpec {
     LrSchedule lr;
     double momentum, dampening, weight_decay, beta1, beta2, eps;
     bool nesterov, decay_matrices_only;
-    double clip;          /* global norm; 0 = off */
-    int64_t steps;        /* 0 when epochs is given */
+    double clip;   /* global norm; 0 = off */
+    int64_t steps; /* 0 when epochs is given */
     double epochs;
-    int64_t accumulate;   /* micro-batches per update, >= 1 */
-    double held_out;      /* examples, or a part when held_out_is_part; 0 = none */
+    int64_t accumulate; /* micro-batches per update, >= 1 */
+    double held_out;    /* examples, or a part when held_out_is_part; 0 = none */
     bool held_out_is_part;
-    int64_t eval_every;   /* updates; 0 = at the end of each epoch, or never */
+    int64_t eval_every; /* updates; 0 = at the end of each epoch, or never */
     uint64_t seed;
     /* data source: kind ("mnist", "text", ...), its path(s) separated by '\n', sizes */
     const char *data_kind, *data_path;
     int64_t data_batch, data_length;
-    bool data_chars;      /* text: tokens = chars */
-    bool data_token_u16;  /* reserved for token files that do not say */
+    bool data_chars;     /* text: tokens = chars */
+    bool data_token_u16; /* reserved for token files that do not say */
     /* remat section; budget_text is as written ("8GiB", "40%", "min", "" = none) */
     const char *budget_text, *solver, *objective;
 } TrainSpec;
 
 /* Source: the same formulas as nanoGPT and PyTorch's LinearLR/CosineAnnealingLR/StepLR:
  * warmup: base*(t+1)/warmup for t < warmup; then with u = (t-warmup)/(total-warmup):
- * cosine min+(base-min)*(1+cos(pi u))/2, linear base+(min-base)*u, step base*factor^floor(t/every). */
+ * cosine min+(base-min)*(1+cos(pi u))/2, linear base+(min-base)*u, step base*factor^floor(t/every).
+ */
 double lr_at(const LrSchedule *lr, int64_t t, int64_t total, int64_t updates_per_epoch);
 
 #endif

@@ -39,7 +39,8 @@ Type type_scalar(DType dtype);
 Type type_make(DType dtype, int rank, const int64_t *dims);
 bool type_equal(const Type *a, const Type *b);
 bool type_same_shape(const Type *a, const Type *b);
-/* Elements and bytes; shapes in a graph are checked for overflow when they are made (type_valid). */
+/* Elements and bytes; shapes in a graph are checked for overflow when they are made (type_valid).
+ */
 int64_t type_elements(const Type *t);
 int64_t type_bytes(const Type *t);
 /* Rank in range, no negative dim, byte size within int64. */

@@ -4,9 +4,10 @@
 
 #include "ir/graph.h"
 
-/* Every value defined once and before use in the order, shapes as the rules say, names unique, persistent
- * tensors not read in their old version after they were overwritten, update nodes not repeated, bodies of
- * fused nodes well formed.  false and a message (on the graph's pool) at the first fault. */
+/* Every value defined once and before use in the order, shapes as the rules say, names unique,
+ * persistent tensors not read in their old version after they were overwritten, update nodes not
+ * repeated, bodies of fused nodes well formed.  false and a message (on the graph's pool) at the
+ * first fault. */
 bool graph_verify(const Graph *g, const char **message);
 
 #endif

@@ -8,28 +8,31 @@
 
 /* What a rematerialization did; the figures are remat_check's. */
 typedef struct RematReport {
-    const char *solver;           /* that made the schedule in use */
+    const char *solver; /* that made the schedule in use */
     RematStatus status;
-    int64_t budget_bytes;         /* INT64_MAX: none was given */
-    int64_t min_feasible_bytes;   /* smallest budget the solver can meet (when infeasible, or budget = min) */
+    int64_t budget_bytes;       /* INT64_MAX: none was given */
+    int64_t min_feasible_bytes; /* smallest budget the solver can meet (when infeasible, or budget =
+                                   min) */
     int64_t persistent_bytes, keep_all_peak_bytes, peak_bytes;
-    int64_t lower_bound_bytes;    /* remat_peak_lower_bound */
-    const char *bound_node;       /* the operation that forces it */
-    double overhead_percent;      /* recomputation time over the step's time */
+    int64_t lower_bound_bytes; /* remat_peak_lower_bound */
+    const char *bound_node;    /* the operation that forces it */
+    double overhead_percent;   /* recomputation time over the step's time */
     int recomputed_ops;
     double solve_seconds;
 } RematReport;
 
 typedef struct PassContext {
     Graph *graph;
-    Pool *pool;             /* the compilation's */
-    const char *budget;     /* "8GiB", "40%", "min", "" = none: overrides the remat section when not NULL */
-    const char *solver;     /* NULL = the section's, else the default (best of all) */
-    const char *objective;  /* "time" (default) or "memory" */
-    bool checksums;         /* autodiff adds a checksum of every gradient (verify) */
-    const char *untrained;  /* by autodiff: parameters that the loss does not depend on, "$a $b"; NULL = none */
-    RematReport report;     /* filled by remat */
-    MemPlan *plan;          /* filled by plan */
+    Pool *pool; /* the compilation's */
+    const char
+        *budget; /* "8GiB", "40%", "min", "" = none: overrides the remat section when not NULL */
+    const char *solver;    /* NULL = the section's, else the default (best of all) */
+    const char *objective; /* "time" (default) or "memory" */
+    bool checksums;        /* autodiff adds a checksum of every gradient (verify) */
+    const char *untrained; /* by autodiff: parameters that the loss does not depend on, "$a $b";
+                              NULL = none */
+    RematReport report;    /* filled by remat */
+    MemPlan *plan;         /* filled by plan */
     /* environment or user error ("budget 512MiB infeasible: ..."): code and message */
     const char *error_code, *error, *error_help;
 } PassContext;
@@ -41,17 +44,20 @@ typedef struct Pass {
     const char *needs;             /* graph kind it works on: "forward", "step" or "any" */
 } Pass;
 
-extern const Pass pass_table[];          /* ends with name == NULL */
-extern const char *const pipeline_train; /* "fold,cse,dce,layout,autodiff,fold,cse,dce,fuse,order,remat,plan" */
+extern const Pass pass_table[]; /* ends with name == NULL */
+extern const char
+    *const pipeline_train; /* "fold,cse,dce,layout,autodiff,fold,cse,dce,fuse,order,remat,plan" */
 extern const char *const pipeline_infer; /* without autodiff and remat */
 
 typedef void PassObserver(void *user, const Pass *pass, const Graph *g, double seconds);
-/* Runs a comma-separated pipeline such as "autodiff,remat(budget=40%,solver=chen),plan"; verifies after every pass (BUG with the graph printed
- * on a fault) and calls the observer.  false: user error in ctx->error. */
+/* Runs a comma-separated pipeline such as "autodiff,remat(budget=40%,solver=chen),plan"; verifies
+ * after every pass (BUG with the graph printed on a fault) and calls the observer.  false: user
+ * error in ctx->error. */
 bool passes_run(PassContext *ctx, const char *pipeline, PassObserver *observer, void *user);
 
 /* One function a pass, one file a function. */
-bool pass_fold(PassContext *ctx);     /* constants, x*1, x+0, reshape of reshape, transpose of transpose */
+bool pass_fold(
+    PassContext *ctx); /* constants, x*1, x+0, reshape of reshape, transpose of transpose */
 bool pass_cse(PassContext *ctx);
 bool pass_dce(PassContext *ctx);
 bool pass_layout(PassContext *ctx);   /* images to NHWC inside */
@@ -61,22 +67,25 @@ bool pass_order(PassContext *ctx);
 bool pass_remat(PassContext *ctx);
 bool pass_plan(PassContext *ctx);
 
-/* Gradient rules: grad_NAME for every name in the `grad` column of ops.def.  Given the node and the gradients of its outputs
- * (VALUE_NONE where none flows), set din[i] for each input that has a gradient (else leave VALUE_NONE). */
+/* Gradient rules: grad_NAME for every name in the `grad` column of ops.def.  Given the node and the
+ * gradients of its outputs (VALUE_NONE where none flows), set din[i] for each input that has a
+ * gradient (else leave VALUE_NONE). */
 typedef struct GradContext {
     Graph *graph;
-    const Node *node;       /* copied: adding nodes may move g->nodes */
+    const Node *node; /* copied: adding nodes may move g->nodes */
     const ValueId *dout;
-    const bool *wanted;     /* by input: a gradient is needed */
+    const bool *wanted; /* by input: a gradient is needed */
     ValueId *din;
-    const char *prefix;     /* of the names of new values: "%d.X" for the node that makes %X */
+    const char *prefix; /* of the names of new values: "%d.X" for the node that makes %X */
 } GradContext;
 typedef void GradRule(GradContext *c);
 /* The rules are declared from the table, in passes/grad.h: GradRule grad_add, grad_sub, ... */
 
-/* Appends the nodes that compute the gradient of `loss`, a scalar, times `seed`, a scalar, with respect to each of wrt.
- * grad[i]: VALUE_NONE, or a value of the same type that the gradient is added to; on return the gradient, or as it was when the
- * loss does not depend on wrt[i].  Values of the graph keep their ids. */
-void autodiff_gradients(Graph *g, ValueId loss, ValueId seed, const ValueId *wrt, int n_wrt, ValueId *grad);
+/* Appends the nodes that compute the gradient of `loss`, a scalar, times `seed`, a scalar, with
+ * respect to each of wrt. grad[i]: VALUE_NONE, or a value of the same type that the gradient is
+ * added to; on return the gradient, or as it was when the loss does not depend on wrt[i].  Values
+ * of the graph keep their ids. */
+void autodiff_gradients(Graph *g, ValueId loss, ValueId seed, const ValueId *wrt, int n_wrt,
+                        ValueId *grad);
 
 #endif

@@ -4,8 +4,9 @@
 
 #include "ir/graph.h"
 
-/* Walks the old order while a new one is built: graph_add and rewrite_keep append to the new order.  A value that was
- * replaced is replaced in the inputs of every node kept later, and in the graph's outputs. */
+/* Walks the old order while a new one is built: graph_add and rewrite_keep append to the new order.
+ * A value that was replaced is replaced in the inputs of every node kept later, and in the graph's
+ * outputs. */
 typedef struct Rewrite {
     Graph *graph;
     Pool *scratch;
@@ -26,9 +27,11 @@ void rewrite_keep(Rewrite *r, NodeId n);
 /* Replaces the graph's outputs. */
 void rewrite_end(Rewrite *r);
 
-/* Uses of every value by the nodes of the order; outputs of the graph count as one use each.  Array by ValueId. */
+/* Uses of every value by the nodes of the order; outputs of the graph count as one use each.  Array
+ * by ValueId. */
 int *count_uses(const Graph *g, Pool *scratch);
-/* For each value, the last node in the order that uses it, NODE_NONE when unused or an output only. */
+/* For each value, the last node in the order that uses it, NODE_NONE when unused or an output only.
+ */
 bool const_value(const Graph *g, ValueId v, double *out);
 /* A rank-0 f32 constant. */
 ValueId graph_add_const(Graph *g, double value, DType dtype);

@@ -4,19 +4,22 @@
 
 #include <stdint.h>
 
-/* Every thread owns this much scratch memory, 64-byte aligned: packed panels, padded rows.  It is outside the arena, fixed,
- * and independent of the model. */
+/* Every thread owns this much scratch memory, 64-byte aligned: packed panels, padded rows.  It is
+ * outside the arena, fixed, and independent of the model. */
 #define SCRIMP_SCRATCH_BYTES (1024 * 1024)
 
-/* One generated kernel: does tasks [begin, end) of its n_tasks.  Tasks are independent, and what a task computes does not
- * depend on how tasks are grouped: the same bits for any number of threads. */
+/* One generated kernel: does tasks [begin, end) of its n_tasks.  Tasks are independent, and what a
+ * task computes does not depend on how tasks are grouped: the same bits for any number of threads.
+ */
 typedef void ScrimpKernel(char *const *buf, int64_t begin, int64_t end, char *scratch);
 
 typedef struct ScrimpContext ScrimpContext;
 struct ScrimpContext {
     char *arena;
-    /* Runs all tasks of one kernel and returns when they are done.  call: index of the call in the step. */
-    void (*run)(ScrimpContext *ctx, int32_t call, ScrimpKernel *kernel, char *const *buf, int64_t n_tasks);
+    /* Runs all tasks of one kernel and returns when they are done.  call: index of the call in the
+     * step. */
+    void (*run)(ScrimpContext *ctx, int32_t call, ScrimpKernel *kernel, char *const *buf,
+                int64_t n_tasks);
     void *threads; /* of the runtime */
     void *profile; /* of the runtime; NULL when not measuring */
 };

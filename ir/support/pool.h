@@ -23,8 +23,8 @@ void pool_free(Pool *pool);
  * Without a recovery point running out of memory prints a message and aborts. */
 void pool_on_oom(Pool *pool, jmp_buf *recover);
 
-/* A child shares the recovery point of its parent (scratch memory of one pass) and is freed with it,
- * if not before. */
+/* A child shares the recovery point of its parent (scratch memory of one pass) and is freed with
+ * it, if not before. */
 Pool *pool_new_child(Pool *parent);
 
 /* Zeroed, 16-byte aligned memory. */
@@ -44,7 +44,7 @@ size_t pool_bytes(const Pool *pool);
 /* Test hook: the n-th following allocation (1 = the next) of any pool fails; 0 switches it off. */
 void pool_fail_at(uint64_t n);
 
-#define POOL_NEW(pool, T) ((T *)pool_alloc((pool), sizeof(T)))
+#define POOL_NEW(pool, T)      ((T *)pool_alloc((pool), sizeof(T)))
 #define POOL_ARRAY(pool, n, T) ((T *)pool_array((pool), (n), sizeof(T)))
 
 /* a * b and a + b for byte counts and element counts; false on overflow past INT64_MAX, or on a

@@ -13,35 +13,41 @@ typedef struct MemBuffer {
 } MemBuffer;
 
 typedef struct MemLayout {
-    int64_t *offset;            /* by buffer */
-    int64_t arena_bytes;        /* max of offset + size */
-    int64_t lower_bound_bytes;  /* max over time of the sizes alive: no placement is smaller */
+    int64_t *offset;           /* by buffer */
+    int64_t arena_bytes;       /* max of offset + size */
+    int64_t lower_bound_bytes; /* max over time of the sizes alive: no placement is smaller */
 } MemLayout;
 
-/* P0-P4 of the design: equal sizes by colouring, skyline with lookahead, first fit, squeaky wheel over eight orders.
- * Deterministic; bounded by iterations.  Sizes are placed as given (round them first); size 0 gets offset 0.
- * align: every offset is a multiple of it (sizes must be, too). */
+/* P0-P4 of the design: equal sizes by colouring, skyline with lookahead, first fit, squeaky wheel
+ * over eight orders. Deterministic; bounded by iterations.  Sizes are placed as given (round them
+ * first); size 0 gets offset 0. align: every offset is a multiple of it (sizes must be, too). */
 MemLayout memplan_place(Pool *pool, const MemBuffer *buffers, int n, int64_t align);
-/* Independent sweep: no two buffers alive together overlap, arena_bytes is right.  false and a message otherwise. */
-bool memplan_check(Pool *pool, const MemBuffer *buffers, int n, const MemLayout *layout, const char **fault);
+/* Independent sweep: no two buffers alive together overlap, arena_bytes is right.  false and a
+ * message otherwise. */
+bool memplan_check(Pool *pool, const MemBuffer *buffers, int n, const MemLayout *layout,
+                   const char **fault);
 
 /* The plan of a step graph in its order.  Persistent tensors come first, at offset 0. */
 typedef struct MemPlan {
-    int64_t *offset;           /* by ValueId; -1: the value has no storage (bodies, folded constants) */
+    int64_t *offset; /* by ValueId; -1: the value has no storage (bodies, folded constants) */
     int64_t *workspace_offset; /* by NodeId; -1: none */
     int64_t persistent_bytes, arena_bytes, lower_bound_bytes;
-    int64_t peak_bytes;        /* max load of the step in this order, with persistent tensors: equals lower_bound_bytes */
+    int64_t peak_bytes; /* max load of the step in this order, with persistent tensors: equals
+                           lower_bound_bytes */
     NodeId peak_node;
     int n_in_place;
 } MemPlan;
 
-/* False when all sizes together pass 2^60 bytes: sums in plans and schedules are not checked one by one. */
+/* False when all sizes together pass 2^60 bytes: sums in plans and schedules are not checked one by
+ * one. */
 bool memplan_is_countable(const Graph *g);
 
-/* View groups and in-place pairs share a buffer.  The same in-place rule as remat_check, so that the load equals its peak. */
+/* View groups and in-place pairs share a buffer.  The same in-place rule as remat_check, so that
+ * the load equals its peak. */
 MemPlan *memplan_graph(Pool *pool, const Graph *g);
-/* Re-derives lives from the graph without memplan's code and checks that no two live values overlap, except views and in-place pairs
- * that are legal, and that persistent tensors sit still. */
+/* Re-derives lives from the graph without memplan's code and checks that no two live values
+ * overlap, except views and in-place pairs that are legal, and that persistent tensors sit still.
+ */
 bool memplan_graph_check(Pool *scratch, const Graph *g, const MemPlan *plan, const char **fault);
 
 #endif

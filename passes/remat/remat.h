@@ -1,8 +1,8 @@
 /* Rematerialization as plain data: problem -> solver -> schedule -> independent check -> apply.
  * Solvers see no IR.  See docs/remat.md and the papers named at each solver.
  *
- * Bytes are those of the arena: every size is already rounded up to MEMPLAN_ALIGN by whoever builds the
- * problem; persistent tensors count throughout. */
+ * Bytes are those of the arena: every size is already rounded up to MEMPLAN_ALIGN by whoever builds
+ * the problem; persistent tensors count throughout. */
 #ifndef SCRIMP_PASSES_REMAT_REMAT_H
 #define SCRIMP_PASSES_REMAT_REMAT_H
 
@@ -10,15 +10,16 @@
 
 typedef struct RematTensor {
     int64_t bytes;
-    int producer;    /* node, or -1: exists before the first node runs (batch inputs, persistent tensors) */
+    int producer;    /* node, or -1: exists before the first node runs (batch inputs, persistent
+                        tensors) */
     bool persistent; /* counted throughout, never freed */
     bool keep;       /* its last version lives to the end (loss, metrics) */
     const char *name;
 } RematTensor;
 
-/* Output position `out` may be written over input position `in` when that input dies at this run (and is
- * neither persistent nor keep).  Only offered for equal sizes.  First legal pair in order wins; an input and
- * an output take part at most once. */
+/* Output position `out` may be written over input position `in` when that input dies at this run
+ * (and is neither persistent nor keep).  Only offered for equal sizes.  First legal pair in order
+ * wins; an input and an output take part at most once. */
 typedef struct RematInPlace {
     int out, in;
 } RematInPlace;
@@ -28,23 +29,24 @@ typedef struct RematNode {
     double cost;       /* time, any one unit */
     int64_t workspace; /* bytes alive only while it runs */
     bool rerun;        /* may run more than once */
-    bool forward;      /* belongs to the forward part (defines the forward view of chen and kusumoto) */
-    RematHint hint;    /* @keep: never run twice;  @recompute: its outputs must not live across the loss */
+    bool forward; /* belongs to the forward part (defines the forward view of chen and kusumoto) */
+    RematHint
+        hint; /* @keep: never run twice;  @recompute: its outputs must not live across the loss */
     int n_in, n_out, n_in_place, n_overwrites;
-    int *in;           /* tensors read, distinct */
-    int *out;          /* tensors made */
+    int *in;  /* tensors read, distinct */
+    int *out; /* tensors made */
     RematInPlace *in_place;
-    int *overwrites;   /* tensors whose value is gone once this node has run (the old version of a weight); the
-                          outputs that take their place have bytes = 0 */
+    int *overwrites; /* tensors whose value is gone once this node has run (the old version of a
+                        weight); the outputs that take their place have bytes = 0 */
 } RematNode;
 
 typedef struct RematProblem {
     Pool *pool;
     int n_nodes, n_tensors;
-    RematNode *node;     /* in the base order, which is valid */
+    RematNode *node; /* in the base order, which is valid */
     RematTensor *tensor;
     int64_t persistent_bytes;
-    int loss_node;       /* node that makes the loss; -1 when there is none */
+    int loss_node; /* node that makes the loss; -1 when there is none */
 } RematProblem;
 
 typedef struct RematSchedule {
@@ -56,35 +58,43 @@ typedef struct RematSchedule {
  * numbers are ever reported. */
 typedef struct RematFigures {
     bool ok;
-    const char *fault;       /* why not ok */
-    int64_t peak_bytes;      /* with persistent tensors */
-    int peak_at;             /* index into the schedule */
-    double time, time_once;  /* cost of the schedule; cost of every node once */
-    int recomputed;          /* executions beyond the first of each node */
+    const char *fault;      /* why not ok */
+    int64_t peak_bytes;     /* with persistent tensors */
+    int peak_at;            /* index into the schedule */
+    double time, time_once; /* cost of the schedule; cost of every node once */
+    int recomputed;         /* executions beyond the first of each node */
 } RematFigures;
 
-/* Replays a schedule: every node runs at least once; a read takes the latest run and must find it; a node that
- * may not be run again is not; a recomputation reads the same version of overwritten tensors as the first run did; at each
- * run inputs, outputs and workspace are alive together (in-place pairs honoured); a value dies after its last read, an
- * unread one right after its node.  O(total reads). */
+/* Replays a schedule: every node runs at least once; a read takes the latest run and must find it;
+ * a node that may not be run again is not; a recomputation reads the same version of overwritten
+ * tensors as the first run did; at each run inputs, outputs and workspace are alive together
+ * (in-place pairs honoured); a value dies after its last read, an unread one right after its node.
+ * O(total reads). */
 RematFigures remat_check(Pool *scratch, const RematProblem *p, const RematSchedule *s);
 
 typedef enum RematObjective { REMAT_MIN_TIME, REMAT_MIN_MEMORY } RematObjective;
-typedef enum RematStatus { REMAT_OPTIMAL, REMAT_FEASIBLE, REMAT_LIMIT, REMAT_INFEASIBLE } RematStatus;
+typedef enum RematStatus {
+    REMAT_OPTIMAL,
+    REMAT_FEASIBLE,
+    REMAT_LIMIT,
+    REMAT_INFEASIBLE
+} RematStatus;
 
 typedef struct RematOptions {
-    int64_t budget_bytes;    /* for the peak; INT64_MAX = none */
+    int64_t budget_bytes; /* for the peak; INT64_MAX = none */
     RematObjective objective;
     uint64_t seed;
 } RematOptions;
 
-/* A solver writes the best schedule it finds (base order and keep-everything is always one) and says how it ended:
- * FEASIBLE when remat_check puts it within the budget, INFEASIBLE with the smallest-peak schedule it found otherwise. */
-typedef RematStatus RematSolve(const RematProblem *p, const RematOptions *o, Pool *pool, RematSchedule *out);
+/* A solver writes the best schedule it finds (base order and keep-everything is always one) and
+ * says how it ended: FEASIBLE when remat_check puts it within the budget, INFEASIBLE with the
+ * smallest-peak schedule it found otherwise. */
+typedef RematStatus RematSolve(const RematProblem *p, const RematOptions *o, Pool *pool,
+                               RematSchedule *out);
 
 typedef struct RematSolver {
-    const char *name;  /* as in `remat { solver = ... }` and --solver */
-    const char *doc;   /* one line, with its source */
+    const char *name; /* as in `remat { solver = ... }` and --solver */
+    const char *doc;  /* one line, with its source */
     RematSolve *solve;
 } RematSolver;
 
@@ -93,15 +103,17 @@ const RematSolver *remat_solver_find(const char *name);
 
 /* The problem of a step graph under the given cost model, and the way back. */
 typedef struct RematMapping {
-    NodeId *node_of;    /* problem node -> graph node */
-    ValueId *value_of;  /* problem tensor -> the graph value that owns the storage */
+    NodeId *node_of;   /* problem node -> graph node */
+    ValueId *value_of; /* problem tensor -> the graph value that owns the storage */
 } RematMapping;
 RematProblem *remat_problem_from_graph(Pool *pool, const Graph *g, RematMapping *mapping);
-/* Rebuilds g's order from the schedule: repeated nodes become clones ("X~1", remat_of, remat_by), readers take the
- * latest run, views follow their storage. */
-void remat_apply(Graph *g, const RematProblem *p, const RematMapping *mapping, const RematSchedule *s, const char *solver_name);
+/* Rebuilds g's order from the schedule: repeated nodes become clones ("X~1", remat_of, remat_by),
+ * readers take the latest run, views follow their storage. */
+void remat_apply(Graph *g, const RematProblem *p, const RematMapping *mapping,
+                 const RematSchedule *s, const char *solver_name);
 
-/* Operation and tensors that force the smallest peak possible: max over nodes of inputs + outputs + workspace + persistent
+/* Operation and tensors that force the smallest peak possible: max over nodes of inputs + outputs +
+ * workspace + persistent
  * (+ tensors that must span it and cannot be recomputed).  A lower bound for every schedule. */
 int64_t remat_peak_lower_bound(const RematProblem *p, Pool *scratch, int *node_at);
 

@@ -15,9 +15,9 @@ typedef struct NodeGraph {
 
 NodeGraph *node_graph_new(Pool *pool, const RematProblem *p);
 
-/* The best of the base order, greedy orders and a depth-first order by remat_check's peak (ties: the
- * fewest bytes times runs alive, then the earliest), refined by list scheduling under caps down to
- * good_enough_bytes and by reorder_windows.  O(nodes * ready nodes), deterministic. */
+/* The best of the base order, greedy orders and a depth-first order by remat_check's peak (ties:
+ * the fewest bytes times runs alive, then the earliest), refined by list scheduling under caps down
+ * to good_enough_bytes and by reorder_windows.  O(nodes * ready nodes), deterministic. */
 RematSchedule reorder_nodes(Pool *pool, const RematProblem *p, int64_t good_enough_bytes);
 
 /* Exact search over the orders of short windows around the peak, repeated while it helps.  Changes

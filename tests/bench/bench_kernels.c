@@ -19,7 +19,8 @@ static ValueId input(Graph *g, int rank, const int64_t *dim)
     return graph_add_source(g, OP_input, type_make(DTYPE_F32, rank, dim), &none, NULL, (Loc){0, 0});
 }
 
-/* Processor time, so that other processes on the machine disturb little; minimum over 5 runs and 0.3 seconds. */
+/* Processor time, so that other processes on the machine disturb little; minimum over 5 runs and
+ * 0.3 seconds. */
 static double best_seconds(const KernelRun *r)
 {
     double best = 1e30, start = seconds();

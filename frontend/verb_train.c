@@ -194,17 +194,25 @@ static json_t *json_number(double x)
     return isfinite(x) ? json_real(x) : json_null();
 }
 
+/* Steps allocate nothing: no JSON library here.  JSON has no NaN or infinity. */
+static void log_number(const Trainer *t, const char *key, double x)
+{
+    if (isfinite(x))
+        fprintf(t->log, ", \"%s\": %.9g", key, x);
+    else
+        fprintf(t->log, ", \"%s\": null", key);
+}
+
 static void log_step(Trainer *t, double lr, double seconds)
 {
     if (!t->log)
         return;
-    json_t *o = json_pack("{s:I,s:o,s:o,s:f,s:f}", "step", (json_int_t)t->update, "loss",
-                          json_number(session_scalar(&t->session, "loss")), "grad_norm",
-                          json_number(session_scalar(&t->session, "grad_norm")), "lr", lr,
-                          "seconds", seconds);
-    json_dumpf(o, t->log, JSON_REAL_PRECISION(9));
-    fputc('\n', t->log);
-    json_decref(o);
+    fprintf(t->log, "{\"step\": %lld", (long long)t->update);
+    log_number(t, "loss", session_scalar(&t->session, "loss"));
+    log_number(t, "grad_norm", session_scalar(&t->session, "grad_norm"));
+    log_number(t, "lr", lr);
+    log_number(t, "seconds", seconds);
+    fputs("}\n", t->log);
 }
 
 static void log_evaluation(Trainer *t, double loss, double accuracy)

@@ -43,7 +43,8 @@ const Verb cli_verbs[] = {
      verb_compile},
     {"train", "train a model",
      "Writes checkpoints to --out (default: none). Ctrl-C finishes the step, saves and ends.\n"
-     "--resume continues the run in --out, bit for bit.",
+     "--resume continues the run in --out, bit for bit. --steps ends the run at step N; the\n"
+     "schedule of the learning rate keeps the length that the model gives it.",
      "define model budget solver objective steps data resume out checkpoint seed threads log "
      "overfit quiet march "
      "cache no-cache jobs error-format",

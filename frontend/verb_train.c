@@ -1,6 +1,8 @@
 /* train: the loop around the compiled step. */
 #include "frontend/cli_session.h"
 
+#include "runtime/file.h"
+
 #include <errno.h>
 #include <jansson.h>
 #include <math.h>
@@ -27,7 +29,9 @@ typedef struct Trainer {
     Threads *threads;
     Dataset *data;
     uint64_t seed;
-    int64_t total, update, updates_per_epoch, eval_every;
+    int64_t update, total; /* updates done, and when the run ends */
+    int64_t schedule;      /* updates that the learning rate's schedule spans */
+    int64_t updates_per_epoch, eval_every;
     FILE *log;
     double last_progress, started;
     int64_t started_at;
@@ -83,17 +87,23 @@ static void print_memory(const Trainer *t)
     fputc('\n', stderr);
 }
 
-static void schedule_lengths(Trainer *t)
+/* --steps ends a run early or late but does not bend the schedule: a run that is ended and
+ * continued has the learning rates of one that was not. */
+static bool schedule_lengths(Trainer *t)
 {
     const TrainSpec *spec = &t->program.graph->train;
     int64_t parts = spec->accumulate > 1 ? spec->accumulate : 1;
     int64_t batches = dataset_batches_per_epoch(t->data);
     t->updates_per_epoch = batches / parts > 0 ? batches / parts : 1;
-    t->total =
-        spec->steps ? spec->steps : (int64_t)ceil(spec->epochs * (double)t->updates_per_epoch);
-    if (t->cli->steps)
-        t->total = t->cli->steps;
+    double updates =
+        spec->steps ? (double)spec->steps : ceil(spec->epochs * (double)t->updates_per_epoch);
+    if (updates > INT32_MAX) /* the step counts in i32 */
+        return cli_error(t->cli, EXIT_USER, "E516", NULL, "%.0f steps: at most %d are possible",
+                         updates, INT32_MAX) == EXIT_OK;
+    t->schedule = (int64_t)updates;
+    t->total = t->cli->steps ? t->cli->steps : t->schedule;
     t->eval_every = spec->eval_every ? spec->eval_every : t->updates_per_epoch;
+    return true;
 }
 
 static bool open_log(Trainer *t)
@@ -127,14 +137,24 @@ static bool start_weights(Trainer *t)
 }
 
 /* A run's seed decides the order of its data, so it is known before the data set is opened; and a
- * folder that cannot be written to later is refused now. */
+ * folder that cannot be made, or holds nothing to continue, is refused now. */
 static bool read_run(Trainer *t)
 {
     RtError err;
     TrainerState state;
     Cli *cli = t->cli;
-    if (!cli->out || !checkpoint_exists(cli->out))
+    if (!cli->out)
         return true;
+    if (!checkpoint_exists(cli->out)) {
+        if (cli->resume)
+            cli_error(cli, EXIT_USER, "E511", "leave --resume out to start one",
+                      "%s holds no run to continue", cli->out);
+        else if (!folder_make(cli->out, &err))
+            cli_error(cli, EXIT_USER, "E502", NULL, "%s", err.message);
+        else
+            return true;
+        return false;
+    }
     if (!checkpoint_read_state(cli->out, &state, &err)) {
         cli_error(cli, EXIT_USER, "E503", NULL, "%s", err.message);
         return false;
@@ -156,9 +176,8 @@ static bool set_up(Trainer *t, const Ast *ast)
     if (!t->data)
         return false;
     fprintf(stderr, "data: %s\n", dataset_description(t->data));
-    schedule_lengths(t);
     int64_t bytes;
-    if (!build_evaluation(t, ast, &bytes))
+    if (!schedule_lengths(t) || !build_evaluation(t, ast, &bytes))
         return false;
     if (!session_compile(cli, &t->program, &t->session) ||
         (t->has_eval && !session_compile(cli, &t->eval_program, &t->eval)))
@@ -248,7 +267,7 @@ static bool one_step(Trainer *t)
     const TrainSpec *spec = &t->program.graph->train;
     int64_t parts = spec->accumulate > 1 ? spec->accumulate : 1;
     double start = now_seconds();
-    double lr = lr_at(&spec->lr, t->update, t->total, t->updates_per_epoch);
+    double lr = lr_at(&spec->lr, t->update, t->schedule, t->updates_per_epoch);
     if (!session_fill(&t->session, t->data, t->update, t->cli->overfit))
         return false;
     session_run(&t->session, lr, t->update, t->update * parts, t->seed);

@@ -1,0 +1,70 @@
+/* Runs that end early, start wrong or are given odd input. */
+#include "e2e.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static void expect_run(int code, const char *said, const char *command)
+{
+    Result r = run("%s", command);
+    char detail[2048];
+    snprintf(detail, sizeof detail, "%s\nexit code %d, expected %d\n%.1500s", command, r.code, code,
+             r.err);
+    EXPECT(r.code == code, detail);
+    EXPECT(!said || strstr(r.err, said) || strstr(r.out, said), detail);
+    result_free(&r);
+}
+
+static void write_model(const char *length)
+{
+    char path[400];
+    snprintf(path, sizeof path, "%s/m.scrimp", e2e_tmp());
+    FILE *f = fopen(path, "w");
+    fprintf(f,
+            "option N = 8 \"batch size\"\n"
+            "option width = 16 in [16, 32] \"hidden units\"\n"
+            "model m(x: f32[N, 12]) {\n"
+            "  return x |> a: linear(width) |> relu() |> b: linear(4)\n"
+            "}\n"
+            "train {\n"
+            "  batch = synthetic(x = f32[N, 12], label = i32[N])\n"
+            "  loss  = cross_entropy(m(batch.x), batch.label)\n"
+            "  optim = adamw(lr = cosine(1e-2, warmup = 3))\n"
+            "  %s\n"
+            "}\n",
+            length);
+    fclose(f);
+}
+
+/* A run that --steps ends and --resume continues is the uninterrupted one: the cosine spans the
+ * model's steps either way. */
+static void test_steps_and_schedule(void)
+{
+    write_model("steps = 20");
+    expect_run(0, NULL, "$SCRIMP train $TMP/m.scrimp --steps 7 --out $TMP/parts -q");
+    expect_run(0, NULL, "$SCRIMP train $TMP/m.scrimp --out $TMP/parts --resume -q");
+    expect_run(0, NULL, "$SCRIMP train $TMP/m.scrimp --out $TMP/whole -q");
+    expect_run(0, NULL, "cmp $TMP/whole/model.safetensors $TMP/parts/model.safetensors");
+}
+
+/* What would only fail after the first checkpoint is refused before training. */
+static void test_bad_starts(void)
+{
+    write_model("steps = 20");
+    expect_run(1, "holds no run", "$SCRIMP train $TMP/m.scrimp --out $TMP/none --resume");
+    expect_run(1, "--out", "$SCRIMP train $TMP/m.scrimp --resume");
+    expect_run(1, "a file has that name", "$SCRIMP train $TMP/m.scrimp --out $TMP/m.scrimp");
+    expect_run(0, NULL, "test ! -e $TMP/none");
+    write_model("epochs = 1e30");
+    expect_run(1, "E516", "$SCRIMP train $TMP/m.scrimp");
+    write_model("steps = 3_000_000_000");
+    expect_run(1, "E516", "$SCRIMP train $TMP/m.scrimp");
+}
+
+int main(void)
+{
+    e2e_begin();
+    test_steps_and_schedule();
+    test_bad_starts();
+    return e2e_end();
+}

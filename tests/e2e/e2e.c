@@ -80,6 +80,7 @@ static Result run_command(const char *command)
     snprintf(out, sizeof out, "%s/.out", tmp_dir);
     snprintf(err, sizeof err, "%s/.err", tmp_dir);
     double start = now_seconds();
+    fflush(NULL);
     pid_t child = fork();
     if (child == 0) {
         if (!freopen(out, "w", stdout) || !freopen(err, "w", stderr))

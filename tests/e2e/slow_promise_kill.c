@@ -1,0 +1,9 @@
+/* Promise 13 at its full size: 1,000 kills. */
+#include "kill_and_resume.h"
+
+int main(void)
+{
+    e2e_begin();
+    kill_and_resume(1000, 60);
+    return e2e_end();
+}

@@ -1,0 +1,9 @@
+/* Promise 8 at its full size: 10,000 steps. */
+#include "steps_allocate.h"
+
+int main(void)
+{
+    e2e_begin();
+    expect_no_allocation(10, 10000);
+    return e2e_end();
+}

@@ -1,4 +1,4 @@
-#include "frontend/cli.h"
+#include "frontend/cli_file.h"
 
 #include "ir/print.h"
 
@@ -46,7 +46,13 @@ void cli_print_json(json_t *object)
 
 const Ast *cli_parse_model(Cli *cli)
 {
-    const Ast *ast = frontend_parse(cli->pool, cli->diag, cli->file);
+    size_t length = 0;
+    bool piped = strcmp(cli->file, "-") == 0;
+    const char *text = piped ? cli_read_file(cli, cli->file, &length) : NULL;
+    if (piped && !text)
+        return NULL;
+    const Ast *ast = piped ? frontend_parse_text(cli->pool, cli->diag, cli->file, text, length)
+                           : frontend_parse(cli->pool, cli->diag, cli->file);
     if (!ast || diag_error_count(cli->diag)) {
         cli_diagnostics(cli);
         return NULL;

@@ -9,7 +9,7 @@
 const char *cli_read_file(Cli *cli, const char *path, size_t *length);
 /* The plan section of an IR dump. */
 void cli_print_plan(const Graph *g, const MemPlan *plan, StrBuf *out);
-/* An observer for --dump-after, or NULL. */
-PassObserver *cli_dump_after(Cli *cli, void **user);
+/* *observer for --dump-after, NULL without it.  False after a message: no such pass. */
+bool cli_dump_after(Cli *cli, PassObserver **observer, void **user);
 
 #endif

@@ -36,7 +36,7 @@ const Verb cli_verbs[] = {
      "needs\n"
      "beyond them), or min. --compare runs every solver, --sweep N gives N budgets from the\n"
      "minimum to everything kept.",
-     "define model budget solver objective seed compare sweep json error-format", verb_plan},
+     "define model budget solver objective compare sweep json error-format", verb_plan},
     {"compile", "generate a shared object that trains without scrimp",
      "Writes the training step as FILE.so and a C header that describes its arena.",
      "define model budget solver objective out header march cache no-cache jobs error-format",
@@ -55,9 +55,8 @@ const Verb cli_verbs[] = {
      verb_eval},
     {"generate", "write text with a language model",
      "Continues --prompt, one token at a time, with the weights of --checkpoint.",
-     "define model checkpoint prompt tokens temperature top-k seed data threads march cache "
-     "no-cache jobs "
-     "error-format",
+     "define model checkpoint prompt tokens temperature top-k seed threads march cache no-cache "
+     "jobs error-format",
      verb_generate},
     {"bench", "time per step, GFLOP/s, share of the machine's peak",
      "Runs real steps on random data of the model's shapes and measures every kernel.",
@@ -157,7 +156,9 @@ static void print_usage(void)
          "usage: scrimp VERB FILE [-D option=value]... [options]\n\nverbs:");
     for (const Verb *v = cli_verbs; v->name; v++)
         printf("  %-9s  %s\n", v->name, v->doc);
-    puts("\n`scrimp VERB --help` says more. Exit codes: 0 ok, 1 user error, 2 internal error, 3 "
+    puts("\n`scrimp VERB --help` says more, `scrimp VERB FILE --help` also the file's options; "
+         "FILE - "
+         "is standard\ninput. Exit codes: 0 ok, 1 user error, 2 internal error, 3 "
          "budget that\n"
          "cannot be met.");
 }
@@ -197,6 +198,23 @@ static void print_verb_help(const Verb *v)
         print_solver_table();
 }
 
+/* What -D can set in this file. */
+static ExitCode print_model_options(Cli *cli)
+{
+    const Ast *ast = cli_parse_model(cli);
+    if (!ast)
+        return EXIT_USER;
+    const OptionInfo *o;
+    int n = frontend_options(cli->pool, ast, &o);
+    printf("\noptions of %s:\n", cli->file);
+    for (int i = 0; i < n; i++) {
+        const char *left = pool_printf(cli->pool, "-D %s=%s", o[i].name, o[i].default_text);
+        printf("  %-30s  %s%s%s%s%s\n", left, o[i].doc ? o[i].doc : "", o[i].doc ? ": " : "",
+               o[i].type, o[i].domain_text ? " in " : "", o[i].domain_text ? o[i].domain_text : "");
+    }
+    return EXIT_OK;
+}
+
 static bool usage_error(ExitCode *code, const char *format, const char *a, const char *b)
 {
     fputs("scrimp: error: ", stderr);
@@ -210,8 +228,9 @@ static bool take_int(Cli *cli, const OptionRow *o, const char *text, ExitCode *c
 {
     char *end;
     errno = 0;
-    long long v = strtoll(text, &end, 10);
-    if (end == text || *end || errno || v < o->least)
+    long long v = strtoll(text, &end, 10),
+              most = o->field == offsetof(Cli, seed) ? INT64_MAX : INT32_MAX;
+    if (end == text || *end || errno || v < o->least || v > most)
         return usage_error(code, "--%s %s: not a number in range", o->name, text);
     int64_t value = v;
     memcpy((char *)cli + o->field, &value, sizeof value);
@@ -333,11 +352,11 @@ static bool parse_options(Cli *cli, const Verb *v, int argc, char **argv, ExitCo
     opterr = 0;
     optind = 0;
     int value;
+    bool help = false;
     while ((value = getopt_long(argc, argv, shorts, longs, NULL)) != -1) {
         if (value == HELP_VALUE || value == 'h') {
-            print_verb_help(v);
-            *code = EXIT_OK;
-            return false;
+            help = true;
+            continue;
         }
         if (value == ':')
             return usage_error(code, "%s needs a value%s", argv[optind - 1], "");
@@ -352,12 +371,17 @@ static bool parse_options(Cli *cli, const Verb *v, int argc, char **argv, ExitCo
         if (!take_option(cli, o, optarg, code))
             return false;
     }
+    cli->file = argv[optind];
+    if (help) {
+        print_verb_help(v);
+        *code = cli->file && verb_takes(v, "define") ? print_model_options(cli) : EXIT_OK;
+        return false;
+    }
     if (optind + 1 != argc)
         return usage_error(code,
                            optind == argc ? "%s needs a file; see `scrimp %s --help`"
                                           : "%s takes one file; see `scrimp %s --help`",
                            v->name, v->name);
-    cli->file = argv[optind];
     return true;
 }
 

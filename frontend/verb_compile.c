@@ -9,6 +9,8 @@
 /* model.scrimp -> model.EXTENSION in the current folder. */
 static const char *default_path(Cli *cli, const char *extension)
 {
+    if (strcmp(cli->file, "-") == 0)
+        return pool_printf(cli->pool, "step.%s", extension);
     const char *slash = strrchr(cli->file, '/');
     const char *base = slash ? slash + 1 : cli->file;
     return pool_printf(cli->pool, "%.*s.%s", (int)strcspn(base, "."), base, extension);

@@ -55,7 +55,8 @@ static ExitCode stage_program(Cli *cli, const Ast *ast, Stage stage, Program *ou
                         .solver = cli->solver,
                         .objective = cli->objective,
                         .pipeline = stage_pipelines[stage]};
-    o.observer = cli_dump_after(cli, &user);
+    if (!cli_dump_after(cli, &o.observer, &user))
+        return EXIT_USER;
     o.user = user;
     return cli_build(cli, ast, &o, out);
 }

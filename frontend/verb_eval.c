@@ -26,12 +26,13 @@ static bool host_open(Cli *cli, const Program *program, Host *h)
         return false;
     }
     session_attach(&h->session, h->arena.base, h->threads, NULL);
-    if (!cli->checkpoint) {
-        cli_error(cli, EXIT_USER, "E512", "add --checkpoint PATH", "%s needs trained weights",
-                  cli->verb);
-        return false;
-    }
     return session_load_weights(&h->session, cli->checkpoint);
+}
+
+static ExitCode no_weights(Cli *cli)
+{
+    return cli_error(cli, EXIT_USER, "E512", "add --checkpoint PATH", "%s needs trained weights",
+                     cli->verb);
 }
 
 static void host_close(Host *h)
@@ -57,6 +58,8 @@ static void report_evaluation(Cli *cli, double loss, double accuracy)
 
 ExitCode verb_eval(Cli *cli)
 {
+    if (!cli->checkpoint)
+        return no_weights(cli);
     const Ast *ast = cli_parse_model(cli);
     if (!ast)
         return EXIT_USER;
@@ -220,6 +223,8 @@ static void write_text(Writer *w)
 
 ExitCode verb_generate(Cli *cli)
 {
+    if (!cli->checkpoint)
+        return no_weights(cli);
     const Ast *ast = cli_parse_model(cli);
     if (!ast)
         return EXIT_USER;

@@ -23,8 +23,7 @@ ExitCode verb_check(Cli *cli)
 
 typedef struct DumpAfter {
     Cli *cli;
-    const char *pass;
-    bool seen;
+    const char *pass; /* or "all" */
 } DumpAfter;
 
 static void dump_after(void *user, const Pass *pass, const Graph *g, double seconds)
@@ -33,20 +32,29 @@ static void dump_after(void *user, const Pass *pass, const Graph *g, double seco
     (void)seconds;
     if (strcmp(pass->name, d->pass) != 0 && strcmp(d->pass, "all") != 0)
         return;
-    d->seen = true;
     StrBuf text = strbuf_new(d->cli->pool);
     graph_print(g, (PrintOptions){.no_loc = d->cli->no_loc}, &text);
     fprintf(stderr, "# after %s\n%s", pass->name, text.text);
 }
 
-PassObserver *cli_dump_after(Cli *cli, void **user)
+bool cli_dump_after(Cli *cli, PassObserver **observer, void **user)
 {
+    *observer = NULL;
     if (!cli->dump_after)
-        return NULL;
+        return true;
+    bool known = strcmp(cli->dump_after, "all") == 0;
+    for (const Pass *p = pass_table; p->name; p++)
+        known = known || strcmp(p->name, cli->dump_after) == 0;
+    if (!known) {
+        cli_error(cli, EXIT_USER, "E601", "`scrimp opt --help` lists the passes; `all` is each",
+                  "no pass is called '%s'", cli->dump_after);
+        return false;
+    }
     DumpAfter *d = POOL_NEW(cli->pool, DumpAfter);
-    *d = (DumpAfter){cli, cli->dump_after, false};
+    *d = (DumpAfter){cli, cli->dump_after};
+    *observer = dump_after;
     *user = d;
-    return dump_after;
+    return true;
 }
 
 ExitCode verb_opt(Cli *cli)
@@ -60,7 +68,9 @@ ExitCode verb_opt(Cli *cli)
         return cli_diagnostics(cli);
     PassContext ctx = {.graph = g, .pool = cli->pool};
     void *user = NULL;
-    PassObserver *observer = cli_dump_after(cli, &user);
+    PassObserver *observer;
+    if (!cli_dump_after(cli, &observer, &user))
+        return EXIT_USER;
     if (!passes_run(&ctx, cli->passes ? cli->passes : "", observer, user))
         return cli_error(cli, ctx.report.status == REMAT_INFEASIBLE ? EXIT_BUDGET : EXIT_USER,
                          ctx.error_code, ctx.error_help, "%s", ctx.error);

@@ -120,13 +120,14 @@ static ExitCode plan_compare(Cli *cli, const Ast *ast)
     json_t *list = json_array();
     if (!cli->json)
         print_heading();
-    ExitCode worst = EXIT_OK;
+    ExitCode best = EXIT_BUDGET; /* the budget can be met when one solver meets it */
     for (const RematSolver *s = remat_solvers; s->name; s++) {
         PlanRow row;
         ExitCode code = plan_once(cli, ast, cli->budget, s->name, true, &row);
         if (code == EXIT_USER)
             return code;
-        worst = code > worst ? code : worst;
+        best = code < best ? code : best;
+        row.solver = s->name;
         if (cli->json)
             json_array_append_new(list, row_json(&row));
         else
@@ -136,7 +137,10 @@ static ExitCode plan_compare(Cli *cli, const Ast *ast)
         cli_print_json(list);
     else
         json_decref(list);
-    return worst;
+    PlanRow row;
+    if (best == EXIT_BUDGET) /* once more by all together, for the message */
+        plan_once(cli, ast, cli->budget, NULL, false, &row);
+    return best;
 }
 
 /* Budgets from the minimum to everything kept; a plan that serves a smaller budget better is used

@@ -113,6 +113,15 @@ static void report(Cli *cli, const Run *r, int64_t steps, const char *difference
                r->program.report.recomputed_ops, r->program.report.solver);
 }
 
+/* Nothing was run: whether it would be identical is not known. */
+static void report_infeasible(const RematReport *r)
+{
+    cli_print_json(json_pack("{s:n,s:i,s:I,s:n,s:s,s:I}", "identical", "steps", 0, "budget_bytes",
+                             (json_int_t)r->budget_bytes, "first_difference", "status",
+                             "infeasible", "min_feasible_bytes",
+                             (json_int_t)r->min_feasible_bytes));
+}
+
 static bool compare_runs(Cli *cli, Run *keep, Run *plan, const char **difference)
 {
     uint64_t seed = cli->has_seed ? (uint64_t)cli->seed : keep->program.graph->train.seed;
@@ -144,6 +153,8 @@ ExitCode verb_verify(Cli *cli)
     ExitCode code = run_build(cli, ast, "", &keep);
     if (code == EXIT_OK)
         code = run_build(cli, ast, cli->budget ? cli->budget : "min", &plan);
+    if (code == EXIT_BUDGET && cli->json)
+        report_infeasible(&plan.program.report);
     if (code != EXIT_OK)
         return code;
     const char *difference = NULL;

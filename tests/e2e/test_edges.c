@@ -61,10 +61,41 @@ static void test_bad_starts(void)
     expect_run(1, "E516", "$SCRIMP train $TMP/m.scrimp");
 }
 
+/* A budget that cannot be met: exit code 3, the operation that forces it, and JSON. */
+static void test_infeasible(void)
+{
+    write_model("steps = 20");
+    expect_run(3, "forced by", "$SCRIMP verify $TMP/m.scrimp --budget 1KB");
+    json_t *o = run_json(3, "$SCRIMP verify $TMP/m.scrimp --budget 1KB --json");
+    EXPECT(json_is_null(json_object_get(o, "identical")), "nothing was compared");
+    EXPECT(json_get_number(o, "min_feasible_bytes") > 1000, "the smallest budget");
+    json_decref(o);
+    /* A comparison fails when no solver meets the budget, not when one does not. */
+    expect_run(0, "infeasible", "$SCRIMP plan $EXAMPLES/convnet.scrimp --budget 60% --compare");
+    expect_run(3, "forced by", "$SCRIMP plan $EXAMPLES/convnet.scrimp --budget 1% --compare");
+}
+
+static void test_arguments(void)
+{
+    write_model("steps = 20");
+    expect_run(0, "-D width=16", "$SCRIMP train $TMP/m.scrimp --help");
+    expect_run(0, "hidden units: int in [16, 32]", "$SCRIMP check --help $TMP/m.scrimp");
+    expect_run(1, "not a number", "$SCRIMP train $TMP/m.scrimp --threads 4294967297");
+    expect_run(1, "no pass is called", "$SCRIMP dump $TMP/m.scrimp --dump-after=fuze");
+    expect_run(0, "# after fuse", "$SCRIMP dump $TMP/m.scrimp --stage=grad --dump-after=fuse");
+    expect_run(0, "multiply-adds", "$SCRIMP summary - < $TMP/m.scrimp");
+    expect_run(1, "-:1:8: error[E011]", "echo 'model m(' | $SCRIMP check -");
+    expect_run(1, "E512", "$SCRIMP eval $TMP/m.scrimp");
+    expect_run(1, "standard output", "$SCRIMP summary $TMP/m.scrimp > /dev/full");
+    expect_run(1, "E510", "$SCRIMP train $TMP/m.scrimp --steps 1 -q --log /dev/full");
+}
+
 int main(void)
 {
     e2e_begin();
     test_steps_and_schedule();
     test_bad_starts();
+    test_infeasible();
+    test_arguments();
     return e2e_end();
 }

@@ -2,6 +2,7 @@
 
 #include "ir/print.h"
 
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -42,6 +43,11 @@ void cli_print_json(json_t *object)
     json_dumpf(object, stdout, JSON_REAL_PRECISION(9));
     fputc('\n', stdout);
     json_decref(object);
+}
+
+json_t *cli_json_number(double x)
+{
+    return isfinite(x) ? json_real(x) : json_null();
 }
 
 const Ast *cli_parse_model(Cli *cli)

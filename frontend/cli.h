@@ -49,6 +49,7 @@ ExitCode cli_diagnostics(Cli *cli);
 /* The same when there are only warnings, if any. */
 void cli_warnings(Cli *cli);
 void cli_print_json(json_t *object); /* to stdout, one line; releases it */
+json_t *cli_json_number(double x);   /* JSON has no NaN or infinity: null */
 
 /* Parses cli->file; NULL after printing diagnostics. */
 const Ast *cli_parse_model(Cli *cli);

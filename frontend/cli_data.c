@@ -186,9 +186,11 @@ bool session_fill(const Session *s, const Dataset *ds, int64_t update, bool over
     return true;
 }
 
-bool session_evaluate(Session *s, const Dataset *ds, uint64_t seed, double *loss, double *accuracy)
+bool session_evaluate(Session *s, const Dataset *ds, uint64_t seed, double *loss)
 {
-    double total = 0, right = 0, weight = 0;
+    double total = 0, weight = 0;
+    for (int m = 0; m < s->n_metrics; m++)
+        s->metric_mean[m] = 0;
     for (int64_t i = 0; i < dataset_eval_batches(ds); i++) {
         void *dst[DATA_MAX_FIELDS];
         RtError err;
@@ -200,10 +202,12 @@ bool session_evaluate(Session *s, const Dataset *ds, uint64_t seed, double *loss
         }
         session_run(s, 0.0, 0, 0, seed);
         total += session_scalar(s, "loss") * (double)counted;
-        right += session_scalar(s, "accuracy") * (double)counted;
+        for (int m = 0; m < s->n_metrics; m++)
+            s->metric_mean[m] += session_scalar(s, s->metric[m]) * (double)counted;
         weight += (double)counted;
     }
     *loss = weight > 0 ? total / weight : (double)NAN;
-    *accuracy = weight > 0 ? right / weight : (double)NAN;
+    for (int m = 0; m < s->n_metrics; m++)
+        s->metric_mean[m] = weight > 0 ? s->metric_mean[m] / weight : (double)NAN;
     return true;
 }

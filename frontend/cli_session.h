@@ -19,6 +19,9 @@ typedef struct Session {
     CheckpointTensor *tensor; /* persistent tensors, in the graph's order */
     ValueId *tensor_value;    /* by tensor */
     int n_tensors;
+    const char **metric; /* names of the outputs that are one number, beside loss and grad_norm */
+    double *metric_mean; /* of the last session_evaluate */
+    int n_metrics;
 } Session;
 
 /* Compiles the step (with a progress line) and describes its persistent tensors.  The session has
@@ -59,8 +62,9 @@ Dataset *session_open_data(Cli *cli, const Graph *g, bool synthetic, uint64_t se
 void session_fields(const Session *s, const Dataset *ds, int64_t k, void **dst);
 /* Fills the inputs of training step `update`. */
 bool session_fill(const Session *s, const Dataset *ds, int64_t update, bool overfit);
-/* Mean loss and accuracy over the held-out part; accuracy is NaN when the graph has none. */
-bool session_evaluate(Session *s, const Dataset *ds, uint64_t seed, double *loss, double *accuracy);
+/* Means over the held-out part: the loss, and every metric in metric_mean (the inference form of a
+ * classifier has the metric "accuracy").  NaN when nothing is held out. */
+bool session_evaluate(Session *s, const Dataset *ds, uint64_t seed, double *loss);
 
 /* Bytes that identify the parameters and the optimizer, for resume. */
 uint64_t session_model_hash(const Session *s);

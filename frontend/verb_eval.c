@@ -43,17 +43,19 @@ static void host_close(Host *h)
     session_close(&h->session);
 }
 
-static void report_evaluation(Cli *cli, double loss, double accuracy)
+/* `accuracy` is a key of the JSON even for a model that has none. */
+static void report_evaluation(const Session *s, double loss)
 {
-    if (cli->json) {
-        json_t *o = json_pack("{s:o,s:o}", "loss", isfinite(loss) ? json_real(loss) : json_null(),
-                              "accuracy", isfinite(accuracy) ? json_real(accuracy) : json_null());
+    if (s->cli->json) {
+        json_t *o = json_pack("{s:o,s:n}", "loss", cli_json_number(loss), "accuracy");
+        for (int m = 0; m < s->n_metrics; m++)
+            json_object_set_new(o, s->metric[m], cli_json_number(s->metric_mean[m]));
         cli_print_json(o);
         return;
     }
     printf("loss %.6f\n", loss);
-    if (isfinite(accuracy))
-        printf("accuracy %.2f%%\n", 100 * accuracy);
+    for (int m = 0; m < s->n_metrics; m++)
+        printf("%s %.6f\n", s->metric[m], s->metric_mean[m]);
 }
 
 ExitCode verb_eval(Cli *cli)
@@ -71,14 +73,14 @@ ExitCode verb_eval(Cli *cli)
     Host h = {0};
     uint64_t seed = cli->has_seed ? (uint64_t)cli->seed : program.graph->train.seed;
     Dataset *data = session_open_data(cli, program.graph, false, seed);
-    double loss = 0, accuracy = 0;
+    double loss = 0;
     bool ok = data && host_open(cli, &program, &h);
     if (ok && dataset_eval_batches(data) == 0)
         ok = cli_error(cli, EXIT_USER, "E513", "write `held_out = 10%` in the train section",
                        "nothing is held out to evaluate on") == EXIT_OK;
-    ok = ok && session_evaluate(&h.session, data, seed, &loss, &accuracy);
+    ok = ok && session_evaluate(&h.session, data, seed, &loss);
     if (ok)
-        report_evaluation(cli, loss, accuracy);
+        report_evaluation(&h.session, loss);
     host_close(&h);
     dataset_close(data);
     return ok ? EXIT_OK : EXIT_USER;

@@ -207,12 +207,6 @@ static void tear_down(Trainer *t)
 
 /* --- one step --- */
 
-/* JSON has no NaN or infinity. */
-static json_t *json_number(double x)
-{
-    return isfinite(x) ? json_real(x) : json_null();
-}
-
 /* Steps allocate nothing: no JSON library here.  JSON has no NaN or infinity. */
 static void log_number(const Trainer *t, const char *key, double x)
 {
@@ -228,20 +222,24 @@ static void log_step(Trainer *t, double lr, double seconds)
         return;
     fprintf(t->log, "{\"step\": %lld", (long long)t->update);
     log_number(t, "loss", session_scalar(&t->session, "loss"));
+    for (int m = 0; m < t->session.n_metrics; m++)
+        log_number(t, t->session.metric[m], session_scalar(&t->session, t->session.metric[m]));
     log_number(t, "grad_norm", session_scalar(&t->session, "grad_norm"));
     log_number(t, "lr", lr);
     log_number(t, "seconds", seconds);
     fputs("}\n", t->log);
 }
 
-static void log_evaluation(Trainer *t, double loss, double accuracy)
+static void log_evaluation(Trainer *t, double loss)
 {
     if (!t->log)
         return;
     json_t *o =
-        json_pack("{s:I,s:o}", "step", (json_int_t)t->update, "val_loss", json_number(loss));
-    if (isfinite(accuracy))
-        json_object_set_new(o, "val_accuracy", json_real(accuracy));
+        json_pack("{s:I,s:o}", "step", (json_int_t)t->update, "val_loss", cli_json_number(loss));
+    for (int m = 0; m < t->eval.n_metrics; m++) {
+        const char *name = pool_printf(t->cli->pool, "val_%s", t->eval.metric[m]);
+        json_object_set_new(o, name, cli_json_number(t->eval.metric_mean[m]));
+    }
     json_dumpf(o, t->log, JSON_REAL_PRECISION(9));
     fputc('\n', t->log);
     fflush(t->log);
@@ -256,8 +254,12 @@ static void print_progress(Trainer *t, double lr)
         return;
     t->last_progress = now;
     double each = (now - t->started) / (double)(t->update - t->started_at);
-    fprintf(stderr, "step %lld/%lld  loss %.4f  grad %.3g  lr %.3g  %.1f ms/step  %.0f s left\n",
-            (long long)t->update, (long long)t->total, session_scalar(&t->session, "loss"),
+    fprintf(stderr, "step %lld/%lld  loss %.4f", (long long)t->update, (long long)t->total,
+            session_scalar(&t->session, "loss"));
+    for (int m = 0; m < t->session.n_metrics; m++)
+        fprintf(stderr, "  %s %.4f", t->session.metric[m],
+                session_scalar(&t->session, t->session.metric[m]));
+    fprintf(stderr, "  grad %.3g  lr %.3g  %.1f ms/step  %.0f s left\n",
             session_scalar(&t->session, "grad_norm"), lr, 1e3 * each,
             each * (double)(t->total - t->update));
 }
@@ -279,13 +281,13 @@ static bool one_step(Trainer *t)
 
 static bool evaluate(Trainer *t)
 {
-    double loss, accuracy;
-    if (!session_evaluate(&t->eval, t->data, t->seed, &loss, &accuracy))
+    double loss;
+    if (!session_evaluate(&t->eval, t->data, t->seed, &loss))
         return false;
-    log_evaluation(t, loss, accuracy);
+    log_evaluation(t, loss);
     fprintf(stderr, "step %lld  held-out loss %.4f", (long long)t->update, loss);
-    if (isfinite(accuracy))
-        fprintf(stderr, "  accuracy %.2f%%", 100 * accuracy);
+    for (int m = 0; m < t->eval.n_metrics; m++)
+        fprintf(stderr, "  %s %.4f", t->eval.metric[m], t->eval.metric_mean[m]);
     fputc('\n', stderr);
     return true;
 }

@@ -39,7 +39,7 @@ static const DataKind *find_kind(const char *name, RtError *err)
         if (name && strcmp(kinds[i]->name, name) == 0)
             return kinds[i];
     rt_error(err,
-             "no data source is called '%s': there are mnist, cifar10, text, tokens, npy and "
+             "there is no reader for '%s' data: there are mnist, cifar10, text, tokens, npy and "
              "synthetic",
              name ? name : "");
     return NULL;

@@ -28,7 +28,8 @@ static void write_model(const char *length)
             "}\n"
             "train {\n"
             "  batch = synthetic(x = f32[N, 12], label = i32[N])\n"
-            "  loss  = cross_entropy(m(batch.x), batch.label)\n"
+            "  logits = m(batch.x)\n"
+            "  loss  = cross_entropy(logits, batch.label)\n"
             "  optim = adamw(lr = cosine(1e-2, warmup = 3))\n"
             "  %s\n"
             "}\n",
@@ -45,6 +46,19 @@ static void test_steps_and_schedule(void)
     expect_run(0, NULL, "$SCRIMP train $TMP/m.scrimp --out $TMP/parts --resume -q");
     expect_run(0, NULL, "$SCRIMP train $TMP/m.scrimp --out $TMP/whole -q");
     expect_run(0, NULL, "cmp $TMP/whole/model.safetensors $TMP/parts/model.safetensors");
+}
+
+/* `metrics` are in the log's lines, and with val_ in those of evaluations. */
+static void test_metrics(void)
+{
+    write_model("metrics = [accuracy(logits, batch.label)]\n  steps = 4\n  eval_every = 4\n  "
+                "held_out = 16");
+    expect_run(0, NULL, "$SCRIMP train $TMP/m.scrimp --log $TMP/log -q --out $TMP/metrics");
+    expect_run(0, NULL, "grep -q '\"step\": 3, .*\"accuracy\": [0-9]' $TMP/log");
+    expect_run(0, NULL, "grep -q '\"val_loss\": .*\"val_accuracy\": [0-9]' $TMP/log");
+    json_t *o = run_json(0, "$SCRIMP eval $TMP/m.scrimp --checkpoint $TMP/metrics --json");
+    EXPECT(json_is_number(json_object_get(o, "accuracy")), "eval has the metric");
+    json_decref(o);
 }
 
 /* What would only fail after the first checkpoint is refused before training. */
@@ -94,6 +108,7 @@ int main(void)
 {
     e2e_begin();
     test_steps_and_schedule();
+    test_metrics();
     test_bad_starts();
     test_infeasible();
     test_arguments();

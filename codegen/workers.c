@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <signal.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -13,12 +12,24 @@
 
 enum { MAX_CHILDREN = 64, MESSAGE_BYTES = 512 };
 
-/* Shared with the children. */
+/* Shared with the children: one message each. */
 typedef struct Board {
-    _Atomic int next, done, failed;
-    _Atomic int current[MAX_CHILDREN]; /* job of each child, -1 when it has ended well */
     char message[MAX_CHILDREN][MESSAGE_BYTES];
 } Board;
+
+typedef struct Slot {
+    pid_t pid; /* 0: free */
+    int job;
+} Slot;
+
+typedef struct Crew {
+    Pool *pool;
+    const Workers *w;
+    Board *board;
+    Slot slot[MAX_CHILDREN];
+    int n_slots, next, done, running;
+    const char **error;
+} Crew;
 
 static int child_count(const Workers *w)
 {
@@ -31,25 +42,33 @@ static int child_count(const Workers *w)
     return n < w->n_jobs ? n : w->n_jobs;
 }
 
-_Noreturn static void child_main(const Workers *w, Board *board, int child, pid_t parent)
+_Noreturn static void child_main(const Crew *c, int slot, int job, pid_t parent)
 {
     /* Children of a killed compiler end with it. */
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent)
         _exit(1);
-    for (;;) {
-        int job = atomic_fetch_add(&board->next, 1);
-        if (job >= w->n_jobs || atomic_load(&board->failed))
-            break;
-        atomic_store(&board->current[child], job);
-        if (!w->job(w->user, job, board->message[child], MESSAGE_BYTES)) {
-            atomic_store(&board->failed, 1);
-            _exit(1);
-        }
-        atomic_fetch_add(&board->done, 1);
+    _exit(c->w->job(c->w->user, job, c->board->message[slot], MESSAGE_BYTES) ? 0 : 1);
+}
+
+/* A process for each job: the compiler keeps state between two jobs of one process, and its code
+ * would depend on who compiled what before. */
+static void start_job(Crew *c, int slot)
+{
+    pid_t parent = getpid();
+    c->board->message[slot][0] = '\0';
+    fflush(NULL);
+    pid_t pid = fork();
+    if (pid == 0)
+        child_main(c, slot, c->next, parent);
+    if (pid < 0) {
+        /* Those that run may make room. */
+        if (c->running == 0)
+            *c->error = pool_printf(c->pool, "cannot start a child process: %s", strerror(errno));
+        return;
     }
-    atomic_store(&board->current[child], -1);
-    _exit(0);
+    c->slot[slot] = (Slot){pid, c->next++};
+    c->running++;
 }
 
 static const char *death_text(Pool *pool, int status)
@@ -61,42 +80,45 @@ static const char *death_text(Pool *pool, int status)
 }
 
 /* One child has ended: keep the first failure's message. */
-static void reap(Pool *pool, const Workers *w, Board *board, int child, int status,
-                 const char **error)
+static void reap(Crew *c, int slot, int status)
 {
-    if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
+    int job = c->slot[slot].job;
+    c->slot[slot].pid = 0;
+    c->running--;
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 0) {
+        c->done++;
         return;
-    atomic_store(&board->failed, 1);
-    if (*error)
+    }
+    if (*c->error)
         return;
-    int job = atomic_load(&board->current[child]);
-    const char *what = board->message[child][0] ? board->message[child] : death_text(pool, status);
-    *error = pool_printf(pool, "code generation of %s failed: %s%s",
-                         job >= 0 ? w->name(w->user, job) : "a kernel",
-                         board->message[child][0] ? "" : "its process ", what);
+    const char *message = c->board->message[slot];
+    *c->error = pool_printf(c->pool, "code generation of %s failed: %s%s",
+                            c->w->name(c->w->user, job), message[0] ? "" : "its process ",
+                            message[0] ? message : death_text(c->pool, status));
 }
 
-static bool wait_for_children(Pool *pool, const Workers *w, Board *board, const pid_t *pid, int n,
-                              const char **error)
+/* Visits every slot: ended children are reaped, free slots get the next job. */
+static void visit_slots(Crew *c)
 {
-    bool ended[MAX_CHILDREN] = {false};
-    int left = n, reported = -1;
-    while (left) {
-        for (int i = 0; i < n; i++) {
-            int status;
-            if (ended[i] || waitpid(pid[i], &status, WNOHANG) != pid[i])
-                continue;
-            ended[i] = true;
-            left--;
-            reap(pool, w, board, i, status, error);
-        }
-        int done = atomic_load(&board->done);
-        if (w->progress && done != reported)
-            w->progress(w->progress_user, reported = done, w->n_jobs);
-        if (left)
-            nanosleep(&(struct timespec){0, 2000000}, NULL);
+    for (int i = 0; i < c->n_slots; i++) {
+        int status;
+        if (c->slot[i].pid && waitpid(c->slot[i].pid, &status, WNOHANG) == c->slot[i].pid)
+            reap(c, i, status);
+        if (!c->slot[i].pid && !*c->error && c->next < c->w->n_jobs)
+            start_job(c, i);
     }
-    return !*error;
+}
+
+static void run_jobs(Crew *c)
+{
+    int reported = -1;
+    do {
+        visit_slots(c);
+        if (c->w->progress && c->done != reported)
+            c->w->progress(c->w->progress_user, reported = c->done, c->w->n_jobs);
+        if (c->running)
+            nanosleep(&(struct timespec){0, 1000000}, NULL);
+    } while (c->running || (!*c->error && c->next < c->w->n_jobs));
 }
 
 bool workers_run(Pool *pool, const Workers *w, const char **error)
@@ -110,20 +132,8 @@ bool workers_run(Pool *pool, const Workers *w, const char **error)
         *error = pool_printf(pool, "cannot share memory with children: %s", strerror(errno));
         return false;
     }
-    pid_t pid[MAX_CHILDREN], parent = getpid();
-    int n = child_count(w), started = 0;
-    fflush(NULL);
-    for (; started < n; started++) {
-        atomic_store(&board->current[started], -1);
-        pid[started] = fork();
-        if (pid[started] == 0)
-            child_main(w, board, started, parent);
-        if (pid[started] < 0)
-            break;
-    }
-    if (started == 0)
-        *error = pool_printf(pool, "cannot start a child process: %s", strerror(errno));
-    bool ok = wait_for_children(pool, w, board, pid, started, error);
+    Crew crew = {.pool = pool, .w = w, .board = board, .n_slots = child_count(w), .error = error};
+    run_jobs(&crew);
     munmap(board, sizeof *board);
-    return ok;
+    return !*error;
 }

@@ -85,6 +85,9 @@ static void add_options(Jit *j, bool contract)
         gcc_jit_context_add_command_line_option(j->ctx, common[i]);
     for (int i = 0; j->target->flags[i]; i++)
         gcc_jit_context_add_command_line_option(j->ctx, j->target->flags[i]);
+#ifdef SCRIMP_JIT_SANITIZE /* the tsan build watches the kernels, too */
+    gcc_jit_context_add_command_line_option(j->ctx, SCRIMP_JIT_SANITIZE);
+#endif
     gcc_jit_context_add_command_line_option(j->ctx,
                                             contract ? "-ffp-contract=fast" : "-ffp-contract=off");
 }
@@ -120,10 +123,16 @@ void jit_set_optimization(Jit *j, int level)
     gcc_jit_context_set_int_option(j->ctx, GCC_JIT_INT_OPTION_OPTIMIZATION_LEVEL, level);
 }
 
+#ifdef SCRIMP_JIT_SANITIZE
+#define VERSION_SUFFIX " " SCRIMP_JIT_SANITIZE
+#else
+#define VERSION_SUFFIX ""
+#endif
+
 const char *jit_compiler_version(void)
 {
-    static char text[48];
-    snprintf(text, sizeof text, "libgccjit %d.%d.%d", gcc_jit_version_major(),
+    static char text[80];
+    snprintf(text, sizeof text, "libgccjit %d.%d.%d" VERSION_SUFFIX, gcc_jit_version_major(),
              gcc_jit_version_minor(), gcc_jit_version_patchlevel());
     return text;
 }

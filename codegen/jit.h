@@ -40,7 +40,8 @@ bool jit_write_assembly(Jit *j, const char *path, const char **error);
 bool jit_write_shared(Jit *j, const char *path, const char *const *objects, int n_objects,
                       const char **error);
 void jit_set_optimization(Jit *j, int level); /* -O level; 2 when not called */
-const char *jit_compiler_version(void);       /* "libgccjit 12.2.0"; static storage */
+/* "libgccjit 12.2.0", and with what code is instrumented; static storage */
+const char *jit_compiler_version(void);
 JitType jit_pointer_to(Jit *j, JitType type);
 
 /* --- functions --- */

@@ -70,7 +70,8 @@ static FrontendOptions frontend_options_of(Cli *cli, const ProgramOptions *o)
 {
     int n = cli->n_defs + o->n_extra_defs;
     OptionDef *defs = POOL_ARRAY(cli->pool, (size_t)n + 1, OptionDef);
-    memcpy(defs, cli->defs, (size_t)cli->n_defs * sizeof *defs);
+    for (int i = 0; i < cli->n_defs; i++)
+        defs[i] = cli->defs[i];
     for (int i = 0; i < o->n_extra_defs; i++)
         defs[cli->n_defs + i] = o->extra_defs[i];
     return (FrontendOptions){.defs = defs, .n_defs = n, .mode = o->mode, .model = cli->model};

@@ -190,7 +190,8 @@ static void body_node(BodyBuilder *b, const Node *n)
     for (int i = 0; i < n->n_in; i++)
         in[i] = body_input(b, n->in[i]);
     AttrList attrs = {.n = n->n_attr};
-    memcpy(attrs.items, n->attr, (size_t)n->n_attr * sizeof(Attr));
+    if (n->n_attr)
+        memcpy(attrs.items, n->attr, (size_t)n->n_attr * sizeof(Attr));
     b->inner[n->out[0]] = graph_add(b->body, n->op, in, n->n_in, &attrs,
                                     graph_value(b->f->g, n->out[0])->name, n->loc);
 }

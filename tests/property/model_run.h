@@ -22,6 +22,8 @@ typedef struct BuildOptions {
     const char *pipeline; /* NULL = pipeline_train */
     const char *budget, *solver, *march;
     bool checksums;
+    const OptionDef *defs;
+    int n_defs;
 } BuildOptions;
 
 typedef struct Built {
@@ -32,11 +34,11 @@ typedef struct Built {
     Step *step;
 } Built;
 
-static inline Graph *model_lower(Pool *pool, const char *text)
+static inline Graph *model_lower(Pool *pool, const char *text, const BuildOptions *o)
 {
     Diag *diag = diag_new(pool);
     Ast *ast = frontend_parse_text(pool, diag, "random.scrimp", text, strlen(text));
-    FrontendOptions options = {.mode = FRONTEND_TRAIN};
+    FrontendOptions options = {.defs = o->defs, .n_defs = o->n_defs, .mode = FRONTEND_TRAIN};
     Graph *g = ast ? frontend_lower(pool, diag, ast, &options) : NULL;
     if (!g)
         diag_print(diag, stderr, false);
@@ -50,7 +52,7 @@ static inline bool model_plan(Pool *pool, const char *text, const BuildOptions *
 {
     *out = (Built){.pool = pool};
     PassContext ctx = {.pool = pool,
-                       .graph = model_lower(pool, text),
+                       .graph = model_lower(pool, text, o),
                        .budget = o->budget,
                        .solver = o->solver,
                        .checksums = o->checksums};

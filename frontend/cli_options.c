@@ -172,7 +172,7 @@ static void print_pass_table(void)
 
 static void print_solver_table(void)
 {
-    puts("\nsolvers (default: the best of all):");
+    puts("\nsolvers:\n  best              the best answer of all the others (default)");
     for (const RematSolver *s = remat_solvers; s->name; s++)
         printf("  %-16s  %s\n", s->name, s->doc);
 }

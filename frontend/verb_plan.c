@@ -188,9 +188,6 @@ ExitCode verb_plan(Cli *cli)
     const Ast *ast = cli_parse_model(cli);
     if (!ast)
         return EXIT_USER;
-    if (cli->solver && !remat_solver_find(cli->solver))
-        return cli_error(cli, EXIT_USER, "E403", "`scrimp plan --help` lists the solvers",
-                         "no solver is called '%s'", cli->solver);
     if (cli->compare)
         return plan_compare(cli, ast);
     return cli->sweep ? plan_sweep(cli, ast) : plan_one(cli, ast);

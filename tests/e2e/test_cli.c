@@ -39,7 +39,9 @@ static void test_mistakes(void)
     expect_run(1, "not a number", "$SCRIMP train $EXAMPLES/mlp.scrimp --steps many");
     expect_run(1, "nothing-here.scrimp", "$SCRIMP check $TMP/nothing-here.scrimp");
     expect_run(1, "did you mean", "$SCRIMP check $EXAMPLES/mlp.scrimp -D hiden=3");
-    expect_run(1, "E403", "$SCRIMP plan $EXAMPLES/mlp.scrimp --solver chem");
+    expect_run(1, "E404", "$SCRIMP plan $EXAMPLES/mlp.scrimp --solver chem");
+    expect_run(1, "did you mean `chen`", "$SCRIMP plan $EXAMPLES/mlp.scrimp --solver chem --json");
+    expect_run(0, NULL, "$SCRIMP plan $EXAMPLES/mlp.scrimp --solver best");
     expect_run(1, "fuse",
                "$SCRIMP dump $EXAMPLES/mlp.scrimp --no-loc > $TMP/a.ir && "
                "$SCRIMP opt -p fuze $TMP/a.ir");

@@ -21,7 +21,6 @@ typedef enum ModelFamily {
 typedef struct ModelLimits {
     bool no_dropout; /* masks depend on the place in the batch */
     bool no_accumulate;
-    bool plain_sgd; /* an update that is linear in the gradient */
 } ModelLimits;
 
 typedef struct ModelText {
@@ -234,32 +233,30 @@ static inline void model_sequences(ModelText *m, int pieces)
 static inline void model_optimizer(ModelText *m)
 {
     const char *clip = MODEL_WORD(m, "", ", clip = 0.5", ", clip = 100.0");
-    if (m->limits.plain_sgd)
-        MODEL_PUT(m, "  optim = sgd(lr = 0.05, momentum = 0.9)\n");
-    else
-        switch (random_below(&m->random, 5)) {
-        case 0:
-            MODEL_PUT(
-                m,
-                "  optim = sgd(lr = 0.05, momentum = 0.9, dampening = %s, weight_decay = 1e-3%s)\n",
-                MODEL_WORD(m, "0", "0.1"), clip);
-            break;
-        case 1:
-            MODEL_PUT(
-                m,
-                "  optim = sgd(lr = cosine(0.05, warmup = 2), momentum = 0.9, nesterov = true%s)\n",
-                clip);
-            break;
-        case 2:
-            MODEL_PUT(m, "  optim = adam(lr = 1e-3, betas = [0.9, 0.99], weight_decay = 1e-2%s)\n",
-                      clip);
-            break;
-        default:
-            MODEL_PUT(m,
-                      "  optim = adamw(lr = linear_decay(2e-3, min = 1e-4), weight_decay = 0.1, "
-                      "decay_on = %s%s)\n",
-                      MODEL_WORD(m, "all", "matrices"), clip);
-        }
+    switch (random_below(&m->random, 6)) {
+    case 0:
+        MODEL_PUT(m, "  optim = sgd(lr = 0.05, weight_decay = 1e-3%s)\n", clip);
+        break;
+    case 1:
+        MODEL_PUT(
+            m, "  optim = sgd(lr = 0.05, momentum = 0.9, dampening = %s, weight_decay = 1e-3%s)\n",
+            MODEL_WORD(m, "0", "0.1"), clip);
+        break;
+    case 2:
+        MODEL_PUT(
+            m, "  optim = sgd(lr = cosine(0.05, warmup = 2), momentum = 0.9, nesterov = true%s)\n",
+            clip);
+        break;
+    case 3:
+        MODEL_PUT(m, "  optim = adam(lr = 1e-3, betas = [0.9, 0.99], weight_decay = 1e-2%s)\n",
+                  clip);
+        break;
+    default:
+        MODEL_PUT(m,
+                  "  optim = adamw(lr = linear_decay(2e-3, min = 1e-4), weight_decay = 0.1, "
+                  "decay_on = %s%s)\n",
+                  MODEL_WORD(m, "all", "matrices"), clip);
+    }
     if (!m->limits.no_accumulate && model_chance(m, 4))
         MODEL_PUT(m, "  accumulate = 2\n");
 }

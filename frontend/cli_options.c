@@ -54,7 +54,8 @@ const Verb cli_verbs[] = {
      "define model checkpoint data seed threads json march cache no-cache jobs error-format",
      verb_eval},
     {"generate", "write text with a language model",
-     "Continues --prompt, one token at a time, with the weights of --checkpoint.",
+     "Continues --prompt, one token at a time, with the weights of --checkpoint. For a model of\n"
+     "more than 256 tokens that are not characters, prompt and text are token numbers.",
      "define model checkpoint prompt tokens temperature top-k seed threads march cache no-cache "
      "jobs error-format",
      verb_generate},

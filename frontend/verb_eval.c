@@ -3,6 +3,7 @@
 
 #include "runtime/rng.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -92,8 +93,10 @@ typedef struct Writer {
     Cli *cli;
     Session *session;
     Vocab vocab;
+    bool numbers; /* neither characters nor bytes: tokens are written as numbers */
     ValueId ids, logits;
-    int64_t window, n_vocab; /* tokens the model sees, size of its vocabulary */
+    int64_t window, n_vocab; /* tokens the model sees, logits of each */
+    int64_t choices;         /* logits that stand for a token */
     int32_t *token;          /* everything so far */
     int64_t n_tokens;
     int32_t *rank; /* scratch of top-k */
@@ -155,7 +158,7 @@ static int32_t likeliest(const float *logits, int64_t n)
 
 static int32_t sample(Writer *w, const float *logits)
 {
-    int64_t n = w->n_vocab, keep = w->cli->top_k && w->cli->top_k < n ? w->cli->top_k : n;
+    int64_t n = w->choices, keep = w->cli->top_k && w->cli->top_k < n ? w->cli->top_k : n;
     int32_t best = likeliest(logits, n);
     if (w->cli->temperature <= 0)
         return best;
@@ -180,23 +183,49 @@ static int32_t sample(Writer *w, const float *logits)
     return w->rank[0];
 }
 
+/* "464 2068 7586": how many, -1 after a message. */
+static int64_t encode_numbers(const char *text, int64_t n_vocab, int32_t *out, RtError *err)
+{
+    int64_t n = 0;
+    for (char *end; *(text += strspn(text, " \n")); text = end) {
+        errno = 0;
+        long long v = strtoll(text, &end, 10);
+        if (end == text || (*end && !strchr(" \n", *end)) || errno || v < 0 || v >= n_vocab) {
+            rt_error(err, "'%.20s' is not a list of token numbers below %lld", text,
+                     (long long)n_vocab);
+            return -1;
+        }
+        out[n++] = (int32_t)v;
+    }
+    return n;
+}
+
+static int64_t encode_prompt(Writer *w, const char *prompt, int64_t length, RtError *err)
+{
+    if (w->numbers)
+        return encode_numbers(prompt, w->n_vocab, w->token, err);
+    return vocab_encode(&w->vocab, prompt, length, w->token, length, err);
+}
+
 static bool prepare(Writer *w)
 {
-    RtError err;
+    RtError err = {0};
     Cli *cli = w->cli;
-    const char *prompt = cli->prompt && *cli->prompt ? cli->prompt : "\n";
     if (!checkpoint_read_vocab(cli->checkpoint, &w->vocab, &err))
         w->vocab = vocab_bytes();
+    w->numbers = !w->vocab.chars && w->n_vocab > w->vocab.size;
+    const char *prompt = cli->prompt && *cli->prompt ? cli->prompt : w->numbers ? "0" : "\n";
     int64_t length = (int64_t)strlen(prompt);
     w->token = POOL_ARRAY(cli->pool, (size_t)(length + cli->tokens), int32_t);
     w->rank = POOL_ARRAY(cli->pool, (size_t)w->n_vocab, int32_t);
     w->probability = POOL_ARRAY(cli->pool, (size_t)w->n_vocab, double);
-    w->n_tokens = vocab_encode(&w->vocab, prompt, length, w->token, length, &err);
+    w->n_tokens = encode_prompt(w, prompt, length, &err);
     if (w->n_tokens < 1) {
         cli_error(cli, EXIT_USER, "E515", NULL, "--prompt: %s", err.message);
         return false;
     }
-    if (w->vocab.size <= w->n_vocab)
+    w->choices = w->numbers ? w->n_vocab : w->vocab.size;
+    if (w->choices <= w->n_vocab)
         return true;
     cli_error(cli, EXIT_USER, "E505", NULL, "the vocabulary has %d tokens, the model %lld",
               w->vocab.size, (long long)w->n_vocab);
@@ -206,8 +235,10 @@ static bool prepare(Writer *w)
 static void print_token(const Writer *w, int32_t token)
 {
     char bytes[4];
-    int n = vocab_decode(&w->vocab, token, bytes);
-    fwrite(bytes, 1, (size_t)n, stdout);
+    if (w->numbers)
+        printf("%d ", token);
+    else
+        fwrite(bytes, 1, (size_t)vocab_decode(&w->vocab, token, bytes), stdout);
 }
 
 static void write_text(Writer *w)

@@ -104,6 +104,32 @@ static void test_arguments(void)
     expect_run(1, "E510", "$SCRIMP train $TMP/m.scrimp --steps 1 -q --log /dev/full");
 }
 
+/* A model of token numbers: its prompt and text are numbers, too. */
+static void test_token_numbers(void)
+{
+    char path[400];
+    snprintf(path, sizeof path, "%s/lm.scrimp", e2e_tmp());
+    FILE *f = fopen(path, "w");
+    fputs("option N = 4, T = 8, V = 300\n"
+          "model lm(ids: i32[N, T]) { return ids |> wte: embedding(V, 8) |> head: linear(V) }\n"
+          "train {\n"
+          "  batch = synthetic(x = i32[N, T], y = i32[N, T])\n"
+          "  loss  = cross_entropy(lm(batch.x), batch.y)\n"
+          "  optim = adamw(lr = 1e-2)\n"
+          "  steps = 2\n"
+          "}\n",
+          f);
+    fclose(f);
+    expect_run(0, NULL, "$SCRIMP train $TMP/lm.scrimp --out $TMP/lm -q");
+    expect_run(0, "7 290 ",
+               "$SCRIMP generate $TMP/lm.scrimp --checkpoint $TMP/lm --prompt '7 290' "
+               "--tokens 3");
+    expect_run(1, "below 300",
+               "$SCRIMP generate $TMP/lm.scrimp --checkpoint $TMP/lm --prompt '7 300'");
+    expect_run(1, "token numbers",
+               "$SCRIMP generate $TMP/lm.scrimp --checkpoint $TMP/lm --prompt 'the cat'");
+}
+
 int main(void)
 {
     e2e_begin();
@@ -111,6 +137,7 @@ int main(void)
     test_metrics();
     test_bad_starts();
     test_infeasible();
+    test_token_numbers();
     test_arguments();
     return e2e_end();
 }

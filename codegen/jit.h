@@ -1,4 +1,4 @@
-/* The emitter: a thin layer over libgccjit (jit.c is the only file that includes libgccjit.h).
+/* The emitter: a thin layer over libgccjit (only jit.c and jit_values.c include libgccjit.h).
  * Kernel generators build loops and vector expressions with it.
  *
  * Values are gcc_jit rvalues: pure expressions that are evaluated where they are used; name

@@ -21,15 +21,13 @@ typedef enum Stage {
 static const char *const stage_names[N_STAGES] = {"ast",  "ir",   "grad", "remat",
                                                   "plan", "code", "asm"};
 
-/* The passes that lead to each stage.  grad and remat differ by the recomputations alone. */
-static const char *const stage_pipelines[N_STAGES] = {
-    NULL,
-    "",
-    "fold,cse,dce,layout,fold,autodiff,fold,cse,dce,fuse,order",
-    "fold,cse,dce,layout,fold,autodiff,fold,cse,dce,fuse,order,remat",
-    "fold,cse,dce,layout,fold,autodiff,fold,cse,dce,fuse,order,remat,plan",
-    "fold,cse,dce,layout,fold,autodiff,fold,cse,dce,fuse,order,remat,plan",
-    "fold,cse,dce,layout,fold,autodiff,fold,cse,dce,fuse,order,remat,plan"};
+/* The passes that lead to each stage: pipeline_train in parts.  grad and remat differ by the
+ * recomputations alone. */
+#define TO_GRAD  "fold,cse,dce,layout,fold,autodiff,fold,cse,dce,fuse,order"
+#define TO_REMAT TO_GRAD ",remat"
+#define TO_PLAN  TO_REMAT ",plan"
+static const char *const stage_pipelines[N_STAGES] = {NULL,    "",      TO_GRAD, TO_REMAT,
+                                                      TO_PLAN, TO_PLAN, TO_PLAN};
 
 static bool stage_from_name(const char *name, size_t length, Stage *out)
 {

@@ -45,8 +45,8 @@ typedef struct Pass {
 } Pass;
 
 extern const Pass pass_table[]; /* ends with name == NULL */
-extern const char
-    *const pipeline_train; /* "fold,cse,dce,layout,autodiff,fold,cse,dce,fuse,order,remat,plan" */
+extern const char *const
+    pipeline_train; /* "fold,cse,dce,layout,fold,autodiff,fold,cse,dce,fuse,order,remat,plan" */
 extern const char *const pipeline_infer; /* without autodiff and remat */
 
 typedef void PassObserver(void *user, const Pass *pass, const Graph *g, double seconds);

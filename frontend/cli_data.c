@@ -155,7 +155,8 @@ Dataset *session_open_data(Cli *cli, const Graph *g, bool synthetic, uint64_t se
     return ds;
 }
 
-void session_fields(const Session *s, const Dataset *ds, int64_t k, void **dst)
+/* Where a data set's fields go for micro-batch k of a step. */
+static void field_places(const Session *s, const Dataset *ds, int64_t k, void **dst)
 {
     const Graph *g = s->graph;
     int64_t parts =
@@ -177,7 +178,7 @@ bool session_fill(const Session *s, const Dataset *ds, int64_t update, bool over
     for (int64_t k = 0; k < parts; k++) {
         void *dst[DATA_MAX_FIELDS];
         RtError err;
-        session_fields(s, ds, k, dst);
+        field_places(s, ds, k, dst);
         if (!dataset_train_batch(ds, overfit ? k : update * parts + k, dst, &err)) {
             cli_error(s->cli, EXIT_USER, "E509", NULL, "%s", err.message);
             return false;
@@ -195,7 +196,7 @@ bool session_evaluate(Session *s, const Dataset *ds, uint64_t seed, double *loss
         void *dst[DATA_MAX_FIELDS];
         RtError err;
         int64_t counted;
-        session_fields(s, ds, 0, dst);
+        field_places(s, ds, 0, dst);
         if (!dataset_eval_batch(ds, i, dst, &counted, &err)) {
             cli_error(s->cli, EXIT_USER, "E509", NULL, "%s", err.message);
             return false;

@@ -182,6 +182,8 @@ static bool no_memory(Session *s)
     return false;
 }
 
+/* Persistent tensors in the user's layout while a checkpoint is written or read, and back (storage
+ * may be permuted inside): in place, one tensor at a time. */
 static bool convert_layout(Session *s, bool to_user)
 {
     int64_t most = largest_permuted_bytes(s);
@@ -201,16 +203,6 @@ static bool convert_layout(Session *s, bool to_user)
     }
     free(copy);
     return true;
-}
-
-bool session_to_user_layout(Session *s)
-{
-    return convert_layout(s, true);
-}
-
-bool session_from_user_layout(Session *s)
-{
-    return convert_layout(s, false);
 }
 
 /* --- weights --- */
@@ -236,16 +228,16 @@ bool session_initialize(Session *s, uint64_t seed)
     }
     /* Numbers were drawn in the user's order, so that weights do not depend on the layout inside.
      */
-    return session_from_user_layout(s);
+    return convert_layout(s, false);
 }
 
 bool session_save(Session *s, const char *dir, const TrainerState *state)
 {
     RtError err;
-    if (!session_to_user_layout(s))
+    if (!convert_layout(s, true))
         return false;
     bool ok = checkpoint_save(dir, state, s->tensor, s->n_tensors, &err);
-    if (!session_from_user_layout(s))
+    if (!convert_layout(s, false))
         return false;
     return ok || runtime_error(s, "E502", &err);
 }
@@ -255,7 +247,7 @@ bool session_load(Session *s, const char *dir, TrainerState *state)
     RtError err;
     if (!checkpoint_load(dir, state, s->tensor, s->n_tensors, &err))
         return runtime_error(s, "E503", &err);
-    return session_from_user_layout(s);
+    return convert_layout(s, false);
 }
 
 bool session_load_weights(Session *s, const char *path)
@@ -264,7 +256,7 @@ bool session_load_weights(Session *s, const char *path)
     int64_t unexpected = 0;
     if (!checkpoint_load_weights(path, s->tensor, s->n_tensors, &unexpected, &err))
         return runtime_error(s, "E501", &err);
-    return session_from_user_layout(s);
+    return convert_layout(s, false);
 }
 
 uint64_t session_model_hash(const Session *s)

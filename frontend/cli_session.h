@@ -47,10 +47,6 @@ void session_run(Session *s, double lr, int64_t update, int64_t micro, uint64_t 
 /* A scalar output by name; NaN when the graph has none. */
 double session_scalar(const Session *s, const char *output);
 
-/* Persistent tensors in the user's layout while a checkpoint is written or read (storage may be
- * permuted inside): converts in place, one tensor at a time. */
-bool session_to_user_layout(Session *s);
-bool session_from_user_layout(Session *s);
 bool session_save(Session *s, const char *dir, const TrainerState *state);
 bool session_load(Session *s, const char *dir, TrainerState *state);
 bool session_load_weights(Session *s, const char *path);
@@ -58,8 +54,6 @@ bool session_load_weights(Session *s, const char *path);
 /* Opens the model's data source, or --data in its place; synthetic: random data of the model's
  * shapes instead. */
 Dataset *session_open_data(Cli *cli, const Graph *g, bool synthetic, uint64_t seed);
-/* Where a data set's fields go for micro-batch k of a step. */
-void session_fields(const Session *s, const Dataset *ds, int64_t k, void **dst);
 /* Fills the inputs of training step `update`. */
 bool session_fill(const Session *s, const Dataset *ds, int64_t update, bool overfit);
 /* Means over the held-out part: the loss, and every metric in metric_mean (the inference form of a

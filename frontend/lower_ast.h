@@ -165,7 +165,6 @@ Val eval_stage(Lower *l, Frame *f, const PipeStage *stage, Val input, Span input
 /* Runs a block or model on positional values. */
 Val call_block(Lower *l, const BlockDecl *block, const Val *args, const Span *arg_spans, int n_args,
                Span span);
-Val call_seq(Lower *l, const SeqClosure *seq, Val input, Span span);
 /* Enters and leaves a label; false after E202 or a bad label. */
 typedef struct LabelState {
     const char *path;

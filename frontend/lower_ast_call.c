@@ -254,7 +254,7 @@ static Val apply_block(Lower *l, Frame *f, const BlockDecl *block, const Expr *e
 
 /* ---- seq ---- */
 
-Val call_seq(Lower *l, const SeqClosure *seq, Val input, Span span)
+static Val call_seq(Lower *l, const SeqClosure *seq, Val input, Span span)
 {
     if (too_deep(l, span))
         return val_poison();

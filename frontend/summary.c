@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-bool summary_counts(const Node *n)
+static bool counts(const Node *n)
 {
     OpClass c = op_table[n->op].op_class;
     if (n->op == OP_concat || n->op == OP_pad || n->op == OP_embedding)
@@ -66,7 +66,7 @@ static void add_node(Pool *pool, const Graph *g, const Node *n, Summary *s, List
     s->nodes++;
     s->macs += node_macs(g, n);
     count_op(pool, lists, op_name(n->op));
-    if (summary_counts(n))
+    if (counts(n))
         s->activation_elements += type_elements(value_type(g, n->out[0]));
 }
 

@@ -21,19 +21,17 @@ typedef struct Summary {
     int64_t buffers;             /* elements of the buffers (running statistics) */
     double macs;   /* multiply-adds of convolutions, linear layers and matrix products */
     int64_t nodes; /* operations, without sources */
-    int64_t activation_elements; /* see summary_counts */
-    Type output;                 /* of "logits"; rank -1 when there is none */
-    const SummaryOp *ops;        /* by first appearance */
+    /* elements of everything that is computed, each result once and nothing in place; not of
+     * sources, views, constants, dropout, losses, metrics, nor of data movement other than concat,
+     * pad and embedding */
+    int64_t activation_elements;
+    Type output;          /* of "logits"; rank -1 when there is none */
+    const SummaryOp *ops; /* by first appearance */
     int n_ops;
     const SummaryTensor *parameters, *buffer_list; /* in order of creation */
     int n_parameters, n_buffers;
 } Summary;
 
 Summary graph_summary(Pool *pool, const Graph *g);
-
-/* Whether the operation's results count as activations: everything that computes, each result once
- * and nothing in place; not sources, views, constants, data movement other than concat, pad and
- * embedding, dropout, losses and metrics. */
-bool summary_counts(const Node *n);
 
 #endif

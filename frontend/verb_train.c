@@ -175,7 +175,8 @@ static bool set_up(Trainer *t, const Ast *ast)
     t->data = session_open_data(cli, t->program.graph, false, t->seed);
     if (!t->data)
         return false;
-    fprintf(stderr, "data: %s\n", dataset_description(t->data));
+    fprintf(stderr, "data: %s (%s loaded)\n", dataset_description(t->data),
+            cli_bytes_text(cli->pool, dataset_loaded_bytes(t->data)));
     int64_t bytes;
     if (!schedule_lengths(t) || !build_evaluation(t, ast, &bytes))
         return false;

@@ -30,8 +30,7 @@ void rewrite_end(Rewrite *r);
 /* Uses of every value by the nodes of the order; outputs of the graph count as one use each.  Array
  * by ValueId. */
 int *count_uses(const Graph *g, Pool *scratch);
-/* For each value, the last node in the order that uses it, NODE_NONE when unused or an output only.
- */
+/* Whether v is a scalar constant, and which. */
 bool const_value(const Graph *g, ValueId v, double *out);
 /* A rank-0 f32 constant. */
 ValueId graph_add_const(Graph *g, double value, DType dtype);

@@ -19,7 +19,7 @@ typedef struct MemLayout {
 } MemLayout;
 
 /* P0-P4 of the design: equal sizes by colouring, skyline with lookahead, first fit, squeaky wheel
- * over eight orders. Deterministic; bounded by iterations.  Sizes are placed as given (round them
+ * over nine orders. Deterministic; bounded by iterations.  Sizes are placed as given (round them
  * first); size 0 gets offset 0. align: every offset is a multiple of it (sizes must be, too). */
 MemLayout memplan_place(Pool *pool, const MemBuffer *buffers, int n, int64_t align);
 /* Independent sweep: no two buffers alive together overlap, arena_bytes is right.  false and a

@@ -92,7 +92,8 @@ ExitCode cli_build(Cli *cli, const Ast *ast, const ProgramOptions *o, Program *o
     Graph *g = frontend_lower(cli->pool, cli->diag, ast, &options);
     if (!g || diag_error_count(cli->diag))
         return cli_diagnostics(cli);
-    if (o->mode == FRONTEND_TRAIN && !g->train.present)
+    bool only_look = o->pipeline && !*o->pipeline; /* dump --stage=ir */
+    if (o->mode == FRONTEND_TRAIN && !g->train.present && !only_look)
         return cli_error(cli, EXIT_USER, "E302", "add `train { ... }`; docs/language.md shows one",
                          "%s has no train section", cli->file);
     PassContext ctx = {.graph = g,
@@ -108,8 +109,9 @@ ExitCode cli_build(Cli *cli, const Ast *ast, const ProgramOptions *o, Program *o
     *out = (Program){.graph = ctx.graph, .plan = ctx.plan, .report = ctx.report};
     if (!ok)
         return pass_failure(cli, o, &ctx);
-    if (ctx.untrained && !cli->quiet)
+    if (ctx.untrained && !cli->quiet && !cli->warned_untrained)
         fprintf(stderr, "warning: the loss does not depend on %s: not trained\n", ctx.untrained);
+    cli->warned_untrained = ctx.untrained != NULL;
     cli_warnings(cli);
     return EXIT_OK;
 }

@@ -24,6 +24,7 @@ typedef struct Cli {
     int64_t steps, seed, threads, sweep, tokens, top_k, jobs;
     bool has_seed, compare, dot;
     double temperature;
+    bool warned_untrained; /* once, however often the program is built */
 } Cli;
 
 typedef struct Verb {

@@ -157,11 +157,10 @@ static void print_usage(void)
          "usage: scrimp VERB FILE [-D option=value]... [options]\n\nverbs:");
     for (const Verb *v = cli_verbs; v->name; v++)
         printf("  %-9s  %s\n", v->name, v->doc);
-    puts("\n`scrimp VERB --help` says more, `scrimp VERB FILE --help` also the file's options; "
-         "FILE - "
-         "is standard\ninput. Exit codes: 0 ok, 1 user error, 2 internal error, 3 "
-         "budget that\n"
-         "cannot be met.");
+    puts("\n`scrimp VERB --help` says more, `scrimp VERB FILE --help` also the file's options. "
+         "FILE is\n"
+         "a path, or - for standard input.\n"
+         "Exit codes: 0 ok, 1 user error, 2 internal error, 3 budget that cannot be met.");
 }
 
 static void print_pass_table(void)

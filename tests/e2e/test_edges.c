@@ -104,6 +104,23 @@ static void test_arguments(void)
     expect_run(1, "E510", "$SCRIMP train $TMP/m.scrimp --steps 1 -q --log /dev/full");
 }
 
+/* What can be said of a model alone, and of a parameter that is not used. */
+static void test_unused_parts(void)
+{
+    char path[400];
+    snprintf(path, sizeof path, "%s/alone.scrimp", e2e_tmp());
+    FILE *f = fopen(path, "w");
+    fputs("model m(x: f32[4, 6]) {\n  y = x |> b: linear(8)\n  return x |> a: linear(5)\n}\n", f);
+    fclose(f);
+    expect_run(0, "output logits", "$SCRIMP dump $TMP/alone.scrimp");
+    expect_run(1, "E302", "$SCRIMP dump $TMP/alone.scrimp --stage=grad");
+    expect_run(0, NULL,
+               "(cat $TMP/alone.scrimp; echo 'train { batch = synthetic(x = f32[4, 6], "
+               "label = i32[4]); loss = cross_entropy(m(batch.x), batch.label); "
+               "optim = sgd(lr = 0.1); steps = 1 }') > $TMP/unused.scrimp");
+    expect_run(0, "1", "$SCRIMP plan $TMP/unused.scrimp --sweep 3 2>&1 | grep -c 'not trained'");
+}
+
 /* A model of token numbers: its prompt and text are numbers, too. */
 static void test_token_numbers(void)
 {
@@ -137,6 +154,7 @@ int main(void)
     test_metrics();
     test_bad_starts();
     test_infeasible();
+    test_unused_parts();
     test_token_numbers();
     test_arguments();
     return e2e_end();

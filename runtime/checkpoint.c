@@ -429,6 +429,8 @@ bool checkpoint_load(const char *dir, TrainerState *state, const CheckpointTenso
     if (!open_set(dir, &m, safe, err))
         return false;
     bool ok = check_set(safe, tensors, n, err) || rt_error_prefix(err, "%s", dir);
+    /* Killed after the switch, before the link: were it the last step, no save would renew it. */
+    ok = ok && link_model(dir, &m, err);
     for (int64_t i = 0; ok && i < n; i++) {
         const SafeFile *file = safe[tensors[i].role];
         const SafeTensor *s = safetensors_find(file, tensors[i].name);

@@ -46,7 +46,8 @@ bool checkpoint_read_state(const char *dir, TrainerState *state, RtError *err);
 /* The stored vocabulary; false (no message) when there is none, to be freed with vocab_free. */
 bool checkpoint_read_vocab(const char *dir, Vocab *vocab, RtError *err);
 /* Resume: sizes and checksums are verified, and every tensor must be there with its exact type and
- * shape, with none left over.  Nothing is written to tensors unless all is well. */
+ * shape, with none left over.  Nothing is written to tensors unless all is well.  Renews
+ * model.safetensors, which a killed run may have left a step behind. */
 bool checkpoint_load(const char *dir, TrainerState *state, const CheckpointTensor *tensors,
                      int64_t n, RtError *err);
 

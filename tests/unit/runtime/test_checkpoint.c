@@ -103,6 +103,22 @@ static void test_weights(void)
     CHECK(b[0] > 0.99f && b[0] < 1.01f && b[1] < -1.99f);
 }
 
+/* A run that is killed at its very end leaves the fixed name a step behind; resuming mends it. */
+static void test_renewed_name(void)
+{
+    char dir[512], path[600];
+    RtError err = {{0}};
+    TrainerState state;
+    snprintf(dir, sizeof dir, "%s", temp_path("runs/a"));
+    snprintf(path, sizeof path, "%s/model.safetensors", dir);
+    CHECK(save(dir, 14, &err) && unlink(path) == 0);
+    temp_write("runs/a/model.safetensors", "old", 3);
+    CHECK(!checkpoint_load_weights(path, set.tensor, SET_TENSORS, NULL, &err));
+    CHECK(checkpoint_load(dir, &state, set.tensor, SET_TENSORS, &err));
+    CHECK_MSG(checkpoint_load_weights(path, set.tensor, SET_TENSORS, NULL, &err), "%s",
+              err.message);
+}
+
 /* A resumed model must be the same model; nothing is written unless it is. */
 static void test_mismatches(void)
 {
@@ -285,6 +301,7 @@ int main(void)
     set_init(&set);
     test_round_trip();
     test_weights();
+    test_renewed_name();
     test_mismatches();
     test_damage();
     test_vocab();

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+/* NULL: nowhere that is only this user's. */
 static const char *default_dir(Pool *pool)
 {
     const char *dir = getenv("SCRIMP_CACHE");
@@ -16,7 +17,7 @@ static const char *default_dir(Pool *pool)
     if (dir && *dir)
         return pool_printf(pool, "%s/scrimp", dir);
     dir = getenv("HOME");
-    return pool_printf(pool, "%s/.cache/scrimp", dir && *dir ? dir : "/tmp");
+    return dir && *dir ? pool_printf(pool, "%s/.cache/scrimp", dir) : NULL;
 }
 
 /* mkdir -p */
@@ -47,9 +48,10 @@ static bool open_temporary(Pool *pool, Cache *out, const char **error)
 
 bool cache_open(Pool *pool, const char *dir, bool temporary, Cache *out, const char **error)
 {
-    if (temporary)
+    dir = dir ? dir : default_dir(pool);
+    if (temporary || !dir)
         return open_temporary(pool, out, error);
-    *out = (Cache){.dir = dir ? dir : default_dir(pool)};
+    *out = (Cache){.dir = dir};
     if (make_folders(pool, out->dir) && access(out->dir, W_OK) == 0)
         return true;
     *error =

@@ -10,8 +10,8 @@ typedef struct Cache {
     bool temporary; /* removed by cache_close */
 } Cache;
 
-/* dir NULL = $SCRIMP_CACHE, $XDG_CACHE_HOME/scrimp, ~/.cache/scrimp.  temporary: a fresh folder
- * under $TMPDIR. */
+/* dir NULL = $SCRIMP_CACHE, $XDG_CACHE_HOME/scrimp, ~/.cache/scrimp.  temporary, or none of
+ * these: a fresh folder under $TMPDIR. */
 bool cache_open(Pool *pool, const char *dir, bool temporary, Cache *out, const char **error);
 void cache_close(const Cache *cache);
 /* DIR/KEY.SUFFIX */

@@ -28,6 +28,7 @@ typedef struct Build {
     const Cache *cache;
     int *missing; /* kernel indices */
     int n_missing;
+    bool has_kernels; /* all are in the cache */
     const char *so_path;
 } Build;
 
@@ -106,6 +107,7 @@ static void find_missing(Build *b)
 {
     const StepProgram *p = b->program;
     b->missing = POOL_ARRAY(p->pool, (size_t)p->n_kernels, int);
+    b->n_missing = 0;
     for (int k = 0; k < p->n_kernels; k++)
         if (!cache_has(object_path(b, k)))
             b->missing[b->n_missing++] = k;
@@ -123,8 +125,8 @@ static bool build(Build *b, const CodegenOptions *o, const char **error)
                        .user = b,
                        .progress_user = o->user};
     Workers link = {.n_jobs = 1, .n_children = 1, .job = link_step, .name = step_name, .user = b};
-    return workers_run(b->program->pool, &kernels, error) &&
-           workers_run(b->program->pool, &link, error);
+    b->has_kernels = workers_run(b->program->pool, &kernels, error);
+    return b->has_kernels && workers_run(b->program->pool, &link, error);
 }
 
 const Target *codegen_target(Pool *pool, const char *march, bool run, const char **error)
@@ -170,6 +172,21 @@ static bool load(Step *step, Pool *pool, const char **error)
     return step->run != NULL;
 }
 
+static bool make_step(Build *b, const CodegenOptions *o, Step *step, const char **error)
+{
+    b->has_kernels = cache_has(b->so_path);
+    return (b->has_kernels || build(b, o, error)) && load(step, b->program->pool, error);
+}
+
+/* A machine that crashed may leave files without their contents.  What this step has taken from the
+ * cache is thrown away. */
+static void forget(const Build *b)
+{
+    unlink(b->so_path);
+    for (int k = 0; k < b->program->n_kernels; k++)
+        unlink(object_path(b, k));
+}
+
 Step *codegen_compile(Pool *pool, const Graph *g, const MemPlan *plan, const CodegenOptions *o,
                       const char **error)
 {
@@ -184,7 +201,11 @@ Step *codegen_compile(Pool *pool, const Graph *g, const MemPlan *plan, const Cod
     Step *step = POOL_NEW(pool, Step);
     *step = (Step){
         .calls = p->calls, .n_calls = p->n_calls, .n_kernels = p->n_kernels, .so_path = b.so_path};
-    bool ok = (cache_has(b.so_path) || build(&b, o, error)) && load(step, pool, error);
+    bool ok = make_step(&b, o, step, error);
+    if (!ok && b.has_kernels && b.n_missing < p->n_kernels) {
+        forget(&b);
+        ok = make_step(&b, o, step, error);
+    }
     step->n_compiled = b.n_missing;
     step->compile_seconds = now_seconds() - start;
     cache_close(&cache); /* a loaded object stays mapped */

@@ -104,6 +104,23 @@ static void test_arguments(void)
     expect_run(1, "E510", "$SCRIMP train $TMP/m.scrimp --steps 1 -q --log /dev/full");
 }
 
+/* Files of the cache that lost their contents are made anew. */
+static void test_damaged_cache(void)
+{
+    write_model("steps = 1");
+    static const char *const damage[] = {"*.so", "*.o", "*"};
+    expect_run(0, NULL, "$SCRIMP train $TMP/m.scrimp --cache $TMP/cache -q");
+    for (int i = 0; i < 3; i++) {
+        Result r = run("for f in $TMP/cache/%s; do : > $f; done; %s$SCRIMP train $TMP/m.scrimp "
+                       "--cache $TMP/cache -q",
+                       damage[i], i == 1 ? "rm $TMP/cache/*.so; " : "");
+        EXPECT(r.code == 0, r.err);
+        result_free(&r);
+    }
+    expect_run(0, NULL,
+               "env -u HOME -u SCRIMP_CACHE -u XDG_CACHE_HOME $SCRIMP train $TMP/m.scrimp -q");
+}
+
 /* What can be said of a model alone, and of a parameter that is not used. */
 static void test_unused_parts(void)
 {
@@ -154,6 +171,7 @@ int main(void)
     test_metrics();
     test_bad_starts();
     test_infeasible();
+    test_damaged_cache();
     test_unused_parts();
     test_token_numbers();
     test_arguments();

@@ -312,6 +312,9 @@ static bool train_loop(Trainer *t)
 {
     t->started = now_seconds();
     t->started_at = t->update;
+    if (t->update >= t->total)
+        fprintf(stderr, "the run is at step %lld of %lld: nothing left to do\n",
+                (long long)t->update, (long long)t->total);
     while (t->update < t->total && !interrupted) {
         if (!one_step(t))
             return false;

@@ -347,7 +347,7 @@ static void test_specs(void)
     DataSpec spec = {.kind = "mnst", .batch = 1, .path = temp_path("one")};
     refuse(&spec, "mnist, cifar10");
     spec.kind = NULL;
-    refuse(&spec, "data source");
+    refuse(&spec, "no reader");
     spec.kind = "mnist";
     spec.batch = 0;
     refuse(&spec, "batch");

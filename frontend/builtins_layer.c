@@ -246,9 +246,23 @@ Val builtin_layernorm(Call *c)
     return call_node(c, OP_layernorm, v, 1 + affine + bias, &attrs);
 }
 
+/* Numbers that are known now: positions.  Those of the data are checked when it is opened. */
+static bool positions_fit(Call *c)
+{
+    const Node *ids = value_node(c->l->g, arg_tensor(c, 0));
+    if (ids->op != OP_iota)
+        return true;
+    int64_t n = type_elements(lower_type(c->l, arg_tensor(c, 0))), rows = arg_int(c, 1);
+    if (n <= rows)
+        return true;
+    lower_error(c->l, c->span, "E105", "a table of %lld rows has none for %lld positions",
+                (long long)rows, (long long)n);
+    return false;
+}
+
 Val builtin_embedding(Call *c)
 {
-    if (!call_needs_label(c) || !positive(c, 1) || !positive(c, 2))
+    if (!call_needs_label(c) || !positive(c, 1) || !positive(c, 2) || !positions_fit(c))
         return val_poison();
     const int64_t dims[] = {arg_int(c, 1), arg_int(c, 2)};
     ValueId table = lower_parameter(c->l, OP_param, "weight", type_make(DTYPE_F32, 2, dims),

@@ -127,6 +127,7 @@ static inline void model_images(ModelText *m, int pieces)
     m->h = m->w = model_number(m, 8, 9);
     MODEL_PUT(m, "model m(x: f32[%d, %d, %d, %d]) {\n", m->n, m->c, m->h, m->w);
     model_conv(m);
+    MODEL_PUT(m, "  x = x |> l%d: bn()\n", m->n_labels++);
     for (int i = 0; i < pieces; i++)
         model_image_piece(m);
     MODEL_PUT(m, "  return x |> %s |> head: linear(%d)\n}\n",
@@ -253,7 +254,7 @@ static inline void model_optimizer(ModelText *m)
         break;
     default:
         MODEL_PUT(m,
-                  "  optim = adamw(lr = linear_decay(2e-3, min = 1e-4), weight_decay = 0.1, "
+                  "  optim = adamw(lr = linear_decay(2e-3, min = 1e-4), weight_decay = 1.0, "
                   "decay_on = %s%s)\n",
                   MODEL_WORD(m, "all", "matrices"), clip);
     }

@@ -296,7 +296,7 @@ JitFunction jit_import(Jit *j, const char *symbol, JitType result, int n_params,
     return declare(j, GCC_JIT_FUNCTION_IMPORTED, symbol, result, n_params, types, param);
 }
 
-JitVar jit_param_var(Jit *j, int i)
+static JitVar param_var(Jit *j, int i)
 {
     if (i < 0 || i >= jit_frame(j)->n_params)
         BUG("parameter %d", i);
@@ -305,7 +305,7 @@ JitVar jit_param_var(Jit *j, int i)
 
 JitValue jit_param(Jit *j, int i)
 {
-    return gcc_jit_lvalue_as_rvalue(jit_param_var(j, i));
+    return gcc_jit_lvalue_as_rvalue(param_var(j, i));
 }
 
 void jit_function_end(Jit *j)

@@ -62,7 +62,6 @@ JitFunction jit_function_begin(Jit *j, const char *name, JitType result, int n_p
 /* The function's parameter i is the kernel's buffer table (jit_bufs): jit_buf works in it, too. */
 void jit_function_bufs(Jit *j, int i);
 JitValue jit_param(Jit *j, int i);
-JitVar jit_param_var(Jit *j, int i);
 void jit_function_end(Jit *j);                /* void result */
 void jit_function_return(Jit *j, JitValue v); /* ends the function with a result */
 JitFunction jit_function_lookup(Jit *j, const char *name);
@@ -80,7 +79,6 @@ void jit_call_pointer_void(Jit *j, JitValue pointer, int n, const JitType *types
                            const JitValue *args);
 /* A GCC builtin by name ("__builtin_sqrtf"); result held in a temporary. */
 JitValue jit_builtin(Jit *j, const char *name, int n, const JitValue *args);
-void jit_prefetch(Jit *j, JitValue pointer);
 /* Extended asm: "text" with operand 0 the result and 1..n the inputs; constraints as GCC's ("=v",
  * "v", "Yk"). Operands are copied to locals.  Only for jit_x86.c. */
 JitValue jit_asm(Jit *j, const char *text, JitType result, const char *out_constraint, int n,

@@ -452,11 +452,3 @@ JitValue jit_builtin(Jit *j, const char *name, int n, const JitValue *args)
 {
     return jit_call(j, gcc_jit_context_get_builtin_function(j->ctx, name), n, args);
 }
-
-void jit_prefetch(Jit *j, JitValue pointer)
-{
-    JitFunction f = gcc_jit_context_get_builtin_function(j->ctx, "__builtin_prefetch");
-    JitType p_void = gcc_jit_type_get_pointer(gcc_jit_type_get_const(j->t.none));
-    const JitValue args[] = {gcc_jit_context_new_cast(j->ctx, j->loc, pointer, p_void)};
-    jit_call_void(j, f, 1, args);
-}

@@ -91,6 +91,10 @@ static void reap(Crew *c, int slot, int status)
     }
     if (*c->error)
         return;
+    if (WIFSIGNALED(status) && WTERMSIG(status) == SIGINT) {
+        *c->error = "interrupted while generating code; what is done stays in the cache";
+        return;
+    }
     const char *message = c->board->message[slot];
     *c->error = pool_printf(c->pool, "code generation of %s failed: %s%s",
                             c->w->name(c->w->user, job), message[0] ? "" : "its process ",

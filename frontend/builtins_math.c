@@ -332,10 +332,26 @@ Val builtin_accuracy(Call *c)
     return against_labels(c, OP_accuracy, &attrs, 2);
 }
 
+/* A prediction [N,1] and a target [N] broadcast to [N,N] pairs: allowed, as in PyTorch, and hardly
+ * ever meant. */
+static void warn_of_pairs(Call *c)
+{
+    if (c->arg[0].kind != VAL_TENSOR || c->arg[1].kind != VAL_TENSOR)
+        return;
+    const Type *a = lower_type(c->l, c->arg[0].tensor), *b = lower_type(c->l, c->arg[1].tensor);
+    if (a->rank == 0 || b->rank == 0 || type_same_shape(a, b))
+        return;
+    diag_warning(c->l->diag, c->span, "W202", "mse of %s and %s, which broadcast",
+                 type_shape_text(c->l->pool, a), type_shape_text(c->l->pool, b));
+    diag_help(c->l->diag, "reshape one to the shape of the other");
+}
+
 Val builtin_mse(Call *c)
 {
     Val d = lower_elementwise(c->l, OP_sub, c->arg[0], c->arg[1], c->arg_span[0], c->arg_span[1],
                               c->span);
+    if (d.kind == VAL_TENSOR)
+        warn_of_pairs(c);
     Val square = lower_elementwise(c->l, OP_mul, d, d, c->span, c->span, c->span);
     if (square.kind != VAL_TENSOR)
         return val_poison();

@@ -94,7 +94,7 @@ ExitCode cli_build(Cli *cli, const Ast *ast, const ProgramOptions *o, Program *o
         return cli_diagnostics(cli);
     bool only_look = o->pipeline && !*o->pipeline; /* dump --stage=ir */
     if (o->mode == FRONTEND_TRAIN && !g->train.present && !only_look)
-        return cli_error(cli, EXIT_USER, "E302", "add `train { ... }`; docs/language.md shows one",
+        return cli_error(cli, EXIT_USER, "E211", "add `train { ... }`; docs/language.md shows one",
                          "%s has no train section", cli->file);
     PassContext ctx = {.graph = g,
                        .pool = cli->pool,

@@ -42,7 +42,8 @@ const Verb cli_verbs[] = {
      "define model budget solver objective out header march cache no-cache jobs error-format",
      verb_compile},
     {"train", "train a model",
-     "Writes checkpoints to --out (default: none). Ctrl-C finishes the step, saves and ends.\n"
+     "Writes checkpoints to --out; without it the weights are lost at the end. Ctrl-C finishes\n"
+     "the step, saves and ends.\n"
      "--resume continues the run in --out, bit for bit. --steps ends the run at step N; the\n"
      "schedule of the learning rate keeps the length that the model gives it.",
      "define model budget solver objective steps data resume out checkpoint seed threads log "
@@ -65,7 +66,9 @@ const Verb cli_verbs[] = {
      "error-format",
      verb_bench},
     {"verify", "train with and without recomputation and compare every bit",
-     "Compares loss, gradients, weights, running statistics and optimizer state after every step.",
+     "Compares loss, gradients, weights, running statistics and optimizer state after every step.\n"
+     "Without --budget the plan is the smallest there is, without --data the data are random,\n"
+     "without --steps there are 3 steps.",
      "define model budget solver objective steps data seed threads json march cache no-cache jobs "
      "error-format",
      verb_verify},
@@ -224,6 +227,15 @@ static bool usage_error(ExitCode *code, const char *format, const char *a, const
     return false;
 }
 
+static bool range_error(ExitCode *code, const OptionRow *o, const char *text, const char *kind,
+                        int64_t least)
+{
+    char wanted[64];
+    snprintf(wanted, sizeof wanted, "%s: not a number in range (a %s, %lld or more)", text, kind,
+             (long long)least);
+    return usage_error(code, "--%s %s", o->name, wanted);
+}
+
 static bool take_int(Cli *cli, const OptionRow *o, const char *text, ExitCode *code)
 {
     char *end;
@@ -231,7 +243,7 @@ static bool take_int(Cli *cli, const OptionRow *o, const char *text, ExitCode *c
     long long v = strtoll(text, &end, 10),
               most = o->field == offsetof(Cli, seed) ? INT64_MAX : INT32_MAX;
     if (end == text || *end || errno || v < o->least || v > most)
-        return usage_error(code, "--%s %s: not a number in range", o->name, text);
+        return range_error(code, o, text, "whole number", o->least);
     int64_t value = v;
     memcpy((char *)cli + o->field, &value, sizeof value);
     if (strcmp(o->name, "seed") == 0)
@@ -244,7 +256,7 @@ static bool take_float(Cli *cli, const OptionRow *o, const char *text, ExitCode 
     char *end;
     double v = strtod(text, &end);
     if (end == text || *end || !isfinite(v) || v < 0)
-        return usage_error(code, "--%s %s: not a number in range", o->name, text);
+        return range_error(code, o, text, "number", 0);
     memcpy((char *)cli + o->field, &v, sizeof v);
     return true;
 }
@@ -344,6 +356,16 @@ static const OptionRow *row_of_letter(int letter)
     return NULL;
 }
 
+/* getopt has moved past an unknown word but not past an unknown letter: that it leaves in optopt,
+ * where the words that take no value have their row and --help has its own number. */
+static bool unknown_option(const char *word, const Verb *v, ExitCode *code)
+{
+    const char letter[] = {'-', (char)optopt, '\0'};
+    bool is_letter = optopt >= N_OPTION_ROWS && optopt != HELP_VALUE;
+    return usage_error(code, "%s: no such option; see `scrimp %s --help`",
+                       is_letter ? letter : word, v->name);
+}
+
 static bool parse_options(Cli *cli, const Verb *v, int argc, char **argv, ExitCode *code)
 {
     struct option longs[N_OPTION_ROWS + 2];
@@ -361,8 +383,7 @@ static bool parse_options(Cli *cli, const Verb *v, int argc, char **argv, ExitCo
         if (value == ':')
             return usage_error(code, "%s needs a value%s", argv[optind - 1], "");
         if (value == '?')
-            return usage_error(code, "%s: no such option; see `scrimp %s --help`", argv[optind - 1],
-                               v->name);
+            return unknown_option(argv[optind - 1], v, code);
         /* Rows are numbered below any letter's code only by their index: letters come as
          * themselves. */
         const OptionRow *o = row_of_letter(value);

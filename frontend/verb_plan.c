@@ -188,6 +188,10 @@ ExitCode verb_plan(Cli *cli)
     const Ast *ast = cli_parse_model(cli);
     if (!ast)
         return EXIT_USER;
+    if (cli->sweep && (cli->compare || cli->budget))
+        return cli_error(cli, EXIT_USER, "E407", "leave one of them out",
+                         "--sweep and --%s exclude each other",
+                         cli->compare ? "compare" : "budget");
     if (cli->compare)
         return plan_compare(cli, ast);
     return cli->sweep ? plan_sweep(cli, ast) : plan_one(cli, ast);

@@ -177,6 +177,8 @@ static bool set_up(Trainer *t, const Ast *ast)
         return false;
     fprintf(stderr, "data: %s (%s loaded)\n", dataset_description(t->data),
             cli_bytes_text(cli->pool, dataset_loaded_bytes(t->data)));
+    if (!cli->out)
+        fputs("note: without --out DIR the weights are not kept\n", stderr);
     int64_t bytes;
     if (!schedule_lengths(t) || !build_evaluation(t, ast, &bytes))
         return false;

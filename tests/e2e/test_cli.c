@@ -36,7 +36,11 @@ static void test_mistakes(void)
     expect_run(1, "plan", "$SCRIMP plam $EXAMPLES/mlp.scrimp");
     expect_run(1, "--stepz", "$SCRIMP train $EXAMPLES/mlp.scrimp --stepz 3");
     expect_run(1, "needs a file", "$SCRIMP check");
-    expect_run(1, "not a number", "$SCRIMP train $EXAMPLES/mlp.scrimp --steps many");
+    expect_run(1, "a whole number, 1 or more", "$SCRIMP train $EXAMPLES/mlp.scrimp --steps many");
+    expect_run(1, "-z: no such option", "$SCRIMP check -z $EXAMPLES/mlp.scrimp");
+    expect_run(1, "-z: no such option", "$SCRIMP plan --json -z.scrimp");
+    expect_run(1, "--json=3: no such option", "$SCRIMP plan --json=3 $EXAMPLES/mlp.scrimp");
+    expect_run(1, "exclude each other", "$SCRIMP plan $EXAMPLES/mlp.scrimp --sweep 3 --budget min");
     expect_run(1, "nothing-here.scrimp", "$SCRIMP check $TMP/nothing-here.scrimp");
     expect_run(1, "did you mean", "$SCRIMP check $EXAMPLES/mlp.scrimp -D hiden=3");
     expect_run(1, "E404", "$SCRIMP plan $EXAMPLES/mlp.scrimp --solver chem");

@@ -130,7 +130,7 @@ static void test_unused_parts(void)
     fputs("model m(x: f32[4, 6]) {\n  y = x |> b: linear(8)\n  return x |> a: linear(5)\n}\n", f);
     fclose(f);
     expect_run(0, "output logits", "$SCRIMP dump $TMP/alone.scrimp");
-    expect_run(1, "E302", "$SCRIMP dump $TMP/alone.scrimp --stage=grad");
+    expect_run(1, "E211", "$SCRIMP dump $TMP/alone.scrimp --stage=grad");
     expect_run(0, NULL,
                "(cat $TMP/alone.scrimp; echo 'train { batch = synthetic(x = f32[4, 6], "
                "label = i32[4]); loss = cross_entropy(m(batch.x), batch.label); "

@@ -45,7 +45,9 @@ const Verb cli_verbs[] = {
      "Writes checkpoints to --out; without it the weights are lost at the end. Ctrl-C finishes\n"
      "the step, saves and ends.\n"
      "--resume continues the run in --out, bit for bit. --steps ends the run at step N; the\n"
-     "schedule of the learning rate keeps the length that the model gives it.",
+     "schedule of the learning rate keeps the length that the model gives it.\n"
+     "A line of --log has step, loss, the metrics, grad_norm, lr and seconds; after an evaluation\n"
+     "step, val_loss and val_METRIC.",
      "define model budget solver objective steps data resume out checkpoint seed threads log "
      "overfit quiet march "
      "cache no-cache jobs error-format",

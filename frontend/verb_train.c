@@ -35,6 +35,7 @@ typedef struct Trainer {
     FILE *log;
     double last_progress, started;
     int64_t started_at;
+    bool diverged;
 } Trainer;
 
 static double now_seconds(void)
@@ -267,6 +268,18 @@ static void print_progress(Trainer *t, double lr)
             each * (double)(t->total - t->update));
 }
 
+/* Once: what follows is not finite either, and the run may still be wanted for its log. */
+static void watch_loss(Trainer *t)
+{
+    if (t->diverged || isfinite(session_scalar(&t->session, "loss")))
+        return;
+    t->diverged = true;
+    fprintf(
+        stderr,
+        "warning: the loss of step %lld is not finite; try a smaller lr, a warmup or clip = 1\n",
+        (long long)t->update);
+}
+
 static bool one_step(Trainer *t)
 {
     const TrainSpec *spec = &t->program.graph->train;
@@ -278,6 +291,7 @@ static bool one_step(Trainer *t)
     session_run(&t->session, lr, t->update, t->update * parts, t->seed);
     t->update++;
     log_step(t, lr, now_seconds() - start);
+    watch_loss(t);
     print_progress(t, lr);
     return true;
 }

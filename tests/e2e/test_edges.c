@@ -121,6 +121,21 @@ static void test_damaged_cache(void)
                "env -u HOME -u SCRIMP_CACHE -u XDG_CACHE_HOME $SCRIMP train $TMP/m.scrimp -q");
 }
 
+/* A run that diverges says so once, and a run that keeps nothing says so before it starts. */
+static void test_notes_of_training(void)
+{
+    write_model("steps = 5");
+    Result r = run("sed 's/adamw(.*/sgd(lr = 1e38)/' $TMP/m.scrimp > $TMP/wild.scrimp && "
+                   "$SCRIMP train $TMP/wild.scrimp -q");
+    const char *first = strstr(r.err, "is not finite");
+    EXPECT(r.code == 0 && first && !strstr(first + 1, "is not finite"), r.err);
+    EXPECT(strstr(r.err, "weights are not kept") != NULL, r.err);
+    result_free(&r);
+    r = run("$SCRIMP train $TMP/m.scrimp -q --out $TMP/kept");
+    EXPECT(!strstr(r.err, "not finite") && !strstr(r.err, "not kept"), r.err);
+    result_free(&r);
+}
+
 /* What can be said of a model alone, and of a parameter that is not used. */
 static void test_unused_parts(void)
 {
@@ -172,6 +187,7 @@ int main(void)
     test_bad_starts();
     test_infeasible();
     test_damaged_cache();
+    test_notes_of_training();
     test_unused_parts();
     test_token_numbers();
     test_arguments();

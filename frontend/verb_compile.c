@@ -3,8 +3,10 @@
 
 #include "codegen/codegen.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 /* model.scrimp -> model.EXTENSION in the current folder. */
 static const char *default_path(Cli *cli, const char *extension)
@@ -14,6 +16,19 @@ static const char *default_path(Cli *cli, const char *extension)
     const char *slash = strrchr(cli->file, '/');
     const char *base = slash ? slash + 1 : cli->file;
     return pool_printf(cli->pool, "%.*s.%s", (int)strcspn(base, "."), base, extension);
+}
+
+/* Asked before minutes of compiling, and in the user's words: the linker's would name a temporary
+ * file. */
+static bool can_write_beside(Cli *cli, const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    const char *folder =
+        slash ? pool_printf(cli->pool, "%.*s", (int)(slash - path + 1), path) : ".";
+    if (access(folder, W_OK) == 0)
+        return true;
+    cli_error(cli, EXIT_USER, "E801", NULL, "cannot write %s: %s", path, strerror(errno));
+    return false;
 }
 
 ExitCode verb_compile(Cli *cli)
@@ -35,6 +50,8 @@ ExitCode verb_compile(Cli *cli)
                         .no_cache = cli->no_cache};
     const char *so = cli->out ? cli->out : default_path(cli, "so");
     const char *header = cli->header ? cli->header : default_path(cli, "h"), *error;
+    if (!can_write_beside(cli, so) || !can_write_beside(cli, header))
+        return EXIT_USER;
     if (!codegen_export(cli->pool, p.graph, p.plan, &c, so, header, &error))
         return cli_error(cli, EXIT_USER, "E801", NULL, "%s", error);
     fprintf(stderr, "wrote %s and %s: an arena of %s\n", so, header,

@@ -7,7 +7,8 @@ static const char *const examples[] = {"mlp.scrimp -D N=16",
                                        "resnet.scrimp -D depth=50 -D size=64 -D N=2 -D classes=10",
                                        "chargpt.scrimp -D N=2",
                                        "demo.scrimp -D N=2",
-                                       "gpt2.scrimp -D N=1 -D T=32 -D L=2"};
+                                       "resnet.scrimp -D depth=50 -D size=64 -D classes=10",
+                                       "gpt2.scrimp -D N=2 -D T=128 -D V=1000"};
 static const char *const solvers[] = {"none", "chen", "kusumoto_approx", ""};
 static const char *const budgets[] = {"80%", "60%", "40%", "min"};
 

@@ -379,10 +379,12 @@ bool folder_make(const char *path, RtError *err)
         *p = '/';
     }
     struct stat st;
-    bool ok = mkdir(path, 0777) == 0 || (stat(path, &st) == 0 && S_ISDIR(st.st_mode));
+    bool ok = mkdir(path, 0777) == 0;
+    int why = errno;
+    ok = ok || (stat(path, &st) == 0 && S_ISDIR(st.st_mode));
     if (!ok)
         rt_error(err, "cannot make the folder %s: %s", path,
-                 errno == EEXIST ? "a file has that name" : strerror(errno));
+                 why == EEXIST ? "a file has that name" : strerror(why));
     free(copy);
     return ok;
 }

@@ -6,8 +6,8 @@
 
 enum {
     K_BLOCK_MOST = 256,   /* rows of a packed panel: 2 vectors of 16 make 40 KiB */
-    ROWS_PER_TASK = 384,  /* a block of A stays in the second-level cache */
-    TASKS_WANTED = 24,    /* for balance over threads */
+    ROWS_PER_TASK = 512,  /* a block of A is packed once for all panels of a task */
+    TASKS_WANTED = 12,    /* splits evenly over 2, 3, 4 and 6 threads; more tasks pack more often */
     TASK_TILES_LEAST = 4, /* rows that share a packed panel */
     TASK_FLOPS_LEAST = 2000000,
     PARTIAL_BYTES = 256 * 1024

@@ -65,5 +65,5 @@ void lower_checksum(Lowering *l, const Node *n)
     const CallBuf in[] = {{n->in[0], 0}, {VALUE_NONE, 0}};
     const CallBuf out[] = {{VALUE_NONE, 0}, {n->out[0], 0}};
     lower_pod_call(l, "checksum", emit_checksum, &d, sizeof d, REDUCE_CHUNKS, in, 2);
-    lower_pod_call(l, "checksum_join", emit_checksum_join, &d, sizeof d, 1, out, 2);
+    lower_pod_join(l, "checksum_join", emit_checksum_join, &d, sizeof d, 1, out, 2);
 }

@@ -339,7 +339,7 @@ static void lower_chunked(Lowering *l, const Node *n, KernelEmit *emit, KernelEm
     const CallBuf in[] = {{n->in[0], 0}, {n->in[1], 0}, {VALUE_NONE, 0}};
     const CallBuf out[] = {{VALUE_NONE, 0}, {n->out[0], 0}};
     lower_pod_call(l, op_name(n->op), emit, &d, sizeof d, REDUCE_CHUNKS, in, 3);
-    lower_pod_call(l, join == emit_loss_join ? "loss_join" : "accuracy_join", join, &d, sizeof d, 1,
+    lower_pod_join(l, join == emit_loss_join ? "loss_join" : "accuracy_join", join, &d, sizeof d, 1,
                    out, 2);
 }
 

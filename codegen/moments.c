@@ -319,7 +319,7 @@ static void lower(Lowering *l, const Node *n, AxisShape a, int n_in)
     int64_t per_chunk = d.inner == 1 ? 1 : d.channels;
     lower_pod_call(l, op_name(n->op), emit_moments, &d, sizeof d, REDUCE_CHUNKS * per_chunk, bufs,
                    n_in + 1);
-    lower_pod_call(l, "moments_join", emit_join, &d, sizeof d, divide_up(d.channels, JOIN_CHANNELS),
+    lower_pod_join(l, "moments_join", emit_join, &d, sizeof d, divide_up(d.channels, JOIN_CHANNELS),
                    bufs, n_in + 3);
 }
 

@@ -443,6 +443,6 @@ void lower_reduce(Lowering *l, const Node *n)
     if (!d.chunked)
         return;
     CallBuf join[] = {{VALUE_NONE, 0}, {n->out[0], 0}};
-    lower_pod_call(l, "reduce_join", emit_join, &d, sizeof d, divide_up(d.results, JOIN_RESULTS),
+    lower_pod_join(l, "reduce_join", emit_join, &d, sizeof d, divide_up(d.results, JOIN_RESULTS),
                    join, 2);
 }

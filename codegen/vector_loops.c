@@ -184,10 +184,9 @@ static const char *pod_key(Pool *pool, const char *name, const void *desc, size_
     return b.text;
 }
 
-void lower_pod_call(Lowering *l, const char *name, KernelEmit *emit, const void *desc, size_t bytes,
-                    int64_t n_tasks, const CallBuf *bufs, int n_bufs)
+static Call pod_call(Lowering *l, const char *name, KernelEmit *emit, const void *desc,
+                     size_t bytes, int64_t n_tasks, const CallBuf *bufs, int n_bufs)
 {
-    const Node *node = graph_node(l->graph, l->node);
     if (n_bufs > CALL_MAX_BUFS)
         BUG("%s takes %d buffers", name, n_bufs);
     void *copy = pool_alloc(l->pool, bytes);
@@ -197,8 +196,25 @@ void lower_pod_call(Lowering *l, const char *name, KernelEmit *emit, const void 
     call.n_tasks = n_tasks;
     call.n_bufs = n_bufs;
     memcpy(call.buf, bufs, (size_t)n_bufs * sizeof *bufs);
+    return call;
+}
+
+void lower_pod_call(Lowering *l, const char *name, KernelEmit *emit, const void *desc, size_t bytes,
+                    int64_t n_tasks, const CallBuf *bufs, int n_bufs)
+{
+    const Node *node = graph_node(l->graph, l->node);
+    Call call = pod_call(l, name, emit, desc, bytes, n_tasks, bufs, n_bufs);
     call.flops = node_flops(l->graph, node);
     call.bytes = (double)node_bytes_moved(l->graph, node);
+    if (n_tasks > 0)
+        lower_call(l, call);
+}
+
+void lower_pod_join(Lowering *l, const char *name, KernelEmit *emit, const void *desc, size_t bytes,
+                    int64_t n_tasks, const CallBuf *bufs, int n_bufs)
+{
+    Call call = pod_call(l, name, emit, desc, bytes, n_tasks, bufs, n_bufs);
+    call.bytes = (double)node_workspace_bytes(l->graph, graph_node(l->graph, l->node));
     if (n_tasks > 0)
         lower_call(l, call);
 }

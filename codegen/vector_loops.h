@@ -60,5 +60,9 @@ JitValue part_start(Jit *j, JitValue part, int64_t units, int parts);
 /* Adds a call whose desc is plain zero-padded data; its bytes make the key. */
 void lower_pod_call(Lowering *l, const char *name, KernelEmit *emit, const void *desc, size_t bytes,
                     int64_t n_tasks, const CallBuf *bufs, int n_bufs);
+/* The second call of a chunked reduction: its work was counted with the first; it reads the
+ * workspace. */
+void lower_pod_join(Lowering *l, const char *name, KernelEmit *emit, const void *desc, size_t bytes,
+                    int64_t n_tasks, const CallBuf *bufs, int n_bufs);
 
 #endif

@@ -83,8 +83,8 @@ static void print_memory(const Trainer *t)
             cli_bytes_text(pool, r->persistent_bytes), cli_bytes_text(pool, r->keep_all_peak_bytes),
             cli_bytes_text(pool, t->program.plan->arena_bytes));
     if (r->recomputed_ops)
-        fprintf(stderr, " (%s recomputes %d operations, %.1f%% more time)", r->solver,
-                r->recomputed_ops, r->overhead_percent);
+        fprintf(stderr, " (%s recomputes %d operation%s, %.1f%% more time)", r->solver,
+                r->recomputed_ops, r->recomputed_ops == 1 ? "" : "s", r->overhead_percent);
     fputc('\n', stderr);
 }
 

@@ -3,6 +3,7 @@
 #include "runtime/data_internal.h"
 
 #include "check.h"
+#include "dataset_case.h"
 #include "temp.h"
 
 #include <math.h>
@@ -29,24 +30,6 @@ static void write_mnist(const char *dir, const char *part, int n, int base, bool
     gz ? temp_write_gz(name, image, (unsigned)image_bytes) : temp_write(name, image, image_bytes);
     snprintf(name, sizeof name, "%s/%s-labels-idx1-ubyte%s", dir, part, gz ? ".gz" : "");
     gz ? temp_write_gz(name, label, (unsigned)label_bytes) : temp_write(name, label, label_bytes);
-}
-
-static Dataset *open_or_fail(const DataSpec *spec)
-{
-    RtError err = {{0}};
-    Dataset *ds = dataset_open(spec, &err);
-    CHECK_MSG(ds, "%s", err.message);
-    if (!ds)
-        exit(test_result());
-    return ds;
-}
-
-static void refuse(const DataSpec *spec, const char *expect)
-{
-    RtError err = {{0}};
-    Dataset *ds = dataset_open(spec, &err);
-    CHECK_MSG(!ds && strstr(err.message, expect), "wanted '%s', got '%s'", expect, err.message);
-    dataset_close(ds);
 }
 
 /* One epoch shows no example twice and leaves out only the incomplete batch; the same step gives

@@ -2,28 +2,11 @@
 #include "runtime/data_internal.h"
 
 #include "check.h"
+#include "dataset_case.h"
 #include "temp.h"
 
 #include <math.h>
 #include <sys/stat.h>
-
-static Dataset *open_or_fail(const DataSpec *spec)
-{
-    RtError err = {{0}};
-    Dataset *ds = dataset_open(spec, &err);
-    CHECK_MSG(ds, "%s", err.message);
-    if (!ds)
-        exit(test_result());
-    return ds;
-}
-
-static void refuse(const DataSpec *spec, const char *expect)
-{
-    RtError err = {{0}};
-    Dataset *ds = dataset_open(spec, &err);
-    CHECK_MSG(!ds && strstr(err.message, expect), "wanted '%s', got '%s'", expect, err.message);
-    dataset_close(ds);
-}
 
 static void test_utf8(void)
 {

@@ -20,6 +20,7 @@ const Builtin builtin_table[] = {
      "batch normalization over the channels (dimension 1); running statistics outside training", builtin_bn, true},
     {"layernorm", "x: tensor, eps: float = 1e-5, bias: bool = true, affine: bool = true",
      "layer normalization over the last dimension", builtin_layernorm, true},
+    {"affine", "x: tensor, weight: tensor, bias: tensor = none", "x W^T + b with a weight [out, in] and a bias [out] that there already are, such as $wte.weight or a `param`", builtin_affine, false},
     {"embedding", "ids: tensor, n: int, dim: int, init: init = none",
      "rows of an [n, dim] table, chosen by integers", builtin_embedding, true},
     {"dropout", "x: tensor, p: float", "zeroes elements with probability p and scales the others by 1/(1-p), in training", builtin_dropout, false},
@@ -106,8 +107,9 @@ const Builtin builtin_table[] = {
     {"adamw", "lr: rate, betas: floats = none, eps: float = 1e-8, weight_decay: float = 0.01, decay_on: all|matrices = all, clip: float = 0", "Adam with decoupled weight decay", builtin_adamw, false},
     {"constant", "lr: float, warmup: float = 0", "a constant learning rate", builtin_constant, false},
     {"linear_decay", "lr: float, warmup: float = 0, min: float = 0", "falls linearly from lr to min", builtin_linear_decay, false},
-    {"step", "lr: float, every: float, factor: float = 0.1, warmup: float = 0", "multiplied by factor after every `every` epochs (steps when the section counts steps)", builtin_step, false},
+    {"step", "lr: float, every: float, factor: float = 0.1, warmup: float = 0, start: float = 0", "multiplied by factor after every `every` epochs (steps when the section counts steps), counted from `start`", builtin_step, false},
     {"cosine", "lr: float, warmup: float = 0, min: float = 0", "falls along half a cosine from lr to min", builtin_cosine, false},
+    {"inverse_sqrt", "lr: float, warmup: float", "rises linearly to lr during warmup, then falls with the square root of the time: lr sqrt(warmup / t)", builtin_inverse_sqrt, false},
 };
 // clang-format on
 const int builtin_count = sizeof builtin_table / sizeof builtin_table[0];

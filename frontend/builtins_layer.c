@@ -50,18 +50,25 @@ static bool rank_at_least(Call *c, int rank, const char *wanted)
     return false;
 }
 
+static bool want_rows(Call *c)
+{
+    if (!rank_at_least(c, 1, "2-D or sequence input"))
+        return false;
+    const Type *x = lower_type(c->l, arg_tensor(c, 0));
+    if (x->rank <= 3)
+        return true;
+    if (lower_error(c->l, c->span, "E103", "%s needs 2-D or sequence input, got %s", c->fn->name,
+                    type_shape_text(c->l->pool, x)))
+        diag_help(c->l->diag, "|> flatten()");
+    return false;
+}
+
 Val builtin_linear(Call *c)
 {
     Lower *l = c->l;
-    if (!call_needs_label(c) || !positive(c, 1) || !rank_at_least(c, 1, "2-D or sequence input"))
+    if (!call_needs_label(c) || !positive(c, 1) || !want_rows(c))
         return val_poison();
     Type x = *lower_type(l, arg_tensor(c, 0));
-    if (x.rank > 3) {
-        if (lower_error(l, c->span, "E103", "linear needs 2-D or sequence input, got %s",
-                        type_shape_text(l->pool, &x)))
-            diag_help(l->diag, "|> flatten()");
-        return val_poison();
-    }
     int64_t in = x.dim[x.rank - 1], out = arg_int(c, 1);
     bool in_out = call_word_is(c, 3, "in_out");
     const int64_t dims[] = {in_out ? in : out, in_out ? out : in};
@@ -73,6 +80,16 @@ Val builtin_linear(Call *c)
     AttrList attrs = {.n = 0};
     attrs_int(&attrs, ATTR_in_out, in_out);
     return call_node(c, OP_linear, v, arg_bool(c, 2) ? 3 : 2, &attrs);
+}
+
+Val builtin_affine(Call *c)
+{
+    if (!want_rows(c))
+        return val_poison();
+    const ValueId v[] = {arg_tensor(c, 0), arg_tensor(c, 1), arg_tensor(c, 2)};
+    AttrList attrs = {.n = 0};
+    attrs_int(&attrs, ATTR_in_out, false);
+    return call_node(c, OP_linear, v, arg_given(c, 2) ? 3 : 2, &attrs);
 }
 
 static bool want_images(Call *c)

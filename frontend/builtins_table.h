@@ -5,8 +5,8 @@
 #include "frontend/builtins.h"
 
 /* builtins_layer.c */
-BuiltinFn builtin_linear, builtin_conv, builtin_bn, builtin_layernorm, builtin_embedding,
-    builtin_dropout, builtin_maxpool, builtin_avgpool, builtin_global_avgpool;
+BuiltinFn builtin_linear, builtin_affine, builtin_conv, builtin_bn, builtin_layernorm,
+    builtin_embedding, builtin_dropout, builtin_maxpool, builtin_avgpool, builtin_global_avgpool;
 /* builtins_math.c */
 BuiltinFn builtin_relu, builtin_gelu, builtin_silu, builtin_sigmoid, builtin_tanh, builtin_exp,
     builtin_log, builtin_sqrt, builtin_rsqrt, builtin_abs, builtin_sign, builtin_pow,
@@ -29,7 +29,7 @@ BuiltinFn builtin_mnist, builtin_cifar10, builtin_text, builtin_tokens, builtin_
     builtin_imagefolder, builtin_synthetic;
 /* train_optim.c */
 BuiltinFn builtin_sgd, builtin_adam, builtin_adamw, builtin_constant, builtin_linear_decay,
-    builtin_step, builtin_cosine;
+    builtin_step, builtin_cosine, builtin_inverse_sqrt;
 
 /* The smallest or largest of compile-time numbers; builtins_value.c, for max and min. */
 Val value_extreme(Call *c, bool largest);

@@ -62,13 +62,26 @@ Val builtin_step(Call *c)
     if (!in_bounds(c, 0, "lr", 0, (double)INFINITY) ||
         !in_bounds(c, 1, "every", 1e-9, (double)INFINITY) ||
         !in_bounds(c, 2, "factor", 0, (double)INFINITY) ||
-        !in_bounds(c, 3, "warmup", 0, (double)INFINITY))
+        !in_bounds(c, 3, "warmup", 0, (double)INFINITY) ||
+        !in_bounds(c, 4, "start", 0, (double)INFINITY))
         return val_poison();
     return schedule_value(c, (LrSchedule){.kind = LR_STEP,
                                           .base = arg_float(c, 0),
                                           .every = arg_float(c, 1),
                                           .factor = arg_float(c, 2),
-                                          .warmup = arg_float(c, 3)});
+                                          .warmup = arg_float(c, 3),
+                                          .start = arg_float(c, 4)});
+}
+
+/* The least warmup is far below one update of any data; lr_at counts at least one. */
+Val builtin_inverse_sqrt(Call *c)
+{
+    if (!in_bounds(c, 0, "lr", 0, (double)INFINITY) ||
+        !in_bounds(c, 1, "warmup", 1e-9, (double)INFINITY))
+        return val_poison();
+    return schedule_value(
+        c,
+        (LrSchedule){.kind = LR_INVERSE_SQRT, .base = arg_float(c, 0), .warmup = arg_float(c, 1)});
 }
 
 /* ---- optimizers ---- */

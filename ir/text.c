@@ -5,7 +5,8 @@
 #include <string.h>
 
 const char *const optim_names[TRAIN_OPTIM_COUNT] = {"sgd", "adam", "adamw"};
-const char *const lr_names[TRAIN_LR_COUNT] = {"constant", "step", "linear", "cosine"};
+const char *const lr_names[TRAIN_LR_COUNT] = {"constant", "step", "linear", "cosine",
+                                              "inverse_sqrt"};
 
 /* clang-format off */
 #define FIELD(kind, key, member) {key, TRAIN_##kind, offsetof(TrainSpec, member)}
@@ -18,6 +19,7 @@ const TrainField train_fields[TRAIN_FIELD_COUNT] = {
     FIELD(BOOL,   "in_epochs",    lr.in_epochs),
     FIELD(DOUBLE, "every",        lr.every),
     FIELD(DOUBLE, "factor",       lr.factor),
+    FIELD(DOUBLE, "start",        lr.start),
     FIELD(DOUBLE, "momentum",     momentum),
     FIELD(DOUBLE, "dampening",    dampening),
     FIELD(BOOL,   "nesterov",     nesterov),

@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-static double decay(const LrSchedule *lr, double t, double u, double every)
+static double decay(const LrSchedule *lr, double t, double u, double every, double warmup)
 {
     switch (lr->kind) {
     case LR_COSINE:
@@ -10,7 +10,9 @@ static double decay(const LrSchedule *lr, double t, double u, double every)
     case LR_LINEAR:
         return lr->base + (lr->min - lr->base) * u;
     case LR_STEP:
-        return every > 0 ? lr->base * pow(lr->factor, floor(t / every)) : lr->base;
+        return every > 0 ? lr->base * pow(lr->factor, floor(fmax(t, 0) / every)) : lr->base;
+    case LR_INVERSE_SQRT:
+        return lr->base * sqrt(fmax(warmup, 1) / (t + 1));
     case LR_CONSTANT:
         break;
     }
@@ -26,5 +28,7 @@ double lr_at(const LrSchedule *lr, int64_t t, int64_t total, int64_t updates_per
         return lr->base * (now + 1) / warmup;
     double length = (double)total - warmup;
     double u = length > 0 ? (now - warmup) / length : 1.0;
-    return decay(lr, now, u < 1.0 ? u : 1.0, lr->every * unit);
+    if (lr->kind == LR_STEP)
+        now -= floor(lr->start * unit + 0.5);
+    return decay(lr, now, u < 1.0 ? u : 1.0, lr->every * unit, warmup);
 }

@@ -6,15 +6,16 @@
 #include "ir/support/pool.h"
 
 typedef enum OptimKind { OPTIM_SGD, OPTIM_ADAM, OPTIM_ADAMW } OptimKind;
-typedef enum LrKind { LR_CONSTANT, LR_STEP, LR_LINEAR, LR_COSINE } LrKind;
+typedef enum LrKind { LR_CONSTANT, LR_STEP, LR_LINEAR, LR_COSINE, LR_INVERSE_SQRT } LrKind;
 
 /* Learning rate at update t of total (both counted in updates, t from 0), see lr_at. */
 typedef struct LrSchedule {
     LrKind kind;
-    double base, min;     /* cosine and linear fall from base to min */
-    double warmup;        /* updates of linear warmup from 0; epochs when warmup_epochs */
-    bool in_epochs;       /* warmup and every are given in epochs (the section has `epochs`) */
-    double every, factor; /* step: multiply by factor every `every` updates */
+    double base, min; /* cosine and linear fall from base to min */
+    double warmup;    /* updates of linear warmup from 0; epochs when warmup_epochs */
+    bool in_epochs;   /* warmup, every and start are given in epochs (the section has `epochs`) */
+    double every, factor; /* step: multiply by factor every `every` updates ... */
+    double start;         /* ... that are counted from here */
 } LrSchedule;
 
 typedef struct TrainSpec {
@@ -42,7 +43,9 @@ typedef struct TrainSpec {
 
 /* Source: the same formulas as nanoGPT and PyTorch's LinearLR/CosineAnnealingLR/StepLR:
  * warmup: base*(t+1)/warmup for t < warmup; then with u = (t-warmup)/(total-warmup):
- * cosine min+(base-min)*(1+cos(pi u))/2, linear base+(min-base)*u, step base*factor^floor(t/every).
+ * cosine min+(base-min)*(1+cos(pi u))/2, linear base+(min-base)*u, step
+ * base*factor^floor((t-start)/every) from start on, inverse_sqrt base*sqrt(warmup/(t+1)), from
+ * section 5.3 of Vaswani et al. 2017.
  */
 double lr_at(const LrSchedule *lr, int64_t t, int64_t total, int64_t updates_per_epoch);
 

@@ -258,6 +258,54 @@ static void check_train_section(void)
     lowered_free(&r);
 }
 
+/* The functional form of `linear`: parameters under names of one's own, and tied ones. */
+static void check_affine(void)
+{
+    Lowered r = lower_text("model m(x: f32[2, 3, 4], ids: i32[2, 3]) {\n"
+                           "  param weight_ih_l0: f32[8, 4]\n"
+                           "  param bias_ih_l0: f32[8] = uniform(-0.1, 0.1)\n"
+                           "  e = ids |> wte: embedding(7, 8)\n"
+                           "  h = affine(x, weight_ih_l0, bias_ih_l0) + e\n"
+                           "  return affine(h, $wte.weight)\n}\n",
+                           FRONTEND_INFER);
+    if (r.graph) {
+        Summary s = graph_summary(r.pool, r.graph);
+        CHECK(s.params == 8 * 4 + 8 + 7 * 8 && count_ops(&r, OP_linear) == 2);
+        CHECK(s.macs == 6 * 4 * 8 + 6 * 8 * 7);
+        CHECK(strcmp(type_text(r.pool, &s.output), "f32[2,3,7]") == 0);
+    }
+    CHECK_MSG(r.graph, "%s", r.errors);
+    find_node(&r, "$weight_ih_l0");
+    lowered_free(&r);
+}
+
+static void check_inverse_sqrt(void)
+{
+    Lowered r = lower_text("model m(x: f32[2, 4]) { return x |> fc: linear(3) }\n"
+                           "train {\n"
+                           "  batch = synthetic(x = f32[2, 4], label = i32[2])\n"
+                           "  loss  = cross_entropy(m(batch.x), batch.label)\n"
+                           "  optim = adam(lr = inverse_sqrt(2 * 512**-0.5 * 16_000**-0.5, warmup "
+                           "= 16_000), betas = [0.9, 0.997], eps = 1e-9)\n"
+                           "  steps = 100\n}\n",
+                           FRONTEND_TRAIN);
+    CHECK_MSG(r.graph, "%s", r.errors);
+    if (r.graph) {
+        const LrSchedule *lr = &r.graph->train.lr;
+        CHECK(lr->kind == LR_INVERSE_SQRT && lr->warmup == 16000 && !lr->in_epochs);
+        CHECK(fabs(lr->base - 6.9877124296868434e-4) < 1e-15);
+    }
+    lowered_free(&r);
+    r = lower_text("model m(x: f32[2, 4]) { return x |> fc: linear(3) }\n"
+                   "train {\n"
+                   "  batch = synthetic(x = f32[2, 4], label = i32[2])\n"
+                   "  loss  = cross_entropy(m(batch.x), batch.label)\n"
+                   "  optim = sgd(inverse_sqrt(0.1, warmup = 0))\n  steps = 1\n}\n",
+                   FRONTEND_TRAIN);
+    CHECK_MSG(strstr(r.errors, "E105") && strstr(r.errors, "warmup"), "%s", r.errors);
+    lowered_free(&r);
+}
+
 /* [N,C,...] or [..., C], as the labels say. */
 static void check_class_axis(void)
 {
@@ -335,6 +383,8 @@ int main(void)
     check_hints();
     check_train_section();
     check_class_axis();
+    check_affine();
+    check_inverse_sqrt();
     check_section_errors();
     check_several_errors();
     return test_result();

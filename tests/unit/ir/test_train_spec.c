@@ -37,6 +37,14 @@ int main(void)
     near(lr_at(&step, 300, 900, 10), 0.01);
     near(lr_at(&step, 600, 900, 10), 0.001);
 
+    /* Zaremba et al. 2014, small: 1 in epochs 1 to 4, then halved after every epoch. */
+    LrSchedule late = step;
+    late.base = 1, late.every = 1, late.factor = 0.5, late.start = 3;
+    near(lr_at(&late, 0, 900, 10), 1);
+    near(lr_at(&late, 39, 900, 10), 1);
+    near(lr_at(&late, 40, 900, 10), 0.5);
+    near(lr_at(&late, 50, 900, 10), 0.25);
+
     /* Five epochs of warmup at ten updates each; half an update rounds to a whole one. */
     LrSchedule epochs = {.kind = LR_COSINE, .base = 1, .warmup = 5, .in_epochs = true};
     near(lr_at(&epochs, 24, 100, 10), 0.5);
@@ -44,6 +52,18 @@ int main(void)
     LrSchedule half = {.kind = LR_CONSTANT, .base = 1, .warmup = 0.15, .in_epochs = true};
     near(lr_at(&half, 0, 100, 10), 0.5);
     near(lr_at(&half, 1, 100, 10), 1);
+
+    /* Vaswani et al. 2017: 512^-0.5 min(n^-0.5, n 4000^-1.5) at update n = t + 1. */
+    LrSchedule vaswani = {.kind = LR_INVERSE_SQRT, .base = pow(512.0 * 4000, -0.5), .warmup = 4000};
+    near(lr_at(&vaswani, 0, 100000, 1), 0.044194173824159216 * pow(4000, -1.5));
+    near(lr_at(&vaswani, 1999, 100000, 1), 0.044194173824159216 * 2000 * pow(4000, -1.5));
+    near(lr_at(&vaswani, 3999, 100000, 1), 0.044194173824159216 * pow(4000, -0.5));
+    near(lr_at(&vaswani, 4000, 100000, 1), 0.044194173824159216 * pow(4001, -0.5));
+    near(lr_at(&vaswani, 99999, 100000, 1), 0.044194173824159216 * pow(100000, -0.5));
+    near(lr_at(&vaswani, 200000, 100000, 1), 0.044194173824159216 * pow(200001, -0.5));
+    LrSchedule sudden = {.kind = LR_INVERSE_SQRT, .base = 1, .warmup = 0.01, .in_epochs = true};
+    near(lr_at(&sudden, 0, 100, 10), 1);
+    near(lr_at(&sudden, 3, 100, 10), 0.5);
 
     /* Shorter than its warmup: it never divides by zero. */
     near(lr_at(&epochs, 50, 50, 10), 0);

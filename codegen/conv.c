@@ -116,12 +116,67 @@ static void lower_product(const MatrixNode *m, const ConvGeometry *q, ConvPart p
     gemm_lower(m->l, g, &call, what);
 }
 
-/* --- simple kernels --- */
+/* --- depthwise --- */
 
-static bool is_depthwise(const ConvGeometry *q)
+static void check_workspace(const MatrixNode *m, int64_t floats)
 {
-    return q->nhwc && q->groups == q->c && q->k == q->c && q->c > 1;
+    if (floats * 4 > node_workspace_bytes(m->graph, m->node))
+        BUG("a convolution uses %lld bytes of workspace, planned are %lld", (long long)floats * 4,
+            (long long)node_workspace_bytes(m->graph, m->node));
 }
+
+static StrBuf depthwise_key(const MatrixNode *m, const ConvDepth *d, const char *what)
+{
+    StrBuf key = strbuf_new(m->l->pool);
+    strbuf_printf(&key, "%s %d ", what, d->part);
+    conv_geometry_key(&key, &d->q);
+    epilogue_key(&key, &d->epilogue);
+    return key;
+}
+
+static void lower_depthwise_wgrad(const MatrixNode *m, Call *call, ConvDepth *d)
+{
+    StrBuf key = depthwise_key(m, d, "depthwise wgrad");
+    check_workspace(m, conv_depthwise_chunks(d) * conv_depthwise_chunk_floats(&d->q));
+    call->emit = conv_depthwise_wgrad_emit;
+    call->n_tasks = conv_depthwise_chunks(d);
+    finish(m, call, "conv dw", &d->q, &key);
+    key = depthwise_key(m, d, "depthwise join");
+    call->emit = conv_depthwise_join_emit;
+    call->n_tasks = conv_depthwise_join_tasks(d);
+    call->flops = 0;
+    call->bytes = (double)node_workspace_bytes(m->graph, m->node);
+    finish(m, call, "conv dw join", &d->q, &key);
+}
+
+static void lower_depthwise(const MatrixNode *m, const ConvGeometry *q, ConvPart part,
+                            const char *what)
+{
+    ConvDepth *d = POOL_NEW(m->l->pool, ConvDepth);
+    *d = (ConvDepth){.q = *q, .part = part};
+    Call call = matrix_call(m);
+    d->a_buf = matrix_add_operand(m, &call, 0);
+    d->b_buf = matrix_add_operand(m, &call, 1);
+    if (part == CONV_WGRAD) {
+        d->partial_buf = call.n_bufs;
+        call.buf[call.n_bufs++] = (CallBuf){VALUE_NONE, 0};
+    }
+    d->epilogue = matrix_epilogue(m, &call, part == CONV_FORWARD ? 2 : -1);
+    call.desc = d;
+    call.flops = conv_flops(q);
+    call.bytes = conv_bytes(q);
+    if (part == CONV_WGRAD) {
+        lower_depthwise_wgrad(m, &call, d);
+        return;
+    }
+    conv_depthwise_plan(d);
+    StrBuf key = depthwise_key(m, d, "depthwise");
+    call.emit = conv_depthwise_emit;
+    call.n_tasks = conv_depthwise_tasks(d);
+    finish(m, &call, what, q, &key);
+}
+
+/* --- the simple kernel --- */
 
 static void lower_simple(const MatrixNode *m, const ConvGeometry *q, ConvPart part,
                          const char *what)
@@ -131,19 +186,17 @@ static void lower_simple(const MatrixNode *m, const ConvGeometry *q, ConvPart pa
     Call call = matrix_call(m);
     s->a_buf = matrix_add_operand(m, &call, 0);
     s->b_buf = matrix_add_operand(m, &call, 1);
-    bool depthwise = is_depthwise(q);
     s->epilogue = matrix_epilogue(m, &call, part == CONV_FORWARD ? 2 : -1);
-    if (!depthwise) { /* the bias runs along the channels, which need not be the columns */
-        s->bias_buf = s->epilogue.bias_buf;
-        s->epilogue.bias_buf = -1;
-    }
+    /* The bias runs along the channels, which need not be the columns. */
+    s->bias_buf = s->epilogue.bias_buf;
+    s->epilogue.bias_buf = -1;
     StrBuf key = strbuf_new(m->l->pool);
-    strbuf_printf(&key, "%s %d %d ", depthwise ? "depthwise" : "conv_plain", part, s->bias_buf);
+    strbuf_printf(&key, "conv_plain %d %d ", part, s->bias_buf);
     conv_geometry_key(&key, q);
     epilogue_key(&key, &s->epilogue);
-    call.emit = depthwise ? conv_depthwise_emit : conv_plain_emit;
+    call.emit = conv_plain_emit;
     call.desc = s;
-    call.n_tasks = depthwise ? conv_depthwise_tasks(s) : conv_plain_tasks(s);
+    call.n_tasks = conv_plain_tasks(s);
     call.flops = conv_flops(q);
     call.bytes = conv_bytes(q);
     finish(m, &call, what, q, &key);
@@ -151,7 +204,7 @@ static void lower_simple(const MatrixNode *m, const ConvGeometry *q, ConvPart pa
 
 /* --- window passes --- */
 
-static ConvAxis forward_axis(const ConvGeometry *q, int i)
+ConvAxis conv_forward_axis(const ConvGeometry *q, int i)
 {
     ConvAxis x = {.source = i ? q->w : q->h,
                   .result = i ? q->ow : q->oh,
@@ -173,7 +226,7 @@ static int64_t floor_mod(int64_t a, int64_t b)
 /* Places of x congruent to `phase` modulo the stride.  Weight t reaches x[first + stride * i] from
  * dy[i + d] with stride * d = first + pad - dilation * t, for those t for which d is whole; they
  * are evenly spaced, and d falls as t grows, so taps run from the last such t to the first. */
-static ConvAxis gradient_axis(const ConvGeometry *q, int i, int64_t phase)
+ConvAxis conv_gradient_axis(const ConvGeometry *q, int i, int64_t phase)
 {
     int64_t stride = q->stride[i], size = i ? q->w : q->h, kernel = i ? q->s : q->r;
     int64_t t_first = -1, t_last = -1, taps = 0;
@@ -233,13 +286,6 @@ static void lower_window(const MatrixNode *m, ConvWindow *w, const char *what, d
     finish(m, &call, what, &w->q, &key);
 }
 
-static void check_workspace(const MatrixNode *m, int64_t floats)
-{
-    if (floats * 4 > node_workspace_bytes(m->graph, m->node))
-        BUG("packed convolution weights take %lld bytes, planned are %lld", (long long)floats * 4,
-            (long long)node_workspace_bytes(m->graph, m->node));
-}
-
 void matrix_lower_conv2d(const MatrixNode *m)
 {
     ConvGeometry q = geometry(m, CONV_FORWARD);
@@ -247,14 +293,18 @@ void matrix_lower_conv2d(const MatrixNode *m)
         lower_product(m, &q, CONV_FORWARD, "conv 1x1");
         return;
     }
+    if (conv_depthwise_fits(&q)) {
+        lower_depthwise(m, &q, CONV_FORWARD, "conv");
+        return;
+    }
     ConvWindow *w = POOL_NEW(m->l->pool, ConvWindow);
     *w = (ConvWindow){.q = q,
-                      .axis = {forward_axis(&q, 0), forward_axis(&q, 1)},
+                      .axis = {conv_forward_axis(&q, 0), conv_forward_axis(&q, 1)},
                       .red = conv_group_in(&q),
                       .cols = conv_group_out(&q),
                       .source_c = q.c,
                       .result_c = q.k};
-    if (!q.nhwc || is_depthwise(&q) || !conv_window_plan(w, m->l->target)) {
+    if (!q.nhwc || !conv_window_plan(w, m->l->target)) {
         lower_simple(m, &q, CONV_FORWARD, "conv");
         return;
     }
@@ -267,15 +317,15 @@ static bool plan_phases(const MatrixNode *m, const ConvGeometry *q, ConvWindow *
 {
     int64_t packed = 0;
     for (int64_t p = 0; p < q->stride[0] * q->stride[1]; p++) {
-        w[p] = (ConvWindow){
-            .q = *q,
-            .transposed = true,
-            .axis = {gradient_axis(q, 0, p / q->stride[1]), gradient_axis(q, 1, p % q->stride[1])},
-            .red = conv_group_out(q),
-            .cols = conv_group_in(q),
-            .source_c = q->k,
-            .result_c = q->c,
-            .packed_offset = packed};
+        w[p] = (ConvWindow){.q = *q,
+                            .transposed = true,
+                            .axis = {conv_gradient_axis(q, 0, p / q->stride[1]),
+                                     conv_gradient_axis(q, 1, p % q->stride[1])},
+                            .red = conv_group_out(q),
+                            .cols = conv_group_in(q),
+                            .source_c = q->k,
+                            .result_c = q->c,
+                            .packed_offset = packed};
         if (!conv_window_plan(&w[p], m->l->target))
             return false;
         packed += conv_window_packed_floats(&w[p], m->l->target->vector_floats);
@@ -291,9 +341,13 @@ void matrix_lower_conv2d_dgrad(const MatrixNode *m)
         lower_product(m, &q, CONV_DGRAD, "conv 1x1 dx");
         return;
     }
+    if (conv_depthwise_fits(&q)) {
+        lower_depthwise(m, &q, CONV_DGRAD, "conv dx");
+        return;
+    }
     int64_t phases = q.stride[0] * q.stride[1];
     enum { PHASES_MOST = 64 };
-    bool simple = !q.nhwc || is_depthwise(&q) || phases > PHASES_MOST;
+    bool simple = !q.nhwc || phases > PHASES_MOST;
     ConvWindow *w = simple ? NULL : POOL_ARRAY(m->l->pool, (size_t)phases, ConvWindow);
     if (simple || !plan_phases(m, &q, w)) {
         lower_simple(m, &q, CONV_DGRAD, "conv dx");
@@ -312,9 +366,13 @@ void matrix_lower_conv2d_wgrad(const MatrixNode *m)
         lower_product(m, &q, CONV_WGRAD, "conv 1x1 dw");
         return;
     }
+    if (conv_depthwise_fits(&q)) {
+        lower_depthwise(m, &q, CONV_WGRAD, "conv dw");
+        return;
+    }
     ConvWgrad *w = POOL_NEW(m->l->pool, ConvWgrad);
     w->q = q;
-    if (!q.nhwc || is_depthwise(&q) || !conv_wgrad_plan(w, m->l->target)) {
+    if (!q.nhwc || !conv_wgrad_plan(w, m->l->target)) {
         lower_simple(m, &q, CONV_WGRAD, "conv dw");
         return;
     }

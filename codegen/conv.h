@@ -3,7 +3,7 @@
  * - conv_window: packed weights, a register tile of pixels x channels; forward, and the data
  * gradient as one or more forward-like passes over dy (one per phase of the stride);
  * - conv_wgrad: the weight gradient, a register tile of input channels x output channels;
- * - conv_depthwise: one channel per group, vectors run along the channels;
+ * - conv_depthwise, conv_depthwise_wgrad: one channel per group, vectors run along the channels;
  * - conv_plain: any layout and size, element by element. */
 #ifndef SCRIMP_CODEGEN_CONV_H
 #define SCRIMP_CODEGEN_CONV_H
@@ -37,6 +37,11 @@ typedef struct ConvAxis {
     int64_t taps, tap_step;
     int64_t weight_first, weight_step; /* tap t uses weight weight_first + t * weight_step */
 } ConvAxis;
+
+/* The axis of the forward pass, and of the data gradient's places that are `phase` modulo the
+ * stride. */
+ConvAxis conv_forward_axis(const ConvGeometry *q, int axis);
+ConvAxis conv_gradient_axis(const ConvGeometry *q, int axis, int64_t phase);
 
 typedef struct ConvWindow {
     ConvGeometry q;
@@ -82,16 +87,41 @@ bool conv_wgrad_plan(ConvWgrad *w, const Target *target);
 int64_t conv_wgrad_tasks(const ConvWgrad *w);
 void conv_wgrad_emit(Jit *j, const void *desc);
 
-/* The simple kernels. */
 typedef enum ConvPart { CONV_FORWARD, CONV_DGRAD, CONV_WGRAD } ConvPart;
+
+/* Depthwise convolution; a_buf and b_buf: operands in the order of the node. */
+typedef struct ConvDepth {
+    ConvGeometry q;
+    ConvPart part;
+    int a_buf, b_buf, partial_buf, out_buf;
+    Epilogue epilogue;
+    int64_t band_rows; /* of a task, decided by conv_depthwise_plan */
+} ConvDepth;
+bool conv_depthwise_fits(const ConvGeometry *q);
+/* Forward, data gradient. */
+void conv_depthwise_plan(ConvDepth *d);
+int64_t conv_depthwise_tasks(const ConvDepth *d);
+void conv_depthwise_emit(Jit *j, const void *desc);
+/* Weight gradient: partial sums of chunks (that many tasks), and their sum. */
+int64_t conv_depthwise_chunks(const ConvDepth *d);
+int64_t conv_depthwise_chunk_floats(const ConvGeometry *q);
+void conv_depthwise_wgrad_emit(Jit *j, const void *desc);
+int64_t conv_depthwise_join_tasks(const ConvDepth *d);
+void conv_depthwise_join_emit(Jit *j, const void *desc);
+/* Of the source columns from the first tap of pixel `first` on, those that `pixels` pixels reach
+ * and that lie within the source: [low, high). */
+typedef struct DepthSpan {
+    int64_t low, high;
+} DepthSpan;
+DepthSpan conv_depthwise_span(const ConvAxis *x, int64_t first, int64_t pixels);
+
+/* The simple kernel. */
 typedef struct ConvSimple {
     ConvGeometry q;
     ConvPart part;
     int a_buf, b_buf, bias_buf, out_buf; /* operands in the order of the node */
     Epilogue epilogue;                   /* without bias */
 } ConvSimple;
-int64_t conv_depthwise_tasks(const ConvSimple *s);
-void conv_depthwise_emit(Jit *j, const void *desc);
 int64_t conv_plain_tasks(const ConvSimple *s);
 void conv_plain_emit(Jit *j, const void *desc);
 

@@ -1,155 +1,325 @@
-/* Depthwise convolution (one channel per group, NHWC): vectors run along the channels, one result
- * vector at a time. */
+/* Depthwise convolution (one channel per group, NHWC) and its data gradient.
+ *
+ * Vectors run along the channels.  A tile is a run of pixels of one result row times one vector of
+ * channels; its sums stay in registers while the taps are gone through row by row: a source vector
+ * is loaded once per row of taps and used under every tap that it lies under.  The source is read
+ * where it lies.  Which taps of a tile fall outside of the image to the left or right is known when
+ * the code is made; rows above or below shorten the loop over rows of taps.
+ *
+ * The data gradient of stride s has s * s phases, each with taps of its own; a task does all phases
+ * of a band of rows, so that dy is read from memory once. */
 #include "codegen/conv.h"
+
+enum {
+    TASKS_WANTED = 24,
+    BAND_LEAST = 4,   /* rows of a task */
+    PHASES_MOST = 16, /* each is code of its own */
+    TAPS_MOST = 32,   /* in a row of taps: unrolled */
+    PIXELS_MOST = 16  /* of a tile */
+};
 
 typedef struct DepthEmit {
     Jit *j;
-    const ConvSimple *s;
-    JitValue channel, n_valid; /* n_valid NULL: a whole vector */
-    JitVar sum;
+    const ConvDepth *d;
+    ConvAxis y, x; /* of the phase */
+    int phase;
+    JitValue image, row0, row1; /* result rows of the task's band, counted within a phase */
 } DepthEmit;
 
-static JitLoop count_to(Jit *j, int64_t n)
+static int64_t ceil_div(int64_t a, int64_t b)
 {
-    return jit_for(j, jit_i64(j, 0), jit_i64(j, n), 1, "i");
+    return (a + b - 1) / b;
 }
 
-/* Channels from e->channel on of row `row` of a buffer of rows of c channels. */
-static JitValue load_row(const DepthEmit *e, int buf, JitValue row)
+/* Phases of the result along an axis. */
+static int64_t phases(const ConvDepth *d, int axis)
 {
-    Jit *j = e->j;
-    JitValue p = jit_buf(j, buf, jit_types(j)->p_f32);
-    JitValue at = jit_muladd_i64(j, row, e->s->q.c, e->channel);
-    return e->n_valid ? jit_vload_partial(j, p, at, e->n_valid, 0) : jit_vload(j, p, at);
+    return d->part == CONV_DGRAD ? d->q.stride[axis] : 1;
 }
 
-static void add_product(const DepthEmit *e, JitValue a_row, JitValue b_row)
+static ConvAxis phase_axis(const ConvDepth *d, int axis, int64_t phase)
 {
-    Jit *j = e->j;
-    JitValue product = jit_mul(j, load_row(e, e->s->a_buf, a_row), load_row(e, e->s->b_buf, b_row));
-    jit_set(j, e->sum, jit_add(j, jit_get(e->sum), product));
+    return d->part == CONV_DGRAD ? conv_gradient_axis(&d->q, axis, phase)
+                                 : conv_forward_axis(&d->q, axis);
 }
 
-static JitIf if_within(Jit *j, JitValue v, int64_t size)
+bool conv_depthwise_fits(const ConvGeometry *q)
 {
-    JitType t = jit_types(j)->i32;
-    JitValue low = jit_cast(j, jit_compare(j, JIT_GE, v, jit_i64(j, 0)), t);
-    JitValue high = jit_cast(j, jit_compare(j, JIT_LT, v, jit_i64(j, size)), t);
-    return jit_if(j, jit_compare(j, JIT_NE, jit_and(j, low, high), jit_i32(j, 0)));
+    return q->nhwc && q->groups == q->c && q->k == q->c && q->s <= TAPS_MOST &&
+           q->stride[0] * q->stride[1] <= PHASES_MOST;
 }
 
-static JitValue x_place(const DepthEmit *e, int axis, JitValue o, JitValue t)
+/* --- tiles --- */
+
+/* Pixels next to one another; source columns [low, high) from the first pixel's first tap on lie
+ * within the image. */
+typedef struct DepthTile {
+    int64_t pixels, low, high;
+} DepthTile;
+
+DepthSpan conv_depthwise_span(const ConvAxis *x, int64_t first, int64_t pixels)
 {
-    const ConvGeometry *q = &e->s->q;
-    JitValue tap = jit_muladd_i64(e->j, t, q->dilation[axis], jit_i64(e->j, -q->pad[axis]));
-    return jit_tmp(e->j, jit_muladd_i64(e->j, o, q->stride[axis], tap));
+    int64_t from = x->origin + first * x->source_step;
+    int64_t extent = (pixels - 1) * x->source_step + (x->taps - 1) * x->tap_step + 1;
+    int64_t low = from < 0 ? -from : 0, high = x->source - from;
+    DepthSpan s = {low < extent ? low : extent, high < extent ? high : extent};
+    if (s.high < s.low)
+        s.high = s.low;
+    return s;
 }
 
-/* Place of dy that reaches place `at` of x through tap t; -1 when there is none. */
-static JitValue y_place(const DepthEmit *e, int axis, JitValue at, JitValue t)
+static int pixels_most(const Jit *j)
 {
-    Jit *j = e->j;
-    const ConvGeometry *q = &e->s->q;
-    JitValue far = jit_add(j, at, jit_i64(j, q->pad[axis]));
-    far = jit_tmp(j, jit_sub(j, far, jit_mul(j, t, jit_i64(j, q->dilation[axis]))));
-    JitVar o = jit_var(j, jit_types(j)->i64, "o");
-    jit_set(j, o, jit_i64(j, -1));
-    JitValue stride = jit_i64(j, q->stride[axis]);
-    JitIf even = jit_if(j, jit_compare(j, JIT_EQ, jit_mod(j, far, stride), jit_i64(j, 0)));
-    jit_set(j, o, jit_div(j, far, stride));
-    jit_end_if(j, &even);
-    return jit_get(o);
+    return jit_target(j)->vector_registers >= 32 ? PIXELS_MOST : PIXELS_MOST / 2;
 }
 
-/* Sum over the taps for one pixel of the result of the forward pass or of the data gradient. */
-static void sum_taps(const DepthEmit *e, JitValue image, JitValue row, JitValue column)
+/* Parameters of a tile's function, in order. */
+enum { P_BUFS, P_SOURCE, P_WEIGHT, P_TAP_ROWS, P_ROW, P_COUNT };
+
+typedef struct TileEmit {
+    Jit *j;
+    const DepthEmit *e;
+    DepthTile tile;
+    JitVar sum[PIXELS_MOST];
+    JitValue weight[TAPS_MOST];
+} TileEmit;
+
+static JitValue load(const TileEmit *t, JitVar p, int64_t at, JitValue n_valid)
 {
-    Jit *j = e->j;
-    const ConvGeometry *q = &e->s->q;
-    bool forward = e->s->part == CONV_FORWARD;
-    int64_t h = forward ? q->h : q->oh, w = forward ? q->w : q->ow;
-    JitLoop r = count_to(j, q->r);
-    JitValue y = (forward ? x_place : y_place)(e, 0, row, jit_index(&r));
-    JitIf in_y = if_within(j, y, h);
-    JitLoop s = count_to(j, q->s);
-    JitValue x = (forward ? x_place : y_place)(e, 1, column, jit_index(&s));
-    JitIf in_x = if_within(j, x, w);
-    add_product(e, jit_muladd_i64(j, jit_muladd_i64(j, image, h, y), w, x),
-                jit_muladd_i64(j, jit_index(&r), q->s, jit_index(&s)));
-    jit_end_if(j, &in_x);
-    jit_end_for(j, &s);
-    jit_end_if(j, &in_y);
-    jit_end_for(j, &r);
+    JitValue index = jit_i64(t->j, at);
+    return n_valid ? jit_vload_partial(t->j, jit_get(p), index, n_valid, 0)
+                   : jit_vload(t->j, jit_get(p), index);
 }
 
-static void sum_pixels(const DepthEmit *e, JitValue r, JitValue s)
+/* The tap under which source column `place` lies for a pixel; -1: none. */
+static int64_t tap_over(const ConvAxis *x, int64_t place, int64_t pixel)
 {
-    Jit *j = e->j;
-    const ConvGeometry *q = &e->s->q;
-    JitLoop n = count_to(j, q->images), oy = count_to(j, q->oh);
-    JitValue y = x_place(e, 0, jit_index(&oy), r);
-    JitIf in_y = if_within(j, y, q->h);
-    JitLoop ox = count_to(j, q->ow);
-    JitValue x = x_place(e, 1, jit_index(&ox), s);
-    JitIf in_x = if_within(j, x, q->w);
-    JitValue from = jit_muladd_i64(j, jit_muladd_i64(j, jit_index(&n), q->h, y), q->w, x);
-    JitValue to = jit_muladd_i64(j, jit_index(&n), q->oh, jit_index(&oy));
-    add_product(e, from, jit_muladd_i64(j, to, q->ow, jit_index(&ox)));
-    jit_end_if(j, &in_x);
-    jit_end_for(j, &ox);
-    jit_end_if(j, &in_y);
-    jit_end_for(j, &oy);
-    jit_end_for(j, &n);
+    int64_t far = place - pixel * x->source_step;
+    int64_t tap = x->tap_step ? far / x->tap_step : 0;
+    return far >= 0 && tap < x->taps && tap * x->tap_step == far ? tap : -1;
 }
 
-/* Rows of the result: pixels, or kernel places. */
-static int64_t rows_per_task(const ConvSimple *s)
+static void add_column(TileEmit *t, JitVar source, int64_t place, JitValue n_valid)
 {
-    return s->part == CONV_WGRAD ? 1 : s->epilogue.out.dim[2];
-}
-
-int64_t conv_depthwise_tasks(const ConvSimple *s)
-{
-    const Type *out = &s->epilogue.out;
-    return s->part == CONV_WGRAD ? s->q.r * s->q.s : out->dim[0] * out->dim[1];
-}
-
-static void emit_vector(DepthEmit *e, JitValue row)
-{
-    Jit *j = e->j;
-    const Type *out = &e->s->epilogue.out;
-    jit_set(j, e->sum, jit_vf(j, 0));
-    if (e->s->part == CONV_WGRAD) {
-        JitValue s = jit_i64(j, e->s->q.s);
-        sum_pixels(e, jit_tmp(j, jit_div(j, row, s)), jit_tmp(j, jit_mod(j, row, s)));
-    } else {
-        JitValue line = jit_tmp(j, jit_div(j, row, jit_i64(j, out->dim[2])));
-        sum_taps(e, jit_tmp(j, jit_div(j, line, jit_i64(j, out->dim[1]))),
-                 jit_tmp(j, jit_mod(j, line, jit_i64(j, out->dim[1]))),
-                 jit_tmp(j, jit_mod(j, row, jit_i64(j, out->dim[2]))));
+    Jit *j = t->j;
+    JitValue v = NULL;
+    for (int64_t p = 0; p < t->tile.pixels; p++) {
+        int64_t tap = tap_over(&t->e->x, place, p);
+        if (tap < 0)
+            continue;
+        v = v ? v : load(t, source, place * t->e->d->q.c, n_valid);
+        jit_set(j, t->sum[p], jit_add(j, jit_mul(j, v, t->weight[tap]), jit_get(t->sum[p])));
     }
-    epilogue_store(j, &e->s->epilogue, e->s->out_buf, jit_get(e->sum), row, e->channel, e->n_valid);
+}
+
+static void add_tap_row(TileEmit *t, JitVar source, JitVar weight, JitValue n_valid)
+{
+    const ConvAxis *x = &t->e->x;
+    for (int64_t s = 0; s < x->taps; s++)
+        t->weight[s] =
+            load(t, weight, (x->weight_first + s * x->weight_step) * t->e->d->q.c, n_valid);
+    for (int64_t place = t->tile.low; place < t->tile.high; place++)
+        add_column(t, source, place, n_valid);
+}
+
+/* Channels [c, c + lanes) of the tile. */
+static void emit_vector(TileEmit *t, JitValue c, JitValue n_valid)
+{
+    Jit *j = t->j;
+    const ConvDepth *d = t->e->d;
+    const ConvAxis *x = &t->e->x, *y = &t->e->y;
+    JitVar source = jit_var(j, jit_types(j)->p_f32, "source");
+    JitVar weight = jit_var(j, jit_types(j)->p_f32, "weight");
+    jit_set(j, source, jit_offset(j, jit_param(j, P_SOURCE), c));
+    jit_set(j, weight, jit_offset(j, jit_param(j, P_WEIGHT), c));
+    for (int64_t p = 0; p < t->tile.pixels; p++)
+        jit_set(j, t->sum[p], jit_vf(j, 0));
+    JitLoop r = jit_for(j, jit_i64(j, 0), jit_param(j, P_TAP_ROWS), 1, "r");
+    add_tap_row(t, source, weight, n_valid);
+    jit_set(j, source,
+            jit_offset(j, jit_get(source), jit_i64(j, y->tap_step * x->source * d->q.c)));
+    jit_set(j, weight,
+            jit_offset(j, jit_get(weight), jit_i64(j, y->weight_step * d->q.s * d->q.c)));
+    jit_end_for(j, &r);
+    for (int64_t p = 0; p < t->tile.pixels; p++)
+        epilogue_store(j, &d->epilogue, d->out_buf, jit_get(t->sum[p]),
+                       jit_add(j, jit_param(j, P_ROW), jit_i64(j, p * x->step)), c, n_valid);
+}
+
+/* The last channels are done with the ones before them once more where that fills a vector: masked
+ * loads are slower.  Not where the epilogue reads what the first time overwrote. */
+static void emit_channels(TileEmit *t)
+{
+    Jit *j = t->j;
+    int64_t channels = t->e->d->q.c, whole = channels / jit_lanes(j) * jit_lanes(j);
+    if (whole) {
+        JitLoop c = jit_for(j, jit_i64(j, 0), jit_i64(j, whole), jit_lanes(j), "c");
+        emit_vector(t, jit_tmp(j, jit_index(&c)), NULL);
+        jit_end_for(j, &c);
+    }
+    if (whole == channels)
+        return;
+    if (whole && !epilogue_may_alias(&t->e->d->epilogue))
+        emit_vector(t, jit_i64(j, channels - jit_lanes(j)), NULL);
+    else
+        emit_vector(t, jit_i64(j, whole), jit_i64(j, channels - whole));
+}
+
+static JitFunction tile_function(const DepthEmit *e, const DepthTile *tile)
+{
+    Jit *j = e->j;
+    const JitTypes *ty = jit_types(j);
+    char name[96];
+    snprintf(name, sizeof name, "depthwise_%d_%lld_%lld_%lld", e->phase, (long long)tile->pixels,
+             (long long)tile->low, (long long)tile->high);
+    JitFunction f = jit_function_lookup(j, name);
+    if (f)
+        return f;
+    const JitType types[P_COUNT] = {[P_BUFS] = jit_pointer_to(j, ty->p_char),
+                                    [P_SOURCE] = ty->p_f32,
+                                    [P_WEIGHT] = ty->p_f32,
+                                    [P_TAP_ROWS] = ty->i64,
+                                    [P_ROW] = ty->i64};
+    f = jit_function_begin(j, name, ty->none, P_COUNT, types);
+    jit_function_bufs(j, P_BUFS);
+    TileEmit t = {.j = j, .e = e, .tile = *tile};
+    for (int64_t p = 0; p < tile->pixels; p++)
+        t.sum[p] = jit_var(j, ty->vf, "sum");
+    emit_channels(&t);
+    jit_function_end(j);
+    return f;
+}
+
+/* --- rows --- */
+
+/* What the tiles of one result row share. */
+typedef struct DepthRow {
+    JitValue source;   /* column 0 of the source row under the first tap row, channel 0 */
+    JitValue weight;   /* of the first tap row */
+    JitValue tap_rows; /* that lie within the image */
+    JitValue row;      /* of the result: pixel 0 */
+} DepthRow;
+
+static DepthRow find_row(const DepthEmit *e, JitValue i)
+{
+    Jit *j = e->j;
+    const ConvAxis *y = &e->y, *x = &e->x;
+    const ConvGeometry *q = &e->d->q;
+    int64_t step = y->tap_step ? y->tap_step : 1;
+    JitValue zero = jit_i64(j, 0), by = jit_i64(j, step), more = jit_i64(j, step - 1);
+    JitValue top = jit_tmp(j, jit_muladd_i64(j, i, y->source_step, jit_i64(j, y->origin)));
+    JitValue above = jit_max_i64(j, jit_sub(j, zero, top), zero);
+    JitValue below = jit_max_i64(j, jit_sub(j, jit_i64(j, y->source), top), zero);
+    JitValue low = jit_tmp(j, jit_div(j, jit_add(j, above, more), by));
+    JitValue high = jit_min_i64(j, jit_div(j, jit_add(j, below, more), by), jit_i64(j, y->taps));
+    JitValue from =
+        jit_muladd_i64(j, e->image, y->source, jit_muladd_i64(j, low, y->tap_step, top));
+    JitValue tap = jit_muladd_i64(j, low, y->weight_step, jit_i64(j, y->weight_first));
+    JitValue to = jit_muladd_i64(j, i, y->step, jit_i64(j, y->first));
+    to = jit_muladd_i64(j, e->image, y->result, to);
+    JitType p = jit_types(j)->p_f32;
+    DepthRow r = {
+        jit_offset(j, jit_buf(j, e->d->a_buf, p), jit_mul(j, from, jit_i64(j, x->source * q->c))),
+        jit_offset(j, jit_buf(j, e->d->b_buf, p), jit_mul(j, tap, jit_i64(j, q->s * q->c))),
+        jit_tmp(j, jit_sub(j, high, low)), jit_tmp(j, jit_mul(j, to, jit_i64(j, x->result)))};
+    r.source = jit_tmp(j, r.source);
+    r.weight = jit_tmp(j, r.weight);
+    return r;
+}
+
+/* `count` equal tiles one after the other. */
+static void emit_tiles(const DepthEmit *e, const DepthRow *row, const DepthTile *tile,
+                       int64_t first, int64_t count)
+{
+    Jit *j = e->j;
+    const ConvAxis *x = &e->x;
+    JitLoop l = jit_for(j, jit_i64(j, 0), jit_i64(j, count), 1, "tile");
+    JitValue pixel = jit_tmp(j, jit_muladd_i64(j, jit_index(&l), tile->pixels, jit_i64(j, first)));
+    JitValue column = jit_muladd_i64(j, pixel, x->source_step, jit_i64(j, x->origin));
+    JitValue place = jit_muladd_i64(j, pixel, x->step, jit_i64(j, x->first));
+    const JitValue args[P_COUNT] = {
+        [P_BUFS] = jit_bufs(j),
+        [P_SOURCE] = jit_offset(j, row->source, jit_mul(j, column, jit_i64(j, e->d->q.c))),
+        [P_WEIGHT] = row->weight,
+        [P_TAP_ROWS] = row->tap_rows,
+        [P_ROW] = jit_add(j, row->row, place)};
+    jit_call_void(j, tile_function(e, tile), P_COUNT, args);
+    jit_end_for(j, &l);
+}
+
+static DepthTile tile_at(const DepthEmit *e, const TileSplit *split, int64_t i, int64_t *first)
+{
+    int64_t pixels = split->base + (i < split->extra);
+    *first = i * split->base + (i < split->extra ? i : split->extra);
+    DepthSpan s = conv_depthwise_span(&e->x, *first, pixels);
+    DepthTile t = {pixels, s.low, s.high};
+    return t;
+}
+
+static void emit_row(const DepthEmit *e, const DepthRow *row)
+{
+    TileSplit split = tile_split(e->x.count, pixels_most(e->j));
+    for (int64_t i = 0, next; i < split.tiles; i = next) {
+        int64_t first, other;
+        DepthTile tile = tile_at(e, &split, i, &first);
+        for (next = i + 1; next < split.tiles; next++) {
+            DepthTile t = tile_at(e, &split, next, &other);
+            if (t.pixels != tile.pixels || t.low != tile.low || t.high != tile.high)
+                break;
+        }
+        emit_tiles(e, row, &tile, first, next - i);
+    }
+}
+
+static void emit_phase_rows(DepthEmit *e, int64_t phase_y)
+{
+    Jit *j = e->j;
+    e->y = phase_axis(e->d, 0, phase_y);
+    JitValue end = jit_min_i64(j, e->row1, jit_i64(j, e->y.count));
+    JitLoop i = jit_for(j, e->row0, end, 1, "i");
+    JitValue row = jit_tmp(j, jit_index(&i));
+    for (int64_t px = 0; px < phases(e->d, 1); px++) {
+        e->x = phase_axis(e->d, 1, px);
+        e->phase = (int)(phase_y * phases(e->d, 1) + px);
+        if (!e->x.count)
+            continue;
+        DepthRow r = find_row(e, row);
+        emit_row(e, &r);
+    }
+    jit_end_for(j, &i);
+}
+
+static int64_t rows_of_first_phase(const ConvDepth *d)
+{
+    return phase_axis(d, 0, 0).count;
+}
+
+static int64_t bands(const ConvDepth *d)
+{
+    return ceil_div(rows_of_first_phase(d), d->band_rows);
+}
+
+int64_t conv_depthwise_tasks(const ConvDepth *d)
+{
+    return phase_axis(d, 1, 0).count && d->q.c ? d->q.images * bands(d) : 0;
+}
+
+void conv_depthwise_plan(ConvDepth *d)
+{
+    d->band_rows = rows_of_first_phase(d) ? rows_of_first_phase(d) : 1;
+    while (d->band_rows > BAND_LEAST && d->q.images * bands(d) < TASKS_WANTED)
+        d->band_rows = ceil_div(d->band_rows, 2);
 }
 
 void conv_depthwise_emit(Jit *j, const void *desc)
 {
-    DepthEmit e = {.j = j, .s = desc, .sum = jit_var(j, jit_types(j)->vf, "sum")};
-    int64_t channels = e.s->q.c, whole = channels / jit_lanes(j) * jit_lanes(j);
+    DepthEmit e = {.j = j, .d = desc};
+    JitValue parts = jit_i64(j, bands(e.d)), size = jit_i64(j, e.d->band_rows);
     JitLoop task = jit_for(j, jit_task_begin(j), jit_task_end(j), 1, "task");
-    JitLoop l = count_to(j, rows_per_task(e.s));
-    JitValue row =
-        jit_tmp(j, jit_muladd_i64(j, jit_index(&task), rows_per_task(e.s), jit_index(&l)));
-    if (whole) {
-        JitLoop c = jit_for(j, jit_i64(j, 0), jit_i64(j, whole), jit_lanes(j), "c");
-        e.channel = jit_index(&c);
-        emit_vector(&e, row);
-        jit_end_for(j, &c);
-    }
-    if (whole < channels) {
-        e.channel = jit_i64(j, whole);
-        e.n_valid = jit_i64(j, channels - whole);
-        emit_vector(&e, row);
-    }
-    jit_end_for(j, &l);
+    e.image = jit_tmp(j, jit_div(j, jit_index(&task), parts));
+    e.row0 = jit_tmp(j, jit_mul(j, jit_mod(j, jit_index(&task), parts), size));
+    e.row1 = jit_tmp(j, jit_add(j, e.row0, size));
+    for (int64_t py = 0; py < phases(e.d, 0); py++)
+        emit_phase_rows(&e, py);
     jit_end_for(j, &task);
 }

@@ -159,6 +159,17 @@ static int64_t packed_weight_bytes(const Graph *g, const Node *n)
     return times(4, times(times(groups, taps), times(rows, round_up(panel, CONV_PANEL))));
 }
 
+/* DEPTHWISE_CHUNKS says how they lie. */
+static int64_t depthwise_partial_bytes(const Graph *g, const Node *n)
+{
+    const Type *dw = value_type(g, n->out[0]), *x = value_type(g, n->in[0]);
+    int64_t groups = node_int(n, ATTR_groups, 1);
+    if (!node_flag(n, ATTR_nhwc) || groups != x->dim[3] || groups != dw->dim[3])
+        return 0;
+    int64_t chunk = times(times(dw->dim[0], dw->dim[1]), round_up(groups, DEPTHWISE_PAD));
+    return times(4 * DEPTHWISE_CHUNKS, chunk);
+}
+
 bool reduce_is_chunked(const Graph *g, const Node *n)
 {
     switch ((int)n->op) {
@@ -204,6 +215,8 @@ int64_t node_workspace_bytes(const Graph *g, const Node *n)
         bytes = body_workspace(n->body);
     else if (n->op == OP_conv2d || n->op == OP_conv2d_dgrad)
         bytes = packed_weight_bytes(g, n);
+    else if (n->op == OP_conv2d_wgrad)
+        bytes = depthwise_partial_bytes(g, n);
     else if (reduce_is_chunked(g, n))
         bytes = times(REDUCE_CHUNKS, reduce_partial_bytes(g, n));
     return round_up(bytes, WORKSPACE_ALIGN);

@@ -16,6 +16,11 @@
  * workspace holds exactly that, as f32. */
 enum { CONV_PANEL = 64 };
 
+/* The weight gradient of a depthwise convolution (NHWC, as many groups as channels in and out) sums
+ * over so many chunks of the rows of dy, each with partial sums [R][S][channels padded to a
+ * multiple of DEPTHWISE_PAD] in the workspace, as f32. */
+enum { DEPTHWISE_CHUNKS = 32, DEPTHWISE_PAD = 16 };
+
 enum {
     REDUCE_CHUNKS = 64,
     /* sum, mean and reduce_max with more results than this have work for every thread without

@@ -1,6 +1,6 @@
 /* Speed of the generated matrix kernels on one core, as part of the core's measured multiply-add
  * peak. Usage: bench_kernels [PART-OF-A-NAME [MARCH]].  Minimum over repetitions, packing of
- * operands included. */
+ * operands included.  GB/s: every operand and the result counted once. */
 #include "codegen/peak.h"
 #include "unit/codegen/run_kernels.h"
 
@@ -45,9 +45,11 @@ static void report(const Bench *b, Graph *g, const char *name)
     if (r) {
         for (size_t v = 0; v < g->values.len; v++)
             memset(r->data[v], 0, (size_t)type_bytes(&g->values.data[v].type));
-        double took = best_seconds(r), gflops = graph_flops(g) / took * 1e-9;
-        printf("%-34s %9.3f ms %8.1f GFLOP/s %6.1f%%\n", name, took * 1e3, gflops,
-               100 * gflops / b->peak);
+        double took = best_seconds(r), gflops = graph_flops(g) / took * 1e-9, bytes = 0;
+        for (size_t v = 0; v < g->values.len; v++)
+            bytes += (double)type_bytes(&g->values.data[v].type);
+        printf("%-42s %9.3f ms %8.1f GFLOP/s %6.1f%% %7.1f GB/s\n", name, took * 1e3, gflops,
+               100 * gflops / b->peak, bytes / took * 1e-9);
         fflush(stdout);
     }
     run_free(r);
@@ -81,39 +83,144 @@ static void bench_matmul(const Bench *b, int64_t batch, int64_t m, int64_t n, in
     pool_free(pool);
 }
 
+/* Square cases leave out what is 0: w = h, s = r, stride[1] = stride[0] and so on; groups 0 is 1.
+ */
 typedef struct ConvCase {
-    int64_t n, c, size, k, kernel, stride, pad;
+    int64_t n, c, h, k, r, stride, pad, dilation, groups;
+    int64_t w, s, stride_w, pad_w;
 } ConvCase;
 
-static void bench_conv(const Bench *b, OpKind op, const ConvCase *q)
+static int64_t or_else(int64_t v, int64_t other)
 {
-    char name[96];
-    snprintf(name, sizeof name, "%s %lld %lldc %lld^2 %lldk %lldx%lld/%lld", op_name(op),
-             (long long)q->n, (long long)q->c, (long long)q->size, (long long)q->k,
-             (long long)q->kernel, (long long)q->kernel, (long long)q->stride);
-    if (!wanted(b, name))
-        return;
-    Pool *pool = pool_new();
-    Graph *g = graph_new(pool, "bench");
-    int64_t small = (q->size + 2 * q->pad - q->kernel) / q->stride + 1;
-    int64_t x[4] = {q->n, q->size, q->size, q->c}, y[4] = {q->n, small, small, q->k};
-    int64_t w[4] = {q->kernel, q->kernel, q->c, q->k};
-    int64_t stride[2] = {q->stride, q->stride}, pad[2] = {q->pad, q->pad};
-    int64_t size[2] = {q->size, q->size}, kernel[2] = {q->kernel, q->kernel};
+    return v ? v : other;
+}
+
+/* From a row of conv_cases: square where the row ends early. */
+static ConvCase conv_case(const int64_t *v)
+{
+    bool square = !v[10];
+    ConvCase q = {.n = v[0],
+                  .c = v[1],
+                  .h = v[2],
+                  .k = v[3],
+                  .r = v[4],
+                  .stride = v[5],
+                  .pad = v[6],
+                  .dilation = or_else(v[7], 1),
+                  .groups = or_else(v[8], 1),
+                  .w = or_else(v[9], v[2]),
+                  .s = or_else(v[10], v[4]),
+                  .stride_w = or_else(v[11], v[5]),
+                  .pad_w = square ? v[6] : v[12]};
+    return q;
+}
+
+static void conv_name(char *name, size_t size, OpKind op, const ConvCase *q)
+{
+    int n = snprintf(name, size, "%s %lld %lldc %lldx%lld %lldk %lldx%lld/%lld", op_name(op),
+                     (long long)q->n, (long long)q->c, (long long)q->h, (long long)q->w,
+                     (long long)q->k, (long long)q->r, (long long)q->s, (long long)q->stride);
+    if (q->stride_w != q->stride)
+        n += snprintf(name + n, size - (size_t)n, ",%lld", (long long)q->stride_w);
+    if (q->dilation > 1)
+        n += snprintf(name + n, size - (size_t)n, " d%lld", (long long)q->dilation);
+    if (q->groups > 1)
+        snprintf(name + n, size - (size_t)n, " g%lld", (long long)q->groups);
+}
+
+static AttrList conv_attrs(OpKind op, const ConvCase *q)
+{
+    int64_t stride[2] = {q->stride, q->stride_w}, pad[2] = {q->pad, q->pad_w};
+    int64_t size[2] = {q->h, q->w}, kernel[2] = {q->r, q->s};
+    int64_t dilation[2] = {q->dilation, q->dilation};
     AttrList attrs = {0};
     attrs_int(&attrs, ATTR_nhwc, 1);
+    attrs_int(&attrs, ATTR_groups, q->groups);
     attrs_ints(&attrs, ATTR_stride, stride, 2);
     attrs_ints(&attrs, ATTR_padding, pad, 2);
+    attrs_ints(&attrs, ATTR_dilation, dilation, 2);
     if (op == OP_conv2d_dgrad)
         attrs_ints(&attrs, ATTR_hw, size, 2);
     if (op == OP_conv2d_wgrad)
         attrs_ints(&attrs, ATTR_hw, kernel, 2);
+    return attrs;
+}
+
+static void bench_conv(const Bench *b, OpKind op, const ConvCase *q)
+{
+    char name[96];
+    conv_name(name, sizeof name, op, q);
+    if (!wanted(b, name))
+        return;
+    Pool *pool = pool_new();
+    Graph *g = graph_new(pool, "bench");
+    int64_t oh = (q->h + 2 * q->pad - q->dilation * (q->r - 1) - 1) / q->stride + 1;
+    int64_t ow = (q->w + 2 * q->pad_w - q->dilation * (q->s - 1) - 1) / q->stride_w + 1;
+    int64_t x[4] = {q->n, q->h, q->w, q->c}, y[4] = {q->n, oh, ow, q->k};
+    int64_t w[4] = {q->r, q->s, q->c / q->groups, q->k};
+    AttrList attrs = conv_attrs(op, q);
     ValueId in[2] = {input(g, 4, op == OP_conv2d_dgrad ? y : x),
                      op == OP_conv2d_wgrad ? input(g, 4, y) : input(g, 4, w)};
     graph_add(g, op, in, 2, &attrs, NULL, (Loc){0, 0});
     report(b, g, name);
     pool_free(pool);
 }
+
+/* n, c, h, k, r, stride, pad, dilation, groups, w, s, stride_w, pad_w */
+static const int64_t conv_cases[][13] = {
+    /* ResNet */
+    {8, 64, 56, 64, 3, 1, 1},
+    {8, 128, 28, 128, 3, 1, 1},
+    {8, 256, 14, 256, 3, 1, 1},
+    {8, 512, 7, 512, 3, 1, 1},
+    {8, 64, 56, 128, 3, 2, 1},
+    {8, 64, 56, 128, 1, 2, 0},
+    {16, 512, 2, 512, 3, 1, 1},
+    {8, 64, 56, 256, 1, 1, 0},
+    {64, 1, 28, 32, 3, 1, 1},
+    /* stems: ResNet, Inception and PSPNet, AlexNet */
+    {8, 3, 224, 64, 7, 2, 3},
+    {8, 3, 299, 32, 3, 2, 0},
+    {8, 3, 227, 96, 11, 4, 0},
+    /* depthwise: NASNet, AmoebaNet, DARTS */
+    {64, 36, 32, 36, 3, 1, 1, 1, 36},
+    {64, 36, 32, 36, 5, 1, 2, 1, 36},
+    {64, 36, 32, 36, 7, 1, 3, 1, 36},
+    {64, 36, 32, 36, 3, 1, 2, 2, 36},
+    {64, 36, 32, 36, 5, 1, 4, 2, 36},
+    {64, 72, 32, 72, 3, 2, 1, 1, 72},
+    {64, 72, 32, 72, 5, 2, 2, 1, 72},
+    {64, 72, 16, 72, 3, 1, 1, 1, 72},
+    {64, 72, 16, 72, 5, 1, 2, 1, 72},
+    {64, 108, 16, 108, 7, 1, 3, 1, 108},
+    {64, 144, 8, 144, 3, 1, 1, 1, 144},
+    {64, 144, 8, 144, 5, 1, 2, 1, 144},
+    {8, 256, 56, 256, 3, 1, 1, 1, 256},
+    /* groups: AlexNet's second convolution and its dense equivalent, ResNeXt */
+    {8, 96, 27, 256, 5, 1, 2, 1, 2},
+    {8, 48, 27, 128, 5, 1, 2},
+    {8, 384, 13, 384, 3, 1, 1, 1, 2},
+    {8, 128, 56, 128, 3, 1, 1, 1, 32},
+    {8, 256, 28, 256, 3, 1, 1, 1, 32},
+    {8, 512, 14, 512, 3, 1, 1, 1, 32},
+    {8, 1024, 7, 1024, 3, 1, 1, 1, 32},
+    /* dilated: PSPNet */
+    {1, 256, 90, 256, 3, 1, 1},
+    {1, 256, 90, 256, 3, 1, 2, 2},
+    {1, 512, 90, 512, 3, 1, 4, 4},
+    /* rectangular: Inception, AmoebaNet */
+    {8, 128, 17, 128, 3, 1, 1},
+    {8, 128, 17, 128, 1, 1, 0, 1, 1, 17, 7, 1, 3},
+    {8, 192, 17, 192, 7, 1, 3, 1, 1, 17, 1, 1, 0},
+    {8, 384, 8, 384, 1, 1, 0, 1, 1, 8, 3, 1, 1},
+    {8, 384, 8, 384, 3, 1, 1, 1, 1, 8, 1, 1, 0},
+    {8, 48, 35, 64, 5, 1, 2},
+    {32, 36, 32, 36, 1, 1, 0, 1, 1, 32, 7, 2, 3},
+    {32, 36, 32, 36, 7, 2, 3, 1, 1, 16, 1, 1, 0},
+    /* U-Net */
+    {1, 64, 570, 64, 3, 1, 0},
+    {1, 3, 572, 64, 3, 1, 0},
+};
 
 static void bench_all(const Bench *b)
 {
@@ -128,16 +235,11 @@ static void bench_all(const Bench *b)
     bench_matmul(b, 128, 128, 64, 128, false, false);
     bench_matmul(b, 1, 1024, 256, 256, false, true);
     bench_matmul(b, 1, 16, 1000, 512, false, true);
-    static const ConvCase cases[] = {
-        {8, 64, 56, 64, 3, 1, 1},  {8, 128, 28, 128, 3, 1, 1}, {8, 256, 14, 256, 3, 1, 1},
-        {8, 512, 7, 512, 3, 1, 1}, {8, 64, 56, 128, 3, 2, 1},  {8, 64, 56, 128, 1, 2, 0},
-        {8, 3, 224, 64, 7, 2, 3},  {16, 512, 2, 512, 3, 1, 1}, {8, 64, 56, 256, 1, 1, 0},
-        {64, 1, 28, 32, 3, 1, 1},
-    };
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        bench_conv(b, OP_conv2d, &cases[i]);
-        bench_conv(b, OP_conv2d_dgrad, &cases[i]);
-        bench_conv(b, OP_conv2d_wgrad, &cases[i]);
+    for (size_t i = 0; i < sizeof conv_cases / sizeof *conv_cases; i++) {
+        ConvCase q = conv_case(conv_cases[i]);
+        bench_conv(b, OP_conv2d, &q);
+        bench_conv(b, OP_conv2d_dgrad, &q);
+        bench_conv(b, OP_conv2d_wgrad, &q);
     }
 }
 

@@ -4,6 +4,7 @@
 #include "check.h"
 #include "kernel_farm.h"
 #include "op_cases.h"
+#include "op_cases_conv.h"
 #include "op_extremes.h"
 
 #include "ir/eval.h"
@@ -357,6 +358,9 @@ static void add_cases(Farm *f, Runs *runs, int shapes)
     for (int k = 0; k < OP_EXTREMES; k++)
         for (int i = 0; i < shapes / 4 && wanted(op_extremes[k].op); i++)
             add_case(f, runs, op_extremes[k].op, op_extremes[k].make, i + 1);
+    for (int k = 0; k < OP_CONV_CASES; k++)
+        for (int i = 0; i < (shapes + 1) / 3 && wanted(op_conv_cases[k].op); i++)
+            add_case(f, runs, op_conv_cases[k].op, op_conv_cases[k].make, i + 1);
 }
 
 static void test_target(const Target *target, int shapes)

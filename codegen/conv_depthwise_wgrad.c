@@ -1,0 +1,317 @@
+/* Weight gradient of a depthwise convolution: dw[r, s, c] = sum over pixels of x[.., c] * dy[..,
+ * c].
+ *
+ * The sums of all taps of a vector of channels stay in registers while a band of rows of dy is gone
+ * through: a vector of x is used under every tap that it lies under.  The rows of dy are cut into
+ * DEPTHWISE_CHUNKS chunks, whatever the number of threads, with partial sums in the workspace as
+ * [chunk][r][s][channels, padded]; a second call joins them in order. */
+#include "codegen/conv.h"
+#include "codegen/gemm_pack.h"
+#include "ir/cost_rules.h"
+
+enum {
+    BAND_BYTES = 192 * 1024, /* of x and dy: channels are gone through one vector after another */
+    TAPS_MOST = 32,          /* sums in registers */
+    PIXELS_MOST = 8          /* of a tile: vectors of dy in registers */
+};
+
+typedef struct WgradEmit {
+    Jit *j;
+    const ConvDepth *d;
+    ConvAxis x;
+    int64_t r0, rows, s0, taps; /* the kernel places whose sums are in registers */
+    JitVar sum[TAPS_MOST];
+    JitVar within[TAPS_MOST]; /* by row of taps: it lies within the image */
+    JitValue c, n_valid;      /* channels; n_valid NULL: a whole vector */
+    JitValue from, dy;        /* x under the first tap of the group's first row, column 0; dy */
+} WgradEmit;
+
+static int64_t padded(int64_t channels)
+{
+    return (channels + DEPTHWISE_PAD - 1) / DEPTHWISE_PAD * DEPTHWISE_PAD;
+}
+
+int64_t conv_depthwise_chunk_floats(const ConvGeometry *q)
+{
+    return q->r * q->s * padded(q->c);
+}
+
+static int64_t dy_rows(const ConvGeometry *q)
+{
+    return q->ow ? q->images * q->oh : 0;
+}
+
+int64_t conv_depthwise_chunks(const ConvDepth *d)
+{
+    int64_t rows = dy_rows(&d->q);
+    return !d->q.c ? 0 : rows < DEPTHWISE_CHUNKS ? rows : DEPTHWISE_CHUNKS;
+}
+
+/* Sums that stay in registers beside x and some pixels of dy. */
+static int64_t sums_most(const Jit *j)
+{
+    return jit_target(j)->vector_registers >= 32 ? 26 : 10;
+}
+
+static int64_t pixels_most(const WgradEmit *e)
+{
+    int64_t left = jit_target(e->j)->vector_registers - e->rows * e->taps - 2;
+    return left < 1 ? 1 : left < PIXELS_MOST ? left : PIXELS_MOST;
+}
+
+static JitValue load(const WgradEmit *e, JitValue p, JitValue at)
+{
+    return e->n_valid ? jit_vload_partial(e->j, p, at, e->n_valid, 0) : jit_vload(e->j, p, at);
+}
+
+/* --- a tile of dy's pixels --- */
+
+/* Source column `place` from the tile's first tap on, in tap row r of the group. */
+static void add_column(const WgradEmit *e, JitValue p, const JitValue *dy, int64_t pixels,
+                       int64_t r, int64_t place)
+{
+    Jit *j = e->j;
+    const ConvGeometry *q = &e->d->q;
+    JitValue v = NULL;
+    for (int64_t i = 0; i < pixels; i++) {
+        int64_t far = place - i * e->x.source_step, s = far / q->dilation[1] - e->s0;
+        if (far < 0 || far % q->dilation[1] || s < 0 || s >= e->taps)
+            continue;
+        int64_t at = (r * q->dilation[0] * q->w + place) * q->c;
+        v = v ? v : load(e, p, jit_i64(j, at));
+        JitVar sum = e->sum[r * e->taps + s];
+        jit_set(j, sum, jit_add(j, jit_mul(j, v, dy[i]), jit_get(sum)));
+    }
+}
+
+/* Pixels [first + index * pixels, ..) of a row of dy. */
+static void emit_tile(const WgradEmit *e, JitValue first, int64_t pixels, DepthSpan span)
+{
+    Jit *j = e->j;
+    const ConvGeometry *q = &e->d->q;
+    JitValue column = jit_muladd_i64(j, first, e->x.source_step, jit_i64(j, e->x.origin));
+    JitValue x = jit_tmp(j, jit_offset(j, e->from, jit_mul(j, column, jit_i64(j, q->c))));
+    JitValue y = jit_tmp(j, jit_offset(j, e->dy, jit_mul(j, first, jit_i64(j, q->c))));
+    JitValue dy[PIXELS_MOST];
+    for (int64_t i = 0; i < pixels; i++)
+        dy[i] = load(e, y, jit_i64(j, i * q->c));
+    for (int64_t r = 0; r < e->rows; r++) {
+        JitIf s = jit_if(j, jit_compare(j, JIT_NE, jit_get(e->within[r]), jit_i32(j, 0)));
+        for (int64_t place = span.low; place < span.high; place++)
+            add_column(e, x, dy, pixels, r, place);
+        jit_end_if(j, &s);
+    }
+}
+
+static int64_t tile_pixels(const TileSplit *split, int64_t i, int64_t *first)
+{
+    *first = i * split->base + (i < split->extra ? i : split->extra);
+    return split->base + (i < split->extra);
+}
+
+/* Tiles of a row of dy; equal ones are a loop. */
+static void emit_tiles(const WgradEmit *e)
+{
+    Jit *j = e->j;
+    TileSplit split = tile_split(e->x.count, pixels_most(e));
+    for (int64_t i = 0, next; i < split.tiles; i = next) {
+        int64_t first, other, pixels = tile_pixels(&split, i, &first);
+        DepthSpan span = conv_depthwise_span(&e->x, first, pixels);
+        for (next = i + 1; next < split.tiles; next++) {
+            int64_t n = tile_pixels(&split, next, &other);
+            DepthSpan s = conv_depthwise_span(&e->x, other, n);
+            if (n != pixels || s.low != span.low || s.high != span.high)
+                break;
+        }
+        JitLoop l = jit_for(j, jit_i64(j, 0), jit_i64(j, next - i), 1, "tile");
+        JitValue from = jit_muladd_i64(j, jit_index(&l), pixels, jit_i64(j, first));
+        emit_tile(e, jit_tmp(j, from), pixels, span);
+        jit_end_for(j, &l);
+    }
+}
+
+/* --- rows of dy --- */
+
+/* Row `row` of dy, images after one another. */
+static void emit_row(WgradEmit *e, JitValue row)
+{
+    Jit *j = e->j;
+    const ConvGeometry *q = &e->d->q;
+    const JitTypes *t = jit_types(j);
+    JitValue image = jit_div(j, row, jit_i64(j, q->oh)), y = jit_mod(j, row, jit_i64(j, q->oh));
+    y = jit_muladd_i64(j, y, q->stride[0], jit_i64(j, e->r0 * q->dilation[0] - q->pad[0]));
+    y = jit_tmp(j, y);
+    for (int64_t r = 0; r < e->rows; r++) {
+        JitValue at = jit_tmp(j, jit_add(j, y, jit_i64(j, r * q->dilation[0])));
+        JitValue low = jit_cast(j, jit_compare(j, JIT_GE, at, jit_i64(j, 0)), t->i32);
+        JitValue high = jit_cast(j, jit_compare(j, JIT_LT, at, jit_i64(j, q->h)), t->i32);
+        jit_set(j, e->within[r], jit_and(j, low, high));
+    }
+    JitValue from = jit_mul(j, jit_muladd_i64(j, image, q->h, y), jit_i64(j, q->w * q->c));
+    e->from = jit_tmp(j, jit_offset(j, jit_buf(j, e->d->a_buf, t->p_f32), jit_add(j, from, e->c)));
+    JitValue to = jit_muladd_i64(j, row, q->ow * q->c, e->c);
+    e->dy = jit_tmp(j, jit_offset(j, jit_buf(j, e->d->b_buf, t->p_f32), to));
+    emit_tiles(e);
+}
+
+/* Parameters of a band's function, in order. */
+enum { P_BUFS, P_PARTIAL, P_FROM, P_TO, P_COUNT };
+
+/* Adds rows [P_FROM, P_TO) of dy to the partial sums of one vector of channels at `slot`. */
+static void emit_vector(WgradEmit *e, JitValue slot)
+{
+    Jit *j = e->j;
+    const ConvGeometry *q = &e->d->q;
+    JitValue partial = jit_param(j, P_PARTIAL), at[TAPS_MOST];
+    for (int64_t i = 0; i < e->rows * e->taps; i++) {
+        int64_t tap = (e->r0 + i / e->taps) * q->s + e->s0 + i % e->taps;
+        at[i] = jit_add(j, slot, jit_i64(j, tap * padded(q->c)));
+        jit_set(j, e->sum[i], jit_vload(j, partial, at[i]));
+    }
+    JitLoop row = jit_for(j, jit_param(j, P_FROM), jit_param(j, P_TO), 1, "row");
+    emit_row(e, jit_tmp(j, jit_index(&row)));
+    jit_end_for(j, &row);
+    for (int64_t i = 0; i < e->rows * e->taps; i++)
+        jit_vstore(j, partial, at[i], jit_get(e->sum[i]));
+}
+
+/* The last vector begins early where that fills it: its lanes before the channel that its place
+ * belongs to are not used. */
+static bool begins_early(const ConvGeometry *q, int lanes)
+{
+    return q->c % lanes && q->c > lanes;
+}
+
+static void emit_channels(WgradEmit *e)
+{
+    Jit *j = e->j;
+    int64_t channels = e->d->q.c, whole = channels / jit_lanes(j) * jit_lanes(j);
+    if (whole) {
+        JitLoop c = jit_for(j, jit_i64(j, 0), jit_i64(j, whole), jit_lanes(j), "c");
+        e->c = jit_tmp(j, jit_index(&c));
+        emit_vector(e, e->c);
+        jit_end_for(j, &c);
+    }
+    if (whole == channels)
+        return;
+    bool early = begins_early(&e->d->q, jit_lanes(j));
+    e->c = jit_i64(j, early ? channels - jit_lanes(j) : whole);
+    e->n_valid = early ? NULL : jit_i64(j, channels - whole);
+    emit_vector(e, jit_i64(j, whole));
+    e->n_valid = NULL;
+}
+
+/* A function of rows of dy for `rows` x `taps` kernel places from (r0, s0) on. */
+static JitFunction band_function(const ConvDepth *d, Jit *j, const WgradEmit *group)
+{
+    const JitTypes *t = jit_types(j);
+    char name[64];
+    snprintf(name, sizeof name, "depthwise_wgrad_%lld_%lld", (long long)group->r0,
+             (long long)group->s0);
+    const JitType types[P_COUNT] = {[P_BUFS] = jit_pointer_to(j, t->p_char),
+                                    [P_PARTIAL] = t->p_f32,
+                                    [P_FROM] = t->i64,
+                                    [P_TO] = t->i64};
+    JitFunction f = jit_function_begin(j, name, t->none, P_COUNT, types);
+    jit_function_bufs(j, P_BUFS);
+    WgradEmit e = *group;
+    e.x = conv_forward_axis(&d->q, 1);
+    for (int64_t i = 0; i < e.rows * e.taps; i++)
+        e.sum[i] = jit_var(j, t->vf, "sum");
+    for (int64_t r = 0; r < e.rows; r++)
+        e.within[r] = jit_var(j, t->i32, "within");
+    emit_channels(&e);
+    jit_function_end(j);
+    return f;
+}
+
+/* --- tasks --- */
+
+/* All kernel places of rows [from, to) of dy, in groups whose sums fit into registers. */
+static void emit_band(const ConvDepth *d, Jit *j, JitValue partial, JitValue from, JitValue to)
+{
+    const ConvGeometry *q = &d->q;
+    int64_t most = sums_most(j);
+    TileSplit s = tile_split(q->s, most), r = tile_split(q->r, most / (s.base + (s.extra > 0)));
+    for (int64_t i = 0, r0 = 0; i < r.tiles; i++) {
+        int64_t rows = r.base + (i < r.extra), s0 = 0;
+        for (int64_t k = 0; k < s.tiles; k++) {
+            WgradEmit e = {.j = j, .d = d, .r0 = r0, .rows = rows, .s0 = s0};
+            e.taps = s.base + (k < s.extra);
+            const JitValue args[P_COUNT] = {jit_bufs(j), partial, from, to};
+            jit_call_void(j, band_function(d, j, &e), P_COUNT, args);
+            s0 += e.taps;
+        }
+        r0 += rows;
+    }
+}
+
+static int64_t band_rows(const ConvGeometry *q)
+{
+    int64_t row = 4 * q->c * (q->ow + q->stride[0] * q->w), n = BAND_BYTES / (row ? row : 1);
+    return n < 1 ? 1 : n;
+}
+
+void conv_depthwise_wgrad_emit(Jit *j, const void *desc)
+{
+    const ConvDepth *d = desc;
+    int64_t chunks = conv_depthwise_chunks(d), rows = dy_rows(&d->q), band = band_rows(&d->q);
+    JitLoop task = jit_for(j, jit_task_begin(j), jit_task_end(j), 1, "task");
+    JitValue chunk = jit_tmp(j, jit_index(&task)), all = jit_i64(j, rows), n = jit_i64(j, chunks);
+    JitValue from = jit_tmp(j, jit_div(j, jit_mul(j, chunk, all), n));
+    JitValue next = jit_add(j, chunk, jit_i64(j, 1));
+    JitValue to = jit_tmp(j, jit_div(j, jit_mul(j, next, all), n));
+    JitValue partial = jit_buf(j, d->partial_buf, jit_types(j)->p_f32);
+    JitValue at = jit_mul(j, chunk, jit_i64(j, conv_depthwise_chunk_floats(&d->q)));
+    partial = jit_tmp(j, jit_offset(j, partial, at));
+    pack_zero(j, partial, jit_i64(j, conv_depthwise_chunk_floats(&d->q)));
+    JitLoop b = jit_for(j, from, to, band, "band");
+    JitValue begin = jit_tmp(j, jit_index(&b));
+    emit_band(d, j, partial, begin, jit_min_i64(j, jit_add(j, begin, jit_i64(j, band)), to));
+    jit_end_for(j, &b);
+    jit_end_for(j, &task);
+}
+
+/* --- joining --- */
+
+int64_t conv_depthwise_join_tasks(const ConvDepth *d)
+{
+    return d->q.c ? d->q.r * d->q.s : 0;
+}
+
+/* Lanes of the partial sums from `slot` on, added up over the chunks, to channels c.. of `tap`. */
+static void join_vector(Jit *j, const ConvDepth *d, JitValue tap, JitValue slot, JitValue c,
+                        JitValue n_valid)
+{
+    const JitTypes *t = jit_types(j);
+    JitValue partial = jit_buf(j, d->partial_buf, t->p_f32);
+    JitVar sum = jit_var(j, t->vf, "sum");
+    jit_set(j, sum, jit_vf(j, 0));
+    JitLoop l = jit_for(j, jit_i64(j, 0), jit_i64(j, conv_depthwise_chunks(d)), 1, "chunk");
+    JitValue at = jit_muladd_i64(j, tap, padded(d->q.c), slot);
+    at = jit_muladd_i64(j, jit_index(&l), conv_depthwise_chunk_floats(&d->q), at);
+    JitValue x =
+        n_valid ? jit_vload_partial(j, partial, at, n_valid, 0) : jit_vload(j, partial, at);
+    jit_set(j, sum, jit_add(j, jit_get(sum), x));
+    jit_end_for(j, &l);
+    epilogue_store(j, &d->epilogue, d->out_buf, jit_get(sum), tap, c, n_valid);
+}
+
+void conv_depthwise_join_emit(Jit *j, const void *desc)
+{
+    const ConvDepth *d = desc;
+    int64_t lanes = jit_lanes(j), whole = d->q.c / lanes * lanes, rest = d->q.c - whole;
+    JitLoop task = jit_for(j, jit_task_begin(j), jit_task_end(j), 1, "task");
+    JitValue tap = jit_tmp(j, jit_index(&task));
+    if (whole) {
+        JitLoop c = jit_for(j, jit_i64(j, 0), jit_i64(j, whole), lanes, "c");
+        JitValue at = jit_tmp(j, jit_index(&c));
+        join_vector(j, d, tap, at, at, NULL);
+        jit_end_for(j, &c);
+    }
+    if (rest) {
+        int64_t skipped = begins_early(&d->q, (int)lanes) ? lanes - rest : 0;
+        join_vector(j, d, tap, jit_i64(j, whole + skipped), jit_i64(j, whole), jit_i64(j, rest));
+    }
+    jit_end_for(j, &task);
+}

@@ -203,18 +203,22 @@ static void add_metrics(const Reader *r, const Body *body)
                        list.data[i].tensor);
 }
 
-/* The loss itself when it is a cross entropy, else the only cross entropy there is. */
-static const Node *find_cross_entropy(const Graph *g, ValueId loss)
+/* The loss itself when it is a cross entropy, else that of the model's first result (the others are
+ * auxiliary), else the only one. */
+static const Node *find_cross_entropy(const Lower *l, ValueId loss)
 {
-    const Node *found = value_node(g, loss);
+    const Node *found = value_node(l->g, loss);
     int n = 0;
     if (found->op == OP_cross_entropy)
         return found;
-    for (size_t i = 0; i < g->nodes.len; i++) {
-        if (g->nodes.data[i].op == OP_cross_entropy) {
-            found = &g->nodes.data[i];
-            n++;
-        }
+    for (size_t i = 0; i < l->g->nodes.len; i++) {
+        const Node *node = &l->g->nodes.data[i];
+        if (node->op != OP_cross_entropy)
+            continue;
+        if (node->in[0] == l->last_logits)
+            return node;
+        found = node;
+        n++;
     }
     return n == 1 ? found : NULL;
 }
@@ -222,7 +226,7 @@ static const Node *find_cross_entropy(const Graph *g, ValueId loss)
 /* accuracy (with the loss's axis and ignored label) and logits. */
 static void add_eval_outputs(Lower *l, ValueId loss, Span span)
 {
-    const Node *ce = find_cross_entropy(l->g, loss);
+    const Node *ce = find_cross_entropy(l, loss);
     ValueId logits = l->last_logits;
     if (ce) {
         const ValueId in[] = {ce->in[0], ce->in[1]};

@@ -1,6 +1,7 @@
 #include "e2e.h"
 
 #include <ftw.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -139,6 +140,23 @@ double json_get_number(const json_t *o, const char *key)
     snprintf(detail, sizeof detail, "no number '%s' in the JSON", key);
     EXPECT(json_is_number(v), detail);
     return json_number_value(v);
+}
+
+double last_in_log(const char *path, const char *key)
+{
+    char *text = read_text(path, NULL), *save = NULL;
+    double value = (double)NAN;
+    for (char *line = text ? strtok_r(text, "\n", &save) : NULL; line;
+         line = strtok_r(NULL, "\n", &save)) {
+        json_t *o = json_loads(line, 0, NULL);
+        EXPECT(o != NULL, line);
+        const json_t *v = json_object_get(o, key);
+        if (json_is_number(v))
+            value = json_number_value(v);
+        json_decref(o);
+    }
+    free(text);
+    return value;
 }
 
 const char *e2e_tmp(void)

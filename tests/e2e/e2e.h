@@ -25,6 +25,8 @@ double json_get_number(const json_t *o, const char *key);
 const char *e2e_tmp(void);
 /* Whole file, NUL-terminated; NULL when it cannot be read. */
 char *read_text(const char *path, long *length);
+/* The last value of a key in a log of one JSON object a line; NaN when there is none. */
+double last_in_log(const char *path, const char *key);
 /* Writes a small IDX pair (train-images-idx3-ubyte, train-labels-idx1-ubyte) of learnable digits
  * into $TMP/idx. */
 void make_digits(int64_t n);

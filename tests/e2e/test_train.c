@@ -16,24 +16,6 @@ static void expect_ok(const char *command)
     result_free(&r);
 }
 
-/* The last value of a key in a log of one JSON object a line. */
-static double last_in_log(const char *path, const char *key)
-{
-    char *text = read_text(path, NULL), *save = NULL;
-    double value = (double)NAN;
-    for (char *line = text ? strtok_r(text, "\n", &save) : NULL; line;
-         line = strtok_r(NULL, "\n", &save)) {
-        json_t *o = json_loads(line, 0, NULL);
-        EXPECT(o != NULL, line);
-        const json_t *v = json_object_get(o, key);
-        if (json_is_number(v))
-            value = json_number_value(v);
-        json_decref(o);
-    }
-    free(text);
-    return value;
-}
-
 static const char *in_tmp(const char *name)
 {
     static char path[4][400];

@@ -1,0 +1,52 @@
+/* The networks that people recognise, made small: each learns one batch by heart, and recomputing
+ * changes none of its bits.  test_zoo.c has what compiles in seconds, slow_zoo.c everything. */
+#ifndef SCRIMP_TESTS_ZOO_H
+#define SCRIMP_TESTS_ZOO_H
+
+#include "e2e.h"
+
+#include <stdio.h>
+#include <string.h>
+
+typedef struct ZooModel {
+    const char *model;  /* file and options: nothing random but the batch, no label smoothing */
+    int steps;          /* after which the loss of one batch is below 0.01 */
+    const char *budget; /* under which recomputing pays, and that can be met */
+} ZooModel;
+
+static inline void zoo_overfit(const ZooModel *m)
+{
+    char detail[4000], log[600];
+    Result r = run("$SCRIMP train $EXAMPLES/%s --overfit --steps %d --log $TMP/log -q", m->model,
+                   m->steps);
+    snprintf(log, sizeof log, "%s/log", e2e_tmp());
+    double loss = r.code == 0 ? last_in_log(log, "loss") : -1;
+    snprintf(detail, sizeof detail, "%s: exit code %d, loss %g after %d steps\n%.3000s", m->model,
+             r.code, loss, m->steps, r.err);
+    EXPECT(loss >= 0 && loss < 0.01, detail);
+    printf("%-100s loss %.2g, %.0f s\n", m->model, loss, r.seconds);
+    result_free(&r);
+}
+
+static inline void zoo_verify(const ZooModel *m)
+{
+    char detail[4000];
+    Result r = run("$SCRIMP verify $EXAMPLES/%s --budget %s --steps 2 --threads 2 --json", m->model,
+                   m->budget);
+    snprintf(detail, sizeof detail, "%s at %s: exit code %d\n%.1000s\n%.1000s", m->model, m->budget,
+             r.code, r.out, r.err);
+    json_t *o = r.code == 0 ? json_loads(r.out, 0, NULL) : NULL;
+    EXPECT(json_is_true(json_object_get(o, "identical")), detail);
+    json_decref(o);
+    result_free(&r);
+}
+
+static inline void zoo_run(const ZooModel *models, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        zoo_overfit(&models[i]);
+        zoo_verify(&models[i]);
+    }
+}
+
+#endif

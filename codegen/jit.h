@@ -10,6 +10,7 @@
 #include "codegen/target.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 typedef struct gcc_jit_rvalue *JitValue;
@@ -124,6 +125,8 @@ JitVar jit_var(Jit *j, JitType t, const char *hint);
 JitVar jit_array_var(Jit *j, JitType element, int n,
                      const char *hint); /* stack array, 64-byte aligned */
 JitValue jit_array_ptr(Jit *j, JitVar array, JitType pointer_type);
+/* n > 0 constant integers (their bytes in `data`) as an array of the object file; its address. */
+JitValue jit_table(Jit *j, JitType element, const void *data, size_t n, size_t element_bytes);
 void jit_set(Jit *j, JitVar var, JitValue v);
 JitValue jit_get(JitVar var);
 JitValue jit_tmp(Jit *j, JitValue v); /* evaluate now, into a fresh variable */

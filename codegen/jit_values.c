@@ -191,6 +191,15 @@ JitValue jit_array_ptr(Jit *j, JitVar array, JitType pointer_type)
     return jit_cast(j, gcc_jit_lvalue_get_address(array, j->loc), pointer_type);
 }
 
+JitValue jit_table(Jit *j, JitType element, const void *data, size_t n, size_t element_bytes)
+{
+    JitType type = gcc_jit_context_new_array_type(j->ctx, j->loc, element, (int)n);
+    JitVar table = gcc_jit_context_new_global(j->ctx, j->loc, GCC_JIT_GLOBAL_INTERNAL, type,
+                                              jit_unique_name(j, "table"));
+    gcc_jit_global_set_initializer(table, data, n * element_bytes);
+    return jit_array_ptr(j, table, jit_pointer_to(j, element));
+}
+
 void jit_set(Jit *j, JitVar var, JitValue v)
 {
     gcc_jit_block_add_assignment(jit_frame(j)->block, j->loc, var, v);

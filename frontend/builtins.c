@@ -57,6 +57,8 @@ const Builtin builtin_table[] = {
     {"maxpool", "x: tensor, kernel: ints, stride: ints = none, pad: ints = 0, ceil: bool = false", "largest element of each window of [N,C,H,W]; stride is the kernel if not given", builtin_maxpool, false},
     {"avgpool", "x: tensor, kernel: ints, stride: ints = none, pad: ints = 0, ceil: bool = false, count_pad: bool = true", "mean of each window of [N,C,H,W]", builtin_avgpool, false},
     {"global_avgpool", "x: tensor", "mean of each channel: [N,C,H,W] to [N,C,1,1]", builtin_global_avgpool, false},
+    {"adaptive_avgpool", "x: tensor, size: ints", "[N,C,H,W] to [N,C,size]: mean of the windows from floor(i H / h) to ceil((i+1) H / h), which differ by one in size and overlap where h does not divide H", builtin_adaptive_avgpool, false},
+    {"resize", "x: tensor, size: ints, mode: bilinear|nearest = bilinear, align_corners: bool = false", "[N,C,H,W] to [N,C,size], up or down, without smoothing: between the four nearest elements, or element floor(i H / h); with align_corners the outermost elements lie on each other, else the outer borders", builtin_resize, false},
     /* shapes */
     {"reshape", "x: tensor, shape: ints", "another shape with as many elements; one size may be -1", builtin_reshape, false},
     {"flatten", "x: tensor, from: int = 1", "joins the dimensions from `from` on into one", builtin_flatten, false},
@@ -66,6 +68,8 @@ const Builtin builtin_table[] = {
     {"concat", "xs: list, axis: int", "joins tensors along an axis", builtin_concat, false},
     {"stack", "xs: list, axis: int = 0", "joins tensors along a new axis", builtin_stack, false},
     {"split", "x: tensor, parts: ints, axis: int = -1", "a list of equal parts (an int), or of parts of the given sizes (a list)", builtin_split, false},
+    {"slice", "x: tensor, axis: int, start: int = 0, end: int = none, step: int = 1", "elements start, start + step, ... before end (the last if not given) along an axis; a negative start or end counts from the end", builtin_slice, false},
+    {"center_crop", "x: tensor, size: ints = none, like: tensor = none", "the middle of the last two dimensions, as large as size or as those of `like`; an odd rest is cut off at the end", builtin_center_crop, false},
     {"pad", "x: tensor, lo: ints, hi: ints = none, value: float = 0", "adds lo[i] elements before and hi[i] after dimension i", builtin_pad, false},
     {"broadcast", "x: tensor, shape: ints", "repeats dimensions of size 1", builtin_broadcast, false},
     {"iota", "n: int", "0, 1, ..., n-1 as i32[n]", builtin_iota, false},

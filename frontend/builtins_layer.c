@@ -348,12 +348,10 @@ Val builtin_avgpool(Call *c)
     return pool(c, OP_avgpool);
 }
 
-Val builtin_global_avgpool(Call *c)
+/* Windows that lie side by side without overlap. */
+static Val even_avgpool(Call *c, const int64_t window[2])
 {
-    if (!want_images(c))
-        return val_poison();
-    const Type *x = lower_type(c->l, arg_tensor(c, 0));
-    const int64_t window[] = {x->dim[2], x->dim[3]}, zero[] = {0, 0};
+    const int64_t zero[] = {0, 0};
     AttrList attrs = {.n = 0};
     attrs_ints(&attrs, ATTR_kernel, window, 2);
     attrs_ints(&attrs, ATTR_stride, window, 2);
@@ -361,4 +359,45 @@ Val builtin_global_avgpool(Call *c)
     attrs_int(&attrs, ATTR_count_pad, true);
     ValueId in = arg_tensor(c, 0);
     return call_node(c, OP_avgpool, &in, 1, &attrs);
+}
+
+Val builtin_global_avgpool(Call *c)
+{
+    if (!want_images(c))
+        return val_poison();
+    const Type *x = lower_type(c->l, arg_tensor(c, 0));
+    return even_avgpool(c, &x->dim[2]);
+}
+
+Val builtin_adaptive_avgpool(Call *c)
+{
+    int64_t size[2];
+    if (!want_images(c) || !call_pair(c, 1, 1, size))
+        return val_poison();
+    ValueId in = arg_tensor(c, 0);
+    const Type *x = lower_type(c->l, in);
+    if (x->dim[2] % size[0] == 0 && x->dim[3] % size[1] == 0)
+        return even_avgpool(c, (const int64_t[]){x->dim[2] / size[0], x->dim[3] / size[1]});
+    AttrList attrs = {.n = 0};
+    attrs_ints(&attrs, ATTR_hw, size, 2);
+    return call_node(c, OP_adaptive_avgpool, &in, 1, &attrs);
+}
+
+Val builtin_resize(Call *c)
+{
+    int64_t size[2];
+    bool nearest = call_word_is(c, 2, "nearest");
+    if (!want_images(c) || !call_pair(c, 1, 1, size))
+        return val_poison();
+    if (nearest && arg_bool(c, 3)) {
+        if (lower_error(c->l, c->arg_span[3], "E105", "resize to the nearest has no align_corners"))
+            diag_help(c->l->diag, "mode = bilinear, or leave align_corners out");
+        return val_poison();
+    }
+    AttrList attrs = {.n = 0};
+    attrs_ints(&attrs, ATTR_hw, size, 2);
+    attrs_int(&attrs, ATTR_nearest, nearest);
+    attrs_int(&attrs, ATTR_align_corners, arg_bool(c, 3));
+    ValueId in = arg_tensor(c, 0);
+    return call_node(c, OP_resize, &in, 1, &attrs);
 }

@@ -208,6 +208,100 @@ Val builtin_split(Call *c)
     return val_list(out, n);
 }
 
+/* start and end of a slice of `size` elements, negative ones from the end; false after a message
+ * when it leaves the axis or is empty. */
+static bool slice_range(Call *c, int64_t size, int64_t *start, int64_t *end)
+{
+    *start = arg_int(c, 2);
+    *end = arg_given(c, 3) ? arg_int(c, 3) : size;
+    *start += *start < 0 ? size : 0;
+    *end += *end < 0 ? size : 0;
+    if (*start >= 0 && *start < *end && *end <= size)
+        return true;
+    bool empty = *start >= 0 && *start <= size && *end >= 0 && *end <= size;
+    Span at = c->arg_span[arg_given(c, 3) ? 3 : 2];
+    if (lower_error(c->l, at, "E105", "slice %" PRId64 "..%" PRId64 " is %s 0..%" PRId64, *start,
+                    *end, empty ? "empty; there are elements" : "outside", size))
+        diag_help(c->l->diag, "0 <= start < end <= %" PRId64 "; -1 is the last element", size);
+    return false;
+}
+
+Val builtin_slice(Call *c)
+{
+    Type x = *lower_type(c->l, arg_tensor(c, 0));
+    int64_t first[TYPE_MAX_RANK] = {0}, step[TYPE_MAX_RANK], start, end;
+    int axis;
+    if (!call_axis(c, 1, x.rank, &axis) || !slice_range(c, x.dim[axis], &start, &end))
+        return val_poison();
+    if (arg_int(c, 4) < 1) {
+        if (lower_error(c->l, c->arg_span[4], "E105", "a step must be at least 1, got %" PRId64,
+                        arg_int(c, 4)))
+            diag_help(c->l->diag, "there are no slices backwards");
+        return val_poison();
+    }
+    if (end - start == x.dim[axis] && arg_int(c, 4) == 1)
+        return c->arg[0];
+    for (int i = 0; i < x.rank; i++)
+        step[i] = i == axis ? arg_int(c, 4) : 1;
+    first[axis] = start;
+    x.dim[axis] = end;
+    AttrList attrs = {.n = 0};
+    attrs_ints(&attrs, ATTR_start, first, x.rank);
+    attrs_ints(&attrs, ATTR_limit, x.dim, x.rank);
+    if (arg_int(c, 4) > 1)
+        attrs_ints(&attrs, ATTR_step, step, x.rank);
+    ValueId in = arg_tensor(c, 0);
+    return call_node(c, OP_slice, &in, 1, &attrs);
+}
+
+/* The size that a crop is to have. */
+static bool crop_size(Call *c, int64_t size[2])
+{
+    if (arg_given(c, 1) == arg_given(c, 2)) {
+        if (lower_error(c->l, c->span, "E206", "center_crop takes a size or a tensor `like` it%s",
+                        arg_given(c, 1) ? ", not both" : ""))
+            diag_help(c->l->diag, "center_crop(224), center_crop([h, w]) or center_crop(like = y)");
+        return false;
+    }
+    if (arg_given(c, 1))
+        return call_pair(c, 1, 1, size);
+    const Type *like = lower_type(c->l, arg_tensor(c, 2));
+    if (like->rank < 2) {
+        lower_error(c->l, c->arg_span[2], "E103", "`like` needs two dimensions at least, got %s",
+                    type_shape_text(c->l->pool, like));
+        return false;
+    }
+    memcpy(size, &like->dim[like->rank - 2], 2 * sizeof *size);
+    return true;
+}
+
+Val builtin_center_crop(Call *c)
+{
+    Type x = *lower_type(c->l, arg_tensor(c, 0)), limit = x;
+    int64_t size[2], start[TYPE_MAX_RANK] = {0};
+    if (!crop_size(c, size))
+        return val_poison();
+    if (x.rank < 2 || size[0] > x.dim[x.rank - 2] || size[1] > x.dim[x.rank - 1]) {
+        lower_error(c->l, c->span, x.rank < 2 ? "E103" : "E105",
+                    "a crop of [%" PRId64 ",%" PRId64 "] does not fit into %s", size[0], size[1],
+                    type_shape_text(c->l->pool, &x));
+        return val_poison();
+    }
+    for (int i = 0; i < 2; i++) {
+        int axis = x.rank - 2 + i;
+        start[axis] = (x.dim[axis] - size[i]) / 2;
+        limit.dim[axis] = start[axis] + size[i];
+    }
+    if (memcmp(size, &x.dim[x.rank - 2], sizeof size) == 0)
+        return c->arg[0];
+    AttrList attrs = {.n = 0};
+    attrs_ints(&attrs, ATTR_start, start, x.rank);
+    attrs_ints(&attrs, ATTR_limit, limit.dim, x.rank);
+    attrs_int(&attrs, ATTR_crop, 1);
+    ValueId in = arg_tensor(c, 0);
+    return call_node(c, OP_slice, &in, 1, &attrs);
+}
+
 Val builtin_pad(Call *c)
 {
     int64_t lo[TYPE_MAX_RANK], hi[TYPE_MAX_RANK];

@@ -6,7 +6,8 @@
 
 /* builtins_layer.c */
 BuiltinFn builtin_linear, builtin_affine, builtin_conv, builtin_bn, builtin_layernorm,
-    builtin_embedding, builtin_dropout, builtin_maxpool, builtin_avgpool, builtin_global_avgpool;
+    builtin_embedding, builtin_dropout, builtin_maxpool, builtin_avgpool, builtin_global_avgpool,
+    builtin_adaptive_avgpool, builtin_resize;
 /* builtins_math.c */
 BuiltinFn builtin_relu, builtin_gelu, builtin_silu, builtin_sigmoid, builtin_tanh, builtin_exp,
     builtin_log, builtin_sqrt, builtin_rsqrt, builtin_abs, builtin_sign, builtin_pow,
@@ -16,8 +17,8 @@ BuiltinFn builtin_relu, builtin_gelu, builtin_silu, builtin_sigmoid, builtin_tan
     builtin_accuracy;
 /* builtins_shape.c */
 BuiltinFn builtin_reshape, builtin_flatten, builtin_transpose, builtin_concat, builtin_stack,
-    builtin_split, builtin_pad, builtin_broadcast, builtin_iota, builtin_zeros, builtin_ones,
-    builtin_full;
+    builtin_split, builtin_slice, builtin_center_crop, builtin_pad, builtin_broadcast, builtin_iota,
+    builtin_zeros, builtin_ones, builtin_full;
 /* einops.c */
 BuiltinFn builtin_rearrange, builtin_einsum;
 /* builtins_value.c */

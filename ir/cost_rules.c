@@ -101,6 +101,46 @@ double flops_pool(const Graph *g, const Node *n)
            (double)node_ints_at(n, ATTR_kernel, 1, 1);
 }
 
+/* Height (axis 0) or width of an image. */
+static int64_t image_size(const Graph *g, const Node *n, ValueId v, int axis)
+{
+    return value_type(g, v)->dim[(node_flag(n, ATTR_nhwc) ? 1 : 2) + axis];
+}
+
+static int64_t common_divisor(int64_t a, int64_t b)
+{
+    while (b) {
+        int64_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
+/* One operation for each element of each window.  Where the end of one of `to` windows is not an
+ * end of an element, that element lies in two windows. */
+double flops_adaptive(const Graph *g, const Node *n)
+{
+    bool forward = n->op == OP_adaptive_avgpool;
+    ValueId x = forward ? n->in[0] : n->out[0], y = forward ? n->out[0] : n->in[0];
+    double sum = elements(g, y);
+    for (int axis = 0; axis < 2; axis++) {
+        int64_t from = image_size(g, n, x, axis), to = image_size(g, n, y, axis);
+        double shared = (double)(to - common_divisor(from, to));
+        sum *= ((double)from + shared) / (double)to;
+    }
+    return sum;
+}
+
+/* A multiply-add for each of the four neighbours; nearest only copies, or adds in its gradient. */
+double flops_resize(const Graph *g, const Node *n)
+{
+    double pixels = elements(g, n->op == OP_resize ? n->out[0] : n->in[0]);
+    if (node_flag(n, ATTR_nearest))
+        return n->op == OP_resize ? 0 : pixels;
+    return 8 * pixels;
+}
+
 double flops_fused(const Graph *g, const Node *n)
 {
     (void)g;

@@ -305,6 +305,20 @@ SHAPE_RULE(avgpool_grad)
     return pooled(node, dy->dim[0], c, hw, &want, err) && want_type(g, node, 0, &want, err);
 }
 
+/* adaptive_avgpool, resize and their gradients: x with height and width hw, any size to any. */
+SHAPE_RULE(resample)
+{
+    int64_t hw[2];
+    if (!want_image(g, node, 0, err) || !want_ints(node, ATTR_hw, 2, 1, -1, hw, err))
+        return false;
+    if (node_flag(node, ATTR_nearest) && node_flag(node, ATTR_align_corners))
+        return shape_fail(err, "E105", -1, "%s: align_corners is for bilinear interpolation",
+                          op_name(node->op));
+    const Type *x = shape_in(g, node, 0);
+    *out = image_type(node, x->dim[0], x->dim[image_axes(node).channel], hw);
+    return true;
+}
+
 /* Channels of x: dim `axis`, 1 by default. */
 static bool bn_channels(const Graph *g, const Node *node, int i, int64_t *channels, ShapeError *err)
 {

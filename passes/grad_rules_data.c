@@ -70,6 +70,25 @@ void grad_avgpool(GradContext *c)
     c->din[0] = grad_op(c, OP_avgpool_grad, c->dout, 1, &attrs);
 }
 
+/* Linear in x: dx needs dy and the size of x. */
+static void grad_resample(GradContext *c, OpKind gradient)
+{
+    AttrList attrs = grad_attrs_without(c, ATTR_hw);
+    Type x = grad_in_type(c, 0);
+    attrs_ints(&attrs, ATTR_hw, x.dim + (node_flag(c->node, ATTR_nhwc) ? 1 : 2), 2);
+    c->din[0] = grad_op(c, gradient, c->dout, 1, &attrs);
+}
+
+void grad_adaptive_avgpool(GradContext *c)
+{
+    grad_resample(c, OP_adaptive_avgpool_grad);
+}
+
+void grad_resize(GradContext *c)
+{
+    grad_resample(c, OP_resize_grad);
+}
+
 /* (ids, table) */
 void grad_embedding(GradContext *c)
 {

@@ -239,6 +239,12 @@ static bool point_follows(const Layout *l, const Node *n)
            any_image_input(l, n);
 }
 
+static bool pools(const Node *n)
+{
+    return n->op == OP_maxpool || n->op == OP_avgpool || n->op == OP_adaptive_avgpool ||
+           n->op == OP_resize;
+}
+
 /* Everything else sees logical order. */
 static void keep_logical(Layout *l, NodeId id)
 {
@@ -254,7 +260,7 @@ static void convert(Layout *l, NodeId id, const Bitset *shared)
     bool rank4 = n->n_in > 0 && value_type(l->g, n->in[0])->rank == 4;
     if (n->op == OP_conv2d && !node_flag(n, ATTR_nhwc))
         convert_conv(l, id, shared);
-    else if ((n->op == OP_maxpool || n->op == OP_avgpool) && !node_flag(n, ATTR_nhwc))
+    else if (pools(n) && !node_flag(n, ATTR_nhwc))
         convert_pool(l, id);
     else if ((n->op == OP_bn_stats || n->op == OP_bn_apply) && rank4 &&
              node_int(n, ATTR_axis, 1) == 1)

@@ -240,6 +240,31 @@ static void case_avgpool(Case *c)
     pooling(c, OP_avgpool);
 }
 
+/* Any size to any size. */
+static void resampling(Case *c, OpKind op)
+{
+    AttrList attrs = {0};
+    int64_t size[2];
+    bool nhwc = case_coin(c);
+    put_pair(c, &attrs, ATTR_hw, 1, 7, size);
+    int64_t kind = op == OP_resize ? case_int(c, 0, 2) : 2;
+    if (kind < 2)
+        attrs_int(&attrs, kind ? ATTR_nearest : ATTR_align_corners, 1);
+    if (nhwc)
+        attrs_int(&attrs, ATTR_nhwc, 1);
+    normal_input(
+        c, image(nhwc, case_int(c, 1, 2), case_int(c, 1, 3), case_int(c, 1, 7), case_int(c, 1, 7)));
+    finish_on_inputs(c, op, &attrs);
+}
+static void case_adaptive_avgpool(Case *c)
+{
+    resampling(c, OP_adaptive_avgpool);
+}
+static void case_resize(Case *c)
+{
+    resampling(c, OP_resize);
+}
+
 /* A tensor with enough elements a channel for its variance not to vanish, and its channel axis. */
 static Type channelled(Case *c, AttrList *attrs, int64_t *channels)
 {
@@ -455,7 +480,7 @@ static CaseGenerator *const case_generators[OP_COUNT] = {
     CASE(relu), CASE(gelu), CASE(silu), CASE(cast), CASE(add), CASE(sub), CASE(mul), CASE(div),
     CASE(pow), CASE(maximum), CASE(minimum), CASE(select), CASE(relu_grad), CASE(dropout),
     CASE(causal_mask), CASE(sum), CASE(mean), CASE(reduce_max), CASE(matmul), CASE(linear),
-    CASE(conv2d), CASE(maxpool), CASE(avgpool), CASE(bn_stats), CASE(bn_apply), CASE(layernorm),
+    CASE(conv2d), CASE(maxpool), CASE(avgpool), CASE(adaptive_avgpool), CASE(resize), CASE(bn_stats), CASE(bn_apply), CASE(layernorm),
     CASE(softmax), CASE(log_softmax), CASE(cross_entropy), CASE(embedding), CASE(reshape),
     CASE(transpose), CASE(broadcast), CASE(slice), CASE(concat), CASE(pad),
 #undef CASE

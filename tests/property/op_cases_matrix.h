@@ -298,4 +298,52 @@ static void op_avgpool_grad(OpCase *c)
     op_pool_grad(c, OP_avgpool_grad, OP_avgpool);
 }
 
+/* --- resampling --- */
+
+/* Sizes up to 40, any to any, some equal; channels below, at and past a group of vectors.  Now and
+ * then so many that a task takes a block of them, or a row that does not fit into scratch. */
+static void op_resample(OpCase *c, OpKind op)
+{
+    static const int64_t channels[] = {1, 2, 3, 8, 16, 19, 33, 65, 150};
+    AttrList attrs = {0};
+    bool nhwc = op_int(c, 0, 3) > 0;
+    int64_t hw[2], size[2], n = channels[op_int(c, 0, 8)], large = op_int(c, 0, 9);
+    for (int i = 0; i < 2; i++) {
+        hw[i] = op_coin(c) ? op_int(c, 1, 7) : op_int(c, 1, 40);
+        size[i] = op_coin(c) ? op_int(c, 1, 7) : op_coin(c) ? op_int(c, 1, 40) : hw[i];
+    }
+    if (large < 2) {
+        nhwc = true;
+        n = large ? 300 : 17;
+        hw[0] = op_int(c, 1, 4);
+        hw[1] = op_int(c, 60, 90) * (large ? 1 : 280);
+    }
+    if (nhwc)
+        attrs_int(&attrs, ATTR_nhwc, 1);
+    if (op == OP_resize || op == OP_resize_grad) {
+        int64_t kind = op_int(c, 0, 3);
+        if (kind < 2)
+            attrs_int(&attrs, kind ? ATTR_nearest : ATTR_align_corners, 1);
+    }
+    attrs_ints(&attrs, ATTR_hw, size, 2);
+    op_normal(c, op_image(nhwc, op_int(c, 1, 2), n, hw[0], hw[1]));
+    op_done(c, op, &attrs);
+}
+static void op_adaptive_avgpool(OpCase *c)
+{
+    op_resample(c, OP_adaptive_avgpool);
+}
+static void op_adaptive_avgpool_grad(OpCase *c)
+{
+    op_resample(c, OP_adaptive_avgpool_grad);
+}
+static void op_resize(OpCase *c)
+{
+    op_resample(c, OP_resize);
+}
+static void op_resize_grad(OpCase *c)
+{
+    op_resample(c, OP_resize_grad);
+}
+
 #endif

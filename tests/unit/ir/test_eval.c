@@ -221,6 +221,31 @@ static void test_pooling(void)
         V(1, 2, 3, 4), 2, 3);
 }
 
+#define ROW(n) "  %x = input : f32[1,1,1," #n "]\n"
+
+/* Expected values: by hand from PyTorch's definitions. */
+static void test_resampling(void)
+{
+    EVAL(ROW(5) "  %y = adaptive_avgpool %x {hw=[1,3]} : f32[1,1,1,3]\n", V(1, 2, 3, 4, 8), 1.5, 3,
+         6);
+    EVAL(ROW(2) "  %y = adaptive_avgpool %x {hw=[2,3]} : f32[1,1,2,3]\n", V(1, 2), 1, 1.5, 2, 1,
+         1.5, 2);
+    EVAL("  %dy = input : f32[1,1,1,3]\n"
+         "  %y = adaptive_avgpool_grad %dy {hw=[1,5]} : f32[1,1,1,5]\n",
+         V(2, 3, 4), 1, 2, 1, 3, 2);
+    EVAL(ROW(2) "  %y = resize %x {hw=[1,4]} : f32[1,1,1,4]\n", V(0, 4), 0, 1, 3, 4);
+    EVAL(ROW(4) "  %y = resize %x {hw=[2,2]} : f32[1,1,2,2]\n", V(0, 4, 10, 20), 2, 15, 2, 15);
+    EVAL(ROW(3) "  %y = resize %x {hw=[1,5], align_corners=true} : f32[1,1,1,5]\n", V(0, 4, 10), 0,
+         2, 4, 7, 10);
+    EVAL(ROW(3) "  %y = resize %x {hw=[1,1], align_corners=true} : f32[1,1,1,1]\n", V(5, 4, 10), 5);
+    EVAL(ROW(3) "  %y = resize %x {hw=[1,5], nearest=true} : f32[1,1,1,5]\n", V(0, 4, 10), 0, 0, 4,
+         4, 10);
+    EVAL(ROW(5) "  %y = resize %x {hw=[1,2], nearest=true} : f32[1,1,1,2]\n", V(0, 1, 2, 3, 4), 0,
+         2);
+    EVAL("  %dy = input : f32[1,1,1,4]\n  %y = resize_grad %dy {hw=[1,2]} : f32[1,1,1,2]\n",
+         V(4, 8, 16, 32), 14, 46);
+}
+
 #define X22 "  %x = input : f32[2,2]\n"
 
 static void test_norms(void)
@@ -421,6 +446,7 @@ int main(void)
     test_matrix();
     test_convolution();
     test_pooling();
+    test_resampling();
     test_norms();
     test_softmax();
     test_data();

@@ -61,6 +61,7 @@ const Builtin builtin_table[] = {
     {"resize", "x: tensor, size: ints, mode: bilinear|nearest = bilinear, align_corners: bool = false", "[N,C,H,W] to [N,C,size], up or down, without smoothing: between the four nearest elements, or element floor(i H / h); with align_corners the outermost elements lie on each other, else the outer borders", builtin_resize, false},
     /* shapes */
     {"reshape", "x: tensor, shape: ints", "another shape with as many elements; one size may be -1", builtin_reshape, false},
+    {"identity", "x: tensor", "x; an operation of its own to --count, but nothing runs", builtin_identity, false},
     {"flatten", "x: tensor, from: int = 1", "joins the dimensions from `from` on into one", builtin_flatten, false},
     {"transpose", "x: tensor, axes: ints, other: int = none", "transpose(x, [2, 0, 1]) permutes the dimensions; transpose(x, 1, 2) exchanges two", builtin_transpose, false},
     {"rearrange", "x: tensor, pattern: string, sizes: named", "einops: rearrange(x, \"b t (h d) -> b h t d\", h = 4)", builtin_rearrange, false},

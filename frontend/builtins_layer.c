@@ -216,13 +216,13 @@ static bool batch_statistics(Call *c, const Type *x, const ValueId buffers[2], V
     stats[0] = mean;
     stats[1] = graph_node(l->g, node)->out[1];
     double n = (double)type_elements(x) / (double)x->dim[1];
-    if (n < 2) {
+    if (n < 2 && !l->count) {
         lower_error(l, c->span, "E105",
                     "batch normalization in training needs more than one value per channel");
         return false;
     }
     running_update(c, buffers[0], stats[0], 1.0, "running_mean");
-    running_update(c, buffers[1], stats[1], n / (n - 1), "running_var");
+    running_update(c, buffers[1], stats[1], n > 1 ? n / (n - 1) : 1, "running_var");
     return true;
 }
 

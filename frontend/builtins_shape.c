@@ -40,6 +40,16 @@ Val builtin_reshape(Call *c)
                                     lower_label_name(c->l, c->labelled), c->span));
 }
 
+/* A reshape to the same shape, which pass fold removes. */
+Val builtin_identity(Call *c)
+{
+    const Type *x = lower_type(c->l, arg_tensor(c, 0));
+    AttrList attrs = {.n = 0};
+    attrs_ints(&attrs, ATTR_shape, x->dim, x->rank);
+    ValueId in = arg_tensor(c, 0);
+    return call_node(c, OP_reshape, &in, 1, &attrs);
+}
+
 Val builtin_flatten(Call *c)
 {
     Type x = *lower_type(c->l, arg_tensor(c, 0));

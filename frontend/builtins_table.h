@@ -16,9 +16,9 @@ BuiltinFn builtin_relu, builtin_gelu, builtin_silu, builtin_sigmoid, builtin_tan
     builtin_mean, builtin_max, builtin_min, builtin_argmax, builtin_cross_entropy, builtin_mse,
     builtin_accuracy;
 /* builtins_shape.c */
-BuiltinFn builtin_reshape, builtin_flatten, builtin_transpose, builtin_concat, builtin_stack,
-    builtin_split, builtin_slice, builtin_center_crop, builtin_pad, builtin_broadcast, builtin_iota,
-    builtin_zeros, builtin_ones, builtin_full;
+BuiltinFn builtin_reshape, builtin_identity, builtin_flatten, builtin_transpose, builtin_concat,
+    builtin_stack, builtin_split, builtin_slice, builtin_center_crop, builtin_pad,
+    builtin_broadcast, builtin_iota, builtin_zeros, builtin_ones, builtin_full;
 /* einops.c */
 BuiltinFn builtin_rearrange, builtin_einsum;
 /* builtins_value.c */

@@ -25,6 +25,9 @@ typedef struct FrontendOptions {
     FrontendMode mode;
     const char *model; /* which model, when the file has several; NULL = the only one, or the one
                           `train` uses */
+    bool count; /* FRONTEND_TRAIN, to be counted and not to be run: what the model returns are
+                   outputs too (as in FRONTEND_INFER), and a batch norm may see a single value per
+                   channel, so that a network can be described for a batch of one */
 } FrontendOptions;
 
 typedef struct Ast Ast;

@@ -55,6 +55,7 @@ typedef struct Lower {
     Diag *diag;
     const Ast *ast;
     FrontendMode mode;
+    bool count; /* see FrontendOptions */
     Graph *g;
     Scope *globals;
     const char *path; /* enclosing labels joined by '.', "" at the root */

@@ -160,6 +160,17 @@ static void bind_param(Lower *l, Frame *f, const BlockDecl *block, int i, const 
     scope_set(l->pool, f->scope, p->name.text, v, at);
 }
 
+/* What models return, as outputs "logits", "out1", "out2", ... over all their calls. */
+static void results_as_outputs(Lower *l, Val result)
+{
+    const Val single = result;
+    ValList list = result.kind == VAL_LIST ? result.list : (ValList){&single, 1};
+    for (int i = 0, n = (int)l->g->outputs.len; i < list.len; i++)
+        if (list.data[i].kind == VAL_TENSOR && list.data[i].tensor != VALUE_NONE)
+            graph_add_output(l->g, n + i ? pool_printf(l->pool, "out%d", n + i) : "logits",
+                             list.data[i].tensor);
+}
+
 static Val run_block(Lower *l, const BlockDecl *block, const BlockArgs *args, Span span)
 {
     if (too_deep(l, span))
@@ -179,6 +190,8 @@ static Val run_block(Lower *l, const BlockDecl *block, const BlockArgs *args, Sp
         return val_poison();
     }
     Val first = f.result.kind == VAL_LIST && f.result.list.len ? f.result.list.data[0] : f.result;
+    if (block->is_model && l->count && l->train)
+        results_as_outputs(l, f.result);
     if (block->is_model)
         l->last_logits = first.kind == VAL_TENSOR ? first.tensor : VALUE_NONE;
     return f.result;

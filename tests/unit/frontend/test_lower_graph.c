@@ -372,6 +372,32 @@ static void check_several_errors(void)
     lowered_free(&r);
 }
 
+/* A graph to be counted has statistics of a single value, and the model's results as outputs. */
+static void check_count(void)
+{
+    static const char text[] = "model m(x: f32[1, 3, 4, 4]) {\n"
+                               "  a = x |> c: conv(2, 4) |> identity() |> n: bn()\n"
+                               "  return a |> flatten() |> l: linear(5), identity(x)\n"
+                               "}\n"
+                               "train {\n"
+                               "  batch = synthetic(x = f32[1, 3, 4, 4], y = i32[1])\n"
+                               "  loss = cross_entropy(m(batch.x)[0], batch.y)\n"
+                               "  optim = sgd(lr = 0.1)\n  steps = 1\n}\n";
+    FrontendOptions options = {.mode = FRONTEND_TRAIN, .count = true};
+    Lowered r = {.pool = pool_new()};
+    r.diag = diag_new(r.pool);
+    lowered_finish(&r, frontend_parse_text(r.pool, r.diag, "t.scrimp", text, sizeof text - 1),
+                   &options);
+    CHECK(r.graph && graph_output(r.graph, "loss") != VALUE_NONE &&
+          graph_output(r.graph, "logits") != VALUE_NONE &&
+          graph_output(r.graph, "out1") != VALUE_NONE);
+    CHECK_MSG(count_ops(&r, OP_bn_running) == 2 && count_ops(&r, OP_reshape) == 3, "%s", r.errors);
+    lowered_free(&r);
+    r = lower_text(text, FRONTEND_TRAIN);
+    CHECK_MSG(!r.graph && strstr(r.errors, "more than one value per channel"), "%s", r.errors);
+    lowered_free(&r);
+}
+
 int main(void)
 {
     check_initial_values();
@@ -387,5 +413,6 @@ int main(void)
     check_inverse_sqrt();
     check_section_errors();
     check_several_errors();
+    check_count();
     return test_result();
 }

@@ -20,7 +20,7 @@ typedef struct Cli {
     int n_defs;
     bool json, json_errors, colour, no_loc, no_cache, resume, overfit, quiet;
     const char *model, *budget, *solver, *objective, *stage, *diff, *passes, *dump_after, *data,
-        *out, *log, *march, *cache, *header, *prompt, *checkpoint;
+        *out, *log, *march, *cache, *header, *prompt, *checkpoint, *count;
     int64_t steps, seed, threads, sweep, tokens, top_k, jobs;
     bool has_seed, compare, dot;
     double temperature;

@@ -1,6 +1,8 @@
 /* The table of verbs and the table of options; parsing and --help come from them. */
 #include "frontend/cli.h"
 
+#include "passes/remat/count.h"
+
 #include <errno.h>
 #include <getopt.h>
 #include <math.h>
@@ -19,8 +21,9 @@ const Verb cli_verbs[] = {
      "Reports every error it finds, with its place and a way out.", "define model error-format",
      verb_check},
     {"summary", "parameters, shapes, multiply-adds and bytes of a model",
-     "Counts are for the batch size of option N (override with -D N=...).",
-     "define model json error-format", verb_summary},
+     "Counts are for the batch size of option N (override with -D N=...). --count describes the\n"
+     "forward pass of training at the granularity of a paper: its vertices, edges and elements.",
+     "define model count json error-format", verb_summary},
     {"dump", "print a stage of the compilation",
      "Stages: ast, ir (forward graph), grad (whole step), remat, plan, code, asm.\n"
      "--diff A..B prints what changed between two of ir, grad, remat and plan.",
@@ -97,6 +100,8 @@ typedef struct OptionRow {
 static const OptionRow option_rows[] = {
     {"define", 'D', FIELD_DEFINE, 0, "NAME=VALUE", "override an option of the model", 0},
     {"model", 0, FIELD_TEXT, offsetof(Cli, model), "NAME", "which model of the file", 0},
+    {"count", 0, FIELD_TEXT, offsetof(Cli, count), "RULE",
+     "vertices, edges and elements by a rule of the table below", 0},
     {"budget", 0, FIELD_TEXT, offsetof(Cli, budget), "BYTES|P%|min",
      "memory budget of the whole step", 0},
     {"solver", 0, FIELD_TEXT, offsetof(Cli, solver), "NAME",
@@ -182,6 +187,19 @@ static void print_solver_table(void)
         printf("  %-16s  %s\n", s->name, s->doc);
 }
 
+static void print_rule_table(void)
+{
+    puts("\nrules:");
+    for (const CountRule *r = count_rules; r->name; r++) {
+        const char *left = r->name;
+        for (const char *line = r->doc; line; left = "") {
+            const char *end = strchr(line, '\n');
+            printf("  %-12s  %.*s\n", left, end ? (int)(end - line) : (int)strlen(line), line);
+            line = end ? end + 1 : NULL;
+        }
+    }
+}
+
 static void print_verb_help(const Verb *v)
 {
     printf("usage: scrimp %s FILE [options]\n\n%s.\n%s\n\noptions:\n", v->name, v->doc, v->text);
@@ -199,6 +217,8 @@ static void print_verb_help(const Verb *v)
     }
     if (verb_takes(v, "passes"))
         print_pass_table();
+    if (verb_takes(v, "count"))
+        print_rule_table();
     if (verb_takes(v, "solver"))
         print_solver_table();
 }

@@ -2,17 +2,6 @@
 
 #include <string.h>
 
-static bool counts(const Node *n)
-{
-    OpClass c = op_table[n->op].op_class;
-    if (n->op == OP_concat || n->op == OP_pad || n->op == OP_embedding)
-        return true;
-    if (n->op == OP_dropout || n->op == OP_cross_entropy || n->op == OP_accuracy ||
-        n->op == OP_cast)
-        return false;
-    return c == OP_CLASS_POINT || c == OP_CLASS_MATRIX || c == OP_CLASS_REDUCE;
-}
-
 static bool is_product(OpKind op)
 {
     return op == OP_conv2d || op == OP_linear || op == OP_matmul;
@@ -66,8 +55,6 @@ static void add_node(Pool *pool, const Graph *g, const Node *n, Summary *s, List
     s->nodes++;
     s->macs += node_macs(g, n);
     count_op(pool, lists, op_name(n->op));
-    if (counts(n))
-        s->activation_elements += type_elements(value_type(g, n->out[0]));
 }
 
 Summary graph_summary(Pool *pool, const Graph *g)

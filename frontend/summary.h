@@ -19,12 +19,8 @@ typedef struct SummaryOp {
 typedef struct Summary {
     int64_t params, param_bytes; /* elements and bytes of all parameters */
     int64_t buffers;             /* elements of the buffers (running statistics) */
-    double macs;   /* multiply-adds of convolutions, linear layers and matrix products */
-    int64_t nodes; /* operations, without sources */
-    /* elements of everything that is computed, each result once and nothing in place; not of
-     * sources, views, constants, dropout, losses, metrics, nor of data movement other than concat,
-     * pad and embedding */
-    int64_t activation_elements;
+    double macs;          /* multiply-adds of convolutions, linear layers and matrix products */
+    int64_t nodes;        /* operations, without sources */
     Type output;          /* of "logits"; rank -1 when there is none */
     const SummaryOp *ops; /* by first appearance */
     int n_ops;

@@ -40,12 +40,13 @@ static inline Lowered lower_text(const char *text, FrontendMode mode)
     return r;
 }
 
-/* defs: "name=value" pairs, NULL at the end. */
-static inline Lowered lower_example(const char *name, FrontendMode mode, const char *const *defs)
+/* defs: "name=value" pairs, NULL at the end.  count: see FrontendOptions. */
+static inline Lowered lower_example_for(const char *name, FrontendMode mode, bool count,
+                                        const char *const *defs)
 {
     Lowered r = {.pool = pool_new()};
     OptionDef list[8];
-    FrontendOptions options = {.defs = list, .mode = mode};
+    FrontendOptions options = {.defs = list, .mode = mode, .count = count};
     r.diag = diag_new(r.pool);
     for (; defs && *defs; defs++) {
         const char *equals = strchr(*defs, '=');
@@ -57,6 +58,11 @@ static inline Lowered lower_example(const char *name, FrontendMode mode, const c
     lowered_finish(&r, frontend_parse(r.pool, r.diag, path), &options);
     CHECK_MSG(r.graph != NULL, "%s: %s", name, r.errors);
     return r;
+}
+
+static inline Lowered lower_example(const char *name, FrontendMode mode, const char *const *defs)
+{
+    return lower_example_for(name, mode, false, defs);
 }
 
 static inline void lowered_free(Lowered *r)

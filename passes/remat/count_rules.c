@@ -67,6 +67,8 @@ static const struct {
                {OP_sub, COUNT_OP_add},
                {OP_causal_mask, COUNT_OP_add},
                {OP_maxpool, COUNT_OP_maxpool},
+               {OP_adaptive_avgpool, COUNT_OP_avgpool},
+               {OP_resize, COUNT_OP_resize},
                {OP_avgpool, COUNT_OP_avgpool},
                {OP_concat, COUNT_OP_concat},
                {OP_dropout, COUNT_OP_dropout},
@@ -100,6 +102,8 @@ CountKind count_kind(const CountFacts *f, const Node *n)
         return COUNT_OP_scale;
     if (n->op == OP_reshape && type_same_shape(value_type(f->g, out), value_type(f->g, n->in[0])))
         return COUNT_OP_identity;
+    if (n->op == OP_slice && node_flag(n, ATTR_crop))
+        return COUNT_OP_crop;
     for (size_t i = 0; i < sizeof kind_of / sizeof kind_of[0]; i++)
         if (kind_of[i].op == n->op)
             return kind_of[i].kind;

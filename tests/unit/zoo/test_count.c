@@ -1,6 +1,6 @@
 /* tests/zoo_papers.csv: the example networks have as many vertices, edges and elements as the
  * papers' graphs of them. */
-#include "zoo.h"
+#include "zoo_files.h"
 
 static void check_paper(const Csv *papers, const CsvRow *row)
 {

@@ -2,6 +2,8 @@
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(jansson REQUIRED IMPORTED_TARGET jansson)
 find_package(ZLIB REQUIRED)
+pkg_check_modules(turbojpeg REQUIRED IMPORTED_TARGET libturbojpeg)
+pkg_check_modules(png REQUIRED IMPORTED_TARGET libpng)
 find_package(Threads REQUIRED)
 find_package(FLEX 2.6 REQUIRED)
 find_package(BISON 3.8 REQUIRED)

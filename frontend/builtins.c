@@ -104,7 +104,7 @@ const Builtin builtin_table[] = {
     {"text", "paths: any, batch: int, length: int, tokens: bytes|chars = bytes", "windows of text: .x i32[N,T] and .y, shifted by one", builtin_text, false},
     {"tokens", "path: any, batch: int, length: int", "windows of a token .bin file: .x i32[N,T] and .y, shifted by one", builtin_tokens, false},
     {"npy", "paths: any, batch: int, fields: named", "NumPy arrays, x.npy being field x: npy([\"x.npy\", \"y.npy\"], batch = N, x = f32[N, 784], y = i32[N])", builtin_npy, false},
-    {"imagefolder", "path: string, batch: int, size: int = 224", "a folder of images for each class: .image f32[N,3,S,S], .label i32[N]; it can be planned and compiled, but not read yet", builtin_imagefolder, false},
+    {"imagefolder", "path: string, batch: int, size: int = 224, resize: int = none, augment: bool = true, mean: floats = none, std: floats = none", "JPEG and PNG pictures, a folder for each class: .image f32[N,3,size,size], .label i32[N]; in training random parts and mirrored (unless augment = false), else the middle after the shorter side became resize (size * 8 / 7); minus mean, divided by std (ImageNet's)", builtin_imagefolder, false},
     {"synthetic", "fields: named", "random data: synthetic(image = f32[N, 3, 32, 32], label = i32[N]); integers stay below the model's classes or rows", builtin_synthetic, false},
     /* optimizers and learning rates */
     {"sgd", "lr: rate, momentum: float = 0, nesterov: bool = false, weight_decay: float = 0, dampening: float = 0, clip: float = 0", "stochastic gradient descent as in PyTorch", builtin_sgd, false},

@@ -85,7 +85,12 @@ static DataSpec data_spec(const Cli *cli, const Graph *g, bool synthetic, uint64
                      .chars = t->data_chars,
                      .held_out = t->held_out,
                      .held_out_is_part = t->held_out_is_part,
-                     .seed = seed};
+                     .seed = seed,
+                     .size = t->data_size,
+                     .resize = t->data_resize,
+                     .augment = t->data_augment};
+    memcpy(spec.mean, t->data_mean, sizeof spec.mean);
+    memcpy(spec.std, t->data_std, sizeof spec.std);
     if (synthetic)
         spec.kind = "synthetic";
     if (spec.kind && strcmp(spec.kind, "synthetic") == 0)

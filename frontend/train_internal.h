@@ -17,6 +17,9 @@ struct DataSource {
     const char *kind, *path; /* as in TrainSpec */
     int64_t batch, length;
     bool chars;
+    int64_t size, resize; /* imagefolder, with what follows */
+    bool augment;
+    double mean[3], std[3];
     SourceField fields[SOURCE_MAX_FIELDS];
     int n_fields;
     Span span;

@@ -111,6 +111,11 @@ static void read_source(const Reader *r, TrainSpec *t)
     t->data_batch = s->batch;
     t->data_length = s->length;
     t->data_chars = s->chars;
+    t->data_size = s->size;
+    t->data_resize = s->resize;
+    t->data_augment = s->augment;
+    memcpy(t->data_mean, s->mean, sizeof t->data_mean);
+    memcpy(t->data_std, s->std, sizeof t->data_std);
 }
 
 /* A key that is misspelt would be taken for an intermediate value. */

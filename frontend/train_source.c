@@ -6,6 +6,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+enum { IMAGE_MAX_SIZE = 16384 };
+
 static void add_field(DataSource *s, const char *name, DType dtype, int rank, const int64_t *dims)
 {
     s->fields[s->n_fields++] = (SourceField){name, type_make(dtype, rank, dims), VALUE_NONE};
@@ -80,6 +82,36 @@ Val builtin_cifar10(Call *c)
     return source_value(s);
 }
 
+/* Three numbers of a list argument, or those given; false after a message. */
+static bool three_floats(Call *c, int arg, const double otherwise[3], double out[3])
+{
+    const Val v = c->arg[arg];
+    for (int i = 0; i < 3; i++)
+        out[i] = otherwise[i];
+    if (!arg_given(c, arg))
+        return true;
+    if (v.kind != VAL_LIST || v.list.len != 3) {
+        lower_error(c->l, c->arg_span[arg], "E205",
+                    "three numbers are wanted, for red, green and blue");
+        return false;
+    }
+    for (int i = 0; i < 3; i++)
+        out[i] = val_number(v.list.data[i]);
+    return true;
+}
+
+/* Mean and deviation of ImageNet's pixels, as torchvision's weights expect them. */
+static bool read_pixels(Call *c, DataSource *s)
+{
+    static const double mean[3] = {0.485, 0.456, 0.406}, std[3] = {0.229, 0.224, 0.225};
+    if (!three_floats(c, 5, mean, s->mean) || !three_floats(c, 6, std, s->std))
+        return false;
+    if (s->std[0] > 0 && s->std[1] > 0 && s->std[2] > 0)
+        return true;
+    lower_error(c->l, c->arg_span[6], "E105", "std is what pixels are divided by: above 0");
+    return false;
+}
+
 Val builtin_imagefolder(Call *c)
 {
     const int64_t n = arg_int(c, 1), size = arg_int(c, 2), image[] = {n, 3, size, size};
@@ -87,6 +119,16 @@ Val builtin_imagefolder(Call *c)
     if (!s)
         return val_poison();
     s->path = c->arg[0].s;
+    s->size = size;
+    s->resize = arg_given(c, 3) ? arg_int(c, 3) : size + (size + 3) / 7;
+    s->augment = arg_bool(c, 4);
+    if (size < 1 || size > IMAGE_MAX_SIZE || s->resize < size) {
+        lower_error(c->l, c->arg_span[s->resize < size ? 3 : 2], "E105",
+                    "a picture is 1 to %d pixels wide, and no wider than resize", IMAGE_MAX_SIZE);
+        return val_poison();
+    }
+    if (!read_pixels(c, s))
+        return val_poison();
     add_field(s, "image", DTYPE_F32, 4, image);
     add_field(s, "label", DTYPE_I32, 1, &n);
     return source_value(s);

@@ -35,7 +35,11 @@ typedef struct TrainSpec {
     /* data source: kind ("mnist", "text", ...), its path(s) separated by '\n', sizes */
     const char *data_kind, *data_path;
     int64_t data_batch, data_length;
-    bool data_chars;     /* text: tokens = chars */
+    bool data_chars; /* text: tokens = chars */
+    /* imagefolder: what a picture becomes (runtime/data.h) */
+    int64_t data_size, data_resize;
+    bool data_augment;
+    double data_mean[3], data_std[3];
     bool data_token_u16; /* reserved for token files that do not say */
     /* remat section; budget_text is as written ("8GiB", "40%", "min", "" = none) */
     const char *budget_text, *solver, *objective;

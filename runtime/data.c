@@ -7,8 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const DataKind *const kinds[] = {&data_mnist,  &data_cifar10, &data_text,
-                                        &data_tokens, &data_npy,     &data_synthetic};
+static const DataKind *const kinds[] = {&data_mnist,    &data_cifar10, &data_text,
+                                        &data_tokens,   &data_npy,     &data_imagefolder,
+                                        &data_synthetic};
 enum { N_KINDS = sizeof kinds / sizeof *kinds };
 
 DataField *data_add_field(Dataset *ds, const char *name, RtDType dtype, int rank,
@@ -39,8 +40,8 @@ static const DataKind *find_kind(const char *name, RtError *err)
         if (name && strcmp(kinds[i]->name, name) == 0)
             return kinds[i];
     rt_error(err,
-             "there is no reader for '%s' data: there are mnist, cifar10, text, tokens, npy and "
-             "synthetic",
+             "there is no reader for '%s' data: there are mnist, cifar10, text, tokens, npy, "
+             "imagefolder and synthetic",
              name ? name : "");
     return NULL;
 }
@@ -216,13 +217,6 @@ static void *slot(const Dataset *ds, void *const *dst, int f, int64_t b)
     return dst[f] ? (char *)dst[f] + b * ds->field_bytes[f] : NULL;
 }
 
-static void put_example(const Dataset *ds, int64_t i, int64_t b, void *const *dst)
-{
-    for (int f = 0; f < ds->n_fields; f++)
-        if (dst[f])
-            ds->kind->example(ds, i, f, slot(ds, dst, f, b));
-}
-
 static void fill_ignore(int32_t *label, int64_t n)
 {
     for (int64_t i = 0; i < n; i++)
@@ -230,7 +224,7 @@ static void fill_ignore(int32_t *label, int64_t n)
 }
 
 /* Labels are i32 in every kind: DATA_IGNORE has to fit. */
-static void put_padding(const Dataset *ds, int64_t b, void *const *dst)
+void data_put_padding(const Dataset *ds, int64_t b, void *const *dst)
 {
     for (int f = 0; f < ds->n_fields; f++) {
         if (!dst[f])
@@ -240,6 +234,39 @@ static void put_padding(const Dataset *ds, int64_t b, void *const *dst)
         else
             memset(slot(ds, dst, f, b), 0, (size_t)ds->field_bytes[f]);
     }
+}
+
+int64_t data_batch_example(const Dataset *ds, bool training, int64_t number, int64_t b)
+{
+    if (!training) {
+        int64_t k = number * ds->spec.batch + b;
+        return k < ds->n_held ? ds->n_train + k : -1;
+    }
+    int64_t per_epoch = dataset_batches_per_epoch(ds);
+    uint64_t at = (uint64_t)(number % per_epoch * ds->spec.batch + b);
+    return (int64_t)rt_permute(at, (uint64_t)ds->n_train, ds->spec.seed,
+                               (uint64_t)(number / per_epoch));
+}
+
+static void put_example(const Dataset *ds, int64_t i, int64_t b, void *const *dst)
+{
+    if (i < 0) {
+        data_put_padding(ds, b, dst);
+        return;
+    }
+    for (int f = 0; f < ds->n_fields; f++)
+        if (dst[f])
+            ds->kind->example(ds, i, f, slot(ds, dst, f, b));
+}
+
+static bool put_examples(const Dataset *ds, bool training, int64_t number, void *const *dst,
+                         RtError *err)
+{
+    if (ds->kind->batch)
+        return ds->kind->batch(ds, training, number, dst, err);
+    for (int64_t b = 0; b < ds->spec.batch; b++)
+        put_example(ds, data_batch_example(ds, training, number, b), b, dst);
+    return true;
 }
 
 /* Fields of sequence data: 0 is x, 1 is y. */
@@ -260,16 +287,10 @@ bool dataset_train_batch(const Dataset *ds, int64_t step, void *const *dst, RtEr
         return too_small(ds, err);
     if (step < 0)
         return rt_error(err, "there is no training batch %lld", (long long)step);
-    for (int64_t b = 0; b < ds->spec.batch; b++) {
-        if (ds->kind->sequence) {
-            train_window(ds, step, b, dst);
-            continue;
-        }
-        uint64_t at = (uint64_t)(step % per_epoch * ds->spec.batch + b);
-        uint64_t i =
-            rt_permute(at, (uint64_t)ds->n_train, ds->spec.seed, (uint64_t)(step / per_epoch));
-        put_example(ds, (int64_t)i, b, dst);
-    }
+    if (!ds->kind->sequence)
+        return put_examples(ds, true, step, dst, err);
+    for (int64_t b = 0; b < ds->spec.batch; b++)
+        train_window(ds, step, b, dst);
     return true;
 }
 
@@ -279,7 +300,7 @@ static int64_t eval_window(const Dataset *ds, int64_t w, int64_t b, void *const 
 {
     int64_t length = ds->spec.length, windows = ds->n_held / length + (ds->n_held % length != 0);
     if (w >= windows) {
-        put_padding(ds, b, dst);
+        data_put_padding(ds, b, dst);
         return 0;
     }
     int64_t start = ds->n_train + w * length, left = ds->total - start;
@@ -314,18 +335,16 @@ bool dataset_eval_batch(const Dataset *ds, int64_t i, void *const *dst, int64_t 
 {
     if (i < 0 || i >= dataset_eval_batches(ds))
         return rt_error(err, "there is no evaluation batch %lld", (long long)i);
-    int64_t batch = ds->spec.batch, targets = 0, examples = 0;
-    for (int64_t b = 0; b < batch; b++) {
-        int64_t k = i * batch + b;
-        if (ds->kind->sequence) {
-            targets += eval_window(ds, k, b, dst);
-        } else if (k < ds->n_held) {
-            put_example(ds, ds->n_train + k, b, dst);
-            examples++;
-        } else {
-            put_padding(ds, b, dst);
-        }
+    int64_t batch = ds->spec.batch;
+    *counted = 0;
+    if (ds->kind->sequence) {
+        for (int64_t b = 0; b < batch; b++)
+            *counted += eval_window(ds, i * batch + b, b, dst);
+        return true;
     }
-    *counted = ds->kind->sequence ? targets : count_labels(ds, examples, dst);
+    if (!put_examples(ds, false, i, dst, err))
+        return false;
+    int64_t left = ds->n_held - i * batch;
+    *counted = count_labels(ds, left < batch ? left : batch, dst);
     return true;
 }

@@ -23,7 +23,7 @@ typedef struct DataField {
 } DataField;
 
 typedef struct DataSpec {
-    const char *kind; /* "mnist", "cifar10", "text", "tokens", "npy", "synthetic" */
+    const char *kind; /* "mnist", "cifar10", "text", "tokens", "npy", "imagefolder", "synthetic" */
     const char *path; /* files, folders or globs, '\n' between them; unused by synthetic */
     int64_t batch;    /* examples per batch */
     int64_t length;   /* tokens per example of text and tokens */
@@ -31,6 +31,12 @@ typedef struct DataSpec {
     double held_out;  /* examples (text: tokens) taken from the end, or a part in [0, 1] */
     bool held_out_is_part;
     uint64_t seed;
+    /* imagefolder only: height and width of what the network sees, the shorter side before the
+     * middle is cut out for evaluation, random crops and flips in training, and per channel what
+     * is taken off and divided by (of pixels in 0..1). */
+    int64_t size, resize;
+    bool augment;
+    double mean[3], std[3];
     /* synthetic only: name, dtype, rank, dim, label of every field; max_id + 1 classes (max_id < 1
      * counts as 2); examples in all, 0 = 10,000. */
     int n_fields;

@@ -14,11 +14,15 @@ typedef struct DataKind {
     void (*close)(Dataset *ds);
     /* Examples: field f of example i. */
     void (*example)(const Dataset *ds, int64_t i, int f, void *dst);
+    /* In place of `example`, for what can fail or takes long: a whole batch (data_batch_example),
+     * training batch or evaluation batch `number`. */
+    bool (*batch)(const Dataset *ds, bool training, int64_t number, void *const *dst, RtError *err);
     /* Sequences: tokens [start, start + n). */
     void (*tokens)(const Dataset *ds, int64_t start, int64_t n, int32_t *dst);
 } DataKind;
 
-extern const DataKind data_mnist, data_cifar10, data_text, data_tokens, data_npy, data_synthetic;
+extern const DataKind data_mnist, data_cifar10, data_text, data_tokens, data_npy, data_imagefolder,
+    data_synthetic;
 
 struct Dataset {
     const DataKind *kind;
@@ -42,6 +46,11 @@ DataField *data_add_field(Dataset *ds, const char *name, RtDType dtype, int rank
                           const int64_t *dims);
 /* The fields x and y of sequence data. */
 void data_add_sequence_fields(Dataset *ds, int64_t min_id, int64_t max_id);
+
+/* Which example stands at place b of a training or evaluation batch; -1 past the last one. */
+int64_t data_batch_example(const Dataset *ds, bool training, int64_t number, int64_t b);
+/* Place b of a batch for an example that is not there: labels DATA_IGNORE, the rest zeros. */
+void data_put_padding(const Dataset *ds, int64_t b, void *const *dst);
 
 /* Files named by a '\n'-separated list of files, folders (all files below, hidden ones left out, or
  * only those that end in suffix) and globs; each entry's files sorted by name. */

@@ -64,6 +64,12 @@ bool file_exists(const char *path)
     return stat(path, &st) == 0 && S_ISREG(st.st_mode);
 }
 
+bool folder_exists(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
 /* An open regular file and its size; -1 with a message. */
 static int open_regular(const char *path, int64_t *bytes, RtError *err)
 {
@@ -378,10 +384,9 @@ bool folder_make(const char *path, RtError *err)
         mkdir(copy, 0777); /* a parent that cannot be made shows in the last mkdir */
         *p = '/';
     }
-    struct stat st;
     bool ok = mkdir(path, 0777) == 0;
     int why = errno;
-    ok = ok || (stat(path, &st) == 0 && S_ISDIR(st.st_mode));
+    ok = ok || folder_exists(path);
     if (!ok)
         rt_error(err, "cannot make the folder %s: %s", path,
                  why == EEXIST ? "a file has that name" : strerror(why));

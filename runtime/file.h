@@ -22,6 +22,7 @@ bool file_map(const char *path, FileBytes *out, RtError *err);
 bool file_checksum(const char *path, int64_t *bytes, uint32_t *crc32, RtError *err);
 void file_release(FileBytes *file);
 bool file_exists(const char *path);
+bool folder_exists(const char *path);
 
 /* A file being written: bytes go to a temporary name in the same folder; commit syncs it and
  * renames it over path, then syncs the folder.  After any failure the old file is intact and the

@@ -1,0 +1,251 @@
+#include "runtime/picture_list.h"
+
+#include "runtime/file.h"
+#include "runtime/rng.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+
+enum { MAX_DEPTH = 64 };
+
+void pictures_free(PictureList *list)
+{
+    for (int64_t i = 0; i < list->n_classes; i++)
+        free(list->classes[i]);
+    free(list->classes);
+    free(list->names);
+    free(list->at);
+    free(list->label);
+    *list = (PictureList){0};
+}
+
+const char *picture_path(const PictureList *list, int64_t i)
+{
+    return list->names + list->at[i];
+}
+
+int64_t pictures_bytes(const PictureList *list)
+{
+    return list->names_room + list->room * (int64_t)(sizeof *list->at + sizeof *list->label);
+}
+
+/* Doubles an array until it has room for `need` elements. */
+static bool grow(void *array, int64_t used, int64_t *room, int64_t need, size_t size, RtError *err)
+{
+    void *old, *new;
+    int64_t more = *room ? *room : 64;
+    if (need <= *room)
+        return true;
+    while (more < need)
+        more *= 2;
+    memcpy(&old, array, sizeof old);
+    new = rt_alloc(more, size, err);
+    if (!new)
+        return false;
+    if (used)
+        memcpy(new, old, (size_t)used * size);
+    free(old);
+    memcpy(array, &new, sizeof new);
+    *room = more;
+    return true;
+}
+
+/* ---- classes ---- */
+
+static int by_text(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static bool add_class(PictureList *list, const char *dir, const char *name, RtError *err)
+{
+    char *path = path_join(dir, name, err);
+    bool folder = path && folder_exists(path), ok = path != NULL;
+    free(path);
+    if (!folder)
+        return ok;
+    if (list->n_classes == CLASSES_MAX)
+        return rt_error(err, "%s: more than %d classes", dir, CLASSES_MAX);
+    if (!grow(&list->classes, list->n_classes, &list->classes_room, list->n_classes + 1,
+              sizeof *list->classes, err))
+        return false;
+    size_t bytes = strlen(name) + 1;
+    char *copy = rt_alloc((int64_t)bytes, 1, err);
+    if (!copy)
+        return false;
+    memcpy(copy, name, bytes);
+    list->classes[list->n_classes++] = copy;
+    return true;
+}
+
+static bool read_classes(PictureList *list, const char *dir, RtError *err)
+{
+    DIR *d = opendir(dir);
+    if (!d)
+        return rt_error(err, "cannot read the folder %s: %s", dir, strerror(errno));
+    bool ok = true;
+    for (struct dirent *e = readdir(d); ok && e; e = readdir(d))
+        ok = e->d_name[0] == '.' || add_class(list, dir, e->d_name, err);
+    closedir(d);
+    if (ok && list->n_classes == 0)
+        return rt_error(err, "%s: no folders; one is wanted for each class, with its pictures",
+                        dir);
+    if (ok)
+        qsort(list->classes, (size_t)list->n_classes, sizeof *list->classes, by_text);
+    return ok;
+}
+
+/* ---- pictures ---- */
+
+static bool is_picture(const char *name)
+{
+    static const char *const endings[] = {".jpg", ".jpeg", ".png"};
+    size_t n = strlen(name);
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
+        size_t k = strlen(endings[i]);
+        if (n > k && strcasecmp(name + n - k, endings[i]) == 0)
+            return true;
+    }
+    return false;
+}
+
+static bool add_picture(PictureList *list, const char *path, int32_t label, RtError *err)
+{
+    int64_t bytes = (int64_t)strlen(path) + 1, room = list->room;
+    if (list->n == PICTURES_MAX)
+        return rt_error(err, "more than %d pictures", PICTURES_MAX);
+    if (!grow(&list->names, list->names_bytes, &list->names_room, list->names_bytes + bytes, 1,
+              err) ||
+        !grow(&list->at, list->n, &room, list->n + 1, sizeof *list->at, err) ||
+        !grow(&list->label, list->n, &list->room, list->n + 1, sizeof *list->label, err))
+        return false;
+    memcpy(list->names + list->names_bytes, path, (size_t)bytes);
+    list->at[list->n] = list->names_bytes;
+    list->label[list->n++] = label;
+    list->names_bytes += bytes;
+    return true;
+}
+
+static bool add_folder(PictureList *list, const char *dir, int32_t label, int depth, RtError *err);
+
+static bool add_entry(PictureList *list, const char *dir, const char *name, int32_t label,
+                      int depth, RtError *err)
+{
+    char *path = path_join(dir, name, err);
+    struct stat st;
+    bool ok = path != NULL;
+    /* A link to a folder could lead back up: below a class, links are followed to files only. */
+    if (ok && lstat(path, &st) == 0 && S_ISDIR(st.st_mode))
+        ok = add_folder(list, path, label, depth + 1, err);
+    else if (ok && is_picture(name) && file_exists(path))
+        ok = add_picture(list, path, label, err);
+    free(path);
+    return ok;
+}
+
+static bool add_folder(PictureList *list, const char *dir, int32_t label, int depth, RtError *err)
+{
+    if (depth > MAX_DEPTH)
+        return rt_error(err, "%s: folders are nested deeper than %d", dir, MAX_DEPTH);
+    DIR *d = opendir(dir);
+    if (!d)
+        return rt_error(err, "cannot read the folder %s: %s", dir, strerror(errno));
+    bool ok = true;
+    for (struct dirent *e = readdir(d); ok && e; e = readdir(d))
+        ok = e->d_name[0] == '.' || add_entry(list, dir, e->d_name, label, depth, err);
+    closedir(d);
+    return ok;
+}
+
+static int by_path(const void *a, const void *b, void *names)
+{
+    return strcmp((const char *)names + *(const int64_t *)a,
+                  (const char *)names + *(const int64_t *)b);
+}
+
+static bool add_class_pictures(PictureList *list, const char *dir, int32_t label, RtError *err)
+{
+    char *path = path_join(dir, list->classes[label], err);
+    int64_t first = list->n;
+    bool ok = path && (!folder_exists(path) || add_folder(list, path, label, 0, err));
+    free(path);
+    if (ok && list->n > first)
+        qsort_r(list->at + first, (size_t)(list->n - first), sizeof *list->at, by_path,
+                list->names);
+    return ok;
+}
+
+/* A class of dir that the first folder does not have would have no label. */
+static bool known_classes(const PictureList *list, const char *dir, RtError *err)
+{
+    PictureList here = {0};
+    bool ok = read_classes(&here, dir, err);
+    for (int64_t i = 0; ok && i < here.n_classes; i++)
+        if (!bsearch(&here.classes[i], list->classes, (size_t)list->n_classes,
+                     sizeof *list->classes, by_text))
+            ok = rt_error(err, "%s: the class '%s' is not among those to train on", dir,
+                          here.classes[i]);
+    pictures_free(&here);
+    return ok;
+}
+
+bool pictures_add(PictureList *list, const char *dir, RtError *err)
+{
+    bool first = list->n_classes == 0;
+    if (!(first ? read_classes(list, dir, err) : known_classes(list, dir, err)))
+        return false;
+    for (int64_t c = 0; c < list->n_classes; c++) {
+        int64_t before = list->n;
+        if (!add_class_pictures(list, dir, (int32_t)c, err))
+            return false;
+        if (first && list->n == before)
+            return rt_error(err, "%s/%s: no .jpg, .jpeg or .png file", dir, list->classes[c]);
+    }
+    return true;
+}
+
+/* ---- order ---- */
+
+typedef struct Mixed {
+    uint64_t hash;
+    int64_t at;
+    int32_t label;
+} Mixed;
+
+static int by_hash(const void *a, const void *b)
+{
+    const Mixed *x = a, *y = b;
+    if (x->hash != y->hash)
+        return x->hash < y->hash ? -1 : 1;
+    return x->at < y->at ? -1 : x->at > y->at;
+}
+
+/* FNV-1a's last bytes hardly reach its upper bits: one more round of mixing (splitmix64). */
+static uint64_t path_hash(const char *path)
+{
+    uint64_t h = rt_name_key(path);
+    h = (h ^ (h >> 30)) * 0xbf58476d1ce4e5b9U;
+    h = (h ^ (h >> 27)) * 0x94d049bb133111ebU;
+    return h ^ (h >> 31);
+}
+
+bool pictures_mix(PictureList *list, const char *dir, RtError *err)
+{
+    size_t skip = strlen(dir);
+    Mixed *mixed = rt_alloc(list->n, sizeof *mixed, err);
+    if (!mixed)
+        return false;
+    for (int64_t i = 0; i < list->n; i++)
+        mixed[i] = (Mixed){path_hash(picture_path(list, i) + skip), list->at[i], list->label[i]};
+    qsort(mixed, (size_t)list->n, sizeof *mixed, by_hash);
+    for (int64_t i = 0; i < list->n; i++) {
+        list->at[i] = mixed[i].at;
+        list->label[i] = mixed[i].label;
+    }
+    free(mixed);
+    return true;
+}

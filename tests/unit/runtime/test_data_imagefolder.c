@@ -1,0 +1,201 @@
+/* imagefolder: what is listed, what is held out, what a batch holds however it is asked for, and
+ * what is refused. */
+#include "check.h"
+#include "dataset_case.h"
+#include "picture_case.h"
+
+#include <math.h>
+#include <sys/stat.h>
+
+enum { SIZE = 8, IMAGE = 3 * SIZE * SIZE };
+
+/* A picture of one colour: red / 8 says which it is, whatever JPEG makes of it. */
+static void write_picture(const char *dir, const char *class, int i, bool jpeg)
+{
+    unsigned char rgb[20 * 12 * 3];
+    char name[200];
+    for (int p = 0; p < 20 * 12; p++)
+        memcpy(rgb + 3 * p, (unsigned char[]){(unsigned char)(8 * i), 100, 200}, 3);
+    mkdir(temp_path(dir), 0777);
+    snprintf(name, sizeof name, "%s/%s", dir, class);
+    mkdir(temp_path(name), 0777);
+    snprintf(name, sizeof name, "%s/%s/p%03d.%s", dir, class, i, jpeg ? "JPEG" : "png");
+    if (jpeg)
+        write_jpeg(name, 20, 12, TJPF_RGB, rgb);
+    else
+        write_png(name, 20, 12, PNG_FORMAT_RGB, rgb);
+}
+
+static DataSpec folder_spec(const char *name, int64_t batch)
+{
+    return (DataSpec){.kind = "imagefolder",
+                      .path = temp_path(name),
+                      .batch = batch,
+                      .seed = 5,
+                      .size = SIZE,
+                      .resize = SIZE + 1,
+                      .augment = true,
+                      .std = {1, 1, 1}};
+}
+
+static int red(const float *image)
+{
+    return (int)lroundf(image[SIZE * SIZE / 2] * 255 / 8);
+}
+
+/* 30 pictures of three classes, numbered 0..29, class i % 3. */
+static void test_parts(void)
+{
+    static const char *const classes[] = {"cat", "ant", "bee"}; /* sorted: ant bee cat */
+    static const int label_of[] = {2, 0, 1};
+    for (int i = 0; i < 30; i++)
+        write_picture("flat", classes[i % 3], i, i % 2);
+    DataSpec spec = folder_spec("flat", 6);
+    spec.held_out = 6;
+    Dataset *ds = open_or_fail(&spec);
+    CHECK(dataset_train_size(ds) == 24 && dataset_batches_per_epoch(ds) == 4);
+    CHECK(dataset_field(ds, 1)->max_id == 2);
+    int seen[30] = {0}, held_classes[3] = {0};
+    float x[6][IMAGE];
+    int32_t y[6];
+    int64_t counted;
+    for (int64_t k = 0; k < 4; k++) {
+        CHECK(dataset_train_batch(ds, k, (void *[]){x, y}, NULL));
+        for (int b = 0; b < 6; b++) {
+            int i = red(x[b]);
+            i = i < 0 ? 0 : i > 29 ? 29 : i;
+            CHECK(y[b] == label_of[i % 3]);
+            seen[i]++;
+        }
+    }
+    CHECK(dataset_eval_batches(ds) == 1 &&
+          dataset_eval_batch(ds, 0, (void *[]){x, y}, &counted, NULL));
+    for (int b = 0; b < 6; b++) {
+        seen[red(x[b])]++;
+        held_classes[y[b]]++;
+    }
+    for (int i = 0; i < 30; i++)
+        CHECK_MSG(seen[i] == 1, "picture %d seen %d times", i, seen[i]);
+    CHECK(held_classes[0] < 6 && held_classes[1] < 6 && held_classes[2] < 6); /* mixed */
+    dataset_close(ds);
+}
+
+/* In order, in advance, repeated, out of order and after an evaluation: the same numbers. */
+static void test_any_order(void)
+{
+    DataSpec spec = folder_spec("flat", 4);
+    spec.held_out = 10;
+    static const int64_t asked[] = {0, 1, 2, 2, 2, 0, 7, 8, 9, 3, 4, 5, 6};
+    enum { N = sizeof asked / sizeof *asked };
+    static float x[4][IMAGE], alone[4][IMAGE];
+    int32_t y[4], label[4];
+    int64_t counted;
+    Dataset *ds = open_or_fail(&spec);
+    for (int k = 0; k < N; k++) {
+        spec.path = temp_path("flat");
+        Dataset *fresh = open_or_fail(&spec);
+        CHECK(dataset_train_batch(ds, asked[k], (void *[]){x, y}, NULL));
+        CHECK(dataset_train_batch(fresh, asked[k], (void *[]){alone, label}, NULL));
+        CHECK(memcmp(x, alone, sizeof x) == 0 && memcmp(y, label, sizeof y) == 0);
+        dataset_close(fresh);
+        if (k % 4 == 1) {
+            for (int64_t i = 0; i < dataset_eval_batches(ds); i++)
+                CHECK(dataset_eval_batch(ds, i, (void *[]){x, y}, &counted, NULL) &&
+                      counted == (i < 2 ? 4 : 2));
+            CHECK(y[2] == DATA_IGNORE && x[3][5] == 0);
+        }
+    }
+    dataset_close(ds);
+}
+
+/* Another epoch shows another part of the same picture; without augmentation the same. */
+static void test_augmentation(void)
+{
+    unsigned char rgb[40 * 40 * 3];
+    for (int i = 0; i < 40 * 40; i++)
+        memset(rgb + 3 * i, i % 40 * 6, 3);
+    mkdir(temp_path("one"), 0777);
+    mkdir(temp_path("one/only"), 0777);
+    write_png("one/only/ramp.png", 40, 40, PNG_FORMAT_RGB, rgb);
+    DataSpec spec = folder_spec("one", 1);
+    float a[IMAGE], b[IMAGE];
+    int rising = 0, different = 0;
+    Dataset *ds = open_or_fail(&spec);
+    for (int64_t k = 0; k < 64; k++) {
+        CHECK(dataset_train_batch(ds, k, (void *[]){a, NULL}, NULL));
+        rising += a[1] > a[0];
+        different += k && memcmp(a, b, sizeof a) != 0;
+        memcpy(b, a, sizeof a);
+    }
+    CHECK(rising > 16 && rising < 48 && different > 50);
+    dataset_close(ds);
+    spec.augment = false;
+    spec.path = temp_path("one");
+    ds = open_or_fail(&spec);
+    CHECK(dataset_train_batch(ds, 0, (void *[]){a, NULL}, NULL) &&
+          dataset_train_batch(ds, 9, (void *[]){b, NULL}, NULL) && memcmp(a, b, sizeof a) == 0);
+    dataset_close(ds);
+}
+
+static void test_train_and_val(void)
+{
+    mkdir(temp_path("parts"), 0777);
+    for (int i = 0; i < 8; i++)
+        write_picture(i < 6 ? "parts/train" : "parts/val", i % 2 ? "x" : "y", i, false);
+    DataSpec spec = folder_spec("parts", 2);
+    Dataset *ds = open_or_fail(&spec);
+    CHECK(dataset_train_size(ds) == 6 && dataset_held_out_size(ds) == 2);
+    CHECK(strstr(dataset_description(ds), "test part"));
+    dataset_close(ds);
+    write_picture("parts/val", "z", 9, false);
+    spec.path = temp_path("parts");
+    refuse(&spec, "'z' is not among");
+}
+
+static void test_refusals(void)
+{
+    mkdir(temp_path("empty"), 0777);
+    DataSpec spec = folder_spec("empty", 1);
+    refuse(&spec, "no folders");
+    mkdir(temp_path("empty/class"), 0777);
+    temp_write("empty/class/notes.txt", "x", 1);
+    refuse(&spec, "no .jpg, .jpeg or .png");
+    spec.path = "/nowhere/at/all";
+    refuse(&spec, "cannot read the folder");
+    spec = folder_spec("flat", 1);
+    spec.resize = SIZE - 1;
+    refuse(&spec, "resize");
+}
+
+/* A damaged picture is named when its batch is wanted, not before, and whatever was done ahead. */
+static void test_damaged(void)
+{
+    for (int i = 0; i < 5; i++)
+        write_picture("bad", "c", i, false);
+    temp_write("bad/c/p002.png", "\x89PNG\r\n\x1a\nrubbish", 15);
+    DataSpec spec = folder_spec("bad", 1);
+    Dataset *ds = open_or_fail(&spec);
+    float x[IMAGE];
+    int failed = 0;
+    for (int64_t k = 0; k < 5; k++) {
+        RtError err = {{0}};
+        if (!dataset_train_batch(ds, k, (void *[]){x, NULL}, &err)) {
+            failed++;
+            CHECK_MSG(strstr(err.message, "bad/c/p002.png"), "%s", err.message);
+        }
+    }
+    CHECK(failed == 1);
+    dataset_close(ds);
+}
+
+int main(void)
+{
+    temp_open();
+    test_parts();
+    test_any_order();
+    test_augmentation();
+    test_train_and_val();
+    test_refusals();
+    test_damaged();
+    return test_result();
+}

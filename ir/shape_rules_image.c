@@ -77,7 +77,8 @@ static bool window_attrs(const Node *node, Window *w, ShapeError *err)
 }
 
 /* Output length of a window sliding over `size` elements, or a failure.  ceil mode as PyTorch: a
- * last window that would start in the right padding is dropped.  Source: PyTorch's
+ * window may hang over the right border by less than a stride, but one that would start in the
+ * right padding is dropped.  Source: PyTorch's
  * pooling_output_shape_pad_lr. */
 static bool window_length(const Node *node, const Window *w, int i, int64_t size, int64_t *length,
                           ShapeError *err)
@@ -87,15 +88,17 @@ static bool window_length(const Node *node, const Window *w, int i, int64_t size
         !size_mul(w->kernel[i] - 1, w->dilation[i], &extent) || !size_add(extent, 1, &extent) ||
         !size_add(padded, w->stride[i], &span))
         return shape_fail(err, "E108", 0, "%s: the window is too large", op_name(node->op));
-    if (extent > padded) {
+    int64_t stride = w->stride[i];
+    bool hangs_over = w->ceil && extent > padded && extent - padded < stride;
+    if (extent > padded && !hangs_over) {
         shape_fail(err, "E106", 0,
                    "%s: a window of %" PRId64 " does not fit %s %" PRId64 " with padding %" PRId64,
                    op_name(node->op), extent, i ? "width" : "height", size, w->padding[i]);
         return shape_help(err, "a smaller window, more padding, or one layer of stride less");
     }
-    int64_t room = padded - extent, stride = w->stride[i];
-    *length = room / stride + 1;
-    if (w->ceil && room % stride && *length * stride < size + w->padding[i])
+    int64_t room = padded - extent;
+    *length = hangs_over ? 1 : room / stride + 1;
+    if (w->ceil && room > 0 && room % stride && *length * stride < size + w->padding[i])
         ++*length;
     return true;
 }

@@ -1,6 +1,6 @@
-/* Speed of the generated matrix kernels on one core, as part of the core's measured multiply-add
- * peak. Usage: bench_kernels [PART-OF-A-NAME [MARCH]].  Minimum over repetitions, packing of
- * operands included.  GB/s: every operand and the result counted once. */
+/* Speed of the generated matrix and image kernels on one core, as part of the core's measured
+ * multiply-add peak. Usage: bench_kernels [PART-OF-A-NAME [MARCH]].  Minimum over repetitions,
+ * packing of operands included.  GB/s: every operand and the result counted once. */
 #include "codegen/peak.h"
 #include "unit/codegen/run_kernels.h"
 
@@ -222,6 +222,64 @@ static const int64_t conv_cases[][13] = {
     {1, 3, 572, 64, 3, 1, 0},
 };
 
+/* Pooling (kernel > 0; its average leaves padding out) and resampling of h x h to `to` x `to`. */
+typedef struct ImageCase {
+    OpKind op, grad;
+    int64_t n, c, h, kernel, stride, pad, to;
+    AttrKey flag; /* resize: nearest or align_corners; else ATTR_nhwc */
+} ImageCase;
+
+static const ImageCase image_cases[] = {
+    /* NAS cells */
+    {OP_maxpool, OP_maxpool_grad, 64, 36, 32, 3, 1, 1, 32, ATTR_nhwc},
+    {OP_maxpool, OP_maxpool_grad, 64, 72, 16, 3, 1, 1, 16, ATTR_nhwc},
+    {OP_maxpool, OP_maxpool_grad, 64, 144, 8, 3, 1, 1, 8, ATTR_nhwc},
+    {OP_maxpool, OP_maxpool_grad, 64, 72, 32, 3, 2, 1, 16, ATTR_nhwc},
+    {OP_avgpool, OP_avgpool_grad, 64, 36, 32, 3, 1, 1, 32, ATTR_nhwc},
+    {OP_avgpool, OP_avgpool_grad, 64, 72, 16, 3, 1, 1, 16, ATTR_nhwc},
+    {OP_avgpool, OP_avgpool_grad, 64, 144, 8, 3, 1, 1, 8, ATTR_nhwc},
+    /* ResNet's stem, PSPNet's pyramid and result, U-Net's enlargement */
+    {OP_maxpool, OP_maxpool_grad, 8, 64, 112, 3, 2, 1, 56, ATTR_nhwc},
+    {OP_avgpool, OP_avgpool_grad, 2, 2048, 90, 30, 30, 0, 3, ATTR_nhwc},
+    {OP_adaptive_avgpool, OP_adaptive_avgpool_grad, 2, 2048, 90, 0, 0, 0, 7, ATTR_nhwc},
+    {OP_resize, OP_resize_grad, 2, 512, 6, 0, 0, 0, 90, ATTR_align_corners},
+    {OP_resize, OP_resize_grad, 2, 512, 1, 0, 0, 0, 90, ATTR_align_corners},
+    {OP_resize, OP_resize_grad, 2, 19, 90, 0, 0, 0, 713, ATTR_align_corners},
+    {OP_resize, OP_resize_grad, 2, 3, 713, 0, 0, 0, 224, ATTR_nhwc},
+    {OP_resize, OP_resize_grad, 2, 128, 64, 0, 0, 0, 128, ATTR_nearest},
+};
+
+static void bench_image(const Bench *b, const ImageCase *q, bool gradient)
+{
+    char name[96];
+    OpKind op = gradient ? q->grad : q->op;
+    snprintf(name, sizeof name, "%s %lld %lldc %lld->%lld %lldx%lld", op_name(op), (long long)q->n,
+             (long long)q->c, (long long)q->h, (long long)q->to, (long long)q->kernel,
+             (long long)q->kernel);
+    if (!wanted(b, name))
+        return;
+    Pool *pool = pool_new();
+    Graph *g = graph_new(pool, "bench");
+    int64_t x[4] = {q->n, q->h, q->h, q->c}, y[4] = {q->n, q->to, q->to, q->c};
+    const int64_t kernel[] = {q->kernel, q->kernel}, stride[] = {q->stride, q->stride};
+    const int64_t padding[] = {q->pad, q->pad};
+    AttrList attrs = {0};
+    attrs_int(&attrs, ATTR_nhwc, 1);
+    attrs_int(&attrs, q->flag, 1);
+    if (q->kernel) {
+        attrs_ints(&attrs, ATTR_kernel, kernel, 2);
+        attrs_ints(&attrs, ATTR_stride, stride, 2);
+        attrs_ints(&attrs, ATTR_padding, padding, 2);
+    }
+    attrs_ints(&attrs, ATTR_hw, gradient ? x + 1 : y + 1, 2);
+    ValueId in[2] = {input(g, 4, gradient ? y : x)};
+    if (op == OP_maxpool_grad)
+        in[1] = input(g, 4, x);
+    graph_add(g, op, in, op == OP_maxpool_grad ? 2 : 1, &attrs, NULL, (Loc){0, 0});
+    report(b, g, name);
+    pool_free(pool);
+}
+
 static void bench_all(const Bench *b)
 {
     bench_matmul(b, 1, 1024, 1024, 1024, false, false);
@@ -240,6 +298,10 @@ static void bench_all(const Bench *b)
         bench_conv(b, OP_conv2d, &q);
         bench_conv(b, OP_conv2d_dgrad, &q);
         bench_conv(b, OP_conv2d_wgrad, &q);
+    }
+    for (size_t i = 0; i < sizeof image_cases / sizeof *image_cases; i++) {
+        bench_image(b, &image_cases[i], false);
+        bench_image(b, &image_cases[i], true);
     }
 }
 

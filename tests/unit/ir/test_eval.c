@@ -213,6 +213,12 @@ static void test_pooling(void)
     EVAL(COLUMN4 "  %y = avgpool %x " CEIL3 "} : f32[1,1,3,1]\n", V(1, 2, 3, 4), 1.5, 3, 4);
     EVAL(COLUMN4 "  %y = avgpool %x " CEIL3 ", count_pad=true} : f32[1,1,3,1]\n", V(1, 2, 3, 4), 1,
          3, 2);
+    EVAL(COLUMN4 "  %y = avgpool %x {kernel=[5,1], stride=[2,1], ceil=true, count_pad=true} :"
+                 " f32[1,1,1,1]\n",
+         V(1, 2, 3, 6), 3);
+    EVAL("  %x = input : f32[1,1,1,4]\n  %y = avgpool %x {kernel=[1,4], stride=[1,3],"
+         " padding=[0,1], ceil=true, count_pad=true} : f32[1,1,1,2]\n",
+         V(1, 2, 3, 6), 1.5, 3);
     EVAL("  %dy = input : f32[1,1,3,1]\n"
          "  %y = avgpool_grad %dy " CEIL3 ", count_pad=true, hw=[4,1]} : f32[1,1,4,1]\n",
          V(3, 6, 2), 1, 3, 2, 3);

@@ -1,6 +1,9 @@
 /* Max and average pooling and their gradients.  Vectors lie across channels; NCHW images are NHWC
- * images of one channel, N*C of them.  A gradient's task owns an image and a block of channels: it
- * clears them and adds window by window. */
+ * images of one channel, N*C of them.  A gradient's task owns an image, or a block of its channels:
+ * it adds window by window, and clears a row just before the first window that reaches it.  Small
+ * windows that lie inside the image are unrolled.  Averages of windows that lie side by side are
+ * resample.c's. */
+#include "codegen/resample.h"
 #include "codegen/vector_loops.h"
 
 #include <math.h>
@@ -9,9 +12,11 @@
 typedef struct PoolDesc {
     int64_t op, images, channels, h, w, oh, ow;
     int64_t kernel[2], stride[2], padding[2], count_pad;
+    int64_t block; /* channels of a gradient's task */
 } PoolDesc;
 
-enum { CHANNEL_BLOCK = 64 };
+/* With so many images a task takes all channels of one. */
+enum { CHANNEL_BLOCK = 64, MANY_IMAGES = 16, UNROLLED_PIXELS = 16 };
 
 typedef struct Window {
     const PoolDesc *d;
@@ -19,8 +24,10 @@ typedef struct Window {
     JitValue image;
     JitValue h0, h1, w0, w1, divisor; /* of the window; divisor: vector */
     JitValue at_y;                    /* offset of the window's output */
+    bool inside;                      /* known to be whole: unrolled */
+    JitValue from, to;                /* channels of a gradient's task */
     JitVar best, index, sum;
-    JitValue position, pixel; /* within the image; offset of its channel 0 */
+    JitValue number, pixel; /* of a pixel in its window, as f32; offset of its channel 0 */
 } Window;
 
 static JitValue p_f32(Jit *j, int i)
@@ -79,17 +86,59 @@ static void set_window(Jit *j, Window *s, JitValue oh, JitValue ow)
 
 typedef void PixelStep(Jit *j, Window *s, Lanes v);
 
+static void whole_window(Jit *j, Window *s, Lanes v, PixelStep *step)
+{
+    const PoolDesc *d = s->d;
+    JitValue row = jit_muladd_i64(j, s->image, d->h, s->h0);
+    JitValue place = jit_tmp(j, jit_muladd_i64(j, row, d->w, s->w0));
+    JitValue first = jit_tmp(j, jit_mul(j, place, jit_i64(j, d->channels)));
+    for (int64_t i = 0; i < d->kernel[0] * d->kernel[1]; i++) {
+        int64_t at = i / d->kernel[1] * d->w + i % d->kernel[1];
+        s->number = jit_f32(j, (double)i);
+        s->pixel = jit_tmp(j, jit_add(j, first, jit_i64(j, at * d->channels)));
+        step(j, s, v);
+    }
+}
+
 static void each_pixel(Jit *j, Window *s, Lanes v, PixelStep *step)
 {
     const PoolDesc *d = s->d;
+    if (s->inside) {
+        whole_window(j, s, v, step);
+        return;
+    }
     JitLoop h = jit_for(j, s->h0, s->h1, 1, "h");
     JitLoop w = jit_for(j, s->w0, s->w1, 1, "w");
-    s->position = jit_tmp(j, jit_muladd_i64(j, jit_index(&h), d->w, jit_index(&w)));
-    JitValue place = jit_muladd_i64(j, s->image, d->h * d->w, s->position);
+    JitValue position = jit_tmp(j, jit_muladd_i64(j, jit_index(&h), d->w, jit_index(&w)));
+    JitValue place = jit_muladd_i64(j, s->image, d->h * d->w, position);
+    JitValue row = jit_sub(j, jit_index(&h), s->h0), column = jit_sub(j, jit_index(&w), s->w0);
+    JitValue number = jit_tmp(j, jit_muladd_i64(j, row, d->kernel[1], column));
+    s->number = jit_tmp(j, jit_cast(j, number, jit_types(j)->f32));
     s->pixel = jit_tmp(j, jit_mul(j, place, jit_i64(j, d->channels)));
     step(j, s, v);
     jit_end_for(j, &w);
     jit_end_for(j, &h);
+}
+
+/* The window's vectors of channels: code for windows that lie inside, and code for any. */
+static void window_vectors(Jit *j, Window *s, EachVector *body)
+{
+    const PoolDesc *d = s->d;
+    int64_t pixels = d->kernel[0] * d->kernel[1];
+    int64_t end = d->block == d->channels ? d->channels : -1;
+    if (pixels > UNROLLED_PIXELS) {
+        each_vector_between(j, s->from, s->to, end, 1, body, s);
+        return;
+    }
+    JitValue rows = jit_sub(j, s->h1, s->h0), columns = jit_sub(j, s->w1, s->w0);
+    JitValue here = jit_tmp(j, jit_mul(j, rows, columns));
+    JitIf whole = jit_if(j, jit_compare(j, JIT_EQ, here, jit_i64(j, pixels)));
+    s->inside = true;
+    each_vector_between(j, s->from, s->to, end, 1, body, s);
+    s->inside = false;
+    jit_else(j, &whole);
+    each_vector_between(j, s->from, s->to, end, 1, body, s);
+    jit_end_if(j, &whole);
 }
 
 /* --- forward --- */
@@ -134,28 +183,29 @@ static void emit_pool(Jit *j, const void *desc)
 {
     Window s = {.d = desc, .in = p_f32(j, 0), .out = p_f32(j, 1)};
     const PoolDesc *d = s.d;
+    s.from = jit_i64(j, 0);
+    s.to = jit_i64(j, d->channels);
     JitLoop task = jit_for(j, jit_task_begin(j), jit_task_end(j), 1, "task");
     s.image = jit_tmp(j, jit_div(j, jit_index(&task), jit_i64(j, d->oh)));
     JitValue oh = jit_tmp(j, jit_mod(j, jit_index(&task), jit_i64(j, d->oh)));
     JitLoop ow = jit_for(j, jit_i64(j, 0), jit_i64(j, d->ow), 1, "ow");
     set_window(j, &s, oh, jit_index(&ow));
-    each_vector(j, d->channels, 1, pool_vector, &s);
+    window_vectors(j, &s, pool_vector);
     jit_end_for(j, &ow);
     jit_end_for(j, &task);
 }
 
 /* --- gradients --- */
 
-/* The first largest so far, a NaN counting as largest; the window's first pixel when nothing is
- * larger than -inf. */
+/* The first largest so far; the last NaN, if there is one, as PyTorch's; the window's first pixel
+ * when nothing is larger than -inf. */
 static void argmax_pixel(Jit *j, Window *s, Lanes v)
 {
     JitValue x = load(j, s->d, s->x, s->pixel, v), best = jit_tmp(j, jit_get(s->best));
-    JitValue fresh_nan = jit_and(j, jit_vmask(j, JIT_NE, x, x), jit_vmask(j, JIT_EQ, best, best));
-    JitValue better = jit_tmp(j, jit_or(j, jit_vmask(j, JIT_GT, x, best), fresh_nan));
-    JitValue here = jit_splat(j, jit_cast(j, s->position, jit_types(j)->i32));
-    jit_set(j, s->index, jit_vselect(j, better, jit_tmp(j, here), jit_get(s->index)));
-    jit_set(j, s->best, jit_vselect(j, better, x, best));
+    JitValue here = jit_tmp(j, jit_splat(j, s->number)), index = jit_tmp(j, jit_get(s->index));
+    index = jit_tmp(j, jit_vchoose(j, JIT_GT, x, best, here, index));
+    jit_set(j, s->index, jit_vchoose(j, JIT_NE, x, x, here, index));
+    jit_set(j, s->best, jit_vmax(j, x, best));
 }
 
 static void add_pixel(Jit *j, Window *s, Lanes v, JitValue term)
@@ -166,10 +216,9 @@ static void add_pixel(Jit *j, Window *s, Lanes v, JitValue term)
 
 static void route_pixel(Jit *j, Window *s, Lanes v)
 {
-    JitValue here = jit_tmp(j, jit_splat(j, jit_cast(j, s->position, jit_types(j)->i32)));
-    JitValue mask = jit_vmask(j, JIT_EQ, here, jit_get(s->index));
-    JitValue dy = jit_get(s->sum);
-    add_pixel(j, s, v, jit_vselect(j, mask, dy, jit_tmp(j, jit_vf(j, 0))));
+    JitValue here = jit_tmp(j, jit_splat(j, s->number)), zero = jit_tmp(j, jit_vf(j, 0));
+    JitValue index = jit_tmp(j, jit_get(s->index)), dy = jit_tmp(j, jit_get(s->sum));
+    add_pixel(j, s, v, jit_tmp(j, jit_vchoose(j, JIT_EQ, here, index, dy, zero)));
 }
 
 static void share_pixel(Jit *j, Window *s, Lanes v)
@@ -177,9 +226,9 @@ static void share_pixel(Jit *j, Window *s, Lanes v)
     add_pixel(j, s, v, jit_get(s->sum));
 }
 
-static void scatter_window(Jit *j, Window *s, Lanes v)
+static void scatter_window(Jit *j, Lanes v, void *user)
 {
-    const JitTypes *t = jit_types(j);
+    Window *s = user;
     JitValue dy = load(j, s->d, s->in, s->at_y, v);
     s->sum = start(j, 0);
     if (s->d->op == OP_avgpool_grad) {
@@ -189,38 +238,52 @@ static void scatter_window(Jit *j, Window *s, Lanes v)
     }
     jit_set(j, s->sum, dy);
     s->best = start(j, -(double)INFINITY);
-    s->index = jit_var(j, t->vi, "index");
-    JitValue first = jit_muladd_i64(j, s->h0, s->d->w, s->w0);
-    jit_set(j, s->index, jit_splat(j, jit_cast(j, first, t->i32)));
+    s->index = start(j, 0);
     each_pixel(j, s, v, argmax_pixel);
     each_pixel(j, s, v, route_pixel);
 }
 
-static void clear_image(Jit *j, Window *s, Lanes v)
+static void clear_pixel(Jit *j, Lanes v, void *user)
+{
+    Window *s = user;
+    store(j, s->d, s->out, s->pixel, v, jit_tmp(j, jit_vf(j, 0)));
+}
+
+/* Rows of the task's image and channels that no window has reached yet. */
+static void clear_rows(Jit *j, Window *s, JitValue from, JitValue to)
 {
     const PoolDesc *d = s->d;
-    JitLoop p = jit_for(j, jit_i64(j, 0), jit_i64(j, d->h * d->w), 1, "p");
+    JitValue first = jit_tmp(j, jit_mul(j, from, jit_i64(j, d->w)));
+    JitValue last = jit_tmp(j, jit_mul(j, to, jit_i64(j, d->w)));
+    JitLoop p = jit_for(j, first, last, 1, "p");
     JitValue place = jit_muladd_i64(j, s->image, d->h * d->w, jit_index(&p));
-    JitValue at = jit_tmp(j, jit_mul(j, place, jit_i64(j, d->channels)));
-    store(j, d, s->out, at, v, jit_tmp(j, jit_vf(j, 0)));
+    s->pixel = jit_tmp(j, jit_mul(j, place, jit_i64(j, d->channels)));
+    int64_t end = d->block == d->channels ? d->channels : -1;
+    each_vector_between(j, s->from, s->to, end, 1, clear_pixel, s);
     jit_end_for(j, &p);
 }
 
-static void grad_vector(Jit *j, Lanes v, void *user)
+static void grad_image(Jit *j, Window *s)
 {
-    Window *s = user;
-    clear_image(j, s, v);
-    JitLoop oh = jit_for(j, jit_i64(j, 0), jit_i64(j, s->d->oh), 1, "oh");
-    JitLoop ow = jit_for(j, jit_i64(j, 0), jit_i64(j, s->d->ow), 1, "ow");
+    const PoolDesc *d = s->d;
+    JitValue from, to, padded;
+    JitVar cleared = jit_var(j, jit_types(j)->i64, "cleared");
+    jit_set(j, cleared, jit_i64(j, 0));
+    JitLoop oh = jit_for(j, jit_i64(j, 0), jit_i64(j, d->oh), 1, "oh");
+    window_range(j, d, 0, jit_index(&oh), &from, &to, &padded);
+    clear_rows(j, s, jit_get(cleared), to);
+    jit_set(j, cleared, to);
+    JitLoop ow = jit_for(j, jit_i64(j, 0), jit_i64(j, d->ow), 1, "ow");
     set_window(j, s, jit_index(&oh), jit_index(&ow));
-    scatter_window(j, s, v);
+    window_vectors(j, s, scatter_window);
     jit_end_for(j, &ow);
     jit_end_for(j, &oh);
+    clear_rows(j, s, jit_get(cleared), jit_i64(j, d->h));
 }
 
 static int64_t channel_blocks(const PoolDesc *d)
 {
-    return divide_up(d->channels, CHANNEL_BLOCK);
+    return divide_up(d->channels, d->block);
 }
 
 /* dy, x (max only), dx */
@@ -233,16 +296,16 @@ static void emit_pool_grad(Jit *j, const void *desc)
     JitLoop task = jit_for(j, jit_task_begin(j), jit_task_end(j), 1, "task");
     s.image = jit_tmp(j, jit_div(j, jit_index(&task), blocks));
     JitValue block = jit_mod(j, jit_index(&task), blocks);
-    JitValue from = jit_tmp(j, jit_mul(j, block, jit_i64(j, CHANNEL_BLOCK)));
-    JitValue to = jit_add(j, from, jit_i64(j, CHANNEL_BLOCK));
-    to = jit_tmp(j, jit_min_i64(j, jit_tmp(j, to), jit_i64(j, d->channels)));
-    each_vector_between(j, from, to, d->channels, 1, grad_vector, &s);
+    s.from = jit_tmp(j, jit_mul(j, block, jit_i64(j, d->block)));
+    JitValue to = jit_tmp(j, jit_add(j, s.from, jit_i64(j, d->block)));
+    s.to = jit_tmp(j, jit_min_i64(j, to, jit_i64(j, d->channels)));
+    grad_image(j, &s);
     jit_end_for(j, &task);
 }
 
 /* --- lowering --- */
 
-static PoolDesc describe(const Node *n, const Type *x, const Type *y)
+static PoolDesc describe(const Node *n, const Type *x, const Type *y, bool gradient)
 {
     bool nhwc = node_flag(n, ATTR_nhwc);
     PoolDesc d = {.op = n->op, .images = x->dim[0], .channels = x->dim[nhwc ? 3 : 1]};
@@ -261,19 +324,40 @@ static PoolDesc describe(const Node *n, const Type *x, const Type *y)
         d.images *= d.channels;
         d.channels = 1;
     }
+    d.block = d.channels;
+    if (gradient && d.images < MANY_IMAGES && d.channels > CHANNEL_BLOCK)
+        d.block = CHANNEL_BLOCK;
     return d;
+}
+
+/* Averages of windows that lie side by side and cover the image. */
+static bool is_even(const PoolDesc *d)
+{
+    bool max = d->op == OP_maxpool || d->op == OP_maxpool_grad;
+    return !max && d->padding[0] == 0 && d->padding[1] == 0 && d->kernel[0] == d->stride[0] &&
+           d->kernel[1] == d->stride[1] && d->h == d->oh * d->kernel[0] &&
+           d->w == d->ow * d->kernel[1];
 }
 
 static void lower_forward(Lowering *l, const Node *n)
 {
-    PoolDesc d = describe(n, value_type(l->graph, n->in[0]), value_type(l->graph, n->out[0]));
+    PoolDesc d =
+        describe(n, value_type(l->graph, n->in[0]), value_type(l->graph, n->out[0]), false);
+    if (is_even(&d)) {
+        lower_even_average(l, n);
+        return;
+    }
     const CallBuf bufs[] = {{n->in[0], 0}, {n->out[0], 0}};
     lower_pod_call(l, op_name(n->op), emit_pool, &d, sizeof d, d.images * d.oh, bufs, 2);
 }
 
 static void lower_gradient(Lowering *l, const Node *n)
 {
-    PoolDesc d = describe(n, value_type(l->graph, n->out[0]), value_type(l->graph, n->in[0]));
+    PoolDesc d = describe(n, value_type(l->graph, n->out[0]), value_type(l->graph, n->in[0]), true);
+    if (is_even(&d)) {
+        lower_even_average(l, n);
+        return;
+    }
     CallBuf bufs[3];
     for (int i = 0; i < n->n_in; i++)
         bufs[i] = (CallBuf){n->in[i], 0};

@@ -7,6 +7,8 @@
  * scratch memory, as long vectors over columns and channels, then the columns.  Where few of the
  * columns are read, or they do not fit, it adds both at once from the input.  NCHW images are NHWC
  * images of one channel, N*C of them. */
+#include "codegen/resample.h"
+
 #include "codegen/vector_loops.h"
 #include "ir/support/bug.h"
 #include "ir/support/pool.h"
@@ -439,12 +441,12 @@ static void choose_path(ResampleDesc *d, int64_t lanes)
         d->block = fits > least ? fits : least;
 }
 
-static ResampleDesc describe(const Lowering *l, const Node *n)
+static ResampleDesc describe(const Lowering *l, const Node *n, OpKind op)
 {
     const Type *in = value_type(l->graph, n->in[0]), *out = value_type(l->graph, n->out[0]);
     bool nhwc = node_flag(n, ATTR_nhwc);
     int row = nhwc ? 1 : 2;
-    ResampleDesc d = {.op = n->op, .images = in->dim[0], .channels = in->dim[nhwc ? 3 : 1]};
+    ResampleDesc d = {.op = op, .images = in->dim[0], .channels = in->dim[nhwc ? 3 : 1]};
     memcpy(d.in, &in->dim[row], sizeof d.in);
     memcpy(d.out, &out->dim[row], sizeof d.out);
     memcpy(d.from, is_gradient(&d) ? d.out : d.in, sizeof d.from);
@@ -459,9 +461,9 @@ static ResampleDesc describe(const Lowering *l, const Node *n)
     return d;
 }
 
-static void lower_resample(Lowering *l, const Node *n)
+static void lower_resample(Lowering *l, const Node *n, OpKind op)
 {
-    ResampleDesc d = describe(l, n);
+    ResampleDesc d = describe(l, n, op);
     const CallBuf bufs[] = {{n->in[0], 0}, {n->out[0], 0}};
     lower_pod_call(l, op_name(n->op), emit_resample, &d, sizeof d, d.images * blocks(&d) * d.out[0],
                    bufs, 2);
@@ -469,17 +471,22 @@ static void lower_resample(Lowering *l, const Node *n)
 
 void lower_adaptive_avgpool(Lowering *l, const Node *n)
 {
-    lower_resample(l, n);
+    lower_resample(l, n, n->op);
 }
 void lower_adaptive_avgpool_grad(Lowering *l, const Node *n)
 {
-    lower_resample(l, n);
+    lower_resample(l, n, n->op);
 }
 void lower_resize(Lowering *l, const Node *n)
 {
-    lower_resample(l, n);
+    lower_resample(l, n, n->op);
 }
 void lower_resize_grad(Lowering *l, const Node *n)
 {
-    lower_resample(l, n);
+    lower_resample(l, n, n->op);
+}
+
+void lower_even_average(Lowering *l, const Node *n)
+{
+    lower_resample(l, n, n->op == OP_avgpool ? OP_adaptive_avgpool : OP_adaptive_avgpool_grad);
 }

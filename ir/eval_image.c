@@ -64,14 +64,15 @@ static void each_window(const PoolWindow *p, const Node *n, const double *const 
                     rule(p, n, b, c, span_of(p, i, j), eval_image_at(&p->y, b, c, i, j), in, out);
 }
 
-/* Offset of the first maximum under the window (a NaN counts as one), -1 when it is all padding. */
+/* Offset of the first maximum under the window, or, as PyTorch, of the last NaN; -1 when it is all
+ * padding. */
 static int64_t window_argmax(const PoolWindow *p, int64_t b, int64_t c, Span2 a, const double *x)
 {
     int64_t best = -1;
     for (int64_t h = a.h0; h < a.h1; h++)
         for (int64_t w = a.w0; w < a.w1; w++) {
             int64_t at = eval_image_at(&p->x, b, c, h, w);
-            if (best < 0 || x[at] > x[best] || (isnan(x[at]) && !isnan(x[best])))
+            if (best < 0 || x[at] > x[best] || isnan(x[at]))
                 best = at;
         }
     return best;

@@ -242,6 +242,18 @@ SHAPE_RULE(conv2d_wgrad)
     return want_type(g, node, 1, &want, err);
 }
 
+/* Max pooling's gradient numbers a window's elements with floats. */
+static bool countable_window(const Node *node, const Window *w, ShapeError *err)
+{
+    enum { MOST = 1 << 24 };
+    int64_t pixels;
+    bool max = node->op == OP_maxpool || node->op == OP_maxpool_grad;
+    if (!max || (size_mul(w->kernel[0], w->kernel[1], &pixels) && pixels <= MOST))
+        return true;
+    return shape_fail(err, "E108", -1, "%s: a window of more than %d elements", op_name(node->op),
+                      MOST);
+}
+
 static bool pool_window(const Node *node, Window *w, ShapeError *err)
 {
     if (!want_ints(node, ATTR_kernel, 2, 1, -1, w->kernel, err) || !window_attrs(node, w, err))
@@ -256,7 +268,7 @@ static bool pool_window(const Node *node, Window *w, ShapeError *err)
                               "%s: padding %" PRId64 " is more than half of the window %" PRId64,
                               op_name(node->op), w->padding[i], w->kernel[i]);
     }
-    return true;
+    return countable_window(node, w, err);
 }
 
 /* What pooling makes of an image with these sizes. */

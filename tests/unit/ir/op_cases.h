@@ -173,6 +173,7 @@ static const OpCase op_cases[] = {
     {OP_maxpool, "f32[1,2,2,5]", "kernel=4,3 stride=4,4 ceil=", "f32[1,2,1,2]"},
     {OP_avgpool, "f32[1,2,4,3]", "kernel=5,2 stride=2,2 padding=0,1 ceil=", "f32[1,2,1,2]"},
     {OP_maxpool, "f32[1,2,2,5]", "kernel=4,3 stride=2,4 ceil=", "E106"},
+    {OP_maxpool, "f32[1,1,4097,4096]", "kernel=4097,4096", "E108"},
     {OP_maxpool, "f32[1,6,6,2]", "kernel=2,3 nhwc=", "f32[1,3,2,2]"},
     {OP_maxpool, "f32[1,2,6,6]", "", "E105"},
     {OP_maxpool, "f32[1,2,2,2]", "kernel=3,3", "E106"},

@@ -204,6 +204,9 @@ static void test_pooling(void)
     EVAL("  %dy = input : f32[1,1,1,1]\n  %x = input : f32[1,1,2,2]\n"
          "  %y = maxpool_grad %dy, %x {kernel=[2,2]} : f32[1,1,2,2]\n",
          V(5, 1, 1, 1, 1), 5, 0, 0, 0);
+    EVAL("  %dy = input : f32[1,1,1,1]\n  %x = input : f32[1,1,2,2]\n"
+         "  %y = maxpool_grad %dy, %x {kernel=[2,2]} : f32[1,1,2,2]\n",
+         V(5, not_a_number, inf, not_a_number, 1), 0, 0, 5, 0);
     EVAL(IMG3 "  %y = avgpool %x {kernel=[2,2], ceil=true} : f32[1,1,2,2]\n", V(NINE), 3, 4.5, 7.5,
          9);
     EVAL(IMG3 "  %y = avgpool %x {kernel=[2,2], padding=[1,1]} : f32[1,1,2,2]\n", V(NINE), 1, 2.5,

@@ -1,17 +1,15 @@
-/* Max and average pooling and their gradients.  Vectors lie across channels; NCHW images are NHWC
- * images of one channel, N*C of them.  A gradient's task owns an image, or a block of its channels:
- * it adds window by window, and clears a row just before the first window that reaches it.  Small
- * windows that lie inside the image are unrolled.  Averages of windows that lie side by side are
- * resample.c's. */
-#include "codegen/resample.h"
+/* Max pooling and its gradient.  Vectors lie across channels; NCHW images are NHWC images of one
+ * channel, N*C of them.  A gradient's task owns an image, or a block of its channels: it adds
+ * window by window, and clears a row just before the first window that reaches it.  Small windows
+ * that lie inside the image are unrolled. */
 #include "codegen/vector_loops.h"
 
 #include <math.h>
 
 /* x: the forward input's size, y: its output's. */
 typedef struct PoolDesc {
-    int64_t op, images, channels, h, w, oh, ow;
-    int64_t kernel[2], stride[2], padding[2], count_pad;
+    int64_t images, channels, h, w, oh, ow;
+    int64_t kernel[2], stride[2], padding[2];
     int64_t block; /* channels of a gradient's task */
 } PoolDesc;
 
@@ -20,13 +18,14 @@ enum { CHANNEL_BLOCK = 64, MANY_IMAGES = 16, UNROLLED_PIXELS = 16 };
 
 typedef struct Window {
     const PoolDesc *d;
-    JitValue in, x, out; /* forward: in is x; gradients: in is dy, out is dx */
+    JitValue x, y, dx; /* y: dy in the gradient */
     JitValue image;
-    JitValue h0, h1, w0, w1, divisor; /* of the window; divisor: vector */
-    JitValue at_y;                    /* offset of the window's output */
-    bool inside;                      /* known to be whole: unrolled */
-    JitValue from, to;                /* channels of a gradient's task */
-    JitVar best, index, sum;
+    JitValue h0, h1, w0, w1; /* of the window */
+    JitValue at_y;           /* offset of the window's output */
+    bool inside;             /* known to be whole: unrolled */
+    JitValue from, to;       /* channels of the task */
+    JitVar best, index;
+    JitValue dy;            /* of the window */
     JitValue number, pixel; /* of a pixel in its window, as f32; offset of its channel 0 */
 } Window;
 
@@ -53,16 +52,13 @@ static void store(Jit *j, const PoolDesc *d, JitValue p, JitValue offset, Lanes 
 
 /* --- windows --- */
 
-/* The rows (axis 0) or columns under output i, and their number with padding, which ends at the
- * padded border. */
+/* The rows (axis 0) or columns of the image under output i. */
 static void window_range(Jit *j, const PoolDesc *d, int axis, JitValue i, JitValue *from,
-                         JitValue *to, JitValue *padded)
+                         JitValue *to)
 {
     int64_t size = axis ? d->w : d->h, pad = d->padding[axis];
     JitValue first = jit_tmp(j, jit_muladd_i64(j, i, d->stride[axis], jit_i64(j, -pad)));
     JitValue last = jit_tmp(j, jit_add(j, first, jit_i64(j, d->kernel[axis])));
-    last = jit_tmp(j, jit_min_i64(j, last, jit_i64(j, size + pad)));
-    *padded = jit_tmp(j, jit_sub(j, last, first));
     *from = jit_tmp(j, jit_max_i64(j, first, jit_i64(j, 0)));
     *to = jit_tmp(j, jit_min_i64(j, last, jit_i64(j, size)));
 }
@@ -70,15 +66,8 @@ static void window_range(Jit *j, const PoolDesc *d, int axis, JitValue i, JitVal
 static void set_window(Jit *j, Window *s, JitValue oh, JitValue ow)
 {
     const PoolDesc *d = s->d;
-    JitValue rows, columns;
-    window_range(j, d, 0, oh, &s->h0, &s->h1, &rows);
-    window_range(j, d, 1, ow, &s->w0, &s->w1, &columns);
-    if (!d->count_pad) {
-        rows = jit_sub(j, s->h1, s->h0);
-        columns = jit_sub(j, s->w1, s->w0);
-    }
-    JitValue count = jit_cast(j, jit_mul(j, rows, columns), jit_types(j)->f32);
-    s->divisor = jit_tmp(j, jit_splat(j, count));
+    window_range(j, d, 0, oh, &s->h0, &s->h1);
+    window_range(j, d, 1, ow, &s->w0, &s->w1);
     JitValue row = jit_muladd_i64(j, s->image, d->oh, oh);
     JitValue place = jit_muladd_i64(j, row, d->ow, ow);
     s->at_y = jit_tmp(j, jit_mul(j, place, jit_i64(j, d->channels)));
@@ -145,14 +134,8 @@ static void window_vectors(Jit *j, Window *s, EachVector *body)
 
 static void max_pixel(Jit *j, Window *s, Lanes v)
 {
-    JitValue x = load(j, s->d, s->in, s->pixel, v);
+    JitValue x = load(j, s->d, s->x, s->pixel, v);
     jit_set(j, s->best, jit_vmax(j, x, jit_get(s->best)));
-}
-
-static void sum_pixel(Jit *j, Window *s, Lanes v)
-{
-    JitValue x = load(j, s->d, s->in, s->pixel, v);
-    jit_set(j, s->sum, jit_add(j, jit_get(s->sum), x));
 }
 
 static JitVar start(Jit *j, double value)
@@ -165,23 +148,15 @@ static JitVar start(Jit *j, double value)
 static void pool_vector(Jit *j, Lanes v, void *user)
 {
     Window *s = user;
-    JitValue y;
-    if (s->d->op == OP_maxpool) {
-        s->best = start(j, -(double)INFINITY);
-        each_pixel(j, s, v, max_pixel);
-        y = jit_get(s->best);
-    } else {
-        s->sum = start(j, 0);
-        each_pixel(j, s, v, sum_pixel);
-        y = jit_tmp(j, jit_div(j, jit_get(s->sum), s->divisor));
-    }
-    store(j, s->d, s->out, s->at_y, v, y);
+    s->best = start(j, -(double)INFINITY);
+    each_pixel(j, s, v, max_pixel);
+    store(j, s->d, s->y, s->at_y, v, jit_get(s->best));
 }
 
 /* Task: one row of outputs. */
 static void emit_pool(Jit *j, const void *desc)
 {
-    Window s = {.d = desc, .in = p_f32(j, 0), .out = p_f32(j, 1)};
+    Window s = {.d = desc, .x = p_f32(j, 0), .y = p_f32(j, 1)};
     const PoolDesc *d = s.d;
     s.from = jit_i64(j, 0);
     s.to = jit_i64(j, d->channels);
@@ -208,35 +183,18 @@ static void argmax_pixel(Jit *j, Window *s, Lanes v)
     jit_set(j, s->best, jit_vmax(j, x, best));
 }
 
-static void add_pixel(Jit *j, Window *s, Lanes v, JitValue term)
-{
-    JitValue sum = jit_tmp(j, jit_add(j, load(j, s->d, s->out, s->pixel, v), term));
-    store(j, s->d, s->out, s->pixel, v, sum);
-}
-
 static void route_pixel(Jit *j, Window *s, Lanes v)
 {
     JitValue here = jit_tmp(j, jit_splat(j, s->number)), zero = jit_tmp(j, jit_vf(j, 0));
-    JitValue index = jit_tmp(j, jit_get(s->index)), dy = jit_tmp(j, jit_get(s->sum));
-    add_pixel(j, s, v, jit_tmp(j, jit_vchoose(j, JIT_EQ, here, index, dy, zero)));
-}
-
-static void share_pixel(Jit *j, Window *s, Lanes v)
-{
-    add_pixel(j, s, v, jit_get(s->sum));
+    JitValue index = jit_tmp(j, jit_get(s->index)), dx = load(j, s->d, s->dx, s->pixel, v);
+    JitValue term = jit_tmp(j, jit_vchoose(j, JIT_EQ, here, index, s->dy, zero));
+    store(j, s->d, s->dx, s->pixel, v, jit_tmp(j, jit_add(j, dx, term)));
 }
 
 static void scatter_window(Jit *j, Lanes v, void *user)
 {
     Window *s = user;
-    JitValue dy = load(j, s->d, s->in, s->at_y, v);
-    s->sum = start(j, 0);
-    if (s->d->op == OP_avgpool_grad) {
-        jit_set(j, s->sum, jit_div(j, dy, s->divisor));
-        each_pixel(j, s, v, share_pixel);
-        return;
-    }
-    jit_set(j, s->sum, dy);
+    s->dy = load(j, s->d, s->y, s->at_y, v);
     s->best = start(j, -(double)INFINITY);
     s->index = start(j, 0);
     each_pixel(j, s, v, argmax_pixel);
@@ -246,7 +204,7 @@ static void scatter_window(Jit *j, Lanes v, void *user)
 static void clear_pixel(Jit *j, Lanes v, void *user)
 {
     Window *s = user;
-    store(j, s->d, s->out, s->pixel, v, jit_tmp(j, jit_vf(j, 0)));
+    store(j, s->d, s->dx, s->pixel, v, jit_tmp(j, jit_vf(j, 0)));
 }
 
 /* Rows of the task's image and channels that no window has reached yet. */
@@ -266,11 +224,11 @@ static void clear_rows(Jit *j, Window *s, JitValue from, JitValue to)
 static void grad_image(Jit *j, Window *s)
 {
     const PoolDesc *d = s->d;
-    JitValue from, to, padded;
+    JitValue from, to;
     JitVar cleared = jit_var(j, jit_types(j)->i64, "cleared");
     jit_set(j, cleared, jit_i64(j, 0));
     JitLoop oh = jit_for(j, jit_i64(j, 0), jit_i64(j, d->oh), 1, "oh");
-    window_range(j, d, 0, jit_index(&oh), &from, &to, &padded);
+    window_range(j, d, 0, jit_index(&oh), &from, &to);
     clear_rows(j, s, jit_get(cleared), to);
     jit_set(j, cleared, to);
     JitLoop ow = jit_for(j, jit_i64(j, 0), jit_i64(j, d->ow), 1, "ow");
@@ -286,13 +244,12 @@ static int64_t channel_blocks(const PoolDesc *d)
     return divide_up(d->channels, d->block);
 }
 
-/* dy, x (max only), dx */
+/* dy, x, dx */
 static void emit_pool_grad(Jit *j, const void *desc)
 {
-    Window s = {.d = desc, .in = p_f32(j, 0), .x = p_f32(j, 1)};
+    Window s = {.d = desc, .y = p_f32(j, 0), .x = p_f32(j, 1), .dx = p_f32(j, 2)};
     const PoolDesc *d = s.d;
     JitValue blocks = jit_i64(j, channel_blocks(d));
-    s.out = p_f32(j, d->op == OP_maxpool_grad ? 2 : 1);
     JitLoop task = jit_for(j, jit_task_begin(j), jit_task_end(j), 1, "task");
     s.image = jit_tmp(j, jit_div(j, jit_index(&task), blocks));
     JitValue block = jit_mod(j, jit_index(&task), blocks);
@@ -308,7 +265,7 @@ static void emit_pool_grad(Jit *j, const void *desc)
 static PoolDesc describe(const Node *n, const Type *x, const Type *y, bool gradient)
 {
     bool nhwc = node_flag(n, ATTR_nhwc);
-    PoolDesc d = {.op = n->op, .images = x->dim[0], .channels = x->dim[nhwc ? 3 : 1]};
+    PoolDesc d = {.images = x->dim[0], .channels = x->dim[nhwc ? 3 : 1]};
     int row = nhwc ? 1 : 2;
     d.h = x->dim[row];
     d.w = x->dim[row + 1];
@@ -319,7 +276,6 @@ static PoolDesc describe(const Node *n, const Type *x, const Type *y, bool gradi
         d.stride[i] = node_ints_at(n, ATTR_stride, i, d.kernel[i]);
         d.padding[i] = node_ints_at(n, ATTR_padding, i, 0);
     }
-    d.count_pad = node_flag(n, ATTR_count_pad);
     if (!nhwc) {
         d.images *= d.channels;
         d.channels = 1;
@@ -330,58 +286,18 @@ static PoolDesc describe(const Node *n, const Type *x, const Type *y, bool gradi
     return d;
 }
 
-/* Averages of windows that lie side by side and cover the image. */
-static bool is_even(const PoolDesc *d)
-{
-    bool max = d->op == OP_maxpool || d->op == OP_maxpool_grad;
-    return !max && d->padding[0] == 0 && d->padding[1] == 0 && d->kernel[0] == d->stride[0] &&
-           d->kernel[1] == d->stride[1] && d->h == d->oh * d->kernel[0] &&
-           d->w == d->ow * d->kernel[1];
-}
-
-static void lower_forward(Lowering *l, const Node *n)
+void lower_maxpool(Lowering *l, const Node *n)
 {
     PoolDesc d =
         describe(n, value_type(l->graph, n->in[0]), value_type(l->graph, n->out[0]), false);
-    if (is_even(&d)) {
-        lower_even_average(l, n);
-        return;
-    }
     const CallBuf bufs[] = {{n->in[0], 0}, {n->out[0], 0}};
-    lower_pod_call(l, op_name(n->op), emit_pool, &d, sizeof d, d.images * d.oh, bufs, 2);
-}
-
-static void lower_gradient(Lowering *l, const Node *n)
-{
-    PoolDesc d = describe(n, value_type(l->graph, n->out[0]), value_type(l->graph, n->in[0]), true);
-    if (is_even(&d)) {
-        lower_even_average(l, n);
-        return;
-    }
-    CallBuf bufs[3];
-    for (int i = 0; i < n->n_in; i++)
-        bufs[i] = (CallBuf){n->in[i], 0};
-    bufs[n->n_in] = (CallBuf){n->out[0], 0};
-    lower_pod_call(l, op_name(n->op), emit_pool_grad, &d, sizeof d, d.images * channel_blocks(&d),
-                   bufs, n->n_in + 1);
-}
-
-void lower_maxpool(Lowering *l, const Node *n)
-{
-    lower_forward(l, n);
-}
-
-void lower_avgpool(Lowering *l, const Node *n)
-{
-    lower_forward(l, n);
+    lower_pod_call(l, "maxpool", emit_pool, &d, sizeof d, d.images * d.oh, bufs, 2);
 }
 
 void lower_maxpool_grad(Lowering *l, const Node *n)
 {
-    lower_gradient(l, n);
-}
-
-void lower_avgpool_grad(Lowering *l, const Node *n)
-{
-    lower_gradient(l, n);
+    PoolDesc d = describe(n, value_type(l->graph, n->out[0]), value_type(l->graph, n->in[0]), true);
+    const CallBuf bufs[] = {{n->in[0], 0}, {n->in[1], 0}, {n->out[0], 0}};
+    lower_pod_call(l, "maxpool_grad", emit_pool_grad, &d, sizeof d, d.images * channel_blocks(&d),
+                   bufs, 3);
 }

@@ -1,14 +1,12 @@
-/* Adaptive average pooling, resizing and their gradients.  All are linear and separable: an output
- * row is a weighted sum of input rows, an output pixel a weighted sum of pixels of that row.  The
- * taps of an axis - which elements an output reads, and their weights - are tables in the kernel;
- * a gradient gathers by the transposed tables, so nothing is scattered.
+/* Average pooling, adaptive or not, resizing and their gradients.  All are linear and separable: an
+ * output row is a weighted sum of input rows, an output pixel a weighted sum of pixels of that row.
+ * The taps of an axis - which elements an output reads, and their weights - are tables in the
+ * kernel; a gradient gathers by the transposed tables, so nothing is scattered.
  *
  * A task owns one output row, or a block of its channels.  It first adds up the input rows in
  * scratch memory, as long vectors over columns and channels, then the columns.  Where few of the
  * columns are read, or they do not fit, it adds both at once from the input.  NCHW images are NHWC
  * images of one channel, N*C of them. */
-#include "codegen/resample.h"
-
 #include "codegen/vector_loops.h"
 #include "ir/support/bug.h"
 #include "ir/support/pool.h"
@@ -26,7 +24,8 @@ enum {
 typedef struct ResampleDesc {
     int64_t op, images, channels, nearest, align_corners;
     int64_t from[2], to[2], in[2], out[2];
-    int64_t block, direct; /* channels of a task; no scratch */
+    int64_t kernel[2], stride[2], padding[2], count_pad; /* average pooling that is not adaptive */
+    int64_t block, direct;                               /* channels of a task; no scratch */
 } ResampleDesc;
 
 /* --- taps --- */
@@ -45,7 +44,20 @@ typedef struct Reads {
     double weight[2];
 } Reads;
 
-static Reads pool_reads(int64_t from, int64_t to, int64_t i)
+/* In ceil mode a window ends at the padded border. */
+static Reads window_reads(const ResampleDesc *d, int axis, int64_t i)
+{
+    int64_t from = d->from[axis], pad = d->padding[axis];
+    int64_t first = i * d->stride[axis] - pad, end = first + d->kernel[axis];
+    end = end < from + pad ? end : from + pad;
+    int64_t padded = end - first;
+    first = first > 0 ? first : 0;
+    end = end < from ? end : from;
+    double part = 1 / (double)(d->count_pad ? padded : end - first);
+    return (Reads){first, end - first, {part, part}};
+}
+
+static Reads adaptive_reads(int64_t from, int64_t to, int64_t i)
 {
     int64_t first = i * from / to, end = divide_up((i + 1) * from, to);
     double part = 1 / (double)(end - first);
@@ -72,14 +84,16 @@ static Reads resize_reads(const ResampleDesc *d, int64_t from, int64_t to, int64
 
 static bool is_gradient(const ResampleDesc *d)
 {
-    return d->op == OP_adaptive_avgpool_grad || d->op == OP_resize_grad;
+    return d->op == OP_avgpool_grad || d->op == OP_adaptive_avgpool_grad || d->op == OP_resize_grad;
 }
 
 static Reads forward_reads(const ResampleDesc *d, int axis, int64_t i)
 {
-    bool pool = d->op == OP_adaptive_avgpool || d->op == OP_adaptive_avgpool_grad;
-    int64_t from = d->from[axis], to = d->to[axis];
-    return pool ? pool_reads(from, to, i) : resize_reads(d, from, to, i);
+    if (d->op == OP_avgpool || d->op == OP_avgpool_grad)
+        return window_reads(d, axis, i);
+    if (d->op == OP_resize || d->op == OP_resize_grad)
+        return resize_reads(d, d->from[axis], d->to[axis], i);
+    return adaptive_reads(d->from[axis], d->to[axis], i);
 }
 
 /* Counts the taps of each output into t->end[output + 1]. */
@@ -441,16 +455,22 @@ static void choose_path(ResampleDesc *d, int64_t lanes)
         d->block = fits > least ? fits : least;
 }
 
-static ResampleDesc describe(const Lowering *l, const Node *n, OpKind op)
+static ResampleDesc describe(const Lowering *l, const Node *n)
 {
     const Type *in = value_type(l->graph, n->in[0]), *out = value_type(l->graph, n->out[0]);
     bool nhwc = node_flag(n, ATTR_nhwc);
     int row = nhwc ? 1 : 2;
-    ResampleDesc d = {.op = op, .images = in->dim[0], .channels = in->dim[nhwc ? 3 : 1]};
+    ResampleDesc d = {.op = n->op, .images = in->dim[0], .channels = in->dim[nhwc ? 3 : 1]};
     memcpy(d.in, &in->dim[row], sizeof d.in);
     memcpy(d.out, &out->dim[row], sizeof d.out);
     memcpy(d.from, is_gradient(&d) ? d.out : d.in, sizeof d.from);
     memcpy(d.to, is_gradient(&d) ? d.in : d.out, sizeof d.to);
+    for (int i = 0; i < 2; i++) {
+        d.kernel[i] = node_ints_at(n, ATTR_kernel, i, 1);
+        d.stride[i] = node_ints_at(n, ATTR_stride, i, d.kernel[i]);
+        d.padding[i] = node_ints_at(n, ATTR_padding, i, 0);
+    }
+    d.count_pad = node_flag(n, ATTR_count_pad);
     d.nearest = node_flag(n, ATTR_nearest);
     d.align_corners = node_flag(n, ATTR_align_corners);
     if (!nhwc) {
@@ -461,32 +481,35 @@ static ResampleDesc describe(const Lowering *l, const Node *n, OpKind op)
     return d;
 }
 
-static void lower_resample(Lowering *l, const Node *n, OpKind op)
+static void lower_resample(Lowering *l, const Node *n)
 {
-    ResampleDesc d = describe(l, n, op);
+    ResampleDesc d = describe(l, n);
     const CallBuf bufs[] = {{n->in[0], 0}, {n->out[0], 0}};
     lower_pod_call(l, op_name(n->op), emit_resample, &d, sizeof d, d.images * blocks(&d) * d.out[0],
                    bufs, 2);
 }
 
+void lower_avgpool(Lowering *l, const Node *n)
+{
+    lower_resample(l, n);
+}
+void lower_avgpool_grad(Lowering *l, const Node *n)
+{
+    lower_resample(l, n);
+}
 void lower_adaptive_avgpool(Lowering *l, const Node *n)
 {
-    lower_resample(l, n, n->op);
+    lower_resample(l, n);
 }
 void lower_adaptive_avgpool_grad(Lowering *l, const Node *n)
 {
-    lower_resample(l, n, n->op);
+    lower_resample(l, n);
 }
 void lower_resize(Lowering *l, const Node *n)
 {
-    lower_resample(l, n, n->op);
+    lower_resample(l, n);
 }
 void lower_resize_grad(Lowering *l, const Node *n)
 {
-    lower_resample(l, n, n->op);
-}
-
-void lower_even_average(Lowering *l, const Node *n)
-{
-    lower_resample(l, n, n->op == OP_avgpool ? OP_adaptive_avgpool : OP_adaptive_avgpool_grad);
+    lower_resample(l, n);
 }

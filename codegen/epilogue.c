@@ -76,6 +76,10 @@ static void attr_key(StrBuf *key, const Attr *a)
     case ATTR_KIND_FLOAT:
         strbuf_printf(key, "%a", a->u.f);
         break;
+    case ATTR_KIND_FLOATS:
+        for (int i = 0; i < a->n; i++)
+            strbuf_printf(key, "%a,", a->u.floats[i]);
+        break;
     case ATTR_KIND_STRING:
         strbuf_put(key, a->u.s);
         break;

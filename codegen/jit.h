@@ -124,6 +124,8 @@ JitType jit_type_of(JitValue v);
 JitVar jit_var(Jit *j, JitType t, const char *hint);
 JitVar jit_array_var(Jit *j, JitType element, int n,
                      const char *hint); /* stack array, 64-byte aligned */
+/* A constant array, part of the object file; as a p_f32. */
+JitValue jit_constants(Jit *j, const float *values, int64_t n);
 JitValue jit_array_ptr(Jit *j, JitVar array, JitType pointer_type);
 /* n > 0 constant integers (their bytes in `data`) as an array of the object file; its address. */
 JitValue jit_table(Jit *j, JitType element, const void *data, size_t n, size_t element_bytes);
@@ -181,6 +183,10 @@ JitValue jit_vabs(Jit *j, JitValue a);
 JitValue jit_vsqrt(Jit *j, JitValue a);
 JitValue jit_vexp(Jit *j, JitValue a);
 JitValue jit_vlog(Jit *j, JitValue a);
+/* NaN past JIT_ANGLE_MAX: their reduction is exact up to there only. */
+JitValue jit_vsin(Jit *j, JitValue a);
+JitValue jit_vcos(Jit *j, JitValue a);
+#define JIT_ANGLE_MAX 102942.0
 JitValue jit_vtanh(Jit *j, JitValue a);
 JitValue jit_vsigmoid(Jit *j, JitValue a);
 JitValue jit_verf(Jit *j, JitValue a);

@@ -186,6 +186,17 @@ JitVar jit_array_var(Jit *j, JitType element, int n, const char *hint)
     return v;
 }
 
+JitValue jit_constants(Jit *j, const float *values, int64_t n)
+{
+    const JitTypes *t = jit_types(j);
+    /* libgccjit initializes arrays of integers only. */
+    JitType type = gcc_jit_context_new_array_type(j->ctx, j->loc, t->u32, (int)n);
+    JitVar v = gcc_jit_context_new_global(j->ctx, j->loc, GCC_JIT_GLOBAL_INTERNAL, type,
+                                          jit_unique_name(j, "constants"));
+    gcc_jit_global_set_initializer(v, values, (size_t)n * sizeof *values);
+    return jit_array_ptr(j, v, t->p_f32);
+}
+
 JitValue jit_array_ptr(Jit *j, JitVar array, JitType pointer_type)
 {
     return jit_cast(j, gcc_jit_lvalue_get_address(array, j->loc), pointer_type);

@@ -335,6 +335,10 @@ static JitValue float_unary(Jit *j, const PointInstr *p, JitValue a)
         return jit_vexp(j, a);
     case OP_log:
         return jit_vlog(j, a);
+    case OP_sin:
+        return jit_vsin(j, a);
+    case OP_cos:
+        return jit_vcos(j, a);
     case OP_sqrt:
         return jit_vsqrt(j, a);
     case OP_rsqrt:

@@ -32,6 +32,8 @@ const Builtin builtin_table[] = {
     {"tanh", "x: tensor", "hyperbolic tangent", builtin_tanh, false},
     {"exp", "x: operand", "e to the x", builtin_exp, false},
     {"log", "x: operand", "natural logarithm", builtin_log, false},
+    {"sin", "x: operand", "sine; NaN past |x| = 102942", builtin_sin, false},
+    {"cos", "x: operand", "cosine; NaN past |x| = 102942", builtin_cos, false},
     {"sqrt", "x: operand", "square root", builtin_sqrt, false},
     {"rsqrt", "x: operand", "1 / sqrt(x)", builtin_rsqrt, false},
     {"abs", "x: operand", "absolute value", builtin_abs, false},
@@ -77,6 +79,8 @@ const Builtin builtin_table[] = {
     {"zeros", "shape: ints, dtype: f32|f16|bf16|i32|i64|u8|bool = f32", "a tensor of zeros; as an initial value: zeros", builtin_zeros, false},
     {"ones", "shape: ints, dtype: f32|f16|bf16|i32|i64|u8|bool = f32", "a tensor of ones; as an initial value: ones", builtin_ones, false},
     {"full", "shape: ints, value: float, dtype: f32|f16|bf16|i32|i64|u8|bool = f32", "a tensor of equal elements", builtin_full, false},
+    {"tensor", "values: floats", "the numbers of a list as f32[n], part of the program: tensor([0.5, 2, 1])", builtin_tensor, false},
+    {"sinusoid", "length: int, dim: int, base: float = 10000, layout: interleaved|halves = interleaved", "f32[length, dim] of sin and cos of position / base^(2i/dim), i < dim/2, alternating (Vaswani et al. 2017); halves: all sines before all cosines, of position / base^(i/(dim/2-1)) (tensor2tensor)", builtin_sinusoid, false},
     /* losses and metrics */
     {"cross_entropy", "logits: tensor, labels: tensor, label_smoothing: float = 0, ignore_index: int = -100", "mean negative log likelihood of integer labels; classes on the last axis if labels have the shape of logits without it, else on axis 1", builtin_cross_entropy, false},
     {"mse", "a: tensor, b: operand", "mean of (a - b) ** 2", builtin_mse, false},

@@ -106,6 +106,8 @@ static inline bool arg_bool(const Call *c, int i)
 }
 /* -1 counts from the end; reports and returns false when out of range. */
 bool call_axis(Call *c, int arg, int rank, int *axis);
+/* The numbers of a list (ARG_FLOATS) as f32[n]; VALUE_NONE after a message. */
+ValueId call_literal(Call *c, int arg);
 /* The ints of argument i (one or a list); the count. */
 int call_ints(Call *c, int arg, int64_t *out, int max);
 /* An int or [h, w], into out[2]; false after a message when below `least`. */

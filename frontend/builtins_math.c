@@ -71,6 +71,16 @@ Val builtin_log(Call *c)
     return unary_or_number(c, OP_log, log);
 }
 
+Val builtin_sin(Call *c)
+{
+    return unary_or_number(c, OP_sin, sin);
+}
+
+Val builtin_cos(Call *c)
+{
+    return unary_or_number(c, OP_cos, cos);
+}
+
 Val builtin_sqrt(Call *c)
 {
     return unary_or_number(c, OP_sqrt, sqrt);

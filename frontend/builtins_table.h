@@ -14,7 +14,7 @@ BuiltinFn builtin_relu, builtin_gelu, builtin_silu, builtin_sigmoid, builtin_tan
     builtin_maximum, builtin_minimum, builtin_select, builtin_cast, builtin_to_f32,
     builtin_stop_gradient, builtin_causal_mask, builtin_softmax, builtin_log_softmax, builtin_sum,
     builtin_mean, builtin_max, builtin_min, builtin_argmax, builtin_cross_entropy, builtin_mse,
-    builtin_accuracy;
+    builtin_accuracy, builtin_sin, builtin_cos;
 /* builtins_shape.c */
 BuiltinFn builtin_reshape, builtin_identity, builtin_flatten, builtin_transpose, builtin_concat,
     builtin_stack, builtin_split, builtin_slice, builtin_center_crop, builtin_pad,
@@ -31,6 +31,9 @@ BuiltinFn builtin_mnist, builtin_cifar10, builtin_text, builtin_tokens, builtin_
 /* train_optim.c */
 BuiltinFn builtin_sgd, builtin_adam, builtin_adamw, builtin_constant, builtin_linear_decay,
     builtin_step, builtin_cosine, builtin_inverse_sqrt;
+
+/* builtins_constant.c */
+BuiltinFn builtin_tensor, builtin_sinusoid;
 
 /* The smallest or largest of compile-time numbers; builtins_value.c, for max and min. */
 Val value_extreme(Call *c, bool largest);

@@ -14,6 +14,13 @@ void eval_const(EvalState *s, const Node *n)
     fill(s, n, node_float(n, ATTR_value, 0));
 }
 
+void eval_literal(EvalState *s, const Node *n)
+{
+    int count;
+    const double *values = node_floats(n, ATTR_values, &count);
+    memcpy(eval_out(s, n, 0), values, (size_t)count * sizeof *values);
+}
+
 /* 0, 1, 2, ... along the axis (the last when absent). */
 void eval_iota(EvalState *s, const Node *n)
 {

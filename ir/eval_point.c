@@ -71,6 +71,8 @@ UNARY(exp, exp(x))
 UNARY(log, log(x))
 UNARY(sqrt, sqrt(x))
 UNARY(rsqrt, 1 / sqrt(x))
+UNARY(sin, sin(x))
+UNARY(cos, cos(x))
 UNARY(tanh, tanh(x))
 UNARY(sigmoid, sigmoid(x))
 UNARY(relu, x <= 0 ? 0.0 : x) /* NaN stays NaN */

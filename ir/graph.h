@@ -98,6 +98,9 @@ static inline ValueId node_out(const Node *n, int i)
     return n->out[i];
 }
 
+/* Elements of a `literal`: more belong into a data file. */
+enum { LITERAL_MAX_VALUES = 1 << 16 };
+
 /* Attributes of a node under construction, on the stack. */
 typedef struct AttrList {
     Attr items[16];
@@ -108,6 +111,7 @@ void attrs_float(AttrList *a, AttrKey key, double value);
 void attrs_string(AttrList *a, AttrKey key, const char *value);
 void attrs_ints(AttrList *a, AttrKey key, const int64_t *values,
                 int n); /* not copied until graph_add */
+void attrs_floats(AttrList *a, AttrKey key, const double *values, int n); /* likewise */
 
 /* Reading attributes, with a default when absent. */
 const Attr *node_attr(const Node *n, AttrKey key);
@@ -115,7 +119,8 @@ int64_t node_int(const Node *n, AttrKey key, int64_t otherwise);
 bool node_flag(const Node *n, AttrKey key);
 double node_float(const Node *n, AttrKey key, double otherwise);
 const char *node_string(const Node *n, AttrKey key, const char *otherwise);
-const int64_t *node_ints(const Node *n, AttrKey key, int *count); /* NULL, count 0 when absent */
+const int64_t *node_ints(const Node *n, AttrKey key, int *count);  /* NULL, count 0 when absent */
+const double *node_floats(const Node *n, AttrKey key, int *count); /* likewise */
 /* Element i of an INTS attribute, `otherwise` when absent. */
 int64_t node_ints_at(const Node *n, AttrKey key, int i, int64_t otherwise);
 

@@ -54,16 +54,26 @@ void attrs_ints(AttrList *a, AttrKey key, const int64_t *values, int n)
     s->u.ints = values;
 }
 
+void attrs_floats(AttrList *a, AttrKey key, const double *values, int n)
+{
+    want(key, attr_kind(key) == ATTR_KIND_FLOATS);
+    Attr *s = slot(a, key);
+    s->n = n;
+    s->u.floats = values;
+}
+
 Attr *attrs_copy(Pool *pool, const Attr *items, int n)
 {
     Attr *copy = POOL_ARRAY(pool, (size_t)n, Attr);
     for (int i = 0; i < n; i++) {
         copy[i] = items[i];
-        size_t bytes = (size_t)items[i].n * sizeof(int64_t);
+        size_t bytes = (size_t)items[i].n * sizeof(int64_t); /* or doubles */
         if (attr_kind(items[i].key) == ATTR_KIND_STRING)
             copy[i].u.s = pool_strdup(pool, items[i].u.s);
         else if (attr_kind(items[i].key) == ATTR_KIND_INTS)
             copy[i].u.ints = pool_grow(pool, items[i].u.ints, bytes, bytes);
+        else if (attr_kind(items[i].key) == ATTR_KIND_FLOATS)
+            copy[i].u.floats = pool_grow(pool, items[i].u.floats, bytes, bytes);
     }
     return copy;
 }
@@ -104,6 +114,13 @@ const int64_t *node_ints(const Node *n, AttrKey key, int *count)
     const Attr *a = node_attr(n, key);
     *count = a ? a->n : 0;
     return a ? a->u.ints : NULL;
+}
+
+const double *node_floats(const Node *n, AttrKey key, int *count)
+{
+    const Attr *a = node_attr(n, key);
+    *count = a ? a->n : 0;
+    return a ? a->u.floats : NULL;
 }
 
 int64_t node_ints_at(const Node *n, AttrKey key, int i, int64_t otherwise)

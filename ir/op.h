@@ -34,18 +34,20 @@ typedef enum AttrKind {
     ATTR_KIND_INT,
     ATTR_KIND_INTS,
     ATTR_KIND_FLOAT,
+    ATTR_KIND_FLOATS,
     ATTR_KIND_STRING,
     ATTR_KIND_BOOL
 } AttrKind;
 
 typedef struct Attr {
     AttrKey key;
-    int n; /* INTS: how many */
+    int n; /* INTS, FLOATS: how many */
     union {
         int64_t i; /* INT, BOOL */
         double f;
         const char *s;
         const int64_t *ints;
+        const double *floats;
     } u;
 } Attr;
 

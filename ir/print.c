@@ -48,6 +48,13 @@ static void put_attr_value(StrBuf *b, const Attr *a)
             strbuf_printf(b, i ? ",%" PRId64 : "%" PRId64, a->u.ints[i]);
         strbuf_put(b, "]");
         break;
+    case ATTR_KIND_FLOATS:
+        for (int i = 0; i < a->n; i++) {
+            strbuf_put(b, i ? "," : "[");
+            text_put_double(b, a->u.floats[i]);
+        }
+        strbuf_put(b, a->n ? "]" : "[]");
+        break;
     }
 }
 

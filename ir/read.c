@@ -97,6 +97,23 @@ static bool read_ints(Reader *r, AttrKey key, AttrList *list)
     return scan_expect(&r->s, "]");
 }
 
+static bool read_floats(Reader *r, AttrKey key, AttrList *list)
+{
+    VEC(double) v = {0};
+    if (!scan_expect(&r->s, "["))
+        return false;
+    while (scan_peek(&r->s) != ']') {
+        double x;
+        if ((v.len && !scan_expect(&r->s, ",")) || !scan_double(&r->s, &x))
+            return false;
+        if (v.len == LITERAL_MAX_VALUES)
+            return scan_fail(&r->s, r->s.at, "E707", "more than %d elements", LITERAL_MAX_VALUES);
+        vec_push(r->s.pool, &v, x);
+    }
+    attrs_floats(list, key, v.data, (int)v.len);
+    return scan_expect(&r->s, "]");
+}
+
 static bool read_attr_value(Reader *r, AttrKey key, AttrList *list)
 {
     int64_t i = 0;
@@ -126,6 +143,8 @@ static bool read_attr_value(Reader *r, AttrKey key, AttrList *list)
         return true;
     case ATTR_KIND_INTS:
         return read_ints(r, key, list);
+    case ATTR_KIND_FLOATS:
+        return read_floats(r, key, list);
     }
     return false;
 }

@@ -5,6 +5,7 @@
 #include "ir/shape_rules.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -158,6 +159,21 @@ SHAPE_RULE(full)
         !shape_attr(node, out, err))
         return false;
     return node->op != OP_iota || want_axis(node, out->rank, out->rank - 1, &axis, err);
+}
+
+/* Numbers that f32 holds exactly, so that code and reference start from the same. */
+SHAPE_RULE(literal)
+{
+    int n;
+    const double *values = node_floats(node, ATTR_values, &n);
+    if (n < 1 || n > LITERAL_MAX_VALUES)
+        return shape_fail(err, "E108", -1, "a literal has 1 to %d values, not %d",
+                          LITERAL_MAX_VALUES, n);
+    for (int i = 0; i < n; i++)
+        if (!isnan(values[i]) && (double)(float)values[i] != values[i])
+            return shape_fail(err, "E105", -1, "literal: %.17g is no f32", values[i]);
+    *out = type_make(DTYPE_F32, 1, (const int64_t[]){n});
+    return true;
 }
 
 static bool keeps_integers(OpKind op)

@@ -46,6 +46,11 @@ static bool check_names(Verifier *v, const Node *n)
     return true;
 }
 
+static bool is_list(AttrKind kind)
+{
+    return kind == ATTR_KIND_INTS || kind == ATTR_KIND_FLOATS;
+}
+
 static bool check_attrs(Verifier *v, const Node *n)
 {
     for (int i = 0; i < n->n_attr; i++) {
@@ -54,7 +59,7 @@ static bool check_attrs(Verifier *v, const Node *n)
             return fault(v, "%s: attributes are not sorted", node_label(v, n));
         if (attr_kind(a->key) == ATTR_KIND_STRING && !a->u.s)
             return fault(v, "%s: attribute %s has no text", node_label(v, n), attr_name(a->key));
-        if (a->n < 0 || (attr_kind(a->key) != ATTR_KIND_INTS && a->n != 0))
+        if (a->n < 0 || (!is_list(attr_kind(a->key)) && a->n != 0))
             return fault(v, "%s: attribute %s has a bad count", node_label(v, n),
                          attr_name(a->key));
     }

@@ -27,6 +27,10 @@ static void put_attr(StrBuf *b, const Attr *a)
     case ATTR_KIND_FLOAT:
         strbuf_printf(b, "%a", a->u.f);
         break;
+    case ATTR_KIND_FLOATS:
+        for (int i = 0; i < a->n; i++)
+            strbuf_printf(b, "%a,", a->u.floats[i]);
+        break;
     case ATTR_KIND_STRING:
         strbuf_put(b, a->u.s);
         break;

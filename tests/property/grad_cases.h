@@ -19,6 +19,8 @@ POINT1(exp, normal_input(c, t))
 POINT1(log, case_input(c, t, 0.3, 3))
 POINT1(sqrt, case_input(c, t, 0.3, 3))
 POINT1(rsqrt, case_input(c, t, 0.3, 3))
+POINT1(sin, normal_input(c, t))
+POINT1(cos, normal_input(c, t))
 POINT1(tanh, normal_input(c, t))
 POINT1(sigmoid, normal_input(c, t))
 POINT1(relu, kinkless_input(c, t))
@@ -476,7 +478,7 @@ static void case_pad(Case *c)
 // clang-format off
 static CaseGenerator *const case_generators[OP_COUNT] = {
 #define CASE(name) [OP_##name] = case_##name
-    CASE(neg), CASE(abs), CASE(exp), CASE(log), CASE(sqrt), CASE(rsqrt), CASE(tanh), CASE(sigmoid),
+    CASE(neg), CASE(abs), CASE(exp), CASE(log), CASE(sqrt), CASE(rsqrt), CASE(sin), CASE(cos), CASE(tanh), CASE(sigmoid),
     CASE(relu), CASE(gelu), CASE(silu), CASE(cast), CASE(add), CASE(sub), CASE(mul), CASE(div),
     CASE(pow), CASE(maximum), CASE(minimum), CASE(select), CASE(relu_grad), CASE(dropout),
     CASE(causal_mask), CASE(sum), CASE(mean), CASE(reduce_max), CASE(matmul), CASE(linear),

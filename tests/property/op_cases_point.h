@@ -36,6 +36,17 @@ static void op_iota(OpCase *c)
     op_done(c, OP_iota, &attrs);
 }
 
+static void op_literal(OpCase *c)
+{
+    double values[200];
+    int n = (int)op_int(c, 1, 200);
+    for (int i = 0; i < n; i++)
+        values[i] = (double)(float)op_uniform(c, -10, 10);
+    AttrList attrs = {0};
+    attrs_floats(&attrs, ATTR_values, values, n);
+    op_done(c, OP_literal, &attrs);
+}
+
 /* --- element-wise --- */
 
 #define POINT1(name, low, high)                                                                    \
@@ -62,6 +73,8 @@ POINT1(exp, -100, 80)
 POINT1(log, 1e-3, 50)
 POINT1(sqrt, 0, 50)
 POINT1(rsqrt, 1e-3, 50)
+POINT1(sin, -300, 300)
+POINT1(cos, -300, 300)
 POINT1(tanh, -6, 6)
 POINT1(sigmoid, -20, 20)
 POINT1(silu, -20, 20)

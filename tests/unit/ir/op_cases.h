@@ -31,6 +31,9 @@ static const OpCase op_cases[] = {
     {OP_iota, "", "shape=7", "i32[7]"},
     {OP_iota, "", "shape=7,2 axis=0 dtype=f32", "f32[7,2]"},
     {OP_iota, "", "shape=7 axis=1", "E105"},
+    {OP_literal, "", "values=0.5,-1,3", "f32[3]"},
+    {OP_literal, "", "values=0.1", "E105"},
+    {OP_literal, "", "", "E108"},
 
     {OP_neg, "i32[3]", "", "i32[3]"},
     {OP_neg, "bool[3]", "", "E104"},
@@ -46,6 +49,10 @@ static const OpCase op_cases[] = {
     {OP_sqrt, "i64[1]", "", "E104"},
     {OP_rsqrt, "f32[1]", "", "f32[1]"},
     {OP_rsqrt, "bf16[1]", "", "E104"},
+    {OP_sin, "f32[4]", "", "f32[4]"},
+    {OP_sin, "i32[4]", "", "E104"},
+    {OP_cos, "f32[4]", "", "f32[4]"},
+    {OP_cos, "u8[4]", "", "E104"},
     {OP_tanh, "f32[4]", "", "f32[4]"},
     {OP_tanh, "f16[4]", "", "E104"},
     {OP_sigmoid, "f32[4]", "", "f32[4]"},
@@ -307,6 +314,18 @@ static inline int parse_ints(Pool *pool, const char *text, int64_t **out)
     return n;
 }
 
+static inline void parse_floats(Pool *pool, AttrKey key, const char *text, AttrList *list)
+{
+    int n = 0;
+    double *values = POOL_ARRAY(pool, 16, double);
+    while (*text) {
+        char *end;
+        values[n++] = strtod(text, &end);
+        text = *end == ',' ? end + 1 : end;
+    }
+    attrs_floats(list, key, values, n);
+}
+
 static inline Type parse_type(Pool *pool, const char *text)
 {
     size_t n = strcspn(text, "[");
@@ -332,6 +351,8 @@ static inline void parse_attr(Pool *pool, const char *text, AttrList *list)
         attrs_float(list, key, strtod(value, NULL));
     else if (attr_kind(key) == ATTR_KIND_STRING)
         attrs_string(list, key, value);
+    else if (attr_kind(key) == ATTR_KIND_FLOATS)
+        parse_floats(pool, key, value, list);
     else {
         int count = parse_ints(pool, value, &ints);
         attrs_ints(list, key, ints, count);

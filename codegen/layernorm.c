@@ -1,5 +1,7 @@
 /* Layer norm over the last axis and its input gradient.  Rows that fit stay in registers; the
- * variance is taken around the row's mean in a second pass. */
+ * variance is taken around the row's mean in a second pass, which also finds by how much the mean
+ * was rounded (the corrected two-pass algorithm of Chan, Golub and LeVeque 1983): a row whose
+ * elements lie closer together than its mean is exact would otherwise be shifted by that. */
 #include "codegen/vector_loops.h"
 
 typedef struct LayernormDesc {
@@ -14,7 +16,7 @@ typedef struct Row {
     bool held;
     JitValue a[MAX_WAYS + 1], b[MAX_WAYS + 1];
     Accumulator acc, acc2;
-    JitValue mean, rstd, mean_g, mean_gx; /* vectors */
+    JitValue mean, rest, rstd, mean_g, mean_gx; /* vectors; the mean is mean + rest */
 } Row;
 
 static JitValue buf(Jit *j, int i)
@@ -66,12 +68,13 @@ static void square_pass(Jit *j, Lanes v, void *user)
     Row *r = user;
     JitValue d = valid_lanes(j, v, centred(j, r, v), 0);
     accumulate(j, &r->acc, v, mul(j, d, d));
+    accumulate(j, &r->acc2, v, d);
 }
 
 static void write_pass(Jit *j, Lanes v, void *user)
 {
     Row *r = user;
-    JitValue y = mul(j, centred(j, r, v), r->rstd);
+    JitValue y = mul(j, sub(j, centred(j, r, v), r->rest), r->rstd);
     if (r->d->gamma)
         y = mul(j, y, load_lanes(j, r->gamma, NULL, v, 0));
     if (r->d->beta)
@@ -85,8 +88,11 @@ static void forward_row(Jit *j, Row *r)
     each(j, r, sum_pass);
     r->mean = average(j, r, &r->acc);
     r->acc = accumulator(j, 4, jit_vf(j, 0));
+    r->acc2 = accumulator(j, 4, jit_vf(j, 0));
     each(j, r, square_pass);
-    JitValue var = jit_add(j, average(j, r, &r->acc), jit_vf(j, r->d->eps));
+    r->rest = average(j, r, &r->acc2);
+    JitValue var = sub(j, average(j, r, &r->acc), mul(j, r->rest, r->rest));
+    var = jit_add(j, jit_vmax(j, var, jit_vf(j, 0)), jit_vf(j, r->d->eps));
     r->rstd = jit_tmp(j, jit_div(j, jit_vf(j, 1), jit_vsqrt(j, jit_tmp(j, var))));
     each(j, r, write_pass);
 }
@@ -122,7 +128,7 @@ static void emit_layernorm(Jit *j, const void *desc)
     JitLoop rows = jit_for(j, first, last, 1, "row");
     r.offset = row_offset(j, jit_index(&rows), d);
     forward_row(j, &r);
-    store_scalar(j, mean, jit_index(&rows), r.mean);
+    store_scalar(j, mean, jit_index(&rows), jit_tmp(j, jit_add(j, r.mean, r.rest)));
     store_scalar(j, rstd, jit_index(&rows), r.rstd);
     jit_end_for(j, &rows);
 }

@@ -1,6 +1,9 @@
 /* Cross-entropy, its gradient and accuracy.  Logits are [outer, classes, inner]; a line is the
  * logits of one label.  With inner = 1 vectors lie along the classes of a line, else across lines.
  *
+ * With class weights a label counts as much as its class weighs; smoothing weighs every class
+ * (torch.nn.CrossEntropyLoss).
+ *
  * Exponentials are of differences from the line's largest logit.  A label that is ignore_index, or
  * no class at all, takes no part.  Sums over lines are made in REDUCE_CHUNKS parts, in double, and
  * joined in order. */
@@ -10,9 +13,12 @@
 
 #include <math.h>
 
+enum { LOSS_MEAN, LOSS_SUM, LOSS_NONE };
+
 typedef struct LossDesc {
     int64_t outer, classes, inner;
     int64_t label_type, ignore, partial_bytes;
+    int64_t weighted, reduction;
     double smoothing;
 } LossDesc;
 
@@ -24,6 +30,10 @@ typedef struct Line {
     JitValue max, sum, label, k, picked_zero;
     JitVar picked;
     JitValue scale; /* gradient: dloss / count */
+    /* Class weights, NULL without: all, of the class at hand (across lines), their sum; of the
+     * label, a vector. */
+    JitValue weight, class_weight, all_weights, label_weight;
+    JitVar picked_weight;
 } Line;
 
 static const double minus_inf = -(double)INFINITY;
@@ -86,6 +96,37 @@ static JitValue load_labels(Jit *j, const LossDesc *d, JitValue first, Lanes v)
     return jit_vload_aligned(j, p, jit_i64(j, 0));
 }
 
+/* --- class weights --- */
+
+static JitValue weight_of(Jit *j, const Line *l, JitValue label)
+{
+    return jit_load(j, l->weight, label);
+}
+
+/* Weights of the classes under v: along the classes, or of the class at hand. */
+static JitValue class_weights(Jit *j, const Line *l, Lanes v)
+{
+    return l->d->inner == 1 ? load_lanes(j, l->weight, NULL, v, 0) : l->class_weight;
+}
+
+/* Finds the weights in buffer `buf`. */
+static void use_weights(Jit *j, Line *l, int buf)
+{
+    if (!l->d->weighted)
+        return;
+    l->weight = p_f32(j, buf);
+    if (l->d->smoothing == 0)
+        return;
+    const JitTypes *t = jit_types(j);
+    JitVar sum = jit_var(j, t->f64, "weights");
+    jit_set(j, sum, jit_zero(j, t->f64));
+    JitLoop k = jit_for(j, jit_i64(j, 0), jit_i64(j, l->d->classes), 1, "k");
+    JitValue w = jit_cast(j, weight_of(j, l, jit_index(&k)), t->f64);
+    jit_set(j, sum, jit_add(j, jit_get(sum), w));
+    jit_end_for(j, &k);
+    l->all_weights = splat(j, jit_cast(j, jit_get(sum), t->f32));
+}
+
 static JitValue is_valid(Jit *j, JitValue label)
 {
     return jit_compare(j, JIT_GE, label, jit_i64(j, 0));
@@ -110,8 +151,10 @@ static void exp_pass(Jit *j, Lanes v, void *user)
     Line *l = user;
     JitValue x;
     accumulate(j, &l->acc, v, shifted_exp(j, l, v, &x));
-    if (l->d->smoothing > 0 && !l->out)
-        accumulate(j, &l->all, v, valid_lanes(j, v, sub(j, x, l->max), 0));
+    if (l->d->smoothing == 0 || l->out)
+        return;
+    JitValue d = valid_lanes(j, v, sub(j, x, l->max), 0);
+    accumulate(j, &l->all, v, l->weight ? mul(j, d, class_weights(j, l, v)) : d);
 }
 
 enum { WAYS = 4 };
@@ -129,29 +172,41 @@ static void scan_line(Jit *j, Line *l)
     l->sum = splat(j, jit_hsum(j, accumulated(j, &l->acc)));
 }
 
-/* (1-e) (log sum - (x[label] - max)) + e (log sum - mean(x - max)), vectors */
+/* (1-e) w[label] (log sum - (x[label] - max)) + e mean(w (log sum - (x - max))), vectors; all: sum
+ * of w (x - max) */
 static JitValue line_loss(Jit *j, const Line *l, JitValue log_sum, JitValue picked, JitValue all)
 {
     double e = l->d->smoothing;
     JitValue loss = mul(j, sub(j, log_sum, picked), jit_vf(j, 1 - e));
+    if (l->weight)
+        loss = mul(j, loss, l->label_weight);
     if (e == 0)
         return loss;
+    if (l->weight) {
+        JitValue rest = sub(j, mul(j, log_sum, l->all_weights), all);
+        rest = mul(j, rest, jit_vf(j, e / (double)l->d->classes));
+        return jit_tmp(j, jit_add(j, loss, rest));
+    }
     JitValue mean = mul(j, all, jit_vf(j, 1 / (double)l->d->classes));
     return jit_tmp(j, jit_add(j, loss, mul(j, sub(j, log_sum, mean), jit_vf(j, e))));
 }
 
-/* --- partial results: sum of losses (f64) and number of labels (i64) --- */
+/* --- partial results: sum of losses (f64) and number of labels (i64), or of weights (f64) --- */
 
 typedef struct Totals {
     JitVar sum, count;
 } Totals;
 
-static Totals new_totals(Jit *j, JitType sum_type)
+static JitType count_type(Jit *j, const LossDesc *d)
 {
-    const JitTypes *t = jit_types(j);
-    Totals s = {jit_var(j, sum_type, "sum"), jit_var(j, t->i64, "count")};
+    return d->weighted ? jit_types(j)->f64 : jit_types(j)->i64;
+}
+
+static Totals new_totals(Jit *j, const LossDesc *d, JitType sum_type)
+{
+    Totals s = {jit_var(j, sum_type, "sum"), jit_var(j, count_type(j, d), "count")};
     jit_set(j, s.sum, jit_zero(j, sum_type));
-    jit_set(j, s.count, jit_i64(j, 0));
+    jit_set(j, s.count, jit_zero(j, count_type(j, d)));
     return s;
 }
 
@@ -170,26 +225,48 @@ static JitValue partial(Jit *j, const LossDesc *d, int buf, JitValue chunk, JitT
 static void store_totals(Jit *j, const LossDesc *d, JitValue chunk, const Totals *s, JitType type)
 {
     JitType pointer = jit_pointer_to(j, type);
-    jit_store(j, partial(j, d, 2, chunk, pointer), jit_i64(j, 0), jit_get(s->sum));
-    jit_store(j, partial(j, d, 2, chunk, jit_types(j)->p_i64), jit_i64(j, 1), jit_get(s->count));
+    JitType counts = jit_pointer_to(j, count_type(j, d));
+    int buf = d->weighted ? 3 : 2;
+    jit_store(j, partial(j, d, buf, chunk, pointer), jit_i64(j, 0), jit_get(s->sum));
+    jit_store(j, partial(j, d, buf, chunk, counts), jit_i64(j, 1), jit_get(s->count));
 }
 
 /* --- loss along the classes --- */
+
+/* The loss of a line with a label. */
+static JitValue loss_of_line(Jit *j, Line *l, JitValue line, JitValue label)
+{
+    l->offset = jit_tmp(j, jit_mul(j, line, jit_i64(j, l->d->classes)));
+    scan_line(j, l);
+    JitValue x = jit_load(j, l->x, jit_tmp(j, jit_add(j, l->offset, label)));
+    JitValue picked = sub(j, splat(j, x), l->max);
+    JitValue all = splat(j, jit_hsum(j, accumulated(j, &l->all)));
+    if (l->weight)
+        l->label_weight = splat(j, weight_of(j, l, label));
+    return jit_lane(j, line_loss(j, l, jit_vlog(j, l->sum), picked, all), 0);
+}
 
 static void add_line(Jit *j, Line *l, Totals *s, JitValue line)
 {
     const JitTypes *t = jit_types(j);
     JitValue label = load_label(j, l->d, line);
     JitIf valid = jit_if(j, is_valid(j, label));
-    l->offset = jit_tmp(j, jit_mul(j, line, jit_i64(j, l->d->classes)));
-    scan_line(j, l);
-    JitValue x = jit_load(j, l->x, jit_tmp(j, jit_add(j, l->offset, label)));
-    JitValue picked = sub(j, splat(j, x), l->max);
-    JitValue all = splat(j, jit_hsum(j, accumulated(j, &l->all)));
-    JitValue loss = line_loss(j, l, jit_vlog(j, l->sum), picked, all);
-    add_to(j, s->sum, jit_cast(j, jit_lane(j, loss, 0), t->f64));
-    add_to(j, s->count, jit_i64(j, 1));
+    add_to(j, s->sum, jit_cast(j, loss_of_line(j, l, line, label), t->f64));
+    JitValue one = l->weight ? jit_cast(j, weight_of(j, l, label), t->f64) : jit_i64(j, 1);
+    add_to(j, s->count, one);
     jit_end_if(j, &valid);
+}
+
+/* reduction = none: 0 where there is no label. */
+static void store_line(Jit *j, Line *l, JitValue out, JitValue line)
+{
+    JitVar loss = jit_var(j, jit_types(j)->f32, "loss");
+    jit_set(j, loss, jit_f32(j, 0));
+    JitValue label = load_label(j, l->d, line);
+    JitIf valid = jit_if(j, is_valid(j, label));
+    jit_set(j, loss, loss_of_line(j, l, line, label));
+    jit_end_if(j, &valid);
+    jit_store(j, out, line, jit_get(loss));
 }
 
 /* --- loss across lines --- */
@@ -202,6 +279,8 @@ static void each_class(Jit *j, Line *l, Lanes v, LineStep *step)
     JitLoop k = jit_for(j, jit_i64(j, 0), jit_i64(j, l->d->classes), 1, "k");
     l->offset = jit_tmp(j, jit_muladd_i64(j, jit_index(&k), l->d->inner, start));
     l->k = splat(j, jit_cast(j, jit_index(&k), jit_types(j)->i32));
+    if (l->weight)
+        l->class_weight = splat(j, weight_of(j, l, jit_index(&k)));
     step(j, l, v);
     jit_end_for(j, &k);
     l->offset = start;
@@ -222,7 +301,11 @@ static void class_exp(Jit *j, Line *l, Lanes v)
     JitValue x, e = shifted_exp(j, l, v, &x);
     accumulate(j, &l->acc, v, e);
     JitValue d = sub(j, x, l->max);
-    accumulate(j, &l->all, v, d);
+    if (l->d->smoothing > 0 && !l->out)
+        accumulate(j, &l->all, v, l->weight ? mul(j, d, l->class_weight) : d);
+    if (l->weight)
+        jit_set(j, l->picked_weight,
+                jit_vselect(j, is_label(j, l), l->class_weight, jit_get(l->picked_weight)));
     jit_set(j, l->picked, jit_vselect(j, is_label(j, l), d, jit_get(l->picked)));
 }
 
@@ -235,8 +318,11 @@ static void scan_lines(Jit *j, Line *l, Lanes v)
     l->all = accumulator(j, 1, jit_vf(j, 0));
     l->picked = jit_var(j, jit_types(j)->vf, "picked");
     jit_set(j, l->picked, jit_vf(j, 0));
+    l->picked_weight = jit_var(j, jit_types(j)->vf, "weight");
+    jit_set(j, l->picked_weight, jit_vf(j, 0));
     each_class(j, l, v, class_exp);
     l->sum = jit_tmp(j, accumulated(j, &l->acc));
+    l->label_weight = jit_get(l->picked_weight);
 }
 
 static JitValue valid_labels(Jit *j, const Line *l)
@@ -255,35 +341,56 @@ typedef struct Across {
     Line l;
     Totals s;
     JitValue outer;
+    JitValue each; /* reduction = none: losses, or their gradients */
+    JitValue scale;
 } Across;
 
-static void loss_lines(Jit *j, Lanes v, void *user)
+/* Losses of the lines under v, 0 without a label. */
+static JitValue loss_of_lines(Jit *j, Lanes v, Across *a)
 {
-    const JitTypes *t = jit_types(j);
-    Across *a = user;
     Line *l = &a->l;
     start_lines(j, l, v, a->outer);
     scan_lines(j, l, v);
     JitValue all = accumulated(j, &l->all);
     JitValue loss = line_loss(j, l, jit_vlog(j, l->sum), jit_get(l->picked), all);
-    JitValue mask = valid_labels(j, l);
-    loss = jit_vselect(j, mask, loss, jit_tmp(j, jit_vf(j, 0)));
-    JitValue one = jit_vselect(j, mask, jit_tmp(j, jit_vf(j, 1)), jit_tmp(j, jit_vf(j, 0)));
+    return jit_vselect(j, valid_labels(j, l), loss, jit_tmp(j, jit_vf(j, 0)));
+}
+
+static void loss_lines(Jit *j, Lanes v, void *user)
+{
+    const JitTypes *t = jit_types(j);
+    Across *a = user;
+    JitValue loss = loss_of_lines(j, v, a), mask = valid_labels(j, &a->l);
+    JitValue each = a->l.weight ? a->l.label_weight : jit_vf(j, 1);
+    JitValue one = jit_vselect(j, mask, jit_tmp(j, each), jit_tmp(j, jit_vf(j, 0)));
     add_to(j, a->s.sum, jit_cast(j, jit_hsum(j, loss), t->f64));
-    add_to(j, a->s.count, jit_cast(j, jit_hsum(j, one), t->i64));
+    add_to(j, a->s.count, jit_cast(j, jit_hsum(j, one), count_type(j, a->l.d)));
+}
+
+static JitValue first_line(Jit *j, const Across *a)
+{
+    return jit_tmp(j, jit_mul(j, a->outer, jit_i64(j, a->l.d->inner)));
+}
+
+static void store_lines(Jit *j, Lanes v, void *user)
+{
+    Across *a = user;
+    store_lanes(j, a->each, first_line(j, a), v, loss_of_lines(j, v, a));
 }
 
 /* --- kernels of the loss --- */
 
-/* logits, labels, workspace.  Task: a chunk of the lines (inner = 1) or of the outer dim. */
+/* logits, labels, weights?, workspace.  Task: a chunk of the lines (inner = 1) or of the outer dim.
+ */
 static void emit_loss(Jit *j, const void *desc)
 {
     const LossDesc *d = desc;
     JitType f64 = jit_types(j)->f64;
     Across a = {.l = {.d = d, .x = p_f32(j, 0)}};
+    use_weights(j, &a.l, 2);
     JitLoop chunk = jit_for(j, jit_task_begin(j), jit_task_end(j), 1, "chunk");
     JitValue next = jit_add(j, jit_index(&chunk), jit_i64(j, 1));
-    a.s = new_totals(j, f64);
+    a.s = new_totals(j, d, f64);
     JitLoop outer = jit_for(j, part_start(j, jit_index(&chunk), d->outer, REDUCE_CHUNKS),
                             part_start(j, next, d->outer, REDUCE_CHUNKS), 1, "outer");
     a.outer = jit_index(&outer);
@@ -296,23 +403,50 @@ static void emit_loss(Jit *j, const void *desc)
     jit_end_for(j, &chunk);
 }
 
-/* workspace -> sum / count, 0 without labels; type: of the sums */
+static int64_t task_lines(const LossDesc *d)
+{
+    return items_per_task(d->classes * d->inner);
+}
+
+/* logits, labels, weights?, losses */
+static void emit_loss_each(Jit *j, const void *desc)
+{
+    const LossDesc *d = desc;
+    JitValue first, last;
+    Across a = {.l = {.d = d, .x = p_f32(j, 0)}, .each = p_f32(j, d->weighted ? 3 : 2)};
+    use_weights(j, &a.l, 2);
+    task_items(j, task_lines(d), d->outer, &first, &last);
+    JitLoop outer = jit_for(j, first, last, 1, "outer");
+    a.outer = jit_index(&outer);
+    if (d->inner == 1)
+        store_line(j, &a.l, a.each, a.outer);
+    else
+        each_vector(j, d->inner, 1, store_lines, &a);
+    jit_end_for(j, &outer);
+}
+
+/* workspace -> sum / count, 0 without labels, or the sum; type: of the sums */
 static void emit_ratio(Jit *j, const LossDesc *d, JitType type)
 {
     const JitTypes *t = jit_types(j);
-    Totals s = new_totals(j, t->f64);
+    Totals s = new_totals(j, d, t->f64);
     JitLoop c = jit_for(j, jit_i64(j, 0), jit_i64(j, REDUCE_CHUNKS), 1, "chunk");
     JitValue sums = partial(j, d, 0, jit_index(&c), jit_pointer_to(j, type));
-    JitValue counts = partial(j, d, 0, jit_index(&c), t->p_i64);
+    JitValue counts = partial(j, d, 0, jit_index(&c), jit_pointer_to(j, count_type(j, d)));
     add_to(j, s.sum, jit_cast(j, jit_load(j, sums, jit_i64(j, 0)), t->f64));
     add_to(j, s.count, jit_load(j, counts, jit_i64(j, 1)));
     jit_end_for(j, &c);
     JitVar result = jit_var(j, t->f32, "result");
     jit_set(j, result, jit_f32(j, 0));
-    JitIf some = jit_if(j, jit_compare(j, JIT_GT, jit_get(s.count), jit_i64(j, 0)));
-    JitValue ratio = jit_div(j, jit_get(s.sum), jit_cast(j, jit_get(s.count), t->f64));
-    jit_set(j, result, jit_cast(j, ratio, t->f32));
-    jit_end_if(j, &some);
+    if (d->reduction == LOSS_SUM) {
+        jit_set(j, result, jit_cast(j, jit_get(s.sum), t->f32));
+    } else {
+        JitValue none = jit_zero(j, count_type(j, d));
+        JitIf some = jit_if(j, jit_compare(j, JIT_GT, jit_get(s.count), none));
+        JitValue ratio = jit_div(j, jit_get(s.sum), jit_cast(j, jit_get(s.count), t->f64));
+        jit_set(j, result, jit_cast(j, ratio, t->f32));
+        jit_end_if(j, &some);
+    }
     jit_store(j, p_f32(j, 1), jit_i64(j, 0), jit_get(result));
 }
 
@@ -324,7 +458,10 @@ static void emit_loss_join(Jit *j, const void *desc)
 static LossDesc describe(const Lowering *l, const Node *n)
 {
     AxisShape a = axis_shape(value_type(l->graph, n->in[0]), node_int(n, ATTR_axis, -1));
-    LossDesc d = {a.outer, a.length, a.inner, 0, 0, 0, 0};
+    LossDesc d = {.outer = a.outer, .classes = a.length, .inner = a.inner};
+    const char *reduction = node_string(n, ATTR_reduction, "mean");
+    d.reduction = reduction[0] == 's' ? LOSS_SUM : reduction[0] == 'n' ? LOSS_NONE : LOSS_MEAN;
+    d.weighted = n->n_in > (n->op == OP_cross_entropy_grad ? 3 : 2);
     d.label_type = value_type(l->graph, n->in[1])->dtype;
     d.ignore = node_int(n, ATTR_ignore_index, -100);
     d.smoothing = node_float(n, ATTR_smoothing, 0);
@@ -336,40 +473,103 @@ static LossDesc describe(const Lowering *l, const Node *n)
 static void lower_chunked(Lowering *l, const Node *n, KernelEmit *emit, KernelEmit *join)
 {
     LossDesc d = describe(l, n);
-    const CallBuf in[] = {{n->in[0], 0}, {n->in[1], 0}, {VALUE_NONE, 0}};
+    CallBuf in[4] = {{n->in[0], 0}, {n->in[1], 0}, {VALUE_NONE, 0}, {VALUE_NONE, 0}};
     const CallBuf out[] = {{VALUE_NONE, 0}, {n->out[0], 0}};
-    lower_pod_call(l, op_name(n->op), emit, &d, sizeof d, REDUCE_CHUNKS, in, 3);
+    if (d.weighted)
+        in[2].value = n->in[2];
+    lower_pod_call(l, op_name(n->op), emit, &d, sizeof d, REDUCE_CHUNKS, in, d.weighted ? 4 : 3);
     lower_pod_join(l, join == emit_loss_join ? "loss_join" : "accuracy_join", join, &d, sizeof d, 1,
                    out, 2);
 }
 
+static void lower_loss_each(Lowering *l, const Node *n, const LossDesc *d)
+{
+    CallBuf bufs[4];
+    int n_bufs = 0;
+    for (int i = 0; i < n->n_in; i++)
+        bufs[n_bufs++] = (CallBuf){n->in[i], 0};
+    bufs[n_bufs++] = (CallBuf){n->out[0], 0};
+    int64_t tasks = d->classes && d->inner ? divide_up(d->outer, task_lines(d)) : 0;
+    lower_pod_call(l, "cross_entropy_each", emit_loss_each, d, sizeof *d, tasks, bufs, n_bufs);
+}
+
 void lower_cross_entropy(Lowering *l, const Node *n)
 {
+    LossDesc d = describe(l, n);
+    if (d.reduction == LOSS_NONE) {
+        lower_loss_each(l, n, &d);
+        return;
+    }
     lower_chunked(l, n, emit_loss, emit_loss_join);
 }
 
-/* --- gradient: dloss / count * (softmax - (1-e) onehot - e / classes) --- */
+/* --- gradient: dloss / count * (softmax - (1-e) onehot - e / classes); with weights
+ * dloss / count * (a softmax - (1-e) w[label] onehot - e w / classes), a such that it sums to 0 ---
+ */
 
-static JitValue gradient_scale(Jit *j, const LossDesc *d)
+/* The number, or the weight, of all labels: a scalar f32, at least 1 without weights. */
+static JitValue count_labels(Jit *j, const Line *l)
 {
     const JitTypes *t = jit_types(j);
-    Totals s = new_totals(j, t->f64);
+    const LossDesc *d = l->d;
+    Totals s = new_totals(j, d, t->f64);
     JitLoop i = jit_for(j, jit_i64(j, 0), jit_i64(j, d->outer * d->inner), 1, "line");
-    JitIf valid = jit_if(j, is_valid(j, load_label(j, d, jit_index(&i))));
-    add_to(j, s.count, jit_i64(j, 1));
+    JitValue label = load_label(j, d, jit_index(&i));
+    JitIf valid = jit_if(j, is_valid(j, label));
+    JitValue one = l->weight ? jit_cast(j, weight_of(j, l, label), t->f64) : jit_i64(j, 1);
+    add_to(j, s.count, one);
     jit_end_if(j, &valid);
     jit_end_for(j, &i);
-    JitValue n = jit_cast(j, jit_max_i64(j, jit_get(s.count), jit_i64(j, 1)), t->f32);
-    return jit_tmp(j, jit_div(j, jit_load(j, p_f32(j, 2), jit_i64(j, 0)), n));
+    if (l->weight)
+        return jit_cast(j, jit_get(s.count), t->f32);
+    return jit_cast(j, jit_max_i64(j, jit_get(s.count), jit_i64(j, 1)), t->f32);
 }
 
-/* scale * (e^(x - max) / sum - e / classes) */
+/* The gradient of one line's loss; NULL when every line has its own. */
+static JitValue gradient_scale(Jit *j, const Line *l)
+{
+    if (l->d->reduction == LOSS_NONE)
+        return NULL;
+    JitValue n = l->d->reduction == LOSS_MEAN ? count_labels(j, l) : NULL;
+    JitValue dloss = jit_load(j, p_f32(j, 2), jit_i64(j, 0));
+    return n ? jit_tmp(j, jit_div(j, dloss, n)) : dloss;
+}
+
+/* a / sum, vectors */
+static JitValue softmax_factor(Jit *j, const Line *l)
+{
+    double e = l->d->smoothing;
+    if (!l->weight || e == 0)
+        return jit_tmp(j, jit_div(j, jit_vf(j, 1), l->sum));
+    JitValue a = mul(j, l->label_weight, jit_vf(j, 1 - e));
+    a = jit_tmp(j, jit_add(j, a, mul(j, l->all_weights, jit_vf(j, e / (double)l->d->classes))));
+    return jit_tmp(j, jit_div(j, a, l->sum));
+}
+
+/* Without smoothing the label's weight is a factor of everything. */
+static JitValue weighted_scale(Jit *j, const Line *l, JitValue scale)
+{
+    return l->weight && l->d->smoothing == 0 ? mul(j, scale, l->label_weight) : scale;
+}
+
+/* a e^(x - max) / sum - e w / classes */
 static JitValue smooth_part(Jit *j, const Line *l, Lanes v)
 {
     JitValue x, p = mul(j, shifted_exp(j, l, v, &x), l->sum);
-    if (l->d->smoothing > 0)
-        p = sub(j, p, jit_vf(j, l->d->smoothing / (double)l->d->classes));
+    double each = l->d->smoothing / (double)l->d->classes;
+    if (each > 0 && l->weight)
+        p = sub(j, p, mul(j, class_weights(j, l, v), jit_vf(j, each)));
+    else if (each > 0)
+        p = sub(j, p, jit_vf(j, each));
     return p;
+}
+
+/* What is taken from the label's share, vectors; own: of smoothing, too. */
+static JitValue label_target(Jit *j, const Line *l, bool own)
+{
+    double e = l->d->smoothing;
+    JitValue target = jit_tmp(j, jit_vf(j, 1 - e + (own ? e / (double)l->d->classes : 0)));
+    return l->weight && e > 0 ? mul(j, target, l->label_weight) : target;
 }
 
 static void grad_pass(Jit *j, Lanes v, void *user)
@@ -392,14 +592,16 @@ static void grad_line(Jit *j, Line *l, JitValue scale, JitValue line)
     JitValue label = load_label(j, l->d, line);
     l->offset = jit_tmp(j, jit_mul(j, line, jit_i64(j, l->d->classes)));
     JitIf valid = jit_if(j, is_valid(j, label));
+    if (l->weight)
+        l->label_weight = splat(j, weight_of(j, l, label));
+    l->scale = scale ? splat(j, scale) : splat(j, jit_load(j, p_f32(j, 2), line));
+    l->scale = weighted_scale(j, l, l->scale);
     scan_line(j, l);
-    l->sum = jit_tmp(j, jit_div(j, jit_vf(j, 1), l->sum));
+    l->sum = softmax_factor(j, l);
     JitValue at = jit_tmp(j, jit_add(j, l->offset, label)), x;
     Lanes one = {label, jit_i64(j, 1), 0};
     JitValue p = mul(j, shifted_exp(j, l, one, &x), l->sum);
-    double e = l->d->smoothing;
-    JitValue target = jit_f32(j, 1 - e + e / (double)l->d->classes);
-    JitValue g = jit_tmp(j, jit_mul(j, jit_sub(j, jit_lane(j, p, 0), target), scale));
+    JitValue g = jit_lane(j, mul(j, sub(j, p, label_target(j, l, true)), l->scale), 0);
     each_vector(j, l->d->classes, 1, grad_pass, l);
     jit_store(j, l->out, at, jit_cast(j, g, t->f32));
     jit_else(j, &valid);
@@ -410,7 +612,7 @@ static void grad_line(Jit *j, Line *l, JitValue scale, JitValue line)
 static void class_grad(Jit *j, Line *l, Lanes v)
 {
     JitValue p = smooth_part(j, l, v);
-    p = jit_vselect(j, is_label(j, l), sub(j, p, jit_vf(j, 1 - l->d->smoothing)), p);
+    p = jit_vselect(j, is_label(j, l), sub(j, p, label_target(j, l, false)), p);
     JitValue g = jit_vselect(j, valid_labels(j, l), mul(j, p, l->scale), l->picked_zero);
     store_lanes(j, l->out, l->offset, v, g);
 }
@@ -421,27 +623,27 @@ static void grad_lines(Jit *j, Lanes v, void *user)
     Line *l = &a->l;
     start_lines(j, l, v, a->outer);
     scan_lines(j, l, v);
-    l->sum = jit_tmp(j, jit_div(j, jit_vf(j, 1), l->sum));
+    l->sum = softmax_factor(j, l);
+    l->scale = a->scale ? splat(j, a->scale) : load_lanes(j, a->each, first_line(j, a), v, 0);
+    l->scale = weighted_scale(j, l, l->scale);
     l->picked_zero = jit_tmp(j, jit_vf(j, 0));
     each_class(j, l, v, class_grad);
 }
 
-static int64_t grad_items(const LossDesc *d)
-{
-    return items_per_task(d->classes * d->inner);
-}
-
-/* logits, labels, dloss, dlogits */
+/* logits, labels, dloss, weights?, dlogits */
 static void emit_loss_grad(Jit *j, const void *desc)
 {
     const LossDesc *d = desc;
-    JitValue scale = gradient_scale(j, d), first, last;
-    Across a = {.l = {.d = d, .x = p_f32(j, 0), .out = p_f32(j, 3), .scale = splat(j, scale)}};
-    task_items(j, grad_items(d), d->outer, &first, &last);
+    JitValue first, last;
+    Across a = {.l = {.d = d, .x = p_f32(j, 0), .out = p_f32(j, d->weighted ? 4 : 3)}};
+    use_weights(j, &a.l, 3);
+    a.scale = gradient_scale(j, &a.l);
+    a.each = p_f32(j, 2);
+    task_items(j, task_lines(d), d->outer, &first, &last);
     JitLoop outer = jit_for(j, first, last, 1, "outer");
     a.outer = jit_index(&outer);
     if (d->inner == 1)
-        grad_line(j, &a.l, scale, a.outer);
+        grad_line(j, &a.l, a.scale, a.outer);
     else
         each_vector(j, d->inner, 1, grad_lines, &a);
     jit_end_for(j, &outer);
@@ -450,9 +652,13 @@ static void emit_loss_grad(Jit *j, const void *desc)
 void lower_cross_entropy_grad(Lowering *l, const Node *n)
 {
     LossDesc d = describe(l, n);
-    const CallBuf bufs[] = {{n->in[0], 0}, {n->in[1], 0}, {n->in[2], 0}, {n->out[0], 0}};
-    int64_t tasks = d.classes && d.inner ? divide_up(d.outer, grad_items(&d)) : 0;
-    lower_pod_call(l, "cross_entropy_grad", emit_loss_grad, &d, sizeof d, tasks, bufs, 4);
+    CallBuf bufs[5];
+    int n_bufs = 0;
+    for (int i = 0; i < n->n_in; i++)
+        bufs[n_bufs++] = (CallBuf){n->in[i], 0};
+    bufs[n_bufs++] = (CallBuf){n->out[0], 0};
+    int64_t tasks = d.classes && d.inner ? divide_up(d.outer, task_lines(&d)) : 0;
+    lower_pod_call(l, "cross_entropy_grad", emit_loss_grad, &d, sizeof d, tasks, bufs, n_bufs);
 }
 
 /* --- the largest class --- */
@@ -498,7 +704,7 @@ static void emit_accuracy(Jit *j, const void *desc)
     JitLoop chunk = jit_for(j, jit_task_begin(j), jit_task_end(j), 1, "chunk");
     JitValue next = jit_add(j, jit_index(&chunk), jit_i64(j, 1));
     int64_t lines = d->outer * d->inner;
-    Totals s = new_totals(j, t->i64);
+    Totals s = new_totals(j, d, t->i64);
     JitLoop line = jit_for(j, part_start(j, jit_index(&chunk), lines, REDUCE_CHUNKS),
                            part_start(j, next, lines, REDUCE_CHUNKS), 1, "line");
     JitValue label = load_label(j, d, jit_index(&line));
@@ -546,7 +752,7 @@ static void emit_argmax(Jit *j, const void *desc)
 void lower_argmax(Lowering *l, const Node *n)
 {
     AxisShape a = axis_shape(value_type(l->graph, n->in[0]), node_int(n, ATTR_axis, -1));
-    LossDesc d = {a.outer, a.length, a.inner, 0, 0, 0, 0};
+    LossDesc d = {.outer = a.outer, .classes = a.length, .inner = a.inner};
     const CallBuf bufs[] = {{n->in[0], 0}, {n->out[0], 0}};
     if (value_type(l->graph, n->in[0])->dtype != DTYPE_F32)
         BUG("argmax of %s", dtype_name(value_type(l->graph, n->in[0])->dtype));

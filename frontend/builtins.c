@@ -82,8 +82,8 @@ const Builtin builtin_table[] = {
     {"tensor", "values: floats", "the numbers of a list as f32[n], part of the program: tensor([0.5, 2, 1])", builtin_tensor, false},
     {"sinusoid", "length: int, dim: int, base: float = 10000, layout: interleaved|halves = interleaved", "f32[length, dim] of sin and cos of position / base^(2i/dim), i < dim/2, alternating (Vaswani et al. 2017); halves: all sines before all cosines, of position / base^(i/(dim/2-1)) (tensor2tensor)", builtin_sinusoid, false},
     /* losses and metrics */
-    {"cross_entropy", "logits: tensor, labels: tensor, label_smoothing: float = 0, ignore_index: int = -100", "mean negative log likelihood of integer labels; classes on the last axis if labels have the shape of logits without it, else on axis 1", builtin_cross_entropy, false},
-    {"mse", "a: tensor, b: operand", "mean of (a - b) ** 2", builtin_mse, false},
+    {"cross_entropy", "logits: tensor, labels: tensor, label_smoothing: float = 0, ignore_index: int = -100, weight: any = none, reduction: mean|sum|none = mean", "negative log likelihood of integer labels, as torch.nn.CrossEntropyLoss; weight: of the classes, a tensor or a list; the mean is divided by the weights of the labels, none gives a loss for each label; classes on the last axis if labels have the shape of logits without it, else on axis 1", builtin_cross_entropy, false},
+    {"mse", "a: tensor, b: operand, reduction: mean|sum|none = mean", "mean of (a - b) ** 2, their sum, or each", builtin_mse, false},
     {"accuracy", "logits: tensor, labels: tensor, ignore_index: int = -100", "part of the labels whose logit is the largest", builtin_accuracy, false},
     /* compile-time values */
     {"len", "x: any", "length of a list or string; of a tensor: its first dimension", builtin_len, false},

@@ -25,6 +25,11 @@ ValueId call_literal(Call *c, int arg)
     }
     double *values = POOL_ARRAY(c->l->pool, (size_t)list.list.len, double);
     for (int i = 0; i < list.list.len; i++) {
+        if (!val_is_number(list.list.data[i])) {
+            lower_error(c->l, span, "E205", "a list of numbers, got %s in it",
+                        val_kind_name(list.list.data[i].kind));
+            return VALUE_NONE;
+        }
         values[i] = val_number(list.list.data[i]);
         if (isfinite(values[i]) && !isfinite((float)values[i])) {
             lower_error(c->l, span, "E105", "%g is too large for f32", values[i]);

@@ -312,15 +312,29 @@ static bool class_axis(Call *c, int *axis)
     return false;
 }
 
-static Val against_labels(Call *c, OpKind op, AttrList *attrs, int ignore_arg)
+static Val against_labels(Call *c, OpKind op, AttrList *attrs, int ignore_arg, ValueId weight)
 {
     int axis;
     if (!class_axis(c, &axis))
         return val_poison();
     attrs_int(attrs, ATTR_axis, axis);
     attrs_int(attrs, ATTR_ignore_index, arg_int(c, ignore_arg));
-    const ValueId in[] = {arg_tensor(c, 0), arg_tensor(c, 1)};
-    return call_node(c, op, in, 2, attrs);
+    const ValueId in[] = {arg_tensor(c, 0), arg_tensor(c, 1), weight};
+    return call_node(c, op, in, weight == VALUE_NONE ? 2 : 3, attrs);
+}
+
+/* Class weights, a tensor or a list of numbers; false after a message. */
+static bool class_weights(Call *c, int arg, ValueId *weight)
+{
+    const Val v = c->arg[arg];
+    *weight = VALUE_NONE;
+    if (v.kind == VAL_NONE)
+        return true;
+    if (v.kind == VAL_LIST)
+        *weight = call_literal(c, arg);
+    else if (want_tensor(c->l, v, c->arg_span[arg], "weight"))
+        *weight = v.tensor;
+    return *weight != VALUE_NONE;
 }
 
 Val builtin_cross_entropy(Call *c)
@@ -333,13 +347,18 @@ Val builtin_cross_entropy(Call *c)
     AttrList attrs = {.n = 0};
     if (smoothing > 0)
         attrs_float(&attrs, ATTR_smoothing, smoothing);
-    return against_labels(c, OP_cross_entropy, &attrs, 3);
+    if (!call_word_is(c, 5, "mean"))
+        attrs_string(&attrs, ATTR_reduction, c->arg[5].s);
+    ValueId weight;
+    if (!class_weights(c, 4, &weight))
+        return val_poison();
+    return against_labels(c, OP_cross_entropy, &attrs, 3, weight);
 }
 
 Val builtin_accuracy(Call *c)
 {
     AttrList attrs = {.n = 0};
-    return against_labels(c, OP_accuracy, &attrs, 2);
+    return against_labels(c, OP_accuracy, &attrs, 2, VALUE_NONE);
 }
 
 /* A prediction [N,1] and a target [N] broadcast to [N,N] pairs: allowed, as in PyTorch, and hardly
@@ -366,5 +385,7 @@ Val builtin_mse(Call *c)
     if (square.kind != VAL_TENSOR)
         return val_poison();
     ValueId x = square.tensor;
-    return call_node(c, OP_mean, &x, 1, NULL);
+    if (call_word_is(c, 2, "none"))
+        return square;
+    return call_node(c, call_word_is(c, 2, "sum") ? OP_sum : OP_mean, &x, 1, NULL);
 }

@@ -4,6 +4,8 @@
 
 #include "ir/op_rules.h"
 
+#include <string.h>
+
 enum { HEAVY_FLOPS = 10, NORM_FLOPS = 5, WORKSPACE_ALIGN = 64 };
 
 static double elements(const Graph *g, ValueId v)
@@ -218,9 +220,10 @@ bool reduce_is_chunked(const Graph *g, const Node *n)
     case OP_bn_grad_sums:
     case OP_layernorm_grad_sums:
     case OP_checksum:
-    case OP_cross_entropy:
     case OP_accuracy:
         return true;
+    case OP_cross_entropy:
+        return strcmp(node_string(n, ATTR_reduction, "mean"), "none") != 0;
     case OP_sum:
     case OP_mean:
     case OP_reduce_max:

@@ -28,9 +28,10 @@ enum {
     REDUCE_CHUNKED_RESULTS = 4096
 };
 
-/* True for sumsq, bn_stats, bn_grad_sums, layernorm_grad_sums, checksum, cross_entropy, accuracy,
- * and for sum, mean and reduce_max of at most REDUCE_CHUNKED_RESULTS results.  embedding_grad is
- * not: its partial results would be whole tables; it shares out the columns of the table instead.
+/* True for sumsq, bn_stats, bn_grad_sums, layernorm_grad_sums, checksum, accuracy, cross_entropy
+ * that sums, and for sum, mean and reduce_max of at most REDUCE_CHUNKED_RESULTS results.
+ * embedding_grad is not: its partial results would be whole tables; it shares out the columns of
+ * the table instead.
  */
 bool reduce_is_chunked(const Graph *g, const Node *n);
 /* Bytes of one partial result: elements of all outputs, rounded up to 16, times 8 (doubles). */

@@ -3,6 +3,7 @@
 #include "ir/eval_internal.h"
 
 #include <math.h>
+#include <string.h>
 
 /* One line of values along an axis: element k at data[k * step]. */
 typedef struct Line {
@@ -117,40 +118,73 @@ static int64_t count_labels(const EvalState *s, const Node *n, EvalAxis a)
     return count;
 }
 
-/* (logits, labels) -> mean of (1-e) * -log p[label] + e * mean over classes of -log p, e being the
- * label smoothing, over the labels that are not ignored. */
+/* Weight of class k: input i, 1 without it. */
+static double class_weight(const EvalState *s, const Node *n, int i, int64_t k)
+{
+    return n->n_in > i ? eval_in(s, n, i)[k] : 1;
+}
+
+static double label_weights(const EvalState *s, const Node *n, EvalAxis a, int i)
+{
+    double sum = 0;
+    for (int64_t k = 0; k < a.outer * a.inner; k++) {
+        int64_t label = label_at(s, n, k, a.length);
+        sum += label < 0 ? 0 : class_weight(s, n, i, label);
+    }
+    return sum;
+}
+
+static bool reduction_is(const Node *n, const char *name)
+{
+    return strcmp(node_string(n, ATTR_reduction, "mean"), name) == 0;
+}
+
+/* (logits, labels, weights?) -> (1-e) w[label] * -log p[label] + e * mean over classes of w * -log
+ * p, e being the label smoothing; each, their sum, or their sum by that of the weights of the
+ * labels (torch.nn.CrossEntropyLoss). */
 void eval_cross_entropy(EvalState *s, const Node *n)
 {
     EvalAxis a = axis_of(s, n);
-    double smoothing = node_float(n, ATTR_smoothing, 0), sum = 0;
-    int64_t count = count_labels(s, n, a);
+    double smoothing = node_float(n, ATTR_smoothing, 0), sum = 0, *out = eval_out(s, n, 0);
     for (int64_t i = 0, at; i < a.outer * a.inner; i++) {
         Line l = line_at(s, n, 0, a, i, &at);
         int64_t label = label_at(s, n, i, a.length);
-        if (label < 0)
-            continue;
-        double log_sum = line_log_sum_exp(l), all = 0;
+        double log_sum = line_log_sum_exp(l), all = 0, loss = 0;
         for (int64_t k = 0; k < l.length && smoothing > 0; k++)
-            all += (log_sum - l.data[k * l.step]) / (double)l.length;
-        sum += (1 - smoothing) * (log_sum - l.data[label * l.step]) + smoothing * all;
+            all += class_weight(s, n, 2, k) * (log_sum - l.data[k * l.step]) / (double)l.length;
+        if (label >= 0)
+            loss = (1 - smoothing) * class_weight(s, n, 2, label) *
+                       (log_sum - l.data[label * l.step]) +
+                   smoothing * all;
+        sum += loss;
+        if (reduction_is(n, "none"))
+            out[i] = loss;
     }
-    eval_out(s, n, 0)[0] = count ? sum / (double)count : 0;
+    double total = reduction_is(n, "sum") ? 1 : label_weights(s, n, a, 2);
+    if (!reduction_is(n, "none"))
+        out[0] = total > 0 ? sum / total : 0;
 }
 
-/* (logits, labels, dloss) -> dloss / count * (softmax - (1-e) * onehot - e / classes) */
+/* (logits, labels, dloss, weights?) -> dloss / total * (w' softmax - (1-e) w[label] * onehot - e w
+ * / classes), where w' = (1-e) w[label] + e mean(w) */
 void eval_cross_entropy_grad(EvalState *s, const Node *n)
 {
     EvalAxis a = axis_of(s, n);
-    double smoothing = node_float(n, ATTR_smoothing, 0);
-    int64_t count = count_labels(s, n, a);
+    double e = node_float(n, ATTR_smoothing, 0), mean = 0;
+    double total = reduction_is(n, "mean") ? label_weights(s, n, a, 3) : 1;
+    for (int64_t k = 0; k < a.length; k++)
+        mean += class_weight(s, n, 3, k) / (double)a.length;
     for (int64_t i = 0, at; i < a.outer * a.inner; i++) {
         Line l = line_at(s, n, 0, a, i, &at);
         double *dx = eval_out(s, n, 0) + at, log_sum = line_log_sum_exp(l);
         int64_t label = label_at(s, n, i, a.length);
-        double scale = label < 0 ? 0 : eval_in(s, n, 2)[0] / (double)count;
+        double scale = eval_in(s, n, 2)[reduction_is(n, "none") ? i : 0] / total;
+        double own = label < 0 ? 0 : class_weight(s, n, 3, label) * (1 - e);
         for (int64_t k = 0; k < l.length; k++) {
-            double target = (k == label ? 1 - smoothing : 0) + smoothing / (double)l.length;
-            dx[k * l.step] = label < 0 ? 0 : scale * (exp(l.data[k * l.step] - log_sum) - target);
+            double target =
+                (k == label ? own : 0) + e * class_weight(s, n, 3, k) / (double)l.length;
+            double p = exp(l.data[k * l.step] - log_sum);
+            dx[k * l.step] = label < 0 ? 0 : scale * ((own + e * mean) * p - target);
         }
     }
 }

@@ -186,10 +186,9 @@ static bool row_shapes(const Graph *g, const Node *node, ShapeError *err)
     const Type *x = shape_in(g, node, 0);
     int axis;
     if (node->op == OP_cross_entropy_grad) {
-        const Type scalar = type_scalar(DTYPE_F32);
         Type loss;
         int n = 1;
-        return shape_cross_entropy(g, node, &loss, &n, err) && want_type(g, node, 2, &scalar, err);
+        return shape_cross_entropy(g, node, &loss, &n, err) && want_type(g, node, 2, &loss, err);
     }
     return want_axis(node, x->rank, x->rank - 1, &axis, err) &&
            (node->n_in == 1 || want_type(g, node, 1, x, err));

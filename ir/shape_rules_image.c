@@ -2,6 +2,7 @@
 #include "ir/shape_rules.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 /* a[..,M,K] b[..,K,N] -> [..,M,N]; ta, tb: stored with the last two dims exchanged */
 SHAPE_RULE(matmul)
@@ -429,18 +430,31 @@ SHAPE_RULE(layernorm_grad_sums)
     return true;
 }
 
-/* logits [.., C at axis, ..] (default: the last axis), labels: integers, without that axis -> f32[]
- */
+static bool loss_attrs(const Node *node, bool *each, ShapeError *err)
+{
+    double smoothing = node_float(node, ATTR_smoothing, 0.0);
+    const char *reduction = node_string(node, ATTR_reduction, "mean");
+    *each = strcmp(reduction, "none") == 0;
+    if (!(smoothing >= 0.0 && smoothing <= 1.0))
+        return shape_fail(err, "E105", -1, "%s: label smoothing %g is not in 0..1",
+                          op_name(node->op), smoothing);
+    if (*each || strcmp(reduction, "sum") == 0 || strcmp(reduction, "mean") == 0)
+        return true;
+    return shape_fail(err, "E105", -1, "%s: '%.32s' is no reduction", op_name(node->op), reduction);
+}
+
+/* logits [.., C at axis, ..] (default: the last axis), labels: integers, without that axis, weights
+ * [C] (optional) -> f32[], or the shape of the labels when nothing is reduced */
 SHAPE_RULE(cross_entropy)
 {
-    int axis;
+    int axis, weight = node->op == OP_cross_entropy_grad ? 3 : 2;
+    bool each;
     if (!want_float(g, node, 0, err) || !want_integer(g, node, 1, err) ||
         !want_rank(g, node, 0, 1, TYPE_MAX_RANK, err) ||
         !want_axis(node, shape_in(g, node, 0)->rank, shape_in(g, node, 0)->rank - 1, &axis, err))
         return false;
     const Type *x = shape_in(g, node, 0), *labels = shape_in(g, node, 1);
-    double smoothing = node_float(node, ATTR_smoothing, 0.0);
-    Type want = {.dtype = labels->dtype};
+    Type want = {.dtype = DTYPE_F32};
     for (int i = 0; i < x->rank; i++)
         if (i != axis)
             want.dim[want.rank++] = x->dim[i];
@@ -448,10 +462,10 @@ SHAPE_RULE(cross_entropy)
         return shape_fail(err, "E101", 1,
                           "%s: labels are %s, expected %s for logits %s with classes in dim %d",
                           op_name(node->op), SHOW(labels), SHOW(&want), SHOW(x), axis);
-    if (!(smoothing >= 0.0 && smoothing <= 1.0))
-        return shape_fail(err, "E105", -1, "%s: label smoothing %g is not in 0..1",
-                          op_name(node->op), smoothing);
-    *out = type_scalar(DTYPE_F32);
+    if (!loss_attrs(node, &each, err) ||
+        !want_vectors(g, node, weight, node->n_in, x->dim[axis], err))
+        return false;
+    *out = each ? want : type_scalar(DTYPE_F32);
     return true;
 }
 

@@ -137,6 +137,9 @@ void grad_log_softmax(GradContext *c)
 void grad_cross_entropy(GradContext *c)
 {
     AttrList attrs = grad_attrs(c);
-    const ValueId in[3] = {grad_in(c, 0), grad_in(c, 1), c->dout[0]};
-    c->din[0] = grad_op(c, OP_cross_entropy_grad, in, 3, &attrs);
+    bool weighted = c->node->n_in > 2; /* the weights themselves are constants, as in PyTorch */
+    const ValueId in[4] = {grad_in(c, 0), grad_in(c, 1), c->dout[0],
+                           weighted ? grad_in(c, 2) : VALUE_NONE};
+    if (grad_wanted(c, 0))
+        c->din[0] = grad_op(c, OP_cross_entropy_grad, in, weighted ? 4 : 3, &attrs);
 }

@@ -210,6 +210,16 @@ static void convert_reduction(Layout *l, NodeId id)
     mark(l, id);
 }
 
+/* Along the channels as before them: losses and softmax keep the classes where the convolution left
+ * them.  Labels have no class axis and are the same in both layouts. */
+static void convert_along_axis(Layout *l, NodeId id)
+{
+    const Node n = *graph_node(l->g, id);
+    set_input(l, id, 0, in_layout(l, n.in[0], true, n.loc));
+    set_flag(l, id, ATTR_axis, 3);
+    mark(l, id);
+}
+
 static bool is_image(const Layout *l, ValueId v)
 {
     return value_type(l->g, v)->rank == 4 && l->nhwc[v];
@@ -254,6 +264,13 @@ static void keep_logical(Layout *l, NodeId id)
             set_input(l, id, i, in_layout(l, n.in[i], false, n.loc));
 }
 
+static bool follows_channels(const Layout *l, const Node *n)
+{
+    bool along = n->op == OP_cross_entropy || n->op == OP_accuracy || n->op == OP_softmax ||
+                 n->op == OP_log_softmax || n->op == OP_argmax;
+    return along && is_image(l, n->in[0]) && node_int(n, ATTR_axis, 3) == 1;
+}
+
 static void convert(Layout *l, NodeId id, const Bitset *shared)
 {
     const Node *n = graph_node(l->g, id);
@@ -272,6 +289,8 @@ static void convert(Layout *l, NodeId id, const Bitset *shared)
     else if ((n->op == OP_mean || n->op == OP_sum || n->op == OP_reduce_max) &&
              any_image_input(l, n) && reduces_pixels(n))
         convert_reduction(l, id);
+    else if (follows_channels(l, n))
+        convert_along_axis(l, id);
     else
         keep_logical(l, id);
 }

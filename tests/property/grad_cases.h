@@ -367,7 +367,18 @@ static void case_cross_entropy(Case *c)
         attrs_float(&attrs, ATTR_smoothing, 0.1);
     normal_input(c, t);
     integer_input(c, labels, DTYPE_I32, ignore ? -1 : 0, t.dim[axis] - 1);
-    finish_on_inputs(c, OP_cross_entropy, &attrs);
+    static const char *const reductions[] = {"mean", "sum", "none"};
+    attrs_string(&attrs, ATTR_reduction, reductions[case_int(c, 0, 2)]);
+    ValueId in[3] = {c->in[0], c->in[1]};
+    int n = 2;
+    if (case_coin(c)) { /* constants: no gradient flows into them */
+        double values[8] = {0.5, 2, 1, 0.25, 3};
+        AttrList list = {0};
+        attrs_floats(&list, ATTR_values, values, (int)t.dim[axis]);
+        in[2] = graph_add(c->g, OP_literal, NULL, 0, &list, NULL, case_nowhere);
+        n = 3;
+    }
+    finish(c, OP_cross_entropy, in, n, &attrs);
 }
 
 static void case_embedding(Case *c)

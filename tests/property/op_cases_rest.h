@@ -144,10 +144,30 @@ static void op_labelled(OpCase *c, AttrList *attrs, bool smooth)
     op_integers(c, labels, type, 0, t.dim[axis] - 1);
 }
 
+static bool op_reduction_attr(OpCase *c, AttrList *attrs)
+{
+    static const char *const names[] = {"mean", "sum", "none"};
+    const char *name = names[op_int(c, 0, 2)];
+    attrs_string(attrs, ATTR_reduction, name);
+    return strcmp(name, "none") == 0;
+}
+
+static int64_t op_classes(const OpCase *c, const AttrList *attrs)
+{
+    const Type *t = value_type(c->g, c->in[0]);
+    for (int i = 0; i < attrs->n; i++)
+        if (attrs->items[i].key == ATTR_axis)
+            return t->dim[attrs->items[i].u.i];
+    return t->dim[t->rank - 1];
+}
+
 static void op_cross_entropy(OpCase *c)
 {
     AttrList attrs = {0};
     op_labelled(c, &attrs, true);
+    op_reduction_attr(c, &attrs);
+    if (op_coin(c))
+        op_floats(c, DIMS(op_classes(c, &attrs)), 0.2, 3);
     op_done(c, OP_cross_entropy, &attrs);
 }
 
@@ -155,7 +175,12 @@ static void op_cross_entropy_grad(OpCase *c)
 {
     AttrList attrs = {0};
     op_labelled(c, &attrs, true);
-    op_scalar(c, 0.5, 2);
+    if (op_reduction_attr(c, &attrs))
+        op_floats(c, *value_type(c->g, c->in[1]), 0.5, 2);
+    else
+        op_scalar(c, 0.5, 2);
+    if (op_coin(c))
+        op_floats(c, DIMS(op_classes(c, &attrs)), 0.2, 3);
     op_done(c, OP_cross_entropy_grad, &attrs);
 }
 

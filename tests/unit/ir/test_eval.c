@@ -277,6 +277,32 @@ static void test_norms(void)
 
 #define LOSS2 "  %x = input : f32[1,2]\n  %l = input : i32[1]\n"
 
+/* Numbers of torch.nn.functional.cross_entropy (2.15, float64). */
+#define WEIGHTED                                                                                   \
+    "  %x = input : f32[2,3]\n  %l = input : i32[2]\n  %w = input : f32[3]\n  %y = cross_entropy " \
+    "%x, %l, %w "
+#define WEIGHTED_INPUTS V(1, 2, 3, 0.5, -1, 0, 2, 0, 0.5, 2, 3)
+
+static void test_weighted_loss(void)
+{
+    EVAL(WEIGHTED ": f32[]\n", WEIGHTED_INPUTS, 0.4356809131432873);
+    EVAL(WEIGHTED "{ignore_index=0} : f32[]\n", WEIGHTED_INPUTS, 0.4076059644443804);
+    EVAL(WEIGHTED "{smoothing=0.1} : f32[]\n", WEIGHTED_INPUTS, 0.5165371183413023);
+    EVAL(WEIGHTED "{ignore_index=0, smoothing=0.1} : f32[]\n", WEIGHTED_INPUTS,
+         0.42508795471598787);
+    EVAL(WEIGHTED "{smoothing=0.1, reduction=\"sum\"} : f32[]\n", WEIGHTED_INPUTS,
+         1.807879914194558);
+    EVAL(WEIGHTED "{smoothing=0.1, reduction=\"none\"} : f32[2]\n", WEIGHTED_INPUTS,
+         1.2752638641479637, 0.5326160500465946);
+    EVAL(WEIGHTED "{ignore_index=0, reduction=\"none\"} : f32[2]\n", WEIGHTED_INPUTS,
+         1.2228178933331413, 0);
+    EVAL("  %x = input : f32[2,3]\n  %l = input : i32[2]\n  %w = input : f32[3]\n"
+         "  %d = input : f32[]\n  %y = cross_entropy_grad %x, %l, %d, %w {smoothing=0.1} : "
+         "f32[2,3]\n",
+         V(1, 2, 3, 0.5, -1, 0, 2, 0, 0.5, 2, 3, 1), 0.06940613884988485, 0.18256202615466668,
+         -0.2519681650045516, -0.03443392039945322, 0.00301982279890332, 0.0314140976005499);
+}
+
 static void test_softmax(void)
 {
     EVAL(X22 "  %y = softmax %x : f32[2,2]\n", V(1000, 1000, -inf, 0), 0.5, 0.5, 0, 1);
@@ -458,6 +484,7 @@ int main(void)
     test_resampling();
     test_norms();
     test_softmax();
+    test_weighted_loss();
     test_data();
     test_updates();
     test_philox();

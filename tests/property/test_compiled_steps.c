@@ -1,8 +1,10 @@
-/* Promise 4: random trainable models, their whole training step compiled, against ir/eval's doubles
- * of the step that autodiff alone makes (no layout, fusion, order or plan).  Every step starts from
- * the compiled run's weights, so that only one step's rounding is compared.  Metamorphic variants:
- * examples in another order, fusion off, other vector widths; the same width at other thread counts
- * gives the same bits.  SCRIMP_MODELS sets how many models of each family (default 3). */
+/* Promise 4: random trainable models, and a few fixed ones, their whole training step compiled,
+ * against ir/eval's doubles of the step that autodiff alone makes (no layout, fusion, order or
+ * plan).  Every step starts from the compiled run's weights, so that only one step's rounding is
+ * compared.  Metamorphic variants: examples in another order, fusion off, other vector widths; the
+ * same width at other thread counts gives the same bits.  SCRIMP_MODELS sets how many models of
+ * each family (default 3). */
+#include "fixed_models.h"
 #include "model_run.h"
 
 enum { STEPS = 3 };
@@ -232,6 +234,21 @@ static void check_model(uint64_t seed, ModelFamily family)
     pool_free(pool);
 }
 
+static void check_fixed(const FixedModel *m)
+{
+    Pool *pool = pool_new();
+    const Graph *plain = plain_step(pool, m->text);
+    Built built;
+    if (plain && model_build(pool, m->text, &(BuildOptions){0}, &built)) {
+        expect_follows(m->name, m->text, &built, plain, false, false);
+        expect_same_bits_for_threads(m->text, &built);
+        codegen_unload(built.step);
+        check_variant("no fusion", m->text, &(BuildOptions){.pipeline = no_fusion}, plain, false);
+        check_widths(m->text, plain);
+    }
+    pool_free(pool);
+}
+
 int main(void)
 {
     const char *first = getenv("SCRIMP_FIRST_MODEL");
@@ -239,6 +256,8 @@ int main(void)
     for (uint64_t seed = from; seed < from + (uint64_t)n_models() && check_failures < 5; seed++)
         for (int family = 0; family < MODEL_FAMILIES; family++)
             check_model(seed, (ModelFamily)family);
+    for (int i = 0; i < FIXED_MODELS; i++)
+        check_fixed(&fixed_models[i]);
     printf("%d models of each family from %llu\n", n_models(), (unsigned long long)from);
     return test_result();
 }

@@ -3,6 +3,7 @@
  * before each step; the arena's high water is what the plan says; another build of the same text is
  * the same.  SCRIMP_MODELS sets how many models of each family (default 1), SCRIMP_STEPS how many
  * steps. */
+#include "fixed_models.h"
 #include "model_run.h"
 
 #include "ir/print.h"
@@ -101,10 +102,9 @@ static void check_repeatable(const Built *first, const char *text)
     pool_free(pool);
 }
 
-static void check_model(uint64_t seed, ModelFamily family)
+static void check_text(const char *text)
 {
     Pool *pool = pool_new();
-    const char *text = random_model(pool, seed, family, 6, (ModelLimits){0});
     BuildOptions o = {.budget = "", .solver = "none", .checksums = true};
     Built keep;
     if (model_build(pool, text, &o, &keep)) {
@@ -115,6 +115,13 @@ static void check_model(uint64_t seed, ModelFamily family)
                 check_budget(&keep, solvers[s], budgets[b], text);
         codegen_unload(keep.step);
     }
+    pool_free(pool);
+}
+
+static void check_model(uint64_t seed, ModelFamily family)
+{
+    Pool *pool = pool_new();
+    check_text(random_model(pool, seed, family, 6, (ModelLimits){0}));
     pool_free(pool);
 }
 
@@ -181,5 +188,7 @@ int main(void)
     for (uint64_t seed = 100; seed < 100 + (uint64_t)models && check_failures < 5; seed++)
         for (int family = 0; family < MODEL_FAMILIES; family++)
             check_model(seed, (ModelFamily)family);
+    for (int i = 0; i < FIXED_MODELS; i++)
+        check_text(fixed_models[i].text);
     return test_result();
 }

@@ -1,4 +1,4 @@
-/* Cross-entropy, its gradient and accuracy.  Logits are [outer, classes, inner]; a line is the
+/* Cross-entropy and its gradient.  Logits are [outer, classes, inner]; a line is the
  * logits of one label.  With inner = 1 vectors lie along the classes of a line, else across lines.
  *
  * With class weights a label counts as much as its class weighs; smoothing weighs every class
@@ -7,20 +7,11 @@
  * Exponentials are of differences from the line's largest logit.  A label that is ignore_index, or
  * no class at all, takes no part.  Sums over lines are made in REDUCE_CHUNKS parts, in double, and
  * joined in order. */
-#include "codegen/vector_loops.h"
+#include "codegen/loss.h"
+
 #include "ir/cost_rules.h"
-#include "ir/support/bug.h"
 
 #include <math.h>
-
-enum { LOSS_MEAN, LOSS_SUM, LOSS_NONE };
-
-typedef struct LossDesc {
-    int64_t outer, classes, inner;
-    int64_t label_type, ignore, partial_bytes;
-    int64_t weighted, reduction;
-    double smoothing;
-} LossDesc;
 
 /* A line, or a vector of lines. */
 typedef struct Line {
@@ -67,7 +58,7 @@ static JitType label_pointer(Jit *j, const LossDesc *d)
 }
 
 /* Label of line i as i64, -1 when it takes no part. */
-static JitValue load_label(Jit *j, const LossDesc *d, JitValue i)
+JitValue loss_label(Jit *j, const LossDesc *d, JitValue i)
 {
     const JitTypes *t = jit_types(j);
     JitVar label = jit_var(j, t->i64, "label");
@@ -90,7 +81,7 @@ static JitValue load_labels(Jit *j, const LossDesc *d, JitValue first, Lanes v)
     JitValue p = jit_array_ptr(j, lanes, t->p_i32);
     jit_vstore_aligned(j, p, jit_i64(j, 0), jit_tmp(j, jit_vi(j, -1)));
     JitLoop l = jit_for(j, jit_i64(j, 0), v.n ? v.n : jit_i64(j, jit_lanes(j)), 1, "lane");
-    JitValue label = load_label(j, d, jit_tmp(j, jit_add(j, first, jit_index(&l))));
+    JitValue label = loss_label(j, d, jit_tmp(j, jit_add(j, first, jit_index(&l))));
     jit_store(j, p, jit_index(&l), jit_cast(j, label, t->i32));
     jit_end_for(j, &l);
     return jit_vload_aligned(j, p, jit_i64(j, 0));
@@ -127,7 +118,7 @@ static void use_weights(Jit *j, Line *l, int buf)
     l->all_weights = splat(j, jit_cast(j, jit_get(sum), t->f32));
 }
 
-static JitValue is_valid(Jit *j, JitValue label)
+JitValue loss_label_is_valid(Jit *j, JitValue label)
 {
     return jit_compare(j, JIT_GE, label, jit_i64(j, 0));
 }
@@ -193,24 +184,20 @@ static JitValue line_loss(Jit *j, const Line *l, JitValue log_sum, JitValue pick
 
 /* --- partial results: sum of losses (f64) and number of labels (i64), or of weights (f64) --- */
 
-typedef struct Totals {
-    JitVar sum, count;
-} Totals;
-
 static JitType count_type(Jit *j, const LossDesc *d)
 {
     return d->weighted ? jit_types(j)->f64 : jit_types(j)->i64;
 }
 
-static Totals new_totals(Jit *j, const LossDesc *d, JitType sum_type)
+LossTotals loss_totals(Jit *j, const LossDesc *d, JitType sum_type)
 {
-    Totals s = {jit_var(j, sum_type, "sum"), jit_var(j, count_type(j, d), "count")};
+    LossTotals s = {jit_var(j, sum_type, "sum"), jit_var(j, count_type(j, d), "count")};
     jit_set(j, s.sum, jit_zero(j, sum_type));
     jit_set(j, s.count, jit_zero(j, count_type(j, d)));
     return s;
 }
 
-static void add_to(Jit *j, JitVar var, JitValue v)
+void loss_add(Jit *j, JitVar var, JitValue v)
 {
     jit_set(j, var, jit_add(j, jit_get(var), v));
 }
@@ -222,7 +209,7 @@ static JitValue partial(Jit *j, const LossDesc *d, int buf, JitValue chunk, JitT
     return jit_tmp(j, jit_cast(j, p, pointer));
 }
 
-static void store_totals(Jit *j, const LossDesc *d, JitValue chunk, const Totals *s, JitType type)
+void loss_store_totals(Jit *j, const LossDesc *d, JitValue chunk, const LossTotals *s, JitType type)
 {
     JitType pointer = jit_pointer_to(j, type);
     JitType counts = jit_pointer_to(j, count_type(j, d));
@@ -246,14 +233,14 @@ static JitValue loss_of_line(Jit *j, Line *l, JitValue line, JitValue label)
     return jit_lane(j, line_loss(j, l, jit_vlog(j, l->sum), picked, all), 0);
 }
 
-static void add_line(Jit *j, Line *l, Totals *s, JitValue line)
+static void add_line(Jit *j, Line *l, LossTotals *s, JitValue line)
 {
     const JitTypes *t = jit_types(j);
-    JitValue label = load_label(j, l->d, line);
-    JitIf valid = jit_if(j, is_valid(j, label));
-    add_to(j, s->sum, jit_cast(j, loss_of_line(j, l, line, label), t->f64));
+    JitValue label = loss_label(j, l->d, line);
+    JitIf valid = jit_if(j, loss_label_is_valid(j, label));
+    loss_add(j, s->sum, jit_cast(j, loss_of_line(j, l, line, label), t->f64));
     JitValue one = l->weight ? jit_cast(j, weight_of(j, l, label), t->f64) : jit_i64(j, 1);
-    add_to(j, s->count, one);
+    loss_add(j, s->count, one);
     jit_end_if(j, &valid);
 }
 
@@ -262,8 +249,8 @@ static void store_line(Jit *j, Line *l, JitValue out, JitValue line)
 {
     JitVar loss = jit_var(j, jit_types(j)->f32, "loss");
     jit_set(j, loss, jit_f32(j, 0));
-    JitValue label = load_label(j, l->d, line);
-    JitIf valid = jit_if(j, is_valid(j, label));
+    JitValue label = loss_label(j, l->d, line);
+    JitIf valid = jit_if(j, loss_label_is_valid(j, label));
     jit_set(j, loss, loss_of_line(j, l, line, label));
     jit_end_if(j, &valid);
     jit_store(j, out, line, jit_get(loss));
@@ -339,7 +326,7 @@ static void start_lines(Jit *j, Line *l, Lanes v, JitValue outer)
 
 typedef struct Across {
     Line l;
-    Totals s;
+    LossTotals s;
     JitValue outer;
     JitValue each; /* reduction = none: losses, or their gradients */
     JitValue scale;
@@ -363,8 +350,8 @@ static void loss_lines(Jit *j, Lanes v, void *user)
     JitValue loss = loss_of_lines(j, v, a), mask = valid_labels(j, &a->l);
     JitValue each = a->l.weight ? a->l.label_weight : jit_vf(j, 1);
     JitValue one = jit_vselect(j, mask, jit_tmp(j, each), jit_tmp(j, jit_vf(j, 0)));
-    add_to(j, a->s.sum, jit_cast(j, jit_hsum(j, loss), t->f64));
-    add_to(j, a->s.count, jit_cast(j, jit_hsum(j, one), count_type(j, a->l.d)));
+    loss_add(j, a->s.sum, jit_cast(j, jit_hsum(j, loss), t->f64));
+    loss_add(j, a->s.count, jit_cast(j, jit_hsum(j, one), count_type(j, a->l.d)));
 }
 
 static JitValue first_line(Jit *j, const Across *a)
@@ -390,7 +377,7 @@ static void emit_loss(Jit *j, const void *desc)
     use_weights(j, &a.l, 2);
     JitLoop chunk = jit_for(j, jit_task_begin(j), jit_task_end(j), 1, "chunk");
     JitValue next = jit_add(j, jit_index(&chunk), jit_i64(j, 1));
-    a.s = new_totals(j, d, f64);
+    a.s = loss_totals(j, d, f64);
     JitLoop outer = jit_for(j, part_start(j, jit_index(&chunk), d->outer, REDUCE_CHUNKS),
                             part_start(j, next, d->outer, REDUCE_CHUNKS), 1, "outer");
     a.outer = jit_index(&outer);
@@ -399,7 +386,7 @@ static void emit_loss(Jit *j, const void *desc)
     else
         each_vector(j, d->inner, 1, loss_lines, &a);
     jit_end_for(j, &outer);
-    store_totals(j, d, jit_index(&chunk), &a.s, f64);
+    loss_store_totals(j, d, jit_index(&chunk), &a.s, f64);
     jit_end_for(j, &chunk);
 }
 
@@ -426,15 +413,15 @@ static void emit_loss_each(Jit *j, const void *desc)
 }
 
 /* workspace -> sum / count, 0 without labels, or the sum; type: of the sums */
-static void emit_ratio(Jit *j, const LossDesc *d, JitType type)
+void loss_emit_ratio(Jit *j, const LossDesc *d, JitType type)
 {
     const JitTypes *t = jit_types(j);
-    Totals s = new_totals(j, d, t->f64);
+    LossTotals s = loss_totals(j, d, t->f64);
     JitLoop c = jit_for(j, jit_i64(j, 0), jit_i64(j, REDUCE_CHUNKS), 1, "chunk");
     JitValue sums = partial(j, d, 0, jit_index(&c), jit_pointer_to(j, type));
     JitValue counts = partial(j, d, 0, jit_index(&c), jit_pointer_to(j, count_type(j, d)));
-    add_to(j, s.sum, jit_cast(j, jit_load(j, sums, jit_i64(j, 0)), t->f64));
-    add_to(j, s.count, jit_load(j, counts, jit_i64(j, 1)));
+    loss_add(j, s.sum, jit_cast(j, jit_load(j, sums, jit_i64(j, 0)), t->f64));
+    loss_add(j, s.count, jit_load(j, counts, jit_i64(j, 1)));
     jit_end_for(j, &c);
     JitVar result = jit_var(j, t->f32, "result");
     jit_set(j, result, jit_f32(j, 0));
@@ -452,10 +439,10 @@ static void emit_ratio(Jit *j, const LossDesc *d, JitType type)
 
 static void emit_loss_join(Jit *j, const void *desc)
 {
-    emit_ratio(j, desc, jit_types(j)->f64);
+    loss_emit_ratio(j, desc, jit_types(j)->f64);
 }
 
-static LossDesc describe(const Lowering *l, const Node *n)
+LossDesc loss_describe(const Lowering *l, const Node *n)
 {
     AxisShape a = axis_shape(value_type(l->graph, n->in[0]), node_int(n, ATTR_axis, -1));
     LossDesc d = {.outer = a.outer, .classes = a.length, .inner = a.inner};
@@ -470,16 +457,16 @@ static LossDesc describe(const Lowering *l, const Node *n)
     return d;
 }
 
-static void lower_chunked(Lowering *l, const Node *n, KernelEmit *emit, KernelEmit *join)
+void loss_lower_chunked(Lowering *l, const Node *n, KernelEmit *emit, KernelEmit *join,
+                        const char *join_name)
 {
-    LossDesc d = describe(l, n);
+    LossDesc d = loss_describe(l, n);
     CallBuf in[4] = {{n->in[0], 0}, {n->in[1], 0}, {VALUE_NONE, 0}, {VALUE_NONE, 0}};
     const CallBuf out[] = {{VALUE_NONE, 0}, {n->out[0], 0}};
     if (d.weighted)
         in[2].value = n->in[2];
     lower_pod_call(l, op_name(n->op), emit, &d, sizeof d, REDUCE_CHUNKS, in, d.weighted ? 4 : 3);
-    lower_pod_join(l, join == emit_loss_join ? "loss_join" : "accuracy_join", join, &d, sizeof d, 1,
-                   out, 2);
+    lower_pod_join(l, join_name, join, &d, sizeof d, 1, out, 2);
 }
 
 static void lower_loss_each(Lowering *l, const Node *n, const LossDesc *d)
@@ -495,12 +482,12 @@ static void lower_loss_each(Lowering *l, const Node *n, const LossDesc *d)
 
 void lower_cross_entropy(Lowering *l, const Node *n)
 {
-    LossDesc d = describe(l, n);
+    LossDesc d = loss_describe(l, n);
     if (d.reduction == LOSS_NONE) {
         lower_loss_each(l, n, &d);
         return;
     }
-    lower_chunked(l, n, emit_loss, emit_loss_join);
+    loss_lower_chunked(l, n, emit_loss, emit_loss_join, "loss_join");
 }
 
 /* --- gradient: dloss / count * (softmax - (1-e) onehot - e / classes); with weights
@@ -512,12 +499,12 @@ static JitValue count_labels(Jit *j, const Line *l)
 {
     const JitTypes *t = jit_types(j);
     const LossDesc *d = l->d;
-    Totals s = new_totals(j, d, t->f64);
+    LossTotals s = loss_totals(j, d, t->f64);
     JitLoop i = jit_for(j, jit_i64(j, 0), jit_i64(j, d->outer * d->inner), 1, "line");
-    JitValue label = load_label(j, d, jit_index(&i));
-    JitIf valid = jit_if(j, is_valid(j, label));
+    JitValue label = loss_label(j, d, jit_index(&i));
+    JitIf valid = jit_if(j, loss_label_is_valid(j, label));
     JitValue one = l->weight ? jit_cast(j, weight_of(j, l, label), t->f64) : jit_i64(j, 1);
-    add_to(j, s.count, one);
+    loss_add(j, s.count, one);
     jit_end_if(j, &valid);
     jit_end_for(j, &i);
     if (l->weight)
@@ -589,9 +576,9 @@ static void zero_pass(Jit *j, Lanes v, void *user)
 static void grad_line(Jit *j, Line *l, JitValue scale, JitValue line)
 {
     const JitTypes *t = jit_types(j);
-    JitValue label = load_label(j, l->d, line);
+    JitValue label = loss_label(j, l->d, line);
     l->offset = jit_tmp(j, jit_mul(j, line, jit_i64(j, l->d->classes)));
-    JitIf valid = jit_if(j, is_valid(j, label));
+    JitIf valid = jit_if(j, loss_label_is_valid(j, label));
     if (l->weight)
         l->label_weight = splat(j, weight_of(j, l, label));
     l->scale = scale ? splat(j, scale) : splat(j, jit_load(j, p_f32(j, 2), line));
@@ -651,7 +638,7 @@ static void emit_loss_grad(Jit *j, const void *desc)
 
 void lower_cross_entropy_grad(Lowering *l, const Node *n)
 {
-    LossDesc d = describe(l, n);
+    LossDesc d = loss_describe(l, n);
     CallBuf bufs[5];
     int n_bufs = 0;
     for (int i = 0; i < n->n_in; i++)
@@ -659,103 +646,4 @@ void lower_cross_entropy_grad(Lowering *l, const Node *n)
     bufs[n_bufs++] = (CallBuf){n->out[0], 0};
     int64_t tasks = d.classes && d.inner ? divide_up(d.outer, task_lines(&d)) : 0;
     lower_pod_call(l, "cross_entropy_grad", emit_loss_grad, &d, sizeof d, tasks, bufs, n_bufs);
-}
-
-/* --- the largest class --- */
-
-/* First index of the largest of `length` elements at p[offset + k * step]; nan_wins: a NaN counts
- * as largest. */
-static JitValue first_largest(Jit *j, JitValue p, JitValue offset, int64_t length, int64_t step,
-                              bool nan_wins)
-{
-    const JitTypes *t = jit_types(j);
-    JitVar best = jit_var(j, t->i64, "best"), value = jit_var(j, t->f32, "value");
-    jit_set(j, best, jit_i64(j, 0));
-    jit_set(j, value, jit_load(j, p, offset));
-    JitLoop k = jit_for(j, jit_i64(j, 1), jit_i64(j, length), 1, "k");
-    JitValue x = jit_load(j, p, jit_tmp(j, jit_muladd_i64(j, jit_index(&k), step, offset)));
-    JitValue better = jit_compare(j, JIT_GT, x, jit_get(value));
-    if (nan_wins) {
-        JitValue fresh = jit_and(j, jit_compare(j, JIT_NE, x, x),
-                                 jit_compare(j, JIT_EQ, jit_get(value), jit_get(value)));
-        better = jit_or(j, better, fresh);
-    }
-    JitIf s = jit_if(j, better);
-    jit_set(j, best, jit_index(&k));
-    jit_set(j, value, x);
-    jit_end_if(j, &s);
-    jit_end_for(j, &k);
-    return jit_get(best);
-}
-
-static JitValue line_offset(Jit *j, const LossDesc *d, JitValue line)
-{
-    JitValue inner = jit_i64(j, d->inner);
-    JitValue outer = jit_div(j, line, inner);
-    JitValue at = jit_muladd_i64(j, outer, d->classes * d->inner, jit_mod(j, line, inner));
-    return jit_tmp(j, at);
-}
-
-/* logits, labels, workspace: right answers and labels, both i64 */
-static void emit_accuracy(Jit *j, const void *desc)
-{
-    const LossDesc *d = desc;
-    const JitTypes *t = jit_types(j);
-    JitLoop chunk = jit_for(j, jit_task_begin(j), jit_task_end(j), 1, "chunk");
-    JitValue next = jit_add(j, jit_index(&chunk), jit_i64(j, 1));
-    int64_t lines = d->outer * d->inner;
-    Totals s = new_totals(j, d, t->i64);
-    JitLoop line = jit_for(j, part_start(j, jit_index(&chunk), lines, REDUCE_CHUNKS),
-                           part_start(j, next, lines, REDUCE_CHUNKS), 1, "line");
-    JitValue label = load_label(j, d, jit_index(&line));
-    JitIf valid = jit_if(j, is_valid(j, label));
-    JitValue best = first_largest(j, p_f32(j, 0), line_offset(j, d, jit_index(&line)), d->classes,
-                                  d->inner, false);
-    add_to(j, s.count, jit_i64(j, 1));
-    JitIf right = jit_if(j, jit_compare(j, JIT_EQ, best, label));
-    add_to(j, s.sum, jit_i64(j, 1));
-    jit_end_if(j, &right);
-    jit_end_if(j, &valid);
-    jit_end_for(j, &line);
-    store_totals(j, d, jit_index(&chunk), &s, t->i64);
-    jit_end_for(j, &chunk);
-}
-
-static void emit_accuracy_join(Jit *j, const void *desc)
-{
-    emit_ratio(j, desc, jit_types(j)->i64);
-}
-
-void lower_accuracy(Lowering *l, const Node *n)
-{
-    lower_chunked(l, n, emit_accuracy, emit_accuracy_join);
-}
-
-static int64_t argmax_items(const LossDesc *d)
-{
-    return items_per_task(d->classes);
-}
-
-static void emit_argmax(Jit *j, const void *desc)
-{
-    const LossDesc *d = desc;
-    const JitTypes *t = jit_types(j);
-    JitValue first, last;
-    task_items(j, argmax_items(d), d->outer * d->inner, &first, &last);
-    JitLoop line = jit_for(j, first, last, 1, "line");
-    JitValue best = first_largest(j, p_f32(j, 0), line_offset(j, d, jit_index(&line)), d->classes,
-                                  d->inner, true);
-    jit_store(j, jit_buf(j, 1, t->p_i32), jit_index(&line), jit_cast(j, best, t->i32));
-    jit_end_for(j, &line);
-}
-
-void lower_argmax(Lowering *l, const Node *n)
-{
-    AxisShape a = axis_shape(value_type(l->graph, n->in[0]), node_int(n, ATTR_axis, -1));
-    LossDesc d = {.outer = a.outer, .classes = a.length, .inner = a.inner};
-    const CallBuf bufs[] = {{n->in[0], 0}, {n->out[0], 0}};
-    if (value_type(l->graph, n->in[0])->dtype != DTYPE_F32)
-        BUG("argmax of %s", dtype_name(value_type(l->graph, n->in[0])->dtype));
-    lower_pod_call(l, "argmax", emit_argmax, &d, sizeof d,
-                   divide_up(a.outer * a.inner, argmax_items(&d)), bufs, 2);
 }

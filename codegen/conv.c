@@ -1,6 +1,7 @@
 #include "codegen/conv.h"
 
 #include "codegen/gemm.h"
+#include "ir/cost_rules.h"
 #include "ir/support/bug.h"
 
 /* --- geometry --- */
@@ -125,6 +126,19 @@ static void check_workspace(const MatrixNode *m, int64_t floats)
             (long long)node_workspace_bytes(m->graph, m->node));
 }
 
+/* The second call of a weight gradient with partial sums; its work was counted with the first. */
+static void lower_join(const MatrixNode *m, Call *call, const ConvJoin *join, const ConvGeometry *q)
+{
+    StrBuf key = strbuf_new(m->l->pool);
+    conv_join_key(&key, join);
+    call->desc = join;
+    call->emit = conv_join_emit;
+    call->n_tasks = conv_join_tasks(join);
+    call->flops = 0;
+    call->bytes = (double)node_workspace_bytes(m->graph, m->node);
+    finish(m, call, "conv dw join", q, &key);
+}
+
 static StrBuf depthwise_key(const MatrixNode *m, const ConvDepth *d, const char *what)
 {
     StrBuf key = strbuf_new(m->l->pool);
@@ -141,12 +155,22 @@ static void lower_depthwise_wgrad(const MatrixNode *m, Call *call, ConvDepth *d)
     call->emit = conv_depthwise_wgrad_emit;
     call->n_tasks = conv_depthwise_chunks(d);
     finish(m, call, "conv dw", &d->q, &key);
-    key = depthwise_key(m, d, "depthwise join");
-    call->emit = conv_depthwise_join_emit;
-    call->n_tasks = conv_depthwise_join_tasks(d);
-    call->flops = 0;
-    call->bytes = (double)node_workspace_bytes(m->graph, m->node);
-    finish(m, call, "conv dw join", &d->q, &key);
+    ConvJoin *join = POOL_NEW(m->l->pool, ConvJoin);
+    conv_depthwise_join(join, d, m->l->target->vector_floats);
+    lower_join(m, call, join, &d->q);
+}
+
+/* The weights of the data gradient go to the workspace, transposed within their groups. */
+static void lower_depthwise_pack(const MatrixNode *m, Call call, ConvDepth *d)
+{
+    check_workspace(m, conv_depthwise_weights(&d->q));
+    d->weight_buf = d->partial_buf;
+    StrBuf key = depthwise_key(m, d, "depthwise pack");
+    call.emit = conv_depthwise_pack_emit;
+    call.n_tasks = conv_depthwise_pack_tasks(d);
+    call.flops = 0;
+    call.bytes = 8.0 * (double)conv_depthwise_weights(&d->q);
+    finish(m, &call, "conv weights", &d->q, &key);
 }
 
 static void lower_depthwise(const MatrixNode *m, const ConvGeometry *q, ConvPart part,
@@ -157,7 +181,7 @@ static void lower_depthwise(const MatrixNode *m, const ConvGeometry *q, ConvPart
     Call call = matrix_call(m);
     d->a_buf = matrix_add_operand(m, &call, 0);
     d->b_buf = matrix_add_operand(m, &call, 1);
-    if (part == CONV_WGRAD) {
+    if (part == CONV_WGRAD || (part == CONV_DGRAD && conv_group_in(q) > 1)) {
         d->partial_buf = call.n_bufs;
         call.buf[call.n_bufs++] = (CallBuf){VALUE_NONE, 0};
     }
@@ -169,6 +193,9 @@ static void lower_depthwise(const MatrixNode *m, const ConvGeometry *q, ConvPart
         lower_depthwise_wgrad(m, &call, d);
         return;
     }
+    d->weight_buf = d->b_buf;
+    if (part == CONV_DGRAD && conv_group_in(q) > 1)
+        lower_depthwise_pack(m, call, d);
     conv_depthwise_plan(d);
     StrBuf key = depthwise_key(m, d, "depthwise");
     call.emit = conv_depthwise_emit;
@@ -293,7 +320,7 @@ void matrix_lower_conv2d(const MatrixNode *m)
         lower_product(m, &q, CONV_FORWARD, "conv 1x1");
         return;
     }
-    if (conv_depthwise_fits(&q)) {
+    if (conv_depthwise_fits(&q, m->l->target->vector_floats)) {
         lower_depthwise(m, &q, CONV_FORWARD, "conv");
         return;
     }
@@ -341,7 +368,7 @@ void matrix_lower_conv2d_dgrad(const MatrixNode *m)
         lower_product(m, &q, CONV_DGRAD, "conv 1x1 dx");
         return;
     }
-    if (conv_depthwise_fits(&q)) {
+    if (conv_depthwise_fits(&q, m->l->target->vector_floats)) {
         lower_depthwise(m, &q, CONV_DGRAD, "conv dx");
         return;
     }
@@ -366,12 +393,13 @@ void matrix_lower_conv2d_wgrad(const MatrixNode *m)
         lower_product(m, &q, CONV_WGRAD, "conv 1x1 dw");
         return;
     }
-    if (conv_depthwise_fits(&q)) {
+    if (conv_depthwise_fits(&q, m->l->target->vector_floats)) {
         lower_depthwise(m, &q, CONV_WGRAD, "conv dw");
         return;
     }
     ConvWgrad *w = POOL_NEW(m->l->pool, ConvWgrad);
     w->q = q;
+    w->chunks = conv_wgrad_chunks(m->graph, m->node);
     if (!q.nhwc || !conv_wgrad_plan(w, m->l->target)) {
         lower_simple(m, &q, CONV_WGRAD, "conv dw");
         return;
@@ -379,9 +407,14 @@ void matrix_lower_conv2d_wgrad(const MatrixNode *m)
     Call call = matrix_call(m);
     w->x_buf = matrix_add_operand(m, &call, 0);
     w->dy_buf = matrix_add_operand(m, &call, 1);
+    if (w->chunks > 1) {
+        check_workspace(m, w->chunks * type_elements(matrix_result_type(m)));
+        w->partial_buf = call.n_bufs;
+        call.buf[call.n_bufs++] = (CallBuf){VALUE_NONE, 0};
+    }
     w->epilogue = matrix_epilogue(m, &call, -1);
     StrBuf key = strbuf_new(m->l->pool);
-    strbuf_put(&key, "conv_wgrad ");
+    strbuf_printf(&key, "conv_wgrad %lld ", (long long)w->chunks);
     conv_geometry_key(&key, &q);
     epilogue_key(&key, &w->epilogue);
     call.emit = conv_wgrad_emit;
@@ -390,4 +423,9 @@ void matrix_lower_conv2d_wgrad(const MatrixNode *m)
     call.flops = conv_flops(&q);
     call.bytes = conv_bytes(&q);
     finish(m, &call, "conv dw", &q, &key);
+    if (w->chunks == 1)
+        return;
+    ConvJoin *join = POOL_NEW(m->l->pool, ConvJoin);
+    conv_wgrad_join(join, w);
+    lower_join(m, &call, join, &q);
 }

@@ -3,7 +3,9 @@
  * - conv_window: packed weights, a register tile of pixels x channels; forward, and the data
  * gradient as one or more forward-like passes over dy (one per phase of the stride);
  * - conv_wgrad: the weight gradient, a register tile of input channels x output channels;
- * - conv_depthwise, conv_depthwise_wgrad: one channel per group, vectors run along the channels;
+ * conv_join adds up partial sums, where it has any;
+ * - conv_depthwise, conv_depthwise_wgrad: one or a few channels per group, vectors run along the
+ * channels;
  * - conv_plain: any layout and size, element by element. */
 #ifndef SCRIMP_CODEGEN_CONV_H
 #define SCRIMP_CODEGEN_CONV_H
@@ -72,32 +74,52 @@ void conv_window_emit(Jit *j, const void *desc);
 void conv_window_key(StrBuf *key, const ConvWindow *w); /* without the epilogue */
 int64_t conv_pack_tasks(const ConvWindow *w);
 
+/* Partial sums [chunk][rows][row_floats] in the workspace become the weight gradient. */
+typedef struct ConvJoin {
+    int64_t chunks, rows, columns, row_floats;
+    int64_t rest_skip; /* floats before the last, partial vector of columns */
+    int partial_buf, out_buf;
+    Epilogue epilogue;
+} ConvJoin;
+int64_t conv_join_tasks(const ConvJoin *d);
+void conv_join_key(StrBuf *key, const ConvJoin *d);
+void conv_join_emit(Jit *j, const void *desc);
+
 /* Weight gradient. */
 typedef struct ConvWgrad {
     ConvGeometry q;
-    int x_buf, dy_buf, out_buf;
+    int64_t chunks; /* of the rows of dy, with partial sums of their own; 1: none */
+    int x_buf, dy_buf, partial_buf, out_buf;
     Epilogue epilogue;
     TileShape shape;
     int64_t panels, panel_groups;
     int64_t channel_block, channel_blocks; /* of one group's input channels */
     bool split_rows;                       /* a task has one kernel row, else all */
+    bool pack_once;                        /* dy of a band is packed once for all kernel rows */
     int64_t band_rows;                     /* rows of dy, images after one another, per pass */
 } ConvWgrad;
 bool conv_wgrad_plan(ConvWgrad *w, const Target *target);
 int64_t conv_wgrad_tasks(const ConvWgrad *w);
 void conv_wgrad_emit(Jit *j, const void *desc);
+void conv_wgrad_join(ConvJoin *join, const ConvWgrad *w);
 
 typedef enum ConvPart { CONV_FORWARD, CONV_DGRAD, CONV_WGRAD } ConvPart;
 
-/* Depthwise convolution; a_buf and b_buf: operands in the order of the node. */
+/* Narrow groups; a_buf and b_buf: operands in the order of the node. */
 typedef struct ConvDepth {
     ConvGeometry q;
     ConvPart part;
     int a_buf, b_buf, partial_buf, out_buf;
+    int weight_buf; /* b_buf, or the workspace with the weights that conv_depthwise_pack made */
     Epilogue epilogue;
     int64_t band_rows; /* of a task, decided by conv_depthwise_plan */
 } ConvDepth;
-bool conv_depthwise_fits(const ConvGeometry *q);
+bool conv_depthwise_fits(const ConvGeometry *q, int lanes);
+int64_t conv_depthwise_weights(const ConvGeometry *q); /* floats */
+/* Vector v of channels with channel i of each group in all lanes of the group. */
+JitValue conv_depthwise_spread(Jit *j, const ConvGeometry *q, JitValue v, int64_t i);
+int64_t conv_depthwise_pack_tasks(const ConvDepth *d);
+void conv_depthwise_pack_emit(Jit *j, const void *desc);
 /* Forward, data gradient. */
 void conv_depthwise_plan(ConvDepth *d);
 int64_t conv_depthwise_tasks(const ConvDepth *d);
@@ -106,8 +128,7 @@ void conv_depthwise_emit(Jit *j, const void *desc);
 int64_t conv_depthwise_chunks(const ConvDepth *d);
 int64_t conv_depthwise_chunk_floats(const ConvGeometry *q);
 void conv_depthwise_wgrad_emit(Jit *j, const void *desc);
-int64_t conv_depthwise_join_tasks(const ConvDepth *d);
-void conv_depthwise_join_emit(Jit *j, const void *desc);
+void conv_depthwise_join(ConvJoin *join, const ConvDepth *d, int lanes);
 /* Of the source columns from the first tap of pixel `first` on, those that `pixels` pixels reach
  * and that lie within the source: [low, high). */
 typedef struct DepthSpan {

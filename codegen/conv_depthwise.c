@@ -1,4 +1,4 @@
-/* Depthwise convolution (one channel per group, NHWC) and its data gradient.
+/* Convolution with narrow groups (NHWC; depthwise: one channel per group) and its data gradient.
  *
  * Vectors run along the channels.  A tile is a run of pixels of one result row times one vector of
  * channels; its sums stay in registers while the taps are gone through row by row: a source vector
@@ -6,16 +6,23 @@
  * where it lies.  Which taps of a tile fall outside of the image to the left or right is known when
  * the code is made; rows above or below shorten the loop over rows of taps.
  *
+ * In a group of `width` channels every channel of the result takes all channels of the source: a
+ * source vector is spread into `width` vectors, the i-th of which has channel i of the group in all
+ * lanes of the group, and lies under as many taps as before.  The weights [r, s, i, channels] have
+ * their lanes in place; those of the data gradient are transposed within each group first.
+ *
  * The data gradient of stride s has s * s phases, each with taps of its own; a task does all phases
  * of a band of rows, so that dy is read from memory once. */
 #include "codegen/conv.h"
+#include "ir/cost_rules.h"
 
 enum {
     TASKS_WANTED = 24,
     BAND_LEAST = 4,   /* rows of a task */
     PHASES_MOST = 16, /* each is code of its own */
-    TAPS_MOST = 32,   /* in a row of taps: unrolled */
-    PIXELS_MOST = 16  /* of a tile */
+    TAPS_MOST = 32,   /* in a row of taps, times channels of a group: unrolled */
+    PIXELS_MOST = 16, /* of a tile */
+    PIXELS_WIDE = 12  /* with groups of several channels: weights want registers, too */
 };
 
 typedef struct DepthEmit {
@@ -31,6 +38,12 @@ static int64_t ceil_div(int64_t a, int64_t b)
     return (a + b - 1) / b;
 }
 
+/* Floats of a row of taps. */
+static int64_t weight_row(const ConvGeometry *q)
+{
+    return q->s * conv_group_in(q) * q->c;
+}
+
 /* Phases of the result along an axis. */
 static int64_t phases(const ConvDepth *d, int axis)
 {
@@ -43,10 +56,29 @@ static ConvAxis phase_axis(const ConvDepth *d, int axis, int64_t phase)
                                  : conv_forward_axis(&d->q, axis);
 }
 
-bool conv_depthwise_fits(const ConvGeometry *q)
+bool conv_depthwise_fits(const ConvGeometry *q, int lanes)
 {
-    return q->nhwc && q->groups == q->c && q->k == q->c && q->s <= TAPS_MOST &&
+    int64_t width = q->groups ? conv_group_in(q) : 0;
+    bool narrow = width == 1 || (width > 1 && width <= NARROW_GROUP && lanes % width == 0 &&
+                                 q->c % DEPTHWISE_PAD == 0);
+    return q->nhwc && narrow && q->k == q->c && q->s * width <= TAPS_MOST &&
            q->stride[0] * q->stride[1] <= PHASES_MOST;
+}
+
+int64_t conv_depthwise_weights(const ConvGeometry *q)
+{
+    return q->r * q->s * conv_group_in(q) * q->c;
+}
+
+JitValue conv_depthwise_spread(Jit *j, const ConvGeometry *q, JitValue v, int64_t i)
+{
+    int lane[64];
+    int64_t width = conv_group_in(q);
+    if (width == 1)
+        return v;
+    for (int64_t l = 0; l < jit_lanes(j); l++)
+        lane[l] = (int)(l / width * width + i);
+    return jit_shuffle(j, v, v, lane);
 }
 
 /* --- tiles --- */
@@ -68,9 +100,10 @@ DepthSpan conv_depthwise_span(const ConvAxis *x, int64_t first, int64_t pixels)
     return s;
 }
 
-static int pixels_most(const Jit *j)
+static int pixels_most(const DepthEmit *e)
 {
-    return jit_target(j)->vector_registers >= 32 ? PIXELS_MOST : PIXELS_MOST / 2;
+    int most = conv_group_in(&e->d->q) == 1 ? PIXELS_MOST : PIXELS_WIDE;
+    return jit_target(e->j)->vector_registers >= 32 ? most : most / 2;
 }
 
 /* Parameters of a tile's function, in order. */
@@ -99,25 +132,43 @@ static int64_t tap_over(const ConvAxis *x, int64_t place, int64_t pixel)
     return far >= 0 && tap < x->taps && tap * x->tap_step == far ? tap : -1;
 }
 
-static void add_column(TileEmit *t, JitVar source, int64_t place, JitValue n_valid)
+/* Channel i of the groups of source column `place`. */
+static void add_spread(TileEmit *t, JitValue v, int64_t place, int64_t i)
 {
     Jit *j = t->j;
-    JitValue v = NULL;
+    int64_t width = conv_group_in(&t->e->d->q);
+    JitValue x = conv_depthwise_spread(j, &t->e->d->q, v, i);
     for (int64_t p = 0; p < t->tile.pixels; p++) {
         int64_t tap = tap_over(&t->e->x, place, p);
-        if (tap < 0)
-            continue;
-        v = v ? v : load(t, source, place * t->e->d->q.c, n_valid);
-        jit_set(j, t->sum[p], jit_add(j, jit_mul(j, v, t->weight[tap]), jit_get(t->sum[p])));
+        if (tap >= 0)
+            jit_set(j, t->sum[p],
+                    jit_add(j, jit_mul(j, x, t->weight[tap * width + i]), jit_get(t->sum[p])));
     }
+}
+
+static void add_column(TileEmit *t, JitVar source, int64_t place, JitValue n_valid)
+{
+    const ConvGeometry *q = &t->e->d->q;
+    bool used = false;
+    for (int64_t p = 0; p < t->tile.pixels; p++)
+        used |= tap_over(&t->e->x, place, p) >= 0;
+    if (!used)
+        return;
+    JitValue v = load(t, source, place * q->c, n_valid);
+    for (int64_t i = 0; i < conv_group_in(q); i++)
+        add_spread(t, v, place, i);
 }
 
 static void add_tap_row(TileEmit *t, JitVar source, JitVar weight, JitValue n_valid)
 {
     const ConvAxis *x = &t->e->x;
+    const ConvGeometry *q = &t->e->d->q;
+    int64_t width = conv_group_in(q);
     for (int64_t s = 0; s < x->taps; s++)
-        t->weight[s] =
-            load(t, weight, (x->weight_first + s * x->weight_step) * t->e->d->q.c, n_valid);
+        for (int64_t i = 0; i < width; i++) {
+            int64_t row = (x->weight_first + s * x->weight_step) * width + i;
+            t->weight[s * width + i] = load(t, weight, row * q->c, n_valid);
+        }
     for (int64_t place = t->tile.low; place < t->tile.high; place++)
         add_column(t, source, place, n_valid);
 }
@@ -139,7 +190,7 @@ static void emit_vector(TileEmit *t, JitValue c, JitValue n_valid)
     jit_set(j, source,
             jit_offset(j, jit_get(source), jit_i64(j, y->tap_step * x->source * d->q.c)));
     jit_set(j, weight,
-            jit_offset(j, jit_get(weight), jit_i64(j, y->weight_step * d->q.s * d->q.c)));
+            jit_offset(j, jit_get(weight), jit_i64(j, y->weight_step * weight_row(&d->q))));
     jit_end_for(j, &r);
     for (int64_t p = 0; p < t->tile.pixels; p++)
         epilogue_store(j, &d->epilogue, d->out_buf, jit_get(t->sum[p]),
@@ -220,7 +271,7 @@ static DepthRow find_row(const DepthEmit *e, JitValue i)
     JitType p = jit_types(j)->p_f32;
     DepthRow r = {
         jit_offset(j, jit_buf(j, e->d->a_buf, p), jit_mul(j, from, jit_i64(j, x->source * q->c))),
-        jit_offset(j, jit_buf(j, e->d->b_buf, p), jit_mul(j, tap, jit_i64(j, q->s * q->c))),
+        jit_offset(j, jit_buf(j, e->d->weight_buf, p), jit_mul(j, tap, jit_i64(j, weight_row(q)))),
         jit_tmp(j, jit_sub(j, high, low)), jit_tmp(j, jit_mul(j, to, jit_i64(j, x->result)))};
     r.source = jit_tmp(j, r.source);
     r.weight = jit_tmp(j, r.weight);
@@ -258,7 +309,7 @@ static DepthTile tile_at(const DepthEmit *e, const TileSplit *split, int64_t i, 
 
 static void emit_row(const DepthEmit *e, const DepthRow *row)
 {
-    TileSplit split = tile_split(e->x.count, pixels_most(e->j));
+    TileSplit split = tile_split(e->x.count, pixels_most(e));
     for (int64_t i = 0, next; i < split.tiles; i = next) {
         int64_t first, other;
         DepthTile tile = tile_at(e, &split, i, &first);
@@ -321,5 +372,33 @@ void conv_depthwise_emit(Jit *j, const void *desc)
     e.row1 = jit_tmp(j, jit_add(j, e.row0, size));
     for (int64_t py = 0; py < phases(e.d, 0); py++)
         emit_phase_rows(&e, py);
+    jit_end_for(j, &task);
+}
+
+/* --- weights of the data gradient: [r, s, i, c] = weight [r, s, c mod width, group of c, i] --- */
+
+int64_t conv_depthwise_pack_tasks(const ConvDepth *d)
+{
+    return d->q.r * d->q.s * conv_group_in(&d->q);
+}
+
+void conv_depthwise_pack_emit(Jit *j, const void *desc)
+{
+    const ConvDepth *d = desc;
+    const ConvGeometry *q = &d->q;
+    JitType p = jit_types(j)->p_f32;
+    JitValue width = jit_i64(j, conv_group_in(q)), zero = jit_i64(j, 0);
+    JitLoop task = jit_for(j, jit_task_begin(j), jit_task_end(j), 1, "task");
+    JitValue tap = jit_tmp(j, jit_div(j, jit_index(&task), width));
+    JitValue i = jit_tmp(j, jit_mod(j, jit_index(&task), width));
+    JitLoop group = jit_for(j, zero, jit_i64(j, q->groups), 1, "group");
+    JitLoop l = jit_for(j, zero, width, 1, "l");
+    JitValue first = jit_tmp(j, jit_mul(j, jit_index(&group), width));
+    JitValue row = jit_muladd_i64(j, tap, conv_group_in(q), jit_index(&l));
+    JitValue from = jit_muladd_i64(j, row, q->k, jit_add(j, first, i));
+    JitValue to = jit_muladd_i64(j, jit_index(&task), q->c, jit_add(j, first, jit_index(&l)));
+    jit_store(j, jit_buf(j, d->weight_buf, p), to, jit_load(j, jit_buf(j, d->b_buf, p), from));
+    jit_end_for(j, &l);
+    jit_end_for(j, &group);
     jit_end_for(j, &task);
 }

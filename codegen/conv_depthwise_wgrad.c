@@ -4,7 +4,7 @@
  * The sums of all taps of a vector of channels stay in registers while a band of rows of dy is gone
  * through: a vector of x is used under every tap that it lies under.  The rows of dy are cut into
  * DEPTHWISE_CHUNKS chunks, whatever the number of threads, with partial sums in the workspace as
- * [chunk][r][s][channels, padded]; a second call joins them in order. */
+ * [chunk][r][s][i][channels, padded]; a second call joins them in order. */
 #include "codegen/conv.h"
 #include "codegen/gemm_pack.h"
 #include "ir/cost_rules.h"
@@ -33,7 +33,7 @@ static int64_t padded(int64_t channels)
 
 int64_t conv_depthwise_chunk_floats(const ConvGeometry *q)
 {
-    return q->r * q->s * padded(q->c);
+    return q->r * q->s * conv_group_in(q) * padded(q->c);
 }
 
 static int64_t dy_rows(const ConvGeometry *q)
@@ -53,9 +53,14 @@ static int64_t sums_most(const Jit *j)
     return jit_target(j)->vector_registers >= 32 ? 26 : 10;
 }
 
+static int64_t n_sums(const WgradEmit *e)
+{
+    return e->rows * e->taps * conv_group_in(&e->d->q);
+}
+
 static int64_t pixels_most(const WgradEmit *e)
 {
-    int64_t left = jit_target(e->j)->vector_registers - e->rows * e->taps - 2;
+    int64_t left = jit_target(e->j)->vector_registers - n_sums(e) - 2;
     return left < 1 ? 1 : left < PIXELS_MOST ? left : PIXELS_MOST;
 }
 
@@ -66,21 +71,39 @@ static JitValue load(const WgradEmit *e, JitValue p, JitValue at)
 
 /* --- a tile of dy's pixels --- */
 
+/* Tap of the group's kernel columns under which source column `place` lies for pixel i of the tile;
+ * -1: none. */
+static int64_t tap_over(const WgradEmit *e, int64_t place, int64_t i)
+{
+    int64_t dilation = e->d->q.dilation[1], far = place - i * e->x.source_step;
+    int64_t s = far / dilation - e->s0;
+    return far >= 0 && far % dilation == 0 && s >= 0 && s < e->taps ? s : -1;
+}
+
+static void add_product(const WgradEmit *e, JitVar sum, JitValue x, JitValue dy)
+{
+    jit_set(e->j, sum, jit_add(e->j, jit_mul(e->j, x, dy), jit_get(sum)));
+}
+
 /* Source column `place` from the tile's first tap on, in tap row r of the group. */
 static void add_column(const WgradEmit *e, JitValue p, const JitValue *dy, int64_t pixels,
                        int64_t r, int64_t place)
 {
-    Jit *j = e->j;
     const ConvGeometry *q = &e->d->q;
-    JitValue v = NULL;
-    for (int64_t i = 0; i < pixels; i++) {
-        int64_t far = place - i * e->x.source_step, s = far / q->dilation[1] - e->s0;
-        if (far < 0 || far % q->dilation[1] || s < 0 || s >= e->taps)
-            continue;
-        int64_t at = (r * q->dilation[0] * q->w + place) * q->c;
-        v = v ? v : load(e, p, jit_i64(j, at));
-        JitVar sum = e->sum[r * e->taps + s];
-        jit_set(j, sum, jit_add(j, jit_mul(j, v, dy[i]), jit_get(sum)));
+    int64_t width = conv_group_in(q), at = (r * q->dilation[0] * q->w + place) * q->c;
+    bool used = false;
+    for (int64_t i = 0; i < pixels; i++)
+        used |= tap_over(e, place, i) >= 0;
+    if (!used)
+        return;
+    JitValue v = load(e, p, jit_i64(e->j, at));
+    for (int64_t c = 0; c < width; c++) {
+        JitValue x = conv_depthwise_spread(e->j, q, v, c);
+        for (int64_t i = 0; i < pixels; i++) {
+            int64_t s = tap_over(e, place, i);
+            if (s >= 0)
+                add_product(e, e->sum[(r * e->taps + s) * width + c], x, dy[i]);
+        }
     }
 }
 
@@ -163,15 +186,16 @@ static void emit_vector(WgradEmit *e, JitValue slot)
     Jit *j = e->j;
     const ConvGeometry *q = &e->d->q;
     JitValue partial = jit_param(j, P_PARTIAL), at[TAPS_MOST];
-    for (int64_t i = 0; i < e->rows * e->taps; i++) {
-        int64_t tap = (e->r0 + i / e->taps) * q->s + e->s0 + i % e->taps;
-        at[i] = jit_add(j, slot, jit_i64(j, tap * padded(q->c)));
+    int64_t width = conv_group_in(q);
+    for (int64_t i = 0; i < n_sums(e); i++) {
+        int64_t tap = (e->r0 + i / width / e->taps) * q->s + e->s0 + i / width % e->taps;
+        at[i] = jit_add(j, slot, jit_i64(j, (tap * width + i % width) * padded(q->c)));
         jit_set(j, e->sum[i], jit_vload(j, partial, at[i]));
     }
     JitLoop row = jit_for(j, jit_param(j, P_FROM), jit_param(j, P_TO), 1, "row");
     emit_row(e, jit_tmp(j, jit_index(&row)));
     jit_end_for(j, &row);
-    for (int64_t i = 0; i < e->rows * e->taps; i++)
+    for (int64_t i = 0; i < n_sums(e); i++)
         jit_vstore(j, partial, at[i], jit_get(e->sum[i]));
 }
 
@@ -216,7 +240,7 @@ static JitFunction band_function(const ConvDepth *d, Jit *j, const WgradEmit *gr
     jit_function_bufs(j, P_BUFS);
     WgradEmit e = *group;
     e.x = conv_forward_axis(&d->q, 1);
-    for (int64_t i = 0; i < e.rows * e.taps; i++)
+    for (int64_t i = 0; i < n_sums(&e); i++)
         e.sum[i] = jit_var(j, t->vf, "sum");
     for (int64_t r = 0; r < e.rows; r++)
         e.within[r] = jit_var(j, t->i32, "within");
@@ -231,7 +255,7 @@ static JitFunction band_function(const ConvDepth *d, Jit *j, const WgradEmit *gr
 static void emit_band(const ConvDepth *d, Jit *j, JitValue partial, JitValue from, JitValue to)
 {
     const ConvGeometry *q = &d->q;
-    int64_t most = sums_most(j);
+    int64_t most = sums_most(j) / conv_group_in(q);
     TileSplit s = tile_split(q->s, most), r = tile_split(q->r, most / (s.base + (s.extra > 0)));
     for (int64_t i = 0, r0 = 0; i < r.tiles; i++) {
         int64_t rows = r.base + (i < r.extra), s0 = 0;
@@ -274,44 +298,15 @@ void conv_depthwise_wgrad_emit(Jit *j, const void *desc)
 
 /* --- joining --- */
 
-int64_t conv_depthwise_join_tasks(const ConvDepth *d)
+void conv_depthwise_join(ConvJoin *out, const ConvDepth *d, int lanes)
 {
-    return d->q.c ? d->q.r * d->q.s : 0;
-}
-
-/* Lanes of the partial sums from `slot` on, added up over the chunks, to channels c.. of `tap`. */
-static void join_vector(Jit *j, const ConvDepth *d, JitValue tap, JitValue slot, JitValue c,
-                        JitValue n_valid)
-{
-    const JitTypes *t = jit_types(j);
-    JitValue partial = jit_buf(j, d->partial_buf, t->p_f32);
-    JitVar sum = jit_var(j, t->vf, "sum");
-    jit_set(j, sum, jit_vf(j, 0));
-    JitLoop l = jit_for(j, jit_i64(j, 0), jit_i64(j, conv_depthwise_chunks(d)), 1, "chunk");
-    JitValue at = jit_muladd_i64(j, tap, padded(d->q.c), slot);
-    at = jit_muladd_i64(j, jit_index(&l), conv_depthwise_chunk_floats(&d->q), at);
-    JitValue x =
-        n_valid ? jit_vload_partial(j, partial, at, n_valid, 0) : jit_vload(j, partial, at);
-    jit_set(j, sum, jit_add(j, jit_get(sum), x));
-    jit_end_for(j, &l);
-    epilogue_store(j, &d->epilogue, d->out_buf, jit_get(sum), tap, c, n_valid);
-}
-
-void conv_depthwise_join_emit(Jit *j, const void *desc)
-{
-    const ConvDepth *d = desc;
-    int64_t lanes = jit_lanes(j), whole = d->q.c / lanes * lanes, rest = d->q.c - whole;
-    JitLoop task = jit_for(j, jit_task_begin(j), jit_task_end(j), 1, "task");
-    JitValue tap = jit_tmp(j, jit_index(&task));
-    if (whole) {
-        JitLoop c = jit_for(j, jit_i64(j, 0), jit_i64(j, whole), lanes, "c");
-        JitValue at = jit_tmp(j, jit_index(&c));
-        join_vector(j, d, tap, at, at, NULL);
-        jit_end_for(j, &c);
-    }
-    if (rest) {
-        int64_t skipped = begins_early(&d->q, (int)lanes) ? lanes - rest : 0;
-        join_vector(j, d, tap, jit_i64(j, whole + skipped), jit_i64(j, whole), jit_i64(j, rest));
-    }
-    jit_end_for(j, &task);
+    const ConvGeometry *q = &d->q;
+    *out = (ConvJoin){.chunks = conv_depthwise_chunks(d),
+                      .rows = q->r * q->s * conv_group_in(q),
+                      .columns = q->c,
+                      .row_floats = padded(q->c),
+                      .rest_skip = begins_early(q, lanes) ? lanes - q->c % lanes : 0,
+                      .partial_buf = d->partial_buf,
+                      .out_buf = d->out_buf,
+                      .epilogue = d->epilogue};
 }

@@ -1,15 +1,19 @@
 /* Weight gradient: dw[r, s, c, k] = sum over pixels of x[.., c] * dy[.., k].  A task owns one
  * kernel row r, a block of input channels and a group of panels of output channels, and goes over
- * all rows of dy in order: the sum of an element is one chain, whatever the number of threads. */
+ * all rows of dy in order: the sum of an element is one chain, whatever the number of threads.
+ *
+ * A small gradient of large images would have few tasks that each read everything; there a task
+ * owns a chunk of the rows of dy instead, with partial sums in the workspace (conv_join.c). */
 #include "codegen/conv.h"
 #include "codegen/gemm_pack.h"
 #include "runtime/abi.h"
 
 enum {
     TASKS_WANTED = 6,
-    BAND_PIXELS = 168,    /* steps between loads and stores of the sums */
-    X_BYTES = 256 * 1024, /* of copied rows of x */
-    CHANNELS_LEAST = 32   /* of a block */
+    BAND_PIXELS = 168,     /* steps between loads and stores of the sums */
+    X_BYTES = 256 * 1024,  /* of copied rows of x */
+    DY_BYTES = 192 * 1024, /* of packed dy */
+    CHANNELS_LEAST = 32    /* of a block */
 };
 
 static int64_t ceil_div(int64_t a, int64_t b)
@@ -37,13 +41,19 @@ static bool joined(const ConvWgrad *w)
 int64_t conv_wgrad_tasks(const ConvWgrad *w)
 {
     const ConvGeometry *q = &w->q;
-    return q->groups * (w->split_rows ? q->r : 1) * w->channel_blocks * w->panel_groups;
+    return w->chunks * q->groups * (w->split_rows ? q->r : 1) * w->channel_blocks * w->panel_groups;
+}
+
+/* Of one panel of a band of dy. */
+static int64_t packed_floats(const ConvWgrad *w, int lanes)
+{
+    return w->band_rows * w->q.ow * w->shape.vectors * lanes;
 }
 
 static int64_t scratch_bytes(const ConvWgrad *w, const Target *t)
 {
-    int64_t panel = (int64_t)w->shape.vectors * t->vector_floats;
-    return 4 * (w->band_rows * x_row_floats(w) + 64 + w->band_rows * w->q.ow * panel);
+    int64_t dy = (w->pack_once ? w->panels : 1) * packed_floats(w, t->vector_floats);
+    return 4 * (w->band_rows * x_row_floats(w) + 64 + dy);
 }
 
 static void set_channel_blocks(ConvWgrad *w, int64_t blocks)
@@ -73,17 +83,25 @@ bool conv_wgrad_plan(ConvWgrad *w, const Target *t)
         set_channel_blocks(w, blocks *= 2);
     while (w->band_rows > 1 && 4 * w->band_rows * x_row_floats(w) > X_BYTES)
         w->band_rows--;
+    w->pack_once = !w->split_rows && q->r > 1 && w->panel_groups == 1 &&
+                   4 * w->panels * packed_floats(w, t->vector_floats) <= DY_BYTES;
     return scratch_bytes(w, t) <= SCRIMP_SCRATCH_BYTES;
 }
 
 /* --- code --- */
 
+/* What emit_panels does with each panel. */
+typedef enum PanelWork { PACKING_AND_TILES, PACKING, TILES } PanelWork;
+
 typedef struct WgradEmit {
     Jit *j;
     const ConvWgrad *w;
+    PanelWork doing;
     JitValue group, r, block, panel0, panel1;
     JitValue channel0, channels; /* of the block, within the group */
     JitValue row0, rows;         /* of dy, images after one another */
+    JitValue begin, end;         /* rows of the task's chunk */
+    JitValue sums;               /* where sums wait: the result, or the chunk's part of workspace */
     JitValue first, last;
     JitValue x, dy; /* copies in scratch */
 } WgradEmit;
@@ -100,6 +118,27 @@ static JitValue digit(Jit *j, JitValue *rest, int64_t size)
     return d;
 }
 
+/* chunk: used when there are several. */
+static void find_chunk(WgradEmit *e, JitValue chunk)
+{
+    Jit *j = e->j;
+    const ConvWgrad *w = e->w;
+    const ConvGeometry *q = &w->q;
+    int64_t rows = q->images * q->oh, floats = q->r * q->s * conv_group_in(q) * q->k;
+    JitType p = jit_types(j)->p_f32;
+    e->begin = jit_i64(j, 0);
+    e->end = jit_i64(j, rows);
+    e->sums = jit_buf(j, w->out_buf, p);
+    if (w->chunks == 1)
+        return;
+    JitValue all = jit_i64(j, rows), n = jit_i64(j, w->chunks);
+    JitValue next = jit_add(j, chunk, jit_i64(j, 1));
+    e->begin = jit_tmp(j, jit_div(j, jit_mul(j, chunk, all), n));
+    e->end = jit_tmp(j, jit_div(j, jit_mul(j, next, all), n));
+    e->sums = jit_tmp(
+        j, jit_offset(j, jit_buf(j, w->partial_buf, p), jit_mul(j, chunk, jit_i64(j, floats))));
+}
+
 static void decode_task(WgradEmit *e, JitValue task)
 {
     Jit *j = e->j;
@@ -111,7 +150,8 @@ static void decode_task(WgradEmit *e, JitValue task)
     e->panel1 = jit_tmp(j, jit_div(j, jit_mul(j, jit_add(j, part, one), panels), parts));
     e->block = digit(j, &rest, w->channel_blocks);
     e->r = w->split_rows ? digit(j, &rest, w->q.r) : NULL;
-    e->group = rest;
+    e->group = w->chunks == 1 ? rest : digit(j, &rest, w->q.groups);
+    find_chunk(e, rest);
     e->channel0 = jit_tmp(j, jit_mul(j, e->block, jit_i64(j, w->channel_block)));
     e->channels = jit_min_i64(j, jit_i64(j, w->channel_block),
                               jit_sub(j, jit_i64(j, conv_group_in(&w->q)), e->channel0));
@@ -205,10 +245,9 @@ static void sweep(const WgradEmit *e, const Segment *s, JitValue col, int64_t co
     JitLoop l = jit_for(j, jit_i64(j, 0), jit_i64(j, count), 1, "tile");
     JitValue at = jit_tmp(j, jit_muladd_i64(j, jit_index(&l), rows, jit_i64(j, from)));
     JitValue row = jit_tmp(j, jit_add(j, s->row, at));
-    JitValue out = jit_buf(j, e->w->out_buf, jit_types(j)->p_f32);
     TileArgs args = {.a = jit_offset(j, s->a, at),
                      .b = e->dy,
-                     .partial = jit_offset(j, out, jit_muladd_i64(j, row, e->w->q.k, col)),
+                     .partial = jit_offset(j, e->sums, jit_muladd_i64(j, row, e->w->q.k, col)),
                      .row = row,
                      .col = col,
                      .steps = e->rows,
@@ -261,24 +300,46 @@ static void emit_channels(const WgradEmit *e, JitValue col, int64_t columns)
     jit_end_for(j, &l);
 }
 
-static void emit_panel(const WgradEmit *e, JitValue panel, int64_t columns)
+/* First output channel of a panel. */
+static JitValue panel_column(const WgradEmit *e, JitValue panel)
+{
+    Jit *j = e->j;
+    return jit_tmp(j, jit_muladd_i64(j, e->group, conv_group_out(&e->w->q),
+                                     jit_mul(j, panel, jit_i64(j, panel_floats(e)))));
+}
+
+static void pack_dy(const WgradEmit *e, JitValue panel, int64_t columns)
 {
     Jit *j = e->j;
     const ConvGeometry *q = &e->w->q;
     int lanes = jit_lanes(j), vectors = (int)((columns + lanes - 1) / lanes);
-    JitValue col = jit_muladd_i64(j, e->group, conv_group_out(q),
-                                  jit_mul(j, panel, jit_i64(j, panel_floats(e))));
-    col = jit_tmp(j, col);
     JitValue pixel = jit_tmp(j, jit_mul(j, e->row0, jit_i64(j, q->ow)));
     JitValue from = jit_offset(j, jit_buf(j, e->w->dy_buf, jit_types(j)->p_f32),
-                               jit_muladd_i64(j, pixel, q->k, col));
+                               jit_muladd_i64(j, pixel, q->k, panel_column(e, panel)));
     PackPanel p = {vectors, columns, q->k, 1};
     /* The last pixels of dy have nothing behind them that may be read. */
     int64_t over = (int64_t)vectors * lanes - columns;
     int64_t all = q->images * q->oh * q->ow - (over + q->k - 1) / q->k;
     pack_panel(j, &p, e->dy, from, jit_mul(j, e->rows, jit_i64(j, q->ow)),
                jit_sub(j, jit_i64(j, all), pixel));
-    emit_channels(e, col, columns);
+}
+
+static void emit_panel(const WgradEmit *e, JitValue panel, int64_t columns)
+{
+    if (e->doing != TILES)
+        pack_dy(e, panel, columns);
+    if (e->doing != PACKING)
+        emit_channels(e, panel_column(e, panel), columns);
+}
+
+/* Packed dy of a panel. */
+static WgradEmit at_panel(const WgradEmit *e, JitValue panel)
+{
+    WgradEmit at = *e;
+    JitValue floats = jit_i64(e->j, packed_floats(e->w, jit_lanes(e->j)));
+    if (e->w->pack_once)
+        at.dy = jit_tmp(e->j, jit_offset(e->j, e->dy, jit_mul(e->j, panel, floats)));
+    return at;
 }
 
 static void emit_panels(const WgradEmit *e)
@@ -288,12 +349,15 @@ static void emit_panels(const WgradEmit *e)
     int64_t whole = columns / panel_floats(e), rest = columns % panel_floats(e);
     if (whole) {
         JitLoop l = jit_for(j, e->panel0, jit_min_i64(j, e->panel1, jit_i64(j, whole)), 1, "panel");
-        emit_panel(e, jit_tmp(j, jit_index(&l)), panel_floats(e));
+        JitValue panel = jit_tmp(j, jit_index(&l));
+        WgradEmit at = at_panel(e, panel);
+        emit_panel(&at, panel, panel_floats(e));
         jit_end_for(j, &l);
     }
     if (rest) {
         JitIf s = jit_if(j, jit_compare(j, JIT_GT, e->panel1, jit_i64(j, whole)));
-        emit_panel(e, jit_i64(j, whole), rest);
+        WgradEmit at = at_panel(e, jit_i64(j, whole));
+        emit_panel(&at, jit_i64(j, whole), rest);
         jit_end_if(j, &s);
     }
 }
@@ -315,30 +379,56 @@ static void emit_kernel_row(const WgradEmit *e)
 /* All kernel rows while the band's x and dy are near. */
 static void emit_kernel_rows(WgradEmit *e)
 {
+    if (e->w->pack_once) {
+        e->doing = PACKING;
+        emit_panels(e);
+        e->doing = TILES;
+    }
     JitLoop l = jit_for(e->j, jit_i64(e->j, 0), jit_i64(e->j, e->w->q.r), 1, "r");
     e->r = jit_tmp(e->j, jit_index(&l));
     emit_kernel_row(e);
     jit_end_for(e->j, &l);
 }
 
+static void emit_band(WgradEmit *e, JitValue row0)
+{
+    Jit *j = e->j;
+    JitValue band = jit_i64(j, e->w->band_rows);
+    e->row0 = row0;
+    e->rows = jit_min_i64(j, band, jit_sub(j, e->end, row0));
+    e->first = jit_tmp(j, jit_compare(j, JIT_EQ, row0, e->begin));
+    e->last = jit_tmp(j, jit_compare(j, JIT_GE, jit_add(j, row0, band), e->end));
+    if (e->w->chunks > 1)
+        e->last = jit_cast(j, jit_i32(j, 0), jit_types(j)->boolean);
+    if (e->w->split_rows)
+        emit_kernel_row(e);
+    else
+        emit_kernel_rows(e);
+}
+
 void conv_wgrad_emit(Jit *j, const void *desc)
 {
     WgradEmit e = {.j = j, .w = desc};
-    int64_t all = e.w->q.images * e.w->q.oh, bands = ceil_div(all, e.w->band_rows);
-    if (bands < 1)
-        bands = 1; /* no pixels: zeros */
+    const ConvGeometry *q = &e.w->q;
     plan_scratch(&e);
     JitLoop task = jit_for(j, jit_task_begin(j), jit_task_end(j), 1, "task");
     decode_task(&e, jit_tmp(j, jit_index(&task)));
-    JitLoop band = jit_for(j, jit_i64(j, 0), jit_i64(j, bands), 1, "band");
-    e.row0 = jit_tmp(j, jit_mul(j, jit_index(&band), jit_i64(j, e.w->band_rows)));
-    e.rows = jit_min_i64(j, jit_i64(j, e.w->band_rows), jit_sub(j, jit_i64(j, all), e.row0));
-    e.first = jit_tmp(j, jit_compare(j, JIT_EQ, jit_index(&band), jit_i64(j, 0)));
-    e.last = jit_tmp(j, jit_compare(j, JIT_EQ, jit_index(&band), jit_i64(j, bands - 1)));
-    if (e.w->split_rows)
-        emit_kernel_row(&e);
-    else
-        emit_kernel_rows(&e);
+    /* Without pixels one empty band stores zeros. */
+    JitValue to = q->images && q->oh ? e.end : jit_i64(j, 1);
+    JitLoop band = jit_for(j, e.begin, to, e.w->band_rows, "band");
+    emit_band(&e, jit_tmp(j, jit_index(&band)));
     jit_end_for(j, &band);
     jit_end_for(j, &task);
+}
+
+void conv_wgrad_join(ConvJoin *join, const ConvWgrad *w)
+{
+    const ConvGeometry *q = &w->q;
+    *join = (ConvJoin){.chunks = w->chunks,
+                       .rows = q->r * q->s * conv_group_in(q),
+                       .columns = q->k,
+                       .row_floats = q->k,
+                       .partial_buf = w->partial_buf,
+                       .out_buf = w->out_buf,
+                       .epilogue = w->epilogue};
 }

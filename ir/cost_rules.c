@@ -201,15 +201,46 @@ static int64_t packed_weight_bytes(const Graph *g, const Node *n)
     return times(4, times(times(groups, taps), times(rows, round_up(panel, CONV_PANEL))));
 }
 
-/* DEPTHWISE_CHUNKS says how they lie. */
-static int64_t depthwise_partial_bytes(const Graph *g, const Node *n)
+static bool has_narrow_groups(const Graph *g, const Node *wgrad)
 {
-    const Type *dw = value_type(g, n->out[0]), *x = value_type(g, n->in[0]);
-    int64_t groups = node_int(n, ATTR_groups, 1);
-    if (!node_flag(n, ATTR_nhwc) || groups != x->dim[3] || groups != dw->dim[3])
-        return 0;
-    int64_t chunk = times(times(dw->dim[0], dw->dim[1]), round_up(groups, DEPTHWISE_PAD));
-    return times(4 * DEPTHWISE_CHUNKS, chunk);
+    const Type *dw = value_type(g, wgrad->out[0]);
+    int64_t width = dw->dim[2], c = value_type(g, wgrad->in[0])->dim[3];
+    return node_flag(wgrad, ATTR_nhwc) && c == dw->dim[3] && width != c &&
+           (width == 1 || (width <= NARROW_GROUP && c % DEPTHWISE_PAD == 0));
+}
+
+/* 1x1 kernels without stride are matrix products. */
+static bool is_product(const Node *n, const Type *dw)
+{
+    bool plain = dw->dim[0] * dw->dim[1] == 1 && node_int(n, ATTR_groups, 1) == 1;
+    for (int i = 0; i < 2; i++)
+        plain &= node_ints_at(n, ATTR_stride, i, 1) == 1 && !node_ints_at(n, ATTR_padding, i, 0);
+    return plain;
+}
+
+/* Partial results take at most a quarter of what is read anyway. */
+int64_t conv_wgrad_chunks(const Graph *g, const Node *n)
+{
+    const Type *dy = value_type(g, n->in[1]), *dw = value_type(g, n->out[0]);
+    bool depthwise = has_narrow_groups(g, n) && dw->dim[2] == 1;
+    if (!node_flag(n, ATTR_nhwc) || depthwise || is_product(n, dw))
+        return 1;
+    int64_t partial = times(4, times(WGRAD_CHUNKS, type_bytes(dw)));
+    int64_t rows = times(dy->dim[0], dy->dim[1]);
+    bool small = partial <= type_bytes(value_type(g, n->in[0])) + type_bytes(dy);
+    return small && rows >= 2 * WGRAD_CHUNKS ? WGRAD_CHUNKS : 1;
+}
+
+/* DEPTHWISE_CHUNKS and conv_wgrad_chunks say how they lie. */
+static int64_t wgrad_partial_bytes(const Graph *g, const Node *n)
+{
+    const Type *dw = value_type(g, n->out[0]);
+    int64_t chunks = conv_wgrad_chunks(g, n), taps = times(dw->dim[0], dw->dim[1]);
+    int64_t bytes = chunks > 1 ? times(chunks, type_bytes(dw)) : 0, narrow = 0;
+    if (has_narrow_groups(g, n))
+        narrow = times(4 * DEPTHWISE_CHUNKS,
+                       times(times(taps, dw->dim[2]), round_up(dw->dim[3], DEPTHWISE_PAD)));
+    return bytes > narrow ? bytes : narrow;
 }
 
 bool reduce_is_chunked(const Graph *g, const Node *n)
@@ -259,7 +290,7 @@ int64_t node_workspace_bytes(const Graph *g, const Node *n)
     else if (n->op == OP_conv2d || n->op == OP_conv2d_dgrad)
         bytes = packed_weight_bytes(g, n);
     else if (n->op == OP_conv2d_wgrad)
-        bytes = depthwise_partial_bytes(g, n);
+        bytes = wgrad_partial_bytes(g, n);
     else if (reduce_is_chunked(g, n))
         bytes = times(REDUCE_CHUNKS, reduce_partial_bytes(g, n));
     return round_up(bytes, WORKSPACE_ALIGN);

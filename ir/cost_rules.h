@@ -16,10 +16,17 @@
  * workspace holds exactly that, as f32. */
 enum { CONV_PANEL = 64 };
 
-/* The weight gradient of a depthwise convolution (NHWC, as many groups as channels in and out) sums
- * over so many chunks of the rows of dy, each with partial sums [R][S][channels padded to a
+/* The weight gradient of a convolution with narrow groups (NHWC, as many channels in as out: one a
+ * group, or at most NARROW_GROUP and a multiple of DEPTHWISE_PAD in all) sums over so many chunks
+ * of the rows of dy, each with partial sums [R][S][channels of a group][channels padded to a
  * multiple of DEPTHWISE_PAD] in the workspace, as f32. */
-enum { DEPTHWISE_CHUNKS = 32, DEPTHWISE_PAD = 16 };
+enum { DEPTHWISE_CHUNKS = 32, DEPTHWISE_PAD = 16, NARROW_GROUP = 8 };
+
+/* Other weight gradients (NHWC) whose result is small beside what they read sum over that many
+ * chunks of the rows of dy, each with its own partial result, as f32, in the workspace; 1: one sum,
+ * no workspace. */
+enum { WGRAD_CHUNKS = 16 };
+int64_t conv_wgrad_chunks(const Graph *g, const Node *n);
 
 enum {
     REDUCE_CHUNKS = 64,

@@ -65,6 +65,35 @@ static void kind_grouped(OpCase *c, OpConv *v)
     }
 }
 
+/* Groups of a few channels, as many out as in: ResNeXt. */
+static void kind_narrow(OpCase *c, OpConv *v)
+{
+    op_conv_image(c, v, 4, 18);
+    v->in = OP_PICK(c, 2, 4, 8);
+    v->groups = 16 / v->in * op_int(c, 1, 3);
+    v->out = v->in * v->groups;
+    v->r = op_int(c, 1, 3);
+    v->s = op_int(c, 1, 5);
+    for (int i = 0; i < 2; i++) {
+        v->stride[i] = op_int(c, 1, 2);
+        v->padding[i] = op_int(c, 0, 2);
+        v->dilation[i] = op_int(c, 1, 2);
+    }
+}
+
+/* A small gradient of large images. */
+static void kind_thin(OpCase *c, OpConv *v)
+{
+    op_conv_image(c, v, 28, 40);
+    v->groups = op_int(c, 1, 2);
+    v->in = op_int(c, 1, 3);
+    v->out = OP_PICK(c, 3, 8, 17) * v->groups;
+    v->r = op_int(c, 1, 3);
+    v->s = op_int(c, 1, 2);
+    v->stride[0] = op_int(c, 1, 2);
+    v->padding[1] = op_int(c, 0, 2);
+}
+
 static void kind_dilated(OpCase *c, OpConv *v)
 {
     op_conv_image(c, v, 9, 17);
@@ -157,6 +186,8 @@ static void op_conv_kind(OpCase *c, OpKind op, OpConvKind *kind)
 OP_CONV_KIND(depthwise)
 OP_CONV_KIND(separable)
 OP_CONV_KIND(grouped)
+OP_CONV_KIND(narrow)
+OP_CONV_KIND(thin)
 OP_CONV_KIND(dilated)
 OP_CONV_KIND(rectangular)
 OP_CONV_KIND(stem)
@@ -172,7 +203,8 @@ static const struct {
     OpKind op;
     OpCaseMake *make;
 } op_conv_cases[] = {
-    OP_CONV_ROW(depthwise),   OP_CONV_ROW(separable), OP_CONV_ROW(grouped), OP_CONV_ROW(dilated),
+    OP_CONV_ROW(depthwise),   OP_CONV_ROW(separable), OP_CONV_ROW(grouped),
+    OP_CONV_ROW(narrow),      OP_CONV_ROW(thin),      OP_CONV_ROW(dilated),
     OP_CONV_ROW(rectangular), OP_CONV_ROW(stem),      OP_CONV_ROW(strided),
 };
 enum { OP_CONV_CASES = sizeof op_conv_cases / sizeof *op_conv_cases };

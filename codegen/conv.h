@@ -114,6 +114,7 @@ typedef struct ConvDepth {
     Epilogue epilogue;
     int64_t band_rows; /* of a task, decided by conv_depthwise_plan */
 } ConvDepth;
+enum { DEPTHWISE_FAR = 64 }; /* channels from which on pixels are prefetched */
 bool conv_depthwise_fits(const ConvGeometry *q, int lanes);
 int64_t conv_depthwise_weights(const ConvGeometry *q); /* floats */
 /* Vector v of channels with channel i of each group in all lanes of the group. */

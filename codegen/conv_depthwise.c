@@ -322,6 +322,23 @@ static void emit_row(const DepthEmit *e, const DepthRow *row)
     }
 }
 
+/* Tiles read a vector of every pixel, which the hardware does not foresee when pixels are far
+ * apart: the rows that the next result row is the first to read are asked for in the order of
+ * memory. */
+static void prefetch_next(const DepthEmit *e, JitValue i)
+{
+    Jit *j = e->j;
+    const ConvAxis *y = &e->y;
+    int64_t row = e->x.source * e->d->q.c, ahead = (y->taps - 1) * y->tap_step + 1;
+    if (e->d->q.c < DEPTHWISE_FAR || !y->taps)
+        return;
+    JitValue at = jit_muladd_i64(j, i, y->source_step, jit_i64(j, y->origin + ahead));
+    at = jit_tmp(j, jit_muladd_i64(j, e->image, y->source, at));
+    JitValue from = jit_offset(j, jit_buf(j, e->d->a_buf, jit_types(j)->p_f32),
+                               jit_mul(j, at, jit_i64(j, row)));
+    jit_prefetch(j, jit_tmp(j, from), jit_i64(j, y->source_step * row));
+}
+
 static void emit_phase_rows(DepthEmit *e, int64_t phase_y)
 {
     Jit *j = e->j;
@@ -329,6 +346,8 @@ static void emit_phase_rows(DepthEmit *e, int64_t phase_y)
     JitValue end = jit_min_i64(j, e->row1, jit_i64(j, e->y.count));
     JitLoop i = jit_for(j, e->row0, end, 1, "i");
     JitValue row = jit_tmp(j, jit_index(&i));
+    e->x = phase_axis(e->d, 1, 0);
+    prefetch_next(e, row);
     for (int64_t px = 0; px < phases(e->d, 1); px++) {
         e->x = phase_axis(e->d, 1, px);
         e->phase = (int)(phase_y * phases(e->d, 1) + px);

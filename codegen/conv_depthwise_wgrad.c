@@ -270,6 +270,27 @@ static void emit_band(const ConvDepth *d, Jit *j, JitValue partial, JitValue fro
     }
 }
 
+/* A vector of channels after another touches all pixels of the band: they are asked for in the
+ * order of memory first. */
+static void prefetch_band(const ConvDepth *d, Jit *j, JitValue from, JitValue to)
+{
+    const ConvGeometry *q = &d->q;
+    JitType p = jit_types(j)->p_f32;
+    int64_t x_row = q->w * q->c, dy_row = q->ow * q->c;
+    if (q->c < DEPTHWISE_FAR)
+        return;
+    JitValue oh = jit_i64(j, q->oh), last = jit_tmp(j, jit_sub(j, to, jit_i64(j, 1)));
+    JitValue top = jit_muladd_i64(j, jit_mod(j, from, oh), q->stride[0], jit_i64(j, -q->pad[0]));
+    JitValue end = jit_muladd_i64(j, jit_mod(j, last, oh), q->stride[0],
+                                  jit_i64(j, (q->r - 1) * q->dilation[0] - q->pad[0] + 1));
+    top = jit_tmp(j, jit_muladd_i64(j, jit_div(j, from, oh), q->h, top));
+    end = jit_muladd_i64(j, jit_div(j, last, oh), q->h, end);
+    JitValue x = jit_offset(j, jit_buf(j, d->a_buf, p), jit_mul(j, top, jit_i64(j, x_row)));
+    JitValue dy = jit_offset(j, jit_buf(j, d->b_buf, p), jit_mul(j, from, jit_i64(j, dy_row)));
+    jit_prefetch(j, jit_tmp(j, x), jit_mul(j, jit_sub(j, end, top), jit_i64(j, x_row)));
+    jit_prefetch(j, jit_tmp(j, dy), jit_mul(j, jit_sub(j, to, from), jit_i64(j, dy_row)));
+}
+
 static int64_t band_rows(const ConvGeometry *q)
 {
     int64_t row = 4 * q->c * (q->ow + q->stride[0] * q->w), n = BAND_BYTES / (row ? row : 1);
@@ -291,7 +312,9 @@ void conv_depthwise_wgrad_emit(Jit *j, const void *desc)
     pack_zero(j, partial, jit_i64(j, conv_depthwise_chunk_floats(&d->q)));
     JitLoop b = jit_for(j, from, to, band, "band");
     JitValue begin = jit_tmp(j, jit_index(&b));
-    emit_band(d, j, partial, begin, jit_min_i64(j, jit_add(j, begin, jit_i64(j, band)), to));
+    JitValue end = jit_min_i64(j, jit_add(j, begin, jit_i64(j, band)), to);
+    prefetch_band(d, j, begin, end);
+    emit_band(d, j, partial, begin, end);
     jit_end_for(j, &b);
     jit_end_for(j, &task);
 }

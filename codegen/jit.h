@@ -147,6 +147,9 @@ void jit_vstore_aligned(Jit *j, JitValue pointer, JitValue index, JitValue v);
  * vector arithmetic as bodies. */
 JitValue jit_vload_partial(Jit *j, JitValue pointer, JitValue index, JitValue n, double fill);
 void jit_vstore_partial(Jit *j, JitValue pointer, JitValue index, JitValue n, JitValue v);
+/* Asks for the `floats` (i64) floats at a pointer to be brought near, into the second-level cache;
+ * any address may be named. */
+void jit_prefetch(Jit *j, JitValue pointer, JitValue floats);
 JitValue jit_splat(Jit *j, JitValue scalar); /* f32 -> vf, i32 -> vi, u32 -> vu */
 JitValue jit_vf(Jit *j, double v);           /* constant vectors */
 JitValue jit_vi(Jit *j, int32_t v);

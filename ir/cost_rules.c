@@ -218,14 +218,16 @@ static bool is_product(const Node *n, const Type *dw)
     return plain;
 }
 
-/* Partial results take at most a quarter of what is read anyway. */
+/* Partial results take at most a quarter of what is read anyway when there are few channels, whose
+ * images are the largest of a model; else so little that the plan hardly notices. */
 int64_t conv_wgrad_chunks(const Graph *g, const Node *n)
 {
     const Type *dy = value_type(g, n->in[1]), *dw = value_type(g, n->out[0]);
     bool depthwise = has_narrow_groups(g, n) && dw->dim[2] == 1;
     if (!node_flag(n, ATTR_nhwc) || depthwise || is_product(n, dw))
         return 1;
-    int64_t partial = times(4, times(WGRAD_CHUNKS, type_bytes(dw)));
+    int64_t part = dw->dim[2] <= 4 ? 4 : 64;
+    int64_t partial = times(part, times(WGRAD_CHUNKS, type_bytes(dw)));
     int64_t rows = times(dy->dim[0], dy->dim[1]);
     bool small = partial <= type_bytes(value_type(g, n->in[0])) + type_bytes(dy);
     return small && rows >= 2 * WGRAD_CHUNKS ? WGRAD_CHUNKS : 1;

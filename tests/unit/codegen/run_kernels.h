@@ -30,13 +30,13 @@ typedef struct KernelRun {
 
 enum { RUN_PAGE = 4096 };
 
-static int64_t run_pages(int64_t bytes)
+static inline int64_t run_pages(int64_t bytes)
 {
     return (bytes + RUN_PAGE - 1) / RUN_PAGE * RUN_PAGE + RUN_PAGE;
 }
 
 /* Ends where an unreadable page begins: generated code is not instrumented by the sanitizers. */
-static char *run_alloc(int64_t bytes)
+static inline char *run_alloc(int64_t bytes)
 {
     char *p = mmap(NULL, (size_t)run_pages(bytes), PROT_READ | PROT_WRITE,
                    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -47,7 +47,7 @@ static char *run_alloc(int64_t bytes)
     return p;
 }
 
-static void run_unmap(char *p, int64_t bytes)
+static inline void run_unmap(char *p, int64_t bytes)
 {
     munmap(p + bytes + RUN_PAGE - run_pages(bytes), (size_t)run_pages(bytes));
 }
@@ -120,7 +120,7 @@ static void run_link(KernelRun *r)
 }
 
 /* NULL after a failed CHECK. */
-static KernelRun *run_new(Pool *pool, const Graph *g, const Target *target)
+static inline KernelRun *run_new(Pool *pool, const Graph *g, const Target *target)
 {
     KernelRun *r = POOL_NEW(pool, KernelRun);
     r->pool = pool;
@@ -178,7 +178,7 @@ static inline void run_all(const KernelRun *r, int64_t group, bool backward)
     }
 }
 
-static void run_free(KernelRun *r)
+static inline void run_free(KernelRun *r)
 {
     if (!r)
         return;

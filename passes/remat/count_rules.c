@@ -57,6 +57,7 @@ static const struct {
     CountKind kind;
 } kind_of[] = {{OP_conv2d, COUNT_OP_conv},
                {OP_linear, COUNT_OP_linear},
+
                {OP_matmul, COUNT_OP_matmul},
                {OP_embedding, COUNT_OP_embed},
                {OP_bn_stats, COUNT_OP_inside},
@@ -79,16 +80,19 @@ static const struct {
                {OP_cast, COUNT_OP_inside},
                {OP_stop_gradient, COUNT_OP_inside}};
 
-/* A number that is known before any data. */
-static bool is_number(const CountFacts *f, ValueId v)
+/* A factor that is not learned: a number, or something of the data that is broadcast, as a mask is.
+ */
+static bool is_factor(const CountFacts *f, const Node *n, int i)
 {
-    return !f->varies[v] && type_elements(value_type(f->g, v)) == 1;
+    int64_t size = type_elements(value_type(f->g, n->in[i]));
+    return !f->trained[n->in[i]] &&
+           (size == 1 || size < type_elements(value_type(f->g, n->out[0])));
 }
 
 static bool is_scaling(const CountFacts *f, const Node *n)
 {
-    return (n->op == OP_mul && (is_number(f, n->in[0]) || is_number(f, n->in[1]))) ||
-           (n->op == OP_div && is_number(f, n->in[1]));
+    return (n->op == OP_mul && (is_factor(f, n, 0) || is_factor(f, n, 1))) ||
+           (n->op == OP_div && is_factor(f, n, 1));
 }
 
 CountKind count_kind(const CountFacts *f, const Node *n)

@@ -1,0 +1,138 @@
+#!/usr/bin/env python3
+"""Writes the tables of docs/models.md from what scrimp says of the example files.
+
+  docs/models.py build/release/scrimp            counts anew, keeps the memory table
+  docs/models.py build/release/scrimp --plans    the memory table, too (minutes)
+  docs/models.py build/release/scrimp --check    exit status 1 when the counts are not up to date
+"""
+import csv
+import json
+import os
+import re
+import subprocess
+import sys
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+PAGE = os.path.join(ROOT, "docs", "models.md")
+
+# Paper, file, options, batch: the batch sizes at which the papers report memory; without a paper the file's own.
+BATCHES = [
+    ("Kusumoto 2019", "resnet", "depth=50 variant=chainer", 96),
+    ("Kusumoto 2019", "resnet", "depth=152 variant=chainer", 48),
+    # soon: ("Kusumoto 2019", "vgg", "depth=19 variant=chainer", 64),
+    ("Kusumoto 2019", "densenet", "depth=161", 32),
+    # soon: ("Kusumoto 2019", "googlenet", "variant=chainer", 256),
+    # soon: ("Kusumoto 2019", "unet", "", 8),
+    # soon: ("Kusumoto 2019", "pspnet", "", 2),
+    # soon: ("Feng 2018", "alexnet", "", 1024),
+    # soon: ("Feng 2018", "vgg", "depth=16 variant=chainer", 64),
+    ("Feng 2018", "resnet", "depth=18", 256),
+    ("Feng 2018", "resnet", "depth=50", 64),
+    ("Feng 2018", "resnet", "depth=152", 16),
+    ("Feng 2018", "densenet", "depth=121", 32),
+    ("Feng 2021", "nascell", "cell=nasnet", 64),
+    ("Feng 2021", "nascell", "cell=amoebanet", 64),
+    ("Feng 2021", "nascell", "cell=darts_v2", 64),
+    ("Zaremba 2014", "lstm_ptb", "size_name=medium", 20),
+    ("", "ffn", "layers=100", 32),
+    # soon: ("", "transformer", "", 32),
+    ("", "gpt2", "", 8),
+]
+
+
+def run(scrimp, verb, file, options, batch, *more):
+    """The JSON that a verb prints about a file."""
+    command = [scrimp, verb, os.path.join(ROOT, "examples", file + ".scrimp"), "--json", *more]
+    for option in options.split() + ["N=%d" % batch]:
+        command += ["-D", option]
+    return json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)
+
+
+def default_batch(scrimp, file):
+    path = os.path.join(ROOT, "examples", file + ".scrimp")
+    text = subprocess.run([scrimp, "summary", path, "--help"], check=True, stdout=subprocess.PIPE).stdout.decode()
+    return re.search(r"^  -D N=(.*?)  ", text, re.M).group(1)
+
+
+def table(columns, rows):
+    """columns: (title, right-aligned)."""
+    yield "| " + " | ".join(title for title, _ in columns) + " |"
+    yield "|" + "|".join("--:" if right else "---" for _, right in columns) + "|"
+    for row in rows:
+        yield "| " + " | ".join(str(cell) for cell in row) + " |"
+
+
+def zoo():
+    """Every network that the tests know, those of zoo_papers.csv with options of their own behind their family."""
+    rows = []
+    for name in ("zoo.csv", "zoo_papers.csv"):
+        with open(os.path.join(ROOT, "tests", name)) as lines:
+            rows += [(r["file"], r["options"]) for r in csv.DictReader(l for l in lines if not l.startswith("#"))]
+    files = list(dict.fromkeys(file for file, _ in rows))
+    known = {(file, frozenset(options.split())): (file, options) for file, options in reversed(rows)}
+    return sorted(known.values(), key=lambda row: (files.index(row[0]), rows.index(row)))
+
+
+def count_row(scrimp, file, options):
+    summary = run(scrimp, "summary", file, options, 1)
+    ops = run(scrimp, "summary", file, options, 1, "--count", "ops")
+    vertices = [run(scrimp, "summary", file, options, 1, "--count", rule)["vertices"]
+                for rule in ("kusumoto", "feng2021_nas" if file == "nascell" else "feng2021", "feng2018")]
+    if file == "nascell":
+        vertices[2] = ""
+    operations = sum(v["class"] == "activation" for v in ops["graph"])
+    numbers = [summary["params"], summary["buffers"], summary["macs"], operations, ops["activation_elements"]]
+    return ["`%s`" % file, "`%s`" % options if options else ""] + ["{:,}".format(n) for n in numbers] + vertices
+
+
+def counts(scrimp):
+    columns = [("file", False), ("options", False), ("parameters", True), ("buffers", True), ("multiply-adds", True),
+               ("operations", True), ("activation elements", True), ("kusumoto", True), ("feng2021", True),
+               ("feng2018", True)]
+    return table(columns, (count_row(scrimp, *row) for row in zoo()))
+
+
+def gib(size):
+    return "%.2f" % (size / 2**30)
+
+
+def plan_row(scrimp, paper, file, options, batch):
+    plan = run(scrimp, "plan", file, options, batch, "--budget", "min")
+    share = 100 * plan["arena_bytes"] / plan["keep_all_peak_bytes"]
+    return [paper, "`%s`" % file, "`%s`" % options if options else "", batch,
+            gib(plan["persistent_bytes"]), gib(plan["keep_all_peak_bytes"]), gib(plan["arena_bytes"]), "%.0f%%" % share,
+            "%.0f%%" % plan["overhead_percent"], "`%s`" % default_batch(scrimp, file)]
+
+
+def plans(scrimp):
+    columns = [("batch of", False), ("file", False), ("options", False), ("batch", True), ("persistent", True),
+               ("all kept", True), ("smallest", True), ("of all kept", True), ("more time", True),
+               ("default batch", True)]
+    return table(columns, (plan_row(scrimp, *row) for row in BATCHES))
+
+
+def replaced(page, name, lines):
+    """The page with new lines between <!-- name --> and <!-- end -->."""
+    pattern = r"(<!-- %s -->\n).*?(<!-- end -->)" % name
+    return re.sub(pattern, lambda m: m.group(1) + "\n".join(lines) + "\n" + m.group(2), page, count=1, flags=re.S)
+
+
+def main():
+    if len(sys.argv) < 2 or sys.argv[2:] not in ([], ["--plans"], ["--check"]):
+        sys.exit(__doc__)
+    scrimp = os.path.abspath(sys.argv[1])
+    with open(PAGE) as f:
+        old = f.read()
+    new = replaced(old, "counts", counts(scrimp))
+    if sys.argv[2:] == ["--plans"]:
+        new = replaced(new, "plans", plans(scrimp))
+    if sys.argv[2:] == ["--check"]:
+        for was, now in zip(old.split("\n"), new.split("\n")):
+            if was != now:
+                sys.exit("docs/models.md is not up to date (docs/models.py SCRIMP):\n-%s\n+%s" % (was, now))
+        sys.exit(old != new)
+    with open(PAGE, "w") as f:
+        f.write(new)
+
+
+main()

@@ -115,7 +115,7 @@ const Builtin builtin_table[] = {
     {"adam", "lr: rate, betas: floats = none, eps: float = 1e-8, weight_decay: float = 0, decay_on: all|matrices = all, clip: float = 0", "Adam; weight decay is added to the gradient", builtin_adam, false},
     {"adamw", "lr: rate, betas: floats = none, eps: float = 1e-8, weight_decay: float = 0.01, decay_on: all|matrices = all, clip: float = 0", "Adam with decoupled weight decay", builtin_adamw, false},
     {"constant", "lr: float, warmup: float = 0", "a constant learning rate", builtin_constant, false},
-    {"linear_decay", "lr: float, warmup: float = 0, min: float = 0", "falls linearly from lr to min", builtin_linear_decay, false},
+    {"linear_decay", "lr: float, warmup: float = 0, min: float = 0, power: float = 1", "falls linearly from lr to min, or with a power of the part that is left: 0.9 is the poly policy of segmentation networks", builtin_linear_decay, false},
     {"step", "lr: float, every: float, factor: float = 0.1, warmup: float = 0, start: float = 0", "multiplied by factor after every `every` epochs (steps when the section counts steps), counted from `start`", builtin_step, false},
     {"cosine", "lr: float, warmup: float = 0, min: float = 0", "falls along half a cosine from lr to min", builtin_cosine, false},
     {"inverse_sqrt", "lr: float, warmup: float", "rises linearly to lr during warmup, then falls with the square root of the time: lr sqrt(warmup / t)", builtin_inverse_sqrt, false},

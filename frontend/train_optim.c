@@ -26,7 +26,7 @@ static Val schedule_value(Call *c, LrSchedule s)
     return (Val){.kind = VAL_SCHEDULE, .schedule = p};
 }
 
-static Val falling(Call *c, LrKind kind)
+static Val falling(Call *c, LrKind kind, double power)
 {
     if (!in_bounds(c, 0, "lr", 0, (double)INFINITY) ||
         !in_bounds(c, 1, "warmup", 0, (double)INFINITY) ||
@@ -35,17 +35,21 @@ static Val falling(Call *c, LrKind kind)
     return schedule_value(c, (LrSchedule){.kind = kind,
                                           .base = arg_float(c, 0),
                                           .warmup = arg_float(c, 1),
-                                          .min = arg_float(c, 2)});
+                                          .min = arg_float(c, 2),
+                                          .power = power});
 }
 
 Val builtin_cosine(Call *c)
 {
-    return falling(c, LR_COSINE);
+    return falling(c, LR_COSINE, 0);
 }
 
 Val builtin_linear_decay(Call *c)
 {
-    return falling(c, LR_LINEAR);
+    if (!in_bounds(c, 3, "power", 1e-9, (double)INFINITY))
+        return val_poison();
+    double power = arg_float(c, 3);
+    return falling(c, LR_LINEAR, power == 1 ? 0 : power);
 }
 
 Val builtin_constant(Call *c)

@@ -20,6 +20,7 @@ const TrainField train_fields[TRAIN_FIELD_COUNT] = {
     FIELD(DOUBLE, "every",        lr.every),
     FIELD(DOUBLE, "factor",       lr.factor),
     FIELD(DOUBLE, "start",        lr.start),
+    FIELD(DOUBLE, "power",        lr.power),
     FIELD(DOUBLE, "momentum",     momentum),
     FIELD(DOUBLE, "dampening",    dampening),
     FIELD(BOOL,   "nesterov",     nesterov),

@@ -37,7 +37,7 @@ typedef struct TrainField {
     size_t offset; /* in TrainSpec */
 } TrainField;
 
-enum { TRAIN_OPTIM_COUNT = 3, TRAIN_LR_COUNT = 5, TRAIN_FIELD_COUNT = 43 };
+enum { TRAIN_OPTIM_COUNT = 3, TRAIN_LR_COUNT = 5, TRAIN_FIELD_COUNT = 44 };
 extern const TrainField train_fields[TRAIN_FIELD_COUNT];
 extern const char *const optim_names[TRAIN_OPTIM_COUNT]; /* by OptimKind */
 extern const char *const lr_names[TRAIN_LR_COUNT];       /* by LrKind */

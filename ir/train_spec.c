@@ -8,6 +8,8 @@ static double decay(const LrSchedule *lr, double t, double u, double every, doub
     case LR_COSINE:
         return lr->min + (lr->base - lr->min) * (1 + cos(acos(-1.0) * u)) / 2;
     case LR_LINEAR:
+        if (lr->power > 0 && lr->power != 1)
+            return lr->min + (lr->base - lr->min) * pow(1 - u, lr->power);
         return lr->base + (lr->min - lr->base) * u;
     case LR_STEP:
         return every > 0 ? lr->base * pow(lr->factor, floor(fmax(t, 0) / every)) : lr->base;

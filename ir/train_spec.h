@@ -16,6 +16,7 @@ typedef struct LrSchedule {
     bool in_epochs;   /* warmup, every and start are given in epochs (the section has `epochs`) */
     double every, factor; /* step: multiply by factor every `every` updates ... */
     double start;         /* ... that are counted from here */
+    double power;         /* linear: of the part that is left; 0 stands for 1 */
 } LrSchedule;
 
 typedef struct TrainSpec {
@@ -47,8 +48,8 @@ typedef struct TrainSpec {
 
 /* Source: the same formulas as nanoGPT and PyTorch's LinearLR/CosineAnnealingLR/StepLR:
  * warmup: base*(t+1)/warmup for t < warmup; then with u = (t-warmup)/(total-warmup):
- * cosine min+(base-min)*(1+cos(pi u))/2, linear base+(min-base)*u, step
- * base*factor^floor((t-start)/every) from start on, inverse_sqrt base*sqrt(warmup/(t+1)), from
+ * cosine min+(base-min)*(1+cos(pi u))/2, linear base+(min-base)*u or min+(base-min)*(1-u)^power,
+ * step base*factor^floor((t-start)/every) from start on, inverse_sqrt base*sqrt(warmup/(t+1)), from
  * section 5.3 of Vaswani et al. 2017.
  */
 double lr_at(const LrSchedule *lr, int64_t t, int64_t total, int64_t updates_per_epoch);

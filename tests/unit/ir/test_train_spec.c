@@ -32,6 +32,15 @@ int main(void)
     near(lr_at(&linear, 1, 4, 1), 0.875);
     near(lr_at(&linear, 4, 4, 1), 0.5);
 
+    /* Zhao et al. 2017: (1 - iter/maxiter)^0.9 */
+    LrSchedule poly = {.kind = LR_LINEAR, .base = 0.01, .power = 0.9};
+    near(lr_at(&poly, 0, 100, 1), 0.01);
+    near(lr_at(&poly, 50, 100, 1), 0.01 * pow(0.5, 0.9));
+    near(lr_at(&poly, 99, 100, 1), 0.01 * pow(0.01, 0.9));
+    near(lr_at(&poly, 100, 100, 1), 0);
+    poly.min = 0.001;
+    near(lr_at(&poly, 50, 100, 1), 0.001 + 0.009 * pow(0.5, 0.9));
+
     LrSchedule step = {.kind = LR_STEP, .base = 0.1, .every = 30, .factor = 0.1, .in_epochs = true};
     near(lr_at(&step, 299, 900, 10), 0.1);
     near(lr_at(&step, 300, 900, 10), 0.01);

@@ -1,6 +1,7 @@
 /* synthetic(shapes...): examples made up on the spot, for tests and timings, that can be learned.
  * Every example has a hidden class; floats and bytes are a pattern of that class plus noise, labels
- * are the class, float targets (label set) the pattern of the class.  Integer fields x and y of one
+ * are the class, float targets (label set) the pattern of the class.  A map of labels has one for
+ * each quarter, so that networks that see coarsely can learn it.  Integer fields x and y of one
  * shape are a token sequence in which the next token mostly follows from the last. */
 #include "runtime/data_internal.h"
 
@@ -122,6 +123,15 @@ static uint32_t noise_word(Noise *noise, int64_t element)
     return noise->word[element % 4];
 }
 
+/* Which label of an example counts from its class: of a map, the quarter that it lies in. */
+static uint64_t label_step(const DataField *field, int64_t k)
+{
+    if (field->rank < 2)
+        return (uint64_t)k;
+    int64_t h = field->dim[field->rank - 2], w = field->dim[field->rank - 1];
+    return (uint64_t)(2 * (k / w % h) / h + 2 * (k % w) / w);
+}
+
 static void fill_field(const Dataset *ds, int64_t i, int f, uint64_t c, void *dst)
 {
     const Synthetic *s = ds->state;
@@ -133,7 +143,7 @@ static void fill_field(const Dataset *ds, int64_t i, int f, uint64_t c, void *ds
     uint64_t ids = (uint64_t)field->max_id + 1;
     for (int64_t k = 0; k < n; k++) {
         if (field->label) {
-            ((int32_t *)dst)[k] = (int32_t)((c + (uint64_t)k) % ids);
+            ((int32_t *)dst)[k] = (int32_t)((c + label_step(field, k)) % ids);
         } else if (s->target[f]) {
             ((float *)dst)[k] = pattern_at(s, c, k, salt);
         } else if (field->dtype == RT_F32) {

@@ -397,6 +397,34 @@ static void test_synthetic_walk(void)
     dataset_close(ds);
 }
 
+/* Quarters of an image: c, c+1 above, c+1, c+2 below, c being the class. */
+static void test_synthetic_map(void)
+{
+    DataSpec spec = {
+        .kind = "synthetic",
+        .batch = 4,
+        .n_fields = 1,
+        .field = {{.name = "label",
+                   .dtype = RT_I32,
+                   .rank = 2,
+                   .dim = {3, 5},
+                   .label = true,
+                   .max_id = 6}},
+    };
+    Dataset *ds = open_or_fail(&spec);
+    int32_t map[4][3][5];
+    bool other = false;
+    CHECK(dataset_train_batch(ds, 0, (void *[]){map}, NULL));
+    for (int n = 0; n < 4; n++) {
+        other |= map[n][0][0] != map[0][0][0];
+        for (int i = 0; i < 3; i++)
+            for (int j = 0; j < 5; j++)
+                CHECK(map[n][i][j] == (map[n][0][0] + (i >= 2) + (j >= 3)) % 7);
+    }
+    CHECK_MSG(other, "examples of one class only");
+    dataset_close(ds);
+}
+
 static void test_synthetic_other(void)
 {
     DataSpec spec = {
@@ -463,6 +491,7 @@ int main(void)
     test_synthetic_classes(RT_U8);
     test_synthetic_walk();
     test_synthetic_other();
+    test_synthetic_map();
     test_allocation_failures();
     return test_result();
 }

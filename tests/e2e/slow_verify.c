@@ -8,7 +8,9 @@ static const char *const examples[] = {"mlp.scrimp -D N=16",
                                        "chargpt.scrimp -D N=2",
                                        "demo.scrimp -D N=2",
                                        "resnet.scrimp -D depth=50 -D size=64 -D classes=10",
-                                       "gpt2.scrimp -D N=2 -D T=128 -D V=1000"};
+                                       "gpt2.scrimp -D N=2 -D T=128 -D V=1000",
+                                       "ffn.scrimp -D N=256 -D width=64 -D layers=12",
+                                       "lstm_ptb.scrimp -D N=64 -D V=10 -D H=24 -D T=6"};
 static const char *const solvers[] = {"none", "chen", "kusumoto_approx", ""};
 static const char *const budgets[] = {"80%", "60%", "40%", "min"};
 

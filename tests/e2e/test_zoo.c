@@ -9,6 +9,13 @@ static const char *const planned[] = {
     "resnet.scrimp -D depth=152 -D variant=chainer -D N=48",
     "densenet.scrimp -D depth=161 -D N=32",
     "inception_v3.scrimp -D size=300 -D aux=false -D N=32",
+    "pspnet.scrimp",
+    "nascell.scrimp -D cell=nasnet",
+    "nascell.scrimp -D cell=amoebanet",
+    "nascell.scrimp -D cell=darts_v1",
+    "nascell.scrimp -D cell=darts_v2",
+    "ffn.scrimp -D layers=100",
+    "gpt2.scrimp -D p=0.1",
 };
 // clang-format on
 

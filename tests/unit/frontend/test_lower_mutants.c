@@ -98,8 +98,8 @@ static char *read_example(const char *name)
 
 int main(int argc, char **argv)
 {
-    static const char *const examples[] = {"mlp",  "convnet", "resnet", "chargpt",
-                                           "gpt2", "demo",    "ffn",    "nascell"};
+    static const char *const examples[] = {"mlp",  "convnet", "resnet",  "chargpt",  "gpt2",
+                                           "demo", "ffn",     "nascell", "lstm_ptb", "pspnet"};
     static const FrontendMode modes[] = {FRONTEND_TRAIN, FRONTEND_EVAL, FRONTEND_INFER};
     static Words words;
     int rounds = argc > 1 ? atoi(argv[1]) : 150, graphs = 0;

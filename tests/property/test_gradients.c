@@ -4,6 +4,7 @@
 #include "grad_cases.h"
 
 #include "ir/eval.h"
+#include "ir/support/map.h"
 #include "ir/verify.h"
 #include "passes/autodiff.h"
 
@@ -113,7 +114,7 @@ static void check_op(OpKind op)
         return;
     }
     for (uint64_t i = 0; i < TRIES_PER_OP && done < CASES_PER_OP; i++) {
-        uint64_t seed = first_seed + (uint64_t)op * 1000003 + i;
+        uint64_t seed = first_seed + hash_bytes(op_name(op), strlen(op_name(op)), 0) + i;
         Pool *pool = pool_new();
         Case c = case_new(pool, seed);
         case_generators[op](&c);

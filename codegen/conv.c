@@ -93,7 +93,7 @@ static void finish(const MatrixNode *m, Call *call, const char *what, const Conv
 static bool is_plain_product(const ConvGeometry *q)
 {
     return q->nhwc && q->groups == 1 && q->r == 1 && q->s == 1 && q->stride[0] == 1 &&
-           q->stride[1] == 1 && !q->pad[0] && !q->pad[1];
+           q->stride[1] == 1 && !q->pad[0] && !q->pad[1] && q->h == q->oh && q->w == q->ow;
 }
 
 static void lower_product(const MatrixNode *m, const ConvGeometry *q, ConvPart part,
@@ -113,7 +113,7 @@ static void lower_product(const MatrixNode *m, const ConvGeometry *q, ConvPart p
     Call call = matrix_call(m);
     g->a_buf = matrix_add_operand(m, &call, 0);
     g->b_buf = matrix_add_operand(m, &call, 1);
-    g->epilogue = matrix_epilogue(m, &call, part == CONV_FORWARD ? 2 : -1);
+    g->epilogue = matrix_epilogue(m, &call, 2);
     gemm_lower(m->l, g, &call, what);
 }
 
@@ -185,7 +185,7 @@ static void lower_depthwise(const MatrixNode *m, const ConvGeometry *q, ConvPart
         d->partial_buf = call.n_bufs;
         call.buf[call.n_bufs++] = (CallBuf){VALUE_NONE, 0};
     }
-    d->epilogue = matrix_epilogue(m, &call, part == CONV_FORWARD ? 2 : -1);
+    d->epilogue = matrix_epilogue(m, &call, 2);
     call.desc = d;
     call.flops = conv_flops(q);
     call.bytes = conv_bytes(q);
@@ -213,7 +213,7 @@ static void lower_simple(const MatrixNode *m, const ConvGeometry *q, ConvPart pa
     Call call = matrix_call(m);
     s->a_buf = matrix_add_operand(m, &call, 0);
     s->b_buf = matrix_add_operand(m, &call, 1);
-    s->epilogue = matrix_epilogue(m, &call, part == CONV_FORWARD ? 2 : -1);
+    s->epilogue = matrix_epilogue(m, &call, 2);
     /* The bias runs along the channels, which need not be the columns. */
     s->bias_buf = s->epilogue.bias_buf;
     s->epilogue.bias_buf = -1;
@@ -286,7 +286,7 @@ static Call window_call(const MatrixNode *m, ConvWindow *w)
     w->weight_buf = matrix_add_operand(m, &call, 1);
     w->packed_buf = call.n_bufs;
     call.buf[call.n_bufs++] = (CallBuf){VALUE_NONE, 0};
-    w->epilogue = matrix_epilogue(m, &call, w->transposed ? -1 : 2);
+    w->epilogue = matrix_epilogue(m, &call, 2);
     return call;
 }
 
@@ -361,15 +361,18 @@ static bool plan_phases(const MatrixNode *m, const ConvGeometry *q, ConvWindow *
     return true;
 }
 
+/* Also a transposed convolution, which is the data gradient of one and may have a bias. */
 void matrix_lower_conv2d_dgrad(const MatrixNode *m)
 {
     ConvGeometry q = geometry(m, CONV_DGRAD);
+    bool deconv = m->node->op == OP_deconv2d;
+    const char *what = deconv ? "deconv" : "conv dx";
     if (is_plain_product(&q)) {
-        lower_product(m, &q, CONV_DGRAD, "conv 1x1 dx");
+        lower_product(m, &q, CONV_DGRAD, deconv ? "deconv 1x1" : "conv 1x1 dx");
         return;
     }
     if (conv_depthwise_fits(&q, m->l->target->vector_floats)) {
-        lower_depthwise(m, &q, CONV_DGRAD, "conv dx");
+        lower_depthwise(m, &q, CONV_DGRAD, what);
         return;
     }
     int64_t phases = q.stride[0] * q.stride[1];
@@ -377,12 +380,12 @@ void matrix_lower_conv2d_dgrad(const MatrixNode *m)
     bool simple = !q.nhwc || phases > PHASES_MOST;
     ConvWindow *w = simple ? NULL : POOL_ARRAY(m->l->pool, (size_t)phases, ConvWindow);
     if (simple || !plan_phases(m, &q, w)) {
-        lower_simple(m, &q, CONV_DGRAD, "conv dx");
+        lower_simple(m, &q, CONV_DGRAD, what);
         return;
     }
     for (int64_t p = 0; p < phases; p++) {
         double part = (double)(w[p].axis[0].taps * w[p].axis[1].taps) / (double)(q.r * q.s);
-        lower_window(m, &w[p], "conv dx", conv_flops(&q) * part);
+        lower_window(m, &w[p], what, conv_flops(&q) * part);
     }
 }
 

@@ -63,6 +63,7 @@ static MatrixLower *rule_of(OpKind op)
     case OP_conv2d:
         return matrix_lower_conv2d;
     case OP_conv2d_dgrad:
+    case OP_deconv2d:
         return matrix_lower_conv2d_dgrad;
     case OP_conv2d_wgrad:
         return matrix_lower_conv2d_wgrad;
@@ -91,7 +92,8 @@ static void lower_alone(Lowering *l, const Node *node)
     rule_of(node->op)(&m);
 }
 
-LowerRule lower_matmul, lower_linear, lower_conv2d, lower_conv2d_dgrad, lower_conv2d_wgrad;
+LowerRule lower_matmul, lower_linear, lower_conv2d, lower_conv2d_dgrad, lower_conv2d_wgrad,
+    lower_deconv2d;
 
 void lower_matmul(Lowering *l, const Node *node)
 {
@@ -114,6 +116,11 @@ void lower_conv2d_dgrad(Lowering *l, const Node *node)
 }
 
 void lower_conv2d_wgrad(Lowering *l, const Node *node)
+{
+    lower_alone(l, node);
+}
+
+void lower_deconv2d(Lowering *l, const Node *node)
 {
     lower_alone(l, node);
 }

@@ -16,6 +16,8 @@ const Builtin builtin_table[] = {
      "x W^T + b over the last dimension; weight [out, in], or [in, out] with layout = \"in_out\"", builtin_linear, true},
     {"conv", "x: tensor, out: int, kernel: ints, stride: ints = 1, pad: ints = 0, dilation: ints = 1, groups: int = 1, bias: bool = true, init: init = none",
      "2-D convolution of [N,C,H,W]; kernel, stride, pad and dilation are n or [h, w]", builtin_conv, true},
+    {"deconv", "x: tensor, out: int, kernel: ints, stride: ints = 1, pad: ints = 0, output_pad: ints = 0, dilation: ints = 1, groups: int = 1, bias: bool = true, init: init = none",
+     "transposed 2-D convolution of [N,C,H,W], as PyTorch's ConvTranspose2d: height (H-1) stride - 2 pad + dilation (kernel-1) + output_pad + 1", builtin_deconv, true},
     {"bn", "x: tensor, eps: float = 1e-5, momentum: float = 0.1",
      "batch normalization over the channels (dimension 1); running statistics outside training", builtin_bn, true},
     {"layernorm", "x: tensor, eps: float = 1e-5, bias: bool = true, affine: bool = true",
@@ -95,7 +97,7 @@ const Builtin builtin_table[] = {
     {"float", "x: any", "a float from a number", builtin_float, false},
     {"round", "x: float", "the nearest int", builtin_round, false},
     /* initial values */
-    {"init", "weight: init = none, bias: init = none", "with init(weight = normal(0.02), bias = zeros) { ... }: initial values of the linear, conv and embedding layers inside", builtin_init, false},
+    {"init", "weight: init = none, bias: init = none", "with init(weight = normal(0.02), bias = zeros) { ... }: initial values of the linear, conv, deconv and embedding layers inside", builtin_init, false},
     {"normal", "std: float = 1", "initial value: normal with mean 0", builtin_normal, false},
     {"uniform", "lo: float = 0, hi: float = 1", "initial value: uniform between lo and hi", builtin_uniform, false},
     {"he_normal", "fan: in|out = in, gain: float = 1.4142135623730951", "initial value: normal with deviation gain / sqrt(fan)", builtin_he_normal, false},

@@ -103,46 +103,85 @@ static bool want_images(Call *c)
     return false;
 }
 
-static bool conv_weight(Call *c, const int64_t kernel[2], ValueId v[3])
+/* A convolution's parameters: `channels` is dims 0 and 1 of the weight, before the division by
+ * groups, and the arguments from `groups` on are groups, bias and init.  fan_in counts dim 1 of the
+ * weight, which is what PyTorch does for ConvTranspose2d, too. */
+static bool conv_weight(Call *c, const int64_t kernel[2], const int64_t channels[2], int groups,
+                        ValueId v[3])
 {
     Lower *l = c->l;
-    int64_t in = lower_type(l, v[0])->dim[1], out = arg_int(c, 1), groups = arg_int(c, 6), taps,
-            fan_in, fan_out;
-    if (in % groups || out % groups) {
-        lower_error(l, c->arg_span[6], "E105",
+    int64_t n = arg_int(c, groups), taps, fan_in, fan_out;
+    int64_t in = lower_type(l, v[0])->dim[1], out = arg_int(c, 1);
+    if (in % n || out % n) {
+        lower_error(l, c->arg_span[groups], "E105",
                     "groups = %" PRId64 " must divide the channels, %" PRId64 " in and %" PRId64
                     " out",
-                    groups, in, out);
+                    n, in, out);
         return false;
     }
-    if (!size_mul(kernel[0], kernel[1], &taps) || !size_mul(in / groups, taps, &fan_in) ||
-        !size_mul(out / groups, taps, &fan_out)) {
+    if (!size_mul(kernel[0], kernel[1], &taps) || !size_mul(channels[1] / n, taps, &fan_in) ||
+        !size_mul(channels[0] / n, taps, &fan_out)) {
         lower_error(l, c->span, "E108", "this convolution is too large");
         return false;
     }
-    const int64_t dims[] = {out, in / groups, kernel[0], kernel[1]};
+    const int64_t dims[] = {channels[0], channels[1] / n, kernel[0], kernel[1]};
     v[1] = lower_parameter(l, OP_param, "weight", type_make(DTYPE_F32, 4, dims),
-                           weight_init(c, 8, &init_linear), fan_in, fan_out, c->span);
-    if (arg_bool(c, 7))
+                           weight_init(c, groups + 2, &init_linear), fan_in, fan_out, c->span);
+    if (arg_bool(c, groups + 1))
         v[2] = vector_param(c, OP_param, "bias", out, bias_init(c), fan_in);
     return v[1] != VALUE_NONE;
 }
 
+/* The windows of conv and deconv, whose dilation is argument `dilation`; reads them in the order of
+ * the signature. */
+typedef struct WindowArgs {
+    int64_t kernel[2], stride[2], pad[2], dilation[2];
+} WindowArgs;
+
+static bool conv_window(Call *c, int dilation, WindowArgs *w)
+{
+    return call_needs_label(c) && want_images(c) && positive(c, 1) && positive(c, dilation + 1) &&
+           call_pair(c, 2, 1, w->kernel) && call_pair(c, 3, 1, w->stride) &&
+           call_pair(c, 4, 0, w->pad) && call_pair(c, dilation, 1, w->dilation);
+}
+
+static AttrList conv_attrs(const Call *c, int dilation, const WindowArgs *w)
+{
+    AttrList attrs = {.n = 0};
+    attrs_ints(&attrs, ATTR_stride, w->stride, 2);
+    attrs_ints(&attrs, ATTR_padding, w->pad, 2);
+    attrs_ints(&attrs, ATTR_dilation, w->dilation, 2);
+    attrs_int(&attrs, ATTR_groups, arg_int(c, dilation + 1));
+    return attrs;
+}
+
 Val builtin_conv(Call *c)
 {
-    int64_t kernel[2], stride[2], pad[2], dilation[2];
-    bool ok = call_needs_label(c) && want_images(c) && positive(c, 1) && positive(c, 6);
-    ok = ok && call_pair(c, 2, 1, kernel) && call_pair(c, 3, 1, stride) &&
-         call_pair(c, 4, 0, pad) && call_pair(c, 5, 1, dilation);
+    WindowArgs w;
     ValueId v[3] = {arg_tensor(c, 0)};
-    if (!ok || !conv_weight(c, kernel, v))
+    if (!conv_window(c, 5, &w))
         return val_poison();
-    AttrList attrs = {.n = 0};
-    attrs_ints(&attrs, ATTR_stride, stride, 2);
-    attrs_ints(&attrs, ATTR_padding, pad, 2);
-    attrs_ints(&attrs, ATTR_dilation, dilation, 2);
-    attrs_int(&attrs, ATTR_groups, arg_int(c, 6));
+    const int64_t channels[2] = {arg_int(c, 1), lower_type(c->l, v[0])->dim[1]};
+    if (!conv_weight(c, w.kernel, channels, 6, v))
+        return val_poison();
+    AttrList attrs = conv_attrs(c, 5, &w);
     return call_node(c, OP_conv2d, v, arg_bool(c, 7) ? 3 : 2, &attrs);
+}
+
+Val builtin_deconv(Call *c)
+{
+    WindowArgs w;
+    int64_t extra[2];
+    ValueId v[3] = {arg_tensor(c, 0)};
+    if (!conv_window(c, 6, &w) || !call_pair(c, 5, 0, extra))
+        return val_poison();
+    const int64_t channels[2] = {lower_type(c->l, v[0])->dim[1], arg_int(c, 1)};
+    if (!conv_weight(c, w.kernel, channels, 7, v))
+        return val_poison();
+    AttrList attrs = conv_attrs(c, 6, &w);
+    if (extra[0] || extra[1])
+        attrs_ints(&attrs, ATTR_output_padding, extra, 2);
+    return call_node(c, OP_deconv2d, v, arg_bool(c, 8) ? 3 : 2, &attrs);
 }
 
 /* ---- normalization ---- */

@@ -4,7 +4,7 @@
 
 static bool is_product(OpKind op)
 {
-    return op == OP_conv2d || op == OP_linear || op == OP_matmul;
+    return op == OP_conv2d || op == OP_deconv2d || op == OP_linear || op == OP_matmul;
 }
 
 /* A multiply-add is two flops; the bias, one flop an element, is not counted. */

@@ -89,6 +89,12 @@ double flops_conv2d_dgrad(const Graph *g, const Node *n)
     return 2 * elements(g, n->in[0]) * filter_taps(n, value_type(g, n->in[1]));
 }
 
+/* Every element of the input meets the whole filter. */
+double flops_deconv2d(const Graph *g, const Node *n)
+{
+    return flops_conv2d_dgrad(g, n) + (n->n_in > 2 ? elements(g, n->out[0]) : 0);
+}
+
 double flops_conv2d_wgrad(const Graph *g, const Node *n)
 {
     return 2 * elements(g, n->in[1]) * filter_taps(n, value_type(g, n->out[0]));
@@ -289,7 +295,7 @@ int64_t node_workspace_bytes(const Graph *g, const Node *n)
     int64_t bytes = 0;
     if (n->body)
         bytes = body_workspace(n->body);
-    else if (n->op == OP_conv2d || n->op == OP_conv2d_dgrad)
+    else if (n->op == OP_conv2d || n->op == OP_conv2d_dgrad || n->op == OP_deconv2d)
         bytes = packed_weight_bytes(g, n);
     else if (n->op == OP_conv2d_wgrad)
         bytes = wgrad_partial_bytes(g, n);

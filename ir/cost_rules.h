@@ -10,10 +10,10 @@
 
 #include "ir/graph.h"
 
-/* conv2d and conv2d_dgrad may repack their weights as [groups][R][S][rows][panel]: the panel is
- * what the vectors run over (output channels forward, input channels for the data gradient, both of
- * one group), padded to a multiple of CONV_PANEL; rows are the other channels of the group.  Their
- * workspace holds exactly that, as f32. */
+/* conv2d, conv2d_dgrad and deconv2d may repack their weights as [groups][R][S][rows][panel]: the
+ * panel is what the vectors run over (the channels of the result, of one group), padded to a
+ * multiple of CONV_PANEL; rows are the other channels of the group.  Their workspace holds exactly
+ * that, as f32. */
 enum { CONV_PANEL = 64 };
 
 /* The weight gradient of a convolution with narrow groups (NHWC, as many channels in as out: one a

@@ -163,18 +163,25 @@ static void clear_output(EvalState *s, const Node *n)
     memset(eval_out(s, n, 0), 0, (size_t)eval_out_count(s, n, 0) * sizeof(double));
 }
 
+/* Adds the third input, if there is one, to every pixel of the result. */
+static void add_bias(EvalState *s, const Node *n)
+{
+    if (n->n_in < 3)
+        return;
+    EvalImage y = eval_image(eval_out_type(s, n, 0), node_flag(n, ATTR_nhwc));
+    for (int64_t b = 0; b < y.n; b++)
+        for (int64_t k = 0; k < y.c; k++)
+            for (int64_t i = 0; i < y.h; i++)
+                for (int64_t j = 0; j < y.w; j++)
+                    eval_out(s, n, 0)[eval_image_at(&y, b, k, i, j)] += eval_in(s, n, 2)[k];
+}
+
 void eval_conv2d(EvalState *s, const Node *n)
 {
     Conv c = conv_of(n, eval_in_type(s, n, 0), eval_in_type(s, n, 1), eval_out_type(s, n, 0));
     clear_output(s, n);
     conv_each(&c, s->data[n->in[0]], s->data[n->in[1]], eval_out(s, n, 0), term_y);
-    if (n->n_in < 3)
-        return;
-    for (int64_t b = 0; b < c.y.n; b++)
-        for (int64_t k = 0; k < c.y.c; k++)
-            for (int64_t i = 0; i < c.y.h; i++)
-                for (int64_t j = 0; j < c.y.w; j++)
-                    eval_out(s, n, 0)[eval_image_at(&c.y, b, k, i, j)] += eval_in(s, n, 2)[k];
+    add_bias(s, n);
 }
 
 /* (dy, w) -> dx */
@@ -183,6 +190,14 @@ void eval_conv2d_dgrad(EvalState *s, const Node *n)
     Conv c = conv_of(n, eval_out_type(s, n, 0), eval_in_type(s, n, 1), eval_in_type(s, n, 0));
     clear_output(s, n);
     conv_each(&c, eval_out(s, n, 0), s->data[n->in[1]], s->data[n->in[0]], term_x);
+}
+
+/* The convolution whose data gradient it is makes images at least as large as x when there is
+ * output padding; their further pixels meet nothing. */
+void eval_deconv2d(EvalState *s, const Node *n)
+{
+    eval_conv2d_dgrad(s, n);
+    add_bias(s, n);
 }
 
 /* (x, dy) -> dw */

@@ -151,9 +151,9 @@ static bool filter_of(const Node *node, const Type *w, Filter *f, ShapeError *er
     f->rs[0] = w->dim[nhwc ? 0 : 2];
     f->rs[1] = w->dim[nhwc ? 1 : 3];
     if (f->groups < 1 || f->k % f->groups)
-        return shape_fail(err, "E105", -1,
-                          "%s: groups = %" PRId64 " does not divide %" PRId64 " output channels",
-                          op_name(node->op), f->groups, f->k);
+        return shape_fail(
+            err, "E105", -1, "%s: groups = %" PRId64 " does not divide %" PRId64 " %s channels",
+            op_name(node->op), f->groups, f->k, node->op == OP_deconv2d ? "input" : "output");
     return true;
 }
 
@@ -253,6 +253,53 @@ static bool countable_window(const Node *node, const Window *w, ShapeError *err)
         return true;
     return shape_fail(err, "E108", -1, "%s: a window of more than %d elements", op_name(node->op),
                       MOST);
+}
+
+/* Output length of a transposed convolution, (size-1)*stride - 2*padding + dilation*(kernel-1) +
+ * output_padding + 1 as PyTorch's, or a failure. */
+static bool deconv_length(const Window *w, int i, int64_t size, int64_t extra, int64_t *length,
+                          ShapeError *err)
+{
+    int64_t padded, extent, sum;
+    if (extra >= w->stride[i] && extra >= w->dilation[i])
+        return shape_fail(err, "E105", -1,
+                          "deconv2d: output padding %" PRId64
+                          " must be less than the stride %" PRId64 " or the dilation %" PRId64,
+                          extra, w->stride[i], w->dilation[i]);
+    if (!size_mul(w->padding[i], 2, &padded) || !size_mul(size - 1, w->stride[i], &sum) ||
+        !size_mul(w->kernel[i] - 1, w->dilation[i], &extent) || !size_add(sum, extent, &sum) ||
+        !size_add(sum, extra + 1, &sum))
+        return shape_fail(err, "E108", 0, "deconv2d: the window is too large");
+    *length = sum - padded;
+    if (*length >= 1)
+        return true;
+    shape_fail(err, "E106", 0, "deconv2d: padding %" PRId64 " leaves nothing of %" PRId64 " %s",
+               w->padding[i], sum, i ? "columns" : "rows");
+    return shape_help(err, "less padding, or a larger window");
+}
+
+/* x, w, bias[out]? */
+SHAPE_RULE(deconv2d)
+{
+    Filter f;
+    Window win;
+    int64_t hw[2], extra[2], channels;
+    if (!want_image(g, node, 0, err) || !conv_filter(g, node, &f, &win, err) ||
+        !want_ints(node, ATTR_output_padding, 2, 0, 0, extra, err))
+        return false;
+    const Type *x = shape_in(g, node, 0);
+    ImageAxes ax = image_axes(node);
+    if (x->dim[ax.channel] != f.k)
+        return shape_fail(err, "E101", 0,
+                          "deconv2d: %" PRId64 " channels here but the weight takes %" PRId64,
+                          x->dim[ax.channel], f.k);
+    if (!size_mul(f.c_group, f.groups, &channels))
+        return shape_fail(err, "E108", 1, "deconv2d: the result is too large");
+    for (int i = 0; i < 2; i++)
+        if (!deconv_length(&win, i, x->dim[ax.row + i], extra[i], &hw[i], err))
+            return false;
+    *out = image_type(node, x->dim[0], channels, hw);
+    return want_vectors(g, node, 2, node->n_in, channels, err);
 }
 
 static bool pool_window(const Node *node, Window *w, ShapeError *err)

@@ -69,6 +69,13 @@ static ValueId conv_grad(GradContext *c, OpKind op, ValueId a, ValueId b, const 
     return grad_op(c, op, (const ValueId[]){a, b}, 2, &attrs);
 }
 
+/* The gradient of a bias. */
+static ValueId pixel_sums(GradContext *c, bool nhwc)
+{
+    static const int64_t axes[2][3] = {{0, 2, 3}, {0, 1, 2}};
+    return grad_sum_axes(c, c->dout[0], axes[nhwc], 3);
+}
+
 void grad_conv2d(GradContext *c)
 {
     bool nhwc = node_flag(c->node, ATTR_nhwc);
@@ -78,7 +85,55 @@ void grad_conv2d(GradContext *c)
         c->din[0] = conv_grad(c, OP_conv2d_dgrad, dy, grad_in(c, 1), x.dim + (nhwc ? 1 : 2));
     if (grad_wanted(c, 1))
         c->din[1] = conv_grad(c, OP_conv2d_wgrad, grad_in(c, 0), dy, w.dim + (nhwc ? 0 : 2));
-    static const int64_t axes[2][3] = {{0, 2, 3}, {0, 1, 2}};
     if (grad_wanted(c, 2))
-        c->din[2] = grad_sum_axes(c, dy, axes[nhwc], 3);
+        c->din[2] = pixel_sums(c, nhwc);
+}
+
+/* dx = conv2d(dy, w).  With output padding of at least the stride (dilation larger than the stride)
+ * that convolution makes further pixels, which x does not have. */
+static ValueId deconv_dx(GradContext *c)
+{
+    AttrList attrs = grad_attrs_without(c, ATTR_output_padding), cut = {0};
+    const ValueId in[2] = {c->dout[0], grad_in(c, 1)};
+    ValueId dx = grad_op(c, OP_conv2d, in, 2, &attrs);
+    Type x = grad_in_type(c, 0), made = grad_type(c, dx);
+    if (type_same_shape(&x, &made))
+        return dx;
+    attrs_ints(&cut, ATTR_start, (const int64_t[4]){0}, 4);
+    attrs_ints(&cut, ATTR_limit, x.dim, 4);
+    return grad_op(c, OP_slice, &dx, 1, &cut);
+}
+
+/* x as the convolution of dy has it: with zeros for those pixels. */
+static ValueId deconv_x(GradContext *c)
+{
+    bool nhwc = node_flag(c->node, ATTR_nhwc);
+    AttrList attrs = {0};
+    int64_t lo[4] = {0}, hi[4] = {0}, more = 0;
+    for (int i = 0; i < 2; i++) {
+        int64_t extra = node_ints_at(c->node, ATTR_output_padding, i, 0);
+        hi[i + (nhwc ? 1 : 2)] = extra / node_ints_at(c->node, ATTR_stride, i, 1);
+        more += hi[i + (nhwc ? 1 : 2)];
+    }
+    ValueId x = grad_in(c, 0);
+    attrs_ints(&attrs, ATTR_lo, lo, 4);
+    attrs_ints(&attrs, ATTR_hi, hi, 4);
+    return more ? grad_op(c, OP_pad, &x, 1, &attrs) : x;
+}
+
+/* The forward is the data gradient of a convolution, so x and dy exchange roles. */
+void grad_deconv2d(GradContext *c)
+{
+    bool nhwc = node_flag(c->node, ATTR_nhwc);
+    Type w = grad_in_type(c, 1);
+    if (grad_wanted(c, 0))
+        c->din[0] = deconv_dx(c);
+    if (grad_wanted(c, 1)) {
+        AttrList attrs = grad_attrs_without(c, ATTR_output_padding);
+        attrs_ints(&attrs, ATTR_hw, w.dim + (nhwc ? 0 : 2), 2);
+        const ValueId in[2] = {c->dout[0], deconv_x(c)};
+        c->din[1] = grad_op(c, OP_conv2d_wgrad, in, 2, &attrs);
+    }
+    if (grad_wanted(c, 2))
+        c->din[2] = pixel_sums(c, nhwc);
 }

@@ -128,6 +128,12 @@ static ValueId conv_weight(Layout *l, ValueId w, Loc loc)
     return w;
 }
 
+/* The weights of both lie as [R,S,C,K]. */
+static bool is_conv(const Node *n)
+{
+    return n->op == OP_conv2d || n->op == OP_deconv2d;
+}
+
 /* Parameters that anything but a convolution's weight operand reads keep their logical layout. */
 static Bitset shared_weights(const Graph *g, Pool *scratch)
 {
@@ -135,7 +141,7 @@ static Bitset shared_weights(const Graph *g, Pool *scratch)
     for (size_t i = 0; i < g->order.len; i++) {
         const Node *n = graph_node(g, g->order.data[i]);
         for (int k = 0; k < n->n_in; k++)
-            if (n->op != OP_conv2d || k != 1)
+            if (!is_conv(n) || k != 1)
                 bitset_add(&shared, n->in[k]);
     }
     for (size_t i = 0; i < g->outputs.len; i++)
@@ -275,7 +281,7 @@ static void convert(Layout *l, NodeId id, const Bitset *shared)
 {
     const Node *n = graph_node(l->g, id);
     bool rank4 = n->n_in > 0 && value_type(l->g, n->in[0])->rank == 4;
-    if (n->op == OP_conv2d && !node_flag(n, ATTR_nhwc))
+    if (is_conv(n) && !node_flag(n, ATTR_nhwc))
         convert_conv(l, id, shared);
     else if (pools(n) && !node_flag(n, ATTR_nhwc))
         convert_pool(l, id);

@@ -211,6 +211,27 @@ static void case_conv2d(Case *c)
     finish_on_inputs(c, OP_conv2d, &attrs);
 }
 
+static void case_deconv2d(Case *c)
+{
+    AttrList attrs = {0};
+    int64_t stride[2], padding[2], dilation[2], extra[2], groups = case_int(c, 1, 3);
+    int64_t in = groups * case_int(c, 1, 2), out = case_int(c, 1, 2);
+    int64_t r = case_int(c, 1, 3), s = case_int(c, 1, 3);
+    bool nhwc = case_coin(c);
+    put_pair(c, &attrs, ATTR_stride, 1, 3, stride);
+    put_pair(c, &attrs, ATTR_padding, 0, 2, padding);
+    put_pair(c, &attrs, ATTR_dilation, 1, 3, dilation);
+    put_pair(c, &attrs, ATTR_output_padding, 0, 2, extra);
+    attrs_int(&attrs, ATTR_groups, groups);
+    if (nhwc)
+        attrs_int(&attrs, ATTR_nhwc, 1);
+    normal_input(c, image(nhwc, case_int(c, 1, 2), in, case_int(c, 1, 5), case_int(c, 1, 5)));
+    normal_input(c, nhwc ? SHAPE(r, s, out, in) : SHAPE(in, out, r, s));
+    if (case_coin(c))
+        normal_input(c, SHAPE(out * groups));
+    finish_on_inputs(c, OP_deconv2d, &attrs);
+}
+
 static void pooling(Case *c, OpKind op)
 {
     AttrList attrs = {0};
@@ -496,6 +517,7 @@ static CaseGenerator *const case_generators[OP_COUNT] = {
     CASE(conv2d), CASE(maxpool), CASE(avgpool), CASE(adaptive_avgpool), CASE(resize), CASE(bn_stats), CASE(bn_apply), CASE(layernorm),
     CASE(softmax), CASE(log_softmax), CASE(cross_entropy), CASE(embedding), CASE(reshape),
     CASE(transpose), CASE(broadcast), CASE(slice), CASE(concat), CASE(pad),
+    CASE(deconv2d),
 #undef CASE
 };
 // clang-format on

@@ -60,6 +60,7 @@ static OpCaseMake *const op_case_table[OP_COUNT] = {
     CASE(conv2d),
     CASE(conv2d_dgrad),
     CASE(conv2d_wgrad),
+    CASE(deconv2d),
     CASE(maxpool),
     CASE(maxpool_grad),
     CASE(avgpool),

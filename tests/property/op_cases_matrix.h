@@ -226,6 +226,24 @@ static void op_conv2d_wgrad(OpCase *c)
     op_done(c, OP_conv2d_wgrad, &v.attrs);
 }
 
+/* The convolution's output goes in; output padding up to what the stride or the dilation allow. */
+static void op_deconv2d(OpCase *c)
+{
+    OpConv v;
+    int64_t extra[2];
+    op_conv_sizes(c, &v);
+    for (int i = 0; i < 2; i++) {
+        int64_t most = v.stride[i] > v.dilation[i] ? v.stride[i] : v.dilation[i];
+        extra[i] = op_int(c, 0, most - 1);
+    }
+    attrs_ints(&v.attrs, ATTR_output_padding, extra, 2);
+    op_normal(c, op_image(v.nhwc, v.n, v.out, v.h, v.w));
+    op_normal(c, op_filter(&v));
+    if (op_coin(c))
+        op_normal(c, DIMS(v.in * v.groups));
+    op_done(c, OP_deconv2d, &v.attrs);
+}
+
 /* --- pooling --- */
 
 typedef struct OpPool {

@@ -62,6 +62,30 @@ static void test_op(const Target *target, const Conv *q, OpKind op)
     check_case(&c, out, target, conv_text(c.pool, op_name(op), q));
 }
 
+/* From an image of y's size, with output padding where a stride leaves room for it. */
+static void test_deconv(const Target *target, const Conv *q)
+{
+    Case c = case_new();
+    int64_t y[4], bias[1] = {q->c}, extra[2];
+    const int64_t hwio[4] = {q->r, q->s, q->c / q->groups, q->k};
+    const int64_t oihw[4] = {q->k, q->c / q->groups, q->r, q->s};
+    image(y, q->nhwc, q->n, q->k, result_size(q, 0), result_size(q, 1));
+    AttrList attrs = conv_attrs(q, NULL);
+    for (int a = 0; a < 2; a++)
+        extra[a] = pick(0, (q->stride[a] > q->dilation[a] ? q->stride[a] : q->dilation[a]) - 1);
+    attrs_ints(&attrs, ATTR_output_padding, extra, 2);
+    ValueId in[3] = {input(&c, 4, y), input(&c, 4, q->nhwc ? hwio : oihw), VALUE_NONE};
+    int n_in = 2;
+    if (q->bias)
+        in[n_in++] = input(&c, 1, bias);
+    ShapeError err;
+    NodeId n = graph_try_add(c.g, OP_deconv2d, in, n_in, &attrs, NULL, (Loc){0, 0}, &err);
+    if (n == NODE_NONE) /* all of it is padding */
+        pool_free(c.pool);
+    else
+        check_case(&c, graph_node(c.g, n)->out[0], target, conv_text(c.pool, "deconv2d", q));
+}
+
 static void test_conv(const Target *target, const Conv *q)
 {
     if (result_size(q, 0) < 1 || result_size(q, 1) < 1)
@@ -69,6 +93,7 @@ static void test_conv(const Target *target, const Conv *q)
     test_op(target, q, OP_conv2d);
     test_op(target, q, OP_conv2d_dgrad);
     test_op(target, q, OP_conv2d_wgrad);
+    test_deconv(target, q);
 }
 
 static Conv random_conv(int i)
@@ -103,6 +128,12 @@ static void test_target(const Target *target, int n_random)
         {1, 3, 23, 30, 24, 7, 7, 1, {2, 2}, {3, 3}, {1, 1}, true, false},
         {1, 512, 3, 4, 16, 3, 3, 1, {1, 1}, {1, 1}, {1, 1}, true, false}, /* padded pixels */
         {1, 2, 5, 5, 3, 2, 2, 1, {3, 3}, {2, 2}, {1, 1}, true, false},    /* phases without taps */
+        {1, 33, 12, 14, 40, 2, 2, 1, {2, 2}, {0, 0}, {1, 1}, true, true}, /* U-Net's deconvolution
+                                                                           */
+        {2, 17, 9, 9, 20, 1, 1, 1, {1, 1}, {0, 0}, {2, 1}, true, true},   /* 1x1, and larger */
+        {1, 33, 12, 14, 40, 2, 2, 1, {2, 2}, {0, 0}, {1, 1}, true, true}, /* U-Net's deconvolution
+                                                                           */
+        {2, 17, 9, 9, 20, 1, 1, 1, {1, 1}, {0, 0}, {2, 1}, true, true},   /* 1x1, yet no product */
     };
     size_t n_fixed = sizeof fixed / sizeof *fixed;
     for (size_t i = 0; i < n_fixed; i++)

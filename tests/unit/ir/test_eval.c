@@ -192,6 +192,26 @@ static void test_convolution(void)
          V(NINE, 2), 2, 4, 8, 10);
 }
 
+/* Expected values: torch.nn.functional.conv_transpose2d. */
+static void test_transposed_convolution(void)
+{
+    EVAL("  %x = input : f32[1,1,2,2]\n  %w = input : f32[1,1,2,2]\n  %b = input : f32[1]\n"
+         "  %y = deconv2d %x, %w, %b {stride=[2,2], padding=[1,1], output_padding=[1,1]} : "
+         "f32[1,1,3,3]\n",
+         V(1, 2, 4, 5, 1, 10, 100, 1000, 0.5), 1000.5, 200.5, 2000.5, 40.5, 5.5, 50.5, 4000.5,
+         500.5, 5000.5);
+    EVAL("  %x = input : f32[1,2,1,2]\n  %w = input : f32[2,2,1,2]\n"
+         "  %y = deconv2d %x, %w {dilation=[1,2], output_padding=[0,1]} : f32[1,2,1,5]\n",
+         V(1, 2, 3, 4, 1, 10, 100, 1000, 2, 3, 4, 5), 7, 10, 19, 32, 0, 112, 216, 1015, 2020, 0);
+    EVAL("  %x = input : f32[1,1,2,2]\n  %w = input : f32[1,2,2,2]\n"
+         "  %y = deconv2d %x, %w {dilation=[1,2], output_padding=[0,1], nhwc=true} : "
+         "f32[1,1,5,2]\n",
+         V(1, 3, 2, 4, 1, 2, 100, 4, 10, 3, 1000, 5), 7, 112, 10, 216, 19, 1015, 32, 2020, 0, 0);
+    EVAL("  %x = input : f32[1,2,1,2]\n  %w = input : f32[2,1,1,2]\n"
+         "  %y = deconv2d %x, %w {dilation=[1,2], output_padding=[0,1], groups=2} : f32[1,2,1,5]\n",
+         V(1, 2, 3, 4, 1, 10, 100, 1000), 1, 2, 10, 20, 0, 300, 400, 3000, 4000, 0);
+}
+
 #define COLUMN4 "  %x = input : f32[1,1,4,1]\n"
 #define CEIL3   "{kernel=[3,1], stride=[2,1], padding=[1,0], ceil=true"
 
@@ -480,6 +500,7 @@ int main(void)
     test_reductions();
     test_matrix();
     test_convolution();
+    test_transposed_convolution();
     test_pooling();
     test_resampling();
     test_norms();

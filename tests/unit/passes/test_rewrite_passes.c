@@ -75,6 +75,18 @@ static ValueId batch_norm(Graph *g, ValueId x)
     return graph_add(g, OP_bn_apply, in, 5, &attrs, NULL, nowhere);
 }
 
+/* Twice the height, while that is small. */
+static ValueId deconv(Graph *g, ValueId x, int64_t channels)
+{
+    const Type t = *value_type(g, x);
+    int64_t w_dims[4] = {t.dim[1], channels, 3, 2};
+    AttrList attrs = {0};
+    attrs_ints(&attrs, ATTR_stride, (int64_t[]){t.dim[2] > 8 ? 1 : 2, 1}, 2);
+    attrs_ints(&attrs, ATTR_padding, (int64_t[]){1, 0}, 2);
+    ValueId operands[3] = {x, param(g, "$w", 4, w_dims), param(g, "$b", 1, &channels)};
+    return graph_add(g, OP_deconv2d, operands, 3, &attrs, NULL, nowhere);
+}
+
 static ValueId pool(Graph *g, OpKind op, ValueId x)
 {
     AttrList attrs = {0};
@@ -109,7 +121,7 @@ static ValueId transpose(Graph *g, ValueId x, const int64_t *perm)
 static ValueId random_layer(Graph *g, ValueId x)
 {
     const Type t = *value_type(g, x);
-    switch (pick(10)) {
+    switch (pick(11)) {
     case 0:
         return conv(g, x, 1 + pick(5), 1 + 2 * pick(2), 1);
     case 1:
@@ -132,6 +144,8 @@ static ValueId random_layer(Graph *g, ValueId x)
     }
     case 8: /* there and back */
         return transpose(g, transpose(g, x, (int64_t[]){0, 2, 3, 1}), (int64_t[]){0, 3, 1, 2});
+    case 9:
+        return deconv(g, x, 1 + pick(4));
     default: {
         int64_t flat[] = {t.dim[0], t.dim[1] * t.dim[2] * t.dim[3]};
         return reshape(g, unary(g, OP_exp, reshape(g, x, 2, flat)), 4, t.dim);
@@ -235,7 +249,7 @@ static void test_meaning(int trial)
     CHECK(count_op(ctx.graph, OP_tanh) <= count_op(g, OP_tanh));
     for (size_t i = 0; i < ctx.graph->order.len; i++) {
         const Node *n = graph_node(ctx.graph, ctx.graph->order.data[i]);
-        CHECK(n->op != OP_conv2d || node_flag(n, ATTR_nhwc));
+        CHECK((n->op != OP_conv2d && n->op != OP_deconv2d) || node_flag(n, ATTR_nhwc));
     }
     pool_free(memory);
 }

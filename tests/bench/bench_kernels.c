@@ -128,21 +128,23 @@ static void conv_name(char *name, size_t size, OpKind op, const ConvCase *q)
         snprintf(name + n, size - (size_t)n, " g%lld", (long long)q->groups);
 }
 
-static AttrList conv_attrs(OpKind op, const ConvCase *q)
+/* The list points into pairs. */
+static AttrList conv_attrs(OpKind op, const ConvCase *q, int64_t pairs[4][2])
 {
-    int64_t stride[2] = {q->stride, q->stride_w}, pad[2] = {q->pad, q->pad_w};
-    int64_t size[2] = {q->h, q->w}, kernel[2] = {q->r, q->s};
-    int64_t dilation[2] = {q->dilation, q->dilation};
+    const int64_t values[4][2] = {
+        {q->stride, q->stride_w},
+        {q->pad, q->pad_w},
+        {q->dilation, q->dilation},
+        {op == OP_conv2d_dgrad ? q->h : q->r, op == OP_conv2d_dgrad ? q->w : q->s}};
     AttrList attrs = {0};
+    memcpy(pairs, values, sizeof values);
     attrs_int(&attrs, ATTR_nhwc, 1);
     attrs_int(&attrs, ATTR_groups, q->groups);
-    attrs_ints(&attrs, ATTR_stride, stride, 2);
-    attrs_ints(&attrs, ATTR_padding, pad, 2);
-    attrs_ints(&attrs, ATTR_dilation, dilation, 2);
-    if (op == OP_conv2d_dgrad)
-        attrs_ints(&attrs, ATTR_hw, size, 2);
-    if (op == OP_conv2d_wgrad)
-        attrs_ints(&attrs, ATTR_hw, kernel, 2);
+    attrs_ints(&attrs, ATTR_stride, pairs[0], 2);
+    attrs_ints(&attrs, ATTR_padding, pairs[1], 2);
+    attrs_ints(&attrs, ATTR_dilation, pairs[2], 2);
+    if (op == OP_conv2d_dgrad || op == OP_conv2d_wgrad)
+        attrs_ints(&attrs, ATTR_hw, pairs[3], 2);
     return attrs;
 }
 
@@ -158,10 +160,52 @@ static void bench_conv(const Bench *b, OpKind op, const ConvCase *q)
     int64_t ow = (q->w + 2 * q->pad_w - q->dilation * (q->s - 1) - 1) / q->stride_w + 1;
     int64_t x[4] = {q->n, q->h, q->w, q->c}, y[4] = {q->n, oh, ow, q->k};
     int64_t w[4] = {q->r, q->s, q->c / q->groups, q->k};
-    AttrList attrs = conv_attrs(op, q);
+    int64_t pairs[4][2];
+    AttrList attrs = conv_attrs(op, q, pairs);
     ValueId in[2] = {input(g, 4, op == OP_conv2d_dgrad ? y : x),
                      op == OP_conv2d_wgrad ? input(g, 4, y) : input(g, 4, w)};
     graph_add(g, op, in, 2, &attrs, NULL, (Loc){0, 0});
+    report(b, g, name);
+    pool_free(pool);
+}
+
+/* c channels to k; h and w are the input's. */
+static void bench_deconv(const Bench *b, const ConvCase *q)
+{
+    char name[96];
+    conv_name(name, sizeof name, OP_deconv2d, q);
+    if (!wanted(b, name))
+        return;
+    Pool *pool = pool_new();
+    Graph *g = graph_new(pool, "bench");
+    int64_t x[4] = {q->n, q->h, q->w, q->c}, w[4] = {q->r, q->s, q->k / q->groups, q->c};
+    int64_t pairs[4][2];
+    AttrList attrs = conv_attrs(OP_deconv2d, q, pairs);
+    ValueId in[3] = {input(g, 4, x), input(g, 4, w), input(g, 1, &q->k)};
+    graph_add(g, OP_deconv2d, in, 3, &attrs, NULL, (Loc){0, 0});
+    report(b, g, name);
+    pool_free(pool);
+}
+
+/* The cost rules count 10 operations a power: the GB/s say more. */
+static void bench_lrn(const Bench *b, OpKind op, int64_t n, int64_t size, int64_t c)
+{
+    char name[64];
+    snprintf(name, sizeof name, "%s %lld %lldc %lldx%lld", op_name(op), (long long)n, (long long)c,
+             (long long)size, (long long)size);
+    if (!wanted(b, name))
+        return;
+    Pool *pool = pool_new();
+    Graph *g = graph_new(pool, "bench");
+    int64_t x[4] = {n, size, size, c};
+    AttrList attrs = {0};
+    attrs_int(&attrs, ATTR_axis, 3);
+    attrs_int(&attrs, ATTR_window, 5);
+    attrs_float(&attrs, ATTR_alpha, 2e-5);
+    ValueId in[2] = {input(g, 4, x), VALUE_NONE};
+    if (op == OP_lrn_grad)
+        in[1] = input(g, 4, x);
+    graph_add(g, op, in, op == OP_lrn_grad ? 2 : 1, &attrs, NULL, (Loc){0, 0});
     report(b, g, name);
     pool_free(pool);
 }
@@ -280,6 +324,20 @@ static void bench_image(const Bench *b, const ImageCase *q, bool gradient)
     pool_free(pool);
 }
 
+static const int64_t deconv_cases[][13] = {
+    /* U-Net */
+    {1, 1024, 28, 512, 2, 2, 0},
+    {1, 512, 52, 256, 2, 2, 0},
+    {1, 256, 100, 128, 2, 2, 0},
+    {1, 128, 196, 64, 2, 2, 0},
+    {8, 128, 56, 64, 2, 2, 0},
+    /* DCGAN, FCN */
+    {16, 512, 8, 256, 4, 2, 1},
+    {16, 256, 16, 128, 4, 2, 1},
+    {16, 128, 32, 3, 4, 2, 1},
+    {1, 256, 28, 256, 3, 1, 1},
+};
+
 static void bench_all(const Bench *b)
 {
     bench_matmul(b, 1, 1024, 1024, 1024, false, false);
@@ -303,6 +361,12 @@ static void bench_all(const Bench *b)
         bench_image(b, &image_cases[i], false);
         bench_image(b, &image_cases[i], true);
     }
+    for (size_t i = 0; i < sizeof deconv_cases / sizeof *deconv_cases; i++) {
+        ConvCase q = conv_case(deconv_cases[i]);
+        bench_deconv(b, &q);
+    }
+    bench_lrn(b, OP_lrn, 4, 56, 192);
+    bench_lrn(b, OP_lrn_grad, 4, 56, 192);
 }
 
 int main(int argc, char **argv)

@@ -20,6 +20,8 @@ const Builtin builtin_table[] = {
      "transposed 2-D convolution of [N,C,H,W], as PyTorch's ConvTranspose2d: height (H-1) stride - 2 pad + dilation (kernel-1) + output_pad + 1", builtin_deconv, true},
     {"bn", "x: tensor, eps: float = 1e-5, momentum: float = 0.1",
      "batch normalization over the channels (dimension 1); running statistics outside training", builtin_bn, true},
+    {"lrn", "x: tensor, size: int = 5, alpha: float = 1e-4, beta: float = 0.75, k: float = 1, average: bool = true",
+     "local response normalization over `size` neighbouring channels (dimension 1): x / (k + a (sum of their squares)) ** beta; a is alpha / size as in PyTorch and Caffe, or alpha as in the paper with average = false", builtin_lrn, false},
     {"layernorm", "x: tensor, eps: float = 1e-5, bias: bool = true, affine: bool = true",
      "layer normalization over the last dimension", builtin_layernorm, true},
     {"affine", "x: tensor, weight: tensor, bias: tensor = none", "x W^T + b with a weight [out, in] and a bias [out] that there already are, such as $wte.weight or a `param`", builtin_affine, false},

@@ -285,6 +285,21 @@ Val builtin_bn(Call *c)
     return call_node(c, OP_bn_apply, in, 5, &attrs);
 }
 
+/* Krizhevsky, Sutskever and Hinton 2012, section 3.3, where k = 2 and a = alpha. */
+Val builtin_lrn(Call *c)
+{
+    int64_t size = arg_int(c, 1);
+    if (!positive(c, 1) || !rank_at_least(c, 2, "input with channels [N,C,...]"))
+        return val_poison();
+    AttrList attrs = {.n = 0};
+    attrs_int(&attrs, ATTR_window, size);
+    attrs_float(&attrs, ATTR_alpha, arg_float(c, 2) / (arg_bool(c, 5) ? (double)size : 1));
+    attrs_float(&attrs, ATTR_beta, arg_float(c, 3));
+    attrs_float(&attrs, ATTR_k, arg_float(c, 4));
+    const ValueId x = arg_tensor(c, 0);
+    return call_node(c, OP_lrn, &x, 1, &attrs);
+}
+
 Val builtin_layernorm(Call *c)
 {
     bool affine = arg_bool(c, 3), bias = affine && arg_bool(c, 2);

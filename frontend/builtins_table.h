@@ -8,7 +8,7 @@
 BuiltinFn builtin_linear, builtin_affine, builtin_conv, builtin_bn, builtin_layernorm,
     builtin_embedding, builtin_dropout, builtin_maxpool, builtin_avgpool, builtin_global_avgpool,
     builtin_adaptive_avgpool, builtin_resize;
-BuiltinFn builtin_deconv;
+BuiltinFn builtin_deconv, builtin_lrn;
 /* builtins_math.c */
 BuiltinFn builtin_relu, builtin_gelu, builtin_silu, builtin_sigmoid, builtin_tanh, builtin_exp,
     builtin_log, builtin_sqrt, builtin_rsqrt, builtin_abs, builtin_sign, builtin_pow,

@@ -149,6 +149,13 @@ double flops_resize(const Graph *g, const Node *n)
     return 8 * pixels;
 }
 
+/* A power, and the sum over a window, or two of them. */
+double flops_lrn(const Graph *g, const Node *n)
+{
+    double window = (double)node_int(n, ATTR_window, 5);
+    return elements(g, n->out[0]) * (HEAVY_FLOPS + (n->op == OP_lrn ? 1 : 2) * window);
+}
+
 double flops_fused(const Graph *g, const Node *n)
 {
     (void)g;
@@ -365,6 +372,8 @@ static bool reads_in_step(const Node *n, int in)
     case OP_log_softmax:
     case OP_softmax_grad:
     case OP_log_softmax_grad:
+    case OP_lrn:
+    case OP_lrn_grad:
         return true;
     case OP_layernorm_grad:
     case OP_cross_entropy_grad:

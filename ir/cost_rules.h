@@ -28,6 +28,10 @@ enum { DEPTHWISE_CHUNKS = 32, DEPTHWISE_PAD = 16, NARROW_GROUP = 8 };
 enum { WGRAD_CHUNKS = 16 };
 int64_t conv_wgrad_chunks(const Graph *g, const Node *n);
 
+/* lrn keeps the channels of a vector of pixels, with half a window of zeros on both sides, in a
+ * thread's scratch memory, three times for the gradient. */
+enum { LRN_WINDOW_MOST = 1024, LRN_CHANNELS_MOST = 4096 };
+
 enum {
     REDUCE_CHUNKS = 64,
     /* sum, mean and reduce_max with more results than this have work for every thread without

@@ -151,3 +151,70 @@ void eval_layernorm_grad_sums(EvalState *s, const Node *n)
         dbeta[column] += eval_in(s, n, 0)[i];
     }
 }
+
+/* Local response normalisation: s[c] = k + alpha * (sum of squares of the window around c). */
+typedef struct Lrn {
+    EvalAxis axis;
+    int64_t window;
+    double alpha, beta, k;
+} Lrn;
+
+static Lrn lrn_of(const EvalState *s, const Node *n)
+{
+    Lrn r = {.axis = eval_axis(eval_in_type(s, n, 0), n, 1),
+             .window = node_int(n, ATTR_window, 5),
+             .alpha = node_float(n, ATTR_alpha, 1),
+             .beta = node_float(n, ATTR_beta, 0.75),
+             .k = node_float(n, ATTR_k, 1)};
+    return r;
+}
+
+/* The channels there are of middle - before .. middle + after. */
+typedef struct LrnSpan {
+    int64_t first, last;
+} LrnSpan;
+
+static LrnSpan lrn_span(const Lrn *r, int64_t middle, int64_t before, int64_t after)
+{
+    LrnSpan a = {middle > before ? middle - before : 0, middle + after};
+    if (a.last >= r->axis.length)
+        a.last = r->axis.length - 1;
+    return a;
+}
+
+/* Element i of x seen as [outer, channels, inner]. */
+static double lrn_normaliser(const Lrn *r, const double *x, int64_t i)
+{
+    int64_t inner = r->axis.inner, middle = i / inner % r->axis.length;
+    LrnSpan a = lrn_span(r, middle, r->window / 2, (r->window - 1) / 2);
+    double sum = 0;
+    for (int64_t c = a.first; c <= a.last; c++)
+        sum += x[i + (c - middle) * inner] * x[i + (c - middle) * inner];
+    return r->k + r->alpha * sum;
+}
+
+void eval_lrn(EvalState *s, const Node *n)
+{
+    Lrn r = lrn_of(s, n);
+    const double *x = eval_in(s, n, 0);
+    for (int64_t i = 0, end = eval_out_count(s, n, 0); i < end; i++)
+        eval_out(s, n, 0)[i] = x[i] / pow(lrn_normaliser(&r, x, i), r.beta);
+}
+
+/* (dy, x) -> dx: x[i] enters y[i], and the normaliser of every window that it belongs to. */
+void eval_lrn_grad(EvalState *s, const Node *n)
+{
+    Lrn r = lrn_of(s, n);
+    const double *dy = eval_in(s, n, 0), *x = eval_in(s, n, 1);
+    for (int64_t i = 0, end = eval_out_count(s, n, 0); i < end; i++) {
+        int64_t inner = r.axis.inner, own = i / inner % r.axis.length;
+        double dx = dy[i] / pow(lrn_normaliser(&r, x, i), r.beta);
+        LrnSpan a = lrn_span(&r, own, (r.window - 1) / 2, r.window / 2);
+        for (int64_t c = a.first; c <= a.last; c++) {
+            int64_t at = i + (c - own) * inner;
+            dx -= 2 * r.alpha * r.beta * x[i] * dy[at] * x[at] /
+                  pow(lrn_normaliser(&r, x, at), r.beta + 1);
+        }
+        eval_out(s, n, 0)[i] = dx;
+    }
+}

@@ -1,4 +1,5 @@
 /* Shapes of matrix products, convolution, pooling, normalisation, losses and embeddings. */
+#include "ir/cost_rules.h"
 #include "ir/shape_rules.h"
 
 #include <inttypes.h>
@@ -422,6 +423,22 @@ SHAPE_RULE(bn_grad_sums)
         return false;
     out[0] = out[1] = type_make(DTYPE_F32, 1, &c);
     return want_type(g, node, 1, shape_in(g, node, 0), err) && want_vectors(g, node, 2, 4, c, err);
+}
+
+/* x -> y, or (dy, x) -> dx: windows of channels, which are dim `axis`, 1 by default */
+SHAPE_RULE(lrn)
+{
+    int64_t channels, window = node_int(node, ATTR_window, 5);
+    if (!bn_channels(g, node, 0, &channels, err))
+        return false;
+    *out = *shape_in(g, node, 0);
+    if (window < 1 || window > LRN_WINDOW_MOST)
+        return shape_fail(err, "E105", -1, "%s: a window of 1 to %d channels, got %" PRId64,
+                          op_name(node->op), LRN_WINDOW_MOST, window);
+    if (channels > LRN_CHANNELS_MOST)
+        return shape_fail(err, "E108", 0, "%s of %" PRId64 " channels, %d are the most",
+                          op_name(node->op), channels, LRN_CHANNELS_MOST);
+    return node->n_in < 2 || want_type(g, node, 1, out, err);
 }
 
 /* x without its last axis: the shape of a layer norm's mean and rstd */

@@ -143,3 +143,9 @@ void grad_cross_entropy(GradContext *c)
     if (grad_wanted(c, 0))
         c->din[0] = grad_op(c, OP_cross_entropy_grad, in, weighted ? 4 : 3, &attrs);
 }
+
+void grad_lrn(GradContext *c)
+{
+    AttrList attrs = grad_attrs(c);
+    c->din[0] = grad_op(c, OP_lrn_grad, (const ValueId[]){c->dout[0], grad_in(c, 0)}, 2, &attrs);
+}

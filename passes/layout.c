@@ -169,6 +169,7 @@ static void convert_pool(Layout *l, NodeId id)
     mark(l, id);
 }
 
+/* Also lrn: what names its channels by `axis`. */
 static void convert_bn(Layout *l, NodeId id)
 {
     const Node n = *graph_node(l->g, id);
@@ -285,7 +286,7 @@ static void convert(Layout *l, NodeId id, const Bitset *shared)
         convert_conv(l, id, shared);
     else if (pools(n) && !node_flag(n, ATTR_nhwc))
         convert_pool(l, id);
-    else if ((n->op == OP_bn_stats || n->op == OP_bn_apply) && rank4 &&
+    else if ((n->op == OP_bn_stats || n->op == OP_bn_apply || n->op == OP_lrn) && rank4 &&
              node_int(n, ATTR_axis, 1) == 1)
         convert_bn(l, id);
     else if (point_follows(l, n))

@@ -337,6 +337,19 @@ static void case_bn_apply(Case *c)
     finish(c, OP_bn_apply, in, 5, &with_eps);
 }
 
+static void case_lrn(Case *c)
+{
+    AttrList attrs = {0};
+    int64_t channels;
+    Type t = channelled(c, &attrs, &channels);
+    attrs_int(&attrs, ATTR_window, case_int(c, 1, 6));
+    attrs_float(&attrs, ATTR_alpha, case_uniform(c, 0.01, 0.5));
+    attrs_float(&attrs, ATTR_beta, case_coin(c) ? 0.75 : case_uniform(c, 0.3, 1.2));
+    attrs_float(&attrs, ATTR_k, case_uniform(c, 0.5, 2));
+    normal_input(c, t);
+    finish_on_inputs(c, OP_lrn, &attrs);
+}
+
 static void case_layernorm(Case *c)
 {
     AttrList attrs = {0};
@@ -517,7 +530,7 @@ static CaseGenerator *const case_generators[OP_COUNT] = {
     CASE(conv2d), CASE(maxpool), CASE(avgpool), CASE(adaptive_avgpool), CASE(resize), CASE(bn_stats), CASE(bn_apply), CASE(layernorm),
     CASE(softmax), CASE(log_softmax), CASE(cross_entropy), CASE(embedding), CASE(reshape),
     CASE(transpose), CASE(broadcast), CASE(slice), CASE(concat), CASE(pad),
-    CASE(deconv2d),
+    CASE(deconv2d), CASE(lrn),
 #undef CASE
 };
 // clang-format on

@@ -74,6 +74,8 @@ static OpCaseMake *const op_case_table[OP_COUNT] = {
     CASE(bn_grad_sums),
     CASE(bn_grad_x),
     CASE(bn_running),
+    CASE(lrn),
+    CASE(lrn_grad),
     CASE(layernorm),
     CASE(layernorm_grad),
     CASE(layernorm_grad_sums),

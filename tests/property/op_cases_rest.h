@@ -88,6 +88,33 @@ static void op_bn_running(OpCase *c)
     op_done(c, OP_bn_running, &attrs);
 }
 
+/* Windows of odd and even size and larger than there are channels; the usual exponent, the others
+ * that have a short form, and one that has none. */
+static void op_lrn_like(OpCase *c, OpKind op)
+{
+    static const int64_t windows[] = {1, 2, 3, 4, 5, 5, 9, 20};
+    static const double exponents[] = {0.75, 0.75, 0.5, 1, 0.6};
+    AttrList attrs = {0};
+    int64_t channels;
+    Type t = op_channelled(c, &attrs, &channels);
+    attrs_int(&attrs, ATTR_window, windows[op_int(c, 0, 7)]);
+    attrs_float(&attrs, ATTR_alpha, op_uniform(c, 1e-4, 0.2));
+    attrs_float(&attrs, ATTR_beta, exponents[op_int(c, 0, 4)]);
+    attrs_float(&attrs, ATTR_k, op_uniform(c, 0.5, 2));
+    if (op == OP_lrn_grad)
+        op_normal(c, t);
+    op_normal(c, t);
+    op_done(c, op, &attrs);
+}
+static void op_lrn(OpCase *c)
+{
+    op_lrn_like(c, OP_lrn);
+}
+static void op_lrn_grad(OpCase *c)
+{
+    op_lrn_like(c, OP_lrn_grad);
+}
+
 static void op_layernorm(OpCase *c)
 {
     Type t = op_shape(c, 1, 4);

@@ -5,6 +5,8 @@
 
 #include "op_cases.h"
 
+#include "ir/cost_rules.h"
+
 /* Every line along the last axis gets one pattern: all near +-1e30, equal, or with some -inf, but
  * never only -inf. */
 static void extreme_lines(OpCase *c, Type t)
@@ -112,6 +114,26 @@ static void extreme_layernorm(OpCase *c)
     op_done(c, OP_layernorm, NULL);
 }
 
+/* As many channels as there may be, as neighbours and apart. */
+static void extreme_lrn(OpCase *c, OpKind op)
+{
+    AttrList attrs = {0};
+    int64_t inner = op_int(c, 0, 1) ? 1 : op_int(c, 2, 19);
+    attrs_int(&attrs, ATTR_window, op_int(c, 90, 130));
+    attrs_float(&attrs, ATTR_alpha, 1e-3);
+    for (int i = 0; i < (op == OP_lrn ? 1 : 2); i++)
+        op_normal(c, DIMS(1, LRN_CHANNELS_MOST - op_int(c, 0, 1), inner));
+    op_done(c, op, &attrs);
+}
+static void extreme_lrn_forward(OpCase *c)
+{
+    extreme_lrn(c, OP_lrn);
+}
+static void extreme_lrn_grad(OpCase *c)
+{
+    extreme_lrn(c, OP_lrn_grad);
+}
+
 static void extreme_bn_stats(OpCase *c)
 {
     int64_t kind = op_int(c, 0, 2);
@@ -212,6 +234,8 @@ static const struct {
     {OP_cross_entropy_grad, extreme_ignored_grad},
     {OP_accuracy, extreme_ignored_accuracy},
     {OP_layernorm, extreme_layernorm},
+    {OP_lrn, extreme_lrn_forward},
+    {OP_lrn_grad, extreme_lrn_grad},
     {OP_bn_stats, extreme_bn_stats},
     {OP_bn_stats, extreme_bn_overflow},
     {OP_reduce_max, extreme_reduce_max},

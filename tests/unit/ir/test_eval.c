@@ -492,6 +492,26 @@ static void test_commit(void)
     pool_free(pool);
 }
 
+/* Expected values: torch.nn.functional.local_response_norm and its gradient. */
+static void test_lrn(void)
+{
+#define LRN_X "  %x = input : f32[1,3,2]\n"
+    EVAL(LRN_X "  %y = lrn %x {window=3, alpha=0.5, beta=0.75, k=2} : f32[1,3,2]\n",
+         V(1, 2, 3, 4, 5, 6), 0.2323680802425408, 0.3102016197006999, 0.323292251801502,
+         0.3120463092427622, 0.5494204289289063, 0.4929271358124013);
+    EVAL(LRN_X "  %y = lrn %x {window=2, alpha=0.5, beta=0.75, k=2} : f32[1,3,2]\n",
+         V(1, 2, 3, 4, 5, 6), 0.5029733718731741, 0.7071067811865475, 0.6971042407276224,
+         0.6204032394013997, 0.5494204289289063, 0.4929271358124013);
+    EVAL("  %dy = input : f32[1,3,2]\n" LRN_X
+         "  %y = lrn_grad %dy, %x {window=3, alpha=0.5, beta=0.75, k=2} : f32[1,3,2]\n",
+         V(1, -1, 2, 0, 3, 1, 1, 2, 3, 4, 5, 6), 0.1826028654625926, -0.1163256073877625,
+         -0.1289563130653407, 0.02473678323098909, -0.1200056440677381, 0.002934090094121405);
+    EVAL("  %dy = input : f32[1,3,2]\n" LRN_X
+         "  %y = lrn_grad %dy, %x {window=2, alpha=0.5, beta=0.75, k=2} : f32[1,3,2]\n",
+         V(1, -1, 2, 0, 3, 1, 1, 2, 3, 4, 5, 6), 0.2027018801553029, -0.08838834764831843,
+         -0.1785911165758396, -0.05281362169418587, 0.004337529702070353, 0.002934090094121405);
+}
+
 int main(void)
 {
     test_point();
@@ -501,6 +521,7 @@ int main(void)
     test_matrix();
     test_convolution();
     test_transposed_convolution();
+    test_lrn();
     test_pooling();
     test_resampling();
     test_norms();

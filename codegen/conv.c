@@ -290,27 +290,66 @@ static Call window_call(const MatrixNode *m, ConvWindow *w)
     return call;
 }
 
-static void lower_window(const MatrixNode *m, ConvWindow *w, const char *what, double flops)
+/* Fills in the window's buffers and epilogue, and packs its weights. */
+static Call lower_pack(const MatrixNode *m, ConvWindow *w)
 {
-    if (!conv_window_tasks(w))
-        return;
-    Call call = window_call(m, w);
-    StrBuf pack_key = strbuf_new(m->l->pool), key = strbuf_new(m->l->pool);
-    strbuf_put(&pack_key, "conv_pack ");
-    strbuf_put(&key, "conv_window ");
-    conv_window_key(&pack_key, w);
+    Call call = window_call(m, w), pack = call;
+    StrBuf key = strbuf_new(m->l->pool);
+    strbuf_put(&key, "conv_pack ");
     conv_window_key(&key, w);
+    pack.desc = w;
+    pack.emit = conv_pack_emit;
+    pack.n_tasks = conv_pack_tasks(w);
+    pack.bytes = 8.0 * (double)(w->q.r * w->q.s * conv_group_in(&w->q) * w->q.k);
+    finish(m, &pack, "conv weights", &w->q, &key);
+    return call;
+}
+
+/* One call for n passes of equally many tasks, whose weights are packed. */
+static void lower_passes(const MatrixNode *m, Call call, const ConvWindow *w, int64_t n,
+                         const char *what)
+{
+    const ConvGeometry *q = &w->q;
+    ConvPhases *all = POOL_NEW(m->l->pool, ConvPhases);
+    *all = (ConvPhases){n, w};
+    StrBuf key = strbuf_new(m->l->pool);
+    double taps = 0;
+    for (int64_t i = 0; i < n; i++) {
+        strbuf_put(&key, "conv_window ");
+        conv_window_key(&key, &w[i]);
+        taps += (double)(w[i].axis[0].taps * w[i].axis[1].taps);
+    }
     epilogue_key(&key, &w->epilogue);
-    call.desc = w;
-    call.emit = conv_pack_emit;
-    call.n_tasks = conv_pack_tasks(w);
-    call.bytes = 8.0 * (double)(w->q.r * w->q.s * conv_group_in(&w->q) * w->q.k);
-    finish(m, &call, "conv weights", &w->q, &pack_key);
-    call.emit = conv_window_emit;
+    call.desc = all;
+    call.emit = conv_phases_emit;
     call.n_tasks = conv_window_tasks(w);
-    call.flops = flops;
-    call.bytes = conv_bytes(&w->q);
-    finish(m, &call, what, &w->q, &key);
+    call.flops = conv_flops(q) * taps / (double)(q->r * q->s);
+    call.bytes = conv_bytes(q);
+    finish(m, &call, what, q, &key);
+}
+
+static void lower_window(const MatrixNode *m, ConvWindow *w, const char *what)
+{
+    if (conv_window_tasks(w))
+        lower_passes(m, lower_pack(m, w), w, 1, what);
+}
+
+/* The passes of a stride, as one kernel if they were planned for it and have the same tasks, which
+ * is so where the stride divides the size. */
+static void lower_phases(const MatrixNode *m, ConvWindow *w, int64_t n, const char *what)
+{
+    bool together = w->phase && conv_window_tasks(w);
+    for (int64_t i = 1; i < n; i++)
+        together &= conv_window_tasks(&w[i]) == conv_window_tasks(w);
+    if (!together) {
+        for (int64_t i = 0; i < n; i++)
+            lower_window(m, &w[i], what);
+        return;
+    }
+    Call call = {0};
+    for (int64_t i = 0; i < n; i++)
+        call = lower_pack(m, &w[i]);
+    lower_passes(m, call, w, n, what);
 }
 
 void matrix_lower_conv2d(const MatrixNode *m)
@@ -336,7 +375,16 @@ void matrix_lower_conv2d(const MatrixNode *m)
         return;
     }
     check_workspace(m, conv_window_packed_floats(w, m->l->target->vector_floats));
-    lower_window(m, w, "conv", conv_flops(&q));
+    lower_window(m, w, "conv");
+}
+
+/* All weights must stay in the second-level cache from band to band.  TOGETHER_MOST: code size. */
+static bool phases_together(const ConvGeometry *q)
+{
+    enum { TOGETHER_MOST = 16, WEIGHT_BYTES_MOST = 1 << 20 };
+    int64_t n = q->stride[0] * q->stride[1];
+    return n > 1 && n <= TOGETHER_MOST &&
+           q->r * q->s * conv_group_in(q) * q->k * 4 <= WEIGHT_BYTES_MOST;
 }
 
 /* One pass per phase of the stride; false when one does not fit into scratch. */
@@ -346,6 +394,7 @@ static bool plan_phases(const MatrixNode *m, const ConvGeometry *q, ConvWindow *
     for (int64_t p = 0; p < q->stride[0] * q->stride[1]; p++) {
         w[p] = (ConvWindow){.q = *q,
                             .transposed = true,
+                            .phase = phases_together(q),
                             .axis = {conv_gradient_axis(q, 0, p / q->stride[1]),
                                      conv_gradient_axis(q, 1, p % q->stride[1])},
                             .red = conv_group_out(q),
@@ -383,10 +432,7 @@ void matrix_lower_conv2d_dgrad(const MatrixNode *m)
         lower_simple(m, &q, CONV_DGRAD, what);
         return;
     }
-    for (int64_t p = 0; p < phases; p++) {
-        double part = (double)(w[p].axis[0].taps * w[p].axis[1].taps) / (double)(q.r * q.s);
-        lower_window(m, &w[p], what, conv_flops(&q) * part);
-    }
+    lower_phases(m, w, phases, what);
 }
 
 void matrix_lower_conv2d_wgrad(const MatrixNode *m)

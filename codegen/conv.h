@@ -48,6 +48,7 @@ ConvAxis conv_gradient_axis(const ConvGeometry *q, int axis, int64_t phase);
 typedef struct ConvWindow {
     ConvGeometry q;
     bool transposed; /* data gradient: sums over q.k, makes q.c */
+    bool phase;      /* of a stride: its passes share bands of the source if they can */
     ConvAxis axis[2];
     int64_t red, cols; /* per group: channels summed over, channels made */
     int64_t source_c, result_c;
@@ -67,10 +68,15 @@ typedef struct ConvWindow {
 bool conv_window_plan(ConvWindow *w, const Target *target);
 int64_t conv_window_tasks(const ConvWindow *w);
 int64_t conv_window_packed_floats(const ConvWindow *w, int lanes);
-/* KernelEmit over a ConvWindow: packing the weights (tasks: groups x panels), and the pass itself.
- */
+/* KernelEmit over a ConvWindow: packs the weights (tasks: groups x panels). */
 void conv_pack_emit(Jit *j, const void *desc);
-void conv_window_emit(Jit *j, const void *desc);
+/* KernelEmit over passes with equally many tasks: task t is task t of all of them, so that phases
+ * read a band of the source from memory once. */
+typedef struct ConvPhases {
+    int64_t n;
+    const ConvWindow *window;
+} ConvPhases;
+void conv_phases_emit(Jit *j, const void *desc);
 void conv_window_key(StrBuf *key, const ConvWindow *w); /* without the epilogue */
 int64_t conv_pack_tasks(const ConvWindow *w);
 

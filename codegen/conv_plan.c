@@ -95,6 +95,20 @@ static bool plan_columns(ConvWindow *w)
     return false;
 }
 
+/* The other phases should find the band in the second-level cache; but the weights are read once a
+ * band. */
+static int64_t source_bytes_wanted(const ConvWindow *w)
+{
+    int64_t weights = 4 * w->axis[0].taps * w->axis[1].taps * w->red * w->cols;
+    return weights > COPY_BYTES_WANTED ? weights : COPY_BYTES_WANTED;
+}
+
+static int64_t source_bytes(const ConvWindow *w)
+{
+    return 4 * w->band_units * w->unit_rows * w->axis[0].source_step * w->axis[1].source *
+           w->source_c;
+}
+
 /* More tasks by shorter bands first (a halo is copied again), then by groups of panels (the band
  * is). */
 static void plan_tasks(ConvWindow *w)
@@ -103,6 +117,8 @@ static void plan_tasks(ConvWindow *w)
     w->band_units = w->axis[0].count / w->unit_rows;
     while (w->band_units > 1 && !copy_fits(w, w->band_units * w->unit_rows, COPY_BYTES_WANTED))
         w->band_units--;
+    while (w->phase && w->band_units > 1 && source_bytes(w) > source_bytes_wanted(w))
+        w->band_units = ceil_div(w->band_units, 2);
     while (w->band_units > 4 && conv_window_tasks(w) < TASKS_WANTED)
         w->band_units = ceil_div(w->band_units, 2);
     w->band_units = ceil_div(w->axis[0].count / w->unit_rows,

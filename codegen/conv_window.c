@@ -362,12 +362,11 @@ static void emit_panel(const WindowEmit *e, JitValue panel, int64_t columns)
     jit_end_for(j, &y);
 }
 
-void conv_window_emit(Jit *j, const void *desc)
+static void emit_task(Jit *j, const ConvWindow *w, JitValue task)
 {
-    WindowEmit e = {.j = j, .w = desc};
-    int64_t width = panel_floats(e.w, j), whole = e.w->cols / width, rest = e.w->cols % width;
-    JitLoop task = jit_for(j, jit_task_begin(j), jit_task_end(j), 1, "task");
-    decode_task(&e, jit_tmp(j, jit_index(&task)));
+    WindowEmit e = {.j = j, .w = w};
+    int64_t width = panel_floats(w, j), whole = w->cols / width, rest = w->cols % width;
+    decode_task(&e, task);
     find_source(&e);
     if (whole) {
         JitValue end = jit_min_i64(j, e.panel1, jit_i64(j, whole));
@@ -380,6 +379,15 @@ void conv_window_emit(Jit *j, const void *desc)
         emit_panel(&e, jit_i64(j, whole), rest);
         jit_end_if(j, &s);
     }
+}
+
+void conv_phases_emit(Jit *j, const void *desc)
+{
+    const ConvPhases *p = desc;
+    JitLoop task = jit_for(j, jit_task_begin(j), jit_task_end(j), 1, "task");
+    JitValue index = jit_tmp(j, jit_index(&task));
+    for (int64_t i = 0; i < p->n; i++)
+        emit_task(j, &p->window[i], index);
     jit_end_for(j, &task);
 }
 
@@ -398,6 +406,7 @@ void conv_window_key(StrBuf *key, const ConvWindow *w)
     conv_geometry_key(key, &w->q);
     axis_key(key, &w->axis[0]);
     axis_key(key, &w->axis[1]);
-    strbuf_printf(key, " t%d at%lld bufs%d,%d,%d,%d", w->transposed, (long long)w->packed_offset,
-                  w->source_buf, w->weight_buf, w->packed_buf, w->out_buf);
+    strbuf_printf(key, " t%d%d at%lld bufs%d,%d,%d,%d", w->transposed, w->phase,
+                  (long long)w->packed_offset, w->source_buf, w->weight_buf, w->packed_buf,
+                  w->out_buf);
 }

@@ -300,9 +300,21 @@ static Val report_not_callable(Lower *l, Val v, const Expr *e)
     return val_poison();
 }
 
+/* What a call names.  A number, string, list or tensor of the same name does not hide a function
+ * here: `option concat = "layer"` and `concat(xs, axis = 1)` go together. */
+static Val eval_callee(Lower *l, Frame *f, const Expr *e)
+{
+    Val v = eval_expr(l, f, e);
+    const Builtin *fn = e->kind == EXPR_NAME ? builtin_find(e->name) : NULL;
+    bool plain = v.kind == VAL_INT || v.kind == VAL_FLOAT || v.kind == VAL_BOOL ||
+                 v.kind == VAL_STRING || v.kind == VAL_PERCENT || v.kind == VAL_LIST ||
+                 v.kind == VAL_TENSOR;
+    return plain && fn ? (Val){.kind = VAL_BUILTIN, .builtin = fn} : v;
+}
+
 static Val apply_call(Lower *l, Frame *f, const Expr *e, const CallSite *site)
 {
-    Val callee = eval_expr(l, f, e->call.callee);
+    Val callee = eval_callee(l, f, e->call.callee);
     if (callee.kind == VAL_BUILTIN)
         return builtin_call(l, f, callee.builtin, e, site);
     if (callee.kind == VAL_BLOCK)

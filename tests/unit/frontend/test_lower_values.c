@@ -2,7 +2,7 @@
 #include "lower_text.h"
 
 static const char facts[] =
-    "option N = 4, list = [1, 2, 3], name = \"abc\"\n"
+    "option N = 4, list = [1, 2, 3], name = \"abc\", concat = \"layer\"\n"
     "block Twice(x, f) { return x |> f() |> f() }\n"
     "block Depth(x, n) {\n"
     "  if n == 0 { return x } else { return Depth(x + 1, n - 1) }\n"
@@ -37,6 +37,9 @@ static const char facts[] =
     "  assert n == 2 and (5 if n == 2 else 6) == 5\n"
     "  assert (match n { 1, 2 => \"low\"; _ => \"high\" }) == \"low\"\n"
     "  assert false and 1 // 0 == 1 or true\n"
+    /* a plain value does not hide a function of the same name where it is called */
+    "  silu = silu(x)\n"
+    "  assert concat == \"layer\" and concat([silu(silu), x], axis = 0).shape == [8, 8]\n"
     /* tensors are known to the compile-time world by their shape */
     "  assert x.shape == [4, 8] and x.rank == 2 and len(x) == 4 and x.dtype == \"f32\"\n"
     "  y = Twice(x, relu)\n"

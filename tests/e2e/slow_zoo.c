@@ -6,7 +6,7 @@ static const ZooModel models[] = {
     {"resnet.scrimp -D depth=50 -D variant=chainer -D size=64 -D N=4 -D classes=10 -D lr=0.02", 30, "50%", 0.01},
     {"resnet.scrimp -D depth=18 -D variant=tf_v2 -D size=32 -D N=4 -D classes=10 -D lr=0.02", 30, "50%", 0.01},
     {"densenet.scrimp -D depth=121 -D size=32 -D N=4 -D classes=10 -D lr=0.05", 20, "50%", 0.01},
-    {"densenet.scrimp -D depth=121 -D join=list -D size=32 -D N=4 -D classes=10 -D lr=0.05", 20, "50%", 0.01},
+    {"densenet.scrimp -D depth=121 -D concat=list -D size=32 -D N=4 -D classes=10 -D lr=0.05", 20, "50%", 0.01},
     {"nascell.scrimp -D cell=nasnet -D C=4 -D layers=3 -D size=16 -D N=4", 40, "50%", 0.01},
     {"nascell.scrimp -D cell=amoebanet -D C=4 -D layers=3 -D size=16 -D N=4", 40, "50%", 0.01},
     {"nascell.scrimp -D cell=darts_v1 -D C=4 -D layers=3 -D size=16 -D N=4", 40, "50%", 0.01},

@@ -23,7 +23,7 @@ BATCHES = [
     ("Kusumoto 2019", "densenet", "depth=161", 32),
     # soon: ("Kusumoto 2019", "googlenet", "variant=chainer", 256),
     # soon: ("Kusumoto 2019", "unet", "", 8),
-    # soon: ("Kusumoto 2019", "pspnet", "", 2),
+    ("Kusumoto 2019", "pspnet", "", 2),
     # soon: ("Feng 2018", "alexnet", "", 1024),
     # soon: ("Feng 2018", "vgg", "depth=16 variant=chainer", 64),
     ("Feng 2018", "resnet", "depth=18", 256),

@@ -56,6 +56,8 @@ static const struct {
     OpKind op;
     CountKind kind;
 } kind_of[] = {{OP_conv2d, COUNT_OP_conv},
+               {OP_deconv2d, COUNT_OP_deconv},
+               {OP_lrn, COUNT_OP_lrn},
                {OP_linear, COUNT_OP_linear},
 
                {OP_matmul, COUNT_OP_matmul},

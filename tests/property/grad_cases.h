@@ -470,7 +470,7 @@ static void case_broadcast(Case *c)
 static void case_slice(Case *c)
 {
     AttrList attrs = {0};
-    Type t = any_shape(c, 1, 4);
+    Type t = any_shape(c, 1, 5);
     int64_t start[TYPE_MAX_RANK], limit[TYPE_MAX_RANK], step[TYPE_MAX_RANK];
     for (int i = 0; i < t.rank; i++) {
         t.dim[i] += case_int(c, 0, 4);

@@ -282,7 +282,7 @@ static void op_broadcast(OpCase *c)
 static void op_slice(OpCase *c)
 {
     AttrList attrs = {0};
-    Type t = op_shape(c, 1, 4);
+    Type t = op_shape(c, 1, 5);
     int64_t start[TYPE_MAX_RANK], limit[TYPE_MAX_RANK], step[TYPE_MAX_RANK];
     for (int i = 0; i < t.rank; i++) {
         start[i] = op_coin(c) ? 0 : op_int(c, 0, t.dim[i] - 1);

@@ -1,0 +1,92 @@
+"""The criterion.  Three results of the same computation are compared tensor by tensor: scrimp's f32, PyTorch's f32
+and PyTorch's float64, which counts as the truth.  scrimp passes when its error is at most FACTOR times the error of
+PyTorch's f32, or at most FLOOR, four times the unit roundoff: PyTorch is sometimes right by luck.  Errors are norms relative to the norm of the truth, ||a - truth|| / ||truth||, so
+that one unlucky element of a large tensor counts for little.
+"""
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+FACTOR = 4.0
+FLOOR = 2.0**-22
+
+# What a decision near a tie (decisions.py) may change, as a part of what training changed.
+SLACK = 2.0**-7
+
+# Below this part of its scale a gradient is zero: what float64 leaves of a sum that cancels.
+ZERO = 1e-12
+
+
+@dataclass
+class Row:
+    """One compared tensor: its errors, and whether scrimp's is good enough."""
+    what: str
+    name: str
+    error: float
+    yardstick: float
+    slack: float = 0.0
+
+    @property
+    def ratio(self):
+        return self.error / max(self.yardstick, (FLOOR + self.slack) / FACTOR)
+
+    @property
+    def passed(self):
+        return self.ratio <= FACTOR  # false for NaN
+
+
+def norm(a):
+    return float(np.linalg.norm(np.asarray(a, np.float64).ravel()))
+
+
+def sibling(name, truth):
+    """The weight of the layer whose bias `name` is, or None."""
+    weight = name[:-len("bias")] + "weight" if name.endswith("bias") else None
+    return truth.get(weight)
+
+
+def scale_of(name, truth):
+    """What an error of a tensor is relative to: the truth's norm.  The gradient of a bias in front of a batch
+    normalization is zero, and what is computed in its place is rounding: that is judged against the gradient of
+    the weight beside it, whose terms are the same ones before they cancel."""
+    scale = norm(truth[name])
+    beside = sibling(name, truth)
+    if beside is not None and scale < ZERO * norm(beside):
+        return norm(beside)
+    return scale or 1.0
+
+
+def compare(what, scrimp, torch32, truth, start=None):
+    """Rows for {name: array} of the three; torch32 is a list of them, of which the worst counts.  A name that only one
+    has is an error of the harness or of scrimp.
+    start: the weights before a training in which a decision was near a tie, else None."""
+    if set(scrimp) != set(truth):
+        raise AssertionError(f"{what}: names differ: {sorted(set(scrimp) ^ set(truth))[:6]}")
+    rows = []
+    for name, exact in truth.items():
+        if scrimp[name].shape != exact.shape:
+            raise AssertionError(f"{what}: {name} is {scrimp[name].shape}, PyTorch has {exact.shape}")
+        scale = scale_of(name, truth)
+        error = norm(scrimp[name].astype(np.float64) - exact) / scale
+        yardstick = max(norm(t[name].astype(np.float64) - exact) for t in torch32) / scale
+        slack = 0.0 if start is None else SLACK * norm(exact - start.get(name, 0.0)) / scale
+        rows.append(Row(what, name, error, yardstick, slack))
+    return rows
+
+
+def report(rows, out):
+    """Prints one line for each kind of tensor and one for each failure; returns whether all passed."""
+    for what in dict.fromkeys(r.what for r in rows):
+        group = [r for r in rows if r.what == what]
+        worst = max(group, key=lambda r: math.inf if math.isnan(r.ratio) else r.ratio)
+        median = sorted(r.ratio for r in group)[len(group) // 2]
+        print(f"  {what:20} {len(group):4} tensors   median ratio {median:5.2f}   worst {worst.ratio:5.2f}: "
+              f"scrimp {worst.error:.1e}, torch f32 {worst.yardstick:.1e}, {worst.name}{' (near a tie)' if worst.slack else ''}", file=out)
+    failed = [r for r in rows if not r.passed]
+    for r in failed[:40]:
+        print(f"  FAIL {r.what}: {r.name}: error {r.error:.2e}, PyTorch's own {r.yardstick:.2e}, "
+              f"ratio {r.ratio:.1f} > {FACTOR:g}", file=out)
+    if len(failed) > 40:
+        print(f"  ... and {len(failed) - 40} more", file=out)
+    return not failed

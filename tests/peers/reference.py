@@ -1,0 +1,76 @@
+"""The same training in PyTorch: gradients, statistics and steps of a module, in float32 and in float64."""
+import copy
+
+import numpy as np
+import torch
+
+
+def to_numpy(tensors):
+    return {name: t.detach().numpy().copy() for name, t in tensors}
+
+
+def state(module):
+    """Weights and buffers as {name: array}, without the counters of batches that scrimp does not keep."""
+    return to_numpy((n, t) for n, t in module.state_dict().items() if not n.endswith("num_batches_tracked"))
+
+
+def parameters(module):
+    return to_numpy(module.named_parameters())
+
+
+def buffers(module):
+    names = set(dict(module.named_parameters()))
+    return {n: a for n, a in state(module).items() if n not in names}
+
+
+def as_batch(arrays, dtype):
+    """Arrays as tensors: floats in dtype, integers as the int64 that PyTorch wants for labels and indices."""
+    return {n: torch.from_numpy(a).to(dtype if a.dtype.kind == "f" else torch.int64) for n, a in arrays.items()}
+
+
+def in_precision(module, dtype):
+    """A copy that trains in dtype."""
+    return copy.deepcopy(module).to(dtype).train()
+
+
+def gradient(module, loss_of, arrays, dtype):
+    """Loss, {name: gradient} and {name: statistic} after one forward and backward pass."""
+    m = in_precision(module, dtype)
+    loss = loss_of(m, as_batch(arrays, dtype))
+    loss.backward()
+    grads = to_numpy((n, p.grad) for n, p in m.named_parameters())
+    return {"loss": np.asarray(loss.item())}, grads, buffers(m)
+
+
+def float32_gradients(module, loss_of, arrays):
+    """gradient() in float32 in several ways that differ in their rounding: how good a single number is, such as the
+    loss, is otherwise a matter of luck."""
+    backwards = {n: a[::-1].copy() for n, a in arrays.items()}
+    yield gradient(module, loss_of, arrays, torch.float32)
+    yield gradient(module, loss_of, backwards, torch.float32)
+    with torch.backends.mkldnn.flags(enabled=False):
+        yield gradient(module, loss_of, arrays, torch.float32)
+
+
+def sgd(parameters, lr, weight_decay):
+    return torch.optim.SGD(parameters, lr=lr, momentum=0.9, weight_decay=weight_decay)
+
+
+def adamw(parameters, lr, weight_decay):
+    return torch.optim.AdamW(parameters, lr=lr, weight_decay=weight_decay)
+
+
+OPTIMIZERS = {"sgd": sgd, "adamw": adamw}
+
+
+def train(module, loss_of, arrays, dtype, optimizer, steps):
+    """Losses before each step as an array, {name: weight or statistic} after the last."""
+    m = in_precision(module, dtype)
+    batch, optim, losses = as_batch(arrays, dtype), optimizer(m.parameters()), []
+    for _ in range(steps):
+        optim.zero_grad()
+        loss = loss_of(m, batch)
+        loss.backward()
+        optim.step()
+        losses.append(loss.item())
+    return {"loss": np.asarray(losses)}, state(m)

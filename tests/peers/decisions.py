@@ -10,11 +10,17 @@ from torch.nn import functional as F
 NEVER = -1e30
 
 # Several times the rounding error of a deep network's activations, relative to their size.
-MARGIN = 2e-6
+MARGIN = 1e-6
+
+
+def smallest(distances):
+    """An exact tie does not count: it is two zeros of a relu, or one value that overlapping windows hold twice, and then
+    either choice gives the same gradient."""
+    return distances[distances > 0].min()
 
 
 def relu_margin(x):
-    return x.abs().min() / x.square().mean().sqrt()
+    return smallest(x.abs()) / x.square().mean().sqrt()
 
 
 def pair(n):
@@ -22,16 +28,14 @@ def pair(n):
 
 
 def max_margin(x, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False):
-    """How far the second largest of each window is below the largest.  Two zeros of a relu do not count: whichever is
-    taken, its gradient is zero."""
+    """How far the second largest of each window is below the largest."""
     assert dilation == 1 and not return_indices
     kernel, (above, left) = pair(kernel_size), pair(padding)
     more = kernel if ceil_mode else (0, 0)  # too much of what never wins does no harm
     padded = F.pad(x, (left, left + more[1], above, above + more[0]), value=NEVER)
     windows = F.unfold(padded.flatten(0, 1)[:, None], kernel, stride=pair(stride or kernel))
     first, second = windows.topk(2, dim=1).values.unbind(1)
-    counts = (first > NEVER / 2) & ((first != 0) | (second != 0))
-    return (first - second)[counts].min() / x.square().mean().sqrt()
+    return smallest(first - second) / x.square().mean().sqrt()
 
 
 def clear(margins):

@@ -24,7 +24,6 @@ from cases import CASES
 from compare import compare, report
 
 SEED = 1
-STEPS = 10
 DECAY = 2**-9
 TRIES = 12
 
@@ -58,6 +57,10 @@ def clear_batch(case, module, rng):
     raise AssertionError("every batch has decisions near a tie: give the case fewer of them")
 
 
+def optimizers(case):
+    return reference.OPTIMIZERS.items() if case.steps else ()
+
+
 FIRST_STEP = ("loss", "gradients", "running statistics")
 
 
@@ -65,11 +68,11 @@ def trained(case, module, arrays, dtype):
     """What PyTorch makes of the steps in dtype: {what: {name: array}}, under the names that scrimp_results uses, and
     the set of those in which a decision was near a tie."""
     results, unclear = {}, set()
-    for (name, optimizer), lr in zip(reference.OPTIMIZERS.items(), case.lr):
-        losses, weights = f"losses, {name}", f"{STEPS} steps of {name}"
+    for (name, optimizer), lr in zip(optimizers(case), case.lr):
+        losses, weights = f"losses, {name}", f"{case.steps} steps of {name}"
         with decisions.watched() as margins:
             results[losses], results[weights] = reference.train(
-                module, case.torch_loss, arrays, dtype, lambda p: optimizer(p, lr, DECAY), STEPS)
+                module, case.torch_loss, arrays, dtype, lambda p: optimizer(p, lr, DECAY), case.steps)
         if not decisions.clear(margins):
             unclear.update((losses, weights))
     return results, unclear
@@ -103,10 +106,10 @@ def scrimp_results(case, module, arrays, folder):
     statistics = reference.buffers(module)
     gradients = {n[len("m."):]: a for n, a in momentum.items() if n.startswith("m.")}
     results = dict(zip(FIRST_STEP, ({"loss": losses["loss"][0]}, gradients, {n: state[n] for n in statistics})))
-    for name, lr in zip(reference.OPTIMIZERS, case.lr):
+    for name, lr in zip(dict(optimizers(case)), case.lr):
         extra = "momentum = 0.9, " if name == "sgd" else ""
-        losses, state, _ = train(name, f"{name}(lr = {lr}, {extra}weight_decay = {DECAY})", STEPS)
-        results[f"losses, {name}"], results[f"{STEPS} steps of {name}"] = losses, state
+        losses, state, _ = train(name, f"{name}(lr = {lr}, {extra}weight_decay = {DECAY})", case.steps)
+        results[f"losses, {name}"], results[f"{case.steps} steps of {name}"] = losses, state
     return results
 
 

@@ -1,0 +1,13 @@
+"""The language models of Zaremba et al. 2014: two LSTM layers, with the names of PyTorch's word_language_model."""
+from torch import nn
+
+
+class LSTM(nn.Module):
+    def __init__(self, vocabulary, width):
+        super().__init__()
+        self.encoder = nn.Embedding(vocabulary, width)
+        self.rnn = nn.LSTM(width, width, num_layers=2, batch_first=True)
+        self.decoder = nn.Linear(width, vocabulary)
+
+    def forward(self, ids):
+        return self.decoder(self.rnn(self.encoder(ids))[0])

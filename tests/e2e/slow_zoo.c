@@ -3,6 +3,8 @@
 
 // clang-format off
 static const ZooModel models[] = {
+    {"googlenet.scrimp -D size=64 -D N=4 -D classes=10 -D p=0 -D p_aux=0", 25, "min", 0.01},
+    {"inception_v3.scrimp -D aux=false -D size=107 -D N=4 -D classes=10 -D p=0 -D smoothing=0 -D lr=0.2", 60, "min", 0.01},
     {"resnet.scrimp -D depth=50 -D variant=chainer -D size=64 -D N=4 -D classes=10 -D lr=0.02", 30, "50%", 0.01},
     {"resnet.scrimp -D depth=18 -D variant=tf_v2 -D size=32 -D N=4 -D classes=10 -D lr=0.02", 30, "50%", 0.01},
     {"densenet.scrimp -D depth=121 -D size=32 -D N=4 -D classes=10 -D lr=0.05", 20, "50%", 0.01},

@@ -8,6 +8,8 @@ static const char *const planned[] = {
     "resnet.scrimp -D depth=50 -D N=96",
     "resnet.scrimp -D depth=152 -D variant=chainer -D N=48",
     "densenet.scrimp -D depth=161 -D N=32",
+    "vgg.scrimp -D depth=19 -D N=64",
+    "googlenet.scrimp -D N=256",
     "inception_v3.scrimp -D size=300 -D aux=false -D N=32",
     "pspnet.scrimp",
     "nascell.scrimp -D cell=nasnet",
@@ -16,6 +18,11 @@ static const char *const planned[] = {
     "nascell.scrimp -D cell=darts_v2",
     "ffn.scrimp -D layers=100",
     "gpt2.scrimp -D p=0.1",
+};
+
+static const ZooModel models[] = {
+    {"alexnet.scrimp -D size=64 -D hidden=64 -D N=4 -D classes=10 -D p=0", 150, "min", 0.01},
+    {"vgg.scrimp -D depth=11 -D size=32 -D hidden=256 -D N=4 -D classes=10 -D p=0 -D lr=0.02", 60, "min", 0.01},
 };
 // clang-format on
 
@@ -39,5 +46,6 @@ int main(void)
     e2e_begin();
     for (size_t i = 0; i < sizeof planned / sizeof *planned; i++)
         plan(planned[i]);
+    zoo_run(models, sizeof models / sizeof *models);
     return e2e_end();
 }

@@ -122,8 +122,8 @@ int main(void)
 {
     // clang-format off
     static const char *const examples[] = {
-        "mlp", "convnet", "resnet", "densenet", "inception_v3", "pspnet",
-        "nascell", "ffn", "lstm_ptb", "chargpt", "gpt2", "demo",
+        "mlp", "convnet", "alexnet", "vgg", "googlenet", "inception_v3", "resnet", "densenet",
+        "pspnet", "nascell", "ffn", "lstm_ptb", "chargpt", "gpt2", "demo",
     };
     // clang-format on
     check_names("resnet", resnet_names, sizeof resnet_names / sizeof resnet_names[0]);

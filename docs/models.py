@@ -19,13 +19,13 @@ PAGE = os.path.join(ROOT, "docs", "models.md")
 BATCHES = [
     ("Kusumoto 2019", "resnet", "depth=50 variant=chainer", 96),
     ("Kusumoto 2019", "resnet", "depth=152 variant=chainer", 48),
-    # soon: ("Kusumoto 2019", "vgg", "depth=19 variant=chainer", 64),
+    ("Kusumoto 2019", "vgg", "depth=19 variant=chainer", 64),
     ("Kusumoto 2019", "densenet", "depth=161", 32),
-    # soon: ("Kusumoto 2019", "googlenet", "variant=chainer", 256),
-    # soon: ("Kusumoto 2019", "unet", "", 8),
+    ("Kusumoto 2019", "googlenet", "variant=chainer", 256),
+    ("Kusumoto 2019", "unet", "", 8),
     ("Kusumoto 2019", "pspnet", "", 2),
-    # soon: ("Feng 2018", "alexnet", "", 1024),
-    # soon: ("Feng 2018", "vgg", "depth=16 variant=chainer", 64),
+    ("Feng 2018", "alexnet", "", 1024),
+    ("Feng 2018", "vgg", "depth=16 variant=chainer", 64),
     ("Feng 2018", "resnet", "depth=18", 256),
     ("Feng 2018", "resnet", "depth=50", 64),
     ("Feng 2018", "resnet", "depth=152", 16),
@@ -35,7 +35,7 @@ BATCHES = [
     ("Feng 2021", "nascell", "cell=darts_v2", 64),
     ("Zaremba 2014", "lstm_ptb", "size_name=medium", 20),
     ("", "ffn", "layers=100", 32),
-    # soon: ("", "transformer", "", 32),
+    ("", "transformer", "", 32),
     ("", "gpt2", "", 8),
 ]
 

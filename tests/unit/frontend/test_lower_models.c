@@ -123,7 +123,7 @@ int main(void)
     // clang-format off
     static const char *const examples[] = {
         "mlp", "convnet", "alexnet", "vgg", "googlenet", "inception_v3", "resnet", "densenet",
-        "pspnet", "nascell", "ffn", "lstm_ptb", "chargpt", "gpt2", "demo",
+        "unet", "pspnet", "nascell", "ffn", "lstm_ptb", "transformer", "chargpt", "gpt2", "demo",
     };
     // clang-format on
     check_names("resnet", resnet_names, sizeof resnet_names / sizeof resnet_names[0]);

@@ -26,13 +26,15 @@ typedef struct PassContext {
     Pool *pool; /* the compilation's */
     const char
         *budget; /* "8GiB", "40%", "min", "" = none: overrides the remat section when not NULL */
-    const char *solver;    /* NULL = the section's, else the default (best of all) */
-    const char *objective; /* "time" (default) or "memory" */
-    bool checksums;        /* autodiff adds a checksum of every gradient (verify) */
-    const char *untrained; /* by autodiff: parameters that the loss does not depend on, "$a $b";
-                              NULL = none */
-    RematReport report;    /* filled by remat */
-    MemPlan *plan;         /* filled by plan */
+    const char *solver;        /* NULL = the section's, else the default (best of all) */
+    const char *objective;     /* "time" (default) or "memory" */
+    uint64_t seed;             /* of solvers that draw */
+    double time_limit_seconds; /* of solvers; 0 = none */
+    bool checksums;            /* autodiff adds a checksum of every gradient (verify) */
+    const char *untrained;     /* by autodiff: parameters that the loss does not depend on, "$a $b";
+                                  NULL = none */
+    RematReport report;        /* filled by remat */
+    MemPlan *plan;             /* filled by plan */
     /* environment or user error ("budget 512MiB infeasible: ..."): code and message */
     const char *error_code, *error, *error_help;
 } PassContext;

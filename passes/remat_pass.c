@@ -1,33 +1,28 @@
 /* Recomputations that make the step fit its budget (docs/remat.md). */
-#include "ir/support/bug.h"
 #include "passes/memplan/too_large.h"
 #include "passes/pass.h"
-#include "passes/remat/budget.h"
-#include "passes/remat/reorder.h"
+#include "passes/remat/solve.h"
 #include "passes/remat/solvers.h"
 
 #include <string.h>
-#include <time.h>
 
 /* How often the target is lowered because the arena missed the peak. */
 enum { MAX_TIGHTENINGS = 8 };
-
-typedef struct Answer {
-    const char *solver;
-    RematSchedule schedule;
-    RematFigures figures;
-    int64_t arena_bytes; /* as planned */
-} Answer;
 
 typedef struct Solve {
     PassContext *ctx;
     Pool *scratch;
     RematProblem *p;
     RematMapping mapping;
-    const RematSolver *only; /* NULL: the best of all */
-    RematObjective objective;
+    RematRequest request;
     int64_t budget_bytes;
 } Solve;
+
+/* An answer and what its plan takes. */
+typedef struct Planned {
+    RematAnswer answer;
+    int64_t arena_bytes;
+} Planned;
 
 static bool pass_error(PassContext *ctx, const char *code, const char *message, const char *help)
 {
@@ -37,109 +32,27 @@ static bool pass_error(PassContext *ctx, const char *code, const char *message, 
     return false;
 }
 
-/* Settings: the context's, else the file's */
-
 static const char *setting(const char *own, const char *file)
 {
-    return own ? own : file ? file : "";
+    return own ? own : file;
 }
 
-static bool read_solver(PassContext *ctx, Solve *s)
+/* The context's settings, else the file's. */
+static bool read_request(Solve *s)
 {
-    const char *name = setting(ctx->solver, ctx->graph->train.solver), *names[32];
-    if (!*name || strcmp(name, "best") == 0)
-        return true;
-    s->only = remat_solver_find(name);
-    if (s->only)
-        return true;
-    size_t n = 0;
-    names[n++] = "best";
-    for (const RematSolver *r = remat_solvers; r->name; r++)
-        names[n++] = r->name;
-    const char *nearest = nearest_word(name, names, n);
-    return pass_error(ctx, "E404", pool_printf(ctx->pool, "no solver is called '%s'", name),
-                      nearest ? pool_printf(ctx->pool, "did you mean `%s`?", nearest)
-                              : "solvers: best, none, chen, kusumoto_approx");
-}
-
-static bool read_objective(PassContext *ctx, Solve *s)
-{
-    const char *name = setting(ctx->objective, ctx->graph->train.objective);
-    if (*name && strcmp(name, "time") != 0 && strcmp(name, "memory") != 0)
-        return pass_error(ctx, "E405", pool_printf(ctx->pool, "no objective is called '%s'", name),
-                          "objectives: time, memory");
-    s->objective = strcmp(name, "memory") == 0 ? REMAT_MIN_MEMORY : REMAT_MIN_TIME;
-    return true;
-}
-
-static bool read_budget(PassContext *ctx, Budget *budget)
-{
-    const char *text = setting(ctx->budget, ctx->graph->train.budget_text);
-    if (budget_parse(text, budget))
-        return true;
-    return pass_error(ctx, "E403", pool_printf(ctx->pool, "'%s' is not a budget", text),
-                      "write bytes (512MiB, 1.5GB), a part (40%) or min");
+    PassContext *ctx = s->ctx;
+    const TrainSpec *file = &ctx->graph->train;
+    RematSettings settings = {.budget = setting(ctx->budget, file->budget_text),
+                              .solver = setting(ctx->solver, file->solver),
+                              .objective = setting(ctx->objective, file->objective),
+                              .seed = ctx->seed,
+                              .time_limit_seconds = ctx->time_limit_seconds};
+    RematError error;
+    return remat_request_read(ctx->pool, &settings, &s->request, &error) ||
+           pass_error(ctx, error.code, error.message, error.help);
 }
 
 /* Solving */
-
-/* The same executions in the order with the smallest peak found, when that is below the present
- * one. */
-static void improve_order(Solve *s, Answer *a)
-{
-    Pool *pool = pool_new_child(s->scratch);
-    RematProblem *runs = remat_expand(pool, s->p, &a->schedule);
-    RematSchedule order = reorder_nodes(pool, runs, 0);
-    for (int i = 0; i < order.len; i++)
-        order.node[i] = a->schedule.node[order.node[i]];
-    RematFigures f = remat_check(s->scratch, s->p, &order);
-    if (f.ok && f.peak_bytes < a->figures.peak_bytes) {
-        a->figures = f;
-        memcpy(a->schedule.node, order.node, (size_t)order.len * sizeof *order.node);
-    }
-    pool_free(pool);
-}
-
-static bool is_better(const Solve *s, const Answer *a, const Answer *b, int64_t budget)
-{
-    bool a_fits = a->figures.peak_bytes <= budget, b_fits = b->figures.peak_bytes <= budget;
-    if (a_fits != b_fits)
-        return a_fits;
-    if (a_fits && s->objective == REMAT_MIN_TIME && a->figures.time != b->figures.time)
-        return a->figures.time < b->figures.time;
-    if (a->figures.peak_bytes != b->figures.peak_bytes)
-        return a->figures.peak_bytes < b->figures.peak_bytes;
-    return a->figures.time < b->figures.time;
-}
-
-static Answer run_solver(Solve *s, const RematSolver *solver, int64_t budget)
-{
-    Answer a = {.solver = solver->name};
-    RematOptions o = {budget, s->objective, 0};
-    solver->solve(s->p, &o, s->scratch, &a.schedule);
-    a.figures = remat_check(s->scratch, s->p, &a.schedule);
-    if (!a.figures.ok)
-        BUG("solver %s made a wrong schedule: %s", solver->name, a.figures.fault);
-    if (a.figures.peak_bytes > budget || s->objective == REMAT_MIN_MEMORY)
-        improve_order(s, &a);
-    return a;
-}
-
-static Answer solve(Solve *s, int64_t budget)
-{
-    Answer best = {0};
-    for (const RematSolver *solver = remat_solvers; solver->name; solver++) {
-        if (s->only && s->only != solver)
-            continue;
-        Answer a = run_solver(s, solver, budget);
-        if (!best.solver || is_better(s, &a, &best, budget))
-            best = a;
-        if (s->objective == REMAT_MIN_TIME && best.figures.recomputed == 0 &&
-            best.figures.peak_bytes <= budget)
-            break; /* nothing is faster than no recomputation */
-    }
-    return best;
-}
 
 /* What the plan of the step with these recomputations takes. */
 static int64_t planned_arena(const Solve *s, const RematSchedule *schedule)
@@ -154,17 +67,19 @@ static int64_t planned_arena(const Solve *s, const RematSchedule *schedule)
 
 /* The budget is one of real bytes: where the plan of an answer exceeds it, the next answer must
  * have a smaller peak. */
-static Answer solve_arena(Solve *s, int64_t budget)
+static Planned solve_arena(Solve *s, int64_t budget)
 {
-    Answer a = {0};
-    int64_t target = budget;
+    Planned a = {0};
+    RematOptions o = s->request.options;
+    o.budget_bytes = budget;
     for (int k = 0; k <= MAX_TIGHTENINGS; k++) {
-        a = solve(s, target);
-        a.arena_bytes = planned_arena(s, &a.schedule);
-        if (a.arena_bytes <= budget || a.figures.peak_bytes > target)
+        a.answer = remat_solve(s->p, s->request.only, &o, s->scratch);
+        a.arena_bytes = planned_arena(s, &a.answer.schedule);
+        int64_t peak = a.answer.figures.peak_bytes;
+        if (a.arena_bytes <= budget || peak > o.budget_bytes)
             break;
-        int64_t lower = budget - (a.arena_bytes - a.figures.peak_bytes);
-        target = lower < a.figures.peak_bytes ? lower : a.figures.peak_bytes - MEMPLAN_ALIGN;
+        int64_t lower = budget - (a.arena_bytes - peak);
+        o.budget_bytes = lower < peak ? lower : peak - MEMPLAN_ALIGN;
     }
     return a;
 }
@@ -197,14 +112,14 @@ static void find_crossing(const RematProblem *p, const RematSchedule *s, bool *c
     }
 }
 
-static bool check_hints(Solve *s, const Answer *a)
+static bool check_hints(Solve *s, const RematSchedule *schedule)
 {
     const RematProblem *p = s->p;
     int *runs = POOL_ARRAY(s->scratch, (size_t)p->n_nodes + 1, int);
     bool *crosses = POOL_ARRAY(s->scratch, (size_t)p->n_nodes + 1, bool);
-    for (int i = 0; i < a->schedule.len; i++)
-        runs[a->schedule.node[i]]++;
-    find_crossing(p, &a->schedule, crosses);
+    for (int i = 0; i < schedule->len; i++)
+        runs[schedule->node[i]]++;
+    find_crossing(p, schedule, crosses);
     for (int n = 0; n < p->n_nodes; n++) {
         const RematNode *node = &p->node[n];
         const char *why = node->hint == REMAT_RECOMPUTE ? why_not_recomputed(p, node) : NULL;
@@ -224,30 +139,38 @@ static bool check_hints(Solve *s, const Answer *a)
 
 /* Reporting */
 
-static void fill_report(Solve *s, const Answer *a, const RematFigures *keep_all)
+static RematStatus status_of(const Solve *s, const Planned *a)
+{
+    if (a->arena_bytes > s->budget_bytes)
+        return REMAT_INFEASIBLE;
+    if (a->answer.figures.recomputed == 0)
+        return REMAT_OPTIMAL;
+    return a->answer.limited ? REMAT_LIMIT : REMAT_FEASIBLE;
+}
+
+static void fill_report(Solve *s, const Planned *a, const RematFigures *keep_all)
 {
     RematReport *r = &s->ctx->report;
-    r->solver = a->solver;
-    r->peak_bytes = a->figures.peak_bytes;
+    const RematFigures *f = &a->answer.figures;
+    r->solver = a->answer.solver;
+    r->peak_bytes = f->peak_bytes;
     r->persistent_bytes = s->p->persistent_bytes;
     r->keep_all_peak_bytes = keep_all->peak_bytes;
     r->budget_bytes = s->budget_bytes;
-    r->recomputed_ops = a->figures.recomputed;
+    r->recomputed_ops = f->recomputed;
     r->overhead_percent =
-        keep_all->time > 0 ? 100 * (a->figures.time - keep_all->time) / keep_all->time : 0;
+        keep_all->time > 0 ? 100 * (f->time - keep_all->time) / keep_all->time : 0;
     int node;
     r->lower_bound_bytes = remat_peak_lower_bound(s->p, s->scratch, &node);
     r->bound_node = node < 0 ? "" : pool_strdup(s->ctx->pool, s->p->node[node].name);
-    r->status = a->arena_bytes > s->budget_bytes ? REMAT_INFEASIBLE
-                : a->figures.recomputed == 0     ? REMAT_OPTIMAL
-                                                 : REMAT_FEASIBLE;
+    r->status = status_of(s, a);
 }
 
-static bool report_infeasible(Solve *s, const Answer *smallest)
+static bool report_infeasible(Solve *s, int64_t smallest_arena_bytes)
 {
     PassContext *ctx = s->ctx;
-    ctx->report.min_feasible_bytes = smallest->arena_bytes;
-    const char *minimum = bytes_text(ctx->pool, smallest->arena_bytes);
+    ctx->report.min_feasible_bytes = smallest_arena_bytes;
+    const char *minimum = bytes_text(ctx->pool, smallest_arena_bytes);
     const char *message =
         pool_printf(ctx->pool,
                     "budget %s infeasible: minimum %s; the bound is forced by %s (its inputs, "
@@ -255,39 +178,38 @@ static bool report_infeasible(Solve *s, const Answer *smallest)
                     bytes_text(ctx->pool, s->budget_bytes), minimum, ctx->report.bound_node);
     return pass_error(ctx, "E401", message,
                       pool_printf(ctx->pool, "give it %s (%lld bytes) or more, or a smaller batch",
-                                  minimum, (long long)smallest->arena_bytes));
+                                  minimum, (long long)smallest_arena_bytes));
 }
 
-static double seconds_now(void)
+static Planned solve_request(Solve *s)
 {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+    if (s->request.budget.kind == BUDGET_NONE) {
+        RematOptions o = s->request.options;
+        o.budget_bytes = INT64_MAX;
+        return (Planned){remat_solve(s->p, remat_solver_find("none"), &o, s->scratch), 0};
+    }
+    if (s->request.budget.kind == BUDGET_MIN) {
+        int64_t least = solve_arena(s, 0).arena_bytes;
+        s->budget_bytes = s->ctx->report.min_feasible_bytes = least;
+    }
+    return solve_arena(s, s->budget_bytes);
 }
 
-static bool meet_budget(Solve *s, Budget budget)
+static bool meet_budget(Solve *s)
 {
+    Budget budget = s->request.budget;
     RematSchedule base = remat_base_schedule(s->scratch, s->p);
     RematFigures keep_all = remat_check(s->scratch, s->p, &base);
     s->budget_bytes = budget_bytes(budget, s->p->persistent_bytes, keep_all.peak_bytes);
-    Answer a;
-    if (budget.kind == BUDGET_NONE) {
-        a = run_solver(s, remat_solver_find("none"), INT64_MAX);
-    } else {
-        if (budget.kind == BUDGET_MIN) {
-            a = solve_arena(s, 0);
-            s->budget_bytes = s->ctx->report.min_feasible_bytes = a.arena_bytes;
-        }
-        a = solve_arena(s, s->budget_bytes);
-    }
+    Planned a = solve_request(s);
     fill_report(s, &a, &keep_all);
     if (s->ctx->report.status == REMAT_INFEASIBLE)
-        return report_infeasible(s, &a);
-    if (!check_hints(s, &a))
+        return report_infeasible(s, a.arena_bytes);
+    if (!check_hints(s, &a.answer.schedule))
         return false;
-    if (a.figures.recomputed > 0 || budget.kind != BUDGET_NONE)
-        remat_apply(s->ctx->graph, s->p, &s->mapping, &a.schedule,
-                    strcmp(a.solver, "none") == 0 ? "hint" : a.solver);
+    if (a.answer.figures.recomputed > 0 || budget.kind != BUDGET_NONE)
+        remat_apply(s->ctx->graph, s->p, &s->mapping, &a.answer.schedule,
+                    strcmp(a.answer.solver, "none") == 0 ? "hint" : a.answer.solver);
     return true;
 }
 
@@ -296,15 +218,14 @@ bool pass_remat(PassContext *ctx)
     if (!memplan_is_countable(ctx->graph))
         return memplan_too_large(ctx);
     Solve s = {.ctx = ctx, .scratch = pool_new_child(ctx->pool)};
-    double begin = seconds_now();
-    Budget budget;
+    double begin = remat_seconds();
     ctx->report = (RematReport){.solver = "none", .budget_bytes = INT64_MAX};
-    bool ok = read_solver(ctx, &s) && read_objective(ctx, &s) && read_budget(ctx, &budget);
+    bool ok = read_request(&s);
     if (ok) {
         s.p = remat_problem_from_graph(s.scratch, ctx->graph, &s.mapping);
-        ok = meet_budget(&s, budget);
+        ok = meet_budget(&s);
     }
-    ctx->report.solve_seconds = seconds_now() - begin;
+    ctx->report.solve_seconds = remat_seconds() - begin;
     pool_free(s.scratch);
     return ok;
 }

@@ -84,7 +84,12 @@ typedef struct RematOptions {
     int64_t budget_bytes; /* for the peak; INT64_MAX = none */
     RematObjective objective;
     uint64_t seed;
+    double deadline_seconds; /* of the monotonic clock, for remat_out_of_time; 0 = none.  The only
+                                thing that may make an answer depend on the clock */
 } RematOptions;
+
+/* The deadline has passed: answer with the best found so far (REMAT_LIMIT). */
+bool remat_out_of_time(const RematOptions *o);
 
 /* A solver writes the best schedule it finds (base order and keep-everything is always one) and
  * says how it ended: FEASIBLE when remat_check puts it within the budget, INFEASIBLE with the

@@ -85,7 +85,7 @@ static void check_solver(Pool *parent, const Case *c, const RematSolver *solver,
     for (int k = 0; k < 7; k++) {
         Pool *pool = pool_new_child(parent);
         int64_t spare = keep_all.peak_bytes - c->p->persistent_bytes;
-        RematOptions o = {c->p->persistent_bytes + spare * percents[k] / 100, REMAT_MIN_TIME, 0};
+        RematOptions o = {.budget_bytes = c->p->persistent_bytes + spare * percents[k] / 100};
         RematSchedule s = {0};
         RematStatus status = solver->solve(c->p, &o, pool, &s);
         RematFigures f = remat_check(pool, c->p, &s);

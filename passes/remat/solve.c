@@ -1,0 +1,142 @@
+#include "passes/remat/solve.h"
+
+#include "ir/support/bug.h"
+#include "ir/support/diag.h"
+#include "passes/remat/reorder.h"
+#include "passes/remat/solvers.h"
+
+#include <string.h>
+#include <time.h>
+
+/* Settings */
+
+static bool request_error(RematError *error, const char *code, const char *message,
+                          const char *help)
+{
+    *error = (RematError){code, message, help};
+    return false;
+}
+
+static const char *solver_list(Pool *pool)
+{
+    const char *list = "solvers: best";
+    for (const RematSolver *r = remat_solvers; r->name; r++)
+        list = pool_printf(pool, "%s, %s", list, r->name);
+    return list;
+}
+
+static bool read_solver(Pool *pool, const char *name, const RematSolver **only, RematError *error)
+{
+    const char *names[64] = {"best"};
+    *only = NULL;
+    if (!name || !*name || strcmp(name, "best") == 0)
+        return true;
+    *only = remat_solver_find(name);
+    if (*only)
+        return true;
+    size_t n = 1;
+    for (const RematSolver *r = remat_solvers; r->name && n < 64; r++)
+        names[n++] = r->name;
+    const char *nearest = nearest_word(name, names, n);
+    return request_error(error, "E404", pool_printf(pool, "no solver is called '%s'", name),
+                         nearest ? pool_printf(pool, "did you mean `%s`?", nearest)
+                                 : solver_list(pool));
+}
+
+double remat_seconds(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+bool remat_out_of_time(const RematOptions *o)
+{
+    return o->deadline_seconds > 0 && remat_seconds() >= o->deadline_seconds;
+}
+
+bool remat_request_read(Pool *pool, const RematSettings *s, RematRequest *out, RematError *error)
+{
+    const char *objective = s->objective ? s->objective : "";
+    bool memory = strcmp(objective, "memory") == 0;
+    *out = (RematRequest){.options = {.seed = s->seed}};
+    if (!read_solver(pool, s->solver, &out->only, error))
+        return false;
+    if (*objective && !memory && strcmp(objective, "time") != 0)
+        return request_error(error, "E405",
+                             pool_printf(pool, "no objective is called '%s'", objective),
+                             "objectives: time, memory");
+    out->options.objective = memory ? REMAT_MIN_MEMORY : REMAT_MIN_TIME;
+    if (!budget_parse(s->budget, &out->budget))
+        return request_error(error, "E403", pool_printf(pool, "'%s' is not a budget", s->budget),
+                             "write bytes (512MiB, 1.5GB), a part (40%) or min");
+    if (s->time_limit_seconds > 0)
+        out->options.deadline_seconds = remat_seconds() + s->time_limit_seconds;
+    return true;
+}
+
+/* Solving */
+
+/* The same executions in the order with the smallest peak found, when that is below the present
+ * one. */
+static void improve_order(const RematProblem *p, Pool *scratch, RematAnswer *a)
+{
+    Pool *pool = pool_new_child(scratch);
+    RematProblem *runs = remat_expand(pool, p, &a->schedule);
+    RematSchedule order = reorder_nodes(pool, runs, 0);
+    for (int i = 0; i < order.len; i++)
+        order.node[i] = a->schedule.node[order.node[i]];
+    RematFigures f = remat_check(scratch, p, &order);
+    if (f.ok && f.peak_bytes < a->figures.peak_bytes) {
+        a->figures = f;
+        memcpy(a->schedule.node, order.node, (size_t)order.len * sizeof *order.node);
+    }
+    pool_free(pool);
+}
+
+static bool is_better(const RematOptions *o, const RematAnswer *a, const RematAnswer *b)
+{
+    bool a_fits = a->figures.peak_bytes <= o->budget_bytes;
+    bool b_fits = b->figures.peak_bytes <= o->budget_bytes;
+    if (a_fits != b_fits)
+        return a_fits;
+    if (a_fits && o->objective == REMAT_MIN_TIME && a->figures.time != b->figures.time)
+        return a->figures.time < b->figures.time;
+    if (a->figures.peak_bytes != b->figures.peak_bytes)
+        return a->figures.peak_bytes < b->figures.peak_bytes;
+    return a->figures.time < b->figures.time;
+}
+
+static RematAnswer run_solver(const RematProblem *p, const RematSolver *solver,
+                              const RematOptions *o, Pool *pool)
+{
+    RematAnswer a = {.solver = solver->name};
+    a.limited = solver->solve(p, o, pool, &a.schedule) == REMAT_LIMIT;
+    a.figures = remat_check(pool, p, &a.schedule);
+    if (!a.figures.ok)
+        BUG("solver %s made a wrong schedule: %s", solver->name, a.figures.fault);
+    if (a.figures.peak_bytes > o->budget_bytes || o->objective == REMAT_MIN_MEMORY)
+        improve_order(p, pool, &a);
+    return a;
+}
+
+RematAnswer remat_solve(const RematProblem *p, const RematSolver *only, const RematOptions *o,
+                        Pool *pool)
+{
+    RematAnswer best = {0};
+    for (const RematSolver *solver = remat_solvers; solver->name; solver++) {
+        if (only && only != solver)
+            continue;
+        if (best.solver && remat_out_of_time(o)) {
+            best.limited = true;
+            break;
+        }
+        RematAnswer a = run_solver(p, solver, o, pool);
+        if (!best.solver || is_better(o, &a, &best))
+            best = a;
+        if (o->objective == REMAT_MIN_TIME && best.figures.recomputed == 0 &&
+            best.figures.peak_bytes <= o->budget_bytes)
+            break; /* nothing is faster than no recomputation */
+    }
+    return best;
+}

@@ -1,0 +1,49 @@
+/* From what a user asks for to the best answer of the solvers.  Called by pass_remat for the steps
+ * of models and by remat_graph_plan for graphs from elsewhere. */
+#ifndef SCRIMP_PASSES_REMAT_SOLVE_H
+#define SCRIMP_PASSES_REMAT_SOLVE_H
+
+#include "passes/remat/budget.h"
+#include "passes/remat/remat.h"
+
+/* The settings of a plan as the user writes them: NULL or "" is the default. */
+typedef struct RematSettings {
+    const char *budget;        /* "8GiB", "40%", "min"; default: none */
+    const char *solver;        /* a name of the table, or "best" (default) */
+    const char *objective;     /* "time" (default) or "memory" */
+    uint64_t seed;             /* of solvers that draw */
+    double time_limit_seconds; /* 0 = none */
+} RematSettings;
+
+/* The same, understood. */
+typedef struct RematRequest {
+    Budget budget;
+    const RematSolver *only; /* NULL: the best of all */
+    RematOptions options;    /* without the budget; the deadline counts from remat_request_read */
+} RematRequest;
+
+double remat_seconds(void); /* of the monotonic clock */
+
+/* A user's mistake: code, what is wrong, a way out (or NULL). */
+typedef struct RematError {
+    const char *code, *message, *help;
+} RematError;
+
+/* False with E403 (budget), E404 (solver) or E405 (objective). */
+bool remat_request_read(Pool *pool, const RematSettings *s, RematRequest *out, RematError *error);
+
+typedef struct RematAnswer {
+    const char *solver; /* that made it */
+    RematSchedule schedule;
+    RematFigures figures; /* remat_check's */
+    bool limited;         /* the solver stopped at a limit */
+} RematAnswer;
+
+/* The least time within the budget (ties: the smaller peak), or, with REMAT_MIN_MEMORY or when
+ * nothing fits, the smallest peak (ties: the least time), of all solvers or of `only`.  The order
+ * of answers that do not fit is improved.  Always an answer that remat_check accepts, be it above
+ * the budget. */
+RematAnswer remat_solve(const RematProblem *p, const RematSolver *only, const RematOptions *o,
+                        Pool *pool);
+
+#endif

@@ -1,6 +1,6 @@
 /* Weight gradient: dw[r, s, c, k] = sum over pixels of x[.., c] * dy[.., k].  A task owns one
  * kernel row r, a block of input channels and a group of panels of output channels, and goes over
- * all rows of dy in order: the sum of an element is one chain, whatever the number of threads.
+ * all rows of dy in order: the order of an element's sum is fixed, whatever the number of threads.
  *
  * A small gradient of large images would have few tasks that each read everything; there a task
  * owns a chunk of the rows of dy instead, with partial sums in the workspace (conv_join.c). */

@@ -89,16 +89,20 @@ static int64_t partial_offset(const TileEmit *e, int r, int v)
     return r * e->t->partial_stride + v * jit_lanes(e->j);
 }
 
-static void acc_load(TileEmit *e)
+/* Adds the sums of earlier blocks.  The sum of a block is complete by then: over K terms that makes
+ * chains of a block's length and one over the blocks, whose rounding errors are far below those of
+ * a chain of K. */
+static void acc_add_partial(TileEmit *e)
 {
-    JitValue p = jit_param(e->j, P_PARTIAL);
+    Jit *j = e->j;
+    JitValue p = jit_param(j, P_PARTIAL);
     for (int r = 0; r < e->t->rows; r++)
         for (int v = 0; v < e->t->vectors; v++) {
-            JitValue at = jit_i64(e->j, partial_offset(e, r, v));
+            JitValue at = jit_i64(j, partial_offset(e, r, v));
             bool cut = last_is_short(e, v) && !e->t->partial_padded;
-            jit_set(e->j, e->acc[r][v],
-                    cut ? jit_vload_partial(e->j, p, at, lanes_value(e), 0)
-                        : jit_vload(e->j, p, at));
+            JitValue before =
+                cut ? jit_vload_partial(j, p, at, lanes_value(e), 0) : jit_vload(j, p, at);
+            jit_set(j, e->acc[r][v], jit_add(j, before, jit_get(e->acc[r][v])));
         }
 }
 
@@ -177,20 +181,16 @@ static void emit_loops(TileEmit *e, int level, JitValue a_from, JitValue b_from)
 static void emit_body(TileEmit *e)
 {
     Jit *j = e->j;
-    if (e->t->single) {
-        acc_zero(e);
-    } else {
-        JitIf s = jit_if(j, jit_param(j, P_FIRST));
-        acc_zero(e);
-        jit_else(j, &s);
-        acc_load(e);
-        jit_end_if(j, &s);
-    }
+    acc_zero(e);
     emit_loops(e, 0, jit_param(j, P_A), jit_param(j, P_B));
     if (e->t->single) {
         acc_finish(e);
         return;
     }
+    JitIf first = jit_if(j, jit_param(j, P_FIRST));
+    jit_else(j, &first);
+    acc_add_partial(e);
+    jit_end_if(j, &first);
     JitIf s = jit_if(j, jit_param(j, P_LAST));
     acc_finish(e);
     jit_else(j, &s);

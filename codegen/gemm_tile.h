@@ -38,7 +38,7 @@ typedef struct Tile {
 /* Arguments of one tile at run time. */
 typedef struct TileArgs {
     JitValue a, b;     /* first elements */
-    JitValue partial;  /* sums so far (read unless first, written unless last); NULL when single */
+    JitValue partial;  /* sums so far (added unless first, written unless last); NULL when single */
     JitValue out;      /* first element of the result */
     JitValue row, col; /* of the result, for the epilogue */
     JitValue steps;    /* count of the TILE_STEPS loop, or NULL */

@@ -8,6 +8,8 @@ from torch.nn import functional as F
 import darts
 import gpt2
 import lstm
+import transformer
+import unet
 from vision import VGG, zoo
 
 
@@ -68,6 +70,38 @@ def windows(module, batch):
     return batch["x"].shape[1] * predict(module, batch)
 
 
+def translations(n, source, target, vocabulary):
+    """Sentences of different lengths, which end with padding."""
+    def make(rng):
+        def sentences(length):
+            ids = rng.integers(1, vocabulary, (n, length)).astype(np.int32)
+            ends = rng.integers(length // 2, length + 1, (n, 1))
+            return np.where(np.arange(length) < ends, ids, 0).astype(np.int32)
+        y = sentences(target)
+        return {"src": sentences(source), "x": np.pad(y, ((0, 0), (1, 0)))[:, :-1].copy(), "y": y}
+    return make
+
+
+def translate(module, batch):
+    return F.cross_entropy(module(batch["src"], batch["x"]).flatten(0, 1), batch["y"].flatten(), ignore_index=0,
+                           label_smoothing=0.1)
+
+
+def translation_case(variant):
+    return Case("transformer",
+                {"variant": variant, "N": 4, "S": 14, "T": 12, "V": 90, "C": 64, "heads": 4, "layers": 2, "p": 0.0},
+                "loss = cross_entropy(transformer(batch.src, batch.x), batch.y, label_smoothing = 0.1, ignore_index = 0)",
+                translations(4, 14, 12, 90), lambda: transformer.Transformer(variant, 2, 64, 256, 4, 90), translate)
+
+
+def segmented(n, size, labels, classes):
+    """Gray images with a map of labels."""
+    def make(rng):
+        return {"image": rng.standard_normal((n, 1, size, size)).astype(np.float32),
+                "label": rng.integers(0, classes, (n, labels, labels)).astype(np.int32)}
+    return make
+
+
 def image_case(example, options, module, n=4, size=64, **more):
     fields = {"loss": f"loss = cross_entropy({example}(batch.image), batch.label)", "torch_loss": classify, **more}
     return Case(example, {"N": n, "size": size, "classes": 10, **options}, fields.pop("loss"),
@@ -79,9 +113,15 @@ CASES = {
     "resnet18": image_case("resnet", {"depth": 18}, lambda: zoo("resnet18")),
     "resnet50": image_case("resnet", {"depth": 50}, lambda: zoo("resnet50")),
     "densenet121": image_case("densenet", {"depth": 121}, lambda: zoo("densenet121")),
+    "vgg11": image_case("vgg", {"depth": 11, "hidden": 64, "p": 0.0}, lambda: VGG("A", 64, 10), n=2),
+    "googlenet": image_case(
+        "googlenet", {"p": 0.0, "p_aux": 0.0},
+        lambda: zoo("googlenet", init_weights=False, dropout=0.0, dropout_aux=0.0), size=96, torch_loss=auxiliary(0.3),
+        loss="""all = [cross_entropy(y, batch.label) for y in googlenet(batch.image)]
+  loss = all[0] + 0.3 * (all[1] + all[2])"""),
     "inception_v3": image_case(
         "inception_v3", {"p": 0.0, "aux": "false"},
-        lambda: zoo("inception_v3", init_weights=False, dropout=0.0, aux_logits=False), size=96),
+        lambda: zoo("inception_v3", init_weights=False, dropout=0.0, aux_logits=False), size=128),
     "inception_v3_aux": image_case(
         "inception_v3", {"p": 0.0}, lambda: zoo("inception_v3", init_weights=False, dropout=0.0), n=3, size=299,
         torch_loss=auxiliary(0.4), steps=0,
@@ -94,4 +134,9 @@ CASES = {
     "lstm": Case("lstm_ptb", {"variant": "pytorch", "N": 6, "T": 12, "V": 80, "H": 64, "p": 0.0},
                  "loss = 12 * cross_entropy(lstm_ptb(batch.x), batch.y)",
                  words(6, 12, 80), lambda: lstm.LSTM(80, 64), windows),
+    "transformer_tf": translation_case("tf"),
+    "transformer_paper": translation_case("paper"),
+    "unet": Case("unet", {"N": 2, "size": 188, "width": 4, "classes": 3, "p": 0.0},
+                 "loss = cross_entropy(unet(batch.image), batch.label)",
+                 segmented(2, 188, 4, 3), lambda: unet.UNet(4, 3), classify),
 }

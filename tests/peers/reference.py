@@ -1,8 +1,13 @@
 """The same training in PyTorch: gradients, statistics and steps of a module, in float32 and in float64."""
 import copy
+import warnings
 
 import numpy as np
 import torch
+
+
+# Far above what rounding leaves of a gradient that is zero: with the usual 1e-8 Adam would divide that by itself.
+ADAM_EPS = 2.0**-13
 
 
 def to_numpy(tensors):
@@ -46,10 +51,14 @@ def float32_gradients(module, loss_of, arrays):
     """gradient() in float32 in several ways that differ in their rounding: how good a single number is, such as the
     loss, is otherwise a matter of luck."""
     backwards = {n: a[::-1].copy() for n, a in arrays.items()}
+    channels_last = copy.deepcopy(module).to(memory_format=torch.channels_last)
     yield gradient(module, loss_of, arrays, torch.float32)
     yield gradient(module, loss_of, backwards, torch.float32)
-    with torch.backends.mkldnn.flags(enabled=False):
-        yield gradient(module, loss_of, arrays, torch.float32)
+    yield gradient(channels_last, loss_of, arrays, torch.float32)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of TF32, which is not meant here
+        with torch.backends.mkldnn.flags(enabled=False):
+            yield gradient(module, loss_of, arrays, torch.float32)
 
 
 def sgd(parameters, lr, weight_decay):
@@ -57,7 +66,7 @@ def sgd(parameters, lr, weight_decay):
 
 
 def adamw(parameters, lr, weight_decay):
-    return torch.optim.AdamW(parameters, lr=lr, weight_decay=weight_decay)
+    return torch.optim.AdamW(parameters, lr=lr, eps=ADAM_EPS, weight_decay=weight_decay)
 
 
 OPTIMIZERS = {"sgd": sgd, "adamw": adamw}

@@ -25,7 +25,7 @@ from compare import compare, report
 
 SEED = 1
 DECAY = 2**-9
-TRIES = 12
+TRIES = 20
 
 
 def randomize(module, rng):
@@ -107,8 +107,8 @@ def scrimp_results(case, module, arrays, folder):
     gradients = {n[len("m."):]: a for n, a in momentum.items() if n.startswith("m.")}
     results = dict(zip(FIRST_STEP, ({"loss": losses["loss"][0]}, gradients, {n: state[n] for n in statistics})))
     for name, lr in zip(dict(optimizers(case)), case.lr):
-        extra = "momentum = 0.9, " if name == "sgd" else ""
-        losses, state, _ = train(name, f"{name}(lr = {lr}, {extra}weight_decay = {DECAY})", case.steps)
+        extra = "momentum = 0.9" if name == "sgd" else f"eps = {reference.ADAM_EPS}"
+        losses, state, _ = train(name, f"{name}(lr = {lr}, {extra}, weight_decay = {DECAY})", case.steps)
         results[f"losses, {name}"], results[f"{case.steps} steps of {name}"] = losses, state
     return results
 

@@ -1,6 +1,7 @@
 /* Recomputations that make the step fit its budget (docs/remat.md). */
 #include "passes/memplan/too_large.h"
 #include "passes/pass.h"
+#include "passes/remat/bound.h"
 #include "passes/remat/solve.h"
 #include "passes/remat/solvers.h"
 

@@ -1,22 +1,135 @@
-/* A lower bound on the peak of every schedule. */
-#include "passes/remat/remat.h"
+/* Which operations to look at, for every bound. */
+#include "passes/remat/bound.h"
 
-#include "ir/support/bitset.h"
+#include "passes/remat/moment.h"
 
-/* No run can be the last reader of every version of it. */
-static bool outlives_readers(const RematProblem *p, const RematTensor *t)
+#include <math.h>
+#include <stdlib.h>
+
+typedef struct Search {
+    Pool *pool;
+    const RematProblem *p;
+    MomentProblem *problem;
+    MomentLimit limit;
+    int64_t *keep_all; /* by node: no moment proves a larger peak */
+    int *node;         /* the candidates */
+    int n;
+    int64_t *value; /* by candidate; -1 = not looked at */
+    int64_t best, work, effort;
+    int best_at; /* candidate, -1 = none */
+} Search;
+
+static Search *search_new(Pool *pool, const RematProblem *p, bool rerun, MomentLimit limit,
+                          int64_t effort)
 {
-    return t->persistent || (t->keep && (t->producer < 0 || !p->node[t->producer].rerun));
+    Search *s = POOL_NEW(pool, Search);
+    size_t n = (size_t)p->n_nodes + 1;
+    *s = (Search){.pool = pool, .p = p, .limit = limit, .best_at = -1};
+    s->problem = moment_problem_new(pool, p, rerun);
+    s->keep_all = moment_keep_all_bytes(pool, p);
+    s->node = POOL_ARRAY(pool, n, int);
+    s->value = POOL_ARRAY(pool, n, int64_t);
+    s->effort = effort > 0 ? effort : REMAT_BOUND_EFFORT;
+    return s;
 }
 
-/* An output that may be written over some input needs no room of its own. */
-static bool may_merge(const RematProblem *p, const RematNode *node, int out)
+static void add_candidate(Search *s, int node)
 {
-    for (int k = 0; k < node->n_in_place; k++)
-        if (node->in_place[k].out == out &&
-            !outlives_readers(p, &p->tensor[node->in[node->in_place[k].in]]))
-            return true;
-    return false;
+    s->value[s->n] = -1;
+    s->node[s->n++] = node;
+}
+
+static void look_at(Search *s, int k)
+{
+    if (k < 0 || k >= s->n || s->value[k] >= 0 || (s->work > s->effort && s->best_at >= 0))
+        return;
+    Pool *pool = pool_new_child(s->pool);
+    Moment *m = moment_new(pool, s->problem, s->node[k]);
+    MomentLimit limit = s->limit;
+    limit.keep_all = s->keep_all[s->node[k]];
+    limit.good_enough = s->best;
+    s->value[k] = moment_bound(m, &limit, &s->work);
+    s->work += flow_n_edges(m->net);
+    if (s->value[k] > s->best || s->best_at < 0) {
+        s->best = s->value[k];
+        s->best_at = k;
+        s->limit.price = limit.price; /* a good beginning for the next */
+    }
+    pool_free(pool);
+}
+
+/* The three best candidates so far, best first; -1 = fewer. */
+static void find_leaders(const Search *s, int leader[3])
+{
+    for (int i = 0; i < 3; i++) {
+        leader[i] = -1;
+        for (int k = 0; k < s->n; k++)
+            if (s->value[k] >= 0 && (i < 1 || k != leader[0]) && (i < 2 || k != leader[1]) &&
+                (leader[i] < 0 || s->value[k] > s->value[leader[i]]))
+                leader[i] = k;
+    }
+}
+
+/* Coarse to fine: neighbours in the order bound nearly the same. */
+static void search_nearby(Search *s)
+{
+    enum { COARSE = 24 };
+    int step = 1, leader[3];
+    while (s->n / step > COARSE)
+        step *= 2;
+    for (int k = 0; k < s->n; k += step)
+        look_at(s, k);
+    for (; step > 1; step /= 2) {
+        find_leaders(s, leader);
+        for (int i = 0; i < 3 && leader[i] >= 0; i++) {
+            look_at(s, leader[i] - step / 2);
+            look_at(s, leader[i] + step / 2);
+        }
+    }
+}
+
+double remat_overhead_lower_bound(const RematProblem *p, int64_t budget_bytes, Pool *scratch,
+                                  int64_t effort, int *node_at)
+{
+    int forced_by;
+    if (node_at)
+        *node_at = -1;
+    if (remat_peak_lower_bound(p, scratch, &forced_by) > budget_bytes) {
+        if (node_at)
+            *node_at = forced_by;
+        return INFINITY;
+    }
+    Pool *pool = pool_new_child(scratch);
+    Search *s = search_new(pool, p, true, (MomentLimit){.limit = budget_bytes}, effort);
+    for (int n = 0; n < p->n_nodes; n++)
+        if (s->keep_all[n] > budget_bytes)
+            add_candidate(s, n);
+    search_nearby(s);
+    double per_cost = s->problem->scale.per_cost, time = 0;
+    /* A little less than proven, so that sums of costs that were rounded on the way compare well.
+     */
+    if (s->best > 0 && per_cost > 0)
+        time = s->best == INT64_MAX ? (double)INFINITY : (double)s->best / per_cost * (1 - 1e-12);
+    if (node_at && s->best > 0)
+        *node_at = s->node[s->best_at];
+    pool_free(pool);
+    return time;
+}
+
+/* Peaks */
+
+typedef struct Sized {
+    int64_t bytes;
+    int item;
+} Sized;
+
+/* Descending; ties: the first item first. */
+static int by_bytes(const void *a, const void *b)
+{
+    const Sized *x = a, *y = b;
+    if (x->bytes != y->bytes)
+        return x->bytes < y->bytes ? 1 : -1;
+    return (x->item > y->item) - (x->item < y->item);
 }
 
 static int64_t operand_bytes(const RematProblem *p, const RematNode *node)
@@ -25,85 +138,117 @@ static int64_t operand_bytes(const RematProblem *p, const RematNode *node)
     for (int k = 0; k < node->n_in; k++)
         bytes += p->tensor[node->in[k]].persistent ? 0 : p->tensor[node->in[k]].bytes;
     for (int k = 0; k < node->n_out; k++)
-        bytes += may_merge(p, node, k) ? 0 : p->tensor[node->out[k]].bytes;
+        bytes += p->tensor[node->out[k]].persistent ? 0 : p->tensor[node->out[k]].bytes;
     return bytes;
 }
 
-/* Tensors that cannot be made again: what the host writes, and outputs of nodes that run once. */
-static bool irreplaceable(const RematProblem *p, int t)
+/* With every recomputation allowed, nothing is forced but operands and what cannot be made again.
+ */
+static Sized *find_reach(const Search *s)
 {
-    const RematTensor *x = &p->tensor[t];
-    return x->bytes > 0 && !x->persistent && (x->producer < 0 || !p->node[x->producer].rerun);
-}
-
-static void mark_reachable(const RematProblem *p, int from, Bitset *after)
-{
-    for (int n = from; n < p->n_nodes; n++)
-        for (int k = 0; k < p->node[n].n_in && !bitset_has(after, (size_t)n); k++) {
-            int producer = p->tensor[p->node[n].in[k]].producer;
-            if (producer >= 0 && bitset_has(after, (size_t)producer))
-                bitset_add(after, (size_t)n);
-        }
-}
-
-static void mark_leading(const RematProblem *p, Bitset *before)
-{
-    for (int n = p->n_nodes - 1; n >= 0; n--)
-        for (int k = 0; bitset_has(before, (size_t)n) && k < p->node[n].n_in; k++) {
-            int producer = p->tensor[p->node[n].in[k]].producer;
-            if (producer >= 0)
-                bitset_add(before, (size_t)producer);
-        }
-}
-
-static bool reads(const RematNode *node, int tensor)
-{
-    for (int k = 0; k < node->n_in; k++)
-        if (node->in[k] == tensor)
-            return true;
-    return false;
-}
-
-/* Adds t's bytes at every node that must run after t exists and before it is last needed. */
-static void add_spanning(const RematProblem *p, int t, int64_t *bytes, Pool *scratch)
-{
-    Pool *pool = pool_new_child(scratch);
-    const RematTensor *x = &p->tensor[t];
-    Bitset after = bitset_new(pool, (size_t)p->n_nodes),
-           before = bitset_new(pool, (size_t)p->n_nodes);
-    if (x->producer >= 0) {
-        bitset_add(&after, (size_t)x->producer);
-        mark_reachable(p, x->producer, &after);
+    const RematProblem *p = s->p;
+    int64_t once = 0;
+    for (int x = 0; x < p->n_tensors; x++) {
+        int producer = p->tensor[x].producer;
+        if (p->tensor[x].persistent || producer < 0 || !moment_rerun(s->problem, producer) ||
+            p->tensor[x].keep)
+            once += p->tensor[x].bytes;
     }
-    for (int n = 0; n < p->n_nodes; n++)
-        if (reads(&p->node[n], t))
-            bitset_add(&before, (size_t)n);
-    mark_leading(p, &before);
+    Sized *reach = POOL_ARRAY(s->pool, (size_t)p->n_nodes + 1, Sized);
     for (int n = 0; n < p->n_nodes; n++) {
-        bool made = x->producer < 0 || (bitset_has(&after, (size_t)n) && n != x->producer);
-        bool needed = bitset_has(&before, (size_t)n) || x->keep;
-        if (made && needed && !reads(&p->node[n], t))
-            bytes[n] += x->bytes;
+        int64_t bytes = once + operand_bytes(p, &p->node[n]);
+        bool any = s->problem->rerun && s->limit.limit == INT64_MAX;
+        reach[n] = (Sized){any && bytes < s->keep_all[n] ? bytes : s->keep_all[n], n};
     }
-    pool_free(pool);
+    qsort(reach, (size_t)p->n_nodes, sizeof *reach, by_bytes);
+    return reach;
 }
 
-/* O(nodes + edges) for each irreplaceable tensor, of which a step has few. */
+static void add_tensor(const RematProblem *p, RematPeakBound *bound, bool *listed, int x)
+{
+    if (listed[x] || p->tensor[x].persistent || p->tensor[x].bytes == 0)
+        return;
+    listed[x] = true;
+    bound->tensor[bound->n_tensors++] = x;
+}
+
+static void sort_tensors(Pool *scratch, const RematProblem *p, RematPeakBound *bound)
+{
+    Sized *x = POOL_ARRAY(scratch, (size_t)bound->n_tensors + 1, Sized);
+    for (int k = 0; k < bound->n_tensors; k++)
+        x[k] = (Sized){p->tensor[bound->tensor[k]].bytes, bound->tensor[k]};
+    qsort(x, (size_t)bound->n_tensors, sizeof *x, by_bytes);
+    for (int k = 0; k < bound->n_tensors; k++)
+        bound->tensor[k] = x[k].item;
+}
+
+/* What is in memory at the node: operands, what must be kept, and the cheapest choice of the rest.
+ */
+static void list_tensors(Search *s, Pool *pool, RematPeakBound *bound)
+{
+    const RematProblem *p = s->p;
+    const RematNode *node = &p->node[bound->node];
+    Moment *m = moment_new(s->pool, s->problem, bound->node);
+    bool *listed = POOL_ARRAY(s->pool, (size_t)p->n_tensors + 1, bool);
+    bound->tensor = POOL_ARRAY(pool, (size_t)p->n_tensors + 1, int);
+    moment_cut(m, 0, 1, &s->work);
+    for (int k = 0; k < node->n_in; k++)
+        add_tensor(p, bound, listed, node->in[k]);
+    for (int k = 0; k < node->n_in_place; k++) /* need no room of their own */
+        listed[node->out[node->in_place[k].out]] = true;
+    for (int k = 0; k < node->n_out; k++)
+        add_tensor(p, bound, listed, node->out[k]);
+    for (int k = 0; k < m->n_kept; k++)
+        add_tensor(p, bound, listed, m->kept[k]);
+    for (int e = 0; e < flow_n_edges(m->net); e++)
+        if (m->term[e].tensor >= 0 && flow_in_cut(m->net, e))
+            add_tensor(p, bound, listed, m->term[e].tensor);
+    sort_tensors(s->pool, p, bound);
+}
+
+/* One cut proves all that a moment can: the moments that could prove most go first, until the next
+ * could not prove more. */
+static void search_by_reach(Search *s)
+{
+    Sized *reach = find_reach(s);
+    for (int k = 0; k < s->p->n_nodes; k++) {
+        if (s->best_at >= 0 && (reach[k].bytes <= s->best || s->work > s->effort))
+            return;
+        add_candidate(s, reach[k].item);
+        look_at(s, s->n - 1);
+    }
+}
+
+RematPeakBound remat_peak_bound_under_time(Pool *pool, const RematProblem *p, double extra_time,
+                                           int64_t effort)
+{
+    RematPeakBound bound = {p->persistent_bytes, -1, NULL, 0};
+    Pool *scratch = pool_new_child(pool);
+    MomentLimit limit = {.on_time = true, .limit = INT64_MAX};
+    Search *s = search_new(scratch, p, extra_time > 0, limit, effort);
+    bool any_time = !(extra_time * s->problem->scale.per_cost < 0x1p60);
+    if (extra_time > 0 && !any_time) {
+        s->limit.limit = (int64_t)(extra_time * s->problem->scale.per_cost);
+        for (int n = 0; n < p->n_nodes; n++)
+            add_candidate(s, n);
+        search_nearby(s);
+    } else {
+        search_by_reach(s);
+    }
+    if (s->best_at >= 0) {
+        bound.bytes = s->best;
+        bound.node = s->node[s->best_at];
+        list_tensors(s, pool, &bound);
+    }
+    pool_free(scratch);
+    return bound;
+}
+
 int64_t remat_peak_lower_bound(const RematProblem *p, Pool *scratch, int *node_at)
 {
     Pool *pool = pool_new_child(scratch);
-    int64_t *bytes = POOL_ARRAY(pool, (size_t)p->n_nodes + 1, int64_t), worst = 0;
-    for (int n = 0; n < p->n_nodes; n++)
-        bytes[n] = operand_bytes(p, &p->node[n]);
-    for (int t = 0; t < p->n_tensors; t++)
-        if (irreplaceable(p, t))
-            add_spanning(p, t, bytes, pool);
-    *node_at = -1;
-    for (int n = 0; n < p->n_nodes; n++)
-        if (*node_at < 0 || bytes[n] > worst) {
-            worst = bytes[n];
-            *node_at = n;
-        }
+    RematPeakBound bound = remat_peak_bound_under_time(pool, p, INFINITY, 0);
+    *node_at = bound.node;
     pool_free(pool);
-    return p->persistent_bytes + worst;
+    return bound.bytes;
 }

@@ -117,9 +117,4 @@ RematProblem *remat_problem_from_graph(Pool *pool, const Graph *g, RematMapping 
 void remat_apply(Graph *g, const RematProblem *p, const RematMapping *mapping,
                  const RematSchedule *s, const char *solver_name);
 
-/* Operation and tensors that force the smallest peak possible: max over nodes of inputs + outputs +
- * workspace + persistent
- * (+ tensors that must span it and cannot be recomputed).  A lower bound for every schedule. */
-int64_t remat_peak_lower_bound(const RematProblem *p, Pool *scratch, int *node_at);
-
 #endif

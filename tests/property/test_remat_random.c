@@ -5,6 +5,7 @@
 #include "ir/eval.h"
 #include "ir/verify.h"
 #include "passes/memplan/memplan.h"
+#include "passes/remat/bound.h"
 #include "passes/remat/reorder.h"
 #include "passes/remat/solvers.h"
 #include "random_step.h"

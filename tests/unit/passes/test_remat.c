@@ -3,6 +3,7 @@
 #include "check.h"
 #include "ir/verify.h"
 #include "passes/pass.h"
+#include "passes/remat/bound.h"
 #include "passes/remat/budget.h"
 #include "passes/remat/solvers.h"
 #include "random_problem.h"

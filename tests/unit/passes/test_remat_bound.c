@@ -1,0 +1,156 @@
+/* The bounds against exact search over all schedules of random problems. */
+#include "check.h"
+#include "exact_remat.h"
+#include "passes/remat/bound.h"
+#include "passes/remat/reorder.h"
+#include "passes/remat/solvers.h"
+#include "random_problem.h"
+
+#include <math.h>
+
+typedef struct Tally {
+    int budgets, with_overhead, positive, tight; /* positive, tight: of those with overhead */
+    int problems, peak_tight, order_tight;
+    double part; /* sum of bound over exact overhead */
+} Tally;
+
+static void check_replay(Pool *pool, const RematProblem *p, const RematSchedule *s, int64_t peak,
+                         int64_t time, int index)
+{
+    RematFigures f = remat_check(pool, p, s);
+    CHECK_MSG(f.ok, "case %d: %s", index, f.fault);
+    CHECK_MSG(f.peak_bytes <= peak, "case %d: search %lld, replay %lld", index, (long long)peak,
+              (long long)f.peak_bytes);
+    CHECK_MSG(time < 0 || f.time == (double)time, "case %d: time", index);
+}
+
+static void check_budget(Pool *pool, const RematProblem *p, int64_t budget, int index, Tally *tally)
+{
+    double once = 0;
+    RematSchedule best;
+    for (int n = 0; n < p->n_nodes; n++)
+        once += p->node[n].cost;
+    int64_t time = exact_remat(pool, p, budget, false, &best);
+    CHECK_MSG(time >= once, "case %d: no schedule where search for the peak found one", index);
+    if (time < 0)
+        return;
+    check_replay(pool, p, &best, budget, time, index);
+    int node;
+    double exact = (double)time - once,
+           bound = remat_overhead_lower_bound(p, budget, pool, 0, &node);
+    CHECK_MSG(bound >= 0 && bound <= exact, "case %d, budget %lld: overhead %g, bound %.17g", index,
+              (long long)budget, exact, bound);
+    CHECK((bound > 0) == (node >= 0));
+    tally->budgets++;
+    tally->with_overhead += exact > 0;
+    tally->positive += exact > 0 && bound > 0;
+    tally->part += exact > 0 ? bound / exact : 0;
+    tally->tight += exact > 0 && bound > exact * (1 - 1e-6);
+    RematFigures f = remat_check(pool, p, &best);
+    RematPeakBound peak = remat_peak_bound_under_time(pool, p, exact, 0);
+    CHECK_MSG(peak.bytes <= f.peak_bytes, "case %d: peak %lld in %g more, bound %lld", index,
+              (long long)f.peak_bytes, exact, (long long)peak.bytes);
+}
+
+/* Every node once: the exact peak, our bound, and the one of reorder.h, which looks at spans only.
+ */
+static int64_t check_orders(Pool *pool, const RematProblem *p, int index, Tally *tally)
+{
+    RematProblem once = *p;
+    RematSchedule best;
+    once.node = POOL_ARRAY(pool, (size_t)p->n_nodes + 1, RematNode);
+    memcpy(once.node, p->node, (size_t)p->n_nodes * sizeof *p->node);
+    for (int n = 0; n < p->n_nodes; n++)
+        once.node[n].rerun = false;
+    int64_t peak = exact_remat(pool, &once, INT64_MAX, true, &best);
+    int64_t bound = remat_peak_bound_under_time(pool, p, 0, 0).bytes;
+    int64_t spans = reorder_bound(pool, p, node_graph_new(pool, p));
+    CHECK_MSG(bound <= peak && spans <= peak, "case %d: order %lld, bound %lld", index,
+              (long long)peak, (long long)bound);
+    tally->order_tight += bound == peak;
+    return peak;
+}
+
+static void check_problem(Pool *pool, const RematProblem *p, int index, Tally *tally)
+{
+    RematSchedule best;
+    int node;
+    int64_t peak = exact_remat(pool, p, INT64_MAX, true, &best);
+    int64_t once = check_orders(pool, p, index, tally);
+    int64_t bound = remat_peak_lower_bound(p, pool, &node);
+    check_replay(pool, p, &best, peak, -1, index);
+    CHECK_MSG(bound <= peak && node >= 0, "case %d: peak %lld, bound %lld", index, (long long)peak,
+              (long long)bound);
+    tally->problems++;
+    tally->peak_tight += bound == peak;
+    CHECK(isinf(remat_overhead_lower_bound(p, bound - 1, pool, 0, &node)) && node >= 0);
+    for (int k = 0; k < 4; k++)
+        check_budget(pool, p, peak + (once - peak) * k / 4, index, tally);
+}
+
+/* Problems whose rematerialization is a question: a long way forward, and a backward part that
+ * reads what the forward part made, which random_problem seldom gives. */
+static RematProblem *random_training(Pool *pool, Random *r, int n_forward)
+{
+    RematProblem *p = POOL_NEW(pool, RematProblem);
+    size_t n_nodes = 2 * (size_t)n_forward, n_tensors = 4 * (size_t)n_forward + 4;
+    *p = (RematProblem){.pool = pool, .loss_node = n_forward - 1};
+    p->node = POOL_ARRAY(pool, n_nodes, RematNode);
+    p->tensor = POOL_ARRAY(pool, n_tensors, RematTensor);
+    int batch = problem_tensor(p, 64 * (1 + random_below(r, 4)), -1, false), last = batch;
+    int *made = POOL_ARRAY(pool, (size_t)n_forward, int);
+    for (int k = 0; k < 2 * n_forward; k++) {
+        RematNode *node = &p->node[p->n_nodes++];
+        int mirror = 2 * n_forward - 1 - k;
+        *node = (RematNode){.name = "n", .cost = 1 + random_below(r, 9), .rerun = true};
+        node->forward = k < n_forward;
+        node->in = POOL_ARRAY(pool, 4, int);
+        node->out = POOL_ARRAY(pool, 2, int);
+        node->in_place = POOL_ARRAY(pool, 2, RematInPlace);
+        node->workspace = random_below(r, 4) ? 0 : 64 * random_below(r, 4);
+        problem_read(node, last);
+        if (k >= n_forward)
+            problem_read(node, mirror > 0 ? made[mirror - 1] : batch);
+        if (random_below(r, 3) == 0)
+            problem_read(node, random_below(r, p->n_tensors));
+        node->out[node->n_out++] = last =
+            problem_tensor(p, 64 * (1 + random_below(r, 6)), k, false);
+        if (random_below(r, 5) == 0)
+            node->out[node->n_out++] = problem_tensor(p, 64, k, false);
+        if (p->tensor[node->in[0]].bytes == p->tensor[last].bytes)
+            node->in_place[node->n_in_place++] = (RematInPlace){0, 0};
+        if (k < n_forward)
+            made[k] = node->out[0];
+    }
+    p->tensor[last].keep = true;
+    return p;
+}
+
+int main(void)
+{
+    enum { SEED = 90210, CASES = 700 };
+    Random r = {SEED};
+    Tally tally = {0};
+    printf("seed %d\n", SEED);
+    for (int k = 0; k < CASES && !check_failures; k++) {
+        Pool *pool = pool_new();
+        RematProblem *p = k % 2 ? random_training(pool, &r, 2 + random_below(&r, 3))
+                                : random_problem(pool, &r, 3 + random_below(&r, 6));
+        for (int n = 0; n < p->n_nodes; n++)
+            p->node[n].hint = random_below(&r, 16) ? REMAT_AUTO : REMAT_KEEP;
+        check_problem(pool, p, k, &tally);
+        pool_free(pool);
+    }
+    printf("%d problems: peak bound exact on %d, order bound on %d\n", tally.problems,
+           tally.peak_tight, tally.order_tight);
+    printf(
+        "%d budgets, %d need recomputation: overhead bound positive on %d, exact on %d, mean part "
+        "%.2f\n",
+        tally.budgets, tally.with_overhead, tally.positive, tally.tight,
+        tally.part / tally.with_overhead);
+    /* what a bound that has become weak would miss */
+    CHECK(tally.problems == CASES && tally.with_overhead > 900 && tally.tight > 50);
+    CHECK(tally.positive > tally.with_overhead * 9 / 10 && tally.part > tally.with_overhead * 0.3);
+    CHECK(tally.peak_tight > CASES * 8 / 10 && tally.order_tight > CASES * 9 / 10);
+    return test_result();
+}

@@ -30,6 +30,18 @@ static void obey_hints(const ForwardView *v, bool *keep)
     }
 }
 
+static void score(Candidates *c, Pool *scratch, const RematSchedule *s)
+{
+    RematFigures f = remat_check(scratch, c->view->p, s);
+    if (f.ok && (c->tried == 0 || is_better(&f, &c->figures, &c->options))) {
+        c->figures = f;
+        c->best.len = s->len;
+        c->best.node = pool_grow(c->pool, s->node, (size_t)s->len * sizeof *s->node,
+                                 (size_t)s->len * sizeof *s->node + 1);
+    }
+    c->tried += f.ok;
+}
+
 void candidates_try(Candidates *c, const bool *keep)
 {
     Pool *pool = pool_new_child(c->pool);
@@ -37,14 +49,45 @@ void candidates_try(Candidates *c, const bool *keep)
     memcpy(obeyed, keep, (size_t)c->view->n * sizeof *keep);
     obey_hints(c->view, obeyed);
     RematSchedule s = forward_view_schedule(pool, c->view, obeyed);
-    RematFigures f = remat_check(pool, c->view->p, &s);
-    if (f.ok && (c->tried == 0 || is_better(&f, &c->figures, &c->options))) {
-        c->figures = f;
-        c->best.len = s.len;
-        c->best.node = pool_grow(c->pool, s.node, (size_t)s.len * sizeof *s.node,
-                                 (size_t)s.len * sizeof *s.node + 1);
+    score(c, pool, &s);
+    pool_free(pool);
+}
+
+static bool has_hints(const RematProblem *p)
+{
+    for (int n = 0; n < p->n_nodes; n++)
+        if (p->node[n].hint != REMAT_AUTO)
+            return true;
+    return false;
+}
+
+/* No second run of @keep, nothing of @recompute made before the loss and read after it. */
+static bool obeys_hints(Pool *scratch, const RematProblem *p, const RematSchedule *s)
+{
+    bool *before = POOL_ARRAY(scratch, (size_t)p->n_tensors + 1, bool), after_loss = false;
+    bool *ran = POOL_ARRAY(scratch, (size_t)p->n_nodes + 1, bool);
+    for (int i = 0; i < s->len; i++) {
+        const RematNode *node = &p->node[s->node[i]];
+        if (node->hint == REMAT_KEEP && ran[s->node[i]])
+            return false;
+        ran[s->node[i]] = true;
+        for (int k = 0; k < node->n_in && after_loss; k++) {
+            int producer = p->tensor[node->in[k]].producer;
+            if (before[node->in[k]] && producer >= 0 && p->node[producer].hint == REMAT_RECOMPUTE)
+                return false;
+        }
+        for (int k = 0; k < node->n_out; k++)
+            before[node->out[k]] = !after_loss;
+        after_loss |= s->node[i] == p->loss_node;
     }
-    c->tried += f.ok;
+    return true;
+}
+
+void candidates_try_schedule(Candidates *c, const RematSchedule *s)
+{
+    Pool *pool = pool_new_child(c->pool);
+    if (!has_hints(c->view->p) || obeys_hints(pool, c->view->p, s))
+        score(c, pool, s);
     pool_free(pool);
 }
 
@@ -107,4 +150,12 @@ RematStatus candidates_finish(const Candidates *c, RematSchedule *out)
 {
     *out = c->best;
     return c->figures.peak_bytes <= c->options.budget_bytes ? REMAT_FEASIBLE : REMAT_INFEASIBLE;
+}
+
+RematStatus candidates_answer(const Candidates *c, Pool *pool, RematSchedule *out)
+{
+    size_t bytes = (size_t)c->best.len * sizeof *c->best.node;
+    *out = (RematSchedule){c->best.len, pool_grow(pool, c->best.node, bytes, bytes + 1)};
+    RematSchedule best;
+    return candidates_finish(c, &best);
 }

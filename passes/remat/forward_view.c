@@ -1,5 +1,7 @@
 #include "passes/remat/forward_view.h"
 
+#include "passes/remat/runs.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -97,18 +99,6 @@ static void find_turns(Pool *pool, ForwardView *v)
                 v->turn[p->node[n].in[k]] = n;
 }
 
-static void find_late_nodes(ForwardView *v)
-{
-    for (int n = 0; n < v->p->n_nodes; n++) {
-        const RematNode *node = &v->p->node[n];
-        v->late[n] = node->n_overwrites > 0;
-        for (int k = 0; k < node->n_in; k++) {
-            int producer = v->p->tensor[node->in[k]].producer;
-            v->late[n] |= producer >= 0 && v->late[producer];
-        }
-    }
-}
-
 ForwardView *forward_view_new(Pool *pool, const RematProblem *p)
 {
     ForwardView *v = POOL_NEW(pool, ForwardView);
@@ -119,9 +109,8 @@ ForwardView *forward_view_new(Pool *pool, const RematProblem *p)
     v->cost = POOL_ARRAY(pool, n, double);
     v->bytes = POOL_ARRAY(pool, n, int64_t);
     v->turn = POOL_ARRAY(pool, (size_t)p->n_tensors + 1, int);
-    v->late = POOL_ARRAY(pool, n, bool);
+    v->late = late_nodes(pool, p);
     find_nodes(pool, v);
-    find_late_nodes(v);
     find_turns(pool, v);
     return v;
 }
@@ -212,61 +201,16 @@ static void run_all_but_late(Build *b)
     }
 }
 
-/* after[n] for late nodes: the position in runs that they follow, -1 = the beginning.  They keep
- * their place in the base order unless an old version is still to be read. */
-static void place_late(const Build *b, int *after, int *last_read)
+/* Late nodes keep their place in the base order unless an old version is still to be read. */
+static RematSchedule place_late(Pool *pool, const Build *b)
 {
-    const RematProblem *p = b->v->p;
-    for (int t = 0; t < p->n_tensors; t++)
-        last_read[t] = -1;
-    for (size_t i = 0; i < b->runs.len; i++)
-        for (int k = 0; k < p->node[b->runs.data[i]].n_in; k++)
-            last_read[p->node[b->runs.data[i]].in[k]] = (int)i;
-    for (int n = 0, previous = -1; n < p->n_nodes; n++) {
-        const RematNode *node = &p->node[n];
-        if (!b->v->late[n]) {
+    int *floor = POOL_ARRAY(b->pool, (size_t)b->v->p->n_nodes + 1, int);
+    for (int n = 0, previous = -1; n < b->v->p->n_nodes; n++) {
+        if (!b->v->late[n])
             previous = b->first_run[n];
-            continue;
-        }
-        after[n] = previous;
-        for (int k = 0; k < node->n_in; k++) {
-            int producer = p->tensor[node->in[k]].producer;
-            if (producer >= 0 && b->v->late[producer] && after[producer] > after[n])
-                after[n] = after[producer];
-        }
-        for (int k = 0; k < node->n_overwrites; k++)
-            if (last_read[node->overwrites[k]] > after[n])
-                after[n] = last_read[node->overwrites[k]];
-        for (int k = 0; k < node->n_in; k++)
-            if (after[n] > last_read[node->in[k]])
-                last_read[node->in[k]] = after[n];
+        floor[n] = previous;
     }
-}
-
-static RematSchedule merge_late(Pool *pool, const Build *b)
-{
-    const RematProblem *p = b->v->p;
-    int n_runs = (int)b->runs.len, total = n_runs;
-    int *after = POOL_ARRAY(b->pool, (size_t)p->n_nodes + 1, int);
-    place_late(b, after, POOL_ARRAY(b->pool, (size_t)p->n_tensors + 1, int));
-    Csr at = csr_new(b->pool, n_runs + 1);
-    for (int n = 0; n < p->n_nodes; n++)
-        if (b->v->late[n]) {
-            csr_count(&at, after[n] + 1);
-            total++;
-        }
-    csr_close(&at, b->pool, total);
-    for (int n = 0; n < p->n_nodes; n++)
-        if (b->v->late[n])
-            csr_store(&at, after[n] + 1, n);
-    RematSchedule s = {0, POOL_ARRAY(pool, (size_t)total + 1, int)};
-    for (int i = 0; i <= n_runs; i++) {
-        if (i > 0)
-            s.node[s.len++] = b->runs.data[i - 1];
-        for (int k = at.begin[i]; k < at.begin[i + 1]; k++)
-            s.node[s.len++] = at.item[k];
-    }
-    return s;
+    return merge_late(pool, b->v->p, b->v->late, b->runs.data, (int)b->runs.len, floor);
 }
 
 RematSchedule forward_view_schedule(Pool *pool, const ForwardView *v, const bool *keep)
@@ -277,7 +221,7 @@ RematSchedule forward_view_schedule(Pool *pool, const ForwardView *v, const bool
     b.is_wanted = POOL_ARRAY(b.pool, n_nodes, bool);
     b.first_run = POOL_ARRAY(b.pool, n_nodes, int);
     run_all_but_late(&b);
-    RematSchedule s = merge_late(pool, &b);
+    RematSchedule s = place_late(pool, &b);
     pool_free(b.pool);
     return s;
 }

@@ -1,0 +1,225 @@
+#include "passes/remat/runs.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+bool *late_nodes(Pool *pool, const RematProblem *p)
+{
+    bool *late = POOL_ARRAY(pool, (size_t)p->n_nodes + 1, bool);
+    for (int n = 0; n < p->n_nodes; n++) {
+        const RematNode *node = &p->node[n];
+        late[n] = node->n_overwrites > 0;
+        for (int k = 0; k < node->n_in; k++) {
+            int producer = p->tensor[node->in[k]].producer;
+            late[n] |= producer >= 0 && late[producer];
+        }
+    }
+    return late;
+}
+
+bool is_repeatable(const RematProblem *p, const bool *late, int node)
+{
+    return p->node[node].rerun && p->node[node].hint != REMAT_KEEP && !late[node];
+}
+
+/* Putting late nodes in */
+
+typedef struct Merge {
+    const RematProblem *p;
+    const bool *late;
+    const int *runs;
+    int n_runs;
+    int *first_run; /* by node that is not late */
+    int *last_read; /* by tensor: the position after which its last reader runs */
+    int *after;     /* by late node: the position that it follows, -1 = the beginning */
+} Merge;
+
+static void at_least(int *a, int b)
+{
+    *a = b > *a ? b : *a;
+}
+
+static void place_late_node(Merge *m, int n, int floor)
+{
+    const RematNode *node = &m->p->node[n];
+    int after = floor;
+    for (int k = 0; k < node->n_in; k++) {
+        int producer = m->p->tensor[node->in[k]].producer;
+        if (producer >= 0)
+            at_least(&after, m->late[producer] ? m->after[producer] : m->first_run[producer]);
+    }
+    for (int k = 0; k < node->n_overwrites; k++)
+        at_least(&after, m->last_read[node->overwrites[k]]);
+    m->after[n] = after;
+    for (int k = 0; k < node->n_in; k++)
+        at_least(&m->last_read[node->in[k]], after);
+}
+
+static void place_late(Merge *m, const int *floor)
+{
+    const RematProblem *p = m->p;
+    for (int t = 0; t < p->n_tensors; t++)
+        m->last_read[t] = -1;
+    for (int i = m->n_runs - 1; i >= 0; i--)
+        m->first_run[m->runs[i]] = i;
+    for (int i = 0; i < m->n_runs; i++)
+        for (int k = 0; k < p->node[m->runs[i]].n_in; k++)
+            m->last_read[p->node[m->runs[i]].in[k]] = i;
+    for (int n = 0; n < p->n_nodes; n++)
+        if (m->late[n])
+            place_late_node(m, n, floor ? floor[n] : -1);
+}
+
+RematSchedule merge_late(Pool *pool, const RematProblem *p, const bool *late, const int *runs,
+                         int n_runs, const int *floor)
+{
+    Pool *scratch = pool_new_child(pool);
+    Merge m = {.p = p, .late = late, .runs = runs, .n_runs = n_runs};
+    m.first_run = POOL_ARRAY(scratch, (size_t)p->n_nodes + 1, int);
+    m.after = POOL_ARRAY(scratch, (size_t)p->n_nodes + 1, int);
+    m.last_read = POOL_ARRAY(scratch, (size_t)p->n_tensors + 1, int);
+    place_late(&m, floor);
+    Csr at = csr_new(scratch, n_runs + 1);
+    int total = n_runs;
+    for (int n = 0; n < p->n_nodes; n++)
+        if (late[n]) {
+            csr_count(&at, m.after[n] + 1);
+            total++;
+        }
+    csr_close(&at, scratch, total);
+    for (int n = 0; n < p->n_nodes; n++)
+        if (late[n])
+            csr_store(&at, m.after[n] + 1, n);
+    RematSchedule s = {0, POOL_ARRAY(pool, (size_t)total + 1, int)};
+    for (int i = 0; i <= n_runs; i++) {
+        if (i > 0)
+            s.node[s.len++] = runs[i - 1];
+        for (int k = at.begin[i]; k < at.begin[i + 1]; k++)
+            s.node[s.len++] = at.item[k];
+    }
+    pool_free(scratch);
+    return s;
+}
+
+/* Completing a list of runs */
+
+typedef VEC(int) IntVec;
+
+typedef struct Complete {
+    const RematProblem *p;
+    const bool *late;
+    Pool *pool;
+    bool *ran, *is_wanted;
+    IntVec out, wanted;
+} Complete;
+
+static int compare_ints(const void *a, const void *b)
+{
+    int x = *(const int *)a, y = *(const int *)b;
+    return (x > y) - (x < y);
+}
+
+static void want_producers(Complete *c, int node)
+{
+    for (int k = 0; k < c->p->node[node].n_in; k++) {
+        int producer = c->p->tensor[c->p->node[node].in[k]].producer;
+        if (producer < 0 || c->ran[producer] || c->is_wanted[producer])
+            continue;
+        c->is_wanted[producer] = true;
+        vec_push(c->pool, &c->wanted, producer);
+    }
+}
+
+/* Runs node, after those of its ancestors that have not run yet, in base order. */
+static void complete_run(Complete *c, int node)
+{
+    c->wanted.len = 0;
+    want_producers(c, node);
+    for (size_t k = 0; k < c->wanted.len; k++)
+        want_producers(c, c->wanted.data[k]);
+    if (c->wanted.len > 1)
+        qsort(c->wanted.data, c->wanted.len, sizeof *c->wanted.data, compare_ints);
+    for (size_t k = 0; k < c->wanted.len; k++) {
+        vec_push(c->pool, &c->out, c->wanted.data[k]);
+        c->ran[c->wanted.data[k]] = true;
+    }
+    vec_push(c->pool, &c->out, node);
+    c->ran[node] = true;
+}
+
+static void complete_runs(Complete *c, const int *runs, int n_runs)
+{
+    const RematProblem *p = c->p;
+    c->ran = POOL_ARRAY(c->pool, (size_t)p->n_nodes + 1, bool);
+    c->is_wanted = POOL_ARRAY(c->pool, (size_t)p->n_nodes + 1, bool);
+    for (int i = 0; i < n_runs; i++)
+        if (!c->late[runs[i]] && (!c->ran[runs[i]] || is_repeatable(p, c->late, runs[i])))
+            complete_run(c, runs[i]);
+    for (int n = 0; n < p->n_nodes; n++)
+        if (!c->late[n] && !c->ran[n])
+            complete_run(c, n);
+}
+
+/* From the end: a run stays when it is its node's last chance, or a later run reads what it makes.
+ */
+static void drop_unread(Pool *scratch, const RematProblem *p, RematSchedule *s)
+{
+    bool *needed = POOL_ARRAY(scratch, (size_t)p->n_tensors + 1, bool);
+    int *runs = POOL_ARRAY(scratch, (size_t)p->n_nodes + 1, int);
+    for (int t = 0; t < p->n_tensors; t++)
+        needed[t] = p->tensor[t].keep;
+    for (int i = 0; i < s->len; i++)
+        runs[s->node[i]]++;
+    int to = s->len;
+    for (int i = s->len - 1; i >= 0; i--) {
+        const RematNode *node = &p->node[s->node[i]];
+        bool stays = runs[s->node[i]] == 1;
+        for (int k = 0; k < node->n_out; k++)
+            stays |= needed[node->out[k]];
+        if (!stays) {
+            runs[s->node[i]]--;
+            continue;
+        }
+        for (int k = 0; k < node->n_out; k++)
+            needed[node->out[k]] = false;
+        for (int k = 0; k < node->n_in; k++)
+            needed[node->in[k]] = true;
+        s->node[--to] = s->node[i];
+    }
+    s->len -= to;
+    memmove(s->node, s->node + to, (size_t)s->len * sizeof *s->node);
+}
+
+RematSchedule schedule_from_runs(Pool *pool, const RematProblem *p, const bool *late,
+                                 const int *runs, int n_runs)
+{
+    Pool *scratch = pool_new_child(pool);
+    Complete c = {.p = p, .late = late, .pool = scratch};
+    complete_runs(&c, runs, n_runs);
+    RematSchedule s = merge_late(pool, p, late, c.out.data, (int)c.out.len, NULL);
+    drop_unread(scratch, p, &s);
+    pool_free(scratch);
+    return s;
+}
+
+/* Candidates */
+
+void candidates_try_runs(Candidates *c, const bool *late, const int *runs, int n_runs, int steps)
+{
+    const RematProblem *p = c->view->p;
+    Pool *pool = pool_new_child(c->pool);
+    RematSchedule s = schedule_from_runs(pool, p, late, runs, n_runs);
+    RematSchedule base = {p->n_nodes, POOL_ARRAY(pool, (size_t)p->n_nodes + 1, int)};
+    for (int n = 0; n < p->n_nodes; n++)
+        base.node[n] = n;
+    candidates_try_schedule(c, &s);
+    int64_t low = peak_without_in_place(pool, p, &s), high = peak_without_in_place(pool, p, &base);
+    for (int k = 0; k < steps && (k == 0 || high > low); k++) {
+        Pool *scratch = pool_new_child(pool);
+        int64_t limit = k == 0 ? low : low + (high - low) / steps * k;
+        RematSchedule pruned = prune_schedule(scratch, p, &s, limit);
+        candidates_try_schedule(c, &pruned);
+        pool_free(scratch);
+    }
+    pool_free(pool);
+}

@@ -1,0 +1,42 @@
+/* From a list of runs, as solvers of the whole step emit them, to a schedule; and the other way
+ * round, recomputations that are not worth their while taken out of a schedule. */
+#ifndef SCRIMP_PASSES_REMAT_RUNS_H
+#define SCRIMP_PASSES_REMAT_RUNS_H
+
+#include "passes/remat/csr.h"
+#include "passes/remat/forward_view.h"
+
+/* Late nodes overwrite something, or depend on a node that does: updates, and what reads their
+ * results.  They run once, and no solver chooses when. */
+bool *late_nodes(Pool *pool, const RematProblem *p);
+
+/* May run a second time: not late, no @keep, not forbidden. */
+bool is_repeatable(const RematProblem *p, const bool *late, int node);
+
+/* Puts every late node into a list of runs of all others: after runs[floor[n]] (-1: anywhere; floor
+ * NULL: anywhere), after its inputs' first runs, and after the last read of what it overwrites; no
+ * later than that.  The list must hold every node that is not late. */
+RematSchedule merge_late(Pool *pool, const RematProblem *p, const bool *late, const int *runs,
+                         int n_runs, const int *floor);
+
+/* Any list of nodes becomes a schedule that remat_check accepts: late nodes are put in as above;
+ * runs past the first of nodes that may not be repeated are dropped; what a run needs and nothing
+ * has made yet runs before it; nodes that are missing run at the end; runs that nothing reads, of
+ * nodes that run elsewhere, are dropped.  O(runs + reads). */
+RematSchedule schedule_from_runs(Pool *pool, const RematProblem *p, const bool *late,
+                                 const int *runs, int n_runs);
+
+/* Takes recomputations out of a schedule, those first that save most time per byte and run, where
+ * the value can live through the gap below limit_bytes instead, until none is left to take.  Bytes
+ * are counted without in-place pairs, which can only lower the peak.  O(runs log runs) a round. */
+RematSchedule prune_schedule(Pool *pool, const RematProblem *p, const RematSchedule *s,
+                             int64_t limit_bytes);
+
+/* The peak as prune_schedule counts it. */
+int64_t peak_without_in_place(Pool *scratch, const RematProblem *p, const RematSchedule *s);
+
+/* Scores a whole schedule, then what pruning makes of it at `steps` limits from its own peak up to
+ * the base order's (candidates_try of forward_view.h for schedules). */
+void candidates_try_runs(Candidates *c, const bool *late, const int *runs, int n_runs, int steps);
+
+#endif

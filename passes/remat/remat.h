@@ -80,20 +80,27 @@ typedef enum RematStatus {
     REMAT_INFEASIBLE
 } RematStatus;
 
+typedef struct RematNotes {
+    int treewidth; /* twremat: the width of its tree decomposition */
+} RematNotes;
+
 typedef struct RematOptions {
     int64_t budget_bytes; /* for the peak; INT64_MAX = none */
     RematObjective objective;
     uint64_t seed;
     double deadline_seconds; /* of the monotonic clock, for remat_out_of_time; 0 = none.  The only
                                 thing that may make an answer depend on the clock */
+    int stop_at;             /* twremat: schedule parts of fewer bags at once; 0 = try several */
+    RematNotes *notes;       /* what the solver found on the way goes there; NULL = not wanted */
 } RematOptions;
 
 /* The deadline has passed: answer with the best found so far (REMAT_LIMIT). */
 bool remat_out_of_time(const RematOptions *o);
 
 /* A solver writes the best schedule it finds (base order and keep-everything is always one) and
- * says how it ended: FEASIBLE when remat_check puts it within the budget, INFEASIBLE with the
- * smallest-peak schedule it found otherwise. */
+ * says how it ended: FEASIBLE when remat_check puts it within the budget (OPTIMAL when it has
+ * proven that no schedule within the budget is faster), INFEASIBLE with the smallest-peak schedule
+ * it found otherwise, LIMIT when it might have found another answer without one of its limits. */
 typedef RematStatus RematSolve(const RematProblem *p, const RematOptions *o, Pool *pool,
                                RematSchedule *out);
 
@@ -101,6 +108,7 @@ typedef struct RematSolver {
     const char *name; /* as in `remat { solver = ... }` and --solver */
     const char *doc;  /* one line, with its source */
     RematSolve *solve;
+    bool in_best; /* one of those that `best` runs; the others are for comparison, or slow */
 } RematSolver;
 
 extern const RematSolver remat_solvers[]; /* ends with name == NULL */

@@ -125,7 +125,7 @@ RematAnswer remat_solve(const RematProblem *p, const RematSolver *only, const Re
 {
     RematAnswer best = {0};
     for (const RematSolver *solver = remat_solvers; solver->name; solver++) {
-        if (only && only != solver)
+        if (only ? only != solver : !solver->in_best)
             continue;
         if (best.solver && remat_out_of_time(o)) {
             best.limited = true;

@@ -4,12 +4,13 @@
 #include <string.h>
 
 const RematSolver remat_solvers[] = {
-    {"none", "no recomputation", remat_none},
-    {"chen", "segments at split points (Chen et al. 2016, algorithm 3)", remat_chen},
-    {"kusumoto_approx",
-     "dynamic programming over ancestor sets (Kusumoto et al. 2019, section 4.3)",
-     remat_kusumoto_approx},
-    {NULL, NULL, NULL},
+    /* clang-format off */
+    {"none", "no recomputation", remat_none, true},
+    {"chen", "segments at split points (Chen et al. 2016, algorithm 3)", remat_chen, true},
+    {"kusumoto_approx", "dynamic programming over ancestor sets (Kusumoto et al. 2019, section 4.3)", remat_kusumoto_approx, true},
+    {"twremat", "divide and conquer over a tree decomposition (Kumar et al. 2019)", remat_twremat, false},
+    {NULL, NULL, NULL, false},
+    /* clang-format on */
 };
 
 const RematSolver *remat_solver_find(const char *name)

@@ -4,7 +4,7 @@
 
 #include "passes/remat/remat.h"
 
-RematSolve remat_none, remat_chen, remat_kusumoto_approx;
+RematSolve remat_none, remat_chen, remat_kusumoto_approx, remat_twremat;
 
 /* Every node once, in the base order. */
 RematSchedule remat_base_schedule(Pool *pool, const RematProblem *p);

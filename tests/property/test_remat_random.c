@@ -92,10 +92,12 @@ static void check_solver(Pool *parent, const Case *c, const RematSolver *solver,
         RematFigures f = remat_check(pool, c->p, &s);
         int node;
         CHECK_MSG(f.ok, "%s, %s at %d%%: %s", c->name, solver->name, percents[k], f.fault);
-        CHECK((f.peak_bytes <= o.budget_bytes) == (status == REMAT_FEASIBLE));
+        bool fits = f.peak_bytes <= o.budget_bytes;
+        CHECK(fits ? status != REMAT_INFEASIBLE
+                   : status == REMAT_INFEASIBLE || status == REMAT_LIMIT);
         CHECK(f.peak_bytes <= keep_all.peak_bytes);
         CHECK(f.peak_bytes >= remat_peak_lower_bound(c->p, pool, &node));
-        if (status == REMAT_FEASIBLE) {
+        if (fits) {
             CHECK_MSG(f.time >= last_time, "%s, %s: time falls at %d%%", c->name, solver->name,
                       percents[k]);
             last_time = f.time;

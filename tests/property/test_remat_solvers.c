@@ -1,0 +1,67 @@
+/* Random problems x all solvers x budgets, at the level of plain data: every schedule passes the
+ * replay, keeps what it promises, and is the same the second time.  SCRIMP_PROBLEMS: how many. */
+#include "check.h"
+#include "layered_problem.h"
+#include "passes/remat/bound.h"
+#include "passes/remat/solvers.h"
+
+#include <stdlib.h>
+
+static bool same_schedule(const RematSchedule *a, const RematSchedule *b)
+{
+    return a->len == b->len && memcmp(a->node, b->node, (size_t)a->len * sizeof *a->node) == 0;
+}
+
+static void check_solver(Pool *parent, const RematProblem *p, const RematSolver *solver,
+                         const char *name)
+{
+    static const int percents[] = {100, 70, 45, 20, 0};
+    RematSchedule base = remat_base_schedule(parent, p);
+    RematFigures keep_all = remat_check(parent, p, &base);
+    double last_time = 0;
+    for (int k = 0; k < 5; k++) {
+        Pool *pool = pool_new_child(parent);
+        int64_t spare = keep_all.peak_bytes - p->persistent_bytes;
+        RematOptions o = {.budget_bytes = p->persistent_bytes + spare * percents[k] / 100};
+        RematSchedule s = {0}, again = {0};
+        RematStatus status = solver->solve(p, &o, pool, &s);
+        RematFigures f = remat_check(pool, p, &s);
+        int node;
+        CHECK_MSG(f.ok, "%s, %s at %d%%: %s", name, solver->name, percents[k], f.fault);
+        bool fits = f.peak_bytes <= o.budget_bytes;
+        CHECK_MSG(fits ? status != REMAT_INFEASIBLE
+                       : status == REMAT_INFEASIBLE || status == REMAT_LIMIT,
+                  "%s, %s at %d%%: status %d", name, solver->name, percents[k], (int)status);
+        CHECK(f.peak_bytes <= keep_all.peak_bytes);
+        CHECK(f.peak_bytes >= remat_peak_lower_bound(p, pool, &node));
+        CHECK_MSG(!fits || f.time >= last_time, "%s, %s: time falls at %d%%", name, solver->name,
+                  percents[k]);
+        last_time = fits ? f.time : last_time;
+        solver->solve(p, &o, pool, &again);
+        CHECK_MSG(k != 2 || same_schedule(&s, &again), "%s, %s: not deterministic", name,
+                  solver->name);
+        pool_free(pool);
+    }
+}
+
+static void check_problem(int seed)
+{
+    Pool *pool = pool_new();
+    Random r = {(uint64_t)seed};
+    RematProblem *p =
+        seed % 4 == 0 ? layered_problem(pool, &r, 2 + random_below(&r, 6), 1 + random_below(&r, 3))
+                      : random_problem(pool, &r, 2 + seed % 37);
+    for (const RematSolver *solver = remat_solvers; solver->name; solver++)
+        check_solver(pool, p, solver, pool_printf(pool, "problem %d", seed));
+    pool_free(pool);
+}
+
+int main(void)
+{
+    const char *text = getenv("SCRIMP_PROBLEMS");
+    int n = text ? atoi(text) : 300;
+    printf("%d problems\n", n);
+    for (int seed = 1; seed <= n && !check_failures; seed++)
+        check_problem(seed);
+    return test_result();
+}

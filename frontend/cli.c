@@ -38,11 +38,21 @@ void cli_warnings(Cli *cli)
         cli_diagnostics(cli);
 }
 
-void cli_print_json(json_t *object)
+static void print_json(json_t *object, size_t precision)
 {
-    json_dumpf(object, stdout, JSON_REAL_PRECISION(9));
+    json_dumpf(object, stdout, JSON_REAL_PRECISION(precision));
     fputc('\n', stdout);
     json_decref(object);
+}
+
+void cli_print_json(json_t *object)
+{
+    print_json(object, 9);
+}
+
+void cli_print_exact_json(json_t *object)
+{
+    print_json(object, 15);
 }
 
 json_t *cli_json_number(double x)
@@ -101,6 +111,8 @@ ExitCode cli_build(Cli *cli, const Ast *ast, const ProgramOptions *o, Program *o
                        .budget = o->budget,
                        .solver = o->solver,
                        .objective = o->objective,
+                       .seed = o->seed,
+                       .time_limit_seconds = o->time_limit_seconds,
                        .checksums = o->checksums};
     const char *pipeline = o->pipeline                 ? o->pipeline
                            : o->mode == FRONTEND_TRAIN ? pipeline_train

@@ -20,10 +20,10 @@ typedef struct Cli {
     int n_defs;
     bool json, json_errors, colour, no_loc, no_cache, resume, overfit, quiet;
     const char *model, *budget, *solver, *objective, *stage, *diff, *passes, *dump_after, *data,
-        *out, *log, *march, *cache, *header, *prompt, *checkpoint, *count;
+        *out, *log, *march, *cache, *header, *prompt, *checkpoint, *count, *graph;
     int64_t steps, seed, threads, sweep, tokens, top_k, jobs;
-    bool has_seed, compare, dot;
-    double temperature;
+    bool has_seed, compare, dot, schedule;
+    double temperature, time_limit;
     bool warned_untrained; /* once, however often the program is built */
 } Cli;
 
@@ -49,8 +49,9 @@ ExitCode cli_error(Cli *cli, ExitCode code, const char *error_code, const char *
 ExitCode cli_diagnostics(Cli *cli);
 /* The same when there are only warnings, if any. */
 void cli_warnings(Cli *cli);
-void cli_print_json(json_t *object); /* to stdout, one line; releases it */
-json_t *cli_json_number(double x);   /* JSON has no NaN or infinity: null */
+void cli_print_json(json_t *object);       /* to stdout, one line, 9 digits; releases it */
+void cli_print_exact_json(json_t *object); /* the same with 15 digits */
+json_t *cli_json_number(double x);         /* JSON has no NaN or infinity: null */
 
 /* Parses cli->file; NULL after printing diagnostics. */
 const Ast *cli_parse_model(Cli *cli);
@@ -63,6 +64,8 @@ typedef struct Program {
 typedef struct ProgramOptions {
     FrontendMode mode;
     const char *budget, *solver, *objective; /* NULL = the model's */
+    uint64_t seed;                           /* of solvers */
+    double time_limit_seconds;               /* of solvers; 0 = none */
     bool checksums;
     const char *pipeline;        /* NULL = by mode */
     const OptionDef *extra_defs; /* on top of the command line's */
@@ -85,6 +88,7 @@ ExitCode verb_compile(Cli *cli);
 ExitCode verb_train(Cli *cli);
 ExitCode verb_eval(Cli *cli);
 ExitCode verb_generate(Cli *cli);
+ExitCode verb_arena(Cli *cli);
 ExitCode verb_bench(Cli *cli);
 ExitCode verb_verify(Cli *cli);
 

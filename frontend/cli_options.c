@@ -38,8 +38,28 @@ const Verb cli_verbs[] = {
      "BUDGET is bytes (8GiB), a percentage (40%: the persistent bytes plus 40% of what the step "
      "needs\n"
      "beyond them), or min. --compare runs every solver, --sweep N gives N budgets from the\n"
-     "minimum to everything kept.",
-     "define model budget solver objective compare sweep json error-format", verb_plan},
+     "minimum to everything kept.\n"
+     "`scrimp plan --graph FILE.json` plans a graph from elsewhere (format scrimp.graph.1,\n"
+     "docs/graphs.md; - reads standard input):\n"
+     "  {\"format\": \"scrimp.graph.1\", \"kind\": \"forward\", \"nodes\": [\n"
+     "   {\"name\": \"x\",    \"time\": 0, \"inputs\": [],      \"outputs\": [{\"bytes\": "
+     "4096}]},\n"
+     "   {\"name\": \"conv\", \"time\": 9, \"inputs\": [[0,0]], \"outputs\": [{\"bytes\": "
+     "8192}]}]}\n"
+     "An input is [node, output]. A forward graph gets its backward part from scrimp; a graph of\n"
+     "kind step holds the whole step. With --schedule the answer lists the nodes to run, in "
+     "order.\n"
+     "Answers do not depend on the clock unless --time-limit is given.",
+     "define model graph budget solver objective schedule seed time-limit compare sweep json "
+     "error-format",
+     verb_plan},
+    {"arena", "offsets for buffers with known lives",
+     "FILE is CSV with the columns id, lower, upper and size (MiniMalloc's format): a buffer of\n"
+     "size bytes lives in [lower, upper). Its rows are written to --out, or to standard output,\n"
+     "with one column more: offset. No two buffers that live together overlap; offsets are not\n"
+     "aligned. --json prints arena_bytes, lower_bound_bytes (the largest sum alive at once: no\n"
+     "placement is smaller), gap_bytes and seconds instead.",
+     "out json error-format", verb_arena},
     {"compile", "generate a shared object that trains without scrimp",
      "Writes the training step as FILE.so and a C header that describes its arena.",
      "define model budget solver objective out header march cache no-cache jobs error-format",
@@ -108,6 +128,12 @@ static const OptionRow option_rows[] = {
      "recomputation solver (see plan --compare)", 0},
     {"objective", 0, FIELD_TEXT, offsetof(Cli, objective), "time|memory",
      "what the solver minimises", 0},
+    {"graph", 0, FIELD_TEXT, offsetof(Cli, graph), "FILE.json",
+     "plan this graph instead of a model's (docs/graphs.md)", 0},
+    {"schedule", 0, FIELD_FLAG, offsetof(Cli, schedule), NULL,
+     "with --graph: also print the nodes to run, in order", 0},
+    {"time-limit", 0, FIELD_FLOAT, offsetof(Cli, time_limit), "SECONDS",
+     "stop solvers after this time (default: none)", 0},
     {"stage", 0, FIELD_TEXT, offsetof(Cli, stage), "STAGE",
      "ast, ir, grad, remat, plan, code or asm", 0},
     {"diff", 0, FIELD_TEXT, offsetof(Cli, diff), "A..B", "print the difference of two stages", 0},
@@ -415,6 +441,10 @@ static bool parse_options(Cli *cli, const Verb *v, int argc, char **argv, ExitCo
             return false;
     }
     cli->file = argv[optind];
+    if (cli->graph && !cli->file && !help) { /* stands in for the file */
+        cli->file = cli->graph;
+        return true;
+    }
     if (help) {
         print_verb_help(v);
         *code = cli->file && verb_takes(v, "define") ? print_model_options(cli) : EXIT_OK;

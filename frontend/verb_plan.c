@@ -1,15 +1,8 @@
 /* plan: what a budget costs, by every solver, over a sweep of budgets. */
-#include "frontend/cli.h"
+#include "frontend/cli_plan.h"
 
 #include <stdio.h>
 #include <string.h>
-
-typedef struct PlanRow {
-    const char *solver;
-    RematReport report;
-    int64_t arena_bytes, arena_lower_bound_bytes;
-    bool feasible;
-} PlanRow;
 
 static const char *status_name(RematStatus s)
 {
@@ -26,16 +19,20 @@ static const char *status_name(RematStatus s)
     return "unknown";
 }
 
-static ExitCode plan_once(Cli *cli, const Ast *ast, const char *budget, const char *solver,
+static ExitCode plan_once(Cli *cli, const PlanSource *of, const char *budget, const char *solver,
                           bool quiet, PlanRow *row)
 {
+    if (of->graph)
+        return cli_plan_graph(cli, of->graph, budget, solver, quiet, row);
     Program p = {0};
     ProgramOptions o = {.mode = FRONTEND_TRAIN,
                         .budget = budget,
                         .solver = solver,
                         .objective = cli->objective,
+                        .seed = (uint64_t)cli->seed,
+                        .time_limit_seconds = cli->time_limit,
                         .quiet_infeasible = quiet};
-    ExitCode code = cli_build(cli, ast, &o, &p);
+    ExitCode code = cli_build(cli, of->ast, &o, &p);
     *row = (PlanRow){.solver = p.report.solver ? p.report.solver : solver,
                      .report = p.report,
                      .feasible = code == EXIT_OK};
@@ -46,7 +43,7 @@ static ExitCode plan_once(Cli *cli, const Ast *ast, const char *budget, const ch
     return code;
 }
 
-static json_t *row_json(const PlanRow *row)
+static json_t *row_json(const Cli *cli, const PlanRow *row)
 {
     const RematReport *r = &row->report;
     json_t *o = json_pack("{s:s,s:s}", "solver", row->solver ? row->solver : "none", "status",
@@ -66,6 +63,8 @@ static json_t *row_json(const PlanRow *row)
     json_object_set_new(o, "overhead_percent", json_real(r->overhead_percent));
     json_object_set_new(o, "recomputed_ops", json_integer(r->recomputed_ops));
     json_object_set_new(o, "solve_seconds", json_real(r->solve_seconds));
+    if (row->external)
+        cli_graph_json(cli, row, o);
     return o;
 }
 
@@ -97,25 +96,36 @@ static void print_facts(Pool *pool, const PlanRow *row)
            cli_bytes_text(pool, r->lower_bound_bytes), r->bound_node ? r->bound_node : "-");
 }
 
-static ExitCode plan_one(Cli *cli, const Ast *ast)
+/* Times of graphs are the user's: as many digits as they have. */
+static void print_json(const Cli *cli, json_t *object)
+{
+    if (cli->graph)
+        cli_print_exact_json(object);
+    else
+        cli_print_json(object);
+}
+
+static ExitCode plan_one(Cli *cli, const PlanSource *of)
 {
     PlanRow row;
-    ExitCode code = plan_once(cli, ast, cli->budget, cli->solver, false, &row);
+    ExitCode code = plan_once(cli, of, cli->budget, cli->solver, false, &row);
     if (code == EXIT_USER)
         return code;
     if (cli->json) {
-        cli_print_json(row_json(&row));
+        print_json(cli, row_json(cli, &row));
         return code;
     }
     print_facts(cli->pool, &row);
     print_heading();
     print_row(cli->pool, &row);
+    if (cli->schedule)
+        cli_print_schedule(&row);
     if (row.feasible && row.arena_bytes == row.arena_lower_bound_bytes)
         puts("\nThe arena equals its lower bound: no placement of this schedule is smaller.");
     return code;
 }
 
-static ExitCode plan_compare(Cli *cli, const Ast *ast)
+static ExitCode plan_compare(Cli *cli, const PlanSource *of)
 {
     json_t *list = json_array();
     if (!cli->json)
@@ -123,32 +133,32 @@ static ExitCode plan_compare(Cli *cli, const Ast *ast)
     ExitCode best = EXIT_BUDGET; /* the budget can be met when one solver meets it */
     for (const RematSolver *s = remat_solvers; s->name; s++) {
         PlanRow row;
-        ExitCode code = plan_once(cli, ast, cli->budget, s->name, true, &row);
+        ExitCode code = plan_once(cli, of, cli->budget, s->name, true, &row);
         if (code == EXIT_USER)
             return code;
         best = code < best ? code : best;
         row.solver = s->name;
         if (cli->json)
-            json_array_append_new(list, row_json(&row));
+            json_array_append_new(list, row_json(cli, &row));
         else
             print_row(cli->pool, &row);
     }
     if (cli->json)
-        cli_print_json(list);
+        print_json(cli, list);
     else
         json_decref(list);
     PlanRow row;
     if (best == EXIT_BUDGET) /* once more by all together, for the message */
-        plan_once(cli, ast, cli->budget, NULL, false, &row);
+        plan_once(cli, of, cli->budget, NULL, false, &row);
     return best;
 }
 
 /* Budgets from the minimum to everything kept; a plan that serves a smaller budget better is used
  * for the larger one too, so that time never falls as memory shrinks. */
-static ExitCode plan_sweep(Cli *cli, const Ast *ast)
+static ExitCode plan_sweep(Cli *cli, const PlanSource *of)
 {
     PlanRow least;
-    ExitCode code = plan_once(cli, ast, "min", cli->solver, false, &least);
+    ExitCode code = plan_once(cli, of, "min", cli->solver, false, &least);
     if (code != EXIT_OK)
         return code;
     int n = (int)cli->sweep;
@@ -158,7 +168,7 @@ static ExitCode plan_sweep(Cli *cli, const Ast *ast)
         int64_t budget = low + (high - low) / (n - 1) * i + (high - low) % (n - 1) * i / (n - 1);
         rows[i] = least;
         if (i > 0)
-            code = plan_once(cli, ast, pool_printf(cli->pool, "%lldB", (long long)budget),
+            code = plan_once(cli, of, pool_printf(cli->pool, "%lldB", (long long)budget),
                              cli->solver, true, &rows[i]);
         if (code == EXIT_USER)
             return code;
@@ -172,27 +182,49 @@ static ExitCode plan_sweep(Cli *cli, const Ast *ast)
         print_heading();
     for (int i = 0; i < n; i++) {
         if (cli->json)
-            json_array_append_new(list, row_json(&rows[i]));
+            json_array_append_new(list, row_json(cli, &rows[i]));
         else
             print_row(cli->pool, &rows[i]);
     }
     if (cli->json)
-        cli_print_json(list);
+        print_json(cli, list);
     else
         json_decref(list);
     return EXIT_OK;
 }
 
+/* Options that exclude each other. */
+static bool check_options(Cli *cli)
+{
+    const char *what = NULL;
+    if (cli->sweep && (cli->compare || cli->budget))
+        what = cli->compare ? "--sweep and --compare" : "--sweep and --budget";
+    else if (cli->graph && (cli->file != cli->graph || cli->n_defs || cli->model))
+        what = cli->file != cli->graph ? "a model and --graph"
+               : cli->n_defs           ? "--graph and -D"
+                                       : "--graph and --model";
+    if (what)
+        cli_error(cli, EXIT_USER, "E407", "leave one of them out", "%s exclude each other", what);
+    else if (cli->schedule && !cli->graph)
+        cli_error(cli, EXIT_USER, "E407", "`scrimp dump --stage=remat` shows a model's schedule",
+                  "--schedule is for --graph");
+    else
+        return true;
+    return false;
+}
+
 ExitCode verb_plan(Cli *cli)
 {
-    const Ast *ast = cli_parse_model(cli);
-    if (!ast)
+    PlanSource of = {NULL, NULL};
+    if (!check_options(cli))
         return EXIT_USER;
-    if (cli->sweep && (cli->compare || cli->budget))
-        return cli_error(cli, EXIT_USER, "E407", "leave one of them out",
-                         "--sweep and --%s exclude each other",
-                         cli->compare ? "compare" : "budget");
+    if (cli->graph)
+        of.graph = cli_read_graph(cli);
+    else
+        of.ast = cli_parse_model(cli);
+    if (!of.graph && !of.ast)
+        return EXIT_USER;
     if (cli->compare)
-        return plan_compare(cli, ast);
-    return cli->sweep ? plan_sweep(cli, ast) : plan_one(cli, ast);
+        return plan_compare(cli, &of);
+    return cli->sweep ? plan_sweep(cli, &of) : plan_one(cli, &of);
 }

@@ -1,0 +1,64 @@
+/* arena: offsets for buffers with known lives. */
+#include "frontend/cli_file.h"
+
+#include "ir/support/bug.h"
+#include "passes/memplan/buffer_csv.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+static double seconds_now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static bool write_rows(Cli *cli, const char *path, const BufferCsv *csv, const MemLayout *layout)
+{
+    FILE *f = path ? fopen(path, "wb") : stdout;
+    bool ok = f != NULL;
+    if (f)
+        buffer_csv_write(csv, layout->offset, f);
+    if (f && path) { /* main looks at standard output */
+        ok = !ferror(f);
+        ok = fclose(f) == 0 && ok;
+    }
+    if (!ok)
+        cli_error(cli, EXIT_USER, "E411", NULL, "cannot write %s: %s", path, strerror(errno));
+    return ok;
+}
+
+static void print_figures(const MemLayout *layout, double seconds)
+{
+    json_t *o = json_object();
+    int64_t gap = layout->arena_bytes - layout->lower_bound_bytes;
+    json_object_set_new(o, "arena_bytes", json_integer(layout->arena_bytes));
+    json_object_set_new(o, "lower_bound_bytes", json_integer(layout->lower_bound_bytes));
+    json_object_set_new(o, "gap_bytes", json_integer(gap));
+    json_object_set_new(o, "seconds", json_real(seconds));
+    cli_print_json(o);
+}
+
+ExitCode verb_arena(Cli *cli)
+{
+    size_t length;
+    BufferCsv csv;
+    const char *text = cli_read_file(cli, cli->file, &length), *fault;
+    if (!text)
+        return EXIT_USER;
+    if (!buffer_csv_read(cli->pool, text, length, &csv, &fault))
+        return cli_error(cli, EXIT_USER, "E410", NULL, "%s: %s", cli->file, fault);
+    double begin = seconds_now();
+    MemLayout layout = memplan_place(cli->pool, csv.buffer, csv.n, 1);
+    double seconds = seconds_now() - begin;
+    if (!memplan_check(cli->pool, csv.buffer, csv.n, &layout, &fault))
+        BUG("the placement is wrong: %s", fault);
+    if ((cli->out || !cli->json) && !write_rows(cli, cli->out, &csv, &layout))
+        return EXIT_USER;
+    if (cli->json)
+        print_figures(&layout, seconds);
+    return EXIT_OK;
+}

@@ -1,0 +1,67 @@
+/* Graphs from elsewhere: plain data -> RematProblem -> a schedule within a budget.  What they mean,
+ * to the byte, and their JSON form (scrimp.graph.1) are in docs/graphs.md.  Called by
+ * `scrimp plan --graph`; needs no graph of the IR. */
+#ifndef SCRIMP_PASSES_REMAT_EXTERNAL_H
+#define SCRIMP_PASSES_REMAT_EXTERNAL_H
+
+#include "passes/pass.h"
+#include "passes/remat/solve.h"
+
+/* One output of a node: the tensor that nodes[node] makes as its output number `output`. */
+typedef struct ExternalRef {
+    int64_t node, output;
+} ExternalRef;
+
+typedef struct ExternalOutput {
+    int64_t bytes;
+    bool keep;       /* its last version lives to the end */
+    bool persistent; /* counted throughout */
+} ExternalOutput;
+
+typedef struct ExternalNode {
+    const char *name; /* for messages; NULL = none */
+    double time;      /* in any one unit */
+    int64_t workspace;
+    bool rerun; /* may run more than once */
+    ExternalRef *in, *overwrites;
+    ExternalOutput *out;
+    int n_in, n_overwrites, n_out;
+} ExternalNode;
+
+/* Nodes in an order in which they can run.  forward: only the forward part of a step;
+ * external_problem adds the backward part. */
+typedef struct ExternalGraph {
+    bool forward;
+    int n_nodes;
+    ExternalNode *node;
+} ExternalGraph;
+
+/* Reads scrimp.graph.1.  NULL with E409 when the text is not JSON, lacks a key or holds a value of
+ * the wrong type or sign; the message names the line or the node. */
+ExternalGraph *external_read(Pool *pool, const char *text, size_t length, RematError *error);
+
+/* Node k of the problem is node k of the graph; of a forward graph with n nodes, node 2n-1-k is
+ * the backward node of node k.  NULL with E409: a cycle or another order, a node or output that
+ * does not exist, a value that is read after it was overwritten, sums past 2^60 bytes or 1e300 of
+ * time, more than 2^20 nodes or 2^24 edges and outputs. O(nodes + edges). */
+RematProblem *external_problem(Pool *pool, const ExternalGraph *g, RematError *error);
+
+typedef struct ExternalPlan {
+    RematReport report;                           /* peak_bytes is what the budget holds for */
+    RematSchedule schedule;                       /* nodes of external_problem, in order */
+    RematFigures figures;                         /* remat_check's, of this schedule */
+    int64_t arena_bytes, arena_lower_bound_bytes; /* of external_arena */
+} ExternalPlan;
+
+/* The best schedule within the budget.  False with external_problem's E409, with E403 to E405,
+ * and, when no schedule fits, with E401: then report.status is REMAT_INFEASIBLE and *out holds the
+ * smallest schedule found. */
+bool external_plan(Pool *pool, const ExternalGraph *g, const RematSettings *settings,
+                   ExternalPlan *out, RematError *error);
+
+/* Every value that the schedule makes and every workspace placed in one arena, persistent tensors
+ * first; offsets are not aligned.  The placement has passed memplan_check. */
+void external_arena(Pool *scratch, const RematProblem *p, const RematSchedule *s,
+                    int64_t *arena_bytes, int64_t *lower_bound_bytes);
+
+#endif

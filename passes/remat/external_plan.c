@@ -1,0 +1,131 @@
+/* A graph from elsewhere and a budget -> the best schedule. */
+#include "passes/remat/external.h"
+
+#include "ir/support/bug.h"
+#include "passes/remat/reorder.h"
+#include "passes/remat/solvers.h"
+
+#include <string.h>
+
+typedef struct Planning {
+    Pool *pool;
+    const RematProblem *p;
+    const RematProblem *ordered; /* p in an order with a smaller peak, or p */
+    const int *order;            /* node of ordered -> node of p; NULL when they are the same */
+    RematRequest request;
+} Planning;
+
+/* Graphs from elsewhere stand in any order.  As for our own, the order with the least peak comes
+ * first and recomputation second; it does not depend on the budget. */
+static void find_order(Planning *s, const RematFigures *given)
+{
+    RematSchedule order = reorder_nodes(s->pool, s->p, 0);
+    RematFigures f = remat_check(s->pool, s->p, &order);
+    if (!f.ok || f.peak_bytes >= given->peak_bytes)
+        return;
+    s->ordered = remat_expand(s->pool, s->p, &order);
+    s->order = order.node;
+}
+
+static RematAnswer solve(Planning *s, int64_t budget_bytes)
+{
+    RematOptions o = s->request.options;
+    o.budget_bytes = budget_bytes;
+    RematAnswer a = remat_solve(s->ordered, s->request.only, &o, s->pool);
+    for (int i = 0; s->order && i < a.schedule.len; i++)
+        a.schedule.node[i] = s->order[a.schedule.node[i]];
+    a.figures = remat_check(s->pool, s->p, &a.schedule);
+    if (!a.figures.ok)
+        BUG("solver %s made a wrong schedule: %s", a.solver, a.figures.fault);
+    return a;
+}
+
+/* Bounds hold for every schedule that the file allows, also for those that we do not look at
+ * because they run a node again that overwrites something. */
+static void find_bounds(Planning *s, const ExternalGraph *g, RematReport *report)
+{
+    RematProblem free = *s->p;
+    size_t bytes = (size_t)free.n_nodes * sizeof *free.node;
+    free.node = POOL_ARRAY(s->pool, (size_t)free.n_nodes, RematNode);
+    memcpy(free.node, s->p->node, bytes);
+    for (int n = 0; n < g->n_nodes; n++)
+        free.node[n].rerun = g->node[n].rerun;
+    int node;
+    report->lower_bound_bytes = remat_peak_lower_bound(&free, s->pool, &node);
+    report->bound_node = node < 0 ? "" : free.node[node].name;
+}
+
+static RematStatus status_of(const RematAnswer *a, int64_t budget_bytes)
+{
+    if (a->figures.peak_bytes > budget_bytes)
+        return REMAT_INFEASIBLE;
+    if (a->figures.recomputed == 0)
+        return REMAT_OPTIMAL;
+    return a->limited ? REMAT_LIMIT : REMAT_FEASIBLE;
+}
+
+/* Without a budget the order stays as it is. */
+static RematAnswer answer_request(Planning *s, const RematFigures *given, RematReport *report)
+{
+    Budget budget = s->request.budget;
+    report->budget_bytes = budget_bytes(budget, s->p->persistent_bytes, given->peak_bytes);
+    if (budget.kind == BUDGET_NONE) {
+        RematAnswer a = {"none", remat_base_schedule(s->pool, s->p), *given, false};
+        return a;
+    }
+    find_order(s, given);
+    if (budget.kind == BUDGET_MIN)
+        report->budget_bytes = report->min_feasible_bytes = solve(s, 0).figures.peak_bytes;
+    return solve(s, report->budget_bytes);
+}
+
+static void fill_report(const RematAnswer *a, const RematProblem *p, RematReport *report)
+{
+    const RematFigures *f = &a->figures;
+    report->solver = a->solver;
+    report->status = status_of(a, report->budget_bytes);
+    report->persistent_bytes = p->persistent_bytes;
+    report->peak_bytes = f->peak_bytes;
+    report->recomputed_ops = f->recomputed;
+    report->overhead_percent = f->time_once > 0 ? 100 * (f->time - f->time_once) / f->time_once : 0;
+}
+
+static bool infeasible(Pool *pool, RematReport *r, RematError *error)
+{
+    r->min_feasible_bytes = r->peak_bytes;
+    const char *minimum = bytes_text(pool, r->peak_bytes);
+    *error = (RematError){
+        "E401",
+        pool_printf(pool,
+                    "budget %s infeasible: minimum %s; the bound is forced by %s (its inputs, "
+                    "outputs and workspace)",
+                    bytes_text(pool, r->budget_bytes), minimum, r->bound_node),
+        pool_printf(pool, "give it %s (%lld bytes) or more", minimum, (long long)r->peak_bytes)};
+    return false;
+}
+
+bool external_plan(Pool *pool, const ExternalGraph *g, const RematSettings *settings,
+                   ExternalPlan *out, RematError *error)
+{
+    double begin = remat_seconds();
+    *out = (ExternalPlan){.report = {.solver = "none"}};
+    Planning s = {.pool = pool};
+    if (!remat_request_read(pool, settings, &s.request, error))
+        return false;
+    s.p = s.ordered = external_problem(pool, g, error);
+    if (!s.p)
+        return false;
+    RematSchedule base = remat_base_schedule(pool, s.p);
+    RematFigures given = remat_check(pool, s.p, &base);
+    if (!given.ok)
+        BUG("the order of an external graph does not replay: %s", given.fault);
+    out->report.keep_all_peak_bytes = given.peak_bytes;
+    RematAnswer a = answer_request(&s, &given, &out->report);
+    out->schedule = a.schedule;
+    out->figures = a.figures;
+    fill_report(&a, s.p, &out->report);
+    find_bounds(&s, g, &out->report);
+    out->report.solve_seconds = remat_seconds() - begin;
+    external_arena(pool, s.p, &a.schedule, &out->arena_bytes, &out->arena_lower_bound_bytes);
+    return out->report.status != REMAT_INFEASIBLE || infeasible(pool, &out->report, error);
+}

@@ -204,6 +204,7 @@ bool buffer_csv_read(Pool *pool, const char *text, size_t length, BufferCsv *out
     }
     if (*fault)
         return false;
+    r.line = 1;
     if (!out->heading)
         return fail(&r, "the file is empty; the heading has to name id, lower, upper and size");
     out->n = (int)rows.len;

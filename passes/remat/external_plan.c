@@ -2,6 +2,7 @@
 #include "passes/remat/external.h"
 
 #include "ir/support/bug.h"
+#include "passes/remat/bound.h"
 #include "passes/remat/reorder.h"
 #include "passes/remat/solvers.h"
 
@@ -42,8 +43,9 @@ static RematAnswer solve(Planning *s, int64_t budget_bytes)
 
 /* Bounds hold for every schedule that the file allows, also for those that we do not look at
  * because they run a node again that overwrites something. */
-static void find_bounds(Planning *s, const ExternalGraph *g, RematReport *report)
+static void find_bounds(Planning *s, const ExternalGraph *g, ExternalPlan *out)
 {
+    RematReport *report = &out->report;
     RematProblem free = *s->p;
     size_t bytes = (size_t)free.n_nodes * sizeof *free.node;
     free.node = POOL_ARRAY(s->pool, (size_t)free.n_nodes, RematNode);
@@ -53,6 +55,9 @@ static void find_bounds(Planning *s, const ExternalGraph *g, RematReport *report
     int node;
     report->lower_bound_bytes = remat_peak_lower_bound(&free, s->pool, &node);
     report->bound_node = node < 0 ? "" : free.node[node].name;
+    double least = remat_overhead_lower_bound(&free, report->budget_bytes, s->pool, 0, NULL);
+    double once = out->figures.time_once;
+    out->overhead_lower_bound_percent = once > 0 ? 100 * least / once : 0;
 }
 
 static RematStatus status_of(const RematAnswer *a, int64_t budget_bytes)
@@ -124,7 +129,7 @@ bool external_plan(Pool *pool, const ExternalGraph *g, const RematSettings *sett
     out->schedule = a.schedule;
     out->figures = a.figures;
     fill_report(&a, s.p, &out->report);
-    find_bounds(&s, g, &out->report);
+    find_bounds(&s, g, out);
     out->report.solve_seconds = remat_seconds() - begin;
     external_arena(pool, s.p, &a.schedule, &out->arena_bytes, &out->arena_lower_bound_bytes);
     return out->report.status != REMAT_INFEASIBLE || infeasible(pool, &out->report, error);

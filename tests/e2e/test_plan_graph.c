@@ -110,6 +110,7 @@ static void expect_answer(const json_t *graph, const json_t *row, const char *wh
     EXPECT(json_get_number(row, "arena_lower_bound_bytes") == peak, what);
     EXPECT(json_get_number(row, "arena_bytes") >= peak, what);
     double lower = json_get_number(row, "overhead_lower_bound_percent");
+    EXPECT(lower >= 0 && lower < 1e9, what);
     EXPECT(p.time_once == 0 || lower <= 100 * (p.time / p.time_once - 1) + 1e-6, what);
 }
 

@@ -306,8 +306,17 @@ static void depth_first(Pool *scratch, const RematProblem *p, const NodeGraph *g
     pool_free(pool);
 }
 
+/* Recomputation can drop it between the forward pass and the backward pass. */
+static bool can_return(const RematProblem *p, int tensor)
+{
+    int producer = p->tensor[tensor].producer;
+    return producer >= 0 && p->node[producer].forward && p->node[producer].rerun;
+}
+
 /* Orders often meet at the same peak and differ elsewhere, which matters once recomputation lowers
- * the peak: the sum of bytes over the runs that they are alive tells those apart. */
+ * the peak: the sum of bytes over the runs that they are alive tells those apart.  An activation
+ * counts while the forward pass needs it only: with it in the sum, an order that ran all weight
+ * gradients at the end and kept all gradients of activations until then looked good. */
 static double byte_runs(Pool *scratch, const RematProblem *p, const int *order)
 {
     Pool *pool = pool_new_child(scratch);
@@ -319,7 +328,8 @@ static double byte_runs(Pool *scratch, const RematProblem *p, const int *order)
         for (int k = 0; k < node->n_out; k++)
             made[node->out[k]] = last[node->out[k]] = i;
         for (int k = 0; k < node->n_in; k++)
-            last[node->in[k]] = i;
+            if (node->forward || !can_return(p, node->in[k]))
+                last[node->in[k]] = i;
     }
     for (int t = 0; t < p->n_tensors; t++)
         sum += (double)p->tensor[t].bytes * (last[t] - made[t]);

@@ -208,9 +208,9 @@ static void print_pass_table(void)
 
 static void print_solver_table(void)
 {
-    puts("\nsolvers:\n  best              the best answer of all the others (default)");
+    puts("\nsolvers:\n  best                 the best answer of those marked * (default)");
     for (const RematSolver *s = remat_solvers; s->name; s++)
-        printf("  %-16s  %s\n", s->name, s->doc);
+        printf("  %-19s%c %s\n", s->name, s->in_best ? '*' : ' ', s->doc);
 }
 
 static void print_rule_table(void)

@@ -96,11 +96,7 @@ RematStatus remat_chen(const RematProblem *p, const RematOptions *o, Pool *pool,
         try_segments(c, cut, total / segments, set_of);
         try_segments(c, NULL, total / segments, set_of);
     }
-    RematSchedule best;
-    RematStatus status = candidates_finish(c, &best);
-    *out =
-        (RematSchedule){best.len, pool_grow(pool, best.node, (size_t)best.len * sizeof *best.node,
-                                            (size_t)best.len * sizeof *best.node + 1)};
+    RematStatus status = candidates_answer(c, pool, out);
     pool_free(scratch);
     return status;
 }

@@ -115,6 +115,12 @@ ForwardView *forward_view_new(Pool *pool, const RematProblem *p)
     return v;
 }
 
+ForwardGraph forward_view_graph(const ForwardView *v)
+{
+    return (ForwardGraph){
+        .n = v->n, .time = v->cost, .bytes = v->bytes, .pred = v->pred, .succ = v->succ};
+}
+
 /* Building a schedule */
 
 typedef VEC(int) IntVec;

@@ -10,7 +10,7 @@
 #ifndef SCRIMP_PASSES_REMAT_FORWARD_VIEW_H
 #define SCRIMP_PASSES_REMAT_FORWARD_VIEW_H
 
-#include "passes/remat/csr.h"
+#include "passes/remat/forward_graph.h"
 #include "passes/remat/remat.h"
 
 typedef struct ForwardView {
@@ -26,6 +26,9 @@ typedef struct ForwardView {
 } ForwardView;
 
 ForwardView *forward_view_new(Pool *pool, const RematProblem *p);
+
+/* The view for algorithms that know of no step.  Shares the view's arrays. */
+ForwardGraph forward_view_graph(const ForwardView *v);
 
 /* keep: by view node. */
 RematSchedule forward_view_schedule(Pool *pool, const ForwardView *v, const bool *keep);

@@ -1,269 +1,233 @@
-/* See kusumoto_dp.h.
+/* Algorithm 1 of Kusumoto et al. 2019 over a family of lower sets (see kusumoto.h).
  *
- * T is quantised by block, not by node, so that errors do not add up.  "Skip t when a smaller t has
- * a smaller m" holds for the time-centric strategy only. */
-#include "passes/remat/kusumoto_dp.h"
+ * opt[L', .] is gathered from all L < L' at once, so that the dense row over t exists for one set
+ * at a time; what is kept of it are the (t, m) that no other one dominates.  T is quantised by
+ * block, not by node, so that errors do not add up.  The budget prunes: with m >= least(L),
+ * most pairs of sets fail before they are compared. */
+#include "passes/remat/kusumoto.h"
 
-#include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
-enum { MAX_SETS = 1000, MAX_UNITS = 4096, MIN_UNITS = 64 };
-static const double MAX_STEPS = 8e6; /* of one dynamic program */
+static const int64_t MAX_STATES = 16000000; /* 384 MB */
 
-static void add_outside(const ForwardView *v, const LowerSet *l, const Bitset *marked, int64_t *sum)
-{
-    for (int u = 0; u < v->n; u++)
-        if (bitset_has(marked, (size_t)u) && !bitset_has(&l->nodes, (size_t)u))
-            *sum += v->bytes[u];
-}
+/* opt[L, t] = m and how it came about. */
+typedef struct State {
+    int64_t m;
+    int t, from, from_state;
+} State;
 
-/* Boundary, successors outside and their other predecessors outside. */
-static void measure_set(Pool *pool, const ForwardView *v, LowerSet *l)
+/* Of one set: m falls strictly, while t rises (time-centric) or falls (memory-centric). */
+typedef struct Frontier {
+    State *state;
+    int n;
+} Frontier;
+
+typedef struct Program {
+    Family *f;
+    Pool *pool;
+    int64_t budget;
+    bool memory_centric;
+    Frontier *frontier; /* by set */
+    int64_t *floor;     /* by set: least m - 2 M(L); INT64_MAX: not reached */
+    State *row;         /* of the set at hand, by t; m = INT64_MAX: none */
+    int low, high;      /* the part of it that is in use */
+    int64_t n_states;
+} Program;
+
+static void extend_states(Program *d, const Block *b)
 {
-    Pool *scratch = pool_new_child(pool);
-    Bitset next = bitset_new(scratch, (size_t)v->n), around = bitset_new(scratch, (size_t)v->n);
-    int *boundary = POOL_ARRAY(scratch, (size_t)v->n + 1, int);
-    l->size = l->n_boundary = 0;
-    for (int u = 0; u < v->n; u++) {
-        if (!bitset_has(&l->nodes, (size_t)u))
-            continue;
-        l->size++;
-        l->time += v->cost[u];
-        l->bytes += v->bytes[u];
-        bool leaves = false;
-        for (int k = v->succ.begin[u]; k < v->succ.begin[u + 1]; k++)
-            if (!bitset_has(&l->nodes, (size_t)v->succ.item[k])) {
-                leaves = true;
-                bitset_add(&next, (size_t)v->succ.item[k]);
-            }
-        if (leaves) {
-            boundary[l->n_boundary++] = u;
-            l->boundary_bytes += v->bytes[u];
-        }
+    const Frontier *from = &d->frontier[b->from];
+    int k = from->n - 1;
+    for (; k >= 0 && from->state[k].m + b->need <= d->budget; k--) {
+        int t = from->state[k].t + b->units;
+        t = t < d->f->units ? t : d->f->units;
+        if (from->state[k].m + b->cached < d->row[t].m)
+            d->row[t] = (State){from->state[k].m + b->cached, t, b->from, k};
+        d->low = t < d->low ? t : d->low;
+        d->high = t > d->high ? t : d->high;
     }
-    for (int w = 0; w < v->n; w++)
-        for (int k = v->pred.begin[w]; bitset_has(&next, (size_t)w) && k < v->pred.begin[w + 1];
-             k++)
-            bitset_add(&around, (size_t)v->pred.item[k]);
-    add_outside(v, l, &next, &l->after);
-    add_outside(v, l, &around, &l->after);
-    l->boundary = pool_grow(pool, boundary, (size_t)l->n_boundary * sizeof *boundary,
-                            (size_t)l->n_boundary * sizeof *boundary + 1);
-    pool_free(scratch);
+    d->f->steps += from->n - 1 - k;
 }
 
-static int compare_boundaries(const void *a, const void *b)
+/* Calls `extend` for every block into a set that may fit the budget. */
+static void for_each_block(Program *d, int to, void (*extend)(Program *d, const Block *b))
 {
-    const LowerSet *x = a, *y = b;
-    if (x->boundary_bytes != y->boundary_bytes)
-        return x->boundary_bytes < y->boundary_bytes ? -1 : 1;
-    return x->size - y->size;
-}
-
-static int compare_sizes(const void *a, const void *b)
-{
-    const LowerSet *x = a, *y = b;
-    if (x->size != y->size)
-        return x->size - y->size;
-    return (x->time > y->time) - (x->time < y->time);
-}
-
-static void make_sets(Family *f)
-{
-    const ForwardView *v = f->v;
-    f->set = POOL_ARRAY(f->pool, (size_t)v->n + 2, LowerSet);
-    for (int u = 0; u < v->n; u++) {
-        LowerSet *l = &f->set[u];
-        l->nodes = bitset_new(f->pool, (size_t)v->n);
-        for (int k = v->pred.begin[u]; k < v->pred.begin[u + 1]; k++)
-            bitset_union(&l->nodes, &f->set[v->pred.item[k]].nodes);
-        bitset_add(&l->nodes, (size_t)u);
-    }
-    for (int u = 0; u < v->n; u++)
-        measure_set(f->pool, v, &f->set[u]);
-    f->n = v->n;
-    if (f->n > MAX_SETS) {
-        qsort(f->set, (size_t)f->n, sizeof *f->set, compare_boundaries);
-        f->n = MAX_SETS;
-    }
-    int whole = -1;
-    for (int i = 0; i < f->n; i++)
-        whole = f->set[i].size == v->n ? i : whole;
-    for (int extra = 0; extra < (whole < 0 ? 2 : 1); extra++) {
-        LowerSet *l = &f->set[f->n++];
-        *l = (LowerSet){.nodes = bitset_new(f->pool, (size_t)v->n)};
-        for (int u = 0; extra == 1 && u < v->n; u++)
-            bitset_add(&l->nodes, (size_t)u);
-        measure_set(f->pool, v, l);
-    }
-    qsort(f->set, (size_t)f->n, sizeof *f->set, compare_sizes);
-}
-
-static bool is_subset(const LowerSet *a, const LowerSet *b)
-{
-    if (a->size >= b->size)
-        return false;
-    for (size_t w = 0; w < (a->nodes.n_bits + 63) / 64; w++)
-        if (a->nodes.words[w] & ~b->nodes.words[w])
-            return false;
-    return true;
-}
-
-static Block make_block(const Family *f, int from, int to, double *time)
-{
-    const LowerSet *a = &f->set[from], *b = &f->set[to];
-    Block block = {.to = to, .need = 2 * (b->bytes - a->bytes) + b->after};
-    *time = b->time - a->time;
-    for (int k = 0; k < b->n_boundary; k++) {
-        int u = b->boundary[k];
-        if (bitset_has(&a->nodes, (size_t)u))
-            continue;
-        block.cached += f->v->bytes[u];
-        *time -= f->v->cost[u];
-    }
-    return block;
-}
-
-static void make_blocks(Family *f)
-{
-    f->block_begin = POOL_ARRAY(f->pool, (size_t)f->n + 1, int);
-    int n = 0;
-    for (int a = 0; a < f->n; a++)
-        for (int b = a + 1; b < f->n; b++)
-            n += is_subset(&f->set[a], &f->set[b]);
-    f->block = POOL_ARRAY(f->pool, (size_t)n + 1, Block);
-    double units = MAX_STEPS / (n + 1), total = f->set[f->n - 1].time;
-    f->units = units > MAX_UNITS ? MAX_UNITS : units < MIN_UNITS ? MIN_UNITS : (int)units;
-    n = 0;
-    for (int a = 0; a < f->n; a++) {
-        f->block_begin[a] = n;
-        for (int b = a + 1; b < f->n; b++) {
-            if (!is_subset(&f->set[a], &f->set[b]))
-                continue;
-            double time;
-            f->block[n] = make_block(f, a, b, &time);
-            f->block[n++].units = total > 0 ? (int)lround(time / total * f->units) : 0;
-        }
-    }
-    f->block_begin[f->n] = n;
-}
-
-/* Whether any sequence meets the budget: the least m of every set, whatever its t. */
-static bool is_feasible(const Family *f, int64_t budget, int64_t *least)
-{
-    for (int a = 0; a < f->n; a++)
-        least[a] = INT64_MAX;
-    least[0] = 0;
-    for (int a = 0; a < f->n; a++)
-        for (int k = f->block_begin[a]; least[a] < INT64_MAX && k < f->block_begin[a + 1]; k++) {
+    Family *f = d->f;
+    if (f->block) {
+        for (int64_t k = f->block_begin[to]; k < f->block_begin[to + 1]; k++) {
             const Block *b = &f->block[k];
-            if (least[a] + b->need <= budget && least[a] + b->cached < least[b->to])
-                least[b->to] = least[a] + b->cached;
+            if (d->floor[b->from] < INT64_MAX &&
+                d->floor[b->from] + 2 * f->set[b->from].bytes + b->need <= d->budget)
+                extend(d, b);
         }
-    return least[f->n - 1] < INT64_MAX;
+        f->steps += f->block_begin[to + 1] - f->block_begin[to];
+        return;
+    }
+    int64_t most = d->budget - 2 * f->set[to].bytes - f->set[to].after;
+    Block block;
+    for (int from = 0; from < to; from++)
+        if (d->floor[from] <= most && kusumoto_block(f, from, to, &block))
+            extend(d, &block);
+    f->steps += to;
 }
 
-int64_t kusumoto_smallest_budget(const Family *f)
+/* The states of the row that no other dominates; clears the row. */
+static void close_row(Program *d, int set)
 {
-    int64_t low = 0, high = 2 * f->set[f->n - 1].bytes;
-    int64_t *least = POOL_ARRAY(f->pool, (size_t)f->n + 1, int64_t);
-    while (high - low > high / 1024 + 1) {
-        int64_t middle = low + (high - low) / 2;
-        if (is_feasible(f, middle, least))
-            high = middle;
-        else
-            low = middle;
+    Frontier *frontier = &d->frontier[set];
+    int n = d->high - d->low + 1, step = d->memory_centric ? -1 : 1;
+    State *kept = POOL_ARRAY(d->pool, (size_t)(n > 0 ? n : 0) + 1, State);
+    int64_t least = INT64_MAX;
+    for (int k = 0, t = d->memory_centric ? d->high : d->low; k < n; k++, t += step) {
+        if (d->row[t].m < least)
+            kept[frontier->n++] = d->row[t];
+        least = d->row[t].m < least ? d->row[t].m : least;
+        d->row[t].m = INT64_MAX;
     }
-    return high;
+    frontier->state = kept;
+    d->floor[set] = least == INT64_MAX ? INT64_MAX : least - 2 * d->f->set[set].bytes;
+    d->n_states += frontier->n;
+    d->low = d->f->units;
+    d->high = 0;
 }
 
-typedef struct Table {
-    int64_t *m; /* [set][t]: opt of algorithm 1 */
-    int *from_set, *from_t;
-} Table;
-
-static void extend_state(const Family *f, Table *table, int a, int t, int64_t budget)
+static Program new_program(Family *f, int64_t budget)
 {
-    size_t row = (size_t)f->units + 1;
-    int64_t m = table->m[(size_t)a * row + (size_t)t];
-    for (int k = f->block_begin[a]; k < f->block_begin[a + 1]; k++) {
-        const Block *b = &f->block[k];
-        if (m + b->need > budget)
-            continue;
-        int to = t + b->units < f->units ? t + b->units : f->units;
-        size_t at = (size_t)b->to * row + (size_t)to;
-        if (m + b->cached < table->m[at]) {
-            table->m[at] = m + b->cached;
-            table->from_set[at] = a;
-            table->from_t[at] = t;
-        }
-    }
-}
-
-/* Algorithm 1.  Returns t*, -1 = impossible. */
-static int fill_table(const Family *f, Table *table, int64_t budget, bool memory_centric)
-{
-    size_t row = (size_t)f->units + 1;
-    for (size_t i = 0; i < (size_t)f->n * row; i++)
-        table->m[i] = INT64_MAX;
-    table->m[0] = 0;
-    for (int a = 0; a < f->n - 1; a++) {
-        int64_t least = INT64_MAX;
-        for (int t = 0; t <= f->units; t++) {
-            int64_t m = table->m[(size_t)a * row + (size_t)t];
-            if (m == INT64_MAX || (!memory_centric && m >= least))
-                continue;
-            least = m;
-            extend_state(f, table, a, t, budget);
-        }
-    }
-    int best = -1;
+    Program d = {.f = f, .pool = pool_new_child(f->pool), .budget = budget, .low = f->units};
+    d.frontier = POOL_ARRAY(d.pool, (size_t)f->n, Frontier);
+    d.floor = POOL_ARRAY(d.pool, (size_t)f->n, int64_t);
+    d.row = POOL_ARRAY(d.pool, (size_t)f->units + 1, State);
     for (int t = 0; t <= f->units; t++)
-        if (table->m[(size_t)(f->n - 1) * row + (size_t)t] < INT64_MAX &&
-            (best < 0 || memory_centric))
-            best = t;
-    return best;
+        d.row[t].m = INT64_MAX;
+    return d;
 }
 
-/* set_of[u]: the first set of the sequence that holds u; returns the length of the sequence. */
-static int trace_back(const Family *f, const Table *table, int t, int *set_of)
+/* False when V cannot be reached. */
+static bool fill_table(Program *d)
 {
-    size_t row = (size_t)f->units + 1;
-    int length = 0, n_sets = 0;
-    for (int a = f->n - 1, at = t; a > 0; n_sets++) {
-        size_t i = (size_t)a * row + (size_t)at;
-        a = table->from_set[i];
-        at = table->from_t[i];
+    Family *f = d->f;
+    d->row[0] = (State){0, 0, -1, -1};
+    d->low = 0;
+    close_row(d, 0);
+    for (int to = 1; to < f->n; to++) {
+        for_each_block(d, to, extend_states);
+        if (f->steps > f->max_steps || d->n_states > MAX_STATES) {
+            f->limited = true;
+            return false;
+        }
+        close_row(d, to);
     }
-    for (int a = f->n - 1, at = t; a > 0; length++) {
-        for (int u = 0; u < f->v->n; u++)
-            if (bitset_has(&f->set[a].nodes, (size_t)u))
-                set_of[u] = n_sets - 1 - length;
-        size_t i = (size_t)a * row + (size_t)at;
-        a = table->from_set[i];
-        at = table->from_t[i];
+    return d->frontier[f->n - 1].n > 0;
+}
+
+void kusumoto_write_sequence(const Family *f, const int *sets, int n_sets, int *set_of)
+{
+    for (int i = 0; i < n_sets; i++)
+        for (int u = 0; u < f->g->n; u++)
+            if (bitset_has(&f->set[sets[i]].nodes, (size_t)u))
+                set_of[u] = n_sets - 1 - i;
+}
+
+/* t* is the first state of V: the smallest t, or, memory-centric, the largest. */
+static int trace_back(const Program *d, int *set_of)
+{
+    int *sets = POOL_ARRAY(d->pool, (size_t)d->f->g->n + 2, int), n = 0;
+    for (int set = d->f->n - 1, k = 0; set > 0; n++) {
+        const State *s = &d->frontier[set].state[k];
+        sets[n] = set;
+        set = s->from;
+        k = s->from_state;
     }
+    kusumoto_write_sequence(d->f, sets, n, set_of);
+    return n;
+}
+
+int kusumoto_solve(Family *f, int64_t budget, bool memory_centric, int *set_of)
+{
+    Program d = new_program(f, budget);
+    d.memory_centric = memory_centric;
+    int n_sets = fill_table(&d) ? trace_back(&d, set_of) : 0;
+    pool_free(d.pool);
     return n_sets;
 }
 
-int kusumoto_solve(const Family *f, int64_t budget, bool memory_centric, int *set_of)
+/* ---- the smallest budget ---- */
+
+/* Whether V can be reached is a question of the least m of each set. */
+typedef struct Search {
+    Family *f;
+    int64_t budget;
+    int64_t *least, *floor, *peak; /* by set: m, m - 2 M(L), and equation 2 on the way to it */
+    int64_t next;                  /* no budget below it makes more possible than this one */
+} Search;
+
+static void reach(Search *s, int to, const Block *b)
+{
+    int64_t need = s->least[b->from] + b->need;
+    if (need > s->budget) {
+        s->next = need < s->next ? need : s->next;
+        return;
+    }
+    if (s->least[b->from] + b->cached >= s->least[to])
+        return;
+    s->least[to] = s->least[b->from] + b->cached;
+    s->peak[to] = s->peak[b->from] > need ? s->peak[b->from] : need;
+}
+
+static void reach_set(Search *s, int to)
+{
+    Family *f = s->f;
+    int64_t own = 2 * f->set[to].bytes + f->set[to].after;
+    Block block;
+    if (f->block) {
+        for (int64_t k = f->block_begin[to]; k < f->block_begin[to + 1]; k++)
+            if (s->floor[f->block[k].from] < INT64_MAX)
+                reach(s, to, &f->block[k]);
+        f->steps += f->block_begin[to + 1] - f->block_begin[to];
+        return;
+    }
+    for (int from = 0; from < to; from++) {
+        if (s->floor[from] == INT64_MAX)
+            continue;
+        if (s->floor[from] + own > s->budget)
+            s->next = s->floor[from] + own < s->next ? s->floor[from] + own : s->next;
+        else if (kusumoto_block(f, from, to, &block))
+            reach(s, to, &block);
+    }
+    f->steps += to;
+}
+
+static bool is_feasible(Search *s, int64_t budget)
+{
+    Family *f = s->f;
+    s->budget = budget;
+    s->next = INT64_MAX;
+    s->least[0] = s->floor[0] = s->peak[0] = 0;
+    for (int to = 1; to < f->n && f->steps <= f->max_steps / 2; to++) {
+        s->least[to] = INT64_MAX;
+        reach_set(s, to);
+        s->floor[to] = s->least[to] < INT64_MAX ? s->least[to] - 2 * f->set[to].bytes : INT64_MAX;
+    }
+    f->limited |= f->steps > f->max_steps / 2;
+    return s->least[f->n - 1] < INT64_MAX;
+}
+
+/* Binary search; each answer moves its end of the interval to a value that the sets can have. */
+int64_t kusumoto_smallest_budget(Family *f)
 {
     Pool *pool = pool_new_child(f->pool);
-    size_t cells = (size_t)f->n * ((size_t)f->units + 1);
-    Table table = {POOL_ARRAY(pool, cells, int64_t), POOL_ARRAY(pool, cells, int),
-                   POOL_ARRAY(pool, cells, int)};
-    int t = fill_table(f, &table, budget, memory_centric);
-    int n_sets = t < 0 ? 0 : trace_back(f, &table, t, set_of);
+    size_t n = (size_t)f->n;
+    Search s = {.f = f, .least = POOL_ARRAY(pool, n, int64_t)};
+    s.floor = POOL_ARRAY(pool, n, int64_t);
+    s.peak = POOL_ARRAY(pool, n, int64_t);
+    int64_t low = 0, high = 2 * f->set[f->n - 1].bytes;
+    while (low < high && f->steps <= f->max_steps / 2) {
+        s.least[f->n - 1] = INT64_MAX;
+        if (is_feasible(&s, low + (high - low) / 2))
+            high = s.peak[f->n - 1];
+        else
+            low = s.next;
+    }
     pool_free(pool);
-    return n_sets;
-}
-
-Family *kusumoto_family(Pool *pool, const ForwardView *v)
-{
-    Family *f = POOL_NEW(pool, Family);
-    *f = (Family){.v = v, .pool = pool};
-    make_sets(f);
-    make_blocks(f);
-    return f;
+    return high;
 }

@@ -76,7 +76,7 @@ typedef enum RematObjective { REMAT_MIN_TIME, REMAT_MIN_MEMORY } RematObjective;
 typedef enum RematStatus {
     REMAT_OPTIMAL,
     REMAT_FEASIBLE,
-    REMAT_LIMIT,
+    REMAT_LIMIT, /* stopped at a limit of its own: what it found may fit the budget or not */
     REMAT_INFEASIBLE
 } RematStatus;
 
@@ -91,6 +91,7 @@ typedef struct RematOptions {
     double deadline_seconds; /* of the monotonic clock, for remat_out_of_time; 0 = none.  The only
                                 thing that may make an answer depend on the clock */
     int stop_at;             /* twremat: schedule parts of fewer bags at once; 0 = try several */
+    int64_t max_steps;       /* when a search that could be too long stops; 0: its own limit */
     RematNotes *notes;       /* what the solver found on the way goes there; NULL = not wanted */
 } RematOptions;
 

@@ -4,7 +4,8 @@
 
 #include "passes/remat/remat.h"
 
-RematSolve remat_none, remat_chen, remat_kusumoto_approx, remat_twremat;
+RematSolve remat_none, remat_chen, remat_twremat;
+RematSolve remat_kusumoto_approx, remat_kusumoto_exact, remat_kusumoto_exhaustive;
 
 /* Every node once, in the base order. */
 RematSchedule remat_base_schedule(Pool *pool, const RematProblem *p);

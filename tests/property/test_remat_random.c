@@ -83,10 +83,11 @@ static void check_solver(Pool *parent, const Case *c, const RematSolver *solver,
     RematSchedule base = remat_base_schedule(parent, c->p);
     RematFigures keep_all = remat_check(parent, c->p, &base);
     double last_time = 0;
-    for (int k = 0; k < 7; k++) {
+    for (int k = 0; k < 7; k += solver->in_best ? 1 : 3) {
         Pool *pool = pool_new_child(parent);
         int64_t spare = keep_all.peak_bytes - c->p->persistent_bytes;
-        RematOptions o = {.budget_bytes = c->p->persistent_bytes + spare * percents[k] / 100};
+        RematOptions o = {.budget_bytes = c->p->persistent_bytes + spare * percents[k] / 100,
+                          .max_steps = 1000000};
         RematSchedule s = {0};
         RematStatus status = solver->solve(c->p, &o, pool, &s);
         RematFigures f = remat_check(pool, c->p, &s);
@@ -102,7 +103,7 @@ static void check_solver(Pool *parent, const Case *c, const RematSolver *solver,
                       percents[k]);
             last_time = f.time;
         }
-        check_applied(pool, c, &s, &f, evaluate && (k == 2 || k == 6));
+        check_applied(pool, c, &s, &f, evaluate && (k == 3 || k == 6));
         pool_free(pool);
     }
 }

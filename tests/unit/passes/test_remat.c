@@ -210,7 +210,8 @@ static void check_against_search(void)
         for (int n = 0; n < p->n_nodes; n++)
             p->node[n].n_in_place = 0;
         for (const RematSolver *solver = remat_solvers; solver->name; solver++) {
-            RematOptions o = {.budget_bytes = x.best, .objective = REMAT_MIN_MEMORY};
+            RematOptions o = {
+                .budget_bytes = x.best, .objective = REMAT_MIN_MEMORY, .max_steps = 1000000};
             RematSchedule s;
             solver->solve(p, &o, pool, &s);
             RematFigures f = remat_check(pool, p, &s);

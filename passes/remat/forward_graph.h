@@ -1,0 +1,22 @@
+/* A forward graph as the papers have it, (V, E, T_v, M_v): plain data that their algorithms run on.
+ * Made from the forward part of a step (forward_view.h), for a schedule of it, or from a graph at
+ * the granularity of a paper (count.h), for the figures under the paper's own model. */
+#ifndef SCRIMP_PASSES_REMAT_FORWARD_GRAPH_H
+#define SCRIMP_PASSES_REMAT_FORWARD_GRAPH_H
+
+#include "passes/remat/count.h"
+#include "passes/remat/csr.h"
+
+typedef struct ForwardGraph {
+    int n;                /* vertices; u < v for every edge (u, v) */
+    const double *time;   /* T_v, any one unit */
+    const int64_t *bytes; /* M_v */
+    Csr pred, succ;       /* distinct */
+    bool has_inputs;      /* what the graph is fed with are vertices of it */
+} ForwardGraph;
+
+/* M_v: the bytes of a vertex; T_v: 10 for convolutions, 1 for all else (Kusumoto et al. 2019,
+ * section 3).  Shares nothing with `c`. */
+ForwardGraph forward_graph_of_count(Pool *pool, const CountGraph *c);
+
+#endif

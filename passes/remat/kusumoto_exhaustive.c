@@ -1,0 +1,111 @@
+/* Depth-first search over sequences of lower sets, for small graphs.
+ *
+ * Source: Kusumoto et al. 2019, section 4.1: from L_i to every larger lower set within the budget,
+ * with (L, t, m) carried along.  O(#L^#V); nothing but the budget prunes.  Errata: see kusumoto.h.
+ * Differs: when the steps run out it has the status `limit` and the best sequence so far; with more
+ * than sqrt(max_steps) lower sets only ancestor sets are searched; times are quantised as in the
+ * dynamic program. */
+#include "passes/remat/kusumoto.h"
+
+#include <string.h>
+
+/* What one search may use of the steps, so that a sweep over budgets ends. */
+enum { SHARES = 64 };
+
+typedef struct Search {
+    Family *f;
+    int64_t budget;
+    bool memory_centric, any; /* any: the first sequence will do */
+    int depth, *sets;         /* the sequence so far */
+    int n_best, best_t, *best;
+    int64_t max_steps, best_peak, next; /* next: the smallest budget at which more is possible */
+} Search;
+
+static void found(Search *s, int t, int64_t peak)
+{
+    bool better = s->n_best == 0 || (s->memory_centric ? t > s->best_t : t < s->best_t);
+    if (!better)
+        return;
+    s->n_best = s->depth;
+    s->best_t = t;
+    s->best_peak = peak;
+    memcpy(s->best, s->sets, (size_t)s->depth * sizeof *s->best);
+}
+
+static void visit(Search *s, int set, int t, int64_t m, int64_t peak)
+{
+    if (set == s->f->n - 1) {
+        found(s, t, peak);
+        return;
+    }
+    Block b;
+    for (int to = s->f->n - 1; to > set; to--) {
+        if (s->f->steps >= s->max_steps || (s->any && s->n_best))
+            return;
+        s->f->steps++;
+        if (!kusumoto_block(s->f, set, to, &b))
+            continue;
+        if (m + b.need > s->budget) {
+            s->next = m + b.need < s->next ? m + b.need : s->next;
+            continue;
+        }
+        s->sets[s->depth++] = to;
+        visit(s, to, t + b.units, m + b.cached, m + b.need > peak ? m + b.need : peak);
+        s->depth--;
+    }
+}
+
+static void search(Search *s, int64_t budget)
+{
+    s->budget = budget;
+    s->next = INT64_MAX;
+    s->n_best = s->depth = 0;
+    s->max_steps = s->f->steps + s->f->max_steps / SHARES;
+    visit(s, 0, 0, 0, 0);
+    s->f->limited |= s->f->steps >= s->max_steps;
+}
+
+static Search new_search(Family *f)
+{
+    size_t n = (size_t)f->g->n + 2;
+    return (Search){
+        .f = f, .sets = POOL_ARRAY(f->pool, n, int), .best = POOL_ARRAY(f->pool, n, int)};
+}
+
+static int64_t smallest_budget(Family *f)
+{
+    Search s = new_search(f);
+    s.any = true;
+    int64_t low = 0, high = 2 * f->set[f->n - 1].bytes;
+    while (low < high) {
+        int64_t middle = low + (high - low) / 2;
+        search(&s, middle);
+        if (s.n_best)
+            high = s.best_peak;
+        else
+            low = f->limited ? middle + 1 : s.next;
+    }
+    return high;
+}
+
+static int solve(Family *f, int64_t budget, bool memory_centric, int *set_of)
+{
+    Search s = new_search(f);
+    s.memory_centric = memory_centric;
+    search(&s, budget);
+    for (int i = 0; i < s.n_best / 2; i++) { /* last set first */
+        int other = s.best[s.n_best - 1 - i];
+        s.best[s.n_best - 1 - i] = s.best[i];
+        s.best[i] = other;
+    }
+    kusumoto_write_sequence(f, s.best, s.n_best, set_of);
+    return s.n_best;
+}
+
+const KusumotoMethod kusumoto_exhaustive = {kusumoto_family_all, smallest_budget, solve};
+
+RematStatus remat_kusumoto_exhaustive(const RematProblem *p, const RematOptions *o, Pool *pool,
+                                      RematSchedule *out)
+{
+    return kusumoto_schedule(&kusumoto_exhaustive, p, o, pool, out);
+}

@@ -114,7 +114,7 @@ static int compare_gains(const void *a, const void *b)
     return (x->node > y->node) - (x->node < y->node);
 }
 
-static void try_restoring(Candidates *c, bool *keep)
+void candidates_try_restoring(Candidates *c, bool *keep)
 {
     const ForwardView *v = c->view;
     Gain *gain = POOL_ARRAY(c->pool, (size_t)v->n + 1, Gain);
@@ -143,7 +143,7 @@ void candidates_try_sets(Candidates *c, const int *set_of, int n_sets)
         for (int k = v->succ.begin[u]; k < v->succ.begin[u + 1]; k++)
             keep[u] |= set_of[v->succ.item[k]] > set_of[u];
     }
-    try_restoring(c, keep);
+    candidates_try_restoring(c, keep);
 }
 
 RematStatus candidates_finish(const Candidates *c, RematSchedule *out)

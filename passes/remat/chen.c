@@ -90,8 +90,10 @@ RematStatus remat_chen(const RematProblem *p, const RematOptions *o, Pool *pool,
     for (int u = 0; u < v->n; u++)
         total += (double)v->bytes[u];
     find_articulation(scratch, v, cut);
-    /* segments from 2 to beyond sqrt(n), the size Chen's analysis ends with */
-    double most = 4 * sqrt((double)v->n) + 2;
+    /* sqrt(n) segments, with which Chen's analysis ends, and from 2 to beyond that */
+    double root = sqrt((double)v->n), most = 4 * root + 2;
+    try_segments(c, cut, total / root, set_of);
+    try_segments(c, NULL, total / root, set_of);
     for (double segments = 2; segments <= most; segments *= 1.3) {
         try_segments(c, cut, total / segments, set_of);
         try_segments(c, NULL, total / segments, set_of);

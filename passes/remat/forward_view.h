@@ -49,9 +49,11 @@ Candidates *candidates_new(Pool *pool, const ForwardView *v, const RematOptions 
 void candidates_try(Candidates *c, const bool *keep);
 /* The same for a whole schedule; one that does not obey @keep and @recompute is passed over. */
 void candidates_try_schedule(Candidates *c, const RematSchedule *s);
+/* Tries keep, and then with nodes given back, those that save most time per byte first, in a few
+ * steps up to keeping everything.  Changes keep. */
+void candidates_try_restoring(Candidates *c, bool *keep);
 /* The boundaries of an increasing sequence of lower sets and the whole last block are kept
- * (executing the last block needs no recomputation); then nodes are given back, those that save
- * most time per byte first, in a few steps up to keeping everything.  set_of: by view node, the
+ * (executing the last block needs no recomputation); tried as above.  set_of: by view node, the
  * number (from 0) of the first set of the sequence that holds it; n_sets includes V. */
 void candidates_try_sets(Candidates *c, const int *set_of, int n_sets);
 /* The best, in the candidates' own pool or a copy of it in the pool given. */

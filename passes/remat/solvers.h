@@ -4,7 +4,8 @@
 
 #include "passes/remat/remat.h"
 
-RematSolve remat_none, remat_chen, remat_twremat;
+RematSolve remat_none, remat_chen, remat_random, remat_twremat;
+RematSolve remat_feng_linear, remat_feng_closeset, remat_feng_acg;
 RematSolve remat_kusumoto_approx, remat_kusumoto_exact, remat_kusumoto_exhaustive;
 
 /* Every node once, in the base order. */

@@ -45,8 +45,6 @@ void cli_graph_json(const Cli *cli, const PlanRow *row, json_t *object)
     const ExternalPlan *plan = row->external;
     json_object_set_new(object, "time", cli_json_number(plan->figures.time));
     json_object_set_new(object, "time_once", cli_json_number(plan->figures.time_once));
-    json_object_set_new(object, "overhead_lower_bound_percent",
-                        cli_json_number(plan->overhead_lower_bound_percent));
     if (!cli->schedule)
         return;
     json_t *schedule = json_array();

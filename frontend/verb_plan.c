@@ -1,6 +1,7 @@
 /* plan: what a budget costs, by every solver, over a sweep of budgets. */
 #include "frontend/cli_plan.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -43,6 +44,30 @@ static ExitCode plan_once(Cli *cli, const PlanSource *of, const char *budget, co
     return code;
 }
 
+/* The operation and the tensors that no schedule gets below, largest first. */
+static json_t *forced_json(const RematReport *r)
+{
+    json_t *tensors = json_array();
+    for (int k = 0; k < r->n_bound_tensors; k++)
+        json_array_append_new(tensors, json_pack("{s:s,s:I}", "name", r->bound_tensors[k].name,
+                                                 "bytes", (json_int_t)r->bound_tensors[k].bytes));
+    return json_pack("{s:s,s:I,s:o}", "operation", r->bound_node ? r->bound_node : "",
+                     "workspace_bytes", (json_int_t)r->bound_workspace_bytes, "tensors", tensors);
+}
+
+/* null: no schedule is within the budget (peak_lower_bound_bytes is above it). */
+static void add_bounds(json_t *o, const RematReport *r)
+{
+    json_object_set_new(o, "overhead_lower_bound_percent",
+                        isfinite(r->overhead_lower_bound_percent)
+                            ? json_real(r->overhead_lower_bound_percent)
+                            : json_null());
+    if (r->recomputed_ops == 0)
+        json_object_set_new(o, "order_lower_bound_bytes", json_integer(r->order_bound_bytes));
+    if (r->status == REMAT_INFEASIBLE)
+        json_object_set_new(o, "forced_by", forced_json(r));
+}
+
 static json_t *row_json(const Cli *cli, const PlanRow *row)
 {
     const RematReport *r = &row->report;
@@ -61,6 +86,7 @@ static json_t *row_json(const Cli *cli, const PlanRow *row)
     json_object_set_new(o, "arena_lower_bound_bytes",
                         row->feasible ? json_integer(row->arena_lower_bound_bytes) : json_null());
     json_object_set_new(o, "overhead_percent", json_real(r->overhead_percent));
+    add_bounds(o, r);
     json_object_set_new(o, "recomputed_ops", json_integer(r->recomputed_ops));
     json_object_set_new(o, "solve_seconds", json_real(r->solve_seconds));
     if (row->external)
@@ -70,20 +96,23 @@ static json_t *row_json(const Cli *cli, const PlanRow *row)
 
 static void print_heading(void)
 {
-    printf("%-16s %-10s %10s %10s %10s %10s %9s %8s %8s\n", "solver", "status", "budget", "peak",
-           "arena", "bound", "overhead", "reruns", "seconds");
+    printf("%-16s %-10s %10s %10s %10s %10s %9s %9s %8s %8s\n", "solver", "status", "budget",
+           "peak", "arena", "bound", "overhead", "at least", "reruns", "seconds");
 }
 
 static void print_row(Pool *pool, const PlanRow *row)
 {
     const RematReport *r = &row->report;
-    printf("%-16s %-10s %10s %10s %10s %10s %8.1f%% %8d %8.2f\n",
+    const char *least = isfinite(r->overhead_lower_bound_percent)
+                            ? pool_printf(pool, "%.1f%%", r->overhead_lower_bound_percent)
+                            : "-";
+    printf("%-16s %-10s %10s %10s %10s %10s %8.1f%% %9s %8d %8.2f\n",
            row->solver ? row->solver : "none", status_name(r->status),
            r->budget_bytes == INT64_MAX ? "-" : cli_bytes_text(pool, r->budget_bytes),
            cli_bytes_text(pool, r->peak_bytes),
            row->feasible ? cli_bytes_text(pool, row->arena_bytes) : "-",
            row->feasible ? cli_bytes_text(pool, row->arena_lower_bound_bytes) : "-",
-           r->overhead_percent, r->recomputed_ops, r->solve_seconds);
+           r->overhead_percent, least, r->recomputed_ops, r->solve_seconds);
 }
 
 static void print_facts(Pool *pool, const PlanRow *row)
@@ -91,9 +120,13 @@ static void print_facts(Pool *pool, const PlanRow *row)
     const RematReport *r = &row->report;
     printf("persistent (weights, optimizer, statistics)  %s\n"
            "whole step without recomputation             %s\n"
-           "no schedule needs less than                  %s (%s)\n\n",
+           "no schedule needs less than                  %s (%s)\n",
            cli_bytes_text(pool, r->persistent_bytes), cli_bytes_text(pool, r->keep_all_peak_bytes),
            cli_bytes_text(pool, r->lower_bound_bytes), r->bound_node ? r->bound_node : "-");
+    if (r->recomputed_ops == 0)
+        printf("no order without recomputation needs less    %s\n",
+               cli_bytes_text(pool, r->order_bound_bytes));
+    putchar('\n');
 }
 
 /* Times of graphs are the user's: as many digits as they have. */
@@ -172,10 +205,12 @@ static ExitCode plan_sweep(Cli *cli, const PlanSource *of)
                              cli->solver, true, &rows[i]);
         if (code == EXIT_USER)
             return code;
+        double proven = rows[i].report.overhead_lower_bound_percent; /* for this budget only */
         if (i > 0 && (!rows[i].feasible ||
                       rows[i].report.overhead_percent > rows[i - 1].report.overhead_percent))
             rows[i] = rows[i - 1];
         rows[i].report.budget_bytes = budget;
+        rows[i].report.overhead_lower_bound_percent = proven;
     }
     json_t *list = json_array();
     if (!cli->json)

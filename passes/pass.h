@@ -6,6 +6,11 @@
 #include "passes/memplan/memplan.h"
 #include "passes/remat/remat.h"
 
+typedef struct RematSized {
+    const char *name;
+    int64_t bytes;
+} RematSized;
+
 /* What a rematerialization did; the figures are remat_check's. */
 typedef struct RematReport {
     const char *solver; /* that made the schedule in use */
@@ -15,8 +20,15 @@ typedef struct RematReport {
                                    min) */
     int64_t persistent_bytes, keep_all_peak_bytes, peak_bytes;
     int64_t lower_bound_bytes; /* remat_peak_lower_bound */
-    const char *bound_node;    /* the operation that forces it */
-    double overhead_percent;   /* recomputation time over the step's time */
+    const char *bound_node;    /* the operation that forces it, */
+    int64_t bound_workspace_bytes;
+    RematSized *bound_tensors; /* and what is in memory then, the largest first */
+    int n_bound_tensors;
+    int64_t order_bound_bytes; /* no order without recomputation needs less; 0 = not computed,
+                                  because something is recomputed */
+    double overhead_lower_bound_percent; /* no schedule within the budget has less; INFINITY: none
+                                            is */
+    double overhead_percent;             /* recomputation time over the step's time */
     int recomputed_ops;
     double solve_seconds;
 } RematReport;

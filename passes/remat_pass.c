@@ -1,7 +1,7 @@
 /* Recomputations that make the step fit its budget (docs/remat.md). */
 #include "passes/memplan/too_large.h"
 #include "passes/pass.h"
-#include "passes/remat/bound.h"
+#include "passes/remat/bound_report.h"
 #include "passes/remat/solve.h"
 #include "passes/remat/solvers.h"
 
@@ -161,9 +161,7 @@ static void fill_report(Solve *s, const Planned *a, const RematFigures *keep_all
     r->recomputed_ops = f->recomputed;
     r->overhead_percent =
         keep_all->time > 0 ? 100 * (f->time - keep_all->time) / keep_all->time : 0;
-    int node;
-    r->lower_bound_bytes = remat_peak_lower_bound(s->p, s->scratch, &node);
-    r->bound_node = node < 0 ? "" : pool_strdup(s->ctx->pool, s->p->node[node].name);
+    bound_report_fill(s->ctx->pool, s->p, r);
     r->status = status_of(s, a);
 }
 
@@ -172,11 +170,9 @@ static bool report_infeasible(Solve *s, int64_t smallest_arena_bytes)
     PassContext *ctx = s->ctx;
     ctx->report.min_feasible_bytes = smallest_arena_bytes;
     const char *minimum = bytes_text(ctx->pool, smallest_arena_bytes);
-    const char *message =
-        pool_printf(ctx->pool,
-                    "budget %s infeasible: minimum %s; the bound is forced by %s (its inputs, "
-                    "output and workspace)",
-                    bytes_text(ctx->pool, s->budget_bytes), minimum, ctx->report.bound_node);
+    const char *message = pool_printf(ctx->pool, "budget %s infeasible: minimum %s; %s",
+                                      bytes_text(ctx->pool, s->budget_bytes), minimum,
+                                      bound_report_text(ctx->pool, &ctx->report));
     return pass_error(ctx, "E401", message,
                       pool_printf(ctx->pool, "give it %s (%lld bytes) or more, or a smaller batch",
                                   minimum, (long long)smallest_arena_bytes));

@@ -50,7 +50,6 @@ typedef struct ExternalPlan {
     RematReport report;                           /* peak_bytes is what the budget holds for */
     RematSchedule schedule;                       /* nodes of external_problem, in order */
     RematFigures figures;                         /* remat_check's, of this schedule */
-    double overhead_lower_bound_percent;          /* INFINITY: no schedule keeps the budget */
     int64_t arena_bytes, arena_lower_bound_bytes; /* of external_arena */
 } ExternalPlan;
 

@@ -2,7 +2,7 @@
 #include "passes/remat/external.h"
 
 #include "ir/support/bug.h"
-#include "passes/remat/bound.h"
+#include "passes/remat/bound_report.h"
 #include "passes/remat/reorder.h"
 #include "passes/remat/solvers.h"
 
@@ -43,21 +43,15 @@ static RematAnswer solve(Planning *s, int64_t budget_bytes)
 
 /* Bounds hold for every schedule that the file allows, also for those that we do not look at
  * because they run a node again that overwrites something. */
-static void find_bounds(Planning *s, const ExternalGraph *g, ExternalPlan *out)
+static void find_bounds(Planning *s, const ExternalGraph *g, RematReport *report)
 {
-    RematReport *report = &out->report;
     RematProblem free = *s->p;
     size_t bytes = (size_t)free.n_nodes * sizeof *free.node;
     free.node = POOL_ARRAY(s->pool, (size_t)free.n_nodes, RematNode);
     memcpy(free.node, s->p->node, bytes);
     for (int n = 0; n < g->n_nodes; n++)
         free.node[n].rerun = g->node[n].rerun;
-    int node;
-    report->lower_bound_bytes = remat_peak_lower_bound(&free, s->pool, &node);
-    report->bound_node = node < 0 ? "" : free.node[node].name;
-    double least = remat_overhead_lower_bound(&free, report->budget_bytes, s->pool, 0, NULL);
-    double once = out->figures.time_once;
-    out->overhead_lower_bound_percent = once > 0 ? 100 * least / once : 0;
+    bound_report_fill(s->pool, &free, report);
 }
 
 static RematStatus status_of(const RematAnswer *a, int64_t budget_bytes)
@@ -101,10 +95,8 @@ static bool infeasible(Pool *pool, RematReport *r, RematError *error)
     const char *minimum = bytes_text(pool, r->peak_bytes);
     *error = (RematError){
         "E401",
-        pool_printf(pool,
-                    "budget %s infeasible: minimum %s; the bound is forced by %s (its inputs, "
-                    "outputs and workspace)",
-                    bytes_text(pool, r->budget_bytes), minimum, r->bound_node),
+        pool_printf(pool, "budget %s infeasible: minimum %s; %s", bytes_text(pool, r->budget_bytes),
+                    minimum, bound_report_text(pool, r)),
         pool_printf(pool, "give it %s (%lld bytes) or more", minimum, (long long)r->peak_bytes)};
     return false;
 }
@@ -129,7 +121,7 @@ bool external_plan(Pool *pool, const ExternalGraph *g, const RematSettings *sett
     out->schedule = a.schedule;
     out->figures = a.figures;
     fill_report(&a, s.p, &out->report);
-    find_bounds(&s, g, out);
+    find_bounds(&s, g, &out->report);
     out->report.solve_seconds = remat_seconds() - begin;
     external_arena(pool, s.p, &a.schedule, &out->arena_bytes, &out->arena_lower_bound_bytes);
     return out->report.status != REMAT_INFEASIBLE || infeasible(pool, &out->report, error);

@@ -21,8 +21,35 @@ static void expect_sound(const json_t *o, const char *what)
     EXPECT(arena == peak, what);
     EXPECT(json_get_number(o, "persistent_bytes") <= peak, what);
     EXPECT(json_get_number(o, "peak_lower_bound_bytes") <= peak, what);
+    EXPECT(json_get_number(o, "overhead_lower_bound_percent") <=
+               json_get_number(o, "overhead_percent") + 1e-9,
+           what);
+    if (json_get_number(o, "recomputed_ops") == 0)
+        EXPECT(json_get_number(o, "order_lower_bound_bytes") <= peak, what);
     const json_t *budget = json_object_get(o, "budget_bytes");
     EXPECT(!json_is_number(budget) || arena <= json_number_value(budget), what);
+}
+
+/* Operation, workspace and tensors, largest first, are the bound or what is left of it beside the
+ * persistent bytes (outputs written over an input are not listed). */
+static void expect_forced(const json_t *o, const char *what)
+{
+    const json_t *forced = json_object_get(o, "forced_by");
+    const json_t *tensors = json_object_get(forced, "tensors"), *x;
+    double sum = json_get_number(o, "persistent_bytes"), last = 1e300;
+    size_t i;
+    EXPECT(strlen(json_string_value(json_object_get(forced, "operation"))) > 0, what);
+    EXPECT(json_array_size(tensors) > 0, what);
+    json_array_foreach(tensors, i, x)
+    {
+        EXPECT(json_get_number(x, "bytes") <= last, what);
+        EXPECT(strlen(json_string_value(json_object_get(x, "name"))) > 0, what);
+        last = json_get_number(x, "bytes");
+        sum += last;
+    }
+    sum += json_get_number(forced, "workspace_bytes");
+    EXPECT(sum <= json_get_number(o, "peak_lower_bound_bytes"), what);
+    EXPECT(sum > 0.6 * json_get_number(o, "peak_lower_bound_bytes"), what);
 }
 
 static void test_example(const char *example)
@@ -36,6 +63,7 @@ static void test_example(const char *example)
                                        "arena_bytes",
                                        "arena_lower_bound_bytes",
                                        "overhead_percent",
+                                       "overhead_lower_bound_percent",
                                        "recomputed_ops",
                                        "solve_seconds"};
     json_t *all = run_json(0, "$SCRIMP plan $EXAMPLES/%s --budget 100%% --json", example);
@@ -51,6 +79,7 @@ static void test_example(const char *example)
         run_json(3, "$SCRIMP plan $EXAMPLES/%s --budget %.0fB --json", example, least - 1);
     EXPECT(json_get_number(none, "min_feasible_bytes") <= least, example);
     EXPECT(strcmp(json_string_value(json_object_get(none, "status")), "infeasible") == 0, example);
+    expect_forced(none, example);
     json_decref(all);
     json_decref(min);
     json_decref(none);

@@ -98,6 +98,10 @@ static void check_solver(Pool *parent, const Case *c, const RematSolver *solver,
                    : status == REMAT_INFEASIBLE || status == REMAT_LIMIT);
         CHECK(f.peak_bytes <= keep_all.peak_bytes);
         CHECK(f.peak_bytes >= remat_peak_lower_bound(c->p, pool, &node));
+        double bound = remat_overhead_lower_bound(c->p, o.budget_bytes, pool, 0, &node);
+        CHECK_MSG(!fits || f.time - f.time_once >= bound * (1 - 1e-9),
+                  "%s, %s at %d%%: overhead %g, bound %g", c->name, solver->name, percents[k],
+                  f.time - f.time_once, bound);
         if (fits) {
             CHECK_MSG(f.time >= last_time, "%s, %s: time falls at %d%%", c->name, solver->name,
                       percents[k]);
@@ -112,7 +116,9 @@ static void check_order(Pool *pool, const Case *c)
 {
     RematSchedule base = remat_base_schedule(pool, c->p), s = reorder_nodes(pool, c->p, 0);
     RematFigures before = remat_check(pool, c->p, &base), after = remat_check(pool, c->p, &s);
-    int64_t bound = reorder_bound(pool, c->p, node_graph_new(pool, c->p));
+    int64_t spans = reorder_bound(pool, c->p, node_graph_new(pool, c->p)),
+            bound = remat_peak_bound_under_time(pool, c->p, 0, 0).bytes;
+    CHECK_MSG(spans <= after.peak_bytes, "%s: %lld", c->name, (long long)spans);
     CHECK_MSG(after.ok && after.peak_bytes <= before.peak_bytes && after.recomputed == 0, "%s: %s",
               c->name, after.fault);
     CHECK_MSG(bound <= after.peak_bytes, "%s: bound %lld above %lld", c->name, (long long)bound,

@@ -58,30 +58,34 @@ static void look_at(Search *s, int k)
     pool_free(pool);
 }
 
-/* The three best candidates so far, best first; -1 = fewer. */
-static void find_leaders(const Search *s, int leader[3])
+enum { COARSE = 96, LEADERS = 6 };
+
+/* The best candidates so far, best first; returns how many. */
+static int find_leaders(const Search *s, int leader[LEADERS])
 {
-    for (int i = 0; i < 3; i++) {
-        leader[i] = -1;
-        for (int k = 0; k < s->n; k++)
-            if (s->value[k] >= 0 && (i < 1 || k != leader[0]) && (i < 2 || k != leader[1]) &&
-                (leader[i] < 0 || s->value[k] > s->value[leader[i]]))
-                leader[i] = k;
+    int n = 0;
+    for (int k = 0; k < s->n; k++) {
+        if (s->value[k] < 0 || (n == LEADERS && s->value[k] <= s->value[leader[n - 1]]))
+            continue;
+        int i = n < LEADERS ? n++ : n - 1;
+        for (; i > 0 && s->value[leader[i - 1]] < s->value[k]; i--)
+            leader[i] = leader[i - 1];
+        leader[i] = k;
     }
+    return n;
 }
 
 /* Coarse to fine: neighbours in the order bound nearly the same. */
 static void search_nearby(Search *s)
 {
-    enum { COARSE = 24 };
-    int step = 1, leader[3];
+    int step = 1, leader[LEADERS];
     while (s->n / step > COARSE)
         step *= 2;
     for (int k = 0; k < s->n; k += step)
         look_at(s, k);
     for (; step > 1; step /= 2) {
-        find_leaders(s, leader);
-        for (int i = 0; i < 3 && leader[i] >= 0; i++) {
+        int n = find_leaders(s, leader);
+        for (int i = 0; i < n; i++) {
             look_at(s, leader[i] - step / 2);
             look_at(s, leader[i] + step / 2);
         }

@@ -7,7 +7,7 @@
 #include "passes/remat/remat.h"
 
 /* Arcs of flow networks looked at (some 10^8 a second): the default, in place of 0. */
-#define REMAT_BOUND_EFFORT ((int64_t)20000000)
+#define REMAT_BOUND_EFFORT ((int64_t)40000000)
 
 /* The time that every schedule with a peak of at most budget_bytes takes beyond time_once, in the
  * unit of the costs; INFINITY when no schedule has such a peak (not finding that proof proves

@@ -98,7 +98,7 @@ static RematProblem *random_training(Pool *pool, Random *r, int n_forward)
     p->node = POOL_ARRAY(pool, n_nodes, RematNode);
     p->tensor = POOL_ARRAY(pool, n_tensors, RematTensor);
     int batch = problem_tensor(p, 64 * (1 + random_below(r, 4)), -1, false), last = batch;
-    int *made = POOL_ARRAY(pool, (size_t)n_forward, int);
+    int *made = POOL_ARRAY(pool, (size_t)n_forward, int), sizes = random_below(r, 2) ? 2 : 6;
     for (int k = 0; k < 2 * n_forward; k++) {
         RematNode *node = &p->node[p->n_nodes++];
         int mirror = 2 * n_forward - 1 - k;
@@ -106,7 +106,7 @@ static RematProblem *random_training(Pool *pool, Random *r, int n_forward)
         node->forward = k < n_forward;
         node->in = POOL_ARRAY(pool, 4, int);
         node->out = POOL_ARRAY(pool, 2, int);
-        node->in_place = POOL_ARRAY(pool, 2, RematInPlace);
+        node->in_place = POOL_ARRAY(pool, 4, RematInPlace);
         node->workspace = random_below(r, 4) ? 0 : 64 * random_below(r, 4);
         problem_read(node, last);
         if (k >= n_forward)
@@ -114,11 +114,12 @@ static RematProblem *random_training(Pool *pool, Random *r, int n_forward)
         if (random_below(r, 3) == 0)
             problem_read(node, random_below(r, p->n_tensors));
         node->out[node->n_out++] = last =
-            problem_tensor(p, 64 * (1 + random_below(r, 6)), k, false);
+            problem_tensor(p, 64 * (1 + random_below(r, sizes)), k, false);
         if (random_below(r, 5) == 0)
             node->out[node->n_out++] = problem_tensor(p, 64, k, false);
-        if (p->tensor[node->in[0]].bytes == p->tensor[last].bytes)
-            node->in_place[node->n_in_place++] = (RematInPlace){0, 0};
+        for (int i = 0; i < node->n_in; i++)
+            if (p->tensor[node->in[i]].bytes == p->tensor[last].bytes)
+                node->in_place[node->n_in_place++] = (RematInPlace){0, i};
         if (k < n_forward)
             made[k] = node->out[0];
     }
@@ -149,7 +150,7 @@ int main(void)
         tally.budgets, tally.with_overhead, tally.positive, tally.tight,
         tally.part / tally.with_overhead);
     /* what a bound that has become weak would miss */
-    CHECK(tally.problems == CASES && tally.with_overhead > 900 && tally.tight > 50);
+    CHECK(tally.problems == CASES && tally.with_overhead > 900 && tally.tight > 30);
     CHECK(tally.positive > tally.with_overhead * 9 / 10 && tally.part > tally.with_overhead * 0.3);
     CHECK(tally.peak_tight > CASES * 8 / 10 && tally.order_tight > CASES * 9 / 10);
     return test_result();

@@ -96,7 +96,7 @@ static json_t *row_json(const Cli *cli, const PlanRow *row)
 
 static void print_heading(void)
 {
-    printf("%-16s %-10s %10s %10s %10s %10s %9s %9s %8s %8s\n", "solver", "status", "budget",
+    printf("%-20s %-10s %10s %10s %10s %10s %9s %9s %8s %8s\n", "solver", "status", "budget",
            "peak", "arena", "bound", "overhead", "at least", "reruns", "seconds");
 }
 
@@ -106,7 +106,7 @@ static void print_row(Pool *pool, const PlanRow *row)
     const char *least = isfinite(r->overhead_lower_bound_percent)
                             ? pool_printf(pool, "%.1f%%", r->overhead_lower_bound_percent)
                             : "-";
-    printf("%-16s %-10s %10s %10s %10s %10s %8.1f%% %9s %8d %8.2f\n",
+    printf("%-20s %-10s %10s %10s %10s %10s %8.1f%% %9s %8d %8.2f\n",
            row->solver ? row->solver : "none", status_name(r->status),
            r->budget_bytes == INT64_MAX ? "-" : cli_bytes_text(pool, r->budget_bytes),
            cli_bytes_text(pool, r->peak_bytes),

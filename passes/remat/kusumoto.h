@@ -80,6 +80,7 @@ int kusumoto_solve(Family *f, int64_t budget, bool memory_centric, int *set_of);
 
 /* What the paper's three methods differ in. */
 typedef struct KusumotoMethod {
+    int64_t max_steps; /* for a schedule, where the options have none; a second or a few */
     Family *(*family)(Pool *pool, const ForwardGraph *g, int64_t max_steps);
     int64_t (*smallest_budget)(Family *f);
     int (*solve)(Family *f, int64_t budget, bool memory_centric, int *set_of);

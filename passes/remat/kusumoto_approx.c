@@ -6,8 +6,8 @@
  * large graphs, so that blocks times units stay below 8e6). */
 #include "passes/remat/kusumoto.h"
 
-const KusumotoMethod kusumoto_approx = {kusumoto_family_ancestors, kusumoto_smallest_budget,
-                                        kusumoto_solve};
+const KusumotoMethod kusumoto_approx = {1000000000, kusumoto_family_ancestors,
+                                        kusumoto_smallest_budget, kusumoto_solve};
 
 RematStatus remat_kusumoto_approx(const RematProblem *p, const RematOptions *o, Pool *pool,
                                   RematSchedule *out)

@@ -5,7 +5,7 @@
  * status `limit`, as it has when the steps run out; real times are quantised to 4,096 units. */
 #include "passes/remat/kusumoto.h"
 
-const KusumotoMethod kusumoto_exact = {kusumoto_family_all, kusumoto_smallest_budget,
+const KusumotoMethod kusumoto_exact = {1000000000, kusumoto_family_all, kusumoto_smallest_budget,
                                        kusumoto_solve};
 
 RematStatus remat_kusumoto_exact(const RematProblem *p, const RematOptions *o, Pool *pool,

@@ -102,7 +102,7 @@ static int solve(Family *f, int64_t budget, bool memory_centric, int *set_of)
     return s.n_best;
 }
 
-const KusumotoMethod kusumoto_exhaustive = {kusumoto_family_all, smallest_budget, solve};
+const KusumotoMethod kusumoto_exhaustive = {100000000, kusumoto_family_all, smallest_budget, solve};
 
 RematStatus remat_kusumoto_exhaustive(const RematProblem *p, const RematOptions *o, Pool *pool,
                                       RematSchedule *out)

@@ -6,7 +6,6 @@
 #include <string.h>
 
 enum { N_BUDGETS = 20 };
-static const int64_t MAX_STEPS = 1000000000; /* for one schedule; seconds */
 
 KusumotoAnswer kusumoto_plan(Pool *pool, const ForwardGraph *g, const KusumotoMethod *method,
                              int64_t budget, bool memory_centric, int64_t max_steps)
@@ -66,7 +65,7 @@ RematStatus kusumoto_schedule(const KusumotoMethod *method, const RematProblem *
     Candidates *c = candidates_new(scratch, v, o);
     bool limited = false;
     if (v->n > 1) {
-        int64_t max_steps = o->max_steps > 0 ? o->max_steps : MAX_STEPS;
+        int64_t max_steps = o->max_steps > 0 ? o->max_steps : method->max_steps;
         Sweep s = {.method = method,
                    .options = o,
                    .f = method->family(scratch, &g, max_steps),

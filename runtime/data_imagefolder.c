@@ -1,6 +1,6 @@
 /* imagefolder(DIR): JPEG and PNG pictures, a folder for each class, cut and scaled to one size.
- * DIR/train and DIR/val (or DIR/test) are the parts to train on and to hold out, if there are such
- * folders; else DIR itself has the classes.
+ * DIR/train and DIR/val (or DIR/test) are the parts to train on and to hold out, if there are both;
+ * else DIR itself has the classes.
  *
  * While the step runs on batch k, threads decode batch k + 1 into memory of this file.  What a
  * batch holds depends on (seed, number) only; being a batch ahead is a guess that costs time when
@@ -192,6 +192,22 @@ static bool list_parts(Dataset *ds, const char *train, const char *held_out, RtE
     return true;
 }
 
+/* A class may be called train; a folder of nothing else is a part without its counterpart, and all
+ * of its pictures would be of one class. */
+static bool list_classes(Folder *f, const char *dir, RtError *err)
+{
+    if (!pictures_add(&f->list, dir, err))
+        return false;
+    const char *first = f->list.classes[0];
+    if (f->list.n_classes == 1 &&
+        (strcmp(first, "train") == 0 || strcmp(first, "val") == 0 || strcmp(first, "test") == 0))
+        return rt_error(err,
+                        "%s: there is only %s; have both train and val (or test), or give the path "
+                        "of the folder that has the classes",
+                        dir, first);
+    return pictures_mix(&f->list, dir, err);
+}
+
 static bool list_pictures(Dataset *ds, RtError *err)
 {
     static const char *const train_names[] = {"train", NULL};
@@ -204,7 +220,7 @@ static bool list_pictures(Dataset *ds, RtError *err)
     if (ok && train && held_out)
         ok = list_parts(ds, train, held_out, err);
     else if (ok)
-        ok = pictures_add(&f->list, dir, err) && pictures_mix(&f->list, dir, err);
+        ok = list_classes(f, dir, err);
     free(train);
     free(held_out);
     ds->total = f->list.n;
@@ -217,7 +233,7 @@ static bool check_sizes(const DataSpec *spec, RtError *err)
         return rt_error(err, "size = %lld: give a number of pixels from 1 to 16384",
                         (long long)spec->size);
     if (spec->resize < spec->size || spec->resize > 65536)
-        return rt_error(err, "resize = %lld: the shorter side cannot be smaller than size = %lld",
+        return rt_error(err, "resize = %lld: the shorter side has from size = %lld to 65536 pixels",
                         (long long)spec->resize, (long long)spec->size);
     for (int c = 0; c < 3; c++)
         if (!isfinite(spec->mean[c]) || !isfinite(spec->std[c]) || spec->std[c] == 0)

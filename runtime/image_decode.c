@@ -93,6 +93,8 @@ static bool decode_png(const unsigned char *bytes, int64_t n, Image *image, RtEr
         return rt_error(err, "%s", png.message);
     bool alpha = png.format & PNG_FORMAT_FLAG_ALPHA;
     png.format = alpha ? PNG_FORMAT_RGBA : PNG_FORMAT_RGB;
+    /* libpng would take 16 bits without a gamma for linear light and make them brighter. */
+    png.flags |= PNG_IMAGE_FLAG_16BIT_sRGB;
     bool ok = set_size(image, png.width, png.height, alpha ? 4 : 3, err);
     if (ok && !png_image_finish_read(&png, NULL, image->rgb, 0, NULL))
         ok = rt_error(err, "%s", png.message);

@@ -19,6 +19,24 @@ static inline void write_png(const char *name, int width, int height, unsigned f
     CHECK(png_image_write_to_file(&png, temp_path(name), 0, pixels, 0, NULL));
 }
 
+/* 16 bits a colour, big-endian, and no gamma: png_image_write_to_file would add one. */
+static inline void write_png16(const char *name, int width, int height, const unsigned char *rgb)
+{
+    png_structp png = png_create_write_struct(PNG_LIBPNG_VER_STRING, NULL, NULL, NULL);
+    png_infop info = png_create_info_struct(png);
+    FILE *out = fopen(temp_path(name), "wb");
+    CHECK(out && info);
+    png_init_io(png, out);
+    png_set_IHDR(png, info, (png_uint_32)width, (png_uint_32)height, 16, PNG_COLOR_TYPE_RGB,
+                 PNG_INTERLACE_NONE, PNG_COMPRESSION_TYPE_DEFAULT, PNG_FILTER_TYPE_DEFAULT);
+    png_write_info(png, info);
+    for (int y = 0; y < height; y++)
+        png_write_row(png, rgb + 6 * y * width);
+    png_write_end(png, info);
+    png_destroy_write_struct(&png, &info);
+    CHECK(fclose(out) == 0);
+}
+
 /* pixels in the layout `format` of TurboJPEG; without loss of colour resolution. */
 static inline void write_jpeg(const char *name, int width, int height, int format,
                               const unsigned char *pixels)

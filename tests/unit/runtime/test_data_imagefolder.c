@@ -152,6 +152,21 @@ static void test_train_and_val(void)
     refuse(&spec, "'z' is not among");
 }
 
+/* A part alone is no class; a class that has the name of a part is one. */
+static void test_part_alone(void)
+{
+    mkdir(temp_path("half"), 0777);
+    for (int i = 0; i < 4; i++)
+        write_picture("half/train", i % 2 ? "x" : "y", i, false);
+    DataSpec spec = folder_spec("half", 2);
+    refuse(&spec, "there is only train");
+    write_picture("half", "bus", 4, false);
+    spec.path = temp_path("half");
+    Dataset *ds = open_or_fail(&spec);
+    CHECK(dataset_train_size(ds) == 5 && dataset_field(ds, 1)->max_id == 1);
+    dataset_close(ds);
+}
+
 static void test_refusals(void)
 {
     mkdir(temp_path("empty"), 0777);
@@ -164,7 +179,10 @@ static void test_refusals(void)
     refuse(&spec, "cannot read the folder");
     spec = folder_spec("flat", 1);
     spec.resize = SIZE - 1;
-    refuse(&spec, "resize");
+    refuse(&spec, "from size = 8 to 65536");
+    spec = folder_spec("flat", 1);
+    spec.resize = 65537;
+    refuse(&spec, "from size = 8 to 65536");
 }
 
 /* A damaged picture is named when its batch is wanted, not before, and whatever was done ahead. */
@@ -195,6 +213,7 @@ int main(void)
     test_any_order();
     test_augmentation();
     test_train_and_val();
+    test_part_alone();
     test_refusals();
     test_damaged();
     return test_result();

@@ -43,6 +43,10 @@ static void test_formats(void)
     write_png("grey.png", 3, 1, PNG_FORMAT_GRAY, grey);
     CHECK(decode_file("grey.png", &image, &err));
     check_pixel(&image, 1, 0, 128, 128, 128, 0);
+    const unsigned char deep[] = {10, 0, 100, 0, 200, 0};
+    write_png16("deep.png", 1, 1, deep);
+    CHECK(decode_file("deep.png", &image, &err));
+    check_pixel(&image, 0, 0, 10, 100, 199, 1);
     unsigned char flat[16 * 8 * 3], cmyk[16 * 8 * 4];
     for (int i = 0; i < 16 * 8; i++) {
         memcpy(flat + 3 * i, (unsigned char[]){200, 100, 50}, 3);

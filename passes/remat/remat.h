@@ -82,6 +82,7 @@ typedef enum RematStatus {
 
 typedef struct RematNotes {
     int treewidth; /* twremat: the width of its tree decomposition */
+    bool proven;   /* checkmate_ilp: nothing is faster in the base order, each node once a stage */
 } RematNotes;
 
 typedef struct RematOptions {

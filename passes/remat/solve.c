@@ -2,6 +2,7 @@
 
 #include "ir/support/bug.h"
 #include "ir/support/diag.h"
+#include "passes/remat/milp.h"
 #include "passes/remat/reorder.h"
 #include "passes/remat/solvers.h"
 
@@ -32,6 +33,10 @@ static bool read_solver(Pool *pool, const char *name, const RematSolver **only, 
     if (!name || !*name || strcmp(name, "best") == 0)
         return true;
     *only = remat_solver_find(name);
+    if (*only && remat_solver_needs_milp(*only) && !milp_is_available())
+        return request_error(error, "E404",
+                             pool_printf(pool, "solver '%s' needs COIN-OR Cbc", name),
+                             "install its library: apt-get install coinor-libcbc3");
     if (*only)
         return true;
     size_t n = 1;

@@ -15,6 +15,13 @@ const RematSolver remat_solvers[] = {
     {"feng_acg", "checkpoints in a division tree (Feng, Huang 2021, algorithm 6)", remat_feng_acg, true},
     {"random", "the best of 10 random choices (the baseline of Feng, Huang 2021)", remat_random, false},
     {"twremat", "divide and conquer over a tree decomposition (Kumar et al. 2019)", remat_twremat, false},
+    {"xla_greedy", "one walk, over the limit the best block goes (XLA's HloRematerialization)", remat_xla_greedy, false},
+    {"mincut", "saved or recomputed by minimum cuts (PyTorch's partitioner)", remat_mincut, false},
+    {"dtr", "evict the least h when memory runs out (Kirisame et al. 2021)", remat_dtr, false},
+    {"revolve", "binomial checkpointing on the chain (Griewank and Walther 2000)", remat_revolve, false},
+    {"chain_dp", "dynamic programming on the chain (Beaumont et al. 2019, rotor)", remat_chain_dp, false},
+    {"checkmate_ilp", "Checkmate's integer program, graphs of up to 40 nodes (Jain et al. 2020)", remat_checkmate_ilp, false},
+    {"checkmate_lp", "its linear relaxation, rounded, up to 80 nodes (Jain et al. 2020)", remat_checkmate_lp, false},
     {NULL, NULL, NULL, false},
     /* clang-format on */
 };

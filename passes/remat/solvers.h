@@ -16,4 +16,10 @@ RematSchedule remat_base_schedule(Pool *pool, const RematProblem *p);
  * remat_check accepts. */
 RematProblem *remat_expand(Pool *pool, const RematProblem *p, const RematSchedule *s);
 
+/* Of the whole step, or of the step as a chain. */
+RematSolve remat_xla_greedy, remat_mincut, remat_dtr, remat_revolve, remat_chain_dp;
+/* These two need a library that may not be installed (milp.h). */
+RematSolve remat_checkmate_ilp, remat_checkmate_lp;
+bool remat_solver_needs_milp(const RematSolver *s);
+
 #endif

@@ -1,6 +1,7 @@
 /* Joins the partial sums of a weight gradient: out[row, column] = sum over chunks, in their order.
  */
 #include "codegen/conv.h"
+#include "codegen/vector_loops.h"
 
 int64_t conv_join_tasks(const ConvJoin *d)
 {
@@ -21,16 +22,15 @@ static void join_vector(Jit *j, const ConvJoin *d, JitValue row, JitValue at, Ji
 {
     const JitTypes *t = jit_types(j);
     JitValue partial = jit_buf(j, d->partial_buf, t->p_f32);
-    JitVar sum = jit_var(j, t->vf, "sum");
-    jit_set(j, sum, jit_vf(j, 0));
+    CompensatedSum sum = compensated_sum(j);
     JitValue first = jit_tmp(j, jit_muladd_i64(j, row, d->row_floats, at));
     JitLoop l = jit_for(j, jit_i64(j, 0), jit_i64(j, d->chunks), 1, "chunk");
     JitValue from = jit_muladd_i64(j, jit_index(&l), d->rows * d->row_floats, first);
     JitValue x =
         n_valid ? jit_vload_partial(j, partial, from, n_valid, 0) : jit_vload(j, partial, from);
-    jit_set(j, sum, jit_add(j, jit_get(sum), x));
+    compensated_add(j, &sum, x);
     jit_end_for(j, &l);
-    epilogue_store(j, &d->epilogue, d->out_buf, jit_get(sum), row, col, n_valid);
+    epilogue_store(j, &d->epilogue, d->out_buf, compensated_total(j, &sum), row, col, n_valid);
 }
 
 void conv_join_emit(Jit *j, const void *desc)

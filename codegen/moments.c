@@ -236,15 +236,13 @@ static void join_stats(Jit *j, Lanes v, Join *t)
 {
     const MomentsDesc *d = t->m.d;
     JitValue n, share = jit_vf(j, 1 / ((double)d->outer * (double)d->inner));
-    JitVar acc = jit_var(j, jit_types(j)->vf, "acc");
-    jit_set(j, acc, jit_vf(j, 0));
+    CompensatedSum means = compensated_sum(j), parts = compensated_sum(j);
     JitLoop c = jit_for(j, jit_i64(j, 0), jit_i64(j, REDUCE_CHUNKS), 1, "chunk");
     set_chunk(j, &t->m, jit_index(&c));
     JitValue mean = weighted_mean(j, t, v, &n);
-    jit_set(j, acc, jit_add(j, jit_get(acc), mul(j, mul(j, n, share), mean)));
+    compensated_add(j, &means, mul(j, mul(j, n, share), mean));
     jit_end_for(j, &c);
-    JitValue total = jit_tmp(j, jit_get(acc));
-    jit_set(j, acc, jit_vf(j, 0));
+    JitValue total = compensated_total(j, &means);
     c = jit_for(j, jit_i64(j, 0), jit_i64(j, REDUCE_CHUNKS), 1, "chunk");
     set_chunk(j, &t->m, jit_index(&c));
     JitValue away = sub(j, weighted_mean(j, t, v, &n), total);
@@ -252,24 +250,21 @@ static void join_stats(Jit *j, Lanes v, Join *t)
     JitValue squares = load_lanes(j, p, jit_i64(j, d->channels), v, 0);
     JitValue between = mul(j, mul(j, n, share), mul(j, away, away)), zero = jit_vf(j, 0);
     between = jit_vchoose(j, JIT_EQ, n, zero, zero, between);
-    JitValue part = add(j, mul(j, squares, share), between);
-    jit_set(j, acc, jit_add(j, jit_get(acc), part));
+    compensated_add(j, &parts, add(j, mul(j, squares, share), between));
     jit_end_for(j, &c);
     store_lanes(j, p_f32(j, t->out), NULL, v, add(j, total, first_elements(j, v, d)));
-    store_lanes(j, p_f32(j, t->out + 1), NULL, v, jit_get(acc));
+    store_lanes(j, p_f32(j, t->out + 1), NULL, v, compensated_total(j, &parts));
 }
 
 static JitValue join_one(Jit *j, Lanes v, Join *t, int which)
 {
     const MomentsDesc *d = t->m.d;
-    JitVar acc = jit_var(j, jit_types(j)->vf, "acc");
-    jit_set(j, acc, jit_vf(j, 0));
+    CompensatedSum sum = compensated_sum(j);
     JitLoop c = jit_for(j, jit_i64(j, 0), jit_i64(j, REDUCE_CHUNKS), 1, "chunk");
     JitValue p = partial_of(j, d, t->work, jit_index(&c));
-    JitValue x = load_lanes(j, p, jit_i64(j, which * d->channels), v, 0);
-    jit_set(j, acc, jit_add(j, jit_get(acc), x));
+    compensated_add(j, &sum, load_lanes(j, p, jit_i64(j, which * d->channels), v, 0));
     jit_end_for(j, &c);
-    return jit_tmp(j, jit_get(acc));
+    return compensated_total(j, &sum);
 }
 
 static void join_sums(Jit *j, Lanes v, Join *t)

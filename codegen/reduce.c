@@ -301,19 +301,37 @@ static int64_t reduce_tasks(const ReduceDesc *d)
                          : divide_up(d->kept.count, row_items(d));
 }
 
+/* Partial result `chunk` of one vector of results. */
+static JitValue partial_result(Jit *j, Lanes v, const Fold *f, JitValue chunk)
+{
+    JitValue at = jit_mul(j, chunk, jit_i64(j, f->d->partial_bytes / 4));
+    return load_lanes(j, f->x, jit_tmp(j, at), v, 0);
+}
+
+static JitValue joined_max(Jit *j, Lanes v, const Fold *f)
+{
+    JitVar max = jit_var(j, jit_types(j)->vf, "max");
+    jit_set(j, max, jit_vf(j, minus_inf));
+    JitLoop chunk = jit_for(j, jit_i64(j, 0), jit_i64(j, REDUCE_CHUNKS), 1, "chunk");
+    jit_set(j, max, jit_vmax(j, partial_result(j, v, f, jit_index(&chunk)), jit_get(max)));
+    jit_end_for(j, &chunk);
+    return jit_get(max);
+}
+
+static JitValue joined_sum(Jit *j, Lanes v, const Fold *f)
+{
+    CompensatedSum sum = compensated_sum(j);
+    JitLoop chunk = jit_for(j, jit_i64(j, 0), jit_i64(j, REDUCE_CHUNKS), 1, "chunk");
+    compensated_add(j, &sum, partial_result(j, v, f, jit_index(&chunk)));
+    jit_end_for(j, &chunk);
+    return jit_tmp(j, jit_mul(j, compensated_total(j, &sum), jit_vf(j, f->d->scale)));
+}
+
 /* Joins the partial results of one vector of results. */
 static void join_vector(Jit *j, Lanes v, void *user)
 {
     Fold *f = user;
-    f->acc = accumulator(j, 1, jit_vf(j, start_of(f->d)));
-    JitLoop chunk = jit_for(j, jit_i64(j, 0), jit_i64(j, REDUCE_CHUNKS), 1, "chunk");
-    JitValue at = jit_mul(j, jit_index(&chunk), jit_i64(j, f->d->partial_bytes / 4));
-    JitValue x = load_lanes(j, f->x, jit_tmp(j, at), v, 0);
-    JitVar acc = f->acc.var[0];
-    jit_set(j, acc, is_max(f->d) ? jit_vmax(j, x, jit_get(acc)) : jit_add(j, jit_get(acc), x));
-    jit_end_for(j, &chunk);
-    JitValue r = jit_mul(j, jit_get(acc), jit_vf(j, f->d->scale));
-    store_lanes(j, p_f32(j, 1), NULL, v, jit_tmp(j, r));
+    store_lanes(j, p_f32(j, 1), NULL, v, is_max(f->d) ? joined_max(j, v, f) : joined_sum(j, v, f));
 }
 
 enum { JOIN_RESULTS = 512 };

@@ -137,6 +137,33 @@ JitValue accumulated_max(Jit *j, Accumulator *a)
     return join(j, a, jit_vmax_keep);
 }
 
+CompensatedSum compensated_sum(Jit *j)
+{
+    CompensatedSum s = {jit_var(j, jit_types(j)->vf, "sum"), jit_var(j, jit_types(j)->vf, "lost")};
+    jit_set(j, s.sum, jit_vf(j, 0));
+    jit_set(j, s.lost, jit_vf(j, 0));
+    return s;
+}
+
+/* Knuth's two-sum (The Art of Computer Programming, volume 2, 4.2.2): sum + lost is exact whichever
+ * of the two summands is the larger. */
+void compensated_add(Jit *j, CompensatedSum *s, JitValue term)
+{
+    JitValue x = jit_tmp(j, term), old = jit_tmp(j, jit_get(s->sum));
+    JitValue sum = jit_tmp(j, jit_add(j, old, x)), part = jit_tmp(j, jit_sub(j, sum, old));
+    JitValue lost_of_old = jit_tmp(j, jit_sub(j, old, jit_tmp(j, jit_sub(j, sum, part))));
+    JitValue lost = jit_tmp(j, jit_add(j, lost_of_old, jit_tmp(j, jit_sub(j, x, part))));
+    jit_set(j, s->lost, jit_add(j, jit_get(s->lost), lost));
+    jit_set(j, s->sum, sum);
+}
+
+/* Where the sum overflowed, what was lost is NaN: then the sum alone counts. */
+JitValue compensated_total(Jit *j, CompensatedSum *s)
+{
+    JitValue sum = jit_tmp(j, jit_get(s->sum)), lost = jit_tmp(j, jit_get(s->lost));
+    return jit_tmp(j, jit_vchoose(j, JIT_EQ, lost, lost, jit_tmp(j, jit_add(j, sum, lost)), sum));
+}
+
 int row_registers(const Jit *j)
 {
     return jit_target(j)->vector_registers / 2;

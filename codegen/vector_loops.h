@@ -40,6 +40,15 @@ void accumulate_max(Jit *j, Accumulator *a, Lanes v, JitValue term); /* NaN in t
 JitValue accumulated(Jit *j, Accumulator *a); /* the sum of all ways, in order */
 JitValue accumulated_max(Jit *j, Accumulator *a);
 
+/* A sum of vectors that keeps what its additions round off: as good as one of twice the precision.
+ * For the joining of partial sums, which are few, and whose errors would all be seen. */
+typedef struct CompensatedSum {
+    JitVar sum, lost;
+} CompensatedSum;
+CompensatedSum compensated_sum(Jit *j);
+void compensated_add(Jit *j, CompensatedSum *s, JitValue term);
+JitValue compensated_total(Jit *j, CompensatedSum *s);
+
 /* How many vectors of a row may stay in registers between passes. */
 int row_registers(const Jit *j);
 

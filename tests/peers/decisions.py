@@ -3,6 +3,7 @@ otherwise than float64, one element of a gradient goes elsewhere, and errors of 
 comparison measures luck.  So decisions are watched while float64 computes.
 """
 import contextlib
+import math
 
 import torch
 from torch.nn import functional as F
@@ -16,7 +17,7 @@ MARGIN = 5e-7
 def smallest(distances):
     """An exact tie does not count: it is two zeros of a relu, or one value that overlapping windows hold twice, and then
     either choice gives the same gradient."""
-    return distances[distances > 0].min()
+    return torch.where(distances > 0, distances, math.inf).min()
 
 
 def relu_margin(x):
@@ -34,7 +35,8 @@ def max_margin(x, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=Fal
     more = kernel if ceil_mode else (0, 0)  # too much of what never wins does no harm
     padded = F.pad(x, (left, left + more[1], above, above + more[0]), value=NEVER)
     windows = F.unfold(padded.flatten(0, 1)[:, None], kernel, stride=pair(stride or kernel))
-    first, second = windows.topk(2, dim=1).values.unbind(1)
+    first = windows.amax(1, keepdim=True)
+    second = windows.masked_fill(windows == first, NEVER).amax(1, keepdim=True)
     return smallest(first - second) / x.square().mean().sqrt()
 
 

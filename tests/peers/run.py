@@ -6,8 +6,12 @@ go to scrimp as a safetensors file of PyTorch's state_dict, and what scrimp save
 
 By hand:  SCRIMP=build/release/scrimp python3 tests/peers/run.py resnet18
 As tests: ctest --test-dir build/release -L peers
+run.py --wrong-twins CASE... must see that slightly wrong twins of the case differ (mistakes.py).
+run.py --seeds CASE... prints which seeds of a case stay away from ties (decisions.py).
 """
+import copy
 import itertools
+import math
 import pathlib
 import sys
 import tempfile
@@ -17,15 +21,15 @@ import numpy as np
 import torch
 
 import decisions
+import mistakes
 import reference
 import safefile
 import scrimp
 from cases import CASES
 from compare import compare, report
 
-SEED = 1
 DECAY = 2**-9
-TRIES = 20
+TRIES = 10
 
 
 def randomize(module, rng):
@@ -45,16 +49,36 @@ def check_interchange(module, saved):
     reference.in_precision(module, torch.float32).load_state_dict({**tensors, **counters}, strict=True)
 
 
-def clear_batch(case, module, rng):
-    """A batch on which rounding errors change no decision of the first step."""
+def drawn(case, seed):
+    """Module and batch of a seed, and how near its decisions come to a tie."""
+    rng = np.random.default_rng(seed)
+    torch.manual_seed(seed)
+    module = case.module()
+    randomize(module, rng)
+    arrays = case.data(rng)
     exact = reference.in_precision(module, torch.float64)
-    for _ in range(TRIES):
-        arrays = case.data(rng)
-        with decisions.watched() as margins, torch.no_grad():
-            case.torch_loss(exact, reference.as_batch(arrays, torch.float64))
+    with decisions.watched() as margins, torch.no_grad():
+        case.torch_loss(exact, reference.as_batch(arrays, torch.float64))
+    return module, arrays, margins
+
+
+def clear_draw(case):
+    """Module and batch on which rounding errors change no decision of the first step: those of the case's seed, and of
+    the seeds after it where another version of PyTorch draws other weights."""
+    for seed in range(case.seed, case.seed + TRIES):
+        module, arrays, margins = drawn(case, seed)
         if decisions.clear(margins):
-            return arrays
-    raise AssertionError("every batch has decisions near a tie: give the case fewer of them")
+            return module, arrays
+        print(f"  seed {seed}: a decision is within {min(margins):.1e} of a tie")
+    raise AssertionError("every draw has decisions near a tie: give the case another seed, or fewer decisions")
+
+
+def print_seeds(names):
+    for name in names:
+        for seed in range(TRIES):
+            margins = drawn(CASES[name], seed)[2]
+            print(f"{name}: seed {seed}: smallest margin {min(margins, default=math.inf):.1e}"
+                  f"{'' if decisions.clear(margins) else ', near a tie'}", flush=True)
 
 
 def optimizers(case):
@@ -113,25 +137,49 @@ def scrimp_results(case, module, arrays, folder):
     return results
 
 
+def in_folder(case, module, arrays):
+    with tempfile.TemporaryDirectory(prefix="scrimp-peers-") as folder:
+        return scrimp_results(case, module, arrays, pathlib.Path(folder))
+
+
+def compared(mine, case, module, arrays):
+    """Rows of scrimp's results against those of a twin."""
+    truth, float32, unclear = peer_results(case, module, arrays)
+    start = reference.state(module)
+    return [row for what in truth for row in compare(what, mine[what], float32[what], truth[what],
+                                                     start if what in unclear else None)]
+
+
 def run_case(name):
     start = time.monotonic()
-    case, rng = CASES[name], np.random.default_rng(SEED)
-    torch.manual_seed(SEED)
-    module = case.module()
-    randomize(module, rng)
-    arrays = clear_batch(case, module, rng)
-    truth, float32, unclear = peer_results(case, module, arrays)
-    with tempfile.TemporaryDirectory(prefix="scrimp-peers-") as folder:
-        mine = scrimp_results(case, module, arrays, pathlib.Path(folder))
-    start_state = reference.state(module)
-    rows = [row for what in truth for row in compare(what, mine[what], float32[what], truth[what],
-                                                     start_state if what in unclear else None)]
+    case = CASES[name]
+    module, arrays = clear_draw(case)
+    rows = compared(in_folder(case, module, arrays), case, module, arrays)
     print(f"{name}: {time.monotonic() - start:.1f} s")
     return report(rows, sys.stdout)
 
 
+def wrong_twins(name):
+    """The test of the test: against a twin that is slightly wrong, what the mistake reaches must fail, and what it does not
+    reach must not."""
+    case = CASES[name]
+    module, arrays = clear_draw(case)
+    mine, right = in_folder(case, module, arrays), True
+    for mistake, (reached, unreached) in mistakes.MISTAKES.items():
+        rows = compared(mine, *mistake(case, copy.deepcopy(module)), arrays)
+        kinds, failed = {r.what for r in rows}, {r.what for r in rows if not r.passed}
+        right = right and {k for k in kinds if k.startswith(reached)} <= failed
+        right = right and not any(k.startswith(unreached) for k in failed)
+        print(f"{mistake.__name__}: failed: {', '.join(sorted(failed)) or 'nothing'}")
+    return right
+
+
 def main(names):
     torch.set_num_threads(1)
+    if names[:1] == ["--wrong-twins"]:
+        return 0 if all([wrong_twins(name) for name in names[1:]]) else 1
+    if names[:1] == ["--seeds"]:
+        return print_seeds(names[1:])
     results = [run_case(name) for name in names or CASES]
     return 0 if all(results) else 1
 

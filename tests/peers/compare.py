@@ -15,7 +15,7 @@ FLOOR = 1e-7
 SCALAR_FLOOR = 2.0**-22
 
 # What a decision near a tie (decisions.py) may change, as a part of what training changed.
-SLACK = 2.0**-7
+SLACK = 2.0**-5
 
 # Below this part of its scale a gradient is zero: what float64 leaves of a sum that cancels.
 ZERO = 1e-12

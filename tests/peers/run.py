@@ -81,10 +81,6 @@ def print_seeds(names):
                   f"{'' if decisions.clear(margins) else ', near a tie'}", flush=True)
 
 
-def optimizers(case):
-    return reference.OPTIMIZERS.items() if case.steps else ()
-
-
 FIRST_STEP = ("loss", "gradients", "running statistics")
 
 
@@ -92,12 +88,12 @@ def trained(case, module, arrays, dtype):
     """What PyTorch makes of the steps in dtype: {what: {name: array}}, under the names that scrimp_results uses, and
     the set of those in which a decision was near a tie."""
     results, unclear = {}, set()
-    for (name, optimizer), lr in zip(optimizers(case), case.lr):
+    for (name, optimizer), lr in zip(reference.OPTIMIZERS.items(), case.lr):
         losses, weights = f"losses, {name}", f"{case.steps} steps of {name}"
         with decisions.watched() as margins:
             results[losses], results[weights] = reference.train(
                 module, case.torch_loss, arrays, dtype, lambda p: optimizer(p, lr, DECAY), case.steps)
-        if not decisions.clear(margins):
+        if not decisions.clear(margins, case.drift):
             unclear.update((losses, weights))
     return results, unclear
 
@@ -130,7 +126,7 @@ def scrimp_results(case, module, arrays, folder):
     statistics = reference.buffers(module)
     gradients = {n[len("m."):]: a for n, a in momentum.items() if n.startswith("m.")}
     results = dict(zip(FIRST_STEP, ({"loss": losses["loss"][0]}, gradients, {n: state[n] for n in statistics})))
-    for name, lr in zip(dict(optimizers(case)), case.lr):
+    for name, lr in zip(reference.OPTIMIZERS, case.lr):
         extra = "momentum = 0.9" if name == "sgd" else f"eps = {reference.ADAM_EPS}"
         losses, state, _ = train(name, f"{name}(lr = {lr}, {extra}, weight_decay = {DECAY})", case.steps)
         results[f"losses, {name}"], results[f"{case.steps} steps of {name}"] = losses, state

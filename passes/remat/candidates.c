@@ -39,6 +39,8 @@ static void score(Candidates *c, Pool *scratch, const RematSchedule *s)
         c->best.node = pool_grow(c->pool, s->node, (size_t)s->len * sizeof *s->node,
                                  (size_t)s->len * sizeof *s->node + 1);
     }
+    if (f.ok && c->options.seen)
+        c->options.seen(c->options.user, s, &f);
     c->tried += f.ok;
 }
 

@@ -47,6 +47,8 @@ typedef struct RematProblem {
     RematTensor *tensor;
     int64_t persistent_bytes;
     int loss_node; /* node that makes the loss; -1 when there is none */
+    struct RematMemo
+        *memo; /* room for what a solver found out, in `pool` (remat_memo_new); or NULL */
 } RematProblem;
 
 typedef struct RematSchedule {
@@ -94,6 +96,9 @@ typedef struct RematOptions {
     int stop_at;             /* twremat: schedule parts of fewer bags at once; 0 = try several */
     int64_t max_steps;       /* when a search that could be too long stops; 0: its own limit */
     RematNotes *notes;       /* what the solver found on the way goes there; NULL = not wanted */
+    /* Told of every schedule that is scored on the way, or NULL. */
+    void (*seen)(void *user, const RematSchedule *s, const RematFigures *f);
+    void *user;
 } RematOptions;
 
 /* The deadline has passed: answer with the best found so far (REMAT_LIMIT). */
@@ -112,6 +117,9 @@ typedef struct RematSolver {
     RematSolve *solve;
     bool in_best; /* one of those that `best` runs; the others are for comparison, or slow */
 } RematSolver;
+
+/* The scrimp solver's one search answers all budgets: with this in its problem it is made once. */
+struct RematMemo *remat_memo_new(Pool *pool);
 
 extern const RematSolver remat_solvers[]; /* ends with name == NULL */
 const RematSolver *remat_solver_find(const char *name);

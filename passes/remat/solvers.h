@@ -4,7 +4,7 @@
 
 #include "passes/remat/remat.h"
 
-RematSolve remat_none, remat_chen, remat_random, remat_twremat;
+RematSolve remat_none, remat_scrimp, remat_chen, remat_random, remat_twremat;
 RematSolve remat_feng_linear, remat_feng_closeset, remat_feng_acg;
 RematSolve remat_kusumoto_approx, remat_kusumoto_exact, remat_kusumoto_exhaustive;
 

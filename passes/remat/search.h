@@ -1,0 +1,53 @@
+/* Moves between schedules, for the scrimp solver: less memory by recomputing more, and back. */
+#ifndef SCRIMP_PASSES_REMAT_SEARCH_H
+#define SCRIMP_PASSES_REMAT_SEARCH_H
+
+#include "passes/remat/front.h"
+
+/* A value that could be dropped after its read in slot `after` and made again for its next one. */
+typedef struct SearchDrop {
+    double price; /* time a byte */
+    int node, after;
+} SearchDrop;
+
+typedef struct Search {
+    const RematProblem *p;
+    Pool *pool;
+    Slots *slots;
+    int64_t target_bytes; /* for the peak */
+    uint64_t random;      /* state of the generator */
+    /* How prices are bent: by up to e^noise at random, and by how much of the stretch that is over
+     * the target a drop covers, to the power `reach`. */
+    double noise, reach;
+    int over_first, over_last; /* that stretch, when the offers were made */
+    int64_t most_work;         /* of one search_reduce, as slots_work counts */
+    VEC(SearchDrop) heap;
+    VEC(int) chain; /* nodes to run again for one drop */
+    VEC(int) added; /* those of the drop just made */
+    int *stamp;     /* by node: the last chain it was in */
+    int n_chains;
+} Search;
+
+Search *search_new(Pool *pool, const RematProblem *p, uint64_t seed);
+
+/* Drops values, the cheapest a byte first, until the peak is within the target.  A drop brings
+ * whatever else has to run again with it.  False when nothing helps any more or it takes too much
+ * work (near the smallest peak possible, drops undo each other). */
+bool search_reduce(Search *x);
+
+/* Takes out recomputations, the dearest first, as long as the peak stays within the target. */
+void search_restore(Search *x);
+
+/* Takes out this recomputation and those in its slot that only it needed.  What @recompute asks for
+ * stays. */
+void search_remove(Search *x, int node, int slot);
+/* Whether @recompute asks for this run. */
+bool search_pinned(const Search *x, int node, int slot);
+
+/* splitmix64 (Steele, Lea, Flood 2014); uniform in [0, 1). */
+uint64_t search_random(Search *x);
+double search_uniform(Search *x);
+/* 1, or e^(noise * u) with u uniform in [-1, 1). */
+double search_bend(Search *x);
+
+#endif

@@ -494,7 +494,8 @@ void lower_cross_entropy(Lowering *l, const Node *n)
  * dloss / count * (a softmax - (1-e) w[label] onehot - e w / classes), a such that it sums to 0 ---
  */
 
-/* The number, or the weight, of all labels: a scalar f32, at least 1 without weights. */
+/* The number, or the weight, of all labels: a scalar f32; infinity for 0, so that the gradient of a
+ * loss without labels, or without any that weighs, is 0 as that loss is. */
 static JitValue count_labels(Jit *j, const Line *l)
 {
     const JitTypes *t = jit_types(j);
@@ -507,9 +508,12 @@ static JitValue count_labels(Jit *j, const Line *l)
     loss_add(j, s.count, one);
     jit_end_if(j, &valid);
     jit_end_for(j, &i);
-    if (l->weight)
-        return jit_cast(j, jit_get(s.count), t->f32);
-    return jit_cast(j, jit_max_i64(j, jit_get(s.count), jit_i64(j, 1)), t->f32);
+    JitVar total = jit_var(j, t->f32, "total");
+    jit_set(j, total, jit_f32(j, (double)INFINITY));
+    JitIf some = jit_if(j, jit_compare(j, JIT_GT, jit_get(s.count), jit_zero(j, count_type(j, d))));
+    jit_set(j, total, jit_cast(j, jit_get(s.count), t->f32));
+    jit_end_if(j, &some);
+    return jit_get(total);
 }
 
 /* The gradient of one line's loss; NULL when every line has its own. */

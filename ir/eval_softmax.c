@@ -178,7 +178,7 @@ void eval_cross_entropy_grad(EvalState *s, const Node *n)
         Line l = line_at(s, n, 0, a, i, &at);
         double *dx = eval_out(s, n, 0) + at, log_sum = line_log_sum_exp(l);
         int64_t label = label_at(s, n, i, a.length);
-        double scale = eval_in(s, n, 2)[reduction_is(n, "none") ? i : 0] / total;
+        double scale = total > 0 ? eval_in(s, n, 2)[reduction_is(n, "none") ? i : 0] / total : 0;
         double own = label < 0 ? 0 : class_weight(s, n, 3, label) * (1 - e);
         for (int64_t k = 0; k < l.length; k++) {
             double target =

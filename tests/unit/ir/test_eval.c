@@ -321,6 +321,11 @@ static void test_weighted_loss(void)
          "f32[2,3]\n",
          V(1, 2, 3, 0.5, -1, 0, 2, 0, 0.5, 2, 3, 1), 0.06940613884988485, 0.18256202615466668,
          -0.2519681650045516, -0.03443392039945322, 0.00301982279890332, 0.0314140976005499);
+    /* No label weighs anything: the loss is 0, and so is its gradient (NaN in PyTorch). */
+    EVAL(WEIGHTED "{smoothing=0.1} : f32[]\n", V(1, 2, 3, 0.5, -1, 0, 2, 0, 0, 2, 0), 0);
+    EVAL("  %x = input : f32[1,2]\n  %l = input : i32[1]\n  %w = input : f32[2]\n"
+         "  %d = input : f32[]\n  %y = cross_entropy_grad %x, %l, %d, %w : f32[1,2]\n",
+         V(1, 2, 0, 0, 1, 1), 0, 0);
 }
 
 static void test_softmax(void)

@@ -46,6 +46,10 @@ static void score(Candidates *c, Pool *scratch, const RematSchedule *s)
 
 void candidates_try(Candidates *c, const bool *keep)
 {
+    if (c->tried > 0 && remat_out_of_time(&c->options)) {
+        c->limited = true;
+        return;
+    }
     Pool *pool = pool_new_child(c->pool);
     bool *obeyed = POOL_ARRAY(pool, (size_t)c->view->n + 1, bool);
     memcpy(obeyed, keep, (size_t)c->view->n * sizeof *keep);
@@ -151,6 +155,8 @@ void candidates_try_sets(Candidates *c, const int *set_of, int n_sets)
 RematStatus candidates_finish(const Candidates *c, RematSchedule *out)
 {
     *out = c->best;
+    if (c->limited)
+        return REMAT_LIMIT;
     return c->figures.peak_bytes <= c->options.budget_bytes ? REMAT_FEASIBLE : REMAT_INFEASIBLE;
 }
 

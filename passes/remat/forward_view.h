@@ -42,6 +42,7 @@ typedef struct Candidates {
     RematSchedule best;
     RematFigures figures;
     int tried;
+    bool limited; /* by the deadline */
 } Candidates;
 
 /* Starts with everything kept (but what @recompute forbids). */

@@ -110,11 +110,21 @@ static bool is_merged(const ListScheduler *s, const RematNode *node, int out)
     return false;
 }
 
+/* The edges from pred to n stand in both their rows: the shorter one is looked at, because a node
+ * may have a great many of either. */
 static bool waits_only_for(const ListScheduler *s, int n, int pred)
 {
-    int waiting = s->waiting[n];
-    for (int k = s->g->pred.begin[n]; k < s->g->pred.begin[n + 1]; k++)
-        waiting -= s->g->pred.item[k] == pred;
+    const Csr *of = &s->g->pred;
+    int row = n, other = pred, waiting = s->waiting[n];
+    if (csr_length(&s->g->succ, pred) < csr_length(of, n)) {
+        of = &s->g->succ;
+        row = pred;
+        other = n;
+    }
+    if (waiting > csr_length(of, row))
+        return false;
+    for (int k = of->begin[row]; k < of->begin[row + 1]; k++)
+        waiting -= of->item[k] == other;
     return waiting == 0;
 }
 

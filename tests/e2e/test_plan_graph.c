@@ -190,9 +190,33 @@ static void test_chain(void)
     json_decref(graph);
 }
 
+/* A moment is enough for an answer, and the answer is sound. */
+static void test_time_limit(void)
+{
+    json_t *nodes = json_array();
+    for (int k = 0; k < 400; k++)
+        json_array_append_new(nodes, json_pack("{s:i,s:o,s:[{s:i}]}", "time", 1 + k % 7, "inputs",
+                                               k ? json_pack("[[i,i]]", k - 1, 0) : json_array(),
+                                               "outputs", "bytes", 100 + k % 31));
+    json_t *graph =
+        json_pack("{s:s,s:s,s:o}", "format", "scrimp.graph.1", "kind", "forward", "nodes", nodes);
+    char path[400];
+    snprintf(path, sizeof path, "%s/graph.json", e2e_tmp());
+    json_dump_file(graph, path, 0);
+    Result r = run("$SCRIMP plan --graph $TMP/graph.json --budget 50%% --time-limit 0.000001 "
+                   "--schedule --json");
+    json_t *row = json_loads(r.out, 0, NULL);
+    EXPECT(r.code == 0 || r.code == 3, r.err);
+    expect_answer(graph, row, "under a time limit");
+    json_decref(row);
+    json_decref(graph);
+    result_free(&r);
+}
+
 int main(void)
 {
     e2e_begin();
+    test_time_limit();
     test_chain();
     test_random_graphs();
     return e2e_end();

@@ -19,8 +19,8 @@
 #include <math.h>
 
 enum { LEVELS = 64, STARTS = 4, PASSES = 2 };
-/* About two milliseconds a node; the most is about ten seconds. */
-static const double WORK = 2e5, WORK_PER_NODE = 1e4, MOST_WORK = 5e7;
+/* Less than a millisecond a node; the most is about three seconds. */
+static const double WORK = 2e5, WORK_PER_NODE = 4e3, MOST_WORK = 1.2e7;
 /* Part of the work after which no more starts are made. */
 static const double STARTS_PART = 0.4;
 

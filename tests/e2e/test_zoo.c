@@ -30,9 +30,7 @@ static const Planned planned[] = {
 };
 
 static const ZooModel models[] = {
-    {"alexnet.scrimp -D size=64 -D hidden=64 -D N=4 -D classes=10 -D p=0", 150, 0.01},
-    {"vgg.scrimp -D depth=11 -D size=32 -D hidden=64 -D N=4 -D classes=10 -D p=0 -D lr=0.03", 100, 0.01},
-    {"unet.scrimp -D size=188 -D width=4 -D p=0", 200, 0.01},
+    {"alexnet.scrimp -D size=64 -D hidden=64 -D N=4 -D classes=10 -D p=0", 200, 0.01},
     {"transformer.scrimp -D N=4 -D S=16 -D T=16 -D V=50 -D C=32 -D heads=2 -D layers=2 -D p=0 -D smoothing=0 -D warmup=40", 60, 0.01},
 };
 // clang-format on

@@ -4,8 +4,8 @@
 // clang-format off
 static const ZooModel models[] = {
     {"alexnet.scrimp -D variant=original -D size=67 -D hidden=64 -D N=4 -D classes=10 -D p=0 -D std=0.05", 60, 0.01},
-    /* small first weights on 512 features: slow, and not stable for long at a faster rate */
-    {"vgg.scrimp -D variant=chainer -D depth=13 -D size=32 -D hidden=64 -D N=4 -D classes=10 -D p=0 -D lr=0.03", 150, 0.1},
+    {"vgg.scrimp -D depth=11 -D size=32 -D N=4 -D classes=10 -D p=0 -D lr=0.02", 60, 0.01},
+    {"vgg.scrimp -D variant=chainer -D depth=13 -D size=32 -D N=4 -D classes=10 -D p=0 -D lr=0.02", 100, 0.01},
     {"resnet.scrimp -D depth=50 -D size=64 -D N=4 -D classes=10 -D lr=0.02", 30, 0.01},
     {"resnet.scrimp -D depth=50 -D variant=chainer -D size=64 -D N=4 -D classes=10 -D lr=0.02", 30, 0.01},
     {"resnet.scrimp -D depth=18 -D variant=tf_v1 -D size=32 -D N=4 -D classes=10 -D lr=0.02", 30, 0.01},
@@ -16,8 +16,9 @@ static const ZooModel models[] = {
     {"googlenet.scrimp -D variant=chainer -D size=80 -D N=2 -D classes=10 -D p=0 -D lr=0.05", 150, 0.01},
     {"inception_v3.scrimp -D aux=false -D size=139 -D N=6 -D classes=10 -D p=0 -D smoothing=0 -D lr=0.1", 40, 0.01},
     {"inception_v3.scrimp -D size=299 -D N=2 -D classes=10 -D p=0 -D smoothing=0 -D lr=0.1", 40, 0.01},
-    {"unet.scrimp -D variant=phseg_v5 -D size=188 -D width=4 -D p=0", 200, 0.01},
-    {"unet.scrimp -D weighted=true -D size=188 -D width=4 -D p=0", 200, 0.01},
+    {"unet.scrimp -D size=188 -D width=4 -D p=0 -D lr=0.001", 200, 0.01},
+    {"unet.scrimp -D variant=phseg_v5 -D size=188 -D width=4 -D p=0 -D lr=0.0003", 400, 0.1}, /* falls, but not smoothly */
+    {"unet.scrimp -D weighted=true -D size=188 -D width=4 -D p=0 -D lr=0.001", 200, 0.01},
     /* borders between labels lie between the elements that are resized: no loss of 0 */
     {"pspnet.scrimp -D depth=50 -D size=49 -D width=8 -D classes=5 -D p=0 -D lr=0.05", 100, 0.06},
     {"pspnet.scrimp -D aux=false -D depth=50 -D size=49 -D width=8 -D classes=5 -D p=0 -D lr=0.05", 100, 0.06},

@@ -1,6 +1,6 @@
 /* What the tests of the example networks share. */
-#ifndef SCRIMP_TESTS_ZOO_H
-#define SCRIMP_TESTS_ZOO_H
+#ifndef SCRIMP_TESTS_ZOO_FILES_H
+#define SCRIMP_TESTS_ZOO_FILES_H
 
 #include "csv.h"
 #include "passes/remat/count.h"

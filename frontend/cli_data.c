@@ -54,6 +54,24 @@ static bool is_label(const Graph *g, ValueId input)
     return false;
 }
 
+/* Which label the loss leaves out, when it is not the usual one. */
+static void ignored_label(const Graph *g, DataSpec *spec)
+{
+    for (size_t i = 0; i < g->order.len; i++) {
+        const Node *n = graph_node(g, g->order.data[i]);
+        if (n->op != OP_cross_entropy)
+            continue;
+        const Node *input = value_node(g, root_of(g, n->in[1]));
+        int64_t ignored = node_int(n, ATTR_ignore_index, DATA_IGNORE);
+        if (!is_batch_input(input) || ignored == DATA_IGNORE || ignored != (int32_t)ignored)
+            continue;
+        snprintf(spec->ignored_field, sizeof spec->ignored_field, "%s",
+                 node_string(input, ATTR_role, "") + sizeof BATCH - 1);
+        spec->ignored = ignored;
+        return;
+    }
+}
+
 static void synthetic_fields(const Graph *g, DataSpec *spec)
 {
     int skip = g->train.accumulate > 1 && strcmp(g->kind, "step") == 0 ? 2 : 1;
@@ -91,6 +109,7 @@ static DataSpec data_spec(const Cli *cli, const Graph *g, bool synthetic, uint64
                      .augment = t->data_augment};
     memcpy(spec.mean, t->data_mean, sizeof spec.mean);
     memcpy(spec.std, t->data_std, sizeof spec.std);
+    ignored_label(g, &spec);
     if (synthetic)
         spec.kind = "synthetic";
     if (spec.kind && strcmp(spec.kind, "synthetic") == 0)

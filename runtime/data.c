@@ -18,6 +18,9 @@ DataField *data_add_field(Dataset *ds, const char *name, RtDType dtype, int rank
     DataField *f = &ds->field[ds->n_fields++];
     *f = (DataField){.dtype = dtype, .rank = rank, .max_id = -1, .min_id = -1};
     snprintf(f->name, sizeof f->name, "%s", name);
+    f->ignored = strcmp(name, ds->spec.ignored_field) == 0 && ds->spec.ignored_field[0]
+                     ? (int32_t)ds->spec.ignored
+                     : DATA_IGNORE;
     for (int i = 0; i < rank; i++)
         f->dim[i] = dims[i];
     return f;
@@ -217,20 +220,21 @@ static void *slot(const Dataset *ds, void *const *dst, int f, int64_t b)
     return dst[f] ? (char *)dst[f] + b * ds->field_bytes[f] : NULL;
 }
 
-static void fill_ignore(int32_t *label, int64_t n)
+static void fill_ignore(const DataField *f, int32_t *label, int64_t n)
 {
     for (int64_t i = 0; i < n; i++)
-        label[i] = DATA_IGNORE;
+        label[i] = f->ignored;
 }
 
-/* Labels are i32 in every kind: DATA_IGNORE has to fit. */
+/* Labels are i32 in every kind: what is ignored has to fit. */
 void data_put_padding(const Dataset *ds, int64_t b, void *const *dst)
 {
     for (int f = 0; f < ds->n_fields; f++) {
         if (!dst[f])
             continue;
         if (ds->field[f].label)
-            fill_ignore(slot(ds, dst, f, b), ds->field_bytes[f] / (int64_t)sizeof(int32_t));
+            fill_ignore(&ds->field[f], slot(ds, dst, f, b),
+                        ds->field_bytes[f] / (int64_t)sizeof(int32_t));
         else
             memset(slot(ds, dst, f, b), 0, (size_t)ds->field_bytes[f]);
     }
@@ -312,7 +316,7 @@ static int64_t eval_window(const Dataset *ds, int64_t w, int64_t b, void *const 
         ds->kind->tokens(ds, start + orphan - 1, n - orphan, x + orphan);
     }
     if (y) {
-        fill_ignore(y, length);
+        fill_ignore(&ds->field[1], y, length);
         ds->kind->tokens(ds, start + orphan, n - orphan, y + orphan);
     }
     return n - orphan;
@@ -326,7 +330,7 @@ static int64_t count_labels(const Dataset *ds, int64_t examples, void *const *ds
     const int32_t *label = dst[f];
     int64_t n = ds->field_bytes[f] / (int64_t)sizeof *label * examples, counted = 0;
     for (int64_t i = 0; i < n; i++)
-        counted += label[i] != DATA_IGNORE;
+        counted += label[i] != ds->field[f].ignored;
     return counted;
 }
 

@@ -16,10 +16,11 @@ typedef struct DataField {
     RtDType dtype;
     int rank; /* of one example: dim does not include the batch */
     int64_t dim[RT_MAX_RANK];
-    bool label;     /* integer targets: padding is DATA_IGNORE */
-    int64_t max_id; /* largest value of an integer field, for the check against classes or
-                       vocabulary; -1 when it is not an index */
-    int64_t min_id; /* smallest value, DATA_IGNORE in labels not counted */
+    bool label;      /* integer targets: padding is `ignored` */
+    int32_t ignored; /* the label that the loss leaves out: DATA_IGNORE, or as the spec says */
+    int64_t max_id;  /* largest value of an integer field, for the check against classes or
+                        vocabulary; -1 when it is not an index */
+    int64_t min_id;  /* smallest value, DATA_IGNORE in labels not counted */
 } DataField;
 
 typedef struct DataSpec {
@@ -31,6 +32,10 @@ typedef struct DataSpec {
     double held_out;  /* examples (text: tokens) taken from the end, or a part in [0, 1] */
     bool held_out_is_part;
     uint64_t seed;
+    /* The value of label field `ignored_field` that the loss leaves out, when that is not
+     * DATA_IGNORE; "" = there is none. */
+    char ignored_field[64];
+    int64_t ignored;
     /* imagefolder only: height and width of what the network sees, the shorter side before the
      * middle is cut out for evaluation, random crops and flips in training, and per channel what
      * is taken off and divided by (of pixels in 0..1). */

@@ -141,7 +141,8 @@ static void copy_out(const Folder *f, void *const *dst)
     if (dst[0])
         memcpy(dst[0], f->images, (size_t)(ds->spec.batch * ds->field_bytes[0]));
     for (int64_t b = 0; dst[1] && b < ds->spec.batch; b++)
-        ((int32_t *)dst[1])[b] = f->example[b] < 0 ? DATA_IGNORE : f->list.label[f->example[b]];
+        ((int32_t *)dst[1])[b] =
+            f->example[b] < 0 ? ds->field[1].ignored : f->list.label[f->example[b]];
 }
 
 /* Batches are asked for in order but for evaluations in between, and for one batch again and again

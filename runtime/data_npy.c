@@ -229,14 +229,14 @@ static bool measure(const NpyArray *a, DataField *f, RtError *err)
         if (v != (int32_t)v)
             return rt_error(err, "element %lld is %lld, which does not fit 32 bits", (long long)i,
                             (long long)v);
-        if (f->label && v == DATA_IGNORE)
+        if ((f->label || f->ignored != DATA_IGNORE) && v == f->ignored)
             continue;
         f->min_id = v < f->min_id ? v : f->min_id;
         f->max_id = v > f->max_id ? v : f->max_id;
     }
     if (f->label && f->min_id < 0)
         return rt_error(err, "label %lld: labels are 0, 1, ... or %d (ignored)",
-                        (long long)f->min_id, DATA_IGNORE);
+                        (long long)f->min_id, f->ignored);
     if (f->max_id == INT64_MIN)
         f->min_id = f->max_id = -1;
     return true;

@@ -278,6 +278,29 @@ static void test_npy(void)
     refuse(&spec, "4 examples");
 }
 
+/* A loss with another ignore_index: no class of the data's, what batches are filled up with, and
+ * not counted. */
+static void test_ignored_label(void)
+{
+    static const int32_t y[5] = {0, 255, 2, 1, 255};
+    mkdir(temp_path("ignored"), 0777);
+    write_npy("ignored/y.npy", 1, "{'descr':'<i4','fortran_order':False,'shape':(5,)}", y,
+              sizeof y);
+    DataSpec spec = {.kind = "npy", .batch = 3, .held_out = 5, .path = temp_path("ignored")};
+    Dataset *ds = open_or_fail(&spec);
+    CHECK(dataset_field(ds, 0)->max_id == 255);
+    dataset_close(ds);
+    strcpy(spec.ignored_field, "y");
+    spec.ignored = 255;
+    ds = open_or_fail(&spec);
+    CHECK(dataset_field(ds, 0)->max_id == 2 && dataset_field(ds, 0)->min_id == 0);
+    int32_t got[3];
+    int64_t counted;
+    CHECK(dataset_eval_batch(ds, 1, (void *[]){got}, &counted, NULL) && counted == 1);
+    CHECK(got[0] == 1 && got[1] == 255 && got[2] == 255);
+    dataset_close(ds);
+}
+
 static void test_npy_refusals(void)
 {
     static const char *const bad[] = {
@@ -395,6 +418,7 @@ int main(void)
     test_idx_refusals();
     test_cifar();
     test_npy();
+    test_ignored_label();
     test_npy_refusals();
     test_specs();
     test_allocation_failures();

@@ -62,7 +62,7 @@ int milp_terms(const Milp *m)
 }
 
 /* Cbc's C interface (Cbc_C_Interface.h of version 2.10).  The library is loaded when it is first
- * needed: linked, it and what it needs would triple the time that every start of scrimp takes. */
+ * needed, so that scrimp starts without it and the libraries it needs. */
 typedef struct Cbc {
     void *(*new_model)(void);
     void (*load)(void *model, int columns, int rows, const int *start, const int *index,

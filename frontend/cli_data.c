@@ -1,6 +1,8 @@
 /* Between a model's inputs and a data set. */
 #include "frontend/cli_session.h"
 
+#include "runtime/checkpoint.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -177,6 +179,26 @@ Dataset *session_open_data(Cli *cli, const Graph *g, bool synthetic, uint64_t se
         }
     }
     return ds;
+}
+
+bool session_same_vocab(Cli *cli, const Dataset *ds, const char *dir)
+{
+    Vocab trained = {0};
+    RtError err;
+    const Vocab *here = dataset_vocab(ds);
+    if (!dir || !here || !checkpoint_read_vocab(dir, &trained, &err))
+        return true;
+    bool same = here->chars == trained.chars && here->size == trained.size &&
+                (!here->chars ||
+                 memcmp(here->code, trained.code, (size_t)here->size * sizeof *here->code) == 0);
+    if (!same)
+        cli_error(cli, EXIT_USER, "E517",
+                  "add the text that it was trained on to the data, held out or not, so that every "
+                  "character keeps its token",
+                  "the text has %d different characters, %s was trained on %d: their tokens differ",
+                  here->size, dir, trained.size);
+    vocab_free(&trained);
+    return same;
 }
 
 /* Where a data set's fields go for micro-batch k of a step. */

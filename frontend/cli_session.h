@@ -54,6 +54,9 @@ bool session_load_weights(Session *s, const char *path);
 /* Opens the model's data source, or --data in its place; synthetic: random data of the model's
  * shapes instead. */
 Dataset *session_open_data(Cli *cli, const Graph *g, bool synthetic, uint64_t seed);
+/* E517 when the text has other characters than the run in `dir` was trained on (dir may be NULL, or
+ * not a run): its tokens would mean something else. */
+bool session_same_vocab(Cli *cli, const Dataset *ds, const char *dir);
 /* Fills the inputs of training step `update`. */
 bool session_fill(const Session *s, const Dataset *ds, int64_t update, bool overfit);
 /* Means over the held-out part: the loss, and every metric in metric_mean (the inference form of a

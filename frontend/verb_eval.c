@@ -75,7 +75,8 @@ ExitCode verb_eval(Cli *cli)
     uint64_t seed = cli->has_seed ? (uint64_t)cli->seed : program.graph->train.seed;
     Dataset *data = session_open_data(cli, program.graph, false, seed);
     double loss = 0;
-    bool ok = data && host_open(cli, &program, &h);
+    bool ok =
+        data && session_same_vocab(cli, data, cli->checkpoint) && host_open(cli, &program, &h);
     if (ok && dataset_eval_batches(data) == 0)
         ok = cli_error(cli, EXIT_USER, "E513", "write `held_out = 10%` in the train section",
                        "nothing is held out to evaluate on") == EXIT_OK;

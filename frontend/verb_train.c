@@ -174,7 +174,7 @@ static bool set_up(Trainer *t, const Ast *ast)
     if (!read_run(t))
         return false;
     t->data = session_open_data(cli, t->program.graph, false, t->seed);
-    if (!t->data)
+    if (!t->data || !session_same_vocab(cli, t->data, cli->resume ? cli->out : cli->checkpoint))
         return false;
     fprintf(stderr, "data: %s (%s loaded)\n", dataset_description(t->data),
             cli_bytes_text(cli->pool, dataset_loaded_bytes(t->data)));

@@ -179,6 +179,30 @@ static void test_token_numbers(void)
                "$SCRIMP generate $TMP/lm.scrimp --checkpoint $TMP/lm --prompt 'the cat'");
 }
 
+/* Characters keep their tokens: another text's are not taken for those the run was trained on. */
+static void test_other_characters(void)
+{
+    expect_run(
+        0, NULL,
+        "for i in 1 2 3 4 5 6 7 8; do echo 'the quick brown fox jumps over it'; done > $TMP/a.txt");
+    expect_run(0, NULL, "tr -d q < $TMP/a.txt > $TMP/b.txt");
+    static const char model[] =
+        "option N = 2\nmodel m(x: i32[N, 8]) { return x |> e: embedding(40, 4) |> o: linear(40) }\n"
+        "train {\n batch = text(\"a.txt\", batch = N, length = 8, tokens = chars)\n"
+        " loss = cross_entropy(m(batch.x), batch.y)\n optim = sgd(lr = 0.1)\n"
+        " held_out = 10%\n steps = 2\n}\n";
+    char path[400];
+    snprintf(path, sizeof path, "%s/chars.scrimp", e2e_tmp());
+    FILE *f = fopen(path, "w");
+    fputs(model, f);
+    fclose(f);
+    expect_run(0, NULL, "$SCRIMP train $TMP/chars.scrimp --data $TMP/a.txt --out $TMP/c -q");
+    expect_run(0, NULL, "$SCRIMP eval $TMP/chars.scrimp --data $TMP/a.txt --checkpoint $TMP/c");
+    expect_run(1, "E517", "$SCRIMP eval $TMP/chars.scrimp --data $TMP/b.txt --checkpoint $TMP/c");
+    expect_run(1, "E517",
+               "$SCRIMP train $TMP/chars.scrimp --data $TMP/b.txt --out $TMP/c --resume --steps 4");
+}
+
 int main(void)
 {
     e2e_begin();
@@ -191,5 +215,6 @@ int main(void)
     test_unused_parts();
     test_token_numbers();
     test_arguments();
+    test_other_characters();
     return e2e_end();
 }

@@ -1,5 +1,6 @@
 /* plan: what a budget costs, by every solver, over a sweep of budgets. */
 #include "frontend/cli_plan.h"
+#include "passes/remat/solvers.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -166,6 +167,8 @@ static ExitCode plan_compare(Cli *cli, const PlanSource *of)
     ExitCode best = EXIT_BUDGET; /* the budget can be met when one solver meets it */
     for (const RematSolver *s = remat_solvers; s->name; s++) {
         PlanRow row;
+        if (remat_solver_needs_milp(s)) /* minutes on graphs that others solve in milliseconds */
+            continue;
         ExitCode code = plan_once(cli, of, cli->budget, s->name, true, &row);
         if (code == EXIT_USER)
             return code;

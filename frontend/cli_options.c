@@ -209,7 +209,7 @@ static void print_pass_table(void)
 
 static void print_solver_table(void)
 {
-    puts("\nsolvers:\n  best                 the best answer of those marked * (default)");
+    puts("\nsolvers:\n  best                 the best answer of those marked *; default: scrimp");
     for (const RematSolver *s = remat_solvers; s->name; s++)
         printf("  %-19s%c %s\n", s->name, s->in_best ? '*' : ' ', s->doc);
 }

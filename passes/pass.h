@@ -38,7 +38,7 @@ typedef struct PassContext {
     Pool *pool; /* the compilation's */
     const char
         *budget; /* "8GiB", "40%", "min", "" = none: overrides the remat section when not NULL */
-    const char *solver;        /* NULL = the section's, else the default (best of all) */
+    const char *solver;        /* NULL = the section's, else scrimp */
     const char *objective;     /* "time" (default) or "memory" */
     uint64_t seed;             /* of solvers that draw */
     double time_limit_seconds; /* of solvers; 0 = none */

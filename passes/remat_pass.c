@@ -7,8 +7,10 @@
 
 #include <string.h>
 
-/* How often the target is lowered because the arena missed the peak. */
-enum { MAX_TIGHTENINGS = 8 };
+/* How often the target is lowered because an arena missed its peak: at first to the next smaller
+ * schedule, which for a solver that answers from one front finds the fastest whose arena fits; then
+ * by what was missed. */
+enum { SMALL_STEPS = 12, MAX_STEPS = 20, MAX_LEAST_STEPS = 64 };
 
 typedef struct Solve {
     PassContext *ctx;
@@ -17,6 +19,7 @@ typedef struct Solve {
     RematMapping mapping;
     RematRequest request;
     int64_t budget_bytes;
+    struct Planned *least; /* the answer with the smallest arena; NULL = not looked for yet */
 } Solve;
 
 /* An answer and what its plan takes. */
@@ -66,23 +69,51 @@ static int64_t planned_arena(const Solve *s, const RematSchedule *schedule)
     return arena;
 }
 
+static Planned plan_answer(const Solve *s, int64_t target)
+{
+    RematOptions o = s->request.options;
+    o.budget_bytes = target;
+    Planned a = {.answer = remat_solve(s->p, s->request.only, &o, s->scratch)};
+    a.arena_bytes = planned_arena(s, &a.answer.schedule);
+    return a;
+}
+
+/* The smallest arena.  It need not be that of the smallest peak, whose placement may miss its peak
+ * by more: targets just below the best so far, until the solver refuses. */
+static const Planned *solve_least(Solve *s)
+{
+    if (s->least)
+        return s->least;
+    s->least = POOL_NEW(s->scratch, Planned);
+    *s->least = plan_answer(s, 0);
+    int64_t floor = s->least->answer.figures.peak_bytes, target = s->least->arena_bytes - 1;
+    for (int k = 0; k < MAX_LEAST_STEPS && target >= floor; k++) {
+        Planned a = plan_answer(s, target);
+        int64_t peak = a.answer.figures.peak_bytes;
+        if (peak > target)
+            break;
+        if (a.arena_bytes < s->least->arena_bytes)
+            *s->least = a;
+        target = (peak < s->least->arena_bytes ? peak : s->least->arena_bytes) - 1;
+    }
+    return s->least;
+}
+
 /* The budget is one of real bytes: where the plan of an answer exceeds it, the next answer must
- * have a smaller peak. */
+ * have a smaller peak.  A budget is met when the smallest arena is within it. */
 static Planned solve_arena(Solve *s, int64_t budget)
 {
-    Planned a = {0};
-    RematOptions o = s->request.options;
-    o.budget_bytes = budget;
-    for (int k = 0; k <= MAX_TIGHTENINGS; k++) {
-        a.answer = remat_solve(s->p, s->request.only, &o, s->scratch);
-        a.arena_bytes = planned_arena(s, &a.answer.schedule);
-        int64_t peak = a.answer.figures.peak_bytes;
-        if (a.arena_bytes <= budget || peak > o.budget_bytes)
+    int64_t target = budget;
+    for (int k = 0; k <= MAX_STEPS; k++) {
+        Planned a = plan_answer(s, target);
+        int64_t peak = a.answer.figures.peak_bytes, missed = a.arena_bytes - budget;
+        if (missed <= 0)
+            return a;
+        if (peak > target)
             break;
-        int64_t lower = budget - (a.arena_bytes - peak);
-        o.budget_bytes = lower < peak ? lower : peak - MEMPLAN_ALIGN;
+        target = peak - (k < SMALL_STEPS || missed < MEMPLAN_ALIGN ? MEMPLAN_ALIGN : missed);
     }
-    return a;
+    return *solve_least(s);
 }
 
 /* Hints */
@@ -185,10 +216,8 @@ static Planned solve_request(Solve *s)
         o.budget_bytes = INT64_MAX;
         return (Planned){remat_solve(s->p, remat_solver_find("none"), &o, s->scratch), 0};
     }
-    if (s->request.budget.kind == BUDGET_MIN) {
-        int64_t least = solve_arena(s, 0).arena_bytes;
-        s->budget_bytes = s->ctx->report.min_feasible_bytes = least;
-    }
+    if (s->request.budget.kind == BUDGET_MIN)
+        s->budget_bytes = s->ctx->report.min_feasible_bytes = solve_least(s)->arena_bytes;
     return solve_arena(s, s->budget_bytes);
 }
 

@@ -30,9 +30,9 @@ static bool read_solver(Pool *pool, const char *name, const RematSolver **only, 
 {
     const char *names[64] = {"best"};
     *only = NULL;
-    if (!name || !*name || strcmp(name, "best") == 0)
+    if (name && strcmp(name, "best") == 0)
         return true;
-    *only = remat_solver_find(name);
+    *only = remat_solver_find(name && *name ? name : "scrimp");
     if (*only && remat_solver_needs_milp(*only) && !milp_is_available())
         return request_error(error, "E404",
                              pool_printf(pool, "solver '%s' needs COIN-OR Cbc", name),

@@ -9,7 +9,7 @@
 /* The settings of a plan as the user writes them: NULL or "" is the default. */
 typedef struct RematSettings {
     const char *budget;        /* "8GiB", "40%", "min"; default: none */
-    const char *solver;        /* a name of the table, or "best" (default) */
+    const char *solver;        /* a name of the table, or "best"; default: scrimp */
     const char *objective;     /* "time" (default) or "memory" */
     uint64_t seed;             /* of solvers that draw */
     double time_limit_seconds; /* 0 = none */

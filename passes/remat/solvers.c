@@ -5,7 +5,7 @@
 
 const RematSolver remat_solvers[] = {
     /* clang-format off */
-    {"scrimp", "greedy drops, restored and improved by large-neighbourhood search", remat_scrimp, false},
+    {"scrimp", "greedy drops, restored and improved by large-neighbourhood search", remat_scrimp, true},
     {"none", "no recomputation", remat_none, true},
     {"chen", "segments at split points (Chen et al. 2016, algorithm 3)", remat_chen, true},
     {"kusumoto_approx", "dynamic programming over ancestor sets (Kusumoto et al. 2019, section 4.3)", remat_kusumoto_approx, true},

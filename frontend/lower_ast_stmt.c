@@ -181,6 +181,7 @@ static void exec_declare(Lower *l, Frame *f, const Stmt *s)
     scope_set(l->pool, f->scope, s->declare.name.text, v, s->declare.name.span);
 }
 
+/* What follows an assertion counts on it: one that fails ends its block, seq or section. */
 static void exec_assert(Lower *l, Frame *f, const Stmt *s)
 {
     bool holds;
@@ -188,8 +189,13 @@ static void exec_assert(Lower *l, Frame *f, const Stmt *s)
     if (!want_bool(l, eval_expr(l, f, e), e->span, "what `assert` checks", &holds) || holds)
         return;
     Val text = s->assertion.message ? eval_expr(l, f, s->assertion.message) : val_none();
-    lower_error(l, e->span, "E207", "assertion failed%s%s%s%s", text.kind == VAL_STRING ? ": " : "",
-                text.kind == VAL_STRING ? text.s : "", *l->path ? " in " : "", l->path);
+    bool says = text.kind == VAL_STRING, inside = *l->path;
+    lower_error(l, e->span, "E207", "assertion failed%s%s%s%s%s", says ? ": " : "",
+                says ? text.s : "", inside ? " (in " : "", l->path, inside ? ")" : "");
+    f->returned = true;
+    f->result = val_poison();
+    if (f->seq)
+        f->seq->value = val_poison();
 }
 
 static void exec_assign(Lower *l, Frame *f, const Stmt *s)

@@ -256,8 +256,11 @@ void lower_train(Lower *l)
     r.span.end = r.span.begin + 5; /* the word `train` */
     l->train = &state;
     exec_body(l, &f, &section->body);
-    if (!l->exhausted)
-        read_train(&r);
+    if (l->exhausted || f.returned) { /* by an assertion that failed */
+        l->train = NULL;
+        return;
+    }
+    read_train(&r);
     const Binding *loss = key(&r, "loss");
     if (!loss)
         missing(&r, "`loss`", "loss = cross_entropy(logits, batch.label)");

@@ -61,6 +61,39 @@ static void test_mistakes(void)
 }
 
 /* Several errors in one run, as text and as JSON. */
+/* The examples say of each option what it means, and of a value that cannot be, in one message,
+ * what can. */
+static void test_example_options(void)
+{
+    static const char *const wrong[] = {
+        "nascell.scrimp -D size=7",
+        "nascell.scrimp -D layers=-1",
+        "ffn.scrimp -D layers=-1",
+        "unet.scrimp -D size=1",
+        "unet.scrimp -D size=200",
+        "pspnet.scrimp -D size=40",
+        "gpt2.scrimp -D layers=0",
+        "transformer.scrimp -D heads=3",
+        "transformer.scrimp -D warmup=0",
+        "chargpt.scrimp -D L=-1",
+        "demo.scrimp -D L=-1",
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        Result r = run("$SCRIMP check $EXAMPLES/%s", wrong[i]);
+        const char *first = strstr(r.err, "error[");
+        EXPECT(r.code == 1 && first && strstr(first, "E207") && !strstr(first + 1, "error["),
+               r.err);
+        result_free(&r);
+    }
+    static const char *const count =
+        "for f in $EXAMPLES/*.scrimp; do $SCRIMP check $f --help; done | grep -cE '%s$'";
+    Result all = run(count, "^  -D [A-Za-z_]+=.*(int|float|bool|string|list|any)( in .*)?");
+    Result bare = run(count, "^  -D [A-Za-z_]+=.*  (int|float|bool|string|list|any)( in .*)?");
+    EXPECT(atoi(all.out) > 100 && atoi(bare.out) == 0, bare.out);
+    result_free(&all);
+    result_free(&bare);
+}
+
 static void test_diagnostics(void)
 {
     char path[400];
@@ -103,6 +136,7 @@ int main(void)
     e2e_begin();
     test_help();
     test_mistakes();
+    test_example_options();
     test_diagnostics();
     test_ir_round_trip();
     return e2e_end();

@@ -361,9 +361,9 @@ static void check_several_errors(void)
                                    "model m(x: f32[N, 8]) {\n"
                                    "  a = B(x)\n  b = B(x)\n"
                                    "  c = (x |> l1: linear(4)) + (x |> l2: linear(5))\n"
-                                   "  d = relu(a) + tanh(b) * c\n"
+                                   "  d = relu(a) + tanh(b) * c |> l1: linear(3)\n"
                                    "  assert N == 5, \"N is {N}\"\n"
-                                   "  return d |> l1: linear(3)\n"
+                                   "  return undefined\n"
                                    "}\n",
                            FRONTEND_INFER);
     CHECK_MSG(diag_error_count(r.diag) == 5, "%s", r.errors);

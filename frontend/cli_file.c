@@ -18,7 +18,7 @@ const char *cli_read_file(Cli *cli, const char *path, size_t *length)
         strbuf_putn(&text, chunk, n);
     ok = ok && !ferror(f);
     if (!ok)
-        cli_error(cli, EXIT_USER, "E001", NULL, "cannot read %s: %s", path, strerror(errno));
+        cli_error(cli, EXIT_USER, "E020", NULL, "cannot read %s: %s", path, strerror(errno));
     if (f && f != stdin)
         fclose(f);
     *length = text.len;

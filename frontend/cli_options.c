@@ -37,8 +37,10 @@ const Verb cli_verbs[] = {
     {"plan", "memory plan and recomputation under a budget",
      "BUDGET is bytes (8GiB), a percentage (40%: the persistent bytes plus 40% of what the step "
      "needs\n"
-     "beyond them), or min. --compare runs every solver but the Checkmate ones, --sweep N gives N "
-     "budgets from the\n"
+     "beyond them), or min. A part can be less than any plan takes; the message then says which "
+     "works."
+     "\n"
+     "--compare runs every solver but the Checkmate ones, --sweep N gives N budgets from the\n"
      "minimum to everything kept.\n"
      "`scrimp plan --graph FILE.json` plans a graph from elsewhere (format scrimp.graph.1,\n"
      "docs/graphs.md; - reads standard input):\n"

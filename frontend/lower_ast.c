@@ -175,9 +175,10 @@ static Val option_value(Lower *l, Frame *f, const OptionDecl *decl, const char *
             diag_note(l->diag, decl->span, "declared here");
         return val_poison();
     }
-    if (!in_domain(l, f, decl, v))
-        report_domain(l, f, decl, v, typed);
-    return v;
+    if (in_domain(l, f, decl, v))
+        return v;
+    report_domain(l, f, decl, v, typed);
+    return val_poison(); /* what follows from a value that is not allowed is no other mistake */
 }
 
 static void report_options(Lower *l, const char *const *names, size_t n)

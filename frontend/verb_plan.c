@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 static const char *status_name(RematStatus s)
 {
@@ -116,6 +117,43 @@ static void print_row(Pool *pool, const PlanRow *row)
            r->overhead_percent, least, r->recomputed_ops, r->solve_seconds);
 }
 
+/* Times of graphs are the user's: as many digits as they have. */
+static void print_json(const Cli *cli, json_t *object)
+{
+    if (cli->graph)
+        cli_print_exact_json(object);
+    else
+        cli_print_json(object);
+}
+
+/* A solver can take minutes: what a terminal shows meanwhile. */
+static void show_progress(const char *what)
+{
+    if (isatty(STDERR_FILENO))
+        fprintf(stderr, "\r\033[K%s%s", what, *what ? " ..." : "");
+}
+
+/* The next row of a table or of a list: the table's rows are seen, also through a pipe, as they
+ * come. */
+static void add_row(const Cli *cli, json_t *list, const PlanRow *row)
+{
+    show_progress("");
+    if (cli->json) {
+        json_array_append_new(list, row_json(cli, row));
+        return;
+    }
+    print_row(cli->pool, row);
+    fflush(stdout);
+}
+
+static void end_rows(const Cli *cli, json_t *list)
+{
+    if (cli->json)
+        print_json(cli, list);
+    else
+        json_decref(list);
+}
+
 static void print_facts(Pool *pool, const PlanRow *row)
 {
     const RematReport *r = &row->report;
@@ -128,15 +166,6 @@ static void print_facts(Pool *pool, const PlanRow *row)
         printf("no order without recomputation needs less    %s\n",
                cli_bytes_text(pool, r->order_bound_bytes));
     putchar('\n');
-}
-
-/* Times of graphs are the user's: as many digits as they have. */
-static void print_json(const Cli *cli, json_t *object)
-{
-    if (cli->graph)
-        cli_print_exact_json(object);
-    else
-        cli_print_json(object);
 }
 
 static ExitCode plan_one(Cli *cli, const PlanSource *of)
@@ -169,65 +198,59 @@ static ExitCode plan_compare(Cli *cli, const PlanSource *of)
         PlanRow row;
         if (remat_solver_needs_milp(s)) /* minutes on graphs that others solve in milliseconds */
             continue;
+        show_progress(s->name);
         ExitCode code = plan_once(cli, of, cli->budget, s->name, true, &row);
         if (code == EXIT_USER)
             return code;
         best = code < best ? code : best;
         row.solver = s->name;
-        if (cli->json)
-            json_array_append_new(list, row_json(cli, &row));
-        else
-            print_row(cli->pool, &row);
+        add_row(cli, list, &row);
     }
-    if (cli->json)
-        print_json(cli, list);
-    else
-        json_decref(list);
+    end_rows(cli, list);
     PlanRow row;
     if (best == EXIT_BUDGET) /* once more by all together, for the message */
         plan_once(cli, of, cli->budget, NULL, false, &row);
     return best;
 }
 
+/* Budget i of n from low to high. */
+static int64_t sweep_budget(int64_t low, int64_t high, int n, int i)
+{
+    return low + (high - low) / (n - 1) * i + (high - low) % (n - 1) * i / (n - 1);
+}
+
 /* Budgets from the minimum to everything kept; a plan that serves a smaller budget better is used
  * for the larger one too, so that time never falls as memory shrinks. */
 static ExitCode plan_sweep(Cli *cli, const PlanSource *of)
 {
-    PlanRow least;
-    ExitCode code = plan_once(cli, of, "min", cli->solver, false, &least);
+    PlanRow best; /* of the budgets so far */
+    ExitCode code = plan_once(cli, of, "min", cli->solver, false, &best);
     if (code != EXIT_OK)
         return code;
     int n = (int)cli->sweep;
-    PlanRow *rows = POOL_ARRAY(cli->pool, (size_t)n, PlanRow);
-    int64_t low = least.arena_bytes, high = least.report.keep_all_peak_bytes;
-    for (int i = 0; i < n; i++) {
-        int64_t budget = low + (high - low) / (n - 1) * i + (high - low) % (n - 1) * i / (n - 1);
-        rows[i] = least;
-        if (i > 0)
-            code = plan_once(cli, of, pool_printf(cli->pool, "%lldB", (long long)budget),
-                             cli->solver, true, &rows[i]);
-        if (code == EXIT_USER)
-            return code;
-        double proven = rows[i].report.overhead_lower_bound_percent; /* for this budget only */
-        if (i > 0 && (!rows[i].feasible ||
-                      rows[i].report.overhead_percent > rows[i - 1].report.overhead_percent))
-            rows[i] = rows[i - 1];
-        rows[i].report.budget_bytes = budget;
-        rows[i].report.overhead_lower_bound_percent = proven;
-    }
+    int64_t low = best.arena_bytes, high = best.report.keep_all_peak_bytes;
     json_t *list = json_array();
     if (!cli->json)
         print_heading();
     for (int i = 0; i < n; i++) {
-        if (cli->json)
-            json_array_append_new(list, row_json(cli, &rows[i]));
-        else
-            print_row(cli->pool, &rows[i]);
+        PlanRow row = best;
+        int64_t budget = sweep_budget(low, high, n, i);
+        if (i > 0) {
+            show_progress(pool_printf(cli->pool, "budget %d of %d", i + 1, n));
+            code = plan_once(cli, of, pool_printf(cli->pool, "%lldB", (long long)budget),
+                             cli->solver, true, &row);
+            if (code == EXIT_USER)
+                return code;
+        }
+        double proven = row.report.overhead_lower_bound_percent; /* for this budget only */
+        if (row.feasible && row.report.overhead_percent <= best.report.overhead_percent)
+            best = row;
+        row = best;
+        row.report.budget_bytes = budget;
+        row.report.overhead_lower_bound_percent = proven;
+        add_row(cli, list, &row);
     }
-    if (cli->json)
-        print_json(cli, list);
-    else
-        json_decref(list);
+    end_rows(cli, list);
     return EXIT_OK;
 }
 

@@ -200,13 +200,9 @@ static bool report_infeasible(Solve *s, int64_t smallest_arena_bytes)
 {
     PassContext *ctx = s->ctx;
     ctx->report.min_feasible_bytes = smallest_arena_bytes;
-    const char *minimum = bytes_text(ctx->pool, smallest_arena_bytes);
-    const char *message = pool_printf(ctx->pool, "budget %s infeasible: minimum %s; %s",
-                                      bytes_text(ctx->pool, s->budget_bytes), minimum,
-                                      bound_report_text(ctx->pool, &ctx->report));
-    return pass_error(ctx, "E401", message,
-                      pool_printf(ctx->pool, "give it %s (%lld bytes) or more, or a smaller batch",
-                                  minimum, (long long)smallest_arena_bytes));
+    RematError e =
+        bound_report_infeasible(ctx->pool, &ctx->report, s->request.budget, ", or a smaller batch");
+    return pass_error(ctx, e.code, e.message, e.help);
 }
 
 static Planned solve_request(Solve *s)

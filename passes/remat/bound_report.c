@@ -4,6 +4,7 @@
 #include "passes/remat/budget.h"
 
 #include <math.h>
+#include <string.h>
 
 enum { MAX_NAMED = 5 };
 
@@ -46,17 +47,69 @@ void bound_report_fill(Pool *pool, const RematProblem *p, RematReport *r)
     r->order_bound_bytes = r->recomputed_ops ? 0 : remat_peak_bound_under_time(pool, p, 0, 0).bytes;
 }
 
-const char *bound_report_text(Pool *pool, const RematReport *r)
+/* "%d.conv1, which runs with %relu.0 2MiB, ..., 3 more of 256B, 1MiB of workspace and 12KiB of
+ * persistent tensors in memory" */
+static const char *load_text(Pool *pool, const RematReport *r)
 {
-    const char *text = pool_printf(pool, "no schedule needs less than %s, forced by %s:",
-                                   bytes_text(pool, r->lower_bound_bytes), r->bound_node);
-    for (int k = 0; k < r->n_bound_tensors && k < MAX_NAMED; k++)
-        text = pool_printf(pool, "%s %s %s,", text, r->bound_tensors[k].name,
-                           bytes_text(pool, r->bound_tensors[k].bytes));
-    if (r->n_bound_tensors > MAX_NAMED)
-        text = pool_printf(pool, "%s and %d more,", text, r->n_bound_tensors - MAX_NAMED);
+    const char *text = pool_printf(pool, "%s, which runs with", r->bound_node);
+    int64_t others = 0;
+    for (int k = 0; k < r->n_bound_tensors; k++)
+        if (k < MAX_NAMED)
+            text = pool_printf(pool, "%s %s %s,", text, r->bound_tensors[k].name,
+                               bytes_text(pool, r->bound_tensors[k].bytes));
+        else
+            others += r->bound_tensors[k].bytes;
+    if (others)
+        text = pool_printf(pool, "%s %d more of %s,", text, r->n_bound_tensors - MAX_NAMED,
+                           bytes_text(pool, others));
     if (r->bound_workspace_bytes > 0)
-        text =
-            pool_printf(pool, "%s workspace %s,", text, bytes_text(pool, r->bound_workspace_bytes));
-    return pool_printf(pool, "%s persistent %s", text, bytes_text(pool, r->persistent_bytes));
+        text = pool_printf(pool, "%s workspace of %s,", text,
+                           bytes_text(pool, r->bound_workspace_bytes));
+    return pool_printf(pool, "%s and persistent tensors of %s in memory", text,
+                       bytes_text(pool, r->persistent_bytes));
+}
+
+static const char *asked_text(Pool *pool, const RematReport *r, Budget asked)
+{
+    const char *bytes = bytes_text(pool, r->budget_bytes);
+    return asked.kind == BUDGET_PERCENT ? pool_printf(pool, "%g%% (%s)", asked.amount, bytes)
+                                        : bytes;
+}
+
+/* The least whole percentage that reaches `bytes`. */
+static int64_t percent_of(const RematReport *r, int64_t bytes)
+{
+    Budget b = {.kind = BUDGET_PERCENT};
+    double span = (double)(r->keep_all_peak_bytes - r->persistent_bytes);
+    b.amount = floor(100 * (double)(bytes - r->persistent_bytes) / span);
+    while (budget_bytes(b, r->persistent_bytes, r->keep_all_peak_bytes) < bytes)
+        b.amount++;
+    return (int64_t)b.amount;
+}
+
+static const char *way_out_text(Pool *pool, const RematReport *r, Budget asked, const char *other)
+{
+    const char *least = bytes_text(pool, r->min_feasible_bytes);
+    const char *part =
+        asked.kind == BUDGET_PERCENT && r->keep_all_peak_bytes > r->persistent_bytes
+            ? pool_printf(pool, "%lld%%, ", (long long)percent_of(r, r->min_feasible_bytes))
+            : "";
+    const char *unit = asked.bare ? "a number without a unit is bytes (write 40% or 40MiB); " : "";
+    return pool_printf(pool, "%sgive it %s%s (%lld bytes) or more, or min%s", unit, part, least,
+                       (long long)r->min_feasible_bytes, other);
+}
+
+RematError bound_report_infeasible(Pool *pool, const RematReport *r, Budget asked,
+                                   const char *way_out)
+{
+    const char *budget = asked_text(pool, r, asked), *load = load_text(pool, r),
+               *least = bytes_text(pool, r->min_feasible_bytes),
+               *bound = bytes_text(pool, r->lower_bound_bytes);
+    const char *found = strcmp(least, bound) == 0
+                            ? "no plan"
+                            : pool_printf(pool, "the smallest plan found takes %s; none", least);
+    const char *message =
+        pool_printf(pool, "budget %s infeasible: %s takes less than %s, forced by %s", budget,
+                    found, bound, load);
+    return (RematError){"E401", message, way_out_text(pool, r, asked, way_out)};
 }

@@ -4,12 +4,16 @@
 #define SCRIMP_PASSES_REMAT_BOUND_REPORT_H
 
 #include "passes/pass.h"
+#include "passes/remat/solve.h"
 
 /* Fills the report's bounds for its budget_bytes and recomputed_ops; names are copied to pool. */
 void bound_report_fill(Pool *pool, const RematProblem *p, RematReport *report);
 
-/* "no schedule needs less than 8.4MiB, forced by %d.conv1: %relu.0 2.0MiB, ... and 3 more,
- * workspace 1.0MiB, persistent 12.0KiB" */
-const char *bound_report_text(Pool *pool, const RematReport *report);
+/* E401 of a report whose min_feasible_bytes is above its budget: what was asked for, the smallest
+ * plan that was found, and the bound where it reads otherwise; then what is in memory
+ * where the bound is reached: its bytes add up to the bound.  way_out: what else the help offers,
+ * or "". */
+RematError bound_report_infeasible(Pool *pool, const RematReport *report, Budget asked,
+                                   const char *way_out);
 
 #endif

@@ -18,6 +18,10 @@ static const struct Unit {
              {"MiB", 1048576.0},
              {"GiB", 1073741824.0},
              {"TiB", 1099511627776.0},
+             {"K", 1024.0},
+             {"M", 1048576.0},
+             {"G", 1073741824.0},
+             {"T", 1099511627776.0},
              {NULL, 0}};
 
 static bool parse_unit(const char *text, double *bytes)
@@ -44,7 +48,7 @@ static const char *skip_number(const char *text)
 
 bool budget_parse(const char *text, Budget *out)
 {
-    *out = (Budget){BUDGET_NONE, 0};
+    *out = (Budget){.kind = BUDGET_NONE};
     if (!text || !*text)
         return true;
     if (strcmp(text, "min") == 0) {
@@ -61,7 +65,8 @@ bool budget_parse(const char *text, Budget *out)
         return true;
     }
     out->kind = BUDGET_BYTES;
-    if (!parse_unit(rest, &unit))
+    out->bare = !*rest;
+    if (!parse_unit(rest, &unit) || (out->bare && strchr(text, '.')))
         return false;
     out->amount *= unit;
     return out->amount < 9e18;

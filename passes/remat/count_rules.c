@@ -5,24 +5,23 @@
 
 const CountRule count_rules[] = {
     {"kusumoto",
-     "every operation, reshapes and losses included, with one output tensor each; no inputs.\n"
-     "Kusumoto et al. 2019, whose vertices are the function nodes of Chainer from the loss on:\n"
-     "176 in ResNet-50, 568 in DenseNet-161. Their GoogLeNet has 134, ours 135: without the\n"
-     "factor of the auxiliary losses, or without the dropout, it is 134; they do not say."},
+     "every operation, reshapes and losses included, with one output tensor each; no\n"
+     "inputs. Kusumoto et al. 2019, whose vertices are the function nodes of Chainer from\n"
+     "the loss on: 176 in ResNet-50, 568 in DenseNet-161. Their GoogLeNet has 134, ours\n"
+     "135: without the factor of the auxiliary losses, or without the dropout, it is 134;\n"
+     "they do not say."},
     {"feng2021",
      "tensors from the input to the logits. ReLU runs in place, a batch norm in front of a\n"
-     "residual sum and a dropout in front of a linear layer are part of these; no reshapes and\n"
-     "no losses. Feng and Huang 2021, as their published code parses these networks."},
-    {"feng2018",
-     "the same, but every batch norm is a vertex and a pool whose windows are single elements\n"
-     "is none. Feng and Huang 2018; found from the ratios that they print."},
+     "residual sum and a dropout in front of a linear layer are part of these; no reshapes\n"
+     "and no losses. Feng and Huang 2021, as their published code parses these networks."},
+    {"feng2018", "the same, but every batch norm is a vertex and a pool whose windows are single\n"
+                 "elements is none. Feng and Huang 2018; found from the ratios that they print."},
     {"feng2021_nas",
-     "feng2021 as their code has the networks of architecture search: no ReLU runs in place,\n"
-     "each batch norm, and each identity(), is a vertex; dropout is switched off."},
-    {"ops",
-     "every operation its own tensor, nothing in place; a chain of reshapes, transpositions\n"
-     "and slices is one. Activation elements are those without inputs, dropout, these\n"
-     "chains and losses."},
+     "feng2021 as their code has the networks of architecture search: no ReLU runs in\n"
+     "place, each batch norm, and each identity(), is a vertex; dropout is switched off."},
+    {"ops", "every operation its own tensor, nothing in place; a chain of reshapes,\n"
+            "transpositions and slices is one. Activation elements are those without inputs,\n"
+            "dropout, these chains and losses."},
     {NULL, NULL}};
 enum { N_RULES = sizeof count_rules / sizeof count_rules[0] - 1 };
 

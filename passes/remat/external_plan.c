@@ -89,18 +89,6 @@ static void fill_report(const RematAnswer *a, const RematProblem *p, RematReport
     report->overhead_percent = f->time_once > 0 ? 100 * (f->time - f->time_once) / f->time_once : 0;
 }
 
-static bool infeasible(Pool *pool, RematReport *r, RematError *error)
-{
-    r->min_feasible_bytes = r->peak_bytes;
-    const char *minimum = bytes_text(pool, r->peak_bytes);
-    *error = (RematError){
-        "E401",
-        pool_printf(pool, "budget %s infeasible: minimum %s; %s", bytes_text(pool, r->budget_bytes),
-                    minimum, bound_report_text(pool, r)),
-        pool_printf(pool, "give it %s (%lld bytes) or more", minimum, (long long)r->peak_bytes)};
-    return false;
-}
-
 bool external_plan(Pool *pool, const ExternalGraph *g, const RematSettings *settings,
                    ExternalPlan *out, RematError *error)
 {
@@ -124,5 +112,9 @@ bool external_plan(Pool *pool, const ExternalGraph *g, const RematSettings *sett
     find_bounds(&s, g, &out->report);
     out->report.solve_seconds = remat_seconds() - begin;
     external_arena(pool, s.p, &a.schedule, &out->arena_bytes, &out->arena_lower_bound_bytes);
-    return out->report.status != REMAT_INFEASIBLE || infeasible(pool, &out->report, error);
+    if (out->report.status != REMAT_INFEASIBLE)
+        return true;
+    out->report.min_feasible_bytes = out->report.peak_bytes;
+    *error = bound_report_infeasible(pool, &out->report, s.request.budget, "");
+    return false;
 }

@@ -73,8 +73,9 @@ bool remat_request_read(Pool *pool, const RematSettings *s, RematRequest *out, R
                              "objectives: time, memory");
     out->options.objective = memory ? REMAT_MIN_MEMORY : REMAT_MIN_TIME;
     if (!budget_parse(s->budget, &out->budget))
-        return request_error(error, "E403", pool_printf(pool, "'%s' is not a budget", s->budget),
-                             "write bytes (512MiB, 1.5GB), a part (40%) or min");
+        return request_error(
+            error, "E403", pool_printf(pool, "'%s' is not a budget", s->budget),
+            "write bytes with their unit (512MiB, 1.5GB, 4G), a part (40%) or min");
     if (s->time_limit_seconds > 0)
         out->options.deadline_seconds = remat_seconds() + s->time_limit_seconds;
     return true;

@@ -16,16 +16,31 @@ static void expect_run(int code, const char *in_err, const char *command)
     result_free(&r);
 }
 
+/* Help fits a terminal of 100 columns. */
+static void expect_narrow(const char *text)
+{
+    for (const char *line = text; line && *line;) {
+        size_t bytes = strcspn(line, "\n"), columns = 0;
+        for (size_t i = 0; i < bytes; i++)
+            columns += ((unsigned char)line[i] & 0xc0) != 0x80; /* UTF-8: one a character */
+        EXPECT(columns <= 100, line);
+        line += bytes + (line[bytes] == '\n');
+    }
+}
+
 static void test_help(void)
 {
-    static const char *const verbs[] = {"check", "summary", "dump",     "opt",   "plan",  "compile",
-                                        "train", "eval",    "generate", "bench", "verify"};
+    static const char *const verbs[] = {"check", "summary",  "dump",    "opt",
+                                        "plan",  "arena",    "compile", "train",
+                                        "eval",  "generate", "bench",   "verify"};
     Result top = run("$SCRIMP --help");
     EXPECT(top.code == 0, top.err);
+    expect_narrow(top.out);
     for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++) {
         EXPECT(strstr(top.out, verbs[i]) != NULL, verbs[i]);
         Result r = run("$SCRIMP %s --help", verbs[i]);
         EXPECT(r.code == 0 && strstr(r.out, "usage:") && strstr(r.out, verbs[i]), r.err);
+        expect_narrow(r.out);
         result_free(&r);
     }
     result_free(&top);

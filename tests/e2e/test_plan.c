@@ -127,9 +127,23 @@ static void test_compare(void)
     json_decref(list);
 }
 
+/* Rows are written one by one: whoever has seen enough of a pipe ends the search. */
+static void test_rows_as_they_come(void)
+{
+    static const char *const option[] = {"--compare --budget 60%", "--sweep 9"};
+    for (int i = 0; i < 2; i++) {
+        Result r = run("($SCRIMP plan $EXAMPLES/chargpt.scrimp %s; echo $? > $TMP/status) | "
+                       "head -n 2; cat $TMP/status",
+                       option[i]);
+        EXPECT(r.code == 0 && strstr(r.out, "\n141\n"), r.out); /* 128 + SIGPIPE */
+        result_free(&r);
+    }
+}
+
 int main(void)
 {
     e2e_begin();
+    test_rows_as_they_come();
     for (int i = 0; i < N_EXAMPLES; i++)
         test_example(examples[i]);
     test_promised_budgets();

@@ -234,20 +234,12 @@ static void check_budgets(Pool *pool)
     CHECK(bytes_of("512MiB") == 512 << 20 && bytes_of("8GiB") == (int64_t)8 << 30);
     CHECK(bytes_of("1.5GB") == 1500000000 && bytes_of("4096") == 4096 &&
           bytes_of("1.5KiB") == 1536);
+    CHECK(bytes_of("4G") == (int64_t)4 << 30 && bytes_of("1.5K") == 1536 &&
+          bytes_of("2M") == 2 << 20 && bytes_of("1T") == (int64_t)1 << 40);
     CHECK(bytes_of("40%") == 1400 && bytes_of("100%") == 2000 && bytes_of("0%") == 1000);
-    static const char *const bad[] = {"-1",
-                                      "8Gib",
-                                      "x",
-                                      "40%%",
-                                      "1e9",
-                                      "0x10",
-                                      "inf",
-                                      "nan",
-                                      ".",
-                                      "%",
-                                      "1..5",
-                                      " 1",
-                                      "99999999999999TiB"};
+    static const char *const bad[] = {"-1",   "0.5", "4g",   "8Gib", "x",
+                                      "40%%", "1e9", "0x10", "inf",  "nan",
+                                      ".",    "%",   "1..5", " 1",   "99999999999999TiB"};
     for (size_t k = 0; k < sizeof bad / sizeof *bad; k++)
         CHECK_MSG(bytes_of(bad[k]) == -1, "%s", bad[k]);
     CHECK(strcmp(bytes_text(pool, 100), "100B") == 0 &&
@@ -284,7 +276,8 @@ static void check_report(Pool *pool, uint64_t seed)
         CHECK(ok == (c.report.status != REMAT_INFEASIBLE));
         CHECK(ok == (c.report.budget_bytes >= least.report.min_feasible_bytes));
         if (!ok) {
-            CHECK(strcmp(c.error_code, "E401") == 0 && strstr(c.error, "infeasible: minimum"));
+            CHECK(strcmp(c.error_code, "E401") == 0 && strstr(c.error, "infeasible: ") &&
+                  strstr(c.error_help, "("));
             CHECK(c.report.min_feasible_bytes == least.report.min_feasible_bytes);
             continue;
         }

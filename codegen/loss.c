@@ -51,28 +51,6 @@ static JitValue mul(Jit *j, JitValue a, JitValue b)
 
 /* --- labels --- */
 
-static JitType label_pointer(Jit *j, const LossDesc *d)
-{
-    const JitTypes *t = jit_types(j);
-    return d->label_type == DTYPE_I32 ? t->p_i32 : d->label_type == DTYPE_I64 ? t->p_i64 : t->p_u8;
-}
-
-/* Label of line i as i64, -1 when it takes no part. */
-JitValue loss_label(Jit *j, const LossDesc *d, JitValue i)
-{
-    const JitTypes *t = jit_types(j);
-    JitVar label = jit_var(j, t->i64, "label");
-    jit_set(j, label, jit_cast(j, jit_load(j, jit_buf(j, 1, label_pointer(j, d)), i), t->i64));
-    const JitCompare wrong[] = {JIT_EQ, JIT_LT, JIT_GE};
-    const int64_t bound[] = {d->ignore, 0, d->classes};
-    for (int k = 0; k < 3; k++) {
-        JitIf s = jit_if(j, jit_compare(j, wrong[k], jit_get(label), jit_i64(j, bound[k])));
-        jit_set(j, label, jit_i64(j, -1));
-        jit_end_if(j, &s);
-    }
-    return jit_get(label);
-}
-
 /* Labels of the lines under a vector, as vi; lanes past the end are -1. */
 static JitValue load_labels(Jit *j, const LossDesc *d, JitValue first, Lanes v)
 {
@@ -116,11 +94,6 @@ static void use_weights(Jit *j, Line *l, int buf)
     jit_set(j, sum, jit_add(j, jit_get(sum), w));
     jit_end_for(j, &k);
     l->all_weights = splat(j, jit_cast(j, jit_get(sum), t->f32));
-}
-
-JitValue loss_label_is_valid(Jit *j, JitValue label)
-{
-    return jit_compare(j, JIT_GE, label, jit_i64(j, 0));
 }
 
 /* --- a line along the classes --- */
@@ -180,42 +153,6 @@ static JitValue line_loss(Jit *j, const Line *l, JitValue log_sum, JitValue pick
     }
     JitValue mean = mul(j, all, jit_vf(j, 1 / (double)l->d->classes));
     return jit_tmp(j, jit_add(j, loss, mul(j, sub(j, log_sum, mean), jit_vf(j, e))));
-}
-
-/* --- partial results: sum of losses (f64) and number of labels (i64), or of weights (f64) --- */
-
-static JitType count_type(Jit *j, const LossDesc *d)
-{
-    return d->weighted ? jit_types(j)->f64 : jit_types(j)->i64;
-}
-
-LossTotals loss_totals(Jit *j, const LossDesc *d, JitType sum_type)
-{
-    LossTotals s = {jit_var(j, sum_type, "sum"), jit_var(j, count_type(j, d), "count")};
-    jit_set(j, s.sum, jit_zero(j, sum_type));
-    jit_set(j, s.count, jit_zero(j, count_type(j, d)));
-    return s;
-}
-
-void loss_add(Jit *j, JitVar var, JitValue v)
-{
-    jit_set(j, var, jit_add(j, jit_get(var), v));
-}
-
-static JitValue partial(Jit *j, const LossDesc *d, int buf, JitValue chunk, JitType pointer)
-{
-    JitValue bytes = jit_mul(j, chunk, jit_i64(j, d->partial_bytes));
-    JitValue p = jit_offset(j, jit_buf(j, buf, jit_types(j)->p_u8), jit_tmp(j, bytes));
-    return jit_tmp(j, jit_cast(j, p, pointer));
-}
-
-void loss_store_totals(Jit *j, const LossDesc *d, JitValue chunk, const LossTotals *s, JitType type)
-{
-    JitType pointer = jit_pointer_to(j, type);
-    JitType counts = jit_pointer_to(j, count_type(j, d));
-    int buf = d->weighted ? 3 : 2;
-    jit_store(j, partial(j, d, buf, chunk, pointer), jit_i64(j, 0), jit_get(s->sum));
-    jit_store(j, partial(j, d, buf, chunk, counts), jit_i64(j, 1), jit_get(s->count));
 }
 
 /* --- loss along the classes --- */
@@ -351,7 +288,7 @@ static void loss_lines(Jit *j, Lanes v, void *user)
     JitValue each = a->l.weight ? a->l.label_weight : jit_vf(j, 1);
     JitValue one = jit_vselect(j, mask, jit_tmp(j, each), jit_tmp(j, jit_vf(j, 0)));
     loss_add(j, a->s.sum, jit_cast(j, jit_hsum(j, loss), t->f64));
-    loss_add(j, a->s.count, jit_cast(j, jit_hsum(j, one), count_type(j, a->l.d)));
+    loss_add(j, a->s.count, jit_cast(j, jit_hsum(j, one), loss_count_type(j, a->l.d)));
 }
 
 static JitValue first_line(Jit *j, const Across *a)
@@ -412,61 +349,9 @@ static void emit_loss_each(Jit *j, const void *desc)
     jit_end_for(j, &outer);
 }
 
-/* workspace -> sum / count, 0 without labels, or the sum; type: of the sums */
-void loss_emit_ratio(Jit *j, const LossDesc *d, JitType type)
-{
-    const JitTypes *t = jit_types(j);
-    LossTotals s = loss_totals(j, d, t->f64);
-    JitLoop c = jit_for(j, jit_i64(j, 0), jit_i64(j, REDUCE_CHUNKS), 1, "chunk");
-    JitValue sums = partial(j, d, 0, jit_index(&c), jit_pointer_to(j, type));
-    JitValue counts = partial(j, d, 0, jit_index(&c), jit_pointer_to(j, count_type(j, d)));
-    loss_add(j, s.sum, jit_cast(j, jit_load(j, sums, jit_i64(j, 0)), t->f64));
-    loss_add(j, s.count, jit_load(j, counts, jit_i64(j, 1)));
-    jit_end_for(j, &c);
-    JitVar result = jit_var(j, t->f32, "result");
-    jit_set(j, result, jit_f32(j, 0));
-    if (d->reduction == LOSS_SUM) {
-        jit_set(j, result, jit_cast(j, jit_get(s.sum), t->f32));
-    } else {
-        JitValue none = jit_zero(j, count_type(j, d));
-        JitIf some = jit_if(j, jit_compare(j, JIT_GT, jit_get(s.count), none));
-        JitValue ratio = jit_div(j, jit_get(s.sum), jit_cast(j, jit_get(s.count), t->f64));
-        jit_set(j, result, jit_cast(j, ratio, t->f32));
-        jit_end_if(j, &some);
-    }
-    jit_store(j, p_f32(j, 1), jit_i64(j, 0), jit_get(result));
-}
-
 static void emit_loss_join(Jit *j, const void *desc)
 {
     loss_emit_ratio(j, desc, jit_types(j)->f64);
-}
-
-LossDesc loss_describe(const Lowering *l, const Node *n)
-{
-    AxisShape a = axis_shape(value_type(l->graph, n->in[0]), node_int(n, ATTR_axis, -1));
-    LossDesc d = {.outer = a.outer, .classes = a.length, .inner = a.inner};
-    const char *reduction = node_string(n, ATTR_reduction, "mean");
-    d.reduction = reduction[0] == 's' ? LOSS_SUM : reduction[0] == 'n' ? LOSS_NONE : LOSS_MEAN;
-    d.weighted = n->n_in > (n->op == OP_cross_entropy_grad ? 3 : 2);
-    d.label_type = value_type(l->graph, n->in[1])->dtype;
-    d.ignore = node_int(n, ATTR_ignore_index, -100);
-    d.smoothing = node_float(n, ATTR_smoothing, 0);
-    if (reduce_is_chunked(l->graph, n))
-        d.partial_bytes = reduce_partial_bytes(l->graph, n);
-    return d;
-}
-
-void loss_lower_chunked(Lowering *l, const Node *n, KernelEmit *emit, KernelEmit *join,
-                        const char *join_name)
-{
-    LossDesc d = loss_describe(l, n);
-    CallBuf in[4] = {{n->in[0], 0}, {n->in[1], 0}, {VALUE_NONE, 0}, {VALUE_NONE, 0}};
-    const CallBuf out[] = {{VALUE_NONE, 0}, {n->out[0], 0}};
-    if (d.weighted)
-        in[2].value = n->in[2];
-    lower_pod_call(l, op_name(n->op), emit, &d, sizeof d, REDUCE_CHUNKS, in, d.weighted ? 4 : 3);
-    lower_pod_join(l, join_name, join, &d, sizeof d, 1, out, 2);
 }
 
 static void lower_loss_each(Lowering *l, const Node *n, const LossDesc *d)
@@ -510,7 +395,8 @@ static JitValue count_labels(Jit *j, const Line *l)
     jit_end_for(j, &i);
     JitVar total = jit_var(j, t->f32, "total");
     jit_set(j, total, jit_f32(j, (double)INFINITY));
-    JitIf some = jit_if(j, jit_compare(j, JIT_GT, jit_get(s.count), jit_zero(j, count_type(j, d))));
+    JitIf some =
+        jit_if(j, jit_compare(j, JIT_GT, jit_get(s.count), jit_zero(j, loss_count_type(j, d))));
     jit_set(j, total, jit_cast(j, jit_get(s.count), t->f32));
     jit_end_if(j, &some);
     return jit_get(total);

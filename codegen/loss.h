@@ -1,4 +1,5 @@
-/* What kernels that compare logits with labels share: loss.c (cross-entropy) and accuracy.c. */
+/* What kernels that compare logits with labels share, in loss_totals.c: loss.c
+ * (cross-entropy) and accuracy.c use it. */
 #ifndef SCRIMP_CODEGEN_LOSS_H
 #define SCRIMP_CODEGEN_LOSS_H
 
@@ -24,6 +25,7 @@ typedef struct LossTotals {
     JitVar sum, count;
 } LossTotals;
 
+JitType loss_count_type(Jit *j, const LossDesc *d);
 LossTotals loss_totals(Jit *j, const LossDesc *d, JitType sum_type);
 void loss_add(Jit *j, JitVar var, JitValue v);
 /* Into the workspace, the buffer behind the inputs. */

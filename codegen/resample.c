@@ -17,6 +17,7 @@ enum {
     GROUP = 8,            /* vectors that are summed side by side */
     BLOCK_FLOATS = 16384, /* of scratch: stays in the first two caches */
     BLOCK_CHANNELS = 16,  /* at least, and a multiple */
+    UNBLOCKED_TAPS = 32,  /* a power of two */
     SCRATCH_SLACK = 64    /* bytes that the last vector may read past its end */
 };
 
@@ -35,7 +36,8 @@ typedef struct ResampleDesc {
 typedef struct Taps {
     int64_t n, *shift, *end; /* shift[i] = first[i] - end[i-1]; end has n+1 elements, end[0] = 0 */
     float *weight;
-    bool copies; /* one tap of weight 1 each */
+    int64_t longest; /* most taps of one output */
+    bool copies;     /* one tap of weight 1 each */
 } Taps;
 
 /* What one forward output reads; weight of the first element, and of each further one. */
@@ -128,14 +130,15 @@ static void set_taps(const ResampleDesc *d, int axis, Taps *t, int64_t *filled)
 
 static Taps taps_of(Pool *pool, const ResampleDesc *d, int axis)
 {
-    Taps t = {.n = d->out[axis], .copies = true};
+    Taps t = {.n = d->out[axis]};
     t.shift = POOL_ARRAY(pool, (size_t)t.n, int64_t);
     t.end = POOL_ARRAY(pool, (size_t)t.n + 1, int64_t);
     int64_t total = count_taps(d, axis, &t);
     t.weight = POOL_ARRAY(pool, (size_t)total, float);
     set_taps(d, axis, &t, POOL_ARRAY(pool, (size_t)t.n, int64_t));
     for (int64_t i = 0; i < t.n; i++)
-        t.copies &= t.end[i + 1] == t.end[i] + 1;
+        t.longest = t.end[i + 1] - t.end[i] > t.longest ? t.end[i + 1] - t.end[i] : t.longest;
+    t.copies = t.longest == 1 && total == t.n;
     for (int64_t k = 0; k < total && t.copies; k++)
         t.copies = t.weight[k] == 1;
     return t;
@@ -145,6 +148,7 @@ static Taps taps_of(Pool *pool, const ResampleDesc *d, int axis)
 
 typedef struct Axis {
     JitValue shift, end, weight; /* tables */
+    int64_t block;               /* taps that are added up before they join the sum; 0: all */
     bool copies;
 } Axis;
 
@@ -158,6 +162,15 @@ typedef struct Kernel {
     bool spill;                    /* whole vectors may be written over the next pixels */
 } Kernel;
 
+/* Near the root, so that the rounding of a sum of n elements grows as root n and not as n. */
+static int64_t block_of(int64_t longest)
+{
+    int64_t block = UNBLOCKED_TAPS;
+    while (block * block < longest)
+        block *= 2;
+    return longest > UNBLOCKED_TAPS ? block : 0;
+}
+
 static Axis axis_of(Jit *j, Pool *pool, const ResampleDesc *d, int axis)
 {
     const JitTypes *t = jit_types(j);
@@ -166,19 +179,8 @@ static Axis axis_of(Jit *j, Pool *pool, const ResampleDesc *d, int axis)
     return (Axis){.shift = jit_table(j, t->i64, taps.shift, n, sizeof *taps.shift),
                   .end = jit_table(j, t->i64, taps.end, n + 1, sizeof *taps.end),
                   .weight = jit_table(j, t->i32, taps.weight, total, sizeof *taps.weight),
+                  .block = block_of(taps.longest),
                   .copies = taps.copies};
-}
-
-/* The taps of output i of an axis as a loop; *at: the element, *weight: its weight, a vector. */
-static JitLoop each_tap(Jit *j, const Axis *a, JitValue i, JitValue *at, JitValue *weight)
-{
-    JitValue shift = jit_load(j, a->shift, i), begin = jit_load(j, a->end, i);
-    JitValue end = jit_load(j, a->end, jit_tmp(j, jit_add(j, i, jit_i64(j, 1))));
-    JitLoop k = jit_for(j, begin, end, 1, "tap");
-    JitValue bits = jit_load(j, a->weight, jit_index(&k));
-    *at = jit_tmp(j, jit_add(j, shift, jit_index(&k)));
-    *weight = jit_tmp(j, jit_splat(j, jit_tmp(j, jit_bitcast(j, bits, jit_types(j)->f32))));
-    return k;
 }
 
 /* The only element that an output of a copying axis reads. */
@@ -254,6 +256,42 @@ static void start_sums(Jit *j, JitVar *sum, int n)
     }
 }
 
+/* The taps of one output of an axis as a loop. */
+typedef struct TapLoop {
+    JitLoop block, tap;
+    JitValue at, weight; /* the element and its weight, a vector */
+    JitVar *sum;         /* what the body adds to */
+    JitVar part[GROUP];
+} TapLoop;
+
+static void begin_taps(Jit *j, TapLoop *l, const Axis *a, JitValue i, JitVar *sum, int n)
+{
+    JitValue shift = jit_load(j, a->shift, i), begin = jit_load(j, a->end, i);
+    JitValue end = jit_load(j, a->end, jit_tmp(j, jit_add(j, i, jit_i64(j, 1))));
+    l->sum = sum;
+    if (a->block > 0) {
+        l->block = jit_for(j, begin, end, a->block, "taps");
+        begin = jit_index(&l->block);
+        end = jit_min_i64(j, jit_add(j, begin, jit_i64(j, a->block)), end);
+        l->sum = l->part;
+        start_sums(j, l->part, n);
+    }
+    l->tap = jit_for(j, begin, end, 1, "tap");
+    JitValue bits = jit_load(j, a->weight, jit_index(&l->tap));
+    l->at = jit_tmp(j, jit_add(j, shift, jit_index(&l->tap)));
+    l->weight = jit_tmp(j, jit_splat(j, jit_tmp(j, jit_bitcast(j, bits, jit_types(j)->f32))));
+}
+
+static void end_taps(Jit *j, TapLoop *l, const Axis *a, JitVar *sum, int n)
+{
+    jit_end_for(j, &l->tap);
+    if (a->block == 0)
+        return;
+    for (int i = 0; i < n; i++)
+        jit_set(j, sum[i], jit_add(j, jit_get(sum[i]), jit_get(l->part[i])));
+    jit_end_for(j, &l->block);
+}
+
 static void add_terms(Jit *j, JitVar *sum, const Lanes *v, int n, JitValue p, JitValue offset,
                       JitValue weight)
 {
@@ -282,12 +320,12 @@ static JitValue input_row(Jit *j, const Kernel *s, JitValue h)
 static void sum_rows(Jit *j, Kernel *s, const Lanes *v, int n)
 {
     JitVar sum[GROUP];
-    JitValue h, weight;
+    TapLoop row;
     start_sums(j, sum, n);
-    JitLoop tap = each_tap(j, &s->rows, s->oh, &h, &weight);
-    JitValue offset = jit_tmp(j, jit_add(j, input_row(j, s, h), s->line_x));
-    add_terms(j, sum, v, n, s->x, offset, weight);
-    jit_end_for(j, &tap);
+    begin_taps(j, &row, &s->rows, s->oh, sum, n);
+    JitValue offset = jit_tmp(j, jit_add(j, input_row(j, s, row.at), s->line_x));
+    add_terms(j, row.sum, v, n, s->x, offset, row.weight);
+    end_taps(j, &row, &s->rows, sum, n);
     store_sums(j, sum, v, n, s->scratch, s->line_scratch);
 }
 
@@ -317,13 +355,14 @@ static void fill_scratch(Jit *j, Kernel *s)
 static void add_columns(Jit *j, Kernel *s, JitVar *sum, const Lanes *v, int n, JitValue p,
                         JitValue offset, int64_t pixel, JitValue row_weight)
 {
-    JitValue w, weight;
-    JitLoop tap = each_tap(j, &s->columns, s->ow, &w, &weight);
-    JitValue at = jit_tmp(j, jit_muladd_i64(j, w, pixel, offset));
+    TapLoop column;
+    begin_taps(j, &column, &s->columns, s->ow, sum, n);
+    JitValue at = jit_tmp(j, jit_muladd_i64(j, column.at, pixel, offset));
+    JitValue weight = column.weight;
     if (row_weight)
         weight = jit_tmp(j, jit_mul(j, weight, row_weight));
-    add_terms(j, sum, v, n, p, at, weight);
-    jit_end_for(j, &tap);
+    add_terms(j, column.sum, v, n, p, at, weight);
+    end_taps(j, &column, &s->columns, sum, n);
 }
 
 static void sum_scratch(Jit *j, Kernel *s, JitVar *sum, const Lanes *v, int n)
@@ -334,10 +373,11 @@ static void sum_scratch(Jit *j, Kernel *s, JitVar *sum, const Lanes *v, int n)
 
 static void sum_both(Jit *j, Kernel *s, JitVar *sum, const Lanes *v, int n)
 {
-    JitValue h, weight;
-    JitLoop tap = each_tap(j, &s->rows, s->oh, &h, &weight);
-    add_columns(j, s, sum, v, n, s->x, input_row(j, s, h), s->d->channels, weight);
-    jit_end_for(j, &tap);
+    TapLoop row;
+    begin_taps(j, &row, &s->rows, s->oh, sum, n);
+    JitValue offset = input_row(j, s, row.at);
+    add_columns(j, s, row.sum, v, n, s->x, offset, s->d->channels, row.weight);
+    end_taps(j, &row, &s->rows, sum, n);
 }
 
 static void copy_pixel(Jit *j, Kernel *s, JitVar *sum, const Lanes *v, int n)

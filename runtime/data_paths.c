@@ -1,14 +1,12 @@
 /* Lists of files, folders and globs to files. */
 #include "runtime/data_internal.h"
 
-#include <dirent.h>
-#include <errno.h>
 #include <glob.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
-enum { MAX_DEPTH = 64, MAX_FILES = 1000000 };
+enum { MAX_FILES = 1000000 };
 
 const char *path_base(const char *path)
 {
@@ -62,41 +60,15 @@ static bool ends_in(const char *name, const char *suffix)
     return k == 0 || (n >= k && strcmp(name + n - k, suffix) == 0);
 }
 
-static bool add_folder(const char *dir, const char *suffix, int depth, PathList *out, RtError *err);
+typedef struct Wanted {
+    const char *suffix; /* NULL: any */
+    PathList *out;
+} Wanted;
 
-static bool add_entry(const char *dir, const char *name, const char *suffix, int depth,
-                      PathList *out, RtError *err)
+static bool add_wanted(void *user, const char *path, const char *name, RtError *err)
 {
-    if (name[0] == '.')
-        return true;
-    char *path = path_join(dir, name, err);
-    struct stat st;
-    if (!path)
-        return false;
-    /* A link to a folder could lead back up: links are followed to files only. */
-    if (lstat(path, &st) == 0 && S_ISDIR(st.st_mode)) {
-        bool ok = add_folder(path, suffix, depth + 1, out, err);
-        free(path);
-        return ok;
-    }
-    if (file_exists(path) && ends_in(name, suffix))
-        return paths_push(out, path, err);
-    free(path);
-    return true;
-}
-
-static bool add_folder(const char *dir, const char *suffix, int depth, PathList *out, RtError *err)
-{
-    if (depth > MAX_DEPTH)
-        return rt_error(err, "%s: folders are nested deeper than %d", dir, MAX_DEPTH);
-    DIR *d = opendir(dir);
-    if (!d)
-        return rt_error(err, "cannot read the folder %s: %s", dir, strerror(errno));
-    bool ok = true;
-    for (struct dirent *e = readdir(d); ok && e; e = readdir(d))
-        ok = add_entry(dir, e->d_name, suffix, depth, out, err);
-    closedir(d);
-    return ok;
+    const Wanted *w = user;
+    return !ends_in(name, w->suffix) || paths_push(w->out, copy_text(path, strlen(path), err), err);
 }
 
 static bool add_glob(const char *pattern, PathList *out, RtError *err)
@@ -126,7 +98,7 @@ static bool add_item(const char *item, const char *suffix, PathList *out, RtErro
     if (stat(item, &st) != 0)
         ok = add_glob(item, out, err);
     else if (S_ISDIR(st.st_mode))
-        ok = add_folder(item, suffix, 0, out, err);
+        ok = folder_walk(item, add_wanted, &(Wanted){suffix, out}, err);
     else
         ok = paths_push(out, copy_text(item, strlen(item), err), err);
     if (ok && out->n == first)

@@ -1,5 +1,6 @@
 #include "runtime/file.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
@@ -369,6 +370,43 @@ bool file_link(const char *from, const char *to, RtError *err)
     unlink(temporary); /* renaming onto another link of the same file leaves it */
     free(temporary);
     return ok;
+}
+
+enum { MAX_FOLDER_DEPTH = 64 };
+
+static bool walk(const char *dir, int depth, FolderVisit *visit, void *user, RtError *err);
+
+static bool visit_entry(const char *dir, const char *name, int depth, FolderVisit *visit,
+                        void *user, RtError *err)
+{
+    struct stat st;
+    char *path = path_join(dir, name, err);
+    bool ok = path != NULL;
+    if (ok && lstat(path, &st) == 0 && S_ISDIR(st.st_mode))
+        ok = walk(path, depth + 1, visit, user, err);
+    else if (ok && file_exists(path))
+        ok = visit(user, path, name, err);
+    free(path);
+    return ok;
+}
+
+static bool walk(const char *dir, int depth, FolderVisit *visit, void *user, RtError *err)
+{
+    if (depth > MAX_FOLDER_DEPTH)
+        return rt_error(err, "%s: folders are nested deeper than %d", dir, MAX_FOLDER_DEPTH);
+    DIR *d = opendir(dir);
+    if (!d)
+        return rt_error(err, "cannot read the folder %s: %s", dir, strerror(errno));
+    bool ok = true;
+    for (struct dirent *e = readdir(d); ok && e; e = readdir(d))
+        ok = e->d_name[0] == '.' || visit_entry(dir, e->d_name, depth, visit, user, err);
+    closedir(d);
+    return ok;
+}
+
+bool folder_walk(const char *dir, FolderVisit *visit, void *user, RtError *err)
+{
+    return walk(dir, 0, visit, user, err);
 }
 
 bool folder_make(const char *path, RtError *err)

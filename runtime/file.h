@@ -44,6 +44,12 @@ bool file_replace(const char *path, const void *data, int64_t bytes, RtError *er
 /* Makes `to`, in the same folder, another name of the file `from` (a hard link, or a symbolic one
  * where those are not to be had), replacing what was there at once. */
 bool file_link(const char *from, const char *to, RtError *err);
+/* Calls visit for every regular file below dir, in no particular order: names that start with a dot
+ * are left out, links are followed to files only (one to a folder could lead back up).  False with
+ * a message when a folder cannot be read or they are nested deeper than 64, or when visit returned
+ * false. */
+typedef bool FolderVisit(void *user, const char *path, const char *name, RtError *err);
+bool folder_walk(const char *dir, FolderVisit *visit, void *user, RtError *err);
 /* Makes the folder (and its parents) when missing. */
 bool folder_make(const char *path, RtError *err);
 /* dir + "/" + name, allocated; NULL when out of memory. */

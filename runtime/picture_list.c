@@ -10,8 +10,6 @@
 #include <strings.h>
 #include <sys/stat.h>
 
-enum { MAX_DEPTH = 64 };
-
 void pictures_free(PictureList *list)
 {
     for (int64_t i = 0; i < list->n_classes; i++)
@@ -130,35 +128,15 @@ static bool add_picture(PictureList *list, const char *path, int32_t label, RtEr
     return true;
 }
 
-static bool add_folder(PictureList *list, const char *dir, int32_t label, int depth, RtError *err);
+typedef struct ClassFiles {
+    PictureList *list;
+    int32_t label;
+} ClassFiles;
 
-static bool add_entry(PictureList *list, const char *dir, const char *name, int32_t label,
-                      int depth, RtError *err)
+static bool add_file(void *user, const char *path, const char *name, RtError *err)
 {
-    char *path = path_join(dir, name, err);
-    struct stat st;
-    bool ok = path != NULL;
-    /* A link to a folder could lead back up: below a class, links are followed to files only. */
-    if (ok && lstat(path, &st) == 0 && S_ISDIR(st.st_mode))
-        ok = add_folder(list, path, label, depth + 1, err);
-    else if (ok && is_picture(name) && file_exists(path))
-        ok = add_picture(list, path, label, err);
-    free(path);
-    return ok;
-}
-
-static bool add_folder(PictureList *list, const char *dir, int32_t label, int depth, RtError *err)
-{
-    if (depth > MAX_DEPTH)
-        return rt_error(err, "%s: folders are nested deeper than %d", dir, MAX_DEPTH);
-    DIR *d = opendir(dir);
-    if (!d)
-        return rt_error(err, "cannot read the folder %s: %s", dir, strerror(errno));
-    bool ok = true;
-    for (struct dirent *e = readdir(d); ok && e; e = readdir(d))
-        ok = e->d_name[0] == '.' || add_entry(list, dir, e->d_name, label, depth, err);
-    closedir(d);
-    return ok;
+    const ClassFiles *c = user;
+    return !is_picture(name) || add_picture(c->list, path, c->label, err);
 }
 
 static int by_path(const void *a, const void *b, void *names)
@@ -171,7 +149,8 @@ static bool add_class_pictures(PictureList *list, const char *dir, int32_t label
 {
     char *path = path_join(dir, list->classes[label], err);
     int64_t first = list->n;
-    bool ok = path && (!folder_exists(path) || add_folder(list, path, label, 0, err));
+    bool ok = path && (!folder_exists(path) ||
+                       folder_walk(path, add_file, &(ClassFiles){list, label}, err));
     free(path);
     if (ok && list->n > first)
         qsort_r(list->at + first, (size_t)(list->n - first), sizeof *list->at, by_path,

@@ -143,9 +143,6 @@ static Tolerance tolerance_of(OpKind op)
     case OP_bn_grad_x:
     case OP_fused:
         return (Tolerance){1e-6, 2e-6, 0};
-    case OP_avgpool:
-    case OP_adaptive_avgpool: /* a mean near 0 of up to 10^5 elements near 1 */
-        return (Tolerance){3e-6, 3e-6, 8 * 0x1p-24};
     case OP_layernorm: /* offset data: the mean's own rounding */
         return (Tolerance){3e-6, 1e-5, 0};
     case OP_layernorm_grad_sums: /* the few terms of one column, up to 24 each, may cancel */

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { FIRST_SEED = 1, N_GRAPHS = 60 };
+enum { FIRST_SEED = 1, N_GRAPHS = 320, COMPARE_EVERY = 11 };
 
 static json_t *ref(int node, int output)
 {
@@ -114,15 +114,19 @@ static void expect_answer(const json_t *graph, const json_t *row, const char *wh
     EXPECT(p.time_once == 0 || lower <= 100 * (p.time / p.time_once - 1) + 1e-6, what);
 }
 
-/* Replays every solver's answer; returns how many recompute something. */
+/* Replays the answer of the default solver, and of every other one for some seeds (the exhaustive
+ * ones take a second); returns how many recompute something. */
 static int check_budget(const json_t *graph, uint64_t seed, const char *budget)
 {
     char what[100];
     int recomputing = 0;
-    Result r =
-        run("$SCRIMP plan --graph $TMP/graph.json --compare --schedule --json --budget %s", budget);
+    bool compare = seed % COMPARE_EVERY == 0;
+    Result r = run("$SCRIMP plan --graph $TMP/graph.json %s --schedule --json --budget %s",
+                   compare ? "--compare" : "", budget);
     json_t *rows = json_loads(r.out, 0, NULL);
-    EXPECT((r.code == 0 || r.code == 3) && json_array_size(rows) >= 3, r.err);
+    if (!compare)
+        rows = json_pack("[o]", rows);
+    EXPECT((r.code == 0 || r.code == 3) && json_array_size(rows) >= (compare ? 3 : 1), r.err);
     for (size_t i = 0; i < json_array_size(rows); i++) {
         const json_t *row = json_array_get(rows, i);
         snprintf(what, sizeof what, "seed %llu, %s at %s", (unsigned long long)seed,

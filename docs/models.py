@@ -48,10 +48,13 @@ def run(scrimp, verb, file, options, batch, *more):
     return json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)
 
 
-def default_batch(scrimp, file):
-    path = os.path.join(ROOT, "examples", file + ".scrimp")
-    text = subprocess.run([scrimp, "summary", path, "--help"], check=True, stdout=subprocess.PIPE).stdout.decode()
-    return re.search(r"^  -D N=(.*?)  ", text, re.M).group(1)
+def default_batch(scrimp, file, options):
+    """The batch size with these options: the first line of a dump has the value of every option."""
+    command = [scrimp, "dump", os.path.join(ROOT, "examples", file + ".scrimp"), "--stage=ir"]
+    for option in options.split():
+        command += ["-D", option]
+    text = subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout.decode()
+    return int(re.search(r" N=(\d+)\b", text.split("\n")[0]).group(1))
 
 
 def table(columns, rows):
@@ -101,7 +104,7 @@ def plan_row(scrimp, paper, file, options, batch):
     share = 100 * plan["arena_bytes"] / plan["keep_all_peak_bytes"]
     return [paper, "`%s`" % file, "`%s`" % options if options else "", batch,
             gib(plan["persistent_bytes"]), gib(plan["keep_all_peak_bytes"]), gib(plan["arena_bytes"]), "%.0f%%" % share,
-            "%.0f%%" % plan["overhead_percent"], "`%s`" % default_batch(scrimp, file)]
+            "%.0f%%" % plan["overhead_percent"], default_batch(scrimp, file, options)]
 
 
 def plans(scrimp):

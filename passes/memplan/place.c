@@ -12,12 +12,12 @@
 
 enum { MAX_ROUNDS = 8, MAX_STALE = 3, N_KEYS = 4, N_ORDERS = 9 };
 enum { RANDOM_PASSES = 6 };
-static const int64_t WORK_LIMIT = 400000000, RANDOM_LIMIT = 100000000;
+static const int64_t WORK_LIMIT = 240000000, RANDOM_LIMIT = 100000000;
 
-/* T max load, Z size, W life, A area; all descending.  The first is the one that usually suffices.
- */
-static const char *const orders[N_ORDERS] = {"TZW", "ZWT", "TAW", "ATZ", "WAT",
-                                             "TWA", "AWT", "WTA", "ZTA"};
+/* T max load, Z size, W life, A area; all descending.  The first is the one that usually suffices
+ * for training steps; where the effort runs out, the first ones are all that is tried. */
+static const char *const orders[N_ORDERS] = {"TZW", "TWA", "TAW", "ATZ", "WTA",
+                                             "WAT", "ZTA", "AWT", "ZWT"};
 
 typedef struct SortItem {
     double key[3];
@@ -107,27 +107,58 @@ static bool search_done(const Search *s)
     return s->best_height <= s->p->target || s->work->done > s->work->limit;
 }
 
+static int64_t try_order(Search *s, PlaceMethod *method)
+{
+    int64_t height = method(s->p, s->order, s->trial, s->work);
+    if (height < s->best_height) {
+        s->best_height = height;
+        memcpy(s->best, s->trial, (size_t)s->p->n * sizeof *s->best);
+    }
+    return height;
+}
+
 static void squeaky_wheel(Search *s, PlaceMethod *method)
 {
     int64_t lowest = INT64_MAX;
     int stale = 0;
     for (int round = 0; round < MAX_ROUNDS && stale < MAX_STALE && !search_done(s); round++) {
-        int64_t height = method(s->p, s->order, s->trial, s->work);
+        int64_t height = try_order(s, method);
         stale = height < lowest ? 0 : stale + 1;
         lowest = height < lowest ? height : lowest;
-        if (height < s->best_height) {
-            s->best_height = height;
-            memcpy(s->best, s->trial, (size_t)s->p->n * sizeof *s->best);
-        }
         promote_offenders(s);
     }
 }
 
-/* First fit looks at every placed buffer: skipped where that alone would use up the effort. */
+/* First fit may look at every placed buffer: skipped where that alone would use up the effort. */
 static bool first_fit_affordable(const Search *s)
 {
     int64_t n = s->p->n;
     return n * n / 2 < s->work->limit - s->work->done;
+}
+
+/* Orders by the height that the skyline reaches with them, the lowest first; untried ones last. */
+static void rank_orders(Search *s, int rank[N_ORDERS])
+{
+    int64_t height[N_ORDERS];
+    for (int k = 0; k < N_ORDERS; k++) {
+        height[k] = INT64_MAX;
+        if (k == 0 || !search_done(s)) {
+            make_order(s->p, orders[k], s->order);
+            height[k] = try_order(s, place_skyline);
+        }
+        int to = k;
+        for (; to > 0 && height[k] < height[rank[to - 1]]; to--)
+            rank[to] = rank[to - 1];
+        rank[to] = k;
+    }
+}
+
+static void wheel_orders(Search *s, const int rank[N_ORDERS], PlaceMethod *method)
+{
+    for (int k = 0; k < N_ORDERS && !search_done(s); k++) {
+        make_order(s->p, orders[rank[k]], s->order);
+        squeaky_wheel(s, method);
+    }
 }
 
 static int64_t place_component(const PlaceProblem *p, int64_t *offset, PlaceWork *work)
@@ -138,18 +169,14 @@ static int64_t place_component(const PlaceProblem *p, int64_t *offset, PlaceWork
     Search s = {.p = p, .work = work, .best = offset, .best_height = INT64_MAX};
     s.order = POOL_ARRAY(p->scratch, (size_t)p->n, int);
     s.trial = POOL_ARRAY(p->scratch, (size_t)p->n, int64_t);
-    make_order(p, orders[0], s.order);
-    s.best_height = place_skyline(p, s.order, s.best, work);
+    int rank[N_ORDERS];
     int64_t limit = work->limit;
+    rank_orders(&s, rank);
     for (int pass = 0; pass <= RANDOM_PASSES && !search_done(&s); pass++) {
         s.random = (uint64_t)pass * 0x9e3779b97f4a7c15u;
-        for (int k = 0; k < N_ORDERS && !search_done(&s); k++) {
-            make_order(p, orders[k], s.order);
-            squeaky_wheel(&s, place_skyline);
-            make_order(p, orders[k], s.order);
-            if (first_fit_affordable(&s))
-                squeaky_wheel(&s, place_first_fit);
-        }
+        wheel_orders(&s, rank, place_skyline);
+        if (first_fit_affordable(&s))
+            wheel_orders(&s, rank, place_first_fit);
         if (pass == 0 && work->limit - work->done > RANDOM_LIMIT)
             work->limit = work->done + RANDOM_LIMIT;
     }

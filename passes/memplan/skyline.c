@@ -10,7 +10,8 @@
 
 #include <string.h>
 
-enum { MAX_TRIES = 64 };
+enum { MAX_TRIES = 64, MAX_SIDE = 1024 };
+enum { SLOT_STEPS = 64 }; /* of a change in the tournament, about */
 
 typedef struct Segment {
     int begin, end; /* slots */
@@ -22,7 +23,9 @@ typedef struct Skyline {
     const PlaceProblem *p;
     PlaceWork *work;
     Segment *segment;
-    int n_segments, head;
+    int n_segments;
+    int *lowest; /* tournament over slots: the segment that begins in its part and is lowest */
+    int n_leaves;
     int *rank;          /* by buffer: position in the priority order */
     int *first;         /* by slot: best unplaced buffer born there, -1 = none */
     int *next;          /* by buffer: the next best of its slot */
@@ -32,14 +35,21 @@ typedef struct Skyline {
     int64_t height;
 } Skyline;
 
-static int lowest_segment(Skyline *s)
+static int lower_of(const Skyline *s, int a, int b)
 {
-    int best = s->head, n = 0;
-    for (int i = s->head; i >= 0; i = s->segment[i].next, n++)
-        if (s->segment[i].height < s->segment[best].height)
-            best = i;
-    s->work->done += n;
-    return best;
+    if (a < 0 || b < 0)
+        return a < 0 ? b : a;
+    return s->segment[b].height < s->segment[a].height ? b : a;
+}
+
+/* The segment that begins at `slot` is now m (-1: none), or its height has changed. */
+static void set_segment_at(Skyline *s, int slot, int m)
+{
+    int k = s->n_leaves + slot;
+    s->lowest[k] = m;
+    for (k /= 2; k > 0; k /= 2)
+        s->lowest[k] = lower_of(s, s->lowest[2 * k], s->lowest[2 * k + 1]);
+    s->work->done += SLOT_STEPS;
 }
 
 /* First buffer of the list from `b` on that ends by `end`. */
@@ -63,19 +73,52 @@ static int collect_candidates(Skyline *s, const Segment *g)
     return n;
 }
 
-static int best_candidate(const Skyline *s, int n)
+static bool better(const Skyline *s, int a, int b)
+{
+    return s->rank[s->candidate[a]] < s->rank[s->candidate[b]];
+}
+
+static void swap_candidates(Skyline *s, int a, int b)
+{
+    int c = s->candidate[a];
+    s->candidate[a] = s->candidate[b];
+    s->candidate[b] = c;
+}
+
+static void best_to_front(Skyline *s, int n)
 {
     int best = 0;
     for (int k = 1; k < n; k++)
-        if (s->rank[s->candidate[k]] < s->rank[s->candidate[best]])
+        if (better(s, k, best))
             best = k;
-    return best;
+    swap_candidates(s, 0, best);
+}
+
+/* Candidates as a heap, the best in front. */
+static void sift_down(Skyline *s, int k, int n)
+{
+    for (int child = 2 * k + 1; child < n; child = 2 * k + 1) {
+        child += child + 1 < n && better(s, child + 1, child);
+        if (!better(s, child, k))
+            return;
+        swap_candidates(s, k, child);
+        k = child;
+    }
+}
+
+static void make_heap(Skyline *s, int n)
+{
+    for (int k = n / 2 - 1; k >= 0; k--)
+        sift_down(s, k, n);
+    s->work->done += n;
 }
 
 /* Slots [l, r) would be closed in up to `level`: is every tight one covered by an unplaced buffer
- * (other than `except`) inside [l, r)? */
+ * (other than `except`) inside [l, r)?  A side of more than MAX_SIDE slots is taken to be. */
 static bool side_fillable(Skyline *s, int l, int r, int64_t level, int except)
 {
+    if (r - l > MAX_SIDE)
+        return true;
     int64_t room = s->p->target - level;
     int tight = l;
     while (tight < r && s->remaining[tight] <= room)
@@ -121,15 +164,18 @@ static int choose(Skyline *s, const Segment *g)
     int n = collect_candidates(s, g);
     if (n == 0)
         return -1;
-    int fallback = s->candidate[best_candidate(s, n)];
+    best_to_front(s, n);
+    int fallback = s->candidate[0];
     if (s->work->done > s->work->limit)
         return fallback;
     for (int tries = 0; tries < MAX_TRIES && n > 0; tries++) {
-        int k = best_candidate(s, n), b = s->candidate[k];
+        int b = s->candidate[0], other = next_fitting(s, s->next[b], g->end);
         if (leaves_room(s, g, b))
             return b;
-        int other = next_fitting(s, s->next[b], g->end);
-        s->candidate[k] = other >= 0 ? other : s->candidate[--n];
+        if (tries == 0) /* the first is mostly good */
+            make_heap(s, n);
+        s->candidate[0] = other >= 0 ? other : s->candidate[--n];
+        sift_down(s, 0, n);
     }
     return fallback;
 }
@@ -150,8 +196,6 @@ static int new_segment(Skyline *s, int begin, int end, int64_t height, int prev,
     s->segment[k] = (Segment){begin, end, height, prev, next};
     if (prev >= 0)
         s->segment[prev].next = k;
-    else
-        s->head = k;
     if (next >= 0)
         s->segment[next].prev = k;
     return k;
@@ -163,9 +207,9 @@ static void put_on_segment(Skyline *s, int m, int b)
     int start = s->p->start[b], end = s->p->end[b];
     s->offset[b] = g->height;
     if (g->begin < start)
-        new_segment(s, g->begin, start, g->height, g->prev, m);
+        set_segment_at(s, g->begin, new_segment(s, g->begin, start, g->height, g->prev, m));
     if (end < g->end)
-        new_segment(s, end, g->end, g->height, m, g->next);
+        set_segment_at(s, end, new_segment(s, end, g->end, g->height, m, g->next));
     g->begin = start;
     g->end = end;
     g->height += s->p->size[b];
@@ -174,24 +218,26 @@ static void put_on_segment(Skyline *s, int m, int b)
     unlink_buffer(s, b);
 }
 
+/* After segment m was raised. */
 static void merge_equal_neighbours(Skyline *s, int m)
 {
     Segment *g = &s->segment[m];
     int prev = g->prev, next = g->next;
     if (prev >= 0 && s->segment[prev].height == g->height) {
+        set_segment_at(s, g->begin, -1);
         g->begin = s->segment[prev].begin;
         g->prev = s->segment[prev].prev;
         if (g->prev >= 0)
             s->segment[g->prev].next = m;
-        else
-            s->head = m;
     }
     if (next >= 0 && s->segment[next].height == g->height) {
+        set_segment_at(s, s->segment[next].begin, -1);
         g->end = s->segment[next].end;
         g->next = s->segment[next].next;
         if (g->next >= 0)
             s->segment[g->next].prev = m;
     }
+    set_segment_at(s, g->begin, m);
 }
 
 static Skyline *skyline_new(Pool *pool, const PlaceProblem *p, const int *order, int64_t *offset,
@@ -211,14 +257,19 @@ static Skyline *skyline_new(Pool *pool, const PlaceProblem *p, const int *order,
     memcpy(s->remaining, p->load, slots * sizeof *s->remaining);
     for (int t = 0; t < p->n_slots; t++)
         s->first[t] = -1;
+    s->n_leaves = 1;
+    while (s->n_leaves < p->n_slots)
+        s->n_leaves *= 2;
+    s->lowest = POOL_ARRAY(pool, 2 * (size_t)s->n_leaves, int);
+    for (int k = 0; k < 2 * s->n_leaves; k++)
+        s->lowest[k] = -1;
     for (int k = p->n - 1; k >= 0; k--) {
         int b = order[k];
         s->rank[b] = k;
         s->next[b] = s->first[p->start[b]];
         s->first[p->start[b]] = b;
     }
-    s->head = -1;
-    new_segment(s, 0, p->n_slots, 0, -1, -1);
+    set_segment_at(s, 0, new_segment(s, 0, p->n_slots, 0, -1, -1));
     return s;
 }
 
@@ -227,7 +278,7 @@ int64_t place_skyline(const PlaceProblem *p, const int *order, int64_t *offset, 
     Pool *pool = pool_new_child(p->scratch);
     Skyline *s = skyline_new(pool, p, order, offset, work);
     for (int left = p->n; left > 0;) {
-        int m = lowest_segment(s);
+        int m = s->lowest[1];
         int b = choose(s, &s->segment[m]);
         if (b >= 0) {
             put_on_segment(s, m, b);

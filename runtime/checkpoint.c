@@ -6,6 +6,7 @@
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <jansson.h>
 #include <stdio.h>
@@ -226,11 +227,15 @@ static bool write_manifest(const char *dir, const Manifest *m, RtError *err)
 static void remove_others(const char *dir)
 {
     Manifest m = {0};
-    if (checkpoint_exists(dir) && !read_manifest(dir, &m, NULL))
-        return;
     DIR *d = opendir(dir);
     if (!d)
         return;
+    /* Not checkpoint_exists, which is false when memory is short: nothing would be kept then. */
+    bool none = faccessat(dirfd(d), MANIFEST, F_OK, 0) != 0 && errno == ENOENT;
+    if (!none && !read_manifest(dir, &m, NULL)) {
+        closedir(d);
+        return;
+    }
     for (struct dirent *e = readdir(d); e; e = readdir(d)) {
         bool keep = !is_ours(e->d_name);
         for (int r = 0; r < ROLES; r++)

@@ -1,7 +1,7 @@
 # Writes OUT: a hash of everything that decides what code is generated, so that a cached kernel of an older
 # generator is never used.
-file(GLOB sources ${SOURCE}/codegen/*.c ${SOURCE}/codegen/*.h ${SOURCE}/ir/ops.def ${SOURCE}/runtime/abi.h)
-list(SORT sources)
+include(${CMAKE_CURRENT_LIST_DIR}/generator_sources.cmake)
+generator_sources(${SOURCE} sources)
 set(all "")
 foreach(source ${sources})
   file(SHA256 ${source} one)

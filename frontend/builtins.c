@@ -21,7 +21,7 @@ const Builtin builtin_table[] = {
     {"bn", "x: tensor, eps: float = 1e-5, momentum: float = 0.1",
      "batch normalization over the channels (dimension 1); running statistics outside training", builtin_bn, true},
     {"lrn", "x: tensor, size: int = 5, alpha: float = 1e-4, beta: float = 0.75, k: float = 1, average: bool = true",
-     "local response normalization over `size` neighbouring channels (dimension 1): x / (k + a (sum of their squares)) ** beta; a is alpha / size as in PyTorch and Caffe, or alpha as in the paper with average = false", builtin_lrn, false},
+     "local response normalization over `size` neighbouring channels (dimension 1): x / (k + a (sum of their squares)) ** beta; a is alpha / size as in PyTorch and Caffe, or alpha as in the paper with average = false; k > 0 and alpha >= 0", builtin_lrn, false},
     {"layernorm", "x: tensor, eps: float = 1e-5, bias: bool = true, affine: bool = true",
      "layer normalization over the last dimension", builtin_layernorm, true},
     {"affine", "x: tensor, weight: tensor, bias: tensor = none", "x W^T + b with a weight [out, in] and a bias [out] that there already are, such as $wte.weight or a `param`", builtin_affine, false},
@@ -86,7 +86,7 @@ const Builtin builtin_table[] = {
     {"tensor", "values: floats", "the numbers of a list as f32[n], part of the program: tensor([0.5, 2, 1])", builtin_tensor, false},
     {"sinusoid", "length: int, dim: int, base: float = 10000, layout: interleaved|halves = interleaved", "f32[length, dim] of sin and cos of position / base^(2i/dim), i < dim/2, alternating (Vaswani et al. 2017); halves: all sines before all cosines, of position / base^(i/(dim/2-1)) (tensor2tensor)", builtin_sinusoid, false},
     /* losses and metrics */
-    {"cross_entropy", "logits: tensor, labels: tensor, label_smoothing: float = 0, ignore_index: int = -100, weight: any = none, reduction: mean|sum|none = mean", "negative log likelihood of integer labels, as torch.nn.CrossEntropyLoss; weight: of the classes, a tensor or a list; the mean is divided by the weights of the labels, none gives a loss for each label; classes on the last axis if labels have the shape of logits without it, else on axis 1", builtin_cross_entropy, false},
+    {"cross_entropy", "logits: tensor, labels: tensor, label_smoothing: float = 0, ignore_index: int = -100, weight: any = none, reduction: mean|sum|none = mean", "negative log likelihood of integer labels, as torch.nn.CrossEntropyLoss; weight: of the classes, a tensor or a list, not negative; the mean is divided by the weights of the labels, none gives a loss for each label; classes on the last axis if labels have the shape of logits without it, else on axis 1", builtin_cross_entropy, false},
     {"mse", "a: tensor, b: operand, reduction: mean|sum|none = mean", "mean of (a - b) ** 2, their sum, or each", builtin_mse, false},
     {"accuracy", "logits: tensor, labels: tensor, ignore_index: int = -100", "part of the labels whose logit is the largest", builtin_accuracy, false},
     /* compile-time values */

@@ -323,6 +323,19 @@ static Val against_labels(Call *c, OpKind op, AttrList *attrs, int ignore_arg, V
     return call_node(c, op, in, weight == VALUE_NONE ? 2 : 3, attrs);
 }
 
+static bool no_negative(Call *c, int arg)
+{
+    const Val list = c->arg[arg];
+    for (int i = 0; i < list.list.len; i++)
+        if (!(val_number(list.list.data[i]) >= 0)) {
+            lower_error(c->l, c->arg_span[arg], "E105",
+                        "a class weight is not negative, got %g for class %d",
+                        val_number(list.list.data[i]), i);
+            return false;
+        }
+    return true;
+}
+
 /* Class weights, a tensor or a list of numbers; false after a message. */
 static bool class_weights(Call *c, int arg, ValueId *weight)
 {
@@ -334,7 +347,7 @@ static bool class_weights(Call *c, int arg, ValueId *weight)
         *weight = call_literal(c, arg);
     else if (want_tensor(c->l, v, c->arg_span[arg], "weight"))
         *weight = v.tensor;
-    return *weight != VALUE_NONE;
+    return *weight != VALUE_NONE && (v.kind != VAL_LIST || no_negative(c, arg));
 }
 
 Val builtin_cross_entropy(Call *c)

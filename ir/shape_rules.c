@@ -73,21 +73,30 @@ bool want_rank(const Graph *g, const Node *n, int i, int low, int high, ShapeErr
                       low, low == 1 ? "" : "s", SHOW(t));
 }
 
-bool want_type(const Graph *g, const Node *n, int i, const Type *expected, ShapeError *err)
+static bool want_named(const Graph *g, const Node *n, int i, const char *name, const Type *expected,
+                       ShapeError *err)
 {
     const Type *t = shape_in(g, n, i);
     if (type_equal(t, expected))
         return true;
     return shape_fail(err, t->dtype == expected->dtype ? "E101" : "E104", i,
-                      "%s: input %d is %s%s, expected %s%s", op_name(n->op), i + 1,
-                      dtype_name(t->dtype), SHOW(t), dtype_name(expected->dtype), SHOW(expected));
+                      "%s: %s is %s%s, expected %s%s", op_name(n->op), name, dtype_name(t->dtype),
+                      SHOW(t), dtype_name(expected->dtype), SHOW(expected));
 }
 
-bool want_vectors(const Graph *g, const Node *n, int first, int last, int64_t c, ShapeError *err)
+bool want_type(const Graph *g, const Node *n, int i, const Type *expected, ShapeError *err)
+{
+    char name[24];
+    snprintf(name, sizeof name, "input %d", i + 1);
+    return want_named(g, n, i, name, expected, err);
+}
+
+bool want_vectors(const Graph *g, const Node *n, int first, const char *const *names, int64_t c,
+                  ShapeError *err)
 {
     Type expected = type_make(DTYPE_F32, 1, &c);
-    for (int i = first; i < last; i++)
-        if (!want_type(g, n, i, &expected, err))
+    for (int i = first; i < n->n_in; i++)
+        if (!want_named(g, n, i, names[i - first], &expected, err))
             return false;
     return true;
 }

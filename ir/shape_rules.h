@@ -33,8 +33,11 @@ bool want_float(const Graph *g, const Node *n, int i, ShapeError *err);
 bool want_integer(const Graph *g, const Node *n, int i, ShapeError *err);
 bool want_rank(const Graph *g, const Node *n, int i, int low, int high, ShapeError *err);
 bool want_type(const Graph *g, const Node *n, int i, const Type *expected, ShapeError *err);
-/* Inputs [first, last) are floats of shape [c]. */
-bool want_vectors(const Graph *g, const Node *n, int first, int last, int64_t c, ShapeError *err);
+/* Inputs from `first` on are floats of shape [c].  names: what messages call them, from `first` on.
+ */
+bool want_vectors(const Graph *g, const Node *n, int first, const char *const *names, int64_t c,
+                  ShapeError *err);
+#define INPUT_NAMES(...) ((const char *const[]){__VA_ARGS__})
 /* The axis attribute (default: otherwise) lies in 0..rank-1. */
 bool want_axis(const Node *n, int rank, int otherwise, int *axis, ShapeError *err);
 /* An INTS attribute of exactly count elements in low..high; fails when absent and otherwise < low.

@@ -56,7 +56,7 @@ SHAPE_RULE(linear)
         return x->rank > 3 ? shape_help(err, "|> flatten()") : false;
     }
     if (!linear_weight(g, node, &features, err) ||
-        !want_vectors(g, node, 2, node->n_in, features, err))
+        !want_vectors(g, node, 2, INPUT_NAMES("bias"), features, err))
         return false;
     *out = *x;
     out->dim[x->rank - 1] = features;
@@ -195,7 +195,7 @@ SHAPE_RULE(conv2d)
         !window_length(node, &win, 1, x->dim[row + 1], &hw[1], err))
         return false;
     *out = image_type(node, x->dim[0], f.k, hw);
-    return want_vectors(g, node, 2, node->n_in, f.k, err);
+    return want_vectors(g, node, 2, INPUT_NAMES("bias"), f.k, err);
 }
 
 /* (dy, w) -> dx of height and width hw; dy must be what conv2d makes of such an x. */
@@ -300,7 +300,7 @@ SHAPE_RULE(deconv2d)
         if (!deconv_length(&win, i, x->dim[ax.row + i], extra[i], &hw[i], err))
             return false;
     *out = image_type(node, x->dim[0], channels, hw);
-    return want_vectors(g, node, 2, node->n_in, channels, err);
+    return want_vectors(g, node, 2, INPUT_NAMES("bias"), channels, err);
 }
 
 static bool pool_window(const Node *node, Window *w, ShapeError *err)
@@ -412,7 +412,9 @@ SHAPE_RULE(bn_apply)
         return false;
     *out = *shape_in(g, node, 0);
     return (images == 1 || want_type(g, node, 1, out, err)) &&
-           want_vectors(g, node, images, node->n_in, c, err);
+           want_vectors(g, node, images,
+                        INPUT_NAMES("mean", "variance", "weight", "bias", "d.weight", "d.bias"), c,
+                        err);
 }
 
 /* (dy, x, mean, var) -> dgamma, dbeta */
@@ -422,7 +424,8 @@ SHAPE_RULE(bn_grad_sums)
     if (!bn_channels(g, node, 0, &c, err))
         return false;
     out[0] = out[1] = type_make(DTYPE_F32, 1, &c);
-    return want_type(g, node, 1, shape_in(g, node, 0), err) && want_vectors(g, node, 2, 4, c, err);
+    return want_type(g, node, 1, shape_in(g, node, 0), err) &&
+           want_vectors(g, node, 2, INPUT_NAMES("mean", "variance"), c, err);
 }
 
 /* x -> y, or (dy, x) -> dx: windows of channels, which are dim `axis`, 1 by default */
@@ -435,6 +438,11 @@ SHAPE_RULE(lrn)
     if (window < 1 || window > LRN_WINDOW_MOST)
         return shape_fail(err, "E105", -1, "%s: a window of 1 to %d channels, got %" PRId64,
                           op_name(node->op), LRN_WINDOW_MOST, window);
+    /* Else 0 or a negative number gets an exponent: inf and nan. */
+    if (!(node_float(node, ATTR_k, 1) > 0))
+        return shape_fail(err, "E105", -1, "%s: k must be above 0", op_name(node->op));
+    if (!(node_float(node, ATTR_alpha, 1) >= 0))
+        return shape_fail(err, "E105", -1, "%s: alpha must not be negative", op_name(node->op));
     if (channels > LRN_CHANNELS_MOST)
         return shape_fail(err, "E108", 0, "%s of %" PRId64 " channels, %d are the most",
                           op_name(node->op), channels, LRN_CHANNELS_MOST);
@@ -462,7 +470,7 @@ SHAPE_RULE(layernorm)
     const Type *x = shape_in(g, node, 0);
     out[0] = *x;
     out[1] = out[2] = rows_of(x);
-    return want_vectors(g, node, 1, node->n_in, x->dim[x->rank - 1], err);
+    return want_vectors(g, node, 1, INPUT_NAMES("weight", "bias"), x->dim[x->rank - 1], err);
 }
 
 /* dy, x, mean, rstd: the common inputs of the gradients */
@@ -481,7 +489,7 @@ SHAPE_RULE(layernorm_grad)
     if (!layernorm_saved(g, node, err))
         return false;
     *out = *shape_in(g, node, 0);
-    return want_vectors(g, node, 4, node->n_in, out->dim[out->rank - 1], err);
+    return want_vectors(g, node, 4, INPUT_NAMES("weight"), out->dim[out->rank - 1], err);
 }
 
 /* (dy, x, mean, rstd) -> dgamma, dbeta */
@@ -527,7 +535,7 @@ SHAPE_RULE(cross_entropy)
                           "%s: labels are %s, expected %s for logits %s with classes in dim %d",
                           op_name(node->op), SHOW(labels), SHOW(&want), SHOW(x), axis);
     if (!loss_attrs(node, &each, err) ||
-        !want_vectors(g, node, weight, node->n_in, x->dim[axis], err))
+        !want_vectors(g, node, weight, INPUT_NAMES("weight"), x->dim[axis], err))
         return false;
     *out = each ? want : type_scalar(DTYPE_F32);
     return true;

@@ -14,11 +14,11 @@ static const ZooModel models[] = {
     {"densenet.scrimp -D depth=121 -D concat=list -D size=32 -D N=4 -D classes=10 -D lr=0.05", 20, 0.01},
     {"googlenet.scrimp -D size=64 -D N=4 -D classes=10 -D p=0 -D p_aux=0", 25, 0.01},
     {"googlenet.scrimp -D variant=chainer -D size=80 -D N=2 -D classes=10 -D p=0 -D lr=0.05", 150, 0.01},
-    {"inception_v3.scrimp -D aux=false -D size=139 -D N=6 -D classes=10 -D p=0 -D smoothing=0 -D lr=0.1", 40, 0.01},
-    {"inception_v3.scrimp -D size=299 -D N=2 -D classes=10 -D p=0 -D smoothing=0 -D lr=0.1", 40, 0.01},
-    {"unet.scrimp -D size=188 -D width=4 -D p=0 -D lr=0.001", 200, 0.01},
-    {"unet.scrimp -D variant=phseg_v5 -D size=188 -D width=4 -D p=0 -D lr=0.0003", 400, 0.1}, /* falls, but not smoothly */
-    {"unet.scrimp -D weighted=true -D size=188 -D width=4 -D p=0 -D lr=0.001", 200, 0.01},
+    {"inception_v3.scrimp -D aux=false -D size=139 -D N=6 -D classes=10 -D p=0 -D smoothing=0 -D lr=0.001", 20, 0.01},
+    {"inception_v3.scrimp -D size=299 -D N=2 -D classes=10 -D p=0 -D smoothing=0 -D lr=0.001", 20, 0.01},
+    {"unet.scrimp -D size=188 -D width=8 -D p=0 -D lr=0.0001", 300, 0.01},
+    {"unet.scrimp -D variant=phseg_v5 -D size=188 -D width=8 -D p=0 -D lr=0.0001", 300, 0.01},
+    {"unet.scrimp -D weighted=true -D size=188 -D width=8 -D p=0 -D lr=0.00001", 300, 0.01},
     /* borders between labels lie between the elements that are resized: no loss of 0 */
     {"pspnet.scrimp -D depth=50 -D size=49 -D width=8 -D classes=5 -D p=0 -D lr=0.05", 100, 0.06},
     {"pspnet.scrimp -D aux=false -D depth=50 -D size=49 -D width=8 -D classes=5 -D p=0 -D lr=0.05", 100, 0.06},
@@ -29,7 +29,7 @@ static const ZooModel models[] = {
     /* a regression of random numbers of variance 1 */
     {"ffn.scrimp -D N=32 -D width=64 -D layers=5 -D lr=0.05", 3000, 0.1},
     {"transformer.scrimp -D variant=paper -D N=4 -D S=16 -D T=16 -D V=50 -D C=32 -D heads=2 -D layers=2 -D p=0 -D smoothing=0 -D warmup=40", 100, 0.01},
-    {"gpt2.scrimp -D N=4 -D T=64 -D V=50 -D layers=3 -D C=32 -D heads=2 -D warmup=10 --data $TMP/tokens.bin", 400, 0.01},
+    {"gpt2.scrimp -D N=4 -D T=64 -D V=50 -D layers=3 -D C=32 -D heads=2 -D warmup=10 --data $TMP/tokens.bin", 700, 0.01},
     {"lstm_ptb.scrimp -D N=2 -D V=30 -D H=32 -D T=6 -D p=0 -D r=0.3", 300, 0.01},
     {"lstm_ptb.scrimp -D variant=pytorch -D N=2 -D V=30 -D H=32 -D T=6 -D p=0 -D r=0.3", 300, 0.01},
 };

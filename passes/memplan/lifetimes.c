@@ -21,7 +21,13 @@ typedef struct Lives {
     MemBuffer *buffer;
     NodeId *workspace_node; /* by buffer; NODE_NONE: a value's */
     int n_buffers, n_in_place;
+    int64_t *load; /* by slot, for SHARE_NEEDED: bytes alive with what shares so far */
+    int64_t bound;
 } Lives;
+
+/* Which legal in-place pairs share a buffer: every one; those without which the load would pass the
+ * bound; none. */
+typedef enum Sharing { SHARE_ALL, SHARE_NEEDED, SHARE_NONE } Sharing;
 
 static int64_t rounded(int64_t bytes)
 {
@@ -131,7 +137,18 @@ static ValueId in_place_input(const Lives *l, const Node *n, int slot, int out,
     return VALUE_NONE;
 }
 
-static void make_output_buffers(Lives *l, const Node *n, int slot, bool in_place)
+/* Separate buffers are both alive at the slot of the operation. */
+static bool may_separate(Lives *l, int slot, int64_t size, Sharing sharing)
+{
+    if (sharing != SHARE_NEEDED)
+        return sharing == SHARE_NONE;
+    if (l->load[slot] + size > l->bound)
+        return false;
+    l->load[slot] += size;
+    return true;
+}
+
+static void make_output_buffers(Lives *l, const Node *n, int slot, Sharing sharing)
 {
     ValueId *taken = POOL_ARRAY(l->scratch, (size_t)n->n_out + 1, ValueId);
     for (int o = 0; o < n->n_out; o++) {
@@ -139,8 +156,10 @@ static void make_output_buffers(Lives *l, const Node *n, int slot, bool in_place
         taken[o] = VALUE_NONE;
         if (is_persistent(l, v))
             continue;
-        if (in_place)
+        if (runs(n))
             taken[o] = in_place_input(l, n, slot, o, taken);
+        if (taken[o] != VALUE_NONE && may_separate(l, slot, value_bytes(l->g, v), sharing))
+            taken[o] = VALUE_NONE;
         int upper = l->last[v] + 1;
         if (taken[o] == VALUE_NONE) {
             l->buffer_of[v] = add_buffer(l, l->birth[v], upper, value_bytes(l->g, v), NODE_NONE);
@@ -152,7 +171,7 @@ static void make_output_buffers(Lives *l, const Node *n, int slot, bool in_place
     }
 }
 
-static void make_buffers(Lives *l, bool in_place)
+static void make_buffers(Lives *l, Sharing sharing)
 {
     l->n_buffers = l->n_in_place = 0;
     for (size_t k = 0; k < l->g->order.len; k++) {
@@ -160,7 +179,7 @@ static void make_buffers(Lives *l, bool in_place)
         const Node *n = graph_node(l->g, id);
         if (is_view(n))
             continue;
-        make_output_buffers(l, n, l->slot_of[id], in_place && runs(n));
+        make_output_buffers(l, n, l->slot_of[id], sharing);
         int64_t workspace = runs(n) ? rounded(node_workspace_bytes(l->g, n)) : 0;
         if (workspace > 0)
             add_buffer(l, l->slot_of[id], l->slot_of[id] + 1, workspace, id);
@@ -220,20 +239,25 @@ static void set_offsets(MemPlan *plan, const Lives *l, const MemLayout *layout)
     plan->n_in_place = l->n_in_place;
 }
 
-/* The first node at which the load is largest. */
-static NodeId busiest_node(const Lives *l, int64_t bound)
+/* Bytes alive by slot. */
+static int64_t *slot_loads(const Lives *l)
 {
-    int64_t *change = POOL_ARRAY(l->scratch, (size_t)l->n_slots + 1, int64_t), load = 0;
+    int64_t *load = POOL_ARRAY(l->scratch, (size_t)l->n_slots + 1, int64_t);
     for (int b = 0; b < l->n_buffers; b++) {
-        change[l->buffer[b].lower] += l->buffer[b].size;
-        change[l->buffer[b].upper] -= l->buffer[b].size;
+        load[l->buffer[b].lower] += l->buffer[b].size;
+        load[l->buffer[b].upper] -= l->buffer[b].size;
     }
+    for (int t = 1; t <= l->n_slots; t++)
+        load[t] += load[t - 1];
+    return load;
+}
+
+/* The first node at which the load is largest. */
+static NodeId busiest_node(const Lives *l, const int64_t *load, int64_t bound)
+{
     for (size_t k = 0; k < l->g->order.len; k++) {
         int slot = l->slot_of[l->g->order.data[k]];
-        if (slot < 0)
-            continue;
-        load += change[slot];
-        if (load == bound)
+        if (slot >= 0 && load[slot] == bound)
             return l->g->order.data[k];
     }
     return NODE_NONE;
@@ -253,23 +277,26 @@ static MemPlan *plan_new(Pool *pool, const Graph *g)
 }
 
 /* Sharing a buffer in place never raises the load, but a longer buffer can be harder to place: when
- * the arena misses the bound, separate buffers are tried, too. */
+ * the arena misses the bound, fewer share, and the lowest arena wins. */
 MemPlan *memplan_graph(Pool *pool, const Graph *g)
 {
     Pool *scratch = pool_new_child(pool);
     MemPlan *plan = plan_new(pool, g);
     Lives *l = lives_new(scratch, g);
-    make_buffers(l, true);
-    MemLayout layout = memplan_place(scratch, l->buffer, l->n_buffers, MEMPLAN_ALIGN);
-    plan->lower_bound_bytes = plan->persistent_bytes + layout.lower_bound_bytes;
-    plan->peak_bytes = plan->lower_bound_bytes;
-    plan->peak_node = busiest_node(l, layout.lower_bound_bytes);
-    set_offsets(plan, l, &layout);
-    if (layout.arena_bytes > layout.lower_bound_bytes) {
-        make_buffers(l, false);
-        MemLayout apart = memplan_place(scratch, l->buffer, l->n_buffers, MEMPLAN_ALIGN);
-        if (apart.arena_bytes < layout.arena_bytes)
-            set_offsets(plan, l, &apart);
+    for (Sharing sharing = SHARE_ALL; sharing <= SHARE_NONE; sharing++) {
+        make_buffers(l, sharing);
+        MemLayout layout = memplan_place(scratch, l->buffer, l->n_buffers, MEMPLAN_ALIGN);
+        int64_t arena = plan->persistent_bytes + layout.arena_bytes;
+        if (sharing == SHARE_ALL) {
+            l->bound = layout.lower_bound_bytes;
+            l->load = slot_loads(l);
+            plan->lower_bound_bytes = plan->peak_bytes = plan->persistent_bytes + l->bound;
+            plan->peak_node = busiest_node(l, l->load, l->bound);
+        }
+        if (sharing == SHARE_ALL || arena < plan->arena_bytes)
+            set_offsets(plan, l, &layout);
+        if (plan->arena_bytes == plan->lower_bound_bytes)
+            break;
     }
     pool_free(scratch);
     return plan;

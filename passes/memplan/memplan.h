@@ -18,9 +18,10 @@ typedef struct MemLayout {
     int64_t lower_bound_bytes; /* max over time of the sizes alive: no placement is smaller */
 } MemLayout;
 
-/* P0-P4 of the design: equal sizes by colouring, skyline with lookahead, first fit, squeaky wheel
- * over nine orders. Deterministic; bounded by iterations.  Sizes are placed as given (round them
- * first); size 0 gets offset 0. align: every offset is a multiple of it (sizes must be, too). */
+/* Equal sizes by colouring; skyline with lookahead and first fit, squeaky wheel over nine orders;
+ * branch and bound for up to 2,000 buffers. Deterministic; bounded by iterations.  Sizes are placed
+ * as given (round them first); size 0 gets offset 0. align: every offset is a multiple of it (sizes
+ * must be, too). */
 MemLayout memplan_place(Pool *pool, const MemBuffer *buffers, int n, int64_t align);
 /* Independent sweep: no two buffers alive together overlap, arena_bytes is right.  false and a
  * message otherwise. */

@@ -1,4 +1,5 @@
-/* The placement driver: split, try orders and methods, let the misplaced buffers move up (P1, P4).
+/* The placement driver: split, try orders and methods, let the misplaced buffers move up (P1, P4),
+ * then branch and bound (P5).
  *
  * Sources: Lim, Bhattacharyya et al. and MiniMalloc (Moffitt 2023) for the canonical skyline view;
  * squeaky wheel optimization: Joslin and Clements 1999.  Effort is bounded by counted steps, never
@@ -10,58 +11,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_ROUNDS = 8, MAX_STALE = 3, N_KEYS = 4, N_ORDERS = 9 };
-enum { RANDOM_PASSES = 6 };
+enum { MAX_ROUNDS = 8, MAX_STALE = 3, N_ORDERS = 9, RANDOM_PASSES = 6, MAX_EXACT = 2000 };
 static const int64_t WORK_LIMIT = 240000000, RANDOM_LIMIT = 100000000;
+static const int64_t QUICK_EXACT = 4000000, LONG_EXACT = 150000000;
 
 /* T max load, Z size, W life, A area; all descending.  The first is the one that usually suffices
  * for training steps; where the effort runs out, the first ones are all that is tried. */
 static const char *const orders[N_ORDERS] = {"TZW", "TWA", "TAW", "ATZ", "WTA",
                                              "WAT", "ZTA", "AWT", "ZWT"};
-
-typedef struct SortItem {
-    double key[3];
-    int buffer;
-} SortItem;
-
-static int compare_items(const void *a, const void *b)
-{
-    const SortItem *x = a, *y = b;
-    for (int k = 0; k < 3; k++)
-        if (x->key[k] != y->key[k])
-            return x->key[k] > y->key[k] ? -1 : 1;
-    return (x->buffer > y->buffer) - (x->buffer < y->buffer);
-}
-
-static double sort_key(const PlaceProblem *p, int b, char key)
-{
-    double life = p->end[b] - p->start[b], size = (double)p->size[b];
-    switch (key) {
-    case 'T':
-        return (double)p->max_load[b];
-    case 'Z':
-        return size;
-    case 'W':
-        return life;
-    default:
-        return life * size;
-    }
-}
-
-static void make_order(const PlaceProblem *p, const char *keys, int *order)
-{
-    Pool *pool = pool_new_child(p->scratch);
-    SortItem *items = POOL_ARRAY(pool, (size_t)p->n, SortItem);
-    for (int b = 0; b < p->n; b++) {
-        items[b].buffer = b;
-        for (int k = 0; k < 3; k++)
-            items[b].key[k] = sort_key(p, b, keys[k]);
-    }
-    qsort(items, (size_t)p->n, sizeof *items, compare_items);
-    for (int k = 0; k < p->n; k++)
-        order[k] = items[k].buffer;
-    pool_free(pool);
-}
 
 typedef struct Search {
     const PlaceProblem *p;
@@ -69,6 +26,7 @@ typedef struct Search {
     int *order;
     int64_t *trial, *best; /* offsets */
     int64_t best_height;
+    int64_t lower;   /* no layout below it is worth having, or there is none */
     uint64_t random; /* 0: offenders move to half their position */
 } Search;
 
@@ -104,7 +62,7 @@ static void promote_offenders(Search *s)
 
 static bool search_done(const Search *s)
 {
-    return s->best_height <= s->p->target || s->work->done > s->work->limit;
+    return s->best_height <= s->lower || s->work->done > s->work->limit;
 }
 
 static int64_t try_order(Search *s, PlaceMethod *method)
@@ -143,7 +101,7 @@ static void rank_orders(Search *s, int rank[N_ORDERS])
     for (int k = 0; k < N_ORDERS; k++) {
         height[k] = INT64_MAX;
         if (k == 0 || !search_done(s)) {
-            make_order(s->p, orders[k], s->order);
+            place_order(s->p, orders[k], s->order);
             height[k] = try_order(s, place_skyline);
         }
         int to = k;
@@ -156,9 +114,15 @@ static void rank_orders(Search *s, int rank[N_ORDERS])
 static void wheel_orders(Search *s, const int rank[N_ORDERS], PlaceMethod *method)
 {
     for (int k = 0; k < N_ORDERS && !search_done(s); k++) {
-        make_order(s->p, orders[rank[k]], s->order);
+        place_order(s->p, orders[rank[k]], s->order);
         squeaky_wheel(s, method);
     }
+}
+
+static void try_exact(Search *s, int64_t steps)
+{
+    if (s->p->n <= MAX_EXACT && s->best_height > s->lower)
+        place_exact(s->p, s->best, &s->best_height, &s->lower, steps);
 }
 
 static int64_t place_component(const PlaceProblem *p, int64_t *offset, PlaceWork *work)
@@ -166,7 +130,7 @@ static int64_t place_component(const PlaceProblem *p, int64_t *offset, PlaceWork
     int64_t height;
     if (place_color(p, offset, &height))
         return height;
-    Search s = {.p = p, .work = work, .best = offset, .best_height = INT64_MAX};
+    Search s = {.p = p, .work = work, .best = offset, .best_height = INT64_MAX, .lower = p->target};
     s.order = POOL_ARRAY(p->scratch, (size_t)p->n, int);
     s.trial = POOL_ARRAY(p->scratch, (size_t)p->n, int64_t);
     int rank[N_ORDERS];
@@ -177,9 +141,12 @@ static int64_t place_component(const PlaceProblem *p, int64_t *offset, PlaceWork
         wheel_orders(&s, rank, place_skyline);
         if (first_fit_affordable(&s))
             wheel_orders(&s, rank, place_first_fit);
+        if (pass == 0)
+            try_exact(&s, QUICK_EXACT);
         if (pass == 0 && work->limit - work->done > RANDOM_LIMIT)
             work->limit = work->done + RANDOM_LIMIT;
     }
+    try_exact(&s, LONG_EXACT);
     work->limit = limit;
     return s.best_height;
 }

@@ -29,6 +29,24 @@ PlaceProblem *place_compress(Pool *scratch, const MemBuffer *buffers, const int 
 /* Each fills offset[] by buffer and returns the height.  order: highest priority first. */
 int64_t place_skyline(const PlaceProblem *p, const int *order, int64_t *offset, PlaceWork *work);
 int64_t place_first_fit(const PlaceProblem *p, const int *order, int64_t *offset, PlaceWork *work);
+/* The order by keys, each descending: T max load, Z size, W life, A area. */
+void place_order(const PlaceProblem *p, const char *keys, int *order);
+
+typedef enum PlaceOutcome {
+    PLACE_FOUND,
+    PLACE_IMPOSSIBLE, /* there is no such layout */
+    PLACE_UNKNOWN     /* work->limit was reached */
+} PlaceOutcome;
+
+/* Is there a layout of height <= limit?  Fills offset[] when found, and only then.  order decides
+ * what is tried first.  Recursion as deep as twice n: for a few thousand buffers. */
+PlaceOutcome place_branch_bound(const PlaceProblem *p, const int *order, int64_t limit,
+                                int64_t *offset, PlaceWork *work);
+/* Lowers *height, of the layout offset[], and raises *lower, below which there is no layout worth
+ * having, until they meet or `steps` more are done. */
+void place_exact(const PlaceProblem *p, int64_t *offset, int64_t *height, int64_t *lower,
+                 int64_t steps);
+
 /* Buffers of one size: interval colouring, exactly at the bound.  False when sizes differ. */
 bool place_color(const PlaceProblem *p, int64_t *offset, int64_t *height);
 

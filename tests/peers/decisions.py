@@ -1,6 +1,7 @@
 """Decisions near a tie.  relu and max pooling decide; where two values are closer than rounding errors, f32 may decide
 otherwise than float64, one element of a gradient goes elsewhere, and errors of 1e-7 become errors of 1e-3: then a
-comparison measures luck.  So decisions are watched while float64 computes.
+comparison measures luck.  So decisions are watched, in PyTorch alone: how far from a tie in float64, and how far float32
+is off there.
 """
 import contextlib
 import math
@@ -10,58 +11,81 @@ from torch.nn import functional as F
 
 NEVER = -1e30
 
-# About twice the rounding error of a deep network's activations, relative to their size.
-MARGIN = 5e-7
+# How many of float32's largest errors a decision must be away from a tie.
+CLEAR = 4.0
 
 
-def smallest(distances):
-    """An exact tie does not count: it is two zeros of a relu, or one value that overlapping windows hold twice, and then
-    either choice gives the same gradient."""
-    return torch.where(distances > 0, distances, math.inf).min()
+def by_channel(distances):
+    """The smallest of each channel (the second axis).  An exact tie does not count: it is two zeros of a relu, or one
+    value that overlapping windows hold twice, and then either choice gives the same gradient."""
+    return torch.where(distances > 0, distances, math.inf).transpose(0, 1).flatten(1).amin(1)
 
 
-def relu_margin(x):
-    return smallest(x.abs()) / x.square().mean().sqrt()
+def relu_margins(x):
+    """How far from zero the closest value of each channel is."""
+    return by_channel(x.abs())
 
 
 def pair(n):
     return (n, n) if isinstance(n, int) else tuple(n)
 
 
-def max_margin(x, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False):
-    """How far the second largest of each window is below the largest."""
+def end_padding(length, kernel, stride, padding, ceil_mode):
+    """What to add at the end of an axis so that its windows are those of max_pool2d; negative: they leave a rest."""
+    rest = length + 2 * padding - kernel
+    windows = (rest + stride - 1 if ceil_mode else rest) // stride + 1
+    if (windows - 1) * stride >= length + padding:
+        windows -= 1  # a window would lie in the padding only
+    return (windows - 1) * stride + kernel - length - padding
+
+
+def pool_margins(x, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False):
+    """How far the second largest of a window is below the largest: the least of each channel.  Half of it, since both
+    may be off."""
     assert dilation == 1 and not return_indices
-    kernel, (above, left) = pair(kernel_size), pair(padding)
-    more = kernel if ceil_mode else (0, 0)  # too much of what never wins does no harm
-    padded = F.pad(x, (left, left + more[1], above, above + more[0]), value=NEVER)
-    windows = F.unfold(padded.flatten(0, 1)[:, None], kernel, stride=pair(stride or kernel))
+    kernel, stride, (above, left) = pair(kernel_size), pair(stride or kernel_size), pair(padding)
+    below, right = (end_padding(*axis, ceil_mode) for axis in zip(x.shape[2:], kernel, stride, (above, left)))
+    padded = F.pad(x, (left, right, above, below), value=NEVER)
+    windows = F.unfold(padded.flatten(0, 1)[:, None], kernel, stride=stride)
     first = windows.amax(1, keepdim=True)
     second = windows.masked_fill(windows == first, NEVER).amax(1, keepdim=True)
-    return smallest(first - second) / x.square().mean().sqrt()
-
-
-def clear(margins, drift=1):
-    """drift: how many times larger rounding errors are than in a first step."""
-    return min(margins, default=1.0) >= drift * MARGIN
+    return by_channel((first - second).view(*x.shape[:2], -1)) / 2
 
 
 @contextlib.contextmanager
-def watched():
-    """A list to which each relu and max pooling that runs inside appends its smallest distance from a tie, relative to
-    the size of its input."""
-    margins = []
+def intercepted(before):
+    """Calls before(x, margins) ahead of each relu and max pooling that runs inside; margins() are its margins."""
     relu, max_pool2d = F.relu, F.max_pool2d
 
     def watched_relu(x, *arguments, **options):
-        margins.append(relu_margin(x.detach()).item())
+        before(x, relu_margins)
         return relu(x, *arguments, **options)
 
     def watched_max_pool2d(x, *arguments, **options):
-        margins.append(max_margin(x.detach(), *arguments, **options).item())
+        before(x, lambda x: pool_margins(x, *arguments, **options))
         return max_pool2d(x, *arguments, **options)
 
     F.relu, F.max_pool2d = watched_relu, watched_max_pool2d
     try:
-        yield margins
+        yield
     finally:
         F.relu, F.max_pool2d = relu, max_pool2d
+
+
+def clearance(forward, modules, batches):
+    """The smallest margin of all decisions, as a multiple of float32's largest error in the same channel.
+    forward(module, batch) runs; modules and batches are those of float64 and of float32."""
+    seen, ratios = [], []
+
+    def remember(x, margins):
+        seen.append((x.detach().clone(), margins(x.detach())))
+
+    def judge(x, _):
+        exact, margins = seen[len(ratios)]
+        errors = (exact - x.detach().double()).abs().transpose(0, 1).flatten(1).amax(1)
+        ratios.append((margins / errors.clamp(min=1e-30)).min().item())
+
+    for before, module, batch in zip((remember, judge), modules, batches):
+        with intercepted(before), torch.no_grad():
+            forward(module, batch)
+    return min(ratios, default=math.inf)

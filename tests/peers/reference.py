@@ -1,6 +1,5 @@
 """The same training in PyTorch: gradients, statistics and steps of a module, in float32 and in float64."""
 import copy
-import warnings
 
 import numpy as np
 import torch
@@ -47,18 +46,12 @@ def gradient(module, loss_of, arrays, dtype):
     return {"loss": np.asarray(loss.item())}, grads, buffers(m)
 
 
-def float32_gradients(module, loss_of, arrays):
-    """gradient() in float32 in several ways that differ in their rounding: how good a single number is, such as the
-    loss, is otherwise a matter of luck."""
+def variants(module, arrays):
+    """Module and batch in ways that mean the same and differ in how float32 rounds: as it comes, with the examples in
+    the opposite order, and with channels last.  An odd number, of which there is a median."""
     backwards = {n: a[::-1].copy() for n, a in arrays.items()}
     channels_last = copy.deepcopy(module).to(memory_format=torch.channels_last)
-    yield gradient(module, loss_of, arrays, torch.float32)
-    yield gradient(module, loss_of, backwards, torch.float32)
-    yield gradient(channels_last, loss_of, arrays, torch.float32)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of TF32, which is not meant here
-        with torch.backends.mkldnn.flags(enabled=False):
-            yield gradient(module, loss_of, arrays, torch.float32)
+    return [(module, arrays), (module, backwards), (channels_last, arrays)]
 
 
 def sgd(parameters, lr, weight_decay):

@@ -11,7 +11,6 @@ run.py --seeds CASE... prints which seeds of a case stay away from ties (decisio
 """
 import copy
 import itertools
-import math
 import pathlib
 import sys
 import tempfile
@@ -26,10 +25,11 @@ import reference
 import safefile
 import scrimp
 from cases import CASES
-from compare import compare, report
+from compare import compare, compare_loss, report
+from settle import settle
 
 DECAY = 2**-9
-TRIES = 10
+TRIES = 30
 
 
 def randomize(module, rng):
@@ -50,63 +50,50 @@ def check_interchange(module, saved):
 
 
 def drawn(case, seed):
-    """Module and batch of a seed, and how near its decisions come to a tie."""
+    """Module and batch of a seed, and how clear their decisions are: as a multiple of float32's errors."""
     rng = np.random.default_rng(seed)
     torch.manual_seed(seed)
     module = case.module()
     randomize(module, rng)
     arrays = case.data(rng)
-    exact = reference.in_precision(module, torch.float64)
-    with decisions.watched() as margins, torch.no_grad():
-        case.torch_loss(exact, reference.as_batch(arrays, torch.float64))
-    return module, arrays, margins
+    batches = [reference.as_batch(arrays, dtype) for dtype in (torch.float64, torch.float32)]
+    settle(module, case.torch_loss, batches[0], case.pools)
+    modules = [reference.in_precision(module, dtype) for dtype in (torch.float64, torch.float32)]
+    return module, arrays, decisions.clearance(case.torch_loss, modules, batches)
 
 
 def clear_draw(case):
     """Module and batch on which rounding errors change no decision of the first step: those of the case's seed, and of
     the seeds after it where another version of PyTorch draws other weights."""
     for seed in range(case.seed, case.seed + TRIES):
-        module, arrays, margins = drawn(case, seed)
-        if decisions.clear(margins):
+        module, arrays, clearance = drawn(case, seed)
+        if clearance >= decisions.CLEAR:
+            print(f"  seed {seed}: decisions are {clearance:.1f} times float32's errors away from ties")
             return module, arrays
-        print(f"  seed {seed}: a decision is within {min(margins):.1e} of a tie")
+        print(f"  seed {seed}: a decision is {clearance:.2f} times float32's error away from a tie")
     raise AssertionError("every draw has decisions near a tie: give the case another seed, or fewer decisions")
 
 
 def print_seeds(names):
     for name in names:
         for seed in range(TRIES):
-            margins = drawn(CASES[name], seed)[2]
-            print(f"{name}: seed {seed}: smallest margin {min(margins, default=math.inf):.1e}"
-                  f"{'' if decisions.clear(margins) else ', near a tie'}", flush=True)
+            print(f"{name}: seed {seed}: clearance {drawn(CASES[name], seed)[2]:.2f}", flush=True)
 
 
 FIRST_STEP = ("loss", "gradients", "running statistics")
 
 
-def trained(case, module, arrays, dtype):
-    """What PyTorch makes of the steps in dtype: {what: {name: array}}, under the names that scrimp_results uses, and
-    the set of those in which a decision was near a tie."""
-    results, unclear = {}, set()
+def first_step(case, module, arrays, dtype):
+    return dict(zip(FIRST_STEP, reference.gradient(module, case.torch_loss, arrays, dtype)))
+
+
+def training(case, module, arrays, dtype):
+    """What PyTorch makes of the steps: {what: {name: array}}, under the names that scrimp_results uses."""
+    results = {}
     for (name, optimizer), lr in zip(reference.OPTIMIZERS.items(), case.lr):
-        losses, weights = f"losses, {name}", f"{case.steps} steps of {name}"
-        with decisions.watched() as margins:
-            results[losses], results[weights] = reference.train(
-                module, case.torch_loss, arrays, dtype, lambda p: optimizer(p, lr, DECAY), case.steps)
-        if not decisions.clear(margins, case.drift):
-            unclear.update((losses, weights))
-    return results, unclear
-
-
-def peer_results(case, module, arrays):
-    """{what: {name: array}} of float64, a list of such of float32, and what was near a tie."""
-    first = dict(zip(FIRST_STEP, reference.gradient(module, case.torch_loss, arrays, torch.float64)))
-    later, unclear = trained(case, module, arrays, torch.float64)
-    later32, _ = trained(case, module, arrays, torch.float32)
-    first32 = [dict(zip(FIRST_STEP, g)) for g in reference.float32_gradients(module, case.torch_loss, arrays)]
-    float32 = {what: [r[what] for r in first32] for what in FIRST_STEP}
-    float32.update({what: [later32[what]] for what in later32})
-    return {**first, **later}, float32, unclear
+        results[f"losses, {name}"], results[f"{case.steps} steps of {name}"] = reference.train(
+            module, case.torch_loss, arrays, dtype, lambda p: optimizer(p, lr, DECAY), case.steps)
+    return results
 
 
 def scrimp_results(case, module, arrays, folder):
@@ -140,10 +127,13 @@ def in_folder(case, module, arrays):
 
 def compared(mine, case, module, arrays):
     """Rows of scrimp's results against those of a twin."""
-    truth, float32, unclear = peer_results(case, module, arrays)
-    start = reference.state(module)
-    return [row for what in truth for row in compare(what, mine[what], float32[what], truth[what],
-                                                     start if what in unclear else None)]
+    truth = first_step(case, module, arrays, torch.float64)
+    float32 = [first_step(case, *variant, torch.float32) for variant in reference.variants(module, arrays)]
+    later, later32 = (training(case, module, arrays, dtype) for dtype in (torch.float64, torch.float32))
+    rows = [compare_loss(mine["loss"], later32["losses, sgd"], later["losses, sgd"])]
+    rows += [row for what in FIRST_STEP[1:]
+             for row in compare(what, mine[what], [r[what] for r in float32], truth[what])]
+    return rows + [row for what in later for row in compare(what, mine[what], [later32[what]], later[what])]
 
 
 def run_case(name):
@@ -161,7 +151,7 @@ def wrong_twins(name):
     case = CASES[name]
     module, arrays = clear_draw(case)
     mine, right = in_folder(case, module, arrays), True
-    for mistake, (reached, unreached) in mistakes.MISTAKES.items():
+    for mistake, (reached, unreached) in mistakes.MISTAKES[name].items():
         rows = compared(mine, *mistake(case, copy.deepcopy(module)), arrays)
         kinds, failed = {r.what for r in rows}, {r.what for r in rows if not r.passed}
         right = right and {k for k in kinds if k.startswith(reached)} <= failed

@@ -16,6 +16,9 @@ FACTOR = 4.0
 FLOOR = 1e-7
 SCALAR_FLOOR = 2.0**-22
 
+# An error of PyTorch's float32 above this is a decision that fell otherwise, and excuses nothing.
+CAP = 2.0**-12
+
 # Below this part of its scale a gradient is zero: what float64 leaves of a sum that cancels.
 ZERO = 1e-12
 
@@ -31,7 +34,7 @@ class Row:
 
     @property
     def ratio(self):
-        return self.error / max(self.yardstick, self.floor / FACTOR)
+        return self.error / max(min(self.yardstick, CAP), self.floor / FACTOR)
 
     @property
     def passed(self):

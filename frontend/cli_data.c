@@ -171,6 +171,8 @@ Dataset *session_open_data(Cli *cli, const Graph *g, bool synthetic, uint64_t se
                   err.message);
         return NULL;
     }
+    if (*dataset_warning(ds))
+        fprintf(stderr, "warning: %s\n", dataset_warning(ds));
     for (size_t i = 0; i < g->order.len; i++) {
         const Node *n = graph_node(g, g->order.data[i]);
         if (is_batch_input(n) && !synthetic && !check_field(cli, g, n, ds)) {

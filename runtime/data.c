@@ -179,6 +179,11 @@ int64_t dataset_held_out_size(const Dataset *ds)
     return ds->n_held;
 }
 
+const char *dataset_warning(const Dataset *ds)
+{
+    return ds->warning;
+}
+
 int64_t dataset_loaded_bytes(const Dataset *ds)
 {
     return ds->loaded_bytes;

@@ -67,6 +67,9 @@ int64_t dataset_held_out_size(const Dataset *ds);
 int64_t dataset_loaded_bytes(const Dataset *ds);
 /* One line for the log: "mnist: 9,000 to train on, 1,000 held out". */
 const char *dataset_description(const Dataset *ds);
+/* What is allowed and hardly ever meant, such as a class without a held-out picture; "" = nothing.
+ */
+const char *dataset_warning(const Dataset *ds);
 /* The vocabulary of text; NULL for other kinds. */
 const Vocab *dataset_vocab(const Dataset *ds);
 

@@ -13,11 +13,16 @@
 #include "runtime/threads.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* A file larger than this is no picture of at most IMAGE_MAX_PIXELS. */
 #define PICTURE_MAX_BYTES ((int64_t)1 << 30)
+
+/* At most so many files are opened at the start: about a second when their folders are in memory.
+ */
+enum { HEADERS_CHECKED = 50000 };
 
 typedef struct Folder {
     PictureList list;
@@ -181,6 +186,29 @@ static char *part_folder(const char *dir, const char *const *names, bool *ok, Rt
     return NULL;
 }
 
+/* Classes that have no picture to hold out: their accuracy is in no evaluation. */
+static bool warn_of_missing(Dataset *ds, int64_t first, const char *dir, RtError *err)
+{
+    const Folder *f = ds->state;
+    int64_t missing = 0, at = 0;
+    bool *seen = rt_alloc(f->list.n_classes, sizeof *seen, err);
+    if (!seen)
+        return false;
+    for (int64_t i = first; i < f->list.n; i++)
+        seen[f->list.label[i]] = true;
+    for (int64_t c = f->list.n_classes - 1; c >= 0; c--)
+        if (!seen[c]) {
+            missing++;
+            at = c;
+        }
+    free(seen);
+    if (missing)
+        snprintf(ds->warning, sizeof ds->warning,
+                 "%.120s has no picture of %lld of the %lld classes, the first of them '%.60s'",
+                 dir, (long long)missing, (long long)f->list.n_classes, f->list.classes[at]);
+    return true;
+}
+
 static bool list_parts(Dataset *ds, const char *train, const char *held_out, RtError *err)
 {
     Folder *f = ds->state;
@@ -190,7 +218,7 @@ static bool list_parts(Dataset *ds, const char *train, const char *held_out, RtE
     if (!pictures_add(&f->list, held_out, err))
         return false;
     ds->test = f->list.n - n;
-    return true;
+    return warn_of_missing(ds, n, held_out, err);
 }
 
 /* A class may be called train; a folder of nothing else is a part without its counterpart, and all
@@ -228,6 +256,33 @@ static bool list_pictures(Dataset *ds, RtError *err)
     return ok;
 }
 
+static bool is_picture_file(const char *path)
+{
+    unsigned char first[IMAGE_MAGIC_BYTES];
+    FILE *file = fopen(path, "rb");
+    if (!file)
+        return false;
+    size_t n = fread(first, 1, sizeof first, file);
+    fclose(file);
+    return image_has_magic(first, (int64_t)n);
+}
+
+/* What is no picture at all is found before training and not hours later; of many, a sample. */
+static bool check_files(const PictureList *list, RtError *err)
+{
+    int64_t stride = 1 + list->n / HEADERS_CHECKED, bad = 0, first = 0, looked = 0;
+    for (int64_t i = 0; i < list->n; i += stride) {
+        looked++;
+        if (!is_picture_file(picture_path(list, i)) && bad++ == 0)
+            first = i;
+    }
+    return bad == 0 ||
+           rt_error(err,
+                    "%s: neither a JPEG nor a PNG picture, or not readable; so are %lld of %lld "
+                    "files looked at",
+                    picture_path(list, first), (long long)bad, (long long)looked);
+}
+
 static bool check_sizes(const DataSpec *spec, RtError *err)
 {
     if (spec->size < 1 || spec->size > 16384)
@@ -262,7 +317,8 @@ static bool make_room(Dataset *ds, RtError *err)
 static bool folder_open(Dataset *ds, RtError *err)
 {
     Folder *f = ds->state = rt_alloc(1, sizeof *f, err);
-    if (!f || !check_sizes(&ds->spec, err) || !list_pictures(ds, err))
+    if (!f || !check_sizes(&ds->spec, err) || !list_pictures(ds, err) ||
+        !check_files(&f->list, err))
         return false;
     f->ds = ds;
     data_add_field(ds, "image", RT_F32, 3, (int64_t[]){3, ds->spec.size, ds->spec.size});

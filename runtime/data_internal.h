@@ -35,7 +35,7 @@ struct Dataset {
      * test > 0: the files themselves say that the last `test` are held out. */
     int64_t total, test, n_train, n_held;
     int64_t loaded_bytes;
-    char description[256];
+    char description[256], warning[400];
     Vocab vocab;
     bool has_vocab;
     void *state; /* of the kind */

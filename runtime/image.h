@@ -21,6 +21,10 @@ typedef struct Image {
  * (dropped), 16 bits and CMYK become RGB.  EXIF orientation is not looked at, as in torchvision.
  * False with a message for anything damaged, too large or of another format. */
 bool image_decode(const unsigned char *bytes, int64_t n, Image *image, RtError *err);
+/* Whether the first IMAGE_MAGIC_BYTES of a file are those of a JPEG or PNG picture; n: how many
+ * there are. */
+enum { IMAGE_MAGIC_BYTES = 8 };
+bool image_has_magic(const unsigned char *bytes, int64_t n);
 void image_free(Image *image);
 
 /* Which part of a picture fills the output.  Positions are those of pixel edges: the picture is

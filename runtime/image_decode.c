@@ -104,13 +104,28 @@ static bool decode_png(const unsigned char *bytes, int64_t n, Image *image, RtEr
     return ok;
 }
 
+static bool is_jpeg(const unsigned char *bytes, int64_t n)
+{
+    static const unsigned char magic[] = {0xff, 0xd8, 0xff};
+    return n >= (int64_t)sizeof magic && memcmp(bytes, magic, sizeof magic) == 0;
+}
+
+static bool is_png(const unsigned char *bytes, int64_t n)
+{
+    static const unsigned char magic[] = {0x89, 'P', 'N', 'G', '\r', '\n', 0x1a, '\n'};
+    return n >= (int64_t)sizeof magic && memcmp(bytes, magic, sizeof magic) == 0;
+}
+
+bool image_has_magic(const unsigned char *bytes, int64_t n)
+{
+    return is_jpeg(bytes, n) || is_png(bytes, n);
+}
+
 bool image_decode(const unsigned char *bytes, int64_t n, Image *image, RtError *err)
 {
-    static const unsigned char jpeg_magic[] = {0xff, 0xd8, 0xff};
-    static const unsigned char png_magic[] = {0x89, 'P', 'N', 'G', '\r', '\n', 0x1a, '\n'};
-    if (n >= (int64_t)sizeof jpeg_magic && memcmp(bytes, jpeg_magic, sizeof jpeg_magic) == 0)
+    if (is_jpeg(bytes, n))
         return decode_jpeg(bytes, n, image, err);
-    if (n >= (int64_t)sizeof png_magic && memcmp(bytes, png_magic, sizeof png_magic) == 0)
+    if (is_png(bytes, n))
         return decode_png(bytes, n, image, err);
     return rt_error(err, "neither a JPEG nor a PNG picture");
 }

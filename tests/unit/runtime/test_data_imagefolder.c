@@ -145,7 +145,12 @@ static void test_train_and_val(void)
     DataSpec spec = folder_spec("parts", 2);
     Dataset *ds = open_or_fail(&spec);
     CHECK(dataset_train_size(ds) == 6 && dataset_held_out_size(ds) == 2);
-    CHECK(strstr(dataset_description(ds), "test part"));
+    CHECK(strstr(dataset_description(ds), "test part") && !*dataset_warning(ds));
+    dataset_close(ds);
+    write_picture("parts/train", "w", 8, false); /* sorts first; held out are x and y */
+    spec.path = temp_path("parts");
+    ds = open_or_fail(&spec);
+    CHECK(strstr(dataset_warning(ds), "no picture of 1 of the 3 classes, the first of them 'w'"));
     dataset_close(ds);
     write_picture("parts/val", "z", 9, false);
     spec.path = temp_path("parts");
@@ -185,6 +190,38 @@ static void test_refusals(void)
     refuse(&spec, "from size = 8 to 65536");
 }
 
+/* What is no picture is named at once. */
+static void test_no_pictures(void)
+{
+    for (int i = 0; i < 3; i++)
+        write_picture("junk", "c", i, false);
+    temp_write("junk/c/p007.png", "<html>", 6);
+    temp_write("junk/c/p008.jpg", "", 0);
+    DataSpec spec = folder_spec("junk", 1);
+    refuse(&spec, "2 of 5 files");
+}
+
+/* The order, and with it what is held out, does not depend on how the folder is written. */
+static void test_spelling_of_path(void)
+{
+    char dir[512], slashes[520];
+    int32_t a, b;
+    for (int i = 0; i < 9; i++)
+        write_picture("spell", i % 2 ? "x" : "y", i, false);
+    DataSpec spec = folder_spec("spell", 1);
+    snprintf(dir, sizeof dir, "%s", temp_path("spell"));
+    snprintf(slashes, sizeof slashes, "%s//", dir);
+    spec.path = dir;
+    Dataset *plain = open_or_fail(&spec);
+    spec.path = slashes;
+    Dataset *other = open_or_fail(&spec);
+    for (int64_t k = 0; k < 9; k++)
+        CHECK(dataset_train_batch(plain, k, (void *[]){NULL, &a}, NULL) &&
+              dataset_train_batch(other, k, (void *[]){NULL, &b}, NULL) && a == b);
+    dataset_close(plain);
+    dataset_close(other);
+}
+
 /* A damaged picture is named when its batch is wanted, not before, and whatever was done ahead. */
 static void test_damaged(void)
 {
@@ -215,6 +252,8 @@ int main(void)
     test_train_and_val();
     test_part_alone();
     test_refusals();
+    test_no_pictures();
+    test_spelling_of_path();
     test_damaged();
     return test_result();
 }

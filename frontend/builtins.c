@@ -64,7 +64,7 @@ const Builtin builtin_table[] = {
     {"avgpool", "x: tensor, kernel: ints, stride: ints = none, pad: ints = 0, ceil: bool = false, count_pad: bool = true", "mean of each window of [N,C,H,W]", builtin_avgpool, false},
     {"global_avgpool", "x: tensor", "mean of each channel: [N,C,H,W] to [N,C,1,1]", builtin_global_avgpool, false},
     {"adaptive_avgpool", "x: tensor, size: ints", "[N,C,H,W] to [N,C,size]: mean of the windows from floor(i H / h) to ceil((i+1) H / h), which differ by one in size and overlap where h does not divide H", builtin_adaptive_avgpool, false},
-    {"resize", "x: tensor, size: ints, mode: bilinear|nearest = bilinear, align_corners: bool = false", "[N,C,H,W] to [N,C,size], up or down, without smoothing: between the four nearest elements, or element floor(i H / h); with align_corners the outermost elements lie on each other, else the outer borders", builtin_resize, false},
+    {"resize", "x: tensor, size: ints, mode: bilinear|nearest = bilinear, align_corners: bool = false", "[N,C,H,W] to [N,C,size], up or down, without smoothing: between the four nearest elements, or element floor(i H / h); with align_corners the outermost elements lie on each other, else the outer borders; a side has at most 262,144 elements", builtin_resize, false},
     /* shapes */
     {"reshape", "x: tensor, shape: ints", "another shape with as many elements; one size may be -1", builtin_reshape, false},
     {"identity", "x: tensor", "x; an operation of its own to --count, but nothing runs", builtin_identity, false},

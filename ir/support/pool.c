@@ -4,12 +4,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { POOL_CHUNK_BYTES = 64 * 1024, POOL_ALIGN = 16 };
+/* Chunks grow with their pool: most pools are small and do not live long. */
+enum { POOL_CHUNK_BYTES = 64 * 1024, POOL_FIRST_BYTES = 1024, POOL_ALIGN = 16 };
 
 typedef struct Chunk Chunk;
 struct Chunk {
     Chunk *next;
     size_t used, size;
+    bool zeroed; /* as a whole; else by pool_alloc */
     _Alignas(POOL_ALIGN) char data[];
 };
 
@@ -92,13 +94,21 @@ Pool *pool_new_child(Pool *parent)
 
 static Chunk *chunk_new(Pool *pool, size_t bytes)
 {
-    size_t size = bytes > POOL_CHUNK_BYTES ? bytes : POOL_CHUNK_BYTES;
-    Chunk *c = size <= SIZE_MAX - sizeof(Chunk) ? calloc(1, sizeof(Chunk) + size) : NULL;
+    size_t usual = pool->bytes < POOL_FIRST_BYTES   ? POOL_FIRST_BYTES
+                   : pool->bytes > POOL_CHUNK_BYTES ? POOL_CHUNK_BYTES
+                                                    : pool->bytes;
+    size_t size = bytes > usual ? bytes : usual;
+    bool zeroed = size > POOL_CHUNK_BYTES; /* fresh pages are zero */
+    Chunk *c = size > SIZE_MAX - sizeof(Chunk) ? NULL
+               : zeroed                        ? calloc(1, sizeof(Chunk) + size)
+                                               : malloc(sizeof(Chunk) + size);
     if (!c)
         out_of_memory(pool);
     c->size = size;
+    c->used = 0;
+    c->zeroed = zeroed;
     /* A big block goes behind the current chunk, whose room stays in use. */
-    if (pool->chunks && bytes > POOL_CHUNK_BYTES / 2) {
+    if (pool->chunks && bytes > usual / 2) {
         c->next = pool->chunks->next;
         pool->chunks->next = c;
     } else {
@@ -117,6 +127,8 @@ void *pool_alloc(Pool *pool, size_t bytes)
     if (!c || c->size - c->used < need)
         c = chunk_new(pool, need);
     void *p = c->data + c->used;
+    if (!c->zeroed)
+        memset(p, 0, need);
     c->used += need;
     pool->bytes += need;
     return p;

@@ -1,5 +1,6 @@
 /* Scoring choices of kept nodes. */
 #include "passes/remat/forward_view.h"
+#include "passes/remat/solvers.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -67,9 +68,10 @@ static bool has_hints(const RematProblem *p)
     return false;
 }
 
-/* No second run of @keep, nothing of @recompute made before the loss and read after it. */
-static bool obeys_hints(Pool *scratch, const RematProblem *p, const RematSchedule *s)
+bool remat_obeys_hints(Pool *scratch, const RematProblem *p, const RematSchedule *s)
 {
+    if (!has_hints(p))
+        return true;
     bool *before = POOL_ARRAY(scratch, (size_t)p->n_tensors + 1, bool), after_loss = false;
     bool *ran = POOL_ARRAY(scratch, (size_t)p->n_nodes + 1, bool);
     for (int i = 0; i < s->len; i++) {
@@ -92,7 +94,7 @@ static bool obeys_hints(Pool *scratch, const RematProblem *p, const RematSchedul
 void candidates_try_schedule(Candidates *c, const RematSchedule *s)
 {
     Pool *pool = pool_new_child(c->pool);
-    if (!has_hints(c->view->p) || obeys_hints(pool, c->view->p, s))
+    if (remat_obeys_hints(pool, c->view->p, s))
         score(c, pool, s);
     pool_free(pool);
 }

@@ -28,21 +28,6 @@ const FrontPoint *front_above(const Front *f, int64_t budget_bytes)
     return i < f->points.len ? &f->points.data[i] : NULL;
 }
 
-static FrontPoint point_of(Pool *pool, Slots *s)
-{
-    FrontPoint x = {slots_peak(s, NULL), slots_time(s), 0, NULL};
-    x.pair = POOL_ARRAY(pool, 2 * (size_t)slots_recomputed(s) + 1, int);
-    for (int slot = 0; slot < slots_count(s); slot++) {
-        int n;
-        const int *node = slots_in_slot(s, slot, &n);
-        for (int i = 0; i < n; i++, x.n++) {
-            x.pair[2 * x.n] = node[i];
-            x.pair[2 * x.n + 1] = slot;
-        }
-    }
-    return x;
-}
-
 /* Puts x where it belongs and takes out the points it is better than. */
 static void insert(Front *f, FrontPoint x)
 {
@@ -51,6 +36,8 @@ static void insert(Front *f, FrontPoint x)
         at--;
     while (end < f->points.len && f->points.data[end].time >= x.time)
         end++;
+    for (size_t i = at; i < end; i++)
+        pool_free(f->points.data[i].pool);
     vec_push(f->pool, &f->points, x); /* makes room */
     size_t behind = f->points.len - 1 - end;
     memmove(f->points.data + at + 1, f->points.data + end, behind * sizeof x);
@@ -58,18 +45,20 @@ static void insert(Front *f, FrontPoint x)
     f->points.len = at + 1 + behind;
 }
 
-void front_offer(Front *f, Slots *s)
+bool front_takes(const Front *f, int64_t peak_bytes, double time)
 {
-    const FrontPoint *rival = front_within(f, slots_peak(s, NULL));
+    const FrontPoint *rival = front_within(f, peak_bytes);
     /* Sums in another order differ in their last bits: no gain. */
-    if (!rival || slots_time(s) < rival->time * (1 - 1e-12))
-        insert(f, point_of(f->pool, s));
+    return !rival || time < rival->time * (1 - 1e-12);
 }
 
-void front_load(const FrontPoint *point, Slots *s)
+bool front_offer(Front *f, int64_t peak_bytes, double time, const RematSchedule *s)
 {
-    slots_clear(s);
-    for (int i = 0; i < point->n; i++)
-        slots_add(s, point->pair[2 * i], point->pair[2 * i + 1]);
-    slots_commit(s);
+    if (!front_takes(f, peak_bytes, time))
+        return false;
+    FrontPoint x = {peak_bytes, time, {s->len, NULL}, pool_new_child(f->pool)};
+    x.schedule.node = POOL_ARRAY(x.pool, (size_t)s->len + 1, int);
+    memcpy(x.schedule.node, s->node, (size_t)s->len * sizeof *s->node);
+    insert(f, x);
+    return true;
 }

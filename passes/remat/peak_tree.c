@@ -61,3 +61,27 @@ int peak_tree_argmost(const PeakTree *t)
         node = t->most[2 * node] >= t->most[2 * node + 1] ? 2 * node : 2 * node + 1;
     return node - t->leaves;
 }
+
+/* Marks the places below a tree node that are above the limit, from the last one on. */
+static void mark_above(const PeakTree *t, int node, int64_t limit, int *next, int n)
+{
+    if (t->most[node] <= limit)
+        return;
+    if (node >= t->leaves) {
+        if (node - t->leaves < n)
+            next[node - t->leaves] = node - t->leaves;
+        return;
+    }
+    mark_above(t, 2 * node + 1, limit - t->added[node], next, n);
+    mark_above(t, 2 * node, limit - t->added[node], next, n);
+}
+
+void peak_tree_above(const PeakTree *t, int64_t limit, int *next, int n)
+{
+    for (int i = 0; i < n; i++)
+        next[i] = n;
+    mark_above(t, 1, limit, next, n);
+    for (int i = n - 2; i >= 0; i--)
+        if (next[i] == n)
+            next[i] = next[i + 1];
+}

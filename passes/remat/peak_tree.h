@@ -18,5 +18,7 @@ void peak_tree_add(PeakTree *t, int first, int last, int64_t value);
 int64_t peak_tree_most(const PeakTree *t, int first, int last);
 /* The first place that has the largest number. */
 int peak_tree_argmost(const PeakTree *t);
+/* next[i]: the first place >= i with a number above `limit`; n when there is none.  O(n). */
+void peak_tree_above(const PeakTree *t, int64_t limit, int *next, int n);
 
 #endif

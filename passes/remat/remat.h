@@ -94,6 +94,7 @@ typedef struct RematOptions {
     double deadline_seconds; /* of the monotonic clock, for remat_out_of_time; 0 = none.  The only
                                 thing that may make an answer depend on the clock */
     int stop_at;             /* twremat: schedule parts of fewer bags at once; 0 = try several */
+    double effort;           /* scrimp: how much to search, 0 = 1 */
     int64_t max_steps;       /* when a search that could be too long stops; 0: its own limit */
     RematNotes *notes;       /* what the solver found on the way goes there; NULL = not wanted */
     /* Told of every schedule that is scored on the way, or NULL. */

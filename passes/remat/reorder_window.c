@@ -39,10 +39,11 @@ typedef struct State {
 } State;
 
 typedef struct Table {
+    Pool *pool;
     State *state;
-    int n;
+    int n, room;
     int *slot; /* hash table of state indices + 1 */
-    int n_slots;
+    uint32_t n_slots;
 } Table;
 
 static int position_in(const int *position, int begin, int n, int node)
@@ -131,12 +132,34 @@ static State step(const Window *w, const State *from, int from_index, int k)
                    transient > from->peak ? transient : from->peak};
 }
 
+/* Where a set stands, or would. */
+static uint32_t find_slot(const Table *t, uint32_t done)
+{
+    uint32_t h = done * 2654435761u % t->n_slots;
+    while (t->slot[h] && t->state[t->slot[h] - 1].done != done)
+        h = h + 1 == t->n_slots ? 0 : h + 1;
+    return h;
+}
+
+static void table_grow(Table *t)
+{
+    int room = t->room > 0 ? 4 * t->room : 64;
+    room = room < MAX_STATES ? room : MAX_STATES;
+    t->state = pool_grow(t->pool, t->state, (size_t)t->room * sizeof *t->state,
+                         (size_t)room * sizeof *t->state);
+    t->room = room;
+    t->n_slots = 2 * (uint32_t)room + 1;
+    t->slot = POOL_ARRAY(t->pool, t->n_slots, int);
+    for (int k = 0; k < t->n; k++)
+        t->slot[find_slot(t, t->state[k].done)] = k + 1;
+}
+
 /* Keeps the better of two ways to the same set; false when the table is full. */
 static bool offer(Table *t, State s)
 {
-    uint32_t h = s.done * 2654435761u % (uint32_t)t->n_slots;
-    while (t->slot[h] && t->state[t->slot[h] - 1].done != s.done)
-        h = h + 1 == (uint32_t)t->n_slots ? 0 : h + 1;
+    if (t->n == t->room && t->room < MAX_STATES)
+        table_grow(t);
+    uint32_t h = find_slot(t, s.done);
     if (!t->slot[h]) {
         if (t->n == MAX_STATES)
             return false;
@@ -180,9 +203,7 @@ static bool improve_window(Pool *scratch, const RematProblem *p, const NodeGraph
 {
     Pool *pool = pool_new_child(scratch);
     Window *w = window_new(pool, p, g, s, position, begin, n);
-    Table t = {.n_slots = 2 * MAX_STATES + 1};
-    t.state = POOL_ARRAY(pool, MAX_STATES, State);
-    t.slot = POOL_ARRAY(pool, (size_t)t.n_slots, int);
+    Table t = {.pool = pool};
     offer(&t, (State){.parent = -1, .peak = INT64_MIN});
     bool complete = expand_states(w, &t);
     *states += t.n;

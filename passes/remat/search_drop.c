@@ -147,48 +147,54 @@ static void offer(Search *x, int node, int after)
 {
     double price;
     if (price_drop(x, node, after, &price) >= 0)
-        heap_push(x, (SearchDrop){price * search_bend(x), node, after});
+        heap_push(x, (SearchDrop){price * search_bend(x, node), node, after});
 }
 
 /* ---- the greedy ---- */
 
-/* The first and the last slot over the target. */
+/* The slots over the target. */
 static void find_stretch(Search *x)
 {
-    int n = slots_count(x->slots), top, lo = 0, hi;
-    x->over_first = 1;
-    x->over_last = 0;
-    if (slots_peak(x->slots, &top) <= x->target_bytes)
-        return;
-    for (hi = top; lo < hi;) {
-        int mid = (lo + hi) / 2;
-        if (slots_peak_within(x->slots, 0, mid) > x->target_bytes)
-            hi = mid;
-        else
-            lo = mid + 1;
-    }
-    x->over_first = lo;
-    for (lo = top, hi = n - 1; lo < hi;) {
-        int mid = (lo + hi + 1) / 2;
-        if (slots_peak_within(x->slots, mid, n - 1) > x->target_bytes)
-            lo = mid;
-        else
-            hi = mid - 1;
-    }
-    x->over_last = lo;
+    int n = slots_count(x->slots);
+    slots_above(x->slots, x->target_bytes, x->next_over);
+    x->next_over[n] = n;
+    x->over_first = x->next_over[0];
+    x->over_last = n - 1;
+    while (x->over_last >= x->over_first && x->next_over[x->over_last] != x->over_last)
+        x->over_last--;
 }
 
-/* Every gap between two reads of a value. */
+/* Whether a slot between these two is over the target, or was when find_stretch looked. */
+static bool spans_stretch(const Search *x, int after, int next)
+{
+    return after + 1 < next && x->next_over[after + 1] < next;
+}
+
+/* The last slot in which any output of the run is there. */
+static int last_slot(const Search *x, int node, int run)
+{
+    int last = -1;
+    for (int k = 0; k < x->p->node[node].n_out; k++) {
+        int end = slots_life_end(x->slots, node, run, k);
+        last = end > last ? end : last;
+    }
+    return last;
+}
+
+/* Every gap between two reads of a value that lives while there is too much. */
 static void offer_all(Search *x)
 {
     x->heap.len = 0;
     for (int n = 0; n < slots_count(x->slots); n++)
-        for (int r = 0; r < slots_runs(x->slots, n); r++)
-            for (int after = slots_run_slot(x->slots, n, r), next; after >= 0; after = next) {
+        for (int r = 0; r < slots_runs(x->slots, n); r++) {
+            int last = last_slot(x, n, r);
+            for (int after = slots_run_slot(x->slots, n, r), next;
+                 after >= 0 && spans_stretch(x, after, last); after = next) {
                 next = next_read(x, n, r, after);
-                if (next > after + 1)
+                if (next >= 0 && spans_stretch(x, after, next))
                     offer(x, n, after);
             }
+        }
 }
 
 /* The new runs' values, and those they read, may be dropped again behind this slot. */

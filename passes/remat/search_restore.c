@@ -3,21 +3,41 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
-Search *search_new(Pool *pool, const RematProblem *p, uint64_t seed)
+static uint64_t mix(uint64_t z)
+{
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9U;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebU;
+    return z ^ (z >> 31);
+}
+
+/* The layers of a network repeat: their nodes have the same costs and sizes. */
+static uint64_t kind_of(const RematProblem *p, int node)
+{
+    const RematNode *n = &p->node[node];
+    uint64_t kind;
+    memcpy(&kind, &n->cost, sizeof kind);
+    for (int k = 0; k < n->n_out; k++)
+        kind = mix(kind + (uint64_t)p->tensor[n->out[k]].bytes);
+    return mix(kind + (uint64_t)n->n_in);
+}
+
+Search *search_new(Pool *pool, const RematProblem *p, uint64_t *random)
 {
     Search *x = POOL_NEW(pool, Search);
-    *x = (Search){.p = p, .pool = pool, .slots = slots_new(pool, p), .random = seed};
+    *x = (Search){.p = p, .pool = pool, .slots = slots_new(pool, p), .random = random};
+    x->next_over = POOL_ARRAY(pool, (size_t)p->n_nodes + 1, int);
+    x->kind = POOL_ARRAY(pool, (size_t)p->n_nodes + 1, uint64_t);
+    for (int n = 0; n < p->n_nodes; n++)
+        x->kind[n] = kind_of(p, n);
     x->stamp = POOL_ARRAY(pool, (size_t)p->n_nodes + 1, int);
     return x;
 }
 
 uint64_t search_random(Search *x)
 {
-    uint64_t z = (x->random += 0x9e3779b97f4a7c15U);
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9U;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebU;
-    return z ^ (z >> 31);
+    return mix(*x->random += 0x9e3779b97f4a7c15U);
 }
 
 double search_uniform(Search *x)
@@ -25,9 +45,13 @@ double search_uniform(Search *x)
     return (double)(search_random(x) >> 11) * 0x1p-53;
 }
 
-double search_bend(Search *x)
+double search_bend(const Search *x, int node)
 {
-    return x->noise > 0 ? exp(x->noise * (2 * search_uniform(x) - 1)) : 1;
+    if (x->noise == 0)
+        return 1;
+    uint64_t who = x->by_kind ? x->kind[node] : (uint64_t)node;
+    uint64_t draw = mix(x->draw + 0x9e3779b97f4a7c15U * (who + 1));
+    return exp(x->noise * (2 * (double)(draw >> 11) * 0x1p-53 - 1));
 }
 
 /* ---- taking out ---- */
@@ -126,7 +150,8 @@ static Candidate *list_candidates(Search *x, Pool *pool, int *n)
         int here;
         const int *node = slots_in_slot(x->slots, slot, &here);
         for (int i = 0; i < here; i++)
-            all[(*n)++] = (Candidate){x->p->node[node[i]].cost * search_bend(x), node[i], slot};
+            all[(*n)++] =
+                (Candidate){x->p->node[node[i]].cost * search_bend(x, node[i]), node[i], slot};
     }
     qsort(all, (size_t)*n, sizeof *all, dearest_first);
     return all;

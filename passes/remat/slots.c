@@ -415,6 +415,13 @@ int64_t slots_peak_within(Slots *s, int first, int last)
     return first > last ? INT64_MIN : peak_tree_most(&s->through, first, last) + s->constant;
 }
 
+void slots_above(Slots *s, int64_t limit, int *next)
+{
+    refresh(s);
+    s->work += s->n / 8;
+    peak_tree_above(&s->through, limit - s->constant, next, s->n);
+}
+
 /* ---- making one ---- */
 
 static void find_readers(Slots *s)

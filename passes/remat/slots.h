@@ -39,6 +39,8 @@ void slots_commit(Slots *s);
 
 int64_t slots_peak(Slots *s, int *slot); /* with persistent tensors; slot: the first that has it */
 int64_t slots_peak_within(Slots *s, int first, int last); /* slots [first, last] */
+/* next[k]: the first slot >= k with more bytes than `limit`; slots_count when there is none. */
+void slots_above(Slots *s, int64_t limit, int *next);
 double slots_time(const Slots *s);
 int slots_recomputed(const Slots *s);
 /* Elementary updates so far: what an effort limit counts. */

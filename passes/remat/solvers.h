@@ -11,6 +11,9 @@ RematSolve remat_kusumoto_approx, remat_kusumoto_exact, remat_kusumoto_exhaustiv
 /* Every node once, in the base order. */
 RematSchedule remat_base_schedule(Pool *pool, const RematProblem *p);
 
+/* No second run of @keep, nothing of @recompute made before the loss and read after it. */
+bool remat_obeys_hints(Pool *scratch, const RematProblem *p, const RematSchedule *s);
+
 /* The schedule as a problem of its own: every run a node, every run's outputs tensors.  Nodes are
  * in the order of the schedule; node k of the result is run k.  The schedule must be one that
  * remat_check accepts. */

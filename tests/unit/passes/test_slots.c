@@ -4,6 +4,7 @@
 #include "check.h"
 #include "passes/remat/front.h"
 #include "passes/remat/peak_tree.h"
+#include "passes/remat/slots.h"
 #include "passes/remat/solvers.h"
 #include "random_problem.h"
 
@@ -87,7 +88,7 @@ static void test_changes(uint64_t seed)
     pool_free(pool);
 }
 
-/* Points have rising peaks and falling times, whatever is offered. */
+/* Points have rising peaks and falling times, whatever is offered, and keep what they were. */
 static void test_front(void)
 {
     Pool *pool = pool_new();
@@ -97,17 +98,23 @@ static void test_front(void)
     Front f = {.pool = pool};
     for (int k = 0; k < 300; k++) {
         change(p, s, &r);
-        front_offer(&f, s);
-        const FrontPoint *x = front_within(&f, slots_peak(s, NULL));
-        CHECK(x && x->time <= slots_time(s) * (1 + 1e-9));
+        RematSchedule now = slots_schedule(pool, s);
+        RematFigures figures = remat_check(pool, p, &now);
+        bool takes = front_takes(&f, figures.peak_bytes, figures.time);
+        CHECK(front_offer(&f, figures.peak_bytes, figures.time, &now) == takes);
+        const FrontPoint *x = front_within(&f, figures.peak_bytes);
+        CHECK(x && x->time <= figures.time * (1 + 1e-9));
     }
     for (size_t i = 1; i < f.points.len; i++)
         CHECK(f.points.data[i - 1].peak_bytes < f.points.data[i].peak_bytes &&
               f.points.data[i - 1].time > f.points.data[i].time);
     CHECK(!front_within(&f, f.points.data[0].peak_bytes - 1));
     for (size_t i = 0; i < f.points.len; i++) {
-        front_load(&f.points.data[i], s);
-        CHECK(slots_peak(s, NULL) == f.points.data[i].peak_bytes);
+        const FrontPoint *x = &f.points.data[i];
+        RematFigures figures = remat_check(pool, p, &x->schedule);
+        CHECK(figures.ok && figures.peak_bytes == x->peak_bytes && figures.time == x->time);
+        CHECK(front_within(&f, x->peak_bytes) == x);
+        CHECK(i == 0 || front_above(&f, x->peak_bytes - 1) == x);
     }
     pool_free(pool);
 }

@@ -1,0 +1,70 @@
+/* What the parts of the scrimp solver share: one front, and searches over several base orders. */
+#ifndef SCRIMP_PASSES_REMAT_LADDER_H
+#define SCRIMP_PASSES_REMAT_LADDER_H
+
+#include "passes/remat/front.h"
+#include "passes/remat/search.h"
+
+/* How many base orders are kept ready. */
+enum { LADDER_BASES = 6 };
+
+/* A search over one base order. */
+typedef struct Base {
+    Pool *pool;
+    int *order;      /* slot -> node of the problem */
+    int *slot_of;    /* back */
+    RematProblem *p; /* the problem in that order */
+    Search *x;
+} Base;
+
+typedef struct Ladder {
+    const RematProblem *p;
+    const RematOptions *options;
+    Pool *pool;
+    Front *front;
+    Base *base[LADDER_BASES]; /* [0] is in use, unless it is NULL */
+    uint64_t random;
+    int64_t high, low; /* targets lie between */
+    int64_t target_bytes;
+    double work;             /* in all */
+    int64_t done;            /* of it, apart from what the bases' slots count */
+    int64_t most_work;       /* of one search_reduce */
+    int64_t reordered_bytes; /* peak of the schedule that was reordered last, */
+    int in_vain;             /* and how many in a row it did not help */
+} Ladder;
+
+/* Makes this order of all nodes the base; NULL: as the problem has them.  Nothing is recomputed,
+ * and what the search is to reach is the ladder's target. */
+Search *ladder_base(Ladder *l, const int *order);
+
+/* The same for the order of first runs of a schedule, with its recomputations: each goes into the
+ * slot of the next first run.  In a slot they run in base order, and once each, so peak and time
+ * may differ a little from the schedule's. */
+Search *ladder_load(Ladder *l, const RematSchedule *s);
+
+/* Offers what the search in use holds now to the front. */
+void ladder_offer(Ladder *l);
+/* Any schedule of the problem; true when it was taken.  One that does not obey @keep and @recompute
+ * is passed over, unless it is the first. */
+bool ladder_offer_schedule(Ladder *l, const RematSchedule *s);
+
+/* Part of the work is used up, or time is. */
+bool ladder_out_of_work(const Ladder *l, double part);
+int64_t ladder_work(const Ladder *l);
+
+/* Brings the present schedule within the target and takes back what is not needed; false when it
+ * cannot be brought there.  Offers both. */
+bool ladder_repair(Ladder *l);
+
+/* Answers of other solvers, as far as those are quick at this size (scrimp_starts.c). */
+void ladder_start_from_others(Ladder *l);
+/* What @recompute asks for runs again for its first read behind the loss. */
+void ladder_start_from_hints(Ladder *l);
+
+/* Large neighbourhoods around the best schedule of the target, for so much work. */
+void ladder_improve(Ladder *l, double work);
+/* Another order of the runs of the best schedule within the target, with a smaller peak; true when
+ * there is one. */
+bool ladder_reorder(Ladder *l);
+
+#endif

@@ -1,0 +1,43 @@
+/* scrimp is never beaten by another solver, and its time never grows with the budget: random
+ * problems, layered steps and small networks, at 50 budgets each.  SCRIMP_PROBLEMS: how many random
+ * ones.  slow_remat_best.c has the whole zoo. */
+#include "layered_problem.h"
+#include "never_beaten.h"
+#include "zoo_problem.h"
+
+#include <stdlib.h>
+
+static void check_random(int seed)
+{
+    Pool *pool = pool_new();
+    Random r = {(uint64_t)seed};
+    RematProblem *p =
+        seed % 3 == 0 ? layered_problem(pool, &r, 2 + random_below(&r, 8), 1 + random_below(&r, 4))
+                      : random_problem(pool, &r, 3 + random_below(&r, 40));
+    p->memo = remat_memo_new(pool);
+    check_never_beaten(pool, p, 7, false, pool_printf(pool, "seed %d", seed));
+    pool_free(pool);
+}
+
+static const ZooProblem small[] = {
+    {"convnet", {"N=4"}},
+    {"mlp", {"N=8"}},
+    {"vgg", {"depth=11", "size=32", "N=64", "hidden=64"}},
+    {"resnet", {"depth=18", "size=64", "N=4"}},
+    {"unet", {"size=188", "width=4", "N=4"}},
+    {"nascell", {"cell=darts_v1", "C=4", "layers=3", "size=16", "N=16"}},
+    {"gpt2", {"N=4", "T=64", "V=50", "layers=3", "C=32", "heads=2"}},
+    {"lstm_ptb", {"N=64", "V=30", "H=32", "T=6"}},
+};
+
+int main(void)
+{
+    const char *text = getenv("SCRIMP_PROBLEMS");
+    int n = text ? atoi(text) : 40;
+    printf("seeds 1 to %d\n", n);
+    for (int seed = 1; seed <= n; seed++)
+        check_random(seed);
+    for (size_t k = 0; k < sizeof small / sizeof *small; k++)
+        check_zoo_problem(&small[k], false);
+    return test_result();
+}

@@ -1,0 +1,47 @@
+/* The recomputation problems of the example networks. */
+#ifndef SCRIMP_TESTS_ZOO_PROBLEM_H
+#define SCRIMP_TESTS_ZOO_PROBLEM_H
+
+#include "never_beaten.h"
+#include "passes/pass.h"
+#include "unit/frontend/lower_text.h"
+
+#include <time.h>
+
+typedef struct ZooProblem {
+    const char *file;
+    const char *defs[8]; /* NULL at the end */
+} ZooProblem;
+
+/* What pass_remat gets to see; NULL after a failed check. */
+static inline RematProblem *zoo_problem(Pool *pool, Lowered *lowered, const ZooProblem *z)
+{
+    *lowered = lower_example_for(z->file, FRONTEND_TRAIN, false, z->defs);
+    PassContext c = {.graph = lowered->graph, .pool = pool, .budget = ""};
+    if (!c.graph ||
+        !passes_run(&c, "fold,cse,dce,layout,fold,autodiff,fold,cse,dce,fuse,order", NULL, NULL)) {
+        CHECK_MSG(false, "%s: %s", z->file, c.error ? c.error : "cannot be read");
+        return NULL;
+    }
+    return remat_problem_from_graph(pool, c.graph, POOL_NEW(pool, RematMapping));
+}
+
+static inline void check_zoo_problem(const ZooProblem *z, bool all_steps)
+{
+    Pool *pool = pool_new();
+    Lowered lowered;
+    RematProblem *p = zoo_problem(pool, &lowered, z);
+    const char *name = z->file;
+    for (int k = 0; z->defs[k]; k++)
+        name = pool_printf(pool, "%s %s", name, z->defs[k]);
+    clock_t begin = clock();
+    if (p)
+        check_never_beaten(pool, p, 0, all_steps, name);
+    printf("%s: %d nodes, %.1f s\n", name, p ? p->n_nodes : 0,
+           (double)(clock() - begin) / CLOCKS_PER_SEC);
+    fflush(stdout);
+    lowered_free(&lowered);
+    pool_free(pool);
+}
+
+#endif

@@ -1,6 +1,7 @@
 #include "frontend/cli_file.h"
 
 #include "ir/print.h"
+#include "passes/remat/remat.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -96,6 +97,13 @@ static ExitCode pass_failure(Cli *cli, const ProgramOptions *o, const PassContex
                      ctx->error);
 }
 
+struct RematMemo *cli_memo(Cli *cli)
+{
+    if (!cli->memo)
+        cli->memo = remat_memo_new(cli->pool);
+    return cli->memo;
+}
+
 ExitCode cli_build(Cli *cli, const Ast *ast, const ProgramOptions *o, Program *out)
 {
     FrontendOptions options = frontend_options_of(cli, o);
@@ -113,6 +121,8 @@ ExitCode cli_build(Cli *cli, const Ast *ast, const ProgramOptions *o, Program *o
                        .objective = o->objective,
                        .seed = o->seed,
                        .time_limit_seconds = o->time_limit_seconds,
+                       .effort = cli->effort,
+                       .memo = cli_memo(cli),
                        .checksums = o->checksums};
     const char *pipeline = o->pipeline                 ? o->pipeline
                            : o->mode == FRONTEND_TRAIN ? pipeline_train

@@ -23,8 +23,9 @@ typedef struct Cli {
         *out, *log, *march, *cache, *header, *prompt, *checkpoint, *count, *graph;
     int64_t steps, seed, threads, sweep, tokens, top_k, jobs;
     bool has_seed, compare, dot, schedule;
-    double temperature, time_limit;
-    bool warned_untrained; /* once, however often the program is built */
+    double temperature, time_limit, effort;
+    struct RematMemo *memo; /* of the solver, for every time the program is built */
+    bool warned_untrained;  /* once, however often the program is built */
 } Cli;
 
 typedef struct Verb {
@@ -74,6 +75,7 @@ typedef struct ProgramOptions {
     void *user;
     bool quiet_infeasible; /* leave the message to the caller */
 } ProgramOptions;
+struct RematMemo *cli_memo(Cli *cli);
 ExitCode cli_build(Cli *cli, const Ast *ast, const ProgramOptions *o, Program *out);
 
 /* "1.9GiB": at most four digits. */

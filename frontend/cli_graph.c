@@ -22,10 +22,11 @@ ExitCode cli_plan_graph(Cli *cli, const ExternalGraph *g, const char *budget, co
                               .solver = solver,
                               .objective = cli->objective,
                               .seed = (uint64_t)cli->seed,
-                              .time_limit_seconds = cli->time_limit};
+                              .time_limit_seconds = cli->time_limit,
+                              .effort = cli->effort};
     ExternalPlan *plan = POOL_NEW(cli->pool, ExternalPlan);
     RematError error;
-    bool ok = external_plan(cli->pool, g, &settings, plan, &error);
+    bool ok = external_plan(cli->pool, g, &settings, cli_memo(cli), plan, &error);
     *row = (PlanRow){.solver = plan->report.solver,
                      .report = plan->report,
                      .arena_bytes = plan->arena_bytes,

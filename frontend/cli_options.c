@@ -27,7 +27,8 @@ const Verb cli_verbs[] = {
     {"dump", "print a stage of the compilation",
      "Stages: ast, ir (forward graph), grad (whole step), remat, plan, code, asm.\n"
      "--diff A..B prints what changed between two of ir, grad, remat and plan.",
-     "define model stage diff dump-after no-loc dot budget solver objective march error-format",
+     "define model stage diff dump-after no-loc dot budget solver effort objective march "
+     "error-format",
      verb_dump},
     {"opt", "run passes over IR text",
      "Reads IR text from FILE (or - for standard input) and writes IR text. PASSES is a list such "
@@ -53,7 +54,8 @@ const Verb cli_verbs[] = {
      "kind step holds the whole step. With --schedule the answer lists the nodes to run, in "
      "order.\n"
      "Answers do not depend on the clock unless --time-limit is given.",
-     "define model graph budget solver objective schedule seed time-limit compare sweep json "
+     "define model graph budget solver effort objective schedule seed time-limit compare sweep "
+     "json "
      "error-format",
      verb_plan},
     {"arena", "offsets for buffers with known lives",
@@ -65,7 +67,8 @@ const Verb cli_verbs[] = {
      "out json error-format", verb_arena},
     {"compile", "generate a shared object that trains without scrimp",
      "Writes the training step as FILE.so and a C header that describes its arena.",
-     "define model budget solver objective out header march cache no-cache jobs error-format",
+     "define model budget solver effort objective out header march cache no-cache jobs "
+     "error-format",
      verb_compile},
     {"train", "train a model",
      "Writes checkpoints to --out; without it the weights are lost at the end. Ctrl-C finishes\n"
@@ -74,7 +77,8 @@ const Verb cli_verbs[] = {
      "schedule of the learning rate keeps the length that the model gives it.\n"
      "A line of --log has step, loss, the metrics, grad_norm, lr and seconds; after an evaluation\n"
      "step, val_loss and val_METRIC.",
-     "define model budget solver objective steps data resume out checkpoint seed threads log "
+     "define model budget solver effort objective steps data resume out checkpoint seed threads "
+     "log "
      "overfit quiet march "
      "cache no-cache jobs error-format",
      verb_train},
@@ -90,14 +94,15 @@ const Verb cli_verbs[] = {
      verb_generate},
     {"bench", "time per step, GFLOP/s, share of the machine's peak",
      "Runs real steps on random data of the model's shapes and measures every kernel.",
-     "define model budget solver objective steps threads json march cache no-cache jobs "
+     "define model budget solver effort objective steps threads json march cache no-cache jobs "
      "error-format",
      verb_bench},
     {"verify", "train with and without recomputation and compare every bit",
      "Compares loss, gradients, weights, running statistics and optimizer state after every step.\n"
      "Without --budget the plan is the smallest there is, without --data the data are random,\n"
      "without --steps there are 3 steps.",
-     "define model budget solver objective steps data seed threads json march cache no-cache jobs "
+     "define model budget solver effort objective steps data seed threads json march cache "
+     "no-cache jobs "
      "error-format",
      verb_verify},
     {NULL, NULL, NULL, NULL, NULL}};
@@ -137,6 +142,8 @@ static const OptionRow option_rows[] = {
      "with --graph: also print the nodes to run, in order", 0},
     {"time-limit", 0, FIELD_FLOAT, offsetof(Cli, time_limit), "SECONDS",
      "stop solvers after this time (default: none)", 0},
+    {"effort", 0, FIELD_FLOAT, offsetof(Cli, effort), "X",
+     "how much the solver scrimp searches (default: 1)", 0},
     {"stage", 0, FIELD_TEXT, offsetof(Cli, stage), "STAGE",
      "ast, ir, grad, remat, plan, code or asm", 0},
     {"diff", 0, FIELD_TEXT, offsetof(Cli, diff), "A..B", "print the difference of two stages", 0},

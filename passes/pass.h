@@ -42,6 +42,8 @@ typedef struct PassContext {
     const char *objective;     /* "time" (default) or "memory" */
     uint64_t seed;             /* of solvers that draw */
     double time_limit_seconds; /* of solvers; 0 = none */
+    double effort;             /* of scrimp's search; 0 = 1 */
+    struct RematMemo *memo;    /* what it found for an earlier build; NULL = nothing is kept */
     bool checksums;            /* autodiff adds a checksum of every gradient (verify) */
     const char *untrained;     /* by autodiff: parameters that the loss does not depend on, "$a $b";
                                   NULL = none */

@@ -50,7 +50,8 @@ static bool read_request(Solve *s)
                               .solver = setting(ctx->solver, file->solver),
                               .objective = setting(ctx->objective, file->objective),
                               .seed = ctx->seed,
-                              .time_limit_seconds = ctx->time_limit_seconds};
+                              .time_limit_seconds = ctx->time_limit_seconds,
+                              .effort = ctx->effort};
     RematError error;
     return remat_request_read(ctx->pool, &settings, &s->request, &error) ||
            pass_error(ctx, error.code, error.message, error.help);
@@ -245,6 +246,8 @@ bool pass_remat(PassContext *ctx)
     bool ok = read_request(&s);
     if (ok) {
         s.p = remat_problem_from_graph(s.scratch, ctx->graph, &s.mapping);
+        if (ctx->memo)
+            s.p->memo = ctx->memo;
         ok = meet_budget(&s);
     }
     ctx->report.solve_seconds = remat_seconds() - begin;

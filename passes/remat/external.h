@@ -53,11 +53,11 @@ typedef struct ExternalPlan {
     int64_t arena_bytes, arena_lower_bound_bytes; /* of external_arena */
 } ExternalPlan;
 
-/* The best schedule within the budget.  False with external_problem's E409, with E403 to E405,
- * and, when no schedule fits, with E401: then report.status is REMAT_INFEASIBLE and *out holds the
- * smallest schedule found. */
+/* The best schedule within the budget.  memo: see remat.h; may be NULL.  False with
+ * external_problem's E409, with E403 to E405, and, when no schedule fits, with E401: then
+ * report.status is REMAT_INFEASIBLE and *out holds the smallest schedule found. */
 bool external_plan(Pool *pool, const ExternalGraph *g, const RematSettings *settings,
-                   ExternalPlan *out, RematError *error);
+                   struct RematMemo *memo, ExternalPlan *out, RematError *error);
 
 /* Every value that the schedule makes and every workspace placed in one arena, persistent tensors
  * first; offsets are not aligned.  The placement has passed memplan_check. */

@@ -10,10 +10,11 @@
 
 typedef struct Planning {
     Pool *pool;
-    const RematProblem *p;
-    const RematProblem *ordered; /* p in an order with a smaller peak, or p */
-    const int *order;            /* node of ordered -> node of p; NULL when they are the same */
+    RematProblem *p;
+    RematProblem *ordered; /* p in an order with a smaller peak, or p */
+    const int *order;      /* node of ordered -> node of p; NULL when they are the same */
     RematRequest request;
+    struct RematMemo *memo;
 } Planning;
 
 /* Graphs from elsewhere stand in any order.  As for our own, the order with the least peak comes
@@ -73,6 +74,7 @@ static RematAnswer answer_request(Planning *s, const RematFigures *given, RematR
         return a;
     }
     find_order(s, given);
+    s->ordered->memo = s->memo ? s->memo : remat_memo_new(s->pool);
     if (budget.kind == BUDGET_MIN)
         report->budget_bytes = report->min_feasible_bytes = solve(s, 0).figures.peak_bytes;
     return solve(s, report->budget_bytes);
@@ -90,11 +92,11 @@ static void fill_report(const RematAnswer *a, const RematProblem *p, RematReport
 }
 
 bool external_plan(Pool *pool, const ExternalGraph *g, const RematSettings *settings,
-                   ExternalPlan *out, RematError *error)
+                   struct RematMemo *memo, ExternalPlan *out, RematError *error)
 {
     double begin = remat_seconds();
     *out = (ExternalPlan){.report = {.solver = "none"}};
-    Planning s = {.pool = pool};
+    Planning s = {.pool = pool, .memo = memo};
     if (!remat_request_read(pool, settings, &s.request, error))
         return false;
     s.p = s.ordered = external_problem(pool, g, error);

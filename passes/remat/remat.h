@@ -46,9 +46,8 @@ typedef struct RematProblem {
     RematNode *node; /* in the base order, which is valid */
     RematTensor *tensor;
     int64_t persistent_bytes;
-    int loss_node; /* node that makes the loss; -1 when there is none */
-    struct RematMemo
-        *memo; /* room for what a solver found out, in `pool` (remat_memo_new); or NULL */
+    int loss_node;          /* node that makes the loss; -1 when there is none */
+    struct RematMemo *memo; /* room for what a solver found out (remat_memo_new); or NULL */
 } RematProblem;
 
 typedef struct RematSchedule {
@@ -94,7 +93,7 @@ typedef struct RematOptions {
     double deadline_seconds; /* of the monotonic clock, for remat_out_of_time; 0 = none.  The only
                                 thing that may make an answer depend on the clock */
     int stop_at;             /* twremat: schedule parts of fewer bags at once; 0 = try several */
-    double effort;           /* scrimp: how much to search, 0 = 1 */
+    double effort;           /* scrimp: how much to search, 1 = as much as usual; 0 = 1 */
     int64_t max_steps;       /* when a search that could be too long stops; 0: its own limit */
     RematNotes *notes;       /* what the solver found on the way goes there; NULL = not wanted */
     /* Told of every schedule that is scored on the way, or NULL. */
@@ -119,7 +118,9 @@ typedef struct RematSolver {
     bool in_best; /* one of those that `best` runs; the others are for comparison, or slow */
 } RematSolver;
 
-/* The scrimp solver's one search answers all budgets: with this in its problem it is made once. */
+/* The scrimp solver's one search answers all budgets: with this in its problem it is made once.
+ * Problems that are equal may share one (several builds of one model); it holds what was found for
+ * the last problem that was new, in the pool given. */
 struct RematMemo *remat_memo_new(Pool *pool);
 
 extern const RematSolver remat_solvers[]; /* ends with name == NULL */

@@ -113,8 +113,9 @@ void ladder_improve(Ladder *l, double work)
 
 /* ---- other orders ---- */
 
-/* After how many failures in a row the order is left as it is. */
-enum { MOST_IN_VAIN = 10 };
+/* After how many failures in a row the order is left as it is; up to how many runs it is made anew,
+ * and not only in windows around the peak. */
+enum { MOST_IN_VAIN = 10, MOST_LISTED = 2000 };
 
 bool ladder_reorder(Ladder *l)
 {
@@ -125,7 +126,10 @@ bool ladder_reorder(Ladder *l)
     Pool *scratch = pool_new_child(l->pool);
     RematSchedule s = {best->schedule.len, NULL};
     const RematProblem *runs = remat_expand(scratch, l->p, &best->schedule);
-    RematSchedule order = reorder_nodes(scratch, runs, l->low);
+    RematSchedule order = runs->n_nodes <= MOST_LISTED ? reorder_nodes(scratch, runs, l->low)
+                                                       : remat_base_schedule(scratch, runs);
+    if (runs->n_nodes > MOST_LISTED)
+        reorder_windows(scratch, runs, node_graph_new(scratch, runs), &order, l->low);
     int64_t peak = remat_check(scratch, runs, &order).peak_bytes;
     bool better = peak < best->peak_bytes;
     s.node = POOL_ARRAY(scratch, (size_t)s.len + 1, int);

@@ -1,6 +1,7 @@
 /* Where the scrimp solver starts: answers of all solvers that are quick.  They go to the front as
  * they are, so that no budget is answered worse than by them, and their orders of first runs become
  * base orders of the search. */
+#include "ir/support/map.h"
 #include "passes/remat/ladder.h"
 #include "passes/remat/reorder.h"
 #include "passes/remat/solvers.h"
@@ -18,7 +19,7 @@ static const struct Start {
     int most_nodes;
     int64_t max_steps; /* 0: the solver's own limit */
 } starts[] = {{remat_chen, 1 << 20, 0},
-              {remat_kusumoto_approx, 1 << 20, 0},
+              {remat_kusumoto_approx, 1 << 20, 100000000},
               {remat_mincut, 10000, 0},
               {remat_feng_acg, 5000, 0},
               {remat_feng_closeset, 5000, 0},
@@ -27,26 +28,18 @@ static const struct Start {
               {remat_chain_dp, 10000, 0},
               {remat_twremat, 10000, 0},
               {remat_dtr, 5000, 0},
-              {remat_xla_greedy, 3000, 0},
+              {remat_xla_greedy, 3000, 150000000},
               {remat_random, 5000, 0},
               {remat_kusumoto_exhaustive, 1000, 100000},
               {remat_kusumoto_exact, 3000, 20000000}};
 /* Up to how many nodes the orders of their smallest answers are improved, too. */
-enum { MOST_REORDERED = 3000, N_STARTS = sizeof starts / sizeof *starts };
-
-static uint64_t hash_of(const RematSchedule *s)
-{
-    uint64_t hash = 14695981039346656037U; /* FNV-1a */
-    for (int i = 0; i < s->len; i++)
-        hash = (hash ^ (uint64_t)s->node[i]) * 1099511628211U;
-    return hash | 1;
-}
+enum { MOST_REORDERED = 1500, N_STARTS = sizeof starts / sizeof *starts };
 
 /* The same runs in the order with the smallest peak, as remat_solve does with what does not fit;
  * once for each schedule, because some solvers have the same. */
 static void reorder_smallest(Ladder *l, Pool *scratch, RematSchedule *s, uint64_t *done)
 {
-    uint64_t hash = hash_of(s);
+    uint64_t hash = hash_bytes(s->node, (size_t)s->len * sizeof *s->node, 0) | 1;
     int k = 0;
     while (done[k] && done[k] != hash)
         k++;

@@ -13,6 +13,7 @@ typedef struct RematSettings {
     const char *objective;     /* "time" (default) or "memory" */
     uint64_t seed;             /* of solvers that draw */
     double time_limit_seconds; /* 0 = none */
+    double effort;             /* of scrimp's search: 1 = as much as usual, 0 = 1 */
 } RematSettings;
 
 /* The same, understood. */

@@ -22,6 +22,8 @@
 #include <string.h>
 
 enum { MAX_BLOCK = 32, RUNS_PER_NODE = 8, LABEL_BITS = 24 };
+/* Looks at values in all walks together: about a second. */
+static const int64_t MAX_WORK = 400 * 1000 * 1000;
 
 typedef VEC(int) IntVec;
 
@@ -370,11 +372,12 @@ RematStatus remat_xla_greedy(const RematProblem *p, const RematOptions *o, Pool 
     int64_t low = remat_peak_lower_bound(p, scratch, &(int){0});
     int64_t high = peak_without_in_place(scratch, p, &base);
     int steps = p->n_nodes < 3000 ? 16 : 4;
+    int64_t max_work = o->max_steps > 0 ? o->max_steps : MAX_WORK;
     for (int k = 0; k < steps; k++) {
         Pool *once = pool_new_child(scratch);
         int64_t limit = low + (high - low) / steps * k;
         RematSchedule s;
-        Xla *x = walk_new(once, p, late, limit, 400 * 1000 * 1000 / steps);
+        Xla *x = walk_new(once, p, late, limit, max_work / steps);
         bool whole = !remat_out_of_time(o);
         if (whole) {
             whole = walk(x, &s);

@@ -13,7 +13,7 @@ static void plan(Pool *pool, const ExternalGraph *g, const char *budget)
     RematError error = {0};
     RematSettings settings = {.budget = budget};
     ExternalPlan out;
-    bool ok = external_plan(pool, g, &settings, &out, &error);
+    bool ok = external_plan(pool, g, &settings, NULL, &out, &error);
     if (ok != (out.report.status != REMAT_INFEASIBLE) || (!ok && !error.message))
         abort();
     if (ok != (out.figures.peak_bytes <= out.report.budget_bytes) || !out.figures.ok ||

@@ -18,7 +18,7 @@ typedef struct Cli {
     const char *file; /* model, IR text or "-" */
     OptionDef defs[CLI_MAX_DEFS];
     int n_defs;
-    bool json, json_errors, colour, no_loc, no_cache, resume, overfit, quiet;
+    bool json, json_errors, colour, no_loc, no_cache, resume, overwrite, overfit, quiet;
     const char *model, *budget, *solver, *objective, *stage, *diff, *passes, *dump_after, *data,
         *out, *log, *march, *cache, *header, *prompt, *checkpoint, *count, *graph;
     int64_t steps, seed, threads, sweep, tokens, top_k, jobs;
@@ -26,6 +26,7 @@ typedef struct Cli {
     double temperature, time_limit, effort;
     struct RematMemo *memo; /* of the solver, for every time the program is built */
     bool warned_untrained;  /* once, however often the program is built */
+    int ended_by;           /* the signal that ended the verb early but in order, or 0 */
 } Cli;
 
 typedef struct Verb {

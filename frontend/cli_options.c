@@ -71,13 +71,18 @@ const Verb cli_verbs[] = {
      "error-format",
      verb_compile},
     {"train", "train a model",
-     "Writes checkpoints to --out; without it the weights are lost at the end. Ctrl-C finishes\n"
-     "the step, saves and ends.\n"
-     "--resume continues the run in --out, bit for bit. --steps ends the run at step N; the\n"
-     "schedule of the learning rate keeps the length that the model gives it.\n"
+     "Writes checkpoints to --out; without it the weights are lost at the end. Ctrl-C (or a TERM\n"
+     "signal) finishes the step, saves, and ends by that signal: the shell's exit code is 130 "
+     "(143).\n"
+     "--resume continues the run in --out, bit for bit: options, data and seed are given again, "
+     "and\n"
+     "compared; --overwrite replaces it. --steps ends the run at step N; the schedule of the "
+     "learning\n"
+     "rate keeps the length that the model gives it.\n"
      "A line of --log has step, loss, the metrics, grad_norm, lr and seconds; after an evaluation\n"
      "step, val_loss and val_METRIC.",
-     "define model budget solver effort objective steps data resume out checkpoint seed threads "
+     "define model budget solver effort objective steps data resume overwrite out checkpoint seed "
+     "threads "
      "log "
      "overfit quiet march "
      "cache no-cache jobs error-format",
@@ -156,6 +161,8 @@ static const OptionRow option_rows[] = {
     {"data", 0, FIELD_TEXT, offsetof(Cli, data), "PATH",
      "file or folder of the data, instead of the model's", 0},
     {"resume", 0, FIELD_FLAG, offsetof(Cli, resume), NULL, "continue the run in --out", 0},
+    {"overwrite", 0, FIELD_FLAG, offsetof(Cli, overwrite), NULL, "replace the run that is in --out",
+     0},
     {"out", 'o', FIELD_TEXT, offsetof(Cli, out), "PATH", "where results go", 0},
     {"header", 0, FIELD_TEXT, offsetof(Cli, header), "FILE.h", "where the C header goes", 0},
     {"checkpoint", 0, FIELD_TEXT, offsetof(Cli, checkpoint), "PATH",
@@ -206,7 +213,8 @@ static void print_usage(void)
     puts("\n`scrimp VERB --help` says more, `scrimp VERB FILE --help` also the file's options. "
          "FILE is\n"
          "a path, or - for standard input.\n"
-         "Exit codes: 0 ok, 1 user error, 2 internal error, 3 budget that cannot be met.");
+         "Exit codes: 0 ok, 1 user error, 2 internal error, 3 budget that cannot be met, 130 "
+         "interrupted.");
 }
 
 static void print_pass_table(void)

@@ -253,9 +253,12 @@ bool session_load(Session *s, const char *dir, TrainerState *state)
 bool session_load_weights(Session *s, const char *path)
 {
     RtError err;
-    int64_t unexpected = 0;
-    if (!checkpoint_load_weights(path, s->tensor, s->n_tensors, &unexpected, &err))
+    ExtraWeights extra;
+    if (!checkpoint_load_weights(path, s->tensor, s->n_tensors, &extra, &err))
         return runtime_error(s, "E501", &err);
+    if (extra.count)
+        fprintf(stderr, "warning: %s has %lld tensor%s that the model has not: %s\n", path,
+                (long long)extra.count, extra.count == 1 ? "" : "s", extra.names);
     return convert_layout(s, false);
 }
 

@@ -1,5 +1,6 @@
 #include "frontend/cli.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -24,5 +25,9 @@ int main(int argc, char **argv)
         code = code == EXIT_OK ? EXIT_USER : code;
     }
     pool_free(pool);
+    if (code == EXIT_OK && cli.ended_by) { /* so that a shell sees it, and ends its loop */
+        signal(cli.ended_by, SIG_DFL);
+        raise(cli.ended_by);
+    }
     return code;
 }

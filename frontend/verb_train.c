@@ -1,5 +1,5 @@
 /* train: the loop around the compiled step. */
-#include "frontend/cli_session.h"
+#include "frontend/cli_resume.h"
 
 #include "runtime/file.h"
 
@@ -16,7 +16,7 @@ static volatile sig_atomic_t interrupted;
 
 static void on_interrupt(int number)
 {
-    interrupted = 1;
+    interrupted = number;
     signal(number, SIG_DFL); /* the second one ends the program at once */
 }
 
@@ -28,6 +28,7 @@ typedef struct Trainer {
     Arena arena;
     Threads *threads;
     Dataset *data;
+    json_t *settings; /* what the run is trained with, for its --resume */
     uint64_t seed;
     int64_t update, total; /* updates done, and when the run ends */
     int64_t schedule;      /* updates that the learning rate's schedule spans */
@@ -137,32 +138,75 @@ static bool start_weights(Trainer *t)
     return !cli->checkpoint || session_load_weights(&t->session, cli->checkpoint);
 }
 
-/* A run's seed decides the order of its data, so it is known before the data set is opened; and a
- * folder that cannot be made, or holds nothing to continue, is refused now. */
-static bool read_run(Trainer *t)
+/* A new run replaces nothing that somebody may want: neither a run nor weights. */
+static bool start_run(Trainer *t)
 {
     RtError err;
     TrainerState state;
     Cli *cli = t->cli;
-    if (!cli->out)
+    bool run = checkpoint_exists(cli->out);
+    const char *weights = pool_printf(cli->pool, "%s/model.safetensors", cli->out);
+    if (cli->resume)
+        cli_error(cli, EXIT_USER, "E511", "leave --resume out to start one",
+                  "%s holds no run to continue", cli->out);
+    else if (run && !checkpoint_read_state(cli->out, &state, &err))
+        cli_error(cli, EXIT_USER, "E503", NULL, "%s", err.message);
+    else if (run && !cli->overwrite)
+        cli_error(cli, EXIT_USER, "E519",
+                  "--resume continues it, --overwrite replaces it, another --out keeps both",
+                  "%s holds a run that is at step %lld", cli->out, (long long)state.step);
+    else if (!run && file_exists(weights) && !cli->overwrite)
+        cli_error(cli, EXIT_USER, "E519",
+                  "--checkpoint starts from it; give another --out, or --overwrite to replace it",
+                  "%s is there already", weights);
+    else if (!folder_make(cli->out, &err))
+        cli_error(cli, EXIT_USER, "E502", NULL, "%s", err.message);
+    else
         return true;
-    if (!checkpoint_exists(cli->out)) {
-        if (cli->resume)
-            cli_error(cli, EXIT_USER, "E511", "leave --resume out to start one",
-                      "%s holds no run to continue", cli->out);
-        else if (!folder_make(cli->out, &err))
-            cli_error(cli, EXIT_USER, "E502", NULL, "%s", err.message);
-        else
-            return true;
-        return false;
-    }
+    return false;
+}
+
+/* A run's seed decides the order of its data, so it is known before the data set is opened. */
+static bool continue_run(Trainer *t)
+{
+    RtError err;
+    TrainerState state;
+    Cli *cli = t->cli;
     if (!checkpoint_read_state(cli->out, &state, &err)) {
         cli_error(cli, EXIT_USER, "E503", NULL, "%s", err.message);
         return false;
     }
-    if (cli->resume)
-        t->seed = state.seed;
+    if (cli->has_seed && (uint64_t)cli->seed != state.seed) {
+        cli_error(cli, EXIT_USER, "E518", "leave --seed out: the run's is known",
+                  "the run in %s has the seed %llu, not %lld", cli->out,
+                  (unsigned long long)state.seed, (long long)cli->seed);
+        return false;
+    }
+    t->seed = state.seed;
     return true;
+}
+
+/* What cannot be started or continued is refused before anything is done. */
+static bool prepare_out(Trainer *t)
+{
+    if (!t->cli->out)
+        return true;
+    return t->cli->resume && checkpoint_exists(t->cli->out) ? continue_run(t) : start_run(t);
+}
+
+/* What this run is trained with, and, when it is continued, whether it may be. */
+static bool compare_settings(Trainer *t, const Ast *ast)
+{
+    Cli *cli = t->cli;
+    if (!cli->out)
+        return true;
+    t->settings = resume_settings(cli, ast, &t->program, t->data);
+    if (!cli->resume)
+        return true;
+    json_t *then = checkpoint_read_settings(cli->out);
+    bool ok = resume_check(cli, ast, t->settings, then);
+    json_decref(then);
+    return ok;
 }
 
 static bool set_up(Trainer *t, const Ast *ast)
@@ -171,10 +215,11 @@ static bool set_up(Trainer *t, const Ast *ast)
     Cli *cli = t->cli;
     const TrainSpec *spec = &t->program.graph->train;
     t->seed = cli->has_seed ? (uint64_t)cli->seed : spec->seed;
-    if (!read_run(t))
+    if (!prepare_out(t))
         return false;
     t->data = session_open_data(cli, t->program.graph, false, t->seed);
-    if (!t->data || !session_same_vocab(cli, t->data, cli->resume ? cli->out : cli->checkpoint))
+    if (!t->data || !session_same_vocab(cli, t->data, cli->resume ? cli->out : cli->checkpoint) ||
+        !compare_settings(t, ast))
         return false;
     fprintf(stderr, "data: %s (%s loaded)\n", dataset_description(t->data),
             cli_bytes_text(cli->pool, dataset_loaded_bytes(t->data)));
@@ -203,6 +248,7 @@ static void tear_down(Trainer *t)
     if (t->arena.base)
         arena_unmap(&t->arena);
     dataset_close(t->data);
+    json_decref(t->settings);
     session_close(&t->session);
     session_close(&t->eval);
     if (t->log)
@@ -320,7 +366,8 @@ static bool save(Trainer *t)
                           .epoch = (double)t->update / (double)t->updates_per_epoch,
                           .seed = t->seed,
                           .model_hash = session_model_hash(&t->session),
-                          .vocab = dataset_vocab(t->data)};
+                          .vocab = dataset_vocab(t->data),
+                          .settings = t->settings};
     return session_save(&t->session, t->cli->out, &state);
 }
 
@@ -348,11 +395,26 @@ static bool train_loop(Trainer *t)
     return true;
 }
 
-ExitCode verb_train(Cli *cli)
+static bool check_options(Cli *cli)
 {
     if (cli->resume && !cli->out)
-        return cli_error(cli, EXIT_USER, "E511", "add --out DIR",
-                         "--resume needs the run's folder");
+        cli_error(cli, EXIT_USER, "E511", "add --out DIR", "--resume needs the run's folder");
+    else if (cli->resume && cli->overwrite)
+        cli_error(cli, EXIT_USER, "E511", "leave one of them out",
+                  "--resume and --overwrite exclude each other");
+    else if (cli->resume && cli->checkpoint)
+        cli_error(cli, EXIT_USER, "E511",
+                  "--resume has the run's own weights: leave one of them out",
+                  "--resume and --checkpoint exclude each other");
+    else
+        return true;
+    return false;
+}
+
+ExitCode verb_train(Cli *cli)
+{
+    if (!check_options(cli))
+        return EXIT_USER;
     const Ast *ast = cli_parse_model(cli);
     if (!ast)
         return EXIT_USER;
@@ -367,5 +429,6 @@ ExitCode verb_train(Cli *cli)
     if (t.log && (fflush(t.log) != 0 || ferror(t.log)) && ok)
         ok = cli_error(cli, EXIT_USER, "E510", NULL, "cannot write %s", cli->log) == EXIT_OK;
     tear_down(&t);
+    cli->ended_by = interrupted;
     return ok ? EXIT_OK : EXIT_USER;
 }

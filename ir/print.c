@@ -156,9 +156,9 @@ static void put_lines(Printer *p)
     p->indent--;
 }
 
-/* False when the field has the value that an absent field stands for. */
-static bool put_train_value(StrBuf *b, const TrainField *field, const void *at)
+bool train_field_put(StrBuf *b, const TrainField *field, const TrainSpec *train)
 {
+    const void *at = (const char *)train + field->offset;
     switch (field->kind) {
     case TRAIN_BOOL:
         if (*(const bool *)at)
@@ -193,8 +193,7 @@ static void put_train(const TrainSpec *train, StrBuf *out)
     const char *separator = "";
     for (int i = 0; i < TRAIN_FIELD_COUNT; i++) {
         StrBuf value = strbuf_new(out->pool);
-        const char *at = (const char *)train + train_fields[i].offset;
-        if (!put_train_value(&value, &train_fields[i], at))
+        if (!train_field_put(&value, &train_fields[i], train))
             continue;
         strbuf_printf(out, "%s%s=", separator, train_fields[i].key);
         strbuf_put(out, value.text);

@@ -39,6 +39,8 @@ typedef struct TrainField {
 
 enum { TRAIN_OPTIM_COUNT = 3, TRAIN_LR_COUNT = 5, TRAIN_FIELD_COUNT = 44 };
 extern const TrainField train_fields[TRAIN_FIELD_COUNT];
+/* The field's value as text; false when it is the one that an absent field stands for. */
+bool train_field_put(StrBuf *b, const TrainField *field, const TrainSpec *train);
 extern const char *const optim_names[TRAIN_OPTIM_COUNT]; /* by OptimKind */
 extern const char *const lr_names[TRAIN_LR_COUNT];       /* by LrKind */
 

@@ -6,6 +6,7 @@
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <jansson.h>
 #include <stdio.h>
@@ -14,7 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { ROLES = 2, STEP_DIGITS = 10, VERSION = 1, READ_ATTEMPTS = 10 };
+enum { ROLES = 2, STEP_DIGITS = 10, VERSION = 1, READ_ATTEMPTS = 10, EXTRA_NAMED = 3 };
 static const char FORMAT[] = "scrimp-checkpoint", MANIFEST[] = "trainer.json";
 static const char *const role_names[ROLES] = {"model", "optimizer"};
 static const int64_t MAX_MANIFEST = 64 << 20;
@@ -201,6 +202,8 @@ static char *manifest_text(const Manifest *m)
     bool ok = root != NULL;
     if (ok && s->vocab && s->vocab->chars)
         ok = json_object_set_new(root, "vocabulary", vocab_json(s->vocab)) == 0;
+    if (ok && s->settings)
+        ok = json_object_set_new(root, "settings", json_deep_copy(s->settings)) == 0;
     char *text = ok ? json_dumps(root, JSON_INDENT(2)) : NULL;
     json_decref(root);
     return text;
@@ -224,11 +227,15 @@ static bool write_manifest(const char *dir, const Manifest *m, RtError *err)
 static void remove_others(const char *dir)
 {
     Manifest m = {0};
-    if (checkpoint_exists(dir) && !read_manifest(dir, &m, NULL))
-        return;
     DIR *d = opendir(dir);
     if (!d)
         return;
+    /* Not checkpoint_exists, which is false when memory is short: nothing would be kept then. */
+    bool none = faccessat(dirfd(d), MANIFEST, F_OK, 0) != 0 && errno == ENOENT;
+    if (!none && !read_manifest(dir, &m, NULL)) {
+        closedir(d);
+        return;
+    }
     for (struct dirent *e = readdir(d); e; e = readdir(d)) {
         bool keep = !is_ours(e->d_name);
         for (int r = 0; r < ROLES; r++)
@@ -342,6 +349,17 @@ bool checkpoint_read_vocab(const char *dir, Vocab *vocab, RtError *err)
     return ok;
 }
 
+json_t *checkpoint_read_settings(const char *dir)
+{
+    json_t *root = load_manifest(dir, NULL);
+    json_t *settings = json_incref(json_object_get(root, "settings"));
+    json_decref(root);
+    if (json_is_object(settings))
+        return settings;
+    json_decref(settings);
+    return NULL;
+}
+
 static bool wrong_tensor(const CheckpointTensor *t, const SafeTensor *s, RtError *err)
 {
     char have[96], want[96];
@@ -429,8 +447,11 @@ bool checkpoint_load(const char *dir, TrainerState *state, const CheckpointTenso
     if (!open_set(dir, &m, safe, err))
         return false;
     bool ok = check_set(safe, tensors, n, err) || rt_error_prefix(err, "%s", dir);
-    /* Killed after the switch, before the link: were it the last step, no save would renew it. */
+    /* Killed after the switch, before the link or the removal of the old set: were it the last
+     * step, no save would make up for it. */
     ok = ok && link_model(dir, &m, err);
+    if (ok)
+        remove_others(dir);
     for (int64_t i = 0; ok && i < n; i++) {
         const SafeFile *file = safe[tensors[i].role];
         const SafeTensor *s = safetensors_find(file, tensors[i].name);
@@ -464,40 +485,87 @@ static SafeFile *open_weights(const char *path, RtError *err)
     return safe;
 }
 
+/* Where the file's names are the model's with something in front, such as DataParallel's "module.":
+ * that, else "". */
+static void find_prefix(const SafeFile *safe, const char *name, char *prefix, size_t size)
+{
+    size_t length = strlen(name);
+    prefix[0] = 0;
+    for (int64_t i = 0; i < safetensors_count(safe) && !prefix[0]; i++) {
+        const char *theirs = safetensors_at(safe, i)->name;
+        size_t n = strlen(theirs);
+        if (n > length + 1 && theirs[n - length - 1] == '.' &&
+            strcmp(theirs + n - length, name) == 0)
+            snprintf(prefix, size, "%.*s", (int)(n - length), theirs);
+    }
+}
+
+static bool model_has(const CheckpointTensor *tensors, int64_t n, const char *name)
+{
+    for (int64_t i = 0; i < n; i++)
+        if (tensors[i].role == CHECKPOINT_MODEL && strcmp(tensors[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+static void name_extra(const SafeFile *safe, const CheckpointTensor *tensors, int64_t n,
+                       ExtraWeights *extra)
+{
+    size_t at = 0;
+    int named = 0;
+    for (int64_t i = 0; named < extra->count && i < safetensors_count(safe); i++) {
+        const char *name = safetensors_at(safe, i)->name;
+        if (model_has(tensors, n, name))
+            continue;
+        bool more = ++named > EXTRA_NAMED;
+        at += (size_t)snprintf(extra->names + at, sizeof extra->names - at, "%s%.50s",
+                               named > 1 ? ", " : "", more ? "..." : name);
+        if (more)
+            return;
+    }
+}
+
 static bool convertible(RtDType from, RtDType to)
 {
     bool from_float = from == RT_F16 || from == RT_BF16 || from == RT_F64;
     return from == to || (to == RT_F32 && from_float) || (to == RT_I32 && from == RT_I64);
 }
 
-/* The first thing wrong, and how much more is. */
+/* The first thing wrong, how much more is, and what may explain it. */
 static bool check_weights(const SafeFile *safe, const CheckpointTensor *tensors, int64_t n,
-                          int64_t *unexpected, RtError *err)
+                          ExtraWeights *extra, RtError *err)
 {
     int64_t found = 0, missing = 0, wrong = 0;
     RtError first = {0};
+    char prefix[64] = "";
     for (int64_t i = 0; i < n; i++) {
         const CheckpointTensor *t = &tensors[i];
         if (t->role != CHECKPOINT_MODEL)
             continue;
         const SafeTensor *s = safetensors_find(safe, t->name);
         found += s != NULL;
-        if (!s && missing++ + wrong == 0)
+        if (!s && missing++ + wrong == 0) {
             rt_error(&first, "%s is missing", t->name);
+            find_prefix(safe, t->name, prefix, sizeof prefix);
+        }
         if (s && (!same_shape(t, s) || !convertible(s->dtype, t->dtype)) && missing + wrong++ == 0)
             wrong_tensor(t, s, &first);
     }
-    *unexpected = safetensors_count(safe) - found;
+    extra->count = safetensors_count(safe) - found;
+    name_extra(safe, tensors, n, extra);
     if (missing + wrong == 0)
         return true;
+    if (*prefix)
+        return rt_error(err, "%s, but the file has it with `%s` before its name: save it without",
+                        first.message, prefix);
     return rt_error(err, "%s; %lld missing, %lld of another shape or type, %lld unexpected",
-                    first.message, (long long)missing, (long long)wrong, (long long)*unexpected);
+                    first.message, (long long)missing, (long long)wrong, (long long)extra->count);
 }
 
 bool checkpoint_load_weights(const char *path, const CheckpointTensor *tensors, int64_t n,
-                             int64_t *unexpected, RtError *err)
+                             ExtraWeights *extra, RtError *err)
 {
-    int64_t others = 0;
+    ExtraWeights others = {0};
     SafeFile *safe = open_weights(path, err);
     if (!safe)
         return false;
@@ -510,7 +578,7 @@ bool checkpoint_load_weights(const char *path, const CheckpointTensor *tensors, 
         safetensors_forget(safe, s);
     }
     safetensors_close(safe);
-    if (unexpected)
-        *unexpected = others;
+    if (extra)
+        *extra = others;
     return ok || rt_error_prefix(err, "%s", path);
 }

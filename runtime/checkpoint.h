@@ -32,8 +32,9 @@ typedef struct TrainerState {
     int64_t data_position; /* micro-batches consumed */
     double epoch;          /* for people */
     uint64_t seed;
-    uint64_t model_hash; /* of whatever must not differ on resume; the caller's choice */
-    const Vocab *vocab;  /* characters of a text model, or NULL; load does not set it */
+    uint64_t model_hash;           /* of whatever must not differ on resume; the caller's choice */
+    const Vocab *vocab;            /* characters of a text model, or NULL; load does not set it */
+    const struct json_t *settings; /* what the run was trained with, or NULL; neither does it */
 } TrainerState;
 
 /* Refuses to replace a trainer.json it cannot read: a trainer should find that out before it starts
@@ -45,17 +46,26 @@ bool checkpoint_exists(const char *dir);
 bool checkpoint_read_state(const char *dir, TrainerState *state, RtError *err);
 /* The stored vocabulary; false (no message) when there is none, to be freed with vocab_free. */
 bool checkpoint_read_vocab(const char *dir, Vocab *vocab, RtError *err);
+/* The stored settings (json_decref'd by the caller), or NULL: none, or no trainer.json. */
+struct json_t *checkpoint_read_settings(const char *dir);
 /* Resume: sizes and checksums are verified, and every tensor must be there with its exact type and
  * shape, with none left over.  Nothing is written to tensors unless all is well.  Renews
- * model.safetensors, which a killed run may have left a step behind. */
+ * model.safetensors, which a killed run may have left a step behind, and removes older sets. */
 bool checkpoint_load(const char *dir, TrainerState *state, const CheckpointTensor *tensors,
                      int64_t n, RtError *err);
 
+/* What a file of weights has that the model has not. */
+typedef struct ExtraWeights {
+    int64_t count;
+    char names[200]; /* of the first few: "a.weight, a.bias, ..." */
+} ExtraWeights;
+
 /* Weights only, for eval, generate or a start from published weights: path is a safetensors file or
  * a checkpoint folder.  Tensors of role CHECKPOINT_OPTIMIZER are skipped, float types are
- * converted. A missing tensor or another shape is an error that names the first and counts all;
- * tensors the model has not are counted in *unexpected (may be NULL), not refused. */
+ * converted. A missing tensor or another shape is an error that names the first and counts all, and
+ * names the prefix that the file's names have before the model's, if it is that; tensors the model
+ * has not are told in *extra (may be NULL), not refused. */
 bool checkpoint_load_weights(const char *path, const CheckpointTensor *tensors, int64_t n,
-                             int64_t *unexpected, RtError *err);
+                             ExtraWeights *extra, RtError *err);
 
 #endif

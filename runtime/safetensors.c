@@ -193,11 +193,28 @@ SafeFile *safetensors_parse(const void *data, int64_t bytes, RtError *err)
     return NULL;
 }
 
+/* torch.save writes a zip file, and wrote a pickle before PyTorch 1.6.  Both could be the length of
+ * a safetensors header, which then begins at byte 8. */
+static bool is_pytorch_file(const FileBytes *map)
+{
+    return map->bytes > 8 && map->data[8] != '{' &&
+           (memcmp(map->data, "PK\3\4", 4) == 0 || (map->data[0] == 0x80 && map->data[1] <= 5));
+}
+
 SafeFile *safetensors_open(const char *path, RtError *err)
 {
     FileBytes map;
     if (!file_map(path, &map, err))
         return NULL;
+    if (is_pytorch_file(&map)) {
+        file_release(&map);
+        rt_error(err,
+                 "%.160s is a file of torch.save; convert it in Python with "
+                 "safetensors.torch.save_file(torch.load(\"%.160s\", weights_only=True), "
+                 "\"weights.safetensors\")",
+                 path, path);
+        return NULL;
+    }
     SafeFile *file = safetensors_parse(map.data, map.bytes, err);
     if (file) {
         file->map = map;

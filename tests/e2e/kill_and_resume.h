@@ -57,7 +57,7 @@ static inline void expect_equal_runs(const char *a, const char *b)
     Result r = run("cmp $TMP/%s/model.safetensors $TMP/%s/model.safetensors && "
                    "cmp $TMP/%s/optimizer-*.safetensors $TMP/%s/optimizer-*.safetensors",
                    a, b, a, b);
-    EXPECT(r.code == 0, r.out);
+    EXPECT(r.code == 0, *r.out ? r.out : r.err);
     result_free(&r);
 }
 

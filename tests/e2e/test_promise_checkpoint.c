@@ -11,7 +11,8 @@ static void test_full_disk(void)
     result_free(&r);
     r = run(
         "$SCRIMP train $TMP/tiny.scrimp --out $TMP/full --steps 12 -q --log $TMP/log & pid=$!; "
-        "while [ ! -e $TMP/full/trainer.json ]; do sleep 0.005; done; kill -INT $pid; wait $pid");
+        "while [ ! -e $TMP/full/trainer.json ]; do sleep 0.005; done; kill -TERM $pid; wait $pid; "
+        "test $? = 143");
     EXPECT(r.code == 0, r.err);
     result_free(&r);
     /* The limit is in blocks of 512 bytes; neither large file fits, messages do. */

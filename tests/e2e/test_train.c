@@ -60,7 +60,7 @@ static void test_resume(void)
         "$SCRIMP train $EXAMPLES/convnet.scrimp -D N=20 --data $TMP/idx --steps 30 --out "
         "$TMP/parts "
         "2> $TMP/progress & pid=$!; while ! grep -q '^step' $TMP/progress; do sleep 0.01; done; "
-        "kill -INT $pid; wait $pid");
+        "kill -INT $pid; wait $pid; test $? = 130");
     expect_ok("$SCRIMP train $EXAMPLES/convnet.scrimp -D N=20 --data $TMP/idx --steps 30 --out "
               "$TMP/parts "
               "--resume --threads 1 --budget 70% -q");

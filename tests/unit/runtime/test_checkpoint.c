@@ -70,12 +70,13 @@ static void test_weights(void)
 {
     char dir[512], path[600];
     RtError err = {{0}};
-    int64_t unexpected = -1;
+    ExtraWeights extra;
     float w[SET_ELEMENTS], b[3];
     CheckpointTensor want[] = {{"fc.weight", RT_F32, 2, {50, 100}, w, CHECKPOINT_MODEL},
                                {"other", RT_F32, 0, {0}, NULL, CHECKPOINT_OPTIMIZER}};
     snprintf(dir, sizeof dir, "%s", temp_path("runs/a"));
-    CHECK(checkpoint_load_weights(dir, want, 2, &unexpected, &err) && unexpected == 1);
+    CHECK(checkpoint_load_weights(dir, want, 2, &extra, &err) && extra.count == 1 &&
+          strcmp(extra.names, "fc.bias") == 0);
     CHECK(memcmp(w, set.w, sizeof w) == 0);
     snprintf(path, sizeof path, "%s/model.safetensors", dir); /* the fixed name */
     memset(w, 0, sizeof w);
@@ -85,11 +86,11 @@ static void test_weights(void)
                                 {"fc.bias", RT_F32, 1, {3}, b, CHECKPOINT_MODEL},
                                 {"fc2.weight", RT_F32, 0, {0}, w, CHECKPOINT_MODEL},
                                 {"fc3.weight", RT_F32, 0, {0}, w, CHECKPOINT_MODEL}};
-    CHECK(!checkpoint_load_weights(path, wrong, 4, &unexpected, &err));
+    CHECK(!checkpoint_load_weights(path, wrong, 4, &extra, &err));
     CHECK_MSG(strstr(err.message, "fc.weight is F32[50,100], model wants f32[100,50]") &&
                   strstr(err.message, "2 missing") && strstr(err.message, "0 unexpected"),
               "%s", err.message);
-    CHECK(!checkpoint_load_weights(path, wrong + 2, 1, &unexpected, &err) &&
+    CHECK(!checkpoint_load_weights(path, wrong + 2, 1, &extra, &err) &&
           strstr(err.message, "fc2.weight is missing"));
     CHECK(!checkpoint_load_weights(temp_path("nowhere"), want, 1, NULL, &err));
     /* A folder with only weights, as published ones come. */
@@ -103,6 +104,35 @@ static void test_weights(void)
     CHECK(b[0] > 0.99f && b[0] < 1.01f && b[1] < -1.99f);
 }
 
+/* What people have at hand: more tensors, names with a prefix, a file of torch.save. */
+static void test_others_weights(void)
+{
+    RtError err = {{0}};
+    ExtraWeights extra;
+    float x = 1, y = 0;
+    SafeEntry entry[6] = {{.name = "fc.bias"}, {.name = "a"}, {.name = "b"},
+                          {.name = "c"},       {.name = "d"}, {.name = "module.fc.weight"}};
+    for (int i = 0; i < 6; i++) {
+        entry[i].dtype = RT_F32;
+        entry[i].data = &x;
+    }
+    const char *path = temp_path("others.safetensors");
+    CHECK(safetensors_write(path, entry, 6, NULL, 0, NULL, NULL, &err));
+    CheckpointTensor bias = {"fc.bias", RT_F32, 0, {0}, &y, CHECKPOINT_MODEL},
+                     weight = {"fc.weight", RT_F32, 0, {0}, &y, CHECKPOINT_MODEL};
+    CHECK(checkpoint_load_weights(path, &bias, 1, &extra, &err) && extra.count == 5 && y > 0);
+    CHECK_MSG(strcmp(extra.names, "a, b, c, ...") == 0, "%s", extra.names);
+    CHECK(!checkpoint_load_weights(path, &weight, 1, &extra, &err));
+    CHECK_MSG(strstr(err.message, "fc.weight is missing") && strstr(err.message, "`module.`"), "%s",
+              err.message);
+    static const char *const saved[] = {"PK\3\4........", "\x80\2ctorch........"};
+    for (int i = 0; i < 2; i++) {
+        temp_write("saved.pth", saved[i], 12);
+        CHECK(!checkpoint_load_weights(temp_path("saved.pth"), &weight, 1, &extra, &err));
+        CHECK_MSG(strstr(err.message, "torch.load("), "%s", err.message);
+    }
+}
+
 /* A run that is killed at its very end leaves the fixed name a step behind; resuming mends it. */
 static void test_renewed_name(void)
 {
@@ -113,8 +143,11 @@ static void test_renewed_name(void)
     snprintf(path, sizeof path, "%s/model.safetensors", dir);
     CHECK(save(dir, 14, &err) && unlink(path) == 0);
     temp_write("runs/a/model.safetensors", "old", 3);
+    temp_write("runs/a/optimizer-0000000013.safetensors", "old", 3);
+    int before = entries(dir);
     CHECK(!checkpoint_load_weights(path, set.tensor, SET_TENSORS, NULL, &err));
     CHECK(checkpoint_load(dir, &state, set.tensor, SET_TENSORS, &err));
+    CHECK(entries(dir) == before - 1);
     CHECK_MSG(checkpoint_load_weights(path, set.tensor, SET_TENSORS, NULL, &err), "%s",
               err.message);
 }
@@ -301,6 +334,7 @@ int main(void)
     set_init(&set);
     test_round_trip();
     test_weights();
+    test_others_weights();
     test_renewed_name();
     test_mismatches();
     test_damage();

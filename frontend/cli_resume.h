@@ -1,0 +1,18 @@
+/* What a run was trained with.  train keeps it in the run's trainer.json; --resume compares. */
+#ifndef SCRIMP_FRONTEND_CLI_RESUME_H
+#define SCRIMP_FRONTEND_CLI_RESUME_H
+
+#include "frontend/cli_session.h"
+
+/* An object of strings: the options, the fields of the train section that are set, the number of
+ * examples, and a hash of the model before any pass.  The caller releases it. */
+json_t *resume_settings(Cli *cli, const Ast *ast, const Program *program, const Dataset *data);
+
+/* Whether a run that was trained with `then` (NULL: not known) may go on with `now`.  What changes
+ * the model or the order of the data is refused (E518), with the values of both and the options
+ * that lead back; a change that may be meant (learning rate, length, budget, place of the data) is
+ * a note.
+ */
+bool resume_check(Cli *cli, const Ast *ast, json_t *now, json_t *then);
+
+#endif

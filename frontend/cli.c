@@ -123,6 +123,7 @@ ExitCode cli_build(Cli *cli, const Ast *ast, const ProgramOptions *o, Program *o
                        .time_limit_seconds = o->time_limit_seconds,
                        .effort = cli->effort,
                        .memo = cli_memo(cli),
+                       .stop_at = (int)cli->stop_at,
                        .checksums = o->checksums};
     const char *pipeline = o->pipeline                 ? o->pipeline
                            : o->mode == FRONTEND_TRAIN ? pipeline_train

@@ -21,7 +21,7 @@ typedef struct Cli {
     bool json, json_errors, colour, no_loc, no_cache, resume, overwrite, overfit, quiet;
     const char *model, *budget, *solver, *objective, *stage, *diff, *passes, *dump_after, *data,
         *out, *log, *march, *cache, *header, *prompt, *checkpoint, *count, *graph;
-    int64_t steps, seed, threads, sweep, tokens, top_k, jobs;
+    int64_t steps, seed, threads, sweep, tokens, top_k, jobs, stop_at;
     bool has_seed, compare, dot, schedule;
     double temperature, time_limit, effort;
     struct RematMemo *memo; /* of the solver, for every time the program is built */

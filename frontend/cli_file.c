@@ -25,6 +25,21 @@ const char *cli_read_file(Cli *cli, const char *path, size_t *length)
     return ok ? text.text : NULL;
 }
 
+ExitCode cli_write_file(Cli *cli, const char *path, const char *text)
+{
+    if (strcmp(path, "-") == 0) { /* main looks at standard output */
+        fputs(text, stdout);
+        return EXIT_OK;
+    }
+    FILE *f = fopen(path, "wb");
+    bool ok = f && fputs(text, f) >= 0;
+    if (f)
+        ok = fclose(f) == 0 && ok;
+    if (ok)
+        return EXIT_OK;
+    return cli_error(cli, EXIT_USER, "E411", NULL, "cannot write %s: %s", path, strerror(errno));
+}
+
 /* By value: the last position in the order that makes or reads it. */
 static int *last_uses(const Graph *g)
 {

@@ -7,6 +7,8 @@
 
 /* The whole file ("-" = standard input) on the pool; NULL after a message. */
 const char *cli_read_file(Cli *cli, const char *path, size_t *length);
+/* Writes the text ("-" = standard output); EXIT_USER after a message. */
+ExitCode cli_write_file(Cli *cli, const char *path, const char *text);
 /* The plan section of an IR dump. */
 void cli_print_plan(const Graph *g, const MemPlan *plan, StrBuf *out);
 /* *observer for --dump-after, NULL without it.  False after a message: no such pass. */

@@ -23,7 +23,8 @@ ExitCode cli_plan_graph(Cli *cli, const ExternalGraph *g, const char *budget, co
                               .objective = cli->objective,
                               .seed = (uint64_t)cli->seed,
                               .time_limit_seconds = cli->time_limit,
-                              .effort = cli->effort};
+                              .effort = cli->effort,
+                              .stop_at = (int)cli->stop_at};
     ExternalPlan *plan = POOL_NEW(cli->pool, ExternalPlan);
     RematError error;
     bool ok = external_plan(cli->pool, g, &settings, cli_memo(cli), plan, &error);

@@ -22,12 +22,16 @@ const Verb cli_verbs[] = {
      verb_check},
     {"summary", "parameters, shapes, multiply-adds and bytes of a model",
      "Counts are for the batch size of option N (override with -D N=...). --count describes the\n"
-     "forward pass of training at the granularity of a paper: its vertices, edges and elements.",
-     "define model count json error-format", verb_summary},
+     "forward pass of training at the granularity of a paper: its vertices, edges and elements;\n"
+     "with --out it is written as a graph for `plan --graph`.",
+     "define model count out json error-format", verb_summary},
     {"dump", "print a stage of the compilation",
      "Stages: ast, ir (forward graph), grad (whole step), remat, plan, code, asm.\n"
-     "--diff A..B prints what changed between two of ir, grad, remat and plan.",
-     "define model stage diff dump-after no-loc dot budget solver effort objective march "
+     "--diff A..B prints what changed between two of ir, grad, remat and plan. --stage=grad "
+     "--json\n"
+     "prints the step as a graph for `plan --graph`: operations not fused, in the order in which\n"
+     "differentiation leaves them.",
+     "define model stage diff dump-after no-loc dot json budget solver effort objective march "
      "error-format",
      verb_dump},
     {"opt", "run passes over IR text",
@@ -53,9 +57,12 @@ const Verb cli_verbs[] = {
      "An input is [node, output]. A forward graph gets its backward part from scrimp; a graph of\n"
      "kind step holds the whole step. With --schedule the answer lists the nodes to run, in "
      "order.\n"
-     "Answers do not depend on the clock unless --time-limit is given.",
-     "define model graph budget solver effort objective schedule seed time-limit compare sweep "
-     "json "
+     "Answers do not depend on the clock unless --time-limit is given.\n"
+     "--count RULE runs the papers' algorithms on the forward pass as a paper counts it (see\n"
+     "summary --count), under the papers' own models of memory and time.",
+     "define model count graph budget solver stop-at effort objective schedule seed time-limit "
+     "compare "
+     "sweep json "
      "error-format",
      verb_plan},
     {"arena", "offsets for buffers with known lives",
@@ -149,6 +156,8 @@ static const OptionRow option_rows[] = {
      "stop solvers after this time (default: none)", 0},
     {"effort", 0, FIELD_FLOAT, offsetof(Cli, effort), "X",
      "how much the solver scrimp searches (default: 1)", 0},
+    {"stop-at", 0, FIELD_INT, offsetof(Cli, stop_at), "K",
+     "twremat: what has fewer than K bags runs at once (default: 1, 2, 4, ...)", 1},
     {"stage", 0, FIELD_TEXT, offsetof(Cli, stage), "STAGE",
      "ast, ir, grad, remat, plan, code or asm", 0},
     {"diff", 0, FIELD_TEXT, offsetof(Cli, diff), "A..B", "print the difference of two stages", 0},

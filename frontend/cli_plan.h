@@ -4,6 +4,7 @@
 #define SCRIMP_FRONTEND_CLI_PLAN_H
 
 #include "frontend/cli.h"
+#include "passes/remat/count.h"
 #include "passes/remat/external.h"
 
 typedef struct PlanRow {
@@ -19,6 +20,11 @@ typedef struct PlanSource {
     const Ast *ast;
     const ExternalGraph *graph;
 } PlanSource;
+
+/* The model's forward pass by the rule cli->count; NULL after a message. */
+const CountGraph *cli_count_graph(Cli *cli, const Ast *ast);
+/* --count: the papers' algorithms under the papers' models. */
+ExitCode cli_plan_count(Cli *cli, const Ast *ast);
 
 /* cli->graph; NULL after a message. */
 const ExternalGraph *cli_read_graph(Cli *cli);

@@ -3,6 +3,7 @@
 
 #include "codegen/codegen.h"
 #include "ir/print.h"
+#include "passes/remat/external.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -23,7 +24,8 @@ static const char *const stage_names[N_STAGES] = {"ast",  "ir",   "grad", "remat
 
 /* The passes that lead to each stage: pipeline_train in parts.  grad and remat differ by the
  * recomputations alone. */
-#define TO_GRAD  "fold,cse,dce,layout,fold,autodiff,fold,cse,dce,fuse,order"
+#define TO_STEP  "fold,cse,dce,layout,fold,autodiff,fold,cse,dce"
+#define TO_GRAD  TO_STEP ",fuse,order"
 #define TO_REMAT TO_GRAD ",remat"
 #define TO_PLAN  TO_REMAT ",plan"
 static const char *const stage_pipelines[N_STAGES] = {NULL,    "",      TO_GRAD, TO_REMAT,
@@ -57,6 +59,20 @@ static ExitCode stage_program(Cli *cli, const Ast *ast, Stage stage, Program *ou
         return EXIT_USER;
     o.user = user;
     return cli_build(cli, ast, &o, out);
+}
+
+/* The step as a graph for `plan --graph` and other systems: operations not fused, in the order in
+ * which differentiation leaves them. */
+static ExitCode dump_step_json(Cli *cli, const Ast *ast)
+{
+    Program program;
+    ProgramOptions o = {.mode = FRONTEND_TRAIN, .pipeline = TO_STEP};
+    ExitCode code = cli_build(cli, ast, &o, &program);
+    if (code != EXIT_OK)
+        return code;
+    RematMapping mapping;
+    const RematProblem *p = remat_problem_from_graph(cli->pool, program.graph, &mapping);
+    return cli_write_file(cli, "-", external_write(cli->pool, external_from_problem(cli->pool, p)));
 }
 
 static ExitCode stage_text(Cli *cli, const Ast *ast, Stage stage, StrBuf *out)
@@ -221,6 +237,11 @@ ExitCode verb_dump(Cli *cli)
     Stage stage = STAGE_IR;
     if (cli->stage && !stage_from_name(cli->stage, strlen(cli->stage), &stage))
         return unknown_stage(cli, cli->stage);
+    if (cli->json && stage != STAGE_GRAD)
+        return cli_error(cli, EXIT_USER, "E303", "write --stage=grad --json",
+                         "only the stage grad has a form in JSON");
+    if (cli->json)
+        return dump_step_json(cli, ast);
     if (stage == STAGE_AST) {
         frontend_print_ast(ast, stdout);
         return EXIT_OK;

@@ -70,6 +70,12 @@ static void add_bounds(json_t *o, const RematReport *r)
         json_object_set_new(o, "forced_by", forced_json(r));
 }
 
+/* The only one that leaves a width; 0 where it was not asked. */
+static bool is_twremat(const PlanRow *row)
+{
+    return row->solver && strcmp(row->solver, "twremat") == 0 && row->report.treewidth > 0;
+}
+
 static json_t *row_json(const Cli *cli, const PlanRow *row)
 {
     const RematReport *r = &row->report;
@@ -90,6 +96,8 @@ static json_t *row_json(const Cli *cli, const PlanRow *row)
     json_object_set_new(o, "overhead_percent", json_real(r->overhead_percent));
     add_bounds(o, r);
     json_object_set_new(o, "recomputed_ops", json_integer(r->recomputed_ops));
+    if (is_twremat(row))
+        json_object_set_new(o, "treewidth", json_integer(r->treewidth));
     json_object_set_new(o, "solve_seconds", json_real(r->solve_seconds));
     if (row->external)
         cli_graph_json(cli, row, o);
@@ -183,6 +191,8 @@ static ExitCode plan_one(Cli *cli, const PlanSource *of)
     print_row(cli->pool, &row);
     if (cli->schedule)
         cli_print_schedule(&row);
+    if (is_twremat(&row))
+        printf("\ntree decomposition of width %d\n", row.report.treewidth);
     if (row.feasible && row.arena_bytes == row.arena_lower_bound_bytes)
         puts("\nThe arena equals its lower bound: no placement of this schedule is smaller.");
     return code;
@@ -264,8 +274,12 @@ static bool check_options(Cli *cli)
         what = cli->file != cli->graph ? "a model and --graph"
                : cli->n_defs           ? "--graph and -D"
                                        : "--graph and --model";
+    else if (cli->count && (cli->graph || cli->budget || cli->compare || cli->sweep))
+        what = "--count and --graph, --budget, --compare or --sweep";
     if (what)
         cli_error(cli, EXIT_USER, "E407", "leave one of them out", "%s exclude each other", what);
+    else if (cli->stop_at && (!cli->solver || strcmp(cli->solver, "twremat") != 0))
+        cli_error(cli, EXIT_USER, "E407", "add --solver twremat", "--stop-at is for twremat");
     else if (cli->schedule && !cli->graph)
         cli_error(cli, EXIT_USER, "E407", "`scrimp dump --stage=remat` shows a model's schedule",
                   "--schedule is for --graph");
@@ -285,6 +299,8 @@ ExitCode verb_plan(Cli *cli)
         of.ast = cli_parse_model(cli);
     if (!of.graph && !of.ast)
         return EXIT_USER;
+    if (cli->count)
+        return cli_plan_count(cli, of.ast);
     if (cli->compare)
         return plan_compare(cli, &of);
     return cli->sweep ? plan_sweep(cli, &of) : plan_one(cli, &of);

@@ -1,5 +1,6 @@
 /* summary: what a model is made of; --count: at a paper's granularity. */
-#include "frontend/cli.h"
+#include "frontend/cli_file.h"
+#include "frontend/cli_plan.h"
 
 #include "frontend/summary.h"
 #include "passes/remat/count.h"
@@ -122,13 +123,18 @@ static void print_count_text(const CountGraph *c)
            c->n_vertices, c->n_edges, (long long)c->elements, (long long)c->activation_elements);
 }
 
-static ExitCode count_by(Cli *cli, const Graph *g, const CountRule *rule)
+static ExitCode count_by(Cli *cli, const Ast *ast)
 {
-    CountGraph c = count_graph(cli->pool, g, rule);
+    const CountGraph *c = cli_count_graph(cli, ast);
+    if (!c)
+        return EXIT_USER;
+    if (cli->out)
+        return cli_write_file(cli, cli->out,
+                              external_write(cli->pool, external_from_count(cli->pool, c)));
     if (cli->json)
-        print_count_json(&c);
+        print_count_json(c);
     else
-        print_count_text(&c);
+        print_count_text(c);
     return EXIT_OK;
 }
 
@@ -145,21 +151,42 @@ static ExitCode unknown_rule(Cli *cli)
                      "no counting rule is called '%s'", cli->count);
 }
 
+const CountGraph *cli_count_graph(Cli *cli, const Ast *ast)
+{
+    const CountRule *rule = count_rule_find(cli->count);
+    if (!rule) {
+        unknown_rule(cli);
+        return NULL;
+    }
+    FrontendOptions o = {.defs = cli->defs,
+                         .n_defs = cli->n_defs,
+                         .mode = FRONTEND_TRAIN,
+                         .count = true,
+                         .model = cli->model};
+    const Graph *g = frontend_lower(cli->pool, cli->diag, ast, &o);
+    if (!g || diag_error_count(cli->diag)) {
+        cli_diagnostics(cli);
+        return NULL;
+    }
+    CountGraph *c = POOL_NEW(cli->pool, CountGraph);
+    *c = count_graph(cli->pool, g, rule);
+    return c;
+}
+
 ExitCode verb_summary(Cli *cli)
 {
-    const CountRule *rule = cli->count ? count_rule_find(cli->count) : NULL;
-    if (cli->count && !rule)
-        return unknown_rule(cli);
+    if (cli->out && !cli->count)
+        return cli_error(cli, EXIT_USER, "E407", "add --count RULE, or leave it out",
+                         "--out is for the graph of --count");
     const Ast *ast = cli_parse_model(cli);
     if (!ast)
         return EXIT_USER;
-    FrontendOptions o = {.defs = cli->defs,
-                         .n_defs = cli->n_defs,
-                         .mode = rule ? FRONTEND_TRAIN : FRONTEND_INFER,
-                         .count = rule,
-                         .model = cli->model};
+    if (cli->count)
+        return count_by(cli, ast);
+    FrontendOptions o = {
+        .defs = cli->defs, .n_defs = cli->n_defs, .mode = FRONTEND_INFER, .model = cli->model};
     const Graph *g = frontend_lower(cli->pool, cli->diag, ast, &o);
     if (!g || diag_error_count(cli->diag))
         return cli_diagnostics(cli);
-    return rule ? count_by(cli, g, rule) : summarize(cli, g);
+    return summarize(cli, g);
 }

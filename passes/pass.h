@@ -30,6 +30,7 @@ typedef struct RematReport {
                                             is */
     double overhead_percent;             /* recomputation time over the step's time */
     int recomputed_ops;
+    int treewidth; /* twremat: the width of its tree decomposition */
     double solve_seconds;
 } RematReport;
 
@@ -44,6 +45,7 @@ typedef struct PassContext {
     double time_limit_seconds; /* of solvers; 0 = none */
     double effort;             /* of scrimp's search; 0 = 1 */
     struct RematMemo *memo;    /* what it found for an earlier build; NULL = nothing is kept */
+    int stop_at;               /* of twremat; 0 = it tries several */
     bool checksums;            /* autodiff adds a checksum of every gradient (verify) */
     const char *untrained;     /* by autodiff: parameters that the loss does not depend on, "$a $b";
                                   NULL = none */

@@ -19,6 +19,7 @@ typedef struct Solve {
     RematMapping mapping;
     RematRequest request;
     int64_t budget_bytes;
+    RematNotes notes;
     struct Planned *least; /* the answer with the smallest arena; NULL = not looked for yet */
 } Solve;
 
@@ -51,7 +52,8 @@ static bool read_request(Solve *s)
                               .objective = setting(ctx->objective, file->objective),
                               .seed = ctx->seed,
                               .time_limit_seconds = ctx->time_limit_seconds,
-                              .effort = ctx->effort};
+                              .effort = ctx->effort,
+                              .stop_at = ctx->stop_at};
     RematError error;
     return remat_request_read(ctx->pool, &settings, &s->request, &error) ||
            pass_error(ctx, error.code, error.message, error.help);
@@ -70,10 +72,11 @@ static int64_t planned_arena(const Solve *s, const RematSchedule *schedule)
     return arena;
 }
 
-static Planned plan_answer(const Solve *s, int64_t target)
+static Planned plan_answer(Solve *s, int64_t target)
 {
     RematOptions o = s->request.options;
     o.budget_bytes = target;
+    o.notes = &s->notes;
     Planned a = {.answer = remat_solve(s->p, s->request.only, &o, s->scratch)};
     a.arena_bytes = planned_arena(s, &a.answer.schedule);
     return a;
@@ -191,6 +194,7 @@ static void fill_report(Solve *s, const Planned *a, const RematFigures *keep_all
     r->keep_all_peak_bytes = keep_all->peak_bytes;
     r->budget_bytes = s->budget_bytes;
     r->recomputed_ops = f->recomputed;
+    r->treewidth = s->notes.treewidth;
     r->overhead_percent =
         keep_all->time > 0 ? 100 * (f->time - keep_all->time) / keep_all->time : 0;
     bound_report_fill(s->ctx->pool, s->p, r);

@@ -5,6 +5,7 @@
  * Kusumoto et al. 2019 read it (appendix B).  Differs: a second family of cuts may fall after any
  * node (graphs with long skips have no articulation points), and what is kept at a cut is
  * everything that crosses it. */
+#include "passes/remat/chen.h"
 #include "passes/remat/forward_view.h"
 #include "passes/remat/solvers.h"
 
@@ -14,7 +15,7 @@ typedef struct Walk {
     int node, next; /* next: how many neighbours have been looked at */
 } Walk;
 
-static int neighbour(const ForwardView *v, int u, int k)
+static int neighbour(const ForwardGraph *v, int u, int k)
 {
     int n_pred = csr_length(&v->pred, u);
     return k < n_pred ? v->pred.item[v->pred.begin[u] + k]
@@ -22,7 +23,7 @@ static int neighbour(const ForwardView *v, int u, int k)
 }
 
 /* Hopcroft and Tarjan 1973, without recursion, on the undirected graph.  O(V + E). */
-static void find_articulation(Pool *pool, const ForwardView *v, bool *cut)
+static void find_articulation(Pool *pool, const ForwardGraph *v, bool *cut)
 {
     int *depth = POOL_ARRAY(pool, (size_t)v->n + 1, int),
         *low = POOL_ARRAY(pool, (size_t)v->n + 1, int);
@@ -60,44 +61,73 @@ static void find_articulation(Pool *pool, const ForwardView *v, bool *cut)
     }
 }
 
-/* Algorithm 3: a segment ends at the first candidate after more than b bytes. */
-static void try_segments(Candidates *c, const bool *cut, double b, int *set_of)
+static double total_bytes(const ForwardGraph *g)
 {
-    const ForwardView *v = c->view;
+    double total = 0;
+    for (int u = 0; u < g->n; u++)
+        total += (double)g->bytes[u];
+    return total;
+}
+
+/* Algorithm 3: a segment ends at the first candidate after more than b bytes. */
+static int cut_segments(const ForwardGraph *g, const bool *cut, double b, int *set_of)
+{
     double bytes = 0;
     int set = 0;
-    for (int u = 0; u < v->n; u++) {
+    for (int u = 0; u < g->n; u++) {
         set_of[u] = set;
-        bytes += (double)v->bytes[u];
+        bytes += (double)g->bytes[u];
         if (bytes <= b || (cut && !cut[u]))
             continue;
         bytes = 0;
         set++;
     }
-    if (v->n > 0 && set_of[v->n - 1] == set)
-        set++;
-    candidates_try_sets(c, set_of, set);
+    return set + (g->n > 0 && set_of[g->n - 1] == set);
+}
+
+typedef struct Cutting {
+    const ForwardGraph *g;
+    const bool *articulation;
+    double total;
+    int *set_of;
+    ChenSeen *seen;
+    void *user;
+} Cutting;
+
+static void try_size(const Cutting *c, double segments)
+{
+    double b = c->total / segments;
+    c->seen(c->user, true, c->set_of, cut_segments(c->g, c->articulation, b, c->set_of));
+    c->seen(c->user, false, c->set_of, cut_segments(c->g, NULL, b, c->set_of));
+}
+
+void chen_plan(Pool *pool, const ForwardGraph *g, ChenSeen *seen, void *user)
+{
+    Pool *scratch = pool_new_child(pool);
+    bool *cut = POOL_ARRAY(scratch, (size_t)g->n + 1, bool);
+    find_articulation(scratch, g, cut);
+    Cutting c = {g, cut, total_bytes(g), POOL_ARRAY(scratch, (size_t)g->n + 1, int), seen, user};
+    /* sqrt(n) segments, with which Chen's analysis ends, and from 2 to beyond that */
+    double root = sqrt((double)g->n), most = 4 * root + 2;
+    try_size(&c, root);
+    for (double segments = 2; segments <= most; segments *= 1.3)
+        try_size(&c, segments);
+    pool_free(scratch);
+}
+
+static void try_sets(void *user, bool at_articulation, const int *set_of, int n_sets)
+{
+    (void)at_articulation;
+    candidates_try_sets(user, set_of, n_sets);
 }
 
 RematStatus remat_chen(const RematProblem *p, const RematOptions *o, Pool *pool, RematSchedule *out)
 {
     Pool *scratch = pool_new_child(pool);
     ForwardView *v = forward_view_new(scratch, p);
+    ForwardGraph g = forward_view_graph(v);
     Candidates *c = candidates_new(scratch, v, o);
-    bool *cut = POOL_ARRAY(scratch, (size_t)v->n + 1, bool);
-    int *set_of = POOL_ARRAY(scratch, (size_t)v->n + 1, int);
-    double total = 0;
-    for (int u = 0; u < v->n; u++)
-        total += (double)v->bytes[u];
-    find_articulation(scratch, v, cut);
-    /* sqrt(n) segments, with which Chen's analysis ends, and from 2 to beyond that */
-    double root = sqrt((double)v->n), most = 4 * root + 2;
-    try_segments(c, cut, total / root, set_of);
-    try_segments(c, NULL, total / root, set_of);
-    for (double segments = 2; segments <= most; segments *= 1.3) {
-        try_segments(c, cut, total / segments, set_of);
-        try_segments(c, NULL, total / segments, set_of);
-    }
+    chen_plan(scratch, &g, try_sets, c);
     RematStatus status = candidates_answer(c, pool, out);
     pool_free(scratch);
     return status;

@@ -5,6 +5,7 @@
 #define SCRIMP_PASSES_REMAT_EXTERNAL_H
 
 #include "passes/pass.h"
+#include "passes/remat/count.h"
 #include "passes/remat/solve.h"
 
 /* One output of a node: the tensor that nodes[node] makes as its output number `output`. */
@@ -39,6 +40,17 @@ typedef struct ExternalGraph {
 /* Reads scrimp.graph.1.  NULL with E409 when the text is not JSON, lacks a key or holds a value of
  * the wrong type or sign; the message names the line or the node. */
 ExternalGraph *external_read(Pool *pool, const char *text, size_t length, RematError *error);
+
+/* The text that external_read reads, one node a line. */
+const char *external_write(Pool *pool, const ExternalGraph *g);
+
+/* A forward pass at the granularity of a paper: node v is vertex v, its time Kusumoto's (10 for
+ * convolutions, 0 for inputs, 1 for all else); what nobody reads is kept.  Shares names with c. */
+ExternalGraph *external_from_count(Pool *pool, const CountGraph *c);
+/* A step.  What exists before its first node is made by nodes of its own that run once, in no time:
+ * they come first, in the order of tensors.  In-place pairs are lost; sizes are the problem's,
+ * rounded as in the arena.  Shares names with p. */
+ExternalGraph *external_from_problem(Pool *pool, const RematProblem *p);
 
 /* Node k of the problem is node k of the graph; of a forward graph with n nodes, node 2n-1-k is
  * the backward node of node k.  NULL with E409: a cycle or another order, a node or output that

@@ -15,6 +15,7 @@ typedef struct Planning {
     const int *order;      /* node of ordered -> node of p; NULL when they are the same */
     RematRequest request;
     struct RematMemo *memo;
+    RematNotes notes;
 } Planning;
 
 /* Graphs from elsewhere stand in any order.  As for our own, the order with the least peak comes
@@ -33,6 +34,7 @@ static RematAnswer solve(Planning *s, int64_t budget_bytes)
 {
     RematOptions o = s->request.options;
     o.budget_bytes = budget_bytes;
+    o.notes = &s->notes;
     RematAnswer a = remat_solve(s->ordered, s->request.only, &o, s->pool);
     for (int i = 0; s->order && i < a.schedule.len; i++)
         a.schedule.node[i] = s->order[a.schedule.node[i]];
@@ -110,6 +112,7 @@ bool external_plan(Pool *pool, const ExternalGraph *g, const RematSettings *sett
     RematAnswer a = answer_request(&s, &given, &out->report);
     out->schedule = a.schedule;
     out->figures = a.figures;
+    out->report.treewidth = s.notes.treewidth;
     fill_report(&a, s.p, &out->report);
     find_bounds(&s, g, &out->report);
     out->report.solve_seconds = remat_seconds() - begin;

@@ -64,7 +64,7 @@ bool remat_request_read(Pool *pool, const RematSettings *s, RematRequest *out, R
 {
     const char *objective = s->objective ? s->objective : "";
     bool memory = strcmp(objective, "memory") == 0;
-    *out = (RematRequest){.options = {.seed = s->seed, .effort = s->effort}};
+    *out = (RematRequest){.options = {.seed = s->seed, .effort = s->effort, .stop_at = s->stop_at}};
     if (!read_solver(pool, s->solver, &out->only, error))
         return false;
     if (*objective && !memory && strcmp(objective, "time") != 0)

@@ -14,6 +14,7 @@ typedef struct RematSettings {
     uint64_t seed;             /* of solvers that draw */
     double time_limit_seconds; /* 0 = none */
     double effort;             /* of scrimp's search: 1 = as much as usual, 0 = 1 */
+    int stop_at;               /* twremat: see RematOptions; 0 = it tries several */
 } RematSettings;
 
 /* The same, understood. */

@@ -10,7 +10,7 @@
 /* How often the target is lowered because an arena missed its peak: at first to the next smaller
  * schedule, which for a solver that answers from one front finds the fastest whose arena fits; then
  * by what was missed. */
-enum { SMALL_STEPS = 12, MAX_STEPS = 20, MAX_LEAST_STEPS = 64 };
+enum { SMALL_STEPS = 3, MAX_STEPS = 8, MAX_LEAST_STEPS = 8 };
 
 typedef struct Solve {
     PassContext *ctx;

@@ -104,20 +104,44 @@ static void test_promised_budgets(void)
         }
 }
 
+/* 50 budgets from the minimum to everything kept: each is kept, and time falls as memory grows. */
 static void test_sweep(const char *example)
 {
-    json_t *list = run_json(0, "$SCRIMP plan $EXAMPLES/%s --sweep 12 --json", example);
-    EXPECT(json_array_size(list) == 12, example);
-    double last = 1e30;
+    enum { N = 50 };
+    json_t *list = run_json(0, "$SCRIMP plan $EXAMPLES/%s --sweep %d --json", example, N);
+    EXPECT(json_array_size(list) == N, example);
+    double last = 1e30, budget = 0;
     for (size_t i = 0; i < json_array_size(list); i++) {
         const json_t *o = json_array_get(list, i);
         expect_sound(o, 1e-4, example);
+        EXPECT(json_get_number(o, "budget_bytes") >= budget, "budgets rise");
+        budget = json_get_number(o, "budget_bytes");
+        EXPECT(json_get_number(o, "arena_bytes") <= budget, "the budget is that of the arena");
+        EXPECT(json_get_number(o, "peak_bytes") <= budget, example);
         double overhead = json_get_number(o, "overhead_percent");
-        EXPECT(overhead <= last, "time falls as memory shrinks");
+        EXPECT(overhead <= last, "time falls as memory grows");
         last = overhead;
     }
     EXPECT(last == 0, "everything kept costs nothing");
     json_decref(list);
+}
+
+/* The effort is the user's; without any, what is quick still answers. */
+static void test_effort(void)
+{
+    static const char *const effort[] = {"0.1", "1", "3"};
+    for (int i = 0; i < 3; i++) {
+        json_t *o = run_json(0,
+                             "$SCRIMP plan $EXAMPLES/chargpt.scrimp --budget 50%% --effort %s "
+                             "--json",
+                             effort[i]);
+        expect_sound(o, 0, effort[i]);
+        EXPECT(json_get_number(o, "overhead_percent") < 16, effort[i]);
+        json_decref(o);
+    }
+    Result r = run("$SCRIMP plan $EXAMPLES/chargpt.scrimp --effort much");
+    EXPECT(r.code != 0 && strstr(r.err, "--effort"), r.err);
+    result_free(&r);
 }
 
 static void test_compare(void)
@@ -149,6 +173,9 @@ int main(void)
     test_promised_budgets();
     test_sweep("convnet.scrimp");
     test_sweep("chargpt.scrimp");
+    test_sweep("mlp.scrimp");
+    test_sweep("vgg.scrimp -D depth=11 -D size=64 -D hidden=256 -D N=64");
+    test_effort();
     test_compare();
     return e2e_end();
 }

@@ -115,7 +115,7 @@ const Builtin builtin_table[] = {
     {"imagefolder", "path: string, batch: int, size: int = 224, resize: int = none, augment: bool = true, mean: floats = none, std: floats = none", "JPEG and PNG pictures, a folder for each class: .image f32[N,3,size,size], .label i32[N]; in training random parts and mirrored (unless augment = false), else the middle after the shorter side became resize (size * 8 / 7); minus mean, divided by std (ImageNet's)", builtin_imagefolder, false},
     {"synthetic", "fields: named", "random data: synthetic(image = f32[N, 3, 32, 32], label = i32[N]); integers stay below the model's classes or rows", builtin_synthetic, false},
     /* optimizers and learning rates */
-    {"sgd", "lr: rate, momentum: float = 0, nesterov: bool = false, weight_decay: float = 0, dampening: float = 0, clip: float = 0", "stochastic gradient descent as in PyTorch", builtin_sgd, false},
+    {"sgd", "lr: rate, momentum: float = 0, nesterov: bool = false, weight_decay: float = 0, dampening: float = 0, clip: float = 0, gradient_free: bool = false", "stochastic gradient descent as in PyTorch; gradient_free: gradients go into the momentum as they are made and are stored nowhere", builtin_sgd, false},
     {"adam", "lr: rate, betas: floats = none, eps: float = 1e-8, weight_decay: float = 0, decay_on: all|matrices = all, clip: float = 0", "Adam; weight decay is added to the gradient", builtin_adam, false},
     {"adamw", "lr: rate, betas: floats = none, eps: float = 1e-8, weight_decay: float = 0.01, decay_on: all|matrices = all, clip: float = 0", "Adam with decoupled weight decay", builtin_adamw, false},
     {"constant", "lr: float, warmup: float = 0", "a constant learning rate", builtin_constant, false},

@@ -123,8 +123,15 @@ Val builtin_sgd(Call *c)
     o->spec.weight_decay = arg_float(c, 3);
     o->spec.dampening = arg_float(c, 4);
     o->spec.clip = arg_float(c, 5);
+    o->spec.gradient_free = arg_bool(c, 6);
     if (o->spec.nesterov && (o->spec.momentum <= 0 || o->spec.dampening > 0)) {
         lower_error(c->l, c->span, "E206", "nesterov needs a momentum and no dampening");
+        return val_poison();
+    }
+    if (o->spec.gradient_free &&
+        (o->spec.momentum <= 0 || o->spec.nesterov || o->spec.dampening > 0 || o->spec.clip > 0)) {
+        lower_error(c->l, c->span, "E206",
+                    "gradient_free needs a momentum, and no nesterov, dampening or clip");
         return val_poison();
     }
     return optim_value(o);

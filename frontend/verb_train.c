@@ -274,7 +274,8 @@ static void log_step(Trainer *t, double lr, double seconds)
     log_number(t, "loss", session_scalar(&t->session, "loss"));
     for (int m = 0; m < t->session.n_metrics; m++)
         log_number(t, t->session.metric[m], session_scalar(&t->session, t->session.metric[m]));
-    log_number(t, "grad_norm", session_scalar(&t->session, "grad_norm"));
+    if (!t->program.graph->train.gradient_free)
+        log_number(t, "grad_norm", session_scalar(&t->session, "grad_norm"));
     log_number(t, "lr", lr);
     log_number(t, "seconds", seconds);
     fputs("}\n", t->log);
@@ -309,8 +310,9 @@ static void print_progress(Trainer *t, double lr)
     for (int m = 0; m < t->session.n_metrics; m++)
         fprintf(stderr, "  %s %.4f", t->session.metric[m],
                 session_scalar(&t->session, t->session.metric[m]));
-    fprintf(stderr, "  grad %.3g  lr %.3g  %.1f ms/step  %.0f s left\n",
-            session_scalar(&t->session, "grad_norm"), lr, 1e3 * each,
+    if (!t->program.graph->train.gradient_free)
+        fprintf(stderr, "  grad %.3g", session_scalar(&t->session, "grad_norm"));
+    fprintf(stderr, "  lr %.3g  %.1f ms/step  %.0f s left\n", lr, 1e3 * each,
             each * (double)(t->total - t->update));
 }
 

@@ -24,6 +24,7 @@ const TrainField train_fields[TRAIN_FIELD_COUNT] = {
     FIELD(DOUBLE, "momentum",     momentum),
     FIELD(DOUBLE, "dampening",    dampening),
     FIELD(BOOL,   "nesterov",     nesterov),
+    FIELD(BOOL,   "gradient_free", gradient_free),
     FIELD(DOUBLE, "weight_decay", weight_decay),
     FIELD(BOOL,   "decay_matrices_only", decay_matrices_only),
     FIELD(DOUBLE, "beta1",        beta1),

@@ -25,8 +25,9 @@ typedef struct TrainSpec {
     LrSchedule lr;
     double momentum, dampening, weight_decay, beta1, beta2, eps;
     bool nesterov, decay_matrices_only;
-    double clip;   /* global norm; 0 = off */
-    int64_t steps; /* 0 when epochs is given */
+    bool gradient_free; /* momentum SGD that adds gradients to the momentum as they are made */
+    double clip;        /* global norm; 0 = off */
+    int64_t steps;      /* 0 when epochs is given */
     double epochs;
     int64_t accumulate; /* micro-batches per update, >= 1 */
     double held_out;    /* examples, or a part when held_out_is_part; 0 = none */

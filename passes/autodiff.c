@@ -368,8 +368,11 @@ static bool add_training(Builder *b)
     if (n == 0)
         return fail(b->ctx, "E614", "there is nothing to train: the loss depends on no parameter",
                     "compute the loss from the model's output");
-    ValueId norm = optim_add_norm(b->to, pairs, n);
-    add_checksums(b, pairs, n);
+    ValueId norm = VALUE_NONE;
+    if (!b->to->train.gradient_free) { /* nothing else reads gradients: they need no storage */
+        norm = optim_add_norm(b->to, pairs, n);
+        add_checksums(b, pairs, n);
+    }
     optim_add_updates(b->to, pairs, n, norm);
     return true;
 }

@@ -37,12 +37,25 @@ static bool needs_index(OpKind op)
     return op == OP_dropout || op == OP_causal_mask;
 }
 
-/* Weight gradients keep their plain form: their consumers are updates and norms. */
-static bool may_start_group(const Graph *g, NodeId n)
+/* The weight gradient of a convolution that is one matrix product. */
+static bool is_product(const Graph *g, const Node *n)
 {
-    OpKind op = graph_node(g, n)->op;
-    return class_of(g, n) == OP_CLASS_POINT ||
-           (class_of(g, n) == OP_CLASS_MATRIX && op != OP_conv2d_wgrad);
+    const Type *dw = value_type(g, n->out[0]);
+    bool plain =
+        node_flag(n, ATTR_nhwc) && dw->dim[0] * dw->dim[1] == 1 && node_int(n, ATTR_groups, 1) == 1;
+    for (int i = 0; i < 2; i++)
+        plain &= node_ints_at(n, ATTR_stride, i, 1) == 1 && !node_ints_at(n, ATTR_padding, i, 0);
+    return plain;
+}
+
+/* Weight gradients of other convolutions gather their sums in the result: what follows them must
+ * not write a tensor that it reads. */
+static bool may_start_group(const Graph *g, NodeId id)
+{
+    const Node *n = graph_node(g, id);
+    return class_of(g, id) == OP_CLASS_POINT ||
+           (class_of(g, id) == OP_CLASS_MATRIX &&
+            (n->op != OP_conv2d_wgrad || (g->train.gradient_free && is_product(g, n))));
 }
 
 static void note_positions(Fuser *f)
@@ -69,7 +82,8 @@ static bool reads_survive(const Fuser *f, const Group *b, NodeId to)
         const Node *n = graph_node(f->g, b->nodes.data[i]);
         for (int k = 0; k < n->n_in; k++) {
             ValueId storage = value_storage(f->g, n->in[k]);
-            if (storage != VALUE_NONE && f->overwritten_at[storage] < f->position[to])
+            bool is_new = graph_value(f->g, n->in[k])->writes != VALUE_NONE;
+            if (storage != VALUE_NONE && !is_new && f->overwritten_at[storage] < f->position[to])
                 return false;
         }
     }
@@ -97,7 +111,8 @@ static bool group_has_index_op(const Fuser *f, const Group *a)
 static bool may_merge(const Fuser *f, const Group *a, const Group *b, NodeId root, ValueId v)
 {
     const Node *producer = value_node(f->g, v), *consumer = graph_node(f->g, root);
-    if (f->uses[v] != 1 || producer->hint != consumer->hint || producer->n_out != 1 ||
+    if (f->uses[v] != 1 || graph_value(f->g, v)->writes != VALUE_NONE ||
+        producer->hint != consumer->hint || producer->n_out != 1 ||
         !type_same_shape(value_type(f->g, v), value_type(f->g, consumer->out[0])))
         return false;
     if (a->has_matrix && b->has_matrix)

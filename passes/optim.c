@@ -2,6 +2,8 @@
  * formulas are with the operations: ir/eval_update.c). */
 #include "passes/optim.h"
 
+#include "passes/rewrite.h"
+
 static const Loc nowhere = {0, 0};
 
 /* "fc1.weight" of "$fc1.weight" */
@@ -100,6 +102,39 @@ static void add_sgd(Graph *g, ParamGrad p, ValueId lr, ValueId clip)
     add_update(g, OP_sgd_step, in, 5, &attrs, targets, 2);
 }
 
+static ValueId binary(Graph *g, OpKind op, ValueId a, ValueId b, const char *name)
+{
+    const ValueId in[2] = {a, b};
+    return graph_add(g, op, in, 2, NULL, name, nowhere);
+}
+
+/* factor * a + b; without the product when the factor is 0. */
+static ValueId add_scaled(Graph *g, double factor, ValueId a, ValueId b, const char *name)
+{
+    if (factor == 0)
+        return b;
+    ValueId k = graph_add_const(g, factor, DTYPE_F32);
+    ValueId scaled = binary(g, OP_mul, k, a, pool_printf(g->pool, "%s.scaled", name));
+    return binary(g, OP_add, scaled, b, name);
+}
+
+/* The formulas of sgd_step in operations of their own: fusion makes the momentum's the epilogue of
+ * the product that computes the gradient, which then is no tensor.  The weight follows when nothing
+ * reads the old one any more. */
+static void add_gradient_free_sgd(Graph *g, ParamGrad p, ValueId lr)
+{
+    AttrList decay = {0};
+    put_decay(g, &decay, p.param);
+    ValueId m = add_state(g, p.param, "$m.", "momentum");
+    ValueId step = add_scaled(g, decay.n ? g->train.weight_decay : 0, p.param, p.grad,
+                              name_for(g, "%decayed.", p.param));
+    ValueId velocity = add_scaled(g, g->train.momentum, m, step, name_for(g, "$next.m.", p.param));
+    graph_value(g, velocity)->writes = m;
+    ValueId move = binary(g, OP_mul, lr, velocity, name_for(g, "%move.", p.param));
+    ValueId next = binary(g, OP_sub, p.param, move, name_for(g, "$next.", p.param));
+    graph_value(g, next)->writes = p.param;
+}
+
 static void add_adam(Graph *g, ParamGrad p, ValueId lr, ValueId clip, ValueId step)
 {
     AttrList attrs = {0};
@@ -120,9 +155,11 @@ void optim_add_updates(Graph *g, const ParamGrad *pairs, size_t n, ValueId norm)
     bool adam = g->train.optim != OPTIM_SGD;
     ValueId lr = add_scalar_input(g, "lr", DTYPE_F32);
     ValueId step = adam ? add_scalar_input(g, "step", DTYPE_I32) : VALUE_NONE;
-    ValueId clip = add_clip(g, norm);
+    ValueId clip = g->train.gradient_free ? VALUE_NONE : add_clip(g, norm);
     for (size_t i = 0; i < n; i++) {
-        if (adam)
+        if (g->train.gradient_free)
+            add_gradient_free_sgd(g, pairs[i], lr);
+        else if (adam)
             add_adam(g, pairs[i], lr, clip, step);
         else
             add_sgd(g, pairs[i], lr, clip);

@@ -12,7 +12,8 @@ typedef struct ParamGrad {
 /* Appends sqrt(sum of the squares of every gradient), and names it as an output "grad_norm". */
 ValueId optim_add_norm(Graph *g, const ParamGrad *pairs, size_t n);
 /* Appends the update of every parameter as g->train says: its learning rate input, the optimizer's
- * state and steps that overwrite parameters and state.  norm is what clipping compares. */
+ * state and steps that overwrite parameters and state.  norm is what clipping compares (VALUE_NONE:
+ * nothing does). */
 void optim_add_updates(Graph *g, const ParamGrad *pairs, size_t n, ValueId norm);
 
 #endif

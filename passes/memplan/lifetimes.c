@@ -6,6 +6,8 @@
 
 #include "ir/support/bug.h"
 
+#include <string.h>
+
 enum { NO_BUFFER = -1 };
 
 typedef struct Lives {
@@ -21,13 +23,9 @@ typedef struct Lives {
     MemBuffer *buffer;
     NodeId *workspace_node; /* by buffer; NODE_NONE: a value's */
     int n_buffers, n_in_place;
-    int64_t *load; /* by slot, for SHARE_NEEDED: bytes alive with what shares so far */
-    int64_t bound;
+    int64_t *load;   /* by slot: bytes alive with what shares so far */
+    int64_t allowed; /* in-place pairs share a buffer where the load would pass this otherwise */
 } Lives;
-
-/* Which legal in-place pairs share a buffer: every one; those without which the load would pass the
- * bound; none. */
-typedef enum Sharing { SHARE_ALL, SHARE_NEEDED, SHARE_NONE } Sharing;
 
 static int64_t rounded(int64_t bytes)
 {
@@ -138,17 +136,15 @@ static ValueId in_place_input(const Lives *l, const Node *n, int slot, int out,
 }
 
 /* Separate buffers are both alive at the slot of the operation. */
-static bool may_separate(Lives *l, int slot, int64_t size, Sharing sharing)
+static bool may_separate(Lives *l, int slot, int64_t size)
 {
-    if (sharing != SHARE_NEEDED)
-        return sharing == SHARE_NONE;
-    if (l->load[slot] + size > l->bound)
+    if (l->load[slot] + size > l->allowed)
         return false;
     l->load[slot] += size;
     return true;
 }
 
-static void make_output_buffers(Lives *l, const Node *n, int slot, Sharing sharing)
+static void make_output_buffers(Lives *l, const Node *n, int slot)
 {
     ValueId *taken = POOL_ARRAY(l->scratch, (size_t)n->n_out + 1, ValueId);
     for (int o = 0; o < n->n_out; o++) {
@@ -158,7 +154,7 @@ static void make_output_buffers(Lives *l, const Node *n, int slot, Sharing shari
             continue;
         if (runs(n))
             taken[o] = in_place_input(l, n, slot, o, taken);
-        if (taken[o] != VALUE_NONE && may_separate(l, slot, value_bytes(l->g, v), sharing))
+        if (taken[o] != VALUE_NONE && may_separate(l, slot, value_bytes(l->g, v)))
             taken[o] = VALUE_NONE;
         int upper = l->last[v] + 1;
         if (taken[o] == VALUE_NONE) {
@@ -171,7 +167,7 @@ static void make_output_buffers(Lives *l, const Node *n, int slot, Sharing shari
     }
 }
 
-static void make_buffers(Lives *l, Sharing sharing)
+static void make_buffers(Lives *l)
 {
     l->n_buffers = l->n_in_place = 0;
     for (size_t k = 0; k < l->g->order.len; k++) {
@@ -179,7 +175,7 @@ static void make_buffers(Lives *l, Sharing sharing)
         const Node *n = graph_node(l->g, id);
         if (is_view(n))
             continue;
-        make_output_buffers(l, n, l->slot_of[id], sharing);
+        make_output_buffers(l, n, l->slot_of[id]);
         int64_t workspace = runs(n) ? rounded(node_workspace_bytes(l->g, n)) : 0;
         if (workspace > 0)
             add_buffer(l, l->slot_of[id], l->slot_of[id] + 1, workspace, id);
@@ -276,24 +272,37 @@ static MemPlan *plan_new(Pool *pool, const Graph *g)
     return plan;
 }
 
+/* How far the load may rise so that in-place pairs get buffers of their own, in sixteenths of the
+ * bound: not at all; ...; as far as it likes. */
+enum { SHARINGS = 5 };
+static const int sharing_load[SHARINGS] = {0, 16, 14, 12, 64};
+
+static void set_bound(MemPlan *plan, const Lives *l, int64_t *load, int64_t bound)
+{
+    memcpy(load, slot_loads(l), (size_t)l->n_slots * sizeof *load);
+    plan->lower_bound_bytes = plan->peak_bytes = plan->persistent_bytes + bound;
+    plan->peak_node = busiest_node(l, load, bound);
+}
+
 /* Sharing a buffer in place never raises the load, but a longer buffer can be harder to place: when
- * the arena misses the bound, fewer share, and the lowest arena wins. */
+ * the arena misses the bound, fewer pairs share.  The lowest arena wins. */
 MemPlan *memplan_graph(Pool *pool, const Graph *g)
 {
     Pool *scratch = pool_new_child(pool);
     MemPlan *plan = plan_new(pool, g);
     Lives *l = lives_new(scratch, g);
-    for (Sharing sharing = SHARE_ALL; sharing <= SHARE_NONE; sharing++) {
-        make_buffers(l, sharing);
+    int64_t bound = 0, *shared = POOL_ARRAY(scratch, (size_t)l->n_slots, int64_t);
+    l->load = POOL_ARRAY(scratch, (size_t)l->n_slots, int64_t);
+    for (int k = 0; k < SHARINGS; k++) {
+        memcpy(l->load, shared, (size_t)l->n_slots * sizeof *shared);
+        l->allowed = k == 0 ? -1 : bound / 16 * sharing_load[k];
+        make_buffers(l);
         MemLayout layout = memplan_place(scratch, l->buffer, l->n_buffers, MEMPLAN_ALIGN);
-        int64_t arena = plan->persistent_bytes + layout.arena_bytes;
-        if (sharing == SHARE_ALL) {
-            l->bound = layout.lower_bound_bytes;
-            l->load = slot_loads(l);
-            plan->lower_bound_bytes = plan->peak_bytes = plan->persistent_bytes + l->bound;
-            plan->peak_node = busiest_node(l, l->load, l->bound);
+        if (k == 0) {
+            bound = layout.lower_bound_bytes;
+            set_bound(plan, l, shared, bound);
         }
-        if (sharing == SHARE_ALL || arena < plan->arena_bytes)
+        if (k == 0 || plan->persistent_bytes + layout.arena_bytes < plan->arena_bytes)
             set_offsets(plan, l, &layout);
         if (plan->arena_bytes == plan->lower_bound_bytes)
             break;

@@ -291,7 +291,8 @@ static void emit_k_blocks(GemmEmit *e)
     jit_end_for(j, &l);
 }
 
-void gemm_emit(Jit *j, const void *desc)
+/* desc: a Gemm. */
+static void emit(Jit *j, const void *desc)
 {
     GemmEmit e = {.j = j, .g = desc};
     plan_scratch(&e);
@@ -329,7 +330,7 @@ void gemm_lower(Lowering *l, Gemm *g, Call *call, const char *what)
     call->bytes = 4 * batches * (m * k + k * n + m * n);
     gemm_plan(g, l->target);
     call->key = gemm_key(l->pool, g);
-    call->emit = gemm_emit;
+    call->emit = emit;
     call->desc = g;
     call->n_tasks = gemm_tasks(g);
     call->contract = true;

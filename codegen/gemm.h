@@ -40,7 +40,5 @@ void gemm_plan(Gemm *g, const Target *target);
 int64_t gemm_tasks(const Gemm *g);
 /* Plans g and adds its call; call->buf is filled, g->epilogue set.  `what`: for the label. */
 void gemm_lower(Lowering *l, Gemm *g, Call *call, const char *what);
-/* A KernelEmit over a Gemm. */
-void gemm_emit(Jit *j, const void *desc);
 
 #endif

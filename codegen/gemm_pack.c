@@ -62,7 +62,8 @@ static void transpose_groups(Jit *j, JitValue *row, int i)
     row[i + 12] = shuffle_groups(j, odd01, odd23, 1);
 }
 
-void pack_transpose(Jit *j, JitValue *row)
+/* row[0..lanes) as a square matrix is transposed in place; each row a temporary. */
+static void transpose(Jit *j, JitValue *row)
 {
     int n = jit_lanes(j);
     for (int i = 0; i < n; i += 4)
@@ -160,7 +161,7 @@ static void transpose_block(const PanelEmit *e, JitValue k, int v)
         row[i] = i < columns_in(e, v)
                      ? jit_vload(j, e->from, source_at(e, k, (int64_t)v * jit_lanes(j) + i))
                      : jit_tmp(j, jit_vf(j, 0));
-    pack_transpose(j, row);
+    transpose(j, row);
     for (int i = 0; i < jit_lanes(j); i++)
         put(e, jit_add(j, k, jit_i64(j, i)), v, row[i]);
 }

@@ -33,7 +33,4 @@ void pack_rows(Jit *j, JitValue to, JitValue to_step, JitValue from, JitValue fr
 /* to[i] = 0 for i < n. */
 void pack_zero(Jit *j, JitValue to, JitValue n);
 
-/* row[0..lanes) as a square matrix is transposed in place; each row a temporary. */
-void pack_transpose(Jit *j, JitValue *row);
-
 #endif

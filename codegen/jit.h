@@ -192,7 +192,6 @@ JitValue jit_vcos(Jit *j, JitValue a);
 #define JIT_ANGLE_MAX 102942.0
 JitValue jit_vtanh(Jit *j, JitValue a);
 JitValue jit_vsigmoid(Jit *j, JitValue a);
-JitValue jit_verf(Jit *j, JitValue a);
 JitValue jit_vpow(Jit *j, JitValue a, JitValue b);
 JitValue jit_vmask(Jit *j, JitCompare op, JitValue a,
                    JitValue b); /* f32 or i32 vectors -> vi of 0 / -1 */

@@ -522,20 +522,6 @@ static JitValue erfc_positive(Jit *j, JitValue t, JitValue exp_minus_square)
     return mul(j, mul(j, horner(j, u, c, N_OF(c)), u), exp_minus_square);
 }
 
-/* Near 0: x + x P(x^2), error 1.2e-9 for |x| < 1; else 1 - erfc. */
-JitValue jit_verf(Jit *j, JitValue a)
-{
-    static const double c[] = {7.889115010795763e-5,  -8.0208404959550345e-4,
-                               5.1895353477732218e-3, -2.6854444674770638e-2,
-                               1.1283600181235524e-1, -3.7612627136863588e-1,
-                               1.2837916591399652e-1};
-    JitValue x = jit_tmp(j, a), t = jit_vabs(j, x), z = mul(j, x, x);
-    JitValue tail = erfc_positive(j, t, jit_vexp(j, jit_neg(j, z)));
-    JitValue big = flip_sign(j, sub(j, jit_vf(j, 1), tail), sign_bit(j, x));
-    JitValue small = muladd(j, horner(j, z, c, N_OF(c)), x, x);
-    return jit_vchoose(j, JIT_LT, t, jit_vf(j, 1), small, big);
-}
-
 /* The normal distribution's cdf and, when density is not NULL, its density.  Relative accuracy
  * holds in the left tail, where 1 + erf would cancel. */
 JitValue jit_vnormal_cdf(Jit *j, JitValue a, JitValue *density)

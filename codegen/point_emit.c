@@ -435,7 +435,8 @@ static void analyse(Emit *e, Pool *pool)
     find_needed(e);
 }
 
-void point_emit(Jit *j, const void *desc)
+/* desc: a PointProgram. */
+static void emit(Jit *j, const void *desc)
 {
     Pool *pool = pool_new();
     if (!pool)
@@ -462,7 +463,7 @@ void point_call(Lowering *l, PointProgram *p, const char *label, const CallBuf *
         if (p->dim[d] == 0)
             return;
     point_collapse(p);
-    Call call = {.key = point_key(p), .label = label, .emit = point_emit, .desc = p};
+    Call call = {.key = point_key(p), .label = label, .emit = emit, .desc = p};
     call.n_tasks = count_tasks(p);
     call.n_bufs = n_bufs;
     for (int i = 0; i < n_bufs; i++) {

@@ -20,8 +20,6 @@ int point_add_node(PointProgram *p, const Graph *g, const Node *n, PointLeaf *le
 int point_coordinate(PointProgram *p, PointAccess place, bool high);
 /* The channel axis of a normalisation of x. */
 int channel_axis(const Type *x, const Node *n);
-/* How operand `in` of n lies when n's result lies as `axis` says. */
-int point_operand_axis(const Graph *g, const Node *n, int in, int axis);
 
 /* Merges dims that every access walks as one and drops dims of size 1; at least one dim remains. */
 void point_collapse(PointProgram *p);
@@ -30,7 +28,5 @@ const char *point_key(const PointProgram *p);
 /* Place `at` (i64) of lane 0 as i32 lanes, the next places in the next lanes when counts: low or
  * high words. */
 JitValue point_place_word(Jit *j, JitValue at, bool counts, bool high);
-/* KernelEmit; desc is a PointProgram. */
-void point_emit(Jit *j, const void *desc);
 
 #endif

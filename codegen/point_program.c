@@ -129,7 +129,8 @@ static void copy_attributes(const Graph *g, const Node *n, PointInstr *i)
     }
 }
 
-PointInstr point_instr(const Graph *g, const Node *n)
+/* The instruction of a POINT node (or const): operation, types, attributes; no inputs. */
+static PointInstr instr_of(const Graph *g, const Node *n)
 {
     PointInstr i = {.op = n->op, .dtype = value_type(g, n->out[0])->dtype};
     i.from = n->n_in ? value_type(g, n->in[0])->dtype : i.dtype;
@@ -143,7 +144,8 @@ int channel_axis(const Type *x, const Node *n)
     return (int)(axis < 0 ? axis + x->rank : axis);
 }
 
-int point_operand_axis(const Graph *g, const Node *n, int in, int axis)
+/* How operand `in` of n lies when n's result lies as `axis` says. */
+static int operand_axis(const Graph *g, const Node *n, int in, int axis)
 {
     bool apply = n->op == OP_bn_apply && in >= 1, grad = n->op == OP_bn_grad_x && in >= 2;
     if (!apply && !grad)
@@ -243,11 +245,11 @@ static int add_bn_grad_x(PointProgram *p, const PointInstr *i)
 
 static int body_node(BodyMap *m, const Node *n, int axis)
 {
-    PointInstr i = point_instr(m->g, n);
+    PointInstr i = instr_of(m->g, n);
     i.n_in = n->n_in;
     int direct = n->op == OP_dropout ? 1 : n->n_in;
     for (int k = 0; k < direct; k++)
-        i.in[k] = body_value(m, n->in[k], point_operand_axis(m->g, n, k, axis));
+        i.in[k] = body_value(m, n->in[k], operand_axis(m->g, n, k, axis));
     const PointInstr *second = n->n_in > 1 ? &m->p->instr.data[i.in[1]] : NULL;
     if (n->op == OP_pow && second->op == OP_const) {
         i.flag = true;

@@ -72,8 +72,6 @@ void point_store(PointProgram *p, int reg, PointAccess at);
 void point_call(Lowering *l, PointProgram *p, const char *label, const CallBuf *bufs, int n_bufs,
                 double flops);
 
-/* The instruction of a POINT node (or const): operation, types, attributes; no inputs. */
-PointInstr point_instr(const Graph *g, const Node *n);
 /* One instruction on vectors. */
 JitValue point_apply(Jit *j, const PointInstr *instr, const JitValue *in);
 

@@ -75,7 +75,7 @@ ValueId grad_sum_axes(GradContext *c, ValueId a, const int64_t *axes, int n_axes
     return grad_op(c, OP_sum, &a, 1, &attrs);
 }
 
-ValueId grad_sum_to(GradContext *c, ValueId a, const Type *to)
+static ValueId sum_to(GradContext *c, ValueId a, const Type *to)
 {
     Type from = grad_type(c, a);
     int64_t axes[TYPE_MAX_RANK];
@@ -89,7 +89,7 @@ ValueId grad_sum_to(GradContext *c, ValueId a, const Type *to)
 void grad_set(GradContext *c, int i, ValueId v)
 {
     Type to = grad_in_type(c, i);
-    c->din[i] = grad_sum_to(c, v, &to);
+    c->din[i] = sum_to(c, v, &to);
 }
 
 AttrList grad_attrs(const GradContext *c)

@@ -27,9 +27,7 @@ ValueId grad_filled(GradContext *c, const Type *t, double value);
 ValueId grad_reshaped(GradContext *c, ValueId a, const Type *shape);
 ValueId grad_transposed(GradContext *c, ValueId a, const int64_t *perm);
 ValueId grad_sum_axes(GradContext *c, ValueId a, const int64_t *axes, int n_axes);
-/* The gradient of a tensor of shape `to` that numpy broadcasting had spread to a's shape. */
-ValueId grad_sum_to(GradContext *c, ValueId a, const Type *to);
-/* c->din[i] = v summed to the shape of input i. */
+/* c->din[i] = v summed to the shape of input i, which numpy broadcasting had spread to v's. */
 void grad_set(GradContext *c, int i, ValueId v);
 
 /* The forward node's attributes, all or all but one. */

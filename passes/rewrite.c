@@ -32,7 +32,8 @@ static void rewrite_grow(Rewrite *r, ValueId v)
     r->n_replacement = n;
 }
 
-ValueId rewrite_value(const Rewrite *r, ValueId v)
+/* What v is now. */
+static ValueId current(const Rewrite *r, ValueId v)
 {
     while (v < r->n_replacement && r->replacement[v] != v)
         v = r->replacement[v];
@@ -42,14 +43,14 @@ ValueId rewrite_value(const Rewrite *r, ValueId v)
 void rewrite_replace(Rewrite *r, ValueId from, ValueId to)
 {
     rewrite_grow(r, from);
-    r->replacement[from] = rewrite_value(r, to);
+    r->replacement[from] = current(r, to);
 }
 
 void rewrite_inputs(Rewrite *r, NodeId n)
 {
     Node *node = graph_node(r->graph, n);
     for (int i = 0; i < node->n_in; i++)
-        node->in[i] = rewrite_value(r, node->in[i]);
+        node->in[i] = current(r, node->in[i]);
 }
 
 void rewrite_keep(Rewrite *r, NodeId n)
@@ -62,7 +63,7 @@ void rewrite_end(Rewrite *r)
 {
     for (size_t i = 0; i < r->graph->outputs.len; i++) {
         Output *o = &r->graph->outputs.data[i];
-        o->value = rewrite_value(r, o->value);
+        o->value = current(r, o->value);
     }
 }
 

@@ -18,8 +18,6 @@ typedef struct Rewrite {
 
 Rewrite rewrite_begin(Graph *g, Pool *scratch);
 void rewrite_replace(Rewrite *r, ValueId from, ValueId to);
-/* What v is now. */
-ValueId rewrite_value(const Rewrite *r, ValueId v);
 /* Points the inputs of a node at the replacements. */
 void rewrite_inputs(Rewrite *r, NodeId n);
 /* Appends an old node to the new order, with its inputs replaced. */

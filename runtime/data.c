@@ -231,8 +231,9 @@ static void fill_ignore(const DataField *f, int32_t *label, int64_t n)
         label[i] = f->ignored;
 }
 
-/* Labels are i32 in every kind: what is ignored has to fit. */
-void data_put_padding(const Dataset *ds, int64_t b, void *const *dst)
+/* Place b of a batch for an example that is not there: ignored labels (i32 in every kind: the value
+ * has to fit), the rest zeros. */
+static void put_padding(const Dataset *ds, int64_t b, void *const *dst)
 {
     for (int f = 0; f < ds->n_fields; f++) {
         if (!dst[f])
@@ -260,7 +261,7 @@ int64_t data_batch_example(const Dataset *ds, bool training, int64_t number, int
 static void put_example(const Dataset *ds, int64_t i, int64_t b, void *const *dst)
 {
     if (i < 0) {
-        data_put_padding(ds, b, dst);
+        put_padding(ds, b, dst);
         return;
     }
     for (int f = 0; f < ds->n_fields; f++)
@@ -309,7 +310,7 @@ static int64_t eval_window(const Dataset *ds, int64_t w, int64_t b, void *const 
 {
     int64_t length = ds->spec.length, windows = ds->n_held / length + (ds->n_held % length != 0);
     if (w >= windows) {
-        data_put_padding(ds, b, dst);
+        put_padding(ds, b, dst);
         return 0;
     }
     int64_t start = ds->n_train + w * length, left = ds->total - start;

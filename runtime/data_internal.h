@@ -49,8 +49,6 @@ void data_add_sequence_fields(Dataset *ds, int64_t min_id, int64_t max_id);
 
 /* Which example stands at place b of a training or evaluation batch; -1 past the last one. */
 int64_t data_batch_example(const Dataset *ds, bool training, int64_t number, int64_t b);
-/* Place b of a batch for an example that is not there: labels DATA_IGNORE, the rest zeros. */
-void data_put_padding(const Dataset *ds, int64_t b, void *const *dst);
 
 /* Files named by a '\n'-separated list of files, folders (all files below, hidden ones left out, or
  * only those that end in suffix) and globs; each entry's files sorted by name. */

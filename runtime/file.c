@@ -372,41 +372,62 @@ bool file_link(const char *from, const char *to, RtError *err)
     return ok;
 }
 
-enum { MAX_FOLDER_DEPTH = 64 };
-
-static bool walk(const char *dir, int depth, FolderVisit *visit, void *user, RtError *err);
-
-static bool visit_entry(const char *dir, const char *name, int depth, FolderVisit *visit,
-                        void *user, RtError *err)
+/* The next entry, or NULL with errno 0 at the end. */
+static const struct dirent *next_entry(DIR *d)
 {
-    struct stat st;
-    char *path = path_join(dir, name, err);
-    bool ok = path != NULL;
-    if (ok && lstat(path, &st) == 0 && S_ISDIR(st.st_mode))
-        ok = walk(path, depth + 1, visit, user, err);
-    else if (ok && file_exists(path))
-        ok = visit(user, path, name, err);
-    free(path);
-    return ok;
+    errno = 0;
+    return injected() ? NULL : readdir(d);
 }
 
-static bool walk(const char *dir, int depth, FolderVisit *visit, void *user, RtError *err)
+bool folder_each(const char *dir, FolderEntry *visit, void *user, RtError *err)
 {
-    if (depth > MAX_FOLDER_DEPTH)
-        return rt_error(err, "%s: folders are nested deeper than %d", dir, MAX_FOLDER_DEPTH);
-    DIR *d = opendir(dir);
+    DIR *d = injected() ? NULL : opendir(dir);
     if (!d)
         return rt_error(err, "cannot read the folder %s: %s", dir, strerror(errno));
     bool ok = true;
-    for (struct dirent *e = readdir(d); ok && e; e = readdir(d))
-        ok = e->d_name[0] == '.' || visit_entry(dir, e->d_name, depth, visit, user, err);
+    const struct dirent *e;
+    while (ok && (e = next_entry(d)))
+        ok = e->d_name[0] == '.' || visit(user, dir, e->d_name, err);
+    if (ok && errno) /* the rest of the names would be missing */
+        ok = rt_error(err, "cannot read the folder %s: %s", dir, strerror(errno));
     closedir(d);
     return ok;
 }
 
+enum { MAX_FOLDER_DEPTH = 64 };
+
+typedef struct Walk {
+    int depth;
+    FolderVisit *visit;
+    void *user;
+} Walk;
+
+static bool walk(const char *dir, Walk *w, RtError *err);
+
+static bool walk_entry(void *user, const char *dir, const char *name, RtError *err)
+{
+    const Walk *w = user;
+    struct stat st;
+    char *path = path_join(dir, name, err);
+    bool ok = path != NULL;
+    if (ok && lstat(path, &st) == 0 && S_ISDIR(st.st_mode))
+        ok = walk(path, &(Walk){w->depth + 1, w->visit, w->user}, err);
+    else if (ok && file_exists(path))
+        ok = w->visit(w->user, path, name, err);
+    free(path);
+    return ok;
+}
+
+static bool walk(const char *dir, Walk *w, RtError *err)
+{
+    if (w->depth > MAX_FOLDER_DEPTH)
+        return rt_error(err, "%s: folders are nested deeper than %d", dir, MAX_FOLDER_DEPTH);
+    return folder_each(dir, walk_entry, w, err);
+}
+
 bool folder_walk(const char *dir, FolderVisit *visit, void *user, RtError *err)
 {
-    return walk(dir, 0, visit, user, err);
+    return walk(dir, &(Walk){0, visit, user}, err);
 }
 
 bool folder_make(const char *path, RtError *err)

@@ -44,6 +44,10 @@ bool file_replace(const char *path, const void *data, int64_t bytes, RtError *er
 /* Makes `to`, in the same folder, another name of the file `from` (a hard link, or a symbolic one
  * where those are not to be had), replacing what was there at once. */
 bool file_link(const char *from, const char *to, RtError *err);
+/* Calls visit for every name in dir that does not start with a dot, in no particular order.  False
+ * with a message when the folder cannot be read to its end, or when visit returned false. */
+typedef bool FolderEntry(void *user, const char *dir, const char *name, RtError *err);
+bool folder_each(const char *dir, FolderEntry *visit, void *user, RtError *err);
 /* Calls visit for every regular file below dir, in no particular order: names that start with a dot
  * are left out, links are followed to files only (one to a folder could lead back up).  False with
  * a message when a folder cannot be read or they are nested deeper than 64, or when visit returned

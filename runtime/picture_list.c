@@ -3,8 +3,6 @@
 #include "runtime/file.h"
 #include "runtime/rng.h"
 
-#include <dirent.h>
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -59,8 +57,9 @@ static int by_text(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-static bool add_class(PictureList *list, const char *dir, const char *name, RtError *err)
+static bool add_class(void *user, const char *dir, const char *name, RtError *err)
 {
+    PictureList *list = user;
     char *path = path_join(dir, name, err);
     bool folder = path && folder_exists(path), ok = path != NULL;
     free(path);
@@ -82,19 +81,13 @@ static bool add_class(PictureList *list, const char *dir, const char *name, RtEr
 
 static bool read_classes(PictureList *list, const char *dir, RtError *err)
 {
-    DIR *d = opendir(dir);
-    if (!d)
-        return rt_error(err, "cannot read the folder %s: %s", dir, strerror(errno));
-    bool ok = true;
-    for (struct dirent *e = readdir(d); ok && e; e = readdir(d))
-        ok = e->d_name[0] == '.' || add_class(list, dir, e->d_name, err);
-    closedir(d);
-    if (ok && list->n_classes == 0)
+    if (!folder_each(dir, add_class, list, err))
+        return false;
+    if (list->n_classes == 0)
         return rt_error(err, "%s: no folders; one is wanted for each class, with its pictures",
                         dir);
-    if (ok)
-        qsort(list->classes, (size_t)list->n_classes, sizeof *list->classes, by_text);
-    return ok;
+    qsort(list->classes, (size_t)list->n_classes, sizeof *list->classes, by_text);
+    return true;
 }
 
 /* ---- pictures ---- */

@@ -3,6 +3,7 @@
 #include "check.h"
 #include "dataset_case.h"
 #include "picture_case.h"
+#include "runtime/file.h"
 
 #include <math.h>
 #include <sys/stat.h>
@@ -190,6 +191,25 @@ static void test_refusals(void)
     refuse(&spec, "from size = 8 to 65536");
 }
 
+/* A folder whose names end early would be a smaller data set. */
+static void test_unreadable(void)
+{
+    uint64_t k = 1;
+    for (Dataset *ds = NULL; !ds; k++) {
+        DataSpec spec = folder_spec("flat", 1);
+        RtError err = {{0}};
+        file_fail_at(k);
+        ds = dataset_open(&spec, &err);
+        file_fail_at(0);
+        CHECK_MSG(ds ? dataset_train_size(ds) == 30
+                     : strstr(err.message, "cannot read the folder") != NULL,
+                  "operation %d: %s", (int)k, err.message);
+        if (ds)
+            dataset_close(ds);
+    }
+    CHECK(k > 30 + 3); /* pictures, classes */
+}
+
 /* What is no picture is named at once. */
 static void test_no_pictures(void)
 {
@@ -252,6 +272,7 @@ int main(void)
     test_train_and_val();
     test_part_alone();
     test_refusals();
+    test_unreadable();
     test_no_pictures();
     test_spelling_of_path();
     test_damaged();

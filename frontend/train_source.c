@@ -4,6 +4,7 @@
 #include "ir/support/strbuf.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 enum { IMAGE_MAX_SIZE = 16384 };
@@ -106,10 +107,18 @@ static bool read_pixels(Call *c, DataSource *s)
     static const double mean[3] = {0.485, 0.456, 0.406}, std[3] = {0.229, 0.224, 0.225};
     if (!three_floats(c, 5, mean, s->mean) || !three_floats(c, 6, std, s->std))
         return false;
-    if (s->std[0] > 0 && s->std[1] > 0 && s->std[2] > 0)
-        return true;
-    lower_error(c->l, c->arg_span[6], "E105", "std is what pixels are divided by: above 0");
-    return false;
+    for (int i = 0; i < 3; i++) {
+        if (!(s->std[i] > 0) || !isfinite((float)(1 / (255 * s->std[i])))) {
+            lower_error(c->l, c->arg_span[6], "E105", "std is what pixels are divided by: above 0");
+            return false;
+        }
+        if (!isfinite((float)(s->mean[i] / s->std[i]))) {
+            lower_error(c->l, c->arg_span[arg_given(c, 5) ? 5 : 6], "E105",
+                        "mean / std is too large for f32: %g / %g", s->mean[i], s->std[i]);
+            return false;
+        }
+    }
+    return true;
 }
 
 Val builtin_imagefolder(Call *c)

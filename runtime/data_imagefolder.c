@@ -292,8 +292,9 @@ static bool check_sizes(const DataSpec *spec, RtError *err)
         return rt_error(err, "resize = %lld: the shorter side has from size = %lld to 65536 pixels",
                         (long long)spec->resize, (long long)spec->size);
     for (int c = 0; c < 3; c++)
-        if (!isfinite(spec->mean[c]) || !isfinite(spec->std[c]) || spec->std[c] == 0)
-            return rt_error(err, "mean and std are three finite numbers each, std not 0");
+        if (!isfinite((float)(spec->mean[c] / spec->std[c])) ||
+            !isfinite((float)(1 / (255 * spec->std[c]))))
+            return rt_error(err, "mean and std: 1 / std and mean / std have to be finite in f32");
     return true;
 }
 

@@ -222,16 +222,15 @@ Val builtin_split(Call *c)
  * when it leaves the axis or is empty. */
 static bool slice_range(Call *c, int64_t size, int64_t *start, int64_t *end)
 {
-    *start = arg_int(c, 2);
-    *end = arg_given(c, 3) ? arg_int(c, 3) : size;
-    *start += *start < 0 ? size : 0;
-    *end += *end < 0 ? size : 0;
+    int64_t from = arg_int(c, 2), to = arg_given(c, 3) ? arg_int(c, 3) : size;
+    *start = from < 0 ? from + size : from;
+    *end = to < 0 ? to + size : to;
     if (*start >= 0 && *start < *end && *end <= size)
         return true;
     bool empty = *start >= 0 && *start <= size && *end >= 0 && *end <= size;
     Span at = c->arg_span[arg_given(c, 3) ? 3 : 2];
-    if (lower_error(c->l, at, "E105", "slice %" PRId64 "..%" PRId64 " is %s 0..%" PRId64, *start,
-                    *end, empty ? "empty; there are elements" : "outside", size))
+    if (lower_error(c->l, at, "E105", "slice %" PRId64 "..%" PRId64 " is %s 0..%" PRId64, from, to,
+                    empty ? "empty; there are elements" : "outside", size))
         diag_help(c->l->diag, "0 <= start < end <= %" PRId64 "; -1 is the last element", size);
     return false;
 }

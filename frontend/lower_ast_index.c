@@ -18,16 +18,18 @@ static bool slice_bounds(Lower *l, Frame *f, const Index *item, int64_t size, in
         ok &= want_int(l, eval_expr(l, f, item->hi), item->hi->span, "a slice's end", hi);
     if (!ok)
         return false;
+    int64_t from = *lo, to = *hi;
+    bool inclusive = item->hi && item->inclusive;
     if (item->lo && *lo < 0)
         *lo += size;
     if (item->hi && *hi < 0)
         *hi += size;
-    if (item->hi && item->inclusive && *hi < INT64_MAX)
+    if (inclusive && *hi < INT64_MAX)
         ++*hi;
     if (*lo >= 0 && *lo <= *hi && *hi <= size)
         return true;
-    lower_error(l, item->span, "E105", "slice %" PRId64 "..%" PRId64 " is outside 0..%" PRId64, *lo,
-                *hi, size);
+    lower_error(l, item->span, "E105", "slice %" PRId64 "..%s%" PRId64 " is outside 0..%" PRId64,
+                from, inclusive ? "=" : "", to, size);
     return false;
 }
 

@@ -20,6 +20,7 @@ typedef struct Step {
     void *handle;
     int n_calls, n_kernels, n_compiled; /* compiled: kernels that were not in the cache */
     const Call *calls;
+    const char *const *call_key; /* by call: the identity of its kernel (CallList) */
     const char *so_path;
     double compile_seconds;
 } Step;
@@ -29,6 +30,14 @@ typedef struct Step {
 Step *codegen_compile(Pool *pool, const Graph *g, const MemPlan *plan, const CodegenOptions *o,
                       const char **error);
 void codegen_unload(Step *step);
+/* What a graph runs, in order; it needs no plan.  Calls of equal keys run the same code, on so many
+ * tasks each. */
+typedef struct CallList {
+    const Call *calls;
+    const char *const *key;
+    int n;
+} CallList;
+CallList codegen_list_calls(Pool *pool, const Graph *g, const Target *target);
 /* Ahead of time: a shared object that needs nothing of scrimp, and a C header that describes its
  * arena. */
 bool codegen_export(Pool *pool, const Graph *g, const MemPlan *plan, const CodegenOptions *o,

@@ -199,8 +199,11 @@ Step *codegen_compile(Pool *pool, const Graph *g, const MemPlan *plan, const Cod
     Build b = {
         .program = p, .cache = &cache, .so_path = cache_path(pool, &cache, step_key(p), "so")};
     Step *step = POOL_NEW(pool, Step);
-    *step = (Step){
-        .calls = p->calls, .n_calls = p->n_calls, .n_kernels = p->n_kernels, .so_path = b.so_path};
+    *step = (Step){.calls = p->calls,
+                   .call_key = step_call_keys(p),
+                   .n_calls = p->n_calls,
+                   .n_kernels = p->n_kernels,
+                   .so_path = b.so_path};
     bool ok = make_step(&b, o, step, error);
     if (!ok && b.has_kernels && b.n_missing < p->n_kernels) {
         forget(&b);
@@ -210,6 +213,12 @@ Step *codegen_compile(Pool *pool, const Graph *g, const MemPlan *plan, const Cod
     step->compile_seconds = now_seconds() - start;
     cache_close(&cache); /* a loaded object stays mapped */
     return ok ? step : NULL;
+}
+
+CallList codegen_list_calls(Pool *pool, const Graph *g, const Target *target)
+{
+    const StepProgram *p = step_program(pool, g, NULL, target);
+    return (CallList){p->calls, step_call_keys(p), p->n_calls};
 }
 
 void codegen_unload(Step *step)

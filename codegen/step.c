@@ -45,6 +45,14 @@ StepProgram *step_program(Pool *pool, const Graph *g, const MemPlan *plan, const
     return p;
 }
 
+const char *const *step_call_keys(const StepProgram *p)
+{
+    const char **key = POOL_ARRAY(p->pool, (size_t)p->n_calls + 1, const char *);
+    for (int i = 0; i < p->n_calls; i++)
+        key[i] = p->kernel_key[p->kernel_of[i]];
+    return key;
+}
+
 const char *step_kernel_symbol(const StepProgram *p, int kernel)
 {
     return pool_printf(p->pool, "k_%s", p->kernel_key[kernel]);

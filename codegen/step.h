@@ -18,9 +18,12 @@ typedef struct StepProgram {
     const char **kernel_key; /* by kernel: content key (hash.h) */
 } StepProgram;
 
+/* plan: NULL when nobody asks where buffers lie. */
 StepProgram *step_program(Pool *pool, const Graph *g, const MemPlan *plan, const Target *target);
 /* "k_" + key: the exported symbol of a kernel. */
 const char *step_kernel_symbol(const StepProgram *p, int kernel);
+/* By call: the key of its kernel. */
+const char *const *step_call_keys(const StepProgram *p);
 /* Content key of the whole step: kernels, offsets, task counts, model lines. */
 const char *step_key(const StepProgram *p);
 /* Byte offset of a call's buffer in the arena. */

@@ -1,3 +1,4 @@
+#include "frontend/cli_costs.h"
 #include "frontend/cli_file.h"
 
 #include "ir/print.h"
@@ -104,6 +105,24 @@ struct RematMemo *cli_memo(Cli *cli)
     return cli->memo;
 }
 
+/* The cost model in use; what `profile` needs is measured first. */
+static ExitCode set_costs(Cli *cli, const Ast *ast, const ProgramOptions *o, PassContext *ctx)
+{
+    ctx->cost = o->cost ? o->cost : cli->cost;
+    const char *name = ctx->cost ? ctx->cost : ctx->graph->train.cost;
+    const CostModel *model = name ? cost_model_find(name) : NULL;
+    if (!model || model->cost || o->mode != FRONTEND_TRAIN || o->pipeline)
+        return EXIT_OK;
+    if (!cli->costs) {
+        ExitCode code = cli_measure_costs(cli, ast, o, &cli->costs);
+        if (code != EXIT_OK)
+            return code;
+    }
+    ctx->measured = cli_measured_cost;
+    ctx->measured_user = cli->costs;
+    return EXIT_OK;
+}
+
 ExitCode cli_build(Cli *cli, const Ast *ast, const ProgramOptions *o, Program *out)
 {
     FrontendOptions options = frontend_options_of(cli, o);
@@ -125,6 +144,9 @@ ExitCode cli_build(Cli *cli, const Ast *ast, const ProgramOptions *o, Program *o
                        .memo = cli_memo(cli),
                        .stop_at = (int)cli->stop_at,
                        .checksums = o->checksums};
+    ExitCode code = set_costs(cli, ast, o, &ctx);
+    if (code != EXIT_OK)
+        return code;
     const char *pipeline = o->pipeline                 ? o->pipeline
                            : o->mode == FRONTEND_TRAIN ? pipeline_train
                                                        : pipeline_infer;

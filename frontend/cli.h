@@ -19,14 +19,15 @@ typedef struct Cli {
     OptionDef defs[CLI_MAX_DEFS];
     int n_defs;
     bool json, json_errors, colour, no_loc, no_cache, resume, overwrite, overfit, quiet;
-    const char *model, *budget, *solver, *objective, *stage, *diff, *passes, *dump_after, *data,
-        *out, *log, *march, *cache, *header, *prompt, *checkpoint, *count, *graph;
+    const char *model, *budget, *solver, *objective, *cost, *stage, *diff, *passes, *dump_after,
+        *data, *out, *log, *march, *cache, *header, *prompt, *checkpoint, *count, *graph;
     int64_t steps, seed, threads, sweep, tokens, top_k, jobs, stop_at;
     bool has_seed, compare, dot, schedule;
     double temperature, time_limit, effort;
-    struct RematMemo *memo; /* of the solver, for every time the program is built */
-    bool warned_untrained;  /* once, however often the program is built */
-    int ended_by;           /* the signal that ended the verb early but in order, or 0 */
+    struct RematMemo *memo;    /* of the solver, for every time the program is built */
+    struct KernelCosts *costs; /* of the cost model `profile`, once measured */
+    bool warned_untrained;     /* once, however often the program is built */
+    int ended_by;              /* the signal that ended the verb early but in order, or 0 */
 } Cli;
 
 typedef struct Verb {
@@ -66,6 +67,7 @@ typedef struct Program {
 typedef struct ProgramOptions {
     FrontendMode mode;
     const char *budget, *solver, *objective; /* NULL = the model's */
+    const char *cost;                        /* NULL = the command line's, else the model's */
     uint64_t seed;                           /* of solvers */
     double time_limit_seconds;               /* of solvers; 0 = none */
     bool checksums;

@@ -31,7 +31,7 @@ const Verb cli_verbs[] = {
      "--json\n"
      "prints the step as a graph for `plan --graph`: operations not fused, in the order in which\n"
      "differentiation leaves them.",
-     "define model stage diff dump-after no-loc dot json budget solver effort objective march "
+     "define model stage diff dump-after no-loc dot json budget solver effort objective cost march "
      "error-format",
      verb_dump},
     {"opt", "run passes over IR text",
@@ -60,10 +60,10 @@ const Verb cli_verbs[] = {
      "Answers do not depend on the clock unless --time-limit is given.\n"
      "--count RULE runs the papers' algorithms on the forward pass as a paper counts it (see\n"
      "summary --count), under the papers' own models of memory and time.",
-     "define model count graph budget solver stop-at effort objective schedule seed time-limit "
+     "define model count graph budget solver stop-at effort objective cost schedule seed "
+     "time-limit "
      "compare "
-     "sweep json "
-     "error-format",
+     "sweep threads march cache no-cache jobs json error-format",
      verb_plan},
     {"arena", "offsets for buffers with known lives",
      "FILE is CSV with the columns id, lower, upper and size (MiniMalloc's format): a buffer of\n"
@@ -74,7 +74,7 @@ const Verb cli_verbs[] = {
      "out json error-format", verb_arena},
     {"compile", "generate a shared object that trains without scrimp",
      "Writes the training step as FILE.so and a C header that describes its arena.",
-     "define model budget solver effort objective out header march cache no-cache jobs "
+     "define model budget solver effort objective cost out header march cache no-cache jobs "
      "error-format",
      verb_compile},
     {"train", "train a model",
@@ -88,7 +88,8 @@ const Verb cli_verbs[] = {
      "rate keeps the length that the model gives it.\n"
      "A line of --log has step, loss, the metrics, grad_norm, lr and seconds; after an evaluation\n"
      "step, val_loss and val_METRIC.",
-     "define model budget solver effort objective steps data resume overwrite out checkpoint seed "
+     "define model budget solver effort objective cost steps data resume overwrite out checkpoint "
+     "seed "
      "threads "
      "log "
      "overfit quiet march "
@@ -106,14 +107,15 @@ const Verb cli_verbs[] = {
      verb_generate},
     {"bench", "time per step, GFLOP/s, share of the machine's peak",
      "Runs real steps on random data of the model's shapes and measures every kernel.",
-     "define model budget solver effort objective steps threads json march cache no-cache jobs "
+     "define model budget solver effort objective cost steps threads json march cache no-cache "
+     "jobs "
      "error-format",
      verb_bench},
     {"verify", "train with and without recomputation and compare every bit",
      "Compares loss, gradients, weights, running statistics and optimizer state after every step.\n"
      "Without --budget the plan is the smallest there is, without --data the data are random,\n"
      "without --steps there are 3 steps.",
-     "define model budget solver effort objective steps data seed threads json march cache "
+     "define model budget solver effort objective cost steps data seed threads json march cache "
      "no-cache jobs "
      "error-format",
      verb_verify},
@@ -148,6 +150,8 @@ static const OptionRow option_rows[] = {
      "recomputation solver (see plan --compare)", 0},
     {"objective", 0, FIELD_TEXT, offsetof(Cli, objective), "time|memory",
      "what the solver minimises", 0},
+    {"cost", 0, FIELD_TEXT, offsetof(Cli, cost), "MODEL",
+     "what an operation costs (see the table below)", 0},
     {"graph", 0, FIELD_TEXT, offsetof(Cli, graph), "FILE.json",
      "plan this graph instead of a model's (docs/graphs.md)", 0},
     {"schedule", 0, FIELD_FLAG, offsetof(Cli, schedule), NULL,
@@ -240,6 +244,13 @@ static void print_solver_table(void)
         printf("  %-19s%c %s\n", s->name, s->in_best ? '*' : ' ', s->doc);
 }
 
+static void print_cost_table(void)
+{
+    puts("\ncost models:");
+    for (const CostModel *m = cost_models; m->name; m++)
+        printf("  %-10s %s%s\n", m->name, m->doc, m == cost_models ? " (default)" : "");
+}
+
 static void print_rule_table(void)
 {
     puts("\nrules:");
@@ -274,6 +285,8 @@ static void print_verb_help(const Verb *v)
         print_rule_table();
     if (verb_takes(v, "solver"))
         print_solver_table();
+    if (verb_takes(v, "cost"))
+        print_cost_table();
 }
 
 /* What -D can set in this file. */

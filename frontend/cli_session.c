@@ -66,15 +66,20 @@ static void describe_metrics(Session *s)
     }
 }
 
+CodegenOptions session_codegen_options(Cli *cli)
+{
+    return (CodegenOptions){.march = cli->march,
+                            .cache_dir = cli->cache,
+                            .jobs = (int)cli->jobs,
+                            .no_cache = cli->no_cache,
+                            .progress = compile_progress,
+                            .user = cli};
+}
+
 bool session_compile(Cli *cli, const Program *program, Session *out)
 {
     *out = (Session){.cli = cli, .graph = program->graph, .plan = program->plan};
-    CodegenOptions o = {.march = cli->march,
-                        .cache_dir = cli->cache,
-                        .jobs = (int)cli->jobs,
-                        .no_cache = cli->no_cache,
-                        .progress = compile_progress,
-                        .user = cli};
+    CodegenOptions o = session_codegen_options(cli);
     const char *error;
     out->step = codegen_compile(cli->pool, program->graph, program->plan, &o, &error);
     if (!out->step) {

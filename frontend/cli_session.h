@@ -24,6 +24,8 @@ typedef struct Session {
     int n_metrics;
 } Session;
 
+/* How the command line's options compile. */
+CodegenOptions session_codegen_options(Cli *cli);
 /* Compiles the step (with a progress line) and describes its persistent tensors.  The session has
  * no memory yet. */
 bool session_compile(Cli *cli, const Program *program, Session *out);

@@ -7,7 +7,7 @@
 
 static const char *const train_keys[] = {"batch", "loss",     "metrics",    "optim",      "epochs",
                                          "steps", "held_out", "eval_every", "accumulate", "seed"};
-static const char *const remat_keys[] = {"budget", "solver", "objective"};
+static const char *const remat_keys[] = {"budget", "solver", "objective", "cost"};
 
 /* ---- single keys ---- */
 
@@ -304,7 +304,8 @@ static const char *remat_text(Lower *l, Frame *f, const Expr *e)
 
 static void read_remat_key(Lower *l, Frame *f, const Stmt *s)
 {
-    const char **fields[] = {&l->g->train.budget_text, &l->g->train.solver, &l->g->train.objective};
+    TrainSpec *t = &l->g->train;
+    const char **fields[] = {&t->budget_text, &t->solver, &t->objective, &t->cost};
     size_t n = sizeof remat_keys / sizeof remat_keys[0];
     const Name *name =
         s->kind == STMT_ASSIGN && s->assign.targets.len == 1 ? &s->assign.targets.data[0] : NULL;
@@ -317,7 +318,7 @@ static void read_remat_key(Lower *l, Frame *f, const Stmt *s)
         return;
     }
     if (!lower_error(l, name ? name->span : s->span, "E203",
-                     "the remat section has the keys budget, solver and objective"))
+                     "the remat section has the keys budget, solver, objective and cost"))
         return;
     const char *near = name ? nearest_word(name->text, remat_keys, n) : NULL;
     if (near)
@@ -327,7 +328,8 @@ static void read_remat_key(Lower *l, Frame *f, const Stmt *s)
 void lower_remat(Lower *l)
 {
     Frame f = {.scope = scope_new(l->pool, l->globals)};
-    l->g->train.budget_text = l->g->train.solver = l->g->train.objective = "";
+    TrainSpec *t = &l->g->train;
+    t->budget_text = t->solver = t->objective = t->cost = "";
     for (int i = 0; l->ast->remat && i < l->ast->remat->body.len; i++)
         read_remat_key(l, &f, l->ast->remat->body.stmts[i]);
 }

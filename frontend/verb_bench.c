@@ -1,5 +1,5 @@
 /* bench: what the generated code achieves on this machine. */
-#include "frontend/cli_session.h"
+#include "frontend/cli_measure.h"
 
 #include "codegen/peak.h"
 
@@ -9,7 +9,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { DEFAULT_STEPS = 5, WARM_UP_STEPS = 2 };
+enum { DEFAULT_STEPS = 5 };
 
 /* Calls of one label together; seconds are those of the fastest run of each call. */
 typedef struct KernelRow {
@@ -20,21 +20,12 @@ typedef struct KernelRow {
 
 typedef struct Bench {
     Cli *cli;
-    Session session;
-    Arena arena;
-    Threads *threads;
-    RtProfile profile;
+    Measurement m;
     double seconds_per_step, peak_gflops;
+    double predicted_seconds; /* 0: nobody predicts */
     KernelRow *rows;
     int n_rows;
 } Bench;
-
-static double now_seconds(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static int by_seconds(const void *a, const void *b)
 {
@@ -46,7 +37,7 @@ static int by_seconds(const void *a, const void *b)
 
 static void collect_rows(Bench *b, const double *seconds)
 {
-    const Step *step = b->session.step;
+    const Step *step = b->m.session.step;
     Map index = map_new(b->cli->pool);
     b->rows = POOL_ARRAY(b->cli->pool, (size_t)step->n_calls, KernelRow);
     for (int i = 0; i < step->n_calls; i++) {
@@ -88,10 +79,13 @@ static void print_json(const Bench *b)
                                                  "gflops", rate(r->flops, r->seconds),
                                                  "gbytes_per_second", rate(r->bytes, r->seconds)));
     }
-    cli_print_json(json_pack("{s:f,s:f,s:f,s:f,s:i,s:o}", "seconds_per_step", b->seconds_per_step,
-                             "gflops", gflops, "percent_of_peak", 100 * gflops / b->peak_gflops,
-                             "peak_gflops", b->peak_gflops, "threads", threads_count(b->threads),
-                             "kernels", kernels));
+    json_t *o =
+        json_pack("{s:f,s:f,s:f,s:f,s:i,s:o}", "seconds_per_step", b->seconds_per_step, "gflops",
+                  gflops, "percent_of_peak", 100 * gflops / b->peak_gflops, "peak_gflops",
+                  b->peak_gflops, "threads", threads_count(b->m.threads), "kernels", kernels);
+    if (b->predicted_seconds > 0)
+        json_object_set_new(o, "predicted_seconds_per_step", json_real(b->predicted_seconds));
+    cli_print_json(o);
 }
 
 static void print_table(const Bench *b)
@@ -99,7 +93,10 @@ static void print_table(const Bench *b)
     double gflops = rate(total_flops(b), b->seconds_per_step);
     printf("%.3f ms/step, %.1f GFLOP/s, %.1f%% of the measured peak (%.1f GFLOP/s, %d threads)\n\n",
            1e3 * b->seconds_per_step, gflops, 100 * gflops / b->peak_gflops, b->peak_gflops,
-           threads_count(b->threads));
+           threads_count(b->m.threads));
+    if (b->predicted_seconds > 0)
+        printf("%.3f ms predicted by the measured costs of its kernels: %+.1f%%\n\n",
+               1e3 * b->predicted_seconds, 100 * (b->predicted_seconds / b->seconds_per_step - 1));
     printf("%-44s %6s %10s %6s %9s %7s %8s\n", "kernel", "calls", "ms", "%", "GFLOP/s", "% peak",
            "GB/s");
     for (int i = 0; i < b->n_rows; i++) {
@@ -111,66 +108,6 @@ static void print_table(const Bench *b)
     }
 }
 
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return x < y ? -1 : x > y;
-}
-
-/* The fastest of several runs of every call: other programs on the machine only ever add time. */
-static double *fastest_calls(Bench *b, int64_t steps)
-{
-    int n = b->session.step->n_calls;
-    double *best = POOL_ARRAY(b->cli->pool, (size_t)n, double);
-    b->session.context.profile = &b->profile;
-    for (int64_t i = 0; i < steps; i++) {
-        memset(b->profile.seconds, 0, (size_t)n * sizeof *b->profile.seconds);
-        session_run(&b->session, 1e-4, i + steps, 0, 1);
-        for (int k = 0; k < n; k++)
-            if (i == 0 || b->profile.seconds[k] < best[k])
-                best[k] = b->profile.seconds[k];
-    }
-    return best;
-}
-
-/* The median step without measuring kernels, then as many with it. */
-static bool measure(Bench *b, const Dataset *data)
-{
-    int64_t steps = b->cli->steps;
-    double *seconds = POOL_ARRAY(b->cli->pool, (size_t)steps, double);
-    if (!session_fill(&b->session, data, 0, false))
-        return false;
-    for (int64_t i = -WARM_UP_STEPS; i < steps; i++) {
-        double start = now_seconds();
-        session_run(&b->session, 1e-4, i + WARM_UP_STEPS, 0, 1);
-        if (i >= 0)
-            seconds[i] = now_seconds() - start;
-    }
-    qsort(seconds, (size_t)steps, sizeof *seconds, by_value);
-    b->seconds_per_step = seconds[steps / 2];
-    collect_rows(b, fastest_calls(b, steps));
-    return true;
-}
-
-static bool bench_open(Bench *b, const Program *program)
-{
-    RtError err;
-    Cli *cli = b->cli;
-    if (!session_compile(cli, program, &b->session))
-        return false;
-    b->threads = threads_new((int)cli->threads, &err);
-    if (!b->threads || !arena_map(&b->arena, program->plan->arena_bytes, &err)) {
-        cli_error(cli, EXIT_USER, "E804", NULL, "%s", err.message);
-        return false;
-    }
-    int n = b->session.step->n_calls;
-    b->profile = (RtProfile){.n = n,
-                             .seconds = POOL_ARRAY(cli->pool, (size_t)n, double),
-                             .count = POOL_ARRAY(cli->pool, (size_t)n, int64_t)};
-    session_attach(&b->session, b->arena.base, b->threads, NULL);
-    return session_initialize(&b->session, 1);
-}
-
 /* All threads at the peak of one core, measured in this run. */
 static bool measure_peak(Bench *b)
 {
@@ -178,7 +115,7 @@ static bool measure_peak(Bench *b)
     double one = codegen_measure_peak_gflops(b->cli->pool, target_find(b->cli->march), &error);
     if (one <= 0)
         return cli_error(b->cli, EXIT_USER, "E801", NULL, "%s", error) == EXIT_OK;
-    b->peak_gflops = one * threads_count(b->threads);
+    b->peak_gflops = one * threads_count(b->m.threads);
     return true;
 }
 
@@ -198,17 +135,17 @@ ExitCode verb_bench(Cli *cli)
     if (code != EXIT_OK)
         return code;
     Bench b = {.cli = cli};
-    Dataset *data = session_open_data(cli, program.graph, true, 1);
-    bool ok = data && bench_open(&b, &program) && measure(&b, data);
-    ok = ok && measure_peak(&b);
+    if (program.report.cost && program.report.cost->in_seconds)
+        b.predicted_seconds = program.report.step_cost;
+    if (!measurement_open(cli, &program, &b.m))
+        return EXIT_USER;
+    b.seconds_per_step = measurement_steps(&b.m, cli->steps);
+    collect_rows(&b, measurement_calls(&b.m, cli->steps, 0));
+    bool ok = measure_peak(&b);
     if (ok && cli->json)
         print_json(&b);
     else if (ok)
         print_table(&b);
-    threads_free(b.threads);
-    if (b.arena.base)
-        arena_unmap(&b.arena);
-    session_close(&b.session);
-    dataset_close(data);
+    measurement_close(&b.m);
     return ok ? EXIT_OK : EXIT_USER;
 }

@@ -98,6 +98,10 @@ static json_t *row_json(const Cli *cli, const PlanRow *row)
     json_object_set_new(o, "recomputed_ops", json_integer(r->recomputed_ops));
     if (is_twremat(row))
         json_object_set_new(o, "treewidth", json_integer(r->treewidth));
+    if (r->cost)
+        json_object_set_new(o, "cost", json_string(r->cost->name));
+    if (r->cost && r->cost->in_seconds)
+        json_object_set_new(o, "predicted_seconds_per_step", json_real(r->step_cost));
     json_object_set_new(o, "solve_seconds", json_real(r->solve_seconds));
     if (row->external)
         cli_graph_json(cli, row, o);
@@ -170,6 +174,8 @@ static void print_facts(Pool *pool, const PlanRow *row)
            "no schedule needs less than                  %s (%s)\n",
            cli_bytes_text(pool, r->persistent_bytes), cli_bytes_text(pool, r->keep_all_peak_bytes),
            cli_bytes_text(pool, r->lower_bound_bytes), r->bound_node ? r->bound_node : "-");
+    if (r->cost && r->cost->in_seconds)
+        printf("predicted time of a step                     %.3f ms\n", 1e3 * r->step_cost);
     if (r->recomputed_ops == 0)
         printf("no order without recomputation needs less    %s\n",
                cli_bytes_text(pool, r->order_bound_bytes));
@@ -280,6 +286,9 @@ static bool check_options(Cli *cli)
         cli_error(cli, EXIT_USER, "E407", "leave one of them out", "%s exclude each other", what);
     else if (cli->stop_at && (!cli->solver || strcmp(cli->solver, "twremat") != 0))
         cli_error(cli, EXIT_USER, "E407", "add --solver twremat", "--stop-at is for twremat");
+    else if (cli->graph && cli->cost)
+        cli_error(cli, EXIT_USER, "E407", "the graph's nodes have times of their own",
+                  "--cost is for models");
     else if (cli->schedule && !cli->graph)
         cli_error(cli, EXIT_USER, "E407", "`scrimp dump --stage=remat` shows a model's schedule",
                   "--schedule is for --graph");

@@ -236,6 +236,7 @@ static TrainSpec train_copy(Pool *pool, const TrainSpec *t)
     c.budget_text = copy_text(pool, t->budget_text);
     c.solver = copy_text(pool, t->solver);
     c.objective = copy_text(pool, t->objective);
+    c.cost = copy_text(pool, t->cost);
     return c;
 }
 

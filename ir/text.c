@@ -56,6 +56,7 @@ const TrainField train_fields[TRAIN_FIELD_COUNT] = {
     FIELD(TEXT,   "budget",       budget_text),
     FIELD(TEXT,   "solver",       solver),
     FIELD(TEXT,   "objective",    objective),
+    FIELD(TEXT,   "cost",         cost),
 };
 /* clang-format on */
 

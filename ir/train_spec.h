@@ -44,7 +44,7 @@ typedef struct TrainSpec {
     double data_mean[3], data_std[3];
     bool data_token_u16; /* reserved for token files that do not say */
     /* remat section; budget_text is as written ("8GiB", "40%", "min", "" = none) */
-    const char *budget_text, *solver, *objective;
+    const char *budget_text, *solver, *objective, *cost;
 } TrainSpec;
 
 /* Source: the same formulas as nanoGPT and PyTorch's LinearLR/CosineAnnealingLR/StepLR:

@@ -9,7 +9,7 @@ bool pass_order(PassContext *ctx)
         return memplan_too_large(ctx);
     Pool *scratch = pool_new_child(ctx->pool);
     RematMapping mapping;
-    RematProblem *p = remat_problem_from_graph(scratch, ctx->graph, &mapping);
+    RematProblem *p = remat_problem_from_graph(scratch, ctx->graph, NULL, &mapping);
     RematSchedule s = reorder_nodes(scratch, p, 0);
     remat_apply(ctx->graph, p, &mapping, &s, "");
     pool_free(scratch);

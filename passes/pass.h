@@ -29,6 +29,8 @@ typedef struct RematReport {
     double overhead_lower_bound_percent; /* no schedule within the budget has less; INFINITY: none
                                             is */
     double overhead_percent;             /* recomputation time over the step's time */
+    const CostModel *cost;
+    double step_cost; /* of the schedule, by that model */
     int recomputed_ops;
     int treewidth; /* twremat: the width of its tree decomposition */
     double solve_seconds;
@@ -39,8 +41,11 @@ typedef struct PassContext {
     Pool *pool; /* the compilation's */
     const char
         *budget; /* "8GiB", "40%", "min", "" = none: overrides the remat section when not NULL */
-    const char *solver;        /* NULL = the section's, else scrimp */
-    const char *objective;     /* "time" (default) or "memory" */
+    const char *solver;     /* NULL = the section's, else scrimp */
+    const char *objective;  /* "time" (default) or "memory" */
+    const char *cost;       /* a cost model (passes/remat/cost.h); NULL = the section's */
+    MeasuredCost *measured; /* for cost = profile; NULL = such plans are refused */
+    void *measured_user;
     uint64_t seed;             /* of solvers that draw */
     double time_limit_seconds; /* of solvers; 0 = none */
     double effort;             /* of scrimp's search; 0 = 1 */

@@ -15,8 +15,8 @@ const Pass pass_table[] = {
     {"autodiff", "forward graph -> whole training step", pass_autodiff, "forward"},
     {"fuse", "element-wise trees and epilogues become one kernel", pass_fuse, "any"},
     {"order", "order of operations with the smallest peak", pass_order, "any"},
-    {"remat", "insert recomputations to meet the budget (budget=, solver=, objective=)", pass_remat,
-     "step"},
+    {"remat", "insert recomputations to meet the budget (budget=, solver=, objective=, cost=)",
+     pass_remat, "step"},
     {"plan", "an offset in one arena for every tensor", pass_plan, "any"},
     {NULL, NULL, NULL, NULL}};
 
@@ -69,10 +69,12 @@ static bool pass_arguments(PassContext *ctx, char *text)
             ctx->solver = eq + 1;
         else if (strcmp(arg, "objective") == 0)
             ctx->objective = eq + 1;
+        else if (strcmp(arg, "cost") == 0)
+            ctx->cost = eq + 1;
         else
             return pipeline_error(ctx,
                                   pool_printf(ctx->pool, "no pass takes an argument '%s'", arg),
-                                  "remat takes budget, solver and objective");
+                                  "remat takes budget, solver, objective and cost");
     }
     return true;
 }

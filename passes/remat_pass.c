@@ -50,13 +50,17 @@ static bool read_request(Solve *s)
     RematSettings settings = {.budget = setting(ctx->budget, file->budget_text),
                               .solver = setting(ctx->solver, file->solver),
                               .objective = setting(ctx->objective, file->objective),
+                              .cost = setting(ctx->cost, file->cost),
                               .seed = ctx->seed,
                               .time_limit_seconds = ctx->time_limit_seconds,
                               .effort = ctx->effort,
                               .stop_at = ctx->stop_at};
     RematError error;
-    return remat_request_read(ctx->pool, &settings, &s->request, &error) ||
-           pass_error(ctx, error.code, error.message, error.help);
+    if (!remat_request_read(ctx->pool, &settings, &s->request, &error))
+        return pass_error(ctx, error.code, error.message, error.help);
+    return s->request.cost->cost || ctx->measured ||
+           pass_error(ctx, "E412", "nothing is measured here: cost profile cannot be used",
+                      "use cost roofline");
 }
 
 /* Solving */
@@ -195,6 +199,8 @@ static void fill_report(Solve *s, const Planned *a, const RematFigures *keep_all
     r->budget_bytes = s->budget_bytes;
     r->recomputed_ops = f->recomputed;
     r->treewidth = s->notes.treewidth;
+    r->cost = s->request.cost;
+    r->step_cost = f->time;
     r->overhead_percent =
         keep_all->time > 0 ? 100 * (f->time - keep_all->time) / keep_all->time : 0;
     bound_report_fill(s->ctx->pool, s->p, r);
@@ -249,7 +255,8 @@ bool pass_remat(PassContext *ctx)
     ctx->report = (RematReport){.solver = "none", .budget_bytes = INT64_MAX};
     bool ok = read_request(&s);
     if (ok) {
-        s.p = remat_problem_from_graph(s.scratch, ctx->graph, &s.mapping);
+        NodeCosts costs = {s.request.cost, ctx->measured, ctx->measured_user};
+        s.p = remat_problem_from_graph(s.scratch, ctx->graph, &costs, &s.mapping);
         if (ctx->memo)
             s.p->memo = ctx->memo;
         ok = meet_budget(&s);

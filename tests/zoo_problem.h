@@ -23,7 +23,7 @@ static inline RematProblem *zoo_problem(Pool *pool, Lowered *lowered, const ZooP
         CHECK_MSG(false, "%s: %s", z->file, c.error ? c.error : "cannot be read");
         return NULL;
     }
-    return remat_problem_from_graph(pool, c.graph, POOL_NEW(pool, RematMapping));
+    return remat_problem_from_graph(pool, c.graph, NULL, POOL_NEW(pool, RematMapping));
 }
 
 static inline void check_zoo_problem(const ZooProblem *z, bool all_steps)

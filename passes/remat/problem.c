@@ -6,17 +6,6 @@
 
 #include <string.h>
 
-/* One cost model so far: a roofline with round figures of one CPU core (200 GFLOP/s, 20 GB/s) and
- * the price of starting a kernel.  Only ratios matter to a solver. */
-static const double FLOPS_PER_SECOND = 2e11, BYTES_PER_SECOND = 2e10, START_SECONDS = 1e-7;
-
-static double roofline_cost(const Graph *g, const Node *n)
-{
-    double compute = node_flops(g, n) / FLOPS_PER_SECOND;
-    double move = (double)node_bytes_moved(g, n) / BYTES_PER_SECOND;
-    return (compute > move ? compute : move) + START_SECONDS;
-}
-
 static int64_t arena_bytes(int64_t bytes)
 {
     int64_t sum;
@@ -27,6 +16,7 @@ static int64_t arena_bytes(int64_t bytes)
 
 typedef struct Builder {
     const Graph *g;
+    const NodeCosts *costs;
     RematProblem *p;
     RematMapping *map;
     int *tensor_of;  /* by ValueId; views share their storage's; -1 = none */
@@ -119,7 +109,7 @@ static void add_node(Builder *b, NodeId id)
     int index = b->p->n_nodes++;
     RematNode *node = &b->p->node[index];
     node->name = n->n_out > 0 ? graph_value(b->g, n->out[0])->name : op_name(n->op);
-    node->cost = roofline_cost(b->g, n);
+    node->cost = node_cost(b->costs, b->g, id);
     node->workspace = arena_bytes(node_workspace_bytes(b->g, n));
     node->hint = n->hint;
     set_inputs(b, node, n);
@@ -162,9 +152,10 @@ static void mark_forward(Builder *b)
         }
 }
 
-RematProblem *remat_problem_from_graph(Pool *pool, const Graph *g, RematMapping *mapping)
+RematProblem *remat_problem_from_graph(Pool *pool, const Graph *g, const NodeCosts *costs,
+                                       RematMapping *mapping)
 {
-    Builder b = {.g = g, .map = mapping};
+    Builder b = {.g = g, .costs = costs, .map = mapping};
     size_t n_values = g->values.len + 1, n_nodes = g->nodes.len + 1;
     b.p = POOL_NEW(pool, RematProblem);
     b.p->pool = pool;

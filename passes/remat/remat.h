@@ -7,6 +7,7 @@
 #define SCRIMP_PASSES_REMAT_REMAT_H
 
 #include "ir/graph.h"
+#include "passes/remat/cost.h"
 
 typedef struct RematTensor {
     int64_t bytes;
@@ -126,12 +127,13 @@ struct RematMemo *remat_memo_new(Pool *pool);
 extern const RematSolver remat_solvers[]; /* ends with name == NULL */
 const RematSolver *remat_solver_find(const char *name);
 
-/* The problem of a step graph under the given cost model, and the way back. */
+/* The problem of a step graph under a cost model (NULL: the default), and the way back. */
 typedef struct RematMapping {
     NodeId *node_of;   /* problem node -> graph node */
     ValueId *value_of; /* problem tensor -> the graph value that owns the storage */
 } RematMapping;
-RematProblem *remat_problem_from_graph(Pool *pool, const Graph *g, RematMapping *mapping);
+RematProblem *remat_problem_from_graph(Pool *pool, const Graph *g, const NodeCosts *costs,
+                                       RematMapping *mapping);
 /* Rebuilds g's order from the schedule: repeated nodes become clones ("X~1", remat_of, remat_by),
  * readers take the latest run, views follow their storage. */
 void remat_apply(Graph *g, const RematProblem *p, const RematMapping *mapping,

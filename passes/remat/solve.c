@@ -48,6 +48,22 @@ static bool read_solver(Pool *pool, const char *name, const RematSolver **only, 
                                  : solver_list(pool));
 }
 
+static bool read_cost(Pool *pool, const char *name, const CostModel **out, RematError *error)
+{
+    const char *names[16], *list = "cost models:";
+    size_t n = 0;
+    *out = name && *name ? cost_model_find(name) : cost_models;
+    if (*out)
+        return true;
+    for (const CostModel *m = cost_models; m->name && n < 16; m++) {
+        list = pool_printf(pool, "%s%s %s", list, n ? "," : "", m->name);
+        names[n++] = m->name;
+    }
+    const char *nearest = nearest_word(name, names, n);
+    return request_error(error, "E412", pool_printf(pool, "no cost model is called '%s'", name),
+                         nearest ? pool_printf(pool, "did you mean `%s`?", nearest) : list);
+}
+
 double remat_seconds(void)
 {
     struct timespec t;
@@ -65,7 +81,8 @@ bool remat_request_read(Pool *pool, const RematSettings *s, RematRequest *out, R
     const char *objective = s->objective ? s->objective : "";
     bool memory = strcmp(objective, "memory") == 0;
     *out = (RematRequest){.options = {.seed = s->seed, .effort = s->effort, .stop_at = s->stop_at}};
-    if (!read_solver(pool, s->solver, &out->only, error))
+    if (!read_solver(pool, s->solver, &out->only, error) ||
+        !read_cost(pool, s->cost, &out->cost, error))
         return false;
     if (*objective && !memory && strcmp(objective, "time") != 0)
         return request_error(error, "E405",

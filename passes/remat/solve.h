@@ -4,6 +4,7 @@
 #define SCRIMP_PASSES_REMAT_SOLVE_H
 
 #include "passes/remat/budget.h"
+#include "passes/remat/cost.h"
 #include "passes/remat/remat.h"
 
 /* The settings of a plan as the user writes them: NULL or "" is the default. */
@@ -11,6 +12,7 @@ typedef struct RematSettings {
     const char *budget;        /* "8GiB", "40%", "min"; default: none */
     const char *solver;        /* a name of the table, or "best"; default: scrimp */
     const char *objective;     /* "time" (default) or "memory" */
+    const char *cost;          /* a name of cost_models; default: roofline */
     uint64_t seed;             /* of solvers that draw */
     double time_limit_seconds; /* 0 = none */
     double effort;             /* of scrimp's search: 1 = as much as usual, 0 = 1 */
@@ -21,7 +23,8 @@ typedef struct RematSettings {
 typedef struct RematRequest {
     Budget budget;
     const RematSolver *only; /* NULL: the best of all */
-    RematOptions options;    /* without the budget; the deadline counts from remat_request_read */
+    const CostModel *cost;
+    RematOptions options; /* without the budget; the deadline counts from remat_request_read */
 } RematRequest;
 
 double remat_seconds(void); /* of the monotonic clock */
@@ -31,7 +34,7 @@ typedef struct RematError {
     const char *code, *message, *help;
 } RematError;
 
-/* False with E403 (budget), E404 (solver) or E405 (objective). */
+/* False with E403 (budget), E404 (solver), E405 (objective) or E412 (cost). */
 bool remat_request_read(Pool *pool, const RematSettings *s, RematRequest *out, RematError *error);
 
 typedef struct RematAnswer {

@@ -69,7 +69,7 @@ static void check_applied(Pool *pool, const Case *c, const RematSchedule *s, con
               (long long)f->peak_bytes);
     CHECK(plan->persistent_bytes == c->p->persistent_bytes && plan->arena_bytes >= f->peak_bytes);
     RematMapping again_map;
-    RematProblem *again = remat_problem_from_graph(pool, copy, &again_map);
+    RematProblem *again = remat_problem_from_graph(pool, copy, NULL, &again_map);
     RematSchedule base = remat_base_schedule(pool, again);
     RematFigures g = remat_check(pool, again, &base);
     CHECK_MSG(g.ok && g.peak_bytes == f->peak_bytes, "%s: %s", c->name, g.fault);
@@ -133,7 +133,7 @@ static void check_step(uint64_t seed, int n_ops, bool evaluate)
     RematMapping map;
     const char *fault = "";
     CHECK_MSG(graph_verify(g, &fault), "seed %llu: %s", (unsigned long long)seed, fault);
-    RematProblem *p = remat_problem_from_graph(pool, g, &map);
+    RematProblem *p = remat_problem_from_graph(pool, g, NULL, &map);
     Case c = {g, p, &map, pool_printf(pool, "seed %llu", (unsigned long long)seed)};
     check_order(pool, &c);
     for (const RematSolver *solver = remat_solvers; solver->name; solver++)

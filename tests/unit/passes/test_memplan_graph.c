@@ -96,7 +96,7 @@ static int check_step(uint64_t seed)
     CHECK_MSG(memplan_graph_check(pool, g, plan, &fault), "seed %llu: %s", (unsigned long long)seed,
               fault);
     RematMapping map;
-    RematProblem *p = remat_problem_from_graph(pool, g, &map);
+    RematProblem *p = remat_problem_from_graph(pool, g, NULL, &map);
     RematSchedule base = remat_base_schedule(pool, p);
     RematFigures f = remat_check(pool, p, &base);
     CHECK_MSG(f.peak_bytes == plan->lower_bound_bytes && plan->peak_bytes == f.peak_bytes,

@@ -82,7 +82,7 @@ static void check_updates_follow(void)
     Pool *pool = pool_new();
     PassContext ctx = {.graph = random_step(pool, 3, 40), .pool = pool};
     RematMapping map;
-    RematProblem *p = remat_problem_from_graph(pool, ctx.graph, &map);
+    RematProblem *p = remat_problem_from_graph(pool, ctx.graph, NULL, &map);
     RematSchedule base = remat_base_schedule(pool, p);
     int64_t before = remat_check(pool, p, &base).peak_bytes;
     const char *fault = "";

@@ -1,0 +1,216 @@
+#include "frontend/cli_costs.h"
+
+#include "codegen/cache.h"
+#include "codegen/hash.h"
+#include "frontend/cli_measure.h"
+#include "ir/support/bug.h"
+#include "ir/support/map.h"
+#include "runtime/file.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char FORMAT[] = "scrimp.costs.1";
+/* The passes that decide which kernels there are. */
+static const char BEFORE_REMAT[] = "fold,cse,dce,layout,fold,autodiff,fold,cse,dce,fuse,order";
+enum { MEASURED_STEPS = 7 };
+
+struct KernelCosts {
+    Cli *cli;
+    const char *machine, *path; /* path NULL: not kept */
+    Map seconds;                /* "kernel key:tasks" -> the bits of a double */
+    const Graph *graph;         /* whose nodes are added up, */
+    double *of_node;            /* by NodeId */
+};
+
+/* --- the table --- */
+
+static void set_seconds(KernelCosts *c, const char *key, double seconds)
+{
+    uint64_t bits;
+    memcpy(&bits, &seconds, sizeof bits);
+    map_set(&c->seconds, key, bits);
+}
+
+static bool find_seconds(const KernelCosts *c, const char *key, double *out)
+{
+    const uint64_t *bits = map_find(&c->seconds, key);
+    if (bits)
+        memcpy(out, bits, sizeof *out);
+    return bits != NULL;
+}
+
+/* The processor's name, as far as the system tells one. */
+static const char *processor_name(Pool *pool)
+{
+    char line[256];
+    FILE *f = fopen("/proc/cpuinfo", "r");
+    const char *name = "unknown";
+    while (f && fgets(line, sizeof line, f)) {
+        const char *colon = strchr(line, ':');
+        if (!colon || strncmp(line, "model name", 10) != 0)
+            continue;
+        name = pool_printf(pool, "%.*s", (int)strcspn(colon + 1, "\n"), colon + 1);
+        break;
+    }
+    if (f)
+        fclose(f);
+    return name + (*name == ' ');
+}
+
+/* A file that cannot be understood is as good as none: what it lacks is measured again. */
+static void load(KernelCosts *c)
+{
+    json_t *root = json_load_file(c->path, 0, NULL), *value;
+    const char *format = json_string_value(json_object_get(root, "format")), *key;
+    if (format && strcmp(format, FORMAT) == 0)
+        json_object_foreach(json_object_get(root, "kernels"), key,
+                            value) if (json_is_real(value) && json_real_value(value) >= 0)
+            set_seconds(c, key, json_real_value(value));
+    json_decref(root);
+}
+
+static bool open_table(Cli *cli, KernelCosts *c, const char **error)
+{
+    const CodegenOptions o = session_codegen_options(cli);
+    Cache cache;
+    *c = (KernelCosts){.cli = cli, .seconds = map_new(cli->pool)};
+    const Target *target = target_find(cli->march);
+    if (!target) {
+        *error = pool_printf(cli->pool, "--march %s: no such target", cli->march);
+        return false;
+    }
+    if (cli->no_cache)
+        return true;
+    if (!cache_open(cli->pool, o.cache_dir, false, &cache, error))
+        return false;
+    c->machine = processor_name(cli->pool);
+    const char *place = pool_printf(cli->pool, "%s|%s|%s|%d", FORMAT, c->machine, target->name,
+                                    cli->threads ? (int)cli->threads : threads_cores());
+    if (!cache.temporary) {
+        c->path =
+            cache_path(cli->pool, &cache, content_key(cli->pool, place, strlen(place)), "costs");
+        load(c);
+    }
+    cache_close(&cache);
+    return true;
+}
+
+static bool save(const KernelCosts *c, const char **error)
+{
+    RtError err;
+    if (!c->path)
+        return true;
+    json_t *kernels = json_object();
+    for (size_t i = 0; i < c->seconds.len; i++) {
+        double seconds;
+        memcpy(&seconds, &c->seconds.entries[i].value, sizeof seconds);
+        json_object_set_new(kernels, c->seconds.entries[i].key, json_real(seconds));
+    }
+    json_t *root =
+        json_pack("{s:s,s:s,s:o}", "format", FORMAT, "machine", c->machine, "kernels", kernels);
+    char *text = json_dumps(root, JSON_INDENT(1) | JSON_REAL_PRECISION(17));
+    bool ok = text && file_replace(c->path, text, (int64_t)strlen(text), &err);
+    if (!ok)
+        *error = text ? pool_printf(c->cli->pool, "%s", err.message) : "out of memory";
+    free(text);
+    json_decref(root);
+    return ok;
+}
+
+/* --- nodes --- */
+
+static const char *key_of(Pool *pool, const CallList *l, int i)
+{
+    return pool_printf(pool, "%s:%lld", l->key[i], (long long)l->calls[i].n_tasks);
+}
+
+/* Adds up the calls of every node; false when one has not been measured. */
+static bool add_up(KernelCosts *c, const Graph *g)
+{
+    Pool *pool = pool_new_child(c->cli->pool);
+    CallList l = codegen_list_calls(pool, g, target_find(c->cli->march));
+    bool all = true;
+    c->graph = g;
+    c->of_node = POOL_ARRAY(c->cli->pool, g->nodes.len + 1, double);
+    for (int i = 0; i < l.n && all; i++) {
+        double seconds = 0;
+        all = find_seconds(c, key_of(pool, &l, i), &seconds);
+        c->of_node[l.calls[i].node] += seconds;
+    }
+    pool_free(pool);
+    return all;
+}
+
+double cli_measured_cost(void *user, const Graph *g, NodeId node)
+{
+    KernelCosts *c = user;
+    if (c->graph != g && !add_up(c, g))
+        BUG("a kernel was not measured");
+    return c->of_node[node];
+}
+
+/* --- measuring --- */
+
+/* Equal calls differ in what the processor's caches hold when they begin: their mean. */
+static void add_calls(KernelCosts *c, const CallList *l, const double *seconds)
+{
+    Pool *pool = pool_new_child(c->cli->pool);
+    Map first = map_new(pool);
+    int *count = POOL_ARRAY(pool, (size_t)l->n + 1, int);
+    double *sum = POOL_ARRAY(pool, (size_t)l->n + 1, double);
+    for (int i = 0; i < l->n; i++) {
+        const char *key = key_of(pool, l, i);
+        if (!map_find(&first, key))
+            map_set(&first, key, (uint64_t)i);
+        uint64_t k = *map_find(&first, key);
+        sum[k] += seconds[i];
+        count[k]++;
+    }
+    for (size_t i = 0; i < first.len; i++) {
+        uint64_t k = first.entries[i].value;
+        set_seconds(c, first.entries[i].key, sum[k] / count[k]);
+    }
+    pool_free(pool);
+}
+
+/* Another order than that of the measured step never runs other kernels. */
+static ExitCode measure(KernelCosts *c, const Program *program)
+{
+    Measurement m;
+    const char *error = NULL;
+    if (!measurement_open(c->cli, program, &m))
+        return EXIT_USER;
+    measurement_steps(&m, MEASURED_STEPS);
+    const Step *step = m.session.step;
+    CallList l = {.calls = step->calls, .key = step->call_key, .n = step->n_calls};
+    add_calls(c, &l, measurement_calls(&m, MEASURED_STEPS, MEASURED_STEPS / 2));
+    measurement_close(&m);
+    if (!save(c, &error))
+        return cli_error(c->cli, EXIT_USER, "E801", NULL, "%s", error);
+    return EXIT_OK;
+}
+
+ExitCode cli_measure_costs(Cli *cli, const Ast *ast, const ProgramOptions *o, KernelCosts **out)
+{
+    const char *error = NULL;
+    Program p;
+    ProgramOptions plain = *o;
+    KernelCosts *c = POOL_NEW(cli->pool, KernelCosts);
+    if (!open_table(cli, c, &error))
+        return cli_error(cli, EXIT_USER, "E801", NULL, "%s", error);
+    plain.observer = NULL;
+    plain.cost = cost_models[0].name;
+    plain.pipeline = BEFORE_REMAT;
+    ExitCode code = cli_build(cli, ast, &plain, &p);
+    if (code == EXIT_OK && !add_up(c, p.graph)) {
+        plain.pipeline = NULL;
+        code = cli_build(cli, ast, &plain, &p);
+        if (code == EXIT_OK)
+            code = measure(c, &p);
+    }
+    if (code == EXIT_OK)
+        *out = c;
+    return code;
+}

@@ -1,0 +1,82 @@
+/* --cost: models without a machine, and measured costs with their table on disk. */
+#include "e2e.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static const char PLAN[] = "SCRIMP_CACHE=$TMP/cache $SCRIMP plan $EXAMPLES/mlp.scrimp -D N=16 "
+                           "--budget 100%% --threads 1 --cost profile --json";
+
+static void test_models(void)
+{
+    static const char *const names[] = {"roofline", "unit", "kusumoto", "flops"};
+    for (int i = 0; i < 4; i++) {
+        json_t *o = run_json(0, "$SCRIMP plan $EXAMPLES/mlp.scrimp --cost %s --json", names[i]);
+        EXPECT(strcmp(json_string_value(json_object_get(o, "cost")), names[i]) == 0, names[i]);
+        EXPECT(!json_object_get(o, "predicted_seconds_per_step"), "no machine was measured");
+        json_decref(o);
+    }
+}
+
+/* The time of the table's last change; -1 without one. */
+static double table_changed(void)
+{
+    struct stat st;
+    Result r = run("ls $TMP/cache/*.costs");
+    r.out[strcspn(r.out, "\n")] = 0;
+    double when = r.code == 0 && stat(r.out, &st) == 0
+                      ? (double)st.st_mtim.tv_sec + 1e-9 * (double)st.st_mtim.tv_nsec
+                      : -1;
+    result_free(&r);
+    return when;
+}
+
+static double predicted(const char *when)
+{
+    json_t *o = run_json(0, PLAN);
+    double seconds = json_get_number(o, "predicted_seconds_per_step");
+    EXPECT(seconds > 0 && seconds < 60, when);
+    json_decref(o);
+    return seconds;
+}
+
+static void test_measured(void)
+{
+    EXPECT(table_changed() < 0, "no table at first");
+    double first = predicted("measured");
+    double changed = table_changed();
+    EXPECT(changed > 0, "there is a table now");
+    EXPECT(predicted("from the table") == first, "the table has the same figures");
+    EXPECT(table_changed() == changed, "nothing was measured again");
+    Result r = run("echo '{' > $(ls $TMP/cache/*.costs)");
+    EXPECT(r.code == 0, r.err);
+    result_free(&r);
+    predicted("after the table was damaged");
+    json_t *o = run_json(0, "SCRIMP_CACHE=$TMP/cache $SCRIMP bench $EXAMPLES/mlp.scrimp -D N=16 "
+                            "--threads 1 --cost profile --json");
+    EXPECT(json_get_number(o, "predicted_seconds_per_step") > 0, "bench compares");
+    json_decref(o);
+}
+
+static void test_refused(void)
+{
+    Result r = run("$SCRIMP plan $EXAMPLES/mlp.scrimp --cost rofline");
+    EXPECT(r.code == 1 && strstr(r.err, "E412") && strstr(r.err, "did you mean `roofline`"), r.err);
+    result_free(&r);
+    r = run("$SCRIMP dump $EXAMPLES/mlp.scrimp --stage=remat --budget 100%% --cost profile");
+    EXPECT(r.code == 1 && strstr(r.err, "E412"), r.err);
+    result_free(&r);
+    r = run("echo '{}' | $SCRIMP plan --graph - --cost unit");
+    EXPECT(r.code == 1 && strstr(r.err, "E407"), r.err);
+    result_free(&r);
+}
+
+int main(void)
+{
+    e2e_begin();
+    test_models();
+    test_measured();
+    test_refused();
+    return e2e_end();
+}

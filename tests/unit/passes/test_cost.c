@@ -1,0 +1,94 @@
+/* Cost models on a step with a convolution, by hand; what a measuring callback is asked. */
+#include "check.h"
+#include "passes/pass.h"
+#include "passes/remat/remat.h"
+
+#include <string.h>
+
+enum { N = 2, C = 3, HW = 8, K = 4 };
+
+/* loss = sum(relu(conv(x, w))), and the gradients of it. */
+static Graph *conv_step(Pool *pool)
+{
+    Graph *g = graph_new(pool, "step");
+    int64_t x_dims[] = {N, C, HW, HW}, w_dims[] = {K, C, 1, 1};
+    ValueId x =
+        graph_add_source(g, OP_input, type_make(DTYPE_F32, 4, x_dims), NULL, "%x", (Loc){0});
+    ValueId w =
+        graph_add_source(g, OP_param, type_make(DTYPE_F32, 4, w_dims), NULL, "$w", (Loc){0});
+    ValueId in[] = {x, w};
+    ValueId y = graph_add(g, OP_conv2d, in, 2, NULL, "%y", (Loc){0});
+    ValueId r = graph_add(g, OP_relu, &y, 1, NULL, "%r", (Loc){0});
+    ValueId loss = graph_add(g, OP_sum, &r, 1, NULL, "%loss", (Loc){0});
+    ValueId seed =
+        graph_add_source(g, OP_input, type_make(DTYPE_F32, 0, NULL), NULL, "%one", (Loc){0});
+    ValueId grad = VALUE_NONE;
+    autodiff_gradients(g, loss, seed, &w, 1, &grad);
+    graph_add_output(g, "loss", loss);
+    graph_add_output(g, "grad", grad);
+    return g;
+}
+
+static double cost_of(Pool *pool, const Graph *g, const char *model, OpKind op)
+{
+    NodeCosts costs = {.model = cost_model_find(model)};
+    RematMapping map;
+    RematProblem *p = remat_problem_from_graph(pool, g, &costs, &map);
+    for (int n = 0; n < p->n_nodes; n++)
+        if (graph_node(g, map.node_of[n])->op == op)
+            return p->node[n].cost;
+    return -1;
+}
+
+static void check_models(Pool *pool, const Graph *g)
+{
+    double macs = (double)N * HW * HW * C * K;
+    CHECK(cost_of(pool, g, "unit", OP_conv2d) == 1 && cost_of(pool, g, "unit", OP_relu) == 1);
+    CHECK(cost_of(pool, g, "kusumoto", OP_conv2d) == 10);
+    CHECK(cost_of(pool, g, "kusumoto", OP_conv2d_wgrad) == 10);
+    CHECK(cost_of(pool, g, "kusumoto", OP_relu) == 1);
+    CHECK(cost_of(pool, g, "flops", OP_conv2d) == 2 * macs);
+    CHECK(cost_of(pool, g, "roofline", OP_conv2d) > cost_of(pool, g, "roofline", OP_relu) / 2);
+    CHECK(cost_model_find("seconds") == NULL);
+}
+
+typedef struct Asked {
+    const Graph *g;
+    int n;
+} Asked;
+
+static double half_second(void *user, const Graph *g, NodeId node)
+{
+    Asked *a = user;
+    CHECK(a->g == g && graph_node(g, node)->op != OP_input);
+    a->n++;
+    return 0.5;
+}
+
+static void check_measured(Pool *pool, Graph *g)
+{
+    Asked asked = {.g = g};
+    PassContext c = {.graph = g, .pool = pool, .cost = "profile", .budget = ""};
+    CHECK(!pass_remat(&c) && strcmp(c.error_code, "E412") == 0);
+    c = (PassContext){.graph = g, .pool = pool, .cost = "profiel"};
+    CHECK(!pass_remat(&c) && strcmp(c.error_code, "E412") == 0);
+    CHECK(strstr(c.error_help, "`profile`"));
+    c = (PassContext){.graph = g,
+                      .pool = pool,
+                      .cost = "profile",
+                      .budget = "",
+                      .measured = half_second,
+                      .measured_user = &asked};
+    CHECK(pass_remat(&c) && asked.n > 3);
+    CHECK(c.report.step_cost == 0.5 * asked.n && c.report.cost->in_seconds);
+}
+
+int main(void)
+{
+    Pool *pool = pool_new();
+    Graph *g = conv_step(pool);
+    check_models(pool, g);
+    check_measured(pool, g);
+    pool_free(pool);
+    return test_result();
+}

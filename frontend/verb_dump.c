@@ -71,7 +71,7 @@ static ExitCode dump_step_json(Cli *cli, const Ast *ast)
     if (code != EXIT_OK)
         return code;
     RematMapping mapping;
-    const RematProblem *p = remat_problem_from_graph(cli->pool, program.graph, &mapping);
+    const RematProblem *p = remat_problem_from_graph(cli->pool, program.graph, NULL, &mapping);
     return cli_write_file(cli, "-", external_write(cli->pool, external_from_problem(cli->pool, p)));
 }
 

@@ -1,12 +1,12 @@
 /* The least height by branch and bound: asks for layouts within a limit, with restarts in several
- * orders and growing effort, and moves the limit between what is proven impossible and what is
- * known (P5).  Effort is counted in steps. */
+ * orders, shuffled a little, and growing effort, and moves the limit between what is proven
+ * impossible and what is known (P5).  Effort is counted in steps. */
 #include "passes/memplan/place_internal.h"
 
 #include <string.h>
 
-enum { N_ORDERS = 4 };
-static const int64_t FIRST_STEPS = 100000;
+/* Steps of a restart: enough for some dives to the bottom; doubled after so many restarts. */
+enum { N_ORDERS = 4, WINDOW = 8, STEPS_A_BUFFER = 1000, RESTARTS = 32 };
 static const char *const orders[N_ORDERS] = {"TZW", "TWA", "AWT", "WZT"};
 
 typedef struct Exact {
@@ -38,20 +38,38 @@ static int64_t layout_height(const PlaceProblem *p, const int64_t *offset)
     return height;
 }
 
+/* Moves buffers of the order by less than WINDOW places, by a seed. */
+static void shuffle(Exact *e, uint64_t seed)
+{
+    uint64_t random = seed * 0x9e3779b97f4a7c15u;
+    int n = e->p->n;
+    for (int i = 0; i + 1 < n; i++) {
+        random ^= random << 13;
+        random ^= random >> 7;
+        random ^= random << 17;
+        int reach = n - i < WINDOW ? n - i : WINDOW;
+        int j = i + (int)((random >> 11) % (uint64_t)reach), b = e->order[i];
+        e->order[i] = e->order[j];
+        e->order[j] = b;
+    }
+}
+
 /* Restarts until one of them knows, or `steps` are done. */
 static PlaceOutcome ask(Exact *e, int64_t limit, int64_t steps)
 {
-    int64_t effort = FIRST_STEPS;
+    int64_t effort = STEPS_A_BUFFER * (int64_t)e->p->n;
     for (int k = 0; steps > 0; k++) {
         PlaceWork work = {0, effort < steps ? effort : steps};
         place_order(e->p, orders[k % N_ORDERS], e->order);
+        if (k >= N_ORDERS)
+            shuffle(e, (uint64_t)k);
         PlaceOutcome outcome = place_branch_bound(e->p, e->order, limit, e->trial, &work);
         steps -= work.done + e->p->n;
         e->steps_left -= work.done + e->p->n;
         if (outcome != PLACE_UNKNOWN)
             return outcome;
-        if (k % N_ORDERS == N_ORDERS - 1)
-            effort *= 4;
+        if (k % RESTARTS == RESTARTS - 1)
+            effort *= 2;
     }
     return PLACE_UNKNOWN;
 }

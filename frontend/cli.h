@@ -22,7 +22,7 @@ typedef struct Cli {
     const char *model, *budget, *solver, *objective, *cost, *stage, *diff, *passes, *dump_after,
         *data, *out, *log, *march, *cache, *header, *prompt, *checkpoint, *count, *graph;
     int64_t steps, seed, threads, sweep, tokens, top_k, jobs, stop_at;
-    bool has_seed, compare, dot, schedule;
+    bool has_seed, compare, max_batch, dot, schedule;
     double temperature, time_limit, effort;
     struct RematMemo *memo;    /* of the solver, for every time the program is built */
     struct KernelCosts *costs; /* of the cost model `profile`, once measured */

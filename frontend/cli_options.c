@@ -59,8 +59,10 @@ const Verb cli_verbs[] = {
      "order.\n"
      "Answers do not depend on the clock unless --time-limit is given.\n"
      "--count RULE runs the papers' algorithms on the forward pass as a paper counts it (see\n"
-     "summary --count), under the papers' own models of memory and time.",
-     "define model count graph budget solver stop-at effort objective cost schedule seed "
+     "summary --count), under the papers' own models of memory and time. --max-batch looks for "
+     "the\n"
+     "largest batch (option N) whose step fits --budget, by doubling and bisection.",
+     "define model count graph budget max-batch solver stop-at effort objective cost schedule seed "
      "time-limit "
      "compare "
      "sweep threads march cache no-cache jobs json error-format",
@@ -193,6 +195,8 @@ static const OptionRow option_rows[] = {
     {"threads", 0, FIELD_INT, offsetof(Cli, threads), "N",
      "threads (default: all cores); never changes a bit", 1},
     {"compare", 0, FIELD_FLAG, offsetof(Cli, compare), NULL, "a row for every solver", 0},
+    {"max-batch", 0, FIELD_FLAG, offsetof(Cli, max_batch), NULL,
+     "the largest batch (option N) that fits the budget, and its time per sample", 0},
     {"sweep", 0, FIELD_INT, offsetof(Cli, sweep), "N",
      "N budgets from the minimum to everything kept", 2},
     {"march", 0, FIELD_TEXT, offsetof(Cli, march), "TARGET",

@@ -25,6 +25,8 @@ typedef struct PlanSource {
 const CountGraph *cli_count_graph(Cli *cli, const Ast *ast);
 /* --count: the papers' algorithms under the papers' models. */
 ExitCode cli_plan_count(Cli *cli, const Ast *ast);
+/* --max-batch: the largest option N whose plan fits the budget. */
+ExitCode cli_plan_max_batch(Cli *cli, const Ast *ast);
 
 /* cli->graph; NULL after a message. */
 const ExternalGraph *cli_read_graph(Cli *cli);

@@ -67,11 +67,18 @@ static ExitCode dump_step_json(Cli *cli, const Ast *ast)
 {
     Program program;
     ProgramOptions o = {.mode = FRONTEND_TRAIN, .pipeline = TO_STEP};
+    const CostModel *cost = cli->cost ? cost_model_find(cli->cost) : cost_models;
+    if (!cost || !cost->cost)
+        return cli_error(cli, EXIT_USER, "E412", "`scrimp plan --help` lists the cost models",
+                         cost ? "a graph cannot have the measured costs of '%s'"
+                              : "no cost model is called '%s'",
+                         cli->cost);
     ExitCode code = cli_build(cli, ast, &o, &program);
     if (code != EXIT_OK)
         return code;
+    NodeCosts costs = {cost, NULL, NULL};
     RematMapping mapping;
-    const RematProblem *p = remat_problem_from_graph(cli->pool, program.graph, NULL, &mapping);
+    const RematProblem *p = remat_problem_from_graph(cli->pool, program.graph, &costs, &mapping);
     return cli_write_file(cli, "-", external_write(cli->pool, external_from_problem(cli->pool, p)));
 }
 

@@ -94,6 +94,8 @@ static json_t *row_json(const Cli *cli, const PlanRow *row)
     json_object_set_new(o, "arena_lower_bound_bytes",
                         row->feasible ? json_integer(row->arena_lower_bound_bytes) : json_null());
     json_object_set_new(o, "overhead_percent", json_real(r->overhead_percent));
+    if (!row->external)
+        json_object_set_new(o, "forward_percent", json_real(r->forward_percent));
     add_bounds(o, r);
     json_object_set_new(o, "recomputed_ops", json_integer(r->recomputed_ops));
     if (is_twremat(row))
@@ -280,6 +282,8 @@ static bool check_options(Cli *cli)
         what = cli->file != cli->graph ? "a model and --graph"
                : cli->n_defs           ? "--graph and -D"
                                        : "--graph and --model";
+    else if (cli->max_batch && (cli->graph || cli->compare || cli->sweep || cli->count))
+        what = "--max-batch and --graph, --compare, --sweep or --count";
     else if (cli->count && (cli->graph || cli->budget || cli->compare || cli->sweep))
         what = "--count and --graph, --budget, --compare or --sweep";
     if (what)
@@ -308,6 +312,8 @@ ExitCode verb_plan(Cli *cli)
         of.ast = cli_parse_model(cli);
     if (!of.graph && !of.ast)
         return EXIT_USER;
+    if (cli->max_batch)
+        return cli_plan_max_batch(cli, of.ast);
     if (cli->count)
         return cli_plan_count(cli, of.ast);
     if (cli->compare)

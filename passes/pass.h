@@ -30,7 +30,8 @@ typedef struct RematReport {
                                             is */
     double overhead_percent;             /* recomputation time over the step's time */
     const CostModel *cost;
-    double step_cost; /* of the schedule, by that model */
+    double step_cost;       /* of the schedule, by that model */
+    double forward_percent; /* one forward pass over the step's time */
     int recomputed_ops;
     int treewidth; /* twremat: the width of its tree decomposition */
     double solve_seconds;

@@ -188,6 +188,17 @@ static RematStatus status_of(const Solve *s, const Planned *a)
     return a->answer.limited ? REMAT_LIMIT : REMAT_FEASIBLE;
 }
 
+/* Of a step's time. */
+static double forward_percent(const RematProblem *p)
+{
+    double forward = 0, step = 0;
+    for (int n = 0; n < p->n_nodes; n++) {
+        step += p->node[n].cost;
+        forward += p->node[n].forward ? p->node[n].cost : 0;
+    }
+    return step > 0 ? 100 * forward / step : 0;
+}
+
 static void fill_report(Solve *s, const Planned *a, const RematFigures *keep_all)
 {
     RematReport *r = &s->ctx->report;
@@ -203,6 +214,7 @@ static void fill_report(Solve *s, const Planned *a, const RematFigures *keep_all
     r->step_cost = f->time;
     r->overhead_percent =
         keep_all->time > 0 ? 100 * (f->time - keep_all->time) / keep_all->time : 0;
+    r->forward_percent = forward_percent(s->p);
     bound_report_fill(s->ctx->pool, s->p, r);
     r->status = status_of(s, a);
 }

@@ -21,6 +21,9 @@ static Base *base_new(Ladder *l, const int *order)
     b->p = remat_expand(pool, l->p, &(RematSchedule){n, b->order});
     b->p->loss_node = l->p->loss_node < 0 ? -1 : b->slot_of[l->p->loss_node];
     b->x = search_new(pool, b->p, &l->random);
+    b->is_own = true;
+    for (int i = 0; i < n; i++)
+        b->is_own &= order[i] == i;
     l->done += 10 * (int64_t)n;
     return b;
 }
@@ -105,12 +108,17 @@ bool ladder_offer_schedule(Ladder *l, const RematSchedule *s)
 void ladder_offer(Ladder *l)
 {
     const Base *b = l->base[0];
-    if (!front_takes(l->front, slots_peak(b->x->slots, NULL), slots_time(b->x->slots)))
+    int64_t peak = slots_peak(b->x->slots, NULL);
+    double time = slots_time(b->x->slots);
+    bool own = b->is_own && front_takes(&l->own, peak, time);
+    if (!own && !front_takes(l->front, peak, time))
         return;
     Pool *scratch = pool_new_child(l->pool);
     RematSchedule s = slots_schedule(scratch, b->x->slots);
     for (int i = 0; i < s.len; i++)
         s.node[i] = b->order[s.node[i]];
+    if (own)
+        front_offer(&l->own, peak, time, &s);
     ladder_offer_schedule(l, &s);
     pool_free(scratch);
 }

@@ -15,6 +15,7 @@ typedef struct Base {
     int *slot_of;    /* back */
     RematProblem *p; /* the problem in that order */
     Search *x;
+    bool is_own; /* the problem's own order */
 } Base;
 
 typedef struct Ladder {
@@ -22,6 +23,7 @@ typedef struct Ladder {
     const RematOptions *options;
     Pool *pool;
     Front *front;
+    Front own; /* of what the search found in the problem's own order, whoever is better */
     Base *base[LADDER_BASES]; /* [0] is in use, unless it is NULL */
     uint64_t random;
     int64_t high, low; /* targets lie between */

@@ -21,10 +21,12 @@
 #include <string.h>
 
 enum { LEVELS = 64, STARTS = 4, PASSES = 2, SMALLEST = 8 };
-/* Less than a millisecond a node; the most is about three seconds. */
-static const double WORK = 2e5, WORK_PER_NODE = 4e3, MOST_WORK = 1.2e7;
+/* One or two milliseconds a node up to 800, then less; the most is about three seconds. */
+static const double SMALL_PER_NODE = 7e3, LARGE = 4e6, LARGE_PER_NODE = 2e3, MOST_WORK = 1.2e7;
 /* Part of the work after which no more starts are made. */
 static const double STARTS_PART = 0.4;
+/* Exponent of the levels: denser where they are low, because there a byte costs most time. */
+static const double DENSER = 1.25;
 
 /* What a search found, and for what. */
 typedef struct RematMemo {
@@ -87,14 +89,28 @@ static uint64_t hash_problem(const RematProblem *p)
 
 /* ---- one target ---- */
 
+/* From the nearest schedules that are too large: of all, and of our own, because another solver's
+ * may be near and yet of little use. */
+static void repair_larger(Ladder *l)
+{
+    const Front *fronts[] = {l->front, &l->own};
+    double last = -1;
+    for (int k = 0; k < 2; k++) {
+        const FrontPoint *above = front_above(fronts[k], l->target_bytes);
+        if (!above || above->time == last)
+            continue;
+        last = above->time;
+        ladder_load(l, &above->schedule);
+        ladder_repair(l);
+    }
+}
+
 static void start_level(Ladder *l)
 {
     static const double reach[STARTS] = {0, 0.5, 1, 0}, noise[STARTS] = {0, 0, 0, 0.4};
-    const FrontPoint *above = front_above(l->front, l->target_bytes);
-    if (!above)
+    if (!front_above(l->front, l->target_bytes))
         return;
-    ladder_load(l, &above->schedule);
-    ladder_repair(l);
+    repair_larger(l);
     for (int start = 0; start < STARTS; start++) {
         const FrontPoint *all = &l->front->points.data[l->front->points.len - 1];
         Search *x = ladder_load(l, &all->schedule);
@@ -109,11 +125,8 @@ static void start_level(Ladder *l)
 /* From large targets to small ones, so that what was gained at one goes on to the next. */
 static void improve_level(Ladder *l, double work)
 {
-    const FrontPoint *above = front_above(l->front, l->target_bytes);
-    if (above && front_within(l->front, l->target_bytes)) {
-        ladder_load(l, &above->schedule);
-        ladder_repair(l);
-    }
+    double until = (double)ladder_work(l) + work;
+    repair_larger(l);
     const FrontPoint *best = front_within(l->front, l->target_bytes);
     if (!best)
         return;
@@ -121,15 +134,15 @@ static void improve_level(Ladder *l, double work)
         best = front_within(l->front, l->target_bytes);
     ladder_load(l, &best->schedule);
     if (ladder_repair(l))
-        ladder_improve(l, work);
+        ladder_improve(l, until - (double)ladder_work(l));
 }
 
 /* ---- all targets ---- */
 
 /* Level k of LEVELS, the highest first. */
-static int64_t target_of(const Ladder *l, int k)
+static int64_t target_of(const Ladder *l, double k, double exponent)
 {
-    return l->high - (int64_t)((double)(l->high - l->low) * (k + 1) / LEVELS);
+    return l->low + (int64_t)((double)(l->high - l->low) * pow(1 - (k + 1) / LEVELS, exponent));
 }
 
 /* In the order of a binary subdivision: wherever the work ends, what has been done is spread
@@ -142,18 +155,17 @@ static int spread(int k)
     return reversed;
 }
 
-/* The smallest schedule in other orders, as long as that makes it smaller. */
-static void reorder_smallest(Ladder *l)
+/* The smallest schedule, in other orders and improved, as long as that makes it smaller. */
+static void deepen(Ladder *l, double work)
 {
-    l->in_vain = 0;
-    l->reordered_bytes = 0;
     for (int k = 0; k < SMALLEST && !remat_out_of_time(l->options); k++) {
-        l->target_bytes = l->front->points.data[0].peak_bytes;
-        if (l->target_bytes <= l->low || !ladder_reorder(l))
+        int64_t before = l->target_bytes = l->front->points.data[0].peak_bytes;
+        l->in_vain = 0;
+        l->reordered_bytes = 0;
+        if (before > l->low)
+            improve_level(l, work);
+        if (l->front->points.data[0].peak_bytes == before)
             break;
-        l->target_bytes = l->front->points.data[0].peak_bytes;
-        ladder_load(l, &l->front->points.data[0].schedule);
-        ladder_repair(l);
     }
 }
 
@@ -161,31 +173,41 @@ static void climb(Ladder *l)
 {
     int64_t too_low = 0; /* the highest target that was not reached */
     for (int k = 0; k < LEVELS && !ladder_out_of_work(l, STARTS_PART); k++) {
-        l->target_bytes = target_of(l, spread(k));
+        l->target_bytes = target_of(l, spread(k), 1);
         if (l->target_bytes <= too_low)
             continue;
         start_level(l);
         if (!front_within(l->front, l->target_bytes))
             too_low = l->target_bytes;
     }
-    reorder_smallest(l);
-    double share = (1 - STARTS_PART) * l->work / (LEVELS * PASSES);
+    double share = (1 - STARTS_PART) * l->work / (PASSES * LEVELS);
+    int64_t bound = l->low;
+    deepen(l, 0);
     for (int pass = 0; pass < PASSES; pass++) {
         l->in_vain = 0;
         l->low = l->front->points.data[0].peak_bytes;
         for (int k = 0; k < LEVELS && !ladder_out_of_work(l, 1); k++) {
-            l->target_bytes = target_of(l, k);
-            improve_level(l, share);
+            double left = l->work - (double)ladder_work(l);
+            l->target_bytes = target_of(l, k - 0.5 * pass, DENSER);
+            improve_level(l, left / ((PASSES - pass) * LEVELS - k));
         }
+        l->low = bound;
+        deepen(l, 2 * share);
     }
-    reorder_smallest(l);
+}
+
+static double work_for(int n_nodes)
+{
+    double small = SMALL_PER_NODE * n_nodes, large = LARGE + LARGE_PER_NODE * n_nodes;
+    return fmin(fmin(small, large), MOST_WORK);
 }
 
 static void fill_front(const RematProblem *p, const RematOptions *o, Pool *pool, Front *front)
 {
     int ignored;
     Ladder l = {.p = p, .options = o, .pool = pool, .front = front, .random = o->seed};
-    l.work = fmin(WORK + WORK_PER_NODE * p->n_nodes, MOST_WORK) * effort_of(o);
+    l.own.pool = pool;
+    l.work = work_for(p->n_nodes) * effort_of(o);
     l.most_work = (int64_t)(l.work / 100) + 20 * p->n_nodes;
     ladder_start_from_hints(&l);
     l.high = front->points.data[0].peak_bytes;

@@ -40,7 +40,7 @@ static Ruin draw_ruin(Search *x)
     int n = slots_count(s);
     double u = search_uniform(x), v = search_uniform(x);
     Ruin r = {.kind = kind,
-              .chance = 0.02 + 0.15 * u,
+              .chance = 0.005 + 0.17 * u * u,
               .center = (int)(search_random(x) % (uint64_t)n),
               .width = 2 + (int)(0.15 * n * u * v)};
     if (kind == RUIN_ALIKE) {
@@ -113,14 +113,15 @@ void ladder_improve(Ladder *l, double work)
 
 /* ---- other orders ---- */
 
-/* After how many failures in a row the order is left as it is; up to how many runs it is made anew,
- * and not only in windows around the peak. */
-enum { MOST_IN_VAIN = 10, MOST_LISTED = 2000 };
+/* After how many failures in a row the order is left as it is, and so many more, divided by nodes;
+ * up to how many runs it is made anew, and not only in windows around the peak. */
+enum { MOST_IN_VAIN = 10, CHEAP = 4000, MOST_LISTED = 2000 };
 
 bool ladder_reorder(Ladder *l)
 {
     const FrontPoint *best = front_within(l->front, l->target_bytes);
-    if (!best || best->peak_bytes == l->reordered_bytes || l->in_vain >= MOST_IN_VAIN)
+    if (!best || best->peak_bytes == l->reordered_bytes ||
+        l->in_vain >= MOST_IN_VAIN + CHEAP / l->p->n_nodes)
         return false;
     l->reordered_bytes = best->peak_bytes;
     Pool *scratch = pool_new_child(l->pool);

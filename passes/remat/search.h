@@ -25,7 +25,7 @@ typedef struct Search {
     uint64_t *kind;
     int over_first, over_last; /* that stretch, when the offers were made */
     int *next_over;            /* by slot: the next one over the target, at the same time */
-    int64_t most_work;         /* of one search_reduce, as slots_work counts */
+    int64_t most_work;         /* of one search_reduce or search_restore, as slots_work counts */
     VEC(SearchDrop) heap;
     VEC(int) chain; /* nodes to run again for one drop */
     VEC(int) added; /* those of the drop just made */

@@ -172,12 +172,13 @@ static bool try_without(Search *x, const Candidate *c)
 
 void search_restore(Search *x)
 {
-    for (bool any = true; any;) {
+    int64_t until = slots_work(x->slots) + x->most_work;
+    for (bool any = true; any && slots_work(x->slots) < until;) {
         Pool *pool = pool_new_child(x->pool);
         int n;
         const Candidate *all = list_candidates(x, pool, &n);
         any = false;
-        for (int i = 0; i < n; i++)
+        for (int i = 0; i < n && slots_work(x->slots) < until; i++)
             any |= try_without(x, &all[i]);
         pool_free(pool);
     }

@@ -6,7 +6,8 @@
 
 #include "runtime/status.h"
 
-/* A larger picture is refused: 64 megapixels are 192 MiB of memory for each thread. */
+/* A larger picture is refused: 64 megapixels are 192 MiB of memory for each thread, 256 MiB with
+ * alpha or CMYK. */
 enum { IMAGE_MAX_PIXELS = 64 * 1024 * 1024 };
 
 /* 8-bit red, green, blue, row by row from the top left.  The memory is kept from one picture to the

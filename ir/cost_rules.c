@@ -222,10 +222,11 @@ static bool has_narrow_groups(const Graph *g, const Node *wgrad)
            (width == 1 || (width <= NARROW_GROUP && c % DEPTHWISE_PAD == 0));
 }
 
-/* 1x1 kernels without stride are matrix products. */
-static bool is_product(const Node *n, const Type *dw)
+bool conv_wgrad_is_product(const Graph *g, const Node *n)
 {
-    bool plain = dw->dim[0] * dw->dim[1] == 1 && node_int(n, ATTR_groups, 1) == 1;
+    const Type *dw = value_type(g, n->out[0]);
+    bool plain =
+        node_flag(n, ATTR_nhwc) && dw->dim[0] * dw->dim[1] == 1 && node_int(n, ATTR_groups, 1) == 1;
     for (int i = 0; i < 2; i++)
         plain &= node_ints_at(n, ATTR_stride, i, 1) == 1 && !node_ints_at(n, ATTR_padding, i, 0);
     return plain;
@@ -237,7 +238,7 @@ int64_t conv_wgrad_chunks(const Graph *g, const Node *n)
 {
     const Type *dy = value_type(g, n->in[1]), *dw = value_type(g, n->out[0]);
     bool depthwise = has_narrow_groups(g, n) && dw->dim[2] == 1;
-    if (!node_flag(n, ATTR_nhwc) || depthwise || is_product(n, dw))
+    if (!node_flag(n, ATTR_nhwc) || depthwise || conv_wgrad_is_product(g, n))
         return 1;
     int64_t part = dw->dim[2] <= 4 ? 4 : 64;
     int64_t partial = times(part, times(WGRAD_CHUNKS, type_bytes(dw)));

@@ -4,6 +4,7 @@
  * A group is a tree: every value inside it is used once, inside it.  It runs where its last
  * operation ran, which is legal unless a persistent tensor that it reads is overwritten in between.
  */
+#include "ir/cost_rules.h"
 #include "ir/support/bitset.h"
 #include "passes/pass.h"
 #include "passes/rewrite.h"
@@ -37,17 +38,6 @@ static bool needs_index(OpKind op)
     return op == OP_dropout || op == OP_causal_mask;
 }
 
-/* The weight gradient of a convolution that is one matrix product. */
-static bool is_product(const Graph *g, const Node *n)
-{
-    const Type *dw = value_type(g, n->out[0]);
-    bool plain =
-        node_flag(n, ATTR_nhwc) && dw->dim[0] * dw->dim[1] == 1 && node_int(n, ATTR_groups, 1) == 1;
-    for (int i = 0; i < 2; i++)
-        plain &= node_ints_at(n, ATTR_stride, i, 1) == 1 && !node_ints_at(n, ATTR_padding, i, 0);
-    return plain;
-}
-
 /* Weight gradients of other convolutions gather their sums in the result: what follows them must
  * not write a tensor that it reads. */
 static bool may_start_group(const Graph *g, NodeId id)
@@ -55,7 +45,7 @@ static bool may_start_group(const Graph *g, NodeId id)
     const Node *n = graph_node(g, id);
     return class_of(g, id) == OP_CLASS_POINT ||
            (class_of(g, id) == OP_CLASS_MATRIX &&
-            (n->op != OP_conv2d_wgrad || (g->train.gradient_free && is_product(g, n))));
+            (n->op != OP_conv2d_wgrad || (g->train.gradient_free && conv_wgrad_is_product(g, n))));
 }
 
 static void note_positions(Fuser *f)

@@ -119,12 +119,36 @@ static DataSpec data_spec(const Cli *cli, const Graph *g, bool synthetic, uint64
     return spec;
 }
 
+static void no_field(Cli *cli, const char *name, const Dataset *ds)
+{
+    char fields[DATA_MAX_FIELDS * sizeof(((DataField *)0)->name)] = "";
+    size_t at = 0;
+    for (int i = 0; i < dataset_n_fields(ds); i++)
+        at += (size_t)snprintf(fields + at, sizeof fields - at, "%s%s", i ? ", " : "",
+                               dataset_field(ds, i)->name);
+    cli_error(cli, EXIT_USER, "E504", NULL, "the data has no field '%s', but %s", name, fields);
+}
+
+/* An example has the input's shape without the batch, and without the micro-batches before it. */
+static void wrong_example(Cli *cli, const Graph *g, const Node *n, const DataField *f)
+{
+    char have[128], want[128];
+    const Type *t = value_type(g, n->out[0]);
+    int skip = g->train.accumulate > 1 && strcmp(g->kind, "step") == 0 ? 2 : 1;
+    skip = skip < t->rank ? skip : t->rank;
+    rt_shape_text(f->rank, f->dim, have, sizeof have);
+    rt_shape_text(t->rank - skip, t->dim + skip, want, sizeof want);
+    cli_error(cli, EXIT_USER, "E506", NULL,
+              "one example of the data's %s is %s%s, one of the model's is %s%s", f->name,
+              rt_dtype_name(f->dtype), have, rt_dtype_name((RtDType)t->dtype), want);
+}
+
 static bool check_field(Cli *cli, const Graph *g, const Node *n, const Dataset *ds)
 {
     const char *name = node_string(n, ATTR_role, "") + sizeof BATCH - 1;
     int i = dataset_find_field(ds, name);
     if (i < 0) {
-        cli_error(cli, EXIT_USER, "E504", NULL, "the data has no field '%s'", name);
+        no_field(cli, name, ds);
         return false;
     }
     const DataField *f = dataset_field(ds, i);
@@ -148,11 +172,20 @@ static bool check_field(Cli *cli, const Graph *g, const Node *n, const Dataset *
         rt_elements(f->rank, f->dim, &elements) &&
         elements * rt_dtype_bytes(f->dtype) * g->train.data_batch == batch_bytes)
         return true;
-    char shape[128];
-    rt_shape_text(f->rank, f->dim, shape, sizeof shape);
-    cli_error(cli, EXIT_USER, "E506", NULL,
-              "one example of the data's %s is %s%s, the model's input is %s", name,
-              rt_dtype_name(f->dtype), shape, type_text(cli->pool, value_type(g, n->out[0])));
+    wrong_example(cli, g, n, f);
+    return false;
+}
+
+/* Training on made-up numbers while the user believes it is their data would be worse than an
+ * error. */
+static bool data_has_a_place(Cli *cli, const DataSpec *spec)
+{
+    if (!cli->data || strcmp(spec->kind, "synthetic") != 0)
+        return true;
+    cli_error(cli, EXIT_USER, "E508",
+              "write a source that reads files in the place of synthetic(...), such as "
+              "imagefolder(\"data\", batch = N, size = 224) (docs/data.md)",
+              "--data %s: the model's batch is synthetic(...), which makes up its data", cli->data);
     return false;
 }
 
@@ -165,6 +198,8 @@ Dataset *session_open_data(Cli *cli, const Graph *g, bool synthetic, uint64_t se
                   "the train section names no data source");
         return NULL;
     }
+    if (!synthetic && !data_has_a_place(cli, &spec))
+        return NULL;
     Dataset *ds = dataset_open(&spec, &err);
     if (!ds) {
         cli_error(cli, EXIT_USER, "E508", cli->data ? NULL : "--data PATH says where it is", "%s",

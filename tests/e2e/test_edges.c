@@ -179,6 +179,27 @@ static void test_token_numbers(void)
                "$SCRIMP generate $TMP/lm.scrimp --checkpoint $TMP/lm --prompt 'the cat'");
 }
 
+/* What is given to --data has a place in the model, and what does not fit is told as one example.
+ */
+static void test_data_given(void)
+{
+    write_model("steps = 2");
+    expect_run(1, "--data pictures: the model's batch is synthetic",
+               "$SCRIMP train $TMP/m.scrimp --data pictures");
+    expect_run(1, "imagefolder(", "$SCRIMP verify $TMP/m.scrimp --data pictures");
+    /* u1[2,3] and i4[2] of NumPy, as x.npy and y.npy */
+    expect_run(0, NULL,
+               "{ printf '\\223NUMPY\\1\\0\\166\\0'; printf '%-117s\n' \"{'descr': '|u1', "
+               "'fortran_order': False, 'shape': (2, 3), }\"; printf 'abcdef'; } > $TMP/x.npy");
+    expect_run(0, NULL,
+               "sed 's/synthetic(/npy(\"x.npy\", batch = N, /' $TMP/m.scrimp > $TMP/npy.scrimp");
+    expect_run(1, "example of the data's x is u8[3], one of the model's is f32[12]",
+               "$SCRIMP train $TMP/npy.scrimp -D N=1 --data $TMP/x.npy");
+    expect_run(1, "has no field 'x', but z",
+               "mv $TMP/x.npy $TMP/z.npy && "
+               "$SCRIMP train $TMP/npy.scrimp -D N=1 --data $TMP/z.npy");
+}
+
 /* Characters keep their tokens: another text's are not taken for those the run was trained on. */
 static void test_other_characters(void)
 {
@@ -207,6 +228,7 @@ int main(void)
 {
     e2e_begin();
     test_steps_and_schedule();
+    test_data_given();
     test_metrics();
     test_bad_starts();
     test_infeasible();

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { HEADER_BYTES = 1024, SCAN_BYTES = 1 << 16 };
+enum { HEADER_BYTES = 1024, SCAN_BYTES = 1 << 16, TEXT_LOOK_BYTES = 4096, TEXT_LEAST_BYTES = 64 };
 enum { MAGIC_U16 = 20240520, VERSION_U16 = 1, MAGIC_U32 = 20240801, VERSION_U32 = 7 };
 
 typedef struct Segment {
@@ -30,6 +30,17 @@ static uint32_t read_le(const unsigned char *p, int width)
     return width == 2 ? low : low | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
 }
 
+/* Whether raw tokens are more likely a text: the first bytes are none that texts do not have. Token
+ * files have them soon: every id below 256 is a byte and a zero. */
+static bool looks_like_text(const unsigned char *p, int64_t bytes)
+{
+    int64_t n = bytes < TEXT_LOOK_BYTES ? bytes : TEXT_LOOK_BYTES;
+    for (int64_t i = 0; i < n; i++)
+        if ((p[i] < ' ' && p[i] != '\n' && p[i] != '\r' && p[i] != '\t') || p[i] == 0x7f)
+            return false;
+    return n >= TEXT_LEAST_BYTES;
+}
+
 /* A file without a known magic number is raw uint16. */
 static bool find_tokens(Segment *s, const char *path, RtError *err)
 {
@@ -38,6 +49,11 @@ static bool find_tokens(Segment *s, const char *path, RtError *err)
     uint32_t magic = bytes >= HEADER_BYTES ? read_le(p, 4) : 0;
     if (magic != MAGIC_U16 && magic != MAGIC_U32) {
         *s = (Segment){.file = s->file, .token = p, .width = 2, .n = bytes / 2};
+        if (looks_like_text(p, bytes))
+            return rt_error(err,
+                            "%s is a text, not 16-bit tokens; for texts the model's batch is "
+                            "text(\"FILE\", batch = N, length = T, tokens = bytes)",
+                            path);
         return bytes % 2 == 0 ||
                rt_error(err, "%s: %lld bytes are no whole number of 16-bit tokens", path,
                         (long long)bytes);

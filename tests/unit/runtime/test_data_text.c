@@ -287,6 +287,16 @@ static void test_tokens(void)
     spec.held_out = 3;
     check_coverage(&spec, swapped, 2 * N);
 
+    /* A text of even length would be numbers below 50257, and trained on. */
+    static char text[8192];
+    memset(text, 'e', sizeof text);
+    temp_write("text.bin", text, sizeof text);
+    snprintf(path, sizeof path, "%s", temp_path("text.bin"));
+    refuse(&spec, "is a text, not 16-bit tokens");
+    text[4000] = 0;
+    temp_write("text.bin", text, sizeof text);
+    dataset_close(open_or_fail(&spec));
+
     static const struct {
         int32_t magic, version, count;
         const char *expect;

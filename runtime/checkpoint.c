@@ -508,20 +508,26 @@ static bool model_has(const CheckpointTensor *tensors, int64_t n, const char *na
     return false;
 }
 
+/* PyTorch's batch normalization counts steps for momentum = None, which scrimp's has not: nothing
+ * is lost with the count. */
+static bool is_step_count(const char *name)
+{
+    static const char end[] = ".num_batches_tracked";
+    size_t n = strlen(name), k = sizeof end - 1;
+    return n > k && strcmp(name + n - k, end) == 0;
+}
+
 static void name_extra(const SafeFile *safe, const CheckpointTensor *tensors, int64_t n,
                        ExtraWeights *extra)
 {
     size_t at = 0;
-    int named = 0;
-    for (int64_t i = 0; named < extra->count && i < safetensors_count(safe); i++) {
+    for (int64_t i = 0; i < safetensors_count(safe); i++) {
         const char *name = safetensors_at(safe, i)->name;
-        if (model_has(tensors, n, name))
+        if (is_step_count(name) || model_has(tensors, n, name) || ++extra->count > EXTRA_NAMED + 1)
             continue;
-        bool more = ++named > EXTRA_NAMED;
+        bool more = extra->count > EXTRA_NAMED;
         at += (size_t)snprintf(extra->names + at, sizeof extra->names - at, "%s%.50s",
-                               named > 1 ? ", " : "", more ? "..." : name);
-        if (more)
-            return;
+                               extra->count > 1 ? ", " : "", more ? "..." : name);
     }
 }
 
@@ -535,7 +541,7 @@ static bool convertible(RtDType from, RtDType to)
 static bool check_weights(const SafeFile *safe, const CheckpointTensor *tensors, int64_t n,
                           ExtraWeights *extra, RtError *err)
 {
-    int64_t found = 0, missing = 0, wrong = 0;
+    int64_t missing = 0, wrong = 0;
     RtError first = {0};
     char prefix[64] = "";
     for (int64_t i = 0; i < n; i++) {
@@ -543,7 +549,6 @@ static bool check_weights(const SafeFile *safe, const CheckpointTensor *tensors,
         if (t->role != CHECKPOINT_MODEL)
             continue;
         const SafeTensor *s = safetensors_find(safe, t->name);
-        found += s != NULL;
         if (!s && missing++ + wrong == 0) {
             rt_error(&first, "%s is missing", t->name);
             find_prefix(safe, t->name, prefix, sizeof prefix);
@@ -551,7 +556,6 @@ static bool check_weights(const SafeFile *safe, const CheckpointTensor *tensors,
         if (s && (!same_shape(t, s) || !convertible(s->dtype, t->dtype)) && missing + wrong++ == 0)
             wrong_tensor(t, s, &first);
     }
-    extra->count = safetensors_count(safe) - found;
     name_extra(safe, tensors, n, extra);
     if (missing + wrong == 0)
         return true;

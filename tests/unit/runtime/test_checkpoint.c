@@ -125,6 +125,11 @@ static void test_others_weights(void)
     CHECK(!checkpoint_load_weights(path, &weight, 1, &extra, &err));
     CHECK_MSG(strstr(err.message, "fc.weight is missing") && strstr(err.message, "`module.`"), "%s",
               err.message);
+    /* What batch normalization of PyTorch counts and scrimp's does not is no tensor too many. */
+    entry[1].name = "bn1.num_batches_tracked";
+    CHECK(safetensors_write(path, entry, 4, NULL, 0, NULL, NULL, &err));
+    CHECK(checkpoint_load_weights(path, &bias, 1, &extra, &err) && extra.count == 2);
+    CHECK_MSG(strcmp(extra.names, "b, c") == 0, "%s", extra.names);
     static const char *const saved[] = {"PK\3\4........", "\x80\2ctorch........"};
     for (int i = 0; i < 2; i++) {
         temp_write("saved.pth", saved[i], 12);

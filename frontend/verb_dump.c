@@ -41,10 +41,10 @@ static bool stage_from_name(const char *name, size_t length, Stage *out)
     return false;
 }
 
-static ExitCode unknown_stage(Cli *cli, const char *name)
+static ExitCode unknown_stage(Cli *cli, const char *name, int length)
 {
     return cli_error(cli, EXIT_USER, "E303", "stages: ast, ir, grad, remat, plan, code, asm",
-                     "no stage is called '%s'", name);
+                     "no stage is called '%.*s'", length, name);
 }
 
 static ExitCode stage_program(Cli *cli, const Ast *ast, Stage stage, Program *out)
@@ -219,9 +219,13 @@ static ExitCode dump_diff(Cli *cli, const Ast *ast)
 {
     const char *dots = strstr(cli->diff, "..");
     Stage from, to;
-    if (!dots || !stage_from_name(cli->diff, (size_t)(dots - cli->diff), &from) ||
-        !stage_from_name(dots + 2, strlen(dots + 2), &to))
-        return unknown_stage(cli, cli->diff);
+    if (!dots)
+        return cli_error(cli, EXIT_USER, "E303", "write --diff grad..remat",
+                         "--diff compares two stages, not '%s'", cli->diff);
+    if (!stage_from_name(cli->diff, (size_t)(dots - cli->diff), &from))
+        return unknown_stage(cli, cli->diff, (int)(dots - cli->diff));
+    if (!stage_from_name(dots + 2, strlen(dots + 2), &to))
+        return unknown_stage(cli, dots + 2, (int)strlen(dots + 2));
     if (from == STAGE_AST || to == STAGE_AST || from > STAGE_PLAN || to > STAGE_PLAN)
         return cli_error(cli, EXIT_USER, "E303", "write --diff grad..remat",
                          "--diff compares ir, grad, remat and plan");
@@ -243,7 +247,7 @@ ExitCode verb_dump(Cli *cli)
         return dump_diff(cli, ast);
     Stage stage = STAGE_IR;
     if (cli->stage && !stage_from_name(cli->stage, strlen(cli->stage), &stage))
-        return unknown_stage(cli, cli->stage);
+        return unknown_stage(cli, cli->stage, (int)strlen(cli->stage));
     if (cli->json && stage != STAGE_GRAD)
         return cli_error(cli, EXIT_USER, "E303", "write --stage=grad --json",
                          "only the stage grad has a form in JSON");

@@ -45,6 +45,9 @@ static bool cifar_open(Dataset *ds, RtError *err)
     static const char *const names[MAX_BATCHES] = {"data_batch_1.bin", "data_batch_2.bin",
                                                    "data_batch_3.bin", "data_batch_4.bin",
                                                    "data_batch_5.bin"};
+    const char *dir = ds->spec.path ? ds->spec.path : "";
+    if (!folder_exists(dir))
+        return rt_error(err, "%s: no such folder", dir);
     ds->state = rt_alloc(1, sizeof(Cifar), err);
     for (int i = 0; i < MAX_BATCHES; i++)
         if (!ds->state || !try_file(ds, names[i], err))
@@ -56,7 +59,7 @@ static bool cifar_open(Dataset *ds, RtError *err)
         return rt_error(err,
                         "%s: neither data_batch_1.bin ... data_batch_5.bin nor test_batch.bin "
                         "(CIFAR-10's binary version) is in this folder",
-                        ds->spec.path ? ds->spec.path : "");
+                        dir);
     ds->test = train ? ds->total - train : 0;
     data_add_field(ds, "image", RT_U8, 3, (int64_t[]){3, 32, 32});
     DataField *label = data_add_field(ds, "label", RT_I32, 0, NULL);

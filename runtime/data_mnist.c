@@ -109,6 +109,8 @@ static void add_fields(Dataset *ds, const Mnist *m)
 static bool mnist_open(Dataset *ds, RtError *err)
 {
     const char *dir = ds->spec.path ? ds->spec.path : "";
+    if (!folder_exists(dir))
+        return rt_error(err, "%s: no such folder", dir);
     Mnist *m = ds->state = rt_alloc(1, sizeof *m, err);
     if (!m || !read_pair(dir, "train", &m->pair[0], err) ||
         !read_pair(dir, "t10k", &m->pair[1], err))

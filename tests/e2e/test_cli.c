@@ -64,8 +64,10 @@ static void test_mistakes(void)
     expect_run(1, "fuse",
                "$SCRIMP dump $EXAMPLES/mlp.scrimp --no-loc > $TMP/a.ir && "
                "$SCRIMP opt -p fuze $TMP/a.ir");
+    expect_run(1, "two stages, not 'grad'", "$SCRIMP dump $EXAMPLES/mlp.scrimp --diff grad");
+    expect_run(1, "called 'remta'", "$SCRIMP dump $EXAMPLES/mlp.scrimp --diff grad..remta");
     expect_run(3, "E401", "$SCRIMP plan $EXAMPLES/mlp.scrimp --budget 1KiB");
-    expect_run(1, "no-such-folder",
+    expect_run(1, "no-such-folder: no such folder",
                "$SCRIMP train $EXAMPLES/mlp.scrimp --data $TMP/no-such-folder");
     expect_run(1, "E801",
                "$SCRIMP compile $EXAMPLES/mlp.scrimp --march z80 -o $TMP/x.so --header $TMP/x.h");

@@ -131,6 +131,8 @@ static void test_both_pairs(void)
     spec.path = temp_path("counts");
     refuse(&spec, "59 labels");
     spec.path = temp_path("nowhere");
+    refuse(&spec, "nowhere: no such folder");
+    mkdir(spec.path, 0777);
     refuse(&spec, "train-images-idx3-ubyte");
 }
 

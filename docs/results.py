@@ -4,6 +4,7 @@
   docs/results.py build/release/scrimp                          everything (about an hour)
   docs/results.py build/release/scrimp --only kusumoto,kumar    some pages: kusumoto fig3 feng kumar pareto
   docs/results.py build/release/scrimp --cache DIR              where answers are kept (default: build/results)
+  docs/results.py build/release/scrimp --minutes M              asks nothing new after M minutes; pages name what is left out
 
 Every answer of scrimp is kept in the cache under its command and the program's hash: a run that is
 interrupted continues where it was. What the papers print comes from docs/results/papers.csv.
@@ -48,11 +49,16 @@ TRANSFORMERS = [("Transformer Base", "transformer", "", 32), ("Transformer Big",
 
 # ---- asking scrimp ----
 
+class OutOfTime(Exception):
+    pass
+
+
 class Scrimp:
     """Runs the program, one command at a time, and remembers what it said."""
 
-    def __init__(self, program, cache):
-        self.program, self.cache = program, cache
+    def __init__(self, program, cache, minutes):
+        self.program, self.cache, self.left_out = program, cache, []
+        self.deadline = time.time() + 60 * minutes
         with open(program, "rb") as f:
             self.version = hashlib.sha256(f.read()).hexdigest()
         os.makedirs(cache, exist_ok=True)
@@ -63,6 +69,8 @@ class Scrimp:
         path = os.path.join(self.cache, key)
         if not os.path.exists(path):
             begin = time.time()
+            if begin > self.deadline:
+                raise OutOfTime
             done = subprocess.run((self.program,) + command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
             if done.returncode not in (0, 3):
                 sys.exit("%s: exit status %d\n%s" % (" ".join(command), done.returncode, done.stderr.decode()))
@@ -96,6 +104,21 @@ class Scrimp:
             os.replace(path + ".part", path)
         return path
 
+    def each(self, items, name, row):
+        """[row(item)], without those for which there is no time."""
+        rows = []
+        for item in items:
+            try:
+                rows.append(row(item))
+            except OutOfTime:
+                self.left_out.append(name(item))
+        return rows
+
+    def left_out_text(self):
+        """For the end of a page; starts anew for the next."""
+        names, self.left_out = sorted(set(self.left_out)), []
+        return "\nLeft out for lack of time (run the script again): %s.\n" % ", ".join(names) if names else ""
+
     def plan_graph(self, path, *more):
         return json.loads(self.text("plan", "--graph", path, "--json", *more))
 
@@ -107,6 +130,19 @@ def printed(paper, table, network, method, metric):
                 and row["table"].startswith(table):
             return row["value"]
     return ""
+
+
+def printed_text(*what):
+    """The same with its qualifier: ">=11.4"."""
+    for row in PAPERS:
+        if (row["paper"], row["network"], row["method"], row["metric"]) == (what[0],) + what[2:] \
+                and row["table"].startswith(what[1]):
+            return row["qualifier"] + row["value"]
+    return ""
+
+
+def name_of(network):
+    return network[0]
 
 
 def read_papers():
@@ -218,11 +254,12 @@ def kusumoto_models(scrimp, rows_csv):
         for method, solver, strategy in COLUMNS:
             row = rows[solver, strategy]
             for line, tab, key in ((lines[0], "Table1", "live_bytes"), (lines[1], "Table2", "model_bytes")):
-                theirs, ours = printed("Kusumoto2019", tab, name, method, "peak_memory"), (row[key] + weights) / GB
-                line.append("%s / %.1f%s" % (theirs, ours, "*" if row["limited"] else ""))
-                rows_csv.append(["Kusumoto2019", tab, name, network[3], method, theirs, "%.4f" % ours, "GB",
-                                 "%.4f" % (row["live_overhead" if tab == "Table1" else "model_overhead"] /
-                                           answer["graph_time"]), "limit" if row["limited"] else ""])
+                theirs = printed_text("Kusumoto2019", tab, name, method, "peak_memory")
+                ours = (row[key] + weights) / GB if row[key] else None  # None: stopped before it found any
+                more = row["live_overhead" if tab == "Table1" else "model_overhead"] / answer["graph_time"]
+                line.append("%s / %s%s" % (theirs, number(ours, 1), "*" if row["limited"] else ""))
+                rows_csv.append(["Kusumoto2019", tab, name, network[3], method, theirs, number(ours, 4), "GB",
+                                 "%.4f" % more if ours else "–", "limit" if row["limited"] else ""])
         vanilla = printed("Kusumoto2019", "Table1", name, "Vanilla", "peak_memory")
         lines[0].append("%s / %.1f" % (vanilla, (answer["all_kept_bytes"] + weights) / GB))
         with_liveness.append(lines[0])
@@ -267,8 +304,9 @@ def compared(scrimp, network, *more):
 
 def kusumoto_solvers(scrimp):
     """Every solver at the bytes of the best column."""
-    lines, rows_csv = [], []
-    for network in KUSUMOTO:
+    rows_csv = []
+
+    def row(network):
         budget, line = best_printed(network[0]), [network[0]]
         rows = compared(scrimp, network, "--budget", "%dB" % budget)
         for solver in SOLVERS:
@@ -278,7 +316,8 @@ def kusumoto_solvers(scrimp):
             rows_csv.append([network[0], network[3], int(budget), solver, row["status"],
                              row["arena_bytes"] if fits else "", row["peak_bytes"], "%.4f" % row["overhead_percent"],
                              row["recomputed_ops"]])
-        lines.append(line)
+        return line
+    lines = scrimp.each(KUSUMOTO, name_of, row)
     write_csv("kusumoto_solvers.csv", ["network", "batch", "budget_bytes", "solver", "status", "arena_bytes", "peak_bytes",
                                        "overhead_percent", "recomputed_ops"], rows_csv)
     return lines
@@ -294,9 +333,10 @@ def kusumoto(scrimp):
     columns = ["<network", "batch"] + [m for m, _, _ in COLUMNS]
     write("kusumoto.md", KUSUMOTO_PAGE % {
         "with": table(columns + ["Vanilla"], with_liveness), "without": table(columns, without),
+        "most": percent(100 * max(float(r[8]) / float(r[9].split()[-1]) for r in rows_csv if r[1] == "step, best column")),
         "steps": table(["<network", "batch", "all kept", "best printed", "overhead there", "at least", "one forward pass",
                         "smallest within a forward pass", "smallest"], steps),
-        "solvers": table(["<network"] + SOLVERS, solvers)})
+        "solvers": table(["<network"] + SOLVERS, solvers)} + scrimp.left_out_text())
 
 
 KUSUMOTO_PAGE = """# Kusumoto et al. 2019
@@ -305,27 +345,29 @@ a Tesla K40c, with parameters and their gradients.
 
 ## Table 1, under the paper's own model
 Printed / ours, in GB. Ours is the strategy with the smallest budget under equation 2, replayed with liveness on the paper's graph (`scrimp plan --count kusumoto`),
-plus 8 bytes a parameter. `*`: the exact method stopped at its limit of steps; the answer is of the ancestor sets.
+plus 8 bytes a parameter. `*`: the exact method stopped at its limit of steps (4·10^9); shown is what it had by then, – when it had nothing.
 
 %(with)s
-Why they differ: ours has no workspaces of convolutions, frees a value right after its last read, and holds the gradients of all parameters throughout. "Vanilla" is Chainer's
-own rule of what to keep, which releases the outputs of batch norms and pre-activation sums (the paper's appendix C); ours keeps every output of the graph.
+Why they differ: in ours the backward part of every operation reads its inputs and its outputs ([graphs.md](../graphs.md)), while Chainer's reads what it needs: a convolution's not its output, a ReLU's not its
+input. That is why "Vanilla" is so much smaller there ("local memory reduction", the paper's appendix C), and why some of ours are larger. Those above equation 2 (the next table) also hold one gradient
+for every reader of a value until they are summed, where the equation has one. Smaller ones are without the workspaces of cuDNN and Chainer's
+memory pool. GoogLeNet has one vertex more than the paper's. The whole step below has no such differences: it is what runs.
 
 ## Table 2 (without liveness)
 Printed / ours, in GB: equation 2 as printed, plus 8 bytes a parameter. The printed GB and percentages of this table contradict each other in all rows but GoogLeNet's;
-the GB are shown. With the smallest budget, both strategies have the same peak under equation 2, so that only the choice of sets differs.
+the GB are shown. With the smallest budget, both strategies have the same peak under equation 2. The paper measured this table, with the temporary memory of convolutions (appendix C); ours is the formula.
 
 %(without)s
 
 ## The whole step, in bytes of the real arena
-scrimp's own solver, on the step that really runs: weights, gradients, optimizer state (the file's own: momentum, where it has any) and statistics included. In GB; times are those of the cost model `roofline`, in % of a
+scrimp's own solver, on the step that really runs: weights, gradients, optimizer state (the file's own: momentum, where it has any) and statistics included. In GB; times are those of the cost model `roofline`, in %% of a
 step. "overhead there" is that of the arena of the smallest GB printed in table 1, "at least" the proven bound for any solver at that budget. "smallest within a forward pass" is the smallest of 16 budgets at which the
-recomputation takes no longer than one forward pass.
+recomputation takes no longer than one forward pass. At the printed figure the overhead is at most %(most)s of a forward pass.
 
 %(steps)s
 
 ## Every solver at the best printed figure
-Overhead in % of a step within the smallest GB of table 1, whole step and real arena; in brackets the smallest arena in GB that a solver finds when that is more. The Checkmate solvers are for graphs of up to 40 and 80 nodes.
+Overhead in %% of a step within the smallest GB of table 1, whole step and real arena; in brackets the smallest arena in GB that a solver finds when that is more (also for those that stopped at a limit of steps: status in the CSV). The Checkmate solvers are for graphs of up to 40 and 80 nodes.
 
 %(solvers)s
 """
@@ -338,22 +380,24 @@ FIG3_BUDGET = 11400000000
 
 
 def fig3(scrimp):
-    rows, lines = [], []
-    for network in KUSUMOTO:
-        line = [network[0]]
+    rows_csv = []
+
+    def row(network):
+        line, rows = [network[0]], []
         for name, options in FIG3:
             answer = scrimp.json("plan", network[:3] + (None,), "--max-batch", "--budget", "%dB" % FIG3_BUDGET, *options)
             line.append("%d at %s" % (answer["batch"], number(answer["relative_time_per_sample"])))
             rows.append([network[0], name, FIG3_BUDGET, answer["batch"], answer["arena_bytes"],
                          "%.4f" % answer["overhead_percent"], "%.6g" % answer["cost_per_sample"],
                          answer["batch_without_recomputation"], number(answer["relative_time_per_sample"], 5)])
-        line.append(rows[-1][-2])
-        lines.append(line)
+        rows_csv.extend(rows)
+        return line + [rows[-1][-2]]
+    lines = scrimp.each(KUSUMOTO, name_of, row)
     write_csv("fig3.csv", ["network", "method", "budget_bytes", "batch", "arena_bytes", "overhead_percent",
-                           "cost_per_sample", "batch_without_recomputation", "relative_time_per_sample"], rows)
-    curves = fig3_curves(scrimp)
-    write("fig3.md", FIG3_PAGE % {"table": table(["<network"] + [n for n, _ in FIG3] + ["without recomputation"], lines),
-                                  "double": curves})
+                           "cost_per_sample", "batch_without_recomputation", "relative_time_per_sample"], rows_csv)
+    double = scrimp.each([scrimp], lambda _: "the curve of ResNet-152", fig3_curves)
+    page = FIG3_PAGE % table(["<network"] + [n for n, _ in FIG3] + ["without recomputation"], lines)
+    write("fig3.md", page + (FIG3_CURVE % double[0] if double else "") + scrimp.left_out_text())
 
 
 def fig3_curves(scrimp):
@@ -387,13 +431,16 @@ Written by `docs/results.py`; the numbers are in [fig3.csv](fig3.csv). `scrimp p
 time per sample against the largest batch that fits without recomputation (cost model `roofline`). "time-centric" is `kusumoto_approx`, which looks at both of
 the paper's strategies and takes the fastest schedule that fits; "memory-centric" takes the one with the smallest peak; `scrimp` searches with `--effort 0.25`.
 
-%(table)s
-The figure has no data labels. Its text says: PSPNet goes from 2 to 8, and ResNet-152 at twice the largest vanilla batch is 1.16 times faster than Chen's. Ours there, Chen's time over
-theirs: %(double)s.
+%s
+The figure has no data labels; its text says that PSPNet goes from 2 to 8. Batches are larger than the paper's because the vanilla run here frees values by liveness, writes in place and has no
+workspaces of cuDNN.
+"""
+
+FIG3_CURVE = """
+## ResNet-152
+The paper: at twice the largest vanilla batch 1.16 times faster than Chen's. Ours there, Chen's time over theirs: %s.
 
 ![ResNet-152](fig3_resnet152.svg)
-
-Batches are larger than the paper's because the vanilla run here frees values by liveness, writes in place and has no workspaces of cuDNN.
 """
 
 # ---- Feng and Huang ----
@@ -406,43 +453,38 @@ def feng_step(scrimp, network):
     return plan, 100 - 100 * (plan["arena_bytes"] - plan["persistent_bytes"]) / rest
 
 
-def feng2021(scrimp, rows_csv):
-    lines = []
-    for network in FENG2021:
-        name = network[0]
-        answer, rows = model_rows(scrimp, network, "feng2021_nas" if network in NAS else "feng2021")
-        best = rows["feng_acg", "checkpoints"]
-        model = 100 - 100 * best["model_bytes"] / answer["graph_bytes"]
-        live = 100 - 100 * best["live_bytes"] / answer["all_kept_bytes"]
-        plan, saved = feng_step(scrimp, network)
-        cut = printed("FengHuang2021", "Table2", name, "Ours (optimal GC)", "memory_cutoff")
-        more = printed("FengHuang2021", "Table2", name, "GCP", "time_overhead")
-        lines.append([name, network[3], cut and cut + "%", percent(model), percent(live), percent(saved), more and more + "%",
-                      percent(plan["overhead_percent"]), percent(plan["forward_percent"])])
-        rows_csv.append(["FengHuang2021", "Table2", name, network[3], cut, "%.3f" % model, "%.3f" % live, "%.3f" % saved, more,
-                         "%.3f" % plan["overhead_percent"], "%.3f" % plan["forward_percent"], plan["arena_bytes"],
-                         plan["persistent_bytes"], plan["keep_all_peak_bytes"]])
-    return lines
+def feng2021_row(scrimp, rows_csv, network):
+    name = network[0]
+    answer, rows = model_rows(scrimp, network, "feng2021_nas" if network in NAS else "feng2021")
+    best = rows["feng_acg", "checkpoints"]
+    model = 100 - 100 * best["model_bytes"] / answer["graph_bytes"]
+    live = 100 - 100 * best["live_bytes"] / answer["all_kept_bytes"]
+    plan, saved = feng_step(scrimp, network)
+    cut = printed("FengHuang2021", "Table2", name, "Ours (optimal GC)", "memory_cutoff")
+    more = printed("FengHuang2021", "Table2", name, "GCP", "time_overhead")
+    rows_csv.append(["FengHuang2021", "Table2", name, network[3], cut, "%.3f" % model, "%.3f" % live, "%.3f" % saved, more,
+                     "%.3f" % plan["overhead_percent"], "%.3f" % plan["forward_percent"], plan["arena_bytes"],
+                     plan["persistent_bytes"], plan["keep_all_peak_bytes"]])
+    return [name, network[3], cut and cut + "%", percent(model), percent(live), percent(saved), more and more + "%",
+            percent(plan["overhead_percent"]), percent(plan["forward_percent"])]
 
 
-def feng2018(scrimp, rows_csv):
-    lines = []
-    for network in FENG2018:
-        name = network[0]
-        answer, rows = model_rows(scrimp, network, "feng2018")
-        ours = {s: rows[s, "checkpoints"]["model_bytes"] / answer["graph_bytes"]
-                for s in ("feng_linear", "feng_closeset", "feng_acg")}
-        theory = printed("FengHuang2018", "Table1", name, "Re-forwarding/Regular", "theoretical_ratio")
-        measured = printed("FengHuang2018", "Table1", name, "Re-forwarding/Regular", "measured_ratio")
-        lines.append([name, network[3], theory] + [number(r, 4) for r in ours.values()] +
-                     [number(ours["feng_acg"] - float(theory), 4) if theory else "–", measured])
-        rows_csv.append(["FengHuang2018", "Table1", name, network[3], theory] + ["%.5f" % r for r in ours.values()] + [measured])
-    return lines
+def feng2018_row(scrimp, rows_csv, network):
+    name = network[0]
+    answer, rows = model_rows(scrimp, network, "feng2018")
+    ours = {s: rows[s, "checkpoints"]["model_bytes"] / answer["graph_bytes"]
+            for s in ("feng_linear", "feng_closeset", "feng_acg")}
+    theory = printed("FengHuang2018", "Table1", name, "Re-forwarding/Regular", "theoretical_ratio")
+    measured = printed("FengHuang2018", "Table1", name, "Re-forwarding/Regular", "measured_ratio")
+    rows_csv.append(["FengHuang2018", "Table1", name, network[3], theory] + ["%.5f" % r for r in ours.values()] + [measured])
+    return [name, network[3], theory] + [number(r, 4) for r in ours.values()] + \
+        [number(ours["feng_acg"] - float(theory), 4) if theory else "–", measured]
 
 
 def feng(scrimp):
     csv2021, csv2018 = [], []
-    new, old = feng2021(scrimp, csv2021), feng2018(scrimp, csv2018)
+    old = scrimp.each(FENG2018, name_of, lambda n: feng2018_row(scrimp, csv2018, n))
+    new = scrimp.each(FENG2021, name_of, lambda n: feng2021_row(scrimp, csv2021, n))
     write_csv("feng2021.csv", ["paper", "table", "network", "batch", "printed_cutoff", "model_cutoff", "live_cutoff",
                                "step_cutoff", "printed_overhead", "step_overhead", "forward_percent", "arena_bytes",
                                "persistent_bytes", "keep_all_peak_bytes"], csv2021)
@@ -452,7 +494,7 @@ def feng(scrimp):
         "new": table(["<network", "batch", "printed cut-off", "their model", "with liveness", "scrimp, whole step", "printed time",
                       "scrimp's time", "one forward pass"], new),
         "old": table(["<network", "batch", "printed", "feng_linear", "feng_closeset", "feng_acg", "feng_acg − printed",
-                      "printed, measured"], old)})
+                      "printed, measured"], old)} + scrimp.left_out_text())
 
 
 FENG_PAGE = """# Feng and Huang 2018 and 2021
@@ -462,7 +504,7 @@ Written by `docs/results.py`; the numbers are in [feng2021.csv](feng2021.csv) an
 "Their model" is 1 − (checkpoints + largest segment) / all vertices on their graph (`scrimp plan --count feng2021`, solver `feng_acg`; its optima are those of their
 published solver, `tests/zoo_optima.csv`); "with liveness" is the replay of the same checkpoints, against keeping every vertex. The printed cut-offs are measured in PyTorch: peak without weights, gradients included. "scrimp, whole step" is
 the real arena without the persistent bytes, the smallest of 16 budgets at which recomputation takes no longer than one forward pass, against the same step without recomputation; a cut-off below the printed one means that our step without recomputation is
-already smaller (in place, fused, freed by liveness, ordered), not that the plan is larger. Times are % of a step (theirs measured, ours predicted).
+already smaller (in place, fused, freed by liveness, ordered), not that the plan is larger. Times are %% of a step (theirs measured, ours predicted).
 
 %(new)s
 
@@ -493,58 +535,52 @@ METHODS = ["NoRemat", "GreedyRemat", "TWRemat", "scrimp"]
 
 def kumar_depths(scrimp, name, file, networks, rows_csv):
     memory, length = {m: [] for m in METHODS}, {m: [] for m in METHODS}
-    for depth, network in networks:
+
+    def row(item):
+        depth, network = item
         _, _, rows = kumar_rows(scrimp, "%s%d" % (name, depth), network)
         for m in METHODS:
             memory[m].append((depth, rows[m][0] / MIB))
             length[m].append((depth, rows[m][1]))
             rows_csv.append(["figures 2, 3", "%s-%d" % (name, depth), network[3], m, "", rows[m][0], "%.4f" % rows[m][1]])
-    svg("kumar_fig2_%s.svg" % file, "%s: peak memory (figure 2)" % name, "layers", "MiB beyond the weights",
-        list(memory.items()))
-    svg("kumar_fig3_%s.svg" % file, "%s: schedule length (figure 3)" % name, "layers", "runs / operations",
-        list(length.items()))
-    return [[depth] + ["%.0f / %.2f" % (memory[m][k][1], length[m][k][1]) for m in METHODS]
-            for k, (depth, _) in enumerate(networks)]
-
-
-def kumar_table2(scrimp, rows_csv):
-    lines = []
-    for network in TRANSFORMERS:
-        path, kept, rows = kumar_rows(scrimp, network[0], network)
-        target = {"Transformer Base": 3.48, "Transformer Big": 4.59}[network[0]]
-        floor = rows["NoRemat"][0]
-        budget = int(kept["persistent_bytes"] + floor / target)
-        plan = scrimp.plan_graph(path, "--solver", "scrimp", "--budget", "%dB" % budget)
-        rows["scrimp, their memory"] = (plan["peak_bytes"] - plan["persistent_bytes"],
-                                        plan["time"] / plan["time_once"]) if plan["arena_bytes"] else (None, None)
-        real = scrimp.json("plan", network, "--cost", "unit", "--budget",
-                           "%dB" % int(scrimp.json("plan", network, "--budget", "min")["persistent_bytes"] + floor / target))
-        if real["arena_bytes"]:
-            rows["scrimp, real arena"] = (real["arena_bytes"] - real["persistent_bytes"],
-                                          1 + real["overhead_percent"] / 100)
-        for m, (size, length) in rows.items():
-            theirs = printed("Kumar2019", "Table2", network[0], m, "peak_memory")
-            their_length = printed("Kumar2019", "Table2", network[0], m, "relative_schedule_length")
-            their_base = float(printed("Kumar2019", "Table2", network[0], "NoRemat", "peak_memory"))
-            lines.append([network[0], m, theirs, number(their_base / float(theirs)) if theirs else "–", their_length or "–",
-                          number(size / GIB, 3) if size else "–", number(floor / size) if size else "–", number(length)])
-            rows_csv.append(["table 2", network[0], network[3], m, theirs, size, "%.4f" % (length or 0)])
+        return [depth] + ["%.0f / %.2f" % (rows[m][0] / MIB, rows[m][1]) for m in METHODS]
+    lines = scrimp.each(networks, lambda item: "%s-%d" % (name, item[0]), row)
+    if lines:
+        svg("kumar_fig2_%s.svg" % file, "%s: peak memory (figure 2)" % name, "layers", "MiB beyond the weights",
+            list(memory.items()))
+        svg("kumar_fig3_%s.svg" % file, "%s: schedule length (figure 3)" % name, "layers", "runs / operations",
+            list(length.items()))
     return lines
 
 
-def kumar_table1(scrimp):
-    lines = []
-    for name, network in (("ResNet200", ("", "resnet", "depth=200 variant=tf_v2", 32)),
-                          ("FFN (100 layers)", ("", "ffn", "layers=100", 32)),
-                          ("Transformer Base", TRANSFORMERS[0])):
-        path = scrimp.graph("step-%s-%s" % (network[1], "table1"), "dump", network, "--stage=grad", "--json", "--cost", "unit")
-        with open(path) as f:
-            nodes = json.load(f)["nodes"]
-        width = scrimp.plan_graph(path, "--solver", "twremat", "--stop-at", "1", "--budget", "min")["treewidth"]
-        lines.append([name] + [printed("Kumar2019", "Table1", name, m, c) for m, c in
-                               (("-", "num_nodes_n"), ("-", "num_edges_m"), ("min-fill", "tree_decomposition_width_tw"))] +
-                     [len(nodes), sum(len(n["inputs"]) for n in nodes), width])
+def kumar_table2_rows(scrimp, rows_csv, network):
+    path, kept, rows = kumar_rows(scrimp, network[0], network)
+    floor, lines = rows["NoRemat"][0], []
+    their_base = float(printed("Kumar2019", "Table2", network[0], "NoRemat", "peak_memory"))
+    target = their_base / float(printed("Kumar2019", "Table2", network[0], "TWRemat", "peak_memory"))
+    budget = "%dB" % int(kept["persistent_bytes"] + floor / target)
+    plan = scrimp.plan_graph(path, "--solver", "scrimp", "--budget", budget)
+    rows["scrimp, their ratio"] = (plan["peak_bytes"] - plan["persistent_bytes"], plan["time"] / plan["time_once"])
+    real = scrimp.json("plan", network, "--cost", "unit", "--budget", budget)
+    rows["scrimp, real arena"] = ((real["arena_bytes"] or real["peak_bytes"]) - real["persistent_bytes"],
+                                  1 + real["overhead_percent"] / 100)
+    for m, (size, length) in rows.items():
+        theirs = printed("Kumar2019", "Table2", network[0], m, "peak_memory")
+        their_length = printed("Kumar2019", "Table2", network[0], m, "relative_schedule_length")
+        lines.append([network[0], m, theirs or "–", number(their_base / float(theirs)) if theirs else "–",
+                      their_length or "–", number(size / GIB, 3), number(floor / size), number(length)])
+        rows_csv.append(["table 2", network[0], network[3], m, theirs, size, "%.4f" % length])
     return lines
+
+
+def kumar_table1_row(scrimp, name, network):
+    path = scrimp.graph("step-%s-%s" % (network[1], "table1"), "dump", network, "--stage=grad", "--json", "--cost", "unit")
+    with open(path) as f:
+        nodes = json.load(f)["nodes"]
+    width = scrimp.plan_graph(path, "--solver", "twremat", "--stop-at", "1", "--budget", "min")["treewidth"]
+    return [name] + [printed("Kumar2019", "Table1", name, m, c) for m, c in
+                     (("-", "num_nodes_n"), ("-", "num_edges_m"), ("min-fill", "tree_decomposition_width_tw"))] + \
+        [len(nodes), sum(len(n["inputs"]) for n in nodes), width]
 
 
 def kumar_fig4(scrimp):
@@ -569,16 +605,21 @@ def kumar(scrimp):
     rows_csv = []
     resnets = [(d, ("", "resnet", "depth=%d variant=tf_v2" % d, 32)) for d in RESNET_DEPTHS]
     ffns = [(d, ("", "ffn", "layers=%d" % d, 32)) for d in FFN_DEPTHS]
+    two = scrimp.each(TRANSFORMERS, name_of, lambda n: kumar_table2_rows(scrimp, rows_csv, n))
+    one = scrimp.each([("ResNet200", ("", "resnet", "depth=200 variant=tf_v2", 32)),
+                       ("FFN (100 layers)", ("", "ffn", "layers=100", 32)), ("Transformer Base", TRANSFORMERS[0])],
+                      name_of, lambda item: kumar_table1_row(scrimp, *item))
+    ffn = kumar_depths(scrimp, "FFN", "ffn", ffns, rows_csv)
+    resnet = kumar_depths(scrimp, "ResNet", "resnet", resnets, rows_csv)
     page = KUMAR_PAGE % {
-        "one": table(["<network", "n printed", "m printed", "width printed", "n", "m", "width"], kumar_table1(scrimp)),
+        "one": table(["<network", "n printed", "m printed", "width printed", "n", "m", "width"], one),
         "two": table(["<network", "<method", "printed GiB", "printed ratio", "printed length", "GiB", "ratio", "length"],
-                     kumar_table2(scrimp, rows_csv)),
-        "resnet": table(["depth"] + METHODS, kumar_depths(scrimp, "ResNet", "resnet", resnets, rows_csv)),
-        "ffn": table(["layers"] + METHODS, kumar_depths(scrimp, "FFN", "ffn", ffns, rows_csv))}
-    kumar_fig4(scrimp)
+                     [line for lines in two for line in lines]),
+        "resnet": table(["depth"] + METHODS, resnet), "ffn": table(["layers"] + METHODS, ffn)}
+    fig4 = scrimp.each([scrimp], lambda _: "figure 4", kumar_fig4)
     write_csv("kumar.csv", ["table", "network", "batch", "method", "printed_GiB", "bytes_beyond_persistent",
                             "schedule_length"], rows_csv)
-    write("kumar.md", page)
+    write("kumar.md", page + (KUMAR_FIG4 if fig4 else "") + scrimp.left_out_text())
 
 
 KUMAR_PAGE = """# Kumar et al. 2019
@@ -593,7 +634,7 @@ are not given, so n and m cannot be reproduced; widths are of the same order.
 %(one)s
 
 ## Table 2: Transformer base and big, 2,048 and 4,096 tokens
-Ratio: NoRemat over this. "scrimp, their memory" is given TWRemat's ratio as its budget, and "scrimp, real arena" the same bytes for the step that really runs (in place, fused). The printed GiB are larger because TensorFlow's graph
+Ratio: NoRemat over this. "scrimp, their ratio" is given TWRemat's ratio of memory as its budget, and "scrimp, real arena" the same bytes for the step that really runs (in place, fused). The printed GiB are larger because TensorFlow's graph
 has 15,842 operations and keeps what they make; the batch's division into sequences is not given (here 64 tokens a sentence).
 
 %(two)s
@@ -609,6 +650,9 @@ MiB / length. The figures have no data labels, and the batch (here 32) and the w
 ![memory](kumar_fig2_ffn.svg)
 ![length](kumar_fig3_ffn.svg)
 
+"""
+
+KUMAR_FIG4 = """
 ## Figure 4: ResNet-200, TWRemat(k)
 `--stop-at K` for K = 1, 2, 4, ..., and a sweep of scrimp's solver.
 
@@ -620,28 +664,31 @@ MiB / length. The figures have no data labels, and the batch (here 32) and the w
 PARETO = [n for n in KUSUMOTO if n[0] in ("ResNet50", "VGG19", "U-Net", "DenseNet161")] + [TRANSFORMERS[0]]
 
 
+def pareto_curves(scrimp, rows_csv, network):
+    series, least, rows = [], [], []
+    for solver in SOLVERS[1:]:
+        points = []
+        for r in scrimp.json("plan", network, "--sweep", "8", "--solver", solver):
+            rest = r["keep_all_peak_bytes"] - r["persistent_bytes"]
+            points.append((100 * (r["arena_bytes"] - r["persistent_bytes"]) / rest, r["overhead_percent"]))
+            rows.append([network[0], network[3], solver, r["budget_bytes"], r["arena_bytes"], "%.4f" % points[-1][0],
+                         "%.4f" % r["overhead_percent"]])
+        series.append((solver, sorted(set(points))))
+        least = points if solver == "scrimp" else least
+    name = "pareto_%s.svg" % network[0].lower().replace("-", "").replace(" ", "_")
+    svg(name, "%s, batch %d: overhead against budget" % (network[0], network[3]),
+        "arena beyond the persistent bytes, % of keeping everything", "overhead, % of a step", series,
+        2 * max(y for _, y in least))
+    rows_csv.extend(rows)
+    return "## %s\n![%s](%s)\n" % (network[0], network[0], name)
+
+
 def pareto(scrimp):
-    rows, pictures = [], []
-    for network in PARETO:
-        series, least = [], None
-        for solver in SOLVERS[1:]:
-            sweep = scrimp.json("plan", network, "--sweep", "8", "--solver", solver)
-            points = []
-            for r in sweep:
-                rest = r["keep_all_peak_bytes"] - r["persistent_bytes"]
-                points.append((100 * (r["arena_bytes"] - r["persistent_bytes"]) / rest, r["overhead_percent"]))
-                rows.append([network[0], network[3], solver, r["budget_bytes"], r["arena_bytes"], "%.4f" % points[-1][0],
-                             "%.4f" % r["overhead_percent"]])
-            series.append((solver, sorted(set(points))))
-            least = points if solver == "scrimp" else least
-        top = 2 * max(y for _, y in least) if least else None
-        name = "pareto_%s.svg" % network[0].lower().replace("-", "").replace(" ", "_")
-        svg(name, "%s, batch %d: overhead against budget" % (network[0], network[3]),
-            "arena beyond the persistent bytes, % of keeping everything", "overhead, % of a step", series, top)
-        pictures.append("## %s\n![%s](%s)\n" % (network[0], network[0], name))
+    rows_csv = []
+    pictures = scrimp.each(PARETO, name_of, lambda n: pareto_curves(scrimp, rows_csv, n))
     write_csv("pareto.csv", ["network", "batch", "solver", "budget_bytes", "arena_bytes", "percent_of_all_kept",
-                             "overhead_percent"], rows)
-    write("pareto.md", PARETO_PAGE + "\n".join(pictures))
+                             "overhead_percent"], rows_csv)
+    write("pareto.md", PARETO_PAGE + "\n".join(pictures) + scrimp.left_out_text())
 
 
 PARETO_PAGE = """# Overhead against budget, all solvers
@@ -660,9 +707,10 @@ def main():
     parser.add_argument("scrimp")
     parser.add_argument("--only", default=",".join(PAGES))
     parser.add_argument("--cache", default=os.path.join(ROOT, "build", "results"))
+    parser.add_argument("--minutes", type=float, default=1e6)
     args = parser.parse_args()
     PAPERS = read_papers()
-    scrimp = Scrimp(os.path.abspath(args.scrimp), args.cache)
+    scrimp = Scrimp(os.path.abspath(args.scrimp), args.cache, args.minutes)
     for page in args.only.split(","):
         if page not in PAGES:
             sys.exit("no page is called '%s': %s" % (page, " ".join(PAGES)))

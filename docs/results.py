@@ -462,10 +462,13 @@ def feng2021_row(scrimp, rows_csv, network):
     plan, saved = feng_step(scrimp, network)
     cut = printed("FengHuang2021", "Table2", name, "Ours (optimal GC)", "memory_cutoff")
     more = printed("FengHuang2021", "Table2", name, "GCP", "time_overhead")
+    size = printed("FengHuang2021", "Table2", name, "Ours (optimal GC)", "training_memory")
+    beyond = plan["arena_bytes"] - plan["persistent_bytes"]
     rows_csv.append(["FengHuang2021", "Table2", name, network[3], cut, "%.3f" % model, "%.3f" % live, "%.3f" % saved, more,
                      "%.3f" % plan["overhead_percent"], "%.3f" % plan["forward_percent"], plan["arena_bytes"],
                      plan["persistent_bytes"], plan["keep_all_peak_bytes"]])
-    return [name, network[3], cut and cut + "%", percent(model), percent(live), percent(saved), more and more + "%",
+    return [name, network[3], cut and cut + "%", percent(model), percent(live), percent(saved), size,
+            number(beyond / MIB, 0), more and more + "%",
             percent(plan["overhead_percent"]), percent(plan["forward_percent"])]
 
 
@@ -478,7 +481,7 @@ def feng2018_row(scrimp, rows_csv, network):
     measured = printed("FengHuang2018", "Table1", name, "Re-forwarding/Regular", "measured_ratio")
     rows_csv.append(["FengHuang2018", "Table1", name, network[3], theory] + ["%.5f" % r for r in ours.values()] + [measured])
     return [name, network[3], theory] + [number(r, 4) for r in ours.values()] + \
-        [number(ours["feng_acg"] - float(theory), 4) if theory else "–", measured]
+        ["%.4f" % (round(ours["feng_acg"] - float(theory), 4) + 0.0) if theory else "–", measured]
 
 
 def feng(scrimp):
@@ -491,7 +494,7 @@ def feng(scrimp):
     write_csv("feng2018.csv", ["paper", "table", "network", "batch", "printed_ratio", "feng_linear", "feng_closeset",
                                "feng_acg", "printed_measured_ratio"], csv2018)
     write("feng.md", FENG_PAGE % {
-        "new": table(["<network", "batch", "printed cut-off", "their model", "with liveness", "scrimp, whole step", "printed time",
+        "new": table(["<network", "batch", "printed cut-off", "their model", "with liveness", "scrimp, whole step", "printed MB", "scrimp, MiB", "printed time",
                       "scrimp's time", "one forward pass"], new),
         "old": table(["<network", "batch", "printed", "feng_linear", "feng_closeset", "feng_acg", "feng_acg − printed",
                       "printed, measured"], old)} + scrimp.left_out_text())
@@ -503,8 +506,8 @@ Written by `docs/results.py`; the numbers are in [feng2021.csv](feng2021.csv) an
 ## 2021, table 2
 "Their model" is 1 − (checkpoints + largest segment) / all vertices on their graph (`scrimp plan --count feng2021`, solver `feng_acg`; its optima are those of their
 published solver, `tests/zoo_optima.csv`); "with liveness" is the replay of the same checkpoints, against keeping every vertex. The printed cut-offs are measured in PyTorch: peak without weights, gradients included. "scrimp, whole step" is
-the real arena without the persistent bytes, the smallest of 16 budgets at which recomputation takes no longer than one forward pass, against the same step without recomputation; a cut-off below the printed one means that our step without recomputation is
-already smaller (in place, fused, freed by liveness, ordered), not that the plan is larger. Times are %% of a step (theirs measured, ours predicted).
+the real arena without the persistent bytes, the smallest of 16 budgets at which recomputation takes no longer than one forward pass, against the same step without recomputation; where the cut-off is below the printed one, our step without recomputation is
+already smaller (in place, fused, freed by liveness, ordered): the columns in MB and MiB compare what remains. Times are %% of a step (theirs measured, ours predicted).
 
 %(new)s
 

@@ -154,10 +154,11 @@ static bool check_field(Cli *cli, const Graph *g, const Node *n, const Dataset *
     const DataField *f = dataset_field(ds, i);
     int64_t limit = index_limit(g, n->out[0]), elements;
     if (limit && f->max_id >= limit) {
-        cli_error(cli, EXIT_USER, "E505",
-                  "give the model that many classes or rows (an option, with -D)",
-                  "the data's %s goes up to %lld, the model has %lld", name, (long long)f->max_id,
-                  (long long)limit);
+        char help[96];
+        snprintf(help, sizeof help, "give the model %lld classes or rows (an option, with -D)",
+                 (long long)f->max_id + 1);
+        cli_error(cli, EXIT_USER, "E505", help, "the data's %s goes up to %lld, the model has %lld",
+                  name, (long long)f->max_id, (long long)limit);
         return false;
     }
     if (limit && f->min_id < 0 && !f->label) {

@@ -195,6 +195,12 @@ static void test_data_given(void)
                "sed 's/synthetic(/npy(\"x.npy\", batch = N, /' $TMP/m.scrimp > $TMP/npy.scrimp");
     expect_run(1, "example of the data's x is u8[3], one of the model's is f32[12]",
                "$SCRIMP train $TMP/npy.scrimp -D N=1 --data $TMP/x.npy");
+    expect_run(
+        1, "give the model 5 classes",
+        "printf 'abcde' > $TMP/few.txt && for i in 1 2 3 4 5 6; do cat $TMP/few.txt $TMP/few.txt "
+        "> $TMP/more.txt; mv $TMP/more.txt $TMP/few.txt; done; "
+        "$SCRIMP train $EXAMPLES/chargpt.scrimp -D N=1 -D T=4 -D L=1 -D V=4 --data "
+        "$TMP/few.txt");
     expect_run(1, "has no field 'x', but z",
                "mv $TMP/x.npy $TMP/z.npy && "
                "$SCRIMP train $TMP/npy.scrimp -D N=1 --data $TMP/z.npy");

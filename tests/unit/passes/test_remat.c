@@ -248,9 +248,13 @@ static void check_budgets(Pool *pool)
         CHECK(bytes_of(bytes_text(pool, n)) >= n);
 }
 
+/* One search for all budgets of one graph, as in a sweep; NULL = a search each. */
+static struct RematMemo *shared_memo;
+
 static bool run_pass(Pool *pool, Graph *g, const char *budget, const char *solver, PassContext *ctx)
 {
-    *ctx = (PassContext){.graph = g, .pool = pool, .budget = budget, .solver = solver};
+    *ctx = (PassContext){
+        .graph = g, .pool = pool, .budget = budget, .solver = solver, .memo = shared_memo};
     const char *fault = "";
     bool ok = pass_remat(ctx);
     CHECK_MSG(graph_verify(ctx->graph, &fault), "%s", fault);
@@ -261,6 +265,7 @@ static bool run_pass(Pool *pool, Graph *g, const char *budget, const char *solve
 static void check_report(Pool *pool, uint64_t seed)
 {
     Graph *g = random_step(pool, seed, 60);
+    shared_memo = remat_memo_new(pool);
     PassContext order = {.graph = g, .pool = pool}, none, least, c;
     pass_order(&order);
     CHECK(run_pass(pool, graph_copy(pool, g), "", NULL, &none));
@@ -291,6 +296,7 @@ static void check_report(Pool *pool, uint64_t seed)
     CHECK(run_pass(pool, graph_copy(pool, g), exact, NULL, &c));
     exact = pool_printf(pool, "%lld", (long long)least.report.min_feasible_bytes - 64);
     CHECK(!run_pass(pool, graph_copy(pool, g), exact, NULL, &c));
+    shared_memo = NULL;
 }
 
 static void check_errors(Pool *pool)

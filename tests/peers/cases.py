@@ -22,7 +22,7 @@ class Case:
     data     arrays of one batch, from a numpy generator; the first axis counts examples.
     module   makes the twin, whose state_dict has scrimp's names.
     torch_loss  the loss of (module, batch of tensors).
-    lr       of SGD with momentum and of AdamW.
+    lr       of SGD with momentum and of AdamW: such that no decision of the steps is near a tie (run.py --rates).
     steps    of either.
     seed     of weights and batch: one on which no decision of the first step is near a tie (run.py --seeds finds one).
     pools    which convolutions are max pooled, and how: their weights are chosen for it (settle.py).
@@ -91,11 +91,11 @@ def translate(module, batch):
                            label_smoothing=0.1)
 
 
-def translation_case(variant):
+def translation_case(variant, lr):
     return Case("transformer",
                 {"variant": variant, "N": 4, "S": 14, "T": 12, "V": 90, "C": 64, "heads": 4, "layers": 2, "p": 0.0},
                 "loss = cross_entropy(transformer(batch.src, batch.x), batch.y, label_smoothing = 0.1, ignore_index = 0)",
-                translations(4, 14, 12, 90), lambda: transformer.Transformer(variant, 2, 64, 256, 4, 90), translate)
+                translations(4, 14, 12, 90), lambda: transformer.Transformer(variant, 2, 64, 256, 4, 90), translate, lr)
 
 
 def segmented(n, size, labels, classes):
@@ -107,14 +107,11 @@ def segmented(n, size, labels, classes):
 
 
 def image_case(example, options, module, n=2, size=64, **more):
-    fields = {"loss": f"loss = cross_entropy({example}(batch.image), batch.label)", "torch_loss": classify, "lr": GENTLE, **more}
+    fields = {"loss": f"loss = cross_entropy({example}(batch.image), batch.label)", "torch_loss": classify,
+              "lr": (2**-14, 2**-19), **more}
     return Case(example, {"N": n, "size": size, "classes": 10, **options}, fields.pop("loss"),
                 images(n, size, 10), module, **fields)
 
-
-# Rates at which ten steps change the weights by about a thousandth: more, and relus of a deep network cross zero at each
-# step, some of them so close to it that float32 decides by luck.
-GENTLE = (2**-14, 2**-19)
 
 def pool(stride, kernel=3, **more):
     return {"kernel_size": kernel, "stride": stride, **more}
@@ -134,35 +131,37 @@ DENSENET_POOLS = {r"features\.conv0": [pool(2, padding=1)]}
 
 # The keys are the names of the tests (tests/peers/CMakeLists.txt reads them).
 CASES = {
-    "resnet18": image_case("resnet", {"depth": 18}, lambda: zoo("resnet18"), n=4, pools=RESNET_POOLS),
-    "resnet50": image_case("resnet", {"depth": 50}, lambda: zoo("resnet50"), n=4, pools=RESNET_POOLS),
-    "densenet121": image_case("densenet", {"depth": 121}, lambda: zoo("densenet121"), n=4, pools=DENSENET_POOLS),
+    "resnet18": image_case("resnet", {"depth": 18}, lambda: zoo("resnet18"), n=4, lr=(2**-18, 2**-19), pools=RESNET_POOLS),
+    "resnet50": image_case("resnet", {"depth": 50}, lambda: zoo("resnet50"), n=4, lr=(2**-18, 2**-21), pools=RESNET_POOLS),
+    "densenet121": image_case("densenet", {"depth": 121}, lambda: zoo("densenet121"), n=4,
+                              lr=(2**-18, 2**-21), pools=DENSENET_POOLS),
     "vgg11": image_case("vgg", {"depth": 11, "hidden": 64, "p": 0.0}, lambda: VGG("A", 64, 10), size=32, seed=11),
-    # SGD's rate: its weights are so small beside its gradients that decisions move at GENTLE (docs/promises.md).
     "googlenet": image_case(
         "googlenet", {"p": 0.0, "p_aux": 0.0},
-        lambda: zoo("googlenet", init_weights=False, dropout=0.0, dropout_aux=0.0), n=4, lr=(2**-20, GENTLE[1]),
+        lambda: zoo("googlenet", init_weights=False, dropout=0.0, dropout_aux=0.0), n=4, lr=(2**-20, 2**-22),
         torch_loss=auxiliary(0.3), pools=GOOGLENET_POOLS,
         loss="""all = [cross_entropy(y, batch.label) for y in googlenet(batch.image)]
   loss = all[0] + 0.3 * (all[1] + all[2])"""),
     "inception_v3": image_case(
         "inception_v3", {"p": 0.0, "aux": "false"},
-        lambda: zoo("inception_v3", init_weights=False, dropout=0.0, aux_logits=False), size=112, n=4, pools=INCEPTION_V3_POOLS),
+        lambda: zoo("inception_v3", init_weights=False, dropout=0.0, aux_logits=False), size=112, n=4,
+        lr=(2**-24, 2**-26), pools=INCEPTION_V3_POOLS),
     "inception_v3_aux": image_case(
         "inception_v3", {"p": 0.0}, lambda: zoo("inception_v3", init_weights=False, dropout=0.0), size=299, n=3, steps=2,
         torch_loss=auxiliary(0.4), pools=INCEPTION_V3_POOLS,
         loss="""all = [cross_entropy(y, batch.label) for y in inception_v3(batch.image)]
   loss = all[0] + 0.4 * all[1]"""),
-    "darts": image_case("nascell", {"cell": "darts_v2", "C": 8, "layers": 6}, lambda: darts.Network(8, 6, 10), n=4, size=32, seed=4),
+    "darts": image_case("nascell", {"cell": "darts_v2", "C": 8, "layers": 6}, lambda: darts.Network(8, 6, 10),
+                        n=4, size=32, seed=4, lr=(2**-24, 2**-29)),
     "gpt2": Case("gpt2", {"layers": 3, "heads": 4, "C": 128, "N": 4, "T": 24, "V": 96},
                  "loss = cross_entropy(gpt2(batch.x), batch.y)",
                  words(4, 24, 96), lambda: gpt2.GPT2(3, 4, 128, 96), predict),
     "lstm": Case("lstm_ptb", {"variant": "pytorch", "N": 6, "T": 12, "V": 80, "H": 64, "p": 0.0},
                  "loss = 12 * cross_entropy(lstm_ptb(batch.x), batch.y)",
                  words(6, 12, 80), lambda: lstm.LSTM(80, 64), windows),
-    "transformer_tf": translation_case("tf"),
-    "transformer_paper": translation_case("paper"),
+    "transformer_tf": translation_case("tf", (2**-9, 2**-18)),
+    "transformer_paper": translation_case("paper", (2**-11, 2**-18)),
     "unet": Case("unet", {"N": 1, "size": 188, "width": 4, "classes": 3, "p": 0.0},
                  "loss = cross_entropy(unet(batch.image), batch.label)",
-                 segmented(1, 188, 4, 3), lambda: unet.UNet(4, 3), classify, seed=8),
+                 segmented(1, 188, 4, 3), lambda: unet.UNet(4, 3), classify, lr=(2**-15, 2**-22), seed=8),
 }

@@ -1,8 +1,7 @@
 """The criterion.  Three results of the same computation are compared tensor by tensor: scrimp's f32, PyTorch's f32
 and PyTorch's float64, which counts as the truth.  scrimp passes when its error is at most FACTOR times the error of
-PyTorch's f32, or at most FLOOR: PyTorch is sometimes right by luck.  Of the first step PyTorch's f32 is the median of a
-few ways to compute the same (reference.py), since of one way a single tensor's error is a matter of luck.  Errors are
-norms relative to the norm of the truth, ||a - truth|| / ||truth||, so that one unlucky element of a large tensor counts
+PyTorch's f32, or at most FLOOR: PyTorch is sometimes right by luck.  PyTorch's f32 is the median of a few ways to
+compute the same (reference.py), since of one way a single tensor's error is a matter of luck.  Errors are norms relative to the norm of the truth, ||a - truth|| / ||truth||, so that one unlucky element of a large tensor counts
 for little.  A single number, such as the loss, has nothing to average over: rounding it to f32 alone makes an error of
 up to 6e-8, and its floor is two to four units in the last place.
 """
@@ -92,7 +91,7 @@ def report(rows, out):
         group = [r for r in rows if r.what == what]
         worst = max(group, key=lambda r: math.inf if math.isnan(r.ratio) else r.ratio)
         median = sorted(r.ratio for r in group)[len(group) // 2]
-        print(f"  {what:20} {len(group):4} tensors   median ratio {median:5.2f}   worst {worst.ratio:5.2f}: "
+        print(f"  {what:30} {len(group):4} tensors   median ratio {median:5.2f}   worst {worst.ratio:5.2f}: "
               f"scrimp {worst.error:.1e}, torch f32 {worst.yardstick:.1e}, {worst.name}", file=out)
     failed = [r for r in rows if not r.passed]
     for r in failed[:40]:

@@ -3,6 +3,7 @@ otherwise than float64, one element of a gradient goes elsewhere, and errors of 
 comparison measures luck.  So decisions are watched, in PyTorch alone: how far from a tie in float64, and how far float32
 is off there.
 """
+import collections
 import contextlib
 import math
 
@@ -11,8 +12,10 @@ from torch.nn import functional as F
 
 NEVER = -1e30
 
-# How many of float32's largest errors a decision must be away from a tie.
+# How many of float32's largest errors a decision must be away from a tie: in the first step and in those that follow,
+# whose errors are larger and where less can be chosen.
 CLEAR = 4.0
+CLEAR_LATER = 2.0
 
 
 def by_channel(distances):
@@ -72,20 +75,21 @@ def intercepted(before):
         F.relu, F.max_pool2d = relu, max_pool2d
 
 
-def clearance(forward, modules, batches):
+def clearance(exact, rounded):
     """The smallest margin of all decisions, as a multiple of float32's largest error in the same channel.
-    forward(module, batch) runs; modules and batches are those of float64 and of float32."""
-    seen, ratios = [], []
+    exact() and rounded() run the same network, in float64 and in float32."""
+    seen, ratios = collections.deque(), []
 
     def remember(x, margins):
         seen.append((x.detach().clone(), margins(x.detach())))
 
     def judge(x, _):
-        exact, margins = seen[len(ratios)]
-        errors = (exact - x.detach().double()).abs().transpose(0, 1).flatten(1).amax(1)
+        truth, margins = seen.popleft()
+        errors = (truth - x.detach().double()).abs().transpose(0, 1).flatten(1).amax(1)
         ratios.append((margins / errors.clamp(min=1e-30)).min().item())
 
-    for before, module, batch in zip((remember, judge), modules, batches):
-        with intercepted(before), torch.no_grad():
-            forward(module, batch)
+    with intercepted(remember):
+        exact()
+    with intercepted(judge):
+        rounded()
     return min(ratios, default=math.inf)

@@ -57,11 +57,13 @@ def coarse_learning_rate(case, module):
     return replace(case, lr=tuple(lr * (1 + 2**-7) for lr in case.lr)), module
 
 
+MOMENTS = ("m after", "adam_m after", "adam_v after")
+
 # For each case the beginnings of the names of the results that a mistake must reach, and of those that it must not.
 MISTAKES = {
-    "gpt2": {weight: (("gradients", "10 steps"), ()), epsilon: (("gradients", "10 steps"), ()),
+    "gpt2": {weight: (("gradients", "10 steps", *MOMENTS), ()), epsilon: (("gradients", "10 steps", *MOMENTS), ()),
              learning_rate: (("10 steps",), ("gradients",))},
-    "darts": {weight: (("gradients", "10 steps"), ()), statistics: (("running", "10 steps"), ("gradients",)),
-              decision: (("gradients",), ("running",)),
-              coarse_learning_rate: (("10 steps",), ("gradients", "running"))},
+    "resnet18": {coarse_learning_rate: (("10 steps",), ("gradients", "running"))},
+    "darts": {weight: (("gradients", "10 steps", *MOMENTS), ()), statistics: (("running", "10 steps"), ("gradients",)),
+              decision: (("gradients", *MOMENTS), ("running",))},
 }

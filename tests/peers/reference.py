@@ -4,6 +4,8 @@ import copy
 import numpy as np
 import torch
 
+import decisions
+
 
 # Far above what rounding leaves of a gradient that is zero: with the usual 1e-8 Adam would divide that by itself.
 ADAM_EPS = 2.0**-13
@@ -64,15 +66,43 @@ def adamw(parameters, lr, weight_decay):
 
 OPTIMIZERS = {"sgd": sgd, "adamw": adamw}
 
+# What scrimp's checkpoints call the state of the optimizers.
+MOMENTS = {"momentum_buffer": "m", "exp_avg": "adam_m", "exp_avg_sq": "adam_v"}
 
-def train(module, loss_of, arrays, dtype, optimizer, steps):
-    """Losses before each step as an array, {name: weight or statistic} after the last."""
-    m = in_precision(module, dtype)
-    batch, optim, losses = as_batch(arrays, dtype), optimizer(m.parameters()), []
-    for _ in range(steps):
-        optim.zero_grad()
-        loss = loss_of(m, batch)
+
+class Training:
+    """A module that trains in dtype."""
+
+    def __init__(self, module, arrays, loss_of, dtype, optimizer):
+        self.module, self.loss_of, self.batch = in_precision(module, dtype), loss_of, as_batch(arrays, dtype)
+        self.optimizer, self.losses = optimizer(self.module.parameters()), []
+
+    def step(self):
+        self.optimizer.zero_grad()
+        loss = self.loss_of(self.module, self.batch)
         loss.backward()
-        optim.step()
-        losses.append(loss.item())
-    return {"loss": np.asarray(losses)}, state(m)
+        self.optimizer.step()
+        self.losses.append(loss.item())
+
+    def results(self):
+        """Losses before each step as an array, {name: weight or statistic} after the last, and the optimizer's state as
+        {one of MOMENTS: {name: array}}."""
+        moments = {}
+        for name, p in self.module.named_parameters():
+            for kind, t in self.optimizer.state[p].items():
+                if kind in MOMENTS:
+                    moments.setdefault(MOMENTS[kind], {})[name] = t.numpy().copy()
+        return {"loss": np.asarray(self.losses)}, state(self.module), moments
+
+
+def train(variants, loss_of, optimizer, steps):
+    """Trains the first variant in float64 and, side by side, all of them in float32.  The results of float64, a list of
+    those of float32, and for each step how clear the first variant's decisions are (decisions.py)."""
+    exact = Training(*variants[0], loss_of, torch.float64, optimizer)
+    first, *others = rounded = [Training(*variant, loss_of, torch.float32, optimizer) for variant in variants]
+    clear = []
+    for _ in range(steps):
+        clear.append(decisions.clearance(exact.step, first.step))
+        for training in others:
+            training.step()
+    return exact.results(), [training.results() for training in rounded], clear

@@ -1,16 +1,21 @@
 """Parity with PyTorch: run.py CASE...
 
 From the same weights, on the same batch, scrimp and PyTorch compute the loss, every gradient, the running statistics
-after a step, and the weights after ten steps of SGD with momentum and of AdamW.  compare.py has the criterion.  Weights
-go to scrimp as a safetensors file of PyTorch's state_dict, and what scrimp saves goes back through load_state_dict.
+after a step, and the weights and the optimizer's state after ten steps of SGD with momentum and of AdamW.  compare.py
+has the criterion.  Weights go to scrimp as a safetensors file of PyTorch's state_dict, and what scrimp saves goes back
+through load_state_dict.
 
 By hand:  SCRIMP=build/release/scrimp python3 tests/peers/run.py resnet18
 As tests: ctest --test-dir build/release -L peers
 run.py --wrong-twins CASE... must see that slightly wrong twins of the case differ (mistakes.py).
-run.py --seeds CASE... prints which seeds of a case stay away from ties (decisions.py).
+run.py --decisions tests the watching of poolings.
+run.py --seeds CASE... prints which seeds of a case stay away from ties (decisions.py), run.py --rates CASE... at which
+learning rates its steps do.
 """
 import copy
+import functools
 import itertools
+import math
 import pathlib
 import sys
 import tempfile
@@ -24,6 +29,7 @@ import mistakes
 import reference
 import safefile
 import scrimp
+import test_decisions
 from cases import CASES
 from compare import compare, compare_loss, report
 from settle import settle
@@ -59,7 +65,9 @@ def drawn(case, seed):
     batches = [reference.as_batch(arrays, dtype) for dtype in (torch.float64, torch.float32)]
     settle(module, case.torch_loss, batches[0], case.pools)
     modules = [reference.in_precision(module, dtype) for dtype in (torch.float64, torch.float32)]
-    return module, arrays, decisions.clearance(case.torch_loss, modules, batches)
+    exact, rounded = (functools.partial(case.torch_loss, *pair) for pair in zip(modules, batches))
+    with torch.no_grad():
+        return module, arrays, decisions.clearance(exact, rounded)
 
 
 def clear_draw(case):
@@ -68,7 +76,7 @@ def clear_draw(case):
     for seed in range(case.seed, case.seed + TRIES):
         module, arrays, clearance = drawn(case, seed)
         if clearance >= decisions.CLEAR:
-            print(f"  seed {seed}: decisions are {clearance:.1f} times float32's errors away from ties")
+            print(f"  seed {seed}: decisions of the first step are {clearance:.1f} times float32's errors away from ties")
             return module, arrays
         print(f"  seed {seed}: a decision is {clearance:.2f} times float32's error away from a tie")
     raise AssertionError("every draw has decisions near a tie: give the case another seed, or fewer decisions")
@@ -80,6 +88,22 @@ def print_seeds(names):
             print(f"{name}: seed {seed}: clearance {drawn(CASES[name], seed)[2]:.2f}", flush=True)
 
 
+def print_rates(names):
+    """The choice of a case's rates: how clear the steps stay at its rate and at lower ones, and how far the loss falls."""
+    for name in names:
+        case = CASES[name]
+        module, arrays = clear_draw(case)
+        for optimizer, lr in zip(reference.OPTIMIZERS, case.lr):
+            for rate in (lr * 4.0**-k for k in range(8)):
+                (losses, _, _), _, clear = reference.train(
+                    [(module, arrays)], case.torch_loss, lambda p: reference.OPTIMIZERS[optimizer](p, rate, DECAY), case.steps)
+                first, *_, last = losses["loss"]
+                print(f"{name}: {optimizer} at 2^{math.log2(rate):g}: clearance {min(clear):.2f} "
+                      f"({' '.join(f'{c:.1f}' for c in clear)}), loss {first:.6g} to {last:.6g}", flush=True)
+                if min(clear) >= decisions.CLEAR_LATER:
+                    break
+
+
 FIRST_STEP = ("loss", "gradients", "running statistics")
 
 
@@ -87,13 +111,47 @@ def first_step(case, module, arrays, dtype):
     return dict(zip(FIRST_STEP, reference.gradient(module, case.torch_loss, arrays, dtype)))
 
 
-def training(case, module, arrays, dtype):
-    """What PyTorch makes of the steps: {what: {name: array}}, under the names that scrimp_results uses."""
-    results = {}
+def labelled(case, optimizer, losses, state, moments):
+    """Results of training as {what: {name: array}}."""
+    steps = f"{case.steps} steps of {optimizer}"
+    return {f"losses, {optimizer}": losses, steps: state,
+            **{f"{kind} after {steps}": tensors for kind, tensors in moments.items()}}
+
+
+def training(case, module, arrays):
+    """What PyTorch makes of the steps: in float64, in float32 in some ways, and {optimizer: clearance of each step}."""
+    variants = reference.variants(module, arrays)
+    exact, rounded, clear = {}, [{} for _ in variants], {}
     for (name, optimizer), lr in zip(reference.OPTIMIZERS.items(), case.lr):
-        results[f"losses, {name}"], results[f"{case.steps} steps of {name}"] = reference.train(
-            module, case.torch_loss, arrays, dtype, lambda p: optimizer(p, lr, DECAY), case.steps)
-    return results
+        its, its32, clear[name] = reference.train(variants, case.torch_loss, lambda p: optimizer(p, lr, DECAY), case.steps)
+        for results, some in zip([exact, *rounded], [its, *its32]):
+            results.update(labelled(case, name, *some))
+    return exact, rounded, clear
+
+
+def well_conditioned(clear):
+    """Whether rounding errors change no decision of the steps.  If they may, comparing says nothing about scrimp."""
+    for name, steps in clear.items():
+        least = min(steps)
+        if least == math.inf:
+            continue  # a network that decides nothing
+        print(f"  {len(steps)} steps of {name}: decisions are {least:.1f} times float32's errors away from ties, "
+              f"the least in step {steps.index(least) + 1}")
+    ill = [name for name, steps in clear.items() if min(steps) < decisions.CLEAR_LATER]
+    for name in ill:
+        print(f"  FAIL ill-conditioned case, scrimp was not run: {name} has to stay {decisions.CLEAR_LATER:g} errors away; "
+              "give it a lower rate (--rates)")
+    return not ill
+
+
+def by_kind(optimizer):
+    """The optimizer's state of a checkpoint, {"m.NAME": array}, as {"m": {NAME: array}}."""
+    kinds = {}
+    for name, array in optimizer.items():
+        kind, _, weight = name.partition(".")
+        if kind in reference.MOMENTS.values():
+            kinds.setdefault(kind, {})[weight] = array
+    return kinds
 
 
 def scrimp_results(case, module, arrays, folder):
@@ -111,12 +169,11 @@ def scrimp_results(case, module, arrays, folder):
     losses, state, momentum = train("gradient", f"sgd(lr = {case.lr[0]}, momentum = 0.9)", 1)
     check_interchange(module, state)
     statistics = reference.buffers(module)
-    gradients = {n[len("m."):]: a for n, a in momentum.items() if n.startswith("m.")}
-    results = dict(zip(FIRST_STEP, ({"loss": losses["loss"][0]}, gradients, {n: state[n] for n in statistics})))
+    results = dict(zip(FIRST_STEP, ({"loss": losses["loss"][0]}, by_kind(momentum)["m"], {n: state[n] for n in statistics})))
     for name, lr in zip(reference.OPTIMIZERS, case.lr):
         extra = "momentum = 0.9" if name == "sgd" else f"eps = {reference.ADAM_EPS}"
-        losses, state, _ = train(name, f"{name}(lr = {lr}, {extra}, weight_decay = {DECAY})", case.steps)
-        results[f"losses, {name}"], results[f"{case.steps} steps of {name}"] = losses, state
+        losses, state, optimizer = train(name, f"{name}(lr = {lr}, {extra}, weight_decay = {DECAY})", case.steps)
+        results.update(labelled(case, name, losses, state, by_kind(optimizer)))
     return results
 
 
@@ -125,23 +182,26 @@ def in_folder(case, module, arrays):
         return scrimp_results(case, module, arrays, pathlib.Path(folder))
 
 
-def compared(mine, case, module, arrays):
-    """Rows of scrimp's results against those of a twin."""
+def compared(mine, case, module, arrays, later, later32):
+    """Rows of scrimp's results against those of a twin, whose training gave later and later32."""
     truth = first_step(case, module, arrays, torch.float64)
     float32 = [first_step(case, *variant, torch.float32) for variant in reference.variants(module, arrays)]
-    later, later32 = (training(case, module, arrays, dtype) for dtype in (torch.float64, torch.float32))
-    rows = [compare_loss(mine["loss"], later32["losses, sgd"], later["losses, sgd"])]
+    rows = [compare_loss(mine["loss"], later32[0]["losses, sgd"], later["losses, sgd"])]
     rows += [row for what in FIRST_STEP[1:]
              for row in compare(what, mine[what], [r[what] for r in float32], truth[what])]
-    return rows + [row for what in later for row in compare(what, mine[what], [later32[what]], later[what])]
+    return rows + [row for what in later for row in compare(what, mine[what], [r[what] for r in later32], later[what])]
 
 
 def run_case(name):
     start = time.monotonic()
     case = CASES[name]
+    print(f"{name}:")
     module, arrays = clear_draw(case)
-    rows = compared(in_folder(case, module, arrays), case, module, arrays)
-    print(f"{name}: {time.monotonic() - start:.1f} s")
+    later, later32, clear = training(case, module, arrays)
+    if not well_conditioned(clear):
+        return False
+    rows = compared(in_folder(case, module, arrays), case, module, arrays, later, later32)
+    print(f"  {time.monotonic() - start:.1f} s")
     return report(rows, sys.stdout)
 
 
@@ -152,7 +212,9 @@ def wrong_twins(name):
     module, arrays = clear_draw(case)
     mine, right = in_folder(case, module, arrays), True
     for mistake, (reached, unreached) in mistakes.MISTAKES[name].items():
-        rows = compared(mine, *mistake(case, copy.deepcopy(module)), arrays)
+        wrong_case, wrong = mistake(case, copy.deepcopy(module))
+        later, later32, _ = training(wrong_case, wrong, arrays)
+        rows = compared(mine, wrong_case, wrong, arrays, later, later32)
         kinds, failed = {r.what for r in rows}, {r.what for r in rows if not r.passed}
         right = right and {k for k in kinds if k.startswith(reached)} <= failed
         right = right and not any(k.startswith(unreached) for k in failed)
@@ -164,8 +226,12 @@ def main(names):
     torch.set_num_threads(1)
     if names[:1] == ["--wrong-twins"]:
         return 0 if all([wrong_twins(name) for name in names[1:]]) else 1
+    if names[:1] == ["--decisions"]:
+        return test_decisions.main()
     if names[:1] == ["--seeds"]:
         return print_seeds(names[1:])
+    if names[:1] == ["--rates"]:
+        return print_rates(names[1:])
     results = [run_case(name) for name in names or CASES]
     return 0 if all(results) else 1
 

@@ -284,8 +284,26 @@ static void set_bound(MemPlan *plan, const Lives *l, int64_t *load, int64_t boun
     plan->peak_node = busiest_node(l, load, bound);
 }
 
+static void share_buffers(Lives *l, const int64_t *shared, int64_t bound, int sharing)
+{
+    memcpy(l->load, shared, (size_t)l->n_slots * sizeof *shared);
+    l->allowed = sharing == 0 ? -1 : bound / 16 * sharing_load[sharing];
+    make_buffers(l);
+}
+
+/* Keeps the layout when it is the first or lower than what the plan has. */
+static bool keep_layout(MemPlan *plan, const Lives *l, const MemLayout *layout)
+{
+    int64_t arena = plan->persistent_bytes + layout->arena_bytes;
+    if (plan->arena_bytes > 0 && arena >= plan->arena_bytes)
+        return false;
+    set_offsets(plan, l, layout);
+    return true;
+}
+
 /* Sharing a buffer in place never raises the load, but a longer buffer can be harder to place: when
- * the arena misses the bound, fewer pairs share.  The lowest arena wins. */
+ * the arena misses the bound, fewer pairs share.  The lowest arena wins, and is worth more effort.
+ */
 MemPlan *memplan_graph(Pool *pool, const Graph *g)
 {
     Pool *scratch = pool_new_child(pool);
@@ -293,19 +311,21 @@ MemPlan *memplan_graph(Pool *pool, const Graph *g)
     Lives *l = lives_new(scratch, g);
     int64_t bound = 0, *shared = POOL_ARRAY(scratch, (size_t)l->n_slots, int64_t);
     l->load = POOL_ARRAY(scratch, (size_t)l->n_slots, int64_t);
-    for (int k = 0; k < SHARINGS; k++) {
-        memcpy(l->load, shared, (size_t)l->n_slots * sizeof *shared);
-        l->allowed = k == 0 ? -1 : bound / 16 * sharing_load[k];
-        make_buffers(l);
-        MemLayout layout = memplan_place(scratch, l->buffer, l->n_buffers, MEMPLAN_ALIGN);
+    int best = 0;
+    for (int k = 0; k < SHARINGS && (k == 0 || plan->arena_bytes > plan->lower_bound_bytes); k++) {
+        share_buffers(l, shared, bound, k);
+        MemLayout layout = memplan_place_quick(scratch, l->buffer, l->n_buffers, MEMPLAN_ALIGN);
         if (k == 0) {
             bound = layout.lower_bound_bytes;
             set_bound(plan, l, shared, bound);
         }
-        if (k == 0 || plan->persistent_bytes + layout.arena_bytes < plan->arena_bytes)
-            set_offsets(plan, l, &layout);
-        if (plan->arena_bytes == plan->lower_bound_bytes)
-            break;
+        if (keep_layout(plan, l, &layout))
+            best = k;
+    }
+    if (plan->arena_bytes > plan->lower_bound_bytes) {
+        share_buffers(l, shared, bound, best);
+        MemLayout layout = memplan_place(scratch, l->buffer, l->n_buffers, MEMPLAN_ALIGN);
+        keep_layout(plan, l, &layout);
     }
     pool_free(scratch);
     return plan;

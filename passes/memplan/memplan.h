@@ -23,6 +23,8 @@ typedef struct MemLayout {
  * as given (round them first); size 0 gets offset 0. align: every offset is a multiple of it (sizes
  * must be, too). */
 MemLayout memplan_place(Pool *pool, const MemBuffer *buffers, int n, int64_t align);
+/* The same with a tenth of the effort, for choices between sets of buffers; never lower. */
+MemLayout memplan_place_quick(Pool *pool, const MemBuffer *buffers, int n, int64_t align);
 /* Independent sweep: no two buffers alive together overlap, arena_bytes is right.  false and a
  * message otherwise. */
 bool memplan_check(Pool *pool, const MemBuffer *buffers, int n, const MemLayout *layout,

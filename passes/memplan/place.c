@@ -125,7 +125,7 @@ static void try_exact(Search *s, int64_t steps)
         place_exact(s->p, s->best, &s->best_height, &s->lower, steps);
 }
 
-static int64_t place_component(const PlaceProblem *p, int64_t *offset, PlaceWork *work)
+static int64_t place_component(const PlaceProblem *p, int64_t *offset, PlaceWork *work, bool quick)
 {
     int64_t height;
     if (place_color(p, offset, &height))
@@ -136,7 +136,7 @@ static int64_t place_component(const PlaceProblem *p, int64_t *offset, PlaceWork
     int rank[N_ORDERS];
     int64_t limit = work->limit;
     rank_orders(&s, rank);
-    for (int pass = 0; pass <= RANDOM_PASSES && !search_done(&s); pass++) {
+    for (int pass = 0; pass <= (quick ? 0 : RANDOM_PASSES) && !search_done(&s); pass++) {
         s.random = (uint64_t)pass * 0x9e3779b97f4a7c15u;
         wheel_orders(&s, rank, place_skyline);
         if (first_fit_affordable(&s))
@@ -146,7 +146,8 @@ static int64_t place_component(const PlaceProblem *p, int64_t *offset, PlaceWork
         if (pass == 0 && work->limit - work->done > RANDOM_LIMIT)
             work->limit = work->done + RANDOM_LIMIT;
     }
-    try_exact(&s, LONG_EXACT);
+    if (!quick)
+        try_exact(&s, LONG_EXACT);
     work->limit = limit;
     return s.best_height;
 }
@@ -197,7 +198,7 @@ static int64_t max_load(Pool *scratch, const MemBuffer *buffers, const int *inde
     return n == 0 ? 0 : place_compress(scratch, buffers, index, n)->bound;
 }
 
-MemLayout memplan_place(Pool *pool, const MemBuffer *buffers, int n, int64_t align)
+static MemLayout place(Pool *pool, const MemBuffer *buffers, int n, int64_t align, bool quick)
 {
     Pool *scratch = pool_new_child(pool);
     MemLayout layout = {.offset = POOL_ARRAY(pool, (size_t)(n > 0 ? n : 1), int64_t)};
@@ -215,7 +216,7 @@ MemLayout memplan_place(Pool *pool, const MemBuffer *buffers, int n, int64_t ali
         PlaceProblem *p = place_compress(scratch, buffers, index + begin, end - begin);
         p->target = layout.lower_bound_bytes;
         int64_t *offset = POOL_ARRAY(scratch, (size_t)p->n, int64_t);
-        int64_t height = place_component(p, offset, &work);
+        int64_t height = place_component(p, offset, &work, quick);
         for (int i = 0; i < p->n; i++)
             layout.offset[index[begin + i]] = offset[i];
         if (height > layout.arena_bytes)
@@ -223,4 +224,14 @@ MemLayout memplan_place(Pool *pool, const MemBuffer *buffers, int n, int64_t ali
     }
     pool_free(scratch);
     return layout;
+}
+
+MemLayout memplan_place(Pool *pool, const MemBuffer *buffers, int n, int64_t align)
+{
+    return place(pool, buffers, n, align, false);
+}
+
+MemLayout memplan_place_quick(Pool *pool, const MemBuffer *buffers, int n, int64_t align)
+{
+    return place(pool, buffers, n, align, true);
 }

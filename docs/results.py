@@ -438,7 +438,9 @@ workspaces of cuDNN.
 
 FIG3_CURVE = """
 ## ResNet-152
-The paper: at twice the largest vanilla batch 1.16 times faster than Chen's. Ours there, Chen's time over theirs: %s.
+The paper: at twice the largest vanilla batch 1.16 times faster than Chen's. Ours there, Chen's time over theirs: %s. The
+paper's advantage is not reproduced: our `chen` searches over segment sizes and gives back what saves most time per byte (docs/remat.md, "On the forward graph"), so that with this much memory
+it recomputes as little as the others.
 
 ![ResNet-152](fig3_resnet152.svg)
 """

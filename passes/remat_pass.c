@@ -71,7 +71,7 @@ static int64_t planned_arena(const Solve *s, const RematSchedule *schedule)
     Pool *pool = pool_new_child(s->scratch);
     Graph *copy = graph_copy(pool, s->ctx->graph);
     remat_apply(copy, s->p, &s->mapping, schedule, "");
-    int64_t arena = memplan_graph(pool, copy)->arena_bytes;
+    int64_t arena = memplan_graph(pool, copy, MEMPLAN_TRIAL)->arena_bytes;
     pool_free(pool);
     return arena;
 }

@@ -284,49 +284,65 @@ static void set_bound(MemPlan *plan, const Lives *l, int64_t *load, int64_t boun
     plan->peak_node = busiest_node(l, load, bound);
 }
 
-static void share_buffers(Lives *l, const int64_t *shared, int64_t bound, int sharing)
+typedef struct Sharings {
+    Lives *l;
+    MemPlan *plan;
+    int64_t bound, *shared;
+    int best; /* what the plan shares */
+} Sharings;
+
+static bool misses_bound(const MemPlan *plan)
 {
-    memcpy(l->load, shared, (size_t)l->n_slots * sizeof *shared);
-    l->allowed = sharing == 0 ? -1 : bound / 16 * sharing_load[sharing];
-    make_buffers(l);
+    return plan->arena_bytes > plan->lower_bound_bytes;
 }
 
-/* Keeps the layout when it is the first or lower than what the plan has. */
-static bool keep_layout(MemPlan *plan, const Lives *l, const MemLayout *layout)
+static MemLayout place_sharing(Sharings *s, int sharing, int64_t exact_steps)
 {
-    int64_t arena = plan->persistent_bytes + layout->arena_bytes;
-    if (plan->arena_bytes > 0 && arena >= plan->arena_bytes)
-        return false;
-    set_offsets(plan, l, layout);
-    return true;
+    Lives *l = s->l;
+    memcpy(l->load, s->shared, (size_t)l->n_slots * sizeof *s->shared);
+    l->allowed = sharing == 0 ? -1 : s->bound / 16 * sharing_load[sharing];
+    make_buffers(l);
+    return memplan_place_within(l->scratch, l->buffer, l->n_buffers, MEMPLAN_ALIGN, exact_steps);
+}
+
+static void keep_lower(Sharings *s, int sharing, const MemLayout *layout)
+{
+    if (s->plan->persistent_bytes + layout->arena_bytes >= s->plan->arena_bytes)
+        return;
+    set_offsets(s->plan, s->l, layout);
+    s->best = sharing;
+}
+
+static void place_quickly(Sharings *s)
+{
+    MemLayout first = place_sharing(s, 0, 0);
+    s->bound = first.lower_bound_bytes;
+    set_bound(s->plan, s->l, s->shared, s->bound);
+    set_offsets(s->plan, s->l, &first);
+    for (int k = 1; k < SHARINGS && misses_bound(s->plan); k++) {
+        MemLayout layout = place_sharing(s, k, 0);
+        keep_lower(s, k, &layout);
+    }
 }
 
 /* Sharing a buffer in place never raises the load, but a longer buffer can be harder to place: when
- * the arena misses the bound, fewer pairs share.  The lowest arena wins, and is worth more effort.
- */
-MemPlan *memplan_graph(Pool *pool, const Graph *g)
+ * the arena misses the bound, fewer pairs share.  The lowest arena wins; its sharing is the first
+ * that is searched further. */
+MemPlan *memplan_graph(Pool *pool, const Graph *g, MemEffort effort)
 {
     Pool *scratch = pool_new_child(pool);
-    MemPlan *plan = plan_new(pool, g);
-    Lives *l = lives_new(scratch, g);
-    int64_t bound = 0, *shared = POOL_ARRAY(scratch, (size_t)l->n_slots, int64_t);
-    l->load = POOL_ARRAY(scratch, (size_t)l->n_slots, int64_t);
-    int best = 0;
-    for (int k = 0; k < SHARINGS && (k == 0 || plan->arena_bytes > plan->lower_bound_bytes); k++) {
-        share_buffers(l, shared, bound, k);
-        MemLayout layout = memplan_place_quick(scratch, l->buffer, l->n_buffers, MEMPLAN_ALIGN);
-        if (k == 0) {
-            bound = layout.lower_bound_bytes;
-            set_bound(plan, l, shared, bound);
-        }
-        if (keep_layout(plan, l, &layout))
-            best = k;
-    }
-    if (plan->arena_bytes > plan->lower_bound_bytes) {
-        share_buffers(l, shared, bound, best);
-        MemLayout layout = memplan_place(scratch, l->buffer, l->n_buffers, MEMPLAN_ALIGN);
-        keep_layout(plan, l, &layout);
+    Sharings s = {.l = lives_new(scratch, g), .plan = plan_new(pool, g)};
+    s.shared = POOL_ARRAY(scratch, (size_t)s.l->n_slots, int64_t);
+    s.l->load = POOL_ARRAY(scratch, (size_t)s.l->n_slots, int64_t);
+    place_quickly(&s);
+    int first = s.best, n = effort == MEMPLAN_FINAL ? SHARINGS : 1;
+    for (int k = 0; k < n && misses_bound(s.plan); k++) {
+        bool long_search = effort == MEMPLAN_FINAL && k == 0;
+        int sharing = (first + k) % SHARINGS;
+        MemLayout layout =
+            place_sharing(&s, sharing, long_search ? MEMPLAN_EXACT_STEPS : MEMPLAN_TRIAL_STEPS);
+        keep_lower(&s, sharing, &layout);
     }
     pool_free(scratch);
-    return plan;
+    return s.plan;
 }

@@ -6,6 +6,10 @@
 #include "ir/graph.h"
 
 enum { MEMPLAN_ALIGN = 64 };
+/* Steps of branch and bound where an arena misses its bound. */
+enum { MEMPLAN_EXACT_STEPS = 150000000, MEMPLAN_TRIAL_STEPS = MEMPLAN_EXACT_STEPS / 10 };
+/* A plan that is kept, or one of many that are tried: with less effort, never lower. */
+typedef enum MemEffort { MEMPLAN_FINAL, MEMPLAN_TRIAL } MemEffort;
 
 /* Lives in [lower, upper), upper > lower. */
 typedef struct MemBuffer {
@@ -23,8 +27,9 @@ typedef struct MemLayout {
  * as given (round them first); size 0 gets offset 0. align: every offset is a multiple of it (sizes
  * must be, too). */
 MemLayout memplan_place(Pool *pool, const MemBuffer *buffers, int n, int64_t align);
-/* The same with a tenth of the effort, for choices between sets of buffers; never lower. */
-MemLayout memplan_place_quick(Pool *pool, const MemBuffer *buffers, int n, int64_t align);
+/* The same with so many steps of branch and bound at the end; 0: one round of everything. */
+MemLayout memplan_place_within(Pool *pool, const MemBuffer *buffers, int n, int64_t align,
+                               int64_t exact_steps);
 /* Independent sweep: no two buffers alive together overlap, arena_bytes is right.  false and a
  * message otherwise. */
 bool memplan_check(Pool *pool, const MemBuffer *buffers, int n, const MemLayout *layout,
@@ -47,7 +52,7 @@ bool memplan_is_countable(const Graph *g);
 
 /* View groups and in-place pairs share a buffer.  The same in-place rule as remat_check, so that
  * the load equals its peak. */
-MemPlan *memplan_graph(Pool *pool, const Graph *g);
+MemPlan *memplan_graph(Pool *pool, const Graph *g, MemEffort effort);
 /* Re-derives lives from the graph without memplan's code and checks that no two live values
  * overlap, except views and in-place pairs that are legal, and that persistent tensors sit still.
  */

@@ -13,7 +13,7 @@
 
 enum { MAX_ROUNDS = 8, MAX_STALE = 3, N_ORDERS = 9, RANDOM_PASSES = 6, MAX_EXACT = 2000 };
 static const int64_t WORK_LIMIT = 240000000, RANDOM_LIMIT = 100000000;
-static const int64_t QUICK_EXACT = 4000000, LONG_EXACT = 150000000;
+static const int64_t QUICK_EXACT = 4000000;
 
 /* T max load, Z size, W life, A area; all descending.  The first is the one that usually suffices
  * for training steps; where the effort runs out, the first ones are all that is tried. */
@@ -125,7 +125,8 @@ static void try_exact(Search *s, int64_t steps)
         place_exact(s->p, s->best, &s->best_height, &s->lower, steps);
 }
 
-static int64_t place_component(const PlaceProblem *p, int64_t *offset, PlaceWork *work, bool quick)
+static int64_t place_component(const PlaceProblem *p, int64_t *offset, PlaceWork *work,
+                               int64_t exact_steps)
 {
     int64_t height;
     if (place_color(p, offset, &height))
@@ -136,7 +137,7 @@ static int64_t place_component(const PlaceProblem *p, int64_t *offset, PlaceWork
     int rank[N_ORDERS];
     int64_t limit = work->limit;
     rank_orders(&s, rank);
-    for (int pass = 0; pass <= (quick ? 0 : RANDOM_PASSES) && !search_done(&s); pass++) {
+    for (int pass = 0; pass <= (exact_steps > 0 ? RANDOM_PASSES : 0) && !search_done(&s); pass++) {
         s.random = (uint64_t)pass * 0x9e3779b97f4a7c15u;
         wheel_orders(&s, rank, place_skyline);
         if (first_fit_affordable(&s))
@@ -146,8 +147,8 @@ static int64_t place_component(const PlaceProblem *p, int64_t *offset, PlaceWork
         if (pass == 0 && work->limit - work->done > RANDOM_LIMIT)
             work->limit = work->done + RANDOM_LIMIT;
     }
-    if (!quick)
-        try_exact(&s, LONG_EXACT);
+    if (exact_steps > 0)
+        try_exact(&s, exact_steps);
     work->limit = limit;
     return s.best_height;
 }
@@ -198,7 +199,8 @@ static int64_t max_load(Pool *scratch, const MemBuffer *buffers, const int *inde
     return n == 0 ? 0 : place_compress(scratch, buffers, index, n)->bound;
 }
 
-static MemLayout place(Pool *pool, const MemBuffer *buffers, int n, int64_t align, bool quick)
+MemLayout memplan_place_within(Pool *pool, const MemBuffer *buffers, int n, int64_t align,
+                               int64_t exact_steps)
 {
     Pool *scratch = pool_new_child(pool);
     MemLayout layout = {.offset = POOL_ARRAY(pool, (size_t)(n > 0 ? n : 1), int64_t)};
@@ -216,7 +218,7 @@ static MemLayout place(Pool *pool, const MemBuffer *buffers, int n, int64_t alig
         PlaceProblem *p = place_compress(scratch, buffers, index + begin, end - begin);
         p->target = layout.lower_bound_bytes;
         int64_t *offset = POOL_ARRAY(scratch, (size_t)p->n, int64_t);
-        int64_t height = place_component(p, offset, &work, quick);
+        int64_t height = place_component(p, offset, &work, exact_steps);
         for (int i = 0; i < p->n; i++)
             layout.offset[index[begin + i]] = offset[i];
         if (height > layout.arena_bytes)
@@ -228,10 +230,5 @@ static MemLayout place(Pool *pool, const MemBuffer *buffers, int n, int64_t alig
 
 MemLayout memplan_place(Pool *pool, const MemBuffer *buffers, int n, int64_t align)
 {
-    return place(pool, buffers, n, align, false);
-}
-
-MemLayout memplan_place_quick(Pool *pool, const MemBuffer *buffers, int n, int64_t align)
-{
-    return place(pool, buffers, n, align, true);
+    return memplan_place_within(pool, buffers, n, align, MEMPLAN_EXACT_STEPS);
 }

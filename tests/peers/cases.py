@@ -26,6 +26,8 @@ class Case:
     steps    of either.
     seed     of weights and batch: one on which no decision of the first step is near a tie (run.py --seeds finds one).
     pools    which convolutions are max pooled, and how: their weights are chosen for it (settle.py).
+    cancels  {layer: the weight in front of it} of normalizations that are followed, through decisions that all fall the
+             same way, by another one, which takes out what they scale and add: their gradients cancel (compare.py).
     """
     example: str
     options: dict
@@ -37,6 +39,7 @@ class Case:
     steps: int = 10
     seed: int = 1
     pools: dict = field(default_factory=dict)
+    cancels: dict = field(default_factory=dict)
 
 
 def images(n, size, classes, channels=3):
@@ -134,7 +137,7 @@ CASES = {
     "resnet18": image_case("resnet", {"depth": 18}, lambda: zoo("resnet18"), n=4, lr=(2**-18, 2**-19), pools=RESNET_POOLS),
     "resnet50": image_case("resnet", {"depth": 50}, lambda: zoo("resnet50"), n=4, lr=(2**-20, 2**-21), pools=RESNET_POOLS),
     "densenet121": image_case("densenet", {"depth": 121}, lambda: zoo("densenet121"), n=4,
-                              lr=(2**-18, 2**-21), pools=DENSENET_POOLS),
+                              lr=(2**-18, 2**-21), pools=DENSENET_POOLS, cancels={"features.norm0": "features.conv0.weight"}),
     "vgg11": image_case("vgg", {"depth": 11, "hidden": 64, "p": 0.0}, lambda: VGG("A", 64, 10), size=32, seed=11),
     "googlenet": image_case(
         "googlenet", {"p": 0.0, "p_aux": 0.0},

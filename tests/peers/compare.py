@@ -21,6 +21,9 @@ CAP = 2.0**-12
 # Below this part of its scale a gradient is zero: what float64 leaves of a sum that cancels.
 ZERO = 1e-12
 
+# Below this part of the gradient of the weight before, the gradient of a normalization that is named as one has cancelled.
+CANCELLED = 1e-3
+
 
 @dataclass
 class Row:
@@ -50,18 +53,22 @@ def sibling(name, truth):
     return truth.get(weight)
 
 
-def scale_of(name, truth):
+def scale_of(name, truth, cancels):
     """What an error of a tensor is relative to: the truth's norm.  The gradient of a bias in front of a batch
     normalization is zero, and what is computed in its place is rounding: that is judged against the gradient of
-    the weight beside it, whose terms are the same ones before they cancel."""
+    the weight beside it, whose terms are the same ones before they cancel.  Where a normalization is followed by
+    another one (Case.cancels) both of its gradients cancel; they are judged against that of the weight before."""
     scale = norm(truth[name])
+    before = truth.get(cancels.get(name.rpartition(".")[0]))
+    if before is not None and scale < CANCELLED * norm(before):
+        return norm(before)
     beside = sibling(name, truth)
     if beside is not None and scale < ZERO * norm(beside):
         return norm(beside)
     return scale or 1.0
 
 
-def compare(what, scrimp, torch32, truth):
+def compare(what, scrimp, torch32, truth, cancels):
     """Rows for {name: array} of the three; torch32 is a list of them, of whose errors the median counts.  A name that
     only one has is an error of the harness or of scrimp."""
     if set(scrimp) != set(truth):
@@ -70,7 +77,7 @@ def compare(what, scrimp, torch32, truth):
     for name, exact in truth.items():
         if scrimp[name].shape != exact.shape:
             raise AssertionError(f"{what}: {name} is {scrimp[name].shape}, PyTorch has {exact.shape}")
-        scale = scale_of(name, truth)
+        scale = scale_of(name, truth, cancels)
         error = norm(scrimp[name].astype(np.float64) - exact) / scale
         yardstick = statistics.median(norm(t[name].astype(np.float64) - exact) for t in torch32) / scale
         rows.append(Row(what, name, error, yardstick, FLOOR if exact.size > 1 else SCALAR_FLOOR))

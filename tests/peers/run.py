@@ -188,8 +188,8 @@ def compared(mine, case, module, arrays, later, later32):
     float32 = [first_step(case, *variant, torch.float32) for variant in reference.variants(module, arrays)]
     rows = [compare_loss(mine["loss"], later32[0]["losses, sgd"], later["losses, sgd"])]
     rows += [row for what in FIRST_STEP[1:]
-             for row in compare(what, mine[what], [r[what] for r in float32], truth[what])]
-    return rows + [row for what in later for row in compare(what, mine[what], [r[what] for r in later32], later[what])]
+             for row in compare(what, mine[what], [r[what] for r in float32], truth[what], case.cancels)]
+    return rows + [row for what in later for row in compare(what, mine[what], [r[what] for r in later32], later[what], case.cancels)]
 
 
 def run_case(name):

@@ -325,9 +325,18 @@ static void place_quickly(Sharings *s)
     }
 }
 
+static void search_further(Sharings *s, int sharing, int64_t exact_steps)
+{
+    if (!misses_bound(s->plan))
+        return;
+    MemLayout layout = place_sharing(s, sharing, exact_steps);
+    keep_lower(s, sharing, &layout);
+}
+
 /* Sharing a buffer in place never raises the load, but a longer buffer can be harder to place: when
  * the arena misses the bound, fewer pairs share.  The lowest arena wins; its sharing is the first
- * that is searched further. */
+ * that is searched further.  MEMPLAN_FINAL does all that MEMPLAN_TRIAL does before anything else,
+ * so that a plan that fitted on trial fits. */
 MemPlan *memplan_graph(Pool *pool, const Graph *g, MemEffort effort)
 {
     Pool *scratch = pool_new_child(pool);
@@ -335,14 +344,12 @@ MemPlan *memplan_graph(Pool *pool, const Graph *g, MemEffort effort)
     s.shared = POOL_ARRAY(scratch, (size_t)s.l->n_slots, int64_t);
     s.l->load = POOL_ARRAY(scratch, (size_t)s.l->n_slots, int64_t);
     place_quickly(&s);
-    int first = s.best, n = effort == MEMPLAN_FINAL ? SHARINGS : 1;
-    for (int k = 0; k < n && misses_bound(s.plan); k++) {
-        bool long_search = effort == MEMPLAN_FINAL && k == 0;
-        int sharing = (first + k) % SHARINGS;
-        MemLayout layout =
-            place_sharing(&s, sharing, long_search ? MEMPLAN_EXACT_STEPS : MEMPLAN_TRIAL_STEPS);
-        keep_lower(&s, sharing, &layout);
-    }
+    search_further(&s, s.best, MEMPLAN_TRIAL_STEPS);
+    int first = s.best;
+    if (effort == MEMPLAN_FINAL)
+        search_further(&s, first, MEMPLAN_EXACT_STEPS);
+    for (int k = 1; effort == MEMPLAN_FINAL && k < SHARINGS; k++)
+        search_further(&s, (first + k) % SHARINGS, MEMPLAN_TRIAL_STEPS);
     pool_free(scratch);
     return s.plan;
 }

@@ -27,7 +27,8 @@ typedef struct MemLayout {
  * as given (round them first); size 0 gets offset 0. align: every offset is a multiple of it (sizes
  * must be, too). */
 MemLayout memplan_place(Pool *pool, const MemBuffer *buffers, int n, int64_t align);
-/* The same with so many steps of branch and bound at the end; 0: one round of everything. */
+/* The same with so many steps of branch and bound at the end; with less than MEMPLAN_EXACT_STEPS,
+ * one round of the heuristics. */
 MemLayout memplan_place_within(Pool *pool, const MemBuffer *buffers, int n, int64_t align,
                                int64_t exact_steps);
 /* Independent sweep: no two buffers alive together overlap, arena_bytes is right.  false and a

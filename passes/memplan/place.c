@@ -137,7 +137,9 @@ static int64_t place_component(const PlaceProblem *p, int64_t *offset, PlaceWork
     int rank[N_ORDERS];
     int64_t limit = work->limit;
     rank_orders(&s, rank);
-    for (int pass = 0; pass <= (exact_steps > 0 ? RANDOM_PASSES : 0) && !search_done(&s); pass++) {
+    for (int pass = 0;
+         pass <= (exact_steps >= MEMPLAN_EXACT_STEPS ? RANDOM_PASSES : 0) && !search_done(&s);
+         pass++) {
         s.random = (uint64_t)pass * 0x9e3779b97f4a7c15u;
         wheel_orders(&s, rank, place_skyline);
         if (first_fit_affordable(&s))

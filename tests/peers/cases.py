@@ -150,7 +150,7 @@ CASES = {
         lambda: zoo("inception_v3", init_weights=False, dropout=0.0, aux_logits=False), size=112, n=4,
         lr=(2**-24, 2**-26), pools=INCEPTION_V3_POOLS),
     "inception_v3_aux": image_case(
-        "inception_v3", {"p": 0.0}, lambda: zoo("inception_v3", init_weights=False, dropout=0.0), size=299, n=3, steps=2,
+        "inception_v3", {"p": 0.0}, lambda: zoo("inception_v3", init_weights=False, dropout=0.0), size=299, n=3, steps=2, lr=(2**-24, 2**-26),
         torch_loss=auxiliary(0.4), pools=INCEPTION_V3_POOLS,
         loss="""all = [cross_entropy(y, batch.label) for y in inception_v3(batch.image)]
   loss = all[0] + 0.4 * all[1]"""),

@@ -6,21 +6,14 @@
 #include "codegen/step.h"
 #include "codegen/workers.h"
 #include "ir/support/bug.h"
+#include "ir/support/clock.h"
 #include "ir/support/strbuf.h"
 
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
-
-static double now_seconds(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 /* Kernels that are not in the cache. */
 typedef struct Build {
@@ -190,7 +183,7 @@ static void forget(const Build *b)
 Step *codegen_compile(Pool *pool, const Graph *g, const MemPlan *plan, const CodegenOptions *o,
                       const char **error)
 {
-    double start = now_seconds();
+    double start = clock_seconds();
     Cache cache;
     const Target *target = codegen_target(pool, o->march, true, error);
     if (!target || !cache_open(pool, o->cache_dir, o->no_cache, &cache, error))
@@ -210,7 +203,7 @@ Step *codegen_compile(Pool *pool, const Graph *g, const MemPlan *plan, const Cod
         ok = make_step(&b, o, step, error);
     }
     step->n_compiled = b.n_missing;
-    step->compile_seconds = now_seconds() - start;
+    step->compile_seconds = clock_seconds() - start;
     cache_close(&cache); /* a loaded object stays mapped */
     return ok ? step : NULL;
 }

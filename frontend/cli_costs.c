@@ -183,7 +183,7 @@ static ExitCode measure(KernelCosts *c, const Program *program)
     if (!measurement_open(c->cli, program, &m))
         return EXIT_USER;
     measurement_steps(&m, MEASURED_STEPS);
-    const Step *step = m.session.step;
+    const Step *step = m.host.session.step;
     CallList l = {.calls = step->calls, .key = step->call_key, .n = step->n_calls};
     add_calls(c, &l, measurement_calls(&m, MEASURED_STEPS, MEASURED_STEPS / 2));
     measurement_close(&m);

@@ -5,9 +5,7 @@
 #include "frontend/cli_session.h"
 
 typedef struct Measurement {
-    Session session;
-    Arena arena;
-    Threads *threads;
+    Host host;
     RtProfile profile;
     Dataset *data;
 } Measurement;

@@ -105,6 +105,32 @@ void session_close(Session *s)
     s->step = NULL;
 }
 
+/* --- a session that runs alone --- */
+
+bool host_open(Cli *cli, const Program *program, Host *out)
+{
+    RtError err;
+    *out = (Host){0};
+    if (!session_compile(cli, program, &out->session))
+        return false;
+    out->threads = threads_new((int)cli->threads, &err);
+    if (!out->threads || !arena_map(&out->arena, program->plan->arena_bytes, &err)) {
+        cli_error(cli, EXIT_USER, "E804", NULL, "%s", err.message);
+        return false;
+    }
+    session_attach(&out->session, out->arena.base, out->threads, NULL);
+    return true;
+}
+
+void host_close(Host *h)
+{
+    threads_free(h->threads);
+    if (h->arena.base)
+        arena_unmap(&h->arena);
+    session_close(&h->session);
+    *h = (Host){0};
+}
+
 /* --- one memory for training and evaluation --- */
 
 static void share_value(Cli *cli, const Program *train, Program *eval, ValueId v, int64_t shift)

@@ -33,6 +33,17 @@ bool session_compile(Cli *cli, const Program *program, Session *out);
 void session_attach(Session *s, char *arena, Threads *threads, RtProfile *profile);
 void session_close(Session *s);
 
+/* A session that runs alone, with its memory and threads. */
+typedef struct Host {
+    Session session;
+    Arena arena;
+    Threads *threads;
+} Host;
+
+/* Compiles, maps memory and starts threads; false after a message.  Either way host_close. */
+bool host_open(Cli *cli, const Program *program, Host *out);
+void host_close(Host *h);
+
 /* Moves eval's plan onto the memory of train's: persistent tensors of the same name share their
  * bytes, everything else lies behind train's persistent region.  Before session_compile of eval.
  * Returns the bytes both need together. */

@@ -2,19 +2,12 @@
 #include "frontend/cli_file.h"
 
 #include "ir/support/bug.h"
+#include "ir/support/clock.h"
 #include "passes/memplan/buffer_csv.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
-
-static double seconds_now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static bool write_rows(Cli *cli, const char *path, const BufferCsv *csv, const MemLayout *layout)
 {
@@ -51,9 +44,9 @@ ExitCode verb_arena(Cli *cli)
         return EXIT_USER;
     if (!buffer_csv_read(cli->pool, text, length, &csv, &fault))
         return cli_error(cli, EXIT_USER, "E410", NULL, "%s: %s", cli->file, fault);
-    double begin = seconds_now();
+    double begin = clock_seconds();
     MemLayout layout = memplan_place(cli->pool, csv.buffer, csv.n, 1);
-    double seconds = seconds_now() - begin;
+    double seconds = clock_seconds() - begin;
     if (!memplan_check(cli->pool, csv.buffer, csv.n, &layout, &fault))
         BUG("the placement is wrong: %s", fault);
     if ((cli->out || !cli->json) && !write_rows(cli, cli->out, &csv, &layout))

@@ -37,7 +37,7 @@ static int by_seconds(const void *a, const void *b)
 
 static void collect_rows(Bench *b, const double *seconds)
 {
-    const Step *step = b->m.session.step;
+    const Step *step = b->m.host.session.step;
     Map index = map_new(b->cli->pool);
     b->rows = POOL_ARRAY(b->cli->pool, (size_t)step->n_calls, KernelRow);
     for (int i = 0; i < step->n_calls; i++) {
@@ -82,7 +82,7 @@ static void print_json(const Bench *b)
     json_t *o =
         json_pack("{s:f,s:f,s:f,s:f,s:i,s:o}", "seconds_per_step", b->seconds_per_step, "gflops",
                   gflops, "percent_of_peak", 100 * gflops / b->peak_gflops, "peak_gflops",
-                  b->peak_gflops, "threads", threads_count(b->m.threads), "kernels", kernels);
+                  b->peak_gflops, "threads", threads_count(b->m.host.threads), "kernels", kernels);
     if (b->predicted_seconds > 0)
         json_object_set_new(o, "predicted_seconds_per_step", json_real(b->predicted_seconds));
     cli_print_json(o);
@@ -93,7 +93,7 @@ static void print_table(const Bench *b)
     double gflops = rate(total_flops(b), b->seconds_per_step);
     printf("%.3f ms/step, %.1f GFLOP/s, %.1f%% of the measured peak (%.1f GFLOP/s, %d threads)\n\n",
            1e3 * b->seconds_per_step, gflops, 100 * gflops / b->peak_gflops, b->peak_gflops,
-           threads_count(b->m.threads));
+           threads_count(b->m.host.threads));
     if (b->predicted_seconds > 0)
         printf("%.3f ms predicted by the measured costs of its kernels: %+.1f%%\n\n",
                1e3 * b->predicted_seconds, 100 * (b->predicted_seconds / b->seconds_per_step - 1));
@@ -115,7 +115,7 @@ static bool measure_peak(Bench *b)
     double one = codegen_measure_peak_gflops(b->cli->pool, target_find(b->cli->march), &error);
     if (one <= 0)
         return cli_error(b->cli, EXIT_USER, "E801", NULL, "%s", error) == EXIT_OK;
-    b->peak_gflops = one * threads_count(b->m.threads);
+    b->peak_gflops = one * threads_count(b->m.host.threads);
     return true;
 }
 

@@ -9,39 +9,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Memory and threads of a session that runs alone. */
-typedef struct Host {
-    Session session;
-    Arena arena;
-    Threads *threads;
-} Host;
-
-static bool host_open(Cli *cli, const Program *program, Host *h)
+static bool open_trained(Cli *cli, const Program *program, Host *h)
 {
-    RtError err;
-    if (!session_compile(cli, program, &h->session))
-        return false;
-    h->threads = threads_new((int)cli->threads, &err);
-    if (!h->threads || !arena_map(&h->arena, program->plan->arena_bytes, &err)) {
-        cli_error(cli, EXIT_USER, "E804", NULL, "%s", err.message);
-        return false;
-    }
-    session_attach(&h->session, h->arena.base, h->threads, NULL);
-    return session_load_weights(&h->session, cli->checkpoint);
+    return host_open(cli, program, h) && session_load_weights(&h->session, cli->checkpoint);
 }
 
 static ExitCode no_weights(Cli *cli)
 {
     return cli_error(cli, EXIT_USER, "E512", "add --checkpoint PATH", "%s needs trained weights",
                      cli->verb);
-}
-
-static void host_close(Host *h)
-{
-    threads_free(h->threads);
-    if (h->arena.base)
-        arena_unmap(&h->arena);
-    session_close(&h->session);
 }
 
 /* `accuracy` is a key of the JSON even for a model that has none. */
@@ -76,7 +52,7 @@ ExitCode verb_eval(Cli *cli)
     Dataset *data = session_open_data(cli, program.graph, false, seed);
     double loss = 0;
     bool ok =
-        data && session_same_vocab(cli, data, cli->checkpoint) && host_open(cli, &program, &h);
+        data && session_same_vocab(cli, data, cli->checkpoint) && open_trained(cli, &program, &h);
     if (ok && dataset_eval_batches(data) == 0)
         ok = cli_error(cli, EXIT_USER, "E513", "write `held_out = 10%` in the train section",
                        "nothing is held out to evaluate on") == EXIT_OK;
@@ -269,7 +245,7 @@ ExitCode verb_generate(Cli *cli)
     if (code != EXIT_OK)
         return code;
     Host h = {0};
-    bool ok = host_open(cli, &program, &h);
+    bool ok = open_trained(cli, &program, &h);
     Writer w = {.cli = cli, .session = &h.session};
     w.seed = cli->has_seed ? (uint64_t)cli->seed : program.graph->train.seed;
     ok = ok && find_language_model(&w) && prepare(&w);

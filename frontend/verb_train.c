@@ -1,5 +1,6 @@
 /* train: the loop around the compiled step. */
 #include "frontend/cli_resume.h"
+#include "ir/support/clock.h"
 
 #include "runtime/file.h"
 
@@ -9,7 +10,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 static volatile sig_atomic_t interrupted;
@@ -38,13 +38,6 @@ typedef struct Trainer {
     int64_t started_at;
     bool diverged;
 } Trainer;
-
-static double now_seconds(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 /* --- set-up --- */
 
@@ -299,7 +292,7 @@ static void log_evaluation(Trainer *t, double loss)
 
 static void print_progress(Trainer *t, double lr)
 {
-    double now = now_seconds();
+    double now = clock_seconds();
     bool last = t->update == t->total;
     if (t->cli->quiet || (now - t->last_progress < 1.0 && !last && t->update > 1))
         return;
@@ -332,13 +325,13 @@ static bool one_step(Trainer *t)
 {
     const TrainSpec *spec = &t->program.graph->train;
     int64_t parts = spec->accumulate > 1 ? spec->accumulate : 1;
-    double start = now_seconds();
+    double start = clock_seconds();
     double lr = lr_at(&spec->lr, t->update, t->schedule, t->updates_per_epoch);
     if (!session_fill(&t->session, t->data, t->update, t->cli->overfit))
         return false;
     session_run(&t->session, lr, t->update, t->update * parts, t->seed);
     t->update++;
-    log_step(t, lr, now_seconds() - start);
+    log_step(t, lr, clock_seconds() - start);
     watch_loss(t);
     print_progress(t, lr);
     return true;
@@ -375,7 +368,7 @@ static bool save(Trainer *t)
 
 static bool train_loop(Trainer *t)
 {
-    t->started = now_seconds();
+    t->started = clock_seconds();
     t->started_at = t->update;
     if (t->update >= t->total)
         fprintf(stderr, "the run is at step %lld of %lld: nothing left to do\n",

@@ -1,11 +1,11 @@
 /* The table of passes, and the driver: run, verify, time, observe. */
 #include "ir/print.h"
 #include "ir/support/bug.h"
+#include "ir/support/clock.h"
 #include "ir/verify.h"
 #include "passes/pass.h"
 
 #include <string.h>
-#include <time.h>
 
 const Pass pass_table[] = {
     {"fold", "simplify identities, constants, compositions of views", pass_fold, "any"},
@@ -98,16 +98,13 @@ static bool run_one(PassContext *ctx, const Pass *pass, PassObserver *observer, 
             pool_printf(ctx->pool, "pass %s works on a %s graph, this is a %s graph", pass->name,
                         pass->needs, ctx->graph->kind),
             strcmp(pass->needs, "step") == 0 ? "run autodiff first" : "it has been run already");
-    struct timespec t0, t1;
-    clock_gettime(CLOCK_MONOTONIC, &t0);
-    bool ok = pass->run(ctx);
-    clock_gettime(CLOCK_MONOTONIC, &t1);
-    if (!ok)
+    double begin = clock_seconds();
+    if (!pass->run(ctx))
         return false;
+    double seconds = clock_seconds() - begin;
     verify_or_die(ctx->graph, pass->name);
     if (observer)
-        observer(user, pass, ctx->graph,
-                 (double)(t1.tv_sec - t0.tv_sec) + 1e-9 * (double)(t1.tv_nsec - t0.tv_nsec));
+        observer(user, pass, ctx->graph, seconds);
     return true;
 }
 

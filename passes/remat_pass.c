@@ -1,4 +1,5 @@
 /* Recomputations that make the step fit its budget (docs/remat.md). */
+#include "ir/support/clock.h"
 #include "passes/memplan/too_large.h"
 #include "passes/pass.h"
 #include "passes/remat/bound_report.h"
@@ -263,7 +264,7 @@ bool pass_remat(PassContext *ctx)
     if (!memplan_is_countable(ctx->graph))
         return memplan_too_large(ctx);
     Solve s = {.ctx = ctx, .scratch = pool_new_child(ctx->pool)};
-    double begin = remat_seconds();
+    double begin = clock_seconds();
     ctx->report = (RematReport){.solver = "none", .budget_bytes = INT64_MAX};
     bool ok = read_request(&s);
     if (ok) {
@@ -273,7 +274,7 @@ bool pass_remat(PassContext *ctx)
             s.p->memo = ctx->memo;
         ok = meet_budget(&s);
     }
-    ctx->report.solve_seconds = remat_seconds() - begin;
+    ctx->report.solve_seconds = clock_seconds() - begin;
     pool_free(s.scratch);
     return ok;
 }

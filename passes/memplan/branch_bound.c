@@ -40,10 +40,8 @@ typedef struct Branch {
     int *crossing;                     /* by slot t: unplaced buffers that live in t-1 and t */
     uint64_t *slot_hash;               /* of the unplaced buffers born there */
     uint64_t *failed;
-    Change *trail;
-    int n_trail, room_trail;
-    int *candidate; /* a stack: those of every open node */
-    int n_candidates, room_candidates;
+    VEC(Change) trail;
+    VEC(int) candidates; /* a stack: those of every open node */
 } Branch;
 
 static uint64_t mix(uint64_t x)
@@ -51,28 +49,6 @@ static uint64_t mix(uint64_t x)
     x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
     x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
     return x ^ (x >> 31);
-}
-
-static void push_change(Branch *s, Change c)
-{
-    if (s->n_trail == s->room_trail) {
-        Change *old = s->trail;
-        s->room_trail *= 2;
-        s->trail = POOL_ARRAY(s->pool, (size_t)s->room_trail, Change);
-        memcpy(s->trail, old, (size_t)s->n_trail * sizeof *old);
-    }
-    s->trail[s->n_trail++] = c;
-}
-
-static void push_candidate(Branch *s, int b)
-{
-    if (s->n_candidates == s->room_candidates) {
-        int *old = s->candidate;
-        s->room_candidates *= 2;
-        s->candidate = POOL_ARRAY(s->pool, (size_t)s->room_candidates, int);
-        memcpy(s->candidate, old, (size_t)s->n_candidates * sizeof *old);
-    }
-    s->candidate[s->n_candidates++] = b;
 }
 
 /* Changes and their undoing */
@@ -102,10 +78,10 @@ static void apply_rise(Branch *s, int begin, int end, int64_t by)
     }
 }
 
-static void undo_to(Branch *s, int mark)
+static void undo_to(Branch *s, size_t mark)
 {
-    while (s->n_trail > mark) {
-        const Change *c = &s->trail[--s->n_trail];
+    while (s->trail.len > mark) {
+        const Change *c = &s->trail.data[--s->trail.len];
         if (c->kind == CHANGE_RISE)
             apply_rise(s, c->begin, c->end, -c->by);
         else
@@ -120,7 +96,7 @@ static bool raise(Branch *s, int begin, int end, int64_t by)
         if (s->slack[t] < by)
             return false;
     apply_rise(s, begin, end, by);
-    push_change(s, (Change){CHANGE_RISE, -1, begin, end, by});
+    vec_push(s->pool, &s->trail, (Change){CHANGE_RISE, -1, begin, end, by});
     return true;
 }
 
@@ -128,7 +104,7 @@ static void put(Branch *s, int b)
 {
     s->offset[b] = s->height[s->p->start[b]];
     apply_buffer(s, b, CHANGE_PUT, 1);
-    push_change(s, (Change){CHANGE_PUT, b, 0, 0, 0});
+    vec_push(s->pool, &s->trail, (Change){CHANGE_PUT, b, 0, 0, 0});
 }
 
 /* What lives through the whole part may as well be on top of it: hung from the ceiling, it leaves
@@ -143,7 +119,7 @@ static bool hang_spanning(Branch *s, int begin, int end)
         any = true;
         s->offset[b] = s->ceiling[begin] - s->p->size[b];
         apply_buffer(s, b, CHANGE_HANG, 1);
-        push_change(s, (Change){CHANGE_HANG, b, 0, 0, 0});
+        vec_push(s->pool, &s->trail, (Change){CHANGE_HANG, b, 0, 0, 0});
     }
     return any;
 }
@@ -173,28 +149,37 @@ static Part lowest_part(Branch *s, int begin, int end)
     return q;
 }
 
+/* A buffer of the same life and size that is born at slot t is a candidate already. */
+static bool has_twin(const Branch *s, int b, int t, size_t base)
+{
+    for (size_t k = s->candidates.len; k-- > base;) {
+        int other = s->candidates.data[k];
+        if (s->p->start[other] != t)
+            return false;
+        if (s->p->end[other] == s->p->end[b] && s->p->size[other] == s->p->size[b])
+            return true;
+    }
+    return false;
+}
+
 /* The unplaced buffers that fit on the segment, best first; of equal ones the first. */
 static void collect_candidates(Branch *s, const Part *q)
 {
-    int base = s->n_candidates;
+    size_t base = s->candidates.len;
     for (int t = q->a; t < q->b; t++)
         for (int b = s->first[t]; b >= 0; b = s->next[b]) {
             s->work->done++;
-            if (s->placed[b] || s->p->end[b] > q->b)
-                continue;
-            bool twin = false;
-            for (int k = s->n_candidates - 1; k >= base && s->p->start[s->candidate[k]] == t; k--)
-                twin |= s->p->end[s->candidate[k]] == s->p->end[b] &&
-                        s->p->size[s->candidate[k]] == s->p->size[b];
-            if (!twin)
-                push_candidate(s, b);
+            if (!s->placed[b] && s->p->end[b] <= q->b && !has_twin(s, b, t, base))
+                vec_push(s->pool, &s->candidates, b);
         }
-    for (int k = base + 1; k < s->n_candidates; k++) {
-        int b = s->candidate[k], to = k;
-        for (; to > base && s->rank[s->candidate[to - 1]] > s->rank[b]; to--)
-            s->candidate[to] = s->candidate[to - 1];
-        s->candidate[to] = b;
-        s->work->done += k - to;
+    int *candidate = s->candidates.data;
+    for (size_t k = base + 1; k < s->candidates.len; k++) {
+        int b = candidate[k];
+        size_t to = k;
+        for (; to > base && s->rank[candidate[to - 1]] > s->rank[b]; to--)
+            candidate[to] = candidate[to - 1];
+        candidate[to] = b;
+        s->work->done += (int64_t)(k - to);
     }
 }
 
@@ -205,15 +190,16 @@ static int64_t smaller(int64_t a, int64_t b)
 
 /* A slot of the segment that cannot rise even to the lowest of what may come beside it must be
  * covered by a candidate. */
-static bool tight_slots_covered(const Branch *s, const Part *q, int base)
+static bool tight_slots_covered(const Branch *s, const Part *q, size_t base)
 {
     int64_t rise = smaller(q->left, q->right);
-    for (int k = base; k < s->n_candidates; k++)
-        rise = smaller(rise, s->p->size[s->candidate[k]]);
+    const int *candidate = s->candidates.data;
+    for (size_t k = base; k < s->candidates.len; k++)
+        rise = smaller(rise, s->p->size[candidate[k]]);
     for (int t = q->a; t < q->b; t++) {
         bool covered = s->slack[t] >= rise;
-        for (int k = base; k < s->n_candidates && !covered; k++)
-            covered = s->p->start[s->candidate[k]] <= t && t < s->p->end[s->candidate[k]];
+        for (size_t k = base; k < s->candidates.len && !covered; k++)
+            covered = s->p->start[candidate[k]] <= t && t < s->p->end[candidate[k]];
         if (!covered)
             return false;
     }
@@ -242,13 +228,13 @@ static bool try_candidate(Branch *s, const Part *q, int b)
     return search(s, q->begin, q->end);
 }
 
-static bool try_all(Branch *s, const Part *q, int base)
+static bool try_all(Branch *s, const Part *q, size_t base)
 {
-    int mark = s->n_trail, n = s->n_candidates;
+    size_t mark = s->trail.len, n = s->candidates.len;
     if (!tight_slots_covered(s, q, base))
         return false;
-    for (int k = base; k < n; k++) {
-        if (try_candidate(s, q, s->candidate[k]))
+    for (size_t k = base; k < n; k++) {
+        if (try_candidate(s, q, s->candidates.data[k]))
             return true;
         undo_to(s, mark);
         if (s->work->done > s->work->limit)
@@ -269,10 +255,10 @@ static bool search_part(Branch *s, int begin, int end)
     if (s->failed[hash % TABLE_SIZE] == hash)
         return false;
     Part q = lowest_part(s, begin, end);
-    int base = s->n_candidates, mark = s->n_trail;
+    size_t base = s->candidates.len, mark = s->trail.len;
     collect_candidates(s, &q);
     bool found = try_all(s, &q, base);
-    s->n_candidates = base;
+    s->candidates.len = base;
     if (found)
         return true;
     undo_to(s, mark);
@@ -314,9 +300,6 @@ static Branch *branch_new(Pool *pool, const PlaceProblem *p, const int *order, i
     s->crossing = POOL_ARRAY(pool, slots, int);
     s->slot_hash = POOL_ARRAY(pool, slots, uint64_t);
     s->failed = POOL_ARRAY(pool, TABLE_SIZE, uint64_t);
-    s->room_trail = s->room_candidates = 1024;
-    s->trail = POOL_ARRAY(pool, 1024, Change);
-    s->candidate = POOL_ARRAY(pool, 1024, int);
     for (int t = 0; t < p->n_slots; t++) {
         s->first[t] = -1;
         s->ceiling[t] = limit;

@@ -4,6 +4,7 @@
  * Source: Jain et al. 2020, section 4.  Differs: graphs of more than 40 nodes, and programs that
  * need more branch-and-bound nodes than the limit allows, end with REMAT_LIMIT.  notes->proven says
  * that the answer is the fastest under the program's rules. */
+#include "ir/support/clock.h"
 #include "passes/remat/checkmate.h"
 #include "passes/remat/forward_view.h"
 #include "passes/remat/solve.h"
@@ -19,7 +20,7 @@ bool remat_solver_needs_milp(const RematSolver *s)
 
 static double seconds_left(const RematOptions *o)
 {
-    double left = o->deadline_seconds > 0 ? o->deadline_seconds - remat_seconds() : 0;
+    double left = o->deadline_seconds > 0 ? o->deadline_seconds - clock_seconds() : 0;
     return o->deadline_seconds > 0 && left < 1e-3 ? 1e-3 : left;
 }
 

@@ -2,6 +2,7 @@
 #include "passes/remat/external.h"
 
 #include "ir/support/bug.h"
+#include "ir/support/clock.h"
 #include "passes/remat/bound_report.h"
 #include "passes/remat/reorder.h"
 #include "passes/remat/solvers.h"
@@ -96,7 +97,7 @@ static void fill_report(const RematAnswer *a, const RematProblem *p, RematReport
 bool external_plan(Pool *pool, const ExternalGraph *g, const RematSettings *settings,
                    struct RematMemo *memo, ExternalPlan *out, RematError *error)
 {
-    double begin = remat_seconds();
+    double begin = clock_seconds();
     *out = (ExternalPlan){.report = {.solver = "none"}};
     Planning s = {.pool = pool, .memo = memo};
     if (!remat_request_read(pool, settings, &s.request, error))
@@ -115,7 +116,7 @@ bool external_plan(Pool *pool, const ExternalGraph *g, const RematSettings *sett
     out->report.treewidth = s.notes.treewidth;
     fill_report(&a, s.p, &out->report);
     find_bounds(&s, g, &out->report);
-    out->report.solve_seconds = remat_seconds() - begin;
+    out->report.solve_seconds = clock_seconds() - begin;
     external_arena(pool, s.p, &a.schedule, &out->arena_bytes, &out->arena_lower_bound_bytes);
     if (out->report.status != REMAT_INFEASIBLE)
         return true;

@@ -1,4 +1,5 @@
 #include "passes/remat/paper_model.h"
+#include "ir/support/clock.h"
 
 #include "passes/remat/chen.h"
 #include "passes/remat/external.h"
@@ -48,10 +49,10 @@ static void replay_sets(Paper *s, PaperFigures *row, const int *set_of, int n_se
 static void add_kusumoto(Paper *s, const char *solver, const KusumotoMethod *method,
                          bool memory_centric)
 {
-    double begin = remat_seconds();
+    double begin = clock_seconds();
     PaperFigures *row = new_row(s, solver, memory_centric ? "memory-centric" : "time-centric");
     KusumotoAnswer a = kusumoto_plan(s->pool, &s->g, method, 0, memory_centric, s->max_steps);
-    row->seconds = remat_seconds() - begin;
+    row->seconds = clock_seconds() - begin;
     row->limited = a.limited;
     row->model_bytes = a.peak;
     row->overhead = a.overhead;
@@ -82,21 +83,21 @@ static void see_segments(void *user, bool at_articulation, const int *set_of, in
 /* At articulation points, as Kusumoto et al. read it (appendix B). */
 static void add_chen(Paper *s)
 {
-    double begin = remat_seconds();
+    double begin = clock_seconds();
     ChenBest b = {s, new_row(s, "chen", "articulation points"),
                   POOL_ARRAY(s->pool, (size_t)s->g.n + 1, int), 0};
     chen_plan(s->pool, &s->g, see_segments, &b);
-    b.row->seconds = remat_seconds() - begin;
+    b.row->seconds = clock_seconds() - begin;
     b.row->overhead = kusumoto_eq1(&s->g, b.set_of);
     replay_sets(s, b.row, b.set_of, b.n_sets);
 }
 
 static void add_feng(Paper *s, const char *solver, FengDivision division)
 {
-    double begin = remat_seconds();
+    double begin = clock_seconds();
     PaperFigures *row = new_row(s, solver, "checkpoints");
     FengAnswer a = feng_plan(s->pool, &s->g, division, s->max_steps, NULL, NULL);
-    row->seconds = remat_seconds() - begin;
+    row->seconds = clock_seconds() - begin;
     row->limited = a.limited;
     row->model_bytes = a.cost;
     FengGraph f = feng_graph(s->pool, &s->g);

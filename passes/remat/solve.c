@@ -1,13 +1,13 @@
 #include "passes/remat/solve.h"
 
 #include "ir/support/bug.h"
+#include "ir/support/clock.h"
 #include "ir/support/diag.h"
 #include "passes/remat/milp.h"
 #include "passes/remat/reorder.h"
 #include "passes/remat/solvers.h"
 
 #include <string.h>
-#include <time.h>
 
 /* Settings */
 
@@ -64,16 +64,9 @@ static bool read_cost(Pool *pool, const char *name, const CostModel **out, Remat
                          nearest ? pool_printf(pool, "did you mean `%s`?", nearest) : list);
 }
 
-double remat_seconds(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 bool remat_out_of_time(const RematOptions *o)
 {
-    return o->deadline_seconds > 0 && remat_seconds() >= o->deadline_seconds;
+    return o->deadline_seconds > 0 && clock_seconds() >= o->deadline_seconds;
 }
 
 bool remat_request_read(Pool *pool, const RematSettings *s, RematRequest *out, RematError *error)
@@ -94,7 +87,7 @@ bool remat_request_read(Pool *pool, const RematSettings *s, RematRequest *out, R
             error, "E403", pool_printf(pool, "'%s' is not a budget", s->budget),
             "write bytes with their unit (512MiB, 1.5GB, 4G), a part (40%) or min");
     if (s->time_limit_seconds > 0)
-        out->options.deadline_seconds = remat_seconds() + s->time_limit_seconds;
+        out->options.deadline_seconds = clock_seconds() + s->time_limit_seconds;
     return true;
 }
 

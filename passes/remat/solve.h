@@ -27,8 +27,6 @@ typedef struct RematRequest {
     RematOptions options; /* without the budget; the deadline counts from remat_request_read */
 } RematRequest;
 
-double remat_seconds(void); /* of the monotonic clock */
-
 /* A user's mistake: code, what is wrong, a way out (or NULL). */
 typedef struct RematError {
     const char *code, *message, *help;

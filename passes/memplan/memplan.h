@@ -8,6 +8,8 @@
 enum { MEMPLAN_ALIGN = 64 };
 /* Steps of branch and bound where an arena misses its bound. */
 enum { MEMPLAN_EXACT_STEPS = 150000000, MEMPLAN_TRIAL_STEPS = MEMPLAN_EXACT_STEPS / 10 };
+/* For memplan_place_within: an eighth of the heuristics' work, no branch and bound. */
+enum { MEMPLAN_SKETCH = -1 };
 /* A plan that is kept, or one of many that are tried: with less effort, never lower. */
 typedef enum MemEffort { MEMPLAN_FINAL, MEMPLAN_TRIAL } MemEffort;
 
@@ -28,7 +30,7 @@ typedef struct MemLayout {
  * must be, too). */
 MemLayout memplan_place(Pool *pool, const MemBuffer *buffers, int n, int64_t align);
 /* The same with so many steps of branch and bound at the end; with less than MEMPLAN_EXACT_STEPS,
- * one round of the heuristics. */
+ * one round of the heuristics; with MEMPLAN_SKETCH, no more of it than its share of the work. */
 MemLayout memplan_place_within(Pool *pool, const MemBuffer *buffers, int n, int64_t align,
                                int64_t exact_steps);
 /* Independent sweep: no two buffers alive together overlap, arena_bytes is right.  false and a

@@ -12,7 +12,7 @@
 #include <string.h>
 
 enum { MAX_ROUNDS = 8, MAX_STALE = 3, N_ORDERS = 9, RANDOM_PASSES = 6, MAX_EXACT = 2000 };
-static const int64_t WORK_LIMIT = 240000000, RANDOM_LIMIT = 100000000;
+static const int64_t WORK_LIMIT = 240000000, SKETCH_LIMIT = 30000000, RANDOM_LIMIT = 100000000;
 static const int64_t QUICK_EXACT = 4000000;
 
 /* T max load, Z size, W life, A area; all descending.  The first is the one that usually suffices
@@ -144,7 +144,7 @@ static int64_t place_component(const PlaceProblem *p, int64_t *offset, PlaceWork
         wheel_orders(&s, rank, place_skyline);
         if (first_fit_affordable(&s))
             wheel_orders(&s, rank, place_first_fit);
-        if (pass == 0)
+        if (pass == 0 && exact_steps != MEMPLAN_SKETCH)
             try_exact(&s, QUICK_EXACT);
         if (pass == 0 && work->limit - work->done > RANDOM_LIMIT)
             work->limit = work->done + RANDOM_LIMIT;
@@ -206,7 +206,7 @@ MemLayout memplan_place_within(Pool *pool, const MemBuffer *buffers, int n, int6
 {
     Pool *scratch = pool_new_child(pool);
     MemLayout layout = {.offset = POOL_ARRAY(pool, (size_t)(n > 0 ? n : 1), int64_t)};
-    PlaceWork work = {0, WORK_LIMIT};
+    PlaceWork work = {0, exact_steps == MEMPLAN_SKETCH ? SKETCH_LIMIT : WORK_LIMIT};
     int used;
     int *index = sort_by_birth(scratch, buffers, n, &used);
     for (int i = 0; i < used; i++)

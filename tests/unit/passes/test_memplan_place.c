@@ -232,6 +232,9 @@ static void check_large(Pool *pool, int n, int64_t horizon, int64_t life, double
     printf("%d intervals of life <= %lld: gap %.3f%% in %.2f s\n", n, (long long)life, gap,
            seconds);
     CHECK_MSG(gap <= max_gap_percent, "gap %.2f%%", gap);
+    MemLayout sketch = memplan_place_within(pool, b, n, 64, MEMPLAN_SKETCH);
+    CHECK_MSG(memplan_check(pool, b, n, &sketch, &fault), "%s", fault);
+    CHECK(sketch.arena_bytes >= l.arena_bytes);
     MemLayout again = memplan_place(pool, b, n, 64);
     CHECK(memcmp(l.offset, again.offset, (size_t)n * sizeof *l.offset) == 0);
 }

@@ -13,6 +13,12 @@
  * by what was missed. */
 enum { SMALL_STEPS = 3, MAX_STEPS = 8, MAX_LEAST_STEPS = 8 };
 
+/* An answer and what its plan takes. */
+typedef struct Planned {
+    RematAnswer answer;
+    int64_t arena_bytes;
+} Planned;
+
 typedef struct Solve {
     PassContext *ctx;
     Pool *scratch;
@@ -21,14 +27,9 @@ typedef struct Solve {
     RematRequest request;
     int64_t budget_bytes;
     RematNotes notes;
-    struct Planned *least; /* the answer with the smallest arena; NULL = not looked for yet */
+    VEC(Planned) tried;
+    Planned *least; /* the answer with the smallest arena; NULL = not looked for yet */
 } Solve;
-
-/* An answer and what its plan takes. */
-typedef struct Planned {
-    RematAnswer answer;
-    int64_t arena_bytes;
-} Planned;
 
 static bool pass_error(PassContext *ctx, const char *code, const char *message, const char *help)
 {
@@ -77,13 +78,23 @@ static int64_t planned_arena(const Solve *s, const RematSchedule *schedule)
     return arena;
 }
 
+static bool same_schedule(const RematSchedule *a, const RematSchedule *b)
+{
+    return a->len == b->len && memcmp(a->node, b->node, (size_t)a->len * sizeof *a->node) == 0;
+}
+
+/* Different targets often have the same answer: it is placed once. */
 static Planned plan_answer(Solve *s, int64_t target)
 {
     RematOptions o = s->request.options;
     o.budget_bytes = target;
     o.notes = &s->notes;
     Planned a = {.answer = remat_solve(s->p, s->request.only, &o, s->scratch)};
+    for (size_t k = 0; k < s->tried.len; k++)
+        if (same_schedule(&s->tried.data[k].answer.schedule, &a.answer.schedule))
+            return s->tried.data[k];
     a.arena_bytes = planned_arena(s, &a.answer.schedule);
+    vec_push(s->scratch, &s->tried, a);
     return a;
 }
 

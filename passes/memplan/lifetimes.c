@@ -296,41 +296,53 @@ static bool misses_bound(const MemPlan *plan)
     return plan->arena_bytes > plan->lower_bound_bytes;
 }
 
-static MemLayout place_sharing(Sharings *s, int sharing, int64_t exact_steps)
+static void make_sharing(Sharings *s, int sharing)
 {
     Lives *l = s->l;
     memcpy(l->load, s->shared, (size_t)l->n_slots * sizeof *s->shared);
     l->allowed = sharing == 0 ? -1 : s->bound / 16 * sharing_load[sharing];
     make_buffers(l);
+}
+
+static MemLayout place_buffers(const Lives *l, int64_t exact_steps)
+{
     return memplan_place_within(l->scratch, l->buffer, l->n_buffers, MEMPLAN_ALIGN, exact_steps);
 }
 
-static void keep_lower(Sharings *s, int sharing, const MemLayout *layout)
+static int64_t largest_load(const Lives *l)
 {
-    if (s->plan->persistent_bytes + layout->arena_bytes >= s->plan->arena_bytes)
+    const int64_t *load = slot_loads(l);
+    int64_t largest = 0;
+    for (int t = 0; t < l->n_slots; t++)
+        largest = load[t] > largest ? load[t] : largest;
+    return largest;
+}
+
+/* A sharing whose load alone is no lower than the plan's arena is not placed. */
+static void try_sharing(Sharings *s, int sharing, int64_t exact_steps)
+{
+    if (!misses_bound(s->plan))
         return;
-    set_offsets(s->plan, s->l, layout);
+    make_sharing(s, sharing);
+    int64_t room = s->plan->arena_bytes - s->plan->persistent_bytes;
+    if (largest_load(s->l) >= room)
+        return;
+    MemLayout layout = place_buffers(s->l, exact_steps);
+    if (layout.arena_bytes >= room)
+        return;
+    set_offsets(s->plan, s->l, &layout);
     s->best = sharing;
 }
 
 static void place_quickly(Sharings *s)
 {
-    MemLayout first = place_sharing(s, 0, 0);
+    make_sharing(s, 0);
+    MemLayout first = place_buffers(s->l, 0);
     s->bound = first.lower_bound_bytes;
     set_bound(s->plan, s->l, s->shared, s->bound);
     set_offsets(s->plan, s->l, &first);
-    for (int k = 1; k < SHARINGS && misses_bound(s->plan); k++) {
-        MemLayout layout = place_sharing(s, k, 0);
-        keep_lower(s, k, &layout);
-    }
-}
-
-static void search_further(Sharings *s, int sharing, int64_t exact_steps)
-{
-    if (!misses_bound(s->plan))
-        return;
-    MemLayout layout = place_sharing(s, sharing, exact_steps);
-    keep_lower(s, sharing, &layout);
+    for (int k = 1; k < SHARINGS; k++)
+        try_sharing(s, k, 0);
 }
 
 /* Sharing a buffer in place never raises the load, but a longer buffer can be harder to place: when
@@ -344,12 +356,12 @@ MemPlan *memplan_graph(Pool *pool, const Graph *g, MemEffort effort)
     s.shared = POOL_ARRAY(scratch, (size_t)s.l->n_slots, int64_t);
     s.l->load = POOL_ARRAY(scratch, (size_t)s.l->n_slots, int64_t);
     place_quickly(&s);
-    search_further(&s, s.best, MEMPLAN_TRIAL_STEPS);
+    try_sharing(&s, s.best, MEMPLAN_TRIAL_STEPS);
     int first = s.best;
     if (effort == MEMPLAN_FINAL)
-        search_further(&s, first, MEMPLAN_EXACT_STEPS);
+        try_sharing(&s, first, MEMPLAN_EXACT_STEPS);
     for (int k = 1; effort == MEMPLAN_FINAL && k < SHARINGS; k++)
-        search_further(&s, (first + k) % SHARINGS, MEMPLAN_TRIAL_STEPS);
+        try_sharing(&s, (first + k) % SHARINGS, MEMPLAN_TRIAL_STEPS);
     pool_free(scratch);
     return s.plan;
 }

@@ -1,6 +1,7 @@
 #include "codegen/epilogue.h"
 
 #include "codegen/pointwise.h"
+#include "codegen/relu_mask.h"
 #include "ir/support/bug.h"
 
 Epilogue epilogue_none(const Type *out)
@@ -235,14 +236,25 @@ static JitValue column_index(void *user)
     return ((EpilogueEmit *)user)->col;
 }
 
+/* An operand of i32 words. */
+static JitValue operand_words(const EpilogueEmit *m, ValueId v)
+{
+    for (int k = 0; k < m->e->n_inputs; k++)
+        if (m->e->input[k].value == v)
+            return jit_buf(m->j, m->e->input[k].buf, jit_types(m->j)->p_i32);
+    BUG("an epilogue reads words that are no operand");
+}
+
 static JitValue operand_word(void *user, ValueId v, int i)
 {
     EpilogueEmit *m = user;
-    for (int k = 0; k < m->e->n_inputs; k++)
-        if (m->e->input[k].value == v)
-            return jit_load(m->j, jit_buf(m->j, m->e->input[k].buf, jit_types(m->j)->p_i32),
-                            jit_i64(m->j, i));
-    BUG("an epilogue reads a generator that is no operand");
+    return jit_load(m->j, operand_words(m, v), jit_i64(m->j, i));
+}
+
+static JitValue operand_bits(void *user, ValueId v)
+{
+    EpilogueEmit *m = user;
+    return relu_mask_lanes(m->j, operand_words(m, v), linear_index(m), m->n_valid);
 }
 
 static void store_bytes(EpilogueEmit *m, int out_buf, JitValue at, JitValue x, DType dtype)
@@ -290,7 +302,7 @@ void epilogue_store(Jit *j, const Epilogue *e, int out_buf, JitValue acc, JitVal
     JitValue result = m.acc;
     if (e->body) {
         PointSource source = {&m,           operand_value, linear_index, row_in_matrix,
-                              column_index, operand_word};
+                              column_index, operand_word,  operand_bits};
         point_emit_body(j, e->body, &e->result, 1, &source, &result);
     }
     store(&m, out_buf, result);

@@ -203,7 +203,9 @@ JitValue jit_vfma(Jit *j, JitValue a, JitValue b,
 JitValue jit_vnormal_cdf(Jit *j, JitValue a, JitValue *density);
 /* High and low words of the 64-bit products of u32 vectors. */
 void jit_vmul_wide(Jit *j, JitValue a, JitValue b, JitValue *high, JitValue *low);
-JitValue jit_lane_numbers(Jit *j); /* vi 0, 1, 2, ... */
+JitValue jit_lane_numbers(Jit *j);             /* vi 0, 1, 2, ... */
+JitValue jit_lane_bits(Jit *j);                /* vi 1, 2, 4, ... */
+JitValue jit_mask_bits(Jit *j, JitValue mask); /* vi of 0 / -1 -> i32: lane k in bit k */
 /* yes where a op b, else no; all f32 vectors: cheaper than a mask. */
 JitValue jit_vchoose(Jit *j, JitCompare op, JitValue a, JitValue b, JitValue yes, JitValue no);
 JitValue jit_vi_to_vf(Jit *j, JitValue vi);

@@ -305,6 +305,21 @@ JitValue jit_lane_numbers(Jit *j)
     return jit_tmp(j, jit_from_lanes(j, jit_types(j)->vi, lane));
 }
 
+JitValue jit_lane_bits(Jit *j)
+{
+    JitValue lane[16];
+    for (int i = 0; i < jit_lanes(j); i++)
+        lane[i] = jit_i32(j, 1 << i);
+    return jit_tmp(j, jit_from_lanes(j, jit_types(j)->vi, lane));
+}
+
+JitValue jit_mask_bits(Jit *j, JitValue mask)
+{
+    if (x86(j))
+        return x86_mask_bits(j, mask);
+    return generic_fold(j, jit_or, jit_tmp(j, jit_and(j, mask, jit_lane_bits(j))));
+}
+
 /* Schoolbook product of 16-bit halves. */
 static void generic_mul_wide(Jit *j, JitValue a, JitValue b, JitValue *high, JitValue *low)
 {

@@ -144,6 +144,15 @@ JitValue x86_mask(Jit *j, JitCompare op, JitValue a, JitValue b)
     return real ? float_mask(j, op, a, b) : int_mask(j, op, a, b);
 }
 
+JitValue x86_mask_bits(Jit *j, JitValue mask)
+{
+    static const char *const in[] = {"v"};
+    const char *text = avx512(j) ? "vpmovd2m %1, %0"
+                       : sse(j)  ? "movmskps %1, %0"
+                                 : "vmovmskps %1, %0";
+    return jit_asm(j, text, jit_types(j)->i32, avx512(j) ? "=Yk" : "=r", 1, &mask, in);
+}
+
 static JitValue blend_bits(Jit *j, JitValue mask, JitValue yes, JitValue no)
 {
     const JitTypes *t = jit_types(j);

@@ -17,6 +17,8 @@ JitValue x86_fnma(Jit *j, JitValue a, JitValue b, JitValue c);
 JitValue x86_mask(Jit *j, JitCompare op, JitValue a, JitValue b);
 /* yes where a op b holds, else no, for f32 comparisons. */
 JitValue x86_choose(Jit *j, JitCompare op, JitValue a, JitValue b, JitValue yes, JitValue no);
+/* vi of 0 / -1 -> i32, lane k in bit k. */
+JitValue x86_mask_bits(Jit *j, JitValue mask);
 JitValue x86_i32_to_f32(Jit *j, JitValue v);
 JitValue x86_f32_to_i32(Jit *j, JitValue v); /* truncation */
 JitValue x86_hsum(Jit *j, JitValue v);

@@ -6,6 +6,7 @@
  * arithmetic is the same everywhere, so none of this shows in the results.  In every vector all
  * loads come before the first store: outputs may lie on inputs. */
 #include "codegen/point_internal.h"
+#include "codegen/relu_mask.h"
 #include "codegen/vector_loops.h"
 
 #include "ir/support/bug.h"
@@ -38,17 +39,12 @@ static unsigned char access_dependence(const PointProgram *p, const PointAccess 
     return on;
 }
 
-static bool is_access(const PointInstr *i)
-{
-    return i->op == POINT_LOAD || i->op == POINT_COORDINATE || i->op == POINT_COORDINATE_HIGH;
-}
-
 static void find_dependences(Emit *e)
 {
     for (size_t k = 0; k < e->p->instr.len; k++) {
         const PointInstr *i = &e->p->instr.data[k];
         unsigned char on = 0;
-        if (is_access(i))
+        if (point_has_access(i))
             on = access_dependence(e->p, &e->p->access.data[i->access]);
         for (int n = 0; n < i->n_in; n++)
             on |= e->on[i->in[n]];
@@ -61,7 +57,7 @@ static void hoist(Emit *e, int reg)
 {
     const PointInstr *i = &e->p->instr.data[reg];
     int64_t bytes = (int64_t)(e->n_slots + 1) * e->columns * 4;
-    if (e->on[reg] == ON_COLUMN && !is_access(i) && i->dtype == DTYPE_F32 && !e->slot[reg] &&
+    if (e->on[reg] == ON_COLUMN && !point_has_access(i) && i->dtype == DTYPE_F32 && !e->slot[reg] &&
         bytes <= HOIST_BYTES)
         e->slot[reg] = ++e->n_slots;
 }
@@ -235,6 +231,17 @@ static JitValue coordinate(const Emit *e, const PointInstr *i, Span s)
     return point_place_word(e->j, at, stride == 1, i->op == POINT_COORDINATE_HIGH);
 }
 
+static JitValue bits(const Emit *e, const PointInstr *i, Span s)
+{
+    const PointAccess *a = &e->p->access.data[i->access];
+    JitValue words = jit_buf(e->j, a->buf, jit_types(e->j)->p_i32);
+    int64_t stride = a->stride[e->p->rank - 1];
+    JitValue at = first_index(e->j, e->offset[i->access], stride, s);
+    if (stride != 0 && stride != 1)
+        BUG("bits of elements %lld apart", (long long)stride);
+    return stride ? relu_mask_lanes(e->j, words, at, s.n) : relu_mask_one(e->j, words, at);
+}
+
 /* --- instructions --- */
 
 static JitValue column_slot(const Emit *e, int reg, JitValue column, JitValue *pointer)
@@ -249,7 +256,9 @@ static void compute(Emit *e, size_t k, Span s)
     JitValue in[POINT_MAX_IN];
     if (i->op == POINT_LOAD) {
         e->value[k] = load(e, i, s);
-    } else if (is_access(i)) {
+    } else if (i->op == POINT_BIT) {
+        e->value[k] = bits(e, i, s);
+    } else if (point_has_access(i)) {
         e->value[k] = coordinate(e, i, s);
     } else {
         for (int n = 0; n < i->n_in; n++)

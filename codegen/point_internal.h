@@ -16,6 +16,12 @@ void point_add_body(PointProgram *p, const Graph *g, const ValueId *wanted, int 
                     PointLeaf *leaf, void *user);
 /* The same for one POINT node of a graph whose other values all are leaves. */
 int point_add_node(PointProgram *p, const Graph *g, const Node *n, PointLeaf *leaf, void *user);
+/* Whether an instruction has an access. */
+static inline bool point_has_access(const PointInstr *i)
+{
+    return i->op == POINT_LOAD || i->op == POINT_COORDINATE || i->op == POINT_COORDINATE_HIGH ||
+           i->op == POINT_BIT;
+}
 /* A place of the space as i32 lanes: its low or its high word. */
 int point_coordinate(PointProgram *p, PointAccess place, bool high);
 /* The channel axis of a normalisation of x. */

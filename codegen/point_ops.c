@@ -418,6 +418,8 @@ JitValue point_apply(Jit *j, const PointInstr *p, const JitValue *in)
         return compare(j, p, in[0], in[1]);
     case OP_select:
         return jit_vselect(j, in[0], in[1], in[2]);
+    case OP_relu_mask_grad:
+        return jit_vselect(j, in[1], in[0], vf(j, 0));
     case OP_dropout:
         return dropout(j, p, in);
     case OP_causal_mask: /* (x, row, column) */

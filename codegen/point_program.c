@@ -186,9 +186,9 @@ static PointAccess coordinate_of(const PointProgram *p, int from_last)
     return a;
 }
 
-static int rng_word(BodyMap *m, ValueId rng, int word)
+static int input_word(BodyMap *m, ValueId v, int word)
 {
-    return m->leaf(m->user, m->p, rng, -1, word);
+    return m->leaf(m->user, m->p, v, -1, word);
 }
 
 static int rng_key(PointProgram *p, PointSpecial op, int low, int high, int64_t key)
@@ -203,7 +203,7 @@ static void dropout_operands(BodyMap *m, const Node *n, PointInstr *i)
     int word[4];
     PointAccess place = own_place(m, value_type(m->g, n->out[0]));
     for (int k = 0; k < 4; k++)
-        word[k] = rng_word(m, n->in[1], k);
+        word[k] = input_word(m, n->in[1], k);
     i->in[1] = rng_key(m->p, POINT_RNG_KEY_LOW, word[0], word[1], i->k);
     i->in[2] = rng_key(m->p, POINT_RNG_KEY_HIGH, word[0], word[1], i->k);
     i->in[3] = word[2];
@@ -211,6 +211,21 @@ static void dropout_operands(BodyMap *m, const Node *n, PointInstr *i)
     i->in[5] = point_coordinate(m->p, place, false);
     i->in[6] = point_coordinate(m->p, place, true);
     i->n_in = 7;
+}
+
+/* A word's load names the buffer; the bits lie as the result does. */
+static int mask_bits(BodyMap *m, const Node *n)
+{
+    int reg = input_word(m, n->in[1], 0);
+    PointInstr *i = &m->p->instr.data[reg];
+    PointAccess *at = &m->p->access.data[i->access],
+                place = own_place(m, value_type(m->g, n->out[0]));
+    i->op = POINT_BIT;
+    i->dtype = DTYPE_BOOL;
+    place.buf = at->buf;
+    place.dtype = DTYPE_I32;
+    *at = place;
+    return reg;
 }
 
 static int rstd_of(PointProgram *p, int var, double eps)
@@ -247,11 +262,11 @@ static int body_node(BodyMap *m, const Node *n, int axis)
 {
     PointInstr i = instr_of(m->g, n);
     i.n_in = n->n_in;
-    int direct = n->op == OP_dropout ? 1 : n->n_in;
+    int direct = n->op == OP_dropout || n->op == OP_relu_mask_grad ? 1 : n->n_in;
     for (int k = 0; k < direct; k++)
         i.in[k] = body_value(m, n->in[k], operand_axis(m->g, n, k, axis));
-    const PointInstr *second = n->n_in > 1 ? &m->p->instr.data[i.in[1]] : NULL;
-    if (n->op == OP_pow && second->op == OP_const) {
+    const PointInstr *second = n->op == OP_pow ? &m->p->instr.data[i.in[1]] : NULL;
+    if (second && second->op == OP_const) {
         i.flag = true;
         i.a = second->a;
     }
@@ -261,6 +276,8 @@ static int body_node(BodyMap *m, const Node *n, int axis)
         return add_bn_grad_x(m->p, &i);
     if (n->op == OP_dropout)
         dropout_operands(m, n, &i);
+    if (n->op == OP_relu_mask_grad)
+        i.in[1] = mask_bits(m, n);
     if (n->op == OP_causal_mask) {
         i.in[1] = point_coordinate(m->p, coordinate_of(m->p, 2), false);
         i.in[2] = point_coordinate(m->p, coordinate_of(m->p, 1), false);
@@ -369,7 +386,7 @@ static void put_instr(StrBuf *b, const PointProgram *p, const PointInstr *i)
                   (int)i->flag, i->a, i->b, i->k);
     for (int k = 0; k < i->n_in; k++)
         strbuf_printf(b, ",%d", i->in[k]);
-    if (i->op == POINT_LOAD || i->op == POINT_COORDINATE || i->op == POINT_COORDINATE_HIGH)
+    if (point_has_access(i))
         put_access(b, &p->access.data[i->access], p->rank);
 }
 

@@ -19,7 +19,8 @@ typedef enum PointSpecial {
     POINT_LOAD = OP_COUNT, /* at `access` */
     POINT_COORDINATE,      /* i32: low word of the place that `access` gives, lane by lane */
     POINT_COORDINATE_HIGH, /* i32: its high word */
-    POINT_RNG_KEY_LOW,     /* (seed low, seed high) -> words of seed + k * 0x9E3779B97F4A7C15 */
+    POINT_BIT,         /* bool: bit of the place in the words (relu_mask) of the access's buffer */
+    POINT_RNG_KEY_LOW, /* (seed low, seed high) -> words of seed + k * 0x9E3779B97F4A7C15 */
     POINT_RNG_KEY_HIGH,
     POINT_ONE_MINUS_POWER, /* (step) -> 1 - a^step, in double; all lanes equal */
 } PointSpecial;
@@ -38,7 +39,7 @@ typedef struct PointInstr {
 
 /* Element (i0, i1, ...) of the space is at element base + sum of i[d] * stride[d] of a buffer. */
 typedef struct PointAccess {
-    int buf; /* -1: a place without memory (COORDINATE) */
+    int buf; /* -1: a place without memory (COORDINATE); BIT: of words, the place counts bits */
     DType dtype;
     int64_t base, stride[TYPE_MAX_RANK];
 } PointAccess;
@@ -89,6 +90,8 @@ typedef struct PointSource {
     JitValue (*column)(void *user);
     /* Word i of the i32[4] input v (dropout's generator), as a scalar i32. */
     JitValue (*word)(void *user, ValueId v, int i);
+    /* Lanes of 0 / -1: the result's bits in the mask v (relu_mask). */
+    JitValue (*bits)(void *user, ValueId v);
 } PointSource;
 
 /* Values v of `wanted` for one vector of elements of the body; all operations between are of the

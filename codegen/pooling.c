@@ -24,9 +24,10 @@ typedef struct Window {
     JitValue at_y;           /* offset of the window's output */
     bool inside;             /* known to be whole: unrolled */
     JitValue from, to;       /* channels of the task */
-    JitVar best, index;
-    JitValue dy;            /* of the window */
-    JitValue number, pixel; /* of a pixel in its window, as f32; offset of its channel 0 */
+    JitVar best, index;      /* the index as f32 */
+    JitValue chosen;         /* what maxpool_index made: buffer of bytes, NULL = x is read */
+    JitValue dy;             /* of the window */
+    JitValue number, pixel;  /* of a pixel in its window, as f32; offset of its channel 0 */
 } Window;
 
 static JitValue p_f32(Jit *j, int i)
@@ -48,6 +49,33 @@ static void store(Jit *j, const PoolDesc *d, JitValue p, JitValue offset, Lanes 
         store_lanes(j, p, offset, v, x);
     else
         jit_store(j, p, offset, jit_lane(j, x, 0));
+}
+
+/* Bytes as f32, one by one. */
+static JitValue load_bytes(Jit *j, JitValue p, JitValue offset, Lanes v)
+{
+    const JitTypes *t = jit_types(j);
+    JitVar lanes = jit_array_var(j, t->i32, jit_lanes(j), "bytes");
+    JitValue to = jit_array_ptr(j, lanes, t->p_i32);
+    if (v.n)
+        jit_vstore_aligned(j, to, jit_i64(j, 0), jit_zero(j, t->vi));
+    JitLoop l = jit_for(j, jit_i64(j, 0), v.n ? v.n : jit_i64(j, jit_lanes(j)), 1, "lane");
+    JitValue at = jit_add(j, jit_add(j, offset, v.at), jit_index(&l));
+    jit_store(j, to, jit_index(&l), jit_cast(j, jit_load(j, p, at), t->i32));
+    jit_end_for(j, &l);
+    return jit_vi_to_vf(j, jit_vload_aligned(j, to, jit_i64(j, 0)));
+}
+
+static void store_bytes(Jit *j, JitValue p, JitValue offset, Lanes v, JitValue x)
+{
+    const JitTypes *t = jit_types(j);
+    JitVar lanes = jit_array_var(j, t->i32, jit_lanes(j), "bytes");
+    JitValue from = jit_array_ptr(j, lanes, t->p_i32);
+    jit_vstore_aligned(j, from, jit_i64(j, 0), jit_vf_to_vi(j, x));
+    JitLoop l = jit_for(j, jit_i64(j, 0), v.n ? v.n : jit_i64(j, jit_lanes(j)), 1, "lane");
+    JitValue at = jit_add(j, jit_add(j, offset, v.at), jit_index(&l));
+    jit_store(j, p, at, jit_cast(j, jit_load(j, from, jit_index(&l)), t->u8));
+    jit_end_for(j, &l);
 }
 
 /* --- windows --- */
@@ -154,9 +182,8 @@ static void pool_vector(Jit *j, Lanes v, void *user)
 }
 
 /* Task: one row of outputs. */
-static void emit_pool(Jit *j, const void *desc)
+static void each_output(Jit *j, Window s, EachVector *body)
 {
-    Window s = {.d = desc, .x = p_f32(j, 0), .y = p_f32(j, 1)};
     const PoolDesc *d = s.d;
     s.from = jit_i64(j, 0);
     s.to = jit_i64(j, d->channels);
@@ -165,9 +192,14 @@ static void emit_pool(Jit *j, const void *desc)
     JitValue oh = jit_tmp(j, jit_mod(j, jit_index(&task), jit_i64(j, d->oh)));
     JitLoop ow = jit_for(j, jit_i64(j, 0), jit_i64(j, d->ow), 1, "ow");
     set_window(j, &s, oh, jit_index(&ow));
-    window_vectors(j, &s, pool_vector);
+    window_vectors(j, &s, body);
     jit_end_for(j, &ow);
     jit_end_for(j, &task);
+}
+
+static void emit_pool(Jit *j, const void *desc)
+{
+    each_output(j, (Window){.d = desc, .x = p_f32(j, 0), .y = p_f32(j, 1)}, pool_vector);
 }
 
 /* --- gradients --- */
@@ -191,13 +223,36 @@ static void route_pixel(Jit *j, Window *s, Lanes v)
     store(j, s->d, s->dx, s->pixel, v, jit_tmp(j, jit_add(j, dx, term)));
 }
 
+static void find_index(Jit *j, Window *s, Lanes v)
+{
+    s->best = start(j, -(double)INFINITY);
+    s->index = start(j, 0);
+    each_pixel(j, s, v, argmax_pixel);
+}
+
+static void index_vector(Jit *j, Lanes v, void *user)
+{
+    Window *s = user;
+    find_index(j, s, v);
+    store_bytes(j, s->chosen, s->at_y, v, jit_get(s->index));
+}
+
+static void emit_index(Jit *j, const void *desc)
+{
+    JitValue index = jit_buf(j, 1, jit_types(j)->p_u8);
+    each_output(j, (Window){.d = desc, .x = p_f32(j, 0), .chosen = index}, index_vector);
+}
+
 static void scatter_window(Jit *j, Lanes v, void *user)
 {
     Window *s = user;
     s->dy = load(j, s->d, s->y, s->at_y, v);
-    s->best = start(j, -(double)INFINITY);
-    s->index = start(j, 0);
-    each_pixel(j, s, v, argmax_pixel);
+    if (s->chosen) {
+        s->index = start(j, 0);
+        jit_set(j, s->index, load_bytes(j, s->chosen, s->at_y, v));
+    } else {
+        find_index(j, s, v);
+    }
     each_pixel(j, s, v, route_pixel);
 }
 
@@ -244,10 +299,8 @@ static int64_t channel_blocks(const PoolDesc *d)
     return divide_up(d->channels, d->block);
 }
 
-/* dy, x, dx */
-static void emit_pool_grad(Jit *j, const void *desc)
+static void each_image(Jit *j, Window s)
 {
-    Window s = {.d = desc, .y = p_f32(j, 0), .x = p_f32(j, 1), .dx = p_f32(j, 2)};
     const PoolDesc *d = s.d;
     JitValue blocks = jit_i64(j, channel_blocks(d));
     JitLoop task = jit_for(j, jit_task_begin(j), jit_task_end(j), 1, "task");
@@ -258,6 +311,19 @@ static void emit_pool_grad(Jit *j, const void *desc)
     s.to = jit_tmp(j, jit_min_i64(j, to, jit_i64(j, d->channels)));
     grad_image(j, &s);
     jit_end_for(j, &task);
+}
+
+/* dy, x, dx */
+static void emit_pool_grad(Jit *j, const void *desc)
+{
+    each_image(j, (Window){.d = desc, .y = p_f32(j, 0), .x = p_f32(j, 1), .dx = p_f32(j, 2)});
+}
+
+/* dy, index, dx */
+static void emit_index_grad(Jit *j, const void *desc)
+{
+    JitValue index = jit_buf(j, 1, jit_types(j)->p_u8);
+    each_image(j, (Window){.d = desc, .y = p_f32(j, 0), .chosen = index, .dx = p_f32(j, 2)});
 }
 
 /* --- lowering --- */
@@ -286,18 +352,37 @@ static PoolDesc describe(const Node *n, const Type *x, const Type *y, bool gradi
     return d;
 }
 
-void lower_maxpool(Lowering *l, const Node *n)
+static void lower_forward(Lowering *l, const Node *n, const char *name, KernelEmit *emit)
 {
     PoolDesc d =
         describe(n, value_type(l->graph, n->in[0]), value_type(l->graph, n->out[0]), false);
     const CallBuf bufs[] = {{n->in[0], 0}, {n->out[0], 0}};
-    lower_pod_call(l, "maxpool", emit_pool, &d, sizeof d, d.images * d.oh, bufs, 2);
+    lower_pod_call(l, name, emit, &d, sizeof d, d.images * d.oh, bufs, 2);
+}
+
+static void lower_gradient(Lowering *l, const Node *n, const char *name, KernelEmit *emit)
+{
+    PoolDesc d = describe(n, value_type(l->graph, n->out[0]), value_type(l->graph, n->in[0]), true);
+    const CallBuf bufs[] = {{n->in[0], 0}, {n->in[1], 0}, {n->out[0], 0}};
+    lower_pod_call(l, name, emit, &d, sizeof d, d.images * channel_blocks(&d), bufs, 3);
+}
+
+void lower_maxpool(Lowering *l, const Node *n)
+{
+    lower_forward(l, n, "maxpool", emit_pool);
+}
+
+void lower_maxpool_index(Lowering *l, const Node *n)
+{
+    lower_forward(l, n, "maxpool_index", emit_index);
 }
 
 void lower_maxpool_grad(Lowering *l, const Node *n)
 {
-    PoolDesc d = describe(n, value_type(l->graph, n->out[0]), value_type(l->graph, n->in[0]), true);
-    const CallBuf bufs[] = {{n->in[0], 0}, {n->in[1], 0}, {n->out[0], 0}};
-    lower_pod_call(l, "maxpool_grad", emit_pool_grad, &d, sizeof d, d.images * channel_blocks(&d),
-                   bufs, 3);
+    lower_gradient(l, n, "maxpool_grad", emit_pool_grad);
+}
+
+void lower_maxpool_index_grad(Lowering *l, const Node *n)
+{
+    lower_gradient(l, n, "maxpool_index_grad", emit_index_grad);
 }

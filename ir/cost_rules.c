@@ -103,7 +103,7 @@ double flops_conv2d_wgrad(const Graph *g, const Node *n)
 /* One operation for each element of each window. */
 double flops_pool(const Graph *g, const Node *n)
 {
-    bool forward = n->op == OP_maxpool || n->op == OP_avgpool;
+    bool forward = n->op == OP_maxpool || n->op == OP_maxpool_index || n->op == OP_avgpool;
     double windows = elements(g, forward ? n->out[0] : n->in[0]);
     return windows * (double)node_ints_at(n, ATTR_kernel, 0, 1) *
            (double)node_ints_at(n, ATTR_kernel, 1, 1);
@@ -335,7 +335,7 @@ static ValueId body_input(const Graph *body, int i)
 /* POINT operations read these inputs at their own places, not at the place of the result. */
 static bool point_reads_elsewhere(const Node *n, int in)
 {
-    return n->op == OP_dropout && in == 1;
+    return (n->op == OP_dropout || n->op == OP_relu_mask_grad) && in == 1;
 }
 
 enum { BODY_VALUES = 1024 };

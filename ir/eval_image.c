@@ -96,6 +96,30 @@ static void max_grad_window(const PoolWindow *p, const Node *n, int64_t b, int64
         out[best] += in[0][at_y];
 }
 
+/* The window's elements are numbered from the first one inside the image, kernel[1] a row. */
+static void index_window(const PoolWindow *p, const Node *n, int64_t b, int64_t c, Span2 a,
+                         int64_t at_y, const double *const *in, double *out)
+{
+    (void)n;
+    int64_t best = window_argmax(p, b, c, a, in[0]);
+    out[at_y] = 0;
+    for (int64_t h = a.h0; h < a.h1; h++)
+        for (int64_t w = a.w0; w < a.w1; w++)
+            if (eval_image_at(&p->x, b, c, h, w) == best)
+                out[at_y] = (double)((h - a.h0) * p->kernel[1] + w - a.w0);
+}
+
+/* in: dy, index */
+static void index_grad_window(const PoolWindow *p, const Node *n, int64_t b, int64_t c, Span2 a,
+                              int64_t at_y, const double *const *in, double *out)
+{
+    (void)n;
+    int64_t index = (int64_t)in[1][at_y];
+    int64_t h = a.h0 + index / p->kernel[1], w = a.w0 + index % p->kernel[1];
+    if (h < a.h1 && w < a.w1)
+        out[eval_image_at(&p->x, b, c, h, w)] += in[0][at_y];
+}
+
 static double window_divisor(const Node *n, Span2 a)
 {
     bool count_pad = node_flag(n, ATTR_count_pad);
@@ -147,6 +171,14 @@ void eval_avgpool(EvalState *s, const Node *n)
 void eval_maxpool_grad(EvalState *s, const Node *n)
 {
     pool_backward(s, n, max_grad_window);
+}
+void eval_maxpool_index(EvalState *s, const Node *n)
+{
+    pool_forward(s, n, index_window);
+}
+void eval_maxpool_index_grad(EvalState *s, const Node *n)
+{
+    pool_backward(s, n, index_grad_window);
 }
 void eval_avgpool_grad(EvalState *s, const Node *n)
 {

@@ -103,6 +103,27 @@ BINARY(sigmoid_grad, (a * b * (1 - b)))
 BINARY(gelu_grad, (a * gelu_slope(b, node_flag(n, ATTR_approx))))
 BINARY(silu_grad, (a * silu_slope(b)))
 
+void eval_relu_mask(EvalState *s, const Node *n)
+{
+    const double *x = eval_in(s, n, 0);
+    int64_t elements = eval_in_count(s, n, 0);
+    for (int64_t w = 0; w < eval_out_count(s, n, 0); w++) {
+        uint32_t word = 0;
+        for (int64_t k = 0; k < 32 && 32 * w + k < elements; k++)
+            word |= (uint32_t)(x[32 * w + k] > 0) << k;
+        eval_out(s, n, 0)[w] = (int32_t)word;
+    }
+}
+
+void eval_relu_mask_grad(EvalState *s, const Node *n)
+{
+    const double *dy = eval_in(s, n, 0), *mask = eval_in(s, n, 1);
+    for (int64_t i = 0; i < eval_out_count(s, n, 0); i++) {
+        uint32_t word = (uint32_t)(int32_t)mask[i / 32];
+        eval_out(s, n, 0)[i] = word >> i % 32 & 1 ? dy[i] : 0;
+    }
+}
+
 void eval_select(EvalState *s, const Node *n)
 {
     double *out = eval_out(s, n, 0);

@@ -292,6 +292,26 @@ SHAPE_RULE(binary)
     return broadcast_pair(g, node, 0, 1, out, err);
 }
 
+/* A bit of each element of t in 32-bit words. */
+static Type mask_type(const Type *t)
+{
+    int64_t n = type_elements(t), words = n / 32 + (n % 32 > 0);
+    return type_make(DTYPE_I32, 1, &words);
+}
+
+SHAPE_RULE(relu_mask)
+{
+    *out = mask_type(shape_in(g, node, 0));
+    return want_float(g, node, 0, err);
+}
+
+SHAPE_RULE(relu_mask_grad)
+{
+    const Type mask = mask_type(shape_in(g, node, 0));
+    *out = *shape_in(g, node, 0);
+    return want_float(g, node, 0, err) && want_type(g, node, 1, &mask, err);
+}
+
 SHAPE_RULE(compare)
 {
     if (!broadcast_pair(g, node, 0, 1, out, err))

@@ -244,16 +244,21 @@ SHAPE_RULE(conv2d_wgrad)
     return want_type(g, node, 1, &want, err);
 }
 
-/* Max pooling's gradient numbers a window's elements with floats. */
+/* Max pooling's gradient numbers a window's elements with floats, an index with bytes. */
+static int64_t most_elements(OpKind op)
+{
+    bool index = op == OP_maxpool_index || op == OP_maxpool_index_grad;
+    bool max = op == OP_maxpool || op == OP_maxpool_grad;
+    return index ? 256 : max ? 1 << 24 : INT64_MAX;
+}
+
 static bool countable_window(const Node *node, const Window *w, ShapeError *err)
 {
-    enum { MOST = 1 << 24 };
-    int64_t pixels;
-    bool max = node->op == OP_maxpool || node->op == OP_maxpool_grad;
-    if (!max || (size_mul(w->kernel[0], w->kernel[1], &pixels) && pixels <= MOST))
+    int64_t pixels, most = most_elements(node->op);
+    if (most == INT64_MAX || (size_mul(w->kernel[0], w->kernel[1], &pixels) && pixels <= most))
         return true;
-    return shape_fail(err, "E108", -1, "%s: a window of more than %d elements", op_name(node->op),
-                      MOST);
+    return shape_fail(err, "E108", -1, "%s: a window of more than %" PRId64 " elements",
+                      op_name(node->op), most);
 }
 
 /* Output length of a transposed convolution, (size-1)*stride - 2*padding + dilation*(kernel-1) +
@@ -356,8 +361,16 @@ SHAPE_RULE(maxpool_grad)
            want_type(g, node, 0, &want, err);
 }
 
+SHAPE_RULE(maxpool_index)
+{
+    if (!shape_pool(g, node, out, n_out, err))
+        return false;
+    out->dtype = DTYPE_U8;
+    return true;
+}
+
 /* dy -> dx of height and width hw */
-SHAPE_RULE(avgpool_grad)
+static bool pool_gradient(const Graph *g, const Node *node, Type *out, ShapeError *err)
 {
     int64_t hw[2];
     Type want;
@@ -367,6 +380,19 @@ SHAPE_RULE(avgpool_grad)
     int64_t c = dy->dim[image_axes(node).channel];
     *out = image_type(node, dy->dim[0], c, hw);
     return pooled(node, dy->dim[0], c, hw, &want, err) && want_type(g, node, 0, &want, err);
+}
+
+SHAPE_RULE(avgpool_grad)
+{
+    return pool_gradient(g, node, out, err);
+}
+
+/* (dy, index) -> dx */
+SHAPE_RULE(maxpool_index_grad)
+{
+    Type index = *shape_in(g, node, 0);
+    index.dtype = DTYPE_U8;
+    return pool_gradient(g, node, out, err) && want_type(g, node, 1, &index, err);
 }
 
 /* Which elements an output is made of is a table in the kernel, by element of a side: compiling

@@ -300,16 +300,30 @@ static void op_pool_grad(OpCase *c, OpKind op, OpKind forward)
     NodeId n = graph_try_add(g, forward, &x, 1, &p.attrs, NULL, (Loc){0, 0}, &err);
     if (n == NODE_NONE)
         return;
-    op_normal(c, *value_type(g, graph_node(g, n)->out[0]));
+    Type y = *value_type(g, graph_node(g, n)->out[0]);
+    op_normal(c, y);
     if (op == OP_maxpool_grad)
         op_integers(c, p.x, DTYPE_F32, -9, 9); /* ties */
-    else
+    if (op == OP_maxpool_index_grad)
+        op_integers(c, y, DTYPE_U8, 0, p.kernel[0] * p.kernel[1] - 1);
+    if (op != OP_maxpool_grad)
         attrs_ints(&p.attrs, ATTR_hw, &p.x.dim[p.nhwc ? 1 : 2], 2);
     op_done(c, op, &p.attrs);
 }
 static void op_maxpool_grad(OpCase *c)
 {
     op_pool_grad(c, OP_maxpool_grad, OP_maxpool);
+}
+static void op_maxpool_index(OpCase *c)
+{
+    OpPool p;
+    op_pool_sizes(c, &p);
+    op_integers(c, p.x, DTYPE_F32, -9, 9); /* ties */
+    op_done(c, OP_maxpool_index, &p.attrs);
+}
+static void op_maxpool_index_grad(OpCase *c)
+{
+    op_pool_grad(c, OP_maxpool_index_grad, OP_maxpool);
 }
 static void op_avgpool_grad(OpCase *c)
 {

@@ -146,6 +146,22 @@ POINT2(tanh_grad)
 POINT2(sigmoid_grad)
 POINT2(silu_grad)
 
+/* Up to some tasks of words; the last word is seldom full. */
+static void op_relu_mask(OpCase *c)
+{
+    Type t = op_int(c, 0, 3) ? op_shape(c, 0, 4) : DIMS(op_int(c, 1, 40000));
+    op_normal(c, t);
+    op_done(c, OP_relu_mask, NULL);
+}
+
+static void op_relu_mask_grad(OpCase *c)
+{
+    Type t = op_shape(c, 0, 4);
+    op_normal(c, t);
+    op_integers(c, DIMS((type_elements(&t) + 31) / 32), DTYPE_I32, INT32_MIN, INT32_MAX);
+    op_done(c, OP_relu_mask_grad, NULL);
+}
+
 static void op_gelu_grad(OpCase *c)
 {
     Type a, b;

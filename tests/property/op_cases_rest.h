@@ -413,12 +413,33 @@ static void op_fused_dropout(OpCase *c)
     c->node = graph_add_fused(c->g, body, c->in, c->n_in, "%out", none);
 }
 
+/* tanh(mask(x)) * s */
+static void op_fused_mask(OpCase *c)
+{
+    Graph *body = graph_new(c->pool, "body");
+    Loc none = {0, 0};
+    Type t = op_shape(c, 1, 4), part = op_smaller(c, t), mask = DIMS((type_elements(&t) + 31) / 32);
+    mask.dtype = DTYPE_I32;
+    ValueId x = graph_add_source(body, OP_input, t, NULL, "%x", none);
+    ValueId m = graph_add_source(body, OP_input, mask, NULL, "%m", none);
+    ValueId s = graph_add_source(body, OP_input, part, NULL, "%s", none);
+    op_normal(c, t);
+    op_integers(c, mask, DTYPE_I32, INT32_MIN, INT32_MAX);
+    op_normal(c, part);
+    ValueId h = graph_add(body, OP_relu_mask_grad, (const ValueId[]){x, m}, 2, NULL, NULL, none);
+    h = graph_add(body, OP_tanh, &h, 1, NULL, NULL, none);
+    h = graph_add(body, OP_mul, (const ValueId[]){h, s}, 2, NULL, NULL, none);
+    graph_add_output(body, "y", h);
+    c->node = graph_add_fused(c->g, body, c->in, c->n_in, "%out", none);
+}
+
 /* relu(batch norm(x) + r) * mask(gelu(x)) - exp(c): statistics of channels, broadcast, two outputs.
  */
 static void op_fused(OpCase *c)
 {
-    if (op_int(c, 0, 2) == 0) {
-        op_fused_dropout(c);
+    int64_t kind = op_int(c, 0, 4);
+    if (kind < 2) {
+        kind ? op_fused_dropout(c) : op_fused_mask(c);
         return;
     }
     Graph *body = graph_new(c->pool, "body");

@@ -176,7 +176,7 @@ static void extreme_argmax(OpCase *c)
     op_done(c, OP_argmax, &attrs);
 }
 
-static void extreme_maxpool(OpCase *c)
+static void extreme_pooling(OpCase *c, OpKind op)
 {
     AttrList attrs = {0};
     bool nhwc = op_coin(c);
@@ -186,7 +186,15 @@ static void extreme_maxpool(OpCase *c)
     if (nhwc)
         attrs_int(&attrs, ATTR_nhwc, 1);
     extreme_values(c, op_image(nhwc, 2, 18, 7, 6));
-    op_done(c, OP_maxpool, &attrs);
+    op_done(c, op, &attrs);
+}
+static void extreme_maxpool(OpCase *c)
+{
+    extreme_pooling(c, OP_maxpool);
+}
+static void extreme_maxpool_index(OpCase *c)
+{
+    extreme_pooling(c, OP_maxpool_index);
 }
 
 #define EXTREME_POINT(name)                                                                        \
@@ -196,6 +204,7 @@ static void extreme_maxpool(OpCase *c)
         op_done(c, OP_##name, NULL);                                                               \
     }
 EXTREME_POINT(relu)
+EXTREME_POINT(relu_mask)
 EXTREME_POINT(exp)
 EXTREME_POINT(tanh)
 EXTREME_POINT(sign)
@@ -241,7 +250,9 @@ static const struct {
     {OP_reduce_max, extreme_reduce_max},
     {OP_argmax, extreme_argmax},
     {OP_maxpool, extreme_maxpool},
+    {OP_maxpool_index, extreme_maxpool_index},
     {OP_relu, extreme_relu},
+    {OP_relu_mask, extreme_relu_mask},
     {OP_exp, extreme_exp},
     {OP_tanh, extreme_tanh},
     {OP_sign, extreme_sign},

@@ -99,6 +99,11 @@ static void test_point(void)
 static void test_saved_gradients(void)
 {
     EVAL(A2B2 "  %y = relu_grad %a, %b : f32[2]\n", V(5, 7, 0, 2), 0, 7);
+    EVAL("  %x = input : f32[5]\n  %y = relu_mask %x : i32[1]\n", V(-1, 2, not_a_number, inf, -0.0),
+         0x0a);
+    EVAL("  %a = input : f32[3]\n  %m = input : i32[1]\n"
+         "  %y = relu_mask_grad %a, %m : f32[3]\n",
+         V(not_a_number, 7, 8, 0x7ffffff5), not_a_number, 0, 8);
     EVAL(A2B2 "  %y = tanh_grad %a, %b : f32[2]\n", V(2, 1, 0.5, 0), 1.5, 1);
     EVAL(A2B2 "  %y = sigmoid_grad %a, %b : f32[2]\n", V(2, 1, 0.25, 1), 0.375, 0);
     EVAL(A2B2 "  %y = gelu_grad %a, %b : f32[2]\n", V(2, 1, 0, 1), 1, 1.0833154705876863);
@@ -227,6 +232,13 @@ static void test_pooling(void)
     EVAL("  %dy = input : f32[1,1,1,1]\n  %x = input : f32[1,1,2,2]\n"
          "  %y = maxpool_grad %dy, %x {kernel=[2,2]} : f32[1,1,2,2]\n",
          V(5, not_a_number, inf, not_a_number, 1), 0, 0, 5, 0);
+    EVAL(IMG3 "  %y = maxpool_index %x {kernel=[2,3], stride=[1,2], padding=[1,1]} : "
+              "u8[1,1,4,2]\n",
+         V(4, 4, 3, 1, not_a_number, 2, -inf, -inf, -inf), 0, 0, 4, 3, 1, 0, 0, 0);
+    EVAL("  %dy = input : f32[1,1,2,1]\n  %i = input : u8[1,1,2,1]\n"
+         "  %y = maxpool_index_grad %dy, %i {kernel=[2,3], stride=[1,1], padding=[0,1], "
+         "hw=[3,1]} : f32[1,1,3,1]\n",
+         V(5, 7, 3, 0), 0, 12, 0);
     EVAL(IMG3 "  %y = avgpool %x {kernel=[2,2], ceil=true} : f32[1,1,2,2]\n", V(NINE), 3, 4.5, 7.5,
          9);
     EVAL(IMG3 "  %y = avgpool %x {kernel=[2,2], padding=[1,1]} : f32[1,1,2,2]\n", V(NINE), 1, 2.5,

@@ -1,0 +1,111 @@
+/* A plan chooses what runs again, in which order and where, never how: the step runs the same
+ * kernels under every budget.  Same bits rest on this, and so do measured costs, which are taken
+ * under one plan and used for others (frontend/cli_costs.c).  SCRIMP_ALL=1: all networks too. */
+#include "codegen/codegen.h"
+#include "csv.h"
+#include "fixed_models.h"
+#include "ir/support/map.h"
+#include "passes/pass.h"
+#include "random_model.h"
+#include "unit/frontend/lower_text.h"
+
+static const char BEFORE_REMAT[] = "fold,cse,dce,layout,fold,autodiff,fold,cse,dce,fuse,order";
+
+/* What measured costs are known by. */
+static Map kernels_of(Pool *pool, const Graph *g)
+{
+    Map set = map_new(pool);
+    CallList l = codegen_list_calls(pool, g, target_find(NULL));
+    for (int i = 0; i < l.n; i++)
+        map_set(&set, pool_printf(pool, "%s:%lld", l.key[i], (long long)l.calls[i].n_tasks),
+                (uint64_t)i);
+    return set;
+}
+
+static void check_same(const Map *plain, const Map *planned, const char *name, const char *budget)
+{
+    for (size_t i = 0; i < plain->len; i++)
+        CHECK_MSG(map_find(planned, plain->entries[i].key), "%s at %s: a kernel is gone", name,
+                  budget);
+    CHECK_MSG(planned->len == plain->len, "%s at %s: %zu kernels, not %zu", name, budget,
+              planned->len, plain->len);
+}
+
+/* How many operations the plan runs again; 0 also when the budget is too small. */
+static int check_plan(const Graph *g, const Map *plain, const char *budget, const char *solver,
+                      const char *name)
+{
+    Pool *pool = pool_new();
+    PassContext ctx = {
+        .graph = graph_copy(pool, g), .pool = pool, .budget = budget, .solver = solver};
+    bool ok = passes_run(&ctx, "remat,plan", NULL, NULL);
+    CHECK_MSG(ok || ctx.report.status == REMAT_INFEASIBLE, "%s: %s", name, ctx.error);
+    if (ok) {
+        Map planned = kernels_of(pool, ctx.graph);
+        check_same(plain, &planned, name, budget);
+    }
+    int recomputed = ok ? ctx.report.recomputed_ops : 0;
+    pool_free(pool);
+    return recomputed;
+}
+
+static int check_model(const Lowered *r, const char *name)
+{
+    PassContext ctx = {.graph = r->graph, .pool = r->pool, .budget = ""};
+    bool ok = r->graph && passes_run(&ctx, BEFORE_REMAT, NULL, NULL);
+    CHECK_MSG(ok, "%s: %s", name, ctx.error ? ctx.error : r->errors);
+    if (!ok)
+        return 0;
+    Map plain = kernels_of(r->pool, ctx.graph);
+    return check_plan(ctx.graph, &plain, "min", NULL, name) +
+           check_plan(ctx.graph, &plain, "50%", NULL, name) +
+           check_plan(ctx.graph, &plain, "70%", "chen", name);
+}
+
+static void check_texts(void)
+{
+    int recomputed = 0;
+    for (int k = 0; k < (int)FIXED_MODELS; k++) {
+        Lowered r = lower_text(fixed_models[k].text, FRONTEND_TRAIN);
+        recomputed += check_model(&r, fixed_models[k].name);
+        lowered_free(&r);
+    }
+    printf("random models, seeds 1 to 12\n");
+    for (uint64_t seed = 1; seed <= 12; seed++) {
+        Pool *pool = pool_new();
+        const char *text =
+            random_model(pool, seed, (ModelFamily)(seed % MODEL_FAMILIES), 6, (ModelLimits){0});
+        Lowered r = lower_text(text, FRONTEND_TRAIN);
+        recomputed += check_model(&r, pool_printf(pool, "seed %d", (int)seed));
+        lowered_free(&r);
+        pool_free(pool);
+    }
+    printf("%d operations recomputed\n", recomputed);
+    CHECK(recomputed > 100);
+}
+
+static void check_zoo(void)
+{
+    Pool *pool = pool_new();
+    Csv zoo = csv_read(pool, "zoo.csv");
+    for (int i = 0; i < zoo.n; i++) {
+        const char *defs[8] = {"N=4"}, *name = csv_get(&zoo, &zoo.row[i], "network");
+        char *rest = pool_strdup(pool, csv_get(&zoo, &zoo.row[i], "options")), *save = NULL;
+        for (int n = 1; n < 7 && (defs[n] = strtok_r(n == 1 ? rest : NULL, " ", &save)); n++) {
+        }
+        Lowered r = lower_example(csv_get(&zoo, &zoo.row[i], "file"), FRONTEND_TRAIN, defs);
+        int recomputed = check_model(&r, name);
+        printf("%s: %d operations recomputed\n", name, recomputed);
+        CHECK_MSG(recomputed > 0, "%s", name);
+        lowered_free(&r);
+    }
+    pool_free(pool);
+}
+
+int main(void)
+{
+    check_texts();
+    if (getenv("SCRIMP_ALL"))
+        check_zoo();
+    return test_result();
+}

@@ -132,3 +132,24 @@ PlaceProblem *place_compress(Pool *scratch, const MemBuffer *buffers, const int 
     compute_max_loads(p);
     return p;
 }
+
+int64_t place_unit(const PlaceProblem *p)
+{
+    int64_t divisor = p->size[0];
+    for (int b = 1; b < p->n; b++)
+        for (int64_t other = p->size[b]; other > 0;) {
+            int64_t rest = divisor % other;
+            divisor = other;
+            other = rest;
+        }
+    return divisor;
+}
+
+int64_t place_height(const PlaceProblem *p, const int64_t *offset)
+{
+    int64_t height = 0;
+    for (int b = 0; b < p->n; b++)
+        if (offset[b] + p->size[b] > height)
+            height = offset[b] + p->size[b];
+    return height;
+}

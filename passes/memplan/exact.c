@@ -16,28 +16,6 @@ typedef struct Exact {
     int64_t steps_left;
 } Exact;
 
-/* Offsets are sums of sizes: heights are multiples of it. */
-static int64_t common_divisor(const PlaceProblem *p)
-{
-    int64_t divisor = p->size[0];
-    for (int b = 1; b < p->n; b++)
-        for (int64_t other = p->size[b]; other > 0;) {
-            int64_t rest = divisor % other;
-            divisor = other;
-            other = rest;
-        }
-    return divisor;
-}
-
-static int64_t layout_height(const PlaceProblem *p, const int64_t *offset)
-{
-    int64_t height = 0;
-    for (int b = 0; b < p->n; b++)
-        if (offset[b] + p->size[b] > height)
-            height = offset[b] + p->size[b];
-    return height;
-}
-
 /* Moves buffers of the order by less than WINDOW places, by a seed. */
 static void shuffle(Exact *e, uint64_t seed)
 {
@@ -80,11 +58,11 @@ void place_exact(const PlaceProblem *p, int64_t *offset, int64_t *height, int64_
     Pool *pool = pool_new_child(p->scratch);
     Exact e = {p, POOL_ARRAY(pool, (size_t)p->n, int), POOL_ARRAY(pool, (size_t)p->n, int64_t),
                steps};
-    int64_t unit = common_divisor(p), limit = *lower;
+    int64_t unit = place_unit(p), limit = *lower;
     while (*height > *lower && limit < *height && e.steps_left > 0) {
         PlaceOutcome outcome = ask(&e, limit, e.steps_left / 2 + 1);
         if (outcome == PLACE_FOUND) {
-            *height = layout_height(p, e.trial);
+            *height = place_height(p, e.trial);
             memcpy(offset, e.trial, (size_t)p->n * sizeof *offset);
         } else if (outcome == PLACE_IMPOSSIBLE) {
             *lower = limit = (limit / unit + 1) * unit;

@@ -8,7 +8,7 @@
 enum { MEMPLAN_ALIGN = 64 };
 /* Steps of branch and bound where an arena misses its bound. */
 enum { MEMPLAN_EXACT_STEPS = 150000000, MEMPLAN_TRIAL_STEPS = MEMPLAN_EXACT_STEPS / 10 };
-/* For memplan_place_within: an eighth of the heuristics' work, no branch and bound. */
+/* For memplan_place_within: a skyline and one search from large to small, no branch and bound. */
 enum { MEMPLAN_SKETCH = -1 };
 /* A plan that is kept, or one of many that are tried: with less effort, never lower. */
 typedef enum MemEffort { MEMPLAN_FINAL, MEMPLAN_TRIAL } MemEffort;
@@ -24,13 +24,14 @@ typedef struct MemLayout {
     int64_t lower_bound_bytes; /* max over time of the sizes alive: no placement is smaller */
 } MemLayout;
 
-/* Equal sizes by colouring; skyline with lookahead and first fit, squeaky wheel over nine orders;
- * branch and bound for up to 2,000 buffers. Deterministic; bounded by iterations.  Sizes are placed
- * as given (round them first); size 0 gets offset 0. align: every offset is a multiple of it (sizes
- * must be, too). */
+/* Equal sizes by colouring; from large to small by ejection search; skyline with lookahead and
+ * first fit, squeaky wheel over nine orders; branch and bound for up to 2,000 buffers.
+ * Deterministic; bounded by iterations.  Sizes are placed as given (round them first); size 0 gets
+ * offset 0. align: every offset is a multiple of it (sizes must be, too). */
 MemLayout memplan_place(Pool *pool, const MemBuffer *buffers, int n, int64_t align);
 /* The same with so many steps of branch and bound at the end; with less than MEMPLAN_EXACT_STEPS,
- * one round of the heuristics; with MEMPLAN_SKETCH, no more of it than its share of the work. */
+ * one round of the heuristics; with MEMPLAN_SKETCH, only the first of them, in about an eighth of
+ * the time. */
 MemLayout memplan_place_within(Pool *pool, const MemBuffer *buffers, int n, int64_t align,
                                int64_t exact_steps);
 /* Independent sweep: no two buffers alive together overlap, arena_bytes is right.  false and a

@@ -1,5 +1,5 @@
-/* The placement driver: split, try orders and methods, let the misplaced buffers move up (P1, P4),
- * then branch and bound (P5).
+/* The placement driver: split, search from large to small (P6), try orders and methods, let the
+ * misplaced buffers move up (P1, P4), then branch and bound (P5).
  *
  * Sources: Lim, Bhattacharyya et al. and MiniMalloc (Moffitt 2023) for the canonical skyline view;
  * squeaky wheel optimization: Joslin and Clements 1999.  Effort is bounded by counted steps, never
@@ -11,8 +11,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_ROUNDS = 8, MAX_STALE = 3, N_ORDERS = 9, RANDOM_PASSES = 6, MAX_EXACT = 2000 };
-static const int64_t WORK_LIMIT = 240000000, SKETCH_LIMIT = 30000000, RANDOM_LIMIT = 100000000;
+enum {
+    MAX_ROUNDS = 8,
+    MAX_STALE = 3,
+    N_ORDERS = 9,
+    RANDOM_PASSES = 6,
+    MAX_EXACT = 2000,
+    MAX_LEVELS = 8000
+};
+static const int64_t WORK_LIMIT = 240000000, SKETCH_LIMIT = 15000000, RANDOM_LIMIT = 100000000;
 static const int64_t QUICK_EXACT = 4000000;
 
 /* T max load, Z size, W life, A area; all descending.  The first is the one that usually suffices
@@ -65,14 +72,31 @@ static bool search_done(const Search *s)
     return s->best_height <= s->lower || s->work->done > s->work->limit;
 }
 
+static void keep_lower(Search *s, int64_t height)
+{
+    if (height >= s->best_height)
+        return;
+    s->best_height = height;
+    memcpy(s->best, s->trial, (size_t)s->p->n * sizeof *s->best);
+}
+
 static int64_t try_order(Search *s, PlaceMethod *method)
 {
     int64_t height = method(s->p, s->order, s->trial, s->work);
-    if (height < s->best_height) {
-        s->best_height = height;
-        memcpy(s->best, s->trial, (size_t)s->p->n * sizeof *s->best);
-    }
+    keep_lower(s, height);
     return height;
+}
+
+/* With `steps` more, or what is left. */
+static void try_levels(Search *s, int64_t steps)
+{
+    int64_t limit = s->work->limit;
+    if (search_done(s) || s->p->n > MAX_LEVELS)
+        return;
+    if (limit - s->work->done > steps)
+        s->work->limit = s->work->done + steps;
+    keep_lower(s, place_levels(s->p, s->trial, s->work));
+    s->work->limit = limit;
 }
 
 static void squeaky_wheel(Search *s, PlaceMethod *method)
@@ -136,6 +160,11 @@ static int64_t place_component(const PlaceProblem *p, int64_t *offset, PlaceWork
     s.trial = POOL_ARRAY(p->scratch, (size_t)p->n, int64_t);
     int rank[N_ORDERS];
     int64_t limit = work->limit;
+    place_order(p, orders[0], s.order);
+    try_order(&s, place_skyline);
+    try_levels(&s, SKETCH_LIMIT);
+    if (exact_steps == MEMPLAN_SKETCH)
+        return s.best_height;
     rank_orders(&s, rank);
     for (int pass = 0;
          pass <= (exact_steps >= MEMPLAN_EXACT_STEPS ? RANDOM_PASSES : 0) && !search_done(&s);
@@ -144,7 +173,7 @@ static int64_t place_component(const PlaceProblem *p, int64_t *offset, PlaceWork
         wheel_orders(&s, rank, place_skyline);
         if (first_fit_affordable(&s))
             wheel_orders(&s, rank, place_first_fit);
-        if (pass == 0 && exact_steps != MEMPLAN_SKETCH)
+        if (pass == 0)
             try_exact(&s, QUICK_EXACT);
         if (pass == 0 && work->limit - work->done > RANDOM_LIMIT)
             work->limit = work->done + RANDOM_LIMIT;
@@ -206,7 +235,7 @@ MemLayout memplan_place_within(Pool *pool, const MemBuffer *buffers, int n, int6
 {
     Pool *scratch = pool_new_child(pool);
     MemLayout layout = {.offset = POOL_ARRAY(pool, (size_t)(n > 0 ? n : 1), int64_t)};
-    PlaceWork work = {0, exact_steps == MEMPLAN_SKETCH ? SKETCH_LIMIT : WORK_LIMIT};
+    PlaceWork work = {0, WORK_LIMIT};
     int used;
     int *index = sort_by_birth(scratch, buffers, n, &used);
     for (int i = 0; i < used; i++)

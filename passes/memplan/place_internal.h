@@ -26,11 +26,23 @@ typedef struct PlaceWork {
  * follows a death, because between those the load only grows.  O(n log n). */
 PlaceProblem *place_compress(Pool *scratch, const MemBuffer *buffers, const int *index, int n);
 
+int64_t place_height(const PlaceProblem *p, const int64_t *offset);
+/* The greatest common divisor of the sizes.  Offsets are sums of sizes: multiples of it. */
+int64_t place_unit(const PlaceProblem *p);
+
 /* Each fills offset[] by buffer and returns the height.  order: highest priority first. */
 int64_t place_skyline(const PlaceProblem *p, const int *order, int64_t *offset, PlaceWork *work);
 int64_t place_first_fit(const PlaceProblem *p, const int *order, int64_t *offset, PlaceWork *work);
 /* The order by keys, each descending: T max load, Z size, W life, A area. */
 void place_order(const PlaceProblem *p, const char *keys, int *order);
+
+/* Lowers the layout offset[] towards `floor`, to multiples of `unit`, until it is reached or
+ * work->limit; the height. */
+int64_t place_eject(const PlaceProblem *p, int64_t *offset, int64_t floor, int64_t unit,
+                    PlaceWork *work);
+/* A layout from the large buffers to the small by ejection searches, until p->target is reached or
+ * work->limit; the height. */
+int64_t place_levels(const PlaceProblem *p, int64_t *offset, PlaceWork *work);
 
 typedef enum PlaceOutcome {
     PLACE_FOUND,

@@ -107,6 +107,24 @@ static void check_exact(Pool *pool, const MemBuffer *b, int n, int64_t best)
               (long long)lower, (long long)best);
 }
 
+/* The search from large to small alone, within so much work. */
+static MemLayout levels_layout(Pool *pool, const MemBuffer *b, int n, int64_t steps)
+{
+    int *index = POOL_ARRAY(pool, (size_t)n, int);
+    for (int i = 0; i < n; i++)
+        index[i] = i;
+    PlaceProblem *p = place_compress(pool, b, index, n);
+    p->target = p->bound;
+    PlaceWork work = {0, steps};
+    MemLayout l = {.offset = POOL_ARRAY(pool, (size_t)n, int64_t), .lower_bound_bytes = p->bound};
+    l.arena_bytes = place_levels(p, l.offset, &work);
+    const char *fault = "";
+    CHECK_MSG(memplan_check(pool, b, n, &l, &fault), "%s", fault);
+    for (int i = 0; i < n; i++)
+        CHECK(l.offset[i] % 64 == 0);
+    return l;
+}
+
 static void check_small(Pool *pool)
 {
     for (int k = 0; k < 600; k++) {
@@ -120,7 +138,33 @@ static void check_small(Pool *pool)
         CHECK_MSG(l.arena_bytes == best && best >= l.lower_bound_bytes, "%lld, optimum %lld",
                   (long long)l.arena_bytes, (long long)best);
         check_exact(pool, b, n, best);
+        CHECK(levels_layout(pool, b, n, 20000).arena_bytes >= best);
     }
+}
+
+/* As in a training step under a budget: sizes of all scales, most lives short.  From large to small
+ * the bound is missed by little; the skyline alone is far above. */
+static void check_levels(Pool *pool)
+{
+    enum { N = 1500 };
+    MemBuffer *b = POOL_ARRAY(pool, N, MemBuffer);
+    int order[N], index[N];
+    int64_t offset[N];
+    for (int i = 0; i < N; i++) {
+        index[i] = i;
+        b[i].lower = random_below(N);
+        b[i].upper = b[i].lower + 1 + random_below(random_below(8) ? 6 : (N - b[i].lower) / 2 + 1);
+        b[i].size = 64 * (1 + (random_below(4096) >> random_below(13)));
+    }
+    PlaceProblem *p = place_compress(pool, b, index, N);
+    p->target = p->bound;
+    PlaceWork work = {0, 15000000};
+    place_order(p, "TZW", order);
+    double skyline = (double)place_skyline(p, order, offset, &work) / (double)p->bound;
+    MemLayout l = levels_layout(pool, b, N, 15000000);
+    double levels = (double)l.arena_bytes / (double)p->bound;
+    printf("%d sizes of all scales: skyline %.4f of the bound, levels %.4f\n", N, skyline, levels);
+    CHECK_MSG(levels < 1.005 && skyline > 1.02, "%.4f", levels);
 }
 
 /* Found by search among sets that fill every slot: no placement reaches their bounds. */
@@ -302,6 +346,7 @@ int main(void)
     printf("seed %llu\n", (unsigned long long)random_state);
     check_special(pool);
     check_small(pool);
+    check_levels(pool);
     check_above_bound(pool);
     check_perfect(pool, 20, 40);
     check_perfect(pool, 60, 20);

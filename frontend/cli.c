@@ -1,5 +1,6 @@
 #include "frontend/cli_costs.h"
 #include "frontend/cli_file.h"
+#include "frontend/cli_store.h"
 
 #include "ir/print.h"
 #include "passes/remat/remat.h"
@@ -101,7 +102,7 @@ static ExitCode pass_failure(Cli *cli, const ProgramOptions *o, const PassContex
 struct RematMemo *cli_memo(Cli *cli)
 {
     if (!cli->memo)
-        cli->memo = remat_memo_new(cli->pool);
+        cli->memo = remat_memo_new(cli->pool, cli_store(cli));
     return cli->memo;
 }
 

@@ -43,6 +43,8 @@ extern const Verb cli_verbs[];
 /* Arguments after the program name.  False after a message; *exit_code is set then (also for
  * --help: 0). */
 bool cli_parse(Cli *cli, int argc, char **argv, const Verb **verb, ExitCode *exit_code);
+/* Whether cli->verb has this option. */
+bool cli_takes(const Cli *cli, const char *option);
 
 /* An error without a place in the source: "scrimp: error: ...", or JSON with --error-format=json.
  */

@@ -397,6 +397,12 @@ static const Verb *find_verb(const char *name)
     return NULL;
 }
 
+bool cli_takes(const Cli *cli, const char *option)
+{
+    const Verb *v = find_verb(cli->verb);
+    return v && verb_takes(v, option);
+}
+
 static bool unknown_verb(const char *name, ExitCode *code)
 {
     const char *names[32];

@@ -77,7 +77,7 @@ static RematAnswer answer_request(Planning *s, const RematFigures *given, RematR
         return a;
     }
     find_order(s, given);
-    s->ordered->memo = s->memo ? s->memo : remat_memo_new(s->pool);
+    s->ordered->memo = s->memo ? s->memo : remat_memo_new(s->pool, NULL);
     if (budget.kind == BUDGET_MIN)
         report->budget_bytes = report->min_feasible_bytes = solve(s, 0).figures.peak_bytes;
     return solve(s, report->budget_bytes);

@@ -159,7 +159,7 @@ RematProblem *remat_problem_from_graph(Pool *pool, const Graph *g, const NodeCos
     size_t n_values = g->values.len + 1, n_nodes = g->nodes.len + 1;
     b.p = POOL_NEW(pool, RematProblem);
     b.p->pool = pool;
-    b.p->memo = remat_memo_new(pool);
+    b.p->memo = remat_memo_new(pool, NULL);
     b.p->node = POOL_ARRAY(pool, n_nodes, RematNode);
     b.p->tensor = POOL_ARRAY(pool, n_values, RematTensor);
     b.map->node_of = POOL_ARRAY(pool, n_nodes, NodeId);

@@ -119,10 +119,19 @@ typedef struct RematSolver {
     bool in_best; /* one of those that `best` runs; the others are for comparison, or slow */
 } RematSolver;
 
-/* The scrimp solver's one search answers all budgets: with this in its problem it is made once.
- * Problems that are equal may share one (several builds of one model); it holds what was found for
- * the last problem that was new, in the pool given. */
-struct RematMemo *remat_memo_new(Pool *pool);
+/* Where what solvers found out outlives the program; entries may vanish or be damaged. */
+typedef struct RematStore {
+    /* What was put under the key, on the pool; NULL: nothing. */
+    const char *(*get)(void *user, Pool *pool, const char *key, size_t *bytes);
+    void (*put)(void *user, const char *key, const char *data, size_t bytes);
+    void *user;
+} RematStore;
+
+/* What solvers found out (memo.c).  The scrimp solver's one search answers all budgets: with this
+ * in its problem it is made once.  Problems that are equal may share one (several builds of one
+ * model); it holds what was found for the last problem that was new, in the pool given.  With a
+ * store, slow answers are also kept there, for later runs; NULL = no store. */
+struct RematMemo *remat_memo_new(Pool *pool, const RematStore *store);
 
 extern const RematSolver remat_solvers[]; /* ends with name == NULL */
 const RematSolver *remat_solver_find(const char *name);

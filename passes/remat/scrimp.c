@@ -12,9 +12,9 @@
  * grows with the budget.
  *
  * Work is counted in updates and queries of the memory profile, never by the clock. */
-#include "ir/support/map.h"
 #include "passes/remat/bound.h"
 #include "passes/remat/ladder.h"
+#include "passes/remat/memo.h"
 #include "passes/remat/solvers.h"
 
 #include <math.h>
@@ -27,65 +27,6 @@ static const double SMALL_PER_NODE = 7e3, LARGE = 4e6, LARGE_PER_NODE = 2e3, MOS
 static const double STARTS_PART = 0.4;
 /* Exponent of the levels: denser where they are low, because there a byte costs most time. */
 static const double DENSER = 1.25;
-
-/* What a search found, and for what. */
-typedef struct RematMemo {
-    Pool *pool;
-    Front front; /* in a child of the pool */
-    uint64_t problem, seed;
-    double effort;
-    bool complete;
-} RematMemo;
-
-static double effort_of(const RematOptions *o)
-{
-    return o->effort > 0 ? o->effort : 1;
-}
-
-struct RematMemo *remat_memo_new(Pool *pool)
-{
-    RematMemo *memo = POOL_NEW(pool, RematMemo);
-    memo->pool = pool;
-    return memo;
-}
-
-/* ---- what a memo is about ---- */
-
-static void hash_more(uint64_t *hash, const void *data, size_t bytes)
-{
-    *hash = hash_bytes(data, bytes, *hash);
-}
-
-static void hash_int(uint64_t *hash, int64_t x)
-{
-    hash_more(hash, &x, sizeof x);
-}
-
-static void hash_node(uint64_t *hash, const RematNode *n)
-{
-    hash_more(hash, &n->cost, sizeof n->cost);
-    hash_int(hash, n->workspace);
-    hash_int(hash, n->rerun + 2 * n->forward + 4 * (int)n->hint);
-    hash_more(hash, n->in, (size_t)n->n_in * sizeof *n->in);
-    hash_more(hash, n->out, (size_t)n->n_out * sizeof *n->out);
-    hash_more(hash, n->overwrites, (size_t)n->n_overwrites * sizeof *n->overwrites);
-    hash_more(hash, n->in_place, (size_t)n->n_in_place * sizeof *n->in_place);
-    hash_int(hash, n->n_in + ((int64_t)n->n_out << 32));
-}
-
-static uint64_t hash_problem(const RematProblem *p)
-{
-    uint64_t hash = 0;
-    for (int n = 0; n < p->n_nodes; n++)
-        hash_node(&hash, &p->node[n]);
-    for (int t = 0; t < p->n_tensors; t++) {
-        hash_int(&hash, p->tensor[t].bytes);
-        hash_int(&hash, p->tensor[t].producer);
-        hash_int(&hash, p->tensor[t].persistent + 2 * p->tensor[t].keep);
-    }
-    hash_int(&hash, p->loss_node);
-    return hash;
-}
 
 /* ---- one target ---- */
 
@@ -207,7 +148,7 @@ static void fill_front(const RematProblem *p, const RematOptions *o, Pool *pool,
     int ignored;
     Ladder l = {.p = p, .options = o, .pool = pool, .front = front, .random = o->seed};
     l.own.pool = pool;
-    l.work = work_for(p->n_nodes) * effort_of(o);
+    l.work = work_for(p->n_nodes) * remat_effort(o);
     l.most_work = (int64_t)(l.work / 100) + 20 * p->n_nodes;
     ladder_start_from_hints(&l);
     l.high = front->points.data[0].peak_bytes;
@@ -221,25 +162,17 @@ static void fill_front(const RematProblem *p, const RematOptions *o, Pool *pool,
 /* Searches, unless the memo knows. */
 static void recall(RematMemo *memo, const RematProblem *p, const RematOptions *o, Pool *scratch)
 {
-    uint64_t problem = hash_problem(p);
-    if (memo->complete && memo->problem == problem && memo->seed == o->seed &&
-        memo->effort == effort_of(o))
+    if (memo_recall_front(memo, p, o))
         return;
-    pool_free(memo->front.pool);
-    *memo = (RematMemo){.pool = memo->pool,
-                        .front = {.pool = pool_new_child(memo->pool)},
-                        .problem = problem,
-                        .seed = o->seed,
-                        .effort = effort_of(o)};
     fill_front(p, o, scratch, &memo->front);
-    memo->complete = !remat_out_of_time(o);
+    memo_keep_front(memo, o);
 }
 
 RematStatus remat_scrimp(const RematProblem *p, const RematOptions *o, Pool *pool,
                          RematSchedule *out)
 {
     Pool *scratch = pool_new_child(pool);
-    RematMemo own = {.pool = scratch}, *memo = p->memo ? p->memo : &own;
+    RematMemo *memo = p->memo ? p->memo : remat_memo_new(scratch, NULL);
     recall(memo, p, o, scratch);
     const FrontPoint *best = front_within(&memo->front, o->budget_bytes);
     bool fits = best != NULL;

@@ -3,6 +3,7 @@
 #include "ir/support/bug.h"
 #include "ir/support/clock.h"
 #include "ir/support/diag.h"
+#include "passes/remat/memo.h"
 #include "passes/remat/milp.h"
 #include "passes/remat/reorder.h"
 #include "passes/remat/solvers.h"
@@ -136,8 +137,8 @@ static RematAnswer run_solver(const RematProblem *p, const RematSolver *solver,
     return a;
 }
 
-RematAnswer remat_solve(const RematProblem *p, const RematSolver *only, const RematOptions *o,
-                        Pool *pool)
+static RematAnswer solve_now(const RematProblem *p, const RematSolver *only, const RematOptions *o,
+                             Pool *pool)
 {
     RematAnswer best = {0};
     for (const RematSolver *solver = remat_solvers; solver->name; solver++) {
@@ -155,4 +156,15 @@ RematAnswer remat_solve(const RematProblem *p, const RematSolver *only, const Re
             break; /* nothing is faster than no recomputation */
     }
     return best;
+}
+
+RematAnswer remat_solve(const RematProblem *p, const RematSolver *only, const RematOptions *o,
+                        Pool *pool)
+{
+    RematAnswer a;
+    if (memo_recall_answer(p, only, o, pool, &a))
+        return a;
+    a = solve_now(p, only, o, pool);
+    memo_keep_answer(p, only, o, &a);
+    return a;
 }

@@ -64,7 +64,8 @@ static void test_graph(int n, int width, double most_seconds)
     fprintf(f, "]}\n");
     EXPECT(fclose(f) == 0, path);
     double begin = seconds_of_children();
-    Result run_of = run("exec $SCRIMP plan --graph $TMP/graph.json --budget 50%% --json");
+    Result run_of =
+        run("exec $SCRIMP plan --graph $TMP/graph.json --budget 50%% --json --no-cache");
     double seconds = seconds_of_children() - begin;
     snprintf(what, sizeof what, "%d nodes, width %d: exit code %d, %.1f s, %lld bytes", 2 * n,
              width, run_of.code, seconds, (long long)run_of.max_resident);

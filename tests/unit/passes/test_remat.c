@@ -265,7 +265,7 @@ static bool run_pass(Pool *pool, Graph *g, const char *budget, const char *solve
 static void check_report(Pool *pool, uint64_t seed)
 {
     Graph *g = random_step(pool, seed, 60);
-    shared_memo = remat_memo_new(pool);
+    shared_memo = remat_memo_new(pool, NULL);
     PassContext order = {.graph = g, .pool = pool}, none, least, c;
     pass_order(&order);
     CHECK(run_pass(pool, graph_copy(pool, g), "", NULL, &none));

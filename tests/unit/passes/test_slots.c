@@ -136,7 +136,7 @@ static void test_budgets(uint64_t seed)
     Pool *pool = pool_new();
     Random r = {seed};
     RematProblem *p = random_problem(pool, &r, 8 + random_below(&r, 20));
-    p->memo = remat_memo_new(pool);
+    p->memo = remat_memo_new(pool, NULL);
     RematProblem forgetful = *p;
     forgetful.memo = NULL;
     RematSchedule base = remat_base_schedule(pool, p);

@@ -1,0 +1,37 @@
+/* What solvers found out, for later questions about an equal problem: in memory for the builds of
+ * one model, and in a store (remat.h) for later runs of the program.  Used by solve.c and scrimp.c.
+ *
+ * A key is a hash of all that an answer depends on: every number of the problem, costs included,
+ * the solver with its options, and the solvers' source code.  Names and time limits are no part of
+ * it; with a time limit nothing is kept.  What comes from a store is replayed by remat_check. */
+#ifndef SCRIMP_PASSES_REMAT_MEMO_H
+#define SCRIMP_PASSES_REMAT_MEMO_H
+
+#include "passes/remat/front.h"
+#include "passes/remat/solve.h"
+
+typedef struct RematMemo {
+    Pool *pool;
+    const RematStore *store; /* NULL: none */
+    Front front;             /* in a child of the pool */
+    char key[33];            /* of the question that it answers; "": none */
+    bool complete;           /* the search came to its end */
+} RematMemo;
+
+/* How much the scrimp solver searches; 1 = as much as usual. */
+double remat_effort(const RematOptions *o);
+
+/* True: memo->front is all that scrimp's search finds.  False: it is empty, and about this
+ * question.  O(size of the problem), and the replays of what is read. */
+bool memo_recall_front(RematMemo *memo, const RematProblem *p, const RematOptions *o);
+/* The search has filled it, or ran out of time. */
+void memo_keep_front(RematMemo *memo, const RematOptions *o);
+
+/* The same for one answer of one solver, in the store of p->memo, with its notes.  Solvers that are
+ * in_best have none: they are as quick as reading a file, or scrimp, which has its front. */
+bool memo_recall_answer(const RematProblem *p, const RematSolver *only, const RematOptions *o,
+                        Pool *pool, RematAnswer *out);
+void memo_keep_answer(const RematProblem *p, const RematSolver *only, const RematOptions *o,
+                      const RematAnswer *a);
+
+#endif

@@ -8,19 +8,21 @@
 #include "codegen/point_internal.h"
 #include "codegen/vector_loops.h"
 #include "ir/cost_rules.h"
+#include "ir/place.h"
 #include "ir/support/bug.h"
 
 typedef struct MomentsDesc {
     int64_t op, outer, channels, inner, partial_bytes;
+    int64_t pitch[2]; /* elements between rows of the images, with inner = 1 */
     double eps;
 } MomentsDesc;
 
 typedef struct Moments {
     const MomentsDesc *d;
-    JitValue chunk, from, to; /* outer elements of the chunk */
-    JitValue partial;         /* f32 pointer */
-    JitValue offset, row, channel;
-    JitValue shift, mean; /* vectors */
+    JitValue chunk, from, to;         /* outer elements of the chunk */
+    JitValue partial;                 /* f32 pointer */
+    JitValue offset[2], row, channel; /* offset: of each image */
+    JitValue shift, mean;             /* vectors */
     Accumulator first, second;
 } Moments;
 
@@ -49,19 +51,25 @@ static JitValue load_splat(Jit *j, JitValue p, JitValue at)
     return jit_tmp(j, jit_splat(j, jit_load(j, p, at)));
 }
 
+/* Inputs of the full shape: x, or dy and x. */
+static int images_of(const MomentsDesc *d)
+{
+    return d->op == OP_bn_stats ? 1 : 2;
+}
+
 /* Adds the terms of one vector: (d, d^2) for statistics, (dy * xhat, dy) for gradients; 1/sigma of
  * batch norm follows in the join. */
 static void add_terms(Jit *j, Lanes v, Moments *m)
 {
     if (m->d->op == OP_bn_stats) {
-        JitValue x = load_lanes(j, p_f32(j, 0), m->offset, v, 0);
+        JitValue x = load_lanes(j, p_f32(j, 0), m->offset[0], v, 0);
         JitValue d = valid_lanes(j, v, sub(j, x, m->shift), 0);
         accumulate(j, &m->first, v, d);
         accumulate(j, &m->second, v, mul(j, d, d));
         return;
     }
-    JitValue dy = load_lanes(j, p_f32(j, 0), m->offset, v, 0);
-    JitValue d = sub(j, load_lanes(j, p_f32(j, 1), m->offset, v, 0), m->mean);
+    JitValue dy = load_lanes(j, p_f32(j, 0), m->offset[0], v, 0);
+    JitValue d = sub(j, load_lanes(j, p_f32(j, 1), m->offset[1], v, 0), m->mean);
     if (m->d->op == OP_layernorm_grad_sums)
         d = mul(j, d, load_splat(j, p_f32(j, 3), m->row));
     accumulate(j, &m->first, v, valid_lanes(j, v, mul(j, dy, d), 0));
@@ -95,7 +103,8 @@ static void row_terms(Jit *j, Lanes v, Moments *m, JitValue row)
 {
     const MomentsDesc *d = m->d;
     m->row = row;
-    m->offset = jit_tmp(j, jit_mul(j, row, jit_i64(j, d->channels)));
+    for (int i = 0; i < images_of(d); i++)
+        m->offset[i] = jit_tmp(j, jit_mul(j, row, jit_i64(j, d->pitch[i])));
     if (d->op == OP_layernorm_grad_sums)
         m->mean = load_splat(j, p_f32(j, 2), row);
     add_terms(j, v, m);
@@ -154,7 +163,7 @@ static void plane(Jit *j, Moments *m, JitValue channel)
     m->first = accumulator(j, 4, jit_vf(j, 0));
     m->second = accumulator(j, 4, jit_vf(j, 0));
     JitLoop o = jit_for(j, m->from, m->to, 1, "o");
-    m->offset = plane_offset(j, m->d, jit_index(&o), channel);
+    m->offset[0] = m->offset[1] = plane_offset(j, m->d, jit_index(&o), channel);
     each_vector(j, m->d->inner, 4, plane_vector, m);
     jit_end_for(j, &o);
     JitValue first = jit_hsum(j, accumulated(j, &m->first));
@@ -300,6 +309,13 @@ static void emit_join(Jit *j, const void *desc)
     each_vector_between(j, first, last, t.m.d->channels, 1, join_vector, &t);
 }
 
+/* Elements from one row of the last dim to the next; a place that is read by rows has one. */
+static int64_t row_pitch(const Graph *g, ValueId v)
+{
+    int rank = value_type(g, v)->rank;
+    return rank < 2 ? value_type(g, v)->dim[0] : value_place(g, v).stride[rank - 2];
+}
+
 static void lower(Lowering *l, const Node *n, AxisShape a, int n_in)
 {
     CallBuf bufs[8];
@@ -307,7 +323,9 @@ static void lower(Lowering *l, const Node *n, AxisShape a, int n_in)
     d.partial_bytes = reduce_partial_bytes(l->graph, n);
     d.eps = node_float(n, ATTR_eps, 1e-5);
     for (int i = 0; i < n_in; i++)
-        bufs[i] = (CallBuf){n->in[i], 0};
+        bufs[i] = point_buf(l->graph, n->in[i]);
+    for (int i = 0; i < images_of(&d); i++)
+        d.pitch[i] = row_pitch(l->graph, n->in[i]);
     bufs[n_in] = (CallBuf){VALUE_NONE, 0};
     bufs[n_in + 1] = (CallBuf){n->out[0], 0};
     bufs[n_in + 2] = (CallBuf){n->out[1], 0};

@@ -2,6 +2,7 @@
  * whose accesses have the strides of the operation.  Transposition has its own file. */
 #include "codegen/point_internal.h"
 #include "codegen/vector_loops.h"
+#include "ir/place.h"
 
 #include <string.h>
 
@@ -92,13 +93,22 @@ void lower_iota(Lowering *l, const Node *node)
     point_call(l, p, "iota", &buf, 1, 0);
 }
 
+/* All of value v, where it lies, as buffer `buf` of a program. */
+static PointAccess placed(const Graph *g, ValueId v, int buf)
+{
+    Place place = value_place(g, v);
+    PointAccess a = {.buf = buf, .dtype = value_type(g, v)->dtype};
+    memcpy(a.stride, place.stride, sizeof a.stride);
+    return a;
+}
+
 /* to[space] = from[space] for two accesses to buffers 1 and 0 */
 static void copy_call(Lowering *l, const Type *space, PointAccess from, PointAccess to,
                       const char *label, ValueId in, ValueId out)
 {
     PointProgram *p = point_program(l->pool, space);
     point_store(p, point_load(p, from), to);
-    const CallBuf bufs[] = {{in, 0}, {out, 0}};
+    const CallBuf bufs[] = {point_buf(l->graph, in), point_buf(l->graph, out)};
     point_call(l, p, label, bufs, 2, 0);
 }
 
@@ -114,23 +124,26 @@ void lower_broadcast(Lowering *l, const Node *node)
 void lower_slice(Lowering *l, const Node *node)
 {
     const Type *in = value_type(l->graph, node->in[0]), *out = value_type(l->graph, node->out[0]);
-    PointAccess from = whole(in, 0);
+    PointAccess from = placed(l->graph, node->in[0], 0);
     for (int i = 0; i < in->rank; i++) {
         from.base += from.stride[i] * node_ints_at(node, ATTR_start, i, 0);
         from.stride[i] *= node_ints_at(node, ATTR_step, i, 1);
     }
-    copy_call(l, out, from, whole(out, 1), "slice", node->in[0], node->out[0]);
+    copy_call(l, out, from, placed(l->graph, node->out[0], 1), "slice", node->in[0], node->out[0]);
 }
 
+/* Parts are there already. */
 void lower_concat(Lowering *l, const Node *node)
 {
     const Type *out = value_type(l->graph, node->out[0]);
-    PointAccess to = whole(out, 1);
+    PointAccess to = placed(l->graph, node->out[0], 1);
     int64_t axis = node_int(node, ATTR_axis, 0);
     axis += axis < 0 ? out->rank : 0;
     for (int i = 0; i < node->n_in; i++) {
         const Type *in = value_type(l->graph, node->in[i]);
-        copy_call(l, in, whole(in, 0), to, "concat", node->in[i], node->out[0]);
+        if (!concat_has_joined(node, i))
+            copy_call(l, in, placed(l->graph, node->in[i], 0), to, "concat", node->in[i],
+                      node->out[0]);
         to.base += to.stride[axis] * in->dim[axis];
     }
 }

@@ -1,6 +1,7 @@
 /* Building element-wise programs, from nodes and by hand. */
 #include "codegen/point_internal.h"
 
+#include "ir/place.h"
 #include "ir/support/bug.h"
 #include "ir/support/strbuf.h"
 
@@ -17,25 +18,40 @@ PointProgram *point_program(Pool *pool, const Type *space)
 }
 
 /* Numpy's rule: dims are aligned at the last, dims of size 1 repeat. */
-static void broadcast_strides(const PointProgram *p, const Type *type, int64_t *stride)
+static PointAccess strided_access(const PointProgram *p, int buf, const Type *type, int axis,
+                                  const int64_t *stride)
 {
-    int64_t step = 1;
-    for (int i = type->rank - 1; i >= 0; i--) {
+    PointAccess a = {.buf = buf, .dtype = type->dtype};
+    if (axis >= 0)
+        a.stride[axis] = stride[0];
+    for (int i = 0; i < type->rank && axis < 0; i++) {
         int d = p->rank - type->rank + i;
         if (d >= 0)
-            stride[d] = type->dim[i] == 1 ? 0 : step;
-        step *= type->dim[i];
+            a.stride[d] = type->dim[i] == 1 ? 0 : stride[i];
     }
+    return a;
 }
 
 PointAccess point_access(const PointProgram *p, int buf, const Type *type, int axis)
 {
-    PointAccess a = {.buf = buf, .dtype = type->dtype};
-    if (axis < 0)
-        broadcast_strides(p, type, a.stride);
-    else
-        a.stride[axis] = 1;
-    return a;
+    int64_t stride[TYPE_MAX_RANK] = {1}, step = 1;
+    for (int i = type->rank - 1; i >= 0; i--) {
+        stride[i] = step;
+        step *= type->dim[i];
+    }
+    return strided_access(p, buf, type, axis, stride);
+}
+
+PointAccess point_access_value(const PointProgram *p, int buf, const Graph *g, ValueId v, int axis)
+{
+    Place place = value_place(g, v);
+    return strided_access(p, buf, value_type(g, v), axis, place.stride);
+}
+
+CallBuf point_buf(const Graph *g, ValueId v)
+{
+    int64_t bytes = (int64_t)dtype_bytes(value_type(g, v)->dtype);
+    return (CallBuf){v, value_place(g, v).base * bytes};
 }
 
 int point_push(PointProgram *p, PointInstr instr)

@@ -2,6 +2,7 @@
 #include "codegen/epilogue.h"
 #include "codegen/point_internal.h"
 
+#include "ir/place.h"
 #include "ir/support/bug.h"
 
 /* Buffers of the call under construction: the values the program reads and writes. */
@@ -19,7 +20,7 @@ static int buf_of(Bufs *b, ValueId v)
             return i;
     if (b->n == CALL_MAX_BUFS)
         BUG("an element-wise group with more than %d buffers", CALL_MAX_BUFS);
-    b->buf[b->n] = (CallBuf){v, 0};
+    b->buf[b->n] = point_buf(b->l->graph, v);
     return b->n++;
 }
 
@@ -32,10 +33,11 @@ static int load_value(Bufs *b, PointProgram *p, ValueId v, int axis, int word)
     if (def->op == OP_const)
         return point_const(p, t->dtype, node_float(def, ATTR_value, 0));
     if (word >= 0) {
-        PointAccess one = {.buf = buf_of(b, v), .dtype = t->dtype, .base = word};
+        int64_t at = word * value_place(g, v).stride[0];
+        PointAccess one = {.buf = buf_of(b, v), .dtype = t->dtype, .base = at};
         return point_load(p, one);
     }
-    return point_load(p, point_access(p, buf_of(b, v), t, t->rank ? axis : -1));
+    return point_load(p, point_access_value(p, buf_of(b, v), g, v, t->rank ? axis : -1));
 }
 
 static int node_leaf(void *user, PointProgram *p, ValueId v, int axis, int word)
@@ -66,7 +68,8 @@ void lower_pointwise(Lowering *l, const Node *node)
     const Type *out = value_type(l->graph, node->out[0]);
     PointProgram *p = point_program(l->pool, out);
     int reg = point_add_node(p, l->graph, node, node_leaf, &b);
-    point_store(p, reg, point_access(p, buf_of(&b, node->out[0]), out, -1));
+    point_store(p, reg,
+                point_access_value(p, buf_of(&b, node->out[0]), l->graph, node->out[0], -1));
     point_call(l, p, op_name(node->op), b.buf, b.n, node_flops(l->graph, node));
 }
 
@@ -107,7 +110,8 @@ static void lower_point_group(Lowering *l, const Node *node)
         const Type *t = value_type(l->graph, node->out[i]);
         if (!type_same_shape(t, space))
             BUG("fused outputs of different shapes");
-        point_store(p, reg[i], point_access(p, buf_of(&b, node->out[i]), t, -1));
+        point_store(p, reg[i],
+                    point_access_value(p, buf_of(&b, node->out[i]), l->graph, node->out[i], -1));
     }
     point_call(l, p, body_label(l->pool, body), b.buf, b.n, node_flops(l->graph, node));
 }

@@ -3,6 +3,7 @@
 #include "ir/cost_rules.h"
 
 #include "ir/op_rules.h"
+#include "ir/place.h"
 
 #include <string.h>
 
@@ -314,13 +315,6 @@ int64_t node_workspace_bytes(const Graph *g, const Node *n)
 
 /* Writing over an input */
 
-static ValueId view_root(const Graph *g, ValueId v)
-{
-    while (op_table[value_node(g, v)->op].op_class == OP_CLASS_VIEW)
-        v = value_node(g, v)->in[0];
-    return v;
-}
-
 /* Input i of a body is the i-th `input` node of its order. */
 static ValueId body_input(const Graph *body, int i)
 {
@@ -387,19 +381,20 @@ static bool reads_in_step(const Node *n, int in)
 static bool input_fits(const Graph *g, const Node *n, int out, int in)
 {
     const Type *a = value_type(g, n->in[in]), *b = value_type(g, n->out[out]);
-    if (!type_same_shape(a, b) || dtype_bytes(a->dtype) != dtype_bytes(b->dtype))
+    if (!type_same_shape(a, b) || dtype_bytes(a->dtype) != dtype_bytes(b->dtype) ||
+        !value_is_dense(g, n->in[in]) || !value_is_dense(g, n->out[out]))
         return false;
     return n->body ? element_wise_in_body(n->body, body_input(n->body, in)) : reads_in_step(n, in);
 }
 
-/* Other inputs that are the same memory, directly or through views, must fit as well. */
+/* Other inputs that are the same memory, directly, through views or as parts, must fit as well. */
 bool node_may_overwrite(const Graph *g, const Node *n, int out, int in)
 {
-    ValueId root = view_root(g, n->in[in]);
+    ValueId root = value_root(g, n->in[in]);
     if (!input_fits(g, n, out, in))
         return false;
     for (int i = 0; i < n->n_in; i++)
-        if (i != in && view_root(g, n->in[i]) == root && !input_fits(g, n, out, i))
+        if (i != in && value_root(g, n->in[i]) == root && !input_fits(g, n, out, i))
             return false;
     return true;
 }

@@ -112,7 +112,7 @@ NodeId graph_append(Graph *g, const Node *node, const Type *types, const char *c
     ValueId *out = POOL_ARRAY(g->pool, (size_t)n_out, ValueId);
     for (int i = 0; i < n_out; i++) {
         out[i] = (ValueId)g->values.len;
-        Value v = {types[i], id, i, names[i], VALUE_NONE};
+        Value v = {types[i], id, i, names[i], VALUE_NONE, VALUE_NONE};
         vec_push(g->pool, &g->values, v);
         map_set(&g->names, names[i], out[i]);
     }

@@ -31,6 +31,7 @@ typedef struct Value {
     const char *name;
     ValueId writes; /* the persistent tensor (value of a param/buffer/state node) it overwrites, or
                        VALUE_NONE */
+    ValueId part_of; /* the concatenation in whose storage it lies (ir/place.h), or VALUE_NONE */
 } Value;
 
 typedef enum RematHint { REMAT_AUTO, REMAT_KEEP, REMAT_RECOMPUTE } RematHint;

@@ -1,6 +1,7 @@
 /* Reader of the text form (docs/ir.md).  Trusts nothing: every number is checked, every name
  * resolved, every shape compared with the shape rules, and the finished graph verified. */
 #include "ir/graph_internal.h"
+#include "ir/place.h"
 #include "ir/print.h"
 #include "ir/read_scan.h"
 #include "ir/text.h"
@@ -346,6 +347,7 @@ static bool read_node(Reader *r, Graph *g)
     NodeId id = graph_append(g, &line.node, line.types.data, line.names.data, n_out);
     for (int i = 0; i < n_out; i++)
         graph_value(g, graph_node(g, id)->out[i])->writes = line.writes.data[i];
+    concat_note_parts(g, id);
     return true;
 }
 

@@ -1,6 +1,7 @@
 #include "ir/verify.h"
 
 #include "ir/graph_internal.h"
+#include "ir/place.h"
 #include "ir/support/bitset.h"
 
 /* One walk over the order, keeping what is defined and which persistent tensors are gone. */
@@ -76,6 +77,8 @@ static bool check_inputs(Verifier *v, const Node *n)
             return fault(v, "%s reads %s before it is computed", node_label(v, n), name);
         if (bitset_has(&v->overwritten, v->root[n->in[i]]))
             return fault(v, "%s reads %s after it was overwritten", node_label(v, n), name);
+        if (!value_is_dense(v->g, n->in[i]) && !node_reads_at_place(v->g, n, i))
+            return fault(v, "%s cannot read %s where it lies", node_label(v, n), name);
     }
     return true;
 }
@@ -170,6 +173,52 @@ static bool check_remat(Verifier *v, const Node *n)
     return true;
 }
 
+static bool check_part(Verifier *v, const Node *concat, int i)
+{
+    ValueId part = concat->in[i];
+    const Node *made = value_node(v->g, part);
+    const char *name = graph_value(v->g, part)->name;
+    for (int k = 0; k < i; k++)
+        if (concat->in[k] == part && concat_has_joined(concat, k))
+            return fault(v, "%s: %s is joined twice", node_label(v, concat), name);
+    if (graph_value(v->g, part)->part_of != concat->out[0])
+        return fault(v, "%s: %s is a part of something else", node_label(v, concat), name);
+    if (!node_writes_at_place(made) || graph_value(v->g, part)->writes != VALUE_NONE)
+        return fault(v, "%s: %s cannot be computed in its place", node_label(v, concat), name);
+    return true;
+}
+
+/* Attribute `joined`: numbers of inputs, ascending. */
+static bool check_joined(Verifier *v, const Node *n)
+{
+    int count;
+    const int64_t *joined = node_ints(n, ATTR_joined, &count);
+    if (count && (n->op != OP_concat || graph_value(v->g, n->out[0])->writes != VALUE_NONE))
+        return fault(v, "%s: cannot have parts", node_label(v, n));
+    for (int k = 0; k < count; k++) {
+        if (joined[k] < 0 || joined[k] >= n->n_in || (k && joined[k] <= joined[k - 1]))
+            return fault(v, "%s: attribute joined names no inputs", node_label(v, n));
+        if (!check_part(v, n, (int)joined[k]))
+            return false;
+    }
+    return true;
+}
+
+/* What is a part must become one. */
+static bool check_parts_end(Verifier *v)
+{
+    for (size_t k = 0; k < v->g->order.len; k++) {
+        const Node *n = graph_node(v->g, v->g->order.data[k]);
+        for (int i = 0; i < n->n_out; i++) {
+            ValueId whole = graph_value(v->g, n->out[i])->part_of;
+            if (whole != VALUE_NONE && !bitset_has(&v->defined, whole))
+                return fault(v, "%s: is a part of something that is not computed",
+                             node_label(v, n));
+        }
+    }
+    return true;
+}
+
 static bool check_results(Verifier *v, NodeId id, const Node *n)
 {
     for (int i = 0; i < n->n_out; i++) {
@@ -217,7 +266,7 @@ static bool check_node(Verifier *v, NodeId id, int *n_matrix)
         return false;
     if (node_is_source(n) ? !check_source(v, n) : !check_types(v, n))
         return false;
-    return check_remat(v, n) && define_results(v, n);
+    return check_remat(v, n) && check_joined(v, n) && define_results(v, n);
 }
 
 static bool check_outputs(Verifier *v)
@@ -229,6 +278,8 @@ static bool check_outputs(Verifier *v)
             return fault(v, "output %s is not computed", o.name);
         if (bitset_has(&v->overwritten, v->root[o.value]))
             return fault(v, "output %s is overwritten before the end", o.name);
+        if (!value_is_dense(v->g, o.value))
+            return fault(v, "output %s lies inside another value", o.name);
         if (map_find(&names, o.name))
             return fault(v, "two outputs are called %s", o.name);
         map_set(&names, o.name, i);
@@ -246,7 +297,7 @@ static bool verify(Verifier *v)
     for (size_t i = 0; i < v->g->order.len; i++)
         if (!check_node(v, v->g->order.data[i], &n_matrix))
             return false;
-    return check_outputs(v);
+    return check_outputs(v) && check_parts_end(v);
 }
 
 static bool check_body(Verifier *v, const Node *n)

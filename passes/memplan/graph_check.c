@@ -3,6 +3,8 @@
  * computed. */
 #include "passes/memplan/memplan.h"
 
+#include "ir/place.h"
+
 #include <string.h>
 
 enum { OWNER_NOBODY = -1 };
@@ -92,11 +94,25 @@ static bool overlap(int64_t a, int64_t a_bytes, int64_t b, int64_t b_bytes)
     return a < b + b_bytes && b < a + a_bytes;
 }
 
+/* The concatenation, of concatenations, that v is computed into; v itself when it is no part. */
+static ValueId whole_of(const Play *p, ValueId v)
+{
+    while (graph_value(p->g, v)->part_of != VALUE_NONE)
+        v = graph_value(p->g, v)->part_of;
+    return v;
+}
+
+/* The bytes that a reader of v relies on: all of what it is a piece of. */
+static ValueId read_range(const Play *p, ValueId v)
+{
+    return value_is_dense(p->g, v) ? v : value_root(p->g, v);
+}
+
 static bool check_read(Play *p, ValueId v)
 {
     if (p->version[v] == 0)
         return fail(p, "read before it is made", v);
-    if (!holds(p, p->plan->offset[v], bytes_of(p, v), p->version[v]))
+    if (!holds(p, p->plan->offset[v], bytes_of(p, read_range(p, v)), p->version[v]))
         return fail(p, "its bytes have been written over before a read", v);
     return true;
 }
@@ -105,10 +121,11 @@ static bool check_read(Play *p, ValueId v)
 static bool check_against_inputs(Play *p, const Node *n, int o)
 {
     ValueId out = n->out[o];
-    int64_t offset = p->plan->offset[out];
+    int64_t offset = p->plan->offset[out], bytes = bytes_of(p, whole_of(p, out));
     for (int i = 0; i < n->n_in; i++) {
-        ValueId in = n->in[i];
-        if (!overlap(offset, bytes_of(p, out), p->plan->offset[in], bytes_of(p, in)))
+        ValueId in = n->in[i], range = read_range(p, in);
+        bool siblings = value_root(p->g, in) == whole_of(p, out); /* parts never overlap */
+        if (siblings || !overlap(offset, bytes, p->plan->offset[in], bytes_of(p, range)))
             continue;
         bool updates = graph_value(p->g, out)->writes != VALUE_NONE &&
                        value_storage(p->g, in) == graph_value(p->g, out)->writes;
@@ -121,14 +138,20 @@ static bool check_against_inputs(Play *p, const Node *n, int o)
 
 static bool check_output(Play *p, const Node *n, int o)
 {
-    ValueId out = n->out[o], storage = graph_value(p->g, out)->writes;
-    int64_t offset = p->plan->offset[out], bytes = bytes_of(p, out);
+    ValueId out = n->out[o], whole = whole_of(p, out), storage = graph_value(p->g, out)->writes;
+    int64_t offset = p->plan->offset[out], bytes = bytes_of(p, whole);
     if (!in_arena(p, offset, bytes))
         return fail(p, "is not inside the arena", out);
     if (storage != VALUE_NONE && offset != p->plan->offset[storage])
         return fail(p, "does not lie where the tensor it updates lies", out);
+    if (offset != p->plan->offset[whole])
+        return fail(p, "is a part and lies elsewhere", out);
+    if (p->version[whole] != 0 && !holds(p, offset, bytes, p->version[whole]))
+        return fail(p, "its other parts have been written over", out);
     for (int other = 0; other < o; other++)
-        if (overlap(offset, bytes, p->plan->offset[n->out[other]], bytes_of(p, n->out[other])))
+        if (whole_of(p, n->out[other]) != whole &&
+            overlap(offset, bytes, p->plan->offset[n->out[other]],
+                    bytes_of(p, whole_of(p, n->out[other]))))
             return fail(p, "overlaps another output", out);
     return check_against_inputs(p, n, o);
 }
@@ -142,19 +165,24 @@ static bool check_workspace(Play *p, NodeId id)
     if (!in_arena(p, offset, bytes))
         return fail(p, "its workspace is not inside the arena", n->out[0]);
     for (int i = 0; i < n->n_in; i++)
-        if (overlap(offset, bytes, p->plan->offset[n->in[i]], bytes_of(p, n->in[i])))
+        if (overlap(offset, bytes, p->plan->offset[n->in[i]], bytes_of(p, read_range(p, n->in[i]))))
             return fail(p, "its workspace lies over an input", n->out[0]);
     for (int o = 0; o < n->n_out; o++)
-        if (overlap(offset, bytes, p->plan->offset[n->out[o]], bytes_of(p, n->out[o])))
+        if (overlap(offset, bytes, p->plan->offset[n->out[o]], bytes_of(p, whole_of(p, n->out[o]))))
             return fail(p, "its workspace lies over an output", n->out[0]);
     stamp(p, offset, bytes, OWNER_NOBODY);
     return true;
 }
 
+/* The first of several parts makes the version of them all, and of the whole. */
 static void make_value(Play *p, ValueId v)
 {
-    p->version[v] = ++p->n_versions;
-    stamp(p, p->plan->offset[v], bytes_of(p, v), p->version[v]);
+    ValueId whole = whole_of(p, v);
+    if (p->version[whole] == 0) {
+        p->version[whole] = ++p->n_versions;
+        stamp(p, p->plan->offset[v], bytes_of(p, whole), p->version[whole]);
+    }
+    p->version[v] = p->version[whole];
 }
 
 static bool play_node(Play *p, NodeId id)

@@ -4,6 +4,7 @@
  * before the step (batch, rates) is alive from the start. */
 #include "passes/memplan/memplan.h"
 
+#include "ir/place.h"
 #include "ir/support/bug.h"
 
 #include <string.h>
@@ -77,10 +78,8 @@ static void find_roots(Lives *l)
     for (size_t k = 0; k < l->g->order.len; k++) {
         const Node *n = graph_node(l->g, l->g->order.data[k]);
         for (int i = 0; i < n->n_out; i++) {
-            ValueId storage = value_storage(l->g, n->out[i]);
-            l->root[n->out[i]] = is_view(n)              ? l->root[n->in[0]]
-                                 : storage != VALUE_NONE ? storage
-                                                         : n->out[i];
+            ValueId root = value_root(l->g, n->out[i]), storage = value_storage(l->g, root);
+            l->root[n->out[i]] = storage != VALUE_NONE ? storage : root;
         }
     }
 }
@@ -93,8 +92,10 @@ static void find_lives(Lives *l)
         l->slot_of[id] = runs(n) ? l->n_slots++ : -1;
         int slot = l->slot_of[id] < 0 ? 0 : l->slot_of[id];
         for (int i = 0; i < n->n_out && !is_view(n); i++) {
-            l->birth[l->root[n->out[i]]] = slot;
-            l->last[l->root[n->out[i]]] = slot;
+            ValueId root = l->root[n->out[i]];
+            if (l->birth[root] < 0) /* the first of its parts */
+                l->birth[root] = slot;
+            l->last[root] = slot;
         }
         for (int i = 0; i < n->n_in && runs(n); i++)
             l->last[l->root[n->in[i]]] = slot;
@@ -148,11 +149,11 @@ static void make_output_buffers(Lives *l, const Node *n, int slot)
 {
     ValueId *taken = POOL_ARRAY(l->scratch, (size_t)n->n_out + 1, ValueId);
     for (int o = 0; o < n->n_out; o++) {
-        ValueId v = n->out[o];
+        ValueId v = l->root[n->out[o]];
         taken[o] = VALUE_NONE;
-        if (is_persistent(l, v))
-            continue;
-        if (runs(n))
+        if (is_persistent(l, v) || l->buffer_of[v] != NO_BUFFER)
+            continue; /* it lies where its other parts do */
+        if (runs(n) && v == n->out[o])
             taken[o] = in_place_input(l, n, slot, o, taken);
         if (taken[o] != VALUE_NONE && may_separate(l, slot, value_bytes(l->g, v)))
             taken[o] = VALUE_NONE;
@@ -170,6 +171,8 @@ static void make_output_buffers(Lives *l, const Node *n, int slot)
 static void make_buffers(Lives *l)
 {
     l->n_buffers = l->n_in_place = 0;
+    for (size_t v = 0; v < l->g->values.len; v++)
+        l->buffer_of[v] = NO_BUFFER;
     for (size_t k = 0; k < l->g->order.len; k++) {
         NodeId id = l->g->order.data[k];
         const Node *n = graph_node(l->g, id);
@@ -197,7 +200,7 @@ static Lives *lives_new(Pool *scratch, const Graph *g)
     l->buffer = POOL_ARRAY(scratch, n_values + n_nodes, MemBuffer);
     l->workspace_node = POOL_ARRAY(scratch, n_values + n_nodes, NodeId);
     for (size_t v = 0; v < n_values; v++)
-        l->buffer_of[v] = NO_BUFFER;
+        l->buffer_of[v] = l->birth[v] = NO_BUFFER;
     find_roots(l);
     find_lives(l);
     return l;

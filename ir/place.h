@@ -1,0 +1,38 @@
+/* Where the elements of a value lie in memory.
+ *
+ * Most values have storage of their own, dense and row-major.  Two kinds lie inside the storage of
+ * another value, at constant strides: a `subview`, which names a piece of its input, and a part, an
+ * input of a `concat` that is computed where the concatenation has it (attribute `joined`).  Only
+ * some operations read or write such values; the verifier holds every graph to it.  Made by
+ * pass_views, behind which only the plan and the code generator come. */
+#ifndef SCRIMP_IR_PLACE_H
+#define SCRIMP_IR_PLACE_H
+
+#include "ir/graph.h"
+
+/* Element (i0, i1, ...) of the value is element base + sum of i[d] * stride[d] of `root`'s storage.
+ */
+typedef struct Place {
+    ValueId root; /* dense; may itself be a view of the same shape or another (reshape) */
+    int64_t base, stride[TYPE_MAX_RANK];
+} Place;
+
+Place value_place(const Graph *g, ValueId v);
+/* False for subviews and parts. */
+bool value_is_dense(const Graph *g, ValueId v);
+/* The value in whose storage v lies, through views of any kind and concatenations. */
+ValueId value_root(const Graph *g, ValueId v);
+
+/* Input i of a concat lies in its result. */
+bool concat_has_joined(const Node *concat, int i);
+/* Makes input i of a concat a part of its result. */
+void concat_join(Graph *g, NodeId concat, int i);
+/* Tells the inputs named by `joined` whose parts they are; for readers of text. */
+void concat_note_parts(Graph *g, NodeId concat);
+
+/* The operation can read input i, which is not dense, where it lies. */
+bool node_reads_at_place(const Graph *g, const Node *n, int i);
+/* The operation can write its result anywhere, at any strides. */
+bool node_writes_at_place(const Node *n);
+
+#endif

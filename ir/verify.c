@@ -158,11 +158,17 @@ static bool check_write(Verifier *v, const Node *n, ValueId out)
     return true;
 }
 
+/* A copied piece may have become one that is read where it lies, and its recomputation not. */
+static bool same_operation(OpKind a, OpKind b)
+{
+    return (a == OP_subview ? OP_slice : a) == (b == OP_subview ? OP_slice : b);
+}
+
 static bool check_remat(Verifier *v, const Node *n)
 {
     if (n->remat_of == NODE_NONE)
         return true;
-    if (n->remat_of >= v->g->nodes.len || graph_node(v->g, n->remat_of)->op != n->op)
+    if (n->remat_of >= v->g->nodes.len || !same_operation(graph_node(v->g, n->remat_of)->op, n->op))
         return fault(v, "%s: recomputes another operation", node_label(v, n));
     if (op_table[n->op].op_class == OP_CLASS_UPDATE)
         return fault(v, "%s: an update must run once", node_label(v, n));

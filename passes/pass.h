@@ -70,7 +70,8 @@ typedef struct Pass {
 
 extern const Pass pass_table[]; /* ends with name == NULL */
 extern const char *const
-    pipeline_train; /* "fold,cse,dce,layout,fold,autodiff,fold,cse,dce,fuse,order,remat,plan" */
+    pipeline_train; /* "fold,cse,dce,layout,fold,autodiff,fold,cse,dce,fuse,order,remat,views,plan"
+                     */
 extern const char *const pipeline_infer; /* without autodiff and remat */
 
 typedef void PassObserver(void *user, const Pass *pass, const Graph *g, double seconds);
@@ -89,6 +90,7 @@ bool pass_autodiff(PassContext *ctx); /* forward -> whole training step */
 bool pass_fuse(PassContext *ctx);
 bool pass_order(PassContext *ctx);
 bool pass_remat(PassContext *ctx);
+bool pass_views(PassContext *ctx); /* pieces lie where the whole lies */
 bool pass_plan(PassContext *ctx);
 
 /* Gradient rules: grad_NAME for every name in the `grad` column of ops.def.  Given the node and the

@@ -17,12 +17,13 @@ const Pass pass_table[] = {
     {"order", "order of operations with the smallest peak", pass_order, "any"},
     {"remat", "insert recomputations to meet the budget (budget=, solver=, objective=, cost=)",
      pass_remat, "step"},
+    {"views", "pieces of concatenations and slices lie where the whole lies", pass_views, "any"},
     {"plan", "an offset in one arena for every tensor", pass_plan, "any"},
     {NULL, NULL, NULL, NULL}};
 
 const char *const pipeline_train =
-    "fold,cse,dce,layout,fold,autodiff,fold,cse,dce,fuse,order,remat,plan";
-const char *const pipeline_infer = "fold,cse,dce,layout,fold,cse,dce,fuse,order,plan";
+    "fold,cse,dce,layout,fold,autodiff,fold,cse,dce,fuse,order,remat,views,plan";
+const char *const pipeline_infer = "fold,cse,dce,layout,fold,cse,dce,fuse,order,views,plan";
 
 static const Pass *pass_find(const char *name, size_t length)
 {
@@ -90,6 +91,17 @@ static void verify_or_die(const Graph *g, const char *after)
     BUG("the graph is malformed after %s: %s", after, message);
 }
 
+/* The other passes know nothing of values inside of others (ir/place.h). */
+static bool has_pieces_in_place(const Graph *g)
+{
+    for (size_t k = 0; k < g->order.len; k++) {
+        const Node *n = graph_node(g, g->order.data[k]);
+        if (n->op == OP_subview || (n->op == OP_concat && node_attr(n, ATTR_joined)))
+            return true;
+    }
+    return false;
+}
+
 static bool run_one(PassContext *ctx, const Pass *pass, PassObserver *observer, void *user)
 {
     if (strcmp(pass->needs, "any") != 0 && strcmp(pass->needs, ctx->graph->kind) != 0)
@@ -98,6 +110,10 @@ static bool run_one(PassContext *ctx, const Pass *pass, PassObserver *observer, 
             pool_printf(ctx->pool, "pass %s works on a %s graph, this is a %s graph", pass->name,
                         pass->needs, ctx->graph->kind),
             strcmp(pass->needs, "step") == 0 ? "run autodiff first" : "it has been run already");
+    if (pass->run != pass_plan && has_pieces_in_place(ctx->graph))
+        return pipeline_error(
+            ctx, pool_printf(ctx->pool, "pass %s cannot follow pass views", pass->name),
+            "only plan can");
     double begin = clock_seconds();
     if (!pass->run(ctx))
         return false;

@@ -21,6 +21,7 @@ typedef struct Lives {
     int *last;      /* by root: slot of the last read */
     bool *output;   /* by root */
     int *buffer_of; /* by root */
+    ValueId *over;  /* by root: the root whose buffer it took, VALUE_NONE = none */
     MemBuffer *buffer;
     NodeId *workspace_node; /* by buffer; NODE_NONE: a value's */
     int n_buffers, n_in_place;
@@ -162,6 +163,7 @@ static void make_output_buffers(Lives *l, const Node *n, int slot)
             l->buffer_of[v] = add_buffer(l, l->birth[v], upper, value_bytes(l->g, v), NODE_NONE);
             continue;
         }
+        l->over[v] = taken[o];
         l->buffer_of[v] = l->buffer_of[taken[o]];
         l->buffer[l->buffer_of[v]].upper = upper;
         l->n_in_place++;
@@ -171,8 +173,10 @@ static void make_output_buffers(Lives *l, const Node *n, int slot)
 static void make_buffers(Lives *l)
 {
     l->n_buffers = l->n_in_place = 0;
-    for (size_t v = 0; v < l->g->values.len; v++)
+    for (size_t v = 0; v < l->g->values.len; v++) {
         l->buffer_of[v] = NO_BUFFER;
+        l->over[v] = VALUE_NONE;
+    }
     for (size_t k = 0; k < l->g->order.len; k++) {
         NodeId id = l->g->order.data[k];
         const Node *n = graph_node(l->g, id);
@@ -197,6 +201,7 @@ static Lives *lives_new(Pool *scratch, const Graph *g)
     l->last = POOL_ARRAY(scratch, n_values, int);
     l->output = POOL_ARRAY(scratch, n_values, bool);
     l->buffer_of = POOL_ARRAY(scratch, n_values, int);
+    l->over = POOL_ARRAY(scratch, n_values, ValueId);
     l->buffer = POOL_ARRAY(scratch, n_values + n_nodes, MemBuffer);
     l->workspace_node = POOL_ARRAY(scratch, n_values + n_nodes, NodeId);
     for (size_t v = 0; v < n_values; v++)
@@ -260,6 +265,20 @@ static NodeId busiest_node(const Lives *l, const int64_t *load, int64_t bound)
             return l->g->order.data[k];
     }
     return NODE_NONE;
+}
+
+MemLives memplan_lives(Pool *pool, const Graph *g)
+{
+    Lives *l = lives_new(pool, g);
+    l->load = POOL_ARRAY(pool, (size_t)l->n_slots, int64_t);
+    l->allowed = -1; /* whatever may share does */
+    make_buffers(l);
+    return (MemLives){.n_slots = l->n_slots,
+                      .slot_of = l->slot_of,
+                      .birth = l->birth,
+                      .last = l->last,
+                      .over = l->over,
+                      .load = slot_loads(l)};
 }
 
 static MemPlan *plan_new(Pool *pool, const Graph *g)

@@ -57,6 +57,17 @@ bool memplan_is_countable(const Graph *g);
 /* View groups and in-place pairs share a buffer.  The same in-place rule as remat_check, so that
  * the load equals its peak. */
 MemPlan *memplan_graph(Pool *pool, const Graph *g, MemEffort effort);
+/* What such a plan starts from, with everything in place that may be: for passes that weigh lives
+ * against each other.  Time is counted in slots, one for each operation that runs. */
+typedef struct MemLives {
+    int n_slots;
+    int *slot_of;      /* by NodeId; -1 = does not run */
+    int *birth, *last; /* by value_root: slots of the first write and the last read */
+    ValueId *over;     /* by value_root: the root that it is written over, or VALUE_NONE */
+    int64_t *load;     /* by slot: bytes alive, without persistent tensors */
+} MemLives;
+MemLives memplan_lives(Pool *pool, const Graph *g);
+
 /* Re-derives lives from the graph without memplan's code and checks that no two live values
  * overlap, except views and in-place pairs that are legal, and that persistent tensors sit still.
  */

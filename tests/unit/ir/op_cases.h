@@ -313,6 +313,8 @@ static const OpCase op_cases[] = {
     {OP_slice, "f32[10,4]", "start=1,0 limit=11,4", "E107"},
     {OP_slice, "f32[10,4]", "start=8,0 limit=8,4", "E107"},
     {OP_slice, "f32[10,4]", "start=1,0 limit=8,4 step=0,1", "E105"},
+    {OP_subview, "f32[10,4]", "start=1,0 limit=8,4 step=3,1", "f32[3,4]"},
+    {OP_subview, "f32[10,4]", "start=1,0 limit=11,4", "E107"},
     {OP_concat, "f32[2,3] f32[2,5] f32[2,1]", "axis=1", "f32[2,9]"},
     {OP_concat, "f32[2,3]", "axis=0", "f32[2,3]"},
     {OP_concat, "f32[32,64,28,28] f32[32,128,27,27]", "axis=1", "E102"},

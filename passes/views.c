@@ -1,0 +1,344 @@
+/* Pieces that lie where the whole lies.
+ *
+ * A concatenation copies its inputs, a slice a piece of its input, and often both copies stay alive
+ * for the backward pass.  Here, behind every decision that a budget has a part in:
+ *   join     an input of a concat is computed at its place in the result (ir/place.h);
+ *   reread   whoever reads such an input after the concat reads that piece of the result instead,
+ *            so that an input whose kernel cannot write at strides dies at the concat;
+ *   subview  a slice becomes a name for a piece of its input.
+ * Only operations that read at strides take part; the arithmetic does not change.
+ *
+ * Each is weighed on the lives of the step, in program order, and kept when the largest load falls,
+ * or stays and no more bytes are alive elsewhere.  The whole is kept when its plan needs no more
+ * than the largest load without it, below which no plan of the old graph can be. */
+#include "ir/place.h"
+#include "passes/pass.h"
+#include "passes/rewrite.h"
+#include "passes/view_lives.h"
+
+#include <limits.h>
+
+typedef struct Use {
+    NodeId node;
+    int input;
+} Use;
+
+typedef VEC(Use) UseList;
+
+typedef struct Views {
+    Graph *g;
+    Pool *scratch;
+    ViewLives *lives;
+    UseList *uses;     /* by value */
+    bool *is_output;   /* by value of the old graph */
+    VEC(NodeId) added; /* subviews, each to stand behind the concat that it reads */
+    bool changed;
+} Views;
+
+static bool is_view(const Node *n)
+{
+    return op_table[n->op].op_class == OP_CLASS_VIEW;
+}
+
+static size_t count_concat_inputs(const Graph *g)
+{
+    size_t sum = 0;
+    for (size_t k = 0; k < g->order.len; k++) {
+        const Node *n = graph_node(g, g->order.data[k]);
+        sum += n->op == OP_concat ? (size_t)n->n_in : 0;
+    }
+    return sum;
+}
+
+/* With room for the subviews of all inputs. */
+static void note_uses(Views *s)
+{
+    Graph *g = s->g;
+    s->uses = POOL_ARRAY(s->scratch, g->values.len + count_concat_inputs(g) + 1, UseList);
+    s->is_output = POOL_ARRAY(s->scratch, g->values.len + 1, bool);
+    for (size_t k = 0; k < g->order.len; k++) {
+        const Node *n = graph_node(g, g->order.data[k]);
+        for (int i = 0; i < n->n_in; i++) {
+            Use use = {g->order.data[k], i};
+            vec_push(s->scratch, &s->uses[n->in[i]], use);
+        }
+    }
+    for (size_t i = 0; i < g->outputs.len; i++)
+        s->is_output[g->outputs.data[i].value] = true;
+}
+
+/* Every reader of v, through subviews of it, can read it where it lies. */
+static bool readers_fit(const Views *s, ValueId v)
+{
+    for (size_t k = 0; k < s->uses[v].len; k++) {
+        Use use = s->uses[v].data[k];
+        const Node *n = graph_node(s->g, use.node);
+        if (!node_reads_at_place(s->g, n, use.input) ||
+            (n->op == OP_subview && !readers_fit(s, n->out[0])))
+            return false;
+    }
+    return true;
+}
+
+/* A value of the step's own, with storage of its own. */
+static bool owns_storage(const Views *s, ValueId v)
+{
+    return !node_is_source(value_node(s->g, v)) && value_root(s->g, v) == v &&
+           value_storage(s->g, v) == VALUE_NONE && !s->is_output[v];
+}
+
+/* Join */
+
+static bool may_join(const Views *s, const Node *concat, int i)
+{
+    for (int k = 0; k < i; k++)
+        if (concat->in[k] == concat->in[i])
+            return false;
+    return owns_storage(s, concat->in[i]) && node_writes_at_place(value_node(s->g, concat->in[i]));
+}
+
+/* The whole now lives as long as its part. */
+static void take_in(Views *s, ValueId whole, ValueId part)
+{
+    Life old = s->lives->life[part], life = s->lives->life[whole];
+    view_lives_remove(s->lives, part);
+    if (old.birth < life.birth) {
+        life.birth = old.birth;
+        view_lives_set(s->lives, whole, life);
+    }
+    view_lives_extend(s->lives, whole, old.last);
+}
+
+static void separate(Graph *g, Node *concat, Attr *attr, int n_attr)
+{
+    for (int i = 0; i < concat->n_in; i++)
+        if (concat_has_joined(concat, i))
+            graph_value(g, concat->in[i])->part_of = VALUE_NONE;
+    concat->attr = attr;
+    concat->n_attr = n_attr;
+    concat_note_parts(g, graph_value(g, concat->out[0])->def);
+}
+
+/* Inputs [from, to) at once, those that may. */
+static bool try_join(Views *s, NodeId id, int from, int to)
+{
+    Node *n = graph_node(s->g, id);
+    Attr *attr = n->attr;
+    int n_attr = n->n_attr;
+    bool fits = true, any = false;
+    for (int i = from; i < to; i++) {
+        if (!may_join(s, n, i))
+            continue;
+        concat_join(s->g, id, i);
+        fits = fits && readers_fit(s, n->in[i]);
+        take_in(s, value_root(s->g, n->out[0]), n->in[i]);
+        any = true;
+    }
+    if (!fits)
+        view_lives_undo(s->lives);
+    if (any && fits && view_lives_keep(s->lives, true))
+        return s->changed = true;
+    separate(s->g, n, attr, n_attr);
+    return false;
+}
+
+static void join_inputs(Views *s, NodeId id)
+{
+    int n_in = graph_node(s->g, id)->n_in;
+    if (s->is_output[graph_node(s->g, id)->out[0]] || try_join(s, id, 0, n_in))
+        return;
+    for (int i = n_in; i-- > 0;)
+        try_join(s, id, i, i + 1);
+}
+
+/* Reread */
+
+/* Readers of an input that could read its piece of the concat instead, later than it. */
+static void find_late_readers(const Views *s, NodeId concat, int i, UseList *late, int *stays)
+{
+    Node *n = graph_node(s->g, concat);
+    Attr *attr = n->attr;
+    int n_attr = n->n_attr;
+    UseList *uses = &s->uses[n->in[i]];
+    *stays = s->lives->m.slot_of[concat];
+    concat_join(s->g, concat, i); /* as if, for the question below */
+    for (size_t k = 0; k < uses->len; k++) {
+        const Node *reader = graph_node(s->g, uses->data[k].node);
+        int slot = s->lives->m.slot_of[uses->data[k].node];
+        bool fits = node_reads_at_place(s->g, reader, uses->data[k].input);
+        if (is_view(reader))
+            *stays = INT_MAX;
+        else if (slot > s->lives->m.slot_of[concat] && fits)
+            vec_push(s->scratch, late, uses->data[k]);
+        else if (slot > *stays)
+            *stays = slot;
+    }
+    separate(s->g, n, attr, n_attr);
+}
+
+static ValueId add_subview(Views *s, NodeId concat, int input)
+{
+    const Node *n = graph_node(s->g, concat);
+    const Type *out = value_type(s->g, n->out[0]);
+    int64_t start[TYPE_MAX_RANK] = {0}, limit[TYPE_MAX_RANK], step[TYPE_MAX_RANK];
+    int64_t axis = node_int(n, ATTR_axis, 0);
+    axis += axis < 0 ? out->rank : 0;
+    for (int d = 0; d < out->rank; d++) {
+        limit[d] = out->dim[d];
+        step[d] = 1;
+    }
+    for (int i = 0; i < input; i++)
+        start[axis] += value_type(s->g, n->in[i])->dim[axis];
+    limit[axis] = start[axis] + value_type(s->g, n->in[input])->dim[axis];
+    AttrList attrs = {0};
+    attrs_ints(&attrs, ATTR_start, start, out->rank);
+    attrs_ints(&attrs, ATTR_limit, limit, out->rank);
+    attrs_ints(&attrs, ATTR_step, step, out->rank);
+    const char *name =
+        pool_printf(s->scratch, "%s.part%d", graph_value(s->g, n->out[0])->name, input);
+    ValueId whole = n->out[0], v = graph_add(s->g, OP_subview, &whole, 1, &attrs, name, n->loc);
+    vec_push(s->scratch, &s->added, graph_value(s->g, v)->def);
+    s->g->order.len--;
+    return v;
+}
+
+static void read_piece(Views *s, NodeId concat, int input, const UseList *late)
+{
+    ValueId x = graph_node(s->g, concat)->in[input], piece = add_subview(s, concat, input);
+    UseList *uses = &s->uses[x];
+    size_t kept = 0;
+    for (size_t k = 0; k < late->len; k++)
+        graph_node(s->g, late->data[k].node)->in[late->data[k].input] = piece;
+    for (size_t k = 0; k < uses->len; k++)
+        if (graph_node(s->g, uses->data[k].node)->in[uses->data[k].input] == x)
+            uses->data[kept++] = uses->data[k];
+    uses->len = kept;
+    s->uses[piece] = *late;
+    Use use = {graph_value(s->g, piece)->def, 0};
+    vec_push(s->scratch, &s->uses[graph_node(s->g, concat)->out[0]], use);
+}
+
+static void reread_input(Views *s, NodeId concat, int input)
+{
+    const Node *n = graph_node(s->g, concat);
+    ValueId x = n->in[input], whole = value_root(s->g, n->out[0]);
+    if (!owns_storage(s, x))
+        return;
+    UseList late = {0};
+    int stays;
+    find_late_readers(s, concat, input, &late, &stays);
+    Life life = s->lives->life[x];
+    if (late.len == 0 || stays >= life.last)
+        return;
+    view_lives_set(s->lives, x, (Life){.birth = life.birth, .last = stays});
+    view_lives_extend(s->lives, whole, life.last);
+    if (view_lives_keep(s->lives, false)) {
+        read_piece(s, concat, input, &late);
+        s->changed = true;
+    }
+}
+
+/* Subviews */
+
+static void name_slice(Views *s, NodeId id)
+{
+    Node *n = graph_node(s->g, id);
+    ValueId out = n->out[0], root = value_root(s->g, n->in[0]);
+    if (s->is_output[out] || !value_is_dense(s->g, out) || value_storage(s->g, root) != VALUE_NONE)
+        return;
+    n->op = OP_subview;
+    if (readers_fit(s, out)) {
+        int last = s->lives->life[out].last;
+        view_lives_remove(s->lives, out);
+        view_lives_extend(s->lives, root, last);
+        if (view_lives_keep(s->lives, true)) {
+            s->changed = true;
+            return;
+        }
+    }
+    n->op = OP_slice;
+}
+
+/* Each subview behind the concat that it reads. */
+static void place_added(Views *s)
+{
+    Graph *g = s->g;
+    VEC(NodeId) order = {0};
+    size_t next = 0; /* they were added in the order of their concats */
+    for (size_t k = 0; k < g->order.len; k++) {
+        NodeId id = g->order.data[k];
+        vec_push(s->scratch, &order, id);
+        for (; next < s->added.len; next++) {
+            const Node *sub = graph_node(g, s->added.data[next]);
+            if (graph_value(g, sub->in[0])->def != id)
+                break;
+            vec_push(s->scratch, &order, s->added.data[next]);
+        }
+    }
+    g->order.len = 0;
+    for (size_t k = 0; k < order.len; k++)
+        vec_push(g->pool, &g->order, order.data[k]);
+}
+
+/* What is tried: a plan may not reach the load that the lives promise. */
+typedef enum Attempt { CONCATS_AND_SLICES, CONCATS, SLICES, ATTEMPTS } Attempt;
+
+static void change(Views *s, Attempt attempt)
+{
+    Graph *g = s->g;
+    size_t n = g->order.len;
+    for (size_t k = 0; k < n && attempt != SLICES; k++) {
+        NodeId id = g->order.data[k];
+        if (graph_node(g, id)->op != OP_concat)
+            continue;
+        join_inputs(s, id);
+        for (int i = 0; i < graph_node(g, id)->n_in; i++)
+            reread_input(s, id, i);
+    }
+    for (size_t k = 0; k < n && attempt != CONCATS; k++)
+        if (graph_node(g, g->order.data[k])->op == OP_slice)
+            name_slice(s, g->order.data[k]);
+    place_added(s);
+}
+
+/* A copy of the graph with what is worth it, NULL when nothing is; *load_bytes: its largest load
+ * before. */
+static Graph *with_views(Pool *pool, Pool *scratch, const Graph *g, Attempt attempt,
+                         int64_t *load_bytes)
+{
+    Views s = {.g = graph_copy(pool, g), .scratch = scratch};
+    s.lives = view_lives_new(scratch, s.g);
+    *load_bytes = s.lives->peak_bytes;
+    note_uses(&s);
+    change(&s, attempt);
+    return s.changed ? s.g : NULL;
+}
+
+static bool has_pieces(const Graph *g)
+{
+    for (size_t k = 0; k < g->order.len; k++) {
+        OpKind op = graph_node(g, g->order.data[k])->op;
+        if (op == OP_concat || op == OP_slice)
+            return true;
+    }
+    return false;
+}
+
+bool pass_views(PassContext *ctx)
+{
+    if (!has_pieces(ctx->graph) || !memplan_is_countable(ctx->graph))
+        return true;
+    for (Attempt a = 0; a < ATTEMPTS; a++) {
+        Pool *scratch = pool_new_child(ctx->pool);
+        int64_t load;
+        Graph *g = with_views(ctx->pool, scratch, ctx->graph, a, &load);
+        const MemPlan *plan = g ? memplan_graph(scratch, g, MEMPLAN_TRIAL) : NULL;
+        bool good = plan && plan->arena_bytes - plan->persistent_bytes <= load;
+        pool_free(scratch);
+        if (good) {
+            ctx->graph = g;
+            break;
+        }
+    }
+    return true;
+}

@@ -2,7 +2,6 @@
 #include "codegen/epilogue.h"
 #include "codegen/point_internal.h"
 
-#include "ir/place.h"
 #include "ir/support/bug.h"
 
 /* Buffers of the call under construction: the values the program reads and writes. */
@@ -33,8 +32,7 @@ static int load_value(Bufs *b, PointProgram *p, ValueId v, int axis, int word)
     if (def->op == OP_const)
         return point_const(p, t->dtype, node_float(def, ATTR_value, 0));
     if (word >= 0) {
-        int64_t at = word * value_place(g, v).stride[0];
-        PointAccess one = {.buf = buf_of(b, v), .dtype = t->dtype, .base = at};
+        PointAccess one = {.buf = buf_of(b, v), .dtype = t->dtype, .base = word};
         return point_load(p, one);
     }
     return point_load(p, point_access_value(p, buf_of(b, v), g, v, t->rank ? axis : -1));

@@ -315,8 +315,7 @@ int64_t node_workspace_bytes(const Graph *g, const Node *n)
 
 /* Writing over an input */
 
-/* Input i of a body is the i-th `input` node of its order. */
-static ValueId body_input(const Graph *body, int i)
+ValueId body_input(const Graph *body, int i)
 {
     for (size_t k = 0; k < body->order.len; k++) {
         const Node *n = graph_node(body, body->order.data[k]);
@@ -326,8 +325,7 @@ static ValueId body_input(const Graph *body, int i)
     return VALUE_NONE;
 }
 
-/* POINT operations read these inputs at their own places, not at the place of the result. */
-static bool point_reads_elsewhere(const Node *n, int in)
+bool point_reads_elsewhere(const Node *n, int in)
 {
     return (n->op == OP_dropout || n->op == OP_relu_mask_grad) && in == 1;
 }

@@ -166,13 +166,24 @@ bool node_writes_at_place(const Node *n)
     return op_table[op].op_class == OP_CLASS_POINT || op == OP_slice || op == OP_concat;
 }
 
-/* Element-wise kernels read every operand through strides, but a generator's words one by one:
- * those are inputs of the model, never a piece of something. */
+static bool body_reads_elsewhere(const Graph *body, ValueId v)
+{
+    for (size_t k = 0; k < body->order.len; k++) {
+        const Node *n = graph_node(body, body->order.data[k]);
+        for (int i = 0; i < n->n_in; i++)
+            if (n->in[i] == v && point_reads_elsewhere(n, i))
+                return true;
+    }
+    return false;
+}
+
+/* Element-wise kernels read through strides. */
 bool node_reads_at_place(const Graph *g, const Node *n, int i)
 {
     if (n->op == OP_subview)
         return true;
     if (n->op == OP_bn_stats || n->op == OP_bn_grad_sums)
         return reads_rows(g, n, i);
-    return node_writes_at_place(n);
+    return node_writes_at_place(n) && !point_reads_elsewhere(n, i) &&
+           !(n->body && body_reads_elsewhere(n->body, body_input(n->body, i)));
 }

@@ -202,6 +202,10 @@ static void check_refused(void)
         {X "  %s = subview %x {start=[0,0], limit=[64,8], step=[1,1]} : f32[64,8]\n"
            "  output out = %s\n",
          "lies inside another value"},
+        {X "  %r = input {role=\"rng\"} : i32[8]\n"
+           "  %s = subview %r {start=[0], limit=[8], step=[2]} : i32[4]\n"
+           "  %d = dropout %x, %s {p=0.5, key=1} : f32[64,16]\n  output out = %d\n",
+         "cannot read %s where it lies"},
         {X "  %c = concat %x, %x {axis=1, joined=[0]} : f32[64,32]\n  output out = %c\n",
          "cannot be computed in its place"},
         {X "  %a = exp %x : f32[64,16]\n"

@@ -27,7 +27,7 @@ static const char *const stage_names[N_STAGES] = {"ast",  "ir",   "grad", "remat
 #define TO_STEP  "fold,cse,dce,layout,fold,autodiff,fold,cse,dce"
 #define TO_GRAD  TO_STEP ",fuse,order"
 #define TO_REMAT TO_GRAD ",remat"
-#define TO_PLAN  TO_REMAT ",plan"
+#define TO_PLAN  TO_REMAT ",views,plan"
 static const char *const stage_pipelines[N_STAGES] = {NULL,    "",      TO_GRAD, TO_REMAT,
                                                       TO_PLAN, TO_PLAN, TO_PLAN};
 

@@ -201,6 +201,10 @@ static ExitCode plan_one(Cli *cli, const PlanSource *of)
         cli_print_schedule(&row);
     if (is_twremat(&row))
         printf("\ntree decomposition of width %d\n", row.report.treewidth);
+    if (row.feasible && row.arena_bytes < row.report.peak_bytes)
+        puts("\nPieces of concatenations and slices lie inside of one another in the arena; the "
+             "peak "
+             "and its bounds count copies.");
     if (row.feasible && row.arena_bytes == row.arena_lower_bound_bytes)
         puts("\nThe arena equals its lower bound: no placement of this schedule is smaller.");
     return code;

@@ -240,23 +240,44 @@ static void reread_input(Views *s, NodeId concat, int input)
 
 /* Subviews */
 
-static void name_slice(Views *s, NodeId id)
+static bool may_name(const Views *s, const Node *n)
 {
-    Node *n = graph_node(s->g, id);
-    ValueId out = n->out[0], root = value_root(s->g, n->in[0]);
-    if (s->is_output[out] || !value_is_dense(s->g, out) || value_storage(s->g, root) != VALUE_NONE)
-        return;
-    n->op = OP_subview;
-    if (readers_fit(s, out)) {
-        int last = s->lives->life[out].last;
-        view_lives_remove(s->lives, out);
-        view_lives_extend(s->lives, root, last);
-        if (view_lives_keep(s->lives, true)) {
-            s->changed = true;
-            return;
+    ValueId out = n->out[0];
+    return n->op == OP_slice && !s->is_output[out] && value_is_dense(s->g, out) &&
+           value_storage(s->g, value_root(s->g, n->in[0])) == VALUE_NONE;
+}
+
+/* Slices [from, to) of the readers of v at once, those that may. */
+static void try_name(Views *s, ValueId v, size_t from, size_t to)
+{
+    VEC(NodeId) named = {0};
+    for (size_t k = from; k < to; k++) {
+        Node *n = graph_node(s->g, s->uses[v].data[k].node);
+        if (!may_name(s, n))
+            continue;
+        n->op = OP_subview;
+        if (!readers_fit(s, n->out[0])) {
+            n->op = OP_slice;
+            continue;
         }
+        int last = s->lives->life[n->out[0]].last;
+        view_lives_remove(s->lives, n->out[0]);
+        view_lives_extend(s->lives, value_root(s->g, v), last);
+        vec_push(s->scratch, &named, s->uses[v].data[k].node);
     }
-    n->op = OP_slice;
+    bool kept = named.len > 0 && view_lives_keep(s->lives, true);
+    for (size_t k = 0; k < named.len && !kept; k++)
+        graph_node(s->g, named.data[k])->op = OP_slice;
+    s->changed = s->changed || kept;
+}
+
+/* All slices of v, and those that are left one by one. */
+static void name_slices(Views *s, ValueId v)
+{
+    size_t n = s->uses[v].len;
+    try_name(s, v, 0, n);
+    for (size_t k = 0; k < n; k++)
+        try_name(s, v, k, k + 1);
 }
 
 /* Each subview behind the concat that it reads. */
@@ -297,7 +318,7 @@ static void change(Views *s, Attempt attempt)
     }
     for (size_t k = 0; k < n && attempt != CONCATS; k++)
         if (graph_node(g, g->order.data[k])->op == OP_slice)
-            name_slice(s, g->order.data[k]);
+            name_slices(s, graph_node(g, g->order.data[k])->in[0]);
     place_added(s);
 }
 

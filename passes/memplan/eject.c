@@ -12,11 +12,11 @@
 #include <string.h>
 
 /* Weights: a buffer as large as the bound weighs 2^WEIGHT_BITS a slot; each time it evicts others,
- * a part of that more. */
+ * a part of that more.  With 2^15 slots and 2^22 evictions all together stay below 2^60. */
 enum {
     WEIGHT_BITS = 20,
     GROWTH_PARTS = 5,
-    RECENT_FACTOR = 8,
+    RECENT_FACTOR = 4,
     RECENT_MOVES = 3,
     RECENT_SPREAD = 10
 };
@@ -120,31 +120,52 @@ static int64_t cheapest_offset(Eject *e, int b, int64_t *cost)
     return best;
 }
 
-static void evict_overlaps(Eject *e, int b, int64_t at)
+/* The queue is a heap, the heaviest in front: weights of what waits do not change. */
+static bool heavier(const Eject *e, int a, int b)
 {
-    const PlaceProblem *p = e->p;
-    const TimePart *part = time_tree_part(e->tree, b);
-    int first = e->n_queue;
-    for (int k = 0; k < part->n && part->bottom[k].at < at + p->size[b]; k++) {
-        const TimeMark *m = &part->bottom[k];
-        if (m->at + p->size[m->buffer] > at && m->start < p->end[b] && m->end > p->start[b])
-            e->queue[e->n_queue++] = m->buffer;
-    }
-    e->work->done += part->n;
-    for (int k = first; k < e->n_queue; k++)
-        time_tree_remove(e->tree, e->queue[k], e->offset[e->queue[k]]);
+    if (e->weight[a] != e->weight[b])
+        return e->weight[a] > e->weight[b];
+    return a < b;
+}
+
+static void enqueue(Eject *e, int b)
+{
+    int k = e->n_queue++;
+    for (; k > 0 && heavier(e, b, e->queue[(k - 1) / 2]); k = (k - 1) / 2)
+        e->queue[k] = e->queue[(k - 1) / 2];
+    e->queue[k] = b;
 }
 
 static int take_heaviest(Eject *e)
 {
-    int heaviest = 0;
-    for (int k = 1; k < e->n_queue; k++)
-        if (e->weight[e->queue[k]] > e->weight[e->queue[heaviest]])
-            heaviest = k;
-    e->work->done += e->n_queue;
-    int b = e->queue[heaviest];
-    e->queue[heaviest] = e->queue[--e->n_queue];
-    return b;
+    int heaviest = e->queue[0], last = e->queue[--e->n_queue], k = 0;
+    for (int child = 1; child < e->n_queue; child = 2 * k + 1) {
+        if (child + 1 < e->n_queue && heavier(e, e->queue[child + 1], e->queue[child]))
+            child++;
+        if (heavier(e, last, e->queue[child]))
+            break;
+        e->queue[k] = e->queue[child];
+        k = child;
+    }
+    e->queue[k] = last;
+    return heaviest;
+}
+
+static void evict_overlaps(Eject *e, int b, int64_t at)
+{
+    const PlaceProblem *p = e->p;
+    const TimePart *part = time_tree_part(e->tree, b);
+    int n = 0;
+    for (int k = 0; k < part->n && part->bottom[k].at < at + p->size[b]; k++) {
+        const TimeMark *m = &part->bottom[k];
+        if (m->start < p->end[b] && m->end > p->start[b] && m->at + p->size[m->buffer] > at)
+            e->list[n++] = m->buffer;
+    }
+    e->work->done += part->n;
+    for (int k = 0; k < n; k++) {
+        time_tree_remove(e->tree, e->list[k], e->offset[e->list[k]]);
+        enqueue(e, e->list[k]);
+    }
 }
 
 /* From the lowest up, everything that is placed goes down until it rests on something. */
@@ -182,19 +203,19 @@ static void place_one(Eject *e, int b)
         fall(e);
 }
 
-/* What of the layout is within the goal is placed, the rest queued. */
+/* What of the layout is within the goal is placed, the rest queued.  Weights stay: what was hard to
+ * place for one goal is for the next. */
 static void begin(Eject *e, const int64_t *layout)
 {
     int n = 0;
     e->n_queue = e->moves = 0;
     memcpy(e->offset, layout, (size_t)e->p->n * sizeof *layout);
     for (int b = 0; b < e->p->n; b++) {
-        e->weight[b] = e->base[b];
         e->recent[b] = 0;
         if (layout[b] + e->p->size[b] <= e->goal)
             e->list[n++] = b;
         else
-            e->queue[e->n_queue++] = b;
+            enqueue(e, b);
     }
     time_tree_load(e->tree, e->list, n, e->offset);
 }
@@ -207,11 +228,11 @@ static bool reach_goal(Eject *e, const int64_t *layout, int max_moves)
     return e->n_queue == 0;
 }
 
-static Eject *eject_new(Pool *pool, const PlaceProblem *p, PlaceWork *work)
+static Eject *eject_new(Pool *pool, const PlaceProblem *p, uint64_t seed, PlaceWork *work)
 {
     Eject *e = POOL_NEW(pool, Eject);
     size_t n = (size_t)p->n;
-    *e = (Eject){.p = p, .work = work, .random = 0x9e3779b97f4a7c15u};
+    *e = (Eject){.p = p, .work = work, .random = (seed + 1) * 0x9e3779b97f4a7c15u};
     e->tree = time_tree_new(pool, p, work);
     e->offset = POOL_ARRAY(pool, n, int64_t);
     e->base = POOL_ARRAY(pool, n, int64_t);
@@ -224,15 +245,15 @@ static Eject *eject_new(Pool *pool, const PlaceProblem *p, PlaceWork *work)
     while (p->bound >> shift >= (int64_t)1 << WEIGHT_BITS)
         shift++;
     for (int b = 0; b < p->n; b++)
-        e->base[b] = ((p->size[b] >> shift) + 1) * (p->end[b] - p->start[b]);
+        e->weight[b] = e->base[b] = ((p->size[b] >> shift) + 1) * (p->end[b] - p->start[b]);
     return e;
 }
 
 int64_t place_eject(const PlaceProblem *p, int64_t *offset, int64_t floor, int64_t unit,
-                    PlaceWork *work)
+                    uint64_t seed, PlaceWork *work)
 {
     Pool *pool = pool_new_child(p->scratch);
-    Eject *e = eject_new(pool, p, work);
+    Eject *e = eject_new(pool, p, seed, work);
     int64_t height = place_height(p, offset);
     int shift = FIRST_SHIFT, max_moves = FIRST_MOVES;
     while (height > floor && work->done < work->limit) {

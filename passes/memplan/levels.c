@@ -21,6 +21,7 @@ typedef struct Levels {
     int *known, n_known;    /* of the one before, by offset */
     int64_t *offset;        /* by buffer: of the one before */
     int64_t floor, unit;
+    uint64_t seed;
 } Levels;
 
 typedef struct OffsetItem {
@@ -103,18 +104,23 @@ static int64_t place_level(Levels *s)
     if (s->n_members < s->p->n)
         work->limit = work->done + left / 10 * LEVEL_SHARE;
     first_layout(s, pool, q, offset);
-    int64_t height = place_eject(q, offset, s->floor, s->unit, work);
+    int64_t height = place_eject(q, offset, s->floor, s->unit, s->seed, work);
     work->limit = limit;
     remember(s, pool, offset);
     pool_free(pool);
     return height;
 }
 
-int64_t place_levels(const PlaceProblem *p, int64_t *offset, PlaceWork *work)
+int64_t place_levels(const PlaceProblem *p, int64_t *offset, uint64_t seed, PlaceWork *work)
 {
     Pool *pool = pool_new_child(p->scratch);
     size_t n = (size_t)p->n;
-    Levels s = {.p = p, .work = work, .floor = p->target, .unit = place_unit(p), .offset = offset};
+    Levels s = {.p = p,
+                .work = work,
+                .floor = p->target,
+                .unit = place_unit(p),
+                .offset = offset,
+                .seed = seed};
     s.buffers = POOL_ARRAY(pool, n, MemBuffer);
     s.member = POOL_ARRAY(pool, n, int);
     s.known = POOL_ARRAY(pool, n, int);

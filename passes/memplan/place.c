@@ -19,7 +19,9 @@ enum {
     MAX_EXACT = 2000,
     MAX_LEVELS = 8000
 };
-static const int64_t WORK_LIMIT = 240000000, SKETCH_LIMIT = 15000000, RANDOM_LIMIT = 100000000;
+static const int64_t WORK_LIMIT = 240000000, RANDOM_LIMIT = 100000000;
+static const int64_t SKETCH_LIMIT = 15000000, LEVELS_LIMIT = 60000000, LEVEL_STEPS = 30000;
+static const int64_t ORDERS_LIMIT = 30000000;
 static const int64_t QUICK_EXACT = 4000000;
 
 /* T max load, Z size, W life, A area; all descending.  The first is the one that usually suffices
@@ -72,6 +74,12 @@ static bool search_done(const Search *s)
     return s->best_height <= s->lower || s->work->done > s->work->limit;
 }
 
+static void limit_work(Search *s, int64_t steps)
+{
+    if (s->work->limit - s->work->done > steps)
+        s->work->limit = s->work->done + steps;
+}
+
 static void keep_lower(Search *s, int64_t height)
 {
     if (height >= s->best_height)
@@ -87,15 +95,14 @@ static int64_t try_order(Search *s, PlaceMethod *method)
     return height;
 }
 
-/* With `steps` more, or what is left. */
-static void try_levels(Search *s, int64_t steps)
+/* From large to small, with `steps` more, fewer for few buffers. */
+static void try_levels(Search *s, uint64_t seed, int64_t steps)
 {
-    int64_t limit = s->work->limit;
+    int64_t limit = s->work->limit, enough = LEVEL_STEPS * s->p->n;
     if (search_done(s) || s->p->n > MAX_LEVELS)
         return;
-    if (limit - s->work->done > steps)
-        s->work->limit = s->work->done + steps;
-    keep_lower(s, place_levels(s->p, s->trial, s->work));
+    limit_work(s, steps < enough ? steps : enough);
+    keep_lower(s, place_levels(s->p, s->trial, seed, s->work));
     s->work->limit = limit;
 }
 
@@ -149,6 +156,27 @@ static void try_exact(Search *s, int64_t steps)
         place_exact(s->p, s->best, &s->best_height, &s->lower, steps);
 }
 
+/* Nine orders, then `passes` more with random moves. */
+static void try_orders(Search *s, int passes)
+{
+    int rank[N_ORDERS];
+    int64_t limit = s->work->limit;
+    if (s->p->n <= MAX_LEVELS) /* where these mostly add nothing */
+        limit_work(s, ORDERS_LIMIT);
+    rank_orders(s, rank);
+    for (int pass = 0; pass <= passes && !search_done(s); pass++) {
+        s->random = (uint64_t)pass * 0x9e3779b97f4a7c15u;
+        wheel_orders(s, rank, place_skyline);
+        if (first_fit_affordable(s))
+            wheel_orders(s, rank, place_first_fit);
+        if (pass == 0) {
+            s->work->limit = limit;
+            limit_work(s, RANDOM_LIMIT);
+        }
+    }
+    s->work->limit = limit;
+}
+
 static int64_t place_component(const PlaceProblem *p, int64_t *offset, PlaceWork *work,
                                int64_t exact_steps)
 {
@@ -158,29 +186,19 @@ static int64_t place_component(const PlaceProblem *p, int64_t *offset, PlaceWork
     Search s = {.p = p, .work = work, .best = offset, .best_height = INT64_MAX, .lower = p->target};
     s.order = POOL_ARRAY(p->scratch, (size_t)p->n, int);
     s.trial = POOL_ARRAY(p->scratch, (size_t)p->n, int64_t);
-    int rank[N_ORDERS];
-    int64_t limit = work->limit;
+    bool final = exact_steps >= MEMPLAN_EXACT_STEPS;
     place_order(p, orders[0], s.order);
     try_order(&s, place_skyline);
-    try_levels(&s, SKETCH_LIMIT);
+    try_levels(&s, 0, SKETCH_LIMIT);
     if (exact_steps == MEMPLAN_SKETCH)
         return s.best_height;
-    rank_orders(&s, rank);
-    for (int pass = 0;
-         pass <= (exact_steps >= MEMPLAN_EXACT_STEPS ? RANDOM_PASSES : 0) && !search_done(&s);
-         pass++) {
-        s.random = (uint64_t)pass * 0x9e3779b97f4a7c15u;
-        wheel_orders(&s, rank, place_skyline);
-        if (first_fit_affordable(&s))
-            wheel_orders(&s, rank, place_first_fit);
-        if (pass == 0)
-            try_exact(&s, QUICK_EXACT);
-        if (pass == 0 && work->limit - work->done > RANDOM_LIMIT)
-            work->limit = work->done + RANDOM_LIMIT;
-    }
+    try_exact(&s, QUICK_EXACT);
+    try_levels(&s, 1, LEVELS_LIMIT);
+    try_orders(&s, final && p->n > MAX_LEVELS ? RANDOM_PASSES : 0);
+    if (final)
+        try_levels(&s, 2, work->limit);
     if (exact_steps > 0)
         try_exact(&s, exact_steps);
-    work->limit = limit;
     return s.best_height;
 }
 

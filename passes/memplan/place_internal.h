@@ -39,10 +39,10 @@ void place_order(const PlaceProblem *p, const char *keys, int *order);
 /* Lowers the layout offset[] towards `floor`, to multiples of `unit`, until it is reached or
  * work->limit; the height. */
 int64_t place_eject(const PlaceProblem *p, int64_t *offset, int64_t floor, int64_t unit,
-                    PlaceWork *work);
+                    uint64_t seed, PlaceWork *work);
 /* A layout from the large buffers to the small by ejection searches, until p->target is reached or
  * work->limit; the height. */
-int64_t place_levels(const PlaceProblem *p, int64_t *offset, PlaceWork *work);
+int64_t place_levels(const PlaceProblem *p, int64_t *offset, uint64_t seed, PlaceWork *work);
 
 typedef enum PlaceOutcome {
     PLACE_FOUND,

@@ -4,12 +4,12 @@
 #include <string.h>
 
 /* Buffers of a leaf, about; at most so many parts a buffer, on average. */
-enum { LEAF_BUFFERS = 100, MAX_PARTS = 64 };
+enum { LEAF_BUFFERS = 150, MAX_PARTS = 64, BRANCHES = 4 };
 enum { INSERT_STEPS = 10, MOVES_A_STEP = 8, SORT_STEPS = 20 };
 
 static int leaf_of(const TimeTree *t, int slot)
 {
-    return t->n_leaves + (int)((int64_t)slot * t->n_leaves / t->p->n_slots);
+    return t->n_parts - t->n_leaves + 1 + (int)((int64_t)slot * t->n_leaves / t->p->n_slots);
 }
 
 /* The parts in which a buffer lives: from the leaves up, [first,last] of each depth. */
@@ -24,14 +24,14 @@ static PartRange leaves_of(const TimeTree *t, int b)
 
 static PartRange parents(PartRange r)
 {
-    return (PartRange){r.first / 2, r.last / 2};
+    return (PartRange){(r.first + BRANCHES - 2) / BRANCHES, (r.last + BRANCHES - 2) / BRANCHES};
 }
 
 /* Counts the buffers of each part; the sum over all parts. */
 static int64_t count_buffers(const TimeTree *t, int *count)
 {
     int64_t sum = 0;
-    memset(count, 0, 2 * (size_t)t->n_leaves * sizeof *count);
+    memset(count, 0, ((size_t)t->n_parts + 1) * sizeof *count);
     for (int b = 0; b < t->p->n; b++)
         for (PartRange r = leaves_of(t, b); r.first > 0; r = parents(r))
             for (int k = r.first; k <= r.last; k++, sum++)
@@ -39,17 +39,24 @@ static int64_t count_buffers(const TimeTree *t, int *count)
     return sum;
 }
 
+static void set_leaves(TimeTree *t, int n)
+{
+    t->n_leaves = n;
+    t->n_parts = (BRANCHES * n - 1) / (BRANCHES - 1);
+}
+
 TimeTree *time_tree_new(Pool *pool, const PlaceProblem *p, PlaceWork *work)
 {
     TimeTree *t = POOL_NEW(pool, TimeTree);
-    *t = (TimeTree){.p = p, .work = work, .n_leaves = 1};
+    *t = (TimeTree){.p = p, .work = work};
+    set_leaves(t, 1);
     while (t->n_leaves * LEAF_BUFFERS < p->n && t->n_leaves < p->n_slots)
-        t->n_leaves *= 2;
-    int *count = POOL_ARRAY(pool, 2 * (size_t)t->n_leaves, int);
+        set_leaves(t, BRANCHES * t->n_leaves);
+    int *count = POOL_ARRAY(pool, (size_t)t->n_parts + 1, int);
     while (count_buffers(t, count) > (int64_t)MAX_PARTS * p->n && t->n_leaves > 1)
-        t->n_leaves /= 2;
-    t->part = POOL_ARRAY(pool, 2 * (size_t)t->n_leaves, TimePart);
-    for (int k = 1; k < 2 * t->n_leaves; k++) {
+        set_leaves(t, t->n_leaves / BRANCHES);
+    t->part = POOL_ARRAY(pool, (size_t)t->n_parts + 1, TimePart);
+    for (int k = 1; k <= t->n_parts; k++) {
         t->part[k].bottom = POOL_ARRAY(pool, (size_t)count[k] + 1, TimeMark);
         t->part[k].top = POOL_ARRAY(pool, (size_t)count[k] + 1, TimeMark);
     }
@@ -133,13 +140,13 @@ void time_tree_load(TimeTree *t, const int *buffers, int n, const int64_t *offse
     qsort(t->bottom, (size_t)n, sizeof *t->bottom, compare_marks);
     qsort(t->top, (size_t)n, sizeof *t->top, compare_marks);
     t->work->done += (int64_t)SORT_STEPS * n;
-    for (int k = 1; k < 2 * t->n_leaves; k++)
+    for (int k = 1; k <= t->n_parts; k++)
         t->part[k].n = 0;
     for (int i = 0; i < n; i++)
         for (PartRange r = leaves_of(t, t->bottom[i].buffer); r.first > 0; r = parents(r))
             for (int k = r.first; k <= r.last; k++)
                 t->part[k].bottom[t->part[k].n++] = t->bottom[i];
-    for (int k = 1; k < 2 * t->n_leaves; k++) {
+    for (int k = 1; k <= t->n_parts; k++) {
         t->work->done += t->part[k].n;
         t->part[k].n = 0;
     }

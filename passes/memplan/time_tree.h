@@ -1,4 +1,4 @@
-/* What is placed, by parts of time: a binary tree over the slots, each part of which keeps what
+/* What is placed, by parts of time: a tree over the slots, each part of which keeps what
  * lives in it sorted by offset and by top.  A buffer asks the smallest part that contains its life:
  * a short one meets a short list. */
 #ifndef SCRIMP_PASSES_MEMPLAN_TIME_TREE_H
@@ -19,8 +19,8 @@ typedef struct TimePart {
 typedef struct TimeTree {
     const PlaceProblem *p;
     PlaceWork *work;
-    int n_leaves;
-    TimePart *part;         /* 1 is the root, 2k and 2k+1 the halves of k */
+    int n_leaves, n_parts;
+    TimePart *part;         /* 1 is the root; the children of k are 4k-2 to 4k+1 */
     TimeMark *bottom, *top; /* what time_tree_load sorts */
 } TimeTree;
 

@@ -117,7 +117,7 @@ static MemLayout levels_layout(Pool *pool, const MemBuffer *b, int n, int64_t st
     p->target = p->bound;
     PlaceWork work = {0, steps};
     MemLayout l = {.offset = POOL_ARRAY(pool, (size_t)n, int64_t), .lower_bound_bytes = p->bound};
-    l.arena_bytes = place_levels(p, l.offset, &work);
+    l.arena_bytes = place_levels(p, l.offset, 0, &work);
     const char *fault = "";
     CHECK_MSG(memplan_check(pool, b, n, &l, &fault), "%s", fault);
     for (int i = 0; i < n; i++)

@@ -3,22 +3,62 @@
 #ifndef SCRIMP_TESTS_GRAD_CASES_H
 #define SCRIMP_TESTS_GRAD_CASES_H
 
-#include "case_inputs.h"
+#include "op_case.h"
+
+static const Loc case_nowhere = {0, 0};
+
+/* Rank low..high, dims 1..4: differences take two runs an element. */
+static Type small_shape(OpCase *c, int low, int high)
+{
+    Type t = {.dtype = DTYPE_F32, .rank = (int)op_int(c, low, high)};
+    for (int i = 0; i < t.rank; i++)
+        t.dim[i] = op_int(c, 1, 4);
+    return t;
+}
+
+static ValueId normal_input(OpCase *c, Type t)
+{
+    return op_floats(c, t, -2, 2);
+}
+
+/* Values off a kink at 0. */
+static ValueId kinkless_input(OpCase *c, Type t)
+{
+    double *data;
+    ValueId v = op_source(c, t, &data);
+    for (int64_t i = 0; i < type_elements(&t); i++)
+        data[i] = op_uniform(c, 0.1, 2) * (op_coin(c) ? 1 : -1);
+    return v;
+}
+
+/* Multiples of 0.1, plus `shift`, all different, in random order. */
+static ValueId distinct_input(OpCase *c, Type t, double shift)
+{
+    double *data;
+    ValueId v = op_source(c, t, &data);
+    int64_t n = type_elements(&t);
+    for (int64_t i = 0; i < n; i++) {
+        int64_t j = op_int(c, 0, i);
+        data[i] = data[j];
+        data[j] = 0.1 * (double)(i - n / 2) + shift;
+    }
+    return v;
+}
 
 /* Element-wise operations of one input, drawn from low..high or off the kink at 0. */
 #define POINT1(name, make)                                                                         \
-    static void case_##name(Case *c)                                                               \
+    static void case_##name(OpCase *c)                                                             \
     {                                                                                              \
-        Type t = any_shape(c, 0, 4);                                                               \
+        Type t = small_shape(c, 0, 4);                                                             \
         (void)make;                                                                                \
-        finish_on_inputs(c, OP_##name, NULL);                                                      \
+        op_done(c, OP_##name, NULL);                                                               \
     }
 POINT1(neg, normal_input(c, t))
 POINT1(abs, kinkless_input(c, t))
 POINT1(exp, normal_input(c, t))
-POINT1(log, case_input(c, t, 0.3, 3))
-POINT1(sqrt, case_input(c, t, 0.3, 3))
-POINT1(rsqrt, case_input(c, t, 0.3, 3))
+POINT1(log, op_floats(c, t, 0.3, 3))
+POINT1(sqrt, op_floats(c, t, 0.3, 3))
+POINT1(rsqrt, op_floats(c, t, 0.3, 3))
 POINT1(sin, normal_input(c, t))
 POINT1(cos, normal_input(c, t))
 POINT1(tanh, normal_input(c, t))
@@ -26,34 +66,34 @@ POINT1(sigmoid, normal_input(c, t))
 POINT1(relu, kinkless_input(c, t))
 POINT1(silu, normal_input(c, t))
 
-static void case_gelu(Case *c)
+static void case_gelu(OpCase *c)
 {
     AttrList attrs = {0};
-    if (case_coin(c))
+    if (op_coin(c))
         attrs_int(&attrs, ATTR_approx, 1);
-    normal_input(c, any_shape(c, 0, 4));
-    finish_on_inputs(c, OP_gelu, &attrs);
+    normal_input(c, small_shape(c, 0, 4));
+    op_done(c, OP_gelu, &attrs);
 }
 
 /* Through another float type and back, so that the result can be weighed. */
-static void case_cast(Case *c)
+static void case_cast(OpCase *c)
 {
     static const char *const types[] = {"f32", "f16", "bf16"};
     AttrList there = {0}, back = {0};
-    attrs_string(&there, ATTR_dtype, types[case_int(c, 0, 2)]);
+    attrs_string(&there, ATTR_dtype, types[op_int(c, 0, 2)]);
     attrs_string(&back, ATTR_dtype, "f32");
-    ValueId x = normal_input(c, any_shape(c, 0, 4));
+    ValueId x = normal_input(c, small_shape(c, 0, 4));
     ValueId y = graph_add(c->g, OP_cast, &x, 1, &there, NULL, case_nowhere);
-    finish(c, OP_cast, &y, 1, &back);
+    op_on(c, OP_cast, &y, 1, &back);
 }
 
 #define POINT2(name, make_a, make_b)                                                               \
-    static void case_##name(Case *c)                                                               \
+    static void case_##name(OpCase *c)                                                             \
     {                                                                                              \
         Type a, b;                                                                                 \
-        two_shapes(c, &a, &b);                                                                     \
+        op_pair(c, small_shape(c, 0, 4), &a, &b);                                                  \
         (void)make_a, (void)make_b;                                                                \
-        finish_on_inputs(c, OP_##name, NULL);                                                      \
+        op_done(c, OP_##name, NULL);                                                               \
     }
 POINT2(add, normal_input(c, a), normal_input(c, b))
 POINT2(sub, normal_input(c, a), normal_input(c, b))
@@ -64,89 +104,89 @@ POINT2(minimum, distinct_input(c, a, 0), distinct_input(c, b, 0.05))
 POINT2(relu_grad, normal_input(c, a), kinkless_input(c, b))
 
 /* A tensor or a constant as exponent; constants also for bases of either sign. */
-static void case_pow(Case *c)
+static void case_pow(OpCase *c)
 {
     static const double powers[] = {0, 1, 2, 3, -1, -2};
     Type a, b;
-    two_shapes(c, &a, &b);
-    if (case_coin(c)) {
-        case_input(c, a, 0.4, 2.5);
+    op_pair(c, small_shape(c, 0, 4), &a, &b);
+    if (op_coin(c)) {
+        op_floats(c, a, 0.4, 2.5);
         normal_input(c, b);
-        finish_on_inputs(c, OP_pow, NULL);
+        op_done(c, OP_pow, NULL);
         return;
     }
     AttrList attrs = {0};
-    attrs_float(&attrs, ATTR_value, powers[case_int(c, 0, 5)]);
+    attrs_float(&attrs, ATTR_value, powers[op_int(c, 0, 5)]);
     ValueId power =
         graph_add_source(c->g, OP_const, type_scalar(DTYPE_F32), &attrs, "%power", case_nowhere);
-    finish(c, OP_pow, (const ValueId[]){kinkless_input(c, a), power}, 2, NULL);
+    op_on(c, OP_pow, (const ValueId[]){kinkless_input(c, a), power}, 2, NULL);
 }
 
-static void case_select(Case *c)
+static void case_select(OpCase *c)
 {
-    Type t = any_shape(c, 0, 4);
-    integer_input(c, smaller_shape(c, t), DTYPE_BOOL, 0, 1);
-    normal_input(c, case_coin(c) ? t : smaller_shape(c, t));
-    normal_input(c, smaller_shape(c, t));
-    finish_on_inputs(c, OP_select, NULL);
+    Type t = small_shape(c, 0, 4);
+    op_integers(c, op_smaller(c, t), DTYPE_BOOL, 0, 1);
+    normal_input(c, op_coin(c) ? t : op_smaller(c, t));
+    normal_input(c, op_smaller(c, t));
+    op_done(c, OP_select, NULL);
 }
 
-static void case_dropout(Case *c)
+static void case_dropout(OpCase *c)
 {
     AttrList attrs = {0};
-    attrs_float(&attrs, ATTR_p, case_uniform(c, 0, 0.9));
-    attrs_int(&attrs, ATTR_key, (int64_t)case_bits(c));
-    normal_input(c, any_shape(c, 0, 4));
-    integer_input(c, SHAPE(4), DTYPE_I32, INT32_MIN, INT32_MAX);
-    finish_on_inputs(c, OP_dropout, &attrs);
+    attrs_float(&attrs, ATTR_p, op_uniform(c, 0, 0.9));
+    attrs_int(&attrs, ATTR_key, (int64_t)op_bits(c));
+    normal_input(c, small_shape(c, 0, 4));
+    op_integers(c, DIMS(4), DTYPE_I32, INT32_MIN, INT32_MAX);
+    op_done(c, OP_dropout, &attrs);
 }
 
-static void case_causal_mask(Case *c)
+static void case_causal_mask(OpCase *c)
 {
     AttrList attrs = {0};
     attrs_float(&attrs, ATTR_value, -3);
-    normal_input(c, any_shape(c, 2, 4));
-    finish_on_inputs(c, OP_causal_mask, &attrs);
+    normal_input(c, small_shape(c, 2, 4));
+    op_done(c, OP_causal_mask, &attrs);
 }
 
 /* Some of the axes, all when absent; distinct values, so that reduce_max has no ties. */
-static void reduction(Case *c, OpKind op)
+static void reduction(OpCase *c, OpKind op)
 {
-    Type t = any_shape(c, 0, 4);
+    Type t = small_shape(c, 0, 4);
     int64_t axes[TYPE_MAX_RANK];
     int n = 0;
     AttrList attrs = {0};
     for (int i = 0; i < t.rank; i++)
-        if (case_coin(c))
+        if (op_coin(c))
             axes[n++] = i;
     if (n > 0)
         attrs_ints(&attrs, ATTR_axes, axes, n);
-    if (case_coin(c))
+    if (op_coin(c))
         attrs_int(&attrs, ATTR_keepdims, 1);
     distinct_input(c, t, 0.02);
-    finish_on_inputs(c, op, &attrs);
+    op_done(c, op, &attrs);
 }
-static void case_sum(Case *c)
+static void case_sum(OpCase *c)
 {
     reduction(c, OP_sum);
 }
-static void case_mean(Case *c)
+static void case_mean(OpCase *c)
 {
     reduction(c, OP_mean);
 }
-static void case_reduce_max(Case *c)
+static void case_reduce_max(OpCase *c)
 {
     reduction(c, OP_reduce_max);
 }
 
-static void case_matmul(Case *c)
+static void case_matmul(OpCase *c)
 {
     Type a, b;
     AttrList attrs = {0};
-    bool ta = case_coin(c), tb = case_coin(c);
-    int64_t m = case_int(c, 1, 4), k = case_int(c, 1, 4), n = case_int(c, 1, 4);
+    bool ta = op_coin(c), tb = op_coin(c);
+    int64_t m = op_int(c, 1, 4), k = op_int(c, 1, 4), n = op_int(c, 1, 4);
     do {
-        two_shapes(c, &a, &b);
+        op_pair(c, small_shape(c, 0, 4), &a, &b);
     } while (a.rank > 3 || b.rank > 3);
     a.dim[a.rank++] = ta ? k : m;
     a.dim[a.rank++] = ta ? m : k;
@@ -158,66 +198,65 @@ static void case_matmul(Case *c)
         attrs_int(&attrs, ATTR_tb, 1);
     normal_input(c, a);
     normal_input(c, b);
-    finish_on_inputs(c, OP_matmul, &attrs);
+    op_done(c, OP_matmul, &attrs);
 }
 
-static void case_linear(Case *c)
+static void case_linear(OpCase *c)
 {
-    Type x = any_shape(c, 2, 3);
+    Type x = small_shape(c, 2, 3);
     AttrList attrs = {0};
-    int64_t in = x.dim[x.rank - 1], out = case_int(c, 1, 5);
-    bool in_out = case_coin(c);
+    int64_t in = x.dim[x.rank - 1], out = op_int(c, 1, 5);
+    bool in_out = op_coin(c);
     if (in_out)
         attrs_int(&attrs, ATTR_in_out, 1);
     normal_input(c, x);
-    normal_input(c, in_out ? SHAPE(in, out) : SHAPE(out, in));
-    if (case_coin(c))
-        normal_input(c, SHAPE(out));
-    finish_on_inputs(c, OP_linear, &attrs);
+    normal_input(c, in_out ? DIMS(in, out) : DIMS(out, in));
+    if (op_coin(c))
+        normal_input(c, DIMS(out));
+    op_done(c, OP_linear, &attrs);
 }
 
 /* [n,c,h,w], or [n,h,w,c] */
 static Type image(bool nhwc, int64_t n, int64_t channels, int64_t h, int64_t w)
 {
-    return nhwc ? SHAPE(n, h, w, channels) : SHAPE(n, channels, h, w);
+    return nhwc ? DIMS(n, h, w, channels) : DIMS(n, channels, h, w);
 }
 
-static void put_pair(Case *c, AttrList *attrs, AttrKey key, int64_t low, int64_t high,
+static void put_pair(OpCase *c, AttrList *attrs, AttrKey key, int64_t low, int64_t high,
                      int64_t *pair)
 {
-    pair[0] = case_int(c, low, high);
-    pair[1] = case_int(c, low, high);
+    pair[0] = op_int(c, low, high);
+    pair[1] = op_int(c, low, high);
     attrs_ints(attrs, key, pair, 2);
 }
 
-static void case_conv2d(Case *c)
+static void case_conv2d(OpCase *c)
 {
     AttrList attrs = {0};
-    int64_t stride[2], padding[2], dilation[2], groups = case_int(c, 1, 3);
-    int64_t in = case_int(c, 1, 2), out = groups * case_int(c, 1, 2);
-    int64_t r = case_int(c, 1, 3), s = case_int(c, 1, 3);
-    bool nhwc = case_coin(c);
+    int64_t stride[2], padding[2], dilation[2], groups = op_int(c, 1, 3);
+    int64_t in = op_int(c, 1, 2), out = groups * op_int(c, 1, 2);
+    int64_t r = op_int(c, 1, 3), s = op_int(c, 1, 3);
+    bool nhwc = op_coin(c);
     put_pair(c, &attrs, ATTR_stride, 1, 3, stride);
     put_pair(c, &attrs, ATTR_padding, 0, 2, padding);
     put_pair(c, &attrs, ATTR_dilation, 1, 2, dilation);
     attrs_int(&attrs, ATTR_groups, groups);
     if (nhwc)
         attrs_int(&attrs, ATTR_nhwc, 1);
-    normal_input(c,
-                 image(nhwc, case_int(c, 1, 2), in * groups, case_int(c, 1, 6), case_int(c, 1, 6)));
-    normal_input(c, nhwc ? SHAPE(r, s, in, out) : SHAPE(out, in, r, s));
-    if (case_coin(c))
-        normal_input(c, SHAPE(out));
-    finish_on_inputs(c, OP_conv2d, &attrs);
+    normal_input(c, image(nhwc, op_int(c, 1, 2), in * groups, op_int(c, 1, 6), op_int(c, 1, 6)));
+    normal_input(c, nhwc ? DIMS(r, s, in, out) : DIMS(out, in, r, s));
+    if (op_coin(c))
+        normal_input(c, DIMS(out));
+    op_done(c, OP_conv2d, &attrs);
 }
 
-static void case_deconv2d(Case *c)
+static void case_deconv2d(OpCase *c)
 {
     AttrList attrs = {0};
-    int64_t stride[2], padding[2], dilation[2], extra[2], groups = case_int(c, 1, 3);
-    int64_t in = groups * case_int(c, 1, 2), out = case_int(c, 1, 2);
-    int64_t r = case_int(c, 1, 3), s = case_int(c, 1, 3);
-    bool nhwc = case_coin(c);
+    int64_t stride[2], padding[2], dilation[2], extra[2], groups = op_int(c, 1, 3);
+    int64_t in = groups * op_int(c, 1, 2), out = op_int(c, 1, 2);
+    int64_t r = op_int(c, 1, 3), s = op_int(c, 1, 3);
+    bool nhwc = op_coin(c);
     put_pair(c, &attrs, ATTR_stride, 1, 3, stride);
     put_pair(c, &attrs, ATTR_padding, 0, 2, padding);
     put_pair(c, &attrs, ATTR_dilation, 1, 3, dilation);
@@ -225,88 +264,87 @@ static void case_deconv2d(Case *c)
     attrs_int(&attrs, ATTR_groups, groups);
     if (nhwc)
         attrs_int(&attrs, ATTR_nhwc, 1);
-    normal_input(c, image(nhwc, case_int(c, 1, 2), in, case_int(c, 1, 5), case_int(c, 1, 5)));
-    normal_input(c, nhwc ? SHAPE(r, s, out, in) : SHAPE(in, out, r, s));
-    if (case_coin(c))
-        normal_input(c, SHAPE(out * groups));
-    finish_on_inputs(c, OP_deconv2d, &attrs);
+    normal_input(c, image(nhwc, op_int(c, 1, 2), in, op_int(c, 1, 5), op_int(c, 1, 5)));
+    normal_input(c, nhwc ? DIMS(r, s, out, in) : DIMS(in, out, r, s));
+    if (op_coin(c))
+        normal_input(c, DIMS(out * groups));
+    op_done(c, OP_deconv2d, &attrs);
 }
 
-static void pooling(Case *c, OpKind op)
+static void pooling(OpCase *c, OpKind op)
 {
     AttrList attrs = {0};
     int64_t kernel[2], stride[2], padding[2];
-    bool nhwc = case_coin(c);
+    bool nhwc = op_coin(c);
     put_pair(c, &attrs, ATTR_kernel, 1, 3, kernel);
-    if (case_coin(c))
+    if (op_coin(c))
         put_pair(c, &attrs, ATTR_stride, 1, 3, stride);
     for (int i = 0; i < 2; i++)
-        padding[i] = case_int(c, 0, kernel[i] / 2);
+        padding[i] = op_int(c, 0, kernel[i] / 2);
     attrs_ints(&attrs, ATTR_padding, padding, 2);
-    if (case_coin(c))
+    if (op_coin(c))
         attrs_int(&attrs, ATTR_ceil, 1);
-    if (op == OP_avgpool && case_coin(c))
+    if (op == OP_avgpool && op_coin(c))
         attrs_int(&attrs, ATTR_count_pad, 1);
     if (nhwc)
         attrs_int(&attrs, ATTR_nhwc, 1);
     distinct_input(
-        c, image(nhwc, case_int(c, 1, 2), case_int(c, 1, 3), case_int(c, 1, 6), case_int(c, 1, 6)),
-        0.03);
-    finish_on_inputs(c, op, &attrs);
+        c, image(nhwc, op_int(c, 1, 2), op_int(c, 1, 3), op_int(c, 1, 6), op_int(c, 1, 6)), 0.03);
+    op_done(c, op, &attrs);
 }
-static void case_maxpool(Case *c)
+static void case_maxpool(OpCase *c)
 {
     pooling(c, OP_maxpool);
 }
-static void case_avgpool(Case *c)
+static void case_avgpool(OpCase *c)
 {
     pooling(c, OP_avgpool);
 }
 
 /* Any size to any size. */
-static void resampling(Case *c, OpKind op)
+static void resampling(OpCase *c, OpKind op)
 {
     AttrList attrs = {0};
     int64_t size[2];
-    bool nhwc = case_coin(c);
+    bool nhwc = op_coin(c);
     put_pair(c, &attrs, ATTR_hw, 1, 7, size);
-    int64_t kind = op == OP_resize ? case_int(c, 0, 2) : 2;
+    int64_t kind = op == OP_resize ? op_int(c, 0, 2) : 2;
     if (kind < 2)
         attrs_int(&attrs, kind ? ATTR_nearest : ATTR_align_corners, 1);
     if (nhwc)
         attrs_int(&attrs, ATTR_nhwc, 1);
-    normal_input(
-        c, image(nhwc, case_int(c, 1, 2), case_int(c, 1, 3), case_int(c, 1, 7), case_int(c, 1, 7)));
-    finish_on_inputs(c, op, &attrs);
+    normal_input(c,
+                 image(nhwc, op_int(c, 1, 2), op_int(c, 1, 3), op_int(c, 1, 7), op_int(c, 1, 7)));
+    op_done(c, op, &attrs);
 }
-static void case_adaptive_avgpool(Case *c)
+static void case_adaptive_avgpool(OpCase *c)
 {
     resampling(c, OP_adaptive_avgpool);
 }
-static void case_resize(Case *c)
+static void case_resize(OpCase *c)
 {
     resampling(c, OP_resize);
 }
 
 /* A tensor with enough elements a channel for its variance not to vanish, and its channel axis. */
-static Type channelled(Case *c, AttrList *attrs, int64_t *channels)
+static Type channelled(OpCase *c, AttrList *attrs, int64_t *channels)
 {
-    Type t = any_shape(c, 2, 4);
+    Type t = small_shape(c, 2, 4);
     t.dim[0] += 2;
-    int64_t axis = case_int(c, 1, t.rank - 1);
+    int64_t axis = op_int(c, 1, t.rank - 1);
     *channels = t.dim[axis];
-    if (axis != 1 || case_coin(c))
+    if (axis != 1 || op_coin(c))
         attrs_int(attrs, ATTR_axis, axis);
     return t;
 }
 
-static void case_bn_stats(Case *c)
+static void case_bn_stats(OpCase *c)
 {
     AttrList attrs = {0};
     int64_t channels;
     ValueId x = normal_input(c, channelled(c, &attrs, &channels));
     ValueId mean = graph_add(c->g, OP_bn_stats, &x, 1, &attrs, NULL, case_nowhere);
-    int which = (int)case_int(c, 0, 2);
+    int which = (int)op_int(c, 0, 2);
     if (which < 2)
         c->out = value_node(c->g, mean)->out[which];
     else
@@ -314,7 +352,7 @@ static void case_bn_stats(Case *c)
 }
 
 /* Statistics of x itself (training), of another tensor, or given (inference). */
-static void case_bn_apply(Case *c)
+static void case_bn_apply(OpCase *c)
 {
     AttrList attrs = {0};
     int64_t channels;
@@ -322,116 +360,116 @@ static void case_bn_apply(Case *c)
     AttrList with_eps = attrs;
     attrs_float(&with_eps, ATTR_eps, 1e-3);
     ValueId in[5] = {normal_input(c, t)};
-    int kind = (int)case_int(c, 0, 2);
+    int kind = (int)op_int(c, 0, 2);
     if (kind < 2) {
         ValueId of = kind == 0 ? in[0] : normal_input(c, t);
         ValueId mean = graph_add(c->g, OP_bn_stats, &of, 1, &attrs, NULL, case_nowhere);
         in[1] = mean;
         in[2] = value_node(c->g, mean)->out[1];
     } else {
-        in[1] = normal_input(c, SHAPE(channels));
-        in[2] = case_input(c, SHAPE(channels), 0.3, 2);
+        in[1] = normal_input(c, DIMS(channels));
+        in[2] = op_floats(c, DIMS(channels), 0.3, 2);
     }
-    in[3] = normal_input(c, SHAPE(channels));
-    in[4] = normal_input(c, SHAPE(channels));
-    finish(c, OP_bn_apply, in, 5, &with_eps);
+    in[3] = normal_input(c, DIMS(channels));
+    in[4] = normal_input(c, DIMS(channels));
+    op_on(c, OP_bn_apply, in, 5, &with_eps);
 }
 
-static void case_lrn(Case *c)
+static void case_lrn(OpCase *c)
 {
     AttrList attrs = {0};
     int64_t channels;
     Type t = channelled(c, &attrs, &channels);
-    attrs_int(&attrs, ATTR_window, case_int(c, 1, 6));
-    attrs_float(&attrs, ATTR_alpha, case_uniform(c, 0.01, 0.5));
-    attrs_float(&attrs, ATTR_beta, case_coin(c) ? 0.75 : case_uniform(c, 0.3, 1.2));
-    attrs_float(&attrs, ATTR_k, case_uniform(c, 0.5, 2));
+    attrs_int(&attrs, ATTR_window, op_int(c, 1, 6));
+    attrs_float(&attrs, ATTR_alpha, op_uniform(c, 0.01, 0.5));
+    attrs_float(&attrs, ATTR_beta, op_coin(c) ? 0.75 : op_uniform(c, 0.3, 1.2));
+    attrs_float(&attrs, ATTR_k, op_uniform(c, 0.5, 2));
     normal_input(c, t);
-    finish_on_inputs(c, OP_lrn, &attrs);
+    op_done(c, OP_lrn, &attrs);
 }
 
-static void case_layernorm(Case *c)
+static void case_layernorm(OpCase *c)
 {
     AttrList attrs = {0};
-    Type t = any_shape(c, 1, 4);
+    Type t = small_shape(c, 1, 4);
     t.dim[t.rank - 1] += 2;
-    if (case_coin(c))
+    if (op_coin(c))
         attrs_float(&attrs, ATTR_eps, 1e-2);
     normal_input(c, t);
-    int extra = (int)case_int(c, 0, 2);
+    int extra = (int)op_int(c, 0, 2);
     for (int i = 0; i < extra; i++)
-        normal_input(c, SHAPE(t.dim[t.rank - 1]));
-    finish_on_inputs(c, OP_layernorm, &attrs);
+        normal_input(c, DIMS(t.dim[t.rank - 1]));
+    op_done(c, OP_layernorm, &attrs);
 }
 
-static void rows(Case *c, OpKind op)
+static void rows(OpCase *c, OpKind op)
 {
     AttrList attrs = {0};
-    Type t = any_shape(c, 1, 4);
-    if (case_coin(c))
-        attrs_int(&attrs, ATTR_axis, case_int(c, 0, t.rank - 1));
+    Type t = small_shape(c, 1, 4);
+    if (op_coin(c))
+        attrs_int(&attrs, ATTR_axis, op_int(c, 0, t.rank - 1));
     normal_input(c, t);
-    finish_on_inputs(c, op, &attrs);
+    op_done(c, op, &attrs);
 }
-static void case_softmax(Case *c)
+static void case_softmax(OpCase *c)
 {
     rows(c, OP_softmax);
 }
-static void case_log_softmax(Case *c)
+static void case_log_softmax(OpCase *c)
 {
     rows(c, OP_log_softmax);
 }
 
 /* The axis of the classes anywhere, some labels ignored, with or without smoothing. */
-static void case_cross_entropy(Case *c)
+static void case_cross_entropy(OpCase *c)
 {
     AttrList attrs = {0};
-    Type t = any_shape(c, 1, 4), labels = {.rank = 0};
-    int64_t axis = case_coin(c) ? t.rank - 1 : case_int(c, 0, t.rank - 1);
+    Type t = small_shape(c, 1, 4), labels = {.rank = 0};
+    int64_t axis = op_coin(c) ? t.rank - 1 : op_int(c, 0, t.rank - 1);
     t.dim[axis] += 1;
     for (int i = 0; i < t.rank; i++)
         if (i != axis)
             labels.dim[labels.rank++] = t.dim[i];
     if (axis != t.rank - 1)
         attrs_int(&attrs, ATTR_axis, axis);
-    bool ignore = case_coin(c);
+    bool ignore = op_coin(c);
     if (ignore)
         attrs_int(&attrs, ATTR_ignore_index, -1);
-    if (case_coin(c))
+    if (op_coin(c))
         attrs_float(&attrs, ATTR_smoothing, 0.1);
     normal_input(c, t);
-    integer_input(c, labels, DTYPE_I32, ignore ? -1 : 0, t.dim[axis] - 1);
+    op_integers(c, labels, DTYPE_I32, ignore ? -1 : 0, t.dim[axis] - 1);
     static const char *const reductions[] = {"mean", "sum", "none"};
-    attrs_string(&attrs, ATTR_reduction, reductions[case_int(c, 0, 2)]);
+    attrs_string(&attrs, ATTR_reduction, reductions[op_int(c, 0, 2)]);
     ValueId in[3] = {c->in[0], c->in[1]};
     int n = 2;
-    if (case_coin(c)) { /* constants: no gradient flows into them */
+    if (op_coin(c)) { /* constants: no gradient flows into them */
         double values[8] = {0.5, 2, 1, 0.25, 3};
         AttrList list = {0};
         attrs_floats(&list, ATTR_values, values, (int)t.dim[axis]);
         in[2] = graph_add(c->g, OP_literal, NULL, 0, &list, NULL, case_nowhere);
         n = 3;
     }
-    finish(c, OP_cross_entropy, in, n, &attrs);
+    op_on(c, OP_cross_entropy, in, n, &attrs);
 }
 
-static void case_embedding(Case *c)
+static void case_embedding(OpCase *c)
 {
-    int64_t count = case_int(c, 1, 6);
-    DType dtype = case_coin(c) ? DTYPE_I32 : DTYPE_U8;
-    integer_input(c, any_shape(c, 0, 3), dtype, 0, count - 1);
-    normal_input(c, SHAPE(count, case_int(c, 1, 4)));
-    finish_on_inputs(c, OP_embedding, NULL);
+    int64_t count = op_int(c, 1, 6);
+    DType dtype = op_coin(c) ? DTYPE_I32 : DTYPE_U8;
+    op_integers(c, small_shape(c, 0, 3), dtype, 0, count - 1);
+    normal_input(c, DIMS(count, op_int(c, 1, 4)));
+    op_done(c, OP_embedding, NULL);
 }
 
 /* Splits or joins dims at random. */
-static void case_reshape(Case *c)
+static void case_reshape(OpCase *c)
 {
     AttrList attrs = {0};
-    Type t = any_shape(c, 0, 4), to = {.rank = 0};
+    Type t = small_shape(c, 0, 4), to = {.rank = 0};
     int64_t left = type_elements(&t);
-    while (to.rank < 5 && (left > 1 || case_coin(c))) {
-        int64_t part = case_int(c, 1, left);
+    while (to.rank < 5 && (left > 1 || op_coin(c))) {
+        int64_t part = op_int(c, 1, left);
         while (left % part)
             part--;
         to.dim[to.rank++] = part;
@@ -440,88 +478,88 @@ static void case_reshape(Case *c)
     to.dim[to.rank++] = left;
     attrs_ints(&attrs, ATTR_shape, to.dim, to.rank);
     normal_input(c, t);
-    finish_on_inputs(c, OP_reshape, &attrs);
+    op_done(c, OP_reshape, &attrs);
 }
 
-static void case_transpose(Case *c)
+static void case_transpose(OpCase *c)
 {
     AttrList attrs = {0};
-    Type t = any_shape(c, 1, 5);
+    Type t = small_shape(c, 1, 5);
     int64_t perm[TYPE_MAX_RANK] = {0};
     for (int i = 0; i < t.rank; i++) {
-        int64_t j = case_int(c, 0, i);
+        int64_t j = op_int(c, 0, i);
         perm[i] = perm[j];
         perm[j] = i;
     }
     attrs_ints(&attrs, ATTR_perm, perm, t.rank);
     normal_input(c, t);
-    finish_on_inputs(c, OP_transpose, &attrs);
+    op_done(c, OP_transpose, &attrs);
 }
 
-static void case_broadcast(Case *c)
+static void case_broadcast(OpCase *c)
 {
     AttrList attrs = {0};
-    Type t = any_shape(c, 1, 4);
+    Type t = small_shape(c, 1, 4);
     attrs_ints(&attrs, ATTR_shape, t.dim, t.rank);
-    normal_input(c, smaller_shape(c, t));
-    finish_on_inputs(c, OP_broadcast, &attrs);
+    normal_input(c, op_smaller(c, t));
+    op_done(c, OP_broadcast, &attrs);
 }
 
-static void case_slice(Case *c)
+static void case_slice(OpCase *c)
 {
     AttrList attrs = {0};
-    Type t = any_shape(c, 1, 5);
+    Type t = small_shape(c, 1, 5);
     int64_t start[TYPE_MAX_RANK], limit[TYPE_MAX_RANK], step[TYPE_MAX_RANK];
     for (int i = 0; i < t.rank; i++) {
-        t.dim[i] += case_int(c, 0, 4);
-        start[i] = case_int(c, 0, case_coin(c) ? 0 : t.dim[i] - 1);
-        limit[i] = case_coin(c) ? t.dim[i] : case_int(c, start[i] + 1, t.dim[i]);
-        step[i] = case_int(c, 1, 3);
+        t.dim[i] += op_int(c, 0, 4);
+        start[i] = op_int(c, 0, op_coin(c) ? 0 : t.dim[i] - 1);
+        limit[i] = op_coin(c) ? t.dim[i] : op_int(c, start[i] + 1, t.dim[i]);
+        step[i] = op_int(c, 1, 3);
     }
     attrs_ints(&attrs, ATTR_start, start, t.rank);
     attrs_ints(&attrs, ATTR_limit, limit, t.rank);
-    if (case_coin(c))
+    if (op_coin(c))
         attrs_ints(&attrs, ATTR_step, step, t.rank);
     normal_input(c, t);
-    finish_on_inputs(c, OP_slice, &attrs);
+    op_done(c, OP_slice, &attrs);
 }
 
 /* One to four operands, the first of them perhaps twice. */
-static void case_concat(Case *c)
+static void case_concat(OpCase *c)
 {
     AttrList attrs = {0};
-    Type t = any_shape(c, 1, 4);
-    int64_t axis = case_int(c, 0, t.rank - 1), n = case_int(c, 1, 4);
+    Type t = small_shape(c, 1, 4);
+    int64_t axis = op_int(c, 0, t.rank - 1), n = op_int(c, 1, 4);
     attrs_int(&attrs, ATTR_axis, axis);
     ValueId in[5];
     for (int i = 0; i < n; i++) {
-        t.dim[axis] = case_int(c, 1, 3);
+        t.dim[axis] = op_int(c, 1, 3);
         in[i] = normal_input(c, t);
     }
-    if (case_coin(c))
+    if (op_coin(c))
         in[n++] = in[0];
-    finish(c, OP_concat, in, (int)n, &attrs);
+    op_on(c, OP_concat, in, (int)n, &attrs);
 }
 
-static void case_pad(Case *c)
+static void case_pad(OpCase *c)
 {
     AttrList attrs = {0};
-    Type t = any_shape(c, 1, 4);
+    Type t = small_shape(c, 1, 4);
     int64_t lo[TYPE_MAX_RANK], hi[TYPE_MAX_RANK];
     for (int i = 0; i < t.rank; i++) {
-        lo[i] = case_int(c, 0, 2);
-        hi[i] = case_int(c, 0, 2);
+        lo[i] = op_int(c, 0, 2);
+        hi[i] = op_int(c, 0, 2);
     }
     attrs_ints(&attrs, ATTR_lo, lo, t.rank);
     attrs_ints(&attrs, ATTR_hi, hi, t.rank);
     attrs_float(&attrs, ATTR_value, 0.5);
     normal_input(c, t);
-    finish_on_inputs(c, OP_pad, &attrs);
+    op_done(c, OP_pad, &attrs);
 }
 
 /* By OpKind, NULL where there is none. */
 // clang-format off
-static CaseGenerator *const case_generators[OP_COUNT] = {
+static OpCaseMake *const case_generators[OP_COUNT] = {
 #define CASE(name) [OP_##name] = case_##name
     CASE(neg), CASE(abs), CASE(exp), CASE(log), CASE(sqrt), CASE(rsqrt), CASE(sin), CASE(cos), CASE(tanh), CASE(sigmoid),
     CASE(relu), CASE(gelu), CASE(silu), CASE(cast), CASE(add), CASE(sub), CASE(mul), CASE(div),

@@ -1,4 +1,5 @@
-/* What the generators of op_cases.h are made of: random numbers, shapes and inputs. */
+/* What random graphs of a few nodes are made of: random numbers, shapes and inputs.  For the
+ * generators of op_cases.h and grad_cases.h. */
 #ifndef SCRIMP_TESTS_PROPERTY_OP_CASE_H
 #define SCRIMP_TESTS_PROPERTY_OP_CASE_H
 
@@ -14,6 +15,7 @@ typedef struct OpCase {
     Graph *g;
     uint64_t rng;
     NodeId node; /* under test; NODE_NONE when the drawn shapes do not fit */
+    ValueId out; /* its first output, or what the generator says; VALUE_NONE likewise */
     int n_in;
     ValueId in[OP_CASE_INPUTS];
     double *data[OP_CASE_INPUTS];
@@ -22,7 +24,7 @@ typedef struct OpCase {
 typedef void OpCaseMake(OpCase *c);
 
 /* SplitMix64 (Steele, Lea and Flood 2014). */
-static uint64_t op_bits(OpCase *c)
+static inline uint64_t op_bits(OpCase *c)
 {
     uint64_t z = c->rng += 0x9E3779B97F4A7C15u;
     z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9u;
@@ -30,24 +32,25 @@ static uint64_t op_bits(OpCase *c)
     return z ^ z >> 31;
 }
 
-static int64_t op_int(OpCase *c, int64_t low, int64_t high)
+/* low..high inclusive */
+static inline int64_t op_int(OpCase *c, int64_t low, int64_t high)
 {
     return low + (int64_t)(op_bits(c) % (uint64_t)(high - low + 1));
 }
 
-static bool op_coin(OpCase *c)
+static inline bool op_coin(OpCase *c)
 {
     return op_bits(c) & 1;
 }
 
-static double op_uniform(OpCase *c, double low, double high)
+static inline double op_uniform(OpCase *c, double low, double high)
 {
     return low + (high - low) * (double)(op_bits(c) >> 11) * 0x1p-53;
 }
 
 /* --- inputs --- */
 
-static ValueId op_source(OpCase *c, Type t, double **data)
+static inline ValueId op_source(OpCase *c, Type t, double **data)
 {
     ValueId v = graph_add_source(c->g, OP_input, t, NULL, "%in", (Loc){0, 0});
     c->in[c->n_in] = v;
@@ -55,7 +58,7 @@ static ValueId op_source(OpCase *c, Type t, double **data)
     return v;
 }
 
-static ValueId op_floats(OpCase *c, Type t, double low, double high)
+static inline ValueId op_floats(OpCase *c, Type t, double low, double high)
 {
     double *data;
     t.dtype = DTYPE_F32;
@@ -65,12 +68,12 @@ static ValueId op_floats(OpCase *c, Type t, double low, double high)
     return v;
 }
 
-static ValueId op_normal(OpCase *c, Type t)
+static inline ValueId op_normal(OpCase *c, Type t)
 {
     return op_floats(c, t, -3, 3);
 }
 
-static ValueId op_integers(OpCase *c, Type t, DType dtype, int64_t low, int64_t high)
+static inline ValueId op_integers(OpCase *c, Type t, DType dtype, int64_t low, int64_t high)
 {
     double *data;
     t.dtype = dtype;
@@ -80,21 +83,21 @@ static ValueId op_integers(OpCase *c, Type t, DType dtype, int64_t low, int64_t 
     return v;
 }
 
-static ValueId op_scalar(OpCase *c, double low, double high)
+static inline ValueId op_scalar(OpCase *c, double low, double high)
 {
     return op_floats(c, type_scalar(DTYPE_F32), low, high);
 }
 
 /* --- shapes --- */
 
-static int64_t op_dim(OpCase *c)
+static inline int64_t op_dim(OpCase *c)
 {
     static const int64_t dims[] = {1, 1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 23, 31, 32, 33, 48, 65};
     return dims[op_int(c, 0, (int64_t)(sizeof dims / sizeof *dims) - 1)];
 }
 
 /* At most about 6000 elements, and sometimes a long vector. */
-static Type op_shape(OpCase *c, int low, int high)
+static inline Type op_shape(OpCase *c, int low, int high)
 {
     Type t = {.dtype = DTYPE_F32, .rank = (int)op_int(c, low, high)};
     int64_t room = 6000;
@@ -108,7 +111,8 @@ static Type op_shape(OpCase *c, int low, int high)
     return t;
 }
 
-static Type op_smaller(OpCase *c, Type t)
+/* A shape that broadcasts to t: some leading dims dropped, some dims 1. */
+static inline Type op_smaller(OpCase *c, Type t)
 {
     int drop = op_coin(c) ? 0 : (int)op_int(c, 0, t.rank);
     memmove(t.dim, t.dim + drop, (size_t)(t.rank - drop) * sizeof *t.dim);
@@ -119,14 +123,14 @@ static Type op_smaller(OpCase *c, Type t)
     return t;
 }
 
-static void op_pair(OpCase *c, Type *a, Type *b)
+/* Two shapes that broadcast together to t or less, neither of them always the larger. */
+static inline void op_pair(OpCase *c, Type t, Type *a, Type *b)
 {
-    Type t = op_shape(c, 0, 4);
     *a = op_coin(c) ? t : op_smaller(c, t);
     *b = op_coin(c) ? t : op_smaller(c, t);
 }
 
-static Type op_dims(int rank, const int64_t *dims)
+static inline Type op_dims(int rank, const int64_t *dims)
 {
     return type_make(DTYPE_F32, rank, dims);
 }
@@ -135,13 +139,14 @@ static Type op_dims(int rank, const int64_t *dims)
 
 /* --- the node --- */
 
-static void op_on(OpCase *c, OpKind op, const ValueId *in, int n_in, const AttrList *attrs)
+static inline void op_on(OpCase *c, OpKind op, const ValueId *in, int n_in, const AttrList *attrs)
 {
     ShapeError err;
     c->node = graph_try_add(c->g, op, in, n_in, attrs, "%out", (Loc){0, 0}, &err);
+    c->out = c->node == NODE_NONE ? VALUE_NONE : graph_node(c->g, c->node)->out[0];
 }
 
-static void op_done(OpCase *c, OpKind op, const AttrList *attrs)
+static inline void op_done(OpCase *c, OpKind op, const AttrList *attrs)
 {
     op_on(c, op, c->in, c->n_in, attrs);
 }

@@ -114,7 +114,7 @@ static void op_cast(OpCase *c)
     static void op_##name(OpCase *c)                                                               \
     {                                                                                              \
         Type a, b;                                                                                 \
-        op_pair(c, &a, &b);                                                                        \
+        op_pair(c, op_shape(c, 0, 4), &a, &b);                                                     \
         op_normal(c, a);                                                                           \
         op_normal(c, b);                                                                           \
         op_done(c, OP_##name, NULL);                                                               \
@@ -124,7 +124,7 @@ static void op_cast(OpCase *c)
     {                                                                                              \
         Type a, b;                                                                                 \
         bool whole = op_coin(c);                                                                   \
-        op_pair(c, &a, &b);                                                                        \
+        op_pair(c, op_shape(c, 0, 4), &a, &b);                                                     \
         whole ? op_integers(c, a, DTYPE_I32, -4, 4) : op_normal(c, a);                             \
         whole ? op_integers(c, b, DTYPE_I32, -4, 4) : op_normal(c, b);                             \
         op_done(c, OP_##name, NULL);                                                               \
@@ -168,7 +168,7 @@ static void op_gelu_grad(OpCase *c)
     AttrList attrs = {0};
     if (op_coin(c))
         attrs_int(&attrs, ATTR_approx, 1);
-    op_pair(c, &a, &b);
+    op_pair(c, op_shape(c, 0, 4), &a, &b);
     op_normal(c, a);
     op_floats(c, b, -6, 6);
     op_done(c, OP_gelu_grad, &attrs);
@@ -178,7 +178,7 @@ static void op_pow(OpCase *c)
 {
     static const double powers[] = {0, 1, 2, 3, 0.5, -0.5, -1, -2, 1.5, 7, 2.25};
     Type a, b;
-    op_pair(c, &a, &b);
+    op_pair(c, op_shape(c, 0, 4), &a, &b);
     op_floats(c, a, 0.05, 4);
     if (op_coin(c)) {
         op_normal(c, b);

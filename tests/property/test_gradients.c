@@ -15,22 +15,26 @@ enum { CASES_PER_OP = 24, TRIES_PER_OP = 2000, ELEMENTS_PER_INPUT = 24 };
 static const uint64_t first_seed = 20260721;
 static const Loc nowhere = {0, 0};
 
-static Case case_new(Pool *pool, uint64_t seed)
+static OpCase case_new(Pool *pool, uint64_t seed)
 {
-    Case c = {.pool = pool, .g = graph_new(pool, "case"), .rng = seed, .ok = true};
+    OpCase c = {.pool = pool,
+                .g = graph_new(pool, "case"),
+                .rng = seed,
+                .node = NODE_NONE,
+                .out = VALUE_NONE};
     return c;
 }
 
 /* loss = sum(out * weights) */
-static ValueId add_loss(Case *c)
+static ValueId add_loss(OpCase *c)
 {
     const Type t = *value_type(c->g, c->out);
-    ValueId in[2] = {c->out, case_input(c, t, -1, 1)};
+    ValueId in[2] = {c->out, op_floats(c, t, -1, 1)};
     ValueId product = graph_add(c->g, OP_mul, in, 2, NULL, NULL, nowhere);
     return graph_add(c->g, OP_sum, &product, 1, NULL, "%loss", nowhere);
 }
 
-static EvalState *state_of(const Case *c, const Graph *g)
+static EvalState *state_of(const OpCase *c, const Graph *g)
 {
     EvalState *s = eval_new(c->pool, g);
     for (int i = 0; i < c->n_in; i++)
@@ -38,7 +42,8 @@ static EvalState *state_of(const Case *c, const Graph *g)
     return s;
 }
 
-static double loss_with(EvalState *s, const Case *c, ValueId loss, int input, int64_t at, double x)
+static double loss_with(EvalState *s, const OpCase *c, ValueId loss, int input, int64_t at,
+                        double x)
 {
     double kept = c->data[input][at];
     c->data[input][at] = x;
@@ -51,12 +56,12 @@ static double loss_with(EvalState *s, const Case *c, ValueId loss, int input, in
 }
 
 /* Compares one input's gradient (zeros when analytic is NULL) at some of its elements. */
-static bool check_input(Case *c, EvalState *s, ValueId loss, int input, const double *analytic,
+static bool check_input(OpCase *c, EvalState *s, ValueId loss, int input, const double *analytic,
                         double seed)
 {
     int64_t count = type_elements(value_type(c->g, c->in[input]));
     for (int i = 0; i < ELEMENTS_PER_INPUT && i < count; i++) {
-        int64_t at = count <= ELEMENTS_PER_INPUT ? i : case_int(c, 0, count - 1);
+        int64_t at = count <= ELEMENTS_PER_INPUT ? i : op_int(c, 0, count - 1);
         double x = c->data[input][at], h = 1e-5;
         double numeric =
             seed *
@@ -74,12 +79,12 @@ static bool check_input(Case *c, EvalState *s, ValueId loss, int input, const do
 
 /* Differentiates the case with respect to some of its float inputs, most often all, and compares.
  */
-static bool check_case(Case *c, bool all)
+static bool check_case(OpCase *c, bool all)
 {
-    ValueId wrt[CASE_MAX_INPUTS], grad[CASE_MAX_INPUTS], loss = add_loss(c);
-    int index[CASE_MAX_INPUTS], n = 0;
+    ValueId wrt[OP_CASE_INPUTS], grad[OP_CASE_INPUTS], loss = add_loss(c);
+    int index[OP_CASE_INPUTS], n = 0;
     for (int i = 0; i < c->n_in; i++)
-        if (dtype_is_float(value_type(c->g, c->in[i])->dtype) && (all || case_coin(c))) {
+        if (dtype_is_float(value_type(c->g, c->in[i])->dtype) && (all || op_coin(c))) {
             index[n] = i;
             grad[n] = VALUE_NONE;
             wrt[n++] = c->in[i];
@@ -116,10 +121,10 @@ static void check_op(OpKind op)
     for (uint64_t i = 0; i < TRIES_PER_OP && done < CASES_PER_OP; i++) {
         uint64_t seed = first_seed + hash_bytes(op_name(op), strlen(op_name(op)), 0) + i;
         Pool *pool = pool_new();
-        Case c = case_new(pool, seed);
+        OpCase c = case_new(pool, seed);
         case_generators[op](&c);
-        if (c.ok) {
-            bool right = check_case(&c, case_coin(&c));
+        if (c.out != VALUE_NONE) {
+            bool right = check_case(&c, op_coin(&c));
             CHECK_MSG(right, "%s, seed %llu", op_name(op), (unsigned long long)seed);
             done++;
         }
@@ -130,7 +135,7 @@ static void check_op(OpKind op)
 
 /* Parts of values: split in three (the gradients make one concat), a gap, a piece used twice, the
  * whole beside its pieces. */
-static ValueId piece(Case *c, ValueId x, int axis, const int64_t *cut)
+static ValueId piece(OpCase *c, ValueId x, int axis, const int64_t *cut)
 {
     const Type t = *value_type(c->g, x);
     AttrList attrs = {0};
@@ -142,7 +147,7 @@ static ValueId piece(Case *c, ValueId x, int axis, const int64_t *cut)
     return graph_add(c->g, OP_slice, &x, 1, &attrs, NULL, nowhere);
 }
 
-static ValueId product(Case *c, ValueId a, ValueId b)
+static ValueId product(OpCase *c, ValueId a, ValueId b)
 {
     return graph_add(c->g, OP_mul, (const ValueId[]){a, b}, 2, NULL, NULL, nowhere);
 }
@@ -159,9 +164,9 @@ static int count_op(const Graph *g, OpKind op)
 static void check_pieces(int axis, const int64_t (*cuts)[2], int n, bool whole_too, int concats)
 {
     Pool *pool = pool_new();
-    Case c = case_new(pool, first_seed);
+    OpCase c = case_new(pool, first_seed);
     const int64_t dims[2] = {6, 6};
-    ValueId x = case_input(&c, type_make(DTYPE_F32, 2, dims), -2, 2);
+    ValueId x = op_floats(&c, type_make(DTYPE_F32, 2, dims), -2, 2);
     ValueId y = graph_add(c.g, OP_tanh, &x, 1, NULL, NULL, nowhere);
     c.out = piece(&c, y, axis, cuts[0]);
     for (int i = 1; i < n; i++)

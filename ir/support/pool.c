@@ -183,11 +183,6 @@ char *pool_printf(Pool *pool, const char *format, ...)
     return s;
 }
 
-size_t pool_bytes(const Pool *pool)
-{
-    return pool->bytes;
-}
-
 bool size_mul(int64_t a, int64_t b, int64_t *out)
 {
     return a >= 0 && b >= 0 && !__builtin_mul_overflow(a, b, out);

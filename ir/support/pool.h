@@ -38,8 +38,6 @@ char *pool_strndup(Pool *pool, const char *s, size_t n);
 char *pool_printf(Pool *pool, const char *format, ...) __attribute__((format(printf, 2, 3)));
 char *pool_vprintf(Pool *pool, const char *format, va_list args)
     __attribute__((format(printf, 2, 0), nonnull(2)));
-/* Bytes handed out so far. */
-size_t pool_bytes(const Pool *pool);
 
 /* Test hook: the n-th following allocation (1 = the next) of any pool fails; 0 switches it off. */
 void pool_fail_at(uint64_t n);

@@ -2,7 +2,6 @@
 
 #include "passes/remat/runs.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 static int producer_in_view(const ForwardView *v, int tensor)
@@ -123,59 +122,12 @@ ForwardGraph forward_view_graph(const ForwardView *v)
 
 /* Building a schedule */
 
-typedef VEC(int) IntVec;
-
 typedef struct Build {
     const ForwardView *v;
     const bool *keep;
-    Pool *pool;
-    bool *gone;    /* by tensor: was dropped, or not made yet */
-    IntVec runs;   /* without late nodes */
-    IntVec wanted; /* nodes to run again */
-    bool *is_wanted;
-    int *first_run; /* by node: position in runs */
+    RunList list;   /* without late nodes */
+    int *first_run; /* by node: position in the list */
 } Build;
-
-static int compare_int(const void *a, const void *b)
-{
-    int x = *(const int *)a, y = *(const int *)b;
-    return (x > y) - (x < y);
-}
-
-static void want_inputs(Build *b, int node)
-{
-    const RematProblem *p = b->v->p;
-    for (int k = 0; k < p->node[node].n_in; k++) {
-        int t = p->node[node].in[k], producer = p->tensor[t].producer;
-        if (!b->gone[t] || producer < 0 || b->is_wanted[producer])
-            continue;
-        b->is_wanted[producer] = true;
-        vec_push(b->pool, &b->wanted, producer);
-    }
-}
-
-static void run_node(Build *b, int node)
-{
-    const RematNode *x = &b->v->p->node[node];
-    vec_push(b->pool, &b->runs, node);
-    for (int k = 0; k < x->n_out; k++)
-        b->gone[x->out[k]] = false;
-}
-
-/* Recomputes what node needs and is gone, ancestors included, in base order. */
-static void restore_inputs(Build *b, int node)
-{
-    b->wanted.len = 0;
-    want_inputs(b, node);
-    for (size_t k = 0; k < b->wanted.len; k++)
-        want_inputs(b, b->wanted.data[k]);
-    if (b->wanted.len > 1)
-        qsort(b->wanted.data, b->wanted.len, sizeof *b->wanted.data, compare_int);
-    for (size_t k = 0; k < b->wanted.len; k++) {
-        run_node(b, b->wanted.data[k]);
-        b->is_wanted[b->wanted.data[k]] = false;
-    }
-}
 
 static bool is_dropped(const Build *b, int tensor, int at)
 {
@@ -188,10 +140,10 @@ static void drop_after(Build *b, int node)
     const RematNode *x = &b->v->p->node[node];
     for (int k = 0; k < x->n_in; k++)
         if (is_dropped(b, x->in[k], node))
-            b->gone[x->in[k]] = true;
+            b->list.gone[x->in[k]] = true;
     for (int k = 0; k < x->n_out; k++)
         if (is_dropped(b, x->out[k], node))
-            b->gone[x->out[k]] = true;
+            b->list.gone[x->out[k]] = true;
 }
 
 static void run_all_but_late(Build *b)
@@ -199,9 +151,8 @@ static void run_all_but_late(Build *b)
     const RematProblem *p = b->v->p;
     for (int n = 0; n < p->n_nodes; n++) {
         if (!b->v->late[n]) {
-            restore_inputs(b, n);
-            b->first_run[n] = (int)b->runs.len;
-            run_node(b, n);
+            run_list_add(&b->list, n);
+            b->first_run[n] = (int)b->list.runs.len - 1;
         }
         drop_after(b, n);
     }
@@ -210,24 +161,22 @@ static void run_all_but_late(Build *b)
 /* Late nodes keep their place in the base order unless an old version is still to be read. */
 static RematSchedule place_late(Pool *pool, const Build *b)
 {
-    int *floor = POOL_ARRAY(b->pool, (size_t)b->v->p->n_nodes + 1, int);
+    int *floor = POOL_ARRAY(b->list.pool, (size_t)b->v->p->n_nodes + 1, int);
     for (int n = 0, previous = -1; n < b->v->p->n_nodes; n++) {
         if (!b->v->late[n])
             previous = b->first_run[n];
         floor[n] = previous;
     }
-    return merge_late(pool, b->v->p, b->v->late, b->runs.data, (int)b->runs.len, floor);
+    return merge_late(pool, b->v->p, b->v->late, b->list.runs.data, (int)b->list.runs.len, floor);
 }
 
 RematSchedule forward_view_schedule(Pool *pool, const ForwardView *v, const bool *keep)
 {
-    Build b = {.v = v, .keep = keep, .pool = pool_new_child(pool)};
-    size_t n_nodes = (size_t)v->p->n_nodes + 1, n_tensors = (size_t)v->p->n_tensors + 1;
-    b.gone = POOL_ARRAY(b.pool, n_tensors, bool);
-    b.is_wanted = POOL_ARRAY(b.pool, n_nodes, bool);
-    b.first_run = POOL_ARRAY(b.pool, n_nodes, int);
+    Pool *scratch = pool_new_child(pool);
+    Build b = {.v = v, .keep = keep, .list = run_list_new(scratch, v->p)};
+    b.first_run = POOL_ARRAY(scratch, (size_t)v->p->n_nodes + 1, int);
     run_all_but_late(&b);
     RematSchedule s = place_late(pool, &b);
-    pool_free(b.pool);
+    pool_free(scratch);
     return s;
 }

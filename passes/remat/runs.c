@@ -101,17 +101,15 @@ RematSchedule merge_late(Pool *pool, const RematProblem *p, const bool *late, co
     return s;
 }
 
-/* Completing a list of runs */
+/* Lists of runs */
 
-typedef VEC(int) IntVec;
-
-typedef struct Complete {
-    const RematProblem *p;
-    const bool *late;
-    Pool *pool;
-    bool *ran, *is_wanted;
-    IntVec out, wanted;
-} Complete;
+RunList run_list_new(Pool *pool, const RematProblem *p)
+{
+    return (RunList){.p = p,
+                     .pool = pool,
+                     .gone = POOL_ARRAY(pool, (size_t)p->n_tensors + 1, bool),
+                     .is_wanted = POOL_ARRAY(pool, (size_t)p->n_nodes + 1, bool)};
+}
 
 static int compare_ints(const void *a, const void *b)
 {
@@ -119,45 +117,58 @@ static int compare_ints(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static void want_producers(Complete *c, int node)
+static void want_inputs(RunList *l, int node)
 {
-    for (int k = 0; k < c->p->node[node].n_in; k++) {
-        int producer = c->p->tensor[c->p->node[node].in[k]].producer;
-        if (producer < 0 || c->ran[producer] || c->is_wanted[producer])
+    for (int k = 0; k < l->p->node[node].n_in; k++) {
+        int t = l->p->node[node].in[k], producer = l->p->tensor[t].producer;
+        if (!l->gone[t] || producer < 0 || l->is_wanted[producer])
             continue;
-        c->is_wanted[producer] = true;
-        vec_push(c->pool, &c->wanted, producer);
+        l->is_wanted[producer] = true;
+        vec_push(l->pool, &l->wanted, producer);
     }
 }
 
-/* Runs node, after those of its ancestors that have not run yet, in base order. */
-static void complete_run(Complete *c, int node)
+static void run_node(RunList *l, int node)
 {
-    c->wanted.len = 0;
-    want_producers(c, node);
-    for (size_t k = 0; k < c->wanted.len; k++)
-        want_producers(c, c->wanted.data[k]);
-    if (c->wanted.len > 1)
-        qsort(c->wanted.data, c->wanted.len, sizeof *c->wanted.data, compare_ints);
-    for (size_t k = 0; k < c->wanted.len; k++) {
-        vec_push(c->pool, &c->out, c->wanted.data[k]);
-        c->ran[c->wanted.data[k]] = true;
-    }
-    vec_push(c->pool, &c->out, node);
-    c->ran[node] = true;
+    vec_push(l->pool, &l->runs, node);
+    for (int k = 0; k < l->p->node[node].n_out; k++)
+        l->gone[l->p->node[node].out[k]] = false;
 }
 
-static void complete_runs(Complete *c, const int *runs, int n_runs)
+void run_list_add(RunList *l, int node)
 {
-    const RematProblem *p = c->p;
-    c->ran = POOL_ARRAY(c->pool, (size_t)p->n_nodes + 1, bool);
-    c->is_wanted = POOL_ARRAY(c->pool, (size_t)p->n_nodes + 1, bool);
-    for (int i = 0; i < n_runs; i++)
-        if (!c->late[runs[i]] && (!c->ran[runs[i]] || is_repeatable(p, c->late, runs[i])))
-            complete_run(c, runs[i]);
-    for (int n = 0; n < p->n_nodes; n++)
-        if (!c->late[n] && !c->ran[n])
-            complete_run(c, n);
+    l->wanted.len = 0;
+    want_inputs(l, node);
+    for (size_t k = 0; k < l->wanted.len; k++)
+        want_inputs(l, l->wanted.data[k]);
+    if (l->wanted.len > 1)
+        qsort(l->wanted.data, l->wanted.len, sizeof *l->wanted.data, compare_ints);
+    for (size_t k = 0; k < l->wanted.len; k++) {
+        run_node(l, l->wanted.data[k]);
+        l->is_wanted[l->wanted.data[k]] = false;
+    }
+    run_node(l, node);
+}
+
+/* Every node that is not late, from any list of runs. */
+static RunList complete_runs(Pool *pool, const RematProblem *p, const bool *late, const int *runs,
+                             int n_runs)
+{
+    RunList l = run_list_new(pool, p);
+    bool *ran = POOL_ARRAY(pool, (size_t)p->n_nodes + 1, bool);
+    for (int t = 0; t < p->n_tensors; t++)
+        l.gone[t] = true; /* not made yet */
+    for (int i = 0; i < n_runs + p->n_nodes; i++) {
+        bool given = i < n_runs;
+        int n = given ? runs[i] : i - n_runs;
+        if (late[n] || (ran[n] && !(given && is_repeatable(p, late, n))))
+            continue;
+        size_t first = l.runs.len;
+        run_list_add(&l, n);
+        for (size_t k = first; k < l.runs.len; k++)
+            ran[l.runs.data[k]] = true;
+    }
+    return l;
 }
 
 /* From the end: a run stays when it is its node's last chance, or a later run reads what it makes.
@@ -194,9 +205,8 @@ RematSchedule schedule_from_runs(Pool *pool, const RematProblem *p, const bool *
                                  const int *runs, int n_runs)
 {
     Pool *scratch = pool_new_child(pool);
-    Complete c = {.p = p, .late = late, .pool = scratch};
-    complete_runs(&c, runs, n_runs);
-    RematSchedule s = merge_late(pool, p, late, c.out.data, (int)c.out.len, NULL);
+    RunList l = complete_runs(scratch, p, late, runs, n_runs);
+    RematSchedule s = merge_late(pool, p, late, l.runs.data, (int)l.runs.len, NULL);
     drop_unread(scratch, p, &s);
     pool_free(scratch);
     return s;

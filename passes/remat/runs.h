@@ -10,6 +10,22 @@
  * results.  They run once, and no solver chooses when. */
 bool *late_nodes(Pool *pool, const RematProblem *p);
 
+/* Runs so far, of nodes that are not late, and which tensors a node that reads them has to have
+ * made again: what has been dropped, or not made yet, as the caller says. */
+typedef struct RunList {
+    const RematProblem *p;
+    Pool *pool;
+    VEC(int) runs;
+    bool *gone;      /* by tensor */
+    VEC(int) wanted; /* scratch: nodes to run again */
+    bool *is_wanted;
+} RunList;
+
+/* Empty, and nothing is gone. */
+RunList run_list_new(Pool *pool, const RematProblem *p);
+/* Runs node, after those that make what it needs and is gone, ancestors included, in base order. */
+void run_list_add(RunList *l, int node);
+
 /* May run a second time: not late, no @keep, not forbidden. */
 bool is_repeatable(const RematProblem *p, const bool *late, int node);
 

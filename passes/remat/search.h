@@ -46,8 +46,6 @@ void search_restore(Search *x);
 /* Takes out this recomputation and those in its slot that only it needed.  What @recompute asks for
  * stays. */
 void search_remove(Search *x, int node, int slot);
-/* Whether @recompute asks for this run. */
-bool search_pinned(const Search *x, int node, int slot);
 
 /* splitmix64 (Steele, Lea, Flood 2014); uniform in [0, 1). */
 uint64_t search_random(Search *x);

@@ -56,7 +56,8 @@ double search_bend(const Search *x, int node)
 
 /* ---- taking out ---- */
 
-bool search_pinned(const Search *x, int node, int slot)
+/* Whether @recompute asks for this run. */
+static bool is_pinned(const Search *x, int node, int slot)
 {
     return x->p->node[node].hint == REMAT_RECOMPUTE && slot > x->p->loss_node &&
            slots_run_slot(x->slots, node, slots_run_before(x->slots, node, slot - 1)) <=
@@ -85,7 +86,7 @@ static void remove_unread(Search *x, int node, int slot)
 
 void search_remove(Search *x, int node, int slot)
 {
-    if (!search_pinned(x, node, slot) || is_unread(x, node, slot))
+    if (!is_pinned(x, node, slot) || is_unread(x, node, slot))
         remove_unread(x, node, slot);
 }
 
@@ -160,7 +161,7 @@ static Candidate *list_candidates(Search *x, Pool *pool, int *n)
 static bool try_without(Search *x, const Candidate *c)
 {
     if (!slots_has(x->slots, c->node, c->slot) || cannot_be_kept(x, c->node, c->slot) ||
-        search_pinned(x, c->node, c->slot))
+        is_pinned(x, c->node, c->slot))
         return false;
     int mark = slots_mark(x->slots);
     search_remove(x, c->node, c->slot);

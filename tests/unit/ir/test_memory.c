@@ -44,11 +44,10 @@ static void check_every_failure(void)
 
 static void check_pool(void)
 {
-    Pool *pool = pool_new(), *child = pool_new_child(pool);
+    Pool *pool = pool_new();
     char *big = pool_alloc(pool, 1 << 20), *small = pool_alloc(pool, 3);
     CHECK((uintptr_t)big % 16 == 0 && (uintptr_t)small % 16 == 0);
     CHECK(big[0] == 0 && big[(1 << 20) - 1] == 0 && small[2] == 0);
-    CHECK(pool_bytes(pool) >= (1 << 20) + 3 && pool_bytes(child) == 0);
     int64_t out;
     CHECK(size_mul(1LL << 31, 1LL << 31, &out) && out == 1LL << 62);
     CHECK(!size_mul(1LL << 32, 1LL << 31, &out) && !size_mul(-1, 1, &out));
@@ -59,7 +58,6 @@ static void check_pool(void)
     pool_alloc(pool_new_child(first), 100);
     pool_alloc(last, 100);
     pool_free(middle);
-    pool_free(child);
     pool_free(pool);
     pool_free(NULL);
 }

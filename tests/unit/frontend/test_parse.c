@@ -1,49 +1,6 @@
 /* Scanner, parser and tree: what is accepted, what it becomes, and where and how errors are said.
  */
-#include "check.h"
-#include "frontend/ast.h"
-
-#include <jansson.h>
-#include <setjmp.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-typedef struct Parsed {
-    Pool *pool;
-    Diag *diag;
-    Ast *ast;
-} Parsed;
-
-static Parsed parse_named(const char *name, const char *text, size_t length)
-{
-    Parsed p = {.pool = pool_new()};
-    p.diag = diag_new(p.pool);
-    p.ast = frontend_parse_text(p.pool, p.diag, name, text, length);
-    return p;
-}
-
-static Parsed parse(const char *text)
-{
-    return parse_named("t.scrimp", text, strlen(text));
-}
-
-static char *printed(const Ast *ast)
-{
-    char *text = NULL;
-    size_t size;
-    FILE *out = open_memstream(&text, &size);
-    frontend_print_ast(ast, out);
-    fclose(out);
-    return text;
-}
-
-static void show_errors(const Parsed *p, const char *text)
-{
-    fprintf(stderr, "in <<<%.200s>>>\n", text);
-    diag_print(p->diag, stderr, false);
-}
+#include "parse_text.h"
 
 static void expect_print(const char *text, const char *expected)
 {
@@ -70,29 +27,6 @@ static void expect_expr(const char *expr, const char *expected)
 
 /* ---- errors ---- */
 
-/* "E010@2:5 E011@3:1": code, line and column of every error, in order. */
-static char *errors_of(const Parsed *p)
-{
-    char *json = NULL, *list = NULL;
-    size_t size;
-    FILE *out = open_memstream(&json, &size);
-    diag_print_json(p->diag, out);
-    fclose(out);
-    json_t *root = json_loads(json, 0, NULL), *error;
-    size_t i;
-    out = open_memstream(&list, &size);
-    json_array_foreach(json_object_get(root, "errors"), i, error)
-    {
-        fprintf(out, "%s%s@%d:%d", i ? " " : "", json_string_value(json_object_get(error, "code")),
-                (int)json_integer_value(json_object_get(error, "line")),
-                (int)json_integer_value(json_object_get(error, "column")));
-    }
-    fclose(out);
-    json_decref(root);
-    free(json);
-    return list;
-}
-
 static void expect_errors(const char *text, const char *expected)
 {
     Parsed p = parse(text);
@@ -103,18 +37,6 @@ static void expect_errors(const char *text, const char *expected)
         show_errors(&p, text);
     free(got);
     pool_free(p.pool);
-}
-
-static bool messages_contain(const Parsed *p, const char *part)
-{
-    char *text = NULL;
-    size_t size;
-    FILE *out = open_memstream(&text, &size);
-    diag_print(p->diag, out, false);
-    fclose(out);
-    bool found = strstr(text, part) != NULL;
-    free(text);
-    return found;
 }
 
 static void expect_message(const char *text, const char *part)
@@ -364,228 +286,6 @@ static void test_options(void)
     pool_free(p.pool);
 }
 
-/* ---- depth ---- */
-
-/* "block b(x) {\n v = " head (unit * n) tail (close * n) "\n}\n" */
-static Parsed parse_repeated(const char *head, const char *unit, const char *tail,
-                             const char *close, int n)
-{
-    char *text = NULL;
-    size_t size;
-    FILE *out = open_memstream(&text, &size);
-    fprintf(out, "block b(x) {\n v = %s", head);
-    for (int i = 0; i < n; i++)
-        fputs(unit, out);
-    fputs(tail, out);
-    for (int i = 0; i < n; i++)
-        fputs(close, out);
-    fputs("\n}\n", out);
-    fclose(out);
-    Parsed p = parse_named("t.scrimp", text, strlen(text));
-    free(text);
-    return p;
-}
-
-static void check_repeated(const char *head, const char *unit, const char *tail, const char *close,
-                           int n, bool accepted)
-{
-    Parsed p = parse_repeated(head, unit, tail, close, n);
-    CHECK_MSG((p.ast != NULL) == accepted, "%s%s... %d times", head, unit, n);
-    if (p.ast) {
-        char *text = printed(p.ast);
-        CHECK(strlen(text) > 0);
-        free(text);
-    } else {
-        CHECK(messages_contain(&p, "E013"));
-        CHECK_MSG(diag_error_count(p.diag) == 1, "%d errors", diag_error_count(p.diag));
-    }
-    pool_free(p.pool);
-}
-
-static void test_depth(void)
-{
-    check_repeated("x", " |> f()", "", "", 20000, true);
-    check_repeated("x", "\n |> f()", "", "", 20000, true);
-    check_repeated("1", " + 2 - 3", "", "", 20000, true);
-    check_repeated("1", " * 2 // 3", "", "", 20000, true);
-    check_repeated("a", " and b or c", "", "", 20000, true);
-    check_repeated("1\n if x { }", " else if y { f() }", "", "", 5000, true);
-    check_repeated("[", "1, ", "]", "", 50000, true);
-    check_repeated("", "(", "x", ")", 2000, true);
-    check_repeated("", "[", "x", "]", 498, true);
-    check_repeated("", "[", "x", "]", 501, false);
-    check_repeated("", "-", "x", "", 600, false);
-    check_repeated("x", "()", "", "", 600, false);
-    check_repeated("x", "[0].y", "", "", 100000, false);
-    check_repeated("x", " ** 2", "", "", 600, false);
-    check_repeated("", "a if b else ", "c", "", 600, false);
-    check_repeated("", "seq { ", "", "}", 600, false);
-    check_repeated("1\n", "if x { ", "", "}", 600, false);
-    check_repeated("", "f(k = ", "1", ")", 600, false);
-    check_repeated("", "\"{", "1", "}\"", 600, false);
-    check_repeated("", "(", "x", ")", 30000, false); /* the parser's own stack */
-}
-
-/* ---- files ---- */
-
-static char folder[] = "/tmp/scrimp-parse-XXXXXX";
-
-static char *write_file(const char *name, const char *text)
-{
-    char *path = NULL;
-    if (asprintf(&path, "%s/%s", folder, name) < 0)
-        abort();
-    FILE *out = fopen(path, "w");
-    CHECK(out);
-    if (out) {
-        fputs(text, out);
-        fclose(out);
-    }
-    return path;
-}
-
-static Parsed parse_path(const char *path)
-{
-    Parsed p = {.pool = pool_new()};
-    p.diag = diag_new(p.pool);
-    p.ast = frontend_parse(p.pool, p.diag, path);
-    return p;
-}
-
-static void check_imported(const char *main_path)
-{
-    Parsed p = parse_path(main_path);
-    CHECK(p.ast);
-    if (!p.ast) {
-        diag_print(p.diag, stderr, false);
-    } else {
-        CHECK(p.ast->n_blocks == 3 && p.ast->n_options == 1);
-        CHECK(!strcmp(p.ast->blocks[0].name.text, "c") && p.ast->blocks[0].imported);
-        CHECK(!strcmp(p.ast->blocks[1].name.text, "b") && p.ast->blocks[1].imported);
-        CHECK(!strcmp(p.ast->blocks[2].name.text, "m") && !p.ast->blocks[2].imported);
-        CHECK(p.ast->train && p.ast->train->body.stmts[0]->assign.value->int_value == 1);
-        CHECK(!p.ast->remat);
-    }
-    pool_free(p.pool);
-}
-
-static void check_path_errors(const char *path, const char *expected)
-{
-    Parsed p = parse_path(path);
-    char *got = errors_of(&p);
-    CHECK_MSG(!p.ast && !strcmp(got, expected), "got %s, expected %s", got, expected);
-    free(got);
-    pool_free(p.pool);
-}
-
-static void test_imports(void)
-{
-    char *sub = NULL;
-    CHECK(mkdtemp(folder));
-    if (asprintf(&sub, "%s/sub", folder) < 0)
-        abort();
-    CHECK(mkdir(sub, 0700) == 0);
-    char *files[] = {
-        write_file("main.scrimp", "import \"sub/b.scrimp\"\nimport \"c.scrimp\"\n"
-                                  "model m(x) { }\ntrain { steps = 1 }\n"),
-        write_file("sub/b.scrimp", "import \"../c.scrimp\"\nblock b(x) { }\ntrain { steps = 2 }\n"
-                                   "remat { budget = 1% }\n"),
-        write_file("c.scrimp", "option o = 1\nblock c(x) { }\n"),
-        write_file("loop.scrimp", "\n  import \"sub/loop2.scrimp\"\n"),
-        write_file("sub/loop2.scrimp", "import \"../sub/../loop.scrimp\"\n"),
-        write_file("missing.scrimp", "block b(x) { }\nimport \"sub/none.scrimp\"\n"),
-        write_file("twice.scrimp", "import \"c.scrimp\"\nblock c(y) { }\n"),
-        write_file("self.scrimp", "import \"self.scrimp\"\n"),
-    };
-    check_imported(files[0]);
-    check_path_errors(files[3], "E021@1:1");
-    check_path_errors(files[5], "E020@2:1");
-    check_path_errors(files[6], "E016@2:7");
-    check_path_errors(files[7], "E021@1:1");
-    check_path_errors(sub, "E020@0:0");
-    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
-        unlink(files[i]);
-        free(files[i]);
-    }
-    rmdir(sub);
-    rmdir(folder);
-    free(sub);
-}
-
-/* ---- robustness ---- */
-
-static const char sample[] = "option depth = 50 in [18, 34] \"number {of\\}\"\n"
-                             "block B(x: [_, C, ..], width, stride = 1) {\n"
-                             "  y = x |> conv1: conv(width, 3, bias = false) # c\n"
-                             "        |> \"layer{i+1}\"[j]: seq { bn(); relu() }\n"
-                             "  if stride != 1 { x = f(x[.., 1..]) } else { }\n"
-                             "  z = match d { 1, 2 => [a]; _ => 40% }\n"
-                             "  @keep\n"
-                             "  return [t for t in q], $w.0.x ** -0.5\n"
-                             "}\n"
-                             "train { steps = 600_000; b = 8GiB }\n";
-
-/* A tree or an error, never both and never neither. */
-static void check_consistent(const char *text, size_t length)
-{
-    Parsed p = parse_named("t.scrimp", text, length);
-    CHECK_MSG((p.ast != NULL) == (diag_error_count(p.diag) == 0), "<<<%.*s>>>", (int)length, text);
-    pool_free(p.pool);
-}
-
-static void test_damaged_texts(void)
-{
-    size_t n = strlen(sample);
-    char text[sizeof sample + 1];
-    for (size_t i = 0; i <= n; i++) {
-        check_consistent(sample, i);
-        memcpy(text, sample, i);
-        memcpy(text + i, sample + i + 1, n - i);
-        if (i < n)
-            check_consistent(text, n - 1);
-        for (const char *c = "{}()[]\"\n"; *c; c++) {
-            memcpy(text, sample, i);
-            text[i] = *c;
-            memcpy(text + i + 1, sample + i, n - i);
-            check_consistent(text, n + 1);
-        }
-    }
-}
-
-/* Parses with the n-th allocation failing; false when that many were not made. */
-static bool parse_without_memory(uint64_t n, const char *text)
-{
-    static jmp_buf recover;
-    Pool *volatile pool = pool_new();
-    bool failed = true;
-    if (!setjmp(recover)) {
-        pool_on_oom(pool, &recover);
-        Diag *diag = diag_new(pool);
-        pool_fail_at(n);
-        frontend_parse_text(pool, diag, "t.scrimp", text, strlen(text));
-        failed = false;
-    }
-    pool_fail_at(0);
-    pool_free(pool);
-    return failed;
-}
-
-/* Every failing allocation comes back through the pool, and (under LeakSanitizer) leaks nothing,
- * also when the parser's stacks have grown. */
-static void test_out_of_memory(void)
-{
-    char deep[2048] = "option a = ";
-    memset(deep + strlen(deep), '(', 1000);
-    const char *const texts[] = {"option depth = \"a{1}\"\nblock B(x, y = 1) { z = f(x) +\n}\n",
-                                 deep};
-    for (int i = 0; i < 2; i++) {
-        uint64_t n = 1;
-        while (parse_without_memory(n, texts[i]))
-            n++;
-        CHECK(n > 1);
-    }
-}
-
 int main(void)
 {
     test_errors();
@@ -597,9 +297,5 @@ int main(void)
     test_contextual_words();
     test_spans();
     test_options();
-    test_depth();
-    test_imports();
-    test_damaged_texts();
-    test_out_of_memory();
     return test_result();
 }

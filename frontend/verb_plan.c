@@ -76,6 +76,12 @@ static bool is_twremat(const PlanRow *row)
     return row->solver && strcmp(row->solver, "twremat") == 0 && row->report.treewidth > 0;
 }
 
+static void add_infeasible(json_t *o, const RematReport *r)
+{
+    json_object_set_new(o, "infeasible_proven", json_boolean(r->infeasible_proven));
+    json_object_set_new(o, "min_feasible_bytes", json_integer(r->min_feasible_bytes));
+}
+
 static json_t *row_json(const Cli *cli, const PlanRow *row)
 {
     const RematReport *r = &row->report;
@@ -84,7 +90,7 @@ static json_t *row_json(const Cli *cli, const PlanRow *row)
     json_object_set_new(o, "budget_bytes",
                         r->budget_bytes == INT64_MAX ? json_null() : json_integer(r->budget_bytes));
     if (r->status == REMAT_INFEASIBLE)
-        json_object_set_new(o, "min_feasible_bytes", json_integer(r->min_feasible_bytes));
+        add_infeasible(o, r);
     json_object_set_new(o, "persistent_bytes", json_integer(r->persistent_bytes));
     json_object_set_new(o, "keep_all_peak_bytes", json_integer(r->keep_all_peak_bytes));
     json_object_set_new(o, "peak_bytes", json_integer(r->peak_bytes));

@@ -229,6 +229,7 @@ static void fill_report(Solve *s, const Planned *a, const RematFigures *keep_all
     r->forward_percent = forward_percent(s->p);
     bound_report_fill(s->ctx->pool, s->p, r);
     r->status = status_of(s, a);
+    r->infeasible_proven = r->lower_bound_bytes > r->budget_bytes;
 }
 
 static bool report_infeasible(Solve *s, int64_t smallest_arena_bytes)

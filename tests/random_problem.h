@@ -87,4 +87,43 @@ static inline RematProblem *random_problem(Pool *pool, Random *r, int n_nodes)
     return p;
 }
 
+/* Problems whose rematerialization is a question: a long way forward, and a backward part that
+ * reads what the forward part made, which random_problem seldom gives. */
+static inline RematProblem *random_training(Pool *pool, Random *r, int n_forward)
+{
+    RematProblem *p = POOL_NEW(pool, RematProblem);
+    size_t n_nodes = 2 * (size_t)n_forward, n_tensors = 4 * (size_t)n_forward + 4;
+    *p = (RematProblem){.pool = pool, .loss_node = n_forward - 1};
+    p->node = POOL_ARRAY(pool, n_nodes, RematNode);
+    p->tensor = POOL_ARRAY(pool, n_tensors, RematTensor);
+    int batch = problem_tensor(p, 64 * (1 + random_below(r, 4)), -1, false), last = batch;
+    int *made = POOL_ARRAY(pool, (size_t)n_forward, int), sizes = random_below(r, 2) ? 2 : 6;
+    for (int k = 0; k < 2 * n_forward; k++) {
+        RematNode *node = &p->node[p->n_nodes++];
+        int mirror = 2 * n_forward - 1 - k;
+        *node = (RematNode){.name = "n", .cost = 1 + random_below(r, 9), .rerun = true};
+        node->forward = k < n_forward;
+        node->in = POOL_ARRAY(pool, 4, int);
+        node->out = POOL_ARRAY(pool, 2, int);
+        node->in_place = POOL_ARRAY(pool, 4, RematInPlace);
+        node->workspace = random_below(r, 4) ? 0 : 64 * random_below(r, 4);
+        problem_read(node, last);
+        if (k >= n_forward)
+            problem_read(node, mirror > 0 ? made[mirror - 1] : batch);
+        if (random_below(r, 3) == 0)
+            problem_read(node, random_below(r, p->n_tensors));
+        node->out[node->n_out++] = last =
+            problem_tensor(p, 64 * (1 + random_below(r, sizes)), k, false);
+        if (random_below(r, 5) == 0)
+            node->out[node->n_out++] = problem_tensor(p, 64, k, false);
+        for (int i = 0; i < node->n_in; i++)
+            if (p->tensor[node->in[i]].bytes == p->tensor[last].bytes)
+                node->in_place[node->n_in_place++] = (RematInPlace){0, i};
+        if (k < n_forward)
+            made[k] = node->out[0];
+    }
+    p->tensor[last].keep = true;
+    return p;
+}
+
 #endif

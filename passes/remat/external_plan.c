@@ -58,11 +58,11 @@ static void find_bounds(Planning *s, const ExternalGraph *g, RematReport *report
     bound_report_fill(s->pool, &free, report);
 }
 
-static RematStatus status_of(const RematAnswer *a, int64_t budget_bytes)
+static RematStatus status_of(const RematAnswer *a, bool exact, int64_t budget_bytes)
 {
     if (a->figures.peak_bytes > budget_bytes)
         return REMAT_INFEASIBLE;
-    if (a->figures.recomputed == 0)
+    if (a->figures.recomputed == 0 || exact)
         return REMAT_OPTIMAL;
     return a->limited ? REMAT_LIMIT : REMAT_FEASIBLE;
 }
@@ -83,11 +83,12 @@ static RematAnswer answer_request(Planning *s, const RematFigures *given, RematR
     return solve(s, report->budget_bytes);
 }
 
-static void fill_report(const RematAnswer *a, const RematProblem *p, RematReport *report)
+static void fill_report(const RematAnswer *a, const RematProblem *p, bool exact,
+                        RematReport *report)
 {
     const RematFigures *f = &a->figures;
     report->solver = a->solver;
-    report->status = status_of(a, report->budget_bytes);
+    report->status = status_of(a, exact, report->budget_bytes);
     report->persistent_bytes = p->persistent_bytes;
     report->peak_bytes = f->peak_bytes;
     report->recomputed_ops = f->recomputed;
@@ -114,8 +115,11 @@ bool external_plan(Pool *pool, const ExternalGraph *g, const RematSettings *sett
     out->schedule = a.schedule;
     out->figures = a.figures;
     out->report.treewidth = s.notes.treewidth;
-    fill_report(&a, s.p, &out->report);
+    fill_report(&a, s.p, s.notes.exact, &out->report);
     find_bounds(&s, g, &out->report);
+    out->report.infeasible_proven =
+        out->report.status == REMAT_INFEASIBLE &&
+        (s.notes.exact || out->report.lower_bound_bytes > out->report.budget_bytes);
     out->report.solve_seconds = clock_seconds() - begin;
     external_arena(pool, s.p, &a.schedule, &out->arena_bytes, &out->arena_lower_bound_bytes);
     if (out->report.status != REMAT_INFEASIBLE)

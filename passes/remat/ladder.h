@@ -63,6 +63,9 @@ void ladder_start_from_others(Ladder *l);
 /* What @recompute asks for runs again for its first read behind the loss. */
 void ladder_start_from_hints(Ladder *l);
 
+/* All schedules of a small problem: true when the front has the best of them for every budget
+ * (scrimp_exact.c). */
+bool ladder_exact(Ladder *l);
 /* Large neighbourhoods around the best schedule of the target, for so much work. */
 void ladder_improve(Ladder *l, double work);
 /* Another order of the runs of the best schedule within the target, with a smaller peak; true when

@@ -92,6 +92,7 @@ static void forget(RematMemo *memo)
 {
     pool_free(memo->front.pool);
     memo->front = (Front){.pool = pool_new_child(memo->pool)};
+    memo->exact = false;
 }
 
 /* The next point of a stored front; false when it is none. */
@@ -116,6 +117,7 @@ static bool read_front(RematMemo *memo, const RematProblem *p)
     size_t bytes;
     const char *data = memo->store->get(memo->store->user, scratch, memo->key, &bytes);
     bool ok = data && stored_open(&r, memo->key, data, bytes);
+    memo->exact = ok && stored_get(&r) != 0;
     uint64_t n = ok ? stored_get(&r) : 0;
     for (uint64_t i = 0; i < n && ok; i++)
         ok = read_point(&memo->front, p, &r);
@@ -145,6 +147,7 @@ void memo_keep_front(RematMemo *memo, const RematOptions *o)
         return;
     Pool *scratch = pool_new_child(memo->pool);
     StrBuf b = stored_begin(scratch, memo->key);
+    stored_put(&b, memo->exact);
     stored_put(&b, memo->front.points.len);
     for (size_t i = 0; i < memo->front.points.len; i++)
         stored_put_schedule(&b, &memo->front.points.data[i].schedule);

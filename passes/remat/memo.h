@@ -16,6 +16,7 @@ typedef struct RematMemo {
     Front front;             /* in a child of the pool */
     char key[33];            /* of the question that it answers; "": none */
     bool complete;           /* the search came to its end */
+    bool exact;              /* the front is that of all schedules */
 } RematMemo;
 
 /* How much the scrimp solver searches; 1 = as much as usual. */

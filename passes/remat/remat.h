@@ -85,6 +85,7 @@ typedef enum RematStatus {
 typedef struct RematNotes {
     int treewidth; /* twremat: the width of its tree decomposition */
     bool proven;   /* checkmate_ilp: nothing is faster in the base order, each node once a stage */
+    bool exact;    /* scrimp: nothing is faster within the budget, or nothing is within it at all */
 } RematNotes;
 
 typedef struct RematOptions {

@@ -7,6 +7,7 @@
  *  3. looks for an order of the runs with a smaller peak, which becomes the base order, and
  *     improves the best schedule by large-neighbourhood search (scrimp_improve.c): recomputations
  *     of a stretch are taken out, the greedy repairs with random prices, what is not slower stays.
+ * Small problems are searched exactly in the end (scrimp_exact.c).
  * Every schedule on the way goes to the front (front.h).  Targets, effort and random numbers do not
  * depend on the budget, so neither does the front: one search answers every budget, and time never
  * grows with the budget.
@@ -143,7 +144,8 @@ static double work_for(int n_nodes)
     return fmin(fmin(small, large), MOST_WORK);
 }
 
-static void fill_front(const RematProblem *p, const RematOptions *o, Pool *pool, Front *front)
+/* True when nothing is better than the front. */
+static bool fill_front(const RematProblem *p, const RematOptions *o, Pool *pool, Front *front)
 {
     int ignored;
     Ladder l = {.p = p, .options = o, .pool = pool, .front = front, .random = o->seed};
@@ -154,9 +156,10 @@ static void fill_front(const RematProblem *p, const RematOptions *o, Pool *pool,
     l.high = front->points.data[0].peak_bytes;
     l.low = remat_peak_lower_bound(p, pool, &ignored);
     if (l.high <= l.low)
-        return; /* keeping everything needs no more than anything else */
+        return true; /* keeping everything needs no more than anything else */
     ladder_start_from_others(&l);
     climb(&l);
+    return ladder_exact(&l);
 }
 
 /* Searches, unless the memo knows. */
@@ -164,7 +167,7 @@ static void recall(RematMemo *memo, const RematProblem *p, const RematOptions *o
 {
     if (memo_recall_front(memo, p, o))
         return;
-    fill_front(p, o, scratch, &memo->front);
+    memo->exact = fill_front(p, o, scratch, &memo->front);
     memo_keep_front(memo, o);
 }
 
@@ -182,5 +185,9 @@ RematStatus remat_scrimp(const RematProblem *p, const RematOptions *o, Pool *poo
         (RematSchedule){best->schedule.len, POOL_ARRAY(pool, (size_t)best->schedule.len + 1, int)};
     memcpy(out->node, best->schedule.node, (size_t)out->len * sizeof *out->node);
     pool_free(scratch);
+    if (o->notes)
+        o->notes->exact = memo->exact;
+    if (memo->exact && fits)
+        return REMAT_OPTIMAL;
     return !memo->complete ? REMAT_LIMIT : fits ? REMAT_FEASIBLE : REMAT_INFEASIBLE;
 }

@@ -189,8 +189,18 @@ static void test_chain(void)
     EXPECT(json_get_number(all, "keep_all_peak_bytes") == 700, "six values and a gradient");
     json_t *less = run_json(0, "$SCRIMP plan --graph $TMP/graph.json --budget 600B --json");
     EXPECT(json_get_number(less, "time") == 19, "one of them runs again");
+    EXPECT(strcmp(json_string_value(json_object_get(less, "status")), "optimal") == 0,
+           "so few nodes are searched exactly");
+    json_t *min = run_json(0, "$SCRIMP plan --graph $TMP/graph.json --budget min --json");
+    double peak = json_get_number(min, "peak_bytes");
+    json_t *none =
+        run_json(3, "$SCRIMP plan --graph $TMP/graph.json --budget %.0fB --json", peak - 1);
+    EXPECT(json_get_number(none, "min_feasible_bytes") == peak, "a byte less than the least");
+    EXPECT(json_is_true(json_object_get(none, "infeasible_proven")), "is proven to be too little");
     json_decref(all);
     json_decref(less);
+    json_decref(min);
+    json_decref(none);
     json_decref(graph);
 }
 

@@ -356,15 +356,15 @@ static void try_sharing(Sharings *s, int sharing, int64_t exact_steps)
     s->best = sharing;
 }
 
-static void place_quickly(Sharings *s)
+static void sketch_all(Sharings *s)
 {
     make_sharing(s, 0);
-    MemLayout first = place_buffers(s->l, 0);
+    MemLayout first = place_buffers(s->l, MEMPLAN_SKETCH);
     s->bound = first.lower_bound_bytes;
     set_bound(s->plan, s->l, s->shared, s->bound);
     set_offsets(s->plan, s->l, &first);
     for (int k = 1; k < SHARINGS; k++)
-        try_sharing(s, k, 0);
+        try_sharing(s, k, MEMPLAN_SKETCH);
 }
 
 /* Sharing a buffer in place never raises the load, but a longer buffer can be harder to place: when
@@ -377,8 +377,7 @@ MemPlan *memplan_graph(Pool *pool, const Graph *g, MemEffort effort)
     Sharings s = {.l = lives_new(scratch, g), .plan = plan_new(pool, g)};
     s.shared = POOL_ARRAY(scratch, (size_t)s.l->n_slots, int64_t);
     s.l->load = POOL_ARRAY(scratch, (size_t)s.l->n_slots, int64_t);
-    place_quickly(&s);
-    try_sharing(&s, s.best, MEMPLAN_TRIAL_STEPS);
+    sketch_all(&s);
     int first = s.best;
     if (effort == MEMPLAN_FINAL)
         try_sharing(&s, first, MEMPLAN_EXACT_STEPS);

@@ -15,7 +15,7 @@ typedef struct RematSized {
 typedef struct RematReport {
     const char *solver; /* that made the schedule in use */
     RematStatus status;
-    bool infeasible_proven; /* no schedule at all is within the budget; else none was found */
+    bool infeasible_proven;     /* no schedule at all is within the budget; else none was found */
     int64_t budget_bytes;       /* INT64_MAX: none was given */
     int64_t min_feasible_bytes; /* smallest budget the solver can meet (when infeasible, or budget =
                                    min) */

@@ -100,15 +100,16 @@ static int64_t cheapest_offset(Eject *e, int b, int64_t *cost)
     int64_t last = e->goal - a.size, best = 0;
     uint64_t n_best = 0;
     *cost = INT64_MAX;
+    enter(e, &a, 0);
     for (int64_t at = 0;;) {
-        enter(e, &a, at);
         leave(e, &a, at);
         if (a.cost < *cost) {
             *cost = a.cost;
-            n_best = 0;
-        }
-        if (a.cost == *cost && next_random(e) % ++n_best == 0)
             best = at;
+            n_best = 1;
+        } else if (a.cost == *cost && next_random(e) % ++n_best == 0) {
+            best = at;
+        }
         if (*cost == 0 || at == last)
             break;
         enter(e, &a, at + 1);

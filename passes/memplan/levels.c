@@ -11,7 +11,7 @@
 enum { N_LEVELS = 4 };
 static const int64_t level_divisor[N_LEVELS] = {100, 1000, 10000, INT64_MAX};
 /* Of what effort is left, in tenths. */
-enum { LEVEL_SHARE = 7 };
+enum { LEVEL_SHARE = 8 };
 
 typedef struct Levels {
     const PlaceProblem *p;
@@ -71,7 +71,7 @@ static void first_layout(const Levels *s, Pool *pool, const PlaceProblem *q, int
 {
     int *order = POOL_ARRAY(pool, (size_t)q->n, int);
     if (s->n_known == 0) {
-        place_order(q, "TZW", order);
+        place_order(q, "ATZ", order);
         place_skyline(q, order, offset, s->work);
     } else {
         extend_order(s, pool, q, order);

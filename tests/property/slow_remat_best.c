@@ -31,12 +31,15 @@ static const ZooProblem zoo[] = {
 
 int main(int argc, char **argv)
 {
+    int checked = 0;
     for (size_t k = 0; k < sizeof zoo / sizeof *zoo; k++) {
         bool wanted = argc < 2;
         for (int i = 1; i < argc; i++)
             wanted |= strcmp(argv[i], zoo[k].file) == 0;
         if (wanted)
             check_zoo_problem(&zoo[k], true);
+        checked += wanted;
     }
+    CHECK(checked > 0);
     return test_result();
 }

@@ -1,5 +1,6 @@
 /* Random problems x all solvers x budgets, at the level of plain data: every schedule passes the
- * replay, keeps what it promises, and is the same the second time.  SCRIMP_PROBLEMS: how many. */
+ * replay, keeps what it promises, and is the same the second time.  SCRIMP_PROBLEMS: how many, from
+ * SCRIMP_FIRST_PROBLEM on. */
 #include "check.h"
 #include "layered_problem.h"
 #include "passes/remat/bound.h"
@@ -58,12 +59,17 @@ static void check_problem(int seed)
     pool_free(pool);
 }
 
+static int setting(const char *name, int otherwise)
+{
+    const char *text = getenv(name);
+    return text ? atoi(text) : otherwise;
+}
+
 int main(void)
 {
-    const char *text = getenv("SCRIMP_PROBLEMS");
-    int n = text ? atoi(text) : 100;
-    printf("%d problems\n", n);
-    for (int seed = 1; seed <= n && !check_failures; seed++)
+    int n = setting("SCRIMP_PROBLEMS", 100), first = setting("SCRIMP_FIRST_PROBLEM", 1);
+    printf("problems %d to %d\n", first, first + n - 1);
+    for (int seed = first; seed < first + n && !check_failures; seed++)
         check_problem(seed);
     return test_result();
 }

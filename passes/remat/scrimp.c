@@ -184,10 +184,12 @@ RematStatus remat_scrimp(const RematProblem *p, const RematOptions *o, Pool *poo
     *out =
         (RematSchedule){best->schedule.len, POOL_ARRAY(pool, (size_t)best->schedule.len + 1, int)};
     memcpy(out->node, best->schedule.node, (size_t)out->len * sizeof *out->node);
-    pool_free(scratch);
     if (o->notes)
         o->notes->exact = memo->exact;
-    if (memo->exact && fits)
-        return REMAT_OPTIMAL;
-    return !memo->complete ? REMAT_LIMIT : fits ? REMAT_FEASIBLE : REMAT_INFEASIBLE;
+    RematStatus status = memo->exact && fits ? REMAT_OPTIMAL
+                         : !memo->complete   ? REMAT_LIMIT
+                         : fits              ? REMAT_FEASIBLE
+                                             : REMAT_INFEASIBLE;
+    pool_free(scratch); /* the memo may lie in it */
+    return status;
 }

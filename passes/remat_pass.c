@@ -5,6 +5,7 @@
 #include "passes/remat/bound_report.h"
 #include "passes/remat/solve.h"
 #include "passes/remat/solvers.h"
+#include "passes/views.h"
 
 #include <string.h>
 
@@ -12,6 +13,8 @@
  * schedule, which for a solver that answers from one front finds the fastest whose arena fits; then
  * by what was missed. */
 enum { SMALL_STEPS = 3, MAX_STEPS = 8, MAX_LEAST_STEPS = 8 };
+/* How often it is raised where the arena is below the budget by more than that part of it. */
+enum { MAX_SPENDING = 5, LITTLE_PART = 64 };
 
 /* An answer and what its plan takes. */
 typedef struct Planned {
@@ -25,7 +28,7 @@ typedef struct Solve {
     RematProblem *p;
     RematMapping mapping;
     RematRequest request;
-    int64_t budget_bytes;
+    int64_t budget_bytes, keep_all_peak_bytes;
     RematNotes notes;
     VEC(Planned) tried;
     Planned *least; /* the answer with the smallest arena; NULL = not looked for yet */
@@ -67,13 +70,16 @@ static bool read_request(Solve *s)
 
 /* Solving */
 
-/* What the plan of the step with these recomputations takes. */
+/* What the plan of the step with these recomputations takes, pieces lying where pass_views puts
+ * them. */
 static int64_t planned_arena(const Solve *s, const RematSchedule *schedule)
 {
     Pool *pool = pool_new_child(s->scratch);
     Graph *copy = graph_copy(pool, s->ctx->graph);
     remat_apply(copy, s->p, &s->mapping, schedule, "");
-    int64_t arena = memplan_graph(pool, copy, MEMPLAN_TRIAL)->arena_bytes;
+    int64_t arena;
+    if (!views_of(pool, copy, &arena))
+        arena = memplan_graph(pool, copy, MEMPLAN_TRIAL)->arena_bytes;
     pool_free(pool);
     return arena;
 }
@@ -134,6 +140,26 @@ static Planned solve_arena(Solve *s, int64_t budget)
         target = peak - (k < SMALL_STEPS || missed < MEMPLAN_ALIGN ? MEMPLAN_ALIGN : missed);
     }
     return *solve_least(s);
+}
+
+/* Where pieces of concatenations share bytes, arenas are smaller than peaks: the fastest answer
+ * whose arena is within the budget has a peak above it.  The first guess spends what is left. */
+static Planned spend_rest(Solve *s, Planned best, int64_t budget)
+{
+    int64_t low = best.answer.figures.peak_bytes, high = s->keep_all_peak_bytes;
+    int64_t little = (budget - s->p->persistent_bytes) / LITTLE_PART,
+            rest = budget - best.arena_bytes;
+    for (int k = 0; k < MAX_SPENDING && rest > little && high - low > little; k++) {
+        int64_t target = rest < high - low ? low + rest : high;
+        Planned a = plan_answer(s, target);
+        bool fits = a.arena_bytes <= budget;
+        if (fits && a.answer.figures.time < best.answer.figures.time)
+            best = a;
+        low = fits ? target : low;
+        high = fits ? high : target;
+        rest = fits ? budget - a.arena_bytes : (high - low) / 2;
+    }
+    return best;
 }
 
 /* Hints */
@@ -227,9 +253,12 @@ static void fill_report(Solve *s, const Planned *a, const RematFigures *keep_all
     r->overhead_percent =
         keep_all->time > 0 ? 100 * (f->time - keep_all->time) / keep_all->time : 0;
     r->forward_percent = forward_percent(s->p);
-    bound_report_fill(s->ctx->pool, s->p, r);
     r->status = status_of(s, a);
-    r->infeasible_proven = r->lower_bound_bytes > r->budget_bytes;
+    if (r->status != REMAT_INFEASIBLE && f->peak_bytes > s->budget_bytes)
+        r->budget_bytes = f->peak_bytes; /* the bounds are of peaks */
+    bound_report_fill(s->ctx->pool, s->p, r);
+    r->budget_bytes = s->budget_bytes;
+    r->infeasible_proven = r->lower_bound_bytes > r->budget_bytes && !has_pieces(s->ctx->graph);
 }
 
 static bool report_infeasible(Solve *s, int64_t smallest_arena_bytes)
@@ -250,7 +279,10 @@ static Planned solve_request(Solve *s)
     }
     if (s->request.budget.kind == BUDGET_MIN)
         s->budget_bytes = s->ctx->report.min_feasible_bytes = solve_least(s)->arena_bytes;
-    return solve_arena(s, s->budget_bytes);
+    Planned a = solve_arena(s, s->budget_bytes);
+    bool may_spend = s->request.options.objective == REMAT_MIN_TIME &&
+                     a.arena_bytes <= a.answer.figures.peak_bytes - MEMPLAN_ALIGN;
+    return may_spend ? spend_rest(s, a, s->budget_bytes) : a;
 }
 
 static bool meet_budget(Solve *s)
@@ -259,6 +291,7 @@ static bool meet_budget(Solve *s)
     RematSchedule base = remat_base_schedule(s->scratch, s->p);
     RematFigures keep_all = remat_check(s->scratch, s->p, &base);
     s->budget_bytes = budget_bytes(budget, s->p->persistent_bytes, keep_all.peak_bytes);
+    s->keep_all_peak_bytes = keep_all.peak_bytes;
     Planned a = solve_request(s);
     fill_report(s, &a, &keep_all);
     if (s->ctx->report.status == REMAT_INFEASIBLE)

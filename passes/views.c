@@ -11,6 +11,7 @@
  * Each is weighed on the lives of the step, in program order, and kept when the largest load falls,
  * or stays and no more bytes are alive elsewhere.  The whole is kept when its plan needs no more
  * than the largest load without it, below which no plan of the old graph can be. */
+#include "passes/views.h"
 #include "ir/place.h"
 #include "passes/pass.h"
 #include "passes/rewrite.h"
@@ -335,7 +336,7 @@ static Graph *with_views(Pool *pool, Pool *scratch, const Graph *g, Attempt atte
     return s.changed ? s.g : NULL;
 }
 
-static bool has_pieces(const Graph *g)
+bool has_pieces(const Graph *g)
 {
     for (size_t k = 0; k < g->order.len; k++) {
         OpKind op = graph_node(g, g->order.data[k])->op;
@@ -345,21 +346,29 @@ static bool has_pieces(const Graph *g)
     return false;
 }
 
+Graph *views_of(Pool *pool, const Graph *g, int64_t *arena_bytes)
+{
+    Graph *found = NULL;
+    for (Attempt a = 0; a < ATTEMPTS && !found && has_pieces(g); a++) {
+        Pool *scratch = pool_new_child(pool);
+        int64_t load;
+        Graph *tried = with_views(pool, scratch, g, a, &load);
+        const MemPlan *plan = tried ? memplan_graph(scratch, tried, MEMPLAN_TRIAL) : NULL;
+        if (plan && plan->arena_bytes - plan->persistent_bytes <= load) {
+            found = tried;
+            *arena_bytes = plan->arena_bytes;
+        }
+        pool_free(scratch);
+    }
+    return found;
+}
+
 bool pass_views(PassContext *ctx)
 {
-    if (!has_pieces(ctx->graph) || !memplan_is_countable(ctx->graph))
+    int64_t arena_bytes;
+    if (!memplan_is_countable(ctx->graph))
         return true;
-    for (Attempt a = 0; a < ATTEMPTS; a++) {
-        Pool *scratch = pool_new_child(ctx->pool);
-        int64_t load;
-        Graph *g = with_views(ctx->pool, scratch, ctx->graph, a, &load);
-        const MemPlan *plan = g ? memplan_graph(scratch, g, MEMPLAN_TRIAL) : NULL;
-        bool good = plan && plan->arena_bytes - plan->persistent_bytes <= load;
-        pool_free(scratch);
-        if (good) {
-            ctx->graph = g;
-            break;
-        }
-    }
+    Graph *g = views_of(ctx->pool, ctx->graph, &arena_bytes);
+    ctx->graph = g ? g : ctx->graph;
     return true;
 }

@@ -109,7 +109,10 @@ RematError bound_report_infeasible(Pool *pool, const RematReport *r, Budget aske
                             ? "no plan"
                             : pool_printf(pool, "the smallest plan found takes %s; none", least);
     const char *message =
-        pool_printf(pool, "budget %s infeasible: %s takes less than %s, forced by %s", budget,
-                    found, bound, load);
+        r->min_feasible_bytes < r->lower_bound_bytes /* which counts copies of pieces */
+            ? pool_printf(pool, "budget %s infeasible: the smallest plan found takes %s", budget,
+                          least)
+            : pool_printf(pool, "budget %s infeasible: %s takes less than %s, forced by %s", budget,
+                          found, bound, load);
     return (RematError){"E401", message, way_out_text(pool, r, asked, way_out)};
 }

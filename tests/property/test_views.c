@@ -10,6 +10,7 @@ static const uint64_t data_seed = 23;
 typedef struct Case {
     const char *name, *text, *budget;
     bool smaller; /* the arena; else the copies go at least */
+    bool spends;  /* the schedule has a peak above the budget, into which the arena fits */
 } Case;
 
 #define TRAIN                                                                                      \
@@ -68,10 +69,10 @@ static const char gates[] =
     "  return concat(ys, axis = 1) |> fc: linear(10)\n}\n" TRAIN;
 
 static const Case cases[] = {
-    {"dense", dense, "", true},          {"dense, 50%", dense, "50%", true},
-    {"dense, min", dense, "min", false}, {"listed", listed, "", true},
-    {"inception", inception, "", true},  {"inception, 40%", inception, "40%", false},
-    {"u-net", unet, "", true},           {"gates", gates, "", false},
+    {"dense", dense, "", true, false},          {"dense, 50%", dense, "50%", true, true},
+    {"dense, min", dense, "min", false, false}, {"listed", listed, "", true, false},
+    {"inception", inception, "", true, false},  {"inception, 40%", inception, "40%", false, false},
+    {"u-net", unet, "", true, false},           {"gates", gates, "", false, false},
 };
 
 static int count_copies(const Graph *g)
@@ -127,6 +128,14 @@ static void check_case(const Case *c)
                count_copies(without.graph));
         CHECK_MSG(c->smaller ? less < more : less <= more, "%s: arena %lld, without %lld", c->name,
                   (long long)less, (long long)more);
+        const RematReport *r = &with.report;
+        CHECK_MSG(less <= r->budget_bytes, "%s: the arena is above the budget", c->name);
+        CHECK_MSG(r->overhead_lower_bound_percent <= r->overhead_percent + 1e-9,
+                  "%s: overhead %g, at least %g", c->name, r->overhead_percent,
+                  r->overhead_lower_bound_percent);
+        CHECK_MSG(!c->spends || r->peak_bytes > r->budget_bytes,
+                  "%s: what pieces save is not spent: peak %lld", c->name,
+                  (long long)r->peak_bytes);
         CHECK_MSG(count_copies(with.graph) < count_copies(without.graph), "%s", c->name);
         compare(c, &with, &without);
     }

@@ -1,0 +1,15 @@
+/* Pieces of concatenations and slices where the whole lies (views.c).  Called by pass_views, and by
+ * pass_remat, whose budget is one of real bytes. */
+#ifndef SCRIMP_PASSES_VIEWS_H
+#define SCRIMP_PASSES_VIEWS_H
+
+#include "ir/graph.h"
+
+/* There are concatenations or slices: bounds of peaks, which count copies, prove nothing of arenas.
+ */
+bool has_pieces(const Graph *g);
+/* A copy of g, on pool, in which pieces lie inside of the whole; NULL when none is worth it.
+ * *arena_bytes: what its plan on trial takes, which is no more than any plan of g takes. */
+Graph *views_of(Pool *pool, const Graph *g, int64_t *arena_bytes);
+
+#endif

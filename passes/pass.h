@@ -54,6 +54,7 @@ typedef struct PassContext {
     struct RematMemo *memo;    /* what it found for an earlier build; NULL = nothing is kept */
     int stop_at;               /* of twremat; 0 = it tries several */
     bool checksums;            /* autodiff adds a checksum of every gradient (verify) */
+    bool no_views;             /* views does nothing, and remat does not count on it */
     const char *untrained;     /* by autodiff: parameters that the loss does not depend on, "$a $b";
                                   NULL = none */
     RematReport report;        /* filled by remat */

@@ -78,7 +78,7 @@ static int64_t planned_arena(const Solve *s, const RematSchedule *schedule)
     Graph *copy = graph_copy(pool, s->ctx->graph);
     remat_apply(copy, s->p, &s->mapping, schedule, "");
     int64_t arena;
-    if (!views_of(pool, copy, &arena))
+    if (s->ctx->no_views || !views_of(pool, copy, &arena))
         arena = memplan_graph(pool, copy, MEMPLAN_TRIAL)->arena_bytes;
     pool_free(pool);
     return arena;

@@ -366,7 +366,7 @@ Graph *views_of(Pool *pool, const Graph *g, int64_t *arena_bytes)
 bool pass_views(PassContext *ctx)
 {
     int64_t arena_bytes;
-    if (!memplan_is_countable(ctx->graph))
+    if (ctx->no_views || !memplan_is_countable(ctx->graph))
         return true;
     Graph *g = views_of(ctx->pool, ctx->graph, &arena_bytes);
     ctx->graph = g ? g : ctx->graph;

@@ -253,8 +253,12 @@ static struct RematMemo *shared_memo;
 
 static bool run_pass(Pool *pool, Graph *g, const char *budget, const char *solver, PassContext *ctx)
 {
-    *ctx = (PassContext){
-        .graph = g, .pool = pool, .budget = budget, .solver = solver, .memo = shared_memo};
+    *ctx = (PassContext){.graph = g,
+                         .pool = pool,
+                         .budget = budget,
+                         .solver = solver,
+                         .memo = shared_memo,
+                         .no_views = true};
     const char *fault = "";
     bool ok = pass_remat(ctx);
     CHECK_MSG(graph_verify(ctx->graph, &fault), "%s", fault);

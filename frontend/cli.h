@@ -18,7 +18,7 @@ typedef struct Cli {
     const char *file; /* model, IR text or "-" */
     OptionDef defs[CLI_MAX_DEFS];
     int n_defs;
-    bool json, json_errors, colour, no_loc, no_cache, resume, overwrite, overfit, quiet;
+    bool json, json_errors, colour, no_loc, no_cache, no_masks, resume, overwrite, overfit, quiet;
     const char *model, *budget, *solver, *objective, *cost, *stage, *diff, *passes, *dump_after,
         *data, *out, *log, *march, *cache, *header, *prompt, *checkpoint, *count, *graph;
     int64_t steps, seed, threads, sweep, tokens, top_k, jobs, stop_at;
@@ -64,7 +64,8 @@ const Ast *cli_parse_model(Cli *cli);
 typedef struct Program {
     Graph *graph;
     MemPlan *plan;
-    RematReport report;
+    RematReport report; /* keep_all_peak_bytes: without masks */
+    MaskReport masks;
 } Program;
 typedef struct ProgramOptions {
     FrontendMode mode;
@@ -73,6 +74,7 @@ typedef struct ProgramOptions {
     uint64_t seed;                           /* of solvers */
     double time_limit_seconds;               /* of solvers; 0 = none */
     bool checksums;
+    bool no_masks;
     const char *pipeline;        /* NULL = by mode */
     const OptionDef *extra_defs; /* on top of the command line's */
     int n_extra_defs;

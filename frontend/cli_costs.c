@@ -13,7 +13,8 @@
 
 static const char FORMAT[] = "scrimp.costs.1";
 /* The passes that decide which kernels there are. */
-static const char BEFORE_REMAT[] = "fold,cse,dce,layout,fold,autodiff,fold,cse,dce,fuse,order";
+static const char BEFORE_REMAT[] =
+    "fold,cse,dce,layout,fold,autodiff,fold,cse,dce,fuse,order,masks";
 enum { MEASURED_STEPS = 7 };
 
 struct KernelCosts {

@@ -31,7 +31,8 @@ const Verb cli_verbs[] = {
      "--json\n"
      "prints the step as a graph for `plan --graph`: operations not fused, in the order in which\n"
      "differentiation leaves them.",
-     "define model stage diff dump-after no-loc dot json budget solver effort objective cost march "
+     "define model stage diff dump-after no-loc dot json budget solver effort objective cost "
+     "no-masks march "
      "error-format",
      verb_dump},
     {"opt", "run passes over IR text",
@@ -62,7 +63,8 @@ const Verb cli_verbs[] = {
      "summary --count), under the papers' own models of memory and time. --max-batch looks for "
      "the\n"
      "largest batch (option N) whose step fits --budget, by doubling and bisection.",
-     "define model count graph budget max-batch solver stop-at effort objective cost schedule seed "
+     "define model count graph budget max-batch solver stop-at effort objective cost no-masks "
+     "schedule seed "
      "time-limit "
      "compare "
      "sweep threads march cache no-cache jobs json error-format",
@@ -76,7 +78,8 @@ const Verb cli_verbs[] = {
      "out json error-format", verb_arena},
     {"compile", "generate a shared object that trains without scrimp",
      "Writes the training step as FILE.so and a C header that describes its arena.",
-     "define model budget solver effort objective cost out header march cache no-cache jobs "
+     "define model budget solver effort objective cost no-masks out header march cache no-cache "
+     "jobs "
      "error-format",
      verb_compile},
     {"train", "train a model",
@@ -90,7 +93,8 @@ const Verb cli_verbs[] = {
      "rate keeps the length that the model gives it.\n"
      "A line of --log has step, loss, the metrics, grad_norm, lr and seconds; after an evaluation\n"
      "step, val_loss and val_METRIC.",
-     "define model budget solver effort objective cost steps data resume overwrite out checkpoint "
+     "define model budget solver effort objective cost no-masks steps data resume overwrite out "
+     "checkpoint "
      "seed "
      "threads "
      "log "
@@ -109,7 +113,8 @@ const Verb cli_verbs[] = {
      verb_generate},
     {"bench", "time per step, GFLOP/s, share of the machine's peak",
      "Runs real steps on random data of the model's shapes and measures every kernel.",
-     "define model budget solver effort objective cost steps threads json march cache no-cache "
+     "define model budget solver effort objective cost no-masks steps threads json march cache "
+     "no-cache "
      "jobs "
      "error-format",
      verb_bench},
@@ -117,7 +122,8 @@ const Verb cli_verbs[] = {
      "Compares loss, gradients, weights, running statistics and optimizer state after every step.\n"
      "Without --budget the plan is the smallest there is, without --data the data are random,\n"
      "without --steps there are 3 steps.",
-     "define model budget solver effort objective cost steps data seed threads json march cache "
+     "define model budget solver effort objective cost no-masks steps data seed threads json march "
+     "cache "
      "no-cache jobs "
      "error-format",
      verb_verify},
@@ -154,6 +160,8 @@ static const OptionRow option_rows[] = {
      "what the solver minimises", 0},
     {"cost", 0, FIELD_TEXT, offsetof(Cli, cost), "MODEL",
      "what an operation costs (see the table below)", 0},
+    {"no-masks", 0, FIELD_FLAG, offsetof(Cli, no_masks), NULL,
+     "save whole tensors for the gradients of ReLU and max pooling", 0},
     {"graph", 0, FIELD_TEXT, offsetof(Cli, graph), "FILE.json",
      "plan this graph instead of a model's (docs/graphs.md)", 0},
     {"schedule", 0, FIELD_FLAG, offsetof(Cli, schedule), NULL,

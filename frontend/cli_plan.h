@@ -10,6 +10,7 @@
 typedef struct PlanRow {
     const char *solver;
     RematReport report;
+    MaskReport masks;
     int64_t arena_bytes, arena_lower_bound_bytes;
     bool feasible;
     const ExternalPlan *external; /* NULL: of a model */

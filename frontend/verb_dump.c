@@ -22,11 +22,11 @@ typedef enum Stage {
 static const char *const stage_names[N_STAGES] = {"ast",  "ir",   "grad", "remat",
                                                   "plan", "code", "asm"};
 
-/* The passes that lead to each stage: pipeline_train in parts.  grad and remat differ by the
- * recomputations alone. */
+/* The passes that lead to each stage: pipeline_train in parts.  grad and remat differ by
+ * masks and recomputations alone. */
 #define TO_STEP  "fold,cse,dce,layout,fold,autodiff,fold,cse,dce"
 #define TO_GRAD  TO_STEP ",fuse,order"
-#define TO_REMAT TO_GRAD ",remat"
+#define TO_REMAT TO_GRAD ",masks,remat"
 #define TO_PLAN  TO_REMAT ",views,plan"
 static const char *const stage_pipelines[N_STAGES] = {NULL,    "",      TO_GRAD, TO_REMAT,
                                                       TO_PLAN, TO_PLAN, TO_PLAN};

@@ -38,6 +38,7 @@ static ExitCode plan_once(Cli *cli, const PlanSource *of, const char *budget, co
     ExitCode code = cli_build(cli, of->ast, &o, &p);
     *row = (PlanRow){.solver = p.report.solver ? p.report.solver : solver,
                      .report = p.report,
+                     .masks = p.masks,
                      .feasible = code == EXIT_OK};
     if (p.plan) {
         row->arena_bytes = p.plan->arena_bytes;
@@ -104,6 +105,10 @@ static json_t *row_json(const Cli *cli, const PlanRow *row)
         json_object_set_new(o, "forward_percent", json_real(r->forward_percent));
     add_bounds(o, r);
     json_object_set_new(o, "recomputed_ops", json_integer(r->recomputed_ops));
+    if (!row->external)
+        json_object_set_new(o, "masked_tensors", json_integer(row->masks.tensors));
+    if (row->masks.tensors)
+        json_object_set_new(o, "mask_overhead_percent", json_real(row->masks.overhead_percent));
     if (is_twremat(row))
         json_object_set_new(o, "treewidth", json_integer(r->treewidth));
     if (r->cost)
@@ -187,6 +192,10 @@ static void print_facts(Pool *pool, const PlanRow *row)
     if (r->recomputed_ops == 0)
         printf("no order without recomputation needs less    %s\n",
                cli_bytes_text(pool, r->order_bound_bytes));
+    if (row->masks.tensors)
+        printf(
+            "saved as bits or indices                     %d tensor%s (%.2f%% of a step's time)\n",
+            row->masks.tensors, row->masks.tensors > 1 ? "s" : "", row->masks.overhead_percent);
     putchar('\n');
 }
 

@@ -19,6 +19,8 @@ static ExitCode run_build(Cli *cli, const Ast *ast, const char *budget, Run *r)
                         .budget = budget,
                         .solver = *budget ? cli->solver : "none",
                         .objective = cli->objective,
+                        .cost = *budget ? NULL : cost_models[0].name,
+                        .no_masks = !*budget,
                         .checksums = true};
     return cli_build(cli, ast, &o, &r->program);
 }

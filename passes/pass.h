@@ -38,6 +38,13 @@ typedef struct RematReport {
     double solve_seconds;
 } RematReport;
 
+/* What masks did.  The report of a rematerialization after it is of the step with masks. */
+typedef struct MaskReport {
+    int tensors;             /* that have masks */
+    int64_t keep_all_bytes;  /* the peak without them, when there are any: what p% is of */
+    double overhead_percent; /* what making and reading them adds to the step's time */
+} MaskReport;
+
 typedef struct PassContext {
     Graph *graph;
     Pool *pool; /* the compilation's */
@@ -55,6 +62,8 @@ typedef struct PassContext {
     int stop_at;               /* of twremat; 0 = it tries several */
     bool checksums;            /* autodiff adds a checksum of every gradient (verify) */
     bool no_views;             /* views does nothing, and remat does not count on it */
+    bool no_masks;             /* masks does nothing */
+    MaskReport masks;          /* filled by masks */
     const char *untrained;     /* by autodiff: parameters that the loss does not depend on, "$a $b";
                                   NULL = none */
     RematReport report;        /* filled by remat */
@@ -70,11 +79,9 @@ typedef struct Pass {
     const char *needs;             /* graph kind it works on: "forward", "step" or "any" */
 } Pass;
 
-extern const Pass pass_table[]; /* ends with name == NULL */
-extern const char *const
-    pipeline_train; /* "fold,cse,dce,layout,fold,autodiff,fold,cse,dce,fuse,order,remat,views,plan"
-                     */
-extern const char *const pipeline_infer; /* without autodiff and remat */
+extern const Pass pass_table[];          /* ends with name == NULL */
+extern const char *const pipeline_train; /* as in pipeline.c */
+extern const char *const pipeline_infer; /* without autodiff, masks and remat */
 
 typedef void PassObserver(void *user, const Pass *pass, const Graph *g, double seconds);
 /* Runs a comma-separated pipeline such as "autodiff,remat(budget=40%,solver=chen),plan"; verifies
@@ -93,6 +100,7 @@ bool pass_fuse(PassContext *ctx);
 bool pass_order(PassContext *ctx);
 bool pass_remat(PassContext *ctx);
 bool pass_views(PassContext *ctx); /* pieces lie where the whole lies */
+bool pass_masks(PassContext *ctx); /* bits and indices instead of tensors read late */
 bool pass_plan(PassContext *ctx);
 
 /* Gradient rules: grad_NAME for every name in the `grad` column of ops.def.  Given the node and the

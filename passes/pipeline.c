@@ -15,6 +15,8 @@ const Pass pass_table[] = {
     {"autodiff", "forward graph -> whole training step", pass_autodiff, "forward"},
     {"fuse", "element-wise trees and epilogues become one kernel", pass_fuse, "any"},
     {"order", "order of operations with the smallest peak", pass_order, "any"},
+    {"masks", "save bits or indices for ReLU's and max pooling's gradients where the peak falls",
+     pass_masks, "step"},
     {"remat", "insert recomputations to meet the budget (budget=, solver=, objective=, cost=)",
      pass_remat, "step"},
     {"views", "pieces of concatenations and slices lie where the whole lies", pass_views, "any"},
@@ -22,7 +24,7 @@ const Pass pass_table[] = {
     {NULL, NULL, NULL, NULL}};
 
 const char *const pipeline_train =
-    "fold,cse,dce,layout,fold,autodiff,fold,cse,dce,fuse,order,remat,views,plan";
+    "fold,cse,dce,layout,fold,autodiff,fold,cse,dce,fuse,order,masks,remat,views,plan";
 const char *const pipeline_infer = "fold,cse,dce,layout,fold,cse,dce,fuse,order,views,plan";
 
 static const Pass *pass_find(const char *name, size_t length)

@@ -86,6 +86,29 @@ static void test_example(const char *example)
     json_decref(none);
 }
 
+/* Masks lower the arena, not what a percentage is of; --no-masks leaves them out. */
+static void test_masks(void)
+{
+    static const char *const masked[] = {"vgg.scrimp -D depth=11 -D N=32",
+                                         "googlenet.scrimp -D N=1"};
+    for (int i = 0; i < 2; i++) {
+        json_t *o = run_json(0, "$SCRIMP plan $EXAMPLES/%s --json", masked[i]);
+        json_t *whole = run_json(0, "$SCRIMP plan $EXAMPLES/%s --no-masks --json", masked[i]);
+        double arena = json_get_number(o, "arena_bytes"),
+               all = json_get_number(whole, "arena_bytes");
+        double persistent = json_get_number(o, "persistent_bytes");
+        expect_sound(o, 1e-2, masked[i]);
+        EXPECT(arena - persistent < 0.9 * (all - persistent), masked[i]);
+        EXPECT(json_get_number(o, "masked_tensors") > 0, masked[i]);
+        EXPECT(json_get_number(whole, "masked_tensors") == 0, masked[i]);
+        EXPECT(json_get_number(o, "keep_all_peak_bytes") ==
+                   json_get_number(whole, "keep_all_peak_bytes"),
+               masked[i]);
+        json_decref(o);
+        json_decref(whole);
+    }
+}
+
 static void test_promised_budgets(void)
 {
     static const char *const promised[] = {"chargpt.scrimp", "resnet.scrimp -D depth=50 -D size=64",
@@ -170,6 +193,7 @@ int main(void)
     test_rows_as_they_come();
     for (int i = 0; i < N_EXAMPLES; i++)
         test_example(examples[i]);
+    test_masks();
     test_promised_budgets();
     test_sweep("convnet.scrimp");
     test_sweep("chargpt.scrimp");

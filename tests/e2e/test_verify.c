@@ -15,5 +15,6 @@ int main(void)
         verify_example(examples[e], "chen", "80%", 2);
         verify_example(examples[e], "kusumoto_approx", "40%", 1);
     }
+    verify_example("convnet.scrimp -D N=8", "", "100%", 2); /* masks against whole tensors */
     return e2e_end();
 }

@@ -1,0 +1,214 @@
+/* One bit an element instead of a tensor that only gradients of ReLU read late in the step, one
+ * byte a window where it is those of max pooling: where that lowers the planned peak, and only
+ * there (docs/memory-plan.md).
+ *
+ * Works on the order in which everything is kept; masks are operations like others to what comes
+ * after, so that a solver recomputes less, or the tensor for its mask.  Which masks lower the load
+ * is found by replays, which cost a thousandth of a plan; what they promise is kept when its plan
+ * on trial lies below the load without masks: then no plan without them is smaller.  The choice
+ * does not see the budget. */
+#include "passes/mask_rewrite.h"
+#include "passes/memplan/too_large.h"
+#include "passes/pass.h"
+#include "passes/remat/budget.h"
+#include "passes/remat/solvers.h"
+
+#include <stdlib.h>
+
+enum { MAX_ROUNDS = 32 };
+
+typedef struct Load {
+    int64_t peak_bytes, persistent_bytes;
+    size_t at; /* place in the order */
+} Load;
+
+typedef struct Choice {
+    Pool *scratch;
+    const Graph *g;
+    MaskTensors all;
+    MaskTensors picked; /* some of all */
+    bool *is_picked;    /* by value */
+    Load whole;         /* without masks */
+} Choice;
+
+static Load load_of(Pool *pool, const Graph *g)
+{
+    Pool *scratch = pool_new_child(pool);
+    RematMapping map;
+    RematProblem *p = remat_problem_from_graph(scratch, g, NULL, &map);
+    RematSchedule base = remat_base_schedule(scratch, p);
+    RematFigures f = remat_check(scratch, p, &base);
+    Load load = {.peak_bytes = f.peak_bytes, .persistent_bytes = p->persistent_bytes};
+    while (p->n_nodes > 0 && g->order.data[load.at] != map.node_of[f.peak_at])
+        load.at++;
+    pool_free(scratch);
+    return load;
+}
+
+static Graph *with_masks(Pool *pool, const Graph *g, const MaskTensors *tensors, size_t n)
+{
+    Graph *copy = graph_copy(pool, g);
+    MaskTensors some = *tensors;
+    some.len = n;
+    mask_apply(copy, &some);
+    return copy;
+}
+
+static int64_t peak_with(const Choice *c, size_t n)
+{
+    Pool *scratch = pool_new_child(c->scratch);
+    int64_t peak = load_of(scratch, with_masks(scratch, c->g, &c->picked, n)).peak_bytes;
+    pool_free(scratch);
+    return peak;
+}
+
+static const MaskTensor *tensor_of(const MaskTensors *all, ValueId v)
+{
+    for (size_t i = 0; i < all->len; i++)
+        if (all->data[i].value == v)
+            return &all->data[i];
+    return NULL;
+}
+
+/* Picks what is alive at the peak of the graph with the masks so far and need not be; whether there
+ * was anything. */
+static bool pick_at_peak(Choice *c, const Graph *masked, size_t at)
+{
+    Pool *scratch = pool_new_child(c->scratch);
+    MaskTensors found = mask_find(scratch, masked);
+    size_t before = c->picked.len;
+    for (size_t i = 0; i < found.len; i++) {
+        const MaskTensor *t = &found.data[i];
+        const MaskTensor *own = tensor_of(&c->all, t->value);
+        if (!own || c->is_picked[t->value] || at < t->from || at > t->last)
+            continue;
+        c->is_picked[t->value] = true;
+        vec_push(c->scratch, &c->picked, *own);
+    }
+    pool_free(scratch);
+    return c->picked.len > before;
+}
+
+/* Until the peak lies where no mask helps; leaves the picks of the smallest peak, and returns it.
+ */
+static int64_t pick(Choice *c)
+{
+    Load best = c->whole;
+    size_t n_best = 0;
+    for (int round = 0; round < MAX_ROUNDS; round++) {
+        Pool *scratch = pool_new_child(c->scratch);
+        Graph *masked = with_masks(scratch, c->g, &c->picked, c->picked.len);
+        Load load = load_of(scratch, masked);
+        if (load.peak_bytes < best.peak_bytes) {
+            best = load;
+            n_best = c->picked.len;
+        }
+        bool more = pick_at_peak(c, masked, load.at);
+        pool_free(scratch);
+        if (!more)
+            break;
+    }
+    c->picked.len = n_best;
+    return best.peak_bytes;
+}
+
+static int larger_first(const void *a, const void *b)
+{
+    const MaskTensor *x = a, *y = b;
+    return x->bytes != y->bytes ? (x->bytes < y->bytes) - (x->bytes > y->bytes)
+                                : (x->value > y->value) - (x->value < y->value);
+}
+
+/* Every mask takes time: the fewest of the largest with which the peak is the same. */
+static size_t fewest(Choice *c, int64_t peak)
+{
+    size_t low = 0, high = c->picked.len;
+    qsort(c->picked.data, c->picked.len, sizeof *c->picked.data, larger_first);
+    while (high - low > 1) {
+        size_t n = low + (high - low) / 2;
+        if (peak_with(c, n) <= peak)
+            high = n;
+        else
+            low = n;
+    }
+    return high;
+}
+
+static bool is_lower(const Choice *c, size_t n)
+{
+    Pool *scratch = pool_new_child(c->scratch);
+    const Graph *masked = with_masks(scratch, c->g, &c->picked, n);
+    bool lower = memplan_graph(scratch, masked, MEMPLAN_TRIAL)->arena_bytes < c->whole.peak_bytes;
+    pool_free(scratch);
+    return lower;
+}
+
+/* How many of the picks are kept. */
+static size_t choose(Choice *c)
+{
+    int64_t peak = pick(c);
+    if (c->picked.len == 0)
+        return 0;
+    size_t n = fewest(c, peak);
+    if (is_lower(c, n))
+        return n;
+    return n < c->picked.len && is_lower(c, c->picked.len) ? c->picked.len : 0;
+}
+
+/* Time of the step by a cost model that computes it. */
+static double step_cost(Pool *pool, const CostModel *model, const Graph *g)
+{
+    NodeCosts costs = {model, NULL, NULL};
+    RematMapping map;
+    RematProblem *p = remat_problem_from_graph(pool, g, &costs, &map);
+    double sum = 0;
+    for (int k = 0; k < p->n_nodes; k++)
+        sum += p->node[k].cost;
+    return sum;
+}
+
+static double overhead_percent(const PassContext *ctx, Pool *scratch, const Graph *whole)
+{
+    const char *name = ctx->cost ? ctx->cost : whole->train.cost;
+    const CostModel *model = name ? cost_model_find(name) : NULL;
+    if (!model || !model->cost)
+        model = cost_models;
+    double without = step_cost(scratch, model, whole);
+    return without > 0 ? 100 * (step_cost(scratch, model, ctx->graph) - without) / without : 0;
+}
+
+/* A part is one of what the step needs without masks: remat, which sees it with them, gets bytes.
+ */
+static void settle_budget(PassContext *ctx, const Load *whole)
+{
+    Budget b;
+    const char *text = ctx->budget ? ctx->budget : ctx->graph->train.budget_text;
+    if (!budget_parse(text, &b) || b.kind != BUDGET_PERCENT)
+        return;
+    int64_t bytes = budget_bytes(b, whole->persistent_bytes, whole->peak_bytes);
+    ctx->budget = pool_printf(ctx->pool, "%lldB", (long long)bytes);
+}
+
+bool pass_masks(PassContext *ctx)
+{
+    if (ctx->no_masks)
+        return true;
+    if (!memplan_is_countable(ctx->graph))
+        return memplan_too_large(ctx);
+    Choice c = {.scratch = pool_new_child(ctx->pool), .g = ctx->graph};
+    c.all = mask_find(c.scratch, ctx->graph);
+    if (c.all.len > 0) {
+        c.is_picked = POOL_ARRAY(c.scratch, ctx->graph->values.len + 1, bool);
+        c.whole = load_of(c.scratch, ctx->graph);
+        c.picked.len = choose(&c);
+    }
+    if (c.picked.len > 0) {
+        const Graph *whole = graph_copy(c.scratch, ctx->graph);
+        mask_apply(ctx->graph, &c.picked);
+        ctx->masks = (MaskReport){(int)c.picked.len, c.whole.peak_bytes,
+                                  overhead_percent(ctx, c.scratch, whole)};
+        settle_budget(ctx, &c.whole);
+    }
+    pool_free(c.scratch);
+    return true;
+}

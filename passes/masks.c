@@ -18,7 +18,7 @@
 enum { MAX_ROUNDS = 32 };
 
 typedef struct Load {
-    int64_t peak_bytes, persistent_bytes;
+    int64_t peak_bytes;
     size_t at; /* place in the order */
 } Load;
 
@@ -38,7 +38,7 @@ static Load load_of(Pool *pool, const Graph *g)
     RematProblem *p = remat_problem_from_graph(scratch, g, NULL, &map);
     RematSchedule base = remat_base_schedule(scratch, p);
     RematFigures f = remat_check(scratch, p, &base);
-    Load load = {.peak_bytes = f.peak_bytes, .persistent_bytes = p->persistent_bytes};
+    Load load = {.peak_bytes = f.peak_bytes};
     while (p->n_nodes > 0 && g->order.data[load.at] != map.node_of[f.peak_at])
         load.at++;
     pool_free(scratch);
@@ -177,16 +177,13 @@ static double overhead_percent(const PassContext *ctx, Pool *scratch, const Grap
     return without > 0 ? 100 * (step_cost(scratch, model, ctx->graph) - without) / without : 0;
 }
 
-/* A part is one of what the step needs without masks: remat, which sees it with them, gets bytes.
- */
-static void settle_budget(PassContext *ctx, const Load *whole)
+/* A part is one of what the step needs without masks; remat sees it with them. */
+static void settle_budget(PassContext *ctx, int64_t whole_bytes)
 {
     Budget b;
     const char *text = ctx->budget ? ctx->budget : ctx->graph->train.budget_text;
-    if (!budget_parse(text, &b) || b.kind != BUDGET_PERCENT)
-        return;
-    int64_t bytes = budget_bytes(b, whole->persistent_bytes, whole->peak_bytes);
-    ctx->budget = pool_printf(ctx->pool, "%lldB", (long long)bytes);
+    if (budget_parse(text, &b) && b.kind == BUDGET_PERCENT && !b.of_bytes)
+        ctx->budget = pool_printf(ctx->pool, "%s of %lldB", text, (long long)whole_bytes);
 }
 
 bool pass_masks(PassContext *ctx)
@@ -207,7 +204,7 @@ bool pass_masks(PassContext *ctx)
         mask_apply(ctx->graph, &c.picked);
         ctx->masks = (MaskReport){(int)c.picked.len, c.whole.peak_bytes,
                                   overhead_percent(ctx, c.scratch, whole)};
-        settle_budget(ctx, &c.whole);
+        settle_budget(ctx, c.whole.peak_bytes);
     }
     pool_free(c.scratch);
     return true;

@@ -77,10 +77,10 @@ static const char *asked_text(Pool *pool, const RematReport *r, Budget asked)
 }
 
 /* The least whole percentage that reaches `bytes`. */
-static int64_t percent_of(const RematReport *r, int64_t bytes)
+static int64_t percent_of(const RematReport *r, Budget b, int64_t bytes)
 {
-    Budget b = {.kind = BUDGET_PERCENT};
-    double span = (double)(r->keep_all_peak_bytes - r->persistent_bytes);
+    int64_t whole = b.of_bytes ? b.of_bytes : r->keep_all_peak_bytes;
+    double span = (double)(whole - r->persistent_bytes);
     b.amount = floor(100 * (double)(bytes - r->persistent_bytes) / span);
     while (budget_bytes(b, r->persistent_bytes, r->keep_all_peak_bytes) < bytes)
         b.amount++;
@@ -92,7 +92,7 @@ static const char *way_out_text(Pool *pool, const RematReport *r, Budget asked, 
     const char *least = bytes_text(pool, r->min_feasible_bytes);
     const char *part =
         asked.kind == BUDGET_PERCENT && r->keep_all_peak_bytes > r->persistent_bytes
-            ? pool_printf(pool, "%lld%%, ", (long long)percent_of(r, r->min_feasible_bytes))
+            ? pool_printf(pool, "%lld%%, ", (long long)percent_of(r, asked, r->min_feasible_bytes))
             : "";
     const char *unit = asked.bare ? "a number without a unit is bytes (write 40% or 40MiB); " : "";
     return pool_printf(pool, "%sgive it %s%s (%lld bytes) or more, or min%s", unit, part, least,

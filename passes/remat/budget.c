@@ -46,6 +46,17 @@ static const char *skip_number(const char *text)
     return whole + part > 0 ? end : NULL;
 }
 
+/* "4GiB", and what stands before its unit. */
+static bool parse_bytes(const char *text, double *bytes, const char **rest)
+{
+    double unit;
+    *rest = skip_number(text);
+    if (!*rest || !parse_unit(*rest, &unit))
+        return false;
+    *bytes = strtod(text, NULL) * unit;
+    return *bytes < 9e18;
+}
+
 bool budget_parse(const char *text, Budget *out)
 {
     *out = (Budget){.kind = BUDGET_NONE};
@@ -56,20 +67,20 @@ bool budget_parse(const char *text, Budget *out)
         return true;
     }
     const char *rest = skip_number(text);
-    double unit;
-    if (!rest)
-        return false;
-    out->amount = strtod(text, NULL);
-    if (strcmp(rest, "%") == 0) {
-        out->kind = BUDGET_PERCENT;
+    if (rest && *rest == '%') {
+        double whole = 0;
+        bool of = strncmp(rest, "% of ", 5) == 0;
+        *out = (Budget){.kind = BUDGET_PERCENT, .amount = strtod(text, NULL)};
+        if (of ? !parse_bytes(rest + 5, &whole, &rest) : rest[1] != '\0')
+            return false;
+        out->of_bytes = (int64_t)floor(whole);
         return true;
     }
     out->kind = BUDGET_BYTES;
-    out->bare = !*rest;
-    if (!parse_unit(rest, &unit) || (out->bare && strchr(text, '.')))
+    if (!parse_bytes(text, &out->amount, &rest))
         return false;
-    out->amount *= unit;
-    return out->amount < 9e18;
+    out->bare = !*rest;
+    return !out->bare || !strchr(text, '.');
 }
 
 int64_t budget_bytes(Budget b, int64_t persistent_bytes, int64_t keep_all_peak_bytes)
@@ -80,8 +91,9 @@ int64_t budget_bytes(Budget b, int64_t persistent_bytes, int64_t keep_all_peak_b
     case BUDGET_BYTES:
         return (int64_t)floor(b.amount);
     case BUDGET_PERCENT: {
-        double bytes = (double)persistent_bytes +
-                       b.amount / 100 * (double)(keep_all_peak_bytes - persistent_bytes);
+        int64_t whole = b.of_bytes ? b.of_bytes : keep_all_peak_bytes;
+        double bytes =
+            (double)persistent_bytes + b.amount / 100 * (double)(whole - persistent_bytes);
         return bytes < 9e18 ? (int64_t)floor(bytes) : INT64_MAX;
     }
     case BUDGET_MIN:

@@ -9,12 +9,14 @@ typedef enum BudgetKind { BUDGET_NONE, BUDGET_BYTES, BUDGET_PERCENT, BUDGET_MIN 
 typedef struct Budget {
     BudgetKind kind;
     double amount; /* bytes, or percent */
-    bool bare;     /* bytes without a unit: easily a slip */
+    int64_t
+        of_bytes; /* percent: of a peak of so many bytes; 0 = of the step's without recomputation */
+    bool bare;    /* bytes without a unit: easily a slip */
 } Budget;
 
 /* "" or NULL: none.  "512MiB", "8GiB", "1.5GB", "4096": bytes (KiB, MiB, GiB, TiB, for which K, M,
  * G and T are short, as they are for `docker --memory` and systemd; kB, KB, MB, GB, TB; B).  "40%",
- * "min".  False when the text is none of these, or a fraction without a unit. */
+ * "40% of 8GiB", "min".  False when the text is none of these, or a fraction without a unit. */
 bool budget_parse(const char *text, Budget *out);
 
 /* persistent + p% of what the step without recomputation needs beyond it; INT64_MAX for

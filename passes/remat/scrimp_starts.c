@@ -30,7 +30,7 @@ static const struct Start {
               {remat_dtr, 5000, 0},
               {remat_xla_greedy, 3000, 150000000},
               {remat_random, 5000, 0},
-              {remat_kusumoto_exhaustive, 1000, 100000},
+              {remat_kusumoto_exhaustive, 1000, 2000000},
               {remat_kusumoto_exact, 3000, 20000000}};
 /* Up to how many nodes the orders of their smallest answers are improved, too. */
 enum { MOST_REORDERED = 1500, N_STARTS = sizeof starts / sizeof *starts };

@@ -1,6 +1,7 @@
 /* The arena of the examples' steps against the max-load bound, as they are and under budgets.  The
  * rows say how far above it an arena may end; 0 is a proof that no placement is smaller.
- * SCRIMP_ALL=1: every network of tests/zoo.csv as well, at batch 4 and down to the least budget. */
+ * SCRIMP_ALL=1: every network of tests/zoo.csv instead, at batch 4 and down to the least budget.
+ * SCRIMP_MODELS: so many random models instead. */
 #include "passes/pass.h"
 #include "random_model.h"
 #include "zoo_files.h"
@@ -72,8 +73,9 @@ static void check_quick(void)
     }
 }
 
-/* Random models, with and without a budget: nearly all reach the bound, the others almost. */
-static void check_random(int n_models)
+/* Random models, with and without a budget: nine of ten plans reach the bound.  Their tensors are
+ * few and small, so that one that does not fit is soon some percent. */
+static void check_random(int n_models, double at_most)
 {
     static const char *const budgets[] = {"", "min"};
     int above = 0;
@@ -86,7 +88,7 @@ static void check_random(int n_models)
         CHECK_MSG(r.graph, "%s", r.errors);
         for (int k = 0; k < 2 && r.graph; k++) {
             double gap = gap_of(r.graph, budgets[k], pool_printf(scratch, "seed %d", (int)seed));
-            CHECK_MSG(gap <= 0.2, "seed %d: %.4f%%", (int)seed, gap);
+            CHECK_MSG(gap <= at_most, "seed %d: %.4f%%", (int)seed, gap);
             above += gap > 0;
         }
         lowered_free(&r);
@@ -96,9 +98,11 @@ static void check_random(int n_models)
     CHECK(above * 10 <= 2 * n_models);
 }
 
+/* At most what has been seen (docs/promises.md) and some tenths of a percent. */
 static void check_all(void)
 {
     static const char *const budgets[] = {"", "50%", "min"};
+    static const double at_most[] = {0.5, 1.5, 2};
     Csv zoo = csv_read(pool, "zoo.csv");
     for (int i = 0; i < zoo.n; i++) {
         const CsvRow *row = &zoo.row[i];
@@ -106,19 +110,21 @@ static void check_all(void)
                    *defs = pool_printf(pool, "N=4 %s", csv_get(&zoo, row, "options"));
         Lowered r = lower_step(csv_get(&zoo, row, "file"), defs);
         for (int k = 0; k < 3 && r.graph; k++)
-            check_gap(r.graph, budgets[k], 1.5, name);
+            check_gap(r.graph, budgets[k], at_most[k], name);
         lowered_free(&r);
     }
 }
 
 int main(void)
 {
+    const char *models = getenv("SCRIMP_MODELS"), *all = getenv("SCRIMP_ALL");
     pool = pool_new();
-    if (getenv("SCRIMP_ALL"))
+    if (all)
         check_all();
-    else
+    else if (!models)
         check_quick();
-    check_random(getenv("SCRIMP_ALL") ? 200 : 10);
+    if (!all)
+        check_random(models ? atoi(models) : 10, models ? 3.5 : 0.2);
     pool_free(pool);
     return test_result();
 }

@@ -72,14 +72,15 @@ static bool read_request(Solve *s)
 
 /* What the plan of the step with these recomputations takes, pieces lying where pass_views puts
  * them. */
-static int64_t planned_arena(const Solve *s, const RematSchedule *schedule)
+static int64_t planned_arena(const Solve *s, const RematSchedule *schedule, MemEffort effort)
 {
     Pool *pool = pool_new_child(s->scratch);
     Graph *copy = graph_copy(pool, s->ctx->graph);
     remat_apply(copy, s->p, &s->mapping, schedule, "");
-    int64_t arena;
-    if (s->ctx->no_views || !views_of(pool, copy, &arena))
-        arena = memplan_graph(pool, copy, MEMPLAN_TRIAL)->arena_bytes;
+    int64_t arena = -1;
+    Graph *views = s->ctx->no_views ? NULL : views_of(pool, copy, &arena);
+    if (!views || effort == MEMPLAN_FINAL)
+        arena = memplan_graph(pool, views ? views : copy, effort)->arena_bytes;
     pool_free(pool);
     return arena;
 }
@@ -99,47 +100,57 @@ static Planned plan_answer(Solve *s, int64_t target)
     for (size_t k = 0; k < s->tried.len; k++)
         if (same_schedule(&s->tried.data[k].answer.schedule, &a.answer.schedule))
             return s->tried.data[k];
-    a.arena_bytes = planned_arena(s, &a.answer.schedule);
+    a.arena_bytes = planned_arena(s, &a.answer.schedule, MEMPLAN_TRIAL);
     vec_push(s->scratch, &s->tried, a);
     return a;
 }
 
-/* The smallest arena.  It need not be that of the smallest peak, whose placement may miss its peak
- * by more: targets just below the best so far, until the solver refuses. */
+/* The budget is one of real bytes: where the plan of an answer exceeds it, the next answer must
+ * have a smaller peak.  False when no arena was within the budget. */
+static bool find_within(Solve *s, int64_t budget, Planned *out)
+{
+    int64_t target = budget;
+    for (int k = 0; k <= MAX_STEPS; k++) {
+        *out = plan_answer(s, target);
+        int64_t peak = out->answer.figures.peak_bytes, missed = out->arena_bytes - budget;
+        if (missed <= 0)
+            return true;
+        if (peak > target)
+            return false;
+        target = peak - (k < SMALL_STEPS || missed < MEMPLAN_ALIGN ? MEMPLAN_ALIGN : missed);
+    }
+    return false;
+}
+
+/* The smallest arena, as the plan that is kept will have it.  It need not be that of the smallest
+ * peak, whose placement may miss its peak by more: a byte less is asked for until that is refused.
+ */
 static const Planned *solve_least(Solve *s)
 {
     if (s->least)
         return s->least;
-    s->least = POOL_NEW(s->scratch, Planned);
-    *s->least = plan_answer(s, 0);
-    int64_t floor = s->least->answer.figures.peak_bytes, target = s->least->arena_bytes - 1;
-    for (int k = 0; k < MAX_LEAST_STEPS && target >= floor; k++) {
-        Planned a = plan_answer(s, target);
-        int64_t peak = a.answer.figures.peak_bytes;
-        if (peak > target)
+    Planned *least = s->least = POOL_NEW(s->scratch, Planned), less;
+    *least = plan_answer(s, 0);
+    bool is_final = false;
+    for (int k = 0; k < MAX_LEAST_STEPS; k++) {
+        if (find_within(s, least->arena_bytes - 1, &less)) {
+            *least = less;
+            is_final = false;
+        } else if (is_final) {
             break;
-        if (a.arena_bytes < s->least->arena_bytes)
-            *s->least = a;
-        target = (peak < s->least->arena_bytes ? peak : s->least->arena_bytes) - 1;
+        } else {
+            least->arena_bytes = planned_arena(s, &least->answer.schedule, MEMPLAN_FINAL);
+            is_final = true;
+        }
     }
-    return s->least;
+    return least;
 }
 
-/* The budget is one of real bytes: where the plan of an answer exceeds it, the next answer must
- * have a smaller peak.  A budget is met when the smallest arena is within it. */
+/* A budget is met when the smallest arena is within it. */
 static Planned solve_arena(Solve *s, int64_t budget)
 {
-    int64_t target = budget;
-    for (int k = 0; k <= MAX_STEPS; k++) {
-        Planned a = plan_answer(s, target);
-        int64_t peak = a.answer.figures.peak_bytes, missed = a.arena_bytes - budget;
-        if (missed <= 0)
-            return a;
-        if (peak > target)
-            break;
-        target = peak - (k < SMALL_STEPS || missed < MEMPLAN_ALIGN ? MEMPLAN_ALIGN : missed);
-    }
-    return *solve_least(s);
+    Planned a;
+    return find_within(s, budget, &a) ? a : *solve_least(s);
 }
 
 /* Where pieces of concatenations share bytes, arenas are smaller than peaks: the fastest answer

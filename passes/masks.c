@@ -138,7 +138,8 @@ static bool is_lower(const Choice *c, size_t n)
 {
     Pool *scratch = pool_new_child(c->scratch);
     const Graph *masked = with_masks(scratch, c->g, &c->picked, n);
-    bool lower = memplan_graph(scratch, masked, MEMPLAN_TRIAL)->arena_bytes < c->whole.peak_bytes;
+    bool lower =
+        memplan_graph(scratch, masked, MEMPLAN_TRIAL, NULL)->arena_bytes < c->whole.peak_bytes;
     pool_free(scratch);
     return lower;
 }

@@ -67,6 +67,7 @@ typedef struct PassContext {
     const char *untrained;     /* by autodiff: parameters that the loss does not depend on, "$a $b";
                                   NULL = none */
     RematReport report;        /* filled by remat */
+    PlaceMemo *places;         /* that remat has tried; NULL: none */
     MemPlan *plan;             /* filled by plan */
     /* environment or user error ("budget 512MiB infeasible: ..."): code and message */
     const char *error_code, *error, *error_help;

@@ -8,7 +8,7 @@ bool pass_plan(PassContext *ctx)
     const char *fault;
     if (!memplan_is_countable(ctx->graph))
         return memplan_too_large(ctx);
-    ctx->plan = memplan_graph(ctx->pool, ctx->graph, MEMPLAN_FINAL);
+    ctx->plan = memplan_graph(ctx->pool, ctx->graph, MEMPLAN_FINAL, ctx->places);
     Pool *scratch = pool_new_child(ctx->pool);
     if (!memplan_graph_check(scratch, ctx->graph, ctx->plan, &fault))
         BUG("the memory plan is wrong: %s", fault);

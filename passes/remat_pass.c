@@ -78,9 +78,9 @@ static int64_t planned_arena(const Solve *s, const RematSchedule *schedule, MemE
     Graph *copy = graph_copy(pool, s->ctx->graph);
     remat_apply(copy, s->p, &s->mapping, schedule, "");
     int64_t arena = -1;
-    Graph *views = s->ctx->no_views ? NULL : views_of(pool, copy, &arena);
+    Graph *views = s->ctx->no_views ? NULL : views_of(pool, copy, effort, s->ctx->places, &arena);
     if (!views || effort == MEMPLAN_FINAL)
-        arena = memplan_graph(pool, views ? views : copy, effort)->arena_bytes;
+        arena = memplan_graph(pool, views ? views : copy, effort, s->ctx->places)->arena_bytes;
     pool_free(pool);
     return arena;
 }
@@ -320,6 +320,7 @@ bool pass_remat(PassContext *ctx)
     if (!memplan_is_countable(ctx->graph))
         return memplan_too_large(ctx);
     Solve s = {.ctx = ctx, .scratch = pool_new_child(ctx->pool)};
+    ctx->places = place_memo_new(ctx->pool);
     double begin = clock_seconds();
     ctx->report = (RematReport){.solver = "none", .budget_bytes = INT64_MAX};
     bool ok = read_request(&s);

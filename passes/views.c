@@ -346,14 +346,15 @@ bool has_pieces(const Graph *g)
     return false;
 }
 
-Graph *views_of(Pool *pool, const Graph *g, int64_t *arena_bytes)
+Graph *views_of(Pool *pool, const Graph *g, MemEffort effort, PlaceMemo *memo, int64_t *arena_bytes)
 {
     Graph *found = NULL;
-    for (Attempt a = 0; a < ATTEMPTS && !found && has_pieces(g); a++) {
+    int attempts = has_pieces(g) ? (effort == MEMPLAN_FINAL ? ATTEMPTS : 1) : 0;
+    for (Attempt a = 0; (int)a < attempts && !found; a++) {
         Pool *scratch = pool_new_child(pool);
         int64_t load;
         Graph *tried = with_views(pool, scratch, g, a, &load);
-        const MemPlan *plan = tried ? memplan_graph(scratch, tried, MEMPLAN_TRIAL) : NULL;
+        const MemPlan *plan = tried ? memplan_graph(scratch, tried, MEMPLAN_TRIAL, memo) : NULL;
         if (plan && plan->arena_bytes - plan->persistent_bytes <= load) {
             found = tried;
             *arena_bytes = plan->arena_bytes;
@@ -368,7 +369,7 @@ bool pass_views(PassContext *ctx)
     int64_t arena_bytes;
     if (ctx->no_views || !memplan_is_countable(ctx->graph))
         return true;
-    Graph *g = views_of(ctx->pool, ctx->graph, &arena_bytes);
+    Graph *g = views_of(ctx->pool, ctx->graph, MEMPLAN_FINAL, ctx->places, &arena_bytes);
     ctx->graph = g ? g : ctx->graph;
     return true;
 }

@@ -3,13 +3,15 @@
 #ifndef SCRIMP_PASSES_VIEWS_H
 #define SCRIMP_PASSES_VIEWS_H
 
-#include "ir/graph.h"
+#include "passes/memplan/memplan.h"
 
 /* There are concatenations or slices: bounds of peaks, which count copies, prove nothing of arenas.
  */
 bool has_pieces(const Graph *g);
-/* A copy of g, on pool, in which pieces lie inside of the whole; NULL when none is worth it.
- * *arena_bytes: what its plan on trial takes, which is no more than any plan of g takes. */
-Graph *views_of(Pool *pool, const Graph *g, int64_t *arena_bytes);
+/* A copy of g, on pool, in which pieces lie inside of the whole; NULL when none is worth it, or, on
+ * trial, when not all of them are.  *arena_bytes: what its plan on trial takes, which is no more
+ * than any plan of g takes. */
+Graph *views_of(Pool *pool, const Graph *g, MemEffort effort, PlaceMemo *memo,
+                int64_t *arena_bytes);
 
 #endif

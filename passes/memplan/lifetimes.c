@@ -296,7 +296,7 @@ static MemPlan *plan_new(Pool *pool, const Graph *g)
 
 /* How far the load may rise so that in-place pairs get buffers of their own, in sixteenths of the
  * bound: not at all; ...; as far as it likes. */
-enum { SHARINGS = 5 };
+enum { SHARINGS = 5, MOST_TO_TRY_ALL = 1000 };
 static const int sharing_load[SHARINGS] = {0, 16, 14, 12, 64};
 
 static void set_bound(MemPlan *plan, const Lives *l, int64_t *load, int64_t bound)
@@ -309,6 +309,7 @@ static void set_bound(MemPlan *plan, const Lives *l, int64_t *load, int64_t boun
 typedef struct Sharings {
     Lives *l;
     MemPlan *plan;
+    PlaceMemo *memo;
     int64_t bound, *shared;
     int best; /* what the plan shares */
 } Sharings;
@@ -326,9 +327,11 @@ static void make_sharing(Sharings *s, int sharing)
     make_buffers(l);
 }
 
-static MemLayout place_buffers(const Lives *l, int64_t exact_steps)
+static MemLayout place_buffers(const Sharings *s, int64_t exact_steps)
 {
-    return memplan_place_within(l->scratch, l->buffer, l->n_buffers, MEMPLAN_ALIGN, exact_steps);
+    const Lives *l = s->l;
+    return memplan_place_known(s->memo, l->scratch, l->buffer, l->n_buffers, MEMPLAN_ALIGN,
+                               exact_steps);
 }
 
 static int64_t largest_load(const Lives *l)
@@ -349,7 +352,7 @@ static void try_sharing(Sharings *s, int sharing, int64_t exact_steps)
     int64_t room = s->plan->arena_bytes - s->plan->persistent_bytes;
     if (largest_load(s->l) >= room)
         return;
-    MemLayout layout = place_buffers(s->l, exact_steps);
+    MemLayout layout = place_buffers(s, exact_steps);
     if (layout.arena_bytes >= room)
         return;
     set_offsets(s->plan, s->l, &layout);
@@ -359,7 +362,7 @@ static void try_sharing(Sharings *s, int sharing, int64_t exact_steps)
 static void sketch_all(Sharings *s)
 {
     make_sharing(s, 0);
-    MemLayout first = place_buffers(s->l, MEMPLAN_SKETCH);
+    MemLayout first = place_buffers(s, MEMPLAN_SKETCH);
     s->bound = first.lower_bound_bytes;
     set_bound(s->plan, s->l, s->shared, s->bound);
     set_offsets(s->plan, s->l, &first);
@@ -369,19 +372,21 @@ static void sketch_all(Sharings *s)
 
 /* Sharing a buffer in place never raises the load, but a longer buffer can be harder to place: when
  * the arena misses the bound, fewer pairs share.  The lowest arena wins; its sharing is the first
- * that is searched further.  MEMPLAN_FINAL does all that MEMPLAN_TRIAL does before anything else,
- * so that a plan that fitted on trial fits. */
-MemPlan *memplan_graph(Pool *pool, const Graph *g, MemEffort effort)
+ * that is searched further, and where there are few buffers the others after it.  MEMPLAN_FINAL
+ * does all that MEMPLAN_TRIAL does before anything else, so that a plan that fitted on trial fits.
+ */
+MemPlan *memplan_graph(Pool *pool, const Graph *g, MemEffort effort, PlaceMemo *memo)
 {
     Pool *scratch = pool_new_child(pool);
-    Sharings s = {.l = lives_new(scratch, g), .plan = plan_new(pool, g)};
+    Sharings s = {.l = lives_new(scratch, g), .plan = plan_new(pool, g), .memo = memo};
     s.shared = POOL_ARRAY(scratch, (size_t)s.l->n_slots, int64_t);
     s.l->load = POOL_ARRAY(scratch, (size_t)s.l->n_slots, int64_t);
     sketch_all(&s);
     int first = s.best;
     if (effort == MEMPLAN_FINAL)
         try_sharing(&s, first, MEMPLAN_EXACT_STEPS);
-    for (int k = 1; effort == MEMPLAN_FINAL && k < SHARINGS; k++)
+    bool others = effort == MEMPLAN_FINAL && s.l->n_buffers <= MOST_TO_TRY_ALL;
+    for (int k = 1; others && k < SHARINGS; k++)
         try_sharing(&s, (first + k) % SHARINGS, MEMPLAN_TRIAL_STEPS);
     pool_free(scratch);
     return s.plan;

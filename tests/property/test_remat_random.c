@@ -62,7 +62,7 @@ static void check_applied(Pool *pool, const Case *c, const RematSchedule *s, con
     Graph *copy = graph_copy(pool, c->g);
     remat_apply(copy, c->p, c->map, s, "test");
     CHECK_MSG(graph_verify(copy, &fault), "%s: %s", c->name, fault);
-    MemPlan *plan = memplan_graph(pool, copy, MEMPLAN_FINAL);
+    MemPlan *plan = memplan_graph(pool, copy, MEMPLAN_FINAL, NULL);
     CHECK_MSG(memplan_graph_check(pool, copy, plan, &fault), "%s: %s", c->name, fault);
     CHECK_MSG(plan->lower_bound_bytes == f->peak_bytes && plan->peak_bytes == f->peak_bytes,
               "%s: plan %lld, replay %lld", c->name, (long long)plan->lower_bound_bytes,

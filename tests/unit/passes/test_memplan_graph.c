@@ -91,7 +91,7 @@ static int check_step(uint64_t seed)
 {
     Pool *pool = pool_new();
     Graph *g = random_step(pool, seed, 5 + (int)(seed % 40));
-    MemPlan *plan = memplan_graph(pool, g, MEMPLAN_FINAL);
+    MemPlan *plan = memplan_graph(pool, g, MEMPLAN_FINAL, NULL);
     const char *fault = "";
     CHECK_MSG(memplan_graph_check(pool, g, plan, &fault), "seed %llu: %s", (unsigned long long)seed,
               fault);

@@ -309,11 +309,12 @@ static void emit_join(Jit *j, const void *desc)
     each_vector_between(j, first, last, t.m.d->channels, 1, join_vector, &t);
 }
 
-/* Elements from one row of the last dim to the next; a place that is read by rows has one. */
-static int64_t row_pitch(const Graph *g, ValueId v)
+/* Elements from one row of channels to the next, where inner is 1.  In a value that lies elsewhere
+ * the channels are the last dim (ir/place.c); in others dims of 1 may follow them. */
+static int64_t row_pitch(const Graph *g, ValueId v, int64_t channels)
 {
     int rank = value_type(g, v)->rank;
-    return rank < 2 ? value_type(g, v)->dim[0] : value_place(g, v).stride[rank - 2];
+    return value_is_dense(g, v) ? channels : value_place(g, v).stride[rank - 2];
 }
 
 static void lower(Lowering *l, const Node *n, AxisShape a, int n_in)
@@ -325,7 +326,7 @@ static void lower(Lowering *l, const Node *n, AxisShape a, int n_in)
     for (int i = 0; i < n_in; i++)
         bufs[i] = point_buf(l->graph, n->in[i]);
     for (int i = 0; i < images_of(&d); i++)
-        d.pitch[i] = row_pitch(l->graph, n->in[i]);
+        d.pitch[i] = row_pitch(l->graph, n->in[i], d.channels);
     bufs[n_in] = (CallBuf){VALUE_NONE, 0};
     bufs[n_in + 1] = (CallBuf){n->out[0], 0};
     bufs[n_in + 2] = (CallBuf){n->out[1], 0};

@@ -74,7 +74,7 @@ typedef struct ProgramOptions {
     uint64_t seed;                           /* of solvers */
     double time_limit_seconds;               /* of solvers; 0 = none */
     bool checksums;
-    bool no_masks;
+    bool no_masks, no_views;
     const char *pipeline;        /* NULL = by mode */
     const OptionDef *extra_defs; /* on top of the command line's */
     int n_extra_defs;

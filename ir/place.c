@@ -101,7 +101,7 @@ bool concat_has_joined(const Node *concat, int i)
 void concat_note_parts(Graph *g, NodeId concat)
 {
     const Node *n = graph_node(g, concat);
-    for (int i = 0; i < n->n_in; i++)
+    for (int i = 0; n->op == OP_concat && i < n->n_in; i++)
         if (concat_has_joined(n, i))
             graph_value(g, n->in[i])->part_of = n->out[0];
 }

@@ -178,15 +178,6 @@ static double overhead_percent(const PassContext *ctx, Pool *scratch, const Grap
     return without > 0 ? 100 * (step_cost(scratch, model, ctx->graph) - without) / without : 0;
 }
 
-/* A part is one of what the step needs without masks; remat sees it with them. */
-static void settle_budget(PassContext *ctx, int64_t whole_bytes)
-{
-    Budget b;
-    const char *text = ctx->budget ? ctx->budget : ctx->graph->train.budget_text;
-    if (budget_parse(text, &b) && b.kind == BUDGET_PERCENT && !b.of_bytes)
-        ctx->budget = pool_printf(ctx->pool, "%s of %lldB", text, (long long)whole_bytes);
-}
-
 bool pass_masks(PassContext *ctx)
 {
     if (ctx->no_masks)
@@ -205,7 +196,7 @@ bool pass_masks(PassContext *ctx)
         mask_apply(ctx->graph, &c.picked);
         ctx->masks = (MaskReport){(int)c.picked.len, c.whole.peak_bytes,
                                   overhead_percent(ctx, c.scratch, whole)};
-        settle_budget(ctx, c.whole.peak_bytes);
+        ctx->percent_of_bytes = c.whole.peak_bytes;
     }
     pool_free(c.scratch);
     return true;

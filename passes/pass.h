@@ -50,6 +50,8 @@ typedef struct PassContext {
     Pool *pool; /* the compilation's */
     const char
         *budget; /* "8GiB", "40%", "min", "" = none: overrides the remat section when not NULL */
+    int64_t
+        percent_of_bytes;   /* the peak that a percentage is of; 0: of the graph that remat gets */
     const char *solver;     /* NULL = the section's, else scrimp */
     const char *objective;  /* "time" (default) or "memory" */
     const char *cost;       /* a cost model (passes/remat/cost.h); NULL = the section's */
@@ -80,9 +82,10 @@ typedef struct Pass {
     const char *needs;             /* graph kind it works on: "forward", "step" or "any" */
 } Pass;
 
-extern const Pass pass_table[];          /* ends with name == NULL */
-extern const char *const pipeline_train; /* as in pipeline.c */
-extern const char *const pipeline_infer; /* without autodiff, masks and remat */
+extern const Pass pass_table[];                 /* ends with name == NULL */
+extern const char *const pipeline_train;        /* as in pipeline.c */
+extern const char *const pipeline_before_remat; /* the beginning of pipeline_train */
+extern const char *const pipeline_infer;        /* without autodiff, masks and remat */
 
 typedef void PassObserver(void *user, const Pass *pass, const Graph *g, double seconds);
 /* Runs a comma-separated pipeline such as "autodiff,remat(budget=40%,solver=chen),plan"; verifies

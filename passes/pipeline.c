@@ -23,8 +23,9 @@ const Pass pass_table[] = {
     {"plan", "an offset in one arena for every tensor", pass_plan, "any"},
     {NULL, NULL, NULL, NULL}};
 
-const char *const pipeline_train =
-    "fold,cse,dce,layout,fold,autodiff,fold,cse,dce,fuse,order,masks,remat,views,plan";
+#define BEFORE_REMAT "fold,cse,dce,layout,fold,autodiff,fold,cse,dce,fuse,order,masks"
+const char *const pipeline_before_remat = BEFORE_REMAT;
+const char *const pipeline_train = BEFORE_REMAT ",remat,views,plan";
 const char *const pipeline_infer = "fold,cse,dce,layout,fold,cse,dce,fuse,order,views,plan";
 
 static const Pass *pass_find(const char *name, size_t length)

@@ -19,6 +19,7 @@ enum { MAX_SPENDING = 5, LITTLE_PART = 64 };
 /* An answer and what its plan takes. */
 typedef struct Planned {
     RematAnswer answer;
+    RematNotes notes;
     int64_t arena_bytes;
 } Planned;
 
@@ -29,7 +30,6 @@ typedef struct Solve {
     RematMapping mapping;
     RematRequest request;
     int64_t budget_bytes, keep_all_peak_bytes;
-    RematNotes notes;
     VEC(Planned) tried;
     Planned *least; /* the answer with the smallest arena; NULL = not looked for yet */
 } Solve;
@@ -63,6 +63,7 @@ static bool read_request(Solve *s)
     RematError error;
     if (!remat_request_read(ctx->pool, &settings, &s->request, &error))
         return pass_error(ctx, error.code, error.message, error.help);
+    s->request.budget.of_bytes = ctx->percent_of_bytes;
     return s->request.cost->cost || ctx->measured ||
            pass_error(ctx, "E412", "nothing is measured here: cost profile cannot be used",
                       "use cost roofline");
@@ -94,9 +95,10 @@ static bool same_schedule(const RematSchedule *a, const RematSchedule *b)
 static Planned plan_answer(Solve *s, int64_t target)
 {
     RematOptions o = s->request.options;
+    Planned a = {.arena_bytes = 0};
     o.budget_bytes = target;
-    o.notes = &s->notes;
-    Planned a = {.answer = remat_solve(s->p, s->request.only, &o, s->scratch)};
+    o.notes = &a.notes;
+    a.answer = remat_solve(s->p, s->request.only, &o, s->scratch);
     for (size_t k = 0; k < s->tried.len; k++)
         if (same_schedule(&s->tried.data[k].answer.schedule, &a.answer.schedule))
             return s->tried.data[k];
@@ -258,7 +260,7 @@ static void fill_report(Solve *s, const Planned *a, const RematFigures *keep_all
     r->keep_all_peak_bytes = keep_all->peak_bytes;
     r->budget_bytes = s->budget_bytes;
     r->recomputed_ops = f->recomputed;
-    r->treewidth = s->notes.treewidth;
+    r->treewidth = a->notes.treewidth;
     r->cost = s->request.cost;
     r->step_cost = f->time;
     r->overhead_percent =
@@ -286,7 +288,7 @@ static Planned solve_request(Solve *s)
     if (s->request.budget.kind == BUDGET_NONE) {
         RematOptions o = s->request.options;
         o.budget_bytes = INT64_MAX;
-        return (Planned){remat_solve(s->p, remat_solver_find("none"), &o, s->scratch), 0};
+        return (Planned){.answer = remat_solve(s->p, remat_solver_find("none"), &o, s->scratch)};
     }
     if (s->request.budget.kind == BUDGET_MIN)
         s->budget_bytes = s->ctx->report.min_feasible_bytes = solve_least(s)->arena_bytes;

@@ -68,9 +68,23 @@ static void note_uses(Views *s)
         s->is_output[g->outputs.data[i].value] = true;
 }
 
+static bool readers_fit(const Views *s, ValueId v);
+
+/* What lies in v, when that is a concatenation, can be read where it lies. */
+static bool parts_fit(const Views *s, ValueId v)
+{
+    const Node *n = value_node(s->g, v);
+    for (int i = 0; n->op == OP_concat && i < n->n_in; i++)
+        if (concat_has_joined(n, i) && !readers_fit(s, n->in[i]))
+            return false;
+    return true;
+}
+
 /* Every reader of v, through subviews of it, can read it where it lies. */
 static bool readers_fit(const Views *s, ValueId v)
 {
+    if (!parts_fit(s, v))
+        return false;
     for (size_t k = 0; k < s->uses[v].len; k++) {
         Use use = s->uses[v].data[k];
         const Node *n = graph_node(s->g, use.node);
@@ -165,11 +179,13 @@ static void find_late_readers(const Views *s, NodeId concat, int i, UseList *lat
     concat_join(s->g, concat, i); /* as if, for the question below */
     for (size_t k = 0; k < uses->len; k++) {
         const Node *reader = graph_node(s->g, uses->data[k].node);
+        if (is_view(reader)) { /* one that was added has no slot */
+            *stays = INT_MAX;
+            continue;
+        }
         int slot = s->lives->m.slot_of[uses->data[k].node];
         bool fits = node_reads_at_place(s->g, reader, uses->data[k].input);
-        if (is_view(reader))
-            *stays = INT_MAX;
-        else if (slot > s->lives->m.slot_of[concat] && fits)
+        if (slot > s->lives->m.slot_of[concat] && fits)
             vec_push(s->scratch, late, uses->data[k]);
         else if (slot > *stays)
             *stays = slot;

@@ -91,7 +91,8 @@ static const char *way_out_text(Pool *pool, const RematReport *r, Budget asked, 
 {
     const char *least = bytes_text(pool, r->min_feasible_bytes);
     const char *part =
-        asked.kind == BUDGET_PERCENT && r->keep_all_peak_bytes > r->persistent_bytes
+        asked.kind == BUDGET_PERCENT && r->keep_all_peak_bytes > r->persistent_bytes &&
+                (!asked.of_bytes || asked.of_bytes > r->persistent_bytes)
             ? pool_printf(pool, "%lld%%, ", (long long)percent_of(r, asked, r->min_feasible_bytes))
             : "";
     const char *unit = asked.bare ? "a number without a unit is bytes (write 40% or 40MiB); " : "";

@@ -68,13 +68,8 @@ bool budget_parse(const char *text, Budget *out)
     }
     const char *rest = skip_number(text);
     if (rest && *rest == '%') {
-        double whole = 0;
-        bool of = strncmp(rest, "% of ", 5) == 0;
         *out = (Budget){.kind = BUDGET_PERCENT, .amount = strtod(text, NULL)};
-        if (of ? !parse_bytes(rest + 5, &whole, &rest) : rest[1] != '\0')
-            return false;
-        out->of_bytes = (int64_t)floor(whole);
-        return true;
+        return rest[1] == '\0';
     }
     out->kind = BUDGET_BYTES;
     if (!parse_bytes(text, &out->amount, &rest))

@@ -11,6 +11,9 @@ static Type op_channelled(OpCase *c, AttrList *attrs, int64_t *channels)
     Type t = op_shape(c, 2, 4);
     t.dim[0] += 2;
     int64_t axis = op_int(c, 1, t.rank - 1);
+    bool flat = op_coin(c); /* nothing but 1 behind the channels: rows, as if they were last */
+    for (int64_t d = axis + 1; flat && d < t.rank; d++)
+        t.dim[d] = 1;
     *channels = t.dim[axis];
     if (axis != 1 || op_coin(c))
         attrs_int(attrs, ATTR_axis, axis);

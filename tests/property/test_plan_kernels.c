@@ -1,6 +1,7 @@
 /* A plan chooses what runs again, in which order and where, never how: the step runs the same
- * kernels under every budget.  Same bits rest on this, and so do measured costs, which are taken
- * under one plan and used for others (frontend/cli_costs.c).  SCRIMP_ALL=1: all networks too. */
+ * kernels under every budget, but for pieces that lie elsewhere (views).  Same bits rest on this,
+ * and so do measured costs, which are taken under one plan and used for others
+ * (frontend/cli_costs.c).  SCRIMP_ALL=1: all networks too. */
 #include "codegen/codegen.h"
 #include "csv.h"
 #include "fixed_models.h"
@@ -8,8 +9,6 @@
 #include "passes/pass.h"
 #include "random_model.h"
 #include "unit/frontend/lower_text.h"
-
-static const char BEFORE_REMAT[] = "fold,cse,dce,layout,fold,autodiff,fold,cse,dce,fuse,order";
 
 /* What measured costs are known by. */
 static Map kernels_of(Pool *pool, const Graph *g)
@@ -52,7 +51,7 @@ static int check_plan(const Graph *g, const Map *plain, const char *budget, cons
 static int check_model(const Lowered *r, const char *name)
 {
     PassContext ctx = {.graph = r->graph, .pool = r->pool, .budget = ""};
-    bool ok = r->graph && passes_run(&ctx, BEFORE_REMAT, NULL, NULL);
+    bool ok = r->graph && passes_run(&ctx, pipeline_before_remat, NULL, NULL);
     CHECK_MSG(ok, "%s: %s", name, ctx.error ? ctx.error : r->errors);
     if (!ok)
         return 0;

@@ -237,10 +237,9 @@ static void check_budgets(Pool *pool)
     CHECK(bytes_of("4G") == (int64_t)4 << 30 && bytes_of("1.5K") == 1536 &&
           bytes_of("2M") == 2 << 20 && bytes_of("1T") == (int64_t)1 << 40);
     CHECK(bytes_of("40%") == 1400 && bytes_of("100%") == 2000 && bytes_of("0%") == 1000);
-    CHECK(bytes_of("40% of 3000B") == 1800 && bytes_of("50% of 3K") == 2036);
     static const char *const bad[] = {
-        "-1",  "40% of", "40% of x", "40%of 3K", "0.5", "4g", "8Gib", "x",  "40%%",
-        "1e9", "0x10",   "inf",      "nan",      ".",   "%",  "1..5", " 1", "99999999999999TiB"};
+        "-1",   "40% of 3K", "0.5", "4g", "8Gib", "x",    "40%%", "1e9",
+        "0x10", "inf",       "nan", ".",  "%",    "1..5", " 1",   "99999999999999TiB"};
     for (size_t k = 0; k < sizeof bad / sizeof *bad; k++)
         CHECK_MSG(bytes_of(bad[k]) == -1, "%s", bad[k]);
     CHECK(strcmp(bytes_text(pool, 100), "100B") == 0 &&

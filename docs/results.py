@@ -719,7 +719,7 @@ def solver_row(scrimp, rows_csv, network):
         line.append(percent(row["overhead_percent"]) if fits else "(%.2f)" % (row["min_feasible_bytes"] / GB))
         rows_csv.append([network[0], network[3], row["budget_bytes"], solver, row["status"],
                          row["arena_bytes"] if fits else "", row["peak_bytes"], "%.4f" % row["overhead_percent"],
-                         row["recomputed_ops"], "%.2f" % row["solve_seconds"]])
+                         row["recomputed_ops"]])
     return line
 
 
@@ -729,7 +729,7 @@ def solvers(scrimp):
     rows_csv = []
     lines = scrimp.each(networks, name_of, lambda n: solver_row(scrimp, rows_csv, n))
     write_csv("solvers.csv", ["network", "batch", "budget_bytes", "solver", "status", "arena_bytes", "peak_bytes",
-                              "overhead_percent", "recomputed_ops", "seconds"], rows_csv)
+                              "overhead_percent", "recomputed_ops"], rows_csv)
     write("solvers.md", SOLVERS_PAGE + table(["<network", "batch", "all kept, GB", "at least"] + SOLVERS[1:], lines) +
           scrimp.left_out_text())
 

@@ -135,10 +135,8 @@ void lower_slice(Lowering *l, const Node *node)
 /* Parts are there already. */
 void lower_concat(Lowering *l, const Node *node)
 {
-    const Type *out = value_type(l->graph, node->out[0]);
     PointAccess to = placed(l->graph, node->out[0], 1);
-    int64_t axis = node_int(node, ATTR_axis, 0);
-    axis += axis < 0 ? out->rank : 0;
+    int axis = concat_axis(l->graph, node);
     for (int i = 0; i < node->n_in; i++) {
         const Type *in = value_type(l->graph, node->in[i]);
         if (!concat_has_joined(node, i))

@@ -71,14 +71,6 @@ void lower_pointwise(Lowering *l, const Node *node)
     point_call(l, p, op_name(node->op), b.buf, b.n, node_flops(l->graph, node));
 }
 
-static bool has_matrix(const Graph *body)
-{
-    for (size_t k = 0; k < body->order.len; k++)
-        if (op_table[graph_node(body, body->order.data[k])->op].op_class == OP_CLASS_MATRIX)
-            return true;
-    return false;
-}
-
 /* "add+relu+mul" */
 static const char *body_label(Pool *pool, const Graph *body)
 {
@@ -116,7 +108,7 @@ static void lower_point_group(Lowering *l, const Node *node)
 
 void lower_fused(Lowering *l, const Node *node)
 {
-    if (has_matrix(node->body))
+    if (graph_has_matrix(node->body))
         lower_fused_matrix(l, node);
     else
         lower_point_group(l, node);

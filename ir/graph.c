@@ -271,6 +271,24 @@ Graph *graph_copy(Pool *pool, const Graph *g)
 
 /* Questions */
 
+bool node_is_view(const Node *n)
+{
+    return op_table[n->op].op_class == OP_CLASS_VIEW;
+}
+
+bool node_runs(const Node *n)
+{
+    return !node_is_view(n) && (!node_is_source(n) || n->op == OP_const);
+}
+
+bool graph_has_matrix(const Graph *g)
+{
+    for (size_t k = 0; k < g->order.len; k++)
+        if (op_table[graph_node(g, g->order.data[k])->op].op_class == OP_CLASS_MATRIX)
+            return true;
+    return false;
+}
+
 bool node_is_source(const Node *n)
 {
     return op_table[n->op].op_class == OP_CLASS_SOURCE;

@@ -150,6 +150,9 @@ const char *graph_unique_name(Graph *g, const char *base);
 Graph *graph_copy(Pool *pool, const Graph *g);
 
 bool node_is_source(const Node *n);     /* class SOURCE */
+bool node_is_view(const Node *n);       /* class VIEW: costs nothing */
+bool node_runs(const Node *n);          /* takes time: views and sources do not, constants do */
+bool graph_has_matrix(const Graph *g);  /* an operation of class MATRIX */
 bool node_is_persistent(const Node *n); /* param, buffer, state */
 /* The persistent tensor behind a value, following `writes`; VALUE_NONE for ordinary values. */
 ValueId value_storage(const Graph *g, ValueId v);

@@ -5,11 +5,6 @@
 
 #include <string.h>
 
-static bool is_view(const Graph *g, ValueId v)
-{
-    return op_table[value_node(g, v)->op].op_class == OP_CLASS_VIEW;
-}
-
 bool value_is_dense(const Graph *g, ValueId v)
 {
     return graph_value(g, v)->part_of == VALUE_NONE && value_node(g, v)->op != OP_subview;
@@ -20,7 +15,7 @@ ValueId value_root(const Graph *g, ValueId v)
     for (;;) {
         if (graph_value(g, v)->part_of != VALUE_NONE)
             v = graph_value(g, v)->part_of;
-        else if (is_view(g, v))
+        else if (node_is_view(value_node(g, v)))
             v = value_node(g, v)->in[0];
         else
             return v;
@@ -38,7 +33,7 @@ static void row_major(const Type *t, int64_t *stride)
     }
 }
 
-static int concat_axis(const Graph *g, const Node *n)
+int concat_axis(const Graph *g, const Node *n)
 {
     int64_t axis = node_int(n, ATTR_axis, 0);
     return (int)(axis < 0 ? axis + value_type(g, n->out[0])->rank : axis);
@@ -130,14 +125,6 @@ void concat_join(Graph *g, NodeId concat, int i)
 
 /* Who reads and writes at a place */
 
-static bool has_matrix(const Graph *body)
-{
-    for (size_t k = 0; k < body->order.len; k++)
-        if (op_table[graph_node(body, body->order.data[k])->op].op_class == OP_CLASS_MATRIX)
-            return true;
-    return false;
-}
-
 /* Rows of the last dim lie evenly: a matrix with a pitch. */
 static bool has_pitch(const Graph *g, ValueId v)
 {
@@ -162,7 +149,7 @@ bool node_writes_at_place(const Node *n)
 {
     OpKind op = n->op;
     if (op == OP_fused)
-        return n->body && !has_matrix(n->body);
+        return n->body && !graph_has_matrix(n->body);
     return op_table[op].op_class == OP_CLASS_POINT || op == OP_slice || op == OP_concat;
 }
 

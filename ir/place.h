@@ -23,6 +23,8 @@ bool value_is_dense(const Graph *g, ValueId v);
 /* The value in whose storage v lies, through views of any kind and concatenations. */
 ValueId value_root(const Graph *g, ValueId v);
 
+/* The dim along which a concat joins. */
+int concat_axis(const Graph *g, const Node *concat);
 /* Input i of a concat lies in its result. */
 bool concat_has_joined(const Node *concat, int i);
 /* Makes input i of a concat a part of its result. */

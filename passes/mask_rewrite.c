@@ -7,11 +7,6 @@
 
 enum { INDEX_MOST = 256 }; /* elements of a window that a byte numbers */
 
-static bool is_view(const Node *n)
-{
-    return op_table[n->op].op_class == OP_CLASS_VIEW;
-}
-
 static bool reads_bits_of(const Graph *g, const Node *n, ValueId y)
 {
     return n->op == OP_relu_grad && n->in[1] == y && n->in[0] != y &&
@@ -80,13 +75,13 @@ static void note_node(Finder *f, size_t at)
     const Node *n = graph_node(f->g, f->g->order.data[at]);
     for (int o = 0; o < n->n_out; o++) {
         ValueId v = n->out[o];
-        f->root[v] = is_view(n) ? f->root[n->in[0]] : v;
-        if (is_view(n))
+        f->root[v] = node_is_view(n) ? f->root[n->in[0]] : v;
+        if (node_is_view(n))
             continue;
         f->needed[v] = at;
         f->never[v] = node_is_source(n) || value_storage(f->g, v) != VALUE_NONE;
     }
-    for (int i = 0; i < n->n_in && !is_view(n); i++)
+    for (int i = 0; i < n->n_in && !node_is_view(n); i++)
         if (read_kind(f, n, i) == MASK_NONE) {
             f->needed[f->root[n->in[i]]] = at;
             f->read_whole[f->root[n->in[i]]] = true;
@@ -158,7 +153,7 @@ MaskTensors mask_find(Pool *pool, const Graph *g)
         f.never[f.root[g->outputs.data[i].value]] = true;
     for (size_t at = 0; at < g->order.len; at++) {
         const Node *node = graph_node(g, g->order.data[at]);
-        for (int i = 0; i < node->n_in && !is_view(node); i++)
+        for (int i = 0; i < node->n_in && !node_is_view(node); i++)
             note_reader(&f, at, i);
     }
     drop_small(&f);

@@ -1,13 +1,8 @@
 #include "passes/view_lives.h"
 
-static int64_t stored_bytes(const Graph *g, ValueId root)
-{
-    return (type_bytes(value_type(g, root)) + MEMPLAN_ALIGN - 1) / MEMPLAN_ALIGN * MEMPLAN_ALIGN;
-}
-
 static void add_load(ViewLives *l, ValueId root, Life life, int64_t sign)
 {
-    int64_t bytes = sign * stored_bytes(l->g, root);
+    int64_t bytes = sign * memplan_value_bytes(l->g, root);
     int end = life.last + !life.overwritten;
     for (int t = life.birth; t < end; t++)
         l->m.load[t] += bytes;

@@ -36,11 +36,6 @@ typedef struct Views {
     bool changed;
 } Views;
 
-static bool is_view(const Node *n)
-{
-    return op_table[n->op].op_class == OP_CLASS_VIEW;
-}
-
 static size_t count_concat_inputs(const Graph *g)
 {
     size_t sum = 0;
@@ -179,7 +174,7 @@ static void find_late_readers(const Views *s, NodeId concat, int i, UseList *lat
     concat_join(s->g, concat, i); /* as if, for the question below */
     for (size_t k = 0; k < uses->len; k++) {
         const Node *reader = graph_node(s->g, uses->data[k].node);
-        if (is_view(reader)) { /* one that was added has no slot */
+        if (node_is_view(reader)) { /* one that was added has no slot */
             *stays = INT_MAX;
             continue;
         }
@@ -198,8 +193,7 @@ static ValueId add_subview(Views *s, NodeId concat, int input)
     const Node *n = graph_node(s->g, concat);
     const Type *out = value_type(s->g, n->out[0]);
     int64_t start[TYPE_MAX_RANK] = {0}, limit[TYPE_MAX_RANK], step[TYPE_MAX_RANK];
-    int64_t axis = node_int(n, ATTR_axis, 0);
-    axis += axis < 0 ? out->rank : 0;
+    int axis = concat_axis(s->g, n);
     for (int d = 0; d < out->rank; d++) {
         limit[d] = out->dim[d];
         step[d] = 1;

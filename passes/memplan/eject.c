@@ -37,14 +37,6 @@ typedef struct Eject {
     uint64_t random;
 } Eject;
 
-static uint64_t next_random(Eject *e)
-{
-    e->random ^= e->random << 13;
-    e->random ^= e->random >> 7;
-    e->random ^= e->random << 17;
-    return e->random >> 11;
-}
-
 /* A buffer on its way up through what it meets. */
 typedef struct Ascent {
     const TimePart *part;
@@ -107,7 +99,7 @@ static int64_t cheapest_offset(Eject *e, int b, int64_t *cost)
             *cost = a.cost;
             best = at;
             n_best = 1;
-        } else if (a.cost == *cost && next_random(e) % ++n_best == 0) {
+        } else if (a.cost == *cost && place_random(&e->random) % ++n_best == 0) {
             best = at;
         }
         if (*cost == 0 || at == last)
@@ -199,7 +191,7 @@ static void place_one(Eject *e, int b)
         e->moves++;
     }
     time_tree_add(e->tree, b, e->offset[b]);
-    e->recent[b] = e->moves + RECENT_MOVES + (int)(next_random(e) % RECENT_SPREAD);
+    e->recent[b] = e->moves + RECENT_MOVES + (int)(place_random(&e->random) % RECENT_SPREAD);
     if (cost > 0 && e->moves % FALL_MOVES == 0)
         fall(e);
 }

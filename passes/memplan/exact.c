@@ -22,11 +22,8 @@ static void shuffle(Exact *e, uint64_t seed)
     uint64_t random = seed * 0x9e3779b97f4a7c15u;
     int n = e->p->n;
     for (int i = 0; i + 1 < n; i++) {
-        random ^= random << 13;
-        random ^= random >> 7;
-        random ^= random << 17;
         int reach = n - i < WINDOW ? n - i : WINDOW;
-        int j = i + (int)((random >> 11) % (uint64_t)reach), b = e->order[i];
+        int j = i + (int)(place_random(&random) % (uint64_t)reach), b = e->order[i];
         e->order[i] = e->order[j];
         e->order[j] = b;
     }

@@ -37,7 +37,7 @@ static int64_t rounded(int64_t bytes)
     return sum / MEMPLAN_ALIGN * MEMPLAN_ALIGN;
 }
 
-static int64_t value_bytes(const Graph *g, ValueId v)
+int64_t memplan_value_bytes(const Graph *g, ValueId v)
 {
     return rounded(type_bytes(value_type(g, v)));
 }
@@ -55,16 +55,6 @@ bool memplan_is_countable(const Graph *g)
             return false;
     }
     return true;
-}
-
-static bool is_view(const Node *n)
-{
-    return op_table[n->op].op_class == OP_CLASS_VIEW;
-}
-
-static bool runs(const Node *n)
-{
-    return !is_view(n) && (!node_is_source(n) || n->op == OP_const);
 }
 
 static bool is_persistent(const Lives *l, ValueId root)
@@ -90,15 +80,15 @@ static void find_lives(Lives *l)
     for (size_t k = 0; k < l->g->order.len; k++) {
         NodeId id = l->g->order.data[k];
         const Node *n = graph_node(l->g, id);
-        l->slot_of[id] = runs(n) ? l->n_slots++ : -1;
+        l->slot_of[id] = node_runs(n) ? l->n_slots++ : -1;
         int slot = l->slot_of[id] < 0 ? 0 : l->slot_of[id];
-        for (int i = 0; i < n->n_out && !is_view(n); i++) {
+        for (int i = 0; i < n->n_out && !node_is_view(n); i++) {
             ValueId root = l->root[n->out[i]];
             if (l->birth[root] < 0) /* the first of its parts */
                 l->birth[root] = slot;
             l->last[root] = slot;
         }
-        for (int i = 0; i < n->n_in && runs(n); i++)
+        for (int i = 0; i < n->n_in && node_runs(n); i++)
             l->last[l->root[n->in[i]]] = slot;
     }
     if (l->n_slots == 0)
@@ -130,7 +120,7 @@ static ValueId in_place_input(const Lives *l, const Node *n, int slot, int out,
         for (int o = 0; o < out; o++)
             free_root &= taken[o] != root;
         if (free_root && !is_persistent(l, root) && !l->output[root] && l->last[root] == slot &&
-            value_bytes(l->g, root) == value_bytes(l->g, n->out[out]) &&
+            memplan_value_bytes(l->g, root) == memplan_value_bytes(l->g, n->out[out]) &&
             node_may_overwrite(l->g, n, out, i))
             return root;
     }
@@ -154,13 +144,14 @@ static void make_output_buffers(Lives *l, const Node *n, int slot)
         taken[o] = VALUE_NONE;
         if (is_persistent(l, v) || l->buffer_of[v] != NO_BUFFER)
             continue; /* it lies where its other parts do */
-        if (runs(n) && v == n->out[o])
+        if (node_runs(n) && v == n->out[o])
             taken[o] = in_place_input(l, n, slot, o, taken);
-        if (taken[o] != VALUE_NONE && may_separate(l, slot, value_bytes(l->g, v)))
+        if (taken[o] != VALUE_NONE && may_separate(l, slot, memplan_value_bytes(l->g, v)))
             taken[o] = VALUE_NONE;
         int upper = l->last[v] + 1;
         if (taken[o] == VALUE_NONE) {
-            l->buffer_of[v] = add_buffer(l, l->birth[v], upper, value_bytes(l->g, v), NODE_NONE);
+            l->buffer_of[v] =
+                add_buffer(l, l->birth[v], upper, memplan_value_bytes(l->g, v), NODE_NONE);
             continue;
         }
         l->over[v] = taken[o];
@@ -180,10 +171,10 @@ static void make_buffers(Lives *l)
     for (size_t k = 0; k < l->g->order.len; k++) {
         NodeId id = l->g->order.data[k];
         const Node *n = graph_node(l->g, id);
-        if (is_view(n))
+        if (node_is_view(n))
             continue;
         make_output_buffers(l, n, l->slot_of[id]);
-        int64_t workspace = runs(n) ? rounded(node_workspace_bytes(l->g, n)) : 0;
+        int64_t workspace = node_runs(n) ? rounded(node_workspace_bytes(l->g, n)) : 0;
         if (workspace > 0)
             add_buffer(l, l->slot_of[id], l->slot_of[id] + 1, workspace, id);
     }
@@ -219,7 +210,8 @@ static void place_persistent(MemPlan *plan, const Graph *g)
         if (!node_is_persistent(n))
             continue;
         plan->offset[n->out[0]] = plan->persistent_bytes;
-        if (!size_add(plan->persistent_bytes, value_bytes(g, n->out[0]), &plan->persistent_bytes))
+        if (!size_add(plan->persistent_bytes, memplan_value_bytes(g, n->out[0]),
+                      &plan->persistent_bytes))
             BUG("the persistent tensors are too large");
     }
 }

@@ -57,6 +57,8 @@ typedef struct MemPlan {
     int n_in_place;
 } MemPlan;
 
+/* What a value takes in the arena: rounded up to MEMPLAN_ALIGN. */
+int64_t memplan_value_bytes(const Graph *g, ValueId v);
 /* False when all sizes together pass 2^60 bytes: sums in plans and schedules are not checked one by
  * one. */
 bool memplan_is_countable(const Graph *g);

@@ -42,14 +42,6 @@ typedef struct Search {
 typedef int64_t PlaceMethod(const PlaceProblem *p, const int *order, int64_t *offset,
                             PlaceWork *work);
 
-static uint64_t next_random(Search *s)
-{
-    s->random ^= s->random << 13;
-    s->random ^= s->random >> 7;
-    s->random ^= s->random << 17;
-    return s->random >> 11;
-}
-
 /* Buffers that stick out above the target move from position k to k/2; in the random rounds some of
  * them move anywhere before. */
 static void promote_offenders(Search *s)
@@ -59,10 +51,11 @@ static void promote_offenders(Search *s)
         int b = s->order[k], to = k / 2;
         if (s->trial[b] + p->size[b] <= p->target)
             continue;
-        if (s->random && moved > 0 && next_random(s) % 2)
+        if (s->random && moved > 0 && place_random(&s->random) % 2)
             continue;
         if (s->random && k > 0)
-            to = (int)(next_random(s) % (uint64_t)k * (next_random(s) % 1024) / 1024);
+            to = (int)(place_random(&s->random) % (uint64_t)k * (place_random(&s->random) % 1024) /
+                       1024);
         memmove(s->order + to + 1, s->order + to, (size_t)(k - to) * sizeof *s->order);
         s->order[to] = b;
         moved++;

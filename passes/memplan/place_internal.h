@@ -44,6 +44,15 @@ int64_t place_eject(const PlaceProblem *p, int64_t *offset, int64_t floor, int64
  * work->limit; the height. */
 int64_t place_levels(const PlaceProblem *p, int64_t *offset, uint64_t seed, PlaceWork *work);
 
+/* Marsaglia's xorshift; the state must not be 0. */
+static inline uint64_t place_random(uint64_t *state)
+{
+    *state ^= *state << 13;
+    *state ^= *state >> 7;
+    *state ^= *state << 17;
+    return *state >> 11;
+}
+
 typedef enum PlaceOutcome {
     PLACE_FOUND,
     PLACE_IMPOSSIBLE, /* there is no such layout */

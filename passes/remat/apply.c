@@ -24,11 +24,6 @@ typedef struct Apply {
     NodeVec order;
 } Apply;
 
-static bool is_view(const Graph *g, NodeId id)
-{
-    return op_table[graph_node(g, id)->op].op_class == OP_CLASS_VIEW;
-}
-
 static const char **clone_names(Graph *g, const Node *n, int run)
 {
     const char **names = POOL_ARRAY(g->pool, (size_t)n->n_out + 1, const char *);
@@ -72,7 +67,7 @@ static void place_run(Apply *a, NodeId id, ValueId *in)
 static ValueId current_value(Apply *a, ValueId v)
 {
     a->chain.len = 0;
-    while (is_view(a->g, graph_value(a->g, v)->def)) {
+    while (node_is_view(value_node(a->g, v))) {
         vec_push(a->scratch, &a->chain, v);
         v = a->in_of[graph_value(a->g, v)->def][0];
     }

@@ -23,16 +23,6 @@ typedef struct Builder {
     int *version_of; /* by ValueId of a persistent tensor: the problem tensor that holds it now */
 } Builder;
 
-static bool is_view(const Node *n)
-{
-    return op_table[n->op].op_class == OP_CLASS_VIEW;
-}
-
-static bool is_executed(const Node *n)
-{
-    return !is_view(n) && (!node_is_source(n) || n->op == OP_const);
-}
-
 static int add_tensor(Builder *b, ValueId v, int producer)
 {
     const Value *value = graph_value(b->g, v);
@@ -123,9 +113,9 @@ static void add_in_order(Builder *b)
     for (size_t k = 0; k < b->g->order.len; k++) {
         NodeId id = b->g->order.data[k];
         const Node *n = graph_node(b->g, id);
-        if (is_executed(n))
+        if (node_runs(n))
             add_node(b, id);
-        else if (is_view(n))
+        else if (node_is_view(n))
             b->tensor_of[n->out[0]] = b->tensor_of[n->in[0]];
         else
             add_tensor(b, n->out[0], -1);

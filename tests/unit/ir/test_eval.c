@@ -1,6 +1,6 @@
 /* The reference evaluator against values computed by hand, family by family.  What the gradients of
  * operations compute is checked by tests/property/test_gradients.c. */
-#include "check.h"
+#include "graph_text.h"
 
 #include "ir/eval.h"
 #include "ir/print.h"
@@ -16,18 +16,6 @@ static bool same(double a, double b)
     if (isnan(a) || isnan(b))
         return isnan(a) && isnan(b);
     return a == b || fabs(a - b) <= 1e-12 * (1 + fabs(b));
-}
-
-static Graph *graph_of(Pool *pool, const char *body)
-{
-    const char *text = pool_printf(
-        pool, "scrimp.ir 1  src=\"t\"  hash=0000000000000000  opts\nstep @t {\n%s}\n", body);
-    Diag *diag = diag_new(pool);
-    Graph *g = graph_read(pool, "t.ir", text, strlen(text), diag);
-    if (!g)
-        diag_print(diag, stderr, false);
-    CHECK_MSG(g, "%s", text);
-    return g;
 }
 
 /* Gives the inputs, in order, their values from one list. */
@@ -58,7 +46,7 @@ static void check_value(const Graph *g, const EvalState *s, const char *name,
 static void check_body(const char *body, const double *inputs, const double *expected, int64_t n)
 {
     Pool *pool = pool_new();
-    Graph *g = graph_of(pool, body);
+    Graph *g = graph_of(pool, "step", body);
     if (g)
         check_value(g, evaluated(pool, g, inputs), "%y", expected, n, body);
     pool_free(pool);
@@ -443,9 +431,10 @@ static void test_dropout(void)
     enum { N = 20000 };
     static double x[N + 4], first[N];
     Pool *pool = pool_new();
-    Graph *g = graph_of(pool, "  %x = input : f32[20000]\n  %r = input : i32[4]\n"
-                              "  %y = dropout %x, %r {p=0.25, key=5} : f32[20000]\n"
-                              "  %z = dropout %x, %r {p=0.25, key=6} : f32[20000]\n");
+    Graph *g = graph_of(pool, "step",
+                        "  %x = input : f32[20000]\n  %r = input : i32[4]\n"
+                        "  %y = dropout %x, %r {p=0.25, key=5} : f32[20000]\n"
+                        "  %z = dropout %x, %r {p=0.25, key=6} : f32[20000]\n");
     for (int i = 0; i < N; i++)
         x[i] = 3;
     x[N] = 7, x[N + 1] = -1, x[N + 2] = 4;
@@ -498,8 +487,9 @@ static void test_fused(void)
 static void test_commit(void)
 {
     Pool *pool = pool_new();
-    Graph *g = graph_of(pool, "  $r = buffer : f32[1]\n  %s = input : f32[1]\n"
-                              "  %y = bn_running $r, %s {momentum=0.5} : f32[1] -> $r\n");
+    Graph *g = graph_of(pool, "step",
+                        "  $r = buffer : f32[1]\n  %s = input : f32[1]\n"
+                        "  %y = bn_running $r, %s {momentum=0.5} : f32[1] -> $r\n");
     EvalState *s = evaluated(pool, g, V(8, 0));
     check_value(g, s, "$r", V(8), 1, "before commit");
     eval_commit(s);

@@ -1,23 +1,11 @@
 /* Which tensors can have masks, and how they are rewritten.  Which are kept, and that no bit
  * changes: tests/property/test_masks_kept.c, test_masks.c. */
-#include "check.h"
+#include "graph_text.h"
 #include "ir/print.h"
 #include "ir/verify.h"
 #include "passes/mask_rewrite.h"
 
 #include <string.h>
-
-static Graph *graph_of(Pool *pool, const char *body)
-{
-    const char *text = pool_printf(
-        pool, "scrimp.ir 1  src=\"t\"  hash=0000000000000000  opts\nstep @t {\n%s}\n", body);
-    Diag *diag = diag_new(pool);
-    Graph *g = graph_read(pool, "t.ir", text, strlen(text), diag);
-    if (!g)
-        diag_print(diag, stderr, false);
-    CHECK_MSG(g, "%s", text);
-    return g;
-}
 
 /* --- what can have a mask --- */
 
@@ -25,7 +13,7 @@ static Graph *graph_of(Pool *pool, const char *body)
 static const char *found_in(Pool *pool, const char *body)
 {
     StrBuf text = strbuf_new(pool);
-    const Graph *g = graph_of(pool, body);
+    const Graph *g = graph_of(pool, "step", body);
     MaskTensors found = mask_find(pool, g);
     strbuf_put(&text, "");
     for (size_t i = 0; i < found.len; i++)
@@ -75,7 +63,7 @@ static void test_readers(void)
 static void test_results(void)
 {
     Pool *pool = pool_new();
-    Graph *g = graph_of(pool, Y "  %d = relu_grad %dy, %y : f32[64]\n");
+    Graph *g = graph_of(pool, "step", Y "  %d = relu_grad %dy, %y : f32[64]\n");
     graph_add_output(g, "y", graph_find(g, "%y"));
     CHECK(mask_find(pool, g).len == 0);
     pool_free(pool);
@@ -113,8 +101,8 @@ static void test_rewriting(void)
 {
     Pool *pool = pool_new();
     const char *fault;
-    Graph *g =
-        graph_of(pool, Y BODY("    %g = relu_grad %a, %b : f32[64]\n    %o = exp %g : f32[64]\n"));
+    Graph *g = graph_of(pool, "step",
+                        Y BODY("    %g = relu_grad %a, %b : f32[64]\n    %o = exp %g : f32[64]\n"));
     MaskTensors found = mask_find(pool, g);
     mask_apply(g, &found);
     CHECK_MSG(graph_verify(g, &fault), "%s", fault);

@@ -1,6 +1,6 @@
 /* What pass_views makes of small steps, what it leaves alone, and that its graphs survive their
  * text, the verifier and the checker of plans. */
-#include "check.h"
+#include "graph_text.h"
 
 #include "ir/eval.h"
 #include "ir/place.h"
@@ -11,17 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static Graph *read_text(Pool *pool, const char *lines)
-{
-    const char *text = pool_printf(
-        pool, "scrimp.ir 1  src=\"a\"  hash=0000000000000000  opts\nforward @m {\n%s}\n", lines);
-    Diag *diag = diag_new(pool);
-    Graph *g = graph_read(pool, "a", text, strlen(text), diag);
-    if (!g)
-        diag_print(diag, stderr, false);
-    return g;
-}
-
 static const char *text_of(Pool *pool, const Graph *g)
 {
     StrBuf b = strbuf_new(pool);
@@ -31,8 +20,7 @@ static const char *text_of(Pool *pool, const Graph *g)
 
 static PassContext run(Pool *pool, const char *lines, const char *pipeline)
 {
-    PassContext ctx = {.pool = pool, .graph = read_text(pool, lines)};
-    CHECK(ctx.graph);
+    PassContext ctx = {.pool = pool, .graph = graph_of(pool, "forward", lines)};
     if (ctx.graph)
         CHECK_MSG(passes_run(&ctx, pipeline, NULL, NULL), "%s", ctx.error);
     return ctx;

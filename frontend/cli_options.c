@@ -62,12 +62,14 @@ const Verb cli_verbs[] = {
      "--count RULE runs the papers' algorithms on the forward pass as a paper counts it (see\n"
      "summary --count), under the papers' own models of memory and time. --max-batch looks for "
      "the\n"
-     "largest batch (option N) whose step fits --budget, by doubling and bisection.",
+     "largest batch (option N) whose step fits --budget, by doubling and bisection.\n"
+     "--arena-csv writes a row for every buffer of the arena, but not the persistent tensors, in\n"
+     "the form that `scrimp arena` reads.",
      "define model count graph budget max-batch solver stop-at effort objective cost no-masks "
      "schedule seed "
      "time-limit "
      "compare "
-     "sweep threads march cache no-cache jobs json error-format",
+     "sweep arena-csv threads march cache no-cache jobs json error-format",
      verb_plan},
     {"arena", "offsets for buffers with known lives",
      "FILE is CSV with the columns id, lower, upper and size (MiniMalloc's format): a buffer of\n"
@@ -187,6 +189,8 @@ static const OptionRow option_rows[] = {
     {"overwrite", 0, FIELD_FLAG, offsetof(Cli, overwrite), NULL, "replace the run that is in --out",
      0},
     {"out", 'o', FIELD_TEXT, offsetof(Cli, out), "PATH", "where results go", 0},
+    {"arena-csv", 0, FIELD_TEXT, offsetof(Cli, arena_csv), "FILE.csv",
+     "also write lives, sizes and offsets of what the arena holds", 0},
     {"header", 0, FIELD_TEXT, offsetof(Cli, header), "FILE.h", "where the C header goes", 0},
     {"checkpoint", 0, FIELD_TEXT, offsetof(Cli, checkpoint), "PATH",
      "a folder written by train, or a .safetensors file", 0},

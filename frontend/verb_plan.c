@@ -1,5 +1,7 @@
 /* plan: what a budget costs, by every solver, over a sweep of budgets. */
+#include "frontend/cli_file.h"
 #include "frontend/cli_plan.h"
+#include "passes/memplan/buffer_csv.h"
 #include "passes/remat/solvers.h"
 
 #include <math.h>
@@ -20,6 +22,14 @@ static const char *status_name(RematStatus s)
         return "infeasible";
     }
     return "unknown";
+}
+
+/* --arena-csv: what lies in the arena, when and where. */
+static ExitCode write_buffers(Cli *cli, const Program *p)
+{
+    StrBuf text = strbuf_new(cli->pool);
+    buffer_csv_write_plan(p->graph, p->plan, &text);
+    return cli_write_file(cli, cli->arena_csv, text.text);
 }
 
 static ExitCode plan_once(Cli *cli, const PlanSource *of, const char *budget, const char *solver,
@@ -44,6 +54,8 @@ static ExitCode plan_once(Cli *cli, const PlanSource *of, const char *budget, co
         row->arena_bytes = p.plan->arena_bytes;
         row->arena_lower_bound_bytes = p.plan->lower_bound_bytes;
     }
+    if (cli->arena_csv && code == EXIT_OK)
+        code = write_buffers(cli, &p);
     return code;
 }
 
@@ -305,6 +317,9 @@ static bool check_options(Cli *cli)
         what = "--max-batch and --graph, --compare, --sweep or --count";
     else if (cli->count && (cli->graph || cli->budget || cli->compare || cli->sweep))
         what = "--count and --graph, --budget, --compare or --sweep";
+    else if (cli->arena_csv &&
+             (cli->graph || cli->compare || cli->sweep || cli->count || cli->max_batch))
+        what = "--arena-csv and --graph, --compare, --sweep, --count or --max-batch";
     if (what)
         cli_error(cli, EXIT_USER, "E407", "leave one of them out", "%s exclude each other", what);
     else if (cli->stop_at && (!cli->solver || strcmp(cli->solver, "twremat") != 0))

@@ -219,3 +219,16 @@ void buffer_csv_write(const BufferCsv *csv, const int64_t *offset, FILE *out)
     for (int i = 0; i < csv->n; i++)
         fprintf(out, "%s,%" PRId64 "\n", csv->row[i], offset[i]);
 }
+
+void buffer_csv_write_plan(const Graph *g, const MemPlan *plan, StrBuf *out)
+{
+    strbuf_put(out, "id,lower,upper,size,planned_offset\n");
+    for (int i = 0; i < plan->n_buffers; i++) {
+        const PlannedBuffer *b = &plan->buffer[i];
+        bool is_value = b->node == NODE_NONE;
+        ValueId v = is_value ? b->value : graph_node(g, b->node)->out[0];
+        strbuf_printf(out, "%s%s,%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRId64 "\n",
+                      is_value ? "" : "workspace of ", graph_value(g, v)->name, b->life.lower,
+                      b->life.upper, b->life.size, b->offset);
+    }
+}

@@ -4,6 +4,7 @@
 #ifndef SCRIMP_PASSES_MEMPLAN_BUFFER_CSV_H
 #define SCRIMP_PASSES_MEMPLAN_BUFFER_CSV_H
 
+#include "ir/support/strbuf.h"
 #include "passes/memplan/memplan.h"
 
 #include <stdio.h>
@@ -23,5 +24,10 @@ bool buffer_csv_read(Pool *pool, const char *text, size_t length, BufferCsv *out
 
 /* The rows as they were read, with the column offset added. */
 void buffer_csv_write(const BufferCsv *csv, const int64_t *offset, FILE *out);
+
+/* The buffers of a plan that was made with MEMPLAN_FINAL, for `scrimp plan --arena-csv`: as
+ * buffer_csv_read takes them, with the offset in the arena as planned_offset.  The id is the value
+ * that was made first, or "workspace of" the operation's. */
+void buffer_csv_write_plan(const Graph *g, const MemPlan *plan, StrBuf *out);
 
 #endif

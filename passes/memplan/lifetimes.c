@@ -362,6 +362,31 @@ static void sketch_all(Sharings *s)
         try_sharing(s, k, MEMPLAN_SKETCH);
 }
 
+/* The buffers of the sharing that was best, with the plan's offsets. */
+static void list_buffers(Sharings *s, Pool *pool)
+{
+    const Lives *l = s->l;
+    MemPlan *plan = s->plan;
+    make_sharing(s, s->best);
+    plan->n_buffers = l->n_buffers;
+    plan->buffer = POOL_ARRAY(pool, (size_t)l->n_buffers + 1, PlannedBuffer);
+    for (int b = 0; b < l->n_buffers; b++) {
+        NodeId node = l->workspace_node[b];
+        int64_t offset = node == NODE_NONE ? -1 : plan->workspace_offset[node];
+        plan->buffer[b] = (PlannedBuffer){l->buffer[b], offset, VALUE_NONE, node};
+    }
+    for (size_t k = 0; k < l->g->order.len; k++) {
+        const Node *n = graph_node(l->g, l->g->order.data[k]);
+        for (int i = 0; i < n->n_out; i++) {
+            ValueId root = l->root[n->out[i]];
+            if (is_persistent(l, root) || plan->buffer[l->buffer_of[root]].offset >= 0)
+                continue;
+            plan->buffer[l->buffer_of[root]].value = root;
+            plan->buffer[l->buffer_of[root]].offset = plan->offset[root];
+        }
+    }
+}
+
 /* Sharing a buffer in place never raises the load, but a longer buffer can be harder to place: when
  * the arena misses the bound, fewer pairs share.  The lowest arena wins; its sharing is the first
  * that is searched further, and where there are few buffers the others after it.  MEMPLAN_FINAL
@@ -380,6 +405,8 @@ MemPlan *memplan_graph(Pool *pool, const Graph *g, MemEffort effort, PlaceMemo *
     bool others = effort == MEMPLAN_FINAL && s.l->n_buffers <= MOST_TO_TRY_ALL;
     for (int k = 1; others && k < SHARINGS; k++)
         try_sharing(&s, (first + k) % SHARINGS, MEMPLAN_TRIAL_STEPS);
+    if (effort == MEMPLAN_FINAL)
+        list_buffers(&s, pool);
     pool_free(scratch);
     return s.plan;
 }

@@ -55,7 +55,18 @@ typedef struct MemPlan {
                            lower_bound_bytes */
     NodeId peak_node;
     int n_in_place;
+    /* What was placed beside the persistent tensors; only MEMPLAN_FINAL fills it in. */
+    int n_buffers;
+    struct PlannedBuffer *buffer;
 } MemPlan;
+
+/* Values that share their bytes, or the workspace of an operation. */
+typedef struct PlannedBuffer {
+    MemBuffer life; /* in operations that run */
+    int64_t offset; /* in the arena */
+    ValueId value;  /* the first in it; VALUE_NONE: a workspace */
+    NodeId node;    /* whose workspace it is; NODE_NONE: a value's */
+} PlannedBuffer;
 
 /* What a value takes in the arena: rounded up to MEMPLAN_ALIGN. */
 int64_t memplan_value_bytes(const Graph *g, ValueId v);

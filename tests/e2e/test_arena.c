@@ -110,6 +110,36 @@ static double place(uint64_t seed, int n, int longest, int64_t *gap)
     return seconds;
 }
 
+/* The rows of a plan: they fill the arena behind the persistent tensors, and `arena` reads them. */
+static void test_plan_rows(const char *model)
+{
+    char path[400], line[300];
+    json_t *o = run_json(0, "$SCRIMP plan $EXAMPLES/%s --arena-csv $TMP/plan.csv --json", model);
+    int64_t persistent = (int64_t)json_get_number(o, "persistent_bytes"), arena, bound;
+    enum { MOST = 10000 };
+    Buffer *b = calloc(MOST, sizeof *b);
+    int n = 0;
+    FILE *f = fopen(path_of("plan.csv", path, sizeof path), "rb");
+    EXPECT(f && fgets(line, sizeof line, f), "a heading");
+    EXPECT(strcmp(line, "id,lower,upper,size,planned_offset\n") == 0, line);
+    for (; n < MOST && fgets(line, sizeof line, f); n++) {
+        long long lower, upper, size, offset;
+        EXPECT(sscanf(line, "%*[^,],%lld,%lld,%lld,%lld", &lower, &upper, &size, &offset) == 4,
+               line);
+        b[n] = (Buffer){n, lower, upper, size, offset - persistent};
+    }
+    fclose(f);
+    EXPECT(n > 100, "buffers");
+    sweep(b, n, &arena, &bound);
+    EXPECT(persistent + arena == (int64_t)json_get_number(o, "arena_bytes"), "arena_bytes");
+    EXPECT(persistent + bound == (int64_t)json_get_number(o, "arena_lower_bound_bytes"), "bound");
+    json_t *again = run_json(0, "$SCRIMP arena $TMP/plan.csv --json");
+    EXPECT((int64_t)json_get_number(again, "lower_bound_bytes") == bound, "arena's bound");
+    json_decref(o);
+    json_decref(again);
+    free(b);
+}
+
 int main(void)
 {
     int64_t gap;
@@ -121,5 +151,10 @@ int main(void)
     Result r = run("$SCRIMP arena - < $TMP/given.csv | cmp - $TMP/placed.csv");
     EXPECT(r.code == 0, "standard output has what --out has");
     result_free(&r);
+    test_plan_rows("chargpt.scrimp --budget 60%");
+    test_plan_rows("googlenet.scrimp -D N=2");
+    Result wrong = run("$SCRIMP plan $EXAMPLES/mlp.scrimp --sweep 3 --arena-csv $TMP/plan.csv");
+    EXPECT(wrong.code == 1 && strstr(wrong.err, "E407"), wrong.err);
+    result_free(&wrong);
     return e2e_end();
 }

@@ -3,6 +3,7 @@
 #include "passes/memplan/too_large.h"
 #include "passes/pass.h"
 #include "passes/remat/bound_report.h"
+#include "passes/remat/relax_pieces.h"
 #include "passes/remat/solve.h"
 #include "passes/remat/solvers.h"
 #include "passes/views.h"
@@ -267,11 +268,8 @@ static void fill_report(Solve *s, const Planned *a, const RematFigures *keep_all
         keep_all->time > 0 ? 100 * (f->time - keep_all->time) / keep_all->time : 0;
     r->forward_percent = forward_percent(s->p);
     r->status = status_of(s, a);
-    if (r->status != REMAT_INFEASIBLE && f->peak_bytes > s->budget_bytes)
-        r->budget_bytes = f->peak_bytes; /* the bounds are of peaks */
     bound_report_fill(s->ctx->pool, s->p, r);
-    r->budget_bytes = s->budget_bytes;
-    r->infeasible_proven = r->lower_bound_bytes > r->budget_bytes && !has_pieces(s->ctx->graph);
+    r->infeasible_proven = r->lower_bound_bytes > r->budget_bytes;
 }
 
 static bool report_infeasible(Solve *s, int64_t smallest_arena_bytes)
@@ -329,6 +327,8 @@ bool pass_remat(PassContext *ctx)
     if (ok) {
         NodeCosts costs = {s.request.cost, ctx->measured, ctx->measured_user};
         s.p = remat_problem_from_graph(s.scratch, ctx->graph, &costs, &s.mapping);
+        if (!ctx->no_views)
+            s.p->relaxed = relax_pieces(s.scratch, ctx->graph, s.p, &s.mapping);
         if (ctx->memo)
             s.p->memo = ctx->memo;
         ok = meet_budget(&s);

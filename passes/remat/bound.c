@@ -200,7 +200,7 @@ static void list_tensors(Search *s, Pool *pool, RematPeakBound *bound)
         add_tensor(p, bound, listed, node->in[k]);
     for (int k = 0; k < node->n_in_place; k++) /* need no room of their own */
         listed[node->out[node->in_place[k].out]] = true;
-    for (int k = 0; k < node->n_out; k++)
+    for (int k = 0; k < node->n_out && node->workspace >= 0; k++) /* else it takes them back */
         add_tensor(p, bound, listed, node->out[k]);
     for (int k = 0; k < m->n_kept; k++)
         add_tensor(p, bound, listed, m->kept[k]);

@@ -8,8 +8,14 @@
 
 enum { MAX_NAMED = 5 };
 
+static const RematProblem *relaxed(const RematProblem *p)
+{
+    return p->relaxed ? p->relaxed : p;
+}
+
 static void fill_peak(Pool *pool, const RematProblem *p, RematReport *r)
 {
+    p = relaxed(p);
     RematPeakBound bound = remat_peak_bound_under_time(pool, p, (double)INFINITY, 0);
     r->lower_bound_bytes = bound.bytes;
     r->bound_node = "";
@@ -35,7 +41,7 @@ static double overhead_percent(Pool *pool, const RematProblem *p, int64_t budget
         once += p->node[n].cost;
     if (budget_bytes == INT64_MAX || !(once > 0))
         return 0;
-    return 100 * remat_overhead_lower_bound(p, budget_bytes, pool, 0, NULL) / once;
+    return 100 * remat_overhead_lower_bound(relaxed(p), budget_bytes, pool, 0, NULL) / once;
 }
 
 void bound_report_fill(Pool *pool, const RematProblem *p, RematReport *r)
@@ -44,7 +50,8 @@ void bound_report_fill(Pool *pool, const RematProblem *p, RematReport *r)
     r->overhead_lower_bound_percent = r->lower_bound_bytes > r->budget_bytes
                                           ? (double)INFINITY
                                           : overhead_percent(pool, p, r->budget_bytes);
-    r->order_bound_bytes = r->recomputed_ops ? 0 : remat_peak_bound_under_time(pool, p, 0, 0).bytes;
+    r->order_bound_bytes =
+        r->recomputed_ops ? 0 : remat_peak_bound_under_time(pool, relaxed(p), 0, 0).bytes;
 }
 
 /* "%d.conv1, which runs with %relu.0 2MiB, ..., 3 more of 256B, 1MiB of workspace and 12KiB of
@@ -110,10 +117,7 @@ RematError bound_report_infeasible(Pool *pool, const RematReport *r, Budget aske
                             ? "no plan"
                             : pool_printf(pool, "the smallest plan found takes %s; none", least);
     const char *message =
-        r->min_feasible_bytes < r->lower_bound_bytes /* which counts copies of pieces */
-            ? pool_printf(pool, "budget %s infeasible: the smallest plan found takes %s", budget,
-                          least)
-            : pool_printf(pool, "budget %s infeasible: %s takes less than %s, forced by %s", budget,
-                          found, bound, load);
+        pool_printf(pool, "budget %s infeasible: %s takes less than %s, forced by %s", budget,
+                    found, bound, load);
     return (RematError){"E401", message, way_out_text(pool, r, asked, way_out)};
 }

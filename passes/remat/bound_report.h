@@ -6,7 +6,8 @@
 #include "passes/pass.h"
 #include "passes/remat/solve.h"
 
-/* Fills the report's bounds for its budget_bytes and recomputed_ops; names are copied to pool. */
+/* Fills the report's bounds for its budget_bytes and recomputed_ops, from p's relaxation where it
+ * has one; names are copied to pool. */
 void bound_report_fill(Pool *pool, const RematProblem *p, RematReport *report);
 
 /* E401 of a report whose min_feasible_bytes is above its budget: what was asked for, the smallest

@@ -28,7 +28,7 @@ typedef struct RematInPlace {
 typedef struct RematNode {
     const char *name;
     double cost;       /* time, any one unit */
-    int64_t workspace; /* bytes alive only while it runs */
+    int64_t workspace; /* bytes alive only while it runs; below 0 in relaxed problems */
     bool rerun;        /* may run more than once */
     bool forward; /* belongs to the forward part (defines the forward view of chen and kusumoto) */
     RematHint
@@ -49,6 +49,8 @@ typedef struct RematProblem {
     int64_t persistent_bytes;
     int loss_node;          /* node that makes the loss; -1 when there is none */
     struct RematMemo *memo; /* room for what a solver found out (remat_memo_new); or NULL */
+    const struct RematProblem *relaxed; /* what bounds are of, where plans can have less in memory
+                                           than their schedules (relax_pieces.h); NULL: itself */
 } RematProblem;
 
 typedef struct RematSchedule {

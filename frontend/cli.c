@@ -144,7 +144,7 @@ ExitCode cli_build(Cli *cli, const Ast *ast, const ProgramOptions *o, Program *o
                        .effort = cli->effort,
                        .memo = cli_memo(cli),
                        .stop_at = (int)cli->stop_at,
-                       .no_masks = cli->no_masks || o->no_masks,
+                       .mask_use = cli->no_masks ? MASKS_NEVER : o->mask_use,
                        .no_views = o->no_views,
                        .checksums = o->checksums};
     ExitCode code = set_costs(cli, ast, o, &ctx);
@@ -154,8 +154,6 @@ ExitCode cli_build(Cli *cli, const Ast *ast, const ProgramOptions *o, Program *o
                            : o->mode == FRONTEND_TRAIN ? pipeline_train
                                                        : pipeline_infer;
     bool ok = passes_run(&ctx, pipeline, o->observer, o->user);
-    if (ctx.masks.tensors)
-        ctx.report.keep_all_peak_bytes = ctx.masks.keep_all_bytes;
     *out =
         (Program){.graph = ctx.graph, .plan = ctx.plan, .report = ctx.report, .masks = ctx.masks};
     if (!ok)

@@ -65,7 +65,7 @@ const Ast *cli_parse_model(Cli *cli);
 typedef struct Program {
     Graph *graph;
     MemPlan *plan;
-    RematReport report; /* keep_all_peak_bytes: without masks */
+    RematReport report;
     MaskReport masks;
 } Program;
 typedef struct ProgramOptions {
@@ -75,7 +75,8 @@ typedef struct ProgramOptions {
     uint64_t seed;                           /* of solvers */
     double time_limit_seconds;               /* of solvers; 0 = none */
     bool checksums;
-    bool no_masks, no_views;
+    MaskUse mask_use; /* --no-masks: never */
+    bool no_views;
     const char *pipeline;        /* NULL = by mode */
     const OptionDef *extra_defs; /* on top of the command line's */
     int n_extra_defs;

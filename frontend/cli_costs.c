@@ -200,27 +200,38 @@ static ExitCode measure(KernelCosts *c, const Program *program)
     return EXIT_OK;
 }
 
-ExitCode cli_measure_costs(Cli *cli, const Ast *ast, const ProgramOptions *o, KernelCosts **out)
+/* What the kernels of the step with masks take, or of the one without, where not all is known. */
+static ExitCode measure_missing(KernelCosts *c, const Ast *ast, const ProgramOptions *o,
+                                MaskUse mask_use)
 {
-    const char *error = NULL;
     Program p;
     ProgramOptions plain = *o;
-    KernelCosts *c = POOL_NEW(cli->pool, KernelCosts);
-    if (!open_table(cli, c, &error))
-        return cli_error(cli, EXIT_USER, "E801", NULL, "%s", error);
     plain.observer = NULL;
     plain.cost = cost_models[0].name;
     plain.pipeline = pipeline_before_remat;
-    ExitCode code = cli_build(cli, ast, &plain, &p);
-    if (code == EXIT_OK && add_up(c, p.graph)) {
-        const char *budget = o->budget ? o->budget : p.graph->train.budget_text;
-        plain.pipeline = NULL;
-        plain.budget = budget && *budget ? "min" : ""; /* what these costs allow is not known yet */
-        plain.no_views = true;                         /* solvers see the step without them */
-        code = cli_build(cli, ast, &plain, &p);
-        if (code == EXIT_OK)
-            code = measure(c, &p);
-    }
+    plain.mask_use = mask_use;
+    ExitCode code = cli_build(c->cli, ast, &plain, &p);
+    if (code != EXIT_OK || !add_up(c, p.graph))
+        return code;
+    const char *budget = o->budget ? o->budget : p.graph->train.budget_text;
+    plain.pipeline = NULL;
+    plain.budget = budget && *budget ? "min" : ""; /* what these costs allow is not known yet */
+    plain.no_views = true;                         /* solvers see the step without them */
+    code = cli_build(c->cli, ast, &plain, &p);
+    return code == EXIT_OK ? measure(c, &p) : code;
+}
+
+ExitCode cli_measure_costs(Cli *cli, const Ast *ast, const ProgramOptions *o, KernelCosts **out)
+{
+    const char *error = NULL;
+    KernelCosts *c = POOL_NEW(cli->pool, KernelCosts);
+    if (!open_table(cli, c, &error))
+        return cli_error(cli, EXIT_USER, "E801", NULL, "%s", error);
+    ExitCode code = EXIT_OK;
+    if (o->mask_use != MASKS_NEVER)
+        code = measure_missing(c, ast, o, MASKS_ALWAYS);
+    if (code == EXIT_OK && o->mask_use != MASKS_ALWAYS)
+        code = measure_missing(c, ast, o, MASKS_NEVER);
     if (code == EXIT_OK)
         *out = c;
     return code;

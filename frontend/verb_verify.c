@@ -20,7 +20,7 @@ static ExitCode run_build(Cli *cli, const Ast *ast, const char *budget, Run *r)
                         .solver = *budget ? cli->solver : "none",
                         .objective = cli->objective,
                         .cost = *budget ? NULL : cost_models[0].name,
-                        .no_masks = !*budget,
+                        .mask_use = *budget ? MASKS_BY_BUDGET : MASKS_NEVER,
                         .checksums = true};
     return cli_build(cli, ast, &o, &r->program);
 }

@@ -10,7 +10,6 @@
 #include "passes/mask_rewrite.h"
 #include "passes/memplan/too_large.h"
 #include "passes/pass.h"
-#include "passes/remat/budget.h"
 #include "passes/remat/solvers.h"
 
 #include <stdlib.h>
@@ -156,31 +155,9 @@ static size_t choose(Choice *c)
     return n < c->picked.len && is_lower(c, c->picked.len) ? c->picked.len : 0;
 }
 
-/* Time of the step by a cost model that computes it. */
-static double step_cost(Pool *pool, const CostModel *model, const Graph *g)
-{
-    NodeCosts costs = {model, NULL, NULL};
-    RematMapping map;
-    RematProblem *p = remat_problem_from_graph(pool, g, &costs, &map);
-    double sum = 0;
-    for (int k = 0; k < p->n_nodes; k++)
-        sum += p->node[k].cost;
-    return sum;
-}
-
-static double overhead_percent(const PassContext *ctx, Pool *scratch, const Graph *whole)
-{
-    const char *name = ctx->cost ? ctx->cost : whole->train.cost;
-    const CostModel *model = name ? cost_model_find(name) : NULL;
-    if (!model || !model->cost)
-        model = cost_models;
-    double without = step_cost(scratch, model, whole);
-    return without > 0 ? 100 * (step_cost(scratch, model, ctx->graph) - without) / without : 0;
-}
-
 bool pass_masks(PassContext *ctx)
 {
-    if (ctx->no_masks)
+    if (ctx->mask_use == MASKS_NEVER)
         return true;
     if (!memplan_is_countable(ctx->graph))
         return memplan_too_large(ctx);
@@ -192,10 +169,10 @@ bool pass_masks(PassContext *ctx)
         c.picked.len = choose(&c);
     }
     if (c.picked.len > 0) {
-        const Graph *whole = graph_copy(c.scratch, ctx->graph);
+        if (ctx->mask_use == MASKS_BY_BUDGET)
+            ctx->without_masks = graph_copy(ctx->pool, ctx->graph);
         mask_apply(ctx->graph, &c.picked);
-        ctx->masks = (MaskReport){(int)c.picked.len, c.whole.peak_bytes,
-                                  overhead_percent(ctx, c.scratch, whole)};
+        ctx->masks.tensors = (int)c.picked.len;
         ctx->percent_of_bytes = c.whole.peak_bytes;
     }
     pool_free(c.scratch);

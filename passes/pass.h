@@ -27,23 +27,31 @@ typedef struct RematReport {
     int n_bound_tensors;
     int64_t order_bound_bytes; /* no order without recomputation needs less; 0 = not computed,
                                   because something is recomputed */
-    double overhead_lower_bound_percent; /* no schedule within the budget has less; INFINITY: none
-                                            is */
-    double overhead_percent;             /* recomputation time over the step's time */
+    /* Times are compared with that of one step under every budget: nothing recomputed, no masks. */
+    double base_cost;                    /* its time, by the cost model */
+    double overhead_lower_bound_percent; /* no schedule within the budget has less, with masks or
+                                            without; INFINITY: none is within it */
+    double overhead_percent;             /* time of recomputation and masks */
     const CostModel *cost;
     double step_cost;       /* of the schedule, by that model */
-    double forward_percent; /* one forward pass over the step's time */
+    double forward_percent; /* one forward pass */
     int recomputed_ops;
     int treewidth; /* twremat: the width of its tree decomposition */
     double solve_seconds;
 } RematReport;
 
-/* What masks did.  The report of a rematerialization after it is of the step with masks. */
+/* The masks in the step; none where remat has chosen the step without. */
 typedef struct MaskReport {
     int tensors;             /* that have masks */
-    int64_t keep_all_bytes;  /* the peak without them, when there are any: what p% is of */
-    double overhead_percent; /* what making and reading them adds to the step's time */
+    double overhead_percent; /* filled by remat: what making and reading them adds to the time of
+                                the step without */
 } MaskReport;
+
+typedef enum MaskUse {
+    MASKS_BY_BUDGET, /* remat chooses between the step with masks and the one without */
+    MASKS_NEVER,
+    MASKS_ALWAYS /* where they lower the peak, whatever the budget */
+} MaskUse;
 
 typedef struct PassContext {
     Graph *graph;
@@ -64,13 +72,15 @@ typedef struct PassContext {
     int stop_at;               /* of twremat; 0 = it tries several */
     bool checksums;            /* autodiff adds a checksum of every gradient (verify) */
     bool no_views;             /* views does nothing, and remat does not count on it */
-    bool no_masks;             /* masks does nothing */
-    MaskReport masks;          /* filled by masks */
-    const char *untrained;     /* by autodiff: parameters that the loss does not depend on, "$a $b";
-                                  NULL = none */
-    RematReport report;        /* filled by remat */
-    PlaceMemo *places;         /* that remat has tried; NULL: none */
-    MemPlan *plan;             /* filled by plan */
+    MaskUse mask_use;
+    MaskReport masks;      /* filled by masks */
+    Graph *without_masks;  /* by masks, for remat right behind it; NULL: as the graph is, or not to
+                              be looked at */
+    const char *untrained; /* by autodiff: parameters that the loss does not depend on, "$a $b";
+                              NULL = none */
+    RematReport report;    /* filled by remat */
+    PlaceMemo *places;     /* that remat has tried; NULL: none */
+    MemPlan *plan;         /* filled by plan */
     /* environment or user error ("budget 512MiB infeasible: ..."): code and message */
     const char *error_code, *error, *error_help;
 } PassContext;

@@ -17,7 +17,7 @@ const Pass pass_table[] = {
     {"order", "order of operations with the smallest peak", pass_order, "any"},
     {"masks", "save bits or indices for ReLU's and max pooling's gradients where the peak falls",
      pass_masks, "step"},
-    {"remat", "insert recomputations to meet the budget (budget=, solver=, objective=, cost=)",
+    {"remat", "recompute within the budget, drop masks (budget=, solver=, objective=, cost=)",
      pass_remat, "step"},
     {"views", "pieces of concatenations and slices lie where the whole lies", pass_views, "any"},
     {"plan", "an offset in one arena for every tensor", pass_plan, "any"},
@@ -117,6 +117,8 @@ static bool run_one(PassContext *ctx, const Pass *pass, PassObserver *observer, 
         return pipeline_error(
             ctx, pool_printf(ctx->pool, "pass %s cannot follow pass views", pass->name),
             "only plan can");
+    if (pass->run != pass_remat)
+        ctx->without_masks = NULL; /* what this pass does would not be done there */
     double begin = clock_seconds();
     if (!pass->run(ctx))
         return false;

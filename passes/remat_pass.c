@@ -4,8 +4,8 @@
 #include "passes/pass.h"
 #include "passes/remat/bound_report.h"
 #include "passes/remat/relax_pieces.h"
-#include "passes/remat/solve.h"
 #include "passes/remat/solvers.h"
+#include "passes/remat_pass_internal.h"
 #include "passes/views.h"
 
 #include <string.h>
@@ -16,24 +16,6 @@
 enum { SMALL_STEPS = 3, MAX_STEPS = 8, MAX_LEAST_STEPS = 8 };
 /* How often it is raised where the arena is below the budget by more than that part of it. */
 enum { MAX_SPENDING = 5, LITTLE_PART = 64 };
-
-/* An answer and what its plan takes. */
-typedef struct Planned {
-    RematAnswer answer;
-    RematNotes notes;
-    int64_t arena_bytes;
-} Planned;
-
-typedef struct Solve {
-    PassContext *ctx;
-    Pool *scratch;
-    RematProblem *p;
-    RematMapping mapping;
-    RematRequest request;
-    int64_t budget_bytes, keep_all_peak_bytes;
-    VEC(Planned) tried;
-    Planned *least; /* the answer with the smallest arena; NULL = not looked for yet */
-} Solve;
 
 static bool pass_error(PassContext *ctx, const char *code, const char *message, const char *help)
 {
@@ -77,7 +59,7 @@ static bool read_request(Solve *s)
 static int64_t planned_arena(const Solve *s, const RematSchedule *schedule, MemEffort effort)
 {
     Pool *pool = pool_new_child(s->scratch);
-    Graph *copy = graph_copy(pool, s->ctx->graph);
+    Graph *copy = graph_copy(pool, s->graph);
     remat_apply(copy, s->p, &s->mapping, schedule, "");
     int64_t arena = -1;
     Graph *views = s->ctx->no_views ? NULL : views_of(pool, copy, effort, s->ctx->places, &arena);
@@ -115,6 +97,8 @@ static bool find_within(Solve *s, int64_t budget, Planned *out)
     int64_t target = budget;
     for (int k = 0; k <= MAX_STEPS; k++) {
         *out = plan_answer(s, target);
+        if (out->arena_bytes > budget && out->answer.figures.recomputed == 0) /* worth more */
+            out->arena_bytes = planned_arena(s, &out->answer.schedule, MEMPLAN_FINAL);
         int64_t peak = out->answer.figures.peak_bytes, missed = out->arena_bytes - budget;
         if (missed <= 0)
             return true;
@@ -176,6 +160,21 @@ static Planned spend_rest(Solve *s, Planned best, int64_t budget)
     return best;
 }
 
+Planned solve_request(Solve *s)
+{
+    if (s->request.budget.kind == BUDGET_NONE) {
+        RematOptions o = s->request.options;
+        o.budget_bytes = INT64_MAX;
+        return (Planned){.answer = remat_solve(s->p, remat_solver_find("none"), &o, s->scratch)};
+    }
+    if (s->request.budget.kind == BUDGET_MIN)
+        s->budget_bytes = solve_least(s)->arena_bytes;
+    Planned a = solve_arena(s, s->budget_bytes);
+    bool may_spend = s->request.options.objective == REMAT_MIN_TIME &&
+                     a.arena_bytes <= a.answer.figures.peak_bytes - MEMPLAN_ALIGN;
+    return may_spend ? spend_rest(s, a, s->budget_bytes) : a;
+}
+
 /* Hints */
 
 static const char *why_not_recomputed(const RematProblem *p, const RematNode *node)
@@ -231,13 +230,18 @@ static bool check_hints(Solve *s, const RematSchedule *schedule)
 
 /* Reporting */
 
-static RematStatus status_of(const Solve *s, const Planned *a)
+static RematStatus status_of(const Chosen *c)
 {
-    if (a->arena_bytes > s->budget_bytes)
+    if (c->plan.arena_bytes > c->of->budget_bytes)
         return REMAT_INFEASIBLE;
-    if (a->answer.figures.recomputed == 0)
+    if (c->plan.answer.figures.recomputed == 0 && chosen_is_fastest(c))
         return REMAT_OPTIMAL;
-    return a->answer.limited ? REMAT_LIMIT : REMAT_FEASIBLE;
+    return c->plan.answer.limited ? REMAT_LIMIT : REMAT_FEASIBLE;
+}
+
+static double percent_more(double time, double base)
+{
+    return base > 0 ? 100 * (time - base) / base : 0;
 }
 
 /* Of a step's time. */
@@ -251,24 +255,29 @@ static double forward_percent(const RematProblem *p)
     return step > 0 ? 100 * forward / step : 0;
 }
 
-static void fill_report(Solve *s, const Planned *a, const RematFigures *keep_all)
+static void fill_report(const Chosen *c)
 {
+    const Solve *s = c->of, *base = c->base;
     RematReport *r = &s->ctx->report;
-    const RematFigures *f = &a->answer.figures;
-    r->solver = a->answer.solver;
+    const RematFigures *f = &c->plan.answer.figures;
+    r->solver = c->plan.answer.solver;
     r->peak_bytes = f->peak_bytes;
     r->persistent_bytes = s->p->persistent_bytes;
-    r->keep_all_peak_bytes = keep_all->peak_bytes;
+    r->keep_all_peak_bytes = base->keep_all_peak_bytes;
     r->budget_bytes = s->budget_bytes;
+    if (s->request.budget.kind == BUDGET_MIN)
+        r->min_feasible_bytes = s->budget_bytes;
     r->recomputed_ops = f->recomputed;
-    r->treewidth = a->notes.treewidth;
+    r->treewidth = c->plan.notes.treewidth;
     r->cost = s->request.cost;
     r->step_cost = f->time;
-    r->overhead_percent =
-        keep_all->time > 0 ? 100 * (f->time - keep_all->time) / keep_all->time : 0;
-    r->forward_percent = forward_percent(s->p);
-    r->status = status_of(s, a);
+    r->base_cost = base->keep_all.time;
+    r->overhead_percent = percent_more(f->time, r->base_cost);
+    r->forward_percent = forward_percent(base->p);
+    r->status = status_of(c);
     bound_report_fill(s->ctx->pool, s->p, r);
+    if (c->other)
+        bound_report_also(s->ctx->pool, c->other->p, r);
     r->infeasible_proven = r->lower_bound_bytes > r->budget_bytes;
 }
 
@@ -281,59 +290,68 @@ static bool report_infeasible(Solve *s, int64_t smallest_arena_bytes)
     return pass_error(ctx, e.code, e.message, e.help);
 }
 
-static Planned solve_request(Solve *s)
+/* The step that the plan is of goes on. */
+static bool use_plan(const Chosen *c)
 {
-    if (s->request.budget.kind == BUDGET_NONE) {
-        RematOptions o = s->request.options;
-        o.budget_bytes = INT64_MAX;
-        return (Planned){.answer = remat_solve(s->p, remat_solver_find("none"), &o, s->scratch)};
-    }
-    if (s->request.budget.kind == BUDGET_MIN)
-        s->budget_bytes = s->ctx->report.min_feasible_bytes = solve_least(s)->arena_bytes;
-    Planned a = solve_arena(s, s->budget_bytes);
-    bool may_spend = s->request.options.objective == REMAT_MIN_TIME &&
-                     a.arena_bytes <= a.answer.figures.peak_bytes - MEMPLAN_ALIGN;
-    return may_spend ? spend_rest(s, a, s->budget_bytes) : a;
+    Solve *s = c->of;
+    const RematAnswer *a = &c->plan.answer;
+    PassContext *ctx = s->ctx;
+    if (!check_hints(s, &a->schedule))
+        return false;
+    ctx->graph = s->graph;
+    if (s->graph == ctx->without_masks)
+        ctx->masks = (MaskReport){0};
+    if (a->figures.recomputed > 0 || s->request.budget.kind != BUDGET_NONE)
+        remat_apply(s->graph, s->p, &s->mapping, &a->schedule,
+                    strcmp(a->solver, "none") == 0 ? "hint" : a->solver);
+    return true;
 }
 
-static bool meet_budget(Solve *s)
+/* A step whose request has been read. */
+static Solve *solve_new(const Solve *request, Graph *g, struct RematMemo *memo)
 {
-    Budget budget = s->request.budget;
+    Solve *s = POOL_NEW(request->scratch, Solve);
+    NodeCosts costs = {request->request.cost, request->ctx->measured, request->ctx->measured_user};
+    *s = *request;
+    s->graph = g;
+    s->p = remat_problem_from_graph(s->scratch, g, &costs, &s->mapping);
+    if (!s->ctx->no_views)
+        s->p->relaxed = relax_pieces(s->scratch, g, s->p, &s->mapping);
+    if (memo)
+        s->p->memo = memo;
     RematSchedule base = remat_base_schedule(s->scratch, s->p);
-    RematFigures keep_all = remat_check(s->scratch, s->p, &base);
-    s->budget_bytes = budget_bytes(budget, s->p->persistent_bytes, keep_all.peak_bytes);
-    s->keep_all_peak_bytes = keep_all.peak_bytes;
-    Planned a = solve_request(s);
-    fill_report(s, &a, &keep_all);
-    if (s->ctx->report.status == REMAT_INFEASIBLE)
-        return report_infeasible(s, a.arena_bytes);
-    if (!check_hints(s, &a.answer.schedule))
-        return false;
-    if (a.answer.figures.recomputed > 0 || budget.kind != BUDGET_NONE)
-        remat_apply(s->ctx->graph, s->p, &s->mapping, &a.answer.schedule,
-                    strcmp(a.answer.solver, "none") == 0 ? "hint" : a.answer.solver);
-    return true;
+    s->keep_all = remat_check(s->scratch, s->p, &base);
+    s->keep_all_peak_bytes = s->keep_all.peak_bytes;
+    s->budget_bytes =
+        budget_bytes(s->request.budget, s->p->persistent_bytes, s->keep_all_peak_bytes);
+    return s;
+}
+
+static bool meet_budget(const Solve *request)
+{
+    PassContext *ctx = request->ctx;
+    struct RematMemo *memo = ctx->memo;
+    Solve *s = solve_new(request, ctx->graph, memo), *whole = NULL;
+    if (ctx->without_masks) {
+        whole = solve_new(request, ctx->without_masks, memo ? remat_memo_second(memo) : NULL);
+        ctx->masks.overhead_percent = percent_more(s->keep_all.time, whole->keep_all.time);
+    }
+    Chosen c = choose_step(s, whole);
+    fill_report(&c);
+    return ctx->report.status == REMAT_INFEASIBLE ? report_infeasible(c.of, c.plan.arena_bytes)
+                                                  : use_plan(&c);
 }
 
 bool pass_remat(PassContext *ctx)
 {
     if (!memplan_is_countable(ctx->graph))
         return memplan_too_large(ctx);
-    Solve s = {.ctx = ctx, .scratch = pool_new_child(ctx->pool)};
+    Solve request = {.ctx = ctx, .scratch = pool_new_child(ctx->pool)};
     ctx->places = place_memo_new(ctx->pool);
     double begin = clock_seconds();
     ctx->report = (RematReport){.solver = "none", .budget_bytes = INT64_MAX};
-    bool ok = read_request(&s);
-    if (ok) {
-        NodeCosts costs = {s.request.cost, ctx->measured, ctx->measured_user};
-        s.p = remat_problem_from_graph(s.scratch, ctx->graph, &costs, &s.mapping);
-        if (!ctx->no_views)
-            s.p->relaxed = relax_pieces(s.scratch, ctx->graph, s.p, &s.mapping);
-        if (ctx->memo)
-            s.p->memo = ctx->memo;
-        ok = meet_budget(&s);
-    }
+    bool ok = read_request(&request) && meet_budget(&request);
     ctx->report.solve_seconds = clock_seconds() - begin;
-    pool_free(s.scratch);
+    pool_free(request.scratch);
     return ok;
 }

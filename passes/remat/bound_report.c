@@ -34,24 +34,45 @@ static void fill_peak(Pool *pool, const RematProblem *p, RematReport *r)
 }
 
 /* Nothing is proven beyond 0 where no budget was given. */
-static double overhead_percent(Pool *pool, const RematProblem *p, int64_t budget_bytes)
+static double overhead_percent(Pool *pool, const RematProblem *p, const RematReport *r)
 {
-    double once = 0;
+    double time = 0;
     for (int n = 0; n < p->n_nodes; n++)
-        once += p->node[n].cost;
-    if (budget_bytes == INT64_MAX || !(once > 0))
+        time += p->node[n].cost;
+    if (r->budget_bytes == INT64_MAX || !(r->base_cost > 0))
         return 0;
-    return 100 * remat_overhead_lower_bound(relaxed(p), budget_bytes, pool, 0, NULL) / once;
+    time += remat_overhead_lower_bound(relaxed(p), r->budget_bytes, pool, 0, NULL);
+    return 100 * (time - r->base_cost) / r->base_cost;
 }
 
 void bound_report_fill(Pool *pool, const RematProblem *p, RematReport *r)
 {
     fill_peak(pool, p, r);
-    r->overhead_lower_bound_percent = r->lower_bound_bytes > r->budget_bytes
-                                          ? (double)INFINITY
-                                          : overhead_percent(pool, p, r->budget_bytes);
+    r->overhead_lower_bound_percent =
+        r->lower_bound_bytes > r->budget_bytes ? (double)INFINITY : overhead_percent(pool, p, r);
     r->order_bound_bytes =
         r->recomputed_ops ? 0 : remat_peak_bound_under_time(pool, relaxed(p), 0, 0).bytes;
+}
+
+static void take_peak(RematReport *r, const RematReport *from)
+{
+    r->lower_bound_bytes = from->lower_bound_bytes;
+    r->bound_node = from->bound_node;
+    r->bound_workspace_bytes = from->bound_workspace_bytes;
+    r->bound_tensors = from->bound_tensors;
+    r->n_bound_tensors = from->n_bound_tensors;
+}
+
+void bound_report_also(Pool *pool, const RematProblem *p, RematReport *r)
+{
+    RematReport other = *r;
+    bound_report_fill(pool, p, &other);
+    if (other.lower_bound_bytes < r->lower_bound_bytes)
+        take_peak(r, &other);
+    if (other.overhead_lower_bound_percent < r->overhead_lower_bound_percent)
+        r->overhead_lower_bound_percent = other.overhead_lower_bound_percent;
+    if (other.order_bound_bytes < r->order_bound_bytes)
+        r->order_bound_bytes = other.order_bound_bytes;
 }
 
 /* "%d.conv1, which runs with %relu.0 2MiB, ..., 3 more of 256B, 1MiB of workspace and 12KiB of

@@ -6,9 +6,11 @@
 #include "passes/pass.h"
 #include "passes/remat/solve.h"
 
-/* Fills the report's bounds for its budget_bytes and recomputed_ops, from p's relaxation where it
- * has one; names are copied to pool. */
+/* Fills the report's bounds for its budget_bytes, base_cost and recomputed_ops, from p's relaxation
+ * where it has one; names are copied to pool. */
 void bound_report_fill(Pool *pool, const RematProblem *p, RematReport *report);
+/* Another problem may be solved instead: the smaller of both bounds. */
+void bound_report_also(Pool *pool, const RematProblem *p, RematReport *report);
 
 /* E401 of a report whose min_feasible_bytes is above its budget: what was asked for, the smallest
  * plan that was found, and the bound where it reads otherwise; then what is in memory

@@ -92,6 +92,7 @@ static void fill_report(const RematAnswer *a, const RematProblem *p, bool exact,
     report->persistent_bytes = p->persistent_bytes;
     report->peak_bytes = f->peak_bytes;
     report->recomputed_ops = f->recomputed;
+    report->base_cost = f->time_once;
     report->overhead_percent = f->time_once > 0 ? 100 * (f->time - f->time_once) / f->time_once : 0;
 }
 

@@ -15,6 +15,13 @@ RematMemo *remat_memo_new(Pool *pool, const RematStore *store)
     return memo;
 }
 
+RematMemo *remat_memo_second(RematMemo *memo)
+{
+    if (!memo->second)
+        memo->second = remat_memo_new(memo->pool, memo->store);
+    return memo->second;
+}
+
 double remat_effort(const RematOptions *o)
 {
     return o->effort > 0 ? o->effort : 1;

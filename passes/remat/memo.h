@@ -17,6 +17,7 @@ typedef struct RematMemo {
     char key[33];            /* of the question that it answers; "": none */
     bool complete;           /* the search came to its end */
     bool exact;              /* the front is that of all schedules */
+    struct RematMemo *second;
 } RematMemo;
 
 /* How much the scrimp solver searches; 1 = as much as usual. */

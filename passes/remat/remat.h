@@ -135,6 +135,8 @@ typedef struct RematStore {
  * model); it holds what was found for the last problem that was new, in the pool given.  With a
  * store, slow answers are also kept there, for later runs; NULL = no store. */
 struct RematMemo *remat_memo_new(Pool *pool, const RematStore *store);
+/* Beside it, with the same store: room for a problem that is solved in turn with the first. */
+struct RematMemo *remat_memo_second(struct RematMemo *memo);
 
 extern const RematSolver remat_solvers[]; /* ends with name == NULL */
 const RematSolver *remat_solver_find(const char *name);

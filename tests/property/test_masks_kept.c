@@ -1,11 +1,13 @@
-/* Masks are kept only where the planned arena falls, and the figures of such a plan are the
- * replay's.
- */
+/* Masks are made only where the planned arena falls, and kept under a budget only where the plan is
+ * better than one without; the figures of both are the replay's. */
 #include "check.h"
 #include "ir/eval.h"
 #include "ir/support/strbuf.h"
 #include "passes/pass.h"
 #include "unit/frontend/lower_text.h"
+
+#include <math.h>
+#include <string.h>
 
 static const char BEFORE[] = "fold,cse,dce,layout,fold,autodiff,fold,cse,dce,fuse,order";
 
@@ -19,42 +21,108 @@ static int count_masks(const Graph *g)
     return n;
 }
 
-/* Plans a model with and without; returns how many tensors have masks. */
-static int check_plan(const char *text, const char *budget)
+typedef struct Plans {
+    PassContext of[3]; /* by MaskUse */
+    bool fits[3];
+} Plans;
+
+/* One model, planned in the three ways. */
+static bool plan_all(const Lowered *r, const char *budget, const char *objective, Plans *out)
 {
+    PassContext before = {.graph = r->graph, .pool = r->pool};
+    if (!r->graph || !passes_run(&before, BEFORE, NULL, NULL))
+        return false;
+    for (int use = 0; use < 3; use++) {
+        out->of[use] = (PassContext){.graph = graph_copy(r->pool, before.graph),
+                                     .pool = r->pool,
+                                     .budget = budget,
+                                     .objective = objective,
+                                     .mask_use = (MaskUse)use};
+        out->fits[use] = passes_run(&out->of[use], "masks,remat,views,plan", NULL, NULL);
+    }
+    return true;
+}
+
+static void check_figures(const PassContext *c, const PassContext *never)
+{
+    const RematReport *r = &c->report;
+    CHECK((c->masks.tensors > 0) == (count_masks(c->graph) > 0));
+    CHECK(c->plan->peak_bytes <= r->peak_bytes && r->lower_bound_bytes <= r->peak_bytes &&
+          r->overhead_lower_bound_percent <= r->overhead_percent + 1e-9 &&
+          c->plan->arena_bytes <= r->budget_bytes);
+    CHECK(r->base_cost == never->report.base_cost &&
+          r->keep_all_peak_bytes == never->report.keep_all_peak_bytes);
+    CHECK(fabs(100 * (r->step_cost / r->base_cost - 1) - r->overhead_percent) < 1e-9);
+    if (r->recomputed_ops == 0)
+        CHECK(fabs(r->overhead_percent - c->masks.overhead_percent) < 1e-9);
+}
+
+static bool is_better(const PassContext *a, const PassContext *b, bool bytes_first)
+{
+    int64_t x = a->plan->arena_bytes, y = b->plan->arena_bytes;
+    if (bytes_first && x != y)
+        return x < y;
+    return a->report.step_cost < b->report.step_cost;
+}
+
+typedef struct Wins {
+    int with, without;
+} Wins;
+
+/* The plan is the better of that with masks and that without, to the byte and the second, and all
+ * it says holds for both.  Without a budget masks stay. */
+static void check_better(const char *text, const char *budget, const char *objective, Wins *wins)
+{
+    Plans x;
     Lowered r = lower_text(text, FRONTEND_TRAIN);
-    PassContext whole = {.graph = r.graph, .pool = r.pool, .budget = budget, .no_masks = true};
-    if (!r.graph || !passes_run(&whole, BEFORE, NULL, NULL)) {
-        CHECK_MSG(false, "%s", text);
-        return 0;
+    bool ok = plan_all(&r, budget, objective, &x);
+    CHECK_MSG(ok, "%s", text);
+    const PassContext *by = &x.of[MASKS_BY_BUDGET], *with = &x.of[MASKS_ALWAYS],
+                      *without = &x.of[MASKS_NEVER];
+    bool either = x.fits[MASKS_ALWAYS] || x.fits[MASKS_NEVER];
+    CHECK_MSG(ok && x.fits[MASKS_BY_BUDGET] == either, "%s\n%s", budget, text);
+    if (ok && x.fits[MASKS_BY_BUDGET] && either) {
+        bool bytes_first = strcmp(budget, "min") == 0 || *objective;
+        bool take = x.fits[MASKS_NEVER] && *budget &&
+                    (!x.fits[MASKS_ALWAYS] || is_better(without, with, bytes_first));
+        const PassContext *best = take ? without : with;
+        CHECK_MSG(by->plan->arena_bytes == best->plan->arena_bytes &&
+                      by->report.step_cost == best->report.step_cost &&
+                      by->masks.tensors == best->masks.tensors,
+                  "%s %s: %lld bytes, %g; with %lld, %g; without %lld, %g\n%s", budget, objective,
+                  (long long)by->plan->arena_bytes, by->report.step_cost,
+                  (long long)(x.fits[MASKS_ALWAYS] ? with->plan->arena_bytes : -1),
+                  with->report.step_cost,
+                  (long long)(x.fits[MASKS_NEVER] ? without->plan->arena_bytes : -1),
+                  without->report.step_cost, text);
+        check_figures(by, without);
+        wins->with += !take && with->masks.tensors > 0;
+        wins->without += take && with->masks.tensors > 0;
+    } else if (ok && !x.fits[MASKS_BY_BUDGET]) {
+        int64_t a = with->report.min_feasible_bytes, b = without->report.min_feasible_bytes;
+        CHECK(by->report.min_feasible_bytes == (a < b ? a : b));
+        CHECK(!by->report.infeasible_proven ||
+              by->report.lower_bound_bytes <= by->report.min_feasible_bytes);
     }
-    PassContext masked = whole;
-    masked.graph = graph_copy(r.pool, whole.graph);
-    masked.no_masks = false;
-    bool fits = passes_run(&whole, "masks,remat,plan", NULL, NULL);
-    bool masked_fits = passes_run(&masked, "masks,remat,plan", NULL, NULL);
-    const RematReport *report = &masked.report;
-    int tensors = masked.masks.tensors;
-    CHECK_MSG(masked_fits || !fits, "%s does not fit with masks: %s\n%s", budget, masked.error,
-              text);
-    CHECK(count_masks(whole.graph) == 0 && (tensors > 0) == (count_masks(masked.graph) > 0));
-    CHECK(report->budget_bytes == whole.report.budget_bytes || strcmp(budget, "min") == 0);
-    if (masked_fits) {
-        CHECK(report->peak_bytes == masked.plan->peak_bytes &&
-              report->lower_bound_bytes <= report->peak_bytes &&
-              report->overhead_lower_bound_percent <= report->overhead_percent + 1e-9 &&
-              masked.plan->arena_bytes <= report->budget_bytes);
-        CHECK(!tensors || masked.masks.keep_all_bytes == whole.report.keep_all_peak_bytes);
-    }
-    /* Everything kept: lower or the same.  The least a search finds has no such promise. */
-    int64_t arena = masked_fits ? masked.plan->arena_bytes : 0;
-    if (!*budget)
-        CHECK_MSG(tensors ? arena < whole.plan->arena_bytes : arena == whole.plan->arena_bytes,
-                  "%lld, without %lld\n%s", (long long)arena, (long long)whole.plan->arena_bytes,
+    lowered_free(&r);
+}
+
+/* Returns how many tensors have masks without a budget, where they make the arena smaller. */
+static int check_keep_all(const char *text)
+{
+    Plans x;
+    Lowered r = lower_text(text, FRONTEND_TRAIN);
+    bool ok = plan_all(&r, "", "", &x);
+    const PassContext *by = &x.of[MASKS_BY_BUDGET], *without = &x.of[MASKS_NEVER];
+    CHECK_MSG(ok && x.fits[MASKS_BY_BUDGET] && x.fits[MASKS_NEVER], "%s", text);
+    int tensors = ok ? by->masks.tensors : 0;
+    if (ok) {
+        CHECK(count_masks(without->graph) == 0 && without->masks.tensors == 0);
+        check_figures(by, without);
+        int64_t a = by->plan->arena_bytes, b = without->plan->arena_bytes;
+        CHECK_MSG(tensors ? a < b : a == b, "%lld, without %lld\n%s", (long long)a, (long long)b,
                   text);
-    if (strcmp(budget, "min") == 0)
-        CHECK_MSG((double)arena <= 1.02 * (double)whole.plan->arena_bytes, "%lld, without %lld\n%s",
-                  (long long)arena, (long long)whole.plan->arena_bytes, text);
+    }
     lowered_free(&r);
     return tensors;
 }
@@ -68,18 +136,17 @@ static int check_plan(const char *text, const char *budget)
 static void test_kept(void)
 {
     /* The largest tensor is read by max pooling and the two gradients. */
-    CHECK(check_plan(MODEL("  x = x |> c1: conv(16, 3, pad = 1) |> relu() |> maxpool(2)\n"
-                           "  x = x |> c2: conv(16, 3, pad = 1) |> relu() |> maxpool(2)\n"),
-                     "") >= 1);
+    CHECK(check_keep_all(MODEL("  x = x |> c1: conv(16, 3, pad = 1) |> relu() |> maxpool(2)\n"
+                               "  x = x |> c2: conv(16, 3, pad = 1) |> relu() |> maxpool(2)\n")) >=
+          1);
     /* What a convolution reads is saved for its weight gradient anyway. */
-    CHECK(check_plan(MODEL("  x = x |> c1: conv(16, 3, pad = 1) |> relu()\n"
-                           "  x = x |> c2: conv(16, 3, pad = 1) |> tanh()\n"),
-                     "") == 0);
+    CHECK(check_keep_all(MODEL("  x = x |> c1: conv(16, 3, pad = 1) |> relu()\n"
+                               "  x = x |> c2: conv(16, 3, pad = 1) |> tanh()\n")) == 0);
     /* Branches of a concatenation, which is what the next convolution reads. */
-    CHECK(check_plan(MODEL("  a = x |> c1: conv(16, 3, pad = 1) |> relu()\n"
-                           "  b = x |> c2: conv(16, 3, pad = 1) |> relu()\n"
-                           "  x = concat([a, b], axis = 1) |> c3: conv(4, 3, pad = 1)\n"),
-                     "") >= 1);
+    CHECK(check_keep_all(MODEL("  a = x |> c1: conv(16, 3, pad = 1) |> relu()\n"
+                               "  b = x |> c2: conv(16, 3, pad = 1) |> relu()\n"
+                               "  x = concat([a, b], axis = 1) |> c3: conv(4, 3, pad = 1)\n")) >=
+          1);
 }
 
 static uint32_t draws;
@@ -111,25 +178,63 @@ static const char *random_layers(Pool *pool, uint64_t seed)
 
 static void test_random_models(void)
 {
-    static const char *const budgets[] = {"", "min", "75%"};
-    int tensors = 0, kept = 0;
-    for (uint64_t seed = 1; seed <= 12; seed++) {
+    static const char *const budgets[] = {"min", "30%", "60%", "90%"};
+    Wins wins = {0}, bytes = {0};
+    int tensors = 0;
+    for (uint64_t seed = 1; seed <= 8; seed++) {
         Pool *pool = pool_new();
         const char *text = pool_printf(pool, MODEL("%s"), random_layers(pool, seed));
-        for (int b = 0; b < 3; b++) {
-            int n = check_plan(text, budgets[b]);
-            tensors += n;
-            kept += n > 0;
-        }
+        tensors += check_keep_all(text);
+        for (int b = 0; b < 4; b++)
+            check_better(text, budgets[b], "", b == 0 ? &bytes : &wins);
+        check_better(text, "60%", "memory", &bytes);
         pool_free(pool);
     }
-    printf("seeds 1 to 12: masks in %d of 36 plans, %d tensors\n", kept, tensors);
-    CHECK(kept > 12);
+    printf("seeds 1 to 8: %d tensors; for time masks in %d plans, none in %d; for bytes %d, %d\n",
+           tensors, wins.with, wins.without, bytes.with, bytes.without);
+    CHECK(tensors > 12 && wins.with > 3 && wins.without > 1 && bytes.with > 3 && bytes.without > 0);
+}
+
+/* More bytes never take more time, whichever step they are spent on. */
+static void test_monotone(void)
+{
+    enum { STEPS = 8 };
+    int changes = 0;
+    for (uint64_t seed = 1; seed <= 3; seed++) {
+        Pool *pool = pool_new();
+        const char *text = pool_printf(pool, MODEL("%s"), random_layers(pool, seed));
+        double last = (double)INFINITY;
+        int64_t low = 0, high = 0;
+        bool had_masks = false;
+        for (int k = 0; k <= STEPS; k++) {
+            Lowered r = lower_text(text, FRONTEND_TRAIN);
+            int64_t bytes = low + (high - low) * k / STEPS;
+            PassContext c = {.graph = r.graph,
+                             .pool = r.pool,
+                             .budget = k ? pool_printf(pool, "%lldB", (long long)bytes) : "min"};
+            CHECK(passes_run(&c, pipeline_train, NULL, NULL));
+            if (k == 0) {
+                low = c.plan->arena_bytes;
+                high = c.report.keep_all_peak_bytes;
+            }
+            CHECK_MSG(c.report.step_cost <= last, "%d of %d: %g after %g\n%s", k, STEPS,
+                      c.report.step_cost, last, text);
+            last = c.report.step_cost;
+            changes += k > 0 && had_masks != (c.masks.tensors > 0);
+            had_masks = c.masks.tensors > 0;
+            lowered_free(&r);
+        }
+        CHECK(!had_masks && last > 0); /* all that there is: nothing is faster */
+        pool_free(pool);
+    }
+    printf("%d changes between masks and none\n", changes);
+    CHECK(changes > 2);
 }
 
 int main(void)
 {
     test_kept();
     test_random_models();
+    test_monotone();
     return test_result();
 }

@@ -285,7 +285,9 @@ static int check_model(Pool *pool, int seed)
 {
     const char *text = network(pool, (uint64_t)seed);
     BuildOptions o = {0};
-    PassContext ctx = {.pool = pool, .graph = model_lower(pool, text, &o), .no_masks = seed % 2};
+    PassContext ctx = {.pool = pool,
+                       .graph = model_lower(pool, text, &o),
+                       .mask_use = seed % 2 ? MASKS_NEVER : MASKS_ALWAYS};
     if (!ctx.graph || !passes_run(&ctx, pipeline_before_remat, NULL, NULL)) {
         CHECK_MSG(false, "seed %d: %s", seed, ctx.error ? ctx.error : text);
         return 0;

@@ -147,8 +147,9 @@ static const char *add_up(KernelCosts *c, const Graph *g)
     return missing;
 }
 
-/* What was measured is enough for every build of the model: but for pieces that lie elsewhere,
- * which solvers do not see, the kernels of a step do not depend on its plan
+/* What was measured is enough for every build of the model: the step with masks and the one without
+ * were, and but for pieces that lie elsewhere, which solvers do not see, the kernels of a step do
+ * not depend on its plan
  * (tests/property/test_plan_kernels.c). */
 double cli_measured_cost(void *user, const Graph *g, NodeId node)
 {

@@ -1,6 +1,7 @@
 /* A plan chooses what runs again, in which order and where, never how: the step runs the same
- * kernels under every budget, but for pieces that lie elsewhere (views).  Same bits rest on this,
- * and so do measured costs, which are taken under one plan and used for others
+ * kernels under every budget, but for pieces that lie elsewhere (views) and the choice between the
+ * step with masks and the one without, each of which is looked at alone here.  Same bits rest on
+ * this, and so do measured costs, which are taken under one plan of each and used for others
  * (frontend/cli_costs.c).  SCRIMP_ALL=1: all networks too. */
 #include "codegen/codegen.h"
 #include "csv.h"

@@ -1,21 +1,24 @@
 /* Ejection search (P6): the buffers of a layout that stick out above a goal are taken out and put
  * back below it, each at the offset where it evicts the least weight; what it evicts is put back
- * next, the heaviest first, until nothing is left over.  A weight is the area, and grows when the
- * buffer has to evict others, so that what is hard to place stays where it is; what was placed a
- * few moves ago is dear as well.  Now and then everything falls down, which joins the holes.
+ * next, the heaviest first, until nothing is left over.  A weight is nearly the area, and grows
+ * when the buffer has to evict others, so that what is hard to place stays where it is; what was
+ * placed a few moves ago is dear as well.  Now and then everything falls down, which joins the
+ * holes.
  *
  * Sources: ejection chains with penalties (Nagata and Braysy 2009), weights that grow at local
  * minima (Morris 1993), tabu search (Glover 1989). */
 #include "passes/memplan/place_internal.h"
-#include "passes/memplan/time_tree.h"
+#include "passes/memplan/placed_ends.h"
 
+#include <math.h>
 #include <string.h>
 
 /* Weights: a buffer as large as the bound weighs 2^WEIGHT_BITS a slot; each time it evicts others,
  * a part of that more.  With 2^15 slots and 2^22 evictions all together stay below 2^60. */
 enum {
     WEIGHT_BITS = 20,
-    GROWTH_PARTS = 5,
+    GROWTH_PARTS = 2,
+    AREA_GROWTH_PARTS = 5,
     RECENT_FACTOR = 4,
     RECENT_MOVES = 3,
     RECENT_SPREAD = 10
@@ -25,91 +28,74 @@ enum { FIRST_MOVES = 1000, MAX_MOVES = 1 << 16, FALL_MOVES = 200 };
 /* A goal is 1/4 of the way down, after failures 1/8, ...; then again with twice the moves. */
 enum { FIRST_SHIFT = 2, LAST_SHIFT = 6 };
 
+/* An end of a placed buffer that b meets, and what it costs to evict it. */
+typedef struct Mark {
+    int64_t at, cost;
+    int buffer;
+} Mark;
+
 typedef struct Eject {
     const PlaceProblem *p;
     PlaceWork *work;
-    TimeTree *tree;
+    PlacedEnds *placed;
     int64_t goal, *offset;
     int64_t *base, *weight; /* by buffer */
     int *recent;            /* by buffer: dear until so many moves are done */
+    int growth_parts;       /* a weight grows by this part of its base */
     int moves, *queue, n_queue, *list;
-    int64_t *height; /* by slot, in a fall */
+    Mark *bottom, *top; /* of what the buffer in hand meets, ascending */
+    int64_t *height;    /* by slot, in a fall */
     uint64_t random;
 } Eject;
-
-/* A buffer on its way up through what it meets. */
-typedef struct Ascent {
-    const TimePart *part;
-    int start, end, entered, left; /* marks of the part that are behind it */
-    int64_t size, cost;            /* weight of what it overlaps */
-} Ascent;
-
-static bool meets(const Ascent *a, const TimeMark *m)
-{
-    return m->start < a->end && m->end > a->start;
-}
 
 static int64_t eviction_cost(const Eject *e, int b)
 {
     return e->recent[b] > e->moves ? RECENT_FACTOR * e->weight[b] : e->weight[b];
 }
 
-/* At offset `at` it overlaps what begins below its top. */
-static void enter(const Eject *e, Ascent *a, int64_t at)
+/* Those of the ends that b meets, with one at the end that is never reached. */
+static void collect_marks(Eject *e, const EndList *ends, int b, Mark *marks)
 {
-    const TimeMark *m = a->part->bottom;
-    for (; a->entered < a->part->n && m[a->entered].at < at + a->size; a->entered++)
-        if (meets(a, &m[a->entered]))
-            a->cost += eviction_cost(e, m[a->entered].buffer);
+    int n = placed_meeting(e->placed, ends, b, e->list);
+    for (int k = 0; k < n; k++) {
+        int other = ends->buffer[e->list[k]];
+        marks[k] = (Mark){ends->at[e->list[k]], eviction_cost(e, other), other};
+    }
+    marks[n] = (Mark){INT64_MAX, 0, -1};
+    e->work->done += 2 * n;
 }
 
-/* ... and no more what ends at its bottom. */
-static void leave(const Eject *e, Ascent *a, int64_t at)
+/* The offset at which b evicts the least: the lowest free one, or one of the cheapest by chance.
+ * On its way up it enters what begins below its top, leaves what ends at its bottom, and stops
+ * where it rests on a buffer or touches one from below. */
+static int64_t cheapest_offset(Eject *e, int b, int64_t *least)
 {
-    const TimeMark *m = a->part->top;
-    for (; a->left < a->part->n && m[a->left].at <= at; a->left++)
-        if (meets(a, &m[a->left]))
-            a->cost -= eviction_cost(e, m[a->left].buffer);
-}
-
-/* The next offset at which it rests on a buffer or touches one from below. */
-static int64_t next_touch(Ascent *a)
-{
-    const TimeMark *bottom = a->part->bottom, *top = a->part->top;
-    while (a->entered < a->part->n && !meets(a, &bottom[a->entered]))
-        a->entered++;
-    while (a->left < a->part->n && !meets(a, &top[a->left]))
-        a->left++;
-    int64_t below = a->entered < a->part->n ? bottom[a->entered].at - a->size : INT64_MAX;
-    int64_t above = a->left < a->part->n ? top[a->left].at : INT64_MAX;
-    return below < above ? below : above;
-}
-
-/* The offset at which b evicts the least: the lowest free one, or one of the cheapest by chance. */
-static int64_t cheapest_offset(Eject *e, int b, int64_t *cost)
-{
-    Ascent a = {time_tree_part(e->tree, b), e->p->start[b], e->p->end[b], 0, 0, e->p->size[b], 0};
-    int64_t last = e->goal - a.size, best = 0;
+    int64_t size = e->p->size[b], last = e->goal - size, best = 0, cost = 0;
     uint64_t n_best = 0;
-    *cost = INT64_MAX;
-    enter(e, &a, 0);
+    collect_marks(e, &e->placed->bottom, b, e->bottom);
+    collect_marks(e, &e->placed->top, b, e->top);
+    *least = INT64_MAX;
+    const Mark *entered = e->bottom, *left = e->top;
+    for (; entered->at < size; entered++)
+        cost += entered->cost;
     for (int64_t at = 0;;) {
-        leave(e, &a, at);
-        if (a.cost < *cost) {
-            *cost = a.cost;
+        for (; left->at <= at; left++)
+            cost -= left->cost;
+        if (cost < *least) {
+            *least = cost;
             best = at;
             n_best = 1;
-        } else if (a.cost == *cost && place_random(&e->random) % ++n_best == 0) {
+        } else if (cost == *least && place_random(&e->random) % ++n_best == 0) {
             best = at;
         }
-        if (*cost == 0 || at == last)
+        if (*least == 0 || at == last)
             break;
-        enter(e, &a, at + 1);
-        at = next_touch(&a);
-        if (at > last)
-            at = last;
+        for (; entered->at <= at + size; entered++)
+            cost += entered->cost;
+        int64_t below = entered->at == INT64_MAX ? INT64_MAX : entered->at - size;
+        at = below < left->at ? below : left->at;
+        at = at < last ? at : last;
     }
-    e->work->done += a.entered + a.left;
     return best;
 }
 
@@ -144,32 +130,25 @@ static int take_heaviest(Eject *e)
     return heaviest;
 }
 
+/* Of what cheapest_offset met. */
 static void evict_overlaps(Eject *e, int b, int64_t at)
 {
-    const PlaceProblem *p = e->p;
-    const TimePart *part = time_tree_part(e->tree, b);
-    int n = 0;
-    for (int k = 0; k < part->n && part->bottom[k].at < at + p->size[b]; k++) {
-        const TimeMark *m = &part->bottom[k];
-        if (m->start < p->end[b] && m->end > p->start[b] && m->at + p->size[m->buffer] > at)
-            e->list[n++] = m->buffer;
-    }
-    e->work->done += part->n;
-    for (int k = 0; k < n; k++) {
-        time_tree_remove(e->tree, e->list[k], e->offset[e->list[k]]);
-        enqueue(e, e->list[k]);
-    }
+    for (const Mark *m = e->bottom; m->at < at + e->p->size[b]; m++)
+        if (m->at + e->p->size[m->buffer] > at) {
+            placed_remove(e->placed, m->buffer, m->at);
+            enqueue(e, m->buffer);
+        }
 }
 
 /* From the lowest up, everything that is placed goes down until it rests on something. */
 static void fall(Eject *e)
 {
     const PlaceProblem *p = e->p;
-    const TimePart *all = &e->tree->part[1];
+    const EndList *all = &e->placed->bottom;
     int n = all->n;
     memset(e->height, 0, (size_t)p->n_slots * sizeof *e->height);
     for (int k = 0; k < n; k++) {
-        int b = e->list[k] = all->bottom[k].buffer;
+        int b = e->list[k] = all->buffer[k];
         int64_t at = 0;
         for (int t = p->start[b]; t < p->end[b]; t++)
             at = e->height[t] > at ? e->height[t] : at;
@@ -178,7 +157,7 @@ static void fall(Eject *e)
         e->offset[b] = at;
         e->work->done += (p->end[b] - p->start[b]) / 2;
     }
-    time_tree_load(e->tree, e->list, n, e->offset);
+    placed_load(e->placed, e->list, n, e->offset);
 }
 
 static void place_one(Eject *e, int b)
@@ -187,10 +166,10 @@ static void place_one(Eject *e, int b)
     e->offset[b] = cheapest_offset(e, b, &cost);
     if (cost > 0) {
         evict_overlaps(e, b, e->offset[b]);
-        e->weight[b] += e->base[b] / GROWTH_PARTS + 1;
+        e->weight[b] += e->base[b] / e->growth_parts + 1;
         e->moves++;
     }
-    time_tree_add(e->tree, b, e->offset[b]);
+    placed_add(e->placed, b, e->offset[b]);
     e->recent[b] = e->moves + RECENT_MOVES + (int)(place_random(&e->random) % RECENT_SPREAD);
     if (cost > 0 && e->moves % FALL_MOVES == 0)
         fall(e);
@@ -210,7 +189,7 @@ static void begin(Eject *e, const int64_t *layout)
         else
             enqueue(e, b);
     }
-    time_tree_load(e->tree, e->list, n, e->offset);
+    placed_load(e->placed, e->list, n, e->offset);
 }
 
 static bool reach_goal(Eject *e, const int64_t *layout, int max_moves)
@@ -221,24 +200,34 @@ static bool reach_goal(Eject *e, const int64_t *layout, int max_moves)
     return e->n_queue == 0;
 }
 
+/* The area; for odd seeds, life times size to the power of 5/8.  By the area, what is small hardly
+ * ever moves what is large again; but neither is better everywhere.  By square roots, which are the
+ * same on all machines. */
+static int64_t base_weight(const PlaceProblem *p, int b, uint64_t seed)
+{
+    double part = (double)p->size[b] / (double)p->bound, root = sqrt(part);
+    part = seed % 2 == 0 ? part : root * sqrt(sqrt(root));
+    return ((int64_t)(part * (1 << WEIGHT_BITS)) + 1) * (p->end[b] - p->start[b]);
+}
+
 static Eject *eject_new(Pool *pool, const PlaceProblem *p, uint64_t seed, PlaceWork *work)
 {
     Eject *e = POOL_NEW(pool, Eject);
     size_t n = (size_t)p->n;
     *e = (Eject){.p = p, .work = work, .random = (seed + 1) * 0x9e3779b97f4a7c15u};
-    e->tree = time_tree_new(pool, p, work);
+    e->growth_parts = seed % 2 == 0 ? AREA_GROWTH_PARTS : GROWTH_PARTS;
+    e->placed = placed_new(pool, p, work);
+    e->bottom = POOL_ARRAY(pool, n + 1, Mark);
+    e->top = POOL_ARRAY(pool, n + 1, Mark);
     e->offset = POOL_ARRAY(pool, n, int64_t);
     e->base = POOL_ARRAY(pool, n, int64_t);
     e->weight = POOL_ARRAY(pool, n, int64_t);
     e->recent = POOL_ARRAY(pool, n, int);
     e->queue = POOL_ARRAY(pool, n, int);
-    e->list = POOL_ARRAY(pool, n, int);
+    e->list = POOL_ARRAY(pool, n + 1, int);
     e->height = POOL_ARRAY(pool, (size_t)p->n_slots, int64_t);
-    int shift = 0;
-    while (p->bound >> shift >= (int64_t)1 << WEIGHT_BITS)
-        shift++;
     for (int b = 0; b < p->n; b++)
-        e->weight[b] = e->base[b] = ((p->size[b] >> shift) + 1) * (p->end[b] - p->start[b]);
+        e->weight[b] = e->base[b] = base_weight(p, b, seed);
     return e;
 }
 

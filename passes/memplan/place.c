@@ -17,10 +17,13 @@ enum {
     N_ORDERS = 9,
     RANDOM_PASSES = 6,
     MAX_EXACT = 2000,
-    MAX_LEVELS = 8000
+    MAX_LEVELS = 8000,
+    FEW = 1500,
+    SEEDS = 7,
+    SEEDS_OF_FEW = 10
 };
-static const int64_t WORK_LIMIT = 240000000, RANDOM_LIMIT = 100000000;
-static const int64_t SKETCH_LIMIT = 15000000, LEVELS_LIMIT = 60000000, LEVEL_STEPS = 30000;
+static const int64_t WORK_LIMIT = 500000000, MANY_LIMIT = 240000000, RANDOM_LIMIT = 100000000;
+static const int64_t SKETCH_LIMIT = 20000000, LEVELS_LIMIT = 50000000, LEVEL_STEPS = 120000;
 static const int64_t ORDERS_LIMIT = 30000000;
 static const int64_t QUICK_EXACT = 4000000;
 
@@ -188,8 +191,9 @@ static int64_t place_component(const PlaceProblem *p, int64_t *offset, PlaceWork
     try_exact(&s, QUICK_EXACT);
     try_levels(&s, 1, LEVELS_LIMIT);
     try_orders(&s, final && p->n > MAX_LEVELS ? RANDOM_PASSES : 0);
-    if (final)
-        try_levels(&s, 2, work->limit);
+    uint64_t seeds = p->n <= FEW ? SEEDS_OF_FEW : SEEDS; /* short searches differ much */
+    for (uint64_t seed = 2; final && seed < seeds; seed++)
+        try_levels(&s, seed, LEVELS_LIMIT);
     if (exact_steps > 0)
         try_exact(&s, exact_steps);
     return s.best_height;
@@ -246,7 +250,7 @@ MemLayout memplan_place_within(Pool *pool, const MemBuffer *buffers, int n, int6
 {
     Pool *scratch = pool_new_child(pool);
     MemLayout layout = {.offset = POOL_ARRAY(pool, (size_t)(n > 0 ? n : 1), int64_t)};
-    PlaceWork work = {0, WORK_LIMIT};
+    PlaceWork work = {0, n > MAX_LEVELS ? MANY_LIMIT : WORK_LIMIT};
     int used;
     int *index = sort_by_birth(scratch, buffers, n, &used);
     for (int i = 0; i < used; i++)

@@ -1,7 +1,7 @@
 /* Masks or none: the better plan of two steps for a budget.  Both make the same bits.
  *
  * A search takes seconds, a bound hundredths: the second step is solved only where the bound leaves
- * it a chance.  What is left out could not have been chosen, so the answer is that of solving both,
+ * it a chance.  What a bound leaves out could not have been chosen, so the answer is that of both,
  * and time still never grows with the budget. */
 #include "passes/remat/bound.h"
 #include "passes/remat_pass_internal.h"

@@ -3,6 +3,7 @@
 #include "passes/memplan/too_large.h"
 #include "passes/pass.h"
 #include "passes/remat/bound_report.h"
+#include "passes/remat/memo.h"
 #include "passes/remat/relax_pieces.h"
 #include "passes/remat/solvers.h"
 #include "passes/remat_pass_internal.h"
@@ -14,8 +15,11 @@
  * schedule, which for a solver that answers from one front finds the fastest whose arena fits; then
  * by what was missed. */
 enum { SMALL_STEPS = 3, MAX_STEPS = 8, MAX_LEAST_STEPS = 8 };
-/* How often it is raised where the arena is below the budget by more than that part of it. */
-enum { MAX_SPENDING = 5, LITTLE_PART = 64 };
+/* Where arenas are smaller than peaks: targets for solvers without a front, and how many targets
+ * above one that is too large are tried. */
+enum { EVEN_TARGETS = 64, LOOK_AHEAD = 4 };
+
+typedef VEC(int64_t) TargetList;
 
 static bool pass_error(PassContext *ctx, const char *code, const char *message, const char *help)
 {
@@ -74,8 +78,20 @@ static bool same_schedule(const RematSchedule *a, const RematSchedule *b)
     return a->len == b->len && memcmp(a->node, b->node, (size_t)a->len * sizeof *a->node) == 0;
 }
 
-/* Different targets often have the same answer: it is placed once. */
-static Planned plan_answer(Solve *s, int64_t target)
+/* What no such plan takes less than. */
+static int64_t least_arena(const Solve *s, const RematSchedule *schedule)
+{
+    Pool *pool = pool_new_child(s->scratch);
+    Graph *copy = graph_copy(pool, s->graph);
+    remat_apply(copy, s->p, &s->mapping, schedule, "");
+    int64_t bytes = s->p->persistent_bytes + views_load(pool, copy);
+    pool_free(pool);
+    return bytes;
+}
+
+/* Different targets often have the same answer: it is placed once.  Where no plan of it is within
+ * most_bytes, it is not placed, and the arena is what it takes at least. */
+static Planned plan_within(Solve *s, int64_t target, int64_t most_bytes)
 {
     RematOptions o = s->request.options;
     Planned a = {.arena_bytes = 0};
@@ -85,9 +101,18 @@ static Planned plan_answer(Solve *s, int64_t target)
     for (size_t k = 0; k < s->tried.len; k++)
         if (same_schedule(&s->tried.data[k].answer.schedule, &a.answer.schedule))
             return s->tried.data[k];
+    if (most_bytes < INT64_MAX)
+        a.arena_bytes = least_arena(s, &a.answer.schedule);
+    if (a.arena_bytes > most_bytes)
+        return a;
     a.arena_bytes = planned_arena(s, &a.answer.schedule, MEMPLAN_TRIAL);
     vec_push(s->scratch, &s->tried, a);
     return a;
+}
+
+static Planned plan_answer(Solve *s, int64_t target)
+{
+    return plan_within(s, target, INT64_MAX);
 }
 
 /* The budget is one of real bytes: where the plan of an answer exceeds it, the next answer must
@@ -140,23 +165,60 @@ static Planned solve_arena(Solve *s, int64_t budget)
     return find_within(s, budget, &a) ? a : *solve_least(s);
 }
 
-/* Where pieces of concatenations share bytes, arenas are smaller than peaks: the fastest answer
- * whose arena is within the budget has a peak above it.  The first guess spends what is left. */
+/* Peaks to ask for, ascending, whatever the budget is: those of the front that scrimp answers from,
+ * even steps for other solvers. */
+static void list_targets(Solve *s, TargetList *out)
+{
+    const RematSolver *only = s->request.only;
+    if (only && strcmp(only->name, "scrimp") == 0) {
+        const Front *front = &s->p->memo->front;
+        for (size_t k = 0; k < front->points.len; k++)
+            vec_push(s->scratch, out, front->points.data[k].peak_bytes);
+        return;
+    }
+    int64_t low = s->p->persistent_bytes, step = (s->keep_all_peak_bytes - low) / EVEN_TARGETS;
+    for (int k = 1; k <= EVEN_TARGETS; k++)
+        vec_push(s->scratch, out, k < EVEN_TARGETS ? low + k * step : s->keep_all_peak_bytes);
+}
+
+/* The plan for the k-th target is within the budget. */
+static bool try_target(Solve *s, const TargetList *t, int k, int64_t budget, Planned *best)
+{
+    Planned a = plan_within(s, t->data[k], budget);
+    if (a.arena_bytes > budget)
+        return false;
+    if (a.answer.figures.time < best->answer.figures.time)
+        *best = a;
+    return true;
+}
+
+/* Where pieces lie inside the whole, arenas are smaller than peaks, and the fastest answer whose
+ * arena is within the budget has a peak above it.  Arenas rise with the targets, by and large: a
+ * search by halves, and then upwards as long as one of the next few is within the budget as well.
+ *
+ * More budget never ends at a smaller target.  The halves: both budgets go the same way until a
+ * target is within the larger one only, and end on either side of it.  The rest: were its end below
+ * that of the smaller budget, then so would be a place from which the smaller budget reaches one
+ * above it within a few; that is near enough to the end, and within the larger budget, too.  What
+ * is at or below `best` counts as within the budget, which holds if best itself never falls. */
 static Planned spend_rest(Solve *s, Planned best, int64_t budget)
 {
-    int64_t low = best.answer.figures.peak_bytes, high = s->keep_all_peak_bytes;
-    int64_t little = (budget - s->p->persistent_bytes) / LITTLE_PART,
-            rest = budget - best.arena_bytes;
-    for (int k = 0; k < MAX_SPENDING && rest > little && high - low > little; k++) {
-        int64_t target = rest < high - low ? low + rest : high;
-        Planned a = plan_answer(s, target);
-        bool fits = a.arena_bytes <= budget;
-        if (fits && a.answer.figures.time < best.answer.figures.time)
-            best = a;
-        low = fits ? target : low;
-        high = fits ? high : target;
-        rest = fits ? budget - a.arena_bytes : (high - low) / 2;
+    TargetList t = {0};
+    list_targets(s, &t);
+    int64_t reached = best.answer.figures.peak_bytes;
+    int low = -1, high = (int)t.len;
+    while (high - low > 1) {
+        int mid = low + (high - low) / 2;
+        if (t.data[mid] <= reached || try_target(s, &t, mid, budget, &best))
+            low = mid;
+        else
+            high = mid;
     }
+    for (int k = low + LOOK_AHEAD; k > low; k--)
+        if (k < (int)t.len && try_target(s, &t, k, budget, &best)) {
+            low = k;
+            k += LOOK_AHEAD + 1;
+        }
     return best;
 }
 
@@ -170,8 +232,8 @@ Planned solve_request(Solve *s)
     if (s->request.budget.kind == BUDGET_MIN)
         s->budget_bytes = solve_least(s)->arena_bytes;
     Planned a = solve_arena(s, s->budget_bytes);
-    bool may_spend = s->request.options.objective == REMAT_MIN_TIME &&
-                     a.arena_bytes <= a.answer.figures.peak_bytes - MEMPLAN_ALIGN;
+    bool may_spend = s->request.options.objective == REMAT_MIN_TIME && s->p->relaxed &&
+                     a.arena_bytes <= s->budget_bytes && a.answer.figures.recomputed > 0;
     return may_spend ? spend_rest(s, a, s->budget_bytes) : a;
 }
 

@@ -346,7 +346,17 @@ static Graph *with_views(Pool *pool, Pool *scratch, const Graph *g, Attempt atte
     return s.changed ? s.g : NULL;
 }
 
-bool has_pieces(const Graph *g)
+int64_t views_load(Pool *pool, const Graph *g)
+{
+    Pool *scratch = pool_new_child(pool);
+    int64_t whole, pieces;
+    Graph *tried = with_views(scratch, scratch, g, CONCATS_AND_SLICES, &whole);
+    pieces = tried ? view_lives_new(scratch, tried)->peak_bytes : whole;
+    pool_free(scratch);
+    return pieces < whole ? pieces : whole;
+}
+
+static bool has_pieces(const Graph *g)
 {
     for (size_t k = 0; k < g->order.len; k++) {
         OpKind op = graph_node(g, g->order.data[k])->op;

@@ -5,9 +5,8 @@
 
 #include "passes/memplan/memplan.h"
 
-/* There are concatenations or slices: bounds of peaks, which count copies, prove nothing of arenas.
- */
-bool has_pieces(const Graph *g);
+/* Without persistent tensors: no plan on trial of g, or of what views_of makes of it, has less. */
+int64_t views_load(Pool *pool, const Graph *g);
 /* A copy of g, on pool, in which pieces lie inside of the whole; NULL when none is worth it, or, on
  * trial, when not all of them are.  *arena_bytes: what its plan on trial takes, which is no more
  * than any plan of g takes. */

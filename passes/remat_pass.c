@@ -15,11 +15,14 @@
  * schedule, which for a solver that answers from one front finds the fastest whose arena fits; then
  * by what was missed. */
 enum { SMALL_STEPS = 3, MAX_STEPS = 8, MAX_LEAST_STEPS = 8 };
-/* Where arenas are smaller than peaks: targets for solvers without a front, and how many targets
- * above one that is too large are tried. */
-enum { EVEN_TARGETS = 64, LOOK_AHEAD = 4 };
+/* Where arenas are smaller than peaks: how many of the targets above one that is too large are
+ * tried; and targets for solvers without a front, which search again for each. */
+enum { LOOK_AHEAD = 32, EVEN_TARGETS = 64, EVEN_LOOK_AHEAD = 2 };
 
-typedef VEC(int64_t) TargetList;
+typedef struct Targets {
+    VEC(int64_t) peak; /* ascending, whatever the budget is */
+    int look_ahead;
+} Targets;
 
 static bool pass_error(PassContext *ctx, const char *code, const char *message, const char *help)
 {
@@ -165,26 +168,28 @@ static Planned solve_arena(Solve *s, int64_t budget)
     return find_within(s, budget, &a) ? a : *solve_least(s);
 }
 
-/* Peaks to ask for, ascending, whatever the budget is: those of the front that scrimp answers from,
- * even steps for other solvers. */
-static void list_targets(Solve *s, TargetList *out)
+/* Those of the front that scrimp answers from, even steps for other solvers. */
+static void list_targets(Solve *s, Targets *out)
 {
     const RematSolver *only = s->request.only;
+    out->look_ahead = LOOK_AHEAD;
     if (only && strcmp(only->name, "scrimp") == 0) {
         const Front *front = &s->p->memo->front;
         for (size_t k = 0; k < front->points.len; k++)
-            vec_push(s->scratch, out, front->points.data[k].peak_bytes);
+            vec_push(s->scratch, &out->peak, front->points.data[k].peak_bytes);
         return;
     }
+    out->look_ahead = EVEN_LOOK_AHEAD;
     int64_t low = s->p->persistent_bytes, step = (s->keep_all_peak_bytes - low) / EVEN_TARGETS;
     for (int k = 1; k <= EVEN_TARGETS; k++)
-        vec_push(s->scratch, out, k < EVEN_TARGETS ? low + k * step : s->keep_all_peak_bytes);
+        vec_push(s->scratch, &out->peak,
+                 k < EVEN_TARGETS ? low + k * step : s->keep_all_peak_bytes);
 }
 
 /* The plan for the k-th target is within the budget. */
-static bool try_target(Solve *s, const TargetList *t, int k, int64_t budget, Planned *best)
+static bool try_target(Solve *s, const Targets *t, int k, int64_t budget, Planned *best)
 {
-    Planned a = plan_within(s, t->data[k], budget);
+    Planned a = plan_within(s, t->peak.data[k], budget);
     if (a.arena_bytes > budget)
         return false;
     if (a.answer.figures.time < best->answer.figures.time)
@@ -203,21 +208,21 @@ static bool try_target(Solve *s, const TargetList *t, int k, int64_t budget, Pla
  * is at or below `best` counts as within the budget, which holds if best itself never falls. */
 static Planned spend_rest(Solve *s, Planned best, int64_t budget)
 {
-    TargetList t = {0};
+    Targets t = {0};
     list_targets(s, &t);
     int64_t reached = best.answer.figures.peak_bytes;
-    int low = -1, high = (int)t.len;
+    int low = -1, high = (int)t.peak.len;
     while (high - low > 1) {
         int mid = low + (high - low) / 2;
-        if (t.data[mid] <= reached || try_target(s, &t, mid, budget, &best))
+        if (t.peak.data[mid] <= reached || try_target(s, &t, mid, budget, &best))
             low = mid;
         else
             high = mid;
     }
-    for (int k = low + LOOK_AHEAD; k > low; k--)
-        if (k < (int)t.len && try_target(s, &t, k, budget, &best)) {
+    for (int k = low + t.look_ahead; k > low; k--)
+        if (k < (int)t.peak.len && try_target(s, &t, k, budget, &best)) {
             low = k;
-            k += LOOK_AHEAD + 1;
+            k += t.look_ahead + 1;
         }
     return best;
 }

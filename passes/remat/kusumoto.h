@@ -47,9 +47,12 @@ typedef struct Family {
     Pool *pool;
     LowerSet *set; /* ascending size; 0 is empty, n - 1 is V */
     int n;
-    int units;                /* that T(V) is; at most 4096 */
-    Block *block;             /* by the set that they lead to; NULL: too many to store */
-    int64_t *block_begin;     /* of set k: block_begin[k] .. block_begin[k + 1] - 1 */
+    int units;            /* that T(V) is; at most 4096 */
+    Block *block;         /* by the set that they lead to; NULL: too many to store */
+    int64_t *block_begin; /* of set k: block_begin[k] .. block_begin[k + 1] - 1 */
+    struct BlockOut *out; /* for the depth-first search, which makes it: the same blocks by the set
+                             that they lead from; of set k: out_begin[k] .. out_begin[k + 1] - 1 */
+    int64_t *out_begin;
     int64_t max_steps, steps; /* comparisons of two sets, states extended */
     bool limited;             /* not what the algorithm asks for: too many lower sets, or steps */
 } Family;

@@ -9,6 +9,7 @@
 typedef struct SearchDrop {
     double price; /* time a byte */
     int node, after;
+    bool alone; /* the price is that of the node alone: no more than the whole one */
 } SearchDrop;
 
 typedef struct Search {

@@ -1,5 +1,7 @@
 /* Greedy drops with prices that are brought up to date when they are about to be taken (lazy
- * greedy): a drop only gets dearer while others are made, because more has to run again with it. */
+ * greedy): a drop only gets dearer while others are made, because more has to run again with it.
+ * For the same reason a drop is offered at the price of its node alone.  What has to run with it is
+ * found when its turn comes: most turns never do, and it is nine tenths of the work. */
 #include "passes/remat/search.h"
 
 #include <math.h>
@@ -123,18 +125,26 @@ static double reach_factor(const Search *x, int after, int next)
     return pow(part, x->reach);
 }
 
-/* The slot in which the node would run again, with its chain in x->chain; -1 when nothing is
- * gained. */
-static int price_drop(Search *x, int node, int after, double *price)
+/* The slot in which the node would run again, and the bytes that are gone until then; -1 when
+ * nothing is gained. */
+static int find_gap(Search *x, int node, int after, int64_t *bytes)
 {
     int run = slots_run_before(x->slots, node, after);
     int next = run < 0 ? -1 : next_read(x, node, run, after);
     if (next < 0 || !slots_allowed(x->slots, node, next) || slots_has(x->slots, node, next))
         return -1;
-    int64_t bytes = bytes_until(x, node, run, next), kept_bytes = 0;
-    if (bytes <= 0 || slots_peak_within(x->slots, after + 1, next - 1) <= x->target_bytes)
+    *bytes = bytes_until(x, node, run, next);
+    if (*bytes <= 0 || slots_peak_within(x->slots, after + 1, next - 1) <= x->target_bytes)
         return -1;
-    if (!find_chain(x, node, next, &kept_bytes) || kept_bytes >= bytes)
+    return next;
+}
+
+/* The same with the price, and the chain in x->chain. */
+static int price_drop(Search *x, int node, int after, double *price)
+{
+    int64_t bytes, kept_bytes = 0;
+    int next = find_gap(x, node, after, &bytes);
+    if (next < 0 || !find_chain(x, node, next, &kept_bytes) || kept_bytes >= bytes)
         return -1;
     double time = 0;
     for (size_t i = 0; i < x->chain.len; i++)
@@ -143,11 +153,15 @@ static int price_drop(Search *x, int node, int after, double *price)
     return next;
 }
 
+/* At the price of the node alone. */
 static void offer(Search *x, int node, int after)
 {
-    double price;
-    if (price_drop(x, node, after, &price) >= 0)
-        heap_push(x, (SearchDrop){price * search_bend(x, node), node, after});
+    int64_t bytes;
+    int next = find_gap(x, node, after, &bytes);
+    if (next < 0)
+        return;
+    double price = x->p->node[node].cost / ((double)bytes * reach_factor(x, after, next));
+    heap_push(x, (SearchDrop){price * search_bend(x, node), node, after, true});
 }
 
 /* ---- the greedy ---- */
@@ -223,11 +237,16 @@ static bool make_drop(Search *x, int slot)
     return false;
 }
 
+static bool is_dearer_than_next(const Search *x, double price)
+{
+    return x->heap.len > 0 && price > x->heap.data[0].price;
+}
+
 /* Its price has risen past the next one's, beyond what bent prices leave open. */
 static bool has_risen(const Search *x, double price, double offered)
 {
     double slack = x->noise > 0 ? 1.5 : 1 + 1e-9;
-    return x->heap.len > 0 && price > offered * slack && price > x->heap.data[0].price;
+    return price > offered * slack && is_dearer_than_next(x, price);
 }
 
 static void take_cheapest(Search *x)
@@ -237,8 +256,10 @@ static void take_cheapest(Search *x)
     int slot = price_drop(x, d.node, d.after, &price);
     if (slot < 0)
         return;
-    if (has_risen(x, price, d.price)) {
-        heap_push(x, (SearchDrop){price, d.node, d.after});
+    if (d.alone)
+        price *= search_bend(x, d.node);
+    if (d.alone ? is_dearer_than_next(x, price) : has_risen(x, price, d.price)) {
+        heap_push(x, (SearchDrop){price, d.node, d.after, false});
         return;
     }
     if (!make_drop(x, slot))

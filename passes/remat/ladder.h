@@ -71,5 +71,7 @@ void ladder_improve(Ladder *l, double work);
 /* Another order of the runs of the best schedule within the target, with a smaller peak; true when
  * there is one. */
 bool ladder_reorder(Ladder *l);
+/* An order of these runs (remat_expand) with a peak that is small, or good enough. */
+RematSchedule ladder_order(Pool *scratch, const RematProblem *runs, int64_t good_enough_bytes);
 
 #endif

@@ -1,6 +1,6 @@
 /* Scrimp's own solver.  A schedule is a base order and any set of recomputations at any places
  * (slots.h).  All quick solvers are asked first (scrimp_starts.c).  Then, for a ladder of targets
- * between keeping everything and the lower bound, it
+ * between keeping everything and the lower bound, from the highest down and then in all orders, it
  *  1. drops values greedily by time a byte (search_drop.c): from the nearest schedule that is too
  *     large, and from keeping everything with prices bent in several ways,
  *  2. takes back what is not needed (search_restore.c),
@@ -21,11 +21,12 @@
 #include <math.h>
 #include <string.h>
 
-enum { LEVELS = 64, STARTS = 4, PASSES = 2, SMALLEST = 8 };
+enum { LEVELS = 64, STARTS = 4, PASSES = 3, SMALLEST = 8 };
 /* One or two milliseconds a node up to 800, then less; the most is about three seconds. */
 static const double SMALL_PER_NODE = 7e3, LARGE = 4e6, LARGE_PER_NODE = 2e3, MOST_WORK = 1.2e7;
-/* Part of the work after which no more starts are made. */
-static const double STARTS_PART = 0.4;
+/* Parts of the work after which the descent ends, no more starts are made, and the smallest
+ * schedule is left as it is for now; and in the end. */
+static const double DESCENT_PART = 0.3, STARTS_PART = 0.35, SMALLEST_PART = 0.45, OVERTIME = 1.1;
 /* Exponent of the levels: denser where they are low, because there a byte costs most time. */
 static const double DENSER = 1.25;
 
@@ -36,10 +37,10 @@ static const double DENSER = 1.25;
 static void repair_larger(Ladder *l)
 {
     const Front *fronts[] = {l->front, &l->own};
-    double last = -1;
+    double last = 0;
     for (int k = 0; k < 2; k++) {
         const FrontPoint *above = front_above(fronts[k], l->target_bytes);
-        if (!above || above->time == last)
+        if (!above || fabs(above->time - last) <= 1e-12 * last) /* sums in another order */
             continue;
         last = above->time;
         ladder_load(l, &above->schedule);
@@ -98,9 +99,9 @@ static int spread(int k)
 }
 
 /* The smallest schedule, in other orders and improved, as long as that makes it smaller. */
-static void deepen(Ladder *l, double work)
+static void deepen(Ladder *l, double work, double part)
 {
-    for (int k = 0; k < SMALLEST && !remat_out_of_time(l->options); k++) {
+    for (int k = 0; k < SMALLEST && !ladder_out_of_work(l, part); k++) {
         int64_t before = l->target_bytes = l->front->points.data[0].peak_bytes;
         l->in_vain = 0;
         l->reordered_bytes = 0;
@@ -111,7 +112,20 @@ static void deepen(Ladder *l, double work)
     }
 }
 
-static void climb(Ladder *l)
+/* From the highest target to the lowest that is reached, each from the one above: hardly more work
+ * than reaching the lowest from keeping everything.  Where work is short, as it is for thousands of
+ * nodes, this comes first. */
+static void descend(Ladder *l)
+{
+    for (int k = 0; k < LEVELS && !ladder_out_of_work(l, DESCENT_PART); k++) {
+        l->target_bytes = target_of(l, k, 1);
+        repair_larger(l);
+        if (!front_within(l->front, l->target_bytes))
+            break;
+    }
+}
+
+static void start_levels(Ladder *l)
 {
     int64_t too_low = 0; /* the highest target that was not reached */
     for (int k = 0; k < LEVELS && !ladder_out_of_work(l, STARTS_PART); k++) {
@@ -122,19 +136,25 @@ static void climb(Ladder *l)
         if (!front_within(l->front, l->target_bytes))
             too_low = l->target_bytes;
     }
+}
+
+static void climb(Ladder *l)
+{
+    descend(l);
+    start_levels(l);
     double share = (1 - STARTS_PART) * l->work / (PASSES * LEVELS);
     int64_t bound = l->low;
-    deepen(l, 0);
+    deepen(l, 0, SMALLEST_PART);
     for (int pass = 0; pass < PASSES; pass++) {
         l->in_vain = 0;
         l->low = l->front->points.data[0].peak_bytes;
         for (int k = 0; k < LEVELS && !ladder_out_of_work(l, 1); k++) {
             double left = l->work - (double)ladder_work(l);
-            l->target_bytes = target_of(l, k - 0.5 * pass, DENSER);
+            l->target_bytes = target_of(l, k - (double)pass / PASSES, DENSER);
             improve_level(l, left / ((PASSES - pass) * LEVELS - k));
         }
         l->low = bound;
-        deepen(l, 2 * share);
+        deepen(l, 2 * share, OVERTIME);
     }
 }
 

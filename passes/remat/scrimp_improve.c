@@ -114,8 +114,18 @@ void ladder_improve(Ladder *l, double work)
 /* ---- other orders ---- */
 
 /* After how many failures in a row the order is left as it is, and so many more, divided by nodes;
- * up to how many runs it is made anew, and not only in windows around the peak. */
-enum { MOST_IN_VAIN = 10, CHEAP = 4000, MOST_LISTED = 2000 };
+ * up to how many runs it is made anew, and not only in windows around the peak: for more of them
+ * that is ten times the work and gains hardly anything. */
+enum { MOST_IN_VAIN = 10, CHEAP = 4000, MOST_LISTED = 1500 };
+
+RematSchedule ladder_order(Pool *scratch, const RematProblem *runs, int64_t good_enough_bytes)
+{
+    if (runs->n_nodes <= MOST_LISTED)
+        return reorder_nodes(scratch, runs, good_enough_bytes);
+    RematSchedule order = remat_base_schedule(scratch, runs);
+    reorder_windows(scratch, runs, node_graph_new(scratch, runs), &order, good_enough_bytes);
+    return order;
+}
 
 bool ladder_reorder(Ladder *l)
 {
@@ -127,10 +137,7 @@ bool ladder_reorder(Ladder *l)
     Pool *scratch = pool_new_child(l->pool);
     RematSchedule s = {best->schedule.len, NULL};
     const RematProblem *runs = remat_expand(scratch, l->p, &best->schedule);
-    RematSchedule order = runs->n_nodes <= MOST_LISTED ? reorder_nodes(scratch, runs, l->low)
-                                                       : remat_base_schedule(scratch, runs);
-    if (runs->n_nodes > MOST_LISTED)
-        reorder_windows(scratch, runs, node_graph_new(scratch, runs), &order, l->low);
+    RematSchedule order = ladder_order(scratch, runs, l->low);
     int64_t peak = remat_check(scratch, runs, &order).peak_bytes;
     bool better = peak < best->peak_bytes;
     s.node = POOL_ARRAY(scratch, (size_t)s.len + 1, int);

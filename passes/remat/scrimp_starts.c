@@ -17,26 +17,26 @@ static void seen_schedule(void *user, const RematSchedule *s, const RematFigures
 static const struct Start {
     RematSolve *solve;
     int most_nodes;
-    int64_t max_steps; /* 0: the solver's own limit */
-} starts[] = {{remat_chen, 1 << 20, 0},
-              {remat_kusumoto_approx, 1 << 20, 100000000},
-              {remat_mincut, 10000, 0},
-              {remat_feng_acg, 5000, 0},
-              {remat_feng_closeset, 5000, 0},
-              {remat_feng_linear, 5000, 0},
-              {remat_revolve, 10000, 0},
-              {remat_chain_dp, 10000, 0},
-              {remat_twremat, 10000, 0},
-              {remat_dtr, 5000, 0},
-              {remat_xla_greedy, 3000, 150000000},
-              {remat_random, 5000, 0},
-              {remat_kusumoto_exhaustive, 1000, 2000000},
-              {remat_kusumoto_exact, 3000, 20000000}};
-/* Up to how many nodes the orders of their smallest answers are improved, too. */
-enum { MOST_REORDERED = 1500, N_STARTS = sizeof starts / sizeof *starts };
+    int64_t max_steps;      /* 0: the solver's own limit */
+    int64_t steps_per_node; /* 0: no matter how many */
+} starts[] = {{remat_chen, 1 << 20, 0, 0},
+              {remat_kusumoto_approx, 1 << 20, 100000000, 0},
+              {remat_mincut, 10000, 0, 0},
+              {remat_feng_acg, 5000, 0, 0},
+              {remat_feng_closeset, 5000, 0, 0},
+              {remat_feng_linear, 5000, 0, 0},
+              {remat_revolve, 10000, 0, 0},
+              {remat_chain_dp, 10000, 0, 0},
+              {remat_twremat, 10000, 0, 0},
+              {remat_dtr, 5000, 0, 0},
+              {remat_xla_greedy, 3000, 150000000, 0},
+              {remat_random, 5000, 0, 0},
+              {remat_kusumoto_exhaustive, 5000, 100000000, 65000},
+              {remat_kusumoto_exact, 3000, 20000000, 0}};
+enum { N_STARTS = sizeof starts / sizeof *starts };
 
-/* The same runs in the order with the smallest peak, as remat_solve does with what does not fit;
- * once for each schedule, because some solvers have the same. */
+/* The same runs in an order with a smaller peak, as remat_solve does with what does not fit; once
+ * for each schedule, because some solvers have the same. */
 static void reorder_smallest(Ladder *l, Pool *scratch, RematSchedule *s, uint64_t *done)
 {
     uint64_t hash = hash_bytes(s->node, (size_t)s->len * sizeof *s->node, 0) | 1;
@@ -47,10 +47,16 @@ static void reorder_smallest(Ladder *l, Pool *scratch, RematSchedule *s, uint64_
         return;
     done[k] = hash;
     const RematProblem *runs = remat_expand(scratch, l->p, s);
-    RematSchedule order = reorder_nodes(scratch, runs, 0);
+    RematSchedule order = ladder_order(scratch, runs, 0);
     for (int i = 0; i < order.len; i++)
         order.node[i] = s->node[order.node[i]];
     ladder_offer_schedule(l, &order);
+}
+
+static int64_t max_steps(const struct Start *s, int n_nodes)
+{
+    int64_t steps = s->steps_per_node * n_nodes;
+    return steps > 0 && steps < s->max_steps ? steps : s->max_steps;
 }
 
 void ladder_start_from_others(Ladder *l)
@@ -60,15 +66,14 @@ void ladder_start_from_others(Ladder *l)
         if (l->p->n_nodes > starts[k].most_nodes || remat_out_of_time(l->options))
             continue;
         RematOptions o = {.objective = REMAT_MIN_TIME,
-                          .max_steps = starts[k].max_steps,
+                          .max_steps = max_steps(&starts[k], l->p->n_nodes),
                           .deadline_seconds = l->options->deadline_seconds,
                           .seen = seen_schedule,
                           .user = l};
         Pool *scratch = pool_new_child(l->pool);
         RematSchedule smallest;
         starts[k].solve(l->p, &o, scratch, &smallest);
-        if (l->p->n_nodes <= MOST_REORDERED)
-            reorder_smallest(l, scratch, &smallest, reordered);
+        reorder_smallest(l, scratch, &smallest, reordered);
         pool_free(scratch);
     }
 }

@@ -1,6 +1,6 @@
 /* scrimp is never beaten by another solver, and its time never grows with the budget: random
- * problems, layered steps and small networks, at 50 budgets each.  SCRIMP_PROBLEMS: how many random
- * ones.  slow_remat_best.c has the whole zoo. */
+ * problems, layered steps, small networks and a large one, at 50 budgets each.  SCRIMP_PROBLEMS:
+ * how many random ones.  slow_remat_best.c has the whole zoo. */
 #include "layered_problem.h"
 #include "never_beaten.h"
 #include "zoo_problem.h"
@@ -19,7 +19,7 @@ static void check_random(int seed)
     pool_free(pool);
 }
 
-static const ZooProblem small[] = {
+static const ZooProblem networks[] = {
     {"convnet", {"N=4"}},
     {"mlp", {"N=8"}},
     {"vgg", {"depth=11", "size=32", "N=64", "hidden=64"}},
@@ -28,6 +28,7 @@ static const ZooProblem small[] = {
     {"nascell", {"cell=darts_v1", "C=4", "layers=3", "size=16", "N=16"}},
     {"gpt2", {"N=4", "T=64", "V=50", "layers=3", "C=32", "heads=2"}},
     {"lstm_ptb", {"N=64", "V=30", "H=32", "T=6"}},
+    {"nascell", {"cell=darts_v2", "N=64"}},
 };
 
 int main(void)
@@ -37,7 +38,7 @@ int main(void)
     printf("seeds 1 to %d\n", n);
     for (int seed = 1; seed <= n; seed++)
         check_random(seed);
-    for (size_t k = 0; k < sizeof small / sizeof *small; k++)
-        check_zoo_problem(&small[k], false);
+    for (size_t k = 0; k < sizeof networks / sizeof *networks; k++)
+        check_zoo_problem(&networks[k], false);
     return test_result();
 }

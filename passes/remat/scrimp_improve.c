@@ -116,7 +116,7 @@ void ladder_improve(Ladder *l, double work)
 /* After how many failures in a row the order is left as it is, and so many more, divided by nodes;
  * up to how many runs it is made anew, and not only in windows around the peak: for more of them
  * that is ten times the work and gains hardly anything. */
-enum { MOST_IN_VAIN = 10, CHEAP = 4000, MOST_LISTED = 1500 };
+enum { MOST_IN_VAIN = 6, CHEAP = 4000, MOST_LISTED = 1500 };
 
 RematSchedule ladder_order(Pool *scratch, const RematProblem *runs, int64_t good_enough_bytes)
 {

@@ -13,7 +13,8 @@ static void seen_schedule(void *user, const RematSchedule *s, const RematFigures
         ladder_offer_schedule(l, s);
 }
 
-/* Up to how many nodes a solver is asked: where it takes about a second. */
+/* Up to how many nodes a solver is asked: where it takes about a second.  With few steps the
+ * exhaustive search keeps to ancestor sets, with more it has all lower sets of small graphs. */
 static const struct Start {
     RematSolve *solve;
     int most_nodes;
@@ -29,16 +30,21 @@ static const struct Start {
               {remat_chain_dp, 10000, 0, 0},
               {remat_twremat, 10000, 0, 0},
               {remat_dtr, 5000, 0, 0},
-              {remat_xla_greedy, 3000, 150000000, 0},
+              {remat_xla_greedy, 3000, 100000000, 0},
               {remat_random, 5000, 0, 0},
+              {remat_kusumoto_exhaustive, 1000, 100000, 0},
               {remat_kusumoto_exhaustive, 5000, 100000000, 65000},
               {remat_kusumoto_exact, 3000, 20000000, 0}};
-enum { N_STARTS = sizeof starts / sizeof *starts };
+/* With more runs only answers that are nearly the smallest so far are worth another order. */
+enum { MANY_RUNS = 1500, N_STARTS = sizeof starts / sizeof *starts };
 
 /* The same runs in an order with a smaller peak, as remat_solve does with what does not fit; once
  * for each schedule, because some solvers have the same. */
 static void reorder_smallest(Ladder *l, Pool *scratch, RematSchedule *s, uint64_t *done)
 {
+    int64_t least = l->front->points.data[0].peak_bytes;
+    if (s->len > MANY_RUNS && remat_check(scratch, l->p, s).peak_bytes > least + least / 4)
+        return;
     uint64_t hash = hash_bytes(s->node, (size_t)s->len * sizeof *s->node, 0) | 1;
     int k = 0;
     while (done[k] && done[k] != hash)

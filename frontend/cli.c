@@ -145,7 +145,7 @@ ExitCode cli_build(Cli *cli, const Ast *ast, const ProgramOptions *o, Program *o
                        .memo = cli_memo(cli),
                        .stop_at = (int)cli->stop_at,
                        .mask_use = cli->no_masks ? MASKS_NEVER : o->mask_use,
-                       .no_views = o->no_views,
+                       .no_views = cli->no_views || o->no_views,
                        .checksums = o->checksums};
     ExitCode code = set_costs(cli, ast, o, &ctx);
     if (code != EXIT_OK)

@@ -18,7 +18,8 @@ typedef struct Cli {
     const char *file; /* model, IR text or "-" */
     OptionDef defs[CLI_MAX_DEFS];
     int n_defs;
-    bool json, json_errors, colour, no_loc, no_cache, no_masks, resume, overwrite, overfit, quiet;
+    bool json, json_errors, colour, no_loc, no_cache, no_masks, no_views, resume, overwrite,
+        overfit, quiet;
     const char *model, *budget, *solver, *objective, *cost, *stage, *diff, *passes, *dump_after,
         *data, *out, *log, *march, *cache, *header, *arena_csv, *prompt, *checkpoint, *count,
         *graph;
@@ -75,8 +76,8 @@ typedef struct ProgramOptions {
     uint64_t seed;                           /* of solvers */
     double time_limit_seconds;               /* of solvers; 0 = none */
     bool checksums;
-    MaskUse mask_use; /* --no-masks: never */
-    bool no_views;
+    MaskUse mask_use;            /* --no-masks: never */
+    bool no_views;               /* as --no-views */
     const char *pipeline;        /* NULL = by mode */
     const OptionDef *extra_defs; /* on top of the command line's */
     int n_extra_defs;

@@ -32,7 +32,7 @@ const Verb cli_verbs[] = {
      "prints the step as a graph for `plan --graph`: operations not fused, in the order in which\n"
      "differentiation leaves them.",
      "define model stage diff dump-after no-loc dot json budget solver effort objective cost "
-     "no-masks march "
+     "no-masks no-views march "
      "error-format",
      verb_dump},
     {"opt", "run passes over IR text",
@@ -66,6 +66,7 @@ const Verb cli_verbs[] = {
      "--arena-csv writes a row for every buffer of the arena, but not the persistent tensors, in\n"
      "the form that `scrimp arena` reads.",
      "define model count graph budget max-batch solver stop-at effort objective cost no-masks "
+     "no-views "
      "schedule seed "
      "time-limit "
      "compare "
@@ -80,7 +81,8 @@ const Verb cli_verbs[] = {
      "out json error-format", verb_arena},
     {"compile", "generate a shared object that trains without scrimp",
      "Writes the training step as FILE.so and a C header that describes its arena.",
-     "define model budget solver effort objective cost no-masks out header march cache no-cache "
+     "define model budget solver effort objective cost no-masks no-views out header march cache "
+     "no-cache "
      "jobs "
      "error-format",
      verb_compile},
@@ -95,7 +97,8 @@ const Verb cli_verbs[] = {
      "rate keeps the length that the model gives it.\n"
      "A line of --log has step, loss, the metrics, grad_norm, lr and seconds; after an evaluation\n"
      "step, val_loss and val_METRIC.",
-     "define model budget solver effort objective cost no-masks steps data resume overwrite out "
+     "define model budget solver effort objective cost no-masks no-views steps data resume "
+     "overwrite out "
      "checkpoint "
      "seed "
      "threads "
@@ -115,7 +118,8 @@ const Verb cli_verbs[] = {
      verb_generate},
     {"bench", "time per step, GFLOP/s, share of the machine's peak",
      "Runs real steps on random data of the model's shapes and measures every kernel.",
-     "define model budget solver effort objective cost no-masks steps threads json march cache "
+     "define model budget solver effort objective cost no-masks no-views steps threads json march "
+     "cache "
      "no-cache "
      "jobs "
      "error-format",
@@ -124,7 +128,8 @@ const Verb cli_verbs[] = {
      "Compares loss, gradients, weights, running statistics and optimizer state after every step.\n"
      "Without --budget the plan is the smallest there is, without --data the data are random,\n"
      "without --steps there are 3 steps.",
-     "define model budget solver effort objective cost no-masks steps data seed threads json march "
+     "define model budget solver effort objective cost no-masks no-views steps data seed threads "
+     "json march "
      "cache "
      "no-cache jobs "
      "error-format",
@@ -164,6 +169,8 @@ static const OptionRow option_rows[] = {
      "what an operation costs (see the table below)", 0},
     {"no-masks", 0, FIELD_FLAG, offsetof(Cli, no_masks), NULL,
      "save whole tensors for the gradients of ReLU and max pooling", 0},
+    {"no-views", 0, FIELD_FLAG, offsetof(Cli, no_views), NULL,
+     "copy the pieces of concatenations and slices", 0},
     {"graph", 0, FIELD_TEXT, offsetof(Cli, graph), "FILE.json",
      "plan this graph instead of a model's (docs/graphs.md)", 0},
     {"schedule", 0, FIELD_FLAG, offsetof(Cli, schedule), NULL,

@@ -112,6 +112,19 @@ static void test_masks(void)
     }
 }
 
+/* Pieces that lie inside the whole lower the arena below the load of copies; --no-views copies. */
+static void test_pieces(void)
+{
+    const char *densenet = "densenet.scrimp -D depth=121 -D size=64 -D N=2";
+    json_t *o = run_json(0, "$SCRIMP plan $EXAMPLES/%s --json", densenet);
+    json_t *copies = run_json(0, "$SCRIMP plan $EXAMPLES/%s --no-views --json", densenet);
+    double peak = json_get_number(copies, "peak_bytes");
+    EXPECT(json_get_number(copies, "arena_bytes") >= peak, densenet);
+    EXPECT(json_get_number(o, "arena_bytes") < peak, densenet);
+    json_decref(o);
+    json_decref(copies);
+}
+
 static void test_promised_budgets(void)
 {
     static const char *const promised[] = {"chargpt.scrimp", "resnet.scrimp -D depth=50 -D size=64",
@@ -197,6 +210,7 @@ int main(void)
     for (int i = 0; i < N_EXAMPLES; i++)
         test_example(examples[i]);
     test_masks();
+    test_pieces();
     test_promised_budgets();
     test_sweep("convnet.scrimp");
     test_sweep("chargpt.scrimp");

@@ -104,7 +104,7 @@ static inline size_t last_alive(const json_t *nodes, const json_t *schedule, siz
     return i == n && flag_of(json_array_get(outputs, k), "keep", false) ? n - 1 : last;
 }
 
-/* Every read finds a value: made by an earlier run, and not overwritten since. */
+/* Every read finds a value: made by an earlier run, and never overwritten before. */
 static inline const char *reads_fault(const json_t *nodes, const json_t *schedule, size_t at)
 {
     const json_t *in =
@@ -113,11 +113,11 @@ static inline const char *reads_fault(const json_t *nodes, const json_t *schedul
         int64_t node = number_at(json_array_get(in, k), 0),
                 output = number_at(json_array_get(in, k), 1);
         bool found = false;
-        for (size_t i = at; i-- > 0 && !found;) {
+        for (size_t i = at; i-- > 0;) {
             const json_t *run = json_array_get(nodes, (size_t)number_at(schedule, i));
             if (holds_ref(json_object_get(run, "overwrites"), node, output))
                 return "reads what has been overwritten";
-            found = number_at(schedule, i) == node;
+            found |= number_at(schedule, i) == node;
         }
         if (!found)
             return "reads what has not been made";

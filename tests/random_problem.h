@@ -87,6 +87,43 @@ static inline RematProblem *random_problem(Pool *pool, Random *r, int n_nodes)
     return p;
 }
 
+/* By tensor: the node that reads it last, or made it; -1 = none. */
+static inline int *problem_last_uses(const RematProblem *p)
+{
+    int *last = POOL_ARRAY(p->pool, (size_t)p->n_tensors + 1, int);
+    for (int t = 0; t < p->n_tensors; t++)
+        last[t] = p->tensor[t].producer;
+    for (int n = 0; n < p->n_nodes; n++)
+        for (int k = 0; k < p->node[n].n_in; k++)
+            last[p->node[n].in[k]] = n;
+    return last;
+}
+
+/* Graphs from elsewhere: nodes overwrite values that can be made again, several outputs are kept,
+ * some of them beside one that is overwritten, and sizes and times may be 0. */
+static inline RematProblem *random_overwriting(Pool *pool, Random *r, int n_nodes)
+{
+    RematProblem *p = random_problem(pool, r, n_nodes);
+    const int *last = problem_last_uses(p);
+    for (int n = 0; n < p->n_nodes; n++)
+        if (random_below(r, 6) == 0)
+            p->node[n].cost = 0;
+    for (int t = 0; t < p->n_tensors; t++) {
+        RematTensor *x = &p->tensor[t];
+        if (x->producer < 0)
+            continue;
+        x->keep |= random_below(r, 6) == 0;
+        if (random_below(r, 8) == 0)
+            p->node[x->producer].n_in_place = 0;
+        int by = last[t] + 1 + random_below(r, 4);
+        if (random_below(r, 3) || by >= p->n_nodes || p->node[by].n_overwrites > 0)
+            continue;
+        p->node[by].rerun = false;
+        p->node[by].overwrites[p->node[by].n_overwrites++] = t;
+    }
+    return p;
+}
+
 /* Problems whose rematerialization is a question: a long way forward, and a backward part that
  * reads what the forward part made, which random_problem seldom gives. */
 static inline RematProblem *random_training(Pool *pool, Random *r, int n_forward)

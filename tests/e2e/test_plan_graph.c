@@ -227,9 +227,34 @@ static void test_time_limit(void)
     result_free(&r);
 }
 
+/* Of two runs of n1 the first is read and the second overwritten: no order of the runs may put the
+ * overwriting one between them. */
+static void test_overwritten_beside_kept(void)
+{
+    static const char text[] =
+        "{\"format\": \"scrimp.graph.1\", \"kind\": \"step\", \"nodes\": ["
+        "{\"name\": \"n1\", \"time\": 1, \"outputs\": [{\"bytes\": 1}]},"
+        "{\"name\": \"n2\", \"time\": 0, \"outputs\": [{\"bytes\": 0}, {\"bytes\": 1, "
+        "\"keep\": true}]},"
+        "{\"name\": \"n3\", \"time\": 1, \"inputs\": [[0, 0], [1, 0]], \"outputs\": "
+        "[{\"bytes\": 1}]},"
+        "{\"name\": \"up\", \"time\": 1, \"inputs\": [[0, 0]], \"overwrites\": [[0, 0]]}]}";
+    json_t *graph = json_loads(text, 0, NULL);
+    char path[400];
+    snprintf(path, sizeof path, "%s/graph.json", e2e_tmp());
+    EXPECT(json_dump_file(graph, path, 0) == 0, path);
+    json_t *row = run_json(
+        0, "$SCRIMP plan --graph $TMP/graph.json --budget min --no-cache --schedule --json");
+    expect_answer(graph, row, "overwritten beside kept");
+    EXPECT(json_get_number(row, "peak_bytes") == 2, "n2 runs again, last");
+    json_decref(row);
+    json_decref(graph);
+}
+
 int main(void)
 {
     e2e_begin();
+    test_overwritten_beside_kept();
     test_time_limit();
     test_chain();
     test_random_graphs();

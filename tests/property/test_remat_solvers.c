@@ -52,7 +52,8 @@ static void check_problem(int seed)
     Random r = {(uint64_t)seed};
     RematProblem *p =
         seed % 4 == 0 ? layered_problem(pool, &r, 2 + random_below(&r, 6), 1 + random_below(&r, 3))
-                      : random_problem(pool, &r, 2 + seed % 37);
+        : seed % 4 == 2 ? random_overwriting(pool, &r, 2 + seed % 37)
+                        : random_problem(pool, &r, 2 + seed % 37);
     for (const RematSolver *solver = remat_solvers; solver->name; solver++)
         if (!remat_solver_needs_milp(solver) || p->n_nodes < 7) /* seconds each beyond */
             check_solver(pool, p, solver, pool_printf(pool, "problem %d", seed));

@@ -1,5 +1,7 @@
 #include "ir/support/pool.h"
 
+#include "ir/support/bug.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -75,7 +77,7 @@ _Noreturn static void out_of_memory(Pool *pool)
     if (pool->recover)
         longjmp(*pool->recover, 1);
     fputs("scrimp: out of memory\n", stderr);
-    abort();
+    bug_end();
 }
 
 Pool *pool_new_child(Pool *parent)

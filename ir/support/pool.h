@@ -20,7 +20,8 @@ void pool_free(Pool *pool);
  *     jmp_buf oom;
  *     if (setjmp(oom)) { pool_free(pool); return STATUS_NO_MEMORY; }
  *     pool_on_oom(pool, &oom);
- * Without a recovery point running out of memory prints a message and aborts. */
+ * Without a recovery point running out of memory prints a message and ends with
+ * status 2. */
 void pool_on_oom(Pool *pool, jmp_buf *recover);
 
 /* A child shares the recovery point of its parent (scratch memory of one pass) and is freed with

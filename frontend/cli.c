@@ -3,6 +3,7 @@
 #include "frontend/cli_store.h"
 
 #include "ir/print.h"
+#include "passes/remat/budget.h"
 #include "passes/remat/remat.h"
 
 #include <math.h>
@@ -167,12 +168,5 @@ ExitCode cli_build(Cli *cli, const Ast *ast, const ProgramOptions *o, Program *o
 
 const char *cli_bytes_text(Pool *pool, int64_t bytes)
 {
-    static const char *const unit[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
-    double v = (double)bytes;
-    int u = 0;
-    while (v >= 1024 && u < 5) {
-        v /= 1024;
-        u++;
-    }
-    return pool_printf(pool, u == 0 || v >= 100 ? "%.0f%s" : "%.1f%s", v, unit[u]);
+    return bytes_text(pool, bytes); /* tables and messages round alike */
 }

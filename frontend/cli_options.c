@@ -141,6 +141,7 @@ typedef enum FieldKind {
     FIELD_TEXT,
     FIELD_INT,
     FIELD_FLOAT,
+    FIELD_POSITIVE, /* a float above 0 */
     FIELD_DEFINE,
     FIELD_ERRORS
 } FieldKind;
@@ -151,7 +152,7 @@ typedef struct OptionRow {
     FieldKind kind;
     size_t field; /* offset in Cli */
     const char *argument, *doc;
-    int64_t least; /* FIELD_INT */
+    int64_t least; /* FIELD_INT; FIELD_TEXT: the least length */
 } OptionRow;
 
 static const OptionRow option_rows[] = {
@@ -162,11 +163,11 @@ static const OptionRow option_rows[] = {
     {"budget", 0, FIELD_TEXT, offsetof(Cli, budget), "BYTES|P%|min",
      "memory budget of the whole step", 0},
     {"solver", 0, FIELD_TEXT, offsetof(Cli, solver), "NAME",
-     "recomputation solver (see plan --compare)", 0},
+     "recomputation solver (see plan --compare)", 1},
     {"objective", 0, FIELD_TEXT, offsetof(Cli, objective), "time|memory",
-     "what the solver minimises", 0},
+     "what the solver minimises", 1},
     {"cost", 0, FIELD_TEXT, offsetof(Cli, cost), "MODEL",
-     "what an operation costs (see the table below)", 0},
+     "what an operation costs (see the table below)", 1},
     {"no-masks", 0, FIELD_FLAG, offsetof(Cli, no_masks), NULL,
      "save whole tensors for the gradients of ReLU and max pooling", 0},
     {"no-views", 0, FIELD_FLAG, offsetof(Cli, no_views), NULL,
@@ -175,10 +176,10 @@ static const OptionRow option_rows[] = {
      "plan this graph instead of a model's (docs/graphs.md)", 0},
     {"schedule", 0, FIELD_FLAG, offsetof(Cli, schedule), NULL,
      "with --graph: also print the nodes to run, in order", 0},
-    {"time-limit", 0, FIELD_FLOAT, offsetof(Cli, time_limit), "SECONDS",
-     "stop solvers after this time (default: none)", 0},
-    {"effort", 0, FIELD_FLOAT, offsetof(Cli, effort), "X",
-     "how much the solver scrimp searches (default: 1)", 0},
+    {"time-limit", 0, FIELD_POSITIVE, offsetof(Cli, time_limit), "SECONDS",
+     "stop solvers after this time, above 0 (default: none)", 0},
+    {"effort", 0, FIELD_POSITIVE, offsetof(Cli, effort), "X",
+     "how much the solver scrimp searches, above 0 (default: 1)", 0},
     {"stop-at", 0, FIELD_INT, offsetof(Cli, stop_at), "K",
      "twremat: fewer than K bags run at once (default: 1, 2, 4, ...)", 1},
     {"stage", 0, FIELD_TEXT, offsetof(Cli, stage), "STAGE",
@@ -217,7 +218,7 @@ static const OptionRow option_rows[] = {
     {"max-batch", 0, FIELD_FLAG, offsetof(Cli, max_batch), NULL,
      "the largest batch (option N) within the budget, and its time", 0},
     {"sweep", 0, FIELD_INT, offsetof(Cli, sweep), "N",
-     "N budgets from the minimum to everything kept", 2},
+     "N budgets from the minimum to everything kept, at most 10000", 2},
     {"march", 0, FIELD_TEXT, offsetof(Cli, march), "TARGET",
      "instruction set (default: this host's)", 0},
     {"cache", 0, FIELD_TEXT, offsetof(Cli, cache), "DIR",
@@ -368,6 +369,8 @@ static bool take_float(Cli *cli, const OptionRow *o, const char *text, ExitCode 
     double v = strtod(text, &end);
     if (end == text || *end || !isfinite(v) || v < 0)
         return range_error(code, o, text, "number", 0);
+    if (o->kind == FIELD_POSITIVE && v == 0)
+        return usage_error(code, "--%s %s: not above 0", o->name, text);
     memcpy((char *)cli + o->field, &v, sizeof v);
     return true;
 }
@@ -392,11 +395,14 @@ static bool take_option(Cli *cli, const OptionRow *o, const char *text, ExitCode
         memcpy((char *)cli + o->field, &yes, sizeof yes);
         return true;
     case FIELD_TEXT:
+        if ((int64_t)strlen(text) < o->least)
+            return usage_error(code, "--%s: its %s is empty", o->name, o->argument);
         memcpy((char *)cli + o->field, &text, sizeof text);
         return true;
     case FIELD_INT:
         return take_int(cli, o, text, code);
     case FIELD_FLOAT:
+    case FIELD_POSITIVE:
         return take_float(cli, o, text, code);
     case FIELD_DEFINE:
         return take_define(cli, text, code);

@@ -9,9 +9,11 @@
 #include <string.h>
 #include <unistd.h>
 
-static const char *status_name(RematStatus s)
+static const char *status_name(const RematReport *r)
 {
-    switch (s) {
+    if (r->status == REMAT_INFEASIBLE && r->solver_most_nodes && !r->infeasible_proven)
+        return "limit";
+    switch (r->status) {
     case REMAT_OPTIMAL:
         return "optimal";
     case REMAT_FEASIBLE:
@@ -99,7 +101,7 @@ static json_t *row_json(const Cli *cli, const PlanRow *row)
 {
     const RematReport *r = &row->report;
     json_t *o = json_pack("{s:s,s:s}", "solver", row->solver ? row->solver : "none", "status",
-                          status_name(r->status));
+                          status_name(r));
     json_object_set_new(o, "budget_bytes",
                         r->budget_bytes == INT64_MAX ? json_null() : json_integer(r->budget_bytes));
     if (r->status == REMAT_INFEASIBLE)
@@ -146,7 +148,7 @@ static void print_row(Pool *pool, const PlanRow *row)
                             ? pool_printf(pool, "%.1f%%", r->overhead_lower_bound_percent)
                             : "-";
     printf("%-20s %-10s %10s %10s %10s %10s %8.1f%% %9s %8d %8.2f\n",
-           row->solver ? row->solver : "none", status_name(r->status),
+           row->solver ? row->solver : "none", status_name(r),
            r->budget_bytes == INT64_MAX ? "-" : cli_bytes_text(pool, r->budget_bytes),
            cli_bytes_text(pool, r->peak_bytes),
            row->feasible ? cli_bytes_text(pool, row->arena_bytes) : "-",
@@ -303,16 +305,20 @@ static ExitCode plan_sweep(Cli *cli, const PlanSource *of)
     return EXIT_OK;
 }
 
+/* A sweep is a list in memory and a search or a look-up each. */
+enum { MOST_BUDGETS = 10000 };
+
 /* Options that exclude each other. */
 static bool check_options(Cli *cli)
 {
     const char *what = NULL;
     if (cli->sweep && (cli->compare || cli->budget))
         what = cli->compare ? "--sweep and --compare" : "--sweep and --budget";
-    else if (cli->graph && (cli->file != cli->graph || cli->n_defs || cli->model))
+    else if (cli->graph && (cli->file != cli->graph || cli->n_defs || cli->model || cli->no_masks))
         what = cli->file != cli->graph ? "a model and --graph"
                : cli->n_defs           ? "--graph and -D"
-                                       : "--graph and --model";
+               : cli->model            ? "--graph and --model"
+                                       : "--graph and --no-masks";
     else if (cli->max_batch && (cli->graph || cli->compare || cli->sweep || cli->count))
         what = "--max-batch and --graph, --compare, --sweep or --count";
     else if (cli->count && (cli->graph || cli->budget || cli->compare || cli->sweep))
@@ -322,6 +328,8 @@ static bool check_options(Cli *cli)
         what = "--arena-csv and --graph, --compare, --sweep, --count or --max-batch";
     if (what)
         cli_error(cli, EXIT_USER, "E407", "leave one of them out", "%s exclude each other", what);
+    else if (cli->sweep > MOST_BUDGETS)
+        cli_error(cli, EXIT_USER, "E407", NULL, "--sweep: at most %d budgets", MOST_BUDGETS);
     else if (cli->stop_at && (!cli->solver || strcmp(cli->solver, "twremat") != 0))
         cli_error(cli, EXIT_USER, "E407", "add --solver twremat", "--stop-at is for twremat");
     else if (cli->graph && cli->cost)

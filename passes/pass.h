@@ -15,8 +15,11 @@ typedef struct RematSized {
 typedef struct RematReport {
     const char *solver; /* that made the schedule in use */
     RematStatus status;
-    bool infeasible_proven;     /* no schedule at all is within the budget; else none was found */
-    int64_t budget_bytes;       /* INT64_MAX: none was given */
+    bool out_of_time;         /* the time limit passed before the search was done */
+    int solver_most_nodes;    /* the solver does not look at graphs of more operations; 0: it did */
+    const char *other_solver; /* the one asked for, when it is not the default; else NULL */
+    bool infeasible_proven;   /* no schedule at all is within the budget; else none was found */
+    int64_t budget_bytes;     /* INT64_MAX: none was given */
     int64_t min_feasible_bytes; /* smallest budget the solver can meet (when infeasible, or budget =
                                    min) */
     int64_t persistent_bytes, keep_all_peak_bytes, peak_bytes;

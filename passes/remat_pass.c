@@ -342,6 +342,7 @@ static void fill_report(const Chosen *c)
     r->overhead_percent = percent_more(f->time, r->base_cost);
     r->forward_percent = forward_percent(base->p);
     r->status = status_of(c);
+    bound_report_limits(&s->request, s->p, r);
     bound_report_fill(s->ctx->pool, s->p, r);
     if (c->other)
         bound_report_also(s->ctx->pool, c->other->p, r);
@@ -382,6 +383,7 @@ static Solve *solve_new(const Solve *request, Graph *g, struct RematMemo *memo)
     *s = *request;
     s->graph = g;
     s->p = remat_problem_from_graph(s->scratch, g, &costs, &s->mapping);
+    s->p->bounds_until = s->request.bounds_until;
     if (!s->ctx->no_views)
         s->p->relaxed = relax_pieces(s->scratch, g, s->p, &s->mapping);
     if (memo)

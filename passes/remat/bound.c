@@ -1,6 +1,7 @@
 /* Which operations to look at, for every bound. */
 #include "passes/remat/bound.h"
 
+#include "ir/support/clock.h"
 #include "passes/remat/moment.h"
 
 #include <math.h>
@@ -39,9 +40,16 @@ static void add_candidate(Search *s, int node)
     s->node[s->n++] = node;
 }
 
+/* One look there always is. */
+static bool is_over(const Search *s)
+{
+    double until = s->p->bounds_until;
+    return s->best_at >= 0 && (s->work > s->effort || (until > 0 && clock_seconds() >= until));
+}
+
 static void look_at(Search *s, int k)
 {
-    if (k < 0 || k >= s->n || s->value[k] >= 0 || (s->work > s->effort && s->best_at >= 0))
+    if (k < 0 || k >= s->n || s->value[k] >= 0 || is_over(s))
         return;
     Pool *pool = pool_new_child(s->pool);
     Moment *m = moment_new(pool, s->problem, s->node[k]);
@@ -216,7 +224,7 @@ static void search_by_reach(Search *s)
 {
     Sized *reach = find_reach(s);
     for (int k = 0; k < s->p->n_nodes; k++) {
-        if (s->best_at >= 0 && (reach[k].bytes <= s->best || s->work > s->effort))
+        if (s->best_at >= 0 && (reach[k].bytes <= s->best || is_over(s)))
             return;
         add_candidate(s, reach[k].item);
         look_at(s, s->n - 1);

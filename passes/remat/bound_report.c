@@ -2,6 +2,7 @@
 
 #include "passes/remat/bound.h"
 #include "passes/remat/budget.h"
+#include "passes/remat/solvers.h"
 
 #include <math.h>
 #include <string.h>
@@ -54,6 +55,15 @@ void bound_report_fill(Pool *pool, const RematProblem *p, RematReport *r)
         r->recomputed_ops ? 0 : remat_peak_bound_under_time(pool, relaxed(p), 0, 0).bytes;
 }
 
+void bound_report_limits(const RematRequest *request, const RematProblem *p, RematReport *report)
+{
+    const RematSolver *only = request->only;
+    report->other_solver = only && strcmp(only->name, "scrimp") != 0 ? only->name : NULL;
+    int most = remat_solver_most_nodes(only);
+    report->solver_most_nodes = p->n_nodes > most ? most : 0;
+    report->out_of_time = remat_out_of_time(&request->options);
+}
+
 static void take_peak(RematReport *r, const RematReport *from)
 {
     r->lower_bound_bytes = from->lower_bound_bytes;
@@ -97,13 +107,6 @@ static const char *load_text(Pool *pool, const RematReport *r)
                        bytes_text(pool, r->persistent_bytes));
 }
 
-static const char *asked_text(Pool *pool, const RematReport *r, Budget asked)
-{
-    const char *bytes = bytes_text(pool, r->budget_bytes);
-    return asked.kind == BUDGET_PERCENT ? pool_printf(pool, "%g%% (%s)", asked.amount, bytes)
-                                        : bytes;
-}
-
 /* The least whole percentage that reaches `bytes`. */
 static int64_t percent_of(const RematReport *r, Budget b, int64_t bytes)
 {
@@ -115,6 +118,42 @@ static int64_t percent_of(const RematReport *r, Budget b, int64_t bytes)
     return (int64_t)b.amount;
 }
 
+/* Two figures that differ do not read alike. */
+static const char *apart_text(Pool *pool, int64_t bytes, int64_t other)
+{
+    const char *text = bytes_text(pool, bytes);
+    return bytes != other && strcmp(text, bytes_text(pool, other)) == 0
+               ? pool_printf(pool, "%lld bytes", (long long)bytes)
+               : text;
+}
+
+static const char *asked_text(Pool *pool, const RematReport *r, Budget asked)
+{
+    const char *bytes = apart_text(pool, r->budget_bytes, r->min_feasible_bytes);
+    if (strcmp(bytes, bytes_text(pool, r->lower_bound_bytes)) == 0)
+        bytes = apart_text(pool, r->budget_bytes, r->lower_bound_bytes);
+    return asked.kind == BUDGET_PERCENT ? pool_printf(pool, "%g%% (%s)", asked.amount, bytes)
+                                        : bytes;
+}
+
+/* That no plan meets the budget. */
+static bool is_proven(const RematReport *r)
+{
+    return r->infeasible_proven || r->lower_bound_bytes > r->budget_bytes;
+}
+
+/* What may meet the budget after all, where nothing proves that none can. */
+static const char *another_try_text(Pool *pool, const RematReport *r)
+{
+    if (is_proven(r))
+        return "";
+    const char *longer =
+        r->out_of_time ? "time ran out: a longer --time-limit may find a plan; " : "";
+    const char *other =
+        r->other_solver ? "the default solver, --solver scrimp, may find a plan; " : "";
+    return pool_printf(pool, "%s%s", longer, other);
+}
+
 static const char *way_out_text(Pool *pool, const RematReport *r, Budget asked, const char *other)
 {
     const char *least = bytes_text(pool, r->min_feasible_bytes);
@@ -124,21 +163,28 @@ static const char *way_out_text(Pool *pool, const RematReport *r, Budget asked, 
             ? pool_printf(pool, "%lld%%, ", (long long)percent_of(r, asked, r->min_feasible_bytes))
             : "";
     const char *unit = asked.bare ? "a number without a unit is bytes (write 40% or 40MiB); " : "";
-    return pool_printf(pool, "%sgive it %s%s (%lld bytes) or more, or min%s", unit, part, least,
-                       (long long)r->min_feasible_bytes, other);
+    return pool_printf(pool, "%s%sgive it %s%s (%lld bytes) or more, or min%s", unit,
+                       another_try_text(pool, r), part, least, (long long)r->min_feasible_bytes,
+                       other);
 }
 
 RematError bound_report_infeasible(Pool *pool, const RematReport *r, Budget asked,
                                    const char *way_out)
 {
     const char *budget = asked_text(pool, r, asked), *load = load_text(pool, r),
-               *least = bytes_text(pool, r->min_feasible_bytes),
-               *bound = bytes_text(pool, r->lower_bound_bytes);
-    const char *found = strcmp(least, bound) == 0
+               *least = apart_text(pool, r->min_feasible_bytes, r->budget_bytes),
+               *bound = apart_text(pool, r->lower_bound_bytes, r->budget_bytes);
+    const char *found = is_proven(r) && strcmp(least, bound) == 0
                             ? "no plan"
                             : pool_printf(pool, "the smallest plan found takes %s; none", least);
-    const char *message =
-        pool_printf(pool, "budget %s infeasible: %s takes less than %s, forced by %s", budget,
-                    found, bound, load);
+    const char *why =
+        is_proven(r) ? "infeasible"
+        : r->solver_most_nodes
+            ? pool_printf(pool, "not met: %s looks only at graphs of up to %d operations",
+                          r->other_solver, r->solver_most_nodes)
+        : r->out_of_time ? "not met within the time limit"
+                         : "infeasible";
+    const char *message = pool_printf(pool, "budget %s %s: %s takes less than %s, forced by %s",
+                                      budget, why, found, bound, load);
     return (RematError){"E401", message, way_out_text(pool, r, asked, way_out)};
 }

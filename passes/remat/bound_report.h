@@ -9,6 +9,8 @@
 /* Fills the report's bounds for its budget_bytes, base_cost and recomputed_ops, from p's relaxation
  * where it has one; names are copied to pool. */
 void bound_report_fill(Pool *pool, const RematProblem *p, RematReport *report);
+/* Which solver was asked for, and which limits it met. */
+void bound_report_limits(const RematRequest *request, const RematProblem *p, RematReport *report);
 /* Another problem may be solved instead: the smaller of both bounds. */
 void bound_report_also(Pool *pool, const RematProblem *p, RematReport *report);
 

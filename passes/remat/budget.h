@@ -16,7 +16,8 @@ typedef struct Budget {
 
 /* "" or NULL: none.  "512MiB", "8GiB", "1.5GB", "4096": bytes (KiB, MiB, GiB, TiB, for which K, M,
  * G and T are short, as they are for `docker --memory` and systemd; kB, KB, MB, GB, TB; B).  "40%",
- * "40% of 8GiB", "min".  False when the text is none of these, or a fraction without a unit. */
+ * "40% of 8GiB", "min".  False when the text is none of these, a fraction without a unit, or more
+ * than 9e18 bytes (amount then says how many). */
 bool budget_parse(const char *text, Budget *out);
 
 /* persistent + p% of what the step without recomputation needs beyond it; INT64_MAX for

@@ -18,6 +18,11 @@ bool remat_solver_needs_milp(const RematSolver *s)
     return s->solve == remat_checkmate_ilp || s->solve == remat_checkmate_lp;
 }
 
+int remat_solver_most_nodes(const RematSolver *s)
+{
+    return s && s->solve == remat_checkmate_ilp ? MAX_NODES : 0;
+}
+
 static double seconds_left(const RematOptions *o)
 {
     double left = o->deadline_seconds > 0 ? o->deadline_seconds - clock_seconds() : 0;

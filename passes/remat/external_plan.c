@@ -7,6 +7,7 @@
 #include "passes/remat/reorder.h"
 #include "passes/remat/solvers.h"
 
+#include <math.h>
 #include <string.h>
 
 typedef struct Planning {
@@ -29,6 +30,13 @@ static void find_order(Planning *s, const RematFigures *given)
         return;
     s->ordered = remat_expand(s->pool, s->p, &order);
     s->order = order.node;
+}
+
+/* Those that solvers ask for. */
+static void give_bounds_time(Planning *s, double begin, double seconds)
+{
+    if (seconds > 0)
+        s->p->bounds_until = begin + seconds;
 }
 
 static RematAnswer solve(Planning *s, int64_t budget_bytes)
@@ -107,6 +115,7 @@ bool external_plan(Pool *pool, const ExternalGraph *g, const RematSettings *sett
     s.p = s.ordered = external_problem(pool, g, error);
     if (!s.p)
         return false;
+    give_bounds_time(&s, begin, settings->time_limit_seconds / 4);
     RematSchedule base = remat_base_schedule(pool, s.p);
     RematFigures given = remat_check(pool, s.p, &base);
     if (!given.ok)
@@ -117,10 +126,14 @@ bool external_plan(Pool *pool, const ExternalGraph *g, const RematSettings *sett
     out->figures = a.figures;
     out->report.treewidth = s.notes.treewidth;
     fill_report(&a, s.p, s.notes.exact, &out->report);
+    bound_report_limits(&s.request, s.p, &out->report);
+    s.p->bounds_until = s.request.bounds_until;
     find_bounds(&s, g, &out->report);
     out->report.infeasible_proven =
         out->report.status == REMAT_INFEASIBLE &&
         (s.notes.exact || out->report.lower_bound_bytes > out->report.budget_bytes);
+    if (out->report.infeasible_proven)
+        out->report.overhead_lower_bound_percent = (double)INFINITY;
     out->report.solve_seconds = clock_seconds() - begin;
     external_arena(pool, s.p, &a.schedule, &out->arena_bytes, &out->arena_lower_bound_bytes);
     if (out->report.status != REMAT_INFEASIBLE)

@@ -208,14 +208,30 @@ static bool read_graph(Reader *r, const json_t *root, ExternalGraph *g)
     return true;
 }
 
+/* Jansson's words, but for those about its own interface. */
+static const char *fault_text(const json_error_t *fault)
+{
+    return strstr(fault->text, "JSON_ALLOW_NUL") ? "\\u0000 in a text is not allowed" : fault->text;
+}
+
+/* Behind a byte order mark. */
+static const char *skip_mark(const char *text, size_t *length)
+{
+    bool marked = *length >= 3 && memcmp(text, "\xEF\xBB\xBF", 3) == 0;
+    *length -= marked ? 3 : 0;
+    return marked ? text + 3 : text;
+}
+
 ExternalGraph *external_read(Pool *pool, const char *text, size_t length, RematError *error)
 {
     json_error_t fault;
+    text = skip_mark(text, &length);
     json_t *root = json_loadb(text, length, JSON_REJECT_DUPLICATES, &fault);
     Reader r = {pool, error, -1, -1, NULL};
     ExternalGraph *g = POOL_NEW(pool, ExternalGraph);
-    bool ok = root ? read_graph(&r, root, g)
-                   : fail(&r, "line %d, column %d: %s", fault.line, fault.column, fault.text);
+    bool ok =
+        root ? read_graph(&r, root, g)
+             : fail(&r, "line %d, column %d: %s", fault.line, fault.column, fault_text(&fault));
     json_decref(root);
     return ok ? g : NULL;
 }

@@ -48,6 +48,8 @@ typedef struct RematProblem {
     RematTensor *tensor;
     int64_t persistent_bytes;
     int loss_node;          /* node that makes the loss; -1 when there is none */
+    double bounds_until;    /* seconds of the monotonic clock after which bounds look no further: as
+                               good as they are by then, never wrong; 0 = no such time */
     struct RematMemo *memo; /* room for what a solver found out (remat_memo_new); or NULL */
     const struct RematProblem *relaxed; /* what bounds are of, where plans can have less in memory
                                            than their schedules (relax_pieces.h); NULL: itself */

@@ -83,12 +83,19 @@ bool remat_request_read(Pool *pool, const RematSettings *s, RematRequest *out, R
                              pool_printf(pool, "no objective is called '%s'", objective),
                              "objectives: time, memory");
     out->options.objective = memory ? REMAT_MIN_MEMORY : REMAT_MIN_TIME;
-    if (!budget_parse(s->budget, &out->budget))
+    bool is_budget = budget_parse(s->budget, &out->budget);
+    if (!is_budget && out->budget.amount >= 9e18)
+        return request_error(error, "E403",
+                             pool_printf(pool, "a budget of %s is too large", s->budget),
+                             "write at most 8000000TiB, or no budget");
+    if (!is_budget)
         return request_error(
             error, "E403", pool_printf(pool, "'%s' is not a budget", s->budget),
             "write bytes with their unit (512MiB, 1.5GB, 4G), a part (40%) or min");
-    if (s->time_limit_seconds > 0)
+    if (s->time_limit_seconds > 0) {
         out->options.deadline_seconds = clock_seconds() + s->time_limit_seconds;
+        out->bounds_until = out->options.deadline_seconds + s->time_limit_seconds / 4;
+    }
     return true;
 }
 
@@ -132,7 +139,8 @@ static RematAnswer run_solver(const RematProblem *p, const RematSolver *solver,
     a.figures = remat_check(pool, p, &a.schedule);
     if (!a.figures.ok)
         BUG("solver %s made a wrong schedule: %s", solver->name, a.figures.fault);
-    if (a.figures.peak_bytes > o->budget_bytes || o->objective == REMAT_MIN_MEMORY)
+    bool wants_bytes = a.figures.peak_bytes > o->budget_bytes || o->objective == REMAT_MIN_MEMORY;
+    if (wants_bytes && !remat_out_of_time(o))
         improve_order(p, pool, &a);
     return a;
 }

@@ -14,7 +14,7 @@ typedef struct RematSettings {
     const char *objective;     /* "time" (default) or "memory" */
     const char *cost;          /* a name of cost_models; default: roofline */
     uint64_t seed;             /* of solvers that draw */
-    double time_limit_seconds; /* 0 = none */
+    double time_limit_seconds; /* of solvers; bounds take a quarter of it more.  0 = none */
     double effort;             /* of scrimp's search: 1 = as much as usual, 0 = 1 */
     int stop_at;               /* twremat: see RematOptions; 0 = it tries several */
 } RematSettings;
@@ -25,6 +25,7 @@ typedef struct RematRequest {
     const RematSolver *only; /* NULL: the best of all */
     const CostModel *cost;
     RematOptions options; /* without the budget; the deadline counts from remat_request_read */
+    double bounds_until;  /* with a time limit: when the bounds that are reported end; else 0 */
 } RematRequest;
 
 /* A user's mistake: code, what is wrong, a way out (or NULL). */

@@ -24,5 +24,7 @@ RematSolve remat_xla_greedy, remat_mincut, remat_dtr, remat_revolve, remat_chain
 /* These two need a library that may not be installed (milp.h). */
 RematSolve remat_checkmate_ilp, remat_checkmate_lp;
 bool remat_solver_needs_milp(const RematSolver *s);
+/* Of the largest graph that the solver looks at; 0: any.  NULL: the best of all. */
+int remat_solver_most_nodes(const RematSolver *s);
 
 #endif

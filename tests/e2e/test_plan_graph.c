@@ -251,9 +251,58 @@ static void test_overwritten_beside_kept(void)
     json_decref(graph);
 }
 
+/* A message names what may help: a longer limit, or the default solver. */
+static void expect_message(const char *options, const char *part)
+{
+    Result r = run("$SCRIMP plan --graph $TMP/graph.json --no-cache %s", options);
+    EXPECT(r.code == 3, r.err);
+    EXPECT(strstr(r.err, part), r.err);
+    result_free(&r);
+}
+
+static json_t *chain_graph(int n)
+{
+    json_t *nodes = json_array();
+    for (int k = 0; k < n; k++)
+        json_array_append_new(nodes, json_pack("{s:i,s:o,s:[{s:i}]}", "time", 1, "inputs",
+                                               k ? json_pack("[[i,i]]", k - 1, 0) : json_array(),
+                                               "outputs", "bytes", 1000));
+    return json_pack("{s:s,s:s,s:o}", "format", "scrimp.graph.1", "kind", "forward", "nodes",
+                     nodes);
+}
+
+static void write_graph(json_t *graph)
+{
+    char path[400];
+    snprintf(path, sizeof path, "%s/graph.json", e2e_tmp());
+    EXPECT(json_dump_file(graph, path, 0) == 0, path);
+    json_decref(graph);
+}
+
+static void test_ways_out(void)
+{
+    write_graph(chain_graph(60000));
+    expect_message("--budget 1% --time-limit 0.001", "a longer --time-limit may find");
+    write_graph(chain_graph(60));
+    expect_message("--budget 50% --solver none", "--solver scrimp");
+    expect_message("--budget 50% --solver checkmate_ilp", "graphs of up to 40 operations");
+    expect_message("--budget 1B", "1B");
+    json_t *row = run_json(3, "$SCRIMP plan --graph $TMP/graph.json --no-cache --budget 50%% "
+                              "--solver checkmate_ilp --json");
+    EXPECT(strcmp(json_string_value(json_object_get(row, "status")), "limit") == 0,
+           "too large for the solver");
+    json_decref(row);
+    write_graph(chain_graph(6)); /* searched exactly: 3 values and a gradient are too little */
+    row = run_json(3, "$SCRIMP plan --graph $TMP/graph.json --no-cache --budget 3999B --json");
+    EXPECT(json_is_true(json_object_get(row, "infeasible_proven")), "proven");
+    EXPECT(json_is_null(json_object_get(row, "overhead_lower_bound_percent")), "null");
+    json_decref(row);
+}
+
 int main(void)
 {
     e2e_begin();
+    test_ways_out();
     test_overwritten_beside_kept();
     test_time_limit();
     test_chain();

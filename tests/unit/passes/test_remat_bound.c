@@ -88,6 +88,27 @@ static void check_problem(Pool *pool, const RematProblem *p, int index, Tally *t
         check_budget(pool, p, peak + (once - peak) * k / 4, index, tally);
 }
 
+/* After their time the bounds end at the next look: smaller, and never wrong. */
+static void check_end(Random *r)
+{
+    int smaller = 0;
+    for (int k = 0; k < 50; k++) {
+        Pool *pool = pool_new();
+        RematProblem *p = random_training(pool, r, 10 + random_below(r, 30));
+        RematSchedule base = remat_base_schedule(pool, p);
+        int64_t peak = remat_check(pool, p, &base).peak_bytes;
+        int64_t least = remat_peak_bound_under_time(pool, p, INFINITY, 0).bytes;
+        double time = remat_overhead_lower_bound(p, (peak + least) / 2, pool, 0, NULL);
+        p->bounds_until = 1e-9;
+        int64_t bytes = remat_peak_bound_under_time(pool, p, INFINITY, 0).bytes;
+        double early = remat_overhead_lower_bound(p, (peak + least) / 2, pool, 0, NULL);
+        CHECK(bytes > 0 && bytes <= least && early >= 0 && early <= time);
+        smaller += early < time || bytes < least;
+        pool_free(pool);
+    }
+    CHECK_MSG(smaller > 10, "%d bounds ended early", smaller);
+}
+
 int main(void)
 {
     enum { SEED = 90210, CASES = 700 };
@@ -114,5 +135,6 @@ int main(void)
     CHECK(tally.problems == CASES && tally.with_overhead > 900 && tally.tight > 30);
     CHECK(tally.positive > tally.with_overhead * 9 / 10 && tally.part > tally.with_overhead * 0.3);
     CHECK(tally.peak_tight > CASES * 8 / 10 && tally.order_tight > CASES * 9 / 10);
+    check_end(&r);
     return test_result();
 }

@@ -22,6 +22,8 @@
 #include <string.h>
 
 enum { LEVELS = 64, STARTS = 4, PASSES = 3, SMALLEST = 8 };
+/* Up to how many nodes everything is done twice. */
+enum { TWICE_NODES = 400 };
 /* One or two milliseconds a node up to 800, then less; the most is about three seconds. */
 static const double SMALL_PER_NODE = 7e3, LARGE = 4e6, LARGE_PER_NODE = 2e3, MOST_WORK = 1.2e7;
 /* Parts of the work after which the descent ends, no more starts are made, and the smallest
@@ -138,9 +140,10 @@ static void start_levels(Ladder *l)
     }
 }
 
-static void climb(Ladder *l)
+static void climb(Ladder *l, bool from_above)
 {
-    descend(l);
+    if (from_above)
+        descend(l);
     start_levels(l);
     double share = (1 - STARTS_PART) * l->work / (PASSES * LEVELS);
     int64_t bound = l->low;
@@ -164,21 +167,49 @@ static double work_for(int n_nodes)
     return fmin(fmin(small, large), MOST_WORK);
 }
 
+/* False when nothing can be gained: keeping everything needs no more than anything else. */
+static bool ladder_begin(Ladder *l, const RematProblem *p, const RematOptions *o, Pool *pool,
+                         Front *front)
+{
+    int ignored;
+    *l = (Ladder){.p = p, .options = o, .pool = pool, .front = front, .random = o->seed};
+    l->own.pool = pool;
+    l->work = work_for(p->n_nodes) * remat_effort(o);
+    l->most_work = (int64_t)(l->work / 100) + 20 * p->n_nodes;
+    ladder_start_from_hints(l);
+    l->high = front->points.data[0].peak_bytes;
+    l->low = remat_peak_lower_bound(p, pool, &ignored);
+    if (l->high <= l->low)
+        return false;
+    ladder_start_from_others(l);
+    return true;
+}
+
+/* The search with its other beginning, which sees nothing of what the first has found: on small
+ * graphs either may end far below the other, and both together are still quick. */
+static void climb_again(const RematProblem *p, const RematOptions *o, Pool *pool, Front *front)
+{
+    Pool *scratch = pool_new_child(pool);
+    Front other = {.pool = scratch};
+    Ladder l;
+    if (ladder_begin(&l, p, o, scratch, &other))
+        climb(&l, false);
+    for (size_t k = 0; k < other.points.len; k++) {
+        const FrontPoint *x = &other.points.data[k];
+        front_offer(front, x->peak_bytes, x->time, &x->schedule);
+    }
+    pool_free(scratch);
+}
+
 /* True when nothing is better than the front. */
 static bool fill_front(const RematProblem *p, const RematOptions *o, Pool *pool, Front *front)
 {
-    int ignored;
-    Ladder l = {.p = p, .options = o, .pool = pool, .front = front, .random = o->seed};
-    l.own.pool = pool;
-    l.work = work_for(p->n_nodes) * remat_effort(o);
-    l.most_work = (int64_t)(l.work / 100) + 20 * p->n_nodes;
-    ladder_start_from_hints(&l);
-    l.high = front->points.data[0].peak_bytes;
-    l.low = remat_peak_lower_bound(p, pool, &ignored);
-    if (l.high <= l.low)
-        return true; /* keeping everything needs no more than anything else */
-    ladder_start_from_others(&l);
-    climb(&l);
+    Ladder l;
+    if (!ladder_begin(&l, p, o, pool, front))
+        return true;
+    climb(&l, true);
+    if (p->n_nodes <= TWICE_NODES)
+        climb_again(p, o, pool, front);
     return ladder_exact(&l);
 }
 

@@ -336,16 +336,6 @@ static ValueId name_grad(Builder *b, ValueId param, ValueId grad)
     return graph_add(b->to, OP_reshape, &grad, 1, &attrs, name, value_node(b->to, param)->loc);
 }
 
-static void add_checksums(Builder *b, const ParamGrad *pairs, size_t n)
-{
-    for (size_t i = 0; i < n && b->ctx->checksums; i++) {
-        const char *path = graph_value(b->to, pairs[i].param)->name + 1;
-        ValueId sum = graph_add(b->to, OP_checksum, &pairs[i].grad, 1, NULL,
-                                pool_printf(b->to->pool, "%%checksum.%s", path), nowhere);
-        graph_add_output(b->to, pool_printf(b->to->pool, "checksum:$d.%s", path), sum);
-    }
-}
-
 static void note_untrained(Builder *b, ValueId param)
 {
     const char *so_far = b->ctx->untrained, *name = graph_value(b->to, param)->name;
@@ -369,17 +359,15 @@ static bool add_training(Builder *b)
         return fail(b->ctx, "E614", "there is nothing to train: the loss depends on no parameter",
                     "compute the loss from the model's output");
     ValueId norm = VALUE_NONE;
-    if (!b->to->train.gradient_free) { /* nothing else reads gradients: they need no storage */
+    if (!b->to->train.gradient_free) /* nothing else reads gradients: they need no storage */
         norm = optim_add_norm(b->to, pairs, n);
-        add_checksums(b, pairs, n);
-    }
     optim_add_updates(b->to, pairs, n, norm);
     return true;
 }
 
 static bool follows_gradient(const Node *n)
 {
-    return n->op == OP_sumsq || n->op == OP_checksum;
+    return n->op == OP_sumsq;
 }
 
 /* Sources first; what only looks at a gradient right behind it, so that the gradient need not wait

@@ -51,8 +51,9 @@ typedef struct MemPlan {
     int64_t *offset; /* by ValueId; -1: the value has no storage (bodies, folded constants) */
     int64_t *workspace_offset; /* by NodeId; -1: none */
     int64_t persistent_bytes, arena_bytes, lower_bound_bytes;
-    int64_t peak_bytes; /* max load of the step in this order, with persistent tensors: equals
-                           lower_bound_bytes */
+    int64_t peak_bytes;     /* max load of the step in this order, with persistent tensors: equals
+                               lower_bound_bytes */
+    int64_t appended_bytes; /* of arena_bytes: behind what was planned (passes/checksum.h) */
     NodeId peak_node;
     int n_in_place;
     /* What was placed beside the persistent tensors; only MEMPLAN_FINAL fills it in. */

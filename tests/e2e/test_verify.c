@@ -6,9 +6,28 @@ static const char *const examples[] = {"mlp.scrimp -D N=16", "convnet.scrimp -D 
                                        "resnet.scrimp -D depth=18 -D size=32 -D N=2 -D classes=10",
                                        "chargpt.scrimp -D N=2 -D L=2 -D p=0.1"};
 
+/* What is verified is the plan that plan and train make: it meets what plan says is enough. */
+static void test_same_plan(const char *example)
+{
+    json_t *plan = run_json(0, "$SCRIMP plan $EXAMPLES/%s --budget min --json", example);
+    double arena = json_get_number(plan, "arena_bytes");
+    json_t *least = run_json(0, "$SCRIMP verify $EXAMPLES/%s --steps 1 --json", example);
+    json_t *same =
+        run_json(0, "$SCRIMP verify $EXAMPLES/%s --steps 1 --json --budget %.0f", example, arena);
+    EXPECT(json_get_number(least, "budget_bytes") == arena, example);
+    EXPECT(json_get_number(least, "recomputed_ops") == json_get_number(plan, "recomputed_ops"),
+           example);
+    EXPECT(json_is_true(json_object_get(same, "identical")), example);
+    json_decref(plan);
+    json_decref(least);
+    json_decref(same);
+}
+
 int main(void)
 {
     e2e_begin();
+    test_same_plan("chargpt.scrimp -D N=2 -D L=2");
+    test_same_plan("convnet.scrimp -D N=8");
     for (size_t e = 0; e < sizeof examples / sizeof *examples; e++) {
         verify_example(examples[e], "", "60%", 1);
         verify_example(examples[e], "", "min", 2);

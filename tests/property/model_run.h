@@ -242,8 +242,9 @@ static inline const char *run_difference(const Running *a, const Running *b)
     const Graph *g = a->built->graph, *h = b->built->graph;
     for (size_t i = 0; i < g->outputs.len; i++) {
         const Output *o = &g->outputs.data[i];
-        if (memcmp(run_at(a, o->value), run_at(b, graph_output(h, o->name)),
-                   (size_t)type_bytes(value_type(g, o->value))) != 0)
+        bool is_there = graph_output(h, o->name) != VALUE_NONE; /* gradients may have no storage */
+        if (is_there && memcmp(run_at(a, o->value), run_at(b, graph_output(h, o->name)),
+                               (size_t)type_bytes(value_type(g, o->value))) != 0)
             return o->name;
     }
     for (size_t i = 0; i < g->order.len; i++) {

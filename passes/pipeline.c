@@ -9,7 +9,7 @@
 
 const Pass pass_table[] = {
     {"fold", "simplify identities, constants, compositions of views", pass_fold, "any"},
-    {"cse", "compute equal operations once", pass_cse, "any"},
+    {"cse", "compute equal operations once, nest concatenations that begin alike", pass_cse, "any"},
     {"dce", "drop what nothing needs", pass_dce, "any"},
     {"layout", "images channels-last inside", pass_layout, "forward"},
     {"autodiff", "forward graph -> whole training step", pass_autodiff, "forward"},

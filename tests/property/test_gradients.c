@@ -7,6 +7,7 @@
 #include "ir/support/map.h"
 #include "ir/verify.h"
 #include "passes/autodiff.h"
+#include "passes/pass.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -192,6 +193,40 @@ static void check_slices(void)
     }
 }
 
+/* Growing lists of features, each joined anew, as cse nests them. */
+static void check_lists(int axis, int length)
+{
+    Pool *pool = pool_new();
+    OpCase c = case_new(pool, first_seed + (uint64_t)length);
+    AttrList attrs = {0};
+    attrs_int(&attrs, ATTR_axis, axis);
+    ValueId features[OP_CASE_INPUTS], sum = VALUE_NONE;
+    for (int i = 0; i < length; i++) {
+        int64_t dims[2] = {3, 3};
+        dims[axis] = 1 + i % 3;
+        ValueId x = op_floats(&c, type_make(DTYPE_F32, 2, dims), -2, 2);
+        features[i] = graph_add(c.g, OP_tanh, &x, 1, NULL, NULL, nowhere);
+        if (i == 0)
+            continue;
+        ValueId all = graph_add(c.g, OP_concat, features, i + 1, &attrs, NULL, nowhere);
+        all = product(&c, all, all);
+        all = graph_add(c.g, OP_sum, &all, 1, NULL, NULL, nowhere);
+        sum = i == 1 ? all : product(&c, sum, all);
+    }
+    graph_add_output(c.g, "product", sum);
+    PassContext ctx = {.graph = c.g, .pool = pool};
+    CHECK(passes_run(&ctx, "cse", NULL, NULL));
+    c.out = graph_output(c.g, "product");
+    int pairs = 0;
+    for (size_t i = 0; i < c.g->order.len; i++) {
+        const Node *n = graph_node(c.g, c.g->order.data[i]);
+        pairs += n->op == OP_concat && n->n_in == 2;
+    }
+    CHECK_MSG(pairs == length - 1, "%d of %d lists are pairs", pairs, length - 1);
+    CHECK_MSG(check_case(&c, true), "lists, axis %d, length %d", axis, length);
+    pool_free(pool);
+}
+
 int main(void)
 {
     printf("seed %llu\n", (unsigned long long)first_seed);
@@ -199,5 +234,8 @@ int main(void)
         if (op_has_gradient((OpKind)op))
             check_op((OpKind)op);
     check_slices();
+    for (int length = 2; length < 7; length++)
+        for (int axis = 0; axis < 2; axis++)
+            check_lists(axis, length);
     return test_result();
 }

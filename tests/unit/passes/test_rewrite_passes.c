@@ -96,11 +96,27 @@ static ValueId pool(Graph *g, OpKind op, ValueId x)
     return graph_add(g, op, &x, 1, &attrs, NULL, nowhere);
 }
 
-static ValueId concat_channels(Graph *g, ValueId a, ValueId b)
+static ValueId concat(Graph *g, const ValueId *in, int n, int64_t axis)
 {
     AttrList attrs = {0};
-    attrs_int(&attrs, ATTR_axis, 1);
-    return graph_add(g, OP_concat, (ValueId[]){a, b}, 2, &attrs, NULL, nowhere);
+    attrs_int(&attrs, ATTR_axis, axis);
+    return graph_add(g, OP_concat, in, n, &attrs, NULL, nowhere);
+}
+
+static ValueId concat_channels(Graph *g, ValueId a, ValueId b)
+{
+    return concat(g, (ValueId[]){a, b}, 2, 1);
+}
+
+/* A dense block that joins its list of features again in front of each layer. */
+static ValueId feature_list(Graph *g, ValueId x)
+{
+    ValueId features[4] = {x};
+    for (int n = 1; n < 4; n++) {
+        ValueId all = n == 1 ? x : concat(g, features, n, 1);
+        features[n] = conv(g, unary(g, OP_relu, all), 1 + pick(3), 1, 1);
+    }
+    return concat(g, features, 4, 1);
 }
 
 static ValueId reshape(Graph *g, ValueId x, int rank, const int64_t *dims)
@@ -121,7 +137,7 @@ static ValueId transpose(Graph *g, ValueId x, const int64_t *perm)
 static ValueId random_layer(Graph *g, ValueId x)
 {
     const Type t = *value_type(g, x);
-    switch (pick(11)) {
+    switch (pick(12)) {
     case 0:
         return conv(g, x, 1 + pick(5), 1 + 2 * pick(2), 1);
     case 1:
@@ -146,6 +162,8 @@ static ValueId random_layer(Graph *g, ValueId x)
         return transpose(g, transpose(g, x, (int64_t[]){0, 2, 3, 1}), (int64_t[]){0, 3, 1, 2});
     case 9:
         return deconv(g, x, 1 + pick(4));
+    case 10:
+        return feature_list(g, x);
     default: {
         int64_t flat[] = {t.dim[0], t.dim[1] * t.dim[2] * t.dim[3]};
         return reshape(g, unary(g, OP_exp, reshape(g, x, 2, flat)), 4, t.dim);
@@ -254,6 +272,91 @@ static void test_meaning(int trial)
     pool_free(memory);
 }
 
+/* The inputs of a random earlier concatenation or the first of them, then others. */
+static int random_list(const Graph *g, const ValueId *values, int n_values, ValueId in[8])
+{
+    const Node *earlier = value_node(g, values[pick(n_values)]);
+    int n = 0, wanted = 2 + (int)pick(5), shared = (int)pick(6);
+    while (earlier->op == OP_concat && n < earlier->n_in && n < shared && n < 8)
+        n++;
+    for (int i = 0; i < n; i++)
+        in[i] = earlier->in[i];
+    while (n < wanted)
+        in[n++] = values[pick(n_values)];
+    return n;
+}
+
+enum { LIST_SOURCES = 3, LIST_CONCATS = 14 };
+
+/* Concatenations along both axes of squares, many of which begin alike; some are annotated. */
+static Graph *random_lists(Pool *memory)
+{
+    Graph *g = graph_new(memory, "lists");
+    ValueId values[2][LIST_SOURCES + LIST_CONCATS];
+    int n_values[2] = {LIST_SOURCES, LIST_SOURCES};
+    for (int i = 0; i < LIST_SOURCES; i++)
+        values[0][i] = values[1][i] =
+            source(g, OP_input, graph_unique_name(g, "%x"), 2, (int64_t[]){2, 2});
+    for (int i = 0; i < LIST_CONCATS; i++) {
+        ValueId in[8];
+        int axis = pick(4) == 0;
+        int n = random_list(g, values[axis], n_values[axis], in);
+        ValueId all = concat(g, in, n, axis);
+        values[axis][n_values[axis]++] = all;
+        if (pick(8) == 0)
+            value_node(g, all)->hint = pick(2) ? REMAT_KEEP : REMAT_RECOMPUTE;
+        graph_add_output(g, pool_printf(memory, "all%d", i), all);
+    }
+    return g;
+}
+
+static bool begins_with(const Node *n, const Node *prefix)
+{
+    for (int i = 0; i < prefix->n_in; i++)
+        if (i >= n->n_in || n->in[i] != prefix->in[i])
+            return false;
+    return node_int(n, ATTR_axis, 0) == node_int(prefix, ATTR_axis, 0);
+}
+
+/* No concatenation behind cse begins with the inputs of an earlier one. */
+static void check_nested(const Graph *g, int trial)
+{
+    for (size_t i = 0; i < g->order.len; i++) {
+        const Node *n = graph_node(g, g->order.data[i]);
+        for (size_t k = 0; k < i && n->op == OP_concat && n->hint == REMAT_AUTO; k++) {
+            const Node *earlier = graph_node(g, g->order.data[k]);
+            bool shared =
+                earlier->op == OP_concat && earlier->hint == REMAT_AUTO && begins_with(n, earlier);
+            CHECK_MSG(!shared, "trial %d: %s is not read", trial,
+                      graph_value(g, earlier->out[0])->name);
+        }
+    }
+}
+
+/* How many concatenations are annotated, and their inputs. */
+static int annotated(const Graph *g)
+{
+    int sum = 0;
+    for (size_t i = 0; i < g->order.len; i++) {
+        const Node *n = graph_node(g, g->order.data[i]);
+        sum += n->hint == REMAT_AUTO ? 0 : 1000 + n->n_in;
+    }
+    return sum;
+}
+
+static void test_lists(int trial)
+{
+    Pool *memory = pool_new();
+    Graph *g = random_lists(memory);
+    const EvalState *before = evaluate(memory, g);
+    PassContext ctx = {.graph = graph_copy(memory, g), .pool = memory};
+    CHECK(passes_run(&ctx, "cse", NULL, NULL));
+    compare(g, before, evaluate(memory, ctx.graph), ctx.graph, "cse", trial);
+    check_nested(ctx.graph, trial);
+    CHECK(annotated(ctx.graph) == annotated(g));
+    pool_free(memory);
+}
+
 static void test_pipeline_errors(void)
 {
     Pool *memory = pool_new();
@@ -271,6 +374,8 @@ int main(void)
     printf("seed %llu\n", (unsigned long long)seed);
     for (int trial = 0; trial < 60; trial++)
         test_meaning(trial);
+    for (int trial = 0; trial < 200; trial++)
+        test_lists(trial);
     test_pipeline_errors();
     return test_result();
 }

@@ -19,7 +19,7 @@ static const Step steps[] = {
     {"alexnet", "N=8", 0, -1},
     {"vgg", "depth=11 N=4", 0, -1},
     {"resnet", "depth=18 N=4", 0, 0},
-    {"resnet", "depth=50 N=8", 0, 0},
+    {"resnet", "depth=50 N=8", 0, 1e-4}, /* 64 bytes */
     {"unet", "N=2", 0, 0},
     {"gpt2", "", 0, 0},
     {"googlenet", "N=8", 0.5, -1},

@@ -232,8 +232,7 @@ static ExitCode plan_one(Cli *cli, const PlanSource *of)
         printf("\ntree decomposition of width %d\n", row.report.treewidth);
     if (row.feasible && row.arena_bytes < row.report.peak_bytes)
         puts("\nPieces of concatenations and slices lie inside of one another in the arena; the "
-             "peak "
-             "and its bounds count copies.");
+             "peak counts copies.");
     if (row.feasible && row.arena_bytes == row.arena_lower_bound_bytes)
         puts("\nThe arena equals its lower bound: no placement of this schedule is smaller.");
     return code;

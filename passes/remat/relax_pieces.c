@@ -31,7 +31,8 @@
  * 4. Slices.  One that may be a name for a piece is no node.  One whose place is too involved
  *    (other steps than 1, other dims than an earlier reshape, too many cuts) runs and takes no
  *    room.  All others are nodes like any other, but R leaves out their runs that nothing reads: in
- *    G nothing stands in the way of those becoming names.
+ *    G nothing stands in the way of those becoming names.  A concat of too many pieces is such a
+ *    node as well: its inputs' contents are in memory when it runs, what it makes takes no room.
  * 5. Versions.  Persistent tensors are read by the same runs as in S, except by those left out:
  *    slices of them are never views, and their pieces of concatenations are copies.
  *
@@ -43,6 +44,9 @@
 #include "passes/remat/pieces.h"
 
 typedef enum Form { AS_IT_IS, JOINS, NAMES } Form;
+
+/* Of all concatenations: concat(x, x) over and over has twice as many each time. */
+enum { MOST_PIECES = 1 << 18 };
 
 typedef struct Relax {
     Pool *pool;
@@ -56,6 +60,7 @@ typedef struct Relax {
     Layout *layout;   /* by tensor of p */
     Form *form;       /* by node of p */
     AtomList *copies; /* by node of p: roots that a concat makes */
+    size_t n_pieces;  /* of concats so far */
     /* by root */
     VEC(bool) exact, empty; /* its bytes are not rounded; it has none */
     RematProblem *out;
@@ -141,8 +146,41 @@ static Layout input_layout(Relax *r, int node, ValueId v)
     return *l;
 }
 
+static void own_empty_layout(Relax *r, int tensor)
+{
+    own_layout(r, tensor);
+    r->empty.data[r->layout[tensor].pieces.data[0].root] = true;
+}
+
+/* Inputs that are no copies can lie in the result; false: there are too many pieces. */
+static bool count_pieces(Relax *r, const Node *n)
+{
+    size_t sum = 0;
+    for (int i = 0; i < n->n_in; i++)
+        sum += stays_copy(r, n->in[i]) ? 1 : r->layout[tensor_of(r, n->in[i])].pieces.len;
+    if (sum > MOST_PIECES - r->n_pieces)
+        return false;
+    r->n_pieces += sum;
+    return true;
+}
+
+/* Its inputs may be parts all the same. */
+static void join_too_many(Relax *r, int node, const Node *n)
+{
+    for (int i = 0; i < n->n_in; i++) {
+        const Layout *l = &r->layout[tensor_of(r, n->in[i])];
+        for (size_t k = 0; k < l->pieces.len && !stays_copy(r, n->in[i]); k++)
+            r->exact.data[l->pieces.data[k].root] = true;
+    }
+    own_empty_layout(r, r->p->node[node].out[0]);
+}
+
 static void join_layout(Relax *r, int node, const Node *n)
 {
+    if (!count_pieces(r, n)) {
+        join_too_many(r, node, n);
+        return;
+    }
     Layout *whole = &r->layout[r->p->node[node].out[0]];
     int axis = concat_axis(r->g, n);
     int64_t at = 0;
@@ -173,8 +211,7 @@ static void name_layout(Relax *r, int node, const Node *n)
 {
     int out = r->p->node[node].out[0];
     if (!slice_layout(r, n, &r->layout[out])) {
-        own_layout(r, out);
-        r->empty.data[r->layout[out].pieces.data[0].root] = true;
+        own_empty_layout(r, out);
         return;
     }
     const Layout *l = &r->layout[out];

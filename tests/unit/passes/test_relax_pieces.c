@@ -112,8 +112,34 @@ static void check_case(const Case *c)
     pool_free(pool);
 }
 
+/* concat(x, x) over and over: 2^21 pieces in all, of which no more than 2^18 are looked at: the
+ * 18th and the last concat make tensors of their own, which take no room. */
+static void check_doubled(void)
+{
+    enum { LEVELS = 20 };
+    Pool *pool = pool_new();
+    StrBuf lines = strbuf_new(pool);
+    strbuf_put(&lines, "  %x = input {role=\"batch.x\"} : f32[1,1]\n  %c0 = exp %x : f32[1,1]\n");
+    for (int k = 0; k < LEVELS; k++)
+        strbuf_printf(&lines, "  %%c%d = concat %%c%d, %%c%d {axis=1} : f32[1,%d]\n", k + 1, k, k,
+                      2 << k);
+    strbuf_printf(&lines, "  %%e = exp %%c%d : f32[1,%d]\n  output out = %%e\n", LEVELS,
+                  1 << LEVELS);
+    RematMapping map;
+    Graph *g = graph_of(pool, "step", lines.text);
+    const RematProblem *r =
+        relax_pieces(pool, g, remat_problem_from_graph(pool, g, NULL, &map), &map);
+    RematSchedule base = remat_base_schedule(pool, r);
+    RematFigures f = remat_check(pool, r, &base);
+    CHECK_MSG(f.ok && f.peak_bytes <= (4 << LEVELS), "%lld bytes: %s", (long long)f.peak_bytes,
+              f.fault);
+    CHECK_MSG(r->n_tensors == 5, "%d tensors", r->n_tensors);
+    pool_free(pool);
+}
+
 int main(void)
 {
+    check_doubled();
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++)
         check_case(&cases[k]);
     return test_result();

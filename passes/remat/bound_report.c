@@ -24,7 +24,7 @@ static void fill_peak(Pool *pool, const RematProblem *p, RematReport *r)
         return;
     const RematNode *node = &p->node[bound.node];
     r->bound_node = pool_strdup(pool, node->name ? node->name : "unnamed");
-    r->bound_workspace_bytes = node->workspace;
+    r->bound_workspace_bytes = node->workspace > 0 ? node->workspace : 0; /* relaxed: below 0 */
     r->n_bound_tensors = bound.n_tensors;
     r->bound_tensors = POOL_ARRAY(pool, (size_t)bound.n_tensors + 1, RematSized);
     for (int k = 0; k < bound.n_tensors; k++) {

@@ -17,7 +17,7 @@
 enum { SMALL_STEPS = 3, MAX_STEPS = 8, MAX_LEAST_STEPS = 8 };
 /* Where arenas are smaller than peaks: how many of the targets above one that is too large are
  * tried; and targets for solvers without a front, which search again for each. */
-enum { LOOK_AHEAD = 32, EVEN_TARGETS = 64, EVEN_LOOK_AHEAD = 2 };
+enum { LOOK_AHEAD = 64, EVEN_TARGETS = 64, EVEN_LOOK_AHEAD = 2 };
 
 typedef struct Targets {
     VEC(int64_t) peak; /* ascending, whatever the budget is */

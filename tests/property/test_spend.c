@@ -9,10 +9,7 @@ typedef struct Network {
     int budgets;                /* from what it needs at least to keeping everything */
 } Network;
 
-static const Network networks[] = {
-    {"densenet", {"depth=121", "size=64", "N=2"}, 50},
-    {"densenet", {"depth=121", "size=64", "N=2", "concat=list"}, 8},
-};
+static const Network networks[] = {{"densenet", {"depth=121", "size=64", "N=2"}, 50}};
 
 typedef struct Plan {
     RematReport report;

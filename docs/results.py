@@ -267,11 +267,22 @@ def kusumoto_models(scrimp, rows_csv):
     return with_liveness, without
 
 
-def scrimp_sweep(scrimp, network):
-    """The smallest arena, and the smallest of 16 budgets at which recomputation is at most one forward pass."""
-    rows = scrimp.json("plan", network, "--sweep", "16", "--solver", "scrimp")
-    within = [r for r in rows if r["overhead_percent"] <= r["forward_percent"]]
-    return rows[0], min(within, key=lambda r: r["arena_bytes"])
+HALVINGS = 7
+
+
+def least_and_within(scrimp, network):
+    """The smallest arena, and the smallest that a search by halves finds at which recomputation is at most one forward
+    pass."""
+    least = within = scrimp.json("plan", network, "--budget", "min")
+    low, high = least["arena_bytes"], least["keep_all_peak_bytes"]
+    for _ in range(0 if least["overhead_percent"] <= least["forward_percent"] else HALVINGS):
+        middle = (low + high) // 2
+        plan = scrimp.json("plan", network, "--budget", "%dB" % middle)
+        if plan["overhead_percent"] <= plan["forward_percent"]:
+            within, high = plan, min(middle, plan["arena_bytes"])
+        else:
+            low = middle
+    return least, within
 
 
 def with_overhead(text, plan):
@@ -284,7 +295,7 @@ def kusumoto_steps(scrimp, rows_csv):
     lines = []
     for network in KUSUMOTO:
         name, best = network[0], best_printed(network[0])
-        least, within = scrimp_sweep(scrimp, network)
+        least, within = least_and_within(scrimp, network)
         there = scrimp.json("plan", network, "--budget", "%dB" % best)
         kept = least["keep_all_peak_bytes"]
         lines.append([name, network[3], number(kept / GB), number(best / GB, 1), percent(there["overhead_percent"]),
@@ -361,7 +372,7 @@ the GB are shown. With the smallest budget, both strategies have the same peak u
 
 ## The whole step, in bytes of the real arena
 scrimp's own solver, on the step that really runs: weights, gradients, optimizer state (the file's own: momentum, where it has any) and statistics included. In GB; times are those of the cost model `roofline`, in %% of a
-step. "overhead there" is that of the arena of the smallest GB printed in table 1, "at least" the proven bound for any solver at that budget. "smallest within a forward pass" is the smallest of 16 budgets at which the
+step. "overhead there" is that of the arena of the smallest GB printed in table 1, "at least" the proven bound for any solver at that budget. "smallest within a forward pass" is the smallest found by halving seven times at which the
 recomputation takes no longer than one forward pass. At the printed figure the overhead is at most %(most)s of a forward pass.
 
 %(steps)s
@@ -450,7 +461,7 @@ it recomputes as little as the others.
 
 def feng_step(scrimp, network):
     """The whole step: what the smallest plan within a forward pass saves beyond the persistent bytes."""
-    _, plan = scrimp_sweep(scrimp, network)
+    _, plan = least_and_within(scrimp, network)
     rest = plan["keep_all_peak_bytes"] - plan["persistent_bytes"]
     return plan, 100 - 100 * (plan["arena_bytes"] - plan["persistent_bytes"]) / rest
 
@@ -508,7 +519,7 @@ Written by `docs/results.py`; the numbers are in [feng2021.csv](feng2021.csv) an
 ## 2021, table 2
 "Their model" is 1 − (checkpoints + largest segment) / all vertices on their graph (`scrimp plan --count feng2021`, solver `feng_acg`; its optima are those of their
 published solver, `tests/zoo_optima.csv`); "with liveness" is the replay of the same checkpoints, against keeping every vertex. The printed cut-offs are measured in PyTorch: peak without weights, gradients included. "scrimp, whole step" is
-the real arena without the persistent bytes, the smallest of 16 budgets at which recomputation takes no longer than one forward pass, against the same step without recomputation; where the cut-off is below the printed one, our step without recomputation is
+the real arena without the persistent bytes, the smallest found by halving seven times at which recomputation takes no longer than one forward pass, against the same step without recomputation; where the cut-off is below the printed one, our step without recomputation is
 already smaller (in place, fused, freed by liveness, ordered): the columns in MB and MiB compare what remains. Times are %% of a step (theirs measured, ours predicted).
 
 %(new)s

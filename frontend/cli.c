@@ -3,7 +3,6 @@
 #include "frontend/cli_store.h"
 
 #include "ir/print.h"
-#include "passes/remat/budget.h"
 #include "passes/remat/remat.h"
 
 #include <math.h>
@@ -164,9 +163,4 @@ ExitCode cli_build(Cli *cli, const Ast *ast, const ProgramOptions *o, Program *o
     cli->warned_untrained = ctx.untrained != NULL;
     cli_warnings(cli);
     return EXIT_OK;
-}
-
-const char *cli_bytes_text(Pool *pool, int64_t bytes)
-{
-    return bytes_text(pool, bytes); /* tables and messages round alike */
 }

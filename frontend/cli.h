@@ -4,6 +4,7 @@
 
 #include "frontend/frontend.h"
 #include "passes/pass.h"
+#include "passes/remat/budget.h"
 
 #include <jansson.h>
 
@@ -87,9 +88,6 @@ typedef struct ProgramOptions {
 } ProgramOptions;
 struct RematMemo *cli_memo(Cli *cli);
 ExitCode cli_build(Cli *cli, const Ast *ast, const ProgramOptions *o, Program *out);
-
-/* "1.9GiB": at most four digits. */
-const char *cli_bytes_text(Pool *pool, int64_t bytes);
 
 ExitCode verb_check(Cli *cli);
 ExitCode verb_summary(Cli *cli);

@@ -195,7 +195,7 @@ static void print_batch_text(const Cli *cli, const BatchPlan *p, const BatchPlan
            "arena                            %s of %s\n"
            "recomputation                    +%.1f%% of a step's time (%s, cost %s)\n",
            (long long)p->batch, p->batch == MAX_BATCH ? " (none larger is tried)" : "",
-           cli_bytes_text(cli->pool, p->arena_bytes), cli->budget, p->overhead_percent, p->solver,
+           bytes_text(cli->pool, p->arena_bytes), cli->budget, p->overhead_percent, p->solver,
            p->cost->name);
     if (p->cost->in_seconds)
         printf("predicted time per sample        %.6g ms\n", 1e3 * p->step_cost / (double)p->batch);

@@ -149,8 +149,7 @@ static const char *add_up(KernelCosts *c, const Graph *g)
 
 /* What was measured is enough for every build of the model: the step with masks and the one without
  * were, and but for pieces that lie elsewhere, which solvers do not see, the kernels of a step do
- * not depend on its plan
- * (tests/property/test_plan_kernels.c). */
+ * not depend on its plan (tests/property/test_plan_kernels.c). */
 double cli_measured_cost(void *user, const Graph *g, NodeId node)
 {
     KernelCosts *c = user;
@@ -228,10 +227,11 @@ ExitCode cli_measure_costs(Cli *cli, const Ast *ast, const ProgramOptions *o, Ke
     KernelCosts *c = POOL_NEW(cli->pool, KernelCosts);
     if (!open_table(cli, c, &error))
         return cli_error(cli, EXIT_USER, "E801", NULL, "%s", error);
+    MaskUse use = cli->no_masks ? MASKS_NEVER : o->mask_use;
     ExitCode code = EXIT_OK;
-    if (o->mask_use != MASKS_NEVER)
+    if (use != MASKS_NEVER)
         code = measure_missing(c, ast, o, MASKS_ALWAYS);
-    if (code == EXIT_OK && o->mask_use != MASKS_ALWAYS)
+    if (code == EXIT_OK && use != MASKS_ALWAYS)
         code = measure_missing(c, ast, o, MASKS_NEVER);
     if (code == EXIT_OK)
         *out = c;

@@ -30,16 +30,15 @@ static void print_table_text(Pool *pool, const CountGraph *c, const PaperTable *
 {
     printf("%-28s %d vertices, %d edges, %s, time %g\n"
            "%-28s %s\n\n%-18s %-20s %10s %10s %10s %10s %6s %8s\n",
-           c->rule->name, c->n_vertices, c->n_edges, cli_bytes_text(pool, t->graph_bytes),
-           t->graph_time, "step that keeps everything", cli_bytes_text(pool, t->all_kept_bytes),
+           c->rule->name, c->n_vertices, c->n_edges, bytes_text(pool, t->graph_bytes),
+           t->graph_time, "step that keeps everything", bytes_text(pool, t->all_kept_bytes),
            "solver", "strategy", "model", "overhead", "with", "overhead", "kept", "seconds");
     printf("%-18s %-20s %10s %10s %10s\n", "", "", "bytes", "", "liveness");
     for (int k = 0; k < t->n; k++) {
         const PaperFigures *f = &t->row[k];
         printf("%-18s %-20s %10s %10g %10s %10g %6d %8.2f%s\n", f->solver, f->strategy,
-               cli_bytes_text(pool, f->model_bytes), f->overhead,
-               cli_bytes_text(pool, f->live_bytes), f->live_overhead, f->n_kept, f->seconds,
-               f->limited ? " limit" : "");
+               bytes_text(pool, f->model_bytes), f->overhead, bytes_text(pool, f->live_bytes),
+               f->live_overhead, f->n_kept, f->seconds, f->limited ? " limit" : "");
     }
 }
 

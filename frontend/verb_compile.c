@@ -55,6 +55,6 @@ ExitCode verb_compile(Cli *cli)
     if (!codegen_export(cli->pool, p.graph, p.plan, &c, so, header, &error))
         return cli_error(cli, EXIT_USER, "E801", NULL, "%s", error);
     fprintf(stderr, "wrote %s and %s: an arena of %s\n", so, header,
-            cli_bytes_text(cli->pool, p.plan->arena_bytes));
+            bytes_text(cli->pool, p.plan->arena_bytes));
     return EXIT_OK;
 }

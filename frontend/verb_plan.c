@@ -149,10 +149,10 @@ static void print_row(Pool *pool, const PlanRow *row)
                             : "-";
     printf("%-20s %-10s %10s %10s %10s %10s %8.1f%% %9s %8d %8.2f\n",
            row->solver ? row->solver : "none", status_name(r),
-           r->budget_bytes == INT64_MAX ? "-" : cli_bytes_text(pool, r->budget_bytes),
-           cli_bytes_text(pool, r->peak_bytes),
-           row->feasible ? cli_bytes_text(pool, row->arena_bytes) : "-",
-           row->feasible ? cli_bytes_text(pool, row->arena_lower_bound_bytes) : "-",
+           r->budget_bytes == INT64_MAX ? "-" : bytes_text(pool, r->budget_bytes),
+           bytes_text(pool, r->peak_bytes),
+           row->feasible ? bytes_text(pool, row->arena_bytes) : "-",
+           row->feasible ? bytes_text(pool, row->arena_lower_bound_bytes) : "-",
            r->overhead_percent, least, r->recomputed_ops, r->solve_seconds);
 }
 
@@ -199,13 +199,13 @@ static void print_facts(Pool *pool, const PlanRow *row)
     printf("persistent (weights, optimizer, statistics)  %s\n"
            "whole step without recomputation             %s\n"
            "no schedule needs less than                  %s (%s)\n",
-           cli_bytes_text(pool, r->persistent_bytes), cli_bytes_text(pool, r->keep_all_peak_bytes),
-           cli_bytes_text(pool, r->lower_bound_bytes), r->bound_node ? r->bound_node : "-");
+           bytes_text(pool, r->persistent_bytes), bytes_text(pool, r->keep_all_peak_bytes),
+           bytes_text(pool, r->lower_bound_bytes), r->bound_node ? r->bound_node : "-");
     if (r->cost && r->cost->in_seconds)
         printf("predicted time of a step                     %.3f ms\n", 1e3 * r->step_cost);
     if (r->recomputed_ops == 0)
         printf("no order without recomputation needs less    %s\n",
-               cli_bytes_text(pool, r->order_bound_bytes));
+               bytes_text(pool, r->order_bound_bytes));
     if (row->masks.tensors)
         printf(
             "saved as bits or indices                     %d tensor%s (%.2f%% of a step's time)\n",

@@ -59,8 +59,8 @@ static void print_text(Pool *pool, const Summary *s, int64_t activation_elements
     printf("\nparameters           %lld (%s)\nbuffers              %lld\n"
            "multiply-adds        %.0f forward\noperations           %lld\n"
            "activation elements  %lld\noutput               %s\n",
-           (long long)s->params, cli_bytes_text(pool, s->param_bytes), (long long)s->buffers,
-           s->macs, (long long)s->nodes, (long long)activation_elements,
+           (long long)s->params, bytes_text(pool, s->param_bytes), (long long)s->buffers, s->macs,
+           (long long)s->nodes, (long long)activation_elements,
            s->output.rank >= 0 ? type_text(pool, &s->output) : "-");
 }
 

@@ -65,7 +65,7 @@ static bool build_evaluation(Trainer *t, const Ast *ast, int64_t *arena_bytes)
     *arena_bytes = session_share_plan(cli, &t->program, &t->eval_program);
     if (*arena_bytes > t->program.plan->arena_bytes)
         fprintf(stderr, "note: evaluation needs %s, more than training\n",
-                cli_bytes_text(cli->pool, *arena_bytes));
+                bytes_text(cli->pool, *arena_bytes));
     return true;
 }
 
@@ -74,8 +74,8 @@ static void print_memory(const Trainer *t)
     const RematReport *r = &t->program.report;
     Pool *pool = t->cli->pool;
     fprintf(stderr, "memory: %s persistent, %s without recomputation, %s with this plan",
-            cli_bytes_text(pool, r->persistent_bytes), cli_bytes_text(pool, r->keep_all_peak_bytes),
-            cli_bytes_text(pool, t->program.plan->arena_bytes));
+            bytes_text(pool, r->persistent_bytes), bytes_text(pool, r->keep_all_peak_bytes),
+            bytes_text(pool, t->program.plan->arena_bytes));
     if (r->recomputed_ops)
         fprintf(stderr, " (%s recomputes %d operation%s, %.1f%% more time)", r->solver,
                 r->recomputed_ops, r->recomputed_ops == 1 ? "" : "s", r->overhead_percent);
@@ -215,7 +215,7 @@ static bool set_up(Trainer *t, const Ast *ast)
         !compare_settings(t, ast))
         return false;
     fprintf(stderr, "data: %s (%s loaded)\n", dataset_description(t->data),
-            cli_bytes_text(cli->pool, dataset_loaded_bytes(t->data)));
+            bytes_text(cli->pool, dataset_loaded_bytes(t->data)));
     if (!cli->out)
         fputs("note: without --out DIR the weights are not kept\n", stderr);
     int64_t bytes;

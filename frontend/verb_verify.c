@@ -113,9 +113,8 @@ static void report(Cli *cli, const Run *r, int64_t steps, const char *difference
         printf("DIFFERENT: %s\n", difference);
     else
         printf("identical: %lld steps, %s instead of %s, %d operations recomputed by %s\n",
-               (long long)steps,
-               cli_bytes_text(cli->pool, plan->arena_bytes - plan->appended_bytes),
-               cli_bytes_text(cli->pool, r->program.report.keep_all_peak_bytes),
+               (long long)steps, bytes_text(cli->pool, plan->arena_bytes - plan->appended_bytes),
+               bytes_text(cli->pool, r->program.report.keep_all_peak_bytes),
                r->program.report.recomputed_ops, r->program.report.solver);
 }
 

@@ -55,8 +55,8 @@ static bool may_be_better(Solve *whole, const Solve *s, const Planned *a)
 {
     double time = a->answer.figures.time;
     bool is_small = whole->p->n_nodes <= MOST_NODES;
-    int64_t needed = whole->keep_all_peak_bytes - whole->p->persistent_bytes,
-            saved = whole->keep_all_peak_bytes - s->keep_all_peak_bytes;
+    int64_t needed = whole->keep_all.peak_bytes - whole->p->persistent_bytes,
+            saved = whole->keep_all.peak_bytes - s->keep_all.peak_bytes;
     if (wants_bytes(s, a))
         return is_small && may_be_smaller(whole, bytes_of(s, a), time);
     return (is_small || saved > needed / LEAST_PART) && may_be_faster(whole, s->budget_bytes, time);

@@ -180,10 +180,10 @@ static void list_targets(Solve *s, Targets *out)
         return;
     }
     out->look_ahead = EVEN_LOOK_AHEAD;
-    int64_t low = s->p->persistent_bytes, step = (s->keep_all_peak_bytes - low) / EVEN_TARGETS;
+    int64_t low = s->p->persistent_bytes, step = (s->keep_all.peak_bytes - low) / EVEN_TARGETS;
     for (int k = 1; k <= EVEN_TARGETS; k++)
         vec_push(s->scratch, &out->peak,
-                 k < EVEN_TARGETS ? low + k * step : s->keep_all_peak_bytes);
+                 k < EVEN_TARGETS ? low + k * step : s->keep_all.peak_bytes);
 }
 
 /* The plan for the k-th target is within the budget. */
@@ -330,7 +330,7 @@ static void fill_report(const Chosen *c)
     r->solver = c->plan.answer.solver;
     r->peak_bytes = f->peak_bytes;
     r->persistent_bytes = s->p->persistent_bytes;
-    r->keep_all_peak_bytes = base->keep_all_peak_bytes;
+    r->keep_all_peak_bytes = base->keep_all.peak_bytes;
     r->budget_bytes = s->budget_bytes;
     if (s->request.budget.kind == BUDGET_MIN)
         r->min_feasible_bytes = s->budget_bytes;
@@ -390,9 +390,8 @@ static Solve *solve_new(const Solve *request, Graph *g, struct RematMemo *memo)
         s->p->memo = memo;
     RematSchedule base = remat_base_schedule(s->scratch, s->p);
     s->keep_all = remat_check(s->scratch, s->p, &base);
-    s->keep_all_peak_bytes = s->keep_all.peak_bytes;
     s->budget_bytes =
-        budget_bytes(s->request.budget, s->p->persistent_bytes, s->keep_all_peak_bytes);
+        budget_bytes(s->request.budget, s->p->persistent_bytes, s->keep_all.peak_bytes);
     return s;
 }
 

@@ -22,7 +22,7 @@ typedef struct Solve {
     RematMapping mapping;
     RematRequest request;
     RematFigures keep_all;
-    int64_t budget_bytes, keep_all_peak_bytes;
+    int64_t budget_bytes;
     VEC(Planned) tried;
     Planned *least; /* the answer with the smallest arena; NULL = not looked for yet */
 } Solve;

@@ -1,25 +1,17 @@
 /* The structure of the step that autodiff makes; what it computes is checked by
  * tests/property/test_train_step.c. */
 #include "check.h"
+#include "graph_text.h"
 
 #include "ir/eval.h"
-#include "ir/print.h"
 #include "ir/verify.h"
 #include "passes/pass.h"
 
 #include <string.h>
 
-static Graph *graph_of(Pool *pool, const char *train, const char *body)
+static Graph *forward_of(Pool *pool, const char *train, const char *body)
 {
-    const char *text = pool_printf(
-        pool, "scrimp.ir 1  src=\"t\"  hash=0000000000000000  opts\nforward @t {\n%s%s}\n", train,
-        body);
-    Diag *diag = diag_new(pool);
-    Graph *g = graph_read(pool, "t.ir", text, strlen(text), diag);
-    if (!g)
-        diag_print(diag, stderr, false);
-    CHECK_MSG(g, "%s", text);
-    return g;
+    return graph_of(pool, "forward", pool_printf(pool, "%s%s", train, body));
 }
 
 #define SGD "  train {optim=sgd, lr=constant, momentum=0.9, accumulate=1}\n"
@@ -36,7 +28,7 @@ static Graph *graph_of(Pool *pool, const char *train, const char *body)
 static Graph *step_of(PassContext *ctx, Pool *pool, const char *train, const char *body)
 {
     const char *message = NULL;
-    *ctx = (PassContext){.graph = graph_of(pool, train, body), .pool = pool};
+    *ctx = (PassContext){.graph = forward_of(pool, train, body), .pool = pool};
     if (!ctx->graph)
         return NULL;
     bool ok = pass_autodiff(ctx);
@@ -51,7 +43,7 @@ static Graph *step_of(PassContext *ctx, Pool *pool, const char *train, const cha
 static void check_error(const char *train, const char *body, const char *code)
 {
     Pool *pool = pool_new();
-    PassContext ctx = {.graph = graph_of(pool, train, body), .pool = pool};
+    PassContext ctx = {.graph = forward_of(pool, train, body), .pool = pool};
     const Graph *before = ctx.graph;
     CHECK_MSG(ctx.graph && !pass_autodiff(&ctx), "no error %s", code);
     CHECK_MSG(ctx.error_code && strcmp(ctx.error_code, code) == 0, "%s instead of %s",
@@ -85,7 +77,7 @@ static void test_fused_is_refused(void)
 {
     Pool *pool = pool_new();
     const Loc loc = {0, 0};
-    Graph *g = graph_of(pool, SGD, "  $w = param : f32[]\n"), *body = graph_new(pool, "body");
+    Graph *g = forward_of(pool, SGD, "  $w = param : f32[]\n"), *body = graph_new(pool, "body");
     ValueId w = graph_find(g, "$w");
     ValueId in = graph_add_source(body, OP_input, *value_type(g, w), NULL, "%in", loc);
     graph_add_output(body, "0", graph_add(body, OP_neg, &in, 1, NULL, "%out", loc));

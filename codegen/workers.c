@@ -1,5 +1,7 @@
 #include "codegen/workers.h"
 
+#include "ir/support/parallel.h"
+
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -34,10 +36,8 @@ typedef struct Crew {
 static int child_count(const Workers *w)
 {
     int n = w->n_children;
-    if (n <= 0) {
-        long cores = sysconf(_SC_NPROCESSORS_ONLN);
-        n = cores > 0 && cores < MAX_CHILDREN ? (int)cores : 1;
-    }
+    if (n <= 0)
+        n = parallel_cores();
     n = n < MAX_CHILDREN ? n : MAX_CHILDREN;
     return n < w->n_jobs ? n : w->n_jobs;
 }

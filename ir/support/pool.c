@@ -2,6 +2,7 @@
 
 #include "ir/support/bug.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,16 +27,19 @@ struct Pool {
     size_t bytes;
 };
 
-static uint64_t fail_countdown;
+static atomic_uint_fast64_t fail_countdown;
 
 void pool_fail_at(uint64_t n)
 {
-    fail_countdown = n;
+    atomic_store(&fail_countdown, n);
 }
 
 static bool injected_failure(void)
 {
-    return fail_countdown && --fail_countdown == 0;
+    uint_fast64_t left = atomic_load_explicit(&fail_countdown, memory_order_relaxed);
+    while (left && !atomic_compare_exchange_weak(&fail_countdown, &left, left - 1))
+        ;
+    return left == 1;
 }
 
 Pool *pool_new(void)
@@ -72,10 +76,11 @@ void pool_on_oom(Pool *pool, jmp_buf *recover)
     pool->recover = recover;
 }
 
-_Noreturn static void out_of_memory(Pool *pool)
+_Noreturn void pool_out_of_memory(Pool *pool)
 {
-    if (pool->recover)
-        longjmp(*pool->recover, 1);
+    for (Pool *p = pool; p; p = p->parent)
+        if (p->recover)
+            longjmp(*p->recover, 1);
     fputs("scrimp: out of memory\n", stderr);
     bug_end();
 }
@@ -84,8 +89,7 @@ Pool *pool_new_child(Pool *parent)
 {
     Pool *pool = pool_new();
     if (!pool)
-        out_of_memory(parent);
-    pool->recover = parent->recover;
+        pool_out_of_memory(parent);
     pool->parent = parent;
     pool->next = parent->children;
     if (pool->next)
@@ -105,7 +109,7 @@ static Chunk *chunk_new(Pool *pool, size_t bytes)
                : zeroed                        ? calloc(1, sizeof(Chunk) + size)
                                                : malloc(sizeof(Chunk) + size);
     if (!c)
-        out_of_memory(pool);
+        pool_out_of_memory(pool);
     c->size = size;
     c->used = 0;
     c->zeroed = zeroed;
@@ -123,7 +127,7 @@ static Chunk *chunk_new(Pool *pool, size_t bytes)
 void *pool_alloc(Pool *pool, size_t bytes)
 {
     if (injected_failure() || bytes > SIZE_MAX - POOL_ALIGN)
-        out_of_memory(pool);
+        pool_out_of_memory(pool);
     size_t need = (bytes + POOL_ALIGN - 1) & ~(size_t)(POOL_ALIGN - 1);
     Chunk *c = pool->chunks;
     if (!c || c->size - c->used < need)
@@ -140,7 +144,7 @@ void *pool_array(Pool *pool, size_t n, size_t size)
 {
     size_t bytes;
     if (__builtin_mul_overflow(n, size, &bytes))
-        out_of_memory(pool);
+        pool_out_of_memory(pool);
     return pool_alloc(pool, bytes);
 }
 

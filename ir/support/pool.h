@@ -1,6 +1,6 @@
 /* Memory of one compilation.  Everything the compiler builds lives in a Pool and is freed with it;
  * passes never free.  When malloc fails, pool_alloc jumps to the pool's recovery point, so callers
- * never test for NULL and nothing leaks.  Not thread-safe: one pool per thread. */
+ * never test for NULL and nothing leaks.  Not thread-safe: one pool per thread (parallel.h). */
 #ifndef SCRIMP_IR_SUPPORT_POOL_H
 #define SCRIMP_IR_SUPPORT_POOL_H
 
@@ -24,8 +24,11 @@ void pool_free(Pool *pool);
  * status 2. */
 void pool_on_oom(Pool *pool, jmp_buf *recover);
 
-/* A child shares the recovery point of its parent (scratch memory of one pass) and is freed with
- * it, if not before. */
+/* Goes to the recovery point, as when malloc fails. */
+_Noreturn void pool_out_of_memory(Pool *pool);
+
+/* A child that has no recovery point of its own shares its parent's (scratch memory of one pass).
+ * It is freed with its parent, if not before. */
 Pool *pool_new_child(Pool *parent);
 
 /* Zeroed, 16-byte aligned memory. */

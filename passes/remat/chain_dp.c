@@ -143,10 +143,10 @@ static void measure_backward(Measure *m, int64_t *most)
 }
 
 /* Bytes of a stage's tensors that backward nodes read, and of its outputs. */
-static void measure_tapes(const Chain *c, int64_t *tape, int64_t *output)
+static void measure_tapes(Pool *scratch, const Chain *c, int64_t *tape, int64_t *output)
 {
     const RematProblem *p = c->v->p;
-    bool *taped = POOL_ARRAY(p->pool, (size_t)p->n_tensors + 1, bool);
+    bool *taped = POOL_ARRAY(scratch, (size_t)p->n_tensors + 1, bool);
     for (int n = 0; n < p->n_nodes; n++)
         for (int k = 0; k < p->node[n].n_in && c->v->index[n] < 0 && !c->v->late[n]; k++)
             taped[p->node[n].in[k]] = true;
@@ -174,7 +174,7 @@ static ChainStage *measure_chain(Pool *pool, const Chain *c, int64_t unit)
     int64_t *back = POOL_ARRAY(pool, n, int64_t);
     Measure m = {.chain = c, .p = c->v->p};
     m.left = POOL_ARRAY(pool, (size_t)c->v->p->n_tensors + 1, int);
-    measure_tapes(c, tape, output);
+    measure_tapes(pool, c, tape, output);
     measure_backward(&m, back);
     for (int s = 0; s < c->n; s++) {
         int64_t sweep = measure_forward(&m, s), record = sweep + tape[s] - output[s];

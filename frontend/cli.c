@@ -144,6 +144,7 @@ ExitCode cli_build(Cli *cli, const Ast *ast, const ProgramOptions *o, Program *o
                        .effort = cli->effort,
                        .memo = cli_memo(cli),
                        .stop_at = (int)cli->stop_at,
+                       .n_threads = (int)cli->threads,
                        .mask_use = cli->no_masks ? MASKS_NEVER : o->mask_use,
                        .no_views = cli->no_views || o->no_views,
                        .checksums = o->checksums};

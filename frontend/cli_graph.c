@@ -24,7 +24,8 @@ ExitCode cli_plan_graph(Cli *cli, const ExternalGraph *g, const char *budget, co
                               .seed = (uint64_t)cli->seed,
                               .time_limit_seconds = cli->time_limit,
                               .effort = cli->effort,
-                              .stop_at = (int)cli->stop_at};
+                              .stop_at = (int)cli->stop_at,
+                              .n_threads = (int)cli->threads};
     ExternalPlan *plan = POOL_NEW(cli->pool, ExternalPlan);
     RematError error;
     bool ok = external_plan(cli->pool, g, &settings, cli_memo(cli), plan, &error);

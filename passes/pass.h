@@ -73,6 +73,7 @@ typedef struct PassContext {
     double effort;             /* of scrimp's search; 0 = 1 */
     struct RematMemo *memo;    /* what it found for an earlier build; NULL = nothing is kept */
     int stop_at;               /* of twremat; 0 = it tries several */
+    int n_threads;             /* of scrimp's search; 0 = all cores */
     bool checksums;            /* plan adds a checksum of every gradient (verify) */
     bool no_views;             /* views does nothing, and remat does not count on it */
     MaskUse mask_use;

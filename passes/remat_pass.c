@@ -49,7 +49,8 @@ static bool read_request(Solve *s)
                               .seed = ctx->seed,
                               .time_limit_seconds = ctx->time_limit_seconds,
                               .effort = ctx->effort,
-                              .stop_at = ctx->stop_at};
+                              .stop_at = ctx->stop_at,
+                              .n_threads = ctx->n_threads};
     RematError error;
     if (!remat_request_read(ctx->pool, &settings, &s->request, &error))
         return pass_error(ctx, error.code, error.message, error.help);

@@ -62,3 +62,11 @@ bool front_offer(Front *f, int64_t peak_bytes, double time, const RematSchedule 
     insert(f, x);
     return true;
 }
+
+void front_merge(Front *f, const Front *other)
+{
+    for (size_t k = 0; k < other->points.len; k++) {
+        const FrontPoint *x = &other->points.data[k];
+        front_offer(f, x->peak_bytes, x->time, &x->schedule);
+    }
+}

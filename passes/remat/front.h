@@ -24,6 +24,8 @@ typedef struct Front {
 bool front_takes(const Front *f, int64_t peak_bytes, double time);
 /* Adds a copy of the schedule when it is better than every point; whether it was. */
 bool front_offer(Front *f, int64_t peak_bytes, double time, const RematSchedule *s);
+/* Offers it all that another front has, the smallest peak first. */
+void front_merge(Front *f, const Front *other);
 /* The point with the least time whose peak is within the budget; NULL when there is none. */
 const FrontPoint *front_within(const Front *f, int64_t budget_bytes);
 /* The point with the smallest peak above the budget; NULL when there is none. */

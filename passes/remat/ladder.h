@@ -1,4 +1,4 @@
-/* What the parts of the scrimp solver share: one front, and searches over several base orders. */
+/* What the parts of one search of the scrimp solver share: one front, and several base orders. */
 #ifndef SCRIMP_PASSES_REMAT_LADDER_H
 #define SCRIMP_PASSES_REMAT_LADDER_H
 
@@ -18,9 +18,15 @@ typedef struct Base {
     bool is_own; /* the problem's own order */
 } Base;
 
+/* What tells one search from another. */
+typedef struct LadderStyle {
+    bool descends; /* from the highest target down, before anything else */
+} LadderStyle;
+
 typedef struct Ladder {
     const RematProblem *p;
     const RematOptions *options;
+    LadderStyle style;
     Pool *pool;
     Front *front;
     Front own; /* of what the search found in the problem's own order, whoever is better */
@@ -58,10 +64,14 @@ int64_t ladder_work(const Ladder *l);
  * cannot be brought there.  Offers both. */
 bool ladder_repair(Ladder *l);
 
-/* Answers of other solvers, as far as those are quick at this size (scrimp_starts.c). */
-void ladder_start_from_others(Ladder *l);
 /* What @recompute asks for runs again for its first read behind the loss. */
 void ladder_start_from_hints(Ladder *l);
+/* The search itself: all targets (scrimp_climb.c).  The front is not empty. */
+void ladder_climb(Ladder *l);
+
+/* Offers a front, which is not empty, the answers of other solvers, as far as those are quick at
+ * this size, on several threads (scrimp_starts.c). */
+void start_from_others(const RematProblem *p, const RematOptions *o, Pool *pool, Front *front);
 
 /* All schedules of a small problem: true when the front has the best of them for every budget
  * (scrimp_exact.c). */

@@ -101,6 +101,8 @@ typedef struct RematOptions {
     int stop_at;             /* twremat: schedule parts of fewer bags at once; 0 = try several */
     double effort;           /* scrimp: how much to search, 1 = as much as usual; 0 = 1 */
     int64_t max_steps;       /* when a search that could be too long stops; 0: its own limit */
+    int n_threads;           /* scrimp: on how many to search; 0 = all cores.  No matter for what
+                                it finds */
     RematNotes *notes;       /* what the solver found on the way goes there; NULL = not wanted */
     /* Told of every schedule that is scored on the way, or NULL. */
     void (*seen)(void *user, const RematSchedule *s, const RematFigures *f);

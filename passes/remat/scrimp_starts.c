@@ -2,16 +2,12 @@
  * they are, so that no budget is answered worse than by them, and their orders of first runs become
  * base orders of the search. */
 #include "ir/support/map.h"
+#include "ir/support/parallel.h"
 #include "passes/remat/ladder.h"
 #include "passes/remat/reorder.h"
 #include "passes/remat/solvers.h"
 
-static void seen_schedule(void *user, const RematSchedule *s, const RematFigures *f)
-{
-    Ladder *l = user;
-    if (front_takes(l->front, f->peak_bytes, f->time))
-        ladder_offer_schedule(l, s);
-}
+#include <string.h>
 
 /* Up to how many nodes a solver is asked: where it takes about a second.  With few steps the
  * exhaustive search keeps to ancestor sets, with more it has all lower sets of small graphs. */
@@ -38,25 +34,37 @@ static const struct Start {
 /* With more runs only answers that are nearly the smallest so far are worth another order. */
 enum { MANY_RUNS = 1500, N_STARTS = sizeof starts / sizeof *starts };
 
-/* The same runs in an order with a smaller peak, as remat_solve does with what does not fit; once
- * for each schedule, because some solvers have the same. */
-static void reorder_smallest(Ladder *l, Pool *scratch, RematSchedule *s, uint64_t *done)
+/* What one solver found. */
+typedef struct Found {
+    Pool *pool;
+    const RematProblem *p;
+    Front seen;
+    RematSchedule smallest; /* NULL: it was not asked */
+} Found;
+
+typedef struct Starts {
+    const RematProblem *p;
+    const RematOptions *options;
+    Found found[N_STARTS];
+    int n_orders, order_of[N_STARTS]; /* whose smallest schedule is to have another order */
+    Front ordered[N_STARTS];          /* and with that */
+} Starts;
+
+static void offer(Front *front, Pool *pool, const RematProblem *p, const RematSchedule *s,
+                  const RematFigures *f)
 {
-    int64_t least = l->front->points.data[0].peak_bytes;
-    if (s->len > MANY_RUNS && remat_check(scratch, l->p, s).peak_bytes > least + least / 4)
+    if (!f->ok || !front_takes(front, f->peak_bytes, f->time))
         return;
-    uint64_t hash = hash_bytes(s->node, (size_t)s->len * sizeof *s->node, 0) | 1;
-    int k = 0;
-    while (done[k] && done[k] != hash)
-        k++;
-    if (done[k])
-        return;
-    done[k] = hash;
-    const RematProblem *runs = remat_expand(scratch, l->p, s);
-    RematSchedule order = ladder_order(scratch, runs, 0);
-    for (int i = 0; i < order.len; i++)
-        order.node[i] = s->node[order.node[i]];
-    ladder_offer_schedule(l, &order);
+    Pool *scratch = pool_new_child(pool);
+    if (remat_obeys_hints(scratch, p, s))
+        front_offer(front, f->peak_bytes, f->time, s);
+    pool_free(scratch);
+}
+
+static void seen_schedule(void *user, const RematSchedule *s, const RematFigures *f)
+{
+    Found *x = user;
+    offer(&x->seen, x->pool, x->p, s, f);
 }
 
 static int64_t max_steps(const struct Start *s, int n_nodes)
@@ -65,23 +73,79 @@ static int64_t max_steps(const struct Start *s, int n_nodes)
     return steps > 0 && steps < s->max_steps ? steps : s->max_steps;
 }
 
-void ladder_start_from_others(Ladder *l)
+static void ask(void *user, int k, Pool *pool)
 {
-    uint64_t reordered[N_STARTS + 1] = {0};
-    for (size_t k = 0; k < N_STARTS; k++) {
-        if (l->p->n_nodes > starts[k].most_nodes || remat_out_of_time(l->options))
+    Starts *x = user;
+    Found *found = &x->found[k];
+    *found = (Found){.pool = pool, .p = x->p, .seen.pool = pool};
+    if (x->p->n_nodes > starts[k].most_nodes || remat_out_of_time(x->options))
+        return;
+    RematOptions o = {.objective = REMAT_MIN_TIME,
+                      .max_steps = max_steps(&starts[k], x->p->n_nodes),
+                      .deadline_seconds = x->options->deadline_seconds,
+                      .seen = seen_schedule,
+                      .user = found};
+    Pool *scratch = pool_new_child(pool);
+    RematSchedule s;
+    starts[k].solve(x->p, &o, scratch, &s);
+    found->smallest = (RematSchedule){s.len, POOL_ARRAY(pool, (size_t)s.len + 1, int)};
+    memcpy(found->smallest.node, s.node, (size_t)s.len * sizeof *s.node);
+    pool_free(scratch);
+}
+
+/* ---- the smallest answers in another order, as remat_solve does with what does not fit ---- */
+
+static void reorder(void *user, int k, Pool *pool)
+{
+    Starts *x = user;
+    const RematSchedule *s = &x->found[x->order_of[k]].smallest;
+    Pool *scratch = pool_new_child(pool);
+    x->ordered[k] = (Front){.pool = pool};
+    const RematProblem *runs = remat_expand(scratch, x->p, s);
+    RematSchedule order = ladder_order(scratch, runs, 0);
+    for (int i = 0; i < order.len; i++)
+        order.node[i] = s->node[order.node[i]];
+    RematFigures f = remat_check(scratch, x->p, &order);
+    offer(&x->ordered[k], scratch, x->p, &order, &f);
+    pool_free(scratch);
+}
+
+/* Once for each schedule, because some solvers have the same. */
+static void choose_orders(Starts *x, Pool *scratch, const Front *front)
+{
+    uint64_t done[N_STARTS];
+    int64_t least = front->points.data[0].peak_bytes;
+    for (int k = 0; k < N_STARTS; k++) {
+        const RematSchedule *s = &x->found[k].smallest;
+        if (!s->node)
             continue;
-        RematOptions o = {.objective = REMAT_MIN_TIME,
-                          .max_steps = max_steps(&starts[k], l->p->n_nodes),
-                          .deadline_seconds = l->options->deadline_seconds,
-                          .seen = seen_schedule,
-                          .user = l};
-        Pool *scratch = pool_new_child(l->pool);
-        RematSchedule smallest;
-        starts[k].solve(l->p, &o, scratch, &smallest);
-        reorder_smallest(l, scratch, &smallest, reordered);
-        pool_free(scratch);
+        int64_t peak = remat_check(scratch, x->p, s).peak_bytes;
+        least = peak < least ? peak : least;
+        if (s->len > MANY_RUNS && peak > least + least / 4)
+            continue;
+        uint64_t hash = hash_bytes(s->node, (size_t)s->len * sizeof *s->node, 0);
+        int same = 0;
+        while (same < x->n_orders && done[same] != hash)
+            same++;
+        if (same < x->n_orders)
+            continue;
+        done[x->n_orders] = hash;
+        x->order_of[x->n_orders++] = k;
     }
+}
+
+void start_from_others(const RematProblem *p, const RematOptions *o, Pool *pool, Front *front)
+{
+    Pool *scratch = pool_new_child(pool);
+    Starts x = {.p = p, .options = o};
+    parallel_run(scratch, o->n_threads, N_STARTS, ask, &x);
+    choose_orders(&x, scratch, front);
+    parallel_run(scratch, o->n_threads, x.n_orders, reorder, &x);
+    for (int k = 0; k < N_STARTS; k++)
+        front_merge(front, &x.found[k].seen);
+    for (int k = 0; k < x.n_orders; k++)
+        front_merge(front, &x.ordered[k]);
+    pool_free(scratch);
 }
 
 void ladder_start_from_hints(Ladder *l)

@@ -74,7 +74,10 @@ bool remat_request_read(Pool *pool, const RematSettings *s, RematRequest *out, R
 {
     const char *objective = s->objective ? s->objective : "";
     bool memory = strcmp(objective, "memory") == 0;
-    *out = (RematRequest){.options = {.seed = s->seed, .effort = s->effort, .stop_at = s->stop_at}};
+    *out = (RematRequest){.options = {.seed = s->seed,
+                                      .effort = s->effort,
+                                      .stop_at = s->stop_at,
+                                      .n_threads = s->n_threads}};
     if (!read_solver(pool, s->solver, &out->only, error) ||
         !read_cost(pool, s->cost, &out->cost, error))
         return false;

@@ -17,6 +17,7 @@ typedef struct RematSettings {
     double time_limit_seconds; /* of solvers; bounds take a quarter of it more.  0 = none */
     double effort;             /* of scrimp's search: 1 = as much as usual, 0 = 1 */
     int stop_at;               /* twremat: see RematOptions; 0 = it tries several */
+    int n_threads;             /* of scrimp's search; 0 = all cores */
 } RematSettings;
 
 /* The same, understood. */

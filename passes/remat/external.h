@@ -62,7 +62,7 @@ typedef struct ExternalPlan {
     RematReport report;                           /* peak_bytes is what the budget holds for */
     RematSchedule schedule;                       /* nodes of external_problem, in order */
     RematFigures figures;                         /* remat_check's, of this schedule */
-    int64_t arena_bytes, arena_lower_bound_bytes; /* of external_arena */
+    int64_t arena_bytes, arena_lower_bound_bytes; /* of external_arena; 0 when nothing fits */
 } ExternalPlan;
 
 /* The best schedule within the budget.  memo: see remat.h; may be NULL.  False with
@@ -72,8 +72,9 @@ bool external_plan(Pool *pool, const ExternalGraph *g, const RematSettings *sett
                    struct RematMemo *memo, ExternalPlan *out, RematError *error);
 
 /* Every value that the schedule makes and every workspace placed in one arena, persistent tensors
- * first; offsets are not aligned.  The placement has passed memplan_check. */
-void external_arena(Pool *scratch, const RematProblem *p, const RematSchedule *s,
-                    int64_t *arena_bytes, int64_t *lower_bound_bytes);
+ * first; offsets are not aligned.  The placement has passed memplan_check.  hurry: MEMPLAN_SKETCH.
+ * Fills the two figures of *out. */
+void external_arena(Pool *scratch, const RematProblem *p, const RematSchedule *s, bool hurry,
+                    ExternalPlan *out);
 
 #endif

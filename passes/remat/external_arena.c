@@ -25,8 +25,8 @@ static void add_run(Lives *l, int run, const RematNode *node)
         vec_push(l->pool, &l->buffer, (MemBuffer){run, run + 1, node->workspace});
 }
 
-void external_arena(Pool *scratch, const RematProblem *p, const RematSchedule *s,
-                    int64_t *arena_bytes, int64_t *lower_bound_bytes)
+void external_arena(Pool *scratch, const RematProblem *p, const RematSchedule *s, bool hurry,
+                    ExternalPlan *out)
 {
     Pool *pool = pool_new_child(scratch);
     Lives l = {.p = p, .pool = pool, .current = POOL_ARRAY(pool, (size_t)p->n_tensors + 1, int)};
@@ -37,11 +37,12 @@ void external_arena(Pool *scratch, const RematProblem *p, const RematSchedule *s
     for (int t = 0; t < p->n_tensors; t++)
         if (p->tensor[t].keep && l.current[t] >= 0)
             l.buffer.data[l.current[t]].upper = s->len;
-    MemLayout layout = memplan_place(pool, l.buffer.data, (int)l.buffer.len, 1);
+    MemLayout layout = memplan_place_within(pool, l.buffer.data, (int)l.buffer.len, 1,
+                                            hurry ? MEMPLAN_SKETCH : MEMPLAN_EXACT_STEPS);
     const char *fault;
     if (!memplan_check(pool, l.buffer.data, (int)l.buffer.len, &layout, &fault))
         BUG("the placement of a schedule is wrong: %s", fault);
-    *arena_bytes = p->persistent_bytes + layout.arena_bytes;
-    *lower_bound_bytes = p->persistent_bytes + layout.lower_bound_bytes;
+    out->arena_bytes = p->persistent_bytes + layout.arena_bytes;
+    out->arena_lower_bound_bytes = p->persistent_bytes + layout.lower_bound_bytes;
     pool_free(pool);
 }

@@ -32,11 +32,14 @@ static void find_order(Planning *s, const RematFigures *given)
     s->order = order.node;
 }
 
-/* Those that solvers ask for. */
-static void give_bounds_time(Planning *s, double begin, double seconds)
+/* A quarter for the bounds that solvers ask for; half for the order, which comes first, so that the
+ * solver has the other half. */
+static void divide_time(Planning *s, double begin, double limit_seconds)
 {
-    if (seconds > 0)
-        s->p->bounds_until = begin + seconds;
+    if (!(limit_seconds > 0))
+        return;
+    s->p->bounds_until = begin + limit_seconds / 4;
+    s->p->orders_until = begin + limit_seconds / 2;
 }
 
 static RematAnswer solve(Planning *s, int64_t budget_bytes)
@@ -85,6 +88,7 @@ static RematAnswer answer_request(Planning *s, const RematFigures *given, RematR
         return a;
     }
     find_order(s, given);
+    s->ordered->orders_until = s->request.options.deadline_seconds;
     s->ordered->memo = s->memo ? s->memo : remat_memo_new(s->pool, NULL);
     if (budget.kind == BUDGET_MIN)
         report->budget_bytes = report->min_feasible_bytes = solve(s, 0).figures.peak_bytes;
@@ -115,7 +119,7 @@ bool external_plan(Pool *pool, const ExternalGraph *g, const RematSettings *sett
     s.p = s.ordered = external_problem(pool, g, error);
     if (!s.p)
         return false;
-    give_bounds_time(&s, begin, settings->time_limit_seconds / 4);
+    divide_time(&s, begin, settings->time_limit_seconds);
     RematSchedule base = remat_base_schedule(pool, s.p);
     RematFigures given = remat_check(pool, s.p, &base);
     if (!given.ok)
@@ -135,9 +139,10 @@ bool external_plan(Pool *pool, const ExternalGraph *g, const RematSettings *sett
     if (out->report.infeasible_proven)
         out->report.overhead_lower_bound_percent = (double)INFINITY;
     out->report.solve_seconds = clock_seconds() - begin;
-    external_arena(pool, s.p, &a.schedule, &out->arena_bytes, &out->arena_lower_bound_bytes);
-    if (out->report.status != REMAT_INFEASIBLE)
+    if (out->report.status != REMAT_INFEASIBLE) {
+        external_arena(pool, s.p, &a.schedule, remat_out_of_time(&s.request.options), out);
         return true;
+    }
     out->report.min_feasible_bytes = out->report.peak_bytes;
     *error = bound_report_infeasible(pool, &out->report, s.request.budget, "");
     return false;

@@ -50,6 +50,7 @@ typedef struct RematProblem {
     int loss_node;          /* node that makes the loss; -1 when there is none */
     double bounds_until;    /* seconds of the monotonic clock after which bounds look no further: as
                                good as they are by then, never wrong; 0 = no such time */
+    double orders_until;    /* the same for reorder_nodes: the best order found by then */
     struct RematMemo *memo; /* room for what a solver found out (remat_memo_new); or NULL */
     const struct RematProblem *relaxed; /* what bounds are of, where plans can have less in memory
                                            than their schedules (relax_pieces.h); NULL: itself */

@@ -5,6 +5,7 @@
  * otherwise. */
 #include "passes/remat/reorder.h"
 
+#include "ir/support/clock.h"
 #include "passes/remat/solvers.h"
 
 #include <string.h>
@@ -76,6 +77,9 @@ typedef enum Policy { UPDATES_FIRST, EAGER_FREE, LEAST_PEAK, UNDER_CAP } Policy;
 
 /* How many ready nodes, in base order, a greedy choice looks at: keeps wide graphs linear. */
 enum { MAX_LOOKED_AT = 256 };
+
+/* Choices between two looks at the clock: about a millisecond in wide graphs. */
+enum { CHOICES_A_LOOK = 64 };
 
 /* Caps tried between the best peak found and the bound. */
 enum { CAPS = 4 };
@@ -261,7 +265,8 @@ static int64_t bytes_before(const RematProblem *p)
     return bytes;
 }
 
-static void list_schedule(Pool *scratch, const RematProblem *p, const NodeGraph *g, Policy policy,
+/* False, and order[] incomplete, when time is up. */
+static bool list_schedule(Pool *scratch, const RematProblem *p, const NodeGraph *g, Policy policy,
                           int64_t cap, const int *base, int *order)
 {
     Pool *pool = pool_new_child(scratch);
@@ -279,12 +284,15 @@ static void list_schedule(Pool *scratch, const RematProblem *p, const NodeGraph 
         if (s.waiting[base[k]] == 0)
             s.ready[s.n_ready++] = base[k];
     }
-    for (int k = 0; k < p->n_nodes; k++) {
+    bool in_time = true;
+    for (int k = 0; k < p->n_nodes && in_time; k++) {
         int choice = choose_ready(&s);
         order[k] = s.ready[choice];
         run_ready(&s, choice);
+        in_time = (k + 1) % CHOICES_A_LOOK != 0 || !reorder_out_of_time(p);
     }
     pool_free(pool);
+    return in_time;
 }
 
 /* Nodes in the order in which a depth-first walk from the sinks, first sink first, leaves them. */
@@ -367,29 +375,49 @@ static void consider(Pool *scratch, const RematProblem *p, const int *order, Bes
     memcpy(best->schedule.node, order, (size_t)p->n_nodes * sizeof *order);
 }
 
+bool reorder_out_of_time(const RematProblem *p)
+{
+    return p->orders_until > 0 && clock_seconds() >= p->orders_until;
+}
+
+/* Each replaces the best order when it is better, until time is up. */
+static void try_policies(Pool *scratch, const RematProblem *p, const NodeGraph *g, Best *best)
+{
+    int *base = remat_base_schedule(scratch, p).node;
+    int *order = POOL_ARRAY(scratch, (size_t)p->n_nodes + 1, int);
+    static const Policy policies[] = {UPDATES_FIRST, EAGER_FREE, LEAST_PEAK};
+    for (size_t k = 0; k < 3; k++)
+        if (list_schedule(scratch, p, g, policies[k], INT64_MAX, base, order))
+            consider(scratch, p, order, best);
+    if (reorder_out_of_time(p))
+        return;
+    depth_first(scratch, p, g, order);
+    consider(scratch, p, order, best);
+}
+
+static void try_caps(Pool *scratch, const RematProblem *p, const NodeGraph *g, int64_t enough,
+                     Best *best)
+{
+    int *base = POOL_ARRAY(scratch, (size_t)p->n_nodes + 1, int);
+    int *order = POOL_ARRAY(scratch, (size_t)p->n_nodes + 1, int);
+    for (int k = 0; k <= CAPS && !reorder_out_of_time(p); k++) {
+        int64_t cap = best->peak - (best->peak - enough) * k / CAPS;
+        memcpy(base, best->schedule.node, (size_t)p->n_nodes * sizeof *base);
+        if (list_schedule(scratch, p, g, UNDER_CAP, cap, base, order))
+            consider(scratch, p, order, best);
+    }
+}
+
 RematSchedule reorder_nodes(Pool *pool, const RematProblem *p, int64_t good_enough_bytes)
 {
     Pool *scratch = pool_new_child(pool);
     NodeGraph *g = node_graph_new(scratch, p);
     Best best = {.schedule = remat_base_schedule(pool, p), .peak = INT64_MAX};
     consider(scratch, p, best.schedule.node, &best);
-    int *base = remat_base_schedule(scratch, p).node;
-    int *order = POOL_ARRAY(scratch, (size_t)p->n_nodes + 1, int);
-    static const Policy policies[] = {UPDATES_FIRST, EAGER_FREE, LEAST_PEAK};
-    for (size_t k = 0; k < 3; k++) {
-        list_schedule(scratch, p, g, policies[k], INT64_MAX, base, order);
-        consider(scratch, p, order, &best);
-    }
-    depth_first(scratch, p, g, order);
-    consider(scratch, p, order, &best);
+    try_policies(scratch, p, g, &best);
     int64_t bound = reorder_bound(scratch, p, g);
     int64_t enough = bound > good_enough_bytes ? bound : good_enough_bytes;
-    for (int k = 0; k <= CAPS; k++) {
-        int64_t cap = best.peak - (best.peak - enough) * k / CAPS;
-        memcpy(base, best.schedule.node, (size_t)p->n_nodes * sizeof *base);
-        list_schedule(scratch, p, g, UNDER_CAP, cap, base, order);
-        consider(scratch, p, order, &best);
-    }
+    try_caps(scratch, p, g, enough, &best);
     reorder_windows(scratch, p, g, &best.schedule, enough);
     pool_free(scratch);
     return best.schedule;

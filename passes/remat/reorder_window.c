@@ -243,7 +243,8 @@ int64_t reorder_windows(Pool *scratch, const RematProblem *p, const NodeGraph *g
     int *position = POOL_ARRAY(pool, (size_t)p->n_nodes + 1, int), states = 0;
     int *kept = POOL_ARRAY(pool, (size_t)s->len + 1, int);
     RematFigures f = remat_check(pool, p, s);
-    while (f.peak_bytes > good_enough_bytes && states < MAX_TOTAL_STATES) {
+    while (f.peak_bytes > good_enough_bytes && states < MAX_TOTAL_STATES &&
+           !reorder_out_of_time(p)) {
         memcpy(kept, s->node, (size_t)s->len * sizeof *kept);
         if (!improve_around(pool, p, g, s, position, f.peak_at, &states))
             break;

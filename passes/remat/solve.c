@@ -106,10 +106,12 @@ bool remat_request_read(Pool *pool, const RematSettings *s, RematRequest *out, R
 
 /* The same executions in the order with the smallest peak found, when that is below the present
  * one. */
-static void improve_order(const RematProblem *p, Pool *scratch, RematAnswer *a)
+static void improve_order(const RematProblem *p, const RematOptions *o, Pool *scratch,
+                          RematAnswer *a)
 {
     Pool *pool = pool_new_child(scratch);
     RematProblem *runs = remat_expand(pool, p, &a->schedule);
+    runs->orders_until = o->deadline_seconds;
     RematSchedule order = reorder_nodes(pool, runs, 0);
     for (int i = 0; i < order.len; i++)
         order.node[i] = a->schedule.node[order.node[i]];
@@ -144,7 +146,7 @@ static RematAnswer run_solver(const RematProblem *p, const RematSolver *solver,
         BUG("solver %s made a wrong schedule: %s", solver->name, a.figures.fault);
     bool wants_bytes = a.figures.peak_bytes > o->budget_bytes || o->objective == REMAT_MIN_MEMORY;
     if (wants_bytes && !remat_out_of_time(o))
-        improve_order(p, pool, &a);
+        improve_order(p, o, pool, &a);
     return a;
 }
 

@@ -7,6 +7,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 
 enum { FIRST_SEED = 1, N_GRAPHS = 320, COMPARE_EVERY = 11 };
 
@@ -279,6 +280,39 @@ static void write_graph(json_t *graph)
     json_decref(graph);
 }
 
+static double seconds_of_children(void)
+{
+    struct rusage u;
+    getrusage(RUSAGE_CHILDREN, &u);
+    return (double)u.ru_utime.tv_sec + 1e-6 * (double)u.ru_utime.tv_usec;
+}
+
+/* 100,000 nodes in wide layers, of which the order alone would take ten seconds: neither that
+ * search nor the placement of an answer that does not fit may go on when time is up. */
+static void test_time_limit_large(void)
+{
+    enum { NODES = 50000, WIDTH = 20 };
+    Random r = {3};
+    json_t *nodes = json_array();
+    for (int k = 0; k < NODES; k++) {
+        int layer = k / WIDTH;
+        json_t *inputs = json_array();
+        for (int i = 0; layer > 0 && i < 3; i++)
+            json_array_append_new(inputs, ref((layer - 1) * WIDTH + random_below(&r, WIDTH), 0));
+        json_array_append_new(nodes, json_pack("{s:i,s:o,s:[{s:i}]}", "time", 1, "inputs", inputs,
+                                               "outputs", "bytes", 100 + random_below(&r, 999)));
+    }
+    write_graph(
+        json_pack("{s:s,s:s,s:o}", "format", "scrimp.graph.1", "kind", "forward", "nodes", nodes));
+    double begin = seconds_of_children();
+    expect_message("--budget 50% --time-limit 0.01", "a longer --time-limit may find");
+    double seconds = seconds_of_children() - begin;
+    char what[100];
+    snprintf(what, sizeof what, "100,000 nodes with a limit of 0.01 s: %.1f s", seconds);
+    printf("%s\n", what);
+    EXPECT(seconds < 5, what);
+}
+
 static void test_ways_out(void)
 {
     write_graph(chain_graph(60000));
@@ -305,6 +339,7 @@ int main(void)
     test_ways_out();
     test_overwritten_beside_kept();
     test_time_limit();
+    test_time_limit_large();
     test_chain();
     test_random_graphs();
     return e2e_end();

@@ -109,8 +109,29 @@ static void check_large(int n_nodes, double limit)
     pool_free(pool);
 }
 
+/* The best so far when time is up, which at the latest is the base order. */
+static void check_out_of_time(void)
+{
+    Pool *pool = pool_new();
+    Random r = {5};
+    RematProblem p = *random_problem(pool, &r, 10000);
+    RematSchedule base = remat_base_schedule(pool, &p), full = reorder_nodes(pool, &p, 0);
+    p.orders_until = 1e-9; /* long ago */
+    clock_t begin = clock();
+    RematSchedule s = reorder_nodes(pool, &p, 0);
+    double seconds = (double)(clock() - begin) / CLOCKS_PER_SEC;
+    CHECK(remat_check(pool, &p, &full).peak_bytes < remat_check(pool, &p, &base).peak_bytes);
+    CHECK(s.len == base.len && memcmp(s.node, base.node, (size_t)s.len * sizeof *s.node) == 0);
+    CHECK_MSG(seconds < 1, "%.2f s", seconds);
+    p.orders_until = 1e18; /* long after */
+    s = reorder_nodes(pool, &p, 0);
+    CHECK(memcmp(s.node, full.node, (size_t)s.len * sizeof *s.node) == 0);
+    pool_free(pool);
+}
+
 int main(void)
 {
+    check_out_of_time();
     check_tiny();
     check_updates_follow();
     check_large(1000, 5);

@@ -368,6 +368,9 @@ static bool save(Trainer *t)
 
 static bool train_loop(Trainer *t)
 {
+    /* Not before: until now a signal ends the program at once, compilers with it (workers.c). */
+    signal(SIGINT, on_interrupt);
+    signal(SIGTERM, on_interrupt);
     t->started = clock_seconds();
     t->started_at = t->update;
     if (t->update >= t->total)
@@ -418,8 +421,6 @@ ExitCode verb_train(Cli *cli)
     if (code != EXIT_OK)
         return code;
     print_memory(&t);
-    signal(SIGINT, on_interrupt);
-    signal(SIGTERM, on_interrupt);
     bool ok = set_up(&t, ast) && train_loop(&t);
     if (t.log && (fflush(t.log) != 0 || ferror(t.log)) && ok)
         ok = cli_error(cli, EXIT_USER, "E510", NULL, "cannot write %s", cli->log) == EXIT_OK;

@@ -43,6 +43,25 @@ static void test_killed_parent(int milliseconds)
     expect_recovery();
 }
 
+/* A signal while kernels are compiled: there is nothing to finish and nothing to save. */
+static void test_interrupted(const char *signal, int code)
+{
+    Result r =
+        run("env --default-signal $SCRIMP train $TMP/tiny.scrimp --steps 2 -q --jobs 1 --cache "
+            "$TMP/cache --out $TMP/again & parent=$!; "
+            "while kill -0 $parent && ! ls $TMP/cache/*.o; do sleep 0.01; done >&2; "
+            "kill -%s $parent; wait $parent; echo $?; ls $TMP/cache $TMP/again",
+            signal);
+    char detail[1500], first[20];
+    snprintf(detail, sizeof detail, "interrupted by %s:\n%.1200s", signal, r.out);
+    snprintf(first, sizeof first, "%d\n", code);
+    EXPECT(strncmp(r.out, first, strlen(first)) == 0, detail);
+    EXPECT(!strstr(r.out, ".so\n"), "all kernels were compiled first");
+    EXPECT(!strstr(r.out, "safetensors"), "nothing is saved");
+    result_free(&r);
+    expect_recovery();
+}
+
 /* Limits that the children run into: files may not grow (a full disk), no memory. */
 static void test_limits(void)
 {
@@ -102,6 +121,8 @@ int main(void)
     test_killed_child("SEGV");
     for (int ms = 50; ms < 900; ms += 280)
         test_killed_parent(ms);
+    test_interrupted("INT", 130);
+    test_interrupted("TERM", 143);
     test_limits();
     test_bad_cache();
     return e2e_end();

@@ -60,6 +60,7 @@ Search *ladder_base(Ladder *l, const int *order)
     slots_clear(b->x->slots);
     b->x->target_bytes = l->target_bytes;
     b->x->most_work = l->most_work;
+    b->x->whole_prices = l->style.whole_prices;
     b->x->noise = b->x->reach = 0;
     return b->x;
 }

@@ -20,7 +20,8 @@ typedef struct Base {
 
 /* What tells one search from another. */
 typedef struct LadderStyle {
-    bool descends; /* from the highest target down, before anything else */
+    bool descends;     /* from the highest target down, before anything else */
+    bool whole_prices; /* see Search */
 } LadderStyle;
 
 typedef struct Ladder {
@@ -70,8 +71,9 @@ void ladder_start_from_hints(Ladder *l);
 void ladder_climb(Ladder *l);
 
 /* Offers a front, which is not empty, the answers of other solvers, as far as those are quick at
- * this size, on several threads (scrimp_starts.c). */
-void start_from_others(const RematProblem *p, const RematOptions *o, Pool *pool, Front *front);
+ * this size, on several threads (scrimp_starts.c).  What that is worth as work of a ladder, which
+ * does not depend on the threads. */
+int64_t start_from_others(const RematProblem *p, const RematOptions *o, Pool *pool, Front *front);
 
 /* All schedules of a small problem: true when the front has the best of them for every budget
  * (scrimp_exact.c). */

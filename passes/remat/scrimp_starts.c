@@ -34,37 +34,45 @@ static const struct Start {
 /* With more runs only answers that are nearly the smallest so far are worth another order. */
 enum { MANY_RUNS = 1500, N_STARTS = sizeof starts / sizeof *starts };
 
-/* What one solver found. */
+/* A schedule that was the best so far, whether it still is or not. */
+typedef struct Offer {
+    int64_t peak_bytes;
+    double time;
+    int len;
+} Offer;
+
+/* What one solver found, or the reordering of its smallest schedule. */
 typedef struct Found {
     Pool *pool;
     const RematProblem *p;
-    Front seen;
-    RematSchedule smallest; /* NULL: it was not asked */
+    Front front;
+    VEC(Offer) offers;
 } Found;
 
 typedef struct Starts {
     const RematProblem *p;
     const RematOptions *options;
-    Found found[N_STARTS];
-    int n_orders, order_of[N_STARTS]; /* whose smallest schedule is to have another order */
-    Front ordered[N_STARTS];          /* and with that */
+    Found seen[N_STARTS];
+    RematSchedule smallest[N_STARTS]; /* NULL: it was not asked */
+    Found ordered[N_STARTS];          /* p is NULL: not reordered */
+    int n_orders, order_of[N_STARTS]; /* whose smallest is to have another order */
 } Starts;
 
-static void offer(Front *front, Pool *pool, const RematProblem *p, const RematSchedule *s,
-                  const RematFigures *f)
+static void offer(Found *x, const RematSchedule *s, const RematFigures *f)
 {
-    if (!f->ok || !front_takes(front, f->peak_bytes, f->time))
+    if (!f->ok || !front_takes(&x->front, f->peak_bytes, f->time))
         return;
-    Pool *scratch = pool_new_child(pool);
-    if (remat_obeys_hints(scratch, p, s))
-        front_offer(front, f->peak_bytes, f->time, s);
+    Pool *scratch = pool_new_child(x->pool);
+    if (remat_obeys_hints(scratch, x->p, s)) {
+        front_offer(&x->front, f->peak_bytes, f->time, s);
+        vec_push(x->pool, &x->offers, ((Offer){f->peak_bytes, f->time, s->len}));
+    }
     pool_free(scratch);
 }
 
 static void seen_schedule(void *user, const RematSchedule *s, const RematFigures *f)
 {
-    Found *x = user;
-    offer(&x->seen, x->pool, x->p, s, f);
+    offer(user, s, f);
 }
 
 static int64_t max_steps(const struct Start *s, int n_nodes)
@@ -76,20 +84,19 @@ static int64_t max_steps(const struct Start *s, int n_nodes)
 static void ask(void *user, int k, Pool *pool)
 {
     Starts *x = user;
-    Found *found = &x->found[k];
-    *found = (Found){.pool = pool, .p = x->p, .seen.pool = pool};
+    x->seen[k] = (Found){.pool = pool, .p = x->p, .front.pool = pool};
     if (x->p->n_nodes > starts[k].most_nodes || remat_out_of_time(x->options))
         return;
     RematOptions o = {.objective = REMAT_MIN_TIME,
                       .max_steps = max_steps(&starts[k], x->p->n_nodes),
                       .deadline_seconds = x->options->deadline_seconds,
                       .seen = seen_schedule,
-                      .user = found};
+                      .user = &x->seen[k]};
     Pool *scratch = pool_new_child(pool);
     RematSchedule s;
     starts[k].solve(x->p, &o, scratch, &s);
-    found->smallest = (RematSchedule){s.len, POOL_ARRAY(pool, (size_t)s.len + 1, int)};
-    memcpy(found->smallest.node, s.node, (size_t)s.len * sizeof *s.node);
+    x->smallest[k] = (RematSchedule){s.len, POOL_ARRAY(pool, (size_t)s.len + 1, int)};
+    memcpy(x->smallest[k].node, s.node, (size_t)s.len * sizeof *s.node);
     pool_free(scratch);
 }
 
@@ -98,15 +105,16 @@ static void ask(void *user, int k, Pool *pool)
 static void reorder(void *user, int k, Pool *pool)
 {
     Starts *x = user;
-    const RematSchedule *s = &x->found[x->order_of[k]].smallest;
+    const RematSchedule *s = &x->smallest[x->order_of[k]];
+    Found *found = &x->ordered[x->order_of[k]];
     Pool *scratch = pool_new_child(pool);
-    x->ordered[k] = (Front){.pool = pool};
+    *found = (Found){.pool = pool, .p = x->p, .front.pool = pool};
     const RematProblem *runs = remat_expand(scratch, x->p, s);
     RematSchedule order = ladder_order(scratch, runs, 0);
     for (int i = 0; i < order.len; i++)
         order.node[i] = s->node[order.node[i]];
     RematFigures f = remat_check(scratch, x->p, &order);
-    offer(&x->ordered[k], scratch, x->p, &order, &f);
+    offer(found, &order, &f);
     pool_free(scratch);
 }
 
@@ -116,7 +124,7 @@ static void choose_orders(Starts *x, Pool *scratch, const Front *front)
     uint64_t done[N_STARTS];
     int64_t least = front->points.data[0].peak_bytes;
     for (int k = 0; k < N_STARTS; k++) {
-        const RematSchedule *s = &x->found[k].smallest;
+        const RematSchedule *s = &x->smallest[k];
         if (!s->node)
             continue;
         int64_t peak = remat_check(scratch, x->p, s).peak_bytes;
@@ -134,18 +142,39 @@ static void choose_orders(Starts *x, Pool *scratch, const Front *front)
     }
 }
 
-void start_from_others(const RematProblem *p, const RematOptions *o, Pool *pool, Front *front)
+/* The work of putting it to the front, as a ladder counts it.  `best` has the figures of all so
+ * far: solvers count as if each knew what those before it found. */
+static int64_t take_found(const Found *x, Front *best, Front *front)
+{
+    static const RematSchedule none = {0, NULL};
+    int64_t work = 0;
+    for (size_t k = 0; k < x->offers.len; k++) {
+        const Offer *o = &x->offers.data[k];
+        work += front_offer(best, o->peak_bytes, o->time, &none) ? o->len / 4 : 0;
+    }
+    front_merge(front, &x->front);
+    return work;
+}
+
+int64_t start_from_others(const RematProblem *p, const RematOptions *o, Pool *pool, Front *front)
 {
     Pool *scratch = pool_new_child(pool);
     Starts x = {.p = p, .options = o};
     parallel_run(scratch, o->n_threads, N_STARTS, ask, &x);
     choose_orders(&x, scratch, front);
     parallel_run(scratch, o->n_threads, x.n_orders, reorder, &x);
-    for (int k = 0; k < N_STARTS; k++)
-        front_merge(front, &x.found[k].seen);
-    for (int k = 0; k < x.n_orders; k++)
-        front_merge(front, &x.ordered[k]);
+    Front best = {.pool = scratch};
+    const FrontPoint *first = &front->points.data[0];
+    front_offer(&best, first->peak_bytes, first->time, &first->schedule);
+    int64_t work = 0;
+    for (int k = 0; k < N_STARTS; k++) {
+        work += take_found(&x.seen[k], &best, front);
+        if (x.ordered[k].p)
+            work += x.smallest[k].len / 4;
+        take_found(&x.ordered[k], &best, front);
+    }
     pool_free(scratch);
+    return work;
 }
 
 void ladder_start_from_hints(Ladder *l)

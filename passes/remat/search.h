@@ -21,8 +21,9 @@ typedef struct Search {
     /* How prices are bent: by up to e^noise at random, and by how much of the stretch that is over
      * the target a drop covers, to the power `reach`. */
     double noise, reach;
-    bool by_kind;  /* nodes of one kind are bent alike */
-    uint64_t draw; /* of how they are bent */
+    bool by_kind;      /* nodes of one kind are bent alike */
+    bool whole_prices; /* drops are offered at the price of all that they bring with them */
+    uint64_t draw;     /* of how they are bent */
     uint64_t *kind;
     int over_first, over_last; /* that stretch, when the offers were made */
     int *next_over;            /* by slot: the next one over the target, at the same time */

@@ -1,7 +1,7 @@
 /* Greedy drops with prices that are brought up to date when they are about to be taken (lazy
  * greedy): a drop only gets dearer while others are made, because more has to run again with it.
- * For the same reason a drop is offered at the price of its node alone.  What has to run with it is
- * found when its turn comes: most turns never do, and it is nine tenths of the work. */
+ * For the same reason a drop may be offered at the price of its node alone.  What has to run with
+ * it is found when its turn comes: most turns never do, and it is nine tenths of the work. */
 #include "passes/remat/search.h"
 
 #include <math.h>
@@ -153,15 +153,23 @@ static int price_drop(Search *x, int node, int after, double *price)
     return next;
 }
 
-/* At the price of the node alone. */
-static void offer(Search *x, int node, int after)
+/* The slot in which the node would run again, with the price of the node alone. */
+static int price_alone(Search *x, int node, int after, double *price)
 {
     int64_t bytes;
     int next = find_gap(x, node, after, &bytes);
-    if (next < 0)
-        return;
-    double price = x->p->node[node].cost / ((double)bytes * reach_factor(x, after, next));
-    heap_push(x, (SearchDrop){price * search_bend(x, node), node, after, true});
+    if (next >= 0)
+        *price = x->p->node[node].cost / ((double)bytes * reach_factor(x, after, next));
+    return next;
+}
+
+static void offer(Search *x, int node, int after)
+{
+    bool alone = !x->whole_prices;
+    double price;
+    int next = (alone ? price_alone : price_drop)(x, node, after, &price);
+    if (next >= 0)
+        heap_push(x, (SearchDrop){price * search_bend(x, node), node, after, alone});
 }
 
 /* ---- the greedy ---- */

@@ -25,9 +25,33 @@ const char *cli_read_file(Cli *cli, const char *path, size_t *length)
     return ok ? text.text : NULL;
 }
 
+bool cli_is_standard_output(const char *path)
+{
+    return path && strcmp(path, "-") == 0;
+}
+
+bool cli_one_writes_output(Cli *cli, const char *option, const char *path)
+{
+    if (!cli->json || !cli_is_standard_output(path))
+        return true;
+    cli_error(cli, EXIT_USER, "E407",
+              pool_printf(cli->pool, "give %s a file, or leave one of them out", option),
+              "%s - and --json both write to standard output", option);
+    return false;
+}
+
+bool cli_needs_file(Cli *cli, const char *option, const char *path)
+{
+    if (!cli_is_standard_output(path))
+        return true;
+    cli_error(cli, EXIT_USER, "E407", "give it a path; ./- is one, too",
+              "%s - : this is not written to standard output", option);
+    return false;
+}
+
 ExitCode cli_write_file(Cli *cli, const char *path, const char *text)
 {
-    if (strcmp(path, "-") == 0) { /* main looks at standard output */
+    if (cli_is_standard_output(path)) { /* main looks at it */
         fputs(text, stdout);
         return EXIT_OK;
     }

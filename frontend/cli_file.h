@@ -9,6 +9,12 @@
 const char *cli_read_file(Cli *cli, const char *path, size_t *length);
 /* Writes the text ("-" = standard output); EXIT_USER after a message. */
 ExitCode cli_write_file(Cli *cli, const char *path, const char *text);
+/* That an option's path is "-". */
+bool cli_is_standard_output(const char *path);
+/* False after a message: both `option` with this path and --json write to standard output. */
+bool cli_one_writes_output(Cli *cli, const char *option, const char *path);
+/* False after a message: `option` needs a file or folder, which "-" is not. */
+bool cli_needs_file(Cli *cli, const char *option, const char *path);
 /* The plan section of an IR dump. */
 void cli_print_plan(const Graph *g, const MemPlan *plan, StrBuf *out);
 /* *observer for --dump-after, NULL without it.  False after a message: no such pass. */

@@ -198,7 +198,7 @@ static const OptionRow option_rows[] = {
      0},
     {"out", 'o', FIELD_TEXT, offsetof(Cli, out), "PATH", "where results go", 0},
     {"arena-csv", 0, FIELD_TEXT, offsetof(Cli, arena_csv), "FILE.csv",
-     "also write lives, sizes and offsets of what the arena holds", 0},
+     "write the buffers of the arena; - prints only these", 0},
     {"header", 0, FIELD_TEXT, offsetof(Cli, header), "FILE.h", "where the C header goes", 0},
     {"checkpoint", 0, FIELD_TEXT, offsetof(Cli, checkpoint), "PATH",
      "a folder written by train, or a .safetensors file", 0},

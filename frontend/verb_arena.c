@@ -11,11 +11,12 @@
 
 static bool write_rows(Cli *cli, const char *path, const BufferCsv *csv, const MemLayout *layout)
 {
-    FILE *f = path ? fopen(path, "wb") : stdout;
+    bool named = path && !cli_is_standard_output(path);
+    FILE *f = named ? fopen(path, "wb") : stdout;
     bool ok = f != NULL;
     if (f)
         buffer_csv_write(csv, layout->offset, f);
-    if (f && path) { /* main looks at standard output */
+    if (f && named) { /* main looks at standard output */
         ok = !ferror(f);
         ok = fclose(f) == 0 && ok;
     }
@@ -39,6 +40,8 @@ ExitCode verb_arena(Cli *cli)
 {
     size_t length;
     BufferCsv csv;
+    if (!cli_one_writes_output(cli, "--out", cli->out))
+        return EXIT_USER;
     const char *text = cli_read_file(cli, cli->file, &length), *fault;
     if (!text)
         return EXIT_USER;

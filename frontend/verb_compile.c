@@ -1,5 +1,5 @@
 /* compile: the training step ahead of time. */
-#include "frontend/cli.h"
+#include "frontend/cli_file.h"
 
 #include "codegen/codegen.h"
 
@@ -33,6 +33,8 @@ static bool can_write_beside(Cli *cli, const char *path)
 
 ExitCode verb_compile(Cli *cli)
 {
+    if (!cli_needs_file(cli, "--out", cli->out) || !cli_needs_file(cli, "--header", cli->header))
+        return EXIT_USER;
     const Ast *ast = cli_parse_model(cli);
     if (!ast)
         return EXIT_USER;

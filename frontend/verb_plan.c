@@ -219,10 +219,10 @@ static ExitCode plan_one(Cli *cli, const PlanSource *of)
     ExitCode code = plan_once(cli, of, cli->budget, cli->solver, false, &row);
     if (code == EXIT_USER)
         return code;
-    if (cli->json) {
+    if (cli->json)
         print_json(cli, row_json(cli, &row));
+    if (cli->json || cli_is_standard_output(cli->arena_csv)) /* whose rows are alone there */
         return code;
-    }
     print_facts(cli->pool, &row);
     print_heading();
     print_row(cli->pool, &row);
@@ -345,7 +345,7 @@ static bool check_options(Cli *cli)
 ExitCode verb_plan(Cli *cli)
 {
     PlanSource of = {NULL, NULL};
-    if (!check_options(cli))
+    if (!check_options(cli) || !cli_one_writes_output(cli, "--arena-csv", cli->arena_csv))
         return EXIT_USER;
     if (cli->graph)
         of.graph = cli_read_graph(cli);

@@ -1,4 +1,5 @@
 /* train: the loop around the compiled step. */
+#include "frontend/cli_file.h"
 #include "frontend/cli_resume.h"
 #include "ir/support/clock.h"
 
@@ -105,7 +106,8 @@ static bool open_log(Trainer *t)
 {
     if (!t->cli->log)
         return true;
-    t->log = fopen(t->cli->log, t->cli->resume ? "a" : "w");
+    t->log = cli_is_standard_output(t->cli->log) ? stdout
+                                                 : fopen(t->cli->log, t->cli->resume ? "a" : "w");
     if (!t->log)
         cli_error(t->cli, EXIT_USER, "E510", NULL, "cannot write %s: %s", t->cli->log,
                   strerror(errno));
@@ -244,7 +246,7 @@ static void tear_down(Trainer *t)
     json_decref(t->settings);
     session_close(&t->session);
     session_close(&t->eval);
-    if (t->log)
+    if (t->log && t->log != stdout)
         fclose(t->log);
 }
 
@@ -411,7 +413,7 @@ static bool check_options(Cli *cli)
 
 ExitCode verb_train(Cli *cli)
 {
-    if (!check_options(cli))
+    if (!check_options(cli) || !cli_needs_file(cli, "--out", cli->out))
         return EXIT_USER;
     const Ast *ast = cli_parse_model(cli);
     if (!ast)

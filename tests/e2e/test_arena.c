@@ -140,6 +140,31 @@ static void test_plan_rows(const char *model)
     free(b);
 }
 
+static void expect_refused(const char *command, const char *part)
+{
+    Result r = run("%s", command);
+    EXPECT(r.code == 1 && strstr(r.err, "E407") && strstr(r.err, part), r.err);
+    result_free(&r);
+}
+
+/* "-" is standard output, which has room for one. */
+static void test_dash(void)
+{
+    Result r = run("cd $TMP && $SCRIMP plan $EXAMPLES/mlp.scrimp --arena-csv rows.csv > table && "
+                   "$SCRIMP plan $EXAMPLES/mlp.scrimp --arena-csv - | cmp - rows.csv && "
+                   "$SCRIMP plan $EXAMPLES/mlp.scrimp --arena-csv - | $SCRIMP arena - -o - | wc -l "
+                   "&& $SCRIMP train $EXAMPLES/ffn.scrimp -D width=16 -D layers=2 --steps 2 -q "
+                   "--log - | grep -c loss; test ! -e -");
+    EXPECT(r.code == 0, r.err);
+    EXPECT(strstr(r.out, "\n2\n"), r.out);
+    result_free(&r);
+    expect_refused("$SCRIMP plan $EXAMPLES/mlp.scrimp --arena-csv - --json", "--arena-csv a file");
+    expect_refused("$SCRIMP arena $TMP/given.csv -o - --json", "--out a file");
+    expect_refused("$SCRIMP compile $EXAMPLES/mlp.scrimp -o -", "--out -");
+    expect_refused("$SCRIMP compile $EXAMPLES/mlp.scrimp --header -", "--header -");
+    expect_refused("$SCRIMP train $EXAMPLES/mlp.scrimp --out -", "--out -");
+}
+
 int main(void)
 {
     int64_t gap;
@@ -151,6 +176,7 @@ int main(void)
     Result r = run("$SCRIMP arena - < $TMP/given.csv | cmp - $TMP/placed.csv");
     EXPECT(r.code == 0, "standard output has what --out has");
     result_free(&r);
+    test_dash();
     test_plan_rows("chargpt.scrimp --budget 60%");
     test_plan_rows("googlenet.scrimp -D N=2");
     Result wrong = run("$SCRIMP plan $EXAMPLES/mlp.scrimp --sweep 3 --arena-csv $TMP/plan.csv");

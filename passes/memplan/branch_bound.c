@@ -40,6 +40,7 @@ typedef struct Branch {
     int *crossing;                     /* by slot t: unplaced buffers that live in t-1 and t */
     uint64_t *slot_hash;               /* of the unplaced buffers born there */
     uint64_t *failed;
+    int64_t *inside; /* by slot: bytes of what fits on the segment */
     VEC(Change) trail;
     VEC(int) candidates; /* a stack: those of every open node */
 } Branch;
@@ -166,10 +167,15 @@ static bool has_twin(const Branch *s, int b, int t, size_t base)
 static void collect_candidates(Branch *s, const Part *q)
 {
     size_t base = s->candidates.len;
+    memset(s->inside + q->a, 0, (size_t)(q->b - q->a + 1) * sizeof *s->inside);
     for (int t = q->a; t < q->b; t++)
         for (int b = s->first[t]; b >= 0; b = s->next[b]) {
             s->work->done++;
-            if (!s->placed[b] && s->p->end[b] <= q->b && !has_twin(s, b, t, base))
+            if (s->placed[b] || s->p->end[b] > q->b)
+                continue;
+            s->inside[t] += s->p->size[b];
+            s->inside[s->p->end[b]] -= s->p->size[b];
+            if (!has_twin(s, b, t, base))
                 vec_push(s->pool, &s->candidates, b);
         }
     int *candidate = s->candidates.data;
@@ -192,8 +198,13 @@ static int64_t smaller(int64_t a, int64_t b)
  * covered by a candidate. */
 static bool tight_slots_covered(const Branch *s, const Part *q, size_t base)
 {
-    int64_t rise = smaller(q->left, q->right);
+    int64_t rise = smaller(q->left, q->right), inside = 0;
     const int *candidate = s->candidates.data;
+    for (int t = q->a; t < q->b && rise < INT64_MAX; t++) {
+        inside += s->inside[t];
+        if (rise - inside > s->slack[t])
+            return false;
+    }
     for (size_t k = base; k < s->candidates.len; k++)
         rise = smaller(rise, s->p->size[candidate[k]]);
     for (int t = q->a; t < q->b; t++) {
@@ -298,6 +309,7 @@ static Branch *branch_new(Pool *pool, const PlaceProblem *p, const int *order, i
     s->slack = POOL_ARRAY(pool, slots, int64_t);
     s->unplaced = POOL_ARRAY(pool, slots, int);
     s->crossing = POOL_ARRAY(pool, slots, int);
+    s->inside = POOL_ARRAY(pool, slots + 1, int64_t);
     s->slot_hash = POOL_ARRAY(pool, slots, uint64_t);
     s->failed = POOL_ARRAY(pool, TABLE_SIZE, uint64_t);
     for (int t = 0; t < p->n_slots; t++) {

@@ -231,6 +231,23 @@ static Eject *eject_new(Pool *pool, const PlaceProblem *p, uint64_t seed, PlaceW
     return e;
 }
 
+bool place_eject_within(const PlaceProblem *p, int64_t *offset, int64_t limit, uint64_t seed,
+                        PlaceWork *work)
+{
+    Pool *pool = pool_new_child(p->scratch);
+    Eject *e = eject_new(pool, p, seed, work);
+    bool found = false;
+    e->goal = limit;
+    for (int moves = FIRST_MOVES; !found && work->done < work->limit;) {
+        found = reach_goal(e, offset, moves);
+        moves = moves < MAX_MOVES ? 2 * moves : moves;
+    }
+    if (found)
+        memcpy(offset, e->offset, (size_t)p->n * sizeof *offset);
+    pool_free(pool);
+    return found;
+}
+
 int64_t place_eject(const PlaceProblem *p, int64_t *offset, int64_t floor, int64_t unit,
                     uint64_t seed, PlaceWork *work)
 {

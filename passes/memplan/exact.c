@@ -6,7 +6,7 @@
 #include <string.h>
 
 /* Steps of a restart: enough for some dives to the bottom; doubled after so many restarts. */
-enum { N_ORDERS = 4, WINDOW = 8, STEPS_A_BUFFER = 1000, RESTARTS = 32 };
+enum { N_ORDERS = 4, STEPS_A_BUFFER = 1000, RESTARTS = 32 };
 static const char *const orders[N_ORDERS] = {"TZW", "TWA", "AWT", "WZT"};
 
 typedef struct Exact {
@@ -16,19 +16,6 @@ typedef struct Exact {
     int64_t steps_left;
 } Exact;
 
-/* Moves buffers of the order by less than WINDOW places, by a seed. */
-static void shuffle(Exact *e, uint64_t seed)
-{
-    uint64_t random = seed * 0x9e3779b97f4a7c15u;
-    int n = e->p->n;
-    for (int i = 0; i + 1 < n; i++) {
-        int reach = n - i < WINDOW ? n - i : WINDOW;
-        int j = i + (int)(place_random(&random) % (uint64_t)reach), b = e->order[i];
-        e->order[i] = e->order[j];
-        e->order[j] = b;
-    }
-}
-
 /* Restarts until one of them knows, or `steps` are done. */
 static PlaceOutcome ask(Exact *e, int64_t limit, int64_t steps)
 {
@@ -37,7 +24,7 @@ static PlaceOutcome ask(Exact *e, int64_t limit, int64_t steps)
         PlaceWork work = {0, effort < steps ? effort : steps};
         place_order(e->p, orders[k % N_ORDERS], e->order);
         if (k >= N_ORDERS)
-            shuffle(e, (uint64_t)k);
+            place_shuffle(e->order, e->p->n, (uint64_t)k);
         PlaceOutcome outcome = place_branch_bound(e->p, e->order, limit, e->trial, &work);
         steps -= work.done + e->p->n;
         e->steps_left -= work.done + e->p->n;

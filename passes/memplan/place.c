@@ -1,5 +1,5 @@
-/* The placement driver: split, search from large to small (P6), try orders and methods, let the
- * misplaced buffers move up (P1, P4), then branch and bound (P5).
+/* The placement driver: split, search from large to small and from tight to loose (P6), try orders
+ * and methods, let the misplaced buffers move up (P1, P4), then branch and bound (P5).
  *
  * Sources: Lim, Bhattacharyya et al. and MiniMalloc (Moffitt 2023) for the canonical skyline view;
  * squeaky wheel optimization: Joslin and Clements 1999.  Effort is bounded by counted steps, never
@@ -18,6 +18,8 @@ enum {
     RANDOM_PASSES = 6,
     MAX_EXACT = 2000,
     MAX_LEVELS = 8000,
+    MAX_TIGHT = 16000,
+    ATTEMPTS = 9,
     FEW = 1500,
     SEEDS = 7,
     SEEDS_OF_FEW = 10
@@ -152,6 +154,14 @@ static void try_exact(Search *s, int64_t steps)
         place_exact(s->p, s->best, &s->best_height, &s->lower, steps);
 }
 
+/* Within the lower bound from the tightest buffers outwards, up to `attempts` times. */
+static void try_tight_first(Search *s, int attempts)
+{
+    for (int k = 0; k < attempts && s->p->n <= MAX_TIGHT && !search_done(s); k++)
+        if (place_tight_first(s->p, s->lower, k, s->trial, s->work))
+            keep_lower(s, place_height(s->p, s->trial));
+}
+
 /* Nine orders, then `passes` more with random moves. */
 static void try_orders(Search *s, int passes)
 {
@@ -189,6 +199,7 @@ static int64_t place_component(const PlaceProblem *p, int64_t *offset, PlaceWork
     if (exact_steps == MEMPLAN_SKETCH)
         return s.best_height;
     try_exact(&s, QUICK_EXACT);
+    try_tight_first(&s, final ? ATTEMPTS : 1);
     try_levels(&s, 1, LEVELS_LIMIT);
     try_orders(&s, final && p->n > MAX_LEVELS ? RANDOM_PASSES : 0);
     uint64_t seeds = p->n <= FEW ? SEEDS_OF_FEW : SEEDS; /* short searches differ much */

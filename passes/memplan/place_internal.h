@@ -35,6 +35,8 @@ int64_t place_skyline(const PlaceProblem *p, const int *order, int64_t *offset, 
 int64_t place_first_fit(const PlaceProblem *p, const int *order, int64_t *offset, PlaceWork *work);
 /* The order by keys, each descending: T max load, Z size, W life, A area. */
 void place_order(const PlaceProblem *p, const char *keys, int *order);
+/* Moves entries of the order by a few places. */
+void place_shuffle(int *order, int n, uint64_t seed);
 
 /* Lowers the layout offset[] towards `floor`, to multiples of `unit`, until it is reached or
  * work->limit; the height. */
@@ -43,6 +45,25 @@ int64_t place_eject(const PlaceProblem *p, int64_t *offset, int64_t floor, int64
 /* A layout from the large buffers to the small by ejection searches, until p->target is reached or
  * work->limit; the height. */
 int64_t place_levels(const PlaceProblem *p, int64_t *offset, uint64_t seed, PlaceWork *work);
+
+/* Puts the layout offset[] within the limit; false, with nothing changed, when work->limit comes
+ * first. */
+bool place_eject_within(const PlaceProblem *p, int64_t *offset, int64_t limit, uint64_t seed,
+                        PlaceWork *work);
+
+/* Small buffers packed together: the packed and the other ones as buffers of `problem`. */
+typedef struct PlaceBundles {
+    PlaceProblem *problem;
+    int *whole_of;  /* by buffer: the buffer of `problem` it is in */
+    int64_t *inner; /* by buffer: its offset in there */
+} PlaceBundles;
+/* Of buffers smaller than `below`; problem->bound is <= limit.  p->bound <= limit. */
+PlaceBundles *place_bundle(Pool *pool, const PlaceProblem *p, int64_t limit, int64_t below,
+                           PlaceWork *work);
+/* A layout of height <= limit, from the tightest buffers outwards; false when this attempt, with
+ * its way to go about it, finds none.  p->bound <= limit; at most INT16_MAX slots. */
+bool place_tight_first(const PlaceProblem *p, int64_t limit, int attempt, int64_t *offset,
+                       PlaceWork *work);
 
 /* Marsaglia's xorshift; the state must not be 0. */
 static inline uint64_t place_random(uint64_t *state)

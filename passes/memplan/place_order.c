@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+enum { WINDOW = 8 }; /* a shuffle moves by less */
+
 typedef struct SortItem {
     double key[3];
     int buffer;
@@ -45,4 +47,15 @@ void place_order(const PlaceProblem *p, const char *keys, int *order)
     for (int k = 0; k < p->n; k++)
         order[k] = items[k].buffer;
     pool_free(pool);
+}
+
+void place_shuffle(int *order, int n, uint64_t seed)
+{
+    uint64_t random = seed * 0x9e3779b97f4a7c15u;
+    for (int i = 0; i + 1 < n; i++) {
+        int reach = n - i < WINDOW ? n - i : WINDOW;
+        int j = i + (int)(place_random(&random) % (uint64_t)reach), b = order[i];
+        order[i] = order[j];
+        order[j] = b;
+    }
 }

@@ -145,6 +145,13 @@ static bool reads_rows(const Graph *g, const Node *n, int i)
     return i < images && (axis < 0 || axis == x->rank - 1) && has_pitch(g, n->in[i]);
 }
 
+/* Bits of 16 elements at a time: as many as any vector has, and half a word. */
+static bool reads_runs(const Graph *g, const Node *n)
+{
+    const Type *x = value_type(g, n->in[0]);
+    return has_pitch(g, n->in[0]) && x->dim[x->rank - 1] % 16 == 0;
+}
+
 bool node_writes_at_place(const Node *n)
 {
     OpKind op = n->op;
@@ -171,6 +178,8 @@ bool node_reads_at_place(const Graph *g, const Node *n, int i)
         return true;
     if (n->op == OP_bn_stats || n->op == OP_bn_grad_sums)
         return reads_rows(g, n, i);
+    if (n->op == OP_relu_mask)
+        return reads_runs(g, n);
     return node_writes_at_place(n) && !point_reads_elsewhere(n, i) &&
            !(n->body && body_reads_elsewhere(n->body, body_input(n->body, i)));
 }

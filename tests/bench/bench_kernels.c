@@ -338,6 +338,44 @@ static const int64_t deconv_cases[][13] = {
     {1, 256, 28, 256, 3, 1, 1},
 };
 
+/* Bits of c channels of `all`: where they lie, or of a copy of them. */
+static void bench_mask(const Bench *b, int64_t n, int64_t h, int64_t c, int64_t all, OpKind piece)
+{
+    char name[96];
+    snprintf(name, sizeof name, "relu_mask %lld %lldc of %lld %lld %s", (long long)n, (long long)c,
+             (long long)all, (long long)h, c < all ? op_name(piece) : "");
+    if (!wanted(b, name))
+        return;
+    Pool *pool = pool_new();
+    Graph *g = graph_new(pool, "bench");
+    int64_t dim[] = {n, h, h, all}, start[] = {0, 0, 0, all - c}, step[] = {1, 1, 1, 1};
+    ValueId x = input(g, 4, dim);
+    AttrList attrs = {0}, none = {0};
+    attrs_ints(&attrs, ATTR_start, start, 4);
+    attrs_ints(&attrs, ATTR_limit, dim, 4);
+    attrs_ints(&attrs, ATTR_step, step, 4);
+    if (c < all)
+        x = graph_add(g, piece, &x, 1, &attrs, NULL, (Loc){0, 0});
+    graph_add(g, OP_relu_mask, &x, 1, &none, NULL, (Loc){0, 0});
+    report(b, g, name);
+    pool_free(pool);
+}
+
+/* GoogLeNet's and Inception-v3's concatenations. */
+static void bench_masks(const Bench *b)
+{
+    static const int64_t cases[][4] = {
+        {4, 28, 64, 256},  {32, 28, 128, 480}, {32, 14, 208, 512},
+        {32, 14, 48, 512}, {32, 35, 96, 288},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const int64_t *q = cases[i];
+        bench_mask(b, q[0], q[1], q[2], q[2], OP_subview);
+        bench_mask(b, q[0], q[1], q[2], q[3], OP_subview);
+        bench_mask(b, q[0], q[1], q[2], q[3], OP_slice);
+    }
+}
+
 static void bench_all(const Bench *b)
 {
     bench_matmul(b, 1, 1024, 1024, 1024, false, false);
@@ -365,6 +403,7 @@ static void bench_all(const Bench *b)
         ConvCase q = conv_case(deconv_cases[i]);
         bench_deconv(b, &q);
     }
+    bench_masks(b);
     bench_lrn(b, OP_lrn, 4, 56, 192);
     bench_lrn(b, OP_lrn_grad, 4, 56, 192);
 }

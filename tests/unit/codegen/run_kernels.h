@@ -6,6 +6,7 @@
 #include "codegen/jit.h"
 #include "codegen/kernel.h"
 #include "ir/graph.h"
+#include "ir/place.h"
 #include "runtime/abi.h"
 
 #include "check.h"
@@ -23,7 +24,7 @@ typedef struct KernelRun {
     Lowering lowering;
     void *handle;
     ScrimpKernel **kernel; /* by call */
-    char **data;           /* by value */
+    char **data;           /* by value; of what lies in another, that one's */
     char **workspace;      /* by node */
     char *scratch;
 } KernelRun;
@@ -135,7 +136,10 @@ static inline KernelRun *run_new(Pool *pool, const Graph *g, const Target *targe
     r->data = POOL_ARRAY(pool, g->values.len, char *);
     r->workspace = POOL_ARRAY(pool, g->nodes.len, char *);
     for (size_t v = 0; v < g->values.len; v++)
-        r->data[v] = run_alloc(type_bytes(&g->values.data[v].type));
+        if (value_root(g, (ValueId)v) == v)
+            r->data[v] = run_alloc(type_bytes(&g->values.data[v].type));
+    for (size_t v = 0; v < g->values.len; v++)
+        r->data[v] = r->data[value_root(g, (ValueId)v)];
     for (size_t n = 0; n < g->nodes.len; n++)
         r->workspace[n] = run_alloc(node_workspace_bytes(g, &g->nodes.data[n]));
     r->scratch = run_alloc(SCRIMP_SCRATCH_BYTES);
@@ -183,7 +187,8 @@ static inline void run_free(KernelRun *r)
     if (!r)
         return;
     for (size_t v = 0; v < r->graph->values.len; v++)
-        run_unmap(r->data[v], type_bytes(&r->graph->values.data[v].type));
+        if (value_root(r->graph, (ValueId)v) == v)
+            run_unmap(r->data[v], type_bytes(&r->graph->values.data[v].type));
     for (size_t n = 0; n < r->graph->nodes.len; n++)
         run_unmap(r->workspace[n], node_workspace_bytes(r->graph, &r->graph->nodes.data[n]));
     run_unmap(r->scratch, SCRIMP_SCRATCH_BYTES);

@@ -74,6 +74,26 @@ static const Case cases[] = {
        "  %f = mul %a, %b : f32[64,16]\n"
        "  output out = %f\n  output e = %e\n",
      1, 0, 0, true},
+    {"bits are made of parts where they lie",
+     X "  %a = relu %x : f32[64,16]\n"
+       "  %b = sin %x : f32[64,16]\n"
+       "  %m = relu_mask %a : i32[32]\n"
+       "  %n = relu_mask %b : i32[32]\n"
+       "  %c = concat %a, %b {axis=1} : f32[64,32]\n"
+       "  %d = exp %c : f32[64,32]\n"
+       "  %e = relu_mask_grad %x, %m : f32[64,16]\n"
+       "  %f = relu_mask_grad %e, %n : f32[64,16]\n"
+       "  output out = %f\n  output d = %d\n",
+     1, 0, 0, true},
+    {"rows of 8 have no runs of 16: their bits are of a copy",
+     "  %x = input {role=\"batch.x\"} : f32[64,8]\n"
+     "  %a = relu %x : f32[64,8]\n"
+     "  %m = relu_mask %a : i32[16]\n"
+     "  %c = concat %a, %x {axis=1} : f32[64,16]\n"
+     "  %d = exp %c : f32[64,16]\n"
+     "  %e = relu_mask_grad %x, %m : f32[64,8]\n"
+     "  output out = %e\n  output d = %d\n",
+     0, 0, 0, false},
     {"a product cannot write in place: its late reader reads the piece",
      X "  %w = input {role=\"batch.w\"} : f32[16,16]\n"
        "  %a = matmul %x, %w : f32[64,16]\n"
@@ -186,6 +206,17 @@ static void check_refused(void)
          "cannot read %s where it lies"},
         {X "  %s = subview %x {start=[0,0], limit=[64,8], step=[1,1]} : f32[64,8]\n"
            "  %r = reshape %s {shape=[512]} : f32[512]\n  output out = %r\n",
+         "cannot read %s where it lies"},
+        {X "  %s = subview %x {start=[0,0], limit=[64,8], step=[1,1]} : f32[64,8]\n"
+           "  %m = relu_mask %s : i32[16]\n  output out = %m\n",
+         "cannot read %s where it lies"},
+        {"  %x = input : f32[4,8,32]\n"
+         "  %s = subview %x {start=[0,0,0], limit=[4,6,32], step=[1,1,1]} : f32[4,6,32]\n"
+         "  %m = relu_mask %s : i32[24]\n  output out = %m\n",
+         "cannot read %s where it lies"},
+        {"  %x = input : f32[64,64]\n"
+         "  %s = subview %x {start=[0,0], limit=[64,64], step=[1,2]} : f32[64,32]\n"
+         "  %m = relu_mask %s : i32[64]\n  output out = %m\n",
          "cannot read %s where it lies"},
         {X "  %s = subview %x {start=[0,0], limit=[64,8], step=[1,1]} : f32[64,8]\n"
            "  output out = %s\n",

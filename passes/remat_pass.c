@@ -128,7 +128,7 @@ static bool find_within(Solve *s, int64_t budget, Planned *out)
         *out = plan_answer(s, target);
         if (out->arena_bytes > budget && out->answer.figures.recomputed == 0) /* worth more */
             out->arena_bytes = planned_arena(s, &out->answer.schedule, MEMPLAN_FINAL);
-        int64_t peak = out->answer.figures.peak_bytes, missed = out->arena_bytes - budget;
+        int64_t peak = out->answer.peak_bytes, missed = out->arena_bytes - budget;
         if (missed <= 0)
             return true;
         if (peak > target)
@@ -198,9 +198,9 @@ static bool try_target(Solve *s, const Targets *t, int k, int64_t budget, Planne
     return true;
 }
 
-/* Where pieces lie inside the whole, arenas are smaller than peaks, and the fastest answer whose
- * arena is within the budget has a peak above it.  Arenas rise with the targets, by and large: a
- * search by halves, and then upwards as long as one of the next few is within the budget as well.
+/* Where pieces lie inside the whole, arenas may be smaller than peaks, and the fastest answer whose
+ * arena is within the budget may have a peak above it.  Arenas rise with the targets, by and large:
+ * a search by halves, and then upwards as long as one of the next few is within the budget as well.
  *
  * More budget never ends at a smaller target.  The halves: both budgets go the same way until a
  * target is within the larger one only, and end on either side of it.  The rest: were its end below
@@ -211,7 +211,7 @@ static Planned spend_rest(Solve *s, Planned best, int64_t budget)
 {
     Targets t = {0};
     list_targets(s, &t);
-    int64_t reached = best.answer.figures.peak_bytes;
+    int64_t reached = best.answer.peak_bytes;
     int low = -1, high = (int)t.peak.len;
     while (high - low > 1) {
         int mid = low + (high - low) / 2;
@@ -376,6 +376,13 @@ static bool use_plan(const Chosen *c)
     return true;
 }
 
+static void relax(Solve *s)
+{
+    const RematPieces *bound = relax_pieces(s->scratch, s->graph, s->p, &s->mapping, PIECES_BOUND);
+    s->p->relaxed = bound ? &bound->problem : NULL;
+    s->p->pieces = relax_pieces(s->scratch, s->graph, s->p, &s->mapping, PIECES_LIKELY);
+}
+
 /* A step whose request has been read. */
 static Solve *solve_new(const Solve *request, Graph *g, struct RematMemo *memo)
 {
@@ -386,7 +393,7 @@ static Solve *solve_new(const Solve *request, Graph *g, struct RematMemo *memo)
     s->p = remat_problem_from_graph(s->scratch, g, &costs, &s->mapping);
     s->p->bounds_until = s->request.bounds_until;
     if (!s->ctx->no_views)
-        s->p->relaxed = relax_pieces(s->scratch, g, s->p, &s->mapping);
+        relax(s);
     if (memo)
         s->p->memo = memo;
     RematSchedule base = remat_base_schedule(s->scratch, s->p);
@@ -416,7 +423,7 @@ bool pass_remat(PassContext *ctx)
     if (!memplan_is_countable(ctx->graph))
         return memplan_too_large(ctx);
     Solve request = {.ctx = ctx, .scratch = pool_new_child(ctx->pool)};
-    ctx->places = place_memo_new(ctx->pool, ctx->n_threads);
+    ctx->places = place_memo_new(ctx->pool);
     double begin = clock_seconds();
     ctx->report = (RematReport){.solver = "none", .budget_bytes = INT64_MAX};
     bool ok = read_request(&request) && meet_budget(&request);

@@ -84,7 +84,8 @@ static RematAnswer answer_request(Planning *s, const RematFigures *given, RematR
     Budget budget = s->request.budget;
     report->budget_bytes = budget_bytes(budget, s->p->persistent_bytes, given->peak_bytes);
     if (budget.kind == BUDGET_NONE) {
-        RematAnswer a = {"none", remat_base_schedule(s->pool, s->p), *given, false};
+        RematAnswer a = {"none", remat_base_schedule(s->pool, s->p), *given, given->peak_bytes,
+                         false};
         return a;
     }
     find_order(s, given);

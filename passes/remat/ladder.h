@@ -70,10 +70,19 @@ void ladder_start_from_hints(Ladder *l);
 /* The search itself: all targets (scrimp_climb.c).  The front is not empty. */
 void ladder_climb(Ladder *l);
 
-/* Offers a front, which is not empty, the answers of other solvers, as far as those are quick at
- * this size, on several threads (scrimp_starts.c).  What that is worth as work of a ladder, which
- * does not depend on the threads. */
-int64_t start_from_others(const RematProblem *p, const RematOptions *o, Pool *pool, Front *front);
+/* What searches begin with.  Where pieces may lie inside one another, schedules are counted in
+ * three ways. */
+typedef struct Starts {
+    Front plain;     /* with copies */
+    Front on_pieces; /* their runs on p->pieces */
+    Front counted;   /* by pieces_peak */
+} Starts;
+
+Starts starts_new(Pool *pool);
+
+/* Adds answers of other solvers, as far as those are quick at this size, on several threads
+ * (scrimp_starts.c).  `plain` must not be empty. */
+void start_from_others(const RematProblem *p, const RematOptions *o, Pool *pool, Starts *starts);
 
 /* All schedules of a small problem: true when the front has the best of them for every budget
  * (scrimp_exact.c). */

@@ -1,6 +1,7 @@
 #include "passes/remat/memo.h"
 
 #include "ir/support/map.h"
+#include "passes/remat/pieces_schedule.h"
 #include "passes/remat/solver_id.h"
 #include "passes/remat/stored.h"
 
@@ -64,7 +65,9 @@ static uint64_t hash_question(const RematProblem *p, const char *question, uint6
     }
     hash_int(&hash, p->persistent_bytes);
     hash_int(&hash, p->loss_node);
-    return hash;
+    for (int n = 0; p->pieces && n < p->n_nodes; n++)
+        hash_int(&hash, 2 * (int64_t)p->pieces->index_of[n] + p->pieces->follows[n]);
+    return p->pieces ? hash_question(&p->pieces->problem, question, hash) : hash;
 }
 
 /* 32 hexadecimal digits: two hashes, as for kernels. */
@@ -109,9 +112,9 @@ static bool read_point(Front *front, const RematProblem *p, StoredReader *r)
     bool ok = stored_get_schedule(r, x.pool, p->n_nodes, &x.schedule);
     RematFigures f = ok ? remat_check(x.pool, p, &x.schedule) : (RematFigures){0};
     const FrontPoint *last = front->points.len ? &front->points.data[front->points.len - 1] : NULL;
-    if (!f.ok || (last && (f.peak_bytes <= last->peak_bytes || f.time >= last->time)))
+    x.peak_bytes = f.ok ? pieces_peak(x.pool, p, &x.schedule, f.peak_bytes) : 0;
+    if (!f.ok || (last && (x.peak_bytes <= last->peak_bytes || f.time >= last->time)))
         return false;
-    x.peak_bytes = f.peak_bytes;
     x.time = f.time;
     vec_push(front->pool, &front->points, x);
     return true;
@@ -182,6 +185,7 @@ static bool read_answer(const RematProblem *p, StoredReader *r, const RematOptio
     if (!stored_get_schedule(r, pool, p->n_nodes, &out->schedule) || !stored_at_end(r))
         return false;
     out->figures = remat_check(pool, p, &out->schedule);
+    out->peak_bytes = out->figures.peak_bytes;
     if (out->figures.ok)
         *o->notes = notes;
     return out->figures.ok;

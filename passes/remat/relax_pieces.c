@@ -56,6 +56,9 @@ typedef struct Relax {
     int *tensor_of;      /* by ValueId that owns storage; -1 = none */
     bool *read_at_place; /* by ValueId: by someone who is no concat */
     int *joined_by;      /* by ValueId: inputs of concats that it is */
+    bool *read_dense;    /* by ValueId: by someone who cannot read at a place */
+    NodeId *joins;       /* by ValueId: the first concat it is an input of */
+    PiecesKind kind;
     Pieces pieces;
     Layout *layout;   /* by tensor of p */
     Form *form;       /* by node of p */
@@ -63,8 +66,9 @@ typedef struct Relax {
     size_t n_pieces;  /* of concats so far */
     /* by root */
     VEC(bool) exact, empty; /* its bytes are not rounded; it has none */
-    RematProblem *out;
-    int *seen; /* by atom: the last node of `out` that reads it, + 1 */
+    RematPieces *result;
+    RematProblem *out; /* its problem */
+    int *seen;         /* by atom: the last node of `out` that reads it, + 1 */
 } Relax;
 
 static int tensor_of(const Relax *r, ValueId v)
@@ -89,29 +93,42 @@ static void note_readers(Relax *r)
     const Graph *g = r->g;
     r->read_at_place = POOL_ARRAY(r->pool, g->values.len + 1, bool);
     r->joined_by = POOL_ARRAY(r->pool, g->values.len + 1, int);
+    r->read_dense = POOL_ARRAY(r->pool, g->values.len + 1, bool);
+    r->joins = POOL_ARRAY(r->pool, g->values.len + 1, NodeId);
     for (size_t k = 0; k < g->order.len; k++) {
         const Node *n = graph_node(g, g->order.data[k]);
-        for (int i = 0; i < n->n_in; i++)
-            if (n->op == OP_concat)
-                r->joined_by[n->in[i]]++;
-            else if (node_reads_at_place(g, n, i))
-                r->read_at_place[n->in[i]] = true;
+        for (int i = 0; i < n->n_in; i++) {
+            ValueId v = n->in[i];
+            if (n->op == OP_concat && r->joined_by[v]++ == 0)
+                r->joins[v] = g->order.data[k];
+            else if (n->op != OP_concat && node_reads_at_place(g, n, i))
+                r->read_at_place[v] = true;
+            else if (n->op != OP_concat)
+                r->read_dense[v] = true;
+        }
     }
+    for (size_t i = 0; i < g->outputs.len; i++)
+        r->read_dense[g->outputs.data[i].value] = true;
 }
 
-/* The piece of a concat that is v is never v's own storage. */
-static bool stays_copy(const Relax *r, ValueId v)
+/* The piece of a concat that is v is never v's own storage; or, where that is asked for, not
+ * likely to be: everybody who reads v has to read it at its place. */
+static bool stays_copy(const Relax *r, NodeId concat, ValueId v)
 {
     const Node *n = value_node(r->g, v);
     if (node_is_source(n) || node_is_view(n) || value_storage(r->g, v) != VALUE_NONE)
         return true;
+    if (r->kind == PIECES_LIKELY)
+        return !node_writes_at_place(n) || r->read_dense[v] || r->joins[v] != concat ||
+               r->read_dense[graph_node(r->g, concat)->out[0]];
     return !node_writes_at_place(n) && r->joined_by[v] == 1 && !r->read_at_place[v];
 }
 
-static bool joins_any(const Relax *r, const Node *n)
+static bool joins_any(const Relax *r, NodeId id)
 {
+    const Node *n = graph_node(r->g, id);
     for (int i = 0; n->op == OP_concat && i < n->n_in; i++)
-        if (!stays_copy(r, n->in[i]))
+        if (!stays_copy(r, id, n->in[i]))
             return true;
     return false;
 }
@@ -119,6 +136,7 @@ static bool joins_any(const Relax *r, const Node *n)
 static bool may_name(const Relax *r, const Node *n)
 {
     return n->op == OP_slice && (r->read_at_place[n->out[0]] || r->joined_by[n->out[0]] > 0) &&
+           !(r->kind == PIECES_LIKELY && r->read_dense[n->out[0]]) &&
            value_storage(r->g, value_root(r->g, n->in[0])) == VALUE_NONE;
 }
 
@@ -132,7 +150,7 @@ static void own_layout(Relax *r, int tensor)
 
 static Layout input_layout(Relax *r, int node, ValueId v)
 {
-    if (stays_copy(r, v)) {
+    if (stays_copy(r, r->map->node_of[node], v)) {
         int root = add_root(r, value_type(r->g, v));
         vec_push(r->pool, &r->copies[node], root);
         r->exact.data[root] = true;
@@ -153,11 +171,12 @@ static void own_empty_layout(Relax *r, int tensor)
 }
 
 /* Inputs that are no copies can lie in the result; false: there are too many pieces. */
-static bool count_pieces(Relax *r, const Node *n)
+static bool count_pieces(Relax *r, NodeId id)
 {
+    const Node *n = graph_node(r->g, id);
     size_t sum = 0;
     for (int i = 0; i < n->n_in; i++)
-        sum += stays_copy(r, n->in[i]) ? 1 : r->layout[tensor_of(r, n->in[i])].pieces.len;
+        sum += stays_copy(r, id, n->in[i]) ? 1 : r->layout[tensor_of(r, n->in[i])].pieces.len;
     if (sum > MOST_PIECES - r->n_pieces)
         return false;
     r->n_pieces += sum;
@@ -165,20 +184,23 @@ static bool count_pieces(Relax *r, const Node *n)
 }
 
 /* Its inputs may be parts all the same. */
-static void join_too_many(Relax *r, int node, const Node *n)
+static void join_too_many(Relax *r, int node)
 {
+    NodeId id = r->map->node_of[node];
+    const Node *n = graph_node(r->g, id);
     for (int i = 0; i < n->n_in; i++) {
         const Layout *l = &r->layout[tensor_of(r, n->in[i])];
-        for (size_t k = 0; k < l->pieces.len && !stays_copy(r, n->in[i]); k++)
+        for (size_t k = 0; k < l->pieces.len && !stays_copy(r, id, n->in[i]); k++)
             r->exact.data[l->pieces.data[k].root] = true;
     }
     own_empty_layout(r, r->p->node[node].out[0]);
 }
 
-static void join_layout(Relax *r, int node, const Node *n)
+static void join_layout(Relax *r, int node)
 {
-    if (!count_pieces(r, n)) {
-        join_too_many(r, node, n);
+    const Node *n = graph_node(r->g, r->map->node_of[node]);
+    if (!count_pieces(r, r->map->node_of[node])) {
+        join_too_many(r, node);
         return;
     }
     Layout *whole = &r->layout[r->p->node[node].out[0]];
@@ -229,9 +251,9 @@ static bool find_layouts(Relax *r)
             own_layout(r, t);
     for (int k = 0; k < r->p->n_nodes; k++) {
         const Node *n = graph_node(r->g, r->map->node_of[k]);
-        bool joins = joins_any(r, n), names = may_name(r, n);
+        bool joins = joins_any(r, r->map->node_of[k]), names = may_name(r, n);
         if (joins)
-            join_layout(r, k, n);
+            join_layout(r, k);
         else if (names)
             name_layout(r, k, n);
         for (int o = 0; !joins && !names && o < r->p->node[k].n_out; o++)
@@ -390,8 +412,14 @@ static void add_node(Relax *r, int node)
 {
     const RematNode *from = &r->p->node[node];
     int index = r->out->n_nodes;
+    RematPieces *x = r->result;
+    x->follows[node] = r->form[node] != AS_IT_IS;
+    x->index_of[node] = r->form[node] == NAMES ? -1 : index;
     if (r->form[node] == NAMES)
         return;
+    x->node_of[index] = node;
+    if (node == r->p->loss_node)
+        r->out->loss_node = index;
     RematNode *to = &r->out->node[r->out->n_nodes++];
     *to = *from;
     set_inputs(r, index, from, to);
@@ -404,16 +432,20 @@ static void add_node(Relax *r, int node)
     }
 }
 
-static const RematProblem *build(Relax *r)
+static const RematPieces *build(Relax *r)
 {
     const RematProblem *p = r->p;
     size_t n_atoms = (size_t)pieces_number(&r->pieces);
-    RematProblem *out = r->out = POOL_NEW(r->pool, RematProblem);
+    RematPieces *x = r->result = POOL_NEW(r->pool, RematPieces);
+    RematProblem *out = r->out = &x->problem;
     *out = (RematProblem){.pool = r->pool, .n_tensors = (int)n_atoms, .loss_node = -1};
     out->persistent_bytes = p->persistent_bytes;
     out->bounds_until = p->bounds_until;
     out->node = POOL_ARRAY(r->pool, (size_t)p->n_nodes + 1, RematNode);
     out->tensor = POOL_ARRAY(r->pool, n_atoms + 1, RematTensor);
+    x->node_of = POOL_ARRAY(r->pool, (size_t)p->n_nodes + 1, int);
+    x->index_of = POOL_ARRAY(r->pool, (size_t)p->n_nodes + 1, int);
+    x->follows = POOL_ARRAY(r->pool, (size_t)p->n_nodes + 1, bool);
     r->seen = POOL_ARRAY(r->pool, n_atoms + 1, int);
     for (int t = 0; t < p->n_tensors; t++)
         if (p->tensor[t].producer < 0)
@@ -421,13 +453,14 @@ static const RematProblem *build(Relax *r)
     for (int n = 0; n < p->n_nodes; n++)
         add_node(r, n);
     keep_results(r);
-    return out;
+    return x;
 }
 
-const RematProblem *relax_pieces(Pool *pool, const Graph *g, const RematProblem *p,
-                                 const RematMapping *mapping)
+const RematPieces *relax_pieces(Pool *pool, const Graph *g, const RematProblem *p,
+                                const RematMapping *mapping, PiecesKind kind)
 {
-    Relax r = {.pool = pool, .g = g, .p = p, .map = mapping, .pieces = {.pool = pool}};
+    Relax r = {
+        .pool = pool, .g = g, .p = p, .map = mapping, .kind = kind, .pieces = {.pool = pool}};
     r.tensor_of = POOL_ARRAY(pool, g->values.len + 1, int);
     for (size_t v = 0; v < g->values.len; v++)
         r.tensor_of[v] = -1;

@@ -54,6 +54,8 @@ typedef struct RematProblem {
     struct RematMemo *memo; /* room for what a solver found out (remat_memo_new); or NULL */
     const struct RematProblem *relaxed; /* what bounds are of, where plans can have less in memory
                                            than their schedules (relax_pieces.h); NULL: itself */
+    const struct RematPieces *pieces;   /* what plans of schedules are likely to have in memory
+                                           (pieces_schedule.h); NULL: what the problem says */
 } RematProblem;
 
 typedef struct RematSchedule {
@@ -124,7 +126,8 @@ typedef struct RematSolver {
     const char *name; /* as in `remat { solver = ... }` and --solver */
     const char *doc;  /* one line, with its source */
     RematSolve *solve;
-    bool in_best; /* one of those that `best` runs; the others are for comparison, or slow */
+    bool in_best;       /* one of those that `best` runs; the others are for comparison, or slow */
+    bool counts_pieces; /* its peaks are pieces_peak's (pieces_schedule.h) */
 } RematSolver;
 
 /* Where what solvers found out outlives the program; entries may vanish or be damaged. */

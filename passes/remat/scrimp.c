@@ -12,22 +12,31 @@
 #include "passes/remat/bound.h"
 #include "passes/remat/ladder.h"
 #include "passes/remat/memo.h"
+#include "passes/remat/pieces_schedule.h"
 #include "passes/remat/solvers.h"
 
 #include <limits.h>
 #include <math.h>
 #include <string.h>
 
-/* On small graphs either beginning may end far below the other.  With whole prices a search has
- * time for fewer drops, but what it finds near the smallest peak can be far better: U-Net's least
- * arena is a tenth smaller, and Inception-v3 takes a third of the extra time at 20%. */
+/* Up to how many nodes everything is done in several ways. */
+enum { SMALL = 400 };
+/* Where pieces may lie inside the whole, the problem with copies says too much: of nested
+ * concatenations twice as much as plans need.  The one that counts contents has what plans can
+ * reach, but more tensors and so fewer looks.  On small graphs either beginning may end far below
+ * the other.  With whole prices a search has time for fewer drops, but what it finds near the
+ * smallest peak can be far better: U-Net's least arena is a tenth smaller, and Inception-v3 takes a
+ * third of the extra time at 20%. */
 static const struct SearchRow {
-    int most_nodes;
+    int most_nodes, most_beside_pieces; /* the latter where there are pieces */
     LadderStyle style;
+    bool on_pieces; /* on the problem that counts contents, where there is one */
 } searches[] = {
-    {INT_MAX, {.descends = true}},
-    {INT_MAX, {.descends = false, .whole_prices = true}},
-    {400, {.descends = false}},
+    {INT_MAX, INT_MAX, {.descends = true}, true},
+    {INT_MAX, SMALL, {.descends = true}, false},
+    {INT_MAX, INT_MAX, {.descends = false, .whole_prices = true}, false},
+    {SMALL, SMALL, {.descends = false, .whole_prices = true}, true},
+    {SMALL, SMALL, {.descends = false}, false},
 };
 enum { N_SEARCHES = sizeof searches / sizeof *searches };
 
@@ -45,45 +54,83 @@ static double work_for(int n_nodes)
 typedef struct Portfolio {
     const RematProblem *p;
     const RematOptions *options;
-    const Front *starts;
-    int64_t starts_work, low;
+    const Starts *starts;
     int n, row[N_SEARCHES];
     Front found[N_SEARCHES];
 } Portfolio;
 
-/* A ladder whose front is that of keeping everything, as far as @recompute lets it. */
-static void ladder_begin(Ladder *l, const RematProblem *p, const RematOptions *o, Pool *pool,
+/* A ladder whose front is that of keeping everything, as far as @recompute lets it.  False when
+ * that needs no more than anything else. */
+static bool ladder_begin(Ladder *l, const RematProblem *p, const RematOptions *o, Pool *pool,
                          Front *front)
 {
+    int ignored;
     *l = (Ladder){.p = p, .options = o, .pool = pool, .front = front, .random = o->seed};
     l->own.pool = pool;
     l->work = work_for(p->n_nodes) * remat_effort(o);
     l->most_work = (int64_t)(l->work / 100) + 20 * p->n_nodes;
     ladder_start_from_hints(l);
     l->high = front->points.data[0].peak_bytes;
+    l->low = remat_peak_lower_bound(p, pool, &ignored);
+    return l->high > l->low;
+}
+
+/* Schedules of p. */
+static void offer_counted(const RematProblem *p, const Front *found, Front *front)
+{
+    for (size_t k = 0; k < found->points.len; k++) {
+        const FrontPoint *x = &found->points.data[k];
+        int64_t peak_bytes = pieces_peak(front->pool, p, &x->schedule, x->peak_bytes);
+        front_offer(front, peak_bytes, x->time, &x->schedule);
+    }
+}
+
+/* Schedules of p->pieces. */
+static void offer_completed(const RematProblem *p, const Front *found, Front *front)
+{
+    for (size_t k = 0; k < found->points.len; k++) {
+        Pool *scratch = pool_new_child(front->pool);
+        RematSchedule s = pieces_complete(scratch, p, &found->points.data[k].schedule);
+        RematFigures f = remat_check(scratch, p, &s);
+        if (f.ok && remat_obeys_hints(scratch, p, &s))
+            front_offer(front, pieces_peak(scratch, p, &s, f.peak_bytes), f.time, &s);
+        pool_free(scratch);
+    }
 }
 
 static void search(void *user, int k, Pool *pool)
 {
     Portfolio *x = user;
-    Front *front = &x->found[k];
+    const struct SearchRow *row = &searches[x->row[k]];
+    Front front = {.pool = pool_new_child(pool)};
     Ladder l;
-    *front = (Front){.pool = pool};
-    ladder_begin(&l, x->p, x->options, pool, front);
-    l.style = searches[x->row[k]].style;
-    l.low = x->low;
-    front_merge(front, x->starts);
-    l.done += x->starts_work;
-    ladder_climb(&l);
+    bool may_gain = ladder_begin(&l, row->on_pieces ? &x->p->pieces->problem : x->p, x->options,
+                                 front.pool, &front);
+    l.style = row->style;
+    front_merge(&front, row->on_pieces ? &x->starts->on_pieces : &x->starts->plain);
+    if (may_gain)
+        ladder_climb(&l);
+    x->found[k] = (Front){.pool = pool};
+    if (row->on_pieces)
+        offer_completed(x->p, &front, &x->found[k]);
+    else
+        offer_counted(x->p, &front, &x->found[k]);
+    pool_free(front.pool);
 }
 
-static void search_all(const RematProblem *p, const RematOptions *o, Pool *pool, Front *front,
-                       int64_t starts_work, int64_t low)
+static bool is_made(const struct SearchRow *row, const RematProblem *p)
+{
+    int most = p->pieces ? row->most_beside_pieces : row->most_nodes;
+    return p->n_nodes <= most && (p->pieces || !row->on_pieces);
+}
+
+static void search_all(const RematProblem *p, const RematOptions *o, Pool *pool,
+                       const Starts *starts, Front *front)
 {
     Pool *scratch = pool_new_child(pool);
-    Portfolio x = {.p = p, .options = o, .starts = front, .starts_work = starts_work, .low = low};
+    Portfolio x = {.p = p, .options = o, .starts = starts};
     for (int row = 0; row < N_SEARCHES; row++)
-        if (p->n_nodes <= searches[row].most_nodes)
+        if (is_made(&searches[row], p))
             x.row[x.n++] = row;
     parallel_run(scratch, o->n_threads, x.n, search, &x);
     for (int k = 0; k < x.n; k++)
@@ -94,15 +141,18 @@ static void search_all(const RematProblem *p, const RematOptions *o, Pool *pool,
 /* True when nothing is better than the front. */
 static bool fill_front(const RematProblem *p, const RematOptions *o, Pool *pool, Front *front)
 {
-    int ignored;
+    Starts starts = starts_new(pool);
     Ladder l;
-    ladder_begin(&l, p, o, pool, front);
-    l.low = remat_peak_lower_bound(p, pool, &ignored);
-    if (l.high <= l.low) /* keeping everything needs no more than anything else */
+    bool may_gain = ladder_begin(&l, p, o, pool, &starts.plain);
+    if (may_gain || p->pieces)
+        start_from_others(p, o, pool, &starts);
+    front_merge(front, &starts.counted);
+    offer_counted(p, &starts.plain, front);
+    if (!may_gain && !p->pieces)
         return true;
-    int64_t work = start_from_others(p, o, pool, front);
-    search_all(p, o, pool, front, work, l.low);
-    return ladder_exact(&l);
+    search_all(p, o, pool, &starts, front);
+    l.front = front;
+    return !p->pieces && ladder_exact(&l);
 }
 
 /* Searches, unless the memo knows. */

@@ -11,10 +11,11 @@
 
 #include <math.h>
 
-enum { LEVELS = 64, STARTS = 4, PASSES = 3, SMALLEST = 8 };
+enum { LEVELS = 64, STARTS = 4, PASSES = 3, SMALLEST = 8, FINE_LEVELS = 512 };
 /* Parts of the work after which the descent ends, no more starts are made, and the smallest
  * schedule is left as it is for now; and in the end. */
-static const double DESCENT_PART = 0.3, STARTS_PART = 0.35, SMALLEST_PART = 0.45, OVERTIME = 1.1;
+static const double DESCENT_PART = 0.3, STARTS_PART = 0.35, SMALLEST_PART = 0.45, OVERTIME = 1.1,
+                    FILLED_PART = 1.2;
 /* Exponent of the levels: denser where they are low, because there a byte costs most time. */
 static const double DENSER = 1.25;
 
@@ -126,6 +127,26 @@ static void start_levels(Ladder *l)
     }
 }
 
+/* Where the schedules found lie further apart than this part of all, those next to a gap are
+ * brought to targets inside it: the smaller one has runs to take back, the larger one drops to
+ * make. */
+static void fill_gaps(Ladder *l)
+{
+    int64_t width = (l->high - l->low) / FINE_LEVELS;
+    l->in_vain = 0;
+    for (int64_t target = l->high - width; width > 0 && target > l->low; target -= width) {
+        const FrontPoint *best = front_within(l->front, target);
+        if (!best || ladder_out_of_work(l, FILLED_PART))
+            return;
+        if (best->peak_bytes > target - width)
+            continue;
+        l->target_bytes = target;
+        ladder_load(l, &best->schedule);
+        ladder_repair(l);
+        repair_larger(l);
+    }
+}
+
 void ladder_climb(Ladder *l)
 {
     if (l->style.descends)
@@ -145,4 +166,5 @@ void ladder_climb(Ladder *l)
         l->low = bound;
         deepen(l, 2 * share, OVERTIME);
     }
+    fill_gaps(l);
 }

@@ -4,6 +4,7 @@
 #include "ir/support/map.h"
 #include "ir/support/parallel.h"
 #include "passes/remat/ladder.h"
+#include "passes/remat/pieces_schedule.h"
 #include "passes/remat/reorder.h"
 #include "passes/remat/solvers.h"
 
@@ -16,63 +17,81 @@ static const struct Start {
     int most_nodes;
     int64_t max_steps;      /* 0: the solver's own limit */
     int64_t steps_per_node; /* 0: no matter how many */
-} starts[] = {{remat_chen, 1 << 20, 0, 0},
-              {remat_kusumoto_approx, 1 << 20, 100000000, 0},
-              {remat_mincut, 10000, 0, 0},
-              {remat_feng_acg, 5000, 0, 0},
-              {remat_feng_closeset, 5000, 0, 0},
-              {remat_feng_linear, 5000, 0, 0},
-              {remat_revolve, 10000, 0, 0},
-              {remat_chain_dp, 10000, 0, 0},
-              {remat_twremat, 10000, 0, 0},
-              {remat_dtr, 5000, 0, 0},
-              {remat_xla_greedy, 3000, 100000000, 0},
-              {remat_random, 5000, 0, 0},
-              {remat_kusumoto_exhaustive, 1000, 100000, 0},
-              {remat_kusumoto_exhaustive, 5000, 100000000, 65000},
-              {remat_kusumoto_exact, 3000, 20000000, 0}};
+} asked_first[] = {{remat_chen, 1 << 20, 0, 0},
+                   {remat_kusumoto_approx, 1 << 20, 100000000, 0},
+                   {remat_mincut, 10000, 0, 0},
+                   {remat_feng_acg, 5000, 0, 0},
+                   {remat_feng_closeset, 5000, 0, 0},
+                   {remat_feng_linear, 5000, 0, 0},
+                   {remat_revolve, 10000, 0, 0},
+                   {remat_chain_dp, 10000, 0, 0},
+                   {remat_twremat, 10000, 0, 0},
+                   {remat_dtr, 5000, 0, 0},
+                   {remat_xla_greedy, 3000, 100000000, 0},
+                   {remat_random, 5000, 0, 0},
+                   {remat_kusumoto_exhaustive, 1000, 100000, 0},
+                   {remat_kusumoto_exhaustive, 5000, 100000000, 65000},
+                   {remat_kusumoto_exact, 3000, 20000000, 0}};
 /* With more runs only answers that are nearly the smallest so far are worth another order. */
-enum { MANY_RUNS = 1500, N_STARTS = sizeof starts / sizeof *starts };
-
-/* A schedule that was the best so far, whether it still is or not. */
-typedef struct Offer {
-    int64_t peak_bytes;
-    double time;
-    int len;
-} Offer;
+enum { MANY_RUNS = 1500, N_STARTS = sizeof asked_first / sizeof *asked_first };
 
 /* What one solver found, or the reordering of its smallest schedule. */
 typedef struct Found {
     Pool *pool;
     const RematProblem *p;
-    Front front;
-    VEC(Offer) offers;
+    Starts seen;
 } Found;
 
-typedef struct Starts {
+typedef struct Asked {
     const RematProblem *p;
     const RematOptions *options;
-    Found seen[N_STARTS];
+    Found found[N_STARTS], ordered[N_STARTS];
     RematSchedule smallest[N_STARTS]; /* NULL: it was not asked */
-    Found ordered[N_STARTS];          /* p is NULL: not reordered */
     int n_orders, order_of[N_STARTS]; /* whose smallest is to have another order */
-} Starts;
+} Asked;
 
-static void offer(Found *x, const RematSchedule *s, const RematFigures *f)
+Starts starts_new(Pool *pool)
 {
-    if (!f->ok || !front_takes(&x->front, f->peak_bytes, f->time))
+    return (Starts){.plain.pool = pool, .on_pieces.pool = pool, .counted.pool = pool};
+}
+
+static void merge_starts(Starts *all, const Starts *more)
+{
+    front_merge(&all->plain, &more->plain);
+    front_merge(&all->on_pieces, &more->on_pieces);
+    front_merge(&all->counted, &more->counted);
+}
+
+static void offer(Front *front, const RematProblem *p, const RematSchedule *s,
+                  const RematFigures *f)
+{
+    if (!f->ok || !front_takes(front, f->peak_bytes, f->time))
+        return;
+    Pool *scratch = pool_new_child(front->pool);
+    if (remat_obeys_hints(scratch, p, s))
+        front_offer(front, f->peak_bytes, f->time, s);
+    pool_free(scratch);
+}
+
+static void offer_schedule(Found *x, const RematSchedule *s, const RematFigures *f)
+{
+    const RematPieces *pieces = x->p->pieces;
+    offer(&x->seen.plain, x->p, s, f);
+    if (!pieces)
         return;
     Pool *scratch = pool_new_child(x->pool);
-    if (remat_obeys_hints(scratch, x->p, s)) {
-        front_offer(&x->front, f->peak_bytes, f->time, s);
-        vec_push(x->pool, &x->offers, ((Offer){f->peak_bytes, f->time, s->len}));
-    }
+    RematSchedule runs = pieces_runs(scratch, pieces, s);
+    RematFigures counted = *f, on_pieces = remat_check(scratch, &pieces->problem, &runs);
+    if (on_pieces.ok && on_pieces.peak_bytes < counted.peak_bytes)
+        counted.peak_bytes = on_pieces.peak_bytes;
+    offer(&x->seen.on_pieces, &pieces->problem, &runs, &on_pieces);
+    offer(&x->seen.counted, x->p, s, &counted);
     pool_free(scratch);
 }
 
 static void seen_schedule(void *user, const RematSchedule *s, const RematFigures *f)
 {
-    offer(user, s, f);
+    offer_schedule(user, s, f);
 }
 
 static int64_t max_steps(const struct Start *s, int n_nodes)
@@ -83,18 +102,18 @@ static int64_t max_steps(const struct Start *s, int n_nodes)
 
 static void ask(void *user, int k, Pool *pool)
 {
-    Starts *x = user;
-    x->seen[k] = (Found){.pool = pool, .p = x->p, .front.pool = pool};
-    if (x->p->n_nodes > starts[k].most_nodes || remat_out_of_time(x->options))
+    Asked *x = user;
+    x->found[k] = (Found){.pool = pool, .p = x->p, .seen = starts_new(pool)};
+    if (x->p->n_nodes > asked_first[k].most_nodes || remat_out_of_time(x->options))
         return;
     RematOptions o = {.objective = REMAT_MIN_TIME,
-                      .max_steps = max_steps(&starts[k], x->p->n_nodes),
+                      .max_steps = max_steps(&asked_first[k], x->p->n_nodes),
                       .deadline_seconds = x->options->deadline_seconds,
                       .seen = seen_schedule,
-                      .user = &x->seen[k]};
+                      .user = &x->found[k]};
     Pool *scratch = pool_new_child(pool);
     RematSchedule s;
-    starts[k].solve(x->p, &o, scratch, &s);
+    asked_first[k].solve(x->p, &o, scratch, &s);
     x->smallest[k] = (RematSchedule){s.len, POOL_ARRAY(pool, (size_t)s.len + 1, int)};
     memcpy(x->smallest[k].node, s.node, (size_t)s.len * sizeof *s.node);
     pool_free(scratch);
@@ -104,22 +123,22 @@ static void ask(void *user, int k, Pool *pool)
 
 static void reorder(void *user, int k, Pool *pool)
 {
-    Starts *x = user;
+    Asked *x = user;
     const RematSchedule *s = &x->smallest[x->order_of[k]];
     Found *found = &x->ordered[x->order_of[k]];
     Pool *scratch = pool_new_child(pool);
-    *found = (Found){.pool = pool, .p = x->p, .front.pool = pool};
+    *found = (Found){.pool = pool, .p = x->p, .seen = starts_new(pool)};
     const RematProblem *runs = remat_expand(scratch, x->p, s);
     RematSchedule order = ladder_order(scratch, runs, 0);
     for (int i = 0; i < order.len; i++)
         order.node[i] = s->node[order.node[i]];
     RematFigures f = remat_check(scratch, x->p, &order);
-    offer(found, &order, &f);
+    offer_schedule(found, &order, &f);
     pool_free(scratch);
 }
 
 /* Once for each schedule, because some solvers have the same. */
-static void choose_orders(Starts *x, Pool *scratch, const Front *front)
+static void choose_orders(Asked *x, Pool *scratch, const Front *front)
 {
     uint64_t done[N_STARTS];
     int64_t least = front->points.data[0].peak_bytes;
@@ -142,39 +161,18 @@ static void choose_orders(Starts *x, Pool *scratch, const Front *front)
     }
 }
 
-/* The work of putting it to the front, as a ladder counts it.  `best` has the figures of all so
- * far: solvers count as if each knew what those before it found. */
-static int64_t take_found(const Found *x, Front *best, Front *front)
-{
-    static const RematSchedule none = {0, NULL};
-    int64_t work = 0;
-    for (size_t k = 0; k < x->offers.len; k++) {
-        const Offer *o = &x->offers.data[k];
-        work += front_offer(best, o->peak_bytes, o->time, &none) ? o->len / 4 : 0;
-    }
-    front_merge(front, &x->front);
-    return work;
-}
-
-int64_t start_from_others(const RematProblem *p, const RematOptions *o, Pool *pool, Front *front)
+void start_from_others(const RematProblem *p, const RematOptions *o, Pool *pool, Starts *starts)
 {
     Pool *scratch = pool_new_child(pool);
-    Starts x = {.p = p, .options = o};
+    Asked x = {.p = p, .options = o};
     parallel_run(scratch, o->n_threads, N_STARTS, ask, &x);
-    choose_orders(&x, scratch, front);
+    choose_orders(&x, scratch, &starts->plain);
     parallel_run(scratch, o->n_threads, x.n_orders, reorder, &x);
-    Front best = {.pool = scratch};
-    const FrontPoint *first = &front->points.data[0];
-    front_offer(&best, first->peak_bytes, first->time, &first->schedule);
-    int64_t work = 0;
     for (int k = 0; k < N_STARTS; k++) {
-        work += take_found(&x.seen[k], &best, front);
-        if (x.ordered[k].p)
-            work += x.smallest[k].len / 4;
-        take_found(&x.ordered[k], &best, front);
+        merge_starts(starts, &x.found[k].seen);
+        merge_starts(starts, &x.ordered[k].seen);
     }
     pool_free(scratch);
-    return work;
 }
 
 void ladder_start_from_hints(Ladder *l)

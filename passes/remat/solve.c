@@ -5,6 +5,7 @@
 #include "ir/support/diag.h"
 #include "passes/remat/memo.h"
 #include "passes/remat/milp.h"
+#include "passes/remat/pieces_schedule.h"
 #include "passes/remat/reorder.h"
 #include "passes/remat/solvers.h"
 
@@ -118,6 +119,7 @@ static void improve_order(const RematProblem *p, const RematOptions *o, Pool *sc
     RematFigures f = remat_check(scratch, p, &order);
     if (f.ok && f.peak_bytes < a->figures.peak_bytes) {
         a->figures = f;
+        a->peak_bytes = f.peak_bytes;
         memcpy(a->schedule.node, order.node, (size_t)order.len * sizeof *order.node);
     }
     pool_free(pool);
@@ -125,14 +127,14 @@ static void improve_order(const RematProblem *p, const RematOptions *o, Pool *sc
 
 static bool is_better(const RematOptions *o, const RematAnswer *a, const RematAnswer *b)
 {
-    bool a_fits = a->figures.peak_bytes <= o->budget_bytes;
-    bool b_fits = b->figures.peak_bytes <= o->budget_bytes;
+    bool a_fits = a->peak_bytes <= o->budget_bytes;
+    bool b_fits = b->peak_bytes <= o->budget_bytes;
     if (a_fits != b_fits)
         return a_fits;
     if (a_fits && o->objective == REMAT_MIN_TIME && a->figures.time != b->figures.time)
         return a->figures.time < b->figures.time;
-    if (a->figures.peak_bytes != b->figures.peak_bytes)
-        return a->figures.peak_bytes < b->figures.peak_bytes;
+    if (a->peak_bytes != b->peak_bytes)
+        return a->peak_bytes < b->peak_bytes;
     return a->figures.time < b->figures.time;
 }
 
@@ -144,8 +146,12 @@ static RematAnswer run_solver(const RematProblem *p, const RematSolver *solver,
     a.figures = remat_check(pool, p, &a.schedule);
     if (!a.figures.ok)
         BUG("solver %s made a wrong schedule: %s", solver->name, a.figures.fault);
-    bool wants_bytes = a.figures.peak_bytes > o->budget_bytes || o->objective == REMAT_MIN_MEMORY;
-    if (wants_bytes && !remat_out_of_time(o))
+    bool counts_pieces = solver->counts_pieces && p->pieces;
+    a.peak_bytes = a.figures.peak_bytes;
+    if (counts_pieces)
+        a.peak_bytes = pieces_peak(pool, p, &a.schedule, a.peak_bytes);
+    bool wants_bytes = a.peak_bytes > o->budget_bytes || o->objective == REMAT_MIN_MEMORY;
+    if (wants_bytes && !counts_pieces && !remat_out_of_time(o))
         improve_order(p, o, pool, &a);
     return a;
 }
@@ -165,7 +171,7 @@ static RematAnswer solve_now(const RematProblem *p, const RematSolver *only, con
         if (!best.solver || is_better(o, &a, &best))
             best = a;
         if (o->objective == REMAT_MIN_TIME && best.figures.recomputed == 0 &&
-            best.figures.peak_bytes <= o->budget_bytes)
+            best.peak_bytes <= o->budget_bytes)
             break; /* nothing is faster than no recomputation */
     }
     return best;

@@ -1,5 +1,5 @@
 /* From what a user asks for to the best answer of the solvers.  Called by pass_remat for the steps
- * of models and by external_plan for graphs from elsewhere. */
+ * of models and by remat_graph_plan for graphs from elsewhere. */
 #ifndef SCRIMP_PASSES_REMAT_SOLVE_H
 #define SCRIMP_PASSES_REMAT_SOLVE_H
 
@@ -41,6 +41,7 @@ typedef struct RematAnswer {
     const char *solver; /* that made it */
     RematSchedule schedule;
     RematFigures figures; /* remat_check's */
+    int64_t peak_bytes;   /* as the solver counts, which is what budgets are compared with */
     bool limited;         /* the solver stopped at a limit */
 } RematAnswer;
 

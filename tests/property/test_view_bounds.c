@@ -218,6 +218,8 @@ static void check_replay(const StepCase *s, const RematSchedule *schedule, int64
     CHECK_MSG(r.time - r.time_once <= f->time - f->time_once + 1e-9 * f->time, "%s: time", s->name);
 }
 
+static void check_completed(const StepCase *s, const RematSchedule *schedule);
+
 static void check_plan(StepCase *s, const RematSchedule *schedule)
 {
     int64_t arena = arena_of(s, schedule);
@@ -230,8 +232,56 @@ static void check_plan(StepCase *s, const RematSchedule *schedule)
     CHECK_MSG(bound <= extra + slack, "%s: arena %lld with %g, bound %g", s->name, (long long)arena,
               extra, bound);
     check_replay(s, schedule, arena, &f);
+    check_completed(s, schedule);
     s->beaten += s->old_bound_bytes > arena ||
                  remat_overhead_lower_bound(s->p, arena, s->pool, 0, NULL) > extra + slack;
+}
+
+/* --- back to a schedule of the step --- */
+
+/* What a tensor holds now: who made it, and of a concat or slice that follows, from what. */
+static uint64_t content_now(const StepCase *s, const uint64_t *content, int tensor)
+{
+    int q = s->p->tensor[tensor].producer;
+    if (q < 0 || !s->p->pieces->follows[q])
+        return content[tensor];
+    uint64_t hash = (uint64_t)q + 1;
+    for (int i = 0; i < s->p->node[q].n_in; i++)
+        hash = 31 * hash + content_now(s, content, s->p->node[q].in[i]);
+    return hash;
+}
+
+/* Whoever reads a result that follows finds in it what its inputs hold now. */
+static void check_contents(const StepCase *s, const RematSchedule *schedule)
+{
+    uint64_t *content = POOL_ARRAY(s->pool, (size_t)s->p->n_tensors + 1, uint64_t);
+    for (int i = 0; i < schedule->len; i++) {
+        const RematNode *node = &s->p->node[schedule->node[i]];
+        bool follows = s->p->pieces->follows[schedule->node[i]];
+        for (int k = 0; k < node->n_in && !follows; k++)
+            CHECK_MSG(content[node->in[k]] == content_now(s, content, node->in[k]),
+                      "%s: %s reads an old %s", s->name, node->name,
+                      s->p->tensor[node->in[k]].name);
+        for (int k = 0; k < node->n_out; k++)
+            content[node->out[k]] =
+                follows ? content_now(s, content, node->out[k]) : (uint64_t)i * 7919 + (uint64_t)k;
+    }
+}
+
+static void check_completed(const StepCase *s, const RematSchedule *schedule)
+{
+    RematSchedule runs = pieces_runs(s->pool, s->p->pieces, schedule);
+    RematSchedule back = pieces_complete(s->pool, s->p, &runs);
+    RematFigures on_relaxed = remat_check(s->pool, s->relaxed, &runs),
+                 f = remat_check(s->pool, s->p, &back);
+    CHECK_MSG(on_relaxed.ok, "%s: runs: %s", s->name, on_relaxed.fault);
+    CHECK_MSG(f.ok, "%s: completed: %s", s->name, f.fault);
+    if (f.ok)
+        check_contents(s, &back);
+    int64_t peak = remat_check(s->pool, s->p, schedule).peak_bytes;
+    CHECK_MSG(pieces_peak(s->pool, s->p, schedule, peak) ==
+                  (on_relaxed.peak_bytes < peak ? on_relaxed.peak_bytes : peak),
+              "%s", s->name);
 }
 
 /* --- schedules --- */
@@ -294,10 +344,11 @@ static int check_model(Pool *pool, int seed)
     }
     StepCase s = {.pool = pool, .graph = ctx.graph, .name = pool_printf(pool, "seed %d", seed)};
     s.p = remat_problem_from_graph(pool, s.graph, NULL, &s.mapping);
-    s.relaxed = relax_pieces(pool, s.graph, s.p, &s.mapping);
-    CHECK_MSG(s.relaxed, "seed %d: has pieces", seed);
-    if (!s.relaxed)
+    s.p->pieces = relax_pieces(pool, s.graph, s.p, &s.mapping, PIECES_BOUND);
+    CHECK_MSG(s.p->pieces, "seed %d: has pieces", seed);
+    if (!s.p->pieces)
         return 0;
+    s.relaxed = &s.p->pieces->problem;
     int node;
     s.bound_bytes = remat_peak_lower_bound(s.relaxed, pool, &node);
     s.old_bound_bytes = remat_peak_lower_bound(s.p, pool, &node);

@@ -94,7 +94,8 @@ static void check_case(const Case *c)
     Graph *g = graph_of(pool, "step", c->lines);
     RematMapping map;
     RematProblem *p = remat_problem_from_graph(pool, g, NULL, &map);
-    const RematProblem *r = relax_pieces(pool, g, p, &map);
+    const RematPieces *x = relax_pieces(pool, g, p, &map, PIECES_BOUND);
+    const RematProblem *r = x ? &x->problem : NULL;
     RematSchedule base = remat_base_schedule(pool, p);
     int64_t peak = remat_check(pool, p, &base).peak_bytes;
     CHECK_MSG(peak == c->old_bytes, "%s: %lld bytes with copies", c->name, (long long)peak);
@@ -128,8 +129,8 @@ static void check_doubled(void)
                   1 << LEVELS);
     RematMapping map;
     Graph *g = graph_of(pool, "step", lines.text);
-    const RematProblem *r =
-        relax_pieces(pool, g, remat_problem_from_graph(pool, g, NULL, &map), &map);
+    RematProblem *p = remat_problem_from_graph(pool, g, NULL, &map);
+    const RematProblem *r = &relax_pieces(pool, g, p, &map, PIECES_BOUND)->problem;
     RematSchedule base = remat_base_schedule(pool, r);
     RematFigures f = remat_check(pool, r, &base);
     CHECK_MSG(f.ok && f.peak_bytes <= (4 << LEVELS), "%lld bytes: %s", (long long)f.peak_bytes,
@@ -153,7 +154,7 @@ static void check_report(void)
                           "  output e = %e\n  output u = %u\n");
     RematProblem *p = remat_problem_from_graph(pool, g, NULL, &map);
     RematReport r = {.budget_bytes = INT64_MAX};
-    p->relaxed = relax_pieces(pool, g, p, &map);
+    p->relaxed = &relax_pieces(pool, g, p, &map, PIECES_BOUND)->problem;
     bound_report_fill(pool, p, &r);
     int64_t sum = r.bound_workspace_bytes;
     for (int k = 0; k < r.n_bound_tensors; k++)

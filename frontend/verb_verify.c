@@ -98,9 +98,10 @@ static const char *first_difference(const Run *a, const Run *b, int64_t update)
 static void report(Cli *cli, const Run *r, int64_t steps, const char *difference)
 {
     const MemPlan *plan = r->program.plan;
-    int64_t budget = r->program.report.budget_bytes;
+    const RematReport *of = &r->program.report;
+    int64_t budget = of->budget_bytes;
     if (budget == INT64_MAX)
-        budget = r->program.report.peak_bytes;
+        budget = of->peak_bytes;
     if (cli->json) {
         json_t *o =
             json_pack("{s:b,s:I,s:I,s:o,s:s,s:i}", "identical", difference == NULL, "steps",
@@ -113,10 +114,11 @@ static void report(Cli *cli, const Run *r, int64_t steps, const char *difference
     if (difference)
         printf("DIFFERENT: %s\n", difference);
     else
-        printf("identical: %lld steps, %s instead of %s, %d operations recomputed by %s\n",
-               (long long)steps, bytes_text(cli->pool, plan->arena_bytes - plan->appended_bytes),
-               bytes_text(cli->pool, r->program.report.keep_all_peak_bytes),
-               r->program.report.recomputed_ops, r->program.report.solver);
+        printf("identical: %lld step%s, %s instead of %s, %d operation%s recomputed by %s\n",
+               (long long)steps, steps == 1 ? "" : "s",
+               bytes_text(cli->pool, plan->arena_bytes - plan->appended_bytes),
+               bytes_text(cli->pool, of->keep_all_peak_bytes), of->recomputed_ops,
+               of->recomputed_ops == 1 ? "" : "s", of->solver);
 }
 
 /* Nothing was run: whether it would be identical is not known. */

@@ -5,10 +5,11 @@
  * [a,b) at height h either lies at h with its life inside [a,b), and then what is left free before
  * it rises to the lower of its two neighbours; or nothing more lies at h, and all of [a,b) rises.
  * A rise is bytes lost: slack = limit - height - bytes still to come must stay >= 0 in every slot,
- * so that slots at the maximal load allow none.  Buffers that live through a whole part are put on
- * top of it, and parts of time that no unplaced buffer connects are
- * searched apart, equal buffers in one order only, and a part that failed is remembered by a hash
- * of its skyline and its unplaced buffers.
+ * so that slots at the maximal load allow none; and where all that fits into the segment cannot
+ * fill it up to its lower neighbour, the rest is lost.  Buffers that live through a whole part are
+ * put on top of it, and parts of time that no unplaced buffer connects are searched apart, equal
+ * buffers in one order only, and a part that failed is remembered by a hash of its skyline and its
+ * unplaced buffers.
  *
  * Sources: Moffitt, MiniMalloc, ASPLOS 2023 (canonical solutions, decomposition); Martello, Monaci
  * and Vigo 2003 (staircase placements).  Differs: branching on the segment instead of on monotonic
@@ -40,7 +41,7 @@ typedef struct Branch {
     int *crossing;                     /* by slot t: unplaced buffers that live in t-1 and t */
     uint64_t *slot_hash;               /* of the unplaced buffers born there */
     uint64_t *failed;
-    int64_t *inside; /* by slot: bytes of what fits on the segment */
+    int64_t *inside; /* by slot: bytes of the candidates that begin there less those that end */
     VEC(Change) trail;
     VEC(int) candidates; /* a stack: those of every open node */
 } Branch;
@@ -163,6 +164,15 @@ static bool has_twin(const Branch *s, int b, int t, size_t base)
     return false;
 }
 
+/* By the order, but first what leaves no further step in the skyline: it fills the segment from end
+ * to end, or up to a neighbour. */
+static int candidate_rank(const Branch *s, const Part *q, int b)
+{
+    bool level = s->p->size[b] == q->left || s->p->size[b] == q->right;
+    bool wide = s->p->start[b] == q->a && s->p->end[b] == q->b;
+    return level || wide ? s->rank[b] - s->p->n : s->rank[b];
+}
+
 /* The unplaced buffers that fit on the segment, best first; of equal ones the first. */
 static void collect_candidates(Branch *s, const Part *q)
 {
@@ -180,9 +190,9 @@ static void collect_candidates(Branch *s, const Part *q)
         }
     int *candidate = s->candidates.data;
     for (size_t k = base + 1; k < s->candidates.len; k++) {
-        int b = candidate[k];
+        int b = candidate[k], rank = candidate_rank(s, q, b);
         size_t to = k;
-        for (; to > base && s->rank[candidate[to - 1]] > s->rank[b]; to--)
+        for (; to > base && candidate_rank(s, q, candidate[to - 1]) > rank; to--)
             candidate[to] = candidate[to - 1];
         candidate[to] = b;
         s->work->done += (int64_t)(k - to);
@@ -194,17 +204,25 @@ static int64_t smaller(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* A slot of the segment that cannot rise even to the lowest of what may come beside it must be
- * covered by a candidate. */
-static bool tight_slots_covered(const Branch *s, const Part *q, size_t base)
+/* A slot of the segment that all candidates together do not fill up to the lower neighbour loses
+ * the rest. */
+static bool can_fill_up(const Branch *s, const Part *q)
 {
     int64_t rise = smaller(q->left, q->right), inside = 0;
-    const int *candidate = s->candidates.data;
     for (int t = q->a; t < q->b && rise < INT64_MAX; t++) {
         inside += s->inside[t];
         if (rise - inside > s->slack[t])
             return false;
     }
+    return true;
+}
+
+/* A slot of the segment that cannot rise even to the lowest of what may come beside it must be
+ * covered by a candidate. */
+static bool tight_slots_covered(const Branch *s, const Part *q, size_t base)
+{
+    int64_t rise = smaller(q->left, q->right);
+    const int *candidate = s->candidates.data;
     for (size_t k = base; k < s->candidates.len; k++)
         rise = smaller(rise, s->p->size[candidate[k]]);
     for (int t = q->a; t < q->b; t++) {
@@ -242,7 +260,7 @@ static bool try_candidate(Branch *s, const Part *q, int b)
 static bool try_all(Branch *s, const Part *q, size_t base)
 {
     size_t mark = s->trail.len, n = s->candidates.len;
-    if (!tight_slots_covered(s, q, base))
+    if (!can_fill_up(s, q) || !tight_slots_covered(s, q, base))
         return false;
     for (size_t k = base; k < n; k++) {
         if (try_candidate(s, q, s->candidates.data[k]))

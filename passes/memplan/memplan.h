@@ -24,8 +24,9 @@ typedef struct MemLayout {
     int64_t lower_bound_bytes; /* max over time of the sizes alive: no placement is smaller */
 } MemLayout;
 
-/* Equal sizes by colouring; from large to small by ejection search; skyline with lookahead and
- * first fit, squeaky wheel over nine orders; branch and bound for up to 2,000 buffers.
+/* Equal sizes by colouring; from large to small by ejection search; from tight to loose by branch
+ * and bound, then ejection; skyline with lookahead and first fit, squeaky wheel over nine orders;
+ * branch and bound for up to 2,000 buffers.
  * Deterministic; bounded by iterations.  Sizes are placed as given (round them first); size 0 gets
  * offset 0. align: every offset is a multiple of it (sizes must be, too). */
 MemLayout memplan_place(Pool *pool, const MemBuffer *buffers, int n, int64_t align);

@@ -28,11 +28,11 @@ enum { SMALL = 400 };
  * smallest peak can be far better: U-Net's least arena is a tenth smaller, and Inception-v3 takes a
  * third of the extra time at 20%. */
 static const struct SearchRow {
-    int most_nodes, most_beside_pieces; /* the latter where there are pieces */
+    int most_nodes, most_beside_pieces; /* the latter where pieces matter */
     LadderStyle style;
-    bool on_pieces; /* on the problem that counts contents, where there is one */
+    bool on_pieces; /* on the problem that counts contents */
 } searches[] = {
-    {INT_MAX, INT_MAX, {.descends = true}, true},
+    {SMALL, INT_MAX, {.descends = true}, true},
     {INT_MAX, SMALL, {.descends = true}, false},
     {INT_MAX, INT_MAX, {.descends = false, .whole_prices = true}, false},
     {SMALL, SMALL, {.descends = false, .whole_prices = true}, true},
@@ -118,10 +118,22 @@ static void search(void *user, int k, Pool *pool)
     pool_free(front.pool);
 }
 
-static bool is_made(const struct SearchRow *row, const RematProblem *p)
+/* Keeping everything needs a sixteenth less with pieces in their places. */
+static bool pieces_matter(const RematProblem *p, Pool *scratch)
 {
-    int most = p->pieces ? row->most_beside_pieces : row->most_nodes;
-    return p->n_nodes <= most && (p->pieces || !row->on_pieces);
+    RematSchedule base = remat_base_schedule(scratch, p);
+    int64_t plain = remat_check(scratch, p, &base).peak_bytes;
+    return p->pieces && pieces_peak(scratch, p, &base, plain) < plain - plain / 16;
+}
+
+static void choose_searches(Portfolio *x, Pool *scratch)
+{
+    bool matter = pieces_matter(x->p, scratch);
+    for (int k = 0; k < N_SEARCHES; k++) {
+        int most = matter ? searches[k].most_beside_pieces : searches[k].most_nodes;
+        if (x->p->n_nodes <= most && (x->p->pieces || !searches[k].on_pieces))
+            x->row[x->n++] = k;
+    }
 }
 
 static void search_all(const RematProblem *p, const RematOptions *o, Pool *pool,
@@ -129,9 +141,7 @@ static void search_all(const RematProblem *p, const RematOptions *o, Pool *pool,
 {
     Pool *scratch = pool_new_child(pool);
     Portfolio x = {.p = p, .options = o, .starts = starts};
-    for (int row = 0; row < N_SEARCHES; row++)
-        if (is_made(&searches[row], p))
-            x.row[x.n++] = row;
+    choose_searches(&x, scratch);
     parallel_run(scratch, o->n_threads, x.n, search, &x);
     for (int k = 0; k < x.n; k++)
         front_merge(front, &x.found[k]);

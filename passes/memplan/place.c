@@ -20,6 +20,8 @@ enum {
     MAX_LEVELS = 8000,
     MAX_TIGHT = 16000,
     ATTEMPTS = 9,
+    ATTEMPTS_OF_MANY = 4,
+    ABOVE_SHIFT = 4,
     FEW = 1500,
     SEEDS = 7,
     SEEDS_OF_FEW = 10
@@ -162,6 +164,22 @@ static void try_tight_first(Search *s, int attempts)
             keep_lower(s, place_height(s->p, s->trial));
 }
 
+/* The same where that failed: within a sixteenth of the way up to what is known, then an eighth,
+ * ...
+ */
+static void try_tight_above(Search *s, int attempts)
+{
+    int64_t unit = place_unit(s->p);
+    int shift = ABOVE_SHIFT;
+    for (int k = 0; k < attempts && shift > 0 && s->p->n <= MAX_TIGHT && !search_done(s); k++) {
+        int64_t limit = s->lower + ((s->best_height - s->lower) >> shift) / unit * unit;
+        bool found = limit > s->lower && place_tight_first(s->p, limit, k, s->trial, s->work);
+        if (found)
+            keep_lower(s, place_height(s->p, s->trial));
+        shift = found ? ABOVE_SHIFT : k % 2 == 0 ? shift : shift - 1;
+    }
+}
+
 /* Nine orders, then `passes` more with random moves. */
 static void try_orders(Search *s, int passes)
 {
@@ -199,7 +217,9 @@ static int64_t place_component(const PlaceProblem *p, int64_t *offset, PlaceWork
     if (exact_steps == MEMPLAN_SKETCH)
         return s.best_height;
     try_exact(&s, QUICK_EXACT);
-    try_tight_first(&s, final ? ATTEMPTS : 1);
+    try_tight_first(&s, !final ? 1 : p->n > MAX_LEVELS ? ATTEMPTS_OF_MANY : ATTEMPTS);
+    if (final)
+        try_tight_above(&s, ATTEMPTS);
     try_levels(&s, 1, LEVELS_LIMIT);
     try_orders(&s, final && p->n > MAX_LEVELS ? RANDOM_PASSES : 0);
     uint64_t seeds = p->n <= FEW ? SEEDS_OF_FEW : SEEDS; /* short searches differ much */

@@ -13,6 +13,8 @@ typedef struct ForwardGraph {
     const int64_t *bytes; /* M_v */
     Csr pred, succ;       /* distinct */
     bool has_inputs;      /* what the graph is fed with are vertices of it */
+    double until;         /* seconds of the monotonic clock: families of lower sets that are not
+                             done by then are left out; 0 = no such time */
 } ForwardGraph;
 
 /* M_v: the bytes of a vertex; T_v: 10 for convolutions, 1 for all else (Kusumoto et al. 2019,

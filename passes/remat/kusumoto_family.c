@@ -1,6 +1,8 @@
 /* Families of lower sets (see kusumoto.h). */
 #include "passes/remat/kusumoto.h"
 
+#include "ir/support/clock.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -78,18 +80,30 @@ static int compare_sizes(const void *a, const void *b)
 
 /* ---- the ancestors of each node ---- */
 
+static bool is_late(Family *f)
+{
+    f->limited |= f->g->until > 0 && clock_seconds() >= f->g->until;
+    return f->limited;
+}
+
+/* Each takes a walk over the graph: none when time runs out, which only graphs of tens of thousands
+ * of vertices live to see. */
 static void add_ancestor_sets(Family *f)
 {
     const ForwardGraph *g = f->g;
     for (int u = 0; u < g->n; u++) {
+        if (is_late(f))
+            return;
         LowerSet *l = &f->set[u];
         l->nodes = bitset_new(f->pool, (size_t)g->n);
         for (int k = g->pred.begin[u]; k < g->pred.begin[u + 1]; k++)
             bitset_union(&l->nodes, &f->set[g->pred.item[k]].nodes);
         bitset_add(&l->nodes, (size_t)u);
     }
-    for (int u = 0; u < g->n; u++)
+    for (int u = 0; u < g->n && !is_late(f); u++)
         measure_set(f->pool, g, &f->set[u]);
+    if (f->limited)
+        return;
     f->n = g->n;
     if (f->n > MAX_ANCESTOR_SETS) {
         qsort(f->set, (size_t)f->n, sizeof *f->set, compare_boundaries);

@@ -62,6 +62,7 @@ RematStatus kusumoto_schedule(const KusumotoMethod *method, const RematProblem *
     Pool *scratch = pool_new_child(pool);
     ForwardView *v = forward_view_new(scratch, p);
     ForwardGraph g = forward_view_graph(v);
+    g.until = o->deadline_seconds;
     Candidates *c = candidates_new(scratch, v, o);
     bool limited = false;
     if (v->n > 1) {

@@ -261,6 +261,9 @@ static void check_limit(void)
     KusumotoAnswer approx = kusumoto_plan(pool, &g, &kusumoto_approx, 0, false, MAX_STEPS);
     CHECK(exact.limited && !approx.limited && exact.n_sets == approx.n_sets);
     CHECK(exact.peak == approx.peak && exact.overhead == approx.overhead);
+    g.until = 1e-9; /* long ago: no sets but the empty one and the whole */
+    KusumotoAnswer late = kusumoto_plan(pool, &g, &kusumoto_approx, 0, false, MAX_STEPS);
+    CHECK(late.limited && late.n_lower_sets == 2);
     pool_free(pool);
 }
 

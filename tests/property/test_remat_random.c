@@ -134,6 +134,7 @@ static void check_step(uint64_t seed, int n_ops, bool evaluate)
     const char *fault = "";
     CHECK_MSG(graph_verify(g, &fault), "seed %llu: %s", (unsigned long long)seed, fault);
     RematProblem *p = remat_problem_from_graph(pool, g, NULL, &map);
+    p->memo = remat_memo_new(pool, NULL);
     Case c = {g, p, &map, pool_printf(pool, "seed %llu", (unsigned long long)seed)};
     check_order(pool, &c);
     for (const RematSolver *solver = remat_solvers; solver->name; solver++)

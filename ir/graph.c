@@ -262,10 +262,8 @@ Graph *graph_copy(Pool *pool, const Graph *g)
         c->order.data[c->order.len++] = g->order.data[i];
     for (size_t i = 0; i < g->outputs.len; i++)
         graph_add_output(c, g->outputs.data[i].name, g->outputs.data[i].value);
-    for (size_t i = 0; i < g->names.len; i++)
-        map_set(&c->names, g->names.entries[i].key, g->names.entries[i].value);
-    for (size_t i = 0; i < g->ordinals.len; i++)
-        map_set(&c->ordinals, g->ordinals.entries[i].key, g->ordinals.entries[i].value);
+    c->names = map_copy(pool, &g->names);
+    c->ordinals = map_copy(pool, &g->ordinals);
     return c;
 }
 

@@ -423,7 +423,7 @@ bool pass_remat(PassContext *ctx)
     if (!memplan_is_countable(ctx->graph))
         return memplan_too_large(ctx);
     Solve request = {.ctx = ctx, .scratch = pool_new_child(ctx->pool)};
-    ctx->places = place_memo_new(ctx->pool);
+    ctx->places = place_memo_new(ctx->pool, ctx->n_threads);
     double begin = clock_seconds();
     ctx->report = (RematReport){.solver = "none", .budget_bytes = INT64_MAX};
     bool ok = read_request(&request) && meet_budget(&request);

@@ -17,6 +17,18 @@ Map map_new(Pool *pool)
     return m;
 }
 
+Map map_copy(Pool *pool, const Map *map)
+{
+    Map c = {.pool = pool, .len = map->len, .cap = map->len, .n_slots = map->n_slots};
+    c.entries = POOL_ARRAY(pool, c.cap + 1, MapEntry);
+    for (size_t i = 0; i < c.len; i++)
+        c.entries[i] = (MapEntry){pool_strdup(pool, map->entries[i].key), map->entries[i].value};
+    c.slots = POOL_ARRAY(pool, c.n_slots + 1, uint32_t);
+    if (c.n_slots)
+        memcpy(c.slots, map->slots, c.n_slots * sizeof *c.slots);
+    return c;
+}
+
 static size_t slot_of(const Map *map, const char *key)
 {
     size_t i = hash_bytes(key, strlen(key), 0) & (map->n_slots - 1);

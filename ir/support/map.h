@@ -18,6 +18,8 @@ typedef struct Map {
 } Map;
 
 Map map_new(Pool *pool);
+/* With copies of the keys; nothing is hashed again. */
+Map map_copy(Pool *pool, const Map *map);
 /* The value slot of key, or NULL. */
 uint64_t *map_find(const Map *map, const char *key);
 /* Inserts or overwrites. */

@@ -6,7 +6,9 @@
 
 #include "ir/place.h"
 #include "ir/support/bug.h"
+#include "ir/support/parallel.h"
 
+#include <stdatomic.h>
 #include <string.h>
 
 enum { NO_BUFFER = -1 };
@@ -306,24 +308,28 @@ typedef struct Sharings {
     int best; /* what the plan shares */
 } Sharings;
 
-static bool misses_bound(const MemPlan *plan)
+static void make_sharing(const Sharings *s, Lives *l, int sharing)
 {
-    return plan->arena_bytes > plan->lower_bound_bytes;
-}
-
-static void make_sharing(Sharings *s, int sharing)
-{
-    Lives *l = s->l;
     memcpy(l->load, s->shared, (size_t)l->n_slots * sizeof *s->shared);
     l->allowed = sharing == 0 ? -1 : s->bound / 16 * sharing_load[sharing];
     make_buffers(l);
 }
 
-static MemLayout place_buffers(const Sharings *s, int64_t exact_steps)
+/* Whether the memo knew the layout. */
+static bool place_buffers(const Sharings *s, const Lives *l, int64_t exact_steps, MemLayout *layout)
 {
-    const Lives *l = s->l;
-    return memplan_place_known(s->memo, l->scratch, l->buffer, l->n_buffers, MEMPLAN_ALIGN,
-                               exact_steps);
+    if (s->memo &&
+        place_memo_find(s->memo, l->scratch, l->buffer, l->n_buffers, exact_steps, layout))
+        return true;
+    *layout = memplan_place_within(l->scratch, l->buffer, l->n_buffers, MEMPLAN_ALIGN, exact_steps);
+    return false;
+}
+
+static void remember(const Sharings *s, const Lives *l, int64_t exact_steps,
+                     const MemLayout *layout)
+{
+    if (s->memo)
+        place_memo_add(s->memo, l->buffer, l->n_buffers, exact_steps, layout);
 }
 
 static int64_t largest_load(const Lives *l)
@@ -335,31 +341,98 @@ static int64_t largest_load(const Lives *l)
     return largest;
 }
 
-/* A sharing whose load alone is no lower than the plan's arena is not placed. */
-static void try_sharing(Sharings *s, int sharing, int64_t exact_steps)
+/* Several sharings, each placed on its own. */
+typedef struct Batch {
+    const Sharings *s;
+    int n, sharing[SHARINGS];
+    int64_t exact_steps, room; /* layouts that take less are wanted */
+    Lives *l[SHARINGS];        /* NULL: not placed */
+    MemLayout layout[SHARINGS];
+    bool known[SHARINGS];
+    _Atomic int64_t arena_bytes[SHARINGS]; /* INT64_MAX: not placed, or not yet */
+} Batch;
+
+/* The same lives; what make_buffers writes is its own. */
+static Lives *lives_copy(Pool *pool, const Lives *l)
 {
-    if (!misses_bound(s->plan))
+    Lives *c = POOL_NEW(pool, Lives);
+    size_t n_values = l->g->values.len + 1, n_nodes = l->g->nodes.len + 1;
+    *c = *l;
+    c->scratch = pool;
+    c->buffer_of = POOL_ARRAY(pool, n_values, int);
+    c->over = POOL_ARRAY(pool, n_values, ValueId);
+    c->buffer = POOL_ARRAY(pool, n_values + n_nodes, MemBuffer);
+    c->workspace_node = POOL_ARRAY(pool, n_values + n_nodes, NodeId);
+    c->load = POOL_ARRAY(pool, (size_t)l->n_slots, int64_t);
+    return c;
+}
+
+/* One whose load alone is no lower than the arena of those before it is not placed; they may not be
+ * ready, which costs time and changes nothing. */
+static void place_sharing(void *user, int k, Pool *pool)
+{
+    Batch *b = user;
+    int64_t room = b->room;
+    for (int j = 0; j < k; j++) {
+        int64_t before = atomic_load(&b->arena_bytes[j]);
+        room = before < room ? before : room;
+    }
+    if (room <= b->s->bound)
         return;
-    make_sharing(s, sharing);
-    int64_t room = s->plan->arena_bytes - s->plan->persistent_bytes;
-    if (largest_load(s->l) >= room)
+    Lives *l = lives_copy(pool, b->s->l);
+    make_sharing(b->s, l, b->sharing[k]);
+    if (largest_load(l) >= room)
         return;
-    MemLayout layout = place_buffers(s, exact_steps);
-    if (layout.arena_bytes >= room)
+    b->known[k] = place_buffers(b->s, l, b->exact_steps, &b->layout[k]);
+    b->l[k] = l;
+    atomic_store(&b->arena_bytes[k], b->layout[k].arena_bytes);
+}
+
+/* The first of those with the lowest arena, when it is lower than the plan's. */
+static void keep_lowest(Sharings *s, Batch *b)
+{
+    for (int k = 0; k < b->n; k++) {
+        if (!b->l[k])
+            continue;
+        if (!b->known[k])
+            remember(s, b->l[k], b->exact_steps, &b->layout[k]);
+        if (b->layout[k].arena_bytes >= b->room)
+            continue;
+        b->room = b->layout[k].arena_bytes;
+        set_offsets(s->plan, b->l[k], &b->layout[k]);
+        s->best = b->sharing[k];
+    }
+}
+
+/* n sharings from `first` on. */
+static void try_sharings(Sharings *s, int first, int n, int64_t exact_steps)
+{
+    if (s->plan->arena_bytes <= s->plan->lower_bound_bytes)
         return;
-    set_offsets(s->plan, s->l, &layout);
-    s->best = sharing;
+    Batch b = {.s = s,
+               .n = n,
+               .exact_steps = exact_steps,
+               .room = s->plan->arena_bytes - s->plan->persistent_bytes};
+    for (int k = 0; k < n; k++) {
+        b.sharing[k] = (first + k) % SHARINGS;
+        atomic_init(&b.arena_bytes[k], INT64_MAX);
+    }
+    Pool *scratch = pool_new_child(s->l->scratch);
+    parallel_run(scratch, s->memo ? place_memo_threads(s->memo) : 1, n, place_sharing, &b);
+    keep_lowest(s, &b);
+    pool_free(scratch);
 }
 
 static void sketch_all(Sharings *s)
 {
-    make_sharing(s, 0);
-    MemLayout first = place_buffers(s, MEMPLAN_SKETCH);
+    MemLayout first;
+    make_sharing(s, s->l, 0);
+    if (!place_buffers(s, s->l, MEMPLAN_SKETCH, &first))
+        remember(s, s->l, MEMPLAN_SKETCH, &first);
     s->bound = first.lower_bound_bytes;
     set_bound(s->plan, s->l, s->shared, s->bound);
     set_offsets(s->plan, s->l, &first);
-    for (int k = 1; k < SHARINGS; k++)
-        try_sharing(s, k, MEMPLAN_SKETCH);
+    try_sharings(s, 1, SHARINGS - 1, MEMPLAN_SKETCH);
 }
 
 /* The buffers of the sharing that was best, with the plan's offsets. */
@@ -367,7 +440,7 @@ static void list_buffers(Sharings *s, Pool *pool)
 {
     const Lives *l = s->l;
     MemPlan *plan = s->plan;
-    make_sharing(s, s->best);
+    make_sharing(s, s->l, s->best);
     plan->n_buffers = l->n_buffers;
     plan->buffer = POOL_ARRAY(pool, (size_t)l->n_buffers + 1, PlannedBuffer);
     for (int b = 0; b < l->n_buffers; b++) {
@@ -401,10 +474,9 @@ MemPlan *memplan_graph(Pool *pool, const Graph *g, MemEffort effort, PlaceMemo *
     sketch_all(&s);
     int first = s.best;
     if (effort == MEMPLAN_FINAL)
-        try_sharing(&s, first, MEMPLAN_EXACT_STEPS);
-    bool others = effort == MEMPLAN_FINAL && s.l->n_buffers <= MOST_TO_TRY_ALL;
-    for (int k = 1; others && k < SHARINGS; k++)
-        try_sharing(&s, (first + k) % SHARINGS, MEMPLAN_TRIAL_STEPS);
+        try_sharings(&s, first, 1, MEMPLAN_EXACT_STEPS);
+    if (effort == MEMPLAN_FINAL && s.l->n_buffers <= MOST_TO_TRY_ALL)
+        try_sharings(&s, first + 1, SHARINGS - 1, MEMPLAN_TRIAL_STEPS);
     if (effort == MEMPLAN_FINAL)
         list_buffers(&s, pool);
     pool_free(scratch);

@@ -35,13 +35,18 @@ MemLayout memplan_place(Pool *pool, const MemBuffer *buffers, int n, int64_t ali
  * the time. */
 MemLayout memplan_place_within(Pool *pool, const MemBuffer *buffers, int n, int64_t align,
                                int64_t exact_steps);
-/* The same, once for equal buffers and effort: plans that are tried are made again when they are
- * kept.  memo: NULL remembers nothing.  Two sets of buffers that share 128 bits of hash would be
- * confused, and memplan_graph_check would say so. */
+/* What has been placed with what effort: plans that are tried are made again when they are kept.
+ * Two sets of buffers that share 128 bits of hash would be confused, and memplan_graph_check would
+ * say so. */
 typedef struct PlaceMemo PlaceMemo;
-PlaceMemo *place_memo_new(Pool *pool);
-MemLayout memplan_place_known(PlaceMemo *memo, Pool *pool, const MemBuffer *buffers, int n,
-                              int64_t align, int64_t exact_steps);
+/* n_threads: on how many memplan_graph places; 0 = all cores.  Layouts do not depend on it. */
+PlaceMemo *place_memo_new(Pool *pool, int n_threads);
+int place_memo_threads(const PlaceMemo *memo);
+/* On pool.  False: it is not there. */
+bool place_memo_find(const PlaceMemo *memo, Pool *pool, const MemBuffer *buffers, int n,
+                     int64_t exact_steps, MemLayout *out);
+void place_memo_add(PlaceMemo *memo, const MemBuffer *buffers, int n, int64_t exact_steps,
+                    const MemLayout *layout);
 /* Independent sweep: no two buffers alive together overlap, arena_bytes is right.  false and a
  * message otherwise. */
 bool memplan_check(Pool *pool, const MemBuffer *buffers, int n, const MemLayout *layout,
@@ -77,7 +82,7 @@ int64_t memplan_value_bytes(const Graph *g, ValueId v);
 bool memplan_is_countable(const Graph *g);
 
 /* View groups and in-place pairs share a buffer.  The same in-place rule as remat_check, so that
- * the load equals its peak. */
+ * the load equals its peak.  memo: NULL remembers nothing, and places on one thread. */
 MemPlan *memplan_graph(Pool *pool, const Graph *g, MemEffort effort, PlaceMemo *memo);
 /* What such a plan starts from, with everything in place that may be: for passes that weigh lives
  * against each other.  Time is counted in slots, one for each operation that runs. */

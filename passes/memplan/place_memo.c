@@ -12,14 +12,21 @@ typedef struct Placed {
 
 struct PlaceMemo {
     Pool *pool;
+    int n_threads;
     VEC(Placed) placed;
 };
 
-PlaceMemo *place_memo_new(Pool *pool)
+PlaceMemo *place_memo_new(Pool *pool, int n_threads)
 {
     PlaceMemo *memo = POOL_NEW(pool, PlaceMemo);
     memo->pool = pool;
+    memo->n_threads = n_threads;
     return memo;
+}
+
+int place_memo_threads(const PlaceMemo *memo)
+{
+    return memo->n_threads;
 }
 
 static MemLayout copy_layout(Pool *pool, const MemLayout *layout, int n)
@@ -30,20 +37,30 @@ static MemLayout copy_layout(Pool *pool, const MemLayout *layout, int n)
     return copy;
 }
 
-MemLayout memplan_place_known(PlaceMemo *memo, Pool *pool, const MemBuffer *buffers, int n,
-                              int64_t align, int64_t exact_steps)
+static void hash_question(const MemBuffer *buffers, int n, int64_t exact_steps, uint64_t hash[2])
 {
-    if (!memo)
-        return memplan_place_within(pool, buffers, n, align, exact_steps);
-    Placed p;
     for (uint64_t k = 0; k < 2; k++)
-        p.hash[k] = hash_bytes(buffers, (size_t)n * sizeof *buffers,
-                               (k + 1) * 0x9e3779b97f4a7c15u + (uint64_t)exact_steps);
+        hash[k] = hash_bytes(buffers, (size_t)n * sizeof *buffers,
+                             (k + 1) * 0x9e3779b97f4a7c15u + (uint64_t)exact_steps);
+}
+
+bool place_memo_find(const PlaceMemo *memo, Pool *pool, const MemBuffer *buffers, int n,
+                     int64_t exact_steps, MemLayout *out)
+{
+    uint64_t hash[2];
+    hash_question(buffers, n, exact_steps, hash);
     for (size_t k = 0; k < memo->placed.len; k++)
-        if (memcmp(memo->placed.data[k].hash, p.hash, sizeof p.hash) == 0)
-            return copy_layout(pool, &memo->placed.data[k].layout, n);
-    MemLayout layout = memplan_place_within(pool, buffers, n, align, exact_steps);
-    p.layout = copy_layout(memo->pool, &layout, n);
+        if (memcmp(memo->placed.data[k].hash, hash, sizeof hash) == 0) {
+            *out = copy_layout(pool, &memo->placed.data[k].layout, n);
+            return true;
+        }
+    return false;
+}
+
+void place_memo_add(PlaceMemo *memo, const MemBuffer *buffers, int n, int64_t exact_steps,
+                    const MemLayout *layout)
+{
+    Placed p = {.layout = copy_layout(memo->pool, layout, n)};
+    hash_question(buffers, n, exact_steps, p.hash);
     vec_push(memo->pool, &memo->placed, p);
-    return layout;
 }

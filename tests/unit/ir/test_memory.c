@@ -90,6 +90,13 @@ static void check_map(void)
         CHECK(v && *v == (uint64_t)i + 2500);
         CHECK(strcmp(m.entries[i].key, pool_printf(pool, "key%d", i)) == 0);
     }
+    Map copy = map_copy(pool, &m), nothing = map_new(pool), empty = map_copy(pool, &nothing);
+    map_set(&copy, "another", 1);
+    map_set(&copy, "key7", 2);
+    map_set(&empty, "a", 3);
+    CHECK(m.len == 2500 && copy.len == 2501 && *map_find(&m, "key7") == 2507);
+    CHECK(*map_find(&copy, "key7") == 2 && *map_find(&copy, "key2499") == 4999);
+    CHECK(!map_find(&nothing, "a") && *map_find(&empty, "a") == 3);
     const char *const words[] = {"dropout", "depth", "relu"};
     CHECK(nearest_word("dropuot", words, 3) == words[0]);
     CHECK(nearest_word("dept", words, 3) == words[1]);

@@ -5,6 +5,8 @@
 #include "passes/remat/solvers.h"
 #include "random_step.h"
 
+#include <string.h>
+
 /* The value whose bytes v uses, by following views: the checker's notion is not used here. */
 static ValueId storage_of(const Graph *g, ValueId v)
 {
@@ -117,9 +119,34 @@ static int check_step(uint64_t seed)
     return broken + 1;
 }
 
+/* The same plan without a memo, with one, and on any number of threads; and from the memo. */
+static int check_threads(uint64_t seed, int nodes, MemEffort effort)
+{
+    Pool *pool = pool_new();
+    Graph *g = random_step(pool, seed, nodes);
+    const MemPlan *plan = memplan_graph(pool, g, effort, NULL);
+    for (int threads = 1; threads <= 3; threads++) {
+        PlaceMemo *memo = place_memo_new(pool, threads);
+        for (int time = 0; time < 2; time++) {
+            const MemPlan *other = memplan_graph(pool, g, effort, memo);
+            CHECK_MSG(
+                other->arena_bytes == plan->arena_bytes && other->n_in_place == plan->n_in_place &&
+                    memcmp(other->offset, plan->offset, g->values.len * sizeof *plan->offset) == 0,
+                "seed %llu, %d threads", (unsigned long long)seed, threads);
+        }
+    }
+    bool missed = plan->arena_bytes > plan->lower_bound_bytes;
+    pool_free(pool);
+    return missed;
+}
+
 int main(void)
 {
-    int broken = 0;
+    int broken = 0, missed = 0;
+    for (uint64_t seed = 1; seed <= 12; seed++)
+        missed += check_threads(seed, 150, MEMPLAN_TRIAL) + check_threads(seed, 40, MEMPLAN_FINAL);
+    printf("%d of 24 plans miss their bound\n", missed);
+    CHECK(missed > 0);
     printf("seeds 300 to 340\n");
     for (uint64_t seed = 300; seed <= 340; seed++)
         broken += check_step(seed);

@@ -1,5 +1,5 @@
 /* From what a user asks for to the best answer of the solvers.  Called by pass_remat for the steps
- * of models and by remat_graph_plan for graphs from elsewhere. */
+ * of models and by external_plan for graphs from elsewhere. */
 #ifndef SCRIMP_PASSES_REMAT_SOLVE_H
 #define SCRIMP_PASSES_REMAT_SOLVE_H
 

@@ -368,8 +368,6 @@ static bool use_plan(const Chosen *c)
     if (!check_hints(s, &a->schedule))
         return false;
     ctx->graph = s->graph;
-    if (s->graph == ctx->without_masks)
-        ctx->masks = (MaskReport){0};
     if (a->figures.recomputed > 0 || s->request.budget.kind != BUDGET_NONE)
         remat_apply(s->graph, s->p, &s->mapping, &a->schedule,
                     strcmp(a->solver, "none") == 0 ? "hint" : a->solver);
@@ -413,6 +411,8 @@ static bool meet_budget(const Solve *request)
         ctx->masks.overhead_percent = percent_more(s->keep_all.time, whole->keep_all.time);
     }
     Chosen c = choose_step(s, whole);
+    if (c.of == whole)
+        ctx->masks = (MaskReport){0};
     fill_report(&c);
     return ctx->report.status == REMAT_INFEASIBLE ? report_infeasible(c.of, c.plan.arena_bytes)
                                                   : use_plan(&c);

@@ -59,6 +59,22 @@ typedef struct Portfolio {
     Front found[N_SEARCHES];
 } Portfolio;
 
+static double reads_per_node(const RematProblem *p)
+{
+    double reads = 1;
+    for (int n = 0; n < p->n_nodes; n++)
+        reads += p->node[n].n_in;
+    return reads / (p->n_nodes + 1);
+}
+
+/* An update looks at the operands of a run, and at all readers of each: both are more where every
+ * piece is a tensor. */
+static double work_on_pieces(const RematProblem *p)
+{
+    double part = fmin(1, reads_per_node(p) / reads_per_node(&p->pieces->problem));
+    return part * part;
+}
+
 /* A ladder whose front is that of keeping everything, as far as @recompute lets it.  False when
  * that needs no more than anything else. */
 static bool ladder_begin(Ladder *l, const RematProblem *p, const RematOptions *o, Pool *pool,
@@ -107,6 +123,7 @@ static void search(void *user, int k, Pool *pool)
     bool may_gain = ladder_begin(&l, row->on_pieces ? &x->p->pieces->problem : x->p, x->options,
                                  front.pool, &front);
     l.style = row->style;
+    l.work *= row->on_pieces ? work_on_pieces(x->p) : 1;
     front_merge(&front, row->on_pieces ? &x->starts->on_pieces : &x->starts->plain);
     if (may_gain)
         ladder_climb(&l);

@@ -18,7 +18,7 @@ static const struct Start {
     int64_t max_steps;      /* 0: the solver's own limit */
     int64_t steps_per_node; /* 0: no matter how many */
 } asked_first[] = {{remat_chen, 1 << 20, 0, 0},
-                   {remat_kusumoto_approx, 1 << 20, 100000000, 0},
+                   {remat_kusumoto_approx, 40000, 100000000, 0},
                    {remat_mincut, 10000, 0, 0},
                    {remat_feng_acg, 5000, 0, 0},
                    {remat_feng_closeset, 5000, 0, 0},

@@ -142,7 +142,8 @@ bool memo_recall_front(RematMemo *memo, const RematProblem *p, const RematOption
 {
     char key[33];
     front_key(p, o, key);
-    if (memo->complete && strcmp(memo->key, key) == 0)
+    bool ended = memo->complete || (memo->front.points.len > 0 && remat_out_of_time(o));
+    if (ended && strcmp(memo->key, key) == 0) /* one without time would find less */
         return true;
     forget(memo);
     memcpy(memo->key, key, sizeof key);

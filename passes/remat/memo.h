@@ -23,8 +23,8 @@ typedef struct RematMemo {
 /* How much the scrimp solver searches; 1 = as much as usual. */
 double remat_effort(const RematOptions *o);
 
-/* True: memo->front is all that scrimp's search finds.  False: it is empty, and about this
- * question.  O(size of the problem), and the replays of what is read. */
+/* True: memo->front is all that scrimp's search finds, or found until time was up.  False: it is
+ * empty, and about this question.  O(size of the problem), and the replays of what is read. */
 bool memo_recall_front(RematMemo *memo, const RematProblem *p, const RematOptions *o);
 /* The search has filled it, or ran out of time. */
 void memo_keep_front(RematMemo *memo, const RematOptions *o);

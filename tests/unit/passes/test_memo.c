@@ -206,6 +206,29 @@ static void test_time_limit(void)
     pool_free(pool);
 }
 
+/* What a search found until its time was up answers what is asked then: a smaller target because an
+ * arena missed its peak, the budget that is the least peak. */
+static void test_time_is_up(void)
+{
+    Pool *pool = pool_new();
+    Random r = {3};
+    RematProblem *p = layered_problem(pool, &r, 70, 1);
+    RematOptions o = {.effort = 100};
+    RematAnswer least = {0};
+    for (double seconds = 0.2; seconds < 100 && least.figures.recomputed == 0; seconds *= 2) {
+        p->memo = remat_memo_new(pool, NULL);
+        o.budget_bytes = 0;
+        o.deadline_seconds = clock_seconds() + seconds;
+        least = remat_solve(p, remat_solver_find("scrimp"), &o, pool);
+    }
+    CHECK(least.limited && least.figures.recomputed > 0);
+    o.budget_bytes = least.figures.peak_bytes;
+    RematAnswer again = remat_solve(p, remat_solver_find("scrimp"), &o, pool);
+    CHECK_MSG(same_answer(&least, &again), "peak %lld, then %lld",
+              (long long)least.figures.peak_bytes, (long long)again.figures.peak_bytes);
+    pool_free(pool);
+}
+
 static void renew_checksum(char *data, size_t bytes)
 {
     uint64_t sum = hash_bytes(data, bytes - 8, 0);
@@ -268,6 +291,7 @@ int main(void)
     test_keys();
     test_answers();
     test_time_limit();
+    test_time_is_up();
     check_damage("scrimp", false);
     check_damage("twremat", false);
     check_damage("scrimp", true);

@@ -13,7 +13,8 @@ enum { N_SAMPLES = 64, LEFT_PARTS = 2, SAMPLES_A_STEP = 8, MEMBERS_A_STEP = 4 };
 typedef struct Bundle {
     int begin, end;  /* hull of the lives */
     int64_t height;  /* of its members where they lie, each as low as it could */
-    int64_t *load;   /* by slot */
+    int64_t *load;   /* by slot less `from`, of the hull */
+    int from, to;    /* slots that load[] has room for */
     VEC(int) member; /* by offset */
 } Bundle;
 
@@ -48,17 +49,22 @@ typedef struct Joined {
     int64_t height;
 } Joined;
 
+static int64_t load_at(const Bundle *g, int t)
+{
+    return g->begin <= t && t < g->end ? g->load[t - g->from] : 0;
+}
+
 static int64_t load_with(const Bundling *s, const Joined *j, int t)
 {
     int b = j->buffer;
-    return j->bundle->load[t] + (s->p->start[b] <= t && t < s->p->end[b] ? s->p->size[b] : 0);
+    return load_at(j->bundle, t) + (s->p->start[b] <= t && t < s->p->end[b] ? s->p->size[b] : 0);
 }
 
 /* The part of what is left in slot t that joining would lose; 2 for more than all. */
 static double loss_at(const Bundling *s, const Joined *j, int t)
 {
     const Bundle *g = j->bundle;
-    int64_t before = g->begin <= t && t < g->end ? g->height - g->load[t] : 0;
+    int64_t before = g->begin <= t && t < g->end ? g->height - load_at(g, t) : 0;
     int64_t lost = j->height - load_with(s, j, t) - before;
     if (lost <= 0)
         return 0;
@@ -129,7 +135,25 @@ static Joined join(const Bundling *s, const Bundle *g, int b)
 static void count_loss(Bundling *s, const Bundle *g, int sign)
 {
     for (int t = g->begin; t < g->end; t++)
-        s->left[t] -= sign * (g->height - g->load[t]);
+        s->left[t] -= sign * (g->height - load_at(g, t));
+}
+
+/* A hull of [begin, end).  Most bundles of thousands are short: all slots for each of them would be
+ * a gigabyte. */
+static void grow_hull(Bundling *s, Bundle *g, int begin, int end)
+{
+    if (begin < g->from || end > g->to) {
+        int more = end - begin, from = begin > more ? begin - more : 0;
+        int to = s->p->n_slots - end > more ? end + more : s->p->n_slots;
+        int64_t *load = POOL_ARRAY(s->pool, (size_t)(to - from), int64_t);
+        for (int t = g->begin; t < g->end; t++)
+            load[t - from] = g->load[t - g->from];
+        g->load = load;
+        g->from = from;
+        g->to = to;
+    }
+    g->begin = begin;
+    g->end = end;
 }
 
 static void add_member(Bundling *s, Bundle *g, int b)
@@ -137,10 +161,9 @@ static void add_member(Bundling *s, Bundle *g, int b)
     Joined j = join(s, g, b);
     size_t to;
     count_loss(s, g, -1);
-    g->begin = j.begin;
-    g->end = j.end;
+    grow_hull(s, g, j.begin, j.end);
     for (int t = s->p->start[b]; t < s->p->end[b]; t++)
-        g->load[t] += s->p->size[b];
+        g->load[t - g->from] += s->p->size[b];
     s->inner[b] = lowest_inside(s, g, b, &to);
     g->height = larger(g->height, s->inner[b] + s->p->size[b]);
     count_loss(s, g, 1);
@@ -169,7 +192,6 @@ static void bundle_buffer(Bundling *s, int b)
     if (best < 0) {
         best = (int)s->bundle.len;
         Bundle fresh = {.begin = s->p->start[b], .end = s->p->start[b]};
-        fresh.load = POOL_ARRAY(s->pool, (size_t)s->p->n_slots, int64_t);
         vec_push(s->pool, &s->bundle, fresh);
     }
     add_member(s, &s->bundle.data[best], b);

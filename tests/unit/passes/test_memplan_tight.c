@@ -8,6 +8,9 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 static char *read_text(Pool *pool, const char *name, size_t *length)
 {
@@ -127,6 +130,41 @@ static void check_bundles(Pool *pool, int64_t room)
     CHECK(count_overlaps(b, N, offset) == 0);
 }
 
+/* Lives of two slots, each with the one before and the one behind, and every slot full: no two fit
+ * into a bundle. */
+static bool bundle_full_slots(int n)
+{
+    Pool *pool = pool_new();
+    MemBuffer *b = POOL_ARRAY(pool, (size_t)n, MemBuffer);
+    int *index = POOL_ARRAY(pool, (size_t)n, int);
+    for (int i = 0; i < n; i++) {
+        b[i] = (MemBuffer){i, i + 2, i % 2 ? 64 : 128};
+        index[i] = i;
+    }
+    PlaceProblem *p = place_compress(pool, b, index, n);
+    PlaceWork work = {0, INT64_MAX};
+    bool alone = place_bundle(pool, p, p->bound, INT64_MAX, &work)->problem->n == n;
+    pool_free(pool);
+    return alone;
+}
+
+/* A gigabyte, had each bundle of 12,000 room for all slots. */
+static void check_many_bundles(void)
+{
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) /* they need terabytes */
+    pid_t child = fork();
+    if (child == 0) {
+        setrlimit(RLIMIT_AS, &(struct rlimit){256 << 20, 256 << 20});
+        _exit(bundle_full_slots(12000) ? 0 : 1);
+    }
+    int status = -1;
+    waitpid(child, &status, 0);
+    CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+#else
+    CHECK(bundle_full_slots(1000));
+#endif
+}
+
 /* What an attempt finds is within its limit and has no overlap; with room it must be found. */
 static int attempt_finds(Pool *pool, int attempt, int64_t percent)
 {
@@ -147,6 +185,7 @@ int main(void)
     Pool *pool = pool_new();
     for (int k = 0; k < 20; k++)
         check_bundles(pool, k % 2 ? 64 * 1000 : 0);
+    check_many_bundles();
     int found = 0, roomy = 0;
     for (int k = 0; k < 18; k++) {
         found += attempt_finds(pool, k, 0);

@@ -4,6 +4,7 @@
 #include "ir/support/clock.h"
 #include "ir/support/map.h"
 #include "layered_problem.h"
+#include "passes/remat/pieces_schedule.h"
 #include "passes/remat/solve.h"
 #include "passes/remat/solvers.h"
 #include "passes/remat/stored.h"
@@ -115,6 +116,21 @@ static void test_front(void)
     pool_free(pool);
 }
 
+/* The problem itself as that of its pieces, with tensors of its own. */
+static RematPieces *own_pieces(Pool *pool, const RematProblem *p)
+{
+    RematPieces *x = POOL_NEW(pool, RematPieces);
+    x->problem = *p;
+    x->problem.tensor = POOL_ARRAY(pool, (size_t)p->n_tensors, RematTensor);
+    memcpy(x->problem.tensor, p->tensor, (size_t)p->n_tensors * sizeof *p->tensor);
+    x->node_of = POOL_ARRAY(pool, (size_t)p->n_nodes, int);
+    x->index_of = POOL_ARRAY(pool, (size_t)p->n_nodes, int);
+    x->follows = POOL_ARRAY(pool, (size_t)p->n_nodes, bool);
+    for (int n = 0; n < p->n_nodes; n++)
+        x->node_of[n] = x->index_of[n] = n;
+    return x;
+}
+
 /* Another key for whatever an answer depends on. */
 static void test_keys(void)
 {
@@ -141,6 +157,10 @@ static void test_keys(void)
     OTHER(o.seed = 3);
     OTHER(o.effort = 0.5);
     OTHER(p->loss_node--);
+    RematPieces *pieces = own_pieces(pool, p);
+    OTHER(p->pieces = pieces);
+    OTHER(pieces->problem.tensor[node->out[0]].bytes -= 64);
+    OTHER(pieces->follows[0] = true);
 #undef OTHER
     n = s->n;
     ask_with(pool, p, s, "scrimp", (RematOptions){.budget_bytes = 0, .seed = 3, .effort = 0.5});

@@ -17,7 +17,7 @@ static void plan(Pool *pool, const ExternalGraph *g, const char *budget)
     if (ok != (out.report.status != REMAT_INFEASIBLE) || (!ok && !error.message))
         abort();
     if (ok != (out.figures.peak_bytes <= out.report.budget_bytes) || !out.figures.ok ||
-        out.arena_lower_bound_bytes != out.figures.peak_bytes ||
+        (ok && out.arena_lower_bound_bytes != out.figures.peak_bytes) ||
         out.report.lower_bound_bytes > out.figures.peak_bytes)
         abort();
 }

@@ -138,6 +138,19 @@ static bool find_within(Solve *s, int64_t budget, Planned *out)
     return false;
 }
 
+/* A placement on trial may miss the load by more than another answer's is above it. */
+static void place_tried(Solve *s, Planned *least)
+{
+    for (size_t k = 0; k < s->tried.len; k++) {
+        Planned a = s->tried.data[k];
+        if (a.arena_bytes <= least->arena_bytes ||
+            least_arena(s, &a.answer.schedule) >= least->arena_bytes)
+            continue;
+        a.arena_bytes = planned_arena(s, &a.answer.schedule, MEMPLAN_FINAL);
+        *least = a.arena_bytes < least->arena_bytes ? a : *least;
+    }
+}
+
 /* The smallest arena, as the plan that is kept will have it.  It need not be that of the smallest
  * peak, whose placement may miss its peak by more: a byte less is asked for until that is refused.
  */
@@ -159,6 +172,7 @@ static const Planned *solve_least(Solve *s)
             is_final = true;
         }
     }
+    place_tried(s, least);
     return least;
 }
 

@@ -151,6 +151,24 @@ static void place_tried(Solve *s, Planned *least)
     }
 }
 
+/* Near the smallest arena views often cannot do what a schedule of contents hopes for, and one of
+ * copies is smaller. */
+static void try_with_copies(Solve *s, Planned *least)
+{
+    RematOptions o = s->request.options;
+    Planned a = {.arena_bytes = 0};
+    if (!s->p->pieces || !s->request.only || !s->request.only->counts_pieces)
+        return;
+    o.budget_bytes = 0;
+    o.notes = &a.notes;
+    o.with_copies = true;
+    a.answer = remat_solve(s->p, s->request.only, &o, s->scratch);
+    if (least_arena(s, &a.answer.schedule) >= least->arena_bytes)
+        return;
+    a.arena_bytes = planned_arena(s, &a.answer.schedule, MEMPLAN_FINAL);
+    *least = a.arena_bytes < least->arena_bytes ? a : *least;
+}
+
 /* The smallest arena, as the plan that is kept will have it.  It need not be that of the smallest
  * peak, whose placement may miss its peak by more: a byte less is asked for until that is refused.
  */
@@ -173,6 +191,7 @@ static const Planned *solve_least(Solve *s)
         }
     }
     place_tried(s, least);
+    try_with_copies(s, least);
     return least;
 }
 

@@ -102,6 +102,7 @@ static void forget(RematMemo *memo)
 {
     pool_free(memo->front.pool);
     memo->front = (Front){.pool = pool_new_child(memo->pool)};
+    memo->with_copies = (Front){.pool = memo->front.pool};
     memo->exact = false;
 }
 
@@ -120,6 +121,21 @@ static bool read_point(Front *front, const RematProblem *p, StoredReader *r)
     return true;
 }
 
+/* The smallest schedule with copies, if there is one. */
+static bool read_with_copies(RematMemo *memo, const RematProblem *p, StoredReader *r)
+{
+    if (stored_get(r) == 0)
+        return true;
+    RematSchedule s;
+    Pool *scratch = pool_new_child(memo->pool);
+    bool ok = stored_get_schedule(r, scratch, p->n_nodes, &s);
+    RematFigures f = ok ? remat_check(scratch, p, &s) : (RematFigures){0};
+    if (f.ok)
+        front_offer(&memo->with_copies, f.peak_bytes, f.time, &s);
+    pool_free(scratch);
+    return f.ok;
+}
+
 static bool read_front(RematMemo *memo, const RematProblem *p)
 {
     Pool *scratch = pool_new_child(memo->pool);
@@ -131,7 +147,7 @@ static bool read_front(RematMemo *memo, const RematProblem *p)
     uint64_t n = ok ? stored_get(&r) : 0;
     for (uint64_t i = 0; i < n && ok; i++)
         ok = read_point(&memo->front, p, &r);
-    ok = ok && n > 0 && stored_at_end(&r);
+    ok = ok && n > 0 && read_with_copies(memo, p, &r) && stored_at_end(&r);
     pool_free(scratch);
     if (!ok)
         forget(memo);
@@ -162,6 +178,9 @@ void memo_keep_front(RematMemo *memo, const RematOptions *o)
     stored_put(&b, memo->front.points.len);
     for (size_t i = 0; i < memo->front.points.len; i++)
         stored_put_schedule(&b, &memo->front.points.data[i].schedule);
+    stored_put(&b, memo->with_copies.points.len > 0);
+    if (memo->with_copies.points.len > 0)
+        stored_put_schedule(&b, &memo->with_copies.points.data[0].schedule);
     stored_end(&b);
     memo->store->put(memo->store->user, memo->key, b.text, b.len);
     pool_free(scratch);

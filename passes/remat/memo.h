@@ -14,6 +14,8 @@ typedef struct RematMemo {
     Pool *pool;
     const RematStore *store; /* NULL: none */
     Front front;             /* in a child of the pool */
+    Front with_copies;       /* the same pool; where there are pieces: the schedule whose peak with
+                                copies is the smallest, which may have the smallest arena */
     char key[33];            /* of the question that it answers; "": none */
     bool complete;           /* the search came to its end */
     bool exact;              /* the front is that of all schedules */

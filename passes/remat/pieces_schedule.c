@@ -73,7 +73,8 @@ static void run_completely(Complete *c, int node, bool makes_copies)
     note_inputs(c, node);
     for (size_t at = 0; at < c->made.len; at++)
         note_inputs(c, c->made.data[at]);
-    qsort(c->made.data, c->made.len, sizeof *c->made.data, ascending);
+    if (c->made.len > 1)
+        qsort(c->made.data, c->made.len, sizeof *c->made.data, ascending);
     for (size_t k = 0; k < c->made.len; k++)
         if (is_stale(c, c->made.data[k]))
             run(c, c->made.data[k]);

@@ -103,6 +103,8 @@ typedef struct RematOptions {
                                 thing that may make an answer depend on the clock */
     int stop_at;             /* twremat: schedule parts of fewer bags at once; 0 = try several */
     double effort;           /* scrimp: how much to search, 1 = as much as usual; 0 = 1 */
+    bool with_copies;        /* scrimp: the smallest schedule by its peak with copies; without
+                                pieces (RematProblem.pieces) no other than that asked for */
     int64_t max_steps;       /* when a search that could be too long stops; 0: its own limit */
     int n_threads;           /* scrimp: on how many to search; 0 = all cores.  No matter for what
                                 it finds */

@@ -33,8 +33,8 @@ static const struct SearchRow {
     bool on_pieces; /* on the problem that counts contents */
 } searches[] = {
     {SMALL, INT_MAX, {.descends = true}, true},
-    {INT_MAX, SMALL, {.descends = true}, false},
-    {INT_MAX, INT_MAX, {.descends = false, .whole_prices = true}, false},
+    {INT_MAX, INT_MAX, {.descends = true}, false},
+    {INT_MAX, SMALL, {.descends = false, .whole_prices = true}, false},
     {SMALL, SMALL, {.descends = false, .whole_prices = true}, true},
     {SMALL, SMALL, {.descends = false}, false},
 };
@@ -56,7 +56,7 @@ typedef struct Portfolio {
     const RematOptions *options;
     const Starts *starts;
     int n, row[N_SEARCHES];
-    Front found[N_SEARCHES];
+    Front found[N_SEARCHES], with_copies[N_SEARCHES]; /* the latter: the smallest schedule of p */
 } Portfolio;
 
 static double reads_per_node(const RematProblem *p)
@@ -114,6 +114,13 @@ static void offer_completed(const RematProblem *p, const Front *found, Front *fr
     }
 }
 
+static void offer_smallest(const Front *found, Front *front)
+{
+    const FrontPoint *x = &found->points.data[0];
+    if (front->points.len == 0 || x->peak_bytes < front->points.data[0].peak_bytes)
+        front_offer(front, x->peak_bytes, x->time, &x->schedule);
+}
+
 static void search(void *user, int k, Pool *pool)
 {
     Portfolio *x = user;
@@ -127,11 +134,13 @@ static void search(void *user, int k, Pool *pool)
     front_merge(&front, row->on_pieces ? &x->starts->on_pieces : &x->starts->plain);
     if (may_gain)
         ladder_climb(&l);
-    x->found[k] = (Front){.pool = pool};
-    if (row->on_pieces)
+    x->found[k] = x->with_copies[k] = (Front){.pool = pool};
+    if (row->on_pieces) {
         offer_completed(x->p, &front, &x->found[k]);
-    else
+    } else {
         offer_counted(x->p, &front, &x->found[k]);
+        offer_smallest(&front, &x->with_copies[k]);
+    }
     pool_free(front.pool);
 }
 
@@ -154,20 +163,24 @@ static void choose_searches(Portfolio *x, Pool *scratch)
 }
 
 static void search_all(const RematProblem *p, const RematOptions *o, Pool *pool,
-                       const Starts *starts, Front *front)
+                       const Starts *starts, RematMemo *memo)
 {
     Pool *scratch = pool_new_child(pool);
     Portfolio x = {.p = p, .options = o, .starts = starts};
     choose_searches(&x, scratch);
     parallel_run(scratch, o->n_threads, x.n, search, &x);
-    for (int k = 0; k < x.n; k++)
-        front_merge(front, &x.found[k]);
+    for (int k = 0; k < x.n; k++) {
+        front_merge(&memo->front, &x.found[k]);
+        if (p->pieces && x.with_copies[k].points.len > 0)
+            offer_smallest(&x.with_copies[k], &memo->with_copies);
+    }
     pool_free(scratch);
 }
 
 /* True when nothing is better than the front. */
-static bool fill_front(const RematProblem *p, const RematOptions *o, Pool *pool, Front *front)
+static bool fill_front(const RematProblem *p, const RematOptions *o, Pool *pool, RematMemo *memo)
 {
+    Front *front = &memo->front;
     Starts starts = starts_new(pool);
     Ladder l;
     bool may_gain = ladder_begin(&l, p, o, pool, &starts.plain);
@@ -177,7 +190,7 @@ static bool fill_front(const RematProblem *p, const RematOptions *o, Pool *pool,
     offer_counted(p, &starts.plain, front);
     if (!may_gain && !p->pieces)
         return true;
-    search_all(p, o, pool, &starts, front);
+    search_all(p, o, pool, &starts, memo);
     l.front = front;
     return !p->pieces && ladder_exact(&l);
 }
@@ -187,7 +200,7 @@ static void recall(RematMemo *memo, const RematProblem *p, const RematOptions *o
 {
     if (memo_recall_front(memo, p, o))
         return;
-    memo->exact = fill_front(p, o, scratch, &memo->front);
+    memo->exact = fill_front(p, o, scratch, memo);
     memo_keep_front(memo, o);
 }
 
@@ -197,10 +210,12 @@ RematStatus remat_scrimp(const RematProblem *p, const RematOptions *o, Pool *poo
     Pool *scratch = pool_new_child(pool);
     RematMemo *memo = p->memo ? p->memo : remat_memo_new(scratch, NULL);
     recall(memo, p, o, scratch);
-    const FrontPoint *best = front_within(&memo->front, o->budget_bytes);
+    bool with_copies = o->with_copies && memo->with_copies.points.len > 0;
+    const Front *front = with_copies ? &memo->with_copies : &memo->front;
+    const FrontPoint *best = front_within(front, o->budget_bytes);
     bool fits = best != NULL;
     if (!fits || o->objective == REMAT_MIN_MEMORY)
-        best = &memo->front.points.data[0];
+        best = &front->points.data[0];
     *out =
         (RematSchedule){best->schedule.len, POOL_ARRAY(pool, (size_t)best->schedule.len + 1, int)};
     memcpy(out->node, best->schedule.node, (size_t)out->len * sizeof *out->node);

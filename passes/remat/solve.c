@@ -146,12 +146,12 @@ static RematAnswer run_solver(const RematProblem *p, const RematSolver *solver,
     a.figures = remat_check(pool, p, &a.schedule);
     if (!a.figures.ok)
         BUG("solver %s made a wrong schedule: %s", solver->name, a.figures.fault);
-    bool counts_pieces = solver->counts_pieces && p->pieces;
+    bool counts_pieces = solver->counts_pieces && p->pieces && !o->with_copies;
     a.peak_bytes = a.figures.peak_bytes;
     if (counts_pieces)
         a.peak_bytes = pieces_peak(pool, p, &a.schedule, a.peak_bytes);
     bool wants_bytes = a.peak_bytes > o->budget_bytes || o->objective == REMAT_MIN_MEMORY;
-    if (wants_bytes && !counts_pieces && !remat_out_of_time(o))
+    if (wants_bytes && !counts_pieces && !o->with_copies && !remat_out_of_time(o))
         improve_order(p, o, pool, &a);
     return a;
 }

@@ -44,6 +44,8 @@ int main(void)
     expect_plan("unet.scrimp", "min", 460, 100);
     /* +66% without them, 738.5 MB is the least arena */
     expect_plan("inception_v3.scrimp --no-masks", "20%", 1000, 25);
+    /* 443.4 MB, and 420 refused, without the smallest schedule that has copies */
+    expect_plan("densenet.scrimp", "420MB", 420, 50);
     /* 16.0 MB without the search that neither descends nor has whole prices */
     expect_plan("chargpt.scrimp", "min", 15.8, 100);
     return e2e_end();

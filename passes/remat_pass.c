@@ -266,6 +266,7 @@ Planned solve_request(Solve *s)
     if (s->request.budget.kind == BUDGET_NONE) {
         RematOptions o = s->request.options;
         o.budget_bytes = INT64_MAX;
+        o.objective = REMAT_MIN_TIME; /* the order stays as it is */
         return (Planned){.answer = remat_solve(s->p, remat_solver_find("none"), &o, s->scratch)};
     }
     if (s->request.budget.kind == BUDGET_MIN)

@@ -203,9 +203,19 @@ static void test_rows_as_they_come(void)
     }
 }
 
+/* The peak was that of an order that was not taken. */
+static void test_no_budget(void)
+{
+    json_t *o = run_json(0, "$SCRIMP plan $EXAMPLES/googlenet.scrimp -D N=2 -D size=64 --objective "
+                            "memory --json");
+    expect_sound(o, 0, "objective memory without a budget");
+    json_decref(o);
+}
+
 int main(void)
 {
     e2e_begin();
+    test_no_budget();
     test_rows_as_they_come();
     for (int i = 0; i < N_EXAMPLES; i++)
         test_example(examples[i]);

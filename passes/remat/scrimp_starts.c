@@ -18,7 +18,7 @@ static const struct Start {
     int most_nodes;
     int64_t max_steps;      /* 0: the solver's own limit */
     int64_t steps_per_node; /* 0: no matter how many */
-} asked_first[] = {{remat_kusumoto_exact, 3000, 1000000000, 500000},
+} asked_first[] = {{remat_kusumoto_exact, 3000, 1000000000, 300000},
                    {remat_chen, 1 << 20, 0, 0},
                    {remat_kusumoto_approx, 40000, 100000000, 0},
                    {remat_mincut, 10000, 0, 0},

@@ -36,7 +36,10 @@
  * 5. Versions.  Persistent tensors are read by the same runs as in S, except by those left out:
  *    slices of them are never views, and their pieces of concatenations are copies.
  *
- * Every tensor, node, pair and size that none of this concerns is p's. */
+ * Every tensor, node, pair and size that none of this concerns is p's.
+ *
+ * All this is of PIECES_BOUND.  PIECES_LIKELY has more copies, and claims nothing: what a plan of a
+ * schedule takes is found out by placing it. */
 #include "passes/remat/relax_pieces.h"
 
 #include "ir/place.h"

@@ -1,5 +1,7 @@
 #include "passes/remat/count_internal.h"
 
+#include "ir/support/sort.h"
+
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
@@ -102,12 +104,6 @@ typedef struct Counting {
     VEC(CountVertex) vertex;
 } Counting;
 
-static int compare_ints(const void *a, const void *b)
-{
-    int x = *(const int *)a, y = *(const int *)b;
-    return (x > y) - (x < y);
-}
-
 /* What a node reads, each vertex once. */
 static Held held_by_inputs(Counting *c, Pool *pool, const Node *n)
 {
@@ -121,7 +117,7 @@ static Held held_by_inputs(Counting *c, Pool *pool, const Node *n)
     for (int i = 0; i < n->n_in; i++)
         for (int k = 0; k < c->held[n->in[i]].n; k++)
             at[all++] = c->held[n->in[i]].at[k];
-    qsort(at, all, sizeof *at, compare_ints);
+    sort_ints(at, all);
     for (size_t i = 0; i < all; i++)
         if (kept == 0 || at[kept - 1] != at[i])
             at[kept++] = at[i];

@@ -1,5 +1,6 @@
 /* The division tree (2021, algorithms 2 to 4; see feng.h). */
 #include "ir/support/bitset.h"
+#include "ir/support/sort.h"
 #include "passes/remat/feng.h"
 
 #include <stdlib.h>
@@ -282,11 +283,6 @@ static int compare_cuts(const void *a, const void *b)
     return x->k != y->k ? x->k - y->k : x->t - y->t;
 }
 
-static int compare_ints(const void *a, const void *b)
-{
-    return *(const int *)a - *(const int *)b;
-}
-
 static int global(const FengSegment *s, int v)
 {
     return v == 0 ? s->from : v == s->n_inner + 1 ? s->to : s->inner[v - 1];
@@ -323,7 +319,7 @@ static void take_cuts(const Divider *d, Cutting *c, FengSegment *s)
             taken[item[k]] = true;
             inner[k] = global(s, item[k]);
         }
-        qsort(inner, (size_t)cut->n, sizeof *inner, compare_ints);
+        sort_ints(inner, (size_t)cut->n);
         add_member(d, s, global(s, cut->k), global(s, cut->t), inner, cut->n);
     }
     for (int v = 1; v < c->n - 1; v++)

@@ -1,9 +1,8 @@
 /* From a schedule to its runs among pieces, and back. */
 #include "passes/remat/pieces_schedule.h"
 
+#include "ir/support/sort.h"
 #include "ir/support/vec.h"
-
-#include <stdlib.h>
 
 RematSchedule pieces_runs(Pool *pool, const RematPieces *x, const RematSchedule *s)
 {
@@ -60,11 +59,6 @@ static void run(Complete *c, int node)
     c->last[node] = (int)c->runs.len;
 }
 
-static int ascending(const void *a, const void *b)
-{
-    return *(const int *)a - *(const int *)b;
-}
-
 /* In the order of the problem, so that each finds what it is made of. */
 static void run_completely(Complete *c, int node, bool makes_copies)
 {
@@ -73,8 +67,7 @@ static void run_completely(Complete *c, int node, bool makes_copies)
     note_inputs(c, node);
     for (size_t at = 0; at < c->made.len; at++)
         note_inputs(c, c->made.data[at]);
-    if (c->made.len > 1)
-        qsort(c->made.data, c->made.len, sizeof *c->made.data, ascending);
+    sort_ints(c->made.data, c->made.len);
     for (size_t k = 0; k < c->made.len; k++)
         if (is_stale(c, c->made.data[k]))
             run(c, c->made.data[k]);
@@ -96,14 +89,27 @@ RematSchedule pieces_complete(Pool *pool, const RematProblem *p, const RematSche
     return (RematSchedule){(int)c.runs.len, c.runs.data};
 }
 
+RematFigures pieces_check(Pool *pool, const RematProblem *p, const RematSchedule *s,
+                          RematSchedule *runs)
+{
+    *runs = pieces_runs(pool, p->pieces, s);
+    return remat_check(pool, &p->pieces->problem, runs);
+}
+
+int64_t pieces_likely_peak(int64_t peak_bytes, const RematFigures *on_pieces)
+{
+    bool is_less = on_pieces->ok && on_pieces->peak_bytes < peak_bytes;
+    return is_less ? on_pieces->peak_bytes : peak_bytes;
+}
+
 int64_t pieces_peak(Pool *scratch, const RematProblem *p, const RematSchedule *s,
                     int64_t peak_bytes)
 {
     if (!p->pieces)
         return peak_bytes;
     Pool *pool = pool_new_child(scratch);
-    RematSchedule runs = pieces_runs(pool, p->pieces, s);
-    RematFigures f = remat_check(pool, &p->pieces->problem, &runs);
+    RematSchedule runs;
+    RematFigures f = pieces_check(pool, p, s, &runs);
     pool_free(pool);
-    return f.ok && f.peak_bytes < peak_bytes ? f.peak_bytes : peak_bytes;
+    return pieces_likely_peak(peak_bytes, &f);
 }

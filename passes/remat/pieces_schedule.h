@@ -23,8 +23,15 @@ RematSchedule pieces_runs(Pool *pool, const RematPieces *x, const RematSchedule 
  * must not be.  O(reads of all runs, with those of what follows), on pool. */
 RematSchedule pieces_complete(Pool *pool, const RematProblem *p, const RematSchedule *runs);
 
-/* What a plan of this schedule is likely to have in memory: the peak with copies, given, or that on
- * p->pieces, whichever is less.  O(reads). */
+/* The runs of a schedule of p on p->pieces, which is not NULL, and their figures.  O(reads). */
+RematFigures pieces_check(Pool *pool, const RematProblem *p, const RematSchedule *s,
+                          RematSchedule *runs);
+
+/* What a plan is likely to have in memory: the peak with copies, given, or that on pieces,
+ * whichever is less. */
+int64_t pieces_likely_peak(int64_t peak_bytes, const RematFigures *on_pieces);
+
+/* The same of a schedule of p, which may have no pieces.  O(reads). */
 int64_t pieces_peak(Pool *scratch, const RematProblem *p, const RematSchedule *s,
                     int64_t peak_bytes);
 

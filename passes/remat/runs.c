@@ -1,6 +1,7 @@
 #include "passes/remat/runs.h"
 
-#include <stdlib.h>
+#include "ir/support/sort.h"
+
 #include <string.h>
 
 bool *late_nodes(Pool *pool, const RematProblem *p)
@@ -111,12 +112,6 @@ RunList run_list_new(Pool *pool, const RematProblem *p)
                      .is_wanted = POOL_ARRAY(pool, (size_t)p->n_nodes + 1, bool)};
 }
 
-static int compare_ints(const void *a, const void *b)
-{
-    int x = *(const int *)a, y = *(const int *)b;
-    return (x > y) - (x < y);
-}
-
 static void want_inputs(RunList *l, int node)
 {
     for (int k = 0; k < l->p->node[node].n_in; k++) {
@@ -142,7 +137,7 @@ void run_list_add(RunList *l, int node)
     for (size_t k = 0; k < l->wanted.len; k++)
         want_inputs(l, l->wanted.data[k]);
     if (l->wanted.len > 1)
-        qsort(l->wanted.data, l->wanted.len, sizeof *l->wanted.data, compare_ints);
+        sort_ints(l->wanted.data, l->wanted.len);
     for (size_t k = 0; k < l->wanted.len; k++) {
         run_node(l, l->wanted.data[k]);
         l->is_wanted[l->wanted.data[k]] = false;

@@ -55,8 +55,10 @@ typedef struct Portfolio {
     const RematProblem *p;
     const RematOptions *options;
     const Starts *starts;
+    int64_t low_bytes, pieces_low_bytes; /* no peak of p, and none of its pieces, is below */
     int n, row[N_SEARCHES];
-    Front found[N_SEARCHES], with_copies[N_SEARCHES]; /* the latter: the smallest schedule of p */
+    Front found[N_SEARCHES];
+    Front smallest[N_SEARCHES]; /* of p's own, with copies: one point, or none */
 } Portfolio;
 
 static double reads_per_node(const RematProblem *p)
@@ -75,19 +77,25 @@ static double work_on_pieces(const RematProblem *p)
     return part * part;
 }
 
-/* A ladder whose front is that of keeping everything, as far as @recompute lets it.  False when
- * that needs no more than anything else. */
-static bool ladder_begin(Ladder *l, const RematProblem *p, const RematOptions *o, Pool *pool,
-                         Front *front)
+static int64_t least_peak(const RematProblem *p, Pool *scratch)
 {
     int ignored;
+    return remat_peak_lower_bound(p, scratch, &ignored);
+}
+
+/* A ladder whose front is that of keeping everything, as far as @recompute lets it.  No peak is
+ * below low_bytes.  False when that needs no more than anything else. */
+static bool ladder_begin(Ladder *l, const RematProblem *p, const RematOptions *o, int64_t low_bytes,
+                         Front *front)
+{
+    Pool *pool = front->pool;
     *l = (Ladder){.p = p, .options = o, .pool = pool, .front = front, .random = o->seed};
     l->own.pool = pool;
     l->work = work_for(p->n_nodes) * remat_effort(o);
     l->most_work = (int64_t)(l->work / 100) + 20 * p->n_nodes;
     ladder_start_from_hints(l);
     l->high = front->points.data[0].peak_bytes;
-    l->low = remat_peak_lower_bound(p, pool, &ignored);
+    l->low = low_bytes;
     return l->high > l->low;
 }
 
@@ -114,13 +122,6 @@ static void offer_completed(const RematProblem *p, const Front *found, Front *fr
     }
 }
 
-static void offer_smallest(const Front *found, Front *front)
-{
-    const FrontPoint *x = &found->points.data[0];
-    if (front->points.len == 0 || x->peak_bytes < front->points.data[0].peak_bytes)
-        front_offer(front, x->peak_bytes, x->time, &x->schedule);
-}
-
 static void search(void *user, int k, Pool *pool)
 {
     Portfolio *x = user;
@@ -128,18 +129,19 @@ static void search(void *user, int k, Pool *pool)
     Front front = {.pool = pool_new_child(pool)};
     Ladder l;
     bool may_gain = ladder_begin(&l, row->on_pieces ? &x->p->pieces->problem : x->p, x->options,
-                                 front.pool, &front);
+                                 row->on_pieces ? x->pieces_low_bytes : x->low_bytes, &front);
     l.style = row->style;
     l.work *= row->on_pieces ? work_on_pieces(x->p) : 1;
     front_merge(&front, row->on_pieces ? &x->starts->on_pieces : &x->starts->plain);
     if (may_gain)
         ladder_climb(&l);
-    x->found[k] = x->with_copies[k] = (Front){.pool = pool};
+    x->found[k] = x->smallest[k] = (Front){.pool = pool};
     if (row->on_pieces) {
         offer_completed(x->p, &front, &x->found[k]);
     } else {
+        const FrontPoint *least = &front.points.data[0];
         offer_counted(x->p, &front, &x->found[k]);
-        offer_smallest(&front, &x->with_copies[k]);
+        front_offer(&x->smallest[k], least->peak_bytes, least->time, &least->schedule);
     }
     pool_free(front.pool);
 }
@@ -162,18 +164,31 @@ static void choose_searches(Portfolio *x, Pool *scratch)
     }
 }
 
-static void search_all(const RematProblem *p, const RematOptions *o, Pool *pool,
+/* The smallest of the smallest; NULL: no search was of p itself. */
+static const FrontPoint *smallest_with_copies(const Portfolio *x)
+{
+    const FrontPoint *least = NULL;
+    for (int k = 0; k < x->n; k++)
+        if (x->smallest[k].points.len > 0) {
+            const FrontPoint *point = &x->smallest[k].points.data[0];
+            least = least && least->peak_bytes <= point->peak_bytes ? least : point;
+        }
+    return least;
+}
+
+static void search_all(const RematProblem *p, const RematOptions *o, int64_t low_bytes, Pool *pool,
                        const Starts *starts, RematMemo *memo)
 {
     Pool *scratch = pool_new_child(pool);
-    Portfolio x = {.p = p, .options = o, .starts = starts};
+    Portfolio x = {.p = p, .options = o, .starts = starts, .low_bytes = low_bytes};
+    x.pieces_low_bytes = p->pieces ? least_peak(&p->pieces->problem, scratch) : 0;
     choose_searches(&x, scratch);
     parallel_run(scratch, o->n_threads, x.n, search, &x);
-    for (int k = 0; k < x.n; k++) {
+    for (int k = 0; k < x.n; k++)
         front_merge(&memo->front, &x.found[k]);
-        if (p->pieces && x.with_copies[k].points.len > 0)
-            offer_smallest(&x.with_copies[k], &memo->with_copies);
-    }
+    const FrontPoint *least = p->pieces ? smallest_with_copies(&x) : NULL;
+    if (least)
+        front_offer(&memo->with_copies, least->peak_bytes, least->time, &least->schedule);
     pool_free(scratch);
 }
 
@@ -183,14 +198,14 @@ static bool fill_front(const RematProblem *p, const RematOptions *o, Pool *pool,
     Front *front = &memo->front;
     Starts starts = starts_new(pool);
     Ladder l;
-    bool may_gain = ladder_begin(&l, p, o, pool, &starts.plain);
+    bool may_gain = ladder_begin(&l, p, o, least_peak(p, pool), &starts.plain);
     if (may_gain || p->pieces)
         start_from_others(p, o, pool, &starts);
     front_merge(front, &starts.counted);
     offer_counted(p, &starts.plain, front);
     if (!may_gain && !p->pieces)
         return true;
-    search_all(p, o, pool, &starts, memo);
+    search_all(p, o, l.low, pool, &starts, memo);
     l.front = front;
     return !p->pieces && ladder_exact(&l);
 }

@@ -9,7 +9,6 @@
  * A value dies when a node has read or made it or never, so each run branches over which of its
  * operands die.  A node runs again only after all its values have died: an earlier death costs
  * nothing. */
-#include "passes/remat/bound.h"
 #include "passes/remat/ladder.h"
 #include "passes/remat/solvers.h"
 
@@ -227,8 +226,7 @@ static uint64_t not_persistent(const RematProblem *p, const int *tensor, int n)
 static void begin(Exact *x)
 {
     const RematProblem *p = x->p;
-    int ignored;
-    x->least_bytes = remat_peak_lower_bound(p, x->pool, &ignored);
+    x->least_bytes = x->l->low;
     Label first = {.peak_bytes = x->least_bytes, .parent = -1, .node = -1};
     for (int t = 0; t < p->n_tensors; t++) {
         bool given = p->tensor[t].producer < 0 && !p->tensor[t].persistent;

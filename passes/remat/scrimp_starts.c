@@ -81,10 +81,9 @@ static void offer_schedule(Found *x, const RematSchedule *s, const RematFigures 
     if (!pieces)
         return;
     Pool *scratch = pool_new_child(x->pool);
-    RematSchedule runs = pieces_runs(scratch, pieces, s);
-    RematFigures counted = *f, on_pieces = remat_check(scratch, &pieces->problem, &runs);
-    if (on_pieces.ok && on_pieces.peak_bytes < counted.peak_bytes)
-        counted.peak_bytes = on_pieces.peak_bytes;
+    RematSchedule runs;
+    RematFigures counted = *f, on_pieces = pieces_check(scratch, x->p, s, &runs);
+    counted.peak_bytes = pieces_likely_peak(f->peak_bytes, &on_pieces);
     offer(&x->seen.on_pieces, &pieces->problem, &runs, &on_pieces);
     offer(&x->seen.counted, x->p, s, &counted);
     pool_free(scratch);

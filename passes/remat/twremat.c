@@ -13,12 +13,12 @@
  * soon as its inputs exist and nothing reads the old version any more.  Afterwards recomputations
  * of values that may stay alive are deleted (prune.c), at several limits.  Without a k all powers
  * of two are tried.  A schedule of more than 64 runs a node is given up. */
+#include "ir/support/sort.h"
 #include "passes/remat/runs.h"
 #include "passes/remat/solvers.h"
 #include "passes/remat/tree_decomposition.h"
 
 #include <limits.h>
-#include <stdlib.h>
 
 typedef VEC(int) IntVec;
 
@@ -231,12 +231,6 @@ static void emit(TwRemat *w, int v)
     w->too_long |= (int64_t)w->runs.len > (int64_t)MAX_RUNS_PER_NODE * w->n_vertices + 1024;
 }
 
-static int compare_ints(const void *a, const void *b)
-{
-    int x = *(const int *)a, y = *(const int *)b;
-    return (x > y) - (x < y);
-}
-
 /* Pushes what has to run inside the part for the vertices of stack[from, to), ascending: themselves
  * and their ancestors in the part, as far as they are not in memory. */
 static void push_needed(TwRemat *w, int part, size_t from, size_t to)
@@ -263,7 +257,7 @@ static void push_needed(TwRemat *w, int part, size_t from, size_t to)
     }
     w->too_long |= w->steps > (int64_t)MAX_STEPS_PER_NODE * w->n_vertices + 1024;
     if (w->stack.len - begin > 1)
-        qsort(w->stack.data + begin, w->stack.len - begin, sizeof *w->stack.data, compare_ints);
+        sort_ints(w->stack.data + begin, w->stack.len - begin);
 }
 
 static void schedule_part(TwRemat *w, int part, size_t from, size_t to, bool once);

@@ -218,25 +218,6 @@ static void check_replay(const StepCase *s, const RematSchedule *schedule, int64
     CHECK_MSG(r.time - r.time_once <= f->time - f->time_once + 1e-9 * f->time, "%s: time", s->name);
 }
 
-static void check_completed(const StepCase *s, const RematSchedule *schedule);
-
-static void check_plan(StepCase *s, const RematSchedule *schedule)
-{
-    int64_t arena = arena_of(s, schedule);
-    RematFigures f = remat_check(s->pool, s->p, schedule);
-    double extra = f.time - f.time_once, slack = 1e-9 * f.time;
-    double bound = remat_overhead_lower_bound(s->relaxed, arena, s->pool, 0, NULL);
-    CHECK_MSG(f.ok, "%s: %s", s->name, f.fault);
-    CHECK_MSG(s->bound_bytes <= arena, "%s: arena %lld, bound %lld", s->name, (long long)arena,
-              (long long)s->bound_bytes);
-    CHECK_MSG(bound <= extra + slack, "%s: arena %lld with %g, bound %g", s->name, (long long)arena,
-              extra, bound);
-    check_replay(s, schedule, arena, &f);
-    check_completed(s, schedule);
-    s->beaten += s->old_bound_bytes > arena ||
-                 remat_overhead_lower_bound(s->p, arena, s->pool, 0, NULL) > extra + slack;
-}
-
 /* --- back to a schedule of the step --- */
 
 /* What a tensor holds now: who made it, and of a concat or slice that follows, from what. */
@@ -282,6 +263,25 @@ static void check_completed(const StepCase *s, const RematSchedule *schedule)
     CHECK_MSG(pieces_peak(s->pool, s->p, schedule, peak) ==
                   (on_relaxed.peak_bytes < peak ? on_relaxed.peak_bytes : peak),
               "%s", s->name);
+}
+
+/* --- one plan --- */
+
+static void check_plan(StepCase *s, const RematSchedule *schedule)
+{
+    int64_t arena = arena_of(s, schedule);
+    RematFigures f = remat_check(s->pool, s->p, schedule);
+    double extra = f.time - f.time_once, slack = 1e-9 * f.time;
+    double bound = remat_overhead_lower_bound(s->relaxed, arena, s->pool, 0, NULL);
+    CHECK_MSG(f.ok, "%s: %s", s->name, f.fault);
+    CHECK_MSG(s->bound_bytes <= arena, "%s: arena %lld, bound %lld", s->name, (long long)arena,
+              (long long)s->bound_bytes);
+    CHECK_MSG(bound <= extra + slack, "%s: arena %lld with %g, bound %g", s->name, (long long)arena,
+              extra, bound);
+    check_replay(s, schedule, arena, &f);
+    check_completed(s, schedule);
+    s->beaten += s->old_bound_bytes > arena ||
+                 remat_overhead_lower_bound(s->p, arena, s->pool, 0, NULL) > extra + slack;
 }
 
 /* --- schedules --- */

@@ -1,0 +1,10 @@
+/* Sorting of plain numbers. */
+#ifndef SCRIMP_IR_SUPPORT_SORT_H
+#define SCRIMP_IR_SUPPORT_SORT_H
+
+#include <stddef.h>
+
+/* Ascending, in place: O(n log n). */
+void sort_ints(int *x, size_t n);
+
+#endif

@@ -11,7 +11,8 @@ static const int64_t MAX_BATCH = 1 << 20;
 
 /* What is left of a plan once its memory is given back. */
 typedef struct BatchPlan {
-    int64_t batch, arena_bytes, peak_bytes; /* batch = 0: none */
+    int64_t batch, arena_bytes, peak_bytes; /* batch = 0: none, and */
+    int64_t least_bytes;                    /* the smallest plan found */
     double overhead_percent, step_cost;
     int recomputed_ops;
     const char *solver;
@@ -22,7 +23,6 @@ typedef struct BatchSearch {
     Cli *cli;
     const Ast *ast;
     const char *solver, *cost; /* of the plans that are tried */
-    bool quiet;                /* leave the message of a budget that is too small to the caller */
     ExitCode code;             /* of the last plan */
 } BatchSearch;
 
@@ -50,13 +50,14 @@ static BatchPlan plan_batch(BatchSearch *s, int64_t batch)
                         .time_limit_seconds = cli.time_limit,
                         .extra_defs = &n,
                         .n_extra_defs = 1,
-                        .quiet_infeasible = s->quiet};
+                        .quiet_infeasible = true};
     show_batch("trying batch ", batch);
     s->code = cli_build(&cli, s->ast, &o, &p);
     s->cli->warned_untrained = cli.warned_untrained;
     BatchPlan plan = {.batch = s->code == EXIT_OK ? batch : 0,
                       .arena_bytes = s->code == EXIT_OK ? p.plan->arena_bytes : 0,
                       .peak_bytes = p.report.peak_bytes,
+                      .least_bytes = s->code == EXIT_BUDGET ? p.report.min_feasible_bytes : 0,
                       .overhead_percent = p.report.overhead_percent,
                       .step_cost = p.report.step_cost,
                       .recomputed_ops = p.report.recomputed_ops,
@@ -219,10 +220,20 @@ static BatchPlan with_costs(BatchSearch *s, const char *solver, const BatchPlan 
 {
     if (s->cost == s->cli->cost || !found->batch)
         return *found;
-    BatchSearch last = {s->cli, s->ast, solver, s->cli->cost, false, EXIT_OK};
+    BatchSearch last = {s->cli, s->ast, solver, s->cli->cost, EXIT_OK};
     BatchPlan plan = plan_batch(&last, found->batch);
     s->code = last.code;
     return plan;
+}
+
+static ExitCode no_batch_fits(Cli *cli, int64_t batch, int64_t least_bytes)
+{
+    const char *help = pool_printf(
+        cli->pool, "give it %lld bytes or more, or make the model smaller", (long long)least_bytes);
+    return cli_error(cli, EXIT_BUDGET, "E401", help,
+                     "no batch fits a budget of %s: the smallest plan found for a batch of %lld "
+                     "takes %s",
+                     cli->budget, (long long)batch, bytes_text(cli->pool, least_bytes));
 }
 
 ExitCode cli_plan_max_batch(Cli *cli, const Ast *ast)
@@ -233,17 +244,15 @@ ExitCode cli_plan_max_batch(Cli *cli, const Ast *ast)
     int64_t least = least_batch(cli, ast, &own);
     if (!least)
         return EXIT_USER;
-    BatchSearch s = {cli, ast, "none", search_cost(cli, own), true, EXIT_OK};
+    BatchSearch s = {cli, ast, "none", search_cost(cli, own), EXIT_OK};
     BatchPlan kept = largest_batch(&s, least, least);
     if (s.code == EXIT_USER)
         return EXIT_USER;
     kept = with_costs(&s, "none", &kept);
     s.solver = cli->solver;
     BatchPlan best = largest_batch(&s, least, kept.batch ? kept.batch : least);
-    if (!best.batch && s.code == EXIT_BUDGET) { /* once more, for the message */
-        s.quiet = false;
-        plan_batch(&s, least);
-    }
+    if (!best.batch && s.code == EXIT_BUDGET)
+        return no_batch_fits(cli, least, best.least_bytes);
     if (!best.batch)
         return s.code;
     best = with_costs(&s, cli->solver, &best);

@@ -1,4 +1,5 @@
 /* plan: what a budget costs, by every solver, over a sweep of budgets. */
+#include "codegen/compile.h"
 #include "frontend/cli_file.h"
 #include "frontend/cli_plan.h"
 #include "passes/memplan/buffer_csv.h"
@@ -342,10 +343,19 @@ static bool check_options(Cli *cli)
     return false;
 }
 
+static bool check_target(Cli *cli)
+{
+    const char *error;
+    if (codegen_target(cli->pool, cli->march, false, &error))
+        return true;
+    return cli_error(cli, EXIT_USER, "E801", NULL, "%s", error) == EXIT_OK;
+}
+
 ExitCode verb_plan(Cli *cli)
 {
     PlanSource of = {NULL, NULL};
-    if (!check_options(cli) || !cli_one_writes_output(cli, "--arena-csv", cli->arena_csv))
+    if (!check_options(cli) || !check_target(cli) ||
+        !cli_one_writes_output(cli, "--arena-csv", cli->arena_csv))
         return EXIT_USER;
     if (cli->graph)
         of.graph = cli_read_graph(cli);

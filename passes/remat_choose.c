@@ -4,6 +4,8 @@
  * it a chance.  What a bound leaves out could not have been chosen, so the answer is that of both,
  * and time still never grows with the budget. */
 #include "passes/remat/bound.h"
+#include "passes/remat/pieces_schedule.h"
+#include "passes/remat/solvers.h"
 #include "passes/remat_pass_internal.h"
 
 /* A second search takes as long as the first: up to so many nodes they take 3 s together.  Larger
@@ -70,9 +72,31 @@ static bool is_better(const Solve *s, const Planned *a, const Solve *than, const
     return a->answer.figures.time < b->answer.figures.time;
 }
 
+static int64_t likely_peak(const Solve *s)
+{
+    RematSchedule base = remat_base_schedule(s->scratch, s->p);
+    return pieces_peak(s->scratch, s->p, &base, s->keep_all.peak_bytes);
+}
+
+/* The step without masks fits as it is, and scrimp sees that without a search. */
+static bool keep_whole(Solve *s, Solve *whole, Chosen *out)
+{
+    const RematRequest *r = &whole->request;
+    bool wants_time = r->budget.kind != BUDGET_NONE && r->budget.kind != BUDGET_MIN &&
+                      r->options.objective == REMAT_MIN_TIME;
+    if (!r->only || !r->only->counts_pieces || !wants_time ||
+        likely_peak(whole) > whole->budget_bytes)
+        return false;
+    *out = (Chosen){.of = whole, .other = s, .base = whole, .plan = solve_request(whole)};
+    return out->plan.arena_bytes <= whole->budget_bytes && out->plan.answer.figures.recomputed == 0;
+}
+
 Chosen choose_step(Solve *s, Solve *whole)
 {
-    Chosen c = {.of = s, .other = whole, .base = whole ? whole : s, .plan = solve_request(s)};
+    Chosen c;
+    if (whole && keep_whole(s, whole, &c))
+        return c;
+    c = (Chosen){.of = s, .other = whole, .base = whole ? whole : s, .plan = solve_request(s)};
     if (!whole || s->request.budget.kind == BUDGET_NONE || !may_be_better(whole, s, &c.plan))
         return c;
     Planned plan = solve_request(whole);

@@ -219,8 +219,18 @@ static void recall(RematMemo *memo, const RematProblem *p, const RematOptions *o
     memo_keep_front(memo, o);
 }
 
-RematStatus remat_scrimp(const RematProblem *p, const RematOptions *o, Pool *pool,
-                         RematSchedule *out)
+/* Nothing is faster than running each node once, and that fits: there is nothing to search. */
+static bool base_is_best(const RematProblem *p, const RematOptions *o, Pool *scratch)
+{
+    RematSchedule base = remat_base_schedule(scratch, p);
+    if (o->objective == REMAT_MIN_MEMORY || !remat_obeys_hints(scratch, p, &base))
+        return false;
+    int64_t peak_bytes = remat_check(scratch, p, &base).peak_bytes;
+    return pieces_peak(scratch, p, &base, peak_bytes) <= o->budget_bytes;
+}
+
+static RematStatus answer_from_front(const RematProblem *p, const RematOptions *o, Pool *pool,
+                                     RematSchedule *out)
 {
     Pool *scratch = pool_new_child(pool);
     RematMemo *memo = p->memo ? p->memo : remat_memo_new(scratch, NULL);
@@ -242,4 +252,18 @@ RematStatus remat_scrimp(const RematProblem *p, const RematOptions *o, Pool *poo
                                              : REMAT_INFEASIBLE;
     pool_free(scratch); /* the memo may lie in it */
     return status;
+}
+
+RematStatus remat_scrimp(const RematProblem *p, const RematOptions *o, Pool *pool,
+                         RematSchedule *out)
+{
+    Pool *scratch = pool_new_child(pool);
+    bool is_best = base_is_best(p, o, scratch);
+    pool_free(scratch);
+    if (!is_best)
+        return answer_from_front(p, o, pool, out);
+    *out = remat_base_schedule(pool, p);
+    if (o->notes)
+        o->notes->exact = true;
+    return REMAT_OPTIMAL;
 }

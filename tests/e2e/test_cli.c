@@ -71,6 +71,7 @@ static void test_mistakes(void)
                "$SCRIMP train $EXAMPLES/mlp.scrimp --data $TMP/no-such-folder");
     expect_run(1, "E801",
                "$SCRIMP compile $EXAMPLES/mlp.scrimp --march z80 -o $TMP/x.so --header $TMP/x.h");
+    expect_run(1, "z80", "$SCRIMP plan $EXAMPLES/mlp.scrimp --march z80");
     expect_run(1, "no-folder/x.so: No such file",
                "$SCRIMP compile $EXAMPLES/mlp.scrimp -o $TMP/no-folder/x.so --header $TMP/x.h");
     expect_run(1, "no-folder/x.h: No such file",

@@ -77,6 +77,10 @@ static void test_example(const char *example)
     json_t *min = run_json(0, "$SCRIMP plan $EXAMPLES/%s --budget min --json", example);
     expect_sound(min, AT_MIN, example);
     EXPECT(json_get_number(min, "peak_bytes") <= json_get_number(all, "peak_bytes"), example);
+    json_t *memory =
+        run_json(0, "$SCRIMP plan $EXAMPLES/%s --budget 100%% --objective memory --json", example);
+    EXPECT(json_get_number(memory, "arena_bytes") == json_get_number(min, "arena_bytes"), example);
+    json_decref(memory);
     /* One byte less than the minimum is refused, and the answer names the minimum. */
     double least = json_get_number(min, "arena_bytes");
     json_t *none =
@@ -87,6 +91,17 @@ static void test_example(const char *example)
     json_decref(all);
     json_decref(min);
     json_decref(none);
+}
+
+/* A step that fits as it is has no masks and is not searched, which would take seconds. */
+static void expect_kept(const char *example)
+{
+    json_t *o = run_json(0, "$SCRIMP plan $EXAMPLES/%s --budget 100%% --json", example);
+    EXPECT(json_get_number(o, "masked_tensors") == 0, example);
+    EXPECT(json_get_number(o, "recomputed_ops") == 0, example);
+    EXPECT(json_get_number(o, "overhead_percent") == 0, example);
+    EXPECT(strcmp(json_string_value(json_object_get(o, "status")), "optimal") == 0, example);
+    json_decref(o);
 }
 
 /* Masks lower the arena, not what a percentage is of; --no-masks leaves them out. */
@@ -104,6 +119,7 @@ static void test_masks(void)
         EXPECT(arena - persistent < 0.9 * (all - persistent), masked[i]);
         EXPECT(json_get_number(o, "masked_tensors") > 0, masked[i]);
         EXPECT(json_get_number(whole, "masked_tensors") == 0, masked[i]);
+        expect_kept(masked[i]);
         EXPECT(json_get_number(o, "keep_all_peak_bytes") ==
                    json_get_number(whole, "keep_all_peak_bytes"),
                masked[i]);

@@ -14,7 +14,7 @@ static const Front *search(Pool *pool, const RematProblem *p, RematOptions o)
 {
     RematProblem now = *p;
     now.memo = remat_memo_new(pool, NULL);
-    o.budget_bytes = INT64_MAX;
+    o.budget_bytes = 0;
     remat_solve(&now, remat_solver_find("scrimp"), &o, pool);
     return &now.memo->front;
 }

@@ -276,6 +276,15 @@ static bool kind_fits(const BuiltinParam *p, Val v)
     return true;
 }
 
+/* A list of which an element is a mistake that has been reported. */
+static bool holds_poison(Val v)
+{
+    for (int i = 0; v.kind == VAL_LIST && i < v.list.len; i++)
+        if (v.list.data[i].kind == VAL_POISON)
+            return true;
+    return false;
+}
+
 static bool check_arg(Binder *b, int i)
 {
     const BuiltinParam *p = &b->sig->params[i];
@@ -293,6 +302,8 @@ static bool check_arg(Binder *b, int i)
     }
     if (kind_fits(p, *v))
         return true;
+    if (holds_poison(*v))
+        return false;
     if (p->kind == ARG_WORD && v->kind == VAL_STRING)
         lower_error(b->l, c->arg_span[i], "E205", "`%s` of '%s' is one of %s, not '%s'", p->name,
                     c->fn->name, p->words, v->s);

@@ -462,9 +462,9 @@ static void list_buffers(Sharings *s, Pool *pool)
 
 /* Sharing a buffer in place never raises the load, but a longer buffer can be harder to place: when
  * the arena misses the bound, fewer pairs share.  The lowest arena wins; its sharing is the first
- * that is searched further, and where there are few buffers the others after it.  MEMPLAN_FINAL
- * does all that MEMPLAN_TRIAL does before anything else, so that a plan that fitted on trial fits.
- */
+ * that is searched further, and where there are few buffers the others after it, the lowest of
+ * which is searched as far.  MEMPLAN_FINAL does all that MEMPLAN_TRIAL does before anything else,
+ * so that a plan that fitted on trial fits. */
 MemPlan *memplan_graph(Pool *pool, const Graph *g, MemEffort effort, PlaceMemo *memo)
 {
     Pool *scratch = pool_new_child(pool);
@@ -477,6 +477,8 @@ MemPlan *memplan_graph(Pool *pool, const Graph *g, MemEffort effort, PlaceMemo *
         try_sharings(&s, first, 1, MEMPLAN_EXACT_STEPS);
     if (effort == MEMPLAN_FINAL && s.l->n_buffers <= MOST_TO_TRY_ALL)
         try_sharings(&s, first + 1, SHARINGS - 1, MEMPLAN_TRIAL_STEPS);
+    if (effort == MEMPLAN_FINAL && s.best != first)
+        try_sharings(&s, s.best, 1, MEMPLAN_EXACT_STEPS);
     if (effort == MEMPLAN_FINAL)
         list_buffers(&s, pool);
     pool_free(scratch);

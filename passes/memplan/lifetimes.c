@@ -290,7 +290,7 @@ static MemPlan *plan_new(Pool *pool, const Graph *g)
 
 /* How far the load may rise so that in-place pairs get buffers of their own, in sixteenths of the
  * bound: not at all; ...; as far as it likes. */
-enum { SHARINGS = 5, MOST_TO_TRY_ALL = 1000 };
+enum { SHARINGS = 5, WITHIN_BOUND = 1, MOST_TO_TRY_ALL = 1000 };
 static const int sharing_load[SHARINGS] = {0, 16, 14, 12, 64};
 
 static void set_bound(MemPlan *plan, const Lives *l, int64_t *load, int64_t bound)
@@ -462,9 +462,10 @@ static void list_buffers(Sharings *s, Pool *pool)
 
 /* Sharing a buffer in place never raises the load, but a longer buffer can be harder to place: when
  * the arena misses the bound, fewer pairs share.  The lowest arena wins; its sharing is the first
- * that is searched further, and where there are few buffers the others after it, the lowest of
- * which is searched as far.  MEMPLAN_FINAL does all that MEMPLAN_TRIAL does before anything else,
- * so that a plan that fitted on trial fits. */
+ * that is searched further; after it, where there are few buffers, the others, the lowest of which
+ * is searched as far, and where there are many only that which never raises the load.
+ * MEMPLAN_FINAL does all that MEMPLAN_TRIAL does before anything else, so that a plan that fitted
+ * on trial fits. */
 MemPlan *memplan_graph(Pool *pool, const Graph *g, MemEffort effort, PlaceMemo *memo)
 {
     Pool *scratch = pool_new_child(pool);
@@ -479,6 +480,8 @@ MemPlan *memplan_graph(Pool *pool, const Graph *g, MemEffort effort, PlaceMemo *
         try_sharings(&s, first + 1, SHARINGS - 1, MEMPLAN_TRIAL_STEPS);
     if (effort == MEMPLAN_FINAL && s.best != first)
         try_sharings(&s, s.best, 1, MEMPLAN_EXACT_STEPS);
+    if (effort == MEMPLAN_FINAL && s.l->n_buffers > MOST_TO_TRY_ALL)
+        try_sharings(&s, WITHIN_BOUND, 1, MEMPLAN_EXACT_STEPS);
     if (effort == MEMPLAN_FINAL)
         list_buffers(&s, pool);
     pool_free(scratch);

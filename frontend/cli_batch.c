@@ -223,6 +223,13 @@ static BatchPlan with_costs(BatchSearch *s, const char *solver, const BatchPlan 
     BatchSearch last = {s->cli, s->ast, solver, s->cli->cost, EXIT_OK};
     BatchPlan plan = plan_batch(&last, found->batch);
     s->code = last.code;
+    if (last.code == EXIT_BUDGET)
+        cli_error(s->cli, EXIT_BUDGET, "E401",
+                  "leave --cost out, or plan smaller batches one by one",
+                  "a batch of %lld fits a budget of %s by the costs of the search, cost %s, but by "
+                  "measured ones the smallest plan found takes %s",
+                  (long long)found->batch, s->cli->budget, s->cost,
+                  bytes_text(s->cli->pool, plan.least_bytes));
     return plan;
 }
 
@@ -231,8 +238,8 @@ static ExitCode no_batch_fits(Cli *cli, int64_t batch, int64_t least_bytes)
     const char *help = pool_printf(
         cli->pool, "give it %lld bytes or more, or make the model smaller", (long long)least_bytes);
     return cli_error(cli, EXIT_BUDGET, "E401", help,
-                     "no batch fits a budget of %s: the smallest plan found for a batch of %lld "
-                     "takes %s",
+                     "no batch was found that fits a budget of %s: the smallest plan found for a "
+                     "batch of %lld takes %s",
                      cli->budget, (long long)batch, bytes_text(cli->pool, least_bytes));
 }
 

@@ -279,7 +279,7 @@ static ExitCode plan_sweep(Cli *cli, const PlanSource *of)
     if (code != EXIT_OK)
         return code;
     int n = (int)cli->sweep;
-    int64_t low = best.arena_bytes, high = best.report.keep_all_peak_bytes;
+    int64_t low = best.report.budget_bytes, high = best.report.keep_all_peak_bytes;
     json_t *list = json_array();
     if (!cli->json)
         print_heading();

@@ -72,36 +72,38 @@ static bool is_better(const Solve *s, const Planned *a, const Solve *than, const
     return a->answer.figures.time < b->answer.figures.time;
 }
 
-static int64_t likely_peak(const Solve *s)
-{
-    RematSchedule base = remat_base_schedule(s->scratch, s->p);
-    return pieces_peak(s->scratch, s->p, &base, s->keep_all.peak_bytes);
-}
-
-/* The step without masks fits as it is, and scrimp sees that without a search. */
-static bool keep_whole(Solve *s, Solve *whole, Chosen *out)
+/* The step without masks fits as it is, and nothing is faster: scrimp sees that without a search.
+ */
+static bool fits_whole(const Solve *s, const Solve *whole)
 {
     const RematRequest *r = &whole->request;
-    bool wants_time = r->budget.kind != BUDGET_NONE && r->budget.kind != BUDGET_MIN &&
-                      r->options.objective == REMAT_MIN_TIME;
-    if (!r->only || !r->only->counts_pieces || !wants_time ||
-        likely_peak(whole) > whole->budget_bytes)
-        return false;
-    *out = (Chosen){.of = whole, .other = s, .base = whole, .plan = solve_request(whole)};
-    return out->plan.arena_bytes <= whole->budget_bytes && out->plan.answer.figures.recomputed == 0;
+    bool wants_time = r->budget.kind != BUDGET_MIN && r->options.objective == REMAT_MIN_TIME;
+    RematSchedule base = remat_base_schedule(whole->scratch, whole->p);
+    return wants_time && solve_has_front(whole) &&
+           whole->keep_all.time_once <= s->keep_all.time_once &&
+           remat_obeys_hints(whole->scratch, whole->p, &base) &&
+           pieces_peak(whole->scratch, whole->p, &base, whole->keep_all.peak_bytes) <=
+               whole->budget_bytes;
 }
 
 Chosen choose_step(Solve *s, Solve *whole)
 {
-    Chosen c;
-    if (whole && keep_whole(s, whole, &c))
+    Planned of_whole;
+    bool has_choice = whole && s->request.budget.kind != BUDGET_NONE,
+         comes_first = has_choice && fits_whole(s, whole);
+    if (comes_first)
+        of_whole = solve_request(whole);
+    bool is_kept = comes_first && of_whole.arena_bytes <= whole->budget_bytes &&
+                   of_whole.answer.figures.recomputed == 0;
+    if (is_kept)
+        return (Chosen){.of = whole, .other = s, .base = whole, .plan = of_whole};
+    Chosen c = {.of = s, .other = whole, .base = whole ? whole : s, .plan = solve_request(s)};
+    if (!has_choice || (!comes_first && !may_be_better(whole, s, &c.plan)))
         return c;
-    c = (Chosen){.of = s, .other = whole, .base = whole ? whole : s, .plan = solve_request(s)};
-    if (!whole || s->request.budget.kind == BUDGET_NONE || !may_be_better(whole, s, &c.plan))
-        return c;
-    Planned plan = solve_request(whole);
-    if (is_better(whole, &plan, s, &c.plan))
-        c = (Chosen){.of = whole, .other = s, .base = whole, .plan = plan};
+    if (!comes_first)
+        of_whole = solve_request(whole);
+    if (is_better(whole, &of_whole, s, &c.plan))
+        c = (Chosen){.of = whole, .other = s, .base = whole, .plan = of_whole};
     return c;
 }
 

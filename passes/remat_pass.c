@@ -93,12 +93,6 @@ static int64_t least_arena(const Solve *s, const RematSchedule *schedule)
     return bytes;
 }
 
-/* Its answers to all targets come from one front. */
-static bool has_front(const Solve *s)
-{
-    return s->request.only && s->request.only->counts_pieces;
-}
-
 /* Different targets often have the same answer: it is placed once.  Where no plan of it is within
  * most_bytes, it is not placed, and the arena is what it takes at least. */
 static Planned plan_within(Solve *s, int64_t target, int64_t most_bytes)
@@ -107,7 +101,7 @@ static Planned plan_within(Solve *s, int64_t target, int64_t most_bytes)
     Planned a = {.arena_bytes = 0};
     o.budget_bytes = target;
     o.notes = &a.notes;
-    if (has_front(s)) /* less memory is a smaller target */
+    if (solve_has_front(s)) /* less memory is a smaller target */
         o.objective = REMAT_MIN_TIME;
     a.answer = remat_solve(s->p, s->request.only, &o, s->scratch);
     for (size_t k = 0; k < s->tried.len; k++)
@@ -165,7 +159,7 @@ static void try_with_copies(Solve *s, Planned *least)
 {
     RematOptions o = s->request.options;
     Planned a = {.arena_bytes = 0};
-    if (!s->p->pieces || !has_front(s))
+    if (!s->p->pieces || !solve_has_front(s))
         return;
     o.budget_bytes = 0;
     o.notes = &a.notes;
@@ -214,7 +208,7 @@ static Planned solve_arena(Solve *s, int64_t budget)
 static void list_targets(Solve *s, Targets *out)
 {
     out->look_ahead = LOOK_AHEAD;
-    if (has_front(s)) {
+    if (solve_has_front(s)) {
         const Front *front = &s->p->memo->front;
         for (size_t k = 0; k < front->points.len; k++)
             vec_push(s->scratch, &out->peak, front->points.data[k].peak_bytes);
@@ -279,7 +273,8 @@ Planned solve_request(Solve *s)
     if (s->request.budget.kind == BUDGET_MIN)
         s->budget_bytes = solve_least(s)->arena_bytes;
     bool wants_time = s->request.options.objective == REMAT_MIN_TIME;
-    Planned a = wants_time || !has_front(s) ? solve_arena(s, s->budget_bytes) : *solve_least(s);
+    Planned a =
+        wants_time || !solve_has_front(s) ? solve_arena(s, s->budget_bytes) : *solve_least(s);
     bool may_spend = wants_time && s->p->relaxed && a.arena_bytes <= s->budget_bytes &&
                      a.answer.figures.recomputed > 0;
     return may_spend ? spend_rest(s, a, s->budget_bytes) : a;

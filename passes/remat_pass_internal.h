@@ -27,6 +27,12 @@ typedef struct Solve {
     Planned *least; /* the answer with the smallest arena; NULL = not looked for yet */
 } Solve;
 
+/* The solver asked for has one search for all budgets. */
+static inline bool solve_has_front(const Solve *s)
+{
+    return s->request.only && s->request.only->has_front;
+}
+
 /* What the request asks for, of this step.  Sets the budget of `min`. */
 Planned solve_request(Solve *s);
 

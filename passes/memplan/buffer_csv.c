@@ -159,8 +159,8 @@ static bool read_row(Reader *r, const char *line, MemBuffer *b)
     char *field[MAX_COLUMNS];
     Pool *scratch = pool_new_child(r->pool);
     int n = split(scratch, line, field);
-    bool ok = !strchr(line, '"') || fail(r, "quotation marks are not understood");
-    ok = ok && (n == r->n_fields || fail(r, "%d fields; the heading has %d", n, r->n_fields));
+    bool ok = n == r->n_fields || fail(r, "%d fields; the heading has %d%s", n, r->n_fields,
+                                       strchr(line, '"') ? " (quotes do not join fields)" : "");
     ok = ok && read_number(r, field, COLUMN_LOWER, &b->lower) &&
          read_number(r, field, COLUMN_UPPER, &b->upper) &&
          read_number(r, field, COLUMN_SIZE, &b->size) && check_others(r, field) &&

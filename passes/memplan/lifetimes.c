@@ -463,7 +463,7 @@ static void list_buffers(Sharings *s, Pool *pool)
 /* Sharing a buffer in place never raises the load, but a longer buffer can be harder to place: when
  * the arena misses the bound, fewer pairs share.  The lowest arena wins; its sharing is the first
  * that is searched further; after it, where there are few buffers, the others, the lowest of which
- * is searched as far, and where there are many only that which never raises the load.
+ * is searched as far, and where there are many only that whose load may rise up to the bound.
  * MEMPLAN_FINAL does all that MEMPLAN_TRIAL does before anything else, so that a plan that fitted
  * on trial fits. */
 MemPlan *memplan_graph(Pool *pool, const Graph *g, MemEffort effort, PlaceMemo *memo)
@@ -480,7 +480,7 @@ MemPlan *memplan_graph(Pool *pool, const Graph *g, MemEffort effort, PlaceMemo *
         try_sharings(&s, first + 1, SHARINGS - 1, MEMPLAN_TRIAL_STEPS);
     if (effort == MEMPLAN_FINAL && s.best != first)
         try_sharings(&s, s.best, 1, MEMPLAN_EXACT_STEPS);
-    if (effort == MEMPLAN_FINAL && s.l->n_buffers > MOST_TO_TRY_ALL)
+    if (effort == MEMPLAN_FINAL && s.l->n_buffers > MOST_TO_TRY_ALL && first != WITHIN_BOUND)
         try_sharings(&s, WITHIN_BOUND, 1, MEMPLAN_EXACT_STEPS);
     if (effort == MEMPLAN_FINAL)
         list_buffers(&s, pool);

@@ -78,6 +78,15 @@ static RematStatus status_of(const RematAnswer *a, bool exact, int64_t budget_by
     return a->limited ? REMAT_LIMIT : REMAT_FEASIBLE;
 }
 
+/* Solvers run what overwrites something once: an exact search is of fewer schedules then. */
+static bool all_may_rerun(const ExternalGraph *g)
+{
+    for (int n = 0; n < g->n_nodes; n++)
+        if (g->node[n].rerun && g->node[n].n_overwrites > 0)
+            return false;
+    return true;
+}
+
 /* Without a budget the order stays as it is. */
 static RematAnswer answer_request(Planning *s, const RematFigures *given, RematReport *report)
 {
@@ -130,13 +139,15 @@ bool external_plan(Pool *pool, const ExternalGraph *g, const RematSettings *sett
     out->schedule = a.schedule;
     out->figures = a.figures;
     out->report.treewidth = s.notes.treewidth;
-    fill_report(&a, s.p, s.notes.exact, &out->report);
+    bool exact = s.notes.exact && all_may_rerun(g);
+    fill_report(&a, s.p, exact, &out->report);
     bound_report_limits(&s.request, s.p, &out->report);
     s.p->bounds_until = s.request.bounds_until;
     find_bounds(&s, g, &out->report);
     out->report.infeasible_proven =
         out->report.status == REMAT_INFEASIBLE &&
-        (s.notes.exact || out->report.lower_bound_bytes > out->report.budget_bytes);
+        (exact || out->report.lower_bound_bytes > out->report.budget_bytes ||
+         isinf(out->report.overhead_lower_bound_percent));
     if (out->report.infeasible_proven)
         out->report.overhead_lower_bound_percent = (double)INFINITY;
     out->report.solve_seconds = clock_seconds() - begin;

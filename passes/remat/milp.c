@@ -3,7 +3,10 @@
 #include "ir/support/vec.h"
 
 #include <dlfcn.h>
+#include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 typedef struct Term {
     int row, column;
@@ -141,6 +144,28 @@ static MilpStatus read_answer(const Cbc *cbc, void *model, size_t n, double *x)
     return proven ? MILP_OPTIMAL : MILP_FEASIBLE;
 }
 
+/* Of some problems the library prints what it finds before it looks at its log level: standard
+ * output is the program's.  Returns what to give back to show_output; -1: nothing is hidden. */
+static int hide_output(void)
+{
+    fflush(stdout);
+    int shown = dup(STDOUT_FILENO), nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    if (shown >= 0 && nowhere >= 0)
+        dup2(nowhere, STDOUT_FILENO);
+    if (nowhere >= 0)
+        close(nowhere);
+    return shown;
+}
+
+static void show_output(int shown)
+{
+    fflush(stdout); /* what the library wrote into the buffer */
+    if (shown < 0)
+        return;
+    dup2(shown, STDOUT_FILENO);
+    close(shown);
+}
+
 MilpStatus milp_solve(const Milp *m, int max_nodes, double max_seconds, double *x)
 {
     Cbc cbc;
@@ -153,7 +178,9 @@ MilpStatus milp_solve(const Milp *m, int max_nodes, double max_seconds, double *
     cbc.set_parameter(model, "maxNodes", pool_printf(pool, "%d", max_nodes));
     if (max_seconds > 0)
         cbc.set_parameter(model, "seconds", pool_printf(pool, "%.3f", max_seconds));
+    int shown = hide_output();
     cbc.solve(model);
+    show_output(shown);
     MilpStatus status = read_answer(&cbc, model, m->cost.len, x);
     cbc.delete_model(model);
     pool_free(pool);

@@ -128,8 +128,9 @@ typedef struct RematSolver {
     const char *name; /* as in `remat { solver = ... }` and --solver */
     const char *doc;  /* one line, with its source */
     RematSolve *solve;
-    bool in_best;       /* one of those that `best` runs; the others are for comparison, or slow */
-    bool counts_pieces; /* its peaks are pieces_peak's (pieces_schedule.h) */
+    bool in_best;   /* one of those that `best` runs; the others are for comparison, or slow */
+    bool has_front; /* all budgets are answered from the front of RematProblem.memo, whose peaks
+                       are pieces_peak's (pieces_schedule.h) */
 } RematSolver;
 
 /* Where what solvers found out outlives the program; entries may vanish or be damaged. */

@@ -21,12 +21,13 @@ typedef struct Local {
     bool stays;       /* read after the window, or kept */
 } Local;
 
-/* Bytes that are free once node k has run, if these have run as well: an input's; or that never
- * have to be there, because an output takes the place of an input that dies. */
+/* An input of a node of the window that dies with it if it is the last reader: if `others`, the
+ * other readers in the window, have run.  Then `bytes` are free, or, where an output may be written
+ * over the input, the bytes of that output are never needed beside it. */
 typedef struct Freed {
     uint32_t others;
     int64_t bytes;
-    int out; /* of the node; only of outputs */
+    int out; /* which output; -1: none */
 } Freed;
 
 /* What a state needs to know of a node of the window. */
@@ -99,7 +100,7 @@ static void find_staying(Window *w, const NodeGraph *g, const int *position)
     }
 }
 
-/* Those of an input that has to be read by others before, or with, position k; none that stays. */
+/* Adds what the death of an input of position k frees; nothing when the input stays. */
 static void add_freed(const Window *w, Freed *list, int *n, int input, int k, int64_t bytes,
                       int out)
 {
@@ -133,7 +134,8 @@ static Run run_new(Pool *pool, const Window *w, const NodeGraph *g, const int *p
     return r;
 }
 
-/* local_of: by tensor, -1; window_free makes it so again. */
+/* Nodes stand behind those that they wait for.  local_of: by tensor, -1; window_free makes it so
+ * again. */
 static Window *window_new(Pool *pool, const RematProblem *p, const NodeGraph *g,
                           const RematSchedule *s, const int *position, int begin, int n,
                           int *local_of)
@@ -193,7 +195,8 @@ static void step(const Window *w, const State *from, int from_index, int k, Stat
     out->peak = transient > from->peak ? transient : from->peak;
 }
 
-/* Where a set stands, or would. */
+/* Where a set stands, or would.  The multipliers are odd, to mix the few bits in which sets
+ * differ (as in MurmurHash3's last steps). */
 static uint32_t find_slot(const Table *t, uint32_t done)
 {
     uint32_t h = (done ^ done >> 15) * 0x9e3779b1u;
@@ -263,44 +266,48 @@ static int64_t peak_of_present_order(const Window *w)
     return s.peak;
 }
 
-/* Solves one window; true when its order got better.  *states grows by the effort. */
-static bool improve_window(Pool *scratch, const RematProblem *p, const NodeGraph *g,
-                           RematSchedule *s, const int *position, int begin, int n, int *local_of,
-                           int *states)
+/* What is the same for all windows of one schedule. */
+typedef struct Windows {
+    const RematProblem *p;
+    const NodeGraph *g;
+    RematSchedule *s;
+    int *position; /* by node: in s */
+    int *local_of; /* by tensor: -1 between windows */
+    int states;    /* of all windows so far: the effort */
+} Windows;
+
+/* Solves one window; true when its order got better. */
+static bool improve_window(Windows *x, Pool *scratch, int begin, int n)
 {
     Pool *pool = pool_new_child(scratch);
-    Window *w = window_new(pool, p, g, s, position, begin, n, local_of);
+    Window *w = window_new(pool, x->p, x->g, x->s, x->position, begin, n, x->local_of);
     Table t = {.pool = pool};
     State first = first_state(w);
     offer(&t, &first);
     bool complete = expand_states(w, &t);
-    *states += t.n;
+    x->states += t.n;
     bool better = complete && t.state[t.n - 1].peak < peak_of_present_order(w);
     if (better) {
         int *order = POOL_ARRAY(pool, (size_t)n, int);
         for (int k = n - 1, i = t.n - 1; k >= 0; i = t.state[i].parent, k--)
             order[k] = w->node[t.state[i].last];
-        memcpy(s->node + begin, order, (size_t)n * sizeof *order);
+        memcpy(x->s->node + begin, order, (size_t)n * sizeof *order);
     }
     window_free(w);
     pool_free(pool);
-    return complete ? better
-           : n > 4
-               ? improve_window(scratch, p, g, s, position, begin + n / 4, n / 2, local_of, states)
-               : false;
+    return complete ? better : n > 4 ? improve_window(x, scratch, begin + n / 4, n / 2) : false;
 }
 
 /* Windows with the peak at their end, in their middle and at their beginning. */
-static bool improve_around(Pool *scratch, const RematProblem *p, const NodeGraph *g,
-                           RematSchedule *s, int *position, int peak_at, int *local_of, int *states)
+static bool improve_around(Windows *x, Pool *scratch, int peak_at)
 {
-    for (int k = 0; k < s->len; k++)
-        position[s->node[k]] = k;
     static const int before[] = {WINDOW / 2, WINDOW - 2, 1};
+    for (int k = 0; k < x->s->len; k++)
+        x->position[x->s->node[k]] = k;
     for (int k = 0; k < 3; k++) {
         int begin = peak_at - before[k] < 0 ? 0 : peak_at - before[k];
-        int end = begin + WINDOW > s->len ? s->len : begin + WINDOW;
-        if (improve_window(scratch, p, g, s, position, begin, end - begin, local_of, states))
+        int end = begin + WINDOW > x->s->len ? x->s->len : begin + WINDOW;
+        if (improve_window(x, scratch, begin, end - begin))
             return true;
     }
     return false;
@@ -310,16 +317,17 @@ int64_t reorder_windows(Pool *scratch, const RematProblem *p, const NodeGraph *g
                         int64_t good_enough_bytes)
 {
     Pool *pool = pool_new_child(scratch);
-    int *position = POOL_ARRAY(pool, (size_t)p->n_nodes + 1, int), states = 0;
+    Windows x = {.p = p, .g = g, .s = s};
     int *kept = POOL_ARRAY(pool, (size_t)s->len + 1, int);
-    int *local_of = POOL_ARRAY(pool, (size_t)p->n_tensors + 1, int);
+    x.position = POOL_ARRAY(pool, (size_t)p->n_nodes + 1, int);
+    x.local_of = POOL_ARRAY(pool, (size_t)p->n_tensors + 1, int);
     for (int t = 0; t < p->n_tensors; t++)
-        local_of[t] = -1;
+        x.local_of[t] = -1;
     RematFigures f = remat_check(pool, p, s);
-    while (f.peak_bytes > good_enough_bytes && states < MAX_TOTAL_STATES &&
+    while (f.peak_bytes > good_enough_bytes && x.states < MAX_TOTAL_STATES &&
            !reorder_out_of_time(p)) {
         memcpy(kept, s->node, (size_t)s->len * sizeof *kept);
-        if (!improve_around(pool, p, g, s, position, f.peak_at, local_of, &states))
+        if (!improve_around(&x, pool, f.peak_at))
             break;
         RematFigures next = remat_check(pool, p, s);
         if (!next.ok || next.peak_bytes > f.peak_bytes ||

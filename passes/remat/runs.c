@@ -136,8 +136,7 @@ void run_list_add(RunList *l, int node)
     want_inputs(l, node);
     for (size_t k = 0; k < l->wanted.len; k++)
         want_inputs(l, l->wanted.data[k]);
-    if (l->wanted.len > 1)
-        sort_ints(l->wanted.data, l->wanted.len);
+    sort_ints(l->wanted.data, l->wanted.len);
     for (size_t k = 0; k < l->wanted.len; k++) {
         run_node(l, l->wanted.data[k]);
         l->is_wanted[l->wanted.data[k]] = false;

@@ -2,6 +2,7 @@
  * (slots.h).  All quick solvers are asked first (scrimp_starts.c).  Then come the searches of a
  * table (scrimp_climb.c), each of which begins with what those found and sees nothing of the
  * others; small problems are searched exactly in the end (scrimp_exact.c).
+ * Where each node can run once in the given order there is nothing to search.
  * Every schedule on the way goes to the front (front.h).  Targets, effort and random numbers do not
  * depend on the budget, so neither does the front: one search answers every budget, and time never
  * grows with the budget.
@@ -159,8 +160,11 @@ static void choose_searches(Portfolio *x, Pool *scratch)
     bool matter = pieces_matter(x->p, scratch);
     for (int k = 0; k < N_SEARCHES; k++) {
         int most = matter ? searches[k].most_beside_pieces : searches[k].most_nodes;
-        if (x->p->n_nodes <= most && (x->p->pieces || !searches[k].on_pieces))
-            x->row[x->n++] = k;
+        if (x->p->n_nodes > most || (searches[k].on_pieces && !x->p->pieces))
+            continue;
+        if (searches[k].on_pieces && x->pieces_low_bytes == 0)
+            x->pieces_low_bytes = least_peak(&x->p->pieces->problem, scratch);
+        x->row[x->n++] = k;
     }
 }
 
@@ -181,7 +185,6 @@ static void search_all(const RematProblem *p, const RematOptions *o, int64_t low
 {
     Pool *scratch = pool_new_child(pool);
     Portfolio x = {.p = p, .options = o, .starts = starts, .low_bytes = low_bytes};
-    x.pieces_low_bytes = p->pieces ? least_peak(&p->pieces->problem, scratch) : 0;
     choose_searches(&x, scratch);
     parallel_run(scratch, o->n_threads, x.n, search, &x);
     for (int k = 0; k < x.n; k++)

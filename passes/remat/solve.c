@@ -146,7 +146,7 @@ static RematAnswer run_solver(const RematProblem *p, const RematSolver *solver,
     a.figures = remat_check(pool, p, &a.schedule);
     if (!a.figures.ok)
         BUG("solver %s made a wrong schedule: %s", solver->name, a.figures.fault);
-    bool counts_pieces = solver->counts_pieces && p->pieces && !o->with_copies;
+    bool counts_pieces = solver->has_front && p->pieces && !o->with_copies;
     a.peak_bytes = a.figures.peak_bytes;
     if (counts_pieces)
         a.peak_bytes = pieces_peak(pool, p, &a.schedule, a.peak_bytes);

@@ -74,7 +74,7 @@ static void expect_error(int code, const char *options, const char *text)
 static void test_errors(void)
 {
     expect_error(3, NET " --max-batch --budget 300KiB", "E401");
-    expect_error(3, NET " --max-batch --budget 300KiB", "no batch fits");
+    expect_error(3, NET " --max-batch --budget 300KiB", "no batch was found");
     expect_error(1, NET " --max-batch --budget 50%", "E407");
     expect_error(1, NET " --max-batch", "E407");
     expect_error(1, NET " --max-batch --budget 1GiB -D N=3", "E407");

@@ -90,7 +90,7 @@ static void test_example(const char *example)
     json_decref(none);
 }
 
-/* A step that fits as it is has no masks and is not searched, which would take seconds. */
+/* A step that fits as it is has no masks, which would take time. */
 static void expect_kept(const char *example)
 {
     json_t *o = run_json(0, "$SCRIMP plan $EXAMPLES/%s --budget 100%% --json", example);

@@ -44,6 +44,8 @@ static void test_kept(void)
     plan_to("limited", "--budget 60% --time-limit 1000");
     expect_ok("$SCRIMP dump " MODEL " --stage=remat --budget 60% > $TMP/dump");
     EXPECT(n_plans() == 0, "nothing is kept with --no-cache, a time limit, or by dump");
+    plan_to("whole", "--budget 100%");
+    EXPECT(n_plans() == 0, "a step that fits as it is is not searched");
     plan_to("first", "--budget 60%");
     EXPECT(n_plans() == 1, "the search is kept");
     expect_ok("cp $TMP/cache/*.plans $TMP/kept");

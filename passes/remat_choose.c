@@ -4,8 +4,6 @@
  * it a chance.  What a bound leaves out could not have been chosen, so the answer is that of both,
  * and time still never grows with the budget. */
 #include "passes/remat/bound.h"
-#include "passes/remat/pieces_schedule.h"
-#include "passes/remat/solvers.h"
 #include "passes/remat_pass_internal.h"
 
 /* A second search takes as long as the first: up to so many nodes they take 3 s together.  Larger
@@ -72,38 +70,19 @@ static bool is_better(const Solve *s, const Planned *a, const Solve *than, const
     return a->answer.figures.time < b->answer.figures.time;
 }
 
-/* The step without masks fits as it is, and nothing is faster: scrimp sees that without a search.
- */
-static bool fits_whole(const Solve *s, const Solve *whole)
-{
-    const RematRequest *r = &whole->request;
-    bool wants_time = r->budget.kind != BUDGET_MIN && r->options.objective == REMAT_MIN_TIME;
-    RematSchedule base = remat_base_schedule(whole->scratch, whole->p);
-    return wants_time && solve_has_front(whole) &&
-           whole->keep_all.time_once <= s->keep_all.time_once &&
-           remat_obeys_hints(whole->scratch, whole->p, &base) &&
-           pieces_peak(whole->scratch, whole->p, &base, whole->keep_all.peak_bytes) <=
-               whole->budget_bytes;
-}
-
 Chosen choose_step(Solve *s, Solve *whole)
 {
-    Planned of_whole;
-    bool has_choice = whole && s->request.budget.kind != BUDGET_NONE,
-         comes_first = has_choice && fits_whole(s, whole);
-    if (comes_first)
-        of_whole = solve_request(whole);
-    bool is_kept = comes_first && of_whole.arena_bytes <= whole->budget_bytes &&
-                   of_whole.answer.figures.recomputed == 0;
-    if (is_kept)
-        return (Chosen){.of = whole, .other = s, .base = whole, .plan = of_whole};
+    Planned plan;
+    bool has_choice = whole && s->request.budget.kind != BUDGET_NONE;
+    if (has_choice && whole->keep_all.time_once <= s->keep_all.time_once &&
+        solve_fits_as_it_is(whole, &plan))
+        return (Chosen){.of = whole, .other = s, .base = whole, .plan = plan};
     Chosen c = {.of = s, .other = whole, .base = whole ? whole : s, .plan = solve_request(s)};
-    if (!has_choice || (!comes_first && !may_be_better(whole, s, &c.plan)))
+    if (!has_choice || !may_be_better(whole, s, &c.plan))
         return c;
-    if (!comes_first)
-        of_whole = solve_request(whole);
-    if (is_better(whole, &of_whole, s, &c.plan))
-        c = (Chosen){.of = whole, .other = s, .base = whole, .plan = of_whole};
+    plan = solve_request(whole);
+    if (is_better(whole, &plan, s, &c.plan))
+        c = (Chosen){.of = whole, .other = s, .base = whole, .plan = plan};
     return c;
 }
 

@@ -262,14 +262,39 @@ static Planned spend_rest(Solve *s, Planned best, int64_t budget)
     return best;
 }
 
+/* Each node once, in the order there is, but for @recompute. */
+static RematAnswer answer_as_it_is(Solve *s)
+{
+    RematOptions o = s->request.options;
+    o.budget_bytes = INT64_MAX;
+    o.objective = REMAT_MIN_TIME; /* the order stays */
+    return remat_solve(s->p, remat_solver_find("none"), &o, s->scratch);
+}
+
+bool solve_fits_as_it_is(Solve *s, Planned *out)
+{
+    BudgetKind kind = s->request.budget.kind;
+    if (!solve_has_front(s) || s->request.options.objective == REMAT_MIN_MEMORY ||
+        kind == BUDGET_NONE || kind == BUDGET_MIN)
+        return false;
+    *out = (Planned){.answer = answer_as_it_is(s)};
+    out->answer.solver = s->request.only->name;
+    const RematSchedule *schedule = &out->answer.schedule;
+    if (out->answer.figures.recomputed > 0 || least_arena(s, schedule) > s->budget_bytes)
+        return false;
+    out->arena_bytes = planned_arena(s, schedule, MEMPLAN_TRIAL);
+    if (out->arena_bytes > s->budget_bytes)
+        out->arena_bytes = planned_arena(s, schedule, MEMPLAN_FINAL);
+    return out->arena_bytes <= s->budget_bytes;
+}
+
 Planned solve_request(Solve *s)
 {
-    if (s->request.budget.kind == BUDGET_NONE) {
-        RematOptions o = s->request.options;
-        o.budget_bytes = INT64_MAX;
-        o.objective = REMAT_MIN_TIME; /* the order stays as it is */
-        return (Planned){.answer = remat_solve(s->p, remat_solver_find("none"), &o, s->scratch)};
-    }
+    Planned as_it_is;
+    if (s->request.budget.kind == BUDGET_NONE)
+        return (Planned){.answer = answer_as_it_is(s)};
+    if (solve_fits_as_it_is(s, &as_it_is))
+        return as_it_is;
     if (s->request.budget.kind == BUDGET_MIN)
         s->budget_bytes = solve_least(s)->arena_bytes;
     bool wants_time = s->request.options.objective == REMAT_MIN_TIME;

@@ -33,6 +33,10 @@ static inline bool solve_has_front(const Solve *s)
     return s->request.only && s->request.only->has_front;
 }
 
+/* No search is needed: the step fits the budget with each node once in the order there is, and time
+ * is asked for of a solver that would find that. */
+bool solve_fits_as_it_is(Solve *s, Planned *out);
+
 /* What the request asks for, of this step.  Sets the budget of `min`. */
 Planned solve_request(Solve *s);
 

@@ -100,11 +100,12 @@ static void check_random(int n_models, double at_most)
     CHECK(above * 10 <= 2 * n_models);
 }
 
-/* At most what has been seen (docs/promises.md) and some tenths of a percent. */
+/* Without a budget no placement is smaller.  With one, at most what has been seen
+ * (docs/promises.md) and some tenths of a percent. */
 static void check_all(void)
 {
     static const char *const budgets[] = {"", "50%", "min"};
-    static const double at_most[] = {0.5, 1.5, 2};
+    static const double at_most[] = {0, 1.5, 3};
     Csv zoo = csv_read(pool, "zoo.csv");
     for (int i = 0; i < zoo.n; i++) {
         const CsvRow *row = &zoo.row[i];

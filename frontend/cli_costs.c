@@ -1,6 +1,7 @@
 #include "frontend/cli_costs.h"
 
 #include "codegen/cache.h"
+#include "codegen/compile.h"
 #include "codegen/hash.h"
 #include "frontend/cli_measure.h"
 #include "ir/support/bug.h"
@@ -75,11 +76,9 @@ static bool open_table(Cli *cli, KernelCosts *c, const char **error)
     const CodegenOptions o = session_codegen_options(cli);
     Cache cache;
     *c = (KernelCosts){.cli = cli, .seconds = map_new(cli->pool)};
-    const Target *target = target_find(cli->march);
-    if (!target) {
-        *error = pool_printf(cli->pool, "--march %s: no such target", cli->march);
+    const Target *target = codegen_target(cli->pool, cli->march, false, error);
+    if (!target)
         return false;
-    }
     if (cli->no_cache)
         return true;
     if (!cache_open(cli->pool, o.cache_dir, false, &cache, error))

@@ -105,7 +105,7 @@ static void check_random(int n_models, double at_most)
 static void check_all(void)
 {
     static const char *const budgets[] = {"", "50%", "min"};
-    static const double at_most[] = {0, 1.5, 3};
+    static const double at_most[] = {0, 1.5, 2};
     Csv zoo = csv_read(pool, "zoo.csv");
     for (int i = 0; i < zoo.n; i++) {
         const CsvRow *row = &zoo.row[i];

@@ -19,27 +19,12 @@ static void expect_plan(const char *model, const char *budget, double most_mb, d
     json_decref(o);
 }
 
-static double arena_bytes(const char *options)
-{
-    json_t *o = run_json(0, "$SCRIMP plan $EXAMPLES/unet.scrimp --effort 0.1 %s --json --no-cache",
-                         options);
-    double bytes = json_get_number(o, "arena_bytes");
-    json_decref(o);
-    return bytes;
-}
-
-/* An answer whose trial placement was worse than another's was passed over, 0.7 MB above the arena
- * that the same answer has in the end. */
-static void expect_least(void)
-{
-    EXPECT(arena_bytes("--budget min") <= arena_bytes("--budget 100% --objective memory"),
-           "no plan is smaller than that of min");
-}
-
 int main(void)
 {
     e2e_begin();
-    expect_least();
+    /* it was 0.7 MB more: the answer whose trial placement was worse than another's was passed over
+     */
+    expect_plan("unet.scrimp --effort 0.1", "min", 494.3, 100);
     /* 498.6 MB without whole prices */
     expect_plan("unet.scrimp", "min", 460, 100);
     /* +66% without them, 738.5 MB is the least arena */

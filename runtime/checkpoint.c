@@ -1,13 +1,12 @@
 #include "runtime/checkpoint.h"
 
 #include "runtime/file.h"
+#include "runtime/manifest.h"
 #include "runtime/safetensors.h"
 
-#include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,210 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { ROLES = 2, STEP_DIGITS = 10, VERSION = 1, READ_ATTEMPTS = 10, EXTRA_NAMED = 3 };
-static const char FORMAT[] = "scrimp-checkpoint", MANIFEST[] = "trainer.json";
-static const char *const role_names[ROLES] = {"model", "optimizer"};
-static const int64_t MAX_MANIFEST = 64 << 20;
-
-/* One tensor file of a set. */
-typedef struct SetFile {
-    char name[80];
-    int64_t bytes;
-    uint32_t crc32;
-} SetFile;
-
-/* Contents of trainer.json. */
-typedef struct Manifest {
-    TrainerState state;
-    SetFile file[ROLES];
-} Manifest;
-
-/* ---- names ---- */
-
-/* "model-0000000100.safetensors", with ".K" before the ending when K > 0. */
-static void set_name(SetFile *file, CheckpointRole role, int64_t step, int k)
-{
-    char suffix[16] = "";
-    if (k > 0)
-        snprintf(suffix, sizeof suffix, ".%d", k);
-    snprintf(file->name, sizeof file->name, "%s-%0*lld%s.safetensors", role_names[role],
-             STEP_DIGITS, (long long)step, suffix);
-}
-
-/* Skips ".123"; NULL when it is not there. */
-static const char *skip_number(const char *p)
-{
-    size_t n = p && *p == '.' ? strspn(p + 1, "0123456789") : 0;
-    return n ? p + 1 + n : NULL;
-}
-
-/* Nothing, or what atomic_open and file_link append to a temporary name: ".PID.tmp". */
-static bool is_ending(const char *p, bool temporary)
-{
-    const char *after = skip_number(p);
-    return (!temporary && *p == 0) || (after && strcmp(after, ".tmp") == 0);
-}
-
-/* True for names that set_name makes, and for temporary names left by a process that was killed. */
-static bool is_ours(const char *name)
-{
-    static const char safe[] = ".safetensors";
-    if (strncmp(name, MANIFEST, sizeof MANIFEST - 1) == 0)
-        return is_ending(name + sizeof MANIFEST - 1, true);
-    for (int r = 0; r < ROLES; r++) {
-        size_t n = strlen(role_names[r]);
-        if (strncmp(name, role_names[r], n) != 0)
-            continue;
-        if (strncmp(name + n, safe, sizeof safe - 1) == 0) /* the link model.safetensors */
-            return is_ending(name + n + sizeof safe - 1, true);
-        size_t digits = name[n] == '-' ? strspn(name + n + 1, "0123456789") : 0;
-        const char *rest = name + n + 1 + digits;
-        if (digits < STEP_DIGITS)
-            return false;
-        rest = skip_number(rest) ? skip_number(rest) : rest;
-        return strncmp(rest, safe, sizeof safe - 1) == 0 &&
-               is_ending(rest + sizeof safe - 1, false);
-    }
-    return false;
-}
-
-/* A name from trainer.json stays in its folder. */
-static bool is_plain_name(const char *name)
-{
-    return name && name[0] && name[0] != '.' && !strchr(name, '/') &&
-           strlen(name) < sizeof((SetFile *)NULL)->name;
-}
-
-/* ---- trainer.json ---- */
-
-static bool read_u64(const json_t *j, uint64_t *out)
-{
-    const char *text = json_string_value(j);
-    char *end;
-    if (!text || text[0] != '0' || text[1] != 'x' || !isxdigit((unsigned char)text[2]))
-        return false;
-    errno = 0;
-    *out = strtoull(text + 2, &end, 16);
-    return *end == 0 && errno == 0;
-}
-
-static bool read_i64(const json_t *j, int64_t *out)
-{
-    *out = json_integer_value(j);
-    return json_is_integer(j) && *out >= 0;
-}
-
-static bool read_set_file(const json_t *j, SetFile *file)
-{
-    uint64_t crc;
-    const char *name = json_string_value(json_object_get(j, "name"));
-    if (!is_plain_name(name) || !read_i64(json_object_get(j, "bytes"), &file->bytes) ||
-        !read_u64(json_object_get(j, "crc32"), &crc) || crc > UINT32_MAX)
-        return false;
-    strcpy(file->name, name);
-    file->crc32 = (uint32_t)crc;
-    return true;
-}
-
-static bool read_manifest_json(const json_t *root, Manifest *m, RtError *err)
-{
-    const char *format = json_string_value(json_object_get(root, "format"));
-    int64_t version;
-    if (!format || strcmp(format, FORMAT) != 0 ||
-        !read_i64(json_object_get(root, "version"), &version))
-        return rt_error(err, "it is no scrimp checkpoint");
-    if (version != VERSION)
-        return rt_error(err, "version %lld, but this scrimp reads version %d", (long long)version,
-                        VERSION);
-    const json_t *files = json_object_get(root, "files"), *epoch = json_object_get(root, "epoch");
-    m->state.epoch = json_number_value(epoch);
-    bool ok = json_is_number(epoch) && read_i64(json_object_get(root, "step"), &m->state.step) &&
-              read_i64(json_object_get(root, "data_position"), &m->state.data_position) &&
-              read_u64(json_object_get(root, "seed"), &m->state.seed) &&
-              read_u64(json_object_get(root, "model_hash"), &m->state.model_hash);
-    for (int r = 0; r < ROLES; r++)
-        ok = ok && read_set_file(json_object_get(files, role_names[r]), &m->file[r]);
-    return ok || rt_error(err, "it is damaged");
-}
-
-/* The parsed file, or NULL; json_decref'd by the caller. */
-static json_t *load_manifest(const char *dir, RtError *err)
-{
-    char *path = path_join(dir, MANIFEST, err);
-    FileBytes file = {0};
-    json_t *root = NULL;
-    if (path && file_read(path, MAX_MANIFEST, &file, err)) {
-        json_error_t why;
-        root =
-            json_loadb((const char *)file.data, (size_t)file.bytes, JSON_REJECT_DUPLICATES, &why);
-        if (!root)
-            rt_error(err, "%s is damaged: %s at line %d", path, why.text, why.line);
-        file_release(&file);
-    }
-    free(path);
-    return root;
-}
-
-static bool read_manifest(const char *dir, Manifest *m, RtError *err)
-{
-    *m = (Manifest){0};
-    json_t *root = load_manifest(dir, err);
-    bool ok =
-        root && (read_manifest_json(root, m, err) || rt_error_prefix(err, "%s/%s", dir, MANIFEST));
-    json_decref(root);
-    return ok;
-}
-
-static json_t *hex(uint64_t v)
-{
-    return json_sprintf("0x%" PRIx64, v);
-}
-
-static json_t *vocab_json(const Vocab *vocab)
-{
-    json_t *codes = json_array();
-    for (int32_t i = 0; i < vocab->size; i++)
-        if (json_array_append_new(codes, json_integer(vocab->code[i])) != 0) {
-            json_decref(codes);
-            return NULL;
-        }
-    return codes;
-}
-
-static json_t *set_file_json(const SetFile *file)
-{
-    return json_pack("{s:s, s:I, s:o}", "name", file->name, "bytes", (json_int_t)file->bytes,
-                     "crc32", hex(file->crc32));
-}
-
-static char *manifest_text(const Manifest *m)
-{
-    const TrainerState *s = &m->state;
-    json_t *root = json_pack("{s:s, s:i, s:I, s:I, s:f, s:o, s:o, s:{s:o, s:o}}", "format", FORMAT,
-                             "version", VERSION, "step", (json_int_t)s->step, "data_position",
-                             (json_int_t)s->data_position, "epoch", s->epoch, "seed", hex(s->seed),
-                             "model_hash", hex(s->model_hash), "files", role_names[0],
-                             set_file_json(&m->file[0]), role_names[1], set_file_json(&m->file[1]));
-    bool ok = root != NULL;
-    if (ok && s->vocab && s->vocab->chars)
-        ok = json_object_set_new(root, "vocabulary", vocab_json(s->vocab)) == 0;
-    if (ok && s->settings)
-        ok = json_object_set_new(root, "settings", json_deep_copy(s->settings)) == 0;
-    char *text = ok ? json_dumps(root, JSON_INDENT(2)) : NULL;
-    json_decref(root);
-    return text;
-}
-
-static bool write_manifest(const char *dir, const Manifest *m, RtError *err)
-{
-    char *path = path_join(dir, MANIFEST, err), *text = manifest_text(m);
-    bool ok = path && text && file_replace(path, text, (int64_t)strlen(text), err);
-    if (path && !text)
-        rt_error(err, "out of memory writing %s", path);
-    free(path);
-    free(text);
-    return ok;
-}
+enum { ROLES = CHECKPOINT_ROLES, READ_ATTEMPTS = 10, EXTRA_NAMED = 3 };
 
 /* ---- saving ---- */
 
@@ -231,34 +27,19 @@ static void remove_others(const char *dir)
     if (!d)
         return;
     /* Not checkpoint_exists, which is false when memory is short: nothing would be kept then. */
-    bool none = faccessat(dirfd(d), MANIFEST, F_OK, 0) != 0 && errno == ENOENT;
-    if (!none && !read_manifest(dir, &m, NULL)) {
+    bool none = faccessat(dirfd(d), manifest_file, F_OK, 0) != 0 && errno == ENOENT;
+    if (!none && !manifest_read(dir, &m, NULL)) {
         closedir(d);
         return;
     }
     for (struct dirent *e = readdir(d); e; e = readdir(d)) {
-        bool keep = !is_ours(e->d_name);
+        bool keep = !manifest_owns(e->d_name);
         for (int r = 0; r < ROLES; r++)
             keep = keep || strcmp(e->d_name, m.file[r].name) == 0;
         if (!keep)
             unlinkat(dirfd(d), e->d_name, 0);
     }
     closedir(d);
-}
-
-/* New names: not those that trainer.json names now, which must stay readable until it is switched.
- */
-static void choose_names(const Manifest *now, int64_t step, Manifest *next)
-{
-    for (int k = 0;; k++) {
-        bool taken = false;
-        for (int r = 0; r < ROLES; r++) {
-            set_name(&next->file[r], (CheckpointRole)r, step, k);
-            taken = taken || strcmp(next->file[r].name, now->file[r].name) == 0;
-        }
-        if (!taken)
-            return;
-    }
 }
 
 static bool write_role(const char *dir, const CheckpointTensor *tensors, int64_t n,
@@ -299,13 +80,13 @@ bool checkpoint_save(const char *dir, const TrainerState *state, const Checkpoin
     Manifest now = {0}, next = {.state = *state};
     if (!folder_make(dir, err))
         return false;
-    if (checkpoint_exists(dir) && !read_manifest(dir, &now, err))
+    if (checkpoint_exists(dir) && !manifest_read(dir, &now, err))
         return rt_error_prefix(err, "not overwriting what is there");
-    choose_names(&now, state->step, &next);
+    manifest_choose_names(&now, state->step, &next);
     bool ok = true;
     for (int r = 0; ok && r < ROLES; r++)
         ok = write_role(dir, tensors, n, (CheckpointRole)r, &next.file[r], err);
-    ok = ok && write_manifest(dir, &next, err) && link_model(dir, &next, err);
+    ok = ok && manifest_write(dir, &next, err) && link_model(dir, &next, err);
     remove_others(dir);
     return ok;
 }
@@ -314,16 +95,13 @@ bool checkpoint_save(const char *dir, const TrainerState *state, const Checkpoin
 
 bool checkpoint_exists(const char *dir)
 {
-    char *path = path_join(dir, MANIFEST, NULL);
-    bool there = path && file_exists(path);
-    free(path);
-    return there;
+    return manifest_exists(dir);
 }
 
 bool checkpoint_read_state(const char *dir, TrainerState *state, RtError *err)
 {
     Manifest m;
-    if (!read_manifest(dir, &m, err))
+    if (!manifest_read(dir, &m, err))
         return false;
     *state = m.state;
     return true;
@@ -331,27 +109,17 @@ bool checkpoint_read_state(const char *dir, TrainerState *state, RtError *err)
 
 bool checkpoint_read_vocab(const char *dir, Vocab *vocab, RtError *err)
 {
-    *vocab = (Vocab){0};
     if (err)
         err->message[0] = 0;
-    json_t *root = load_manifest(dir, err);
-    const json_t *codes = json_object_get(root, "vocabulary");
-    int32_t n = (int32_t)json_array_size(codes);
-    uint32_t *code = codes ? rt_alloc(n, sizeof *code, err) : NULL;
-    for (int32_t i = 0; code && i < n; i++) {
-        int64_t v;
-        bool ok = read_i64(json_array_get(codes, (size_t)i), &v) && v <= UINT32_MAX;
-        code[i] = ok ? (uint32_t)v : UINT32_MAX; /* refused below */
-    }
-    bool ok = code && vocab_from_codes(vocab, code, n, err);
-    free(code);
+    json_t *root = manifest_load(dir, err);
+    bool ok = manifest_vocab(root, vocab, err);
     json_decref(root);
     return ok;
 }
 
 json_t *checkpoint_read_settings(const char *dir)
 {
-    json_t *root = load_manifest(dir, NULL);
+    json_t *root = manifest_load(dir, NULL);
     json_t *settings = json_incref(json_object_get(root, "settings"));
     json_decref(root);
     if (json_is_object(settings))
@@ -385,16 +153,10 @@ static SafeFile *open_set_file(const char *dir, const SetFile *file, RtError *er
         if (bytes == file->bytes && crc == file->crc32)
             safe = safetensors_open(path, err);
         else
-            rt_error(err, "%s is not the file that %s was written with", path, MANIFEST);
+            rt_error(err, "%s is not the file that %s was written with", path, manifest_file);
     }
     free(path);
     return safe;
-}
-
-static bool same_names(const Manifest *a, const Manifest *b)
-{
-    return strcmp(a->file[0].name, b->file[0].name) == 0 &&
-           strcmp(a->file[1].name, b->file[1].name) == 0;
 }
 
 /* Both files of the newest set.  A run that saves meanwhile may take the files away between reading
@@ -402,7 +164,7 @@ static bool same_names(const Manifest *a, const Manifest *b)
 static bool open_set(const char *dir, Manifest *m, SafeFile *safe[ROLES], RtError *err)
 {
     for (int attempt = 0; attempt < READ_ATTEMPTS; attempt++) {
-        if (!read_manifest(dir, m, err))
+        if (!manifest_read(dir, m, err))
             return false;
         safe[0] = open_set_file(dir, &m->file[0], err);
         safe[1] = safe[0] ? open_set_file(dir, &m->file[1], err) : NULL;
@@ -410,7 +172,7 @@ static bool open_set(const char *dir, Manifest *m, SafeFile *safe[ROLES], RtErro
             return true;
         safetensors_close(safe[0]);
         Manifest again;
-        if (!read_manifest(dir, &again, NULL) || same_names(&again, m))
+        if (!manifest_read(dir, &again, NULL) || manifest_same_set(&again, m))
             return false;
     }
     return rt_error(err, "%s changes faster than it can be read", dir);
@@ -426,16 +188,17 @@ static bool check_set(SafeFile *const safe[ROLES], const CheckpointTensor *tenso
         const SafeTensor *s = safetensors_find(safe[t->role], t->name);
         if (!s)
             return rt_error(err, "the %s file has no tensor %s; was the model changed since?",
-                            role_names[t->role], t->name);
+                            checkpoint_role_names[t->role], t->name);
         if (s->dtype != t->dtype || !same_shape(t, s))
             return wrong_tensor(t, s, err);
         count[t->role]++;
     }
     for (int r = 0; r < ROLES; r++)
         if (count[r] != safetensors_count(safe[r]))
-            return rt_error(
-                err, "the %s file has %lld tensors, the model %lld; was it changed since?",
-                role_names[r], (long long)safetensors_count(safe[r]), (long long)count[r]);
+            return rt_error(err,
+                            "the %s file has %lld tensors, the model %lld; was it changed since?",
+                            checkpoint_role_names[r], (long long)safetensors_count(safe[r]),
+                            (long long)count[r]);
     return true;
 }
 

@@ -264,10 +264,13 @@ bool session_initialize(Session *s, uint64_t seed)
 
 bool session_save(Session *s, const char *dir, const TrainerState *state)
 {
-    RtError err;
+    RtError err, note;
     if (!convert_layout(s, true))
         return false;
-    bool ok = checkpoint_save(dir, state, s->tensor, s->n_tensors, &err);
+    bool ok = checkpoint_save(dir, state, s->tensor, s->n_tensors, &note, &err);
+    if (ok && note.message[0])
+        fprintf(stderr, "warning: %s/model.safetensors is not of step %lld: %s\n", dir,
+                (long long)state->step, note.message);
     if (!convert_layout(s, false))
         return false;
     return ok || runtime_error(s, "E502", &err);

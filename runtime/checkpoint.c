@@ -75,9 +75,11 @@ static bool link_model(const char *dir, const Manifest *m, RtError *err)
 }
 
 bool checkpoint_save(const char *dir, const TrainerState *state, const CheckpointTensor *tensors,
-                     int64_t n, RtError *err)
+                     int64_t n, RtError *note, RtError *err)
 {
     Manifest now = {0}, next = {.state = *state};
+    if (note)
+        note->message[0] = 0;
     if (!folder_make(dir, err))
         return false;
     if (checkpoint_exists(dir) && !manifest_read(dir, &now, err))
@@ -86,7 +88,9 @@ bool checkpoint_save(const char *dir, const TrainerState *state, const Checkpoin
     bool ok = true;
     for (int r = 0; ok && r < ROLES; r++)
         ok = write_role(dir, tensors, n, (CheckpointRole)r, &next.file[r], err);
-    ok = ok && manifest_write(dir, &next, err) && link_model(dir, &next, err);
+    ok = ok && manifest_write(dir, &next, err);
+    if (ok) /* the set is complete: its second name is no reason to end a run */
+        link_model(dir, &next, note);
     remove_others(dir);
     return ok;
 }
@@ -212,9 +216,10 @@ bool checkpoint_load(const char *dir, TrainerState *state, const CheckpointTenso
     bool ok = check_set(safe, tensors, n, err) || rt_error_prefix(err, "%s", dir);
     /* Killed after the switch, before the link or the removal of the old set: were it the last
      * step, no save would make up for it. */
-    ok = ok && link_model(dir, &m, err);
-    if (ok)
+    if (ok) {
+        link_model(dir, &m, NULL);
         remove_others(dir);
+    }
     for (int64_t i = 0; ok && i < n; i++) {
         const SafeFile *file = safe[tensors[i].role];
         const SafeTensor *s = safetensors_find(file, tensors[i].name);

@@ -38,9 +38,10 @@ typedef struct TrainerState {
 } TrainerState;
 
 /* Refuses to replace a trainer.json it cannot read: a trainer should find that out before it starts
- * (checkpoint_exists, checkpoint_read_state). */
+ * (checkpoint_exists, checkpoint_read_state).  note (may be NULL) receives why model.safetensors is
+ * not that of the set that was saved, else "": the set is complete without it. */
 bool checkpoint_save(const char *dir, const TrainerState *state, const CheckpointTensor *tensors,
-                     int64_t n, RtError *err);
+                     int64_t n, RtError *note, RtError *err);
 bool checkpoint_exists(const char *dir);
 /* Only trainer.json. */
 bool checkpoint_read_state(const char *dir, TrainerState *state, RtError *err);

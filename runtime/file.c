@@ -16,9 +16,9 @@
 
 static _Atomic uint64_t fail_at;
 
-void file_fail_at(uint64_t k)
+uint64_t file_fail_at(uint64_t k)
 {
-    fail_at = k;
+    return atomic_exchange(&fail_at, k);
 }
 
 /* Counts down; true, with errno of a full disk, at the operation that is to fail. */
@@ -256,6 +256,24 @@ char *path_join(const char *dir, const char *name, RtError *err)
     return path;
 }
 
+/* A new name is durable once its folder is synced.  Some file systems cannot sync folders, and one
+ * that may be written but not read cannot be opened. */
+static bool sync_folder(const char *path, RtError *err)
+{
+    char *copy = rt_alloc((int64_t)strlen(path) + 1, 1, err);
+    if (!copy)
+        return false;
+    strcpy(copy, path);
+    int fd = open_fd(dirname(copy), O_RDONLY | O_DIRECTORY, 0);
+    free(copy);
+    bool ok = fd >= 0 ? sync_fd(fd) == 0 || errno == EINVAL || errno == ENOTSUP : errno == EACCES;
+    if (!ok)
+        rt_error(err, "%s is written, but its folder cannot be synced: %s", path, strerror(errno));
+    if (fd >= 0)
+        close(fd);
+    return ok;
+}
+
 /* ---- atomic replacement ---- */
 
 static bool write_failed(AtomicFile *file, const char *what, RtError *err)
@@ -298,23 +316,6 @@ bool atomic_write(AtomicFile *file, const void *data, int64_t bytes, RtError *er
     return true;
 }
 
-/* The rename is durable once the folder is synced.  Some file systems cannot sync folders. */
-static bool sync_folder(const char *path, RtError *err)
-{
-    char *copy = rt_alloc((int64_t)strlen(path) + 1, 1, err);
-    if (!copy)
-        return false;
-    strcpy(copy, path);
-    int fd = open_fd(dirname(copy), O_RDONLY | O_DIRECTORY, 0);
-    free(copy);
-    bool ok = fd >= 0 && (sync_fd(fd) == 0 || errno == EINVAL || errno == ENOTSUP);
-    if (!ok)
-        rt_error(err, "%s is written, but its folder cannot be synced: %s", path, strerror(errno));
-    if (fd >= 0)
-        close(fd);
-    return ok;
-}
-
 bool atomic_commit(AtomicFile *file, RtError *err)
 {
     if (file->fd < 0)
@@ -353,6 +354,30 @@ bool file_replace(const char *path, const void *data, int64_t bytes, RtError *er
            atomic_commit(&file, err);
 }
 
+static bool copy_bytes(int fd, AtomicFile *to, RtError *err)
+{
+    unsigned char buffer[1 << 16];
+    int64_t got;
+    while ((got = read_all(fd, buffer, sizeof buffer)) > 0)
+        if (!atomic_write(to, buffer, got, err))
+            return false;
+    return got == 0 || rt_error(err, "cannot copy to %s: %s", to->path, strerror(errno));
+}
+
+static bool copy_file(const char *from, const char *to, RtError *err)
+{
+    int64_t bytes;
+    AtomicFile file = {.fd = -1};
+    int fd = open_regular(from, &bytes, err);
+    if (fd < 0)
+        return false;
+    bool ok =
+        atomic_open(&file, to, err) && copy_bytes(fd, &file, err) && atomic_commit(&file, err);
+    atomic_abort(&file);
+    close(fd);
+    return ok;
+}
+
 bool file_link(const char *from, const char *to, RtError *err)
 {
     int64_t size = (int64_t)strlen(to) + 32;
@@ -362,14 +387,14 @@ bool file_link(const char *from, const char *to, RtError *err)
     snprintf(temporary, (size_t)size, "%s.%ld.tmp", to, (long)getpid());
     unlink(temporary);
     const char *base = strrchr(from, '/');
-    bool ok = !injected() &&
-              (link(from, temporary) == 0 || symlink(base ? base + 1 : from, temporary) == 0);
-    ok = ok && !injected() && rename(temporary, to) == 0;
-    if (!ok)
+    bool linked = (!injected() && link(from, temporary) == 0) ||
+                  (!injected() && symlink(base ? base + 1 : from, temporary) == 0);
+    bool ok = linked && !injected() && rename(temporary, to) == 0;
+    if (linked && !ok)
         rt_error(err, "cannot link %s to %s: %s", to, from, strerror(errno));
     unlink(temporary); /* renaming onto another link of the same file leaves it */
     free(temporary);
-    return ok;
+    return linked ? ok && sync_folder(to, err) : copy_file(from, to, err);
 }
 
 /* The next entry, or NULL with errno 0 at the end. */
@@ -436,19 +461,20 @@ bool folder_make(const char *path, RtError *err)
     if (!copy)
         return false;
     strcpy(copy, path);
-    for (char *p = copy + 1; *p; p++) {
+    bool synced = true;
+    for (char *p = copy + 1; synced && *p; p++) {
         if (*p != '/')
             continue;
-        *p = 0;
-        mkdir(copy, 0777); /* a parent that cannot be made shows in the last mkdir */
+        *p = 0; /* a parent that cannot be made shows in the last mkdir */
+        synced = mkdir(copy, 0777) != 0 || sync_folder(copy, err);
         *p = '/';
     }
-    bool ok = mkdir(path, 0777) == 0;
-    int why = errno;
-    ok = ok || folder_exists(path);
-    if (!ok)
-        rt_error(err, "cannot make the folder %s: %s", path,
-                 why == EEXIST ? "a file has that name" : strerror(why));
     free(copy);
-    return ok;
+    if (!synced)
+        return false;
+    if (mkdir(path, 0777) == 0)
+        return sync_folder(path, err);
+    int why = errno;
+    return folder_exists(path) || rt_error(err, "cannot make the folder %s: %s", path,
+                                           why == EEXIST ? "a file has that name" : strerror(why));
 }

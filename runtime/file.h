@@ -41,8 +41,8 @@ bool atomic_commit(AtomicFile *file, RtError *err);
 void atomic_abort(AtomicFile *file);
 /* open + write + commit. */
 bool file_replace(const char *path, const void *data, int64_t bytes, RtError *err);
-/* Makes `to`, in the same folder, another name of the file `from` (a hard link, or a symbolic one
- * where those are not to be had), replacing what was there at once. */
+/* Makes `to`, in the same folder, another name of the file `from`, replacing what was there at once:
+ * a hard link, or a symbolic one, or a copy where the file system has neither. */
 bool file_link(const char *from, const char *to, RtError *err);
 /* Calls visit for every name in dir that does not start with a dot, in no particular order.  False
  * with a message when the folder cannot be read to its end, or when visit returned false. */
@@ -54,13 +54,14 @@ bool folder_each(const char *dir, FolderEntry *visit, void *user, RtError *err);
  * false. */
 typedef bool FolderVisit(void *user, const char *path, const char *name, RtError *err);
 bool folder_walk(const char *dir, FolderVisit *visit, void *user, RtError *err);
-/* Makes the folder (and its parents) when missing. */
+/* Makes the folder (and its parents) when missing, and syncs the folders they were made in. */
 bool folder_make(const char *path, RtError *err);
 /* dir + "/" + name, allocated; NULL when out of memory. */
 char *path_join(const char *dir, const char *name, RtError *err);
 
 /* Test hook: the k-th following open, write, fsync, rename or link of this module fails as on a
- * full disk (1 = the next, 0 = off); a failing write first writes half. */
-void file_fail_at(uint64_t k);
+ * full disk (1 = the next, 0 = off); a failing write first writes half.  Returns what was left to
+ * count: 0 when there was nothing, or it has failed. */
+uint64_t file_fail_at(uint64_t k);
 
 #endif

@@ -18,7 +18,7 @@ static void save_forever(const char *dir, int64_t step, _Atomic int64_t *saved)
     set_init(&set);
     for (;; step++) {
         set_fill(&set, step);
-        if (!checkpoint_save(dir, &set.state, set.tensor, SET_TENSORS, NULL))
+        if (!checkpoint_save(dir, &set.state, set.tensor, SET_TENSORS, NULL, NULL))
             _exit(1);
         *saved = step;
     }
@@ -33,7 +33,7 @@ static long save_nanoseconds(const char *dir)
     clock_gettime(CLOCK_MONOTONIC, &a);
     for (int i = 0; i < 3; i++) {
         set_fill(&set, i);
-        CHECK(checkpoint_save(dir, &set.state, set.tensor, SET_TENSORS, NULL));
+        CHECK(checkpoint_save(dir, &set.state, set.tensor, SET_TENSORS, NULL, NULL));
     }
     clock_gettime(CLOCK_MONOTONIC, &b);
     return ((b.tv_sec - a.tv_sec) * 1000000000 + b.tv_nsec - a.tv_nsec) / 3;

@@ -6,6 +6,7 @@
 #include "frontend/cli_measure.h"
 #include "ir/support/bug.h"
 #include "ir/support/map.h"
+#include "runtime/cores.h"
 #include "runtime/file.h"
 
 #include <stdio.h>
@@ -85,7 +86,7 @@ static bool open_table(Cli *cli, KernelCosts *c, const char **error)
         return false;
     c->machine = processor_name(cli->pool);
     const char *place = pool_printf(cli->pool, "%s|%s|%s|%d", FORMAT, c->machine, target->name,
-                                    cli->threads ? (int)cli->threads : threads_cores());
+                                    cli->threads ? (int)cli->threads : cores_allowed());
     if (!cache.temporary) {
         c->path =
             cache_path(cli->pool, &cache, content_key(cli->pool, place, strlen(place)), "costs");

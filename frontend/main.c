@@ -1,4 +1,6 @@
 #include "frontend/cli.h"
+#include "ir/support/parallel.h"
+#include "runtime/cores.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -15,6 +17,7 @@ int main(int argc, char **argv)
         return EXIT_USER;
     }
     pool_on_oom(pool, &oom);
+    parallel_set_cores(cores_allowed());
     Cli cli = {.pool = pool, .diag = diag_new(pool)};
     const Verb *verb;
     ExitCode code;

@@ -5,6 +5,7 @@
  * While the step runs on batch k, threads decode batch k + 1 into memory of this file.  What a
  * batch holds depends on (seed, number) only; being a batch ahead is a guess that costs time when
  * wrong. */
+#include "runtime/cores.h"
 #include "runtime/data_internal.h"
 #include "runtime/image.h"
 #include "runtime/loader.h"
@@ -309,7 +310,7 @@ static bool make_room(Dataset *ds, RtError *err)
     f->images = rt_alloc(floats, sizeof(float), err);
     f->example = rt_alloc(batch, sizeof *f->example, err);
     f->loader = f->images && f->example
-                    ? loader_new(threads_cores(), sizeof(Worker), load_picture, worker_done, f, err)
+                    ? loader_new(cores_allowed(), sizeof(Worker), load_picture, worker_done, f, err)
                     : NULL;
     ds->loaded_bytes = pictures_bytes(&f->list) + bytes;
     return f->loader != NULL;

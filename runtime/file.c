@@ -10,7 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/random.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 #include <zlib.h>
 
@@ -284,10 +286,40 @@ static bool write_failed(AtomicFile *file, const char *what, RtError *err)
     return false;
 }
 
+/* Names that are not taken: process numbers repeat in containers that share a folder. */
+enum { TEMPORARY_ROOM = 32, TEMPORARY_ATTEMPTS = 100 };
+
+static uint64_t random_number(void)
+{
+    uint64_t x;
+    struct timespec t;
+    if (getrandom(&x, sizeof x, GRND_NONBLOCK) == (ssize_t)sizeof x)
+        return x;
+    clock_gettime(CLOCK_REALTIME, &t); /* early at boot; a name that is taken is tried again */
+    return (uint64_t)t.tv_nsec << 32 ^ (uint64_t)getpid() << 16 ^ (uint64_t)t.tv_sec;
+}
+
+/* PATH.NUMBER.tmp into room for strlen(path) + TEMPORARY_ROOM characters. */
+static void temporary_name(const char *path, char *out)
+{
+    snprintf(out, strlen(path) + TEMPORARY_ROOM, "%s.%llu.tmp", path,
+             (unsigned long long)random_number());
+}
+
+static int create_temporary(const char *path, char *out)
+{
+    int fd = -1;
+    for (int i = 0; i < TEMPORARY_ATTEMPTS && (i == 0 || errno == EEXIST) && fd < 0; i++) {
+        temporary_name(path, out);
+        fd = open_fd(out, O_WRONLY | O_CREAT | O_EXCL, 0666);
+    }
+    return fd;
+}
+
 bool atomic_open(AtomicFile *file, const char *path, RtError *err)
 {
     *file = (AtomicFile){.fd = -1};
-    int64_t size = (int64_t)strlen(path) + 32;
+    int64_t size = (int64_t)strlen(path) + TEMPORARY_ROOM;
     file->path = rt_alloc(size, 1, err);
     file->temporary = rt_alloc(size, 1, err);
     if (!file->path || !file->temporary) {
@@ -295,10 +327,12 @@ bool atomic_open(AtomicFile *file, const char *path, RtError *err)
         return false;
     }
     strcpy(file->path, path);
-    snprintf(file->temporary, (size_t)size, "%s.%ld.tmp", path, (long)getpid());
-    file->fd = open_fd(file->temporary, O_WRONLY | O_CREAT | O_TRUNC, 0666);
-    if (file->fd < 0)
+    file->fd = create_temporary(path, file->temporary);
+    if (file->fd < 0) {
+        free(file->temporary); /* nothing of ours has that name */
+        file->temporary = NULL;
         return write_failed(file, "create a file beside", err);
+    }
     file->crc32 = (uint32_t)crc32(0, NULL, 0);
     return true;
 }
@@ -378,21 +412,31 @@ static bool copy_file(const char *from, const char *to, RtError *err)
     return ok;
 }
 
+/* A link of a new name, into temporary; false where the file system has none. */
+static bool link_temporary(const char *from, const char *to, char *temporary)
+{
+    const char *base = strrchr(from, '/');
+    bool linked = false;
+    for (int i = 0; i < TEMPORARY_ATTEMPTS && (i == 0 || errno == EEXIST) && !linked; i++) {
+        temporary_name(to, temporary);
+        linked = (!injected() && link(from, temporary) == 0) ||
+                 (!injected() && symlink(base ? base + 1 : from, temporary) == 0);
+    }
+    return linked;
+}
+
 bool file_link(const char *from, const char *to, RtError *err)
 {
-    int64_t size = (int64_t)strlen(to) + 32;
+    int64_t size = (int64_t)strlen(to) + TEMPORARY_ROOM;
     char *temporary = rt_alloc(size, 1, err);
     if (!temporary)
         return false;
-    snprintf(temporary, (size_t)size, "%s.%ld.tmp", to, (long)getpid());
-    unlink(temporary);
-    const char *base = strrchr(from, '/');
-    bool linked = (!injected() && link(from, temporary) == 0) ||
-                  (!injected() && symlink(base ? base + 1 : from, temporary) == 0);
+    bool linked = link_temporary(from, to, temporary);
     bool ok = linked && !injected() && rename(temporary, to) == 0;
     if (linked && !ok)
         rt_error(err, "cannot link %s to %s: %s", to, from, strerror(errno));
-    unlink(temporary); /* renaming onto another link of the same file leaves it */
+    if (linked)
+        unlink(temporary); /* renaming onto another link of the same file leaves it */
     free(temporary);
     return linked ? ok && sync_folder(to, err) : copy_file(from, to, err);
 }

@@ -4,6 +4,8 @@
  * on a virtual machine, so sleeping starts only after IDLE_SECONDS. */
 #include "runtime/threads.h"
 
+#include "runtime/cores.h"
+
 #include <errno.h>
 #include <limits.h>
 #include <linux/futex.h>
@@ -187,15 +189,6 @@ ScrimpContext threads_context(Threads *threads, char *arena, RtProfile *profile)
         .arena = arena, .run = context_run, .threads = threads, .profile = profile};
 }
 
-int threads_cores(void)
-{
-    cpu_set_t set;
-    if (sched_getaffinity(0, sizeof set, &set) == 0 && CPU_COUNT(&set) > 0)
-        return CPU_COUNT(&set);
-    long n = sysconf(_SC_NPROCESSORS_ONLN); /* more cores than cpu_set_t holds */
-    return n > 0 && n <= MAX_THREADS ? (int)n : 1;
-}
-
 int threads_count(const Threads *threads)
 {
     return threads->n;
@@ -267,7 +260,7 @@ static Threads *alloc_pool(int n, RtError *err)
 Threads *threads_new(int n, RtError *err)
 {
     if (n == 0)
-        n = threads_cores();
+        n = cores_allowed() < MAX_THREADS ? cores_allowed() : MAX_THREADS;
     if (n < 0 || n > MAX_THREADS) {
         rt_error(err, "%d threads: give a number from 1 to %d", n, MAX_THREADS);
         return NULL;

@@ -17,9 +17,7 @@ typedef struct RtProfile {
     int64_t *count;
 } RtProfile;
 
-/* Number of cores this process may use (affinity mask). */
-int threads_cores(void);
-/* n threads in all (n - 1 are started); 0 = threads_cores().  Every thread gets
+/* n threads in all (n - 1 are started); 0 = cores_allowed() (runtime/cores.h).  Every thread gets
  * SCRIMP_SCRATCH_BYTES of its own, touched. */
 Threads *threads_new(int n, RtError *err);
 /* Stops and joins; NULL is allowed.  Only by the thread that calls threads_run. */

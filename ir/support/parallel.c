@@ -17,9 +17,18 @@ typedef struct Tasks {
     atomic_bool no_memory;
 } Tasks;
 
+static int cores_set;
+
+void parallel_set_cores(int n)
+{
+    cores_set = n;
+}
+
 int parallel_cores(void)
 {
     cpu_set_t set;
+    if (cores_set > 0)
+        return cores_set;
     if (sched_getaffinity(0, sizeof set, &set) == 0 && CPU_COUNT(&set) > 0)
         return CPU_COUNT(&set);
     long n = sysconf(_SC_NPROCESSORS_ONLN); /* more cores than cpu_set_t holds */

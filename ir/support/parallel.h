@@ -6,8 +6,11 @@
 
 #include "ir/support/pool.h"
 
-/* Number of cores this process may use (affinity mask). */
+/* How many tasks at once are worth it: what parallel_set_cores said, else the number of cores in
+ * the affinity mask. */
 int parallel_cores(void);
+/* n > 0, before any other thread runs: the program knows of more limits (quotas). */
+void parallel_set_cores(int n);
 
 /* Task number `task`; all that it allocates comes from its own pool. */
 typedef void ParallelTask(void *user, int task, Pool *pool);

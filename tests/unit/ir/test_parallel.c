@@ -55,6 +55,9 @@ static void test_every_task(void)
         pool_free(pool);
     }
     CHECK(parallel_cores() >= 1);
+    parallel_set_cores(3);
+    CHECK(parallel_cores() == 3);
+    parallel_set_cores(0);
 }
 
 /* Each waits until both are there. */

@@ -123,6 +123,27 @@ static void test_replace(void)
     CHECK(!file_replace(temp_path("none/f"), "x", 1, &err));
 }
 
+/* Processes of two containers may have the same number: a name that another writer chose is its
+ * own, and both write to the end. */
+static void test_two_writers(void)
+{
+    RtError err;
+    AtomicFile one, two;
+    char taken[64];
+    int before = entries();
+    snprintf(taken, sizeof taken, "w.%ld.tmp", (long)getpid());
+    temp_write(taken, "another's", 9);
+    CHECK(atomic_open(&one, temp_path("w"), &err) && atomic_open(&two, temp_path("w"), &err));
+    CHECK(strcmp(one.temporary, two.temporary) != 0);
+    CHECK(atomic_write(&one, "first", 5, &err) && atomic_write(&two, "second", 6, &err));
+    CHECK(atomic_commit(&one, &err) && holds("w", "first"));
+    CHECK(atomic_commit(&two, &err) && holds("w", "second"));
+    CHECK(holds(taken, "another's"));
+    remove(temp_path(taken));
+    remove(temp_path("w"));
+    CHECK(entries() == before);
+}
+
 static void test_folders_and_links(void)
 {
     RtError err;
@@ -174,6 +195,7 @@ int main(void)
     test_read();
     test_gz();
     test_replace();
+    test_two_writers();
     test_folders_and_links();
     test_allocation_failures();
     return test_result();

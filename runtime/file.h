@@ -41,8 +41,8 @@ bool atomic_commit(AtomicFile *file, RtError *err);
 void atomic_abort(AtomicFile *file);
 /* open + write + commit. */
 bool file_replace(const char *path, const void *data, int64_t bytes, RtError *err);
-/* Makes `to`, in the same folder, another name of the file `from`, replacing what was there at once:
- * a hard link, or a symbolic one, or a copy where the file system has neither. */
+/* Makes `to`, in the same folder, another name of the file `from`, replacing what was there at
+ * once: a hard link, or a symbolic one, or a copy where the file system has neither. */
 bool file_link(const char *from, const char *to, RtError *err);
 /* Calls visit for every name in dir that does not start with a dot, in no particular order.  False
  * with a message when the folder cannot be read to its end, or when visit returned false. */

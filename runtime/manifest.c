@@ -36,7 +36,7 @@ static const char *skip_number(const char *p)
     return n ? p + 1 + n : NULL;
 }
 
-/* Nothing, or what atomic_open and file_link append to a temporary name: ".PID.tmp". */
+/* Nothing, or what atomic_open and file_link append to a temporary name: ".NUMBER.tmp". */
 static bool is_ending(const char *p, bool temporary)
 {
     const char *after = skip_number(p);

@@ -67,7 +67,7 @@ const Ast *cli_parse_model(Cli *cli)
 {
     size_t length = 0;
     bool piped = strcmp(cli->file, "-") == 0;
-    const char *text = piped ? cli_read_file(cli, cli->file, &length) : NULL;
+    const char *text = piped ? cli_read_file(cli, cli->file, CLI_MODEL_BYTES, &length) : NULL;
     if (piped && !text)
         return NULL;
     const Ast *ast = piped ? frontend_parse_text(cli->pool, cli->diag, cli->file, text, length)

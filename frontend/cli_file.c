@@ -5,24 +5,45 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 enum { READ_CHUNK = 1 << 16 };
 
-const char *cli_read_file(Cli *cli, const char *path, size_t *length)
+/* What the file system says of a file's length; 0 of a pipe or device. */
+static bool too_long(FILE *f, size_t most)
+{
+    struct stat info;
+    return fstat(fileno(f), &info) == 0 && S_ISREG(info.st_mode) && info.st_size > (off_t)most;
+}
+
+/* Reads one byte more than `most` at the most. */
+static bool read_chunks(Cli *cli, FILE *f, size_t most, StrBuf *text)
+{
+    char *chunk = pool_alloc(cli->pool, READ_CHUNK);
+    for (size_t n = 1; n > 0 && text->len <= most;) {
+        size_t left = most + 1 - text->len;
+        n = fread(chunk, 1, left < READ_CHUNK ? left : READ_CHUNK, f);
+        strbuf_putn(text, chunk, n);
+    }
+    return !ferror(f);
+}
+
+const char *cli_read_file(Cli *cli, const char *path, size_t most, size_t *length)
 {
     FILE *f = strcmp(path, "-") == 0 ? stdin : fopen(path, "rb");
     StrBuf text = strbuf_new(cli->pool);
-    char *chunk = pool_alloc(cli->pool, READ_CHUNK);
-    bool ok = f != NULL;
-    for (size_t n; ok && (n = fread(chunk, 1, READ_CHUNK, f)) > 0;)
-        strbuf_putn(&text, chunk, n);
-    ok = ok && !ferror(f);
+    bool ok = f != NULL, fits = !f || !too_long(f, most);
+    ok = ok && (!fits || read_chunks(cli, f, most, &text));
     if (!ok)
         cli_error(cli, EXIT_USER, "E020", NULL, "cannot read %s: %s", path, strerror(errno));
     if (f && f != stdin)
         fclose(f);
+    fits = fits && text.len <= most;
+    if (ok && !fits)
+        cli_error(cli, EXIT_USER, "E020", NULL, "cannot read %s: larger than %zu MiB", path,
+                  most >> 20);
     *length = text.len;
-    return ok ? text.text : NULL;
+    return ok && fits ? text.text : NULL;
 }
 
 bool cli_is_standard_output(const char *path)

@@ -8,7 +8,7 @@ const ExternalGraph *cli_read_graph(Cli *cli)
 {
     size_t length;
     RematError error;
-    const char *text = cli_read_file(cli, cli->graph, &length);
+    const char *text = cli_read_file(cli, cli->graph, CLI_TEXT_BYTES, &length);
     const ExternalGraph *g = text ? external_read(cli->pool, text, length, &error) : NULL;
     if (text && !g)
         cli_error(cli, EXIT_USER, error.code, error.help, "%s: %s", cli->graph, error.message);

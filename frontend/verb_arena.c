@@ -42,7 +42,7 @@ ExitCode verb_arena(Cli *cli)
     BufferCsv csv;
     if (!cli_one_writes_output(cli, "--out", cli->out))
         return EXIT_USER;
-    const char *text = cli_read_file(cli, cli->file, &length), *fault;
+    const char *text = cli_read_file(cli, cli->file, CLI_TEXT_BYTES, &length), *fault;
     if (!text)
         return EXIT_USER;
     if (!buffer_csv_read(cli->pool, text, length, &csv, &fault))

@@ -60,7 +60,7 @@ bool cli_dump_after(Cli *cli, PassObserver **observer, void **user)
 ExitCode verb_opt(Cli *cli)
 {
     size_t length;
-    const char *text = cli_read_file(cli, cli->file, &length);
+    const char *text = cli_read_file(cli, cli->file, CLI_TEXT_BYTES, &length);
     if (!text)
         return EXIT_USER;
     Graph *g = graph_read(cli->pool, cli->file, text, length, cli->diag);

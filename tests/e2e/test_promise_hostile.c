@@ -163,6 +163,35 @@ static void test_ir(void)
     free(good);
 }
 
+/* What has no end, or is longer than any text that is meant, is read to a limit and no further: in
+ * an address space that the whole of it would not fit. */
+static void test_endless(void)
+{
+#ifdef __SANITIZE_ADDRESS__ /* wants terabytes of addresses for itself */
+    static const char limit[] = "";
+#else
+    static const char limit[] = "ulimit -v 1000000;";
+#endif
+    static const char *const command[] = {
+        "$SCRIMP plan --graph /dev/zero --budget 60%",
+        "$SCRIMP arena /dev/zero",
+        "$SCRIMP opt -p fold /dev/zero",
+        "$SCRIMP check - < /dev/zero",
+        "yes '# a line' | $SCRIMP check -",
+        "yes '{\"nodes\": [' | $SCRIMP plan --graph - --budget 60%",
+        "yes id,lower,upper,size | $SCRIMP arena -",
+        "truncate -s 3G $TMP/long; $SCRIMP plan --graph $TMP/long --budget 60%",
+        "truncate -s 3G $TMP/long; $SCRIMP arena $TMP/long",
+        "truncate -s 3G $TMP/long; $SCRIMP check - < $TMP/long",
+    };
+    for (size_t i = 0; i < sizeof command / sizeof *command; i++) {
+        Result r = run("%s %s", limit, command[i]);
+        EXPECT(r.code == 1 && strstr(r.err, "larger than"), r.err);
+        EXPECT(r.seconds < 60, command[i]);
+        result_free(&r);
+    }
+}
+
 /* --- weights and data --- */
 
 static void test_weights(void)
@@ -222,6 +251,7 @@ int main(void)
     test_recursion();
     test_bytes();
     test_ir();
+    test_endless();
     test_weights();
     test_images();
     return e2e_end();

@@ -1,11 +1,15 @@
 /* cifar10(DIR): the binary version of CIFAR-10.  Source: Krizhevsky's CIFAR page: records of one
  * label byte and 3 * 32 * 32 bytes of red, green and blue planes. */
 #include "runtime/data_internal.h"
+#include "runtime/unpack.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 enum { PIXELS = 3 * 32 * 32, RECORD = 1 + PIXELS, CLASSES = 10, MAX_BATCHES = 5 };
+
+/* The files have 30 MB each. */
+static const int64_t MAX_FILE_BYTES = (int64_t)1 << 30;
 
 typedef struct Cifar {
     FileBytes file[MAX_BATCHES + 1]; /* to train on, then the test file */
@@ -16,7 +20,7 @@ static bool add_file(Dataset *ds, char *path, RtError *err)
 {
     Cifar *c = ds->state;
     FileBytes *file = &c->file[c->n];
-    if (!file_read_gz(path, DATA_MAX_BYTES, file, err))
+    if (!file_read_gz(path, MAX_FILE_BYTES, file, err))
         return false;
     c->n++;
     if (file->bytes == 0 || file->bytes % RECORD != 0)

@@ -71,6 +71,9 @@ typedef struct IdxArray {
     const unsigned char *data;
 } IdxArray;
 bool idx_parse(const unsigned char *bytes, int64_t n, IdxArray *out, RtError *err);
+/* A file, gzip or not, of an array of this rank: the header first, then exactly what it promises.
+ * What array points into is *file's, which is the caller's also after a failure. */
+bool idx_read(const char *path, int rank, FileBytes *file, IdxArray *array, RtError *err);
 
 /* NumPy's .npy, versions 1 to 3, little-endian C order. */
 typedef enum NpyType { NPY_F4, NPY_F8, NPY_I4, NPY_I8, NPY_U1, NPY_B1, NPY_TYPE_COUNT } NpyType;

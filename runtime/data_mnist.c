@@ -2,17 +2,23 @@
  * Burges' MNIST page: two zero bytes, a type byte (8 = unsigned byte), the rank, big-endian sizes,
  * data. */
 #include "runtime/data_internal.h"
+#include "runtime/unpack.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* A packed file of more is unpacked by gunzip; data sets of this format have 50 MB. */
+static const int64_t IDX_MAX_UNPACKED = (int64_t)4 << 30;
+enum { DEFLATE_MOST = 1032 };
 
 static int64_t read_be32(const unsigned char *p)
 {
     return (int64_t)p[0] << 24 | (int64_t)p[1] << 16 | (int64_t)p[2] << 8 | p[3];
 }
 
-bool idx_parse(const unsigned char *bytes, int64_t n, IdxArray *out, RtError *err)
+/* The first four bytes: everything but the sizes. */
+static bool idx_kind(const unsigned char *bytes, int64_t n, IdxArray *out, RtError *err)
 {
     *out = (IdxArray){0};
     if (n < 4 || bytes[0] != 0 || bytes[1] != 0)
@@ -20,20 +26,89 @@ bool idx_parse(const unsigned char *bytes, int64_t n, IdxArray *out, RtError *er
     if (bytes[2] != 8)
         return rt_error(err, "IDX type 0x%02x: only unsigned bytes (0x08) are read",
                         (unsigned)bytes[2]);
-    int rank = bytes[3];
-    if (rank < 1 || rank > 4)
-        return rt_error(err, "IDX rank %d: 1 to 4 are read", rank);
-    if (n < 4 + 4 * (int64_t)rank)
-        return rt_error(err, "the IDX header is cut off");
-    out->rank = rank;
-    for (int i = 0; i < rank; i++)
+    out->rank = bytes[3];
+    return (out->rank >= 1 && out->rank <= 4) ||
+           rt_error(err, "IDX rank %d: 1 to 4 are read", out->rank);
+}
+
+/* bytes: those of the header; *size: how many it promises after it. */
+static bool idx_sizes(const unsigned char *bytes, IdxArray *out, int64_t *size, RtError *err)
+{
+    for (int i = 0; i < out->rank; i++)
         out->dims[i] = read_be32(bytes + 4 + 4 * i);
+    return rt_elements(out->rank, out->dims, size) ||
+           rt_error(err, "the IDX header promises more than the address space");
+}
+
+static int64_t header_bytes(const IdxArray *array)
+{
+    return 4 + 4 * array->rank;
+}
+
+static bool wrong_size(int64_t promised, int64_t follow, RtError *err)
+{
+    return rt_error(err, "the IDX header promises %lld bytes, but %lld follow", (long long)promised,
+                    (long long)follow);
+}
+
+bool idx_parse(const unsigned char *bytes, int64_t n, IdxArray *out, RtError *err)
+{
     int64_t size;
-    if (!rt_elements(rank, out->dims, &size) || size != n - 4 - 4 * rank)
-        return rt_error(err, "the IDX header promises another size than the %lld bytes that follow",
-                        (long long)(n - 4 - 4 * rank));
-    out->data = bytes + 4 + 4 * rank;
-    return true;
+    if (!idx_kind(bytes, n, out, err))
+        return false;
+    int64_t start = header_bytes(out);
+    if (n < start)
+        return rt_error(err, "the IDX header is cut off");
+    if (!idx_sizes(bytes, out, &size, err))
+        return false;
+    out->data = bytes + start;
+    return size == n - start || wrong_size(size, n - start, err);
+}
+
+/* Before memory is allocated: a file that is not packed has what its header says, a packed one may
+ * have it (deflate makes 1,032 bytes of one at best) and stays within the limit. */
+static bool idx_possible(const Unpack *u, const IdxArray *array, int64_t size, RtError *err)
+{
+    int64_t follow = u->bytes - header_bytes(array);
+    if (!u->packed)
+        return size == follow || wrong_size(size, follow, err);
+    if (size > IDX_MAX_UNPACKED)
+        return rt_error(err,
+                        "the IDX header promises %lld bytes; at most %lld are unpacked: unpack it "
+                        "with gunzip",
+                        (long long)size, (long long)IDX_MAX_UNPACKED);
+    return size / DEFLATE_MOST <= u->bytes ||
+           rt_error(err, "the IDX header promises %lld bytes, too many for %lld packed ones",
+                    (long long)size, (long long)u->bytes);
+}
+
+static bool idx_unpack(Unpack *u, int rank, FileBytes *file, IdxArray *array, RtError *err)
+{
+    unsigned char head[4 + 4 * 4];
+    int64_t size, got = unpack_some(u, head, 4, err);
+    if (got < 0 || !idx_kind(head, got, array, err))
+        return false;
+    if (array->rank != rank)
+        return rt_error(err, "rank %d instead of %d", array->rank, rank);
+    int64_t start = header_bytes(array);
+    if (!unpack_read(u, head + 4, start - 4, err) || !idx_sizes(head, array, &size, err) ||
+        !idx_possible(u, array, size, err))
+        return false;
+    unsigned char *data = rt_alloc(size + 1, 1, err);
+    *file = (FileBytes){data, size, false};
+    array->data = data;
+    return data && unpack_read(u, data, size, err) && unpack_at_end(u, err);
+}
+
+bool idx_read(const char *path, int rank, FileBytes *file, IdxArray *array, RtError *err)
+{
+    Unpack u;
+    *file = (FileBytes){0};
+    if (!unpack_open(&u, path, err))
+        return false;
+    bool ok = idx_unpack(&u, rank, file, array, err) || rt_error_prefix(err, "%s", path);
+    unpack_close(&u);
+    return ok;
 }
 
 /* One pair of files: images [n,h,w] and labels [n]. */
@@ -62,25 +137,14 @@ static char *find_file(const char *dir, const char *part, const char *what)
     return NULL;
 }
 
-static bool read_idx(const char *path, int rank, FileBytes *file, IdxArray *array, RtError *err)
-{
-    if (!file_read_gz(path, DATA_MAX_BYTES, file, err))
-        return false;
-    if (!idx_parse(file->data, file->bytes, array, err))
-        return rt_error_prefix(err, "%s", path);
-    if (array->rank != rank)
-        return rt_error(err, "%s: rank %d instead of %d", path, array->rank, rank);
-    return true;
-}
-
 /* True with an empty pair when neither file is there. */
 static bool read_pair(const char *dir, const char *part, Pair *pair, RtError *err)
 {
     char *image = find_file(dir, part, "images"), *label = find_file(dir, part, "labels");
     bool ok = true;
     if (image && label)
-        ok = read_idx(image, 3, &pair->image_file, &pair->image, err) &&
-             read_idx(label, 1, &pair->label_file, &pair->label, err);
+        ok = idx_read(image, 3, &pair->image_file, &pair->image, err) &&
+             idx_read(label, 1, &pair->label_file, &pair->label, err);
     else if (image || label)
         ok = rt_error(err, "%s has %s-%s but not %s-%s", dir, part, image ? "images" : "labels",
                       part, image ? "labels" : "images");

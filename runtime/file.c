@@ -73,8 +73,7 @@ bool folder_exists(const char *path)
     return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
-/* An open regular file and its size; -1 with a message. */
-static int open_regular(const char *path, int64_t *bytes, RtError *err)
+int file_open_regular(const char *path, int64_t *bytes, RtError *err)
 {
     /* Not blocking: opening a pipe somebody named as data must not hang. */
     int fd = open_fd(path, O_RDONLY | O_NONBLOCK, 0);
@@ -114,7 +113,7 @@ bool file_read(const char *path, int64_t limit, FileBytes *out, RtError *err)
 {
     *out = (FileBytes){0};
     int64_t bytes;
-    int fd = open_regular(path, &bytes, err);
+    int fd = file_open_regular(path, &bytes, err);
     if (fd < 0)
         return false;
     bool ok = bytes <= limit;
@@ -142,7 +141,7 @@ bool file_checksum(const char *path, int64_t *bytes, uint32_t *crc, RtError *err
 {
     unsigned char buffer[1 << 16];
     int64_t size, got;
-    int fd = open_regular(path, &size, err);
+    int fd = file_open_regular(path, &size, err);
     if (fd < 0)
         return false;
     *bytes = 0;
@@ -157,73 +156,10 @@ bool file_checksum(const char *path, int64_t *bytes, uint32_t *crc, RtError *err
     return got == 0;
 }
 
-/* Unpacks everything from gz into a block that doubles up to limit. */
-static bool inflate_all(gzFile gz, const char *path, int64_t limit, FileBytes *out, RtError *err)
-{
-    unsigned char *data = NULL;
-    int64_t len = 0, cap = 0;
-    for (;;) {
-        if (len == cap) {
-            int64_t next = cap ? cap < limit / 2 ? 2 * cap : limit + 1 : 1 << 16;
-            unsigned char *grown = len > limit ? NULL : rt_alloc(next + 1, 1, err);
-            if (!grown) {
-                if (len > limit)
-                    rt_error(err, "%s unpacks to more than %lld bytes", path, (long long)limit);
-                free(data);
-                return false;
-            }
-            if (len)
-                memcpy(grown, data, (size_t)len);
-            free(data);
-            data = grown;
-            cap = next;
-        }
-        int64_t room = cap - len;
-        int got = gzread(gz, data + len, room < (1 << 30) ? (unsigned)room : 1u << 30);
-        if (got < 0) {
-            int status;
-            rt_error(err, "cannot unpack %s: %s", path, gzerror(gz, &status));
-            free(data);
-            return false;
-        }
-        if (got == 0)
-            break;
-        len += got;
-    }
-    *out = (FileBytes){data, len, false};
-    return true;
-}
-
-bool file_read_gz(const char *path, int64_t limit, FileBytes *out, RtError *err)
-{
-    *out = (FileBytes){0};
-    int64_t bytes;
-    int fd = open_regular(path, &bytes, err);
-    if (fd < 0)
-        return false;
-    unsigned char magic[2] = {0};
-    bool packed = pread(fd, magic, 2, 0) == 2 && magic[0] == 0x1f && magic[1] == 0x8b;
-    if (!packed) {
-        close(fd);
-        return file_read(path, limit, out, err);
-    }
-    gzFile gz = gzdopen(fd, "rb");
-    if (!gz) {
-        close(fd);
-        return rt_error(err, "out of memory unpacking %s", path);
-    }
-    bool ok = inflate_all(gz, path, limit, out, err);
-    if (gzclose_r(gz) != Z_OK && ok) { /* gzread itself does not mind */
-        file_release(out);
-        return rt_error(err, "cannot unpack %s: it ends early", path);
-    }
-    return ok;
-}
-
 bool file_map(const char *path, FileBytes *out, RtError *err)
 {
     *out = (FileBytes){.mapped = true};
-    int fd = open_regular(path, &out->bytes, err);
+    int fd = file_open_regular(path, &out->bytes, err);
     if (fd < 0)
         return false;
     if (out->bytes == 0) {

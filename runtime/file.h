@@ -12,10 +12,10 @@ typedef struct FileBytes {
     bool mapped;
 } FileBytes;
 
+/* A regular file, open for reading, and its size; -1 with a message. */
+int file_open_regular(const char *path, int64_t *bytes, RtError *err);
 /* Regular files only.  Larger than limit bytes: refused. */
 bool file_read(const char *path, int64_t limit, FileBytes *out, RtError *err);
-/* The same, and unpacks it when it is gzip; limit holds for the unpacked size too. */
-bool file_read_gz(const char *path, int64_t limit, FileBytes *out, RtError *err);
 /* Read-only map.  The file must not be cut while it is mapped. */
 bool file_map(const char *path, FileBytes *out, RtError *err);
 /* Size and CRC-32, read through a small buffer. */

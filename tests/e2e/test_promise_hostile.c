@@ -6,6 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* An address space of 1 GB; sanitizers want terabytes. */
+#ifdef __SANITIZE_ADDRESS__
+static const char SMALL[] = "";
+#else
+static const char SMALL[] = "ulimit -v 1000000;";
+#endif
+
 static const char *in_tmp(const char *name)
 {
     static char path[400];
@@ -167,11 +174,6 @@ static void test_ir(void)
  * an address space that the whole of it would not fit. */
 static void test_endless(void)
 {
-#ifdef __SANITIZE_ADDRESS__ /* wants terabytes of addresses for itself */
-    static const char limit[] = "";
-#else
-    static const char limit[] = "ulimit -v 1000000;";
-#endif
     static const char *const command[] = {
         "$SCRIMP plan --graph /dev/zero --budget 60%",
         "$SCRIMP arena /dev/zero",
@@ -185,7 +187,7 @@ static void test_endless(void)
         "truncate -s 3G $TMP/long; $SCRIMP check - < $TMP/long",
     };
     for (size_t i = 0; i < sizeof command / sizeof *command; i++) {
-        Result r = run("%s %s", limit, command[i]);
+        Result r = run("%s %s", SMALL, command[i]);
         EXPECT(r.code == 1 && strstr(r.err, "larger than"), r.err);
         EXPECT(r.seconds < 60, command[i]);
         result_free(&r);
@@ -242,6 +244,22 @@ static void test_images(void)
     }
 }
 
+/* 1 GB in 1 MB: not unpacked, whatever its header says. */
+static void test_packed(void)
+{
+    static const char *const head[] = {"\\0\\0\\10\\3\\0\\0\\0\\310\\0\\0\\0\\34\\0\\0\\0\\34",
+                                       "\\0\\0\\10\\3\\377\\0\\0\\0\\0\\0\\0\\34\\0\\0\\0\\34"};
+    for (int i = 0; i < 2; i++) {
+        Result r =
+            run("rm -f $TMP/idx/train-images*; (printf '%s'; head -c 1000000000 /dev/zero) | "
+                "gzip -1 > $TMP/idx/train-images-idx3-ubyte.gz; %s exec $SCRIMP train "
+                "$EXAMPLES/mlp.scrimp --data $TMP/idx --steps 1",
+                head[i], SMALL);
+        EXPECT(r.code == 1 && strstr(r.err, i ? "at most" : "goes on where"), r.err);
+        result_free(&r);
+    }
+}
+
 int main(void)
 {
     e2e_begin();
@@ -254,5 +272,6 @@ int main(void)
     test_endless();
     test_weights();
     test_images();
+    test_packed();
     return e2e_end();
 }

@@ -164,6 +164,35 @@ static void test_idx_refusals(void)
     }
 }
 
+static void refuse_idx_gz(const unsigned char head[16], int64_t follow, const char *expect)
+{
+    static unsigned char bytes[16 + 4000000];
+    DataSpec spec = {.kind = "mnist", .batch = 1};
+    memcpy(bytes, head, 16);
+    write_mnist("bomb", "train", 2, 0, false);
+    remove(temp_path("bomb/train-images-idx3-ubyte"));
+    temp_write_gz("bomb/train-images-idx3-ubyte.gz", bytes, (unsigned)(16 + follow));
+    spec.path = temp_path("bomb");
+    refuse(&spec, expect);
+}
+
+/* What a packed file may unpack to, its header says: neither more nor less is taken, and what is
+ * beyond the limit, or beyond what its bytes can hold, is refused before memory is allocated. */
+static void test_idx_bombs(void)
+{
+    static const unsigned char two[16] = {0, 0, 8, 3, 0, 0, 0, 2, 0, 0, 0, H, 0, 0, 0, W},
+                               many[16] = {0, 0, 8, 3, 0, 16, 0, 0, 0, 0, 1, 0, 0, 0, 1, 0},
+                               limit[16] = {0, 0, 8, 3, 1, 0, 0, 0, 0, 0, 1, 0, 0, 0, 1, 1},
+                               other[16] = {0, 0, 8, 1, 0, 16, 0, 0};
+    refuse_idx_gz(two, 4000000, "bomb/train-images-idx3-ubyte.gz: it goes on");
+    refuse_idx_gz(two, 2 * PIXELS - 1, "it ends early");
+    refuse_idx_gz(many, 4000000, "promises 68719476736 bytes; at most");
+    refuse_idx_gz(limit, 4000000, "unpack it with gunzip");
+    refuse_idx_gz(other, 4000000, "rank 1 instead of 3");
+    static const unsigned char thin[16] = {0, 0, 8, 3, 0, 0, 4, 0, 0, 0, 1, 0, 0, 0, 1, 0};
+    refuse_idx_gz(thin, 100, "too many for");
+}
+
 static void test_cifar(void)
 {
     enum { RECORD = 3073 };
@@ -418,6 +447,7 @@ int main(void)
     test_evaluation();
     test_both_pairs();
     test_idx_refusals();
+    test_idx_bombs();
     test_cifar();
     test_npy();
     test_ignored_label();

@@ -1,5 +1,6 @@
 /* Reading with limits, and replacing a file when every single operation fails in turn. */
 #include "runtime/file.h"
+#include "runtime/unpack.h"
 
 #include "check.h"
 #include "temp.h"

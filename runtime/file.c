@@ -338,7 +338,7 @@ static bool copy_file(const char *from, const char *to, RtError *err)
 {
     int64_t bytes;
     AtomicFile file = {.fd = -1};
-    int fd = open_regular(from, &bytes, err);
+    int fd = file_open_regular(from, &bytes, err);
     if (fd < 0)
         return false;
     bool ok =

@@ -1,5 +1,6 @@
 /* Between a model's inputs and a data set. */
 #include "frontend/cli_session.h"
+#include "frontend/cli_signals.h"
 
 #include "runtime/checkpoint.h"
 
@@ -280,6 +281,8 @@ bool session_evaluate(Session *s, const Dataset *ds, uint64_t seed, double *loss
         void *dst[DATA_MAX_FIELDS];
         RtError err;
         int64_t counted;
+        if (signals_caught())
+            return false;
         field_places(s, ds, 0, dst);
         if (!dataset_eval_batch(ds, i, dst, &counted, &err)) {
             cli_error(s->cli, EXIT_USER, "E509", NULL, "%s", err.message);

@@ -87,16 +87,20 @@ const Verb cli_verbs[] = {
      "error-format",
      verb_compile},
     {"train", "train a model",
-     "Writes checkpoints to --out; without it the weights are lost at the end. Ctrl-C (or a TERM\n"
-     "signal) finishes the step, saves, and ends by that signal: the shell's exit code is 130 "
-     "(143).\n"
+     "Writes checkpoints to --out; without it the weights are lost at the end. Ctrl-C, a TERM "
+     "signal\n"
+     "or a closed terminal (HUP) lets the step finish, saves, and ends by that signal: the "
+     "shell's\n"
+     "exit code is 130 (143, 129). Ctrl-C again ends at once. A reader of messages or of --log - "
+     "may\n"
+     "leave: training goes on.\n"
      "--resume continues the run in --out, bit for bit: options, data and seed are given again, "
      "and\n"
      "compared; --overwrite replaces it. --steps ends the run at step N; the schedule of the "
      "learning\n"
      "rate keeps the length that the model gives it.\n"
      "A line of --log has step, loss, the metrics, grad_norm, lr and seconds; after an evaluation\n"
-     "step, val_loss and val_METRIC.",
+     "step, val_loss and val_METRIC. With --resume, lines past the checkpoint are cut.",
      "define model budget solver effort objective cost no-masks no-views steps data resume "
      "overwrite out "
      "checkpoint "

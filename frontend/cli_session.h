@@ -73,7 +73,8 @@ bool session_same_vocab(Cli *cli, const Dataset *ds, const char *dir);
 /* Fills the inputs of training step `update`. */
 bool session_fill(const Session *s, const Dataset *ds, int64_t update, bool overfit);
 /* Means over the held-out part: the loss, and every metric in metric_mean (the inference form of a
- * classifier has the metric "accuracy").  NaN when nothing is held out. */
+ * classifier has the metric "accuracy").  NaN when nothing is held out.  False after a message, or
+ * when a signal was caught meanwhile. */
 bool session_evaluate(Session *s, const Dataset *ds, uint64_t seed, double *loss);
 
 /* Bytes that identify the parameters and the optimizer, for resume. */

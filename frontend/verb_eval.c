@@ -226,7 +226,8 @@ static void write_text(Writer *w)
         int32_t next = sample(w, next_logits(w));
         w->token[w->n_tokens++] = next;
         print_token(w, next);
-        fflush(stdout);
+        if (fflush(stdout) != 0)
+            return; /* main says so */
     }
     putchar('\n');
 }

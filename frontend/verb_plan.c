@@ -2,10 +2,12 @@
 #include "codegen/compile.h"
 #include "frontend/cli_file.h"
 #include "frontend/cli_plan.h"
+#include "frontend/cli_signals.h"
 #include "passes/memplan/buffer_csv.h"
 #include "passes/remat/solvers.h"
 
 #include <math.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -186,6 +188,14 @@ static void add_row(const Cli *cli, json_t *list, const PlanRow *row)
     fflush(stdout);
 }
 
+/* Rows take minutes, and nobody gets them: main says so, or ends as other programs do. */
+static bool output_is_lost(Cli *cli)
+{
+    if (signals_pipe_ends() && signals_reader_left(STDOUT_FILENO))
+        cli->ended_by = SIGPIPE;
+    return cli->ended_by || ferror(stdout);
+}
+
 static void end_rows(const Cli *cli, json_t *list)
 {
     if (cli->json)
@@ -256,6 +266,10 @@ static ExitCode plan_compare(Cli *cli, const PlanSource *of)
         best = code < best ? code : best;
         row.solver = s->name;
         add_row(cli, list, &row);
+        if (output_is_lost(cli)) {
+            json_decref(list);
+            return EXIT_OK;
+        }
     }
     end_rows(cli, list);
     PlanRow row;
@@ -300,6 +314,10 @@ static ExitCode plan_sweep(Cli *cli, const PlanSource *of)
         row.report.budget_bytes = budget;
         row.report.overhead_lower_bound_percent = proven;
         add_row(cli, list, &row);
+        if (output_is_lost(cli)) {
+            json_decref(list);
+            return EXIT_OK;
+        }
     }
     end_rows(cli, list);
     return EXIT_OK;

@@ -1,25 +1,17 @@
 /* train: the loop around the compiled step. */
 #include "frontend/cli_file.h"
+#include "frontend/cli_log.h"
 #include "frontend/cli_resume.h"
+#include "frontend/cli_signals.h"
 #include "ir/support/clock.h"
 
 #include "runtime/file.h"
 
-#include <errno.h>
 #include <jansson.h>
 #include <math.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
-
-static volatile sig_atomic_t interrupted;
-
-static void on_interrupt(int number)
-{
-    interrupted = number;
-    signal(number, SIG_DFL); /* the second one ends the program at once */
-}
 
 typedef struct Trainer {
     Cli *cli;
@@ -34,7 +26,9 @@ typedef struct Trainer {
     int64_t update, total; /* updates done, and when the run ends */
     int64_t schedule;      /* updates that the learning rate's schedule spans */
     int64_t updates_per_epoch, eval_every;
-    FILE *log;
+    int64_t saved_at; /* updates done at the last save, -1: none */
+    bool due;         /* evaluation and a save, of the state as it is */
+    TrainLog log;
     double last_progress, started;
     int64_t started_at;
     bool diverged;
@@ -102,18 +96,6 @@ static bool schedule_lengths(Trainer *t)
     return true;
 }
 
-static bool open_log(Trainer *t)
-{
-    if (!t->cli->log)
-        return true;
-    t->log = cli_is_standard_output(t->cli->log) ? stdout
-                                                 : fopen(t->cli->log, t->cli->resume ? "a" : "w");
-    if (!t->log)
-        cli_error(t->cli, EXIT_USER, "E510", NULL, "cannot write %s: %s", t->cli->log,
-                  strerror(errno));
-    return t->log != NULL;
-}
-
 static bool start_weights(Trainer *t)
 {
     Cli *cli = t->cli;
@@ -123,6 +105,7 @@ static bool start_weights(Trainer *t)
             return false;
         t->update = state.step;
         t->seed = state.seed;
+        t->due = state.evaluation_due;
         if (state.model_hash == session_model_hash(&t->session))
             return true;
         cli_error(cli, EXIT_USER, "E503", NULL, "%s holds another model", cli->out);
@@ -234,7 +217,7 @@ static bool set_up(Trainer *t, const Ast *ast)
     session_attach(&t->session, t->arena.base, t->threads, NULL);
     if (t->has_eval)
         session_attach(&t->eval, t->arena.base, t->threads, NULL);
-    return open_log(t) && start_weights(t);
+    return start_weights(t) && train_log_open(cli, t->update, t->due, &t->log);
 }
 
 static void tear_down(Trainer *t)
@@ -246,8 +229,6 @@ static void tear_down(Trainer *t)
     json_decref(t->settings);
     session_close(&t->session);
     session_close(&t->eval);
-    if (t->log && t->log != stdout)
-        fclose(t->log);
 }
 
 /* --- one step --- */
@@ -256,16 +237,16 @@ static void tear_down(Trainer *t)
 static void log_number(const Trainer *t, const char *key, double x)
 {
     if (isfinite(x))
-        fprintf(t->log, ", \"%s\": %.9g", key, x);
+        fprintf(t->log.file, ", \"%s\": %.9g", key, x);
     else
-        fprintf(t->log, ", \"%s\": null", key);
+        fprintf(t->log.file, ", \"%s\": null", key);
 }
 
 static void log_step(Trainer *t, double lr, double seconds)
 {
-    if (!t->log)
+    if (!t->log.file)
         return;
-    fprintf(t->log, "{\"step\": %lld", (long long)t->update);
+    fprintf(t->log.file, "{\"step\": %lld", (long long)t->update);
     log_number(t, "loss", session_scalar(&t->session, "loss"));
     for (int m = 0; m < t->session.n_metrics; m++)
         log_number(t, t->session.metric[m], session_scalar(&t->session, t->session.metric[m]));
@@ -273,12 +254,13 @@ static void log_step(Trainer *t, double lr, double seconds)
         log_number(t, "grad_norm", session_scalar(&t->session, "grad_norm"));
     log_number(t, "lr", lr);
     log_number(t, "seconds", seconds);
-    fputs("}\n", t->log);
+    fputs("}\n", t->log.file);
+    train_log_check(&t->log);
 }
 
 static void log_evaluation(Trainer *t, double loss)
 {
-    if (!t->log)
+    if (!t->log.file)
         return;
     json_t *o =
         json_pack("{s:I,s:o}", "step", (json_int_t)t->update, "val_loss", cli_json_number(loss));
@@ -286,9 +268,9 @@ static void log_evaluation(Trainer *t, double loss)
         const char *name = pool_printf(t->cli->pool, "val_%s", t->eval.metric[m]);
         json_object_set_new(o, name, cli_json_number(t->eval.metric_mean[m]));
     }
-    json_dumpf(o, t->log, JSON_REAL_PRECISION(9));
-    fputc('\n', t->log);
-    fflush(t->log);
+    json_dumpf(o, t->log.file, JSON_REAL_PRECISION(9));
+    fputc('\n', t->log.file);
+    train_log_flush(&t->log);
     json_decref(o);
 }
 
@@ -333,23 +315,19 @@ static bool one_step(Trainer *t)
         return false;
     session_run(&t->session, lr, t->update, t->update * parts, t->seed);
     t->update++;
+    t->due = t->update % t->eval_every == 0 || t->update == t->total;
     log_step(t, lr, clock_seconds() - start);
     watch_loss(t);
     print_progress(t, lr);
     return true;
 }
 
-static bool evaluate(Trainer *t)
+static void print_evaluation(const Trainer *t, double loss)
 {
-    double loss;
-    if (!session_evaluate(&t->eval, t->data, t->seed, &loss))
-        return false;
-    log_evaluation(t, loss);
     fprintf(stderr, "step %lld  held-out loss %.4f", (long long)t->update, loss);
     for (int m = 0; m < t->eval.n_metrics; m++)
         fprintf(stderr, "  %s %.4f", t->eval.metric[m], t->eval.metric_mean[m]);
     fputc('\n', stderr);
-    return true;
 }
 
 static bool save(Trainer *t)
@@ -363,36 +341,60 @@ static bool save(Trainer *t)
                           .epoch = (double)t->update / (double)t->updates_per_epoch,
                           .seed = t->seed,
                           .model_hash = session_model_hash(&t->session),
+                          .evaluation_due = t->due && t->has_eval,
                           .vocab = dataset_vocab(t->data),
                           .settings = t->settings};
-    return session_save(&t->session, t->cli->out, &state);
+    if (t->log.on_disk)
+        train_log_flush(&t->log);
+    if (!session_save(&t->session, t->cli->out, &state))
+        return false;
+    t->saved_at = t->update;
+    return true;
+}
+
+/* What is due after the step: evaluation, then a save.  A signal ends the evaluation; it stays due,
+ * also for the run that continues this one.  Nothing is printed before the save, which a terminal
+ * that does not take what is printed could hold up. */
+static bool do_due(Trainer *t)
+{
+    double loss = 0;
+    if (t->has_eval) {
+        if (!session_evaluate(&t->eval, t->data, t->seed, &loss))
+            return signals_caught() != 0;
+        log_evaluation(t, loss);
+    }
+    t->due = false;
+    if (!save(t))
+        return false;
+    if (t->has_eval)
+        print_evaluation(t, loss);
+    return true;
+}
+
+static bool end_early(Trainer *t)
+{
+    if (t->saved_at != t->update && !save(t))
+        return false;
+    fprintf(stderr, "interrupted after step %lld%s\n", (long long)t->update,
+            t->cli->out ? "; saved, --resume continues" : "");
+    return true;
 }
 
 static bool train_loop(Trainer *t)
 {
     /* Not before: until now a signal ends the program at once, compilers with it (workers.c). */
-    signal(SIGINT, on_interrupt);
-    signal(SIGTERM, on_interrupt);
+    signals_catch();
     t->started = clock_seconds();
     t->started_at = t->update;
-    if (t->update >= t->total)
+    t->saved_at = -1;
+    if (t->update >= t->total && !t->due)
         fprintf(stderr, "the run is at step %lld of %lld: nothing left to do\n",
                 (long long)t->update, (long long)t->total);
-    while (t->update < t->total && !interrupted) {
-        if (!one_step(t))
-            return false;
-        bool due = t->update % t->eval_every == 0 || t->update == t->total;
-        if (!due || interrupted)
-            continue;
-        if ((t->has_eval && !evaluate(t)) || !save(t))
+    while (!signals_caught() && (t->due || t->update < t->total)) {
+        if (!(t->due ? do_due(t) : one_step(t)))
             return false;
     }
-    if (interrupted) {
-        fprintf(stderr, "interrupted after step %lld%s\n", (long long)t->update,
-                t->cli->out ? "; saved, --resume continues" : "");
-        return save(t);
-    }
-    return true;
+    return !signals_caught() || end_early(t);
 }
 
 static bool check_options(Cli *cli)
@@ -424,9 +426,8 @@ ExitCode verb_train(Cli *cli)
         return code;
     print_memory(&t);
     bool ok = set_up(&t, ast) && train_loop(&t);
-    if (t.log && (fflush(t.log) != 0 || ferror(t.log)) && ok)
-        ok = cli_error(cli, EXIT_USER, "E510", NULL, "cannot write %s", cli->log) == EXIT_OK;
+    ok = train_log_close(cli, &t.log) && ok;
     tear_down(&t);
-    cli->ended_by = interrupted;
+    cli->ended_by = signals_caught();
     return ok ? EXIT_OK : EXIT_USER;
 }

@@ -116,6 +116,7 @@ bool manifest_from_json(const json_t *root, Manifest *m, RtError *err)
                         VERSION);
     const json_t *files = json_object_get(root, "files"), *epoch = json_object_get(root, "epoch");
     m->state.epoch = json_number_value(epoch);
+    m->state.evaluation_due = json_is_true(json_object_get(root, "evaluation_due"));
     bool ok = json_is_number(epoch) && read_i64(json_object_get(root, "step"), &m->state.step) &&
               read_i64(json_object_get(root, "data_position"), &m->state.data_position) &&
               read_u64(json_object_get(root, "seed"), &m->state.seed) &&
@@ -184,6 +185,8 @@ char *manifest_text(const Manifest *m)
                   "model_hash", hex(s->model_hash), "files", checkpoint_role_names[0],
                   set_file_json(&m->file[0]), checkpoint_role_names[1], set_file_json(&m->file[1]));
     bool ok = root != NULL;
+    if (ok && s->evaluation_due)
+        ok = json_object_set_new(root, "evaluation_due", json_true()) == 0;
     if (ok && s->vocab && s->vocab->chars)
         ok = json_object_set_new(root, "vocabulary", vocab_json(s->vocab)) == 0;
     if (ok && s->settings)

@@ -55,9 +55,11 @@ static void test_resume(void)
               "$TMP/parts -q");
     expect_ok("cmp $TMP/whole/model.safetensors $TMP/parts/model.safetensors");
     expect_ok("rm -r $TMP/parts");
-    /* A run that is interrupted saves; more threads and a budget change nothing. */
+    /* A run that is interrupted saves; more threads and a budget change nothing.  (The shell has a
+     * job in the background ignore INT.) */
     expect_ok(
-        "$SCRIMP train $EXAMPLES/convnet.scrimp -D N=20 --data $TMP/idx --steps 30 --out "
+        "env --default-signal $SCRIMP train $EXAMPLES/convnet.scrimp -D N=20 --data $TMP/idx "
+        "--steps 30 --out "
         "$TMP/parts "
         "2> $TMP/progress & pid=$!; while ! grep -q '^step' $TMP/progress; do sleep 0.01; done; "
         "kill -INT $pid; wait $pid; test $? = 130");

@@ -190,10 +190,9 @@ static ExitCode measure(KernelCosts *c, const Program *program)
     const char *error = NULL;
     if (!measurement_open(c->cli, program, &m))
         return EXIT_USER;
-    measurement_steps(&m, MEASURED_STEPS);
     const Step *step = m.host.session.step;
     CallList l = {.calls = step->calls, .key = step->call_key, .n = step->n_calls};
-    add_calls(c, &l, measurement_calls(&m, MEASURED_STEPS, MEASURED_STEPS / 2));
+    add_calls(c, &l, measurement_medians(&m, MEASURED_STEPS));
     measurement_close(&m);
     if (!save(c, &error))
         return cli_error(c->cli, EXIT_USER, "E801", NULL, "%s", error);

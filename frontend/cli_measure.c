@@ -35,44 +35,47 @@ void measurement_close(Measurement *m)
     m->data = NULL;
 }
 
+StepTimes measurement_run(Measurement *m, int64_t n)
+{
+    Session *session = &m->host.session;
+    Pool *pool = session->cli->pool;
+    int calls = session->step->n_calls;
+    StepTimes t = {.n = n,
+                   .n_calls = calls,
+                   .step = POOL_ARRAY(pool, (size_t)n, double),
+                   .call = POOL_ARRAY(pool, (size_t)n * (size_t)calls, double)};
+    session->context.profile = &m->profile;
+    for (int64_t i = -WARM_UP_STEPS; i < n; i++) {
+        memset(m->profile.seconds, 0, (size_t)calls * sizeof *m->profile.seconds);
+        double start = clock_seconds();
+        session_run(session, LEARNING_RATE, i + WARM_UP_STEPS, 0, 1);
+        double seconds = clock_seconds() - start;
+        if (i < 0)
+            continue;
+        t.step[i] = seconds;
+        memcpy(t.call + i * calls, m->profile.seconds, (size_t)calls * sizeof *t.call);
+    }
+    session->context.profile = NULL;
+    return t;
+}
+
 static int by_value(const void *a, const void *b)
 {
     double x = *(const double *)a, y = *(const double *)b;
     return x < y ? -1 : x > y;
 }
 
-static double of_rank(double *seconds, int64_t n, int64_t rank)
+double *measurement_medians(Measurement *m, int64_t n)
 {
-    qsort(seconds, (size_t)n, sizeof *seconds, by_value);
-    return seconds[rank];
-}
-
-double measurement_steps(Measurement *m, int64_t n)
-{
-    double *seconds = POOL_ARRAY(m->host.session.cli->pool, (size_t)n, double);
-    for (int64_t i = -WARM_UP_STEPS; i < n; i++) {
-        double start = clock_seconds();
-        session_run(&m->host.session, LEARNING_RATE, i + WARM_UP_STEPS, 0, 1);
-        if (i >= 0)
-            seconds[i] = clock_seconds() - start;
+    Pool *pool = m->host.session.cli->pool;
+    StepTimes t = measurement_run(m, n);
+    double *seconds = POOL_ARRAY(pool, (size_t)n, double);
+    double *out = POOL_ARRAY(pool, (size_t)t.n_calls, double);
+    for (int k = 0; k < t.n_calls; k++) {
+        for (int64_t i = 0; i < n; i++)
+            seconds[i] = t.call[i * t.n_calls + k];
+        qsort(seconds, (size_t)n, sizeof *seconds, by_value);
+        out[k] = seconds[n / 2];
     }
-    return of_rank(seconds, n, n / 2);
-}
-
-double *measurement_calls(Measurement *m, int64_t n, int64_t rank)
-{
-    size_t calls = (size_t)m->host.session.step->n_calls;
-    double *seconds = POOL_ARRAY(m->host.session.cli->pool, calls * (size_t)n, double);
-    double *out = POOL_ARRAY(m->host.session.cli->pool, calls, double);
-    m->host.session.context.profile = &m->profile;
-    for (int64_t i = 0; i < n; i++) {
-        memset(m->profile.seconds, 0, calls * sizeof *m->profile.seconds);
-        session_run(&m->host.session, LEARNING_RATE, i, 0, 1);
-        for (size_t k = 0; k < calls; k++)
-            seconds[k * (size_t)n + (size_t)i] = m->profile.seconds[k];
-    }
-    m->host.session.context.profile = NULL;
-    for (size_t k = 0; k < calls; k++)
-        out[k] = of_rank(seconds + k * (size_t)n, n, rank);
     return out;
 }

@@ -13,10 +13,19 @@ typedef struct Measurement {
 /* Compiles, maps memory, starts threads and fills everything; false after a message. */
 bool measurement_open(Cli *cli, const Program *program, Measurement *out);
 void measurement_close(Measurement *m);
-/* Seconds of the median of n steps, after warming up. */
-double measurement_steps(Measurement *m, int64_t n);
-/* Runs n steps and returns by call the time that `rank` of them were faster than (0: the fastest,
- * n/2: the median). */
-double *measurement_calls(Measurement *m, int64_t n, int64_t rank);
+
+/* n steps and their calls of kernels, in the order in which they ran. */
+typedef struct StepTimes {
+    int64_t n;
+    int n_calls;
+    double *step; /* seconds of step i */
+    double *call; /* seconds of call k of step i: call[i * n_calls + k] */
+} StepTimes;
+
+/* Runs n steps after two to warm up.  Each is measured together with its calls: what a step takes
+ * beyond them is spent between them. */
+StepTimes measurement_run(Measurement *m, int64_t n);
+/* By call: the median of n steps, in seconds. */
+double *measurement_medians(Measurement *m, int64_t n);
 
 #endif

@@ -121,7 +121,13 @@ const Verb cli_verbs[] = {
      "jobs error-format",
      verb_generate},
     {"bench", "time per step, GFLOP/s, share of the machine's peak",
-     "Runs real steps on random data of the model's shapes and measures every kernel.",
+     "Runs real steps (2 to warm up, then 9 or --steps) on random data of the model's shapes and\n"
+     "measures each step and every kernel of it. All figures are medians of these steps, with "
+     "what\n"
+     "the middle half of them lies between. `outside kernels` is what a step takes between its\n"
+     "kernels; `rest` is what its median is above the sum of the rows: medians do not add up "
+     "where\n"
+     "other programs disturb one kernel in one step and another in the next.",
      "define model budget solver effort objective cost no-masks no-views steps threads json march "
      "cache "
      "no-cache "

@@ -6,6 +6,7 @@
 #include "ir/support/clock.h"
 
 #include "runtime/file.h"
+#include "runtime/run_lock.h"
 
 #include <jansson.h>
 #include <math.h>
@@ -20,6 +21,7 @@ typedef struct Trainer {
     bool has_eval;
     Arena arena;
     Threads *threads;
+    RunLock lock; /* of --out */
     Dataset *data;
     json_t *settings; /* what the run is trained with, for its --resume */
     uint64_t seed;
@@ -137,8 +139,6 @@ static bool start_run(Trainer *t)
         cli_error(cli, EXIT_USER, "E519",
                   "--checkpoint starts from it; give another --out, or --overwrite to replace it",
                   "%s is there already", weights);
-    else if (!folder_make(cli->out, &err))
-        cli_error(cli, EXIT_USER, "E502", NULL, "%s", err.message);
     else
         return true;
     return false;
@@ -164,12 +164,34 @@ static bool continue_run(Trainer *t)
     return true;
 }
 
+/* To the end of this process no other writes to the folder, which is made where it is missing. */
+static bool lock_out(Trainer *t)
+{
+    RtError err, note;
+    Cli *cli = t->cli;
+    if (!folder_make(cli->out, &err)) {
+        cli_error(cli, EXIT_USER, "E502", NULL, "%s", err.message);
+        return false;
+    }
+    if (!run_lock(&t->lock, cli->out, &note, &err)) {
+        cli_error(cli, EXIT_USER, "E520", "wait for it, end it, or give another --out", "%s",
+                  err.message);
+        return false;
+    }
+    if (note.message[0])
+        fprintf(stderr, "warning: %s\n", note.message);
+    return true;
+}
+
 /* What cannot be started or continued is refused before anything is done. */
 static bool prepare_out(Trainer *t)
 {
-    if (!t->cli->out)
+    Cli *cli = t->cli;
+    if (!cli->out)
         return true;
-    return t->cli->resume && checkpoint_exists(t->cli->out) ? continue_run(t) : start_run(t);
+    if (cli->resume && !checkpoint_exists(cli->out))
+        return start_run(t); /* says so, and makes no folder */
+    return lock_out(t) && (cli->resume ? continue_run(t) : start_run(t));
 }
 
 /* What this run is trained with, and, when it is continued, whether it may be. */
@@ -229,6 +251,7 @@ static void tear_down(Trainer *t)
     json_decref(t->settings);
     session_close(&t->session);
     session_close(&t->eval);
+    run_unlock(&t->lock);
 }
 
 /* --- one step --- */

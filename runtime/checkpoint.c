@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+_Static_assert(CHECKPOINT_MODEL == 0, "open_set of one file opens the model's");
 enum { ROLES = CHECKPOINT_ROLES, READ_ATTEMPTS = 10, EXTRA_NAMED = 3 };
 
 /* ---- saving ---- */
@@ -150,31 +151,25 @@ static bool same_shape(const CheckpointTensor *t, const SafeTensor *s)
 static SafeFile *open_set_file(const char *dir, const SetFile *file, RtError *err)
 {
     char *path = path_join(dir, file->name, err);
-    int64_t bytes;
-    uint32_t crc;
-    SafeFile *safe = NULL;
-    if (path && file_checksum(path, &bytes, &crc, err)) {
-        if (bytes == file->bytes && crc == file->crc32)
-            safe = safetensors_open(path, err);
-        else
-            rt_error(err, "%s is not the file that %s was written with", path, manifest_file);
-    }
+    SafeFile *safe = path ? safetensors_open_exact(path, file->bytes, file->crc32, err) : NULL;
     free(path);
     return safe;
 }
 
-/* Both files of the newest set.  A run that saves meanwhile may take the files away between reading
- * trainer.json and opening them: then there is a newer set. */
-static bool open_set(const char *dir, Manifest *m, SafeFile *safe[ROLES], RtError *err)
+/* The first n files of the newest set.  A run that saves meanwhile may take a file away between
+ * reading trainer.json and opening it: then there is a newer set. */
+static bool open_set(const char *dir, Manifest *m, SafeFile **safe, int n, RtError *err)
 {
     for (int attempt = 0; attempt < READ_ATTEMPTS; attempt++) {
         if (!manifest_read(dir, m, err))
             return false;
-        safe[0] = open_set_file(dir, &m->file[0], err);
-        safe[1] = safe[0] ? open_set_file(dir, &m->file[1], err) : NULL;
-        if (safe[1])
+        int opened = 0;
+        while (opened < n && (safe[opened] = open_set_file(dir, &m->file[opened], err)))
+            opened++;
+        if (opened == n)
             return true;
-        safetensors_close(safe[0]);
+        while (opened > 0)
+            safetensors_close(safe[--opened]);
         Manifest again;
         if (!manifest_read(dir, &again, NULL) || manifest_same_set(&again, m))
             return false;
@@ -211,7 +206,7 @@ bool checkpoint_load(const char *dir, TrainerState *state, const CheckpointTenso
 {
     Manifest m;
     SafeFile *safe[ROLES];
-    if (!open_set(dir, &m, safe, err))
+    if (!open_set(dir, &m, safe, ROLES, err))
         return false;
     bool ok = check_set(safe, tensors, n, err) || rt_error_prefix(err, "%s", dir);
     /* Killed after the switch, before the link or the removal of the old set: were it the last
@@ -241,11 +236,8 @@ static SafeFile *open_weights(const char *path, RtError *err)
         return safetensors_open(path, err);
     if (checkpoint_exists(path)) {
         Manifest m;
-        SafeFile *safe[ROLES];
-        if (!open_set(path, &m, safe, err))
-            return NULL;
-        safetensors_close(safe[CHECKPOINT_OPTIMIZER]);
-        return safe[CHECKPOINT_MODEL];
+        SafeFile *model;
+        return open_set(path, &m, &model, 1, err) ? model : NULL;
     }
     char *inside = path_join(path, "model.safetensors", err);
     SafeFile *safe = inside ? safetensors_open(inside, err) : NULL;

@@ -137,23 +137,43 @@ bool file_read(const char *path, int64_t limit, FileBytes *out, RtError *err)
     return true;
 }
 
-bool file_checksum(const char *path, int64_t *bytes, uint32_t *crc, RtError *err)
+/* Size and CRC-32 of what is left to read. */
+static bool sum_fd(int fd, const char *path, int64_t *bytes, uint32_t *crc, RtError *err)
 {
     unsigned char buffer[1 << 16];
-    int64_t size, got;
-    int fd = file_open_regular(path, &size, err);
-    if (fd < 0)
-        return false;
+    int64_t got;
     *bytes = 0;
     *crc = (uint32_t)crc32(0, NULL, 0);
     while ((got = read_all(fd, buffer, sizeof buffer)) > 0) {
         *crc = (uint32_t)crc32_z(*crc, buffer, (size_t)got);
         *bytes += got;
     }
-    if (got < 0)
-        rt_error(err, "cannot read %s: %s", path, strerror(errno));
+    return got == 0 || rt_error(err, "cannot read %s: %s", path, strerror(errno));
+}
+
+bool file_checksum(const char *path, int64_t *bytes, uint32_t *crc, RtError *err)
+{
+    int64_t size;
+    int fd = file_open_regular(path, &size, err);
+    if (fd < 0)
+        return false;
+    bool ok = sum_fd(fd, path, bytes, crc, err);
     close(fd);
-    return got == 0;
+    return ok;
+}
+
+static bool map_fd(int fd, const char *path, FileBytes *out, RtError *err)
+{
+    out->data = (const unsigned char *)"";
+    if (out->bytes == 0)
+        return true;
+    void *p = mmap(NULL, (size_t)out->bytes, PROT_READ, MAP_PRIVATE, fd, 0);
+    if (p == MAP_FAILED) {
+        out->bytes = 0;
+        return rt_error(err, "cannot map %s: %s", path, strerror(errno));
+    }
+    out->data = p;
+    return true;
 }
 
 bool file_map(const char *path, FileBytes *out, RtError *err)
@@ -162,17 +182,25 @@ bool file_map(const char *path, FileBytes *out, RtError *err)
     int fd = file_open_regular(path, &out->bytes, err);
     if (fd < 0)
         return false;
-    if (out->bytes == 0) {
-        close(fd);
-        out->data = (const unsigned char *)"";
-        return true;
-    }
-    void *p = mmap(NULL, (size_t)out->bytes, PROT_READ, MAP_PRIVATE, fd, 0);
+    bool ok = map_fd(fd, path, out, err);
     close(fd);
-    if (p == MAP_FAILED)
-        return rt_error(err, "cannot map %s: %s", path, strerror(errno));
-    out->data = p;
-    return true;
+    return ok;
+}
+
+bool file_map_exact(const char *path, int64_t bytes, uint32_t crc, FileBytes *out, RtError *err)
+{
+    *out = (FileBytes){.mapped = true};
+    int64_t have;
+    uint32_t sum;
+    int fd = file_open_regular(path, &out->bytes, err);
+    if (fd < 0)
+        return false;
+    bool ok = sum_fd(fd, path, &have, &sum, err);
+    if (ok && (have != bytes || out->bytes != bytes || sum != crc))
+        ok = rt_error(err, "%s is not the file that was saved: its size or checksum differs", path);
+    ok = ok && map_fd(fd, path, out, err);
+    close(fd);
+    return ok;
 }
 
 void file_release(FileBytes *file)

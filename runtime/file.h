@@ -18,6 +18,9 @@ int file_open_regular(const char *path, int64_t *bytes, RtError *err);
 bool file_read(const char *path, int64_t limit, FileBytes *out, RtError *err);
 /* Read-only map.  The file must not be cut while it is mapped. */
 bool file_map(const char *path, FileBytes *out, RtError *err);
+/* The same, and refuses a file of another size or CRC-32.  It is opened once: what was compared is
+ * what is mapped, also when the name is taken away or given to another file meanwhile. */
+bool file_map_exact(const char *path, int64_t bytes, uint32_t crc32, FileBytes *out, RtError *err);
 /* Size and CRC-32, read through a small buffer. */
 bool file_checksum(const char *path, int64_t *bytes, uint32_t *crc32, RtError *err);
 void file_release(FileBytes *file);

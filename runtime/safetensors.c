@@ -201,11 +201,8 @@ static bool is_pytorch_file(const FileBytes *map)
            (memcmp(map->data, "PK\3\4", 4) == 0 || (map->data[0] == 0x80 && map->data[1] <= 5));
 }
 
-SafeFile *safetensors_open(const char *path, RtError *err)
+static SafeFile *open_map(const char *path, FileBytes map, RtError *err)
 {
-    FileBytes map;
-    if (!file_map(path, &map, err))
-        return NULL;
     if (is_pytorch_file(&map)) {
         file_release(&map);
         rt_error(err,
@@ -223,6 +220,18 @@ SafeFile *safetensors_open(const char *path, RtError *err)
     file_release(&map);
     rt_error_prefix(err, "%s", path);
     return NULL;
+}
+
+SafeFile *safetensors_open(const char *path, RtError *err)
+{
+    FileBytes map;
+    return file_map(path, &map, err) ? open_map(path, map, err) : NULL;
+}
+
+SafeFile *safetensors_open_exact(const char *path, int64_t bytes, uint32_t crc32, RtError *err)
+{
+    FileBytes map;
+    return file_map_exact(path, bytes, crc32, &map, err) ? open_map(path, map, err) : NULL;
 }
 
 void safetensors_close(SafeFile *file)

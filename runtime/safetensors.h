@@ -20,6 +20,8 @@ typedef struct SafeFile SafeFile;
 
 /* Maps and checks path; tensors point into the map. */
 SafeFile *safetensors_open(const char *path, RtError *err);
+/* The same, and refuses a file of another size or CRC-32 (file_map_exact). */
+SafeFile *safetensors_open_exact(const char *path, int64_t bytes, uint32_t crc32, RtError *err);
 /* The same on bytes of the caller, which must outlive the result (fuzzing, tests). */
 SafeFile *safetensors_parse(const void *data, int64_t bytes, RtError *err);
 void safetensors_close(SafeFile *file);

@@ -1,0 +1,90 @@
+/* One run's folder and more than one process: a second writer is told who the first is, a killed
+ * one blocks nobody, and readers are never in the way. */
+#include "tiny_model.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { TRIALS = 8 };
+
+static void expect_run(int code, const char *command)
+{
+    char detail[3000];
+    Result r = run("%s", command);
+    snprintf(detail, sizeof detail, "%s\nexit code %d, expected %d\n%.900s\n%.900s", command,
+             r.code, code, r.out, r.err);
+    EXPECT(r.code == code, detail);
+    result_free(&r);
+}
+
+/* Two at once, until one gives up; then the other is ended.  Prints both exit codes and both
+ * process ids; messages are in $TMP/1 and $TMP/2. */
+static const char two[] =
+    "rm -f $TMP/1 $TMP/2; "
+    "$SCRIMP train $TMP/tiny.scrimp --out $TMP/two %s --steps 1000000 -q 2> $TMP/1 & a=$!; "
+    "sleep %.2f; "
+    "$SCRIMP train $TMP/tiny.scrimp --out $TMP/two %s --steps 1000000 -q 2> $TMP/2 & b=$!; "
+    "i=0; while ! grep -q error $TMP/1 $TMP/2 && [ $i -lt 600 ]; do sleep 0.05; i=$((i+1)); done; "
+    "sleep 0.1; kill $a $b 2> $TMP/gone; wait $a; x=$?; wait $b; echo $x $? $a $b";
+
+static void one_trial(int i)
+{
+    char path[400], holder[64];
+    const char *how = i % 2 ? "--resume" : "--overwrite";
+    Result r = run(two, how, 0.04 * (i % 4), how);
+    int code[2] = {-1, -1};
+    long pid[2] = {0, 0};
+    EXPECT(sscanf(r.out, "%d %d %ld %ld", &code[0], &code[1], &pid[0], &pid[1]) == 4, r.out);
+    EXPECT((code[0] == 143 && code[1] == 1) || (code[0] == 1 && code[1] == 143), r.out);
+    int loser = code[0] == 1 ? 0 : 1;
+    snprintf(path, sizeof path, "%s/%d", e2e_tmp(), loser + 1);
+    snprintf(holder, sizeof holder, "is being written by process %ld on ", pid[1 - loser]);
+    char *said = read_text(path, NULL);
+    EXPECT(said && strstr(said, "E520") && strstr(said, holder) && strstr(said, " since 20"), said);
+    free(said);
+    result_free(&r);
+    /* One whole set is left, and nothing else. */
+    expect_run(0, "$SCRIMP train $TMP/tiny.scrimp --out $TMP/two --resume --steps 1 -q");
+    expect_run(0, "test $(ls -A $TMP/two | wc -l) = 4");
+}
+
+static void test_two_writers(void)
+{
+    for (int i = 0; i < TRIALS; i++)
+        one_trial(i);
+}
+
+/* The file stays behind, the lock does not. */
+static void test_killed(void)
+{
+    expect_run(0, "$SCRIMP train $TMP/tiny.scrimp --out $TMP/alone -q");
+    expect_run(0, "$SCRIMP train $TMP/tiny.scrimp --out $TMP/killed -q & p=$!; "
+                  "while [ ! -e $TMP/killed/trainer.json ]; do sleep 0.01; done; kill -9 $p; "
+                  "wait $p; test -e $TMP/killed/trainer.lock");
+    expect_run(0, "$SCRIMP train $TMP/tiny.scrimp --out $TMP/killed --resume -q");
+    expect_run(0, "cmp $TMP/killed/model.safetensors $TMP/alone/model.safetensors");
+}
+
+/* A run that writes is read as often as one likes. */
+static void test_readers(void)
+{
+    expect_run(0, "$SCRIMP eval $TMP/tiny.scrimp --checkpoint $TMP/alone");
+    expect_run(0,
+               "$SCRIMP train $TMP/tiny.scrimp --out $TMP/read -q --steps 100000 & p=$!; "
+               "while [ ! -e $TMP/read/trainer.json ]; do sleep 0.01; done; "
+               "for i in 1 2 3 4 5 6 7 8; do $SCRIMP eval $TMP/tiny.scrimp --checkpoint "
+               "$TMP/read$(test $i -gt 4 && echo /model.safetensors) || touch $TMP/refused; done; "
+               "test -e $TMP/read/trainer.lock || touch $TMP/refused; "
+               "kill $p; wait $p; test $? = 143 && test ! -e $TMP/refused");
+}
+
+int main(void)
+{
+    e2e_begin();
+    write_tiny_model(60, 2);
+    expect_run(0, "sed -i '/steps/a held_out = 16' $TMP/tiny.scrimp");
+    test_two_writers();
+    test_killed();
+    test_readers();
+    return e2e_end();
+}

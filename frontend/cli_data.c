@@ -1,57 +1,23 @@
 /* Between a model's inputs and a data set. */
-#include "frontend/cli_session.h"
+#include "frontend/cli_fields.h"
+#include "frontend/cli_resume.h"
 #include "frontend/cli_signals.h"
 
+#include "ir/support/strbuf.h"
 #include "runtime/checkpoint.h"
+#include "runtime/file.h"
 
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-
-static const char BATCH[] = "batch.";
-
-static bool is_batch_input(const Node *n)
-{
-    return n->op == OP_input &&
-           strncmp(node_string(n, ATTR_role, ""), BATCH, sizeof BATCH - 1) == 0;
-}
-
-/* The input a value comes from through views and slices. */
-static ValueId root_of(const Graph *g, ValueId v)
-{
-    for (;;) {
-        const Node *n = value_node(g, v);
-        if (n->op != OP_reshape && n->op != OP_slice && n->op != OP_cast &&
-            n->op != OP_stop_gradient)
-            return v;
-        v = n->in[0];
-    }
-}
-
-/* How many classes or rows the model has for an integer input; 0 when it is not an index. */
-static int64_t index_limit(const Graph *g, ValueId input)
-{
-    int64_t limit = 0;
-    for (size_t i = 0; i < g->order.len; i++) {
-        const Node *n = graph_node(g, g->order.data[i]);
-        int64_t here = 0;
-        if (n->op == OP_embedding && root_of(g, n->in[0]) == input) {
-            here = value_type(g, n->in[1])->dim[0];
-        } else if (n->op == OP_cross_entropy && root_of(g, n->in[1]) == input) {
-            const Type *logits = value_type(g, n->in[0]);
-            here = logits->dim[node_int(n, ATTR_axis, logits->rank - 1)];
-        }
-        if (here && (!limit || here < limit))
-            limit = here;
-    }
-    return limit;
-}
+#include <unistd.h>
 
 static bool is_label(const Graph *g, ValueId input)
 {
     for (size_t i = 0; i < g->order.len; i++) {
         const Node *n = graph_node(g, g->order.data[i]);
-        if (n->op == OP_cross_entropy && root_of(g, n->in[1]) == input)
+        if (n->op == OP_cross_entropy && field_root(g, n->in[1]) == input)
             return true;
     }
     return false;
@@ -64,12 +30,11 @@ static void ignored_label(const Graph *g, DataSpec *spec)
         const Node *n = graph_node(g, g->order.data[i]);
         if (n->op != OP_cross_entropy)
             continue;
-        const Node *input = value_node(g, root_of(g, n->in[1]));
+        const Node *input = value_node(g, field_root(g, n->in[1]));
         int64_t ignored = node_int(n, ATTR_ignore_index, DATA_IGNORE);
-        if (!is_batch_input(input) || ignored == DATA_IGNORE || ignored != (int32_t)ignored)
+        if (!field_is_input(input) || ignored == DATA_IGNORE || ignored != (int32_t)ignored)
             continue;
-        snprintf(spec->ignored_field, sizeof spec->ignored_field, "%s",
-                 node_string(input, ATTR_role, "") + sizeof BATCH - 1);
+        snprintf(spec->ignored_field, sizeof spec->ignored_field, "%s", field_name(input));
         spec->ignored = ignored;
         return;
     }
@@ -77,30 +42,51 @@ static void ignored_label(const Graph *g, DataSpec *spec)
 
 static void synthetic_fields(const Graph *g, DataSpec *spec)
 {
-    int skip = g->train.accumulate > 1 && strcmp(g->kind, "step") == 0 ? 2 : 1;
+    int skip = field_batch_dims(g);
     for (size_t i = 0; i < g->order.len && spec->n_fields < DATA_MAX_FIELDS; i++) {
         const Node *n = graph_node(g, g->order.data[i]);
-        if (!is_batch_input(n))
+        if (!field_is_input(n))
             continue;
         const Type *t = value_type(g, n->out[0]);
         DataField *f = &spec->field[spec->n_fields++];
-        snprintf(f->name, sizeof f->name, "%s", node_string(n, ATTR_role, "") + sizeof BATCH - 1);
+        snprintf(f->name, sizeof f->name, "%s", field_name(n));
         f->dtype = (RtDType)t->dtype;
         for (int k = skip; k < t->rank; k++)
             f->dim[f->rank++] = t->dim[k];
         f->label = is_label(g, n->out[0]);
-        f->max_id = index_limit(g, n->out[0]) - 1;
+        f->max_id = field_limit(g, n->out[0]) - 1;
         if (t->dtype == DTYPE_U8 && f->max_id < 0)
             f->max_id = 255;
         spec->batch = t->rank >= skip ? t->dim[skip - 1] : 1;
     }
 }
 
-static DataSpec data_spec(const Cli *cli, const Graph *g, bool synthetic, uint64_t seed)
+/* npy(["x.npy", "y.npy"]) names fields by its files: --data DIR is where they lie, and other files
+ * there are none of the model's. */
+static const char *data_path(Cli *cli, const TrainSpec *t)
+{
+    bool arrays = t->data_kind && strcmp(t->data_kind, "npy") == 0;
+    if (!cli->data || !arrays || !folder_exists(cli->data))
+        return cli->data ? cli->data : t->data_path;
+    StrBuf text = strbuf_new(cli->pool);
+    for (const char *path = t->data_path; path && *path;) {
+        size_t n = strcspn(path, "\n"), name = n;
+        while (name > 0 && path[name - 1] != '/')
+            name--;
+        if (n - name < 4 || strncmp(path + n - 4, ".npy", 4) != 0)
+            return cli->data; /* the model names a folder, too */
+        strbuf_printf(&text, "%s%s/%.*s", text.len ? "\n" : "", cli->data, (int)(n - name),
+                      path + name);
+        path += n + (path[n] == '\n');
+    }
+    return text.len ? text.text : cli->data;
+}
+
+static DataSpec data_spec(Cli *cli, const Graph *g, bool synthetic, uint64_t seed)
 {
     const TrainSpec *t = &g->train;
     DataSpec spec = {.kind = t->data_kind,
-                     .path = cli->data ? cli->data : t->data_path,
+                     .path = data_path(cli, t),
                      .batch = t->data_batch,
                      .length = t->data_length,
                      .chars = t->data_chars,
@@ -112,70 +98,13 @@ static DataSpec data_spec(const Cli *cli, const Graph *g, bool synthetic, uint64
                      .augment = t->data_augment};
     memcpy(spec.mean, t->data_mean, sizeof spec.mean);
     memcpy(spec.std, t->data_std, sizeof spec.std);
+    spec.left_out = resume_left_out(cli, &spec.n_left_out);
     ignored_label(g, &spec);
     if (synthetic)
         spec.kind = "synthetic";
     if (spec.kind && strcmp(spec.kind, "synthetic") == 0)
         synthetic_fields(g, &spec);
     return spec;
-}
-
-static void no_field(Cli *cli, const char *name, const Dataset *ds)
-{
-    char fields[DATA_MAX_FIELDS * sizeof(((DataField *)0)->name)] = "";
-    size_t at = 0;
-    for (int i = 0; i < dataset_n_fields(ds); i++)
-        at += (size_t)snprintf(fields + at, sizeof fields - at, "%s%s", i ? ", " : "",
-                               dataset_field(ds, i)->name);
-    cli_error(cli, EXIT_USER, "E504", NULL, "the data has no field '%s', but %s", name, fields);
-}
-
-/* An example has the input's shape without the batch, and without the micro-batches before it. */
-static void wrong_example(Cli *cli, const Graph *g, const Node *n, const DataField *f)
-{
-    char have[128], want[128];
-    const Type *t = value_type(g, n->out[0]);
-    int skip = g->train.accumulate > 1 && strcmp(g->kind, "step") == 0 ? 2 : 1;
-    skip = skip < t->rank ? skip : t->rank;
-    rt_shape_text(f->rank, f->dim, have, sizeof have);
-    rt_shape_text(t->rank - skip, t->dim + skip, want, sizeof want);
-    cli_error(cli, EXIT_USER, "E506", NULL,
-              "one example of the data's %s is %s%s, one of the model's is %s%s", f->name,
-              rt_dtype_name(f->dtype), have, rt_dtype_name((RtDType)t->dtype), want);
-}
-
-static bool check_field(Cli *cli, const Graph *g, const Node *n, const Dataset *ds)
-{
-    const char *name = node_string(n, ATTR_role, "") + sizeof BATCH - 1;
-    int i = dataset_find_field(ds, name);
-    if (i < 0) {
-        no_field(cli, name, ds);
-        return false;
-    }
-    const DataField *f = dataset_field(ds, i);
-    int64_t limit = index_limit(g, n->out[0]), elements;
-    if (limit && f->max_id >= limit) {
-        char help[96];
-        snprintf(help, sizeof help, "give the model %lld classes or rows (an option, with -D)",
-                 (long long)f->max_id + 1);
-        cli_error(cli, EXIT_USER, "E505", help, "the data's %s goes up to %lld, the model has %lld",
-                  name, (long long)f->max_id, (long long)limit);
-        return false;
-    }
-    if (limit && f->min_id < 0 && !f->label) {
-        cli_error(cli, EXIT_USER, "E505", NULL,
-                  "the data's %s has negative values, which are no indices", name);
-        return false;
-    }
-    int64_t batch_bytes = g->train.accumulate > 1 && strcmp(g->kind, "step") == 0
-                              ? type_bytes(value_type(g, n->out[0])) / g->train.accumulate
-                              : type_bytes(value_type(g, n->out[0]));
-    if ((DType)f->dtype == value_type(g, n->out[0])->dtype &&
-        rt_elements(f->rank, f->dim, &elements) &&
-        elements * rt_dtype_bytes(f->dtype) * g->train.data_batch == batch_bytes)
-        return true;
-    wrong_example(cli, g, n, f);
-    return false;
 }
 
 /* Training on made-up numbers while the user believes it is their data would be worse than an
@@ -191,6 +120,37 @@ static bool data_has_a_place(Cli *cli, const DataSpec *spec)
     return false;
 }
 
+/* Each once.  Nobody reads a thousand lines, but they say which files to look at. */
+static void tell_left_out(const Dataset *ds)
+{
+    int64_t i;
+    const char *why;
+    while (dataset_tell_left_out(ds, &i, &why))
+        fprintf(stderr, "warning: left out: %s: %s\n", dataset_left_out_name(ds, i), why);
+}
+
+static void tell_known(const Cli *cli, const DataSpec *spec)
+{
+    if (spec->n_left_out)
+        fprintf(stderr,
+                "note: as before, the run in %s leaves out %lld picture%s that could not be read, "
+                "the first of them %s\n",
+                cli->out, (long long)spec->n_left_out, spec->n_left_out == 1 ? "" : "s",
+                spec->left_out[0]);
+}
+
+/* Where a path that is not found was looked up. */
+static const char *place_of_data(Cli *cli, const DataSpec *spec)
+{
+    char here[PATH_MAX];
+    const char *path = spec->path ? spec->path : "";
+    const char *option = cli->data ? "" : "; --data PATH says where it is";
+    if (*path && *path != '/' && getcwd(here, sizeof here))
+        return pool_printf(cli->pool, "paths of data are looked up from the current folder, %s%s",
+                           here, option);
+    return *option ? option + 2 : NULL;
+}
+
 Dataset *session_open_data(Cli *cli, const Graph *g, bool synthetic, uint64_t seed)
 {
     RtError err;
@@ -204,15 +164,16 @@ Dataset *session_open_data(Cli *cli, const Graph *g, bool synthetic, uint64_t se
         return NULL;
     Dataset *ds = dataset_open(&spec, &err);
     if (!ds) {
-        cli_error(cli, EXIT_USER, "E508", cli->data ? NULL : "--data PATH says where it is", "%s",
-                  err.message);
+        cli_error(cli, EXIT_USER, "E508", place_of_data(cli, &spec), "%s", err.message);
         return NULL;
     }
+    tell_known(cli, &spec);
+    tell_left_out(ds);
     if (*dataset_warning(ds))
         fprintf(stderr, "warning: %s\n", dataset_warning(ds));
     for (size_t i = 0; i < g->order.len; i++) {
         const Node *n = graph_node(g, g->order.data[i]);
-        if (is_batch_input(n) && !synthetic && !check_field(cli, g, n, ds)) {
+        if (field_is_input(n) && !synthetic && !field_check(cli, g, n, ds)) {
             dataset_close(ds);
             return NULL;
         }
@@ -250,7 +211,7 @@ static void field_places(const Session *s, const Dataset *ds, int64_t k, void **
         dst[i] = NULL;
     for (int i = 0; i < dataset_n_fields(ds); i++) {
         char role[96];
-        snprintf(role, sizeof role, "%s%s", BATCH, dataset_field(ds, i)->name);
+        snprintf(role, sizeof role, "batch.%s", dataset_field(ds, i)->name);
         ValueId v = session_input(s, role);
         if (v != VALUE_NONE)
             dst[i] = (char *)session_at(s, v) + k * (type_bytes(value_type(g, v)) / parts);
@@ -264,7 +225,9 @@ bool session_fill(const Session *s, const Dataset *ds, int64_t update, bool over
         void *dst[DATA_MAX_FIELDS];
         RtError err;
         field_places(s, ds, k, dst);
-        if (!dataset_train_batch(ds, overfit ? k : update * parts + k, dst, &err)) {
+        bool ok = dataset_train_batch(ds, overfit ? k : update * parts + k, dst, &err);
+        tell_left_out(ds);
+        if (!ok) {
             cli_error(s->cli, EXIT_USER, "E509", NULL, "%s", err.message);
             return false;
         }
@@ -284,7 +247,9 @@ bool session_evaluate(Session *s, const Dataset *ds, uint64_t seed, double *loss
         if (signals_caught())
             return false;
         field_places(s, ds, 0, dst);
-        if (!dataset_eval_batch(ds, i, dst, &counted, &err)) {
+        bool ok = dataset_eval_batch(ds, i, dst, &counted, &err);
+        tell_left_out(ds);
+        if (!ok) {
             cli_error(s->cli, EXIT_USER, "E509", NULL, "%s", err.message);
             return false;
         }

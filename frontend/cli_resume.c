@@ -2,6 +2,7 @@
 
 #include "ir/print.h"
 #include "ir/text.h"
+#include "runtime/checkpoint.h"
 #include "runtime/rng.h"
 
 #include <inttypes.h>
@@ -11,7 +12,7 @@
 
 /* Keys of the settings that are no fields of the train section. */
 static const char OPTIONS[] = "options", MODEL[] = "model", EXAMPLES[] = "examples",
-                  OVERFIT[] = "overfit";
+                  OVERFIT[] = "overfit", LEFT_OUT[] = "left_out";
 
 /* Fields that a run keeps: the optimizer's state, and what decides which numbers a step sees.  All
  * others of the train section may change. */
@@ -88,6 +89,62 @@ json_t *resume_settings(Cli *cli, const Ast *ast, const Program *program, const 
     return settings;
 }
 
+/* Names of files are bytes and JSON is UTF-8: what is not plain ASCII is written as %E9. */
+static const char *name_put(Pool *pool, const char *name)
+{
+    StrBuf text = strbuf_new(pool);
+    for (; *name; name++) {
+        bool plain = *name >= ' ' && *name <= '~' && *name != '%';
+        strbuf_printf(&text, plain ? "%c" : "%%%02X", (unsigned char)*name);
+    }
+    return text.text;
+}
+
+static int hex_digit(char c)
+{
+    return c >= '0' && c <= '9' ? c - '0' : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+}
+
+static const char *name_read(Pool *pool, const char *text)
+{
+    StrBuf name = strbuf_new(pool);
+    while (*text) {
+        int high = *text == '%' ? hex_digit(text[1]) : -1, low = high < 0 ? -1 : hex_digit(text[2]);
+        char c = low < 0 ? *text : (char)(high * 16 + low);
+        strbuf_putn(&name, &c, 1);
+        text += low < 0 ? 1 : 3;
+    }
+    return name.text;
+}
+
+void resume_put_left_out(json_t *settings, const Dataset *data)
+{
+    int64_t n = dataset_left_out(data);
+    if (!settings || !n)
+        return;
+    Pool *pool = pool_new();
+    json_t *names = json_array();
+    for (int64_t i = 0; i < n; i++)
+        json_array_append_new(names, json_string(name_put(pool, dataset_left_out_name(data, i))));
+    json_object_set_new(settings, LEFT_OUT, names);
+    pool_free(pool);
+}
+
+const char *const *resume_left_out(Cli *cli, int64_t *n)
+{
+    json_t *settings = cli->resume && cli->out ? checkpoint_read_settings(cli->out) : NULL;
+    const json_t *names = json_object_get(settings, LEFT_OUT);
+    const char **name = POOL_ARRAY(cli->pool, json_array_size(names) + 1, const char *);
+    *n = 0;
+    for (size_t i = 0; i < json_array_size(names); i++) {
+        const char *text = json_string_value(json_array_get(names, i));
+        if (text && *text)
+            name[(*n)++] = name_read(cli->pool, text);
+    }
+    json_decref(settings);
+    return name;
+}
+
 /* The value of an option in "N=8 width=16", which names all options in the order of the file;
  * `next` is the one after it or NULL. */
 static const char *option_in(Pool *pool, const char *text, const char *name, const char *next)
@@ -142,6 +199,23 @@ static const char *differences(Pool *pool, json_t *now, json_t *then, bool fixed
     return text;
 }
 
+/* Which way leads back to the run. */
+static const char *way_back(Cli *cli, const Ast *ast, const json_t *now, const json_t *then)
+{
+    static const char another[] =
+        "start another run (another --out, or --overwrite instead of --resume)";
+    const char *options = options_of_run(cli, ast, now, then);
+    if (*options)
+        return pool_printf(cli->pool, "continue it with the run's%s, or %s", options, another);
+    bool pictures = strcmp(value_of(now, "data"), "\"imagefolder\"") == 0;
+    if (pictures && strcmp(value_of(now, EXAMPLES), value_of(then, EXAMPLES)) != 0)
+        return pool_printf(cli->pool,
+                           "put back the pictures that are gone (an empty file of the same name "
+                           "will do: it is left out) and take away those that came, or %s",
+                           another);
+    return pool_printf(cli->pool, "continue it as it was, or %s", another);
+}
+
 bool resume_check(Cli *cli, const Ast *ast, json_t *now, json_t *then)
 {
     if (!then) {
@@ -153,19 +227,12 @@ bool resume_check(Cli *cli, const Ast *ast, json_t *now, json_t *then)
         fixed = pool_printf(cli->pool, "had %s", fixed);
     else if (strcmp(value_of(now, MODEL), value_of(then, MODEL)) != 0)
         fixed = "is of another model";
-    const char *options = options_of_run(cli, ast, now, then),
-               *free = differences(cli->pool, now, then, false);
+    const char *free = differences(cli->pool, now, then, false);
     if (!*fixed && *free)
         fprintf(stderr, "note: the run in %s had %s\n", cli->out, free);
     if (!*fixed)
         return true;
-    cli_error(cli, EXIT_USER, "E518",
-              *options ? pool_printf(cli->pool,
-                                     "continue it with the run's%s, or start another run (another "
-                                     "--out, or --overwrite instead of --resume)",
-                                     options)
-                       : "continue it as it was, or start another run (another --out, or "
-                         "--overwrite instead of --resume)",
-              "the run in %s %s", cli->out, fixed);
+    cli_error(cli, EXIT_USER, "E518", way_back(cli, ast, now, then), "the run in %s %s", cli->out,
+              fixed);
     return false;
 }

@@ -367,12 +367,21 @@ static bool save(Trainer *t)
                           .evaluation_due = t->due && t->has_eval,
                           .vocab = dataset_vocab(t->data),
                           .settings = t->settings};
+    resume_put_left_out(t->settings, t->data);
     if (t->log.on_disk)
         train_log_flush(&t->log);
     if (!session_save(&t->session, t->cli->out, &state))
         return false;
     t->saved_at = t->update;
     return true;
+}
+
+/* What ends a run that was under way by an error in its data loses no step of it. */
+static bool save_and_fail(Trainer *t)
+{
+    if (t->cli->out && t->update > 0 && save(t))
+        fprintf(stderr, "saved after step %lld: --resume continues\n", (long long)t->update);
+    return false;
 }
 
 /* What is due after the step: evaluation, then a save.  A signal ends the evaluation; it stays due,
@@ -383,7 +392,7 @@ static bool do_due(Trainer *t)
     double loss = 0;
     if (t->has_eval) {
         if (!session_evaluate(&t->eval, t->data, t->seed, &loss))
-            return signals_caught() != 0;
+            return signals_caught() != 0 || save_and_fail(t);
         log_evaluation(t, loss);
     }
     t->due = false;
@@ -414,7 +423,7 @@ static bool train_loop(Trainer *t)
         fprintf(stderr, "the run is at step %lld of %lld: nothing left to do\n",
                 (long long)t->update, (long long)t->total);
     while (!signals_caught() && (t->due || t->update < t->total)) {
-        if (!(t->due ? do_due(t) : one_step(t)))
+        if (!(t->due ? do_due(t) : one_step(t) || save_and_fail(t)))
             return false;
     }
     return !signals_caught() || end_early(t);

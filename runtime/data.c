@@ -133,7 +133,8 @@ Dataset *dataset_open(const DataSpec *spec, RtError *err)
     ds->kind = kind;
     ds->spec = *spec;
     bool ok = open_kind(ds, err);
-    ds->spec.kind = ds->spec.path = NULL; /* the caller's; not needed any more */
+    ds->spec.kind = ds->spec.path = NULL;
+    ds->spec.left_out = NULL; /* the caller's; not needed any more */
     if (ok)
         return ds;
     dataset_close(ds);
@@ -182,6 +183,38 @@ int64_t dataset_held_out_size(const Dataset *ds)
 const char *dataset_warning(const Dataset *ds)
 {
     return ds->warning;
+}
+
+static LeftOutList *left_out(const Dataset *ds)
+{
+    return ds->kind->left_out ? ds->kind->left_out(ds) : NULL;
+}
+
+int64_t dataset_left_out(const Dataset *ds)
+{
+    const LeftOutList *list = left_out(ds);
+    return list ? list->n : 0;
+}
+
+int64_t dataset_left_out_limit(const Dataset *ds)
+{
+    const LeftOutList *list = left_out(ds);
+    return list ? list->limit : 0;
+}
+
+const char *dataset_left_out_name(const Dataset *ds, int64_t i)
+{
+    return ds->kind->example_name(ds, left_out(ds)->item[i].example);
+}
+
+bool dataset_tell_left_out(const Dataset *ds, int64_t *i, const char **why)
+{
+    LeftOutList *list = left_out(ds);
+    if (!list || list->told == list->n)
+        return false;
+    *i = list->told++;
+    *why = list->item[*i].why;
+    return true;
 }
 
 int64_t dataset_loaded_bytes(const Dataset *ds)

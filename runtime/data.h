@@ -42,6 +42,10 @@ typedef struct DataSpec {
     int64_t size, resize;
     bool augment;
     double mean[3], std[3];
+    /* imagefolder only: pictures that the run left out before it was continued, by their paths
+     * below the folder.  They keep their numbers, whether they are there or not. */
+    const char *const *left_out;
+    int64_t n_left_out;
     /* synthetic only: name, dtype, rank, dim, label of every field; max_id + 1 classes (max_id < 1
      * counts as 2); examples in all, 0 = 10,000. */
     int n_fields;
@@ -70,6 +74,14 @@ const char *dataset_description(const Dataset *ds);
 /* What is allowed and hardly ever meant, such as a class without a held-out picture; "" = nothing.
  */
 const char *dataset_warning(const Dataset *ds);
+/* Examples that cannot be read and are left out, so far: those of the spec, then those that were
+ * found.  When more than dataset_left_out_limit are found, the data set fails. */
+int64_t dataset_left_out(const Dataset *ds);
+int64_t dataset_left_out_limit(const Dataset *ds);
+const char *dataset_left_out_name(const Dataset *ds, int64_t i);
+/* The next one that was found and not told yet: its number among those above, and why; false when
+ * there is none. */
+bool dataset_tell_left_out(const Dataset *ds, int64_t *i, const char **why);
 /* The vocabulary of text; NULL for other kinds. */
 const Vocab *dataset_vocab(const Dataset *ds);
 

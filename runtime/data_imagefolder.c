@@ -1,174 +1,21 @@
 /* imagefolder(DIR): JPEG and PNG pictures, a folder for each class, cut and scaled to one size.
  * DIR/train and DIR/val (or DIR/test) are the parts to train on and to hold out, if there are both;
- * else DIR itself has the classes.
- *
- * While the step runs on batch k, threads decode batch k + 1 into memory of this file.  What a
- * batch holds depends on (seed, number) only; being a batch ahead is a guess that costs time when
- * wrong. */
+ * else DIR itself has the classes. */
 #include "runtime/cores.h"
-#include "runtime/data_internal.h"
-#include "runtime/image.h"
-#include "runtime/loader.h"
-#include "runtime/picture_list.h"
-#include "runtime/rng.h"
-#include "runtime/threads.h"
+#include "runtime/picture_folder.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* A file larger than this is no picture of at most IMAGE_MAX_PIXELS. */
-#define PICTURE_MAX_BYTES ((int64_t)1 << 30)
-
 /* At most so many files are opened at the start: about a second when their folders are in memory.
  */
 enum { HEADERS_CHECKED = 50000 };
 
-typedef struct Folder {
-    PictureList list;
-    Loader *loader;
-    /* The batch in `images`, being made or complete; taken: it has been asked for. */
-    bool there, taken, training;
-    int64_t number;
-    int64_t *example; /* place -> picture, -1 = none */
-    float *images;
-    const Dataset *ds;
-} Folder;
-
-typedef struct Worker {
-    Image image;
-    ImageScratch scratch;
-} Worker;
-
-static void worker_done(void *scratch)
+static void reader_done(void *scratch)
 {
-    Worker *w = scratch;
-    image_free(&w->image);
-    image_scratch_free(&w->scratch);
-}
-
-/* ---- what part of a picture ---- */
-
-/* Uniform in [0, 1): draw k for place b of training batch `number`. */
-static double draw(const Folder *f, int64_t b, int k)
-{
-    uint32_t bits = rt_rng_bits(f->ds->spec.seed, (uint64_t)f->number, rt_name_key("data.crop"),
-                                (uint64_t)b * 64 + (uint64_t)k);
-    return bits * 0x1p-32;
-}
-
-/* torchvision's RandomResizedCrop: 8% to 100% of the area at a ratio of 3:4 to 4:3, ten tries; then
- * the largest part of an allowed ratio in the middle. */
-static ImageWindow random_window(const Folder *f, int64_t b, const Image *image)
-{
-    double width = (double)image->width, height = (double)image->height, w = 0, h = 0;
-    bool fits = false;
-    int k = 1;
-    for (int tries = 0; tries < 10 && !fits; tries++, k += 2) {
-        double area = width * height * (0.08 + 0.92 * draw(f, b, k));
-        double ratio = exp((2 * draw(f, b, k + 1) - 1) * log(4.0 / 3));
-        w = round(sqrt(area * ratio));
-        h = round(sqrt(area / ratio));
-        fits = w >= 1 && h >= 1 && w <= width && h <= height;
-    }
-    double x = floor(draw(f, b, k) * (width - w + 1)),
-           y = floor(draw(f, b, k + 1) * (height - h + 1));
-    if (!fits) {
-        w = fmax(1, fmin(width, round(height * 4 / 3)));
-        h = fmax(1, fmin(height, round(width * 4 / 3)));
-        x = floor((width - w) / 2);
-        y = floor((height - h) / 2);
-    }
-    return (ImageWindow){.x = x,
-                         .y = y,
-                         .width = w,
-                         .height = h,
-                         .left = (int64_t)x,
-                         .top = (int64_t)y,
-                         .right = (int64_t)(x + w),
-                         .bottom = (int64_t)(y + h),
-                         .mirrored = draw(f, b, 0) < 0.5};
-}
-
-/* ---- one picture ---- */
-
-static int64_t plane_floats(const Dataset *ds)
-{
-    return ds->spec.size * ds->spec.size;
-}
-
-static bool make_picture(Folder *f, int64_t b, const FileBytes *file, Worker *w, RtError *err)
-{
-    const DataSpec *spec = &f->ds->spec;
-    if (!image_decode(file->data, file->bytes, &w->image, err))
-        return false;
-    ImageWindow window = f->training && spec->augment
-                             ? random_window(f, b, &w->image)
-                             : image_center(&w->image, spec->size, spec->resize);
-    return image_sample(&w->image, &window, spec->size, spec->mean, spec->std, &w->scratch,
-                        f->images + b * 3 * plane_floats(f->ds), err);
-}
-
-static bool load_picture(void *owner, int64_t b, void *scratch, RtError *err)
-{
-    Folder *f = owner;
-    FileBytes file = {0};
-    if (f->example[b] < 0) {
-        memset(f->images + b * 3 * plane_floats(f->ds), 0, (size_t)f->ds->field_bytes[0]);
-        return true;
-    }
-    const char *path = picture_path(&f->list, f->example[b]);
-    if (!file_read(path, PICTURE_MAX_BYTES, &file, err))
-        return false;
-    bool ok = make_picture(f, b, &file, scratch, err) || rt_error_prefix(err, "%s", path);
-    file_release(&file);
-    return ok;
-}
-
-/* ---- batches ---- */
-
-static bool start(Folder *f, bool training, int64_t number, RtError *err)
-{
-    const Dataset *ds = f->ds;
-    loader_wait(f->loader, NULL);
-    f->training = training;
-    f->taken = false;
-    f->number = number;
-    for (int64_t b = 0; b < ds->spec.batch; b++)
-        f->example[b] = data_batch_example(ds, training, number, b);
-    f->there = loader_start(f->loader, ds->spec.batch, err);
-    return f->there;
-}
-
-static void copy_out(const Folder *f, void *const *dst)
-{
-    const Dataset *ds = f->ds;
-    if (dst[0])
-        memcpy(dst[0], f->images, (size_t)(ds->spec.batch * ds->field_bytes[0]));
-    for (int64_t b = 0; dst[1] && b < ds->spec.batch; b++)
-        ((int32_t *)dst[1])[b] =
-            f->example[b] < 0 ? ds->field[1].ignored : f->list.label[f->example[b]];
-}
-
-/* Batches are asked for in order but for evaluations in between, and for one batch again and again
- * (--overfit): the next one is made in advance when the last two came in order. */
-static bool folder_batch(const Dataset *ds, bool training, int64_t number, void *const *dst,
-                         RtError *err)
-{
-    Folder *f = ds->state;
-    bool same_part = f->there && training == f->training, made = same_part && number == f->number;
-    bool in_order = !f->there || (made ? !f->taken : same_part && number == f->number + 1);
-    if (!made && !start(f, training, number, err))
-        return false;
-    if (!loader_wait(f->loader, err)) {
-        f->there = false;
-        return false;
-    }
-    copy_out(f, dst);
-    f->taken = true;
-    bool more = training || number + 1 < dataset_eval_batches(ds);
-    return !more || !in_order || start(f, training, number + 1, err);
+    picture_reader_free(scratch);
 }
 
 /* ---- opening ---- */
@@ -190,7 +37,7 @@ static char *part_folder(const char *dir, const char *const *names, bool *ok, Rt
 /* Classes that have no picture to hold out: their accuracy is in no evaluation. */
 static bool warn_of_missing(Dataset *ds, int64_t first, const char *dir, RtError *err)
 {
-    const Folder *f = ds->state;
+    const PictureFolder *f = ds->state;
     int64_t missing = 0, at = 0;
     bool *seen = rt_alloc(f->list.n_classes, sizeof *seen, err);
     if (!seen)
@@ -212,7 +59,7 @@ static bool warn_of_missing(Dataset *ds, int64_t first, const char *dir, RtError
 
 static bool list_parts(Dataset *ds, const char *train, const char *held_out, RtError *err)
 {
-    Folder *f = ds->state;
+    PictureFolder *f = ds->state;
     if (!pictures_add(&f->list, train, err))
         return false;
     int64_t n = f->list.n;
@@ -224,7 +71,7 @@ static bool list_parts(Dataset *ds, const char *train, const char *held_out, RtE
 
 /* A class may be called train; a folder of nothing else is a part without its counterpart, and all
  * of its pictures would be of one class. */
-static bool list_classes(Folder *f, const char *dir, RtError *err)
+static bool list_classes(PictureFolder *f, const char *dir, RtError *err)
 {
     if (!pictures_add(&f->list, dir, err))
         return false;
@@ -242,9 +89,13 @@ static bool list_pictures(Dataset *ds, RtError *err)
 {
     static const char *const train_names[] = {"train", NULL};
     static const char *const held_out_names[] = {"val", "test", NULL};
-    Folder *f = ds->state;
+    PictureFolder *f = ds->state;
     const char *dir = ds->spec.path ? ds->spec.path : "";
     bool ok = true;
+    f->root_bytes = strlen(dir) + 1;
+    f->list.root = dir;
+    f->list.also = ds->spec.left_out;
+    f->list.n_also = ds->spec.n_left_out;
     char *train = part_folder(dir, train_names, &ok, err);
     char *held_out = ok ? part_folder(dir, held_out_names, &ok, err) : NULL;
     if (ok && train && held_out)
@@ -257,31 +108,51 @@ static bool list_pictures(Dataset *ds, RtError *err)
     return ok;
 }
 
-static bool is_picture_file(const char *path)
+const char *picture_name(const PictureFolder *f, int64_t i)
 {
-    unsigned char first[IMAGE_MAGIC_BYTES];
-    FILE *file = fopen(path, "rb");
-    if (!file)
-        return false;
-    size_t n = fread(first, 1, sizeof first, file);
-    fclose(file);
-    return image_has_magic(first, (int64_t)n);
+    return picture_path(&f->list, i) + f->root_bytes;
 }
 
-/* What is no picture at all is found before training and not hours later; of many, a sample. */
-static bool check_files(const PictureList *list, RtError *err)
+/* Pictures that this run has found damaged before: they have numbers, and stay left out. */
+static bool know_left_out(PictureFolder *f, RtError *err)
 {
-    int64_t stride = 1 + list->n / HEADERS_CHECKED, bad = 0, first = 0, looked = 0;
-    for (int64_t i = 0; i < list->n; i += stride) {
+    const PictureList *list = &f->list;
+    if (!left_out_open(&f->left_out, list->n, list->n_also, err))
+        return false;
+    for (int64_t i = 0; list->n_also && i < list->n; i++)
+        if (pictures_is_also(list, i))
+            left_out_know(&f->left_out, i);
+    return true;
+}
+
+/* What is no picture, or too large, is found before training and not hours later; of many, a
+ * sample. */
+static bool look_at_files(PictureFolder *f, PictureNeeds *needs, RtError *err)
+{
+    int64_t stride = 1 + f->list.n / HEADERS_CHECKED, bad = 0, first = 0, looked = 0;
+    RtError why = {{0}};
+    for (int64_t i = 0; i < f->list.n; i += stride) {
+        ImageFacts facts;
+        RtError here = {{0}};
         looked++;
-        if (!is_picture_file(picture_path(list, i)) && bad++ == 0)
+        if (f->left_out.is[i])
+            continue;
+        if (image_look(picture_path(&f->list, i), &facts, &here)) {
+            picture_needs_add(needs, &facts, f->ds->spec.size);
+            continue;
+        }
+        if (bad++ == 0) {
             first = i;
+            why = here;
+        }
+        left_out_find(&f->left_out, i, here.message);
     }
-    return bad == 0 ||
+    return bad <= f->left_out.limit ||
            rt_error(err,
-                    "%s: neither a JPEG nor a PNG picture, or not readable; so are %lld of %lld "
-                    "files looked at",
-                    picture_path(list, first), (long long)bad, (long long)looked);
+                    "%s: %s; %lld of %lld files looked at are no pictures that can be read, and "
+                    "at most %lld are left out",
+                    picture_path(&f->list, first), why.message, (long long)bad, (long long)looked,
+                    (long long)f->left_out.limit);
 }
 
 static bool check_sizes(const DataSpec *spec, RtError *err)
@@ -299,49 +170,82 @@ static bool check_sizes(const DataSpec *spec, RtError *err)
     return true;
 }
 
-static bool make_room(Dataset *ds, RtError *err)
+static bool start_readers(PictureFolder *f, const PictureNeeds *needs, RtError *err)
 {
-    Folder *f = ds->state;
+    int n = picture_readers_affordable(needs, cores_allowed(), err);
+    PictureReader **reader = n ? rt_alloc(n, sizeof(PictureReader *), err) : NULL;
+    f->loader = reader
+                    ? loader_new(n, sizeof(PictureReader), picture_place_fill, reader_done, f, err)
+                    : NULL;
+    for (int i = 0; f->loader && i < n; i++)
+        reader[i] = loader_scratch(f->loader, i);
+    bool ok = f->loader && picture_readers_reserve(reader, n, needs, err);
+    free(reader);
+    f->memory = n * (picture_needs_bytes(needs) - needs->library_bytes);
+    return ok;
+}
+
+static bool make_room(Dataset *ds, const PictureNeeds *needs, RtError *err)
+{
+    PictureFolder *f = ds->state;
     int64_t floats, bytes, batch = ds->spec.batch;
-    if (!rt_mul(batch, 3 * plane_floats(ds), &floats) ||
+    if (!rt_mul(batch, 3 * ds->spec.size * ds->spec.size, &floats) ||
         !rt_mul(floats, (int64_t)sizeof(float), &bytes))
         return rt_error(err, "a batch of %lld pictures does not fit the address space",
                         (long long)batch);
     f->images = rt_alloc(floats, sizeof(float), err);
-    f->example = rt_alloc(batch, sizeof *f->example, err);
-    f->loader = f->images && f->example
-                    ? loader_new(cores_allowed(), sizeof(Worker), load_picture, worker_done, f, err)
-                    : NULL;
-    ds->loaded_bytes = pictures_bytes(&f->list) + bytes;
-    return f->loader != NULL;
+    f->place = f->images ? rt_alloc(batch, sizeof *f->place, err) : NULL;
+    if (!f->place || !start_readers(f, needs, err))
+        return false;
+    ds->loaded_bytes = pictures_bytes(&f->list) + bytes + f->memory;
+    return true;
 }
 
 static bool folder_open(Dataset *ds, RtError *err)
 {
-    Folder *f = ds->state = rt_alloc(1, sizeof *f, err);
-    if (!f || !check_sizes(&ds->spec, err) || !list_pictures(ds, err) ||
-        !check_files(&f->list, err))
+    PictureFolder *f = ds->state = rt_alloc(1, sizeof *f, err);
+    PictureNeeds needs = {0};
+    if (!f)
         return false;
     f->ds = ds;
+    if (!check_sizes(&ds->spec, err) || !list_pictures(ds, err) || !know_left_out(f, err) ||
+        !look_at_files(f, &needs, err))
+        return false;
     data_add_field(ds, "image", RT_F32, 3, (int64_t[]){3, ds->spec.size, ds->spec.size});
     DataField *label = data_add_field(ds, "label", RT_I32, 0, NULL);
     label->label = true;
     label->min_id = 0;
     label->max_id = f->list.n_classes - 1;
-    return make_room(ds, err);
+    return make_room(ds, &needs, err);
 }
 
 static void folder_close(Dataset *ds)
 {
-    Folder *f = ds->state;
+    PictureFolder *f = ds->state;
     if (!f)
         return;
     loader_free(f->loader);
+    left_out_close(&f->left_out);
     pictures_free(&f->list);
     free(f->images);
-    free(f->example);
+    free(f->place);
     free(f);
 }
 
-const DataKind data_imagefolder = {
-    .name = "imagefolder", .open = folder_open, .close = folder_close, .batch = folder_batch};
+static LeftOutList *folder_left_out(const Dataset *ds)
+{
+    PictureFolder *f = ds->state;
+    return &f->left_out;
+}
+
+static const char *folder_name(const Dataset *ds, int64_t i)
+{
+    return picture_name(ds->state, i);
+}
+
+const DataKind data_imagefolder = {.name = "imagefolder",
+                                   .open = folder_open,
+                                   .close = folder_close,
+                                   .batch = picture_batch,
+                                   .left_out = folder_left_out,
+                                   .example_name = folder_name};

@@ -5,6 +5,7 @@
 
 #include "runtime/data.h"
 #include "runtime/file.h"
+#include "runtime/left_out.h"
 
 typedef struct DataKind {
     const char *name;
@@ -17,6 +18,10 @@ typedef struct DataKind {
     /* In place of `example`, for what can fail or takes long: a whole batch (data_batch_example),
      * training batch or evaluation batch `number`. */
     bool (*batch)(const Dataset *ds, bool training, int64_t number, void *const *dst, RtError *err);
+    /* For what can be damaged in places: examples that are left out, and what an example is called.
+     */
+    LeftOutList *(*left_out)(const Dataset *ds);
+    const char *(*example_name)(const Dataset *ds, int64_t i);
     /* Sequences: tokens [start, start + n). */
     void (*tokens)(const Dataset *ds, int64_t start, int64_t n, int32_t *dst);
 } DataKind;

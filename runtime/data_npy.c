@@ -88,11 +88,22 @@ static bool read_shape(Scan *s, NpyArray *out)
     return true;
 }
 
+/* The type that is read and most like one that is not: integers, or f4 (also of dates and text). */
+static const char *nearest_type(const char *descr)
+{
+    const char *kind = descr + strspn(descr, "<>|=");
+    return *kind == 'i' || *kind == 'u'   ? "int32"
+           : *kind == '?' || *kind == 'b' ? "bool"
+                                          : "float32";
+}
+
 static bool read_descr(Scan *s, NpyArray *out, RtError *err)
 {
     char descr[16];
     if (!read_string(s, descr, sizeof descr))
-        return rt_error(err, "the .npy element type is not a plain one");
+        return rt_error(err,
+                        "the .npy element type is not a plain one, but a record: save each field "
+                        "of it as an array, a[\"NAME\"]");
     int t = 0;
     for (; t < NPY_TYPE_COUNT; t++) {
         bool one_byte = npy_types[t].bytes == 1;
@@ -101,9 +112,9 @@ static bool read_descr(Scan *s, NpyArray *out, RtError *err)
     }
     if (t == NPY_TYPE_COUNT)
         return rt_error(err,
-                        "element type '%s': <f4, <f8, <i4, <i8, |u1 and |b1 are read; convert with "
-                        "astype()",
-                        descr);
+                        "element type '%s': <f4, <f8, <i4, <i8, |u1 and |b1 are read; in Python: "
+                        "a.astype(\"%s\")",
+                        descr, nearest_type(descr));
     out->type = (NpyType)t;
     return true;
 }
@@ -120,7 +131,7 @@ static bool read_key(Scan *s, NpyArray *out, unsigned *seen, RtError *err)
     if (strcmp(key, "fortran_order") == 0) {
         *seen |= 2;
         return accept(s, "False") ||
-               rt_error(err, "Fortran order; save numpy.ascontiguousarray(a) instead");
+               rt_error(err, "Fortran order; in Python: numpy.ascontiguousarray(a)");
     }
     if (strcmp(key, "shape") == 0) {
         *seen |= 4;
@@ -276,8 +287,11 @@ static bool add_array(Dataset *ds, const char *path, RtError *err)
     if (a->rank < 1)
         return rt_error(err, "a single number is no data set; the first axis counts examples");
     if (s->n > 1 && a->dims[0] != ds->total)
-        return rt_error(err, "%lld examples, but the files before have %lld", (long long)a->dims[0],
-                        (long long)ds->total);
+        return rt_error(err,
+                        "%lld examples, but %s.npy has %lld: row i of each file is example i; in "
+                        "Python: a[:%lld] keeps as many of the longer one",
+                        (long long)a->dims[0], ds->field[0].name, (long long)ds->total,
+                        (long long)(a->dims[0] < ds->total ? a->dims[0] : ds->total));
     bool label = !is_float(a->type) && a->type != NPY_B1 &&
                  (strcmp(name, "label") == 0 || strcmp(name, "y") == 0);
     RtDType dtype = label ? RT_I32 : npy_types[a->type].dtype; /* labels have to be signed */

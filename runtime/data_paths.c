@@ -101,9 +101,10 @@ static bool add_item(const char *item, const char *suffix, PathList *out, RtErro
         ok = folder_walk(item, add_wanted, &(Wanted){suffix, out}, err);
     else
         ok = paths_push(out, copy_text(item, strlen(item), err), err);
+    bool named = !suffix || ends_in(item, suffix);
     if (ok && out->n == first)
-        return rt_error(err, "%s: no such file%s%s%s", item, suffix ? " (in a folder: *" : "",
-                        suffix ? suffix : "", suffix ? ")" : "");
+        return rt_error(err, "%s: no such file%s%s%s", item, named ? "" : " (in a folder: *",
+                        named ? "" : suffix, named ? "" : ")");
     if (ok)
         qsort(out->path + first, (size_t)(out->n - first), sizeof *out->path, by_name);
     return ok;

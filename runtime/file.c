@@ -109,31 +109,50 @@ static int64_t read_all(int fd, unsigned char *p, int64_t n)
     return at;
 }
 
-bool file_read(const char *path, int64_t limit, FileBytes *out, RtError *err)
+bool file_room_reserve(FileRoom *room, int64_t bytes, RtError *err)
 {
-    *out = (FileBytes){0};
+    if (bytes <= room->room && room->data)
+        return true;
+    free(room->data);
+    room->data = rt_alloc(bytes, 1, err);
+    room->room = room->data ? bytes : 0;
+    return room->data != NULL;
+}
+
+static bool read_opened(int fd, const char *path, int64_t bytes, int64_t limit, FileRoom *room,
+                        RtError *err)
+{
+    if (bytes > limit)
+        return rt_error(err, "%s has %lld bytes; at most %lld are read", path, (long long)bytes,
+                        (long long)limit);
+    if (!file_room_reserve(room, bytes + 1, err))
+        return false;
+    room->bytes = read_all(fd, room->data, bytes);
+    return room->bytes == bytes ||
+           rt_error(err, "cannot read %s: %s", path,
+                    room->bytes < 0 ? strerror(errno) : "it became shorter meanwhile");
+}
+
+bool file_read_into(const char *path, int64_t limit, FileRoom *room, RtError *err)
+{
     int64_t bytes;
     int fd = file_open_regular(path, &bytes, err);
-    if (fd < 0)
-        return false;
-    bool ok = bytes <= limit;
-    if (!ok)
-        rt_error(err, "%s has %lld bytes; at most %lld are read", path, (long long)bytes,
-                 (long long)limit);
-    unsigned char *data = ok ? rt_alloc(bytes + 1, 1, err) : NULL;
-    if (data) {
-        int64_t got = read_all(fd, data, bytes);
-        ok = got == bytes;
-        if (!ok)
-            rt_error(err, "cannot read %s: %s", path,
-                     got < 0 ? strerror(errno) : "it became shorter meanwhile");
-    }
-    close(fd);
-    if (!data || !ok) {
-        free(data);
+    bool ok = fd >= 0 && read_opened(fd, path, bytes, limit, room, err);
+    if (fd >= 0)
+        close(fd);
+    return ok;
+}
+
+bool file_read(const char *path, int64_t limit, FileBytes *out, RtError *err)
+{
+    FileRoom room = {0};
+    *out = (FileBytes){0};
+    if (!file_read_into(path, limit, &room, err)) {
+        free(room.data);
         return false;
     }
-    *out = (FileBytes){data, bytes, false};
+    room.data[room.bytes] = 0;
+    *out = (FileBytes){room.data, room.bytes, false};
     return true;
 }
 

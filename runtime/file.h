@@ -16,6 +16,13 @@ typedef struct FileBytes {
 int file_open_regular(const char *path, int64_t *bytes, RtError *err);
 /* Regular files only.  Larger than limit bytes: refused. */
 bool file_read(const char *path, int64_t limit, FileBytes *out, RtError *err);
+/* The same into memory that is kept from one file to the next and grows when it has to. */
+typedef struct FileRoom {
+    unsigned char *data;
+    int64_t bytes, room;
+} FileRoom;
+bool file_room_reserve(FileRoom *room, int64_t bytes, RtError *err);
+bool file_read_into(const char *path, int64_t limit, FileRoom *room, RtError *err);
 /* Read-only map.  The file must not be cut while it is mapped. */
 bool file_map(const char *path, FileBytes *out, RtError *err);
 /* The same, and refuses a file of another size or CRC-32.  It is opened once: what was compared is

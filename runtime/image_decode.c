@@ -1,7 +1,6 @@
 /* Pictures through libjpeg-turbo and libpng. */
-#include "runtime/image.h"
+#include "runtime/image_header.h"
 
-#include <limits.h>
 #include <png.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,22 +12,23 @@ void image_free(Image *image)
     *image = (Image){0};
 }
 
+bool image_reserve(Image *image, int64_t bytes, RtError *err)
+{
+    if (bytes <= image->room)
+        return true;
+    free(image->rgb);
+    image->rgb = rt_alloc(bytes, 1, err);
+    image->room = image->rgb ? bytes : 0;
+    return image->rgb != NULL;
+}
+
 /* Room for width x height pixels of `channels` bytes. */
 static bool set_size(Image *image, int64_t width, int64_t height, int channels, RtError *err)
 {
-    int64_t pixels, bytes;
-    if (width < 1 || height < 1 || !rt_mul(width, height, &pixels) || pixels > IMAGE_MAX_PIXELS)
-        return rt_error(err, "%lld x %lld pixels; at most %d megapixels are read", (long long)width,
-                        (long long)height, IMAGE_MAX_PIXELS / (1024 * 1024));
-    bytes = pixels * channels;
-    if (bytes > image->room) {
-        free(image->rgb);
-        image->rgb = rt_alloc(bytes, 1, err);
-        image->room = image->rgb ? bytes : 0;
-    }
     image->width = width;
     image->height = height;
-    return image->rgb != NULL;
+    return image_size_allowed(width, height, err) &&
+           image_reserve(image, width * height * channels, err);
 }
 
 /* ---- JPEG ---- */
@@ -104,28 +104,11 @@ static bool decode_png(const unsigned char *bytes, int64_t n, Image *image, RtEr
     return ok;
 }
 
-static bool is_jpeg(const unsigned char *bytes, int64_t n)
-{
-    static const unsigned char magic[] = {0xff, 0xd8, 0xff};
-    return n >= (int64_t)sizeof magic && memcmp(bytes, magic, sizeof magic) == 0;
-}
-
-static bool is_png(const unsigned char *bytes, int64_t n)
-{
-    static const unsigned char magic[] = {0x89, 'P', 'N', 'G', '\r', '\n', 0x1a, '\n'};
-    return n >= (int64_t)sizeof magic && memcmp(bytes, magic, sizeof magic) == 0;
-}
-
-bool image_has_magic(const unsigned char *bytes, int64_t n)
-{
-    return is_jpeg(bytes, n) || is_png(bytes, n);
-}
-
 bool image_decode(const unsigned char *bytes, int64_t n, Image *image, RtError *err)
 {
-    if (is_jpeg(bytes, n))
+    if (image_is_jpeg(bytes, n))
         return decode_jpeg(bytes, n, image, err);
-    if (is_png(bytes, n))
+    if (image_is_png(bytes, n))
         return decode_png(bytes, n, image, err);
     return rt_error(err, "neither a JPEG nor a PNG picture");
 }

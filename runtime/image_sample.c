@@ -100,24 +100,30 @@ static void sample_row(const unsigned char *row, const Taps *t, int64_t size, fl
     }
 }
 
-/* rows: the shrunk rows from the first one that any output reads. */
-static void sample_column(const float *rows, const Taps *t, int64_t first, int64_t size,
-                          const double mean[3], const double std[3], float *planes)
+/* Adds a shrunk row of the picture to every output row that reads it.  Rows come in order, and so
+ * do the outputs' taps: *done counts outputs that will read no more. */
+static void add_row(const float *row, int64_t y, const Taps *t, int64_t size, int64_t *done,
+                    float *planes)
 {
-    for (int64_t y = 0; y < size; y++) {
-        const float *w = t->weight + y * t->most;
+    while (*done < size && t->first[*done] + t->n[*done] <= y)
+        ++*done;
+    for (int64_t i = *done; i < size && t->first[i] <= y; i++) {
+        float w = t->weight[i * t->most + (y - t->first[i])];
         for (int c = 0; c < 3; c++) {
-            float *out = planes + (c * size + y) * size;
-            memset(out, 0, (size_t)size * sizeof *out);
-            for (int64_t k = 0; k < t->n[y]; k++) {
-                const float *row = rows + ((t->first[y] - first + k) * 3 + c) * size;
-                for (int64_t x = 0; x < size; x++)
-                    out[x] += w[k] * row[x];
-            }
-            float scale = (float)(1 / (255 * std[c])), shift = (float)(mean[c] / std[c]);
+            float *out = planes + (c * size + i) * size;
             for (int64_t x = 0; x < size; x++)
-                out[x] = out[x] * scale - shift;
+                out[x] += w * row[c * size + x];
         }
+    }
+}
+
+static void normalize(float *planes, int64_t size, const double mean[3], const double std[3])
+{
+    for (int c = 0; c < 3; c++) {
+        float *out = planes + c * size * size;
+        float scale = (float)(1 / (255 * std[c])), shift = (float)(mean[c] / std[c]);
+        for (int64_t i = 0; i < size * size; i++)
+            out[i] = out[i] * scale - shift;
     }
 }
 
@@ -144,7 +150,19 @@ static Taps cut_taps(char **at, int64_t size, int64_t most)
     return t;
 }
 
-static bool reserve(ImageScratch *scratch, int64_t bytes, RtError *err)
+static int64_t row_bytes(int64_t size)
+{
+    return 3 * size * (int64_t)sizeof(float);
+}
+
+/* A window is no larger than its picture, and fewer pixels have fewer taps. */
+int64_t image_scratch_bytes(int64_t width, int64_t height, int64_t size)
+{
+    return taps_bytes(size, most_taps((double)width, size)) +
+           taps_bytes(size, most_taps((double)height, size)) + row_bytes(size);
+}
+
+bool image_scratch_reserve(ImageScratch *scratch, int64_t bytes, RtError *err)
 {
     if (bytes <= scratch->room)
         return true;
@@ -158,10 +176,8 @@ bool image_sample(const Image *image, const ImageWindow *w, int64_t size, const 
                   const double std[3], ImageScratch *scratch, float *planes, RtError *err)
 {
     int64_t across = most_taps(w->width, size), down = most_taps(w->height, size);
-    int64_t rows = w->bottom - w->top;
-    int64_t bytes = taps_bytes(size, across) + taps_bytes(size, down) +
-                    rows * 3 * size * (int64_t)sizeof(float);
-    if (!reserve(scratch, bytes, err))
+    int64_t bytes = taps_bytes(size, across) + taps_bytes(size, down) + row_bytes(size);
+    if (!image_scratch_reserve(scratch, bytes, err))
         return false;
     char *at = (char *)scratch->data;
     Taps x = cut_taps(&at, size, across), y = cut_taps(&at, size, down);
@@ -170,10 +186,12 @@ bool image_sample(const Image *image, const ImageWindow *w, int64_t size, const 
     if (w->mirrored)
         mirror(&x, size);
     float *shrunk = (float *)(void *)at;
-    int64_t first = y.first[0], end = y.first[size - 1] + y.n[size - 1];
-    for (int64_t row = first; row < end; row++)
-        sample_row(image->rgb + 3 * row * image->width, &x, size,
-                   shrunk + (row - first) * 3 * size);
-    sample_column(shrunk, &y, first, size, mean, std, planes);
+    int64_t end = y.first[size - 1] + y.n[size - 1], done = 0;
+    memset(planes, 0, (size_t)(3 * size * size) * sizeof *planes);
+    for (int64_t row = y.first[0]; row < end; row++) {
+        sample_row(image->rgb + 3 * row * image->width, &x, size, shrunk);
+        add_row(shrunk, row, &y, size, &done, planes);
+    }
+    normalize(planes, size, mean, std);
     return true;
 }

@@ -95,6 +95,11 @@ Loader *loader_new(int n, size_t scratch_bytes, LoaderWork *work, LoaderDone *do
     return l;
 }
 
+void *loader_scratch(const Loader *l, int i)
+{
+    return l->scratch + (size_t)i * l->scratch_bytes;
+}
+
 /* Signals are for the main thread (Ctrl-C ends training after the step). */
 static bool start_thread(Loader *l, RtError *err)
 {

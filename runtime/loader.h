@@ -16,6 +16,9 @@ typedef void LoaderDone(void *scratch);
  * thread.  done (may be NULL) releases what a thread's scratch holds. */
 Loader *loader_new(int n, size_t scratch_bytes, LoaderWork *work, LoaderDone *done, void *owner,
                    RtError *err);
+/* The scratch memory of thread i, of those that loader_new was asked for; before the first
+ * loader_start. */
+void *loader_scratch(const Loader *loader, int i);
 /* Ends the threads after the items they are at; NULL is allowed. */
 void loader_free(Loader *loader);
 

@@ -57,32 +57,69 @@ static int by_text(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-static bool add_class(void *user, const char *dir, const char *name, RtError *err)
+static bool push_class(PictureList *list, const char *dir, const char *name, size_t n, RtError *err)
 {
-    PictureList *list = user;
-    char *path = path_join(dir, name, err);
-    bool folder = path && folder_exists(path), ok = path != NULL;
-    free(path);
-    if (!folder)
-        return ok;
     if (list->n_classes == CLASSES_MAX)
         return rt_error(err, "%s: more than %d classes", dir, CLASSES_MAX);
     if (!grow(&list->classes, list->n_classes, &list->classes_room, list->n_classes + 1,
               sizeof *list->classes, err))
         return false;
-    size_t bytes = strlen(name) + 1;
-    char *copy = rt_alloc((int64_t)bytes, 1, err);
+    char *copy = rt_alloc((int64_t)n + 1, 1, err);
     if (!copy)
         return false;
-    memcpy(copy, name, bytes);
+    memcpy(copy, name, n);
     list->classes[list->n_classes++] = copy;
     return true;
+}
+
+static bool add_class(void *user, const char *dir, const char *name, RtError *err)
+{
+    char *path = path_join(dir, name, err);
+    bool folder = path && folder_exists(path), ok = path != NULL;
+    free(path);
+    return folder ? push_class(user, dir, name, strlen(name), err) : ok;
+}
+
+/* Path k of `also` as it would be found; allocated. */
+static char *also_path(const PictureList *list, int64_t k, RtError *err)
+{
+    return path_join(list->root, list->also[k], err);
+}
+
+/* What is below dir of a path; NULL when it is elsewhere. */
+static const char *below(const char *path, const char *dir)
+{
+    size_t n = strlen(dir);
+    return strncmp(path, dir, n) == 0 && path[n] == '/' ? path + n + 1 : NULL;
+}
+
+static bool has_class(const PictureList *list, const char *name, size_t n)
+{
+    for (int64_t c = 0; c < list->n_classes; c++)
+        if (strncmp(list->classes[c], name, n) == 0 && list->classes[c][n] == 0)
+            return true;
+    return false;
+}
+
+/* The class of a picture that is gone, when its folder is gone with it. */
+static bool add_class_also(PictureList *list, const char *dir, int64_t k, RtError *err)
+{
+    char *path = also_path(list, k, err);
+    const char *name = path ? below(path, dir) : NULL, *end = name ? strchr(name, '/') : NULL;
+    bool ok = path != NULL;
+    if (end && !has_class(list, name, (size_t)(end - name)))
+        ok = push_class(list, dir, name, (size_t)(end - name), err);
+    free(path);
+    return ok;
 }
 
 static bool read_classes(PictureList *list, const char *dir, RtError *err)
 {
     if (!folder_each(dir, add_class, list, err))
         return false;
+    for (int64_t k = 0; k < list->n_also; k++)
+        if (!add_class_also(list, dir, k, err))
+            return false;
     if (list->n_classes == 0)
         return rt_error(err, "%s: no folders; one is wanted for each class, with its pictures",
                         dir);
@@ -138,12 +175,35 @@ static int by_path(const void *a, const void *b, void *names)
                   (const char *)names + *(const int64_t *)b);
 }
 
+static bool add_also(PictureList *list, const char *class_dir, int32_t label, RtError *err)
+{
+    bool ok = true;
+    for (int64_t k = 0; ok && k < list->n_also; k++) {
+        char *path = also_path(list, k, err);
+        ok = path &&
+             (!below(path, class_dir) || file_exists(path) || add_picture(list, path, label, err));
+        free(path);
+    }
+    return ok;
+}
+
+bool pictures_is_also(const PictureList *list, int64_t i)
+{
+    const char *name = below(picture_path(list, i), list->root);
+    for (int64_t k = 0; name && k < list->n_also; k++)
+        if (strcmp(name, list->also[k]) == 0)
+            return true;
+    return false;
+}
+
 static bool add_class_pictures(PictureList *list, const char *dir, int32_t label, RtError *err)
 {
     char *path = path_join(dir, list->classes[label], err);
     int64_t first = list->n;
-    bool ok = path && (!folder_exists(path) ||
-                       folder_walk(path, add_file, &(ClassFiles){list, label}, err));
+    bool ok =
+        path &&
+        (!folder_exists(path) || folder_walk(path, add_file, &(ClassFiles){list, label}, err)) &&
+        add_also(list, path, label, err);
     free(path);
     if (ok && list->n > first)
         qsort_r(list->at + first, (size_t)(list->n - first), sizeof *list->at, by_path,
@@ -154,7 +214,7 @@ static bool add_class_pictures(PictureList *list, const char *dir, int32_t label
 /* A class of dir that the first folder does not have would have no label. */
 static bool known_classes(const PictureList *list, const char *dir, RtError *err)
 {
-    PictureList here = {0};
+    PictureList here = {.root = list->root, .also = list->also, .n_also = list->n_also};
     bool ok = read_classes(&here, dir, err);
     for (int64_t i = 0; ok && i < here.n_classes; i++)
         if (!bsearch(&here.classes[i], list->classes, (size_t)list->n_classes,

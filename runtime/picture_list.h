@@ -14,6 +14,12 @@ typedef struct PictureList {
     int64_t *at;    /* picture -> offset in names */
     int32_t *label; /* picture -> class */
     int64_t n, room;
+    /* Set before pictures_add, paths below root: these are listed also when their files, or the
+     * folders of their classes, are gone.  Both are the caller's, and as long as the list is in
+     * use. */
+    const char *root;
+    const char *const *also;
+    int64_t n_also;
     char **classes; /* sorted */
     int64_t n_classes, classes_room;
 } PictureList;
@@ -23,6 +29,8 @@ typedef struct PictureList {
  * another folder's pictures, whose classes have to be among those there are.  False with a message
  * when there is no class, or a class without a picture. */
 bool pictures_add(PictureList *list, const char *dir, RtError *err);
+/* Whether the picture is one of `also`. */
+bool pictures_is_also(const PictureList *list, int64_t i);
 const char *picture_path(const PictureList *list, int64_t i);
 /* Puts pictures into an order that looks random and depends on each one's path below dir alone: a
  * part of it has all classes, and another picture more does not move the others. */

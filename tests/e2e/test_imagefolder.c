@@ -3,6 +3,8 @@
 #include "kill_and_resume.h"
 
 #include <png.h>
+#include <stdlib.h>
+#include <string.h>
 
 static const char model[] =
     "model m(x: f32[4, 3, 16, 16]) {\n"
@@ -81,16 +83,126 @@ static void test_learns(void)
     json_decref(o);
 }
 
-/* The first bytes are looked at before training, the rest when the picture's turn comes. */
+static void damage(const char *picture)
+{
+    Result r = run("f=$TMP/pictures/%s; head -c 60 $f > $TMP/cut && mv $TMP/cut $f", picture);
+    EXPECT(r.code == 0, r.err);
+    result_free(&r);
+}
+
+static int count(const char *text, const char *what)
+{
+    int n = 0;
+    for (; (text = strstr(text, what)); text += strlen(what))
+        n++;
+    return n;
+}
+
+/* A damaged picture is named once and left out, and the run ends as it should. */
 static void test_damaged(void)
 {
-    Result r = run("f=$TMP/pictures/level/08.png; head -c 60 $f > $TMP/cut && mv $TMP/cut $f; "
-                   "exec $SCRIMP train $TMP/m.scrimp --data $TMP/pictures -q --threads 2");
-    EXPECT(r.code == 1 && strstr(r.err, "level/08.png"), r.err);
+    damage("level/08.png");
+    Result r =
+        run("$SCRIMP train $TMP/m.scrimp --data $TMP/pictures -q --threads 2 --out $TMP/left");
+    EXPECT(r.code == 0 && count(r.err, "warning: left out: level/08.png: ") == 1, r.err);
     result_free(&r);
-    r = run("echo text > $TMP/pictures/level/08.png; "
-            "exec $SCRIMP train $TMP/m.scrimp --data $TMP/pictures --out $TMP/none -q");
-    EXPECT(r.code == 1 && strstr(r.err, "level/08.png: neither a JPEG nor a PNG"), r.err);
+    r = run("cmp $TMP/left/model.safetensors $TMP/whole/model.safetensors");
+    EXPECT(r.code == 1, "the damaged picture changes nothing");
+    result_free(&r);
+}
+
+/* Continued after the picture was deleted, or mended, the run has the bits of one that met it to
+ * the end. */
+static void test_resumed_without(void)
+{
+    static const char *const change[] = {
+        "rm $TMP/pictures/level/08.png",
+        "cp $TMP/pictures/level/06.png $TMP/pictures/level/08.png"};
+    for (int i = 0; i < 2; i++) {
+        Result r = run("rm -rf $TMP/cont; $SCRIMP train $TMP/m.scrimp --data $TMP/pictures -q "
+                       "--steps 60 --out $TMP/cont");
+        EXPECT(r.code == 0 && strstr(r.err, "left out: level/08.png"), r.err);
+        result_free(&r);
+        r = run(
+            "mv $TMP/pictures/level/08.png $TMP/cut; cp $TMP/cut $TMP/pictures/level/08.png; %s; "
+            "$SCRIMP train $TMP/m.scrimp --data $TMP/pictures -q --resume --out $TMP/cont",
+            change[i]);
+        EXPECT(r.code == 0 && strstr(r.err, "leaves out 1 picture"), r.err);
+        EXPECT(!strstr(r.err, "warning: left out"), r.err);
+        result_free(&r);
+        expect_equal_runs("left", "cont");
+        r = run("mv $TMP/cut $TMP/pictures/level/08.png");
+        result_free(&r);
+    }
+}
+
+/* More than the limit ends the run, saved; what was found is known from then on. */
+static void test_too_many(void)
+{
+    static const char *const more[] = {"level/02.png", "upright/05.png", "upright/11.png"};
+    for (size_t i = 0; i < sizeof more / sizeof *more; i++)
+        damage(more[i]);
+    Result r = run("$SCRIMP train $TMP/m.scrimp --data $TMP/pictures -q --out $TMP/many");
+    EXPECT(r.code == 1 && strstr(r.err, "more than 3 of 26 pictures cannot be read"), r.err);
+    EXPECT(strstr(r.err, "saved after step") && count(r.err, "warning: left out: ") == 4, r.err);
+    result_free(&r);
+    r = run("rm $TMP/pictures/level/02.png; "
+            "$SCRIMP train $TMP/m.scrimp --data $TMP/pictures -q --resume --out $TMP/many");
+    EXPECT(r.code == 0 && strstr(r.err, "leaves out 4 pictures"), r.err);
+    result_free(&r);
+}
+
+/* Another number of pictures would be another order of all: refused, with a way out that works. */
+static void test_deleted(void)
+{
+    Result r = run("$SCRIMP train $TMP/m.scrimp --data $TMP/pictures -q --steps 5 --out $TMP/less; "
+                   "rm $TMP/pictures/upright/01.png; "
+                   "$SCRIMP train $TMP/m.scrimp --data $TMP/pictures -q --resume --out $TMP/less");
+    EXPECT(r.code == 1 && strstr(r.err, "E518") && strstr(r.err, "an empty file of the same name"),
+           r.err);
+    result_free(&r);
+    r = run("touch $TMP/pictures/upright/01.png; "
+            "$SCRIMP train $TMP/m.scrimp --data $TMP/pictures -q --resume --out $TMP/less");
+    EXPECT(r.code == 0 && strstr(r.err, "left out: upright/01.png: neither a JPEG nor a PNG"),
+           r.err);
+    result_free(&r);
+}
+
+/* More than the limit that are no pictures by their first bytes: refused before the first step. */
+static void test_no_pictures(void)
+{
+    Result r = run("for i in 06 10 12 14; do echo text > $TMP/pictures/level/$i.png; done; "
+                   "exec $SCRIMP train $TMP/m.scrimp --data $TMP/pictures --out $TMP/none -q");
+    EXPECT(r.code == 1 && strstr(r.err, ".png: neither a JPEG nor a PNG"), r.err);
+    EXPECT(strstr(r.err, "at most 3 are left out") && !strstr(r.err, "saved"), r.err);
+    result_free(&r);
+}
+
+/* 20 x 900,000 pixels are 54 MB, and what is made of them on the way is no more than that. */
+static void test_tall(void)
+{
+    enum { WIDTH = 20, HEIGHT = 900000 };
+    char path[600];
+    Result r = run("mkdir -p $TMP/tall/a $TMP/tall/b");
+    result_free(&r);
+    unsigned char *grey = calloc(HEIGHT, WIDTH);
+    for (int i = 0; i < 4; i++) {
+        snprintf(path, sizeof path, "%s/tall/%c/%d.png", e2e_tmp(), i % 2 ? 'a' : 'b', i);
+        memset(grey, 40 * i, (size_t)HEIGHT * WIDTH / 2);
+        png_image png = {.version = PNG_IMAGE_VERSION,
+                         .width = WIDTH,
+                         .height = HEIGHT,
+                         .format = PNG_FORMAT_GRAY};
+        EXPECT(png_image_write_to_file(&png, path, 0, grey, 0, NULL), path);
+    }
+    free(grey);
+    r = run("sed 's/size = 16/size = 224/; s/4, 3, 16, 16/4, 3, 224, 224/; s/held_out = 6//' "
+            "$TMP/m.scrimp > $TMP/t.scrimp && "
+            "exec $SCRIMP train $TMP/t.scrimp --data $TMP/tall -q --steps 2 --threads 1");
+    char detail[200];
+    snprintf(detail, sizeof detail, "%lld MB", (long long)r.max_resident / 1000000);
+    EXPECT(r.code == 0, r.err);
+    EXPECT(r.max_resident < 600000000, detail);
     result_free(&r);
 }
 
@@ -99,7 +211,12 @@ int main(void)
     e2e_begin();
     write_case();
     test_same_bits();
+    test_tall();
     test_learns();
     test_damaged();
+    test_resumed_without();
+    test_too_many();
+    test_deleted();
+    test_no_pictures();
     return e2e_end();
 }

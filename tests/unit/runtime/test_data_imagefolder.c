@@ -210,15 +210,33 @@ static void test_unreadable(void)
     CHECK(k > 30 + 3); /* pictures, classes */
 }
 
-/* What is no picture is named at once. */
+/* What is no picture is found at once: a few are left out, more than that are refused. */
 static void test_no_pictures(void)
 {
-    for (int i = 0; i < 3; i++)
-        write_picture("junk", "c", i, false);
+    int64_t i;
+    const char *why;
+    for (int k = 0; k < 3; k++)
+        write_picture("junk", "c", k, false);
     temp_write("junk/c/p007.png", "<html>", 6);
     temp_write("junk/c/p008.jpg", "", 0);
+    static const unsigned char huge[] = {0xff, 0xd8, 0xff, 0xc0, 0, 17,   8, 0xff, 0xff, 0xff, 0xff,
+                                         3,    1,    0x11, 0,    2, 0x11, 0, 3,    0x11, 0};
+    temp_write("junk/c/p009.jpg", huge, sizeof huge);
     DataSpec spec = folder_spec("junk", 1);
-    refuse(&spec, "2 of 5 files");
+    Dataset *ds = open_or_fail(&spec);
+    CHECK(dataset_left_out(ds) == 3 && dataset_left_out_limit(ds) == 3);
+    CHECK(dataset_train_size(ds) == 6); /* they keep their numbers */
+    int magic = 0, large = 0;
+    while (dataset_tell_left_out(ds, &i, &why)) {
+        magic += strstr(why, "neither a JPEG nor a PNG") != NULL;
+        large += strstr(why, "65535 x 65535 pixels; at most 64 megapixels") != NULL;
+        CHECK(strncmp(dataset_left_out_name(ds, i), "c/p00", 5) == 0);
+    }
+    CHECK(magic == 2 && large == 1);
+    dataset_close(ds);
+    temp_write("junk/c/p010.jpg", "text", 4);
+    spec.path = temp_path("junk");
+    refuse(&spec, "4 of 7 files");
 }
 
 /* The order, and with it what is held out, does not depend on how the folder is written. */
@@ -242,24 +260,160 @@ static void test_spelling_of_path(void)
     dataset_close(other);
 }
 
-/* A damaged picture is named when its batch is wanted, not before, and whatever was done ahead. */
+/* ---- damaged pictures ---- */
+
+enum { BAD = 12, BAD_BATCH = 4, BAD_BATCHES = 6 };
+
+static bool is_bad(int i)
+{
+    return i == 2 || i == 7;
+}
+
+static void damage(int i)
+{
+    char name[64];
+    snprintf(name, sizeof name, "bad/%s/p%03d.png", i % 2 ? "x" : "y", i);
+    temp_write(name, "\x89PNG\r\n\x1a\nrubbish", 15);
+}
+
+typedef struct Batches {
+    float x[BAD_BATCHES][BAD_BATCH][IMAGE];
+    int32_t y[BAD_BATCHES][BAD_BATCH];
+} Batches;
+
+static void fill(Dataset *ds, Batches *out, const int *order)
+{
+    for (int k = 0; k < BAD_BATCHES; k++) {
+        RtError err = {{0}};
+        bool ok =
+            dataset_train_batch(ds, order[k], (void *[]){out->x[order[k]], out->y[order[k]]}, &err);
+        CHECK_MSG(ok, "batch %d: %s", order[k], err.message);
+    }
+}
+
+/* Damaged pictures are left out, whatever was asked for before, and each is told once; the others
+ * are where they would be without them. */
 static void test_damaged(void)
 {
-    for (int i = 0; i < 5; i++)
-        write_picture("bad", "c", i, false);
-    temp_write("bad/c/p002.png", "\x89PNG\r\n\x1a\nrubbish", 15);
-    DataSpec spec = folder_spec("bad", 1);
+    static const int forth[BAD_BATCHES] = {0, 1, 2, 3, 4, 5},
+                     back[BAD_BATCHES] = {5, 0, 3, 4, 1, 2};
+    static Batches whole, a, b;
+    int told = 0, other = 0;
+    int64_t i;
+    const char *why;
+    for (int k = 0; k < BAD; k++)
+        write_picture("bad", k % 2 ? "x" : "y", k, false);
+    DataSpec spec = folder_spec("bad", BAD_BATCH);
     Dataset *ds = open_or_fail(&spec);
-    float x[IMAGE];
-    int failed = 0;
-    for (int64_t k = 0; k < 5; k++) {
-        RtError err = {{0}};
-        if (!dataset_train_batch(ds, k, (void *[]){x, NULL}, &err)) {
-            failed++;
-            CHECK_MSG(strstr(err.message, "bad/c/p002.png"), "%s", err.message);
-        }
+    fill(ds, &whole, forth);
+    dataset_close(ds);
+    for (int k = 0; k < BAD; k++)
+        if (is_bad(k))
+            damage(k);
+    spec.path = temp_path("bad");
+    ds = open_or_fail(&spec);
+    CHECK(dataset_train_size(ds) == BAD && dataset_left_out(ds) == 0);
+    fill(ds, &a, forth);
+    while (dataset_tell_left_out(ds, &i, &why)) {
+        const char *name = dataset_left_out_name(ds, i);
+        CHECK(strcmp(name, "y/p002.png") == 0 || strcmp(name, "x/p007.png") == 0);
+        CHECK(*why && i == told);
+        told++;
     }
-    CHECK(failed == 1);
+    CHECK(told == 2 && dataset_left_out(ds) == 2);
+    fill(ds, &b, back);
+    CHECK(!dataset_tell_left_out(ds, &i, &why));
+    CHECK(memcmp(&a, &b, sizeof a) == 0);
+    dataset_close(ds);
+    for (int k = 0; k < BAD_BATCHES; k++)
+        for (int p = 0; p < BAD_BATCH; p++) {
+            int was = red(whole.x[k][p]), is = red(a.x[k][p]);
+            CHECK_MSG(is >= 0 && is < BAD && !is_bad(is) && a.y[k][p] == (is % 2 ? 0 : 1),
+                      "%d shown", is);
+            CHECK(is_bad(was) ||
+                  (is == was && memcmp(a.x[k][p], whole.x[k][p], sizeof a.x[k][p]) == 0));
+            other += is != was;
+        }
+    CHECK_MSG(other == 4, "%d places", other); /* two pictures in two epochs */
+    spec.path = temp_path("bad");
+    ds = open_or_fail(&spec);
+    fill(ds, &b, back);
+    CHECK(memcmp(&a, &b, sizeof a) == 0);
+    dataset_close(ds);
+}
+
+/* A run that is continued knows what was left out: the files, and even the folder of a class, may
+ * be gone or mended meanwhile, and every batch is what it would have been. */
+static void test_known(void)
+{
+    static const int forth[BAD_BATCHES] = {0, 1, 2, 3, 4, 5};
+    static const char *const names[] = {"y/p002.png", "x/p007.png", "z/p100.png"};
+    static Batches a, b;
+    write_picture("bad", "z", 10, false);
+    rename(temp_path("bad/z/p010.png"), temp_path("bad/z/p100.png"));
+    temp_write("bad/z/p100.png", "\x89PNG\r\n\x1a\nrubbish", 15);
+    DataSpec spec = folder_spec("bad", BAD_BATCH);
+    Dataset *ds = open_or_fail(&spec);
+    fill(ds, &a, forth);
+    dataset_close(ds);
+    write_picture("bad", "y", 2, false); /* mended */
+    remove(temp_path("bad/x/p007.png")); /* deleted */
+    remove(temp_path("bad/z/p100.png"));
+    CHECK(rmdir(temp_path("bad/z")) == 0);
+    spec = folder_spec("bad", BAD_BATCH);
+    spec.left_out = names;
+    spec.n_left_out = 3;
+    ds = open_or_fail(&spec);
+    int64_t i;
+    const char *why;
+    CHECK(dataset_left_out(ds) == 3 && !dataset_tell_left_out(ds, &i, &why));
+    CHECK(dataset_train_size(ds) == BAD + 1 && dataset_field(ds, 1)->max_id == 2);
+    fill(ds, &b, forth);
+    CHECK(memcmp(&a, &b, sizeof a) == 0);
+    dataset_close(ds);
+}
+
+/* One more than the limit ends it; those that were known do not count. */
+static void test_limit(void)
+{
+    static const char *const names[] = {"y/p000.png", "y/p002.png"};
+    float x[BAD_BATCH][IMAGE];
+    for (int k = 0; k < BAD; k++) {
+        write_picture("bad", k % 2 ? "x" : "y", k, false);
+        if (k < 5)
+            damage(k);
+    }
+    for (int known = 0; known < 3; known += 2) {
+        DataSpec spec = folder_spec("bad", BAD_BATCH);
+        spec.left_out = names;
+        spec.n_left_out = known;
+        Dataset *ds = open_or_fail(&spec);
+        RtError err = {{0}};
+        bool ok = true;
+        for (int k = 0; ok && k < 3; k++)
+            ok = dataset_train_batch(ds, k, (void *[]){x, NULL}, &err);
+        CHECK_MSG(known ? ok : !ok && strstr(err.message, "more than 3 of 12 pictures"), "%s",
+                  err.message);
+        CHECK(dataset_left_out(ds) == (known ? 5 : 4));
+        dataset_close(ds);
+    }
+}
+
+/* In evaluation nothing takes the place of what cannot be read: it does not count. */
+static void test_damaged_held_out(void)
+{
+    float x[BAD_BATCH][IMAGE];
+    int32_t y[BAD_BATCH];
+    int64_t counted;
+    mkdir(temp_path("held"), 0777);
+    for (int k = 0; k < 8; k++)
+        write_picture(k < 4 ? "held/train" : "held/val", "c", k, false);
+    temp_write("held/val/c/p005.png", "\x89PNG\r\n\x1a\nrubbish", 15);
+    DataSpec spec = folder_spec("held", BAD_BATCH);
+    Dataset *ds = open_or_fail(&spec);
+    CHECK(dataset_eval_batch(ds, 0, (void *[]){x, y}, &counted, NULL) && counted == 3);
+    CHECK(y[1] == DATA_IGNORE && x[1][7] == 0 && y[0] == 0 && y[2] == 0 && red(x[3]) == 7);
+    CHECK(dataset_left_out(ds) == 1 && strcmp(dataset_left_out_name(ds, 0), "val/c/p005.png") == 0);
     dataset_close(ds);
 }
 
@@ -276,5 +430,8 @@ int main(void)
     test_no_pictures();
     test_spelling_of_path();
     test_damaged();
+    test_known();
+    test_limit();
+    test_damaged_held_out();
     return test_result();
 }

@@ -193,7 +193,7 @@ static void test_data_given(void)
                "'fortran_order': False, 'shape': (2, 3), }\"; printf 'abcdef'; } > $TMP/x.npy");
     expect_run(0, NULL,
                "sed 's/synthetic(/npy(\"x.npy\", batch = N, /' $TMP/m.scrimp > $TMP/npy.scrimp");
-    expect_run(1, "example of the data's x is u8[3], one of the model's is f32[12]",
+    expect_run(1, "the data's x is u8[2,3] (2 examples), the model's batch declares f32[1,12]",
                "$SCRIMP train $TMP/npy.scrimp -D N=1 --data $TMP/x.npy");
     expect_run(
         1, "give the model 5 classes",

@@ -23,7 +23,7 @@ typedef struct Cli {
         overfit, quiet;
     const char *model, *budget, *solver, *objective, *cost, *stage, *diff, *passes, *dump_after,
         *data, *out, *log, *march, *cache, *header, *arena_csv, *prompt, *checkpoint, *count,
-        *graph;
+        *on_nan, *graph;
     int64_t steps, seed, threads, sweep, tokens, top_k, jobs, stop_at;
     bool has_seed, compare, max_batch, dot, schedule;
     double temperature, time_limit, effort;

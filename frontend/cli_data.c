@@ -1,5 +1,6 @@
 /* Between a model's inputs and a data set. */
 #include "frontend/cli_fields.h"
+#include "frontend/cli_finite.h"
 #include "frontend/cli_resume.h"
 #include "frontend/cli_signals.h"
 
@@ -235,29 +236,46 @@ bool session_fill(const Session *s, const Dataset *ds, int64_t update, bool over
     return true;
 }
 
+bool session_fill_held_out(const Session *s, const Dataset *ds, int64_t batch, int64_t *counted)
+{
+    void *dst[DATA_MAX_FIELDS];
+    RtError err;
+    field_places(s, ds, 0, dst);
+    bool ok = dataset_eval_batch(ds, batch, dst, counted, &err);
+    tell_left_out(ds);
+    if (ok)
+        return true;
+    cli_error(s->cli, EXIT_USER, "E509", NULL, "%s", err.message);
+    return false;
+}
+
+/* Why the loss of an evaluation batch is not finite, when it is the data.  True: it has been looked
+ * for. */
+static bool tell_batch(const Session *s, const Dataset *ds, int64_t batch)
+{
+    const char *cause = finite_batch(s, ds, false, batch, false);
+    if (cause)
+        fprintf(stderr, "warning: the held-out loss is not finite: %s\n", cause);
+    return true;
+}
+
 bool session_evaluate(Session *s, const Dataset *ds, uint64_t seed, double *loss)
 {
     double total = 0, weight = 0;
+    bool told = false;
     for (int m = 0; m < s->n_metrics; m++)
         s->metric_mean[m] = 0;
     for (int64_t i = 0; i < dataset_eval_batches(ds); i++) {
-        void *dst[DATA_MAX_FIELDS];
-        RtError err;
         int64_t counted;
-        if (signals_caught())
+        if (signals_caught() || !session_fill_held_out(s, ds, i, &counted))
             return false;
-        field_places(s, ds, 0, dst);
-        bool ok = dataset_eval_batch(ds, i, dst, &counted, &err);
-        tell_left_out(ds);
-        if (!ok) {
-            cli_error(s->cli, EXIT_USER, "E509", NULL, "%s", err.message);
-            return false;
-        }
         session_run(s, 0.0, 0, 0, seed);
         total += session_scalar(s, "loss") * (double)counted;
         for (int m = 0; m < s->n_metrics; m++)
             s->metric_mean[m] += session_scalar(s, s->metric[m]) * (double)counted;
         weight += (double)counted;
+        if (!told && !isfinite(total))
+            told = tell_batch(s, ds, i);
     }
     *loss = weight > 0 ? total / weight : (double)NAN;
     for (int m = 0; m < s->n_metrics; m++)

@@ -100,13 +100,17 @@ const Verb cli_verbs[] = {
      "learning\n"
      "rate keeps the length that the model gives it.\n"
      "A line of --log has step, loss, the metrics, grad_norm, lr and seconds; after an evaluation\n"
-     "step, val_loss and val_METRIC. With --resume, lines past the checkpoint are cut.",
+     "step, val_loss and val_METRIC. With --resume, lines past the checkpoint are cut.\n"
+     "A loss, gradient norm, weight or state that is not finite ends the run (--on-nan stop), and\n"
+     "never replaces a finite checkpoint: it is saved in DIR/diverged. warn goes on; skip takes "
+     "the\n"
+     "step back, with a copy of weights and state outside the budget.",
      "define model budget solver effort objective cost no-masks no-views steps data resume "
      "overwrite out "
      "checkpoint "
      "seed "
      "threads "
-     "log "
+     "log on-nan "
      "overfit quiet march "
      "cache no-cache jobs error-format",
      verb_train},
@@ -213,6 +217,8 @@ static const OptionRow option_rows[] = {
     {"checkpoint", 0, FIELD_TEXT, offsetof(Cli, checkpoint), "PATH",
      "a folder written by train, or a .safetensors file", 0},
     {"log", 0, FIELD_TEXT, offsetof(Cli, log), "FILE", "one JSON object a step", 0},
+    {"on-nan", 0, FIELD_TEXT, offsetof(Cli, on_nan), "stop|warn|skip",
+     "a loss that is not finite: stop (default), go on, undo the step", 1},
     {"overfit", 0, FIELD_FLAG, offsetof(Cli, overfit), NULL, "train on the first batch only", 0},
     {"prompt", 0, FIELD_TEXT, offsetof(Cli, prompt), "TEXT", "text to continue", 0},
     {"tokens", 0, FIELD_INT, offsetof(Cli, tokens), "N", "how many tokens to write (default 500)",

@@ -1,4 +1,4 @@
-#include "frontend/cli_session.h"
+#include "frontend/cli_finite.h"
 
 #include "ir/support/bug.h"
 #include "runtime/rng.h"
@@ -293,6 +293,13 @@ bool session_load_weights(Session *s, const char *path)
     if (extra.count)
         fprintf(stderr, "warning: %s has %lld tensor%s that the model has not: %s\n", path,
                 (long long)extra.count, extra.count == 1 ? "" : "s", extra.names);
+    const char *first = finite_tensors(s, true);
+    if (first) {
+        cli_error(s->cli, EXIT_USER, "E522",
+                  "train saves what has diverged beside the last finite set, in its `diverged`",
+                  "%s: %s", path, first);
+        return false;
+    }
     return convert_layout(s, false);
 }
 

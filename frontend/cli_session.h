@@ -72,6 +72,8 @@ Dataset *session_open_data(Cli *cli, const Graph *g, bool synthetic, uint64_t se
 bool session_same_vocab(Cli *cli, const Dataset *ds, const char *dir);
 /* Fills the inputs of training step `update`. */
 bool session_fill(const Session *s, const Dataset *ds, int64_t update, bool overfit);
+/* Fills the inputs of evaluation batch `batch`; *counted is its weight in a mean. */
+bool session_fill_held_out(const Session *s, const Dataset *ds, int64_t batch, int64_t *counted);
 /* Means over the held-out part: the loss, and every metric in metric_mean (the inference form of a
  * classifier has the metric "accuracy").  NaN when nothing is held out.  False after a message, or
  * when a signal was caught meanwhile. */

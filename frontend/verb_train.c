@@ -3,6 +3,7 @@
 #include "frontend/cli_log.h"
 #include "frontend/cli_resume.h"
 #include "frontend/cli_signals.h"
+#include "frontend/cli_watch.h"
 #include "ir/support/clock.h"
 
 #include "runtime/file.h"
@@ -33,7 +34,10 @@ typedef struct Trainer {
     TrainLog log;
     double last_progress, started;
     int64_t started_at;
-    bool diverged;
+    Watch watch;
+    bool is_aside; /* the newest save */
+    double saving; /* seconds spent on it */
+    bool told_saving;
 } Trainer;
 
 /* --- set-up --- */
@@ -108,6 +112,7 @@ static bool start_weights(Trainer *t)
         t->update = state.step;
         t->seed = state.seed;
         t->due = state.evaluation_due;
+        t->watch.kept = state.step;
         if (state.model_hash == session_model_hash(&t->session))
             return true;
         cli_error(cli, EXIT_USER, "E503", NULL, "%s holds another model", cli->out);
@@ -239,11 +244,13 @@ static bool set_up(Trainer *t, const Ast *ast)
     session_attach(&t->session, t->arena.base, t->threads, NULL);
     if (t->has_eval)
         session_attach(&t->eval, t->arena.base, t->threads, NULL);
-    return start_weights(t) && train_log_open(cli, t->update, t->due, &t->log);
+    return start_weights(t) && watch_open(&t->watch, cli, &t->session, t->data, t->threads) &&
+           train_log_open(cli, t->update, t->due, &t->log);
 }
 
 static void tear_down(Trainer *t)
 {
+    watch_close(&t->watch);
     threads_free(t->threads);
     if (t->arena.base)
         arena_unmap(&t->arena);
@@ -265,7 +272,7 @@ static void log_number(const Trainer *t, const char *key, double x)
         fprintf(t->log.file, ", \"%s\": null", key);
 }
 
-static void log_step(Trainer *t, double lr, double seconds)
+static void log_step(Trainer *t, double lr, double seconds, bool skipped)
 {
     if (!t->log.file)
         return;
@@ -277,7 +284,7 @@ static void log_step(Trainer *t, double lr, double seconds)
         log_number(t, "grad_norm", session_scalar(&t->session, "grad_norm"));
     log_number(t, "lr", lr);
     log_number(t, "seconds", seconds);
-    fputs("}\n", t->log.file);
+    fputs(skipped ? ", \"skipped\": true}\n" : "}\n", t->log.file);
     train_log_check(&t->log);
 }
 
@@ -316,16 +323,73 @@ static void print_progress(Trainer *t, double lr)
             each * (double)(t->total - t->update));
 }
 
-/* Once: what follows is not finite either, and the run may still be wanted for its log. */
-static void watch_loss(Trainer *t)
+/* --- saving --- */
+
+static bool save_in(Trainer *t, const char *dir)
 {
-    if (t->diverged || isfinite(session_scalar(&t->session, "loss")))
+    const TrainSpec *spec = &t->program.graph->train;
+    int64_t parts = spec->accumulate > 1 ? spec->accumulate : 1;
+    TrainerState state = {.step = t->update,
+                          .data_position = t->update * parts,
+                          .epoch = (double)t->update / (double)t->updates_per_epoch,
+                          .seed = t->seed,
+                          .model_hash = session_model_hash(&t->session),
+                          .evaluation_due = t->due && t->has_eval,
+                          .vocab = dataset_vocab(t->data),
+                          .settings = t->settings};
+    double start = clock_seconds();
+    resume_put_left_out(t->settings, t->data);
+    if (t->log.on_disk)
+        train_log_flush(&t->log);
+    bool ok = session_save(&t->session, dir, &state);
+    t->saving += clock_seconds() - start;
+    return ok;
+}
+
+/* Where a state goes that is not finite: beside the last finite set, never over it. */
+static const char *aside(const Trainer *t)
+{
+    return pool_printf(t->cli->pool, "%s/diverged", t->cli->out);
+}
+
+/* Ends the run: nothing that follows would be of use.  False. */
+static bool stop(Trainer *t, const char *seen)
+{
+    const char *dir = t->cli->out ? aside(t) : NULL;
+    watch_stop(&t->watch, seen, t->update, dir && save_in(t, dir) ? dir : NULL);
+    return false;
+}
+
+/* Once: every save is made, and the run waits for each. */
+static void note_slow_saving(Trainer *t)
+{
+    double all = clock_seconds() - t->started;
+    if (t->told_saving || t->cli->quiet || t->saving < 2 || t->saving < 0.2 * all)
         return;
-    t->diverged = true;
-    fprintf(
-        stderr,
-        "warning: the loss of step %lld is not finite; try a smaller lr, a warmup or clip = 1\n",
-        (long long)t->update);
+    t->told_saving = true;
+    fprintf(stderr,
+            "note: the run waits for every save: %.1f of %.1f s so far; a larger eval_every saves "
+            "less often\n",
+            t->saving, all);
+}
+
+static bool save(Trainer *t)
+{
+    if (!t->cli->out || t->watch.stopped)
+        return true;
+    const char *first = finite_tensors(&t->session, false);
+    if (first && t->watch.policy != NAN_WARN)
+        return stop(t, NULL);
+    if (!save_in(t, first ? aside(t) : t->cli->out))
+        return false;
+    t->saved_at = t->update;
+    if (first && !t->is_aside)
+        fprintf(stderr, "warning: step %lld is saved in %s, not over the last finite set: %s\n",
+                (long long)t->update, aside(t), first);
+    t->is_aside = first != NULL;
+    t->watch.kept = first ? t->watch.kept : t->update;
+    note_slow_saving(t);
+    return true;
 }
 
 static bool one_step(Trainer *t)
@@ -339,10 +403,10 @@ static bool one_step(Trainer *t)
     session_run(&t->session, lr, t->update, t->update * parts, t->seed);
     t->update++;
     t->due = t->update % t->eval_every == 0 || t->update == t->total;
-    log_step(t, lr, clock_seconds() - start);
-    watch_loss(t);
+    const char *seen = watch_step(&t->watch);
+    log_step(t, lr, clock_seconds() - start, seen && t->watch.policy == NAN_SKIP);
     print_progress(t, lr);
-    return true;
+    return !seen || watch_goes_on(&t->watch, seen, t->update) || stop(t, seen);
 }
 
 static void print_evaluation(const Trainer *t, double loss)
@@ -353,33 +417,10 @@ static void print_evaluation(const Trainer *t, double loss)
     fputc('\n', stderr);
 }
 
-static bool save(Trainer *t)
-{
-    if (!t->cli->out)
-        return true;
-    const TrainSpec *spec = &t->program.graph->train;
-    int64_t parts = spec->accumulate > 1 ? spec->accumulate : 1;
-    TrainerState state = {.step = t->update,
-                          .data_position = t->update * parts,
-                          .epoch = (double)t->update / (double)t->updates_per_epoch,
-                          .seed = t->seed,
-                          .model_hash = session_model_hash(&t->session),
-                          .evaluation_due = t->due && t->has_eval,
-                          .vocab = dataset_vocab(t->data),
-                          .settings = t->settings};
-    resume_put_left_out(t->settings, t->data);
-    if (t->log.on_disk)
-        train_log_flush(&t->log);
-    if (!session_save(&t->session, t->cli->out, &state))
-        return false;
-    t->saved_at = t->update;
-    return true;
-}
-
 /* What ends a run that was under way by an error in its data loses no step of it. */
 static bool save_and_fail(Trainer *t)
 {
-    if (t->cli->out && t->update > 0 && save(t))
+    if (t->cli->out && t->update > 0 && !t->watch.stopped && save(t))
         fprintf(stderr, "saved after step %lld: --resume continues\n", (long long)t->update);
     return false;
 }
@@ -426,7 +467,11 @@ static bool train_loop(Trainer *t)
         if (!(t->due ? do_due(t) : one_step(t) || save_and_fail(t)))
             return false;
     }
-    return !signals_caught() || end_early(t);
+    bool ok = !signals_caught() || end_early(t);
+    if (t->is_aside)
+        fprintf(stderr, "note: the newest save, of step %lld, is in %s\n", (long long)t->saved_at,
+                aside(t));
+    return ok;
 }
 
 static bool check_options(Cli *cli)
@@ -452,7 +497,9 @@ ExitCode verb_train(Cli *cli)
     const Ast *ast = cli_parse_model(cli);
     if (!ast)
         return EXIT_USER;
-    Trainer t = {.cli = cli};
+    Trainer t = {.cli = cli, .watch.kept = -1};
+    if (!finite_policy(cli, &t.watch.policy))
+        return EXIT_USER;
     ExitCode code = build_training(&t, ast);
     if (code != EXIT_OK)
         return code;

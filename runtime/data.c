@@ -291,6 +291,11 @@ int64_t data_batch_example(const Dataset *ds, bool training, int64_t number, int
                                (uint64_t)(number / per_epoch));
 }
 
+int64_t dataset_example(const Dataset *ds, bool training, int64_t number, int64_t b)
+{
+    return ds->kind->sequence ? -1 : data_batch_example(ds, training, number, b);
+}
+
 static void put_example(const Dataset *ds, int64_t i, int64_t b, void *const *dst)
 {
     if (i < 0) {

@@ -95,6 +95,10 @@ int64_t dataset_batches_per_epoch(const Dataset *ds);
  * one batch (sequence data: one window). */
 bool dataset_train_batch(const Dataset *ds, int64_t step, void *const *dst, RtError *err);
 
+/* Which example, numbered in the order of the files from 0, stands at place b of training batch or
+ * evaluation batch `number`; -1 for padding and for sequence data. */
+int64_t dataset_example(const Dataset *ds, bool training, int64_t number, int64_t b);
+
 /* Evaluation goes once over the held-out part in order.  Sequence data: windows of length tokens,
  * every held-out token a target once (the first is predicted from the token before it).  The last
  * batch is padded: labels DATA_IGNORE, the rest zeros.  A set without labels leaves its last

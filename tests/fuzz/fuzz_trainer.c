@@ -44,6 +44,7 @@ static void check_back(const Manifest *m, const char *text)
     expect(back.state.step == m->state.step && back.state.seed == m->state.seed &&
            back.state.data_position == m->state.data_position &&
            back.state.model_hash == m->state.model_hash &&
+           back.state.evaluation_due == m->state.evaluation_due &&
            memcmp(&back.state.epoch, &m->state.epoch, sizeof back.state.epoch) == 0);
     expect(manifest_vocab(root, &vocab, &err) == (m->state.vocab && m->state.vocab->chars));
     expect(!vocab.chars || same_vocab(&vocab, m->state.vocab));

@@ -1,11 +1,12 @@
 /* plan --max-batch: the largest batch whose step fits a budget. */
 #include "frontend/cli_plan.h"
+#include "frontend/cli_progress.h"
+#include "ir/support/clock.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 static const int64_t MAX_BATCH = 1 << 20;
 
@@ -24,12 +25,21 @@ typedef struct BatchSearch {
     const Ast *ast;
     const char *solver, *cost; /* of the plans that are tried */
     ExitCode code;             /* of the last plan */
+    Progress *progress;
+    const char *what;        /* is looked for, */
+    int64_t fits, too_large; /* between these; 0: not known */
+    double started;
 } BatchSearch;
 
-static void show_batch(const char *what, int64_t batch)
+static void show_batch(BatchSearch *s, int64_t batch)
 {
-    if (isatty(STDERR_FILENO))
-        fprintf(stderr, "\r\033[K%s%.0lld", what, (long long)batch);
+    Pool *pool = s->cli->pool;
+    const char *known = s->fits ? pool_printf(pool, "; %lld fits", (long long)s->fits) : "";
+    if (s->too_large)
+        known = pool_printf(pool, "%s%s %lld does not", known, s->fits ? "," : ";",
+                            (long long)s->too_large);
+    progress_show(s->cli, s->progress, "%s: trying %lld%s (%.0f s)", s->what, (long long)batch,
+                  known, clock_seconds() - s->started);
 }
 
 /* A plan of the step for this batch, in memory that is given back: many are tried. */
@@ -51,7 +61,7 @@ static BatchPlan plan_batch(BatchSearch *s, int64_t batch)
                         .extra_defs = &n,
                         .n_extra_defs = 1,
                         .quiet_infeasible = true};
-    show_batch("trying batch ", batch);
+    show_batch(s, batch);
     s->code = cli_build(&cli, s->ast, &o, &p);
     s->cli->warned_untrained = cli.warned_untrained;
     BatchPlan plan = {.batch = s->code == EXIT_OK ? batch : 0,
@@ -64,7 +74,7 @@ static BatchPlan plan_batch(BatchSearch *s, int64_t batch)
                       .solver = p.report.solver,
                       .cost = p.report.cost};
     pool_free(cli.pool);
-    show_batch("", 0);
+    progress_clear(s->progress);
     return plan;
 }
 
@@ -73,27 +83,30 @@ static BatchPlan plan_batch(BatchSearch *s, int64_t batch)
  * error. */
 static BatchPlan largest_batch(BatchSearch *s, int64_t least, int64_t start)
 {
+    s->fits = s->too_large = 0;
     BatchPlan best = plan_batch(s, start);
-    int64_t above = best.batch ? 0 : start; /* does not fit; 0 = none known */
+    s->too_large = best.batch ? 0 : start;
     if (!best.batch && start > least && s->code == EXIT_BUDGET)
         best = plan_batch(s, least);
-    while (best.batch && !above && best.batch < MAX_BATCH) {
+    while (best.batch && !s->too_large && best.batch < MAX_BATCH) {
         int64_t next = 2 * best.batch < MAX_BATCH ? 2 * best.batch : MAX_BATCH;
+        s->fits = best.batch;
         BatchPlan plan = plan_batch(s, next);
         if (plan.batch)
             best = plan;
         else
-            above = next;
+            s->too_large = next;
     }
-    while (best.batch && above - best.batch > 1) {
-        int64_t middle = best.batch + (above - best.batch) / 2;
+    while (best.batch && s->too_large - best.batch > 1) {
+        int64_t middle = best.batch + (s->too_large - best.batch) / 2;
+        s->fits = best.batch;
         BatchPlan plan = plan_batch(s, middle);
         if (s->code == EXIT_USER)
             return plan;
         if (plan.batch)
             best = plan;
         else
-            above = middle;
+            s->too_large = middle;
     }
     return best;
 }
@@ -220,7 +233,11 @@ static BatchPlan with_costs(BatchSearch *s, const char *solver, const BatchPlan 
 {
     if (s->cost == s->cli->cost || !found->batch)
         return *found;
-    BatchSearch last = {s->cli, s->ast, solver, s->cli->cost, EXIT_OK};
+    BatchSearch last = *s;
+    last.solver = solver;
+    last.cost = s->cli->cost;
+    last.what = "batch with measured costs";
+    last.fits = last.too_large = 0;
     BatchPlan plan = plan_batch(&last, found->batch);
     s->code = last.code;
     if (last.code == EXIT_BUDGET)
@@ -251,12 +268,20 @@ ExitCode cli_plan_max_batch(Cli *cli, const Ast *ast)
     int64_t least = least_batch(cli, ast, &own);
     if (!least)
         return EXIT_USER;
-    BatchSearch s = {cli, ast, "none", search_cost(cli, own), EXIT_OK};
+    Progress progress = progress_begin(0);
+    BatchSearch s = {.cli = cli,
+                     .ast = ast,
+                     .solver = "none",
+                     .cost = search_cost(cli, own),
+                     .progress = &progress,
+                     .what = "batch without recomputation",
+                     .started = clock_seconds()};
     BatchPlan kept = largest_batch(&s, least, least);
     if (s.code == EXIT_USER)
         return EXIT_USER;
     kept = with_costs(&s, "none", &kept);
     s.solver = cli->solver;
+    s.what = "batch with recomputation";
     BatchPlan best = largest_batch(&s, least, kept.batch ? kept.batch : least);
     if (!best.batch && s.code == EXIT_BUDGET)
         return no_batch_fits(cli, least, best.least_bytes);

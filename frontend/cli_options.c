@@ -62,7 +62,10 @@ const Verb cli_verbs[] = {
      "--count RULE runs the papers' algorithms on the forward pass as a paper counts it (see\n"
      "summary --count), under the papers' own models of memory and time. --max-batch looks for "
      "the\n"
-     "largest batch (option N) whose step fits --budget, by doubling and bisection.\n"
+     "largest batch (option N) whose step fits --budget, by doubling and bisection. What is tried "
+     "is\n"
+     "shown on standard error: a line that a terminal redraws, else a line every ten seconds at "
+     "most.\n"
      "--arena-csv writes a row for every buffer of the arena, but not the persistent tensors, in\n"
      "the form that `scrimp arena` reads.",
      "define model count graph budget max-batch solver stop-at effort objective cost no-masks "
@@ -70,7 +73,7 @@ const Verb cli_verbs[] = {
      "schedule seed "
      "time-limit "
      "compare "
-     "sweep arena-csv threads march cache no-cache jobs json error-format",
+     "sweep arena-csv quiet threads march cache no-cache jobs json error-format",
      verb_plan},
     {"arena", "offsets for buffers with known lives",
      "FILE is CSV with the columns id, lower, upper and size (MiniMalloc's format): a buffer of\n"

@@ -2,6 +2,7 @@
 #include "codegen/compile.h"
 #include "frontend/cli_file.h"
 #include "frontend/cli_plan.h"
+#include "frontend/cli_progress.h"
 #include "frontend/cli_signals.h"
 #include "passes/memplan/buffer_csv.h"
 #include "passes/remat/solvers.h"
@@ -11,6 +12,9 @@
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
+
+/* A table's rows are its progress, unless they take long. */
+static const double SECONDS_TO_FIRST_LINE = 10;
 
 static const char *status_name(const RematReport *r)
 {
@@ -168,18 +172,11 @@ static void print_json(const Cli *cli, json_t *object)
         cli_print_json(object);
 }
 
-/* A solver can take minutes: what a terminal shows meanwhile. */
-static void show_progress(const char *what)
-{
-    if (isatty(STDERR_FILENO))
-        fprintf(stderr, "\r\033[K%s%s", what, *what ? " ..." : "");
-}
-
 /* The next row of a table or of a list: the table's rows are seen, also through a pipe, as they
  * come. */
-static void add_row(const Cli *cli, json_t *list, const PlanRow *row)
+static void add_row(const Cli *cli, json_t *list, Progress *progress, const PlanRow *row)
 {
-    show_progress("");
+    progress_clear(progress);
     if (cli->json) {
         json_array_append_new(list, row_json(cli, row));
         return;
@@ -252,6 +249,7 @@ static ExitCode plan_one(Cli *cli, const PlanSource *of)
 static ExitCode plan_compare(Cli *cli, const PlanSource *of)
 {
     json_t *list = json_array();
+    Progress progress = progress_begin(SECONDS_TO_FIRST_LINE);
     if (!cli->json)
         print_heading();
     ExitCode best = EXIT_BUDGET; /* the budget can be met when one solver meets it */
@@ -259,13 +257,13 @@ static ExitCode plan_compare(Cli *cli, const PlanSource *of)
         PlanRow row;
         if (remat_solver_needs_milp(s)) /* minutes on graphs that others solve in milliseconds */
             continue;
-        show_progress(s->name);
+        progress_show(cli, &progress, "%s ...", s->name);
         ExitCode code = plan_once(cli, of, cli->budget, s->name, true, &row);
         if (code == EXIT_USER)
             return code;
         best = code < best ? code : best;
         row.solver = s->name;
-        add_row(cli, list, &row);
+        add_row(cli, list, &progress, &row);
         if (output_is_lost(cli)) {
             json_decref(list);
             return EXIT_OK;
@@ -295,13 +293,14 @@ static ExitCode plan_sweep(Cli *cli, const PlanSource *of)
     int n = (int)cli->sweep;
     int64_t low = best.report.budget_bytes, high = best.report.keep_all_peak_bytes;
     json_t *list = json_array();
+    Progress progress = progress_begin(SECONDS_TO_FIRST_LINE);
     if (!cli->json)
         print_heading();
     for (int i = 0; i < n; i++) {
         PlanRow row = best;
         int64_t budget = sweep_budget(low, high, n, i);
         if (i > 0) {
-            show_progress(pool_printf(cli->pool, "budget %d of %d", i + 1, n));
+            progress_show(cli, &progress, "budget %d of %d ...", i + 1, n);
             code = plan_once(cli, of, pool_printf(cli->pool, "%lldB", (long long)budget),
                              cli->solver, true, &row);
             if (code == EXIT_USER)
@@ -313,7 +312,7 @@ static ExitCode plan_sweep(Cli *cli, const PlanSource *of)
         row = best;
         row.report.budget_bytes = budget;
         row.report.overhead_lower_bound_percent = proven;
-        add_row(cli, list, &row);
+        add_row(cli, list, &progress, &row);
         if (output_is_lost(cli)) {
             json_decref(list);
             return EXIT_OK;

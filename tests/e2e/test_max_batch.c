@@ -3,8 +3,11 @@
 #include "e2e.h"
 
 #include <math.h>
+#include <pty.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #define NET "$EXAMPLES/convnet.scrimp"
 
@@ -64,6 +67,44 @@ static void test_profile(void)
     json_decref(o);
 }
 
+static void run_in_terminal(const char *command, char *seen, size_t size)
+{
+    int terminal;
+    size_t n = 0;
+    fflush(NULL);
+    pid_t child = forkpty(&terminal, NULL, NULL, NULL);
+    if (child == 0) {
+        execl("/bin/sh", "sh", "-c", command, (char *)NULL);
+        _exit(126);
+    }
+    for (ssize_t got; n + 1 < size && (got = read(terminal, seen + n, size - 1 - n)) > 0;)
+        n += (size_t)got;
+    seen[n] = '\0';
+    close(terminal);
+    waitpid(child, NULL, 0);
+}
+
+/* A search takes minutes: a terminal sees a line that is redrawn, others see lines, and --quiet
+ * neither. */
+static void test_progress(void)
+{
+    static const char search[] = "$SCRIMP plan $EXAMPLES/mlp.scrimp --max-batch --budget 4MiB";
+    Result r = run("%s", search);
+    EXPECT(r.code == 0 && strncmp(r.err, "batch without recomputation: trying 1 (", 39) == 0,
+           r.err);
+    EXPECT(!strchr(r.err, '\033'), r.err);
+    Result quiet = run("%s --quiet", search);
+    EXPECT(quiet.code == 0 && *quiet.err == '\0', quiet.err);
+    EXPECT(strcmp(quiet.out, r.out) == 0, "the answer");
+    result_free(&r);
+    result_free(&quiet);
+    static char seen[1 << 16];
+    run_in_terminal(search, seen, sizeof seen);
+    EXPECT(strstr(seen, "\r\033[Kbatch with recomputation: trying ") && strstr(seen, " fits, "),
+           seen);
+    EXPECT(strstr(seen, "\r\033[Klargest batch "), "the line is cleared at the end");
+}
+
 static void expect_error(int code, const char *options, const char *text)
 {
     Result r = run("$SCRIMP plan %s", options);
@@ -93,5 +134,6 @@ int main(void)
     test_reference();
     test_profile();
     test_errors();
+    test_progress();
     return e2e_end();
 }

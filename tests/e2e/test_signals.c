@@ -158,7 +158,7 @@ static void test_data_verbs(void)
 {
     static const char *const endless[] = {
         "generate $EXAMPLES/chargpt.scrimp -D L=2 --checkpoint $TMP/gpt --tokens 100000000",
-        "plan $EXAMPLES/mlp.scrimp --sweep 10000",
+        "plan $EXAMPLES/mlp.scrimp --sweep 10000 -q",
         "dump $EXAMPLES/resnet.scrimp -D depth=50 --stage=plan",
     };
     Result r =
@@ -249,11 +249,15 @@ static pid_t start_held(const char *name, int *log)
     snprintf(command, sizeof command,
              "exec $SCRIMP train $TMP/tiny.scrimp --out $TMP/%s -q --threads 1 --log $TMP/fifo",
              name);
+    *log = open(in_tmp("fifo"), O_RDONLY | O_NONBLOCK); /* does not wait for the run */
     pid_t job = start(command);
-    *log = open(in_tmp("fifo"), O_RDONLY);
-    int written = 0;
-    for (int seen = 0; seen < 5; pause_seconds(0.01))
+    int written = 0, seen = 0;
+    for (double waited = 0; seen < 5 && waited < PATIENCE; waited += 0.01) {
         seen = ioctl(*log, FIONREAD, &written) == 0 && written > 0 && sleeps(job) ? seen + 1 : 0;
+        pause_seconds(0.01);
+    }
+    EXPECT(seen == 5, "it does not write its log");
+    fcntl(*log, F_SETFL, 0);
     return job;
 }
 

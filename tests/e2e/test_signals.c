@@ -100,7 +100,7 @@ static int64_t saved_step(const char *run_name)
 /* Ctrl-C goes to every process of the pipe; the trap keeps the shell that writes the exit code. */
 static void test_tee(void)
 {
-    pid_t job = start("(trap : INT; $SCRIMP train $TMP/tiny.scrimp --out $TMP/tee; "
+    pid_t job = start("(trap : INT; $SCRIMP train $TMP/tiny.scrimp --threads 1 --out $TMP/tee; "
                       "echo $? > $TMP/tee.code) 2>&1 | tee $TMP/tee.log");
     wait_for(in_tmp("tee.log"), "step 1/");
     kill(-job, SIGINT);
@@ -122,7 +122,7 @@ static void test_interrupt_without_reader(void)
         close(ends[0]);
         close(ends[1]);
         execl("/bin/sh", "sh", "-c",
-              "exec $SCRIMP train $TMP/tiny.scrimp --out $TMP/gone --log $TMP/gone.log",
+              "exec $SCRIMP train $TMP/tiny.scrimp --threads 1 --out $TMP/gone --log $TMP/gone.log",
               (char *)NULL);
         _exit(126);
     }
@@ -137,16 +137,19 @@ static void test_interrupt_without_reader(void)
 /* The run comes to its end, and its exit code is 0. */
 static void test_readers_leave(void)
 {
-    Result r = run("($SCRIMP train $TMP/short.scrimp --out $TMP/a; echo $? > $TMP/code) 2>&1 "
-                   "| head -n 1; cat $TMP/code");
+    Result r =
+        run("($SCRIMP train $TMP/short.scrimp --threads 1 --out $TMP/a; echo $? > $TMP/code) 2>&1 "
+            "| head -n 1; cat $TMP/code");
     EXPECT(strstr(r.out, "\n0\n"), r.out);
     result_free(&r);
-    r = run("($SCRIMP train $TMP/short.scrimp --out $TMP/b --log -; echo $? > $TMP/code) "
-            "| head -n 1; cat $TMP/code");
+    r = run(
+        "($SCRIMP train $TMP/short.scrimp --threads 1 --out $TMP/b --log -; echo $? > $TMP/code) "
+        "| head -n 1; cat $TMP/code");
     EXPECT(strstr(r.out, "\n0\n"), r.out);
     EXPECT(strstr(r.err, "the reader of --log - has left"), r.err);
     result_free(&r);
-    r = run("$SCRIMP train $TMP/short.scrimp --out $TMP/c -q && cmp $TMP/a/model.safetensors "
+    r = run("$SCRIMP train $TMP/short.scrimp --threads 1 --out $TMP/c -q && cmp "
+            "$TMP/a/model.safetensors "
             "$TMP/c/model.safetensors && cmp $TMP/b/model.safetensors $TMP/c/model.safetensors");
     EXPECT(r.code == 0, r.out);
     result_free(&r);
@@ -157,13 +160,14 @@ static void test_readers_leave(void)
 static void test_data_verbs(void)
 {
     static const char *const endless[] = {
-        "generate $EXAMPLES/chargpt.scrimp -D L=2 --checkpoint $TMP/gpt --tokens 100000000",
+        "generate $EXAMPLES/chargpt.scrimp --threads 1 -D L=2 --checkpoint $TMP/gpt --tokens "
+        "100000000",
         "plan $EXAMPLES/mlp.scrimp --sweep 10000 -q",
-        "dump $EXAMPLES/resnet.scrimp -D depth=50 --stage=plan",
+        "dump $EXAMPLES/resnet.scrimp -D depth=101 --stage=ir",
     };
-    Result r =
-        run("$SCRIMP train $EXAMPLES/chargpt.scrimp -D N=4 -D L=2 --data $TMP/text --steps 2 "
-            "--out $TMP/gpt -q");
+    Result r = run("$SCRIMP train $EXAMPLES/chargpt.scrimp --threads 1 -D N=4 -D L=2 --data "
+                   "$TMP/text --steps 2 "
+                   "--out $TMP/gpt -q");
     EXPECT(r.code == 0, r.err);
     result_free(&r);
     for (int i = 0; i < 3; i++) {
@@ -179,7 +183,8 @@ static void test_data_verbs(void)
             endless[2]);
     EXPECT(strcmp(r.out, "1\n") == 0 && strstr(r.err, "standard output"), r.err);
     result_free(&r);
-    r = run("(sleep 0.2; $SCRIMP verify $TMP/short.scrimp --steps 1 --budget 1 2>&1 > /dev/null; "
+    r = run("(sleep 0.2; $SCRIMP verify $TMP/short.scrimp --threads 1 --steps 1 --budget 1 2>&1 > "
+            "/dev/null; "
             "echo $? > $TMP/code) | true; cat $TMP/code");
     EXPECT(strcmp(r.out, "3\n") == 0, r.out);
     result_free(&r);
@@ -196,8 +201,8 @@ static void test_closed_terminal(void)
     fflush(NULL);
     pid_t child = forkpty(&master, NULL, NULL, NULL);
     if (child == 0) {
-        execl("/bin/sh", "sh", "-c", "exec $SCRIMP train $TMP/tiny.scrimp --out $TMP/closed",
-              (char *)NULL);
+        execl("/bin/sh", "sh", "-c",
+              "exec $SCRIMP train $TMP/tiny.scrimp --threads 1 --out $TMP/closed", (char *)NULL);
         _exit(126);
     }
     while (n + 1 < sizeof seen && !strstr(seen, "step 1/")) {
@@ -216,8 +221,9 @@ static void test_closed_terminal(void)
 /* nohup, and a shell's background jobs. */
 static void test_ignored(void)
 {
-    pid_t job = start("trap '' HUP INT TERM; exec $SCRIMP train $TMP/short.scrimp --out "
-                      "$TMP/ignored 2> $TMP/ignored.err");
+    pid_t job =
+        start("trap '' HUP INT TERM; exec $SCRIMP train $TMP/short.scrimp --threads 1 --out "
+              "$TMP/ignored 2> $TMP/ignored.err");
     wait_for(in_tmp("ignored.err"), "step 1/");
     kill(job, SIGHUP);
     kill(job, SIGINT);
@@ -247,7 +253,7 @@ static pid_t start_held(const char *name, int *log)
     char command[600];
     mkfifo(in_tmp("fifo"), 0600);
     snprintf(command, sizeof command,
-             "exec $SCRIMP train $TMP/tiny.scrimp --out $TMP/%s -q --threads 1 --log $TMP/fifo",
+             "exec $SCRIMP train $TMP/tiny.scrimp --threads 1 --out $TMP/%s -q --log $TMP/fifo",
              name);
     *log = open(in_tmp("fifo"), O_RDONLY | O_NONBLOCK); /* does not wait for the run */
     pid_t job = start(command);
@@ -312,27 +318,29 @@ static char *log_without_seconds(const char *path)
 /* A signal does not wait for the evaluation to end; the run that continues makes it. */
 static void test_during_evaluation(void)
 {
-    static const char options[] = "-D N=4 -D L=2 --data $TMP/long --steps 2 --threads 1";
+    static const char options[] = "-D N=4 -D L=2 --data $TMP/long --steps 2";
     Result r =
         run("sed 's/^train {/train {\\n  eval_every = 1/; s/held_out *= .*/held_out = 90%%/; "
             "/eval_every *= [^1]/d' $EXAMPLES/chargpt.scrimp > $TMP/eval.scrimp");
     result_free(&r);
-    make_text(in_tmp("long"), 150000);
-    r = run("$SCRIMP train $TMP/eval.scrimp %s -q --log $TMP/eval.whole", options);
+    make_text(in_tmp("long"), 90000);
+    r = run("$SCRIMP train $TMP/eval.scrimp --threads 1 %s -q --log $TMP/eval.whole", options);
     EXPECT(r.code == 0, r.err);
     result_free(&r);
     char command[600];
-    snprintf(command, sizeof command,
-             "exec $SCRIMP train $TMP/eval.scrimp %s --out $TMP/eval --log $TMP/eval.log 2> "
-             "$TMP/eval.err",
-             options);
+    snprintf(
+        command, sizeof command,
+        "exec $SCRIMP train $TMP/eval.scrimp --threads 1 %s --out $TMP/eval --log $TMP/eval.log 2> "
+        "$TMP/eval.err",
+        options);
     pid_t job = start(command);
     wait_for(in_tmp("eval.err"), "step 1/");
     kill(job, SIGTERM);
     EXPECT(end_of(job) == -SIGTERM, "not ended by the signal");
     EXPECT(!has_text(in_tmp("eval.log"), "val_loss"), "the evaluation went on");
     EXPECT(has_text(in_tmp("eval/trainer.json"), "evaluation_due"), "the evaluation is lost");
-    r = run("$SCRIMP train $TMP/eval.scrimp %s --out $TMP/eval -q --resume --log $TMP/eval.log",
+    r = run("$SCRIMP train $TMP/eval.scrimp --threads 1 %s --out $TMP/eval -q --resume --log "
+            "$TMP/eval.log",
             options);
     EXPECT(r.code == 0, r.err);
     result_free(&r);
@@ -348,14 +356,15 @@ static void test_during_evaluation(void)
 /* Killed while its log is ahead of its checkpoint, and continued: every row once. */
 static void test_log_after_kill(void)
 {
-    Result r = run("$SCRIMP train $TMP/short.scrimp -q --threads 1 --log $TMP/log.whole");
+    Result r = run("$SCRIMP train $TMP/short.scrimp --threads 1 -q --log $TMP/log.whole");
     EXPECT(r.code == 0, r.err);
     result_free(&r);
     for (int i = 0; i < 4; i++) {
-        pid_t job = start(i == 0 ? "exec $SCRIMP train $TMP/short.scrimp --out $TMP/log.run -q "
-                                   "--threads 1 --log $TMP/log.parts"
-                                 : "exec $SCRIMP train $TMP/short.scrimp --out $TMP/log.run -q "
-                                   "--threads 1 --log $TMP/log.parts --resume");
+        pid_t job =
+            start(i == 0 ? "exec $SCRIMP train $TMP/short.scrimp --threads 1 --out $TMP/log.run -q "
+                           "--log $TMP/log.parts"
+                         : "exec $SCRIMP train $TMP/short.scrimp --threads 1 --out $TMP/log.run -q "
+                           "--log $TMP/log.parts --resume");
         for (double w = 0; w < PATIENCE && !is_there(in_tmp("log.run/trainer.json")); w += 0.001)
             pause_seconds(0.001);
         pause_seconds(0.02 + 0.013 * i);
@@ -364,7 +373,8 @@ static void test_log_after_kill(void)
     }
     /* As a kill in the middle of a write leaves it, and as it is when the checkpoint is older. */
     r = run("printf '{\"step\": 9999, \"loss\": 2}\\n{\"step\": 10000, \"lo' >> $TMP/log.parts; "
-            "$SCRIMP train $TMP/short.scrimp --out $TMP/log.run -q --resume --log $TMP/log.parts");
+            "$SCRIMP train $TMP/short.scrimp --threads 1 --out $TMP/log.run -q --resume --log "
+            "$TMP/log.parts");
     EXPECT(r.code == 0 && strstr(r.err, "went past step"), r.err);
     result_free(&r);
     char *whole = log_without_seconds(in_tmp("log.whole")),
@@ -380,10 +390,11 @@ static void test_foreign_log(void)
     static const char *const texts[] = {"dear diary\\n", "dear diary", "{\"a\": 1}\\n",
                                         "{\"step\": 1}\\nx\\n{\"step\": 2}\\n"};
     for (int i = 0; i < 4; i++) {
-        Result r = run("printf '%s' > $TMP/notes; cp $TMP/notes $TMP/notes.before; "
-                       "$SCRIMP train $TMP/short.scrimp --out $TMP/log.run -q --resume --log "
-                       "$TMP/notes",
-                       texts[i]);
+        Result r =
+            run("printf '%s' > $TMP/notes; cp $TMP/notes $TMP/notes.before; "
+                "$SCRIMP train $TMP/short.scrimp --threads 1 --out $TMP/log.run -q --resume --log "
+                "$TMP/notes",
+                texts[i]);
         EXPECT(r.code == 1 && strstr(r.err, "E510"), r.err);
         result_free(&r);
         r = run("cmp $TMP/notes $TMP/notes.before");
@@ -399,9 +410,10 @@ static void test_closed_descriptors(void)
 {
     static const char *const closed[] = {"2>&-", "1>&- 2>&-", "0<&- 1>&- 2>&-"};
     for (int i = 0; i < 3; i++) {
-        Result r = run("$SCRIMP train $TMP/short.scrimp --steps 20 --log $TMP/closed.log %s; "
-                       "echo $?; grep -vc '^{\"step\": .*}$' $TMP/closed.log",
-                       closed[i]);
+        Result r =
+            run("$SCRIMP train $TMP/short.scrimp --threads 1 --steps 20 --log $TMP/closed.log %s; "
+                "echo $?; grep -vc '^{\"step\": .*}$' $TMP/closed.log",
+                closed[i]);
         EXPECT(strcmp(r.out, "0\n0\n") == 0, r.out);
         result_free(&r);
     }
@@ -413,13 +425,13 @@ static void test_closed_descriptors(void)
 /* A limit of the size of files (512-byte blocks) is an error of the write. */
 static void test_file_size_limit(void)
 {
-    Result r = run("ulimit -f 8; $SCRIMP train $TMP/short.scrimp --out $TMP/limit -q");
+    Result r = run("ulimit -f 8; $SCRIMP train $TMP/short.scrimp --threads 1 --out $TMP/limit -q");
     EXPECT(r.code == 1 && strstr(r.err, "File too large"), r.err);
     result_free(&r);
     r = run("ls $TMP/limit | grep -e tmp");
     EXPECT(r.code == 1, r.out);
     result_free(&r);
-    r = run("ulimit -f 8; $SCRIMP train $TMP/short.scrimp -q --log $TMP/limit.log");
+    r = run("ulimit -f 8; $SCRIMP train $TMP/short.scrimp --threads 1 -q --log $TMP/limit.log");
     EXPECT(r.code == 1 && strstr(r.err, "File too large") && strstr(r.err, "E510"), r.err);
     result_free(&r);
     r = run("ulimit -f 1; $SCRIMP dump $TMP/short.scrimp --stage=grad > $TMP/limit.ir");
@@ -430,7 +442,7 @@ static void test_file_size_limit(void)
 int main(void)
 {
     e2e_begin();
-    write_tiny_model(600, 20);
+    write_tiny_model(300, 100);
     Result r = run("mv $TMP/tiny.scrimp $TMP/short.scrimp");
     result_free(&r);
     write_tiny_model(STEPS, STEPS);

@@ -2,41 +2,68 @@
 
 #include "codegen/cache.h"
 #include "codegen/compile.h"
+#include "codegen/fd.h"
 #include "codegen/jit.h"
+#include "codegen/scratch.h"
 #include "codegen/step.h"
 #include "codegen/workers.h"
-#include "ir/support/bug.h"
 #include "ir/support/clock.h"
 #include "ir/support/strbuf.h"
 
-#include <dlfcn.h>
 #include <errno.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
-/* Kernels that are not in the cache. */
+/* What a step is made of: verified copies of the cache's objects and new ones, all in the scratch
+ * folder. */
 typedef struct Build {
     const StepProgram *program;
+    const CodegenOptions *options;
     const Cache *cache;
+    Scratch scratch;
     int *missing; /* kernel indices */
     int n_missing;
-    bool has_kernels; /* all are in the cache */
-    const char *so_path;
 } Build;
+
+enum { MOST_OBJECT_BYTES = 1 << 30 };
 
 static const char *object_path(const Build *b, int kernel)
 {
-    return cache_path(b->program->pool, b->cache, b->program->kernel_key[kernel], "o");
+    return scratch_path(b->program->pool, &b->scratch, b->program->kernel_key[kernel], "o");
 }
 
-static bool rename_into_place(const char *from, const char *to, char *message, size_t size)
+static const char *linked_path(const Build *b)
 {
-    if (rename(from, to) == 0)
-        return true;
-    snprintf(message, size, "cannot write %s: %s", to, strerror(errno));
-    unlink(from);
-    return false;
+    return scratch_path(b->program->pool, &b->scratch, "step", "so");
+}
+
+static void note(const CodegenOptions *o, Pool *pool, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+static void note(const CodegenOptions *o, Pool *pool, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    if (o->note)
+        o->note(o->user, pool_vprintf(pool, format, args));
+    va_end(args);
+}
+
+/* Another process finds the kernel from here on, whatever becomes of this one. */
+static bool keep_object(const Build *b, int kernel, char *message, size_t size)
+{
+    Pool *pool = b->program->pool;
+    size_t n;
+    const char *error = NULL, *path = object_path(b, kernel);
+    const char *bytes = fd_read_path(pool, path, MOST_OBJECT_BYTES, &n);
+    if (!bytes)
+        error = pool_printf(pool, "cannot read %s: %s", path, strerror(errno));
+    else
+        cache_put(pool, b->cache, b->program->kernel_key[kernel], "o", bytes, n, &error);
+    if (error)
+        snprintf(message, size, "%s", error);
+    return !error;
 }
 
 /* Runs in a child. */
@@ -45,20 +72,16 @@ static bool compile_kernel(void *user, int index, char *message, size_t size)
     const Build *b = user;
     int kernel = b->missing[index];
     const Call *call = &b->program->calls[b->program->first_call[kernel]];
-    const char *path = object_path(b, kernel);
-    const char *temporary = cache_temporary(b->program->pool, path);
     Jit *j = jit_new(b->program->target, call->contract);
     jit_kernel_begin(j, step_kernel_symbol(b->program, kernel));
     call->emit(j, call->desc);
     jit_kernel_end(j);
     const char *error;
-    bool ok = jit_write_object(j, temporary, &error);
-    if (!ok) {
+    bool ok = jit_write_object(j, object_path(b, kernel), &error);
+    if (!ok)
         snprintf(message, size, "%s", error);
-        unlink(temporary);
-    }
     jit_free(j);
-    return ok && rename_into_place(temporary, path, message, size);
+    return ok && keep_object(b, kernel, message, size);
 }
 
 static const char *kernel_name(void *user, int index)
@@ -67,26 +90,37 @@ static const char *kernel_name(void *user, int index)
     return b->program->calls[b->program->first_call[b->missing[index]]].label;
 }
 
+/* Of what is linked only the step itself is to be seen: another step may have kernels of the same
+ * names. */
+static const char *export_option(const Build *b)
+{
+    Pool *pool = b->program->pool;
+    const char *path = scratch_path(pool, &b->scratch, "step", "exports");
+    const char *text = pool_printf(pool, "{ global: %s; local: *; };\n", b->program->symbol);
+    fd_create(path, text, strlen(text)); /* if not, the linker says so */
+    return pool_printf(pool, "--version-script=%s", path);
+}
+
+/* Runs in a child. */
 static bool link_step(void *user, int index, char *message, size_t size)
 {
     (void)index;
     const Build *b = user;
     const StepProgram *p = b->program;
-    const char **objects = POOL_ARRAY(p->pool, (size_t)p->n_kernels, const char *);
+    const char **objects = POOL_ARRAY(p->pool, (size_t)p->n_kernels + 2, const char *);
     for (int k = 0; k < p->n_kernels; k++)
         objects[k] = object_path(b, k);
-    const char *temporary = cache_temporary(p->pool, b->so_path);
+    objects[p->n_kernels] = "-Xlinker";
+    objects[p->n_kernels + 1] = export_option(b);
     Jit *j = jit_new(p->target, false);
     jit_set_optimization(j, 0);
     step_emit(j, p);
     const char *error;
-    bool ok = jit_write_shared(j, temporary, objects, p->n_kernels, &error);
-    if (!ok) {
+    bool ok = jit_write_shared(j, linked_path(b), objects, p->n_kernels + 2, &error);
+    if (!ok)
         snprintf(message, size, "%s", error);
-        unlink(temporary);
-    }
     jit_free(j);
-    return ok && rename_into_place(temporary, b->so_path, message, size);
+    return ok;
 }
 
 static const char *step_name(void *user, int index)
@@ -96,30 +130,75 @@ static const char *step_name(void *user, int index)
     return "the step";
 }
 
-static void find_missing(Build *b)
+/* Copies the cache's objects into the scratch folder: those that are linked are those that were
+ * verified, and may leave the cache meanwhile. */
+static bool collect_objects(Build *b, const char **error)
 {
     const StepProgram *p = b->program;
+    const char *fault, *first = NULL;
+    int n_bad = 0;
     b->missing = POOL_ARRAY(p->pool, (size_t)p->n_kernels, int);
     b->n_missing = 0;
-    for (int k = 0; k < p->n_kernels; k++)
-        if (!cache_has(object_path(b, k)))
+    for (int k = 0; k < p->n_kernels; k++) {
+        size_t n;
+        Pool *pool = pool_new_child(p->pool);
+        const char *bytes = cache_get(pool, b->cache, p->kernel_key[k], "o", &n, &fault);
+        bool ok = !bytes || fd_create(object_path(b, k), bytes, n);
+        if (!ok)
+            *error = pool_printf(p->pool, "cannot write %s: %s (set TMPDIR)", object_path(b, k),
+                                 strerror(errno));
+        if (!bytes)
             b->missing[b->n_missing++] = k;
+        if (fault && n_bad++ == 0)
+            first = pool_printf(p->pool, "%s.o: %s", p->kernel_key[k], fault);
+        pool_free(pool);
+        if (!ok)
+            return false;
+    }
+    if (n_bad)
+        note(b->options, p->pool,
+             "%d of %d kernels in the cache %s cannot be used (%s); they are "
+             "compiled again",
+             n_bad, p->n_kernels, b->cache->dir, first);
+    return true;
 }
 
-/* Compiles what is missing and links b->so_path. */
-static bool build(Build *b, const CodegenOptions *o, const char **error)
+/* The step's shared object, on the pool. */
+static const char *build(Build *b, size_t *n, const char **error)
 {
-    find_missing(b);
+    Pool *pool = b->program->pool;
+    const CodegenOptions *o = b->options;
+    if (!collect_objects(b, error))
+        return NULL;
     Workers kernels = {.n_jobs = b->n_missing,
                        .n_children = o->jobs,
                        .job = compile_kernel,
                        .name = kernel_name,
                        .progress = o->progress,
                        .user = b,
-                       .progress_user = o->user};
-    Workers link = {.n_jobs = 1, .n_children = 1, .job = link_step, .name = step_name, .user = b};
-    b->has_kernels = workers_run(b->program->pool, &kernels, error);
-    return b->has_kernels && workers_run(b->program->pool, &link, error);
+                       .progress_user = o->user,
+                       .tmpdir = b->scratch.dir};
+    Workers link = {.n_jobs = 1,
+                    .n_children = 1,
+                    .job = link_step,
+                    .name = step_name,
+                    .user = b,
+                    .tmpdir = b->scratch.dir};
+    if (!workers_run(pool, &kernels, error) || !workers_run(pool, &link, error))
+        return NULL;
+    const char *bytes = fd_read_path(pool, linked_path(b), MOST_OBJECT_BYTES, n);
+    if (!bytes)
+        *error = pool_printf(pool, "cannot read %s: %s", linked_path(b), strerror(errno));
+    return bytes;
+}
+
+static const char *build_in_scratch(Build *b, size_t *n, const char **error)
+{
+    if (!scratch_open(b->program->pool, &b->scratch, error))
+        return NULL;
+    const char *bytes = build(b, n, error);
+    scratch_close(&b->scratch);
+    return bytes;
 }
 
 const Target *codegen_target(Pool *pool, const char *march, bool run, const char **error)
@@ -144,40 +223,60 @@ bool codegen_build_so(const StepProgram *program, const CodegenOptions *o, const
                       const char **error)
 {
     Cache cache;
+    size_t n;
     if (!cache_open(program->pool, o->cache_dir, o->no_cache, &cache, error))
         return false;
-    Build b = {.program = program, .cache = &cache, .so_path = so_path};
-    bool ok = build(&b, o, error);
-    cache_close(&cache);
+    Build b = {.program = program, .options = o, .cache = &cache};
+    const char *bytes = build_in_scratch(&b, &n, error);
+    cache_trim(program->pool, &cache, NULL, cache.limits);
+    bool ok = bytes && fd_replace(program->pool, so_path, bytes, n, 0777, true);
+    if (bytes && !ok)
+        *error = pool_printf(program->pool, "cannot write %s: %s", so_path, strerror(errno));
     return ok;
 }
 
-static bool load(Step *step, Pool *pool, const char **error)
+static bool load(Step *step, Pool *pool, const char *bytes, size_t n, const char **error)
 {
-    step->handle = dlopen(step->so_path, RTLD_NOW | RTLD_LOCAL);
-    if (step->handle) {
-        void *symbol = dlsym(step->handle, SCRIMP_STEP_SYMBOL);
-        memcpy(&step->run, &symbol, sizeof symbol);
-    }
+    if (!image_load(pool, bytes, n, &step->image, error))
+        return false;
+    void *symbol = image_symbol(&step->image, SCRIMP_STEP_SYMBOL);
+    memcpy(&step->run, &symbol, sizeof symbol);
     if (!step->run)
-        *error =
-            pool_printf(pool, "cannot load the compiled step %s: %s", step->so_path, dlerror());
+        *error = "the compiled step has no entry";
     return step->run != NULL;
 }
 
-static bool make_step(Build *b, const CodegenOptions *o, Step *step, const char **error)
+/* True when a step of the cache runs.  One that is whole but cannot be loaded (it was made where
+ * the system's libraries are others) is made again, too. */
+static bool load_cached(const Build *b, Step *step)
 {
-    b->has_kernels = cache_has(b->so_path);
-    return (b->has_kernels || build(b, o, error)) && load(step, b->program->pool, error);
+    Pool *pool = b->program->pool;
+    const char *key = step->key;
+    size_t n;
+    const char *fault, *bytes = cache_get(pool, b->cache, key, "so", &n, &fault);
+    if (bytes && load(step, pool, bytes, n, &fault))
+        return true;
+    if (fault) {
+        note(b->options, pool,
+             "the step %s.so in the cache %s cannot be used (%s); it is made again", key,
+             b->cache->dir, fault);
+        cache_remove(pool, b->cache, key, "so");
+    }
+    return false;
 }
 
-/* A machine that crashed may leave files without their contents.  What this step has taken from the
- * cache is thrown away. */
-static void forget(const Build *b)
+static bool make_step(Build *b, Step *step, const char **error)
 {
-    unlink(b->so_path);
-    for (int k = 0; k < b->program->n_kernels; k++)
-        unlink(object_path(b, k));
+    const StepProgram *p = b->program;
+    size_t n;
+    if (load_cached(b, step))
+        return true;
+    const char *bytes = build_in_scratch(b, &n, error);
+    step->n_compiled = b->n_missing;
+    bool ok = bytes && cache_put(p->pool, b->cache, step->key, "so", bytes, n, error) &&
+              load(step, p->pool, bytes, n, error);
+    cache_trim(p->pool, b->cache, NULL, b->cache->limits);
+    return ok;
 }
 
 Step *codegen_compile(Pool *pool, const Graph *g, const MemPlan *plan, const CodegenOptions *o,
@@ -189,22 +288,20 @@ Step *codegen_compile(Pool *pool, const Graph *g, const MemPlan *plan, const Cod
     if (!target || !cache_open(pool, o->cache_dir, o->no_cache, &cache, error))
         return NULL;
     StepProgram *p = step_program(pool, g, plan, target);
-    Build b = {
-        .program = p, .cache = &cache, .so_path = cache_path(pool, &cache, step_key(p), "so")};
+    Build b = {.program = p, .options = o, .cache = &cache};
     Step *step = POOL_NEW(pool, Step);
-    *step = (Step){.calls = p->calls,
+    *step = (Step){.key = step_key(p),
+                   .calls = p->calls,
                    .call_key = step_call_keys(p),
                    .n_calls = p->n_calls,
                    .n_kernels = p->n_kernels,
-                   .so_path = b.so_path};
-    bool ok = make_step(&b, o, step, error);
-    if (!ok && b.has_kernels && b.n_missing < p->n_kernels) {
-        forget(&b);
-        ok = make_step(&b, o, step, error);
-    }
-    step->n_compiled = b.n_missing;
+                   .image = {NULL, -1}};
+    if (!cache.dir && !o->no_cache)
+        note(o, pool,
+             "there is no kernel cache, since HOME names no folder of this user: all is "
+             "compiled anew (SCRIMP_CACHE names a folder)");
+    bool ok = make_step(&b, step, error);
     step->compile_seconds = clock_seconds() - start;
-    cache_close(&cache); /* a loaded object stays mapped */
     return ok ? step : NULL;
 }
 
@@ -216,6 +313,6 @@ CallList codegen_list_calls(Pool *pool, const Graph *g, const Target *target)
 
 void codegen_unload(Step *step)
 {
-    if (step && step->handle)
-        dlclose(step->handle);
+    if (step)
+        image_unload(&step->image);
 }

@@ -1,12 +1,8 @@
 /* Text of generated code: the list of kernels and calls, and assembly. */
 #include "codegen/compile.h"
 #include "codegen/jit.h"
+#include "codegen/scratch.h"
 #include "codegen/workers.h"
-
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 static void print_calls(const StepProgram *p, FILE *out)
 {
@@ -43,7 +39,7 @@ static bool write_assembly(void *user, int kernel, char *message, size_t size)
     call->emit(j, call->desc);
     jit_kernel_end(j);
     const char *error = "";
-    char *path = pool_printf(p->pool, "%s.%d.s", job->path, kernel);
+    char *path = pool_printf(p->pool, "%s%d.s", job->path, kernel);
     bool ok = jit_write_assembly(j, path, &error);
     snprintf(message, size, "%s", error);
     jit_free(j);
@@ -56,7 +52,7 @@ static const char *kernel_label(void *user, int kernel)
     return job->program->calls[job->program->first_call[kernel]].label;
 }
 
-static void copy_and_remove(const char *path, FILE *out)
+static void copy_text(const char *path, FILE *out)
 {
     FILE *f = fopen(path, "r");
     char chunk[4096];
@@ -64,31 +60,27 @@ static void copy_and_remove(const char *path, FILE *out)
         fwrite(chunk, 1, n, out);
     if (f)
         fclose(f);
-    unlink(path);
 }
 
 static bool print_assembly(const StepProgram *p, const CodegenOptions *o, FILE *out,
                            const char **error)
 {
-    const char *base = getenv("TMPDIR");
-    char *dir = pool_printf(p->pool, "%s/scrimp-asm-XXXXXX", base && *base ? base : "/tmp");
-    if (!mkdtemp(dir)) {
-        *error = pool_printf(p->pool, "cannot make a temporary folder: %s", strerror(errno));
+    Scratch scratch;
+    if (!scratch_open(p->pool, &scratch, error))
         return false;
-    }
-    AssemblyJob job = {p, pool_printf(p->pool, "%s/k", dir)};
+    AssemblyJob job = {p, scratch_path(p->pool, &scratch, "kernel", "")};
     Workers w = {.n_jobs = p->n_kernels,
                  .n_children = o->jobs,
                  .job = write_assembly,
                  .name = kernel_label,
-                 .user = &job};
+                 .user = &job,
+                 .tmpdir = scratch.dir};
     bool ok = workers_run(p->pool, &w, error);
-    for (int k = 0; k < p->n_kernels; k++) {
-        if (ok)
-            fprintf(out, "# kernel %d: %s\n", k, p->calls[p->first_call[k]].label);
-        copy_and_remove(pool_printf(p->pool, "%s.%d.s", job.path, k), out);
+    for (int k = 0; k < p->n_kernels && ok; k++) {
+        fprintf(out, "# kernel %d: %s\n", k, p->calls[p->first_call[k]].label);
+        copy_text(pool_printf(p->pool, "%s%d.s", job.path, k), out);
     }
-    rmdir(dir);
+    scratch_close(&scratch);
     return ok;
 }
 

@@ -37,7 +37,7 @@ void jit_set_loc(Jit *j, const char *file, int line, int column);
 /* Writes an object file; false and *error (static storage) on failure. */
 bool jit_write_object(Jit *j, const char *path, const char **error);
 bool jit_write_assembly(Jit *j, const char *path, const char **error);
-/* A shared object of this context and of further object files. */
+/* A shared object of this context and of further object files (or options of the linker). */
 bool jit_write_shared(Jit *j, const char *path, const char *const *objects, int n_objects,
                       const char **error);
 void jit_set_optimization(Jit *j, int level); /* -O level; 2 when not called */

@@ -1,15 +1,14 @@
 #include "codegen/peak.h"
 
 #include "codegen/jit.h"
+#include "codegen/scratch.h"
 #include "codegen/workers.h"
 #include "runtime/abi.h"
 
 #include <dlfcn.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 enum {
     CHAINS = 12, /* latency 4 or 5 at two per cycle, in 16 registers with two operands */
@@ -85,31 +84,35 @@ static double measure(const Target *target, ScrimpKernel *kernel)
     return 2.0 * CHAINS * STEPS * target->vector_floats / best * 1e-9;
 }
 
+static double load_and_measure(Pool *pool, const PeakBuild *b, const char **error)
+{
+    ScrimpKernel *kernel = NULL;
+    double gflops = 0;
+    void *handle = dlopen(b->path, RTLD_NOW | RTLD_LOCAL);
+    void *symbol = handle ? dlsym(handle, "peak") : NULL;
+    memcpy(&kernel, &symbol, sizeof symbol);
+    if (kernel)
+        gflops = measure(b->target, kernel);
+    else
+        *error = pool_printf(pool, "cannot load %s", b->path);
+    if (handle)
+        dlclose(handle);
+    return gflops;
+}
+
 double codegen_measure_peak_gflops(Pool *pool, const Target *target, const char **error)
 {
-    const char *folder = getenv("TMPDIR");
-    char *path = pool_printf(pool, "%s/scrimp_peak_XXXXXX", folder && *folder ? folder : "/tmp");
-    int file = mkstemp(path);
-    if (file < 0) {
-        *error = pool_printf(pool, "cannot write into %s", folder ? folder : "/tmp");
+    Scratch scratch;
+    if (!scratch_open(pool, &scratch, error))
         return 0;
-    }
-    close(file);
-    PeakBuild b = {target, path};
-    Workers w = {.n_jobs = 1, .n_children = 1, .job = build, .name = job_name, .user = &b};
-    double gflops = 0;
-    if (workers_run(pool, &w, error)) {
-        void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-        void *symbol = handle ? dlsym(handle, "peak") : NULL;
-        ScrimpKernel *kernel;
-        memcpy(&kernel, &symbol, sizeof symbol);
-        if (kernel)
-            gflops = measure(target, kernel);
-        else
-            *error = pool_printf(pool, "cannot load %s", path);
-        if (handle)
-            dlclose(handle);
-    }
-    unlink(path);
+    PeakBuild b = {target, scratch_path(pool, &scratch, "peak", "so")};
+    Workers w = {.n_jobs = 1,
+                 .n_children = 1,
+                 .job = build,
+                 .name = job_name,
+                 .user = &b,
+                 .tmpdir = scratch.dir};
+    double gflops = workers_run(pool, &w, error) ? load_and_measure(pool, &b, error) : 0;
+    scratch_close(&scratch);
     return gflops;
 }

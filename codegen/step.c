@@ -25,6 +25,7 @@ StepProgram *step_program(Pool *pool, const Graph *g, const MemPlan *plan, const
     *p = (StepProgram){.pool = pool,
                        .graph = g,
                        .plan = plan,
+                       .symbol = SCRIMP_STEP_SYMBOL,
                        .target = target,
                        .calls = l.calls.data,
                        .n_calls = (int)l.calls.len,
@@ -143,7 +144,7 @@ void step_emit(Jit *j, const StepProgram *p)
     JitFunction *part = POOL_ARRAY(p->pool, (size_t)n_parts, JitFunction);
     for (int i = 0; i < n_parts; i++)
         part[i] = emit_part(j, p, kernels, i * CALLS_PER_FUNCTION);
-    jit_export_begin(j, SCRIMP_STEP_SYMBOL, 1, params);
+    jit_export_begin(j, p->symbol, 1, params);
     for (int i = 0; i < n_parts; i++) {
         JitValue ctx = jit_param(j, 0);
         jit_call_void(j, part[i], 1, &ctx);

@@ -16,6 +16,7 @@ typedef struct StepProgram {
     int n_kernels;
     int *first_call;         /* by kernel: a call that describes it */
     const char **kernel_key; /* by kernel: content key (hash.h) */
+    const char *symbol;      /* of the step's function */
 } StepProgram;
 
 /* plan: NULL when nobody asks where buffers lie. */

@@ -1,10 +1,12 @@
 #include "codegen/workers.h"
 
+#include "codegen/hold.h"
 #include "ir/support/parallel.h"
 
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -28,6 +30,7 @@ typedef struct Crew {
     Pool *pool;
     const Workers *w;
     Board *board;
+    Hold hold;
     Slot slot[MAX_CHILDREN];
     int n_slots, next, done, running;
     const char **error;
@@ -42,12 +45,17 @@ static int child_count(const Workers *w)
     return n < w->n_jobs ? n : w->n_jobs;
 }
 
+/* A group of its own: the assembler and the linker that it starts end with it. */
 _Noreturn static void child_main(const Crew *c, int slot, int job, pid_t parent)
 {
+    setpgid(0, 0);
     /* Children of a killed compiler end with it. */
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent)
         _exit(1);
+    hold_child(&c->hold);
+    if (c->w->tmpdir)
+        setenv("TMPDIR", c->w->tmpdir, 1);
     _exit(c->w->job(c->w->user, job, c->board->message[slot], MESSAGE_BYTES) ? 0 : 1);
 }
 
@@ -67,6 +75,7 @@ static void start_job(Crew *c, int slot)
             *c->error = pool_printf(c->pool, "cannot start a child process: %s", strerror(errno));
         return;
     }
+    setpgid(pid, pid); /* whoever comes first */
     c->slot[slot] = (Slot){pid, c->next++};
     c->running++;
 }
@@ -91,22 +100,38 @@ static void reap(Crew *c, int slot, int status)
     }
     if (*c->error)
         return;
-    if (WIFSIGNALED(status) && WTERMSIG(status) == SIGINT) {
-        *c->error = "interrupted while generating code; what is done stays in the cache";
-        return;
-    }
     const char *message = c->board->message[slot];
     *c->error = pool_printf(c->pool, "code generation of %s failed: %s%s",
                             c->w->name(c->w->user, job), message[0] ? "" : "its process ",
                             message[0] ? message : death_text(c->pool, status));
 }
 
+static void kill_children(const Crew *c)
+{
+    for (int i = 0; i < c->n_slots; i++)
+        if (c->slot[i].pid)
+            kill(-c->slot[i].pid, SIGKILL);
+}
+
+/* True when the slot's child has ended.  One that somebody else has waited for counts as failed. */
+static bool has_ended(const Crew *c, int slot, int *status)
+{
+    pid_t pid = waitpid(c->slot[slot].pid, status, WNOHANG);
+    if (pid < 0 && errno == ECHILD)
+        *status = 1 << 8;
+    return pid == c->slot[slot].pid || (pid < 0 && errno == ECHILD);
+}
+
 /* Visits every slot: ended children are reaped, free slots get the next job. */
 static void visit_slots(Crew *c)
 {
+    if (!*c->error && hold_pending(&c->hold)) {
+        *c->error = "interrupted while generating code; what is done stays in the cache";
+        kill_children(c);
+    }
     for (int i = 0; i < c->n_slots; i++) {
         int status;
-        if (c->slot[i].pid && waitpid(c->slot[i].pid, &status, WNOHANG) == c->slot[i].pid)
+        if (c->slot[i].pid && has_ended(c, i, &status))
             reap(c, i, status);
         if (!c->slot[i].pid && !*c->error && c->next < c->w->n_jobs)
             start_job(c, i);
@@ -125,6 +150,18 @@ static void run_jobs(Crew *c)
     } while (c->running || (!*c->error && c->next < c->w->n_jobs));
 }
 
+/* A parent may have left SIGCHLD ignored: nobody could be waited for then, here or in the compiler.
+ */
+static void run_with_children(Crew *c)
+{
+    struct sigaction before, plain = {.sa_handler = SIG_DFL};
+    sigaction(SIGCHLD, &plain, &before);
+    c->hold = hold_begin();
+    run_jobs(c);
+    hold_end(&c->hold);
+    sigaction(SIGCHLD, &before, NULL);
+}
+
 bool workers_run(Pool *pool, const Workers *w, const char **error)
 {
     *error = NULL;
@@ -137,7 +174,7 @@ bool workers_run(Pool *pool, const Workers *w, const char **error)
         return false;
     }
     Crew crew = {.pool = pool, .w = w, .board = board, .n_slots = child_count(w), .error = error};
-    run_jobs(&crew);
+    run_with_children(&crew);
     munmap(board, sizeof *board);
     return !*error;
 }

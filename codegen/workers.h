@@ -13,9 +13,12 @@ typedef struct Workers {
     const char *(*name)(void *user, int index); /* for error messages */
     void (*progress)(void *progress_user, int done, int total);
     void *user, *progress_user;
+    const char *tmpdir; /* where the compiler's temporaries go; NULL = as the environment says */
 } Workers;
 
-/* Returns when all jobs are done or one failed (or its child died): then false and *error. */
+/* Returns when all jobs are done or one failed (or its child died): then false and *error.  On INT,
+ * TERM or HUP all children are killed, with those that they have started, before it returns false;
+ * the signal arrives then. */
 bool workers_run(Pool *pool, const Workers *w, const char **error);
 
 #endif

@@ -22,11 +22,11 @@ typedef struct Cli {
     bool json, json_errors, colour, no_loc, no_cache, no_masks, no_views, resume, overwrite,
         overfit, quiet;
     const char *model, *budget, *solver, *objective, *cost, *stage, *diff, *passes, *dump_after,
-        *data, *out, *log, *march, *cache, *header, *arena_csv, *prompt, *checkpoint, *count,
+        *data, *out, *log, *march, *cache, *header, *name, *arena_csv, *prompt, *checkpoint, *count,
         *on_nan, *graph;
     int64_t steps, seed, threads, sweep, tokens, top_k, jobs, stop_at;
     bool has_seed, compare, max_batch, dot, schedule;
-    double temperature, time_limit, effort;
+    double temperature, time_limit, effort, older;
     struct RematMemo *memo;    /* of the solver, for every time the program is built */
     struct KernelCosts *costs; /* of the cost model `profile`, once measured */
     bool warned_untrained;     /* once, however often the program is built */
@@ -37,7 +37,8 @@ typedef struct Verb {
     const char *name;
     const char *doc;     /* one line */
     const char *text;    /* paragraphs of --help */
-    const char *options; /* names of the options it takes, separated by spaces */
+    const char *options; /* names of the options it takes, separated by spaces; "[WORDS]" first:
+                            what may stand in the place of FILE, or nothing */
     ExitCode (*run)(Cli *cli);
 } Verb;
 
@@ -101,5 +102,6 @@ ExitCode verb_generate(Cli *cli);
 ExitCode verb_arena(Cli *cli);
 ExitCode verb_bench(Cli *cli);
 ExitCode verb_verify(Cli *cli);
+ExitCode verb_cache(Cli *cli);
 
 #endif

@@ -7,22 +7,22 @@
 #include "ir/support/bug.h"
 #include "ir/support/map.h"
 #include "runtime/cores.h"
-#include "runtime/file.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static const char FORMAT[] = "scrimp.costs.1";
+static const char FORMAT[] = "scrimp.costs.1", SUFFIX[] = "costs";
 /* The passes that decide which kernels there are. */
 enum { MEASURED_STEPS = 7 };
 
 struct KernelCosts {
     Cli *cli;
-    const char *machine, *path; /* path NULL: not kept */
-    Map seconds;                /* "kernel key:tasks" -> the bits of a double */
-    const Graph *graph;         /* whose nodes are added up, */
-    double *of_node;            /* by NodeId */
+    const char *machine, *key;
+    Cache cache;
+    Map seconds;        /* "kernel key:tasks" -> the bits of a double */
+    const Graph *graph; /* whose nodes are added up, */
+    double *of_node;    /* by NodeId */
 };
 
 /* --- the table --- */
@@ -63,8 +63,16 @@ static const char *processor_name(Pool *pool)
 /* A file that cannot be understood is as good as none: what it lacks is measured again. */
 static void load(KernelCosts *c)
 {
-    json_t *root = json_load_file(c->path, 0, NULL), *value;
-    const char *format = json_string_value(json_object_get(root, "format")), *key;
+    size_t n = 0;
+    json_t *value;
+    const char *fault, *key, *text = cache_get(c->cli->pool, &c->cache, c->key, SUFFIX, &n, &fault);
+    if (fault)
+        fprintf(stderr,
+                "note: the measured costs %s.%s in the cache %s cannot be used (%s); they "
+                "are measured again\n",
+                c->key, SUFFIX, c->cache.dir, fault);
+    json_t *root = text ? json_loadb(text, n, 0, NULL) : NULL;
+    const char *format = json_string_value(json_object_get(root, "format"));
     if (format && strcmp(format, FORMAT) == 0)
         json_object_foreach(json_object_get(root, "kernels"), key,
                             value) if (json_is_real(value) && json_real_value(value) >= 0)
@@ -75,31 +83,21 @@ static void load(KernelCosts *c)
 static bool open_table(Cli *cli, KernelCosts *c, const char **error)
 {
     const CodegenOptions o = session_codegen_options(cli);
-    Cache cache;
     *c = (KernelCosts){.cli = cli, .seconds = map_new(cli->pool)};
     const Target *target = codegen_target(cli->pool, cli->march, false, error);
-    if (!target)
-        return false;
-    if (cli->no_cache)
-        return true;
-    if (!cache_open(cli->pool, o.cache_dir, false, &cache, error))
+    if (!target || !cache_open(cli->pool, o.cache_dir, o.no_cache, &c->cache, error))
         return false;
     c->machine = processor_name(cli->pool);
     const char *place = pool_printf(cli->pool, "%s|%s|%s|%d", FORMAT, c->machine, target->name,
                                     cli->threads ? (int)cli->threads : cores_allowed());
-    if (!cache.temporary) {
-        c->path =
-            cache_path(cli->pool, &cache, content_key(cli->pool, place, strlen(place)), "costs");
-        load(c);
-    }
-    cache_close(&cache);
+    c->key = content_key(cli->pool, place, strlen(place));
+    load(c);
     return true;
 }
 
 static bool save(const KernelCosts *c, const char **error)
 {
-    RtError err;
-    if (!c->path)
+    if (!c->cache.dir)
         return true;
     json_t *kernels = json_object();
     for (size_t i = 0; i < c->seconds.len; i++) {
@@ -110,9 +108,9 @@ static bool save(const KernelCosts *c, const char **error)
     json_t *root =
         json_pack("{s:s,s:s,s:o}", "format", FORMAT, "machine", c->machine, "kernels", kernels);
     char *text = json_dumps(root, JSON_INDENT(1) | JSON_REAL_PRECISION(17));
-    bool ok = text && file_replace(c->path, text, (int64_t)strlen(text), &err);
-    if (!ok)
-        *error = text ? pool_printf(c->cli->pool, "%s", err.message) : "out of memory";
+    bool ok = text && cache_put(c->cli->pool, &c->cache, c->key, SUFFIX, text, strlen(text), error);
+    if (!text)
+        *error = "out of memory";
     free(text);
     json_decref(root);
     return ok;

@@ -83,8 +83,12 @@ const Verb cli_verbs[] = {
      "placement is smaller), gap_bytes and seconds instead.",
      "out json error-format", verb_arena},
     {"compile", "generate a shared object that trains without scrimp",
-     "Writes the training step as FILE.so and a C header that describes its arena.",
-     "define model budget solver effort objective cost no-masks no-views out header march cache "
+     "Writes the training step as FILE.so and a C header that describes its arena. All names of "
+     "the\n"
+     "header begin with --name, and FILE.so exports NAME_step only: a C program can use several\n"
+     "steps. examples/aot/train_mlp.c is such a program.",
+     "define model budget solver effort objective cost no-masks no-views out header name march "
+     "cache "
      "no-cache "
      "jobs "
      "error-format",
@@ -151,6 +155,16 @@ const Verb cli_verbs[] = {
      "no-cache jobs "
      "error-format",
      verb_verify},
+    {"cache", "show, verify or clear the kernel cache",
+     "`show`, the default, prints what the cache holds; `verify` reads every file and lists those "
+     "that\n"
+     "cannot be used, which are made again when they are needed (exit code 1 if there are any);\n"
+     "`clear` removes all files, or with --older those not used for so many days.\n"
+     "After compiling, files go that were not used for 30 days (SCRIMP_CACHE_DAYS), then those "
+     "used\n"
+     "longest ago until 2 GiB remain (SCRIMP_CACHE_SIZE); 0 is no limit. Running programs keep a\n"
+     "copy of what they use.",
+     "[show|verify|clear] older cache json error-format", verb_cache},
     {NULL, NULL, NULL, NULL, NULL}};
 
 typedef enum FieldKind {
@@ -217,6 +231,8 @@ static const OptionRow option_rows[] = {
     {"arena-csv", 0, FIELD_TEXT, offsetof(Cli, arena_csv), "FILE.csv",
      "write the buffers of the arena; - prints only these", 0},
     {"header", 0, FIELD_TEXT, offsetof(Cli, header), "FILE.h", "where the C header goes", 0},
+    {"name", 0, FIELD_TEXT, offsetof(Cli, name), "NAME",
+     "what names in the header begin with (default: FILE's name)", 1},
     {"checkpoint", 0, FIELD_TEXT, offsetof(Cli, checkpoint), "PATH",
      "a folder written by train, or a .safetensors file", 0},
     {"log", 0, FIELD_TEXT, offsetof(Cli, log), "FILE", "one JSON object a step", 0},
@@ -232,7 +248,7 @@ static const OptionRow option_rows[] = {
      1},
     {"seed", 0, FIELD_INT, offsetof(Cli, seed), "N", "seed of everything random", 0},
     {"threads", 0, FIELD_INT, offsetof(Cli, threads), "N",
-     "threads (default: all cores); never changes a bit", 1},
+     "threads (default: all cores of affinity and quota); never changes a bit", 1},
     {"compare", 0, FIELD_FLAG, offsetof(Cli, compare), NULL, "a row for every solver", 0},
     {"max-batch", 0, FIELD_FLAG, offsetof(Cli, max_batch), NULL,
      "the largest batch (option N) within the budget, and its time", 0},
@@ -243,8 +259,10 @@ static const OptionRow option_rows[] = {
     {"cache", 0, FIELD_TEXT, offsetof(Cli, cache), "DIR",
      "kernel cache (default: $SCRIMP_CACHE, ~/.cache/scrimp)", 0},
     {"no-cache", 0, FIELD_FLAG, offsetof(Cli, no_cache), NULL, "compile everything anew", 0},
+    {"older", 0, FIELD_POSITIVE, offsetof(Cli, older), "DAYS",
+     "clear: only what was not used for so many days", 0},
     {"jobs", 'j', FIELD_INT, offsetof(Cli, jobs), "N",
-     "compiler processes at once (default: all cores)", 1},
+     "compiler processes at once (default: as --threads)", 1},
     {"json", 0, FIELD_FLAG, offsetof(Cli, json), NULL, "JSON on standard output", 0},
     {"quiet", 'q', FIELD_FLAG, offsetof(Cli, quiet), NULL, "no progress lines", 0},
     {"error-format", 0, FIELD_ERRORS, 0, "text|json", "how errors are printed", 0},
@@ -307,9 +325,20 @@ static void print_rule_table(void)
     }
 }
 
+/* "FILE", or the words that stand in its place. */
+static const char *operand_of(const Verb *v, int *length)
+{
+    const char *text = v->options[0] == '[' ? v->options : "FILE";
+    *length = (int)strcspn(text, " ");
+    return text;
+}
+
 static void print_verb_help(const Verb *v)
 {
-    printf("usage: scrimp %s FILE [options]\n\n%s.\n%s\n\noptions:\n", v->name, v->doc, v->text);
+    int n;
+    const char *operand = operand_of(v, &n);
+    printf("usage: scrimp %s %.*s [options]\n\n%s.\n%s\n\noptions:\n", v->name, n, operand, v->doc,
+           v->text);
     for (int i = 0; i < N_OPTION_ROWS; i++) {
         const OptionRow *o = &option_rows[i];
         if (!verb_takes(v, o->name))
@@ -544,7 +573,8 @@ static bool parse_options(Cli *cli, const Verb *v, int argc, char **argv, ExitCo
         *code = cli->file && verb_takes(v, "define") ? print_model_options(cli) : EXIT_OK;
         return false;
     }
-    if (optind + 1 != argc)
+    bool may_lack = v->options[0] == '[' && optind == argc;
+    if (optind + 1 != argc && !may_lack)
         return usage_error(code,
                            optind == argc ? "%s needs a file; see `scrimp %s --help`"
                                           : "%s takes one file; see `scrimp %s --help`",

@@ -66,6 +66,12 @@ static void describe_metrics(Session *s)
     }
 }
 
+static void compile_note(void *user, const char *text)
+{
+    (void)user;
+    fprintf(stderr, "note: %s\n", text);
+}
+
 CodegenOptions session_codegen_options(Cli *cli)
 {
     return (CodegenOptions){.march = cli->march,
@@ -73,6 +79,7 @@ CodegenOptions session_codegen_options(Cli *cli)
                             .jobs = (int)cli->jobs,
                             .no_cache = cli->no_cache,
                             .progress = compile_progress,
+                            .note = compile_note,
                             .user = cli};
 }
 

@@ -1,8 +1,10 @@
 /* compile: the training step ahead of time. */
 #include "frontend/cli_file.h"
+#include "frontend/cli_session.h"
 
 #include "codegen/codegen.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -16,6 +18,31 @@ static const char *default_path(Cli *cli, const char *extension)
     const char *slash = strrchr(cli->file, '/');
     const char *base = slash ? slash + 1 : cli->file;
     return pool_printf(cli->pool, "%.*s.%s", (int)strcspn(base, "."), base, extension);
+}
+
+/* "my-step.so" -> "my_step" */
+static const char *name_of_file(Cli *cli, const char *path)
+{
+    const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
+    const char *dot = strrchr(base, '.');
+    size_t n = dot && dot != base ? (size_t)(dot - base) : strlen(base);
+    bool starts = n > 0 && (isalpha((unsigned char)*base) || *base == '_');
+    char *name = pool_printf(cli->pool, "%s%.*s", starts ? "" : "step_", (int)n, base);
+    for (char *p = name; *p; p++)
+        if (!isalnum((unsigned char)*p))
+            *p = '_';
+    return name;
+}
+
+static bool check_name(Cli *cli, const char *name)
+{
+    bool ok = isalpha((unsigned char)*name) || *name == '_';
+    for (const char *p = name; *p; p++)
+        ok = ok && (isalnum((unsigned char)*p) || *p == '_');
+    if (!ok)
+        cli_error(cli, EXIT_USER, "E801", "write letters, digits and _, a letter first",
+                  "--name %s: not an identifier of C", name);
+    return ok;
 }
 
 /* Asked before minutes of compiling, and in the user's words: the linker's would name a temporary
@@ -35,6 +62,8 @@ ExitCode verb_compile(Cli *cli)
 {
     if (!cli_needs_file(cli, "--out", cli->out) || !cli_needs_file(cli, "--header", cli->header))
         return EXIT_USER;
+    if (cli->name && !check_name(cli, cli->name))
+        return EXIT_USER;
     const Ast *ast = cli_parse_model(cli);
     if (!ast)
         return EXIT_USER;
@@ -46,17 +75,15 @@ ExitCode verb_compile(Cli *cli)
     ExitCode code = cli_build(cli, ast, &o, &p);
     if (code != EXIT_OK)
         return code;
-    CodegenOptions c = {.march = cli->march,
-                        .cache_dir = cli->cache,
-                        .jobs = (int)cli->jobs,
-                        .no_cache = cli->no_cache};
+    CodegenOptions c = session_codegen_options(cli);
     const char *so = cli->out ? cli->out : default_path(cli, "so");
     const char *header = cli->header ? cli->header : default_path(cli, "h"), *error;
     if (!can_write_beside(cli, so) || !can_write_beside(cli, header))
         return EXIT_USER;
-    if (!codegen_export(cli->pool, p.graph, p.plan, &c, so, header, &error))
+    const char *name = cli->name ? cli->name : name_of_file(cli, so);
+    if (!codegen_export(cli->pool, p.graph, p.plan, &c, name, so, header, &error))
         return cli_error(cli, EXIT_USER, "E801", NULL, "%s", error);
-    fprintf(stderr, "wrote %s and %s: an arena of %s\n", so, header,
+    fprintf(stderr, "wrote %s and %s: names begin with %s_, an arena of %s\n", so, header, name,
             bytes_text(cli->pool, p.plan->arena_bytes));
     return EXIT_OK;
 }

@@ -82,15 +82,15 @@ static void test_spoilt(const char *how)
 static void test_bound(void)
 {
     expect_ok("rm $TMP/cache/*.plans; n=$(ls $TMP/cache | wc -l); echo $n > $TMP/n; test $n -gt 0");
-    expect_ok("for i in $(seq 10 80); do truncate -s 1M $TMP/cache/$i.plans; "
-              "touch -d 2001-01-$((i % 28 + 1)) $TMP/cache/$i.plans; done; "
-              "touch $TMP/cache/15.plans");
+    expect_ok("cd $TMP/cache; for i in $(seq 10 80); do f=$(printf %032d.plans $i); "
+              "truncate -s 1M $f; touch -d \"$((100 - i)) hours ago\" $f; done; "
+              "touch $(printf %032d.plans 15)");
     plan_to("again", "--budget 60%");
     expect_ok("cd $TMP && cmp searched again; for f in cache/*.plans; do cmp -s $f kept && exit 0; "
               "done; exit 1");
     int n = n_plans();
     EXPECT(n >= 60 && n <= 64, "64 MiB");
-    expect_ok("test -e $TMP/cache/15.plans && rm $TMP/cache/*.plans && "
+    expect_ok("test -e $TMP/cache/$(printf %032d.plans 15) && rm $TMP/cache/*.plans && "
               "test $(ls $TMP/cache | wc -l) = $(cat $TMP/n)");
 }
 

@@ -21,18 +21,25 @@ static void test_dumps(const char *example)
     for (size_t i = 0; i < sizeof stages / sizeof *stages; i++) {
         char command[600];
         snprintf(command, sizeof command,
-                 "for i in 1 2; do $SCRIMP dump $EXAMPLES/%s --stage=%s > $TMP/$i || exit 9; done; "
+                 "for i in 1 2; do SCRIMP_CACHE=$TMP/dump$i $SCRIMP dump $EXAMPLES/%s --stage=%s > "
+                 "$TMP/$i || exit 9; done; "
                  "cmp $TMP/1 $TMP/2 && test -s $TMP/1",
                  example, stages[i]);
         expect_ok(command);
     }
 }
 
-/* Solving takes another time each run; all else is the same. */
+/* Solving takes another time each run; all else is the same.  Each run searches for itself, in a
+ * cache of its own, and what it keeps there are the same bytes. */
 static void test_plans(void)
 {
-    expect_ok("for i in 1 2; do $SCRIMP plan $EXAMPLES/chargpt.scrimp -D L=2 --sweep 8 --json | "
-              "sed 's/\"solve_seconds\": [^,}]*//g' > $TMP/$i; done; cmp $TMP/1 $TMP/2");
+    expect_ok("for i in 1 2; do $SCRIMP plan $EXAMPLES/chargpt.scrimp -D L=2 --sweep 8 --json "
+              "--cache $TMP/plans$i --threads $i > $TMP/json || exit 9; "
+              "sed 's/\"solve_seconds\": [^,}]*//g' $TMP/json > $TMP/$i; done; cmp $TMP/1 $TMP/2");
+    expect_ok("cd $TMP/plans1; test -n \"$(ls)\" && test \"$(ls)\" = \"$(ls ../plans2)\" && "
+              "for f in *; do cmp $f ../plans2/$f || exit 1; done");
+    expect_ok("$SCRIMP plan $EXAMPLES/chargpt.scrimp -D L=2 --sweep 8 --json --no-cache | "
+              "sed 's/\"solve_seconds\": [^,}]*//g' > $TMP/2; cmp $TMP/1 $TMP/2");
 }
 
 /* The same names (content keys) and the same bytes of kernels, however many processes compile. */
@@ -50,7 +57,7 @@ static void test_training(void)
     static const char *const ways[] = {"--threads 1",
                                        "--threads 2",
                                        "--threads 7",
-                                       "--threads 2 --budget min",
+                                       "--threads 2 --budget min --cache $TMP/fresh",
                                        "--threads 3 --no-cache",
                                        "--threads 2 --cache $TMP/one"};
     for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {

@@ -73,7 +73,13 @@ static void test_all_run(int children)
     Record *r = record(-1, REFUSES);
     const char *error;
     int last = 0;
-    Workers w = {JOBS, children, job, name, count_progress, r, &last};
+    Workers w = {.n_jobs = JOBS,
+                 .n_children = children,
+                 .job = job,
+                 .name = name,
+                 .progress = count_progress,
+                 .user = r,
+                 .progress_user = &last};
     CHECK(workers_run(pool, &w, &error) && !error && last == JOBS);
     for (int i = 0; i < JOBS; i++) {
         CHECK(r->runs[i] == 1 && r->process[i] != getpid());

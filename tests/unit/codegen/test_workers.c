@@ -104,8 +104,73 @@ static void test_failure(int how, const char *expect)
     pool_free(pool);
 }
 
+/* Children of a parent that ignores their end cannot be waited for. */
+static void test_ignored_children(void)
+{
+    signal(SIGCHLD, SIG_IGN);
+    test_all_run(3);
+    test_failure(REFUSES, "job 5 says no");
+    struct sigaction now;
+    CHECK(sigaction(SIGCHLD, NULL, &now) == 0 && now.sa_handler == SIG_IGN);
+    signal(SIGCHLD, SIG_DFL);
+}
+
+static volatile sig_atomic_t told;
+
+static void on_signal(int number)
+{
+    told = number;
+}
+
+/* Tells the parent to end, and starts a process that would outlive it. */
+static bool endless_job(void *user, int index, char *message, size_t size)
+{
+    pid_t *grandchild = user;
+    (void)message, (void)size;
+    if (index == 0) {
+        *grandchild = fork();
+        if (*grandchild == 0)
+            for (;;)
+                pause();
+        kill(getppid(), SIGTERM);
+    }
+    while (!told)
+        pause();
+    return false;
+}
+
+/* The signal arrives at its handler once nobody is left who could write files. */
+static void test_interrupted(void)
+{
+    Pool *pool = pool_new();
+    const char *error = NULL;
+    pid_t *grandchild =
+        mmap(NULL, sizeof *grandchild, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    struct sigaction action = {.sa_handler = on_signal}, before;
+    sigaction(SIGTERM, &action, &before);
+    Workers w = {
+        .n_jobs = 9, .n_children = 3, .job = endless_job, .name = name, .user = grandchild};
+    CHECK(!workers_run(pool, &w, &error));
+    CHECK_MSG(error && strstr(error, "interrupted"), "%s", error);
+    CHECK(told == SIGTERM);
+    expect_no_children();
+    for (int i = 0; i < 200 && kill(*grandchild, 0) == 0; i++) /* until somebody waits for it */
+        usleep(10000);
+    char path[64], state = 0;
+    snprintf(path, sizeof path, "/proc/%ld/stat", (long)*grandchild);
+    FILE *f = fopen(path, "r");
+    CHECK(!f || (fscanf(f, "%*d %*s %c", &state) == 1 && state == 'Z'));
+    if (f)
+        fclose(f);
+    sigaction(SIGTERM, &before, NULL);
+    munmap(grandchild, sizeof *grandchild);
+    pool_free(pool);
+}
+
 int main(void)
 {
+    test_ignored_children();
+    test_interrupted();
     test_all_run(1);
     test_all_run(3);
     test_all_run(0);

@@ -250,19 +250,19 @@ static bool load(Step *step, Pool *pool, const char *bytes, size_t n, const char
  * the system's libraries are others) is made again, too. */
 static bool load_cached(const Build *b, Step *step)
 {
-    Pool *pool = b->program->pool;
+    Pool *pool = pool_new_child(b->program->pool);
     const char *key = step->key;
     size_t n;
     const char *fault, *bytes = cache_get(pool, b->cache, key, "so", &n, &fault);
-    if (bytes && load(step, pool, bytes, n, &fault))
-        return true;
-    if (fault) {
+    bool ok = bytes && load(step, pool, bytes, n, &fault);
+    if (!ok && fault) {
         note(b->options, pool,
              "the step %s.so in the cache %s cannot be used (%s); it is made again", key,
              b->cache->dir, fault);
         cache_remove(pool, b->cache, key, "so");
     }
-    return false;
+    pool_free(pool);
+    return ok;
 }
 
 static bool make_step(Build *b, Step *step, const char **error)

@@ -55,8 +55,10 @@ static const char *part_of_path(Pool *pool, const char *path)
     struct stat st;
     if (lstat(path, &st) != 0)
         return pool_printf(pool, "%s: %s", path, strerror(errno));
-    const char *why = owner(pool, &st, true);
-    if (!why && !S_ISLNK(st.st_mode) && !(S_ISDIR(st.st_mode) && (st.st_mode & S_ISVTX)))
+    const char *why = NULL;
+    if (S_ISLNK(st.st_mode))
+        why = owner(pool, &st, true);
+    else if (!(st.st_mode & S_ISVTX))
         why = writers(pool, &st);
     return why ? pool_printf(pool, "%s lies on the way: %s", path, why) : NULL;
 }

@@ -70,6 +70,7 @@ static const char *get(Pool *pool, const Cache *cache, const char *key, const ch
 {
     size_t n = 0;
     *fault = NULL;
+    *bytes = 0;
     if (!cache->dir)
         return NULL;
     int fd =
@@ -85,7 +86,8 @@ static const char *get(Pool *pool, const Cache *cache, const char *key, const ch
     if (!*fault && use)
         futimens(fd, NULL); /* used now */
     close(fd);
-    *bytes = *fault ? 0 : n - TRAILER;
+    if (!*fault)
+        *bytes = n - TRAILER;
     return *fault ? NULL : data;
 }
 

@@ -45,10 +45,12 @@ static int child_count(const Workers *w)
     return n < w->n_jobs ? n : w->n_jobs;
 }
 
-/* A group of its own: the assembler and the linker that it starts end with it. */
+/* A group of its own: the assembler and the linker that it starts end with it.  Their messages must
+ * not stop them where the terminal takes none from groups in the background. */
 _Noreturn static void child_main(const Crew *c, int slot, int job, pid_t parent)
 {
     setpgid(0, 0);
+    signal(SIGTTOU, SIG_IGN);
     /* Children of a killed compiler end with it. */
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent)

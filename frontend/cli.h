@@ -30,6 +30,7 @@ typedef struct Cli {
     struct RematMemo *memo;    /* of the solver, for every time the program is built */
     struct KernelCosts *costs; /* of the cost model `profile`, once measured */
     bool warned_untrained;     /* once, however often the program is built */
+    const char *last_note;     /* of the compiler */
     int ended_by;              /* the signal that ended the verb early but in order, or 0 */
 } Cli;
 

@@ -68,8 +68,10 @@ static void describe_metrics(Session *s)
 
 static void compile_note(void *user, const char *text)
 {
-    (void)user;
-    fprintf(stderr, "note: %s\n", text);
+    Cli *cli = user;
+    if (!cli->last_note || strcmp(cli->last_note, text) != 0) /* training and evaluation compile */
+        fprintf(stderr, "note: %s\n", text);
+    cli->last_note = pool_strdup(cli->pool, text);
 }
 
 CodegenOptions session_codegen_options(Cli *cli)

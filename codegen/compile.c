@@ -6,6 +6,7 @@
 #include "codegen/jit.h"
 #include "codegen/scratch.h"
 #include "codegen/step.h"
+#include "codegen/supports.h"
 #include "codegen/workers.h"
 #include "ir/support/clock.h"
 #include "ir/support/strbuf.h"
@@ -286,6 +287,9 @@ Step *codegen_compile(Pool *pool, const Graph *g, const MemPlan *plan, const Cod
     Cache cache;
     const Target *target = codegen_target(pool, o->march, true, error);
     if (!target || !cache_open(pool, o->cache_dir, o->no_cache, &cache, error))
+        return NULL;
+    *error = codegen_unsupported(pool, g);
+    if (*error)
         return NULL;
     StepProgram *p = step_program(pool, g, plan, target);
     Build b = {.program = p, .options = o, .cache = &cache};

@@ -134,3 +134,14 @@ const Builtin *builtin_find(const char *name)
             return &builtin_table[i];
     return NULL;
 }
+
+int frontend_functions(Pool *pool, const FunctionInfo **out)
+{
+    FunctionInfo *list = POOL_ARRAY(pool, (size_t)builtin_count, FunctionInfo);
+    for (int i = 0; i < builtin_count; i++) {
+        const Builtin *b = &builtin_table[i];
+        list[i] = (FunctionInfo){b->name, b->signature, b->doc, b->layer};
+    }
+    *out = list;
+    return builtin_count;
+}

@@ -177,9 +177,8 @@ Val builtin_select(Call *c)
             dtype = lower_type(l, c->arg[i].tensor)->dtype;
     ValueId in[3] = {arg_tensor(c, 0)};
     for (int i = 1; i < 3; i++)
-        in[i] = c->arg[i].kind == VAL_TENSOR
-                    ? c->arg[i].tensor
-                    : lower_constant(l, dtype, arg_float(c, i), c->arg_span[i]);
+        if (!lower_operand(l, c->arg[i], c->arg_span[i], dtype, &in[i]))
+            return val_poison();
     return call_node(c, OP_select, in, 3, NULL);
 }
 
@@ -315,7 +314,9 @@ static bool class_axis(Call *c, int *axis)
 static Val against_labels(Call *c, OpKind op, AttrList *attrs, int ignore_arg, ValueId weight)
 {
     int axis;
-    if (!class_axis(c, &axis))
+    const int64_t ignore = arg_int(c, ignore_arg);
+    if (!class_axis(c, &axis) ||
+        !lower_number_fits(c->l, DTYPE_I32, (double)ignore, c->arg_span[ignore_arg]))
         return val_poison();
     attrs_int(attrs, ATTR_axis, axis);
     attrs_int(attrs, ATTR_ignore_index, arg_int(c, ignore_arg));

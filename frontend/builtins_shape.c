@@ -326,6 +326,9 @@ Val builtin_pad(Call *c)
         return val_poison();
     }
     AttrList attrs = {.n = 0};
+    if (!lower_number_fits(c->l, lower_type(c->l, arg_tensor(c, 0))->dtype, arg_float(c, 3),
+                           c->arg_span[3]))
+        return val_poison();
     attrs_ints(&attrs, ATTR_lo, lo, rank);
     attrs_ints(&attrs, ATTR_hi, hi, rank);
     attrs_float(&attrs, ATTR_value, arg_float(c, 3));
@@ -338,8 +341,9 @@ Val builtin_pad(Call *c)
 Val builtin_iota(Call *c)
 {
     const int64_t n = arg_int(c, 0);
-    if (n < 1) {
-        lower_error(c->l, c->arg_span[0], "E105", "iota needs at least one element");
+    if (n < 1 || n > INT32_MAX) {
+        lower_error(c->l, c->arg_span[0], "E105", "iota has 1 to %d elements, not %" PRId64,
+                    INT32_MAX, n);
         return val_poison();
     }
     AttrList attrs = {.n = 0};
@@ -348,11 +352,13 @@ Val builtin_iota(Call *c)
     return call_node(c, OP_iota, NULL, 0, &attrs);
 }
 
-static Val full(Call *c, double value, int dtype_arg)
+static Val full(Call *c, double value, int value_arg, int dtype_arg)
 {
     int64_t dims[TYPE_MAX_RANK];
     int rank = call_ints(c, 0, dims, TYPE_MAX_RANK);
-    if (rank < 0)
+    DType dtype = DTYPE_F32;
+    dtype_from_name(c->arg[dtype_arg].s, &dtype);
+    if (rank < 0 || !lower_number_fits(c->l, dtype, value, c->arg_span[value_arg]))
         return val_poison();
     AttrList attrs = {.n = 0};
     attrs_ints(&attrs, ATTR_shape, dims, rank);
@@ -363,15 +369,15 @@ static Val full(Call *c, double value, int dtype_arg)
 
 Val builtin_zeros(Call *c)
 {
-    return full(c, 0, 1);
+    return full(c, 0, 0, 1);
 }
 
 Val builtin_ones(Call *c)
 {
-    return full(c, 1, 1);
+    return full(c, 1, 0, 1);
 }
 
 Val builtin_full(Call *c)
 {
-    return full(c, arg_float(c, 1), 2);
+    return full(c, arg_float(c, 1), 1, 2);
 }

@@ -2,6 +2,7 @@
 #include "frontend/cli_file.h"
 #include "frontend/cli_store.h"
 
+#include "codegen/supports.h"
 #include "ir/print.h"
 #include "passes/remat/remat.h"
 
@@ -87,7 +88,11 @@ static FrontendOptions frontend_options_of(Cli *cli, const ProgramOptions *o)
         defs[i] = cli->defs[i];
     for (int i = 0; i < o->n_extra_defs; i++)
         defs[cli->n_defs + i] = o->extra_defs[i];
-    return (FrontendOptions){.defs = defs, .n_defs = n, .mode = o->mode, .model = cli->model};
+    return (FrontendOptions){.defs = defs,
+                             .n_defs = n,
+                             .mode = o->mode,
+                             .model = cli->model,
+                             .supports = codegen_supports};
 }
 
 static ExitCode pass_failure(Cli *cli, const ProgramOptions *o, const PassContext *ctx)
@@ -122,6 +127,12 @@ static ExitCode set_costs(Cli *cli, const Ast *ast, const ProgramOptions *o, Pas
     ctx->measured = cli_measured_cost;
     ctx->measured_user = cli->costs;
     return EXIT_OK;
+}
+
+ExitCode cli_supported(Cli *cli, const Graph *g)
+{
+    const char *missing = codegen_unsupported(cli->pool, g);
+    return missing ? cli_error(cli, EXIT_USER, "E111", NULL, "%s", missing) : EXIT_OK;
 }
 
 ExitCode cli_build(Cli *cli, const Ast *ast, const ProgramOptions *o, Program *out)
@@ -163,5 +174,5 @@ ExitCode cli_build(Cli *cli, const Ast *ast, const ProgramOptions *o, Program *o
         fprintf(stderr, "warning: the loss does not depend on %s: not trained\n", ctx.untrained);
     cli->warned_untrained = ctx.untrained != NULL;
     cli_warnings(cli);
-    return EXIT_OK;
+    return cli_supported(cli, ctx.graph);
 }

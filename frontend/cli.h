@@ -90,6 +90,8 @@ typedef struct ProgramOptions {
 } ProgramOptions;
 struct RematMemo *cli_memo(Cli *cli);
 ExitCode cli_build(Cli *cli, const Ast *ast, const ProgramOptions *o, Program *out);
+/* Whether there is code for every operation of a graph that passes have made; a message if not. */
+ExitCode cli_supported(Cli *cli, const Graph *g);
 
 ExitCode verb_check(Cli *cli);
 ExitCode verb_summary(Cli *cli);

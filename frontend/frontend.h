@@ -19,6 +19,9 @@ typedef enum FrontendMode {
                        `generate`) */
 } FrontendMode;
 
+/* Whether what runs the model can run this operation; when not, why, and a way out. */
+typedef bool FrontendSupports(const Graph *g, const Node *n, ShapeError *err);
+
 typedef struct FrontendOptions {
     const OptionDef *defs;
     int n_defs;
@@ -28,6 +31,8 @@ typedef struct FrontendOptions {
     bool count; /* FRONTEND_TRAIN, to be counted and not to be run: what the model returns are
                    outputs too (as in FRONTEND_INFER), and a batch norm may see a single value per
                    channel, so that a network can be described for a batch of one */
+    FrontendSupports *supports; /* asked about every operation as it is made: what cannot run is an
+                                   error at its place; NULL: everything can */
 } FrontendOptions;
 
 typedef struct Ast Ast;
@@ -46,5 +51,12 @@ typedef struct OptionInfo {
     const char *name, *type, *default_text, *domain_text, *doc;
 } OptionInfo;
 int frontend_options(Pool *pool, const Ast *ast, const OptionInfo **out);
+/* The functions of the language.  signature: parameters as in docs/language.md; owns_parameters: a
+ * layer, which wants a label. */
+typedef struct FunctionInfo {
+    const char *name, *signature, *doc;
+    bool owns_parameters;
+} FunctionInfo;
+int frontend_functions(Pool *pool, const FunctionInfo **out);
 
 #endif

@@ -448,6 +448,7 @@ Graph *frontend_lower(Pool *pool, Diag *diag, const Ast *ast, const FrontendOpti
     int errors = diag_error_count(diag);
     Lower *l = lower_new(pool, diag, ast, options->mode);
     l->count = options->count;
+    l->supports = options->supports;
     l->stack_base = __builtin_frame_address(0);
     lower_options(l, options);
     const LabelPath *label = NULL;

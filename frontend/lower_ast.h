@@ -55,7 +55,8 @@ typedef struct Lower {
     Diag *diag;
     const Ast *ast;
     FrontendMode mode;
-    bool count; /* see FrontendOptions */
+    bool count;                 /* see FrontendOptions, */
+    FrontendSupports *supports; /* likewise */
     Graph *g;
     Scope *globals;
     const char *path; /* enclosing labels joined by '.', "" at the root */
@@ -115,7 +116,10 @@ ValueId lower_node2(Lower *l, OpKind op, ValueId a, ValueId b, const AttrList *a
                     const char *name, Span span);
 ValueId lower_source(Lower *l, OpKind op, Type type, const AttrList *attrs, const char *name,
                      Span span);
-/* A scalar constant of that type, one node for each value. */
+/* Whether an element type holds the number: E104 when it does not, a warning when f32 makes it 0.
+ */
+bool lower_number_fits(Lower *l, DType dtype, double value, Span span);
+/* A scalar constant of that type, which holds the value; one node for each value. */
 ValueId lower_constant(Lower *l, DType dtype, double value, Span span);
 /* "%path" for the main node of a labelled call, else NULL (op and ordinal). */
 const char *lower_label_name(Lower *l, bool labelled);
@@ -148,6 +152,8 @@ Val eval_binary(Lower *l, BinaryOp op, Val a, Val b, Span a_span, Span b_span, S
 Val eval_unary(Lower *l, UnaryOp op, Val a, Span span);
 /* x[...] of a tensor or a list. */
 Val eval_index(Lower *l, Frame *f, const Expr *e);
+/* A tensor, or a number as a constant of that element type, which has to hold it. */
+bool lower_operand(Lower *l, Val v, Span span, DType dtype, ValueId *out);
 /* Two tensor operands (numbers become constants of the other's type); the broadcasting mismatch is
  * reported as E101. */
 Val lower_elementwise(Lower *l, OpKind op, Val a, Val b, Span a_span, Span b_span, Span span);

@@ -86,23 +86,34 @@ static Val int_binary(Lower *l, BinaryOp op, int64_t a, int64_t b, Span span)
     return over ? overflow(l, span) : val_int(r);
 }
 
+/* Infinity comes from `inf` alone, and NaN from nothing. */
+static Val float_result(Lower *l, double a, double b, double r, Span span)
+{
+    if (isnan(r) ? !isnan(a) && !isnan(b) : isinf(r) && isfinite(a) && isfinite(b)) {
+        lower_error(l, span, "E209",
+                    isnan(r) ? "this is not a number" : "this number is too large");
+        return val_poison();
+    }
+    return val_float(r);
+}
+
 static Val float_binary(Lower *l, BinaryOp op, double a, double b, Span span)
 {
     switch (op) {
     case BINARY_ADD:
-        return val_float(a + b);
+        return float_result(l, a, b, a + b, span);
     case BINARY_SUB:
-        return val_float(a - b);
+        return float_result(l, a, b, a - b, span);
     case BINARY_MUL:
-        return val_float(a * b);
+        return float_result(l, a, b, a * b, span);
     case BINARY_DIV:
-        return b != 0 ? val_float(a / b) : divide_by_zero(l, span);
+        return b != 0 ? float_result(l, a, b, a / b, span) : divide_by_zero(l, span);
     case BINARY_IDIV:
-        return b != 0 ? val_float(floor(a / b)) : divide_by_zero(l, span);
+        return b != 0 ? float_result(l, a, b, floor(a / b), span) : divide_by_zero(l, span);
     case BINARY_MOD:
-        return b != 0 ? val_float(a - b * floor(a / b)) : divide_by_zero(l, span);
+        return b != 0 ? float_result(l, a, b, a - b * floor(a / b), span) : divide_by_zero(l, span);
     case BINARY_POW:
-        return val_float(pow(a, b));
+        return float_result(l, a, b, pow(a, b), span);
     case BINARY_LT:
         return val_bool(a < b);
     case BINARY_GT:
@@ -202,21 +213,21 @@ static void report_broadcast(Lower *l, OpKind op, ValueId a, ValueId b, Span spa
         diag_help(l->diag, "sizes must be equal, or one of them 1");
 }
 
-static bool operand(Lower *l, Val v, Span span, const Type *other, ValueId *out)
+bool lower_operand(Lower *l, Val v, Span span, DType dtype, ValueId *out)
 {
+    *out = VALUE_NONE;
     if (v.kind == VAL_TENSOR)
         *out = v.tensor;
-    else if (v.kind == VAL_FLOAT && !dtype_is_float(other->dtype)) {
-        if (lower_error(l, span, "E104", "%s does not fit a tensor of %s",
-                        number_text(l->pool, v.f), dtype_name(other->dtype)))
-            diag_help(l->diag, "|> to_f32()");
-        return false;
-    } else if (val_is_number(v))
-        *out = lower_constant(l, other->dtype, val_number(v), span);
-    else if (v.kind == VAL_BOOL && other->dtype == DTYPE_BOOL)
+    else if (v.kind == VAL_BOOL && dtype == DTYPE_BOOL)
         *out = lower_constant(l, DTYPE_BOOL, v.b, span);
-    else
+    else if (!val_is_number(v))
         return want_tensor(l, v, span, "an operand");
+    else if (v.kind == VAL_FLOAT && !dtype_is_float(dtype)) {
+        if (lower_error(l, span, "E104", "%s does not fit a tensor of %s",
+                        number_text(l->pool, v.f), dtype_name(dtype)))
+            diag_help(l->diag, "|> to_f32()");
+    } else if (lower_number_fits(l, dtype, val_number(v), span))
+        *out = lower_constant(l, dtype, val_number(v), span);
     return *out != VALUE_NONE;
 }
 
@@ -231,8 +242,8 @@ Val lower_elementwise(Lower *l, OpKind op, Val a, Val b, Span a_span, Span b_spa
             want_tensor(l, b, b_span, "an operand");
         return val_poison();
     }
-    Type t = *type; /* constants grow the graph and would move it */
-    if (!operand(l, a, a_span, &t, &in[0]) || !operand(l, b, b_span, &t, &in[1]))
+    DType dtype = type->dtype; /* constants grow the graph and would move the type */
+    if (!lower_operand(l, a, a_span, dtype, &in[0]) || !lower_operand(l, b, b_span, dtype, &in[1]))
         return val_poison();
     Type joint;
     if (!type_broadcast(lower_type(l, in[0]), lower_type(l, in[1]), &joint)) {

@@ -3,6 +3,7 @@
 
 #include "frontend/builtins.h"
 
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -54,6 +55,32 @@ static bool room_for_node(Lower *l, Span span)
     return !l->exhausted;
 }
 
+/* The node just added, which nothing uses yet. */
+static bool supported(Lower *l, NodeId n, Span span)
+{
+    ShapeError err = {.operand = -1};
+    const Node *node = graph_node(l->g, n);
+    if (!l->supports || l->supports(l->g, node, &err))
+        return true;
+    report_shape(l, node->op, node->in, node->n_in, &err, span);
+    return false;
+}
+
+/* Numbers of an operation, such as eps, are computed with in f32. */
+static bool numbers_fit(Lower *l, OpKind op, const AttrList *attrs, Span span)
+{
+    for (int i = 0; attrs && i < attrs->n; i++) {
+        const Attr *a = &attrs->items[i];
+        if (attr_kind(a->key) != ATTR_KIND_FLOAT || !isfinite(a->u.f) ||
+            fabs(a->u.f) <= (double)FLT_MAX)
+            continue;
+        lower_error(l, span, "E105", "%s: %s = %s is too large for f32", op_name(op),
+                    attr_name(a->key), number_text(l->pool, a->u.f));
+        return false;
+    }
+    return true;
+}
+
 ValueId lower_node(Lower *l, OpKind op, const ValueId *in, int n_in, const AttrList *attrs,
                    const char *name, Span span)
 {
@@ -61,7 +88,7 @@ ValueId lower_node(Lower *l, OpKind op, const ValueId *in, int n_in, const AttrL
     for (int i = 0; i < n_in; i++)
         if (in[i] == VALUE_NONE)
             return VALUE_NONE;
-    if (!room_for_node(l, span))
+    if (!room_for_node(l, span) || !numbers_fit(l, op, attrs, span))
         return VALUE_NONE;
     NodeId n = graph_try_add(l->g, op, in, n_in, attrs, name, lower_loc(l, span), &err);
     if (n == NODE_NONE) {
@@ -70,7 +97,7 @@ ValueId lower_node(Lower *l, OpKind op, const ValueId *in, int n_in, const AttrL
     }
     remember_span(l, span);
     graph_node(l->g, n)->hint = l->hint;
-    return graph_node(l->g, n)->out[0];
+    return supported(l, n, span) ? graph_node(l->g, n)->out[0] : VALUE_NONE;
 }
 
 ValueId lower_node1(Lower *l, OpKind op, ValueId in, const AttrList *attrs, const char *name,
@@ -101,7 +128,40 @@ ValueId lower_source(Lower *l, OpKind op, Type type, const AttrList *attrs, cons
     }
     ValueId v = graph_add_source(l->g, op, type, attrs, name, lower_loc(l, span));
     remember_span(l, span);
-    return v;
+    return supported(l, graph_value(l->g, v)->def, span) ? v : VALUE_NONE;
+}
+
+/* The integers of an element type; false for floats. */
+static bool integer_range(DType dtype, double *low, double *high)
+{
+    *low = dtype == DTYPE_I32 ? INT32_MIN : dtype == DTYPE_I64 ? -0x1p63 : 0;
+    *high = dtype == DTYPE_I32   ? INT32_MAX
+            : dtype == DTYPE_I64 ? 0x1p63
+            : dtype == DTYPE_U8  ? UINT8_MAX
+                                 : 1;
+    return !dtype_is_float(dtype);
+}
+
+bool lower_number_fits(Lower *l, DType dtype, double value, Span span)
+{
+    double low, high;
+    bool integer = integer_range(dtype, &low, &high), whole = value == trunc(value);
+    if (integer ? value >= low && value <= high && whole
+                : !isfinite(value) || fabs(value) <= (double)FLT_MAX) {
+        if (!integer && value != 0 && (float)value == 0)
+            diag_warning(l->diag, span, "W203", "%s is 0 in f32", number_text(l->pool, value));
+        return true;
+    }
+    if (!lower_error(l, span, "E104", "%s does not fit a tensor of %s", number_text(l->pool, value),
+                     dtype_name(dtype)))
+        return false;
+    if (!integer)
+        diag_help(l->diag, "f32 ends at 3.4e38; `inf` is infinity");
+    else if (isfinite(value) && !whole)
+        diag_help(l->diag, "|> to_f32()");
+    else
+        diag_help(l->diag, "%s holds %.0f to %.0f", dtype_name(dtype), low, high);
+    return false;
 }
 
 ValueId lower_constant(Lower *l, DType dtype, double value, Span span)

@@ -1,24 +1,39 @@
 /* check, opt: the verbs that only look. */
 #include "frontend/cli.h"
 
+#include "codegen/supports.h"
 #include "frontend/cli_file.h"
 #include "ir/print.h"
 
 #include <stdio.h>
 #include <string.h>
 
+/* What only the step shows: a loss that is no number, or that depends on no parameter. */
+static ExitCode check_step(Cli *cli, Graph *g)
+{
+    PassContext ctx = {.graph = g, .pool = cli->pool};
+    if (!g->train.present)
+        return EXIT_OK;
+    if (!passes_run(&ctx, "dce,autodiff", NULL, NULL))
+        return cli_error(cli, EXIT_USER, ctx.error_code, ctx.error_help, "%s", ctx.error);
+    return cli_supported(cli, ctx.graph);
+}
+
 ExitCode verb_check(Cli *cli)
 {
     const Ast *ast = cli_parse_model(cli);
     if (!ast)
         return EXIT_USER;
-    FrontendOptions o = {
-        .defs = cli->defs, .n_defs = cli->n_defs, .mode = FRONTEND_TRAIN, .model = cli->model};
+    FrontendOptions o = {.defs = cli->defs,
+                         .n_defs = cli->n_defs,
+                         .mode = FRONTEND_TRAIN,
+                         .model = cli->model,
+                         .supports = codegen_supports};
     Graph *g = frontend_lower(cli->pool, cli->diag, ast, &o);
     if (!g || diag_error_count(cli->diag))
         return cli_diagnostics(cli);
     cli_warnings(cli);
-    return EXIT_OK;
+    return check_step(cli, g);
 }
 
 typedef struct DumpAfter {

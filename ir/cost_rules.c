@@ -219,7 +219,7 @@ static bool has_narrow_groups(const Graph *g, const Node *wgrad)
 {
     const Type *dw = value_type(g, wgrad->out[0]);
     int64_t width = dw->dim[2], c = value_type(g, wgrad->in[0])->dim[3];
-    return node_flag(wgrad, ATTR_nhwc) && c == dw->dim[3] && width != c &&
+    return node_flag(wgrad, ATTR_nhwc) && c == dw->dim[3] &&
            (width == 1 || (width <= NARROW_GROUP && c % DEPTHWISE_PAD == 0));
 }
 

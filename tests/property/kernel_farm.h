@@ -181,7 +181,7 @@ typedef struct Fenced {
 
 /* Filled with 0x7f: huge floats, so that what is not written shows.  The end is the fence, or the
  * start is aligned to 64 bytes and the end near the fence. */
-static Fenced fenced_new(int64_t bytes, bool aligned)
+static inline Fenced fenced_new(int64_t bytes, bool aligned)
 {
     size_t page = 4096, size = (size_t)bytes, up = aligned ? (size + 63) / 64 * 64 : size;
     Fenced b = {.mapped = (up + page - 1) / page * page + page};
@@ -193,13 +193,13 @@ static Fenced fenced_new(int64_t bytes, bool aligned)
     return b;
 }
 
-static void fenced_free(Fenced *b)
+static inline void fenced_free(Fenced *b)
 {
     munmap(b->base, b->mapped);
 }
 
 /* The bytes before the buffer, which nothing may have touched. */
-static bool fenced_intact(const Fenced *b)
+static inline bool fenced_intact(const Fenced *b)
 {
     for (const char *p = b->base; p < b->data; p++)
         if (*p != 0x7f)

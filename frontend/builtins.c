@@ -54,7 +54,7 @@ const Builtin builtin_table[] = {
     /* reductions */
     {"softmax", "x: tensor, axis: int = -1", "softmax along an axis", builtin_softmax, false},
     {"log_softmax", "x: tensor, axis: int = -1", "log of softmax along an axis", builtin_log_softmax, false},
-    {"sum", "x: any, axis: ints = none, keepdims: bool = false", "sum over some axes, or all; of a list: the sum of its elements", builtin_sum, false},
+    {"sum", "x: any, axis: ints = none, keepdims: bool = false", "sum over some axes, or all, of u8 as i32; of a list: the sum of its elements", builtin_sum, false},
     {"mean", "x: tensor, axis: ints = none, keepdims: bool = false", "mean over some axes, or all", builtin_mean, false},
     {"max", "x: any, more: rest, axis: ints = none, keepdims: bool = false", "of a tensor: the largest element over some axes, or all; of numbers or a list: the largest", builtin_max, false},
     {"min", "x: any, more: rest, axis: ints = none, keepdims: bool = false", "of a tensor: the smallest element over some axes, or all; of numbers or a list: the smallest", builtin_min, false},

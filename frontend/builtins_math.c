@@ -262,7 +262,11 @@ Val builtin_sum(Call *c)
         return value_sum(c);
     if (!want_tensor(c->l, c->arg[0], c->arg_span[0], "what is summed"))
         return val_poison();
-    return val_tensor(reduce(c, OP_sum, arg_tensor(c, 0), 1, arg_bool(c, 2), true));
+    ValueId x = arg_tensor(c, 0);
+    if (lower_type(c->l, x)->dtype == DTYPE_U8)
+        x = cast_to(c, x, DTYPE_I32);
+    return x == VALUE_NONE ? val_poison()
+                           : val_tensor(reduce(c, OP_sum, x, 1, arg_bool(c, 2), true));
 }
 
 Val builtin_max(Call *c)
@@ -272,15 +276,29 @@ Val builtin_max(Call *c)
     return val_tensor(reduce(c, OP_reduce_max, arg_tensor(c, 0), 2, arg_bool(c, 3), true));
 }
 
+/* What turns the order around and is its own inverse: -x of floats; of integers -1 - x and 255 - x,
+ * which do not leave their range. */
+static ValueId mirrored(Call *c, ValueId x, const char *name)
+{
+    DType dtype = lower_type(c->l, x)->dtype;
+    if (dtype_is_float(dtype))
+        return lower_node1(c->l, OP_neg, x, NULL, name, c->span);
+    ValueId top = lower_constant(c->l, dtype, dtype == DTYPE_U8 ? 255 : -1, c->span);
+    return lower_node2(c->l, OP_sub, top, x, NULL, name, c->span);
+}
+
 /* min x = -max(-x) */
 Val builtin_min(Call *c)
 {
     if (c->arg[0].kind != VAL_TENSOR || c->n_rest)
         return value_extreme(c, false);
-    ValueId x = lower_node1(c->l, OP_neg, arg_tensor(c, 0), NULL, NULL, c->span);
+    if (lower_type(c->l, arg_tensor(c, 0))->dtype == DTYPE_BOOL)
+        return val_tensor(reduce(c, OP_reduce_max, arg_tensor(c, 0), 2, false, false));
+    ValueId x = mirrored(c, arg_tensor(c, 0), NULL);
     if (x != VALUE_NONE)
         x = reduce(c, OP_reduce_max, x, 2, arg_bool(c, 3), false);
-    return x == VALUE_NONE ? val_poison() : call_node(c, OP_neg, &x, 1, NULL);
+    return x == VALUE_NONE ? val_poison()
+                           : val_tensor(mirrored(c, x, lower_label_name(c->l, c->labelled)));
 }
 
 /* ---- losses ---- */
@@ -393,6 +411,12 @@ Val builtin_mse(Call *c)
 {
     Val d = lower_elementwise(c->l, OP_sub, c->arg[0], c->arg[1], c->arg_span[0], c->arg_span[1],
                               c->span);
+    if (d.kind == VAL_TENSOR && !dtype_is_float(lower_type(c->l, d.tensor)->dtype)) {
+        if (lower_error(c->l, c->span, "E104", "mse needs f32, got %s",
+                        type_text(c->l->pool, lower_type(c->l, d.tensor))))
+            diag_help(c->l->diag, "|> to_f32()");
+        return val_poison();
+    }
     if (d.kind == VAL_TENSOR)
         warn_of_pairs(c);
     Val square = lower_elementwise(c->l, OP_mul, d, d, c->span, c->span, c->span);

@@ -369,6 +369,11 @@ SHAPE_RULE(reduce)
     bool reduced[TYPE_MAX_RANK], keep = node_flag(node, ATTR_keepdims);
     if ((node->op == OP_mean || x->dtype == DTYPE_BOOL) && !want_float(g, node, 0, err))
         return false;
+    if (node->op == OP_sum && x->dtype == DTYPE_U8) {
+        shape_fail(err, "E104", 0, "sum needs f32 or i32, got u8%s, which cannot hold a sum",
+                   SHOW(x));
+        return shape_help(err, "|> cast(i32)");
+    }
     if (!reduced_axes(node, x->rank, reduced, err))
         return false;
     *out = type_scalar(x->dtype);

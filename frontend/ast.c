@@ -4,18 +4,14 @@
 
 const OptionDecl *ast_find_option(const Ast *ast, const char *name)
 {
-    for (int i = 0; i < ast->n_options; i++)
-        if (!strcmp(ast->options[i].name.text, name))
-            return &ast->options[i];
-    return NULL;
+    const uint64_t *at = map_find(&ast->option_index, name);
+    return at ? &ast->options[*at] : NULL;
 }
 
 const BlockDecl *ast_find_block(const Ast *ast, const char *name)
 {
-    for (int i = 0; i < ast->n_blocks; i++)
-        if (!strcmp(ast->blocks[i].name.text, name))
-            return &ast->blocks[i];
-    return NULL;
+    const uint64_t *at = map_find(&ast->block_index, name);
+    return at ? &ast->blocks[*at] : NULL;
 }
 
 const char *ast_binary_name(BinaryOp op)

@@ -352,6 +352,7 @@ typedef struct BlockDecl {
     bool imported;
     const ParamDecl *params;
     int n_params;
+    Map param_index; /* name -> index of params */
     Body body;
 } BlockDecl;
 
@@ -369,8 +370,9 @@ struct Ast {
     int n_options;
     const BlockDecl *blocks;
     int n_blocks;
-    const Section *train; /* or NULL */
-    const Section *remat; /* or NULL */
+    const Section *train;          /* or NULL */
+    const Section *remat;          /* or NULL */
+    Map option_index, block_index; /* name -> index of options, of blocks */
 };
 
 /* The declaration of that name, or NULL. */

@@ -298,13 +298,23 @@ Index build_index_item(Span span, Expr *e)
                    .inclusive = e->range.inclusive};
 }
 
+static void name_argument(ParseState *ps, ArgVec *args, const Arg *arg)
+{
+    if (!args->names.pool)
+        args->names = map_new(ps->pool);
+    const uint64_t *first = map_find(&args->names, arg->name);
+    if (first) {
+        diag_error(ps->diag, arg->span, "E015", "argument '%.60s' is given twice", arg->name);
+        diag_note(ps->diag, args->data[*first].span, "first here");
+    } else {
+        map_set(&args->names, arg->name, args->len);
+    }
+}
+
 void build_add_arg(ParseState *ps, ArgVec *args, Arg arg)
 {
-    for (size_t i = 0; arg.name && i < args->len; i++)
-        if (args->data[i].name && !strcmp(args->data[i].name, arg.name)) {
-            diag_error(ps->diag, arg.span, "E015", "argument '%.60s' is given twice", arg.name);
-            diag_note(ps->diag, args->data[i].span, "first here");
-        }
+    if (arg.name)
+        name_argument(ps, args, &arg);
     if (!arg.name && args->len && args->data[args->len - 1].name) {
         diag_error(ps->diag, arg.span, "E015", "a positional argument follows a named one");
         diag_help(ps->diag, "put positional arguments first");

@@ -206,23 +206,32 @@ static ValueId update_between(Lower *l, const RunningUpdate *u, ValueId running)
     return lower_node2(l, OP_add, old, new, NULL, NULL, u->span);
 }
 
-static bool last_update(const Lower *l, size_t at)
+/* By update: the next one of the same buffer + 1, 0 for the last; by buffer: its first + 1. */
+typedef struct UpdateChains {
+    size_t *next, *first;
+} UpdateChains;
+
+static UpdateChains chain_updates(const Lower *l)
 {
-    for (size_t i = at + 1; i < l->updates.len; i++)
-        if (l->updates.data[i].buffer == l->updates.data[at].buffer)
-            return false;
-    return true;
+    UpdateChains c = {POOL_ARRAY(l->pool, l->updates.len + 1, size_t),
+                      POOL_ARRAY(l->pool, l->g->values.len + 1, size_t)};
+    for (size_t i = l->updates.len; i-- > 0;) {
+        size_t *first = &c.first[l->updates.data[i].buffer];
+        c.next[i] = *first;
+        *first = i + 1;
+    }
+    return c;
 }
 
 void builtin_finish(Lower *l)
 {
+    UpdateChains c = chain_updates(l);
     for (size_t i = 0; i < l->updates.len; i++) {
-        if (!last_update(l, i))
+        if (c.next[i])
             continue;
-        ValueId running = l->updates.data[i].buffer;
-        for (size_t k = 0; k < i; k++)
-            if (l->updates.data[k].buffer == l->updates.data[i].buffer)
-                running = update_between(l, &l->updates.data[k], running);
+        ValueId buffer = l->updates.data[i].buffer, running = buffer;
+        for (size_t k = c.first[buffer] - 1; k != i; k = c.next[k] - 1)
+            running = update_between(l, &l->updates.data[k], running);
         add_update(l, &l->updates.data[i], running);
     }
 }

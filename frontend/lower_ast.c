@@ -20,7 +20,7 @@ bool lower_error(Lower *l, Span span, const char *code, const char *format, ...)
     const char *text = pool_vprintf(l->pool, format, args);
     va_end(args);
     diag_error(l->diag, span, code, "%s", text);
-    return true;
+    return !diag_is_full(l->diag);
 }
 
 void lower_suggest_name(Lower *l, const Scope *scope, const char *name)

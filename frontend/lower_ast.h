@@ -92,7 +92,8 @@ typedef struct CallSite {
 
 /* ---- messages (lower_ast.c) ---- */
 
-/* Reports once per place and code.  True when it was new, so that notes and help may follow. */
+/* Reports once per place and code.  True when it was new and is kept, so that notes and help may
+ * follow: they take long to find where there are many names. */
 bool lower_error(Lower *l, Span span, const char *code, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 /* Adds "did you mean `x`?" from the visible names to the last message. */

@@ -211,10 +211,8 @@ Val call_block(Lower *l, const BlockDecl *block, const Val *args, const Span *ar
 
 static int find_param(const BlockDecl *block, const char *name)
 {
-    for (int i = 0; i < block->n_params; i++)
-        if (strcmp(block->params[i].name.text, name) == 0)
-            return i;
-    return -1;
+    const uint64_t *at = map_find(&block->param_index, name);
+    return at ? (int)*at : -1;
 }
 
 static int report_no_param(Lower *l, const BlockDecl *block, const Arg *arg)

@@ -50,13 +50,14 @@ void declare_option(ParseState *ps, OptionDecl option)
 
 void declare_block(ParseState *ps, BlockDecl block)
 {
-    Map names = map_new(ps->pool);
+    block.param_index = map_new(ps->pool);
     for (int i = 0; i < block.n_params; i++) {
         Name name = block.params[i].name;
-        if (map_find(&names, name.text))
+        if (map_find(&block.param_index, name.text))
             diag_error(ps->diag, name.span, "E016", "parameter '%.60s' is already declared",
                        name.text);
-        map_set(&names, name.text, 1);
+        else
+            map_set(&block.param_index, name.text, (uint64_t)i);
     }
     block.imported = !ps->is_main;
     if (declare_name(ps, block.name))
@@ -203,7 +204,13 @@ static Ast *job_result(ParseJob *job, const char *name, uint32_t file)
                  .blocks = job->blocks.data,
                  .n_blocks = (int)job->blocks.len,
                  .train = job->train,
-                 .remat = job->remat};
+                 .remat = job->remat,
+                 .option_index = map_new(job->pool),
+                 .block_index = map_new(job->pool)};
+    for (int i = 0; i < ast->n_options; i++)
+        map_set(&ast->option_index, ast->options[i].name.text, (uint64_t)i);
+    for (int i = 0; i < ast->n_blocks; i++)
+        map_set(&ast->block_index, ast->blocks[i].name.text, (uint64_t)i);
     return ast;
 }
 

@@ -73,7 +73,12 @@ typedef VEC(Stmt *) StmtVec;
 typedef VEC(Name) NameVec;
 typedef VEC(Annot) AnnotVec;
 typedef VEC(DimExpr) DimVec;
-typedef VEC(Arg) ArgVec;
+/* A VEC, and the names that were given: name -> index of its argument. */
+typedef struct ArgVec {
+    Arg *data;
+    size_t len, cap;
+    Map names;
+} ArgVec;
 typedef VEC(Index) IndexVec;
 typedef VEC(InterpPart) InterpVec;
 typedef VEC(MatchArm) MatchArmVec;

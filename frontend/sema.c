@@ -176,8 +176,15 @@ Scope *scope_new(Pool *pool, Scope *parent)
     return s;
 }
 
+/* Most scopes hold a few names, which are found sooner without a map. */
+enum { SCOPE_INDEXED = 16 };
+
 static Binding *own(const Scope *scope, const char *name)
 {
+    if (scope->items.len >= SCOPE_INDEXED) {
+        const uint64_t *at = map_find(&scope->index, name);
+        return at ? &scope->items.data[*at] : NULL;
+    }
     for (size_t i = 0; i < scope->items.len; i++)
         if (strcmp(scope->items.data[i].name, name) == 0)
             return &scope->items.data[i];
@@ -189,6 +196,18 @@ const Binding *scope_own(const Scope *scope, const char *name)
     return own(scope, name);
 }
 
+static void add_binding(Pool *pool, Scope *scope, Binding b)
+{
+    vec_push(pool, &scope->items, b);
+    size_t n = scope->items.len;
+    if (n < SCOPE_INDEXED)
+        return;
+    if (n == SCOPE_INDEXED)
+        scope->index = map_new(pool);
+    for (size_t i = n == SCOPE_INDEXED ? 0 : n - 1; i < n; i++)
+        map_set(&scope->index, scope->items.data[i].name, i);
+}
+
 void scope_set(Pool *pool, Scope *scope, const char *name, Val value, Span span)
 {
     if (strcmp(name, "_") == 0)
@@ -197,7 +216,7 @@ void scope_set(Pool *pool, Scope *scope, const char *name, Val value, Span span)
     if (b)
         *b = (Binding){name, value, span};
     else
-        vec_push(pool, &scope->items, (Binding){name, value, span});
+        add_binding(pool, scope, (Binding){name, value, span});
 }
 
 const Binding *scope_find(const Scope *scope, const char *name)

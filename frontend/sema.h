@@ -160,6 +160,7 @@ typedef struct Binding {
 struct Scope {
     Scope *parent; /* NULL for the global scope */
     VEC(Binding) items;
+    Map index; /* name -> index of items, once there are many */
 };
 
 Scope *scope_new(Pool *pool, Scope *parent);

@@ -8,9 +8,18 @@
 
 enum { MAX_ERRORS = 20, MAX_SHOWN_WIDTH = 120 };
 
+/* Where byte BLOCK * i of a text stands: on which line, and where the line begins. */
+typedef struct LineMark {
+    size_t start;
+    uint32_t line;
+} LineMark;
+
+enum { LINE_BLOCK = 1024 };
+
 typedef struct Source {
     const char *name, *text;
     size_t length;
+    LineMark *marks; /* of every block */
 } Source;
 
 typedef struct Note {
@@ -41,9 +50,29 @@ Diag *diag_new(Pool *pool)
     return d;
 }
 
+/* Line and start of the line at `end`, from those at `begin`. */
+static LineMark next_mark(const char *text, size_t begin, size_t end, LineMark m)
+{
+    const char *at = text + begin;
+    while (begin < end && (at = memchr(at, '\n', (size_t)(text + end - at)))) {
+        m = (LineMark){(size_t)(++at - text), m.line + 1};
+        begin = m.start;
+    }
+    return m;
+}
+
+static LineMark *line_marks(Pool *pool, const char *text, size_t length)
+{
+    LineMark *marks = POOL_ARRAY(pool, length / LINE_BLOCK + 1, LineMark);
+    marks[0] = (LineMark){0, 1};
+    for (size_t i = 1; i <= length / LINE_BLOCK; i++)
+        marks[i] = next_mark(text, (i - 1) * LINE_BLOCK, i * LINE_BLOCK, marks[i - 1]);
+    return marks;
+}
+
 uint32_t diag_add_source(Diag *diag, const char *name, const char *text, size_t length)
 {
-    Source s = {pool_strdup(diag->pool, name), text, length};
+    Source s = {pool_strdup(diag->pool, name), text, length, line_marks(diag->pool, text, length)};
     vec_push(diag->pool, &diag->sources, s);
     return (uint32_t)diag->sources.len;
 }
@@ -68,15 +97,10 @@ const char *diag_source_text(const Diag *diag, uint32_t file, size_t *length)
 
 static void line_column(const Source *s, size_t offset, uint32_t *line, uint32_t *column)
 {
-    size_t end = offset < s->length ? offset : s->length, start = 0;
-    *line = 1;
-    for (size_t i = 0; i < end; i++) {
-        if (s->text[i] == '\n') {
-            ++*line;
-            start = i + 1;
-        }
-    }
-    *column = (uint32_t)(end - start) + 1;
+    size_t end = offset < s->length ? offset : s->length, block = end / LINE_BLOCK;
+    LineMark m = next_mark(s->text, block * LINE_BLOCK, end, s->marks[block]);
+    *line = m.line;
+    *column = (uint32_t)(end - m.start) + 1;
 }
 
 void diag_line_column(const Diag *diag, Span span, uint32_t *line, uint32_t *column)
@@ -140,6 +164,11 @@ void diag_help(Diag *diag, const char *format, ...)
     va_start(args, format);
     add_note(diag, (Span){0}, true, format, args);
     va_end(args);
+}
+
+bool diag_is_full(const Diag *diag)
+{
+    return diag->n_errors > MAX_ERRORS;
 }
 
 int diag_error_count(const Diag *diag)

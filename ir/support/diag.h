@@ -34,6 +34,8 @@ void diag_note(Diag *diag, Span span, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 void diag_help(Diag *diag, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* Further errors are counted only. */
+bool diag_is_full(const Diag *diag);
 int diag_error_count(const Diag *diag);
 /* Neither errors nor warnings. */
 bool diag_is_empty(const Diag *diag);

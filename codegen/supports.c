@@ -110,7 +110,7 @@ static bool no_code(const Node *n, int set, DType got, int operand, ShapeError *
     err->code = "E111";
     err->operand = operand;
     snprintf(err->message, sizeof err->message, "no code for %s %s %s", op_name(n->op),
-             operand < 0 ? "with a result of type" : "of", dtype_name(got));
+             operand < 0 && n->n_in ? "with a result of type" : "of", dtype_name(got));
     snprintf(err->help, sizeof err->help, "there is code for %s%s",
              set_text(set, text, sizeof text), way_out(set, got));
     return false;

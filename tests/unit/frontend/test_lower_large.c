@@ -1,0 +1,84 @@
+/* Long files: as many options, names, blocks, arguments, statements and mistakes as fit take time
+ * in proportion.  Where one of them is looked for among all others, this takes longer than a test
+ * may. */
+#include "lower_text.h"
+
+#include "ir/support/strbuf.h"
+
+enum { MANY = 100000 };
+
+static const char head[] = "model m(x: f32[4, 8]) {\n  y = 0\n";
+
+/* once, MANY times repeat, which may hold the number of the repetition and of the one before, once.
+ */
+static const char *long_text(Pool *pool, const char *before, const char *repeat, const char *after)
+{
+    StrBuf b = strbuf_new(pool);
+    strbuf_put(&b, before);
+    for (int i = 1; i <= MANY; i++)
+        for (const char *c = repeat; *c; c++)
+            if (*c == '#')
+                strbuf_printf(&b, "%d", i);
+            else if (*c == '@')
+                strbuf_printf(&b, "%d", i - 1);
+            else
+                strbuf_printf(&b, "%c", *c);
+    strbuf_put(&b, after);
+    return b.text;
+}
+
+typedef struct LongCase {
+    const char *before, *repeat, *after;
+    int errors;
+} LongCase;
+
+static const LongCase cases[] = {
+    {"model m(x: f32[4, 8]) {\n  return x", "\n  |> relu()", "\n}\n", 0},
+    {"model m(x: f32[4, 8]) {\n  return x", " |> relu()", "\n}\n", 0},
+    {"option o0 = 1\n", "option o# = o@ + 1\n", "model m(x: f32[4, 8]) { return x * o100000 }\n",
+     0},
+    {head, "  x = relu(x)\n", "  return x\n}\n", 0},
+    {"model m(x: f32[4, 8]) {\n  a0 = x\n", "  a# = a@ + 1\n", "  return a100000\n}\n", 0},
+    {"block b0(x) { return x }\n", "block b#(x) { return b0(x) }\n",
+     "model m(x: f32[4, 8]) { return x |> b100000() }\n", 0},
+    {"block b(x", ", p# = 0", ") { return x }\nmodel m(x: f32[4, 8]) { return x |> b(p1 = 2) }\n",
+     0},
+    {head, "  y = y + max([1, #])\n", "  return x\n}\n", 0},
+    {"model m(x: f32[4, 8]) {\n  l = [0", ",\n  #", "]\n  return x * l[-1]\n}\n", 0},
+    {"model m(x: f32[4, 8]) {\n  s = \"", "{#}, ", "\"\n  return x\n}\n",
+     1}, /* too long a string */
+    {head, "  a# = nothing#\n", "  return x\n}\n", MANY},
+    {head, "  y = x + zeros([3])\n", "  return x\n}\n", MANY},
+    {"block b(x) { return x }\n", "block b(x) { return x }\n",
+     "model m(x: f32[4, 8]) { return x }\n", MANY},
+};
+
+/* b(p1 = 1, p2 = 2, ...) of a block that takes them. */
+static void check_named_arguments(void)
+{
+    Pool *pool = pool_new();
+    const char *block = long_text(pool, "block b(x", ", p#", ") { return x * p7 }\n");
+    const char *call =
+        long_text(pool, "model m(x: f32[4, 8]) { return x |> b(p0 = 0", ", p# = #", ") }\n");
+    const char *from = strstr(call, "p0 = 0, ");
+    Lowered r = lower_text(pool_printf(pool, "%s%.*s%s", block, (int)(from - call), call, from + 8),
+                           FRONTEND_INFER);
+    CHECK_MSG(r.graph, "%s", r.errors);
+    lowered_free(&r);
+    pool_free(pool);
+}
+
+int main(void)
+{
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const LongCase *c = &cases[i];
+        Pool *pool = pool_new();
+        Lowered r = lower_text(long_text(pool, c->before, c->repeat, c->after), FRONTEND_INFER);
+        CHECK_MSG(diag_error_count(r.diag) == c->errors, "%s: %d errors, not %d: %.2000s",
+                  c->repeat, diag_error_count(r.diag), c->errors, r.errors);
+        lowered_free(&r);
+        pool_free(pool);
+    }
+    check_named_arguments();
+    return test_result();
+}

@@ -117,11 +117,12 @@ double remat_overhead_lower_bound(const RematProblem *p, int64_t budget_bytes, P
         if (s->keep_all[n] > budget_bytes)
             add_candidate(s, n);
     search_nearby(s);
-    double per_cost = s->problem->scale.per_cost, time = 0;
+    double time = 0;
     /* A little less than proven, so that sums of costs that were rounded on the way compare well.
      */
-    if (s->best > 0 && per_cost > 0)
-        time = s->best == INT64_MAX ? (double)INFINITY : (double)s->best / per_cost * (1 - 1e-12);
+    if (s->best > 0)
+        time = s->best == INT64_MAX ? (double)INFINITY
+                                    : moment_cost(&s->problem->scale, s->best) * (1 - 1e-12);
     if (node_at && s->best > 0)
         *node_at = s->node[s->best_at];
     pool_free(pool);
@@ -238,9 +239,9 @@ RematPeakBound remat_peak_bound_under_time(Pool *pool, const RematProblem *p, do
     Pool *scratch = pool_new_child(pool);
     MomentLimit limit = {.on_time = true, .limit = INT64_MAX};
     Search *s = search_new(scratch, p, extra_time > 0, limit, effort);
-    bool any_time = !(extra_time * s->problem->scale.per_cost < 0x1p60);
-    if (extra_time > 0 && !any_time) {
-        s->limit.limit = (int64_t)(extra_time * s->problem->scale.per_cost);
+    double units = moment_units(&s->problem->scale, extra_time);
+    if (units > 0 && units < 0x1p60) {
+        s->limit.limit = (int64_t)units;
         for (int n = 0; n < p->n_nodes; n++)
             add_candidate(s, n);
         search_nearby(s);

@@ -1,9 +1,11 @@
 #include "passes/remat/moment.h"
 
-#include <math.h>
+#include <float.h>
+#include <limits.h>
 #include <string.h>
 
 enum { SOURCE, SINK, COST_BITS = 44, WEIGHT_BITS = 29 };
+static const double MOST_COST = DBL_MAX / INT_MAX;
 
 typedef enum Side { OPEN, PAST, FUTURE } Side; /* of t, for certain */
 
@@ -17,26 +19,24 @@ typedef struct Build {
     int room;
 } Build;
 
-/* Costs below 0 or undefined count as 0, which can only lower the bound. */
+/* Costs below 0 or undefined count as 0, which can only lower the bound; so do those of which a
+ * sum might not be finite. */
 static double cost_of(const RematNode *node)
 {
-    return node->cost > 0 && isfinite(node->cost) ? node->cost : 0;
+    return node->cost > 0 && node->cost < MOST_COST ? node->cost : 0;
 }
 
 static MomentScale find_scale(const RematProblem *p)
 {
     double cost = 0, bytes = 0;
     int exponent;
-    MomentScale s = {1, 0};
+    MomentScale s = {0, 0};
     for (int n = 0; n < p->n_nodes; n++)
         cost += cost_of(&p->node[n]);
     for (int t = 0; t < p->n_tensors; t++)
         bytes += (double)p->tensor[t].bytes;
     frexp(cost, &exponent); /* cost < 2^exponent, even when the sum was rounded down */
-    if (cost > 0 && isfinite(cost))
-        s.per_cost = ldexp(1, COST_BITS - 1 - exponent);
-    else
-        s.per_cost = 0;
+    s.cost_exponent = COST_BITS - 1 - (cost > 0 ? exponent : 0);
     frexp(bytes, &exponent);
     s.shift = exponent > WEIGHT_BITS - 1 ? exponent - (WEIGHT_BITS - 1) : 0;
     return s;
@@ -206,7 +206,7 @@ static void add_node(Build *b, int n)
     if (b->side[n] == FUTURE)
         return;
     if (b->done[n] != b->ran[n]) {
-        double units = floor(cost_of(node) * b->problem->scale.per_cost);
+        double units = floor(moment_units(&b->problem->scale, cost_of(node)));
         if (units > 0)
             add_term(b, b->ran[n], b->done[n], (MomentTerm){(int64_t)units, 0, 0, -1});
         require(b, b->done[n], b->ran[n]);

@@ -20,11 +20,25 @@
 #include "passes/remat/max_flow.h"
 #include "passes/remat/remat.h"
 
+#include <math.h>
+
 /* Integers that costs and bytes are rounded down to: sum of all costs < 2^44, of bytes < 2^29. */
 typedef struct MomentScale {
-    double per_cost; /* integer units per unit of cost, a power of two */
-    int shift;       /* bytes >> shift */
+    int cost_exponent; /* 2^cost_exponent integer units per unit of cost; as an exponent, since the
+                          power itself may be beyond what a double holds */
+    int shift;         /* bytes >> shift */
 } MomentScale;
+
+/* Units of a cost, and back. */
+static inline double moment_units(const MomentScale *s, double cost)
+{
+    return ldexp(cost, s->cost_exponent);
+}
+
+static inline double moment_cost(const MomentScale *s, int64_t units)
+{
+    return ldexp((double)units, -s->cost_exponent);
+}
 
 /* One problem, for many moments. */
 typedef struct MomentProblem {

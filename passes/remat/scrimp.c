@@ -44,6 +44,7 @@ enum { N_SEARCHES = sizeof searches / sizeof *searches };
 /* Work of one search: one or two milliseconds a node up to 800, then less; the most is about three
  * seconds. */
 static const double SMALL_PER_NODE = 7e3, LARGE = 4e6, LARGE_PER_NODE = 2e3, MOST_WORK = 1.2e7;
+static const double NO_LIMIT = 1e17; /* more than can be done, and what an integer can count */
 
 static double work_for(int n_nodes)
 {
@@ -92,7 +93,7 @@ static bool ladder_begin(Ladder *l, const RematProblem *p, const RematOptions *o
     Pool *pool = front->pool;
     *l = (Ladder){.p = p, .options = o, .pool = pool, .front = front, .random = o->seed};
     l->own.pool = pool;
-    l->work = work_for(p->n_nodes) * remat_effort(o);
+    l->work = fmin(work_for(p->n_nodes) * remat_effort(o), NO_LIMIT);
     l->most_work = (int64_t)(l->work / 100) + 20 * p->n_nodes;
     ladder_start_from_hints(l);
     l->high = front->points.data[0].peak_bytes;

@@ -360,11 +360,15 @@ static bool check_hints(Solve *s, const RematSchedule *schedule)
 
 /* Reporting */
 
-static RematStatus status_of(const Chosen *c)
+/* No plan has an arena below bound_bytes. */
+static RematStatus status_of(const Chosen *c, int64_t bound_bytes)
 {
     if (c->plan.arena_bytes > c->of->budget_bytes)
         return REMAT_INFEASIBLE;
-    if (c->plan.answer.figures.recomputed == 0 && chosen_is_fastest(c))
+    bool is_best = c->of->request.options.objective == REMAT_MIN_MEMORY
+                       ? c->plan.arena_bytes <= bound_bytes
+                       : c->plan.answer.figures.recomputed == 0 && chosen_is_fastest(c);
+    if (is_best)
         return REMAT_OPTIMAL;
     return c->plan.answer.limited ? REMAT_LIMIT : REMAT_FEASIBLE;
 }
@@ -404,11 +408,11 @@ static void fill_report(const Chosen *c)
     r->base_cost = base->keep_all.time;
     r->overhead_percent = percent_more(f->time, r->base_cost);
     r->forward_percent = forward_percent(base->p);
-    r->status = status_of(c);
     bound_report_limits(&s->request, s->p, r);
     bound_report_fill(s->ctx->pool, s->p, r);
     if (c->other)
         bound_report_also(s->ctx->pool, c->other->p, r);
+    r->status = status_of(c, r->lower_bound_bytes);
     r->infeasible_proven = r->lower_bound_bytes > r->budget_bytes;
 }
 

@@ -58,6 +58,11 @@ ExternalGraph *external_from_problem(Pool *pool, const RematProblem *p);
  * time, more than 2^20 nodes or 2^24 edges and outputs. O(nodes + edges). */
 RematProblem *external_problem(Pool *pool, const ExternalGraph *g, RematError *error);
 
+/* external_problem never runs again what overwrites something or whose persistent output is
+ * overwritten.  The same problem p with every second run that the file allows, for what is said
+ * of all schedules; NULL: that is p itself.  Shares all but the nodes with p. */
+RematProblem *external_every_rerun(Pool *pool, const ExternalGraph *g, const RematProblem *p);
+
 typedef struct ExternalPlan {
     RematReport report;                           /* peak_bytes is what the budget holds for */
     RematSchedule schedule;                       /* nodes of external_problem, in order */

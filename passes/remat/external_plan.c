@@ -15,6 +15,7 @@ typedef struct Planning {
     RematProblem *p;
     RematProblem *ordered; /* p in an order with a smaller peak, or p */
     const int *order;      /* node of ordered -> node of p; NULL when they are the same */
+    RematProblem *every;   /* p with every run that the file allows; NULL: that is p */
     RematRequest request;
     struct RematMemo *memo;
     RematNotes notes;
@@ -56,35 +57,41 @@ static RematAnswer solve(Planning *s, int64_t budget_bytes)
     return a;
 }
 
-/* Bounds hold for every schedule that the file allows, also for those that we do not look at
- * because they run a node again that overwrites something. */
-static void find_bounds(Planning *s, const ExternalGraph *g, RematReport *report)
-{
-    RematProblem free = *s->p;
-    size_t bytes = (size_t)free.n_nodes * sizeof *free.node;
-    free.node = POOL_ARRAY(s->pool, (size_t)free.n_nodes, RematNode);
-    memcpy(free.node, s->p->node, bytes);
-    for (int n = 0; n < g->n_nodes; n++)
-        free.node[n].rerun = g->node[n].rerun;
-    bound_report_fill(s->pool, &free, report);
-}
-
-static RematStatus status_of(const RematAnswer *a, bool exact, int64_t budget_bytes)
+/* Nothing in b is better than a, both within the budget or not. */
+static bool is_as_good(const Planning *s, const RematAnswer *a, const RematAnswer *b,
+                       int64_t budget_bytes)
 {
     if (a->figures.peak_bytes > budget_bytes)
-        return REMAT_INFEASIBLE;
-    if (a->figures.recomputed == 0 || exact)
-        return REMAT_OPTIMAL;
-    return a->limited ? REMAT_LIMIT : REMAT_FEASIBLE;
+        return b->figures.peak_bytes > budget_bytes;
+    return s->request.options.objective == REMAT_MIN_MEMORY
+               ? b->figures.peak_bytes >= a->figures.peak_bytes
+               : b->figures.time >= a->figures.time;
 }
 
-/* Solvers run what overwrites something once: an exact search is of fewer schedules then. */
-static bool all_may_rerun(const ExternalGraph *g)
+/* What the bounds alone prove of an answer or a refusal.  A time that is not above that of running
+ * each node once is the least that there is. */
+static bool is_proven_by_bounds(const Planning *s, const RematAnswer *a, const RematReport *report)
 {
-    for (int n = 0; n < g->n_nodes; n++)
-        if (g->node[n].rerun && g->node[n].n_overwrites > 0)
-            return false;
-    return true;
+    if (a->figures.peak_bytes > report->budget_bytes)
+        return report->lower_bound_bytes > report->budget_bytes ||
+               isinf(report->overhead_lower_bound_percent);
+    return s->request.options.objective == REMAT_MIN_MEMORY
+               ? a->figures.peak_bytes <= report->lower_bound_bytes
+               : a->figures.time <= a->figures.time_once;
+}
+
+/* The same by exact search.  The solver's own counts only with the runs that we allow ourselves:
+ * where the file allows more, they are searched as well. */
+static bool is_proven_by_search(Planning *s, const RematAnswer *a, int64_t budget_bytes)
+{
+    if (!s->notes.exact || !s->every)
+        return s->notes.exact;
+    RematNotes notes = {0};
+    RematOptions o = s->request.options;
+    o.budget_bytes = budget_bytes;
+    o.notes = &notes;
+    RematAnswer b = remat_solve(s->every, remat_solver_find("scrimp"), &o, s->pool);
+    return notes.exact && is_as_good(s, a, &b, budget_bytes);
 }
 
 /* Without a budget the order stays as it is. */
@@ -100,22 +107,41 @@ static RematAnswer answer_request(Planning *s, const RematFigures *given, RematR
     find_order(s, given);
     s->ordered->orders_until = s->request.options.deadline_seconds;
     s->ordered->memo = s->memo ? s->memo : remat_memo_new(s->pool, NULL);
+    if (s->every)
+        s->every->memo = remat_memo_second(s->ordered->memo);
     if (budget.kind == BUDGET_MIN)
         report->budget_bytes = report->min_feasible_bytes = solve(s, 0).figures.peak_bytes;
     return solve(s, report->budget_bytes);
 }
 
-static void fill_report(const RematAnswer *a, const RematProblem *p, bool exact,
-                        RematReport *report)
+static void fill_figures(const RematAnswer *a, const RematProblem *p, RematReport *report)
 {
     const RematFigures *f = &a->figures;
     report->solver = a->solver;
-    report->status = status_of(a, exact, report->budget_bytes);
     report->persistent_bytes = p->persistent_bytes;
     report->peak_bytes = f->peak_bytes;
     report->recomputed_ops = f->recomputed;
     report->base_cost = f->time_once;
     report->overhead_percent = f->time_once > 0 ? 100 * (f->time - f->time_once) / f->time_once : 0;
+}
+
+/* Bounds, and what is claimed of the answer, hold for every schedule that the file allows. */
+static void fill_claims(Planning *s, const RematAnswer *a, RematReport *report)
+{
+    bound_report_limits(&s->request, s->p, report);
+    RematProblem bounded = s->every ? *s->every : *s->p;
+    bounded.bounds_until = s->request.bounds_until;
+    bound_report_fill(s->pool, &bounded, report);
+    bool proven =
+        is_proven_by_bounds(s, a, report) || is_proven_by_search(s, a, report->budget_bytes);
+    bool fits = a->figures.peak_bytes <= report->budget_bytes;
+    report->status = !fits        ? REMAT_INFEASIBLE
+                     : proven     ? REMAT_OPTIMAL
+                     : a->limited ? REMAT_LIMIT
+                                  : REMAT_FEASIBLE;
+    report->infeasible_proven = proven && !fits;
+    if (report->infeasible_proven)
+        report->overhead_lower_bound_percent = (double)INFINITY;
 }
 
 bool external_plan(Pool *pool, const ExternalGraph *g, const RematSettings *settings,
@@ -130,6 +156,7 @@ bool external_plan(Pool *pool, const ExternalGraph *g, const RematSettings *sett
     if (!s.p)
         return false;
     divide_time(&s, begin, settings->time_limit_seconds);
+    s.every = external_every_rerun(pool, g, s.p);
     RematSchedule base = remat_base_schedule(pool, s.p);
     RematFigures given = remat_check(pool, s.p, &base);
     if (!given.ok)
@@ -139,17 +166,8 @@ bool external_plan(Pool *pool, const ExternalGraph *g, const RematSettings *sett
     out->schedule = a.schedule;
     out->figures = a.figures;
     out->report.treewidth = s.notes.treewidth;
-    bool exact = s.notes.exact && all_may_rerun(g);
-    fill_report(&a, s.p, exact, &out->report);
-    bound_report_limits(&s.request, s.p, &out->report);
-    s.p->bounds_until = s.request.bounds_until;
-    find_bounds(&s, g, &out->report);
-    out->report.infeasible_proven =
-        out->report.status == REMAT_INFEASIBLE &&
-        (exact || out->report.lower_bound_bytes > out->report.budget_bytes ||
-         isinf(out->report.overhead_lower_bound_percent));
-    if (out->report.infeasible_proven)
-        out->report.overhead_lower_bound_percent = (double)INFINITY;
+    fill_figures(&a, s.p, &out->report);
+    fill_claims(&s, &a, &out->report);
     out->report.solve_seconds = clock_seconds() - begin;
     if (out->report.status != REMAT_INFEASIBLE) {
         external_arena(pool, s.p, &a.schedule, remat_out_of_time(&s.request.options), out);

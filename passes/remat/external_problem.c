@@ -295,13 +295,13 @@ static void add_storage(RematProblem *p, int64_t bytes, const char *name)
     p->persistent_bytes += bytes;
 }
 
-/* Running it again helps somebody: one of its outputs can go. */
-static bool makes_temporary(const ExternalNode *node)
+/* The file allows it, and it helps somebody: one of its outputs can go. */
+static bool may_rerun(const ExternalNode *node)
 {
     bool any = false;
     for (int k = 0; k < node->n_out; k++)
         any |= !node->out[k].persistent;
-    return any;
+    return any && node->rerun;
 }
 
 static void add_node(Builder *b, int n)
@@ -310,7 +310,7 @@ static void add_node(Builder *b, int n)
     RematNode *to = &b->p->node[n];
     const char *name = from->name ? from->name : pool_printf(b->p->pool, "nodes[%d]", n);
     *to = (RematNode){.name = name, .cost = from->time, .workspace = from->workspace};
-    to->rerun = from->rerun && from->n_overwrites == 0 && makes_temporary(from);
+    to->rerun = may_rerun(from) && from->n_overwrites == 0;
     to->in = distinct(b, n, from->in, from->n_in, &to->n_in);
     to->out = POOL_ARRAY(b->p->pool, (size_t)from->n_out + 1, int);
     for (int k = 0; k < from->n_out; k++) {
@@ -324,7 +324,9 @@ static void add_node(Builder *b, int n)
     }
 }
 
-/* An overwritten weight must not come back by running again what made it. */
+/* Whoever runs our schedules may keep a weight and its update in one place: initializing the weight
+ * again would undo the update.  docs/graphs.md allows such runs, so that a proof has to count with
+ * them (external_every_rerun). */
 static void add_overwrites(Builder *b, int n)
 {
     const ExternalNode *from = &b->g->node[n];
@@ -403,4 +405,18 @@ RematProblem *external_problem(Pool *pool, const ExternalGraph *g, RematError *e
     RematProblem *p = ok ? build(pool, scratch, step) : NULL;
     pool_free(scratch);
     return p;
+}
+
+RematProblem *external_every_rerun(Pool *pool, const ExternalGraph *g, const RematProblem *p)
+{
+    bool differs = false;
+    RematProblem *every = POOL_NEW(pool, RematProblem);
+    *every = *p;
+    every->node = POOL_ARRAY(pool, (size_t)p->n_nodes + 1, RematNode);
+    memcpy(every->node, p->node, (size_t)p->n_nodes * sizeof *p->node);
+    for (int n = 0; n < g->n_nodes; n++) { /* all of a backward part may run again as it is */
+        every->node[n].rerun = may_rerun(&g->node[n]);
+        differs |= every->node[n].rerun != p->node[n].rerun;
+    }
+    return differs ? every : NULL;
 }

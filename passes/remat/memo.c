@@ -200,9 +200,11 @@ static bool read_answer(const RematProblem *p, StoredReader *r, const RematOptio
 {
     RematNotes notes = {0};
     out->limited = stored_get(r) != 0;
-    notes.treewidth = (int)stored_get(r);
+    uint64_t treewidth = stored_get(r);
+    notes.treewidth = (int)treewidth;
     notes.proven = stored_get(r) != 0;
-    if (!stored_get_schedule(r, pool, p->n_nodes, &out->schedule) || !stored_at_end(r))
+    if (treewidth > (uint64_t)p->n_nodes ||
+        !stored_get_schedule(r, pool, p->n_nodes, &out->schedule) || !stored_at_end(r))
         return false;
     out->figures = remat_check(pool, p, &out->schedule);
     out->peak_bytes = out->figures.peak_bytes;

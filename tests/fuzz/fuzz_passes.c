@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-enum { MOST_NODES = 80, MOST_SEARCHED = 16, MOST_DRAWN = 6 };
+enum { MOST_NODES = 160, MOST_SEARCHED = 16, MOST_DRAWN = 6 };
 
 static Graph *read_text(Pool *pool, const char *name, const uint8_t *data, size_t size)
 {

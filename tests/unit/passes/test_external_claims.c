@@ -199,8 +199,8 @@ static void check_units(void)
     for (size_t k = 0; k < sizeof exponents / sizeof *exponents; k++) {
         Pool *pool = pool_new();
         check_unit(pool, 5, exponents[k], "80%");
-        check_unit(pool, 40, exponents[k], "50%");
-        check_unit(pool, 40, exponents[k], "min");
+        check_unit(pool, 14, exponents[k], "50%");
+        check_unit(pool, 14, exponents[k], "min");
         pool_free(pool);
     }
 }

@@ -7,28 +7,48 @@
 #include <stdlib.h>
 #include <string.h>
 
-static inline long count_allocations(int steps)
+typedef struct Allocations {
+    long own, of_libraries, not_given_back;
+} Allocations;
+
+static inline long number_after(const char *text, const char *what)
 {
-    Result r =
-        run("$(dirname $SCRIMP)/tests/e2e/scrimp_counting train $TMP/tiny.scrimp --threads 2 "
-            "--log $TMP/log --steps %d",
-            steps);
-    const char *text = strstr(r.err, "allocations: ");
-    EXPECT(r.code == 0 && text, r.err);
-    long n = text ? strtol(text + strlen("allocations: "), NULL, 10) : -1;
+    const char *at = text ? strstr(text, what) : NULL;
+    return at ? strtol(at + strlen(what), NULL, 10) : -1;
+}
+
+/* options: the model and whatever else. */
+static inline Allocations count_allocations(const char *options, int steps)
+{
+    Result r = run("cd $TMP && $(dirname $SCRIMP)/tests/e2e/scrimp_counting train %s --threads 2 "
+                   "--steps %d",
+                   options, steps);
+    Allocations a = {number_after(r.err, "allocations: "),
+                     number_after(r.err, "of picture libraries: "), -1};
+    const char *libraries = strstr(r.err, "of picture libraries: ");
+    a.not_given_back = number_after(libraries, ", ");
+    EXPECT(r.code == 0 && a.own > 0 && libraries, r.err);
     result_free(&r);
-    return n;
+    return a;
+}
+
+static inline void expect_no_more(const char *options, int few, int many)
+{
+    count_allocations(options, 2); /* compiles */
+    Allocations a = count_allocations(options, few), b = count_allocations(options, many);
+    char detail[300];
+    snprintf(detail, sizeof detail,
+             "%s: %ld allocations in %d steps, %ld in %d; of picture libraries %ld and %ld",
+             options, a.own, few, b.own, many, a.of_libraries, b.of_libraries);
+    EXPECT(a.own == b.own && a.own > 100, detail);
+    EXPECT(a.not_given_back == 0 && b.not_given_back == 0, detail);
+    printf("%s\n", detail);
 }
 
 static inline void expect_no_allocation(int few, int many)
 {
     write_tiny_model(1000000, 0);
-    count_allocations(2); /* compiles */
-    long a = count_allocations(few), b = count_allocations(many);
-    char detail[100];
-    snprintf(detail, sizeof detail, "%ld allocations in %d steps, %ld in %d", a, few, b, many);
-    EXPECT(a == b && a > 100, detail);
-    printf("%s\n", detail);
+    expect_no_more("tiny.scrimp --log log", few, many);
 }
 
 #endif

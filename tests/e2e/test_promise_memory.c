@@ -1,5 +1,5 @@
 /* Promises 7 and 8: budgets are kept and monotone; out of memory happens before step 1 or never. */
-#include "steps_allocate.h"
+#include "sources_allocate.h"
 
 static void test_sweep(const char *example)
 {
@@ -58,5 +58,7 @@ int main(void)
     test_sweep("chargpt.scrimp -D L=2");
     test_out_of_memory();
     expect_no_allocation(20, 220);
+    test_images_and_arrays();
+    test_sequences();
     return e2e_end();
 }

@@ -223,7 +223,7 @@ static const OptionRow option_rows[] = {
     {"dot", 0, FIELD_FLAG, offsetof(Cli, dot), NULL, "graphviz instead of IR text", 0},
     {"steps", 0, FIELD_INT, offsetof(Cli, steps), "N", "how many steps (updates)", 1},
     {"data", 0, FIELD_TEXT, offsetof(Cli, data), "PATH",
-     "file or folder of the data, instead of the model's", 0},
+     "path of the data, from the current folder, instead of the model's", 0},
     {"resume", 0, FIELD_FLAG, offsetof(Cli, resume), NULL, "continue the run in --out", 0},
     {"overwrite", 0, FIELD_FLAG, offsetof(Cli, overwrite), NULL, "replace the run that is in --out",
      0},

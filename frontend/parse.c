@@ -168,6 +168,7 @@ static void import_file(ParseState *ps, Span span, const char *path, const char 
     char *text = read_file(ps->pool, path, &length, &reason);
     if (!text) {
         diag_error(ps->diag, span, "E020", "cannot read '%.200s': %s", path, reason);
+        diag_help(ps->diag, "imports are looked up beside the file that has them");
         return;
     }
     map_set(&job->files, key, FILE_BEING_PARSED);

@@ -248,7 +248,7 @@ static const OptionRow option_rows[] = {
      1},
     {"seed", 0, FIELD_INT, offsetof(Cli, seed), "N", "seed of everything random", 0},
     {"threads", 0, FIELD_INT, offsetof(Cli, threads), "N",
-     "threads (default: all cores of affinity and quota); never changes a bit", 1},
+     "threads (default: all cores it may use); never changes a bit", 1},
     {"compare", 0, FIELD_FLAG, offsetof(Cli, compare), NULL, "a row for every solver", 0},
     {"max-batch", 0, FIELD_FLAG, offsetof(Cli, max_batch), NULL,
      "the largest batch (option N) within the budget, and its time", 0},

@@ -108,6 +108,7 @@ const Verb cli_verbs[] = {
      "rate keeps the length that the model gives it.\n"
      "A line of --log has step, loss, the metrics, grad_norm, lr and seconds; after an evaluation\n"
      "step, val_loss and val_METRIC. With --resume, lines past the checkpoint are cut.\n"
+     "Every save is made and waited for; a note says so when they take a fifth of the time.\n"
      "A loss, gradient norm, weight or state that is not finite ends the run (--on-nan stop), and\n"
      "never replaces a finite checkpoint: it is saved in DIR/diverged. warn goes on; skip takes "
      "the\n"

@@ -40,8 +40,8 @@ bool folder_exists(const char *path);
 typedef struct AtomicFile {
     char *path, *temporary;
     int fd;
-    int64_t bytes;
-    uint32_t crc32; /* of everything written so far */
+    int64_t bytes, started; /* written so far; of these, handed to the disk */
+    uint32_t crc32;         /* of everything written so far */
 } AtomicFile;
 
 bool atomic_open(AtomicFile *file, const char *path, RtError *err);

@@ -1,7 +1,8 @@
-/* Saving as a user meets it: file systems without links. */
+/* Saving as a user meets it: file systems without links, disks that are slower than the steps. */
 #include "tiny_model.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 static void expect_run(int code, const char *command)
@@ -14,14 +15,21 @@ static void expect_run(int code, const char *command)
     result_free(&r);
 }
 
+/* A library for LD_PRELOAD, its path in the environment; false where sanitizers want to be first.
+ */
+static bool have_library(const char *name, const char *variable)
+{
+    char path[600];
+    snprintf(path, sizeof path, "%s/tests/e2e/libe2e_%s.so", getenv("SCRIMP_BUILD"), name);
+    setenv(variable, path, 1);
+    return access(path, R_OK) == 0;
+}
+
 /* Training, resuming and reading are the same where a second name has to be a copy. */
 static void test_no_links(void)
 {
-    char path[600];
-    snprintf(path, sizeof path, "%s/tests/e2e/libe2e_no_links.so", getenv("SCRIMP_BUILD"));
-    if (access(path, R_OK) != 0) /* sanitizers want to be loaded first */
+    if (!have_library("no_links", "NO_LINKS"))
         return;
-    setenv("NO_LINKS", path, 1);
     write_tiny_model(8, 2);
     expect_run(0, "$SCRIMP train $TMP/tiny.scrimp --out $TMP/links -q");
     expect_run(0,
@@ -33,9 +41,29 @@ static void test_no_links(void)
     expect_run(0, "test $(stat -c %h $TMP/links/model.safetensors) = 2");
 }
 
+/* Saves that take longer than what is between them: every one is made, in order, and the run says
+ * what it waits for. */
+static void test_late_disk(void)
+{
+    if (!have_library("late_disk", "LATE_DISK"))
+        return;
+    write_tiny_model(6, 1);
+    expect_run(0, "$SCRIMP train $TMP/tiny.scrimp --out $TMP/quick -q");
+    Result r =
+        run("RENAMED=$TMP/renamed LD_PRELOAD=$LATE_DISK $SCRIMP train $TMP/tiny.scrimp --out "
+            "$TMP/late");
+    EXPECT(r.code == 0 && strstr(r.err, "the run waits for every save"), r.err);
+    result_free(&r);
+    expect_run(0, "test $(grep -c 'late/trainer.json$' $TMP/renamed) = 6");
+    expect_run(0, "for i in 1 2 3 4 5 6; do echo $TMP/late/model-000000000$i.safetensors; done > "
+                  "$TMP/wanted; grep /model-0 $TMP/renamed | cmp - $TMP/wanted");
+    expect_run(0, "cmp $TMP/quick/model.safetensors $TMP/late/model.safetensors");
+}
+
 int main(void)
 {
     e2e_begin();
     test_no_links();
+    test_late_disk();
     return e2e_end();
 }

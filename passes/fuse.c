@@ -20,6 +20,9 @@ typedef struct Fuser {
     size_t *position;       /* by node: place in the order */
     size_t *overwritten_at; /* by persistent value: place of the first node that overwrites it */
     int *group_of;          /* by node: index of its group, -1 */
+    ValueId
+        *inner;  /* by value: its copy in the body under construction; VALUE_NONE between bodies */
+    Bitset made; /* values computed in that body; empty between bodies */
 } Fuser;
 
 typedef struct Group {
@@ -167,26 +170,29 @@ static void grow_group(Fuser *f, Group *groups, int a)
 typedef struct BodyBuilder {
     Fuser *f;
     Graph *body;
-    ValueId *inner; /* by outer value */
-    VEC(ValueId) inputs;
+    VEC(ValueId) inputs, copied; /* copied: all that have an entry in f->inner */
 } BodyBuilder;
+
+static ValueId note_inner(BodyBuilder *b, ValueId outer, ValueId inner)
+{
+    vec_push(b->f->scratch, &b->copied, outer);
+    return b->f->inner[outer] = inner;
+}
 
 static ValueId body_input(BodyBuilder *b, ValueId outer)
 {
-    if (b->inner[outer] != VALUE_NONE)
-        return b->inner[outer];
+    if (b->f->inner[outer] != VALUE_NONE)
+        return b->f->inner[outer];
     const Graph *g = b->f->g;
     const Node *def = value_node(g, outer);
     double c;
-    if (const_value(g, outer, &c)) {
-        b->inner[outer] = graph_add_const(b->body, c, value_type(g, outer)->dtype);
-    } else {
-        AttrList none = {0};
-        b->inner[outer] = graph_add_source(b->body, OP_input, *value_type(g, outer), &none,
-                                           graph_value(g, outer)->name, def->loc);
-        vec_push(b->f->scratch, &b->inputs, outer);
-    }
-    return b->inner[outer];
+    if (const_value(g, outer, &c))
+        return note_inner(b, outer, graph_add_const(b->body, c, value_type(g, outer)->dtype));
+    AttrList none = {0};
+    vec_push(b->f->scratch, &b->inputs, outer);
+    return note_inner(b, outer,
+                      graph_add_source(b->body, OP_input, *value_type(g, outer), &none,
+                                       graph_value(g, outer)->name, def->loc));
 }
 
 static void body_node(BodyBuilder *b, const Node *n)
@@ -197,8 +203,17 @@ static void body_node(BodyBuilder *b, const Node *n)
     AttrList attrs = {.n = n->n_attr};
     if (n->n_attr)
         memcpy(attrs.items, n->attr, (size_t)n->n_attr * sizeof(Attr));
-    b->inner[n->out[0]] = graph_add(b->body, n->op, in, n->n_in, &attrs,
-                                    graph_value(b->f->g, n->out[0])->name, n->loc);
+    note_inner(b, n->out[0],
+               graph_add(b->body, n->op, in, n->n_in, &attrs, graph_value(b->f->g, n->out[0])->name,
+                         n->loc));
+}
+
+static void forget_body(Fuser *f, const Group *group, const BodyBuilder *b)
+{
+    for (size_t i = 0; i < b->copied.len; i++)
+        f->inner[b->copied.data[i]] = VALUE_NONE;
+    for (size_t i = 0; i < group->nodes.len; i++)
+        bitset_remove(&f->made, graph_node(f->g, group->nodes.data[i])->out[0]);
 }
 
 /* The root node becomes the fused node: its value keeps its identity and name. */
@@ -206,22 +221,19 @@ static void fuse_group(Fuser *f, const Group *group)
 {
     Graph *g = f->g;
     BodyBuilder b = {.f = f, .body = graph_new(g->pool, "fused")};
-    b.inner = POOL_ARRAY(f->scratch, g->values.len, ValueId);
-    memset(b.inner, 0xff, g->values.len * sizeof(ValueId));
     Node *root = graph_node(g, group->nodes.data[group->nodes.len - 1]);
     /* Inputs first, in order of use; then the operations. */
-    Bitset made = bitset_new(f->scratch, g->values.len);
     for (size_t i = 0; i < group->nodes.len; i++)
-        bitset_add(&made, graph_node(g, group->nodes.data[i])->out[0]);
+        bitset_add(&f->made, graph_node(g, group->nodes.data[i])->out[0]);
     for (size_t i = 0; i < group->nodes.len; i++) {
         const Node *n = graph_node(g, group->nodes.data[i]);
         for (int k = 0; k < n->n_in; k++)
-            if (!bitset_has(&made, n->in[k]))
+            if (!bitset_has(&f->made, n->in[k]))
                 body_input(&b, n->in[k]);
     }
     for (size_t i = 0; i < group->nodes.len; i++)
         body_node(&b, graph_node(g, group->nodes.data[i]));
-    graph_add_output(b.body, "out", b.inner[root->out[0]]);
+    graph_add_output(b.body, "out", f->inner[root->out[0]]);
     root->op = OP_fused;
     root->body = b.body;
     root->n_attr = 0;
@@ -229,6 +241,7 @@ static void fuse_group(Fuser *f, const Group *group)
     root->in = POOL_ARRAY(g->pool, b.inputs.len, ValueId);
     if (b.inputs.len)
         memcpy(root->in, b.inputs.data, b.inputs.len * sizeof(ValueId));
+    forget_body(f, group, &b);
 }
 
 static void rebuild_order(Fuser *f, const Group *groups)
@@ -253,6 +266,9 @@ bool pass_fuse(PassContext *ctx)
     note_positions(&f);
     f.group_of = POOL_ARRAY(scratch, g->nodes.len, int);
     memset(f.group_of, 0xff, g->nodes.len * sizeof(int));
+    f.inner = POOL_ARRAY(scratch, g->values.len, ValueId);
+    memset(f.inner, 0xff, g->values.len * sizeof(ValueId));
+    f.made = bitset_new(scratch, g->values.len);
     Group *groups = POOL_ARRAY(scratch, g->order.len, Group);
     int n_groups = 0;
     for (size_t i = 0; i < g->order.len; i++) {

@@ -3,6 +3,7 @@
 #include "ir/support/bug.h"
 #include "passes/autodiff.h"
 #include "passes/grad.h"
+#include "passes/slice_gradients.h"
 
 #include <string.h>
 
@@ -19,23 +20,17 @@ bool op_has_gradient(OpKind op)
     return grad_table[op] != NULL;
 }
 
-/* The gradient of one slice of a value, put off until all of them are known: slices that tile the
- * value (split) make one concat instead of a padded copy and an add each. */
-typedef struct Tile {
-    NodeId slice;
-    ValueId dout;
-    int64_t start; /* along the axis that is cut */
-    struct Tile *next;
-} Tile;
+/* Gradients of the slices of a value, put off until all of them are known. */
+typedef VEC(SlicePart) SliceParts;
 
 /* One backward walk.  The arrays are by the values that exist when it starts. */
 typedef struct Backward {
     Graph *g;
     size_t n_values;
-    ValueId *grad; /* what has been added up so far, or VALUE_NONE */
-    bool *depends; /* on one of wrt, through operations that have a rule */
-    Tile **tiles;
-    VEC(bool) named; /* by value - n_values: has its final name */
+    ValueId *grad;     /* what has been added up so far, or VALUE_NONE */
+    bool *depends;     /* on one of wrt, through operations that have a rule */
+    SliceParts *parts; /* by value: of its slices, not yet in grad */
+    VEC(bool) named;   /* by value - n_values: has its final name */
     Pool *scratch;
 } Backward;
 
@@ -108,73 +103,27 @@ static void call_rule(Backward *b, NodeId id, const ValueId *dout)
             accumulate(b, node.in[i], din[i]);
 }
 
-/* The one axis along which a slice is shorter than its input; -1 when there is not exactly one. */
-static int cut_axis(const Graph *g, const Node *slice)
-{
-    const Type *x = value_type(g, slice->in[0]), *y = value_type(g, slice->out[0]);
-    int axis = -1, cuts = 0;
-    for (int i = 0; i < x->rank; i++)
-        if (x->dim[i] != y->dim[i]) {
-            axis = i;
-            cuts++;
-        }
-    return cuts == 1 ? axis : -1;
-}
-
-/* Adds a slice's gradient to its input's list, which is kept sorted. */
 static void put_off_slice(Backward *b, NodeId id, ValueId dout)
 {
+    SlicePart part;
     const Node *n = graph_node(b->g, id);
-    int axis = cut_axis(b->g, n);
-    Tile *tile = POOL_NEW(b->scratch, Tile), **at = &b->tiles[n->in[0]];
-    tile->slice = id;
-    tile->dout = dout;
-    tile->start = axis < 0 ? 0 : node_ints_at(n, ATTR_start, axis, 0);
-    while (*at && (*at)->start <= tile->start)
-        at = &(*at)->next;
-    tile->next = *at;
-    *at = tile;
-}
-
-/* The axis that a list of slices cuts x into consecutive pieces along, without gap; else -1. */
-static int tiled_axis(const Backward *b, ValueId x)
-{
-    const Tile *t = b->tiles[x];
-    int axis = cut_axis(b->g, graph_node(b->g, t->slice));
-    int64_t next = 0;
-    for (; t && axis >= 0; t = t->next) {
-        const Node *n = graph_node(b->g, t->slice);
-        if (cut_axis(b->g, n) != axis || t->start != next ||
-            node_ints_at(n, ATTR_step, axis, 1) != 1)
-            return -1;
-        next += value_type(b->g, n->out[0])->dim[axis];
-    }
-    return axis >= 0 && next == value_type(b->g, x)->dim[axis] ? axis : -1;
-}
-
-static ValueId concat_tiles(Backward *b, ValueId x, int axis)
-{
-    AttrList attrs = {0};
-    VEC(ValueId) parts = {0};
-    attrs_int(&attrs, ATTR_axis, axis);
-    for (const Tile *t = b->tiles[x]; t; t = t->next)
-        vec_push(b->scratch, &parts, t->dout);
-    const char *name = pool_printf(b->g->pool, "%s.concat", gradient_name(b, x));
-    return graph_add(b->g, OP_concat, parts.data, (int)parts.len, &attrs, name,
-                     value_node(b->g, x)->loc);
-}
-
-static void add_tiles(Backward *b, ValueId x)
-{
-    if (!b->tiles[x])
-        return;
-    int axis = tiled_axis(b, x);
-    if (axis >= 0)
-        accumulate(b, x, concat_tiles(b, x, axis));
+    if (slice_part(b->g, n, dout, &part))
+        vec_push(b->scratch, &b->parts[n->in[0]], part);
     else
-        for (const Tile *t = b->tiles[x]; t; t = t->next)
-            call_rule(b, t->slice, &t->dout);
-    b->tiles[x] = NULL;
+        call_rule(b, id, &dout);
+}
+
+static void add_slices(Backward *b, ValueId x)
+{
+    SliceParts *parts = &b->parts[x];
+    if (parts->len == 0)
+        return;
+    Type t = *value_type(b->g, x);
+    Loc loc = value_node(b->g, x)->loc;
+    accumulate(b, x,
+               slices_gradient(b->g, b->scratch, &t, parts->data, (int)parts->len,
+                               gradient_name(b, x), loc));
+    parts->len = 0;
 }
 
 /* The last of the parts that make up a gradient gets its name.  A gradient that is another value's
@@ -199,7 +148,7 @@ static void visit(Backward *b, NodeId id)
     ValueId *dout = POOL_ARRAY(b->scratch, (size_t)n.n_out, ValueId);
     bool any = false;
     for (int i = 0; i < n.n_out; i++) {
-        add_tiles(b, n.out[i]);
+        add_slices(b, n.out[i]);
         dout[i] = b->grad[n.out[i]];
         if (dout[i] == VALUE_NONE)
             continue;
@@ -224,7 +173,7 @@ void autodiff_gradients(Graph *g, ValueId loss, ValueId seed, const ValueId *wrt
     Backward b = {.g = g, .n_values = g->values.len, .scratch = scratch};
     b.grad = POOL_ARRAY(scratch, b.n_values, ValueId);
     b.depends = POOL_ARRAY(scratch, b.n_values, bool);
-    b.tiles = POOL_ARRAY(scratch, b.n_values, Tile *);
+    b.parts = POOL_ARRAY(scratch, b.n_values, SliceParts);
     for (size_t i = 0; i < b.n_values; i++)
         b.grad[i] = VALUE_NONE;
     for (int i = 0; i < n_wrt; i++)

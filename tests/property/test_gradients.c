@@ -134,8 +134,8 @@ static void check_op(OpKind op)
     CHECK_MSG(done == CASES_PER_OP, "%s: only %d of the drawn shapes fit", op_name(op), done);
 }
 
-/* Parts of values: split in three (the gradients make one concat), a gap, a piece used twice, the
- * whole beside its pieces. */
+/* Parts of values: split in three (the gradients make one concat), a gap (one concat with zeros), a
+ * piece used twice, the whole beside its pieces. */
 static ValueId piece(OpCase *c, ValueId x, int axis, const int64_t *cut)
 {
     const Type t = *value_type(c->g, x);
@@ -187,10 +187,83 @@ static void check_slices(void)
     for (int axis = 0; axis < 2; axis++) {
         check_pieces(axis, split, 3, false, 1);
         check_pieces(axis, split, 3, true, 1);
-        check_pieces(axis, gap, 2, false, 0);
+        check_pieces(axis, gap, 2, false, 1);
         check_pieces(axis, twice, 2, false, 0);
         check_pieces(axis, all, 1, false, 0);
     }
+}
+
+/* A slice of any range in every dim, of step 1 or 2. */
+static ValueId random_box(OpCase *c, ValueId x)
+{
+    const Type t = *value_type(c->g, x);
+    AttrList attrs = {0};
+    int64_t start[3], limit[3], step[3];
+    for (int d = 0; d < 3; d++) {
+        bool whole = op_coin(c);
+        start[d] = whole ? 0 : op_int(c, 0, t.dim[d] - 1);
+        limit[d] = whole ? t.dim[d] : op_int(c, start[d] + 1, t.dim[d]);
+        step[d] = op_int(c, 0, 9) ? 1 : 2;
+    }
+    attrs_ints(&attrs, ATTR_start, start, 3);
+    attrs_ints(&attrs, ATTR_limit, limit, 3);
+    attrs_ints(&attrs, ATTR_step, step, 3);
+    return graph_add(c->g, OP_slice, &x, 1, &attrs, NULL, nowhere);
+}
+
+/* Slices that overlap, leave gaps, cut one dim or several. */
+static void check_boxes(uint64_t seed)
+{
+    Pool *pool = pool_new();
+    OpCase c = case_new(pool, first_seed + seed);
+    const int64_t dims[3] = {3, 4, 5};
+    ValueId x = op_floats(&c, type_make(DTYPE_F32, 3, dims), -2, 2);
+    ValueId y = graph_add(c.g, OP_tanh, &x, 1, NULL, NULL, nowhere);
+    int n = (int)op_int(&c, 1, 9);
+    for (int i = 0; i < n; i++) {
+        ValueId box = random_box(&c, y), squares = product(&c, box, box);
+        ValueId sum = graph_add(c.g, OP_sum, &squares, 1, NULL, NULL, nowhere);
+        c.out = i ? product(&c, c.out, sum) : sum;
+    }
+    bool right = check_case(&c, true);
+    CHECK_MSG(right, "boxes of a value, seed %llu", (unsigned long long)seed);
+    pool_free(pool);
+}
+
+/* The elements of all gradients when `count` steps read a row each, or a window of rows, of a value
+ * of count + width rows; axis: what a row is. */
+static int64_t gradient_elements(int axis, int64_t count, int64_t width)
+{
+    Pool *pool = pool_new();
+    OpCase c = case_new(pool, first_seed);
+    int64_t dims[2] = {3, 3}, sum = 0;
+    dims[axis] = count + width;
+    ValueId x = op_floats(&c, type_make(DTYPE_F32, 2, dims), -2, 2);
+    ValueId y = graph_add(c.g, OP_tanh, &x, 1, NULL, NULL, nowhere), last = VALUE_NONE;
+    for (int64_t i = 0; i < count; i++) {
+        ValueId row = piece(&c, y, axis, (const int64_t[]){i, i + width});
+        last = i ? product(&c, last, row) : row;
+    }
+    ValueId loss = graph_add(c.g, OP_sum, &last, 1, NULL, NULL, nowhere), grad = VALUE_NONE;
+    ValueId one = op_scalar(&c, 1, 1);
+    size_t before = c.g->values.len;
+    autodiff_gradients(c.g, loss, one, &x, 1, &grad);
+    for (size_t v = before; v < c.g->values.len; v++)
+        sum += type_elements(value_type(c.g, (ValueId)v));
+    pool_free(pool);
+    return sum;
+}
+
+/* Twice the steps, twice the work: not a padded copy of everything for each of them. */
+static void check_many_slices(void)
+{
+    for (int axis = 0; axis < 2; axis++)
+        for (int64_t width = 1; width <= 3; width++) {
+            int64_t once = gradient_elements(axis, 100, width),
+                    twice = gradient_elements(axis, 200, width);
+            CHECK_MSG(twice < 2 * once + 100, "axis %d, width %lld: %lld elements, then %lld", axis,
+                      (long long)width, (long long)once, (long long)twice);
+        }
 }
 
 /* Growing lists of features, each joined anew, as cse nests them. */
@@ -234,6 +307,9 @@ int main(void)
         if (op_has_gradient((OpKind)op))
             check_op((OpKind)op);
     check_slices();
+    check_many_slices();
+    for (uint64_t seed = 0; seed < 100; seed++)
+        check_boxes(seed);
     for (int length = 2; length < 7; length++)
         for (int axis = 0; axis < 2; axis++)
             check_lists(axis, length);

@@ -114,7 +114,6 @@ static bool link_step(void *user, int index, char *message, size_t size)
     objects[p->n_kernels] = "-Xlinker";
     objects[p->n_kernels + 1] = export_option(b);
     Jit *j = jit_new(p->target, false);
-    jit_set_optimization(j, 0);
     step_emit(j, p);
     const char *error;
     bool ok = jit_write_shared(j, linked_path(b), objects, p->n_kernels + 2, &error);

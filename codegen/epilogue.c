@@ -1,6 +1,6 @@
 #include "codegen/epilogue.h"
 
-#include "codegen/pointwise.h"
+#include "codegen/point_internal.h"
 #include "codegen/relu_mask.h"
 #include "ir/support/bug.h"
 
@@ -20,15 +20,37 @@ static const Node *matrix_node(const Graph *body)
     BUG("a fused group without a matrix operation has no epilogue");
 }
 
+static bool is_exponent(const Graph *body, const Node *n, int in)
+{
+    double e;
+    return in == 1 && point_known_exponent(body, n, &e);
+}
+
+/* Some element-wise operation reads v from the kernel's arguments. */
 static bool read_by_points(const Graph *body, ValueId v)
 {
     for (size_t i = 0; i < body->order.len; i++) {
         const Node *n = graph_node(body, body->order.data[i]);
         for (int k = 0; k < n->n_in; k++)
-            if (n->in[k] == v && op_table[n->op].op_class == OP_CLASS_POINT)
+            if (n->in[k] == v && op_table[n->op].op_class == OP_CLASS_POINT &&
+                !is_exponent(body, n, k))
                 return true;
     }
     return false;
+}
+
+static void add_input(Epilogue *e, ValueId inner, CallBuf outer, Call *call)
+{
+    if (e->n_inputs == EPILOGUE_MAX_INPUTS || call->n_bufs == CALL_MAX_BUFS)
+        BUG("an epilogue with too many operands");
+    e->input[e->n_inputs++] = (EpilogueInput){inner, call->n_bufs};
+    call->buf[call->n_bufs++] = outer;
+}
+
+static CallBuf number_of(const Graph *body, const Node *constant)
+{
+    DType dtype = value_type(body, constant->out[0])->dtype;
+    return (CallBuf){CALL_NUMBER, point_word(dtype, node_float(constant, ATTR_value, 0))};
 }
 
 void epilogue_add_body(Epilogue *e, const Node *fused, Call *call)
@@ -40,15 +62,11 @@ void epilogue_add_body(Epilogue *e, const Node *fused, Call *call)
     int input = 0;
     for (size_t i = 0; i < body->order.len; i++) {
         const Node *n = graph_node(body, body->order.data[i]);
-        if (n->op != OP_input)
+        if (n->op != OP_input && n->op != OP_const)
             continue;
-        ValueId outer = fused->in[input++];
-        if (!read_by_points(body, n->out[0]))
-            continue;
-        if (e->n_inputs == EPILOGUE_MAX_INPUTS || call->n_bufs == CALL_MAX_BUFS)
-            BUG("an epilogue with too many operands");
-        e->input[e->n_inputs++] = (EpilogueInput){n->out[0], call->n_bufs};
-        call->buf[call->n_bufs++] = (CallBuf){outer, 0};
+        CallBuf outer = n->op == OP_const ? number_of(body, n) : (CallBuf){fused->in[input++], 0};
+        if (read_by_points(body, n->out[0]))
+            add_input(e, n->out[0], outer, call);
     }
 }
 
@@ -87,16 +105,20 @@ static void attr_key(StrBuf *key, const Attr *a)
     }
 }
 
+/* An exponent is named with its power; what else is constant is an argument. */
 static void node_key(StrBuf *key, const Graph *body, const Node *n)
 {
+    double exponent;
     const Type *t = value_type(body, n->out[0]);
     strbuf_printf(key, ";%u=%s:%s", n->out[0], op_name(n->op), dtype_name(t->dtype));
     for (int i = 0; i < t->rank; i++)
         strbuf_printf(key, "x%lld", (long long)t->dim[i]);
     for (int i = 0; i < n->n_in; i++)
         strbuf_printf(key, " %u", n->in[i]);
-    for (int i = 0; i < n->n_attr; i++)
+    for (int i = 0; i < n->n_attr && n->op != OP_const; i++)
         attr_key(key, &n->attr[i]);
+    if (point_known_exponent(body, n, &exponent))
+        strbuf_printf(key, " ^%a", exponent);
 }
 
 void epilogue_key(StrBuf *key, const Epilogue *e)
@@ -195,23 +217,28 @@ static JitValue load_row(EpilogueEmit *m, int buf, JitValue at, DType dtype)
     return m->n_valid ? jit_vload_partial(j, p, at, m->n_valid, 0) : jit_vload(j, p, at);
 }
 
+static int operand_buf(const EpilogueEmit *m, ValueId v)
+{
+    for (int i = 0; i < m->e->n_inputs; i++)
+        if (m->e->input[i].value == v)
+            return m->e->input[i].buf;
+    BUG("an epilogue reads a value that is no operand");
+}
+
 static JitValue operand_value(void *user, ValueId v, int axis)
 {
     EpilogueEmit *m = user;
     if (v == m->e->acc)
         return m->acc;
+    int buf = operand_buf(m, v);
+    if (value_node(m->e->body, v)->op == OP_const)
+        return point_number_lanes(m->j, value_type(m->e->body, v)->dtype, buf);
     int64_t stride[TYPE_MAX_RANK];
     const Type *t = value_type(m->e->body, v);
     operand_strides(m->e, t, axis, stride);
     JitValue at = row_offset(m, stride);
-    for (int i = 0; i < m->e->n_inputs; i++)
-        if (m->e->input[i].value == v) {
-            int buf = m->e->input[i].buf;
-            return stride[m->e->out.rank - 1]
-                       ? load_row(m, buf, jit_add(m->j, at, m->col), t->dtype)
-                       : load_one(m, buf, at, t->dtype);
-        }
-    BUG("an epilogue reads a value that is no operand");
+    return stride[m->e->out.rank - 1] ? load_row(m, buf, jit_add(m->j, at, m->col), t->dtype)
+                                      : load_one(m, buf, at, t->dtype);
 }
 
 static int64_t columns(const Epilogue *e)
@@ -239,10 +266,7 @@ static JitValue column_index(void *user)
 /* An operand of i32 words. */
 static JitValue operand_words(const EpilogueEmit *m, ValueId v)
 {
-    for (int k = 0; k < m->e->n_inputs; k++)
-        if (m->e->input[k].value == v)
-            return jit_buf(m->j, m->e->input[k].buf, jit_types(m->j)->p_i32);
-    BUG("an epilogue reads words that are no operand");
+    return jit_buf(m->j, operand_buf(m, v), jit_types(m->j)->p_i32);
 }
 
 static JitValue operand_word(void *user, ValueId v, int i)

@@ -12,9 +12,9 @@
 #include "codegen/kernel.h"
 #include "ir/support/strbuf.h"
 
-enum { EPILOGUE_MAX_INPUTS = 32 };
+enum { EPILOGUE_MAX_INPUTS = 80 };
 
-/* An operand of the body: its `input` value, and the kernel's buffer that holds it. */
+/* An operand of the body: an `input` or a constant, and the kernel's buffer or number for it. */
 typedef struct EpilogueInput {
     ValueId value;
     int buf;
@@ -32,8 +32,8 @@ typedef struct Epilogue {
 
 /* No bias and no body: the accumulator is stored as `out`. */
 Epilogue epilogue_none(const Type *out);
-/* Adds the operations of the fused node being lowered (a graph's node); inputs of the body that
- * they need are appended to call->buf. */
+/* Adds the operations of the fused node being lowered (a graph's node); the inputs and constants of
+ * the body that they need are appended to call->buf. */
 void epilogue_add_body(Epilogue *e, const Node *fused, Call *call);
 /* Some operand has the result's shape, so that the result may be written over it: it must not be
  * used for partial sums. */

@@ -125,12 +125,6 @@ JitType jit_pointer_to(Jit *j, JitType type)
     return gcc_jit_type_get_pointer(type);
 }
 
-void jit_set_loc(Jit *j, const char *file, int line, int column)
-{
-    gcc_jit_context_set_bool_option(j->ctx, GCC_JIT_BOOL_OPTION_DEBUGINFO, 1);
-    j->loc = gcc_jit_context_new_location(j->ctx, file, line, column);
-}
-
 static bool write_file(Jit *j, enum gcc_jit_output_kind kind, const char *path, const char **error)
 {
     static char message[512];
@@ -189,8 +183,8 @@ static gcc_jit_function *declare(Jit *j, enum gcc_jit_function_kind kind, const 
     if (n > JIT_MAX_PARAMS)
         BUG("function %s has %d parameters", name, n);
     for (int i = 0; i < n; i++)
-        param[i] = gcc_jit_context_new_param(j->ctx, j->loc, types[i], jit_unique_name(j, "p"));
-    return gcc_jit_context_new_function(j->ctx, j->loc, kind, result, name, n, param, 0);
+        param[i] = gcc_jit_context_new_param(j->ctx, NULL, types[i], jit_unique_name(j, "p"));
+    return gcc_jit_context_new_function(j->ctx, NULL, kind, result, name, n, param, 0);
 }
 
 static Frame *open_frame(Jit *j, enum gcc_jit_function_kind kind, const char *name, JitType result,
@@ -245,20 +239,30 @@ JitValue jit_bufs(Jit *j)
     return gcc_jit_param_as_rvalue(jit_frame(j)->param[jit_frame(j)->bufs]);
 }
 
-JitValue jit_buf(Jit *j, int i, JitType pointer_type)
+/* Entry i of the table as `type`, loaded once at the top of the function. */
+static JitValue table_entry(Jit *j, int i, JitValue table, JitType type)
 {
     Frame *f = jit_frame(j);
     if (i < 0 || i >= JIT_MAX_BUFS)
         BUG("buffer %d", i);
-    if (f->buf[i].type != pointer_type) {
+    if (f->buf[i].type != type) {
         gcc_jit_rvalue *one = gcc_jit_lvalue_as_rvalue(
-            gcc_jit_context_new_array_access(j->ctx, j->loc, jit_bufs(j), jit_i64(j, i)));
-        f->buf[i].type = pointer_type;
-        f->buf[i].var = jit_var(j, pointer_type, "buf");
-        gcc_jit_block_add_assignment(f->entry, j->loc, f->buf[i].var,
-                                     jit_cast(j, one, pointer_type));
+            gcc_jit_context_new_array_access(j->ctx, NULL, table, jit_i64(j, i)));
+        f->buf[i].type = type;
+        f->buf[i].var = jit_var(j, type, "buf");
+        gcc_jit_block_add_assignment(f->entry, NULL, f->buf[i].var, jit_cast(j, one, type));
     }
     return gcc_jit_lvalue_as_rvalue(f->buf[i].var);
+}
+
+JitValue jit_buf(Jit *j, int i, JitType pointer_type)
+{
+    return table_entry(j, i, jit_bufs(j), pointer_type);
+}
+
+JitValue jit_number(Jit *j, int i)
+{
+    return table_entry(j, i, jit_cast(j, jit_bufs(j), j->t.p_i64), j->t.i64);
 }
 
 JitValue jit_task_begin(Jit *j)
@@ -310,13 +314,13 @@ JitValue jit_param(Jit *j, int i)
 
 void jit_function_end(Jit *j)
 {
-    gcc_jit_block_end_with_void_return(jit_frame(j)->block, j->loc);
+    gcc_jit_block_end_with_void_return(jit_frame(j)->block, NULL);
     close_frame(j);
 }
 
 void jit_function_return(Jit *j, JitValue v)
 {
-    gcc_jit_block_end_with_return(jit_frame(j)->block, j->loc, v);
+    gcc_jit_block_end_with_return(jit_frame(j)->block, NULL, v);
     close_frame(j);
 }
 
@@ -333,12 +337,12 @@ static gcc_jit_rvalue *new_call(Jit *j, JitFunction f, int n, const JitValue *ar
         BUG("call with %d arguments", n);
     for (int i = 0; i < n; i++)
         copy[i] = args[i];
-    return gcc_jit_context_new_call(j->ctx, j->loc, f, n, copy);
+    return gcc_jit_context_new_call(j->ctx, NULL, f, n, copy);
 }
 
 void jit_call_void(Jit *j, JitFunction f, int n, const JitValue *args)
 {
-    gcc_jit_block_add_eval(jit_frame(j)->block, j->loc, new_call(j, f, n, args));
+    gcc_jit_block_add_eval(jit_frame(j)->block, NULL, new_call(j, f, n, args));
 }
 
 JitValue jit_call(Jit *j, JitFunction f, int n, const JitValue *args)
@@ -348,7 +352,7 @@ JitValue jit_call(Jit *j, JitFunction f, int n, const JitValue *args)
 
 JitValue jit_function_pointer(Jit *j, JitFunction f)
 {
-    return jit_cast(j, gcc_jit_function_get_address(f, j->loc), j->t.p_char);
+    return jit_cast(j, gcc_jit_function_get_address(f, NULL), j->t.p_char);
 }
 
 void jit_call_pointer_void(Jit *j, JitValue pointer, int n, const JitType *types,
@@ -362,21 +366,21 @@ void jit_call_pointer_void(Jit *j, JitValue pointer, int n, const JitType *types
         values[i] = args[i];
         copy[i] = types[i];
     }
-    JitType type = gcc_jit_context_new_function_ptr_type(j->ctx, j->loc, j->t.none, n, copy, 0);
+    JitType type = gcc_jit_context_new_function_ptr_type(j->ctx, NULL, j->t.none, n, copy, 0);
     gcc_jit_rvalue *call =
-        gcc_jit_context_new_call_through_ptr(j->ctx, j->loc, jit_cast(j, pointer, type), n, values);
-    gcc_jit_block_add_eval(jit_frame(j)->block, j->loc, call);
+        gcc_jit_context_new_call_through_ptr(j->ctx, NULL, jit_cast(j, pointer, type), n, values);
+    gcc_jit_block_add_eval(jit_frame(j)->block, NULL, call);
 }
 /* --- control --- */
 
 static void jump(Jit *j, gcc_jit_block *to)
 {
-    gcc_jit_block_end_with_jump(jit_frame(j)->block, j->loc, to);
+    gcc_jit_block_end_with_jump(jit_frame(j)->block, NULL, to);
 }
 
 static void branch(Jit *j, JitValue condition, gcc_jit_block *yes, gcc_jit_block *no)
 {
-    gcc_jit_block_end_with_conditional(jit_frame(j)->block, j->loc, condition, yes, no);
+    gcc_jit_block_end_with_conditional(jit_frame(j)->block, NULL, condition, yes, no);
 }
 
 JitLoop jit_for(Jit *j, JitValue from, JitValue to, int64_t step, const char *hint)

@@ -32,8 +32,6 @@ void jit_free(Jit *j);
 const JitTypes *jit_types(const Jit *j);
 const Target *jit_target(const Jit *j);
 int jit_lanes(const Jit *j); /* target->vector_floats */
-/* Debug locations of the model's lines. */
-void jit_set_loc(Jit *j, const char *file, int line, int column);
 /* Writes an object file; false and *error (static storage) on failure. */
 bool jit_write_object(Jit *j, const char *path, const char **error);
 bool jit_write_assembly(Jit *j, const char *path, const char **error);
@@ -51,6 +49,7 @@ void jit_kernel_begin(Jit *j, const char *symbol);
 void jit_kernel_end(Jit *j);
 JitValue jit_buf(Jit *j, int i,
                  JitType pointer_type); /* buf[i] cast; loaded once at the top of the kernel */
+JitValue jit_number(Jit *j, int i);     /* the number (i64) that stands in the place of buffer i */
 JitValue jit_bufs(Jit *j);              /* the buffer table itself, to be passed to helpers */
 JitValue jit_task_begin(Jit *j);
 JitValue jit_task_end(Jit *j);

@@ -10,7 +10,7 @@
 
 #include <libgccjit.h>
 
-enum { JIT_MAX_PARAMS = 24, JIT_MAX_BUFS = 64, JIT_MAX_LANES = 16 };
+enum { JIT_MAX_PARAMS = 24, JIT_MAX_BUFS = 128, JIT_MAX_LANES = 16 };
 
 /* A function under construction.  Buffers are loaded in `entry`, which jumps to the code proper
  * when the function ends, so a load made inside a loop is still done once. */
@@ -34,7 +34,6 @@ struct Jit {
     Pool *pool;
     JitTypes t;
     gcc_jit_type *vf_unaligned, *vi_unaligned, *vu_unaligned, *pp_char;
-    gcc_jit_location *loc;
     Frame *frame;
     Map functions;
     int n_names;

@@ -34,8 +34,7 @@ static JitValue splat_as(Jit *j, JitType vector, JitValue scalar)
     gcc_jit_rvalue *lane[JIT_MAX_LANES];
     for (int i = 0; i < jit_lanes(j); i++)
         lane[i] = scalar;
-    return gcc_jit_context_new_rvalue_from_vector(j->ctx, j->loc, vector, (size_t)jit_lanes(j),
-                                                  lane);
+    return gcc_jit_context_new_rvalue_from_vector(j->ctx, NULL, vector, (size_t)jit_lanes(j), lane);
 }
 
 JitValue jit_zero(Jit *j, JitType t)
@@ -50,7 +49,7 @@ JitValue jit_zero(Jit *j, JitType t)
 
 static JitValue binary(Jit *j, enum gcc_jit_binary_op op, JitValue a, JitValue b)
 {
-    return gcc_jit_context_new_binary_op(j->ctx, j->loc, op, jit_type_of(a), a, b);
+    return gcc_jit_context_new_binary_op(j->ctx, NULL, op, jit_type_of(a), a, b);
 }
 
 JitValue jit_add(Jit *j, JitValue a, JitValue b)
@@ -118,7 +117,7 @@ JitValue jit_not(Jit *j, JitValue a)
 
 JitValue jit_neg(Jit *j, JitValue a)
 {
-    return gcc_jit_context_new_unary_op(j->ctx, j->loc, GCC_JIT_UNARY_OP_MINUS, jit_type_of(a), a);
+    return gcc_jit_context_new_unary_op(j->ctx, NULL, GCC_JIT_UNARY_OP_MINUS, jit_type_of(a), a);
 }
 
 JitValue jit_muladd_i64(Jit *j, JitValue a, int64_t k, JitValue b)
@@ -132,17 +131,17 @@ JitValue jit_compare(Jit *j, JitCompare op, JitValue a, JitValue b)
         [JIT_EQ] = GCC_JIT_COMPARISON_EQ, [JIT_NE] = GCC_JIT_COMPARISON_NE,
         [JIT_LT] = GCC_JIT_COMPARISON_LT, [JIT_LE] = GCC_JIT_COMPARISON_LE,
         [JIT_GT] = GCC_JIT_COMPARISON_GT, [JIT_GE] = GCC_JIT_COMPARISON_GE};
-    return gcc_jit_context_new_comparison(j->ctx, j->loc, map[op], a, b);
+    return gcc_jit_context_new_comparison(j->ctx, NULL, map[op], a, b);
 }
 
 JitValue jit_cast(Jit *j, JitValue v, JitType t)
 {
-    return jit_type_of(v) == t ? v : gcc_jit_context_new_cast(j->ctx, j->loc, v, t);
+    return jit_type_of(v) == t ? v : gcc_jit_context_new_cast(j->ctx, NULL, v, t);
 }
 
 JitValue jit_bitcast(Jit *j, JitValue v, JitType t)
 {
-    return gcc_jit_context_new_bitcast(j->ctx, j->loc, v, t);
+    return gcc_jit_context_new_bitcast(j->ctx, NULL, v, t);
 }
 
 static JitValue choose_i64(Jit *j, JitCompare keep_a, JitValue a, JitValue b)
@@ -175,12 +174,12 @@ JitType jit_type_of(JitValue v)
 
 JitVar jit_var(Jit *j, JitType t, const char *hint)
 {
-    return gcc_jit_function_new_local(jit_frame(j)->function, j->loc, t, jit_unique_name(j, hint));
+    return gcc_jit_function_new_local(jit_frame(j)->function, NULL, t, jit_unique_name(j, hint));
 }
 
 JitVar jit_array_var(Jit *j, JitType element, int n, const char *hint)
 {
-    JitType type = gcc_jit_context_new_array_type(j->ctx, j->loc, element, n);
+    JitType type = gcc_jit_context_new_array_type(j->ctx, NULL, element, n);
     JitVar v = jit_var(j, type, hint);
     gcc_jit_lvalue_set_alignment(v, 64);
     return v;
@@ -190,8 +189,8 @@ JitValue jit_constants(Jit *j, const float *values, int64_t n)
 {
     const JitTypes *t = jit_types(j);
     /* libgccjit initializes arrays of integers only. */
-    JitType type = gcc_jit_context_new_array_type(j->ctx, j->loc, t->u32, (int)n);
-    JitVar v = gcc_jit_context_new_global(j->ctx, j->loc, GCC_JIT_GLOBAL_INTERNAL, type,
+    JitType type = gcc_jit_context_new_array_type(j->ctx, NULL, t->u32, (int)n);
+    JitVar v = gcc_jit_context_new_global(j->ctx, NULL, GCC_JIT_GLOBAL_INTERNAL, type,
                                           jit_unique_name(j, "constants"));
     gcc_jit_global_set_initializer(v, values, (size_t)n * sizeof *values);
     return jit_array_ptr(j, v, t->p_f32);
@@ -199,13 +198,13 @@ JitValue jit_constants(Jit *j, const float *values, int64_t n)
 
 JitValue jit_array_ptr(Jit *j, JitVar array, JitType pointer_type)
 {
-    return jit_cast(j, gcc_jit_lvalue_get_address(array, j->loc), pointer_type);
+    return jit_cast(j, gcc_jit_lvalue_get_address(array, NULL), pointer_type);
 }
 
 JitValue jit_table(Jit *j, JitType element, const void *data, size_t n, size_t element_bytes)
 {
-    JitType type = gcc_jit_context_new_array_type(j->ctx, j->loc, element, (int)n);
-    JitVar table = gcc_jit_context_new_global(j->ctx, j->loc, GCC_JIT_GLOBAL_INTERNAL, type,
+    JitType type = gcc_jit_context_new_array_type(j->ctx, NULL, element, (int)n);
+    JitVar table = gcc_jit_context_new_global(j->ctx, NULL, GCC_JIT_GLOBAL_INTERNAL, type,
                                               jit_unique_name(j, "table"));
     gcc_jit_global_set_initializer(table, data, n * element_bytes);
     return jit_array_ptr(j, table, jit_pointer_to(j, element));
@@ -213,7 +212,7 @@ JitValue jit_table(Jit *j, JitType element, const void *data, size_t n, size_t e
 
 void jit_set(Jit *j, JitVar var, JitValue v)
 {
-    gcc_jit_block_add_assignment(jit_frame(j)->block, j->loc, var, v);
+    gcc_jit_block_add_assignment(jit_frame(j)->block, NULL, var, v);
 }
 
 JitValue jit_get(JitVar var)
@@ -230,7 +229,7 @@ JitValue jit_tmp(Jit *j, JitValue v)
 
 static gcc_jit_lvalue *element(Jit *j, JitValue pointer, JitValue index)
 {
-    return gcc_jit_context_new_array_access(j->ctx, j->loc, pointer, index);
+    return gcc_jit_context_new_array_access(j->ctx, NULL, pointer, index);
 }
 
 JitValue jit_load(Jit *j, JitValue pointer, JitValue index)
@@ -250,7 +249,7 @@ void jit_store(Jit *j, JitValue pointer, JitValue index, JitValue v)
 
 JitValue jit_offset(Jit *j, JitValue pointer, JitValue index)
 {
-    return gcc_jit_lvalue_get_address(element(j, pointer, index), j->loc);
+    return gcc_jit_lvalue_get_address(element(j, pointer, index), NULL);
 }
 
 static JitType vector_for(const Jit *j, JitValue pointer)
@@ -276,7 +275,7 @@ static gcc_jit_lvalue *vector_at(Jit *j, JitValue pointer, JitValue index, bool 
 {
     JitType type = vector_for(j, pointer);
     JitType p = gcc_jit_type_get_pointer(aligned ? type : unaligned_of(j, type));
-    return gcc_jit_rvalue_dereference(jit_cast(j, jit_offset(j, pointer, index), p), j->loc);
+    return gcc_jit_rvalue_dereference(jit_cast(j, jit_offset(j, pointer, index), p), NULL);
 }
 
 static JitValue vector_load(Jit *j, JitValue pointer, JitValue index, bool aligned)
@@ -411,7 +410,7 @@ JitValue jit_from_lanes(Jit *j, JitType vector_type, const JitValue *lanes)
     gcc_jit_rvalue *copy[JIT_MAX_LANES];
     for (int i = 0; i < jit_lanes(j); i++)
         copy[i] = lanes[i];
-    return gcc_jit_context_new_rvalue_from_vector(j->ctx, j->loc, vector_type, (size_t)jit_lanes(j),
+    return gcc_jit_context_new_rvalue_from_vector(j->ctx, NULL, vector_type, (size_t)jit_lanes(j),
                                                   copy);
 }
 
@@ -445,7 +444,7 @@ static gcc_jit_extended_asm *new_asm(Jit *j, const char *text, int n, const JitV
         BUG("asm with %d operands", n);
     for (int i = 0; i < n; i++)
         local[i] = jit_tmp(j, in[i]);
-    gcc_jit_extended_asm *e = gcc_jit_block_add_extended_asm(jit_frame(j)->block, j->loc, text);
+    gcc_jit_extended_asm *e = gcc_jit_block_add_extended_asm(jit_frame(j)->block, NULL, text);
     gcc_jit_extended_asm_set_volatile_flag(e, 0);
     for (int i = 0; i < n; i++)
         gcc_jit_extended_asm_add_input_operand(e, NULL, constraint[i], local[i]);

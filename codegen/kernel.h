@@ -16,13 +16,23 @@ typedef struct Jit Jit;
 /* Emits the body of one kernel; runs in a child process.  desc is the POD the rule made. */
 typedef void KernelEmit(Jit *jit, const void *desc);
 
-enum { CALL_MAX_BUFS = 64 };
+/* A fused group has at most 24 inputs and 48 operations, each of which may bring numbers. */
+enum { CALL_MAX_BUFS = 128 };
 
-/* A buffer argument: a value's storage, or the node's workspace, plus a byte offset. */
+/* What a call hands to its kernel: a value's storage, or the node's workspace, plus a byte offset;
+ * or a number.  Offsets and numbers are no part of the kernel: calls that differ in them alone run
+ * the same code. */
 typedef struct CallBuf {
-    ValueId value; /* VALUE_NONE: the node's workspace */
+    ValueId value; /* VALUE_NONE: the node's workspace; CALL_NUMBER: `offset` itself (jit_number) */
     int64_t offset;
 } CallBuf;
+#define CALL_NUMBER (VALUE_NONE - 1)
+
+/* What stands in the kernel's table for it; base: where the value's or workspace's storage is. */
+static inline char *call_argument(const CallBuf *b, char *base)
+{
+    return b->value == CALL_NUMBER ? (char *)(intptr_t)b->offset : base + b->offset;
+}
 
 typedef struct Call {
     const char

@@ -32,7 +32,7 @@ static void fill_call(Lowering *l, const Node *node, double value)
 {
     const Type *t = value_type(l->graph, node->out[0]);
     PointProgram *p = point_program(l->pool, t);
-    point_store(p, point_const(p, t->dtype, value), whole(t, 0));
+    point_store(p, point_number(p, t->dtype, value), whole(t, 0));
     const CallBuf buf = {node->out[0], 0};
     point_call(l, p, "fill", &buf, 1, 0);
 }

@@ -57,6 +57,8 @@ static JitValue emit(Jit *j, const PointProgram *p, const PointInstr *i, const J
     JitValue in[POINT_MAX_IN];
     if (i->op == POINT_LOAD)
         return load(j, &p->access.data[i->access], s);
+    if (i->op == POINT_NUMBER)
+        BUG("a number in the body of a matrix kernel");
     if (i->op == POINT_BIT && place_of(p, &p->access.data[i->access]) != PLACE_LINEAR)
         BUG("bits of a broadcast value in the body of a matrix kernel");
     if (i->op == POINT_BIT)

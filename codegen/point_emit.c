@@ -11,6 +11,8 @@
 
 #include "ir/support/bug.h"
 
+#include <string.h>
+
 enum { ON_ROW = 1, ON_COLUMN = 2, ON_BOTH = 3 };
 
 enum { TASK_ELEMENTS = 16384, HOIST_BYTES = SCRIMP_SCRATCH_BYTES / 2 };
@@ -256,6 +258,8 @@ static void compute(Emit *e, size_t k, Span s)
     JitValue in[POINT_MAX_IN];
     if (i->op == POINT_LOAD) {
         e->value[k] = load(e, i, s);
+    } else if (i->op == POINT_NUMBER) {
+        e->value[k] = point_number_lanes(e->j, i->dtype, e->p->n_bufs + i->k);
     } else if (i->op == POINT_BIT) {
         e->value[k] = bits(e, i, s);
     } else if (point_has_access(i)) {
@@ -465,6 +469,18 @@ static void emit(Jit *j, const void *desc)
     pool_free(pool);
 }
 
+static void add_buffers(PointProgram *p, Call *call, const CallBuf *bufs, int n_bufs)
+{
+    if (n_bufs + (int)p->number.len > CALL_MAX_BUFS)
+        BUG("%s takes %d buffers and %d numbers", call->label, n_bufs, (int)p->number.len);
+    memcpy(call->buf, bufs, (size_t)n_bufs * sizeof *bufs);
+    for (int i = 0; i < n_bufs; i++)
+        call->buf[i].offset += point_move_base(p, i);
+    call->n_bufs = p->n_bufs = n_bufs;
+    for (size_t i = 0; i < p->number.len; i++)
+        call->buf[call->n_bufs++] = (CallBuf){CALL_NUMBER, p->number.data[i]};
+}
+
 void point_call(Lowering *l, PointProgram *p, const char *label, const CallBuf *bufs, int n_bufs,
                 double flops)
 {
@@ -472,14 +488,9 @@ void point_call(Lowering *l, PointProgram *p, const char *label, const CallBuf *
         if (p->dim[d] == 0)
             return;
     point_collapse(p);
-    Call call = {.key = point_key(p), .label = label, .emit = emit, .desc = p};
-    call.n_tasks = count_tasks(p);
-    call.n_bufs = n_bufs;
-    for (int i = 0; i < n_bufs; i++) {
-        if (i == CALL_MAX_BUFS)
-            BUG("%s takes %d buffers", label, n_bufs);
-        call.buf[i] = bufs[i];
-    }
+    Call call = {.label = label, .emit = emit, .desc = p, .n_tasks = count_tasks(p)};
+    add_buffers(p, &call, bufs, n_bufs);
+    call.key = point_key(p);
     const Node *node = graph_node(l->graph, l->node);
     call.flops = flops;
     call.bytes = (double)node_bytes_moved(l->graph, node);

@@ -6,16 +6,19 @@
 
 #include <math.h>
 
-/* Gives a register with value v, which the body does not compute.  axis as in PointSource; word >=
- * 0: element `word` of v, the same in all lanes. */
+/* Gives a register with value v, which the body does not compute: a constant, or what comes from
+ * outside.  axis as in PointSource; word >= 0: element `word` of v, the same in all lanes. */
 typedef int PointLeaf(void *user, PointProgram *p, ValueId v, int axis, int word);
 
-/* Appends the code of a body's values; reg[i] gets the register of wanted[i].  Constants become
- * instructions. */
+/* Appends the code of a body's values; reg[i] gets the register of wanted[i]. */
 void point_add_body(PointProgram *p, const Graph *g, const ValueId *wanted, int n_wanted, int *reg,
                     PointLeaf *leaf, void *user);
 /* The same for one POINT node of a graph whose other values all are leaves. */
 int point_add_node(PointProgram *p, const Graph *g, const Node *n, PointLeaf *leaf, void *user);
+/* A number as it sits in a lane: the bits of an f32, an i32, or 0 / -1 for bool. */
+int32_t point_word(DType dtype, double value);
+/* The exponent has code of its own, so that it is part of a kernel. */
+bool point_has_power(double e);
 /* Whether an instruction has an access. */
 static inline bool point_has_access(const PointInstr *i)
 {
@@ -29,6 +32,9 @@ int channel_axis(const Type *x, const Node *n);
 
 /* Merges dims that every access walks as one and drops dims of size 1; at least one dim remains. */
 void point_collapse(PointProgram *p);
+/* Takes the start that all accesses to a buffer have in common out of the program: its bytes, for
+ * the call. */
+int64_t point_move_base(PointProgram *p, int buf);
 /* Everything the code depends on. */
 const char *point_key(const PointProgram *p);
 /* Place `at` (i64) of lane 0 as i32 lanes, the next places in the next lanes when counts: low or

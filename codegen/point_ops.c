@@ -1,6 +1,6 @@
 /* One element-wise operation on vectors: the meaning of every POINT operation, as in
  * ir/eval_point.c. */
-#include "codegen/pointwise.h"
+#include "codegen/point_internal.h"
 
 #include "ir/support/bug.h"
 
@@ -145,10 +145,16 @@ static JitValue whole_power(Jit *j, JitValue a, int k)
 }
 
 /* Exponents in use have exact forms; the rest goes through exp and log. */
+bool point_has_power(double e)
+{
+    double size = fabs(e);
+    return size <= 64 && size * 2 == floor(size * 2);
+}
+
 static JitValue power(Jit *j, const PointInstr *p, const JitValue *in)
 {
     double e = p->a, size = fabs(e);
-    if (!p->flag || size > 64 || size * 2 != floor(size * 2))
+    if (!p->flag)
         return jit_vpow(j, in[0], in[1]);
     if (e == 0)
         return vf(j, 1);
@@ -273,14 +279,13 @@ static JitValue dropout(Jit *j, const PointInstr *p, const JitValue *in)
 /* Words of seed + k * odd constant; the carry is an unsigned comparison of the low words. */
 static JitValue rng_key(Jit *j, const PointInstr *p, const JitValue *in)
 {
-    uint64_t add64 = (uint64_t)p->k * 0x9E3779B97F4A7C15u;
-    JitValue low = add(j, in[0], jit_vi(j, (int32_t)(uint32_t)add64));
+    JitValue low = add(j, in[0], in[2]);
     if (p->op == POINT_RNG_KEY_LOW)
         return low;
     JitValue top = jit_vi(j, INT32_MIN);
     JitValue carry =
         jit_vmask(j, JIT_LT, jit_tmp(j, jit_xor(j, low, top)), jit_tmp(j, jit_xor(j, in[0], top)));
-    return sub(j, add(j, in[1], jit_vi(j, (int32_t)(uint32_t)(add64 >> 32))), carry);
+    return sub(j, add(j, in[1], in[3]), carry);
 }
 
 static JitValue f64(Jit *j, double v)
@@ -320,6 +325,14 @@ static JitValue constant(Jit *j, const PointInstr *p)
     if (p->dtype == DTYPE_BOOL)
         return jit_tmp(j, jit_vi(j, p->a != 0 ? -1 : 0));
     return jit_tmp(j, jit_vi(j, (int32_t)p->a));
+}
+
+JitValue point_number_lanes(Jit *j, DType dtype, int i)
+{
+    JitValue word = jit_cast(j, jit_number(j, i), jit_types(j)->i32);
+    if (dtype == DTYPE_F32)
+        word = jit_bitcast(j, word, jit_types(j)->f32);
+    return jit_tmp(j, jit_splat(j, jit_tmp(j, word)));
 }
 
 static JitValue float_unary(Jit *j, const PointInstr *p, JitValue a)

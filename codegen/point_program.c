@@ -6,6 +6,7 @@
 #include "ir/support/strbuf.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 PointProgram *point_program(Pool *pool, const Type *space)
 {
@@ -93,6 +94,26 @@ static DType dtype_of(const PointProgram *p, int reg)
     return p->instr.data[reg].dtype;
 }
 
+static int add_number(PointProgram *p, DType dtype, int32_t word)
+{
+    vec_push(p->pool, &p->number, (uint32_t)word);
+    PointInstr i = {.op = POINT_NUMBER, .dtype = dtype, .k = (int)p->number.len - 1};
+    return point_push(p, i);
+}
+
+int32_t point_word(DType dtype, double value)
+{
+    float f = (float)value;
+    int32_t bits;
+    memcpy(&bits, &f, sizeof bits);
+    return dtype == DTYPE_F32 ? bits : dtype == DTYPE_BOOL ? -(value != 0) : (int32_t)value;
+}
+
+int point_number(PointProgram *p, DType dtype, double value)
+{
+    return add_number(p, dtype, point_word(dtype, value));
+}
+
 int point_unary(PointProgram *p, OpKind op, int a)
 {
     DType t = dtype_of(p, a);
@@ -135,7 +156,6 @@ static void copy_attributes(const Graph *g, const Node *n, PointInstr *i)
     }
     case OP_dropout:
         i->a = node_float(n, ATTR_p, 0.5);
-        i->k = node_int(n, ATTR_key, 0);
         break;
     case OP_causal_mask:
         i->a = node_float(n, ATTR_value, -(double)INFINITY);
@@ -207,10 +227,13 @@ static int input_word(BodyMap *m, ValueId v, int word)
     return m->leaf(m->user, m->p, v, -1, word);
 }
 
-static int rng_key(PointProgram *p, PointSpecial op, int low, int high, int64_t key)
+static int rng_key(PointProgram *p, PointSpecial op, const int *seed, const int *add)
 {
-    PointInstr i = {
-        .op = op, .dtype = DTYPE_I32, .from = DTYPE_I32, .n_in = 2, .in = {low, high}, .k = key};
+    PointInstr i = {.op = op,
+                    .dtype = DTYPE_I32,
+                    .from = DTYPE_I32,
+                    .n_in = 4,
+                    .in = {seed[0], seed[1], add[0], add[1]}};
     return point_push(p, i);
 }
 
@@ -220,8 +243,11 @@ static void dropout_operands(BodyMap *m, const Node *n, PointInstr *i)
     PointAccess place = own_place(m, value_type(m->g, n->out[0]));
     for (int k = 0; k < 4; k++)
         word[k] = input_word(m, n->in[1], k);
-    i->in[1] = rng_key(m->p, POINT_RNG_KEY_LOW, word[0], word[1], i->k);
-    i->in[2] = rng_key(m->p, POINT_RNG_KEY_HIGH, word[0], word[1], i->k);
+    uint64_t step = (uint64_t)node_int(n, ATTR_key, 0) * 0x9E3779B97F4A7C15u;
+    const int add[] = {add_number(m->p, DTYPE_I32, (int32_t)(uint32_t)step),
+                       add_number(m->p, DTYPE_I32, (int32_t)(uint32_t)(step >> 32))};
+    i->in[1] = rng_key(m->p, POINT_RNG_KEY_LOW, word, add);
+    i->in[2] = rng_key(m->p, POINT_RNG_KEY_HIGH, word, add);
     i->in[3] = word[2];
     i->in[4] = word[3];
     i->in[5] = point_coordinate(m->p, place, false);
@@ -274,18 +300,24 @@ static int add_bn_grad_x(PointProgram *p, const PointInstr *i)
     return point_binary(p, OP_mul, d, factor);
 }
 
+bool point_known_exponent(const Graph *g, const Node *n, double *e)
+{
+    if (n->op != OP_pow || value_node(g, n->in[1])->op != OP_const)
+        return false;
+    *e = node_float(value_node(g, n->in[1]), ATTR_value, 0);
+    return point_has_power(*e);
+}
+
 static int body_node(BodyMap *m, const Node *n, int axis)
 {
     PointInstr i = instr_of(m->g, n);
     i.n_in = n->n_in;
     int direct = n->op == OP_dropout || n->op == OP_relu_mask_grad ? 1 : n->n_in;
+    i.flag |= point_known_exponent(m->g, n, &i.a);
     for (int k = 0; k < direct; k++)
-        i.in[k] = body_value(m, n->in[k], operand_axis(m->g, n, k, axis));
-    const PointInstr *second = n->op == OP_pow ? &m->p->instr.data[i.in[1]] : NULL;
-    if (second && second->op == OP_const) {
-        i.flag = true;
-        i.a = second->a;
-    }
+        i.in[k] = i.op == OP_pow && i.flag && k == 1
+                      ? point_const(m->p, DTYPE_F32, i.a)
+                      : body_value(m, n->in[k], operand_axis(m->g, n, k, axis));
     if (n->op == OP_bn_apply)
         return add_bn_apply(m->p, &i);
     if (n->op == OP_bn_grad_x)
@@ -309,8 +341,7 @@ static int body_value(BodyMap *m, ValueId v, int axis)
         return *slot - 1;
     const Node *n = value_node(m->g, v);
     bool point = op_table[n->op].op_class == OP_CLASS_POINT && (!m->only || n == m->only);
-    bool computed = point || n->op == OP_const;
-    int reg = computed ? body_node(m, n, axis) : m->leaf(m->user, m->p, v, axis, -1);
+    int reg = point ? body_node(m, n, axis) : m->leaf(m->user, m->p, v, axis, -1);
     *slot = reg + 1;
     return reg;
 }
@@ -389,6 +420,41 @@ void point_collapse(PointProgram *p)
     }
 }
 
+/* The next access of a buffer's elements behind number *at, which it moves on; NULL: no more. */
+static PointAccess *next_access(PointProgram *p, int buf, size_t *at)
+{
+    while (*at < p->access.len + p->store.len) {
+        size_t k = (*at)++;
+        PointAccess *a =
+            k < p->access.len ? &p->access.data[k] : &p->store.data[k - p->access.len].at;
+        if (a->buf == buf)
+            return a;
+    }
+    return NULL;
+}
+
+static bool reads_bits(const PointProgram *p, int buf)
+{
+    for (size_t k = 0; k < p->instr.len; k++)
+        if (p->instr.data[k].op == POINT_BIT && p->access.data[p->instr.data[k].access].buf == buf)
+            return true;
+    return false;
+}
+
+int64_t point_move_base(PointProgram *p, int buf)
+{
+    int64_t least = INT64_MAX;
+    DType dtype = DTYPE_U8;
+    PointAccess *a;
+    for (size_t at = 0; (a = next_access(p, buf, &at)); dtype = a->dtype)
+        least = a->base < least ? a->base : least;
+    if (least == INT64_MAX || reads_bits(p, buf))
+        return 0;
+    for (size_t at = 0; (a = next_access(p, buf, &at));)
+        a->base -= least;
+    return least * (int64_t)dtype_bytes(dtype);
+}
+
 static void put_access(StrBuf *b, const PointAccess *a, int rank)
 {
     strbuf_printf(b, "%d:%d:%" PRId64, a->buf, (int)a->dtype, a->base);
@@ -398,8 +464,8 @@ static void put_access(StrBuf *b, const PointAccess *a, int rank)
 
 static void put_instr(StrBuf *b, const PointProgram *p, const PointInstr *i)
 {
-    strbuf_printf(b, ";%d:%d:%d:%d:%a:%a:%" PRId64, i->op, (int)i->dtype, (int)i->from,
-                  (int)i->flag, i->a, i->b, i->k);
+    strbuf_printf(b, ";%d:%d:%d:%d:%a:%a:%d", i->op, (int)i->dtype, (int)i->from, (int)i->flag,
+                  i->a, i->b, i->k);
     for (int k = 0; k < i->n_in; k++)
         strbuf_printf(b, ",%d", i->in[k]);
     if (point_has_access(i))
@@ -409,7 +475,7 @@ static void put_instr(StrBuf *b, const PointProgram *p, const PointInstr *i)
 const char *point_key(const PointProgram *p)
 {
     StrBuf b = strbuf_new(p->pool);
-    strbuf_put(&b, "point");
+    strbuf_printf(&b, "point %d", p->n_bufs);
     for (int i = 0; i < p->rank; i++)
         strbuf_printf(&b, " %" PRId64, p->dim[i]);
     for (size_t i = 0; i < p->instr.len; i++)

@@ -23,14 +23,14 @@ static int buf_of(Bufs *b, ValueId v)
     return b->n++;
 }
 
-/* A value of the graph around; constants become instructions. */
+/* A value of the graph around; constants become numbers. */
 static int load_value(Bufs *b, PointProgram *p, ValueId v, int axis, int word)
 {
     const Graph *g = b->l->graph;
     const Type *t = value_type(g, v);
     const Node *def = value_node(g, v);
     if (def->op == OP_const)
-        return point_const(p, t->dtype, node_float(def, ATTR_value, 0));
+        return point_number(p, t->dtype, node_float(def, ATTR_value, 0));
     if (word >= 0) {
         PointAccess one = {.buf = buf_of(b, v), .dtype = t->dtype, .base = word};
         return point_load(p, one);
@@ -48,6 +48,9 @@ static int body_leaf(void *user, PointProgram *p, ValueId v, int axis, int word)
 {
     Bufs *b = user;
     const Graph *body = b->node->body;
+    const Node *def = value_node(body, v);
+    if (def->op == OP_const)
+        return point_number(p, value_type(body, v)->dtype, node_float(def, ATTR_value, 0));
     int index = 0;
     for (size_t k = 0; k < body->order.len; k++) {
         const Node *n = graph_node(body, body->order.data[k]);

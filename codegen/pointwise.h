@@ -19,8 +19,9 @@ typedef enum PointSpecial {
     POINT_LOAD = OP_COUNT, /* at `access` */
     POINT_COORDINATE,      /* i32: low word of the place that `access` gives, lane by lane */
     POINT_COORDINATE_HIGH, /* i32: its high word */
+    POINT_NUMBER,          /* number k of the program */
     POINT_BIT,         /* bool: bit of the place in the words (relu_mask) of the access's buffer */
-    POINT_RNG_KEY_LOW, /* (seed low, seed high) -> words of seed + k * 0x9E3779B97F4A7C15 */
+    POINT_RNG_KEY_LOW, /* words of the sum of two 64-bit numbers (low, high, low, high) */
     POINT_RNG_KEY_HIGH,
     POINT_ONE_MINUS_POWER, /* (step) -> 1 - a^step, in double; all lanes equal */
 } PointSpecial;
@@ -34,7 +35,7 @@ typedef struct PointInstr {
     int access;
     bool flag;   /* gelu: tanh form; pow: exponent a is known */
     double a, b; /* constants: value, eps and element count, p, exponent */
-    int64_t k;   /* dropout key */
+    int k;       /* POINT_NUMBER: which */
 } PointInstr;
 
 /* Element (i0, i1, ...) of the space is at element base + sum of i[d] * stride[d] of a buffer. */
@@ -53,7 +54,8 @@ typedef struct PointProgram {
     Pool *pool;
     int rank;
     int64_t dim[TYPE_MAX_RANK];
-    int n_bufs;
+    int n_bufs; /* of the call; its numbers come behind them */
+    VEC(int64_t) number;
     VEC(PointInstr) instr;
     VEC(PointAccess) access;
     VEC(PointStore) store;
@@ -69,6 +71,8 @@ PointAccess point_access_value(const PointProgram *p, int buf, const Graph *g, V
 CallBuf point_buf(const Graph *g, ValueId v);
 int point_load(PointProgram *p, PointAccess access);
 int point_const(PointProgram *p, DType dtype, double value);
+/* The same value as an argument of the call, so that other values need no other kernel. */
+int point_number(PointProgram *p, DType dtype, double value);
 int point_unary(PointProgram *p, OpKind op, int a);
 int point_binary(PointProgram *p, OpKind op, int a, int b);
 int point_push(PointProgram *p, PointInstr instr);
@@ -77,6 +81,11 @@ void point_store(PointProgram *p, int reg, PointAccess at);
 void point_call(Lowering *l, PointProgram *p, const char *label, const CallBuf *bufs, int n_bufs,
                 double flops);
 
+/* The exponent of a power whose code depends on it; other constants are numbers of the call. */
+bool point_known_exponent(const Graph *g, const Node *n, double *e);
+
+/* The lanes of a POINT_NUMBER: number i (the place of a buffer) of the kernel. */
+JitValue point_number_lanes(Jit *j, DType dtype, int i);
 /* One instruction on vectors. */
 JitValue point_apply(Jit *j, const PointInstr *instr, const JitValue *in);
 

@@ -1,4 +1,5 @@
-/* The host step: one exported function that runs every kernel of the plan at its fixed offsets. */
+/* The host step: one exported function that runs every kernel of the plan, by a table of calls at
+ * fixed offsets. */
 #ifndef SCRIMP_CODEGEN_STEP_H
 #define SCRIMP_CODEGEN_STEP_H
 
@@ -25,9 +26,9 @@ StepProgram *step_program(Pool *pool, const Graph *g, const MemPlan *plan, const
 const char *step_kernel_symbol(const StepProgram *p, int kernel);
 /* By call: the key of its kernel. */
 const char *const *step_call_keys(const StepProgram *p);
-/* Content key of the whole step: kernels, offsets, task counts, model lines. */
+/* Content key of the whole step: kernels, offsets, numbers, task counts. */
 const char *step_key(const StepProgram *p);
-/* Byte offset of a call's buffer in the arena. */
+/* Byte offset of a call's buffer in the arena; a number is itself. */
 int64_t step_buffer_offset(const StepProgram *p, const Call *call, int buf);
 /* Emits scrimp_step into j. */
 void step_emit(Jit *j, const StepProgram *p);

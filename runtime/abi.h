@@ -8,7 +8,8 @@
  * outside the arena, fixed, and independent of the model. */
 #define SCRIMP_SCRATCH_BYTES (1024 * 1024)
 
-/* One generated kernel: does tasks [begin, end) of its n_tasks.  Tasks are independent, and what a
+/* One generated kernel: does tasks [begin, end) of its n_tasks.  buf: addresses in the arena; some
+ * kernels take a 64-bit number in the place of one.   Tasks are independent, and what a
  * task computes does not depend on how tasks are grouped: the same bits for any number of threads.
  */
 typedef void ScrimpKernel(char *const *buf, int64_t begin, int64_t end, char *scratch);

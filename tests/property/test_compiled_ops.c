@@ -88,10 +88,13 @@ static void run_calls(const Farm *f, const Run *r, int64_t group, bool backward,
         const Call *c = &r->calls->calls.data[i];
         ScrimpKernel *kernel = f->kernels.data[*map_find(&f->index, c->key)].run;
         char *buf[CALL_MAX_BUFS];
-        for (int k = 0; k < c->n_bufs; k++)
-            buf[k] = (c->buf[k].value == VALUE_NONE ? r->work[c->node].data
-                                                    : r->value[c->buf[k].value].data) +
-                     c->buf[k].offset;
+        for (int k = 0; k < c->n_bufs; k++) {
+            ValueId v = c->buf[k].value;
+            char *base = v == VALUE_NONE    ? r->work[c->node].data
+                         : v == CALL_NUMBER ? NULL
+                                            : r->value[v].data;
+            buf[k] = call_argument(&c->buf[k], base);
+        }
         int64_t size = group < c->n_tasks ? group : c->n_tasks,
                 groups = (c->n_tasks + size - 1) / size;
         for (int64_t q = 0; q < groups; q++) {

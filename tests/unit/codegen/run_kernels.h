@@ -148,10 +148,11 @@ static inline KernelRun *run_new(Pool *pool, const Graph *g, const Target *targe
 
 static void run_buffers(const KernelRun *r, const Call *c, char **buf)
 {
-    for (int k = 0; k < c->n_bufs; k++)
-        buf[k] =
-            (c->buf[k].value == VALUE_NONE ? r->workspace[c->node] : r->data[c->buf[k].value]) +
-            c->buf[k].offset;
+    for (int k = 0; k < c->n_bufs; k++) {
+        ValueId v = c->buf[k].value;
+        char *base = v == VALUE_NONE ? r->workspace[c->node] : v == CALL_NUMBER ? NULL : r->data[v];
+        buf[k] = call_argument(&c->buf[k], base);
+    }
 }
 
 /* Every kernel in one go, for timings. */

@@ -61,7 +61,6 @@ static void emit(Jit *j)
 static void compile(const Target *target, const char *path)
 {
     Jit *j = jit_new(target, false);
-    jit_set_loc(j, "model.scrimp", 3, 1);
     jit_kernel_begin(j, "k");
     emit(j);
     jit_kernel_end(j);

@@ -1,0 +1,101 @@
+/* Where a piece lies, and numbers such as constants and the keys of dropout, are arguments of a
+ * kernel: a loop that is unrolled over more steps makes more calls, not more kernels.  Only the
+ * groups that long sums are fused in may differ, which are as many for every long loop. */
+#include "codegen/codegen.h"
+#include "ir/support/map.h"
+#include "passes/pass.h"
+#include "unit/frontend/lower_text.h"
+
+static const struct Scan {
+    const char *name, *text;
+} scans[] = {
+    {"state space",
+     "block Scan(x: [_, B, C]) {\n"
+     "  param a: f32[24] = uniform(-1, 1)\n"
+     "  param b: f32[24, C] = normal(0.1)\n"
+     "  param c: f32[C, 24] = normal(0.1)\n"
+     "  h = zeros([B, 24]); ys = []\n"
+     "  for t in 0..T {\n"
+     "    h = sigmoid(a) * h + affine(x[t], b)\n"
+     "    ys = ys ++ [affine(h, c)]\n"
+     "  }\n"
+     "  return stack(ys, axis = 0)\n"
+     "}\n"
+     "model m(x: f32[T, 4, 16]) { return x |> inp: linear(16) |> scan: Scan() }\n"
+     "train { batch = synthetic(x = f32[T, 4, 16], y = f32[T, 4, 16])\n"
+     "  loss = mse(m(batch.x), batch.y)\n  optim = adam(lr = 1e-3)\n  steps = 1 }\n"},
+    {"gated recurrent units, dropout",
+     "block Cell(x: [B, _], h: [B, S]) {\n"
+     "  r, z = split(sigmoid((x |> ix: linear(2 * S)) + (h |> hx: linear(2 * S))), 2, axis = -1)\n"
+     "  n = tanh((x |> inn: linear(S)) + r * (h |> hn: linear(S)))\n"
+     "  return (1 - z) * n + z * h\n"
+     "}\n"
+     "model m(x: f32[4, T, 16]) {\n"
+     "  h = zeros([4, 24]); ys = []; x = x |> inp: linear(16)\n"
+     "  for t in 0..T { h = shared cell: Cell(x[.., t], h); ys = ys ++ [dropout(h, 0.2)] }\n"
+     "  return stack(ys, axis = 1) |> out: linear(16)\n"
+     "}\n"
+     "train { batch = synthetic(x = f32[4, T, 16], y = f32[4, T, 16])\n"
+     "  loss = mse(m(batch.x), batch.y)\n  optim = adam(lr = 1e-3)\n  steps = 1 }\n"},
+    {"a number for each step",
+     "model m(x: f32[T, 4, 16]) {\n"
+     "  x = x |> inp: linear(16); y = zeros([4, 16]); ys = []\n"
+     "  for t in 0..T {\n"
+     "    y = tanh(y * (0.5 + 0.3 / (t + 1)) + x[t] * (t + 1.5)) + full([4, 16], 0.01 * t)\n"
+     "    ys = ys ++ [((y |> shared w: linear(16)) * (0.1 + 0.7 * t)) ** 2]\n"
+     "  }\n"
+     "  return stack(ys, axis = 0)\n"
+     "}\n"
+     "train { batch = synthetic(x = f32[T, 4, 16], y = f32[T, 4, 16])\n"
+     "  loss = mse(m(batch.x), batch.y)\n  optim = adam(lr = 1e-3)\n  steps = 1 }\n"}};
+
+static int count_kernels(Pool *pool, const Graph *g)
+{
+    Map set = map_new(pool);
+    CallList l = codegen_list_calls(pool, g, target_find(NULL));
+    for (int i = 0; i < l.n; i++)
+        map_set(&set, l.key[i], (uint64_t)i);
+    return (int)set.len;
+}
+
+typedef struct Counts {
+    int apart, in_place; /* without views and with them */
+} Counts;
+
+static Counts count(const struct Scan *scan, int steps)
+{
+    Pool *pool = pool_new();
+    Counts c = {0};
+    char *text = pool_printf(pool, "option T = %d\n%s", steps, scan->text);
+    Lowered r = lower_text(text, FRONTEND_TRAIN);
+    PassContext ctx = {.graph = r.graph, .pool = r.pool, .budget = ""};
+    bool ok = r.graph && passes_run(&ctx, pipeline_before_remat, NULL, NULL);
+    c.apart = ok ? count_kernels(r.pool, ctx.graph) : 0;
+    ok = ok && passes_run(&ctx, "views", NULL, NULL);
+    c.in_place = ok ? count_kernels(r.pool, ctx.graph) : 0;
+    CHECK_MSG(ok, "%s: %s", scan->name, ctx.error ? ctx.error : r.errors);
+    lowered_free(&r);
+    pool_free(pool);
+    return c;
+}
+
+static void check_scan(const struct Scan *scan)
+{
+    enum { SUMS = 4 };
+    Counts few = count(scan, 8), many = count(scan, 64), more = count(scan, 144);
+    printf("%s: %d kernels, %d, %d; with views %d, %d, %d\n", scan->name, few.apart, many.apart,
+           more.apart, few.in_place, many.in_place, more.in_place);
+    CHECK_MSG(many.apart == more.apart, "%s: %d kernels, then %d", scan->name, many.apart,
+              more.apart);
+    CHECK_MSG(many.apart <= few.apart + SUMS, "%s: %d kernels of 8 steps, %d of 64", scan->name,
+              few.apart, many.apart);
+    CHECK_MSG(more.in_place <= few.in_place + 2 * SUMS, "%s with views: %d kernels, then %d",
+              scan->name, few.in_place, more.in_place);
+}
+
+int main(void)
+{
+    for (size_t i = 0; i < sizeof scans / sizeof *scans; i++)
+        check_scan(&scans[i]);
+    return test_result();
+}

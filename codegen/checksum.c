@@ -5,7 +5,7 @@
 #include "ir/support/bug.h"
 
 typedef struct ChecksumDesc {
-    int64_t elements, partial_bytes;
+    int64_t elements, chunks, partial_bytes;
 } ChecksumDesc;
 
 static JitValue u64(Jit *j, uint64_t v)
@@ -28,8 +28,8 @@ static void emit_checksum(Jit *j, const void *desc)
     JitLoop chunk = jit_for(j, jit_task_begin(j), jit_task_end(j), 1, "chunk");
     JitValue next = jit_add(j, jit_index(&chunk), jit_i64(j, 1));
     jit_set(j, hash, u64(j, 0));
-    JitLoop i = jit_for(j, part_start(j, jit_index(&chunk), d->elements, REDUCE_CHUNKS),
-                        part_start(j, next, d->elements, REDUCE_CHUNKS), 1, "i");
+    JitLoop i = jit_for(j, part_start(j, jit_index(&chunk), d->elements, (int)d->chunks),
+                        part_start(j, next, d->elements, (int)d->chunks), 1, "i");
     JitValue bits = jit_cast(j, jit_load(j, jit_buf(j, 0, t->p_i32), jit_index(&i)), t->u32);
     JitValue value = jit_add(j, jit_cast(j, jit_tmp(j, bits), t->u64), u64(j, 1));
     JitValue odd = jit_add(j, jit_mul(j, jit_cast(j, jit_index(&i), t->u64), u64(j, 2)), u64(j, 1));
@@ -47,7 +47,8 @@ static void emit_checksum_join(Jit *j, const void *desc)
     const JitTypes *t = jit_types(j);
     JitVar hash = jit_var(j, t->u64, "hash");
     jit_set(j, hash, u64(j, 0));
-    JitLoop c = jit_for(j, jit_i64(j, 0), jit_i64(j, REDUCE_CHUNKS), 1, "chunk");
+    JitLoop c =
+        jit_for(j, jit_i64(j, 0), jit_i64(j, ((const ChecksumDesc *)desc)->chunks), 1, "chunk");
     JitValue part = jit_load(j, partial(j, desc, 0, jit_index(&c)), jit_i64(j, 0));
     jit_set(j, hash, jit_add(j, jit_get(hash), jit_cast(j, part, t->u64)));
     jit_end_for(j, &c);
@@ -61,9 +62,10 @@ void lower_checksum(Lowering *l, const Node *n)
     const Type *t = value_type(l->graph, n->in[0]);
     if (dtype_bytes(t->dtype) != 4)
         BUG("checksum of %s", dtype_name(t->dtype));
-    ChecksumDesc d = {type_elements(t), reduce_partial_bytes(l->graph, n)};
+    ChecksumDesc d = {type_elements(t), reduce_chunks(l->graph, n),
+                      reduce_partial_bytes(l->graph, n)};
     const CallBuf in[] = {{n->in[0], 0}, {VALUE_NONE, 0}};
     const CallBuf out[] = {{VALUE_NONE, 0}, {n->out[0], 0}};
-    lower_pod_call(l, "checksum", emit_checksum, &d, sizeof d, REDUCE_CHUNKS, in, 2);
+    lower_pod_call(l, "checksum", emit_checksum, &d, sizeof d, d.chunks, in, 2);
     lower_pod_join(l, "checksum_join", emit_checksum_join, &d, sizeof d, 1, out, 2);
 }

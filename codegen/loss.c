@@ -5,7 +5,7 @@
  * (torch.nn.CrossEntropyLoss).
  *
  * Exponentials are of differences from the line's largest logit.  A label that is ignore_index, or
- * no class at all, takes no part.  Sums over lines are made in REDUCE_CHUNKS parts, in double, and
+ * no class at all, takes no part.  Sums over lines are made in chunks, in double, and
  * joined in order. */
 #include "codegen/loss.h"
 
@@ -315,8 +315,8 @@ static void emit_loss(Jit *j, const void *desc)
     JitLoop chunk = jit_for(j, jit_task_begin(j), jit_task_end(j), 1, "chunk");
     JitValue next = jit_add(j, jit_index(&chunk), jit_i64(j, 1));
     a.s = loss_totals(j, d, f64);
-    JitLoop outer = jit_for(j, part_start(j, jit_index(&chunk), d->outer, REDUCE_CHUNKS),
-                            part_start(j, next, d->outer, REDUCE_CHUNKS), 1, "outer");
+    JitLoop outer = jit_for(j, part_start(j, jit_index(&chunk), d->outer, (int)d->chunks),
+                            part_start(j, next, d->outer, (int)d->chunks), 1, "outer");
     a.outer = jit_index(&outer);
     if (d->inner == 1)
         add_line(j, &a.l, &a.s, a.outer);

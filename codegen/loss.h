@@ -9,7 +9,7 @@ enum { LOSS_MEAN, LOSS_SUM, LOSS_NONE };
 
 typedef struct LossDesc {
     int64_t outer, classes, inner;
-    int64_t label_type, ignore, partial_bytes;
+    int64_t label_type, ignore, chunks, partial_bytes;
     int64_t weighted, reduction;
     double smoothing;
 } LossDesc;
@@ -33,7 +33,7 @@ void loss_store_totals(Jit *j, const LossDesc *d, JitValue chunk, const LossTota
                        JitType type);
 /* workspace -> sum / count, 0 without labels, or the sum; type: of the sums */
 void loss_emit_ratio(Jit *j, const LossDesc *d, JitType type);
-/* REDUCE_CHUNKS tasks of emit, and join over what they left. */
+/* A task of emit for each chunk, and join over what they left. */
 void loss_lower_chunked(Lowering *l, const Node *n, KernelEmit *emit, KernelEmit *join,
                         const char *join_name);
 

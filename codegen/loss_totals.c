@@ -1,4 +1,4 @@
-/* What cross-entropy and accuracy share: labels, and sums over lines, made in REDUCE_CHUNKS parts
+/* What cross-entropy and accuracy share: labels, and sums over lines, made in chunks
  * and joined in order. */
 #include "codegen/loss.h"
 
@@ -14,7 +14,8 @@ LossDesc loss_describe(const Lowering *l, const Node *n)
     d.label_type = value_type(l->graph, n->in[1])->dtype;
     d.ignore = node_int(n, ATTR_ignore_index, -100);
     d.smoothing = node_float(n, ATTR_smoothing, 0);
-    if (reduce_is_chunked(l->graph, n))
+    d.chunks = reduce_chunks(l->graph, n);
+    if (d.chunks)
         d.partial_bytes = reduce_partial_bytes(l->graph, n);
     return d;
 }
@@ -88,7 +89,7 @@ void loss_emit_ratio(Jit *j, const LossDesc *d, JitType type)
 {
     const JitTypes *t = jit_types(j);
     LossTotals s = loss_totals(j, d, t->f64);
-    JitLoop c = jit_for(j, jit_i64(j, 0), jit_i64(j, REDUCE_CHUNKS), 1, "chunk");
+    JitLoop c = jit_for(j, jit_i64(j, 0), jit_i64(j, d->chunks), 1, "chunk");
     JitValue sums = partial(j, d, 0, jit_index(&c), jit_pointer_to(j, type));
     JitValue counts = partial(j, d, 0, jit_index(&c), jit_pointer_to(j, loss_count_type(j, d)));
     loss_add(j, s.sum, jit_cast(j, jit_load(j, sums, jit_i64(j, 0)), t->f64));
@@ -116,6 +117,6 @@ void loss_lower_chunked(Lowering *l, const Node *n, KernelEmit *emit, KernelEmit
     const CallBuf out[] = {{VALUE_NONE, 0}, {n->out[0], 0}};
     if (d.weighted)
         in[2].value = n->in[2];
-    lower_pod_call(l, op_name(n->op), emit, &d, sizeof d, REDUCE_CHUNKS, in, d.weighted ? 4 : 3);
+    lower_pod_call(l, op_name(n->op), emit, &d, sizeof d, d.chunks, in, d.weighted ? 4 : 3);
     lower_pod_join(l, join_name, join, &d, sizeof d, 1, out, 2);
 }

@@ -1,6 +1,7 @@
 /* Two sums over everything but one axis: the statistics of batch norm, and the parameter gradients
- * of batch norm and layer norm.  The input is [outer, channels, inner].  REDUCE_CHUNKS partial
- * results go to the workspace as f32 first[C], second[C]; a second call joins them in order.
+ * of batch norm and layer norm.  The input is [outer, channels, inner].  Partial results
+ * (reduce_chunks) go to the workspace as f32 first[C], second[C]; a second call joins them in
+ * order.
  *
  * Statistics are numerically sound for any offset of the data: all sums are of differences from the
  * channel's first element.  A chunk gives its mean and its sum of squared deviations; chunks are
@@ -12,7 +13,7 @@
 #include "ir/support/bug.h"
 
 typedef struct MomentsDesc {
-    int64_t op, outer, channels, inner, partial_bytes;
+    int64_t op, outer, channels, inner, chunks, partial_bytes;
     int64_t pitch[2]; /* elements between rows of the images, with inner = 1 */
     double eps;
 } MomentsDesc;
@@ -187,8 +188,8 @@ static void set_chunk(Jit *j, Moments *m, JitValue chunk)
 {
     JitValue next = jit_add(j, chunk, jit_i64(j, 1));
     m->chunk = chunk;
-    m->from = part_start(j, chunk, m->d->outer, REDUCE_CHUNKS);
-    m->to = part_start(j, next, m->d->outer, REDUCE_CHUNKS);
+    m->from = part_start(j, chunk, m->d->outer, (int)m->d->chunks);
+    m->to = part_start(j, next, m->d->outer, (int)m->d->chunks);
 }
 
 static JitValue partial_of(Jit *j, const MomentsDesc *d, int buf, JitValue chunk)
@@ -246,13 +247,13 @@ static void join_stats(Jit *j, Lanes v, Join *t)
     const MomentsDesc *d = t->m.d;
     JitValue n, share = jit_vf(j, 1 / ((double)d->outer * (double)d->inner));
     CompensatedSum means = compensated_sum(j), parts = compensated_sum(j);
-    JitLoop c = jit_for(j, jit_i64(j, 0), jit_i64(j, REDUCE_CHUNKS), 1, "chunk");
+    JitLoop c = jit_for(j, jit_i64(j, 0), jit_i64(j, d->chunks), 1, "chunk");
     set_chunk(j, &t->m, jit_index(&c));
     JitValue mean = weighted_mean(j, t, v, &n);
     compensated_add(j, &means, mul(j, mul(j, n, share), mean));
     jit_end_for(j, &c);
     JitValue total = compensated_total(j, &means);
-    c = jit_for(j, jit_i64(j, 0), jit_i64(j, REDUCE_CHUNKS), 1, "chunk");
+    c = jit_for(j, jit_i64(j, 0), jit_i64(j, d->chunks), 1, "chunk");
     set_chunk(j, &t->m, jit_index(&c));
     JitValue away = sub(j, weighted_mean(j, t, v, &n), total);
     JitValue p = partial_of(j, d, t->work, t->m.chunk);
@@ -269,7 +270,7 @@ static JitValue join_one(Jit *j, Lanes v, Join *t, int which)
 {
     const MomentsDesc *d = t->m.d;
     CompensatedSum sum = compensated_sum(j);
-    JitLoop c = jit_for(j, jit_i64(j, 0), jit_i64(j, REDUCE_CHUNKS), 1, "chunk");
+    JitLoop c = jit_for(j, jit_i64(j, 0), jit_i64(j, d->chunks), 1, "chunk");
     JitValue p = partial_of(j, d, t->work, jit_index(&c));
     compensated_add(j, &sum, load_lanes(j, p, jit_i64(j, which * d->channels), v, 0));
     jit_end_for(j, &c);
@@ -321,6 +322,7 @@ static void lower(Lowering *l, const Node *n, AxisShape a, int n_in)
 {
     CallBuf bufs[8];
     MomentsDesc d = {.op = n->op, .outer = a.outer, .channels = a.length, .inner = a.inner};
+    d.chunks = reduce_chunks(l->graph, n);
     d.partial_bytes = reduce_partial_bytes(l->graph, n);
     d.eps = node_float(n, ATTR_eps, 1e-5);
     for (int i = 0; i < n_in; i++)
@@ -331,7 +333,7 @@ static void lower(Lowering *l, const Node *n, AxisShape a, int n_in)
     bufs[n_in + 1] = (CallBuf){n->out[0], 0};
     bufs[n_in + 2] = (CallBuf){n->out[1], 0};
     int64_t per_chunk = d.inner == 1 ? 1 : d.channels;
-    lower_pod_call(l, op_name(n->op), emit_moments, &d, sizeof d, REDUCE_CHUNKS * per_chunk, bufs,
+    lower_pod_call(l, op_name(n->op), emit_moments, &d, sizeof d, d.chunks * per_chunk, bufs,
                    n_in + 1);
     lower_pod_join(l, "moments_join", emit_join, &d, sizeof d, divide_up(d.channels, JOIN_CHANNELS),
                    bufs, n_in + 3);

@@ -2,8 +2,8 @@
  *
  * Neighbouring axes of one kind are merged.  When the last axis is kept, vectors lie across results
  * and walk the reduced elements; when it is reduced, vectors lie along it and are folded at the
- * end.  A chunked reduction (ir/cost_rules.h) computes REDUCE_CHUNKS partial results in the
- * workspace, which a second call joins in order. */
+ * end.  A chunked reduction (ir/cost_rules.h) computes partial results in the workspace, which a
+ * second call joins in order. */
 #include "codegen/vector_loops.h"
 #include "ir/cost_rules.h"
 #include "ir/support/bug.h"
@@ -20,10 +20,10 @@ typedef struct Digits {
 } Digits;
 
 typedef struct ReduceDesc {
-    Digits kept, reduced;      /* without the last dim */
-    int64_t inner, inner_kept; /* size of the last dim; flag */
-    int64_t results, chunked, partial_bytes;
-    int64_t op; /* OpKind */
+    Digits kept, reduced;                   /* without the last dim */
+    int64_t inner, inner_kept;              /* size of the last dim; flag */
+    int64_t results, chunks, partial_bytes; /* chunks: 0 = each result alone */
+    int64_t op;                             /* OpKind */
     int64_t dtype;
     double scale;
 } ReduceDesc;
@@ -112,7 +112,7 @@ static JitValue max_lane(Jit *j, JitValue v)
 /* Where partial results of a chunk start; the output itself when not chunked. */
 static JitValue target(Jit *j, const ReduceDesc *d, JitValue chunk)
 {
-    if (!d->chunked)
+    if (!d->chunks)
         return p_f32(j, 1);
     return jit_tmp(j,
                    jit_offset(j, p_f32(j, 1), jit_mul(j, chunk, jit_i64(j, d->partial_bytes / 4))));
@@ -120,7 +120,7 @@ static JitValue target(Jit *j, const ReduceDesc *d, JitValue chunk)
 
 static JitValue finished(Jit *j, const ReduceDesc *d, JitValue v)
 {
-    return d->scale == 1 || d->chunked ? v : jit_tmp(j, jit_mul(j, v, jit_vf(j, d->scale)));
+    return d->scale == 1 || d->chunks ? v : jit_tmp(j, jit_mul(j, v, jit_vf(j, d->scale)));
 }
 
 /* --- last dim kept --- */
@@ -160,7 +160,7 @@ static void start_result(Jit *j, Columns *c, JitValue kept)
     c->result_base = jit_tmp(j, jit_mul(j, kept, jit_i64(j, c->f.d->inner)));
 }
 
-enum { COLUMN_BLOCK = 256 };
+enum { COLUMN_BLOCK = REDUCE_TASK_COLUMNS };
 
 static int64_t column_blocks(const ReduceDesc *d)
 {
@@ -173,8 +173,8 @@ static void columns_chunked(Jit *j, Columns *c)
     const ReduceDesc *d = c->f.d;
     JitLoop chunk = jit_for(j, jit_task_begin(j), jit_task_end(j), 1, "chunk");
     JitValue next = jit_add(j, jit_index(&chunk), jit_i64(j, 1));
-    c->from = part_start(j, jit_index(&chunk), d->reduced.count, REDUCE_CHUNKS);
-    c->to = part_start(j, next, d->reduced.count, REDUCE_CHUNKS);
+    c->from = part_start(j, jit_index(&chunk), d->reduced.count, (int)d->chunks);
+    c->to = part_start(j, next, d->reduced.count, (int)d->chunks);
     c->out = target(j, d, jit_index(&chunk));
     JitLoop kept = jit_for(j, jit_i64(j, 0), jit_i64(j, d->kept.count), 1, "kept");
     start_result(j, c, jit_index(&kept));
@@ -210,7 +210,7 @@ static void store_result(Jit *j, Fold *f, JitValue out, JitValue kept)
     const JitTypes *t = jit_types(j);
     JitValue v = folded(j, f);
     JitValue r = is_max(f->d) ? max_lane(j, v) : jit_hsum(j, v);
-    if (f->d->scale != 1 && !f->d->chunked)
+    if (f->d->scale != 1 && !f->d->chunks)
         r = jit_mul(j, r, jit_f32(j, f->d->scale));
     jit_store(j, out, kept, jit_cast(j, r, t->f32));
 }
@@ -237,15 +237,15 @@ static void rows_chunk(Jit *j, Fold *f, JitValue chunk, JitValue kept)
 {
     const ReduceDesc *d = f->d;
     JitValue next = jit_tmp(j, jit_add(j, chunk, jit_i64(j, 1)));
-    if (d->reduced.count >= REDUCE_CHUNKS) {
-        fold_rows(j, f, kept, part_start(j, chunk, d->reduced.count, REDUCE_CHUNKS),
-                  part_start(j, next, d->reduced.count, REDUCE_CHUNKS), NULL, NULL);
+    if (d->reduced.count >= d->chunks) {
+        fold_rows(j, f, kept, part_start(j, chunk, d->reduced.count, (int)d->chunks),
+                  part_start(j, next, d->reduced.count, (int)d->chunks), NULL, NULL);
         return;
     }
     JitValue lanes = jit_i64(j, 16); /* of the widest vectors: the same chunks everywhere */
     int64_t units = divide_up(d->inner, 16);
-    JitValue from = jit_mul(j, part_start(j, chunk, units, REDUCE_CHUNKS), lanes);
-    JitValue to = jit_mul(j, part_start(j, next, units, REDUCE_CHUNKS), lanes);
+    JitValue from = jit_mul(j, part_start(j, chunk, units, (int)d->chunks), lanes);
+    JitValue to = jit_mul(j, part_start(j, next, units, (int)d->chunks), lanes);
     fold_rows(j, f, kept, jit_i64(j, 0), jit_i64(j, d->reduced.count), jit_tmp(j, from),
               jit_tmp(j, jit_min_i64(j, to, jit_i64(j, d->inner))));
 }
@@ -283,11 +283,11 @@ static void emit_reduce(Jit *j, const void *desc)
 {
     const ReduceDesc *d = desc;
     Columns c = {.f = {.d = d, .x = p_f32(j, 0)}};
-    if (d->inner_kept && d->chunked)
+    if (d->inner_kept && d->chunks)
         columns_chunked(j, &c);
     else if (d->inner_kept)
         columns_whole(j, &c);
-    else if (d->chunked)
+    else if (d->chunks)
         rows_chunked(j, &c.f);
     else
         rows_whole(j, &c.f);
@@ -295,8 +295,8 @@ static void emit_reduce(Jit *j, const void *desc)
 
 static int64_t reduce_tasks(const ReduceDesc *d)
 {
-    if (d->chunked)
-        return REDUCE_CHUNKS;
+    if (d->chunks)
+        return d->chunks;
     return d->inner_kept ? d->kept.count * column_blocks(d)
                          : divide_up(d->kept.count, row_items(d));
 }
@@ -312,7 +312,7 @@ static JitValue joined_max(Jit *j, Lanes v, const Fold *f)
 {
     JitVar max = jit_var(j, jit_types(j)->vf, "max");
     jit_set(j, max, jit_vf(j, minus_inf));
-    JitLoop chunk = jit_for(j, jit_i64(j, 0), jit_i64(j, REDUCE_CHUNKS), 1, "chunk");
+    JitLoop chunk = jit_for(j, jit_i64(j, 0), jit_i64(j, f->d->chunks), 1, "chunk");
     jit_set(j, max, jit_vmax(j, partial_result(j, v, f, jit_index(&chunk)), jit_get(max)));
     jit_end_for(j, &chunk);
     return jit_get(max);
@@ -321,7 +321,7 @@ static JitValue joined_max(Jit *j, Lanes v, const Fold *f)
 static JitValue joined_sum(Jit *j, Lanes v, const Fold *f)
 {
     CompensatedSum sum = compensated_sum(j);
-    JitLoop chunk = jit_for(j, jit_i64(j, 0), jit_i64(j, REDUCE_CHUNKS), 1, "chunk");
+    JitLoop chunk = jit_for(j, jit_i64(j, 0), jit_i64(j, f->d->chunks), 1, "chunk");
     compensated_add(j, &sum, partial_result(j, v, f, jit_index(&chunk)));
     jit_end_for(j, &chunk);
     return jit_tmp(j, jit_mul(j, compensated_total(j, &sum), jit_vf(j, f->d->scale)));
@@ -429,17 +429,6 @@ static ReduceDesc describe(const Lowering *l, const Node *n)
     return d;
 }
 
-/* Chunks cost a second call: they are for reductions whose results alone do not share out well. */
-static bool worth_chunks(const ReduceDesc *d)
-{
-    enum { ENOUGH_TASKS = 64, MUCH = 16384 };
-    ReduceDesc whole = *d;
-    whole.chunked = 0;
-    int64_t results = d->kept.count * (d->inner_kept ? d->inner : 1);
-    int64_t each = d->reduced.count * (d->inner_kept ? 1 : d->inner);
-    return reduce_tasks(&whole) < ENOUGH_TASKS && each >= REDUCE_CHUNKS && results * each >= MUCH;
-}
-
 static void lower_integers(Lowering *l, const Node *n, ReduceDesc *d)
 {
     const CallBuf bufs[] = {{n->in[0], 0}, {n->out[0], 0}};
@@ -454,11 +443,11 @@ void lower_reduce(Lowering *l, const Node *n)
         lower_integers(l, n, &d);
         return;
     }
-    d.chunked = reduce_is_chunked(l->graph, n) && worth_chunks(&d);
+    d.chunks = reduce_chunks(l->graph, n);
     d.partial_bytes = reduce_partial_bytes(l->graph, n);
-    CallBuf bufs[] = {{n->in[0], 0}, {d.chunked ? VALUE_NONE : n->out[0], 0}};
+    CallBuf bufs[] = {{n->in[0], 0}, {d.chunks ? VALUE_NONE : n->out[0], 0}};
     lower_pod_call(l, op_name(n->op), emit_reduce, &d, sizeof d, reduce_tasks(&d), bufs, 2);
-    if (!d.chunked)
+    if (!d.chunks)
         return;
     CallBuf join[] = {{VALUE_NONE, 0}, {n->out[0], 0}};
     lower_pod_join(l, "reduce_join", emit_join, &d, sizeof d, divide_up(d.results, JOIN_RESULTS),

@@ -260,10 +260,68 @@ static int64_t wgrad_partial_bytes(const Graph *g, const Node *n)
     return bytes > narrow ? bytes : narrow;
 }
 
-bool reduce_is_chunked(const Graph *g, const Node *n)
+static int64_t divide_up(int64_t a, int64_t b)
+{
+    return (a + b - 1) / b;
+}
+
+/* The axis of the input is reduced. */
+static bool is_reduced(const Node *n, int axis, int rank)
+{
+    int count;
+    const int64_t *axes = node_ints(n, ATTR_axes, &count);
+    for (int i = 0; i < count; i++)
+        if ((axes[i] < 0 ? axes[i] + rank : axes[i]) == axis)
+            return true;
+    return n->op == OP_sumsq || !node_attr(n, ATTR_axes);
+}
+
+/* Elements of the last dims that are all kept or all reduced. */
+static int64_t last_dims(const Node *n, const Type *x, bool *kept)
+{
+    int64_t size = 1;
+    bool any = false;
+    *kept = true;
+    for (int i = x->rank - 1; i >= 0; i--) {
+        bool keeps = !is_reduced(n, i, x->rank);
+        if (x->dim[i] == 1)
+            continue;
+        if (any && keeps != *kept)
+            break;
+        any = true;
+        *kept = keeps;
+        size *= x->dim[i];
+    }
+    return size;
+}
+
+/* Chunks cost a second call: they are for reductions whose results alone do not share out well. */
+static bool worth_chunks(const Graph *g, const Node *n)
+{
+    enum { ENOUGH_TASKS = 64, MUCH = 16384 };
+    bool kept;
+    const Type *x = value_type(g, n->in[0]);
+    int64_t results = type_elements(value_type(g, n->out[0])), inner = last_dims(n, x, &kept);
+    int64_t each = results ? type_elements(x) / results : 0;
+    if (x->dtype != DTYPE_F32 || results > REDUCE_CHUNKED_RESULTS || each < REDUCE_CHUNKS ||
+        results * each < MUCH)
+        return false;
+    int64_t tasks =
+        each >= REDUCE_TASK_ELEMENTS ? results : divide_up(results, REDUCE_TASK_ELEMENTS / each);
+    if (kept)
+        tasks = results / inner * divide_up(inner, REDUCE_TASK_COLUMNS);
+    return tasks < ENOUGH_TASKS;
+}
+
+/* Whether a reduction without chunks has code. */
+static bool has_whole_form(const Node *n)
+{
+    return n->op == OP_sum || n->op == OP_mean || n->op == OP_reduce_max || n->op == OP_sumsq;
+}
+
+static bool has_chunked_form(const Graph *g, const Node *n)
 {
     switch ((int)n->op) {
-    case OP_sumsq:
     case OP_bn_stats:
     case OP_bn_grad_sums:
     case OP_layernorm_grad_sums:
@@ -272,21 +330,35 @@ bool reduce_is_chunked(const Graph *g, const Node *n)
         return true;
     case OP_cross_entropy:
         return strcmp(node_string(n, ATTR_reduction, "mean"), "none") != 0;
+    case OP_sumsq:
     case OP_sum:
     case OP_mean:
     case OP_reduce_max:
-        return type_elements(value_type(g, n->out[0])) <= REDUCE_CHUNKED_RESULTS;
+        return worth_chunks(g, n);
     default:
         return false;
     }
 }
 
+int reduce_chunks(const Graph *g, const Node *n)
+{
+    if (!has_chunked_form(g, n))
+        return 0;
+    int64_t data = type_bytes(value_type(g, n->in[0]));
+    int64_t chunks = data / times(REDUCE_DATA_PER_PARTIAL, reduce_partial_bytes(g, n));
+    if (chunks < 2)
+        return has_whole_form(n) ? 0 : 1;
+    return chunks < REDUCE_CHUNKS ? (int)chunks : REDUCE_CHUNKS;
+}
+
 int64_t reduce_partial_bytes(const Graph *g, const Node *n)
 {
-    int64_t results = 0;
+    int64_t bytes = 0;
     for (int i = 0; i < n->n_out; i++)
-        results += type_elements(value_type(g, n->out[i]));
-    return times(round_up(results, 16), 8);
+        bytes += times(4, type_elements(value_type(g, n->out[i])));
+    if (n->op == OP_cross_entropy || n->op == OP_accuracy || n->op == OP_checksum)
+        bytes = 16;
+    return round_up(bytes, WORKSPACE_ALIGN);
 }
 
 static int64_t body_workspace(const Graph *body)
@@ -308,8 +380,8 @@ int64_t node_workspace_bytes(const Graph *g, const Node *n)
         bytes = packed_weight_bytes(g, n);
     else if (n->op == OP_conv2d_wgrad)
         bytes = wgrad_partial_bytes(g, n);
-    else if (reduce_is_chunked(g, n))
-        bytes = times(REDUCE_CHUNKS, reduce_partial_bytes(g, n));
+    else
+        bytes = times(reduce_chunks(g, n), reduce_partial_bytes(g, n));
     return round_up(bytes, WORKSPACE_ALIGN);
 }
 

@@ -1,10 +1,10 @@
 /* How reductions split their work, shared by the plan (their workspace) and the kernels (the same
  * numbers).
  *
- * A chunked reduction computes REDUCE_CHUNKS partial results, whatever the number of threads, and
- * adds them in order: the same bits for any number of threads.  Partial result c is at workspace +
- * c * reduce_partial_bytes. A reduction that is not chunked computes each result alone, the results
- * shared out to the threads. */
+ * A chunked reduction computes reduce_chunks partial results, a number that the shapes decide and
+ * the threads do not, and adds them in order: the same bits for any number of threads.  Partial
+ * result c is at workspace + c * reduce_partial_bytes.  A reduction of no chunks computes each
+ * result alone, the results shared out to the threads, and needs no workspace. */
 #ifndef SCRIMP_IR_COST_RULES_H
 #define SCRIMP_IR_COST_RULES_H
 
@@ -36,19 +36,24 @@ bool conv_wgrad_is_product(const Graph *g, const Node *n);
 enum { LRN_WINDOW_MOST = 1024, LRN_CHANNELS_MOST = 4096 };
 
 enum {
-    REDUCE_CHUNKS = 64,
+    REDUCE_CHUNKS = 64, /* at most */
     /* sum, mean and reduce_max with more results than this have work for every thread without
      * chunks, and partial results would cost more memory than the reduction saves time. */
-    REDUCE_CHUNKED_RESULTS = 4096
+    REDUCE_CHUNKED_RESULTS = 4096,
+    /* The input is at least this many times as large as all partial results, unless there is one
+     * only: a workspace is a small part of what is in memory anyway. */
+    REDUCE_DATA_PER_PARTIAL = 4
 };
 
-/* True for sumsq, bn_stats, bn_grad_sums, layernorm_grad_sums, checksum, accuracy, cross_entropy
- * that sums, and for sum, mean and reduce_max of at most REDUCE_CHUNKED_RESULTS results.
- * embedding_grad is not: its partial results would be whole tables; it shares out the columns of
- * the table instead.
- */
-bool reduce_is_chunked(const Graph *g, const Node *n);
-/* Bytes of one partial result: elements of all outputs, rounded up to 16, times 8 (doubles). */
+/* At least 1 for bn_stats, bn_grad_sums, layernorm_grad_sums, checksum, accuracy and
+ * cross_entropy that sums; for sum, mean, sumsq and reduce_max at least 2, or 0 when the results
+ * alone give enough tasks, or there is little to do; 0 for the rest.  embedding_grad has none: its
+ * partial results would be whole tables; it shares out the columns of the table instead. */
+int reduce_chunks(const Graph *g, const Node *n);
+/* Bytes of one partial result, a multiple of 64: an f32 for every result; for losses, accuracy and
+ * checksums 16 bytes. */
 int64_t reduce_partial_bytes(const Graph *g, const Node *n);
+/* Columns, or elements, of a task of a reduction without chunks. */
+enum { REDUCE_TASK_COLUMNS = 256, REDUCE_TASK_ELEMENTS = 16384 };
 
 #endif

@@ -110,7 +110,7 @@ static void check_costs(Pool *pool)
     want_cost(g, graph_add(g, OP_relu, &y, 1, NULL, NULL, NOWHERE), 64, 512, 0);
     want_cost(g, graph_add(g, OP_exp, &y, 1, NULL, NULL, NOWHERE), 640, 512, 0);
     want_cost(g, graph_add(g, OP_stop_gradient, &y, 1, NULL, NULL, NOWHERE), 0, 0, 0);
-    want_cost(g, graph_add(g, OP_sumsq, &y, 1, NULL, NULL, NOWHERE), 64, 260, 64 * 16 * 8);
+    want_cost(g, graph_add(g, OP_sumsq, &y, 1, NULL, NULL, NOWHERE), 64, 260, 0);
 
     ValueId x = input(g, 4, 2, 6, 5, 5), filter = input(g, 4, 140, 3, 3, 3), xf[2] = {x, filter};
     AttrList conv = {.n = 0};
@@ -132,7 +132,7 @@ static void check_costs(Pool *pool)
     const int64_t kernel[2] = {5, 5};
     attrs_ints(&pool_attrs, ATTR_kernel, kernel, 2);
     want_cost(g, graph_add(g, OP_maxpool, &x, 1, &pool_attrs, NULL, NOWHERE), 12 * 25, 4 * 312, 0);
-    want_cost(g, graph_add(g, OP_bn_stats, &x, 1, NULL, NULL, NOWHERE), 1500, 4 * 312, 64 * 16 * 8);
+    want_cost(g, graph_add(g, OP_bn_stats, &x, 1, NULL, NULL, NOWHERE), 1500, 4 * 312, 4 * 64);
 
     ValueId wide = input(g, 2, 3, REDUCE_CHUNKED_RESULTS + 1, 0, 0);
     AttrList rows = {.n = 0};
@@ -140,6 +140,52 @@ static void check_costs(Pool *pool)
     attrs_ints(&rows, ATTR_axes, &axis0, 1);
     ValueId s = graph_add(g, OP_sum, &wide, 1, &rows, NULL, NOWHERE);
     CHECK(node_workspace_bytes(g, value_node(g, s)) == 0);
+}
+
+/* The statistics of [rows, channels]: as many partial results of 8 bytes a channel as make a
+ * quarter of the data, at most 64. */
+static int64_t stats_workspace(Pool *pool, int64_t rows, int64_t channels)
+{
+    Graph *g = graph_new(pool, "m");
+    ValueId x = input(g, 2, rows, channels, 0, 0);
+    AttrList attrs = {0};
+    attrs_int(&attrs, ATTR_axis, 1);
+    const Node *n = value_node(g, graph_add(g, OP_bn_stats, &x, 1, &attrs, NULL, NOWHERE));
+    CHECK(node_workspace_bytes(g, n) == reduce_chunks(g, n) * reduce_partial_bytes(g, n));
+    return node_workspace_bytes(g, n);
+}
+
+/* The sum over rows of [rows, columns], or over columns. */
+static int64_t sum_workspace(Pool *pool, int64_t rows, int64_t columns, int64_t axis)
+{
+    Graph *g = graph_new(pool, "m");
+    ValueId x = input(g, 2, rows, columns, 0, 0);
+    AttrList attrs = {0};
+    attrs_ints(&attrs, ATTR_axes, &axis, 1);
+    const Node *n = value_node(g, graph_add(g, OP_sum, &x, 1, &attrs, NULL, NOWHERE));
+    CHECK(node_workspace_bytes(g, n) == reduce_chunks(g, n) * reduce_partial_bytes(g, n));
+    CHECK(reduce_chunks(g, n) != 1);
+    return node_workspace_bytes(g, n);
+}
+
+static void check_workspaces(Pool *pool)
+{
+    CHECK(stats_workspace(pool, 8, 2048) == 2048 * 8); /* 64 KiB of data: one partial result */
+    CHECK(stats_workspace(pool, 64, 2048) == 8 * 2048 * 8);
+    CHECK(stats_workspace(pool, 4096, 64) == 64 * 64 * 8);
+    CHECK(sum_workspace(pool, 16, 1024, 0) == 0); /* little to do */
+    CHECK(sum_workspace(pool, 128, 1024, 0) == 32 * 1024 * 4);
+    CHECK(sum_workspace(pool, 65536, 16, 0) == 64 * 64);
+    CHECK(sum_workspace(pool, 4096, 256, 1) == 0); /* rows enough for every thread */
+    CHECK(sum_workspace(pool, 2, 65536, 1) == 64 * 64);
+    for (int64_t rows = 1; rows < 3000; rows = rows * 3 / 2 + 1)
+        for (int64_t columns = 1; columns < 3000; columns = columns * 4 / 3 + 1) {
+            int64_t data = 4 * rows * columns, one = (8 * columns + 63) / 64 * 64;
+            int64_t stats = stats_workspace(pool, rows, columns);
+            CHECK(stats == one || stats <= data / REDUCE_DATA_PER_PARTIAL);
+            for (int64_t axis = 0; axis < 2; axis++)
+                CHECK(sum_workspace(pool, rows, columns, axis) <= data / REDUCE_DATA_PER_PARTIAL);
+        }
 }
 
 /* fused: relu(x @ w) + r, and a second result of r's shape */
@@ -269,6 +315,7 @@ int main(void)
     check_attrs(pool);
     check_storage(pool);
     check_costs(pool);
+    check_workspaces(pool);
     check_group(pool);
     check_group_broadcast(pool);
     check_group_rng(pool);

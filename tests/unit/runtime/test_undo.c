@@ -109,7 +109,7 @@ static void test_no_memory(void)
     RtError err;
     float x = 1;
     Threads *threads = threads_new(1, &err);
-    CheckpointTensor huge = {"huge", RT_F32, 2, {1 << 30, 1 << 20}, &x, CHECKPOINT_MODEL};
+    CheckpointTensor huge = {"huge", RT_F32, 2, {1 << 20, 1 << 18}, &x, CHECKPOINT_MODEL};
     CHECK(!undo_open(&huge, 1, threads, &err) && err.message[0]);
     CheckpointTensor one = {"one", RT_F32, 0, {0}, &x, CHECKPOINT_MODEL};
     for (uint64_t k = 1; k <= 2; k++) {

@@ -417,6 +417,25 @@ static void test_damaged_held_out(void)
     dataset_close(ds);
 }
 
+/* Every allocation of opening may fail: a message, and nothing is lost. */
+static void test_allocation_failures(void)
+{
+    static const char *const names[] = {"y/p000.png", "z/p900.png"};
+    Dataset *ds = NULL;
+    for (uint64_t k = 1; !ds && k < 2000; k++) {
+        DataSpec spec = folder_spec("bad", 2);
+        RtError err = {{0}};
+        spec.left_out = names;
+        spec.n_left_out = 2;
+        rt_alloc_fail_at(k);
+        ds = dataset_open(&spec, &err);
+        rt_alloc_fail_at(0);
+        CHECK_MSG(ds || strstr(err.message, "memory"), "allocation %d: %s", (int)k, err.message);
+    }
+    CHECK(ds && dataset_left_out(ds) >= 2);
+    dataset_close(ds);
+}
+
 int main(void)
 {
     temp_open();
@@ -433,5 +452,6 @@ int main(void)
     test_known();
     test_limit();
     test_damaged_held_out();
+    test_allocation_failures();
     return test_result();
 }

@@ -3,6 +3,8 @@
 
 #include "frontend/builtins_table.h"
 
+#include "ir/support/strbuf.h"
+
 #include <string.h>
 
 // clang-format off
@@ -126,6 +128,43 @@ const Builtin builtin_table[] = {
 };
 // clang-format on
 const int builtin_count = sizeof builtin_table / sizeof builtin_table[0];
+
+/* The parts of the table, each from a function on. */
+static const struct Part {
+    const char *first, *title;
+} parts[] = {
+    {"linear", "layers"},
+    {"relu", "element-wise functions"},
+    {"softmax", "reductions"},
+    {"maxpool", "pooling"},
+    {"reshape", "functions of shapes"},
+    {"cross_entropy", "losses and metrics"},
+    {"len", "functions of numbers and lists"},
+    {"init", "initial values"},
+    {"mnist", "data sources"},
+    {"sgd", "optimizers"},
+    {"constant", "learning rates"},
+};
+enum { N_PARTS = sizeof parts / sizeof parts[0] };
+
+const char *builtin_part(Pool *pool, const char *member)
+{
+    StrBuf names = strbuf_new(pool);
+    int part = -1, found = -1;
+    for (int i = 0; i < builtin_count; i++) {
+        const char *name = builtin_table[i].name;
+        if (part + 1 < N_PARTS && strcmp(name, parts[part + 1].first) == 0) {
+            if (found >= 0)
+                break;
+            part++;
+            names = strbuf_new(pool);
+        }
+        strbuf_printf(&names, "%s%s", names.len ? ", " : "", name);
+        if (strcmp(name, member) == 0)
+            found = part;
+    }
+    return found < 0 ? NULL : pool_printf(pool, "%s: %s", parts[found].title, names.text);
+}
 
 const Builtin *builtin_find(const char *name)
 {

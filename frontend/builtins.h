@@ -70,6 +70,9 @@ extern const int builtin_count;
 
 /* NULL when there is none. */
 const Builtin *builtin_find(const char *name);
+/* The part of the table that holds the function `member`, in words, "optimizers: sgd, adam, adamw";
+ * NULL: there is none of that name. */
+const char *builtin_part(Pool *pool, const char *member);
 /* A builtin's parameters, parsed from its signature. */
 typedef struct Signature {
     BuiltinParam *params; /* NULL: not parsed yet */

@@ -50,17 +50,38 @@ static bool rank_at_least(Call *c, int rank, const char *wanted)
     return false;
 }
 
+/* Whether v is an image of [N,C,H,W] as an operation on images made it. */
+static bool is_image(const Graph *g, ValueId v)
+{
+    const Node *n = value_node(g, v);
+    while (n->op == OP_bn_apply || (n->n_in == 1 && op_table[n->op].op_class == OP_CLASS_POINT))
+        n = value_node(g, n->in[0]);
+    switch ((int)n->op) {
+    case OP_conv2d:
+    case OP_deconv2d:
+    case OP_maxpool:
+    case OP_avgpool:
+    case OP_adaptive_avgpool:
+    case OP_resize:
+    case OP_lrn:
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* `linear` reads the last dimension, which of an image is its width: flatten() was forgotten. */
 static bool want_rows(Call *c)
 {
-    if (!rank_at_least(c, 1, "2-D or sequence input"))
+    if (!rank_at_least(c, 2, "at least 2 dims"))
         return false;
     const Type *x = lower_type(c->l, arg_tensor(c, 0));
-    if (x->rank <= 3)
-        return true;
-    if (lower_error(c->l, c->span, "E103", "%s needs 2-D or sequence input, got %s", c->fn->name,
-                    type_shape_text(c->l->pool, x)))
-        diag_help(c->l->diag, "|> flatten()");
-    return false;
+    if (x->rank == 4 && is_image(c->l->g, arg_tensor(c, 0))) {
+        diag_warning(c->l->diag, c->span, "W204", "%s over the width of an image %s", c->fn->name,
+                     type_shape_text(c->l->pool, x));
+        diag_help(c->l->diag, "|> flatten() joins channels, height and width");
+    }
+    return true;
 }
 
 Val builtin_linear(Call *c)

@@ -4,6 +4,7 @@
 #include "frontend/builtins.h"
 #include "ir/support/strbuf.h"
 
+#include <ctype.h>
 #include <stdarg.h>
 #include <string.h>
 
@@ -23,7 +24,38 @@ bool lower_error(Lower *l, Span span, const char *code, const char *format, ...)
     return !diag_is_full(l->diag);
 }
 
-void lower_suggest_name(Lower *l, const Scope *scope, const char *name)
+/* The builtin with which a name has the longest part in common, if it is of four letters or more,
+ * with no regard to case: groupnorm and layernorm. */
+static const char *builtin_akin(const char *name)
+{
+    const char *akin = NULL;
+    size_t most = 3;
+    for (int i = 0; i < builtin_count; i++)
+        for (const char *a = builtin_table[i].name; *a; a++)
+            for (const char *b = name; *b; b++) {
+                size_t n = 0;
+                while (a[n] && a[n] == tolower((unsigned char)b[n]))
+                    n++;
+                if (n > most) {
+                    most = n;
+                    akin = builtin_table[i].name;
+                }
+            }
+    return akin;
+}
+
+/* What there is instead: where only one kind of function fits, that kind; else functions that are
+ * akin by name. */
+static const char *alternatives(Lower *l, const char *name, const char *wanted)
+{
+    const char *member = wanted ? wanted : builtin_akin(name);
+    return member
+               ? builtin_part(l->pool, member)
+               : "docs/language.md lists the functions there are; what composes from them can be "
+                 "a `block`";
+}
+
+void lower_suggest_name(Lower *l, const Scope *scope, const char *name, const char *wanted)
 {
     VEC(const char *) words = {0};
     for (; scope; scope = scope->parent)
@@ -34,6 +66,8 @@ void lower_suggest_name(Lower *l, const Scope *scope, const char *name)
     const char *near = nearest_word(name, words.data, words.len);
     if (near)
         diag_help(l->diag, "did you mean `%s`?", near);
+    else
+        diag_help(l->diag, "%s", alternatives(l, name, wanted));
 }
 
 const char *lower_where(Lower *l, OpKind op)
@@ -443,6 +477,39 @@ static void report_no_section(Lower *l)
     diag_help(l->diag, "train { batch = ...; loss = ...; optim = ...; steps = ... }");
 }
 
+static bool returns(const Body *body);
+
+static bool stmt_returns(const Stmt *s)
+{
+    if (s->kind == STMT_FOR)
+        return returns(&s->loop.body);
+    if (s->kind == STMT_WITH)
+        return returns(&s->with.body);
+    for (int i = 0; s->kind == STMT_IF && i < s->branch.len; i++)
+        if (returns(&s->branch.arms[i].body))
+            return true;
+    return s->kind == STMT_RETURN ||
+           (s->kind == STMT_IF && s->branch.has_else && returns(&s->branch.else_body));
+}
+
+static bool returns(const Body *body)
+{
+    for (int i = 0; i < body->len; i++)
+        if (stmt_returns(body->stmts[i]))
+            return true;
+    return false;
+}
+
+/* Also of models that the train section does not use: other verbs take them. */
+static void check_models_return(Lower *l)
+{
+    for (int i = 0; i < l->ast->n_blocks; i++) {
+        const BlockDecl *b = &l->ast->blocks[i];
+        if (b->is_model && !b->imported && !returns(&b->body))
+            lower_no_return(l, b);
+    }
+}
+
 Graph *frontend_lower(Pool *pool, Diag *diag, const Ast *ast, const FrontendOptions *options)
 {
     int errors = diag_error_count(diag);
@@ -451,6 +518,7 @@ Graph *frontend_lower(Pool *pool, Diag *diag, const Ast *ast, const FrontendOpti
     l->supports = options->supports;
     l->stack_base = __builtin_frame_address(0);
     lower_options(l, options);
+    check_models_return(l);
     const LabelPath *label = NULL;
     const BlockDecl *model = choose_model(l, options, &label);
     if (model)

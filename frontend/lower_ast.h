@@ -79,6 +79,7 @@ typedef struct Lower {
     bool exhausted;               /* a bound was hit: everything is poison from now on */
     struct Signature *signatures; /* of the builtins, parsed when first called */
     TrainState *train;            /* while the train section runs */
+    const char *wanted;           /* a builtin of the only kind that fits here; NULL: any fits */
 } Lower;
 
 /* How a call came about. */
@@ -96,8 +97,9 @@ typedef struct CallSite {
  * follow: they take long to find where there are many names. */
 bool lower_error(Lower *l, Span span, const char *code, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
-/* Adds "did you mean `x`?" from the visible names to the last message. */
-void lower_suggest_name(Lower *l, const Scope *scope, const char *name);
+/* Adds to the last message "did you mean `x`?" from the visible names, or what there is instead.
+ * wanted: a builtin of the only kind that fits there; NULL: any fits. */
+void lower_suggest_name(Lower *l, const Scope *scope, const char *name, const char *wanted);
 /* " (in layer1.0, add)" */
 const char *lower_where(Lower *l, OpKind op);
 /* Counts a step of evaluation.  false once a bound is hit (E208 has been given). */
@@ -170,6 +172,8 @@ Val eval_call(Lower *l, Frame *f, const Expr *e, const Val *piped, Span piped_sp
 /* The same for a call whose label has been entered. */
 Val eval_labelled(Lower *l, Frame *f, const Expr *e, const Val *piped, Span piped_span);
 Val eval_stage(Lower *l, Frame *f, const PipeStage *stage, Val input, Span input_span);
+/* E210: the body came to its end without a value. */
+void lower_no_return(Lower *l, const BlockDecl *block);
 /* Runs a block or model on positional values. */
 Val call_block(Lower *l, const BlockDecl *block, const Val *args, const Span *arg_spans, int n_args,
                Span span);

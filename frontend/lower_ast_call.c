@@ -171,11 +171,17 @@ static void results_as_outputs(Lower *l, Val result)
                              list.data[i].tensor);
 }
 
+void lower_no_return(Lower *l, const BlockDecl *block)
+{
+    if (lower_error(l, block->name.span, "E210", "'%s' ends without `return`", block->name.text))
+        diag_help(l->diag, "return x");
+}
+
 static Val run_block(Lower *l, const BlockDecl *block, const BlockArgs *args, Span span)
 {
     if (too_deep(l, span))
         return val_poison();
-    Frame f = {.scope = scope_new(l->pool, l->globals), .may_return = true};
+    Frame f = {.scope = scope_new(l->pool, l->globals), .may_return = true, .result = val_none()};
     l->block_depth++;
     for (int i = 0; i < block->n_params; i++)
         bind_param(l, &f, block, i, args, span);
@@ -184,9 +190,7 @@ static Val run_block(Lower *l, const BlockDecl *block, const BlockArgs *args, Sp
     if (l->exhausted)
         return val_poison();
     if (!f.returned && f.result.kind != VAL_POISON) {
-        if (lower_error(l, block->name.span, "E210", "'%s' ends without `return`",
-                        block->name.text))
-            diag_help(l->diag, "return x");
+        lower_no_return(l, block);
         return val_poison();
     }
     Val first = f.result.kind == VAL_LIST && f.result.list.len ? f.result.list.data[0] : f.result;

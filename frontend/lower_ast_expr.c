@@ -78,16 +78,18 @@ static bool constant_name(const char *name, Val *out)
 static Val eval_name(Lower *l, Frame *f, const Expr *e)
 {
     const Binding *b = scope_find(f->scope, e->name);
+    const Builtin *fn = b ? NULL : builtin_find(e->name);
+    const char *wanted = l->wanted;
+    l->wanted = NULL; /* arguments are of other kinds */
     if (b)
         return b->value;
-    const Builtin *fn = builtin_find(e->name);
     if (fn)
         return (Val){.kind = VAL_BUILTIN, .builtin = fn};
     Val v;
     if (constant_name(e->name, &v))
         return v;
     if (lower_error(l, e->span, "E203", "unknown name '%s'", e->name))
-        lower_suggest_name(l, f->scope, e->name);
+        lower_suggest_name(l, f->scope, e->name, wanted);
     return val_poison();
 }
 

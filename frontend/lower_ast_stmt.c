@@ -198,10 +198,34 @@ static void exec_assert(Lower *l, Frame *f, const Stmt *s)
         f->seq->value = val_poison();
 }
 
+/* A key of the train section for which one kind of function is there. */
+static const char *wanted_by_key(const Lower *l, const Stmt *s)
+{
+    const char *name = s->assign.targets.len == 1 ? s->assign.targets.data[0].text : "";
+    if (!l->train || l->block_depth)
+        return NULL;
+    return strcmp(name, "optim") == 0 ? "sgd" : strcmp(name, "batch") == 0 ? "mnist" : NULL;
+}
+
 static void exec_assign(Lower *l, Frame *f, const Stmt *s)
 {
+    l->wanted = s->assign.value->kind == EXPR_CALL ? wanted_by_key(l, s) : NULL;
     Val v = eval_expr(l, f, s->assign.value);
+    l->wanted = NULL;
     bind_names(l, f->scope, &s->assign.targets, v, s->assign.value->span);
+}
+
+/* A value that is not kept: a call may be there for its parameters or its messages, anything else
+ * is the rest of a line that was meant to go on. */
+static void exec_value(Lower *l, Frame *f, const Expr *e)
+{
+    bool calls = e->kind == EXPR_CALL || e->kind == EXPR_PIPE || e->kind == EXPR_LABEL ||
+                 e->kind == EXPR_SEQ;
+    eval_expr(l, f, e);
+    if (!calls && lower_error(l, e->span, "E210", "nothing reads this value"))
+        diag_help(l->diag, e->kind == EXPR_UNARY
+                               ? "to go on with the line before, end that one with the operator"
+                               : "name it: y = ...");
 }
 
 static void exec_stmt(Lower *l, Frame *f, const Stmt *s)
@@ -214,7 +238,7 @@ static void exec_stmt(Lower *l, Frame *f, const Stmt *s)
         if (f->seq)
             exec_stage(l, f, s->expr);
         else
-            eval_expr(l, f, s->expr);
+            exec_value(l, f, s->expr);
         break;
     case STMT_RETURN:
         exec_return(l, f, s);

@@ -129,6 +129,28 @@ static void run_parser(ParseJob *job, const char *path, uint32_t file, const cha
     scrimp_parse(&ps);
 }
 
+/* Another of scrimp's texts, as its first word tells. */
+static bool refuse_other_text(ParseJob *job, uint32_t file, const char *text, size_t length)
+{
+    static const struct {
+        const char *word, *is, *way_out;
+    } others[] = {{"scrimp.ir ", "IR", "`scrimp opt FILE -p PASSES` reads it"},
+                  {"{", "JSON", "`scrimp plan --graph FILE` reads a graph"}};
+    size_t at = 0;
+    while (at < length && strchr(" \t\r\n", text[at]))
+        at++;
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+        size_t n = strlen(others[i].word);
+        if (length - at < n || memcmp(text + at, others[i].word, n) != 0)
+            continue;
+        diag_error(job->diag, (Span){file, (uint32_t)at, (uint32_t)(at + n)}, "E001",
+                   "this is %s, not a model", others[i].is);
+        diag_help(job->diag, "%s", others[i].way_out);
+        return true;
+    }
+    return false;
+}
+
 /* Returns the file's index in the job's Diag. */
 static uint32_t parse_source(ParseJob *job, const char *path, const char *text, size_t length,
                              bool is_main)
@@ -141,7 +163,8 @@ static uint32_t parse_source(ParseJob *job, const char *path, const char *text, 
         diag_error(job->diag, at, "E001", "a NUL byte: this is not a text file");
         return file;
     }
-    run_parser(job, path, file, text, length, is_main);
+    if (!refuse_other_text(job, file, text, length))
+        run_parser(job, path, file, text, length, is_main);
     return file;
 }
 
@@ -158,6 +181,32 @@ static const char *beside(Pool *pool, const char *importer, const char *path)
     if (*path == '/' || !slash)
         return path;
     return pool_printf(pool, "%.*s%s", (int)(slash + 1 - importer), importer, path);
+}
+
+/* The folder of a file, canonical; of a text without a file, the current one. */
+static const char *folder_of(Pool *pool, const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return canonical(pool, slash ? pool_strndup(pool, path, (size_t)(slash + 1 - path)) : ".");
+}
+
+static bool is_below(const char *key, const char *folder)
+{
+    size_t n = strlen(folder);
+    return strncmp(key, folder, n) == 0 && (key[n] == '/' || (n && folder[n - 1] == '/'));
+}
+
+/* A model from elsewhere cannot have the contents of any file put into a message or a dump: imports
+ * stay where the main file is, or in the installed examples. */
+static bool may_import(ParseState *ps, Span span, const char *name, const char *key)
+{
+    bool missing = *key != '/'; /* which reading it will say */
+    if (missing || is_below(key, ps->job->root) ||
+        is_below(key, canonical(ps->pool, SCRIMP_EXAMPLES)))
+        return true;
+    diag_error(ps->diag, span, "E020", "'%.200s' is not below the folder of the main file", name);
+    diag_help(ps->diag, "put the main file into a folder that holds both, or copy what it imports");
+    return false;
 }
 
 static void import_file(ParseState *ps, Span span, const char *path, const char *key)
@@ -188,7 +237,7 @@ void parse_import(ParseState *ps, Span span, const char *name)
                    name);
     else if (ps->job->import_depth >= MAX_IMPORT_DEPTH)
         diag_error(ps->diag, span, "E021", "imports nested more than %d deep", MAX_IMPORT_DEPTH);
-    else if (!state)
+    else if (!state && may_import(ps, span, name, key))
         import_file(ps, span, path, key);
 }
 
@@ -218,7 +267,11 @@ static Ast *job_result(ParseJob *job, const char *name, uint32_t file)
 /* Parses the main file; NULL when anything was reported. */
 static Ast *run_job(Pool *pool, Diag *diag, const char *name, const char *text, size_t length)
 {
-    ParseJob job = {.pool = pool, .diag = diag, .declared = map_new(pool), .files = map_new(pool)};
+    ParseJob job = {.pool = pool,
+                    .diag = diag,
+                    .declared = map_new(pool),
+                    .files = map_new(pool),
+                    .root = folder_of(pool, name)};
     Pool *outer = stack_pool;
     int errors = diag_error_count(diag);
     stack_pool = pool;

@@ -102,6 +102,12 @@ static void add_help(ParseState *ps, Span at, const char *got, const char *const
         diag_help(ps->diag, "equality is written `==`");
     } else if (ONE_OF(got, comparisons) && one_of("'and'", expected, (size_t)n)) {
         diag_help(ps->diag, "comparisons do not chain: write `a < b and b < c`");
+    } else if (scan_first_on_line(ps, at) && ONE_OF(got, operators)) {
+        diag_help(
+            ps->diag,
+            "a line goes on when it ends with an operator, or inside parentheses: put this %s "
+            "at the end of the line before",
+            got);
     } else if (ONE_OF(got, operators) && one_of("'|>'", expected, (size_t)n) &&
                !one_of("'and'", expected, (size_t)n)) {
         diag_help(ps->diag, "a pipe ends with a call: write `(x |> f()) + 1`");

@@ -14,8 +14,9 @@ typedef struct ParseJob {
     VEC(OptionDecl) options;
     VEC(BlockDecl) blocks;
     Section *train, *remat;
-    Map declared; /* top-level name -> its Span on the pool */
-    Map files;    /* canonical path -> FileState */
+    Map declared;     /* top-level name -> its Span on the pool */
+    Map files;        /* canonical path -> FileState */
+    const char *root; /* canonical: imports stay in this folder and below */
     int import_depth;
     uint64_t source_hash;
 } ParseJob;
@@ -131,6 +132,8 @@ void scan_end_of_file(ParseState *ps, Span span);
 /* A syntax error at a line that is not indented deeper than the one with the innermost ( or [: the
  * bracket was never closed.  Reports it, forgets the bracket and returns true. */
 bool scan_blame_bracket(ParseState *ps, Span at);
+/* Of a token of the current line. */
+bool scan_first_on_line(const ParseState *ps, Span token);
 
 /* ---- parse_error.c ---- */
 

@@ -61,8 +61,7 @@ static void start_line(ParseState *ps)
     ps->line_indent = end - ps->position;
 }
 
-/* Of a token of the current line. */
-static bool first_on_line(const ParseState *ps, Span token)
+bool scan_first_on_line(const ParseState *ps, Span token)
 {
     return token.begin == ps->line_begin + ps->line_indent;
 }
@@ -70,7 +69,7 @@ static bool first_on_line(const ParseState *ps, Span token)
 /* Remembers the first pair of braces that do not look as if they belonged together. */
 static void suspect_braces(ParseState *ps, Bracket open, Span close)
 {
-    if (ps->suspect_open.file || !first_on_line(ps, close))
+    if (ps->suspect_open.file || !scan_first_on_line(ps, close))
         return;
     if (open.indent > ps->line_indent) {
         ps->suspect_open = open.span;
@@ -180,7 +179,7 @@ bool scan_blame_bracket(ParseState *ps, Span at)
     if (inner != '(' && inner != '[')
         return false;
     Bracket bracket = ps->brackets.data[ps->brackets.len - 1];
-    if (bracket.span.begin >= at.begin || !first_on_line(ps, at) ||
+    if (bracket.span.begin >= at.begin || !scan_first_on_line(ps, at) ||
         ps->line_indent > bracket.indent)
         return false;
     diag_error(ps->diag, bracket.span, "E011", "this '%c' is never closed", inner);

@@ -49,10 +49,8 @@ SHAPE_RULE(linear)
     int64_t features;
     if (!want_float(g, node, 0, err))
         return false;
-    if (x->rank < 2 || x->rank > 3) {
-        shape_fail(err, "E103", 0, "linear needs 2-D or sequence input, got %s", SHOW(x));
-        return x->rank > 3 ? shape_help(err, "|> flatten()") : false;
-    }
+    if (x->rank < 2)
+        return shape_fail(err, "E103", 0, "linear needs at least 2 dims, got %s", SHOW(x));
     if (!linear_weight(g, node, &features, err) ||
         !want_vectors(g, node, 2, INPUT_NAMES("bias"), features, err))
         return false;

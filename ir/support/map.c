@@ -1,5 +1,6 @@
 #include "ir/support/map.h"
 
+#include <ctype.h>
 #include <string.h>
 
 uint64_t hash_bytes(const void *data, size_t n, uint64_t seed)
@@ -73,29 +74,40 @@ void map_set(Map *map, const char *key, uint64_t value)
         map->slots[slot_of(map, key)] = (uint32_t)map->len;
 }
 
-enum { NEAREST_MAX_LENGTH = 63 };
+/* In a shorter word one letter is too much of it to be replaced: `sort` is no slip of `sqrt`. */
+enum { NEAREST_MAX_LENGTH = 63, SHORT_LENGTH = 5 };
 
-static size_t edit_distance(const char *a, size_t na, const char *b, size_t nb)
+static size_t least(size_t a, size_t b)
 {
-    size_t row[NEAREST_MAX_LENGTH + 1];
+    return a < b ? a : b;
+}
+
+/* Edits of one letter, exchanging two neighbours among them (optimal string alignment), with no
+ * regard to case.  Replacing a letter counts as `replace`. */
+static size_t edit_distance(const char *a, size_t na, const char *b, size_t nb, size_t replace)
+{
+    size_t rows[3][NEAREST_MAX_LENGTH + 1];
     for (size_t j = 0; j <= nb; j++)
-        row[j] = j;
+        rows[0][j] = j;
     for (size_t i = 1; i <= na; i++) {
-        size_t diagonal = row[0];
+        size_t *row = rows[i % 3];
+        const size_t *above = rows[(i - 1) % 3], *above2 = rows[(i + 1) % 3];
         row[0] = i;
         for (size_t j = 1; j <= nb; j++) {
-            size_t change = diagonal + (a[i - 1] != b[j - 1]);
-            diagonal = row[j];
-            size_t best = row[j] < row[j - 1] ? row[j] + 1 : row[j - 1] + 1;
-            row[j] = change < best ? change : best;
+            int x = tolower((unsigned char)a[i - 1]), y = tolower((unsigned char)b[j - 1]);
+            row[j] = least(least(above[j], row[j - 1]) + 1, above[j - 1] + (x == y ? 0 : replace));
+            if (i > 1 && j > 1 && x == tolower((unsigned char)b[j - 2]) &&
+                y == tolower((unsigned char)a[i - 2]))
+                row[j] = least(row[j], above2[j - 2] + 1);
         }
     }
-    return row[nb];
+    return rows[na % 3][nb];
 }
 
 const char *nearest_word(const char *word, const char *const *candidates, size_t n)
 {
-    size_t length = strlen(word), best = length / 3 + 2;
+    size_t length = strlen(word), replace = length < SHORT_LENGTH ? 2 : 1;
+    size_t most = length < SHORT_LENGTH ? 1 : length / 3, best = most + 1;
     const char *nearest = NULL;
     if (length > NEAREST_MAX_LENGTH)
         return NULL;
@@ -103,7 +115,7 @@ const char *nearest_word(const char *word, const char *const *candidates, size_t
         size_t m = strlen(candidates[i]);
         if (m > NEAREST_MAX_LENGTH)
             continue;
-        size_t d = edit_distance(word, length, candidates[i], m);
+        size_t d = edit_distance(word, length, candidates[i], m, replace);
         if (d < best && d < length) {
             best = d;
             nearest = candidates[i];

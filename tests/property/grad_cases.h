@@ -203,7 +203,7 @@ static void case_matmul(OpCase *c)
 
 static void case_linear(OpCase *c)
 {
-    Type x = small_shape(c, 2, 3);
+    Type x = small_shape(c, 2, 4);
     AttrList attrs = {0};
     int64_t in = x.dim[x.rank - 1], out = op_int(c, 1, 5);
     bool in_out = op_coin(c);

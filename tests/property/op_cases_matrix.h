@@ -117,7 +117,8 @@ static void op_linear(OpCase *c)
     bool in_out = op_coin(c);
     if (in_out)
         attrs_int(&attrs, ATTR_in_out, 1);
-    op_normal(c, op_coin(c) ? DIMS(rows, in) : DIMS(2, rows, in));
+    int64_t rank = op_int(c, 2, 4);
+    op_normal(c, rank == 2 ? DIMS(rows, in) : rank == 3 ? DIMS(2, rows, in) : DIMS(2, 3, rows, in));
     op_normal(c, in_out ? DIMS(in, out) : DIMS(out, in));
     if (op_coin(c))
         op_normal(c, DIMS(out));

@@ -72,12 +72,23 @@ static void test_imports(void)
         write_file("missing.scrimp", "block b(x) { }\nimport \"sub/none.scrimp\"\n"),
         write_file("twice.scrimp", "import \"c.scrimp\"\nblock c(y) { }\n"),
         write_file("self.scrimp", "import \"self.scrimp\"\n"),
+        write_file("sub/above.scrimp", "block b(x) { }\nimport \"../c.scrimp\"\n"),
+        write_file("sub/far.scrimp", "import \"/etc/passwd\"\n"),
+        write_file("sub/linked.scrimp", "import \"link.scrimp\"\n"),
     };
     check_imported(files[0]);
     check_path_errors(files[3], "E021@1:1");
     check_path_errors(files[5], "E020@2:1");
     check_path_errors(files[6], "E016@2:7");
     check_path_errors(files[7], "E021@1:1");
+    /* not out of the main file's folder, by no way */
+    char *link = NULL;
+    CHECK(asprintf(&link, "%s/link.scrimp", sub) > 0 && symlink(files[2], link) == 0);
+    check_path_errors(files[8], "E020@2:1");
+    check_path_errors(files[9], "E020@1:1");
+    check_path_errors(files[10], "E020@1:1");
+    CHECK(unlink(link) == 0);
+    free(link);
     check_path_errors(sub, "E020@0:0");
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
         unlink(files[i]);

@@ -46,8 +46,6 @@ static void check_texts(Pool *pool)
         OpKind op;
         const char *a, *b, *message, *help;
     } texts[] = {
-        {OP_linear, "f32[32,512,7,7]", "f32[10,512]",
-         "linear needs 2-D or sequence input, got [32,512,7,7]", "|> flatten()"},
         {OP_concat, "f32[32,64,28,28]", "f32[32,128,27,27]",
          "concat axis 1: operand 2 is [32,128,27,27], the first is [32,64,28,28]", "ceil = true"},
         {OP_add, "f32[32,256,56,56]", "f32[32,64,56,56]", "dim 1 is 64 here but 256", "downsample"},

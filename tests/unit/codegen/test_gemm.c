@@ -129,6 +129,10 @@ static void test_target(const Target *target, int n_random)
     test_matmul(target, 9, 20, 31, true, false, 3, 3, 2, true);
     test_matmul(target, 20, 35, 8, false, false, 2, 2, 0, false); /* batch merges into rows */
     test_matmul(target, 5, 18, 12, false, true, 3, 1, 3, false);
+    /* One operand of A's batch, stored transposed: a row a batch element, then two that do not go
+     * on evenly. */
+    test_matmul(target, 1, 18, 12, true, false, 2, 2, 0, false);
+    test_matmul(target, 2, 18, 12, true, false, 2, 2, 0, false);
     test_fused(target, 19, 37, 24);
     test_fused(target, 30, 64, 300);
     test_in_place(target);

@@ -25,6 +25,17 @@ static void test_known_answers(void)
     }
 }
 
+/* Where seed, step, key and index go into Philox decides every dropout mask, every initial weight
+ * and the order of the data: checkpoints rely on it.  Computed apart, in Python. */
+static void test_words(void)
+{
+    CHECK(rt_rng_bits(7, 3, 5, 11) == 0x3a12a7cb);
+    CHECK(rt_rng_bits(7, (1ull << 32) + 3, 0x123456789abcdef1, (1ull << 33) + 5) == 0xa08cc8c6);
+    CHECK(rt_rng_bits(UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX) == 0xe456f0ea);
+    CHECK(rt_rng_below(0xfedcba9876543211, 1, 2, 3, 4) == 0x4d2d509bcedcfd6d);
+    CHECK(rt_rng_below(0xfedcba9876543211, 5, 6, 7, (1ull << 32) + 8) == 0x26f159124b580e3e);
+}
+
 static void test_below(void)
 {
     int64_t count[7] = {0};
@@ -125,6 +136,7 @@ static void test_fills(void)
 int main(void)
 {
     test_known_answers();
+    test_words();
     test_below();
     test_permutation();
     test_permutation_spread();

@@ -136,6 +136,17 @@ static void test_both_pairs(void)
     refuse(&spec, "train-images-idx3-ubyte");
 }
 
+/* Sizes are big-endian, each of four bytes; no elements where one of them is 0. */
+static void test_idx_sizes(void)
+{
+    static const unsigned char bytes[] = {0, 0, 8, 3, 1, 2, 3, 4, 0, 0, 0, 0, 0, 1, 0x11, 0x70};
+    IdxArray array;
+    RtError err = {{0}};
+    CHECK_MSG(idx_parse(bytes, sizeof bytes, &array, &err), "%s", err.message);
+    CHECK(array.rank == 3 && array.dims[0] == 0x01020304 && array.dims[1] == 0 &&
+          array.dims[2] == 70000);
+}
+
 static void test_idx_refusals(void)
 {
     static const struct {
@@ -446,6 +457,7 @@ int main(void)
     test_epochs();
     test_evaluation();
     test_both_pairs();
+    test_idx_sizes();
     test_idx_refusals();
     test_idx_bombs();
     test_cifar();

@@ -181,6 +181,7 @@ static void test_chars(void)
     Dataset *ds = open_or_fail(&spec);
     CHECK(dataset_vocab(ds)->chars && dataset_vocab(ds)->size == 300);
     CHECK(dataset_field(ds, 0)->max_id == 299);
+    CHECK(dataset_loaded_bytes(ds) == 2000); /* 16 bits a token */
     dataset_close(ds);
     temp_write("narrow",
                "abca\xC3\xA9"

@@ -151,7 +151,8 @@ static void test_windows(void)
     check_window(&image, &pixel, 3);
     ImageWindow middle = image_center(&image, 28, 32);
     CHECK(fabs(middle.height - 23 * 28 / 32.0) < 1e-12 &&
-          fabs(middle.x + middle.width / 2 - 18.5) < 1e-12);
+          fabs(middle.x + middle.width / 2 - 18.5) < 1e-12 &&
+          fabs(middle.y + middle.height / 2 - 11.5) < 1e-12);
     check_window(&image, &middle, 28);
 }
 

@@ -140,8 +140,29 @@ static int check_threads(uint64_t seed, int nodes, MemEffort effort)
     return missed;
 }
 
+/* An output is there when the step has ended: the last operation does not write over it. */
+static void test_outputs_stay(void)
+{
+    Pool *pool = pool_new();
+    Graph *g = graph_new(pool, "outputs");
+    const Loc nowhere = {0, 0};
+    const int64_t dims[1] = {64};
+    const Type t = type_make(DTYPE_F32, 1, dims);
+    ValueId x = graph_add_source(g, OP_input, t, NULL, "%x", nowhere);
+    ValueId first = graph_add(g, OP_neg, &x, 1, NULL, "%first", nowhere);
+    ValueId second = graph_add(g, OP_neg, &first, 1, NULL, "%second", nowhere);
+    graph_add_output(g, "first", first);
+    graph_add_output(g, "second", second);
+    MemPlan *plan = memplan_graph(pool, g, MEMPLAN_FINAL, NULL);
+    CHECK(plan->offset[first] != plan->offset[second]);
+    const char *fault = "";
+    CHECK_MSG(memplan_graph_check(pool, g, plan, &fault), "%s", fault);
+    pool_free(pool);
+}
+
 int main(void)
 {
+    test_outputs_stay();
     int broken = 0, missed = 0;
     for (uint64_t seed = 1; seed <= 12; seed++)
         missed += check_threads(seed, 150, MEMPLAN_TRIAL) + check_threads(seed, 40, MEMPLAN_FINAL);

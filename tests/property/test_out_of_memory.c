@@ -2,7 +2,7 @@
  * plan and the list of kernels are run with the k-th allocation failing, k from 1 to the end: each
  * failure arrives at the pool's recovery point, freeing that pool frees everything (leaks show
  * under AddressSanitizer), and the next compilation is unharmed.  SCRIMP_STRIDE sets the distance
- * of the k (default: about 150 per model). */
+ * of the k (default: ATTEMPTS per model). */
 #include "check.h"
 
 #include "codegen/step.h"
@@ -15,6 +15,13 @@
 #include <malloc.h>
 #include <stdlib.h>
 #include <unistd.h>
+
+/* AddressSanitizer makes a compilation ten times as long. */
+#ifdef __SANITIZE_ADDRESS__
+enum { ATTEMPTS = 8, COUNT_PARTS = 50 };
+#else
+enum { ATTEMPTS = 60, COUNT_PARTS = 1 << 30 };
+#endif
 
 /* Malformed text, too: diagnostics allocate. */
 static const char broken[] = "model m(x: f32[4, 8]) {\n"
@@ -74,27 +81,29 @@ static Outcome attempt(const char *text, uint64_t fail_at)
     return result;
 }
 
-/* Number of allocations of an undisturbed compilation. */
+/* Number of allocations of an undisturbed compilation, or up to one in COUNT_PARTS fewer. */
 static uint64_t count_allocations(const char *text)
 {
     uint64_t low = 1, high = 2;
-    while (attempt(text, high) == NO_MEMORY)
+    while (attempt(text, high) == NO_MEMORY) {
+        low = high;
         high *= 2;
-    while (low + 1 < high) {
+    }
+    while (low + 1 + low / COUNT_PARTS < high) {
         uint64_t middle = low + (high - low) / 2;
         if (attempt(text, middle) == NO_MEMORY)
             low = middle;
         else
             high = middle;
     }
-    return high;
+    return low + 1;
 }
 
 static void check_text(const char *text, Outcome expected)
 {
     uint64_t n = count_allocations(text);
     const char *wanted = getenv("SCRIMP_STRIDE");
-    uint64_t stride = wanted ? strtoull(wanted, NULL, 10) : n / 60 + 1;
+    uint64_t stride = wanted ? strtoull(wanted, NULL, 10) : n / ATTEMPTS + 1;
     for (uint64_t k = 1; k < n; k += stride)
         CHECK_MSG(attempt(text, k) == NO_MEMORY, "allocation %llu of %llu\n%s",
                   (unsigned long long)k, (unsigned long long)n, text);

@@ -253,10 +253,13 @@ static void run_kernels(Running *r, const Farm *f, const Lowering *calls)
     for (size_t i = 0; i < calls->calls.len; i++) {
         const Call *c = &calls->calls.data[i];
         char *buf[CALL_MAX_BUFS];
-        for (int k = 0; k < c->n_bufs; k++)
-            buf[k] = r->arena.base + c->buf[k].offset +
-                     (c->buf[k].value == VALUE_NONE ? plan->workspace_offset[c->node]
-                                                    : plan->offset[c->buf[k].value]);
+        for (int k = 0; k < c->n_bufs; k++) {
+            ValueId v = c->buf[k].value;
+            char *base = v == CALL_NUMBER  ? NULL
+                         : v == VALUE_NONE ? r->arena.base + plan->workspace_offset[c->node]
+                                           : r->arena.base + plan->offset[v];
+            buf[k] = call_argument(&c->buf[k], base);
+        }
         r->context.run(&r->context, (int32_t)i, f->kernels.data[*map_find(&f->index, c->key)].run,
                        buf, c->n_tasks);
     }

@@ -341,12 +341,39 @@ static void check_mutants(Pool *pool)
     }
 }
 
+/* First fit alone: nothing overlaps, the height is what it reaches, and no buffer could lie lower
+ * among those before it. */
+static void check_first_fit(Pool *parent)
+{
+    enum { MOST = 60 };
+    for (int k = 0; k < 100; k++) {
+        Pool *pool = pool_new_child(parent);
+        MemBuffer b[MOST];
+        int n = 2 + (int)random_below(MOST - 1), index[MOST], order[MOST];
+        int64_t offset[MOST];
+        random_buffers(b, n, k % 2 ? 300 : 20, k % 3 ? 12 : 150, 9);
+        for (int i = 0; i < n; i++)
+            index[i] = i;
+        PlaceProblem *p = place_compress(pool, b, index, n);
+        PlaceWork work = {0, INT64_MAX};
+        place_order(p, "ATZ", order);
+        MemLayout l = {.offset = offset, .lower_bound_bytes = p->bound};
+        l.arena_bytes = place_first_fit(p, order, offset, &work);
+        const char *fault = "";
+        CHECK_MSG(memplan_check(pool, b, n, &l, &fault), "%s", fault);
+        for (int i = 0; i < n; i++)
+            CHECK(offset[order[i]] == lowest_place(b, order[i], order, i, offset));
+        pool_free(pool);
+    }
+}
+
 int main(void)
 {
     Pool *pool = pool_new();
     random_state = 20240607;
     printf("seed %llu\n", (unsigned long long)random_state);
     check_special(pool);
+    check_first_fit(pool);
     check_small(pool);
     check_levels(pool);
     check_above_bound(pool);

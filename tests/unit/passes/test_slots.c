@@ -11,6 +11,16 @@
 #include <math.h>
 #include <string.h>
 
+/* next[i]: the first place from i on that is above the limit, n when there is none. */
+static void check_above(const PeakTree *t, const int64_t *plain, int n, int64_t limit, int *next)
+{
+    peak_tree_above(t, limit, next, n);
+    for (int i = n - 1, expected = n; i >= 0; i--) {
+        expected = plain[i] > limit ? i : expected;
+        CHECK(next[i] == expected);
+    }
+}
+
 static void test_tree(void)
 {
     enum { MOST = 40 };
@@ -32,6 +42,8 @@ static void test_tree(void)
             for (int i = 1; i < n; i++)
                 top = plain[i] > plain[top] ? i : top;
             CHECK(peak_tree_argmost(&t) == top);
+            int next[MOST];
+            check_above(&t, plain, n, random_below(&r, 200) - 100, next);
         }
         pool_free(pool);
     }

@@ -459,7 +459,7 @@ PAGE_HEAD = """# Planted mistakes
 
 Written by `tests/mutation/mutate.py report` on {date}. Every mutant of `tests/mutation/mutants.txt` is one small mistake: a sign, an
 index, an operand, a comparison, a missing term or update. A mutant counts as noticed when one of the default tests (`ctest -LE
-"slow|peers|cuda"`) fails or hangs with it; tests about the text of the sources are left out. **{noticed} of {n} are noticed
+"slow|peers|cuda"`) fails or hangs with it; tests about the text of the sources are left out, and so were here those that take minutes. **{noticed} of {n} are noticed
 ({percent:.1f}%).**
 """
 

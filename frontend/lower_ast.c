@@ -44,6 +44,17 @@ static const char *builtin_akin(const char *name)
     return akin;
 }
 
+/* A short name of which one letter is replaced: `sort` is more likely a function that is not there
+ * than a slip of `sqrt`. */
+static bool is_another_word(const char *name, const char *near)
+{
+    enum { SHORT = 5 };
+    size_t n = strlen(name), differ = 0;
+    for (size_t i = 0; n < SHORT && n == strlen(near) && i < n; i++)
+        differ += tolower((unsigned char)name[i]) != near[i];
+    return differ == 1;
+}
+
 /* What there is instead: where only one kind of function fits, that kind; else functions that are
  * akin by name. */
 static const char *alternatives(Lower *l, const char *name, const char *wanted)
@@ -64,7 +75,7 @@ void lower_suggest_name(Lower *l, const Scope *scope, const char *name, const ch
     for (int i = 0; i < builtin_count; i++)
         vec_push(l->pool, &words, builtin_table[i].name);
     const char *near = nearest_word(name, words.data, words.len);
-    if (near)
+    if (near && !is_another_word(name, near))
         diag_help(l->diag, "did you mean `%s`?", near);
     else
         diag_help(l->diag, "%s", alternatives(l, name, wanted));

@@ -74,8 +74,7 @@ void map_set(Map *map, const char *key, uint64_t value)
         map->slots[slot_of(map, key)] = (uint32_t)map->len;
 }
 
-/* In a shorter word one letter is too much of it to be replaced: `sort` is no slip of `sqrt`. */
-enum { NEAREST_MAX_LENGTH = 63, SHORT_LENGTH = 5 };
+enum { NEAREST_MAX_LENGTH = 63 };
 
 static size_t least(size_t a, size_t b)
 {
@@ -83,8 +82,8 @@ static size_t least(size_t a, size_t b)
 }
 
 /* Edits of one letter, exchanging two neighbours among them (optimal string alignment), with no
- * regard to case.  Replacing a letter counts as `replace`. */
-static size_t edit_distance(const char *a, size_t na, const char *b, size_t nb, size_t replace)
+ * regard to case. */
+static size_t edit_distance(const char *a, size_t na, const char *b, size_t nb)
 {
     size_t rows[3][NEAREST_MAX_LENGTH + 1];
     for (size_t j = 0; j <= nb; j++)
@@ -95,7 +94,7 @@ static size_t edit_distance(const char *a, size_t na, const char *b, size_t nb, 
         row[0] = i;
         for (size_t j = 1; j <= nb; j++) {
             int x = tolower((unsigned char)a[i - 1]), y = tolower((unsigned char)b[j - 1]);
-            row[j] = least(least(above[j], row[j - 1]) + 1, above[j - 1] + (x == y ? 0 : replace));
+            row[j] = least(least(above[j], row[j - 1]) + 1, above[j - 1] + (x != y));
             if (i > 1 && j > 1 && x == tolower((unsigned char)b[j - 2]) &&
                 y == tolower((unsigned char)a[i - 2]))
                 row[j] = least(row[j], above2[j - 2] + 1);
@@ -106,8 +105,7 @@ static size_t edit_distance(const char *a, size_t na, const char *b, size_t nb, 
 
 const char *nearest_word(const char *word, const char *const *candidates, size_t n)
 {
-    size_t length = strlen(word), replace = length < SHORT_LENGTH ? 2 : 1;
-    size_t most = length < SHORT_LENGTH ? 1 : length / 3, best = most + 1;
+    size_t length = strlen(word), best = (length < 3 ? 1 : length / 3) + 1;
     const char *nearest = NULL;
     if (length > NEAREST_MAX_LENGTH)
         return NULL;
@@ -115,7 +113,7 @@ const char *nearest_word(const char *word, const char *const *candidates, size_t
         size_t m = strlen(candidates[i]);
         if (m > NEAREST_MAX_LENGTH)
             continue;
-        size_t d = edit_distance(word, length, candidates[i], m, replace);
+        size_t d = edit_distance(word, length, candidates[i], m);
         if (d < best && d < length) {
             best = d;
             nearest = candidates[i];

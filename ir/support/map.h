@@ -28,8 +28,8 @@ void map_set(Map *map, const char *key, uint64_t value);
 /* FNV-1a, the compiler's only content hash of short strings. */
 uint64_t hash_bytes(const void *data, size_t n, uint64_t seed);
 
-/* The candidate that word is most likely a slip of, or NULL: at most a third of its letters differ,
- * and of a word of up to four none is another.  Case does not matter. */
+/* The candidate that word is most likely a slip of, or NULL: at most a third of its letters differ.
+ * Case does not matter. */
 const char *nearest_word(const char *word, const char *const *candidates, size_t n);
 
 #endif

@@ -10,7 +10,7 @@ static void check_target(Pool *pool, const RematProblem *p, int percent)
     Search *x = search_new(pool, p, &random);
     int64_t keep_all = slots_peak(x->slots, NULL), before = slots_work(x->slots);
     x->target_bytes = p->persistent_bytes + (keep_all - p->persistent_bytes) * percent / 100;
-    x->most_work = 40 * p->n_nodes;
+    x->most_work = 60 * p->n_nodes;
     bool fits = search_reduce(x);
     int64_t peak = slots_peak(x->slots, NULL);
     CHECK_MSG(fits && peak <= x->target_bytes, "%d%%: %lld bytes after %lld updates", percent,

@@ -124,9 +124,3 @@ bool cache_put(Pool *pool, const Cache *cache, const char *key, const char *suff
     pool_free(scratch);
     return ok;
 }
-
-void cache_remove(Pool *pool, const Cache *cache, const char *key, const char *suffix)
-{
-    if (cache->dir)
-        unlink(entry_path(pool, cache, key, suffix));
-}

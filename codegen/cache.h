@@ -43,7 +43,6 @@ const char *cache_peek(Pool *pool, const Cache *cache, const char *key, const ch
 /* False and *error when it cannot be written. */
 bool cache_put(Pool *pool, const Cache *cache, const char *key, const char *suffix,
                const void *data, size_t bytes, const char **error);
-void cache_remove(Pool *pool, const Cache *cache, const char *key, const char *suffix);
 
 /* --- housekeeping (cache_trim.c) --- */
 

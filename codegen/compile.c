@@ -247,7 +247,8 @@ static bool load(Step *step, Pool *pool, const char *bytes, size_t n, const char
 }
 
 /* True when a step of the cache runs.  One that is whole but cannot be loaded (it was made where
- * the system's libraries are others) is made again, too. */
+ * the system's libraries are others) is made again, too; until then it stays, since what failed may
+ * have been this process (a limit of memory or of a file's size). */
 static bool load_cached(const Build *b, Step *step)
 {
     Pool *pool = pool_new_child(b->program->pool);
@@ -255,12 +256,10 @@ static bool load_cached(const Build *b, Step *step)
     size_t n;
     const char *fault, *bytes = cache_get(pool, b->cache, key, "so", &n, &fault);
     bool ok = bytes && load(step, pool, bytes, n, &fault);
-    if (!ok && fault) {
+    if (!ok && fault)
         note(b->options, pool,
              "the step %s.so in the cache %s cannot be used (%s); it is made again", key,
              b->cache->dir, fault);
-        cache_remove(pool, b->cache, key, "so");
-    }
     pool_free(pool);
     return ok;
 }

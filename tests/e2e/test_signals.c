@@ -422,20 +422,56 @@ static void test_closed_descriptors(void)
     result_free(&r);
 }
 
-/* A limit of the size of files (512-byte blocks) is an error of the write. */
+/* A wide layer: weights and a log that are larger than the code. */
+static void write_wide_model(void)
+{
+    FILE *f = fopen(in_tmp("wide.scrimp"), "w");
+    EXPECT(f, "no model");
+    fputs("model wide(x: f32[4, 256]) {\n"
+          "  return x |> hidden: linear(1024) |> out: linear(4)\n"
+          "}\n"
+          "train {\n"
+          "  batch = synthetic(x = f32[4, 256], label = i32[4])\n"
+          "  loss  = cross_entropy(wide(batch.x), batch.label)\n"
+          "  optim = sgd(lr = 0.001)\n"
+          "  steps = 6000\n"
+          "}\n",
+          f);
+    fclose(f);
+}
+
+/* A limit of the size of files (blocks of 512 or 1,024 bytes) is an error of the write. */
 static void test_file_size_limit(void)
 {
-    Result r = run("ulimit -f 8; $SCRIMP train $TMP/short.scrimp --threads 1 --out $TMP/limit -q");
-    EXPECT(r.code == 1 && strstr(r.err, "File too large"), r.err);
+    write_wide_model();
+    Result r = run("$SCRIMP train $TMP/wide.scrimp --steps 1 -q"); /* code comes from the cache */
+    EXPECT(r.code == 0, r.err);
+    result_free(&r);
+    r = run("ulimit -f 512; $SCRIMP train $TMP/wide.scrimp --steps 1 --out $TMP/limit -q");
+    EXPECT(r.code == 1 && strstr(r.err, "File too large") && strstr(r.err, "E502"), r.err);
+    result_free(&r);
+    r = run("ulimit -f 512; $SCRIMP train $TMP/wide.scrimp --threads 1 -q --log $TMP/limit.log");
+    EXPECT(r.code == 1 && strstr(r.err, "File too large") && strstr(r.err, "E510"), r.err);
     result_free(&r);
     r = run("ls $TMP/limit | grep -e tmp");
     EXPECT(r.code == 1, r.out);
     result_free(&r);
-    r = run("ulimit -f 8; $SCRIMP train $TMP/short.scrimp --threads 1 -q --log $TMP/limit.log");
-    EXPECT(r.code == 1 && strstr(r.err, "File too large") && strstr(r.err, "E510"), r.err);
-    result_free(&r);
     r = run("ulimit -f 1; $SCRIMP dump $TMP/short.scrimp --stage=grad > $TMP/limit.ir");
     EXPECT(r.code == 1 && strstr(r.err, "cannot write to standard output"), r.err);
+    result_free(&r);
+}
+
+/* Code that does not fit the limit is not used, but it is not the cache's fault. */
+static void test_limit_below_code(void)
+{
+    Result r = run("$SCRIMP train $TMP/wide.scrimp --steps 1 -q --cache $TMP/limited");
+    EXPECT(r.code == 0, r.err);
+    result_free(&r);
+    r = run("ulimit -f 1; $SCRIMP train $TMP/wide.scrimp --steps 1 -q --cache $TMP/limited");
+    EXPECT(r.code == 1 && strstr(r.err, "File too large") && strstr(r.err, "E801"), r.err);
+    result_free(&r);
+    r = run("ls $TMP/limited/*.so && $SCRIMP cache verify --cache $TMP/limited");
+    EXPECT(r.code == 0, r.out);
     result_free(&r);
 }
 
@@ -463,5 +499,6 @@ int main(void)
     test_foreign_log();
     test_closed_descriptors();
     test_file_size_limit();
+    test_limit_below_code();
     return e2e_end();
 }

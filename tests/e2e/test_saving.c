@@ -19,10 +19,17 @@ static void expect_run(int code, const char *command)
  */
 static bool have_library(const char *name, const char *variable)
 {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+    (void)name;
+    (void)variable;
+    return false;
+#else
     char path[600];
     snprintf(path, sizeof path, "%s/tests/e2e/libe2e_%s.so", getenv("SCRIMP_BUILD"), name);
     setenv(variable, path, 1);
-    return access(path, R_OK) == 0;
+    EXPECT(access(path, R_OK) == 0, path);
+    return true;
+#endif
 }
 
 /* Training, resuming and reading are the same where a second name has to be a copy. */

@@ -65,6 +65,11 @@ static int by_value(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
+void measurement_sort(double *seconds, int64_t n)
+{
+    qsort(seconds, (size_t)n, sizeof *seconds, by_value);
+}
+
 double *measurement_medians(Measurement *m, int64_t n)
 {
     Pool *pool = m->host.session.cli->pool;
@@ -74,7 +79,7 @@ double *measurement_medians(Measurement *m, int64_t n)
     for (int k = 0; k < t.n_calls; k++) {
         for (int64_t i = 0; i < n; i++)
             seconds[i] = t.call[i * t.n_calls + k];
-        qsort(seconds, (size_t)n, sizeof *seconds, by_value);
+        measurement_sort(seconds, n);
         out[k] = seconds[n / 2];
     }
     return out;

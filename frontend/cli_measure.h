@@ -22,6 +22,8 @@ typedef struct StepTimes {
     double *call; /* seconds of call k of step i: call[i * n_calls + k] */
 } StepTimes;
 
+/* Sorts the seconds of n steps. */
+void measurement_sort(double *seconds, int64_t n);
 /* Runs n steps after two to warm up.  Each is measured together with its calls: what a step takes
  * beyond them is spent between them. */
 StepTimes measurement_run(Measurement *m, int64_t n);

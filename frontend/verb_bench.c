@@ -36,16 +36,10 @@ typedef struct Bench {
     int n_rows;
 } Bench;
 
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return x < y ? -1 : x > y;
-}
-
 /* Sorts the seconds of n steps. */
 static Time time_of(double *seconds, int64_t n)
 {
-    qsort(seconds, (size_t)n, sizeof *seconds, by_value);
+    measurement_sort(seconds, n);
     return (Time){seconds[n / 2], seconds[n / 4], seconds[n - 1 - n / 4]};
 }
 

@@ -368,6 +368,7 @@ static void report(const Sweep *s)
     }
     for (int row = 0; row < s->table.n_rows; row++)
         CHECK_MSG(seen[row], "no model of %s is accepted", sweep_row_name(&s->table, row));
+    CHECK_MSG(2 * compared >= found, "%d of %d steps are finite and compared", compared, found);
     printf("%d draws, %d accepted, %d compared with the reference\n", s->n_cases, found, compared);
 }
 

@@ -113,16 +113,17 @@ const char *picture_name(const PictureFolder *f, int64_t i)
     return picture_path(&f->list, i) + f->root_bytes;
 }
 
+static void know_one(void *user, int64_t i)
+{
+    left_out_know(user, i);
+}
+
 /* Pictures that this run has found damaged before: they have numbers, and stay left out. */
 static bool know_left_out(PictureFolder *f, RtError *err)
 {
     const PictureList *list = &f->list;
-    if (!left_out_open(&f->left_out, list->n, list->n_also, err))
-        return false;
-    for (int64_t i = 0; list->n_also && i < list->n; i++)
-        if (pictures_is_also(list, i))
-            left_out_know(&f->left_out, i);
-    return true;
+    return left_out_open(&f->left_out, list->n, list->n_also, err) &&
+           pictures_each_also(list, know_one, &f->left_out, err);
 }
 
 /* What is no picture, or too large, is found before training and not hours later; of many, a

@@ -187,13 +187,24 @@ static bool add_also(PictureList *list, const char *class_dir, int32_t label, Rt
     return ok;
 }
 
-bool pictures_is_also(const PictureList *list, int64_t i)
+bool pictures_each_also(const PictureList *list, void (*visit)(void *user, int64_t i), void *user,
+                        RtError *err)
 {
-    const char *name = below(picture_path(list, i), list->root);
-    for (int64_t k = 0; name && k < list->n_also; k++)
-        if (strcmp(name, list->also[k]) == 0)
-            return true;
-    return false;
+    if (list->n_also == 0)
+        return true;
+    size_t n = (size_t)list->n_also;
+    const char **sorted = rt_alloc(list->n_also, sizeof *sorted, err);
+    if (!sorted)
+        return false;
+    memcpy(sorted, list->also, n * sizeof *sorted);
+    qsort(sorted, n, sizeof *sorted, by_text);
+    for (int64_t i = 0; i < list->n; i++) {
+        const char *name = below(picture_path(list, i), list->root);
+        if (name && bsearch(&name, sorted, n, sizeof *sorted, by_text))
+            visit(user, i);
+    }
+    free(sorted);
+    return true;
 }
 
 static bool add_class_pictures(PictureList *list, const char *dir, int32_t label, RtError *err)

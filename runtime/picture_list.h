@@ -29,8 +29,9 @@ typedef struct PictureList {
  * another folder's pictures, whose classes have to be among those there are.  False with a message
  * when there is no class, or a class without a picture. */
 bool pictures_add(PictureList *list, const char *dir, RtError *err);
-/* Whether the picture is one of `also`. */
-bool pictures_is_also(const PictureList *list, int64_t i);
+/* Visits the pictures that are among `also`, in order. */
+bool pictures_each_also(const PictureList *list, void (*visit)(void *user, int64_t i), void *user,
+                        RtError *err);
 const char *picture_path(const PictureList *list, int64_t i);
 /* Puts pictures into an order that looks random and depends on each one's path below dir alone: a
  * part of it has all classes, and another picture more does not move the others. */

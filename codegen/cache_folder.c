@@ -2,7 +2,7 @@
 #include "codegen/cache.h"
 
 #include "codegen/trust.h"
-#include "passes/remat/budget.h"
+#include "ir/support/byte_size.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -54,16 +54,17 @@ const char *cache_folder(Pool *pool, const char *dir)
 static bool read_limits(Pool *pool, CacheLimits *out, const char **error)
 {
     const char *size = setting("SCRIMP_CACHE_SIZE"), *days = setting("SCRIMP_CACHE_DAYS");
-    Budget b;
+    double bytes = 0;
+    bool bare;
     char *end;
     *out = default_limits;
-    if (size && (!budget_parse(size, &b) || b.kind != BUDGET_BYTES || b.amount < 0)) {
+    if (size && !byte_size_parse(size, &bytes, &bare)) {
         *error = pool_printf(
             pool, "SCRIMP_CACHE_SIZE=%s: write bytes, such as 500MiB, or 0 for no limit", size);
         return false;
     }
     if (size)
-        out->bytes = (int64_t)b.amount;
+        out->bytes = (int64_t)bytes;
     out->days = days ? strtod(days, &end) : out->days;
     if (days && (end == days || *end || !isfinite(out->days) || out->days < 0)) {
         *error = pool_printf(

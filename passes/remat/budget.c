@@ -4,59 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct Unit {
-    const char *name;
-    double bytes;
-} units[] = {{"", 1},
-             {"B", 1},
-             {"kB", 1e3},
-             {"KB", 1e3},
-             {"MB", 1e6},
-             {"GB", 1e9},
-             {"TB", 1e12},
-             {"KiB", 1024.0},
-             {"MiB", 1048576.0},
-             {"GiB", 1073741824.0},
-             {"TiB", 1099511627776.0},
-             {"K", 1024.0},
-             {"M", 1048576.0},
-             {"G", 1073741824.0},
-             {"T", 1099511627776.0},
-             {NULL, 0}};
-
-static bool parse_unit(const char *text, double *bytes)
-{
-    for (const struct Unit *u = units; u->name; u++)
-        if (strcmp(text, u->name) == 0) {
-            *bytes = u->bytes;
-            return true;
-        }
-    return false;
-}
-
-/* Digits with at most one point: no sign, exponent, hexadecimal or infinity. */
-static const char *skip_number(const char *text)
-{
-    size_t whole = strspn(text, "0123456789"), part = 0;
-    const char *end = text + whole;
-    if (*end == '.') {
-        part = strspn(end + 1, "0123456789");
-        end += 1 + part;
-    }
-    return whole + part > 0 ? end : NULL;
-}
-
-/* "4GiB", and what stands before its unit. */
-static bool parse_bytes(const char *text, double *bytes, const char **rest)
-{
-    double unit;
-    *rest = skip_number(text);
-    if (!*rest || !parse_unit(*rest, &unit))
-        return false;
-    *bytes = strtod(text, NULL) * unit;
-    return *bytes < 9e18;
-}
-
 bool budget_parse(const char *text, Budget *out)
 {
     *out = (Budget){.kind = BUDGET_NONE};
@@ -66,16 +13,13 @@ bool budget_parse(const char *text, Budget *out)
         out->kind = BUDGET_MIN;
         return true;
     }
-    const char *rest = skip_number(text);
+    const char *rest = byte_size_skip_number(text);
     if (rest && *rest == '%') {
         *out = (Budget){.kind = BUDGET_PERCENT, .amount = strtod(text, NULL)};
         return rest[1] == '\0';
     }
     out->kind = BUDGET_BYTES;
-    if (!parse_bytes(text, &out->amount, &rest))
-        return false;
-    out->bare = !*rest;
-    return !out->bare || !strchr(text, '.');
+    return byte_size_parse(text, &out->amount, &out->bare);
 }
 
 int64_t budget_bytes(Budget b, int64_t persistent_bytes, int64_t keep_all_peak_bytes)
@@ -95,18 +39,4 @@ int64_t budget_bytes(Budget b, int64_t persistent_bytes, int64_t keep_all_peak_b
         break;
     }
     return 0;
-}
-
-const char *bytes_text(Pool *pool, int64_t bytes)
-{
-    static const char *const names[] = {"KiB", "MiB", "GiB", "TiB"};
-    if (bytes < 1024)
-        return pool_printf(pool, "%lldB", (long long)bytes);
-    double amount = (double)bytes / 1024;
-    int k = 0;
-    for (; k < 3 && amount >= 1024; k++)
-        amount /= 1024;
-    double tenths = ceil(amount * 10);
-    return fmod(tenths, 10) != 0 ? pool_printf(pool, "%.1f%s", tenths / 10, names[k])
-                                 : pool_printf(pool, "%.0f%s", tenths / 10, names[k]);
 }

@@ -2,7 +2,7 @@
 #ifndef SCRIMP_PASSES_REMAT_BUDGET_H
 #define SCRIMP_PASSES_REMAT_BUDGET_H
 
-#include "ir/support/pool.h"
+#include "ir/support/byte_size.h"
 
 typedef enum BudgetKind { BUDGET_NONE, BUDGET_BYTES, BUDGET_PERCENT, BUDGET_MIN } BudgetKind;
 
@@ -14,17 +14,12 @@ typedef struct Budget {
     bool bare;    /* bytes without a unit: easily a slip */
 } Budget;
 
-/* "" or NULL: none.  "512MiB", "8GiB", "1.5GB", "4096": bytes (KiB, MiB, GiB, TiB, for which K, M,
- * G and T are short, as they are for `docker --memory` and systemd; kB, KB, MB, GB, TB; B).  "40%",
- * "40% of 8GiB", "min".  False when the text is none of these, a fraction without a unit, or more
- * than 9e18 bytes (amount then says how many). */
+/* "" or NULL: none; a size (byte_size.h), "40%" or "min".  False when the text is none of these; of
+ * a size of more than 9e18 bytes, amount then says how many. */
 bool budget_parse(const char *text, Budget *out);
 
 /* persistent + p% of what the step without recomputation needs beyond it; INT64_MAX for
  * BUDGET_NONE, 0 for BUDGET_MIN. */
 int64_t budget_bytes(Budget b, int64_t persistent_bytes, int64_t keep_all_peak_bytes);
-
-/* "1.9GiB": rounded up to one decimal, so that the text read back is never less. */
-const char *bytes_text(Pool *pool, int64_t bytes);
 
 #endif

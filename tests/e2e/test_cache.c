@@ -106,6 +106,9 @@ static void test_other_owners(void)
     expect_run(0, "it belongs to user 12345); it is made again", TRAIN " --cache $TMP/ann");
     expect_ok("chmod 1777 $TMP/open; ln -s $TMP/ann $TMP/open/trap; chown -h 12345 $TMP/open/trap");
     expect_run(1, "lies on the way: it belongs to user 12345", TRAIN " --cache $TMP/open/trap");
+    expect_ok("ln -s open/trap $TMP/chain && ln -s $TMP/chain $TMP/longer");
+    expect_run(1, "lies on the way: it belongs to user 12345", TRAIN " --cache $TMP/chain");
+    expect_run(1, "lies on the way: it belongs to user 12345", TRAIN " --cache $TMP/longer");
     expect_ok("mkdir $TMP/home && chmod 755 $TMP $TMP/home && chown 12345 $TMP/home");
     /* sudo keeps HOME */
     expect_ok("env -u SCRIMP_CACHE -u XDG_CACHE_HOME HOME=$TMP/home $SCRIMP cache show --json > "

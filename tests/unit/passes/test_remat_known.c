@@ -1,8 +1,10 @@
 /* Each solver where the right answer is known: revolve's binomial numbers, the dynamic program on
- * equal stages, blocks of the XLA greedy, a minimum cut by hand, DTR on a chain. */
+ * equal stages, the greedy's order, blocks of the XLA greedy, a minimum cut by hand, DTR on a
+ * chain. */
 #include "check.h"
 #include "passes/remat/chain_dp.h"
 #include "passes/remat/revolve.h"
+#include "passes/remat/search.h"
 #include "passes/remat/solvers.h"
 #include "random_problem.h"
 
@@ -103,6 +105,19 @@ static void test_unequal_stages(Pool *pool)
     CHECK(plan.cost[chain_plan_at(&plan, 0, 2, 9)] == 53);
 }
 
+/* Where a backward part needs more than the forward one, it decides what fits: alone, and beside
+ * the tapes and outputs before it. */
+static void test_backward_memory(Pool *pool)
+{
+    ChainStage stage[2] = {{1, 1, 2, 1, 2, 0}, {1, 1, 2, 1, 2, 5}};
+    ChainPlan plan = chain_plan(pool, stage, 2, 9);
+    CHECK(isinf(plan.cost[chain_plan_at(&plan, 1, 1, 6)]));
+    CHECK(plan.cost[chain_plan_at(&plan, 1, 1, 7)] == 1);
+    CHECK(isinf(plan.cost[chain_plan_at(&plan, 0, 1, 7)]));
+    CHECK(plan.cost[chain_plan_at(&plan, 0, 1, 8)] == 3); /* the first runs twice, */
+    CHECK(plan.cost[chain_plan_at(&plan, 0, 1, 9)] == 2); /* or its tape is kept */
+}
+
 /* v0 .. v(n-1), and back: b_i reads b_(i+1) and v_i. */
 static RematProblem *chain_and_back(Pool *pool, int n)
 {
@@ -123,6 +138,32 @@ static void test_chain(Pool *pool, const char *name, int budget_units, double mo
     RematFigures f = solve(pool, p, name, budget_units, &status);
     printf("%s: peak %d, time %g of %g\n", name, (int)(f.peak_bytes / UNIT), f.time, f.time_once);
     CHECK_MSG(status == REMAT_FEASIBLE && f.ok && f.time <= most_time, "%s: %g", name, f.time);
+}
+
+/* Values of equal size, made from one that is there anyway, wait for readers behind the peak: what
+ * the greedy drops first are the cheapest, as many as it takes. */
+static void test_cheapest_drops(Pool *pool)
+{
+    enum { N = 24, DROPS = 9 };
+    RematProblem *p = empty_problem(pool, 2 * N + 1);
+    int x = problem_tensor(p, UNIT, -1, true), value[N];
+    p->persistent_bytes = UNIT;
+    for (int i = 0; i < N; i++) /* costs 1 .. N in a mixed order */
+        value[i] = add_node(p, 1, 1 + (7 * i) % N, x, -1);
+    add_node(p, 1, 1, x, -1);
+    p->node[N].workspace = 64 * UNIT;
+    for (int i = 0; i < N; i++)
+        p->tensor[add_node(p, 0, 1, value[i], -1)].keep = true;
+    uint64_t random = 1;
+    Search *s = search_new(pool, p, &random);
+    s->target_bytes = slots_peak(s->slots, NULL) - DROPS * UNIT;
+    s->most_work = INT32_MAX;
+    CHECK(search_reduce(s));
+    RematSchedule schedule = slots_schedule(pool, s->slots);
+    RematFigures f = remat_check(pool, p, &schedule);
+    CHECK_MSG(f.ok && f.recomputed == DROPS && f.peak_bytes <= s->target_bytes &&
+                  f.time == f.time_once + DROPS * (DROPS + 1) / 2,
+              "%d again, %g more", f.recomputed, f.time - f.time_once);
 }
 
 /* w -> a -> b -> c -> d -> use, big, end(d).  While `big` runs, d is in the way.  To make d again
@@ -174,6 +215,8 @@ int main(void)
     test_revolve_numbers();
     test_equal_stages(pool);
     test_unequal_stages(pool);
+    test_backward_memory(pool);
+    test_cheapest_drops(pool);
     test_xla_blocks(pool);
     test_mincut(pool);
     test_chain(pool, "revolve", 12, 320);

@@ -166,6 +166,29 @@ static void test_cheapest_drops(Pool *pool)
               "%d again, %g more", f.recomputed, f.time - f.time_once);
 }
 
+/* A drop is as cheap as its time a byte that it frees: b costs less than a to make again, but keeps
+ * what it is made from. */
+static void test_drop_that_keeps(Pool *pool)
+{
+    RematProblem *p = empty_problem(pool, 6);
+    int x = problem_tensor(p, UNIT, -1, true), u = add_node(p, 1, 1, x, -1);
+    p->persistent_bytes = UNIT;
+    p->node[0].rerun = false;
+    int a = add_node(p, 2, 2, x, -1), b = add_node(p, 2, 1.5, u, -1);
+    add_node(p, 1, 1, x, -1);
+    p->node[3].workspace = 64 * UNIT;
+    p->tensor[add_node(p, 0, 1, a, -1)].keep = true;
+    p->tensor[add_node(p, 0, 1, b, -1)].keep = true;
+    uint64_t random = 1;
+    Search *s = search_new(pool, p, &random);
+    s->target_bytes = slots_peak(s->slots, NULL) - UNIT;
+    s->most_work = INT32_MAX;
+    CHECK(search_reduce(s));
+    RematSchedule schedule = slots_schedule(pool, s->slots);
+    RematFigures f = remat_check(pool, p, &schedule);
+    CHECK_MSG(f.ok && f.time == f.time_once + 2, "%g more", f.time - f.time_once);
+}
+
 /* w -> a -> b -> c -> d -> use, big, end(d).  While `big` runs, d is in the way.  To make d again
  * alone, c would have to live on, and so on: only all four together free anything. */
 static void test_xla_blocks(Pool *pool)
@@ -217,6 +240,7 @@ int main(void)
     test_unequal_stages(pool);
     test_backward_memory(pool);
     test_cheapest_drops(pool);
+    test_drop_that_keeps(pool);
     test_xla_blocks(pool);
     test_mincut(pool);
     test_chain(pool, "revolve", 12, 320);

@@ -25,11 +25,15 @@ bool lower_error(Lower *l, Span span, const char *code, const char *format, ...)
 }
 
 /* The builtin with which a name has the longest part in common, if it is of four letters or more,
- * with no regard to case: groupnorm and layernorm. */
+ * with no regard to case: groupnorm and layernorm.  Names that no function could have are not
+ * searched: they may be as long as the file. */
 static const char *builtin_akin(const char *name)
 {
+    enum { LONG = 64 };
     const char *akin = NULL;
     size_t most = 3;
+    if (strnlen(name, LONG) == LONG)
+        return NULL;
     for (int i = 0; i < builtin_count; i++)
         for (const char *a = builtin_table[i].name; *a; a++)
             for (const char *b = name; *b; b++) {

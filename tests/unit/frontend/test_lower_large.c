@@ -68,6 +68,18 @@ static void check_named_arguments(void)
     pool_free(pool);
 }
 
+/* No function is akin to a name as long as a file. */
+static void check_long_name(void)
+{
+    Pool *pool = pool_new();
+    const char *text = long_text(pool, "model m(x: f32[4, 8]) { return ", "layernorm", "(x) }\n");
+    Lowered r = lower_text(text, FRONTEND_INFER);
+    CHECK(diag_error_count(r.diag) == 1);
+    CHECK(strstr(r.errors, "docs/language.md lists the functions") != NULL);
+    lowered_free(&r);
+    pool_free(pool);
+}
+
 int main(void)
 {
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -80,5 +92,6 @@ int main(void)
         pool_free(pool);
     }
     check_named_arguments();
+    check_long_name();
     return test_result();
 }

@@ -297,8 +297,14 @@ bool session_load_weights(Session *s, const char *path)
 {
     RtError err;
     ExtraWeights extra;
-    if (!checkpoint_load_weights(path, s->tensor, s->n_tensors, &extra, &err))
-        return runtime_error(s, "E501", &err);
+    if (!checkpoint_load_weights(path, s->tensor, s->n_tensors, &extra, &err)) {
+        const char *aside = pool_printf(s->cli->pool, "%s/diverged", path);
+        bool only_aside = !checkpoint_exists(path) && checkpoint_exists(aside);
+        cli_error(s->cli, EXIT_USER, "E501",
+                  only_aside ? "its training diverged before its first save" : NULL, "%s",
+                  err.message);
+        return false;
+    }
     if (extra.count)
         fprintf(stderr, "warning: %s has %lld tensor%s that the model has not: %s\n", path,
                 (long long)extra.count, extra.count == 1 ? "" : "s", extra.names);

@@ -36,7 +36,8 @@ static const char *aside(const Trainer *t)
 /* Ends the run: nothing that follows would be of use.  False. */
 static bool stop(Trainer *t, const char *seen)
 {
-    const char *dir = t->cli->out ? aside(t) : NULL;
+    bool diverged = t->watch.policy != NAN_SKIP; /* else the step was taken back */
+    const char *dir = t->cli->out && diverged ? aside(t) : NULL;
     watch_stop(&t->watch, seen, t->update, dir && save_in(t, dir) ? dir : NULL);
     return false;
 }

@@ -4,7 +4,8 @@
 
 #include <stdio.h>
 
-enum { SKIPPED_NAMED = 10 }; /* steps taken back that are told one by one */
+/* Steps taken back that are told one by one; in a row, which only a run that learns nothing has. */
+enum { SKIPPED_NAMED = 10, MOST_IN_A_ROW = 100 };
 
 bool watch_open(Watch *w, Cli *cli, const Session *session, const Dataset *data, Threads *threads)
 {
@@ -47,12 +48,14 @@ const char *watch_step(Watch *w)
         return seen;
     if (!seen && undo_all_finite(w->undo)) {
         undo_keep(w->undo);
+        w->in_a_row = 0;
         return NULL;
     }
     if (!seen)
         seen = finite_tensors(w->session, false);
     undo_back(w->undo);
     w->skipped++;
+    w->in_a_row++;
     return seen;
 }
 
@@ -74,7 +77,7 @@ static const char *way_out(bool is_data)
 bool watch_goes_on(Watch *w, const char *seen, int64_t step)
 {
     bool is_data;
-    if (w->policy == NAN_STOP)
+    if (w->policy == NAN_STOP || w->in_a_row == MOST_IN_A_ROW)
         return false;
     bool tell = w->policy == NAN_SKIP ? w->skipped <= SKIPPED_NAMED : !w->warned;
     w->warned = true;
@@ -93,15 +96,18 @@ void watch_stop(Watch *w, const char *seen, int64_t step, const char *aside)
     const char *cause = cause_of(w, step, &is_data), *kept = "";
     w->stopped = true;
     if (cli->out && w->kept >= 0)
-        kept = pool_printf(cli->pool, "; %s holds step %lld, which --resume continues", cli->out,
-                           (long long)w->kept);
+        kept = pool_printf(cli->pool, "; %s holds step %lld, from which --checkpoint %s starts",
+                           cli->out, (long long)w->kept, cli->out);
     else if (cli->out)
         kept = "; no step was saved before";
     if (aside)
         kept = pool_printf(cli->pool, "%s; what step %lld left is in %s", kept, (long long)step,
                            aside);
-    cli_error(
-        cli, EXIT_USER, "E521",
-        pool_printf(cli->pool, "%s; --on-nan skip takes such steps back%s", way_out(is_data), kept),
-        "step %lld: %s%s", (long long)step, seen ? seen : "found when saving", cause);
+    bool skips = w->policy == NAN_SKIP;
+    const char *rows =
+        skips ? pool_printf(cli->pool, "%d steps in a row were taken back; ", MOST_IN_A_ROW) : "";
+    cli_error(cli, EXIT_USER, "E521",
+              pool_printf(cli->pool, "%s%s%s", way_out(is_data),
+                          skips ? "" : "; --resume --on-nan skip takes such steps back", kept),
+              "step %lld: %s%s%s", (long long)step, rows, seen ? seen : "found when saving", cause);
 }

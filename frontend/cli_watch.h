@@ -14,6 +14,7 @@ typedef struct Watch {
     Undo *undo;      /* NAN_SKIP */
     int64_t kept;    /* the step of the finite set in --out; -1: none */
     int64_t skipped; /* steps taken back */
+    int in_a_row;    /* the last of them */
     bool warned, stopped;
 } Watch;
 

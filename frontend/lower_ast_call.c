@@ -171,10 +171,21 @@ static void results_as_outputs(Lower *l, Val result)
                              list.data[i].tensor);
 }
 
+/* What the body named last is most likely meant. */
+static const char *last_name(const BlockDecl *block)
+{
+    for (int i = block->body.len - 1; i >= 0; i--) {
+        const Stmt *s = block->body.stmts[i];
+        if (s->kind == STMT_ASSIGN && s->assign.targets.len == 1)
+            return s->assign.targets.data[0].text;
+    }
+    return "x";
+}
+
 void lower_no_return(Lower *l, const BlockDecl *block)
 {
     if (lower_error(l, block->name.span, "E210", "'%s' ends without `return`", block->name.text))
-        diag_help(l->diag, "return x");
+        diag_help(l->diag, "return %s", last_name(block));
 }
 
 static Val run_block(Lower *l, const BlockDecl *block, const BlockArgs *args, Span span)

@@ -88,7 +88,7 @@ static Val eval_name(Lower *l, Frame *f, const Expr *e)
     Val v;
     if (constant_name(e->name, &v))
         return v;
-    if (lower_error(l, e->span, "E203", "unknown name '%s'", e->name))
+    if (lower_error(l, e->span, "E203", "unknown name '%.60s'", e->name))
         lower_suggest_name(l, f->scope, e->name, wanted);
     return val_poison();
 }
@@ -121,7 +121,7 @@ static Val eval_param(Lower *l, const Expr *e)
         if (v != VALUE_NONE || belongs_to_failed(l, full + 1))
             return val_tensor(v);
     } while (parent_path(l, &path));
-    if (!lower_error(l, e->span, "E203", "unknown parameter '$%s'", e->name))
+    if (!lower_error(l, e->span, "E203", "unknown parameter '$%.60s'", e->name))
         return val_poison();
     VEC(const char *) names = {0};
     for (size_t i = 0; i < l->g->nodes.len; i++)

@@ -59,6 +59,11 @@ ExitCode verb_eval(Cli *cli)
     ok = ok && session_evaluate(&h.session, data, seed, &loss);
     if (ok)
         report_evaluation(&h.session, loss);
+    if (ok && isnan(loss) && dataset_eval_batches(data) > 0)
+        fputs(
+            "warning: the loss is not finite though all weights are: the model overflows on these "
+            "data\n",
+            stderr);
     host_close(&h);
     dataset_close(data);
     return ok ? EXIT_OK : EXIT_USER;

@@ -101,13 +101,14 @@ static bool has_class(const PictureList *list, const char *name, size_t n)
     return false;
 }
 
-/* The class of a picture that is gone, when its folder is gone with it. */
+/* The class of a picture that is gone, when its folder is gone with it.  No class begins with a dot
+ * (folder_each), so a name that leads out of dir is none. */
 static bool add_class_also(PictureList *list, const char *dir, int64_t k, RtError *err)
 {
     char *path = also_path(list, k, err);
     const char *name = path ? below(path, dir) : NULL, *end = name ? strchr(name, '/') : NULL;
     bool ok = path != NULL;
-    if (end && !has_class(list, name, (size_t)(end - name)))
+    if (end && *name != '.' && !has_class(list, name, (size_t)(end - name)))
         ok = push_class(list, dir, name, (size_t)(end - name), err);
     free(path);
     return ok;

@@ -161,6 +161,13 @@ static void test_skip(void)
     same_set("at", "skip");
     expect_run(0, "loss", "$SCRIMP eval $TMP/m.scrimp --data $TMP/good --checkpoint $TMP/skip");
     expect_run(0, NULL, "test ! -e $TMP/skip/diverged");
+    /* With a step size at which nothing is learned any more, skipping comes to an end. */
+    expect_run(
+        1, "100 steps in a row were taken back",
+        "sed 's/lr = [0-9.e-]*/lr = 1e30/; s/steps *= *[0-9]*/steps = 400/; s/epochs *= *[0-9]*/"
+        "steps = 400/' $TMP/m.scrimp > $TMP/far.scrimp && $SCRIMP train $TMP/far.scrimp --data "
+        "$TMP/good --out $TMP/far --on-nan skip -q");
+    expect_run(0, NULL, "test ! -e $TMP/far/diverged");
     /* Where all is finite, no policy changes a bit. */
     expect_run(0, NULL, "$SCRIMP train $TMP/m.scrimp --data $TMP/good --out $TMP/plain -q");
     expect_run(0, NULL,

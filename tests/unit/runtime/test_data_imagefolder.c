@@ -417,6 +417,21 @@ static void test_damaged_held_out(void)
     dataset_close(ds);
 }
 
+/* A name from a file that somebody else wrote lists nothing outside of the data's folder. */
+static void test_names_that_lead_out(void)
+{
+    static const char *const names[] = {"../c/p000.png", "../../p.png"};
+    DataSpec spec = folder_spec("held/train", BAD_BATCH);
+    Dataset *ds = open_or_fail(&spec);
+    int64_t size = dataset_train_size(ds);
+    dataset_close(ds);
+    spec.left_out = names;
+    spec.n_left_out = 2;
+    ds = open_or_fail(&spec);
+    CHECK_MSG(dataset_train_size(ds) == size, "%d pictures", (int)dataset_train_size(ds));
+    dataset_close(ds);
+}
+
 /* Every allocation of opening may fail: a message, and nothing is lost. */
 static void test_allocation_failures(void)
 {
@@ -452,6 +467,7 @@ int main(void)
     test_known();
     test_limit();
     test_damaged_held_out();
+    test_names_that_lead_out();
     test_allocation_failures();
     return test_result();
 }

@@ -41,7 +41,6 @@ static const struct SearchRow {
     {SMALL, SMALL, {.descends = false, .whole_prices = true}, true, 0},
     {SMALL, SMALL, {.descends = false}, false, 0},
     {SMALL, SMALL, {.descends = false}, false, 2},
-    {SMALL, SMALL, {.descends = false, .whole_prices = true}, false, 2},
 };
 enum { N_SEARCHES = sizeof searches / sizeof *searches };
 

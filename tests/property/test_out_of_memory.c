@@ -20,7 +20,7 @@
 #ifdef __SANITIZE_ADDRESS__
 enum { ATTEMPTS = 8, COUNT_PARTS = 50 };
 #else
-enum { ATTEMPTS = 60, COUNT_PARTS = 1 << 30 };
+enum { ATTEMPTS = 30, COUNT_PARTS = 1 << 30 };
 #endif
 
 /* Malformed text, too: diagnostics allocate. */

@@ -164,6 +164,15 @@ const char *e2e_tmp(void)
     return tmp_dir;
 }
 
+const char *in_tmp(const char *name)
+{
+    static char path[4][400];
+    static int turn;
+    turn = (turn + 1) % 4;
+    snprintf(path[turn], sizeof path[turn], "%s/%s", tmp_dir, name);
+    return path[turn];
+}
+
 void e2e_begin(void)
 {
     const char *source = getenv("SCRIMP_SOURCE"), *build = getenv("SCRIMP_BUILD");
@@ -262,4 +271,34 @@ void make_text(const char *path, int64_t n)
         written += (int64_t)strlen(w);
     }
     fclose(f);
+}
+
+/* --- expectations of a command --- */
+
+static void expect_text(int code, const char *text, const char *command, bool in_output)
+{
+    char detail[4000];
+    Result r = run("%s", command);
+    bool says = !text || strstr(r.err, text) || (in_output && strstr(r.out, text));
+    snprintf(detail, sizeof detail,
+             "%s\nexit code %d, expected %d, saying \"%s\"\n%.1000s\n%.1500s", command, r.code,
+             code, text ? text : "", r.out, r.err);
+    EXPECT(r.code == code, detail);
+    EXPECT(says, detail);
+    result_free(&r);
+}
+
+void expect_run(int code, const char *error, const char *command)
+{
+    expect_text(code, error, command, false);
+}
+
+void expect_said(int code, const char *said, const char *command)
+{
+    expect_text(code, said, command, true);
+}
+
+void expect_ok(const char *command)
+{
+    expect_run(0, NULL, command);
 }

@@ -23,6 +23,8 @@ json_t *run_json(int code, const char *format, ...) __attribute__((format(printf
 double json_get_number(const json_t *o, const char *key);
 /* The test's folder. */
 const char *e2e_tmp(void);
+/* A path there; good for four calls. */
+const char *in_tmp(const char *name);
 /* Whole file, NUL-terminated; NULL when it cannot be read. */
 char *read_text(const char *path, long *length);
 /* The last value of a key in a log of one JSON object a line; NaN when there is none. */
@@ -37,5 +39,11 @@ void e2e_begin(void);
 int e2e_end(void); /* main's exit status */
 void check_true(bool ok, const char *file, int line, const char *what, const char *detail);
 #define EXPECT(cond, detail) check_true((cond), __FILE__, __LINE__, #cond, (detail))
+
+/* Runs a command: it ends with this code, and standard error holds `error` (NULL: anything). */
+void expect_run(int code, const char *error, const char *command);
+/* The same of either output. */
+void expect_said(int code, const char *said, const char *command);
+void expect_ok(const char *command);
 
 #endif

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void expect_ok(const char *command)
+static void expect_trained(const char *command)
 {
     Result r = run("%s", command);
     EXPECT(r.code == 0, r.err);
@@ -22,15 +22,15 @@ int main(void)
         return 77;
     }
     e2e_begin();
-    expect_ok(
+    expect_trained(
         "$SCRIMP train $EXAMPLES/convnet.scrimp --data $SCRIMP_DATA/mnist --out $TMP/convnet -q");
     json_t *o =
         run_json(0, "$SCRIMP eval $EXAMPLES/convnet.scrimp --data $SCRIMP_DATA/mnist --checkpoint "
                     "$TMP/convnet --json");
     EXPECT(json_get_number(o, "accuracy") >= 0.975, "convnet reaches 97.5%");
     json_decref(o);
-    expect_ok("$SCRIMP train $EXAMPLES/chargpt.scrimp --data $SCRIMP_DATA/tinyshakespeare.txt "
-              "--out $TMP/gpt -q");
+    expect_trained("$SCRIMP train $EXAMPLES/chargpt.scrimp --data $SCRIMP_DATA/tinyshakespeare.txt "
+                   "--out $TMP/gpt -q");
     o = run_json(0, "$SCRIMP eval $EXAMPLES/chargpt.scrimp --data $SCRIMP_DATA/tinyshakespeare.txt "
                     "--checkpoint "
                     "$TMP/gpt --json");

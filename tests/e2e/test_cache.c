@@ -29,21 +29,6 @@ static void write_models(void)
     }
 }
 
-static void expect_run(int code, const char *error, const char *command)
-{
-    Result r = run("%s", command);
-    char detail[3500];
-    snprintf(detail, sizeof detail, "%s\nexit code %d, expected %d and \"%s\"\n%.1200s%.1200s",
-             command, r.code, code, error ? error : "", r.out, r.err);
-    EXPECT(r.code == code && (!error || strstr(r.err, error)), detail);
-    result_free(&r);
-}
-
-static void expect_ok(const char *command)
-{
-    expect_run(0, NULL, command);
-}
-
 static bool is_root(const char *what)
 {
     if (geteuid() == 0)

@@ -5,17 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void expect_run(int code, const char *in_err, const char *command)
-{
-    Result r = run("%s", command);
-    char detail[2048];
-    snprintf(detail, sizeof detail, "%s\nexit code %d, expected %d\n%.1500s", command, r.code, code,
-             r.err);
-    EXPECT(r.code == code, detail);
-    EXPECT(!in_err || strstr(r.err, in_err), detail);
-    result_free(&r);
-}
-
 /* Help fits a terminal of 100 columns. */
 static void expect_narrow(const char *text)
 {

@@ -29,16 +29,6 @@ static void write_model(const char *name, int width)
     write_file(name, text);
 }
 
-static void expect_run(int code, const char *error, const char *command)
-{
-    Result r = run("%s", command);
-    char detail[3500];
-    snprintf(detail, sizeof detail, "%s\nexit code %d, expected %d and \"%s\"\n%.1200s%.1200s",
-             command, r.code, code, error ? error : "", r.out, r.err);
-    EXPECT(r.code == code && (!error || strstr(r.err, error)), detail);
-    result_free(&r);
-}
-
 /* Trains a step on data of its own; the macro stands for what a user writes for each. */
 static const char train_program[] =
     "#include <stdio.h>\n"

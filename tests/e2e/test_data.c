@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void expect_run(int code, const char *said, const char *command)
+static void expect_in_folder(int code, const char *said, const char *command)
 {
     Result r = run("cd $TMP && %s", command);
     char detail[2048];
@@ -61,25 +61,26 @@ static void test_layout(void)
     write_model("m.scrimp", fields, "x");
     write_npy("y.npy", "<i4", false, "(16,)", 64);
     write_npy("x.npy", "<f4", false, "(16, 3, 8, 8)", 16 * 192 * 4);
-    expect_run(0, NULL, "$SCRIMP train m.scrimp -q");
+    expect_in_folder(0, NULL, "$SCRIMP train m.scrimp -q");
     write_npy("x.npy", "<f4", false, "(16, 8, 8, 3)", 16 * 192 * 4);
-    expect_run(1,
-               "the data's x is f32[16,8,8,3] (16 examples), the model's batch declares "
-               "f32[4,3,8,8]",
-               "$SCRIMP train m.scrimp -q");
-    expect_run(1, "ascontiguousarray(a.transpose(0, 3, 1, 2))", "$SCRIMP train m.scrimp -q");
-    expect_run(1, "declare x = f32[4,8,8,3]", "$SCRIMP train m.scrimp -q");
+    expect_in_folder(1,
+                     "the data's x is f32[16,8,8,3] (16 examples), the model's batch declares "
+                     "f32[4,3,8,8]",
+                     "$SCRIMP train m.scrimp -q");
+    expect_in_folder(1, "ascontiguousarray(a.transpose(0, 3, 1, 2))", "$SCRIMP train m.scrimp -q");
+    expect_in_folder(1, "declare x = f32[4,8,8,3]", "$SCRIMP train m.scrimp -q");
     write_npy("x.npy", "<f4", false, "(16, 192)", 16 * 192 * 4);
-    expect_run(1, "ascontiguousarray(a.reshape(len(a), 3, 8, 8))", "$SCRIMP train m.scrimp -q");
+    expect_in_folder(1, "ascontiguousarray(a.reshape(len(a), 3, 8, 8))",
+                     "$SCRIMP train m.scrimp -q");
     write_npy("x.npy", "|u1", false, "(16, 3, 8, 8)", 16 * 192);
-    expect_run(1, "ascontiguousarray(a.astype(\"float32\"))", "$SCRIMP train m.scrimp -q");
+    expect_in_folder(1, "ascontiguousarray(a.astype(\"float32\"))", "$SCRIMP train m.scrimp -q");
     write_npy("x.npy", "<f4", false, "(16, 3, 8, 9)", 16 * 216 * 4);
-    expect_run(1, "declare x = f32[4,3,8,9]", "$SCRIMP train m.scrimp -q");
+    expect_in_folder(1, "declare x = f32[4,3,8,9]", "$SCRIMP train m.scrimp -q");
     /* The micro-batches of a step are no dimension of the data. */
     write_npy("x.npy", "<f4", false, "(16, 3, 8, 8)", 16 * 192 * 4);
-    expect_run(0, NULL,
-               "sed 's/steps = 2/accumulate = 2\\nsteps = 2/' m.scrimp > a.scrimp && "
-               "$SCRIMP train a.scrimp -q");
+    expect_in_folder(0, NULL,
+                     "sed 's/steps = 2/accumulate = 2\\nsteps = 2/' m.scrimp > a.scrimp && "
+                     "$SCRIMP train a.scrimp -q");
 }
 
 /* The same of other sources: 14 x 56 pixels are not 28 x 28. */
@@ -93,13 +94,14 @@ static void test_images(void)
           "batch.label)\n  optim = sgd(lr = 0.1)\n  steps = 2\n}\n",
           f);
     fclose(f);
-    expect_run(0, NULL, "$SCRIMP train d.scrimp -q");
-    expect_run(1,
-               "the data's image is u8[64,14,56] (64 examples), the model's batch declares "
-               "u8[4,28,28]",
-               "f=idx/train-images-idx3-ubyte; { head -c 8 $f; "
-               "printf '\\000\\000\\000\\016\\000\\000\\000\\070'; tail -c +17 $f; } > new && "
-               "mv new $f && $SCRIMP train d.scrimp -q");
+    expect_in_folder(0, NULL, "$SCRIMP train d.scrimp -q");
+    expect_in_folder(
+        1,
+        "the data's image is u8[64,14,56] (64 examples), the model's batch declares "
+        "u8[4,28,28]",
+        "f=idx/train-images-idx3-ubyte; { head -c 8 $f; "
+        "printf '\\000\\000\\000\\016\\000\\000\\000\\070'; tail -c +17 $f; } > new && "
+        "mv new $f && $SCRIMP train d.scrimp -q");
 }
 
 /* What numpy can write and is not read: what to type there. */
@@ -121,37 +123,38 @@ static void test_numpy_help(void)
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         write_npy("x.npy", cases[i].descr, cases[i].fortran, "(16, 3, 8, 8)", 16 * 192 * 4);
-        expect_run(1, cases[i].said, "$SCRIMP train m.scrimp -q");
+        expect_in_folder(1, cases[i].said, "$SCRIMP train m.scrimp -q");
     }
     write_npy("x.npy", "<f4", false, "(16, 3, 8, 8)", 16 * 192 * 4);
     write_npy("y.npy", "<i4", false, "(15,)", 60);
-    expect_run(1, "y.npy: 15 examples, but x.npy has 16", "$SCRIMP train m.scrimp -q");
-    expect_run(1, "a[:15]", "$SCRIMP train m.scrimp -q");
+    expect_in_folder(1, "y.npy: 15 examples, but x.npy has 16", "$SCRIMP train m.scrimp -q");
+    expect_in_folder(1, "a[:15]", "$SCRIMP train m.scrimp -q");
 }
 
 /* --data DIR is where the named files lie: others there are none of the model's. */
 static void test_named_files(void)
 {
-    expect_run(0, NULL, "mkdir -p there && mv x.npy y.npy there/");
+    expect_in_folder(0, NULL, "mkdir -p there && mv x.npy y.npy there/");
     write_npy("there/y.npy", "<i4", false, "(16,)", 64);
     write_npy("there/other.npy", "<f2", true, "(3,)", 6);
-    expect_run(0, NULL, "$SCRIMP train m.scrimp -q --data there");
-    expect_run(0, NULL,
-               "sed 's#x.npy#some/x.npy#' m.scrimp > s.scrimp && "
-               "$SCRIMP train s.scrimp -q --data there");
-    expect_run(1, "there/y.npy: no such file",
-               "mv there/y.npy . && "
-               "$SCRIMP train m.scrimp -q --data there");
-    expect_run(0, NULL, "$SCRIMP train m.scrimp -q --data \"$(printf 'there/x.npy\\ny.npy')\"");
+    expect_in_folder(0, NULL, "$SCRIMP train m.scrimp -q --data there");
+    expect_in_folder(0, NULL,
+                     "sed 's#x.npy#some/x.npy#' m.scrimp > s.scrimp && "
+                     "$SCRIMP train s.scrimp -q --data there");
+    expect_in_folder(1, "there/y.npy: no such file",
+                     "mv there/y.npy . && "
+                     "$SCRIMP train m.scrimp -q --data there");
+    expect_in_folder(0, NULL,
+                     "$SCRIMP train m.scrimp -q --data \"$(printf 'there/x.npy\\ny.npy')\"");
 }
 
 /* Paths of data are relative to where scrimp is started, wherever the model lies. */
 static void test_relative(void)
 {
-    expect_run(1, "paths of data are looked up from the current folder, ",
-               "mkdir -p models && cp m.scrimp models/ && mv there/x.npy . && cd models && "
-               "$SCRIMP train m.scrimp -q");
-    expect_run(0, NULL, "$SCRIMP train models/m.scrimp -q");
+    expect_in_folder(1, "paths of data are looked up from the current folder, ",
+                     "mkdir -p models && cp m.scrimp models/ && mv there/x.npy . && cd models && "
+                     "$SCRIMP train m.scrimp -q");
+    expect_in_folder(0, NULL, "$SCRIMP train models/m.scrimp -q");
 }
 
 int main(void)

@@ -4,17 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-static void expect_run(int code, const char *said, const char *command)
-{
-    Result r = run("%s", command);
-    char detail[2048];
-    snprintf(detail, sizeof detail, "%s\nexit code %d, expected %d\n%.1500s", command, r.code, code,
-             r.err);
-    EXPECT(r.code == code, detail);
-    EXPECT(!said || strstr(r.err, said) || strstr(r.out, said), detail);
-    result_free(&r);
-}
-
 static void write_model(const char *length)
 {
     char path[400];
@@ -42,10 +31,10 @@ static void write_model(const char *length)
 static void test_steps_and_schedule(void)
 {
     write_model("steps = 20");
-    expect_run(0, NULL, "$SCRIMP train $TMP/m.scrimp --steps 7 --out $TMP/parts -q");
-    expect_run(0, NULL, "$SCRIMP train $TMP/m.scrimp --out $TMP/parts --resume -q");
-    expect_run(0, NULL, "$SCRIMP train $TMP/m.scrimp --out $TMP/whole -q");
-    expect_run(0, NULL, "cmp $TMP/whole/model.safetensors $TMP/parts/model.safetensors");
+    expect_said(0, NULL, "$SCRIMP train $TMP/m.scrimp --steps 7 --out $TMP/parts -q");
+    expect_said(0, NULL, "$SCRIMP train $TMP/m.scrimp --out $TMP/parts --resume -q");
+    expect_said(0, NULL, "$SCRIMP train $TMP/m.scrimp --out $TMP/whole -q");
+    expect_said(0, NULL, "cmp $TMP/whole/model.safetensors $TMP/parts/model.safetensors");
 }
 
 /* `metrics` are in the log's lines, and with val_ in those of evaluations. */
@@ -53,9 +42,9 @@ static void test_metrics(void)
 {
     write_model("metrics = [accuracy(logits, batch.label)]\n  steps = 4\n  eval_every = 4\n  "
                 "held_out = 16");
-    expect_run(0, NULL, "$SCRIMP train $TMP/m.scrimp --log $TMP/log -q --out $TMP/metrics");
-    expect_run(0, NULL, "grep -q '\"step\": 3, .*\"accuracy\": [0-9]' $TMP/log");
-    expect_run(0, NULL, "grep -q '\"val_loss\": .*\"val_accuracy\": [0-9]' $TMP/log");
+    expect_said(0, NULL, "$SCRIMP train $TMP/m.scrimp --log $TMP/log -q --out $TMP/metrics");
+    expect_said(0, NULL, "grep -q '\"step\": 3, .*\"accuracy\": [0-9]' $TMP/log");
+    expect_said(0, NULL, "grep -q '\"val_loss\": .*\"val_accuracy\": [0-9]' $TMP/log");
     json_t *o = run_json(0, "$SCRIMP eval $TMP/m.scrimp --checkpoint $TMP/metrics --json");
     EXPECT(json_is_number(json_object_get(o, "accuracy")), "eval has the metric");
     json_decref(o);
@@ -65,43 +54,43 @@ static void test_metrics(void)
 static void test_bad_starts(void)
 {
     write_model("steps = 20");
-    expect_run(1, "holds no run", "$SCRIMP train $TMP/m.scrimp --out $TMP/none --resume");
-    expect_run(1, "--out", "$SCRIMP train $TMP/m.scrimp --resume");
-    expect_run(1, "a file has that name", "$SCRIMP train $TMP/m.scrimp --out $TMP/m.scrimp");
-    expect_run(0, NULL, "test ! -e $TMP/none");
+    expect_said(1, "holds no run", "$SCRIMP train $TMP/m.scrimp --out $TMP/none --resume");
+    expect_said(1, "--out", "$SCRIMP train $TMP/m.scrimp --resume");
+    expect_said(1, "a file has that name", "$SCRIMP train $TMP/m.scrimp --out $TMP/m.scrimp");
+    expect_said(0, NULL, "test ! -e $TMP/none");
     write_model("epochs = 1e30");
-    expect_run(1, "E516", "$SCRIMP train $TMP/m.scrimp");
+    expect_said(1, "E516", "$SCRIMP train $TMP/m.scrimp");
     write_model("steps = 3_000_000_000");
-    expect_run(1, "E516", "$SCRIMP train $TMP/m.scrimp");
+    expect_said(1, "E516", "$SCRIMP train $TMP/m.scrimp");
 }
 
 /* A budget that cannot be met: exit code 3, the operation that forces it, and JSON. */
 static void test_infeasible(void)
 {
     write_model("steps = 20");
-    expect_run(3, "forced by", "$SCRIMP verify $TMP/m.scrimp --budget 1KB");
+    expect_said(3, "forced by", "$SCRIMP verify $TMP/m.scrimp --budget 1KB");
     json_t *o = run_json(3, "$SCRIMP verify $TMP/m.scrimp --budget 1KB --json");
     EXPECT(json_is_null(json_object_get(o, "identical")), "nothing was compared");
     EXPECT(json_get_number(o, "min_feasible_bytes") > 1000, "the smallest budget");
     json_decref(o);
     /* A comparison fails when no solver meets the budget, not when one does not. */
-    expect_run(0, "infeasible", "$SCRIMP plan $EXAMPLES/convnet.scrimp --budget 60% --compare");
-    expect_run(3, "forced by", "$SCRIMP plan $EXAMPLES/convnet.scrimp --budget 1% --compare");
+    expect_said(0, "infeasible", "$SCRIMP plan $EXAMPLES/convnet.scrimp --budget 60% --compare");
+    expect_said(3, "forced by", "$SCRIMP plan $EXAMPLES/convnet.scrimp --budget 1% --compare");
 }
 
 static void test_arguments(void)
 {
     write_model("steps = 20");
-    expect_run(0, "-D width=16", "$SCRIMP train $TMP/m.scrimp --help");
-    expect_run(0, "hidden units: int in [16, 32]", "$SCRIMP check --help $TMP/m.scrimp");
-    expect_run(1, "not a number", "$SCRIMP train $TMP/m.scrimp --threads 4294967297");
-    expect_run(1, "no pass is called", "$SCRIMP dump $TMP/m.scrimp --dump-after=fuze");
-    expect_run(0, "# after fuse", "$SCRIMP dump $TMP/m.scrimp --stage=grad --dump-after=fuse");
-    expect_run(0, "multiply-adds", "$SCRIMP summary - < $TMP/m.scrimp");
-    expect_run(1, "-:1:8: error[E011]", "echo 'model m(' | $SCRIMP check -");
-    expect_run(1, "E512", "$SCRIMP eval $TMP/m.scrimp");
-    expect_run(1, "standard output", "$SCRIMP summary $TMP/m.scrimp > /dev/full");
-    expect_run(1, "E510", "$SCRIMP train $TMP/m.scrimp --steps 1 -q --log /dev/full");
+    expect_said(0, "-D width=16", "$SCRIMP train $TMP/m.scrimp --help");
+    expect_said(0, "hidden units: int in [16, 32]", "$SCRIMP check --help $TMP/m.scrimp");
+    expect_said(1, "not a number", "$SCRIMP train $TMP/m.scrimp --threads 4294967297");
+    expect_said(1, "no pass is called", "$SCRIMP dump $TMP/m.scrimp --dump-after=fuze");
+    expect_said(0, "# after fuse", "$SCRIMP dump $TMP/m.scrimp --stage=grad --dump-after=fuse");
+    expect_said(0, "multiply-adds", "$SCRIMP summary - < $TMP/m.scrimp");
+    expect_said(1, "-:1:8: error[E011]", "echo 'model m(' | $SCRIMP check -");
+    expect_said(1, "E512", "$SCRIMP eval $TMP/m.scrimp");
+    expect_said(1, "standard output", "$SCRIMP summary $TMP/m.scrimp > /dev/full");
+    expect_said(1, "E510", "$SCRIMP train $TMP/m.scrimp --steps 1 -q --log /dev/full");
 }
 
 /* Files of the cache that lost their contents are made anew. */
@@ -109,7 +98,7 @@ static void test_damaged_cache(void)
 {
     write_model("steps = 1");
     static const char *const damage[] = {"*.so", "*.o", "*"};
-    expect_run(0, NULL, "$SCRIMP train $TMP/m.scrimp --cache $TMP/cache -q");
+    expect_said(0, NULL, "$SCRIMP train $TMP/m.scrimp --cache $TMP/cache -q");
     for (int i = 0; i < 3; i++) {
         Result r = run("for f in $TMP/cache/%s; do : > $f; done; %s$SCRIMP train $TMP/m.scrimp "
                        "--cache $TMP/cache -q",
@@ -117,8 +106,8 @@ static void test_damaged_cache(void)
         EXPECT(r.code == 0, r.err);
         result_free(&r);
     }
-    expect_run(0, NULL,
-               "env -u HOME -u SCRIMP_CACHE -u XDG_CACHE_HOME $SCRIMP train $TMP/m.scrimp -q");
+    expect_said(0, NULL,
+                "env -u HOME -u SCRIMP_CACHE -u XDG_CACHE_HOME $SCRIMP train $TMP/m.scrimp -q");
 }
 
 /* A run that is to go on although it diverges says so once, and a run that keeps nothing says so
@@ -145,13 +134,13 @@ static void test_unused_parts(void)
     FILE *f = fopen(path, "w");
     fputs("model m(x: f32[4, 6]) {\n  y = x |> b: linear(8)\n  return x |> a: linear(5)\n}\n", f);
     fclose(f);
-    expect_run(0, "output logits", "$SCRIMP dump $TMP/alone.scrimp");
-    expect_run(1, "E211", "$SCRIMP dump $TMP/alone.scrimp --stage=grad");
-    expect_run(0, NULL,
-               "(cat $TMP/alone.scrimp; echo 'train { batch = synthetic(x = f32[4, 6], "
-               "label = i32[4]); loss = cross_entropy(m(batch.x), batch.label); "
-               "optim = sgd(lr = 0.1); steps = 1 }') > $TMP/unused.scrimp");
-    expect_run(0, "1", "$SCRIMP plan $TMP/unused.scrimp --sweep 3 2>&1 | grep -c 'not trained'");
+    expect_said(0, "output logits", "$SCRIMP dump $TMP/alone.scrimp");
+    expect_said(1, "E211", "$SCRIMP dump $TMP/alone.scrimp --stage=grad");
+    expect_said(0, NULL,
+                "(cat $TMP/alone.scrimp; echo 'train { batch = synthetic(x = f32[4, 6], "
+                "label = i32[4]); loss = cross_entropy(m(batch.x), batch.label); "
+                "optim = sgd(lr = 0.1); steps = 1 }') > $TMP/unused.scrimp");
+    expect_said(0, "1", "$SCRIMP plan $TMP/unused.scrimp --sweep 3 2>&1 | grep -c 'not trained'");
 }
 
 /* A model of token numbers: its prompt and text are numbers, too. */
@@ -170,14 +159,14 @@ static void test_token_numbers(void)
           "}\n",
           f);
     fclose(f);
-    expect_run(0, NULL, "$SCRIMP train $TMP/lm.scrimp --out $TMP/lm -q");
-    expect_run(0, "7 290 ",
-               "$SCRIMP generate $TMP/lm.scrimp --checkpoint $TMP/lm --prompt '7 290' "
-               "--tokens 3");
-    expect_run(1, "below 300",
-               "$SCRIMP generate $TMP/lm.scrimp --checkpoint $TMP/lm --prompt '7 300'");
-    expect_run(1, "token numbers",
-               "$SCRIMP generate $TMP/lm.scrimp --checkpoint $TMP/lm --prompt 'the cat'");
+    expect_said(0, NULL, "$SCRIMP train $TMP/lm.scrimp --out $TMP/lm -q");
+    expect_said(0, "7 290 ",
+                "$SCRIMP generate $TMP/lm.scrimp --checkpoint $TMP/lm --prompt '7 290' "
+                "--tokens 3");
+    expect_said(1, "below 300",
+                "$SCRIMP generate $TMP/lm.scrimp --checkpoint $TMP/lm --prompt '7 300'");
+    expect_said(1, "token numbers",
+                "$SCRIMP generate $TMP/lm.scrimp --checkpoint $TMP/lm --prompt 'the cat'");
 }
 
 /* What is given to --data has a place in the model, and what does not fit is told as one example.
@@ -185,35 +174,35 @@ static void test_token_numbers(void)
 static void test_data_given(void)
 {
     write_model("steps = 2");
-    expect_run(1, "--data pictures: the model's batch is synthetic",
-               "$SCRIMP train $TMP/m.scrimp --data pictures");
-    expect_run(1, "imagefolder(", "$SCRIMP verify $TMP/m.scrimp --data pictures");
+    expect_said(1, "--data pictures: the model's batch is synthetic",
+                "$SCRIMP train $TMP/m.scrimp --data pictures");
+    expect_said(1, "imagefolder(", "$SCRIMP verify $TMP/m.scrimp --data pictures");
     /* u1[2,3] and i4[2] of NumPy, as x.npy and y.npy */
-    expect_run(0, NULL,
-               "{ printf '\\223NUMPY\\1\\0\\166\\0'; printf '%-117s\n' \"{'descr': '|u1', "
-               "'fortran_order': False, 'shape': (2, 3), }\"; printf 'abcdef'; } > $TMP/x.npy");
-    expect_run(0, NULL,
-               "sed 's/synthetic(/npy(\"x.npy\", batch = N, /' $TMP/m.scrimp > $TMP/npy.scrimp");
-    expect_run(1, "the data's x is u8[2,3] (2 examples), the model's batch declares f32[1,12]",
-               "$SCRIMP train $TMP/npy.scrimp -D N=1 --data $TMP/x.npy");
-    expect_run(
+    expect_said(0, NULL,
+                "{ printf '\\223NUMPY\\1\\0\\166\\0'; printf '%-117s\n' \"{'descr': '|u1', "
+                "'fortran_order': False, 'shape': (2, 3), }\"; printf 'abcdef'; } > $TMP/x.npy");
+    expect_said(0, NULL,
+                "sed 's/synthetic(/npy(\"x.npy\", batch = N, /' $TMP/m.scrimp > $TMP/npy.scrimp");
+    expect_said(1, "the data's x is u8[2,3] (2 examples), the model's batch declares f32[1,12]",
+                "$SCRIMP train $TMP/npy.scrimp -D N=1 --data $TMP/x.npy");
+    expect_said(
         1, "give the model 5 classes",
         "printf 'abcde' > $TMP/few.txt && for i in 1 2 3 4 5 6; do cat $TMP/few.txt $TMP/few.txt "
         "> $TMP/more.txt; mv $TMP/more.txt $TMP/few.txt; done; "
         "$SCRIMP train $EXAMPLES/chargpt.scrimp -D N=1 -D T=4 -D L=1 -D V=4 --data "
         "$TMP/few.txt");
-    expect_run(1, "has no field 'x', but z",
-               "mv $TMP/x.npy $TMP/z.npy && "
-               "$SCRIMP train $TMP/npy.scrimp -D N=1 --data $TMP/z.npy");
+    expect_said(1, "has no field 'x', but z",
+                "mv $TMP/x.npy $TMP/z.npy && "
+                "$SCRIMP train $TMP/npy.scrimp -D N=1 --data $TMP/z.npy");
 }
 
 /* Characters keep their tokens: another text's are not taken for those the run was trained on. */
 static void test_other_characters(void)
 {
-    expect_run(
+    expect_said(
         0, NULL,
         "for i in 1 2 3 4 5 6 7 8; do echo 'the quick brown fox jumps over it'; done > $TMP/a.txt");
-    expect_run(0, NULL, "tr -d q < $TMP/a.txt > $TMP/b.txt");
+    expect_said(0, NULL, "tr -d q < $TMP/a.txt > $TMP/b.txt");
     static const char model[] =
         "option N = 2\nmodel m(x: i32[N, 8]) { return x |> e: embedding(40, 4) |> o: linear(40) }\n"
         "train {\n batch = text(\"a.txt\", batch = N, length = 8, tokens = chars)\n"
@@ -224,11 +213,12 @@ static void test_other_characters(void)
     FILE *f = fopen(path, "w");
     fputs(model, f);
     fclose(f);
-    expect_run(0, NULL, "$SCRIMP train $TMP/chars.scrimp --data $TMP/a.txt --out $TMP/c -q");
-    expect_run(0, NULL, "$SCRIMP eval $TMP/chars.scrimp --data $TMP/a.txt --checkpoint $TMP/c");
-    expect_run(1, "E517", "$SCRIMP eval $TMP/chars.scrimp --data $TMP/b.txt --checkpoint $TMP/c");
-    expect_run(1, "E517",
-               "$SCRIMP train $TMP/chars.scrimp --data $TMP/b.txt --out $TMP/c --resume --steps 4");
+    expect_said(0, NULL, "$SCRIMP train $TMP/chars.scrimp --data $TMP/a.txt --out $TMP/c -q");
+    expect_said(0, NULL, "$SCRIMP eval $TMP/chars.scrimp --data $TMP/a.txt --checkpoint $TMP/c");
+    expect_said(1, "E517", "$SCRIMP eval $TMP/chars.scrimp --data $TMP/b.txt --checkpoint $TMP/c");
+    expect_said(
+        1, "E517",
+        "$SCRIMP train $TMP/chars.scrimp --data $TMP/b.txt --out $TMP/c --resume --steps 4");
 }
 
 int main(void)

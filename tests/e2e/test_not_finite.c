@@ -10,17 +10,6 @@
 
 enum { EXAMPLES = 40, WIDTH = 12, BAD_EXAMPLE = 29 };
 
-static void expect_run(int code, const char *said, const char *command)
-{
-    char detail[4000];
-    Result r = run("%s", command);
-    snprintf(detail, sizeof detail, "%s\nexit code %d, expected %d, saying %s\n%.1000s\n%.1500s",
-             command, r.code, code, said ? said : "", r.out, r.err);
-    EXPECT(r.code == code, detail);
-    EXPECT(!said || strstr(r.err, said) || strstr(r.out, said), detail);
-    result_free(&r);
-}
-
 static void write_npy(const char *name, const char *type, const char *shape, const void *data,
                       size_t bytes)
 {
@@ -97,33 +86,33 @@ static void same_set(const char *a, const char *b)
 static void test_stop(void)
 {
     char command[600], said[200];
-    expect_run(1, "E521",
-               "$SCRIMP train $TMP/m.scrimp --data $TMP/bad --out $TMP/stop --log "
-               "$TMP/stop.log -q");
+    expect_said(1, "E521",
+                "$SCRIMP train $TMP/m.scrimp --data $TMP/bad --out $TMP/stop --log "
+                "$TMP/stop.log -q");
     int step = step_of("stop.log", "\"loss\": null");
     EXPECT(step > 1, "no step without a loss");
     snprintf(said, sizeof said, "step %d: the loss is nan; example 29 of x.npy", step);
-    expect_run(1, said, "$SCRIMP train $TMP/m.scrimp --data $TMP/bad --out $TMP/stop --resume -q");
+    expect_said(1, said, "$SCRIMP train $TMP/m.scrimp --data $TMP/bad --out $TMP/stop --resume -q");
     snprintf(command, sizeof command,
              "$SCRIMP train $TMP/m.scrimp --data $TMP/bad --out $TMP/before --steps %d -q",
              step - 1);
-    expect_run(0, NULL, command);
+    expect_said(0, NULL, command);
     same_set("stop", "before");
     snprintf(command, sizeof command, "test -e $TMP/stop/diverged/model-%010d*.safetensors", step);
-    expect_run(0, NULL, command);
-    expect_run(0, "loss", "$SCRIMP eval $TMP/m.scrimp --data $TMP/good --checkpoint $TMP/stop");
+    expect_said(0, NULL, command);
+    expect_said(0, "loss", "$SCRIMP eval $TMP/m.scrimp --data $TMP/good --checkpoint $TMP/stop");
     static const char *const aside[] = {"diverged", "diverged/model.safetensors"};
     for (int i = 0; i < 2; i++) {
         snprintf(command, sizeof command,
                  "$SCRIMP eval $TMP/m.scrimp --data $TMP/good --checkpoint $TMP/stop/%s", aside[i]);
-        expect_run(1, "the weight a.weight has nan", command);
+        expect_said(1, "the weight a.weight has nan", command);
     }
-    expect_run(1, "E522",
-               "$SCRIMP train $TMP/m.scrimp --data $TMP/good --checkpoint "
-               "$TMP/stop/diverged -q");
-    expect_run(1, "E522",
-               "$SCRIMP train $TMP/m.scrimp --data $TMP/bad --out $TMP/stop/diverged "
-               "--resume -q");
+    expect_said(1, "E522",
+                "$SCRIMP train $TMP/m.scrimp --data $TMP/good --checkpoint "
+                "$TMP/stop/diverged -q");
+    expect_said(1, "E522",
+                "$SCRIMP train $TMP/m.scrimp --data $TMP/bad --out $TMP/stop/diverged "
+                "--resume -q");
 }
 
 /* The run goes on; what it saves lies beside the last finite set. */
@@ -134,7 +123,7 @@ static void test_warn(void)
     EXPECT(strstr(r.err, "note: the newest save, of step 18, is in"), r.err);
     result_free(&r);
     same_set("warn", "before");
-    expect_run(0, NULL, "test -e $TMP/warn/diverged/model-0000000018.safetensors");
+    expect_said(0, NULL, "test -e $TMP/warn/diverged/model-0000000018.safetensors");
 }
 
 /* Every step that meets the example is as if it had not been: the sets before and after it are the
@@ -142,37 +131,37 @@ static void test_warn(void)
 static void test_skip(void)
 {
     char command[600];
-    expect_run(0, "2 steps were taken back",
-               "$SCRIMP train $TMP/m.scrimp --data $TMP/bad --out $TMP/skip --on-nan skip --log "
-               "$TMP/skip.log -q");
+    expect_said(0, "2 steps were taken back",
+                "$SCRIMP train $TMP/m.scrimp --data $TMP/bad --out $TMP/skip --on-nan skip --log "
+                "$TMP/skip.log -q");
     int step = step_of("skip.log", "\"skipped\": true");
     EXPECT(step > 1 && step == step_of("stop.log", "\"loss\": null"),
            "the step that is taken back");
-    expect_run(0, "2", "grep -c skipped $TMP/skip.log");
+    expect_said(0, "2", "grep -c skipped $TMP/skip.log");
     snprintf(
         command, sizeof command,
         "$SCRIMP train $TMP/m.scrimp --data $TMP/bad --out $TMP/at --steps %d --on-nan skip -q",
         step);
-    expect_run(0, "copy of", command);
+    expect_said(0, "copy of", command);
     same_set("at", "before");
-    expect_run(0, NULL,
-               "$SCRIMP train $TMP/m.scrimp --data $TMP/bad --out $TMP/at --on-nan skip "
-               "--threads 1 --resume -q");
+    expect_said(0, NULL,
+                "$SCRIMP train $TMP/m.scrimp --data $TMP/bad --out $TMP/at --on-nan skip "
+                "--threads 1 --resume -q");
     same_set("at", "skip");
-    expect_run(0, "loss", "$SCRIMP eval $TMP/m.scrimp --data $TMP/good --checkpoint $TMP/skip");
-    expect_run(0, NULL, "test ! -e $TMP/skip/diverged");
+    expect_said(0, "loss", "$SCRIMP eval $TMP/m.scrimp --data $TMP/good --checkpoint $TMP/skip");
+    expect_said(0, NULL, "test ! -e $TMP/skip/diverged");
     /* With a step size at which nothing is learned any more, skipping comes to an end. */
-    expect_run(
+    expect_said(
         1, "100 steps in a row were taken back",
         "sed 's/lr = [0-9.e-]*/lr = 1e30/; s/steps *= *[0-9]*/steps = 400/; s/epochs *= *[0-9]*/"
         "steps = 400/' $TMP/m.scrimp > $TMP/far.scrimp && $SCRIMP train $TMP/far.scrimp --data "
         "$TMP/good --out $TMP/far --on-nan skip -q");
-    expect_run(0, NULL, "test ! -e $TMP/far/diverged");
+    expect_said(0, NULL, "test ! -e $TMP/far/diverged");
     /* Where all is finite, no policy changes a bit. */
-    expect_run(0, NULL, "$SCRIMP train $TMP/m.scrimp --data $TMP/good --out $TMP/plain -q");
-    expect_run(0, NULL,
-               "$SCRIMP train $TMP/m.scrimp --data $TMP/good --out $TMP/careful --on-nan "
-               "skip -q");
+    expect_said(0, NULL, "$SCRIMP train $TMP/m.scrimp --data $TMP/good --out $TMP/plain -q");
+    expect_said(0, NULL,
+                "$SCRIMP train $TMP/m.scrimp --data $TMP/good --out $TMP/careful --on-nan "
+                "skip -q");
     same_set("plain", "careful");
 }
 
@@ -180,39 +169,39 @@ static void test_skip(void)
 static void test_diverging(void)
 {
     write_model("sgd(lr = 1e38)", 4, "eval_every = 1");
-    expect_run(1, "the weight a.weight has",
-               "$SCRIMP train $TMP/m.scrimp --data $TMP/good --out $TMP/wild -q");
-    expect_run(1, "smaller lr",
-               "$SCRIMP train $TMP/m.scrimp --data $TMP/good --out $TMP/wild "
-               "--resume -q");
-    expect_run(0, "taken back",
-               "$SCRIMP train $TMP/m.scrimp --data $TMP/good --on-nan skip -q "
-               "--out $TMP/tame");
-    expect_run(0, "loss", "$SCRIMP eval $TMP/m.scrimp --data $TMP/good --checkpoint $TMP/tame");
+    expect_said(1, "the weight a.weight has",
+                "$SCRIMP train $TMP/m.scrimp --data $TMP/good --out $TMP/wild -q");
+    expect_said(1, "smaller lr",
+                "$SCRIMP train $TMP/m.scrimp --data $TMP/good --out $TMP/wild "
+                "--resume -q");
+    expect_said(0, "taken back",
+                "$SCRIMP train $TMP/m.scrimp --data $TMP/good --on-nan skip -q "
+                "--out $TMP/tame");
+    expect_said(0, "loss", "$SCRIMP eval $TMP/m.scrimp --data $TMP/good --checkpoint $TMP/tame");
     write_model("sgd(lr = 1e38, momentum = 0.9, gradient_free = true)", 4, "eval_every = 18");
-    expect_run(1, "no step was saved before",
-               "$SCRIMP train $TMP/m.scrimp --data $TMP/good --out $TMP/free -q");
-    expect_run(0, NULL,
-               "test ! -e $TMP/free/trainer.json && test -e $TMP/free/diverged/trainer.json");
-    expect_run(0, NULL,
-               "$SCRIMP train $TMP/m.scrimp --data $TMP/good --out $TMP/free2 --on-nan skip -q");
-    expect_run(0, "loss", "$SCRIMP eval $TMP/m.scrimp --data $TMP/good --checkpoint $TMP/free2");
-    expect_run(1, "stop (the default), warn or skip",
-               "$SCRIMP train $TMP/m.scrimp --on-nan perhaps");
+    expect_said(1, "no step was saved before",
+                "$SCRIMP train $TMP/m.scrimp --data $TMP/good --out $TMP/free -q");
+    expect_said(0, NULL,
+                "test ! -e $TMP/free/trainer.json && test -e $TMP/free/diverged/trainer.json");
+    expect_said(0, NULL,
+                "$SCRIMP train $TMP/m.scrimp --data $TMP/good --out $TMP/free2 --on-nan skip -q");
+    expect_said(0, "loss", "$SCRIMP eval $TMP/m.scrimp --data $TMP/good --checkpoint $TMP/free2");
+    expect_said(1, "stop (the default), warn or skip",
+                "$SCRIMP train $TMP/m.scrimp --on-nan perhaps");
 }
 
 /* An example that is only evaluated, and one in a micro-batch. */
 static void test_places(void)
 {
     write_model("adamw(lr = 1e-2)", 12, "eval_every = 7");
-    expect_run(0, "held-out loss is not finite: example 29 of x.npy (counted from 0) has inf",
-               "$SCRIMP train $TMP/m.scrimp --data $TMP/bad --out $TMP/held -q");
-    expect_run(0, "example 29 of x.npy",
-               "$SCRIMP eval $TMP/m.scrimp --data $TMP/bad --checkpoint "
-               "$TMP/held");
+    expect_said(0, "held-out loss is not finite: example 29 of x.npy (counted from 0) has inf",
+                "$SCRIMP train $TMP/m.scrimp --data $TMP/bad --out $TMP/held -q");
+    expect_said(0, "example 29 of x.npy",
+                "$SCRIMP eval $TMP/m.scrimp --data $TMP/bad --checkpoint "
+                "$TMP/held");
     write_model("adamw(lr = 1e-2)", 4, "accumulate = 3");
-    expect_run(1, "example 29 of x.npy (counted from 0) has inf in element 5",
-               "$SCRIMP train $TMP/m.scrimp --data $TMP/bad -q");
+    expect_said(1, "example 29 of x.npy (counted from 0) has inf in element 5",
+                "$SCRIMP train $TMP/m.scrimp --data $TMP/bad -q");
 }
 
 /* Text of weights that are not finite would be nonsense, silently. */
@@ -228,8 +217,8 @@ static void test_generate(void)
         "  loss = cross_entropy(lm(batch.x), batch.y)\n  optim = sgd(lr = 1e38)\n  steps = 3\n}\n",
         f);
     fclose(f);
-    expect_run(1, "E521", "$SCRIMP train $TMP/lm.scrimp --out $TMP/lm -q");
-    expect_run(1, "E522", "$SCRIMP generate $TMP/lm.scrimp --checkpoint $TMP/lm/diverged");
+    expect_said(1, "E521", "$SCRIMP train $TMP/lm.scrimp --out $TMP/lm -q");
+    expect_said(1, "E522", "$SCRIMP generate $TMP/lm.scrimp --checkpoint $TMP/lm/diverged");
 }
 
 int main(void)

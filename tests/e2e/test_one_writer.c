@@ -7,16 +7,6 @@
 
 enum { TRIALS = 8 };
 
-static void expect_run(int code, const char *command)
-{
-    char detail[3000];
-    Result r = run("%s", command);
-    snprintf(detail, sizeof detail, "%s\nexit code %d, expected %d\n%.900s\n%.900s", command,
-             r.code, code, r.out, r.err);
-    EXPECT(r.code == code, detail);
-    result_free(&r);
-}
-
 /* Two at once, until one gives up; then the other is ended.  Prints both exit codes and both
  * process ids; messages are in $TMP/1 and $TMP/2. */
 static const char two[] =
@@ -44,14 +34,14 @@ static void one_trial(int i)
     free(said);
     result_free(&r);
     /* One whole set is left, and nothing else. */
-    expect_run(0, "$SCRIMP train $TMP/tiny.scrimp --out $TMP/two --resume --steps 1 -q");
-    expect_run(0, "test $(ls -A $TMP/two | wc -l) = 4");
+    expect_run(0, NULL, "$SCRIMP train $TMP/tiny.scrimp --out $TMP/two --resume --steps 1 -q");
+    expect_run(0, NULL, "test $(ls -A $TMP/two | wc -l) = 4");
 }
 
 /* There is a set before: the one that holds the lock may be ended before its first save. */
 static void test_two_writers(void)
 {
-    expect_run(0, "$SCRIMP train $TMP/tiny.scrimp --out $TMP/two -q --steps 1");
+    expect_run(0, NULL, "$SCRIMP train $TMP/tiny.scrimp --out $TMP/two -q --steps 1");
     for (int i = 0; i < TRIALS; i++)
         one_trial(i);
 }
@@ -59,19 +49,20 @@ static void test_two_writers(void)
 /* The file stays behind, the lock does not. */
 static void test_killed(void)
 {
-    expect_run(0, "$SCRIMP train $TMP/tiny.scrimp --out $TMP/alone -q");
-    expect_run(0, "$SCRIMP train $TMP/tiny.scrimp --out $TMP/killed -q & p=$!; "
-                  "while [ ! -e $TMP/killed/trainer.json ]; do sleep 0.01; done; kill -9 $p; "
-                  "wait $p; test -e $TMP/killed/trainer.lock");
-    expect_run(0, "$SCRIMP train $TMP/tiny.scrimp --out $TMP/killed --resume -q");
-    expect_run(0, "cmp $TMP/killed/model.safetensors $TMP/alone/model.safetensors");
+    expect_run(0, NULL, "$SCRIMP train $TMP/tiny.scrimp --out $TMP/alone -q");
+    expect_run(0, NULL,
+               "$SCRIMP train $TMP/tiny.scrimp --out $TMP/killed -q & p=$!; "
+               "while [ ! -e $TMP/killed/trainer.json ]; do sleep 0.01; done; kill -9 $p; "
+               "wait $p; test -e $TMP/killed/trainer.lock");
+    expect_run(0, NULL, "$SCRIMP train $TMP/tiny.scrimp --out $TMP/killed --resume -q");
+    expect_run(0, NULL, "cmp $TMP/killed/model.safetensors $TMP/alone/model.safetensors");
 }
 
 /* A run that writes is read as often as one likes. */
 static void test_readers(void)
 {
-    expect_run(0, "$SCRIMP eval $TMP/tiny.scrimp --checkpoint $TMP/alone");
-    expect_run(0,
+    expect_run(0, NULL, "$SCRIMP eval $TMP/tiny.scrimp --checkpoint $TMP/alone");
+    expect_run(0, NULL,
                "$SCRIMP train $TMP/tiny.scrimp --out $TMP/read -q --steps 100000 & p=$!; "
                "while [ ! -e $TMP/read/trainer.json ]; do sleep 0.01; done; "
                "for i in 1 2 3 4 5 6 7 8; do $SCRIMP eval $TMP/tiny.scrimp --checkpoint "
@@ -84,7 +75,7 @@ int main(void)
 {
     e2e_begin();
     write_tiny_model(60, 2);
-    expect_run(0, "sed -i '/steps/a held_out = 16' $TMP/tiny.scrimp");
+    expect_run(0, NULL, "sed -i '/steps/a held_out = 16' $TMP/tiny.scrimp");
     test_two_writers();
     test_killed();
     test_readers();

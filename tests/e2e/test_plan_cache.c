@@ -8,16 +8,6 @@
 #define MODEL "$EXAMPLES/ffn.scrimp -D N=256 -D width=64 -D layers=12"
 #define PLAN  "$SCRIMP plan " MODEL " --json --cache $TMP/cache"
 
-static void expect_ok(const char *command)
-{
-    Result r = run("%s", command);
-    char detail[3000];
-    snprintf(detail, sizeof detail, "%s\nexit code %d\n%.1000s%.1000s", command, r.code, r.out,
-             r.err);
-    EXPECT(r.code == 0, detail);
-    result_free(&r);
-}
-
 static int n_plans(void)
 {
     Result r = run("ls $TMP/cache 2>/dev/null | grep -c 'plans$'");

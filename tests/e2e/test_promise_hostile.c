@@ -13,13 +13,6 @@ static const char SMALL[] = "";
 static const char SMALL[] = "ulimit -v 1000000;";
 #endif
 
-static const char *in_tmp(const char *name)
-{
-    static char path[400];
-    snprintf(path, sizeof path, "%s/%s", e2e_tmp(), name);
-    return path;
-}
-
 static void write_bytes(const char *name, const void *data, size_t n)
 {
     FILE *f = fopen(in_tmp(name), "wb");

@@ -5,16 +5,6 @@
 
 #include <string.h>
 
-static void expect_ok(const char *command)
-{
-    Result r = run("%s", command);
-    char detail[2500];
-    snprintf(detail, sizeof detail, "%s\nexit code %d\n%.1000s%.1000s", command, r.code, r.out,
-             r.err);
-    EXPECT(r.code == 0, detail);
-    result_free(&r);
-}
-
 static void test_dumps(const char *example)
 {
     static const char *const stages[] = {"ast", "ir", "grad", "remat", "plan", "code"};

@@ -5,16 +5,6 @@
 #include <string.h>
 #include <unistd.h>
 
-static void expect_run(int code, const char *command)
-{
-    char detail[2048];
-    Result r = run("%s", command);
-    snprintf(detail, sizeof detail, "%s\nexit code %d, expected %d\n%.1500s", command, r.code, code,
-             r.err);
-    EXPECT(r.code == code, detail);
-    result_free(&r);
-}
-
 /* A library for LD_PRELOAD, its path in the environment; false where sanitizers want to be first.
  */
 static bool have_library(const char *name, const char *variable)
@@ -38,14 +28,14 @@ static void test_no_links(void)
     if (!have_library("no_links", "NO_LINKS"))
         return;
     write_tiny_model(8, 2);
-    expect_run(0, "$SCRIMP train $TMP/tiny.scrimp --out $TMP/links -q");
-    expect_run(0,
+    expect_run(0, NULL, "$SCRIMP train $TMP/tiny.scrimp --out $TMP/links -q");
+    expect_run(0, NULL,
                "LD_PRELOAD=$NO_LINKS $SCRIMP train $TMP/tiny.scrimp --out $TMP/none --steps 4 -q");
-    expect_run(0,
+    expect_run(0, NULL,
                "LD_PRELOAD=$NO_LINKS $SCRIMP train $TMP/tiny.scrimp --out $TMP/none --resume -q");
-    expect_run(0, "cmp $TMP/links/model.safetensors $TMP/none/model.safetensors");
-    expect_run(0, "test $(stat -c %h $TMP/none/model.safetensors) = 1"); /* no link indeed */
-    expect_run(0, "test $(stat -c %h $TMP/links/model.safetensors) = 2");
+    expect_run(0, NULL, "cmp $TMP/links/model.safetensors $TMP/none/model.safetensors");
+    expect_run(0, NULL, "test $(stat -c %h $TMP/none/model.safetensors) = 1"); /* no link indeed */
+    expect_run(0, NULL, "test $(stat -c %h $TMP/links/model.safetensors) = 2");
 }
 
 /* Saves that take longer than what is between them: every one is made, in order, and the run says
@@ -55,16 +45,17 @@ static void test_late_disk(void)
     if (!have_library("late_disk", "LATE_DISK"))
         return;
     write_tiny_model(6, 1);
-    expect_run(0, "$SCRIMP train $TMP/tiny.scrimp --out $TMP/quick -q");
+    expect_run(0, NULL, "$SCRIMP train $TMP/tiny.scrimp --out $TMP/quick -q");
     Result r =
         run("RENAMED=$TMP/renamed LD_PRELOAD=$LATE_DISK $SCRIMP train $TMP/tiny.scrimp --out "
             "$TMP/late");
     EXPECT(r.code == 0 && strstr(r.err, "the run waits for every save"), r.err);
     result_free(&r);
-    expect_run(0, "test $(grep -c 'late/trainer.json$' $TMP/renamed) = 6");
-    expect_run(0, "for i in 1 2 3 4 5 6; do echo $TMP/late/model-000000000$i.safetensors; done > "
-                  "$TMP/wanted; grep /model-0 $TMP/renamed | cmp - $TMP/wanted");
-    expect_run(0, "cmp $TMP/quick/model.safetensors $TMP/late/model.safetensors");
+    expect_run(0, NULL, "test $(grep -c 'late/trainer.json$' $TMP/renamed) = 6");
+    expect_run(0, NULL,
+               "for i in 1 2 3 4 5 6; do echo $TMP/late/model-000000000$i.safetensors; done > "
+               "$TMP/wanted; grep /model-0 $TMP/renamed | cmp - $TMP/wanted");
+    expect_run(0, NULL, "cmp $TMP/quick/model.safetensors $TMP/late/model.safetensors");
 }
 
 int main(void)

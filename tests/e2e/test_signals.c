@@ -16,15 +16,6 @@
 static const double PATIENCE = 120; /* seconds; a hang, not a measurement */
 enum { STEPS = 20000 };             /* more than a test waits for */
 
-static const char *in_tmp(const char *name)
-{
-    static char path[4][400];
-    static int turn;
-    turn = (turn + 1) % 4;
-    snprintf(path[turn], sizeof path[turn], "%s/%s", e2e_tmp(), name);
-    return path[turn];
-}
-
 static void pause_seconds(double s)
 {
     nanosleep(&(struct timespec){(time_t)s, (long)(1e9 * (s - (double)(time_t)s))}, NULL);

@@ -7,24 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void expect_ok(const char *command)
-{
-    Result r = run("%s", command);
-    char detail[4096];
-    snprintf(detail, sizeof detail, "%s\nexit code %d\n%.3000s", command, r.code, r.err);
-    EXPECT(r.code == 0, detail);
-    result_free(&r);
-}
-
-static const char *in_tmp(const char *name)
-{
-    static char path[4][400];
-    static int turn;
-    turn = (turn + 1) % 4;
-    snprintf(path[turn], sizeof path[turn], "%s/%s", e2e_tmp(), name);
-    return path[turn];
-}
-
 static void test_learning(void)
 {
     make_digits(2000);

@@ -1,7 +1,7 @@
 #include "ir/graph.h"
 
 #include "ir/graph_internal.h"
-#include "ir/shape_rules.h"
+#include "ir/shape_error.h"
 #include "ir/support/bug.h"
 
 #include <string.h>

@@ -3,26 +3,13 @@
 #define SCRIMP_IR_SHAPE_RULES_H
 
 #include "ir/op_rules.h"
+#include "ir/shape_error.h"
 
 #define SHAPE_UNUSED __attribute__((unused))
 #define SHAPE_RULE(name)                                                                           \
     bool shape_##name(SHAPE_UNUSED const Graph *g, SHAPE_UNUSED const Node *node,                  \
                       SHAPE_UNUSED Type *out, SHAPE_UNUSED int *n_out,                             \
                       SHAPE_UNUSED ShapeError *err)
-
-enum { SHOW_LENGTH = 192 };
-typedef struct Shown {
-    char text[SHOW_LENGTH];
-} Shown;
-/* "[32,64]" in a caller's buffer: show(t, &(Shown){0}). */
-const char *show(const Type *t, Shown *buffer);
-#define SHOW(t) show((t), &(Shown){0})
-
-/* Fills *err and returns false.  operand: index of the offending input or -1. */
-bool shape_fail(ShapeError *err, const char *code, int operand, const char *format, ...)
-    __attribute__((format(printf, 4, 5)));
-/* Adds the way out to the failure just made; returns false too. */
-bool shape_help(ShapeError *err, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 static inline const Type *shape_in(const Graph *g, const Node *n, int i)
 {

@@ -8,9 +8,10 @@
  * on trial lies below the load without masks: then no plan without them is smaller.  The choice
  * does not see the budget. */
 #include "passes/mask_rewrite.h"
-#include "passes/memplan/too_large.h"
 #include "passes/pass.h"
-#include "passes/remat/solvers.h"
+#include "passes/remat/model/schedule.h"
+#include "passes/remat/model/step_problem.h"
+#include "passes/too_large.h"
 
 #include <stdlib.h>
 

@@ -1,7 +1,8 @@
 /* The order of operations with the smallest peak (docs/memory-plan.md). */
-#include "passes/memplan/too_large.h"
 #include "passes/pass.h"
-#include "passes/remat/reorder.h"
+#include "passes/remat/model/step_problem.h"
+#include "passes/remat/order/reorder.h"
+#include "passes/too_large.h"
 
 bool pass_order(PassContext *ctx)
 {

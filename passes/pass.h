@@ -4,44 +4,7 @@
 
 #include "ir/graph.h"
 #include "passes/memplan/memplan.h"
-#include "passes/remat/remat.h"
-
-typedef struct RematSized {
-    const char *name;
-    int64_t bytes;
-} RematSized;
-
-/* What a rematerialization did; the figures are remat_check's. */
-typedef struct RematReport {
-    const char *solver; /* that made the schedule in use */
-    RematStatus status;
-    bool out_of_time;         /* the time limit passed before the search was done */
-    int solver_most_nodes;    /* the solver does not look at graphs of more operations; 0: it did */
-    const char *other_solver; /* the one asked for, when it is not the default; else NULL */
-    bool infeasible_proven;   /* no schedule at all is within the budget; else none was found */
-    int64_t budget_bytes;     /* INT64_MAX: none was given */
-    int64_t min_feasible_bytes; /* smallest budget the solver can meet (when infeasible, or budget =
-                                   min) */
-    int64_t persistent_bytes, keep_all_peak_bytes, peak_bytes;
-    int64_t lower_bound_bytes; /* remat_peak_lower_bound */
-    const char *bound_node;    /* the operation that forces it, */
-    int64_t bound_workspace_bytes;
-    RematSized *bound_tensors; /* and what is in memory then, the largest first */
-    int n_bound_tensors;
-    int64_t order_bound_bytes; /* no order without recomputation needs less; 0 = not computed,
-                                  because something is recomputed */
-    /* Times are compared with that of one step under every budget: nothing recomputed, no masks. */
-    double base_cost;                    /* its time, by the cost model */
-    double overhead_lower_bound_percent; /* no schedule within the budget has less, with masks or
-                                            without; INFINITY: none is within it */
-    double overhead_percent;             /* time of recomputation and masks */
-    const CostModel *cost;
-    double step_cost;       /* of the schedule, by that model */
-    double forward_percent; /* one forward pass */
-    int recomputed_ops;
-    int treewidth; /* twremat: the width of its tree decomposition */
-    double solve_seconds;
-} RematReport;
+#include "passes/remat/report.h"
 
 /* The masks in the step; none where remat has chosen the step without. */
 typedef struct MaskReport {
@@ -65,7 +28,7 @@ typedef struct PassContext {
         percent_of_bytes;   /* the peak that a percentage is of; 0: of the graph that remat gets */
     const char *solver;     /* NULL = the section's, else scrimp */
     const char *objective;  /* "time" (default) or "memory" */
-    const char *cost;       /* a cost model (passes/remat/cost.h); NULL = the section's */
+    const char *cost;       /* a cost model (passes/remat/model/cost.h); NULL = the section's */
     MeasuredCost *measured; /* for cost = profile; NULL = such plans are refused */
     void *measured_user;
     uint64_t seed;             /* of solvers that draw */
@@ -133,7 +96,8 @@ typedef struct GradContext {
     const char *prefix; /* of the names of new values: "%d.X" for the node that makes %X */
 } GradContext;
 typedef void GradRule(GradContext *c);
-/* The rules are declared from the table, in passes/grad.h: GradRule grad_add, grad_sub, ... */
+/* The rules are declared from the table, in passes/autodiff/grad.h: GradRule grad_add, grad_sub,
+ * ... */
 
 /* Appends the nodes that compute the gradient of `loss`, a scalar, times `seed`, a scalar, with
  * respect to each of wrt. grad[i]: VALUE_NONE, or a value of the same type that the gradient is

@@ -1,8 +1,8 @@
 /* The memory plan of the graph in its order, checked before anyone relies on it. */
 #include "ir/support/bug.h"
 #include "passes/checksum.h"
-#include "passes/memplan/too_large.h"
 #include "passes/pass.h"
+#include "passes/too_large.h"
 
 bool pass_plan(PassContext *ctx)
 {

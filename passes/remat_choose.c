@@ -3,7 +3,7 @@
  * A search takes seconds, a bound hundredths: the second step is solved only where the bound leaves
  * it a chance.  What a bound leaves out could not have been chosen, so the answer is that of both,
  * and time still never grows with the budget. */
-#include "passes/remat/bound.h"
+#include "passes/remat/bounds/bound.h"
 #include "passes/remat_pass_internal.h"
 
 /* A second search takes as long as the first: up to so many nodes they take 3 s together.  Larger

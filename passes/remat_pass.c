@@ -1,12 +1,13 @@
 /* Recomputations that make the step fit its budget (docs/remat.md). */
 #include "ir/support/clock.h"
-#include "passes/memplan/too_large.h"
 #include "passes/pass.h"
-#include "passes/remat/bound_report.h"
-#include "passes/remat/memo.h"
-#include "passes/remat/relax_pieces.h"
+#include "passes/remat/cache/memo.h"
+#include "passes/remat/model/relax_pieces.h"
+#include "passes/remat/model/schedule.h"
+#include "passes/remat/report.h"
 #include "passes/remat/solvers.h"
 #include "passes/remat_pass_internal.h"
+#include "passes/too_large.h"
 #include "passes/views.h"
 
 #include <string.h>
@@ -458,8 +459,7 @@ static Solve *solve_new(const Solve *request, Graph *g, struct RematMemo *memo)
     s->p->bounds_until = s->request.bounds_until;
     if (!s->ctx->no_views)
         relax(s);
-    if (memo)
-        s->p->memo = memo;
+    s->p->memo = memo ? memo : remat_memo_new(s->scratch, NULL);
     RematSchedule base = remat_base_schedule(s->scratch, s->p);
     s->keep_all = remat_check(s->scratch, s->p, &base);
     s->budget_bytes =

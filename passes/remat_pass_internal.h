@@ -4,6 +4,7 @@
 #define SCRIMP_PASSES_REMAT_PASS_INTERNAL_H
 
 #include "passes/pass.h"
+#include "passes/remat/model/step_problem.h"
 #include "passes/remat/solve.h"
 
 /* An answer and what its plan takes. */

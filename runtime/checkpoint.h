@@ -10,12 +10,7 @@
 #define SCRIMP_RUNTIME_CHECKPOINT_H
 
 #include "runtime/dtype.h"
-#include "runtime/vocab.h"
-
-typedef enum CheckpointRole {
-    CHECKPOINT_MODEL,    /* weights and buffers: model.safetensors */
-    CHECKPOINT_OPTIMIZER /* everything else a resumed run needs */
-} CheckpointRole;
+#include "runtime/trainer_state.h"
 
 typedef struct CheckpointTensor {
     const char *name;
@@ -25,18 +20,6 @@ typedef struct CheckpointTensor {
     void *data; /* dense; read by save, written by load */
     CheckpointRole role;
 } CheckpointTensor;
-
-/* The random generator is a function of (seed, step), so this is all of a run's state. */
-typedef struct TrainerState {
-    int64_t step;          /* updates done */
-    int64_t data_position; /* micro-batches consumed */
-    double epoch;          /* for people */
-    uint64_t seed;
-    bool evaluation_due;           /* after this step, but the run was ended before it */
-    uint64_t model_hash;           /* of whatever must not differ on resume; the caller's choice */
-    const Vocab *vocab;            /* characters of a text model, or NULL; load does not set it */
-    const struct json_t *settings; /* what the run was trained with, or NULL; neither does it */
-} TrainerState;
 
 /* Refuses to replace a trainer.json it cannot read: a trainer should find that out before it starts
  * (checkpoint_exists, checkpoint_read_state).  note (may be NULL) receives why model.safetensors is

@@ -3,7 +3,7 @@
 #ifndef SCRIMP_RUNTIME_MANIFEST_H
 #define SCRIMP_RUNTIME_MANIFEST_H
 
-#include "runtime/checkpoint.h"
+#include "runtime/trainer_state.h"
 
 enum { CHECKPOINT_ROLES = 2 };
 

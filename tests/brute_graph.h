@@ -10,7 +10,7 @@
 #ifndef SCRIMP_TESTS_BRUTE_GRAPH_H
 #define SCRIMP_TESTS_BRUTE_GRAPH_H
 
-#include "passes/remat/external.h"
+#include "passes/remat/external/external.h"
 
 #include <stdlib.h>
 

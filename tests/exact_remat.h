@@ -5,7 +5,7 @@
 #ifndef SCRIMP_TESTS_EXACT_REMAT_H
 #define SCRIMP_TESTS_EXACT_REMAT_H
 
-#include "passes/remat/remat.h"
+#include "passes/remat/model/problem.h"
 
 #include <stdlib.h>
 

@@ -5,7 +5,8 @@
 
 #include "check.h"
 #include "ir/support/vec.h"
-#include "passes/remat/bound.h"
+#include "passes/remat/bounds/bound.h"
+#include "passes/remat/model/schedule.h"
 #include "passes/remat/solve.h"
 #include "passes/remat/solvers.h"
 
@@ -80,8 +81,7 @@ static inline void check_never_beaten(Pool *pool, const RematProblem *p, int mos
     RematSchedule base = remat_base_schedule(pool, p);
     int64_t high = remat_check(pool, p, &base).peak_bytes, low = high;
     for (const RematSolver *s = remat_solvers; s->name && n < 32; s++) {
-        if (s->solve == remat_scrimp ||
-            (remat_solver_needs_milp(s) && p->n_nodes > most_nodes_exact))
+        if (s->solve == remat_scrimp || (s->needs_milp && p->n_nodes > most_nodes_exact))
             continue;
         solver[n] = s;
         other[n] = seen_by(pool, p, s, all_steps);

@@ -5,7 +5,7 @@
 #ifndef SCRIMP_TESTS_RANDOM_EXTERNAL_H
 #define SCRIMP_TESTS_RANDOM_EXTERNAL_H
 
-#include "passes/remat/external.h"
+#include "passes/remat/external/external.h"
 #include "random_step.h"
 
 enum { EXTERNAL_MOST = 12 };

@@ -3,7 +3,7 @@
 #ifndef SCRIMP_TESTS_RANDOM_PROBLEM_H
 #define SCRIMP_TESTS_RANDOM_PROBLEM_H
 
-#include "passes/remat/remat.h"
+#include "passes/remat/model/problem.h"
 #include "random_step.h"
 
 static inline int problem_tensor(RematProblem *p, int64_t bytes, int producer, bool persistent)

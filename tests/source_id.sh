@@ -23,8 +23,8 @@ check() { # what files...
 }
 includes() { grep -ho '^#include "[^"]*"' "$@" | cut -d '"' -f 2 | sort -u; }
 # shellcheck disable=SC2046
-check generator codegen/loss.c ir/ops.def ir/attrs.def $(includes codegen/*.[ch])
+check generator codegen/cpu/reduce/loss.c ir/ops.def ir/attrs.def $(includes $(find codegen -name "*.[ch]"))
 # shellcheck disable=SC2046
-check solver passes/remat/scrimp.c passes/remat/twremat.c ir/support/map.c $(includes passes/remat/*.[ch] | grep -E '^(passes/remat|ir/support)/')
+check solver passes/remat/search/scrimp.c passes/remat/papers/twremat.c ir/support/map.c $(includes $(find passes/remat -name "*.[ch]") | grep -E '^(passes/remat|ir/support)/')
 rm -rf "$copy"
 exit $status

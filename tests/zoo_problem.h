@@ -4,6 +4,7 @@
 
 #include "never_beaten.h"
 #include "passes/pass.h"
+#include "passes/remat/model/step_problem.h"
 #include "unit/frontend/lower_text.h"
 
 #include <time.h>

@@ -3,10 +3,11 @@
 #include "ir/support/bug.h"
 #include "ir/support/clock.h"
 #include "ir/support/diag.h"
-#include "passes/remat/memo.h"
-#include "passes/remat/milp.h"
-#include "passes/remat/pieces_schedule.h"
-#include "passes/remat/reorder.h"
+#include "ir/support/milp.h"
+#include "passes/remat/cache/memo.h"
+#include "passes/remat/model/pieces_schedule.h"
+#include "passes/remat/model/schedule.h"
+#include "passes/remat/order/reorder.h"
 #include "passes/remat/solvers.h"
 
 #include <string.h>
@@ -35,7 +36,7 @@ static bool read_solver(Pool *pool, const char *name, const RematSolver **only, 
     if (name && strcmp(name, "best") == 0)
         return true;
     *only = remat_solver_find(name && *name ? name : "scrimp");
-    if (*only && remat_solver_needs_milp(*only) && !milp_is_available())
+    if (*only && (*only)->needs_milp && !milp_is_available())
         return request_error(error, "E404",
                              pool_printf(pool, "solver '%s' needs COIN-OR Cbc", name),
                              "install its library: apt-get install coinor-libcbc3");

@@ -3,9 +3,9 @@
 #ifndef SCRIMP_PASSES_REMAT_SOLVE_H
 #define SCRIMP_PASSES_REMAT_SOLVE_H
 
-#include "passes/remat/budget.h"
-#include "passes/remat/cost.h"
-#include "passes/remat/remat.h"
+#include "passes/remat/model/budget.h"
+#include "passes/remat/model/cost.h"
+#include "passes/remat/model/solver.h"
 
 /* The settings of a plan as the user writes them: NULL or "" is the default. */
 typedef struct RematSettings {
@@ -36,14 +36,6 @@ typedef struct RematError {
 
 /* False with E403 (budget), E404 (solver), E405 (objective) or E412 (cost). */
 bool remat_request_read(Pool *pool, const RematSettings *s, RematRequest *out, RematError *error);
-
-typedef struct RematAnswer {
-    const char *solver; /* that made it */
-    RematSchedule schedule;
-    RematFigures figures; /* remat_check's */
-    int64_t peak_bytes;   /* as the solver counts, which is what budgets are compared with */
-    bool limited;         /* the solver stopped at a limit */
-} RematAnswer;
 
 /* The least time within the budget (ties: the smaller peak), or, with REMAT_MIN_MEMORY or when
  * nothing fits, the smallest peak (ties: the least time), of all solvers that are in_best or of

@@ -1,7 +1,7 @@
 /* The smallest plans, and what each of scrimp's searches is for: plans that are out of reach when
  * one of them is missing or drops are priced another way (the table of searches in
- * passes/remat/scrimp.c).  Limits lie between the plans with all searches and those without the one
- * in question. */
+ * passes/remat/search/scrimp.c).  Limits lie between the plans with all searches and those without
+ * the one in question. */
 #include "e2e.h"
 
 #include <stdio.h>

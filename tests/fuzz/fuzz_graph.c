@@ -2,7 +2,7 @@
  * answer.  Long ones are only read. */
 #include "fuzz_target.h"
 
-#include "passes/remat/external.h"
+#include "passes/remat/external/external.h"
 
 #include <stdlib.h>
 

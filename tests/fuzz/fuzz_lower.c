@@ -1,7 +1,7 @@
 /* Any bytes as a model file, elaborated in every mode: a graph, or at least one error. */
 #include "fuzz_target.h"
 
-#include "frontend/frontend.h"
+#include "frontend/language/frontend.h"
 
 #include <stdlib.h>
 

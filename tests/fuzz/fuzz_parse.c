@@ -1,7 +1,7 @@
 /* Any bytes as a model file: a tree that prints, or at least one error that prints. */
 #include "fuzz_target.h"
 
-#include "frontend/frontend.h"
+#include "frontend/language/frontend.h"
 
 #include <stdlib.h>
 

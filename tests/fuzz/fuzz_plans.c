@@ -5,9 +5,10 @@
 #include "fuzz_target.h"
 
 #include "ir/support/bug.h"
-#include "passes/remat/external.h"
-#include "passes/remat/memo.h"
-#include "passes/remat/stored.h"
+#include "passes/remat/cache/memo.h"
+#include "passes/remat/cache/stored.h"
+#include "passes/remat/external/external.h"
+#include "passes/remat/solvers.h"
 
 #include <string.h>
 

@@ -95,8 +95,7 @@ def pieces(text):
 
 def area_of(file):
     for prefix, area in [("passes/remat", "solvers"), ("passes/memplan/", "planner"), ("codegen/", "codegen"),
-                         ("runtime/", "runtime"), ("passes/grad", "autodiff"), ("passes/autodiff", "autodiff"),
-                         ("passes/optim", "autodiff")]:
+                         ("runtime/", "runtime"), ("passes/autodiff/", "autodiff")]:
         if file.startswith(prefix):
             return area
     sys.exit(f"mutants.txt: {file} is in no area")

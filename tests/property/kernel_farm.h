@@ -4,8 +4,8 @@
 #ifndef SCRIMP_TESTS_KERNEL_FARM_H
 #define SCRIMP_TESTS_KERNEL_FARM_H
 
-#include "codegen/jit.h"
-#include "codegen/kernel.h"
+#include "codegen/build/kernel.h"
+#include "codegen/jit/jit.h"
 #include "ir/support/map.h"
 #include "runtime/abi.h"
 

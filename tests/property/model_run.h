@@ -5,8 +5,8 @@
 #define SCRIMP_TESTS_MODEL_RUN_H
 
 #include "check.h"
-#include "codegen/codegen.h"
-#include "frontend/frontend.h"
+#include "codegen/build/codegen.h"
+#include "frontend/language/frontend.h"
 #include "ir/eval.h"
 #include "passes/pass.h"
 #include "random_model.h"

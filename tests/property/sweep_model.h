@@ -5,7 +5,7 @@
 #ifndef SCRIMP_TESTS_SWEEP_MODEL_H
 #define SCRIMP_TESTS_SWEEP_MODEL_H
 
-#include "frontend/frontend.h"
+#include "frontend/language/frontend.h"
 #include "ir/support/strbuf.h"
 #include "random_step.h"
 

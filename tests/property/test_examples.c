@@ -4,7 +4,7 @@
  * state after two steps. */
 #include "check.h"
 
-#include "frontend/frontend.h"
+#include "frontend/language/frontend.h"
 #include "ir/eval.h"
 #include "passes/pass.h"
 

@@ -6,7 +6,7 @@
 #include "ir/eval.h"
 #include "ir/support/map.h"
 #include "ir/verify.h"
-#include "passes/autodiff.h"
+#include "passes/autodiff/autodiff.h"
 #include "passes/pass.h"
 
 #include <math.h>

@@ -5,8 +5,8 @@
  * of the k (default: ATTEMPTS per model). */
 #include "check.h"
 
-#include "codegen/step.h"
-#include "frontend/frontend.h"
+#include "codegen/build/step.h"
+#include "frontend/language/frontend.h"
 #include "ir/print.h"
 #include "ir/support/strbuf.h"
 #include "passes/pass.h"

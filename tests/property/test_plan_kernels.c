@@ -2,8 +2,8 @@
  * kernels under every budget, but for pieces that lie elsewhere (views) and the choice between the
  * step with masks and the one without, each of which is looked at alone here.  Same bits rest on
  * this, and so do measured costs, which are taken under one plan of each and used for others
- * (frontend/cli_costs.c).  SCRIMP_ALL=1: all networks too. */
-#include "codegen/codegen.h"
+ * (frontend/driver/cli_costs.c).  SCRIMP_ALL=1: all networks too. */
+#include "codegen/build/codegen.h"
 #include "csv.h"
 #include "fixed_models.h"
 #include "ir/support/map.h"

@@ -3,6 +3,7 @@
  * how many random ones.  slow_remat_best.c has the whole zoo. */
 #include "layered_problem.h"
 #include "never_beaten.h"
+#include "passes/remat/cache/memo.h"
 #include "zoo_problem.h"
 
 #include <stdlib.h>

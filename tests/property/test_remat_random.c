@@ -5,8 +5,11 @@
 #include "ir/eval.h"
 #include "ir/verify.h"
 #include "passes/memplan/memplan.h"
-#include "passes/remat/bound.h"
-#include "passes/remat/reorder.h"
+#include "passes/remat/bounds/bound.h"
+#include "passes/remat/cache/memo.h"
+#include "passes/remat/model/schedule.h"
+#include "passes/remat/model/step_problem.h"
+#include "passes/remat/order/reorder.h"
 #include "passes/remat/solvers.h"
 #include "random_step.h"
 
@@ -138,7 +141,7 @@ static void check_step(uint64_t seed, int n_ops, bool evaluate)
     Case c = {g, p, &map, pool_printf(pool, "seed %llu", (unsigned long long)seed)};
     check_order(pool, &c);
     for (const RematSolver *solver = remat_solvers; solver->name; solver++)
-        if (!remat_solver_needs_milp(solver) || p->n_nodes < 7) /* seconds each beyond */
+        if (!solver->needs_milp || p->n_nodes < 7) /* seconds each beyond */
             check_solver(pool, &c, solver, evaluate);
     pool_free(pool);
 }

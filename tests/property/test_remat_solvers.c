@@ -3,7 +3,9 @@
  * SCRIMP_FIRST_PROBLEM on. */
 #include "check.h"
 #include "layered_problem.h"
-#include "passes/remat/bound.h"
+#include "passes/remat/bounds/bound.h"
+#include "passes/remat/cache/memo.h"
+#include "passes/remat/model/schedule.h"
 #include "passes/remat/solvers.h"
 
 #include <stdlib.h>
@@ -66,7 +68,7 @@ static void check_problem(int seed)
                         : random_problem(pool, &r, 2 + seed % 37);
     p->memo = remat_memo_new(pool, NULL);
     for (const RematSolver *solver = remat_solvers; solver->name; solver++)
-        if (!remat_solver_needs_milp(solver) || p->n_nodes < 7) /* seconds each beyond */
+        if (!solver->needs_milp || p->n_nodes < 7) /* seconds each beyond */
             check_solver(pool, p, solver, pool_printf(pool, "problem %d", seed));
     pool_free(pool);
 }

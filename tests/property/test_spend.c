@@ -2,6 +2,7 @@
  * another budget would fit and be faster, no plan beats the bounds, and no other solver scrimp. */
 #include "check.h"
 #include "passes/pass.h"
+#include "passes/remat/cache/memo.h"
 #include "unit/frontend/lower_text.h"
 
 typedef struct Network {

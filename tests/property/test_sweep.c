@@ -9,7 +9,7 @@
 #include "step_compare.h"
 #include "sweep_model.h"
 
-#include "codegen/supports.h"
+#include "codegen/build/supports.h"
 
 #include <sys/mman.h>
 #include <sys/wait.h>

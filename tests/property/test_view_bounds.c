@@ -4,8 +4,9 @@
  * SCRIMP_MODELS: how many. */
 #include "model_run.h"
 
-#include "passes/remat/bound.h"
-#include "passes/remat/relax_pieces.h"
+#include "passes/remat/bounds/bound.h"
+#include "passes/remat/model/relax_pieces.h"
+#include "passes/remat/model/schedule.h"
 #include "passes/remat/solve.h"
 #include "passes/remat/solvers.h"
 #include "passes/views.h"
@@ -300,7 +301,7 @@ static void see(void *user, const RematSchedule *schedule, const RematFigures *f
 static void check_solvers(StepCase *s)
 {
     for (const RematSolver *solver = remat_solvers; solver->name; solver++) {
-        if (remat_solver_needs_milp(solver))
+        if (solver->needs_milp)
             continue;
         RematOptions o = {.seen = see, .user = s, .max_steps = 100000};
         s->n_plans = s->n_seen = 0;

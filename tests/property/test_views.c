@@ -3,6 +3,7 @@
 #include "model_run.h"
 
 #include "ir/place.h"
+#include "passes/remat/report.h"
 
 enum { STEPS = 3 };
 static const uint64_t data_seed = 23;

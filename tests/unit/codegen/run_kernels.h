@@ -3,8 +3,8 @@
 #ifndef SCRIMP_TESTS_RUN_KERNELS_H
 #define SCRIMP_TESTS_RUN_KERNELS_H
 
-#include "codegen/jit.h"
-#include "codegen/kernel.h"
+#include "codegen/build/kernel.h"
+#include "codegen/jit/jit.h"
 #include "ir/graph.h"
 #include "ir/place.h"
 #include "runtime/abi.h"

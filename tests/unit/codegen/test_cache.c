@@ -1,6 +1,6 @@
 /* Entries of the kernel cache: every bit and every length counts, writers at once, names, and what
  * goes when there is too much. */
-#include "codegen/cache.h"
+#include "codegen/build/cache.h"
 
 #include "check.h"
 

@@ -1,12 +1,12 @@
 /* Objects that are loaded from memory: two of them at once, whatever becomes of the file they were
  * read from, damaged ones, and without files in memory. */
-#include "codegen/image.h"
+#include "codegen/build/image.h"
 
 #include "check.h"
-#include "codegen/fd.h"
-#include "codegen/jit.h"
-#include "codegen/scratch.h"
-#include "codegen/workers.h"
+#include "codegen/build/fd.h"
+#include "codegen/build/scratch.h"
+#include "codegen/build/workers.h"
+#include "codegen/jit/jit.h"
 #include "runtime/abi.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* The emitter itself: a kernel with loops, branches, helpers, vectors and tails, run for every
  * target of this host and compared with the same computation in C. */
-#include "codegen/jit.h"
+#include "codegen/jit/jit.h"
 #include "ir/support/pool.h"
 #include "runtime/abi.h"
 

@@ -1,6 +1,6 @@
 /* Child processes for code generation: every job runs once in a process of its own, the first
  * failure is reported by name, deaths are told from refusals, and no child is left behind. */
-#include "codegen/workers.h"
+#include "codegen/build/workers.h"
 
 #include "check.h"
 

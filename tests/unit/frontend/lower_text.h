@@ -3,8 +3,8 @@
 #define SCRIMP_TESTS_LOWER_TEXT_H
 
 #include "check.h"
-#include "frontend/frontend.h"
-#include "frontend/summary.h"
+#include "frontend/language/frontend.h"
+#include "ir/summary.h"
 #include "ir/verify.h"
 
 #include <stdlib.h>

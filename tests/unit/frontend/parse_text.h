@@ -3,7 +3,7 @@
 #define SCRIMP_TESTS_PARSE_TEXT_H
 
 #include "check.h"
-#include "frontend/ast.h"
+#include "frontend/language/syntax/ast.h"
 
 #include <jansson.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* docs/language.md says what the parser does: its grammar is that of parse.y, its examples are
  * valid, and it lists every builtin with its signature. */
 #include "check.h"
-#include "frontend/builtins.h"
+#include "frontend/language/elaborate/builtins.h"
 
 #include <ctype.h>
 #include <stdlib.h>
@@ -123,7 +123,7 @@ static char *bnf_of(const char *grammar)
 
 static void test_grammar(const char *doc)
 {
-    char *grammar = read_text("frontend/parse.y"), *bnf = bnf_of(grammar);
+    char *grammar = read_text("frontend/language/syntax/parse.y"), *bnf = bnf_of(grammar);
     CHECK(strstr(bnf, "<pow> ::= <call>\n    | <call> \"**\" <unary>\n"));
     CHECK_MSG(strstr(doc, bnf), "the grammar of parse.y is now\n%s", bnf);
     free(bnf);

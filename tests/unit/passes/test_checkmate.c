@@ -1,8 +1,9 @@
 /* Checkmate's program against an exhaustive search under the same rules, its rounding against the
  * same, and both on graphs beyond their limits.  Skipped where Cbc is not installed. */
 #include "check.h"
+#include "ir/support/milp.h"
 #include "layered_problem.h"
-#include "passes/remat/milp.h"
+#include "passes/remat/model/schedule.h"
 #include "passes/remat/solvers.h"
 
 #include <math.h>

@@ -1,7 +1,8 @@
 /* Cost models on a step with a convolution, by hand; what a measuring callback is asked. */
 #include "check.h"
 #include "passes/pass.h"
-#include "passes/remat/remat.h"
+#include "passes/remat/model/problem.h"
+#include "passes/remat/model/step_problem.h"
 
 #include <string.h>
 

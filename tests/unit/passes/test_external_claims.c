@@ -4,6 +4,7 @@
  * SCRIMP_GRAPHS: how many; SCRIMP_FIRST_GRAPH: the first seed. */
 #include "brute_graph.h"
 #include "check.h"
+#include "passes/remat/cache/memo.h"
 #include "passes/remat/solvers.h"
 #include "random_external.h"
 
@@ -122,7 +123,7 @@ static void check_solvers(Case *c, bool all)
             check_budgets(c);
         for (const RematSolver *s = remat_solvers; s->name && all; s++) {
             c->solver = s->name;
-            if (strcmp(s->name, "scrimp") != 0 && !remat_solver_needs_milp(s))
+            if (strcmp(s->name, "scrimp") != 0 && !s->needs_milp)
                 check_budgets(c);
         }
     }

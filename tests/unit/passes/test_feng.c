@@ -1,7 +1,7 @@
 /* The division tree of Feng and Huang against an enumeration of every choice of checkpoints under
  * their model, written down again.  SCRIMP_GRAPHS: how many graphs (2500); SCRIMP_SEED. */
 #include "check.h"
-#include "passes/remat/feng.h"
+#include "passes/remat/papers/feng.h"
 #include "random_step.h"
 
 #include <stdlib.h>

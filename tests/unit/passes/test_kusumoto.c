@@ -2,7 +2,7 @@
  * equations 1 and 2 written down again as the paper defines them.  SCRIMP_GRAPHS: how many graphs
  * (2000); SCRIMP_SEED: another seed. */
 #include "check.h"
-#include "passes/remat/kusumoto.h"
+#include "passes/remat/papers/kusumoto.h"
 #include "random_step.h"
 
 #include <stdlib.h>

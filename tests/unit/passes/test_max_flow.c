@@ -1,6 +1,6 @@
 /* Maximum flows against all cuts of small random networks, and the cut that is reported. */
 #include "check.h"
-#include "passes/remat/max_flow.h"
+#include "passes/remat/bounds/max_flow.h"
 #include "random_step.h"
 
 #include <string.h>

@@ -4,10 +4,12 @@
 #include "ir/support/clock.h"
 #include "ir/support/map.h"
 #include "layered_problem.h"
-#include "passes/remat/pieces_schedule.h"
+#include "passes/remat/cache/memo.h"
+#include "passes/remat/cache/stored.h"
+#include "passes/remat/model/pieces_schedule.h"
+#include "passes/remat/model/schedule.h"
 #include "passes/remat/solve.h"
 #include "passes/remat/solvers.h"
-#include "passes/remat/stored.h"
 
 #include <string.h>
 

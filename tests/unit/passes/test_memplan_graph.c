@@ -2,7 +2,8 @@
  * ones. */
 #include "check.h"
 #include "passes/memplan/memplan.h"
-#include "passes/remat/solvers.h"
+#include "passes/remat/model/schedule.h"
+#include "passes/remat/model/step_problem.h"
 #include "random_step.h"
 
 #include <string.h>

@@ -3,8 +3,9 @@
 #include "check.h"
 #include "ir/verify.h"
 #include "passes/pass.h"
-#include "passes/remat/reorder.h"
-#include "passes/remat/solvers.h"
+#include "passes/remat/model/schedule.h"
+#include "passes/remat/model/step_problem.h"
+#include "passes/remat/order/reorder.h"
 #include "random_problem.h"
 
 #include <time.h>

@@ -4,8 +4,9 @@
 
 #include "ir/support/clock.h"
 #include "layered_problem.h"
-#include "passes/remat/memo.h"
+#include "passes/remat/cache/memo.h"
 #include "passes/remat/solve.h"
+#include "passes/remat/solvers.h"
 
 #include <string.h>
 

@@ -2,10 +2,10 @@
  * where they never do, and nothing else than before where there are none. */
 #include "graph_text.h"
 
-#include "passes/remat/bound.h"
-#include "passes/remat/bound_report.h"
-#include "passes/remat/relax_pieces.h"
-#include "passes/remat/solvers.h"
+#include "passes/remat/bounds/bound.h"
+#include "passes/remat/model/relax_pieces.h"
+#include "passes/remat/model/schedule.h"
+#include "passes/remat/report.h"
 
 typedef struct Case {
     const char *name, *lines;

@@ -3,8 +3,9 @@
 #include "check.h"
 #include "ir/verify.h"
 #include "passes/pass.h"
-#include "passes/remat/bound.h"
-#include "passes/remat/budget.h"
+#include "passes/remat/bounds/bound.h"
+#include "passes/remat/cache/memo.h"
+#include "passes/remat/model/budget.h"
 #include "passes/remat/solvers.h"
 #include "random_problem.h"
 

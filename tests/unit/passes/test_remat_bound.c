@@ -1,9 +1,9 @@
 /* The bounds against exact search over all schedules of random problems. */
 #include "check.h"
 #include "exact_remat.h"
-#include "passes/remat/bound.h"
-#include "passes/remat/reorder.h"
-#include "passes/remat/solvers.h"
+#include "passes/remat/bounds/bound.h"
+#include "passes/remat/model/schedule.h"
+#include "passes/remat/order/reorder.h"
 #include "random_problem.h"
 
 #include <math.h>

@@ -2,6 +2,7 @@
  * more than is true, and how far it stays behind is printed.  SCRIMP_PROBLEMS: how many. */
 #include "check.h"
 #include "exact_remat.h"
+#include "passes/remat/model/schedule.h"
 #include "passes/remat/solve.h"
 #include "passes/remat/solvers.h"
 #include "random_problem.h"

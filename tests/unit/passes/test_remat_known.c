@@ -2,9 +2,9 @@
  * equal stages, the greedy's order, blocks of the XLA greedy, a minimum cut by hand, DTR on a
  * chain. */
 #include "check.h"
-#include "passes/remat/chain_dp.h"
-#include "passes/remat/revolve.h"
-#include "passes/remat/search.h"
+#include "passes/remat/papers/chain_dp.h"
+#include "passes/remat/papers/revolve.h"
+#include "passes/remat/search/search.h"
 #include "passes/remat/solvers.h"
 #include "random_problem.h"
 

@@ -2,9 +2,11 @@
  * tree against plain arrays, the front's order, and whole answers: hints, budgets, other solvers.
  */
 #include "check.h"
-#include "passes/remat/front.h"
-#include "passes/remat/peak_tree.h"
-#include "passes/remat/slots.h"
+#include "passes/remat/cache/memo.h"
+#include "passes/remat/model/front.h"
+#include "passes/remat/model/schedule.h"
+#include "passes/remat/search/peak_tree.h"
+#include "passes/remat/search/slots.h"
 #include "passes/remat/solvers.h"
 #include "random_problem.h"
 

@@ -2,9 +2,11 @@
  * on a large step, and pruning. */
 #include "check.h"
 #include "layered_problem.h"
-#include "passes/remat/runs.h"
+#include "passes/remat/model/runs.h"
+#include "passes/remat/model/schedule.h"
+#include "passes/remat/papers/prune.h"
+#include "passes/remat/papers/tree_decomposition.h"
 #include "passes/remat/solvers.h"
-#include "passes/remat/tree_decomposition.h"
 
 typedef struct Edges {
     int n_vertices, n_edges, *pair;

@@ -3,7 +3,8 @@
  * method find with the smallest budget.  The peaks plus 8 bytes a parameter are "ours" of table 2
  * in docs/results/kusumoto.csv.  GoogLeNet has too many lower sets for the exact method: what it
  * finds within its steps is only compared with the approximate one's. */
-#include "passes/remat/kusumoto.h"
+#include "passes/paper_graph/forward_count.h"
+#include "passes/remat/papers/kusumoto.h"
 #include "zoo_files.h"
 
 #include <math.h>

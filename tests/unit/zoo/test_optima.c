@@ -1,6 +1,7 @@
 /* tests/zoo_optima.csv: the algorithms of Feng and Huang find the optima of their published solver
  * on its graphs of the example networks. */
-#include "passes/remat/feng.h"
+#include "passes/paper_graph/forward_count.h"
+#include "passes/remat/papers/feng.h"
 #include "zoo_files.h"
 
 #include <math.h>

@@ -1,0 +1,55 @@
+/* IR + plan -> callable step.  Called by the command line. */
+#ifndef SCRIMP_CODEGEN_BUILD_CODEGEN_H
+#define SCRIMP_CODEGEN_BUILD_CODEGEN_H
+
+#include "codegen/build/image.h"
+#include "codegen/build/kernel.h"
+
+typedef struct CodegenOptions {
+    const char *march; /* NULL = this host */
+    const char
+        *cache_dir; /* NULL = $SCRIMP_CACHE, else $XDG_CACHE_HOME/scrimp, else ~/.cache/scrimp */
+    int jobs;       /* child processes at once; 0 = number of cores */
+    bool no_cache;
+    void (*progress)(void *user, int done, int total); /* may be NULL */
+    void (*note)(void *user, const char *text);        /* may be NULL */
+    void *user;
+} CodegenOptions;
+
+/* A loaded step.  calls: what scrimp_step runs, in order (for profiles). */
+typedef struct Step {
+    ScrimpStep *run;
+    Image image;
+    const char *key; /* content key: equal keys run equal code at equal offsets */
+    int n_calls, n_kernels, n_compiled; /* compiled: kernels that were not in the cache */
+    const Call *calls;
+    const char *const *call_key; /* by call: the identity of its kernel (CallList) */
+    double compile_seconds;
+} Step;
+
+/* Compiles (children write object files; the last links the shared object) what the cache has not,
+ * and loads.  Nothing of the cache is used that is not whole.  NULL and *error on an environment
+ * failure, a crashed child included. */
+Step *codegen_compile(Pool *pool, const Graph *g, const MemPlan *plan, const CodegenOptions *o,
+                      const char **error);
+void codegen_unload(Step *step);
+/* What a graph runs, in order; it needs no plan.  Calls of equal keys run the same code, on so many
+ * tasks each. */
+typedef struct CallList {
+    const Call *calls;
+    const char *const *key;
+    int n;
+} CallList;
+CallList codegen_list_calls(Pool *pool, const Graph *g, const Target *target);
+/* Ahead of time: a shared object that needs nothing of scrimp, and a C header that describes its
+ * arena.  name: a C identifier; all names of the header begin with it, and NAME_step is all that
+ * the object exports. */
+bool codegen_export(Pool *pool, const Graph *g, const MemPlan *plan, const CodegenOptions *o,
+                    const char *name, const char *so_path, const char *header_path,
+                    const char **error);
+/* Assembly text of the whole step, for `dump --stage=asm`, and the list of kernels and calls for
+ * `--stage=code`. */
+bool codegen_dump(Pool *pool, const Graph *g, const MemPlan *plan, const CodegenOptions *o,
+                  bool assembly, FILE *out, const char **error);
+
+#endif

@@ -1,0 +1,320 @@
+#include "codegen/build/codegen.h"
+
+#include "codegen/build/cache.h"
+#include "codegen/build/compile.h"
+#include "codegen/build/fd.h"
+#include "codegen/build/scratch.h"
+#include "codegen/build/step.h"
+#include "codegen/build/supports.h"
+#include "codegen/build/workers.h"
+#include "codegen/jit/jit.h"
+#include "ir/support/clock.h"
+#include "ir/support/strbuf.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+/* What a step is made of: verified copies of the cache's objects and new ones, all in the scratch
+ * folder. */
+typedef struct Build {
+    const StepProgram *program;
+    const CodegenOptions *options;
+    const Cache *cache;
+    Scratch scratch;
+    int *missing; /* kernel indices */
+    int n_missing;
+} Build;
+
+enum { MOST_OBJECT_BYTES = 1 << 30 };
+
+static const char *object_path(const Build *b, int kernel)
+{
+    return scratch_path(b->program->pool, &b->scratch, b->program->kernel_key[kernel], "o");
+}
+
+static const char *linked_path(const Build *b)
+{
+    return scratch_path(b->program->pool, &b->scratch, "step", "so");
+}
+
+static void note(const CodegenOptions *o, Pool *pool, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+static void note(const CodegenOptions *o, Pool *pool, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    if (o->note)
+        o->note(o->user, pool_vprintf(pool, format, args));
+    va_end(args);
+}
+
+/* Another process finds the kernel from here on, whatever becomes of this one. */
+static bool keep_object(const Build *b, int kernel, char *message, size_t size)
+{
+    Pool *pool = b->program->pool;
+    size_t n;
+    const char *error = NULL, *path = object_path(b, kernel);
+    const char *bytes = fd_read_path(pool, path, MOST_OBJECT_BYTES, &n);
+    if (!bytes)
+        error = pool_printf(pool, "cannot read %s: %s", path, strerror(errno));
+    else
+        cache_put(pool, b->cache, b->program->kernel_key[kernel], "o", bytes, n, &error);
+    if (error)
+        snprintf(message, size, "%s", error);
+    return !error;
+}
+
+/* Runs in a child. */
+static bool compile_kernel(void *user, int index, char *message, size_t size)
+{
+    const Build *b = user;
+    int kernel = b->missing[index];
+    const Call *call = &b->program->calls[b->program->first_call[kernel]];
+    Jit *j = jit_new(b->program->target, call->contract);
+    jit_kernel_begin(j, step_kernel_symbol(b->program, kernel));
+    call->emit(j, call->desc);
+    jit_kernel_end(j);
+    const char *error;
+    bool ok = jit_write_object(j, object_path(b, kernel), &error);
+    if (!ok)
+        snprintf(message, size, "%s", error);
+    jit_free(j);
+    return ok && keep_object(b, kernel, message, size);
+}
+
+static const char *kernel_name(void *user, int index)
+{
+    const Build *b = user;
+    return b->program->calls[b->program->first_call[b->missing[index]]].label;
+}
+
+/* Of what is linked only the step itself is to be seen: another step may have kernels of the same
+ * names. */
+static const char *export_option(const Build *b)
+{
+    Pool *pool = b->program->pool;
+    const char *path = scratch_path(pool, &b->scratch, "step", "exports");
+    const char *text = pool_printf(pool, "{ global: %s; local: *; };\n", b->program->symbol);
+    fd_create(path, text, strlen(text)); /* if not, the linker says so */
+    return pool_printf(pool, "--version-script=%s", path);
+}
+
+/* Runs in a child. */
+static bool link_step(void *user, int index, char *message, size_t size)
+{
+    (void)index;
+    const Build *b = user;
+    const StepProgram *p = b->program;
+    const char **objects = POOL_ARRAY(p->pool, (size_t)p->n_kernels + 2, const char *);
+    for (int k = 0; k < p->n_kernels; k++)
+        objects[k] = object_path(b, k);
+    objects[p->n_kernels] = "-Xlinker";
+    objects[p->n_kernels + 1] = export_option(b);
+    Jit *j = jit_new(p->target, false);
+    step_emit(j, p);
+    const char *error;
+    bool ok = jit_write_shared(j, linked_path(b), objects, p->n_kernels + 2, &error);
+    if (!ok)
+        snprintf(message, size, "%s", error);
+    jit_free(j);
+    return ok;
+}
+
+static const char *step_name(void *user, int index)
+{
+    (void)user;
+    (void)index;
+    return "the step";
+}
+
+/* Copies the cache's objects into the scratch folder: those that are linked are those that were
+ * verified, and may leave the cache meanwhile. */
+static bool collect_objects(Build *b, const char **error)
+{
+    const StepProgram *p = b->program;
+    const char *fault, *first = NULL;
+    int n_bad = 0;
+    b->missing = POOL_ARRAY(p->pool, (size_t)p->n_kernels, int);
+    b->n_missing = 0;
+    for (int k = 0; k < p->n_kernels; k++) {
+        size_t n;
+        Pool *pool = pool_new_child(p->pool);
+        const char *bytes = cache_get(pool, b->cache, p->kernel_key[k], "o", &n, &fault);
+        bool ok = !bytes || fd_create(object_path(b, k), bytes, n);
+        if (!ok)
+            *error = pool_printf(p->pool, "cannot write %s: %s (set TMPDIR)", object_path(b, k),
+                                 strerror(errno));
+        if (!bytes)
+            b->missing[b->n_missing++] = k;
+        if (fault && n_bad++ == 0)
+            first = pool_printf(p->pool, "%s.o: %s", p->kernel_key[k], fault);
+        pool_free(pool);
+        if (!ok)
+            return false;
+    }
+    if (n_bad)
+        note(b->options, p->pool,
+             "%d of %d kernels in the cache %s cannot be used (%s); they are "
+             "compiled again",
+             n_bad, p->n_kernels, b->cache->dir, first);
+    return true;
+}
+
+/* The step's shared object, on the pool. */
+static const char *build(Build *b, size_t *n, const char **error)
+{
+    Pool *pool = b->program->pool;
+    const CodegenOptions *o = b->options;
+    if (!collect_objects(b, error))
+        return NULL;
+    Workers kernels = {.n_jobs = b->n_missing,
+                       .n_children = o->jobs,
+                       .job = compile_kernel,
+                       .name = kernel_name,
+                       .progress = o->progress,
+                       .user = b,
+                       .progress_user = o->user,
+                       .tmpdir = b->scratch.dir};
+    Workers link = {.n_jobs = 1,
+                    .n_children = 1,
+                    .job = link_step,
+                    .name = step_name,
+                    .user = b,
+                    .tmpdir = b->scratch.dir};
+    if (!workers_run(pool, &kernels, error) || !workers_run(pool, &link, error))
+        return NULL;
+    const char *bytes = fd_read_path(pool, linked_path(b), MOST_OBJECT_BYTES, n);
+    if (!bytes)
+        *error = pool_printf(pool, "cannot read %s: %s", linked_path(b), strerror(errno));
+    return bytes;
+}
+
+static const char *build_in_scratch(Build *b, size_t *n, const char **error)
+{
+    if (!scratch_open(b->program->pool, &b->scratch, error))
+        return NULL;
+    const char *bytes = build(b, n, error);
+    scratch_close(&b->scratch);
+    return bytes;
+}
+
+const Target *codegen_target(Pool *pool, const char *march, bool run, const char **error)
+{
+    const Target *t = target_find(march);
+    if (!t) {
+        StrBuf names = strbuf_new(pool);
+        for (const char *const *n = target_names(); *n; n++)
+            strbuf_printf(&names, " %s", *n);
+        *error =
+            pool_printf(pool, "--march %s: no such target; known:%s native", march, names.text);
+        return NULL;
+    }
+    if (run && !target_runs_here(t)) {
+        *error = pool_printf(pool, "this machine cannot run code for %s", t->name);
+        return NULL;
+    }
+    return t;
+}
+
+bool codegen_build_so(const StepProgram *program, const CodegenOptions *o, const char *so_path,
+                      const char **error)
+{
+    Cache cache;
+    size_t n;
+    if (!cache_open(program->pool, o->cache_dir, o->no_cache, &cache, error))
+        return false;
+    Build b = {.program = program, .options = o, .cache = &cache};
+    const char *bytes = build_in_scratch(&b, &n, error);
+    cache_trim(program->pool, &cache, NULL, cache.limits);
+    bool ok = bytes && fd_replace(program->pool, so_path, bytes, n, 0777, true);
+    if (bytes && !ok)
+        *error = pool_printf(program->pool, "cannot write %s: %s", so_path, strerror(errno));
+    return ok;
+}
+
+static bool load(Step *step, Pool *pool, const char *bytes, size_t n, const char **error)
+{
+    if (!image_load(pool, bytes, n, &step->image, error))
+        return false;
+    void *symbol = image_symbol(&step->image, SCRIMP_STEP_SYMBOL);
+    memcpy(&step->run, &symbol, sizeof symbol);
+    if (!step->run)
+        *error = "the compiled step has no entry";
+    return step->run != NULL;
+}
+
+/* True when a step of the cache runs.  One that is whole but cannot be loaded (it was made where
+ * the system's libraries are others) is made again, too; until then it stays, since what failed may
+ * have been this process (a limit of memory or of a file's size). */
+static bool load_cached(const Build *b, Step *step)
+{
+    Pool *pool = pool_new_child(b->program->pool);
+    const char *key = step->key;
+    size_t n;
+    const char *fault, *bytes = cache_get(pool, b->cache, key, "so", &n, &fault);
+    bool ok = bytes && load(step, pool, bytes, n, &fault);
+    if (!ok && fault)
+        note(b->options, pool,
+             "the step %s.so in the cache %s cannot be used (%s); it is made again", key,
+             b->cache->dir, fault);
+    pool_free(pool);
+    return ok;
+}
+
+static bool make_step(Build *b, Step *step, const char **error)
+{
+    const StepProgram *p = b->program;
+    size_t n;
+    if (load_cached(b, step))
+        return true;
+    const char *bytes = build_in_scratch(b, &n, error);
+    step->n_compiled = b->n_missing;
+    bool ok = bytes && cache_put(p->pool, b->cache, step->key, "so", bytes, n, error) &&
+              load(step, p->pool, bytes, n, error);
+    cache_trim(p->pool, b->cache, NULL, b->cache->limits);
+    return ok;
+}
+
+Step *codegen_compile(Pool *pool, const Graph *g, const MemPlan *plan, const CodegenOptions *o,
+                      const char **error)
+{
+    double start = clock_seconds();
+    Cache cache;
+    const Target *target = codegen_target(pool, o->march, true, error);
+    if (!target || !cache_open(pool, o->cache_dir, o->no_cache, &cache, error))
+        return NULL;
+    *error = codegen_unsupported(pool, g);
+    if (*error)
+        return NULL;
+    StepProgram *p = step_program(pool, g, plan, target);
+    Build b = {.program = p, .options = o, .cache = &cache};
+    Step *step = POOL_NEW(pool, Step);
+    *step = (Step){.key = step_key(p),
+                   .calls = p->calls,
+                   .call_key = step_call_keys(p),
+                   .n_calls = p->n_calls,
+                   .n_kernels = p->n_kernels,
+                   .image = {NULL, -1}};
+    if (!cache.dir && !o->no_cache)
+        note(o, pool,
+             "there is no kernel cache, since HOME names no folder of this user: all is "
+             "compiled anew (SCRIMP_CACHE names a folder)");
+    bool ok = make_step(&b, step, error);
+    step->compile_seconds = clock_seconds() - start;
+    return ok ? step : NULL;
+}
+
+CallList codegen_list_calls(Pool *pool, const Graph *g, const Target *target)
+{
+    const StepProgram *p = step_program(pool, g, NULL, target);
+    return (CallList){p->calls, step_call_keys(p), p->n_calls};
+}
+
+void codegen_unload(Step *step)
+{
+    if (step)
+        image_unload(&step->image);
+}

@@ -1,0 +1,98 @@
+/* Text of generated code: the list of kernels and calls, and assembly. */
+#include "codegen/build/compile.h"
+#include "codegen/build/scratch.h"
+#include "codegen/build/workers.h"
+#include "codegen/jit/jit.h"
+
+static void print_calls(const StepProgram *p, FILE *out)
+{
+    fprintf(out, "# target %s: %d calls of %d kernels\n", p->target->name, p->n_calls,
+            p->n_kernels);
+    for (int i = 0; i < p->n_calls; i++) {
+        const Call *c = &p->calls[i];
+        const Node *n = graph_node(p->graph, c->node);
+        fprintf(out, "%4d  kernel %-4d %-40s tasks %-6lld %s  at", i, p->kernel_of[i], c->label,
+                (long long)c->n_tasks, graph_value(p->graph, n->out[0])->name);
+        for (int k = 0; k < c->n_bufs; k++)
+            fprintf(out, " %lld", (long long)step_buffer_offset(p, c, k));
+        fputc('\n', out);
+    }
+    fputs("\n# kernels\n", out);
+    for (int k = 0; k < p->n_kernels; k++)
+        fprintf(out, "%4d  %-40s %s\n", k, p->calls[p->first_call[k]].label,
+                step_kernel_symbol(p, k));
+}
+
+typedef struct AssemblyJob {
+    const StepProgram *program;
+    const char *path;
+} AssemblyJob;
+
+/* libgccjit's mistakes stay in a child. */
+static bool write_assembly(void *user, int kernel, char *message, size_t size)
+{
+    const AssemblyJob *job = user;
+    const StepProgram *p = job->program;
+    const Call *call = &p->calls[p->first_call[kernel]];
+    Jit *j = jit_new(p->target, call->contract);
+    jit_kernel_begin(j, step_kernel_symbol(p, kernel));
+    call->emit(j, call->desc);
+    jit_kernel_end(j);
+    const char *error = "";
+    char *path = pool_printf(p->pool, "%s%d.s", job->path, kernel);
+    bool ok = jit_write_assembly(j, path, &error);
+    snprintf(message, size, "%s", error);
+    jit_free(j);
+    return ok;
+}
+
+static const char *kernel_label(void *user, int kernel)
+{
+    const AssemblyJob *job = user;
+    return job->program->calls[job->program->first_call[kernel]].label;
+}
+
+static void copy_text(const char *path, FILE *out)
+{
+    FILE *f = fopen(path, "r");
+    char chunk[4096];
+    for (size_t n; f && (n = fread(chunk, 1, sizeof chunk, f)) > 0;)
+        fwrite(chunk, 1, n, out);
+    if (f)
+        fclose(f);
+}
+
+static bool print_assembly(const StepProgram *p, const CodegenOptions *o, FILE *out,
+                           const char **error)
+{
+    Scratch scratch;
+    if (!scratch_open(p->pool, &scratch, error))
+        return false;
+    AssemblyJob job = {p, scratch_path(p->pool, &scratch, "kernel", "")};
+    Workers w = {.n_jobs = p->n_kernels,
+                 .n_children = o->jobs,
+                 .job = write_assembly,
+                 .name = kernel_label,
+                 .user = &job,
+                 .tmpdir = scratch.dir};
+    bool ok = workers_run(p->pool, &w, error);
+    for (int k = 0; k < p->n_kernels && ok; k++) {
+        fprintf(out, "# kernel %d: %s\n", k, p->calls[p->first_call[k]].label);
+        copy_text(pool_printf(p->pool, "%s%d.s", job.path, k), out);
+    }
+    scratch_close(&scratch);
+    return ok;
+}
+
+bool codegen_dump(Pool *pool, const Graph *g, const MemPlan *plan, const CodegenOptions *o,
+                  bool assembly, FILE *out, const char **error)
+{
+    const Target *target = codegen_target(pool, o->march, false, error);
+    if (!target)
+        return false;
+    const StepProgram *p = step_program(pool, g, plan, target);
+    if (assembly)
+        return print_assembly(p, o, out, error);
+    print_calls(p, out);
+    return true;
+}

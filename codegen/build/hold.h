@@ -1,0 +1,22 @@
+/* INT, TERM and HUP held back while there are child processes and temporary files: they arrive when
+ * those are gone, at whatever handler there is.  A signal that is ignored (nohup) stays so. */
+#ifndef SCRIMP_CODEGEN_BUILD_HOLD_H
+#define SCRIMP_CODEGEN_BUILD_HOLD_H
+
+#include <signal.h>
+#include <stdbool.h>
+
+typedef struct Hold {
+    sigset_t held, before;
+} Hold;
+
+/* May be nested. */
+Hold hold_begin(void);
+/* One of them waits: time to come to an end. */
+bool hold_pending(const Hold *h);
+/* Here they arrive: the program may end. */
+void hold_end(const Hold *h);
+/* In a child process of the holder: they end it at once. */
+void hold_child(const Hold *h);
+
+#endif

@@ -1,0 +1,74 @@
+/* From nodes to kernels.  Every lower_NAME rule (ops.def, last column) looks at a node and adds
+ * calls; a call names a kernel by a key that says everything its code depends on, so that equal
+ * kernels are compiled once, in parallel child processes, and cached on disk. */
+#ifndef SCRIMP_CODEGEN_BUILD_KERNEL_H
+#define SCRIMP_CODEGEN_BUILD_KERNEL_H
+
+#include "codegen/jit/target.h"
+#include "ir/graph.h"
+#include "passes/memplan/memplan.h"
+#include "runtime/abi.h"
+
+#include <stdio.h>
+
+typedef struct Jit Jit;
+
+/* Emits the body of one kernel; runs in a child process.  desc is the POD the rule made. */
+typedef void KernelEmit(Jit *jit, const void *desc);
+
+/* A fused group has at most 24 inputs and 48 operations, each of which may bring numbers. */
+enum { CALL_MAX_BUFS = 128 };
+
+/* What a call hands to its kernel: a value's storage, or the node's workspace, plus a byte offset;
+ * or a number.  Offsets and numbers are no part of the kernel: calls that differ in them alone run
+ * the same code. */
+typedef struct CallBuf {
+    ValueId value; /* VALUE_NONE: the node's workspace; CALL_NUMBER: `offset` itself (jit_number) */
+    int64_t offset;
+} CallBuf;
+#define CALL_NUMBER (VALUE_NONE - 1)
+
+/* What stands in the kernel's table for it; base: where the value's or workspace's storage is. */
+static inline char *call_argument(const CallBuf *b, char *base)
+{
+    return b->value == CALL_NUMBER ? (char *)(intptr_t)b->offset : base + b->offset;
+}
+
+typedef struct Call {
+    const char
+        *key; /* canonical text of (emit function, desc, element types): the kernel's identity */
+    const char *label; /* short name for profiles: "gemm 1024x1024x1024" */
+    KernelEmit *emit;
+    const void *desc;
+    int64_t n_tasks;
+    int n_bufs;
+    CallBuf buf[CALL_MAX_BUFS];
+    double flops, bytes;
+    Loc loc;       /* filled by the driver */
+    NodeId node;   /* filled by the driver */
+    bool contract; /* FMA contraction allowed (matrix products); else the kernel is compiled with
+                      -ffp-contract=off */
+} Call;
+
+typedef struct Lowering {
+    Pool *pool;
+    const Graph *graph;
+    const Target *target;
+    VEC(Call) calls;
+    NodeId node; /* being lowered */
+} Lowering;
+
+/* Adds a call for the current node; key is copied by the rule onto l->pool. */
+void lower_call(Lowering *l, Call call);
+
+typedef void LowerRule(Lowering *l, const Node *node);
+/* lower_NAME for every name in the table's last column. */
+#define OP(name, in0, in1, n_out, op_class, shape, flops, grad, eval, lower)                       \
+    LowerRule lower_##lower;
+#include "ir/ops.def"
+#undef OP
+
+/* Lowers a whole planned graph: every node in order through its rule. */
+void lower_graph(Lowering *l);
+
+#endif

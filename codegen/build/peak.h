@@ -1,0 +1,13 @@
+/* What one core can do at most: independent multiply-adds in registers, in the widest vectors of a
+ * target. The yardstick of the `bench` verb and of the kernel benchmark. */
+#ifndef SCRIMP_CODEGEN_BUILD_PEAK_H
+#define SCRIMP_CODEGEN_BUILD_PEAK_H
+
+#include "codegen/jit/target.h"
+#include "ir/support/pool.h"
+
+/* GFLOP/s of one core (a multiply-add counts two), the best of several runs of a few milliseconds
+ * each; 0 and *error on an environment failure.  The kernel is compiled in a child process. */
+double codegen_measure_peak_gflops(Pool *pool, const Target *target, const char **error);
+
+#endif

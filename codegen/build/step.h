@@ -1,0 +1,36 @@
+/* The host step: one exported function that runs every kernel of the plan, by a table of calls at
+ * fixed offsets. */
+#ifndef SCRIMP_CODEGEN_BUILD_STEP_H
+#define SCRIMP_CODEGEN_BUILD_STEP_H
+
+#include "codegen/build/kernel.h"
+
+/* A lowered, planned graph: what the shared object is made of. */
+typedef struct StepProgram {
+    Pool *pool;
+    const Graph *graph;
+    const MemPlan *plan;
+    const Target *target;
+    const Call *calls;
+    int n_calls;
+    int *kernel_of; /* by call */
+    int n_kernels;
+    int *first_call;         /* by kernel: a call that describes it */
+    const char **kernel_key; /* by kernel: content key (hash.h) */
+    const char *symbol;      /* of the step's function */
+} StepProgram;
+
+/* plan: NULL when nobody asks where buffers lie. */
+StepProgram *step_program(Pool *pool, const Graph *g, const MemPlan *plan, const Target *target);
+/* "k_" + key: the exported symbol of a kernel. */
+const char *step_kernel_symbol(const StepProgram *p, int kernel);
+/* By call: the key of its kernel. */
+const char *const *step_call_keys(const StepProgram *p);
+/* Content key of the whole step: kernels, offsets, numbers, task counts. */
+const char *step_key(const StepProgram *p);
+/* Byte offset of a call's buffer in the arena; a number is itself. */
+int64_t step_buffer_offset(const StepProgram *p, const Call *call, int buf);
+/* Emits scrimp_step into j. */
+void step_emit(Jit *j, const StepProgram *p);
+
+#endif

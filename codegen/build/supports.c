@@ -1,0 +1,160 @@
+#include "codegen/build/supports.h"
+
+#include <stdio.h>
+
+/* Sets of element types, as they are read below: f = f32, i = i32, u = u8, b = bool, l = i64. */
+enum {
+    F = 1 << DTYPE_F32,
+    I = 1 << DTYPE_I32,
+    U = 1 << DTYPE_U8,
+    B = 1 << DTYPE_BOOL,
+    L = 1 << DTYPE_I64,
+    IU = I | U,
+    IUL = IU | L, /* labels and ids */
+    FI = F | I,
+    FIU = FI | U,
+    FIUB = FIU | B,
+    ALL = FIUB | L /* what lies in memory and is not computed with */
+};
+
+/* By operation: the types of the first input, of the second, of all others, of the results. */
+typedef struct KernelTypes {
+    unsigned char first, second, others, result;
+} KernelTypes;
+
+static const KernelTypes only_f32 = {F, F, F, F};
+
+/* Operations without a row are computed in f32 alone. */
+static const KernelTypes kernel_types[OP_COUNT] = {
+    [OP_input] = {0, 0, 0, ALL},
+    [OP_param] = {0, 0, 0, FIUB},
+    [OP_buffer] = {0, 0, 0, FIUB},
+    [OP_state] = {0, 0, 0, FIUB},
+    [OP_const] = {0, 0, 0, FIUB},
+    [OP_full] = {0, 0, 0, FIUB},
+    [OP_iota] = {0, 0, 0, FI},
+    [OP_neg] = {FI, 0, 0, FI},
+    [OP_abs] = {FIU, 0, 0, FIU},
+    [OP_sign] = {FIU, 0, 0, FIU},
+    [OP_relu] = {FIU, 0, 0, FIU},
+    [OP_cast] = {FIUB, 0, 0, FIUB},
+    [OP_stop_gradient] = {ALL, 0, 0, ALL},
+    [OP_add] = {FIU, FIU, 0, FIU},
+    [OP_sub] = {FIU, FIU, 0, FIU},
+    [OP_mul] = {FIUB, FIUB, 0, FIUB},
+    [OP_maximum] = {FIUB, FIUB, 0, FIUB},
+    [OP_minimum] = {FIUB, FIUB, 0, FIUB},
+    [OP_eq] = {FIUB, FIUB, 0, B},
+    [OP_ne] = {FIUB, FIUB, 0, B},
+    [OP_lt] = {FIUB, FIUB, 0, B},
+    [OP_le] = {FIUB, FIUB, 0, B},
+    [OP_gt] = {FIUB, FIUB, 0, B},
+    [OP_ge] = {FIUB, FIUB, 0, B},
+    [OP_select] = {B, FIUB, FIUB, FIUB},
+    [OP_relu_mask] = {F, 0, 0, I},
+    [OP_relu_mask_grad] = {F, I, 0, F},
+    [OP_dropout] = {F, I, 0, F},
+    [OP_sum] = {FI, 0, 0, FI},
+    [OP_reduce_max] = {FIU, 0, 0, FIU},
+    [OP_argmax] = {F, 0, 0, I},
+    [OP_maxpool_index] = {F, 0, 0, U},
+    [OP_maxpool_index_grad] = {F, U, 0, F},
+    [OP_cross_entropy] = {F, IUL, F, F},
+    [OP_cross_entropy_grad] = {F, IUL, F, F},
+    [OP_accuracy] = {F, IUL, F, F},
+    [OP_embedding] = {IUL, F, 0, F},
+    [OP_embedding_grad] = {IUL, F, 0, F},
+    [OP_reshape] = {ALL, 0, 0, ALL},
+    [OP_transpose] = {FIUB, 0, 0, FIUB},
+    [OP_broadcast] = {FIUB, 0, 0, FIUB},
+    [OP_slice] = {FIUB, 0, 0, FIUB},
+    [OP_subview] = {FIUB, 0, 0, FIUB},
+    [OP_concat] = {FIUB, FIUB, FIUB, FIUB},
+    [OP_pad] = {FIUB, 0, 0, FIUB},
+    [OP_adam_step] = {F, F, FI, F}, /* the step's number may be an integer */
+    [OP_checksum] = {FI, 0, 0, I},
+};
+
+static bool has(int set, DType t)
+{
+    return set >> t & 1;
+}
+
+/* "f32, i32 and u8" */
+static const char *set_text(int set, char *text, size_t size)
+{
+    size_t n = 0;
+    static const char *const separator[] = {"", " and ", ", "};
+    int left = __builtin_popcount((unsigned)set);
+    text[0] = '\0';
+    for (int t = 0; t < DTYPE_COUNT; t++)
+        if (has(set, (DType)t))
+            n += (size_t)snprintf(text + n, size - n, "%s%s", dtype_name((DType)t),
+                                  separator[--left > 2 ? 2 : left]);
+    return text;
+}
+
+/* What stands in for a type that has no code here. */
+static const char *way_out(int set, DType got)
+{
+    if (got == DTYPE_F16 || got == DTYPE_BF16)
+        return "; there is no half precision: leave it f32";
+    if (got == DTYPE_I64)
+        return has(set, DTYPE_I32) ? "; make it i32" : "; make it i32, then |> to_f32()";
+    return has(set, DTYPE_F32) ? "; |> to_f32()" : has(set, DTYPE_I32) ? "; |> cast(i32)" : "";
+}
+
+static bool no_code(const Node *n, int set, DType got, int operand, ShapeError *err)
+{
+    char text[64];
+    err->code = "E111";
+    err->operand = operand;
+    snprintf(err->message, sizeof err->message, "no code for %s %s %s", op_name(n->op),
+             operand < 0 && n->n_in ? "with a result of type" : "of", dtype_name(got));
+    snprintf(err->help, sizeof err->help, "there is code for %s%s",
+             set_text(set, text, sizeof text), way_out(set, got));
+    return false;
+}
+
+static int operand_set(const KernelTypes *k, int i)
+{
+    return i == 0 ? k->first : i == 1 ? k->second : k->others;
+}
+
+static bool supports_body(const Graph *body, ShapeError *err)
+{
+    for (size_t i = 0; i < body->order.len; i++)
+        if (!codegen_supports(body, graph_node(body, body->order.data[i]), err))
+            return false;
+    return true;
+}
+
+bool codegen_supports(const Graph *g, const Node *n, ShapeError *err)
+{
+    const KernelTypes *k = kernel_types[n->op].result ? &kernel_types[n->op] : &only_f32;
+    if (n->op == OP_fused)
+        return supports_body(n->body, err);
+    for (int i = 0; i < n->n_in; i++) {
+        DType t = value_type(g, n->in[i])->dtype;
+        if (!has(operand_set(k, i), t))
+            return no_code(n, operand_set(k, i), t, i, err);
+    }
+    for (int i = 0; i < n->n_out; i++) {
+        DType t = value_type(g, n->out[i])->dtype;
+        if (!has(k->result, t))
+            return no_code(n, k->result, t, -1, err);
+    }
+    return true;
+}
+
+const char *codegen_unsupported(Pool *pool, const Graph *g)
+{
+    ShapeError err;
+    for (size_t i = 0; i < g->order.len; i++) {
+        const Node *n = graph_node(g, g->order.data[i]);
+        if (!codegen_supports(g, n, &err))
+            return pool_printf(pool, "%s (%s, line %u): %s", err.message,
+                               graph_value(g, n->out[0])->name, n->loc.line, err.help);
+    }
+    return NULL;
+}

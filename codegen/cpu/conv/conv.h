@@ -1,0 +1,158 @@
+/* Convolutions.  conv.c looks at a node and picks one of these kernels:
+ * - a plain matrix product (1x1, stride 1);
+ * - conv_window: packed weights, a register tile of pixels x channels; forward, and the data
+ * gradient as one or more forward-like passes over dy (one per phase of the stride);
+ * - conv_wgrad: the weight gradient, a register tile of input channels x output channels;
+ * conv_join adds up partial sums, where it has any;
+ * - conv_depthwise, conv_depthwise_wgrad: one or a few channels per group, vectors run along the
+ * channels;
+ * - conv_plain: any layout and size, element by element. */
+#ifndef SCRIMP_CODEGEN_CPU_CONV_CONV_H
+#define SCRIMP_CODEGEN_CPU_CONV_CONV_H
+
+#include "codegen/cpu/gemm/gemm_tile.h"
+#include "codegen/cpu/gemm/matrix.h"
+
+/* The forward convolution that a node belongs to.  x [images, h, w, c], y [images, oh, ow, k],
+ * weights [r, s, c / groups, k], or NCHW and OIHW. */
+typedef struct ConvGeometry {
+    int64_t images, h, w, c, oh, ow, k, r, s, groups;
+    int64_t stride[2], pad[2], dilation[2];
+    bool nhwc;
+} ConvGeometry;
+
+static inline int64_t conv_group_in(const ConvGeometry *q)
+{
+    return q->c / q->groups;
+}
+static inline int64_t conv_group_out(const ConvGeometry *q)
+{
+    return q->k / q->groups;
+}
+
+/* One axis of a window pass: result place first + i * step for i < count reads source places
+ * origin + i * source_step + t * tap_step for its taps t, zero outside [0, source). */
+typedef struct ConvAxis {
+    int64_t source, result;
+    int64_t count, first, step;
+    int64_t origin, source_step;
+    int64_t taps, tap_step;
+    int64_t weight_first, weight_step; /* tap t uses weight weight_first + t * weight_step */
+} ConvAxis;
+
+/* The axis of the forward pass, and of the data gradient's places that are `phase` modulo the
+ * stride. */
+ConvAxis conv_forward_axis(const ConvGeometry *q, int axis);
+ConvAxis conv_gradient_axis(const ConvGeometry *q, int axis, int64_t phase);
+
+typedef struct ConvWindow {
+    ConvGeometry q;
+    bool transposed; /* data gradient: sums over q.k, makes q.c */
+    bool phase;      /* of a stride: its passes share bands of the source if they can */
+    ConvAxis axis[2];
+    int64_t red, cols; /* per group: channels summed over, channels made */
+    int64_t source_c, result_c;
+    int64_t packed_offset; /* floats, in the workspace */
+    int source_buf, weight_buf, packed_buf, out_buf;
+    Epilogue epilogue;
+    /* decided by conv_window_plan */
+    TileShape shape;
+    int64_t panels, panel_groups;
+    bool direct;                                  /* the source is read in place */
+    int64_t pixel_floats;                         /* floats between pixels of the padded copy */
+    int64_t unit_images, unit_rows, unit_columns; /* pixels that one list of tiles covers */
+    int64_t band_units;                           /* units (in rows) of a task */
+} ConvWindow;
+
+/* False when not even one pixel's window fits into scratch. */
+bool conv_window_plan(ConvWindow *w, const Target *target);
+int64_t conv_window_tasks(const ConvWindow *w);
+int64_t conv_window_packed_floats(const ConvWindow *w, int lanes);
+/* KernelEmit over a ConvWindow: packs the weights (tasks: groups x panels). */
+void conv_pack_emit(Jit *j, const void *desc);
+/* KernelEmit over passes with equally many tasks: task t is task t of all of them, so that phases
+ * read a band of the source from memory once. */
+typedef struct ConvPhases {
+    int64_t n;
+    const ConvWindow *window;
+} ConvPhases;
+void conv_phases_emit(Jit *j, const void *desc);
+void conv_window_key(StrBuf *key, const ConvWindow *w); /* without the epilogue */
+int64_t conv_pack_tasks(const ConvWindow *w);
+
+/* Partial sums [chunk][rows][row_floats] in the workspace become the weight gradient. */
+typedef struct ConvJoin {
+    int64_t chunks, rows, columns, row_floats;
+    int64_t rest_skip; /* floats before the last, partial vector of columns */
+    int partial_buf, out_buf;
+    Epilogue epilogue;
+} ConvJoin;
+int64_t conv_join_tasks(const ConvJoin *d);
+void conv_join_key(StrBuf *key, const ConvJoin *d);
+void conv_join_emit(Jit *j, const void *desc);
+
+/* Weight gradient. */
+typedef struct ConvWgrad {
+    ConvGeometry q;
+    int64_t chunks; /* of the rows of dy, with partial sums of their own; 1: none */
+    int x_buf, dy_buf, partial_buf, out_buf;
+    Epilogue epilogue;
+    TileShape shape;
+    int64_t panels, panel_groups;
+    int64_t channel_block, channel_blocks; /* of one group's input channels */
+    bool split_rows;                       /* a task has one kernel row, else all */
+    bool pack_once;                        /* dy of a band is packed once for all kernel rows */
+    int64_t band_rows;                     /* rows of dy, images after one another, per pass */
+} ConvWgrad;
+bool conv_wgrad_plan(ConvWgrad *w, const Target *target);
+int64_t conv_wgrad_tasks(const ConvWgrad *w);
+void conv_wgrad_emit(Jit *j, const void *desc);
+void conv_wgrad_join(ConvJoin *join, const ConvWgrad *w);
+
+typedef enum ConvPart { CONV_FORWARD, CONV_DGRAD, CONV_WGRAD } ConvPart;
+
+/* Narrow groups; a_buf and b_buf: operands in the order of the node. */
+typedef struct ConvDepth {
+    ConvGeometry q;
+    ConvPart part;
+    int a_buf, b_buf, partial_buf, out_buf;
+    int weight_buf; /* b_buf, or the workspace with the weights that conv_depthwise_pack made */
+    Epilogue epilogue;
+    int64_t band_rows; /* of a task, decided by conv_depthwise_plan */
+} ConvDepth;
+enum { DEPTHWISE_FAR = 64 }; /* channels from which on pixels are prefetched */
+bool conv_depthwise_fits(const ConvGeometry *q, int lanes);
+int64_t conv_depthwise_weights(const ConvGeometry *q); /* floats */
+/* Vector v of channels with channel i of each group in all lanes of the group. */
+JitValue conv_depthwise_spread(Jit *j, const ConvGeometry *q, JitValue v, int64_t i);
+int64_t conv_depthwise_pack_tasks(const ConvDepth *d);
+void conv_depthwise_pack_emit(Jit *j, const void *desc);
+/* Forward, data gradient. */
+void conv_depthwise_plan(ConvDepth *d);
+int64_t conv_depthwise_tasks(const ConvDepth *d);
+void conv_depthwise_emit(Jit *j, const void *desc);
+/* Weight gradient: partial sums of chunks (that many tasks), and their sum. */
+int64_t conv_depthwise_chunks(const ConvDepth *d);
+int64_t conv_depthwise_chunk_floats(const ConvGeometry *q);
+void conv_depthwise_wgrad_emit(Jit *j, const void *desc);
+void conv_depthwise_join(ConvJoin *join, const ConvDepth *d, int lanes);
+/* Of the source columns from the first tap of pixel `first` on, those that `pixels` pixels reach
+ * and that lie within the source: [low, high). */
+typedef struct DepthSpan {
+    int64_t low, high;
+} DepthSpan;
+DepthSpan conv_depthwise_span(const ConvAxis *x, int64_t first, int64_t pixels);
+
+/* The simple kernel. */
+typedef struct ConvSimple {
+    ConvGeometry q;
+    ConvPart part;
+    int a_buf, b_buf, bias_buf, out_buf; /* operands in the order of the node */
+    Epilogue epilogue;                   /* without bias */
+} ConvSimple;
+int64_t conv_plain_tasks(const ConvSimple *s);
+void conv_plain_emit(Jit *j, const void *desc);
+
+void conv_geometry_key(StrBuf *key, const ConvGeometry *q);
+
+#endif

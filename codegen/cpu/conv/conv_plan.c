@@ -1,0 +1,148 @@
+/* How window passes are cut into tiles, units, bands and tasks. */
+#include "codegen/cpu/conv/conv.h"
+#include "runtime/abi.h"
+
+enum {
+    COPY_BYTES_WANTED = 192 * 1024, /* of the padded copy: half of a small second-level cache */
+    UNIT_COPY_BYTES = 256 * 1024,
+    TASKS_WANTED = 24,
+    TILES_MOST = 8, /* different tiles of a unit that spans rows or images: code size */
+    COPY_PAD = 16
+};
+
+static int64_t ceil_div(int64_t a, int64_t b)
+{
+    return (a + b - 1) / b;
+}
+
+static int64_t span(const ConvAxis *x, int64_t count)
+{
+    return (count - 1) * x->source_step + (x->taps - 1) * x->tap_step + 1;
+}
+
+static bool inside(const ConvAxis *x)
+{
+    return x->origin >= 0 && x->origin + span(x, x->count) <= x->source;
+}
+
+static bool empty(const ConvWindow *w)
+{
+    return !w->axis[0].taps || !w->axis[1].taps;
+}
+
+/* Time per pixel and vector column: multiply-adds, the tile's fixed part, and streaming the packed
+ * weights once per band from a far cache; a band has one image's rows, or the whole unit. */
+static double unit_cost(const ConvWindow *w, int64_t images, int64_t rows)
+{
+    int64_t pixels = images * rows * w->axis[1].count;
+    int64_t streamed = images * w->axis[0].count * w->axis[1].count;
+    TileSplit s = tile_split(pixels, w->shape.rows);
+    double v = w->shape.vectors;
+    return v + 2 * (double)s.tiles / (double)pixels + 6 * v / (double)streamed;
+}
+
+static int64_t copy_floats(const ConvWindow *w, int64_t rows)
+{
+    return w->unit_images * span(&w->axis[0], rows) * span(&w->axis[1], w->unit_columns) *
+           w->pixel_floats;
+}
+
+static bool copy_fits(const ConvWindow *w, int64_t rows, int64_t bytes)
+{
+    return w->direct || copy_floats(w, rows) * 4 <= bytes;
+}
+
+static bool unit_allowed(const ConvWindow *w, int64_t images, int64_t rows)
+{
+    int64_t pixels = images * rows * w->axis[1].count;
+    if (w->axis[0].count % rows || w->q.images % images ||
+        pixels > (int64_t)TILES_MOST * w->shape.rows)
+        return false;
+    ConvWindow trial = *w;
+    trial.unit_images = images;
+    int64_t most = images > 1 && pixels <= 64 ? SCRIMP_SCRATCH_BYTES / 2 : UNIT_COPY_BYTES;
+    return copy_fits(&trial, rows, most);
+}
+
+/* One row of the result is the unit, unless rows are so short that blocks of rows or images fill
+ * tiles better. */
+static void plan_unit(ConvWindow *w)
+{
+    int64_t rows = w->axis[0].count;
+    if (w->axis[1].count >= w->shape.rows)
+        return;
+    double best = unit_cost(w, 1, 1) * 0.97;
+    for (int64_t images = 1; images <= w->q.images; images++)
+        for (int64_t u = images > 1 ? rows : 2; u <= rows; u++) {
+            if (!unit_allowed(w, images, u) || unit_cost(w, images, u) >= best)
+                continue;
+            best = unit_cost(w, images, u);
+            w->unit_images = images;
+            w->unit_rows = u;
+        }
+}
+
+/* Splits rows that do not fit into scratch into equal parts. */
+static bool plan_columns(ConvWindow *w)
+{
+    int64_t columns = w->axis[1].count;
+    for (int64_t parts = 1; parts <= columns; parts++)
+        if (columns % parts == 0) {
+            w->unit_columns = columns / parts;
+            if (copy_fits(w, w->unit_rows, SCRIMP_SCRATCH_BYTES))
+                return true;
+        }
+    return false;
+}
+
+/* The other phases should find the band in the second-level cache; but the weights are read once a
+ * band. */
+static int64_t source_bytes_wanted(const ConvWindow *w)
+{
+    int64_t weights = 4 * w->axis[0].taps * w->axis[1].taps * w->red * w->cols;
+    return weights > COPY_BYTES_WANTED ? weights : COPY_BYTES_WANTED;
+}
+
+static int64_t source_bytes(const ConvWindow *w)
+{
+    return 4 * w->band_units * w->unit_rows * w->axis[0].source_step * w->axis[1].source *
+           w->source_c;
+}
+
+/* More tasks by shorter bands first (a halo is copied again), then by groups of panels (the band
+ * is). */
+static void plan_tasks(ConvWindow *w)
+{
+    w->panel_groups = 1;
+    w->band_units = w->axis[0].count / w->unit_rows;
+    while (w->band_units > 1 && !copy_fits(w, w->band_units * w->unit_rows, COPY_BYTES_WANTED))
+        w->band_units--;
+    while (w->phase && w->band_units > 1 && source_bytes(w) > source_bytes_wanted(w))
+        w->band_units = ceil_div(w->band_units, 2);
+    while (w->band_units > 4 && conv_window_tasks(w) < TASKS_WANTED)
+        w->band_units = ceil_div(w->band_units, 2);
+    w->band_units = ceil_div(w->axis[0].count / w->unit_rows,
+                             ceil_div(w->axis[0].count / w->unit_rows, w->band_units));
+    while (conv_window_tasks(w) < TASKS_WANTED && w->panels >= 2 * w->panel_groups)
+        w->panel_groups *= 2;
+}
+
+bool conv_window_plan(ConvWindow *w, const Target *t)
+{
+    w->unit_images = w->unit_rows = w->band_units = 1;
+    w->unit_columns = w->axis[1].count;
+    w->shape = tile_shape(t, ceil_div(w->cols, t->vector_floats), TILE_MAX_ROWS);
+    w->panels = ceil_div(w->cols, (int64_t)w->shape.vectors * t->vector_floats);
+    w->panel_groups = 1;
+    w->direct = empty(w) || (inside(&w->axis[0]) && inside(&w->axis[1]));
+    /* Pixels a multiple of 2 KiB apart collide in the first-level cache. */
+    w->pixel_floats = w->red + (w->red * 4 % 2048 == 0 ? COPY_PAD : 0);
+    if (!w->axis[0].count || !w->axis[1].count)
+        return true;
+    if (!plan_columns(w))
+        return false;
+    if (w->unit_columns == w->axis[1].count)
+        plan_unit(w);
+    plan_tasks(w);
+    return true;
+}

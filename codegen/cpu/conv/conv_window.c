@@ -1,0 +1,412 @@
+/* Convolution as register tiles of pixels x channels, over a padded copy of a band of the source.
+ */
+#include "codegen/cpu/conv/conv.h"
+#include "codegen/cpu/gemm/gemm_pack.h"
+#include "ir/support/bug.h"
+
+#include <string.h>
+
+static int64_t weight_floats(const ConvWindow *w)
+{
+    return w->axis[0].taps * w->axis[1].taps * w->red;
+}
+
+static int64_t panel_floats(const ConvWindow *w, const Jit *j)
+{
+    return (int64_t)w->shape.vectors * jit_lanes(j);
+}
+
+/* --- packing the weights: [group][panel][taps][taps][red][columns of the panel] --- */
+
+static int64_t padded_columns(const ConvWindow *w, int lanes)
+{
+    return (w->cols + lanes - 1) / lanes * lanes;
+}
+
+int64_t conv_window_packed_floats(const ConvWindow *w, int lanes)
+{
+    return w->q.groups * weight_floats(w) * padded_columns(w, lanes);
+}
+
+int64_t conv_pack_tasks(const ConvWindow *w)
+{
+    return weight_floats(w) ? w->q.groups * w->panels : 0;
+}
+
+/* Packed weights of (group, panel). */
+static JitValue packed_at(const ConvWindow *w, Jit *j, JitValue group, JitValue panel)
+{
+    JitValue p = jit_buf(j, w->packed_buf, jit_types(j)->p_f32);
+    int64_t group_floats = weight_floats(w) * padded_columns(w, jit_lanes(j));
+    JitValue at = jit_muladd_i64(j, group, group_floats, jit_i64(j, w->packed_offset));
+    return jit_offset(j, p, jit_muladd_i64(j, panel, weight_floats(w) * panel_floats(w, j), at));
+}
+
+/* The first weight of a tap for (group, first column of the panel). */
+static JitValue weight_at(const ConvWindow *w, Jit *j, JitValue group, JitValue col, JitValue t0,
+                          JitValue t1)
+{
+    const ConvGeometry *q = &w->q;
+    JitValue tap[2] = {t0, t1}, place[2];
+    for (int i = 0; i < 2; i++)
+        place[i] =
+            jit_muladd_i64(j, tap[i], w->axis[i].weight_step, jit_i64(j, w->axis[i].weight_first));
+    JitValue rs = jit_muladd_i64(j, place[0], q->s, place[1]);
+    JitValue at = jit_muladd_i64(j, rs, conv_group_in(q) * q->k,
+                                 jit_mul(j, group, jit_i64(j, conv_group_out(q))));
+    at = jit_muladd_i64(j, col, w->transposed ? q->k : 1, at);
+    return jit_offset(j, jit_buf(j, w->weight_buf, jit_types(j)->p_f32), at);
+}
+
+static void pack_taps(const ConvWindow *w, Jit *j, JitValue group, JitValue panel, int64_t columns)
+{
+    int lanes = jit_lanes(j);
+    int vectors = (int)((columns + lanes - 1) / lanes);
+    PackPanel p = {vectors, columns, w->transposed ? 1 : w->q.k, w->transposed ? w->q.k : 1};
+    int64_t over = (int64_t)vectors * lanes - columns;
+    JitValue safe = jit_i64(j, w->red - (over + w->q.k - 1) / w->q.k);
+    JitValue to = jit_tmp(j, packed_at(w, j, group, panel));
+    JitValue col = jit_tmp(j, jit_mul(j, panel, jit_i64(j, panel_floats(w, j))));
+    JitLoop t0 = jit_for(j, jit_i64(j, 0), jit_i64(j, w->axis[0].taps), 1, "tap");
+    JitLoop t1 = jit_for(j, jit_i64(j, 0), jit_i64(j, w->axis[1].taps), 1, "tap");
+    JitValue tap = jit_muladd_i64(j, jit_index(&t0), w->axis[1].taps, jit_index(&t1));
+    pack_panel(j, &p, jit_offset(j, to, jit_mul(j, tap, jit_i64(j, w->red * vectors * lanes))),
+               weight_at(w, j, group, col, jit_index(&t0), jit_index(&t1)), jit_i64(j, w->red),
+               safe);
+    jit_end_for(j, &t1);
+    jit_end_for(j, &t0);
+}
+
+void conv_pack_emit(Jit *j, const void *desc)
+{
+    const ConvWindow *w = desc;
+    int64_t whole = w->cols / panel_floats(w, j), rest = w->cols % panel_floats(w, j);
+    JitLoop l = jit_for(j, jit_task_begin(j), jit_task_end(j), 1, "task");
+    JitValue group = jit_tmp(j, jit_div(j, jit_index(&l), jit_i64(j, w->panels)));
+    JitValue panel = jit_tmp(j, jit_mod(j, jit_index(&l), jit_i64(j, w->panels)));
+    JitIf s = jit_if(j, jit_compare(j, JIT_LT, panel, jit_i64(j, whole)));
+    if (whole)
+        pack_taps(w, j, group, panel, panel_floats(w, j));
+    jit_else(j, &s);
+    if (rest)
+        pack_taps(w, j, group, panel, rest);
+    jit_end_if(j, &s);
+    jit_end_for(j, &l);
+}
+
+/* --- one task --- */
+
+typedef struct WindowEmit {
+    Jit *j;
+    const ConvWindow *w;
+    JitValue group, image, row0, row1, column0; /* of the result grid; image: first of the unit */
+    JitValue panel0, panel1;
+    JitValue a; /* source of the band's first pixel, first tap */
+} WindowEmit;
+
+/* Source rows of a band of `rows` result rows, source columns of a unit. */
+static int64_t span(const ConvAxis *x, int64_t count)
+{
+    return (count - 1) * x->source_step + (x->taps - 1) * x->tap_step + 1;
+}
+
+static int64_t band_rows(const ConvWindow *w)
+{
+    return w->unit_rows * w->band_units;
+}
+
+static int64_t copy_columns(const ConvWindow *w)
+{
+    return span(&w->axis[1], w->unit_columns);
+}
+
+static int64_t row_floats(const ConvWindow *w)
+{
+    return w->direct ? w->axis[1].source * w->source_c : copy_columns(w) * w->pixel_floats;
+}
+
+static int64_t pixel_step(const ConvWindow *w)
+{
+    return w->direct ? w->source_c : w->pixel_floats;
+}
+
+static int64_t image_floats(const ConvWindow *w)
+{
+    return row_floats(w) * (w->direct ? w->axis[0].source : span(&w->axis[0], band_rows(w)));
+}
+
+static int64_t divide_round_up(int64_t a, int64_t b)
+{
+    return (a + b - 1) / b;
+}
+
+static int64_t bands(const ConvWindow *w)
+{
+    return divide_round_up(w->axis[0].count, band_rows(w));
+}
+
+int64_t conv_window_tasks(const ConvWindow *w)
+{
+    if (!w->axis[0].count || !w->axis[1].count || !w->q.images || !w->cols)
+        return 0;
+    return w->q.groups * (w->q.images / w->unit_images) * bands(w) *
+           (w->axis[1].count / w->unit_columns) * w->panel_groups;
+}
+
+/* Takes the lowest digit of *rest. */
+static JitValue digit(Jit *j, JitValue *rest, int64_t size)
+{
+    JitValue d = jit_tmp(j, jit_mod(j, *rest, jit_i64(j, size)));
+    *rest = jit_tmp(j, jit_div(j, *rest, jit_i64(j, size)));
+    return d;
+}
+
+static void decode_task(WindowEmit *e, JitValue task)
+{
+    Jit *j = e->j;
+    const ConvWindow *w = e->w;
+    JitValue rest = task, one = jit_i64(j, 1);
+    JitValue part = digit(j, &rest, w->panel_groups), parts = jit_i64(j, w->panel_groups);
+    JitValue panels = jit_i64(j, w->panels);
+    e->panel0 = jit_tmp(j, jit_div(j, jit_mul(j, part, panels), parts));
+    e->panel1 = jit_tmp(j, jit_div(j, jit_mul(j, jit_add(j, part, one), panels), parts));
+    JitValue block = digit(j, &rest, w->axis[1].count / w->unit_columns);
+    e->column0 = jit_tmp(j, jit_mul(j, block, jit_i64(j, w->unit_columns)));
+    JitValue band = digit(j, &rest, bands(w));
+    e->row0 = jit_tmp(j, jit_mul(j, band, jit_i64(j, band_rows(w))));
+    e->row1 =
+        jit_min_i64(j, jit_add(j, e->row0, jit_i64(j, band_rows(w))), jit_i64(j, w->axis[0].count));
+    JitValue images = digit(j, &rest, w->q.images / w->unit_images);
+    e->image = jit_tmp(j, jit_mul(j, images, jit_i64(j, w->unit_images)));
+    e->group = rest;
+}
+
+/* Source place of result place i's first tap along an axis. */
+static JitValue source_place(Jit *j, const ConvAxis *x, JitValue i)
+{
+    return jit_tmp(j, jit_muladd_i64(j, i, x->source_step, jit_i64(j, x->origin)));
+}
+
+static JitValue source_at(const WindowEmit *e, JitValue image, JitValue row, JitValue column)
+{
+    Jit *j = e->j;
+    const ConvWindow *w = e->w;
+    JitValue at = jit_muladd_i64(j, image, w->axis[0].source, row);
+    at = jit_muladd_i64(j, at, w->axis[1].source, column);
+    at = jit_muladd_i64(j, at, w->source_c, jit_mul(j, e->group, jit_i64(j, w->red)));
+    return jit_offset(j, jit_buf(j, w->source_buf, jit_types(j)->p_f32), at);
+}
+
+/* Columns [first, first + copy_columns) of one source row, zeros outside. */
+static void copy_row(const WindowEmit *e, JitValue to, JitValue image, JitValue row, JitValue first)
+{
+    Jit *j = e->j;
+    const ConvWindow *w = e->w;
+    JitValue zero = jit_i64(j, 0), columns = jit_i64(j, copy_columns(w));
+    JitValue lo = jit_min_i64(j, jit_max_i64(j, jit_sub(j, zero, first), zero), columns);
+    JitValue hi = jit_min_i64(j, jit_sub(j, jit_i64(j, w->axis[1].source), first), columns);
+    hi = jit_max_i64(j, hi, lo);
+    JitValue pixel = jit_i64(j, w->pixel_floats), n = jit_tmp(j, jit_sub(j, hi, lo));
+    JitValue at = jit_tmp(j, jit_offset(j, to, jit_mul(j, lo, pixel)));
+    pack_zero(j, to, jit_mul(j, lo, pixel));
+    JitIf s = jit_if(j, jit_compare(j, JIT_GT, n, zero));
+    JitValue from = source_at(e, image, row, jit_add(j, first, lo));
+    if (w->pixel_floats == w->red && w->source_c == w->red)
+        pack_rows(j, at, zero, from, zero, jit_i64(j, 1), jit_mul(j, n, pixel));
+    else
+        pack_rows(j, at, pixel, from, jit_i64(j, w->source_c), n, jit_i64(j, w->red));
+    jit_end_if(j, &s);
+    pack_zero(j, jit_offset(j, to, jit_mul(j, hi, pixel)),
+              jit_mul(j, jit_sub(j, columns, hi), pixel));
+}
+
+/* The band of every image of the unit, with its halo. */
+static void copy_band(WindowEmit *e)
+{
+    Jit *j = e->j;
+    const ConvWindow *w = e->w;
+    const ConvAxis *x = &w->axis[0];
+    JitValue zero = jit_i64(j, 0), last = jit_sub(j, jit_sub(j, e->row1, e->row0), jit_i64(j, 1));
+    JitValue rows = jit_tmp(
+        j, jit_muladd_i64(j, last, x->source_step, jit_i64(j, (x->taps - 1) * x->tap_step + 1)));
+    JitValue top = source_place(j, x, e->row0);
+    JitValue left = source_place(j, &w->axis[1], e->column0);
+    JitLoop image = jit_for(j, zero, jit_i64(j, w->unit_images), 1, "image");
+    JitLoop row = jit_for(j, zero, rows, 1, "row");
+    JitValue to = jit_muladd_i64(j, jit_index(&image), image_floats(w),
+                                 jit_mul(j, jit_index(&row), jit_i64(j, row_floats(w))));
+    to = jit_tmp(j, jit_offset(j, e->a, to));
+    JitValue y = jit_tmp(j, jit_add(j, top, jit_index(&row)));
+    JitValue inside =
+        jit_and(j, jit_cast(j, jit_compare(j, JIT_GE, y, zero), jit_types(j)->i32),
+                jit_cast(j, jit_compare(j, JIT_LT, y, jit_i64(j, x->source)), jit_types(j)->i32));
+    JitIf s = jit_if(j, jit_compare(j, JIT_NE, inside, jit_i32(j, 0)));
+    copy_row(e, to, jit_add(j, e->image, jit_index(&image)), y, left);
+    jit_else(j, &s);
+    pack_zero(j, to, jit_i64(j, row_floats(w)));
+    jit_end_if(j, &s);
+    jit_end_for(j, &row);
+    jit_end_for(j, &image);
+}
+
+static void find_source(WindowEmit *e)
+{
+    Jit *j = e->j;
+    if (!e->w->direct) {
+        e->a = jit_tmp(j, jit_scratch(j, jit_types(j)->p_f32));
+        copy_band(e);
+        return;
+    }
+    e->a = jit_tmp(j, source_at(e, e->image, source_place(j, &e->w->axis[0], e->row0),
+                                source_place(j, &e->w->axis[1], e->column0)));
+}
+
+/* --- tiles --- */
+
+/* Pixel p of a unit: elements from the unit's first pixel in the source, rows of the result. */
+typedef struct UnitPixel {
+    int64_t a, out;
+} UnitPixel;
+
+static UnitPixel unit_pixel(const ConvWindow *w, int64_t p)
+{
+    int64_t column = p % w->unit_columns, row = p / w->unit_columns % w->unit_rows;
+    int64_t image = p / w->unit_columns / w->unit_rows;
+    const ConvAxis *y = &w->axis[0], *x = &w->axis[1];
+    UnitPixel u = {image * image_floats(w) + row * y->source_step * row_floats(w) +
+                       column * x->source_step * pixel_step(w),
+                   (image * y->result + row * y->step) * x->result + column * x->step};
+    return u;
+}
+
+static void set_loops(const ConvWindow *w, Tile *t, int64_t width)
+{
+    const ConvAxis *y = &w->axis[0], *x = &w->axis[1];
+    int64_t pixel = pixel_step(w), n = 0;
+    int64_t row_weights = x->taps * w->red * width;
+    bool joined = x->taps == 1 || (x->tap_step == 1 && pixel == w->red);
+    if (y->taps != 1)
+        t->loop[n++] = (TileLoop){y->taps, y->tap_step * row_floats(w), row_weights};
+    if (!joined)
+        t->loop[n++] = (TileLoop){x->taps, x->tap_step * pixel, w->red * width};
+    t->loop[n++] = (TileLoop){joined ? x->taps * w->red : w->red, 1, width};
+    t->n_loops = (int)n;
+}
+
+static Tile make_tile(const WindowEmit *e, int64_t columns, int64_t first, int64_t count)
+{
+    const ConvWindow *w = e->w;
+    int lanes = jit_lanes(e->j);
+    int vectors = (int)((columns + lanes - 1) / lanes);
+    Tile t = {.rows = (int)count,
+              .vectors = vectors,
+              .last_lanes = (int)(columns - (int64_t)(vectors - 1) * lanes),
+              .b_packed = true,
+              .single = true,
+              .out_buf = w->out_buf,
+              .epilogue = &w->epilogue};
+    UnitPixel base = unit_pixel(w, first);
+    for (int64_t i = 0; i < count; i++) {
+        UnitPixel u = unit_pixel(w, first + i);
+        t.a_row[i] = u.a - base.a;
+        t.out_row[i] = u.out - base.out;
+    }
+    set_loops(w, &t, (int64_t)vectors * lanes);
+    return t;
+}
+
+/* Result row of the unit's first pixel at grid row y. */
+static JitValue result_row(const WindowEmit *e, JitValue y)
+{
+    Jit *j = e->j;
+    const ConvAxis *v = &e->w->axis[0], *x = &e->w->axis[1];
+    JitValue row = jit_muladd_i64(j, y, v->step, jit_i64(j, v->first));
+    JitValue column = jit_muladd_i64(j, e->column0, x->step, jit_i64(j, x->first));
+    return jit_muladd_i64(j, jit_muladd_i64(j, e->image, v->result, row), x->result, column);
+}
+
+static void emit_unit(const WindowEmit *e, int64_t columns, JitValue y, JitValue b, JitValue col)
+{
+    Jit *j = e->j;
+    const ConvWindow *w = e->w;
+    JitValue below = jit_sub(j, y, e->row0);
+    JitValue a = jit_tmp(
+        j,
+        jit_offset(j, e->a, jit_mul(j, below, jit_i64(j, w->axis[0].source_step * row_floats(w)))));
+    JitValue row = jit_tmp(j, result_row(e, y));
+    int64_t pixels = w->unit_images * w->unit_rows * w->unit_columns, first = 0;
+    TileSplit split = tile_split(pixels, w->shape.rows);
+    for (int64_t i = 0; i < split.tiles; i++) {
+        int64_t count = split.base + (i < split.extra);
+        Tile tile = make_tile(e, columns, first, count);
+        UnitPixel u = unit_pixel(w, first);
+        TileArgs args = {.a = jit_offset(j, a, jit_i64(j, u.a)),
+                         .b = b,
+                         .row = jit_add(j, row, jit_i64(j, u.out)),
+                         .col = col};
+        tile_call(j, &tile, &args);
+        first += count;
+    }
+}
+
+static void emit_panel(const WindowEmit *e, JitValue panel, int64_t columns)
+{
+    Jit *j = e->j;
+    const ConvWindow *w = e->w;
+    JitValue b = jit_tmp(j, packed_at(w, j, e->group, panel));
+    JitValue col =
+        jit_muladd_i64(j, e->group, w->cols, jit_mul(j, panel, jit_i64(j, panel_floats(w, j))));
+    col = jit_tmp(j, col);
+    JitLoop y = jit_for(j, e->row0, e->row1, w->unit_rows, "y");
+    emit_unit(e, columns, jit_tmp(j, jit_index(&y)), b, col);
+    jit_end_for(j, &y);
+}
+
+static void emit_task(Jit *j, const ConvWindow *w, JitValue task)
+{
+    WindowEmit e = {.j = j, .w = w};
+    int64_t width = panel_floats(w, j), whole = w->cols / width, rest = w->cols % width;
+    decode_task(&e, task);
+    find_source(&e);
+    if (whole) {
+        JitValue end = jit_min_i64(j, e.panel1, jit_i64(j, whole));
+        JitLoop p = jit_for(j, e.panel0, end, 1, "panel");
+        emit_panel(&e, jit_tmp(j, jit_index(&p)), width);
+        jit_end_for(j, &p);
+    }
+    if (rest) {
+        JitIf s = jit_if(j, jit_compare(j, JIT_GT, e.panel1, jit_i64(j, whole)));
+        emit_panel(&e, jit_i64(j, whole), rest);
+        jit_end_if(j, &s);
+    }
+}
+
+void conv_phases_emit(Jit *j, const void *desc)
+{
+    const ConvPhases *p = desc;
+    JitLoop task = jit_for(j, jit_task_begin(j), jit_task_end(j), 1, "task");
+    JitValue index = jit_tmp(j, jit_index(&task));
+    for (int64_t i = 0; i < p->n; i++)
+        emit_task(j, &p->window[i], index);
+    jit_end_for(j, &task);
+}
+
+static void axis_key(StrBuf *key, const ConvAxis *x)
+{
+    const int64_t all[] = {x->source,   x->result,       x->count,       x->first,
+                           x->step,     x->origin,       x->source_step, x->taps,
+                           x->tap_step, x->weight_first, x->weight_step};
+    strbuf_put(key, " axis");
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        strbuf_printf(key, ",%lld", (long long)all[i]);
+}
+
+void conv_window_key(StrBuf *key, const ConvWindow *w)
+{
+    conv_geometry_key(key, &w->q);
+    axis_key(key, &w->axis[0]);
+    axis_key(key, &w->axis[1]);
+    strbuf_printf(key, " t%d%d at%lld bufs%d,%d,%d,%d", w->transposed, w->phase,
+                  (long long)w->packed_offset, w->source_buf, w->weight_buf, w->packed_buf,
+                  w->out_buf);
+}

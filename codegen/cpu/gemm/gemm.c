@@ -1,0 +1,339 @@
+#include "codegen/cpu/gemm/gemm.h"
+
+#include "codegen/cpu/gemm/gemm_pack.h"
+
+/* --- code of one task --- */
+
+typedef struct GemmEmit {
+    Jit *j;
+    const Gemm *g;
+    JitValue a, b; /* of this batch element */
+    JitValue batch;
+    JitValue tile0, tile1; /* row tiles of the task */
+    JitValue panel0, panel1;
+    JitValue row0;                        /* first row of the task */
+    JitValue k0, steps, first, last;      /* the K block */
+    JitValue packed_b, packed_a, partial; /* parts of scratch */
+} GemmEmit;
+
+static int64_t panel_floats(const GemmEmit *e)
+{
+    return (int64_t)e->g->shape.vectors * jit_lanes(e->j);
+}
+
+static int64_t task_rows(const Gemm *g)
+{
+    return (g->rows.tiles + g->row_blocks - 1) / g->row_blocks * g->shape.rows;
+}
+
+static int64_t task_panels(const Gemm *g)
+{
+    return (g->panels + g->panel_groups - 1) / g->panel_groups;
+}
+
+/* Elements between packed rows of A, or between packed steps. */
+static int64_t packed_a_stride(const Gemm *g)
+{
+    return g->a_k == 1 ? g->k_block + GEMM_A_PAD : task_rows(g) + GEMM_A_PAD;
+}
+
+static void plan_scratch(GemmEmit *e)
+{
+    Jit *j = e->j;
+    JitType p = jit_types(j)->p_f32;
+    int64_t b_floats = (e->g->k_block + 1) * panel_floats(e) * GEMM_PACK_PANELS;
+    int64_t a_floats = 0;
+    if (e->g->pack_a)
+        a_floats = packed_a_stride(e->g) * (e->g->a_k == 1 ? task_rows(e->g) : e->g->k_block);
+    a_floats = (a_floats + 15) / 16 * 16;
+    e->packed_b = jit_tmp(j, jit_scratch(j, p));
+    e->packed_a = jit_tmp(j, jit_offset(j, e->packed_b, jit_i64(j, b_floats)));
+    e->partial = jit_tmp(j, jit_offset(j, e->packed_a, jit_i64(j, a_floats)));
+}
+
+/* Part `index` of `parts` equal parts of [0, n): begin, and end of the last one included. */
+static JitValue part_begin(Jit *j, JitValue index, int64_t n, int64_t parts)
+{
+    return jit_div(j, jit_mul(j, index, jit_i64(j, n)), jit_i64(j, parts));
+}
+
+static JitValue row_of_tile(const GemmEmit *e, JitValue tile)
+{
+    const TileSplit *s = &e->g->rows;
+    JitValue longer = jit_min_i64(e->j, tile, jit_i64(e->j, s->extra));
+    return jit_tmp(e->j, jit_muladd_i64(e->j, tile, s->base, longer));
+}
+
+static void decode_batch(GemmEmit *e)
+{
+    Jit *j = e->j;
+    JitValue rest = e->batch, a = jit_i64(j, 0), b = jit_i64(j, 0);
+    for (int d = e->g->n_batch - 1; d >= 0; d--) {
+        JitValue digit = d ? jit_mod(j, rest, jit_i64(j, e->g->batch[d])) : rest;
+        a = jit_muladd_i64(j, digit, e->g->a_batch[d], a);
+        b = jit_muladd_i64(j, digit, e->g->b_batch[d], b);
+        rest = jit_div(j, rest, jit_i64(j, e->g->batch[d]));
+    }
+    e->a = jit_tmp(j, jit_offset(j, jit_buf(j, e->g->a_buf, jit_types(j)->p_f32), a));
+    e->b = jit_tmp(j, jit_offset(j, jit_buf(j, e->g->b_buf, jit_types(j)->p_f32), b));
+}
+
+static void decode_task(GemmEmit *e, JitValue task)
+{
+    Jit *j = e->j;
+    const Gemm *g = e->g;
+    JitValue groups = jit_i64(j, g->panel_groups), blocks = jit_i64(j, g->row_blocks);
+    JitValue group = jit_tmp(j, jit_mod(j, task, groups));
+    JitValue rest = jit_tmp(j, jit_div(j, task, groups));
+    JitValue block = jit_tmp(j, jit_mod(j, rest, blocks));
+    JitValue one = jit_i64(j, 1);
+    e->batch = jit_tmp(j, jit_div(j, rest, blocks));
+    e->tile0 = jit_tmp(j, part_begin(j, block, g->rows.tiles, g->row_blocks));
+    e->tile1 = jit_tmp(j, part_begin(j, jit_add(j, block, one), g->rows.tiles, g->row_blocks));
+    e->panel0 = jit_tmp(j, part_begin(j, group, g->panels, g->panel_groups));
+    e->panel1 = jit_tmp(j, part_begin(j, jit_add(j, group, one), g->panels, g->panel_groups));
+    e->row0 = row_of_tile(e, e->tile0);
+    decode_batch(e);
+}
+
+/* A's element (row, k0), packed or in place. */
+static JitValue a_at(const GemmEmit *e, JitValue row)
+{
+    Jit *j = e->j;
+    if (e->g->pack_a) {
+        JitValue local = jit_sub(j, row, e->row0);
+        int64_t stride = e->g->a_k == 1 ? packed_a_stride(e->g) : 1;
+        return jit_offset(j, e->packed_a, jit_mul(j, local, jit_i64(j, stride)));
+    }
+    JitValue at = jit_muladd_i64(j, row, e->g->a_row, jit_mul(j, e->k0, jit_i64(j, e->g->a_k)));
+    return jit_offset(j, e->a, at);
+}
+
+static void pack_a(const GemmEmit *e)
+{
+    Jit *j = e->j;
+    JitValue rows = jit_tmp(j, jit_sub(j, row_of_tile(e, e->tile1), e->row0));
+    JitValue at = jit_muladd_i64(j, e->row0, e->g->a_row, jit_mul(j, e->k0, jit_i64(j, e->g->a_k)));
+    JitValue from = jit_offset(j, e->a, at), stride = jit_i64(j, packed_a_stride(e->g));
+    if (e->g->a_k == 1)
+        pack_rows(j, e->packed_a, stride, from, jit_i64(j, e->g->a_row), rows, e->steps);
+    else
+        pack_rows(j, e->packed_a, stride, from, jit_i64(j, e->g->a_k), e->steps, rows);
+}
+
+/* Sums between K blocks: a block of their own in scratch, or the result itself. */
+static JitValue partial_at(const GemmEmit *e, JitValue row, JitValue panel)
+{
+    Jit *j = e->j;
+    int64_t width = panel_floats(e);
+    if (e->g->private_partial) {
+        JitValue local = jit_mul(j, jit_sub(j, panel, e->panel0), jit_i64(j, width));
+        return jit_offset(
+            j, e->partial,
+            jit_muladd_i64(j, jit_sub(j, row, e->row0), width * task_panels(e->g), local));
+    }
+    JitValue out = jit_buf(j, e->g->out_buf, jit_types(j)->p_f32);
+    JitValue first = jit_muladd_i64(j, e->batch, e->g->m, row);
+    return jit_offset(j, out,
+                      jit_muladd_i64(j, first, e->g->n, jit_mul(j, panel, jit_i64(j, width))));
+}
+
+/* One panel's shape: vectors, valid columns, and how B is read. */
+typedef struct PanelKind {
+    int vectors;
+    int64_t columns;
+    bool direct;
+} PanelKind;
+
+static Tile make_tile(const GemmEmit *e, const PanelKind *p, int rows)
+{
+    const Gemm *g = e->g;
+    int lanes = jit_lanes(e->j);
+    Tile t = {.rows = rows,
+              .vectors = p->vectors,
+              .last_lanes = (int)(p->columns - (int64_t)(p->vectors - 1) * lanes),
+              .b_packed = !p->direct,
+              .single = g->k_blocks == 1,
+              .partial_padded = g->private_partial,
+              .partial_stride = g->private_partial ? panel_floats(e) * task_panels(g) : g->n,
+              .n_loops = 1,
+              .out_buf = g->out_buf,
+              .epilogue = &g->epilogue};
+    bool in_rows = !g->pack_a || g->a_k == 1;
+    int64_t row = g->pack_a ? (in_rows ? packed_a_stride(g) : 1) : g->a_row;
+    int64_t step = g->pack_a ? (in_rows ? 1 : packed_a_stride(g)) : g->a_k;
+    for (int r = 0; r < rows; r++) {
+        t.a_row[r] = r * row;
+        t.out_row[r] = r;
+    }
+    t.loop[0] = (TileLoop){TILE_STEPS, step, p->direct ? g->b_k : (int64_t)p->vectors * lanes};
+    return t;
+}
+
+/* Tiles [from, to) of `rows` rows against one panel. */
+static void sweep(const GemmEmit *e, const PanelKind *p, JitValue panel, JitValue b, int rows,
+                  JitValue from, JitValue to)
+{
+    Jit *j = e->j;
+    Tile tile = make_tile(e, p, rows);
+    JitLoop l = jit_for(j, from, to, 1, "tile");
+    JitValue row = row_of_tile(e, jit_index(&l));
+    TileArgs args = {.a = a_at(e, row),
+                     .b = b,
+                     .row = jit_muladd_i64(j, e->batch, e->g->m, row),
+                     .col = jit_mul(j, panel, jit_i64(j, panel_floats(e))),
+                     .steps = e->steps};
+    if (!tile.single) {
+        args.partial = partial_at(e, row, panel);
+        args.first = e->first;
+        args.last = e->last;
+    }
+    tile_call(j, &tile, &args);
+    jit_end_for(j, &l);
+}
+
+/* Steps of this K block whose last vector of B may be read in whole: they end before the matrix
+ * does. */
+static JitValue safe_steps(const GemmEmit *e, const PanelKind *p)
+{
+    const Gemm *g = e->g;
+    int64_t over = (int64_t)p->vectors * jit_lanes(e->j) - p->columns;
+    int64_t rows = g->b_k > 0 ? (over + g->b_k - 1) / g->b_k : g->k;
+    return jit_tmp(e->j, jit_sub(e->j, jit_i64(e->j, g->k - rows), e->k0));
+}
+
+/* B's element (k0, panel's first column). */
+static JitValue b_at(const GemmEmit *e, JitValue panel)
+{
+    Jit *j = e->j;
+    JitValue col = jit_mul(j, panel, jit_i64(j, panel_floats(e)));
+    JitValue at = jit_muladd_i64(j, e->k0, e->g->b_k, jit_mul(j, col, jit_i64(j, e->g->b_n)));
+    return jit_tmp(j, jit_offset(j, e->b, at));
+}
+
+/* All row tiles of the task against one panel of B, which starts at b. */
+static void sweep_panel(const GemmEmit *e, const PanelKind *p, JitValue panel, JitValue b)
+{
+    Jit *j = e->j;
+    JitValue extra = jit_i64(j, e->g->rows.extra);
+    int base = (int)e->g->rows.base;
+    if (e->g->rows.extra)
+        sweep(e, p, panel, b, base + 1, e->tile0, jit_min_i64(j, e->tile1, extra));
+    sweep(e, p, panel, b, base, jit_max_i64(j, e->tile0, extra), e->tile1);
+}
+
+/* Panels [from, from + n) of whole vectors: packed together, then used one by one. */
+static void emit_packed_panels(const GemmEmit *e, const PanelKind *p, JitValue from, JitValue n)
+{
+    Jit *j = e->j;
+    PackPanel pack = {p->vectors, p->columns, e->g->b_k, e->g->b_n};
+    if (e->g->b_n == 1)
+        pack_panels(j, &pack, e->packed_b, b_at(e, from), e->steps, n);
+    JitLoop l = jit_for(j, jit_i64(j, 0), n, 1, "panel");
+    JitValue panel = jit_tmp(j, jit_add(j, from, jit_index(&l)));
+    JitValue size = jit_mul(j, e->steps, jit_i64(j, panel_floats(e)));
+    JitValue b = jit_tmp(j, jit_offset(j, e->packed_b, jit_mul(j, size, jit_index(&l))));
+    if (e->g->b_n != 1)
+        pack_panel(j, &pack, b, b_at(e, panel), e->steps, NULL);
+    sweep_panel(e, p, panel, b);
+    jit_end_for(j, &l);
+}
+
+static void emit_whole_panels(const GemmEmit *e, int64_t whole)
+{
+    Jit *j = e->j;
+    PanelKind p = {e->g->shape.vectors, panel_floats(e), e->g->direct_b};
+    JitValue end = jit_tmp(j, jit_min_i64(j, e->panel1, jit_i64(j, whole)));
+    JitLoop l = jit_for(j, e->panel0, end, p.direct ? 1 : GEMM_PACK_PANELS, "panel");
+    JitValue from = jit_tmp(j, jit_index(&l));
+    if (p.direct)
+        sweep_panel(e, &p, from, b_at(e, from));
+    else
+        emit_packed_panels(e, &p, from,
+                           jit_min_i64(j, jit_sub(j, end, from), jit_i64(j, GEMM_PACK_PANELS)));
+    jit_end_for(j, &l);
+}
+
+static void emit_last_panel(const GemmEmit *e, int64_t whole, int64_t columns)
+{
+    Jit *j = e->j;
+    int lanes = jit_lanes(j);
+    PanelKind p = {(int)((columns + lanes - 1) / lanes), columns, false};
+    PackPanel pack = {p.vectors, p.columns, e->g->b_k, e->g->b_n};
+    JitIf s = jit_if(j, jit_compare(j, JIT_GT, e->panel1, jit_i64(j, whole)));
+    JitValue panel = jit_i64(j, whole);
+    pack_panel(j, &pack, e->packed_b, b_at(e, panel), e->steps, safe_steps(e, &p));
+    sweep_panel(e, &p, panel, e->packed_b);
+    jit_end_if(j, &s);
+}
+
+static void emit_panels(const GemmEmit *e)
+{
+    int64_t whole = e->g->n / panel_floats(e), rest = e->g->n % panel_floats(e);
+    if (whole)
+        emit_whole_panels(e, whole);
+    if (rest)
+        emit_last_panel(e, whole, rest);
+}
+
+static void emit_k_blocks(GemmEmit *e)
+{
+    Jit *j = e->j;
+    const Gemm *g = e->g;
+    JitLoop l = jit_for(j, jit_i64(j, 0), jit_i64(j, g->k_blocks), 1, "block");
+    e->k0 = jit_tmp(j, jit_mul(j, jit_index(&l), jit_i64(j, g->k_block)));
+    e->steps = jit_min_i64(j, jit_i64(j, g->k_block), jit_sub(j, jit_i64(j, g->k), e->k0));
+    e->first = jit_tmp(j, jit_compare(j, JIT_EQ, jit_index(&l), jit_i64(j, 0)));
+    e->last = jit_tmp(j, jit_compare(j, JIT_EQ, jit_index(&l), jit_i64(j, g->k_blocks - 1)));
+    if (g->pack_a)
+        pack_a(e);
+    emit_panels(e);
+    jit_end_for(j, &l);
+}
+
+/* desc: a Gemm. */
+static void emit(Jit *j, const void *desc)
+{
+    GemmEmit e = {.j = j, .g = desc};
+    plan_scratch(&e);
+    JitLoop l = jit_for(j, jit_task_begin(j), jit_task_end(j), 1, "task");
+    decode_task(&e, jit_index(&l));
+    emit_k_blocks(&e);
+    jit_end_for(j, &l);
+}
+
+/* --- the call --- */
+
+static const char *gemm_key(Pool *pool, const Gemm *g)
+{
+    StrBuf key = strbuf_new(pool);
+    strbuf_printf(&key, "gemm %lldx%lldx%lld a%lld,%lld b%lld,%lld", (long long)g->m,
+                  (long long)g->n, (long long)g->k, (long long)g->a_row, (long long)g->a_k,
+                  (long long)g->b_k, (long long)g->b_n);
+    for (int d = 0; d < g->n_batch; d++)
+        strbuf_printf(&key, " batch%lld:%lld,%lld", (long long)g->batch[d],
+                      (long long)g->a_batch[d], (long long)g->b_batch[d]);
+    strbuf_printf(&key, " bufs%d,%d,%d", g->a_buf, g->b_buf, g->out_buf);
+    epilogue_key(&key, &g->epilogue);
+    return key.text;
+}
+
+void gemm_lower(Lowering *l, Gemm *g, Call *call, const char *what)
+{
+    double batches = 1;
+    for (int d = 0; d < g->n_batch; d++)
+        batches *= (double)g->batch[d];
+    double m = (double)g->m, n = (double)g->n, k = (double)g->k;
+    call->label = pool_printf(l->pool, "%s %lldx%lldx%lld", what, (long long)(batches * m),
+                              (long long)g->n, (long long)g->k);
+    call->flops = 2 * batches * m * n * k;
+    call->bytes = 4 * batches * (m * k + k * n + m * n);
+    gemm_plan(g, l->target);
+    call->key = gemm_key(l->pool, g);
+    call->emit = emit;
+    call->desc = g;
+    call->n_tasks = gemm_tasks(g);
+    call->contract = true;
+    if (call->n_tasks)
+        lower_call(l, *call);
+}

@@ -1,0 +1,44 @@
+/* Matrix products: out[b, m, n] = sum over k of A[b, m, k] * B[b, k, n], with any element strides
+ * of A and B.
+ *
+ * A task is a block of row tiles times a group of column panels of one batch element.  For every
+ * block of K it packs B panel by panel into scratch and sweeps the row tiles; A is read in place
+ * unless its strides collide in the cache.  Every element is one chain of multiply-adds in the
+ * order of k, whatever the blocking. */
+#ifndef SCRIMP_CODEGEN_CPU_GEMM_GEMM_H
+#define SCRIMP_CODEGEN_CPU_GEMM_GEMM_H
+
+#include "codegen/cpu/gemm/gemm_tile.h"
+#include "codegen/cpu/point/epilogue.h"
+
+enum {
+    GEMM_A_PAD = 16,     /* floats between packed rows of A */
+    GEMM_PACK_PANELS = 4 /* panels of B packed together */
+};
+
+typedef struct Gemm {
+    int64_t m, n, k;
+    int64_t a_row, a_k, b_k, b_n; /* strides in elements; out is dense */
+    int n_batch;                  /* outermost first */
+    int64_t batch[TYPE_MAX_RANK], a_batch[TYPE_MAX_RANK], b_batch[TYPE_MAX_RANK];
+    int a_buf, b_buf, out_buf;
+    Epilogue epilogue;
+    /* decided by gemm_plan */
+    TileShape shape;
+    TileSplit rows; /* m over row tiles */
+    int64_t k_block, k_blocks;
+    int64_t panels; /* of shape.vectors vectors; the last one may be narrower */
+    int64_t row_blocks, panel_groups, batches;
+    bool pack_a;
+    bool direct_b;        /* whole panels are read in place */
+    bool private_partial; /* sums between K blocks stay in scratch */
+} Gemm;
+
+/* Decides tiles, blocks and tasks for the target; merges batch dims into rows where the strides
+ * allow. */
+void gemm_plan(Gemm *g, const Target *target);
+int64_t gemm_tasks(const Gemm *g);
+/* Plans g and adds its call; call->buf is filled, g->epilogue set.  `what`: for the label. */
+void gemm_lower(Lowering *l, Gemm *g, Call *call, const char *what);
+
+#endif

@@ -1,0 +1,36 @@
+/* Copies that put operands of matrix kernels into the order in which the register tile reads them.
+ */
+#ifndef SCRIMP_CODEGEN_CPU_GEMM_GEMM_PACK_H
+#define SCRIMP_CODEGEN_CPU_GEMM_GEMM_PACK_H
+
+#include "codegen/jit/jit.h"
+
+/* A panel [steps][vectors * lanes] made of source element (k, n) at k * k_step + n * n_step;
+ * columns past `columns` are padding (zero, or whatever follows in the source: nothing depends on
+ * them). */
+typedef struct PackPanel {
+    int vectors;
+    int64_t columns;
+    int64_t k_step, n_step;
+} PackPanel;
+
+/* to: vector-aligned.  safe: the first so many steps (i64, may be negative) whose last vector may
+ * be read in whole without leaving the source; NULL = all; it matters only when n_step is 1 and
+ * columns is no multiple of the lanes. */
+void pack_panel(Jit *j, const PackPanel *p, JitValue to, JitValue from, JitValue steps,
+                JitValue safe);
+
+/* The same for `panels` (i64) whole panels side by side, one behind the other in `to`; n_step must
+ * be 1 and columns whole vectors.  Goes along the rows of the source: short pieces of far rows
+ * would miss the cache and the TLB. */
+void pack_panels(Jit *j, const PackPanel *p, JitValue to, JitValue from, JitValue steps,
+                 JitValue panels);
+
+/* to[r * to_step + i] = from[r * from_step + i] for r < rows, i < n (i64 values, elements f32). */
+void pack_rows(Jit *j, JitValue to, JitValue to_step, JitValue from, JitValue from_step,
+               JitValue rows, JitValue n);
+
+/* to[i] = 0 for i < n. */
+void pack_zero(Jit *j, JitValue to, JitValue n);
+
+#endif

@@ -1,0 +1,159 @@
+/* How a matrix product is cut into tiles, blocks and tasks. */
+#include "codegen/cpu/gemm/gemm.h"
+
+#include "ir/support/bug.h"
+#include "runtime/abi.h"
+
+enum {
+    K_BLOCK_MOST = 256,   /* rows of a packed panel: 2 vectors of 16 make 40 KiB */
+    ROWS_PER_TASK = 512,  /* a block of A is packed once for all panels of a task */
+    TASKS_WANTED = 12,    /* splits evenly over 2, 3, 4 and 6 threads; more tasks pack more often */
+    TASK_TILES_LEAST = 4, /* rows that share a packed panel */
+    TASK_FLOPS_LEAST = 2000000,
+    PARTIAL_BYTES = 256 * 1024
+};
+
+static int64_t ceil_div(int64_t a, int64_t b)
+{
+    return (a + b - 1) / b;
+}
+
+static int64_t panel_floats(const Gemm *g, const Target *t)
+{
+    return (int64_t)g->shape.vectors * t->vector_floats;
+}
+
+static void drop_batch_dim(Gemm *g, int d)
+{
+    for (int i = d; i + 1 < g->n_batch; i++) {
+        g->batch[i] = g->batch[i + 1];
+        g->a_batch[i] = g->a_batch[i + 1];
+        g->b_batch[i] = g->b_batch[i + 1];
+    }
+    g->n_batch--;
+}
+
+/* Dims of size 1 go; the innermost dim joins the rows when B does not depend on it and A's rows go
+ * on evenly; neighbours that lie evenly become one. */
+static void merge_batch(Gemm *g)
+{
+    for (int d = g->n_batch - 1; d >= 0; d--)
+        if (g->batch[d] == 1)
+            drop_batch_dim(g, d);
+    while (g->n_batch && g->b_batch[g->n_batch - 1] == 0 &&
+           (g->a_batch[g->n_batch - 1] == g->m * g->a_row || g->m == 1)) {
+        if (g->m == 1)
+            g->a_row = g->a_batch[g->n_batch - 1];
+        g->m *= g->batch[--g->n_batch];
+    }
+    for (int d = g->n_batch - 2; d >= 0; d--)
+        if (g->a_batch[d] == g->a_batch[d + 1] * g->batch[d + 1] &&
+            g->b_batch[d] == g->b_batch[d + 1] * g->batch[d + 1]) {
+            g->batch[d + 1] *= g->batch[d];
+            drop_batch_dim(g, d);
+        }
+}
+
+/* Rows (or steps) a multiple of 2 KiB apart fall into one or two sets of a first-level cache. */
+static bool collides(int64_t stride)
+{
+    return stride * 4 % 2048 == 0;
+}
+
+/* Packing needs one stride of 1 to copy by vectors. */
+static bool wants_packed_a(const Gemm *g)
+{
+    if (g->rows.tiles * g->shape.rows < 2 * g->shape.rows || g->k < 16)
+        return false;
+    if (g->a_k == 1)
+        return g->shape.rows >= 6 && collides(g->a_row);
+    return g->a_row == 1 && collides(g->a_k);
+}
+
+static void plan_k(Gemm *g, const Target *t)
+{
+    g->k_blocks = g->k > K_BLOCK_MOST ? ceil_div(g->k, K_BLOCK_MOST) : 1;
+    g->k_block = ceil_div(ceil_div(g->k, g->k_blocks), t->vector_floats) * t->vector_floats;
+    if (g->k_block)
+        g->k_blocks = ceil_div(g->k, g->k_block);
+}
+
+static double task_flops(const Gemm *g)
+{
+    return 2 * (double)g->m * (double)g->n * (double)g->k /
+           (double)(g->row_blocks * g->panel_groups);
+}
+
+/* Panels of one task whose sums between K blocks fit into scratch. */
+static int64_t least_groups(const Gemm *g, const Target *t)
+{
+    if (!g->private_partial)
+        return 1;
+    int64_t rows = ceil_div(g->rows.tiles, g->row_blocks) * g->shape.rows;
+    int64_t fit = PARTIAL_BYTES / (4 * rows * panel_floats(g, t));
+    return ceil_div(g->panels, fit < 1 ? 1 : fit);
+}
+
+/* Splits the longer side until there are tasks enough. */
+static void plan_tasks(Gemm *g, const Target *t)
+{
+    g->row_blocks = ceil_div(g->m, ROWS_PER_TASK);
+    g->panel_groups = 1;
+    while (g->batches * g->row_blocks * g->panel_groups < TASKS_WANTED &&
+           task_flops(g) > TASK_FLOPS_LEAST) {
+        int64_t rows = g->m / g->row_blocks, columns = g->n / g->panel_groups;
+        bool more_rows = g->rows.tiles >= 2 * TASK_TILES_LEAST * g->row_blocks;
+        bool more_groups = g->panels >= 2 * g->panel_groups;
+        if (more_groups && (columns > rows / 2 || !more_rows))
+            g->panel_groups *= 2;
+        else if (more_rows)
+            g->row_blocks *= 2;
+        else
+            break;
+    }
+    if (g->row_blocks > g->rows.tiles)
+        g->row_blocks = g->rows.tiles;
+    int64_t least = least_groups(g, t);
+    if (g->panel_groups < least)
+        g->panel_groups = least;
+}
+
+static void check_scratch(const Gemm *g, const Target *t)
+{
+    int64_t rows = ceil_div(g->rows.tiles, g->row_blocks) * g->shape.rows + GEMM_A_PAD;
+    int64_t floats = (g->k_block + 1) * panel_floats(g, t) * GEMM_PACK_PANELS;
+    if (g->pack_a)
+        floats += rows * (g->k_block + GEMM_A_PAD) + 64;
+    if (g->private_partial)
+        floats += rows * ceil_div(g->panels, g->panel_groups) * panel_floats(g, t);
+    if (floats * 4 > SCRIMP_SCRATCH_BYTES)
+        BUG("matrix product %lld x %lld x %lld needs %lld bytes of scratch", (long long)g->m,
+            (long long)g->n, (long long)g->k, (long long)floats * 4);
+}
+
+void gemm_plan(Gemm *g, const Target *t)
+{
+    merge_batch(g);
+    g->batches = 1;
+    for (int d = 0; d < g->n_batch; d++)
+        g->batches *= g->batch[d];
+    if (!g->m || !g->n || !g->batches) {
+        g->batches = 0;
+        return;
+    }
+    g->shape = tile_shape(t, ceil_div(g->n, t->vector_floats), g->m);
+    g->rows = tile_split(g->m, g->shape.rows);
+    g->panels = ceil_div(g->n, panel_floats(g, t));
+    plan_k(g, t);
+    g->private_partial = g->k_blocks > 1 && (collides(g->n) || epilogue_may_alias(&g->epilogue) ||
+                                             dtype_bytes(g->epilogue.out.dtype) != 4);
+    g->pack_a = wants_packed_a(g);
+    plan_tasks(g, t);
+    g->direct_b = g->b_n == 1 && ceil_div(g->rows.tiles, g->row_blocks) == 1;
+    check_scratch(g, t);
+}
+
+int64_t gemm_tasks(const Gemm *g)
+{
+    return g->batches ? g->batches * g->row_blocks * g->panel_groups : 0;
+}

@@ -1,0 +1,261 @@
+#include "codegen/cpu/gemm/gemm_tile.h"
+
+#include "ir/support/bug.h"
+
+#include <string.h>
+
+/* Measured shapes; docs/cpu.md.  One register is left for the broadcast, `vectors` for B; without
+ * FMA the product needs one more. */
+static int rows_for(const Target *t, int vectors)
+{
+    if (t->vector_registers >= 32) {
+        static const int rows[] = {0, 24, 14, 8, 6};
+        return rows[vectors];
+    }
+    static const int fma[] = {0, 12, 6, 4, 2}, plain[] = {0, 10, 4, 3, 2};
+    return t->fma ? fma[vectors] : plain[vectors];
+}
+
+/* Time of one step of a tile against the ideal: two loads and two multiply-adds per cycle, and what
+ * the loop and the latency of short tiles cost. */
+static double shape_cost(int rows, int vectors)
+{
+    int products = rows * vectors, loads = rows + vectors;
+    return (products > loads ? products : loads) + 2;
+}
+
+/* Time per step and row of a whole result row. */
+static double row_cost(int rows, int vectors, int64_t n_vectors)
+{
+    int rest = (int)(n_vectors % vectors);
+    double cost = (double)(n_vectors / vectors) * shape_cost(rows, vectors);
+    return (cost + (rest ? shape_cost(rows, rest) : 0)) / rows;
+}
+
+TileShape tile_shape(const Target *target, int64_t n_vectors, int64_t max_rows)
+{
+    TileShape best = {0, 0};
+    double best_cost = 0;
+    for (int v = 1; v <= TILE_MAX_VECTORS && v <= n_vectors; v++) {
+        int rows = rows_for(target, v);
+        if (rows > max_rows)
+            rows = (int)max_rows;
+        double cost = row_cost(rows, v, n_vectors);
+        if (v == 1 || cost < best_cost) {
+            best = (TileShape){rows, v};
+            best_cost = cost;
+        }
+    }
+    return best;
+}
+
+TileSplit tile_split(int64_t n, int64_t most)
+{
+    int64_t tiles = (n + most - 1) / most;
+    TileSplit s = {tiles, n / tiles, n % tiles};
+    return s;
+}
+
+/* --- the function of one tile --- */
+
+typedef struct TileEmit {
+    Jit *j;
+    const Tile *t;
+    JitVar acc[TILE_MAX_ROWS][TILE_MAX_VECTORS];
+} TileEmit;
+
+/* Parameters of a tile function, in order. */
+enum { P_BUFS, P_A, P_B, P_PARTIAL, P_ROW, P_COL, P_STEPS, P_FIRST, P_LAST, P_COUNT };
+
+static bool last_is_short(const TileEmit *e, int v)
+{
+    return v == e->t->vectors - 1 && e->t->last_lanes < jit_lanes(e->j);
+}
+
+static JitValue lanes_value(const TileEmit *e)
+{
+    return jit_i64(e->j, e->t->last_lanes);
+}
+
+static void acc_zero(TileEmit *e)
+{
+    for (int r = 0; r < e->t->rows; r++)
+        for (int v = 0; v < e->t->vectors; v++)
+            jit_set(e->j, e->acc[r][v], jit_vf(e->j, 0));
+}
+
+static int64_t partial_offset(const TileEmit *e, int r, int v)
+{
+    return r * e->t->partial_stride + v * jit_lanes(e->j);
+}
+
+/* Adds the sums of earlier blocks.  The sum of a block is complete by then: over K terms that makes
+ * chains of a block's length and one over the blocks, whose rounding errors are far below those of
+ * a chain of K. */
+static void acc_add_partial(TileEmit *e)
+{
+    Jit *j = e->j;
+    JitValue p = jit_param(j, P_PARTIAL);
+    for (int r = 0; r < e->t->rows; r++)
+        for (int v = 0; v < e->t->vectors; v++) {
+            JitValue at = jit_i64(j, partial_offset(e, r, v));
+            bool cut = last_is_short(e, v) && !e->t->partial_padded;
+            JitValue before =
+                cut ? jit_vload_partial(j, p, at, lanes_value(e), 0) : jit_vload(j, p, at);
+            jit_set(j, e->acc[r][v], jit_add(j, before, jit_get(e->acc[r][v])));
+        }
+}
+
+static void acc_store_partial(TileEmit *e)
+{
+    JitValue p = jit_param(e->j, P_PARTIAL);
+    for (int r = 0; r < e->t->rows; r++)
+        for (int v = 0; v < e->t->vectors; v++) {
+            JitValue at = jit_i64(e->j, partial_offset(e, r, v)), x = jit_get(e->acc[r][v]);
+            if (last_is_short(e, v) && !e->t->partial_padded)
+                jit_vstore_partial(e->j, p, at, lanes_value(e), x);
+            else
+                jit_vstore(e->j, p, at, x);
+        }
+}
+
+static void store_result(TileEmit *e, int r, int v)
+{
+    Jit *j = e->j;
+    JitValue row = jit_add(j, jit_param(j, P_ROW), jit_i64(j, e->t->out_row[r]));
+    JitValue col = jit_add(j, jit_param(j, P_COL), jit_i64(j, v * jit_lanes(j)));
+    JitValue n = last_is_short(e, v) ? lanes_value(e) : NULL;
+    epilogue_store(j, e->t->epilogue, e->t->out_buf, jit_get(e->acc[r][v]), row, col, n);
+}
+
+static void acc_finish(TileEmit *e)
+{
+    for (int r = 0; r < e->t->rows; r++)
+        for (int v = 0; v < e->t->vectors; v++)
+            store_result(e, r, v);
+}
+
+/* One step of the reduction. */
+static void emit_step(TileEmit *e, JitVar a, JitVar b)
+{
+    Jit *j = e->j;
+    JitValue bv[TILE_MAX_VECTORS];
+    for (int v = 0; v < e->t->vectors; v++) {
+        JitValue at = jit_i64(j, v * jit_lanes(j));
+        bv[v] = e->t->b_packed        ? jit_vload_aligned(j, jit_get(b), at)
+                : last_is_short(e, v) ? jit_vload_partial(j, jit_get(b), at, lanes_value(e), 0)
+                                      : jit_vload(j, jit_get(b), at);
+    }
+    for (int r = 0; r < e->t->rows; r++) {
+        JitValue x = jit_tmp(j, jit_splat(j, jit_load(j, jit_get(a), jit_i64(j, e->t->a_row[r]))));
+        for (int v = 0; v < e->t->vectors; v++)
+            jit_set(j, e->acc[r][v], jit_add(j, jit_mul(j, x, bv[v]), jit_get(e->acc[r][v])));
+    }
+}
+
+static void advance(Jit *j, JitVar pointer, int64_t step)
+{
+    if (step)
+        jit_set(j, pointer, jit_offset(j, jit_get(pointer), jit_i64(j, step)));
+}
+
+/* Loops level.. of the nest, starting at *a and *b. */
+static void emit_loops(TileEmit *e, int level, JitValue a_from, JitValue b_from)
+{
+    Jit *j = e->j;
+    JitVar a = jit_var(j, jit_types(j)->p_f32, "a"), b = jit_var(j, jit_types(j)->p_f32, "b");
+    jit_set(j, a, a_from);
+    jit_set(j, b, b_from);
+    const TileLoop *loop = &e->t->loop[level];
+    JitValue count = loop->count == TILE_STEPS ? jit_param(j, P_STEPS) : jit_i64(j, loop->count);
+    JitLoop l = jit_for(j, jit_i64(j, 0), count, 1, "k");
+    if (level == e->t->n_loops - 1)
+        emit_step(e, a, b);
+    else
+        emit_loops(e, level + 1, jit_get(a), jit_get(b));
+    advance(j, a, loop->a_step);
+    advance(j, b, loop->b_step);
+    jit_end_for(j, &l);
+}
+
+static void emit_body(TileEmit *e)
+{
+    Jit *j = e->j;
+    acc_zero(e);
+    emit_loops(e, 0, jit_param(j, P_A), jit_param(j, P_B));
+    if (e->t->single) {
+        acc_finish(e);
+        return;
+    }
+    JitIf first = jit_if(j, jit_param(j, P_FIRST));
+    jit_else(j, &first);
+    acc_add_partial(e);
+    jit_end_if(j, &first);
+    JitIf s = jit_if(j, jit_param(j, P_LAST));
+    acc_finish(e);
+    jit_else(j, &s);
+    acc_store_partial(e);
+    jit_end_if(j, &s);
+}
+
+/* One kernel has one epilogue, so it is no part of the name. */
+static uint64_t tile_hash(const Tile *t)
+{
+    const int head[] = {t->rows,   t->vectors,        t->last_lanes, t->b_packed,
+                        t->single, t->partial_padded, t->n_loops,    t->out_buf};
+    size_t rows = (size_t)t->rows * sizeof(int64_t);
+    uint64_t h = hash_bytes(head, sizeof head, 0);
+    h = hash_bytes(t->a_row, rows, h);
+    h = hash_bytes(t->out_row, rows, h);
+    h = hash_bytes(&t->partial_stride, sizeof t->partial_stride, h);
+    return hash_bytes(t->loop, (size_t)t->n_loops * sizeof(TileLoop), h);
+}
+
+static JitFunction tile_function(Jit *j, const Tile *t)
+{
+    char name[64];
+    snprintf(name, sizeof name, "tile_%dx%d_%016llx", t->rows, t->vectors,
+             (unsigned long long)tile_hash(t));
+    JitFunction f = jit_function_lookup(j, name);
+    if (f)
+        return f;
+    const JitTypes *ty = jit_types(j);
+    const JitType types[P_COUNT] = {[P_BUFS] = jit_pointer_to(j, ty->p_char),
+                                    [P_A] = ty->p_f32,
+                                    [P_B] = ty->p_f32,
+                                    [P_PARTIAL] = ty->p_f32,
+                                    [P_ROW] = ty->i64,
+                                    [P_COL] = ty->i64,
+                                    [P_STEPS] = ty->i64,
+                                    [P_FIRST] = ty->boolean,
+                                    [P_LAST] = ty->boolean};
+    f = jit_function_begin(j, name, ty->none, P_COUNT, types);
+    jit_function_bufs(j, P_BUFS);
+    TileEmit e = {.j = j, .t = t};
+    for (int r = 0; r < t->rows; r++)
+        for (int v = 0; v < t->vectors; v++)
+            e.acc[r][v] = jit_var(j, ty->vf, "acc");
+    emit_body(&e);
+    jit_function_end(j);
+    return f;
+}
+
+void tile_call(Jit *j, const Tile *tile, const TileArgs *args)
+{
+    if (tile->rows < 1 || tile->rows > TILE_MAX_ROWS || tile->vectors < 1 ||
+        tile->vectors > TILE_MAX_VECTORS)
+        BUG("tile of %d rows and %d vectors", tile->rows, tile->vectors);
+    const JitTypes *ty = jit_types(j);
+    JitValue yes = jit_cast(j, jit_i32(j, 1), ty->boolean);
+    const JitValue values[P_COUNT] = {[P_BUFS] = jit_bufs(j),
+                                      [P_A] = args->a,
+                                      [P_B] = args->b,
+                                      [P_PARTIAL] =
+                                          args->partial ? args->partial : jit_zero(j, ty->p_f32),
+                                      [P_ROW] = args->row,
+                                      [P_COL] = args->col,
+                                      [P_STEPS] = args->steps ? args->steps : jit_i64(j, 0),
+                                      [P_FIRST] = args->first ? args->first : yes,
+                                      [P_LAST] = args->last ? args->last : yes};
+    jit_call_void(j, tile_function(j, tile), P_COUNT, values);
+}

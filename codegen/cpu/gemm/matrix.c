@@ -1,0 +1,126 @@
+#include "codegen/cpu/gemm/matrix.h"
+
+#include "ir/support/bug.h"
+
+const Type *matrix_operand_type(const MatrixNode *m, int i)
+{
+    return value_type(m->graph, m->node->in[i]);
+}
+
+const Type *matrix_result_type(const MatrixNode *m)
+{
+    return value_type(m->graph, m->node->out[0]);
+}
+
+Call matrix_call(const MatrixNode *m)
+{
+    const Node *outer = m->fused ? m->fused : m->node;
+    Call call = {.n_bufs = 1};
+    call.buf[0] = (CallBuf){outer->out[0], 0};
+    return call;
+}
+
+/* Input i of a fused node is the i-th `input` node of its body. */
+static ValueId outer_value(const MatrixNode *m, ValueId inner)
+{
+    int index = 0;
+    for (size_t i = 0; i < m->graph->order.len; i++) {
+        const Node *n = graph_node(m->graph, m->graph->order.data[i]);
+        if (n->op != OP_input)
+            continue;
+        if (n->out[0] == inner)
+            return m->fused->in[index];
+        index++;
+    }
+    BUG("a fused matrix operation reads a value made inside its group");
+}
+
+int matrix_add_operand(const MatrixNode *m, Call *call, int i)
+{
+    ValueId v = m->node->in[i];
+    call->buf[call->n_bufs] = (CallBuf){m->fused ? outer_value(m, v) : v, 0};
+    return call->n_bufs++;
+}
+
+Epilogue matrix_epilogue(const MatrixNode *m, Call *call, int bias)
+{
+    const Node *outer = m->fused ? m->fused : m->node;
+    Epilogue e = epilogue_none(value_type(m->l->graph, outer->out[0]));
+    if (bias >= 0 && bias < m->node->n_in)
+        e.bias_buf = matrix_add_operand(m, call, bias);
+    if (m->fused)
+        epilogue_add_body(&e, m->fused, call);
+    return e;
+}
+
+static MatrixLower *rule_of(OpKind op)
+{
+    switch ((int)op) {
+    case OP_matmul:
+        return matrix_lower_matmul;
+    case OP_linear:
+        return matrix_lower_linear;
+    case OP_conv2d:
+        return matrix_lower_conv2d;
+    case OP_conv2d_dgrad:
+    case OP_deconv2d:
+        return matrix_lower_conv2d_dgrad;
+    case OP_conv2d_wgrad:
+        return matrix_lower_conv2d_wgrad;
+    default:
+        return NULL;
+    }
+}
+
+void lower_fused_matrix(Lowering *l, const Node *fused)
+{
+    const Graph *body = fused->body;
+    for (size_t i = 0; i < body->order.len; i++) {
+        const Node *n = graph_node(body, body->order.data[i]);
+        if (!rule_of(n->op))
+            continue;
+        MatrixNode m = {l, body, n, fused};
+        rule_of(n->op)(&m);
+        return;
+    }
+    BUG("a fused group without a matrix operation");
+}
+
+static void lower_alone(Lowering *l, const Node *node)
+{
+    MatrixNode m = {l, l->graph, node, NULL};
+    rule_of(node->op)(&m);
+}
+
+LowerRule lower_matmul, lower_linear, lower_conv2d, lower_conv2d_dgrad, lower_conv2d_wgrad,
+    lower_deconv2d;
+
+void lower_matmul(Lowering *l, const Node *node)
+{
+    lower_alone(l, node);
+}
+
+void lower_linear(Lowering *l, const Node *node)
+{
+    lower_alone(l, node);
+}
+
+void lower_conv2d(Lowering *l, const Node *node)
+{
+    lower_alone(l, node);
+}
+
+void lower_conv2d_dgrad(Lowering *l, const Node *node)
+{
+    lower_alone(l, node);
+}
+
+void lower_conv2d_wgrad(Lowering *l, const Node *node)
+{
+    lower_alone(l, node);
+}
+
+void lower_deconv2d(Lowering *l, const Node *node)
+{
+    lower_alone(l, node);
+}

@@ -1,0 +1,48 @@
+/* What a matrix kernel does with a finished accumulator vector before it is stored: adds a bias,
+ * and runs the POINT operations of a fused node.  Called by the register-tile generator
+ * (gemm_tile.c) and by the slow convolution loops; lower_fused of codegen/cpu/point/pointwise.c
+ * hands fused nodes whose body has a MATRIX operation to lower_fused_matrix.
+ *
+ * Every result is seen as a matrix [rows, columns], columns contiguous: matmul [.., M, N] has
+ * batch*M rows, an NHWC image has N*H*W rows of C columns. */
+#ifndef SCRIMP_CODEGEN_CPU_POINT_EPILOGUE_H
+#define SCRIMP_CODEGEN_CPU_POINT_EPILOGUE_H
+
+#include "codegen/build/kernel.h"
+#include "codegen/jit/jit.h"
+#include "ir/support/strbuf.h"
+
+enum { EPILOGUE_MAX_INPUTS = 80 };
+
+/* An operand of the body: an `input` or a constant, and the kernel's buffer or number for it. */
+typedef struct EpilogueInput {
+    ValueId value;
+    int buf;
+} EpilogueInput;
+
+typedef struct Epilogue {
+    int bias_buf;      /* f32[columns]; -1: none */
+    const Graph *body; /* of the fused node; NULL: none */
+    ValueId acc;       /* the body's value that the accumulator (with bias) is */
+    ValueId result;    /* the body's value to be stored */
+    Type out;          /* its type: [.., columns] */
+    int n_inputs;      /* operands besides the matrix operation's own */
+    EpilogueInput input[EPILOGUE_MAX_INPUTS];
+} Epilogue;
+
+/* No bias and no body: the accumulator is stored as `out`. */
+Epilogue epilogue_none(const Type *out);
+/* Adds the operations of the fused node being lowered (a graph's node); the inputs and constants of
+ * the body that they need are appended to call->buf. */
+void epilogue_add_body(Epilogue *e, const Node *fused, Call *call);
+/* Some operand has the result's shape, so that the result may be written over it: it must not be
+ * used for partial sums. */
+bool epilogue_may_alias(const Epilogue *e);
+/* Everything the emitted code depends on. */
+void epilogue_key(StrBuf *key, const Epilogue *e);
+/* Stores the f32 vector acc of columns col.. of row in buffer out_buf, through bias and body.
+ * n_valid: how many lanes exist (1..lanes); NULL = all. */
+void epilogue_store(Jit *j, const Epilogue *e, int out_buf, JitValue acc, JitValue row,
+                    JitValue col, JitValue n_valid);
+
+#endif

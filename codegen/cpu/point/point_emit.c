@@ -1,0 +1,498 @@
+/* The kernel of an element-wise program: rows (all dims but the last) times a vectorised inner dim.
+ *
+ * What an instruction depends on decides where it is computed: nothing - once per kernel call; the
+ * row only - at the row's start; the column only (statistics of channels) - once per kernel call
+ * into the scratch memory, when anything is to be computed at all; both - in the inner loop.  The
+ * arithmetic is the same everywhere, so none of this shows in the results.  In every vector all
+ * loads come before the first store: outputs may lie on inputs. */
+#include "codegen/cpu/point/pointwise_internal.h"
+#include "codegen/cpu/point/relu_mask.h"
+#include "codegen/cpu/point/vector_loops.h"
+
+#include "ir/support/bug.h"
+
+#include <string.h>
+
+enum { ON_ROW = 1, ON_COLUMN = 2, ON_BOTH = 3 };
+
+enum { TASK_ELEMENTS = 16384, HOIST_BYTES = SCRIMP_SCRATCH_BYTES / 2 };
+
+typedef struct Emit {
+    Jit *j;
+    const PointProgram *p;
+    int64_t rows, columns;
+    unsigned char *on; /* by instruction */
+    bool *needed;      /* computed in the inner loop */
+    int *slot;         /* hoisted column value: its place in scratch + 1 */
+    int n_slots;
+    JitValue *value;
+    JitValue *offset, *store_offset; /* by access, by store: elements, of the row's first column */
+} Emit;
+
+/* --- what depends on what --- */
+
+static unsigned char access_dependence(const PointProgram *p, const PointAccess *a)
+{
+    int last = p->rank - 1;
+    unsigned char on = a->stride[last] ? ON_COLUMN : 0;
+    for (int d = 0; d < last; d++)
+        if (a->stride[d])
+            on |= ON_ROW;
+    return on;
+}
+
+static void find_dependences(Emit *e)
+{
+    for (size_t k = 0; k < e->p->instr.len; k++) {
+        const PointInstr *i = &e->p->instr.data[k];
+        unsigned char on = 0;
+        if (point_has_access(i))
+            on = access_dependence(e->p, &e->p->access.data[i->access]);
+        for (int n = 0; n < i->n_in; n++)
+            on |= e->on[i->in[n]];
+        e->on[k] = on;
+    }
+}
+
+/* A computed f32 value of columns that is read by something that also depends on rows. */
+static void hoist(Emit *e, int reg)
+{
+    const PointInstr *i = &e->p->instr.data[reg];
+    int64_t bytes = (int64_t)(e->n_slots + 1) * e->columns * 4;
+    if (e->on[reg] == ON_COLUMN && !point_has_access(i) && i->dtype == DTYPE_F32 && !e->slot[reg] &&
+        bytes <= HOIST_BYTES)
+        e->slot[reg] = ++e->n_slots;
+}
+
+static void find_hoisted(Emit *e)
+{
+    if (e->rows < 4)
+        return;
+    for (size_t k = 0; k < e->p->instr.len; k++)
+        for (int n = 0; e->on[k] == ON_BOTH && n < e->p->instr.data[k].n_in; n++)
+            hoist(e, e->p->instr.data[k].in[n]);
+    for (size_t k = 0; k < e->p->store.len; k++)
+        hoist(e, e->p->store.data[k].reg);
+}
+
+static void need(Emit *e, int reg)
+{
+    bool outside = e->on[reg] == 0 || (e->on[reg] == ON_ROW);
+    if (e->needed[reg] || outside)
+        return;
+    e->needed[reg] = true;
+    for (int n = 0; !e->slot[reg] && n < e->p->instr.data[reg].n_in; n++)
+        need(e, e->p->instr.data[reg].in[n]);
+}
+
+static void find_needed(Emit *e)
+{
+    for (size_t k = 0; k < e->p->store.len; k++)
+        need(e, e->p->store.data[k].reg);
+}
+
+/* --- memory --- */
+
+/* Columns [at, at + n) of the row; n NULL: a whole vector. */
+typedef struct Span {
+    JitValue at, n;
+} Span;
+
+static JitType pointer_for(Jit *j, DType t)
+{
+    const JitTypes *types = jit_types(j);
+    switch (t) {
+    case DTYPE_F32:
+        return types->p_f32;
+    case DTYPE_I32:
+        return types->p_i32;
+    case DTYPE_I64:
+        return types->p_i64;
+    case DTYPE_U8:
+    case DTYPE_BOOL:
+        return types->p_u8;
+    case DTYPE_F16:
+    case DTYPE_BF16:
+    case DTYPE_COUNT:
+        break;
+    }
+    BUG("no code for elements of type %s", dtype_name(t));
+}
+
+static JitValue lane_count(Jit *j, Span s)
+{
+    return s.n ? s.n : jit_i64(j, jit_lanes(j));
+}
+
+/* Scalar element of a buffer as it sits in a lane: bool as 0 / -1. */
+static JitValue load_element(Jit *j, const PointAccess *a, JitValue pointer, JitValue index)
+{
+    JitValue v = jit_load(j, pointer, index);
+    if (a->dtype == DTYPE_F32)
+        return v;
+    v = jit_cast(j, v, jit_types(j)->i32);
+    return jit_tmp(j, a->dtype == DTYPE_BOOL ? jit_neg(j, v) : v);
+}
+
+/* Strided or narrow elements, one by one through the stack. */
+static JitValue gather(Jit *j, const PointAccess *a, JitValue pointer, JitValue first,
+                       int64_t stride, Span s)
+{
+    const JitTypes *t = jit_types(j);
+    bool real = a->dtype == DTYPE_F32;
+    JitVar lanes = jit_array_var(j, real ? t->f32 : t->i32, jit_lanes(j), "gather");
+    JitValue to = jit_array_ptr(j, lanes, real ? t->p_f32 : t->p_i32);
+    if (s.n)
+        jit_vstore_aligned(j, to, jit_i64(j, 0), jit_zero(j, real ? t->vf : t->vi));
+    JitLoop l = jit_for(j, jit_i64(j, 0), lane_count(j, s), 1, "lane");
+    JitValue at = jit_add(j, first, jit_mul(j, jit_index(&l), jit_i64(j, stride)));
+    jit_store(j, to, jit_index(&l), load_element(j, a, pointer, at));
+    jit_end_for(j, &l);
+    return jit_vload_aligned(j, to, jit_i64(j, 0));
+}
+
+static JitValue first_index(Jit *j, JitValue offset, int64_t stride, Span s)
+{
+    if (!s.at || stride == 0)
+        return offset;
+    return jit_tmp(j, jit_add(j, offset, jit_mul(j, s.at, jit_i64(j, stride))));
+}
+
+static JitValue load(const Emit *e, const PointInstr *i, Span s)
+{
+    Jit *j = e->j;
+    const PointAccess *a = &e->p->access.data[i->access];
+    int64_t stride = a->stride[e->p->rank - 1];
+    JitValue pointer = jit_buf(j, a->buf, pointer_for(j, a->dtype));
+    JitValue first = first_index(j, e->offset[i->access], stride, s);
+    if (stride == 0)
+        return jit_tmp(j, jit_splat(j, load_element(j, a, pointer, first)));
+    if (stride != 1 || dtype_bytes(a->dtype) != 4)
+        return gather(j, a, pointer, first, stride, s);
+    return s.n ? jit_vload_partial(j, pointer, first, s.n, 0) : jit_vload(j, pointer, first);
+}
+
+static void scatter(Jit *j, const PointAccess *a, JitValue pointer, JitValue first, JitValue v,
+                    Span s)
+{
+    const JitTypes *t = jit_types(j);
+    bool real = a->dtype == DTYPE_F32;
+    int64_t stride = a->stride[TYPE_MAX_RANK - 1];
+    JitVar lanes = jit_array_var(j, real ? t->f32 : t->i32, jit_lanes(j), "scatter");
+    JitValue from = jit_array_ptr(j, lanes, real ? t->p_f32 : t->p_i32);
+    if (a->dtype == DTYPE_BOOL)
+        v = jit_tmp(j, jit_neg(j, v));
+    jit_vstore_aligned(j, from, jit_i64(j, 0), v);
+    JitLoop l = jit_for(j, jit_i64(j, 0), lane_count(j, s), 1, "lane");
+    JitValue at = jit_add(j, first, jit_mul(j, jit_index(&l), jit_i64(j, stride)));
+    JitValue x = jit_load(j, from, jit_index(&l));
+    bool narrow = a->dtype == DTYPE_U8 || a->dtype == DTYPE_BOOL;
+    jit_store(j, pointer, at, narrow ? jit_cast(j, x, t->u8) : x);
+    jit_end_for(j, &l);
+}
+
+static void store(const Emit *e, size_t k, Span s)
+{
+    Jit *j = e->j;
+    const PointStore *st = &e->p->store.data[k];
+    PointAccess a = st->at;
+    int64_t stride = a.stride[e->p->rank - 1];
+    JitValue pointer = jit_buf(j, a.buf, pointer_for(j, a.dtype)), v = e->value[st->reg];
+    JitValue first = first_index(j, e->store_offset[k], stride, s);
+    if (stride != 1 || dtype_bytes(a.dtype) != 4) {
+        a.stride[TYPE_MAX_RANK - 1] = stride;
+        scatter(j, &a, pointer, first, v, s);
+    } else if (s.n) {
+        jit_vstore_partial(j, pointer, first, s.n, v);
+    } else {
+        jit_vstore(j, pointer, first, v);
+    }
+}
+
+JitValue point_place_word(Jit *j, JitValue at, bool counts, bool high)
+{
+    const JitTypes *t = jit_types(j);
+    JitValue low = jit_tmp(j, jit_splat(j, jit_cast(j, at, t->i32)));
+    JitValue lanes = counts ? jit_tmp(j, jit_add(j, low, jit_lane_numbers(j))) : low;
+    if (!high)
+        return lanes;
+    JitValue top = jit_vi(j, INT32_MIN),
+             upper = jit_cast(j, jit_shr(j, at, jit_i64(j, 32)), t->i32);
+    JitValue carry =
+        jit_vmask(j, JIT_LT, jit_tmp(j, jit_xor(j, lanes, top)), jit_tmp(j, jit_xor(j, low, top)));
+    return jit_tmp(j, jit_sub(j, jit_splat(j, upper), carry));
+}
+
+static JitValue coordinate(const Emit *e, const PointInstr *i, Span s)
+{
+    const PointAccess *a = &e->p->access.data[i->access];
+    int64_t stride = a->stride[e->p->rank - 1];
+    if (stride != 0 && stride != 1)
+        BUG("lanes of a coordinate %lld apart", (long long)stride);
+    JitValue at = jit_tmp(e->j, first_index(e->j, e->offset[i->access], stride, s));
+    return point_place_word(e->j, at, stride == 1, i->op == POINT_COORDINATE_HIGH);
+}
+
+static JitValue bits(const Emit *e, const PointInstr *i, Span s)
+{
+    const PointAccess *a = &e->p->access.data[i->access];
+    JitValue words = jit_buf(e->j, a->buf, jit_types(e->j)->p_i32);
+    int64_t stride = a->stride[e->p->rank - 1];
+    JitValue at = first_index(e->j, e->offset[i->access], stride, s);
+    if (stride != 0 && stride != 1)
+        BUG("bits of elements %lld apart", (long long)stride);
+    return stride ? relu_mask_lanes(e->j, words, at, s.n) : relu_mask_one(e->j, words, at);
+}
+
+/* --- instructions --- */
+
+static JitValue column_slot(const Emit *e, int reg, JitValue column, JitValue *pointer)
+{
+    *pointer = jit_scratch(e->j, jit_types(e->j)->p_f32);
+    return jit_muladd_i64(e->j, jit_i64(e->j, e->slot[reg] - 1), e->columns, column);
+}
+
+static void compute(Emit *e, size_t k, Span s)
+{
+    const PointInstr *i = &e->p->instr.data[k];
+    JitValue in[POINT_MAX_IN];
+    if (i->op == POINT_LOAD) {
+        e->value[k] = load(e, i, s);
+    } else if (i->op == POINT_NUMBER) {
+        e->value[k] = point_number_lanes(e->j, i->dtype, e->p->n_bufs + i->k);
+    } else if (i->op == POINT_BIT) {
+        e->value[k] = bits(e, i, s);
+    } else if (point_has_access(i)) {
+        e->value[k] = coordinate(e, i, s);
+    } else {
+        for (int n = 0; n < i->n_in; n++)
+            in[n] = e->value[i->in[n]];
+        e->value[k] = point_apply(e->j, i, in);
+    }
+}
+
+static void compute_all(Emit *e, unsigned char on)
+{
+    Span none = {0};
+    for (size_t k = 0; k < e->p->instr.len; k++)
+        if (e->on[k] == on)
+            compute(e, k, none);
+}
+
+static void inner_vector(Emit *e, Span s)
+{
+    JitValue pointer;
+    for (size_t k = 0; k < e->p->instr.len; k++) {
+        if (!e->needed[k])
+            continue;
+        if (e->slot[k]) {
+            JitValue at = column_slot(e, (int)k, s.at, &pointer);
+            e->value[k] =
+                s.n ? jit_vload_partial(e->j, pointer, at, s.n, 0) : jit_vload(e->j, pointer, at);
+        } else {
+            compute(e, k, s);
+        }
+    }
+    for (size_t k = 0; k < e->p->store.len; k++)
+        store(e, k, s);
+}
+
+/* Column values into scratch. */
+static void hoisted_vector(Emit *e, Span s)
+{
+    JitValue pointer;
+    for (size_t k = 0; k < e->p->instr.len; k++)
+        if (e->on[k] == ON_COLUMN)
+            compute(e, k, s);
+    for (size_t k = 0; k < e->p->instr.len; k++) {
+        if (!e->slot[k])
+            continue;
+        JitValue at = column_slot(e, (int)k, s.at, &pointer);
+        if (s.n)
+            jit_vstore_partial(e->j, pointer, at, s.n, e->value[k]);
+        else
+            jit_vstore(e->j, pointer, at, e->value[k]);
+    }
+}
+
+/* --- loops --- */
+
+typedef void VectorBody(Emit *e, Span s);
+
+/* Columns [from, to) of the current row; to is either a multiple of the lanes or the last column.
+ */
+static void vector_loop(Emit *e, JitValue from, JitValue to, VectorBody *body)
+{
+    Jit *j = e->j;
+    int lanes = jit_lanes(j);
+    JitValue tail = from;
+    if (e->columns >= lanes) {
+        JitValue stop = jit_sub(j, to, jit_i64(j, lanes - 1));
+        JitLoop l = jit_for(j, from, stop, lanes, "c");
+        body(e, (Span){jit_index(&l), NULL});
+        jit_end_for(j, &l);
+        tail = jit_index(&l);
+    }
+    if (e->columns % lanes == 0)
+        return;
+    JitIf rest = jit_if(j, jit_compare(j, JIT_LT, tail, to));
+    body(e, (Span){tail, jit_tmp(j, jit_sub(j, to, tail))});
+    jit_end_if(j, &rest);
+}
+
+static JitValue row_offset(const Emit *e, const PointAccess *a, const JitValue *index)
+{
+    JitValue at = jit_i64(e->j, a->base);
+    for (int d = 0; d < e->p->rank - 1; d++)
+        if (index && a->stride[d])
+            at = jit_muladd_i64(e->j, index[d], a->stride[d], at);
+    return jit_tmp(e->j, at);
+}
+
+/* index NULL: accesses that do not depend on the row, and all of them when there is one row. */
+static void set_offsets(Emit *e, const JitValue *index)
+{
+    for (size_t k = 0; k < e->p->access.len; k++)
+        e->offset[k] = row_offset(e, &e->p->access.data[k], index);
+    for (size_t k = 0; k < e->p->store.len; k++)
+        e->store_offset[k] = row_offset(e, &e->p->store.data[k].at, index);
+}
+
+/* The row's place in each outer dim. */
+static void start_row(Emit *e, JitValue row)
+{
+    Jit *j = e->j;
+    JitValue index[TYPE_MAX_RANK], rest = row;
+    for (int d = e->p->rank - 2; d > 0; d--) {
+        JitValue n = jit_i64(j, e->p->dim[d]);
+        index[d] = jit_tmp(j, jit_mod(j, rest, n));
+        rest = jit_tmp(j, jit_div(j, rest, n));
+    }
+    index[0] = rest;
+    set_offsets(e, index);
+    compute_all(e, ON_ROW);
+}
+
+/* Rows of one task; 0: rows are split into parts of TASK_ELEMENTS columns. */
+static int64_t rows_per_task(int64_t columns)
+{
+    if (columns > 2 * TASK_ELEMENTS)
+        return 0;
+    return columns >= TASK_ELEMENTS ? 1 : TASK_ELEMENTS / columns;
+}
+
+static void row_size(const PointProgram *p, int64_t *rows, int64_t *columns)
+{
+    *rows = 1;
+    *columns = p->dim[p->rank - 1];
+    for (int d = 0; d < p->rank - 1; d++)
+        *rows *= p->dim[d];
+}
+
+static int64_t count_tasks(const PointProgram *p)
+{
+    int64_t rows, columns;
+    row_size(p, &rows, &columns);
+    int64_t per = rows_per_task(columns);
+    return rows == 1 || !per ? rows * divide_up(columns, TASK_ELEMENTS) : divide_up(rows, per);
+}
+
+static JitValue task_limit(Jit *j, JitValue task, int64_t size, int64_t total)
+{
+    JitValue end = jit_mul(j, task, jit_i64(j, size));
+    return jit_tmp(j, jit_min_i64(j, end, jit_i64(j, total)));
+}
+
+static void one_row(Emit *e)
+{
+    Jit *j = e->j;
+    JitValue from = jit_tmp(j, jit_mul(j, jit_task_begin(j), jit_i64(j, TASK_ELEMENTS)));
+    vector_loop(e, from, task_limit(j, jit_task_end(j), TASK_ELEMENTS, e->columns), inner_vector);
+}
+
+static void whole_rows(Emit *e, int64_t per)
+{
+    Jit *j = e->j;
+    JitValue from = jit_mul(j, jit_task_begin(j), jit_i64(j, per));
+    JitLoop rows = jit_for(j, from, task_limit(j, jit_task_end(j), per, e->rows), 1, "row");
+    start_row(e, jit_index(&rows));
+    vector_loop(e, jit_i64(j, 0), jit_i64(j, e->columns), inner_vector);
+    jit_end_for(j, &rows);
+}
+
+static void parts_of_rows(Emit *e)
+{
+    Jit *j = e->j;
+    JitValue parts = jit_i64(j, divide_up(e->columns, TASK_ELEMENTS));
+    JitLoop task = jit_for(j, jit_task_begin(j), jit_task_end(j), 1, "task");
+    start_row(e, jit_tmp(j, jit_div(j, jit_index(&task), parts)));
+    JitValue part = jit_tmp(j, jit_mod(j, jit_index(&task), parts));
+    JitValue from = jit_tmp(j, jit_mul(j, part, jit_i64(j, TASK_ELEMENTS)));
+    JitValue next = jit_tmp(j, jit_add(j, part, jit_i64(j, 1)));
+    vector_loop(e, from, task_limit(j, next, TASK_ELEMENTS, e->columns), inner_vector);
+    jit_end_for(j, &task);
+}
+
+static void analyse(Emit *e, Pool *pool)
+{
+    size_t n = e->p->instr.len;
+    row_size(e->p, &e->rows, &e->columns);
+    e->on = POOL_ARRAY(pool, n, unsigned char);
+    e->needed = POOL_ARRAY(pool, n, bool);
+    e->slot = POOL_ARRAY(pool, n, int);
+    e->value = POOL_ARRAY(pool, n, JitValue);
+    e->offset = POOL_ARRAY(pool, e->p->access.len, JitValue);
+    e->store_offset = POOL_ARRAY(pool, e->p->store.len, JitValue);
+    find_dependences(e);
+    find_hoisted(e);
+    find_needed(e);
+}
+
+/* desc: a PointProgram. */
+static void emit(Jit *j, const void *desc)
+{
+    Pool *pool = pool_new();
+    if (!pool)
+        BUG("out of memory");
+    Emit e = {.j = j, .p = desc};
+    analyse(&e, pool);
+    set_offsets(&e, NULL);
+    compute_all(&e, 0);
+    if (e.n_slots)
+        vector_loop(&e, jit_i64(j, 0), jit_i64(j, e.columns), hoisted_vector);
+    if (e.rows == 1)
+        one_row(&e);
+    else if (rows_per_task(e.columns))
+        whole_rows(&e, rows_per_task(e.columns));
+    else
+        parts_of_rows(&e);
+    pool_free(pool);
+}
+
+static void add_buffers(PointProgram *p, Call *call, const CallBuf *bufs, int n_bufs)
+{
+    if (n_bufs + (int)p->number.len > CALL_MAX_BUFS)
+        BUG("%s takes %d buffers and %d numbers", call->label, n_bufs, (int)p->number.len);
+    memcpy(call->buf, bufs, (size_t)n_bufs * sizeof *bufs);
+    for (int i = 0; i < n_bufs; i++)
+        call->buf[i].offset += point_move_base(p, i);
+    call->n_bufs = p->n_bufs = n_bufs;
+    for (size_t i = 0; i < p->number.len; i++)
+        call->buf[call->n_bufs++] = (CallBuf){CALL_NUMBER, p->number.data[i]};
+}
+
+void point_call(Lowering *l, PointProgram *p, const char *label, const CallBuf *bufs, int n_bufs,
+                double flops)
+{
+    for (int d = 0; d < p->rank; d++)
+        if (p->dim[d] == 0)
+            return;
+    point_collapse(p);
+    Call call = {.label = label, .emit = emit, .desc = p, .n_tasks = count_tasks(p)};
+    add_buffers(p, &call, bufs, n_bufs);
+    call.key = point_key(p);
+    const Node *node = graph_node(l->graph, l->node);
+    call.flops = flops;
+    call.bytes = (double)node_bytes_moved(l->graph, node);
+    lower_call(l, call);
+}

@@ -1,0 +1,247 @@
+#include "codegen/cpu/point/vector_loops.h"
+
+#include "ir/support/bug.h"
+#include "ir/support/strbuf.h"
+
+#include <string.h>
+
+enum { TASK_ELEMENTS = 16384 };
+
+static JitValue plus(Jit *j, JitValue a, int64_t k)
+{
+    return k ? jit_tmp(j, jit_add(j, a, jit_i64(j, k))) : a;
+}
+
+void each_vector(Jit *j, int64_t length, int ways, EachVector *body, void *user)
+{
+    int64_t lanes = jit_lanes(j), full = length / lanes, looped = 0;
+    if (full > ways) {
+        looped = full / ways * ways;
+        JitLoop l = jit_for(j, jit_i64(j, 0), jit_i64(j, looped * lanes), ways * lanes, "v");
+        for (int w = 0; w < ways; w++)
+            body(j, (Lanes){plus(j, jit_index(&l), w * lanes), NULL, w}, user);
+        jit_end_for(j, &l);
+    }
+    for (int64_t k = looped; k < full; k++)
+        body(j, (Lanes){jit_i64(j, k * lanes), NULL, (int)(k - looped)}, user);
+    if (length % lanes)
+        body(j,
+             (Lanes){jit_i64(j, full * lanes), jit_i64(j, length % lanes),
+                     (int)((full - looped) % MAX_WAYS)},
+             user);
+}
+
+/* Vectors from `from` on, `ways` at a time; returns where it stopped. */
+static JitValue vectors_between(Jit *j, JitValue from, JitValue to, int ways, EachVector *body,
+                                void *user)
+{
+    int64_t lanes = jit_lanes(j);
+    JitLoop l = jit_for(j, from, jit_sub(j, to, jit_i64(j, ways * lanes - 1)), ways * lanes, "v");
+    for (int w = 0; w < ways; w++)
+        body(j, (Lanes){plus(j, jit_index(&l), w * lanes), NULL, w}, user);
+    jit_end_for(j, &l);
+    return jit_index(&l);
+}
+
+void each_vector_between(Jit *j, JitValue from, JitValue to, int64_t end, int ways,
+                         EachVector *body, void *user)
+{
+    JitValue at = vectors_between(j, from, to, ways, body, user);
+    if (ways > 1)
+        at = vectors_between(j, at, to, 1, body, user);
+    if (end >= 0 && end % jit_lanes(j) == 0)
+        return;
+    JitIf tail = jit_if(j, jit_compare(j, JIT_LT, at, to));
+    body(j, (Lanes){at, jit_tmp(j, jit_sub(j, to, at)), 0}, user);
+    jit_end_if(j, &tail);
+}
+
+static JitValue place(Jit *j, JitValue offset, Lanes v)
+{
+    return offset ? jit_tmp(j, jit_add(j, offset, v.at)) : v.at;
+}
+
+JitValue load_lanes(Jit *j, JitValue p, JitValue offset, Lanes v, double fill)
+{
+    JitValue at = place(j, offset, v);
+    return v.n ? jit_vload_partial(j, p, at, v.n, fill) : jit_vload(j, p, at);
+}
+
+void store_lanes(Jit *j, JitValue p, JitValue offset, Lanes v, JitValue value)
+{
+    JitValue at = place(j, offset, v);
+    if (v.n)
+        jit_vstore_partial(j, p, at, v.n, value);
+    else
+        jit_vstore(j, p, at, value);
+}
+
+JitValue valid_lanes(Jit *j, Lanes v, JitValue value, double other)
+{
+    if (!v.n)
+        return value;
+    JitValue n = jit_tmp(j, jit_splat(j, jit_cast(j, v.n, jit_types(j)->i32)));
+    JitValue mask = jit_vmask(j, JIT_LT, jit_lane_numbers(j), n);
+    return jit_vselect(j, mask, value, jit_tmp(j, jit_vf(j, other)));
+}
+
+Accumulator accumulator(Jit *j, int n, JitValue start)
+{
+    Accumulator a = {.n = n > MAX_WAYS ? MAX_WAYS : n};
+    for (int i = 0; i < a.n; i++) {
+        a.var[i] = jit_var(j, jit_type_of(start), "acc");
+        jit_set(j, a.var[i], start);
+    }
+    return a;
+}
+
+static JitVar way_of(const Accumulator *a, Lanes v)
+{
+    return a->var[v.way % a->n];
+}
+
+void accumulate(Jit *j, Accumulator *a, Lanes v, JitValue term)
+{
+    jit_set(j, way_of(a, v), jit_add(j, jit_get(way_of(a, v)), term));
+}
+
+void accumulate_max(Jit *j, Accumulator *a, Lanes v, JitValue term)
+{
+    jit_set(j, way_of(a, v), jit_vmax_keep(j, term, jit_get(way_of(a, v))));
+}
+
+/* Pairwise, always in the same order. */
+static JitValue join(Jit *j, Accumulator *a, JitValue (*op)(Jit *, JitValue, JitValue))
+{
+    JitValue v[MAX_WAYS];
+    int n = a->n;
+    for (int i = 0; i < n; i++)
+        v[i] = jit_get(a->var[i]);
+    while (n > 1) {
+        for (int i = 0; i < n / 2; i++)
+            v[i] = jit_tmp(j, op(j, v[2 * i], v[2 * i + 1]));
+        if (n % 2)
+            v[n / 2] = v[n - 1];
+        n = n / 2 + n % 2;
+    }
+    return v[0];
+}
+
+JitValue accumulated(Jit *j, Accumulator *a)
+{
+    return join(j, a, jit_add);
+}
+
+JitValue accumulated_max(Jit *j, Accumulator *a)
+{
+    return join(j, a, jit_vmax_keep);
+}
+
+CompensatedSum compensated_sum(Jit *j)
+{
+    CompensatedSum s = {jit_var(j, jit_types(j)->vf, "sum"), jit_var(j, jit_types(j)->vf, "lost")};
+    jit_set(j, s.sum, jit_vf(j, 0));
+    jit_set(j, s.lost, jit_vf(j, 0));
+    return s;
+}
+
+/* Knuth's two-sum (The Art of Computer Programming, volume 2, 4.2.2): sum + lost is exact whichever
+ * of the two summands is the larger. */
+void compensated_add(Jit *j, CompensatedSum *s, JitValue term)
+{
+    JitValue x = jit_tmp(j, term), old = jit_tmp(j, jit_get(s->sum));
+    JitValue sum = jit_tmp(j, jit_add(j, old, x)), part = jit_tmp(j, jit_sub(j, sum, old));
+    JitValue lost_of_old = jit_tmp(j, jit_sub(j, old, jit_tmp(j, jit_sub(j, sum, part))));
+    JitValue lost = jit_tmp(j, jit_add(j, lost_of_old, jit_tmp(j, jit_sub(j, x, part))));
+    jit_set(j, s->lost, jit_add(j, jit_get(s->lost), lost));
+    jit_set(j, s->sum, sum);
+}
+
+/* Where the sum overflowed, what was lost is NaN: then the sum alone counts. */
+JitValue compensated_total(Jit *j, CompensatedSum *s)
+{
+    JitValue sum = jit_tmp(j, jit_get(s->sum)), lost = jit_tmp(j, jit_get(s->lost));
+    return jit_tmp(j, jit_vchoose(j, JIT_EQ, lost, lost, jit_tmp(j, jit_add(j, sum, lost)), sum));
+}
+
+int row_registers(const Jit *j)
+{
+    return jit_target(j)->vector_registers / 2;
+}
+
+AxisShape axis_shape(const Type *t, int64_t axis)
+{
+    AxisShape a = {1, 1, 1};
+    if (axis < 0)
+        axis += t->rank;
+    for (int i = 0; i < t->rank; i++)
+        *(i < axis ? &a.outer : i == axis ? &a.length : &a.inner) *= t->dim[i];
+    return a;
+}
+
+int64_t divide_up(int64_t a, int64_t b)
+{
+    return (a + b - 1) / b;
+}
+
+int64_t items_per_task(int64_t elements)
+{
+    return elements >= TASK_ELEMENTS ? 1 : TASK_ELEMENTS / (elements ? elements : 1);
+}
+
+void task_items(Jit *j, int64_t per, int64_t total, JitValue *first, JitValue *last)
+{
+    JitValue size = jit_i64(j, per);
+    *first = jit_tmp(j, jit_mul(j, jit_task_begin(j), size));
+    *last = jit_tmp(j, jit_min_i64(j, jit_mul(j, jit_task_end(j), size), jit_i64(j, total)));
+}
+
+JitValue part_start(Jit *j, JitValue part, int64_t units, int parts)
+{
+    return jit_tmp(j, jit_div(j, jit_mul(j, part, jit_i64(j, units)), jit_i64(j, parts)));
+}
+
+static const char *pod_key(Pool *pool, const char *name, const void *desc, size_t bytes)
+{
+    StrBuf b = strbuf_new(pool);
+    const unsigned char *byte = desc;
+    strbuf_printf(&b, "%s ", name);
+    for (size_t i = 0; i < bytes; i++)
+        strbuf_printf(&b, "%02x", byte[i]);
+    return b.text;
+}
+
+static Call pod_call(Lowering *l, const char *name, KernelEmit *emit, const void *desc,
+                     size_t bytes, int64_t n_tasks, const CallBuf *bufs, int n_bufs)
+{
+    if (n_bufs > CALL_MAX_BUFS)
+        BUG("%s takes %d buffers", name, n_bufs);
+    void *copy = pool_alloc(l->pool, bytes);
+    memcpy(copy, desc, bytes);
+    Call call = {.key = pod_key(l->pool, name, desc, bytes), .label = name, .emit = emit};
+    call.desc = copy;
+    call.n_tasks = n_tasks;
+    call.n_bufs = n_bufs;
+    memcpy(call.buf, bufs, (size_t)n_bufs * sizeof *bufs);
+    return call;
+}
+
+void lower_pod_call(Lowering *l, const char *name, KernelEmit *emit, const void *desc, size_t bytes,
+                    int64_t n_tasks, const CallBuf *bufs, int n_bufs)
+{
+    const Node *node = graph_node(l->graph, l->node);
+    Call call = pod_call(l, name, emit, desc, bytes, n_tasks, bufs, n_bufs);
+    call.flops = node_flops(l->graph, node);
+    call.bytes = (double)node_bytes_moved(l->graph, node);
+    if (n_tasks > 0)
+        lower_call(l, call);
+}
+
+void lower_pod_join(Lowering *l, const char *name, KernelEmit *emit, const void *desc, size_t bytes,
+                    int64_t n_tasks, const CallBuf *bufs, int n_bufs)
+{
+    Call call = pod_call(l, name, emit, desc, bytes, n_tasks, bufs, n_bufs);
+    call.bytes = (double)node_workspace_bytes(l->graph, graph_node(l->graph, l->node));
+    if (n_tasks > 0)
+        lower_call(l, call);
+}

@@ -1,0 +1,77 @@
+/* Loops over vectors, and small things that the reducing kernels share. */
+#ifndef SCRIMP_CODEGEN_CPU_POINT_VECTOR_LOOPS_H
+#define SCRIMP_CODEGEN_CPU_POINT_VECTOR_LOOPS_H
+
+#include "codegen/build/kernel.h"
+#include "codegen/jit/jit.h"
+
+/* Elements [at, at + n) of a line; n NULL: a whole vector. */
+typedef struct Lanes {
+    JitValue at, n;
+    int way; /* which of the loop's ways: picks an accumulator */
+} Lanes;
+
+typedef void EachVector(Jit *j, Lanes v, void *user);
+
+enum { MAX_WAYS = 32 };
+
+/* Calls body for the vectors of elements 0..length-1, `ways` at a time, the last one partial.  With
+ * ways >= the number of vectors the code has no loop, and way is the number of the vector. */
+void each_vector(Jit *j, int64_t length, int ways, EachVector *body, void *user);
+/* The same for elements [from, to) known at run time.  end: where the last range ends when all
+ * others have whole vectors, else -1; without partial vectors their code is left out. */
+void each_vector_between(Jit *j, JitValue from, JitValue to, int64_t end, int ways,
+                         EachVector *body, void *user);
+
+/* p[offset + v.at ..], lanes past the end filled; f32. */
+JitValue load_lanes(Jit *j, JitValue p, JitValue offset, Lanes v, double fill);
+void store_lanes(Jit *j, JitValue p, JitValue offset, Lanes v, JitValue value);
+/* value in the lanes that exist, `other` in the rest. */
+JitValue valid_lanes(Jit *j, Lanes v, JitValue value, double other);
+
+/* Accumulators, one per way. */
+typedef struct Accumulator {
+    JitVar var[MAX_WAYS];
+    int n;
+} Accumulator;
+Accumulator accumulator(Jit *j, int n, JitValue start);
+void accumulate(Jit *j, Accumulator *a, Lanes v, JitValue term);     /* + */
+void accumulate_max(Jit *j, Accumulator *a, Lanes v, JitValue term); /* NaN in term may be lost */
+JitValue accumulated(Jit *j, Accumulator *a); /* the sum of all ways, in order */
+JitValue accumulated_max(Jit *j, Accumulator *a);
+
+/* A sum of vectors that keeps what its additions round off: as good as one of twice the precision.
+ * For the joining of partial sums, which are few, and whose errors would all be seen. */
+typedef struct CompensatedSum {
+    JitVar sum, lost;
+} CompensatedSum;
+CompensatedSum compensated_sum(Jit *j);
+void compensated_add(Jit *j, CompensatedSum *s, JitValue term);
+JitValue compensated_total(Jit *j, CompensatedSum *s);
+
+/* How many vectors of a row may stay in registers between passes. */
+int row_registers(const Jit *j);
+
+/* [outer, length, inner] around an axis. */
+typedef struct AxisShape {
+    int64_t outer, length, inner;
+} AxisShape;
+AxisShape axis_shape(const Type *t, int64_t axis); /* negative counts from the end */
+
+/* Tasks of `per` items each: items [first, last) of the kernel call. */
+void task_items(Jit *j, int64_t per, int64_t total, JitValue *first, JitValue *last);
+int64_t divide_up(int64_t a, int64_t b);
+/* Items of `elements` elements each in a task of about 16K elements, at least 1. */
+int64_t items_per_task(int64_t elements);
+/* Part `part` (i64) of `parts` of the units 0..units-1: the first unit, as an i64. */
+JitValue part_start(Jit *j, JitValue part, int64_t units, int parts);
+
+/* Adds a call whose desc is plain zero-padded data; its bytes make the key. */
+void lower_pod_call(Lowering *l, const char *name, KernelEmit *emit, const void *desc, size_t bytes,
+                    int64_t n_tasks, const CallBuf *bufs, int n_bufs);
+/* The second call of a chunked reduction: its work was counted with the first; it reads the
+ * workspace. */
+void lower_pod_join(Lowering *l, const char *name, KernelEmit *emit, const void *desc, size_t bytes,
+                    int64_t n_tasks, const CallBuf *bufs, int n_bufs);
+
+#endif

@@ -1,0 +1,106 @@
+/* Rows of a table by number, and the gradient of the table.  Numbers outside of the table read its
+ * first or last row, and add nothing: no access is out of bounds whatever the data say. */
+#include "codegen/cpu/point/vector_loops.h"
+#include "ir/support/bug.h"
+
+typedef struct EmbeddingDesc {
+    int64_t ids, id_type, rows, width;
+} EmbeddingDesc;
+
+typedef struct Copy {
+    JitValue from, to, from_offset, to_offset;
+    bool add;
+} Copy;
+
+static JitValue p_f32(Jit *j, int i)
+{
+    return jit_buf(j, i, jit_types(j)->p_f32);
+}
+
+static JitValue load_id(Jit *j, const EmbeddingDesc *d, JitValue i)
+{
+    const JitTypes *t = jit_types(j);
+    JitType p = d->id_type == DTYPE_I32 ? t->p_i32 : d->id_type == DTYPE_I64 ? t->p_i64 : t->p_u8;
+    return jit_tmp(j, jit_cast(j, jit_load(j, jit_buf(j, 0, p), i), t->i64));
+}
+
+/* to = from, or to += from */
+static void copy_vector(Jit *j, Lanes v, void *user)
+{
+    Copy *c = user;
+    JitValue x = load_lanes(j, c->from, c->from_offset, v, 0);
+    if (c->add)
+        x = jit_tmp(j, jit_add(j, load_lanes(j, c->to, c->to_offset, v, 0), x));
+    store_lanes(j, c->to, c->to_offset, v, x);
+}
+
+static JitValue row_of(Jit *j, const EmbeddingDesc *d, JitValue i)
+{
+    return jit_tmp(j, jit_mul(j, i, jit_i64(j, d->width)));
+}
+
+/* ids, table, out */
+static void emit_embedding(Jit *j, const void *desc)
+{
+    const EmbeddingDesc *d = desc;
+    JitValue first, last;
+    Copy c = {.from = p_f32(j, 1), .to = p_f32(j, 2)};
+    task_items(j, items_per_task(d->width), d->ids, &first, &last);
+    JitLoop i = jit_for(j, first, last, 1, "i");
+    JitValue id = jit_max_i64(j, load_id(j, d, jit_index(&i)), jit_i64(j, 0));
+    id = jit_min_i64(j, jit_tmp(j, id), jit_i64(j, d->rows - 1));
+    c.from_offset = row_of(j, d, jit_tmp(j, id));
+    c.to_offset = row_of(j, d, jit_index(&i));
+    each_vector(j, d->width, 4, copy_vector, &c);
+    jit_end_for(j, &i);
+}
+
+enum { GRAD_TASKS = 64 };
+
+static void zero_vector(Jit *j, Lanes v, void *user)
+{
+    store_lanes(j, user, NULL, v, jit_tmp(j, jit_vf(j, 0)));
+}
+
+/* ids, dy, table.  Task: a range of the table's rows; a call scans the ids once for all of its
+ * tasks, and adds rows in the order of the ids. */
+static void emit_embedding_grad(Jit *j, const void *desc)
+{
+    const EmbeddingDesc *d = desc;
+    JitValue low = part_start(j, jit_task_begin(j), d->rows, GRAD_TASKS);
+    JitValue high = part_start(j, jit_task_end(j), d->rows, GRAD_TASKS);
+    Copy c = {.from = p_f32(j, 1), .to = p_f32(j, 2), .add = true};
+    each_vector_between(j, row_of(j, d, low), row_of(j, d, high), -1, 4, zero_vector, c.to);
+    JitLoop i = jit_for(j, jit_i64(j, 0), jit_i64(j, d->ids), 1, "i");
+    JitValue id = load_id(j, d, jit_index(&i));
+    JitIf above = jit_if(j, jit_compare(j, JIT_GE, id, low));
+    JitIf below = jit_if(j, jit_compare(j, JIT_LT, id, high));
+    c.from_offset = row_of(j, d, jit_index(&i));
+    c.to_offset = row_of(j, d, id);
+    each_vector(j, d->width, 4, copy_vector, &c);
+    jit_end_if(j, &below);
+    jit_end_if(j, &above);
+    jit_end_for(j, &i);
+}
+
+static EmbeddingDesc describe(const Lowering *l, ValueId ids, ValueId table)
+{
+    const Type *t = value_type(l->graph, ids), *w = value_type(l->graph, table);
+    EmbeddingDesc d = {type_elements(t), t->dtype, w->dim[0], w->dim[1]};
+    return d;
+}
+
+void lower_embedding(Lowering *l, const Node *n)
+{
+    EmbeddingDesc d = describe(l, n->in[0], n->in[1]);
+    const CallBuf bufs[] = {{n->in[0], 0}, {n->in[1], 0}, {n->out[0], 0}};
+    lower_pod_call(l, "embedding", emit_embedding, &d, sizeof d,
+                   divide_up(d.ids, items_per_task(d.width)), bufs, 3);
+}
+
+void lower_embedding_grad(Lowering *l, const Node *n)
+{
+    EmbeddingDesc d = describe(l, n->in[0], n->out[0]);
+    const CallBuf bufs[] = {{n->in[0], 0}, {n->in[1], 0}, {n->out[0], 0}};
+    lower_pod_call(l, "embedding_grad", emit_embedding_grad, &d, sizeof d, GRAD_TASKS, bufs, 3);
+}

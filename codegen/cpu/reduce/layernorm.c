@@ -1,0 +1,230 @@
+/* Layer norm over the last axis and its input gradient.  Rows that fit stay in registers; the
+ * variance is taken around the row's mean in a second pass, which also finds by how much the mean
+ * was rounded (the corrected two-pass algorithm of Chan, Golub and LeVeque 1983): a row whose
+ * elements lie closer together than its mean is exact would otherwise be shifted by that. */
+#include "codegen/cpu/point/vector_loops.h"
+
+typedef struct LayernormDesc {
+    int64_t rows, length, gamma, beta;
+    double eps;
+} LayernormDesc;
+
+typedef struct Row {
+    const LayernormDesc *d;
+    JitValue x, dy, gamma, beta, out;
+    JitValue offset;
+    bool held;
+    JitValue a[MAX_WAYS + 1], b[MAX_WAYS + 1];
+    Accumulator acc, acc2;
+    JitValue mean, rest, rstd, mean_g, mean_gx; /* vectors; the mean is mean + rest */
+} Row;
+
+static JitValue buf(Jit *j, int i)
+{
+    return jit_buf(j, i, jit_types(j)->p_f32);
+}
+
+static JitValue mul(Jit *j, JitValue a, JitValue b)
+{
+    return jit_tmp(j, jit_mul(j, a, b));
+}
+
+static JitValue sub(Jit *j, JitValue a, JitValue b)
+{
+    return jit_tmp(j, jit_sub(j, a, b));
+}
+
+/* Sum of the lanes over the length, in all lanes. */
+static JitValue average(Jit *j, const Row *r, Accumulator *a)
+{
+    JitValue sum = jit_hsum(j, accumulated(j, a));
+    return jit_tmp(j, jit_splat(j, jit_mul(j, sum, jit_f32(j, 1 / (double)r->d->length))));
+}
+
+static void each(Jit *j, Row *r, EachVector *pass)
+{
+    each_vector(j, r->d->length, r->held ? MAX_WAYS : 4, pass, r);
+}
+
+/* --- forward --- */
+
+static void sum_pass(Jit *j, Lanes v, void *user)
+{
+    Row *r = user;
+    JitValue x = load_lanes(j, r->x, r->offset, v, 0);
+    if (r->held)
+        r->a[v.way] = x;
+    accumulate(j, &r->acc, v, x);
+}
+
+static JitValue centred(Jit *j, Row *r, Lanes v)
+{
+    JitValue x = r->held ? r->a[v.way] : load_lanes(j, r->x, r->offset, v, 0);
+    return sub(j, x, r->mean);
+}
+
+static void square_pass(Jit *j, Lanes v, void *user)
+{
+    Row *r = user;
+    JitValue d = valid_lanes(j, v, centred(j, r, v), 0);
+    accumulate(j, &r->acc, v, mul(j, d, d));
+    accumulate(j, &r->acc2, v, d);
+}
+
+static void write_pass(Jit *j, Lanes v, void *user)
+{
+    Row *r = user;
+    JitValue y = mul(j, sub(j, centred(j, r, v), r->rest), r->rstd);
+    if (r->d->gamma)
+        y = mul(j, y, load_lanes(j, r->gamma, NULL, v, 0));
+    if (r->d->beta)
+        y = jit_tmp(j, jit_add(j, y, load_lanes(j, r->beta, NULL, v, 0)));
+    store_lanes(j, r->out, r->offset, v, y);
+}
+
+static void forward_row(Jit *j, Row *r)
+{
+    r->acc = accumulator(j, 4, jit_vf(j, 0));
+    each(j, r, sum_pass);
+    r->mean = average(j, r, &r->acc);
+    r->acc = accumulator(j, 4, jit_vf(j, 0));
+    r->acc2 = accumulator(j, 4, jit_vf(j, 0));
+    each(j, r, square_pass);
+    r->rest = average(j, r, &r->acc2);
+    JitValue var = sub(j, average(j, r, &r->acc), mul(j, r->rest, r->rest));
+    var = jit_add(j, jit_vmax(j, var, jit_vf(j, 0)), jit_vf(j, r->d->eps));
+    r->rstd = jit_tmp(j, jit_div(j, jit_vf(j, 1), jit_vsqrt(j, jit_tmp(j, var))));
+    each(j, r, write_pass);
+}
+
+/* One element of a vector whose lanes are equal. */
+static void store_scalar(Jit *j, JitValue p, JitValue at, JitValue v)
+{
+    Lanes one = {at, jit_i64(j, 1), 0};
+    store_lanes(j, p, NULL, one, v);
+}
+
+static bool fits(const Jit *j, int64_t length, int vectors)
+{
+    return divide_up(length, jit_lanes(j)) * vectors <= row_registers(j);
+}
+
+static JitValue row_offset(Jit *j, JitValue row, const LayernormDesc *d)
+{
+    return jit_tmp(j, jit_mul(j, row, jit_i64(j, d->length)));
+}
+
+/* x, gamma?, beta?, y, mean, rstd */
+static void emit_layernorm(Jit *j, const void *desc)
+{
+    const LayernormDesc *d = desc;
+    int n = 1;
+    Row r = {.d = d, .x = buf(j, 0), .held = fits(j, d->length, 1)};
+    r.gamma = d->gamma ? buf(j, n++) : NULL;
+    r.beta = d->beta ? buf(j, n++) : NULL;
+    r.out = buf(j, n);
+    JitValue mean = buf(j, n + 1), rstd = buf(j, n + 2), first, last;
+    task_items(j, items_per_task(d->length), d->rows, &first, &last);
+    JitLoop rows = jit_for(j, first, last, 1, "row");
+    r.offset = row_offset(j, jit_index(&rows), d);
+    forward_row(j, &r);
+    store_scalar(j, mean, jit_index(&rows), jit_tmp(j, jit_add(j, r.mean, r.rest)));
+    store_scalar(j, rstd, jit_index(&rows), r.rstd);
+    jit_end_for(j, &rows);
+}
+
+static LayernormDesc describe(const Lowering *l, const Node *n)
+{
+    const Type *t = value_type(l->graph, n->in[0]);
+    AxisShape a = axis_shape(t, -1);
+    LayernormDesc d = {.rows = a.outer, .length = a.length};
+    d.eps = node_float(n, ATTR_eps, 1e-5);
+    return d;
+}
+
+static void call(Lowering *l, const Node *n, KernelEmit *emit, const LayernormDesc *d)
+{
+    CallBuf bufs[8];
+    int n_bufs = 0;
+    for (int i = 0; i < n->n_in; i++)
+        bufs[n_bufs++] = (CallBuf){n->in[i], 0};
+    for (int i = 0; i < n->n_out; i++)
+        bufs[n_bufs++] = (CallBuf){n->out[i], 0};
+    int64_t tasks = divide_up(d->rows, items_per_task(d->length));
+    lower_pod_call(l, op_name(n->op), emit, d, sizeof *d, d->length ? tasks : 0, bufs, n_bufs);
+}
+
+void lower_layernorm(Lowering *l, const Node *n)
+{
+    LayernormDesc d = describe(l, n);
+    d.gamma = n->n_in > 1;
+    d.beta = n->n_in > 2;
+    call(l, n, emit_layernorm, &d);
+}
+
+/* --- gradient: rstd * (g - mean(g) - xhat * mean(g * xhat)), g = dy * gamma --- */
+
+static void load_grad(Jit *j, Row *r, Lanes v, JitValue *g, JitValue *xhat)
+{
+    *g = load_lanes(j, r->dy, r->offset, v, 0);
+    if (r->d->gamma)
+        *g = mul(j, *g, load_lanes(j, r->gamma, NULL, v, 0));
+    *xhat = mul(j, sub(j, load_lanes(j, r->x, r->offset, v, 0), r->mean), r->rstd);
+}
+
+static void grad_sums_pass(Jit *j, Lanes v, void *user)
+{
+    Row *r = user;
+    JitValue g, xhat;
+    load_grad(j, r, v, &g, &xhat);
+    if (r->held) {
+        r->a[v.way] = g;
+        r->b[v.way] = xhat;
+    }
+    accumulate(j, &r->acc, v, g);
+    accumulate(j, &r->acc2, v, valid_lanes(j, v, mul(j, g, xhat), 0));
+}
+
+static void grad_write_pass(Jit *j, Lanes v, void *user)
+{
+    Row *r = user;
+    JitValue g = r->a[v.way], xhat = r->b[v.way];
+    if (!r->held)
+        load_grad(j, r, v, &g, &xhat);
+    JitValue d = sub(j, sub(j, g, r->mean_g), mul(j, xhat, r->mean_gx));
+    store_lanes(j, r->out, r->offset, v, mul(j, d, r->rstd));
+}
+
+static JitValue load_splat(Jit *j, int i, JitValue at)
+{
+    return jit_tmp(j, jit_splat(j, jit_load(j, buf(j, i), at)));
+}
+
+/* dy, x, mean, rstd, gamma?, dx */
+static void emit_layernorm_grad(Jit *j, const void *desc)
+{
+    const LayernormDesc *d = desc;
+    Row r = {.d = d, .dy = buf(j, 0), .x = buf(j, 1), .held = fits(j, d->length, 2)};
+    JitValue first, last;
+    r.gamma = d->gamma ? buf(j, 4) : NULL;
+    r.out = buf(j, d->gamma ? 5 : 4);
+    task_items(j, items_per_task(d->length), d->rows, &first, &last);
+    JitLoop rows = jit_for(j, first, last, 1, "row");
+    r.offset = row_offset(j, jit_index(&rows), d);
+    r.mean = load_splat(j, 2, jit_index(&rows));
+    r.rstd = load_splat(j, 3, jit_index(&rows));
+    r.acc = accumulator(j, 2, jit_vf(j, 0));
+    r.acc2 = accumulator(j, 2, jit_vf(j, 0));
+    each(j, &r, grad_sums_pass);
+    r.mean_g = average(j, &r, &r.acc);
+    r.mean_gx = average(j, &r, &r.acc2);
+    each(j, &r, grad_write_pass);
+    jit_end_for(j, &rows);
+}
+
+void lower_layernorm_grad(Lowering *l, const Node *n)
+{
+    LayernormDesc d = describe(l, n);
+    d.gamma = n->n_in > 4;
+    call(l, n, emit_layernorm_grad, &d);
+}

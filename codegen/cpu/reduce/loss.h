@@ -1,0 +1,40 @@
+/* What kernels that compare logits with labels share, in loss_totals.c: loss.c
+ * (cross-entropy) and accuracy.c use it. */
+#ifndef SCRIMP_CODEGEN_CPU_REDUCE_LOSS_H
+#define SCRIMP_CODEGEN_CPU_REDUCE_LOSS_H
+
+#include "codegen/cpu/point/vector_loops.h"
+
+enum { LOSS_MEAN, LOSS_SUM, LOSS_NONE };
+
+typedef struct LossDesc {
+    int64_t outer, classes, inner;
+    int64_t label_type, ignore, chunks, partial_bytes;
+    int64_t weighted, reduction;
+    double smoothing;
+} LossDesc;
+
+LossDesc loss_describe(const Lowering *l, const Node *n);
+
+/* Label of line i as i64, -1 when it takes no part; labels are buffer 1. */
+JitValue loss_label(Jit *j, const LossDesc *d, JitValue i);
+JitValue loss_label_is_valid(Jit *j, JitValue label);
+
+/* Partial results: a sum, and the number of labels (i64), or with class weights theirs (f64). */
+typedef struct LossTotals {
+    JitVar sum, count;
+} LossTotals;
+
+JitType loss_count_type(Jit *j, const LossDesc *d);
+LossTotals loss_totals(Jit *j, const LossDesc *d, JitType sum_type);
+void loss_add(Jit *j, JitVar var, JitValue v);
+/* Into the workspace, the buffer behind the inputs. */
+void loss_store_totals(Jit *j, const LossDesc *d, JitValue chunk, const LossTotals *s,
+                       JitType type);
+/* workspace -> sum / count, 0 without labels, or the sum; type: of the sums */
+void loss_emit_ratio(Jit *j, const LossDesc *d, JitType type);
+/* A task of emit for each chunk, and join over what they left. */
+void loss_lower_chunked(Lowering *l, const Node *n, KernelEmit *emit, KernelEmit *join,
+                        const char *join_name);
+
+#endif

@@ -1,0 +1,361 @@
+/* Two sums over everything but one axis: the statistics of batch norm, and the parameter gradients
+ * of batch norm and layer norm.  The input is [outer, channels, inner].  Partial results
+ * (reduce_chunks) go to the workspace as f32 first[C], second[C]; a second call joins them in
+ * order.
+ *
+ * Statistics are numerically sound for any offset of the data: all sums are of differences from the
+ * channel's first element.  A chunk gives its mean and its sum of squared deviations; chunks are
+ * joined as by Chan, Golub and LeVeque (1983). */
+#include "codegen/cpu/point/pointwise_internal.h"
+#include "codegen/cpu/point/vector_loops.h"
+#include "ir/cost_rules.h"
+#include "ir/place.h"
+#include "ir/support/bug.h"
+
+typedef struct MomentsDesc {
+    int64_t op, outer, channels, inner, chunks, partial_bytes;
+    int64_t pitch[2]; /* elements between rows of the images, with inner = 1 */
+    double eps;
+} MomentsDesc;
+
+typedef struct Moments {
+    const MomentsDesc *d;
+    JitValue chunk, from, to;         /* outer elements of the chunk */
+    JitValue partial;                 /* f32 pointer */
+    JitValue offset[2], row, channel; /* offset: of each image */
+    JitValue shift, mean;             /* vectors */
+    Accumulator first, second;
+} Moments;
+
+static JitValue p_f32(Jit *j, int i)
+{
+    return jit_buf(j, i, jit_types(j)->p_f32);
+}
+
+static JitValue add(Jit *j, JitValue a, JitValue b)
+{
+    return jit_tmp(j, jit_add(j, a, b));
+}
+
+static JitValue sub(Jit *j, JitValue a, JitValue b)
+{
+    return jit_tmp(j, jit_sub(j, a, b));
+}
+
+static JitValue mul(Jit *j, JitValue a, JitValue b)
+{
+    return jit_tmp(j, jit_mul(j, a, b));
+}
+
+static JitValue load_splat(Jit *j, JitValue p, JitValue at)
+{
+    return jit_tmp(j, jit_splat(j, jit_load(j, p, at)));
+}
+
+/* Inputs of the full shape: x, or dy and x. */
+static int images_of(const MomentsDesc *d)
+{
+    return d->op == OP_bn_stats ? 1 : 2;
+}
+
+/* Adds the terms of one vector: (d, d^2) for statistics, (dy * xhat, dy) for gradients; 1/sigma of
+ * batch norm follows in the join. */
+static void add_terms(Jit *j, Lanes v, Moments *m)
+{
+    if (m->d->op == OP_bn_stats) {
+        JitValue x = load_lanes(j, p_f32(j, 0), m->offset[0], v, 0);
+        JitValue d = valid_lanes(j, v, sub(j, x, m->shift), 0);
+        accumulate(j, &m->first, v, d);
+        accumulate(j, &m->second, v, mul(j, d, d));
+        return;
+    }
+    JitValue dy = load_lanes(j, p_f32(j, 0), m->offset[0], v, 0);
+    JitValue d = sub(j, load_lanes(j, p_f32(j, 1), m->offset[1], v, 0), m->mean);
+    if (m->d->op == OP_layernorm_grad_sums)
+        d = mul(j, d, load_splat(j, p_f32(j, 3), m->row));
+    accumulate(j, &m->first, v, valid_lanes(j, v, mul(j, dy, d), 0));
+    accumulate(j, &m->second, v, dy);
+}
+
+static JitValue chunk_count(Jit *j, const Moments *m)
+{
+    const JitTypes *t = jit_types(j);
+    JitValue n = jit_mul(j, jit_sub(j, m->to, m->from), jit_i64(j, m->d->inner));
+    return jit_tmp(j, jit_splat(j, jit_cast(j, n, t->f32)));
+}
+
+/* (sum of d, sum of d^2) -> mean and sum of squared deviations; an empty chunk gives zeros, and
+ * must not divide.  Squares that overflow give infinity, not NaN. */
+static void settle(Jit *j, const Moments *m, JitValue *first, JitValue *second)
+{
+    if (m->d->op != OP_bn_stats)
+        return;
+    JitValue n = jit_vmax(j, chunk_count(j, m), jit_vf(j, 1));
+    JitValue mean = jit_tmp(j, jit_div(j, *first, n));
+    JitValue rest = sub(j, *second, mul(j, *first, mean));
+    JitValue inf = jit_tmp(j, jit_vf(j, (double)INFINITY)), squares = *second;
+    *first = mean;
+    *second = jit_vchoose(j, JIT_EQ, squares, inf, inf, jit_vmax(j, rest, jit_vf(j, 0)));
+}
+
+/* --- channels last: vectors across channels --- */
+
+static void row_terms(Jit *j, Lanes v, Moments *m, JitValue row)
+{
+    const MomentsDesc *d = m->d;
+    m->row = row;
+    for (int i = 0; i < images_of(d); i++)
+        m->offset[i] = jit_tmp(j, jit_mul(j, row, jit_i64(j, d->pitch[i])));
+    if (d->op == OP_layernorm_grad_sums)
+        m->mean = load_splat(j, p_f32(j, 2), row);
+    add_terms(j, v, m);
+}
+
+static void start_vector(Jit *j, Lanes v, Moments *m, int ways)
+{
+    if (m->d->op == OP_bn_stats)
+        m->shift = load_lanes(j, p_f32(j, 0), NULL, v, 0);
+    if (m->d->op == OP_bn_grad_sums)
+        m->mean = load_lanes(j, p_f32(j, 2), NULL, v, 0);
+    m->first = accumulator(j, ways, jit_vf(j, 0));
+    m->second = accumulator(j, ways, jit_vf(j, 0));
+}
+
+static void channel_vector(Jit *j, Lanes v, void *user)
+{
+    enum { ROWS = 4 };
+    Moments *m = user;
+    start_vector(j, v, m, ROWS);
+    JitLoop four = jit_for(j, m->from, jit_sub(j, m->to, jit_i64(j, ROWS - 1)), ROWS, "r");
+    for (int k = 0; k < ROWS; k++) {
+        v.way = k;
+        row_terms(j, v, m, add(j, jit_index(&four), jit_i64(j, k)));
+    }
+    jit_end_for(j, &four);
+    JitLoop one = jit_for(j, jit_index(&four), m->to, 1, "r");
+    v.way = 0;
+    row_terms(j, v, m, jit_index(&one));
+    jit_end_for(j, &one);
+    JitValue first = accumulated(j, &m->first), second = accumulated(j, &m->second);
+    settle(j, m, &first, &second);
+    store_lanes(j, m->partial, NULL, v, first);
+    store_lanes(j, m->partial, jit_i64(j, m->d->channels), v, second);
+}
+
+/* --- channels before the last dims: vectors along the plane of a channel --- */
+
+static void plane_vector(Jit *j, Lanes v, void *user)
+{
+    add_terms(j, v, user);
+}
+
+static JitValue plane_offset(Jit *j, const MomentsDesc *d, JitValue outer, JitValue channel)
+{
+    JitValue plane = jit_muladd_i64(j, outer, d->channels, channel);
+    return jit_tmp(j, jit_mul(j, plane, jit_i64(j, d->inner)));
+}
+
+static void plane(Jit *j, Moments *m, JitValue channel)
+{
+    if (m->d->op == OP_bn_stats)
+        m->shift = load_splat(j, p_f32(j, 0), plane_offset(j, m->d, jit_i64(j, 0), channel));
+    else
+        m->mean = load_splat(j, p_f32(j, 2), channel);
+    m->first = accumulator(j, 4, jit_vf(j, 0));
+    m->second = accumulator(j, 4, jit_vf(j, 0));
+    JitLoop o = jit_for(j, m->from, m->to, 1, "o");
+    m->offset[0] = m->offset[1] = plane_offset(j, m->d, jit_index(&o), channel);
+    each_vector(j, m->d->inner, 4, plane_vector, m);
+    jit_end_for(j, &o);
+    JitValue first = jit_hsum(j, accumulated(j, &m->first));
+    JitValue second = jit_hsum(j, accumulated(j, &m->second));
+    first = jit_tmp(j, jit_splat(j, first));
+    second = jit_tmp(j, jit_splat(j, second));
+    settle(j, m, &first, &second);
+    Lanes one = {channel, jit_i64(j, 1), 0};
+    store_lanes(j, m->partial, NULL, one, first);
+    store_lanes(j, m->partial, jit_i64(j, m->d->channels), one, second);
+}
+
+/* --- kernels --- */
+
+static int work_buf(const MomentsDesc *d)
+{
+    return d->op == OP_bn_stats ? 1 : 4;
+}
+
+static void set_chunk(Jit *j, Moments *m, JitValue chunk)
+{
+    JitValue next = jit_add(j, chunk, jit_i64(j, 1));
+    m->chunk = chunk;
+    m->from = part_start(j, chunk, m->d->outer, (int)m->d->chunks);
+    m->to = part_start(j, next, m->d->outer, (int)m->d->chunks);
+}
+
+static JitValue partial_of(Jit *j, const MomentsDesc *d, int buf, JitValue chunk)
+{
+    JitValue floats = jit_i64(j, d->partial_bytes / 4);
+    return jit_tmp(j, jit_offset(j, p_f32(j, buf), jit_mul(j, chunk, floats)));
+}
+
+/* Task: a chunk (channels last), or a chunk of one channel. */
+static void emit_moments(Jit *j, const void *desc)
+{
+    Moments m = {.d = desc};
+    int64_t per_chunk = m.d->inner == 1 ? 1 : m.d->channels;
+    JitLoop task = jit_for(j, jit_task_begin(j), jit_task_end(j), 1, "task");
+    set_chunk(j, &m, jit_tmp(j, jit_div(j, jit_index(&task), jit_i64(j, per_chunk))));
+    m.partial = partial_of(j, m.d, work_buf(m.d), m.chunk);
+    if (m.d->inner == 1)
+        each_vector(j, m.d->channels, 1, channel_vector, &m);
+    else
+        plane(j, &m, jit_tmp(j, jit_mod(j, jit_index(&task), jit_i64(j, per_chunk))));
+    jit_end_for(j, &task);
+}
+
+typedef struct Join {
+    Moments m;
+    int work, out; /* buffers */
+} Join;
+
+/* n * mean, and n */
+static JitValue weighted_mean(Jit *j, Join *t, Lanes v, JitValue *n)
+{
+    JitValue p = partial_of(j, t->m.d, t->work, t->m.chunk);
+    *n = chunk_count(j, &t->m);
+    return load_lanes(j, p, NULL, v, 0);
+}
+
+/* The first element of every channel: the shift. */
+static JitValue first_elements(Jit *j, Lanes v, const MomentsDesc *d)
+{
+    const JitTypes *t = jit_types(j);
+    if (d->inner == 1)
+        return load_lanes(j, p_f32(j, 0), NULL, v, 0);
+    JitVar lanes = jit_array_var(j, t->f32, jit_lanes(j), "shift");
+    JitValue p = jit_array_ptr(j, lanes, t->p_f32);
+    jit_vstore_aligned(j, p, jit_i64(j, 0), jit_tmp(j, jit_vf(j, 0)));
+    JitLoop l = jit_for(j, jit_i64(j, 0), v.n ? v.n : jit_i64(j, jit_lanes(j)), 1, "lane");
+    JitValue at = jit_mul(j, jit_add(j, v.at, jit_index(&l)), jit_i64(j, d->inner));
+    jit_store(j, p, jit_index(&l), jit_load(j, p_f32(j, 0), jit_tmp(j, at)));
+    jit_end_for(j, &l);
+    return jit_vload_aligned(j, p, jit_i64(j, 0));
+}
+
+static void join_stats(Jit *j, Lanes v, Join *t)
+{
+    const MomentsDesc *d = t->m.d;
+    JitValue n, share = jit_vf(j, 1 / ((double)d->outer * (double)d->inner));
+    CompensatedSum means = compensated_sum(j), parts = compensated_sum(j);
+    JitLoop c = jit_for(j, jit_i64(j, 0), jit_i64(j, d->chunks), 1, "chunk");
+    set_chunk(j, &t->m, jit_index(&c));
+    JitValue mean = weighted_mean(j, t, v, &n);
+    compensated_add(j, &means, mul(j, mul(j, n, share), mean));
+    jit_end_for(j, &c);
+    JitValue total = compensated_total(j, &means);
+    c = jit_for(j, jit_i64(j, 0), jit_i64(j, d->chunks), 1, "chunk");
+    set_chunk(j, &t->m, jit_index(&c));
+    JitValue away = sub(j, weighted_mean(j, t, v, &n), total);
+    JitValue p = partial_of(j, d, t->work, t->m.chunk);
+    JitValue squares = load_lanes(j, p, jit_i64(j, d->channels), v, 0);
+    JitValue between = mul(j, mul(j, n, share), mul(j, away, away)), zero = jit_vf(j, 0);
+    between = jit_vchoose(j, JIT_EQ, n, zero, zero, between);
+    compensated_add(j, &parts, add(j, mul(j, squares, share), between));
+    jit_end_for(j, &c);
+    store_lanes(j, p_f32(j, t->out), NULL, v, add(j, total, first_elements(j, v, d)));
+    store_lanes(j, p_f32(j, t->out + 1), NULL, v, compensated_total(j, &parts));
+}
+
+static JitValue join_one(Jit *j, Lanes v, Join *t, int which)
+{
+    const MomentsDesc *d = t->m.d;
+    CompensatedSum sum = compensated_sum(j);
+    JitLoop c = jit_for(j, jit_i64(j, 0), jit_i64(j, d->chunks), 1, "chunk");
+    JitValue p = partial_of(j, d, t->work, jit_index(&c));
+    compensated_add(j, &sum, load_lanes(j, p, jit_i64(j, which * d->channels), v, 0));
+    jit_end_for(j, &c);
+    return compensated_total(j, &sum);
+}
+
+static void join_sums(Jit *j, Lanes v, Join *t)
+{
+    JitValue first = join_one(j, v, t, 0), second = join_one(j, v, t, 1);
+    if (t->m.d->op == OP_bn_grad_sums) {
+        JitValue var = load_lanes(j, p_f32(j, 3), NULL, v, 0);
+        JitValue sigma = jit_vsqrt(j, add(j, var, jit_vf(j, t->m.d->eps)));
+        first = jit_tmp(j, jit_div(j, first, sigma));
+    }
+    store_lanes(j, p_f32(j, t->out), NULL, v, first);
+    store_lanes(j, p_f32(j, t->out + 1), NULL, v, second);
+}
+
+static void join_vector(Jit *j, Lanes v, void *user)
+{
+    Join *t = user;
+    if (t->m.d->op == OP_bn_stats)
+        join_stats(j, v, t);
+    else
+        join_sums(j, v, t);
+}
+
+enum { JOIN_CHANNELS = 64 };
+
+static void emit_join(Jit *j, const void *desc)
+{
+    Join t = {.m = {.d = desc}};
+    JitValue first, last;
+    t.work = work_buf(t.m.d);
+    t.out = t.work + 1;
+    task_items(j, JOIN_CHANNELS, t.m.d->channels, &first, &last);
+    each_vector_between(j, first, last, t.m.d->channels, 1, join_vector, &t);
+}
+
+/* Elements from one row of channels to the next, where inner is 1.  In a value that lies elsewhere
+ * the channels are the last dim (ir/place.c); in others dims of 1 may follow them. */
+static int64_t row_pitch(const Graph *g, ValueId v, int64_t channels)
+{
+    int rank = value_type(g, v)->rank;
+    return value_is_dense(g, v) ? channels : value_place(g, v).stride[rank - 2];
+}
+
+static void lower(Lowering *l, const Node *n, AxisShape a, int n_in)
+{
+    CallBuf bufs[8];
+    MomentsDesc d = {.op = n->op, .outer = a.outer, .channels = a.length, .inner = a.inner};
+    d.chunks = reduce_chunks(l->graph, n);
+    d.partial_bytes = reduce_partial_bytes(l->graph, n);
+    d.eps = node_float(n, ATTR_eps, 1e-5);
+    for (int i = 0; i < n_in; i++)
+        bufs[i] = point_buf(l->graph, n->in[i]);
+    for (int i = 0; i < images_of(&d); i++)
+        d.pitch[i] = row_pitch(l->graph, n->in[i], d.channels);
+    bufs[n_in] = (CallBuf){VALUE_NONE, 0};
+    bufs[n_in + 1] = (CallBuf){n->out[0], 0};
+    bufs[n_in + 2] = (CallBuf){n->out[1], 0};
+    int64_t per_chunk = d.inner == 1 ? 1 : d.channels;
+    lower_pod_call(l, op_name(n->op), emit_moments, &d, sizeof d, d.chunks * per_chunk, bufs,
+                   n_in + 1);
+    lower_pod_join(l, "moments_join", emit_join, &d, sizeof d, divide_up(d.channels, JOIN_CHANNELS),
+                   bufs, n_in + 3);
+}
+
+static AxisShape channels_of(const Lowering *l, const Node *n)
+{
+    const Type *x = value_type(l->graph, n->in[0]);
+    return axis_shape(x, channel_axis(x, n));
+}
+
+void lower_bn_stats(Lowering *l, const Node *n)
+{
+    lower(l, n, channels_of(l, n), 1);
+}
+
+void lower_bn_grad_sums(Lowering *l, const Node *n)
+{
+    lower(l, n, channels_of(l, n), 4);
+}
+
+void lower_layernorm_grad_sums(Lowering *l, const Node *n)
+{
+    lower(l, n, axis_shape(value_type(l->graph, n->in[0]), -1), 4);
+}

@@ -1,0 +1,455 @@
+/* sum, mean, reduce_max and sumsq over any axes.
+ *
+ * Neighbouring axes of one kind are merged.  When the last axis is kept, vectors lie across results
+ * and walk the reduced elements; when it is reduced, vectors lie along it and are folded at the
+ * end.  A chunked reduction (ir/cost_rules.h) computes partial results in the workspace, which a
+ * second call joins in order. */
+#include "codegen/cpu/point/vector_loops.h"
+#include "ir/cost_rules.h"
+#include "ir/support/bug.h"
+
+#include <math.h>
+
+enum { REDUCE_DIMS = TYPE_MAX_RANK };
+
+/* Mixed-base numbers: element i of the set is at the sum of its digits times the strides. */
+typedef struct Digits {
+    int64_t n; /* dims in use */
+    int64_t dim[REDUCE_DIMS], stride[REDUCE_DIMS];
+    int64_t count;
+} Digits;
+
+typedef struct ReduceDesc {
+    Digits kept, reduced;                   /* without the last dim */
+    int64_t inner, inner_kept;              /* size of the last dim; flag */
+    int64_t results, chunks, partial_bytes; /* chunks: 0 = each result alone */
+    int64_t op;                             /* OpKind */
+    int64_t dtype;
+    double scale;
+} ReduceDesc;
+
+static const double minus_inf = -(double)INFINITY;
+
+static bool is_max(const ReduceDesc *d)
+{
+    return d->op == OP_reduce_max;
+}
+
+static JitValue p_f32(Jit *j, int i)
+{
+    return jit_buf(j, i, jit_types(j)->p_f32);
+}
+
+static double start_of(const ReduceDesc *d)
+{
+    return is_max(d) ? minus_inf : 0;
+}
+
+static JitValue offset_of(Jit *j, const Digits *set, JitValue i)
+{
+    JitValue at = jit_i64(j, 0);
+    for (int64_t k = set->n - 1; k >= 0; k--) {
+        JitValue n = jit_i64(j, set->dim[k]), digit = i;
+        if (k > 0) {
+            digit = jit_mod(j, i, n);
+            i = jit_tmp(j, jit_div(j, i, n));
+        }
+        at = jit_muladd_i64(j, digit, set->stride[k], at);
+    }
+    return jit_tmp(j, at);
+}
+
+/* --- one term --- */
+
+typedef struct Fold {
+    const ReduceDesc *d;
+    JitValue x, offset;
+    Accumulator acc;
+} Fold;
+
+static void fold_vector(Jit *j, Lanes v, void *user)
+{
+    Fold *f = user;
+    JitValue x = load_lanes(j, f->x, f->offset, v, start_of(f->d));
+    JitVar acc = f->acc.var[v.way % f->acc.n];
+    if (f->d->op == OP_sumsq)
+        x = jit_tmp(j, jit_mul(j, x, x));
+    jit_set(j, acc, is_max(f->d) ? jit_vmax(j, x, jit_get(acc)) : jit_add(j, jit_get(acc), x));
+}
+
+static JitValue folded(Jit *j, Fold *f)
+{
+    JitValue v = jit_get(f->acc.var[0]);
+    if (!is_max(f->d))
+        return accumulated(j, &f->acc);
+    for (int i = 1; i < f->acc.n; i++)
+        v = jit_vmax(j, v, jit_get(f->acc.var[i]));
+    return jit_tmp(j, v);
+}
+
+/* Largest lane; NaN wins. */
+static JitValue max_lane(Jit *j, JitValue v)
+{
+    const JitTypes *t = jit_types(j);
+    JitVar lanes = jit_array_var(j, t->f32, jit_lanes(j), "lanes"), m = jit_var(j, t->f32, "max");
+    JitValue p = jit_array_ptr(j, lanes, t->p_f32);
+    jit_vstore_aligned(j, p, jit_i64(j, 0), v);
+    jit_set(j, m, jit_load(j, p, jit_i64(j, 0)));
+    JitLoop l = jit_for(j, jit_i64(j, 1), jit_i64(j, jit_lanes(j)), 1, "lane");
+    JitValue x = jit_load(j, p, jit_index(&l));
+    JitIf larger = jit_if(j, jit_compare(j, JIT_GT, x, jit_get(m)));
+    jit_set(j, m, x);
+    jit_end_if(j, &larger);
+    JitIf nan = jit_if(j, jit_compare(j, JIT_NE, x, x));
+    jit_set(j, m, x);
+    jit_end_if(j, &nan);
+    jit_end_for(j, &l);
+    return jit_get(m);
+}
+
+/* --- where a result goes --- */
+
+/* Where partial results of a chunk start; the output itself when not chunked. */
+static JitValue target(Jit *j, const ReduceDesc *d, JitValue chunk)
+{
+    if (!d->chunks)
+        return p_f32(j, 1);
+    return jit_tmp(j,
+                   jit_offset(j, p_f32(j, 1), jit_mul(j, chunk, jit_i64(j, d->partial_bytes / 4))));
+}
+
+static JitValue finished(Jit *j, const ReduceDesc *d, JitValue v)
+{
+    return d->scale == 1 || d->chunks ? v : jit_tmp(j, jit_mul(j, v, jit_vf(j, d->scale)));
+}
+
+/* --- last dim kept --- */
+
+typedef struct Columns {
+    Fold f;
+    JitValue kept_base, result_base, from, to, out;
+} Columns;
+
+/* One vector of results: all reduced elements, four at a time. */
+static void column_vector(Jit *j, Lanes v, void *user)
+{
+    enum { ROWS = 4 };
+    Columns *c = user;
+    Fold *f = &c->f;
+    const Digits *r = &f->d->reduced;
+    f->acc = accumulator(j, ROWS, jit_vf(j, start_of(f->d)));
+    JitLoop four = jit_for(j, c->from, jit_sub(j, c->to, jit_i64(j, ROWS - 1)), ROWS, "r");
+    for (int k = 0; k < ROWS; k++) {
+        JitValue i = jit_tmp(j, jit_add(j, jit_index(&four), jit_i64(j, k)));
+        f->offset = jit_tmp(j, jit_add(j, c->kept_base, offset_of(j, r, i)));
+        v.way = k;
+        fold_vector(j, v, f);
+    }
+    jit_end_for(j, &four);
+    JitLoop one = jit_for(j, jit_index(&four), c->to, 1, "r");
+    f->offset = jit_tmp(j, jit_add(j, c->kept_base, offset_of(j, r, jit_index(&one))));
+    v.way = 0;
+    fold_vector(j, v, f);
+    jit_end_for(j, &one);
+    store_lanes(j, c->out, c->result_base, v, finished(j, f->d, folded(j, f)));
+}
+
+static void start_result(Jit *j, Columns *c, JitValue kept)
+{
+    c->kept_base = offset_of(j, &c->f.d->kept, kept);
+    c->result_base = jit_tmp(j, jit_mul(j, kept, jit_i64(j, c->f.d->inner)));
+}
+
+enum { COLUMN_BLOCK = REDUCE_TASK_COLUMNS };
+
+static int64_t column_blocks(const ReduceDesc *d)
+{
+    return divide_up(d->inner, COLUMN_BLOCK);
+}
+
+/* Task: a chunk of the reduced elements, all results. */
+static void columns_chunked(Jit *j, Columns *c)
+{
+    const ReduceDesc *d = c->f.d;
+    JitLoop chunk = jit_for(j, jit_task_begin(j), jit_task_end(j), 1, "chunk");
+    JitValue next = jit_add(j, jit_index(&chunk), jit_i64(j, 1));
+    c->from = part_start(j, jit_index(&chunk), d->reduced.count, (int)d->chunks);
+    c->to = part_start(j, next, d->reduced.count, (int)d->chunks);
+    c->out = target(j, d, jit_index(&chunk));
+    JitLoop kept = jit_for(j, jit_i64(j, 0), jit_i64(j, d->kept.count), 1, "kept");
+    start_result(j, c, jit_index(&kept));
+    each_vector(j, d->inner, 1, column_vector, c);
+    jit_end_for(j, &kept);
+    jit_end_for(j, &chunk);
+}
+
+/* Task: a block of columns of one kept row. */
+static void columns_whole(Jit *j, Columns *c)
+{
+    const ReduceDesc *d = c->f.d;
+    JitValue blocks = jit_i64(j, column_blocks(d));
+    JitLoop task = jit_for(j, jit_task_begin(j), jit_task_end(j), 1, "task");
+    start_result(j, c, jit_tmp(j, jit_div(j, jit_index(&task), blocks)));
+    JitValue from =
+        jit_tmp(j, jit_mul(j, jit_mod(j, jit_index(&task), blocks), jit_i64(j, COLUMN_BLOCK)));
+    JitValue to = jit_add(j, from, jit_i64(j, COLUMN_BLOCK));
+    c->from = jit_i64(j, 0);
+    c->to = jit_i64(j, d->reduced.count);
+    c->out = target(j, d, NULL);
+    each_vector_between(j, from, jit_tmp(j, jit_min_i64(j, to, jit_i64(j, d->inner))), d->inner, 1,
+                        column_vector, c);
+    jit_end_for(j, &task);
+}
+
+/* --- last dim reduced --- */
+
+enum { ROW_WAYS = 4 };
+
+static void store_result(Jit *j, Fold *f, JitValue out, JitValue kept)
+{
+    const JitTypes *t = jit_types(j);
+    JitValue v = folded(j, f);
+    JitValue r = is_max(f->d) ? max_lane(j, v) : jit_hsum(j, v);
+    if (f->d->scale != 1 && !f->d->chunks)
+        r = jit_mul(j, r, jit_f32(j, f->d->scale));
+    jit_store(j, out, kept, jit_cast(j, r, t->f32));
+}
+
+/* Elements [from, to) of the last dim for outer reduced elements [r0, r1); from NULL: the whole
+ * dim. */
+static void fold_rows(Jit *j, Fold *f, JitValue kept, JitValue r0, JitValue r1, JitValue from,
+                      JitValue to)
+{
+    JitValue base = offset_of(j, &f->d->kept, kept);
+    f->acc = accumulator(j, ROW_WAYS, jit_vf(j, start_of(f->d)));
+    JitLoop r = jit_for(j, r0, r1, 1, "r");
+    f->offset = jit_tmp(j, jit_add(j, base, offset_of(j, &f->d->reduced, jit_index(&r))));
+    if (from)
+        each_vector_between(j, from, to, f->d->inner, ROW_WAYS, fold_vector, f);
+    else
+        each_vector(j, f->d->inner, ROW_WAYS, fold_vector, f);
+    jit_end_for(j, &r);
+}
+
+/* Chunks are ranges of the outer reduced elements where there are enough of them, else of vectors
+ * of the last dim. */
+static void rows_chunk(Jit *j, Fold *f, JitValue chunk, JitValue kept)
+{
+    const ReduceDesc *d = f->d;
+    JitValue next = jit_tmp(j, jit_add(j, chunk, jit_i64(j, 1)));
+    if (d->reduced.count >= d->chunks) {
+        fold_rows(j, f, kept, part_start(j, chunk, d->reduced.count, (int)d->chunks),
+                  part_start(j, next, d->reduced.count, (int)d->chunks), NULL, NULL);
+        return;
+    }
+    JitValue lanes = jit_i64(j, 16); /* of the widest vectors: the same chunks everywhere */
+    int64_t units = divide_up(d->inner, 16);
+    JitValue from = jit_mul(j, part_start(j, chunk, units, (int)d->chunks), lanes);
+    JitValue to = jit_mul(j, part_start(j, next, units, (int)d->chunks), lanes);
+    fold_rows(j, f, kept, jit_i64(j, 0), jit_i64(j, d->reduced.count), jit_tmp(j, from),
+              jit_tmp(j, jit_min_i64(j, to, jit_i64(j, d->inner))));
+}
+
+static void rows_chunked(Jit *j, Fold *f)
+{
+    JitLoop chunk = jit_for(j, jit_task_begin(j), jit_task_end(j), 1, "chunk");
+    JitValue out = target(j, f->d, jit_index(&chunk));
+    JitLoop kept = jit_for(j, jit_i64(j, 0), jit_i64(j, f->d->kept.count), 1, "kept");
+    rows_chunk(j, f, jit_index(&chunk), jit_index(&kept));
+    store_result(j, f, out, jit_index(&kept));
+    jit_end_for(j, &kept);
+    jit_end_for(j, &chunk);
+}
+
+static int64_t row_items(const ReduceDesc *d)
+{
+    return items_per_task(d->reduced.count * d->inner);
+}
+
+static void rows_whole(Jit *j, Fold *f)
+{
+    const ReduceDesc *d = f->d;
+    JitValue first, last;
+    task_items(j, row_items(d), d->kept.count, &first, &last);
+    JitLoop kept = jit_for(j, first, last, 1, "kept");
+    fold_rows(j, f, jit_index(&kept), jit_i64(j, 0), jit_i64(j, d->reduced.count), NULL, NULL);
+    store_result(j, f, target(j, d, NULL), jit_index(&kept));
+    jit_end_for(j, &kept);
+}
+
+/* --- kernels --- */
+
+static void emit_reduce(Jit *j, const void *desc)
+{
+    const ReduceDesc *d = desc;
+    Columns c = {.f = {.d = d, .x = p_f32(j, 0)}};
+    if (d->inner_kept && d->chunks)
+        columns_chunked(j, &c);
+    else if (d->inner_kept)
+        columns_whole(j, &c);
+    else if (d->chunks)
+        rows_chunked(j, &c.f);
+    else
+        rows_whole(j, &c.f);
+}
+
+static int64_t reduce_tasks(const ReduceDesc *d)
+{
+    if (d->chunks)
+        return d->chunks;
+    return d->inner_kept ? d->kept.count * column_blocks(d)
+                         : divide_up(d->kept.count, row_items(d));
+}
+
+/* Partial result `chunk` of one vector of results. */
+static JitValue partial_result(Jit *j, Lanes v, const Fold *f, JitValue chunk)
+{
+    JitValue at = jit_mul(j, chunk, jit_i64(j, f->d->partial_bytes / 4));
+    return load_lanes(j, f->x, jit_tmp(j, at), v, 0);
+}
+
+static JitValue joined_max(Jit *j, Lanes v, const Fold *f)
+{
+    JitVar max = jit_var(j, jit_types(j)->vf, "max");
+    jit_set(j, max, jit_vf(j, minus_inf));
+    JitLoop chunk = jit_for(j, jit_i64(j, 0), jit_i64(j, f->d->chunks), 1, "chunk");
+    jit_set(j, max, jit_vmax(j, partial_result(j, v, f, jit_index(&chunk)), jit_get(max)));
+    jit_end_for(j, &chunk);
+    return jit_get(max);
+}
+
+static JitValue joined_sum(Jit *j, Lanes v, const Fold *f)
+{
+    CompensatedSum sum = compensated_sum(j);
+    JitLoop chunk = jit_for(j, jit_i64(j, 0), jit_i64(j, f->d->chunks), 1, "chunk");
+    compensated_add(j, &sum, partial_result(j, v, f, jit_index(&chunk)));
+    jit_end_for(j, &chunk);
+    return jit_tmp(j, jit_mul(j, compensated_total(j, &sum), jit_vf(j, f->d->scale)));
+}
+
+/* Joins the partial results of one vector of results. */
+static void join_vector(Jit *j, Lanes v, void *user)
+{
+    Fold *f = user;
+    store_lanes(j, p_f32(j, 1), NULL, v, is_max(f->d) ? joined_max(j, v, f) : joined_sum(j, v, f));
+}
+
+enum { JOIN_RESULTS = 512 };
+
+static void emit_join(Jit *j, const void *desc)
+{
+    Fold f = {.d = desc, .x = p_f32(j, 0)};
+    JitValue first, last;
+    task_items(j, JOIN_RESULTS, f.d->results, &first, &last);
+    each_vector_between(j, first, last, f.d->results, 1, join_vector, &f);
+}
+
+/* Integers: one scalar loop; they are rare and small. */
+static void emit_integers(Jit *j, const void *desc)
+{
+    const ReduceDesc *d = desc;
+    const JitTypes *t = jit_types(j);
+    bool bytes = d->dtype != DTYPE_I32;
+    JitValue x = jit_buf(j, 0, bytes ? t->p_u8 : t->p_i32);
+    JitValue out = jit_buf(j, 1, bytes ? t->p_u8 : t->p_i32);
+    JitVar acc = jit_var(j, t->i32, "acc");
+    JitLoop kept = jit_for(j, jit_task_begin(j), jit_task_end(j), 1, "kept");
+    JitValue base = offset_of(j, &d->kept, jit_index(&kept));
+    jit_set(j, acc, jit_i32(j, is_max(d) ? INT32_MIN : 0));
+    JitLoop r = jit_for(j, jit_i64(j, 0), jit_i64(j, d->reduced.count), 1, "r");
+    JitValue at = jit_add(j, base, offset_of(j, &d->reduced, jit_index(&r)));
+    JitValue v = jit_tmp(j, jit_cast(j, jit_load(j, x, jit_tmp(j, at)), t->i32));
+    if (is_max(d)) {
+        JitIf larger = jit_if(j, jit_compare(j, JIT_GT, v, jit_get(acc)));
+        jit_set(j, acc, v);
+        jit_end_if(j, &larger);
+    } else {
+        jit_set(j, acc, jit_add(j, jit_get(acc), v));
+    }
+    jit_end_for(j, &r);
+    jit_store(j, out, jit_index(&kept), jit_cast(j, jit_get(acc), bytes ? t->u8 : t->i32));
+    jit_end_for(j, &kept);
+}
+
+/* --- from the node --- */
+
+static void add_digit(Digits *set, int64_t dim, int64_t stride)
+{
+    set->dim[set->n] = dim;
+    set->stride[set->n++] = stride;
+    set->count *= dim;
+}
+
+static void reduced_axes(const Node *n, int rank, bool *reduced)
+{
+    int count;
+    const int64_t *axes = node_ints(n, ATTR_axes, &count);
+    for (int i = 0; i < rank; i++)
+        reduced[i] = n->op == OP_sumsq || !node_attr(n, ATTR_axes);
+    for (int i = 0; i < count; i++)
+        reduced[axes[i] < 0 ? axes[i] + rank : axes[i]] = true;
+}
+
+/* Dims from the last to the first, neighbours of one kind merged; digits are stored first dim
+ * first. */
+static void split_dims(const Type *t, const bool *reduced, ReduceDesc *d)
+{
+    int64_t dim[TYPE_MAX_RANK], stride[TYPE_MAX_RANK], step = 1;
+    bool kind[TYPE_MAX_RANK];
+    int n = 0;
+    for (int i = t->rank - 1; i >= 0; i--) {
+        if (t->dim[i] == 1)
+            continue;
+        if (n && kind[n - 1] == reduced[i]) {
+            dim[n - 1] *= t->dim[i];
+        } else {
+            dim[n] = t->dim[i];
+            stride[n] = step;
+            kind[n++] = reduced[i];
+        }
+        step *= t->dim[i];
+    }
+    d->inner = n ? dim[0] : 1;
+    d->inner_kept = n ? !kind[0] : 1;
+    for (int i = n - 1; i >= 1; i--)
+        add_digit(kind[i] ? &d->reduced : &d->kept, dim[i], stride[i]);
+}
+
+static ReduceDesc describe(const Lowering *l, const Node *n)
+{
+    const Type *t = value_type(l->graph, n->in[0]);
+    bool reduced[TYPE_MAX_RANK];
+    ReduceDesc d = {.kept = {.count = 1}, .reduced = {.count = 1}, .op = n->op, .scale = 1};
+    reduced_axes(n, t->rank, reduced);
+    split_dims(t, reduced, &d);
+    d.dtype = t->dtype;
+    d.results = type_elements(value_type(l->graph, n->out[0]));
+    if (n->op == OP_mean)
+        d.scale = (double)d.results / (double)type_elements(t);
+    return d;
+}
+
+static void lower_integers(Lowering *l, const Node *n, ReduceDesc *d)
+{
+    const CallBuf bufs[] = {{n->in[0], 0}, {n->out[0], 0}};
+    add_digit(d->inner_kept ? &d->kept : &d->reduced, d->inner, 1);
+    lower_pod_call(l, "reduce_int", emit_integers, d, sizeof *d, d->kept.count, bufs, 2);
+}
+
+void lower_reduce(Lowering *l, const Node *n)
+{
+    ReduceDesc d = describe(l, n);
+    if (d.dtype != DTYPE_F32) {
+        lower_integers(l, n, &d);
+        return;
+    }
+    d.chunks = reduce_chunks(l->graph, n);
+    d.partial_bytes = reduce_partial_bytes(l->graph, n);
+    CallBuf bufs[] = {{n->in[0], 0}, {d.chunks ? VALUE_NONE : n->out[0], 0}};
+    lower_pod_call(l, op_name(n->op), emit_reduce, &d, sizeof d, reduce_tasks(&d), bufs, 2);
+    if (!d.chunks)
+        return;
+    CallBuf join[] = {{VALUE_NONE, 0}, {n->out[0], 0}};
+    lower_pod_join(l, "reduce_join", emit_join, &d, sizeof d, divide_up(d.results, JOIN_RESULTS),
+                   join, 2);
+}

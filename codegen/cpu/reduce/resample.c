@@ -1,0 +1,555 @@
+/* Average pooling, adaptive or not, resizing and their gradients.  All are linear and separable: an
+ * output row is a weighted sum of input rows, an output pixel a weighted sum of pixels of that row.
+ * The taps of an axis - which elements an output reads, and their weights - are tables in the
+ * kernel; a gradient gathers by the transposed tables, so nothing is scattered.
+ *
+ * A task owns one output row, or a block of its channels.  It first adds up the input rows in
+ * scratch memory, as long vectors over columns and channels, then the columns.  Where few of the
+ * columns are read, or they do not fit, it adds both at once from the input.  NCHW images are NHWC
+ * images of one channel, N*C of them. */
+#include "codegen/cpu/point/vector_loops.h"
+#include "ir/support/bug.h"
+#include "ir/support/pool.h"
+
+#include <string.h>
+
+enum {
+    GROUP = 8,            /* vectors that are summed side by side */
+    BLOCK_FLOATS = 16384, /* of scratch: stays in the first two caches */
+    BLOCK_CHANNELS = 16,  /* at least, and a multiple */
+    UNBLOCKED_TAPS = 32,  /* a power of two */
+    SCRATCH_SLACK = 64    /* bytes that the last vector may read past its end */
+};
+
+/* from, to: what the forward operation reads and writes; in, out: what this one does. */
+typedef struct ResampleDesc {
+    int64_t op, images, channels, nearest, align_corners;
+    int64_t from[2], to[2], in[2], out[2];
+    int64_t kernel[2], stride[2], padding[2], count_pad; /* average pooling that is not adaptive */
+    int64_t block, direct;                               /* channels of a task; no scratch */
+} ResampleDesc;
+
+/* --- taps --- */
+
+/* Output i of an axis reads elements first[i] .. first[i] + (end[i] - end[i-1]) - 1, with the
+ * weights from end[i-1] on: consecutive elements, because both ends of what is read never fall. */
+typedef struct Taps {
+    int64_t n, *shift, *end; /* shift[i] = first[i] - end[i-1]; end has n+1 elements, end[0] = 0 */
+    float *weight;
+    int64_t longest; /* most taps of one output */
+    bool copies;     /* one tap of weight 1 each */
+} Taps;
+
+/* What one forward output reads; weight of the first element, and of each further one. */
+typedef struct Reads {
+    int64_t first, count;
+    double weight[2];
+} Reads;
+
+/* In ceil mode a window ends at the padded border. */
+static Reads window_reads(const ResampleDesc *d, int axis, int64_t i)
+{
+    int64_t from = d->from[axis], pad = d->padding[axis];
+    int64_t first = i * d->stride[axis] - pad, end = first + d->kernel[axis];
+    end = end < from + pad ? end : from + pad;
+    int64_t padded = end - first;
+    first = first > 0 ? first : 0;
+    end = end < from ? end : from;
+    double part = 1 / (double)(d->count_pad ? padded : end - first);
+    return (Reads){first, end - first, {part, part}};
+}
+
+static Reads adaptive_reads(int64_t from, int64_t to, int64_t i)
+{
+    int64_t first = i * from / to, end = divide_up((i + 1) * from, to);
+    double part = 1 / (double)(end - first);
+    return (Reads){first, end - first, {part, part}};
+}
+
+/* The place of output i is number / unit, exactly; elements of weight 0 are not read. */
+static Reads resize_reads(const ResampleDesc *d, int64_t from, int64_t to, int64_t i)
+{
+    int64_t number = (2 * i + 1) * from - to, unit = 2 * to;
+    if (d->nearest)
+        return (Reads){i * from / to, 1, {1, 0}};
+    if (d->align_corners) {
+        number = to > 1 ? i * (from - 1) : 0;
+        unit = to > 1 ? to - 1 : 1;
+    }
+    number = number < 0 ? 0 : number;
+    int64_t below = number / unit;
+    if (below >= from - 1)
+        return (Reads){from - 1, 1, {1, 0}};
+    double part = (double)(number % unit) / (double)unit;
+    return (Reads){below, part > 0 ? 2 : 1, {1 - part, part}};
+}
+
+static bool is_gradient(const ResampleDesc *d)
+{
+    return d->op == OP_avgpool_grad || d->op == OP_adaptive_avgpool_grad || d->op == OP_resize_grad;
+}
+
+static Reads forward_reads(const ResampleDesc *d, int axis, int64_t i)
+{
+    if (d->op == OP_avgpool || d->op == OP_avgpool_grad)
+        return window_reads(d, axis, i);
+    if (d->op == OP_resize || d->op == OP_resize_grad)
+        return resize_reads(d, d->from[axis], d->to[axis], i);
+    return adaptive_reads(d->from[axis], d->to[axis], i);
+}
+
+/* Counts the taps of each output into t->end[output + 1]. */
+static int64_t count_taps(const ResampleDesc *d, int axis, Taps *t)
+{
+    for (int64_t i = 0; i < d->to[axis]; i++) {
+        Reads r = forward_reads(d, axis, i);
+        for (int64_t k = 0; k < r.count; k++)
+            t->end[(is_gradient(d) ? r.first + k : i) + 1]++;
+    }
+    for (int64_t i = 0; i < t->n; i++)
+        t->end[i + 1] += t->end[i];
+    return t->end[t->n];
+}
+
+/* In the order of the elements that are read, so that they are consecutive for each output. */
+static void set_taps(const ResampleDesc *d, int axis, Taps *t, int64_t *filled)
+{
+    for (int64_t i = 0; i < d->to[axis]; i++) {
+        Reads r = forward_reads(d, axis, i);
+        for (int64_t k = 0; k < r.count; k++) {
+            int64_t out = is_gradient(d) ? r.first + k : i, in = is_gradient(d) ? i : r.first + k;
+            int64_t at = t->end[out] + filled[out]++;
+            if (at == t->end[out])
+                t->shift[out] = in - at;
+            if (t->shift[out] + at != in)
+                BUG("%s: taps with a gap", op_name((OpKind)d->op));
+            t->weight[at] = (float)r.weight[k > 0];
+        }
+    }
+}
+
+static Taps taps_of(Pool *pool, const ResampleDesc *d, int axis)
+{
+    Taps t = {.n = d->out[axis]};
+    t.shift = POOL_ARRAY(pool, (size_t)t.n, int64_t);
+    t.end = POOL_ARRAY(pool, (size_t)t.n + 1, int64_t);
+    int64_t total = count_taps(d, axis, &t);
+    t.weight = POOL_ARRAY(pool, (size_t)total, float);
+    set_taps(d, axis, &t, POOL_ARRAY(pool, (size_t)t.n, int64_t));
+    for (int64_t i = 0; i < t.n; i++)
+        t.longest = t.end[i + 1] - t.end[i] > t.longest ? t.end[i + 1] - t.end[i] : t.longest;
+    t.copies = t.longest == 1 && total == t.n;
+    for (int64_t k = 0; k < total && t.copies; k++)
+        t.copies = t.weight[k] == 1;
+    return t;
+}
+
+/* --- kernel --- */
+
+typedef struct Axis {
+    JitValue shift, end, weight; /* tables */
+    int64_t block;               /* taps that are added up before they join the sum; 0: all */
+    bool copies;
+} Axis;
+
+typedef struct Kernel {
+    const ResampleDesc *d;
+    Axis rows, columns;
+    JitValue x, y, scratch;
+    JitValue image, from, to; /* of the task: its channels */
+    JitValue oh, ow;
+    JitValue line_x, line_scratch; /* what the vertical pass adds to x's row and to scratch */
+    bool spill;                    /* whole vectors may be written over the next pixels */
+} Kernel;
+
+/* Near the root, so that the rounding of a sum of n elements grows as root n and not as n. */
+static int64_t block_of(int64_t longest)
+{
+    int64_t block = UNBLOCKED_TAPS;
+    while (block * block < longest)
+        block *= 2;
+    return longest > UNBLOCKED_TAPS ? block : 0;
+}
+
+static Axis axis_of(Jit *j, Pool *pool, const ResampleDesc *d, int axis)
+{
+    const JitTypes *t = jit_types(j);
+    Taps taps = taps_of(pool, d, axis);
+    size_t n = (size_t)taps.n, total = (size_t)taps.end[n];
+    return (Axis){.shift = jit_table(j, t->i64, taps.shift, n, sizeof *taps.shift),
+                  .end = jit_table(j, t->i64, taps.end, n + 1, sizeof *taps.end),
+                  .weight = jit_table(j, t->i32, taps.weight, total, sizeof *taps.weight),
+                  .block = block_of(taps.longest),
+                  .copies = taps.copies};
+}
+
+/* The only element that an output of a copying axis reads. */
+static JitValue copied(Jit *j, const Axis *a, JitValue i)
+{
+    JitValue shift = jit_load(j, a->shift, i);
+    return jit_tmp(j, jit_add(j, shift, jit_load(j, a->end, i)));
+}
+
+/* --- groups of vectors --- */
+
+typedef void GroupBody(Jit *j, Kernel *s, const Lanes *v, int n);
+
+static void whole_group(Jit *j, Kernel *s, JitValue from, int n, GroupBody *body)
+{
+    Lanes v[GROUP];
+    for (int i = 0; i < n; i++)
+        v[i] = (Lanes){jit_tmp(j, jit_add(j, from, jit_i64(j, i * jit_lanes(j)))), NULL, i};
+    body(j, s, v, n);
+}
+
+static JitValue groups_of(Jit *j, Kernel *s, JitValue from, JitValue to, int n, GroupBody *body)
+{
+    int64_t width = n * jit_lanes(j);
+    JitLoop l = jit_for(j, from, jit_sub(j, to, jit_i64(j, width - 1)), width, "v");
+    whole_group(j, s, jit_index(&l), n, body);
+    jit_end_for(j, &l);
+    return jit_index(&l);
+}
+
+/* A line of few vectors: all at once, the last one overlapping its neighbour. */
+static void short_line(Jit *j, Kernel *s, JitValue from, int64_t length, GroupBody *body)
+{
+    Lanes v[GROUP];
+    int64_t lanes = jit_lanes(j);
+    int n = (int)divide_up(length, lanes);
+    for (int i = 0; i < n; i++) {
+        int64_t at = i < n - 1 || n == 1 ? i * lanes : length - lanes;
+        JitValue rest = length < lanes && !s->spill ? jit_i64(j, length) : NULL;
+        v[i] = (Lanes){jit_tmp(j, jit_add(j, from, jit_i64(j, at))), rest, i};
+    }
+    body(j, s, v, n);
+}
+
+/* Elements [from, to).  length: their number if it is known, else -1. */
+static void each_group(Jit *j, Kernel *s, JitValue from, JitValue to, int64_t length,
+                       GroupBody *body)
+{
+    int64_t lanes = jit_lanes(j);
+    if (length >= 0 && length <= GROUP * lanes) {
+        short_line(j, s, from, length, body);
+        return;
+    }
+    JitValue at = groups_of(j, s, from, to, GROUP, body);
+    at = groups_of(j, s, at, to, 1, body);
+    if (length >= 0 && length % lanes == 0)
+        return;
+    JitIf tail = jit_if(j, jit_compare(j, JIT_LT, at, to));
+    Lanes v = {at, jit_tmp(j, jit_sub(j, to, at)), 0};
+    if (length >= 0)
+        v = (Lanes){jit_tmp(j, jit_sub(j, to, jit_i64(j, lanes))), NULL, 0};
+    body(j, s, &v, 1);
+    jit_end_if(j, &tail);
+}
+
+/* --- sums --- */
+
+static void start_sums(Jit *j, JitVar *sum, int n)
+{
+    for (int i = 0; i < n; i++) {
+        sum[i] = jit_var(j, jit_types(j)->vf, "sum");
+        jit_set(j, sum[i], jit_vf(j, 0));
+    }
+}
+
+/* The taps of one output of an axis as a loop. */
+typedef struct TapLoop {
+    JitLoop block, tap;
+    JitValue at, weight; /* the element and its weight, a vector */
+    JitVar *sum;         /* what the body adds to */
+    JitVar part[GROUP];
+} TapLoop;
+
+static void begin_taps(Jit *j, TapLoop *l, const Axis *a, JitValue i, JitVar *sum, int n)
+{
+    JitValue shift = jit_load(j, a->shift, i), begin = jit_load(j, a->end, i);
+    JitValue end = jit_load(j, a->end, jit_tmp(j, jit_add(j, i, jit_i64(j, 1))));
+    l->sum = sum;
+    if (a->block > 0) {
+        l->block = jit_for(j, begin, end, a->block, "taps");
+        begin = jit_index(&l->block);
+        end = jit_min_i64(j, jit_add(j, begin, jit_i64(j, a->block)), end);
+        l->sum = l->part;
+        start_sums(j, l->part, n);
+    }
+    l->tap = jit_for(j, begin, end, 1, "tap");
+    JitValue bits = jit_load(j, a->weight, jit_index(&l->tap));
+    l->at = jit_tmp(j, jit_add(j, shift, jit_index(&l->tap)));
+    l->weight = jit_tmp(j, jit_splat(j, jit_tmp(j, jit_bitcast(j, bits, jit_types(j)->f32))));
+}
+
+static void end_taps(Jit *j, TapLoop *l, const Axis *a, JitVar *sum, int n)
+{
+    jit_end_for(j, &l->tap);
+    if (a->block == 0)
+        return;
+    for (int i = 0; i < n; i++)
+        jit_set(j, sum[i], jit_add(j, jit_get(sum[i]), jit_get(l->part[i])));
+    jit_end_for(j, &l->block);
+}
+
+static void add_terms(Jit *j, JitVar *sum, const Lanes *v, int n, JitValue p, JitValue offset,
+                      JitValue weight)
+{
+    for (int i = 0; i < n; i++) {
+        JitValue x = load_lanes(j, p, offset, v[i], 0);
+        jit_set(j, sum[i], jit_vfma(j, weight, x, jit_get(sum[i])));
+    }
+}
+
+static void store_sums(Jit *j, JitVar *sum, const Lanes *v, int n, JitValue p, JitValue offset)
+{
+    for (int i = 0; i < n; i++)
+        store_lanes(j, p, offset, v[i], jit_get(sum[i]));
+}
+
+/* --- rows into scratch --- */
+
+/* Offset of an input row. */
+static JitValue input_row(Jit *j, const Kernel *s, JitValue h)
+{
+    const ResampleDesc *d = s->d;
+    JitValue row = jit_tmp(j, jit_muladd_i64(j, s->image, d->in[0], h));
+    return jit_tmp(j, jit_mul(j, row, jit_i64(j, d->in[1] * d->channels)));
+}
+
+static void sum_rows(Jit *j, Kernel *s, const Lanes *v, int n)
+{
+    JitVar sum[GROUP];
+    TapLoop row;
+    start_sums(j, sum, n);
+    begin_taps(j, &row, &s->rows, s->oh, sum, n);
+    JitValue offset = jit_tmp(j, jit_add(j, input_row(j, s, row.at), s->line_x));
+    add_terms(j, row.sum, v, n, s->x, offset, row.weight);
+    end_taps(j, &row, &s->rows, sum, n);
+    store_sums(j, sum, v, n, s->scratch, s->line_scratch);
+}
+
+static void fill_scratch(Jit *j, Kernel *s)
+{
+    const ResampleDesc *d = s->d;
+    bool spill = s->spill;
+    s->spill = false;
+    if (d->block == d->channels) {
+        int64_t length = d->in[1] * d->channels;
+        s->line_x = s->line_scratch = jit_i64(j, 0);
+        each_group(j, s, jit_i64(j, 0), jit_i64(j, length), length, sum_rows);
+    } else {
+        JitLoop w = jit_for(j, jit_i64(j, 0), jit_i64(j, d->in[1]), 1, "w");
+        s->line_x = jit_tmp(j, jit_mul(j, jit_index(&w), jit_i64(j, d->channels)));
+        JitValue at = jit_mul(j, jit_index(&w), jit_i64(j, d->block));
+        s->line_scratch = jit_tmp(j, jit_sub(j, at, s->from));
+        each_group(j, s, s->from, s->to, -1, sum_rows);
+        jit_end_for(j, &w);
+    }
+    s->spill = spill;
+}
+
+/* --- columns --- */
+
+/* Adds the columns of one row that begins at `offset` of p; pixels lie `pixel` elements apart. */
+static void add_columns(Jit *j, Kernel *s, JitVar *sum, const Lanes *v, int n, JitValue p,
+                        JitValue offset, int64_t pixel, JitValue row_weight)
+{
+    TapLoop column;
+    begin_taps(j, &column, &s->columns, s->ow, sum, n);
+    JitValue at = jit_tmp(j, jit_muladd_i64(j, column.at, pixel, offset));
+    JitValue weight = column.weight;
+    if (row_weight)
+        weight = jit_tmp(j, jit_mul(j, weight, row_weight));
+    add_terms(j, column.sum, v, n, p, at, weight);
+    end_taps(j, &column, &s->columns, sum, n);
+}
+
+static void sum_scratch(Jit *j, Kernel *s, JitVar *sum, const Lanes *v, int n)
+{
+    JitValue base = jit_tmp(j, jit_sub(j, jit_i64(j, 0), s->from));
+    add_columns(j, s, sum, v, n, s->scratch, base, s->d->block, NULL);
+}
+
+static void sum_both(Jit *j, Kernel *s, JitVar *sum, const Lanes *v, int n)
+{
+    TapLoop row;
+    begin_taps(j, &row, &s->rows, s->oh, sum, n);
+    JitValue offset = input_row(j, s, row.at);
+    add_columns(j, s, row.sum, v, n, s->x, offset, s->d->channels, row.weight);
+    end_taps(j, &row, &s->rows, sum, n);
+}
+
+static void copy_pixel(Jit *j, Kernel *s, JitVar *sum, const Lanes *v, int n)
+{
+    JitValue row = input_row(j, s, copied(j, &s->rows, s->oh));
+    JitValue w = copied(j, &s->columns, s->ow);
+    JitValue at = jit_tmp(j, jit_muladd_i64(j, w, s->d->channels, row));
+    for (int i = 0; i < n; i++)
+        jit_set(j, sum[i], load_lanes(j, s->x, at, v[i], 0));
+}
+
+static void write_pixel(Jit *j, Kernel *s, const Lanes *v, int n)
+{
+    const ResampleDesc *d = s->d;
+    JitVar sum[GROUP];
+    start_sums(j, sum, n);
+    if (d->direct && s->rows.copies && s->columns.copies)
+        copy_pixel(j, s, sum, v, n);
+    else if (d->direct)
+        sum_both(j, s, sum, v, n);
+    else
+        sum_scratch(j, s, sum, v, n);
+    JitValue row = jit_muladd_i64(j, s->image, d->out[0], s->oh);
+    JitValue place = jit_tmp(j, jit_muladd_i64(j, row, d->out[1], s->ow));
+    store_sums(j, sum, v, n, s->y, jit_tmp(j, jit_mul(j, place, jit_i64(j, d->channels))));
+}
+
+static void write_pixels(Jit *j, Kernel *s, int64_t from, int64_t to, bool spill)
+{
+    const ResampleDesc *d = s->d;
+    int64_t length = d->block == d->channels ? d->channels : -1;
+    if (from == to)
+        return;
+    JitLoop ow = jit_for(j, jit_i64(j, from), jit_i64(j, to), 1, "ow");
+    s->ow = jit_index(&ow);
+    s->spill = spill;
+    each_group(j, s, s->from, s->to, length, write_pixel);
+    s->spill = false;
+    jit_end_for(j, &ow);
+}
+
+/* Pixels of less than a vector are written as whole vectors, the next pixel over what is too much;
+ * scratch may be read past what was written there. */
+static void write_row(Jit *j, Kernel *s)
+{
+    const ResampleDesc *d = s->d;
+    int64_t lanes = jit_lanes(j), c = d->channels, all = d->out[1], whole = 0;
+    if (!d->direct && c < lanes && all * c >= lanes)
+        whole = (all * c - lanes) / c + 1;
+    write_pixels(j, s, 0, whole, true);
+    write_pixels(j, s, whole, all, false);
+}
+
+/* --- tasks --- */
+
+static int64_t blocks(const ResampleDesc *d)
+{
+    return divide_up(d->channels, d->block);
+}
+
+static void set_task(Jit *j, Kernel *s, JitValue task)
+{
+    const ResampleDesc *d = s->d;
+    JitValue rows = jit_i64(j, d->out[0]), n = jit_i64(j, blocks(d));
+    JitValue rest = jit_tmp(j, jit_div(j, task, rows));
+    s->oh = jit_tmp(j, jit_mod(j, task, rows));
+    s->image = jit_tmp(j, jit_div(j, rest, n));
+    s->from = jit_tmp(j, jit_mul(j, jit_mod(j, rest, n), jit_i64(j, d->block)));
+    s->to = jit_tmp(j, jit_add(j, s->from, jit_i64(j, d->block)));
+    s->to = jit_tmp(j, jit_min_i64(j, s->to, jit_i64(j, d->channels)));
+}
+
+static void emit_resample(Jit *j, const void *desc)
+{
+    const ResampleDesc *d = desc;
+    JitType p = jit_types(j)->p_f32;
+    Pool *pool = pool_new();
+    Kernel s = {.d = d, .x = jit_buf(j, 0, p), .y = jit_buf(j, 1, p)};
+    s.scratch = jit_scratch(j, p);
+    s.rows = axis_of(j, pool, d, 0);
+    s.columns = axis_of(j, pool, d, 1);
+    pool_free(pool);
+    JitLoop task = jit_for(j, jit_task_begin(j), jit_task_end(j), 1, "task");
+    set_task(j, &s, jit_index(&task));
+    if (!d->direct)
+        fill_scratch(j, &s);
+    write_row(j, &s);
+    jit_end_for(j, &task);
+}
+
+/* --- lowering --- */
+
+/* Elements that an axis reads for all its outputs together. */
+static double all_reads(const ResampleDesc *d, int axis)
+{
+    double n = 0;
+    for (int64_t i = 0; i < d->to[axis]; i++)
+        n += (double)forward_reads(d, axis, i).count;
+    return n;
+}
+
+/* Through scratch, in blocks of channels that fit the caches, unless that reads twice as much or
+ * whole vectors are only copied. */
+static void choose_path(ResampleDesc *d, int64_t lanes)
+{
+    double rows = all_reads(d, 0) / (double)d->out[0], columns = all_reads(d, 1);
+    double apart = rows * (double)d->in[1] + columns, together = rows * columns;
+    int64_t room = (SCRIMP_SCRATCH_BYTES - SCRATCH_SLACK) / (int64_t)sizeof(float) / d->in[1];
+    int64_t fits = BLOCK_FLOATS / d->in[1] / BLOCK_CHANNELS * BLOCK_CHANNELS;
+    int64_t least = d->channels < BLOCK_CHANNELS ? d->channels : BLOCK_CHANNELS;
+    d->block = d->channels;
+    bool copies = d->op == OP_resize && d->nearest && d->channels >= lanes;
+    d->direct = room < least || copies || 2 * together < apart;
+    if (!d->direct && d->channels > fits)
+        d->block = fits > least ? fits : least;
+}
+
+static ResampleDesc describe(const Lowering *l, const Node *n)
+{
+    const Type *in = value_type(l->graph, n->in[0]), *out = value_type(l->graph, n->out[0]);
+    bool nhwc = node_flag(n, ATTR_nhwc);
+    int row = nhwc ? 1 : 2;
+    ResampleDesc d = {.op = n->op, .images = in->dim[0], .channels = in->dim[nhwc ? 3 : 1]};
+    memcpy(d.in, &in->dim[row], sizeof d.in);
+    memcpy(d.out, &out->dim[row], sizeof d.out);
+    memcpy(d.from, is_gradient(&d) ? d.out : d.in, sizeof d.from);
+    memcpy(d.to, is_gradient(&d) ? d.in : d.out, sizeof d.to);
+    for (int i = 0; i < 2; i++) {
+        d.kernel[i] = node_ints_at(n, ATTR_kernel, i, 1);
+        d.stride[i] = node_ints_at(n, ATTR_stride, i, d.kernel[i]);
+        d.padding[i] = node_ints_at(n, ATTR_padding, i, 0);
+    }
+    d.count_pad = node_flag(n, ATTR_count_pad);
+    d.nearest = node_flag(n, ATTR_nearest);
+    d.align_corners = node_flag(n, ATTR_align_corners);
+    if (!nhwc) {
+        d.images *= d.channels;
+        d.channels = 1;
+    }
+    choose_path(&d, l->target->vector_floats);
+    return d;
+}
+
+static void lower_resample(Lowering *l, const Node *n)
+{
+    ResampleDesc d = describe(l, n);
+    const CallBuf bufs[] = {{n->in[0], 0}, {n->out[0], 0}};
+    lower_pod_call(l, op_name(n->op), emit_resample, &d, sizeof d, d.images * blocks(&d) * d.out[0],
+                   bufs, 2);
+}
+
+void lower_avgpool(Lowering *l, const Node *n)
+{
+    lower_resample(l, n);
+}
+void lower_avgpool_grad(Lowering *l, const Node *n)
+{
+    lower_resample(l, n);
+}
+void lower_adaptive_avgpool(Lowering *l, const Node *n)
+{
+    lower_resample(l, n);
+}
+void lower_adaptive_avgpool_grad(Lowering *l, const Node *n)
+{
+    lower_resample(l, n);
+}
+void lower_resize(Lowering *l, const Node *n)
+{
+    lower_resample(l, n);
+}
+void lower_resize_grad(Lowering *l, const Node *n)
+{
+    lower_resample(l, n);
+}

@@ -1,0 +1,32 @@
+#include "frontend/driver/cli_codegen.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static void compile_progress(void *user, int done, int total)
+{
+    const Cli *cli = user;
+    if (cli->quiet || !isatty(STDERR_FILENO))
+        return;
+    fprintf(stderr, "\rcompiling kernels %d/%d%s", done, total, done == total ? "\n" : "");
+}
+
+static void compile_note(void *user, const char *text)
+{
+    Cli *cli = user;
+    if (!cli->last_note || strcmp(cli->last_note, text) != 0) /* training and evaluation compile */
+        fprintf(stderr, "note: %s\n", text);
+    cli->last_note = pool_strdup(cli->pool, text);
+}
+
+CodegenOptions cli_codegen_options(Cli *cli)
+{
+    return (CodegenOptions){.march = cli->march,
+                            .cache_dir = cli->cache,
+                            .jobs = (int)cli->jobs,
+                            .no_cache = cli->no_cache,
+                            .progress = compile_progress,
+                            .note = compile_note,
+                            .user = cli};
+}

@@ -1,0 +1,11 @@
+/* How the command line's options compile. */
+#ifndef SCRIMP_FRONTEND_DRIVER_CLI_CODEGEN_H
+#define SCRIMP_FRONTEND_DRIVER_CLI_CODEGEN_H
+
+#include "codegen/build/codegen.h"
+#include "frontend/driver/cli.h"
+
+/* With a progress line on a terminal, and notes on standard error, each once. */
+CodegenOptions cli_codegen_options(Cli *cli);
+
+#endif

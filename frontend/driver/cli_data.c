@@ -1,0 +1,284 @@
+/* Between a model's inputs and a data set. */
+#include "frontend/driver/cli_fields.h"
+#include "frontend/driver/cli_finite.h"
+#include "frontend/driver/cli_resume.h"
+#include "frontend/driver/cli_signals.h"
+
+#include "ir/support/strbuf.h"
+#include "runtime/checkpoint.h"
+#include "runtime/file.h"
+
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static bool is_label(const Graph *g, ValueId input)
+{
+    for (size_t i = 0; i < g->order.len; i++) {
+        const Node *n = graph_node(g, g->order.data[i]);
+        if (n->op == OP_cross_entropy && field_root(g, n->in[1]) == input)
+            return true;
+    }
+    return false;
+}
+
+/* Which label the loss leaves out, when it is not the usual one. */
+static void ignored_label(const Graph *g, DataSpec *spec)
+{
+    for (size_t i = 0; i < g->order.len; i++) {
+        const Node *n = graph_node(g, g->order.data[i]);
+        if (n->op != OP_cross_entropy)
+            continue;
+        const Node *input = value_node(g, field_root(g, n->in[1]));
+        int64_t ignored = node_int(n, ATTR_ignore_index, DATA_IGNORE);
+        if (!field_is_input(input) || ignored == DATA_IGNORE || ignored != (int32_t)ignored)
+            continue;
+        snprintf(spec->ignored_field, sizeof spec->ignored_field, "%s", field_name(input));
+        spec->ignored = ignored;
+        return;
+    }
+}
+
+static void synthetic_fields(const Graph *g, DataSpec *spec)
+{
+    int skip = field_batch_dims(g);
+    for (size_t i = 0; i < g->order.len && spec->n_fields < DATA_MAX_FIELDS; i++) {
+        const Node *n = graph_node(g, g->order.data[i]);
+        if (!field_is_input(n))
+            continue;
+        const Type *t = value_type(g, n->out[0]);
+        DataField *f = &spec->field[spec->n_fields++];
+        snprintf(f->name, sizeof f->name, "%s", field_name(n));
+        f->dtype = (RtDType)t->dtype;
+        for (int k = skip; k < t->rank; k++)
+            f->dim[f->rank++] = t->dim[k];
+        f->label = is_label(g, n->out[0]);
+        f->max_id = field_limit(g, n->out[0]) - 1;
+        if (t->dtype == DTYPE_U8 && f->max_id < 0)
+            f->max_id = 255;
+        spec->batch = t->rank >= skip ? t->dim[skip - 1] : 1;
+    }
+}
+
+/* npy(["x.npy", "y.npy"]) names fields by its files: --data DIR is where they lie, and other files
+ * there are none of the model's. */
+static const char *data_path(Cli *cli, const TrainSpec *t)
+{
+    bool arrays = t->data_kind && strcmp(t->data_kind, "npy") == 0;
+    if (!cli->data || !arrays || !folder_exists(cli->data))
+        return cli->data ? cli->data : t->data_path;
+    StrBuf text = strbuf_new(cli->pool);
+    for (const char *path = t->data_path; path && *path;) {
+        size_t n = strcspn(path, "\n"), name = n;
+        while (name > 0 && path[name - 1] != '/')
+            name--;
+        if (n - name < 4 || strncmp(path + n - 4, ".npy", 4) != 0)
+            return cli->data; /* the model names a folder, too */
+        strbuf_printf(&text, "%s%s/%.*s", text.len ? "\n" : "", cli->data, (int)(n - name),
+                      path + name);
+        path += n + (path[n] == '\n');
+    }
+    return text.len ? text.text : cli->data;
+}
+
+static DataSpec data_spec(Cli *cli, const Graph *g, bool synthetic, uint64_t seed)
+{
+    const TrainSpec *t = &g->train;
+    DataSpec spec = {.kind = t->data_kind,
+                     .path = data_path(cli, t),
+                     .batch = t->data_batch,
+                     .length = t->data_length,
+                     .chars = t->data_chars,
+                     .held_out = t->held_out,
+                     .held_out_is_part = t->held_out_is_part,
+                     .seed = seed,
+                     .size = t->data_size,
+                     .resize = t->data_resize,
+                     .augment = t->data_augment};
+    memcpy(spec.mean, t->data_mean, sizeof spec.mean);
+    memcpy(spec.std, t->data_std, sizeof spec.std);
+    spec.left_out = resume_left_out(cli, &spec.n_left_out);
+    ignored_label(g, &spec);
+    if (synthetic)
+        spec.kind = "synthetic";
+    if (spec.kind && strcmp(spec.kind, "synthetic") == 0)
+        synthetic_fields(g, &spec);
+    return spec;
+}
+
+/* Training on made-up numbers while the user believes it is their data would be worse than an
+ * error. */
+static bool data_has_a_place(Cli *cli, const DataSpec *spec)
+{
+    if (!cli->data || strcmp(spec->kind, "synthetic") != 0)
+        return true;
+    cli_error(cli, EXIT_USER, "E508",
+              "write a source that reads files in the place of synthetic(...), such as "
+              "imagefolder(\"data\", batch = N, size = 224) (docs/data.md)",
+              "--data %s: the model's batch is synthetic(...), which makes up its data", cli->data);
+    return false;
+}
+
+/* Each once.  Nobody reads a thousand lines, but they say which files to look at. */
+static void tell_left_out(const Dataset *ds)
+{
+    int64_t i;
+    const char *why;
+    while (dataset_tell_left_out(ds, &i, &why))
+        fprintf(stderr, "warning: left out: %s: %s\n", dataset_left_out_name(ds, i), why);
+}
+
+static void tell_known(const Cli *cli, const DataSpec *spec)
+{
+    if (spec->n_left_out)
+        fprintf(stderr,
+                "note: as before, the run in %s leaves out %lld picture%s that could not be read, "
+                "the first of them %s\n",
+                cli->out, (long long)spec->n_left_out, spec->n_left_out == 1 ? "" : "s",
+                spec->left_out[0]);
+}
+
+/* Where a path that is not found was looked up. */
+static const char *place_of_data(Cli *cli, const DataSpec *spec)
+{
+    char here[PATH_MAX];
+    const char *path = spec->path ? spec->path : "";
+    const char *option = cli->data ? "" : "; --data PATH says where it is";
+    if (*path && *path != '/' && getcwd(here, sizeof here))
+        return pool_printf(cli->pool, "paths of data are looked up from the current folder, %s%s",
+                           here, option);
+    return *option ? option + 2 : NULL;
+}
+
+Dataset *session_open_data(Cli *cli, const Graph *g, bool synthetic, uint64_t seed)
+{
+    RtError err;
+    DataSpec spec = data_spec(cli, g, synthetic, seed);
+    if (!spec.kind) {
+        cli_error(cli, EXIT_USER, "E507", "write `batch = mnist(\"data/mnist\", batch = N)`",
+                  "the train section names no data source");
+        return NULL;
+    }
+    if (!synthetic && !data_has_a_place(cli, &spec))
+        return NULL;
+    Dataset *ds = dataset_open(&spec, &err);
+    if (!ds) {
+        cli_error(cli, EXIT_USER, "E508", place_of_data(cli, &spec), "%s", err.message);
+        return NULL;
+    }
+    tell_known(cli, &spec);
+    tell_left_out(ds);
+    if (*dataset_warning(ds))
+        fprintf(stderr, "warning: %s\n", dataset_warning(ds));
+    for (size_t i = 0; i < g->order.len; i++) {
+        const Node *n = graph_node(g, g->order.data[i]);
+        if (field_is_input(n) && !synthetic && !field_check(cli, g, n, ds)) {
+            dataset_close(ds);
+            return NULL;
+        }
+    }
+    return ds;
+}
+
+bool session_same_vocab(Cli *cli, const Dataset *ds, const char *dir)
+{
+    Vocab trained = {0};
+    RtError err;
+    const Vocab *here = dataset_vocab(ds);
+    if (!dir || !here || !checkpoint_read_vocab(dir, &trained, &err))
+        return true;
+    bool same = here->chars == trained.chars && here->size == trained.size &&
+                (!here->chars ||
+                 memcmp(here->code, trained.code, (size_t)here->size * sizeof *here->code) == 0);
+    if (!same)
+        cli_error(cli, EXIT_USER, "E517",
+                  "add the text that it was trained on to the data, held out or not, so that every "
+                  "character keeps its token",
+                  "the text has %d different characters, %s was trained on %d: their tokens differ",
+                  here->size, dir, trained.size);
+    vocab_free(&trained);
+    return same;
+}
+
+/* Where a data set's fields go for micro-batch k of a step. */
+static void field_places(const Session *s, const Dataset *ds, int64_t k, void **dst)
+{
+    const Graph *g = s->graph;
+    int64_t parts =
+        strcmp(g->kind, "step") == 0 && g->train.accumulate > 1 ? g->train.accumulate : 1;
+    for (int i = 0; i < DATA_MAX_FIELDS; i++)
+        dst[i] = NULL;
+    for (int i = 0; i < dataset_n_fields(ds); i++) {
+        char role[96];
+        snprintf(role, sizeof role, "batch.%s", dataset_field(ds, i)->name);
+        ValueId v = session_input(s, role);
+        if (v != VALUE_NONE)
+            dst[i] = (char *)session_at(s, v) + k * (type_bytes(value_type(g, v)) / parts);
+    }
+}
+
+bool session_fill(const Session *s, const Dataset *ds, int64_t update, bool overfit)
+{
+    int64_t parts = s->graph->train.accumulate > 1 ? s->graph->train.accumulate : 1;
+    for (int64_t k = 0; k < parts; k++) {
+        void *dst[DATA_MAX_FIELDS];
+        RtError err;
+        field_places(s, ds, k, dst);
+        bool ok = dataset_train_batch(ds, overfit ? k : update * parts + k, dst, &err);
+        tell_left_out(ds);
+        if (!ok) {
+            cli_error(s->cli, EXIT_USER, "E509", NULL, "%s", err.message);
+            return false;
+        }
+    }
+    return true;
+}
+
+bool session_fill_held_out(const Session *s, const Dataset *ds, int64_t batch, int64_t *counted)
+{
+    void *dst[DATA_MAX_FIELDS];
+    RtError err;
+    field_places(s, ds, 0, dst);
+    bool ok = dataset_eval_batch(ds, batch, dst, counted, &err);
+    tell_left_out(ds);
+    if (ok)
+        return true;
+    cli_error(s->cli, EXIT_USER, "E509", NULL, "%s", err.message);
+    return false;
+}
+
+/* Why the loss of an evaluation batch is not finite, when it is the data.  True: it has been looked
+ * for. */
+static bool tell_batch(const Session *s, const Dataset *ds, int64_t batch)
+{
+    const char *cause = finite_batch(s, ds, false, batch, false);
+    if (cause)
+        fprintf(stderr, "warning: the held-out loss is not finite: %s\n", cause);
+    return true;
+}
+
+bool session_evaluate(Session *s, const Dataset *ds, uint64_t seed, double *loss)
+{
+    double total = 0, weight = 0;
+    bool told = false;
+    for (int m = 0; m < s->n_metrics; m++)
+        s->metric_mean[m] = 0;
+    for (int64_t i = 0; i < dataset_eval_batches(ds); i++) {
+        int64_t counted;
+        if (signals_caught() || !session_fill_held_out(s, ds, i, &counted))
+            return false;
+        session_run(s, 0.0, 0, 0, seed);
+        total += session_scalar(s, "loss") * (double)counted;
+        for (int m = 0; m < s->n_metrics; m++)
+            s->metric_mean[m] += session_scalar(s, s->metric[m]) * (double)counted;
+        weight += (double)counted;
+        if (!told && !isfinite(total))
+            told = tell_batch(s, ds, i);
+    }
+    *loss = weight > 0 ? total / weight : (double)NAN;
+    for (int m = 0; m < s->n_metrics; m++)
+        s->metric_mean[m] = weight > 0 ? s->metric_mean[m] / weight : (double)NAN;
+    return true;
+}

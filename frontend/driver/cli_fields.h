@@ -1,0 +1,20 @@
+/* The fields of a batch: what the model declares, and whether the data have it. */
+#ifndef SCRIMP_FRONTEND_DRIVER_CLI_FIELDS_H
+#define SCRIMP_FRONTEND_DRIVER_CLI_FIELDS_H
+
+#include "frontend/driver/cli_session.h"
+
+/* Whether a node is an input that the batch fills, and the name of its field. */
+bool field_is_input(const Node *n);
+const char *field_name(const Node *input);
+/* How many dimensions of such an input come before those of one example. */
+int field_batch_dims(const Graph *g);
+/* The input a value comes from through views and slices. */
+ValueId field_root(const Graph *g, ValueId v);
+/* How many classes or rows the model has for an integer input; 0 when it is not an index. */
+int64_t field_limit(const Graph *g, ValueId input);
+/* That the data have the input's field with its type, its dimensions and a range of indices that
+ * fits; false after a message. */
+bool field_check(Cli *cli, const Graph *g, const Node *input, const Dataset *ds);
+
+#endif

@@ -1,0 +1,130 @@
+#include "frontend/driver/cli_file.h"
+
+#include "ir/print.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum { READ_CHUNK = 1 << 16 };
+
+/* What the file system says of a file's length; 0 of a pipe or device. */
+static bool too_long(FILE *f, size_t most)
+{
+    struct stat info;
+    return fstat(fileno(f), &info) == 0 && S_ISREG(info.st_mode) && info.st_size > (off_t)most;
+}
+
+/* Reads one byte more than `most` at the most. */
+static bool read_chunks(Cli *cli, FILE *f, size_t most, StrBuf *text)
+{
+    char *chunk = pool_alloc(cli->pool, READ_CHUNK);
+    for (size_t n = 1; n > 0 && text->len <= most;) {
+        size_t left = most + 1 - text->len;
+        n = fread(chunk, 1, left < READ_CHUNK ? left : READ_CHUNK, f);
+        strbuf_putn(text, chunk, n);
+    }
+    return !ferror(f);
+}
+
+const char *cli_read_file(Cli *cli, const char *path, size_t most, size_t *length)
+{
+    FILE *f = strcmp(path, "-") == 0 ? stdin : fopen(path, "rb");
+    StrBuf text = strbuf_new(cli->pool);
+    bool ok = f != NULL, fits = !f || !too_long(f, most);
+    ok = ok && (!fits || read_chunks(cli, f, most, &text));
+    if (!ok)
+        cli_error(cli, EXIT_USER, "E020", NULL, "cannot read %s: %s", path, strerror(errno));
+    if (f && f != stdin)
+        fclose(f);
+    fits = fits && text.len <= most;
+    if (ok && !fits)
+        cli_error(cli, EXIT_USER, "E020", NULL, "cannot read %s: larger than %zu MiB", path,
+                  most >> 20);
+    *length = text.len;
+    return ok && fits ? text.text : NULL;
+}
+
+bool cli_is_standard_output(const char *path)
+{
+    return path && strcmp(path, "-") == 0;
+}
+
+bool cli_one_writes_output(Cli *cli, const char *option, const char *path)
+{
+    if (!cli->json || !cli_is_standard_output(path))
+        return true;
+    cli_error(cli, EXIT_USER, "E407",
+              pool_printf(cli->pool, "give %s a file, or leave one of them out", option),
+              "%s - and --json both write to standard output", option);
+    return false;
+}
+
+bool cli_needs_file(Cli *cli, const char *option, const char *path)
+{
+    if (!cli_is_standard_output(path))
+        return true;
+    cli_error(cli, EXIT_USER, "E407", "give it a path; ./- is one, too",
+              "%s - : this is not written to standard output", option);
+    return false;
+}
+
+ExitCode cli_write_file(Cli *cli, const char *path, const char *text)
+{
+    if (cli_is_standard_output(path)) { /* main looks at it */
+        fputs(text, stdout);
+        return EXIT_OK;
+    }
+    FILE *f = fopen(path, "wb");
+    bool ok = f && fputs(text, f) >= 0;
+    if (f)
+        ok = fclose(f) == 0 && ok;
+    if (ok)
+        return EXIT_OK;
+    return cli_error(cli, EXIT_USER, "E411", NULL, "cannot write %s: %s", path, strerror(errno));
+}
+
+/* By value: the last position in the order that makes or reads it. */
+static int *last_uses(const Graph *g)
+{
+    int *last = POOL_ARRAY(g->pool, g->values.len, int);
+    for (size_t i = 0; i < g->order.len; i++) {
+        const Node *n = graph_node(g, g->order.data[i]);
+        for (int k = 0; k < n->n_in; k++)
+            last[n->in[k]] = (int)i;
+        for (int k = 0; k < n->n_out; k++)
+            last[n->out[k]] = (int)i;
+    }
+    return last;
+}
+
+/* Lives are positions in the order; only what the order mentions is printed. */
+void cli_print_plan(const Graph *g, const MemPlan *plan, StrBuf *out)
+{
+    size_t n = g->values.len;
+    int64_t *offset = POOL_ARRAY(g->pool, n, int64_t), *size = POOL_ARRAY(g->pool, n, int64_t);
+    int *begin = POOL_ARRAY(g->pool, n, int), *end = last_uses(g);
+    for (size_t v = 0; v < n; v++)
+        offset[v] = -1;
+    for (size_t i = 0; i < g->order.len; i++) {
+        const Node *node = graph_node(g, g->order.data[i]);
+        for (int k = 0; k < node->n_out; k++) {
+            ValueId v = node->out[k];
+            offset[v] = plan->offset[v];
+            size[v] = type_bytes(value_type(g, v));
+            begin[v] = (int)i;
+        }
+    }
+    const char *peak = "";
+    if (plan->peak_node != NODE_NONE)
+        peak = graph_value(g, graph_node(g, plan->peak_node)->out[0])->name;
+    double extra = 0;
+    for (size_t i = 0; i < g->order.len; i++) {
+        const Node *node = graph_node(g, g->order.data[i]);
+        if (node->remat_of != NODE_NONE)
+            extra += node_flops(g, node);
+    }
+    graph_print_plan(g, offset, size, begin, end, plan->persistent_bytes, plan->arena_bytes,
+                     plan->peak_bytes, peak, extra, out);
+}

@@ -1,0 +1,27 @@
+/* Files and texts of the command line. */
+#ifndef SCRIMP_FRONTEND_DRIVER_CLI_FILE_H
+#define SCRIMP_FRONTEND_DRIVER_CLI_FILE_H
+
+#include "frontend/driver/cli.h"
+#include "ir/support/strbuf.h"
+#include "passes/pass.h"
+
+/* What is read at most: a model, and a graph, IR or a table of buffers. */
+enum { CLI_MODEL_BYTES = 16 << 20, CLI_TEXT_BYTES = 64 << 20 };
+/* The whole file ("-" = standard input) on the pool; NULL after a message, also when it has more
+ * than `most` bytes.  A pipe or device is read up to there. */
+const char *cli_read_file(Cli *cli, const char *path, size_t most, size_t *length);
+/* Writes the text ("-" = standard output); EXIT_USER after a message. */
+ExitCode cli_write_file(Cli *cli, const char *path, const char *text);
+/* That an option's path is "-". */
+bool cli_is_standard_output(const char *path);
+/* False after a message: both `option` with this path and --json write to standard output. */
+bool cli_one_writes_output(Cli *cli, const char *option, const char *path);
+/* False after a message: `option` needs a file or folder, which "-" is not. */
+bool cli_needs_file(Cli *cli, const char *option, const char *path);
+/* The plan section of an IR dump. */
+void cli_print_plan(const Graph *g, const MemPlan *plan, StrBuf *out);
+/* *observer for --dump-after, NULL without it.  False after a message: no such pass. */
+bool cli_dump_after(Cli *cli, PassObserver **observer, void **user);
+
+#endif

@@ -1,0 +1,87 @@
+#include "frontend/driver/cli_measure.h"
+#include "frontend/driver/cli_program.h"
+#include "ir/support/clock.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { WARM_UP_STEPS = 2 };
+static const double LEARNING_RATE = 1e-4;
+
+static bool prepare(Cli *cli, const Program *program, Measurement *m)
+{
+    if (!host_open(cli, program, &m->host))
+        return false;
+    int n = m->host.session.step->n_calls;
+    m->profile = (RtProfile){.n = n,
+                             .seconds = POOL_ARRAY(cli->pool, (size_t)n, double),
+                             .count = POOL_ARRAY(cli->pool, (size_t)n, int64_t)};
+    return session_initialize(&m->host.session, 1) &&
+           session_fill(&m->host.session, m->data, 0, false);
+}
+
+bool measurement_open(Cli *cli, const Program *program, Measurement *out)
+{
+    *out = (Measurement){.data = session_open_data(cli, program->graph, true, 1)};
+    bool ok = out->data && prepare(cli, program, out);
+    if (!ok)
+        measurement_close(out);
+    return ok;
+}
+
+void measurement_close(Measurement *m)
+{
+    host_close(&m->host);
+    dataset_close(m->data);
+    m->data = NULL;
+}
+
+StepTimes measurement_run(Measurement *m, int64_t n)
+{
+    Session *session = &m->host.session;
+    Pool *pool = session->cli->pool;
+    int calls = session->step->n_calls;
+    StepTimes t = {.n = n,
+                   .n_calls = calls,
+                   .step = POOL_ARRAY(pool, (size_t)n, double),
+                   .call = POOL_ARRAY(pool, (size_t)n * (size_t)calls, double)};
+    session->context.profile = &m->profile;
+    for (int64_t i = -WARM_UP_STEPS; i < n; i++) {
+        memset(m->profile.seconds, 0, (size_t)calls * sizeof *m->profile.seconds);
+        double start = clock_seconds();
+        session_run(session, LEARNING_RATE, i + WARM_UP_STEPS, 0, 1);
+        double seconds = clock_seconds() - start;
+        if (i < 0)
+            continue;
+        t.step[i] = seconds;
+        memcpy(t.call + i * calls, m->profile.seconds, (size_t)calls * sizeof *t.call);
+    }
+    session->context.profile = NULL;
+    return t;
+}
+
+static int by_value(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return x < y ? -1 : x > y;
+}
+
+void measurement_sort(double *seconds, int64_t n)
+{
+    qsort(seconds, (size_t)n, sizeof *seconds, by_value);
+}
+
+double *measurement_medians(Measurement *m, int64_t n)
+{
+    Pool *pool = m->host.session.cli->pool;
+    StepTimes t = measurement_run(m, n);
+    double *seconds = POOL_ARRAY(pool, (size_t)n, double);
+    double *out = POOL_ARRAY(pool, (size_t)t.n_calls, double);
+    for (int k = 0; k < t.n_calls; k++) {
+        for (int64_t i = 0; i < n; i++)
+            seconds[i] = t.call[i * t.n_calls + k];
+        measurement_sort(seconds, n);
+        out[k] = seconds[n / 2];
+    }
+    return out;
+}

@@ -1,0 +1,609 @@
+/* The table of verbs and the table of options; parsing and --help come from them. */
+#include "frontend/driver/cli.h"
+#include "frontend/driver/cli_program.h"
+
+#include "passes/paper_graph/count.h"
+#include "passes/remat/solvers.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <math.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#ifndef SCRIMP_VERSION
+#define SCRIMP_VERSION "0.1.0"
+#endif
+
+const Verb cli_verbs[] = {
+    {"check", "parse and check a model file",
+     "Reports every error it finds, with its place and a way out.", "define model error-format",
+     verb_check},
+    {"summary", "parameters, shapes, multiply-adds and bytes of a model",
+     "Counts are for the batch size of option N (override with -D N=...). --count describes the\n"
+     "forward pass of training at the granularity of a paper: its vertices, edges and elements;\n"
+     "with --out it is written as a graph for `plan --graph`.",
+     "define model count out json error-format", verb_summary},
+    {"dump", "print a stage of the compilation",
+     "Stages: ast, ir (forward graph), grad (whole step), remat, plan, code, asm.\n"
+     "--diff A..B prints what changed between two of ir, grad, remat and plan. --stage=grad "
+     "--json\n"
+     "prints the step as a graph for `plan --graph`: operations not fused, in the order in which\n"
+     "differentiation leaves them.",
+     "define model stage diff dump-after no-loc dot json budget solver effort objective cost "
+     "no-masks no-views march "
+     "error-format",
+     verb_dump},
+    {"opt", "run passes over IR text",
+     "Reads IR text from FILE (or - for standard input) and writes IR text. PASSES is a list such "
+     "as\n"
+     "'autodiff,remat(budget=40%,solver=chen),plan'.",
+     "passes no-loc dump-after error-format", verb_opt},
+    {"plan", "memory plan and recomputation under a budget",
+     "BUDGET is bytes (8GiB), a percentage (40%: the persistent bytes plus 40% of what the step "
+     "needs\n"
+     "beyond them), or min. A part can be less than any plan takes; the message then says which "
+     "works."
+     "\n"
+     "--compare runs every solver but the Checkmate ones, --sweep N gives N budgets from the\n"
+     "minimum to everything kept.\n"
+     "`scrimp plan --graph FILE.json` plans a graph from elsewhere (format scrimp.graph.1,\n"
+     "docs/graphs.md; - reads standard input):\n"
+     "  {\"format\": \"scrimp.graph.1\", \"kind\": \"forward\", \"nodes\": [\n"
+     "   {\"name\": \"x\",    \"time\": 0, \"inputs\": [],      \"outputs\": [{\"bytes\": "
+     "4096}]},\n"
+     "   {\"name\": \"conv\", \"time\": 9, \"inputs\": [[0,0]], \"outputs\": [{\"bytes\": "
+     "8192}]}]}\n"
+     "An input is [node, output]. A forward graph gets its backward part from scrimp; a graph of\n"
+     "kind step holds the whole step. With --schedule the answer lists the nodes to run, in "
+     "order.\n"
+     "Answers do not depend on the clock unless --time-limit is given.\n"
+     "--count RULE runs the papers' algorithms on the forward pass as a paper counts it (see\n"
+     "summary --count), under the papers' own models of memory and time. --max-batch looks for "
+     "the\n"
+     "largest batch (option N) whose step fits --budget, by doubling and bisection. What is tried "
+     "is\n"
+     "shown on standard error: a line that a terminal redraws, else a line every ten seconds at "
+     "most.\n"
+     "--arena-csv writes a row for every buffer of the arena, but not the persistent tensors, in\n"
+     "the form that `scrimp arena` reads.",
+     "define model count graph budget max-batch solver stop-at effort objective cost no-masks "
+     "no-views "
+     "schedule seed "
+     "time-limit "
+     "compare "
+     "sweep arena-csv quiet threads march cache no-cache jobs json error-format",
+     verb_plan},
+    {"arena", "offsets for buffers with known lives",
+     "FILE is CSV with the columns id, lower, upper and size (MiniMalloc's format): a buffer of\n"
+     "size bytes lives in [lower, upper). Its rows are written to --out, or to standard output,\n"
+     "with one column more: offset. No two buffers that live together overlap; offsets are not\n"
+     "aligned. --json prints arena_bytes, lower_bound_bytes (the largest sum alive at once: no\n"
+     "placement is smaller), gap_bytes and seconds instead.",
+     "out json error-format", verb_arena},
+    {"compile", "generate a shared object that trains without scrimp",
+     "Writes the training step as FILE.so and a C header that describes its arena. All names of "
+     "the\n"
+     "header begin with --name, and FILE.so exports NAME_step only: a C program can use several\n"
+     "steps. examples/aot/train_mlp.c is such a program.",
+     "define model budget solver effort objective cost no-masks no-views out header name march "
+     "cache "
+     "no-cache "
+     "jobs "
+     "error-format",
+     verb_compile},
+    {"train", "train a model",
+     "Writes checkpoints to --out; without it the weights are lost at the end. Ctrl-C, a TERM "
+     "signal\n"
+     "or a closed terminal (HUP) lets the step finish, saves, and ends by that signal: the "
+     "shell's\n"
+     "exit code is 130 (143, 129). Ctrl-C again ends at once. A reader of messages or of --log - "
+     "may\n"
+     "leave: training goes on.\n"
+     "--resume continues the run in --out, bit for bit: options, data and seed are given again, "
+     "and\n"
+     "compared; --overwrite replaces it. --steps ends the run at step N; the schedule of the "
+     "learning\n"
+     "rate keeps the length that the model gives it.\n"
+     "A line of --log has step, loss, the metrics, grad_norm, lr and seconds; after an evaluation\n"
+     "step, val_loss and val_METRIC. With --resume, lines past the checkpoint are cut.\n"
+     "Every save is made and waited for; a note says so when they take a fifth of the time.\n"
+     "A loss, gradient norm, weight or state that is not finite ends the run (--on-nan stop), and\n"
+     "never replaces a finite checkpoint: it is saved in DIR/diverged. warn goes on; skip takes "
+     "the\n"
+     "step back, with a copy of weights and state outside the budget.",
+     "define model budget solver effort objective cost no-masks no-views steps data resume "
+     "overwrite out "
+     "checkpoint "
+     "seed "
+     "threads "
+     "log on-nan "
+     "overfit quiet march "
+     "cache no-cache jobs error-format",
+     verb_train},
+    {"eval", "loss and accuracy on the held-out part",
+     "Weights come from --checkpoint: a folder written by train, or a safetensors file.",
+     "define model checkpoint data seed threads json march cache no-cache jobs error-format",
+     verb_eval},
+    {"generate", "write text with a language model",
+     "Continues --prompt, one token at a time, with the weights of --checkpoint. For a model of\n"
+     "more than 256 tokens that are not characters, prompt and text are token numbers.",
+     "define model checkpoint prompt tokens temperature top-k seed threads march cache no-cache "
+     "jobs error-format",
+     verb_generate},
+    {"bench", "time per step, GFLOP/s, share of the machine's peak",
+     "Runs real steps (2 to warm up, then 9 or --steps) on random data of the model's shapes and\n"
+     "measures each step and every kernel of it. All figures are medians of these steps, with "
+     "what\n"
+     "the middle half of them lies between. `outside kernels` is what a step takes between its\n"
+     "kernels; `rest` is what its median is above the sum of the rows: medians do not add up "
+     "where\n"
+     "other programs disturb one kernel in one step and another in the next.",
+     "define model budget solver effort objective cost no-masks no-views steps threads json march "
+     "cache "
+     "no-cache "
+     "jobs "
+     "error-format",
+     verb_bench},
+    {"verify", "train with and without recomputation and compare every bit",
+     "Compares loss, gradients, weights, running statistics and optimizer state after every step.\n"
+     "Without --budget the plan is the smallest there is, without --data the data are random,\n"
+     "without --steps there are 3 steps.",
+     "define model budget solver effort objective cost no-masks no-views steps data seed threads "
+     "json march "
+     "cache "
+     "no-cache jobs "
+     "error-format",
+     verb_verify},
+    {"cache", "show, verify or clear the kernel cache",
+     "`show`, the default, prints what the cache holds; `verify` reads every file and lists those "
+     "that\n"
+     "cannot be used, which are made again when they are needed (exit code 1 if there are any);\n"
+     "`clear` removes all files, or with --older those not used for so many days.\n"
+     "After compiling, files go that were not used for 30 days (SCRIMP_CACHE_DAYS), then those "
+     "used\n"
+     "longest ago until 2 GiB remain (SCRIMP_CACHE_SIZE); 0 is no limit. Running programs keep a\n"
+     "copy of what they use.",
+     "[show|verify|clear] older cache json error-format", verb_cache},
+    {NULL, NULL, NULL, NULL, NULL}};
+
+typedef enum FieldKind {
+    FIELD_FLAG,
+    FIELD_TEXT,
+    FIELD_INT,
+    FIELD_FLOAT,
+    FIELD_POSITIVE, /* a float above 0 */
+    FIELD_DEFINE,
+    FIELD_ERRORS
+} FieldKind;
+
+typedef struct OptionRow {
+    const char *name;
+    char letter;
+    FieldKind kind;
+    size_t field; /* offset in Cli */
+    const char *argument, *doc;
+    int64_t least; /* FIELD_INT; FIELD_TEXT: the least length */
+} OptionRow;
+
+static const OptionRow option_rows[] = {
+    {"define", 'D', FIELD_DEFINE, 0, "NAME=VALUE", "override an option of the model", 0},
+    {"model", 0, FIELD_TEXT, offsetof(Cli, model), "NAME", "which model of the file", 0},
+    {"count", 0, FIELD_TEXT, offsetof(Cli, count), "RULE",
+     "vertices, edges and elements by a rule of the table below", 0},
+    {"budget", 0, FIELD_TEXT, offsetof(Cli, budget), "BYTES|P%|min",
+     "memory budget of the whole step", 0},
+    {"solver", 0, FIELD_TEXT, offsetof(Cli, solver), "NAME",
+     "recomputation solver (see plan --compare)", 1},
+    {"objective", 0, FIELD_TEXT, offsetof(Cli, objective), "time|memory",
+     "what the solver minimises", 1},
+    {"cost", 0, FIELD_TEXT, offsetof(Cli, cost), "MODEL",
+     "what an operation costs (see the table below)", 1},
+    {"no-masks", 0, FIELD_FLAG, offsetof(Cli, no_masks), NULL,
+     "save whole tensors for the gradients of ReLU and max pooling", 0},
+    {"no-views", 0, FIELD_FLAG, offsetof(Cli, no_views), NULL,
+     "copy the pieces of concatenations and slices", 0},
+    {"graph", 0, FIELD_TEXT, offsetof(Cli, graph), "FILE.json",
+     "plan this graph instead of a model's (docs/graphs.md)", 0},
+    {"schedule", 0, FIELD_FLAG, offsetof(Cli, schedule), NULL,
+     "with --graph: also print the nodes to run, in order", 0},
+    {"time-limit", 0, FIELD_POSITIVE, offsetof(Cli, time_limit), "SECONDS",
+     "stop solvers after this time, above 0 (default: none)", 0},
+    {"effort", 0, FIELD_POSITIVE, offsetof(Cli, effort), "X",
+     "how much the solver scrimp searches, above 0 (default: 1)", 0},
+    {"stop-at", 0, FIELD_INT, offsetof(Cli, stop_at), "K",
+     "twremat: fewer than K bags run at once (default: 1, 2, 4, ...)", 1},
+    {"stage", 0, FIELD_TEXT, offsetof(Cli, stage), "STAGE",
+     "ast, ir, grad, remat, plan, code or asm", 0},
+    {"diff", 0, FIELD_TEXT, offsetof(Cli, diff), "A..B", "print the difference of two stages", 0},
+    {"dump-after", 0, FIELD_TEXT, offsetof(Cli, dump_after), "PASS",
+     "print the IR after this pass (to standard error)", 0},
+    {"passes", 'p', FIELD_TEXT, offsetof(Cli, passes), "PASSES", "the passes to run", 0},
+    {"no-loc", 0, FIELD_FLAG, offsetof(Cli, no_loc), NULL, "leave source locations out", 0},
+    {"dot", 0, FIELD_FLAG, offsetof(Cli, dot), NULL, "graphviz instead of IR text", 0},
+    {"steps", 0, FIELD_INT, offsetof(Cli, steps), "N", "how many steps (updates)", 1},
+    {"data", 0, FIELD_TEXT, offsetof(Cli, data), "PATH",
+     "path of the data, from the current folder, instead of the model's", 0},
+    {"resume", 0, FIELD_FLAG, offsetof(Cli, resume), NULL, "continue the run in --out", 0},
+    {"overwrite", 0, FIELD_FLAG, offsetof(Cli, overwrite), NULL, "replace the run that is in --out",
+     0},
+    {"out", 'o', FIELD_TEXT, offsetof(Cli, out), "PATH", "where results go", 0},
+    {"arena-csv", 0, FIELD_TEXT, offsetof(Cli, arena_csv), "FILE.csv",
+     "write the buffers of the arena; - prints only these", 0},
+    {"header", 0, FIELD_TEXT, offsetof(Cli, header), "FILE.h", "where the C header goes", 0},
+    {"name", 0, FIELD_TEXT, offsetof(Cli, name), "NAME",
+     "what names in the header begin with (default: FILE's name)", 1},
+    {"checkpoint", 0, FIELD_TEXT, offsetof(Cli, checkpoint), "PATH",
+     "a folder written by train, or a .safetensors file", 0},
+    {"log", 0, FIELD_TEXT, offsetof(Cli, log), "FILE", "one JSON object a step", 0},
+    {"on-nan", 0, FIELD_TEXT, offsetof(Cli, on_nan), "stop|warn|skip",
+     "a loss that is not finite: stop (default), go on, undo the step", 1},
+    {"overfit", 0, FIELD_FLAG, offsetof(Cli, overfit), NULL, "train on the first batch only", 0},
+    {"prompt", 0, FIELD_TEXT, offsetof(Cli, prompt), "TEXT", "text to continue", 0},
+    {"tokens", 0, FIELD_INT, offsetof(Cli, tokens), "N", "how many tokens to write (default 500)",
+     1},
+    {"temperature", 0, FIELD_FLOAT, offsetof(Cli, temperature), "T",
+     "0 = always the likeliest token (default 0.8)", 0},
+    {"top-k", 0, FIELD_INT, offsetof(Cli, top_k), "K", "only the K likeliest tokens (default: all)",
+     1},
+    {"seed", 0, FIELD_INT, offsetof(Cli, seed), "N", "seed of everything random", 0},
+    {"threads", 0, FIELD_INT, offsetof(Cli, threads), "N",
+     "threads (default: all cores it may use); never changes a bit", 1},
+    {"compare", 0, FIELD_FLAG, offsetof(Cli, compare), NULL, "a row for every solver", 0},
+    {"max-batch", 0, FIELD_FLAG, offsetof(Cli, max_batch), NULL,
+     "the largest batch (option N) within the budget, and its time", 0},
+    {"sweep", 0, FIELD_INT, offsetof(Cli, sweep), "N",
+     "N budgets from the minimum to everything kept, at most 10000", 2},
+    {"march", 0, FIELD_TEXT, offsetof(Cli, march), "TARGET",
+     "instruction set (default: this host's)", 0},
+    {"cache", 0, FIELD_TEXT, offsetof(Cli, cache), "DIR",
+     "kernel cache (default: $SCRIMP_CACHE, ~/.cache/scrimp)", 0},
+    {"no-cache", 0, FIELD_FLAG, offsetof(Cli, no_cache), NULL, "compile everything anew", 0},
+    {"older", 0, FIELD_POSITIVE, offsetof(Cli, older), "DAYS",
+     "clear: only what was not used for so many days", 0},
+    {"jobs", 'j', FIELD_INT, offsetof(Cli, jobs), "N",
+     "compiler processes at once (default: as --threads)", 1},
+    {"json", 0, FIELD_FLAG, offsetof(Cli, json), NULL, "JSON on standard output", 0},
+    {"quiet", 'q', FIELD_FLAG, offsetof(Cli, quiet), NULL, "no progress lines", 0},
+    {"error-format", 0, FIELD_ERRORS, 0, "text|json", "how errors are printed", 0},
+};
+enum { N_OPTION_ROWS = sizeof option_rows / sizeof *option_rows, HELP_VALUE = 1000 };
+
+static bool verb_takes(const Verb *v, const char *option)
+{
+    size_t n = strlen(option);
+    for (const char *p = strstr(v->options, option); p; p = strstr(p + 1, option))
+        if ((p == v->options || p[-1] == ' ') && (p[n] == ' ' || p[n] == '\0'))
+            return true;
+    return false;
+}
+
+static void print_usage(void)
+{
+    puts("scrimp compiles, plans and trains deep-learning models within a memory budget.\n\n"
+         "usage: scrimp VERB FILE [-D option=value]... [options]\n\nverbs:");
+    for (const Verb *v = cli_verbs; v->name; v++)
+        printf("  %-9s  %s\n", v->name, v->doc);
+    puts("\n`scrimp VERB --help` says more, `scrimp VERB FILE --help` also the file's options. "
+         "FILE is\n"
+         "a path, or - for standard input.\n"
+         "Exit codes: 0 ok, 1 user error, 2 internal error, 3 budget that cannot be met, 130 "
+         "interrupted.");
+}
+
+static void print_pass_table(void)
+{
+    puts("\npasses:");
+    for (const Pass *p = pass_table; p->name; p++)
+        printf("  %-9s  %s\n", p->name, p->doc);
+}
+
+static void print_solver_table(void)
+{
+    puts("\nsolvers:\n  best                 the best answer of those marked *; default: scrimp");
+    for (const RematSolver *s = remat_solvers; s->name; s++)
+        printf("  %-19s%c %s\n", s->name, s->in_best ? '*' : ' ', s->doc);
+}
+
+static void print_cost_table(void)
+{
+    puts("\ncost models:");
+    for (const CostModel *m = cost_models; m->name; m++)
+        printf("  %-10s %s%s\n", m->name, m->doc, m == cost_models ? " (default)" : "");
+}
+
+static void print_rule_table(void)
+{
+    puts("\nrules:");
+    for (const CountRule *r = count_rules; r->name; r++) {
+        const char *left = r->name;
+        for (const char *line = r->doc; line; left = "") {
+            const char *end = strchr(line, '\n');
+            printf("  %-12s  %.*s\n", left, end ? (int)(end - line) : (int)strlen(line), line);
+            line = end ? end + 1 : NULL;
+        }
+    }
+}
+
+/* "FILE", or the words that stand in its place. */
+static const char *operand_of(const Verb *v, int *length)
+{
+    const char *text = v->options[0] == '[' ? v->options : "FILE";
+    *length = (int)strcspn(text, " ");
+    return text;
+}
+
+static void print_verb_help(const Verb *v)
+{
+    int n;
+    const char *operand = operand_of(v, &n);
+    printf("usage: scrimp %s %.*s [options]\n\n%s.\n%s\n\noptions:\n", v->name, n, operand, v->doc,
+           v->text);
+    for (int i = 0; i < N_OPTION_ROWS; i++) {
+        const OptionRow *o = &option_rows[i];
+        if (!verb_takes(v, o->name))
+            continue;
+        char letter[6] = "    ";
+        if (o->letter)
+            snprintf(letter, sizeof letter, "-%c, ", o->letter);
+        char left[64];
+        snprintf(left, sizeof left, "%s--%s%s%s", letter, o->name, o->argument ? " " : "",
+                 o->argument ? o->argument : "");
+        printf("  %-30s  %s\n", left, o->doc);
+    }
+    if (verb_takes(v, "passes"))
+        print_pass_table();
+    if (verb_takes(v, "count"))
+        print_rule_table();
+    if (verb_takes(v, "solver"))
+        print_solver_table();
+    if (verb_takes(v, "cost"))
+        print_cost_table();
+}
+
+/* What -D can set in this file. */
+static ExitCode print_model_options(Cli *cli)
+{
+    const Ast *ast = cli_parse_model(cli);
+    if (!ast)
+        return EXIT_USER;
+    const OptionInfo *o;
+    int n = frontend_options(cli->pool, ast, &o);
+    printf("\noptions of %s:\n", cli->file);
+    for (int i = 0; i < n; i++) {
+        const char *left = pool_printf(cli->pool, "-D %s=%s", o[i].name, o[i].default_text);
+        printf("  %-30s  %s%s%s%s%s\n", left, o[i].doc ? o[i].doc : "", o[i].doc ? ": " : "",
+               o[i].type, o[i].domain_text ? " in " : "", o[i].domain_text ? o[i].domain_text : "");
+    }
+    return EXIT_OK;
+}
+
+static bool usage_error(ExitCode *code, const char *format, const char *a, const char *b)
+{
+    fputs("scrimp: error: ", stderr);
+    fprintf(stderr, format, a, b);
+    fputs("\n", stderr);
+    *code = EXIT_USER;
+    return false;
+}
+
+static bool range_error(ExitCode *code, const OptionRow *o, const char *text, const char *kind,
+                        int64_t least)
+{
+    char wanted[64];
+    snprintf(wanted, sizeof wanted, "%s: not a number in range (a %s, %lld or more)", text, kind,
+             (long long)least);
+    return usage_error(code, "--%s %s", o->name, wanted);
+}
+
+static bool take_int(Cli *cli, const OptionRow *o, const char *text, ExitCode *code)
+{
+    char *end;
+    errno = 0;
+    long long v = strtoll(text, &end, 10),
+              most = o->field == offsetof(Cli, seed) ? INT64_MAX : INT32_MAX;
+    if (end == text || *end || errno || v < o->least || v > most)
+        return range_error(code, o, text, "whole number", o->least);
+    int64_t value = v;
+    memcpy((char *)cli + o->field, &value, sizeof value);
+    if (strcmp(o->name, "seed") == 0)
+        cli->has_seed = true;
+    return true;
+}
+
+static bool take_float(Cli *cli, const OptionRow *o, const char *text, ExitCode *code)
+{
+    char *end;
+    double v = strtod(text, &end);
+    if (end == text || *end || !isfinite(v) || v < 0)
+        return range_error(code, o, text, "number", 0);
+    if (o->kind == FIELD_POSITIVE && v == 0)
+        return usage_error(code, "--%s %s: not above 0", o->name, text);
+    memcpy((char *)cli + o->field, &v, sizeof v);
+    return true;
+}
+
+static bool take_define(Cli *cli, const char *text, ExitCode *code)
+{
+    const char *eq = strchr(text, '=');
+    if (!eq || eq == text)
+        return usage_error(code, "-D %s: write -D name=value%s", text, "");
+    if (cli->n_defs == CLI_MAX_DEFS)
+        return usage_error(code, "too many -D options%s%s", "", "");
+    cli->defs[cli->n_defs++] =
+        (OptionDef){pool_strndup(cli->pool, text, (size_t)(eq - text)), eq + 1};
+    return true;
+}
+
+static bool take_option(Cli *cli, const OptionRow *o, const char *text, ExitCode *code)
+{
+    bool yes = true;
+    switch (o->kind) {
+    case FIELD_FLAG:
+        memcpy((char *)cli + o->field, &yes, sizeof yes);
+        return true;
+    case FIELD_TEXT:
+        if ((int64_t)strlen(text) < o->least)
+            return usage_error(code, "--%s: its %s is empty", o->name, o->argument);
+        memcpy((char *)cli + o->field, &text, sizeof text);
+        return true;
+    case FIELD_INT:
+        return take_int(cli, o, text, code);
+    case FIELD_FLOAT:
+    case FIELD_POSITIVE:
+        return take_float(cli, o, text, code);
+    case FIELD_DEFINE:
+        return take_define(cli, text, code);
+    case FIELD_ERRORS:
+        cli->json_errors = strcmp(text, "json") == 0;
+        return cli->json_errors || strcmp(text, "text") == 0 ||
+               usage_error(code, "--error-format %s: write text or json%s", text, "");
+    }
+    return true;
+}
+
+static const Verb *find_verb(const char *name)
+{
+    for (const Verb *v = cli_verbs; v->name; v++)
+        if (strcmp(v->name, name) == 0)
+            return v;
+    return NULL;
+}
+
+bool cli_takes(const Cli *cli, const char *option)
+{
+    const Verb *v = find_verb(cli->verb);
+    return v && verb_takes(v, option);
+}
+
+static bool unknown_verb(const char *name, ExitCode *code)
+{
+    const char *names[32];
+    size_t n = 0;
+    for (const Verb *v = cli_verbs; v->name; v++)
+        names[n++] = v->name;
+    const char *nearest = nearest_word(name, names, n);
+    if (nearest)
+        return usage_error(code, "no verb is called '%s'; did you mean `%s`?", name, nearest);
+    return usage_error(code, "no verb is called '%s'; `scrimp --help` lists them%s", name, "");
+}
+
+/* getopt's tables from ours. */
+static void fill_getopt(const Verb *v, struct option *longs, char *shorts)
+{
+    int n = 0;
+    char *s = shorts;
+    *s++ = ':';
+    for (int i = 0; i < N_OPTION_ROWS; i++) {
+        const OptionRow *o = &option_rows[i];
+        if (!verb_takes(v, o->name))
+            continue;
+        bool arg = o->kind != FIELD_FLAG;
+        longs[n++] = (struct option){o->name, arg ? required_argument : no_argument, NULL, i};
+        if (o->letter) {
+            *s++ = o->letter;
+            if (arg)
+                *s++ = ':';
+        }
+    }
+    longs[n++] = (struct option){"help", no_argument, NULL, HELP_VALUE};
+    longs[n] = (struct option){NULL, 0, NULL, 0};
+    *s++ = 'h';
+    *s = '\0';
+}
+
+static const OptionRow *row_of(int value)
+{
+    if (value >= 0 && value < N_OPTION_ROWS)
+        return &option_rows[value];
+    return NULL;
+}
+
+static const OptionRow *row_of_letter(int letter)
+{
+    for (int i = 0; i < N_OPTION_ROWS; i++)
+        if (option_rows[i].letter && option_rows[i].letter == letter)
+            return &option_rows[i];
+    return NULL;
+}
+
+/* getopt has moved past an unknown word but not past an unknown letter: that it leaves in optopt,
+ * where the words that take no value have their row and --help has its own number. */
+static bool unknown_option(const char *word, const Verb *v, ExitCode *code)
+{
+    const char letter[] = {'-', (char)optopt, '\0'};
+    bool is_letter = optopt >= N_OPTION_ROWS && optopt != HELP_VALUE;
+    return usage_error(code, "%s: no such option; see `scrimp %s --help`",
+                       is_letter ? letter : word, v->name);
+}
+
+static bool parse_options(Cli *cli, const Verb *v, int argc, char **argv, ExitCode *code)
+{
+    struct option longs[N_OPTION_ROWS + 2];
+    char shorts[2 * N_OPTION_ROWS + 4];
+    fill_getopt(v, longs, shorts);
+    opterr = 0;
+    optind = 0;
+    int value;
+    bool help = false;
+    while ((value = getopt_long(argc, argv, shorts, longs, NULL)) != -1) {
+        if (value == HELP_VALUE || value == 'h') {
+            help = true;
+            continue;
+        }
+        if (value == ':')
+            return usage_error(code, "%s needs a value%s", argv[optind - 1], "");
+        if (value == '?')
+            return unknown_option(argv[optind - 1], v, code);
+        /* Rows are numbered below any letter's code only by their index: letters come as
+         * themselves. */
+        const OptionRow *o = row_of_letter(value);
+        if (!o)
+            o = row_of(value);
+        if (!take_option(cli, o, optarg, code))
+            return false;
+    }
+    cli->file = argv[optind];
+    if (cli->graph && !cli->file && !help) { /* stands in for the file */
+        cli->file = cli->graph;
+        return true;
+    }
+    if (help) {
+        print_verb_help(v);
+        *code = cli->file && verb_takes(v, "define") ? print_model_options(cli) : EXIT_OK;
+        return false;
+    }
+    bool may_lack = v->options[0] == '[' && optind == argc;
+    if (optind + 1 != argc && !may_lack)
+        return usage_error(code,
+                           optind == argc ? "%s needs a file; see `scrimp %s --help`"
+                                          : "%s takes one file; see `scrimp %s --help`",
+                           v->name, v->name);
+    return true;
+}
+
+bool cli_parse(Cli *cli, int argc, char **argv, const Verb **verb, ExitCode *code)
+{
+    cli->temperature = 0.8;
+    cli->tokens = 500;
+    cli->colour = isatty(STDERR_FILENO) && !getenv("NO_COLOR");
+    if (argc < 2 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||
+        strcmp(argv[1], "help") == 0) {
+        print_usage();
+        *code = argc < 2 ? EXIT_USER : EXIT_OK;
+        return false;
+    }
+    if (strcmp(argv[1], "--version") == 0) {
+        puts("scrimp " SCRIMP_VERSION);
+        *code = EXIT_OK;
+        return false;
+    }
+    *verb = find_verb(argv[1]);
+    if (!*verb)
+        return unknown_verb(argv[1], code);
+    cli->verb = (*verb)->name;
+    return parse_options(cli, *verb, argc - 1, argv + 1, code);
+}

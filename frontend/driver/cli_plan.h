@@ -1,0 +1,42 @@
+/* What the two halves of `plan` share: rows of answers, for models and for graphs from elsewhere.
+ */
+#ifndef SCRIMP_FRONTEND_DRIVER_CLI_PLAN_H
+#define SCRIMP_FRONTEND_DRIVER_CLI_PLAN_H
+
+#include "frontend/driver/cli.h"
+#include "passes/paper_graph/count.h"
+#include "passes/pass.h"
+#include "passes/remat/external/external.h"
+
+typedef struct PlanRow {
+    const char *solver;
+    RematReport report;
+    MaskReport masks;
+    int64_t arena_bytes, arena_lower_bound_bytes;
+    bool feasible;
+    const ExternalPlan *external; /* NULL: of a model */
+} PlanRow;
+
+/* What is planned: one of the two. */
+typedef struct PlanSource {
+    const Ast *ast;
+    const ExternalGraph *graph;
+} PlanSource;
+
+/* The model's forward pass by the rule cli->count; NULL after a message. */
+const CountGraph *cli_count_graph(Cli *cli, const Ast *ast);
+/* --count: the papers' algorithms under the papers' models. */
+ExitCode cli_plan_count(Cli *cli, const Ast *ast);
+/* --max-batch: the largest option N whose plan fits the budget. */
+ExitCode cli_plan_max_batch(Cli *cli, const Ast *ast);
+
+/* cli->graph; NULL after a message. */
+const ExternalGraph *cli_read_graph(Cli *cli);
+ExitCode cli_plan_graph(Cli *cli, const ExternalGraph *g, const char *budget, const char *solver,
+                        bool quiet, PlanRow *row);
+/* Adds the keys that only graphs have. */
+void cli_graph_json(const Cli *cli, const PlanRow *row, json_t *object);
+/* "schedule: 0 1 2 1 3" */
+void cli_print_schedule(const PlanRow *row);
+
+#endif

@@ -1,0 +1,51 @@
+/* From a model to a graph after the passes. */
+#ifndef SCRIMP_FRONTEND_DRIVER_CLI_PROGRAM_H
+#define SCRIMP_FRONTEND_DRIVER_CLI_PROGRAM_H
+
+#include "frontend/driver/cli.h"
+#include "passes/pass.h"
+
+/* Parses cli->file; NULL after printing diagnostics. */
+const Ast *cli_parse_model(Cli *cli);
+/* A graph after the passes. */
+typedef struct Program {
+    Graph *graph;
+    MemPlan *plan;
+    RematReport report;
+    MaskReport masks;
+} Program;
+typedef struct ProgramOptions {
+    FrontendMode mode;
+    const char *budget, *solver, *objective; /* NULL = the model's */
+    const char *cost;                        /* NULL = the command line's, else the model's */
+    uint64_t seed;                           /* of solvers */
+    double time_limit_seconds;               /* of solvers; 0 = none */
+    bool checksums;
+    MaskUse mask_use;            /* --no-masks: never */
+    bool no_views;               /* as --no-views */
+    const char *pipeline;        /* NULL = by mode */
+    const OptionDef *extra_defs; /* on top of the command line's */
+    int n_extra_defs;
+    PassObserver *observer;
+    void *user;
+    bool quiet_infeasible; /* leave the message to the caller */
+} ProgramOptions;
+struct RematMemo *cli_memo(Cli *cli);
+/* What a cost model that measures knows. */
+typedef struct MeasuredCosts {
+    MeasuredCost *cost;
+    void *table; /* its user */
+} MeasuredCosts;
+/* Measures what of the model has not been measured yet. *out stays as it is unless EXIT_OK is
+ * returned. */
+typedef ExitCode MeasureCosts(Cli *cli, const Ast *ast, const ProgramOptions *o,
+                              MeasuredCosts **out);
+
+/* The model's graph after the passes.  measure: for the cost model `profile`; NULL where that is
+ * not the model in use.  Verbs call cli_build (cli_build.h). */
+ExitCode program_build(Cli *cli, const Ast *ast, const ProgramOptions *o, MeasureCosts *measure,
+                       Program *out);
+/* Whether there is code for every operation of a graph that passes have made; a message if not. */
+ExitCode cli_supported(Cli *cli, const Graph *g);
+
+#endif

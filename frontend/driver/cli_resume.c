@@ -1,0 +1,239 @@
+#include "frontend/driver/cli_resume.h"
+#include "frontend/driver/cli_program.h"
+
+#include "ir/print.h"
+#include "ir/text.h"
+#include "runtime/checkpoint.h"
+#include "runtime/rng.h"
+
+#include <inttypes.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Keys of the settings that are no fields of the train section. */
+static const char OPTIONS[] = "options", MODEL[] = "model", EXAMPLES[] = "examples",
+                  OVERFIT[] = "overfit", LEFT_OUT[] = "left_out";
+
+/* Fields that a run keeps: the optimizer's state, and what decides which numbers a step sees.  All
+ * others of the train section may change. */
+static bool is_fixed(const char *key)
+{
+    static const char *const fixed[] = {"optim",     "accumulate", "held_out",  "held_out_is_part",
+                                        "seed",      "data",       "batch",     "length",
+                                        "chars",     "size",       "resize",    "augment",
+                                        "mean_red",  "mean_green", "mean_blue", "std_red",
+                                        "std_green", "std_blue",   EXAMPLES,    OVERFIT};
+    for (size_t i = 0; i < sizeof fixed / sizeof *fixed; i++)
+        if (strcmp(key, fixed[i]) == 0)
+            return true;
+    return false;
+}
+
+/* Of the graph as the file describes it, without places, annotations and the train section. */
+static const char *model_text(Cli *cli, const Ast *ast)
+{
+    FrontendOptions o = {
+        .defs = cli->defs, .n_defs = cli->n_defs, .mode = FRONTEND_TRAIN, .model = cli->model};
+    Graph *g = frontend_lower(cli->pool, cli->diag, ast, &o);
+    diag_clear(cli->diag); /* the program was built before: nothing new is said here */
+    for (size_t n = 0; n < g->nodes.len; n++)
+        g->nodes.data[n].hint = REMAT_AUTO;
+    g->train.present = false;
+    g->options = g->source = "";
+    g->source_hash = 0;
+    StrBuf text = strbuf_new(cli->pool);
+    graph_print(g, (PrintOptions){.no_loc = true}, &text);
+    return pool_printf(cli->pool, "%016" PRIx64, hash_bytes(text.text, text.len, 0));
+}
+
+static void put(json_t *settings, const char *key, const char *value)
+{
+    json_object_set_new(settings, key, json_string(value));
+}
+
+/* "lr.base": the IR's header leaves the schedule's name out. */
+static const char *setting_key(Pool *pool, const TrainField *f)
+{
+    size_t lr = offsetof(TrainSpec, lr);
+    bool of_schedule = f->offset > lr && f->offset < lr + sizeof(LrSchedule);
+    return of_schedule ? pool_printf(pool, "lr.%s", f->key) : f->key;
+}
+
+static void put_train_fields(Cli *cli, json_t *settings, TrainSpec spec)
+{
+    if (cli->data)
+        spec.data_path = cli->data;
+    if (cli->budget)
+        spec.budget_text = cli->budget;
+    if (cli->solver)
+        spec.solver = cli->solver;
+    if (cli->objective)
+        spec.objective = cli->objective;
+    for (int i = 0; i < TRAIN_FIELD_COUNT; i++) {
+        const TrainField *f = &train_fields[i];
+        StrBuf value = strbuf_new(cli->pool);
+        if (train_field_put(&value, f, &spec) && strcmp(value.text, "\"\"") != 0)
+            put(settings, setting_key(cli->pool, f), value.text);
+    }
+}
+
+json_t *resume_settings(Cli *cli, const Ast *ast, const Program *program, const Dataset *data)
+{
+    json_t *settings = json_object();
+    put_train_fields(cli, settings, program->graph->train);
+    put(settings, OPTIONS, program->graph->options);
+    put(settings, EXAMPLES, pool_printf(cli->pool, "%lld", (long long)dataset_train_size(data)));
+    if (cli->overfit)
+        put(settings, OVERFIT, "true");
+    put(settings, MODEL, model_text(cli, ast));
+    return settings;
+}
+
+/* Names of files are bytes and JSON is UTF-8: what is not plain ASCII is written as %E9. */
+static const char *name_put(Pool *pool, const char *name)
+{
+    StrBuf text = strbuf_new(pool);
+    for (; *name; name++) {
+        bool plain = *name >= ' ' && *name <= '~' && *name != '%';
+        strbuf_printf(&text, plain ? "%c" : "%%%02X", (unsigned char)*name);
+    }
+    return text.text;
+}
+
+static int hex_digit(char c)
+{
+    return c >= '0' && c <= '9' ? c - '0' : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+}
+
+static const char *name_read(Pool *pool, const char *text)
+{
+    StrBuf name = strbuf_new(pool);
+    while (*text) {
+        int high = *text == '%' ? hex_digit(text[1]) : -1, low = high < 0 ? -1 : hex_digit(text[2]);
+        char c = low < 0 ? *text : (char)(high * 16 + low);
+        strbuf_putn(&name, &c, 1);
+        text += low < 0 ? 1 : 3;
+    }
+    return name.text;
+}
+
+void resume_put_left_out(json_t *settings, const Dataset *data)
+{
+    int64_t n = dataset_left_out(data);
+    if (!settings || !n)
+        return;
+    Pool *pool = pool_new();
+    json_t *names = json_array();
+    for (int64_t i = 0; i < n; i++)
+        json_array_append_new(names, json_string(name_put(pool, dataset_left_out_name(data, i))));
+    json_object_set_new(settings, LEFT_OUT, names);
+    pool_free(pool);
+}
+
+const char *const *resume_left_out(Cli *cli, int64_t *n)
+{
+    json_t *settings = cli->resume && cli->out ? checkpoint_read_settings(cli->out) : NULL;
+    const json_t *names = json_object_get(settings, LEFT_OUT);
+    const char **name = POOL_ARRAY(cli->pool, json_array_size(names) + 1, const char *);
+    *n = 0;
+    for (size_t i = 0; i < json_array_size(names); i++) {
+        const char *text = json_string_value(json_array_get(names, i));
+        if (text && *text)
+            name[(*n)++] = name_read(cli->pool, text);
+    }
+    json_decref(settings);
+    return name;
+}
+
+/* The value of an option in "N=8 width=16", which names all options in the order of the file;
+ * `next` is the one after it or NULL. */
+static const char *option_in(Pool *pool, const char *text, const char *name, const char *next)
+{
+    const char *from = strstr(text, pool_printf(pool, "%s=", name));
+    while (from && from != text && from[-1] != ' ')
+        from = strstr(from + 1, pool_printf(pool, "%s=", name));
+    if (!from)
+        return NULL;
+    from += strlen(name) + 1;
+    const char *to = next ? strstr(from, pool_printf(pool, " %s=", next)) : NULL;
+    return to ? pool_strndup(pool, from, (size_t)(to - from)) : from;
+}
+
+/* " -D N=8 -D lr=0.1": what the run had where it is another value now. */
+static const char *options_of_run(Cli *cli, const Ast *ast, const json_t *now, const json_t *then)
+{
+    const OptionInfo *o;
+    const char *here = json_string_value(json_object_get(now, OPTIONS)),
+               *there = json_string_value(json_object_get(then, OPTIONS)), *text = "";
+    int n = frontend_options(cli->pool, ast, &o);
+    for (int i = 0; i < n && here && there; i++) {
+        const char *next = i + 1 < n ? o[i + 1].name : NULL;
+        const char *a = option_in(cli->pool, here, o[i].name, next),
+                   *b = option_in(cli->pool, there, o[i].name, next);
+        if (a && b && strcmp(a, b) != 0)
+            text = pool_printf(cli->pool, "%s -D %s=%s", text, o[i].name, b);
+    }
+    return text;
+}
+
+static const char *value_of(const json_t *settings, const char *key)
+{
+    const char *text = json_string_value(json_object_get(settings, key));
+    return text ? text : "none";
+}
+
+/* "batch = 8 (now 16), ..." of the keys that differ and are fixed, or are not. */
+static const char *differences(Pool *pool, json_t *now, json_t *then, bool fixed)
+{
+    const char *key, *text = "";
+    json_t *value, *all = json_copy(then);
+    json_object_update_missing(all, now);
+    json_object_foreach(all, key, value)
+    {
+        const char *a = value_of(now, key), *b = value_of(then, key);
+        if (strcmp(a, b) != 0 && is_fixed(key) == fixed && strcmp(key, OPTIONS) != 0 &&
+            strcmp(key, MODEL) != 0)
+            text = pool_printf(pool, "%s%s%s = %s (now %s)", text, *text ? ", " : "", key, b, a);
+    }
+    json_decref(all);
+    return text;
+}
+
+/* Which way leads back to the run. */
+static const char *way_back(Cli *cli, const Ast *ast, const json_t *now, const json_t *then)
+{
+    static const char another[] =
+        "start another run (another --out, or --overwrite instead of --resume)";
+    const char *options = options_of_run(cli, ast, now, then);
+    if (*options)
+        return pool_printf(cli->pool, "continue it with the run's%s, or %s", options, another);
+    bool pictures = strcmp(value_of(now, "data"), "\"imagefolder\"") == 0;
+    if (pictures && strcmp(value_of(now, EXAMPLES), value_of(then, EXAMPLES)) != 0)
+        return pool_printf(cli->pool,
+                           "put back the pictures that are gone (an empty file of the same name "
+                           "will do: it is left out) and take away those that came, or %s",
+                           another);
+    return pool_printf(cli->pool, "continue it as it was, or %s", another);
+}
+
+bool resume_check(Cli *cli, const Ast *ast, json_t *now, json_t *then)
+{
+    if (!then) {
+        fprintf(stderr, "note: %s does not say what it was trained with: not compared\n", cli->out);
+        return true;
+    }
+    const char *fixed = differences(cli->pool, now, then, true);
+    if (*fixed)
+        fixed = pool_printf(cli->pool, "had %s", fixed);
+    else if (strcmp(value_of(now, MODEL), value_of(then, MODEL)) != 0)
+        fixed = "is of another model";
+    const char *free = differences(cli->pool, now, then, false);
+    if (!*fixed && *free)
+        fprintf(stderr, "note: the run in %s had %s\n", cli->out, free);
+    if (!*fixed)
+        return true;
+    cli_error(cli, EXIT_USER, "E518", way_back(cli, ast, now, then), "the run in %s %s", cli->out,
+              fixed);
+    return false;
+}

@@ -1,0 +1,203 @@
+#include "frontend/driver/cli_session.h"
+#include "frontend/driver/cli_program.h"
+
+#include "frontend/driver/cli_codegen.h"
+
+#include "ir/support/bug.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static CheckpointRole role_of(const Node *n)
+{
+    return n->op == OP_state ? CHECKPOINT_OPTIMIZER : CHECKPOINT_MODEL;
+}
+
+static void describe_tensors(Session *s)
+{
+    const Graph *g = s->graph;
+    s->tensor = POOL_ARRAY(s->cli->pool, g->order.len, CheckpointTensor);
+    s->tensor_value = POOL_ARRAY(s->cli->pool, g->order.len, ValueId);
+    for (size_t i = 0; i < g->order.len; i++) {
+        const Node *n = graph_node(g, g->order.data[i]);
+        if (!node_is_persistent(n))
+            continue;
+        ValueId v = n->out[0];
+        const Type *t = value_type(g, v);
+        CheckpointTensor *c = &s->tensor[s->n_tensors];
+        *c = (CheckpointTensor){.name = graph_value(g, v)->name + 1, /* without the sigil */
+                                .dtype = (RtDType)t->dtype,
+                                .rank = t->rank,
+                                .role = role_of(n)};
+        session_user_dims(n, t, c->dims);
+        s->tensor_value[s->n_tensors++] = v;
+    }
+}
+
+static void describe_metrics(Session *s)
+{
+    const Graph *g = s->graph;
+    s->metric = POOL_ARRAY(s->cli->pool, g->outputs.len, const char *);
+    s->metric_mean = POOL_ARRAY(s->cli->pool, g->outputs.len, double);
+    for (size_t i = 0; i < g->outputs.len; i++) {
+        const Output *o = &g->outputs.data[i];
+        const Type *t = value_type(g, o->value);
+        if (t->dtype == DTYPE_F32 && t->rank == 0 && strcmp(o->name, "loss") != 0 &&
+            strcmp(o->name, "grad_norm") != 0)
+            s->metric[s->n_metrics++] = o->name;
+    }
+}
+
+bool session_compile(Cli *cli, const Program *program, Session *out)
+{
+    *out = (Session){.cli = cli, .graph = program->graph, .plan = program->plan};
+    CodegenOptions o = cli_codegen_options(cli);
+    const char *error;
+    out->step = codegen_compile(cli->pool, program->graph, program->plan, &o, &error);
+    if (!out->step) {
+        cli_error(cli, EXIT_USER, "E801", NULL, "%s", error);
+        return false;
+    }
+    describe_tensors(out);
+    describe_metrics(out);
+    return true;
+}
+
+void session_attach(Session *s, char *arena, Threads *threads, RtProfile *profile)
+{
+    s->arena = arena;
+    s->context = threads_context(threads, arena, profile);
+    for (int i = 0; i < s->n_tensors; i++)
+        s->tensor[i].data = session_at(s, s->tensor_value[i]);
+}
+
+void session_close(Session *s)
+{
+    codegen_unload(s->step);
+    s->step = NULL;
+}
+
+/* --- a session that runs alone --- */
+
+bool host_open(Cli *cli, const Program *program, Host *out)
+{
+    RtError err;
+    *out = (Host){0};
+    if (!session_compile(cli, program, &out->session))
+        return false;
+    out->threads = threads_new((int)cli->threads, &err);
+    if (!out->threads || !arena_map(&out->arena, program->plan->arena_bytes, &err)) {
+        cli_error(cli, EXIT_USER, "E804", NULL, "%s", err.message);
+        return false;
+    }
+    session_attach(&out->session, out->arena.base, out->threads, NULL);
+    return true;
+}
+
+void host_close(Host *h)
+{
+    threads_free(h->threads);
+    if (h->arena.base)
+        arena_unmap(&h->arena);
+    session_close(&h->session);
+    *h = (Host){0};
+}
+
+/* --- one memory for training and evaluation --- */
+
+static void share_value(Cli *cli, const Program *train, Program *eval, ValueId v, int64_t shift)
+{
+    int64_t *offset = &eval->plan->offset[v];
+    if (*offset < 0)
+        return;
+    ValueId storage = value_storage(eval->graph, v);
+    if (storage == VALUE_NONE) {
+        *offset += shift;
+        return;
+    }
+    const char *name = graph_value(eval->graph, storage)->name;
+    ValueId other = graph_find(train->graph, name);
+    if (other == VALUE_NONE ||
+        !type_equal(value_type(train->graph, other), value_type(eval->graph, storage)))
+        BUG("%s differs between training and inference", name);
+    *offset = train->plan->offset[other];
+    (void)cli;
+}
+
+int64_t session_share_plan(Cli *cli, const Program *train, Program *eval)
+{
+    int64_t shift = train->plan->persistent_bytes - eval->plan->persistent_bytes;
+    for (size_t v = 0; v < eval->graph->values.len; v++)
+        share_value(cli, train, eval, (ValueId)v, shift);
+    for (size_t n = 0; n < eval->graph->nodes.len; n++)
+        if (eval->plan->workspace_offset[n] >= 0)
+            eval->plan->workspace_offset[n] += shift;
+    int64_t need = eval->plan->arena_bytes + shift;
+    eval->plan->arena_bytes = need;
+    return need > train->plan->arena_bytes ? need : train->plan->arena_bytes;
+}
+
+/* --- layouts --- */
+
+uint64_t session_model_hash(const Session *s)
+{
+    uint64_t h = 0;
+    for (int i = 0; i < s->n_tensors; i++) {
+        const CheckpointTensor *t = &s->tensor[i];
+        h = hash_bytes(t->name, strlen(t->name) + 1, h);
+        h = hash_bytes(t->dims, (size_t)t->rank * sizeof *t->dims, h);
+    }
+    return h;
+}
+
+/* --- running --- */
+
+void *session_at(const Session *s, ValueId v)
+{
+    int64_t offset = s->plan->offset[v];
+    if (offset < 0)
+        BUG("%s has no storage", graph_value(s->graph, v)->name);
+    return s->arena + offset;
+}
+
+ValueId session_input(const Session *s, const char *role)
+{
+    for (size_t i = 0; i < s->graph->order.len; i++) {
+        const Node *n = graph_node(s->graph, s->graph->order.data[i]);
+        if (n->op == OP_input && strcmp(node_string(n, ATTR_role, ""), role) == 0)
+            return n->out[0];
+    }
+    return VALUE_NONE;
+}
+
+static void set_input(const Session *s, const char *role, const void *data, size_t bytes)
+{
+    ValueId v = session_input(s, role);
+    if (v != VALUE_NONE)
+        memcpy(session_at(s, v), data, bytes);
+}
+
+void session_run(Session *s, double lr, int64_t update, int64_t micro, uint64_t seed)
+{
+    float rate = (float)lr;
+    int32_t step = (int32_t)(update + 1);
+    uint64_t counter = (uint64_t)micro;
+    uint32_t rng[4] = {(uint32_t)seed, (uint32_t)(seed >> 32), (uint32_t)counter,
+                       (uint32_t)(counter >> 32)};
+    set_input(s, "lr", &rate, sizeof rate);
+    set_input(s, "step", &step, sizeof step);
+    set_input(s, "rng", rng, sizeof rng);
+    s->step->run(&s->context);
+}
+
+double session_scalar(const Session *s, const char *output)
+{
+    ValueId v = graph_output(s->graph, output);
+    if (v == VALUE_NONE || value_type(s->graph, v)->dtype != DTYPE_F32)
+        return (double)NAN;
+    float x;
+    memcpy(&x, session_at(s, v), sizeof x);
+    return (double)x;
+}

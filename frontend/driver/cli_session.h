@@ -1,0 +1,85 @@
+/* A compiled, loaded step with its memory: what train, eval, generate, bench and verify run. */
+#ifndef SCRIMP_FRONTEND_DRIVER_CLI_SESSION_H
+#define SCRIMP_FRONTEND_DRIVER_CLI_SESSION_H
+
+#include "codegen/build/codegen.h"
+#include "frontend/driver/cli_program.h"
+#include "runtime/arena.h"
+#include "runtime/checkpoint.h"
+#include "runtime/data.h"
+#include "runtime/threads.h"
+
+typedef struct Session {
+    Cli *cli;
+    const Graph *graph;
+    MemPlan *plan;
+    Step *step;
+    char *arena; /* base of the memory in use */
+    ScrimpContext context;
+    CheckpointTensor *tensor; /* persistent tensors, in the graph's order */
+    ValueId *tensor_value;    /* by tensor */
+    int n_tensors;
+    const char **metric; /* names of the outputs that are one number, beside loss and grad_norm */
+    double *metric_mean; /* of the last session_evaluate */
+    int n_metrics;
+} Session;
+
+/* Compiles the step (with a progress line) and describes its persistent tensors.  The session has
+ * no memory yet. */
+bool session_compile(Cli *cli, const Program *program, Session *out);
+/* Gives it memory of at least plan->arena_bytes, and threads. */
+void session_attach(Session *s, char *arena, Threads *threads, RtProfile *profile);
+void session_close(Session *s);
+
+/* A session that runs alone, with its memory and threads. */
+typedef struct Host {
+    Session session;
+    Arena arena;
+    Threads *threads;
+} Host;
+
+/* Compiles, maps memory and starts threads; false after a message.  Either way host_close. */
+bool host_open(Cli *cli, const Program *program, Host *out);
+void host_close(Host *h);
+
+/* Moves eval's plan onto the memory of train's: persistent tensors of the same name share their
+ * bytes, everything else lies behind train's persistent region.  Before session_compile of eval.
+ * Returns the bytes both need together. */
+int64_t session_share_plan(Cli *cli, const Program *train, Program *eval);
+
+/* The sizes of a persistent tensor as its user sees them: storage dim i is user dim perm[i]. */
+void session_user_dims(const Node *n, const Type *t, int64_t *dims);
+/* Fills parameters, buffers and state from their `init` attributes. */
+bool session_initialize(Session *s, uint64_t seed);
+/* The address of a value. */
+void *session_at(const Session *s, ValueId v);
+/* The input whose role attribute is `role`, VALUE_NONE when the graph has none. */
+ValueId session_input(const Session *s, const char *role);
+/* Runs one step.  update: updates done before (0 first); micro: micro-batches consumed before. */
+void session_run(Session *s, double lr, int64_t update, int64_t micro, uint64_t seed);
+/* A scalar output by name; NaN when the graph has none. */
+double session_scalar(const Session *s, const char *output);
+
+bool session_save(Session *s, const char *dir, const TrainerState *state);
+bool session_load(Session *s, const char *dir, TrainerState *state);
+bool session_load_weights(Session *s, const char *path);
+
+/* Opens the model's data source, or --data in its place; synthetic: random data of the model's
+ * shapes instead. */
+Dataset *session_open_data(Cli *cli, const Graph *g, bool synthetic, uint64_t seed);
+/* E517 when the text has other characters than the run in `dir` was trained on (dir may be NULL, or
+ * not a run): its tokens would mean something else. */
+bool session_same_vocab(Cli *cli, const Dataset *ds, const char *dir);
+/* Fills the inputs of training step `update`. */
+bool session_fill(const Session *s, const Dataset *ds, int64_t update, bool overfit);
+/* Fills the inputs of evaluation batch `batch`; *counted is its weight in a mean. */
+bool session_fill_held_out(const Session *s, const Dataset *ds, int64_t batch, int64_t *counted);
+/* Means over the held-out part: the loss, and every metric in metric_mean (the inference form of a
+ * classifier has the metric "accuracy").  NaN when nothing is held out.  False after a message, or
+ * when a signal was caught meanwhile. */
+bool session_evaluate(Session *s, const Dataset *ds, uint64_t seed, double *loss);
+
+/* Bytes that identify the parameters and the optimizer, for resume. */
+uint64_t session_model_hash(const Session *s);
+
+#endif

@@ -1,0 +1,54 @@
+/* What the files of `train` share: verb_train.c sets a run up, cli_train_loop.c makes its steps,
+ * evaluations and saves, cli_train_rows.c says how it goes. */
+#ifndef SCRIMP_FRONTEND_DRIVER_CLI_TRAIN_H
+#define SCRIMP_FRONTEND_DRIVER_CLI_TRAIN_H
+
+#include "frontend/driver/cli_log.h"
+#include "frontend/driver/cli_session.h"
+#include "frontend/driver/cli_watch.h"
+#include "runtime/run_lock.h"
+
+#include <jansson.h>
+
+typedef struct Trainer {
+    Cli *cli;
+    Program program, eval_program;
+    Session session, eval;
+    bool has_eval;
+    Arena arena;
+    Threads *threads;
+    RunLock lock; /* of --out */
+    Dataset *data;
+    json_t *settings; /* what the run is trained with, for its --resume */
+    uint64_t seed;
+    int64_t update, total; /* updates done, and when the run ends */
+    int64_t schedule;      /* updates that the learning rate's schedule spans */
+    int64_t parts;         /* micro-batches of an update */
+    int64_t updates_per_epoch, eval_every;
+    int64_t saved_at; /* updates done at the last save, -1: none */
+    bool due;         /* evaluation and a save, of the state as it is */
+    TrainLog log;
+    double last_progress, started;
+    int64_t started_at;
+    Watch watch;
+    bool is_aside; /* the newest save */
+    double saving; /* seconds spent on it */
+    bool told_saving;
+} Trainer;
+
+/* From the run's first step, or the one it is continued at, to the last or to a signal.  False
+ * after a message; what can be saved is saved. */
+bool trainer_run(Trainer *t);
+
+/* --- rows (cli_train_rows.c) --- */
+
+/* A row of --log, if there is one.  skipped: the step was taken back.  Allocates nothing. */
+void trainer_log_step(Trainer *t, double lr, double seconds, bool skipped);
+void trainer_log_evaluation(Trainer *t, double loss);
+/* A line on standard error, once a second at most. */
+void trainer_show_step(Trainer *t, double lr);
+void trainer_show_evaluation(const Trainer *t, double loss);
+/* What the plan needs and costs. */
+void trainer_show_memory(const Trainer *t);
+
+#endif

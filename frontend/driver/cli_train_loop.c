@@ -1,0 +1,150 @@
+#include "frontend/driver/cli_train.h"
+
+#include "frontend/driver/cli_resume.h"
+#include "frontend/driver/cli_signals.h"
+#include "ir/support/clock.h"
+
+#include <stdio.h>
+
+/* --- saving --- */
+
+static bool save_in(Trainer *t, const char *dir)
+{
+    TrainerState state = {.step = t->update,
+                          .data_position = t->update * t->parts,
+                          .epoch = (double)t->update / (double)t->updates_per_epoch,
+                          .seed = t->seed,
+                          .model_hash = session_model_hash(&t->session),
+                          .evaluation_due = t->due && t->has_eval,
+                          .vocab = dataset_vocab(t->data),
+                          .settings = t->settings};
+    double start = clock_seconds();
+    resume_put_left_out(t->settings, t->data);
+    if (t->log.on_disk)
+        train_log_flush(&t->log);
+    bool ok = session_save(&t->session, dir, &state);
+    t->saving += clock_seconds() - start;
+    return ok;
+}
+
+/* Where a state goes that is not finite: beside the last finite set, never over it. */
+static const char *aside(const Trainer *t)
+{
+    return pool_printf(t->cli->pool, "%s/diverged", t->cli->out);
+}
+
+/* Ends the run: nothing that follows would be of use.  False. */
+static bool stop(Trainer *t, const char *seen)
+{
+    bool diverged = t->watch.policy != NAN_SKIP; /* else the step was taken back */
+    const char *dir = t->cli->out && diverged ? aside(t) : NULL;
+    watch_stop(&t->watch, seen, t->update, dir && save_in(t, dir) ? dir : NULL);
+    return false;
+}
+
+/* Once: every save is made, and the run waits for each. */
+static void note_slow_saving(Trainer *t)
+{
+    double all = clock_seconds() - t->started;
+    if (t->told_saving || t->cli->quiet || t->saving < 2 || t->saving < 0.2 * all)
+        return;
+    t->told_saving = true;
+    fprintf(stderr,
+            "note: the run waits for every save: %.1f of %.1f s so far; a larger eval_every saves "
+            "less often\n",
+            t->saving, all);
+}
+
+static bool save(Trainer *t)
+{
+    if (!t->cli->out || t->watch.stopped)
+        return true;
+    const char *first = finite_tensors(&t->session, false);
+    if (first && t->watch.policy != NAN_WARN)
+        return stop(t, NULL);
+    if (!save_in(t, first ? aside(t) : t->cli->out))
+        return false;
+    t->saved_at = t->update;
+    if (first && !t->is_aside)
+        fprintf(stderr, "warning: step %lld is saved in %s, not over the last finite set: %s\n",
+                (long long)t->update, aside(t), first);
+    t->is_aside = first != NULL;
+    t->watch.kept = first ? t->watch.kept : t->update;
+    note_slow_saving(t);
+    return true;
+}
+
+/* --- the loop --- */
+
+static bool one_step(Trainer *t)
+{
+    const TrainSpec *spec = &t->program.graph->train;
+    double start = clock_seconds();
+    double lr = lr_at(&spec->lr, t->update, t->schedule, t->updates_per_epoch);
+    if (!session_fill(&t->session, t->data, t->update, t->cli->overfit))
+        return false;
+    session_run(&t->session, lr, t->update, t->update * t->parts, t->seed);
+    t->update++;
+    t->due = t->update % t->eval_every == 0 || t->update == t->total;
+    const char *seen = watch_step(&t->watch);
+    trainer_log_step(t, lr, clock_seconds() - start, seen && t->watch.policy == NAN_SKIP);
+    trainer_show_step(t, lr);
+    return !seen || watch_goes_on(&t->watch, seen, t->update) || stop(t, seen);
+}
+
+/* What ends a run that was under way by an error in its data loses no step of it. */
+static bool save_and_fail(Trainer *t)
+{
+    if (t->cli->out && t->update > 0 && !t->watch.stopped && save(t))
+        fprintf(stderr, "saved after step %lld: --resume continues\n", (long long)t->update);
+    return false;
+}
+
+/* What is due after the step: evaluation, then a save.  A signal ends the evaluation; it stays due,
+ * also for the run that continues this one.  Nothing is printed before the save, which a terminal
+ * that does not take what is printed could hold up. */
+static bool do_due(Trainer *t)
+{
+    double loss = 0;
+    if (t->has_eval) {
+        if (!session_evaluate(&t->eval, t->data, t->seed, &loss))
+            return signals_caught() != 0 || save_and_fail(t);
+        trainer_log_evaluation(t, loss);
+    }
+    t->due = false;
+    if (!save(t))
+        return false;
+    if (t->has_eval)
+        trainer_show_evaluation(t, loss);
+    return true;
+}
+
+static bool end_early(Trainer *t)
+{
+    if (t->saved_at != t->update && !save(t))
+        return false;
+    fprintf(stderr, "interrupted after step %lld%s\n", (long long)t->update,
+            t->cli->out ? "; saved, --resume continues" : "");
+    return true;
+}
+
+bool trainer_run(Trainer *t)
+{
+    /* Not before: until now a signal ends the program at once, compilers with it (workers.c). */
+    signals_catch();
+    t->started = clock_seconds();
+    t->started_at = t->update;
+    t->saved_at = -1;
+    if (t->update >= t->total && !t->due)
+        fprintf(stderr, "the run is at step %lld of %lld: nothing left to do\n",
+                (long long)t->update, (long long)t->total);
+    while (!signals_caught() && (t->due || t->update < t->total)) {
+        if (!(t->due ? do_due(t) : one_step(t) || save_and_fail(t)))
+            return false;
+    }
+    bool ok = !signals_caught() || end_early(t);
+    if (t->is_aside)
+        fprintf(stderr, "note: the newest save, of step %lld, is in %s\n", (long long)t->saved_at,
+                aside(t));
+    return ok;
+}

@@ -1,0 +1,113 @@
+#include "frontend/driver/cli_watch.h"
+
+#include "ir/print.h"
+
+#include <stdio.h>
+
+/* Steps taken back that are told one by one; in a row, which only a run that learns nothing has. */
+enum { SKIPPED_NAMED = 10, MOST_IN_A_ROW = 100 };
+
+bool watch_open(Watch *w, Cli *cli, const Session *session, const Dataset *data, Threads *threads)
+{
+    RtError err;
+    w->cli = cli;
+    w->session = session;
+    w->data = data;
+    const char *first = w->policy == NAN_WARN ? NULL : finite_tensors(session, false);
+    if (first) {
+        cli_error(cli, EXIT_USER, "E522", "--on-nan warn trains on all the same",
+                  "what training would start from is not finite: %s", first);
+        return false;
+    }
+    if (w->policy != NAN_SKIP)
+        return true;
+    w->undo = undo_open(session->tensor, session->n_tensors, threads, &err);
+    if (!w->undo) {
+        cli_error(cli, EXIT_USER, "E804", "--on-nan stop and warn need no copy",
+                  "--on-nan skip keeps a copy of weights and optimizer state: %s", err.message);
+        return false;
+    }
+    fprintf(stderr, "note: --on-nan skip keeps a copy of %s outside the budget\n",
+            bytes_text(cli->pool, undo_bytes(w->undo)));
+    return true;
+}
+
+void watch_close(Watch *w)
+{
+    if (w->skipped)
+        fprintf(stderr, "note: %lld step%s taken back (--on-nan skip)\n", (long long)w->skipped,
+                w->skipped == 1 ? " was" : "s were");
+    undo_close(w->undo);
+    w->undo = NULL;
+}
+
+const char *watch_step(Watch *w)
+{
+    const char *seen = finite_outputs(w->session);
+    if (w->policy != NAN_SKIP)
+        return seen;
+    if (!seen && undo_all_finite(w->undo)) {
+        undo_keep(w->undo);
+        w->in_a_row = 0;
+        return NULL;
+    }
+    if (!seen)
+        seen = finite_tensors(w->session, false);
+    undo_back(w->undo);
+    w->skipped++;
+    w->in_a_row++;
+    return seen;
+}
+
+/* The batch, or else what is not finite after the step; "" when neither says more. */
+static const char *cause_of(Watch *w, int64_t step, bool *is_data)
+{
+    const char *cause = finite_batch(w->session, w->data, true, step - 1, w->cli->overfit);
+    *is_data = cause != NULL;
+    if (!cause)
+        cause = finite_tensors(w->session, false);
+    return cause ? pool_printf(w->cli->pool, "; %s", cause) : "";
+}
+
+static const char *way_out(bool is_data)
+{
+    return is_data ? "mend or remove the example" : "try a smaller lr, a warmup or clip = 1";
+}
+
+bool watch_goes_on(Watch *w, const char *seen, int64_t step)
+{
+    bool is_data;
+    if (w->policy == NAN_STOP || w->in_a_row == MOST_IN_A_ROW)
+        return false;
+    bool tell = w->policy == NAN_SKIP ? w->skipped <= SKIPPED_NAMED : !w->warned;
+    w->warned = true;
+    if (!tell)
+        return true;
+    const char *cause = cause_of(w, step, &is_data);
+    fprintf(stderr, "warning: step %lld%s: %s%s; %s\n", (long long)step,
+            w->policy == NAN_SKIP ? " is taken back" : "", seen, cause, way_out(is_data));
+    return true;
+}
+
+void watch_stop(Watch *w, const char *seen, int64_t step, const char *aside)
+{
+    bool is_data;
+    Cli *cli = w->cli;
+    const char *cause = cause_of(w, step, &is_data), *kept = "";
+    w->stopped = true;
+    if (cli->out && w->kept >= 0)
+        kept = pool_printf(cli->pool, "; %s holds step %lld, from which --checkpoint %s starts",
+                           cli->out, (long long)w->kept, cli->out);
+    else if (cli->out)
+        kept = "; no step was saved before";
+    if (aside)
+        kept = pool_printf(cli->pool, "%s; what step %lld left is in %s", kept, (long long)step,
+                           aside);
+    bool skips = w->policy == NAN_SKIP;
+    const char *rows =
+        skips ? pool_printf(cli->pool, "%d steps in a row were taken back; ", MOST_IN_A_ROW) : "";
+    cli_error(cli, EXIT_USER, "E521",
+              pool_printf(cli->pool, "%s%s%s", way_out(is_data),
+                          skips ? "" : "; --resume --on-nan skip takes such steps back", kept),
+              "step %lld: %s%s%s", (long long)step, rows, seen ? seen : "found when saving", cause);
+}

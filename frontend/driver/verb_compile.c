@@ -1,0 +1,91 @@
+/* compile: the training step ahead of time. */
+#include "frontend/driver/cli_build.h"
+#include "frontend/driver/cli_codegen.h"
+#include "frontend/driver/cli_file.h"
+#include "frontend/driver/cli_session.h"
+
+#include "codegen/build/codegen.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+/* model.scrimp -> model.EXTENSION in the current folder. */
+static const char *default_path(Cli *cli, const char *extension)
+{
+    if (strcmp(cli->file, "-") == 0)
+        return pool_printf(cli->pool, "step.%s", extension);
+    const char *slash = strrchr(cli->file, '/');
+    const char *base = slash ? slash + 1 : cli->file;
+    return pool_printf(cli->pool, "%.*s.%s", (int)strcspn(base, "."), base, extension);
+}
+
+/* "my-step.so" -> "my_step" */
+static const char *name_of_file(Cli *cli, const char *path)
+{
+    const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
+    const char *dot = strrchr(base, '.');
+    size_t n = dot && dot != base ? (size_t)(dot - base) : strlen(base);
+    bool starts = n > 0 && (isalpha((unsigned char)*base) || *base == '_');
+    char *name = pool_printf(cli->pool, "%s%.*s", starts ? "" : "step_", (int)n, base);
+    for (char *p = name; *p; p++)
+        if (!isalnum((unsigned char)*p))
+            *p = '_';
+    return name;
+}
+
+static bool check_name(Cli *cli, const char *name)
+{
+    bool ok = isalpha((unsigned char)*name) || *name == '_';
+    for (const char *p = name; *p; p++)
+        ok = ok && (isalnum((unsigned char)*p) || *p == '_');
+    if (!ok)
+        cli_error(cli, EXIT_USER, "E801", "write letters, digits and _, a letter first",
+                  "--name %s: not an identifier of C", name);
+    return ok;
+}
+
+/* Asked before minutes of compiling, and in the user's words: the linker's would name a temporary
+ * file. */
+static bool can_write_beside(Cli *cli, const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    const char *folder =
+        slash ? pool_printf(cli->pool, "%.*s", (int)(slash - path + 1), path) : ".";
+    if (access(folder, W_OK) == 0)
+        return true;
+    cli_error(cli, EXIT_USER, "E801", NULL, "cannot write %s: %s", path, strerror(errno));
+    return false;
+}
+
+ExitCode verb_compile(Cli *cli)
+{
+    if (!cli_needs_file(cli, "--out", cli->out) || !cli_needs_file(cli, "--header", cli->header))
+        return EXIT_USER;
+    if (cli->name && !check_name(cli, cli->name))
+        return EXIT_USER;
+    const Ast *ast = cli_parse_model(cli);
+    if (!ast)
+        return EXIT_USER;
+    Program p;
+    ProgramOptions o = {.mode = FRONTEND_TRAIN,
+                        .budget = cli->budget,
+                        .solver = cli->solver,
+                        .objective = cli->objective};
+    ExitCode code = cli_build(cli, ast, &o, &p);
+    if (code != EXIT_OK)
+        return code;
+    CodegenOptions c = cli_codegen_options(cli);
+    const char *so = cli->out ? cli->out : default_path(cli, "so");
+    const char *header = cli->header ? cli->header : default_path(cli, "h"), *error;
+    if (!can_write_beside(cli, so) || !can_write_beside(cli, header))
+        return EXIT_USER;
+    const char *name = cli->name ? cli->name : name_of_file(cli, so);
+    if (!codegen_export(cli->pool, p.graph, p.plan, &c, name, so, header, &error))
+        return cli_error(cli, EXIT_USER, "E801", NULL, "%s", error);
+    fprintf(stderr, "wrote %s and %s: names begin with %s_, an arena of %s\n", so, header, name,
+            bytes_text(cli->pool, p.plan->arena_bytes));
+    return EXIT_OK;
+}

@@ -1,0 +1,269 @@
+/* dump: every stage of the compilation as text. */
+#include "frontend/driver/cli_build.h"
+#include "frontend/driver/cli_file.h"
+
+#include "codegen/build/codegen.h"
+#include "ir/print.h"
+#include "passes/remat/external/external.h"
+#include "passes/remat/model/step_problem.h"
+
+#include <stdio.h>
+#include <string.h>
+
+typedef enum Stage {
+    STAGE_AST,
+    STAGE_IR,
+    STAGE_GRAD,
+    STAGE_REMAT,
+    STAGE_PLAN,
+    STAGE_CODE,
+    STAGE_ASM,
+    N_STAGES
+} Stage;
+
+static const char *const stage_names[N_STAGES] = {"ast",  "ir",   "grad", "remat",
+                                                  "plan", "code", "asm"};
+
+/* The passes that lead to each stage: pipeline_train in parts.  grad and remat differ by
+ * masks and recomputations alone. */
+#define TO_STEP  "fold,cse,dce,layout,fold,autodiff,fold,cse,dce"
+#define TO_GRAD  TO_STEP ",fuse,order"
+#define TO_REMAT TO_GRAD ",masks,remat"
+#define TO_PLAN  TO_REMAT ",views,plan"
+static const char *const stage_pipelines[N_STAGES] = {NULL,    "",      TO_GRAD, TO_REMAT,
+                                                      TO_PLAN, TO_PLAN, TO_PLAN};
+
+static bool stage_from_name(const char *name, size_t length, Stage *out)
+{
+    for (int i = 0; i < N_STAGES; i++)
+        if (strlen(stage_names[i]) == length && memcmp(stage_names[i], name, length) == 0) {
+            *out = (Stage)i;
+            return true;
+        }
+    return false;
+}
+
+static ExitCode unknown_stage(Cli *cli, const char *name, int length)
+{
+    return cli_error(cli, EXIT_USER, "E303", "stages: ast, ir, grad, remat, plan, code, asm",
+                     "no stage is called '%.*s'", length, name);
+}
+
+static ExitCode stage_program(Cli *cli, const Ast *ast, Stage stage, Program *out)
+{
+    void *user = NULL;
+    ProgramOptions o = {.mode = FRONTEND_TRAIN,
+                        .budget = cli->budget,
+                        .solver = cli->solver,
+                        .objective = cli->objective,
+                        .pipeline = stage_pipelines[stage]};
+    if (!cli_dump_after(cli, &o.observer, &user))
+        return EXIT_USER;
+    o.user = user;
+    return cli_build(cli, ast, &o, out);
+}
+
+/* The step as a graph for `plan --graph` and other systems: operations not fused, in the order in
+ * which differentiation leaves them. */
+static ExitCode dump_step_json(Cli *cli, const Ast *ast)
+{
+    Program program;
+    ProgramOptions o = {.mode = FRONTEND_TRAIN, .pipeline = TO_STEP};
+    const CostModel *cost = cli->cost ? cost_model_find(cli->cost) : cost_models;
+    if (!cost || !cost->cost)
+        return cli_error(cli, EXIT_USER, "E412", "`scrimp plan --help` lists the cost models",
+                         cost ? "a graph cannot have the measured costs of '%s'"
+                              : "no cost model is called '%s'",
+                         cli->cost);
+    ExitCode code = cli_build(cli, ast, &o, &program);
+    if (code != EXIT_OK)
+        return code;
+    NodeCosts costs = {cost, NULL, NULL};
+    RematMapping mapping;
+    const RematProblem *p = remat_problem_from_graph(cli->pool, program.graph, &costs, &mapping);
+    return cli_write_file(cli, "-", external_write(cli->pool, external_from_problem(cli->pool, p)));
+}
+
+static ExitCode stage_text(Cli *cli, const Ast *ast, Stage stage, StrBuf *out)
+{
+    Program p;
+    ExitCode code = stage_program(cli, ast, stage, &p);
+    if (code != EXIT_OK)
+        return code;
+    if (cli->dot)
+        graph_print_dot(p.graph, out);
+    else
+        graph_print(p.graph, (PrintOptions){.no_loc = cli->no_loc}, out);
+    if (stage == STAGE_PLAN && !cli->dot)
+        cli_print_plan(p.graph, p.plan, out);
+    return EXIT_OK;
+}
+
+static ExitCode dump_code(Cli *cli, const Ast *ast, Stage stage)
+{
+    Program p;
+    ExitCode code = stage_program(cli, ast, stage, &p);
+    if (code != EXIT_OK)
+        return code;
+    const char *error;
+    CodegenOptions o = {.march = cli->march, .jobs = (int)cli->jobs};
+    if (codegen_dump(cli->pool, p.graph, p.plan, &o, stage == STAGE_ASM, stdout, &error))
+        return EXIT_OK;
+    return cli_error(cli, EXIT_USER, "E801", NULL, "%s", error);
+}
+
+/* --- differences --- */
+
+typedef struct Lines {
+    const char **line;
+    size_t n;
+} Lines;
+
+static Lines split_lines(Pool *pool, char *text)
+{
+    VEC(const char *) v = {0};
+    for (char *p = text; *p;) {
+        vec_push(pool, &v, p);
+        char *end = strchr(p, '\n');
+        if (!end)
+            break;
+        *end = '\0';
+        p = end + 1;
+    }
+    return (Lines){v.data, v.len};
+}
+
+/* Myers' greedy difference (1986): trace[d] holds the furthest x on every diagonal after d edits.
+ */
+typedef struct Trace {
+    long **v;
+    long edits;
+} Trace;
+
+static Trace shortest_edit(Pool *pool, Lines a, Lines b)
+{
+    long n = (long)a.n, m = (long)b.n, max = n + m;
+    VEC(long *) rows = {0};
+    long *v = POOL_ARRAY(pool, (size_t)(2 * max + 3), long) + max + 1;
+    for (long d = 0; d <= max; d++) {
+        for (long k = -d; k <= d; k += 2) {
+            long x = k == -d || (k != d && v[k - 1] < v[k + 1]) ? v[k + 1] : v[k - 1] + 1;
+            while (x < n && x - k < m && strcmp(a.line[x], b.line[x - k]) == 0)
+                x++;
+            v[k] = x;
+            if (x >= n && x - k >= m) {
+                vec_push(pool, &rows, NULL);
+                return (Trace){rows.data, d};
+            }
+        }
+        long *copy = POOL_ARRAY(pool, (size_t)(2 * d + 3), long);
+        memcpy(copy, v - d - 1, (size_t)(2 * d + 3) * sizeof *copy);
+        vec_push(pool, &rows, copy + d + 1);
+    }
+    return (Trace){rows.data, max};
+}
+
+/* Marks lines of a that go and lines of b that come. */
+static void mark_edits(Trace t, Lines a, Lines b, bool *gone, bool *come)
+{
+    long x = (long)a.n, y = (long)b.n;
+    for (long d = t.edits; d > 0; d--) {
+        const long *v = t.v[d - 1];
+        long k = x - y;
+        bool down = k == -d || (k != d && v[k - 1] < v[k + 1]);
+        long from_k = down ? k + 1 : k - 1, from_x = v[from_k], from_y = from_x - from_k;
+        if (down)
+            come[from_y] = true;
+        else
+            gone[from_x] = true;
+        x = from_x;
+        y = from_y;
+    }
+}
+
+enum { DIFF_CONTEXT = 2 };
+
+static bool near_change(const bool *changed, size_t n, size_t i)
+{
+    size_t from = i > DIFF_CONTEXT ? i - DIFF_CONTEXT : 0;
+    for (size_t k = from; k < n && k <= i + DIFF_CONTEXT; k++)
+        if (changed[k])
+            return true;
+    return false;
+}
+
+static void print_difference(Pool *pool, Lines a, Lines b)
+{
+    bool *gone = POOL_ARRAY(pool, a.n + 1, bool), *come = POOL_ARRAY(pool, b.n + 1, bool);
+    mark_edits(shortest_edit(pool, a, b), a, b, gone, come);
+    bool skipped = false;
+    for (size_t i = 0, k = 0; i < a.n || k < b.n;) {
+        if (i < a.n && gone[i]) {
+            printf("-%s\n", a.line[i++]);
+        } else if (k < b.n && come[k]) {
+            printf("+%s\n", b.line[k++]);
+        } else {
+            bool show = near_change(gone, a.n, i) || near_change(come, b.n, k);
+            if (show)
+                printf(" %s\n", a.line[i]);
+            else if (!skipped)
+                puts(" ...");
+            skipped = !show;
+            i++;
+            k++;
+            continue;
+        }
+        skipped = false;
+    }
+}
+
+static ExitCode dump_diff(Cli *cli, const Ast *ast)
+{
+    const char *dots = strstr(cli->diff, "..");
+    Stage from, to;
+    if (!dots)
+        return cli_error(cli, EXIT_USER, "E303", "write --diff grad..remat",
+                         "--diff compares two stages, not '%s'", cli->diff);
+    if (!stage_from_name(cli->diff, (size_t)(dots - cli->diff), &from))
+        return unknown_stage(cli, cli->diff, (int)(dots - cli->diff));
+    if (!stage_from_name(dots + 2, strlen(dots + 2), &to))
+        return unknown_stage(cli, dots + 2, (int)strlen(dots + 2));
+    if (from == STAGE_AST || to == STAGE_AST || from > STAGE_PLAN || to > STAGE_PLAN)
+        return cli_error(cli, EXIT_USER, "E303", "write --diff grad..remat",
+                         "--diff compares ir, grad, remat and plan");
+    StrBuf a = strbuf_new(cli->pool), b = strbuf_new(cli->pool);
+    ExitCode code = stage_text(cli, ast, from, &a);
+    if (code == EXIT_OK)
+        code = stage_text(cli, ast, to, &b);
+    if (code == EXIT_OK)
+        print_difference(cli->pool, split_lines(cli->pool, a.text), split_lines(cli->pool, b.text));
+    return code;
+}
+
+ExitCode verb_dump(Cli *cli)
+{
+    const Ast *ast = cli_parse_model(cli);
+    if (!ast)
+        return EXIT_USER;
+    if (cli->diff)
+        return dump_diff(cli, ast);
+    Stage stage = STAGE_IR;
+    if (cli->stage && !stage_from_name(cli->stage, strlen(cli->stage), &stage))
+        return unknown_stage(cli, cli->stage, (int)strlen(cli->stage));
+    if (cli->json && stage != STAGE_GRAD)
+        return cli_error(cli, EXIT_USER, "E303", "write --stage=grad --json",
+                         "only the stage grad has a form in JSON");
+    if (cli->json)
+        return dump_step_json(cli, ast);
+    if (stage == STAGE_AST) {
+        frontend_print_ast(ast, stdout);
+        return EXIT_OK;
+    }
+    if (stage >= STAGE_CODE)
+        return dump_code(cli, ast, stage);
+    StrBuf text = strbuf_new(cli->pool);
+    ExitCode code = stage_text(cli, ast, stage, &text);
+    if (code == EXIT_OK)
+        fputs(text.text, stdout);
+    return code;
+}

@@ -1,0 +1,264 @@
+/* eval and generate: the inference form of a model with trained weights. */
+#include "frontend/driver/cli_build.h"
+#include "frontend/driver/cli_session.h"
+
+#include "runtime/rng.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool open_trained(Cli *cli, const Program *program, Host *h)
+{
+    return host_open(cli, program, h) && session_load_weights(&h->session, cli->checkpoint);
+}
+
+static ExitCode no_weights(Cli *cli)
+{
+    return cli_error(cli, EXIT_USER, "E512", "add --checkpoint PATH", "%s needs trained weights",
+                     cli->verb);
+}
+
+/* `accuracy` is a key of the JSON even for a model that has none. */
+static void report_evaluation(const Session *s, double loss)
+{
+    if (s->cli->json) {
+        json_t *o = json_pack("{s:o,s:n}", "loss", cli_json_number(loss), "accuracy");
+        for (int m = 0; m < s->n_metrics; m++)
+            json_object_set_new(o, s->metric[m], cli_json_number(s->metric_mean[m]));
+        cli_print_json(o);
+        return;
+    }
+    printf("loss %.6f\n", loss);
+    for (int m = 0; m < s->n_metrics; m++)
+        printf("%s %.6f\n", s->metric[m], s->metric_mean[m]);
+}
+
+ExitCode verb_eval(Cli *cli)
+{
+    if (!cli->checkpoint)
+        return no_weights(cli);
+    const Ast *ast = cli_parse_model(cli);
+    if (!ast)
+        return EXIT_USER;
+    Program program;
+    ProgramOptions o = {.mode = FRONTEND_EVAL};
+    ExitCode code = cli_build(cli, ast, &o, &program);
+    if (code != EXIT_OK)
+        return code;
+    Host h = {0};
+    uint64_t seed = cli->has_seed ? (uint64_t)cli->seed : program.graph->train.seed;
+    Dataset *data = session_open_data(cli, program.graph, false, seed);
+    double loss = 0;
+    bool ok =
+        data && session_same_vocab(cli, data, cli->checkpoint) && open_trained(cli, &program, &h);
+    if (ok && dataset_eval_batches(data) == 0)
+        ok = cli_error(cli, EXIT_USER, "E513", "write `held_out = 10%` in the train section",
+                       "nothing is held out to evaluate on") == EXIT_OK;
+    ok = ok && session_evaluate(&h.session, data, seed, &loss);
+    if (ok)
+        report_evaluation(&h.session, loss);
+    if (ok && isnan(loss) && dataset_eval_batches(data) > 0)
+        fputs(
+            "warning: the loss is not finite though all weights are: the model overflows on these "
+            "data\n",
+            stderr);
+    host_close(&h);
+    dataset_close(data);
+    return ok ? EXIT_OK : EXIT_USER;
+}
+
+/* --- generate --- */
+
+typedef struct Writer {
+    Cli *cli;
+    Session *session;
+    Vocab vocab;
+    bool numbers; /* neither characters nor bytes: tokens are written as numbers */
+    ValueId ids, logits;
+    int64_t window, n_vocab; /* tokens the model sees, logits of each */
+    int64_t choices;         /* logits that stand for a token */
+    int32_t *token;          /* everything so far */
+    int64_t n_tokens;
+    int32_t *rank; /* scratch of top-k */
+    double *probability;
+    uint64_t seed;
+} Writer;
+
+static bool find_language_model(Writer *w)
+{
+    const Graph *g = w->session->graph;
+    w->logits = graph_output(g, "logits");
+    w->ids = VALUE_NONE;
+    for (size_t i = 0; i < g->order.len; i++) {
+        const Node *n = graph_node(g, g->order.data[i]);
+        if (n->op == OP_input && value_type(g, n->out[0])->dtype == DTYPE_I32 &&
+            value_type(g, n->out[0])->rank == 2)
+            w->ids = n->out[0];
+    }
+    if (w->logits == VALUE_NONE || w->ids == VALUE_NONE || value_type(g, w->logits)->rank != 3 ||
+        value_type(g, w->ids)->dim[0] != 1) {
+        cli_error(w->cli, EXIT_USER, "E514", "its batch size must be the option N",
+                  "generate needs a model from token ids i32[N,T] to logits [N,T,V]");
+        return false;
+    }
+    w->window = value_type(g, w->ids)->dim[1];
+    w->n_vocab = value_type(g, w->logits)->dim[2];
+    return true;
+}
+
+static const float *next_logits(Writer *w)
+{
+    int64_t seen = w->n_tokens < w->window ? w->n_tokens : w->window;
+    int32_t *ids = session_at(w->session, w->ids);
+    memset(ids, 0, (size_t)w->window * sizeof *ids);
+    memcpy(ids, w->token + w->n_tokens - seen, (size_t)seen * sizeof *ids);
+    session_run(w->session, 0.0, 0, 0, w->seed);
+    const float *all = session_at(w->session, w->logits);
+    return all + (seen - 1) * w->n_vocab;
+}
+
+static const double *rank_key;
+
+static int by_probability(const void *a, const void *b)
+{
+    double x = rank_key[*(const int32_t *)a], y = rank_key[*(const int32_t *)b];
+    if (x != y)
+        return x > y ? -1 : 1;
+    return *(const int32_t *)a < *(const int32_t *)b ? -1 : 1;
+}
+
+static int32_t likeliest(const float *logits, int64_t n)
+{
+    int32_t best = 0;
+    for (int32_t i = 1; i < n; i++)
+        if (logits[i] > logits[best])
+            best = i;
+    return best;
+}
+
+static int32_t sample(Writer *w, const float *logits)
+{
+    int64_t n = w->choices, keep = w->cli->top_k && w->cli->top_k < n ? w->cli->top_k : n;
+    int32_t best = likeliest(logits, n);
+    if (w->cli->temperature <= 0)
+        return best;
+    for (int32_t i = 0; i < n; i++) {
+        w->rank[i] = i;
+        w->probability[i] = exp(((double)logits[i] - (double)logits[best]) / w->cli->temperature);
+    }
+    if (keep < n) {
+        rank_key = w->probability;
+        qsort(w->rank, (size_t)n, sizeof *w->rank, by_probability);
+    }
+    double total = 0;
+    for (int64_t i = 0; i < keep; i++)
+        total += w->probability[w->rank[i]];
+    double u = (double)rt_rng_bits(w->seed, (uint64_t)w->n_tokens, 0x67656eu, 0) / 4294967296.0;
+    double left = u * total;
+    for (int64_t i = 0; i < keep; i++) {
+        left -= w->probability[w->rank[i]];
+        if (left < 0)
+            return w->rank[i];
+    }
+    return w->rank[0];
+}
+
+/* "464 2068 7586": how many, -1 after a message. */
+static int64_t encode_numbers(const char *text, int64_t n_vocab, int32_t *out, RtError *err)
+{
+    int64_t n = 0;
+    for (char *end; *(text += strspn(text, " \n")); text = end) {
+        errno = 0;
+        long long v = strtoll(text, &end, 10);
+        if (end == text || (*end && !strchr(" \n", *end)) || errno || v < 0 || v >= n_vocab) {
+            rt_error(err, "'%.20s' is not a list of token numbers below %lld", text,
+                     (long long)n_vocab);
+            return -1;
+        }
+        out[n++] = (int32_t)v;
+    }
+    return n;
+}
+
+static int64_t encode_prompt(Writer *w, const char *prompt, int64_t length, RtError *err)
+{
+    if (w->numbers)
+        return encode_numbers(prompt, w->n_vocab, w->token, err);
+    return vocab_encode(&w->vocab, prompt, length, w->token, length, err);
+}
+
+static bool prepare(Writer *w)
+{
+    RtError err = {0};
+    Cli *cli = w->cli;
+    if (!checkpoint_read_vocab(cli->checkpoint, &w->vocab, &err))
+        w->vocab = vocab_bytes();
+    w->numbers = !w->vocab.chars && w->n_vocab > w->vocab.size;
+    const char *prompt = cli->prompt && *cli->prompt ? cli->prompt : w->numbers ? "0" : "\n";
+    int64_t length = (int64_t)strlen(prompt);
+    w->token = POOL_ARRAY(cli->pool, (size_t)(length + cli->tokens), int32_t);
+    w->rank = POOL_ARRAY(cli->pool, (size_t)w->n_vocab, int32_t);
+    w->probability = POOL_ARRAY(cli->pool, (size_t)w->n_vocab, double);
+    w->n_tokens = encode_prompt(w, prompt, length, &err);
+    if (w->n_tokens < 1) {
+        cli_error(cli, EXIT_USER, "E515", NULL, "--prompt: %s", err.message);
+        return false;
+    }
+    w->choices = w->numbers ? w->n_vocab : w->vocab.size;
+    if (w->choices <= w->n_vocab)
+        return true;
+    cli_error(cli, EXIT_USER, "E505", NULL, "the vocabulary has %d tokens, the model %lld",
+              w->vocab.size, (long long)w->n_vocab);
+    return false;
+}
+
+static void print_token(const Writer *w, int32_t token)
+{
+    char bytes[4];
+    if (w->numbers)
+        printf("%d ", token);
+    else
+        fwrite(bytes, 1, (size_t)vocab_decode(&w->vocab, token, bytes), stdout);
+}
+
+static void write_text(Writer *w)
+{
+    for (int64_t i = 0; i < w->n_tokens; i++)
+        print_token(w, w->token[i]);
+    for (int64_t i = 0; i < w->cli->tokens; i++) {
+        int32_t next = sample(w, next_logits(w));
+        w->token[w->n_tokens++] = next;
+        print_token(w, next);
+        if (fflush(stdout) != 0)
+            return; /* main says so */
+    }
+    putchar('\n');
+}
+
+ExitCode verb_generate(Cli *cli)
+{
+    if (!cli->checkpoint)
+        return no_weights(cli);
+    const Ast *ast = cli_parse_model(cli);
+    if (!ast)
+        return EXIT_USER;
+    static const OptionDef batch_one = {"N", "1"};
+    Program program;
+    ProgramOptions o = {.mode = FRONTEND_INFER, .extra_defs = &batch_one, .n_extra_defs = 1};
+    ExitCode code = cli_build(cli, ast, &o, &program);
+    if (code != EXIT_OK)
+        return code;
+    Host h = {0};
+    bool ok = open_trained(cli, &program, &h);
+    Writer w = {.cli = cli, .session = &h.session};
+    w.seed = cli->has_seed ? (uint64_t)cli->seed : program.graph->train.seed;
+    ok = ok && find_language_model(&w) && prepare(&w);
+    if (ok)
+        write_text(&w);
+    vocab_free(&w.vocab);
+    host_close(&h);
+    return ok ? EXIT_OK : EXIT_USER;
+}

@@ -1,0 +1,254 @@
+/* train: what a run needs, asked for and checked before its first step. */
+#include "frontend/driver/cli_build.h"
+#include "frontend/driver/cli_file.h"
+#include "frontend/driver/cli_resume.h"
+#include "frontend/driver/cli_signals.h"
+#include "frontend/driver/cli_train.h"
+
+#include "runtime/file.h"
+
+#include <math.h>
+#include <stdio.h>
+
+static ExitCode build_training(Trainer *t, const Ast *ast)
+{
+    Cli *cli = t->cli;
+    ProgramOptions o = {.mode = FRONTEND_TRAIN,
+                        .budget = cli->budget,
+                        .solver = cli->solver,
+                        .objective = cli->objective};
+    return cli_build(cli, ast, &o, &t->program);
+}
+
+/* Evaluation runs in the memory of training, when there is something to evaluate on. */
+static bool build_evaluation(Trainer *t, const Ast *ast, int64_t *arena_bytes)
+{
+    Cli *cli = t->cli;
+    ProgramOptions o = {.mode = FRONTEND_EVAL};
+    *arena_bytes = t->program.plan->arena_bytes;
+    t->has_eval = dataset_eval_batches(t->data) > 0 && !cli->overfit;
+    if (!t->has_eval)
+        return true;
+    if (cli_build(cli, ast, &o, &t->eval_program) != EXIT_OK)
+        return false;
+    *arena_bytes = session_share_plan(cli, &t->program, &t->eval_program);
+    if (*arena_bytes > t->program.plan->arena_bytes)
+        fprintf(stderr, "note: evaluation needs %s, more than training\n",
+                bytes_text(cli->pool, *arena_bytes));
+    return true;
+}
+
+/* --steps ends a run early or late but does not bend the schedule: a run that is ended and
+ * continued has the learning rates of one that was not. */
+static bool schedule_lengths(Trainer *t)
+{
+    const TrainSpec *spec = &t->program.graph->train;
+    t->parts = spec->accumulate > 1 ? spec->accumulate : 1;
+    int64_t batches = dataset_batches_per_epoch(t->data);
+    t->updates_per_epoch = batches / t->parts > 0 ? batches / t->parts : 1;
+    double updates =
+        spec->steps ? (double)spec->steps : ceil(spec->epochs * (double)t->updates_per_epoch);
+    if (updates > INT32_MAX) /* the step counts in i32 */
+        return cli_error(t->cli, EXIT_USER, "E516", NULL, "%.0f steps: at most %d are possible",
+                         updates, INT32_MAX) == EXIT_OK;
+    t->schedule = (int64_t)updates;
+    t->total = t->cli->steps ? t->cli->steps : t->schedule;
+    t->eval_every = spec->eval_every ? spec->eval_every : t->updates_per_epoch;
+    return true;
+}
+
+static bool start_weights(Trainer *t)
+{
+    Cli *cli = t->cli;
+    if (cli->resume) {
+        TrainerState state;
+        if (!session_load(&t->session, cli->out, &state))
+            return false;
+        t->update = state.step;
+        t->seed = state.seed;
+        t->due = state.evaluation_due;
+        t->watch.kept = state.step;
+        if (state.model_hash == session_model_hash(&t->session))
+            return true;
+        cli_error(cli, EXIT_USER, "E503", NULL, "%s holds another model", cli->out);
+        return false;
+    }
+    if (!session_initialize(&t->session, t->seed))
+        return false;
+    return !cli->checkpoint || session_load_weights(&t->session, cli->checkpoint);
+}
+
+/* A new run replaces nothing that somebody may want: neither a run nor weights. */
+static bool start_run(Trainer *t)
+{
+    RtError err;
+    TrainerState state;
+    Cli *cli = t->cli;
+    bool run = checkpoint_exists(cli->out);
+    const char *weights = pool_printf(cli->pool, "%s/model.safetensors", cli->out);
+    if (cli->resume)
+        cli_error(cli, EXIT_USER, "E511", "leave --resume out to start one",
+                  "%s holds no run to continue", cli->out);
+    else if (run && !checkpoint_read_state(cli->out, &state, &err))
+        cli_error(cli, EXIT_USER, "E503", NULL, "%s", err.message);
+    else if (run && !cli->overwrite)
+        cli_error(cli, EXIT_USER, "E519",
+                  "--resume continues it, --overwrite replaces it, another --out keeps both",
+                  "%s holds a run that is at step %lld", cli->out, (long long)state.step);
+    else if (!run && file_exists(weights) && !cli->overwrite)
+        cli_error(cli, EXIT_USER, "E519",
+                  "--checkpoint starts from it; give another --out, or --overwrite to replace it",
+                  "%s is there already", weights);
+    else
+        return true;
+    return false;
+}
+
+/* A run's seed decides the order of its data, so it is known before the data set is opened. */
+static bool continue_run(Trainer *t)
+{
+    RtError err;
+    TrainerState state;
+    Cli *cli = t->cli;
+    if (!checkpoint_read_state(cli->out, &state, &err)) {
+        cli_error(cli, EXIT_USER, "E503", NULL, "%s", err.message);
+        return false;
+    }
+    if (cli->has_seed && (uint64_t)cli->seed != state.seed) {
+        cli_error(cli, EXIT_USER, "E518", "leave --seed out: the run's is known",
+                  "the run in %s has the seed %llu, not %lld", cli->out,
+                  (unsigned long long)state.seed, (long long)cli->seed);
+        return false;
+    }
+    t->seed = state.seed;
+    return true;
+}
+
+/* To the end of this process no other writes to the folder, which is made where it is missing. */
+static bool lock_out(Trainer *t)
+{
+    RtError err, note;
+    Cli *cli = t->cli;
+    if (!folder_make(cli->out, &err)) {
+        cli_error(cli, EXIT_USER, "E502", NULL, "%s", err.message);
+        return false;
+    }
+    if (!run_lock(&t->lock, cli->out, &note, &err)) {
+        cli_error(cli, EXIT_USER, "E520", "wait for it, end it, or give another --out", "%s",
+                  err.message);
+        return false;
+    }
+    if (note.message[0])
+        fprintf(stderr, "warning: %s\n", note.message);
+    return true;
+}
+
+/* What cannot be started or continued is refused before anything is done. */
+static bool prepare_out(Trainer *t)
+{
+    Cli *cli = t->cli;
+    if (!cli->out)
+        return true;
+    if (cli->resume && !checkpoint_exists(cli->out))
+        return start_run(t); /* says so, and makes no folder */
+    return lock_out(t) && (cli->resume ? continue_run(t) : start_run(t));
+}
+
+/* What this run is trained with, and, when it is continued, whether it may be. */
+static bool compare_settings(Trainer *t, const Ast *ast)
+{
+    Cli *cli = t->cli;
+    if (!cli->out)
+        return true;
+    t->settings = resume_settings(cli, ast, &t->program, t->data);
+    if (!cli->resume)
+        return true;
+    json_t *then = checkpoint_read_settings(cli->out);
+    bool ok = resume_check(cli, ast, t->settings, then);
+    json_decref(then);
+    return ok;
+}
+
+static bool set_up(Trainer *t, const Ast *ast)
+{
+    RtError err;
+    Cli *cli = t->cli;
+    const TrainSpec *spec = &t->program.graph->train;
+    t->seed = cli->has_seed ? (uint64_t)cli->seed : spec->seed;
+    if (!prepare_out(t))
+        return false;
+    t->data = session_open_data(cli, t->program.graph, false, t->seed);
+    if (!t->data || !session_same_vocab(cli, t->data, cli->resume ? cli->out : cli->checkpoint) ||
+        !compare_settings(t, ast))
+        return false;
+    fprintf(stderr, "data: %s (%s loaded)\n", dataset_description(t->data),
+            bytes_text(cli->pool, dataset_loaded_bytes(t->data)));
+    if (!cli->out)
+        fputs("note: without --out DIR the weights are not kept\n", stderr);
+    int64_t bytes;
+    if (!schedule_lengths(t) || !build_evaluation(t, ast, &bytes))
+        return false;
+    if (!session_compile(cli, &t->program, &t->session) ||
+        (t->has_eval && !session_compile(cli, &t->eval_program, &t->eval)))
+        return false;
+    t->threads = threads_new((int)cli->threads, &err);
+    if (!t->threads || !arena_map(&t->arena, bytes, &err)) {
+        cli_error(cli, EXIT_USER, "E804", NULL, "%s", err.message);
+        return false;
+    }
+    session_attach(&t->session, t->arena.base, t->threads, NULL);
+    if (t->has_eval)
+        session_attach(&t->eval, t->arena.base, t->threads, NULL);
+    return start_weights(t) && watch_open(&t->watch, cli, &t->session, t->data, t->threads) &&
+           train_log_open(cli, t->update, t->due, &t->log);
+}
+
+static void tear_down(Trainer *t)
+{
+    watch_close(&t->watch);
+    threads_free(t->threads);
+    if (t->arena.base)
+        arena_unmap(&t->arena);
+    dataset_close(t->data);
+    json_decref(t->settings);
+    session_close(&t->session);
+    session_close(&t->eval);
+    run_unlock(&t->lock);
+}
+
+static bool check_options(Cli *cli)
+{
+    if (cli->resume && !cli->out)
+        cli_error(cli, EXIT_USER, "E511", "add --out DIR", "--resume needs the run's folder");
+    else if (cli->resume && cli->overwrite)
+        cli_error(cli, EXIT_USER, "E511", "leave one of them out",
+                  "--resume and --overwrite exclude each other");
+    else if (cli->resume && cli->checkpoint)
+        cli_error(cli, EXIT_USER, "E511",
+                  "--resume has the run's own weights: leave one of them out",
+                  "--resume and --checkpoint exclude each other");
+    else
+        return true;
+    return false;
+}
+
+ExitCode verb_train(Cli *cli)
+{
+    if (!check_options(cli) || !cli_needs_file(cli, "--out", cli->out))
+        return EXIT_USER;
+    const Ast *ast = cli_parse_model(cli);
+    if (!ast)
+        return EXIT_USER;
+    Trainer t = {.cli = cli, .watch.kept = -1};
+    if (!finite_policy(cli, &t.watch.policy))
+        return EXIT_USER;
+    ExitCode code = build_training(&t, ast);
+    if (code != EXIT_OK)
+        return code;
+    trainer_show_memory(&t);
+    bool ok = set_up(&t, ast) && trainer_run(&t);
+    ok = train_log_close(cli, &t.log) && ok;
+    tear_down(&t);
+    cli->ended_by = signals_caught();
+    return ok ? EXIT_OK : EXIT_USER;
+}

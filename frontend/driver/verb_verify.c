@@ -1,0 +1,178 @@
+/* verify: the promise that recomputation is invisible, tested on the user's model. */
+#include "frontend/driver/cli_build.h"
+#include "frontend/driver/cli_session.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { DEFAULT_STEPS = 3 };
+
+/* The same training run twice: everything kept, and under the budget. */
+typedef struct Run {
+    Program program;
+    Session session;
+    Arena arena;
+} Run;
+
+static ExitCode run_build(Cli *cli, const Ast *ast, const char *budget, Run *r)
+{
+    ProgramOptions o = {.mode = FRONTEND_TRAIN,
+                        .budget = budget,
+                        .solver = *budget ? cli->solver : "none",
+                        .objective = cli->objective,
+                        .cost = *budget ? NULL : cost_models[0].name,
+                        .mask_use = *budget ? MASKS_BY_BUDGET : MASKS_NEVER,
+                        .checksums = true};
+    return cli_build(cli, ast, &o, &r->program);
+}
+
+static bool run_open(Cli *cli, Run *r, Threads *threads, uint64_t seed)
+{
+    RtError err;
+    if (!session_compile(cli, &r->program, &r->session))
+        return false;
+    if (!arena_map(&r->arena, r->program.plan->arena_bytes, &err)) {
+        cli_error(cli, EXIT_USER, "E804", NULL, "%s", err.message);
+        return false;
+    }
+    /* Reading memory that the plan left dead would now show in every bit. */
+    arena_poison(&r->arena, 0, r->arena.bytes);
+    session_attach(&r->session, r->arena.base, threads, NULL);
+    return session_initialize(&r->session, seed);
+}
+
+static void run_close(Run *r)
+{
+    if (r->arena.base)
+        arena_unmap(&r->arena);
+    session_close(&r->session);
+}
+
+static void run_step(Run *r, const Dataset *data, int64_t update, uint64_t seed, bool *ok)
+{
+    const TrainSpec *spec = &r->program.graph->train;
+    int64_t parts = spec->accumulate > 1 ? spec->accumulate : 1;
+    *ok = *ok && session_fill(&r->session, data, update, false);
+    double lr = lr_at(&spec->lr, update, spec->steps ? spec->steps : 1000, 100);
+    /* Warmup starts at zero in some schedules: weights must move for the comparison to mean
+     * anything. */
+    session_run(&r->session, lr > 0 ? lr : 1e-3, update, update * parts, seed);
+}
+
+static const char *compare_bytes(Pool *pool, const char *name, const void *a, const void *b,
+                                 int64_t bytes, int64_t update)
+{
+    if (memcmp(a, b, (size_t)bytes) == 0)
+        return NULL;
+    int64_t at = 0;
+    while (((const char *)a)[at] == ((const char *)b)[at])
+        at++;
+    return pool_printf(pool, "step %lld: %s, byte %lld of %lld", (long long)update + 1, name,
+                       (long long)at, (long long)bytes);
+}
+
+/* Loss, metrics, gradient norm and gradient checksums are outputs; the rest is persistent. */
+static const char *first_difference(const Run *a, const Run *b, int64_t update)
+{
+    Pool *pool = a->session.cli->pool;
+    const Graph *g = a->program.graph, *h = b->program.graph;
+    const char *found = NULL;
+    for (size_t i = 0; i < g->outputs.len && !found; i++) {
+        const Output *o = &g->outputs.data[i];
+        ValueId v = graph_output(h, o->name);
+        bool is_checksum = strncmp(o->name, "checksum:", strlen("checksum:")) == 0;
+        if (v == VALUE_NONE && is_checksum) /* of a gradient that has no storage there */
+            continue;
+        found =
+            compare_bytes(pool, o->name, session_at(&a->session, o->value),
+                          session_at(&b->session, v), type_bytes(value_type(g, o->value)), update);
+    }
+    for (int i = 0; i < a->session.n_tensors && !found; i++) {
+        const char *name = graph_value(g, a->session.tensor_value[i])->name;
+        ValueId v = graph_find(h, name);
+        found = compare_bytes(pool, name, a->session.tensor[i].data, session_at(&b->session, v),
+                              type_bytes(value_type(g, a->session.tensor_value[i])), update);
+    }
+    return found;
+}
+
+static void report(Cli *cli, const Run *r, int64_t steps, const char *difference)
+{
+    const MemPlan *plan = r->program.plan;
+    const RematReport *of = &r->program.report;
+    int64_t budget = of->budget_bytes;
+    if (budget == INT64_MAX)
+        budget = of->peak_bytes;
+    if (cli->json) {
+        json_t *o =
+            json_pack("{s:b,s:I,s:I,s:o,s:s,s:i}", "identical", difference == NULL, "steps",
+                      (json_int_t)steps, "budget_bytes", (json_int_t)budget, "first_difference",
+                      difference ? json_string(difference) : json_null(), "solver",
+                      r->program.report.solver, "recomputed_ops", r->program.report.recomputed_ops);
+        cli_print_json(o);
+        return;
+    }
+    if (difference)
+        printf("DIFFERENT: %s\n", difference);
+    else
+        printf("identical: %lld step%s, %s instead of %s, %d operation%s recomputed by %s\n",
+               (long long)steps, steps == 1 ? "" : "s",
+               bytes_text(cli->pool, plan->arena_bytes - plan->appended_bytes),
+               bytes_text(cli->pool, of->keep_all_peak_bytes), of->recomputed_ops,
+               of->recomputed_ops == 1 ? "" : "s", of->solver);
+}
+
+/* Nothing was run: whether it would be identical is not known. */
+static void report_infeasible(const RematReport *r)
+{
+    cli_print_json(json_pack("{s:n,s:i,s:I,s:n,s:s,s:I}", "identical", "steps", 0, "budget_bytes",
+                             (json_int_t)r->budget_bytes, "first_difference", "status",
+                             "infeasible", "min_feasible_bytes",
+                             (json_int_t)r->min_feasible_bytes));
+}
+
+static bool compare_runs(Cli *cli, Run *keep, Run *plan, const char **difference)
+{
+    uint64_t seed = cli->has_seed ? (uint64_t)cli->seed : keep->program.graph->train.seed;
+    RtError err;
+    Threads *threads = threads_new((int)cli->threads, &err);
+    if (!threads)
+        return cli_error(cli, EXIT_USER, "E804", NULL, "%s", err.message) == EXIT_OK;
+    /* Real data when it is named on the command line, else random data of the model's shapes. */
+    Dataset *data = session_open_data(cli, keep->program.graph, !cli->data, seed);
+    bool ok = data && run_open(cli, keep, threads, seed) && run_open(cli, plan, threads, seed);
+    for (int64_t i = 0; ok && i < cli->steps && !*difference; i++) {
+        run_step(keep, data, i, seed, &ok);
+        run_step(plan, data, i, seed, &ok);
+        *difference = ok ? first_difference(keep, plan, i) : NULL;
+    }
+    dataset_close(data);
+    threads_free(threads);
+    return ok;
+}
+
+ExitCode verb_verify(Cli *cli)
+{
+    const Ast *ast = cli_parse_model(cli);
+    if (!ast)
+        return EXIT_USER;
+    if (!cli->steps)
+        cli->steps = DEFAULT_STEPS;
+    Run keep = {0}, plan = {0};
+    ExitCode code = run_build(cli, ast, "", &keep);
+    if (code == EXIT_OK)
+        code = run_build(cli, ast, cli->budget ? cli->budget : "min", &plan);
+    if (code == EXIT_BUDGET && cli->json)
+        report_infeasible(&plan.program.report);
+    if (code != EXIT_OK)
+        return code;
+    const char *difference = NULL;
+    bool ok = compare_runs(cli, &keep, &plan, &difference);
+    if (ok)
+        report(cli, &plan, cli->steps, difference);
+    run_close(&keep);
+    run_close(&plan);
+    if (!ok)
+        return EXIT_USER;
+    return difference ? EXIT_INTERNAL : EXIT_OK;
+}

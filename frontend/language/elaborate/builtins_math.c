@@ -1,0 +1,429 @@
+/* Element-wise functions, reductions, losses. */
+#include "frontend/language/elaborate/builtins_table.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+/* ---- element-wise, one operand ---- */
+
+static Val unary(Call *c, OpKind op)
+{
+    ValueId x = arg_tensor(c, 0);
+    return call_node(c, op, &x, 1, NULL);
+}
+
+/* Numbers stay numbers. */
+static Val unary_or_number(Call *c, OpKind op, double (*f)(double))
+{
+    if (c->arg[0].kind == VAL_TENSOR)
+        return unary(c, op);
+    double r = f(arg_float(c, 0));
+    if (isfinite(r))
+        return val_float(r);
+    lower_error(c->l, c->arg_span[0], "E209", "%s(%s) is not a number", c->fn->name,
+                val_text(c->l->pool, c->arg[0]));
+    return val_poison();
+}
+
+Val builtin_relu(Call *c)
+{
+    return unary(c, OP_relu);
+}
+
+Val builtin_silu(Call *c)
+{
+    return unary(c, OP_silu);
+}
+
+Val builtin_sigmoid(Call *c)
+{
+    return unary(c, OP_sigmoid);
+}
+
+Val builtin_tanh(Call *c)
+{
+    return unary(c, OP_tanh);
+}
+
+Val builtin_sign(Call *c)
+{
+    return unary(c, OP_sign);
+}
+
+Val builtin_stop_gradient(Call *c)
+{
+    return unary(c, OP_stop_gradient);
+}
+
+Val builtin_causal_mask(Call *c)
+{
+    return unary(c, OP_causal_mask);
+}
+
+Val builtin_exp(Call *c)
+{
+    return unary_or_number(c, OP_exp, exp);
+}
+
+Val builtin_log(Call *c)
+{
+    return unary_or_number(c, OP_log, log);
+}
+
+Val builtin_sin(Call *c)
+{
+    return unary_or_number(c, OP_sin, sin);
+}
+
+Val builtin_cos(Call *c)
+{
+    return unary_or_number(c, OP_cos, cos);
+}
+
+Val builtin_sqrt(Call *c)
+{
+    return unary_or_number(c, OP_sqrt, sqrt);
+}
+
+static double reciprocal_root(double x)
+{
+    return 1 / sqrt(x);
+}
+
+Val builtin_rsqrt(Call *c)
+{
+    return unary_or_number(c, OP_rsqrt, reciprocal_root);
+}
+
+Val builtin_abs(Call *c)
+{
+    if (c->arg[0].kind == VAL_INT && c->arg[0].i != INT64_MIN)
+        return val_int(c->arg[0].i < 0 ? -c->arg[0].i : c->arg[0].i);
+    return unary_or_number(c, OP_abs, fabs);
+}
+
+Val builtin_gelu(Call *c)
+{
+    AttrList attrs = {.n = 0};
+    attrs_int(&attrs, ATTR_approx, call_word_is(c, 1, "tanh"));
+    ValueId x = arg_tensor(c, 0);
+    return call_node(c, OP_gelu, &x, 1, &attrs);
+}
+
+/* ---- conversion ---- */
+
+static ValueId cast_to(Call *c, ValueId x, DType dtype)
+{
+    if (x == VALUE_NONE || lower_type(c->l, x)->dtype == dtype)
+        return x;
+    AttrList attrs = {.n = 0};
+    attrs_string(&attrs, ATTR_dtype, dtype_name(dtype));
+    return lower_node1(c->l, OP_cast, x, &attrs, NULL, c->span);
+}
+
+Val builtin_cast(Call *c)
+{
+    DType dtype = DTYPE_F32;
+    dtype_from_name(c->arg[1].s, &dtype);
+    return val_tensor(cast_to(c, arg_tensor(c, 0), dtype));
+}
+
+Val builtin_to_f32(Call *c)
+{
+    Val x = val_tensor(cast_to(c, arg_tensor(c, 0), DTYPE_F32));
+    if (arg_float(c, 1) == 1.0)
+        return x;
+    return lower_elementwise(c->l, OP_mul, x, c->arg[1], c->span, c->arg_span[1], c->span);
+}
+
+/* ---- element-wise, two and three operands ---- */
+
+static Val binary(Call *c, BinaryOp op)
+{
+    return eval_binary(c->l, op, c->arg[0], c->arg[1], c->arg_span[0], c->arg_span[1], c->span);
+}
+
+Val builtin_pow(Call *c)
+{
+    return binary(c, BINARY_POW);
+}
+
+static Val extreme(Call *c, OpKind op)
+{
+    const Val a = c->arg[0], b = c->arg[1];
+    if (a.kind == VAL_TENSOR || b.kind == VAL_TENSOR)
+        return lower_elementwise(c->l, op, a, b, c->arg_span[0], c->arg_span[1], c->span);
+    bool first = (val_number(a) >= val_number(b)) == (op == OP_maximum);
+    return first ? a : b;
+}
+
+Val builtin_maximum(Call *c)
+{
+    return extreme(c, OP_maximum);
+}
+
+Val builtin_minimum(Call *c)
+{
+    return extreme(c, OP_minimum);
+}
+
+Val builtin_select(Call *c)
+{
+    Lower *l = c->l;
+    DType dtype = DTYPE_F32;
+    for (int i = 1; i < 3; i++)
+        if (c->arg[i].kind == VAL_TENSOR)
+            dtype = lower_type(l, c->arg[i].tensor)->dtype;
+    ValueId in[3] = {arg_tensor(c, 0)};
+    for (int i = 1; i < 3; i++)
+        if (!lower_operand(l, c->arg[i], c->arg_span[i], dtype, &in[i]))
+            return val_poison();
+    return call_node(c, OP_select, in, 3, NULL);
+}
+
+/* ---- along one axis ---- */
+
+static Val along_axis(Call *c, OpKind op, bool keepdims)
+{
+    int axis;
+    if (!call_axis(c, 1, lower_type(c->l, arg_tensor(c, 0))->rank, &axis))
+        return val_poison();
+    AttrList attrs = {.n = 0};
+    attrs_int(&attrs, ATTR_axis, axis);
+    attrs_int(&attrs, ATTR_keepdims, keepdims);
+    ValueId x = arg_tensor(c, 0);
+    return call_node(c, op, &x, 1, &attrs);
+}
+
+Val builtin_softmax(Call *c)
+{
+    return along_axis(c, OP_softmax, false);
+}
+
+Val builtin_log_softmax(Call *c)
+{
+    return along_axis(c, OP_log_softmax, false);
+}
+
+Val builtin_argmax(Call *c)
+{
+    return along_axis(c, OP_argmax, arg_bool(c, 2));
+}
+
+/* ---- reductions ---- */
+
+/* Ascending axes without repetition from argument `arg`; all when it is absent.  -1 after a
+ * message. */
+static int reduction_axes(Call *c, int arg, int rank, int64_t axes[TYPE_MAX_RANK])
+{
+    bool used[TYPE_MAX_RANK] = {false};
+    int64_t given[TYPE_MAX_RANK];
+    int n = arg_given(c, arg) ? call_ints(c, arg, given, TYPE_MAX_RANK) : 0, count = 0;
+    for (int i = 0; i < n; i++) {
+        int64_t a = given[i] < 0 ? given[i] + rank : given[i];
+        if (a < 0 || a >= rank || used[a]) {
+            lower_error(c->l, c->arg_span[arg], "E105",
+                        a >= 0 && a < rank ? "axis %" PRId64 " is given twice"
+                                           : "axis %" PRId64 " is outside the tensor",
+                        given[i]);
+            return -1;
+        }
+        used[a] = true;
+    }
+    for (int i = 0; i < rank && n >= 0; i++)
+        if (used[i] || !arg_given(c, arg))
+            axes[count++] = i;
+    return n < 0 ? -1 : count;
+}
+
+static ValueId reduce(Call *c, OpKind op, ValueId x, int axis_arg, bool keepdims, bool named)
+{
+    int64_t axes[TYPE_MAX_RANK];
+    int n = reduction_axes(c, axis_arg, lower_type(c->l, x)->rank, axes);
+    if (n < 0)
+        return VALUE_NONE;
+    if (n == 0)
+        return x;
+    AttrList attrs = {.n = 0};
+    attrs_ints(&attrs, ATTR_axes, axes, n);
+    attrs_int(&attrs, ATTR_keepdims, keepdims);
+    return lower_node1(c->l, op, x, &attrs, lower_label_name(c->l, named && c->labelled), c->span);
+}
+
+Val builtin_mean(Call *c)
+{
+    return val_tensor(reduce(c, OP_mean, arg_tensor(c, 0), 1, arg_bool(c, 2), true));
+}
+
+Val builtin_sum(Call *c)
+{
+    if (c->arg[0].kind == VAL_LIST)
+        return value_sum(c);
+    if (!want_tensor(c->l, c->arg[0], c->arg_span[0], "what is summed"))
+        return val_poison();
+    ValueId x = arg_tensor(c, 0);
+    if (lower_type(c->l, x)->dtype == DTYPE_U8)
+        x = cast_to(c, x, DTYPE_I32);
+    return x == VALUE_NONE ? val_poison()
+                           : val_tensor(reduce(c, OP_sum, x, 1, arg_bool(c, 2), true));
+}
+
+Val builtin_max(Call *c)
+{
+    if (c->arg[0].kind != VAL_TENSOR || c->n_rest)
+        return value_extreme(c, true);
+    return val_tensor(reduce(c, OP_reduce_max, arg_tensor(c, 0), 2, arg_bool(c, 3), true));
+}
+
+/* What turns the order around and is its own inverse: -x of floats; of integers -1 - x and 255 - x,
+ * which do not leave their range. */
+static ValueId mirrored(Call *c, ValueId x, const char *name)
+{
+    DType dtype = lower_type(c->l, x)->dtype;
+    if (dtype_is_float(dtype))
+        return lower_node1(c->l, OP_neg, x, NULL, name, c->span);
+    ValueId top = lower_constant(c->l, dtype, dtype == DTYPE_U8 ? 255 : -1, c->span);
+    return lower_node2(c->l, OP_sub, top, x, NULL, name, c->span);
+}
+
+/* min x = -max(-x) */
+Val builtin_min(Call *c)
+{
+    if (c->arg[0].kind != VAL_TENSOR || c->n_rest)
+        return value_extreme(c, false);
+    if (lower_type(c->l, arg_tensor(c, 0))->dtype == DTYPE_BOOL)
+        return val_tensor(reduce(c, OP_reduce_max, arg_tensor(c, 0), 2, false, false));
+    ValueId x = mirrored(c, arg_tensor(c, 0), NULL);
+    if (x != VALUE_NONE)
+        x = reduce(c, OP_reduce_max, x, 2, arg_bool(c, 3), false);
+    return x == VALUE_NONE ? val_poison()
+                           : val_tensor(mirrored(c, x, lower_label_name(c->l, c->labelled)));
+}
+
+/* ---- losses ---- */
+
+/* The class axis as PyTorch has it: [N,C,...] with labels [N,...]; but the last axis when labels
+ * have the shape of logits without it, so that language models need no transpose. */
+static bool class_axis(Call *c, int *axis)
+{
+    Type logits = *lower_type(c->l, arg_tensor(c, 0)), labels = *lower_type(c->l, arg_tensor(c, 1)),
+         first = logits;
+    if (logits.rank < 2) {
+        lower_error(c->l, c->span, "E103", "%s needs logits [N,C], got %s", c->fn->name,
+                    type_shape_text(c->l->pool, &logits));
+        return false;
+    }
+    *axis = logits.rank - 1;
+    first.rank--;
+    if (type_same_shape(&first, &labels))
+        return true;
+    for (int i = 1; i < first.rank; i++)
+        first.dim[i] = logits.dim[i + 1];
+    *axis = 1;
+    if (type_same_shape(&first, &labels))
+        return true;
+    if (lower_error(c->l, c->span, "E101", "%s: labels %s do not fit logits %s", c->fn->name,
+                    type_shape_text(c->l->pool, &labels), type_shape_text(c->l->pool, &logits)))
+        diag_note(c->l->diag, lower_value_span(c->l, arg_tensor(c, 0)), "logits made here");
+    return false;
+}
+
+static Val against_labels(Call *c, OpKind op, AttrList *attrs, int ignore_arg, ValueId weight)
+{
+    int axis;
+    const int64_t ignore = arg_int(c, ignore_arg);
+    if (!class_axis(c, &axis) ||
+        !lower_number_fits(c->l, DTYPE_I32, (double)ignore, c->arg_span[ignore_arg]))
+        return val_poison();
+    attrs_int(attrs, ATTR_axis, axis);
+    attrs_int(attrs, ATTR_ignore_index, arg_int(c, ignore_arg));
+    const ValueId in[] = {arg_tensor(c, 0), arg_tensor(c, 1), weight};
+    return call_node(c, op, in, weight == VALUE_NONE ? 2 : 3, attrs);
+}
+
+static bool no_negative(Call *c, int arg)
+{
+    const Val list = c->arg[arg];
+    for (int i = 0; i < list.list.len; i++)
+        if (!(val_number(list.list.data[i]) >= 0)) {
+            lower_error(c->l, c->arg_span[arg], "E105",
+                        "a class weight is not negative, got %g for class %d",
+                        val_number(list.list.data[i]), i);
+            return false;
+        }
+    return true;
+}
+
+/* Class weights, a tensor or a list of numbers; false after a message. */
+static bool class_weights(Call *c, int arg, ValueId *weight)
+{
+    const Val v = c->arg[arg];
+    *weight = VALUE_NONE;
+    if (v.kind == VAL_NONE)
+        return true;
+    if (v.kind == VAL_LIST)
+        *weight = call_literal(c, arg);
+    else if (want_tensor(c->l, v, c->arg_span[arg], "weight"))
+        *weight = v.tensor;
+    return *weight != VALUE_NONE && (v.kind != VAL_LIST || no_negative(c, arg));
+}
+
+Val builtin_cross_entropy(Call *c)
+{
+    double smoothing = arg_float(c, 2);
+    if (!(smoothing >= 0 && smoothing <= 1)) {
+        lower_error(c->l, c->arg_span[2], "E105", "label_smoothing lies between 0 and 1");
+        return val_poison();
+    }
+    AttrList attrs = {.n = 0};
+    if (smoothing > 0)
+        attrs_float(&attrs, ATTR_smoothing, smoothing);
+    if (!call_word_is(c, 5, "mean"))
+        attrs_string(&attrs, ATTR_reduction, c->arg[5].s);
+    ValueId weight;
+    if (!class_weights(c, 4, &weight))
+        return val_poison();
+    return against_labels(c, OP_cross_entropy, &attrs, 3, weight);
+}
+
+Val builtin_accuracy(Call *c)
+{
+    AttrList attrs = {.n = 0};
+    return against_labels(c, OP_accuracy, &attrs, 2, VALUE_NONE);
+}
+
+/* A prediction [N,1] and a target [N] broadcast to [N,N] pairs: allowed, as in PyTorch, and hardly
+ * ever meant. */
+static void warn_of_pairs(Call *c)
+{
+    if (c->arg[0].kind != VAL_TENSOR || c->arg[1].kind != VAL_TENSOR)
+        return;
+    const Type *a = lower_type(c->l, c->arg[0].tensor), *b = lower_type(c->l, c->arg[1].tensor);
+    if (a->rank == 0 || b->rank == 0 || type_same_shape(a, b))
+        return;
+    diag_warning(c->l->diag, c->span, "W202", "mse of %s and %s, which broadcast",
+                 type_shape_text(c->l->pool, a), type_shape_text(c->l->pool, b));
+    diag_help(c->l->diag, "reshape one to the shape of the other");
+}
+
+Val builtin_mse(Call *c)
+{
+    Val d = lower_elementwise(c->l, OP_sub, c->arg[0], c->arg[1], c->arg_span[0], c->arg_span[1],
+                              c->span);
+    if (d.kind == VAL_TENSOR && !dtype_is_float(lower_type(c->l, d.tensor)->dtype)) {
+        if (lower_error(c->l, c->span, "E104", "mse needs f32, got %s",
+                        type_text(c->l->pool, lower_type(c->l, d.tensor))))
+            diag_help(c->l->diag, "|> to_f32()");
+        return val_poison();
+    }
+    if (d.kind == VAL_TENSOR)
+        warn_of_pairs(c);
+    Val square = lower_elementwise(c->l, OP_mul, d, d, c->span, c->span, c->span);
+    if (square.kind != VAL_TENSOR)
+        return val_poison();
+    ValueId x = square.tensor;
+    if (call_word_is(c, 2, "none"))
+        return square;
+    return call_node(c, call_word_is(c, 2, "sum") ? OP_sum : OP_mean, &x, 1, NULL);
+}

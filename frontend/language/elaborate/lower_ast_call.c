@@ -1,0 +1,409 @@
+/* Calls: labels and paths, blocks, seq, pipe stages. */
+#include "frontend/language/elaborate/lower_ast.h"
+
+#include "frontend/language/elaborate/builtins.h"
+#include "ir/support/strbuf.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+#include <string.h>
+
+/* ---- labels ---- */
+
+static bool put_part(Lower *l, Frame *f, const LabelPart *part, StrBuf *text)
+{
+    if (part->name) {
+        strbuf_put(text, part->name);
+        return true;
+    }
+    Val v = eval_expr(l, f, part->expr);
+    if (v.kind == VAL_INT && v.i >= 0)
+        strbuf_printf(text, "%" PRId64, v.i);
+    else if (v.kind == VAL_STRING)
+        strbuf_put(text, v.s);
+    else if (v.kind != VAL_POISON)
+        lower_error(l, part->span, "E205", "an index in a label is an int or a string, got %s",
+                    v.kind == VAL_INT ? "a negative int" : val_kind_name(v.kind));
+    return (v.kind == VAL_INT && v.i >= 0) || v.kind == VAL_STRING;
+}
+
+/* Labels become names in files that others read. */
+static bool label_valid(const char *text)
+{
+    for (const char *c = text; *c; c++)
+        if (!isalnum((unsigned char)*c) && *c != '_' && *c != '.' && *c != '-')
+            return false;
+    size_t n = strlen(text);
+    return n > 0 && text[0] != '.' && text[n - 1] != '.' && !strstr(text, "..");
+}
+
+static const char *label_text(Lower *l, Frame *f, const LabelPath *path)
+{
+    StrBuf text = strbuf_new(l->pool);
+    bool ok = true;
+    for (int i = 0; i < path->len; i++) {
+        strbuf_put(&text, i ? "." : "");
+        ok &= put_part(l, f, &path->parts[i], &text);
+    }
+    if (ok && !label_valid(text.text)) {
+        lower_error(l, path->span, "E205",
+                    "'%s' is no label: letters, digits, `_`, `-` and single dots only", text.text);
+        ok = false;
+    }
+    return ok ? text.text : NULL;
+}
+
+static void report_twice(Lower *l, const char *label, Span span, Span first)
+{
+    uint32_t line = 0, column = 0;
+    diag_line_column(l->diag, first, &line, &column);
+    if (!lower_error(l, span, "E202", "label '%s' used twice (first %u:%u)", label, line, column))
+        return;
+    if (first.begin != span.begin || first.file != span.file)
+        diag_note(l->diag, first, "first used here");
+    diag_help(l->diag, "rename it, or share its parameters with `shared %s:`", label);
+}
+
+/* Records the use of full at this place; false and E202 when it is taken in this invocation. */
+static bool label_use(Lower *l, const char *full, const char *label, Span span, bool shared)
+{
+    const uint64_t *found = map_find(&l->labels, full);
+    if (!found) {
+        map_set(&l->labels, full, l->label_uses.len);
+        vec_push(l->pool, &l->label_uses, (LabelUse){span, l->invocation});
+        return true;
+    }
+    LabelUse *use = &l->label_uses.data[*found];
+    if (!shared && use->invocation == l->invocation) {
+        report_twice(l, label, span, use->span);
+        return false;
+    }
+    use->invocation = l->invocation;
+    return true;
+}
+
+static bool enter(Lower *l, const char *label, Span span, bool shared, LabelState *saved)
+{
+    *saved = (LabelState){l->path, l->invocation};
+    const char *full = *l->path ? pool_printf(l->pool, "%s.%s", l->path, label) : label;
+    if (strlen(full) > LOWER_MAX_TEXT) {
+        lower_exhaust(l, span, "labels are nested too deeply");
+        return false;
+    }
+    bool ok = label_use(l, full, label, span, shared);
+    l->path = full;
+    if (shared)
+        l->invocation = ++l->n_invocations;
+    return ok;
+}
+
+bool label_enter(Lower *l, Frame *f, const LabelPath *path, bool shared, LabelState *saved)
+{
+    *saved = (LabelState){l->path, l->invocation};
+    const char *text = label_text(l, f, path);
+    return text && enter(l, text, path->span, shared, saved);
+}
+
+bool label_enter_text(Lower *l, const char *text, Span span, LabelState *saved)
+{
+    return enter(l, text, span, false, saved);
+}
+
+void label_leave(Lower *l, const LabelState *saved)
+{
+    l->path = saved->path;
+    l->invocation = saved->invocation;
+}
+
+/* ---- blocks ---- */
+
+static bool too_deep(Lower *l, Span span)
+{
+    if (l->block_depth >= LOWER_MAX_BLOCK_DEPTH)
+        lower_exhaust(
+            l, span,
+            "blocks call each other more than 1,000 deep; is there an end to the recursion?");
+    return l->exhausted;
+}
+
+/* Arguments by parameter; kind VAL_NONE with given false: the default. */
+typedef struct BlockArgs {
+    Val *value;
+    Span *span;
+    bool *given;
+} BlockArgs;
+
+static BlockArgs block_args_new(Pool *pool, const BlockDecl *block)
+{
+    size_t n = (size_t)block->n_params + 1;
+    return (BlockArgs){POOL_ARRAY(pool, n, Val), POOL_ARRAY(pool, n, Span),
+                       POOL_ARRAY(pool, n, bool)};
+}
+
+static void bind_param(Lower *l, Frame *f, const BlockDecl *block, int i, const BlockArgs *args,
+                       Span span)
+{
+    const ParamDecl *p = &block->params[i];
+    Val v = args->value[i];
+    Span at = args->span[i];
+    if (!args->given[i] && p->default_value) {
+        v = eval_expr(l, f, p->default_value);
+        at = p->default_value->span;
+    } else if (!args->given[i]) {
+        if (lower_error(l, span, "E206", "'%s' wants an argument `%s`", block->name.text,
+                        p->name.text))
+            diag_note(l->diag, p->span, "declared here");
+        v = val_poison();
+    }
+    if (p->type && !bind_type(l, f, p->type, v, at, p->name.text, !block->is_model))
+        v = val_poison();
+    scope_set(l->pool, f->scope, p->name.text, v, at);
+}
+
+/* What models return, as outputs "logits", "out1", "out2", ... over all their calls. */
+static void results_as_outputs(Lower *l, Val result)
+{
+    const Val single = result;
+    ValList list = result.kind == VAL_LIST ? result.list : (ValList){&single, 1};
+    for (int i = 0, n = (int)l->g->outputs.len; i < list.len; i++)
+        if (list.data[i].kind == VAL_TENSOR && list.data[i].tensor != VALUE_NONE)
+            graph_add_output(l->g, n + i ? pool_printf(l->pool, "out%d", n + i) : "logits",
+                             list.data[i].tensor);
+}
+
+/* What the body named last is most likely meant. */
+static const char *last_name(const BlockDecl *block)
+{
+    for (int i = block->body.len - 1; i >= 0; i--) {
+        const Stmt *s = block->body.stmts[i];
+        if (s->kind == STMT_ASSIGN && s->assign.targets.len == 1)
+            return s->assign.targets.data[0].text;
+    }
+    return "x";
+}
+
+void lower_no_return(Lower *l, const BlockDecl *block)
+{
+    if (lower_error(l, block->name.span, "E210", "'%s' ends without `return`", block->name.text))
+        diag_help(l->diag, "return %s", last_name(block));
+}
+
+static Val run_block(Lower *l, const BlockDecl *block, const BlockArgs *args, Span span)
+{
+    if (too_deep(l, span))
+        return val_poison();
+    Frame f = {.scope = scope_new(l->pool, l->globals), .may_return = true, .result = val_none()};
+    l->block_depth++;
+    for (int i = 0; i < block->n_params; i++)
+        bind_param(l, &f, block, i, args, span);
+    exec_body(l, &f, &block->body);
+    l->block_depth--;
+    if (l->exhausted)
+        return val_poison();
+    if (!f.returned && f.result.kind != VAL_POISON) {
+        lower_no_return(l, block);
+        return val_poison();
+    }
+    Val first = f.result.kind == VAL_LIST && f.result.list.len ? f.result.list.data[0] : f.result;
+    if (block->is_model && l->count && l->train)
+        results_as_outputs(l, f.result);
+    if (block->is_model)
+        l->last_logits = first.kind == VAL_TENSOR ? first.tensor : VALUE_NONE;
+    return f.result;
+}
+
+Val call_block(Lower *l, const BlockDecl *block, const Val *args, const Span *arg_spans, int n_args,
+               Span span)
+{
+    BlockArgs bound = block_args_new(l->pool, block);
+    for (int i = 0; i < n_args && i < block->n_params; i++) {
+        bound.value[i] = args[i];
+        bound.span[i] = arg_spans[i];
+        bound.given[i] = true;
+    }
+    return run_block(l, block, &bound, span);
+}
+
+static int find_param(const BlockDecl *block, const char *name)
+{
+    const uint64_t *at = map_find(&block->param_index, name);
+    return at ? (int)*at : -1;
+}
+
+static int report_no_param(Lower *l, const BlockDecl *block, const Arg *arg)
+{
+    if (!lower_error(l, arg->name_span, "E206", "'%s' has no parameter `%s`", block->name.text,
+                     arg->name))
+        return -1;
+    const char **names = POOL_ARRAY(l->pool, (size_t)block->n_params + 1, const char *);
+    for (int i = 0; i < block->n_params; i++)
+        names[i] = block->params[i].name.text;
+    const char *near = nearest_word(arg->name, names, (size_t)block->n_params);
+    if (near)
+        diag_help(l->diag, "did you mean `%s`?", near);
+    return -1;
+}
+
+static void place(Lower *l, const BlockDecl *block, BlockArgs *bound, int at, Val v, Span span)
+{
+    if (at < 0)
+        return;
+    if (at >= block->n_params) {
+        if (lower_error(l, span, "E206", "'%s' takes %d argument%s", block->name.text,
+                        block->n_params, block->n_params == 1 ? "" : "s"))
+            diag_note(l->diag, block->name.span, "declared here");
+        return;
+    }
+    if (bound->given[at])
+        lower_error(l, span, "E206", "argument `%s` is given twice", block->params[at].name.text);
+    bound->value[at] = v;
+    bound->span[at] = span;
+    bound->given[at] = true;
+}
+
+static Val apply_block(Lower *l, Frame *f, const BlockDecl *block, const Expr *e,
+                       const CallSite *site)
+{
+    BlockArgs bound = block_args_new(l->pool, block);
+    int at = 0;
+    if (site->piped)
+        place(l, block, &bound, at++, site->input, site->input_span);
+    for (int i = 0; i < e->call.n_args; i++) {
+        const Arg *arg = &e->call.args[i];
+        int to = !arg->name ? at++ : find_param(block, arg->name);
+        if (to < 0)
+            report_no_param(l, block, arg);
+        place(l, block, &bound, to, eval_expr(l, f, arg->value), arg->value->span);
+    }
+    return run_block(l, block, &bound, site->span);
+}
+
+/* ---- seq ---- */
+
+static Val call_seq(Lower *l, const SeqClosure *seq, Val input, Span span)
+{
+    if (too_deep(l, span))
+        return val_poison();
+    SeqRun run = {input, 0};
+    Frame f = {.scope = scope_new(l->pool, seq->scope), .seq = &run};
+    l->block_depth++;
+    exec_body(l, &f, &seq->expr->seq.body);
+    l->block_depth--;
+    return l->exhausted ? val_poison() : run.value;
+}
+
+static Val apply_seq(Lower *l, Frame *f, const SeqClosure *seq, const Expr *e, const CallSite *site)
+{
+    int n = (site->piped ? 1 : 0) + (e ? e->call.n_args : 0);
+    if (n != 1 || (e && e->call.n_args && e->call.args[0].name)) {
+        if (lower_error(l, site->span, "E206", "a seq takes one input"))
+            diag_help(l->diag, "x |> seq { ... }");
+        return val_poison();
+    }
+    Val input = site->piped ? site->input : eval_expr(l, f, e->call.args[0].value);
+    return call_seq(l, seq, input, site->span);
+}
+
+/* ---- any call ---- */
+
+static Val report_not_callable(Lower *l, Val v, const Expr *e)
+{
+    if (v.kind != VAL_POISON)
+        lower_error(l, e->span, "E205", "%s cannot be called", val_kind_name(v.kind));
+    return val_poison();
+}
+
+/* What a call names.  A number, string, list or tensor of the same name does not hide a function
+ * here: `option concat = "layer"` and `concat(xs, axis = 1)` go together. */
+static Val eval_callee(Lower *l, Frame *f, const Expr *e)
+{
+    Val v = eval_expr(l, f, e);
+    const Builtin *fn = e->kind == EXPR_NAME ? builtin_find(e->name) : NULL;
+    bool plain = v.kind == VAL_INT || v.kind == VAL_FLOAT || v.kind == VAL_BOOL ||
+                 v.kind == VAL_STRING || v.kind == VAL_PERCENT || v.kind == VAL_LIST ||
+                 v.kind == VAL_TENSOR;
+    return plain && fn ? (Val){.kind = VAL_BUILTIN, .builtin = fn} : v;
+}
+
+static Val apply_call(Lower *l, Frame *f, const Expr *e, const CallSite *site)
+{
+    Val callee = eval_callee(l, f, e->call.callee);
+    if (callee.kind == VAL_BUILTIN)
+        return builtin_call(l, f, callee.builtin, e, site);
+    if (callee.kind == VAL_BLOCK)
+        return apply_block(l, f, callee.block, e, site);
+    if (callee.kind == VAL_SEQ)
+        return apply_seq(l, f, callee.seq, e, site);
+    for (int i = 0; i < e->call.n_args; i++)
+        eval_expr(l, f, e->call.args[i].value);
+    return report_not_callable(l, callee, e->call.callee);
+}
+
+/* `x |> relu` without parentheses. */
+static Val report_not_call(Lower *l, Frame *f, const Expr *e, bool piped)
+{
+    Val v = eval_expr(l, f, e);
+    if (val_is_callable(v))
+        want_tensor(l, v, e->span, "a stage");
+    else if (v.kind != VAL_POISON)
+        lower_error(l, e->span, "E205",
+                    piped ? "a stage must be a call, this is %s"
+                          : "a label names a call, this is %s",
+                    val_kind_name(v.kind));
+    return val_poison();
+}
+
+static Val apply(Lower *l, Frame *f, const Expr *e, const CallSite *site)
+{
+    if (!lower_step(l, e->span))
+        return val_poison();
+    if (e->kind == EXPR_CALL)
+        return apply_call(l, f, e, site);
+    if (e->kind == EXPR_SEQ) {
+        SeqClosure seq = {e, f->scope};
+        return apply_seq(l, f, &seq, NULL, site);
+    }
+    return report_not_call(l, f, e, site->piped);
+}
+
+static CallSite make_site(const Expr *e, const Val *piped, Span piped_span, bool labelled)
+{
+    CallSite s = {
+        .span = e->span, .piped = piped != NULL, .input_span = piped_span, .labelled = labelled};
+    if (piped)
+        s.input = *piped;
+    return s;
+}
+
+Val eval_labelled(Lower *l, Frame *f, const Expr *e, const Val *piped, Span piped_span)
+{
+    CallSite site = make_site(e, piped, piped_span, true);
+    Val v = apply(l, f, e, &site);
+    if (v.kind == VAL_POISON)
+        map_set(&l->failed, l->path, 1);
+    return v;
+}
+
+Val eval_call(Lower *l, Frame *f, const Expr *e, const Val *piped, Span piped_span)
+{
+    if (e->kind != EXPR_LABEL) {
+        CallSite site = make_site(e, piped, piped_span, false);
+        return apply(l, f, e, &site);
+    }
+    LabelState saved;
+    Val v = val_poison();
+    if (label_enter(l, f, &e->label.path, e->label.shared, &saved))
+        v = eval_labelled(l, f, e->label.call, piped, piped_span);
+    label_leave(l, &saved);
+    return v;
+}
+
+Val eval_stage(Lower *l, Frame *f, const PipeStage *stage, Val input, Span input_span)
+{
+    RematHint saved = l->hint;
+    for (int i = 0; i < stage->annots.len; i++)
+        l->hint = stage->annots.data[i].kind == ANNOT_KEEP ? REMAT_KEEP : REMAT_RECOMPUTE;
+    Val v = eval_call(l, f, stage->call, &input, input_span);
+    l->hint = saved;
+    return v;
+}

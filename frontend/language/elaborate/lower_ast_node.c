@@ -1,0 +1,278 @@
+/* Adding nodes: messages for what does not fit, names from labels, parameters, constants. */
+#include "frontend/language/elaborate/lower_ast.h"
+
+#include "frontend/language/elaborate/builtins.h"
+
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+static Loc lower_loc(Lower *l, Span span)
+{
+    Loc loc = {0, 0};
+    if (span.file)
+        diag_line_column(l->diag, span, &loc.line, &loc.column);
+    return loc;
+}
+
+const Type *lower_type(const Lower *l, ValueId v)
+{
+    return value_type(l->g, v);
+}
+
+Span lower_value_span(const Lower *l, ValueId v)
+{
+    NodeId n = graph_value(l->g, v)->def;
+    return n < l->node_spans.len ? l->node_spans.data[n] : (Span){0};
+}
+
+static void remember_span(Lower *l, Span span)
+{
+    while (l->node_spans.len < l->g->nodes.len)
+        vec_push(l->pool, &l->node_spans, span);
+}
+
+static void report_shape(Lower *l, OpKind op, const ValueId *in, int n_in, const ShapeError *err,
+                         Span span)
+{
+    if (!lower_error(l, span, err->code, "%s%s%s", err->message, *l->path ? " " : "",
+                     *l->path ? lower_where(l, op) : ""))
+        return;
+    if (err->operand >= 0 && err->operand < n_in) {
+        Span made = lower_value_span(l, in[err->operand]);
+        if (made.file && (made.file != span.file || made.begin != span.begin))
+            diag_note(l->diag, made, "operand %d, %s, was made here", err->operand + 1,
+                      type_text(l->pool, lower_type(l, in[err->operand])));
+    }
+    if (*err->help)
+        diag_help(l->diag, "%s", err->help);
+}
+
+static bool room_for_node(Lower *l, Span span)
+{
+    if (l->g->nodes.len >= LOWER_MAX_NODES)
+        lower_exhaust(l, span, "the model is too large: more than 500,000 operations");
+    return !l->exhausted;
+}
+
+/* The node just added, which nothing uses yet. */
+static bool supported(Lower *l, NodeId n, Span span)
+{
+    ShapeError err = {.operand = -1};
+    const Node *node = graph_node(l->g, n);
+    if (!l->supports || l->supports(l->g, node, &err))
+        return true;
+    report_shape(l, node->op, node->in, node->n_in, &err, span);
+    return false;
+}
+
+/* Numbers of an operation, such as eps, are computed with in f32. */
+static bool numbers_fit(Lower *l, OpKind op, const AttrList *attrs, Span span)
+{
+    for (int i = 0; attrs && i < attrs->n; i++) {
+        const Attr *a = &attrs->items[i];
+        if (attr_kind(a->key) != ATTR_KIND_FLOAT || !isfinite(a->u.f) ||
+            fabs(a->u.f) <= (double)FLT_MAX)
+            continue;
+        lower_error(l, span, "E105", "%s: %s = %s is too large for f32", op_name(op),
+                    attr_name(a->key), number_text(l->pool, a->u.f));
+        return false;
+    }
+    return true;
+}
+
+ValueId lower_node(Lower *l, OpKind op, const ValueId *in, int n_in, const AttrList *attrs,
+                   const char *name, Span span)
+{
+    ShapeError err = {.operand = -1};
+    for (int i = 0; i < n_in; i++)
+        if (in[i] == VALUE_NONE)
+            return VALUE_NONE;
+    if (!room_for_node(l, span) || !numbers_fit(l, op, attrs, span))
+        return VALUE_NONE;
+    NodeId n = graph_try_add(l->g, op, in, n_in, attrs, name, lower_loc(l, span), &err);
+    if (n == NODE_NONE) {
+        report_shape(l, op, in, n_in, &err, span);
+        return VALUE_NONE;
+    }
+    remember_span(l, span);
+    graph_node(l->g, n)->hint = l->hint;
+    return supported(l, n, span) ? graph_node(l->g, n)->out[0] : VALUE_NONE;
+}
+
+ValueId lower_node1(Lower *l, OpKind op, ValueId in, const AttrList *attrs, const char *name,
+                    Span span)
+{
+    return lower_node(l, op, &in, 1, attrs, name, span);
+}
+
+ValueId lower_node2(Lower *l, OpKind op, ValueId a, ValueId b, const AttrList *attrs,
+                    const char *name, Span span)
+{
+    const ValueId in[] = {a, b};
+    return lower_node(l, op, in, 2, attrs, name, span);
+}
+
+ValueId lower_source(Lower *l, OpKind op, Type type, const AttrList *attrs, const char *name,
+                     Span span)
+{
+    if (!room_for_node(l, span))
+        return VALUE_NONE;
+    bool empty = false;
+    for (int i = 0; i < type.rank; i++)
+        empty |= type.dim[i] <= 0;
+    if (empty || !type_valid(&type)) {
+        lower_error(l, span, "E108", "a tensor of type %s is %s", type_text(l->pool, &type),
+                    empty ? "empty" : "too large");
+        return VALUE_NONE;
+    }
+    ValueId v = graph_add_source(l->g, op, type, attrs, name, lower_loc(l, span));
+    remember_span(l, span);
+    return supported(l, graph_value(l->g, v)->def, span) ? v : VALUE_NONE;
+}
+
+/* The integers of an element type; false for floats. */
+static bool integer_range(DType dtype, double *low, double *high)
+{
+    *low = dtype == DTYPE_I32 ? INT32_MIN : dtype == DTYPE_I64 ? -0x1p63 : 0;
+    *high = dtype == DTYPE_I32   ? INT32_MAX
+            : dtype == DTYPE_I64 ? 0x1p63
+            : dtype == DTYPE_U8  ? UINT8_MAX
+                                 : 1;
+    return !dtype_is_float(dtype);
+}
+
+bool lower_number_fits(Lower *l, DType dtype, double value, Span span)
+{
+    double low, high;
+    bool integer = integer_range(dtype, &low, &high), whole = value == trunc(value);
+    if (integer ? value >= low && value <= high && whole
+                : !isfinite(value) || fabs(value) <= (double)FLT_MAX) {
+        if (!integer && value != 0 && (float)value == 0)
+            diag_warning(l->diag, span, "W203", "%s is 0 in f32", number_text(l->pool, value));
+        return true;
+    }
+    if (!lower_error(l, span, "E104", "%s does not fit a tensor of %s", number_text(l->pool, value),
+                     dtype_name(dtype)))
+        return false;
+    if (!integer)
+        diag_help(l->diag, "f32 ends at 3.4e38; `inf` is infinity");
+    else if (isfinite(value) && !whole)
+        diag_help(l->diag, "|> to_f32()");
+    else
+        diag_help(l->diag, "%s holds %.0f to %.0f", dtype_name(dtype), low, high);
+    return false;
+}
+
+ValueId lower_constant(Lower *l, DType dtype, double value, Span span)
+{
+    const char *key = pool_printf(l->pool, "%s %a", dtype_name(dtype), value);
+    const uint64_t *found = map_find(&l->constants, key);
+    if (found)
+        return (ValueId)*found;
+    AttrList attrs = {.n = 0};
+    attrs_float(&attrs, ATTR_value, value);
+    ValueId v = lower_source(l, OP_const, type_scalar(dtype), &attrs, NULL, span);
+    if (v != VALUE_NONE)
+        map_set(&l->constants, key, v);
+    return v;
+}
+
+const char *lower_label_name(Lower *l, bool labelled)
+{
+    return labelled && *l->path ? pool_printf(l->pool, "%%%s", l->path) : NULL;
+}
+
+static const char *bounds_text(Lower *l, double bound)
+{
+    const char *text = number_text(l->pool, bound);
+    return pool_printf(l->pool, "uniform(-%s,%s)", text, text);
+}
+
+/* Fans as PyTorch's kaiming and xavier initializers take them. */
+static const char *init_text(Lower *l, const InitSpec *init, int64_t fan_in, int64_t fan_out)
+{
+    double a = init->a, fan = (double)(init->fan_out ? fan_out : fan_in);
+    switch (init->kind) {
+    case INIT_ZEROS:
+        return "zeros";
+    case INIT_ONES:
+        return "ones";
+    case INIT_NORMAL:
+        return pool_printf(l->pool, "normal(%s)", number_text(l->pool, a));
+    case INIT_UNIFORM:
+        return pool_printf(l->pool, "uniform(%s,%s)", number_text(l->pool, a),
+                           number_text(l->pool, init->b));
+    case INIT_FAN_IN:
+        return bounds_text(l, 1 / sqrt((double)fan_in));
+    case INIT_HE:
+        a = init->a / sqrt(fan);
+        break;
+    case INIT_XAVIER:
+        a = init->a * sqrt(2.0 / (double)(fan_in + fan_out));
+        break;
+    }
+    if (!init->uniform)
+        return pool_printf(l->pool, "normal(%s)", number_text(l->pool, a));
+    return bounds_text(l, a * sqrt(3.0));
+}
+
+ValueId lower_parameter(Lower *l, OpKind op, const char *name, Type type, const InitSpec *init,
+                        int64_t fan_in, int64_t fan_out, Span span)
+{
+    const char *full = pool_printf(l->pool, "$%s%s%s", l->path, *l->path ? "." : "", name);
+    ValueId old = graph_find(l->g, full);
+    if (old == VALUE_NONE) {
+        AttrList attrs = {.n = 0};
+        attrs_string(&attrs, ATTR_init, init_text(l, init, fan_in, fan_out));
+        return lower_source(l, op, type, &attrs, full, span);
+    }
+    if (!l->invocation) {
+        if (lower_error(l, span, "E202", "parameter `%s` is declared twice", full + 1))
+            diag_note(l->diag, lower_value_span(l, old), "first declared here");
+        return VALUE_NONE;
+    }
+    if (type_equal(lower_type(l, old), &type))
+        return old;
+    if (lower_error(l, span, "E101", "shared parameter `%s` is %s here but %s before", full + 1,
+                    type_text(l->pool, &type), type_text(l->pool, lower_type(l, old))))
+        diag_note(l->diag, lower_value_span(l, old), "first used here");
+    return VALUE_NONE;
+}
+
+ValueId lower_rng(Lower *l, Span span)
+{
+    if (l->rng == VALUE_NONE) {
+        AttrList attrs = {.n = 0};
+        attrs_string(&attrs, ATTR_role, "rng");
+        const int64_t dims[] = {4};
+        l->rng = lower_source(l, OP_input, type_make(DTYPE_I32, 1, dims), &attrs, "%rng", span);
+    }
+    return l->rng;
+}
+
+ValueId lower_reshape(Lower *l, ValueId x, const int64_t *dims, int rank, const char *name,
+                      Span span)
+{
+    if (x == VALUE_NONE)
+        return x;
+    Type to = type_make(lower_type(l, x)->dtype, rank, dims);
+    if (type_same_shape(lower_type(l, x), &to))
+        return x;
+    AttrList attrs = {.n = 0};
+    attrs_ints(&attrs, ATTR_shape, dims, rank);
+    return lower_node1(l, OP_reshape, x, &attrs, name, span);
+}
+
+ValueId lower_permutation(Lower *l, ValueId x, const int64_t *perm, int rank, const char *name,
+                          Span span)
+{
+    bool identity = true;
+    for (int i = 0; i < rank; i++)
+        identity &= perm[i] == i;
+    if (x == VALUE_NONE || identity)
+        return x;
+    AttrList attrs = {.n = 0};
+    attrs_ints(&attrs, ATTR_perm, perm, rank);
+    return lower_node1(l, OP_transpose, x, &attrs, name, span);
+}

@@ -1,0 +1,66 @@
+/* What a name that is not there may have been meant to be. */
+#include "frontend/language/elaborate/builtins.h"
+
+#include <ctype.h>
+#include <string.h>
+
+/* The builtin with which a name has the longest part in common, if it is of four letters or more,
+ * with no regard to case: groupnorm and layernorm.  Names that no function could have are not
+ * searched: they may be as long as the file. */
+static const char *builtin_akin(const char *name)
+{
+    enum { LONG = 64 };
+    const char *akin = NULL;
+    size_t most = 3;
+    if (strnlen(name, LONG) == LONG)
+        return NULL;
+    for (int i = 0; i < builtin_count; i++)
+        for (const char *a = builtin_table[i].name; *a; a++)
+            for (const char *b = name; *b; b++) {
+                size_t n = 0;
+                while (a[n] && a[n] == tolower((unsigned char)b[n]))
+                    n++;
+                if (n > most) {
+                    most = n;
+                    akin = builtin_table[i].name;
+                }
+            }
+    return akin;
+}
+
+/* A short name of which one letter is replaced: `sort` is more likely a function that is not there
+ * than a slip of `sqrt`. */
+static bool is_another_word(const char *name, const char *near)
+{
+    enum { SHORT = 5 };
+    size_t n = strlen(name), differ = 0;
+    for (size_t i = 0; n < SHORT && n == strlen(near) && i < n; i++)
+        differ += tolower((unsigned char)name[i]) != near[i];
+    return differ == 1;
+}
+
+/* What there is instead: where only one kind of function fits, that kind; else functions that are
+ * akin by name. */
+static const char *alternatives(Lower *l, const char *name, const char *wanted)
+{
+    const char *member = wanted ? wanted : builtin_akin(name);
+    return member
+               ? builtin_part(l->pool, member)
+               : "docs/language.md lists the functions there are; what composes from them can be "
+                 "a `block`";
+}
+
+void lower_suggest_name(Lower *l, const Scope *scope, const char *name, const char *wanted)
+{
+    VEC(const char *) words = {0};
+    for (; scope; scope = scope->parent)
+        for (size_t i = 0; i < scope->items.len; i++)
+            vec_push(l->pool, &words, scope->items.data[i].name);
+    for (int i = 0; i < builtin_count; i++)
+        vec_push(l->pool, &words, builtin_table[i].name);
+    const char *near = nearest_word(name, words.data, words.len);
+    if (near && !is_another_word(name, near))
+        diag_help(l->diag, "did you mean `%s`?", near);
+    else
+        diag_help(l->diag, "%s", alternatives(l, name, wanted));
+}

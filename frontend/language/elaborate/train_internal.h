@@ -1,0 +1,32 @@
+/* Shared by train_section.c, train_source.c and train_optim.c. */
+#ifndef SCRIMP_FRONTEND_LANGUAGE_ELABORATE_TRAIN_INTERNAL_H
+#define SCRIMP_FRONTEND_LANGUAGE_ELABORATE_TRAIN_INTERNAL_H
+
+#include "frontend/language/elaborate/builtins_table.h"
+
+enum { SOURCE_MAX_FIELDS = 8 };
+
+/* One tensor of a batch; the input node is made when the field is first read. */
+typedef struct SourceField {
+    const char *name;
+    Type type;
+    ValueId value;
+} SourceField;
+
+struct DataSource {
+    const char *kind, *path; /* as in TrainSpec */
+    int64_t batch, length;
+    bool chars;
+    int64_t size, resize; /* imagefolder, with what follows */
+    bool augment;
+    double mean[3], std[3];
+    SourceField fields[SOURCE_MAX_FIELDS];
+    int n_fields;
+    Span span;
+};
+
+struct TrainState {
+    DataSource *source;
+};
+
+#endif

@@ -1,0 +1,335 @@
+/* The train and remat sections: what they say becomes outputs of the graph and its TrainSpec. */
+#include "frontend/language/elaborate/train_internal.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+static const char *const train_keys[] = {"batch", "loss",     "metrics",    "optim",      "epochs",
+                                         "steps", "held_out", "eval_every", "accumulate", "seed"};
+static const char *const remat_keys[] = {"budget", "solver", "objective", "cost"};
+
+/* ---- single keys ---- */
+
+typedef struct Reader {
+    Lower *l;
+    Frame *f;
+    Span span;
+} Reader;
+
+static const Binding *key(const Reader *r, const char *name)
+{
+    return scope_own(r->f->scope, name);
+}
+
+static bool poisoned(const Binding *b)
+{
+    return b && b->value.kind == VAL_POISON;
+}
+
+static void missing(const Reader *r, const char *what, const char *example)
+{
+    if (lower_error(r->l, r->span, "E211", "the train section has no %s", what))
+        diag_help(r->l->diag, "%s", example);
+}
+
+/* A whole number of at least `least`; `otherwise` when the key is absent or wrong. */
+static int64_t key_int(const Reader *r, const char *name, int64_t least, int64_t otherwise)
+{
+    const Binding *b = key(r, name);
+    int64_t v = otherwise;
+    if (!b || !want_int(r->l, b->value, b->span, name, &v))
+        return otherwise;
+    if (v >= least)
+        return v;
+    lower_error(r->l, b->span, "E105", "`%s` is at least %" PRId64 ", got %" PRId64, name, least,
+                v);
+    return otherwise;
+}
+
+static void read_length(const Reader *r, TrainSpec *t)
+{
+    const Binding *epochs = key(r, "epochs"), *steps = key(r, "steps");
+    if (!epochs && !steps) {
+        missing(r, "`epochs` or `steps`", "epochs = 5");
+        return;
+    }
+    if (epochs && steps) {
+        lower_error(r->l, steps->span, "E211", "give either `epochs` or `steps`");
+        return;
+    }
+    t->steps = key_int(r, "steps", 1, 0);
+    if (!epochs || poisoned(epochs))
+        return;
+    if (val_is_number(epochs->value) && val_number(epochs->value) > 0)
+        t->epochs = val_number(epochs->value);
+    else
+        lower_error(r->l, epochs->span, "E205", "`epochs` is a positive number");
+    t->lr.in_epochs = true;
+}
+
+/* 1000 examples, or 10%. */
+static void read_held_out(const Reader *r, TrainSpec *t)
+{
+    const Binding *b = key(r, "held_out");
+    if (!b || poisoned(b))
+        return;
+    Val v = b->value;
+    t->held_out_is_part = v.kind == VAL_PERCENT || v.kind == VAL_FLOAT;
+    t->held_out = v.kind == VAL_PERCENT ? v.f / 100 : val_is_number(v) ? val_number(v) : -1;
+    if (t->held_out >= 0 && (!t->held_out_is_part || t->held_out < 1))
+        return;
+    if (lower_error(r->l, b->span, "E205",
+                    "`held_out` is a number of examples or a part below 100%%"))
+        diag_help(r->l->diag, "held_out = 1000, or held_out = 10%%");
+}
+
+static void read_optim(const Reader *r, TrainSpec *t)
+{
+    const Binding *b = key(r, "optim");
+    if (!b) {
+        missing(r, "`optim`", "optim = sgd(lr = 0.1, momentum = 0.9)");
+        return;
+    }
+    if (b->value.kind == VAL_OPTIM)
+        *t = b->value.optim->spec;
+    else if (!poisoned(b) && lower_error(r->l, b->span, "E205", "`optim` is an optimizer, got %s",
+                                         val_kind_name(b->value.kind)))
+        diag_help(r->l->diag, "sgd(...), adam(...) or adamw(...)");
+}
+
+static void read_source(const Reader *r, TrainSpec *t)
+{
+    const DataSource *s = r->l->train->source;
+    if (!s) {
+        if (!key(r, "batch"))
+            missing(r, "`batch`", "batch = mnist(\"data/mnist\", batch = N)");
+        return;
+    }
+    t->data_kind = s->kind;
+    t->data_path = s->path;
+    t->data_batch = s->batch;
+    t->data_length = s->length;
+    t->data_chars = s->chars;
+    t->data_size = s->size;
+    t->data_resize = s->resize;
+    t->data_augment = s->augment;
+    memcpy(t->data_mean, s->mean, sizeof t->data_mean);
+    memcpy(t->data_std, s->std, sizeof t->data_std);
+}
+
+/* A key that is misspelt would be taken for an intermediate value. */
+static void warn_misspelt(const Reader *r)
+{
+    size_t n = sizeof train_keys / sizeof train_keys[0];
+    for (size_t i = 0; i < r->f->scope->items.len; i++) {
+        const Binding *b = &r->f->scope->items.data[i];
+        if (b->value.kind == VAL_TENSOR || b->value.kind == VAL_POISON || b->value.kind == VAL_LIST)
+            continue;
+        const char *near = nearest_word(b->name, train_keys, n);
+        if (!near || strcmp(near, b->name) == 0 || key(r, near))
+            continue;
+        diag_warning(r->l->diag, b->span, "W201", "`%s` is no key of the train section", b->name);
+        diag_help(r->l->diag, "did you mean `%s`?", near);
+    }
+}
+
+static void read_train(const Reader *r)
+{
+    TrainSpec t = {.present = true};
+    read_optim(r, &t);
+    t.present = true;
+    read_length(r, &t);
+    read_held_out(r, &t);
+    read_source(r, &t);
+    t.eval_every = key_int(r, "eval_every", 0, 0);
+    t.accumulate = key_int(r, "accumulate", 1, 1);
+    t.seed = (uint64_t)key_int(r, "seed", 0, 0);
+    r->l->g->train = t;
+    warn_misspelt(r);
+}
+
+/* ---- results ---- */
+
+static bool is_scalar(const Reader *r, Val v, Span span, const char *what)
+{
+    Lower *l = r->l;
+    if (!want_tensor(l, v, span, what))
+        return false;
+    const Type *t = lower_type(l, v.tensor);
+    if (t->dtype == DTYPE_F32 && t->rank == 0)
+        return true;
+    if (lower_error(l, span, "E211", "%s must be one f32 number, got %s", what,
+                    type_text(l->pool, t))) {
+        diag_note(l->diag, lower_value_span(l, v.tensor), "made here");
+        diag_help(l->diag, "|> mean()");
+    }
+    return false;
+}
+
+static void add_output(Lower *l, const char *name, ValueId v)
+{
+    if (graph_output(l->g, name) == VALUE_NONE)
+        graph_add_output(l->g, name, v);
+}
+
+/* What a metric is called: its variable, or the function that computes it. */
+static const char *metric_name(Lower *l, const Expr *e, int i)
+{
+    if (e && e->kind == EXPR_PIPE)
+        e = e->pipe.stages[e->pipe.len - 1].call;
+    if (e && e->kind == EXPR_CALL)
+        e = e->call.callee;
+    return e && e->kind == EXPR_NAME ? e->name : pool_printf(l->pool, "metric%d", i);
+}
+
+static const Expr *metrics_expr(const Body *body)
+{
+    const Expr *e = NULL;
+    for (int i = 0; i < body->len; i++)
+        if (body->stmts[i]->kind == STMT_ASSIGN && body->stmts[i]->assign.targets.len == 1 &&
+            strcmp(body->stmts[i]->assign.targets.data[0].text, "metrics") == 0)
+            e = body->stmts[i]->assign.value;
+    return e;
+}
+
+static void add_metrics(const Reader *r, const Body *body)
+{
+    const Binding *b = key(r, "metrics");
+    if (!b || poisoned(b))
+        return;
+    const Expr *e = metrics_expr(body);
+    const Val single = b->value;
+    ValList list = single.kind == VAL_LIST ? single.list : (ValList){&single, 1};
+    bool listed = e && e->kind == EXPR_LIST && e->list.len == list.len;
+    for (int i = 0; i < list.len; i++)
+        if (is_scalar(r, list.data[i], b->span, "a metric"))
+            add_output(r->l, metric_name(r->l, listed ? e->list.data[i] : e, i),
+                       list.data[i].tensor);
+}
+
+/* The loss itself when it is a cross entropy, else that of the model's first result (the others are
+ * auxiliary), else the only one. */
+static const Node *find_cross_entropy(const Lower *l, ValueId loss)
+{
+    const Node *found = value_node(l->g, loss);
+    int n = 0;
+    if (found->op == OP_cross_entropy)
+        return found;
+    for (size_t i = 0; i < l->g->nodes.len; i++) {
+        const Node *node = &l->g->nodes.data[i];
+        if (node->op != OP_cross_entropy)
+            continue;
+        if (node->in[0] == l->last_logits)
+            return node;
+        found = node;
+        n++;
+    }
+    return n == 1 ? found : NULL;
+}
+
+/* accuracy (with the loss's axis and ignored label) and logits. */
+static void add_eval_outputs(Lower *l, ValueId loss, Span span)
+{
+    const Node *ce = find_cross_entropy(l, loss);
+    ValueId logits = l->last_logits;
+    if (ce) {
+        const ValueId in[] = {ce->in[0], ce->in[1]};
+        AttrList attrs = {.n = 0};
+        attrs_int(&attrs, ATTR_axis, node_int(ce, ATTR_axis, 1));
+        attrs_int(&attrs, ATTR_ignore_index, node_int(ce, ATTR_ignore_index, -100));
+        ValueId accuracy = lower_node(l, OP_accuracy, in, 2, &attrs, NULL, span);
+        logits = in[0];
+        if (accuracy != VALUE_NONE)
+            add_output(l, "accuracy", accuracy);
+    }
+    if (logits != VALUE_NONE)
+        add_output(l, "logits", logits);
+}
+
+void lower_train(Lower *l)
+{
+    const Section *section = l->ast->train;
+    TrainState state = {NULL};
+    Frame f = {.scope = scope_new(l->pool, l->globals)};
+    Reader r = {l, &f, section->span};
+    r.span.end = r.span.begin + 5; /* the word `train` */
+    l->train = &state;
+    exec_body(l, &f, &section->body);
+    if (l->exhausted || f.returned) { /* by an assertion that failed */
+        l->train = NULL;
+        return;
+    }
+    read_train(&r);
+    const Binding *loss = key(&r, "loss");
+    if (!loss)
+        missing(&r, "`loss`", "loss = cross_entropy(logits, batch.label)");
+    else if (is_scalar(&r, loss->value, loss->span, "the loss")) {
+        add_output(l, "loss", loss->value.tensor);
+        if (l->mode == FRONTEND_EVAL)
+            add_eval_outputs(l, loss->value.tensor, loss->span);
+        add_metrics(&r, &section->body);
+    }
+    l->train = NULL;
+}
+
+/* ---- remat ---- */
+
+static const char *source_text(Lower *l, Span span)
+{
+    size_t length;
+    const char *text = diag_source_text(l->diag, span.file, &length);
+    return text && span.end <= length
+               ? pool_strndup(l->pool, text + span.begin, span.end - span.begin)
+               : "";
+}
+
+/* Words stand bare (min, kusumoto_approx); sizes and percentages stay as written. */
+static const char *remat_text(Lower *l, Frame *f, const Expr *e)
+{
+    if (e->kind == EXPR_NAME && !scope_find(f->scope, e->name))
+        return e->name;
+    if (e->kind == EXPR_SIZE)
+        return source_text(l, e->span);
+    Val v = eval_expr(l, f, e);
+    if (v.kind == VAL_STRING)
+        return v.s;
+    if (v.kind == VAL_INT || v.kind == VAL_PERCENT)
+        return val_text(l->pool, v);
+    if (v.kind != VAL_POISON)
+        lower_error(l, e->span, "E205", "a name, a number of bytes or a percentage, got %s",
+                    val_kind_name(v.kind));
+    return NULL;
+}
+
+static void read_remat_key(Lower *l, Frame *f, const Stmt *s)
+{
+    TrainSpec *t = &l->g->train;
+    const char **fields[] = {&t->budget_text, &t->solver, &t->objective, &t->cost};
+    size_t n = sizeof remat_keys / sizeof remat_keys[0];
+    const Name *name =
+        s->kind == STMT_ASSIGN && s->assign.targets.len == 1 ? &s->assign.targets.data[0] : NULL;
+    for (size_t i = 0; name && i < n; i++) {
+        if (strcmp(name->text, remat_keys[i]) != 0)
+            continue;
+        const char *text = remat_text(l, f, s->assign.value);
+        if (text)
+            *fields[i] = text;
+        return;
+    }
+    if (!lower_error(l, name ? name->span : s->span, "E203",
+                     "the remat section has the keys budget, solver, objective and cost"))
+        return;
+    const char *near = name ? nearest_word(name->text, remat_keys, n) : NULL;
+    if (near)
+        diag_help(l->diag, "did you mean `%s`?", near);
+}
+
+void lower_remat(Lower *l)
+{
+    Frame f = {.scope = scope_new(l->pool, l->globals)};
+    TrainSpec *t = &l->g->train;
+    t->budget_text = t->solver = t->objective = t->cost = "";
+    for (int i = 0; l->ast->remat && i < l->ast->remat->body.len; i++)
+        read_remat_key(l, &f, l->ast->remat->body.stmts[i]);
+}

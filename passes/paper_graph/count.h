@@ -1,0 +1,61 @@
+/* A forward graph at the granularity of a paper: which operations are vertices, which run inside
+ * another's vertex, and how many elements a vertex holds.  Plain data, for `summary --count`, the
+ * tests, and memory models that a paper defines on its own graph.
+ *
+ * Made from the forward graph before any pass, as frontend_lower builds it with
+ * FrontendOptions.count: its outputs are the loss and what the model returns. */
+#ifndef SCRIMP_PASSES_PAPER_GRAPH_COUNT_H
+#define SCRIMP_PASSES_PAPER_GRAPH_COUNT_H
+
+#include "ir/graph.h"
+
+typedef enum CountClass {
+    COUNT_INPUT,      /* a batch input that the model's result depends on */
+    COUNT_ACTIVATION, /* computed by the model */
+    COUNT_DROPOUT,
+    COUNT_VIEW, /* the same elements, or some of them, in another shape */
+    COUNT_LOSS  /* computed from what the model returns: losses and their sums */
+} CountClass;
+
+typedef struct CountVertex {
+    const char *name; /* of its value, without sigil */
+    const char *op;   /* "conv"; "bn+relu" when a second operation runs in place */
+    CountClass kind;
+    bool conv;           /* convolution or transposed one: costs 10 where others cost 1 */
+    bool source, target; /* an input; what the graph is there to compute */
+    int64_t elements, bytes;
+    ValueId value; /* the last value that is in it */
+    int *from;     /* the vertices it reads, ascending, each once: its edges */
+    int n_from;
+} CountVertex;
+
+/* All vertices with the same op. */
+typedef struct CountOp {
+    const char *name;
+    int count;
+    int64_t elements;
+} CountOp;
+
+typedef struct CountRule {
+    const char *name; /* as in --count */
+    const char *doc;  /* what it counts and where the rule is from, in lines of help text */
+} CountRule;
+
+typedef struct CountGraph {
+    const CountRule *rule;
+    CountVertex *vertex; /* in order of execution */
+    CountOp *op;         /* in alphabetical order */
+    int n_vertices, n_edges, n_ops;
+    int64_t elements;            /* of all vertices */
+    int64_t activation_elements; /* of those of class COUNT_ACTIVATION */
+} CountGraph;
+
+extern const CountRule count_rules[]; /* ends with name == NULL */
+const CountRule *count_rule_find(const char *name);
+
+/* The vertices among the operations that the loss depends on (without a loss: the outputs), for
+ * rules without losses those that the model's results depend on.  What depends on no parameter
+ * (positions, masks, tables of constants) is no vertex.  O(nodes + edges). */
+CountGraph count_graph(Pool *pool, const Graph *g, const CountRule *rule);
+
+#endif

@@ -1,0 +1,251 @@
+#include "passes/remat/cache/memo.h"
+
+#include "ir/support/map.h"
+#include "passes/remat/cache/stored.h"
+#include "passes/remat/model/pieces_schedule.h"
+#include "passes/remat/solver_id.h"
+
+#include <stdio.h>
+#include <string.h>
+
+RematMemo *remat_memo_new(Pool *pool, const RematStore *store)
+{
+    RematMemo *memo = POOL_NEW(pool, RematMemo);
+    memo->pool = pool;
+    memo->store = store;
+    return memo;
+}
+
+RematMemo *remat_memo_second(RematMemo *memo)
+{
+    if (!memo->second)
+        memo->second = remat_memo_new(memo->pool, memo->store);
+    return memo->second;
+}
+
+double remat_effort(const RematOptions *o)
+{
+    return o->effort > 0 ? o->effort : 1;
+}
+
+/* ---- keys ---- */
+
+static void hash_more(uint64_t *hash, const void *data, size_t bytes)
+{
+    *hash = hash_bytes(data, bytes, *hash);
+}
+
+static void hash_int(uint64_t *hash, int64_t x)
+{
+    hash_more(hash, &x, sizeof x);
+}
+
+static void hash_node(uint64_t *hash, const RematNode *n)
+{
+    hash_more(hash, &n->cost, sizeof n->cost);
+    hash_int(hash, n->workspace);
+    hash_int(hash, n->rerun + 2 * n->forward + 4 * (int)n->hint);
+    hash_more(hash, n->in, (size_t)n->n_in * sizeof *n->in);
+    hash_more(hash, n->out, (size_t)n->n_out * sizeof *n->out);
+    hash_more(hash, n->overwrites, (size_t)n->n_overwrites * sizeof *n->overwrites);
+    hash_more(hash, n->in_place, (size_t)n->n_in_place * sizeof *n->in_place);
+    hash_int(hash, n->n_in + ((int64_t)n->n_out << 32));
+    hash_int(hash, n->n_overwrites + ((int64_t)n->n_in_place << 32));
+}
+
+static uint64_t hash_question(const RematProblem *p, const char *question, uint64_t hash)
+{
+    hash_more(&hash, question, strlen(question));
+    for (int n = 0; n < p->n_nodes; n++)
+        hash_node(&hash, &p->node[n]);
+    for (int t = 0; t < p->n_tensors; t++) {
+        hash_int(&hash, p->tensor[t].bytes);
+        hash_int(&hash, p->tensor[t].producer);
+        hash_int(&hash, p->tensor[t].persistent + 2 * p->tensor[t].keep);
+    }
+    hash_int(&hash, p->persistent_bytes);
+    hash_int(&hash, p->loss_node);
+    for (int n = 0; p->pieces && n < p->n_nodes; n++)
+        hash_int(&hash, 2 * (int64_t)p->pieces->index_of[n] + p->pieces->follows[n]);
+    return p->pieces ? hash_question(&p->pieces->problem, question, hash) : hash;
+}
+
+/* 32 hexadecimal digits: two hashes, as for kernels. */
+static void question_key(const RematProblem *p, const char *question, char key[33])
+{
+    snprintf(key, 33, "%016llx%016llx", (unsigned long long)hash_question(p, question, 1),
+             (unsigned long long)hash_question(p, question, 0x9e3779b97f4a7c15u));
+}
+
+static void front_key(const RematProblem *p, const RematOptions *o, char key[33])
+{
+    char question[120];
+    snprintf(question, sizeof question, "%s front seed=%llu effort=%a", SOLVER_ID,
+             (unsigned long long)o->seed, remat_effort(o));
+    question_key(p, question, key);
+}
+
+static void answer_key(const RematProblem *p, const RematSolver *solver, const RematOptions *o,
+                       char key[33])
+{
+    char question[300];
+    snprintf(question, sizeof question,
+             "%s answer of %s budget=%lld objective=%d seed=%llu effort=%a stop_at=%d steps=%lld",
+             SOLVER_ID, solver->name, (long long)o->budget_bytes, (int)o->objective,
+             (unsigned long long)o->seed, remat_effort(o), o->stop_at, (long long)o->max_steps);
+    question_key(p, question, key);
+}
+
+/* ---- fronts ---- */
+
+static void forget(RematMemo *memo)
+{
+    pool_free(memo->front.pool);
+    memo->front = (Front){.pool = pool_new_child(memo->pool)};
+    memo->with_copies = (Front){.pool = memo->front.pool};
+    memo->exact = false;
+}
+
+/* The next point of a stored front; false when it is none. */
+static bool read_point(Front *front, const RematProblem *p, StoredReader *r)
+{
+    FrontPoint x = {.pool = pool_new_child(front->pool)};
+    bool ok = stored_get_schedule(r, x.pool, p->n_nodes, &x.schedule);
+    RematFigures f = ok ? remat_check(x.pool, p, &x.schedule) : (RematFigures){0};
+    const FrontPoint *last = front->points.len ? &front->points.data[front->points.len - 1] : NULL;
+    x.peak_bytes = f.ok ? pieces_peak(x.pool, p, &x.schedule, f.peak_bytes) : 0;
+    if (!f.ok || (last && (x.peak_bytes <= last->peak_bytes || f.time >= last->time)))
+        return false;
+    x.time = f.time;
+    vec_push(front->pool, &front->points, x);
+    return true;
+}
+
+/* The smallest schedule with copies, if there is one. */
+static bool read_with_copies(RematMemo *memo, const RematProblem *p, StoredReader *r)
+{
+    if (stored_get(r) == 0)
+        return true;
+    RematSchedule s;
+    Pool *scratch = pool_new_child(memo->pool);
+    bool ok = stored_get_schedule(r, scratch, p->n_nodes, &s);
+    RematFigures f = ok ? remat_check(scratch, p, &s) : (RematFigures){0};
+    if (f.ok)
+        front_offer(&memo->with_copies, f.peak_bytes, f.time, &s);
+    pool_free(scratch);
+    return f.ok;
+}
+
+static bool read_front(RematMemo *memo, const RematProblem *p)
+{
+    Pool *scratch = pool_new_child(memo->pool);
+    StoredReader r;
+    size_t bytes;
+    const char *data = memo->store->get(memo->store->user, scratch, memo->key, &bytes);
+    bool ok = data && stored_open(&r, memo->key, data, bytes);
+    memo->exact = ok && stored_get(&r) != 0;
+    uint64_t n = ok ? stored_get(&r) : 0;
+    for (uint64_t i = 0; i < n && ok; i++)
+        ok = read_point(&memo->front, p, &r);
+    ok = ok && n > 0 && read_with_copies(memo, p, &r) && stored_at_end(&r);
+    pool_free(scratch);
+    if (!ok)
+        forget(memo);
+    return ok;
+}
+
+bool memo_recall_front(RematMemo *memo, const RematProblem *p, const RematOptions *o)
+{
+    char key[33];
+    front_key(p, o, key);
+    bool ended = memo->complete || (memo->front.points.len > 0 && remat_out_of_time(o));
+    if (ended && strcmp(memo->key, key) == 0) /* one without time would find less */
+        return true;
+    forget(memo);
+    memcpy(memo->key, key, sizeof key);
+    memo->complete = memo->store && read_front(memo, p);
+    return memo->complete;
+}
+
+void memo_keep_front(RematMemo *memo, const RematOptions *o)
+{
+    memo->complete = !remat_out_of_time(o);
+    if (!memo->store || o->deadline_seconds > 0)
+        return;
+    Pool *scratch = pool_new_child(memo->pool);
+    StrBuf b = stored_begin(scratch, memo->key);
+    stored_put(&b, memo->exact);
+    stored_put(&b, memo->front.points.len);
+    for (size_t i = 0; i < memo->front.points.len; i++)
+        stored_put_schedule(&b, &memo->front.points.data[i].schedule);
+    stored_put(&b, memo->with_copies.points.len > 0);
+    if (memo->with_copies.points.len > 0)
+        stored_put_schedule(&b, &memo->with_copies.points.data[0].schedule);
+    stored_end(&b);
+    memo->store->put(memo->store->user, memo->key, b.text, b.len);
+    pool_free(scratch);
+}
+
+/* ---- answers ---- */
+
+static const RematStore *answers_of(const RematProblem *p, const RematSolver *only,
+                                    const RematOptions *o)
+{
+    bool asked = only && !only->in_best && o->notes && !o->seen;
+    return p->memo && asked ? p->memo->store : NULL;
+}
+
+static bool read_answer(const RematProblem *p, StoredReader *r, const RematOptions *o, Pool *pool,
+                        RematAnswer *out)
+{
+    RematNotes notes = {0};
+    out->limited = stored_get(r) != 0;
+    uint64_t treewidth = stored_get(r);
+    notes.treewidth = (int)treewidth;
+    notes.proven = stored_get(r) != 0;
+    if (treewidth > (uint64_t)p->n_nodes ||
+        !stored_get_schedule(r, pool, p->n_nodes, &out->schedule) || !stored_at_end(r))
+        return false;
+    out->figures = remat_check(pool, p, &out->schedule);
+    out->peak_bytes = out->figures.peak_bytes;
+    if (out->figures.ok)
+        *o->notes = notes;
+    return out->figures.ok;
+}
+
+bool memo_recall_answer(const RematProblem *p, const RematSolver *only, const RematOptions *o,
+                        Pool *pool, RematAnswer *out)
+{
+    char key[33];
+    StoredReader r;
+    size_t bytes;
+    const RematStore *store = answers_of(p, only, o);
+    if (!store)
+        return false;
+    Pool *scratch = pool_new_child(pool);
+    answer_key(p, only, o, key);
+    *out = (RematAnswer){.solver = only->name};
+    const char *data = store->get(store->user, scratch, key, &bytes);
+    bool ok = data && stored_open(&r, key, data, bytes) && read_answer(p, &r, o, pool, out);
+    pool_free(scratch);
+    return ok;
+}
+
+void memo_keep_answer(const RematProblem *p, const RematSolver *only, const RematOptions *o,
+                      const RematAnswer *a)
+{
+    char key[33];
+    const RematStore *store = answers_of(p, only, o);
+    if (!store || o->deadline_seconds > 0)
+        return;
+    Pool *scratch = pool_new_child(p->memo->pool);
+    answer_key(p, only, o, key);
+    StrBuf b = stored_begin(scratch, key);
+    stored_put(&b, a->limited);
+    stored_put(&b, (uint64_t)o->notes->treewidth);
+    stored_put(&b, o->notes->proven);
+    stored_put_schedule(&b, &a->schedule);
+    stored_end(&b);
+    store->put(store->user, key, b.text, b.len);
+    pool_free(scratch);
+}

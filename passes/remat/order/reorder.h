@@ -1,0 +1,36 @@
+/* The order of operations with the smallest peak, each running once.  Called by pass_order on the
+ * step as it stands and by pass_remat on a step with its recomputations. */
+#ifndef SCRIMP_PASSES_REMAT_ORDER_REORDER_H
+#define SCRIMP_PASSES_REMAT_ORDER_REORDER_H
+
+#include "passes/remat/model/csr.h"
+#include "passes/remat/model/problem.h"
+
+/* Who must run before whom: producers before readers, readers of an old version before the node
+ * that overwrites it. */
+typedef struct NodeGraph {
+    Csr pred, succ; /* by node; may name a node twice */
+    Csr readers;    /* by tensor */
+} NodeGraph;
+
+NodeGraph *node_graph_new(Pool *pool, const RematProblem *p);
+
+/* The best of the base order, greedy orders and a depth-first order by remat_check's peak (ties:
+ * the fewest bytes times runs alive, then the earliest), refined by list scheduling under caps down
+ * to good_enough_bytes and by reorder_windows.  O(nodes * ready nodes), deterministic where
+ * p->orders_until does not end it early, with the best so far. */
+RematSchedule reorder_nodes(Pool *pool, const RematProblem *p, int64_t good_enough_bytes);
+
+/* p->orders_until has passed. */
+bool reorder_out_of_time(const RematProblem *p);
+
+/* Exact search over the orders of short windows around the peak, repeated while it helps and
+ * there is time.  Changes s in place and returns its peak. */
+int64_t reorder_windows(Pool *scratch, const RematProblem *p, const NodeGraph *g, RematSchedule *s,
+                        int64_t good_enough_bytes);
+
+/* No order has a smaller peak (without recomputation).  O(tensors * nodes / 64); 0 past 4,000
+ * nodes, where the sets would cost more than the windows. */
+int64_t reorder_bound(Pool *scratch, const RematProblem *p, const NodeGraph *g);
+
+#endif

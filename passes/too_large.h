@@ -1,0 +1,16 @@
+/* The one error that order, remat and plan share. */
+#ifndef SCRIMP_PASSES_TOO_LARGE_H
+#define SCRIMP_PASSES_TOO_LARGE_H
+
+#include "passes/pass.h"
+
+/* For a graph that is not memplan_is_countable; false, as passes return it. */
+static inline bool memplan_too_large(PassContext *ctx)
+{
+    ctx->error_code = "E406";
+    ctx->error = "the tensors of the step take more than 2^60 bytes";
+    ctx->error_help = "use a smaller batch or smaller layers";
+    return false;
+}
+
+#endif

@@ -20,8 +20,8 @@ typedef struct Cli {
     bool json, json_errors, colour, no_loc, no_cache, no_masks, no_views, resume, overwrite,
         overfit, quiet;
     const char *model, *budget, *solver, *objective, *cost, *stage, *diff, *passes, *dump_after,
-        *data, *out, *log, *march, *cache, *header, *name, *arena_csv, *prompt, *checkpoint, *count,
-        *on_nan, *graph;
+        *data, *out, *log, *march, *cache, *header, *name, *arena_csv, *svg, *prompt, *checkpoint,
+        *count, *on_nan, *graph;
     int64_t steps, seed, threads, sweep, tokens, top_k, jobs, stop_at;
     bool has_seed, compare, max_batch, dot, schedule;
     double temperature, time_limit, effort, older;

@@ -69,13 +69,15 @@ const Verb cli_verbs[] = {
      "shown on standard error: a line that a terminal redraws, else a line every ten seconds at "
      "most.\n"
      "--arena-csv writes a row for every buffer of the arena, but not the persistent tensors, in\n"
-     "the form that `scrimp arena` reads.",
+     "the form that `scrimp arena` reads. --svg draws the plan: bytes in memory over the "
+     "operations\n"
+     "of the step, with everything kept and as planned, and the arena, a rectangle a buffer.",
      "define model count graph budget max-batch solver stop-at effort objective cost no-masks "
      "no-views "
      "schedule seed "
      "time-limit "
      "compare "
-     "sweep arena-csv quiet threads march cache no-cache jobs json error-format",
+     "sweep arena-csv svg quiet threads march cache no-cache jobs json error-format",
      verb_plan},
     {"arena", "offsets for buffers with known lives",
      "FILE is CSV with the columns id, lower, upper and size (MiniMalloc's format): a buffer of\n"
@@ -233,6 +235,8 @@ static const OptionRow option_rows[] = {
     {"out", 'o', FIELD_TEXT, offsetof(Cli, out), "PATH", "where results go", 0},
     {"arena-csv", 0, FIELD_TEXT, offsetof(Cli, arena_csv), "FILE.csv",
      "write the buffers of the arena; - prints only these", 0},
+    {"svg", 0, FIELD_TEXT, offsetof(Cli, svg), "FILE.svg",
+     "draw the plan; - prints only the picture", 1},
     {"header", 0, FIELD_TEXT, offsetof(Cli, header), "FILE.h", "where the C header goes", 0},
     {"name", 0, FIELD_TEXT, offsetof(Cli, name), "NAME",
      "what names in the header begin with (default: FILE's name)", 1},

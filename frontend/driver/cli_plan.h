@@ -3,7 +3,7 @@
 #ifndef SCRIMP_FRONTEND_DRIVER_CLI_PLAN_H
 #define SCRIMP_FRONTEND_DRIVER_CLI_PLAN_H
 
-#include "frontend/driver/cli.h"
+#include "frontend/driver/cli_program.h"
 #include "passes/paper_graph/count.h"
 #include "passes/pass.h"
 #include "passes/remat/external/external.h"
@@ -36,6 +36,9 @@ ExitCode cli_plan_graph(Cli *cli, const ExternalGraph *g, const char *budget, co
                         bool quiet, PlanRow *row);
 /* Adds the keys that only graphs have. */
 void cli_graph_json(const Cli *cli, const PlanRow *row, json_t *object);
+/* --svg: the picture of a row that is feasible.  program: the model's; NULL of a graph. */
+ExitCode cli_write_picture(Cli *cli, const PlanSource *of, const Program *program,
+                           const PlanRow *row);
 /* "schedule: 0 1 2 1 3" */
 void cli_print_schedule(const PlanRow *row);
 

@@ -45,8 +45,10 @@ static ExitCode write_buffers(Cli *cli, const Program *p)
 static ExitCode plan_once(Cli *cli, const PlanSource *of, const char *budget, const char *solver,
                           bool quiet, PlanRow *row)
 {
-    if (of->graph)
-        return cli_plan_graph(cli, of->graph, budget, solver, quiet, row);
+    if (of->graph) {
+        ExitCode code = cli_plan_graph(cli, of->graph, budget, solver, quiet, row);
+        return code == EXIT_OK && cli->svg ? cli_write_picture(cli, of, NULL, row) : code;
+    }
     Program p = {0};
     ProgramOptions o = {.mode = FRONTEND_TRAIN,
                         .budget = budget,
@@ -66,6 +68,8 @@ static ExitCode plan_once(Cli *cli, const PlanSource *of, const char *budget, co
     }
     if (cli->arena_csv && code == EXIT_OK)
         code = write_buffers(cli, &p);
+    if (cli->svg && code == EXIT_OK)
+        code = cli_write_picture(cli, of, &p, row);
     return code;
 }
 
@@ -230,8 +234,8 @@ static ExitCode plan_one(Cli *cli, const PlanSource *of)
         return code;
     if (cli->json)
         print_json(cli, row_json(cli, &row));
-    if (cli->json || cli_is_standard_output(cli->arena_csv)) /* whose rows are alone there */
-        return code;
+    if (cli->json || cli_is_standard_output(cli->arena_csv) || cli_is_standard_output(cli->svg))
+        return code; /* what is written there is alone there */
     print_facts(cli->pool, &row);
     print_heading();
     print_row(cli->pool, &row);
@@ -344,6 +348,10 @@ static bool check_options(Cli *cli)
     else if (cli->arena_csv &&
              (cli->graph || cli->compare || cli->sweep || cli->count || cli->max_batch))
         what = "--arena-csv and --graph, --compare, --sweep, --count or --max-batch";
+    else if (cli->svg && (cli->compare || cli->sweep || cli->count || cli->max_batch))
+        what = "--svg and --compare, --sweep, --count or --max-batch";
+    else if (cli_is_standard_output(cli->svg) && cli_is_standard_output(cli->arena_csv))
+        what = "--svg - and --arena-csv -";
     if (what)
         cli_error(cli, EXIT_USER, "E407", "leave one of them out", "%s exclude each other", what);
     else if (cli->sweep > MOST_BUDGETS)
@@ -373,7 +381,8 @@ ExitCode verb_plan(Cli *cli)
 {
     PlanSource of = {NULL, NULL};
     if (!check_options(cli) || !check_target(cli) ||
-        !cli_one_writes_output(cli, "--arena-csv", cli->arena_csv))
+        !cli_one_writes_output(cli, "--arena-csv", cli->arena_csv) ||
+        !cli_one_writes_output(cli, "--svg", cli->svg))
         return EXIT_USER;
     if (cli->graph)
         of.graph = cli_read_graph(cli);

@@ -4,6 +4,7 @@
 #ifndef SCRIMP_PASSES_REMAT_EXTERNAL_EXTERNAL_H
 #define SCRIMP_PASSES_REMAT_EXTERNAL_EXTERNAL_H
 
+#include "passes/memplan/memplan.h"
 #include "passes/remat/report.h"
 #include "passes/remat/solve.h"
 
@@ -64,6 +65,7 @@ typedef struct ExternalPlan {
     RematSchedule schedule;                       /* nodes of external_problem, in order */
     RematFigures figures;                         /* remat_check's, of this schedule */
     int64_t arena_bytes, arena_lower_bound_bytes; /* of external_arena; 0 when nothing fits */
+    bool hurried; /* time was up: the arena was placed with the least effort */
 } ExternalPlan;
 
 /* The best schedule within the budget.  memo: see remat.h; may be NULL.  False with
@@ -73,9 +75,14 @@ bool external_plan(Pool *pool, const ExternalGraph *g, const RematSettings *sett
                    struct RematMemo *memo, ExternalPlan *out, RematError *error);
 
 /* Every value that the schedule makes and every workspace placed in one arena, persistent tensors
- * first; offsets are not aligned.  The placement has passed memplan_check.  hurry: MEMPLAN_SKETCH.
- * Fills the two figures of *out. */
-void external_arena(Pool *scratch, const RematProblem *p, const RematSchedule *s, bool hurry,
+ * first; offsets are not aligned.  The placement has passed memplan_check.  hurried: with
+ * MEMPLAN_SKETCH. Fills the two figures of *out, and `hurried`. */
+void external_arena(Pool *scratch, const RematProblem *p, const RematSchedule *s, bool hurried,
                     ExternalPlan *out);
+/* The two halves of external_arena.  Buffers live in runs of the schedule and stand in its order:
+ * for each run the node's outputs, then its workspace if it has one. */
+MemBuffer *external_buffers(Pool *pool, const RematProblem *p, const RematSchedule *s, int *n);
+/* Offsets behind the persistent tensors. */
+MemLayout external_layout(Pool *pool, const MemBuffer *buffers, int n, bool hurried);
 
 #endif

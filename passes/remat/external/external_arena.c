@@ -2,7 +2,6 @@
 #include "passes/remat/external/external.h"
 
 #include "ir/support/bug.h"
-#include "passes/memplan/memplan.h"
 
 typedef VEC(MemBuffer) BufferVec;
 
@@ -26,10 +25,8 @@ static void add_run(Lives *l, int run, const RematNode *node)
         vec_push(l->pool, &l->buffer, (MemBuffer){run, run + 1, node->workspace});
 }
 
-void external_arena(Pool *scratch, const RematProblem *p, const RematSchedule *s, bool hurry,
-                    ExternalPlan *out)
+MemBuffer *external_buffers(Pool *pool, const RematProblem *p, const RematSchedule *s, int *n)
 {
-    Pool *pool = pool_new_child(scratch);
     Lives l = {.p = p, .pool = pool, .current = POOL_ARRAY(pool, (size_t)p->n_tensors + 1, int)};
     for (int t = 0; t < p->n_tensors; t++)
         l.current[t] = -1;
@@ -38,12 +35,29 @@ void external_arena(Pool *scratch, const RematProblem *p, const RematSchedule *s
     for (int t = 0; t < p->n_tensors; t++)
         if (p->tensor[t].keep && l.current[t] >= 0)
             l.buffer.data[l.current[t]].upper = s->len;
-    MemLayout layout = memplan_place_within(pool, l.buffer.data, (int)l.buffer.len, 1,
-                                            hurry ? MEMPLAN_SKETCH : MEMPLAN_EXACT_STEPS);
+    *n = (int)l.buffer.len;
+    return l.buffer.data;
+}
+
+MemLayout external_layout(Pool *pool, const MemBuffer *buffers, int n, bool hurried)
+{
+    MemLayout layout =
+        memplan_place_within(pool, buffers, n, 1, hurried ? MEMPLAN_SKETCH : MEMPLAN_EXACT_STEPS);
     const char *fault;
-    if (!memplan_check(pool, l.buffer.data, (int)l.buffer.len, &layout, &fault))
+    if (!memplan_check(pool, buffers, n, &layout, &fault))
         BUG("the placement of a schedule is wrong: %s", fault);
+    return layout;
+}
+
+void external_arena(Pool *scratch, const RematProblem *p, const RematSchedule *s, bool hurried,
+                    ExternalPlan *out)
+{
+    Pool *pool = pool_new_child(scratch);
+    int n;
+    const MemBuffer *buffers = external_buffers(pool, p, s, &n);
+    MemLayout layout = external_layout(pool, buffers, n, hurried);
     out->arena_bytes = p->persistent_bytes + layout.arena_bytes;
     out->arena_lower_bound_bytes = p->persistent_bytes + layout.lower_bound_bytes;
+    out->hurried = hurried;
     pool_free(pool);
 }

@@ -1,0 +1,215 @@
+/* plan --svg: from a plan to the data of its picture. */
+#include "frontend/driver/cli_build.h"
+#include "frontend/driver/cli_file.h"
+#include "frontend/driver/cli_plan.h"
+#include "frontend/driver/plan_svg.h"
+#include "passes/remat/model/schedule.h"
+
+#include <string.h>
+
+/* "examples/gpt2.scrimp" and -D N=1: "gpt2.scrimp -D N=1" */
+static const char *title_of(const Cli *cli)
+{
+    StrBuf title = strbuf_new(cli->pool);
+    const char *file = cli->graph ? cli->graph : cli->file, *slash = strrchr(file, '/');
+    if (slash && slash[1])
+        file = slash + 1;
+    strbuf_put(&title, cli_is_standard_output(file) ? "standard input" : file);
+    for (int i = 0; i < cli->n_defs; i++)
+        strbuf_printf(&title, " -D %s=%s", cli->defs[i].name, cli->defs[i].value);
+    return title.text;
+}
+
+static ExitCode draw(Cli *cli, PlanPicture *picture, const PlanRow *row)
+{
+    StrBuf text = strbuf_new(cli->pool);
+    picture->title = title_of(cli);
+    picture->persistent_bytes = row->report.persistent_bytes;
+    picture->arena_bytes = row->arena_bytes;
+    picture->budget_bytes = row->report.budget_bytes;
+    picture->overhead_percent = row->report.overhead_percent;
+    plan_svg_write(picture, &text);
+    return cli_write_file(cli, cli->svg, text.text);
+}
+
+/* Of a model */
+
+/* Operations that run, and what is in memory at each, persistent tensors included. */
+static PictureLoad load_of_graph(Pool *pool, const Graph *g, int64_t persistent_bytes)
+{
+    MemLives lives = memplan_lives(pool, g);
+    for (int i = 0; i < lives.n_slots; i++)
+        lives.load[i] += persistent_bytes;
+    return (PictureLoad){lives.n_slots, lives.load};
+}
+
+/* The step that percentages are of: nothing recomputed, no masks, copies for pieces. */
+static ExitCode load_of_kept(Cli *cli, const Ast *ast, int64_t persistent_bytes, PictureLoad *load)
+{
+    Program p;
+    ProgramOptions o = {
+        .mode = FRONTEND_TRAIN, .pipeline = pipeline_before_remat, .mask_use = MASKS_NEVER};
+    ExitCode code = cli_build(cli, ast, &o, &p);
+    if (code == EXIT_OK)
+        *load = load_of_graph(cli->pool, p.graph, persistent_bytes);
+    return code;
+}
+
+/* By node: whether the loss depends on it.  Operations stand behind what they read. */
+static const bool *forward_nodes(Pool *pool, const Graph *g)
+{
+    bool *forward = POOL_ARRAY(pool, g->nodes.len + 1, bool);
+    ValueId loss = graph_output(g, "loss");
+    if (loss != VALUE_NONE)
+        forward[graph_value(g, loss)->def] = true;
+    for (size_t k = g->order.len; k-- > 0;) {
+        const Node *n = graph_node(g, g->order.data[k]);
+        for (int i = 0; forward[g->order.data[k]] && i < n->n_in; i++)
+            forward[graph_value(g, n->in[i])->def] = true;
+    }
+    return forward;
+}
+
+static BufferKind kind_of(const Graph *g, const PlannedBuffer *b, const bool *forward)
+{
+    if (b->node != NODE_NONE)
+        return BUFFER_WORKSPACE;
+    NodeId def = graph_value(g, b->value)->def;
+    if (graph_node(g, def)->remat_of != NODE_NONE)
+        return BUFFER_AGAIN;
+    return forward[def] ? BUFFER_FORWARD : BUFFER_BACKWARD;
+}
+
+static void list_buffers(Pool *pool, const Graph *g, const MemPlan *plan, const bool *forward,
+                         PlanPicture *picture)
+{
+    PictureBuffer *list = POOL_ARRAY(pool, (size_t)plan->n_buffers + 1, PictureBuffer);
+    for (int i = 0; i < plan->n_buffers; i++) {
+        const PlannedBuffer *b = &plan->buffer[i];
+        bool is_value = b->node == NODE_NONE;
+        ValueId v = is_value ? b->value : graph_node(g, b->node)->out[0];
+        const char *name = graph_value(g, v)->name;
+        list[i] =
+            (PictureBuffer){.first = b->life.lower,
+                            .end = b->life.upper,
+                            .offset = b->offset,
+                            .bytes = b->life.size,
+                            .name = is_value ? name : pool_printf(pool, "workspace of %s", name),
+                            .kind = kind_of(g, b, forward)};
+    }
+    picture->n_buffers = plan->n_buffers;
+    picture->buffer = list;
+}
+
+/* Operations up to the last that the loss needs and that is no recomputation. */
+static int forward_end_of_graph(const Graph *g, const bool *forward)
+{
+    int n = 0, end = 0;
+    for (size_t k = 0; k < g->order.len; k++) {
+        const Node *node = graph_node(g, g->order.data[k]);
+        n += node_runs(node);
+        if (forward[g->order.data[k]] && node_runs(node) && node->remat_of == NODE_NONE)
+            end = n;
+    }
+    return end;
+}
+
+static ExitCode draw_model(Cli *cli, const Ast *ast, const Program *p, const PlanRow *row)
+{
+    int64_t persistent_bytes = row->report.persistent_bytes;
+    const bool *forward = forward_nodes(cli->pool, p->graph);
+    PlanPicture picture = {.planned = load_of_graph(cli->pool, p->graph, persistent_bytes),
+                           .forward_end = forward_end_of_graph(p->graph, forward)};
+    list_buffers(cli->pool, p->graph, p->plan, forward, &picture);
+    ExitCode code = load_of_kept(cli, ast, persistent_bytes, &picture.kept);
+    return code == EXIT_OK ? draw(cli, &picture, row) : code;
+}
+
+/* Of a graph from elsewhere */
+
+static PictureLoad load_of_buffers(Pool *pool, const MemBuffer *b, int n, int n_runs,
+                                   int64_t persistent_bytes)
+{
+    int64_t *load = POOL_ARRAY(pool, (size_t)n_runs + 1, int64_t), alive = persistent_bytes;
+    for (int i = 0; i < n; i++) {
+        load[b[i].lower] += b[i].size;
+        load[b[i].upper] -= b[i].size;
+    }
+    for (int t = 0; t < n_runs; t++)
+        load[t] = alive += load[t];
+    return (PictureLoad){n_runs, load};
+}
+
+/* Buffers come run by run, outputs first (external_buffers). */
+static void name_buffers(Pool *pool, const RematProblem *p, const RematSchedule *s,
+                         PictureBuffer *list)
+{
+    bool *ran = POOL_ARRAY(pool, (size_t)p->n_nodes + 1, bool);
+    for (int run = 0; run < s->len; run++) {
+        const RematNode *node = &p->node[s->node[run]];
+        BufferKind kind = ran[s->node[run]] ? BUFFER_AGAIN
+                          : node->forward   ? BUFFER_FORWARD
+                                            : BUFFER_BACKWARD;
+        for (int k = 0; k < node->n_out; k++, list++) {
+            list->name = node->name;
+            list->kind = kind;
+        }
+        if (node->workspace > 0) {
+            list->name = pool_printf(pool, "workspace of %.80s", node->name);
+            list++->kind = BUFFER_WORKSPACE;
+        }
+        ran[s->node[run]] = true;
+    }
+}
+
+/* A graph does not say where its forward part ends, and a schedule may run parts of it late: where
+ * the fewest first runs are on the wrong side. */
+static int forward_end_of_schedule(Pool *pool, const RematProblem *p, const RematSchedule *s)
+{
+    bool *ran = POOL_ARRAY(pool, (size_t)p->n_nodes + 1, bool);
+    int end = 0, ahead = 0, most_ahead = 0;
+    for (int run = 0; run < s->len; run++) {
+        int node = s->node[run];
+        if (!ran[node])
+            ahead += p->node[node].forward ? 1 : -1;
+        if (ahead > most_ahead) {
+            most_ahead = ahead;
+            end = run + 1;
+        }
+        ran[node] = true;
+    }
+    return end;
+}
+
+static ExitCode draw_graph(Cli *cli, const ExternalGraph *g, const PlanRow *row)
+{
+    Pool *pool = cli->pool;
+    RematError error;
+    const RematSchedule *s = &row->external->schedule;
+    const RematProblem *p = external_problem(pool, g, &error); /* it was one already */
+    RematSchedule given = remat_base_schedule(pool, p);
+    int n, n_given;
+    const MemBuffer *before = external_buffers(pool, p, &given, &n_given);
+    const MemBuffer *b = external_buffers(pool, p, s, &n);
+    MemLayout layout = external_layout(pool, b, n, row->external->hurried);
+    PictureBuffer *list = POOL_ARRAY(pool, (size_t)n + 1, PictureBuffer);
+    for (int i = 0; i < n; i++)
+        list[i] = (PictureBuffer){.first = b[i].lower,
+                                  .end = b[i].upper,
+                                  .offset = p->persistent_bytes + layout.offset[i],
+                                  .bytes = b[i].size};
+    name_buffers(pool, p, s, list);
+    PlanPicture picture = {
+        .kept = load_of_buffers(pool, before, n_given, given.len, p->persistent_bytes),
+        .planned = load_of_buffers(pool, b, n, s->len, p->persistent_bytes),
+        .forward_end = forward_end_of_schedule(pool, p, s),
+        .n_buffers = n,
+        .buffer = list};
+    return draw(cli, &picture, row);
+}
+
+ExitCode cli_write_picture(Cli *cli, const PlanSource *of, const Program *program,
+                           const PlanRow *row)
+{
+    return of->graph ? draw_graph(cli, of->graph, row) : draw_model(cli, of->ast, program, row);
+}

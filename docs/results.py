@@ -787,4 +787,5 @@ def main():
         PAGES[page](scrimp)
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -75,7 +75,8 @@ static inline _Bool mutant_on(int n)
 class Mutant:
     def __init__(self, line, file, text, new):
         self.line, self.file, self.text, self.new = line, file, text, new
-        self.key = hashlib.sha1(f"{file}\n{text}\n{new}".encode()).hexdigest()[:8]
+        # Of the name only, so that a file that moves keeps its verdicts.
+        self.key = hashlib.sha1(f"{pathlib.Path(file).name}\n{text}\n{new}".encode()).hexdigest()[:8]
         self.area = area_of(file)
         self.old = text[text.index("«") + 1 : text.index("»")]
 

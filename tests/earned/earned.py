@@ -1,0 +1,206 @@
+#!/usr/bin/env python3
+"""Does every part of the solver and the planner earn its place?  Switches each off alone and plans again.
+
+    earned.py build              a copy of the tree with a switch for each part of parts.txt, built
+    earned.py run [REGEX]        plan every network and budget without each part that REGEX finds (and with all);
+                                 goes on where it was stopped; --networks A,B plans only these
+    earned.py report             write docs/results/parts.md
+
+What is measured: the time that recomputation adds within 50, 30 and 20% (the budget in bytes is that of all parts),
+the smallest arena, what the arena of every plan is above its lower bound, and the processor's seconds.  Plans do not
+depend on the clock, so a busy machine changes only the seconds."""
+
+import argparse
+import datetime
+import json
+import os
+import pathlib
+import re
+import resource
+import shutil
+import subprocess
+import sys
+import tempfile
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+sys.path += [str(HERE.parent / "mutation"), str(ROOT / "docs")]
+import mutate  # noqa: E402  the patched tree
+import results  # noqa: E402  the networks
+
+WORK = ROOT / "build" / "earned"
+PAGE = ROOT / "docs" / "results" / "parts.md"
+mutate.WORK, mutate.TREE = WORK, WORK / "tree"
+mutate.BUILD = mutate.TREE / "build" / "parts"
+EVERYTHING = "everything"
+PERCENTS = [50, 30, 20]
+
+
+# --- the list ---
+
+
+class Part:
+    def __init__(self, name, what, number):
+        self.name, self.what, self.number, self.files = name, what, number, []
+
+
+def read_parts():
+    parts, edits, file = [], [], None
+    for i, line in enumerate((HERE / "parts.txt").read_text().splitlines(), 1):
+        if not line.strip() or line.startswith("#"):
+            continue
+        if line.startswith("= "):
+            name, _, what = line[2:].partition(": ")
+            parts.append(Part(name, what, len(parts) + 1))
+        elif line.startswith("@ "):
+            file = line[2:].strip()
+        else:
+            text, _, new = (line + " ").partition(" => ")
+            edit = mutate.Mutant(i, file, text.strip(), new.strip())
+            edit.number = parts[-1].number
+            edits.append(edit)
+            parts[-1].files.append(file)
+    return parts, edits
+
+
+def networks():
+    everything = results.KUSUMOTO + results.FENG2021 + results.TRANSFORMERS
+    out = {}
+    for name, file, options, batch in everything:
+        out["%s %s N=%d" % (file, options, batch)] = [str(ROOT / "examples" / (file + ".scrimp"))] + [
+            a for o in options.split() + ["N=%d" % batch] for a in ("-D", o)]
+    return out
+
+
+# --- building and planning ---
+
+
+def command_build(args):
+    parts, edits = read_parts()
+    mutate.write_tree(edits)
+    mutate.BUILD.mkdir(parents=True, exist_ok=True)
+    if not (mutate.BUILD / "build.ninja").exists():
+        subprocess.run(["cmake", "-G", "Ninja", "-S", mutate.TREE, "-B", mutate.BUILD, "-DCMAKE_BUILD_TYPE=Release",
+                        "-DCMAKE_C_FLAGS=-w"], check=True, stdout=subprocess.DEVNULL)
+    subprocess.run(["cmake", "--build", mutate.BUILD, "--target", "scrimp"], check=True)
+    print(f"{len(parts)} parts built")
+
+
+def plan(model, number, cache, budget):
+    env = os.environ | ({"SCRIMP_MUTANT": str(number)} if number else {})
+    done = subprocess.run([mutate.BUILD / "scrimp", "plan", *model, "--budget", budget, "--json", "-q", "--cache", cache],
+                          env=env, capture_output=True, text=True)
+    if done.returncode not in (0, 3):
+        sys.exit(f"part {number}, {' '.join(model)} at {budget}: exit status {done.returncode}\n{done.stderr}")
+    return json.loads(done.stdout) if done.returncode == 0 else None
+
+
+def plan_all(model, number, budgets):
+    """One search answers all budgets: it is kept in a cache of this part's own."""
+    cache, out = tempfile.mkdtemp(dir=WORK), {}
+    begin = resource.getrusage(resource.RUSAGE_CHILDREN)
+    for name, budget in [("all", "100%"), *budgets.items(), ("min", "min")]:
+        p = plan(model, number, cache, budget)
+        out[name] = p and {k: p[k] for k in ("overhead_percent", "arena_bytes", "arena_lower_bound_bytes", "budget_bytes",
+                                             "persistent_bytes", "keep_all_peak_bytes")}
+    end = resource.getrusage(resource.RUSAGE_CHILDREN)
+    out["seconds"] = end.ru_utime + end.ru_stime - begin.ru_utime - begin.ru_stime
+    shutil.rmtree(cache)
+    return out
+
+
+def load():
+    path = WORK / "results.json"
+    return json.loads(path.read_text()) if path.exists() else {}
+
+
+def save(known):
+    temporary = WORK / "results.tmp"
+    temporary.write_text(json.dumps(known, indent=1))
+    temporary.replace(WORK / "results.json")
+
+
+def command_run(args):
+    parts, _ = read_parts()
+    chosen = {k: v for k, v in networks().items() if not args.networks or any(n in k for n in args.networks.split(","))}
+    known = load()
+    chosen_parts = [(p.name, p.number) for p in parts if re.search(args.regex, p.name)]
+    for network, model in chosen.items():
+        for name, number in [(EVERYTHING, 0), *chosen_parts]:
+            mine = known.setdefault(name, {})
+            if network in mine:
+                continue
+            base = known[EVERYTHING].get(network)
+            budgets = {f"{p}%": f"{base[f'{p}%']['budget_bytes']}B" if base else f"{p}%" for p in PERCENTS
+                       if not base or base[f"{p}%"]}
+            mine[network] = plan_all(model, number, budgets)
+            save(known)
+            print(f"{name:26} {network:44} {mine[network]['seconds']:7.1f} s", flush=True)
+
+
+# --- the page ---
+
+
+HEAD = """# What each part gains
+
+Written by `tests/earned/earned.py report` on {date}, from {n} networks. Each part is switched off alone. *worse*, *better*: at how
+many of the {budgets} budgets (50, 30 and 20%) recomputation then takes more or less time by at least 0.01 points, with the sum of
+these points and the largest; *least*: the change of the smallest arena, in percent of what is needed beyond the persistent bytes, on
+average and at most; *gap*: of the arena above its lower bound, in percent, summed over all plans; *seconds*: of the processor, in all.
+
+| part | what it is | worse | better | points | most | least | most | gap | seconds |
+|---|---|---|---|---|---|---|---|---|---|
+"""
+
+
+def compare(base, other):
+    worse = better = points = most = 0
+    least, seconds, gap, unmet = [], 0, 0, 0
+    for network, without in other.items():
+        with_it = base[network]
+        for p in PERCENTS:
+            a, b = with_it.get(f"{p}%"), without.get(f"{p}%")
+            if not a or not b:
+                unmet += bool(a) - bool(b)
+                continue
+            d = b["overhead_percent"] - a["overhead_percent"]
+            worse, better, points, most = worse + (d >= 0.01), better + (d <= -0.01), points + d, max(most, d)
+        needed = with_it["all"]["keep_all_peak_bytes"] - with_it["all"]["persistent_bytes"]
+        least.append(100 * (without["min"]["arena_bytes"] - with_it["min"]["arena_bytes"]) / needed)
+        seconds += without["seconds"] - with_it["seconds"]
+        for key in without:
+            if key != "seconds" and without[key] and with_it[key]:
+                gap += sum(s * 100 * (x["arena_bytes"] / x["arena_lower_bound_bytes"] - 1)
+                           for s, x in ((1, without[key]), (-1, with_it[key])))
+    return worse + max(unmet, 0), better, points, most, sum(least) / len(least), max(least), gap, seconds
+
+
+def command_report(args):
+    known, (parts, _) = load(), read_parts()
+    base = known[EVERYTHING]
+    text = HEAD.format(date=datetime.date.today().isoformat(), n=len(base), budgets=len(base) * len(PERCENTS))
+    for p in parts:
+        if known.get(p.name):
+            w, b, points, most, least, least_most, gap, seconds = compare(base, known[p.name])
+            some = "" if len(known[p.name]) == len(base) else f" ({len(known[p.name])} networks)"
+            text += (f"| `{p.name}` | {p.what}{some} | {w} | {b} | {points:+.2f} | {most:.2f} | {least:+.2f} | {least_most:+.2f} "
+                     f"| {gap:+.2f} | {seconds:+.0f} |\n")
+    PAGE.write_text(text)
+
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    sub = p.add_subparsers(required=True)
+    for name, call in [("build", command_build), ("run", command_run), ("report", command_report)]:
+        s = sub.add_parser(name)
+        s.set_defaults(call=call)
+        if name == "run":
+            s.add_argument("regex", nargs="?", default="")
+            s.add_argument("--networks", help="only networks with one of these in their names")
+    args = p.parse_args()
+    WORK.mkdir(parents=True, exist_ok=True)
+    args.call(args)
+
+
+if __name__ == "__main__":
+    main()

@@ -24,7 +24,7 @@ static ValueId gradient_of(const Graph *g, const Node *n)
 static int64_t append(MemPlan *plan, int64_t bytes)
 {
     int64_t at = plan->arena_bytes;
-    bytes = (bytes + MEMPLAN_ALIGN - 1) / MEMPLAN_ALIGN * MEMPLAN_ALIGN;
+    bytes = memplan_rounded(bytes);
     plan->arena_bytes += bytes;
     plan->appended_bytes += bytes;
     return at;

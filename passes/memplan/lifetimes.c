@@ -31,7 +31,7 @@ typedef struct Lives {
     int64_t allowed; /* in-place pairs share a buffer where the load would pass this otherwise */
 } Lives;
 
-static int64_t rounded(int64_t bytes)
+int64_t memplan_rounded(int64_t bytes)
 {
     int64_t sum;
     if (!size_add(bytes, MEMPLAN_ALIGN - 1, &sum))
@@ -41,7 +41,7 @@ static int64_t rounded(int64_t bytes)
 
 int64_t memplan_value_bytes(const Graph *g, ValueId v)
 {
-    return rounded(type_bytes(value_type(g, v)));
+    return memplan_rounded(type_bytes(value_type(g, v)));
 }
 
 bool memplan_is_countable(const Graph *g)
@@ -176,7 +176,7 @@ static void make_buffers(Lives *l)
         if (node_is_view(n))
             continue;
         make_output_buffers(l, n, l->slot_of[id]);
-        int64_t workspace = node_runs(n) ? rounded(node_workspace_bytes(l->g, n)) : 0;
+        int64_t workspace = node_runs(n) ? memplan_rounded(node_workspace_bytes(l->g, n)) : 0;
         if (workspace > 0)
             add_buffer(l, l->slot_of[id], l->slot_of[id] + 1, workspace, id);
     }

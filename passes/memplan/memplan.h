@@ -75,6 +75,8 @@ typedef struct PlannedBuffer {
     NodeId node;    /* whose workspace it is; NODE_NONE: a value's */
 } PlannedBuffer;
 
+/* To the next multiple of MEMPLAN_ALIGN. */
+int64_t memplan_rounded(int64_t bytes);
 /* What a value takes in the arena: rounded up to MEMPLAN_ALIGN. */
 int64_t memplan_value_bytes(const Graph *g, ValueId v);
 /* False when all sizes together pass 2^60 bytes: sums in plans and schedules are not checked one by

@@ -8,6 +8,7 @@
  * the buffers that still have to go there. */
 #include "passes/memplan/place_internal.h"
 
+#include "ir/support/heap.h"
 #include <string.h>
 
 enum { MAX_TRIES = 64, MAX_SIDE = 1024 };
@@ -75,42 +76,20 @@ static int collect_candidates(Skyline *s, const Segment *g)
 
 static bool better(const Skyline *s, int a, int b)
 {
-    return s->rank[s->candidate[a]] < s->rank[s->candidate[b]];
+    return s->rank[a] < s->rank[b];
 }
 
-static void swap_candidates(Skyline *s, int a, int b)
-{
-    int c = s->candidate[a];
-    s->candidate[a] = s->candidate[b];
-    s->candidate[b] = c;
-}
+HEAP_DEFINE(candidates, const Skyline, int, better, HEAP_UNTOLD)
 
 static void best_to_front(Skyline *s, int n)
 {
     int best = 0;
     for (int k = 1; k < n; k++)
-        if (better(s, k, best))
+        if (better(s, s->candidate[k], s->candidate[best]))
             best = k;
-    swap_candidates(s, 0, best);
-}
-
-/* Candidates as a heap, the best in front. */
-static void sift_down(Skyline *s, int k, int n)
-{
-    for (int child = 2 * k + 1; child < n; child = 2 * k + 1) {
-        child += child + 1 < n && better(s, child + 1, child);
-        if (!better(s, child, k))
-            return;
-        swap_candidates(s, k, child);
-        k = child;
-    }
-}
-
-static void make_heap(Skyline *s, int n)
-{
-    for (int k = n / 2 - 1; k >= 0; k--)
-        sift_down(s, k, n);
-    s->work->done += n;
+    int first = s->candidate[0];
+    s->candidate[0] = s->candidate[best];
+    s->candidate[best] = first;
 }
 
 /* Slots [l, r) would be closed in up to `level`: is every tight one covered by an unplaced buffer
@@ -172,10 +151,13 @@ static int choose(Skyline *s, const Segment *g)
         int b = s->candidate[0], other = next_fitting(s, s->next[b], g->end);
         if (leaves_room(s, g, b))
             return b;
-        if (tries == 0) /* the first is mostly good */
-            make_heap(s, n);
+        if (tries == 0) { /* the first is mostly good */
+            candidates_make(s, s->candidate, (size_t)n);
+            s->work->done += n;
+        }
         s->candidate[0] = other >= 0 ? other : s->candidate[--n];
-        sift_down(s, 0, n);
+        if (n > 0)
+            candidates_down(s, s->candidate, (size_t)n, 0);
     }
     return fallback;
 }

@@ -95,7 +95,7 @@ def pieces(text):
 
 
 def area_of(file):
-    for prefix, area in [("passes/remat", "solvers"), ("passes/memplan/", "planner"), ("codegen/", "codegen"),
+    for prefix, area in [("passes/remat", "solvers"), ("ir/support/", "solvers"), ("passes/memplan/", "planner"), ("codegen/", "codegen"),
                          ("runtime/", "runtime"), ("passes/autodiff/", "autodiff")]:
         if file.startswith(prefix):
             return area

@@ -1,5 +1,6 @@
 #include "passes/remat/bounds/moment.h"
 
+#include "passes/remat/model/readers.h"
 #include <float.h>
 #include <limits.h>
 #include <string.h>
@@ -45,15 +46,7 @@ static MomentScale find_scale(const RematProblem *p)
 MomentProblem *moment_problem_new(Pool *pool, const RematProblem *p, bool rerun)
 {
     MomentProblem *m = POOL_NEW(pool, MomentProblem);
-    int total = 0;
-    *m = (MomentProblem){p, rerun, find_scale(p), csr_new(pool, p->n_tensors)};
-    for (int n = 0; n < p->n_nodes; n++)
-        for (int k = 0; k < p->node[n].n_in; k++, total++)
-            csr_count(&m->readers, p->node[n].in[k]);
-    csr_close(&m->readers, pool, total);
-    for (int n = 0; n < p->n_nodes; n++)
-        for (int k = 0; k < p->node[n].n_in; k++)
-            csr_store(&m->readers, p->node[n].in[k], n);
+    *m = (MomentProblem){p, rerun, find_scale(p), remat_readers(pool, p)};
     return m;
 }
 

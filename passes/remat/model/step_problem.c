@@ -7,14 +7,6 @@
 
 #include <string.h>
 
-static int64_t arena_bytes(int64_t bytes)
-{
-    int64_t sum;
-    if (!size_add(bytes, MEMPLAN_ALIGN - 1, &sum))
-        BUG("a size overflows");
-    return sum / MEMPLAN_ALIGN * MEMPLAN_ALIGN;
-}
-
 typedef struct Builder {
     const Graph *g;
     const NodeCosts *costs;
@@ -28,7 +20,7 @@ static int add_tensor(Builder *b, ValueId v, int producer)
 {
     const Value *value = graph_value(b->g, v);
     int t = b->p->n_tensors++;
-    int64_t bytes = value->writes != VALUE_NONE ? 0 : arena_bytes(type_bytes(&value->type));
+    int64_t bytes = value->writes != VALUE_NONE ? 0 : memplan_rounded(type_bytes(&value->type));
     bool persistent = producer < 0 && node_is_persistent(value_node(b->g, v));
     b->p->tensor[t] = (RematTensor){bytes, producer, persistent, false, value->name};
     b->map->value_of[t] = v;
@@ -101,7 +93,7 @@ static void add_node(Builder *b, NodeId id)
     RematNode *node = &b->p->node[index];
     node->name = n->n_out > 0 ? graph_value(b->g, n->out[0])->name : op_name(n->op);
     node->cost = node_cost(b->costs, b->g, id);
-    node->workspace = arena_bytes(node_workspace_bytes(b->g, n));
+    node->workspace = memplan_rounded(node_workspace_bytes(b->g, n));
     node->hint = n->hint;
     set_inputs(b, node, n);
     set_outputs(b, node, n, index);

@@ -6,6 +6,7 @@
 #include "passes/remat/order/reorder.h"
 
 #include "ir/support/clock.h"
+#include "passes/remat/model/readers.h"
 #include "passes/remat/model/schedule.h"
 
 #include <string.h>
@@ -42,23 +43,10 @@ static void store_edge(NodeGraph *g, int from, int to)
     csr_store(&g->pred, to, from);
 }
 
-static void find_readers(Pool *pool, const RematProblem *p, Csr *readers)
-{
-    int total = 0;
-    *readers = csr_new(pool, p->n_tensors);
-    for (int n = 0; n < p->n_nodes; n++)
-        for (int k = 0; k < p->node[n].n_in; k++, total++)
-            csr_count(readers, p->node[n].in[k]);
-    csr_close(readers, pool, total);
-    for (int n = 0; n < p->n_nodes; n++)
-        for (int k = 0; k < p->node[n].n_in; k++)
-            csr_store(readers, p->node[n].in[k], n);
-}
-
 NodeGraph *node_graph_new(Pool *pool, const RematProblem *p)
 {
     NodeGraph *g = POOL_NEW(pool, NodeGraph);
-    find_readers(pool, p, &g->readers);
+    g->readers = remat_readers(pool, p);
     g->pred = csr_new(pool, p->n_nodes);
     g->succ = csr_new(pool, p->n_nodes);
     visit_edges(p, g, count_edge);

@@ -3,6 +3,7 @@
  * values that are still in memory; here liveness says what is, and a limit what may be. */
 #include "passes/remat/papers/prune.h"
 
+#include "ir/support/range_max.h"
 #include "passes/remat/model/runs.h"
 
 #include <stdlib.h>
@@ -10,79 +11,6 @@
 
 /* How often all recomputations are looked at; the second round and later ones find little. */
 enum { MAX_ROUNDS = 4 };
-
-/* Bytes alive at each run, with sums over ranges added and maxima over ranges asked for. */
-typedef struct Tree {
-    int size; /* a power of two */
-    int64_t *most, *added;
-} Tree;
-
-static Tree tree_new(Pool *pool, const int64_t *bytes, int n)
-{
-    Tree t = {1, NULL, NULL};
-    while (t.size < n)
-        t.size *= 2;
-    t.most = POOL_ARRAY(pool, 2 * (size_t)t.size, int64_t);
-    t.added = POOL_ARRAY(pool, 2 * (size_t)t.size, int64_t);
-    for (int i = 0; i < n; i++)
-        t.most[t.size + i] = bytes[i];
-    for (int i = t.size - 1; i >= 1; i--)
-        t.most[i] = t.most[2 * i] > t.most[2 * i + 1] ? t.most[2 * i] : t.most[2 * i + 1];
-    return t;
-}
-
-/* most[] of the ancestors of a node whose own changed. */
-static void tree_lift(Tree *t, int i)
-{
-    for (i /= 2; i >= 1; i /= 2) {
-        int64_t a = t->most[2 * i], b = t->most[2 * i + 1];
-        t->most[i] = (a > b ? a : b) + t->added[i];
-    }
-}
-
-static void tree_add_at(Tree *t, int i, int64_t bytes)
-{
-    t->most[i] += bytes;
-    t->added[i] += bytes;
-}
-
-/* To runs [first, last]; nothing when that is empty. */
-static void tree_add(Tree *t, int first, int last, int64_t bytes)
-{
-    if (first > last || bytes == 0)
-        return;
-    int l = first + t->size, r = last + t->size + 1;
-    for (int a = l, b = r; a < b; a /= 2, b /= 2) {
-        if (a & 1)
-            tree_add_at(t, a++, bytes);
-        if (b & 1)
-            tree_add_at(t, --b, bytes);
-    }
-    tree_lift(t, l);
-    tree_lift(t, r - 1);
-}
-
-static int64_t tree_above(const Tree *t, int i)
-{
-    int64_t sum = 0;
-    for (i /= 2; i >= 1; i /= 2)
-        sum += t->added[i];
-    return sum;
-}
-
-static int64_t tree_max(const Tree *t, int first, int last)
-{
-    int64_t most = INT64_MIN;
-    for (int a = first + t->size, b = last + t->size + 1; a < b; a /= 2, b /= 2) {
-        int at[2] = {a & 1 ? a : 0, b & 1 ? b - 1 : 0};
-        for (int k = 0; k < 2; k++)
-            if (at[k] > 0 && t->most[at[k]] + tree_above(t, at[k]) > most)
-                most = t->most[at[k]] + tree_above(t, at[k]);
-        a += a & 1;
-        b -= b & 1;
-    }
-    return most;
-}
 
 /* One run's version of a tensor, and its reads in the order of the schedule. */
 typedef struct Instance {
@@ -108,7 +36,7 @@ typedef struct Trace {
     int *made_begin, *read_begin; /* by run */
     int *runs;                    /* by node: how many are left */
     bool *deleted;                /* by run */
-    Tree tree;
+    RangeMax alive;               /* bytes, by run */
 } Trace;
 
 static int find(Trace *t, int i)
@@ -178,7 +106,7 @@ static void measure(Trace *t)
         bytes[i] += bytes[i - 1];
     for (int i = 0; i < t->s->len; i++)
         bytes[i] += t->p->node[t->s->node[i]].workspace;
-    t->tree = tree_new(t->pool, bytes, t->s->len);
+    t->alive = range_max_of(t->pool, bytes, t->s->len);
 }
 
 static Trace *trace_new(Pool *pool, const RematProblem *p, const RematSchedule *s)
@@ -228,7 +156,7 @@ static void delete_read(Trace *t, int r)
     else
         x->last_read = e->before;
     if (!t->p->tensor[x->tensor].persistent)
-        tree_add(&t->tree, end_of(t, i) + 1, end, -bytes_of(t, i));
+        range_max_add(&t->alive, end_of(t, i) + 1, end, -bytes_of(t, i));
     if (x->last_read >= 0 || x->to_end || x->run < 0 || t->runs[t->s->node[x->run]] < 2)
         return;
     for (int k = 0; k < t->p->node[t->s->node[x->run]].n_out; k++) {
@@ -244,7 +172,7 @@ static void delete_instance(Trace *t, int i)
 {
     Instance *x = &t->instance[i];
     int64_t bytes = bytes_of(t, i);
-    tree_add(&t->tree, x->run, end_of(t, i), -bytes);
+    range_max_add(&t->alive, x->run, end_of(t, i), -bytes);
     if (x->behind >= 0)
         t->instance[x->behind].before = x->before;
     if (x->before >= 0)
@@ -263,7 +191,7 @@ static void delete_instance(Trace *t, int i)
     }
     y->to_end |= x->to_end;
     t->into[i] = x->before;
-    tree_add(&t->tree, end + 1, end_of(t, x->before), bytes);
+    range_max_add(&t->alive, end + 1, end_of(t, x->before), bytes);
 }
 
 /* Recursion: a deleted run may leave those that made its inputs unread; as deep as they are
@@ -273,7 +201,7 @@ static void delete_run(Trace *t, int run)
     const RematNode *node = &t->p->node[t->s->node[run]];
     t->deleted[run] = true;
     t->runs[t->s->node[run]]--;
-    tree_add(&t->tree, run, run, -node->workspace);
+    range_max_add(&t->alive, run, run, -node->workspace);
     for (int k = 0; k < node->n_out; k++)
         delete_instance(t, t->made_begin[run] + k);
     for (int k = 0; k < node->n_in; k++)
@@ -307,7 +235,7 @@ static bool fits(const Trace *t, int run, int64_t limit)
     int64_t bytes;
     if (!find_gap(t, run, &from, &bytes))
         return false;
-    return from >= run || tree_max(&t->tree, from, run - 1) + bytes <= limit;
+    return from >= run || range_max_most(&t->alive, from, run - 1) + bytes <= limit;
 }
 
 typedef struct Gain {
@@ -374,7 +302,7 @@ int64_t peak_without_in_place(Pool *pool, const RematProblem *p, const RematSche
 {
     Pool *scratch = pool_new_child(pool);
     Trace *t = trace_new(scratch, p, s);
-    int64_t peak = s->len > 0 ? tree_max(&t->tree, 0, s->len - 1) : p->persistent_bytes;
+    int64_t peak = s->len > 0 ? range_max_most(&t->alive, 0, s->len - 1) : p->persistent_bytes;
     pool_free(scratch);
     return peak;
 }

@@ -1,5 +1,6 @@
 #include "passes/remat/papers/tree_decomposition.h"
 
+#include "ir/support/heap.h"
 #include "ir/support/vec.h"
 
 #include <string.h>
@@ -28,36 +29,17 @@ static bool goes_first(const Elimination *e, int a, int b)
     return a < b;
 }
 
-static void put(Elimination *e, int i, int v)
+static void placed(Elimination *e, int v, size_t i)
 {
-    e->heap[i] = v;
-    e->place[v] = i;
+    e->place[v] = (int)i;
 }
+
+HEAP_DEFINE(heap, Elimination, int, goes_first, placed)
 
 /* Moves the vertex to where its fill belongs. */
-static void heap_fix(Elimination *e, int v)
+static void fix_place(Elimination *e, int v)
 {
-    int i = e->place[v];
-    for (; i > 0 && goes_first(e, v, e->heap[(i - 1) / 2]); i = (i - 1) / 2)
-        put(e, i, e->heap[(i - 1) / 2]);
-    for (int child; (child = 2 * i + 1) < e->heap_len; i = child) {
-        if (child + 1 < e->heap_len && goes_first(e, e->heap[child + 1], e->heap[child]))
-            child++;
-        if (!goes_first(e, e->heap[child], v))
-            break;
-        put(e, i, e->heap[child]);
-    }
-    put(e, i, v);
-}
-
-static int heap_pop(Elimination *e)
-{
-    int top = e->heap[0], last = e->heap[--e->heap_len];
-    if (last != top) {
-        put(e, 0, last);
-        heap_fix(e, last);
-    }
-    return top;
+    heap_fix(e, e->heap, (size_t)e->heap_len, (size_t)e->place[v]);
 }
 
 static void mark_near(Elimination *e, int v)
@@ -98,7 +80,7 @@ static void add_edge(Elimination *e, int a, int b)
         if (e->mark[w] != e->stamp)
             continue;
         e->fill[w]--;
-        heap_fix(e, w);
+        fix_place(e, w);
     }
     vec_push(e->pool, &e->near[a], b);
     vec_push(e->pool, &e->near[b], a);
@@ -122,7 +104,7 @@ static void eliminate(Elimination *e, int v)
             }
     for (size_t k = 0; k < bag->len; k++) {
         count_fill(e, bag->data[k]);
-        heap_fix(e, bag->data[k]);
+        fix_place(e, bag->data[k]);
     }
 }
 
@@ -156,8 +138,8 @@ static Elimination elimination_new(Pool *pool, int n, const int *edges, int n_ed
     for (int v = 0; v < n; v++)
         count_fill(&e, v);
     for (int v = 0; v < n; v++) {
-        put(&e, e.heap_len++, v);
-        heap_fix(&e, v);
+        e.heap[e.heap_len] = v;
+        heap_up(&e, e.heap, (size_t)e.heap_len++);
     }
     return e;
 }
@@ -250,7 +232,7 @@ TreeDecomposition tree_decomposition(Pool *pool, int n_vertices, const int *edge
     size_t size = (size_t)n_vertices + 1;
     int *order = POOL_ARRAY(scratch, size, int), *above_of = POOL_ARRAY(scratch, size, int);
     for (int k = 0; k < n_vertices; k++) {
-        order[k] = heap_pop(&e);
+        order[k] = heap_pop(&e, e.heap, (size_t)e.heap_len--);
         e.order_of[order[k]] = k;
         eliminate(&e, order[k]);
     }

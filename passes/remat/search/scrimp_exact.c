@@ -9,6 +9,7 @@
  * A value dies when a node has read or made it or never, so each run branches over which of its
  * operands die.  A node runs again only after all its values have died: an earlier death costs
  * nothing. */
+#include "ir/support/heap.h"
 #include "passes/remat/model/solver.h"
 #include "passes/remat/search/ladder.h"
 
@@ -53,30 +54,14 @@ static bool goes_before(const Exact *x, int a, int b)
     return p->peak_bytes != q->peak_bytes ? p->peak_bytes < q->peak_bytes : a < b;
 }
 
+HEAP_DEFINE(labels, const Exact, int, goes_before, HEAP_UNTOLD)
+
 static void push_label(Exact *x, Label label)
 {
     int added = (int)x->labels.len;
     vec_push(x->pool, &x->labels, label);
     vec_push(x->pool, &x->heap, added);
-    size_t i = x->heap.len - 1;
-    for (; i > 0 && goes_before(x, added, x->heap.data[(i - 1) / 2]); i = (i - 1) / 2)
-        x->heap.data[i] = x->heap.data[(i - 1) / 2];
-    x->heap.data[i] = added;
-}
-
-static int pop_label(Exact *x)
-{
-    int *heap = x->heap.data, top = heap[0], last = heap[--x->heap.len];
-    size_t i = 0, n = x->heap.len;
-    for (size_t child; (child = 2 * i + 1) < n; i = child) {
-        child += child + 1 < n && goes_before(x, heap[child + 1], heap[child]);
-        if (!goes_before(x, heap[child], last))
-            break;
-        heap[i] = heap[child];
-    }
-    if (n > 0)
-        heap[i] = last;
-    return top;
+    labels_up(x, x->heap.data, x->heap.len - 1);
 }
 
 static Settled *settled_slot(const Exact *x, uint64_t ran, uint64_t live)
@@ -266,7 +251,7 @@ bool ladder_exact(Ladder *l)
     x.makes = POOL_ARRAY(x.pool, (size_t)l->p->n_nodes + 1, uint64_t);
     begin(&x);
     while (x.heap.len > 0 && x.labels.len < MOST_LABELS && !remat_out_of_time(l->options))
-        expand(&x, pop_label(&x));
+        expand(&x, labels_pop(&x, x.heap.data, x.heap.len--));
     bool done = x.heap.len == 0;
     pool_free(x.pool);
     return done;

@@ -4,43 +4,28 @@
  * it is found when its turn comes: most turns never do, and it is nine tenths of the work. */
 #include "passes/remat/search/search.h"
 
+#include "ir/support/heap.h"
+
 #include <math.h>
 
 /* A drop that needs more runs than this is not worth looking at. */
 enum { MAX_CHAIN = 400, MAX_ROUNDS = 3 };
 
-/* ---- heap, the lowest price on top; ties by node and place, so that runs repeat ---- */
-
-static bool goes_before(const SearchDrop *a, const SearchDrop *b)
+/* The lowest price first; ties by node and place, so that runs repeat. */
+static bool goes_before(const Search *x, SearchDrop a, SearchDrop b)
 {
-    if (a->price != b->price)
-        return a->price < b->price;
-    return a->node != b->node ? a->node < b->node : a->after < b->after;
+    (void)x;
+    if (a.price != b.price)
+        return a.price < b.price;
+    return a.node != b.node ? a.node < b.node : a.after < b.after;
 }
 
-static void heap_push(Search *x, SearchDrop d)
+HEAP_DEFINE(drops, const Search, SearchDrop, goes_before, HEAP_UNTOLD)
+
+static void push_drop(Search *x, SearchDrop d)
 {
     vec_push(x->pool, &x->heap, d);
-    size_t i = x->heap.len - 1;
-    for (; i > 0 && goes_before(&d, &x->heap.data[(i - 1) / 2]); i = (i - 1) / 2)
-        x->heap.data[i] = x->heap.data[(i - 1) / 2];
-    x->heap.data[i] = d;
-}
-
-static SearchDrop heap_pop(Search *x)
-{
-    SearchDrop *heap = x->heap.data, top = heap[0], last = heap[--x->heap.len];
-    size_t i = 0, n = x->heap.len;
-    for (size_t child; (child = 2 * i + 1) < n; i = child) {
-        if (child + 1 < n && goes_before(&heap[child + 1], &heap[child]))
-            child++;
-        if (!goes_before(&heap[child], &last))
-            break;
-        heap[i] = heap[child];
-    }
-    if (n > 0)
-        heap[i] = last;
-    return top;
+    drops_up(x, x->heap.data, x->heap.len - 1);
 }
 
 /* ---- what a drop brings with it ---- */
@@ -169,7 +154,7 @@ static void offer(Search *x, int node, int after)
     double price;
     int next = (alone ? price_alone : price_drop)(x, node, after, &price);
     if (next >= 0)
-        heap_push(x, (SearchDrop){price * search_bend(x, node), node, after, alone});
+        push_drop(x, (SearchDrop){price * search_bend(x, node), node, after, alone});
 }
 
 /* ---- the greedy ---- */
@@ -259,7 +244,7 @@ static bool has_risen(const Search *x, double price, double offered)
 
 static void take_cheapest(Search *x)
 {
-    SearchDrop d = heap_pop(x);
+    SearchDrop d = drops_pop(x, x->heap.data, x->heap.len--);
     double price;
     int slot = price_drop(x, d.node, d.after, &price);
     if (slot < 0)
@@ -267,7 +252,7 @@ static void take_cheapest(Search *x)
     if (d.alone)
         price *= search_bend(x, d.node);
     if (d.alone ? is_dearer_than_next(x, price) : has_risen(x, price, d.price)) {
-        heap_push(x, (SearchDrop){price, d.node, d.after, false});
+        push_drop(x, (SearchDrop){price, d.node, d.after, false});
         return;
     }
     if (!make_drop(x, slot))

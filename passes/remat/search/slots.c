@@ -1,3 +1,4 @@
+#include "passes/remat/model/readers.h"
 #include "passes/remat/search/slots_internal.h"
 
 #include "ir/support/bug.h"
@@ -35,9 +36,9 @@ static void set_end(Slots *s, int tensor, int begin, Key *end, Key to)
         return;
     s->work++;
     if (new > old)
-        peak_tree_add(&s->through, old > begin + 1 ? old : begin + 1, new - 1, bytes);
+        range_max_add(&s->through, old > begin + 1 ? old : begin + 1, new - 1, bytes);
     else if (new < old)
-        peak_tree_add(&s->through, new > begin + 1 ? new : begin + 1, old - 1, -bytes);
+        range_max_add(&s->through, new > begin + 1 ? new : begin + 1, old - 1, -bytes);
     mark_dirty(s, begin);
     mark_dirty(s, old);
     mark_dirty(s, new);
@@ -222,22 +223,6 @@ void slots_clear(Slots *s)
 
 /* ---- making one ---- */
 
-static void find_readers(Slots *s)
-{
-    const RematProblem *p = s->p;
-    int reads = 0;
-    s->readers = csr_new(s->pool, p->n_tensors);
-    for (int n = 0; n < p->n_nodes; n++) {
-        reads += p->node[n].n_in;
-        for (int i = 0; i < p->node[n].n_in; i++)
-            csr_count(&s->readers, p->node[n].in[i]);
-    }
-    csr_close(&s->readers, s->pool, reads);
-    for (int n = 0; n < p->n_nodes; n++)
-        for (int i = 0; i < p->node[n].n_in; i++)
-            csr_store(&s->readers, p->node[n].in[i], n);
-}
-
 static void find_limits(Slots *s)
 {
     const RematProblem *p = s->p;
@@ -301,9 +286,9 @@ Slots *slots_new(Pool *pool, const RematProblem *p)
     s->in_merged = POOL_ARRAY(pool, operands, bool);
     s->out_merged = POOL_ARRAY(pool, operands, bool);
     s->dies = POOL_ARRAY(pool, operands, bool);
-    find_readers(s);
+    s->readers = remat_readers(s->pool, s->p);
     find_limits(s);
-    s->through = peak_tree_new(pool, s->n);
+    s->through = range_max_new(pool, s->n);
     begin_lives(s);
     return s;
 }

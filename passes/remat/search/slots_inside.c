@@ -86,7 +86,7 @@ static void refresh(Slots *s)
     for (size_t i = 0; i < s->dirty_list.len; i++) {
         int slot = s->dirty_list.data[i];
         int64_t inside = recount(s, slot);
-        peak_tree_add(&s->through, slot, slot, inside - s->inside[slot]);
+        range_max_add(&s->through, slot, slot, inside - s->inside[slot]);
         s->inside[slot] = inside;
         s->dirty[slot] = false;
     }
@@ -98,20 +98,20 @@ int64_t slots_peak(Slots *s, int *slot)
     refresh(s);
     s->work++;
     if (slot)
-        *slot = peak_tree_argmost(&s->through);
-    return peak_tree_most(&s->through, 0, s->n - 1) + s->constant;
+        *slot = range_max_argmost(&s->through);
+    return range_max_most(&s->through, 0, s->n - 1) + s->constant;
 }
 
 int64_t slots_peak_within(Slots *s, int first, int last)
 {
     refresh(s);
     s->work++;
-    return first > last ? INT64_MIN : peak_tree_most(&s->through, first, last) + s->constant;
+    return first > last ? INT64_MIN : range_max_most(&s->through, first, last) + s->constant;
 }
 
 void slots_above(Slots *s, int64_t limit, int *next)
 {
     refresh(s);
     s->work += s->n / 8;
-    peak_tree_above(&s->through, limit - s->constant, next, s->n);
+    range_max_above(&s->through, limit - s->constant, next, s->n);
 }

@@ -3,8 +3,8 @@
 #ifndef SCRIMP_PASSES_REMAT_SEARCH_SLOTS_INTERNAL_H
 #define SCRIMP_PASSES_REMAT_SEARCH_SLOTS_INTERNAL_H
 
+#include "ir/support/range_max.h"
 #include "passes/remat/model/csr.h"
-#include "passes/remat/search/peak_tree.h"
 #include "passes/remat/search/slots.h"
 
 #include "ir/support/vec.h"
@@ -42,7 +42,7 @@ struct Slots {
     Key *batch_end;       /* tensor without a producer, not persistent: when it is read last */
     int64_t constant;     /* persistent bytes */
     int64_t unread_batch; /* batch inputs that nothing reads: there until node 0 has run */
-    PeakTree through;     /* by slot: the most bytes alive in it */
+    RangeMax through;     /* by slot: the most bytes alive in it */
     int64_t *inside;      /* by slot: the most of what begins or ends in it */
     bool *dirty;
     VEC(int) dirty_list;

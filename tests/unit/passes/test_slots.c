@@ -2,10 +2,10 @@
  * tree against plain arrays, the front's order, and whole answers: hints, budgets, other solvers.
  */
 #include "check.h"
+#include "ir/support/range_max.h"
 #include "passes/remat/cache/memo.h"
 #include "passes/remat/model/front.h"
 #include "passes/remat/model/schedule.h"
-#include "passes/remat/search/peak_tree.h"
 #include "passes/remat/search/slots.h"
 #include "passes/remat/solvers.h"
 #include "random_problem.h"
@@ -14,9 +14,9 @@
 #include <string.h>
 
 /* next[i]: the first place from i on that is above the limit, n when there is none. */
-static void check_above(const PeakTree *t, const int64_t *plain, int n, int64_t limit, int *next)
+static void check_above(const RangeMax *t, const int64_t *plain, int n, int64_t limit, int *next)
 {
-    peak_tree_above(t, limit, next, n);
+    range_max_above(t, limit, next, n);
     for (int i = n - 1, expected = n; i >= 0; i--) {
         expected = plain[i] > limit ? i : expected;
         CHECK(next[i] == expected);
@@ -29,21 +29,21 @@ static void test_tree(void)
     Random r = {11};
     for (int n = 1; n <= MOST; n++) {
         Pool *pool = pool_new();
-        PeakTree t = peak_tree_new(pool, n);
+        RangeMax t = range_max_new(pool, n);
         int64_t plain[MOST] = {0};
         for (int k = 0; k < 60; k++) {
             int a = random_below(&r, n), b = random_below(&r, n),
                 value = random_below(&r, 100) - 50;
-            peak_tree_add(&t, a, b, value);
+            range_max_add(&t, a, b, value);
             for (int i = a; i <= b; i++)
                 plain[i] += value;
             int64_t most = INT64_MIN, top = 0;
             for (int i = a < b ? a : b; i <= (a < b ? b : a); i++)
                 most = plain[i] > most ? plain[i] : most;
-            CHECK(peak_tree_most(&t, a < b ? a : b, a < b ? b : a) == most);
+            CHECK(range_max_most(&t, a < b ? a : b, a < b ? b : a) == most);
             for (int i = 1; i < n; i++)
                 top = plain[i] > plain[top] ? i : top;
-            CHECK(peak_tree_argmost(&t) == top);
+            CHECK(range_max_argmost(&t) == top);
             int next[MOST];
             check_above(&t, plain, n, random_below(&r, 200) - 100, next);
         }

@@ -1,18 +1,30 @@
-#include "passes/remat/search/peak_tree.h"
+#include "ir/support/range_max.h"
 
-PeakTree peak_tree_new(Pool *pool, int n)
+RangeMax range_max_new(Pool *pool, int n)
 {
-    PeakTree t = {.leaves = 1};
+    RangeMax t = {.leaves = 1};
     while (t.leaves < n)
         t.leaves *= 2;
     t.most = POOL_ARRAY(pool, 2 * (size_t)t.leaves, int64_t);
     t.added = POOL_ARRAY(pool, 2 * (size_t)t.leaves, int64_t);
     /* Leaves past the last place never have the most. */
-    peak_tree_add(&t, n, t.leaves - 1, INT64_MIN / 4);
+    range_max_add(&t, n, t.leaves - 1, INT64_MIN / 4);
     return t;
 }
 
-static void add(PeakTree *t, int node, int lo, int hi, int first, int last, int64_t value)
+RangeMax range_max_of(Pool *pool, const int64_t *numbers, int n)
+{
+    RangeMax t = range_max_new(pool, n);
+    for (int i = 0; i < n; i++)
+        t.most[t.leaves + i] = t.added[t.leaves + i] = numbers[i];
+    for (int i = t.leaves - 1; i >= 1; i--) {
+        int64_t left = t.most[2 * i], right = t.most[2 * i + 1];
+        t.most[i] = (left > right ? left : right) + t.added[i];
+    }
+    return t;
+}
+
+static void add(RangeMax *t, int node, int lo, int hi, int first, int last, int64_t value)
 {
     if (first <= lo && hi <= last) {
         t->most[node] += value;
@@ -28,13 +40,13 @@ static void add(PeakTree *t, int node, int lo, int hi, int first, int last, int6
     t->most[node] = (left > right ? left : right) + t->added[node];
 }
 
-void peak_tree_add(PeakTree *t, int first, int last, int64_t value)
+void range_max_add(RangeMax *t, int first, int last, int64_t value)
 {
     if (first <= last && value != 0)
         add(t, 1, 0, t->leaves - 1, first, last, value);
 }
 
-static int64_t most(const PeakTree *t, int node, int lo, int hi, int first, int last)
+static int64_t most(const RangeMax *t, int node, int lo, int hi, int first, int last)
 {
     if (first <= lo && hi <= last)
         return t->most[node];
@@ -49,12 +61,12 @@ static int64_t most(const PeakTree *t, int node, int lo, int hi, int first, int 
     return best + t->added[node];
 }
 
-int64_t peak_tree_most(const PeakTree *t, int first, int last)
+int64_t range_max_most(const RangeMax *t, int first, int last)
 {
     return most(t, 1, 0, t->leaves - 1, first, last);
 }
 
-int peak_tree_argmost(const PeakTree *t)
+int range_max_argmost(const RangeMax *t)
 {
     int node = 1;
     while (node < t->leaves)
@@ -63,7 +75,7 @@ int peak_tree_argmost(const PeakTree *t)
 }
 
 /* Marks the places below a tree node that are above the limit, from the last one on. */
-static void mark_above(const PeakTree *t, int node, int64_t limit, int *next, int n)
+static void mark_above(const RangeMax *t, int node, int64_t limit, int *next, int n)
 {
     if (t->most[node] <= limit)
         return;
@@ -76,7 +88,7 @@ static void mark_above(const PeakTree *t, int node, int64_t limit, int *next, in
     mark_above(t, 2 * node, limit - t->added[node], next, n);
 }
 
-void peak_tree_above(const PeakTree *t, int64_t limit, int *next, int n)
+void range_max_above(const RangeMax *t, int64_t limit, int *next, int n)
 {
     for (int i = 0; i < n; i++)
         next[i] = n;

@@ -1,4 +1,4 @@
-/* Passes: graph in, better graph out.  The table in pipeline.c is the pipeline. */
+/* Passes: graph in, better graph out.  The table in passes.def is the pipeline. */
 #ifndef SCRIMP_PASSES_PASS_H
 #define SCRIMP_PASSES_PASS_H
 
@@ -57,12 +57,14 @@ typedef struct Pass {
     const char *doc;
     bool (*run)(PassContext *ctx); /* false: ctx->error says why */
     const char *needs;             /* graph kind it works on: "forward", "step" or "any" */
+    bool pieces;                   /* it may follow `views` */
 } Pass;
 
-extern const Pass pass_table[];                 /* ends with name == NULL */
-extern const char *const pipeline_train;        /* as in pipeline.c */
-extern const char *const pipeline_before_remat; /* the beginning of pipeline_train */
-extern const char *const pipeline_infer;        /* without autodiff, masks and remat */
+extern const Pass pass_table[];          /* from passes.def; ends with name == NULL */
+extern const char *const pipeline_train; /* all of passes.def */
+extern const char *const pipeline_infer; /* its rows ALWAYS */
+/* pipeline_train up to the first run of a pass; all of it when there is no pass of that name. */
+const char *pipeline_before(Pool *pool, const char *pass);
 
 typedef void PassObserver(void *user, const Pass *pass, const Graph *g, double seconds);
 /* Runs a comma-separated pipeline such as "autodiff,remat(budget=40%,solver=chen),plan"; verifies
@@ -71,18 +73,11 @@ typedef void PassObserver(void *user, const Pass *pass, const Graph *g, double s
 bool passes_run(PassContext *ctx, const char *pipeline, PassObserver *observer, void *user);
 
 /* One function a pass, one file a function. */
-bool pass_fold(
-    PassContext *ctx); /* constants, x*1, x+0, reshape of reshape, transpose of transpose */
-bool pass_cse(PassContext *ctx);
-bool pass_dce(PassContext *ctx);
-bool pass_layout(PassContext *ctx);   /* images to NHWC inside */
-bool pass_autodiff(PassContext *ctx); /* forward -> whole training step */
-bool pass_fuse(PassContext *ctx);
-bool pass_order(PassContext *ctx);
-bool pass_remat(PassContext *ctx);
-bool pass_views(PassContext *ctx); /* pieces lie where the whole lies */
-bool pass_masks(PassContext *ctx); /* bits and indices instead of tensors read late */
-bool pass_plan(PassContext *ctx);
+#define PASS(name, ...) bool pass_##name(PassContext *ctx);
+#define AGAIN(...)
+#include "passes/passes.def"
+#undef PASS
+#undef AGAIN
 
 /* Gradient rules: grad_NAME for every name in the `grad` column of ops.def.  Given the node and the
  * gradients of its outputs (VALUE_NONE where none flows), set din[i] for each input that has a

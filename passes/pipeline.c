@@ -1,4 +1,4 @@
-/* The table of passes, and the driver: run, verify, time, observe. */
+/* The table of passes, from passes.def, and the driver: run, verify, time, observe. */
 #include "ir/print.h"
 #include "ir/support/bug.h"
 #include "ir/support/clock.h"
@@ -8,25 +8,48 @@
 #include <string.h>
 
 const Pass pass_table[] = {
-    {"fold", "simplify identities, constants, compositions of views", pass_fold, "any"},
-    {"cse", "compute equal operations once, nest concatenations that begin alike", pass_cse, "any"},
-    {"dce", "drop what nothing needs", pass_dce, "any"},
-    {"layout", "images channels-last inside", pass_layout, "forward"},
-    {"autodiff", "forward graph -> whole training step", pass_autodiff, "forward"},
-    {"fuse", "element-wise trees and epilogues become one kernel", pass_fuse, "any"},
-    {"order", "order of operations with the smallest peak", pass_order, "any"},
-    {"masks", "save bits or indices for ReLU's and max pooling's gradients where the peak falls",
-     pass_masks, "step"},
-    {"remat", "recompute within the budget, drop masks (budget=, solver=, objective=, cost=)",
-     pass_remat, "step"},
-    {"views", "pieces of concatenations and slices lie where the whole lies", pass_views, "any"},
-    {"plan", "an offset in one arena for every tensor", pass_plan, "any"},
-    {NULL, NULL, NULL, NULL}};
+#define PASS(name, graph, pieces, pipelines, doc) {#name, doc, pass_##name, graph, pieces},
+#define AGAIN(name, pipelines)
+#include "passes/passes.def"
+#undef PASS
+#undef AGAIN
+    {NULL, NULL, NULL, NULL, false}};
 
-#define BEFORE_REMAT "fold,cse,dce,layout,fold,autodiff,fold,cse,dce,fuse,order,masks"
-const char *const pipeline_before_remat = BEFORE_REMAT;
-const char *const pipeline_train = BEFORE_REMAT ",remat,views,plan";
-const char *const pipeline_infer = "fold,cse,dce,layout,fold,cse,dce,fuse,order,views,plan";
+/* Each name has a comma in front; the pipelines begin behind the first. */
+static const char train_names[] =
+#define PASS(name, ...)  "," #name
+#define AGAIN(name, ...) "," #name
+#include "passes/passes.def"
+    ;
+#undef PASS
+#undef AGAIN
+static const char infer_names[] =
+#define ALWAYS(name)                              "," #name
+#define TRAINING(name)                            ""
+#define PASS(name, graph, pieces, pipelines, doc) pipelines(name)
+#define AGAIN(name, pipelines)                    pipelines(name)
+#include "passes/passes.def"
+    ;
+#undef PASS
+#undef AGAIN
+#undef ALWAYS
+#undef TRAINING
+const char *const pipeline_train = train_names + 1;
+const char *const pipeline_infer = infer_names + 1;
+
+const char *pipeline_before(Pool *pool, const char *pass)
+{
+    const char *at = pipeline_train;
+    size_t length = strlen(pass);
+    for (; *at; at += *at == ',') {
+        size_t name = strcspn(at, ",");
+        if (name == length && memcmp(at, pass, name) == 0)
+            break;
+        at += name;
+    }
+    size_t before = (size_t)(at - pipeline_train);
+    return pool_strndup(pool, pipeline_train, before ? before - (*at != '\0') : 0);
+}
 
 static const Pass *pass_find(const char *name, size_t length)
 {
@@ -94,7 +117,7 @@ static void verify_or_die(const Graph *g, const char *after)
     BUG("the graph is malformed after %s: %s", after, message);
 }
 
-/* The other passes know nothing of values inside of others (ir/place.h). */
+/* Values inside of others (ir/place.h), of which most passes know nothing. */
 static bool has_pieces_in_place(const Graph *g)
 {
     for (size_t k = 0; k < g->order.len; k++) {
@@ -105,6 +128,15 @@ static bool has_pieces_in_place(const Graph *g)
     return false;
 }
 
+static const char *passes_for_pieces(Pool *pool)
+{
+    const char *names = NULL;
+    for (const Pass *p = pass_table; p->name; p++)
+        if (p->pieces)
+            names = names ? pool_printf(pool, "%s, %s", names, p->name) : p->name;
+    return names;
+}
+
 static bool run_one(PassContext *ctx, const Pass *pass, PassObserver *observer, void *user)
 {
     if (strcmp(pass->needs, "any") != 0 && strcmp(pass->needs, ctx->graph->kind) != 0)
@@ -113,16 +145,17 @@ static bool run_one(PassContext *ctx, const Pass *pass, PassObserver *observer, 
             pool_printf(ctx->pool, "pass %s works on a %s graph, this is a %s graph", pass->name,
                         pass->needs, ctx->graph->kind),
             strcmp(pass->needs, "step") == 0 ? "run autodiff first" : "it has been run already");
-    if (pass->run != pass_plan && has_pieces_in_place(ctx->graph))
+    if (!pass->pieces && has_pieces_in_place(ctx->graph))
         return pipeline_error(
             ctx, pool_printf(ctx->pool, "pass %s cannot follow pass views", pass->name),
-            "only plan can");
-    if (pass->run != pass_remat)
-        ctx->without_masks = NULL; /* what this pass does would not be done there */
+            pool_printf(ctx->pool, "only %s can", passes_for_pieces(ctx->pool)));
+    const Graph *without_masks = ctx->without_masks;
     double begin = clock_seconds();
     if (!pass->run(ctx))
         return false;
     double seconds = clock_seconds() - begin;
+    if (ctx->without_masks == without_masks)
+        ctx->without_masks = NULL; /* what this pass did was not done there */
     verify_or_die(ctx->graph, pass->name);
     if (observer)
         observer(user, pass, ctx->graph, seconds);

@@ -207,7 +207,7 @@ static ExitCode measure_missing(KernelCosts *c, const Ast *ast, const ProgramOpt
     ProgramOptions plain = *o;
     plain.observer = NULL;
     plain.cost = cost_models[0].name;
-    plain.pipeline = pipeline_before_remat;
+    plain.pipeline = pipeline_before(c->cli->pool, "remat");
     plain.mask_use = mask_use;
     ExitCode code = program_build(c->cli, ast, &plain, NULL, &p);
     if (code != EXIT_OK || !add_up(c, p.graph))

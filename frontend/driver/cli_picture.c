@@ -47,8 +47,9 @@ static PictureLoad load_of_graph(Pool *pool, const Graph *g, int64_t persistent_
 static ExitCode load_of_kept(Cli *cli, const Ast *ast, int64_t persistent_bytes, PictureLoad *load)
 {
     Program p;
-    ProgramOptions o = {
-        .mode = FRONTEND_TRAIN, .pipeline = pipeline_before_remat, .mask_use = MASKS_NEVER};
+    ProgramOptions o = {.mode = FRONTEND_TRAIN,
+                        .pipeline = pipeline_before(cli->pool, "remat"),
+                        .mask_use = MASKS_NEVER};
     ExitCode code = cli_build(cli, ast, &o, &p);
     if (code == EXIT_OK)
         *load = load_of_graph(cli->pool, p.graph, persistent_bytes);

@@ -24,14 +24,13 @@ typedef enum Stage {
 static const char *const stage_names[N_STAGES] = {"ast",  "ir",   "grad", "remat",
                                                   "plan", "code", "asm"};
 
-/* The passes that lead to each stage: pipeline_train in parts.  grad and remat differ by
- * masks and recomputations alone. */
-#define TO_STEP  "fold,cse,dce,layout,fold,autodiff,fold,cse,dce"
-#define TO_GRAD  TO_STEP ",fuse,order"
-#define TO_REMAT TO_GRAD ",masks,remat"
-#define TO_PLAN  TO_REMAT ",views,plan"
-static const char *const stage_pipelines[N_STAGES] = {NULL,    "",      TO_GRAD, TO_REMAT,
-                                                      TO_PLAN, TO_PLAN, TO_PLAN};
+/* The pass before which pipeline_train stops for each stage: "" = at its end, NULL = before all.
+ * grad and remat differ by masks and recomputations alone. */
+static const char *const stage_ends[N_STAGES] = {[STAGE_GRAD] = "masks",
+                                                 [STAGE_REMAT] = "views",
+                                                 [STAGE_PLAN] = "",
+                                                 [STAGE_CODE] = "",
+                                                 [STAGE_ASM] = ""};
 
 static bool stage_from_name(const char *name, size_t length, Stage *out)
 {
@@ -52,11 +51,12 @@ static ExitCode unknown_stage(Cli *cli, const char *name, int length)
 static ExitCode stage_program(Cli *cli, const Ast *ast, Stage stage, Program *out)
 {
     void *user = NULL;
+    const char *end = stage_ends[stage];
     ProgramOptions o = {.mode = FRONTEND_TRAIN,
                         .budget = cli->budget,
                         .solver = cli->solver,
                         .objective = cli->objective,
-                        .pipeline = stage_pipelines[stage]};
+                        .pipeline = end ? pipeline_before(cli->pool, end) : ""};
     if (!cli_dump_after(cli, &o.observer, &user))
         return EXIT_USER;
     o.user = user;
@@ -68,7 +68,7 @@ static ExitCode stage_program(Cli *cli, const Ast *ast, Stage stage, Program *ou
 static ExitCode dump_step_json(Cli *cli, const Ast *ast)
 {
     Program program;
-    ProgramOptions o = {.mode = FRONTEND_TRAIN, .pipeline = TO_STEP};
+    ProgramOptions o = {.mode = FRONTEND_TRAIN, .pipeline = pipeline_before(cli->pool, "fuse")};
     const CostModel *cost = cli->cost ? cost_model_find(cli->cost) : cost_models;
     if (!cost || !cost->cost)
         return cli_error(cli, EXIT_USER, "E412", "`scrimp plan --help` lists the cost models",

@@ -52,7 +52,7 @@ static int check_plan(const Graph *g, const Map *plain, const char *budget, cons
 static int check_model(const Lowered *r, const char *name)
 {
     PassContext ctx = {.graph = r->graph, .pool = r->pool, .budget = ""};
-    bool ok = r->graph && passes_run(&ctx, pipeline_before_remat, NULL, NULL);
+    bool ok = r->graph && passes_run(&ctx, pipeline_before(r->pool, "remat"), NULL, NULL);
     CHECK_MSG(ok, "%s: %s", name, ctx.error ? ctx.error : r->errors);
     if (!ok)
         return 0;

@@ -339,7 +339,7 @@ static int check_model(Pool *pool, int seed)
     PassContext ctx = {.pool = pool,
                        .graph = model_lower(pool, text, &o),
                        .mask_use = seed % 2 ? MASKS_NEVER : MASKS_ALWAYS};
-    if (!ctx.graph || !passes_run(&ctx, pipeline_before_remat, NULL, NULL)) {
+    if (!ctx.graph || !passes_run(&ctx, pipeline_before(pool, "remat"), NULL, NULL)) {
         CHECK_MSG(false, "seed %d: %s", seed, ctx.error ? ctx.error : text);
         return 0;
     }

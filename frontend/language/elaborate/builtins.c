@@ -5,41 +5,19 @@
 
 #include <string.h>
 
-/* The parts of the table, each from a function on. */
-static const struct Part {
-    const char *first, *title;
-} parts[] = {
-    {"linear", "layers"},
-    {"relu", "element-wise functions"},
-    {"softmax", "reductions"},
-    {"maxpool", "pooling"},
-    {"reshape", "functions of shapes"},
-    {"cross_entropy", "losses and metrics"},
-    {"len", "functions of numbers and lists"},
-    {"init", "initial values"},
-    {"mnist", "data sources"},
-    {"sgd", "optimizers"},
-    {"constant", "learning rates"},
-};
-enum { N_PARTS = sizeof parts / sizeof parts[0] };
-
 const char *builtin_part(Pool *pool, const char *member)
 {
-    StrBuf names = strbuf_new(pool);
-    int part = -1, found = -1;
-    for (int i = 0; i < builtin_count; i++) {
-        const char *name = builtin_table[i].name;
-        if (part + 1 < N_PARTS && strcmp(name, parts[part + 1].first) == 0) {
-            if (found >= 0)
-                break;
-            part++;
-            names = strbuf_new(pool);
-        }
-        strbuf_printf(&names, "%s%s", names.len ? ", " : "", name);
-        if (strcmp(name, member) == 0)
-            found = part;
-    }
-    return found < 0 ? NULL : pool_printf(pool, "%s: %s", parts[found].title, names.text);
+    const Builtin *fn = builtin_find(member);
+    const BuiltinPart *part = builtin_parts;
+    if (!fn)
+        return NULL;
+    while (part[1].title && part[1].first <= fn - builtin_table)
+        part++;
+    StrBuf text = strbuf_new(pool);
+    strbuf_printf(&text, "%s: ", part->title);
+    for (int i = part->first; i < part[1].first; i++)
+        strbuf_printf(&text, "%s%s", i > part->first ? ", " : "", builtin_table[i].name);
+    return text.text;
 }
 
 const Builtin *builtin_find(const char *name)

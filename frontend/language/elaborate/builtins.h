@@ -1,4 +1,4 @@
-/* The functions of the language.  One table (builtins.c) gives each its name, its parameters with
+/* The functions of the language.  One table (builtins.def) gives each its name, its parameters with
  * their defaults, its documentation and the function that does the work. */
 #ifndef SCRIMP_FRONTEND_LANGUAGE_ELABORATE_BUILTINS_H
 #define SCRIMP_FRONTEND_LANGUAGE_ELABORATE_BUILTINS_H
@@ -63,10 +63,19 @@ struct Builtin {
     const char *doc;
     BuiltinFn *run;
     bool layer; /* owns parameters: wants a label */
+    /* Element-wise functions of one tensor: */
+    OpKind op;                /* OP_COUNT: the function is none */
+    double (*number)(double); /* of a number, which stays one; NULL: takes tensors only */
 };
 
 extern const Builtin builtin_table[];
 extern const int builtin_count;
+
+typedef struct BuiltinPart {
+    int first; /* row of the table; the part ends where the next begins */
+    const char *title;
+} BuiltinPart;
+extern const BuiltinPart builtin_parts[]; /* ends with title == NULL */
 
 /* NULL when there is none. */
 const Builtin *builtin_find(const char *name);

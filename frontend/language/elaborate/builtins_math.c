@@ -7,100 +7,30 @@
 
 /* ---- element-wise, one operand ---- */
 
-static Val unary(Call *c, OpKind op)
+static Val unary(Call *c, OpKind op, double (*number)(double))
 {
-    ValueId x = arg_tensor(c, 0);
-    return call_node(c, op, &x, 1, NULL);
-}
-
-/* Numbers stay numbers. */
-static Val unary_or_number(Call *c, OpKind op, double (*f)(double))
-{
-    if (c->arg[0].kind == VAL_TENSOR)
-        return unary(c, op);
-    double r = f(arg_float(c, 0));
+    const Val x = c->arg[0];
+    if (x.kind == VAL_TENSOR)
+        return call_node(c, op, &x.tensor, 1, NULL);
+    double r = number(val_number(x));
     if (isfinite(r))
         return val_float(r);
     lower_error(c->l, c->arg_span[0], "E209", "%s(%s) is not a number", c->fn->name,
-                val_text(c->l->pool, c->arg[0]));
+                val_text(c->l->pool, x));
     return val_poison();
 }
 
-Val builtin_relu(Call *c)
+Val builtin_unary(Call *c)
 {
-    return unary(c, OP_relu);
+    return unary(c, c->fn->op, c->fn->number);
 }
 
-Val builtin_silu(Call *c)
-{
-    return unary(c, OP_silu);
-}
-
-Val builtin_sigmoid(Call *c)
-{
-    return unary(c, OP_sigmoid);
-}
-
-Val builtin_tanh(Call *c)
-{
-    return unary(c, OP_tanh);
-}
-
-Val builtin_sign(Call *c)
-{
-    return unary(c, OP_sign);
-}
-
-Val builtin_stop_gradient(Call *c)
-{
-    return unary(c, OP_stop_gradient);
-}
-
-Val builtin_causal_mask(Call *c)
-{
-    return unary(c, OP_causal_mask);
-}
-
-Val builtin_exp(Call *c)
-{
-    return unary_or_number(c, OP_exp, exp);
-}
-
-Val builtin_log(Call *c)
-{
-    return unary_or_number(c, OP_log, log);
-}
-
-Val builtin_sin(Call *c)
-{
-    return unary_or_number(c, OP_sin, sin);
-}
-
-Val builtin_cos(Call *c)
-{
-    return unary_or_number(c, OP_cos, cos);
-}
-
-Val builtin_sqrt(Call *c)
-{
-    return unary_or_number(c, OP_sqrt, sqrt);
-}
-
-static double reciprocal_root(double x)
-{
-    return 1 / sqrt(x);
-}
-
-Val builtin_rsqrt(Call *c)
-{
-    return unary_or_number(c, OP_rsqrt, reciprocal_root);
-}
-
+/* An int stays an int. */
 Val builtin_abs(Call *c)
 {
     if (c->arg[0].kind == VAL_INT && c->arg[0].i != INT64_MIN)
         return val_int(c->arg[0].i < 0 ? -c->arg[0].i : c->arg[0].i);
-    return unary_or_number(c, OP_abs, fabs);
+    return unary(c, OP_abs, fabs);
 }
 
 Val builtin_gelu(Call *c)

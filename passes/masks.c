@@ -158,7 +158,7 @@ static size_t choose(Choice *c)
 
 bool pass_masks(PassContext *ctx)
 {
-    if (ctx->mask_use == MASKS_NEVER)
+    if (ctx->request.masks == MASKS_NEVER)
         return true;
     if (!memplan_is_countable(ctx->graph))
         return memplan_too_large(ctx);
@@ -170,11 +170,11 @@ bool pass_masks(PassContext *ctx)
         c.picked.len = choose(&c);
     }
     if (c.picked.len > 0) {
-        if (ctx->mask_use == MASKS_BY_BUDGET)
+        if (ctx->request.masks == MASKS_BY_BUDGET)
             ctx->without_masks = graph_copy(ctx->pool, ctx->graph);
         mask_apply(ctx->graph, &c.picked);
         ctx->masks.tensors = (int)c.picked.len;
-        ctx->percent_of_bytes = c.whole.peak_bytes;
+        ctx->masks.whole_peak_bytes = c.whole.peak_bytes;
     }
     pool_free(c.scratch);
     return true;

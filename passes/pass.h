@@ -8,46 +8,27 @@
 
 /* The masks in the step; none where remat has chosen the step without. */
 typedef struct MaskReport {
-    int tensors;             /* that have masks */
-    double overhead_percent; /* filled by remat: what making and reading them adds to the time of
-                                the step without */
+    int tensors;              /* that have masks */
+    double overhead_percent;  /* filled by remat: what making and reading them adds to the time of
+                                 the step without */
+    int64_t whole_peak_bytes; /* of the step without, which a budget in percent is of */
 } MaskReport;
-
-typedef enum MaskUse {
-    MASKS_BY_BUDGET, /* remat chooses between the step with masks and the one without */
-    MASKS_NEVER,
-    MASKS_ALWAYS /* where they lower the peak, whatever the budget */
-} MaskUse;
 
 typedef struct PassContext {
     Graph *graph;
-    Pool *pool; /* the compilation's */
-    const char
-        *budget; /* "8GiB", "40%", "min", "" = none: overrides the remat section when not NULL */
-    int64_t
-        percent_of_bytes;   /* the peak that a percentage is of; 0: of the graph that remat gets */
-    const char *solver;     /* NULL = the section's, else scrimp */
-    const char *objective;  /* "time" (default) or "memory" */
-    const char *cost;       /* a cost model (passes/remat/model/cost.h); NULL = the section's */
-    MeasuredCost *measured; /* for cost = profile; NULL = such plans are refused */
-    void *measured_user;
-    uint64_t seed;             /* of solvers that draw */
-    double time_limit_seconds; /* of solvers; 0 = none */
-    double effort;             /* of scrimp's search; 0 = 1 */
-    struct RematMemo *memo;    /* what it found for an earlier build; NULL = nothing is kept */
-    int stop_at;               /* of twremat; 0 = it tries several */
-    int n_threads;             /* of scrimp's search; 0 = all cores */
-    bool checksums;            /* plan adds a checksum of every gradient (verify) */
-    bool no_views;             /* views does nothing, and remat does not count on it */
-    MaskUse mask_use;
-    MaskReport masks;      /* filled by masks */
-    Graph *without_masks;  /* by masks, for remat right behind it; NULL: as the graph is, or not to
-                              be looked at */
-    const char *untrained; /* by autodiff: parameters that the loss does not depend on, "$a $b";
-                              NULL = none */
-    RematReport report;    /* filled by remat */
-    PlaceMemo *places;     /* that remat has tried; NULL: none */
-    MemPlan *plan;         /* filled by plan */
+    Pool *pool;             /* the compilation's */
+    PlanRequest request;    /* without a cost model: passes_run reads the graph's remat section and
+                               the arguments of pass remat */
+    struct RematMemo *memo; /* what it found for an earlier build; NULL = nothing is kept */
+    bool checksums;         /* plan adds a checksum of every gradient (verify) */
+    MaskReport masks;       /* filled by masks */
+    Graph *without_masks;   /* by masks, for remat right behind it; NULL: as the graph is, or not to
+                               be looked at */
+    const char *untrained;  /* by autodiff: parameters that the loss does not depend on, "$a $b";
+                               NULL = none */
+    RematReport report;     /* filled by remat */
+    PlaceMemo *places;      /* that remat has tried; NULL: none */
+    MemPlan *plan;          /* filled by plan */
     /* environment or user error ("budget 512MiB infeasible: ..."): code and message */
     const char *error_code, *error, *error_help;
 } PassContext;
@@ -71,6 +52,15 @@ typedef void PassObserver(void *user, const Pass *pass, const Graph *g, double s
  * after every pass (BUG with the graph printed on a fault) and calls the observer.  false: user
  * error in ctx->error. */
 bool passes_run(PassContext *ctx, const char *pipeline, PassObserver *observer, void *user);
+
+/* Whether a pipeline has this pass. */
+bool pipeline_has(const char *pipeline, const char *pass);
+
+/* The layer of settings that is the model's remat section. */
+PlanSettings remat_section(const TrainSpec *train);
+
+/* A pass fails for this reason: false. */
+bool pass_refuse(PassContext *ctx, const RematError *e);
 
 /* One function a pass, one file a function. */
 #define PASS(name, ...) bool pass_##name(PassContext *ctx);

@@ -80,29 +80,84 @@ static bool unknown_pass(PassContext *ctx, const char *name, size_t length)
                                   : "`scrimp opt --help` lists the passes");
 }
 
-/* "budget=40%,solver=chen" into the context. */
-static bool pass_arguments(PassContext *ctx, char *text)
+/* A word of the pipeline. */
+typedef struct Step {
+    const Pass *pass;
+    PlanRequest request; /* of remat */
+} Step;
+
+typedef struct Pipeline {
+    PassContext *ctx;
+    PlanSettings arguments; /* so far */
+    VEC(Step) steps;
+} Pipeline;
+
+/* "budget=40%,solver=chen" */
+static bool read_arguments(Pipeline *p, char *text)
 {
     for (char *arg = strtok_r(text, ",", &text); arg; arg = strtok_r(NULL, ",", &text)) {
         char *eq = strchr(arg, '=');
         if (!eq)
-            return pipeline_error(ctx,
-                                  pool_printf(ctx->pool, "pass argument '%s' has no value", arg),
+            return pipeline_error(p->ctx,
+                                  pool_printf(p->ctx->pool, "pass argument '%s' has no value", arg),
                                   "write key=value");
         *eq = '\0';
         if (strcmp(arg, "budget") == 0)
-            ctx->budget = eq + 1;
+            p->arguments.budget = eq + 1;
         else if (strcmp(arg, "solver") == 0)
-            ctx->solver = eq + 1;
+            p->arguments.solver = eq + 1;
         else if (strcmp(arg, "objective") == 0)
-            ctx->objective = eq + 1;
+            p->arguments.objective = eq + 1;
         else if (strcmp(arg, "cost") == 0)
-            ctx->cost = eq + 1;
+            p->arguments.cost = eq + 1;
         else
-            return pipeline_error(ctx,
-                                  pool_printf(ctx->pool, "no pass takes an argument '%s'", arg),
+            return pipeline_error(p->ctx,
+                                  pool_printf(p->ctx->pool, "no pass takes an argument '%s'", arg),
                                   "remat takes budget, solver, objective and cost");
     }
+    return true;
+}
+
+/* The driver's, else what the remat section of the graph and the arguments say. */
+static bool read_request(const Pipeline *p, PlanRequest *out)
+{
+    PassContext *ctx = p->ctx;
+    RematError e;
+    *out = ctx->request;
+    if (!out->costs.model) {
+        PlanSettings section = remat_section(&ctx->graph->train);
+        PlanSettings settings = plan_settings_merge(&p->arguments, &section);
+        if (!plan_request_read(ctx->pool, &settings, out, &e))
+            return pass_refuse(ctx, &e);
+    }
+    return plan_request_has_costs(out, &e) || pass_refuse(ctx, &e);
+}
+
+/* "remat(budget=40%),": *text moves behind it. */
+static bool read_step(Pipeline *p, const char **text)
+{
+    PassContext *ctx = p->ctx;
+    const char *word = *text;
+    size_t name = strcspn(word, ",(");
+    Step step = {.pass = pass_find(word, name)};
+    if (!step.pass)
+        return unknown_pass(ctx, word, name);
+    word += name;
+    if (*word == '(') {
+        const char *close = strchr(word, ')');
+        if (!close)
+            return pipeline_error(ctx, "a pass argument list is not closed", "add `)`");
+        if (!read_arguments(p, pool_strndup(ctx->pool, word + 1, (size_t)(close - word - 1))))
+            return false;
+        word = close + 1;
+    }
+    if (*word && *word != ',')
+        return pipeline_error(ctx, "passes are separated by commas", NULL);
+    *text = word + (*word == ',');
+    step.request = ctx->request;
+    if (step.pass->run == pass_remat && !read_request(p, &step.request))
+        return false;
+    vec_push(ctx->pool, &p->steps, step);
     return true;
 }
 
@@ -162,28 +217,39 @@ static bool run_one(PassContext *ctx, const Pass *pass, PassObserver *observer, 
     return true;
 }
 
+/* What cannot be run is refused before anything is. */
 bool passes_run(PassContext *ctx, const char *pipeline, PassObserver *observer, void *user)
 {
-    const char *p = pipeline;
-    while (*p) {
-        size_t name = strcspn(p, ",(");
-        const Pass *pass = pass_find(p, name);
-        if (!pass)
-            return unknown_pass(ctx, p, name);
-        p += name;
-        if (*p == '(') {
-            const char *close = strchr(p, ')');
-            if (!close)
-                return pipeline_error(ctx, "a pass argument list is not closed", "add `)`");
-            if (!pass_arguments(ctx, pool_strndup(ctx->pool, p + 1, (size_t)(close - p - 1))))
-                return false;
-            p = close + 1;
-        }
-        if (*p && *p != ',')
-            return pipeline_error(ctx, "passes are separated by commas", NULL);
-        p += *p == ',';
-        if (!run_one(ctx, pass, observer, user))
+    Pipeline p = {.ctx = ctx};
+    const PlanRequest own = ctx->request;
+    bool ok = true;
+    while (*pipeline)
+        if (!read_step(&p, &pipeline))
             return false;
+    for (size_t i = 0; i < p.steps.len && ok; i++) {
+        ctx->request = p.steps.data[i].request;
+        ok = run_one(ctx, p.steps.data[i].pass, observer, user);
     }
-    return true;
+    ctx->request = own;
+    return ok;
+}
+
+bool pipeline_has(const char *pipeline, const char *pass)
+{
+    size_t n = strlen(pass);
+    while (*pipeline) {
+        if (strcspn(pipeline, ",(") == n && memcmp(pipeline, pass, n) == 0)
+            return true;
+        pipeline += strcspn(pipeline, ",");
+        pipeline += *pipeline == ',';
+    }
+    return false;
+}
+
+bool pass_refuse(PassContext *ctx, const RematError *e)
+{
+    ctx->error_code = e->code;
+    ctx->error = e->message;
+    ctx->error_help = e->help;
+    return false;
 }

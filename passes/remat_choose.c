@@ -42,7 +42,7 @@ static bool is_min(const Solve *s)
 static bool wants_bytes(const Solve *s, const Planned *a)
 {
     return is_min(s) || a->arena_bytes > s->budget_bytes ||
-           s->request.options.objective == REMAT_MIN_MEMORY;
+           s->request.objective == REMAT_MIN_MEMORY;
 }
 
 /* For `min` the budget that was found, which the plan is within. */

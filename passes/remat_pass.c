@@ -25,42 +25,6 @@ typedef struct Targets {
     int look_ahead;
 } Targets;
 
-static bool pass_error(PassContext *ctx, const char *code, const char *message, const char *help)
-{
-    ctx->error_code = code;
-    ctx->error = message;
-    ctx->error_help = help;
-    return false;
-}
-
-static const char *setting(const char *own, const char *file)
-{
-    return own ? own : file;
-}
-
-/* The context's settings, else the file's. */
-static bool read_request(Solve *s)
-{
-    PassContext *ctx = s->ctx;
-    const TrainSpec *file = &ctx->graph->train;
-    RematSettings settings = {.budget = setting(ctx->budget, file->budget_text),
-                              .solver = setting(ctx->solver, file->solver),
-                              .objective = setting(ctx->objective, file->objective),
-                              .cost = setting(ctx->cost, file->cost),
-                              .seed = ctx->seed,
-                              .time_limit_seconds = ctx->time_limit_seconds,
-                              .effort = ctx->effort,
-                              .stop_at = ctx->stop_at,
-                              .n_threads = ctx->n_threads};
-    RematError error;
-    if (!remat_request_read(ctx->pool, &settings, &s->request, &error))
-        return pass_error(ctx, error.code, error.message, error.help);
-    s->request.budget.of_bytes = ctx->percent_of_bytes;
-    return s->request.cost->cost || ctx->measured ||
-           pass_error(ctx, "E412", "nothing is measured here: cost profile cannot be used",
-                      "use cost roofline");
-}
-
 /* Solving */
 
 /* What the plan of the step with these recomputations takes, pieces lying where pass_views puts
@@ -71,7 +35,8 @@ static int64_t planned_arena(const Solve *s, const RematSchedule *schedule, MemE
     Graph *copy = graph_copy(pool, s->graph);
     remat_apply(copy, s->p, &s->mapping, schedule, "");
     int64_t arena = -1;
-    Graph *views = s->ctx->no_views ? NULL : views_of(pool, copy, effort, s->ctx->places, &arena);
+    Graph *views =
+        s->request.no_views ? NULL : views_of(pool, copy, effort, s->ctx->places, &arena);
     if (!views || effort == MEMPLAN_FINAL)
         arena = memplan_graph(pool, views ? views : copy, effort, s->ctx->places)->arena_bytes;
     pool_free(pool);
@@ -98,13 +63,13 @@ static int64_t least_arena(const Solve *s, const RematSchedule *schedule)
  * most_bytes, it is not placed, and the arena is what it takes at least. */
 static Planned plan_within(Solve *s, int64_t target, int64_t most_bytes)
 {
-    RematOptions o = s->request.options;
+    RematOptions o = s->options;
     Planned a = {.arena_bytes = 0};
     o.budget_bytes = target;
     o.notes = &a.notes;
     if (solve_has_front(s)) /* less memory is a smaller target */
         o.objective = REMAT_MIN_TIME;
-    a.answer = remat_solve(s->p, s->request.only, &o, s->scratch);
+    a.answer = remat_solve(s->p, s->request.solver, &o, s->scratch);
     for (size_t k = 0; k < s->tried.len; k++)
         if (same_schedule(&s->tried.data[k].answer.schedule, &a.answer.schedule))
             return s->tried.data[k];
@@ -158,14 +123,14 @@ static void place_tried(Solve *s, Planned *least)
  * copies is smaller. */
 static void try_with_copies(Solve *s, Planned *least)
 {
-    RematOptions o = s->request.options;
+    RematOptions o = s->options;
     Planned a = {.arena_bytes = 0};
     if (!s->p->pieces || !solve_has_front(s))
         return;
     o.budget_bytes = 0;
     o.notes = &a.notes;
     o.with_copies = true;
-    a.answer = remat_solve(s->p, s->request.only, &o, s->scratch);
+    a.answer = remat_solve(s->p, s->request.solver, &o, s->scratch);
     if (least_arena(s, &a.answer.schedule) >= least->arena_bytes)
         return;
     a.arena_bytes = planned_arena(s, &a.answer.schedule, MEMPLAN_FINAL);
@@ -266,7 +231,7 @@ static Planned spend_rest(Solve *s, Planned best, int64_t budget)
 /* Each node once, in the order there is, but for @recompute. */
 static RematAnswer answer_as_it_is(Solve *s)
 {
-    RematOptions o = s->request.options;
+    RematOptions o = s->options;
     o.budget_bytes = INT64_MAX;
     o.objective = REMAT_MIN_TIME; /* the order stays */
     return remat_solve(s->p, remat_solver_find("none"), &o, s->scratch);
@@ -275,11 +240,11 @@ static RematAnswer answer_as_it_is(Solve *s)
 bool solve_fits_as_it_is(Solve *s, Planned *out)
 {
     BudgetKind kind = s->request.budget.kind;
-    if (!solve_has_front(s) || s->request.options.objective == REMAT_MIN_MEMORY ||
-        kind == BUDGET_NONE || kind == BUDGET_MIN)
+    if (!solve_has_front(s) || s->request.objective == REMAT_MIN_MEMORY || kind == BUDGET_NONE ||
+        kind == BUDGET_MIN)
         return false;
     *out = (Planned){.answer = answer_as_it_is(s)};
-    out->answer.solver = s->request.only->name;
+    out->answer.solver = s->request.solver->name;
     const RematSchedule *schedule = &out->answer.schedule;
     if (out->answer.figures.recomputed > 0 || least_arena(s, schedule) > s->budget_bytes)
         return false;
@@ -298,7 +263,7 @@ Planned solve_request(Solve *s)
         return as_it_is;
     if (s->request.budget.kind == BUDGET_MIN)
         s->budget_bytes = solve_least(s)->arena_bytes;
-    bool wants_time = s->request.options.objective == REMAT_MIN_TIME;
+    bool wants_time = s->request.objective == REMAT_MIN_TIME;
     Planned a =
         wants_time || !solve_has_front(s) ? solve_arena(s, s->budget_bytes) : *solve_least(s);
     bool may_spend = wants_time && s->p->relaxed && a.arena_bytes <= s->budget_bytes &&
@@ -334,6 +299,14 @@ static void find_crossing(const RematProblem *p, const RematSchedule *s, bool *c
     }
 }
 
+static bool refuse_hint(PassContext *ctx, const RematNode *node, const char *why)
+{
+    const char *hint = node->hint == REMAT_KEEP ? "keep" : "recompute",
+               *message =
+                   pool_printf(ctx->pool, "@%s of %s cannot be obeyed: %s", hint, node->name, why);
+    return pass_refuse(ctx, &(RematError){"E402", message, "remove the annotation"});
+}
+
 static bool check_hints(Solve *s, const RematSchedule *schedule)
 {
     const RematProblem *p = s->p;
@@ -350,11 +323,7 @@ static bool check_hints(Solve *s, const RematSchedule *schedule)
         if (node->hint == REMAT_RECOMPUTE && !why && crosses[n])
             why = "its value is needed across the loss";
         if (why)
-            return pass_error(s->ctx, "E402",
-                              pool_printf(s->ctx->pool, "@%s of %s cannot be obeyed: %s",
-                                          node->hint == REMAT_KEEP ? "keep" : "recompute",
-                                          node->name, why),
-                              "remove the annotation");
+            return refuse_hint(s->ctx, node, why);
     }
     return true;
 }
@@ -366,7 +335,7 @@ static RematStatus status_of(const Chosen *c, int64_t bound_bytes)
 {
     if (c->plan.arena_bytes > c->of->budget_bytes)
         return REMAT_INFEASIBLE;
-    bool is_best = c->of->request.options.objective == REMAT_MIN_MEMORY
+    bool is_best = c->of->request.objective == REMAT_MIN_MEMORY
                        ? c->plan.arena_bytes <= bound_bytes
                        : c->plan.answer.figures.recomputed == 0 && chosen_is_fastest(c);
     if (is_best)
@@ -404,12 +373,12 @@ static void fill_report(const Chosen *c)
         r->min_feasible_bytes = s->budget_bytes;
     r->recomputed_ops = f->recomputed;
     r->treewidth = c->plan.notes.treewidth;
-    r->cost = s->request.cost;
+    r->cost = s->request.costs.model;
     r->step_cost = f->time;
     r->base_cost = base->keep_all.time;
     r->overhead_percent = percent_more(f->time, r->base_cost);
     r->forward_percent = forward_percent(base->p);
-    bound_report_limits(&s->request, s->p, r);
+    bound_report_limits(s->request.solver, &s->options, s->p, r);
     bound_report_fill(s->ctx->pool, s->p, r);
     if (c->other)
         bound_report_also(s->ctx->pool, c->other->p, r);
@@ -423,7 +392,7 @@ static bool report_infeasible(Solve *s, int64_t smallest_arena_bytes)
     ctx->report.min_feasible_bytes = smallest_arena_bytes;
     RematError e =
         bound_report_infeasible(ctx->pool, &ctx->report, s->request.budget, ", or a smaller batch");
-    return pass_error(ctx, e.code, e.message, e.help);
+    return pass_refuse(ctx, &e);
 }
 
 /* The step that the plan is of goes on. */
@@ -448,16 +417,14 @@ static void relax(Solve *s)
     s->p->pieces = relax_pieces(s->scratch, s->graph, s->p, &s->mapping, PIECES_LIKELY);
 }
 
-/* A step whose request has been read. */
 static Solve *solve_new(const Solve *request, Graph *g, struct RematMemo *memo)
 {
     Solve *s = POOL_NEW(request->scratch, Solve);
-    NodeCosts costs = {request->request.cost, request->ctx->measured, request->ctx->measured_user};
     *s = *request;
     s->graph = g;
-    s->p = remat_problem_from_graph(s->scratch, g, &costs, &s->mapping);
-    s->p->bounds_until = s->request.bounds_until;
-    if (!s->ctx->no_views)
+    s->p = remat_problem_from_graph(s->scratch, g, &s->request.costs, &s->mapping);
+    s->p->bounds_until = s->bounds_until;
+    if (!s->request.no_views)
         relax(s);
     s->p->memo = memo ? memo : remat_memo_new(s->scratch, NULL);
     RematSchedule base = remat_base_schedule(s->scratch, s->p);
@@ -488,12 +455,26 @@ bool pass_remat(PassContext *ctx)
 {
     if (!memplan_is_countable(ctx->graph))
         return memplan_too_large(ctx);
-    Solve request = {.ctx = ctx, .scratch = pool_new_child(ctx->pool)};
-    ctx->places = place_memo_new(ctx->pool, ctx->n_threads);
+    Solve request = {.ctx = ctx,
+                     .scratch = pool_new_child(ctx->pool),
+                     .request = ctx->request,
+                     .options = plan_request_options(&ctx->request)};
+    double deadline = request.options.deadline_seconds;
+    request.request.budget.of_bytes = ctx->masks.whole_peak_bytes;
+    request.bounds_until = deadline > 0 ? deadline + ctx->request.time_limit_seconds / 4 : 0;
+    ctx->places = place_memo_new(ctx->pool, ctx->request.n_threads);
     double begin = clock_seconds();
     ctx->report = (RematReport){.solver = "none", .budget_bytes = INT64_MAX};
-    bool ok = read_request(&request) && meet_budget(&request);
+    bool ok = meet_budget(&request);
     ctx->report.solve_seconds = clock_seconds() - begin;
     pool_free(request.scratch);
     return ok;
+}
+
+PlanSettings remat_section(const TrainSpec *train)
+{
+    return (PlanSettings){.budget = train->budget_text,
+                          .solver = train->solver,
+                          .objective = train->objective,
+                          .cost = train->cost};
 }

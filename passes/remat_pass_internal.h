@@ -21,7 +21,9 @@ typedef struct Solve {
     Graph *graph;
     RematProblem *p;
     RematMapping mapping;
-    RematRequest request;
+    PlanRequest request;
+    RematOptions options; /* without the budget */
+    double bounds_until;  /* with a time limit: when bounds end; else 0 */
     RematFigures keep_all;
     int64_t budget_bytes;
     VEC(Planned) tried;
@@ -31,7 +33,7 @@ typedef struct Solve {
 /* The solver asked for has one search for all budgets. */
 static inline bool solve_has_front(const Solve *s)
 {
-    return s->request.only && s->request.only->has_front;
+    return s->request.solver && s->request.solver->has_front;
 }
 
 /* No search is needed: the step fits the budget with each node once in the order there is, and time

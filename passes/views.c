@@ -387,7 +387,7 @@ Graph *views_of(Pool *pool, const Graph *g, MemEffort effort, PlaceMemo *memo, i
 bool pass_views(PassContext *ctx)
 {
     int64_t arena_bytes;
-    if (ctx->no_views || !memplan_is_countable(ctx->graph))
+    if (ctx->request.no_views || !memplan_is_countable(ctx->graph))
         return true;
     Graph *g = views_of(ctx->pool, ctx->graph, MEMPLAN_FINAL, ctx->places, &arena_bytes);
     ctx->graph = g ? g : ctx->graph;

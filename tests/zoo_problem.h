@@ -18,7 +18,7 @@ typedef struct ZooProblem {
 static inline RematProblem *zoo_problem(Pool *pool, Lowered *lowered, const ZooProblem *z)
 {
     *lowered = lower_example_for(z->file, FRONTEND_TRAIN, false, z->defs);
-    PassContext c = {.graph = lowered->graph, .pool = pool, .budget = ""};
+    PassContext c = {.graph = lowered->graph, .pool = pool};
     if (!c.graph ||
         !passes_run(&c, "fold,cse,dce,layout,fold,autodiff,fold,cse,dce,fuse,order", NULL, NULL)) {
         CHECK_MSG(false, "%s: %s", z->file, c.error ? c.error : "cannot be read");

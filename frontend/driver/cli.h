@@ -3,6 +3,7 @@
 #define SCRIMP_FRONTEND_DRIVER_CLI_H
 
 #include "frontend/language/frontend.h"
+#include "passes/remat/plan_request.h"
 
 #include <jansson.h>
 
@@ -17,14 +18,13 @@ typedef struct Cli {
     const char *file; /* model, IR text or "-" */
     OptionDef defs[CLI_MAX_DEFS];
     int n_defs;
-    bool json, json_errors, colour, no_loc, no_cache, no_masks, no_views, resume, overwrite,
-        overfit, quiet;
-    const char *model, *budget, *solver, *objective, *cost, *stage, *diff, *passes, *dump_after,
-        *data, *out, *log, *march, *cache, *header, *name, *arena_csv, *svg, *prompt, *checkpoint,
-        *count, *on_nan, *graph;
-    int64_t steps, seed, threads, sweep, tokens, top_k, jobs, stop_at;
+    bool json, json_errors, colour, no_loc, no_cache, resume, overwrite, overfit, quiet;
+    const char *model, *stage, *diff, *passes, *dump_after, *data, *out, *log, *march, *cache,
+        *header, *name, *arena_csv, *svg, *prompt, *checkpoint, *count, *on_nan, *graph;
+    int64_t steps, seed, threads, sweep, tokens, top_k, jobs;
     bool has_seed, compare, max_batch, dot, schedule;
-    double temperature, time_limit, effort, older;
+    double temperature, older;
+    PlanSettings plan;           /* what the command line says of plans */
     struct RematMemo *memo;      /* of the solver, for every time the program is built */
     struct MeasuredCosts *costs; /* of the cost model `profile`, once measured */
     bool warned_untrained;       /* once, however often the program is built */

@@ -3,6 +3,7 @@
 #include "frontend/driver/cli_plan.h"
 #include "frontend/driver/cli_progress.h"
 #include "ir/support/clock.h"
+#include "passes/remat/solvers.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -24,8 +25,9 @@ typedef struct BatchPlan {
 typedef struct BatchSearch {
     Cli *cli;
     const Ast *ast;
-    const char *solver, *cost; /* of the plans that are tried */
-    ExitCode code;             /* of the last plan */
+    Budget budget;
+    PlanOverride plan; /* of the plans that are tried */
+    ExitCode code;     /* of the last plan */
     Progress *progress;
     const char *what;        /* is looked for, */
     int64_t fits, too_large; /* between these; 0: not known */
@@ -53,12 +55,7 @@ static BatchPlan plan_batch(BatchSearch *s, int64_t batch)
     OptionDef n = {"N", pool_printf(cli.pool, "%lld", (long long)batch)};
     Program p = {0};
     ProgramOptions o = {.mode = FRONTEND_TRAIN,
-                        .budget = cli.budget,
-                        .solver = s->solver,
-                        .objective = cli.objective,
-                        .cost = s->cost,
-                        .seed = (uint64_t)cli.seed,
-                        .time_limit_seconds = cli.time_limit,
+                        .plan = s->plan,
                         .extra_defs = &n,
                         .n_extra_defs = 1,
                         .quiet_infeasible = true};
@@ -151,9 +148,8 @@ static const OptionInfo *batch_option(Cli *cli, const Ast *ast)
     return NULL;
 }
 
-static bool check_request(Cli *cli, const Ast *ast)
+static bool check_request(Cli *cli, const Ast *ast, Budget *budget)
 {
-    Budget budget;
     for (int i = 0; i < cli->n_defs; i++)
         if (strcmp(cli->defs[i].name, "N") == 0) {
             cli_error(cli, EXIT_USER, "E407", "leave one of them out",
@@ -163,7 +159,8 @@ static bool check_request(Cli *cli, const Ast *ast)
     if (!batch_option(cli, ast))
         cli_error(cli, EXIT_USER, "E413", "declare `option N = 32` and use it as the batch size",
                   "%s has no whole-number option N, which --max-batch would choose", cli->file);
-    else if (!cli->budget || (budget_parse(cli->budget, &budget) && budget.kind != BUDGET_BYTES))
+    else if (!cli->plan.budget ||
+             (budget_parse(cli->plan.budget, budget) && budget->kind != BUDGET_BYTES))
         cli_error(cli, EXIT_USER, "E407", "write --budget 8GiB",
                   "--max-batch needs a budget in bytes");
     else
@@ -185,10 +182,8 @@ static double relative_time(const BatchPlan *p, const BatchPlan *kept)
     return p->step_cost / (double)p->batch * (double)kept->batch / kept->step_cost;
 }
 
-static void print_batch_json(const Cli *cli, const BatchPlan *p, const BatchPlan *kept)
+static void print_batch_json(Budget budget, const BatchPlan *p, const BatchPlan *kept)
 {
-    Budget budget;
-    budget_parse(cli->budget, &budget);
     json_t *o = json_pack("{s:s,s:I,s:I,s:I,s:I,s:f,s:i,s:s}", "solver", p->solver, "budget_bytes",
                           (json_int_t)budget_bytes(budget, 0, 0), "batch", (json_int_t)p->batch,
                           "arena_bytes", (json_int_t)p->arena_bytes, "peak_bytes",
@@ -210,7 +205,7 @@ static void print_batch_text(const Cli *cli, const BatchPlan *p, const BatchPlan
            "arena                            %s of %s\n"
            "recomputation                    +%.1f%% of a step's time (%s, cost %s)\n",
            (long long)p->batch, p->batch == MAX_BATCH ? " (none larger is tried)" : "",
-           bytes_text(cli->pool, p->arena_bytes), cli->budget, p->overhead_percent, p->solver,
+           bytes_text(cli->pool, p->arena_bytes), cli->plan.budget, p->overhead_percent, p->solver,
            p->cost->name);
     if (p->cost->in_seconds)
         printf("predicted time per sample        %.6g ms\n", 1e3 * p->step_cost / (double)p->batch);
@@ -224,19 +219,19 @@ static void print_batch_text(const Cli *cli, const BatchPlan *p, const BatchPlan
 
 /* Kernels of every batch that is tried would have to be measured: those of the answer are enough.
  */
-static const char *search_cost(const Cli *cli, const char *own)
+static const CostModel *search_cost(const Cli *cli, const char *own)
 {
-    const CostModel *m = cost_model_find(cli->cost ? cli->cost : own);
-    return m && !m->cost ? cost_models[0].name : cli->cost;
+    const PlanSettings file = {.cost = own}, all = plan_settings_merge(&cli->plan, &file);
+    const CostModel *m = cost_model_find(all.cost);
+    return m && !m->cost ? cost_models : NULL;
 }
 
-static BatchPlan with_costs(BatchSearch *s, const char *solver, const BatchPlan *found)
+static BatchPlan with_costs(BatchSearch *s, const BatchPlan *found)
 {
-    if (s->cost == s->cli->cost || !found->batch)
+    if (!s->plan.cost || !found->batch)
         return *found;
     BatchSearch last = *s;
-    last.solver = solver;
-    last.cost = s->cli->cost;
+    last.plan.cost = NULL;
     last.what = "batch with measured costs";
     last.fits = last.too_large = 0;
     BatchPlan plan = plan_batch(&last, found->batch);
@@ -246,7 +241,7 @@ static BatchPlan with_costs(BatchSearch *s, const char *solver, const BatchPlan 
                   "leave --cost out, or plan smaller batches one by one",
                   "a batch of %lld fits a budget of %s by the costs of the search, cost %s, but by "
                   "measured ones the smallest plan found takes %s",
-                  (long long)found->batch, s->cli->budget, s->cost,
+                  (long long)found->batch, s->cli->plan.budget, s->plan.cost->name,
                   bytes_text(s->cli->pool, plan.least_bytes));
     return plan;
 }
@@ -258,13 +253,14 @@ static ExitCode no_batch_fits(Cli *cli, int64_t batch, int64_t least_bytes)
     return cli_error(cli, EXIT_BUDGET, "E401", help,
                      "no batch was found that fits a budget of %s: the smallest plan found for a "
                      "batch of %lld takes %s",
-                     cli->budget, (long long)batch, bytes_text(cli->pool, least_bytes));
+                     cli->plan.budget, (long long)batch, bytes_text(cli->pool, least_bytes));
 }
 
 ExitCode cli_plan_max_batch(Cli *cli, const Ast *ast)
 {
     const char *own;
-    if (!check_request(cli, ast))
+    Budget budget;
+    if (!check_request(cli, ast, &budget))
         return EXIT_USER;
     int64_t least = least_batch(cli, ast, &own);
     if (!least)
@@ -272,27 +268,29 @@ ExitCode cli_plan_max_batch(Cli *cli, const Ast *ast)
     Progress progress = progress_begin(0);
     BatchSearch s = {.cli = cli,
                      .ast = ast,
-                     .solver = "none",
-                     .cost = search_cost(cli, own),
+                     .budget = budget,
+                     .plan = {.budget = &budget,
+                              .solver = remat_solver_find("none"),
+                              .cost = search_cost(cli, own)},
                      .progress = &progress,
                      .what = "batch without recomputation",
                      .started = clock_seconds()};
     BatchPlan kept = largest_batch(&s, least, least);
     if (s.code == EXIT_USER)
         return EXIT_USER;
-    kept = with_costs(&s, "none", &kept);
-    s.solver = cli->solver;
+    kept = with_costs(&s, &kept);
+    s.plan.solver = NULL;
     s.what = "batch with recomputation";
     BatchPlan best = largest_batch(&s, least, kept.batch ? kept.batch : least);
     if (!best.batch && s.code == EXIT_BUDGET)
         return no_batch_fits(cli, least, best.least_bytes);
     if (!best.batch)
         return s.code;
-    best = with_costs(&s, cli->solver, &best);
+    best = with_costs(&s, &best);
     if (!best.batch)
         return s.code;
     if (cli->json)
-        print_batch_json(cli, &best, &kept);
+        print_batch_json(s.budget, &best, &kept);
     else
         print_batch_text(cli, &best, &kept);
     return EXIT_OK;

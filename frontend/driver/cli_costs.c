@@ -201,37 +201,38 @@ static ExitCode measure(KernelCosts *c, const Program *program)
 
 /* What the kernels of the step with masks take, or of the one without, where not all is known. */
 static ExitCode measure_missing(KernelCosts *c, const Ast *ast, const ProgramOptions *o,
-                                MaskUse mask_use)
+                                const PlanRequest *request, MaskUse masks)
 {
     Program p;
     ProgramOptions plain = *o;
+    /* What these costs allow is not known yet. */
+    Budget budget = {.kind = request->budget.kind == BUDGET_NONE ? BUDGET_NONE : BUDGET_MIN};
     plain.observer = NULL;
-    plain.cost = cost_models[0].name;
     plain.pipeline = pipeline_before(c->cli->pool, "remat");
-    plain.mask_use = mask_use;
+    plain.plan.cost = cost_models;
+    plain.plan.masks = masks;
     ExitCode code = program_build(c->cli, ast, &plain, NULL, &p);
     if (code != EXIT_OK || !add_up(c, p.graph))
         return code;
-    const char *budget = o->budget ? o->budget : p.graph->train.budget_text;
     plain.pipeline = NULL;
-    plain.budget = budget && *budget ? "min" : ""; /* what these costs allow is not known yet */
-    plain.no_views = true;                         /* solvers see the step without them */
+    plain.plan.budget = &budget;
+    plain.plan.no_views = true; /* solvers see the step without them */
     code = program_build(c->cli, ast, &plain, NULL, &p);
     return code == EXIT_OK ? measure(c, &p) : code;
 }
 
-ExitCode cli_measure_costs(Cli *cli, const Ast *ast, const ProgramOptions *o, MeasuredCosts **out)
+ExitCode cli_measure_costs(Cli *cli, const Ast *ast, const ProgramOptions *o,
+                           const PlanRequest *request, MeasuredCosts **out)
 {
     const char *error = NULL;
     KernelCosts *c = POOL_NEW(cli->pool, KernelCosts);
     if (!open_table(cli, c, &error))
         return cli_error(cli, EXIT_USER, "E801", NULL, "%s", error);
-    MaskUse use = cli->no_masks ? MASKS_NEVER : o->mask_use;
     ExitCode code = EXIT_OK;
-    if (use != MASKS_NEVER)
-        code = measure_missing(c, ast, o, MASKS_ALWAYS);
-    if (code == EXIT_OK && use != MASKS_ALWAYS)
-        code = measure_missing(c, ast, o, MASKS_NEVER);
+    if (request->masks != MASKS_NEVER)
+        code = measure_missing(c, ast, o, request, MASKS_ALWAYS);
+    if (code == EXIT_OK && request->masks != MASKS_ALWAYS)
+        code = measure_missing(c, ast, o, request, MASKS_NEVER);
     if (code == EXIT_OK) {
         *out = POOL_NEW(cli->pool, MeasuredCosts);
         **out = (MeasuredCosts){measured_cost, c};

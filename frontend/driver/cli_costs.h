@@ -5,8 +5,8 @@
 
 #include "frontend/driver/cli_program.h"
 
-/* MeasureCosts: plans the model within o->budget with the default costs, compiles it and runs a few
- * steps. */
+/* MeasureCosts: plans the model within the budget with the default costs, compiles it and runs a
+ * few steps. */
 MeasureCosts cli_measure_costs;
 
 #endif

@@ -16,20 +16,17 @@ const ExternalGraph *cli_read_graph(Cli *cli)
     return g;
 }
 
-ExitCode cli_plan_graph(Cli *cli, const ExternalGraph *g, const char *budget, const char *solver,
-                        bool quiet, PlanRow *row)
+ExitCode cli_plan_graph(Cli *cli, const ExternalGraph *g, const PlanOverride *own, bool quiet,
+                        PlanRow *row)
 {
-    RematSettings settings = {.budget = budget,
-                              .solver = solver,
-                              .objective = cli->objective,
-                              .seed = (uint64_t)cli->seed,
-                              .time_limit_seconds = cli->time_limit,
-                              .effort = cli->effort,
-                              .stop_at = (int)cli->stop_at,
-                              .n_threads = (int)cli->threads};
+    const PlanSettings none = {0};
+    PlanRequest request;
     ExternalPlan *plan = POOL_NEW(cli->pool, ExternalPlan);
     RematError error;
-    bool ok = external_plan(cli->pool, g, &settings, cli_memo(cli), plan, &error);
+    if (!cli_plan_request(cli, &none, own, &request, &error))
+        return cli_error(cli, EXIT_USER, error.code, error.help, "%s: %s", cli->graph,
+                         error.message);
+    bool ok = external_plan(cli->pool, g, &request, cli_memo(cli), plan, &error);
     *row = (PlanRow){.solver = plan->report.solver,
                      .report = plan->report,
                      .arena_bytes = plan->arena_bytes,

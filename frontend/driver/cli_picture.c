@@ -49,7 +49,7 @@ static ExitCode load_of_kept(Cli *cli, const Ast *ast, int64_t persistent_bytes,
     Program p;
     ProgramOptions o = {.mode = FRONTEND_TRAIN,
                         .pipeline = pipeline_before(cli->pool, "remat"),
-                        .mask_use = MASKS_NEVER};
+                        .plan.masks = MASKS_NEVER};
     ExitCode code = cli_build(cli, ast, &o, &p);
     if (code == EXIT_OK)
         *load = load_of_graph(cli->pool, p.graph, persistent_bytes);

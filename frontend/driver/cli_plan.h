@@ -32,8 +32,8 @@ ExitCode cli_plan_max_batch(Cli *cli, const Ast *ast);
 
 /* cli->graph; NULL after a message. */
 const ExternalGraph *cli_read_graph(Cli *cli);
-ExitCode cli_plan_graph(Cli *cli, const ExternalGraph *g, const char *budget, const char *solver,
-                        bool quiet, PlanRow *row);
+ExitCode cli_plan_graph(Cli *cli, const ExternalGraph *g, const PlanOverride *own, bool quiet,
+                        PlanRow *row);
 /* Adds the keys that only graphs have. */
 void cli_graph_json(const Cli *cli, const PlanRow *row, json_t *object);
 /* --svg: the picture of a row that is feasible.  program: the model's; NULL of a graph. */

@@ -55,23 +55,51 @@ struct RematMemo *cli_memo(Cli *cli)
     return cli->memo;
 }
 
-/* The cost model in use; what `profile` needs is measured first. */
-static ExitCode set_costs(Cli *cli, const Ast *ast, const ProgramOptions *o, MeasureCosts *measure,
-                          PassContext *ctx)
+bool cli_plan_request(const Cli *cli, const PlanSettings *file, const PlanOverride *own,
+                      PlanRequest *out, RematError *error)
 {
-    ctx->cost = o->cost ? o->cost : cli->cost;
-    const char *name = ctx->cost ? ctx->cost : ctx->graph->train.cost;
-    const CostModel *model = name ? cost_model_find(name) : NULL;
-    if (!model || model->cost || o->mode != FRONTEND_TRAIN || o->pipeline || !measure)
+    PlanSettings s = plan_settings_merge(&cli->plan, file);
+    s.n_threads = cli->threads;
+    if (!plan_request_read(cli->pool, &s, out, error))
+        return false;
+    out->budget = own->budget ? *own->budget : out->budget;
+    out->solver = own->solver ? own->solver : out->solver;
+    out->costs.model = own->cost ? own->cost : out->costs.model;
+    out->masks = own->masks ? own->masks : out->masks;
+    out->no_views |= own->no_views;
+    return true;
+}
+
+/* What `profile` needs is measured first. */
+static ExitCode set_costs(Cli *cli, const Ast *ast, const ProgramOptions *o, MeasureCosts *measure,
+                          PlanRequest *request)
+{
+    if (request->costs.model->cost || o->pipeline || !measure)
         return EXIT_OK;
     if (!cli->costs) {
-        ExitCode code = measure(cli, ast, o, &cli->costs);
+        ExitCode code = measure(cli, ast, o, request, &cli->costs);
         if (code != EXIT_OK)
             return code;
     }
-    ctx->measured = cli->costs->cost;
-    ctx->measured_user = cli->costs->table;
+    request->costs.measured = cli->costs->cost;
+    request->costs.user = cli->costs->table;
     return EXIT_OK;
+}
+
+/* Where no plan is made, nothing of the request is refused. */
+static ExitCode read_request(Cli *cli, const Ast *ast, const ProgramOptions *o,
+                             const char *pipeline, MeasureCosts *measure, PassContext *ctx)
+{
+    PlanSettings section = remat_section(&ctx->graph->train);
+    RematError e;
+    if (!pipeline_has(pipeline, "remat")) {
+        ctx->request.masks = cli->plan.no_masks ? MASKS_NEVER : o->plan.masks;
+        ctx->request.no_views = cli->plan.no_views || o->plan.no_views;
+        return EXIT_OK;
+    }
+    if (!cli_plan_request(cli, &section, &o->plan, &ctx->request, &e))
+        return cli_error(cli, EXIT_USER, e.code, e.help, "%s", e.message);
+    return set_costs(cli, ast, o, measure, &ctx->request);
 }
 
 ExitCode cli_supported(Cli *cli, const Graph *g)
@@ -91,26 +119,14 @@ ExitCode program_build(Cli *cli, const Ast *ast, const ProgramOptions *o, Measur
     if (o->mode == FRONTEND_TRAIN && !g->train.present && !only_look)
         return cli_error(cli, EXIT_USER, "E211", "add `train { ... }`; docs/language.md shows one",
                          "%s has no train section", cli->file);
-    PassContext ctx = {.graph = g,
-                       .pool = cli->pool,
-                       .budget = o->budget,
-                       .solver = o->solver,
-                       .objective = o->objective,
-                       .seed = o->seed,
-                       .time_limit_seconds = o->time_limit_seconds,
-                       .effort = cli->effort,
-                       .memo = cli_memo(cli),
-                       .stop_at = (int)cli->stop_at,
-                       .n_threads = (int)cli->threads,
-                       .mask_use = cli->no_masks ? MASKS_NEVER : o->mask_use,
-                       .no_views = cli->no_views || o->no_views,
-                       .checksums = o->checksums};
-    ExitCode code = set_costs(cli, ast, o, measure, &ctx);
-    if (code != EXIT_OK)
-        return code;
     const char *pipeline = o->pipeline                 ? o->pipeline
                            : o->mode == FRONTEND_TRAIN ? pipeline_train
                                                        : pipeline_infer;
+    PassContext ctx = {
+        .graph = g, .pool = cli->pool, .memo = cli_memo(cli), .checksums = o->checksums};
+    ExitCode code = read_request(cli, ast, o, pipeline, measure, &ctx);
+    if (code != EXIT_OK)
+        return code;
     bool ok = passes_run(&ctx, pipeline, o->observer, o->user);
     *out =
         (Program){.graph = ctx.graph, .plan = ctx.plan, .report = ctx.report, .masks = ctx.masks};

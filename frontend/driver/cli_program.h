@@ -14,15 +14,18 @@ typedef struct Program {
     RematReport report;
     MaskReport masks;
 } Program;
+/* What a verb asks of a plan in the place of the user's settings; NULL or 0: what they say. */
+typedef struct PlanOverride {
+    const Budget *budget;
+    const RematSolver *solver;
+    const CostModel *cost;
+    MaskUse masks;
+    bool no_views;
+} PlanOverride;
 typedef struct ProgramOptions {
     FrontendMode mode;
-    const char *budget, *solver, *objective; /* NULL = the model's */
-    const char *cost;                        /* NULL = the command line's, else the model's */
-    uint64_t seed;                           /* of solvers */
-    double time_limit_seconds;               /* of solvers; 0 = none */
+    PlanOverride plan;
     bool checksums;
-    MaskUse mask_use;            /* --no-masks: never */
-    bool no_views;               /* as --no-views */
     const char *pipeline;        /* NULL = by mode */
     const OptionDef *extra_defs; /* on top of the command line's */
     int n_extra_defs;
@@ -36,10 +39,15 @@ typedef struct MeasuredCosts {
     MeasuredCost *cost;
     void *table; /* its user */
 } MeasuredCosts;
-/* Measures what of the model has not been measured yet. *out stays as it is unless EXIT_OK is
- * returned. */
+/* Measures what of the model has not been measured yet and a plan for this request asks for. *out
+ * stays as it is unless EXIT_OK is returned. */
 typedef ExitCode MeasureCosts(Cli *cli, const Ast *ast, const ProgramOptions *o,
-                              MeasuredCosts **out);
+                              const PlanRequest *request, MeasuredCosts **out);
+
+/* The settings of the command line over those of a model's file (or none), and over both what the
+ * verb asks for.  False with the user's mistake. */
+bool cli_plan_request(const Cli *cli, const PlanSettings *file, const PlanOverride *own,
+                      PlanRequest *out, RematError *error);
 
 /* The model's graph after the passes.  measure: for the cost model `profile`; NULL where that is
  * not the model in use.  Verbs call cli_build (cli_build.h). */

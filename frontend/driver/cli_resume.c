@@ -64,12 +64,10 @@ static void put_train_fields(Cli *cli, json_t *settings, TrainSpec spec)
 {
     if (cli->data)
         spec.data_path = cli->data;
-    if (cli->budget)
-        spec.budget_text = cli->budget;
-    if (cli->solver)
-        spec.solver = cli->solver;
-    if (cli->objective)
-        spec.objective = cli->objective;
+    PlanSettings section = remat_section(&spec), plan = plan_settings_merge(&cli->plan, &section);
+    spec.budget_text = plan.budget;
+    spec.solver = plan.solver;
+    spec.objective = plan.objective;
     for (int i = 0; i < TRAIN_FIELD_COUNT; i++) {
         const TrainField *f = &train_fields[i];
         StrBuf value = strbuf_new(cli->pool);

@@ -206,10 +206,7 @@ ExitCode verb_bench(Cli *cli)
     if (!cli->steps)
         cli->steps = DEFAULT_STEPS;
     Program program;
-    ProgramOptions o = {.mode = FRONTEND_TRAIN,
-                        .budget = cli->budget,
-                        .solver = cli->solver,
-                        .objective = cli->objective};
+    ProgramOptions o = {.mode = FRONTEND_TRAIN};
     ExitCode code = cli_build(cli, ast, &o, &program);
     if (code != EXIT_OK)
         return code;

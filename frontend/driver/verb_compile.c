@@ -70,10 +70,7 @@ ExitCode verb_compile(Cli *cli)
     if (!ast)
         return EXIT_USER;
     Program p;
-    ProgramOptions o = {.mode = FRONTEND_TRAIN,
-                        .budget = cli->budget,
-                        .solver = cli->solver,
-                        .objective = cli->objective};
+    ProgramOptions o = {.mode = FRONTEND_TRAIN};
     ExitCode code = cli_build(cli, ast, &o, &p);
     if (code != EXIT_OK)
         return code;

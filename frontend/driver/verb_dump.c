@@ -53,9 +53,6 @@ static ExitCode stage_program(Cli *cli, const Ast *ast, Stage stage, Program *ou
     void *user = NULL;
     const char *end = stage_ends[stage];
     ProgramOptions o = {.mode = FRONTEND_TRAIN,
-                        .budget = cli->budget,
-                        .solver = cli->solver,
-                        .objective = cli->objective,
                         .pipeline = end ? pipeline_before(cli->pool, end) : ""};
     if (!cli_dump_after(cli, &o.observer, &user))
         return EXIT_USER;
@@ -69,12 +66,12 @@ static ExitCode dump_step_json(Cli *cli, const Ast *ast)
 {
     Program program;
     ProgramOptions o = {.mode = FRONTEND_TRAIN, .pipeline = pipeline_before(cli->pool, "fuse")};
-    const CostModel *cost = cli->cost ? cost_model_find(cli->cost) : cost_models;
+    const CostModel *cost = cli->plan.cost ? cost_model_find(cli->plan.cost) : cost_models;
     if (!cost || !cost->cost)
         return cli_error(cli, EXIT_USER, "E412", "`scrimp plan --help` lists the cost models",
                          cost ? "a graph cannot have the measured costs of '%s'"
                               : "no cost model is called '%s'",
-                         cli->cost);
+                         cli->plan.cost);
     ExitCode code = cli_build(cli, ast, &o, &program);
     if (code != EXIT_OK)
         return code;

@@ -42,23 +42,17 @@ static ExitCode write_buffers(Cli *cli, const Program *p)
     return cli_write_file(cli, cli->arena_csv, text.text);
 }
 
-static ExitCode plan_once(Cli *cli, const PlanSource *of, const char *budget, const char *solver,
-                          bool quiet, PlanRow *row)
+static ExitCode plan_once(Cli *cli, const PlanSource *of, const PlanOverride *own, bool quiet,
+                          PlanRow *row)
 {
     if (of->graph) {
-        ExitCode code = cli_plan_graph(cli, of->graph, budget, solver, quiet, row);
+        ExitCode code = cli_plan_graph(cli, of->graph, own, quiet, row);
         return code == EXIT_OK && cli->svg ? cli_write_picture(cli, of, NULL, row) : code;
     }
     Program p = {0};
-    ProgramOptions o = {.mode = FRONTEND_TRAIN,
-                        .budget = budget,
-                        .solver = solver,
-                        .objective = cli->objective,
-                        .seed = (uint64_t)cli->seed,
-                        .time_limit_seconds = cli->time_limit,
-                        .quiet_infeasible = quiet};
+    ProgramOptions o = {.mode = FRONTEND_TRAIN, .plan = *own, .quiet_infeasible = quiet};
     ExitCode code = cli_build(cli, of->ast, &o, &p);
-    *row = (PlanRow){.solver = p.report.solver ? p.report.solver : solver,
+    *row = (PlanRow){.solver = p.report.solver,
                      .report = p.report,
                      .masks = p.masks,
                      .feasible = code == EXIT_OK};
@@ -229,7 +223,7 @@ static void print_facts(Pool *pool, const PlanRow *row)
 static ExitCode plan_one(Cli *cli, const PlanSource *of)
 {
     PlanRow row;
-    ExitCode code = plan_once(cli, of, cli->budget, cli->solver, false, &row);
+    ExitCode code = plan_once(cli, of, &(PlanOverride){0}, false, &row);
     if (code == EXIT_USER)
         return code;
     if (cli->json)
@@ -258,12 +252,13 @@ static ExitCode plan_compare(Cli *cli, const PlanSource *of)
     if (!cli->json)
         print_heading();
     ExitCode best = EXIT_BUDGET; /* the budget can be met when one solver meets it */
+    cli->plan.solver = NULL;     /* each row has its own */
     for (const RematSolver *s = remat_solvers; s->name; s++) {
         PlanRow row;
         if (s->needs_milp) /* minutes on graphs that others solve in milliseconds */
             continue;
         progress_show(cli, &progress, "%s ...", s->name);
-        ExitCode code = plan_once(cli, of, cli->budget, s->name, true, &row);
+        ExitCode code = plan_once(cli, of, &(PlanOverride){.solver = s}, true, &row);
         if (code == EXIT_USER)
             return code;
         best = code < best ? code : best;
@@ -277,7 +272,7 @@ static ExitCode plan_compare(Cli *cli, const PlanSource *of)
     end_rows(cli, list);
     PlanRow row;
     if (best == EXIT_BUDGET) /* once more by all together, for the message */
-        plan_once(cli, of, cli->budget, NULL, false, &row);
+        plan_once(cli, of, &(PlanOverride){0}, false, &row);
     return best;
 }
 
@@ -291,8 +286,9 @@ static int64_t sweep_budget(int64_t low, int64_t high, int n, int i)
  * for the larger one too, so that time never falls as memory shrinks. */
 static ExitCode plan_sweep(Cli *cli, const PlanSource *of)
 {
+    const Budget least = {.kind = BUDGET_MIN};
     PlanRow best; /* of the budgets so far */
-    ExitCode code = plan_once(cli, of, "min", cli->solver, false, &best);
+    ExitCode code = plan_once(cli, of, &(PlanOverride){.budget = &least}, false, &best);
     if (code != EXIT_OK)
         return code;
     int n = (int)cli->sweep;
@@ -306,8 +302,8 @@ static ExitCode plan_sweep(Cli *cli, const PlanSource *of)
         int64_t budget = sweep_budget(low, high, n, i);
         if (i > 0) {
             progress_show(cli, &progress, "budget %d of %d ...", i + 1, n);
-            code = plan_once(cli, of, pool_printf(cli->pool, "%lldB", (long long)budget),
-                             cli->solver, true, &row);
+            const Budget bytes = {.kind = BUDGET_BYTES, .amount = (double)budget};
+            code = plan_once(cli, of, &(PlanOverride){.budget = &bytes}, true, &row);
             if (code == EXIT_USER)
                 return code;
         }
@@ -334,16 +330,17 @@ enum { MOST_BUDGETS = 10000 };
 static bool check_options(Cli *cli)
 {
     const char *what = NULL;
-    if (cli->sweep && (cli->compare || cli->budget))
+    if (cli->sweep && (cli->compare || cli->plan.budget))
         what = cli->compare ? "--sweep and --compare" : "--sweep and --budget";
-    else if (cli->graph && (cli->file != cli->graph || cli->n_defs || cli->model || cli->no_masks))
+    else if (cli->graph &&
+             (cli->file != cli->graph || cli->n_defs || cli->model || cli->plan.no_masks))
         what = cli->file != cli->graph ? "a model and --graph"
                : cli->n_defs           ? "--graph and -D"
                : cli->model            ? "--graph and --model"
                                        : "--graph and --no-masks";
     else if (cli->max_batch && (cli->graph || cli->compare || cli->sweep || cli->count))
         what = "--max-batch and --graph, --compare, --sweep or --count";
-    else if (cli->count && (cli->graph || cli->budget || cli->compare || cli->sweep))
+    else if (cli->count && (cli->graph || cli->plan.budget || cli->compare || cli->sweep))
         what = "--count and --graph, --budget, --compare or --sweep";
     else if (cli->arena_csv &&
              (cli->graph || cli->compare || cli->sweep || cli->count || cli->max_batch))
@@ -356,9 +353,10 @@ static bool check_options(Cli *cli)
         cli_error(cli, EXIT_USER, "E407", "leave one of them out", "%s exclude each other", what);
     else if (cli->sweep > MOST_BUDGETS)
         cli_error(cli, EXIT_USER, "E407", NULL, "--sweep: at most %d budgets", MOST_BUDGETS);
-    else if (cli->stop_at && (!cli->solver || strcmp(cli->solver, "twremat") != 0))
+    else if (cli->plan.twremat_leaf_bags &&
+             (!cli->plan.solver || strcmp(cli->plan.solver, "twremat") != 0))
         cli_error(cli, EXIT_USER, "E407", "add --solver twremat", "--stop-at is for twremat");
-    else if (cli->graph && cli->cost)
+    else if (cli->graph && cli->plan.cost)
         cli_error(cli, EXIT_USER, "E407", "the graph's nodes have times of their own",
                   "--cost is for models");
     else if (cli->schedule && !cli->graph)
@@ -380,6 +378,7 @@ static bool check_target(Cli *cli)
 ExitCode verb_plan(Cli *cli)
 {
     PlanSource of = {NULL, NULL};
+    cli->plan.seed = cli->seed;
     if (!check_options(cli) || !check_target(cli) ||
         !cli_one_writes_output(cli, "--arena-csv", cli->arena_csv) ||
         !cli_one_writes_output(cli, "--svg", cli->svg))

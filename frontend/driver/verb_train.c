@@ -13,10 +13,7 @@
 static ExitCode build_training(Trainer *t, const Ast *ast)
 {
     Cli *cli = t->cli;
-    ProgramOptions o = {.mode = FRONTEND_TRAIN,
-                        .budget = cli->budget,
-                        .solver = cli->solver,
-                        .objective = cli->objective};
+    ProgramOptions o = {.mode = FRONTEND_TRAIN};
     return cli_build(cli, ast, &o, &t->program);
 }
 

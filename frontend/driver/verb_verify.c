@@ -1,6 +1,7 @@
 /* verify: the promise that recomputation is invisible, tested on the user's model. */
 #include "frontend/driver/cli_build.h"
 #include "frontend/driver/cli_session.h"
+#include "passes/remat/solvers.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -14,15 +15,27 @@ typedef struct Run {
     Arena arena;
 } Run;
 
-static ExitCode run_build(Cli *cli, const Ast *ast, const char *budget, Run *r)
+/* Everything is kept. */
+static ExitCode build_whole(Cli *cli, const Ast *ast, Run *r)
 {
+    const Budget none = {.kind = BUDGET_NONE};
     ProgramOptions o = {.mode = FRONTEND_TRAIN,
-                        .budget = budget,
-                        .solver = *budget ? cli->solver : "none",
-                        .objective = cli->objective,
-                        .cost = *budget ? NULL : cost_models[0].name,
-                        .mask_use = *budget ? MASKS_BY_BUDGET : MASKS_NEVER,
+                        .plan = {.budget = &none,
+                                 .solver = remat_solver_find("none"),
+                                 .cost = cost_models,
+                                 .masks = MASKS_NEVER},
                         .checksums = true};
+    return cli_build(cli, ast, &o, &r->program);
+}
+
+/* The user's budget, or the least there is; --budget "" is none, whatever the model's. */
+static ExitCode build_planned(Cli *cli, const Ast *ast, Run *r)
+{
+    const Budget least = {.kind = BUDGET_MIN};
+    if (cli->plan.budget && !*cli->plan.budget)
+        return build_whole(cli, ast, r);
+    ProgramOptions o = {.mode = FRONTEND_TRAIN, .checksums = true};
+    o.plan.budget = cli->plan.budget ? NULL : &least;
     return cli_build(cli, ast, &o, &r->program);
 }
 
@@ -159,9 +172,9 @@ ExitCode verb_verify(Cli *cli)
     if (!cli->steps)
         cli->steps = DEFAULT_STEPS;
     Run keep = {0}, plan = {0};
-    ExitCode code = run_build(cli, ast, "", &keep);
+    ExitCode code = build_whole(cli, ast, &keep);
     if (code == EXIT_OK)
-        code = run_build(cli, ast, cli->budget ? cli->budget : "min", &plan);
+        code = build_planned(cli, ast, &plan);
     if (code == EXIT_BUDGET && cli->json)
         report_infeasible(&plan.program.report);
     if (code != EXIT_OK)

@@ -1,8 +1,6 @@
 #include "passes/remat/report.h"
 
 #include "passes/remat/bounds/bound.h"
-#include "passes/remat/model/budget.h"
-#include "passes/remat/model/solver.h"
 
 #include <math.h>
 #include <string.h>
@@ -55,13 +53,13 @@ void bound_report_fill(Pool *pool, const RematProblem *p, RematReport *r)
         r->recomputed_ops ? 0 : remat_peak_bound_under_time(pool, relaxed(p), 0, 0).bytes;
 }
 
-void bound_report_limits(const RematRequest *request, const RematProblem *p, RematReport *report)
+void bound_report_limits(const RematSolver *only, const RematOptions *o, const RematProblem *p,
+                         RematReport *report)
 {
-    const RematSolver *only = request->only;
     report->other_solver = only && strcmp(only->name, "scrimp") != 0 ? only->name : NULL;
     int most = only ? only->most_nodes : 0;
     report->solver_most_nodes = p->n_nodes > most ? most : 0;
-    report->out_of_time = remat_out_of_time(&request->options);
+    report->out_of_time = remat_out_of_time(o);
 }
 
 static void take_peak(RematReport *r, const RematReport *from)

@@ -3,7 +3,7 @@
 #ifndef SCRIMP_PASSES_REMAT_REPORT_H
 #define SCRIMP_PASSES_REMAT_REPORT_H
 
-#include "passes/remat/solve.h"
+#include "passes/remat/plan_request.h"
 
 typedef struct RematSized {
     const char *name;
@@ -45,8 +45,10 @@ typedef struct RematReport {
 /* Fills the report's bounds for its budget_bytes, base_cost and recomputed_ops, from p's relaxation
  * where it has one; names are copied to pool. */
 void bound_report_fill(Pool *pool, const RematProblem *p, RematReport *report);
-/* Which solver was asked for, and which limits it met. */
-void bound_report_limits(const RematRequest *request, const RematProblem *p, RematReport *report);
+/* Which solver was asked for (NULL: the best of all), and which limits it met with these options.
+ */
+void bound_report_limits(const RematSolver *only, const RematOptions *o, const RematProblem *p,
+                         RematReport *report);
 /* Another problem may be solved instead: the smaller of both bounds. */
 void bound_report_also(Pool *pool, const RematProblem *p, RematReport *report);
 

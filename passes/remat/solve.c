@@ -2,8 +2,6 @@
 
 #include "ir/support/bug.h"
 #include "ir/support/clock.h"
-#include "ir/support/diag.h"
-#include "ir/support/milp.h"
 #include "passes/remat/cache/memo.h"
 #include "passes/remat/model/pieces_schedule.h"
 #include "passes/remat/model/schedule.h"
@@ -12,99 +10,10 @@
 
 #include <string.h>
 
-/* Settings */
-
-static bool request_error(RematError *error, const char *code, const char *message,
-                          const char *help)
-{
-    *error = (RematError){code, message, help};
-    return false;
-}
-
-static const char *solver_list(Pool *pool)
-{
-    const char *list = "solvers: best";
-    for (const RematSolver *r = remat_solvers; r->name; r++)
-        list = pool_printf(pool, "%s, %s", list, r->name);
-    return list;
-}
-
-static bool read_solver(Pool *pool, const char *name, const RematSolver **only, RematError *error)
-{
-    const char *names[64] = {"best"};
-    *only = NULL;
-    if (name && strcmp(name, "best") == 0)
-        return true;
-    *only = remat_solver_find(name && *name ? name : "scrimp");
-    if (*only && (*only)->needs_milp && !milp_is_available())
-        return request_error(error, "E404",
-                             pool_printf(pool, "solver '%s' needs COIN-OR Cbc", name),
-                             "install its library: apt-get install coinor-libcbc3");
-    if (*only)
-        return true;
-    size_t n = 1;
-    for (const RematSolver *r = remat_solvers; r->name && n < 64; r++)
-        names[n++] = r->name;
-    const char *nearest = nearest_word(name, names, n);
-    return request_error(error, "E404", pool_printf(pool, "no solver is called '%s'", name),
-                         nearest ? pool_printf(pool, "did you mean `%s`?", nearest)
-                                 : solver_list(pool));
-}
-
-static bool read_cost(Pool *pool, const char *name, const CostModel **out, RematError *error)
-{
-    const char *names[16], *list = "cost models:";
-    size_t n = 0;
-    *out = name && *name ? cost_model_find(name) : cost_models;
-    if (*out)
-        return true;
-    for (const CostModel *m = cost_models; m->name && n < 16; m++) {
-        list = pool_printf(pool, "%s%s %s", list, n ? "," : "", m->name);
-        names[n++] = m->name;
-    }
-    const char *nearest = nearest_word(name, names, n);
-    return request_error(error, "E412", pool_printf(pool, "no cost model is called '%s'", name),
-                         nearest ? pool_printf(pool, "did you mean `%s`?", nearest) : list);
-}
-
 bool remat_out_of_time(const RematOptions *o)
 {
     return o->deadline_seconds > 0 && clock_seconds() >= o->deadline_seconds;
 }
-
-bool remat_request_read(Pool *pool, const RematSettings *s, RematRequest *out, RematError *error)
-{
-    const char *objective = s->objective ? s->objective : "";
-    bool memory = strcmp(objective, "memory") == 0;
-    *out = (RematRequest){.options = {.seed = s->seed,
-                                      .effort = s->effort,
-                                      .stop_at = s->stop_at,
-                                      .n_threads = s->n_threads}};
-    if (!read_solver(pool, s->solver, &out->only, error) ||
-        !read_cost(pool, s->cost, &out->cost, error))
-        return false;
-    if (*objective && !memory && strcmp(objective, "time") != 0)
-        return request_error(error, "E405",
-                             pool_printf(pool, "no objective is called '%s'", objective),
-                             "objectives: time, memory");
-    out->options.objective = memory ? REMAT_MIN_MEMORY : REMAT_MIN_TIME;
-    bool is_budget = budget_parse(s->budget, &out->budget);
-    if (!is_budget && out->budget.amount >= 9e18)
-        return request_error(error, "E403",
-                             pool_printf(pool, "a budget of %s is too large", s->budget),
-                             "write at most 8000000TiB, or no budget");
-    if (!is_budget)
-        return request_error(
-            error, "E403", pool_printf(pool, "'%s' is not a budget", s->budget),
-            "write bytes with their unit (512MiB, 1.5GB, 4G), a part (40%) or min");
-    if (s->time_limit_seconds > 0) {
-        out->options.deadline_seconds = clock_seconds() + s->time_limit_seconds;
-        out->bounds_until = out->options.deadline_seconds + s->time_limit_seconds / 4;
-    }
-    return true;
-}
-
-/* Solving */
 
 /* The same executions in the order with the smallest peak found, when that is below the present
  * one. */

@@ -11,9 +11,12 @@ enum { MOST_PLANNED = 12 };
 static void plan(Pool *pool, const ExternalGraph *g, const char *budget)
 {
     RematError error = {0};
-    RematSettings settings = {.budget = budget};
+    PlanSettings settings = {.budget = budget};
+    PlanRequest request;
     ExternalPlan out;
-    bool ok = external_plan(pool, g, &settings, NULL, &out, &error);
+    if (!plan_request_read(pool, &settings, &request, &error))
+        abort();
+    bool ok = external_plan(pool, g, &request, NULL, &out, &error);
     if (ok != (out.report.status != REMAT_INFEASIBLE) || (!ok && !error.message))
         abort();
     if (ok != (out.figures.peak_bytes <= out.report.budget_bytes) || !out.figures.ok ||

@@ -28,9 +28,13 @@ static void check_reads_back(Pool *pool, const Graph *g)
 static void run_pipeline(const uint8_t *data, size_t size, const char *pipeline, const char *budget)
 {
     Pool *pool = pool_new();
-    PassContext ctx = {.pool = pool, .budget = budget, .n_threads = 1};
-    ctx.graph = read_text(pool, "fuzz", data, size);
-    if (!passes_run(&ctx, pipeline, NULL, NULL) && (!ctx.error_code || !ctx.error))
+    PassContext ctx = {.pool = pool, .graph = read_text(pool, "fuzz", data, size)};
+    PlanSettings section = remat_section(&ctx.graph->train),
+                 own = {.budget = budget, .n_threads = 1},
+                 settings = plan_settings_merge(&own, &section);
+    RematError e = {0};
+    bool ok = plan_request_read(pool, &settings, &ctx.request, &e) || pass_refuse(&ctx, &e);
+    if (!(ok && passes_run(&ctx, pipeline, NULL, NULL)) && (!ctx.error_code || !ctx.error))
         BUG("refused without a message");
     check_reads_back(pool, ctx.graph);
     pool_free(pool);

@@ -9,6 +9,7 @@
 #include "frontend/language/frontend.h"
 #include "ir/eval.h"
 #include "passes/pass.h"
+#include "plan_request.h"
 #include "random_model.h"
 #include "runtime/arena.h"
 #include "runtime/rng.h"
@@ -51,13 +52,12 @@ static inline Graph *model_lower(Pool *pool, const char *text, const BuildOption
 static inline bool model_plan(Pool *pool, const char *text, const BuildOptions *o, Built *out)
 {
     *out = (Built){.pool = pool};
-    PassContext ctx = {.pool = pool,
-                       .graph = model_lower(pool, text, o),
-                       .budget = o->budget,
-                       .solver = o->solver,
-                       .checksums = o->checksums};
+    PassContext ctx = {
+        .pool = pool, .graph = model_lower(pool, text, o), .checksums = o->checksums};
     if (!ctx.graph)
         return false;
+    ctx.request =
+        request_of(pool, ctx.graph, (PlanSettings){.budget = o->budget, .solver = o->solver});
     bool ok = passes_run(&ctx, o->pipeline ? o->pipeline : pipeline_train, NULL, NULL);
     CHECK_MSG(ok || ctx.report.status == REMAT_INFEASIBLE, "%s", ctx.error);
     out->graph = ctx.graph;

@@ -68,7 +68,7 @@ static Counts count(const struct Scan *scan, int steps)
     Counts c = {0};
     char *text = pool_printf(pool, "option T = %d\n%s", steps, scan->text);
     Lowered r = lower_text(text, FRONTEND_TRAIN);
-    PassContext ctx = {.graph = r.graph, .pool = r.pool, .budget = ""};
+    PassContext ctx = {.graph = r.graph, .pool = r.pool};
     bool ok = r.graph && passes_run(&ctx, pipeline_before(r.pool, "remat"), NULL, NULL);
     c.apart = ok ? count_kernels(r.pool, ctx.graph) : 0;
     ok = ok && passes_run(&ctx, "views", NULL, NULL);

@@ -5,6 +5,7 @@
 #include "model_run.h"
 
 #include "passes/mask_rewrite.h"
+#include "plan_request.h"
 
 enum { STEPS = 3 };
 
@@ -21,7 +22,8 @@ static bool build_masked(Pool *pool, const char *text, BuildOptions o, Built *ou
     MaskTensors all = mask_find(pool, out->graph);
     n_masked += (int)all.len;
     mask_apply(out->graph, &all);
-    PassContext ctx = {.pool = pool, .graph = out->graph, .budget = o.budget};
+    PassContext ctx = {.pool = pool, .graph = out->graph};
+    ctx.request = request_of(pool, out->graph, (PlanSettings){.budget = o.budget});
     if (!passes_run(&ctx, "remat,plan", NULL, NULL))
         return false;
     out->plan = ctx.plan;

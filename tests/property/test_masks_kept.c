@@ -4,6 +4,7 @@
 #include "ir/eval.h"
 #include "ir/support/strbuf.h"
 #include "passes/pass.h"
+#include "plan_request.h"
 #include "unit/frontend/lower_text.h"
 
 #include <math.h>
@@ -44,13 +45,14 @@ static bool plan_all(const Lowered *r, const char *budget, const char *objective
     if (!r->graph || !passes_run(&before, BEFORE, NULL, NULL))
         return false;
     for (int use = 0; use < 3; use++) {
-        out->of[use] = (PassContext){.graph = graph_copy(r->pool, before.graph),
-                                     .pool = r->pool,
-                                     .budget = budget,
-                                     .objective = objective,
-                                     .cost = measured ? "profile" : NULL,
-                                     .measured = measured,
-                                     .mask_use = (MaskUse)use};
+        PassContext *c = &out->of[use];
+        *c = (PassContext){.graph = graph_copy(r->pool, before.graph), .pool = r->pool};
+        c->request = request_of(r->pool, c->graph,
+                                (PlanSettings){.budget = budget,
+                                               .objective = objective,
+                                               .cost = measured ? "profile" : NULL});
+        c->request.costs.measured = measured;
+        c->request.masks = (MaskUse)use;
         out->fits[use] = passes_run(&out->of[use], "masks,remat,views,plan", NULL, NULL);
     }
     return true;
@@ -244,9 +246,10 @@ static void test_monotone(void)
         for (int k = 0; k <= STEPS; k++) {
             Lowered r = lower_text(text, FRONTEND_TRAIN);
             int64_t bytes = low + (high - low) * k / STEPS;
-            PassContext c = {.graph = r.graph,
-                             .pool = r.pool,
-                             .budget = k ? pool_printf(pool, "%lldB", (long long)bytes) : "min"};
+            PassContext c = {.graph = r.graph, .pool = r.pool};
+            c.request = request_of(r.pool, r.graph, (PlanSettings){.budget = "min"});
+            if (k > 0)
+                c.request.budget = (Budget){.kind = BUDGET_BYTES, .amount = (double)bytes};
             CHECK(passes_run(&c, pipeline_train, NULL, NULL));
             if (k == 0) {
                 low = c.plan->arena_bytes;

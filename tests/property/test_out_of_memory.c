@@ -10,6 +10,7 @@
 #include "ir/print.h"
 #include "ir/support/strbuf.h"
 #include "passes/pass.h"
+#include "plan_request.h"
 #include "random_model.h"
 
 #include <malloc.h>
@@ -37,7 +38,8 @@ static bool compile(Pool *pool, const char *text)
     FrontendOptions options = {.mode = FRONTEND_TRAIN};
     /* On one thread: the first one more leaves memory of its stack behind for the next.  What is
      * lost by others shows in unit_ir_test_parallel and unit_passes_test_portfolio. */
-    PassContext ctx = {.pool = pool, .budget = "min", .n_threads = 1};
+    PassContext ctx = {.pool = pool};
+    ctx.request = request_of(pool, NULL, (PlanSettings){.budget = "min", .n_threads = 1});
     ctx.graph = ast ? frontend_lower(pool, diag, ast, &options) : NULL;
     if (!ctx.graph || !passes_run(&ctx, pipeline_train, NULL, NULL))
         return false;

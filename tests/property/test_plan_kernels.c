@@ -8,6 +8,7 @@
 #include "fixed_models.h"
 #include "ir/support/map.h"
 #include "passes/pass.h"
+#include "plan_request.h"
 #include "random_model.h"
 #include "unit/frontend/lower_text.h"
 
@@ -36,8 +37,8 @@ static int check_plan(const Graph *g, const Map *plain, const char *budget, cons
                       const char *name)
 {
     Pool *pool = pool_new();
-    PassContext ctx = {
-        .graph = graph_copy(pool, g), .pool = pool, .budget = budget, .solver = solver};
+    PassContext ctx = {.graph = graph_copy(pool, g), .pool = pool};
+    ctx.request = request_of(pool, g, (PlanSettings){.budget = budget, .solver = solver});
     bool ok = passes_run(&ctx, "remat,plan", NULL, NULL);
     CHECK_MSG(ok || ctx.report.status == REMAT_INFEASIBLE, "%s: %s", name, ctx.error);
     if (ok) {
@@ -51,7 +52,7 @@ static int check_plan(const Graph *g, const Map *plain, const char *budget, cons
 
 static int check_model(const Lowered *r, const char *name)
 {
-    PassContext ctx = {.graph = r->graph, .pool = r->pool, .budget = ""};
+    PassContext ctx = {.graph = r->graph, .pool = r->pool};
     bool ok = r->graph && passes_run(&ctx, pipeline_before(r->pool, "remat"), NULL, NULL);
     CHECK_MSG(ok, "%s: %s", name, ctx.error ? ctx.error : r->errors);
     if (!ok)

@@ -3,6 +3,7 @@
 #include "check.h"
 #include "passes/pass.h"
 #include "passes/remat/cache/memo.h"
+#include "plan_request.h"
 #include "unit/frontend/lower_text.h"
 
 typedef struct Network {
@@ -23,8 +24,8 @@ static bool plan_at(Pool *pool, const Lowered *model, struct RematMemo *memo, co
 {
     PassContext ctx = {.pool = pool,
                        .graph = graph_copy(pool, model->graph),
-                       .budget = budget,
-                       .solver = solver,
+                       .request = request_of(pool, model->graph,
+                                             (PlanSettings){.budget = budget, .solver = solver}),
                        .memo = memo};
     bool ok = passes_run(&ctx, pipeline_train, NULL, NULL);
     CHECK_MSG(ok || ctx.report.status == REMAT_INFEASIBLE, "%s", ctx.error);

@@ -338,7 +338,7 @@ static int check_model(Pool *pool, int seed)
     BuildOptions o = {0};
     PassContext ctx = {.pool = pool,
                        .graph = model_lower(pool, text, &o),
-                       .mask_use = seed % 2 ? MASKS_NEVER : MASKS_ALWAYS};
+                       .request.masks = seed % 2 ? MASKS_NEVER : MASKS_ALWAYS};
     if (!ctx.graph || !passes_run(&ctx, pipeline_before(pool, "remat"), NULL, NULL)) {
         CHECK_MSG(false, "seed %d: %s", seed, ctx.error ? ctx.error : text);
         return 0;

@@ -6,7 +6,6 @@
 
 #include "passes/memplan/memplan.h"
 #include "passes/remat/report.h"
-#include "passes/remat/solve.h"
 
 /* One output of a node: the tensor that nodes[node] makes as its output number `output`. */
 typedef struct ExternalRef {
@@ -69,9 +68,9 @@ typedef struct ExternalPlan {
 } ExternalPlan;
 
 /* The best schedule within the budget.  memo: see remat.h; may be NULL.  False with
- * external_problem's E409, with E403 to E405, and, when no schedule fits, with E401: then
+ * external_problem's E409, and, when no schedule fits, with E401: then
  * report.status is REMAT_INFEASIBLE and *out holds the smallest schedule found. */
-bool external_plan(Pool *pool, const ExternalGraph *g, const RematSettings *settings,
+bool external_plan(Pool *pool, const ExternalGraph *g, const PlanRequest *request,
                    struct RematMemo *memo, ExternalPlan *out, RematError *error);
 
 /* Every value that the schedule makes and every workspace placed in one arena, persistent tensors

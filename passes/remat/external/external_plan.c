@@ -7,6 +7,7 @@
 #include "passes/remat/model/schedule.h"
 #include "passes/remat/order/reorder.h"
 #include "passes/remat/report.h"
+#include "passes/remat/solve.h"
 #include "passes/remat/solvers.h"
 
 #include <math.h>
@@ -18,7 +19,9 @@ typedef struct Planning {
     RematProblem *ordered; /* p in an order with a smaller peak, or p */
     const int *order;      /* node of ordered -> node of p; NULL when they are the same */
     RematProblem *every;   /* p with every run that the file allows; NULL: that is p */
-    RematRequest request;
+    PlanRequest request;
+    RematOptions options; /* without the budget; the deadline counts from external_plan */
+    double bounds_until;  /* with a time limit: when the bounds that are reported end; else 0 */
     struct RematMemo *memo;
     RematNotes notes;
 } Planning;
@@ -43,14 +46,15 @@ static void divide_time(Planning *s, double begin, double limit_seconds)
         return;
     s->p->bounds_until = begin + limit_seconds / 4;
     s->p->orders_until = begin + limit_seconds / 2;
+    s->bounds_until = s->options.deadline_seconds + limit_seconds / 4;
 }
 
 static RematAnswer solve(Planning *s, int64_t budget_bytes)
 {
-    RematOptions o = s->request.options;
+    RematOptions o = s->options;
     o.budget_bytes = budget_bytes;
     o.notes = &s->notes;
-    RematAnswer a = remat_solve(s->ordered, s->request.only, &o, s->pool);
+    RematAnswer a = remat_solve(s->ordered, s->request.solver, &o, s->pool);
     for (int i = 0; s->order && i < a.schedule.len; i++)
         a.schedule.node[i] = s->order[a.schedule.node[i]];
     a.figures = remat_check(s->pool, s->p, &a.schedule);
@@ -65,9 +69,8 @@ static bool is_as_good(const Planning *s, const RematAnswer *a, const RematAnswe
 {
     if (a->figures.peak_bytes > budget_bytes)
         return b->figures.peak_bytes > budget_bytes;
-    return s->request.options.objective == REMAT_MIN_MEMORY
-               ? b->figures.peak_bytes >= a->figures.peak_bytes
-               : b->figures.time >= a->figures.time;
+    return s->request.objective == REMAT_MIN_MEMORY ? b->figures.peak_bytes >= a->figures.peak_bytes
+                                                    : b->figures.time >= a->figures.time;
 }
 
 /* What the bounds alone prove of an answer or a refusal.  A time that is not above that of running
@@ -77,7 +80,7 @@ static bool is_proven_by_bounds(const Planning *s, const RematAnswer *a, const R
     if (a->figures.peak_bytes > report->budget_bytes)
         return report->lower_bound_bytes > report->budget_bytes ||
                isinf(report->overhead_lower_bound_percent);
-    return s->request.options.objective == REMAT_MIN_MEMORY
+    return s->request.objective == REMAT_MIN_MEMORY
                ? a->figures.peak_bytes <= report->lower_bound_bytes
                : a->figures.time <= a->figures.time_once;
 }
@@ -89,7 +92,7 @@ static bool is_proven_by_search(Planning *s, const RematAnswer *a, int64_t budge
     if (!s->notes.exact || !s->every)
         return s->notes.exact;
     RematNotes notes = {0};
-    RematOptions o = s->request.options;
+    RematOptions o = s->options;
     o.budget_bytes = budget_bytes;
     o.notes = &notes;
     RematAnswer b = remat_solve(s->every, remat_solver_find("scrimp"), &o, s->pool);
@@ -107,7 +110,7 @@ static RematAnswer answer_request(Planning *s, const RematFigures *given, RematR
         return a;
     }
     find_order(s, given);
-    s->ordered->orders_until = s->request.options.deadline_seconds;
+    s->ordered->orders_until = s->options.deadline_seconds;
     s->ordered->memo = s->memo ? s->memo : remat_memo_new(s->pool, NULL);
     if (s->every)
         s->every->memo = remat_memo_second(s->ordered->memo);
@@ -130,9 +133,9 @@ static void fill_figures(const RematAnswer *a, const RematProblem *p, RematRepor
 /* Bounds, and what is claimed of the answer, hold for every schedule that the file allows. */
 static void fill_claims(Planning *s, const RematAnswer *a, RematReport *report)
 {
-    bound_report_limits(&s->request, s->p, report);
+    bound_report_limits(s->request.solver, &s->options, s->p, report);
     RematProblem bounded = s->every ? *s->every : *s->p;
-    bounded.bounds_until = s->request.bounds_until;
+    bounded.bounds_until = s->bounds_until;
     bound_report_fill(s->pool, &bounded, report);
     bool proven =
         is_proven_by_bounds(s, a, report) || is_proven_by_search(s, a, report->budget_bytes);
@@ -146,18 +149,17 @@ static void fill_claims(Planning *s, const RematAnswer *a, RematReport *report)
         report->overhead_lower_bound_percent = (double)INFINITY;
 }
 
-bool external_plan(Pool *pool, const ExternalGraph *g, const RematSettings *settings,
+bool external_plan(Pool *pool, const ExternalGraph *g, const PlanRequest *request,
                    struct RematMemo *memo, ExternalPlan *out, RematError *error)
 {
     double begin = clock_seconds();
     *out = (ExternalPlan){.report = {.solver = "none"}};
-    Planning s = {.pool = pool, .memo = memo};
-    if (!remat_request_read(pool, settings, &s.request, error))
-        return false;
+    Planning s = {
+        .pool = pool, .request = *request, .options = plan_request_options(request), .memo = memo};
     s.p = s.ordered = external_problem(pool, g, error);
     if (!s.p)
         return false;
-    divide_time(&s, begin, settings->time_limit_seconds);
+    divide_time(&s, begin, request->time_limit_seconds);
     s.every = external_every_rerun(pool, g, s.p);
     RematSchedule base = remat_base_schedule(pool, s.p);
     RematFigures given = remat_check(pool, s.p, &base);
@@ -172,7 +174,7 @@ bool external_plan(Pool *pool, const ExternalGraph *g, const RematSettings *sett
     fill_claims(&s, &a, &out->report);
     out->report.solve_seconds = clock_seconds() - begin;
     if (out->report.status != REMAT_INFEASIBLE) {
-        external_arena(pool, s.p, &a.schedule, remat_out_of_time(&s.request.options), out);
+        external_arena(pool, s.p, &a.schedule, remat_out_of_time(&s.options), out);
         return true;
     }
     out->report.min_feasible_bytes = out->report.peak_bytes;

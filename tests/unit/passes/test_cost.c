@@ -3,6 +3,7 @@
 #include "passes/pass.h"
 #include "passes/remat/model/problem.h"
 #include "passes/remat/model/step_problem.h"
+#include "plan_request.h"
 
 #include <string.h>
 
@@ -69,18 +70,13 @@ static double half_second(void *user, const Graph *g, NodeId node)
 static void check_measured(Pool *pool, Graph *g)
 {
     Asked asked = {.g = g};
-    PassContext c = {.graph = g, .pool = pool, .cost = "profile", .budget = ""};
-    CHECK(!pass_remat(&c) && strcmp(c.error_code, "E412") == 0);
-    c = (PassContext){.graph = g, .pool = pool, .cost = "profiel"};
-    CHECK(!pass_remat(&c) && strcmp(c.error_code, "E412") == 0);
-    CHECK(strstr(c.error_help, "`profile`"));
-    c = (PassContext){.graph = g,
-                      .pool = pool,
-                      .cost = "profile",
-                      .budget = "",
-                      .measured = half_second,
-                      .measured_user = &asked};
-    CHECK(pass_remat(&c) && asked.n > 3);
+    PassContext c = {.graph = g, .pool = pool};
+    RematError e;
+    c.request = request_of(pool, NULL, (PlanSettings){.cost = "profile"});
+    CHECK(!plan_request_has_costs(&c.request, &e) && strcmp(e.code, "E412") == 0);
+    c.request.costs.measured = half_second;
+    c.request.costs.user = &asked;
+    CHECK(plan_request_has_costs(&c.request, &e) && pass_remat(&c) && asked.n > 3);
     CHECK(c.report.step_cost == 0.5 * asked.n && c.report.cost->in_seconds);
 }
 

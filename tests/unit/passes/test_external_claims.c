@@ -6,6 +6,7 @@
 #include "check.h"
 #include "passes/remat/cache/memo.h"
 #include "passes/remat/solvers.h"
+#include "plan_request.h"
 #include "random_external.h"
 
 #include <math.h>
@@ -83,10 +84,11 @@ static void check_bounds(const Case *c, const RematReport *r, const BrutePrice *
 static void check_plan(const Case *c)
 {
     RematError error = {0};
-    RematSettings settings = {
+    PlanSettings settings = {
         .solver = c->solver, .objective = c->objective, .budget = c->budget, .n_threads = 1};
+    PlanRequest request = request_of(c->pool, NULL, settings);
     ExternalPlan plan;
-    bool ok = external_plan(c->pool, c->g, &settings, c->memo, &plan, &error);
+    bool ok = external_plan(c->pool, c->g, &request, c->memo, &plan, &error);
     CHECK_MSG(ok || strcmp(error.code, "E401") == 0, "%s: %s", case_text(c), error.message);
     BrutePrice best = brute_best(&c->brute, plan.report.budget_bytes, false, true);
     if (ok)
@@ -172,9 +174,9 @@ static ExternalGraph *scaled_chain(Pool *pool, int n, int exponent)
 static RematReport report_of(Pool *pool, const ExternalGraph *g, const char *budget)
 {
     RematError error = {0};
-    RematSettings settings = {.budget = budget, .n_threads = 1};
+    PlanRequest request = request_of(pool, NULL, (PlanSettings){.budget = budget, .n_threads = 1});
     ExternalPlan plan;
-    external_plan(pool, g, &settings, NULL, &plan, &error);
+    external_plan(pool, g, &request, NULL, &plan, &error);
     return plan.report;
 }
 

@@ -7,6 +7,7 @@
 #include "passes/remat/cache/memo.h"
 #include "passes/remat/model/budget.h"
 #include "passes/remat/solvers.h"
+#include "plan_request.h"
 #include "random_problem.h"
 
 /* x -> a(128) -> b(128, may overwrite a) -> c(64);  g reads a, c -> d(64);  update overwrites w
@@ -254,12 +255,9 @@ static struct RematMemo *shared_memo;
 
 static bool run_pass(Pool *pool, Graph *g, const char *budget, const char *solver, PassContext *ctx)
 {
-    *ctx = (PassContext){.graph = g,
-                         .pool = pool,
-                         .budget = budget,
-                         .solver = solver,
-                         .memo = shared_memo,
-                         .no_views = true};
+    PlanSettings settings = {.budget = budget, .solver = solver, .no_views = true};
+    *ctx = (PassContext){
+        .graph = g, .pool = pool, .request = request_of(pool, g, settings), .memo = shared_memo};
     const char *fault = "";
     bool ok = pass_remat(ctx);
     CHECK_MSG(graph_verify(ctx->graph, &fault), "%s", fault);
@@ -304,15 +302,51 @@ static void check_report(Pool *pool, uint64_t seed)
     shared_memo = NULL;
 }
 
+/* The upper layer wins, also with "", and a mistake below it is not looked at. */
+static void check_layers(Pool *pool)
+{
+    const PlanSettings file = {.budget = "60%", .solver = "nosuch", .cost = "unit", .seed = 7},
+                       line = {.budget = "", .solver = "chen", .effort = 2, .no_views = true},
+                       none = {0};
+    PlanSettings s = plan_settings_merge(&line, &file);
+    PlanRequest r;
+    RematError e;
+    CHECK(plan_request_read(pool, &s, &r, &e) && r.budget.kind == BUDGET_NONE);
+    CHECK(strcmp(r.solver->name, "chen") == 0 && strcmp(r.costs.model->name, "unit") == 0);
+    CHECK(r.seed == 7 && r.effort == 2 && r.no_views && r.masks == MASKS_BY_BUDGET);
+    s = plan_settings_merge(&none, &file);
+    CHECK(!plan_request_read(pool, &s, &r, &e) && strcmp(e.code, "E404") == 0);
+    CHECK(plan_request_read(pool, &none, &r, &e) && r.objective == REMAT_MIN_TIME);
+    CHECK(strcmp(r.solver->name, "scrimp") == 0 && r.costs.model == cost_models);
+}
+
+static const char *refusal(Pool *pool, PlanSettings s, const char *help)
+{
+    PlanRequest r;
+    RematError e = {.code = "none"};
+    bool ok = plan_request_read(pool, &s, &r, &e);
+    CHECK(ok == (strcmp(e.code, "none") == 0) && (!help || strstr(e.help, help)));
+    return e.code;
+}
+
+static void see_pass(void *user, const Pass *pass, const Graph *g, double seconds)
+{
+    (void)pass, (void)g, (void)seconds;
+    ++*(int *)user;
+}
+
 static void check_errors(Pool *pool)
 {
-    PassContext c;
-    Graph *g = random_step(pool, 2, 10);
-    CHECK(!run_pass(pool, g, "lots", NULL, &c) && strcmp(c.error_code, "E403") == 0);
-    CHECK(!run_pass(pool, g, "40%", "chenn", &c) && strcmp(c.error_code, "E404") == 0);
-    CHECK(strstr(c.error_help, "chen"));
-    c = (PassContext){.graph = g, .pool = pool, .objective = "speed"};
-    CHECK(!pass_remat(&c) && strcmp(c.error_code, "E405") == 0);
+    int n_run = 0;
+    PassContext c = {.graph = random_step(pool, 2, 10), .pool = pool};
+    CHECK(strcmp(refusal(pool, (PlanSettings){.budget = "lots"}, "40%"), "E403") == 0);
+    CHECK(strcmp(refusal(pool, (PlanSettings){.solver = "chenn"}, "`chen`"), "E404") == 0);
+    CHECK(strcmp(refusal(pool, (PlanSettings){.objective = "speed"}, "time"), "E405") == 0);
+    CHECK(strcmp(refusal(pool, (PlanSettings){.cost = "profiel"}, "`profile`"), "E412") == 0);
+    CHECK(!passes_run(&c, "fold,remat(budget=lots)", see_pass, &n_run));
+    CHECK(strcmp(c.error_code, "E403") == 0 && n_run == 0);
+    CHECK(!passes_run(&c, "fold,remat(cost=profile)", see_pass, &n_run));
+    CHECK(strcmp(c.error_code, "E412") == 0 && n_run == 0);
 }
 
 /* Tensors of 2^59 bytes each. */
@@ -378,6 +412,7 @@ int main(void)
     check_budgets(pool);
     for (uint64_t seed = 20; seed < 23; seed++)
         check_report(pool, seed);
+    check_layers(pool);
     check_errors(pool);
     check_too_large(pool);
     check_hints(pool);

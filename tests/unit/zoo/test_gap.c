@@ -3,6 +3,7 @@
  * SCRIMP_ALL=1: every network of tests/zoo.csv instead, at batch 4 and down to the least budget.
  * SCRIMP_MODELS: so many random models instead. */
 #include "passes/pass.h"
+#include "plan_request.h"
 #include "random_model.h"
 #include "zoo_files.h"
 
@@ -31,7 +32,8 @@ static const Step steps[] = {
 static double gap_of(const Graph *forward, const char *budget, const char *name)
 {
     Pool *scratch = pool_new();
-    PassContext ctx = {.pool = scratch, .graph = graph_copy(scratch, forward), .budget = budget};
+    PassContext ctx = {.pool = scratch, .graph = graph_copy(scratch, forward)};
+    ctx.request = request_of(scratch, forward, (PlanSettings){.budget = budget});
     double gap = -1;
     if (passes_run(&ctx, pipeline_train, NULL, NULL)) {
         int64_t bound = ctx.plan->lower_bound_bytes, arena = ctx.plan->arena_bytes;

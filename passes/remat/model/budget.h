@@ -14,12 +14,11 @@ typedef struct Budget {
     bool bare;    /* bytes without a unit: easily a slip */
 } Budget;
 
-/* "" or NULL: none; a size (byte_size.h), "40%" or "min".  False when the text is none of these; of
- * a size of more than 9e18 bytes, amount then says how many. */
+/* "" or NULL: none; a size (byte_size.h), "40%" or "min".  False when the text is none of these, or
+ * a size of more than 9e18 bytes, which is then in out->amount. */
 bool budget_parse(const char *text, Budget *out);
 
-/* persistent + p% of what the step without recomputation needs beyond it; INT64_MAX for
- * BUDGET_NONE, 0 for BUDGET_MIN. */
+/* Bytes of the arena, see docs/remat.md; INT64_MAX for BUDGET_NONE, 0 for BUDGET_MIN. */
 int64_t budget_bytes(Budget b, int64_t persistent_bytes, int64_t keep_all_peak_bytes);
 
 #endif

@@ -21,10 +21,10 @@ ExitCode cli_error(Cli *cli, ExitCode code, const char *error_code, const char *
 
 ExitCode cli_diagnostics(Cli *cli)
 {
-    if (cli->json_errors)
+    if (cli->output.json_errors)
         diag_print_json(cli->diag, stderr);
     else
-        diag_print(cli->diag, stderr, cli->colour);
+        diag_print(cli->diag, stderr, cli->output.colour);
     diag_clear(cli->diag);
     return EXIT_USER;
 }

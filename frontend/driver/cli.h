@@ -11,25 +11,75 @@ typedef enum ExitCode { EXIT_OK = 0, EXIT_USER = 1, EXIT_INTERNAL = 2, EXIT_BUDG
 
 enum { CLI_MAX_DEFS = 64 };
 
+/* What is compiled. */
+typedef struct SourceSettings {
+    OptionDef defs[CLI_MAX_DEFS];
+    int n_defs;
+    const char *model;
+    const char *graph, *count; /* a graph from elsewhere; a paper's rule of counting */
+} SourceSettings;
+
+/* What `plan` answers beside one plan. */
+typedef struct PlanQuestions {
+    bool compare, max_batch, schedule;
+    int64_t sweep;
+    const char *arena_csv, *svg;
+} PlanQuestions;
+
+/* Machine code, and who runs it. */
+typedef struct BuildSettings {
+    const char *march, *cache;
+    int64_t threads, jobs;
+    bool no_cache;
+    double older; /* of `cache clear` */
+} BuildSettings;
+
+/* A run of steps: train, eval, generate, bench and verify. */
+typedef struct RunSettings {
+    const char *data, *checkpoint, *log, *on_nan;
+    int64_t steps, seed;
+    bool has_seed, resume, overwrite, overfit;
+} RunSettings;
+
+typedef struct GenerateSettings {
+    const char *prompt;
+    int64_t tokens, top_k;
+    double temperature;
+} GenerateSettings;
+
+/* What `dump` and `opt` show, and after which passes. */
+typedef struct DumpSettings {
+    const char *stage, *diff, *passes, *dump_after;
+} DumpSettings;
+
+typedef struct OutputSettings {
+    bool json, json_errors, colour, quiet, no_loc, dot;
+    const char *out, *header, *name;
+} OutputSettings;
+
+/* What a verb finds out on its way and keeps, however often it builds the program. */
+typedef struct DriverState {
+    struct RematMemo *memo;      /* of the solver */
+    struct MeasuredCosts *costs; /* of the cost model `profile`, once measured */
+    bool warned_untrained;
+    const char *last_note; /* of the compiler */
+    int ended_by;          /* the signal that ended the verb early but in order, or 0 */
+} DriverState;
+
 typedef struct Cli {
     Pool *pool;
     Diag *diag;
+    DriverState *state;
     const char *verb;
     const char *file; /* model, IR text or "-" */
-    OptionDef defs[CLI_MAX_DEFS];
-    int n_defs;
-    bool json, json_errors, colour, no_loc, no_cache, resume, overwrite, overfit, quiet;
-    const char *model, *stage, *diff, *passes, *dump_after, *data, *out, *log, *march, *cache,
-        *header, *name, *arena_csv, *svg, *prompt, *checkpoint, *count, *on_nan, *graph;
-    int64_t steps, seed, threads, sweep, tokens, top_k, jobs;
-    bool has_seed, compare, max_batch, dot, schedule;
-    double temperature, older;
-    PlanSettings plan;           /* what the command line says of plans */
-    struct RematMemo *memo;      /* of the solver, for every time the program is built */
-    struct MeasuredCosts *costs; /* of the cost model `profile`, once measured */
-    bool warned_untrained;       /* once, however often the program is built */
-    const char *last_note;       /* of the compiler */
-    int ended_by;                /* the signal that ended the verb early but in order, or 0 */
+    SourceSettings source;
+    PlanSettings plan; /* the command line's layer (passes/remat/plan_request.h) */
+    PlanQuestions ask;
+    BuildSettings build;
+    RunSettings run;
+    GenerateSettings generate;
+    DumpSettings dump;
+    OutputSettings output;
 } Cli;
 
 typedef struct Verb {

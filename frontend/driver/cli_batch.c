@@ -49,9 +49,11 @@ static void show_batch(BatchSearch *s, int64_t batch)
 static BatchPlan plan_batch(BatchSearch *s, int64_t batch)
 {
     Cli cli = *s->cli;
+    DriverState state = *cli.state;
     cli.pool = pool_new_child(s->cli->pool);
-    cli.memo = NULL;
-    cli.costs = NULL;
+    cli.state = &state;
+    state.memo = NULL;
+    state.costs = NULL;
     OptionDef n = {"N", pool_printf(cli.pool, "%lld", (long long)batch)};
     Program p = {0};
     ProgramOptions o = {.mode = FRONTEND_TRAIN,
@@ -61,7 +63,7 @@ static BatchPlan plan_batch(BatchSearch *s, int64_t batch)
                         .quiet_infeasible = true};
     show_batch(s, batch);
     s->code = cli_build(&cli, s->ast, &o, &p);
-    s->cli->warned_untrained = cli.warned_untrained;
+    s->cli->state->warned_untrained = state.warned_untrained;
     BatchPlan plan = {.batch = s->code == EXIT_OK ? batch : 0,
                       .arena_bytes = s->code == EXIT_OK ? p.plan->arena_bytes : 0,
                       .peak_bytes = p.report.peak_bytes,
@@ -113,11 +115,13 @@ static BatchPlan largest_batch(BatchSearch *s, int64_t least, int64_t start)
  * diagnostics left in cli->diag. */
 static const char *cost_at(Cli *cli, const Ast *ast, int64_t batch)
 {
-    OptionDef *defs = POOL_ARRAY(cli->pool, (size_t)cli->n_defs + 1, OptionDef);
-    memcpy(defs, cli->defs, (size_t)cli->n_defs * sizeof *defs);
-    defs[cli->n_defs] = (OptionDef){"N", pool_printf(cli->pool, "%lld", (long long)batch)};
-    FrontendOptions o = {
-        .defs = defs, .n_defs = cli->n_defs + 1, .mode = FRONTEND_TRAIN, .model = cli->model};
+    OptionDef *defs = POOL_ARRAY(cli->pool, (size_t)cli->source.n_defs + 1, OptionDef);
+    memcpy(defs, cli->source.defs, (size_t)cli->source.n_defs * sizeof *defs);
+    defs[cli->source.n_defs] = (OptionDef){"N", pool_printf(cli->pool, "%lld", (long long)batch)};
+    FrontendOptions o = {.defs = defs,
+                         .n_defs = cli->source.n_defs + 1,
+                         .mode = FRONTEND_TRAIN,
+                         .model = cli->source.model};
     const Graph *g = frontend_lower(cli->pool, cli->diag, ast, &o);
     if (!g || diag_error_count(cli->diag))
         return NULL;
@@ -150,8 +154,8 @@ static const OptionInfo *batch_option(Cli *cli, const Ast *ast)
 
 static bool check_request(Cli *cli, const Ast *ast, Budget *budget)
 {
-    for (int i = 0; i < cli->n_defs; i++)
-        if (strcmp(cli->defs[i].name, "N") == 0) {
+    for (int i = 0; i < cli->source.n_defs; i++)
+        if (strcmp(cli->source.defs[i].name, "N") == 0) {
             cli_error(cli, EXIT_USER, "E407", "leave one of them out",
                       "--max-batch and -D N exclude each other");
             return false;
@@ -289,7 +293,7 @@ ExitCode cli_plan_max_batch(Cli *cli, const Ast *ast)
     best = with_costs(&s, &best);
     if (!best.batch)
         return s.code;
-    if (cli->json)
+    if (cli->output.json)
         print_batch_json(s.budget, &best, &kept);
     else
         print_batch_text(cli, &best, &kept);

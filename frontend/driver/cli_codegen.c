@@ -7,7 +7,7 @@
 static void compile_progress(void *user, int done, int total)
 {
     const Cli *cli = user;
-    if (cli->quiet || !isatty(STDERR_FILENO))
+    if (cli->output.quiet || !isatty(STDERR_FILENO))
         return;
     fprintf(stderr, "\rcompiling kernels %d/%d%s", done, total, done == total ? "\n" : "");
 }
@@ -15,17 +15,18 @@ static void compile_progress(void *user, int done, int total)
 static void compile_note(void *user, const char *text)
 {
     Cli *cli = user;
-    if (!cli->last_note || strcmp(cli->last_note, text) != 0) /* training and evaluation compile */
+    if (!cli->state->last_note ||
+        strcmp(cli->state->last_note, text) != 0) /* training and evaluation compile */
         fprintf(stderr, "note: %s\n", text);
-    cli->last_note = pool_strdup(cli->pool, text);
+    cli->state->last_note = pool_strdup(cli->pool, text);
 }
 
 CodegenOptions cli_codegen_options(Cli *cli)
 {
-    return (CodegenOptions){.march = cli->march,
-                            .cache_dir = cli->cache,
-                            .jobs = (int)cli->jobs,
-                            .no_cache = cli->no_cache,
+    return (CodegenOptions){.march = cli->build.march,
+                            .cache_dir = cli->build.cache,
+                            .jobs = (int)cli->build.jobs,
+                            .no_cache = cli->build.no_cache,
                             .progress = compile_progress,
                             .note = compile_note,
                             .user = cli};

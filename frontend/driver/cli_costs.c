@@ -86,12 +86,12 @@ static bool open_table(Cli *cli, KernelCosts *c, const char **error)
 {
     const CodegenOptions o = cli_codegen_options(cli);
     *c = (KernelCosts){.cli = cli, .seconds = map_new(cli->pool)};
-    const Target *target = codegen_target(cli->pool, cli->march, false, error);
+    const Target *target = codegen_target(cli->pool, cli->build.march, false, error);
     if (!target || !cache_open(cli->pool, o.cache_dir, o.no_cache, &c->cache, error))
         return false;
     c->machine = processor_name(cli->pool);
     const char *place = pool_printf(cli->pool, "%s|%s|%s|%d", FORMAT, c->machine, target->name,
-                                    cli->threads ? (int)cli->threads : cores_allowed());
+                                    cli->build.threads ? (int)cli->build.threads : cores_allowed());
     c->key = content_key(cli->pool, place, strlen(place));
     load(c);
     return true;
@@ -130,7 +130,7 @@ static const char *key_of(Pool *pool, const CallList *l, int i)
 static const char *add_up(KernelCosts *c, const Graph *g)
 {
     Pool *pool = pool_new_child(c->cli->pool);
-    CallList l = codegen_list_calls(pool, g, target_find(c->cli->march));
+    CallList l = codegen_list_calls(pool, g, target_find(c->cli->build.march));
     double *of_node = POOL_ARRAY(c->cli->pool, g->nodes.len + 1, double);
     const char *missing = NULL;
     for (int i = 0; i < l.n && !missing; i++) {

@@ -67,20 +67,20 @@ static void synthetic_fields(const Graph *g, DataSpec *spec)
 static const char *data_path(Cli *cli, const TrainSpec *t)
 {
     bool arrays = t->data_kind && strcmp(t->data_kind, "npy") == 0;
-    if (!cli->data || !arrays || !folder_exists(cli->data))
-        return cli->data ? cli->data : t->data_path;
+    if (!cli->run.data || !arrays || !folder_exists(cli->run.data))
+        return cli->run.data ? cli->run.data : t->data_path;
     StrBuf text = strbuf_new(cli->pool);
     for (const char *path = t->data_path; path && *path;) {
         size_t n = strcspn(path, "\n"), name = n;
         while (name > 0 && path[name - 1] != '/')
             name--;
         if (n - name < 4 || strncmp(path + n - 4, ".npy", 4) != 0)
-            return cli->data; /* the model names a folder, too */
-        strbuf_printf(&text, "%s%s/%.*s", text.len ? "\n" : "", cli->data, (int)(n - name),
+            return cli->run.data; /* the model names a folder, too */
+        strbuf_printf(&text, "%s%s/%.*s", text.len ? "\n" : "", cli->run.data, (int)(n - name),
                       path + name);
         path += n + (path[n] == '\n');
     }
-    return text.len ? text.text : cli->data;
+    return text.len ? text.text : cli->run.data;
 }
 
 static DataSpec data_spec(Cli *cli, const Graph *g, bool synthetic, uint64_t seed)
@@ -112,12 +112,13 @@ static DataSpec data_spec(Cli *cli, const Graph *g, bool synthetic, uint64_t see
  * error. */
 static bool data_has_a_place(Cli *cli, const DataSpec *spec)
 {
-    if (!cli->data || strcmp(spec->kind, "synthetic") != 0)
+    if (!cli->run.data || strcmp(spec->kind, "synthetic") != 0)
         return true;
     cli_error(cli, EXIT_USER, "E508",
               "write a source that reads files in the place of synthetic(...), such as "
               "imagefolder(\"data\", batch = N, size = 224) (docs/data.md)",
-              "--data %s: the model's batch is synthetic(...), which makes up its data", cli->data);
+              "--data %s: the model's batch is synthetic(...), which makes up its data",
+              cli->run.data);
     return false;
 }
 
@@ -136,7 +137,7 @@ static void tell_known(const Cli *cli, const DataSpec *spec)
         fprintf(stderr,
                 "note: as before, the run in %s leaves out %lld picture%s that could not be read, "
                 "the first of them %s\n",
-                cli->out, (long long)spec->n_left_out, spec->n_left_out == 1 ? "" : "s",
+                cli->output.out, (long long)spec->n_left_out, spec->n_left_out == 1 ? "" : "s",
                 spec->left_out[0]);
 }
 
@@ -145,7 +146,7 @@ static const char *place_of_data(Cli *cli, const DataSpec *spec)
 {
     char here[PATH_MAX];
     const char *path = spec->path ? spec->path : "";
-    const char *option = cli->data ? "" : "; --data PATH says where it is";
+    const char *option = cli->run.data ? "" : "; --data PATH says where it is";
     if (*path && *path != '/' && getcwd(here, sizeof here))
         return pool_printf(cli->pool, "paths of data are looked up from the current folder, %s%s",
                            here, option);

@@ -53,7 +53,7 @@ bool cli_is_standard_output(const char *path)
 
 bool cli_one_writes_output(Cli *cli, const char *option, const char *path)
 {
-    if (!cli->json || !cli_is_standard_output(path))
+    if (!cli->output.json || !cli_is_standard_output(path))
         return true;
     cli_error(cli, EXIT_USER, "E407",
               pool_printf(cli->pool, "give %s a file, or leave one of them out", option),

@@ -9,15 +9,15 @@ bool finite_policy(Cli *cli, NanPolicy *out)
 {
     static const char *const words[] = {"stop", "warn", "skip"};
     *out = NAN_STOP;
-    if (!cli->on_nan)
+    if (!cli->run.on_nan)
         return true;
     for (int i = 0; i < 3; i++)
-        if (strcmp(cli->on_nan, words[i]) == 0) {
+        if (strcmp(cli->run.on_nan, words[i]) == 0) {
             *out = (NanPolicy)i;
             return true;
         }
     cli_error(cli, EXIT_USER, "E521", "write stop (the default), warn or skip",
-              "--on-nan %s: there is no such way on", cli->on_nan);
+              "--on-nan %s: there is no such way on", cli->run.on_nan);
     return false;
 }
 

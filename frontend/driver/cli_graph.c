@@ -9,10 +9,11 @@ const ExternalGraph *cli_read_graph(Cli *cli)
 {
     size_t length;
     RematError error;
-    const char *text = cli_read_file(cli, cli->graph, CLI_TEXT_BYTES, &length);
+    const char *text = cli_read_file(cli, cli->source.graph, CLI_TEXT_BYTES, &length);
     const ExternalGraph *g = text ? external_read(cli->pool, text, length, &error) : NULL;
     if (text && !g)
-        cli_error(cli, EXIT_USER, error.code, error.help, "%s: %s", cli->graph, error.message);
+        cli_error(cli, EXIT_USER, error.code, error.help, "%s: %s", cli->source.graph,
+                  error.message);
     return g;
 }
 
@@ -24,7 +25,7 @@ ExitCode cli_plan_graph(Cli *cli, const ExternalGraph *g, const PlanOverride *ow
     ExternalPlan *plan = POOL_NEW(cli->pool, ExternalPlan);
     RematError error;
     if (!cli_plan_request(cli, &none, own, &request, &error))
-        return cli_error(cli, EXIT_USER, error.code, error.help, "%s: %s", cli->graph,
+        return cli_error(cli, EXIT_USER, error.code, error.help, "%s: %s", cli->source.graph,
                          error.message);
     bool ok = external_plan(cli->pool, g, &request, cli_memo(cli), plan, &error);
     *row = (PlanRow){.solver = plan->report.solver,
@@ -38,7 +39,7 @@ ExitCode cli_plan_graph(Cli *cli, const ExternalGraph *g, const PlanOverride *ow
     ExitCode code = plan->report.status == REMAT_INFEASIBLE ? EXIT_BUDGET : EXIT_USER;
     if (code == EXIT_BUDGET && quiet)
         return code;
-    return cli_error(cli, code, error.code, error.help, "%s: %s", cli->graph, error.message);
+    return cli_error(cli, code, error.code, error.help, "%s: %s", cli->source.graph, error.message);
 }
 
 void cli_graph_json(const Cli *cli, const PlanRow *row, json_t *object)
@@ -46,7 +47,7 @@ void cli_graph_json(const Cli *cli, const PlanRow *row, json_t *object)
     const ExternalPlan *plan = row->external;
     json_object_set_new(object, "time", cli_json_number(plan->figures.time));
     json_object_set_new(object, "time_once", cli_json_number(plan->figures.time_once));
-    if (!cli->schedule)
+    if (!cli->ask.schedule)
         return;
     json_t *schedule = json_array();
     for (int i = 0; i < plan->schedule.len; i++)

@@ -65,14 +65,15 @@ static bool find_cut(FILE *f, Cut *c)
 
 static bool refuse(Cli *cli, const char *what)
 {
-    cli_error(cli, EXIT_USER, "E510", NULL, "cannot %s %s: %s", what, cli->log, strerror(errno));
+    cli_error(cli, EXIT_USER, "E510", NULL, "cannot %s %s: %s", what, cli->run.log,
+              strerror(errno));
     return false;
 }
 
 static bool cut_log(Cli *cli, int64_t step, bool evaluation_due)
 {
     Cut c = {.step = step, .evaluation_due = evaluation_due};
-    FILE *f = fopen(cli->log, "r");
+    FILE *f = fopen(cli->run.log, "r");
     if (!f)
         return errno == ENOENT || refuse(cli, "read");
     bool ok = find_cut(f, &c);
@@ -80,15 +81,15 @@ static bool cut_log(Cli *cli, int64_t step, bool evaluation_due)
     if (!ok) {
         cli_error(cli, EXIT_USER, "E510", "give --log another file",
                   "line %lld of %s is not a training run's: nothing is written there",
-                  (long long)(c.lines + c.cut), cli->log);
+                  (long long)(c.lines + c.cut), cli->run.log);
         return false;
     }
     if (!c.cut)
         return true;
-    if (truncate(cli->log, c.keep) != 0)
+    if (truncate(cli->run.log, c.keep) != 0)
         return refuse(cli, "cut");
-    fprintf(stderr, "note: %s went past step %lld: cut by %lld line%s\n", cli->log, (long long)step,
-            (long long)c.cut, c.cut == 1 ? "" : "s");
+    fprintf(stderr, "note: %s went past step %lld: cut by %lld line%s\n", cli->run.log,
+            (long long)step, (long long)c.cut, c.cut == 1 ? "" : "s");
     return true;
 }
 
@@ -97,16 +98,16 @@ static bool cut_log(Cli *cli, int64_t step, bool evaluation_due)
 bool train_log_open(Cli *cli, int64_t step, bool evaluation_due, TrainLog *out)
 {
     struct stat st;
-    *out = (TrainLog){.path = cli->log};
-    if (!cli->log)
+    *out = (TrainLog){.path = cli->run.log};
+    if (!cli->run.log)
         return true;
-    if (cli_is_standard_output(cli->log)) {
+    if (cli_is_standard_output(cli->run.log)) {
         out->file = stdout;
     } else {
-        bool regular = stat(cli->log, &st) == 0 && S_ISREG(st.st_mode);
-        if (cli->resume && regular && !cut_log(cli, step, evaluation_due))
+        bool regular = stat(cli->run.log, &st) == 0 && S_ISREG(st.st_mode);
+        if (cli->run.resume && regular && !cut_log(cli, step, evaluation_due))
             return false;
-        out->file = fopen(cli->log, cli->resume ? "ae" : "we");
+        out->file = fopen(cli->run.log, cli->run.resume ? "ae" : "we");
     }
     if (!out->file)
         return refuse(cli, "write");

@@ -13,7 +13,7 @@ typedef struct TrainLog {
     bool lost;        /* rows could not be written, though there was somebody to read them */
 } TrainLog;
 
-/* Opens cli->log, if it is set.  Of a run that is continued (--resume) a regular file keeps the
+/* Opens cli->run.log, if it is set.  Of a run that is continued (--resume) a regular file keeps the
  * rows up to `step`, without that step's evaluation if it is still to be made; rows past it, which
  * the run repeats, and half a line at the end, which a killed run left, are cut.  False after a
  * message: it cannot be written, or it is no log. */

@@ -193,8 +193,8 @@ typedef struct OptionRow {
 
 static const OptionRow option_rows[] = {
     {"define", 'D', FIELD_DEFINE, 0, "NAME=VALUE", "override an option of the model", 0},
-    {"model", 0, FIELD_TEXT, offsetof(Cli, model), "NAME", "which model of the file", 0},
-    {"count", 0, FIELD_TEXT, offsetof(Cli, count), "RULE",
+    {"model", 0, FIELD_TEXT, offsetof(Cli, source.model), "NAME", "which model of the file", 0},
+    {"count", 0, FIELD_TEXT, offsetof(Cli, source.count), "RULE",
      "vertices, edges and elements by a rule of the table below", 0},
     {"budget", 0, FIELD_TEXT, offsetof(Cli, plan.budget), "BYTES|P%|min",
      "memory budget of the whole step", 0},
@@ -208,9 +208,9 @@ static const OptionRow option_rows[] = {
      "save whole tensors for the gradients of ReLU and max pooling", 0},
     {"no-views", 0, FIELD_FLAG, offsetof(Cli, plan.no_views), NULL,
      "copy the pieces of concatenations and slices", 0},
-    {"graph", 0, FIELD_TEXT, offsetof(Cli, graph), "FILE.json",
+    {"graph", 0, FIELD_TEXT, offsetof(Cli, source.graph), "FILE.json",
      "plan this graph instead of a model's (docs/graphs.md)", 0},
-    {"schedule", 0, FIELD_FLAG, offsetof(Cli, schedule), NULL,
+    {"schedule", 0, FIELD_FLAG, offsetof(Cli, ask.schedule), NULL,
      "with --graph: also print the nodes to run, in order", 0},
     {"time-limit", 0, FIELD_POSITIVE, offsetof(Cli, plan.time_limit_seconds), "SECONDS",
      "stop solvers after this time, above 0 (default: none)", 0},
@@ -218,60 +218,62 @@ static const OptionRow option_rows[] = {
      "how much the solver scrimp searches, above 0 (default: 1)", 0},
     {"stop-at", 0, FIELD_INT, offsetof(Cli, plan.twremat_leaf_bags), "K",
      "twremat: fewer than K bags run at once (default: 1, 2, 4, ...)", 1},
-    {"stage", 0, FIELD_TEXT, offsetof(Cli, stage), "STAGE",
+    {"stage", 0, FIELD_TEXT, offsetof(Cli, dump.stage), "STAGE",
      "ast, ir, grad, remat, plan, code or asm", 0},
-    {"diff", 0, FIELD_TEXT, offsetof(Cli, diff), "A..B", "print the difference of two stages", 0},
-    {"dump-after", 0, FIELD_TEXT, offsetof(Cli, dump_after), "PASS",
-     "print the IR after this pass (to standard error)", 0},
-    {"passes", 'p', FIELD_TEXT, offsetof(Cli, passes), "PASSES", "the passes to run", 0},
-    {"no-loc", 0, FIELD_FLAG, offsetof(Cli, no_loc), NULL, "leave source locations out", 0},
-    {"dot", 0, FIELD_FLAG, offsetof(Cli, dot), NULL, "graphviz instead of IR text", 0},
-    {"steps", 0, FIELD_INT, offsetof(Cli, steps), "N", "how many steps (updates)", 1},
-    {"data", 0, FIELD_TEXT, offsetof(Cli, data), "PATH",
-     "path of the data, from the current folder, instead of the model's", 0},
-    {"resume", 0, FIELD_FLAG, offsetof(Cli, resume), NULL, "continue the run in --out", 0},
-    {"overwrite", 0, FIELD_FLAG, offsetof(Cli, overwrite), NULL, "replace the run that is in --out",
+    {"diff", 0, FIELD_TEXT, offsetof(Cli, dump.diff), "A..B", "print the difference of two stages",
      0},
-    {"out", 'o', FIELD_TEXT, offsetof(Cli, out), "PATH", "where results go", 0},
-    {"arena-csv", 0, FIELD_TEXT, offsetof(Cli, arena_csv), "FILE.csv",
+    {"dump-after", 0, FIELD_TEXT, offsetof(Cli, dump.dump_after), "PASS",
+     "print the IR after this pass (to standard error)", 0},
+    {"passes", 'p', FIELD_TEXT, offsetof(Cli, dump.passes), "PASSES", "the passes to run", 0},
+    {"no-loc", 0, FIELD_FLAG, offsetof(Cli, output.no_loc), NULL, "leave source locations out", 0},
+    {"dot", 0, FIELD_FLAG, offsetof(Cli, output.dot), NULL, "graphviz instead of IR text", 0},
+    {"steps", 0, FIELD_INT, offsetof(Cli, run.steps), "N", "how many steps (updates)", 1},
+    {"data", 0, FIELD_TEXT, offsetof(Cli, run.data), "PATH",
+     "path of the data, from the current folder, instead of the model's", 0},
+    {"resume", 0, FIELD_FLAG, offsetof(Cli, run.resume), NULL, "continue the run in --out", 0},
+    {"overwrite", 0, FIELD_FLAG, offsetof(Cli, run.overwrite), NULL,
+     "replace the run that is in --out", 0},
+    {"out", 'o', FIELD_TEXT, offsetof(Cli, output.out), "PATH", "where results go", 0},
+    {"arena-csv", 0, FIELD_TEXT, offsetof(Cli, ask.arena_csv), "FILE.csv",
      "write the buffers of the arena; - prints only these", 0},
-    {"svg", 0, FIELD_TEXT, offsetof(Cli, svg), "FILE.svg",
+    {"svg", 0, FIELD_TEXT, offsetof(Cli, ask.svg), "FILE.svg",
      "draw the plan; - prints only the picture", 1},
-    {"header", 0, FIELD_TEXT, offsetof(Cli, header), "FILE.h", "where the C header goes", 0},
-    {"name", 0, FIELD_TEXT, offsetof(Cli, name), "NAME",
+    {"header", 0, FIELD_TEXT, offsetof(Cli, output.header), "FILE.h", "where the C header goes", 0},
+    {"name", 0, FIELD_TEXT, offsetof(Cli, output.name), "NAME",
      "what names in the header begin with (default: FILE's name)", 1},
-    {"checkpoint", 0, FIELD_TEXT, offsetof(Cli, checkpoint), "PATH",
+    {"checkpoint", 0, FIELD_TEXT, offsetof(Cli, run.checkpoint), "PATH",
      "a folder written by train, or a .safetensors file", 0},
-    {"log", 0, FIELD_TEXT, offsetof(Cli, log), "FILE", "one JSON object a step", 0},
-    {"on-nan", 0, FIELD_TEXT, offsetof(Cli, on_nan), "stop|warn|skip",
+    {"log", 0, FIELD_TEXT, offsetof(Cli, run.log), "FILE", "one JSON object a step", 0},
+    {"on-nan", 0, FIELD_TEXT, offsetof(Cli, run.on_nan), "stop|warn|skip",
      "a loss that is not finite: stop (default), go on, undo the step", 1},
-    {"overfit", 0, FIELD_FLAG, offsetof(Cli, overfit), NULL, "train on the first batch only", 0},
-    {"prompt", 0, FIELD_TEXT, offsetof(Cli, prompt), "TEXT", "text to continue", 0},
-    {"tokens", 0, FIELD_INT, offsetof(Cli, tokens), "N", "how many tokens to write (default 500)",
-     1},
-    {"temperature", 0, FIELD_FLOAT, offsetof(Cli, temperature), "T",
+    {"overfit", 0, FIELD_FLAG, offsetof(Cli, run.overfit), NULL, "train on the first batch only",
+     0},
+    {"prompt", 0, FIELD_TEXT, offsetof(Cli, generate.prompt), "TEXT", "text to continue", 0},
+    {"tokens", 0, FIELD_INT, offsetof(Cli, generate.tokens), "N",
+     "how many tokens to write (default 500)", 1},
+    {"temperature", 0, FIELD_FLOAT, offsetof(Cli, generate.temperature), "T",
      "0 = always the likeliest token (default 0.8)", 0},
-    {"top-k", 0, FIELD_INT, offsetof(Cli, top_k), "K", "only the K likeliest tokens (default: all)",
-     1},
-    {"seed", 0, FIELD_INT, offsetof(Cli, seed), "N", "seed of everything random", 0},
-    {"threads", 0, FIELD_INT, offsetof(Cli, threads), "N",
+    {"top-k", 0, FIELD_INT, offsetof(Cli, generate.top_k), "K",
+     "only the K likeliest tokens (default: all)", 1},
+    {"seed", 0, FIELD_INT, offsetof(Cli, run.seed), "N", "seed of everything random", 0},
+    {"threads", 0, FIELD_INT, offsetof(Cli, build.threads), "N",
      "threads (default: all cores it may use); never changes a bit", 1},
-    {"compare", 0, FIELD_FLAG, offsetof(Cli, compare), NULL, "a row for every solver", 0},
-    {"max-batch", 0, FIELD_FLAG, offsetof(Cli, max_batch), NULL,
+    {"compare", 0, FIELD_FLAG, offsetof(Cli, ask.compare), NULL, "a row for every solver", 0},
+    {"max-batch", 0, FIELD_FLAG, offsetof(Cli, ask.max_batch), NULL,
      "the largest batch (option N) within the budget, and its time", 0},
-    {"sweep", 0, FIELD_INT, offsetof(Cli, sweep), "N",
+    {"sweep", 0, FIELD_INT, offsetof(Cli, ask.sweep), "N",
      "N budgets from the minimum to everything kept, at most 10000", 2},
-    {"march", 0, FIELD_TEXT, offsetof(Cli, march), "TARGET",
+    {"march", 0, FIELD_TEXT, offsetof(Cli, build.march), "TARGET",
      "instruction set (default: this host's)", 0},
-    {"cache", 0, FIELD_TEXT, offsetof(Cli, cache), "DIR",
+    {"cache", 0, FIELD_TEXT, offsetof(Cli, build.cache), "DIR",
      "kernel cache (default: $SCRIMP_CACHE, ~/.cache/scrimp)", 0},
-    {"no-cache", 0, FIELD_FLAG, offsetof(Cli, no_cache), NULL, "compile everything anew", 0},
-    {"older", 0, FIELD_POSITIVE, offsetof(Cli, older), "DAYS",
+    {"no-cache", 0, FIELD_FLAG, offsetof(Cli, build.no_cache), NULL, "compile everything anew", 0},
+    {"older", 0, FIELD_POSITIVE, offsetof(Cli, build.older), "DAYS",
      "clear: only what was not used for so many days", 0},
-    {"jobs", 'j', FIELD_INT, offsetof(Cli, jobs), "N",
+    {"jobs", 'j', FIELD_INT, offsetof(Cli, build.jobs), "N",
      "compiler processes at once (default: as --threads)", 1},
-    {"json", 0, FIELD_FLAG, offsetof(Cli, json), NULL, "JSON on standard output", 0},
-    {"quiet", 'q', FIELD_FLAG, offsetof(Cli, quiet), NULL, "no progress lines", 0},
+    {"json", 0, FIELD_FLAG, offsetof(Cli, output.json), NULL, "JSON on standard output", 0},
+    {"quiet", 'q', FIELD_FLAG, offsetof(Cli, output.quiet), NULL, "no progress lines", 0},
     {"error-format", 0, FIELD_ERRORS, 0, "text|json", "how errors are printed", 0},
 };
 enum { N_OPTION_ROWS = sizeof option_rows / sizeof *option_rows, HELP_VALUE = 1000 };
@@ -408,13 +410,13 @@ static bool take_int(Cli *cli, const OptionRow *o, const char *text, ExitCode *c
     char *end;
     errno = 0;
     long long v = strtoll(text, &end, 10),
-              most = o->field == offsetof(Cli, seed) ? INT64_MAX : INT32_MAX;
+              most = o->field == offsetof(Cli, run.seed) ? INT64_MAX : INT32_MAX;
     if (end == text || *end || errno || v < o->least || v > most)
         return range_error(code, o, text, "whole number", o->least);
     int64_t value = v;
     memcpy((char *)cli + o->field, &value, sizeof value);
     if (strcmp(o->name, "seed") == 0)
-        cli->has_seed = true;
+        cli->run.has_seed = true;
     return true;
 }
 
@@ -435,9 +437,9 @@ static bool take_define(Cli *cli, const char *text, ExitCode *code)
     const char *eq = strchr(text, '=');
     if (!eq || eq == text)
         return usage_error(code, "-D %s: write -D name=value%s", text, "");
-    if (cli->n_defs == CLI_MAX_DEFS)
+    if (cli->source.n_defs == CLI_MAX_DEFS)
         return usage_error(code, "too many -D options%s%s", "", "");
-    cli->defs[cli->n_defs++] =
+    cli->source.defs[cli->source.n_defs++] =
         (OptionDef){pool_strndup(cli->pool, text, (size_t)(eq - text)), eq + 1};
     return true;
 }
@@ -462,8 +464,8 @@ static bool take_option(Cli *cli, const OptionRow *o, const char *text, ExitCode
     case FIELD_DEFINE:
         return take_define(cli, text, code);
     case FIELD_ERRORS:
-        cli->json_errors = strcmp(text, "json") == 0;
-        return cli->json_errors || strcmp(text, "text") == 0 ||
+        cli->output.json_errors = strcmp(text, "json") == 0;
+        return cli->output.json_errors || strcmp(text, "text") == 0 ||
                usage_error(code, "--error-format %s: write text or json%s", text, "");
     }
     return true;
@@ -571,8 +573,8 @@ static bool parse_options(Cli *cli, const Verb *v, int argc, char **argv, ExitCo
             return false;
     }
     cli->file = argv[optind];
-    if (cli->graph && !cli->file && !help) { /* stands in for the file */
-        cli->file = cli->graph;
+    if (cli->source.graph && !cli->file && !help) { /* stands in for the file */
+        cli->file = cli->source.graph;
         return true;
     }
     if (help) {
@@ -591,9 +593,9 @@ static bool parse_options(Cli *cli, const Verb *v, int argc, char **argv, ExitCo
 
 bool cli_parse(Cli *cli, int argc, char **argv, const Verb **verb, ExitCode *code)
 {
-    cli->temperature = 0.8;
-    cli->tokens = 500;
-    cli->colour = isatty(STDERR_FILENO) && !getenv("NO_COLOR");
+    cli->generate.temperature = 0.8;
+    cli->generate.tokens = 500;
+    cli->output.colour = isatty(STDERR_FILENO) && !getenv("NO_COLOR");
     if (argc < 2 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||
         strcmp(argv[1], "help") == 0) {
         print_usage();

@@ -51,7 +51,7 @@ ExitCode cli_plan_count(Cli *cli, const Ast *ast)
         return EXIT_USER;
     if (!paper_model(cli->pool, c, MAX_STEPS, &t, &error))
         return cli_error(cli, EXIT_USER, "E409", NULL, "%s: %s", cli->file, error);
-    if (cli->json)
+    if (cli->output.json)
         print_table_json(c, &t);
     else
         print_table_text(cli->pool, c, &t);

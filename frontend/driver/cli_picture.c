@@ -11,12 +11,13 @@
 static const char *title_of(const Cli *cli)
 {
     StrBuf title = strbuf_new(cli->pool);
-    const char *file = cli->graph ? cli->graph : cli->file, *slash = strrchr(file, '/');
+    const char *file = cli->source.graph ? cli->source.graph : cli->file,
+               *slash = strrchr(file, '/');
     if (slash && slash[1])
         file = slash + 1;
     strbuf_put(&title, cli_is_standard_output(file) ? "standard input" : file);
-    for (int i = 0; i < cli->n_defs; i++)
-        strbuf_printf(&title, " -D %s=%s", cli->defs[i].name, cli->defs[i].value);
+    for (int i = 0; i < cli->source.n_defs; i++)
+        strbuf_printf(&title, " -D %s=%s", cli->source.defs[i].name, cli->source.defs[i].value);
     return title.text;
 }
 
@@ -29,7 +30,7 @@ static ExitCode draw(Cli *cli, PlanPicture *picture, const PlanRow *row)
     picture->budget_bytes = row->report.budget_bytes;
     picture->overhead_percent = row->report.overhead_percent;
     plan_svg_write(picture, &text);
-    return cli_write_file(cli, cli->svg, text.text);
+    return cli_write_file(cli, cli->ask.svg, text.text);
 }
 
 /* Of a model */

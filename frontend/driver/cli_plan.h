@@ -23,14 +23,14 @@ typedef struct PlanSource {
     const ExternalGraph *graph;
 } PlanSource;
 
-/* The model's forward pass by the rule cli->count; NULL after a message. */
+/* The model's forward pass by the rule cli->source.count; NULL after a message. */
 const CountGraph *cli_count_graph(Cli *cli, const Ast *ast);
 /* --count: the papers' algorithms under the papers' models. */
 ExitCode cli_plan_count(Cli *cli, const Ast *ast);
 /* --max-batch: the largest option N whose plan fits the budget. */
 ExitCode cli_plan_max_batch(Cli *cli, const Ast *ast);
 
-/* cli->graph; NULL after a message. */
+/* cli->source.graph; NULL after a message. */
 const ExternalGraph *cli_read_graph(Cli *cli);
 ExitCode cli_plan_graph(Cli *cli, const ExternalGraph *g, const PlanOverride *own, bool quiet,
                         PlanRow *row);

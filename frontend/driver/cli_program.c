@@ -26,16 +26,16 @@ const Ast *cli_parse_model(Cli *cli)
 
 static FrontendOptions frontend_options_of(Cli *cli, const ProgramOptions *o)
 {
-    int n = cli->n_defs + o->n_extra_defs;
+    int n = cli->source.n_defs + o->n_extra_defs;
     OptionDef *defs = POOL_ARRAY(cli->pool, (size_t)n + 1, OptionDef);
-    for (int i = 0; i < cli->n_defs; i++)
-        defs[i] = cli->defs[i];
+    for (int i = 0; i < cli->source.n_defs; i++)
+        defs[i] = cli->source.defs[i];
     for (int i = 0; i < o->n_extra_defs; i++)
-        defs[cli->n_defs + i] = o->extra_defs[i];
+        defs[cli->source.n_defs + i] = o->extra_defs[i];
     return (FrontendOptions){.defs = defs,
                              .n_defs = n,
                              .mode = o->mode,
-                             .model = cli->model,
+                             .model = cli->source.model,
                              .supports = codegen_supports};
 }
 
@@ -50,16 +50,16 @@ static ExitCode pass_failure(Cli *cli, const ProgramOptions *o, const PassContex
 
 struct RematMemo *cli_memo(Cli *cli)
 {
-    if (!cli->memo)
-        cli->memo = remat_memo_new(cli->pool, cli_store(cli));
-    return cli->memo;
+    if (!cli->state->memo)
+        cli->state->memo = remat_memo_new(cli->pool, cli_store(cli));
+    return cli->state->memo;
 }
 
 bool cli_plan_request(const Cli *cli, const PlanSettings *file, const PlanOverride *own,
                       PlanRequest *out, RematError *error)
 {
     PlanSettings s = plan_settings_merge(&cli->plan, file);
-    s.n_threads = cli->threads;
+    s.n_threads = cli->build.threads;
     if (!plan_request_read(cli->pool, &s, out, error))
         return false;
     out->budget = own->budget ? *own->budget : out->budget;
@@ -76,13 +76,13 @@ static ExitCode set_costs(Cli *cli, const Ast *ast, const ProgramOptions *o, Mea
 {
     if (request->costs.model->cost || o->pipeline || !measure)
         return EXIT_OK;
-    if (!cli->costs) {
-        ExitCode code = measure(cli, ast, o, request, &cli->costs);
+    if (!cli->state->costs) {
+        ExitCode code = measure(cli, ast, o, request, &cli->state->costs);
         if (code != EXIT_OK)
             return code;
     }
-    request->costs.measured = cli->costs->cost;
-    request->costs.user = cli->costs->table;
+    request->costs.measured = cli->state->costs->cost;
+    request->costs.user = cli->state->costs->table;
     return EXIT_OK;
 }
 
@@ -132,9 +132,9 @@ ExitCode program_build(Cli *cli, const Ast *ast, const ProgramOptions *o, Measur
         (Program){.graph = ctx.graph, .plan = ctx.plan, .report = ctx.report, .masks = ctx.masks};
     if (!ok)
         return pass_failure(cli, o, &ctx);
-    if (ctx.untrained && !cli->quiet && !cli->warned_untrained)
+    if (ctx.untrained && !cli->output.quiet && !cli->state->warned_untrained)
         fprintf(stderr, "warning: the loss does not depend on %s: not trained\n", ctx.untrained);
-    cli->warned_untrained = ctx.untrained != NULL;
+    cli->state->warned_untrained = ctx.untrained != NULL;
     cli_warnings(cli);
     return cli_supported(cli, ctx.graph);
 }

@@ -17,7 +17,7 @@ void progress_show(const Cli *cli, Progress *p, const char *format, ...)
 {
     double now = clock_seconds();
     bool terminal = isatty(STDERR_FILENO);
-    if (cli->quiet || (!terminal && now < p->next_line))
+    if (cli->output.quiet || (!terminal && now < p->next_line))
         return;
     va_list args;
     va_start(args, format);

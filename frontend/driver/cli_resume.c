@@ -33,8 +33,10 @@ static bool is_fixed(const char *key)
 /* Of the graph as the file describes it, without places, annotations and the train section. */
 static const char *model_text(Cli *cli, const Ast *ast)
 {
-    FrontendOptions o = {
-        .defs = cli->defs, .n_defs = cli->n_defs, .mode = FRONTEND_TRAIN, .model = cli->model};
+    FrontendOptions o = {.defs = cli->source.defs,
+                         .n_defs = cli->source.n_defs,
+                         .mode = FRONTEND_TRAIN,
+                         .model = cli->source.model};
     Graph *g = frontend_lower(cli->pool, cli->diag, ast, &o);
     diag_clear(cli->diag); /* the program was built before: nothing new is said here */
     for (size_t n = 0; n < g->nodes.len; n++)
@@ -62,8 +64,8 @@ static const char *setting_key(Pool *pool, const TrainField *f)
 
 static void put_train_fields(Cli *cli, json_t *settings, TrainSpec spec)
 {
-    if (cli->data)
-        spec.data_path = cli->data;
+    if (cli->run.data)
+        spec.data_path = cli->run.data;
     PlanSettings section = remat_section(&spec), plan = plan_settings_merge(&cli->plan, &section);
     spec.budget_text = plan.budget;
     spec.solver = plan.solver;
@@ -82,7 +84,7 @@ json_t *resume_settings(Cli *cli, const Ast *ast, const Program *program, const 
     put_train_fields(cli, settings, program->graph->train);
     put(settings, OPTIONS, program->graph->options);
     put(settings, EXAMPLES, pool_printf(cli->pool, "%lld", (long long)dataset_train_size(data)));
-    if (cli->overfit)
+    if (cli->run.overfit)
         put(settings, OVERFIT, "true");
     put(settings, MODEL, model_text(cli, ast));
     return settings;
@@ -131,7 +133,8 @@ void resume_put_left_out(json_t *settings, const Dataset *data)
 
 const char *const *resume_left_out(Cli *cli, int64_t *n)
 {
-    json_t *settings = cli->resume && cli->out ? checkpoint_read_settings(cli->out) : NULL;
+    json_t *settings =
+        cli->run.resume && cli->output.out ? checkpoint_read_settings(cli->output.out) : NULL;
     const json_t *names = json_object_get(settings, LEFT_OUT);
     const char **name = POOL_ARRAY(cli->pool, json_array_size(names) + 1, const char *);
     *n = 0;
@@ -218,7 +221,8 @@ static const char *way_back(Cli *cli, const Ast *ast, const json_t *now, const j
 bool resume_check(Cli *cli, const Ast *ast, json_t *now, json_t *then)
 {
     if (!then) {
-        fprintf(stderr, "note: %s does not say what it was trained with: not compared\n", cli->out);
+        fprintf(stderr, "note: %s does not say what it was trained with: not compared\n",
+                cli->output.out);
         return true;
     }
     const char *fixed = differences(cli->pool, now, then, true);
@@ -228,10 +232,10 @@ bool resume_check(Cli *cli, const Ast *ast, json_t *now, json_t *then)
         fixed = "is of another model";
     const char *free = differences(cli->pool, now, then, false);
     if (!*fixed && *free)
-        fprintf(stderr, "note: the run in %s had %s\n", cli->out, free);
+        fprintf(stderr, "note: the run in %s had %s\n", cli->output.out, free);
     if (!*fixed)
         return true;
-    cli_error(cli, EXIT_USER, "E518", way_back(cli, ast, now, then), "the run in %s %s", cli->out,
-              fixed);
+    cli_error(cli, EXIT_USER, "E518", way_back(cli, ast, now, then), "the run in %s %s",
+              cli->output.out, fixed);
     return false;
 }

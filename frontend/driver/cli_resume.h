@@ -17,7 +17,7 @@ bool resume_check(Cli *cli, const Ast *ast, json_t *now, json_t *then);
 
 /* Puts the examples that the data set leaves out into the settings, for resume_left_out. */
 void resume_put_left_out(json_t *settings, const Dataset *data);
-/* Those of the run in cli->out that --resume continues, on the pool; *n = 0 without one. */
+/* Those of the run in cli->output.out that --resume continues, on the pool; *n = 0 without one. */
 const char *const *resume_left_out(Cli *cli, int64_t *n);
 
 #endif

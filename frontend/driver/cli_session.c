@@ -87,7 +87,7 @@ bool host_open(Cli *cli, const Program *program, Host *out)
     *out = (Host){0};
     if (!session_compile(cli, program, &out->session))
         return false;
-    out->threads = threads_new((int)cli->threads, &err);
+    out->threads = threads_new((int)cli->build.threads, &err);
     if (!out->threads || !arena_map(&out->arena, program->plan->arena_bytes, &err)) {
         cli_error(cli, EXIT_USER, "E804", NULL, "%s", err.message);
         return false;

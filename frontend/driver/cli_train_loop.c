@@ -30,14 +30,14 @@ static bool save_in(Trainer *t, const char *dir)
 /* Where a state goes that is not finite: beside the last finite set, never over it. */
 static const char *aside(const Trainer *t)
 {
-    return pool_printf(t->cli->pool, "%s/diverged", t->cli->out);
+    return pool_printf(t->cli->pool, "%s/diverged", t->cli->output.out);
 }
 
 /* Ends the run: nothing that follows would be of use.  False. */
 static bool stop(Trainer *t, const char *seen)
 {
     bool diverged = t->watch.policy != NAN_SKIP; /* else the step was taken back */
-    const char *dir = t->cli->out && diverged ? aside(t) : NULL;
+    const char *dir = t->cli->output.out && diverged ? aside(t) : NULL;
     watch_stop(&t->watch, seen, t->update, dir && save_in(t, dir) ? dir : NULL);
     return false;
 }
@@ -46,7 +46,7 @@ static bool stop(Trainer *t, const char *seen)
 static void note_slow_saving(Trainer *t)
 {
     double all = clock_seconds() - t->started;
-    if (t->told_saving || t->cli->quiet || t->saving < 2 || t->saving < 0.2 * all)
+    if (t->told_saving || t->cli->output.quiet || t->saving < 2 || t->saving < 0.2 * all)
         return;
     t->told_saving = true;
     fprintf(stderr,
@@ -57,12 +57,12 @@ static void note_slow_saving(Trainer *t)
 
 static bool save(Trainer *t)
 {
-    if (!t->cli->out || t->watch.stopped)
+    if (!t->cli->output.out || t->watch.stopped)
         return true;
     const char *first = finite_tensors(&t->session, false);
     if (first && t->watch.policy != NAN_WARN)
         return stop(t, NULL);
-    if (!save_in(t, first ? aside(t) : t->cli->out))
+    if (!save_in(t, first ? aside(t) : t->cli->output.out))
         return false;
     t->saved_at = t->update;
     if (first && !t->is_aside)
@@ -81,7 +81,7 @@ static bool one_step(Trainer *t)
     const TrainSpec *spec = &t->program.graph->train;
     double start = clock_seconds();
     double lr = lr_at(&spec->lr, t->update, t->schedule, t->updates_per_epoch);
-    if (!session_fill(&t->session, t->data, t->update, t->cli->overfit))
+    if (!session_fill(&t->session, t->data, t->update, t->cli->run.overfit))
         return false;
     session_run(&t->session, lr, t->update, t->update * t->parts, t->seed);
     t->update++;
@@ -95,7 +95,7 @@ static bool one_step(Trainer *t)
 /* What ends a run that was under way by an error in its data loses no step of it. */
 static bool save_and_fail(Trainer *t)
 {
-    if (t->cli->out && t->update > 0 && !t->watch.stopped && save(t))
+    if (t->cli->output.out && t->update > 0 && !t->watch.stopped && save(t))
         fprintf(stderr, "saved after step %lld: --resume continues\n", (long long)t->update);
     return false;
 }
@@ -124,7 +124,7 @@ static bool end_early(Trainer *t)
     if (t->saved_at != t->update && !save(t))
         return false;
     fprintf(stderr, "interrupted after step %lld%s\n", (long long)t->update,
-            t->cli->out ? "; saved, --resume continues" : "");
+            t->cli->output.out ? "; saved, --resume continues" : "");
     return true;
 }
 

@@ -55,7 +55,7 @@ void trainer_show_step(Trainer *t, double lr)
 {
     double now = clock_seconds();
     bool last = t->update == t->total;
-    if (t->cli->quiet || (now - t->last_progress < 1.0 && !last && t->update > 1))
+    if (t->cli->output.quiet || (now - t->last_progress < 1.0 && !last && t->update > 1))
         return;
     t->last_progress = now;
     double each = (now - t->started) / (double)(t->update - t->started_at);

@@ -62,7 +62,7 @@ const char *watch_step(Watch *w)
 /* The batch, or else what is not finite after the step; "" when neither says more. */
 static const char *cause_of(Watch *w, int64_t step, bool *is_data)
 {
-    const char *cause = finite_batch(w->session, w->data, true, step - 1, w->cli->overfit);
+    const char *cause = finite_batch(w->session, w->data, true, step - 1, w->cli->run.overfit);
     *is_data = cause != NULL;
     if (!cause)
         cause = finite_tensors(w->session, false);
@@ -95,10 +95,10 @@ void watch_stop(Watch *w, const char *seen, int64_t step, const char *aside)
     Cli *cli = w->cli;
     const char *cause = cause_of(w, step, &is_data), *kept = "";
     w->stopped = true;
-    if (cli->out && w->kept >= 0)
+    if (cli->output.out && w->kept >= 0)
         kept = pool_printf(cli->pool, "; %s holds step %lld, from which --checkpoint %s starts",
-                           cli->out, (long long)w->kept, cli->out);
-    else if (cli->out)
+                           cli->output.out, (long long)w->kept, cli->output.out);
+    else if (cli->output.out)
         kept = "; no step was saved before";
     if (aside)
         kept = pool_printf(cli->pool, "%s; what step %lld left is in %s", kept, (long long)step,

@@ -18,7 +18,7 @@ static ExitCode finish_output(Cli *cli, ExitCode code)
         return code;
     int why = errno;
     if (code == EXIT_OK && signals_pipe_ends() && signals_reader_left(STDOUT_FILENO)) {
-        cli->ended_by = SIGPIPE;
+        cli->state->ended_by = SIGPIPE;
         return code;
     }
     fprintf(stderr, "scrimp: error: cannot write to standard output%s%s\n", why ? ": " : "",
@@ -38,14 +38,15 @@ int main(int argc, char **argv)
     }
     pool_on_oom(pool, &oom);
     parallel_set_cores(cores_allowed());
-    Cli cli = {.pool = pool, .diag = diag_new(pool)};
+    DriverState state = {0};
+    Cli cli = {.pool = pool, .diag = diag_new(pool), .state = &state};
     const Verb *verb;
     ExitCode code;
     if (cli_parse(&cli, argc, argv, &verb, &code))
         code = verb->run(&cli);
     code = finish_output(&cli, code);
     pool_free(pool);
-    if (code == EXIT_OK && cli.ended_by)
-        signals_end_by(cli.ended_by);
+    if (code == EXIT_OK && cli.state->ended_by)
+        signals_end_by(cli.state->ended_by);
     return code;
 }

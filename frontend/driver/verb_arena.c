@@ -40,7 +40,7 @@ ExitCode verb_arena(Cli *cli)
 {
     size_t length;
     BufferCsv csv;
-    if (!cli_one_writes_output(cli, "--out", cli->out))
+    if (!cli_one_writes_output(cli, "--out", cli->output.out))
         return EXIT_USER;
     const char *text = cli_read_file(cli, cli->file, CLI_TEXT_BYTES, &length), *fault;
     if (!text)
@@ -52,9 +52,9 @@ ExitCode verb_arena(Cli *cli)
     double seconds = clock_seconds() - begin;
     if (!memplan_check(cli->pool, csv.buffer, csv.n, &layout, &fault))
         BUG("the placement is wrong: %s", fault);
-    if ((cli->out || !cli->json) && !write_rows(cli, cli->out, &csv, &layout))
+    if ((cli->output.out || !cli->output.json) && !write_rows(cli, cli->output.out, &csv, &layout))
         return EXIT_USER;
-    if (cli->json)
+    if (cli->output.json)
         print_figures(&layout, seconds);
     return EXIT_OK;
 }

@@ -191,7 +191,8 @@ static void print_table(const Bench *b)
 static bool measure_peak(Bench *b)
 {
     const char *error = NULL;
-    double one = codegen_measure_peak_gflops(b->cli->pool, target_find(b->cli->march), &error);
+    double one =
+        codegen_measure_peak_gflops(b->cli->pool, target_find(b->cli->build.march), &error);
     if (one <= 0)
         return cli_error(b->cli, EXIT_USER, "E801", NULL, "%s", error) == EXIT_OK;
     b->peak_gflops = one * threads_count(b->m.host.threads);
@@ -203,8 +204,8 @@ ExitCode verb_bench(Cli *cli)
     const Ast *ast = cli_parse_model(cli);
     if (!ast)
         return EXIT_USER;
-    if (!cli->steps)
-        cli->steps = DEFAULT_STEPS;
+    if (!cli->run.steps)
+        cli->run.steps = DEFAULT_STEPS;
     Program program;
     ProgramOptions o = {.mode = FRONTEND_TRAIN};
     ExitCode code = cli_build(cli, ast, &o, &program);
@@ -215,10 +216,10 @@ ExitCode verb_bench(Cli *cli)
         b.predicted_seconds = program.report.step_cost;
     if (!measurement_open(cli, &program, &b.m))
         return EXIT_USER;
-    b.times = measurement_run(&b.m, cli->steps);
+    b.times = measurement_run(&b.m, cli->run.steps);
     time_rows(&b);
     bool ok = measure_peak(&b);
-    if (ok && cli->json)
+    if (ok && cli->output.json)
         print_json(&b);
     else if (ok)
         print_table(&b);

@@ -55,7 +55,7 @@ static ExitCode show_json(const Cache *cache, const CacheList *l, const Sums *s)
 static ExitCode show(Cli *cli, const Cache *cache, const CacheList *l)
 {
     Sums s = add_up(l);
-    if (cli->json)
+    if (cli->output.json)
         return show_json(cache, l, &s);
     printf("%s\n", cache->dir);
     for (int k = 0; k < N_KINDS; k++)
@@ -98,10 +98,10 @@ static ExitCode verify(Cli *cli, const Cache *cache, const CacheList *l)
         bad++;
         json_array_append_new(damaged,
                               json_pack("{s:s,s:s}", "file", l->entry[i].name, "fault", fault));
-        if (!cli->json)
+        if (!cli->output.json)
             printf("%s/%s: %s\n", cache->dir, l->entry[i].name, fault);
     }
-    if (cli->json)
+    if (cli->output.json)
         cli_print_json(json_pack("{s:s,s:I,s:O}", "folder", cache->dir, "files", (json_int_t)l->n,
                                  "damaged", damaged));
     else
@@ -118,7 +118,7 @@ static ExitCode clear(Cli *cli, const Cache *cache, const CacheList *l)
     int64_t n = 0, bytes = 0;
     for (size_t i = 0; i < l->n; i++) {
         const CacheEntry *e = &l->entry[i];
-        if (cli->older > 0 && cache_age(e, cache->opened) < cli->older)
+        if (cli->build.older > 0 && cache_age(e, cache->opened) < cli->build.older)
             continue;
         if (!cache_unlink(cli->pool, cache, e))
             return cli_error(cli, EXIT_USER, "E801", NULL, "cannot remove %s/%s", cache->dir,
@@ -126,7 +126,7 @@ static ExitCode clear(Cli *cli, const Cache *cache, const CacheList *l)
         n++;
         bytes += e->bytes;
     }
-    if (cli->json)
+    if (cli->output.json)
         cli_print_json(json_pack("{s:s,s:I,s:I}", "folder", cache->dir, "removed_files",
                                  (json_int_t)n, "removed_bytes", (json_int_t)bytes));
     else
@@ -162,10 +162,10 @@ ExitCode verb_cache(Cli *cli)
     if (!a)
         return cli_error(cli, EXIT_USER, "E801", "write show, verify or clear",
                          "scrimp cache does not know '%s'", cli->file);
-    if (cli->older > 0 && a->run != clear)
+    if (cli->build.older > 0 && a->run != clear)
         return cli_error(cli, EXIT_USER, "E801", "scrimp cache clear --older DAYS",
                          "--older says what `clear` removes");
-    if (!cache_look(cli->pool, cli->cache, &cache, &error))
+    if (!cache_look(cli->pool, cli->build.cache, &cache, &error))
         return cli_error(cli, EXIT_USER, "E801", NULL, "%s", error);
     if (!cache.dir)
         return cli_error(cli, EXIT_USER, "E801", "set SCRIMP_CACHE, or give --cache DIR",

@@ -62,9 +62,10 @@ static bool can_write_beside(Cli *cli, const char *path)
 
 ExitCode verb_compile(Cli *cli)
 {
-    if (!cli_needs_file(cli, "--out", cli->out) || !cli_needs_file(cli, "--header", cli->header))
+    if (!cli_needs_file(cli, "--out", cli->output.out) ||
+        !cli_needs_file(cli, "--header", cli->output.header))
         return EXIT_USER;
-    if (cli->name && !check_name(cli, cli->name))
+    if (cli->output.name && !check_name(cli, cli->output.name))
         return EXIT_USER;
     const Ast *ast = cli_parse_model(cli);
     if (!ast)
@@ -75,11 +76,11 @@ ExitCode verb_compile(Cli *cli)
     if (code != EXIT_OK)
         return code;
     CodegenOptions c = cli_codegen_options(cli);
-    const char *so = cli->out ? cli->out : default_path(cli, "so");
-    const char *header = cli->header ? cli->header : default_path(cli, "h"), *error;
+    const char *so = cli->output.out ? cli->output.out : default_path(cli, "so");
+    const char *header = cli->output.header ? cli->output.header : default_path(cli, "h"), *error;
     if (!can_write_beside(cli, so) || !can_write_beside(cli, header))
         return EXIT_USER;
-    const char *name = cli->name ? cli->name : name_of_file(cli, so);
+    const char *name = cli->output.name ? cli->output.name : name_of_file(cli, so);
     if (!codegen_export(cli->pool, p.graph, p.plan, &c, name, so, header, &error))
         return cli_error(cli, EXIT_USER, "E801", NULL, "%s", error);
     fprintf(stderr, "wrote %s and %s: names begin with %s_, an arena of %s\n", so, header, name,

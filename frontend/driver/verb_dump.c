@@ -87,11 +87,11 @@ static ExitCode stage_text(Cli *cli, const Ast *ast, Stage stage, StrBuf *out)
     ExitCode code = stage_program(cli, ast, stage, &p);
     if (code != EXIT_OK)
         return code;
-    if (cli->dot)
+    if (cli->output.dot)
         graph_print_dot(p.graph, out);
     else
-        graph_print(p.graph, (PrintOptions){.no_loc = cli->no_loc}, out);
-    if (stage == STAGE_PLAN && !cli->dot)
+        graph_print(p.graph, (PrintOptions){.no_loc = cli->output.no_loc}, out);
+    if (stage == STAGE_PLAN && !cli->output.dot)
         cli_print_plan(p.graph, p.plan, out);
     return EXIT_OK;
 }
@@ -103,7 +103,7 @@ static ExitCode dump_code(Cli *cli, const Ast *ast, Stage stage)
     if (code != EXIT_OK)
         return code;
     const char *error;
-    CodegenOptions o = {.march = cli->march, .jobs = (int)cli->jobs};
+    CodegenOptions o = {.march = cli->build.march, .jobs = (int)cli->build.jobs};
     if (codegen_dump(cli->pool, p.graph, p.plan, &o, stage == STAGE_ASM, stdout, &error))
         return EXIT_OK;
     return cli_error(cli, EXIT_USER, "E801", NULL, "%s", error);
@@ -216,13 +216,13 @@ static void print_difference(Pool *pool, Lines a, Lines b)
 
 static ExitCode dump_diff(Cli *cli, const Ast *ast)
 {
-    const char *dots = strstr(cli->diff, "..");
+    const char *dots = strstr(cli->dump.diff, "..");
     Stage from, to;
     if (!dots)
         return cli_error(cli, EXIT_USER, "E303", "write --diff grad..remat",
-                         "--diff compares two stages, not '%s'", cli->diff);
-    if (!stage_from_name(cli->diff, (size_t)(dots - cli->diff), &from))
-        return unknown_stage(cli, cli->diff, (int)(dots - cli->diff));
+                         "--diff compares two stages, not '%s'", cli->dump.diff);
+    if (!stage_from_name(cli->dump.diff, (size_t)(dots - cli->dump.diff), &from))
+        return unknown_stage(cli, cli->dump.diff, (int)(dots - cli->dump.diff));
     if (!stage_from_name(dots + 2, strlen(dots + 2), &to))
         return unknown_stage(cli, dots + 2, (int)strlen(dots + 2));
     if (from == STAGE_AST || to == STAGE_AST || from > STAGE_PLAN || to > STAGE_PLAN)
@@ -242,15 +242,15 @@ ExitCode verb_dump(Cli *cli)
     const Ast *ast = cli_parse_model(cli);
     if (!ast)
         return EXIT_USER;
-    if (cli->diff)
+    if (cli->dump.diff)
         return dump_diff(cli, ast);
     Stage stage = STAGE_IR;
-    if (cli->stage && !stage_from_name(cli->stage, strlen(cli->stage), &stage))
-        return unknown_stage(cli, cli->stage, (int)strlen(cli->stage));
-    if (cli->json && stage != STAGE_GRAD)
+    if (cli->dump.stage && !stage_from_name(cli->dump.stage, strlen(cli->dump.stage), &stage))
+        return unknown_stage(cli, cli->dump.stage, (int)strlen(cli->dump.stage));
+    if (cli->output.json && stage != STAGE_GRAD)
         return cli_error(cli, EXIT_USER, "E303", "write --stage=grad --json",
                          "only the stage grad has a form in JSON");
-    if (cli->json)
+    if (cli->output.json)
         return dump_step_json(cli, ast);
     if (stage == STAGE_AST) {
         frontend_print_ast(ast, stdout);

@@ -12,7 +12,7 @@
 
 static bool open_trained(Cli *cli, const Program *program, Host *h)
 {
-    return host_open(cli, program, h) && session_load_weights(&h->session, cli->checkpoint);
+    return host_open(cli, program, h) && session_load_weights(&h->session, cli->run.checkpoint);
 }
 
 static ExitCode no_weights(Cli *cli)
@@ -24,7 +24,7 @@ static ExitCode no_weights(Cli *cli)
 /* `accuracy` is a key of the JSON even for a model that has none. */
 static void report_evaluation(const Session *s, double loss)
 {
-    if (s->cli->json) {
+    if (s->cli->output.json) {
         json_t *o = json_pack("{s:o,s:n}", "loss", cli_json_number(loss), "accuracy");
         for (int m = 0; m < s->n_metrics; m++)
             json_object_set_new(o, s->metric[m], cli_json_number(s->metric_mean[m]));
@@ -38,7 +38,7 @@ static void report_evaluation(const Session *s, double loss)
 
 ExitCode verb_eval(Cli *cli)
 {
-    if (!cli->checkpoint)
+    if (!cli->run.checkpoint)
         return no_weights(cli);
     const Ast *ast = cli_parse_model(cli);
     if (!ast)
@@ -49,11 +49,11 @@ ExitCode verb_eval(Cli *cli)
     if (code != EXIT_OK)
         return code;
     Host h = {0};
-    uint64_t seed = cli->has_seed ? (uint64_t)cli->seed : program.graph->train.seed;
+    uint64_t seed = cli->run.has_seed ? (uint64_t)cli->run.seed : program.graph->train.seed;
     Dataset *data = session_open_data(cli, program.graph, false, seed);
     double loss = 0;
-    bool ok =
-        data && session_same_vocab(cli, data, cli->checkpoint) && open_trained(cli, &program, &h);
+    bool ok = data && session_same_vocab(cli, data, cli->run.checkpoint) &&
+              open_trained(cli, &program, &h);
     if (ok && dataset_eval_batches(data) == 0)
         ok = cli_error(cli, EXIT_USER, "E513", "write `held_out = 10%` in the train section",
                        "nothing is held out to evaluate on") == EXIT_OK;
@@ -141,13 +141,16 @@ static int32_t likeliest(const float *logits, int64_t n)
 
 static int32_t sample(Writer *w, const float *logits)
 {
-    int64_t n = w->choices, keep = w->cli->top_k && w->cli->top_k < n ? w->cli->top_k : n;
+    int64_t n = w->choices, keep = w->cli->generate.top_k && w->cli->generate.top_k < n
+                                       ? w->cli->generate.top_k
+                                       : n;
     int32_t best = likeliest(logits, n);
-    if (w->cli->temperature <= 0)
+    if (w->cli->generate.temperature <= 0)
         return best;
     for (int32_t i = 0; i < n; i++) {
         w->rank[i] = i;
-        w->probability[i] = exp(((double)logits[i] - (double)logits[best]) / w->cli->temperature);
+        w->probability[i] =
+            exp(((double)logits[i] - (double)logits[best]) / w->cli->generate.temperature);
     }
     if (keep < n) {
         rank_key = w->probability;
@@ -194,12 +197,14 @@ static bool prepare(Writer *w)
 {
     RtError err = {0};
     Cli *cli = w->cli;
-    if (!checkpoint_read_vocab(cli->checkpoint, &w->vocab, &err))
+    if (!checkpoint_read_vocab(cli->run.checkpoint, &w->vocab, &err))
         w->vocab = vocab_bytes();
     w->numbers = !w->vocab.chars && w->n_vocab > w->vocab.size;
-    const char *prompt = cli->prompt && *cli->prompt ? cli->prompt : w->numbers ? "0" : "\n";
+    const char *prompt = cli->generate.prompt && *cli->generate.prompt ? cli->generate.prompt
+                         : w->numbers                                  ? "0"
+                                                                       : "\n";
     int64_t length = (int64_t)strlen(prompt);
-    w->token = POOL_ARRAY(cli->pool, (size_t)(length + cli->tokens), int32_t);
+    w->token = POOL_ARRAY(cli->pool, (size_t)(length + cli->generate.tokens), int32_t);
     w->rank = POOL_ARRAY(cli->pool, (size_t)w->n_vocab, int32_t);
     w->probability = POOL_ARRAY(cli->pool, (size_t)w->n_vocab, double);
     w->n_tokens = encode_prompt(w, prompt, length, &err);
@@ -228,7 +233,7 @@ static void write_text(Writer *w)
 {
     for (int64_t i = 0; i < w->n_tokens; i++)
         print_token(w, w->token[i]);
-    for (int64_t i = 0; i < w->cli->tokens; i++) {
+    for (int64_t i = 0; i < w->cli->generate.tokens; i++) {
         int32_t next = sample(w, next_logits(w));
         w->token[w->n_tokens++] = next;
         print_token(w, next);
@@ -240,7 +245,7 @@ static void write_text(Writer *w)
 
 ExitCode verb_generate(Cli *cli)
 {
-    if (!cli->checkpoint)
+    if (!cli->run.checkpoint)
         return no_weights(cli);
     const Ast *ast = cli_parse_model(cli);
     if (!ast)
@@ -254,7 +259,7 @@ ExitCode verb_generate(Cli *cli)
     Host h = {0};
     bool ok = open_trained(cli, &program, &h);
     Writer w = {.cli = cli, .session = &h.session};
-    w.seed = cli->has_seed ? (uint64_t)cli->seed : program.graph->train.seed;
+    w.seed = cli->run.has_seed ? (uint64_t)cli->run.seed : program.graph->train.seed;
     ok = ok && find_language_model(&w) && prepare(&w);
     if (ok)
         write_text(&w);

@@ -25,10 +25,10 @@ ExitCode verb_check(Cli *cli)
     const Ast *ast = cli_parse_model(cli);
     if (!ast)
         return EXIT_USER;
-    FrontendOptions o = {.defs = cli->defs,
-                         .n_defs = cli->n_defs,
+    FrontendOptions o = {.defs = cli->source.defs,
+                         .n_defs = cli->source.n_defs,
                          .mode = FRONTEND_TRAIN,
-                         .model = cli->model,
+                         .model = cli->source.model,
                          .supports = codegen_supports};
     Graph *g = frontend_lower(cli->pool, cli->diag, ast, &o);
     if (!g || diag_error_count(cli->diag))
@@ -49,25 +49,25 @@ static void dump_after(void *user, const Pass *pass, const Graph *g, double seco
     if (strcmp(pass->name, d->pass) != 0 && strcmp(d->pass, "all") != 0)
         return;
     StrBuf text = strbuf_new(d->cli->pool);
-    graph_print(g, (PrintOptions){.no_loc = d->cli->no_loc}, &text);
+    graph_print(g, (PrintOptions){.no_loc = d->cli->output.no_loc}, &text);
     fprintf(stderr, "# after %s\n%s", pass->name, text.text);
 }
 
 bool cli_dump_after(Cli *cli, PassObserver **observer, void **user)
 {
     *observer = NULL;
-    if (!cli->dump_after)
+    if (!cli->dump.dump_after)
         return true;
-    bool known = strcmp(cli->dump_after, "all") == 0;
+    bool known = strcmp(cli->dump.dump_after, "all") == 0;
     for (const Pass *p = pass_table; p->name; p++)
-        known = known || strcmp(p->name, cli->dump_after) == 0;
+        known = known || strcmp(p->name, cli->dump.dump_after) == 0;
     if (!known) {
         cli_error(cli, EXIT_USER, "E601", "`scrimp opt --help` lists the passes; `all` is each",
-                  "no pass is called '%s'", cli->dump_after);
+                  "no pass is called '%s'", cli->dump.dump_after);
         return false;
     }
     DumpAfter *d = POOL_NEW(cli->pool, DumpAfter);
-    *d = (DumpAfter){cli, cli->dump_after};
+    *d = (DumpAfter){cli, cli->dump.dump_after};
     *observer = dump_after;
     *user = d;
     return true;
@@ -87,11 +87,11 @@ ExitCode verb_opt(Cli *cli)
     PassObserver *observer;
     if (!cli_dump_after(cli, &observer, &user))
         return EXIT_USER;
-    if (!passes_run(&ctx, cli->passes ? cli->passes : "", observer, user))
+    if (!passes_run(&ctx, cli->dump.passes ? cli->dump.passes : "", observer, user))
         return cli_error(cli, ctx.report.status == REMAT_INFEASIBLE ? EXIT_BUDGET : EXIT_USER,
                          ctx.error_code, ctx.error_help, "%s", ctx.error);
     StrBuf out = strbuf_new(cli->pool);
-    graph_print(ctx.graph, (PrintOptions){.no_loc = cli->no_loc}, &out);
+    graph_print(ctx.graph, (PrintOptions){.no_loc = cli->output.no_loc}, &out);
     if (ctx.plan)
         cli_print_plan(ctx.graph, ctx.plan, &out);
     fputs(out.text, stdout);

@@ -39,7 +39,7 @@ static ExitCode write_buffers(Cli *cli, const Program *p)
 {
     StrBuf text = strbuf_new(cli->pool);
     buffer_csv_write_plan(p->graph, p->plan, &text);
-    return cli_write_file(cli, cli->arena_csv, text.text);
+    return cli_write_file(cli, cli->ask.arena_csv, text.text);
 }
 
 static ExitCode plan_once(Cli *cli, const PlanSource *of, const PlanOverride *own, bool quiet,
@@ -47,7 +47,7 @@ static ExitCode plan_once(Cli *cli, const PlanSource *of, const PlanOverride *ow
 {
     if (of->graph) {
         ExitCode code = cli_plan_graph(cli, of->graph, own, quiet, row);
-        return code == EXIT_OK && cli->svg ? cli_write_picture(cli, of, NULL, row) : code;
+        return code == EXIT_OK && cli->ask.svg ? cli_write_picture(cli, of, NULL, row) : code;
     }
     Program p = {0};
     ProgramOptions o = {.mode = FRONTEND_TRAIN, .plan = *own, .quiet_infeasible = quiet};
@@ -60,9 +60,9 @@ static ExitCode plan_once(Cli *cli, const PlanSource *of, const PlanOverride *ow
         row->arena_bytes = p.plan->arena_bytes;
         row->arena_lower_bound_bytes = p.plan->lower_bound_bytes;
     }
-    if (cli->arena_csv && code == EXIT_OK)
+    if (cli->ask.arena_csv && code == EXIT_OK)
         code = write_buffers(cli, &p);
-    if (cli->svg && code == EXIT_OK)
+    if (cli->ask.svg && code == EXIT_OK)
         code = cli_write_picture(cli, of, &p, row);
     return code;
 }
@@ -165,7 +165,7 @@ static void print_row(Pool *pool, const PlanRow *row)
 /* Times of graphs are the user's: as many digits as they have. */
 static void print_json(const Cli *cli, json_t *object)
 {
-    if (cli->graph)
+    if (cli->source.graph)
         cli_print_exact_json(object);
     else
         cli_print_json(object);
@@ -176,7 +176,7 @@ static void print_json(const Cli *cli, json_t *object)
 static void add_row(const Cli *cli, json_t *list, Progress *progress, const PlanRow *row)
 {
     progress_clear(progress);
-    if (cli->json) {
+    if (cli->output.json) {
         json_array_append_new(list, row_json(cli, row));
         return;
     }
@@ -188,13 +188,13 @@ static void add_row(const Cli *cli, json_t *list, Progress *progress, const Plan
 static bool output_is_lost(Cli *cli)
 {
     if (signals_pipe_ends() && signals_reader_left(STDOUT_FILENO))
-        cli->ended_by = SIGPIPE;
-    return cli->ended_by || ferror(stdout);
+        cli->state->ended_by = SIGPIPE;
+    return cli->state->ended_by || ferror(stdout);
 }
 
 static void end_rows(const Cli *cli, json_t *list)
 {
-    if (cli->json)
+    if (cli->output.json)
         print_json(cli, list);
     else
         json_decref(list);
@@ -226,14 +226,15 @@ static ExitCode plan_one(Cli *cli, const PlanSource *of)
     ExitCode code = plan_once(cli, of, &(PlanOverride){0}, false, &row);
     if (code == EXIT_USER)
         return code;
-    if (cli->json)
+    if (cli->output.json)
         print_json(cli, row_json(cli, &row));
-    if (cli->json || cli_is_standard_output(cli->arena_csv) || cli_is_standard_output(cli->svg))
+    if (cli->output.json || cli_is_standard_output(cli->ask.arena_csv) ||
+        cli_is_standard_output(cli->ask.svg))
         return code; /* what is written there is alone there */
     print_facts(cli->pool, &row);
     print_heading();
     print_row(cli->pool, &row);
-    if (cli->schedule)
+    if (cli->ask.schedule)
         cli_print_schedule(&row);
     if (is_twremat(&row))
         printf("\ntree decomposition of width %d\n", row.report.treewidth);
@@ -249,7 +250,7 @@ static ExitCode plan_compare(Cli *cli, const PlanSource *of)
 {
     json_t *list = json_array();
     Progress progress = progress_begin(SECONDS_TO_FIRST_LINE);
-    if (!cli->json)
+    if (!cli->output.json)
         print_heading();
     ExitCode best = EXIT_BUDGET; /* the budget can be met when one solver meets it */
     cli->plan.solver = NULL;     /* each row has its own */
@@ -291,11 +292,11 @@ static ExitCode plan_sweep(Cli *cli, const PlanSource *of)
     ExitCode code = plan_once(cli, of, &(PlanOverride){.budget = &least}, false, &best);
     if (code != EXIT_OK)
         return code;
-    int n = (int)cli->sweep;
+    int n = (int)cli->ask.sweep;
     int64_t low = best.report.budget_bytes, high = best.report.keep_all_peak_bytes;
     json_t *list = json_array();
     Progress progress = progress_begin(SECONDS_TO_FIRST_LINE);
-    if (!cli->json)
+    if (!cli->output.json)
         print_heading();
     for (int i = 0; i < n; i++) {
         PlanRow row = best;
@@ -330,36 +331,39 @@ enum { MOST_BUDGETS = 10000 };
 static bool check_options(Cli *cli)
 {
     const char *what = NULL;
-    if (cli->sweep && (cli->compare || cli->plan.budget))
-        what = cli->compare ? "--sweep and --compare" : "--sweep and --budget";
-    else if (cli->graph &&
-             (cli->file != cli->graph || cli->n_defs || cli->model || cli->plan.no_masks))
-        what = cli->file != cli->graph ? "a model and --graph"
-               : cli->n_defs           ? "--graph and -D"
-               : cli->model            ? "--graph and --model"
-                                       : "--graph and --no-masks";
-    else if (cli->max_batch && (cli->graph || cli->compare || cli->sweep || cli->count))
+    if (cli->ask.sweep && (cli->ask.compare || cli->plan.budget))
+        what = cli->ask.compare ? "--sweep and --compare" : "--sweep and --budget";
+    else if (cli->source.graph && (cli->file != cli->source.graph || cli->source.n_defs ||
+                                   cli->source.model || cli->plan.no_masks))
+        what = cli->file != cli->source.graph ? "a model and --graph"
+               : cli->source.n_defs           ? "--graph and -D"
+               : cli->source.model            ? "--graph and --model"
+                                              : "--graph and --no-masks";
+    else if (cli->ask.max_batch &&
+             (cli->source.graph || cli->ask.compare || cli->ask.sweep || cli->source.count))
         what = "--max-batch and --graph, --compare, --sweep or --count";
-    else if (cli->count && (cli->graph || cli->plan.budget || cli->compare || cli->sweep))
+    else if (cli->source.count &&
+             (cli->source.graph || cli->plan.budget || cli->ask.compare || cli->ask.sweep))
         what = "--count and --graph, --budget, --compare or --sweep";
-    else if (cli->arena_csv &&
-             (cli->graph || cli->compare || cli->sweep || cli->count || cli->max_batch))
+    else if (cli->ask.arena_csv && (cli->source.graph || cli->ask.compare || cli->ask.sweep ||
+                                    cli->source.count || cli->ask.max_batch))
         what = "--arena-csv and --graph, --compare, --sweep, --count or --max-batch";
-    else if (cli->svg && (cli->compare || cli->sweep || cli->count || cli->max_batch))
+    else if (cli->ask.svg &&
+             (cli->ask.compare || cli->ask.sweep || cli->source.count || cli->ask.max_batch))
         what = "--svg and --compare, --sweep, --count or --max-batch";
-    else if (cli_is_standard_output(cli->svg) && cli_is_standard_output(cli->arena_csv))
+    else if (cli_is_standard_output(cli->ask.svg) && cli_is_standard_output(cli->ask.arena_csv))
         what = "--svg - and --arena-csv -";
     if (what)
         cli_error(cli, EXIT_USER, "E407", "leave one of them out", "%s exclude each other", what);
-    else if (cli->sweep > MOST_BUDGETS)
+    else if (cli->ask.sweep > MOST_BUDGETS)
         cli_error(cli, EXIT_USER, "E407", NULL, "--sweep: at most %d budgets", MOST_BUDGETS);
     else if (cli->plan.twremat_leaf_bags &&
              (!cli->plan.solver || strcmp(cli->plan.solver, "twremat") != 0))
         cli_error(cli, EXIT_USER, "E407", "add --solver twremat", "--stop-at is for twremat");
-    else if (cli->graph && cli->plan.cost)
+    else if (cli->source.graph && cli->plan.cost)
         cli_error(cli, EXIT_USER, "E407", "the graph's nodes have times of their own",
                   "--cost is for models");
-    else if (cli->schedule && !cli->graph)
+    else if (cli->ask.schedule && !cli->source.graph)
         cli_error(cli, EXIT_USER, "E407", "`scrimp dump --stage=remat` shows a model's schedule",
                   "--schedule is for --graph");
     else
@@ -370,7 +374,7 @@ static bool check_options(Cli *cli)
 static bool check_target(Cli *cli)
 {
     const char *error;
-    if (codegen_target(cli->pool, cli->march, false, &error))
+    if (codegen_target(cli->pool, cli->build.march, false, &error))
         return true;
     return cli_error(cli, EXIT_USER, "E801", NULL, "%s", error) == EXIT_OK;
 }
@@ -378,22 +382,22 @@ static bool check_target(Cli *cli)
 ExitCode verb_plan(Cli *cli)
 {
     PlanSource of = {NULL, NULL};
-    cli->plan.seed = cli->seed;
+    cli->plan.seed = cli->run.seed;
     if (!check_options(cli) || !check_target(cli) ||
-        !cli_one_writes_output(cli, "--arena-csv", cli->arena_csv) ||
-        !cli_one_writes_output(cli, "--svg", cli->svg))
+        !cli_one_writes_output(cli, "--arena-csv", cli->ask.arena_csv) ||
+        !cli_one_writes_output(cli, "--svg", cli->ask.svg))
         return EXIT_USER;
-    if (cli->graph)
+    if (cli->source.graph)
         of.graph = cli_read_graph(cli);
     else
         of.ast = cli_parse_model(cli);
     if (!of.graph && !of.ast)
         return EXIT_USER;
-    if (cli->max_batch)
+    if (cli->ask.max_batch)
         return cli_plan_max_batch(cli, of.ast);
-    if (cli->count)
+    if (cli->source.count)
         return cli_plan_count(cli, of.ast);
-    if (cli->compare)
+    if (cli->ask.compare)
         return plan_compare(cli, &of);
-    return cli->sweep ? plan_sweep(cli, &of) : plan_one(cli, &of);
+    return cli->ask.sweep ? plan_sweep(cli, &of) : plan_one(cli, &of);
 }

@@ -70,7 +70,7 @@ static ExitCode summarize(Cli *cli, const Graph *g)
 {
     Summary s = graph_summary(cli->pool, g);
     CountGraph c = count_graph(cli->pool, g, count_rule_find("ops"));
-    if (cli->json)
+    if (cli->output.json)
         print_json(&s, c.activation_elements);
     else
         print_text(cli->pool, &s, c.activation_elements);
@@ -130,10 +130,10 @@ static ExitCode count_by(Cli *cli, const Ast *ast)
     const CountGraph *c = cli_count_graph(cli, ast);
     if (!c)
         return EXIT_USER;
-    if (cli->out)
-        return cli_write_file(cli, cli->out,
+    if (cli->output.out)
+        return cli_write_file(cli, cli->output.out,
                               external_write(cli->pool, external_from_count(cli->pool, c)));
-    if (cli->json)
+    if (cli->output.json)
         print_count_json(c);
     else
         print_count_text(c);
@@ -146,25 +146,25 @@ static ExitCode unknown_rule(Cli *cli)
     size_t n = 0;
     for (const CountRule *r = count_rules; r->name; r++)
         names[n++] = r->name;
-    const char *near = nearest_word(cli->count, names, n);
+    const char *near = nearest_word(cli->source.count, names, n);
     return cli_error(cli, EXIT_USER, "E408",
                      near ? pool_printf(cli->pool, "did you mean `%s`?", near)
                           : "`scrimp summary --help` lists the rules",
-                     "no counting rule is called '%s'", cli->count);
+                     "no counting rule is called '%s'", cli->source.count);
 }
 
 const CountGraph *cli_count_graph(Cli *cli, const Ast *ast)
 {
-    const CountRule *rule = count_rule_find(cli->count);
+    const CountRule *rule = count_rule_find(cli->source.count);
     if (!rule) {
         unknown_rule(cli);
         return NULL;
     }
-    FrontendOptions o = {.defs = cli->defs,
-                         .n_defs = cli->n_defs,
+    FrontendOptions o = {.defs = cli->source.defs,
+                         .n_defs = cli->source.n_defs,
                          .mode = FRONTEND_TRAIN,
                          .count = true,
-                         .model = cli->model};
+                         .model = cli->source.model};
     const Graph *g = frontend_lower(cli->pool, cli->diag, ast, &o);
     if (!g || diag_error_count(cli->diag)) {
         cli_diagnostics(cli);
@@ -177,16 +177,18 @@ const CountGraph *cli_count_graph(Cli *cli, const Ast *ast)
 
 ExitCode verb_summary(Cli *cli)
 {
-    if (cli->out && !cli->count)
+    if (cli->output.out && !cli->source.count)
         return cli_error(cli, EXIT_USER, "E407", "add --count RULE, or leave it out",
                          "--out is for the graph of --count");
     const Ast *ast = cli_parse_model(cli);
     if (!ast)
         return EXIT_USER;
-    if (cli->count)
+    if (cli->source.count)
         return count_by(cli, ast);
-    FrontendOptions o = {
-        .defs = cli->defs, .n_defs = cli->n_defs, .mode = FRONTEND_INFER, .model = cli->model};
+    FrontendOptions o = {.defs = cli->source.defs,
+                         .n_defs = cli->source.n_defs,
+                         .mode = FRONTEND_INFER,
+                         .model = cli->source.model};
     const Graph *g = frontend_lower(cli->pool, cli->diag, ast, &o);
     if (!g || diag_error_count(cli->diag))
         return cli_diagnostics(cli);

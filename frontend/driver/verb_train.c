@@ -23,7 +23,7 @@ static bool build_evaluation(Trainer *t, const Ast *ast, int64_t *arena_bytes)
     Cli *cli = t->cli;
     ProgramOptions o = {.mode = FRONTEND_EVAL};
     *arena_bytes = t->program.plan->arena_bytes;
-    t->has_eval = dataset_eval_batches(t->data) > 0 && !cli->overfit;
+    t->has_eval = dataset_eval_batches(t->data) > 0 && !cli->run.overfit;
     if (!t->has_eval)
         return true;
     if (cli_build(cli, ast, &o, &t->eval_program) != EXIT_OK)
@@ -49,7 +49,7 @@ static bool schedule_lengths(Trainer *t)
         return cli_error(t->cli, EXIT_USER, "E516", NULL, "%.0f steps: at most %d are possible",
                          updates, INT32_MAX) == EXIT_OK;
     t->schedule = (int64_t)updates;
-    t->total = t->cli->steps ? t->cli->steps : t->schedule;
+    t->total = t->cli->run.steps ? t->cli->run.steps : t->schedule;
     t->eval_every = spec->eval_every ? spec->eval_every : t->updates_per_epoch;
     return true;
 }
@@ -57,9 +57,9 @@ static bool schedule_lengths(Trainer *t)
 static bool start_weights(Trainer *t)
 {
     Cli *cli = t->cli;
-    if (cli->resume) {
+    if (cli->run.resume) {
         TrainerState state;
-        if (!session_load(&t->session, cli->out, &state))
+        if (!session_load(&t->session, cli->output.out, &state))
             return false;
         t->update = state.step;
         t->seed = state.seed;
@@ -67,12 +67,12 @@ static bool start_weights(Trainer *t)
         t->watch.kept = state.step;
         if (state.model_hash == session_model_hash(&t->session))
             return true;
-        cli_error(cli, EXIT_USER, "E503", NULL, "%s holds another model", cli->out);
+        cli_error(cli, EXIT_USER, "E503", NULL, "%s holds another model", cli->output.out);
         return false;
     }
     if (!session_initialize(&t->session, t->seed))
         return false;
-    return !cli->checkpoint || session_load_weights(&t->session, cli->checkpoint);
+    return !cli->run.checkpoint || session_load_weights(&t->session, cli->run.checkpoint);
 }
 
 /* A new run replaces nothing that somebody may want: neither a run nor weights. */
@@ -81,18 +81,18 @@ static bool start_run(Trainer *t)
     RtError err;
     TrainerState state;
     Cli *cli = t->cli;
-    bool run = checkpoint_exists(cli->out);
-    const char *weights = pool_printf(cli->pool, "%s/model.safetensors", cli->out);
-    if (cli->resume)
+    bool run = checkpoint_exists(cli->output.out);
+    const char *weights = pool_printf(cli->pool, "%s/model.safetensors", cli->output.out);
+    if (cli->run.resume)
         cli_error(cli, EXIT_USER, "E511", "leave --resume out to start one",
-                  "%s holds no run to continue", cli->out);
-    else if (run && !checkpoint_read_state(cli->out, &state, &err))
+                  "%s holds no run to continue", cli->output.out);
+    else if (run && !checkpoint_read_state(cli->output.out, &state, &err))
         cli_error(cli, EXIT_USER, "E503", NULL, "%s", err.message);
-    else if (run && !cli->overwrite)
+    else if (run && !cli->run.overwrite)
         cli_error(cli, EXIT_USER, "E519",
                   "--resume continues it, --overwrite replaces it, another --out keeps both",
-                  "%s holds a run that is at step %lld", cli->out, (long long)state.step);
-    else if (!run && file_exists(weights) && !cli->overwrite)
+                  "%s holds a run that is at step %lld", cli->output.out, (long long)state.step);
+    else if (!run && file_exists(weights) && !cli->run.overwrite)
         cli_error(cli, EXIT_USER, "E519",
                   "--checkpoint starts from it; give another --out, or --overwrite to replace it",
                   "%s is there already", weights);
@@ -107,14 +107,14 @@ static bool continue_run(Trainer *t)
     RtError err;
     TrainerState state;
     Cli *cli = t->cli;
-    if (!checkpoint_read_state(cli->out, &state, &err)) {
+    if (!checkpoint_read_state(cli->output.out, &state, &err)) {
         cli_error(cli, EXIT_USER, "E503", NULL, "%s", err.message);
         return false;
     }
-    if (cli->has_seed && (uint64_t)cli->seed != state.seed) {
+    if (cli->run.has_seed && (uint64_t)cli->run.seed != state.seed) {
         cli_error(cli, EXIT_USER, "E518", "leave --seed out: the run's is known",
-                  "the run in %s has the seed %llu, not %lld", cli->out,
-                  (unsigned long long)state.seed, (long long)cli->seed);
+                  "the run in %s has the seed %llu, not %lld", cli->output.out,
+                  (unsigned long long)state.seed, (long long)cli->run.seed);
         return false;
     }
     t->seed = state.seed;
@@ -126,11 +126,11 @@ static bool lock_out(Trainer *t)
 {
     RtError err, note;
     Cli *cli = t->cli;
-    if (!folder_make(cli->out, &err)) {
+    if (!folder_make(cli->output.out, &err)) {
         cli_error(cli, EXIT_USER, "E502", NULL, "%s", err.message);
         return false;
     }
-    if (!run_lock(&t->lock, cli->out, &note, &err)) {
+    if (!run_lock(&t->lock, cli->output.out, &note, &err)) {
         cli_error(cli, EXIT_USER, "E520", "wait for it, end it, or give another --out", "%s",
                   err.message);
         return false;
@@ -144,23 +144,23 @@ static bool lock_out(Trainer *t)
 static bool prepare_out(Trainer *t)
 {
     Cli *cli = t->cli;
-    if (!cli->out)
+    if (!cli->output.out)
         return true;
-    if (cli->resume && !checkpoint_exists(cli->out))
+    if (cli->run.resume && !checkpoint_exists(cli->output.out))
         return start_run(t); /* says so, and makes no folder */
-    return lock_out(t) && (cli->resume ? continue_run(t) : start_run(t));
+    return lock_out(t) && (cli->run.resume ? continue_run(t) : start_run(t));
 }
 
 /* What this run is trained with, and, when it is continued, whether it may be. */
 static bool compare_settings(Trainer *t, const Ast *ast)
 {
     Cli *cli = t->cli;
-    if (!cli->out)
+    if (!cli->output.out)
         return true;
     t->settings = resume_settings(cli, ast, &t->program, t->data);
-    if (!cli->resume)
+    if (!cli->run.resume)
         return true;
-    json_t *then = checkpoint_read_settings(cli->out);
+    json_t *then = checkpoint_read_settings(cli->output.out);
     bool ok = resume_check(cli, ast, t->settings, then);
     json_decref(then);
     return ok;
@@ -171,16 +171,18 @@ static bool set_up(Trainer *t, const Ast *ast)
     RtError err;
     Cli *cli = t->cli;
     const TrainSpec *spec = &t->program.graph->train;
-    t->seed = cli->has_seed ? (uint64_t)cli->seed : spec->seed;
+    t->seed = cli->run.has_seed ? (uint64_t)cli->run.seed : spec->seed;
     if (!prepare_out(t))
         return false;
     t->data = session_open_data(cli, t->program.graph, false, t->seed);
-    if (!t->data || !session_same_vocab(cli, t->data, cli->resume ? cli->out : cli->checkpoint) ||
+    if (!t->data ||
+        !session_same_vocab(cli, t->data,
+                            cli->run.resume ? cli->output.out : cli->run.checkpoint) ||
         !compare_settings(t, ast))
         return false;
     fprintf(stderr, "data: %s (%s loaded)\n", dataset_description(t->data),
             bytes_text(cli->pool, dataset_loaded_bytes(t->data)));
-    if (!cli->out)
+    if (!cli->output.out)
         fputs("note: without --out DIR the weights are not kept\n", stderr);
     int64_t bytes;
     if (!schedule_lengths(t) || !build_evaluation(t, ast, &bytes))
@@ -188,7 +190,7 @@ static bool set_up(Trainer *t, const Ast *ast)
     if (!session_compile(cli, &t->program, &t->session) ||
         (t->has_eval && !session_compile(cli, &t->eval_program, &t->eval)))
         return false;
-    t->threads = threads_new((int)cli->threads, &err);
+    t->threads = threads_new((int)cli->build.threads, &err);
     if (!t->threads || !arena_map(&t->arena, bytes, &err)) {
         cli_error(cli, EXIT_USER, "E804", NULL, "%s", err.message);
         return false;
@@ -215,12 +217,12 @@ static void tear_down(Trainer *t)
 
 static bool check_options(Cli *cli)
 {
-    if (cli->resume && !cli->out)
+    if (cli->run.resume && !cli->output.out)
         cli_error(cli, EXIT_USER, "E511", "add --out DIR", "--resume needs the run's folder");
-    else if (cli->resume && cli->overwrite)
+    else if (cli->run.resume && cli->run.overwrite)
         cli_error(cli, EXIT_USER, "E511", "leave one of them out",
                   "--resume and --overwrite exclude each other");
-    else if (cli->resume && cli->checkpoint)
+    else if (cli->run.resume && cli->run.checkpoint)
         cli_error(cli, EXIT_USER, "E511",
                   "--resume has the run's own weights: leave one of them out",
                   "--resume and --checkpoint exclude each other");
@@ -231,7 +233,7 @@ static bool check_options(Cli *cli)
 
 ExitCode verb_train(Cli *cli)
 {
-    if (!check_options(cli) || !cli_needs_file(cli, "--out", cli->out))
+    if (!check_options(cli) || !cli_needs_file(cli, "--out", cli->output.out))
         return EXIT_USER;
     const Ast *ast = cli_parse_model(cli);
     if (!ast)
@@ -246,6 +248,6 @@ ExitCode verb_train(Cli *cli)
     bool ok = set_up(&t, ast) && trainer_run(&t);
     ok = train_log_close(cli, &t.log) && ok;
     tear_down(&t);
-    cli->ended_by = signals_caught();
+    cli->state->ended_by = signals_caught();
     return ok ? EXIT_OK : EXIT_USER;
 }

@@ -116,7 +116,7 @@ static void report(Cli *cli, const Run *r, int64_t steps, const char *difference
     int64_t budget = of->budget_bytes;
     if (budget == INT64_MAX)
         budget = of->peak_bytes;
-    if (cli->json) {
+    if (cli->output.json) {
         json_t *o =
             json_pack("{s:b,s:I,s:I,s:o,s:s,s:i}", "identical", difference == NULL, "steps",
                       (json_int_t)steps, "budget_bytes", (json_int_t)budget, "first_difference",
@@ -146,15 +146,15 @@ static void report_infeasible(const RematReport *r)
 
 static bool compare_runs(Cli *cli, Run *keep, Run *plan, const char **difference)
 {
-    uint64_t seed = cli->has_seed ? (uint64_t)cli->seed : keep->program.graph->train.seed;
+    uint64_t seed = cli->run.has_seed ? (uint64_t)cli->run.seed : keep->program.graph->train.seed;
     RtError err;
-    Threads *threads = threads_new((int)cli->threads, &err);
+    Threads *threads = threads_new((int)cli->build.threads, &err);
     if (!threads)
         return cli_error(cli, EXIT_USER, "E804", NULL, "%s", err.message) == EXIT_OK;
     /* Real data when it is named on the command line, else random data of the model's shapes. */
-    Dataset *data = session_open_data(cli, keep->program.graph, !cli->data, seed);
+    Dataset *data = session_open_data(cli, keep->program.graph, !cli->run.data, seed);
     bool ok = data && run_open(cli, keep, threads, seed) && run_open(cli, plan, threads, seed);
-    for (int64_t i = 0; ok && i < cli->steps && !*difference; i++) {
+    for (int64_t i = 0; ok && i < cli->run.steps && !*difference; i++) {
         run_step(keep, data, i, seed, &ok);
         run_step(plan, data, i, seed, &ok);
         *difference = ok ? first_difference(keep, plan, i) : NULL;
@@ -169,20 +169,20 @@ ExitCode verb_verify(Cli *cli)
     const Ast *ast = cli_parse_model(cli);
     if (!ast)
         return EXIT_USER;
-    if (!cli->steps)
-        cli->steps = DEFAULT_STEPS;
+    if (!cli->run.steps)
+        cli->run.steps = DEFAULT_STEPS;
     Run keep = {0}, plan = {0};
     ExitCode code = build_whole(cli, ast, &keep);
     if (code == EXIT_OK)
         code = build_planned(cli, ast, &plan);
-    if (code == EXIT_BUDGET && cli->json)
+    if (code == EXIT_BUDGET && cli->output.json)
         report_infeasible(&plan.program.report);
     if (code != EXIT_OK)
         return code;
     const char *difference = NULL;
     bool ok = compare_runs(cli, &keep, &plan, &difference);
     if (ok)
-        report(cli, &plan, cli->steps, difference);
+        report(cli, &plan, cli->run.steps, difference);
     run_close(&keep);
     run_close(&plan);
     if (!ok)

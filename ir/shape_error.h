@@ -1,4 +1,4 @@
-/* Messages of rules that inputs do not fit. */
+/* Errors of shape rules: code, message and help for inputs that do not fit. */
 #ifndef SCRIMP_IR_SHAPE_ERROR_H
 #define SCRIMP_IR_SHAPE_ERROR_H
 

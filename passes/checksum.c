@@ -1,8 +1,8 @@
-/* Checksums of gradients, which `verify` compares.  They come behind the plan, so that what is
- * compared is the very plan that a training run has: each reads its gradient right behind the
- * operation that makes it, when it is in memory in any plan, and has its result and workspace
- * behind the arena of the plan.  A gradient that is only an intermediate of a fused operation, or a
- * piece of another value, has none. */
+/* Checksums of gradients, which `verify` compares.  They are added after planning, so that `verify`
+ * runs the same plan as training: each reads its gradient right after the operation that makes it,
+ * when it is in memory in any plan, and has its result and workspace behind the plan's arena.  A
+ * gradient that is only an intermediate of a fused operation, or a piece of another value, has
+ * none. */
 #include "passes/checksum.h"
 
 #include "ir/cost_rules.h"

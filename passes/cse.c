@@ -1,6 +1,6 @@
-/* Common subexpression elimination: equal operations on equal values are computed once, and so is
- * what a concatenation has in common with an earlier one, when that is how both begin:
- * concat(a, b, c, d) behind concat(a, b, c) becomes concat(concat(a, b, c), d).
+/* Common subexpression elimination: equal operations on equal values are computed once.  So is the
+ * common beginning of two concatenations: concat(a, b, c, d) after concat(a, b, c) becomes
+ * concat(concat(a, b, c), d).
  *
  * Models that keep a list of features (DenseNet as torchvision writes it) join all of it again in
  * front of every layer.  Left alone, every join is a copy of everything, whose gradient is cut into

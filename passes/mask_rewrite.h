@@ -1,5 +1,6 @@
-/* Tensors of which the end of the step needs one bit an element, or one byte a window: their last
- * readers are gradients of ReLU and of max pooling only.  Used by passes/masks.c. */
+/* Finds and rewrites tensors of which the backward part needs only one bit an element, or one byte
+ * a window: their last readers are gradients of ReLU and of max pooling.  Used by passes/masks.c.
+ */
 #ifndef SCRIMP_PASSES_MASK_REWRITE_H
 #define SCRIMP_PASSES_MASK_REWRITE_H
 

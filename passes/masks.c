@@ -1,12 +1,12 @@
-/* One bit an element instead of a tensor that only gradients of ReLU read late in the step, one
- * byte a window where it is those of max pooling: where that lowers the planned peak, and only
- * there (docs/memory-plan.md).
+/* Replaces tensors that are read late in the step only by gradients of ReLU (by one bit an element)
+ * or of max pooling (by one byte a window), where that lowers the planned peak
+ * (docs/memory-plan.md).
  *
- * Works on the order in which everything is kept; masks are operations like others to what comes
- * after, so that a solver recomputes less, or the tensor for its mask.  Which masks lower the load
- * is found by replays, which cost a thousandth of a plan; what they promise is kept when its plan
- * on trial lies below the load without masks: then no plan without them is smaller.  The choice
- * does not see the budget. */
+ * Works on the step in which everything is kept.  Later passes see masks as ordinary operations: a
+ * solver has less to recompute, or recomputes a tensor to make its mask.  Replays, which cost a
+ * thousandth of a plan, find which masks lower the load; these are kept when the arena of a trial
+ * plan is below the load without masks, for then no plan without them is smaller.  The choice does
+ * not see the budget. */
 #include "passes/mask_rewrite.h"
 #include "passes/pass.h"
 #include "passes/remat/model/schedule.h"

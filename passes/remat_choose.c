@@ -1,8 +1,9 @@
-/* Masks or none: the better plan of two steps for a budget.  Both make the same bits.
+/* Chooses between the step with masks and the one without: the better plan for the budget.  Both
+ * compute the same bits.
  *
- * A search takes seconds, a bound hundredths: the second step is solved only where the bound leaves
- * it a chance.  What a bound leaves out could not have been chosen, so the answer is that of both,
- * and time still never grows with the budget. */
+ * A search takes seconds, a bound hundredths of one: the second step is solved only where its bound
+ * leaves it a chance to be better.  The answer is the same as if both were solved, so time still
+ * never grows with the budget. */
 #include "passes/remat/bounds/bound.h"
 #include "passes/remat_pass_internal.h"
 

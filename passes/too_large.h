@@ -1,4 +1,4 @@
-/* The one error that order, remat and plan share. */
+/* The error of order, remat and plan for a step whose sizes add up to too many bytes. */
 #ifndef SCRIMP_PASSES_TOO_LARGE_H
 #define SCRIMP_PASSES_TOO_LARGE_H
 

@@ -1,6 +1,6 @@
-/* Bytes alive by slot while pass_views tries what lies where.  A change is made up of new lives of
- * a few roots, and kept when the peak falls, or stays and fewer bytes are alive for less time;
- * where a copy is saved, no more bytes. */
+/* Bytes alive at each operation, while pass_views tries rewrites.  A rewrite changes the lives of a
+ * few roots.  It is kept when the peak falls, or stays the same and fewer bytes are alive in sum
+ * (where a copy is saved: no more bytes). */
 #ifndef SCRIMP_PASSES_VIEW_LIVES_H
 #define SCRIMP_PASSES_VIEW_LIVES_H
 

@@ -1,7 +1,7 @@
-/* Pieces that lie where the whole lies.
+/* Lets pieces of a tensor lie inside the whole, without copies.
  *
  * A concatenation copies its inputs, a slice a piece of its input, and often both copies stay alive
- * for the backward pass.  Here, behind every decision that a budget has a part in:
+ * for the backward pass.  After every decision that depends on the budget:
  *   join     an input of a concat is computed at its place in the result (ir/place.h);
  *   reread   whoever reads such an input after the concat reads that piece of the result instead,
  *            so that an input whose kernel cannot write at strides dies at the concat;
@@ -9,8 +9,8 @@
  * Only operations that read at strides take part; the arithmetic does not change.
  *
  * Each is weighed on the lives of the step, in program order, and kept when the largest load falls,
- * or stays and no more bytes are alive elsewhere.  The whole is kept when its plan needs no more
- * than the largest load without it, below which no plan of the old graph can be. */
+ * or stays and no more bytes are alive elsewhere.  The result is kept when its plan needs no more
+ * than the largest load of the old graph: no plan of that one can be smaller. */
 #include "passes/views.h"
 #include "ir/place.h"
 #include "passes/pass.h"

@@ -1,5 +1,5 @@
 /* Pieces of concatenations and slices where the whole lies (views.c).  Called by pass_views, and by
- * pass_remat, whose budget is one of real bytes. */
+ * pass_remat, which compares the arena with the budget. */
 #ifndef SCRIMP_PASSES_VIEWS_H
 #define SCRIMP_PASSES_VIEWS_H
 

@@ -1,5 +1,5 @@
-/* Examples that cannot be read: which ones, why, and how many are too many.  What is found is told
- * once.  Called by data sources that decode. */
+/* Examples that cannot be read: which ones, why, and how many are too many.  Each is reported once.
+ * Called by data sources that decode. */
 #ifndef SCRIMP_RUNTIME_LEFT_OUT_H
 #define SCRIMP_RUNTIME_LEFT_OUT_H
 

@@ -1,5 +1,5 @@
 /* Threads that prepare data while the step runs: one set of items at a time, each done once by some
- * thread.  Apart from the pool of runtime/threads.h, whose threads wait by spinning because the
+ * thread.  These are not the threads of runtime/threads.h, which spin while they wait because the
  * next region comes within microseconds; these sleep.  Called by data sources that decode. */
 #ifndef SCRIMP_RUNTIME_LOADER_H
 #define SCRIMP_RUNTIME_LOADER_H

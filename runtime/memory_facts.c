@@ -1,4 +1,4 @@
-/* What the machine and the control group say about memory; Linux' /proc and /sys. */
+/* How much memory the machine and the control group have, from Linux's /proc and /sys. */
 #include "runtime/arena.h"
 
 #include <inttypes.h>

@@ -1,4 +1,4 @@
-/* One writer at a time for the folder of a run.  Called by the trainer. */
+/* A lock, so that one process at a time writes to the folder of a run.  Called by the trainer. */
 #ifndef SCRIMP_RUNTIME_RUN_LOCK_H
 #define SCRIMP_RUNTIME_RUN_LOCK_H
 

@@ -1,6 +1,6 @@
 /* The safetensors format: weights that PyTorch, Hugging Face and others read and write.  Files are
- * mapped and validated before anything is believed.  Called by checkpoint and the command line.
- * Source: the format's README (8-byte header length, JSON header, data without holes). */
+ * mapped, and validated before they are used.  Called by checkpoint and the command line. Source:
+ * the format's README (8-byte header length, JSON header, data without holes). */
 #ifndef SCRIMP_RUNTIME_SAFETENSORS_H
 #define SCRIMP_RUNTIME_SAFETENSORS_H
 

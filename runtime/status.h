@@ -1,4 +1,4 @@
-/* How the runtime reports what the environment did to it (files, memory, threads): functions return
+/* How the runtime reports failures of its environment (files, memory, threads): functions return
  * false or NULL and fill an RtError whose message says what happened and a way out.  Nothing here
  * exits or aborts.  Called by every runtime module. */
 #ifndef SCRIMP_RUNTIME_STATUS_H

@@ -1,4 +1,4 @@
-/* Entries and their checksums; the folder is the business of cache_folder.c. */
+/* Entries and their checksums.  cache_folder.c finds the folder and checks who may write it. */
 #include "codegen/build/cache.h"
 
 #include "codegen/build/fd.h"

@@ -1,4 +1,4 @@
-/* What is in the cache, and what of it goes. */
+/* Listing the cache, and removing what is old or too much. */
 #include "codegen/build/cache.h"
 
 #include "ir/support/vec.h"

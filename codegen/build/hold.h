@@ -1,5 +1,6 @@
-/* INT, TERM and HUP held back while there are child processes and temporary files: they arrive when
- * those are gone, at whatever handler there is.  A signal that is ignored (nohup) stays so. */
+/* INT, TERM and HUP held back while there are child processes and temporary files: they are
+ * delivered when those are gone, to whatever handler is installed.  A signal that is ignored
+ * (nohup) stays ignored. */
 #ifndef SCRIMP_CODEGEN_BUILD_HOLD_H
 #define SCRIMP_CODEGEN_BUILD_HOLD_H
 

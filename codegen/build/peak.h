@@ -1,5 +1,5 @@
-/* What one core can do at most: independent multiply-adds in registers, in the widest vectors of a
- * target. The yardstick of the `bench` verb and of the kernel benchmark. */
+/* The multiply-add peak of one core, measured: independent multiply-adds in registers, in the
+ * widest vectors of a target.  `bench` and the kernel benchmark state speed as a share of it. */
 #ifndef SCRIMP_CODEGEN_BUILD_PEAK_H
 #define SCRIMP_CODEGEN_BUILD_PEAK_H
 

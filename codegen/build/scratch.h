@@ -1,7 +1,6 @@
-/* A folder of this process for what compiling leaves on its way: objects to be linked, the
- * compiler's own temporaries, what is not kept.  It goes with the process: scratch_close removes
- * it, signals that would end the program wait until then (hold.h), and what a killed process left
- * is removed by the next one. */
+/* A temporary folder of this process: objects to be linked, the compiler's own temporary files,
+ * results that are not cached.  scratch_close removes it; signals that would end the program wait
+ * until then (hold.h), and what a killed process left is removed by the next one. */
 #ifndef SCRIMP_CODEGEN_BUILD_SCRATCH_H
 #define SCRIMP_CODEGEN_BUILD_SCRATCH_H
 

@@ -1,5 +1,5 @@
-/* Whose files and folders these are, and who may write them: code is run only from those that
- * nobody else can change. */
+/* Who owns a file or folder and who may write it: code is run only from what nobody but the user
+ * can change. */
 #ifndef SCRIMP_CODEGEN_BUILD_TRUST_H
 #define SCRIMP_CODEGEN_BUILD_TRUST_H
 

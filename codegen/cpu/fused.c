@@ -1,5 +1,5 @@
-/* Fused nodes: by what their body holds, a matrix kernel with an epilogue or one pass over
- * elements. */
+/* Lowering of fused nodes: a matrix kernel with an epilogue when the body holds a MATRIX operation,
+ * else one pass over the elements. */
 #include "codegen/cpu/gemm/matrix.h"
 #include "codegen/cpu/point/pointwise.h"
 

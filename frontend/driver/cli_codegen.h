@@ -1,4 +1,4 @@
-/* How the command line's options compile. */
+/* From the options of the command line to those of the code generator. */
 #ifndef SCRIMP_FRONTEND_DRIVER_CLI_CODEGEN_H
 #define SCRIMP_FRONTEND_DRIVER_CLI_CODEGEN_H
 

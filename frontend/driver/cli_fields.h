@@ -1,4 +1,4 @@
-/* The fields of a batch: what the model declares, and whether the data have it. */
+/* The fields of a batch: what the model declares is compared with what the data hold. */
 #ifndef SCRIMP_FRONTEND_DRIVER_CLI_FIELDS_H
 #define SCRIMP_FRONTEND_DRIVER_CLI_FIELDS_H
 

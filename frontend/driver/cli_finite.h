@@ -1,5 +1,5 @@
-/* Numbers that are no longer finite: where the first one is, and where it came from.  Called by
- * train, eval and generate. */
+/* Finding NaN and infinity: which number is the first, and which input or weight it came from.
+ * Called by train, eval and generate. */
 #ifndef SCRIMP_FRONTEND_DRIVER_CLI_FINITE_H
 #define SCRIMP_FRONTEND_DRIVER_CLI_FINITE_H
 

@@ -1,4 +1,4 @@
-/* What a verb that searches for long shows on standard error meanwhile. */
+/* Progress on standard error, for verbs that search for a long time. */
 #ifndef SCRIMP_FRONTEND_DRIVER_CLI_PROGRESS_H
 #define SCRIMP_FRONTEND_DRIVER_CLI_PROGRESS_H
 

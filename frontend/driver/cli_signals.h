@@ -1,5 +1,5 @@
-/* What ends the program from outside: signals, readers that leave, descriptors that were never
- * there.  Called by main and by verbs that have something to save. */
+/* Signals, readers of our output that go away, and descriptors that are closed from the start.
+ * Called by main and by verbs that have something to save. */
 #ifndef SCRIMP_FRONTEND_DRIVER_CLI_SIGNALS_H
 #define SCRIMP_FRONTEND_DRIVER_CLI_SIGNALS_H
 

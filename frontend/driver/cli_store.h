@@ -1,4 +1,4 @@
-/* Plans in the kernel cache: what solvers found out for a run is there for the next ones. */
+/* Plans in the kernel cache: later runs reuse what solvers have found. */
 #ifndef SCRIMP_FRONTEND_DRIVER_CLI_STORE_H
 #define SCRIMP_FRONTEND_DRIVER_CLI_STORE_H
 

@@ -32,7 +32,7 @@ typedef struct Bench {
     Time step, outside; /* outside: between the kernels */
     double rest;        /* the median step less all other medians */
     double peak_gflops;
-    double predicted_seconds; /* 0: nobody predicts */
+    double predicted_seconds; /* 0: no prediction */
     KernelRow *rows;
     int n_rows;
 } Bench;

@@ -1,4 +1,4 @@
-/* train: what a run needs, asked for and checked before its first step. */
+/* train: everything that a run needs is obtained and checked before its first step. */
 #include "frontend/driver/cli_build.h"
 #include "frontend/driver/cli_file.h"
 #include "frontend/driver/cli_resume.h"

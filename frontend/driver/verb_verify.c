@@ -1,4 +1,4 @@
-/* verify: the promise that recomputation is invisible, tested on the user's model. */
+/* verify: trains the user's model with and without recomputation and compares every bit. */
 #include "frontend/driver/cli_build.h"
 #include "frontend/driver/cli_session.h"
 #include "passes/remat/solvers.h"

@@ -1,4 +1,4 @@
-/* Our own mistakes: print and end with exit status 2, as --help promises.  User mistakes go through
+/* Errors in scrimp itself: print a message and end with exit status 2.  User mistakes go through
  * diag.h, environment errors through a status and a message. */
 #ifndef SCRIMP_IR_SUPPORT_BUG_H
 #define SCRIMP_IR_SUPPORT_BUG_H

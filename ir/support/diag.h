@@ -1,6 +1,6 @@
-/* Messages to the user about their source text: collected, sorted by nothing (in order of
- * discovery), printed at the end as text with carets or as JSON.  Called by the frontend, the IR
- * reader and the command line. */
+/* Messages to the user about their source text: collected in order of discovery and printed at the
+ * end as text with carets or as JSON.  Called by the frontend, the IR reader and the command line.
+ */
 #ifndef SCRIMP_IR_SUPPORT_DIAG_H
 #define SCRIMP_IR_SUPPORT_DIAG_H
 

@@ -1,4 +1,5 @@
-/* Mixed integer linear programs, by COIN-OR Cbc where the build found it (an optional package). */
+/* Mixed integer linear programs, solved by COIN-OR Cbc, an optional library that is loaded when it
+ * is needed. */
 #ifndef SCRIMP_IR_SUPPORT_MILP_H
 #define SCRIMP_IR_SUPPORT_MILP_H
 

@@ -1,6 +1,7 @@
-/* Parts are put together dim by dim.  Along the first dim that not all of them fill, parts of one
- * range make a slot, which is put together by the dims behind; slots that do not overlap make a
- * layer, a concatenation with zeros in its gaps; layers are added. */
+/* The gradient of a value that is read in slices is put together from the gradients of the slices,
+ * dim by dim.  Along the first dim that not all of them fill, parts of one range make a slot, which
+ * is put together by the dims behind; slots that do not overlap make a layer, a concatenation with
+ * zeros in its gaps; layers are added. */
 #include "passes/autodiff/slice_gradients.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* An independent look at a placement: it knows nothing of how the offsets were found. */
+/* Independent check of a placement; it shares no code with the search for offsets. */
 #include "passes/memplan/memplan.h"
 
 #include <stdlib.h>

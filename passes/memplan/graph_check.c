@@ -1,6 +1,6 @@
-/* An independent look at the plan of a graph: it plays the step and remembers whose bytes lie
- * where. A value that somebody else wrote over is noticed at its next read; lives are never
- * computed. */
+/* Independent check of a graph's plan: it plays the step and remembers which value each byte of the
+ * arena belongs to.  A value that has been written over is noticed at its next read; lives are
+ * never computed. */
 #include "passes/memplan/memplan.h"
 
 #include "ir/place.h"

@@ -1,7 +1,8 @@
-/* From the large to the small (P6): the few buffers that are large decide how low a layout can be,
- * and few are searched quickly.  They are placed alone; then the next smaller ones go into the
- * holes by first fit, and an ejection search takes all of them down again; and so on.  What the
- * large ones did not reach, all together will not: that is where the search below them stops. */
+/* From large buffers to small ones (P6): the few large buffers decide how low a layout can be, and
+ * a search over few is quick.  They are placed alone; then the next smaller ones go into the holes
+ * by first fit, and an ejection search takes all of them down again; and so on.  A height that the
+ * large ones alone did not reach cannot be reached with the small ones added, so there the next
+ * search stops. */
 #include "passes/memplan/place_internal.h"
 
 #include <stdlib.h>

@@ -1,10 +1,10 @@
-/* A layout within a limit from the tightest buffers outwards (P6).  The few buffers that live when
- * hardly a byte is left over decide whether there is one.  They are placed first, as a problem of
- * their own in which time is only where they live: branch and bound with short restarts.  Then come
- * those that are less tight, by a part of their number at a time; as long as branch and bound finds
- * a layout, it starts anew, then first fit puts the new ones into the layout there is, and an
- * ejection search makes room.  A level that fails ends the attempt: another one, with another idea
- * of what is tight, finds more than more effort would.
+/* A layout within a limit from the tightest buffers outwards (P6).  Whether there is one depends
+ * mostly on the few buffers that live when hardly a byte is left over.  They are placed first, as a
+ * problem of their own in which time is only where they live: branch and bound with short restarts.
+ * Then come those that are less tight, by a part of their number at a time; as long as branch and
+ * bound finds a layout, it starts anew, then first fit puts the new ones into the layout there is,
+ * and an ejection search makes room.  A level that fails ends the attempt: another one, with
+ * another idea of what is tight, finds more than more effort would.
  *
  * Tight is a buffer whose busiest time leaves little over, compared with its size and a part of the
  * limit.  Small buffers go in bundles (bundle.c).

@@ -1,5 +1,5 @@
-/* Compile-time values, scopes and option values: the half of the language's meaning that needs no
- * graph.  Used by lower_ast*.c (which evaluates the tree) and by the builtins. */
+/* Compile-time values, scopes and option values: the part of elaboration that needs no graph.  Used
+ * by lower_ast*.c (which evaluates the tree) and by the builtins. */
 #ifndef SCRIMP_FRONTEND_LANGUAGE_ELABORATE_SEMA_H
 #define SCRIMP_FRONTEND_LANGUAGE_ELABORATE_SEMA_H
 

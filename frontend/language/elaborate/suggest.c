@@ -1,4 +1,4 @@
-/* What a name that is not there may have been meant to be. */
+/* Suggestions for a name that is unknown: the nearest known one. */
 #include "frontend/language/elaborate/builtins.h"
 
 #include <ctype.h>

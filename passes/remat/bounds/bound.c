@@ -1,4 +1,4 @@
-/* Which operations to look at, for every bound. */
+/* The bounds: each is the largest over the operations that are looked at. */
 #include "passes/remat/bounds/bound.h"
 
 #include "ir/support/clock.h"

@@ -1,4 +1,4 @@
-/* What solvers found out, for later questions about an equal problem: in memory for the builds of
+/* Answers of solvers, kept for later questions about an equal problem: in memory for the builds of
  * one model, and in a store for later runs of the program.  Used by solve.c and scrimp.c.
  *
  * A key is a hash of all that an answer depends on: every number of the problem, costs included,

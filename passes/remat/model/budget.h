@@ -1,4 +1,4 @@
-/* The budget as a user writes it. */
+/* A budget as users write it: bytes, a percentage or `min` (docs/remat.md). */
 #ifndef SCRIMP_PASSES_REMAT_MODEL_BUDGET_H
 #define SCRIMP_PASSES_REMAT_MODEL_BUDGET_H
 

@@ -1,5 +1,5 @@
-/* An outsider's replay of a schedule.  It shares no code with the solvers or the memory planner,
- * and only its numbers are reported. */
+/* Independent replay of a schedule.  It shares no code with the solvers or the memory planner, and
+ * only its numbers are reported. */
 #include "passes/remat/model/problem.h"
 
 /* One run's version of a tensor. */

@@ -1,4 +1,4 @@
-/* From a schedule to its runs among pieces, and back. */
+/* From a schedule of the step to one of the problem that counts contents, and back. */
 #include "passes/remat/model/pieces_schedule.h"
 
 #include "ir/support/sort.h"

@@ -62,7 +62,7 @@ typedef struct RematSchedule {
     int *node; /* executions in order; nodes may appear several times */
 } RematSchedule;
 
-/* What an outsider's replay finds (check.c).  It shares no code with the solvers, and only these
+/* What the independent replay finds (check.c).  It shares no code with the solvers, and only these
  * numbers are ever reported. */
 typedef struct RematFigures {
     bool ok;

@@ -1,4 +1,4 @@
-/* Who reads what. */
+/* The readers of every tensor. */
 #ifndef SCRIMP_PASSES_REMAT_MODEL_READERS_H
 #define SCRIMP_PASSES_REMAT_MODEL_READERS_H
 

@@ -30,9 +30,9 @@ typedef struct RematOptions {
     bool with_copies;        /* scrimp: the smallest schedule by its peak with copies; without
                                 pieces (RematProblem.pieces) no other than that asked for */
     int64_t max_steps;       /* when a search that could be too long stops; 0: its own limit */
-    int n_threads;           /* scrimp: on how many to search; 0 = all cores.  No matter for what
-                                it finds */
-    RematNotes *notes;       /* what the solver found on the way goes there; NULL = not wanted */
+    int n_threads; /* scrimp: on how many to search; 0 = all cores.  What it finds does not depend
+                      on it */
+    RematNotes *notes; /* what the solver found on the way goes there; NULL = not wanted */
     /* Told of every schedule that is scored on the way, or NULL. */
     void (*seen)(void *user, const RematSchedule *s, const RematFigures *f);
     void *user;

@@ -174,7 +174,8 @@ static void choose_searches(Portfolio *x, Pool *scratch)
     }
 }
 
-/* The smallest of the smallest; NULL: no search was of p itself. */
+/* The smallest schedule with copies that any search has found; NULL: all searches were of p's
+ * pieces. */
 static const FrontPoint *smallest_with_copies(const Portfolio *x)
 {
     const FrontPoint *least = NULL;

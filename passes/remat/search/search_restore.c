@@ -1,4 +1,4 @@
-/* Recomputations that turn out not to be needed. */
+/* Takes out recomputations that are not needed to stay within the target. */
 #include "passes/remat/search/search.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
 /* Memory of a schedule under construction: what begins or ends in a slot is recounted, run by run,
- * when somebody asks; what lives through it is in the tree. */
+ * when asked for; what lives through it is in the tree. */
 #include "passes/remat/search/slots_internal.h"
 
 /* The end of the life of operand i of a run at `at`, and the slot where it began. */

@@ -6,7 +6,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* A quiet NaN nobody computes; as an integer it is far outside every index range. */
+/* A quiet NaN that no computation makes; as an integer it is far outside every index range. */
 static const uint32_t POISON = 0x7fc5ca1au;
 static const int64_t HUGE_BYTES = 2 << 20, TOUCH_BYTES = 256 << 20;
 

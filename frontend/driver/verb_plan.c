@@ -184,7 +184,8 @@ static void add_row(const Cli *cli, json_t *list, Progress *progress, const Plan
     fflush(stdout);
 }
 
-/* Rows take minutes, and nobody gets them: main says so, or ends as other programs do. */
+/* Standard output cannot be written: further rows, which take minutes, are not made.  main says so,
+ * or ends by SIGPIPE as other programs do. */
 static bool output_is_lost(Cli *cli)
 {
     if (signals_pipe_ends() && signals_reader_left(STDOUT_FILENO))

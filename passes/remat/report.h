@@ -1,5 +1,5 @@
-/* What a rematerialization did, its bounds, and both in words.  Called by whoever reports a plan:
- * pass_remat for models, external_plan for graphs from elsewhere. */
+/* Figures and bounds of a rematerialization, and the messages about them.  Called by whoever
+ * reports a plan: pass_remat for models, external_plan for graphs from elsewhere. */
 #ifndef SCRIMP_PASSES_REMAT_REPORT_H
 #define SCRIMP_PASSES_REMAT_REPORT_H
 

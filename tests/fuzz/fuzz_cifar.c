@@ -1,6 +1,6 @@
 /* Any bytes as a file of CIFAR-10: refused with a message, or batches with labels below 10.  Bytes
- * that begin with label 0 or 1 are cut or filled up with zeros to one record or two: the fuzzer
- * would hardly ever meet a length that is right. */
+ * that begin with label 0 or 1 are cut or filled up with zeros to one record or two: random lengths
+ * are hardly ever a multiple of a record. */
 #include "fuzz_dataset.h"
 
 static char dir[256], name[300];

@@ -1,7 +1,7 @@
 /* Any bytes as a kept plan (KEY.plans): read as nothing, or as schedules that all replay.  The
  * first byte chooses the problem, the question, and whether the rest is a whole file or what lies
- * between a correct heading and a correct checksum, where no damage on a disk but a mistake of ours
- * would lead. */
+ * between a correct heading and a correct checksum, which damage on a disk does not produce, but a
+ * mistake of scrimp's could. */
 #include "fuzz_target.h"
 
 #include "ir/support/bug.h"

@@ -23,7 +23,7 @@ static const char *const expression_starts[] = {
     "'('",      "'['",
 };
 
-/* After an operand any operator would do; nobody forgot all of them. */
+/* After an operand any operator is possible; a list of all of them helps no one. */
 static const char *const operators[] = {
     "'|>'", "'..'", "'..='", "'or'", "'and'", "'=='",  "'!='", "'<'", "'>'", "'<='", "'>='", "'+'",
     "'-'",  "'++'", "'*'",   "'/'",  "'//'",  "'mod'", "'**'", "'('", "'['", "'.'",  "':'",  "'if'",

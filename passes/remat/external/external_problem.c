@@ -295,7 +295,7 @@ static void add_storage(RematProblem *p, int64_t bytes, const char *name)
     p->persistent_bytes += bytes;
 }
 
-/* The file allows it, and it helps somebody: one of its outputs can go. */
+/* The file allows it, and it can save memory: one of its outputs need not be kept. */
 static bool may_rerun(const ExternalNode *node)
 {
     bool any = false;

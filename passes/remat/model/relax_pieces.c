@@ -1,7 +1,7 @@
 /* A plan's bytes are those of its arena, in which a concatenation may lie around its inputs and a
  * slice be a name for a part of its input; a problem has copies.  The relaxed problem has tensors
  * for contents instead: the atoms of pieces.h.  Reading a concatenation is reading the atoms of its
- * inputs, whoever made them last.
+ * inputs, from the latest run that made them.
  *
  * Let S be a schedule of the problem p, G its graph after pass_views, and R the schedule S without
  * the runs that the relaxed problem does not have.  Claims: R is a schedule of the relaxed problem;

@@ -1,6 +1,7 @@
 /* Taking recomputations out of a schedule where memory allows: the values' previous runs live on
  * instead.  Source of the idea: Kumar et al. 2019 delete from their schedules what recomputes
- * values that are still in memory; here liveness says what is, and a limit what may be. */
+ * values that are still in memory; here liveness says which values are in memory, and a limit on
+ * the peak which may stay there. */
 #include "passes/remat/papers/prune.h"
 
 #include "ir/support/range_max.h"

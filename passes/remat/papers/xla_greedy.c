@@ -9,9 +9,9 @@
  * nodes.  When no length helps, the walk goes on over the limit.
  *
  * Differs: bytes saved per time, where XLA counts bytes only.  A run that nothing has read yet is
- * no candidate (XLA may move it, once): this, and at most 8 runs a node, end what two clones could
- * do to each other for ever.  Blocks have at most 32 runs.  Updates do not wait: what reads an old
- * version is not cloned behind the node that overwrites it.  Limits: 16 (fewer for large steps)
+ * no candidate (XLA may move it, once): this, and a limit of 8 runs a node, keep two clones from
+ * undoing each other for ever.  Blocks have at most 32 runs.  Updates do not wait: what reads an
+ * old version is not cloned behind the node that overwrites it.  Limits: 16 (fewer for large steps)
  * from the lower bound to the base order's peak, whatever the budget, so that time is monotone in
  * the budget. */
 #include "ir/support/vec.h"

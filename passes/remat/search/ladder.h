@@ -31,7 +31,8 @@ typedef struct Ladder {
     LadderStyle style;
     Pool *pool;
     Front *front;
-    Front own; /* of what the search found in the problem's own order, whoever is better */
+    Front own; /* of what the search found in the problem's own order, also where other orders are
+                  better */
     Base *base[LADDER_BASES]; /* [0] is in use, unless it is NULL */
     uint64_t random;
     int64_t high, low; /* targets lie between */

@@ -1,7 +1,8 @@
 /* Greedy drops with prices that are brought up to date when they are about to be taken (lazy
  * greedy): a drop only gets dearer while others are made, because more has to run again with it.
  * For the same reason a drop may be offered at the price of its node alone.  What has to run with
- * it is found when its turn comes: most turns never do, and it is nine tenths of the work. */
+ * it is looked for only when the drop is about to be made: that is nine tenths of the work, and
+ * most drops never get there. */
 #include "passes/remat/search/search.h"
 
 #include "ir/support/heap.h"

@@ -1,5 +1,5 @@
-/* Weights are read from a run that saves all the time: what comes is one whole set, and nobody is
- * refused however badly the saves fall. */
+/* Weights are read from a run that saves all the time: a reader gets one whole set, and is never
+ * refused, whatever the timing. */
 #include "checkpoint_sets.h"
 
 #include "check.h"

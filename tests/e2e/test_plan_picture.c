@@ -206,10 +206,13 @@ static void test_large(void)
     enum { NODES = 6000, MOST_BYTES = 1 << 20 };
     FILE *f = fopen(in_tmp("large.json"), "wb");
     fputs("{\"format\": \"scrimp.graph.1\", \"kind\": \"step\", \"nodes\": [\n", f);
-    for (int i = 0; i < NODES; i++)
-        fprintf(f, "{\"time\": 1, \"inputs\": [%.*s%.*d%.*s], \"outputs\": [{\"bytes\": %d}]}%s\n",
-                i ? 1 : 0, "[", i ? 1 : 0, i ? i - 1 : 0, i ? 3 : 0, ",0]", 64 + i % 7,
+    for (int i = 0; i < NODES; i++) {
+        char input[32] = "";
+        if (i > 0)
+            snprintf(input, sizeof input, "[%d,0]", i - 1);
+        fprintf(f, "{\"time\": 1, \"inputs\": [%s], \"outputs\": [{\"bytes\": 64}]}%s\n", input,
                 i + 1 < NODES ? "," : "]}");
+    }
     fclose(f);
     json_t *o = run_json(0, "$SCRIMP plan --graph $TMP/large.json --json --svg $TMP/large.svg");
     char *svg = read_text(in_tmp("large.svg"), NULL);

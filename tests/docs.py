@@ -6,6 +6,7 @@
   - every `scrimp VERB --option` is a verb and an option of it
   - no dates: what was measured when stands in docs/results/
   - every test that is named exists
+  - every part of the search and the placement that tests/earned knows is described
 """
 import glob
 import os
@@ -159,6 +160,17 @@ def test_names(build):
     return set(re.findall(r"Test +#\d+: (\S+)", done.stdout.decode()))
 
 
+def check_parts():
+    """What earned.py can switch off has its row in a table."""
+    pages = ["docs/remat.md", "docs/memory-plan.md"]
+    text = "".join(open(os.path.join(ROOT, page)).read() for page in pages)
+    with open(os.path.join(ROOT, "tests", "earned", "parts.txt")) as f:
+        for number, line in enumerate(f, 1):
+            part = re.match(r"= (\w+):", line)
+            if part and "`%s`" % part.group(1) not in text:
+                fault("tests/earned/parts.txt", number, "%s is in no table of %s" % (part.group(1), " or ".join(pages)))
+
+
 def main():
     program = os.path.abspath(sys.argv[1])
     helps, tests = {}, test_names(os.path.dirname(program))
@@ -166,6 +178,7 @@ def main():
     pages += sorted(os.path.relpath(p, ROOT) for p in glob.glob(os.path.join(ROOT, "docs", "results", "*.md")))
     for page in pages:
         check_page(page, program, helps, tests)
+    check_parts()
     print("\n".join(faults) if faults else "%d pages" % len(pages))
     sys.exit(bool(faults))
 

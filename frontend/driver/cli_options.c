@@ -14,10 +14,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#ifndef SCRIMP_VERSION
-#define SCRIMP_VERSION "0.1.0"
-#endif
-
 const Verb cli_verbs[] = {
     {"check", "parse and check a model file",
      "Reports every error it finds, with its place and a way out.", "define model error-format",

@@ -29,9 +29,9 @@ struct Pool {
 
 static atomic_uint_fast64_t fail_countdown;
 
-void pool_fail_at(uint64_t n)
+uint64_t pool_fail_at(uint64_t n)
 {
-    atomic_store(&fail_countdown, n);
+    return atomic_exchange(&fail_countdown, n);
 }
 
 static bool injected_failure(void)

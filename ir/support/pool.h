@@ -43,8 +43,9 @@ char *pool_printf(Pool *pool, const char *format, ...) __attribute__((format(pri
 char *pool_vprintf(Pool *pool, const char *format, va_list args)
     __attribute__((format(printf, 2, 0), nonnull(2)));
 
-/* Test hook: the n-th following allocation (1 = the next) of any pool fails; 0 switches it off. */
-void pool_fail_at(uint64_t n);
+/* Test hook: the n-th following allocation (1 = the next) of any pool fails; 0 switches it off.
+ * Returns how many were left until then. */
+uint64_t pool_fail_at(uint64_t n);
 
 #define POOL_NEW(pool, T)      ((T *)pool_alloc((pool), sizeof(T)))
 #define POOL_ARRAY(pool, n, T) ((T *)pool_array((pool), (n), sizeof(T)))

@@ -9,6 +9,7 @@ int main(void)
     make_text(path, 200000);
     expect_within("chargpt.scrimp", "60%", "--data $TMP/text", 1e6);
     expect_within("demo.scrimp -D N=4", "40%", "--data $TMP/text", 1e6);
+    expect_within("resnet.scrimp -D depth=18 -D size=64 -D N=16 -D classes=10", "50%", "", 4e6);
     expect_within("resnet.scrimp -D depth=50 -D size=64 -D N=8 -D classes=10", "50%", "", 4e6);
     return e2e_end();
 }

@@ -2,6 +2,9 @@
 #include "profile_example.h"
 
 static const ProfileExample examples[] = {
+    {"mlp.scrimp -D N=16", false},
+    {"ffn.scrimp -D N=256 -D width=64 -D layers=12", true},
+    {"lstm_ptb.scrimp -D N=64 -D V=10 -D H=24 -D T=4", true},
     {"demo.scrimp -D N=4 -D T=64 -D L=3", true},
     {"alexnet.scrimp -D N=64 -D size=96 -D hidden=32", false},
     {"vgg.scrimp -D depth=11 -D size=32 -D N=64 -D hidden=32", false},

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TRIALS = 8 };
+enum { TRIALS = 4 };
 
 /* Two at once, until one gives up; then the other is ended.  Prints both exit codes and both
  * process ids; messages are in $TMP/1 and $TMP/2. */

@@ -1,5 +1,7 @@
 /* Plans of every example: the budget is kept, the arena equals its lower bound (nearly, at the
- * smallest budget), sweeps are monotone. */
+ * smallest budget), sweeps are monotone.
+ * SCRIMP_BUDGETS: how many budgets of a sweep. */
+#include "../sample.h"
 #include "e2e.h"
 
 #include <stdio.h>
@@ -156,12 +158,12 @@ static void test_promised_budgets(void)
         }
 }
 
-/* 50 budgets from the minimum to everything kept: each is kept, and time falls as memory grows. */
+/* Budgets from the minimum to everything kept: each is kept, and time falls as memory grows. */
 static void test_sweep(const char *example)
 {
-    enum { N = 50 };
-    json_t *list = run_json(0, "$SCRIMP plan $EXAMPLES/%s --sweep %d --json", example, N);
-    EXPECT(json_array_size(list) == N, example);
+    size_t n = (size_t)sample_number("SCRIMP_BUDGETS", 12);
+    json_t *list = run_json(0, "$SCRIMP plan $EXAMPLES/%s --sweep %zu --json", example, n);
+    EXPECT(json_array_size(list) == n, example);
     double last = 1e30, budget = 0;
     for (size_t i = 0; i < json_array_size(list); i++) {
         const json_t *o = json_array_get(list, i);

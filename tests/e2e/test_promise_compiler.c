@@ -1,5 +1,7 @@
 /* Promise 11, the part about code generation: its processes may die in any way; scrimp reports it,
- * exits with 1, leaves no half-written file behind that is ever used, and the next run works. */
+ * exits with 1, leaves no half-written file behind that is ever used, and the next run works.
+ * SCRIMP_FLIPS, SCRIMP_CUTS: how many bits and lengths of the files in the cache are changed. */
+#include "../sample.h"
 #include "e2e.h"
 
 #include <stdio.h>
@@ -88,7 +90,7 @@ static void test_bad_cache(void)
 
 /* --- damage --- */
 
-enum { MAX_FILES = 100, FLIPS = 60, CUTS = 30 };
+enum { MAX_FILES = 100, FLIPS = 24, CUTS = 12 };
 
 typedef struct Files {
     char name[MAX_FILES][64];
@@ -158,19 +160,20 @@ static void expect_harmless(const char *name, long at, bool cut)
 static void test_damage(void)
 {
     static const char *const kinds[] = {"*.so", "*.o", "*.plans"};
+    int flips = sample_number("SCRIMP_FLIPS", FLIPS), cuts = sample_number("SCRIMP_CUTS", CUTS);
     Result r = run("$SCRIMP train $TMP/tiny.scrimp --steps 2 -q --budget min --cache $TMP/whole "
                    "--out $TMP/kept && cp -a $TMP/whole $TMP/cache");
     EXPECT(r.code == 0, r.err);
     result_free(&r);
     for (int k = 0; k < 3; k++) {
         Files f = files_of_cache(kinds[k]);
-        for (int i = 0; i < FLIPS / 3; i++) {
+        for (int i = 0; i < flips / 3; i++) {
             const char *name = f.name[i % f.n];
-            expect_harmless(name, (8 * size_of(name) - 1) * i / (FLIPS / 3 - 1), false);
+            expect_harmless(name, (8 * size_of(name) - 1) * i / (flips / 3 - 1), false);
         }
-        for (int i = 0; i < CUTS / 3; i++) {
+        for (int i = 0; i < cuts / 3; i++) {
             const char *name = f.name[(i + 7) % f.n];
-            expect_harmless(name, (size_of(name) - 1) * i / (CUTS / 3 - 1), true);
+            expect_harmless(name, (size_of(name) - 1) * i / (cuts / 3 - 1), true);
         }
     }
 }

@@ -1,4 +1,4 @@
-/* Recomputation is invisible: every example with every solver, at one and two threads.
+/* Recomputation is invisible: examples with several solvers, at one and two threads.
  * slow_verify.c goes through all combinations. */
 #include "verify_example.h"
 
@@ -29,10 +29,11 @@ int main(void)
     test_same_plan("chargpt.scrimp -D N=2 -D L=2");
     test_same_plan("convnet.scrimp -D N=8");
     for (size_t e = 0; e < sizeof examples / sizeof *examples; e++) {
-        verify_example(examples[e], "", "60%", 1);
         verify_example(examples[e], "", "min", 2);
-        verify_example(examples[e], "chen", "80%", 2);
-        verify_example(examples[e], "kusumoto_approx", "40%", 1);
+        if (e % 2)
+            verify_example(examples[e], "chen", "80%", 2);
+        else
+            verify_example(examples[e], "kusumoto_approx", "40%", 1);
     }
     verify_example("convnet.scrimp -D N=8", "", "100%", 2); /* masks against whole tensors */
     return e2e_end();

@@ -6,7 +6,7 @@ has the criterion.  Weights go to scrimp as a safetensors file of PyTorch's stat
 through load_state_dict.
 
 By hand:  SCRIMP=build/release/scrimp python3 tests/peers/run.py resnet18
-As tests: ctest --test-dir build/release -L peers
+As tests: ctest --preset peers
 run.py --wrong-twins CASE... must see that slightly wrong twins of the case differ (mistakes.py).
 run.py --decisions tests the watching of poolings.
 run.py --seeds CASE... prints which seeds of a case stay away from ties (decisions.py), run.py --rates CASE... at which

@@ -1,11 +1,13 @@
 /* Compiled code against the reference evaluator: every operation with a lowering rule on random
  * shapes, for every vector width that this machine runs.  The same bits for any grouping of tasks;
- * nothing read or written outside of buffers. */
+ * nothing read or written outside of buffers.  SCRIMP_SHAPES: how
+ * many shapes, of other targets a fifth as many. */
 #include "check.h"
 #include "kernel_farm.h"
 #include "op_cases.h"
 #include "op_cases_conv.h"
 #include "op_extremes.h"
+#include "sample.h"
 
 #include "ir/eval.h"
 #include "ir/support/map.h"
@@ -13,7 +15,7 @@
 
 #include <signal.h>
 
-enum { SHAPES = 20, OTHER_TARGET_SHAPES = 4, ATTEMPTS = 40 };
+enum { SHAPES = 6, OTHER_TARGET_SHAPES = 2, ATTEMPTS = 40 };
 
 /* One case: the graph, its calls, its buffers. */
 typedef struct Run {
@@ -404,10 +406,12 @@ int main(void)
     test_every_op_has_cases();
     const char *march = getenv("SCRIMP_TEST_MARCH");
     const Target *native = target_find(march);
+    int shapes = sample_number("SCRIMP_SHAPES", SHAPES);
+    int others = shapes == SHAPES ? OTHER_TARGET_SHAPES : shapes / 5;
     for (const char *const *name = target_names(); *name; name++) {
         const Target *t = target_find(*name);
         if (target_runs_here(t) && (!march || t == native))
-            test_target(t, t == native ? SHAPES : OTHER_TARGET_SHAPES);
+            test_target(t, t == native ? shapes : others);
     }
     return test_result();
 }

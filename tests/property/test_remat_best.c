@@ -35,7 +35,7 @@ static const ZooProblem networks[] = {
 int main(void)
 {
     const char *text = getenv("SCRIMP_PROBLEMS");
-    int n = text ? atoi(text) : 40;
+    int n = text ? atoi(text) : 15;
     printf("seeds 1 to %d\n", n);
     for (int seed = 1; seed <= n; seed++)
         check_random(seed);

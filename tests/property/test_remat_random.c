@@ -1,6 +1,6 @@
 /* Random steps x solvers x budgets: schedules pass the replay, answers keep their budget, and the
  * graph that they are applied to verifies, plans to exactly the replay's peak, and computes the
- * same numbers. */
+ * same numbers.  SCRIMP_STEPS: how many. */
 #include "check.h"
 #include "ir/eval.h"
 #include "ir/verify.h"
@@ -12,6 +12,7 @@
 #include "passes/remat/order/reorder.h"
 #include "passes/remat/solvers.h"
 #include "random_step.h"
+#include "sample.h"
 
 static void set_sources(EvalState *s, const Graph *g)
 {
@@ -148,7 +149,7 @@ static void check_step(uint64_t seed, int n_ops, bool evaluate)
 
 int main(void)
 {
-    uint64_t first = 1000, last = 1040;
+    uint64_t first = 1000, last = first + (uint64_t)sample_number("SCRIMP_STEPS", 13) - 1;
     printf("seeds %llu to %llu\n", (unsigned long long)first, (unsigned long long)last);
     for (uint64_t seed = first; seed <= last && !check_failures; seed++)
         check_step(seed, 3 + (int)(seed * 7 % 45), seed % 4 == 0);

@@ -81,7 +81,7 @@ static int setting(const char *name, int otherwise)
 
 int main(void)
 {
-    int n = setting("SCRIMP_PROBLEMS", 100), first = setting("SCRIMP_FIRST_PROBLEM", 1);
+    int n = setting("SCRIMP_PROBLEMS", 60), first = setting("SCRIMP_FIRST_PROBLEM", 1);
     printf("problems %d to %d\n", first, first + n - 1);
     for (int seed = first; seed < first + n && !check_failures; seed++)
         check_problem(seed);

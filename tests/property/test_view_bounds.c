@@ -363,7 +363,7 @@ static int check_model(Pool *pool, int seed)
 int main(void)
 {
     const char *models = getenv("SCRIMP_MODELS"), *first = getenv("SCRIMP_FIRST_MODEL");
-    int n = models ? atoi(models) : 12, from = first ? atoi(first) : 8, beaten = 0;
+    int n = models ? atoi(models) : 6, from = first ? atoi(first) : 8, beaten = 0;
     printf("seeds %d to %d\n", from, from + n - 1);
     for (int seed = from; seed < from + n && !check_failures; seed++) {
         Pool *pool = pool_new();

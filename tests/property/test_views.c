@@ -1,6 +1,8 @@
 /* Steps with pieces of concatenations and slices where the whole lies (pass_views) leave the bits
- * of steps that copy them, in a smaller arena, under budgets too. */
+ * of steps that copy them, in a smaller arena, under budgets too.  SCRIMP_ALL=1: all cases;
+ * SCRIMP_CASE: one. */
 #include "model_run.h"
+#include "sample.h"
 
 #include "ir/place.h"
 #include "passes/remat/report.h"
@@ -12,6 +14,7 @@ typedef struct Case {
     const char *name, *text, *budget;
     bool smaller; /* the arena; else the copies go at least */
     bool spends;  /* the schedule has a peak above the budget, into which the arena fits */
+    bool quick;
 } Case;
 
 #define TRAIN                                                                                      \
@@ -77,16 +80,16 @@ static const char gates[] =
     "  return concat(ys, axis = 1) |> fc: linear(10)\n}\n" TRAIN;
 
 static const Case cases[] = {
-    {"dense", dense, "", true, false},
-    {"dense, 50%", dense, "50%", true, true},
-    {"dense, min", dense, "min", false, false},
-    {"listed", listed, "", true, false},
-    {"inception", inception, "", true, false},
-    {"inception, 40%", inception, "40%", false, false},
-    {"inception, of 16", inception16, "", true, false},
-    {"inception, of 16, 40%", inception16, "40%", false, false},
-    {"u-net", unet, "", true, false},
-    {"gates", gates, "", false, false},
+    {"dense", dense, "", true, false, false},
+    {"dense, 50%", dense, "50%", true, true, true},
+    {"dense, min", dense, "min", false, false, false},
+    {"listed", listed, "", true, false, false},
+    {"inception", inception, "", true, false, false},
+    {"inception, 40%", inception, "40%", false, false, false},
+    {"inception, of 16", inception16, "", true, false, false},
+    {"inception, of 16, 40%", inception16, "40%", false, false, true},
+    {"u-net", unet, "", true, false, true},
+    {"gates", gates, "", false, false, true},
 };
 
 static int count_copies(const Graph *g)
@@ -172,7 +175,7 @@ int main(void)
 {
     const char *only = getenv("SCRIMP_CASE");
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++)
-        if (!only || strcmp(only, cases[k].name) == 0)
+        if (only ? strcmp(only, cases[k].name) == 0 : cases[k].quick || sample_all())
             check_case(&cases[k]);
     return test_result();
 }

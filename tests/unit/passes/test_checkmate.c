@@ -5,6 +5,7 @@
 #include "layered_problem.h"
 #include "passes/remat/model/schedule.h"
 #include "passes/remat/solvers.h"
+#include "sample.h"
 
 #include <math.h>
 
@@ -183,7 +184,7 @@ int main(void)
         pool_free(pool);
         return check_failures ? 1 : 77;
     }
-    test_against_search(pool, 60);
+    test_against_search(pool, sample_number("SCRIMP_PROBLEMS", 60));
     pool_free(pool);
     return test_result();
 }

@@ -1,5 +1,6 @@
 /* Answers in a store: equal questions are read, others are not, and nothing that was damaged or
- * made for something else is believed. */
+ * made for something else is believed.  SCRIMP_PLACES: in how many places each kind of answer is
+ * damaged. */
 #include "check.h"
 #include "ir/support/clock.h"
 #include "ir/support/map.h"
@@ -10,6 +11,7 @@
 #include "passes/remat/model/schedule.h"
 #include "passes/remat/solve.h"
 #include "passes/remat/solvers.h"
+#include "sample.h"
 
 #include <string.h>
 
@@ -264,6 +266,7 @@ static void renew_checksum(char *data, size_t bytes)
 /* What was put for `solver`, changed at one byte or cut: the answer stays, the entry is renewed. */
 static void check_damage(const char *solver, bool with_checksum)
 {
+    int places = sample_number("SCRIMP_PLACES", 8);
     Pool *pool = pool_new();
     Shelf *s = shelf_new(pool);
     RematProblem *p = problem_new(pool);
@@ -272,8 +275,8 @@ static void check_damage(const char *solver, bool with_checksum)
     size_t bytes = s->entry[0].bytes;
     char *data = pool_alloc(pool, bytes);
     memcpy(data, s->entry[0].data, bytes);
-    for (int k = 0; k < 16; k++) {
-        size_t at = bytes * (size_t)k / 16;
+    for (int k = 0; k < places; k++) {
+        size_t at = bytes * (size_t)k / (size_t)places;
         memcpy(s->entry[0].data, data, bytes);
         s->entry[0].bytes = k % 4 == 3 ? at : bytes;
         s->entry[0].data[at] = (char)(data[at] ^ (1 << k % 8));

@@ -92,7 +92,7 @@ static void test_no_memory(void)
     for (int threads = 1; threads <= 2; threads++) {
         uint64_t k = 1;
         while (k < 10000000 && !search_failing(p, threads, k))
-            k += k / 7 + 1;
+            k += k / 4 + 1;
         CHECK_MSG(k > 1000 && k < 10000000, "%llu allocations", (unsigned long long)k);
     }
     pool_free(pool);

@@ -61,9 +61,9 @@ typedef struct OutputSettings {
 typedef struct DriverState {
     struct RematMemo *memo;      /* of the solver */
     struct MeasuredCosts *costs; /* of the cost model `profile`, once measured */
-    bool warned_untrained;
-    const char *last_note; /* of the compiler */
-    int ended_by;          /* the signal that ended the verb early but in order, or 0 */
+    bool warned;                 /* of what is odd about the model */
+    const char *last_note;       /* of the compiler */
+    int ended_by;                /* the signal that ended the verb early but in order, or 0 */
 } DriverState;
 
 typedef struct Cli {

@@ -63,7 +63,7 @@ static BatchPlan plan_batch(BatchSearch *s, int64_t batch)
                         .quiet_infeasible = true};
     show_batch(s, batch);
     s->code = cli_build(&cli, s->ast, &o, &p);
-    s->cli->state->warned_untrained = state.warned_untrained;
+    s->cli->state->warned = state.warned;
     BatchPlan plan = {.batch = s->code == EXIT_OK ? batch : 0,
                       .arena_bytes = s->code == EXIT_OK ? p.plan->arena_bytes : 0,
                       .peak_bytes = p.report.peak_bytes,

@@ -132,9 +132,11 @@ ExitCode program_build(Cli *cli, const Ast *ast, const ProgramOptions *o, Measur
         (Program){.graph = ctx.graph, .plan = ctx.plan, .report = ctx.report, .masks = ctx.masks};
     if (!ok)
         return pass_failure(cli, o, &ctx);
-    if (ctx.untrained && !cli->output.quiet && !cli->state->warned_untrained)
+    if (cli->state->warned)
+        diag_clear(cli->diag);
+    else if (ctx.untrained && !cli->output.quiet)
         fprintf(stderr, "warning: the loss does not depend on %s: not trained\n", ctx.untrained);
-    cli->state->warned_untrained = ctx.untrained != NULL;
     cli_warnings(cli);
+    cli->state->warned = true;
     return cli_supported(cli, ctx.graph);
 }

@@ -17,6 +17,7 @@ import math
 import os
 import subprocess
 import sys
+import textwrap
 import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -152,7 +153,22 @@ def read_papers():
 
 # ---- writing ----
 
+def wrapped(text):
+    """Prose in lines of at most 120 columns; tables, headings and pictures stay as they are."""
+    lines, paragraph = [], []
+    for line in text.split("\n") + [""]:
+        if line and line[0] not in "|#!<":
+            paragraph.append(line)
+            continue
+        if paragraph:
+            lines += textwrap.wrap(" ".join(paragraph), 120, break_long_words=False, break_on_hyphens=False)
+            paragraph = []
+        lines.append(line)
+    return "\n".join(lines[:-1])
+
+
 def write(name, text):
+    text = wrapped(text) if name.endswith(".md") else text
     with open(os.path.join(OUT, name), "w") as f:
         f.write(text)
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """docs.py SCRIMP: whether README.md and docs/ fit the tree and the program.
 
-  - lines have at most 120 columns, rows of tables 160 (docs/models.md, docs/results/ and long dumps apart)
+  - lines have at most 120 columns, rows of tables 160 (those of figures in docs/models.md and docs/results/ apart)
   - every file that is named exists, and so does every section that a link leads to
   - every `scrimp VERB --option` is a verb and an option of it
   - no dates: what was measured when stands in docs/results/
@@ -121,8 +121,9 @@ def check_page(page, program, helps, tests):
     for number, line in enumerate(lines, 1):
         if line.startswith("```"):
             code = not code
-        most = ROW_COLUMNS if line.startswith("|") else COLUMNS
-        if len(line) > most and not is_result and page != "docs/models.md":
+        is_row = line.startswith("|")
+        is_free = page == "docs/results/mutation.md" or (is_row and (is_result or page == "docs/models.md"))
+        if len(line) > (ROW_COLUMNS if is_row else COLUMNS) and not is_free:
             fault(page, number, "%d columns" % len(line))
         if re.search(r"\b20\d\d-\d\d-\d\d\b", line) and not is_result:
             fault(page, number, "a date: what was measured when belongs into docs/results/")

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""docs.py SCRIMP: whether README.md and docs/ fit the tree and the program.
+"""docs.py SCRIMP: whether README.md, CONTRIBUTING.md and docs/ fit the tree and the program.
 
   - lines have at most 120 columns, rows of tables 160 (those of figures in docs/models.md and docs/results/ apart)
   - every file that is named exists, and so does every section that a link leads to
@@ -175,7 +175,7 @@ def check_parts():
 def main():
     program = os.path.abspath(sys.argv[1])
     helps, tests = {}, test_names(os.path.dirname(program))
-    pages = ["README.md"] + sorted(os.path.relpath(p, ROOT) for p in glob.glob(os.path.join(ROOT, "docs", "*.md")))
+    pages = ["README.md", "CONTRIBUTING.md"] + sorted(os.path.relpath(p, ROOT) for p in glob.glob(os.path.join(ROOT, "docs", "*.md")))
     pages += sorted(os.path.relpath(p, ROOT) for p in glob.glob(os.path.join(ROOT, "docs", "results", "*.md")))
     for page in pages:
         check_page(page, program, helps, tests)

@@ -4,7 +4,7 @@
 function(id_sources what folder out)
   if(what STREQUAL "generator")
     file(GLOB_RECURSE sources ${ARGN} ${folder}/codegen/*.c ${folder}/codegen/*.h ${folder}/ir/*.def ${folder}/ir/*.h
-         ${folder}/ir/support/*.h ${folder}/ir/cost_rules.c ${folder}/passes/memplan/memplan.h ${folder}/runtime/abi.h)
+         ${folder}/ir/support/*.h ${folder}/ir/workspace.c ${folder}/passes/memplan/memplan.h ${folder}/runtime/abi.h)
   else()
     file(GLOB_RECURSE sources ${ARGN} ${folder}/passes/remat/*.c ${folder}/passes/remat/*.h ${folder}/passes/remat/*.def
          ${folder}/ir/support/*.c ${folder}/ir/support/*.h)

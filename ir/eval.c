@@ -5,7 +5,7 @@
 #include <string.h>
 
 static EvalRule *const eval_table[OP_COUNT] = {
-#define OP(name, min_in, max_in, n_out, op_class, shape, flops, grad, eval, lower)                 \
+#define OP(name, min_in, max_in, n_out, op_class, shape, flops, grad, eval, ...)                   \
     [OP_##name] = eval_##eval,
 #include "ir/ops.def"
 #undef OP

@@ -8,7 +8,7 @@
 /* Fills the node's output buffers, which eval_run has allocated, from its inputs. */
 typedef void EvalRule(EvalState *s, const Node *n);
 
-#define OP(name, min_in, max_in, n_out, op_class, shape, flops, grad, eval, lower)                 \
+#define OP(name, min_in, max_in, n_out, op_class, shape, flops, grad, eval, ...)                   \
     EvalRule eval_##eval;
 #include "ir/ops.def"
 #undef OP

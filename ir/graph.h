@@ -161,7 +161,7 @@ ValueId value_storage(const Graph *g, ValueId v);
 double graph_flops(const Graph *g);
 double node_flops(const Graph *g, const Node *n);
 int64_t node_bytes_moved(const Graph *g, const Node *n); /* inputs read + outputs written */
-/* Bytes a node needs only while it runs (packed weights, partial sums); ir/cost_rules.c.  An upper
+/* Bytes a node needs only while it runs (packed weights, partial sums); ir/workspace.c.  An upper
  * bound for every target, so that a plan does not depend on the machine. */
 int64_t node_workspace_bytes(const Graph *g, const Node *n);
 /* Output `out` may be written over input `in` as it is computed, element by element (same bytes).

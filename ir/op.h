@@ -69,12 +69,42 @@ typedef bool ShapeRule(const struct Graph *g, const struct Node *node, Type *out
                        ShapeError *err);
 typedef double FlopsRule(const struct Graph *g, const struct Node *node);
 
+/* What an operation may do to its operands' storage (ir/access.c). */
+typedef struct OpAccess {
+    /* Input i is read element by element, each where and when that element of the result is
+     * written: the result may overwrite it. */
+    bool (*in_step)(const struct Graph *g, const struct Node *node, int i);
+    /* Input i may lie at strides, inside another value (ir/place.h). */
+    bool (*strided)(const struct Graph *g, const struct Node *node, int i);
+    /* The result may be written at any strides. */
+    bool (*writes_anywhere)(const struct Node *node);
+    bool needs_index; /* of an element in the whole tensor: stays out of epilogues */
+} OpAccess;
+
+/* Bytes an operation needs only while it runs (ir/workspace.c). */
+typedef struct OpWorkspace {
+    int64_t (*bytes)(const struct Graph *g, const struct Node *node);
+    /* Reductions whose partial results are the workspace (ir/workspace.h): */
+    bool (*chunked)(const struct Graph *g, const struct Node *node); /* NULL: never in chunks */
+    bool whole_form;       /* it also has code without chunks */
+    int64_t partial_bytes; /* of a partial result; 0: an f32 for every result */
+} OpWorkspace;
+
+/* An attribute that an operation takes. */
+typedef struct OpAttr {
+    AttrKey key;
+    bool required;
+} OpAttr;
+
 typedef struct OpInfo {
     const char *name;
     int min_in, max_in, n_out;
     OpClass op_class;
     ShapeRule *shape;
     FlopsRule *flops;
+    const OpAccess *access;
+    const OpWorkspace *workspace;
+    const OpAttr *attrs; /* ends with key == ATTR_COUNT */
 } OpInfo;
 
 extern const OpInfo op_table[OP_COUNT];

@@ -32,15 +32,12 @@ void concat_join(Graph *g, NodeId concat, int i);
 /* Tells the inputs named by `joined` whose parts they are; for readers of text. */
 void concat_note_parts(Graph *g, NodeId concat);
 
-/* POINT operations read these inputs, generators and masks, word by word, not at the place of the
- * result. */
-bool point_reads_elsewhere(const Node *n, int in);
 /* Input i of a fused group, in its body: the i-th `input` node of its order; VALUE_NONE = none. */
 ValueId body_input(const Graph *body, int i);
 
-/* The operation can read input i, which is not dense, where it lies: element-wise kernels at any
- * strides; the statistics of batch norm rows of the last dim at a pitch; relu_mask the same where
- * rows have a multiple of 16 elements. */
+/* The operation can read input i, which is not dense, where it lies (ops.def, column access):
+ * element-wise kernels at any strides; the statistics of batch norm rows of the last dim at a
+ * pitch; relu_mask the same where rows have a multiple of 16 elements. */
 bool node_reads_at_place(const Graph *g, const Node *n, int i);
 /* The operation can write its result anywhere, at any strides. */
 bool node_writes_at_place(const Node *n);

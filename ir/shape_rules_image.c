@@ -1,6 +1,6 @@
 /* Shapes of convolution, pooling and resizing. */
-#include "ir/cost_rules.h"
 #include "ir/shape_rules.h"
+#include "ir/workspace.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -52,6 +52,24 @@ static bool is_list(AttrKind kind)
     return kind == ATTR_KIND_INTS || kind == ATTR_KIND_FLOATS;
 }
 
+/* The operation takes the attributes that it has, and has those that it must. */
+static bool check_declared(Verifier *v, const Node *n)
+{
+    const OpAttr *declared = op_table[n->op].attrs;
+    for (int i = 0; i < n->n_attr; i++) {
+        const OpAttr *d = declared;
+        while (d->key != ATTR_COUNT && d->key != n->attr[i].key)
+            d++;
+        if (d->key == ATTR_COUNT)
+            return fault(v, "%s: takes no attribute %s", node_label(v, n),
+                         attr_name(n->attr[i].key));
+    }
+    for (const OpAttr *d = declared; d->key != ATTR_COUNT; d++)
+        if (d->required && !node_attr(n, d->key))
+            return fault(v, "%s: needs the attribute %s", node_label(v, n), attr_name(d->key));
+    return true;
+}
+
 static bool check_attrs(Verifier *v, const Node *n)
 {
     for (int i = 0; i < n->n_attr; i++) {
@@ -64,7 +82,7 @@ static bool check_attrs(Verifier *v, const Node *n)
             return fault(v, "%s: attribute %s has a bad count", node_label(v, n),
                          attr_name(a->key));
     }
-    return true;
+    return check_declared(v, n);
 }
 
 static bool check_inputs(Verifier *v, const Node *n)
@@ -92,8 +110,6 @@ static bool check_source(Verifier *v, const Node *n)
         return fault(v, "%s: the declared type is not valid", node_label(v, n));
     if (v->in_body && n->op != OP_input && n->op != OP_const)
         return fault(v, "%s: not allowed in a fused group", node_label(v, n));
-    if (n->op == OP_const && !node_attr(n, ATTR_value))
-        return fault(v, "%s: a const needs the attribute value", node_label(v, n));
     return true;
 }
 

@@ -5,8 +5,8 @@
  * none. */
 #include "passes/checksum.h"
 
-#include "ir/cost_rules.h"
 #include "ir/place.h"
+#include "ir/workspace.h"
 
 #include <string.h>
 

@@ -4,8 +4,8 @@
  * A group is a tree: every value inside it is used once, inside it.  It runs where its last
  * operation ran, which is legal unless a persistent tensor that it reads is overwritten in between.
  */
-#include "ir/cost_rules.h"
 #include "ir/support/bitset.h"
+#include "ir/workspace.h"
 #include "passes/pass.h"
 #include "passes/rewrite.h"
 
@@ -33,12 +33,6 @@ typedef struct Group {
 static OpClass class_of(const Graph *g, NodeId n)
 {
     return op_table[graph_node(g, n)->op].op_class;
-}
-
-/* Operations that need an element's index in the whole tensor stay out of epilogues. */
-static bool needs_index(OpKind op)
-{
-    return op == OP_dropout || op == OP_causal_mask;
 }
 
 /* Weight gradients of other convolutions gather their sums in the result: what follows them must
@@ -96,7 +90,7 @@ static int group_inputs(const Fuser *f, const Group *a, const Group *b)
 static bool group_has_index_op(const Fuser *f, const Group *a)
 {
     for (size_t i = 0; i < a->nodes.len; i++)
-        if (needs_index(graph_node(f->g, a->nodes.data[i])->op))
+        if (op_table[graph_node(f->g, a->nodes.data[i])->op].access->needs_index)
             return true;
     return false;
 }

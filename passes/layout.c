@@ -24,6 +24,7 @@ typedef struct Layout {
     bool *nhwc;      /* by value: stored with channels last */
     ValueId *twin;   /* by value: the same value in the other layout, VALUE_NONE until made */
     size_t n_values; /* room of the two */
+    Bitset shared;   /* parameters that not only convolutions read */
 } Layout;
 
 static void layout_grow(Layout *l, size_t n)
@@ -149,12 +150,12 @@ static Bitset shared_weights(const Graph *g, Pool *scratch)
     return shared;
 }
 
-static void convert_conv(Layout *l, NodeId id, const Bitset *shared)
+static void convert_conv(Layout *l, NodeId id)
 {
     const Node n = *graph_node(l->g, id);
     ValueId x = in_layout(l, n.in[0], true, n.loc);
-    ValueId w = bitset_has(shared, n.in[1]) ? transposed(l, n.in[1], OIHW_TO_HWIO, n.loc)
-                                            : conv_weight(l, n.in[1], n.loc);
+    ValueId w = bitset_has(&l->shared, n.in[1]) ? transposed(l, n.in[1], OIHW_TO_HWIO, n.loc)
+                                                : conv_weight(l, n.in[1], n.loc);
     set_input(l, id, 0, x);
     set_input(l, id, 1, w);
     set_flag(l, id, ATTR_nhwc, 1);
@@ -182,7 +183,7 @@ static void convert_point(Layout *l, NodeId id)
 {
     const Node n = *graph_node(l->g, id);
     for (int i = 0; i < n.n_in; i++)
-        if (n.op != OP_dropout || i == 0) /* dropout's second input is the generator's state */
+        if (op_table[n.op].access->in_step(l->g, &n, i)) /* not a generator's state */
             set_input(l, id, i, broadcast_operand(l, n.in[i], n.loc));
     mark(l, id);
 }
@@ -249,20 +250,84 @@ static bool reduces_pixels(const Node *n)
     return axes && ((count == 2 && axes[0] == 2 && axes[1] == 3) || node_flag(n, ATTR_keepdims));
 }
 
-static bool point_follows(const Layout *l, const Node *n)
+/* The rules of the column `layout`: take the node's images channels-last, or return false and see
+ * logical order. */
+typedef bool LayoutRule(Layout *l, NodeId id);
+
+static bool layout_logical(Layout *l, NodeId id)
 {
-    return op_table[n->op].op_class == OP_CLASS_POINT && n->op != OP_bn_apply &&
-           n->op != OP_causal_mask && value_type(l->g, n->out[0])->rank == 4 &&
-           any_image_input(l, n);
+    (void)l, (void)id;
+    return false;
 }
 
-static bool pools(const Node *n)
+static bool layout_conv(Layout *l, NodeId id)
 {
-    return n->op == OP_maxpool || n->op == OP_avgpool || n->op == OP_adaptive_avgpool ||
-           n->op == OP_resize;
+    bool takes = !node_flag(graph_node(l->g, id), ATTR_nhwc);
+    if (takes)
+        convert_conv(l, id);
+    return takes;
 }
 
-/* Everything else sees logical order. */
+static bool layout_pool(Layout *l, NodeId id)
+{
+    bool takes = !node_flag(graph_node(l->g, id), ATTR_nhwc);
+    if (takes)
+        convert_pool(l, id);
+    return takes;
+}
+
+static bool layout_channels(Layout *l, NodeId id)
+{
+    const Node *n = graph_node(l->g, id);
+    bool takes = value_type(l->g, n->in[0])->rank == 4 && node_int(n, ATTR_axis, 1) == 1;
+    if (takes)
+        convert_bn(l, id);
+    return takes;
+}
+
+static bool layout_point(Layout *l, NodeId id)
+{
+    const Node *n = graph_node(l->g, id);
+    bool takes = value_type(l->g, n->out[0])->rank == 4 && any_image_input(l, n);
+    if (takes)
+        convert_point(l, id);
+    return takes;
+}
+
+static bool layout_moving(Layout *l, NodeId id)
+{
+    bool takes = any_image_input(l, graph_node(l->g, id));
+    if (takes)
+        convert_moving(l, id);
+    return takes;
+}
+
+static bool layout_pixels(Layout *l, NodeId id)
+{
+    const Node *n = graph_node(l->g, id);
+    bool takes = any_image_input(l, n) && reduces_pixels(n);
+    if (takes)
+        convert_reduction(l, id);
+    return takes;
+}
+
+static bool layout_along(Layout *l, NodeId id)
+{
+    const Node *n = graph_node(l->g, id);
+    bool takes = is_image(l, n->in[0]) && node_int(n, ATTR_axis, 3) == 1;
+    if (takes)
+        convert_along_axis(l, id);
+    return takes;
+}
+
+static LayoutRule *const layout_rules[OP_COUNT] = {
+#define OP(name, min_in, max_in, n_out, op_class, shape, flops, grad, eval, access, workspace,     \
+           layout, ...)                                                                            \
+    [OP_##name] = layout_##layout,
+#include "ir/ops.def"
+#undef OP
+};
+
 static void keep_logical(Layout *l, NodeId id)
 {
     const Node n = *graph_node(l->g, id);
@@ -271,34 +336,9 @@ static void keep_logical(Layout *l, NodeId id)
             set_input(l, id, i, in_layout(l, n.in[i], false, n.loc));
 }
 
-static bool follows_channels(const Layout *l, const Node *n)
+static void convert(Layout *l, NodeId id)
 {
-    bool along = n->op == OP_cross_entropy || n->op == OP_accuracy || n->op == OP_softmax ||
-                 n->op == OP_log_softmax || n->op == OP_argmax;
-    return along && is_image(l, n->in[0]) && node_int(n, ATTR_axis, 3) == 1;
-}
-
-static void convert(Layout *l, NodeId id, const Bitset *shared)
-{
-    const Node *n = graph_node(l->g, id);
-    bool rank4 = n->n_in > 0 && value_type(l->g, n->in[0])->rank == 4;
-    if (is_conv(n) && !node_flag(n, ATTR_nhwc))
-        convert_conv(l, id, shared);
-    else if (pools(n) && !node_flag(n, ATTR_nhwc))
-        convert_pool(l, id);
-    else if ((n->op == OP_bn_stats || n->op == OP_bn_apply || n->op == OP_lrn) && rank4 &&
-             node_int(n, ATTR_axis, 1) == 1)
-        convert_bn(l, id);
-    else if (point_follows(l, n))
-        convert_point(l, id);
-    else if ((n->op == OP_concat || n->op == OP_slice || n->op == OP_pad) && any_image_input(l, n))
-        convert_moving(l, id);
-    else if ((n->op == OP_mean || n->op == OP_sum || n->op == OP_reduce_max) &&
-             any_image_input(l, n) && reduces_pixels(n))
-        convert_reduction(l, id);
-    else if (follows_channels(l, n))
-        convert_along_axis(l, id);
-    else
+    if (!layout_rules[graph_node(l->g, id)->op](l, id))
         keep_logical(l, id);
 }
 
@@ -315,13 +355,12 @@ static void restore_outputs(Layout *l)
 bool pass_layout(PassContext *ctx)
 {
     Pool *scratch = pool_new_child(ctx->pool);
-    Layout l = {.g = ctx->graph, .scratch = scratch};
-    Bitset shared = shared_weights(ctx->graph, scratch);
+    Layout l = {.g = ctx->graph, .scratch = scratch, .shared = shared_weights(ctx->graph, scratch)};
     layout_grow(&l, ctx->graph->values.len);
     l.r = rewrite_begin(ctx->graph, scratch);
     for (size_t i = 0; i < l.r.n_old; i++) {
         NodeId id = l.r.old_order[i];
-        convert(&l, id, &shared);
+        convert(&l, id);
         rewrite_keep(&l.r, id);
     }
     restore_outputs(&l);

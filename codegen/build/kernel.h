@@ -1,4 +1,4 @@
-/* From nodes to kernels.  Every lower_NAME rule (ops.def, last column) looks at a node and adds
+/* From nodes to kernels.  Every rule of a backend (ops.def, column `cpu`) looks at a node and adds
  * calls; a call names a kernel by a key that says everything its code depends on, so that equal
  * kernels are compiled once, in parallel child processes, and cached on disk. */
 #ifndef SCRIMP_CODEGEN_BUILD_KERNEL_H
@@ -50,23 +50,22 @@ typedef struct Call {
                       -ffp-contract=off */
 } Call;
 
-typedef struct Lowering {
+typedef struct Lowering Lowering;
+typedef void LowerRule(Lowering *l, const Node *node);
+/* The rules of a backend, by operation; a column of ops.def. */
+extern LowerRule *const cpu_rules[OP_COUNT];
+
+struct Lowering {
     Pool *pool;
     const Graph *graph;
     const Target *target;
+    LowerRule *const *rules;
     VEC(Call) calls;
     NodeId node; /* being lowered */
-} Lowering;
+};
 
 /* Adds a call for the current node; key is copied by the rule onto l->pool. */
 void lower_call(Lowering *l, Call call);
-
-typedef void LowerRule(Lowering *l, const Node *node);
-/* lower_NAME for every name in the table's last column. */
-#define OP(name, in0, in1, n_out, op_class, shape, flops, grad, eval, lower)                       \
-    LowerRule lower_##lower;
-#include "ir/ops.def"
-#undef OP
 
 /* Lowers a whole planned graph: every node in order through its rule. */
 void lower_graph(Lowering *l);

@@ -6,7 +6,7 @@
 #include "passes/pass.h"
 
 /* grad_none is declared too, and never defined: the table has NULL there. */
-#define OP(name, min_in, max_in, n_out, op_class, shape, flops, grad, eval, lower)                 \
+#define OP(name, min_in, max_in, n_out, op_class, shape, flops, grad, eval, ...)                   \
     GradRule grad_##grad;
 #include "ir/ops.def"
 #undef OP

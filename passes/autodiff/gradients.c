@@ -9,7 +9,7 @@
 
 #define grad_none NULL
 static GradRule *const grad_table[OP_COUNT] = {
-#define OP(name, min_in, max_in, n_out, op_class, shape, flops, grad, eval, lower)                 \
+#define OP(name, min_in, max_in, n_out, op_class, shape, flops, grad, eval, ...)                   \
     [OP_##name] = grad_##grad,
 #include "ir/ops.def"
 #undef OP

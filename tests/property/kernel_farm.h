@@ -47,7 +47,7 @@ static Farm farm_new(Pool *pool, const Target *target)
 static Lowering *farm_lower(Farm *f, const Graph *g)
 {
     Lowering *l = POOL_NEW(f->pool, Lowering);
-    *l = (Lowering){.pool = f->pool, .graph = g, .target = f->target};
+    *l = (Lowering){.pool = f->pool, .graph = g, .target = f->target, .rules = cpu_rules};
     lower_graph(l);
     for (size_t i = 0; i < l->calls.len; i++) {
         FarmKernel k = {&l->calls.data[i], NULL};

@@ -5,7 +5,7 @@
 
 #include "op_cases.h"
 
-#include "ir/cost_rules.h"
+#include "ir/workspace.h"
 
 /* Every line along the last axis gets one pattern: all near +-1e30, equal, or with some -inf, but
  * never only -inf. */

@@ -311,15 +311,17 @@ static void check_run(const Farm *f, Run *r, char *scratch)
 
 /* --- the table --- */
 
-static const char *const lower_names[OP_COUNT] = {
-#define OP(name, in0, in1, n_out, op_class, shape, flops, grad, eval, lower) [OP_##name] = #lower,
+static const char *const cpu_names[OP_COUNT] = {
+#define OP(name, in0, in1, n_out, op_class, shape, flops, grad, eval, access, workspace, layout,   \
+           cpu, attributes)                                                                        \
+    [OP_##name] = #cpu,
 #include "ir/ops.def"
 #undef OP
 };
 
 static bool has_lowering(OpKind op)
 {
-    return strcmp(lower_names[op], "none") != 0;
+    return strcmp(cpu_names[op], "none") != 0;
 }
 
 /* Drawn by the operation's name: a new row of the table leaves the cases of the others alone. */

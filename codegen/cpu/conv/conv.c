@@ -1,8 +1,8 @@
 #include "codegen/cpu/conv/conv.h"
 
 #include "codegen/cpu/gemm/gemm.h"
-#include "ir/cost_rules.h"
 #include "ir/support/bug.h"
+#include "ir/workspace.h"
 
 /* --- geometry --- */
 

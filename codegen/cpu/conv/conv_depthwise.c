@@ -14,7 +14,7 @@
  * The data gradient of stride s has s * s phases, each with taps of its own; a task does all phases
  * of a band of rows, so that dy is read from memory once. */
 #include "codegen/cpu/conv/conv.h"
-#include "ir/cost_rules.h"
+#include "ir/workspace.h"
 
 enum {
     TASKS_WANTED = 24,

@@ -7,7 +7,7 @@
  * [chunk][r][s][i][channels, padded]; a second call joins them in order. */
 #include "codegen/cpu/conv/conv.h"
 #include "codegen/cpu/gemm/gemm_pack.h"
-#include "ir/cost_rules.h"
+#include "ir/workspace.h"
 
 enum {
     BAND_BYTES = 192 * 1024, /* of x and dy: channels are gone through one vector after another */

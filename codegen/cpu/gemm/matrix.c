@@ -1,4 +1,5 @@
 #include "codegen/cpu/gemm/matrix.h"
+#include "codegen/cpu/rules.h"
 
 #include "ir/support/bug.h"
 
@@ -92,35 +93,34 @@ static void lower_alone(Lowering *l, const Node *node)
     rule_of(node->op)(&m);
 }
 
-LowerRule lower_matmul, lower_linear, lower_conv2d, lower_conv2d_dgrad, lower_conv2d_wgrad,
-    lower_deconv2d;
+LowerRule cpu_matmul, cpu_linear, cpu_conv2d, cpu_conv2d_dgrad, cpu_conv2d_wgrad, cpu_deconv2d;
 
-void lower_matmul(Lowering *l, const Node *node)
+void cpu_matmul(Lowering *l, const Node *node)
 {
     lower_alone(l, node);
 }
 
-void lower_linear(Lowering *l, const Node *node)
+void cpu_linear(Lowering *l, const Node *node)
 {
     lower_alone(l, node);
 }
 
-void lower_conv2d(Lowering *l, const Node *node)
+void cpu_conv2d(Lowering *l, const Node *node)
 {
     lower_alone(l, node);
 }
 
-void lower_conv2d_dgrad(Lowering *l, const Node *node)
+void cpu_conv2d_dgrad(Lowering *l, const Node *node)
 {
     lower_alone(l, node);
 }
 
-void lower_conv2d_wgrad(Lowering *l, const Node *node)
+void cpu_conv2d_wgrad(Lowering *l, const Node *node)
 {
     lower_alone(l, node);
 }
 
-void lower_deconv2d(Lowering *l, const Node *node)
+void cpu_deconv2d(Lowering *l, const Node *node)
 {
     lower_alone(l, node);
 }

@@ -1,8 +1,9 @@
 /* The hash that `verify` compares: see eval_checksum.  Chunks add up their parts modulo 2^64; any
  * order gives the same. */
 #include "codegen/cpu/point/vector_loops.h"
-#include "ir/cost_rules.h"
+#include "codegen/cpu/rules.h"
 #include "ir/support/bug.h"
+#include "ir/workspace.h"
 
 typedef struct ChecksumDesc {
     int64_t elements, chunks, partial_bytes;
@@ -57,7 +58,7 @@ static void emit_checksum_join(Jit *j, const void *desc)
     jit_store(j, out, jit_i64(j, 1), jit_cast(j, high, t->i32));
 }
 
-void lower_checksum(Lowering *l, const Node *n)
+void cpu_checksum(Lowering *l, const Node *n)
 {
     const Type *t = value_type(l->graph, n->in[0]);
     if (dtype_bytes(t->dtype) != 4)

@@ -2,6 +2,7 @@
  * whose accesses have the strides of the operation.  Transposition has its own file. */
 #include "codegen/cpu/point/pointwise_internal.h"
 #include "codegen/cpu/point/vector_loops.h"
+#include "codegen/cpu/rules.h"
 #include "ir/place.h"
 
 #include <string.h>
@@ -37,7 +38,7 @@ static void fill_call(Lowering *l, const Node *node, double value)
     point_call(l, p, "fill", &buf, 1, 0);
 }
 
-void lower_fill(Lowering *l, const Node *node)
+void cpu_fill(Lowering *l, const Node *node)
 {
     fill_call(l, node, node_float(node, ATTR_value, 0));
 }
@@ -61,7 +62,7 @@ static void emit_literal(Jit *j, const void *desc)
 }
 
 /* The numbers are part of the kernel's key. */
-void lower_literal(Lowering *l, const Node *node)
+void cpu_literal(Lowering *l, const Node *node)
 {
     int n;
     const double *values = node_floats(node, ATTR_values, &n);
@@ -75,7 +76,7 @@ void lower_literal(Lowering *l, const Node *node)
     lower_pod_call(l, "literal", emit_literal, d, bytes, 1, &buf, 1);
 }
 
-void lower_iota(Lowering *l, const Node *node)
+void cpu_iota(Lowering *l, const Node *node)
 {
     const Type *t = value_type(l->graph, node->out[0]);
     PointProgram *p = point_program(l->pool, t);
@@ -112,7 +113,7 @@ static void copy_call(Lowering *l, const Type *space, PointAccess from, PointAcc
     point_call(l, p, label, bufs, 2, 0);
 }
 
-void lower_broadcast(Lowering *l, const Node *node)
+void cpu_broadcast(Lowering *l, const Node *node)
 {
     const Type *in = value_type(l->graph, node->in[0]), *out = value_type(l->graph, node->out[0]);
     PointProgram *p = point_program(l->pool, out);
@@ -121,7 +122,7 @@ void lower_broadcast(Lowering *l, const Node *node)
     point_call(l, p, "broadcast", bufs, 2, 0);
 }
 
-void lower_slice(Lowering *l, const Node *node)
+void cpu_slice(Lowering *l, const Node *node)
 {
     const Type *in = value_type(l->graph, node->in[0]), *out = value_type(l->graph, node->out[0]);
     PointAccess from = placed(l->graph, node->in[0], 0);
@@ -133,7 +134,7 @@ void lower_slice(Lowering *l, const Node *node)
 }
 
 /* Parts are there already. */
-void lower_concat(Lowering *l, const Node *node)
+void cpu_concat(Lowering *l, const Node *node)
 {
     PointAccess to = placed(l->graph, node->out[0], 1);
     int axis = concat_axis(l->graph, node);
@@ -147,7 +148,7 @@ void lower_concat(Lowering *l, const Node *node)
 }
 
 /* The border and the inside are written by two calls: everything is filled first. */
-void lower_pad(Lowering *l, const Node *node)
+void cpu_pad(Lowering *l, const Node *node)
 {
     const Type *in = value_type(l->graph, node->in[0]), *out = value_type(l->graph, node->out[0]);
     PointAccess to = whole(out, 1);

@@ -2,6 +2,7 @@
 #include "codegen/cpu/point/relu_mask.h"
 #include "codegen/cpu/point/pointwise.h"
 #include "codegen/cpu/point/vector_loops.h"
+#include "codegen/cpu/rules.h"
 #include "ir/place.h"
 
 enum { WORD_BITS = 32 };
@@ -113,7 +114,7 @@ static void emit(Jit *j, const void *desc)
     jit_end_if(j, &tail);
 }
 
-void lower_relu_mask(Lowering *l, const Node *n)
+void cpu_relu_mask(Lowering *l, const Node *n)
 {
     ValueId x = n->in[0];
     const Type *t = value_type(l->graph, x);

@@ -3,6 +3,7 @@
  * are transposed, one square after the other. */
 #include "codegen/cpu/point/pointwise_internal.h"
 #include "codegen/cpu/point/vector_loops.h"
+#include "codegen/cpu/rules.h"
 
 enum { SQUARE = 16, SQUARES_PER_TASK = 16 };
 
@@ -134,7 +135,7 @@ static void copy_rows(Lowering *l, const Node *n, const TransposeDesc *d)
     point_call(l, p, "transpose", bufs, 2, 0);
 }
 
-void lower_transpose(Lowering *l, const Node *n)
+void cpu_transpose(Lowering *l, const Node *n)
 {
     TransposeDesc d = describe(l, n);
     const CallBuf bufs[] = {{n->in[0], 0}, {n->out[0], 0}};

@@ -1,7 +1,8 @@
 /* Accuracy and argmax.  Logits are [outer, classes, inner], as in loss.c. */
 #include "codegen/cpu/reduce/loss.h"
-#include "ir/cost_rules.h"
+#include "codegen/cpu/rules.h"
 #include "ir/support/bug.h"
+#include "ir/workspace.h"
 
 static JitValue p_f32(Jit *j, int i)
 {
@@ -71,7 +72,7 @@ static void emit_accuracy_join(Jit *j, const void *desc)
     loss_emit_ratio(j, desc, jit_types(j)->i64);
 }
 
-void lower_accuracy(Lowering *l, const Node *n)
+void cpu_accuracy(Lowering *l, const Node *n)
 {
     loss_lower_chunked(l, n, emit_accuracy, emit_accuracy_join, "accuracy_join");
 }
@@ -94,7 +95,7 @@ static void emit_argmax(Jit *j, const void *desc)
     jit_end_for(j, &line);
 }
 
-void lower_argmax(Lowering *l, const Node *n)
+void cpu_argmax(Lowering *l, const Node *n)
 {
     AxisShape a = axis_shape(value_type(l->graph, n->in[0]), node_int(n, ATTR_axis, -1));
     LossDesc d = {.outer = a.outer, .classes = a.length, .inner = a.inner};

@@ -1,6 +1,7 @@
 /* Rows of a table by number, and the gradient of the table.  Numbers outside of the table read its
  * first or last row, and add nothing: no access is out of bounds whatever the data say. */
 #include "codegen/cpu/point/vector_loops.h"
+#include "codegen/cpu/rules.h"
 #include "ir/support/bug.h"
 
 typedef struct EmbeddingDesc {
@@ -90,7 +91,7 @@ static EmbeddingDesc describe(const Lowering *l, ValueId ids, ValueId table)
     return d;
 }
 
-void lower_embedding(Lowering *l, const Node *n)
+void cpu_embedding(Lowering *l, const Node *n)
 {
     EmbeddingDesc d = describe(l, n->in[0], n->in[1]);
     const CallBuf bufs[] = {{n->in[0], 0}, {n->in[1], 0}, {n->out[0], 0}};
@@ -98,7 +99,7 @@ void lower_embedding(Lowering *l, const Node *n)
                    divide_up(d.ids, items_per_task(d.width)), bufs, 3);
 }
 
-void lower_embedding_grad(Lowering *l, const Node *n)
+void cpu_embedding_grad(Lowering *l, const Node *n)
 {
     EmbeddingDesc d = describe(l, n->in[0], n->out[0]);
     const CallBuf bufs[] = {{n->in[0], 0}, {n->in[1], 0}, {n->out[0], 0}};

@@ -3,6 +3,7 @@
  * was rounded (the corrected two-pass algorithm of Chan, Golub and LeVeque 1983): a row whose
  * elements lie closer together than its mean is exact would otherwise be shifted by that. */
 #include "codegen/cpu/point/vector_loops.h"
+#include "codegen/cpu/rules.h"
 
 typedef struct LayernormDesc {
     int64_t rows, length, gamma, beta;
@@ -154,7 +155,7 @@ static void call(Lowering *l, const Node *n, KernelEmit *emit, const LayernormDe
     lower_pod_call(l, op_name(n->op), emit, d, sizeof *d, d->length ? tasks : 0, bufs, n_bufs);
 }
 
-void lower_layernorm(Lowering *l, const Node *n)
+void cpu_layernorm(Lowering *l, const Node *n)
 {
     LayernormDesc d = describe(l, n);
     d.gamma = n->n_in > 1;
@@ -222,7 +223,7 @@ static void emit_layernorm_grad(Jit *j, const void *desc)
     jit_end_for(j, &rows);
 }
 
-void lower_layernorm_grad(Lowering *l, const Node *n)
+void cpu_layernorm_grad(Lowering *l, const Node *n)
 {
     LayernormDesc d = describe(l, n);
     d.gamma = n->n_in > 4;

@@ -8,8 +8,9 @@
  * no class at all, takes no part.  Sums over lines are made in chunks, in double, and
  * joined in order. */
 #include "codegen/cpu/reduce/loss.h"
+#include "codegen/cpu/rules.h"
 
-#include "ir/cost_rules.h"
+#include "ir/workspace.h"
 
 #include <math.h>
 
@@ -365,7 +366,7 @@ static void lower_loss_each(Lowering *l, const Node *n, const LossDesc *d)
     lower_pod_call(l, "cross_entropy_each", emit_loss_each, d, sizeof *d, tasks, bufs, n_bufs);
 }
 
-void lower_cross_entropy(Lowering *l, const Node *n)
+void cpu_cross_entropy(Lowering *l, const Node *n)
 {
     LossDesc d = loss_describe(l, n);
     if (d.reduction == LOSS_NONE) {
@@ -526,7 +527,7 @@ static void emit_loss_grad(Jit *j, const void *desc)
     jit_end_for(j, &outer);
 }
 
-void lower_cross_entropy_grad(Lowering *l, const Node *n)
+void cpu_cross_entropy_grad(Lowering *l, const Node *n)
 {
     LossDesc d = loss_describe(l, n);
     CallBuf bufs[5];

@@ -2,7 +2,7 @@
  * and joined in order. */
 #include "codegen/cpu/reduce/loss.h"
 
-#include "ir/cost_rules.h"
+#include "ir/workspace.h"
 
 LossDesc loss_describe(const Lowering *l, const Node *n)
 {

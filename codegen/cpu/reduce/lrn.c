@@ -11,7 +11,8 @@
  * which are still on their way to the cache would wait for them.  Otherwise a vector runs over
  * what lies behind the channels, and the next channel is the next vector. */
 #include "codegen/cpu/point/vector_loops.h"
-#include "ir/cost_rules.h"
+#include "codegen/cpu/rules.h"
+#include "ir/workspace.h"
 
 typedef struct LrnDesc {
     int64_t outer, channels, inner;
@@ -310,14 +311,14 @@ static void lower(Lowering *l, const Node *n, KernelEmit *emit)
     lower_pod_call(l, op_name(n->op), emit, &d, sizeof d, tasks, bufs, n->n_in + 1);
 }
 
-LowerRule lower_lrn, lower_lrn_grad;
+LowerRule cpu_lrn, cpu_lrn_grad;
 
-void lower_lrn(Lowering *l, const Node *node)
+void cpu_lrn(Lowering *l, const Node *node)
 {
     lower(l, node, emit_lrn);
 }
 
-void lower_lrn_grad(Lowering *l, const Node *node)
+void cpu_lrn_grad(Lowering *l, const Node *node)
 {
     lower(l, node, emit_lrn_grad);
 }

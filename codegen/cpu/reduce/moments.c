@@ -8,9 +8,10 @@
  * joined as by Chan, Golub and LeVeque (1983). */
 #include "codegen/cpu/point/pointwise_internal.h"
 #include "codegen/cpu/point/vector_loops.h"
-#include "ir/cost_rules.h"
+#include "codegen/cpu/rules.h"
 #include "ir/place.h"
 #include "ir/support/bug.h"
+#include "ir/workspace.h"
 
 typedef struct MomentsDesc {
     int64_t op, outer, channels, inner, chunks, partial_bytes;
@@ -345,17 +346,17 @@ static AxisShape channels_of(const Lowering *l, const Node *n)
     return axis_shape(x, channel_axis(x, n));
 }
 
-void lower_bn_stats(Lowering *l, const Node *n)
+void cpu_bn_stats(Lowering *l, const Node *n)
 {
     lower(l, n, channels_of(l, n), 1);
 }
 
-void lower_bn_grad_sums(Lowering *l, const Node *n)
+void cpu_bn_grad_sums(Lowering *l, const Node *n)
 {
     lower(l, n, channels_of(l, n), 4);
 }
 
-void lower_layernorm_grad_sums(Lowering *l, const Node *n)
+void cpu_layernorm_grad_sums(Lowering *l, const Node *n)
 {
     lower(l, n, axis_shape(value_type(l->graph, n->in[0]), -1), 4);
 }

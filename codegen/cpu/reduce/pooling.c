@@ -3,6 +3,7 @@
  * window by window, and clears a row just before the first window that reaches it.  Small windows
  * that lie inside the image are unrolled. */
 #include "codegen/cpu/point/vector_loops.h"
+#include "codegen/cpu/rules.h"
 
 #include <math.h>
 
@@ -367,22 +368,22 @@ static void lower_gradient(Lowering *l, const Node *n, const char *name, KernelE
     lower_pod_call(l, name, emit, &d, sizeof d, d.images * channel_blocks(&d), bufs, 3);
 }
 
-void lower_maxpool(Lowering *l, const Node *n)
+void cpu_maxpool(Lowering *l, const Node *n)
 {
     lower_forward(l, n, "maxpool", emit_pool);
 }
 
-void lower_maxpool_index(Lowering *l, const Node *n)
+void cpu_maxpool_index(Lowering *l, const Node *n)
 {
     lower_forward(l, n, "maxpool_index", emit_index);
 }
 
-void lower_maxpool_grad(Lowering *l, const Node *n)
+void cpu_maxpool_grad(Lowering *l, const Node *n)
 {
     lower_gradient(l, n, "maxpool_grad", emit_pool_grad);
 }
 
-void lower_maxpool_index_grad(Lowering *l, const Node *n)
+void cpu_maxpool_index_grad(Lowering *l, const Node *n)
 {
     lower_gradient(l, n, "maxpool_index_grad", emit_index_grad);
 }

@@ -2,11 +2,12 @@
  *
  * Neighbouring axes of one kind are merged.  When the last axis is kept, vectors lie across results
  * and walk the reduced elements; when it is reduced, vectors lie along it and are folded at the
- * end.  A chunked reduction (ir/cost_rules.h) computes partial results in the workspace, which a
+ * end.  A chunked reduction (ir/workspace.h) computes partial results in the workspace, which a
  * second call joins in order. */
 #include "codegen/cpu/point/vector_loops.h"
-#include "ir/cost_rules.h"
+#include "codegen/cpu/rules.h"
 #include "ir/support/bug.h"
+#include "ir/workspace.h"
 
 #include <math.h>
 
@@ -436,7 +437,7 @@ static void lower_integers(Lowering *l, const Node *n, ReduceDesc *d)
     lower_pod_call(l, "reduce_int", emit_integers, d, sizeof *d, d->kept.count, bufs, 2);
 }
 
-void lower_reduce(Lowering *l, const Node *n)
+void cpu_reduce(Lowering *l, const Node *n)
 {
     ReduceDesc d = describe(l, n);
     if (d.dtype != DTYPE_F32) {

@@ -8,6 +8,7 @@
  * columns are read, or they do not fit, it adds both at once from the input.  NCHW images are NHWC
  * images of one channel, N*C of them. */
 #include "codegen/cpu/point/vector_loops.h"
+#include "codegen/cpu/rules.h"
 #include "ir/support/bug.h"
 #include "ir/support/pool.h"
 
@@ -529,27 +530,27 @@ static void lower_resample(Lowering *l, const Node *n)
                    bufs, 2);
 }
 
-void lower_avgpool(Lowering *l, const Node *n)
+void cpu_avgpool(Lowering *l, const Node *n)
 {
     lower_resample(l, n);
 }
-void lower_avgpool_grad(Lowering *l, const Node *n)
+void cpu_avgpool_grad(Lowering *l, const Node *n)
 {
     lower_resample(l, n);
 }
-void lower_adaptive_avgpool(Lowering *l, const Node *n)
+void cpu_adaptive_avgpool(Lowering *l, const Node *n)
 {
     lower_resample(l, n);
 }
-void lower_adaptive_avgpool_grad(Lowering *l, const Node *n)
+void cpu_adaptive_avgpool_grad(Lowering *l, const Node *n)
 {
     lower_resample(l, n);
 }
-void lower_resize(Lowering *l, const Node *n)
+void cpu_resize(Lowering *l, const Node *n)
 {
     lower_resample(l, n);
 }
-void lower_resize_grad(Lowering *l, const Node *n)
+void cpu_resize_grad(Lowering *l, const Node *n)
 {
     lower_resample(l, n);
 }

@@ -4,6 +4,7 @@
  * again from cache.  Along other axes vectors lie across the lines.  Every pass reads an element
  * before the same place of the output is written, so that the output may lie on an input. */
 #include "codegen/cpu/point/vector_loops.h"
+#include "codegen/cpu/rules.h"
 
 #include <math.h>
 
@@ -259,22 +260,22 @@ static void lower(Lowering *l, const Node *n, bool log, bool grad)
     lower_pod_call(l, op_name(n->op), emit_softmax, &d, sizeof d, tasks, bufs, grad ? 3 : 2);
 }
 
-void lower_softmax(Lowering *l, const Node *n)
+void cpu_softmax(Lowering *l, const Node *n)
 {
     lower(l, n, false, false);
 }
 
-void lower_softmax_grad(Lowering *l, const Node *n)
+void cpu_softmax_grad(Lowering *l, const Node *n)
 {
     lower(l, n, false, true);
 }
 
-void lower_log_softmax(Lowering *l, const Node *n)
+void cpu_log_softmax(Lowering *l, const Node *n)
 {
     lower(l, n, true, false);
 }
 
-void lower_log_softmax_grad(Lowering *l, const Node *n)
+void cpu_log_softmax_grad(Lowering *l, const Node *n)
 {
     lower(l, n, true, true);
 }

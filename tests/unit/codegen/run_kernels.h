@@ -126,7 +126,7 @@ static inline KernelRun *run_new(Pool *pool, const Graph *g, const Target *targe
     KernelRun *r = POOL_NEW(pool, KernelRun);
     r->pool = pool;
     r->graph = g;
-    r->lowering = (Lowering){.pool = pool, .graph = g, .target = target};
+    r->lowering = (Lowering){.pool = pool, .graph = g, .target = target, .rules = cpu_rules};
     lower_graph(&r->lowering);
     bool compiled = run_compile(r);
     CHECK(compiled);

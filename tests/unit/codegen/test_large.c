@@ -71,7 +71,8 @@ static void check_last(const char *name, Graph *g, NodeId node, double want)
     KernelRun *r = POOL_NEW(g->pool, KernelRun);
     r->pool = g->pool;
     r->graph = g;
-    r->lowering = (Lowering){.pool = g->pool, .graph = g, .target = target_find(NULL)};
+    r->lowering =
+        (Lowering){.pool = g->pool, .graph = g, .target = target_find(NULL), .rules = cpu_rules};
     lower_graph(&r->lowering);
     bool compiled = run_compile(r);
     CHECK(compiled);

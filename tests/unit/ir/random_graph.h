@@ -87,6 +87,17 @@ static inline void random_fused(Graph *g, Random *r, ValueId x)
     graph_add_fused(g, random_body(g->pool, r, t), in, 2, NULL, random_loc(r));
 }
 
+/* Any number for the attributes that no shape rule looks at. */
+static inline void random_attrs(Random *r, OpKind op, AttrList *attrs)
+{
+    for (const OpAttr *a = op_table[op].attrs; a->key != ATTR_COUNT; a++) {
+        if (a->key == ATTR_beta1 || a->key == ATTR_momentum || a->key == ATTR_eps)
+            attrs_float(attrs, a->key, random_double(r));
+        if (a->key == ATTR_ignore_index)
+            attrs_int(attrs, a->key, (int64_t)random_bits(r));
+    }
+}
+
 static inline void random_node(Graph *g, Random *r, bool *overwritten)
 {
     const OpCase *c = &op_cases[random_below(r, N_OP_CASES)];
@@ -105,8 +116,7 @@ static inline void random_node(Graph *g, Random *r, bool *overwritten)
     rest = c->attrs;
     while ((word = next_word(g->pool, &rest)))
         parse_attr(g->pool, word, &attrs);
-    attrs_float(&attrs, ATTR_beta1, random_double(r)); /* any float, on any node */
-    attrs_int(&attrs, ATTR_ignore_index, (int64_t)random_bits(r));
+    random_attrs(r, c->op, &attrs);
     ValueId v = graph_add(g, c->op, in, n_in, &attrs,
                           random_below(r, 2) ? NULL : random_name(g->pool, r, '%'), random_loc(r));
     Node *n = value_node(g, v);

@@ -1,8 +1,8 @@
 /* Names, attributes, copies, and what operations cost, against figures worked out by hand. */
 #include "check.h"
-#include "ir/cost_rules.h"
 #include "ir/graph.h"
 #include "ir/verify.h"
+#include "ir/workspace.h"
 
 #include <string.h>
 #include <time.h>

@@ -114,6 +114,21 @@ static void textless_attr(Pool *pool, Fixture *f)
     n->attr[0].key = ATTR_dtype;
     n->n_attr = 1;
 }
+static void undeclared_attr(Pool *pool, Fixture *f)
+{
+    Node *n = value_node(f->g, f->y);
+    n->attr = POOL_ARRAY(pool, 1, Attr);
+    n->attr[0] = (Attr){.key = ATTR_in_out, .u.i = 1};
+    n->n_attr = 1;
+}
+static void missing_attr(Pool *pool, Fixture *f)
+{
+    (void)pool;
+    AttrList perm = {.n = 0};
+    attrs_ints(&perm, ATTR_perm, (const int64_t[2]){1, 0}, 2);
+    ValueId t = graph_add(f->g, OP_transpose, &f->y, 1, &perm, NULL, NOWHERE);
+    value_node(f->g, t)->n_attr = 0;
+}
 static void read_after_write(Pool *pool, Fixture *f)
 {
     (void)pool;
@@ -265,6 +280,8 @@ static const struct {
     {"param sigil", param_sigil, "sigil"},
     {"unsorted attributes", unsorted_attrs, "not sorted"},
     {"textless attribute", textless_attr, "no text"},
+    {"undeclared attribute", undeclared_attr, "takes no attribute in_out"},
+    {"missing attribute", missing_attr, "needs the attribute perm"},
     {"read after write", read_after_write, "after it was overwritten"},
     {"view after write", view_after_write, "after it was overwritten"},
     {"output after write", output_after_write, "before the end"},

@@ -1,12 +1,12 @@
-/* How reductions split their work, shared by the plan (their workspace) and the kernels (the same
- * numbers).
+/* How kernels use their workspace, which the plan reserves: the one place of what plan and kernels
+ * must agree on.
  *
  * A chunked reduction computes reduce_chunks partial results, a number that the shapes decide and
  * the threads do not, and adds them in order: the same bits for any number of threads.  Partial
  * result c is at workspace + c * reduce_partial_bytes.  A reduction of no chunks computes each
  * result alone, the results shared out to the threads, and needs no workspace. */
-#ifndef SCRIMP_IR_COST_RULES_H
-#define SCRIMP_IR_COST_RULES_H
+#ifndef SCRIMP_IR_WORKSPACE_H
+#define SCRIMP_IR_WORKSPACE_H
 
 #include "ir/graph.h"
 

@@ -1,0 +1,13 @@
+/* cpu_NAME for every name in the column `cpu` of ops.def: looks at a node and adds its calls. */
+#ifndef SCRIMP_CODEGEN_CPU_RULES_H
+#define SCRIMP_CODEGEN_CPU_RULES_H
+
+#include "codegen/build/kernel.h"
+
+#define OP(name, min_in, max_in, n_out, op_class, shape, flops, grad, eval, access, workspace,     \
+           layout, cpu, ...)                                                                       \
+    LowerRule cpu_##cpu;
+#include "ir/ops.def"
+#undef OP
+
+#endif

@@ -1,0 +1,203 @@
+/* What operations need only while they run. */
+#include "ir/workspace.h"
+
+#include "ir/op_rules.h"
+
+#include <string.h>
+
+enum { WORKSPACE_ALIGN = 64 };
+
+static int64_t round_up(int64_t n, int64_t to)
+{
+    return n > INT64_MAX - to ? INT64_MAX - to + 1 : (n + to - 1) / to * to;
+}
+
+/* Saturates: a workspace that no machine has is found infeasible by the plan. */
+static int64_t times(int64_t a, int64_t b)
+{
+    int64_t product;
+    return size_mul(a, b, &product) ? product : INT64_MAX / 2;
+}
+
+/* CONV_PANEL says how they lie. */
+static int64_t packed_weight_bytes(const Graph *g, const Node *n)
+{
+    const Type *w = value_type(g, n->in[1]);
+    bool nhwc = node_flag(n, ATTR_nhwc);
+    int64_t groups = node_int(n, ATTR_groups, 1), k = w->dim[nhwc ? 3 : 0] / groups;
+    int64_t c = w->dim[nhwc ? 2 : 1], taps = w->dim[nhwc ? 0 : 2] * w->dim[nhwc ? 1 : 3];
+    int64_t panel = n->op == OP_conv2d ? k : c, rows = n->op == OP_conv2d ? c : k;
+    return times(4, times(times(groups, taps), times(rows, round_up(panel, CONV_PANEL))));
+}
+
+static bool has_narrow_groups(const Graph *g, const Node *wgrad)
+{
+    const Type *dw = value_type(g, wgrad->out[0]);
+    int64_t width = dw->dim[2], c = value_type(g, wgrad->in[0])->dim[3];
+    return node_flag(wgrad, ATTR_nhwc) && c == dw->dim[3] &&
+           (width == 1 || (width <= NARROW_GROUP && c % DEPTHWISE_PAD == 0));
+}
+
+bool conv_wgrad_is_product(const Graph *g, const Node *n)
+{
+    const Type *dw = value_type(g, n->out[0]);
+    bool plain =
+        node_flag(n, ATTR_nhwc) && dw->dim[0] * dw->dim[1] == 1 && node_int(n, ATTR_groups, 1) == 1;
+    for (int i = 0; i < 2; i++)
+        plain &= node_ints_at(n, ATTR_stride, i, 1) == 1 && !node_ints_at(n, ATTR_padding, i, 0);
+    return plain;
+}
+
+/* Partial results take at most a quarter of what is read anyway when there are few channels, whose
+ * images are the largest of a model; else so little that the plan hardly notices. */
+int64_t conv_wgrad_chunks(const Graph *g, const Node *n)
+{
+    const Type *dy = value_type(g, n->in[1]), *dw = value_type(g, n->out[0]);
+    bool depthwise = has_narrow_groups(g, n) && dw->dim[2] == 1;
+    if (!node_flag(n, ATTR_nhwc) || depthwise || conv_wgrad_is_product(g, n))
+        return 1;
+    int64_t part = dw->dim[2] <= 4 ? 4 : 64;
+    int64_t partial = times(part, times(WGRAD_CHUNKS, type_bytes(dw)));
+    int64_t rows = times(dy->dim[0], dy->dim[1]);
+    bool small = partial <= type_bytes(value_type(g, n->in[0])) + type_bytes(dy);
+    return small && rows >= 2 * WGRAD_CHUNKS ? WGRAD_CHUNKS : 1;
+}
+
+/* DEPTHWISE_CHUNKS and conv_wgrad_chunks say how they lie. */
+static int64_t wgrad_partial_bytes(const Graph *g, const Node *n)
+{
+    const Type *dw = value_type(g, n->out[0]);
+    int64_t chunks = conv_wgrad_chunks(g, n), taps = times(dw->dim[0], dw->dim[1]);
+    int64_t bytes = chunks > 1 ? times(chunks, type_bytes(dw)) : 0, narrow = 0;
+    if (has_narrow_groups(g, n))
+        narrow = times(4 * DEPTHWISE_CHUNKS,
+                       times(times(taps, dw->dim[2]), round_up(dw->dim[3], DEPTHWISE_PAD)));
+    return bytes > narrow ? bytes : narrow;
+}
+
+static int64_t divide_up(int64_t a, int64_t b)
+{
+    return (a + b - 1) / b;
+}
+
+/* The axis of the input is reduced. */
+static bool is_reduced(const Node *n, int axis, int rank)
+{
+    int count;
+    const int64_t *axes = node_ints(n, ATTR_axes, &count);
+    for (int i = 0; i < count; i++)
+        if ((axes[i] < 0 ? axes[i] + rank : axes[i]) == axis)
+            return true;
+    return n->op == OP_sumsq || !node_attr(n, ATTR_axes);
+}
+
+/* Elements of the last dims that are all kept or all reduced. */
+static int64_t last_dims(const Node *n, const Type *x, bool *kept)
+{
+    int64_t size = 1;
+    bool any = false;
+    *kept = true;
+    for (int i = x->rank - 1; i >= 0; i--) {
+        bool keeps = !is_reduced(n, i, x->rank);
+        if (x->dim[i] == 1)
+            continue;
+        if (any && keeps != *kept)
+            break;
+        any = true;
+        *kept = keeps;
+        size *= x->dim[i];
+    }
+    return size;
+}
+
+/* Chunks cost a second call: they are for reductions whose results alone do not share out well. */
+static bool worth_chunks(const Graph *g, const Node *n)
+{
+    enum { ENOUGH_TASKS = 64, MUCH = 16384 };
+    bool kept;
+    const Type *x = value_type(g, n->in[0]);
+    int64_t results = type_elements(value_type(g, n->out[0])), inner = last_dims(n, x, &kept);
+    int64_t each = results ? type_elements(x) / results : 0;
+    if (x->dtype != DTYPE_F32 || results > REDUCE_CHUNKED_RESULTS || each < REDUCE_CHUNKS ||
+        results * each < MUCH)
+        return false;
+    int64_t tasks =
+        each >= REDUCE_TASK_ELEMENTS ? results : divide_up(results, REDUCE_TASK_ELEMENTS / each);
+    if (kept)
+        tasks = results / inner * divide_up(inner, REDUCE_TASK_COLUMNS);
+    return tasks < ENOUGH_TASKS;
+}
+
+static bool always(const Graph *g, const Node *n)
+{
+    (void)g, (void)n;
+    return true;
+}
+
+static bool is_summed(const Graph *g, const Node *n)
+{
+    (void)g;
+    return strcmp(node_string(n, ATTR_reduction, "mean"), "none") != 0;
+}
+
+int reduce_chunks(const Graph *g, const Node *n)
+{
+    const OpWorkspace *w = op_table[n->op].workspace;
+    if (!w->chunked || !w->chunked(g, n))
+        return 0;
+    int64_t data = type_bytes(value_type(g, n->in[0]));
+    int64_t chunks = data / times(REDUCE_DATA_PER_PARTIAL, reduce_partial_bytes(g, n));
+    if (chunks < 2)
+        return w->whole_form ? 0 : 1;
+    return chunks < REDUCE_CHUNKS ? (int)chunks : REDUCE_CHUNKS;
+}
+
+int64_t reduce_partial_bytes(const Graph *g, const Node *n)
+{
+    int64_t bytes = 0;
+    for (int i = 0; i < n->n_out; i++)
+        bytes += times(4, type_elements(value_type(g, n->out[i])));
+    int64_t fixed = op_table[n->op].workspace->partial_bytes;
+    return round_up(fixed ? fixed : bytes, WORKSPACE_ALIGN);
+}
+
+static int64_t partial_results(const Graph *g, const Node *n)
+{
+    return times(reduce_chunks(g, n), reduce_partial_bytes(g, n));
+}
+
+static int64_t no_bytes(const Graph *g, const Node *n)
+{
+    (void)g, (void)n;
+    return 0;
+}
+
+/* The operations of a body run one after the other. */
+static int64_t body_workspace(const Graph *g, const Node *n)
+{
+    (void)g;
+    int64_t most = 0;
+    for (size_t i = 0; n->body && i < n->body->order.len; i++) {
+        int64_t bytes = node_workspace_bytes(n->body, graph_node(n->body, n->body->order.data[i]));
+        most = bytes > most ? bytes : most;
+    }
+    return most;
+}
+
+const OpWorkspace workspace_none = {.bytes = no_bytes};
+const OpWorkspace workspace_weights = {.bytes = packed_weight_bytes};
+const OpWorkspace workspace_weight_sums = {.bytes = wgrad_partial_bytes};
+const OpWorkspace workspace_group = {.bytes = body_workspace};
+const OpWorkspace workspace_results = {.bytes = partial_results, .chunked = always};
+const OpWorkspace workspace_few_results = {
+    .bytes = partial_results, .chunked = worth_chunks, .whole_form = true};
+/* A sum and a count, or 64 bits. */
+const OpWorkspace workspace_totals = {
+    .bytes = partial_results, .chunked = always, .partial_bytes = 16};
+const OpWorkspace workspace_losses = {
+    .bytes = partial_results, .chunked = is_summed, .partial_bytes = 16};
+
+int64_t node_workspace_bytes(const Graph *g, const Node *n)
+{
+    return round_up(op_table[n->op].workspace->bytes(g, n), WORKSPACE_ALIGN);
+}

@@ -6,15 +6,30 @@
 
 #include "codegen/jit/target.h"
 #include "ir/graph.h"
+#include "ir/support/strbuf.h"
 #include "passes/memplan/memplan.h"
 #include "runtime/abi.h"
 
+#include <stddef.h>
 #include <stdio.h>
 
 typedef struct Jit Jit;
 
 /* Emits the body of one kernel; runs in a child process.  desc is the POD the rule made. */
 typedef void KernelEmit(Jit *jit, const void *desc);
+
+/* The description of a kernel is its identity: plain data whose bytes make the key, so that no
+ * field can be forgotten.  Equal descriptions must have equal bytes: KERNEL_DESC(T) behind the
+ * definition of T, which stands behind KERNEL_DESC_BEGIN, allows no padding.  What is no plain data
+ * (an epilogue) comes last in T, and adds to the key itself. */
+#define KERNEL_DESC_BEGIN                                                                          \
+    _Pragma("GCC diagnostic push") _Pragma("GCC diagnostic error \"-Wpadded\"")
+#define KERNEL_DESC(T) _Pragma("GCC diagnostic pop") enum { T##_HAS_NO_PADDING = 1 };
+/* Bytes of a whole description, and of those before its first field that is no plain data. */
+#define DESC_BYTES(T)               (sizeof(T) * T##_HAS_NO_PADDING)
+#define DESC_BYTES_BEFORE(T, field) (offsetof(T, field) * T##_HAS_NO_PADDING)
+/* Appends the name of a kernel and the bytes of its description. */
+void desc_key(StrBuf *key, const char *what, const void *desc, size_t bytes);
 
 /* A fused group has at most 24 inputs and 48 operations, each of which may bring numbers. */
 enum { CALL_MAX_BUFS = 128 };

@@ -3,6 +3,14 @@
 
 #include "ir/support/bug.h"
 
+void desc_key(StrBuf *key, const char *what, const void *desc, size_t bytes)
+{
+    const unsigned char *byte = desc;
+    strbuf_printf(key, "%s ", what);
+    for (size_t i = 0; i < bytes; i++)
+        strbuf_printf(key, "%02x", byte[i]);
+}
+
 void lower_call(Lowering *l, Call call)
 {
     if (call.n_bufs > CALL_MAX_BUFS)

@@ -47,17 +47,6 @@ static ConvGeometry geometry(const MatrixNode *m, ConvPart part)
     return q;
 }
 
-void conv_geometry_key(StrBuf *key, const ConvGeometry *q)
-{
-    strbuf_printf(
-        key,
-        "x%lldx%lldx%lldx%lld y%lldx%lldx%lld f%lldx%lld g%lld s%lld,%lld p%lld,%lld d%lld,%lld %d",
-        (long long)q->images, (long long)q->h, (long long)q->w, (long long)q->c, (long long)q->oh,
-        (long long)q->ow, (long long)q->k, (long long)q->r, (long long)q->s, (long long)q->groups,
-        (long long)q->stride[0], (long long)q->stride[1], (long long)q->pad[0],
-        (long long)q->pad[1], (long long)q->dilation[0], (long long)q->dilation[1], q->nhwc);
-}
-
 static double conv_flops(const ConvGeometry *q)
 {
     return 2.0 * (double)(q->images * q->oh * q->ow * q->k) *
@@ -78,11 +67,9 @@ static const char *conv_label(Pool *pool, const char *what, const ConvGeometry *
                        (long long)q->h, (long long)q->w, (long long)q->c, (long long)q->k);
 }
 
-static void finish(const MatrixNode *m, Call *call, const char *what, const ConvGeometry *q,
-                   StrBuf *key)
+static void finish(const MatrixNode *m, Call *call, const char *what, const ConvGeometry *q)
 {
     call->label = conv_label(m->l->pool, what, q);
-    call->key = key->text;
     call->contract = true;
     if (call->n_tasks)
         lower_call(m->l, *call);
@@ -129,32 +116,22 @@ static void check_workspace(const MatrixNode *m, int64_t floats)
 /* The second call of a weight gradient with partial sums; its work was counted with the first. */
 static void lower_join(const MatrixNode *m, Call *call, const ConvJoin *join, const ConvGeometry *q)
 {
-    StrBuf key = strbuf_new(m->l->pool);
-    conv_join_key(&key, join);
+    call->key = MATRIX_KEY(m->l->pool, "conv_join", ConvJoin, join);
     call->desc = join;
     call->emit = conv_join_emit;
     call->n_tasks = conv_join_tasks(join);
     call->flops = 0;
     call->bytes = (double)node_workspace_bytes(m->graph, m->node);
-    finish(m, call, "conv dw join", q, &key);
-}
-
-static StrBuf depthwise_key(const MatrixNode *m, const ConvDepth *d, const char *what)
-{
-    StrBuf key = strbuf_new(m->l->pool);
-    strbuf_printf(&key, "%s %d ", what, d->part);
-    conv_geometry_key(&key, &d->q);
-    epilogue_key(&key, &d->epilogue);
-    return key;
+    finish(m, call, "conv dw join", q);
 }
 
 static void lower_depthwise_wgrad(const MatrixNode *m, Call *call, ConvDepth *d)
 {
-    StrBuf key = depthwise_key(m, d, "depthwise wgrad");
+    call->key = MATRIX_KEY(m->l->pool, "depthwise_wgrad", ConvDepth, d);
     check_workspace(m, conv_depthwise_chunks(d) * conv_depthwise_chunk_floats(&d->q));
     call->emit = conv_depthwise_wgrad_emit;
     call->n_tasks = conv_depthwise_chunks(d);
-    finish(m, call, "conv dw", &d->q, &key);
+    finish(m, call, "conv dw", &d->q);
     ConvJoin *join = POOL_NEW(m->l->pool, ConvJoin);
     conv_depthwise_join(join, d, m->l->target->vector_floats);
     lower_join(m, call, join, &d->q);
@@ -165,12 +142,12 @@ static void lower_depthwise_pack(const MatrixNode *m, Call call, ConvDepth *d)
 {
     check_workspace(m, conv_depthwise_weights(&d->q));
     d->weight_buf = d->partial_buf;
-    StrBuf key = depthwise_key(m, d, "depthwise pack");
+    call.key = MATRIX_KEY(m->l->pool, "depthwise_pack", ConvDepth, d);
     call.emit = conv_depthwise_pack_emit;
     call.n_tasks = conv_depthwise_pack_tasks(d);
     call.flops = 0;
     call.bytes = 8.0 * (double)conv_depthwise_weights(&d->q);
-    finish(m, &call, "conv weights", &d->q, &key);
+    finish(m, &call, "conv weights", &d->q);
 }
 
 static void lower_depthwise(const MatrixNode *m, const ConvGeometry *q, ConvPart part,
@@ -197,10 +174,10 @@ static void lower_depthwise(const MatrixNode *m, const ConvGeometry *q, ConvPart
     if (part == CONV_DGRAD && conv_group_in(q) > 1)
         lower_depthwise_pack(m, call, d);
     conv_depthwise_plan(d);
-    StrBuf key = depthwise_key(m, d, "depthwise");
+    call.key = MATRIX_KEY(m->l->pool, "depthwise", ConvDepth, d);
     call.emit = conv_depthwise_emit;
     call.n_tasks = conv_depthwise_tasks(d);
-    finish(m, &call, what, q, &key);
+    finish(m, &call, what, q);
 }
 
 /* --- the simple kernel --- */
@@ -217,16 +194,13 @@ static void lower_simple(const MatrixNode *m, const ConvGeometry *q, ConvPart pa
     /* The bias runs along the channels, which need not be the columns. */
     s->bias_buf = s->epilogue.bias_buf;
     s->epilogue.bias_buf = -1;
-    StrBuf key = strbuf_new(m->l->pool);
-    strbuf_printf(&key, "conv_plain %d %d ", part, s->bias_buf);
-    conv_geometry_key(&key, q);
-    epilogue_key(&key, &s->epilogue);
+    call.key = MATRIX_KEY(m->l->pool, "conv_plain", ConvSimple, s);
     call.emit = conv_plain_emit;
     call.desc = s;
     call.n_tasks = conv_plain_tasks(s);
     call.flops = conv_flops(q);
     call.bytes = conv_bytes(q);
-    finish(m, &call, what, q, &key);
+    finish(m, &call, what, q);
 }
 
 /* --- window passes --- */
@@ -295,13 +269,13 @@ static Call lower_pack(const MatrixNode *m, ConvWindow *w)
 {
     Call call = window_call(m, w), pack = call;
     StrBuf key = strbuf_new(m->l->pool);
-    strbuf_put(&key, "conv_pack ");
-    conv_window_key(&key, w);
+    desc_key(&key, "conv_pack", w, DESC_BYTES_BEFORE(ConvWindow, epilogue));
+    pack.key = key.text;
     pack.desc = w;
     pack.emit = conv_pack_emit;
     pack.n_tasks = conv_pack_tasks(w);
     pack.bytes = 8.0 * (double)(w->q.r * w->q.s * conv_group_in(&w->q) * w->q.k);
-    finish(m, &pack, "conv weights", &w->q, &key);
+    finish(m, &pack, "conv weights", &w->q);
     return call;
 }
 
@@ -315,17 +289,17 @@ static void lower_passes(const MatrixNode *m, Call call, const ConvWindow *w, in
     StrBuf key = strbuf_new(m->l->pool);
     double taps = 0;
     for (int64_t i = 0; i < n; i++) {
-        strbuf_put(&key, "conv_window ");
-        conv_window_key(&key, &w[i]);
+        desc_key(&key, "conv_window", &w[i], DESC_BYTES_BEFORE(ConvWindow, epilogue));
         taps += (double)(w[i].axis[0].taps * w[i].axis[1].taps);
     }
     epilogue_key(&key, &w->epilogue);
+    call.key = key.text;
     call.desc = all;
     call.emit = conv_phases_emit;
     call.n_tasks = conv_window_tasks(w);
     call.flops = conv_flops(q) * taps / (double)(q->r * q->s);
     call.bytes = conv_bytes(q);
-    finish(m, &call, what, q, &key);
+    finish(m, &call, what, q);
 }
 
 static void lower_window(const MatrixNode *m, ConvWindow *w, const char *what)
@@ -462,16 +436,13 @@ void matrix_lower_conv2d_wgrad(const MatrixNode *m)
         call.buf[call.n_bufs++] = (CallBuf){VALUE_NONE, 0};
     }
     w->epilogue = matrix_epilogue(m, &call, -1);
-    StrBuf key = strbuf_new(m->l->pool);
-    strbuf_printf(&key, "conv_wgrad %lld ", (long long)w->chunks);
-    conv_geometry_key(&key, &q);
-    epilogue_key(&key, &w->epilogue);
+    call.key = MATRIX_KEY(m->l->pool, "conv_wgrad", ConvWgrad, w);
     call.emit = conv_wgrad_emit;
     call.desc = w;
     call.n_tasks = conv_wgrad_tasks(w);
     call.flops = conv_flops(&q);
     call.bytes = conv_bytes(&q);
-    finish(m, &call, "conv dw", &q, &key);
+    finish(m, &call, "conv dw", &q);
     if (w->chunks == 1)
         return;
     ConvJoin *join = POOL_NEW(m->l->pool, ConvJoin);

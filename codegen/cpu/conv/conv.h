@@ -15,11 +15,14 @@
 
 /* The forward convolution that a node belongs to.  x [images, h, w, c], y [images, oh, ow, k],
  * weights [r, s, c / groups, k], or NCHW and OIHW. */
+KERNEL_DESC_BEGIN
 typedef struct ConvGeometry {
     int64_t images, h, w, c, oh, ow, k, r, s, groups;
     int64_t stride[2], pad[2], dilation[2];
     bool nhwc;
+    char unused[7];
 } ConvGeometry;
+KERNEL_DESC(ConvGeometry)
 
 static inline int64_t conv_group_in(const ConvGeometry *q)
 {
@@ -45,24 +48,27 @@ typedef struct ConvAxis {
 ConvAxis conv_forward_axis(const ConvGeometry *q, int axis);
 ConvAxis conv_gradient_axis(const ConvGeometry *q, int axis, int64_t phase);
 
+KERNEL_DESC_BEGIN
 typedef struct ConvWindow {
     ConvGeometry q;
     bool transposed; /* data gradient: sums over q.k, makes q.c */
     bool phase;      /* of a stride: its passes share bands of the source if they can */
+    bool direct;     /* decided by conv_window_plan: the source is read in place */
+    char unused[5];
     ConvAxis axis[2];
     int64_t red, cols; /* per group: channels summed over, channels made */
     int64_t source_c, result_c;
     int64_t packed_offset; /* floats, in the workspace */
     int source_buf, weight_buf, packed_buf, out_buf;
-    Epilogue epilogue;
     /* decided by conv_window_plan */
     TileShape shape;
     int64_t panels, panel_groups;
-    bool direct;                                  /* the source is read in place */
     int64_t pixel_floats;                         /* floats between pixels of the padded copy */
     int64_t unit_images, unit_rows, unit_columns; /* pixels that one list of tiles covers */
     int64_t band_units;                           /* units (in rows) of a task */
+    Epilogue epilogue;
 } ConvWindow;
+KERNEL_DESC(ConvWindow)
 
 /* False when not even one pixel's window fits into scratch. */
 bool conv_window_plan(ConvWindow *w, const Target *target);
@@ -77,33 +83,36 @@ typedef struct ConvPhases {
     const ConvWindow *window;
 } ConvPhases;
 void conv_phases_emit(Jit *j, const void *desc);
-void conv_window_key(StrBuf *key, const ConvWindow *w); /* without the epilogue */
 int64_t conv_pack_tasks(const ConvWindow *w);
 
 /* Partial sums [chunk][rows][row_floats] in the workspace become the weight gradient. */
+KERNEL_DESC_BEGIN
 typedef struct ConvJoin {
     int64_t chunks, rows, columns, row_floats;
     int64_t rest_skip; /* floats before the last, partial vector of columns */
     int partial_buf, out_buf;
     Epilogue epilogue;
 } ConvJoin;
+KERNEL_DESC(ConvJoin)
 int64_t conv_join_tasks(const ConvJoin *d);
-void conv_join_key(StrBuf *key, const ConvJoin *d);
 void conv_join_emit(Jit *j, const void *desc);
 
 /* Weight gradient. */
+KERNEL_DESC_BEGIN
 typedef struct ConvWgrad {
     ConvGeometry q;
     int64_t chunks; /* of the rows of dy, with partial sums of their own; 1: none */
     int x_buf, dy_buf, partial_buf, out_buf;
-    Epilogue epilogue;
     TileShape shape;
     int64_t panels, panel_groups;
     int64_t channel_block, channel_blocks; /* of one group's input channels */
+    int64_t band_rows;                     /* rows of dy, images after one another, per pass */
     bool split_rows;                       /* a task has one kernel row, else all */
     bool pack_once;                        /* dy of a band is packed once for all kernel rows */
-    int64_t band_rows;                     /* rows of dy, images after one another, per pass */
+    char unused[6];
+    Epilogue epilogue;
 } ConvWgrad;
+KERNEL_DESC(ConvWgrad)
 bool conv_wgrad_plan(ConvWgrad *w, const Target *target);
 int64_t conv_wgrad_tasks(const ConvWgrad *w);
 void conv_wgrad_emit(Jit *j, const void *desc);
@@ -112,14 +121,16 @@ void conv_wgrad_join(ConvJoin *join, const ConvWgrad *w);
 typedef enum ConvPart { CONV_FORWARD, CONV_DGRAD, CONV_WGRAD } ConvPart;
 
 /* Narrow groups; a_buf and b_buf: operands in the order of the node. */
+KERNEL_DESC_BEGIN
 typedef struct ConvDepth {
     ConvGeometry q;
     ConvPart part;
     int a_buf, b_buf, partial_buf, out_buf;
-    int weight_buf; /* b_buf, or the workspace with the weights that conv_depthwise_pack made */
-    Epilogue epilogue;
+    int weight_buf;    /* b_buf, or the workspace with the weights that conv_depthwise_pack made */
     int64_t band_rows; /* of a task, decided by conv_depthwise_plan */
+    Epilogue epilogue;
 } ConvDepth;
+KERNEL_DESC(ConvDepth)
 enum { DEPTHWISE_FAR = 64 }; /* channels from which on pixels are prefetched */
 bool conv_depthwise_fits(const ConvGeometry *q, int lanes);
 int64_t conv_depthwise_weights(const ConvGeometry *q); /* floats */
@@ -144,15 +155,16 @@ typedef struct DepthSpan {
 DepthSpan conv_depthwise_span(const ConvAxis *x, int64_t first, int64_t pixels);
 
 /* The simple kernel. */
+KERNEL_DESC_BEGIN
 typedef struct ConvSimple {
     ConvGeometry q;
     ConvPart part;
     int a_buf, b_buf, bias_buf, out_buf; /* operands in the order of the node */
-    Epilogue epilogue;                   /* without bias */
+    char unused[4];
+    Epilogue epilogue; /* without bias */
 } ConvSimple;
+KERNEL_DESC(ConvSimple)
 int64_t conv_plain_tasks(const ConvSimple *s);
 void conv_plain_emit(Jit *j, const void *desc);
-
-void conv_geometry_key(StrBuf *key, const ConvGeometry *q);
 
 #endif

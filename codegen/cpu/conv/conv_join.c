@@ -8,14 +8,6 @@ int64_t conv_join_tasks(const ConvJoin *d)
     return d->columns ? d->rows : 0;
 }
 
-void conv_join_key(StrBuf *key, const ConvJoin *d)
-{
-    strbuf_printf(key, "conv_join %lld %lldx%lld/%lld+%lld %d %d", (long long)d->chunks,
-                  (long long)d->rows, (long long)d->columns, (long long)d->row_floats,
-                  (long long)d->rest_skip, d->partial_buf, d->out_buf);
-    epilogue_key(key, &d->epilogue);
-}
-
 /* Columns col.. of `row`, whose partial sums begin at `at` within a chunk's row. */
 static void join_vector(Jit *j, const ConvJoin *d, JitValue row, JitValue at, JitValue col,
                         JitValue n_valid)

@@ -390,23 +390,3 @@ void conv_phases_emit(Jit *j, const void *desc)
         emit_task(j, &p->window[i], index);
     jit_end_for(j, &task);
 }
-
-static void axis_key(StrBuf *key, const ConvAxis *x)
-{
-    const int64_t all[] = {x->source,   x->result,       x->count,       x->first,
-                           x->step,     x->origin,       x->source_step, x->taps,
-                           x->tap_step, x->weight_first, x->weight_step};
-    strbuf_put(key, " axis");
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        strbuf_printf(key, ",%lld", (long long)all[i]);
-}
-
-void conv_window_key(StrBuf *key, const ConvWindow *w)
-{
-    conv_geometry_key(key, &w->q);
-    axis_key(key, &w->axis[0]);
-    axis_key(key, &w->axis[1]);
-    strbuf_printf(key, " t%d%d at%lld bufs%d,%d,%d,%d", w->transposed, w->phase,
-                  (long long)w->packed_offset, w->source_buf, w->weight_buf, w->packed_buf,
-                  w->out_buf);
-}

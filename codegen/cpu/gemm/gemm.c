@@ -304,20 +304,6 @@ static void emit(Jit *j, const void *desc)
 
 /* --- the call --- */
 
-static const char *gemm_key(Pool *pool, const Gemm *g)
-{
-    StrBuf key = strbuf_new(pool);
-    strbuf_printf(&key, "gemm %lldx%lldx%lld a%lld,%lld b%lld,%lld", (long long)g->m,
-                  (long long)g->n, (long long)g->k, (long long)g->a_row, (long long)g->a_k,
-                  (long long)g->b_k, (long long)g->b_n);
-    for (int d = 0; d < g->n_batch; d++)
-        strbuf_printf(&key, " batch%lld:%lld,%lld", (long long)g->batch[d],
-                      (long long)g->a_batch[d], (long long)g->b_batch[d]);
-    strbuf_printf(&key, " bufs%d,%d,%d", g->a_buf, g->b_buf, g->out_buf);
-    epilogue_key(&key, &g->epilogue);
-    return key.text;
-}
-
 void gemm_lower(Lowering *l, Gemm *g, Call *call, const char *what)
 {
     double batches = 1;
@@ -329,7 +315,7 @@ void gemm_lower(Lowering *l, Gemm *g, Call *call, const char *what)
     call->flops = 2 * batches * m * n * k;
     call->bytes = 4 * batches * (m * k + k * n + m * n);
     gemm_plan(g, l->target);
-    call->key = gemm_key(l->pool, g);
+    call->key = MATRIX_KEY(l->pool, "gemm", Gemm, g);
     call->emit = emit;
     call->desc = g;
     call->n_tasks = gemm_tasks(g);

@@ -16,13 +16,13 @@ enum {
     GEMM_PACK_PANELS = 4 /* panels of B packed together */
 };
 
+KERNEL_DESC_BEGIN
 typedef struct Gemm {
     int64_t m, n, k;
     int64_t a_row, a_k, b_k, b_n; /* strides in elements; out is dense */
-    int n_batch;                  /* outermost first */
     int64_t batch[TYPE_MAX_RANK], a_batch[TYPE_MAX_RANK], b_batch[TYPE_MAX_RANK];
+    int n_batch; /* outermost first */
     int a_buf, b_buf, out_buf;
-    Epilogue epilogue;
     /* decided by gemm_plan */
     TileShape shape;
     TileSplit rows; /* m over row tiles */
@@ -32,7 +32,10 @@ typedef struct Gemm {
     bool pack_a;
     bool direct_b;        /* whole panels are read in place */
     bool private_partial; /* sums between K blocks stay in scratch */
+    char unused[5];
+    Epilogue epilogue;
 } Gemm;
+KERNEL_DESC(Gemm)
 
 /* Decides tiles, blocks and tasks for the target; merges batch dims into rows where the strides
  * allow. */

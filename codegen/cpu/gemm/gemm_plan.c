@@ -52,6 +52,8 @@ static void merge_batch(Gemm *g)
             g->batch[d + 1] *= g->batch[d];
             drop_batch_dim(g, d);
         }
+    for (int d = g->n_batch; d < TYPE_MAX_RANK; d++) /* equal products have equal bytes */
+        g->batch[d] = g->a_batch[d] = g->b_batch[d] = 0;
 }
 
 /* Rows (or steps) a multiple of 2 KiB apart fall into one or two sets of a first-level cache. */

@@ -5,9 +5,11 @@
 #include "ir/support/bug.h"
 #include "ir/workspace.h"
 
+KERNEL_DESC_BEGIN
 typedef struct ChecksumDesc {
     int64_t elements, chunks, partial_bytes;
 } ChecksumDesc;
+KERNEL_DESC(ChecksumDesc)
 
 static JitValue u64(Jit *j, uint64_t v)
 {
@@ -67,6 +69,6 @@ void cpu_checksum(Lowering *l, const Node *n)
                       reduce_partial_bytes(l->graph, n)};
     const CallBuf in[] = {{n->in[0], 0}, {VALUE_NONE, 0}};
     const CallBuf out[] = {{VALUE_NONE, 0}, {n->out[0], 0}};
-    lower_pod_call(l, "checksum", emit_checksum, &d, sizeof d, d.chunks, in, 2);
-    lower_pod_join(l, "checksum_join", emit_checksum_join, &d, sizeof d, 1, out, 2);
+    lower_pod_call(l, "checksum", emit_checksum, &d, DESC_BYTES(ChecksumDesc), d.chunks, in, 2);
+    lower_pod_join(l, "checksum_join", emit_checksum_join, &d, DESC_BYTES(ChecksumDesc), 1, out, 2);
 }

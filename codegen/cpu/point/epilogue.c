@@ -134,6 +134,15 @@ void epilogue_key(StrBuf *key, const Epilogue *e)
     strbuf_put(key, ")");
 }
 
+const char *matrix_key(Pool *pool, const char *what, const void *desc, size_t bytes,
+                       const Epilogue *e)
+{
+    StrBuf key = strbuf_new(pool);
+    desc_key(&key, what, desc, bytes);
+    epilogue_key(&key, e);
+    return key.text;
+}
+
 /* --- code --- */
 
 /* One vector of elements being finished. */

@@ -38,8 +38,13 @@ void epilogue_add_body(Epilogue *e, const Node *fused, Call *call);
 /* Some operand has the result's shape, so that the result may be written over it: it must not be
  * used for partial sums. */
 bool epilogue_may_alias(const Epilogue *e);
-/* Everything the emitted code depends on. */
+/* Appends everything the emitted code depends on. */
 void epilogue_key(StrBuf *key, const Epilogue *e);
+/* The key of a matrix kernel whose description T ends in its epilogue. */
+#define MATRIX_KEY(pool, what, T, desc)                                                            \
+    matrix_key(pool, what, desc, DESC_BYTES_BEFORE(T, epilogue), &(desc)->epilogue)
+const char *matrix_key(Pool *pool, const char *what, const void *desc, size_t bytes,
+                       const Epilogue *e);
 /* Stores the f32 vector acc of columns col.. of row in buffer out_buf, through bias and body.
  * n_valid: how many lanes exist (1..lanes); NULL = all. */
 void epilogue_store(Jit *j, const Epilogue *e, int out_buf, JitValue acc, JitValue row,

@@ -43,10 +43,12 @@ void cpu_fill(Lowering *l, const Node *node)
     fill_call(l, node, node_float(node, ATTR_value, 0));
 }
 
+KERNEL_DESC_BEGIN
 typedef struct LiteralDesc {
     int64_t n;
     float values[];
 } LiteralDesc;
+KERNEL_DESC(LiteralDesc)
 
 static void copy_constants(Jit *j, Lanes v, void *user)
 {
@@ -66,7 +68,7 @@ void cpu_literal(Lowering *l, const Node *node)
 {
     int n;
     const double *values = node_floats(node, ATTR_values, &n);
-    size_t bytes = sizeof(LiteralDesc) + (size_t)n * sizeof(float);
+    size_t bytes = DESC_BYTES(LiteralDesc) + (size_t)n * sizeof(float);
     LiteralDesc *d = pool_alloc(l->pool, bytes);
     memset(d, 0, bytes);
     d->n = n;

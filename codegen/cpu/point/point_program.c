@@ -130,7 +130,7 @@ int point_binary(PointProgram *p, OpKind op, int a, int b)
 
 void point_store(PointProgram *p, int reg, PointAccess at)
 {
-    PointStore s = {reg, at};
+    PointStore s = {.reg = reg, .at = at};
     vec_push(p->pool, &p->store, s);
 }
 
@@ -455,34 +455,14 @@ int64_t point_move_base(PointProgram *p, int buf)
     return least * (int64_t)dtype_bytes(dtype);
 }
 
-static void put_access(StrBuf *b, const PointAccess *a, int rank)
-{
-    strbuf_printf(b, "%d:%d:%" PRId64, a->buf, (int)a->dtype, a->base);
-    for (int i = 0; i < rank; i++)
-        strbuf_printf(b, ",%" PRId64, a->stride[i]);
-}
-
-static void put_instr(StrBuf *b, const PointProgram *p, const PointInstr *i)
-{
-    strbuf_printf(b, ";%d:%d:%d:%d:%a:%a:%d", i->op, (int)i->dtype, (int)i->from, (int)i->flag,
-                  i->a, i->b, i->k);
-    for (int k = 0; k < i->n_in; k++)
-        strbuf_printf(b, ",%d", i->in[k]);
-    if (point_has_access(i))
-        put_access(b, &p->access.data[i->access], p->rank);
-}
-
+/* What no instruction or store says: the space and the buffers. */
 const char *point_key(const PointProgram *p)
 {
-    StrBuf b = strbuf_new(p->pool);
-    strbuf_printf(&b, "point %d", p->n_bufs);
-    for (int i = 0; i < p->rank; i++)
-        strbuf_printf(&b, " %" PRId64, p->dim[i]);
-    for (size_t i = 0; i < p->instr.len; i++)
-        put_instr(&b, p, &p->instr.data[i]);
-    for (size_t i = 0; i < p->store.len; i++) {
-        strbuf_printf(&b, ";=%d ", p->store.data[i].reg);
-        put_access(&b, &p->store.data[i].at, p->rank);
-    }
-    return b.text;
+    StrBuf key = strbuf_new(p->pool);
+    strbuf_printf(&key, "point %d ", p->n_bufs);
+    desc_key(&key, "dims", p->dim, (size_t)p->rank * sizeof *p->dim);
+    desc_key(&key, " code", p->instr.data, p->instr.len * DESC_BYTES(PointInstr));
+    desc_key(&key, " access", p->access.data, p->access.len * sizeof *p->access.data);
+    desc_key(&key, " store", p->store.data, p->store.len * DESC_BYTES(PointStore));
+    return key.text;
 }

@@ -27,18 +27,22 @@ typedef enum PointSpecial {
 } PointSpecial;
 
 /* in: registers, which are the numbers of earlier instructions. */
+KERNEL_DESC_BEGIN
 typedef struct PointInstr {
     int op;            /* OpKind or PointSpecial */
     DType dtype, from; /* of the result, of the first input */
     int n_in;
     int in[POINT_MAX_IN];
     int access;
-    bool flag;   /* gelu: tanh form; pow: exponent a is known */
+    int k;     /* POINT_NUMBER: which */
+    bool flag; /* gelu: tanh form; pow: exponent a is known */
+    char unused[3];
     double a, b; /* constants: value, eps and element count, p, exponent */
-    int k;       /* POINT_NUMBER: which */
 } PointInstr;
+KERNEL_DESC(PointInstr)
 
 /* Element (i0, i1, ...) of the space is at element base + sum of i[d] * stride[d] of a buffer. */
+KERNEL_DESC_BEGIN
 typedef struct PointAccess {
     int buf; /* -1: a place without memory (COORDINATE); BIT: of words, the place counts bits */
     DType dtype;
@@ -47,8 +51,10 @@ typedef struct PointAccess {
 
 typedef struct PointStore {
     int reg;
+    char unused[4];
     PointAccess at;
 } PointStore;
+KERNEL_DESC(PointStore)
 
 typedef struct PointProgram {
     Pool *pool;

@@ -41,10 +41,12 @@ JitValue relu_mask_one(Jit *j, JitValue words, JitValue at)
 
 /* --- relu_mask --- */
 
+KERNEL_DESC_BEGIN
 typedef struct MaskDesc {
     int64_t elements;
     int64_t row, pitch; /* elements of a row, and from one row to the next; row 0: dense */
 } MaskDesc;
+KERNEL_DESC(MaskDesc)
 
 /* So many elements of a word lie side by side: whole rows of 16 (ir/place.c) hold them. */
 static int run_length(const MaskDesc *d)
@@ -125,6 +127,6 @@ void cpu_relu_mask(Lowering *l, const Node *n)
     }
     int64_t words = divide_up(d.elements, WORD_BITS);
     const CallBuf bufs[] = {point_buf(l->graph, x), {n->out[0], 0}};
-    lower_pod_call(l, "relu_mask", emit, &d, sizeof d, divide_up(words, items_per_task(WORD_BITS)),
-                   bufs, 2);
+    lower_pod_call(l, "relu_mask", emit, &d, DESC_BYTES(MaskDesc),
+                   divide_up(words, items_per_task(WORD_BITS)), bufs, 2);
 }

@@ -7,12 +7,14 @@
 
 enum { SQUARE = 16, SQUARES_PER_TASK = 16 };
 
+KERNEL_DESC_BEGIN
 /* Output dims; the input's strides along them.  The last dim is contiguous in the output, dim
  * `lead` in the input. */
 typedef struct TransposeDesc {
     int64_t rank, lead, bytes;
     int64_t dim[TYPE_MAX_RANK], in[TYPE_MAX_RANK], out[TYPE_MAX_RANK];
 } TransposeDesc;
+KERNEL_DESC(TransposeDesc)
 
 static void drop(TransposeDesc *d, int64_t k)
 {
@@ -142,6 +144,6 @@ void cpu_transpose(Lowering *l, const Node *n)
     if (d.rank < 2 || d.lead == d.rank - 1)
         copy_rows(l, n, &d);
     else
-        lower_pod_call(l, "transpose", emit_transpose, &d, sizeof d,
+        lower_pod_call(l, "transpose", emit_transpose, &d, DESC_BYTES(TransposeDesc),
                        divide_up(total_squares(&d), SQUARES_PER_TASK), bufs, 2);
 }

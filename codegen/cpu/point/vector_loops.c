@@ -201,16 +201,6 @@ JitValue part_start(Jit *j, JitValue part, int64_t units, int parts)
     return jit_tmp(j, jit_div(j, jit_mul(j, part, jit_i64(j, units)), jit_i64(j, parts)));
 }
 
-static const char *pod_key(Pool *pool, const char *name, const void *desc, size_t bytes)
-{
-    StrBuf b = strbuf_new(pool);
-    const unsigned char *byte = desc;
-    strbuf_printf(&b, "%s ", name);
-    for (size_t i = 0; i < bytes; i++)
-        strbuf_printf(&b, "%02x", byte[i]);
-    return b.text;
-}
-
 static Call pod_call(Lowering *l, const char *name, KernelEmit *emit, const void *desc,
                      size_t bytes, int64_t n_tasks, const CallBuf *bufs, int n_bufs)
 {
@@ -218,7 +208,9 @@ static Call pod_call(Lowering *l, const char *name, KernelEmit *emit, const void
         BUG("%s takes %d buffers", name, n_bufs);
     void *copy = pool_alloc(l->pool, bytes);
     memcpy(copy, desc, bytes);
-    Call call = {.key = pod_key(l->pool, name, desc, bytes), .label = name, .emit = emit};
+    StrBuf key = strbuf_new(l->pool);
+    desc_key(&key, name, desc, bytes);
+    Call call = {.key = key.text, .label = name, .emit = emit};
     call.desc = copy;
     call.n_tasks = n_tasks;
     call.n_bufs = n_bufs;

@@ -52,10 +52,12 @@ JitValue compensated_total(Jit *j, CompensatedSum *s);
 /* How many vectors of a row may stay in registers between passes. */
 int row_registers(const Jit *j);
 
+KERNEL_DESC_BEGIN
 /* [outer, length, inner] around an axis. */
 typedef struct AxisShape {
     int64_t outer, length, inner;
 } AxisShape;
+KERNEL_DESC(AxisShape)
 AxisShape axis_shape(const Type *t, int64_t axis); /* negative counts from the end */
 
 /* Tasks of `per` items each: items [first, last) of the kernel call. */
@@ -66,7 +68,7 @@ int64_t items_per_task(int64_t elements);
 /* Part `part` (i64) of `parts` of the units 0..units-1: the first unit, as an i64. */
 JitValue part_start(Jit *j, JitValue part, int64_t units, int parts);
 
-/* Adds a call whose desc is plain zero-padded data; its bytes make the key. */
+/* Adds a call whose desc is plain data of DESC_BYTES(its type). */
 void lower_pod_call(Lowering *l, const char *name, KernelEmit *emit, const void *desc, size_t bytes,
                     int64_t n_tasks, const CallBuf *bufs, int n_bufs);
 /* The second call of a chunked reduction: its work was counted with the first; it reads the

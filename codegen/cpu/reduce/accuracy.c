@@ -102,6 +102,6 @@ void cpu_argmax(Lowering *l, const Node *n)
     const CallBuf bufs[] = {{n->in[0], 0}, {n->out[0], 0}};
     if (value_type(l->graph, n->in[0])->dtype != DTYPE_F32)
         BUG("argmax of %s", dtype_name(value_type(l->graph, n->in[0])->dtype));
-    lower_pod_call(l, "argmax", emit_argmax, &d, sizeof d,
+    lower_pod_call(l, "argmax", emit_argmax, &d, DESC_BYTES(LossDesc),
                    divide_up(a.outer * a.inner, argmax_items(&d)), bufs, 2);
 }

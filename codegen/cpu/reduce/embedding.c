@@ -4,9 +4,11 @@
 #include "codegen/cpu/rules.h"
 #include "ir/support/bug.h"
 
+KERNEL_DESC_BEGIN
 typedef struct EmbeddingDesc {
     int64_t ids, id_type, rows, width;
 } EmbeddingDesc;
+KERNEL_DESC(EmbeddingDesc)
 
 typedef struct Copy {
     JitValue from, to, from_offset, to_offset;
@@ -95,7 +97,7 @@ void cpu_embedding(Lowering *l, const Node *n)
 {
     EmbeddingDesc d = describe(l, n->in[0], n->in[1]);
     const CallBuf bufs[] = {{n->in[0], 0}, {n->in[1], 0}, {n->out[0], 0}};
-    lower_pod_call(l, "embedding", emit_embedding, &d, sizeof d,
+    lower_pod_call(l, "embedding", emit_embedding, &d, DESC_BYTES(EmbeddingDesc),
                    divide_up(d.ids, items_per_task(d.width)), bufs, 3);
 }
 
@@ -103,5 +105,6 @@ void cpu_embedding_grad(Lowering *l, const Node *n)
 {
     EmbeddingDesc d = describe(l, n->in[0], n->out[0]);
     const CallBuf bufs[] = {{n->in[0], 0}, {n->in[1], 0}, {n->out[0], 0}};
-    lower_pod_call(l, "embedding_grad", emit_embedding_grad, &d, sizeof d, GRAD_TASKS, bufs, 3);
+    lower_pod_call(l, "embedding_grad", emit_embedding_grad, &d, DESC_BYTES(EmbeddingDesc),
+                   GRAD_TASKS, bufs, 3);
 }

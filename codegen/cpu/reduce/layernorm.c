@@ -5,10 +5,12 @@
 #include "codegen/cpu/point/vector_loops.h"
 #include "codegen/cpu/rules.h"
 
+KERNEL_DESC_BEGIN
 typedef struct LayernormDesc {
     int64_t rows, length, gamma, beta;
     double eps;
 } LayernormDesc;
+KERNEL_DESC(LayernormDesc)
 
 typedef struct Row {
     const LayernormDesc *d;
@@ -152,7 +154,8 @@ static void call(Lowering *l, const Node *n, KernelEmit *emit, const LayernormDe
     for (int i = 0; i < n->n_out; i++)
         bufs[n_bufs++] = (CallBuf){n->out[i], 0};
     int64_t tasks = divide_up(d->rows, items_per_task(d->length));
-    lower_pod_call(l, op_name(n->op), emit, d, sizeof *d, d->length ? tasks : 0, bufs, n_bufs);
+    lower_pod_call(l, op_name(n->op), emit, d, DESC_BYTES(LayernormDesc), d->length ? tasks : 0,
+                   bufs, n_bufs);
 }
 
 void cpu_layernorm(Lowering *l, const Node *n)

@@ -363,7 +363,8 @@ static void lower_loss_each(Lowering *l, const Node *n, const LossDesc *d)
         bufs[n_bufs++] = (CallBuf){n->in[i], 0};
     bufs[n_bufs++] = (CallBuf){n->out[0], 0};
     int64_t tasks = d->classes && d->inner ? divide_up(d->outer, task_lines(d)) : 0;
-    lower_pod_call(l, "cross_entropy_each", emit_loss_each, d, sizeof *d, tasks, bufs, n_bufs);
+    lower_pod_call(l, "cross_entropy_each", emit_loss_each, d, DESC_BYTES(LossDesc), tasks, bufs,
+                   n_bufs);
 }
 
 void cpu_cross_entropy(Lowering *l, const Node *n)
@@ -536,5 +537,6 @@ void cpu_cross_entropy_grad(Lowering *l, const Node *n)
         bufs[n_bufs++] = (CallBuf){n->in[i], 0};
     bufs[n_bufs++] = (CallBuf){n->out[0], 0};
     int64_t tasks = d.classes && d.inner ? divide_up(d.outer, task_lines(&d)) : 0;
-    lower_pod_call(l, "cross_entropy_grad", emit_loss_grad, &d, sizeof d, tasks, bufs, n_bufs);
+    lower_pod_call(l, "cross_entropy_grad", emit_loss_grad, &d, DESC_BYTES(LossDesc), tasks, bufs,
+                   n_bufs);
 }

@@ -7,12 +7,14 @@
 
 enum { LOSS_MEAN, LOSS_SUM, LOSS_NONE };
 
+KERNEL_DESC_BEGIN
 typedef struct LossDesc {
     int64_t outer, classes, inner;
     int64_t label_type, ignore, chunks, partial_bytes;
     int64_t weighted, reduction;
     double smoothing;
 } LossDesc;
+KERNEL_DESC(LossDesc)
 
 LossDesc loss_describe(const Lowering *l, const Node *n);
 

@@ -117,6 +117,7 @@ void loss_lower_chunked(Lowering *l, const Node *n, KernelEmit *emit, KernelEmit
     const CallBuf out[] = {{VALUE_NONE, 0}, {n->out[0], 0}};
     if (d.weighted)
         in[2].value = n->in[2];
-    lower_pod_call(l, op_name(n->op), emit, &d, sizeof d, d.chunks, in, d.weighted ? 4 : 3);
-    lower_pod_join(l, join_name, join, &d, sizeof d, 1, out, 2);
+    lower_pod_call(l, op_name(n->op), emit, &d, DESC_BYTES(LossDesc), d.chunks, in,
+                   d.weighted ? 4 : 3);
+    lower_pod_join(l, join_name, join, &d, DESC_BYTES(LossDesc), 1, out, 2);
 }

@@ -14,12 +14,14 @@
 #include "codegen/cpu/rules.h"
 #include "ir/workspace.h"
 
+KERNEL_DESC_BEGIN
 typedef struct LrnDesc {
     int64_t outer, channels, inner;
     int64_t before, after; /* channels of the window on both sides, clamped to those there are */
     int64_t rows;          /* of a block, where channels are neighbours */
     double alpha, beta, k;
 } LrnDesc;
+KERNEL_DESC(LrnDesc)
 
 _Static_assert(3 * (LRN_CHANNELS_MOST + LRN_WINDOW_MOST) * 16 * 4 <= SCRIMP_SCRATCH_BYTES,
                "three buffers of lines of the longest vectors fit into scratch");
@@ -308,7 +310,7 @@ static void lower(Lowering *l, const Node *n, KernelEmit *emit)
         bufs[i] = (CallBuf){n->in[i], 0};
     bufs[n->n_in] = (CallBuf){n->out[0], 0};
     int64_t tasks = divide_up(blocks(&d, lanes), items_per_task(block_elements(&d, lanes)));
-    lower_pod_call(l, op_name(n->op), emit, &d, sizeof d, tasks, bufs, n->n_in + 1);
+    lower_pod_call(l, op_name(n->op), emit, &d, DESC_BYTES(LrnDesc), tasks, bufs, n->n_in + 1);
 }
 
 LowerRule cpu_lrn, cpu_lrn_grad;

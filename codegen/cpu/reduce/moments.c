@@ -13,11 +13,13 @@
 #include "ir/support/bug.h"
 #include "ir/workspace.h"
 
+KERNEL_DESC_BEGIN
 typedef struct MomentsDesc {
     int64_t op, outer, channels, inner, chunks, partial_bytes;
     int64_t pitch[2]; /* elements between rows of the images, with inner = 1 */
     double eps;
 } MomentsDesc;
+KERNEL_DESC(MomentsDesc)
 
 typedef struct Moments {
     const MomentsDesc *d;
@@ -334,10 +336,10 @@ static void lower(Lowering *l, const Node *n, AxisShape a, int n_in)
     bufs[n_in + 1] = (CallBuf){n->out[0], 0};
     bufs[n_in + 2] = (CallBuf){n->out[1], 0};
     int64_t per_chunk = d.inner == 1 ? 1 : d.channels;
-    lower_pod_call(l, op_name(n->op), emit_moments, &d, sizeof d, d.chunks * per_chunk, bufs,
-                   n_in + 1);
-    lower_pod_join(l, "moments_join", emit_join, &d, sizeof d, divide_up(d.channels, JOIN_CHANNELS),
-                   bufs, n_in + 3);
+    lower_pod_call(l, op_name(n->op), emit_moments, &d, DESC_BYTES(MomentsDesc),
+                   d.chunks * per_chunk, bufs, n_in + 1);
+    lower_pod_join(l, "moments_join", emit_join, &d, DESC_BYTES(MomentsDesc),
+                   divide_up(d.channels, JOIN_CHANNELS), bufs, n_in + 3);
 }
 
 static AxisShape channels_of(const Lowering *l, const Node *n)

@@ -7,12 +7,14 @@
 
 #include <math.h>
 
+KERNEL_DESC_BEGIN
 /* x: the forward input's size, y: its output's. */
 typedef struct PoolDesc {
     int64_t images, channels, h, w, oh, ow;
     int64_t kernel[2], stride[2], padding[2];
     int64_t block; /* channels of a gradient's task */
 } PoolDesc;
+KERNEL_DESC(PoolDesc)
 
 /* With so many images a task takes all channels of one. */
 enum { CHANNEL_BLOCK = 64, MANY_IMAGES = 16, UNROLLED_PIXELS = 16 };
@@ -358,14 +360,14 @@ static void lower_forward(Lowering *l, const Node *n, const char *name, KernelEm
     PoolDesc d =
         describe(n, value_type(l->graph, n->in[0]), value_type(l->graph, n->out[0]), false);
     const CallBuf bufs[] = {{n->in[0], 0}, {n->out[0], 0}};
-    lower_pod_call(l, name, emit, &d, sizeof d, d.images * d.oh, bufs, 2);
+    lower_pod_call(l, name, emit, &d, DESC_BYTES(PoolDesc), d.images * d.oh, bufs, 2);
 }
 
 static void lower_gradient(Lowering *l, const Node *n, const char *name, KernelEmit *emit)
 {
     PoolDesc d = describe(n, value_type(l->graph, n->out[0]), value_type(l->graph, n->in[0]), true);
     const CallBuf bufs[] = {{n->in[0], 0}, {n->in[1], 0}, {n->out[0], 0}};
-    lower_pod_call(l, name, emit, &d, sizeof d, d.images * channel_blocks(&d), bufs, 3);
+    lower_pod_call(l, name, emit, &d, DESC_BYTES(PoolDesc), d.images * channel_blocks(&d), bufs, 3);
 }
 
 void cpu_maxpool(Lowering *l, const Node *n)

@@ -13,6 +13,7 @@
 
 enum { REDUCE_DIMS = TYPE_MAX_RANK };
 
+KERNEL_DESC_BEGIN
 /* Mixed-base numbers: element i of the set is at the sum of its digits times the strides. */
 typedef struct Digits {
     int64_t n; /* dims in use */
@@ -28,6 +29,7 @@ typedef struct ReduceDesc {
     int64_t dtype;
     double scale;
 } ReduceDesc;
+KERNEL_DESC(ReduceDesc)
 
 static const double minus_inf = -(double)INFINITY;
 
@@ -434,7 +436,8 @@ static void lower_integers(Lowering *l, const Node *n, ReduceDesc *d)
 {
     const CallBuf bufs[] = {{n->in[0], 0}, {n->out[0], 0}};
     add_digit(d->inner_kept ? &d->kept : &d->reduced, d->inner, 1);
-    lower_pod_call(l, "reduce_int", emit_integers, d, sizeof *d, d->kept.count, bufs, 2);
+    lower_pod_call(l, "reduce_int", emit_integers, d, DESC_BYTES(ReduceDesc), d->kept.count, bufs,
+                   2);
 }
 
 void cpu_reduce(Lowering *l, const Node *n)
@@ -447,10 +450,11 @@ void cpu_reduce(Lowering *l, const Node *n)
     d.chunks = reduce_chunks(l->graph, n);
     d.partial_bytes = reduce_partial_bytes(l->graph, n);
     CallBuf bufs[] = {{n->in[0], 0}, {d.chunks ? VALUE_NONE : n->out[0], 0}};
-    lower_pod_call(l, op_name(n->op), emit_reduce, &d, sizeof d, reduce_tasks(&d), bufs, 2);
+    lower_pod_call(l, op_name(n->op), emit_reduce, &d, DESC_BYTES(ReduceDesc), reduce_tasks(&d),
+                   bufs, 2);
     if (!d.chunks)
         return;
     CallBuf join[] = {{VALUE_NONE, 0}, {n->out[0], 0}};
-    lower_pod_join(l, "reduce_join", emit_join, &d, sizeof d, divide_up(d.results, JOIN_RESULTS),
-                   join, 2);
+    lower_pod_join(l, "reduce_join", emit_join, &d, DESC_BYTES(ReduceDesc),
+                   divide_up(d.results, JOIN_RESULTS), join, 2);
 }

@@ -22,6 +22,7 @@ enum {
     SCRATCH_SLACK = 64    /* bytes that the last vector may read past its end */
 };
 
+KERNEL_DESC_BEGIN
 /* from, to: what the forward operation reads and writes; in, out: what this one does. */
 typedef struct ResampleDesc {
     int64_t op, images, channels, nearest, align_corners;
@@ -29,6 +30,7 @@ typedef struct ResampleDesc {
     int64_t kernel[2], stride[2], padding[2], count_pad; /* average pooling that is not adaptive */
     int64_t block, direct;                               /* channels of a task; no scratch */
 } ResampleDesc;
+KERNEL_DESC(ResampleDesc)
 
 /* --- taps --- */
 
@@ -526,8 +528,8 @@ static void lower_resample(Lowering *l, const Node *n)
 {
     ResampleDesc d = describe(l, n);
     const CallBuf bufs[] = {{n->in[0], 0}, {n->out[0], 0}};
-    lower_pod_call(l, op_name(n->op), emit_resample, &d, sizeof d, d.images * blocks(&d) * d.out[0],
-                   bufs, 2);
+    lower_pod_call(l, op_name(n->op), emit_resample, &d, DESC_BYTES(ResampleDesc),
+                   d.images * blocks(&d) * d.out[0], bufs, 2);
 }
 
 void cpu_avgpool(Lowering *l, const Node *n)

@@ -8,10 +8,12 @@
 
 #include <math.h>
 
+KERNEL_DESC_BEGIN
 typedef struct SoftmaxDesc {
     int64_t outer, length, inner;
-    int64_t log, grad; /* flags, as wide as the rest: no padding */
+    int64_t log, grad; /* flags */
 } SoftmaxDesc;
+KERNEL_DESC(SoftmaxDesc)
 
 /* One row or, across lines, one vector of lines. */
 typedef struct Row {
@@ -257,7 +259,8 @@ static void lower(Lowering *l, const Node *n, bool log, bool grad)
         bufs[2] = (CallBuf){n->out[0], 0};
     }
     int64_t tasks = type_elements(t) ? divide_up(a.outer, softmax_items(&d)) : 0;
-    lower_pod_call(l, op_name(n->op), emit_softmax, &d, sizeof d, tasks, bufs, grad ? 3 : 2);
+    lower_pod_call(l, op_name(n->op), emit_softmax, &d, DESC_BYTES(SoftmaxDesc), tasks, bufs,
+                   grad ? 3 : 2);
 }
 
 void cpu_softmax(Lowering *l, const Node *n)

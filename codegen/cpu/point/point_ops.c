@@ -15,6 +15,11 @@ static JitValue vf(Jit *j, double v)
     return jit_tmp(j, jit_vf(j, v));
 }
 
+static JitValue neg(Jit *j, JitValue a)
+{
+    return jit_tmp(j, jit_neg(j, a));
+}
+
 static JitValue add(Jit *j, JitValue a, JitValue b)
 {
     return jit_tmp(j, jit_add(j, a, b));
@@ -59,8 +64,9 @@ static JitValue to_int(Jit *j, DType from, JitValue a)
     return from == DTYPE_F32 ? jit_vf_to_vi(j, a) : from == DTYPE_BOOL ? bool_to_int(j, a) : a;
 }
 
-static JitValue cast(Jit *j, const PointInstr *p, JitValue a)
+static JitValue cast(Jit *j, const PointInstr *p, const JitValue *in)
 {
+    JitValue a = in[0];
     if (p->dtype == p->from)
         return a;
     switch (p->dtype) {
@@ -103,10 +109,15 @@ static JitValue gelu_gate(Jit *j, JitValue x, JitValue *square)
     return jit_vsigmoid(j, mul(j, mul(j, x, inner), jit_vf(j, 2 * SQRT_2_OVER_PI)));
 }
 
-static JitValue gelu(Jit *j, const PointInstr *p, JitValue x)
+static JitValue gelu(Jit *j, const PointInstr *p, const JitValue *in)
 {
-    JitValue square;
+    JitValue square, x = in[0];
     return mul(j, x, p->flag ? gelu_gate(j, x, &square) : jit_vnormal_cdf(j, x, NULL));
+}
+
+static JitValue silu(Jit *j, JitValue x)
+{
+    return mul(j, x, jit_vsigmoid(j, x));
 }
 
 /* y' of x * s(u(x)): s + x s (1 - s) u' */
@@ -171,121 +182,149 @@ static JitValue int_extreme(Jit *j, JitCompare op, JitValue a, JitValue b)
     return jit_vselect(j, jit_vmask(j, op, a, b), a, b);
 }
 
-static JitValue int_unary(Jit *j, OpKind op, JitValue a)
+static JitValue int_neg(Jit *j, const PointInstr *p, const JitValue *in)
 {
-    JitValue zero = jit_vi(j, 0);
-    JitValue minus = jit_tmp(j, jit_sub(j, zero, a));
-    if (op == OP_neg)
-        return minus;
-    if (op == OP_abs)
-        return int_extreme(j, JIT_GT, a, minus);
-    if (op == OP_relu)
-        return int_extreme(j, JIT_GT, a, zero);
-    if (op == OP_sign)
-        return sub(j, jit_vmask(j, JIT_LT, a, zero), jit_vmask(j, JIT_GT, a, zero));
-    BUG("no integer code for %s", op_name(op));
+    (void)p;
+    return sub(j, jit_vi(j, 0), in[0]);
 }
 
-static JitValue int_binary(Jit *j, const PointInstr *p, JitValue a, JitValue b)
+static JitValue int_abs(Jit *j, const PointInstr *p, const JitValue *in)
 {
-    OpKind op = (OpKind)p->op;
-    if (p->from == DTYPE_BOOL)
-        return jit_tmp(j, op == OP_maximum ? jit_or(j, a, b) : jit_and(j, a, b));
-    if (op == OP_maximum || op == OP_minimum)
-        return int_extreme(j, op == OP_maximum ? JIT_GT : JIT_LT, a, b);
-    JitValue r = op == OP_add ? add(j, a, b) : op == OP_sub ? sub(j, a, b) : mul(j, a, b);
+    return int_extreme(j, JIT_GT, in[0], int_neg(j, p, in));
+}
+
+static JitValue int_relu(Jit *j, const PointInstr *p, const JitValue *in)
+{
+    (void)p;
+    return int_extreme(j, JIT_GT, in[0], jit_vi(j, 0));
+}
+
+static JitValue int_sign(Jit *j, const PointInstr *p, const JitValue *in)
+{
+    (void)p;
+    JitValue a = in[0], zero = jit_vi(j, 0);
+    return sub(j, jit_vmask(j, JIT_LT, a, zero), jit_vmask(j, JIT_GT, a, zero));
+}
+
+static JitValue narrowed(Jit *j, const PointInstr *p, JitValue r)
+{
     return p->dtype == DTYPE_U8 ? clamp_u8(j, r) : r;
+}
+
+static JitValue int_add(Jit *j, const PointInstr *p, const JitValue *in)
+{
+    return narrowed(j, p, add(j, in[0], in[1]));
+}
+
+static JitValue int_sub(Jit *j, const PointInstr *p, const JitValue *in)
+{
+    return narrowed(j, p, sub(j, in[0], in[1]));
+}
+
+static JitValue both(Jit *j, const JitValue *in)
+{
+    return jit_tmp(j, jit_and(j, in[0], in[1]));
+}
+
+static JitValue int_mul(Jit *j, const PointInstr *p, const JitValue *in)
+{
+    return p->from == DTYPE_BOOL ? both(j, in) : narrowed(j, p, mul(j, in[0], in[1]));
+}
+
+static JitValue int_maximum(Jit *j, const PointInstr *p, const JitValue *in)
+{
+    return p->from == DTYPE_BOOL ? jit_tmp(j, jit_or(j, in[0], in[1]))
+                                 : int_extreme(j, JIT_GT, in[0], in[1]);
+}
+
+static JitValue int_minimum(Jit *j, const PointInstr *p, const JitValue *in)
+{
+    return p->from == DTYPE_BOOL ? both(j, in) : int_extreme(j, JIT_LT, in[0], in[1]);
 }
 
 /* --- comparison --- */
 
-static JitCompare compare_of(OpKind op)
+static JitValue compare(Jit *j, const PointInstr *p, JitCompare op, const JitValue *in)
 {
-    switch ((int)op) {
-    case OP_eq:
-        return JIT_EQ;
-    case OP_ne:
-        return JIT_NE;
-    case OP_lt:
-        return JIT_LT;
-    case OP_le:
-        return JIT_LE;
-    case OP_gt:
-        return JIT_GT;
-    default:
-        return JIT_GE;
-    }
-}
-
-static JitValue compare(Jit *j, const PointInstr *p, JitValue a, JitValue b)
-{
+    JitValue a = in[0], b = in[1];
     if (p->from == DTYPE_BOOL) {
         a = bool_to_int(j, a);
         b = bool_to_int(j, b);
     }
-    return jit_vmask(j, compare_of((OpKind)p->op), a, b);
+    return jit_vmask(j, op, a, b);
 }
 
-/* --- random bits: Philox4x32-10 (Salmon et al. 2011), used as in ir/rng.c --- */
-
-static JitValue vu(Jit *j, uint32_t v)
-{
-    return jit_tmp(j, jit_bitcast(j, jit_tmp(j, jit_vi(j, (int32_t)v)), jit_types(j)->vu));
-}
-
-static JitValue unsign(Jit *j, JitValue v)
-{
-    return jit_tmp(j, jit_bitcast(j, v, jit_types(j)->vu));
-}
-
-static JitValue xor3(Jit *j, JitValue a, JitValue b, JitValue c)
-{
-    return jit_tmp(j, jit_xor(j, jit_xor(j, a, b), c));
-}
-
-/* First output word for counter c[0..4) and key (k0, k1), lane by lane. */
-static JitValue philox(Jit *j, const JitValue *counter, JitValue k0, JitValue k1)
-{
-    JitValue c[4], m0 = vu(j, 0xD2511F53u), m1 = vu(j, 0xCD9E8D57u);
-    memcpy(c, counter, sizeof c);
-    for (int round = 0; round < 10; round++) {
-        JitValue a_high, a_low, b_high, b_low;
-        jit_vmul_wide(j, c[0], m0, &a_high, &a_low);
-        jit_vmul_wide(j, c[2], m1, &b_high, &b_low);
-        c[0] = xor3(j, b_high, c[1], k0);
-        c[1] = b_low;
-        c[2] = xor3(j, a_high, c[3], k1);
-        c[3] = a_low;
-        k0 = add(j, k0, vu(j, 0x9E3779B9u));
-        k1 = add(j, k1, vu(j, 0xBB67AE85u));
+#define COMPARISON(name, op)                                                                       \
+    static JitValue compare_##name(Jit *j, const PointInstr *p, const JitValue *in)                \
+    {                                                                                              \
+        return compare(j, p, op, in);                                                              \
     }
-    return c[0];
+COMPARISON(eq, JIT_EQ)
+COMPARISON(ne, JIT_NE)
+COMPARISON(lt, JIT_LT)
+COMPARISON(le, JIT_LE)
+COMPARISON(gt, JIT_GT)
+COMPARISON(ge, JIT_GE)
+
+static JitValue select_lanes(Jit *j, const PointInstr *p, const JitValue *in)
+{
+    (void)p;
+    return jit_vselect(j, in[0], in[1], in[2]);
 }
 
-/* (x, key low, key high, step low, step high, index low, index high): keeps x / (1 - p) where the
- * bits are at least p * 2^32.  Bits are compared with the threshold rounded up, as signed numbers
- * after flipping the top bit. */
-static JitValue dropout(Jit *j, const PointInstr *p, const JitValue *in)
+/* (x, row, column) */
+static JitValue causal_mask(Jit *j, const PointInstr *p, const JitValue *in)
 {
-    JitValue counter[4] = {unsign(j, in[5]), unsign(j, in[6]), unsign(j, in[3]), unsign(j, in[4])};
-    JitValue bits = philox(j, counter, unsign(j, in[1]), unsign(j, in[2]));
-    uint32_t threshold = (uint32_t)ceil(p->a * 0x1p32), top = 0x80000000u;
-    JitValue flipped =
-        jit_tmp(j, jit_bitcast(j, jit_tmp(j, jit_xor(j, bits, vu(j, top))), jit_types(j)->vi));
-    JitValue keep = jit_vmask(j, JIT_GE, flipped, jit_vi(j, (int32_t)(threshold ^ top)));
-    return jit_vselect(j, keep, mul(j, in[0], jit_vf(j, 1 / (1 - p->a))), vf(j, 0));
+    return jit_vselect(j, jit_vmask(j, JIT_GT, in[2], in[1]), vf(j, p->a), in[0]);
 }
 
-/* Words of seed + k * odd constant; the carry is an unsigned comparison of the low words. */
-static JitValue rng_key(Jit *j, const PointInstr *p, const JitValue *in)
+/* --- gradients of activations: (dy, what the forward saved) --- */
+
+static JitValue relu_grad(Jit *j, JitValue dy, JitValue y)
 {
-    JitValue low = add(j, in[0], in[2]);
-    if (p->op == POINT_RNG_KEY_LOW)
-        return low;
-    JitValue top = jit_vi(j, INT32_MIN);
-    JitValue carry =
-        jit_vmask(j, JIT_LT, jit_tmp(j, jit_xor(j, low, top)), jit_tmp(j, jit_xor(j, in[0], top)));
-    return sub(j, add(j, in[1], in[3]), carry);
+    return jit_vchoose(j, JIT_GT, y, jit_vf(j, 0), dy, vf(j, 0));
+}
+
+static JitValue relu_mask_grad(Jit *j, const PointInstr *p, const JitValue *in)
+{
+    (void)p;
+    return jit_vselect(j, in[1], in[0], vf(j, 0));
+}
+
+static JitValue tanh_grad(Jit *j, JitValue dy, JitValue y)
+{
+    JitValue one = jit_vf(j, 1);
+    return mul(j, dy, sub(j, one, mul(j, y, y)));
+}
+
+static JitValue sigmoid_grad(Jit *j, JitValue dy, JitValue y)
+{
+    JitValue one = jit_vf(j, 1);
+    return mul(j, dy, mul(j, y, sub(j, one, y)));
+}
+
+static JitValue gelu_grad(Jit *j, const PointInstr *p, const JitValue *in)
+{
+    return mul(j, in[0], gelu_slope(j, p, in[1]));
+}
+
+static JitValue silu_grad(Jit *j, JitValue dy, JitValue x)
+{
+    return mul(j, dy, gate_slope(j, x, jit_vsigmoid(j, x), NULL));
+}
+
+/* --- attributes that change the code --- */
+
+static void describe_gelu(const Graph *g, const Node *n, PointInstr *i)
+{
+    (void)g;
+    i->flag = node_flag(n, ATTR_approx);
+}
+
+static void describe_causal_mask(const Graph *g, const Node *n, PointInstr *i)
+{
+    (void)g;
+    i->a = node_float(n, ATTR_value, -(double)INFINITY);
 }
 
 static JitValue f64(Jit *j, double v)
@@ -316,8 +355,6 @@ static JitValue one_minus_power(Jit *j, const PointInstr *p, JitValue step)
     return jit_tmp(j, jit_splat(j, jit_cast(j, r, t->f32)));
 }
 
-/* --- the table --- */
-
 static JitValue constant(Jit *j, const PointInstr *p)
 {
     if (p->dtype == DTYPE_F32)
@@ -335,117 +372,67 @@ JitValue point_number_lanes(Jit *j, DType dtype, int i)
     return jit_tmp(j, jit_splat(j, jit_tmp(j, word)));
 }
 
-static JitValue float_unary(Jit *j, const PointInstr *p, JitValue a)
-{
-    switch (p->op) {
-    case OP_neg:
-        return jit_tmp(j, jit_neg(j, a));
-    case OP_abs:
-        return jit_vabs(j, a);
-    case OP_sign:
-        return sign(j, a);
-    case OP_exp:
-        return jit_vexp(j, a);
-    case OP_log:
-        return jit_vlog(j, a);
-    case OP_sin:
-        return jit_vsin(j, a);
-    case OP_cos:
-        return jit_vcos(j, a);
-    case OP_sqrt:
-        return jit_vsqrt(j, a);
-    case OP_rsqrt:
-        return rsqrt(j, a);
-    case OP_tanh:
-        return jit_vtanh(j, a);
-    case OP_sigmoid:
-        return jit_vsigmoid(j, a);
-    case OP_relu:
-        return jit_vrelu(j, a);
-    case OP_gelu:
-        return gelu(j, p, a);
-    case OP_silu:
-        return mul(j, a, jit_vsigmoid(j, a));
-    default:
-        BUG("no code for %s", op_name((OpKind)p->op));
-    }
-}
+/* --- the table --- */
 
-/* in[0] is the gradient, in[1] what the forward saved. */
-static JitValue activation_grad(Jit *j, const PointInstr *p, JitValue dy, JitValue s)
-{
-    JitValue one = jit_vf(j, 1);
-    switch (p->op) {
-    case OP_relu_grad:
-        return jit_vchoose(j, JIT_GT, s, jit_vf(j, 0), dy, vf(j, 0));
-    case OP_tanh_grad:
-        return mul(j, dy, sub(j, one, mul(j, s, s)));
-    case OP_sigmoid_grad:
-        return mul(j, dy, mul(j, s, sub(j, one, s)));
-    case OP_gelu_grad:
-        return mul(j, dy, gelu_slope(j, p, s));
-    case OP_silu_grad:
-        return mul(j, dy, gate_slope(j, s, jit_vsigmoid(j, s), NULL));
-    default:
-        BUG("no code for %s", op_name((OpKind)p->op));
-    }
-}
+const PointCode point_code_neg = {.unary = neg, .integer = int_neg};
+const PointCode point_code_abs = {.unary = jit_vabs, .integer = int_abs};
+const PointCode point_code_sign = {.unary = sign, .integer = int_sign};
+const PointCode point_code_exp = {.unary = jit_vexp};
+const PointCode point_code_log = {.unary = jit_vlog};
+const PointCode point_code_sqrt = {.unary = jit_vsqrt};
+const PointCode point_code_rsqrt = {.unary = rsqrt};
+const PointCode point_code_sin = {.unary = jit_vsin};
+const PointCode point_code_cos = {.unary = jit_vcos};
+const PointCode point_code_tanh = {.unary = jit_vtanh};
+const PointCode point_code_sigmoid = {.unary = jit_vsigmoid};
+const PointCode point_code_relu = {.unary = jit_vrelu, .integer = int_relu};
+const PointCode point_code_gelu = {.real = gelu, .describe = describe_gelu};
+const PointCode point_code_silu = {.unary = silu};
+const PointCode point_code_cast = {.real = cast, .integer = cast};
+const PointCode point_code_add = {.binary = add, .integer = int_add};
+const PointCode point_code_sub = {.binary = sub, .integer = int_sub};
+const PointCode point_code_mul = {.binary = mul, .integer = int_mul};
+const PointCode point_code_div = {.binary = divide};
+const PointCode point_code_pow = {.real = power};
+const PointCode point_code_maximum = {.binary = jit_vmax, .integer = int_maximum};
+const PointCode point_code_minimum = {.binary = jit_vmin, .integer = int_minimum};
+const PointCode point_code_eq = {.real = compare_eq, .integer = compare_eq};
+const PointCode point_code_ne = {.real = compare_ne, .integer = compare_ne};
+const PointCode point_code_lt = {.real = compare_lt, .integer = compare_lt};
+const PointCode point_code_le = {.real = compare_le, .integer = compare_le};
+const PointCode point_code_gt = {.real = compare_gt, .integer = compare_gt};
+const PointCode point_code_ge = {.real = compare_ge, .integer = compare_ge};
+const PointCode point_code_select = {.integer = select_lanes};
+const PointCode point_code_relu_grad = {.binary = relu_grad};
+const PointCode point_code_relu_mask_grad = {.real = relu_mask_grad, .operands = mask_operands};
+const PointCode point_code_tanh_grad = {.binary = tanh_grad};
+const PointCode point_code_sigmoid_grad = {.binary = sigmoid_grad};
+const PointCode point_code_gelu_grad = {.real = gelu_grad, .describe = describe_gelu};
+const PointCode point_code_silu_grad = {.binary = silu_grad};
+const PointCode point_code_causal_mask = {
+    .real = causal_mask, .describe = describe_causal_mask, .operands = coordinate_operands};
 
-static JitValue float_binary(Jit *j, const PointInstr *p, const JitValue *in)
-{
-    switch (p->op) {
-    case OP_add:
-        return add(j, in[0], in[1]);
-    case OP_sub:
-        return sub(j, in[0], in[1]);
-    case OP_mul:
-        return mul(j, in[0], in[1]);
-    case OP_div:
-        return divide(j, in[0], in[1]);
-    case OP_pow:
-        return power(j, p, in);
-    case OP_maximum:
-        return jit_vmax(j, in[0], in[1]);
-    case OP_minimum:
-        return jit_vmin(j, in[0], in[1]);
-    default:
-        return activation_grad(j, p, in[0], in[1]);
-    }
-}
+const PointCode *const point_codes[OP_COUNT] = {
+#define CODE_POINT(name) [OP_##name] = &point_code_##name,
+#define CODE_OTHER(name)
+#include "codegen/cpu/point/point_codes.h"
+};
 
 JitValue point_apply(Jit *j, const PointInstr *p, const JitValue *in)
 {
-    switch (p->op) {
-    case OP_const:
+    if (p->op == OP_const)
         return constant(j, p);
-    case OP_cast:
-        return cast(j, p, in[0]);
-    case OP_stop_gradient:
-        return in[0];
-    case OP_eq:
-    case OP_ne:
-    case OP_lt:
-    case OP_le:
-    case OP_gt:
-    case OP_ge:
-        return compare(j, p, in[0], in[1]);
-    case OP_select:
-        return jit_vselect(j, in[0], in[1], in[2]);
-    case OP_relu_mask_grad:
-        return jit_vselect(j, in[1], in[0], vf(j, 0));
-    case OP_dropout:
-        return dropout(j, p, in);
-    case OP_causal_mask: /* (x, row, column) */
-        return jit_vselect(j, jit_vmask(j, JIT_GT, in[2], in[1]), vf(j, p->a), in[0]);
-    case POINT_RNG_KEY_LOW:
-    case POINT_RNG_KEY_HIGH:
-        return rng_key(j, p, in);
-    case POINT_ONE_MINUS_POWER:
+    if (p->op == POINT_RNG_KEY_LOW || p->op == POINT_RNG_KEY_HIGH)
+        return point_rng_key(j, p, in);
+    if (p->op == POINT_ONE_MINUS_POWER)
         return one_minus_power(j, p, in[0]);
-    default:
-        break;
-    }
-    if (p->n_in == 1)
-        return real(p) ? float_unary(j, p, in[0]) : int_unary(j, (OpKind)p->op, in[0]);
-    return real(p) ? float_binary(j, p, in) : int_binary(j, p, in[0], in[1]);
+    const PointCode *code = p->op < OP_COUNT ? point_codes[p->op] : NULL;
+    if (code && real(p) && code->unary)
+        return code->unary(j, in[0]);
+    if (code && real(p) && code->binary)
+        return code->binary(j, in[0], in[1]);
+    PointFn *apply = !code ? NULL : real(p) ? code->real : code->integer;
+    if (!apply)
+        BUG("no code for instruction %d of %s", p->op, dtype_name(p->from));
+    return apply(j, p, in);
 }

@@ -136,41 +136,15 @@ void point_store(PointProgram *p, int reg, PointAccess at)
 
 /* --- from nodes --- */
 
-/* The attributes that change an operation's code. */
-static void copy_attributes(const Graph *g, const Node *n, PointInstr *i)
-{
-    switch ((int)n->op) {
-    case OP_const:
-        i->a = node_float(n, ATTR_value, 0);
-        break;
-    case OP_gelu:
-    case OP_gelu_grad:
-        i->flag = node_flag(n, ATTR_approx);
-        break;
-    case OP_bn_grad_x:
-    case OP_bn_apply: {
-        const Type *x = value_type(g, n->in[0]);
-        i->a = node_float(n, ATTR_eps, 1e-5);
-        i->b = (double)type_elements(x) / (double)x->dim[channel_axis(x, n)];
-        break;
-    }
-    case OP_dropout:
-        i->a = node_float(n, ATTR_p, 0.5);
-        break;
-    case OP_causal_mask:
-        i->a = node_float(n, ATTR_value, -(double)INFINITY);
-        break;
-    default:
-        break;
-    }
-}
-
 /* The instruction of a POINT node (or const): operation, types, attributes; no inputs. */
 static PointInstr instr_of(const Graph *g, const Node *n)
 {
     PointInstr i = {.op = n->op, .dtype = value_type(g, n->out[0])->dtype};
     i.from = n->n_in ? value_type(g, n->in[0])->dtype : i.dtype;
-    copy_attributes(g, n, &i);
+    if (n->op == OP_const)
+        i.a = node_float(n, ATTR_value, 0);
+    else if (point_codes[n->op]->describe)
+        point_codes[n->op]->describe(g, n, &i);
     return i;
 }
 
@@ -196,14 +170,14 @@ static int operand_axis(const Graph *g, const Node *n, int in, int axis)
 /* --- a body --- */
 
 /* Registers of values, by (value, axis + 1). */
-typedef struct BodyMap {
+struct BodyMap {
     PointProgram *p;
     const Graph *g;
     const Node *only; /* NULL: every POINT node of the graph is computed */
     int *reg;         /* [value * slots + axis + 1]: register + 1 */
     PointLeaf *leaf;  /* loads what the body does not compute */
     void *user;
-} BodyMap;
+};
 
 enum { AXIS_SLOTS = TYPE_MAX_RANK + 1 };
 
@@ -237,7 +211,7 @@ static int rng_key(PointProgram *p, PointSpecial op, const int *seed, const int 
     return point_push(p, i);
 }
 
-static void dropout_operands(BodyMap *m, const Node *n, PointInstr *i)
+void generator_operands(BodyMap *m, const Node *n, PointInstr *i)
 {
     int word[4];
     PointAccess place = own_place(m, value_type(m->g, n->out[0]));
@@ -256,7 +230,7 @@ static void dropout_operands(BodyMap *m, const Node *n, PointInstr *i)
 }
 
 /* A word's load names the buffer; the bits lie as the result does. */
-static int mask_bits(BodyMap *m, const Node *n)
+void mask_operands(BodyMap *m, const Node *n, PointInstr *mask)
 {
     int reg = input_word(m, n->in[1], 0);
     PointInstr *i = &m->p->instr.data[reg];
@@ -267,7 +241,15 @@ static int mask_bits(BodyMap *m, const Node *n)
     place.buf = at->buf;
     place.dtype = DTYPE_I32;
     *at = place;
-    return reg;
+    mask->in[1] = reg;
+}
+
+void coordinate_operands(BodyMap *m, const Node *n, PointInstr *i)
+{
+    (void)n;
+    i->in[1] = point_coordinate(m->p, coordinate_of(m->p, 2), false);
+    i->in[2] = point_coordinate(m->p, coordinate_of(m->p, 1), false);
+    i->n_in = 3;
 }
 
 static int rstd_of(PointProgram *p, int var, double eps)
@@ -300,6 +282,16 @@ static int add_bn_grad_x(PointProgram *p, const PointInstr *i)
     return point_binary(p, OP_mul, d, factor);
 }
 
+static void describe_norm(const Graph *g, const Node *n, PointInstr *i)
+{
+    const Type *x = value_type(g, n->in[0]);
+    i->a = node_float(n, ATTR_eps, 1e-5);
+    i->b = (double)type_elements(x) / (double)x->dim[channel_axis(x, n)];
+}
+
+const PointCode point_code_bn_apply = {.describe = describe_norm, .expand = add_bn_apply};
+const PointCode point_code_bn_grad_x = {.describe = describe_norm, .expand = add_bn_grad_x};
+
 bool point_known_exponent(const Graph *g, const Node *n, double *e)
 {
     if (n->op != OP_pow || value_node(g, n->in[1])->op != OP_const)
@@ -310,27 +302,19 @@ bool point_known_exponent(const Graph *g, const Node *n, double *e)
 
 static int body_node(BodyMap *m, const Node *n, int axis)
 {
+    const PointCode *code = point_codes[n->op];
     PointInstr i = instr_of(m->g, n);
     i.n_in = n->n_in;
-    int direct = n->op == OP_dropout || n->op == OP_relu_mask_grad ? 1 : n->n_in;
     i.flag |= point_known_exponent(m->g, n, &i.a);
-    for (int k = 0; k < direct; k++)
-        i.in[k] = i.op == OP_pow && i.flag && k == 1
-                      ? point_const(m->p, DTYPE_F32, i.a)
-                      : body_value(m, n->in[k], operand_axis(m->g, n, k, axis));
-    if (n->op == OP_bn_apply)
-        return add_bn_apply(m->p, &i);
-    if (n->op == OP_bn_grad_x)
-        return add_bn_grad_x(m->p, &i);
-    if (n->op == OP_dropout)
-        dropout_operands(m, n, &i);
-    if (n->op == OP_relu_mask_grad)
-        i.in[1] = mask_bits(m, n);
-    if (n->op == OP_causal_mask) {
-        i.in[1] = point_coordinate(m->p, coordinate_of(m->p, 2), false);
-        i.in[2] = point_coordinate(m->p, coordinate_of(m->p, 1), false);
-        i.n_in = 3;
-    }
+    for (int k = 0; k < n->n_in; k++)
+        if (op_table[n->op].access->in_step(m->g, n, k))
+            i.in[k] = i.op == OP_pow && i.flag && k == 1
+                          ? point_const(m->p, DTYPE_F32, i.a)
+                          : body_value(m, n->in[k], operand_axis(m->g, n, k, axis));
+    if (code->expand)
+        return code->expand(m->p, &i);
+    if (code->operands)
+        code->operands(m, n, &i);
     return point_push(m->p, i);
 }
 

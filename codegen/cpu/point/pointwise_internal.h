@@ -10,6 +10,35 @@
  * outside.  axis as in PointSource; word >= 0: element `word` of v, the same in all lanes. */
 typedef int PointLeaf(void *user, PointProgram *p, ValueId v, int axis, int word);
 
+/* The code of one POINT operation: point_code_NAME for every row of that class in ops.def, so that
+ * an operation without code is an error of the linker.  One of unary, binary and real, or expand.
+ */
+typedef struct BodyMap BodyMap;
+typedef JitValue PointFn(Jit *j, const PointInstr *p, const JitValue *in);
+typedef struct PointCode {
+    JitValue (*unary)(Jit *j, JitValue a); /* of f32 */
+    JitValue (*binary)(Jit *j, JitValue a, JitValue b);
+    PointFn *real;    /* of f32, where the instruction says more */
+    PointFn *integer; /* of i32, u8 and bool; NULL: codegen/build/supports.c refuses them */
+    /* Attributes that the code depends on; NULL: none. */
+    void (*describe)(const Graph *g, const Node *n, PointInstr *i);
+    /* Operands besides the inputs that are read element by element; NULL: none. */
+    void (*operands)(BodyMap *m, const Node *n, PointInstr *i);
+    /* Instructions that it consists of; their last register.  NULL: it is one itself. */
+    int (*expand)(PointProgram *p, const PointInstr *i);
+} PointCode;
+extern const PointCode *const point_codes[OP_COUNT]; /* NULL: of another class */
+#define CODE_POINT(name) extern const PointCode point_code_##name;
+#define CODE_OTHER(name)
+#include "codegen/cpu/point/point_codes.h"
+
+/* point_program.c: a generator's words and the element's index; bits of a mask; row and column. */
+void generator_operands(BodyMap *m, const Node *n, PointInstr *i);
+void mask_operands(BodyMap *m, const Node *n, PointInstr *i);
+void coordinate_operands(BodyMap *m, const Node *n, PointInstr *i);
+/* POINT_RNG_KEY_LOW and HIGH. */
+JitValue point_rng_key(Jit *j, const PointInstr *p, const JitValue *in);
+
 /* Appends the code of a body's values; reg[i] gets the register of wanted[i]. */
 void point_add_body(PointProgram *p, const Graph *g, const ValueId *wanted, int n_wanted, int *reg,
                     PointLeaf *leaf, void *user);

@@ -4,6 +4,7 @@
 #include "ir/place.h"
 #include "ir/print.h"
 #include "ir/read_scan.h"
+#include "ir/read_train.h"
 #include "ir/text.h"
 #include "ir/verify.h"
 
@@ -367,84 +368,11 @@ static bool read_output(Reader *r, Graph *g)
     return true;
 }
 
-/* The train section */
-
-static bool read_enum(Reader *r, const char *const *names, int n, int *value)
+static bool read_train_section(Reader *r, Graph *g)
 {
-    const char *word;
-    if (!scan_word(&r->s, &word))
-        return false;
-    for (*value = 0; *value < n; ++*value)
-        if (strcmp(names[*value], word) == 0)
-            return true;
-    scan_fail(&r->s, r->s.token, "E701", "'%s' is not known here", word);
-    scan_suggest(&r->s, word, names, (size_t)n);
-    return false;
-}
-
-static bool read_train_value(Reader *r, const TrainField *field, TrainSpec *train)
-{
-    void *at = (char *)train + field->offset;
-    int choice = 0;
-    switch (field->kind) {
-    case TRAIN_BOOL:
-        return scan_bool(&r->s, at);
-    case TRAIN_DOUBLE:
-        return scan_double(&r->s, at);
-    case TRAIN_INT:
-        return scan_int(&r->s, at) && (*(int64_t *)at >= 0 || scan_fail(&r->s, r->s.token, "E707",
-                                                                        "must not be negative"));
-    case TRAIN_UINT:
-        return scan_uint(&r->s, at, 10);
-    case TRAIN_TEXT:
-        return scan_string(&r->s, at);
-    case TRAIN_OPTIM:
-        if (!read_enum(r, optim_names, TRAIN_OPTIM_COUNT, &choice))
-            return false;
-        *(OptimKind *)at = (OptimKind)choice;
-        return true;
-    case TRAIN_LR:
-        if (!read_enum(r, lr_names, TRAIN_LR_COUNT, &choice))
-            return false;
-        *(LrKind *)at = (LrKind)choice;
-        return true;
-    }
-    return false;
-}
-
-static bool read_train_field(Reader *r, TrainSpec *train, bool *seen)
-{
-    const char *word, *all[TRAIN_FIELD_COUNT];
-    if (!scan_word(&r->s, &word))
-        return false;
-    for (int i = 0; i < TRAIN_FIELD_COUNT; i++) {
-        all[i] = train_fields[i].key;
-        if (strcmp(all[i], word) != 0)
-            continue;
-        if (seen[i])
-            return scan_fail(&r->s, r->s.token, "E705", "%s given twice", word);
-        seen[i] = true;
-        return scan_expect(&r->s, "=") && read_train_value(r, &train_fields[i], train);
-    }
-    scan_fail(&r->s, r->s.token, "E703", "unknown field '%s'", word);
-    scan_suggest(&r->s, word, all, TRAIN_FIELD_COUNT);
-    return false;
-}
-
-static bool read_train(Reader *r, Graph *g)
-{
-    bool seen[TRAIN_FIELD_COUNT] = {0}, first = true;
     if (g->train.present || r->depth)
         return scan_fail(&r->s, r->s.token, "E705", "one train section, outside of fused groups");
-    g->train.present = true;
-    if (!scan_expect(&r->s, "{"))
-        return false;
-    while (!scan_take(&r->s, "}")) {
-        if ((!first && !scan_expect(&r->s, ",")) || !read_train_field(r, &g->train, seen))
-            return false;
-        first = false;
-    }
-    return true;
+    return read_train(&r->s, &g->train);
 }
 
 /* Up to and with the closing brace. */
@@ -455,7 +383,7 @@ static bool read_lines(Reader *r, Graph *g)
         if (scan_take_word(&r->s, "output"))
             good = read_output(r, g);
         else if (scan_take_word(&r->s, "train"))
-            good = read_train(r, g);
+            good = read_train_section(r, g);
         else
             good = read_node(r, g);
         if (!good)

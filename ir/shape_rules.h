@@ -27,6 +27,8 @@ bool want_vectors(const Graph *g, const Node *n, int first, const char *const *n
 #define INPUT_NAMES(...) ((const char *const[]){__VA_ARGS__})
 /* The axis attribute (default: otherwise) lies in 0..rank-1. */
 bool want_axis(const Node *n, int rank, int otherwise, int *axis, ShapeError *err);
+/* The attribute dtype, `otherwise` when absent; fails when it names no element type. */
+bool shape_dtype(const Node *n, DType otherwise, DType *out, ShapeError *err);
 /* An INTS attribute of exactly count elements in low..high; fails when absent and otherwise < low.
  */
 bool want_ints(const Node *n, AttrKey key, int count, int64_t low, int64_t otherwise, int64_t *out,

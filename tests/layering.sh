@@ -1,6 +1,7 @@
 #!/bin/sh
 # Data flows one way.  Fails when a file includes what its room must not see (rooms.txt), when the includes of a room's
-# modules form a circle, and when a file is longer than 620 lines.
+# modules form a circle, and when a file is longer than 500 lines without a reason at its top, which begins with
+# "Longer than 500 lines:".
 cd "$(dirname "$0")/.." || exit 1
 status=0
 fault() { echo "$1"; status=1; }
@@ -35,7 +36,7 @@ others=$(grep -lE '#include (<libgccjit|"codegen/jit/jit_internal)' -r ir passes
 [ -z "$others" ] || fault "libgccjit.h outside codegen/jit/jit.c and jit_values.c: $others"
 
 long=$(find frontend ir passes codegen runtime -name '*.[chyl]' | while read -r file; do
-  [ "$(wc -l <"$file")" -le 620 ] || echo "$file"
+  [ "$(wc -l <"$file")" -le 500 ] || head -n 20 "$file" | grep -q 'Longer than 500 lines:' || echo "$file"
 done)
 [ -z "$long" ] || fault "too long: $long"
 exit $status

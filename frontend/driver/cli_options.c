@@ -1,4 +1,6 @@
-/* The table of verbs and the table of options; parsing and --help come from them. */
+/* The table of verbs and the table of options; parsing and --help come from them.
+ *
+ * Longer than 500 lines: half of it are the two tables. */
 #include "frontend/driver/cli.h"
 #include "frontend/driver/cli_program.h"
 

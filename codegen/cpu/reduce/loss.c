@@ -6,7 +6,9 @@
  *
  * Exponentials are of differences from the line's largest logit.  A label that is ignore_index, or
  * no class at all, takes no part.  Sums over lines are made in chunks, in double, and
- * joined in order. */
+ * joined in order.
+ *
+ * Longer than 500 lines: the loss and its gradient scan lines with the same twenty functions. */
 #include "codegen/cpu/reduce/loss.h"
 #include "codegen/cpu/rules.h"
 

@@ -7,7 +7,8 @@
  * scratch memory, as long vectors over columns and channels, then the columns.  Where few of the
  * columns are read, or they do not fit, it adds both at once from the input.  NCHW images are NHWC
  * images of one channel, N*C of them. */
-#include "codegen/cpu/point/vector_loops.h"
+#include "codegen/cpu/reduce/resample.h"
+
 #include "codegen/cpu/rules.h"
 #include "ir/support/bug.h"
 #include "ir/support/pool.h"
@@ -21,131 +22,6 @@ enum {
     UNBLOCKED_TAPS = 32,  /* a power of two */
     SCRATCH_SLACK = 64    /* bytes that the last vector may read past its end */
 };
-
-KERNEL_DESC_BEGIN
-/* from, to: what the forward operation reads and writes; in, out: what this one does. */
-typedef struct ResampleDesc {
-    int64_t op, images, channels, nearest, align_corners;
-    int64_t from[2], to[2], in[2], out[2];
-    int64_t kernel[2], stride[2], padding[2], count_pad; /* average pooling that is not adaptive */
-    int64_t block, direct;                               /* channels of a task; no scratch */
-} ResampleDesc;
-KERNEL_DESC(ResampleDesc)
-
-/* --- taps --- */
-
-/* Output i of an axis reads elements first[i] .. first[i] + (end[i] - end[i-1]) - 1, with the
- * weights from end[i-1] on: consecutive elements, because both ends of what is read never fall. */
-typedef struct Taps {
-    int64_t n, *shift, *end; /* shift[i] = first[i] - end[i-1]; end has n+1 elements, end[0] = 0 */
-    float *weight;
-    int64_t longest; /* most taps of one output */
-    bool copies;     /* one tap of weight 1 each */
-} Taps;
-
-/* What one forward output reads; weight of the first element, and of each further one. */
-typedef struct Reads {
-    int64_t first, count;
-    double weight[2];
-} Reads;
-
-/* In ceil mode a window ends at the padded border. */
-static Reads window_reads(const ResampleDesc *d, int axis, int64_t i)
-{
-    int64_t from = d->from[axis], pad = d->padding[axis];
-    int64_t first = i * d->stride[axis] - pad, end = first + d->kernel[axis];
-    end = end < from + pad ? end : from + pad;
-    int64_t padded = end - first;
-    first = first > 0 ? first : 0;
-    end = end < from ? end : from;
-    double part = 1 / (double)(d->count_pad ? padded : end - first);
-    return (Reads){first, end - first, {part, part}};
-}
-
-static Reads adaptive_reads(int64_t from, int64_t to, int64_t i)
-{
-    int64_t first = i * from / to, end = divide_up((i + 1) * from, to);
-    double part = 1 / (double)(end - first);
-    return (Reads){first, end - first, {part, part}};
-}
-
-/* The place of output i is number / unit, exactly; elements of weight 0 are not read. */
-static Reads resize_reads(const ResampleDesc *d, int64_t from, int64_t to, int64_t i)
-{
-    int64_t number = (2 * i + 1) * from - to, unit = 2 * to;
-    if (d->nearest)
-        return (Reads){i * from / to, 1, {1, 0}};
-    if (d->align_corners) {
-        number = to > 1 ? i * (from - 1) : 0;
-        unit = to > 1 ? to - 1 : 1;
-    }
-    number = number < 0 ? 0 : number;
-    int64_t below = number / unit;
-    if (below >= from - 1)
-        return (Reads){from - 1, 1, {1, 0}};
-    double part = (double)(number % unit) / (double)unit;
-    return (Reads){below, part > 0 ? 2 : 1, {1 - part, part}};
-}
-
-static bool is_gradient(const ResampleDesc *d)
-{
-    return d->op == OP_avgpool_grad || d->op == OP_adaptive_avgpool_grad || d->op == OP_resize_grad;
-}
-
-static Reads forward_reads(const ResampleDesc *d, int axis, int64_t i)
-{
-    if (d->op == OP_avgpool || d->op == OP_avgpool_grad)
-        return window_reads(d, axis, i);
-    if (d->op == OP_resize || d->op == OP_resize_grad)
-        return resize_reads(d, d->from[axis], d->to[axis], i);
-    return adaptive_reads(d->from[axis], d->to[axis], i);
-}
-
-/* Counts the taps of each output into t->end[output + 1]. */
-static int64_t count_taps(const ResampleDesc *d, int axis, Taps *t)
-{
-    for (int64_t i = 0; i < d->to[axis]; i++) {
-        Reads r = forward_reads(d, axis, i);
-        for (int64_t k = 0; k < r.count; k++)
-            t->end[(is_gradient(d) ? r.first + k : i) + 1]++;
-    }
-    for (int64_t i = 0; i < t->n; i++)
-        t->end[i + 1] += t->end[i];
-    return t->end[t->n];
-}
-
-/* In the order of the elements that are read, so that they are consecutive for each output. */
-static void set_taps(const ResampleDesc *d, int axis, Taps *t, int64_t *filled)
-{
-    for (int64_t i = 0; i < d->to[axis]; i++) {
-        Reads r = forward_reads(d, axis, i);
-        for (int64_t k = 0; k < r.count; k++) {
-            int64_t out = is_gradient(d) ? r.first + k : i, in = is_gradient(d) ? i : r.first + k;
-            int64_t at = t->end[out] + filled[out]++;
-            if (at == t->end[out])
-                t->shift[out] = in - at;
-            if (t->shift[out] + at != in)
-                BUG("%s: taps with a gap", op_name((OpKind)d->op));
-            t->weight[at] = (float)r.weight[k > 0];
-        }
-    }
-}
-
-static Taps taps_of(Pool *pool, const ResampleDesc *d, int axis)
-{
-    Taps t = {.n = d->out[axis]};
-    t.shift = POOL_ARRAY(pool, (size_t)t.n, int64_t);
-    t.end = POOL_ARRAY(pool, (size_t)t.n + 1, int64_t);
-    int64_t total = count_taps(d, axis, &t);
-    t.weight = POOL_ARRAY(pool, (size_t)total, float);
-    set_taps(d, axis, &t, POOL_ARRAY(pool, (size_t)t.n, int64_t));
-    for (int64_t i = 0; i < t.n; i++)
-        t.longest = t.end[i + 1] - t.end[i] > t.longest ? t.end[i + 1] - t.end[i] : t.longest;
-    t.copies = t.longest == 1 && total == t.n;
-    for (int64_t k = 0; k < total && t.copies; k++)
-        t.copies = t.weight[k] == 1;
-    return t;
-}
 
 /* --- kernel --- */
 
@@ -177,7 +53,7 @@ static int64_t block_of(int64_t longest)
 static Axis axis_of(Jit *j, Pool *pool, const ResampleDesc *d, int axis)
 {
     const JitTypes *t = jit_types(j);
-    Taps taps = taps_of(pool, d, axis);
+    Taps taps = resample_taps(pool, d, axis);
     size_t n = (size_t)taps.n, total = (size_t)taps.end[n];
     return (Axis){.shift = jit_table(j, t->i64, taps.shift, n, sizeof *taps.shift),
                   .end = jit_table(j, t->i64, taps.end, n + 1, sizeof *taps.end),
@@ -478,7 +354,7 @@ static double all_reads(const ResampleDesc *d, int axis)
 {
     double n = 0;
     for (int64_t i = 0; i < d->to[axis]; i++)
-        n += (double)forward_reads(d, axis, i).count;
+        n += (double)resample_reads(d, axis, i).count;
     return n;
 }
 
@@ -506,8 +382,8 @@ static ResampleDesc describe(const Lowering *l, const Node *n)
     ResampleDesc d = {.op = n->op, .images = in->dim[0], .channels = in->dim[nhwc ? 3 : 1]};
     memcpy(d.in, &in->dim[row], sizeof d.in);
     memcpy(d.out, &out->dim[row], sizeof d.out);
-    memcpy(d.from, is_gradient(&d) ? d.out : d.in, sizeof d.from);
-    memcpy(d.to, is_gradient(&d) ? d.in : d.out, sizeof d.to);
+    memcpy(d.from, resample_is_gradient(&d) ? d.out : d.in, sizeof d.from);
+    memcpy(d.to, resample_is_gradient(&d) ? d.in : d.out, sizeof d.to);
     for (int i = 0; i < 2; i++) {
         d.kernel[i] = node_ints_at(n, ATTR_kernel, i, 1);
         d.stride[i] = node_ints_at(n, ATTR_stride, i, d.kernel[i]);

@@ -1,6 +1,7 @@
 #include "runtime/arena.h"
 
 #include <errno.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -74,6 +75,7 @@ static bool touch(const Arena *arena, RtError *err)
 
 bool arena_map(Arena *arena, int64_t bytes, RtError *err)
 {
+    malloc_trim(0); /* what planning and compiling have freed is the arena's to use */
     *arena = (Arena){.bytes = bytes};
     int64_t page = sysconf(_SC_PAGESIZE), size;
     if (bytes < 0 || !rt_add(bytes, 2 * page - 1, &size))

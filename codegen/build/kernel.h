@@ -56,14 +56,26 @@ typedef struct Call {
     KernelEmit *emit;
     const void *desc;
     int64_t n_tasks;
+    const CallBuf *buf;
     int n_bufs;
-    CallBuf buf[CALL_MAX_BUFS];
     double flops, bytes;
-    Loc loc;       /* filled by the driver */
-    NodeId node;   /* filled by the driver */
+    Loc loc; /* of the node */
+    NodeId node;
     bool contract; /* FMA contraction allowed (matrix products); else the kernel is compiled with
                       -ffp-contract=off */
 } Call;
+
+/* What a rule fills in, with room for buffers. */
+typedef struct CallDraft {
+    const char *key, *label;
+    KernelEmit *emit;
+    const void *desc;
+    int64_t n_tasks;
+    int n_bufs;
+    CallBuf buf[CALL_MAX_BUFS];
+    double flops, bytes;
+    bool contract;
+} CallDraft;
 
 typedef struct Lowering Lowering;
 typedef void LowerRule(Lowering *l, const Node *node);
@@ -79,8 +91,8 @@ struct Lowering {
     NodeId node; /* being lowered */
 };
 
-/* Adds a call for the current node; key is copied by the rule onto l->pool. */
-void lower_call(Lowering *l, Call call);
+/* Adds a call for the current node; key, label and desc are on l->pool, or constants. */
+void lower_call(Lowering *l, CallDraft draft);
 
 /* Lowers a whole planned graph: every node in order through its rule. */
 void lower_graph(Lowering *l);

@@ -11,12 +11,23 @@ void desc_key(StrBuf *key, const char *what, const void *desc, size_t bytes)
         strbuf_printf(key, "%02x", byte[i]);
 }
 
-void lower_call(Lowering *l, Call call)
+void lower_call(Lowering *l, CallDraft draft)
 {
-    if (call.n_bufs > CALL_MAX_BUFS)
-        BUG("kernel %s takes %d buffers", call.label, call.n_bufs);
-    call.node = l->node;
-    call.loc = graph_node(l->graph, l->node)->loc;
+    size_t n = (size_t)draft.n_bufs;
+    if (draft.n_bufs > CALL_MAX_BUFS)
+        BUG("kernel %s takes %d buffers", draft.label, draft.n_bufs);
+    Call call = {.key = draft.key,
+                 .label = draft.label,
+                 .emit = draft.emit,
+                 .desc = draft.desc,
+                 .n_tasks = draft.n_tasks,
+                 .buf = pool_grow(l->pool, draft.buf, n * sizeof *draft.buf, n * sizeof *draft.buf),
+                 .n_bufs = draft.n_bufs,
+                 .flops = draft.flops,
+                 .bytes = draft.bytes,
+                 .loc = graph_node(l->graph, l->node)->loc,
+                 .node = l->node,
+                 .contract = draft.contract};
     vec_push(l->pool, &l->calls, call);
 }
 

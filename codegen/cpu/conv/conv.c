@@ -67,7 +67,7 @@ static const char *conv_label(Pool *pool, const char *what, const ConvGeometry *
                        (long long)q->h, (long long)q->w, (long long)q->c, (long long)q->k);
 }
 
-static void finish(const MatrixNode *m, Call *call, const char *what, const ConvGeometry *q)
+static void finish(const MatrixNode *m, CallDraft *call, const char *what, const ConvGeometry *q)
 {
     call->label = conv_label(m->l->pool, what, q);
     call->contract = true;
@@ -97,7 +97,7 @@ static void lower_product(const MatrixNode *m, const ConvGeometry *q, ConvPart p
     else /* dw = x' dy */
         *g = (Gemm){
             .m = q->c, .n = q->k, .k = pixels, .a_row = 1, .a_k = q->c, .b_k = q->k, .b_n = 1};
-    Call call = matrix_call(m);
+    CallDraft call = matrix_call(m);
     g->a_buf = matrix_add_operand(m, &call, 0);
     g->b_buf = matrix_add_operand(m, &call, 1);
     g->epilogue = matrix_epilogue(m, &call, 2);
@@ -114,7 +114,8 @@ static void check_workspace(const MatrixNode *m, int64_t floats)
 }
 
 /* The second call of a weight gradient with partial sums; its work was counted with the first. */
-static void lower_join(const MatrixNode *m, Call *call, const ConvJoin *join, const ConvGeometry *q)
+static void lower_join(const MatrixNode *m, CallDraft *call, const ConvJoin *join,
+                       const ConvGeometry *q)
 {
     call->key = MATRIX_KEY(m->l->pool, "conv_join", ConvJoin, join);
     call->desc = join;
@@ -125,7 +126,7 @@ static void lower_join(const MatrixNode *m, Call *call, const ConvJoin *join, co
     finish(m, call, "conv dw join", q);
 }
 
-static void lower_depthwise_wgrad(const MatrixNode *m, Call *call, ConvDepth *d)
+static void lower_depthwise_wgrad(const MatrixNode *m, CallDraft *call, ConvDepth *d)
 {
     call->key = MATRIX_KEY(m->l->pool, "depthwise_wgrad", ConvDepth, d);
     check_workspace(m, conv_depthwise_chunks(d) * conv_depthwise_chunk_floats(&d->q));
@@ -138,7 +139,7 @@ static void lower_depthwise_wgrad(const MatrixNode *m, Call *call, ConvDepth *d)
 }
 
 /* The weights of the data gradient go to the workspace, transposed within their groups. */
-static void lower_depthwise_pack(const MatrixNode *m, Call call, ConvDepth *d)
+static void lower_depthwise_pack(const MatrixNode *m, CallDraft call, ConvDepth *d)
 {
     check_workspace(m, conv_depthwise_weights(&d->q));
     d->weight_buf = d->partial_buf;
@@ -155,7 +156,7 @@ static void lower_depthwise(const MatrixNode *m, const ConvGeometry *q, ConvPart
 {
     ConvDepth *d = POOL_NEW(m->l->pool, ConvDepth);
     *d = (ConvDepth){.q = *q, .part = part};
-    Call call = matrix_call(m);
+    CallDraft call = matrix_call(m);
     d->a_buf = matrix_add_operand(m, &call, 0);
     d->b_buf = matrix_add_operand(m, &call, 1);
     if (part == CONV_WGRAD || (part == CONV_DGRAD && conv_group_in(q) > 1)) {
@@ -187,7 +188,7 @@ static void lower_simple(const MatrixNode *m, const ConvGeometry *q, ConvPart pa
 {
     ConvSimple *s = POOL_NEW(m->l->pool, ConvSimple);
     *s = (ConvSimple){.q = *q, .part = part, .bias_buf = -1};
-    Call call = matrix_call(m);
+    CallDraft call = matrix_call(m);
     s->a_buf = matrix_add_operand(m, &call, 0);
     s->b_buf = matrix_add_operand(m, &call, 1);
     s->epilogue = matrix_epilogue(m, &call, 2);
@@ -253,9 +254,9 @@ ConvAxis conv_gradient_axis(const ConvGeometry *q, int i, int64_t phase)
 }
 
 /* The operands of a window pass, workspace included. */
-static Call window_call(const MatrixNode *m, ConvWindow *w)
+static CallDraft window_call(const MatrixNode *m, ConvWindow *w)
 {
-    Call call = matrix_call(m);
+    CallDraft call = matrix_call(m);
     w->source_buf = matrix_add_operand(m, &call, 0);
     w->weight_buf = matrix_add_operand(m, &call, 1);
     w->packed_buf = call.n_bufs;
@@ -265,9 +266,9 @@ static Call window_call(const MatrixNode *m, ConvWindow *w)
 }
 
 /* Fills in the window's buffers and epilogue, and packs its weights. */
-static Call lower_pack(const MatrixNode *m, ConvWindow *w)
+static CallDraft lower_pack(const MatrixNode *m, ConvWindow *w)
 {
-    Call call = window_call(m, w), pack = call;
+    CallDraft call = window_call(m, w), pack = call;
     StrBuf key = strbuf_new(m->l->pool);
     desc_key(&key, "conv_pack", w, DESC_BYTES_BEFORE(ConvWindow, epilogue));
     pack.key = key.text;
@@ -280,7 +281,7 @@ static Call lower_pack(const MatrixNode *m, ConvWindow *w)
 }
 
 /* One call for n passes of equally many tasks, whose weights are packed. */
-static void lower_passes(const MatrixNode *m, Call call, const ConvWindow *w, int64_t n,
+static void lower_passes(const MatrixNode *m, CallDraft call, const ConvWindow *w, int64_t n,
                          const char *what)
 {
     const ConvGeometry *q = &w->q;
@@ -320,7 +321,7 @@ static void lower_phases(const MatrixNode *m, ConvWindow *w, int64_t n, const ch
             lower_window(m, &w[i], what);
         return;
     }
-    Call call = {0};
+    CallDraft call = {0};
     for (int64_t i = 0; i < n; i++)
         call = lower_pack(m, &w[i]);
     lower_passes(m, call, w, n, what);
@@ -427,7 +428,7 @@ void matrix_lower_conv2d_wgrad(const MatrixNode *m)
         lower_simple(m, &q, CONV_WGRAD, "conv dw");
         return;
     }
-    Call call = matrix_call(m);
+    CallDraft call = matrix_call(m);
     w->x_buf = matrix_add_operand(m, &call, 0);
     w->dy_buf = matrix_add_operand(m, &call, 1);
     if (w->chunks > 1) {

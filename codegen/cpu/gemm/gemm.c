@@ -304,7 +304,7 @@ static void emit(Jit *j, const void *desc)
 
 /* --- the call --- */
 
-void gemm_lower(Lowering *l, Gemm *g, Call *call, const char *what)
+void gemm_lower(Lowering *l, Gemm *g, CallDraft *call, const char *what)
 {
     double batches = 1;
     for (int d = 0; d < g->n_batch; d++)

@@ -42,6 +42,6 @@ KERNEL_DESC(Gemm)
 void gemm_plan(Gemm *g, const Target *target);
 int64_t gemm_tasks(const Gemm *g);
 /* Plans g and adds its call; call->buf is filled, g->epilogue set.  `what`: for the label. */
-void gemm_lower(Lowering *l, Gemm *g, Call *call, const char *what);
+void gemm_lower(Lowering *l, Gemm *g, CallDraft *call, const char *what);
 
 #endif

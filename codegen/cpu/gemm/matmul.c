@@ -31,7 +31,7 @@ void matrix_lower_matmul(const MatrixNode *m)
         g->batch[d] = out->dim[d];
     batch_strides(a, out, g->a_batch);
     batch_strides(b, out, g->b_batch);
-    Call call = matrix_call(m);
+    CallDraft call = matrix_call(m);
     g->a_buf = matrix_add_operand(m, &call, 0);
     g->b_buf = matrix_add_operand(m, &call, 1);
     g->epilogue = matrix_epilogue(m, &call, -1);
@@ -53,7 +53,7 @@ void matrix_lower_linear(const MatrixNode *m)
                 .a_k = 1,
                 .b_k = in_out ? n : 1,
                 .b_n = in_out ? 1 : k};
-    Call call = matrix_call(m);
+    CallDraft call = matrix_call(m);
     g->a_buf = matrix_add_operand(m, &call, 0);
     g->b_buf = matrix_add_operand(m, &call, 1);
     g->epilogue = matrix_epilogue(m, &call, 2);

@@ -13,10 +13,10 @@ const Type *matrix_result_type(const MatrixNode *m)
     return value_type(m->graph, m->node->out[0]);
 }
 
-Call matrix_call(const MatrixNode *m)
+CallDraft matrix_call(const MatrixNode *m)
 {
     const Node *outer = m->fused ? m->fused : m->node;
-    Call call = {.n_bufs = 1};
+    CallDraft call = {.n_bufs = 1};
     call.buf[0] = (CallBuf){outer->out[0], 0};
     return call;
 }
@@ -36,14 +36,14 @@ static ValueId outer_value(const MatrixNode *m, ValueId inner)
     BUG("a fused matrix operation reads a value made inside its group");
 }
 
-int matrix_add_operand(const MatrixNode *m, Call *call, int i)
+int matrix_add_operand(const MatrixNode *m, CallDraft *call, int i)
 {
     ValueId v = m->node->in[i];
     call->buf[call->n_bufs] = (CallBuf){m->fused ? outer_value(m, v) : v, 0};
     return call->n_bufs++;
 }
 
-Epilogue matrix_epilogue(const MatrixNode *m, Call *call, int bias)
+Epilogue matrix_epilogue(const MatrixNode *m, CallDraft *call, int bias)
 {
     const Node *outer = m->fused ? m->fused : m->node;
     Epilogue e = epilogue_none(value_type(m->l->graph, outer->out[0]));

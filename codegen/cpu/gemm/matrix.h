@@ -16,11 +16,11 @@ const Type *matrix_operand_type(const MatrixNode *m, int i);
 /* Of the operation, before the epilogue. */
 const Type *matrix_result_type(const MatrixNode *m);
 /* A call with buffer 0 = the result. */
-Call matrix_call(const MatrixNode *m);
+CallDraft matrix_call(const MatrixNode *m);
 /* Appends operand i to the call's buffers; its index. */
-int matrix_add_operand(const MatrixNode *m, Call *call, int i);
+int matrix_add_operand(const MatrixNode *m, CallDraft *call, int i);
 /* Bias (operand `bias`, -1 or past the operands: none) and the operations of the fused node. */
-Epilogue matrix_epilogue(const MatrixNode *m, Call *call, int bias);
+Epilogue matrix_epilogue(const MatrixNode *m, CallDraft *call, int bias);
 
 typedef void MatrixLower(const MatrixNode *m);
 MatrixLower matrix_lower_matmul, matrix_lower_linear;

@@ -39,7 +39,7 @@ static bool read_by_points(const Graph *body, ValueId v)
     return false;
 }
 
-static void add_input(Epilogue *e, ValueId inner, CallBuf outer, Call *call)
+static void add_input(Epilogue *e, ValueId inner, CallBuf outer, CallDraft *call)
 {
     if (e->n_inputs == EPILOGUE_MAX_INPUTS || call->n_bufs == CALL_MAX_BUFS)
         BUG("an epilogue with too many operands");
@@ -53,7 +53,7 @@ static CallBuf number_of(const Graph *body, const Node *constant)
     return (CallBuf){CALL_NUMBER, point_word(dtype, node_float(constant, ATTR_value, 0))};
 }
 
-void epilogue_add_body(Epilogue *e, const Node *fused, Call *call)
+void epilogue_add_body(Epilogue *e, const Node *fused, CallDraft *call)
 {
     const Graph *body = fused->body;
     e->body = body;

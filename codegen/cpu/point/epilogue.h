@@ -34,7 +34,7 @@ typedef struct Epilogue {
 Epilogue epilogue_none(const Type *out);
 /* Adds the operations of the fused node being lowered (a graph's node); the inputs and constants of
  * the body that they need are appended to call->buf. */
-void epilogue_add_body(Epilogue *e, const Node *fused, Call *call);
+void epilogue_add_body(Epilogue *e, const Node *fused, CallDraft *call);
 /* Some operand has the result's shape, so that the result may be written over it: it must not be
  * used for partial sums. */
 bool epilogue_may_alias(const Epilogue *e);

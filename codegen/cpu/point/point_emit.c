@@ -469,7 +469,7 @@ static void emit(Jit *j, const void *desc)
     pool_free(pool);
 }
 
-static void add_buffers(PointProgram *p, Call *call, const CallBuf *bufs, int n_bufs)
+static void add_buffers(PointProgram *p, CallDraft *call, const CallBuf *bufs, int n_bufs)
 {
     if (n_bufs + (int)p->number.len > CALL_MAX_BUFS)
         BUG("%s takes %d buffers and %d numbers", call->label, n_bufs, (int)p->number.len);
@@ -488,7 +488,7 @@ void point_call(Lowering *l, PointProgram *p, const char *label, const CallBuf *
         if (p->dim[d] == 0)
             return;
     point_collapse(p);
-    Call call = {.label = label, .emit = emit, .desc = p, .n_tasks = count_tasks(p)};
+    CallDraft call = {.label = label, .emit = emit, .desc = p, .n_tasks = count_tasks(p)};
     add_buffers(p, &call, bufs, n_bufs);
     call.key = point_key(p);
     const Node *node = graph_node(l->graph, l->node);

@@ -201,8 +201,8 @@ JitValue part_start(Jit *j, JitValue part, int64_t units, int parts)
     return jit_tmp(j, jit_div(j, jit_mul(j, part, jit_i64(j, units)), jit_i64(j, parts)));
 }
 
-static Call pod_call(Lowering *l, const char *name, KernelEmit *emit, const void *desc,
-                     size_t bytes, int64_t n_tasks, const CallBuf *bufs, int n_bufs)
+static CallDraft pod_call(Lowering *l, const char *name, KernelEmit *emit, const void *desc,
+                          size_t bytes, int64_t n_tasks, const CallBuf *bufs, int n_bufs)
 {
     if (n_bufs > CALL_MAX_BUFS)
         BUG("%s takes %d buffers", name, n_bufs);
@@ -210,7 +210,7 @@ static Call pod_call(Lowering *l, const char *name, KernelEmit *emit, const void
     memcpy(copy, desc, bytes);
     StrBuf key = strbuf_new(l->pool);
     desc_key(&key, name, desc, bytes);
-    Call call = {.key = key.text, .label = name, .emit = emit};
+    CallDraft call = {.key = key.text, .label = name, .emit = emit};
     call.desc = copy;
     call.n_tasks = n_tasks;
     call.n_bufs = n_bufs;
@@ -222,7 +222,7 @@ void lower_pod_call(Lowering *l, const char *name, KernelEmit *emit, const void 
                     int64_t n_tasks, const CallBuf *bufs, int n_bufs)
 {
     const Node *node = graph_node(l->graph, l->node);
-    Call call = pod_call(l, name, emit, desc, bytes, n_tasks, bufs, n_bufs);
+    CallDraft call = pod_call(l, name, emit, desc, bytes, n_tasks, bufs, n_bufs);
     call.flops = node_flops(l->graph, node);
     call.bytes = (double)node_bytes_moved(l->graph, node);
     if (n_tasks > 0)
@@ -232,7 +232,7 @@ void lower_pod_call(Lowering *l, const char *name, KernelEmit *emit, const void 
 void lower_pod_join(Lowering *l, const char *name, KernelEmit *emit, const void *desc, size_t bytes,
                     int64_t n_tasks, const CallBuf *bufs, int n_bufs)
 {
-    Call call = pod_call(l, name, emit, desc, bytes, n_tasks, bufs, n_bufs);
+    CallDraft call = pod_call(l, name, emit, desc, bytes, n_tasks, bufs, n_bufs);
     call.bytes = (double)node_workspace_bytes(l->graph, graph_node(l->graph, l->node));
     if (n_tasks > 0)
         lower_call(l, call);

@@ -1,6 +1,6 @@
-/* Small models of kinds that tests/random_model.h does not draw: recurrence over shared weights,
- * an encoder and decoder with padding masks, several weighted losses.  Integers of a batch are
- * below MODEL_CLASSES. */
+/* Small models of kinds that tests/support/random_model.h does not draw: recurrence over shared
+ * weights, an encoder and decoder with padding masks, several weighted losses.  Integers of a batch
+ * are below MODEL_CLASSES. */
 #ifndef SCRIMP_TESTS_FIXED_MODELS_H
 #define SCRIMP_TESTS_FIXED_MODELS_H
 

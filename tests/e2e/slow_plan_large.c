@@ -1,7 +1,7 @@
 /* How long large graphs take by the clock: 2,000 nodes at most 5 seconds on two cores, 20,000 nodes
  * 20 seconds and 2 GB.  To be run with nothing beside it. */
-#include "../random_step.h"
 #include "e2e.h"
+#include "tests/support/random_step.h"
 
 #include <stdio.h>
 

@@ -1,6 +1,6 @@
 /* arena: random buffers, placed by scrimp and swept here. */
-#include "../random_step.h"
 #include "e2e.h"
+#include "tests/support/random_step.h"
 
 #include <stdio.h>
 #include <stdlib.h>

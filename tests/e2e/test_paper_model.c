@@ -1,7 +1,7 @@
 /* plan --count, summary --count --out, dump --stage=grad --json, --stop-at: papers' figures on
  * papers' graphs, and graphs of models that another program can replay. */
-#include "../graph_replay.h"
 #include "e2e.h"
+#include "tests/support/graph_replay.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,13 +1,14 @@
 /* plan --graph: random graphs x solvers x budgets, each answer replayed by code that shares
  * nothing with scrimp.  SCRIMP_GRAPHS: how many graphs. */
-#include "../graph_replay.h"
-#include "../random_step.h"
 #include "../sample.h"
 #include "e2e.h"
+#include "tests/support/graph_replay.h"
+#include "tests/support/random_step.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/resource.h>
 
 enum { FIRST_SEED = 1, N_GRAPHS = 60, COMPARE_EVERY = 11 };

@@ -10,10 +10,10 @@
 #include "ir/eval.h"
 #include "passes/pass.h"
 #include "plan_request.h"
-#include "random_model.h"
 #include "runtime/arena.h"
 #include "runtime/rng.h"
 #include "runtime/threads.h"
+#include "tests/support/random_model.h"
 
 #include <math.h>
 #include <stdlib.h>

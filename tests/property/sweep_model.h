@@ -7,7 +7,7 @@
 
 #include "frontend/language/frontend.h"
 #include "ir/support/strbuf.h"
-#include "random_step.h"
+#include "tests/support/random_step.h"
 
 /* Operators, with x, y (may broadcast with x), k (integers of x's shape) and n (a number). */
 static const char *const sweep_operators[] = {

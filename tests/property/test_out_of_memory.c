@@ -11,10 +11,11 @@
 #include "ir/support/strbuf.h"
 #include "passes/pass.h"
 #include "plan_request.h"
-#include "random_model.h"
+#include "tests/support/random_model.h"
 
 #include <malloc.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 /* AddressSanitizer makes a compilation ten times as long. */

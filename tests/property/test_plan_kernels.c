@@ -10,8 +10,8 @@
 #include "ir/support/map.h"
 #include "passes/pass.h"
 #include "plan_request.h"
-#include "random_model.h"
 #include "sample.h"
+#include "tests/support/random_model.h"
 #include "unit/frontend/lower_text.h"
 
 /* What measured costs are known by. */

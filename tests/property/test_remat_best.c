@@ -1,9 +1,9 @@
 /* scrimp is never beaten by another solver, and its time never grows with the budget: random
  * problems, layered steps, small networks and a large one, at 50 budgets each.  SCRIMP_PROBLEMS:
  * how many random ones.  slow_remat_best.c has the whole zoo. */
-#include "layered_problem.h"
 #include "never_beaten.h"
 #include "passes/remat/cache/memo.h"
+#include "tests/support/layered_problem.h"
 #include "zoo_problem.h"
 
 #include <stdlib.h>

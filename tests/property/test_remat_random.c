@@ -11,8 +11,10 @@
 #include "passes/remat/model/step_problem.h"
 #include "passes/remat/order/reorder.h"
 #include "passes/remat/solvers.h"
-#include "random_step.h"
 #include "sample.h"
+#include "tests/support/random_step.h"
+
+#include <string.h>
 
 static void set_sources(EvalState *s, const Graph *g)
 {

@@ -2,13 +2,14 @@
  * replay, keeps what it promises, and is the same the second time.  SCRIMP_PROBLEMS: how many, from
  * SCRIMP_FIRST_PROBLEM on. */
 #include "check.h"
-#include "layered_problem.h"
 #include "passes/remat/bounds/bound.h"
 #include "passes/remat/cache/memo.h"
 #include "passes/remat/model/schedule.h"
 #include "passes/remat/solvers.h"
+#include "tests/support/layered_problem.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 static bool same_schedule(const RematSchedule *a, const RematSchedule *b)
 {

@@ -4,12 +4,16 @@
  * SCRIMP_MODELS: how many. */
 #include "model_run.h"
 
+#include "ir/support/strbuf.h"
 #include "passes/remat/bounds/bound.h"
 #include "passes/remat/model/relax_pieces.h"
 #include "passes/remat/model/schedule.h"
 #include "passes/remat/solve.h"
 #include "passes/remat/solvers.h"
 #include "passes/views.h"
+#include "tests/support/random.h"
+
+#include <string.h>
 
 enum { MOST_VALUES = 24, MOST_PLANS = 60, RANDOM_PLANS = 24, MOST_RERUNS = 10 };
 

@@ -2,10 +2,10 @@
  * same, and both on graphs beyond their limits.  Skipped where Cbc is not installed. */
 #include "check.h"
 #include "ir/support/milp.h"
-#include "layered_problem.h"
 #include "passes/remat/model/schedule.h"
 #include "passes/remat/solvers.h"
 #include "sample.h"
+#include "tests/support/layered_problem.h"
 
 #include <math.h>
 

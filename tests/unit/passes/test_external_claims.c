@@ -1,13 +1,13 @@
 /* What plan --graph claims of small graphs, `optimal`, `infeasible_proven` and all bounds, against
- * a search of all schedules that shares no code with scrimp (tests/brute_graph.h).  Nothing that is
- * claimed may be false, and most of what is true has to be claimed.
- * SCRIMP_GRAPHS: how many; SCRIMP_FIRST_GRAPH: the first seed. */
-#include "brute_graph.h"
+ * a search of all schedules that shares no code with scrimp (tests/support/brute_graph.h).  Nothing
+ * that is claimed may be false, and most of what is true has to be claimed. SCRIMP_GRAPHS: how
+ * many; SCRIMP_FIRST_GRAPH: the first seed. */
 #include "check.h"
 #include "passes/remat/cache/memo.h"
 #include "passes/remat/solvers.h"
 #include "plan_request.h"
-#include "random_external.h"
+#include "tests/support/brute_graph.h"
+#include "tests/support/random_external.h"
 
 #include <math.h>
 #include <stdlib.h>

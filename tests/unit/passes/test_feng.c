@@ -2,7 +2,7 @@
  * their model, written down again.  SCRIMP_GRAPHS: how many graphs (2500); SCRIMP_SEED. */
 #include "check.h"
 #include "passes/remat/papers/feng.h"
-#include "random_step.h"
+#include "tests/support/random_step.h"
 
 #include <stdlib.h>
 

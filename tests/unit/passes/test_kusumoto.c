@@ -3,7 +3,7 @@
  * (2000); SCRIMP_SEED: another seed. */
 #include "check.h"
 #include "passes/remat/papers/kusumoto.h"
-#include "random_step.h"
+#include "tests/support/random_step.h"
 
 #include <stdlib.h>
 

@@ -1,7 +1,7 @@
 /* Maximum flows against all cuts of small random networks, and the cut that is reported. */
 #include "check.h"
 #include "passes/remat/bounds/max_flow.h"
-#include "random_step.h"
+#include "tests/support/random_step.h"
 
 #include <string.h>
 

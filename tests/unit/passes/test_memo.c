@@ -4,7 +4,6 @@
 #include "check.h"
 #include "ir/support/clock.h"
 #include "ir/support/map.h"
-#include "layered_problem.h"
 #include "passes/remat/cache/memo.h"
 #include "passes/remat/cache/stored.h"
 #include "passes/remat/model/pieces_schedule.h"
@@ -12,6 +11,7 @@
 #include "passes/remat/solve.h"
 #include "passes/remat/solvers.h"
 #include "sample.h"
+#include "tests/support/layered_problem.h"
 
 #include <string.h>
 

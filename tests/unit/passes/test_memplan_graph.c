@@ -4,7 +4,7 @@
 #include "passes/memplan/memplan.h"
 #include "passes/remat/model/schedule.h"
 #include "passes/remat/model/step_problem.h"
-#include "random_step.h"
+#include "tests/support/random_step.h"
 
 #include <string.h>
 

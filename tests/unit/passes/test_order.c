@@ -6,8 +6,9 @@
 #include "passes/remat/model/schedule.h"
 #include "passes/remat/model/step_problem.h"
 #include "passes/remat/order/reorder.h"
-#include "random_problem.h"
+#include "tests/support/random_problem.h"
 
+#include <string.h>
 #include <time.h>
 
 typedef struct Search {

@@ -3,10 +3,10 @@
 #include "check.h"
 
 #include "ir/support/clock.h"
-#include "layered_problem.h"
 #include "passes/remat/cache/memo.h"
 #include "passes/remat/solve.h"
 #include "passes/remat/solvers.h"
+#include "tests/support/layered_problem.h"
 
 #include <string.h>
 

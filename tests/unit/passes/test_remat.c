@@ -1,5 +1,6 @@
 /* The replay against hand-made figures and broken schedules, the peak bound against exhaustive
- * search, budgets as text, and the pass: reports, errors, hints. */
+ * search, budgets as text, and the pass: reports, errors, hints.
+ * SCRIMP_PROBLEMS: how many random problems. */
 #include "check.h"
 #include "ir/verify.h"
 #include "passes/pass.h"
@@ -8,91 +9,22 @@
 #include "passes/remat/model/budget.h"
 #include "passes/remat/solvers.h"
 #include "plan_request.h"
-#include "random_problem.h"
+#include "sample.h"
+#include "tests/support/problem_text.h"
+#include "tests/support/random_problem.h"
 
-/* x -> a(128) -> b(128, may overwrite a) -> c(64);  g reads a, c -> d(64);  update overwrites w
- * after h. h reads w and d -> e(64), kept. */
-typedef struct Small {
-    RematProblem p;
-    RematNode node[6];
-    RematTensor tensor[8];
-} Small;
+#include <string.h>
 
-enum { X, W, A, B, C, D, E, W2 };
+static const char small[] = "x 64\n"
+                            "w 256 persistent\n"
+                            "a 128 <- x : time 1, forward\n"
+                            "b 128 <- a : time 2, forward, over a\n"
+                            "c 64 <- b : time 3, forward, loss, workspace 192\n"
+                            "d 64 <- a c : time 4\n"
+                            "e 64 keep <- w d : time 5\n"
+                            "w2 0 <- w d : time 6, once, overwrites w\n";
+
 enum { MAKE_A, MAKE_B, MAKE_C, MAKE_D, MAKE_E, UPDATE };
-
-static void small_problem(Pool *pool, Small *s)
-{
-    static int in_a[] = {X}, in_b[] = {A}, in_c[] = {B}, in_d[] = {A, C}, in_e[] = {W, D},
-               in_u[] = {W, D};
-    static int out_a[] = {A}, out_b[] = {B}, out_c[] = {C}, out_d[] = {D}, out_e[] = {E},
-               out_u[] = {W2}, old[] = {W};
-    static RematInPlace over[] = {{0, 0}};
-    *s = (Small){.tensor = {{64, -1, false, false, "x"},
-                            {256, -1, true, false, "w"},
-                            {128, MAKE_A, false, false, "a"},
-                            {128, MAKE_B, false, false, "b"},
-                            {64, MAKE_C, false, false, "c"},
-                            {64, MAKE_D, false, false, "d"},
-                            {64, MAKE_E, false, true, "e"},
-                            {0, UPDATE, false, false, "w2"}},
-                 .node = {{.name = "a",
-                           .cost = 1,
-                           .rerun = true,
-                           .forward = true,
-                           .n_in = 1,
-                           .n_out = 1,
-                           .in = in_a,
-                           .out = out_a},
-                          {.name = "b",
-                           .cost = 2,
-                           .rerun = true,
-                           .forward = true,
-                           .n_in = 1,
-                           .n_out = 1,
-                           .n_in_place = 1,
-                           .in = in_b,
-                           .out = out_b,
-                           .in_place = over},
-                          {.name = "c",
-                           .cost = 3,
-                           .rerun = true,
-                           .forward = true,
-                           .n_in = 1,
-                           .n_out = 1,
-                           .in = in_c,
-                           .out = out_c,
-                           .workspace = 192},
-                          {.name = "d",
-                           .cost = 4,
-                           .rerun = true,
-                           .n_in = 2,
-                           .n_out = 1,
-                           .in = in_d,
-                           .out = out_d},
-                          {.name = "e",
-                           .cost = 5,
-                           .rerun = true,
-                           .n_in = 2,
-                           .n_out = 1,
-                           .in = in_e,
-                           .out = out_e},
-                          {.name = "u",
-                           .cost = 6,
-                           .n_in = 2,
-                           .n_out = 1,
-                           .n_overwrites = 1,
-                           .in = in_u,
-                           .out = out_u,
-                           .overwrites = old}}};
-    s->p = (RematProblem){.pool = pool,
-                          .n_nodes = 6,
-                          .n_tensors = 8,
-                          .node = s->node,
-                          .tensor = s->tensor,
-                          .persistent_bytes = 256,
-                          .loss_node = MAKE_C};
-}
 
 static RematFigures replay(Pool *pool, const RematProblem *p, int len, const int *nodes)
 {
@@ -102,12 +34,11 @@ static RematFigures replay(Pool *pool, const RematProblem *p, int len, const int
 }
 
 #define REPLAY(...)                                                                                \
-    replay(pool, &s.p, (int)(sizeof((int[]){__VA_ARGS__}) / sizeof(int)), (int[]){__VA_ARGS__})
+    replay(pool, p, (int)(sizeof((int[]){__VA_ARGS__}) / sizeof(int)), (int[]){__VA_ARGS__})
 
 static void check_figures(Pool *pool)
 {
-    Small s;
-    small_problem(pool, &s);
+    RematProblem *p = problem_text(pool, small);
     /* at c: a 128, b 128, c 64, workspace 192 beside 256 persistent */
     RematFigures f = REPLAY(MAKE_A, MAKE_B, MAKE_C, MAKE_D, MAKE_E, UPDATE);
     CHECK_MSG(f.ok, "%s", f.fault);
@@ -122,8 +53,7 @@ static void check_figures(Pool *pool)
 
 static void check_faults(Pool *pool)
 {
-    Small s;
-    small_problem(pool, &s);
+    RematProblem *p = problem_text(pool, small);
     CHECK(!REPLAY(MAKE_A, MAKE_B, MAKE_C, MAKE_D, MAKE_E).ok);                 /* never ran */
     CHECK(!REPLAY(MAKE_B, MAKE_A, MAKE_C, MAKE_D, MAKE_E, UPDATE).ok);         /* undefined */
     CHECK(!REPLAY(MAKE_A, MAKE_B, MAKE_C, MAKE_D, MAKE_E, UPDATE, UPDATE).ok); /* not twice */
@@ -131,7 +61,7 @@ static void check_faults(Pool *pool)
     CHECK(!REPLAY(MAKE_A, MAKE_B, MAKE_C, MAKE_D, MAKE_E, UPDATE, MAKE_E).ok); /* old version */
     CHECK(!REPLAY(MAKE_A, MAKE_B, MAKE_C, MAKE_D, MAKE_E, UPDATE, 6).ok);      /* no node */
     CHECK(!REPLAY(MAKE_A, MAKE_B, MAKE_C, MAKE_D, MAKE_E, UPDATE, -1).ok);
-    s.node[MAKE_A].rerun = false;
+    p->node[MAKE_A].rerun = false;
     CHECK(!REPLAY(MAKE_A, MAKE_B, MAKE_C, MAKE_A, MAKE_D, MAKE_E, UPDATE).ok);
 }
 
@@ -198,8 +128,9 @@ static void exhaust(Exhaust *x)
 static void check_against_search(void)
 {
     Random r = {4711};
-    printf("seed 4711\n");
-    for (int k = 0; k < 25; k++) {
+    int problems = sample_number("SCRIMP_PROBLEMS", 10);
+    printf("seed 4711, %d problems\n", problems);
+    for (int k = 0; k < problems; k++) {
         Pool *pool = pool_new();
         RematProblem *p = random_problem(pool, &r, 3 + random_below(&r, 2));
         Exhaust x = {.pool = pool, .p = p, .max_len = p->n_nodes + 2, .best = INT64_MAX};

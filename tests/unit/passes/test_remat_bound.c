@@ -1,12 +1,13 @@
 /* The bounds against exact search over all schedules of random problems. */
 #include "check.h"
-#include "exact_remat.h"
 #include "passes/remat/bounds/bound.h"
 #include "passes/remat/model/schedule.h"
 #include "passes/remat/order/reorder.h"
-#include "random_problem.h"
+#include "tests/support/exact_remat.h"
+#include "tests/support/random_problem.h"
 
 #include <math.h>
+#include <string.h>
 
 typedef struct Tally {
     int budgets, with_overhead, positive, tight; /* positive, tight: of those with overhead */

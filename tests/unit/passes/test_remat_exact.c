@@ -1,11 +1,11 @@
 /* What the solver says of small problems against exact search over all schedules: it never claims
  * more than is true, and how far it stays behind is printed.  SCRIMP_PROBLEMS: how many. */
 #include "check.h"
-#include "exact_remat.h"
 #include "passes/remat/model/schedule.h"
 #include "passes/remat/solve.h"
 #include "passes/remat/solvers.h"
-#include "random_problem.h"
+#include "tests/support/exact_remat.h"
+#include "tests/support/random_problem.h"
 
 #include <stdlib.h>
 

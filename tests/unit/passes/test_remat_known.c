@@ -6,7 +6,7 @@
 #include "passes/remat/papers/revolve.h"
 #include "passes/remat/search/search.h"
 #include "passes/remat/solvers.h"
-#include "random_problem.h"
+#include "tests/support/random_problem.h"
 
 #include <math.h>
 

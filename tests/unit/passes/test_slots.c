@@ -8,7 +8,7 @@
 #include "passes/remat/model/schedule.h"
 #include "passes/remat/search/slots.h"
 #include "passes/remat/solvers.h"
-#include "random_problem.h"
+#include "tests/support/random_problem.h"
 
 #include <math.h>
 #include <string.h>

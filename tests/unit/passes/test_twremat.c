@@ -1,12 +1,12 @@
 /* Tree decompositions of graphs whose treewidth is known and of random ones, TWRemat on a chain and
  * on a large step, and pruning. */
 #include "check.h"
-#include "layered_problem.h"
 #include "passes/remat/model/runs.h"
 #include "passes/remat/model/schedule.h"
 #include "passes/remat/papers/prune.h"
 #include "passes/remat/papers/tree_decomposition.h"
 #include "passes/remat/solvers.h"
+#include "tests/support/layered_problem.h"
 
 typedef struct Edges {
     int n_vertices, n_edges, *pair;

@@ -4,8 +4,8 @@
  * down to the least budget. SCRIMP_MODELS: so many random models instead. */
 #include "passes/pass.h"
 #include "plan_request.h"
-#include "random_model.h"
 #include "sample.h"
+#include "tests/support/random_model.h"
 #include "zoo_files.h"
 
 typedef struct Step {

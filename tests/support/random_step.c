@@ -1,30 +1,6 @@
-/* Random training steps for the tests of order, remat and memory plan: a forward DAG with weights,
- * views, several outputs, running statistics and a metric, a backward part derived by rule, and
- * updates in place. */
-#ifndef SCRIMP_TESTS_RANDOM_STEP_H
-#define SCRIMP_TESTS_RANDOM_STEP_H
-
-#include "ir/graph.h"
+#include "tests/support/random_step.h"
 
 #include <string.h>
-
-typedef struct Random {
-    uint64_t state;
-} Random;
-
-static inline uint64_t random_next(Random *r)
-{
-    r->state = r->state * 6364136223846793005u + 1442695040888963407u;
-    uint64_t x = r->state;
-    x ^= x >> 33;
-    x *= 0xff51afd7ed558ccdu;
-    return x ^ x >> 29;
-}
-
-static inline int random_below(Random *r, int n)
-{
-    return (int)(random_next(r) % (uint64_t)n);
-}
 
 typedef enum StepKind {
     STEP_RELU,
@@ -61,25 +37,24 @@ typedef struct StepBuilder {
     int n_updates;
 } StepBuilder;
 
-static inline ValueId step_add(StepBuilder *b, OpKind op, ValueId x, ValueId y,
-                               const AttrList *attrs)
+static ValueId step_add(StepBuilder *b, OpKind op, ValueId x, ValueId y, const AttrList *attrs)
 {
     ValueId in[2] = {x, y};
     return graph_add(b->g, op, in, y == VALUE_NONE ? 1 : 2, attrs, NULL, (Loc){0});
 }
 
-static inline Type step_matrix(int64_t rows, int64_t columns)
+static Type step_matrix(int64_t rows, int64_t columns)
 {
     int64_t dims[2] = {rows, columns};
     return type_make(DTYPE_F32, 2, dims);
 }
 
-static inline ValueId step_source(StepBuilder *b, OpKind op, Type t, const char *name)
+static ValueId step_source(StepBuilder *b, OpKind op, Type t, const char *name)
 {
     return graph_add_source(b->g, op, t, NULL, name, (Loc){0});
 }
 
-static inline ValueId step_pick(StepBuilder *b)
+static ValueId step_pick(StepBuilder *b)
 {
     int n = b->n_values, recent = n < 6 ? n : 6;
     int k = random_below(&b->random, 4) ? n - 1 - random_below(&b->random, recent)
@@ -88,7 +63,7 @@ static inline ValueId step_pick(StepBuilder *b)
 }
 
 /* A value of the same shape as a (or, same_rows, as many rows); a itself when there is no other. */
-static inline ValueId step_partner(StepBuilder *b, ValueId a, bool same_rows)
+static ValueId step_partner(StepBuilder *b, ValueId a, bool same_rows)
 {
     const Type *t = value_type(b->g, a);
     for (int tries = 0; tries < 8; tries++) {
@@ -100,7 +75,7 @@ static inline ValueId step_partner(StepBuilder *b, ValueId a, bool same_rows)
     return a;
 }
 
-static inline ValueId step_reshape(StepBuilder *b, ValueId x, int64_t rows, int64_t columns)
+static ValueId step_reshape(StepBuilder *b, ValueId x, int64_t rows, int64_t columns)
 {
     AttrList attrs = {.n = 0};
     int64_t shape[2] = {rows, columns};
@@ -108,7 +83,7 @@ static inline ValueId step_reshape(StepBuilder *b, ValueId x, int64_t rows, int6
     return step_add(b, OP_reshape, x, VALUE_NONE, &attrs);
 }
 
-static inline ValueId step_center(StepBuilder *b, ValueId x)
+static ValueId step_center(StepBuilder *b, ValueId x)
 {
     AttrList attrs = {.n = 0};
     int64_t axes[1] = {0};
@@ -123,7 +98,7 @@ static inline ValueId step_center(StepBuilder *b, ValueId x)
     return step_add(b, OP_sub, x, mean, NULL);
 }
 
-static inline void step_forward(StepBuilder *b)
+static void step_forward(StepBuilder *b)
 {
     StepOp *op = &b->op[b->n_ops++];
     *op = (StepOp){.kind = (StepKind)random_below(&b->random, STEP_KINDS)};
@@ -176,12 +151,12 @@ static inline void step_forward(StepBuilder *b)
     b->value[b->n_values++] = op->out;
 }
 
-static inline void step_give(StepBuilder *b, ValueId v, ValueId grad)
+static void step_give(StepBuilder *b, ValueId v, ValueId grad)
 {
     b->grad[v] = b->grad[v] == VALUE_NONE ? grad : step_add(b, OP_add, b->grad[v], grad, NULL);
 }
 
-static inline ValueId step_columns(StepBuilder *b, ValueId x, int64_t from, int64_t to)
+static ValueId step_columns(StepBuilder *b, ValueId x, int64_t from, int64_t to)
 {
     AttrList attrs = {.n = 0};
     int64_t start[2] = {0, from}, limit[2] = {value_type(b->g, x)->dim[0], to}, step[2] = {1, 1};
@@ -191,7 +166,7 @@ static inline ValueId step_columns(StepBuilder *b, ValueId x, int64_t from, int6
     return step_add(b, OP_slice, x, VALUE_NONE, &attrs);
 }
 
-static inline void step_backward(StepBuilder *b, const StepOp *op)
+static void step_backward(StepBuilder *b, const StepOp *op)
 {
     ValueId dy = b->grad[op->out];
     const Type t = *value_type(b->g, op->a);
@@ -241,7 +216,7 @@ static inline void step_backward(StepBuilder *b, const StepOp *op)
     }
 }
 
-static inline ValueId step_full_mean(StepBuilder *b, ValueId x)
+static ValueId step_full_mean(StepBuilder *b, ValueId x)
 {
     AttrList attrs = {.n = 0};
     int64_t axes[2] = {0, 1};
@@ -251,7 +226,7 @@ static inline ValueId step_full_mean(StepBuilder *b, ValueId x)
 
 /* The loss is the sum of the means of all values that nothing reads; their gradients start the way
  * back. */
-static inline void step_loss(StepBuilder *b)
+static void step_loss(StepBuilder *b)
 {
     bool *read = POOL_ARRAY(b->g->pool, b->g->values.len, bool);
     for (int k = 0; k < b->n_ops; k++)
@@ -275,7 +250,7 @@ static inline void step_loss(StepBuilder *b)
     }
 }
 
-static inline void step_update(StepBuilder *b, ValueId w, ValueId grad)
+static void step_update(StepBuilder *b, ValueId w, ValueId grad)
 {
     ValueId m = step_source(b, OP_state, *value_type(b->g, w), "$momentum");
     AttrList attrs = {.n = 0};
@@ -287,8 +262,7 @@ static inline void step_update(StepBuilder *b, ValueId w, ValueId grad)
     graph_value(b->g, n->out[1])->writes = m;
 }
 
-/* n_ops <= 500 forward operations; updates come last in the order. */
-static inline Graph *random_step(Pool *pool, uint64_t seed, int n_ops)
+Graph *random_step(Pool *pool, uint64_t seed, int n_ops)
 {
     StepBuilder *b = POOL_NEW(pool, StepBuilder);
     b->g = graph_new(pool, "random");
@@ -312,5 +286,3 @@ static inline Graph *random_step(Pool *pool, uint64_t seed, int n_ops)
         step_update(b, b->update[k].weight, b->update[k].grad);
     return b->g;
 }
-
-#endif

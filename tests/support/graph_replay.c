@@ -1,25 +1,13 @@
-/* What docs/graphs.md says, played back naively: no code of scrimp's, quadratic, and easy to read.
- * The graph is the JSON document itself. */
-#ifndef SCRIMP_TESTS_GRAPH_REPLAY_H
-#define SCRIMP_TESTS_GRAPH_REPLAY_H
+#include "tests/support/graph_replay.h"
 
-#include <jansson.h>
-#include <stdbool.h>
-#include <stdint.h>
 #include <string.h>
 
-typedef struct Played {
-    const char *fault; /* NULL = the schedule is valid */
-    int64_t peak;
-    double time, time_once;
-} Played;
-
-static inline int64_t number_at(const json_t *array, size_t i)
+int64_t number_at(const json_t *array, size_t i)
 {
     return json_integer_value(json_array_get(array, i));
 }
 
-static inline int64_t bytes_at(const json_t *nodes, const json_t *ref)
+static int64_t bytes_at(const json_t *nodes, const json_t *ref)
 {
     const json_t *made =
         json_object_get(json_array_get(nodes, (size_t)number_at(ref, 0)), "outputs");
@@ -27,7 +15,7 @@ static inline int64_t bytes_at(const json_t *nodes, const json_t *ref)
         json_object_get(json_array_get(made, (size_t)number_at(ref, 1)), "bytes"));
 }
 
-static inline bool holds_ref(const json_t *refs, int64_t node, int64_t output)
+static bool holds_ref(const json_t *refs, int64_t node, int64_t output)
 {
     for (size_t k = 0; k < json_array_size(refs); k++)
         if (number_at(json_array_get(refs, k), 0) == node &&
@@ -37,7 +25,7 @@ static inline bool holds_ref(const json_t *refs, int64_t node, int64_t output)
 }
 
 /* b_v for every node v of a forward graph, last first. */
-static inline json_t *replay_nodes(const json_t *graph)
+static json_t *replay_nodes(const json_t *graph)
 {
     json_t *nodes = json_deep_copy(json_object_get(graph, "nodes"));
     int64_t n = (int64_t)json_array_size(nodes);
@@ -74,7 +62,7 @@ static inline json_t *replay_nodes(const json_t *graph)
     return nodes;
 }
 
-static inline bool flag_of(const json_t *o, const char *key, bool otherwise)
+static bool flag_of(const json_t *o, const char *key, bool otherwise)
 {
     const json_t *value = json_object_get(o, key);
     return value ? json_is_true(value) : otherwise;
@@ -82,15 +70,14 @@ static inline bool flag_of(const json_t *o, const char *key, bool otherwise)
 
 /* Whether run `at` of the schedule reads output k of the node that ran at `made`; only asked while
  * no later run of that node lies between. */
-static inline bool reads_at(const json_t *nodes, const json_t *schedule, size_t at, int64_t node,
-                            size_t k)
+static bool reads_at(const json_t *nodes, const json_t *schedule, size_t at, int64_t node, size_t k)
 {
     const json_t *reader = json_array_get(nodes, (size_t)number_at(schedule, at));
     return holds_ref(json_object_get(reader, "inputs"), node, (int64_t)k);
 }
 
 /* The last run at which output k of run `made` is alive. */
-static inline size_t last_alive(const json_t *nodes, const json_t *schedule, size_t made, size_t k)
+static size_t last_alive(const json_t *nodes, const json_t *schedule, size_t made, size_t k)
 {
     int64_t node = number_at(schedule, made);
     size_t last = made, i = made + 1, n = json_array_size(schedule);
@@ -105,7 +92,7 @@ static inline size_t last_alive(const json_t *nodes, const json_t *schedule, siz
 }
 
 /* Every read finds a value: made by an earlier run, and never overwritten before. */
-static inline const char *reads_fault(const json_t *nodes, const json_t *schedule, size_t at)
+static const char *reads_fault(const json_t *nodes, const json_t *schedule, size_t at)
 {
     const json_t *in =
         json_object_get(json_array_get(nodes, (size_t)number_at(schedule, at)), "inputs");
@@ -125,7 +112,7 @@ static inline const char *reads_fault(const json_t *nodes, const json_t *schedul
     return NULL;
 }
 
-static inline const char *runs_fault(const json_t *nodes, const json_t *schedule)
+static const char *runs_fault(const json_t *nodes, const json_t *schedule)
 {
     size_t n = json_array_size(nodes);
     for (size_t v = 0; v < n; v++) {
@@ -147,7 +134,7 @@ static inline const char *runs_fault(const json_t *nodes, const json_t *schedule
     return NULL;
 }
 
-static inline int64_t peak_of(const json_t *nodes, const json_t *schedule)
+static int64_t peak_of(const json_t *nodes, const json_t *schedule)
 {
     size_t len = json_array_size(schedule);
     int64_t persistent = 0, peak = 0;
@@ -175,8 +162,7 @@ static inline int64_t peak_of(const json_t *nodes, const json_t *schedule)
     return persistent + peak;
 }
 
-/* graph: a valid document; schedule: an array of node numbers. */
-static inline Played play_schedule(const json_t *graph, const json_t *schedule)
+Played play_schedule(const json_t *graph, const json_t *schedule)
 {
     json_t *nodes = replay_nodes(graph);
     Played p = {.fault = runs_fault(nodes, schedule)};
@@ -190,5 +176,3 @@ static inline Played play_schedule(const json_t *graph, const json_t *schedule)
     json_decref(nodes);
     return p;
 }
-
-#endif

@@ -1,11 +1,4 @@
-/* Exact search over all schedules of a small problem, for tests: any order, any number of
- * recomputations.  Dijkstra's algorithm over states (nodes that have run, tensors in memory); a
- * step runs one node and then frees some of its inputs and outputs, which are the only moments at
- * which a value dies. */
-#ifndef SCRIMP_TESTS_EXACT_REMAT_H
-#define SCRIMP_TESTS_EXACT_REMAT_H
-
-#include "passes/remat/model/problem.h"
+#include "tests/support/exact_remat.h"
 
 #include <stdlib.h>
 
@@ -27,13 +20,13 @@ typedef struct Exact {
     int64_t *heap_price;
 } Exact;
 
-static inline uint32_t exact_hash(uint32_t ran, uint32_t live)
+static uint32_t exact_hash(uint32_t ran, uint32_t live)
 {
     uint64_t h = ((uint64_t)ran << 32 | live) * 0x9E3779B97F4A7C15u;
     return (uint32_t)(h >> 33);
 }
 
-static inline int *exact_slot(Exact *x, uint32_t ran, uint32_t live)
+static int *exact_slot(Exact *x, uint32_t ran, uint32_t live)
 {
     uint32_t i = exact_hash(ran, live) % (uint32_t)x->table_size;
     while (x->table[i] >= 0 &&
@@ -42,7 +35,7 @@ static inline int *exact_slot(Exact *x, uint32_t ran, uint32_t live)
     return &x->table[i];
 }
 
-static inline void exact_push(Exact *x, int state)
+static void exact_push(Exact *x, int state)
 {
     if (x->n_heap == x->heap_room) {
         x->heap_room = 2 * x->heap_room + 64;
@@ -59,7 +52,7 @@ static inline void exact_push(Exact *x, int state)
     x->heap_price[i] = price;
 }
 
-static inline int exact_pop(Exact *x)
+static int exact_pop(Exact *x)
 {
     int top = x->heap[0], last = x->heap[--x->n_heap], i = 0;
     int64_t price = x->heap_price[x->n_heap];
@@ -75,7 +68,7 @@ static inline int exact_pop(Exact *x)
     return top;
 }
 
-static inline void exact_rehash(Exact *x)
+static void exact_rehash(Exact *x)
 {
     x->table_size = 2 * x->table_size + 1021;
     x->table = realloc(x->table, (size_t)x->table_size * sizeof *x->table);
@@ -85,8 +78,7 @@ static inline void exact_rehash(Exact *x)
         *exact_slot(x, x->state[s].ran, x->state[s].live) = s;
 }
 
-static inline void exact_reach(Exact *x, uint32_t ran, uint32_t live, int64_t price, int parent,
-                               int node)
+static void exact_reach(Exact *x, uint32_t ran, uint32_t live, int64_t price, int parent, int node)
 {
     if (2 * (x->n_states + 1) > x->table_size)
         exact_rehash(x);
@@ -104,7 +96,7 @@ static inline void exact_reach(Exact *x, uint32_t ran, uint32_t live, int64_t pr
     exact_push(x, *slot);
 }
 
-static inline bool exact_overwritten(const RematProblem *p, uint32_t ran, int tensor)
+static bool exact_overwritten(const RematProblem *p, uint32_t ran, int tensor)
 {
     for (int n = 0; n < p->n_nodes; n++)
         for (int k = 0; ran >> n & 1 && k < p->node[n].n_overwrites; k++)
@@ -113,7 +105,7 @@ static inline bool exact_overwritten(const RematProblem *p, uint32_t ran, int te
     return false;
 }
 
-static inline bool exact_may_run(const RematProblem *p, const ExactState *s, int n)
+static bool exact_may_run(const RematProblem *p, const ExactState *s, int n)
 {
     const RematNode *node = &p->node[n];
     if (s->ran >> n & 1 && (!node->rerun || node->hint == REMAT_KEEP))
@@ -130,7 +122,7 @@ static inline bool exact_may_run(const RematProblem *p, const ExactState *s, int
 }
 
 /* Bytes alive while n runs and the inputs in `dies` die there. */
-static inline int64_t exact_bytes(const RematProblem *p, uint32_t live, int n, uint32_t dies)
+static int64_t exact_bytes(const RematProblem *p, uint32_t live, int n, uint32_t dies)
 {
     const RematNode *node = &p->node[n];
     int64_t bytes = p->persistent_bytes + node->workspace;
@@ -152,7 +144,7 @@ static inline int64_t exact_bytes(const RematProblem *p, uint32_t live, int n, u
 }
 
 /* Batch inputs that nothing reads die after the first run. */
-static inline uint32_t exact_unread(const RematProblem *p)
+static uint32_t exact_unread(const RematProblem *p)
 {
     uint32_t unread = 0;
     for (int t = 0; t < p->n_tensors; t++)
@@ -164,7 +156,7 @@ static inline uint32_t exact_unread(const RematProblem *p)
     return unread;
 }
 
-static inline void exact_run(Exact *x, int from, int n)
+static void exact_run(Exact *x, int from, int n)
 {
     const RematProblem *p = x->p;
     ExactState s = x->state[from];
@@ -185,7 +177,7 @@ static inline void exact_run(Exact *x, int from, int n)
     }
 }
 
-static inline RematSchedule exact_path(const Exact *x, Pool *pool, int state)
+static RematSchedule exact_path(const Exact *x, Pool *pool, int state)
 {
     int len = 0;
     for (int s = state; x->state[s].parent >= 0; s = x->state[s].parent)
@@ -196,11 +188,8 @@ static inline RematSchedule exact_path(const Exact *x, Pool *pool, int state)
     return path;
 }
 
-/* The least time of all schedules within the budget, or (on_peak) the least peak; -1 = none.  For
- * at most 31 nodes and tensors, costs that are whole numbers, and persistent tensors that no node
- * makes.  @keep forbids second runs. */
-static inline int64_t exact_remat(Pool *pool, const RematProblem *p, int64_t budget, bool on_peak,
-                                  RematSchedule *best)
+int64_t exact_remat(Pool *pool, const RematProblem *p, int64_t budget, bool on_peak,
+                    RematSchedule *best)
 {
     Exact x = {.p = p, .budget = budget, .on_peak = on_peak};
     uint32_t live = 0, keep = 0, all = (1u << p->n_nodes) - 1;
@@ -229,5 +218,3 @@ static inline int64_t exact_remat(Pool *pool, const RematProblem *p, int64_t bud
     free(x.heap_price);
     return answer;
 }
-
-#endif

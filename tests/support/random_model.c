@@ -1,27 +1,9 @@
-/* Random trainable models as text of the scrimp language: images (convolution, batch norm,
- * pooling), vectors (linear, layer norm, gates) and sequences (embedding, attention), each with a
- * random optimizer, loss, clipping and accumulation.  Sizes come from short lists, so that kernels
- * are shared. */
-#ifndef SCRIMP_TESTS_RANDOM_MODEL_H
-#define SCRIMP_TESTS_RANDOM_MODEL_H
+#include "tests/support/random_model.h"
 
 #include "ir/support/strbuf.h"
-#include "random_step.h"
+#include "tests/support/random.h"
 
-enum { MODEL_CLASSES = 10 }; /* also the vocabulary: every integer of a batch is below it */
-
-typedef enum ModelFamily {
-    MODEL_IMAGES,
-    MODEL_VECTORS,
-    MODEL_SEQUENCES,
-    MODEL_FAMILIES
-} ModelFamily;
-
-/* What a test may exclude. */
-typedef struct ModelLimits {
-    bool no_dropout; /* masks depend on the place in the batch */
-    bool no_accumulate;
-} ModelLimits;
+#include <string.h>
 
 typedef struct ModelText {
     StrBuf text;
@@ -33,7 +15,7 @@ typedef struct ModelText {
     const char *accumulate;
 } ModelText;
 
-static inline const char *model_word(ModelText *m, const char *const *words, int n)
+static const char *model_word(ModelText *m, const char *const *words, int n)
 {
     return words[random_below(&m->random, n)];
 }
@@ -41,30 +23,30 @@ static inline const char *model_word(ModelText *m, const char *const *words, int
     model_word(m, (const char *const[]){__VA_ARGS__},                                              \
                (int)(sizeof((const char *const[]){__VA_ARGS__}) / sizeof(char *)))
 
-static inline int model_number(ModelText *m, int a, int b)
+static int model_number(ModelText *m, int a, int b)
 {
     return random_below(&m->random, 2) ? a : b;
 }
 
-static inline bool model_chance(ModelText *m, int one_in)
+static bool model_chance(ModelText *m, int one_in)
 {
     return random_below(&m->random, one_in) == 0;
 }
 
-static inline const char *model_activation(ModelText *m)
+static const char *model_activation(ModelText *m)
 {
     return MODEL_WORD(m, "relu()", "gelu()", "gelu(approx = \"tanh\")", "silu()", "tanh()",
                       "sigmoid()");
 }
 
-static inline const char *model_bias(ModelText *m)
+static const char *model_bias(ModelText *m)
 {
     return MODEL_WORD(m, "", ", bias = false");
 }
 
 #define MODEL_PUT(m, ...) strbuf_printf(&(m)->text, __VA_ARGS__)
 
-static inline void model_dropout(ModelText *m)
+static void model_dropout(ModelText *m)
 {
     if (!m->limits.no_dropout)
         MODEL_PUT(m, "  x = dropout(x, %s)\n", MODEL_WORD(m, "0.1", "0.25", "0.5"));
@@ -72,7 +54,7 @@ static inline void model_dropout(ModelText *m)
 
 /* --- images --- */
 
-static inline void model_conv(ModelText *m)
+static void model_conv(ModelText *m)
 {
     int k = model_chance(m, 3) ? 1 : 3, out = model_number(m, 8, 16), groups = 1, stride = 1;
     if (m->h >= 6 && model_chance(m, 3))
@@ -88,7 +70,7 @@ static inline void model_conv(ModelText *m)
     m->w = (m->w - 1) / stride + 1;
 }
 
-static inline void model_image_piece(ModelText *m)
+static void model_image_piece(ModelText *m)
 {
     switch (random_below(&m->random, 7)) {
     case 0:
@@ -120,7 +102,7 @@ static inline void model_image_piece(ModelText *m)
     }
 }
 
-static inline void model_images(ModelText *m, int pieces)
+static void model_images(ModelText *m, int pieces)
 {
     m->n = model_number(m, 2, 4);
     m->c = model_number(m, 3, 8);
@@ -136,7 +118,7 @@ static inline void model_images(ModelText *m, int pieces)
 
 /* --- vectors --- */
 
-static inline void model_vector_piece(ModelText *m)
+static void model_vector_piece(ModelText *m)
 {
     int l = m->n_labels++;
     switch (random_below(&m->random, 9)) {
@@ -176,7 +158,7 @@ static inline void model_vector_piece(ModelText *m)
     }
 }
 
-static inline void model_vectors(ModelText *m, int pieces)
+static void model_vectors(ModelText *m, int pieces)
 {
     m->n = model_number(m, 4, 8);
     m->c = model_number(m, 16, 33);
@@ -188,7 +170,7 @@ static inline void model_vectors(ModelText *m, int pieces)
 
 /* --- sequences --- */
 
-static inline void model_attention(ModelText *m)
+static void model_attention(ModelText *m)
 {
     int l = m->n_labels++, heads = model_number(m, 2, 4);
     MODEL_PUT(m,
@@ -205,7 +187,7 @@ static inline void model_attention(ModelText *m)
               m->limits.no_dropout || model_chance(m, 2) ? "" : " |> dropout(0.1)", l, m->c);
 }
 
-static inline void model_sequences(ModelText *m, int pieces)
+static void model_sequences(ModelText *m, int pieces)
 {
     m->n = model_number(m, 2, 3);
     m->h = model_number(m, 8, 12);
@@ -231,7 +213,7 @@ static inline void model_sequences(ModelText *m, int pieces)
 
 /* --- training --- */
 
-static inline void model_optimizer(ModelText *m)
+static void model_optimizer(ModelText *m)
 {
     const char *clip = MODEL_WORD(m, "", ", clip = 0.5", ", clip = 100.0");
     switch (random_below(&m->random, 6)) {
@@ -262,7 +244,7 @@ static inline void model_optimizer(ModelText *m)
         MODEL_PUT(m, "  accumulate = 2\n");
 }
 
-static inline void model_train(ModelText *m)
+static void model_train(ModelText *m)
 {
     bool sequence = m->family == MODEL_SEQUENCES;
     strbuf_put(&m->text, "train {\n  batch = synthetic(");
@@ -283,9 +265,8 @@ static inline void model_train(ModelText *m)
     strbuf_put(&m->text, "  steps = 10\n}\n");
 }
 
-/* The text, on the pool. */
-static inline const char *random_model(Pool *pool, uint64_t seed, ModelFamily family, int pieces,
-                                       ModelLimits limits)
+const char *random_model(Pool *pool, uint64_t seed, ModelFamily family, int pieces,
+                         ModelLimits limits)
 {
     ModelText m = {.text = strbuf_new(pool), .limits = limits, .family = family};
     m.random.state = seed * 7919 + (uint64_t)family;
@@ -299,5 +280,3 @@ static inline const char *random_model(Pool *pool, uint64_t seed, ModelFamily fa
     model_train(&m);
     return m.text.text;
 }
-
-#endif

@@ -1,19 +1,13 @@
-/* Small random remat problems, as plain data: DAGs with workspaces, persistent weights and their
- * updates, in-place pairs and several outputs. */
-#ifndef SCRIMP_TESTS_RANDOM_PROBLEM_H
-#define SCRIMP_TESTS_RANDOM_PROBLEM_H
+#include "tests/support/random_problem.h"
 
-#include "passes/remat/model/problem.h"
-#include "random_step.h"
-
-static inline int problem_tensor(RematProblem *p, int64_t bytes, int producer, bool persistent)
+int problem_tensor(RematProblem *p, int64_t bytes, int producer, bool persistent)
 {
     p->tensor[p->n_tensors] = (RematTensor){bytes, producer, persistent, false, "tensor"};
     p->persistent_bytes += persistent ? bytes : 0;
     return p->n_tensors++;
 }
 
-static inline void problem_read(RematNode *node, int tensor)
+void problem_read(RematNode *node, int tensor)
 {
     for (int k = 0; k < node->n_in; k++)
         if (node->in[k] == tensor)
@@ -22,7 +16,7 @@ static inline void problem_read(RematNode *node, int tensor)
 }
 
 /* A tensor made or given so far that has not been overwritten; recent ones more often. */
-static inline int problem_pick(const RematProblem *p, const bool *overwritten, Random *r)
+static int problem_pick(const RematProblem *p, const bool *overwritten, Random *r)
 {
     for (;;) {
         int t = random_below(r, 3) && p->n_tensors > 5 ? p->n_tensors - 1 - random_below(r, 5)
@@ -32,7 +26,7 @@ static inline int problem_pick(const RematProblem *p, const bool *overwritten, R
     }
 }
 
-static inline void problem_node(RematProblem *p, bool *overwritten, Random *r, int index)
+static void problem_node(RematProblem *p, bool *overwritten, Random *r, int index)
 {
     Pool *pool = p->pool;
     RematNode *node = &p->node[p->n_nodes++];
@@ -61,7 +55,7 @@ static inline void problem_node(RematProblem *p, bool *overwritten, Random *r, i
                 node->in_place[node->n_in_place++] = (RematInPlace){o, i};
 }
 
-static inline RematProblem *random_problem(Pool *pool, Random *r, int n_nodes)
+RematProblem *random_problem(Pool *pool, Random *r, int n_nodes)
 {
     RematProblem *p = POOL_NEW(pool, RematProblem);
     size_t most = 2 * (size_t)n_nodes + 8;
@@ -88,7 +82,7 @@ static inline RematProblem *random_problem(Pool *pool, Random *r, int n_nodes)
 }
 
 /* By tensor: the node that reads it last, or made it; -1 = none. */
-static inline int *problem_last_uses(const RematProblem *p)
+static int *problem_last_uses(const RematProblem *p)
 {
     int *last = POOL_ARRAY(p->pool, (size_t)p->n_tensors + 1, int);
     for (int t = 0; t < p->n_tensors; t++)
@@ -99,9 +93,7 @@ static inline int *problem_last_uses(const RematProblem *p)
     return last;
 }
 
-/* Graphs from elsewhere: nodes overwrite values that can be made again, several outputs are kept,
- * some of them beside one that is overwritten, and sizes and times may be 0. */
-static inline RematProblem *random_overwriting(Pool *pool, Random *r, int n_nodes)
+RematProblem *random_overwriting(Pool *pool, Random *r, int n_nodes)
 {
     RematProblem *p = random_problem(pool, r, n_nodes);
     const int *last = problem_last_uses(p);
@@ -124,9 +116,7 @@ static inline RematProblem *random_overwriting(Pool *pool, Random *r, int n_node
     return p;
 }
 
-/* Problems whose rematerialization is a question: a long way forward, and a backward part that
- * reads what the forward part made, which random_problem seldom gives. */
-static inline RematProblem *random_training(Pool *pool, Random *r, int n_forward)
+RematProblem *random_training(Pool *pool, Random *r, int n_forward)
 {
     RematProblem *p = POOL_NEW(pool, RematProblem);
     size_t n_nodes = 2 * (size_t)n_forward, n_tensors = 4 * (size_t)n_forward + 4;
@@ -162,5 +152,3 @@ static inline RematProblem *random_training(Pool *pool, Random *r, int n_forward
     p->tensor[last].keep = true;
     return p;
 }
-
-#endif

@@ -1,14 +1,4 @@
-/* Small random graphs of docs/graphs.md with all that it allows: several outputs or none, kept and
- * persistent ones, values that are overwritten (read by the overwriter or not), nodes that take no
- * time or may run once only, workspaces, values of no bytes.  In half of them old values are read
- * again in the second half, the youngest first, as training does: those leave most to recompute. */
-#ifndef SCRIMP_TESTS_RANDOM_EXTERNAL_H
-#define SCRIMP_TESTS_RANDOM_EXTERNAL_H
-
-#include "passes/remat/external/external.h"
-#include "random_step.h"
-
-enum { EXTERNAL_MOST = 12 };
+#include "tests/support/random_external.h"
 
 typedef struct ExternalDraw {
     Pool *pool;
@@ -19,14 +9,14 @@ typedef struct ExternalDraw {
     bool walks_back;
 } ExternalDraw;
 
-static inline bool draw_one_in(ExternalDraw *d, int n)
+static bool draw_one_in(ExternalDraw *d, int n)
 {
     return random_below(d->r, n) == 0;
 }
 
 /* Node n of n_nodes reads an output of the node that is as far from the beginning as n is from the
  * end, if one can still be read. */
-static inline void draw_walk_back(ExternalDraw *d, ExternalNode *node, int n_nodes)
+static void draw_walk_back(ExternalDraw *d, ExternalNode *node, int n_nodes)
 {
     int of = n_nodes - 1 - d->g->n_nodes;
     for (int k = 0; k < d->n_values && of < d->g->n_nodes; k++)
@@ -36,7 +26,7 @@ static inline void draw_walk_back(ExternalDraw *d, ExternalNode *node, int n_nod
         }
 }
 
-static inline void draw_inputs(ExternalDraw *d, ExternalNode *node, int n_nodes)
+static void draw_inputs(ExternalDraw *d, ExternalNode *node, int n_nodes)
 {
     node->in = POOL_ARRAY(d->pool, 5, ExternalRef);
     if (d->walks_back)
@@ -50,7 +40,7 @@ static inline void draw_inputs(ExternalDraw *d, ExternalNode *node, int n_nodes)
 }
 
 /* Of any value that is left, read by this node or not. */
-static inline void draw_overwrites(ExternalDraw *d, ExternalNode *node)
+static void draw_overwrites(ExternalDraw *d, ExternalNode *node)
 {
     node->overwrites = POOL_ARRAY(d->pool, 2, ExternalRef);
     bool once = draw_one_in(d, 2);
@@ -62,7 +52,7 @@ static inline void draw_overwrites(ExternalDraw *d, ExternalNode *node)
     }
 }
 
-static inline void draw_outputs(ExternalDraw *d, ExternalNode *node, int most_made)
+static void draw_outputs(ExternalDraw *d, ExternalNode *node, int most_made)
 {
     int n = draw_one_in(d, 10) ? 0 : draw_one_in(d, 2) ? 2 : draw_one_in(d, 12) ? 3 : 1;
     node->out = POOL_ARRAY(d->pool, 3, ExternalOutput);
@@ -75,9 +65,7 @@ static inline void draw_outputs(ExternalDraw *d, ExternalNode *node, int most_ma
     }
 }
 
-/* Times are whole numbers: sums are exact.  At most EXTERNAL_MOST values. */
-static inline ExternalGraph *random_external(Pool *pool, Random *r, int n_nodes, bool forward,
-                                             int most_values)
+ExternalGraph *random_external(Pool *pool, Random *r, int n_nodes, bool forward, int most_values)
 {
     ExternalDraw d = {.pool = pool, .r = r, .g = POOL_NEW(pool, ExternalGraph)};
     *d.g = (ExternalGraph){.forward = forward};
@@ -96,9 +84,7 @@ static inline ExternalGraph *random_external(Pool *pool, Random *r, int n_nodes,
     return d.g;
 }
 
-/* From the edge of what a graph may say: times from the smallest number that is not 0 to the
- * largest allowed, alike or mixed, and sizes near the largest sum. */
-static inline void make_extreme(ExternalGraph *g, Random *r)
+void make_extreme(ExternalGraph *g, Random *r)
 {
     static const double units[] = {0x1p-1074, 1e-310, 1e-301, 1e-295, 1e-9, 1, 1e150, 1e297};
     enum { UNITS = sizeof units / sizeof *units };
@@ -112,5 +98,3 @@ static inline void make_extreme(ExternalGraph *g, Random *r)
             node->out[k].bytes = (node->out[k].bytes << 51) + random_below(r, 3);
     }
 }
-
-#endif

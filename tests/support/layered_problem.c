@@ -1,10 +1,4 @@
-/* Training steps of any size as plain data: a layered forward part, in which a node reads weights
- * and one to three values of the last layers, its backward part by rule, and an update for each
- * weight. */
-#ifndef SCRIMP_TESTS_LAYERED_PROBLEM_H
-#define SCRIMP_TESTS_LAYERED_PROBLEM_H
-
-#include "random_problem.h"
+#include "tests/support/layered_problem.h"
 
 typedef struct Layered {
     RematProblem *p;
@@ -13,7 +7,7 @@ typedef struct Layered {
     int *value, *gradient, *weight; /* by forward node: tensors; gradient: -1 = none so far */
 } Layered;
 
-static inline RematNode *layered_node(Layered *l, int n_in, double cost)
+static RematNode *layered_node(Layered *l, int n_in, double cost)
 {
     RematProblem *p = l->p;
     RematNode *node = &p->node[p->n_nodes];
@@ -27,12 +21,12 @@ static inline RematNode *layered_node(Layered *l, int n_in, double cost)
     return node;
 }
 
-static inline int layered_output(Layered *l, RematNode *node, int64_t bytes)
+static int layered_output(Layered *l, RematNode *node, int64_t bytes)
 {
     return node->out[0] = problem_tensor(l->p, bytes, l->p->n_nodes - 1, false);
 }
 
-static inline void layered_backward(Layered *l, int v, int64_t bytes)
+static void layered_backward(Layered *l, int v, int64_t bytes)
 {
     RematNode *dw = layered_node(l, 3, 2);
     problem_read(dw, l->gradient[v]);
@@ -56,8 +50,7 @@ static inline void layered_backward(Layered *l, int v, int64_t bytes)
     layered_output(l, update, 0);
 }
 
-/* About 5 nodes for each of layers * width.  width 1 is a chain without skips. */
-static inline RematProblem *layered_problem(Pool *pool, Random *r, int layers, int width)
+RematProblem *layered_problem(Pool *pool, Random *r, int layers, int width)
 {
     int n = layers * width + 1;
     size_t most = 8 * (size_t)n + 8;
@@ -99,5 +92,3 @@ static inline RematProblem *layered_problem(Pool *pool, Random *r, int layers, i
             layered_backward(&l, v, 64 * (8 + random_below(r, 64)));
     return p;
 }
-
-#endif

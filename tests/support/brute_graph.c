@@ -1,38 +1,6 @@
-/* All schedules of a small graph, by docs/graphs.md alone and without any code of scrimp's: the
- * least time within a budget, the least peak.
- *
- * A state says which nodes have run and which values are in memory.  A step runs a node and then
- * lets some of what it read and made die: a value dies after its last read or right after its run,
- * so those are the only moments, and which of them is the last is tried both ways.  A new run of a
- * node makes all its outputs anew, so the versions before are dead by then.  Persistent values are
- * there for good once their node has run.  Every state keeps the best way to it, and is looked at
- * again whenever a better one is found: no order of the search to get wrong. */
-#ifndef SCRIMP_TESTS_BRUTE_GRAPH_H
-#define SCRIMP_TESTS_BRUTE_GRAPH_H
-
-#include "passes/remat/external/external.h"
+#include "tests/support/brute_graph.h"
 
 #include <stdlib.h>
-
-enum { BRUTE_NODES = 10, BRUTE_VALUES = 14, BRUTE_BITS = 20 };
-
-/* Sets are bits: of values in the order of their nodes, of nodes. */
-typedef struct BruteGraph {
-    int n_nodes, n_values;
-    double time[BRUTE_NODES];
-    bool rerun[BRUTE_NODES];
-    int64_t workspace[BRUTE_NODES];
-    uint32_t reads[BRUTE_NODES], makes[BRUTE_NODES], overwrites[BRUTE_NODES];
-    int64_t bytes[BRUTE_VALUES];
-    int maker[BRUTE_VALUES];
-    uint32_t persistent, keep;
-} BruteGraph;
-
-typedef struct BrutePrice {
-    bool reached;
-    double time;
-    int64_t peak;
-} BrutePrice;
 
 typedef struct BruteSearch {
     const BruteGraph *g;
@@ -43,7 +11,7 @@ typedef struct BruteSearch {
     bool *queued;
 } BruteSearch;
 
-static inline int brute_value(const ExternalGraph *g, ExternalRef ref)
+static int brute_value(const ExternalGraph *g, ExternalRef ref)
 {
     int value = (int)ref.output;
     for (int64_t n = 0; n < ref.node; n++)
@@ -51,7 +19,7 @@ static inline int brute_value(const ExternalGraph *g, ExternalRef ref)
     return value;
 }
 
-static inline void brute_add_output(BruteGraph *b, int node, const ExternalOutput *o)
+static void brute_add_output(BruteGraph *b, int node, const ExternalOutput *o)
 {
     uint32_t bit = (uint32_t)1 << b->n_values;
     b->bytes[b->n_values] = o->bytes;
@@ -61,7 +29,7 @@ static inline void brute_add_output(BruteGraph *b, int node, const ExternalOutpu
     b->keep |= o->keep && !o->persistent ? bit : 0;
 }
 
-static inline void brute_add_given(BruteGraph *b, const ExternalGraph *g)
+static void brute_add_given(BruteGraph *b, const ExternalGraph *g)
 {
     for (int n = 0; n < g->n_nodes; n++) {
         const ExternalNode *from = &g->node[n];
@@ -79,7 +47,7 @@ static inline void brute_add_given(BruteGraph *b, const ExternalGraph *g)
 }
 
 /* b_v for every node, last first: its output is the last value so far. */
-static inline void brute_add_backward(BruteGraph *b)
+static void brute_add_backward(BruteGraph *b)
 {
     int n = b->n_nodes, gradient[BRUTE_NODES];
     for (int v = n - 1; v >= 0; v--) {
@@ -98,8 +66,7 @@ static inline void brute_add_backward(BruteGraph *b)
     }
 }
 
-/* False: too large for the search. */
-static inline bool brute_graph(const ExternalGraph *g, BruteGraph *out)
+bool brute_graph(const ExternalGraph *g, BruteGraph *out)
 {
     int nodes = g->n_nodes * (g->forward ? 2 : 1), values = g->forward ? g->n_nodes : 0;
     for (int n = 0; n < g->n_nodes; n++)
@@ -113,7 +80,7 @@ static inline bool brute_graph(const ExternalGraph *g, BruteGraph *out)
     return true;
 }
 
-static inline int64_t brute_bytes(const BruteGraph *g, uint32_t values)
+static int64_t brute_bytes(const BruteGraph *g, uint32_t values)
 {
     int64_t bytes = 0;
     for (int x = 0; x < g->n_values; x++)
@@ -121,7 +88,7 @@ static inline int64_t brute_bytes(const BruteGraph *g, uint32_t values)
     return bytes;
 }
 
-static inline void brute_reach(BruteSearch *s, uint32_t state, BrutePrice price)
+static void brute_reach(BruteSearch *s, uint32_t state, BrutePrice price)
 {
     BrutePrice *best = &s->best[state];
     bool better = s->for_peak ? price.peak < best->peak : price.time < best->time;
@@ -136,7 +103,7 @@ static inline void brute_reach(BruteSearch *s, uint32_t state, BrutePrice price)
 }
 
 /* Every value that node n reads is there and was never overwritten. */
-static inline bool brute_may_run(const BruteSearch *s, uint32_t ran, uint32_t alive, int n)
+static bool brute_may_run(const BruteSearch *s, uint32_t ran, uint32_t alive, int n)
 {
     const BruteGraph *g = s->g;
     if (ran >> n & 1 && !(g->rerun[n] && s->reruns))
@@ -153,7 +120,7 @@ static inline bool brute_may_run(const BruteSearch *s, uint32_t ran, uint32_t al
     return !(alive & g->makes[n]);
 }
 
-static inline void brute_run(BruteSearch *s, uint32_t ran, uint32_t alive, BrutePrice price, int n)
+static void brute_run(BruteSearch *s, uint32_t ran, uint32_t alive, BrutePrice price, int n)
 {
     const BruteGraph *g = s->g;
     uint32_t during = alive | (g->makes[n] & ~g->persistent);
@@ -170,10 +137,7 @@ static inline void brute_run(BruteSearch *s, uint32_t ran, uint32_t alive, Brute
     }
 }
 
-/* The least time of all schedules with a peak of at most `budget`, or the least peak of those
- * (for_peak); reruns false: of those in which nothing runs twice.  reached is false when there is
- * none. */
-static inline BrutePrice brute_best(const BruteGraph *g, int64_t budget, bool for_peak, bool reruns)
+BrutePrice brute_best(const BruteGraph *g, int64_t budget, bool for_peak, bool reruns)
 {
     uint32_t states = (uint32_t)1 << (g->n_nodes + g->n_values);
     uint32_t values = ((uint32_t)1 << g->n_values) - 1, all = ((uint32_t)1 << g->n_nodes) - 1;
@@ -203,5 +167,3 @@ static inline BrutePrice brute_best(const BruteGraph *g, int64_t budget, bool fo
     free(s.queue);
     return answer;
 }
-
-#endif

@@ -11,7 +11,7 @@ bool pass_order(PassContext *ctx)
     Pool *scratch = pool_new_child(ctx->pool);
     RematMapping mapping;
     RematProblem *p = remat_problem_from_graph(scratch, ctx->graph, NULL, &mapping);
-    RematSchedule s = reorder_nodes(scratch, p, 0);
+    RematSchedule s = reorder_nodes(scratch, p, 0, 0);
     remat_apply(ctx->graph, p, &mapping, &s, "");
     pool_free(scratch);
     return true;

@@ -14,7 +14,7 @@ enum { MOST_NODES = 1000, LEAST_PART = 20 };
 
 static const RematProblem *bounded(const Solve *s)
 {
-    return s->p->relaxed ? s->p->relaxed : s->p;
+    return s->options.context.relaxed ? s->options.context.relaxed : s->p;
 }
 
 /* False: no plan of s within the budget takes less time. */
@@ -22,7 +22,8 @@ static bool may_be_faster(Solve *s, int64_t budget, double than)
 {
     if (than <= s->keep_all.time_once)
         return false;
-    double extra = remat_overhead_lower_bound(bounded(s), budget, s->scratch, 0, NULL);
+    double extra = remat_overhead_lower_bound(bounded(s), budget, s->scratch,
+                                              s->options.context.bounds_until, NULL);
     return s->keep_all.time_once + extra < than;
 }
 
@@ -30,7 +31,8 @@ static bool may_be_faster(Solve *s, int64_t budget, double than)
 static bool may_be_smaller(Solve *s, int64_t bytes, double time)
 {
     int forced_by;
-    int64_t least = remat_peak_lower_bound(bounded(s), s->scratch, &forced_by);
+    int64_t least =
+        remat_peak_lower_bound(bounded(s), s->scratch, s->options.context.bounds_until, &forced_by);
     return least < bytes || (least == bytes && may_be_faster(s, bytes, time));
 }
 

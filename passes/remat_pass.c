@@ -125,7 +125,7 @@ static void try_with_copies(Solve *s, Planned *least)
 {
     RematOptions o = s->options;
     Planned a = {.arena_bytes = 0};
-    if (!s->p->pieces || !solve_has_front(s))
+    if (!s->options.context.pieces || !solve_has_front(s))
         return;
     o.budget_bytes = 0;
     o.notes = &a.notes;
@@ -175,7 +175,7 @@ static void list_targets(Solve *s, Targets *out)
 {
     out->look_ahead = LOOK_AHEAD;
     if (solve_has_front(s)) {
-        const Front *front = &s->p->memo->front;
+        const Front *front = &s->options.context.memo->front;
         for (size_t k = 0; k < front->points.len; k++)
             vec_push(s->scratch, &out->peak, front->points.data[k].peak_bytes);
         return;
@@ -266,7 +266,7 @@ Planned solve_request(Solve *s)
     bool wants_time = s->request.objective == REMAT_MIN_TIME;
     Planned a =
         wants_time || !solve_has_front(s) ? solve_arena(s, s->budget_bytes) : *solve_least(s);
-    bool may_spend = wants_time && s->p->relaxed && a.arena_bytes <= s->budget_bytes &&
+    bool may_spend = wants_time && s->options.context.relaxed && a.arena_bytes <= s->budget_bytes &&
                      a.answer.figures.recomputed > 0;
     return may_spend ? spend_rest(s, a, s->budget_bytes) : a;
 }
@@ -379,9 +379,9 @@ static void fill_report(const Chosen *c)
     r->overhead_percent = percent_more(f->time, r->base_cost);
     r->forward_percent = forward_percent(base->p);
     bound_report_limits(s->request.solver, &s->options, s->p, r);
-    bound_report_fill(s->ctx->pool, s->p, r);
+    bound_report_fill(s->ctx->pool, s->p, &s->options.context, r);
     if (c->other)
-        bound_report_also(s->ctx->pool, c->other->p, r);
+        bound_report_also(s->ctx->pool, c->other->p, &c->other->options.context, r);
     r->status = status_of(c, r->lower_bound_bytes);
     r->infeasible_proven = r->lower_bound_bytes > r->budget_bytes;
 }
@@ -413,8 +413,9 @@ static bool use_plan(const Chosen *c)
 static void relax(Solve *s)
 {
     const RematPieces *bound = relax_pieces(s->scratch, s->graph, s->p, &s->mapping, PIECES_BOUND);
-    s->p->relaxed = bound ? &bound->problem : NULL;
-    s->p->pieces = relax_pieces(s->scratch, s->graph, s->p, &s->mapping, PIECES_LIKELY);
+    s->options.context.relaxed = bound ? &bound->problem : NULL;
+    s->options.context.pieces =
+        relax_pieces(s->scratch, s->graph, s->p, &s->mapping, PIECES_LIKELY);
 }
 
 static Solve *solve_new(const Solve *request, Graph *g, struct RematMemo *memo)
@@ -423,10 +424,9 @@ static Solve *solve_new(const Solve *request, Graph *g, struct RematMemo *memo)
     *s = *request;
     s->graph = g;
     s->p = remat_problem_from_graph(s->scratch, g, &s->request.costs, &s->mapping);
-    s->p->bounds_until = s->bounds_until;
     if (!s->request.no_views)
         relax(s);
-    s->p->memo = memo ? memo : remat_memo_new(s->scratch, NULL);
+    s->options.context.memo = memo ? memo : remat_memo_new(s->scratch, NULL);
     RematSchedule base = remat_base_schedule(s->scratch, s->p);
     s->keep_all = remat_check(s->scratch, s->p, &base);
     s->budget_bytes =
@@ -461,7 +461,8 @@ bool pass_remat(PassContext *ctx)
                      .options = plan_request_options(&ctx->request)};
     double deadline = request.options.deadline_seconds;
     request.request.budget.of_bytes = ctx->masks.whole_peak_bytes;
-    request.bounds_until = deadline > 0 ? deadline + ctx->request.time_limit_seconds / 4 : 0;
+    request.options.context.bounds_until =
+        deadline > 0 ? deadline + ctx->request.time_limit_seconds / 4 : 0;
     ctx->places = place_memo_new(ctx->pool, ctx->request.n_threads);
     double begin = clock_seconds();
     ctx->report = (RematReport){.solver = "none", .budget_bytes = INT64_MAX};

@@ -23,7 +23,6 @@ typedef struct Solve {
     RematMapping mapping;
     PlanRequest request;
     RematOptions options; /* without the budget */
-    double bounds_until;  /* with a time limit: when bounds end; else 0 */
     RematFigures keep_all;
     int64_t budget_bytes;
     VEC(Planned) tried;

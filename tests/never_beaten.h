@@ -6,6 +6,7 @@
 #include "check.h"
 #include "ir/support/vec.h"
 #include "passes/remat/bounds/bound.h"
+#include "passes/remat/cache/memo.h"
 #include "passes/remat/model/schedule.h"
 #include "passes/remat/solve.h"
 #include "passes/remat/solvers.h"
@@ -63,19 +64,19 @@ static inline Seen seen_by(Pool *pool, const RematProblem *p, const RematSolver 
 }
 
 /* scrimp's time within the budget, by the replay; INFINITY when it has no answer. */
-static inline double scrimp_time(Pool *pool, const RematProblem *p, int64_t budget)
+static inline double scrimp_time(Pool *pool, const RematProblem *p, RematMemo *memo, int64_t budget)
 {
-    RematOptions o = {.budget_bytes = budget};
+    RematOptions o = {.budget_bytes = budget, .context.memo = memo};
     RematAnswer a = remat_solve(p, remat_solver_find("scrimp"), &o, pool);
     return a.figures.peak_bytes <= budget ? a.figures.time : (double)INFINITY;
 }
 
-/* most_nodes_exact: up to how many nodes the integer program is asked as well.  The problem has to
- * have room for what the search finds. */
+/* most_nodes_exact: up to how many nodes the integer program is asked as well. */
 static inline void check_never_beaten(Pool *pool, const RematProblem *p, int most_nodes_exact,
                                       bool all_steps, const char *name)
 {
     Seen other[32];
+    RematMemo *memo = remat_memo_new(pool, NULL);
     const RematSolver *solver[32];
     int n = 0, node;
     RematSchedule base = remat_base_schedule(pool, p);
@@ -91,7 +92,7 @@ static inline void check_never_beaten(Pool *pool, const RematProblem *p, int mos
     double last = INFINITY, once = remat_check(pool, p, &base).time_once;
     for (int k = 0; k < NEVER_BEATEN_BUDGETS; k++) {
         int64_t budget = low + (high - low) * k / (NEVER_BEATEN_BUDGETS - 1);
-        double time = scrimp_time(pool, p, budget);
+        double time = scrimp_time(pool, p, memo, budget);
         CHECK_MSG(time <= last, "%s: time rises to %g with a budget of %lld", name, time,
                   (long long)budget);
         last = time;

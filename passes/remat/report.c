@@ -7,15 +7,14 @@
 
 enum { MAX_NAMED = 5 };
 
-static const RematProblem *relaxed(const RematProblem *p)
+static const RematProblem *relaxed(const RematProblem *p, const SolveContext *c)
 {
-    return p->relaxed ? p->relaxed : p;
+    return c->relaxed ? c->relaxed : p;
 }
 
-static void fill_peak(Pool *pool, const RematProblem *p, RematReport *r)
+static void fill_peak(Pool *pool, const RematProblem *p, double until, RematReport *r)
 {
-    p = relaxed(p);
-    RematPeakBound bound = remat_peak_bound_under_time(pool, p, (double)INFINITY, 0);
+    RematPeakBound bound = remat_peak_bound_under_time(pool, p, (double)INFINITY, until);
     r->lower_bound_bytes = bound.bytes;
     r->bound_node = "";
     if (bound.node < 0)
@@ -33,24 +32,27 @@ static void fill_peak(Pool *pool, const RematProblem *p, RematReport *r)
 }
 
 /* Nothing is proven beyond 0 where no budget was given. */
-static double overhead_percent(Pool *pool, const RematProblem *p, const RematReport *r)
+static double overhead_percent(Pool *pool, const RematProblem *p, const SolveContext *c,
+                               const RematReport *r)
 {
     double time = 0;
     for (int n = 0; n < p->n_nodes; n++)
         time += p->node[n].cost;
     if (r->budget_bytes == INT64_MAX || !(r->base_cost > 0))
         return 0;
-    time += remat_overhead_lower_bound(relaxed(p), r->budget_bytes, pool, 0, NULL);
+    time += remat_overhead_lower_bound(relaxed(p, c), r->budget_bytes, pool, c->bounds_until, NULL);
     return 100 * (time - r->base_cost) / r->base_cost;
 }
 
-void bound_report_fill(Pool *pool, const RematProblem *p, RematReport *r)
+void bound_report_fill(Pool *pool, const RematProblem *p, const SolveContext *c, RematReport *r)
 {
-    fill_peak(pool, p, r);
+    fill_peak(pool, relaxed(p, c), c->bounds_until, r);
     r->overhead_lower_bound_percent =
-        r->lower_bound_bytes > r->budget_bytes ? (double)INFINITY : overhead_percent(pool, p, r);
+        r->lower_bound_bytes > r->budget_bytes ? (double)INFINITY : overhead_percent(pool, p, c, r);
     r->order_bound_bytes =
-        r->recomputed_ops ? 0 : remat_peak_bound_under_time(pool, relaxed(p), 0, 0).bytes;
+        r->recomputed_ops
+            ? 0
+            : remat_peak_bound_under_time(pool, relaxed(p, c), 0, c->bounds_until).bytes;
 }
 
 void bound_report_limits(const RematSolver *only, const RematOptions *o, const RematProblem *p,
@@ -71,10 +73,10 @@ static void take_peak(RematReport *r, const RematReport *from)
     r->n_bound_tensors = from->n_bound_tensors;
 }
 
-void bound_report_also(Pool *pool, const RematProblem *p, RematReport *r)
+void bound_report_also(Pool *pool, const RematProblem *p, const SolveContext *c, RematReport *r)
 {
     RematReport other = *r;
-    bound_report_fill(pool, p, &other);
+    bound_report_fill(pool, p, c, &other);
     if (other.lower_bound_bytes < r->lower_bound_bytes)
         take_peak(r, &other);
     if (other.overhead_lower_bound_percent < r->overhead_lower_bound_percent)

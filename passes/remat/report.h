@@ -43,14 +43,16 @@ typedef struct RematReport {
 } RematReport;
 
 /* Fills the report's bounds for its budget_bytes, base_cost and recomputed_ops, from p's relaxation
- * where it has one; names are copied to pool. */
-void bound_report_fill(Pool *pool, const RematProblem *p, RematReport *report);
+ * where there is one; names are copied to pool. */
+void bound_report_fill(Pool *pool, const RematProblem *p, const SolveContext *c,
+                       RematReport *report);
 /* Which solver was asked for (NULL: the best of all), and which limits it met with these options.
  */
 void bound_report_limits(const RematSolver *only, const RematOptions *o, const RematProblem *p,
                          RematReport *report);
 /* Another problem may be solved instead: the smaller of both bounds. */
-void bound_report_also(Pool *pool, const RematProblem *p, RematReport *report);
+void bound_report_also(Pool *pool, const RematProblem *p, const SolveContext *c,
+                       RematReport *report);
 
 /* E401 of a report whose min_feasible_bytes is above its budget: what was asked for, the smallest
  * plan that was found, and the bound where it reads otherwise; then what is in memory

@@ -21,9 +21,8 @@ static void improve_order(const RematProblem *p, const RematOptions *o, Pool *sc
                           RematAnswer *a)
 {
     Pool *pool = pool_new_child(scratch);
-    RematProblem *runs = remat_expand(pool, p, &a->schedule);
-    runs->orders_until = o->deadline_seconds;
-    RematSchedule order = reorder_nodes(pool, runs, 0);
+    const RematProblem *runs = remat_expand(pool, p, &a->schedule);
+    RematSchedule order = reorder_nodes(pool, runs, 0, o->deadline_seconds);
     for (int i = 0; i < order.len; i++)
         order.node[i] = a->schedule.node[order.node[i]];
     RematFigures f = remat_check(scratch, p, &order);
@@ -56,10 +55,10 @@ static RematAnswer run_solver(const RematProblem *p, const RematSolver *solver,
     a.figures = remat_check(pool, p, &a.schedule);
     if (!a.figures.ok)
         BUG("solver %s made a wrong schedule: %s", solver->name, a.figures.fault);
-    bool counts_pieces = solver->has_front && p->pieces && !o->with_copies;
+    bool counts_pieces = solver->has_front && o->context.pieces && !o->with_copies;
     a.peak_bytes = a.figures.peak_bytes;
     if (counts_pieces)
-        a.peak_bytes = pieces_peak(pool, p, &a.schedule, a.peak_bytes);
+        a.peak_bytes = pieces_peak(pool, o->context.pieces, &a.schedule, a.peak_bytes);
     bool wants_bytes = a.peak_bytes > o->budget_bytes || o->objective == REMAT_MIN_MEMORY;
     if (wants_bytes && !counts_pieces && !o->with_copies && !remat_out_of_time(o))
         improve_order(p, o, pool, &a);

@@ -69,19 +69,19 @@ static void check_front(Pool *pool, const RematProblem *p, const Front *front)
     }
 }
 
-static void ask_front(Pool *pool, const RematProblem *p)
+static void ask_front(Pool *pool, const RematProblem *p, RematMemo *memo)
 {
     RematOptions o = {0};
-    if (memo_recall_front(p->memo, p, &o) && p->memo->front.points.len == 0)
+    if (memo_recall_front(memo, p, &o) && memo->front.points.len == 0)
         BUG("a front without a point");
-    check_front(pool, p, &p->memo->front);
-    check_front(pool, p, &p->memo->with_copies);
+    check_front(pool, p, &memo->front);
+    check_front(pool, p, &memo->with_copies);
 }
 
-static void ask_answer(Pool *pool, const RematProblem *p)
+static void ask_answer(Pool *pool, const RematProblem *p, RematMemo *memo)
 {
     RematNotes notes = {0};
-    RematOptions o = {.budget_bytes = 100, .notes = &notes};
+    RematOptions o = {.budget_bytes = 100, .notes = &notes, .context.memo = memo};
     RematAnswer a;
     if (!memo_recall_answer(p, remat_solver_find("twremat"), &o, pool, &a))
         return;
@@ -99,11 +99,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     File file = {data + 1, size - 1, data[0] & 1};
     RematStore store = {.get = get, .put = put, .user = &file};
     RematProblem *p = problem_of(pool, graphs[data[0] >> 1 & 1]);
-    p->memo = remat_memo_new(pool, &store);
+    RematMemo *memo = remat_memo_new(pool, &store);
     if (data[0] & 4)
-        ask_answer(pool, p);
+        ask_answer(pool, p, memo);
     else
-        ask_front(pool, p);
+        ask_front(pool, p, memo);
     pool_free(pool);
     return 0;
 }

@@ -15,7 +15,6 @@ static void check_random(int seed)
     RematProblem *p =
         seed % 3 == 0 ? layered_problem(pool, &r, 2 + random_below(&r, 8), 1 + random_below(&r, 4))
                       : random_problem(pool, &r, 3 + random_below(&r, 40));
-    p->memo = remat_memo_new(pool, NULL);
     check_never_beaten(pool, p, 7, false, pool_printf(pool, "seed %d", seed));
     pool_free(pool);
 }

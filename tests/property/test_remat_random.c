@@ -58,6 +58,7 @@ typedef struct Case {
     const Graph *g;
     const RematProblem *p;
     const RematMapping *map;
+    RematMemo *memo;
     const char *name;
 } Case;
 
@@ -93,7 +94,8 @@ static void check_solver(Pool *parent, const Case *c, const RematSolver *solver,
         Pool *pool = pool_new_child(parent);
         int64_t spare = keep_all.peak_bytes - c->p->persistent_bytes;
         RematOptions o = {.budget_bytes = c->p->persistent_bytes + spare * percents[k] / 100,
-                          .max_steps = 1000000};
+                          .max_steps = 1000000,
+                          .context.memo = c->memo};
         RematSchedule s = {0};
         RematStatus status = solver->solve(c->p, &o, pool, &s);
         RematFigures f = remat_check(pool, c->p, &s);
@@ -103,7 +105,7 @@ static void check_solver(Pool *parent, const Case *c, const RematSolver *solver,
         CHECK(fits ? status != REMAT_INFEASIBLE
                    : status == REMAT_INFEASIBLE || status == REMAT_LIMIT);
         CHECK(f.peak_bytes <= keep_all.peak_bytes);
-        CHECK(f.peak_bytes >= remat_peak_lower_bound(c->p, pool, &node));
+        CHECK(f.peak_bytes >= remat_peak_lower_bound(c->p, pool, 0, &node));
         double bound = remat_overhead_lower_bound(c->p, o.budget_bytes, pool, 0, &node);
         CHECK_MSG(!fits || f.time - f.time_once >= bound * (1 - 1e-9),
                   "%s, %s at %d%%: overhead %g, bound %g", c->name, solver->name, percents[k],
@@ -120,7 +122,7 @@ static void check_solver(Pool *parent, const Case *c, const RematSolver *solver,
 
 static void check_order(Pool *pool, const Case *c)
 {
-    RematSchedule base = remat_base_schedule(pool, c->p), s = reorder_nodes(pool, c->p, 0);
+    RematSchedule base = remat_base_schedule(pool, c->p), s = reorder_nodes(pool, c->p, 0, 0);
     RematFigures before = remat_check(pool, c->p, &base), after = remat_check(pool, c->p, &s);
     int64_t spans = reorder_bound(pool, c->p, node_graph_new(pool, c->p)),
             bound = remat_peak_bound_under_time(pool, c->p, 0, 0).bytes;
@@ -140,8 +142,8 @@ static void check_step(uint64_t seed, int n_ops, bool evaluate)
     const char *fault = "";
     CHECK_MSG(graph_verify(g, &fault), "seed %llu: %s", (unsigned long long)seed, fault);
     RematProblem *p = remat_problem_from_graph(pool, g, NULL, &map);
-    p->memo = remat_memo_new(pool, NULL);
-    Case c = {g, p, &map, pool_printf(pool, "seed %llu", (unsigned long long)seed)};
+    Case c = {g, p, &map, remat_memo_new(pool, NULL),
+              pool_printf(pool, "seed %llu", (unsigned long long)seed)};
     check_order(pool, &c);
     for (const RematSolver *solver = remat_solvers; solver->name; solver++)
         if (!solver->needs_milp || p->n_nodes < 7) /* seconds each beyond */

@@ -20,15 +20,15 @@ static bool same_schedule(const RematSchedule *a, const RematSchedule *b)
 static void check_again(Pool *pool, const RematProblem *p, const RematSolver *solver,
                         const RematOptions *o, const RematSchedule *s, const char *name)
 {
-    RematProblem forgetful = *p;
+    RematOptions forgetful = *o;
     RematSchedule again = {0};
-    forgetful.memo = NULL;
-    solver->solve(&forgetful, o, pool, &again);
+    forgetful.context.memo = NULL;
+    solver->solve(p, &forgetful, pool, &again);
     CHECK_MSG(same_schedule(s, &again), "%s, %s: not deterministic", name, solver->name);
 }
 
 static void check_solver(Pool *parent, const RematProblem *p, const RematSolver *solver,
-                         const char *name)
+                         RematMemo *memo, const char *name)
 {
     static const int percents[] = {100, 70, 45, 20, 0};
     RematSchedule base = remat_base_schedule(parent, p);
@@ -38,7 +38,8 @@ static void check_solver(Pool *parent, const RematProblem *p, const RematSolver 
         Pool *pool = pool_new_child(parent);
         int64_t spare = keep_all.peak_bytes - p->persistent_bytes;
         RematOptions o = {.budget_bytes = p->persistent_bytes + spare * percents[k] / 100,
-                          .max_steps = 100000};
+                          .max_steps = 100000,
+                          .context.memo = memo};
         RematSchedule s = {0};
         RematStatus status = solver->solve(p, &o, pool, &s);
         RematFigures f = remat_check(pool, p, &s);
@@ -49,7 +50,7 @@ static void check_solver(Pool *parent, const RematProblem *p, const RematSolver 
                        : status == REMAT_INFEASIBLE || status == REMAT_LIMIT,
                   "%s, %s at %d%%: status %d", name, solver->name, percents[k], (int)status);
         CHECK(f.peak_bytes <= keep_all.peak_bytes);
-        CHECK(f.peak_bytes >= remat_peak_lower_bound(p, pool, &node));
+        CHECK(f.peak_bytes >= remat_peak_lower_bound(p, pool, 0, &node));
         CHECK_MSG(!fits || f.time >= last_time, "%s, %s: time falls at %d%%", name, solver->name,
                   percents[k]);
         last_time = fits ? f.time : last_time;
@@ -67,10 +68,10 @@ static void check_problem(int seed)
         seed % 4 == 0 ? layered_problem(pool, &r, 2 + random_below(&r, 6), 1 + random_below(&r, 3))
         : seed % 4 == 2 ? random_overwriting(pool, &r, 2 + seed % 37)
                         : random_problem(pool, &r, 2 + seed % 37);
-    p->memo = remat_memo_new(pool, NULL);
+    RematMemo *memo = remat_memo_new(pool, NULL);
     for (const RematSolver *solver = remat_solvers; solver->name; solver++)
         if (!solver->needs_milp || p->n_nodes < 7) /* seconds each beyond */
-            check_solver(pool, p, solver, pool_printf(pool, "problem %d", seed));
+            check_solver(pool, p, solver, memo, pool_printf(pool, "problem %d", seed));
     pool_free(pool);
 }
 

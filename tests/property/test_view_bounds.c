@@ -143,7 +143,8 @@ typedef struct StepCase {
     const char *name;
     Graph *graph;
     RematProblem *p;
-    const RematProblem *relaxed;
+    const RematPieces *pieces;
+    const RematProblem *relaxed; /* that of the pieces */
     RematMapping mapping;
     RematSchedule plan[MOST_PLANS];
     int n_plans, n_seen, beaten; /* beaten: plans below the bounds that count copies */
@@ -229,7 +230,7 @@ static void check_replay(const StepCase *s, const RematSchedule *schedule, int64
 static uint64_t content_now(const StepCase *s, const uint64_t *content, int tensor)
 {
     int q = s->p->tensor[tensor].producer;
-    if (q < 0 || !s->p->pieces->follows[q])
+    if (q < 0 || !s->pieces->follows[q])
         return content[tensor];
     uint64_t hash = (uint64_t)q + 1;
     for (int i = 0; i < s->p->node[q].n_in; i++)
@@ -243,7 +244,7 @@ static void check_contents(const StepCase *s, const RematSchedule *schedule)
     uint64_t *content = POOL_ARRAY(s->pool, (size_t)s->p->n_tensors + 1, uint64_t);
     for (int i = 0; i < schedule->len; i++) {
         const RematNode *node = &s->p->node[schedule->node[i]];
-        bool follows = s->p->pieces->follows[schedule->node[i]];
+        bool follows = s->pieces->follows[schedule->node[i]];
         for (int k = 0; k < node->n_in && !follows; k++)
             CHECK_MSG(content[node->in[k]] == content_now(s, content, node->in[k]),
                       "%s: %s reads an old %s", s->name, node->name,
@@ -256,8 +257,8 @@ static void check_contents(const StepCase *s, const RematSchedule *schedule)
 
 static void check_completed(const StepCase *s, const RematSchedule *schedule)
 {
-    RematSchedule runs = pieces_runs(s->pool, s->p->pieces, schedule);
-    RematSchedule back = pieces_complete(s->pool, s->p, &runs);
+    RematSchedule runs = pieces_runs(s->pool, s->pieces, schedule);
+    RematSchedule back = pieces_complete(s->pool, s->p, s->pieces, &runs);
     RematFigures on_relaxed = remat_check(s->pool, s->relaxed, &runs),
                  f = remat_check(s->pool, s->p, &back);
     CHECK_MSG(on_relaxed.ok, "%s: runs: %s", s->name, on_relaxed.fault);
@@ -265,7 +266,7 @@ static void check_completed(const StepCase *s, const RematSchedule *schedule)
     if (f.ok)
         check_contents(s, &back);
     int64_t peak = remat_check(s->pool, s->p, schedule).peak_bytes;
-    CHECK_MSG(pieces_peak(s->pool, s->p, schedule, peak) ==
+    CHECK_MSG(pieces_peak(s->pool, s->pieces, schedule, peak) ==
                   (on_relaxed.peak_bytes < peak ? on_relaxed.peak_bytes : peak),
               "%s", s->name);
 }
@@ -349,14 +350,14 @@ static int check_model(Pool *pool, int seed)
     }
     StepCase s = {.pool = pool, .graph = ctx.graph, .name = pool_printf(pool, "seed %d", seed)};
     s.p = remat_problem_from_graph(pool, s.graph, NULL, &s.mapping);
-    s.p->pieces = relax_pieces(pool, s.graph, s.p, &s.mapping, PIECES_BOUND);
-    CHECK_MSG(s.p->pieces, "seed %d: has pieces", seed);
-    if (!s.p->pieces)
+    s.pieces = relax_pieces(pool, s.graph, s.p, &s.mapping, PIECES_BOUND);
+    CHECK_MSG(s.pieces, "seed %d: has pieces", seed);
+    if (!s.pieces)
         return 0;
-    s.relaxed = &s.p->pieces->problem;
+    s.relaxed = &s.pieces->problem;
     int node;
-    s.bound_bytes = remat_peak_lower_bound(s.relaxed, pool, &node);
-    s.old_bound_bytes = remat_peak_lower_bound(s.p, pool, &node);
+    s.bound_bytes = remat_peak_lower_bound(s.relaxed, pool, 0, &node);
+    s.old_bound_bytes = remat_peak_lower_bound(s.p, pool, 0, &node);
     check_solvers(&s);
     Random r = {(uint64_t)seed};
     for (int k = 0; k < RANDOM_PLANS; k++)

@@ -7,6 +7,9 @@
 #include <math.h>
 #include <stdlib.h>
 
+/* Arcs of flow networks looked at, some 10^8 a second. */
+static const int64_t MOST_WORK = 40000000;
+
 typedef struct Search {
     Pool *pool;
     const RematProblem *p;
@@ -16,12 +19,13 @@ typedef struct Search {
     int *node;         /* the candidates */
     int n;
     int64_t *value; /* by candidate; -1 = not looked at */
-    int64_t best, work, effort;
+    int64_t best, work;
+    double until;
     int best_at; /* candidate, -1 = none */
 } Search;
 
 static Search *search_new(Pool *pool, const RematProblem *p, bool rerun, MomentLimit limit,
-                          int64_t effort)
+                          double until)
 {
     Search *s = POOL_NEW(pool, Search);
     size_t n = (size_t)p->n_nodes + 1;
@@ -30,7 +34,7 @@ static Search *search_new(Pool *pool, const RematProblem *p, bool rerun, MomentL
     s->keep_all = moment_keep_all_bytes(pool, p);
     s->node = POOL_ARRAY(pool, n, int);
     s->value = POOL_ARRAY(pool, n, int64_t);
-    s->effort = effort > 0 ? effort : REMAT_BOUND_EFFORT;
+    s->until = until;
     return s;
 }
 
@@ -43,8 +47,8 @@ static void add_candidate(Search *s, int node)
 /* One look there always is. */
 static bool is_over(const Search *s)
 {
-    double until = s->p->bounds_until;
-    return s->best_at >= 0 && (s->work > s->effort || (until > 0 && clock_seconds() >= until));
+    return s->best_at >= 0 &&
+           (s->work > MOST_WORK || (s->until > 0 && clock_seconds() >= s->until));
 }
 
 static void look_at(Search *s, int k)
@@ -101,18 +105,18 @@ static void search_nearby(Search *s)
 }
 
 double remat_overhead_lower_bound(const RematProblem *p, int64_t budget_bytes, Pool *scratch,
-                                  int64_t effort, int *node_at)
+                                  double until, int *node_at)
 {
     int forced_by;
     if (node_at)
         *node_at = -1;
-    if (remat_peak_lower_bound(p, scratch, &forced_by) > budget_bytes) {
+    if (remat_peak_lower_bound(p, scratch, until, &forced_by) > budget_bytes) {
         if (node_at)
             *node_at = forced_by;
         return INFINITY;
     }
     Pool *pool = pool_new_child(scratch);
-    Search *s = search_new(pool, p, true, (MomentLimit){.limit = budget_bytes}, effort);
+    Search *s = search_new(pool, p, true, (MomentLimit){.limit = budget_bytes}, until);
     for (int n = 0; n < p->n_nodes; n++)
         if (s->keep_all[n] > budget_bytes)
             add_candidate(s, n);
@@ -233,12 +237,12 @@ static void search_by_reach(Search *s)
 }
 
 RematPeakBound remat_peak_bound_under_time(Pool *pool, const RematProblem *p, double extra_time,
-                                           int64_t effort)
+                                           double until)
 {
     RematPeakBound bound = {p->persistent_bytes, -1, NULL, 0};
     Pool *scratch = pool_new_child(pool);
     MomentLimit limit = {.on_time = true, .limit = INT64_MAX};
-    Search *s = search_new(scratch, p, extra_time > 0, limit, effort);
+    Search *s = search_new(scratch, p, extra_time > 0, limit, until);
     double units = moment_units(&s->problem->scale, extra_time);
     if (units > 0 && units < 0x1p60) {
         s->limit.limit = (int64_t)units;
@@ -257,10 +261,10 @@ RematPeakBound remat_peak_bound_under_time(Pool *pool, const RematProblem *p, do
     return bound;
 }
 
-int64_t remat_peak_lower_bound(const RematProblem *p, Pool *scratch, int *node_at)
+int64_t remat_peak_lower_bound(const RematProblem *p, Pool *scratch, double until, int *node_at)
 {
     Pool *pool = pool_new_child(scratch);
-    RematPeakBound bound = remat_peak_bound_under_time(pool, p, INFINITY, 0);
+    RematPeakBound bound = remat_peak_bound_under_time(pool, p, INFINITY, until);
     *node_at = bound.node;
     pool_free(pool);
     return bound.bytes;

@@ -53,7 +53,8 @@ static void hash_node(uint64_t *hash, const RematNode *n)
     hash_int(hash, n->n_overwrites + ((int64_t)n->n_in_place << 32));
 }
 
-static uint64_t hash_question(const RematProblem *p, const char *question, uint64_t hash)
+static uint64_t hash_question(const RematProblem *p, const RematPieces *pieces,
+                              const char *question, uint64_t hash)
 {
     hash_more(&hash, question, strlen(question));
     for (int n = 0; n < p->n_nodes; n++)
@@ -65,16 +66,18 @@ static uint64_t hash_question(const RematProblem *p, const char *question, uint6
     }
     hash_int(&hash, p->persistent_bytes);
     hash_int(&hash, p->loss_node);
-    for (int n = 0; p->pieces && n < p->n_nodes; n++)
-        hash_int(&hash, 2 * (int64_t)p->pieces->index_of[n] + p->pieces->follows[n]);
-    return p->pieces ? hash_question(&p->pieces->problem, question, hash) : hash;
+    for (int n = 0; pieces && n < p->n_nodes; n++)
+        hash_int(&hash, 2 * (int64_t)pieces->index_of[n] + pieces->follows[n]);
+    return pieces ? hash_question(&pieces->problem, NULL, question, hash) : hash;
 }
 
 /* 32 hexadecimal digits: two hashes, as for kernels. */
-static void question_key(const RematProblem *p, const char *question, char key[33])
+static void question_key(const RematProblem *p, const RematOptions *o, const char *question,
+                         char key[33])
 {
-    snprintf(key, 33, "%016llx%016llx", (unsigned long long)hash_question(p, question, 1),
-             (unsigned long long)hash_question(p, question, 0x9e3779b97f4a7c15u));
+    const RematPieces *pieces = o->context.pieces;
+    snprintf(key, 33, "%016llx%016llx", (unsigned long long)hash_question(p, pieces, question, 1),
+             (unsigned long long)hash_question(p, pieces, question, 0x9e3779b97f4a7c15u));
 }
 
 static void front_key(const RematProblem *p, const RematOptions *o, char key[33])
@@ -82,7 +85,7 @@ static void front_key(const RematProblem *p, const RematOptions *o, char key[33]
     char question[120];
     snprintf(question, sizeof question, "%s front seed=%llu effort=%a", SOLVER_ID,
              (unsigned long long)o->seed, remat_effort(o));
-    question_key(p, question, key);
+    question_key(p, o, question, key);
 }
 
 static void answer_key(const RematProblem *p, const RematSolver *solver, const RematOptions *o,
@@ -93,7 +96,7 @@ static void answer_key(const RematProblem *p, const RematSolver *solver, const R
              "%s answer of %s budget=%lld objective=%d seed=%llu effort=%a stop_at=%d steps=%lld",
              SOLVER_ID, solver->name, (long long)o->budget_bytes, (int)o->objective,
              (unsigned long long)o->seed, remat_effort(o), o->stop_at, (long long)o->max_steps);
-    question_key(p, question, key);
+    question_key(p, o, question, key);
 }
 
 /* ---- fronts ---- */
@@ -107,13 +110,14 @@ static void forget(RematMemo *memo)
 }
 
 /* The next point of a stored front; false when it is none. */
-static bool read_point(Front *front, const RematProblem *p, StoredReader *r)
+static bool read_point(Front *front, const RematProblem *p, const RematPieces *pieces,
+                       StoredReader *r)
 {
     FrontPoint x = {.pool = pool_new_child(front->pool)};
     bool ok = stored_get_schedule(r, x.pool, p->n_nodes, &x.schedule);
     RematFigures f = ok ? remat_check(x.pool, p, &x.schedule) : (RematFigures){0};
     const FrontPoint *last = front->points.len ? &front->points.data[front->points.len - 1] : NULL;
-    x.peak_bytes = f.ok ? pieces_peak(x.pool, p, &x.schedule, f.peak_bytes) : 0;
+    x.peak_bytes = f.ok ? pieces_peak(x.pool, pieces, &x.schedule, f.peak_bytes) : 0;
     if (!f.ok || (last && (x.peak_bytes <= last->peak_bytes || f.time >= last->time)))
         return false;
     x.time = f.time;
@@ -136,7 +140,7 @@ static bool read_with_copies(RematMemo *memo, const RematProblem *p, StoredReade
     return f.ok;
 }
 
-static bool read_front(RematMemo *memo, const RematProblem *p)
+static bool read_front(RematMemo *memo, const RematProblem *p, const RematPieces *pieces)
 {
     Pool *scratch = pool_new_child(memo->pool);
     StoredReader r;
@@ -146,7 +150,7 @@ static bool read_front(RematMemo *memo, const RematProblem *p)
     memo->exact = ok && stored_get(&r) != 0;
     uint64_t n = ok ? stored_get(&r) : 0;
     for (uint64_t i = 0; i < n && ok; i++)
-        ok = read_point(&memo->front, p, &r);
+        ok = read_point(&memo->front, p, pieces, &r);
     ok = ok && n > 0 && read_with_copies(memo, p, &r) && stored_at_end(&r);
     pool_free(scratch);
     if (!ok)
@@ -163,7 +167,7 @@ bool memo_recall_front(RematMemo *memo, const RematProblem *p, const RematOption
         return true;
     forget(memo);
     memcpy(memo->key, key, sizeof key);
-    memo->complete = memo->store && read_front(memo, p);
+    memo->complete = memo->store && read_front(memo, p, o->context.pieces);
     return memo->complete;
 }
 
@@ -188,11 +192,10 @@ void memo_keep_front(RematMemo *memo, const RematOptions *o)
 
 /* ---- answers ---- */
 
-static const RematStore *answers_of(const RematProblem *p, const RematSolver *only,
-                                    const RematOptions *o)
+static const RematStore *answers_of(const RematSolver *only, const RematOptions *o)
 {
     bool asked = only && !only->in_best && o->notes && !o->seen;
-    return p->memo && asked ? p->memo->store : NULL;
+    return o->context.memo && asked ? o->context.memo->store : NULL;
 }
 
 static bool read_answer(const RematProblem *p, StoredReader *r, const RematOptions *o, Pool *pool,
@@ -219,7 +222,7 @@ bool memo_recall_answer(const RematProblem *p, const RematSolver *only, const Re
     char key[33];
     StoredReader r;
     size_t bytes;
-    const RematStore *store = answers_of(p, only, o);
+    const RematStore *store = answers_of(only, o);
     if (!store)
         return false;
     Pool *scratch = pool_new_child(pool);
@@ -235,10 +238,10 @@ void memo_keep_answer(const RematProblem *p, const RematSolver *only, const Rema
                       const RematAnswer *a)
 {
     char key[33];
-    const RematStore *store = answers_of(p, only, o);
+    const RematStore *store = answers_of(only, o);
     if (!store || o->deadline_seconds > 0)
         return;
-    Pool *scratch = pool_new_child(p->memo->pool);
+    Pool *scratch = pool_new_child(o->context.memo->pool);
     answer_key(p, only, o, key);
     StrBuf b = stored_begin(scratch, key);
     stored_put(&b, a->limited);

@@ -31,7 +31,7 @@ typedef struct RematMemo {
 } RematMemo;
 
 /* Room for what is found out.  The scrimp solver's one search answers all budgets: with this
- * in its problem it is made once.  Problems that are equal may share one (several builds of one
+ * in its context it is made once.  Problems that are equal may share one (several builds of one
  * model); it holds what was found for the last problem that was new, in the pool given.  With a
  * store, slow answers are also kept there, for later runs; NULL = no store. */
 RematMemo *remat_memo_new(Pool *pool, const RematStore *store);
@@ -47,8 +47,9 @@ bool memo_recall_front(RematMemo *memo, const RematProblem *p, const RematOption
 /* The search has filled it, or ran out of time. */
 void memo_keep_front(RematMemo *memo, const RematOptions *o);
 
-/* The same for one answer of one solver, in the store of p->memo, with its notes.  Solvers that are
- * in_best have none: they are as quick as reading a file, or scrimp, which has its front. */
+/* The same for one answer of one solver, in the store of o->context.memo, with its notes.  Solvers
+ * that are in_best have none: they are as quick as reading a file, or scrimp, which has its front.
+ */
 bool memo_recall_answer(const RematProblem *p, const RematSolver *only, const RematOptions *o,
                         Pool *pool, RematAnswer *out);
 void memo_keep_answer(const RematProblem *p, const RematSolver *only, const RematOptions *o,

@@ -21,7 +21,8 @@ typedef struct Planning {
     RematProblem *every;   /* p with every run that the file allows; NULL: that is p */
     PlanRequest request;
     RematOptions options; /* without the budget; the deadline counts from external_plan */
-    double bounds_until;  /* with a time limit: when the bounds that are reported end; else 0 */
+    double orders_until, bounds_until; /* with a time limit: when the search for an order and the
+                                          bounds that are reported end; else 0 */
     struct RematMemo *memo;
     RematNotes notes;
 } Planning;
@@ -30,7 +31,7 @@ typedef struct Planning {
  * first and recomputation second; it does not depend on the budget. */
 static void find_order(Planning *s, const RematFigures *given)
 {
-    RematSchedule order = reorder_nodes(s->pool, s->p, 0);
+    RematSchedule order = reorder_nodes(s->pool, s->p, 0, s->orders_until);
     RematFigures f = remat_check(s->pool, s->p, &order);
     if (!f.ok || f.peak_bytes >= given->peak_bytes)
         return;
@@ -44,8 +45,8 @@ static void divide_time(Planning *s, double begin, double limit_seconds)
 {
     if (!(limit_seconds > 0))
         return;
-    s->p->bounds_until = begin + limit_seconds / 4;
-    s->p->orders_until = begin + limit_seconds / 2;
+    s->options.context.bounds_until = begin + limit_seconds / 4;
+    s->orders_until = begin + limit_seconds / 2;
     s->bounds_until = s->options.deadline_seconds + limit_seconds / 4;
 }
 
@@ -95,6 +96,7 @@ static bool is_proven_by_search(Planning *s, const RematAnswer *a, int64_t budge
     RematOptions o = s->options;
     o.budget_bytes = budget_bytes;
     o.notes = &notes;
+    o.context.memo = remat_memo_second(s->options.context.memo);
     RematAnswer b = remat_solve(s->every, remat_solver_find("scrimp"), &o, s->pool);
     return notes.exact && is_as_good(s, a, &b, budget_bytes);
 }
@@ -110,10 +112,8 @@ static RematAnswer answer_request(Planning *s, const RematFigures *given, RematR
         return a;
     }
     find_order(s, given);
-    s->ordered->orders_until = s->options.deadline_seconds;
-    s->ordered->memo = s->memo ? s->memo : remat_memo_new(s->pool, NULL);
-    if (s->every)
-        s->every->memo = remat_memo_second(s->ordered->memo);
+    s->options.context.orders_until = s->options.deadline_seconds;
+    s->options.context.memo = s->memo ? s->memo : remat_memo_new(s->pool, NULL);
     if (budget.kind == BUDGET_MIN)
         report->budget_bytes = report->min_feasible_bytes = solve(s, 0).figures.peak_bytes;
     return solve(s, report->budget_bytes);
@@ -134,9 +134,8 @@ static void fill_figures(const RematAnswer *a, const RematProblem *p, RematRepor
 static void fill_claims(Planning *s, const RematAnswer *a, RematReport *report)
 {
     bound_report_limits(s->request.solver, &s->options, s->p, report);
-    RematProblem bounded = s->every ? *s->every : *s->p;
-    bounded.bounds_until = s->bounds_until;
-    bound_report_fill(s->pool, &bounded, report);
+    const SolveContext c = {.bounds_until = s->bounds_until};
+    bound_report_fill(s->pool, s->every ? s->every : s->p, &c, report);
     bool proven =
         is_proven_by_bounds(s, a, report) || is_proven_by_search(s, a, report->budget_bytes);
     bool fits = a->figures.peak_bytes <= report->budget_bytes;

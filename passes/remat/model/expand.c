@@ -62,8 +62,6 @@ RematProblem *remat_expand(Pool *pool, const RematProblem *p, const RematSchedul
         n_tensors += (size_t)p->node[s->node[i]].n_out;
     *e.out = (RematProblem){.pool = pool, .n_nodes = s->len, .loss_node = -1};
     e.out->persistent_bytes = p->persistent_bytes;
-    e.out->bounds_until = p->bounds_until;
-    e.out->orders_until = p->orders_until;
     e.out->node = POOL_ARRAY(pool, (size_t)s->len + 1, RematNode);
     e.out->tensor = POOL_ARRAY(pool, n_tensors, RematTensor);
     e.current = POOL_ARRAY(pool, (size_t)p->n_tensors + 1, int);

@@ -75,9 +75,9 @@ static void run_completely(Complete *c, int node, bool makes_copies)
         run(c, node);
 }
 
-RematSchedule pieces_complete(Pool *pool, const RematProblem *p, const RematSchedule *runs)
+RematSchedule pieces_complete(Pool *pool, const RematProblem *p, const RematPieces *x,
+                              const RematSchedule *runs)
 {
-    const RematPieces *x = p->pieces;
     Complete c = {.pool = pool, .p = p, .follows = x->follows};
     c.last = POOL_ARRAY(pool, (size_t)p->n_nodes + 1, int);
     c.seen = POOL_ARRAY(pool, (size_t)p->n_nodes + 1, int);
@@ -89,11 +89,11 @@ RematSchedule pieces_complete(Pool *pool, const RematProblem *p, const RematSche
     return (RematSchedule){(int)c.runs.len, c.runs.data};
 }
 
-RematFigures pieces_check(Pool *pool, const RematProblem *p, const RematSchedule *s,
+RematFigures pieces_check(Pool *pool, const RematPieces *x, const RematSchedule *s,
                           RematSchedule *runs)
 {
-    *runs = pieces_runs(pool, p->pieces, s);
-    return remat_check(pool, &p->pieces->problem, runs);
+    *runs = pieces_runs(pool, x, s);
+    return remat_check(pool, &x->problem, runs);
 }
 
 int64_t pieces_likely_peak(int64_t peak_bytes, const RematFigures *on_pieces)
@@ -102,14 +102,13 @@ int64_t pieces_likely_peak(int64_t peak_bytes, const RematFigures *on_pieces)
     return is_less ? on_pieces->peak_bytes : peak_bytes;
 }
 
-int64_t pieces_peak(Pool *scratch, const RematProblem *p, const RematSchedule *s,
-                    int64_t peak_bytes)
+int64_t pieces_peak(Pool *scratch, const RematPieces *x, const RematSchedule *s, int64_t peak_bytes)
 {
-    if (!p->pieces)
+    if (!x)
         return peak_bytes;
     Pool *pool = pool_new_child(scratch);
     RematSchedule runs;
-    RematFigures f = pieces_check(pool, p, s, &runs);
+    RematFigures f = pieces_check(pool, x, s, &runs);
     pool_free(pool);
     return pieces_likely_peak(peak_bytes, &f);
 }

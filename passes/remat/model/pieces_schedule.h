@@ -18,21 +18,22 @@ typedef struct RematPieces {
  * O(runs), on pool. */
 RematSchedule pieces_runs(Pool *pool, const RematPieces *x, const RematSchedule *s);
 
-/* A schedule of p with these runs of p->pieces: whoever reads a result that follows reads the
+/* A schedule of p with these runs of its pieces: whoever reads a result that follows reads the
  * latest contents, so what makes it runs again in between.  remat_check may refuse it where that
  * must not be.  O(reads of all runs, with those of what follows), on pool. */
-RematSchedule pieces_complete(Pool *pool, const RematProblem *p, const RematSchedule *runs);
+RematSchedule pieces_complete(Pool *pool, const RematProblem *p, const RematPieces *x,
+                              const RematSchedule *runs);
 
-/* The runs of a schedule of p on p->pieces, which is not NULL, and their figures.  O(reads). */
-RematFigures pieces_check(Pool *pool, const RematProblem *p, const RematSchedule *s,
+/* The runs of a schedule of the step on its pieces, and their figures.  O(reads). */
+RematFigures pieces_check(Pool *pool, const RematPieces *x, const RematSchedule *s,
                           RematSchedule *runs);
 
 /* What a plan is likely to have in memory: the peak with copies, given, or that on pieces,
  * whichever is less. */
 int64_t pieces_likely_peak(int64_t peak_bytes, const RematFigures *on_pieces);
 
-/* The same of a schedule of p, which may have no pieces.  O(reads). */
-int64_t pieces_peak(Pool *scratch, const RematProblem *p, const RematSchedule *s,
+/* The same of a schedule of the step, which may have no pieces (NULL).  O(reads). */
+int64_t pieces_peak(Pool *scratch, const RematPieces *x, const RematSchedule *s,
                     int64_t peak_bytes);
 
 #endif

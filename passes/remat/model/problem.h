@@ -46,15 +46,7 @@ typedef struct RematProblem {
     RematNode *node; /* in the base order, which is valid */
     RematTensor *tensor;
     int64_t persistent_bytes;
-    int loss_node;          /* node that makes the loss; -1 when there is none */
-    double bounds_until;    /* seconds of the monotonic clock after which bounds look no further: as
-                               good as they are by then, never wrong; 0 = no such time */
-    double orders_until;    /* the same for reorder_nodes: the best order found by then */
-    struct RematMemo *memo; /* room for what a solver found out (remat_memo_new); or NULL */
-    const struct RematProblem *relaxed; /* what bounds are of, where plans can have less in memory
-                                           than their schedules (relax_pieces.h); NULL: itself */
-    const struct RematPieces *pieces;   /* what plans of schedules are likely to have in memory
-                                           (pieces_schedule.h); NULL: what the problem says */
+    int loss_node; /* node that makes the loss; -1 when there is none */
 } RematProblem;
 
 typedef struct RematSchedule {

@@ -444,7 +444,6 @@ static const RematPieces *build(Relax *r)
     RematProblem *out = r->out = &x->problem;
     *out = (RematProblem){.pool = r->pool, .n_tensors = (int)n_atoms, .loss_node = -1};
     out->persistent_bytes = p->persistent_bytes;
-    out->bounds_until = p->bounds_until;
     out->node = POOL_ARRAY(r->pool, (size_t)p->n_nodes + 1, RematNode);
     out->tensor = POOL_ARRAY(r->pool, n_atoms + 1, RematTensor);
     x->node_of = POOL_ARRAY(r->pool, (size_t)p->n_nodes + 1, int);

@@ -19,6 +19,18 @@ typedef struct RematNotes {
     bool exact;    /* scrimp: nothing is faster within the budget, or nothing is within it at all */
 } RematNotes;
 
+/* What stands beside a problem while it is solved: other forms of it, what was found out before,
+ * and how long bounds and orders are looked for, in seconds of the monotonic clock: they are then
+ * as good as they are, never wrong; 0 = no limit. */
+typedef struct SolveContext {
+    const RematProblem *relaxed; /* what bounds are of, where plans can have less in memory than
+                                    their schedules (relax_pieces.h); NULL: the problem itself */
+    const struct RematPieces *pieces; /* what plans of schedules are likely to have in memory
+                                         (pieces_schedule.h); NULL: what the problem says */
+    struct RematMemo *memo;           /* room for what a solver finds out; NULL: none */
+    double bounds_until, orders_until;
+} SolveContext;
+
 typedef struct RematOptions {
     int64_t budget_bytes; /* for the peak; INT64_MAX = none */
     RematObjective objective;
@@ -28,10 +40,11 @@ typedef struct RematOptions {
     int stop_at;             /* twremat: schedule parts of fewer bags at once; 0 = try several */
     double effort;           /* scrimp: how much to search, 1 = as much as usual; 0 = 1 */
     bool with_copies;        /* scrimp: the smallest schedule by its peak with copies; without
-                                pieces (RematProblem.pieces) no other than that asked for */
+                                pieces (SolveContext) no other than that asked for */
     int64_t max_steps;       /* when a search that could be too long stops; 0: its own limit */
     int n_threads; /* scrimp: on how many to search; 0 = all cores.  What it finds does not depend
                       on it */
+    SolveContext context;
     RematNotes *notes; /* what the solver found on the way goes there; NULL = not wanted */
     /* Told of every schedule that is scored on the way, or NULL. */
     void (*seen)(void *user, const RematSchedule *s, const RematFigures *f);
@@ -52,7 +65,7 @@ typedef struct RematSolver {
     const char *name; /* as in `remat { solver = ... }` and --solver */
     RematSolve *solve;
     bool in_best;    /* one of those that `best` runs; the others are for comparison, or slow */
-    bool has_front;  /* all budgets are answered from the front of RematProblem.memo, whose peaks
+    bool has_front;  /* all budgets are answered from the front of SolveContext.memo, whose peaks
                         are pieces_peak's (pieces_schedule.h) */
     bool needs_milp; /* a library that may not be installed (milp.h) */
     int most_nodes;  /* of the largest graph that it looks at; 0: any */

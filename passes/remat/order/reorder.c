@@ -255,7 +255,7 @@ static int64_t bytes_before(const RematProblem *p)
 
 /* False, and order[] incomplete, when time is up. */
 static bool list_schedule(Pool *scratch, const RematProblem *p, const NodeGraph *g, Policy policy,
-                          int64_t cap, const int *base, int *order)
+                          int64_t cap, double until, const int *base, int *order)
 {
     Pool *pool = pool_new_child(scratch);
     ListScheduler s = {.p = p, .g = g, .policy = policy, .cap = cap, .alive = bytes_before(p)};
@@ -277,7 +277,7 @@ static bool list_schedule(Pool *scratch, const RematProblem *p, const NodeGraph 
         int choice = choose_ready(&s);
         order[k] = s.ready[choice];
         run_ready(&s, choice);
-        in_time = (k + 1) % CHOICES_A_LOOK != 0 || !reorder_out_of_time(p);
+        in_time = (k + 1) % CHOICES_A_LOOK != 0 || !reorder_out_of_time(until);
     }
     pool_free(pool);
     return in_time;
@@ -347,6 +347,7 @@ typedef struct Best {
     RematSchedule schedule;
     int64_t peak;
     double byte_runs;
+    double until; /* no other is tried after it */
 } Best;
 
 static void consider(Pool *scratch, const RematProblem *p, const int *order, Best *best)
@@ -363,9 +364,9 @@ static void consider(Pool *scratch, const RematProblem *p, const int *order, Bes
     memcpy(best->schedule.node, order, (size_t)p->n_nodes * sizeof *order);
 }
 
-bool reorder_out_of_time(const RematProblem *p)
+bool reorder_out_of_time(double until)
 {
-    return p->orders_until > 0 && clock_seconds() >= p->orders_until;
+    return until > 0 && clock_seconds() >= until;
 }
 
 /* Each replaces the best order when it is better, until time is up. */
@@ -375,9 +376,9 @@ static void try_policies(Pool *scratch, const RematProblem *p, const NodeGraph *
     int *order = POOL_ARRAY(scratch, (size_t)p->n_nodes + 1, int);
     static const Policy policies[] = {UPDATES_FIRST, EAGER_FREE, LEAST_PEAK};
     for (size_t k = 0; k < 3; k++)
-        if (list_schedule(scratch, p, g, policies[k], INT64_MAX, base, order))
+        if (list_schedule(scratch, p, g, policies[k], INT64_MAX, best->until, base, order))
             consider(scratch, p, order, best);
-    if (reorder_out_of_time(p))
+    if (reorder_out_of_time(best->until))
         return;
     depth_first(scratch, p, g, order);
     consider(scratch, p, order, best);
@@ -388,25 +389,26 @@ static void try_caps(Pool *scratch, const RematProblem *p, const NodeGraph *g, i
 {
     int *base = POOL_ARRAY(scratch, (size_t)p->n_nodes + 1, int);
     int *order = POOL_ARRAY(scratch, (size_t)p->n_nodes + 1, int);
-    for (int k = 0; k <= CAPS && !reorder_out_of_time(p); k++) {
+    for (int k = 0; k <= CAPS && !reorder_out_of_time(best->until); k++) {
         int64_t cap = best->peak - (best->peak - enough) * k / CAPS;
         memcpy(base, best->schedule.node, (size_t)p->n_nodes * sizeof *base);
-        if (list_schedule(scratch, p, g, UNDER_CAP, cap, base, order))
+        if (list_schedule(scratch, p, g, UNDER_CAP, cap, best->until, base, order))
             consider(scratch, p, order, best);
     }
 }
 
-RematSchedule reorder_nodes(Pool *pool, const RematProblem *p, int64_t good_enough_bytes)
+RematSchedule reorder_nodes(Pool *pool, const RematProblem *p, int64_t good_enough_bytes,
+                            double until)
 {
     Pool *scratch = pool_new_child(pool);
     NodeGraph *g = node_graph_new(scratch, p);
-    Best best = {.schedule = remat_base_schedule(pool, p), .peak = INT64_MAX};
+    Best best = {.schedule = remat_base_schedule(pool, p), .peak = INT64_MAX, .until = until};
     consider(scratch, p, best.schedule.node, &best);
     try_policies(scratch, p, g, &best);
     int64_t bound = reorder_bound(scratch, p, g);
     int64_t enough = bound > good_enough_bytes ? bound : good_enough_bytes;
     try_caps(scratch, p, g, enough, &best);
-    reorder_windows(scratch, p, g, &best.schedule, enough);
+    reorder_windows(scratch, p, g, &best.schedule, enough, until);
     pool_free(scratch);
     return best.schedule;
 }

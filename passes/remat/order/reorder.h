@@ -18,16 +18,18 @@ NodeGraph *node_graph_new(Pool *pool, const RematProblem *p);
 /* The best of the base order, greedy orders and a depth-first order by remat_check's peak (ties:
  * the fewest bytes times runs alive, then the earliest), refined by list scheduling under caps down
  * to good_enough_bytes and by reorder_windows.  O(nodes * ready nodes), deterministic where
- * p->orders_until does not end it early, with the best so far. */
-RematSchedule reorder_nodes(Pool *pool, const RematProblem *p, int64_t good_enough_bytes);
+ * `until`, in seconds of the monotonic clock (0 = no limit), does not end it early, with the best
+ * so far. */
+RematSchedule reorder_nodes(Pool *pool, const RematProblem *p, int64_t good_enough_bytes,
+                            double until);
 
-/* p->orders_until has passed. */
-bool reorder_out_of_time(const RematProblem *p);
+/* `until` has passed. */
+bool reorder_out_of_time(double until);
 
 /* Exact search over the orders of short windows around the peak, repeated while it helps and
  * there is time.  Changes s in place and returns its peak. */
 int64_t reorder_windows(Pool *scratch, const RematProblem *p, const NodeGraph *g, RematSchedule *s,
-                        int64_t good_enough_bytes);
+                        int64_t good_enough_bytes, double until);
 
 /* No order has a smaller peak (without recomputation).  O(tensors * nodes / 64); 0 past 4,000
  * nodes, where the sets would cost more than the windows. */

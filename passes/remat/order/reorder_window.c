@@ -314,7 +314,7 @@ static bool improve_around(Windows *x, Pool *scratch, int peak_at)
 }
 
 int64_t reorder_windows(Pool *scratch, const RematProblem *p, const NodeGraph *g, RematSchedule *s,
-                        int64_t good_enough_bytes)
+                        int64_t good_enough_bytes, double until)
 {
     Pool *pool = pool_new_child(scratch);
     Windows x = {.p = p, .g = g, .s = s};
@@ -325,7 +325,7 @@ int64_t reorder_windows(Pool *scratch, const RematProblem *p, const NodeGraph *g
         x.local_of[t] = -1;
     RematFigures f = remat_check(pool, p, s);
     while (f.peak_bytes > good_enough_bytes && x.states < MAX_TOTAL_STATES &&
-           !reorder_out_of_time(p)) {
+           !reorder_out_of_time(until)) {
         memcpy(kept, s->node, (size_t)s->len * sizeof *kept);
         if (!improve_around(&x, pool, f.peak_at))
             break;

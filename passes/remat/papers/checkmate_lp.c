@@ -37,7 +37,7 @@ RematStatus remat_checkmate_lp(const RematProblem *p, const RematOptions *o, Poo
     Pool *scratch = pool_new_child(pool);
     Candidates *c = candidates_new(scratch, forward_view_new(scratch, p), o);
     RematSchedule base = remat_base_schedule(scratch, p);
-    int64_t low = remat_peak_lower_bound(p, scratch, &(int){0});
+    int64_t low = remat_peak_lower_bound(p, scratch, o->context.bounds_until, &(int){0});
     int64_t high = remat_check(scratch, p, &base).peak_bytes;
     bool all = p->n_nodes <= MAX_NODES && milp_is_available();
     for (int k = 0; k < BUDGETS && all; k++) {

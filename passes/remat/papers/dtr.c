@@ -275,7 +275,7 @@ RematStatus remat_dtr(const RematProblem *p, const RematOptions *o, Pool *pool, 
     RematSchedule base = remat_base_schedule(scratch, p);
     const bool *late = late_nodes(scratch, p);
     bool all = true;
-    int64_t low = remat_peak_lower_bound(p, scratch, &(int){0});
+    int64_t low = remat_peak_lower_bound(p, scratch, o->context.bounds_until, &(int){0});
     int64_t high = peak_without_in_place(scratch, p, &base);
     int steps = p->n_nodes < 3000 ? 16 : 4;
     for (int k = 0; k < steps; k++) {

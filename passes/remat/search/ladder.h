@@ -76,7 +76,7 @@ void ladder_climb(Ladder *l);
  * three ways. */
 typedef struct Starts {
     Front plain;     /* with copies */
-    Front on_pieces; /* their runs on p->pieces */
+    Front on_pieces; /* their runs on the problem of pieces */
     Front counted;   /* by pieces_peak */
 } Starts;
 
@@ -95,6 +95,7 @@ void ladder_improve(Ladder *l, double work);
  * there is one. */
 bool ladder_reorder(Ladder *l);
 /* An order of these runs (remat_expand) with a peak that is small, or good enough. */
-RematSchedule ladder_order(Pool *scratch, const RematProblem *runs, int64_t good_enough_bytes);
+RematSchedule ladder_order(Pool *scratch, const RematProblem *runs, int64_t good_enough_bytes,
+                           double until);
 
 #endif

@@ -77,16 +77,16 @@ static double reads_per_node(const RematProblem *p)
 
 /* An update looks at the operands of a run, and at all readers of each: both are more where every
  * piece is a tensor. */
-static double work_on_pieces(const RematProblem *p)
+static double work_on_pieces(const RematProblem *p, const RematPieces *pieces)
 {
-    double part = fmin(1, reads_per_node(p) / reads_per_node(&p->pieces->problem));
+    double part = fmin(1, reads_per_node(p) / reads_per_node(&pieces->problem));
     return part * part;
 }
 
-static int64_t least_peak(const RematProblem *p, Pool *scratch)
+static int64_t least_peak(const RematProblem *p, const RematOptions *o, Pool *scratch)
 {
     int ignored;
-    return remat_peak_lower_bound(p, scratch, &ignored);
+    return remat_peak_lower_bound(p, scratch, o->context.bounds_until, &ignored);
 }
 
 /* A ladder whose front is that of keeping everything, as far as @recompute lets it.  No peak is
@@ -106,24 +106,25 @@ static bool ladder_begin(Ladder *l, const RematProblem *p, const RematOptions *o
 }
 
 /* Schedules of p. */
-static void offer_counted(const RematProblem *p, const Front *found, Front *front)
+static void offer_counted(const RematPieces *pieces, const Front *found, Front *front)
 {
     for (size_t k = 0; k < found->points.len; k++) {
         const FrontPoint *x = &found->points.data[k];
-        int64_t peak_bytes = pieces_peak(front->pool, p, &x->schedule, x->peak_bytes);
+        int64_t peak_bytes = pieces_peak(front->pool, pieces, &x->schedule, x->peak_bytes);
         front_offer(front, peak_bytes, x->time, &x->schedule);
     }
 }
 
-/* Schedules of p->pieces. */
-static void offer_completed(const RematProblem *p, const Front *found, Front *front)
+/* Schedules of the pieces. */
+static void offer_completed(const RematProblem *p, const RematPieces *pieces, const Front *found,
+                            Front *front)
 {
     for (size_t k = 0; k < found->points.len; k++) {
         Pool *scratch = pool_new_child(front->pool);
-        RematSchedule s = pieces_complete(scratch, p, &found->points.data[k].schedule);
+        RematSchedule s = pieces_complete(scratch, p, pieces, &found->points.data[k].schedule);
         RematFigures f = remat_check(scratch, p, &s);
         if (f.ok && remat_obeys_hints(scratch, p, &s))
-            front_offer(front, pieces_peak(scratch, p, &s, f.peak_bytes), f.time, &s);
+            front_offer(front, pieces_peak(scratch, pieces, &s, f.peak_bytes), f.time, &s);
         pool_free(scratch);
     }
 }
@@ -132,44 +133,46 @@ static void search(void *user, int k, Pool *pool)
 {
     Portfolio *x = user;
     const struct SearchRow *row = &searches[x->row[k]];
+    const RematPieces *pieces = x->options->context.pieces;
     Front front = {.pool = pool_new_child(pool)};
     Ladder l;
-    bool may_gain = ladder_begin(&l, row->on_pieces ? &x->p->pieces->problem : x->p, x->options,
+    bool may_gain = ladder_begin(&l, row->on_pieces ? &pieces->problem : x->p, x->options,
                                  row->on_pieces ? x->pieces_low_bytes : x->low_bytes, &front);
     l.style = row->style;
     l.random += row->draw;
-    l.work *= row->on_pieces ? work_on_pieces(x->p) : 1;
+    l.work *= row->on_pieces ? work_on_pieces(x->p, pieces) : 1;
     front_merge(&front, row->on_pieces ? &x->starts->on_pieces : &x->starts->plain);
     if (may_gain)
         ladder_climb(&l);
     x->found[k] = x->smallest[k] = (Front){.pool = pool};
     if (row->on_pieces) {
-        offer_completed(x->p, &front, &x->found[k]);
+        offer_completed(x->p, pieces, &front, &x->found[k]);
     } else {
         const FrontPoint *least = &front.points.data[0];
-        offer_counted(x->p, &front, &x->found[k]);
+        offer_counted(pieces, &front, &x->found[k]);
         front_offer(&x->smallest[k], least->peak_bytes, least->time, &least->schedule);
     }
     pool_free(front.pool);
 }
 
 /* Keeping everything needs a sixteenth less with pieces in their places. */
-static bool pieces_matter(const RematProblem *p, Pool *scratch)
+static bool pieces_matter(const RematProblem *p, const RematPieces *pieces, Pool *scratch)
 {
     RematSchedule base = remat_base_schedule(scratch, p);
     int64_t plain = remat_check(scratch, p, &base).peak_bytes;
-    return p->pieces && pieces_peak(scratch, p, &base, plain) < plain - plain / 16;
+    return pieces && pieces_peak(scratch, pieces, &base, plain) < plain - plain / 16;
 }
 
 static void choose_searches(Portfolio *x, Pool *scratch)
 {
-    bool matter = pieces_matter(x->p, scratch);
+    const RematPieces *pieces = x->options->context.pieces;
+    bool matter = pieces_matter(x->p, pieces, scratch);
     for (int k = 0; k < N_SEARCHES; k++) {
         int most = matter ? searches[k].most_beside_pieces : searches[k].most_nodes;
-        if (x->p->n_nodes > most || (searches[k].on_pieces && !x->p->pieces))
+        if (x->p->n_nodes > most || (searches[k].on_pieces && !pieces))
             continue;
         if (searches[k].on_pieces && x->pieces_low_bytes == 0)
-            x->pieces_low_bytes = least_peak(&x->p->pieces->problem, scratch);
+            x->pieces_low_bytes = least_peak(&pieces->problem, x->options, scratch);
         x->row[x->n++] = k;
     }
 }
@@ -196,7 +199,7 @@ static void search_all(const RematProblem *p, const RematOptions *o, int64_t low
     parallel_run(scratch, o->n_threads, x.n, search, &x);
     for (int k = 0; k < x.n; k++)
         front_merge(&memo->front, &x.found[k]);
-    const FrontPoint *least = p->pieces ? smallest_with_copies(&x) : NULL;
+    const FrontPoint *least = o->context.pieces ? smallest_with_copies(&x) : NULL;
     if (least)
         front_offer(&memo->with_copies, least->peak_bytes, least->time, &least->schedule);
     pool_free(scratch);
@@ -205,19 +208,20 @@ static void search_all(const RematProblem *p, const RematOptions *o, int64_t low
 /* True when nothing is better than the front. */
 static bool fill_front(const RematProblem *p, const RematOptions *o, Pool *pool, RematMemo *memo)
 {
+    const RematPieces *pieces = o->context.pieces;
     Front *front = &memo->front;
     Starts starts = starts_new(pool);
     Ladder l;
-    bool may_gain = ladder_begin(&l, p, o, least_peak(p, pool), &starts.plain);
-    if (may_gain || p->pieces)
+    bool may_gain = ladder_begin(&l, p, o, least_peak(p, o, pool), &starts.plain);
+    if (may_gain || pieces)
         start_from_others(p, o, pool, &starts);
     front_merge(front, &starts.counted);
-    offer_counted(p, &starts.plain, front);
-    if (!may_gain && !p->pieces)
+    offer_counted(pieces, &starts.plain, front);
+    if (!may_gain && !pieces)
         return true;
     search_all(p, o, l.low, pool, &starts, memo);
     l.front = front;
-    return !p->pieces && ladder_exact(&l);
+    return !pieces && ladder_exact(&l);
 }
 
 /* Searches, unless the memo knows. */
@@ -236,14 +240,14 @@ static bool base_is_best(const RematProblem *p, const RematOptions *o, Pool *scr
     if (o->objective == REMAT_MIN_MEMORY || !remat_obeys_hints(scratch, p, &base))
         return false;
     int64_t peak_bytes = remat_check(scratch, p, &base).peak_bytes;
-    return pieces_peak(scratch, p, &base, peak_bytes) <= o->budget_bytes;
+    return pieces_peak(scratch, o->context.pieces, &base, peak_bytes) <= o->budget_bytes;
 }
 
 static RematStatus answer_from_front(const RematProblem *p, const RematOptions *o, Pool *pool,
                                      RematSchedule *out)
 {
     Pool *scratch = pool_new_child(pool);
-    RematMemo *memo = p->memo ? p->memo : remat_memo_new(scratch, NULL);
+    RematMemo *memo = o->context.memo ? o->context.memo : remat_memo_new(scratch, NULL);
     recall(memo, p, o, scratch);
     bool with_copies = o->with_copies && memo->with_copies.points.len > 0;
     const Front *front = with_copies ? &memo->with_copies : &memo->front;

@@ -119,12 +119,13 @@ void ladder_improve(Ladder *l, double work)
  * that is ten times the work and gains hardly anything. */
 enum { MOST_IN_VAIN = 6, CHEAP = 4000, MOST_LISTED = 1500 };
 
-RematSchedule ladder_order(Pool *scratch, const RematProblem *runs, int64_t good_enough_bytes)
+RematSchedule ladder_order(Pool *scratch, const RematProblem *runs, int64_t good_enough_bytes,
+                           double until)
 {
     if (runs->n_nodes <= MOST_LISTED)
-        return reorder_nodes(scratch, runs, good_enough_bytes);
+        return reorder_nodes(scratch, runs, good_enough_bytes, until);
     RematSchedule order = remat_base_schedule(scratch, runs);
-    reorder_windows(scratch, runs, node_graph_new(scratch, runs), &order, good_enough_bytes);
+    reorder_windows(scratch, runs, node_graph_new(scratch, runs), &order, good_enough_bytes, until);
     return order;
 }
 
@@ -138,7 +139,7 @@ bool ladder_reorder(Ladder *l)
     Pool *scratch = pool_new_child(l->pool);
     RematSchedule s = {best->schedule.len, NULL};
     const RematProblem *runs = remat_expand(scratch, l->p, &best->schedule);
-    RematSchedule order = ladder_order(scratch, runs, l->low);
+    RematSchedule order = ladder_order(scratch, runs, l->low, l->options->context.orders_until);
     int64_t peak = remat_check(scratch, runs, &order).peak_bytes;
     bool better = peak < best->peak_bytes;
     s.node = POOL_ARRAY(scratch, (size_t)s.len + 1, int);

@@ -41,6 +41,7 @@ enum { MANY_RUNS = 1500, N_STARTS = sizeof asked_first / sizeof *asked_first };
 typedef struct Found {
     Pool *pool;
     const RematProblem *p;
+    const RematPieces *pieces; /* or NULL */
     Starts seen;
 } Found;
 
@@ -77,13 +78,13 @@ static void offer(Front *front, const RematProblem *p, const RematSchedule *s,
 
 static void offer_schedule(Found *x, const RematSchedule *s, const RematFigures *f)
 {
-    const RematPieces *pieces = x->p->pieces;
+    const RematPieces *pieces = x->pieces;
     offer(&x->seen.plain, x->p, s, f);
     if (!pieces)
         return;
     Pool *scratch = pool_new_child(x->pool);
     RematSchedule runs;
-    RematFigures counted = *f, on_pieces = pieces_check(scratch, x->p, s, &runs);
+    RematFigures counted = *f, on_pieces = pieces_check(scratch, pieces, s, &runs);
     counted.peak_bytes = pieces_likely_peak(f->peak_bytes, &on_pieces);
     offer(&x->seen.on_pieces, &pieces->problem, &runs, &on_pieces);
     offer(&x->seen.counted, x->p, s, &counted);
@@ -101,15 +102,22 @@ static int64_t max_steps(const struct Start *s, int n_nodes)
     return steps > 0 && steps < s->max_steps ? steps : s->max_steps;
 }
 
+static Found found_new(const Asked *x, Pool *pool)
+{
+    const RematPieces *pieces = x->options->context.pieces;
+    return (Found){.pool = pool, .p = x->p, .pieces = pieces, .seen = starts_new(pool)};
+}
+
 static void ask(void *user, int k, Pool *pool)
 {
     Asked *x = user;
-    x->found[k] = (Found){.pool = pool, .p = x->p, .seen = starts_new(pool)};
+    x->found[k] = found_new(x, pool);
     if (x->p->n_nodes > asked_first[k].most_nodes || remat_out_of_time(x->options))
         return;
     RematOptions o = {.objective = REMAT_MIN_TIME,
                       .max_steps = max_steps(&asked_first[k], x->p->n_nodes),
                       .deadline_seconds = x->options->deadline_seconds,
+                      .context = x->options->context,
                       .seen = seen_schedule,
                       .user = &x->found[k]};
     Pool *scratch = pool_new_child(pool);
@@ -128,9 +136,9 @@ static void reorder(void *user, int k, Pool *pool)
     const RematSchedule *s = &x->smallest[x->order_of[k]];
     Found *found = &x->ordered[x->order_of[k]];
     Pool *scratch = pool_new_child(pool);
-    *found = (Found){.pool = pool, .p = x->p, .seen = starts_new(pool)};
+    *found = found_new(x, pool);
     const RematProblem *runs = remat_expand(scratch, x->p, s);
-    RematSchedule order = ladder_order(scratch, runs, 0);
+    RematSchedule order = ladder_order(scratch, runs, 0, x->options->context.orders_until);
     for (int i = 0; i < order.len; i++)
         order.node[i] = s->node[order.node[i]];
     RematFigures f = remat_check(scratch, x->p, &order);

@@ -72,9 +72,8 @@ static RematProblem *problem_new(Pool *pool)
 static RematAnswer ask_with(Pool *pool, const RematProblem *p, const Shelf *s, const char *solver,
                             RematOptions o)
 {
-    RematProblem now = *p;
-    now.memo = remat_memo_new(pool, s ? &s->store : NULL);
-    return remat_solve(&now, remat_solver_find(solver), &o, pool);
+    o.context.memo = remat_memo_new(pool, s ? &s->store : NULL);
+    return remat_solve(p, remat_solver_find(solver), &o, pool);
 }
 
 static RematAnswer ask(Pool *pool, const RematProblem *p, const Shelf *s, const char *solver,
@@ -165,14 +164,16 @@ static void test_keys(void)
     OTHER(o.effort = 0.5);
     OTHER(p->loss_node--);
     RematPieces *pieces = own_pieces(pool, p);
-    OTHER(p->pieces = pieces);
+    OTHER(o.context.pieces = pieces);
     OTHER(pieces->problem.tensor[node->out[0]].bytes -= 64);
     OTHER(pieces->follows[0] = true);
 #undef OTHER
     n = s->n;
-    ask_with(pool, p, s, "scrimp", (RematOptions){.budget_bytes = 0, .seed = 3, .effort = 0.5});
+    o.budget_bytes = 0;
+    ask_with(pool, p, s, "scrimp", o);
     p->node[0].name = "another name";
-    ask_with(pool, p, s, "scrimp", (RematOptions){.budget_bytes = 1, .seed = 3, .effort = 0.5});
+    o.budget_bytes = 1;
+    ask_with(pool, p, s, "scrimp", o);
     CHECK(s->n == n && s->n_put == n); /* budgets and names are none of it */
     pool_free(pool);
 }
@@ -243,7 +244,7 @@ static void test_time_is_up(void)
     RematOptions o = {.effort = 100};
     RematAnswer least = {0};
     for (double seconds = 0.2; seconds < 100 && least.figures.recomputed == 0; seconds *= 2) {
-        p->memo = remat_memo_new(pool, NULL);
+        o.context.memo = remat_memo_new(pool, NULL);
         o.budget_bytes = 0;
         o.deadline_seconds = clock_seconds() + seconds;
         least = remat_solve(p, remat_solver_find("scrimp"), &o, pool);

@@ -64,7 +64,7 @@ static void check_tiny(void)
         x.s.node = POOL_ARRAY(pool, (size_t)p->n_nodes, int);
         x.used = POOL_ARRAY(pool, (size_t)p->n_nodes, bool);
         all_orders(&x);
-        RematSchedule s = reorder_nodes(pool, p, 0);
+        RematSchedule s = reorder_nodes(pool, p, 0, 0);
         RematFigures f = remat_check(pool, p, &s);
         int64_t bound = reorder_bound(pool, p, node_graph_new(pool, p));
         CHECK_MSG(f.ok && f.peak_bytes >= x.best, "case %d: %s", k, f.fault);
@@ -101,12 +101,12 @@ static void check_large(int n_nodes, double limit)
     Random r = {5};
     const RematProblem *p = random_problem(pool, &r, n_nodes);
     clock_t begin = clock();
-    RematSchedule s = reorder_nodes(pool, p, 0);
+    RematSchedule s = reorder_nodes(pool, p, 0, 0);
     double seconds = (double)(clock() - begin) / CLOCKS_PER_SEC;
     RematFigures f = remat_check(pool, p, &s);
     printf("%d nodes: %.2f s\n", n_nodes, seconds);
     CHECK_MSG(f.ok && seconds < limit, "%s, %.2f s", f.fault, seconds);
-    RematSchedule again = reorder_nodes(pool, p, 0);
+    RematSchedule again = reorder_nodes(pool, p, 0, 0);
     CHECK(memcmp(s.node, again.node, (size_t)s.len * sizeof *s.node) == 0);
     pool_free(pool);
 }
@@ -117,16 +117,14 @@ static void check_out_of_time(void)
     Pool *pool = pool_new();
     Random r = {5};
     RematProblem p = *random_problem(pool, &r, 10000);
-    RematSchedule base = remat_base_schedule(pool, &p), full = reorder_nodes(pool, &p, 0);
-    p.orders_until = 1e-9; /* long ago */
+    RematSchedule base = remat_base_schedule(pool, &p), full = reorder_nodes(pool, &p, 0, 0);
     clock_t begin = clock();
-    RematSchedule s = reorder_nodes(pool, &p, 0);
+    RematSchedule s = reorder_nodes(pool, &p, 0, 1e-9); /* long ago */
     double seconds = (double)(clock() - begin) / CLOCKS_PER_SEC;
     CHECK(remat_check(pool, &p, &full).peak_bytes < remat_check(pool, &p, &base).peak_bytes);
     CHECK(s.len == base.len && memcmp(s.node, base.node, (size_t)s.len * sizeof *s.node) == 0);
     CHECK_MSG(seconds < 1, "%.2f s", seconds);
-    p.orders_until = 1e18; /* long after */
-    s = reorder_nodes(pool, &p, 0);
+    s = reorder_nodes(pool, &p, 0, 1e18); /* long after */
     CHECK(memcmp(s.node, full.node, (size_t)s.len * sizeof *s.node) == 0);
     pool_free(pool);
 }

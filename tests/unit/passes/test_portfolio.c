@@ -13,11 +13,11 @@
 /* All that a search finds. */
 static const Front *search(Pool *pool, const RematProblem *p, RematOptions o)
 {
-    RematProblem now = *p;
-    now.memo = remat_memo_new(pool, NULL);
+    RematMemo *memo = remat_memo_new(pool, NULL);
+    o.context.memo = memo;
     o.budget_bytes = 0;
-    remat_solve(&now, remat_solver_find("scrimp"), &o, pool);
-    return &now.memo->front;
+    remat_solve(p, remat_solver_find("scrimp"), &o, pool);
+    return &memo->front;
 }
 
 static bool same_front(const Front *a, const Front *b)

@@ -154,8 +154,8 @@ static void check_report(void)
                           "  output e = %e\n  output u = %u\n");
     RematProblem *p = remat_problem_from_graph(pool, g, NULL, &map);
     RematReport r = {.budget_bytes = INT64_MAX};
-    p->relaxed = &relax_pieces(pool, g, p, &map, PIECES_BOUND)->problem;
-    bound_report_fill(pool, p, &r);
+    const SolveContext c = {.relaxed = &relax_pieces(pool, g, p, &map, PIECES_BOUND)->problem};
+    bound_report_fill(pool, p, &c, &r);
     int64_t sum = r.bound_workspace_bytes;
     for (int k = 0; k < r.n_bound_tensors; k++)
         sum += r.bound_tensors[k].bytes;

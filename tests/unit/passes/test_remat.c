@@ -137,7 +137,7 @@ static void check_against_search(void)
         x.s.node = POOL_ARRAY(pool, (size_t)x.max_len, int);
         exhaust(&x);
         int node;
-        int64_t bound = remat_peak_lower_bound(p, pool, &node);
+        int64_t bound = remat_peak_lower_bound(p, pool, 0, &node);
         CHECK_MSG(bound <= x.best && node >= 0, "case %d: bound %lld, best %lld", k,
                   (long long)bound, (long long)x.best);
         for (int n = 0; n < p->n_nodes; n++)

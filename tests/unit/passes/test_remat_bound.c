@@ -78,7 +78,7 @@ static void check_problem(Pool *pool, const RematProblem *p, int index, Tally *t
     int node;
     int64_t peak = exact_remat(pool, p, INT64_MAX, true, &best);
     int64_t once = check_orders(pool, p, index, tally);
-    int64_t bound = remat_peak_lower_bound(p, pool, &node);
+    int64_t bound = remat_peak_lower_bound(p, pool, 0, &node);
     check_replay(pool, p, &best, peak, -1, index);
     CHECK_MSG(bound <= peak && node >= 0, "case %d: peak %lld, bound %lld", index, (long long)peak,
               (long long)bound);
@@ -100,9 +100,8 @@ static void check_end(Random *r)
         int64_t peak = remat_check(pool, p, &base).peak_bytes;
         int64_t least = remat_peak_bound_under_time(pool, p, INFINITY, 0).bytes;
         double time = remat_overhead_lower_bound(p, (peak + least) / 2, pool, 0, NULL);
-        p->bounds_until = 1e-9;
-        int64_t bytes = remat_peak_bound_under_time(pool, p, INFINITY, 0).bytes;
-        double early = remat_overhead_lower_bound(p, (peak + least) / 2, pool, 0, NULL);
+        int64_t bytes = remat_peak_bound_under_time(pool, p, INFINITY, 1e-9).bytes;
+        double early = remat_overhead_lower_bound(p, (peak + least) / 2, pool, 1e-9, NULL);
         CHECK(bytes > 0 && bytes <= least && early >= 0 && early <= time);
         smaller += early < time || bytes < least;
         pool_free(pool);

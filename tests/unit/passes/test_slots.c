@@ -133,9 +133,10 @@ static void test_front(void)
     pool_free(pool);
 }
 
-static RematFigures solve(Pool *pool, const RematProblem *p, RematSolve *solver, int64_t budget)
+static RematFigures solve(Pool *pool, const RematProblem *p, RematSolve *solver, RematMemo *memo,
+                          int64_t budget)
 {
-    RematOptions o = {.budget_bytes = budget};
+    RematOptions o = {.budget_bytes = budget, .context.memo = memo};
     RematSchedule s;
     RematStatus status = solver(p, &o, pool, &s);
     RematFigures f = remat_check(pool, p, &s);
@@ -144,27 +145,25 @@ static RematFigures solve(Pool *pool, const RematProblem *p, RematSolve *solver,
     return f;
 }
 
-/* The problem's memory of one search changes no answer; time rises as the budget falls; nobody else
+/* A memory of one search changes no answer; time rises as the budget falls; nobody else
  * is faster within the same budget. */
 static void test_budgets(uint64_t seed)
 {
     Pool *pool = pool_new();
     Random r = {seed};
     RematProblem *p = random_problem(pool, &r, 8 + random_below(&r, 20));
-    p->memo = remat_memo_new(pool, NULL);
-    RematProblem forgetful = *p;
-    forgetful.memo = NULL;
+    RematMemo *memo = remat_memo_new(pool, NULL);
     RematSchedule base = remat_base_schedule(pool, p);
     RematFigures all = remat_check(pool, p, &base);
     double last = 0;
     for (int percent = 100; percent >= 30; percent -= 10) {
         int64_t budget =
             p->persistent_bytes + (all.peak_bytes - p->persistent_bytes) * percent / 100;
-        RematFigures f = solve(pool, p, remat_scrimp, budget);
-        RematFigures chen = solve(pool, p, remat_chen, budget);
-        RematFigures kusumoto = solve(pool, p, remat_kusumoto_approx, budget);
+        RematFigures f = solve(pool, p, remat_scrimp, memo, budget);
+        RematFigures chen = solve(pool, p, remat_chen, NULL, budget);
+        RematFigures kusumoto = solve(pool, p, remat_kusumoto_approx, NULL, budget);
         if (percent == 60) {
-            RematFigures again = solve(pool, &forgetful, remat_scrimp, budget);
+            RematFigures again = solve(pool, p, remat_scrimp, NULL, budget);
             CHECK(again.peak_bytes == f.peak_bytes && again.time == f.time);
         }
         if (f.peak_bytes > budget)

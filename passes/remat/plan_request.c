@@ -1,6 +1,5 @@
 #include "passes/remat/plan_request.h"
 
-#include "ir/support/clock.h"
 #include "ir/support/diag.h"
 #include "ir/support/milp.h"
 #include "passes/remat/solvers.h"
@@ -135,12 +134,12 @@ bool plan_request_has_costs(const PlanRequest *r, RematError *error)
                   "use cost roofline");
 }
 
-RematOptions plan_request_options(const PlanRequest *r)
+RematOptions plan_request_options(const PlanRequest *r, double begin)
 {
     double limit = r->time_limit_seconds;
     return (RematOptions){.objective = r->objective,
                           .seed = r->seed,
-                          .deadline_seconds = limit > 0 ? clock_seconds() + limit : 0,
+                          .deadline_seconds = limit > 0 ? begin + limit : 0,
                           .effort = r->effort,
                           .stop_at = r->twremat_leaf_bags,
                           .n_threads = r->n_threads};

@@ -55,7 +55,8 @@ bool plan_request_read(Pool *pool, const PlanSettings *s, PlanRequest *out, Rema
 /* False with E412: the cost model measures, and nothing is there that does. */
 bool plan_request_has_costs(const PlanRequest *r, RematError *error);
 
-/* The options of a solver that begins now: without a budget, the deadline from the time limit. */
-RematOptions plan_request_options(const PlanRequest *r);
+/* The options of solvers, without a budget.  A time limit counts from `begin`, in seconds of the
+ * monotonic clock. */
+RematOptions plan_request_options(const PlanRequest *r, double begin);
 
 #endif

@@ -1,0 +1,47 @@
+/* From a request to a plan: the schedule that meets a budget best, and what is reported of it.  The
+ * same for the steps of models (pass_remat) and for graphs from elsewhere (external_plan); they
+ * differ in what of a plan has to fit. */
+#ifndef SCRIMP_PASSES_REMAT_PLANNER_H
+#define SCRIMP_PASSES_REMAT_PLANNER_H
+
+#include "passes/remat/report.h"
+
+/* What a plan takes of the budget where that is not the peak of its schedule: the arena in which
+ * its tensors are placed. */
+typedef struct PlanArena {
+    /* No plan of the schedule takes less; quick. */
+    int64_t (*least)(void *user, const RematSchedule *s);
+    /* What the plan takes: on trial, or placed as the plan that is kept will be. */
+    int64_t (*bytes)(void *user, const RematSchedule *s, bool is_final);
+    int64_t align; /* sizes are multiples of it */
+} PlanArena;
+
+/* A step, in the form in which it is planned. */
+typedef struct PlanStep {
+    const RematProblem *p;
+    SolveContext context;      /* without times, which follow from the request; memo may be NULL */
+    const PlanArena *arena;    /* NULL: the peak has to fit, and the order of p is as good as any */
+    void *user;                /* of the arena's functions */
+    const RematProblem *every; /* p with every second run that may be, which bounds and proofs are
+                                  about; NULL: p */
+    const CostModel *cost;     /* of p's costs, for the report; NULL: they are the user's own */
+    const char *way_out;       /* what else helps where no plan fits, after a comma; or "" */
+    RematFigures keep_all;     /* filled: each node once, in the order of p */
+} PlanStep;
+
+typedef struct RematPlan {
+    const PlanStep *step; /* that was chosen */
+    RematSchedule schedule;
+    RematFigures figures; /* remat_check's */
+    const char *solver;   /* that made the schedule */
+} RematPlan;
+
+/* The best plan of a step, or of another form of it that computes the same (masks; NULL: there is
+ * none): the least time within the budget, or with the objective `memory` the fewest bytes.  The
+ * report compares with keep_all of `other`, or of the step without one.  False with E401 when no
+ * plan fits: *out is then the smallest that was found.  begin: seconds of the monotonic clock, from
+ * which a time limit counts. */
+bool remat_plan(Pool *pool, const PlanRequest *request, double begin, PlanStep *step,
+                PlanStep *other, RematReport *report, RematPlan *out, RematError *error);
+
+#endif

@@ -1,0 +1,42 @@
+/* What the two files of the planner share: planner.c finds a plan, planner_report.c says what it is
+ * and what is proven of it. */
+#ifndef SCRIMP_PASSES_REMAT_PLANNER_INTERNAL_H
+#define SCRIMP_PASSES_REMAT_PLANNER_INTERNAL_H
+
+#include "passes/remat/planner.h"
+
+/* An answer and what its plan takes of the budget: of an arena, or the peak. */
+typedef struct Planned {
+    RematAnswer answer;
+    RematNotes notes;
+    int64_t bytes;
+} Planned;
+
+/* A step, and what was found about it. */
+typedef struct Solve {
+    const PlanRequest *request;
+    RematOptions options; /* without the budget */
+    const PlanStep *step;
+    const RematProblem *p;
+    const RematProblem *ordered; /* p in an order with a smaller peak, or p */
+    const int *order;            /* node of ordered -> node of p; NULL when they are the same */
+    Pool *scratch;
+    RematFigures keep_all;
+    int64_t budget_bytes;
+    VEC(Planned) tried;
+    Planned *least; /* the smallest plan; NULL = not looked for yet */
+} Solve;
+
+/* What was chosen, of which form. */
+typedef struct Chosen {
+    Solve *of, *other; /* other: NULL when there is but one form */
+    Planned plan;
+} Chosen;
+
+/* False: no plan of s within the budget takes less time. */
+bool planner_may_be_faster(Solve *s, int64_t budget, double than);
+
+/* Fills the report; names go to pool.  base: what figures are compared with. */
+void planner_report(Pool *pool, const Chosen *c, const Solve *base, RematReport *r);
+
+#endif

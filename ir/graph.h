@@ -90,14 +90,6 @@ static inline const Type *value_type(const Graph *g, ValueId v)
 {
     return &g->values.data[v].type;
 }
-static inline ValueId node_in(const Node *n, int i)
-{
-    return n->in[i];
-}
-static inline ValueId node_out(const Node *n, int i)
-{
-    return n->out[i];
-}
 
 /* Elements of a `literal`: more belong into a data file. */
 enum { LITERAL_MAX_VALUES = 1 << 16 };

@@ -52,7 +52,6 @@ const TrainField train_fields[TRAIN_FIELD_COUNT] = {
     FIELD(DOUBLE, "std_red",      data_std[0]),
     FIELD(DOUBLE, "std_green",    data_std[1]),
     FIELD(DOUBLE, "std_blue",     data_std[2]),
-    FIELD(BOOL,   "token_u16",    data_token_u16),
     FIELD(TEXT,   "budget",       budget_text),
     FIELD(TEXT,   "solver",       solver),
     FIELD(TEXT,   "objective",    objective),

@@ -42,7 +42,6 @@ typedef struct TrainSpec {
     int64_t data_size, data_resize;
     bool data_augment;
     double data_mean[3], data_std[3];
-    bool data_token_u16; /* reserved for token files that do not say */
     /* remat section; budget_text is as written ("8GiB", "40%", "min", "" = none) */
     const char *budget_text, *solver, *objective, *cost;
 } TrainSpec;

@@ -4,9 +4,6 @@
 
 #include "passes/pass.h"
 
-/* The operation has a rule in the `grad` column. */
-bool op_has_gradient(OpKind op);
-
 /* Gives a value another name, made unique.  The old one stays taken until autodiff_names_rebuild.
  */
 void autodiff_rename(Graph *g, ValueId v, const char *name);

@@ -15,11 +15,6 @@ static GradRule *const grad_table[OP_COUNT] = {
 #undef OP
 };
 
-bool op_has_gradient(OpKind op)
-{
-    return grad_table[op] != NULL;
-}
-
 /* Gradients of the slices of a value, put off until all of them are known. */
 typedef VEC(SlicePart) SliceParts;
 

@@ -151,7 +151,6 @@ static inline void random_train(Graph *g, Random *r)
     t->accumulate = 1 + random_below(r, 4);
     t->data_kind = "text";
     t->data_path = "a b\nc\"d";
-    t->data_token_u16 = random_below(r, 2);
     t->budget_text = random_below(r, 2) ? "" : "40%";
     t->solver = random_below(r, 2) ? NULL : "kusumoto_approx";
 }

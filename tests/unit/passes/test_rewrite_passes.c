@@ -70,7 +70,7 @@ static ValueId batch_norm(Graph *g, ValueId x)
     attrs_int(&attrs, ATTR_axis, 1);
     ValueId mean = graph_add(g, OP_bn_stats, &x, 1, &attrs, NULL, nowhere);
     attrs_float(&attrs, ATTR_eps, 1e-5);
-    ValueId var = node_out(value_node(g, mean), 1);
+    ValueId var = value_node(g, mean)->out[1];
     ValueId in[] = {x, mean, var, param(g, "$gamma", 1, &c), param(g, "$beta", 1, &c)};
     return graph_add(g, OP_bn_apply, in, 5, &attrs, NULL, nowhere);
 }

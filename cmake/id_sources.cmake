@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
 # The sources that decide what is found in the cache.  ARGN: CONFIGURE_DEPENDS in a project.
 # generator: what code is generated; the generator, the table of operations and what the generator includes.
 # solver: how a problem is answered; what the problem is, is part of an answer's key.

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: GPL-3.0-or-later
 # Makes the manual page and the completions of bash and zsh from what --help prints: manual.sh SCRIMP FOLDER
 set -eu
 scrimp=$1

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
 # Writes OUT: a hash of the sources of WHAT (id_sources.cmake), so that nothing is taken from the cache that another
 # version made.  WHAT: generator or solver.
 include(${CMAKE_CURRENT_LIST_DIR}/id_sources.cmake)

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: GPL-3.0-or-later
 # The first line of every source file names its license.  spdx.sh adds it where it is missing; spdx.sh --check lists the
 # files without it.  Behind a line that starts with #!, in scripts.
 cd "$(dirname "$0")/.." || exit 1

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Who may write over an input, and who reads and writes inside of other values. */
 #include "ir/op_rules.h"
 #include "ir/place.h"

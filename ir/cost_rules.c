@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What operations cost.  A multiply-add is two flops; a transcendental or otherwise heavy
  * element-wise operation counts HEAVY_FLOPS, about what its vectorised polynomial costs. */
 #include "ir/op_rules.h"

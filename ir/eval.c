@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The reference evaluator: runs a graph's nodes in order, one rule an operation. */
 #include "ir/eval_internal.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Slow reference evaluation in double: the oracle of every test.  Shares nothing with codegen. */
 #ifndef SCRIMP_IR_EVAL_H
 #define SCRIMP_IR_EVAL_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Reference evaluation of constants and of operations that only move data. */
 #include "ir/eval_internal.h"
 

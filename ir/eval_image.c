@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Reference evaluation of pooling. */
 #include "ir/eval_internal.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Shared by the evaluator's rule files: one rule for every name in the `eval` column of ops.def. */
 #ifndef SCRIMP_IR_EVAL_INTERNAL_H
 #define SCRIMP_IR_EVAL_INTERNAL_H

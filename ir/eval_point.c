@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Reference evaluation of element-wise operations, from their mathematical definitions. */
 #include "ir/eval_internal.h"
 

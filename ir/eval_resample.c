@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Reference evaluation of adaptive average pooling and of resizing: one output after the other, as
  * their definitions say.  Source: torch.nn.AdaptiveAvgPool2d and torch.nn.functional.interpolate;
  * nearest takes floor(i * in / out) without PyTorch's rounding of in / out to a float. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Reference evaluation of softmax and what stands on it.  Every exponential is of a value minus
  * the largest of its line, so nothing overflows; a NaN reaches its whole line, as in PyTorch. */
 #include "ir/eval_internal.h"

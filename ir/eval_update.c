@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Reference evaluation of optimizer steps and of checksums. */
 #include "ir/eval_internal.h"
 

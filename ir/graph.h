@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The SSA tensor graph: one forward function, or one whole training step.
  *
  * Nodes are stored in g->nodes and run in the order of g->order.  Values are defined once.

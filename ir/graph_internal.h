@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What graph.c shares with the verifier and the reader. */
 #ifndef SCRIMP_IR_GRAPH_INTERNAL_H
 #define SCRIMP_IR_GRAPH_INTERNAL_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What the compiler knows of each operation, from ops.def.  Shape rules and cost rules live in ir;
  * passes and codegen paste their own prefix onto the same table. */
 #ifndef SCRIMP_IR_OP_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The rules of ir that ops.def names, declared from it; included by the files that define them. */
 #ifndef SCRIMP_IR_OP_RULES_H
 #define SCRIMP_IR_OP_RULES_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The table of operations, with the rules that ops.def names. */
 #include "ir/op_rules.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Where the elements of a value lie in memory.
  *
  * Most values have storage of their own, dense and row-major.  Two kinds lie inside the storage of

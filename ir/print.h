@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The text form of the IR (docs/ir.md): print.c writes it, read.c reads it back byte for byte. */
 #ifndef SCRIMP_IR_PRINT_H
 #define SCRIMP_IR_PRINT_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Reader of the text form (docs/ir.md).  Trusts nothing: every number is checked, every name
  * resolved, every shape compared with the shape rules, and the finished graph verified. */
 #include "ir/graph_internal.h"

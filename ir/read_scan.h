@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Scanner of the IR reader: skips space and comments, reads one lexical thing at a time, reports
  * the first mistake and is then `failed`, after which every function returns false. */
 #ifndef SCRIMP_IR_READ_SCAN_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "ir/read_train.h"
 
 #include "ir/text.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The train section of the text form; read.c calls it. */
 #ifndef SCRIMP_IR_READ_TRAIN_H
 #define SCRIMP_IR_READ_TRAIN_H

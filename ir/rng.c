@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Philox4x32-10, the counter generator of Salmon, Moraes, Dror and Shaw, "Parallel random numbers:
  * as easy as 1, 2, 3" (SC 2011), and the one way scrimp uses it. */
 #include "ir/eval.h"

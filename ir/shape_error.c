@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Messages of rules that inputs do not fit. */
 #include "ir/shape_error.h"
 

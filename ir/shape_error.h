@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Errors of shape rules: code, message and help for inputs that do not fit. */
 #ifndef SCRIMP_IR_SHAPE_ERROR_H
 #define SCRIMP_IR_SHAPE_ERROR_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Shapes of the element-wise and reducing operations and updates.  Messages follow docs/ir.md:
  * E101 dims that disagree, E102 concat, E103 rank, E104 element type, E105 axis or attribute out of
  * range, E106 window, E107 other element count, E108 empty or too large, E109 number of inputs,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Helpers of the shape rules, shared by shape_rules*.c. */
 #ifndef SCRIMP_IR_SHAPE_RULES_H
 #define SCRIMP_IR_SHAPE_RULES_H

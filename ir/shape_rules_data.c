@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Shapes of constants and of operations that move data. */
 #include "ir/shape_rules.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Shapes of convolution, pooling and resizing. */
 #include "ir/shape_rules.h"
 #include "ir/workspace.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Shapes of matrix products and embeddings. */
 #include "ir/shape_rules.h"
 

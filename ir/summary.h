@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Facts about a model as plain data, for `summary` and the tests.  Made from the graph that
  * frontend_lower builds in FRONTEND_INFER mode, before any pass. */
 #ifndef SCRIMP_IR_SUMMARY_H

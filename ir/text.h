@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Spelling shared by print.c and read.c: names, strings, numbers, the fields of the train section.
  */
 #ifndef SCRIMP_IR_TEXT_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What the `train` and `remat` sections say, as plain data: filled by the frontend or the IR
  * reader, used by autodiff, the trainer and the rematerialization passes. */
 #ifndef SCRIMP_IR_TRAIN_SPEC_H

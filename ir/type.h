@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Tensor types: element type and static shape.  Every tensor is dense and row-major. */
 #ifndef SCRIMP_IR_TYPE_H
 #define SCRIMP_IR_TYPE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Checks that a graph is well formed; run after every pass. */
 #ifndef SCRIMP_IR_VERIFY_H
 #define SCRIMP_IR_VERIFY_H

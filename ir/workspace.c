@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What operations need only while they run. */
 #include "ir/workspace.h"
 

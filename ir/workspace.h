@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* How kernels use their workspace, which the plan reserves: the one place of what plan and kernels
  * must agree on.
  *

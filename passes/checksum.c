@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Checksums of gradients, which `verify` compares.  They are added after planning, so that `verify`
  * runs the same plan as training: each reads its gradient right after the operation that makes it,
  * when it is in memory in any plan, and has its result and workspace behind the plan's arena.  A

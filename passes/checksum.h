@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 #ifndef SCRIMP_PASSES_CHECKSUM_H
 #define SCRIMP_PASSES_CHECKSUM_H
 

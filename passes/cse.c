@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Common subexpression elimination: equal operations on equal values are computed once.  So is the
  * common beginning of two concatenations: concat(a, b, c, d) after concat(a, b, c) becomes
  * concat(concat(a, b, c), d).

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Dead code elimination: keeps what the outputs and the persistent tensors need. */
 #include "ir/support/bitset.h"
 #include "passes/pass.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Local simplifications that leave every bit of the result unchanged: identities, compositions of
  * views and transpositions, arithmetic on constants. */
 #include "passes/pass.h"

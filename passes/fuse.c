@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Fusion: trees of element-wise operations become one kernel, and may follow a matrix product or
  * convolution as its epilogue.  Decided before, and independently of, any memory budget.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Images become NHWC inside: convolutions, pooling and batch norms run with channels last, as the
  * kernels want them, and element-wise operations follow their operands.  Users see NCHW at the
  * edges only: where an operation needs the logical order, a transposition is inserted.  Runs on the

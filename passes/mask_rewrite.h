@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Finds and rewrites tensors of which the backward part needs only one bit an element, or one byte
  * a window: their last readers are gradients of ReLU and of max pooling.  Used by passes/masks.c.
  */

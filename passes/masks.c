@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Replaces tensors that are read late in the step only by gradients of ReLU (by one bit an element)
  * or of max pooling (by one byte a window), where that lowers the planned peak
  * (docs/memory-plan.md).

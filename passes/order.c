@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The order of operations with the smallest peak (docs/memory-plan.md). */
 #include "passes/pass.h"
 #include "passes/remat/model/step_problem.h"

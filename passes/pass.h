@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Passes: graph in, better graph out.  The table in passes.def is the pipeline. */
 #ifndef SCRIMP_PASSES_PASS_H
 #define SCRIMP_PASSES_PASS_H

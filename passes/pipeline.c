@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The table of passes, from passes.def, and the driver: run, verify, time, observe. */
 #include "ir/print.h"
 #include "ir/support/bug.h"

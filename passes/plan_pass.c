@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The memory plan of the graph in its order, checked before anyone relies on it. */
 #include "ir/support/bug.h"
 #include "passes/checksum.h"

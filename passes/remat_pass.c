@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Recomputations that make the step fit its budget (docs/remat.md): the step of the IR becomes a
  * problem, and with its masks and without them one for the planner; the plan becomes the step. */
 #include "ir/support/clock.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What passes share: replacing values, rebuilding the order. */
 #ifndef SCRIMP_PASSES_REWRITE_H
 #define SCRIMP_PASSES_REWRITE_H

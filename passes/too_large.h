@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The error of order, remat and plan for a step whose sizes add up to too many bytes. */
 #ifndef SCRIMP_PASSES_TOO_LARGE_H
 #define SCRIMP_PASSES_TOO_LARGE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "passes/view_lives.h"
 
 static void add_load(ViewLives *l, ValueId root, Life life, int64_t sign)

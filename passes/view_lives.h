@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Bytes alive at each operation, while pass_views tries rewrites.  A rewrite changes the lives of a
  * few roots.  It is kept when the peak falls, or stays the same and fewer bytes are alive in sum
  * (where a copy is saved: no more bytes). */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Lets pieces of a tensor lie inside the whole, without copies.
  *
  * A concatenation copies its inputs, a slice a piece of its input, and often both copies stay alive

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Pieces of concatenations and slices where the whole lies (views.c).  Called by pass_views, and by
  * pass_remat, which compares the arena with the budget. */
 #ifndef SCRIMP_PASSES_VIEWS_H

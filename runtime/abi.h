@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The whole contract between generated code and the runtime. */
 #ifndef SCRIMP_RUNTIME_ABI_H
 #define SCRIMP_RUNTIME_ABI_H

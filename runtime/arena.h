@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The tensor memory of a step: exactly the planned bytes, mapped and touched before step 1, so that
  * running out of memory happens there, with a message, or never.  Called by the trainer. */
 #ifndef SCRIMP_RUNTIME_ARENA_H

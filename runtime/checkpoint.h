@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* A training run on disk: weights, optimizer state and where it is, as a set that is replaced as a
  * whole.  A folder holds
  *     trainer.json                     names, sizes and CRC-32 of the other two; step, seed, ...

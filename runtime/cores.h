@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* How many threads are worth starting.  Called for the defaults of --threads and --jobs. */
 #ifndef SCRIMP_RUNTIME_CORES_H
 #define SCRIMP_RUNTIME_CORES_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Training and evaluation data, put straight into the step's tensors.  A data set has fields
  * (`image` and `label`, `x` and `y`, ...), knows how to fill them for any training step and any
  * evaluation batch, and keeps no position: batches depend on (seed, step) only, so that a run

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* cifar10(DIR): the binary version of CIFAR-10.  Source: Krizhevsky's CIFAR page: records of one
  * label byte and 3 * 32 * 32 bytes of red, green and blue planes. */
 #include "runtime/data_internal.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* imagefolder(DIR): JPEG and PNG pictures, a folder for each class, cut and scaled to one size.
  * DIR/train and DIR/val (or DIR/test) are the parts to train on and to hold out, if there are both;
  * else DIR itself has the classes. */

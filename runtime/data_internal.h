@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What the files of runtime/data*.c share: a data set is a table of functions for one kind and two
  * families, examples by index (images, arrays) or one long run of tokens (text). */
 #ifndef SCRIMP_RUNTIME_DATA_INTERNAL_H

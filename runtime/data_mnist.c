@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* mnist(DIR): IDX files, gzip or not.  Source: the format note at the end of LeCun, Cortes and
  * Burges' MNIST page: two zero bytes, a type byte (8 = unsigned byte), the rank, big-endian sizes,
  * data. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* npy(FILES): one NumPy array per field, the file's name without .npy is the field's; the first
  * axis counts examples.  Source: NumPy's NEP 1 and numpy/lib/format.py. */
 #include "runtime/data_internal.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Lists of files, folders and globs to files. */
 #include "runtime/data_internal.h"
 

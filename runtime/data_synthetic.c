@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* synthetic(shapes...): examples made up on the spot, for tests and timings, that can be learned.
  * Every example has a hidden class; floats and bytes are a pattern of that class plus noise, labels
  * are the class, float targets (label set) the pattern of the class.  A map of labels has one for

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* text(PATHS): files joined in order; tokens are bytes, or indices into the sorted set of
  * characters (as nanoGPT's character data sets). */
 #include "runtime/data_internal.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* tokens(FILES): token files of llm.c (a header of 256 int32: magic, version, count; GPT-2's are 16
  * bits wide, Llama 3's 32) and of nanoGPT (raw uint16).  Files are mapped, not read.
  * Source: llm.c's dev/data/data_common.py, nanoGPT's data/openwebtext/prepare.py. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Element types as the runtime knows them.  The first seven are ir/type.h's DTYPES in the same
  * order (a property test compares them), so that a caller may cast. */
 #ifndef SCRIMP_RUNTIME_DTYPE_H

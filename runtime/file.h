@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Files: whole reads with limits, read-only maps, and writes that replace a file atomically or
  * leave the old one as it was.  Called by data, safetensors and checkpoint. */
 #ifndef SCRIMP_RUNTIME_FILE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Files that are replaced at once, and links: what was there before stays until then. */
 #include "runtime/file_internal.h"
 

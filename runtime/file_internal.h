@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* System calls on files, which tests make fail (file_fail_at). */
 #ifndef SCRIMP_RUNTIME_FILE_INTERNAL_H
 #define SCRIMP_RUNTIME_FILE_INTERNAL_H

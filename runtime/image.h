@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* JPEG and PNG pictures, and windows of them as what a network reads: planes of normalized floats.
  * Called by the imagefolder data source, from several threads at once (each with an Image and an
  * ImageScratch of its own). */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Pictures through libjpeg-turbo and libpng. */
 #include "runtime/image_header.h"
 

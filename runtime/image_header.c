@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What a picture's header says, without decoding it.  Sources: the PNG specification, 5 and 11.2.2;
  * ITU-T T.81 (JPEG), annex B. */
 #include "runtime/image_header.h"

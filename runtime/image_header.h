@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What the files of runtime/image*.c share. */
 #ifndef SCRIMP_RUNTIME_IMAGE_HEADER_H
 #define SCRIMP_RUNTIME_IMAGE_HEADER_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Crop and resize in one: a separable triangle filter.  Source: Pillow's documentation of
  * Image.resize(BILINEAR) and its reducing behaviour; Heckbert, "Filtered image rescaling",
  * Graphics Gems III (1992). */

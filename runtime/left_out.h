@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Examples that cannot be read: which ones, why, and how many are too many.  Each is reported once.
  * Called by data sources that decode. */
 #ifndef SCRIMP_RUNTIME_LEFT_OUT_H

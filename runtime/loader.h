@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Threads that prepare data while the step runs: one set of items at a time, each done once by some
  * thread.  These are not the threads of runtime/threads.h, which spin while they wait because the
  * next region comes within microseconds; these sleep.  Called by data sources that decode. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* trainer.json, which names the files of a checkpoint: reading, writing, and the names themselves.
  * Called by checkpoint. */
 #ifndef SCRIMP_RUNTIME_MANIFEST_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* How much memory the machine and the control group have, from Linux's /proc and /sys. */
 #include "runtime/arena.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Batches of the imagefolder data source.
  *
  * While the step runs on batch k, threads decode batch k + 1 into memory of the folder.  What a

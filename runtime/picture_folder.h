@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What the two files of the imagefolder data source share: data_imagefolder.c opens a folder,
  * picture_batch.c makes batches of it. */
 #ifndef SCRIMP_RUNTIME_PICTURE_FOLDER_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The pictures below a folder that has one folder for each class, as torchvision's ImageFolder
  * reads it.  Called by the imagefolder data source. */
 #ifndef SCRIMP_RUNTIME_PICTURE_LIST_H

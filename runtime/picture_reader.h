@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What one thread needs to make numbers of picture files, and the memory for it: asked for before
  * the first batch, by what the files' headers say.  Called by the imagefolder data source. */
 #ifndef SCRIMP_RUNTIME_PICTURE_READER_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Counter-based random numbers (Philox4x32-10) and what is drawn from them: initial parameters,
  * window offsets, epoch permutations.  Nothing here has state: every number depends on its keys
  * only, so training resumes anywhere.  Source: Salmon et al., "Parallel random numbers: as easy as

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* A lock, so that one process at a time writes to the folder of a run.  Called by the trainer. */
 #ifndef SCRIMP_RUNTIME_RUN_LOCK_H
 #define SCRIMP_RUNTIME_RUN_LOCK_H

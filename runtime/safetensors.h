@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The safetensors format: weights that PyTorch, Hugging Face and others read and write.  Files are
  * mapped, and validated before they are used.  Called by checkpoint and the command line. Source:
  * the format's README (8-byte header length, JSON header, data without holes). */

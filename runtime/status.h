@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* How the runtime reports failures of its environment (files, memory, threads): functions return
  * false or NULL and fill an RtError whose message says what happened and a way out.  Nothing here
  * exits or aborts.  Called by every runtime module. */

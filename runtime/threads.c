@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* A region is announced by a generation counter.  Workers spin on it for as long as the next region
  * of the same step takes to come, then yield (another process may want the core), then sleep on a
  * futex (data loading, evaluation, a paused run).  Waking a sleeper costs hundreds of microseconds

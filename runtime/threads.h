@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The thread pool that generated steps run on: made once, n threads of which the caller is thread
  * 0, a static partition of every region, the same bits for any n.  Called by the trainer; the step
  * reaches it through ScrimpContext.run (runtime/abi.h). */

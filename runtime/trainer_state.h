@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Where a training run is, and the files that hold it. */
 #ifndef SCRIMP_RUNTIME_TRAINER_STATE_H
 #define SCRIMP_RUNTIME_TRAINER_STATE_H

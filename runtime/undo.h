@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Taking a training step back: a copy of the persistent tensors, outside the arena, as they were
  * after the last step that was good.  Called by the trainer. */
 #ifndef SCRIMP_RUNTIME_UNDO_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Files that may be gzip, read from their beginning: as much as the reader knows to be there, so
  * that a small file cannot unpack to more memory than it was allowed.  Called by data sources. */
 #ifndef SCRIMP_RUNTIME_UNPACK_H

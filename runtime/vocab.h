@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The vocabulary of text: bytes, or the sorted set of characters (Unicode code points) of the
  * training text.  Called by data (text), the trainer (stores it in checkpoints) and generate. */
 #ifndef SCRIMP_RUNTIME_VOCAB_H

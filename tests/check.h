@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The whole test framework: CHECK counts and reports, test_result() is main's exit status. */
 #ifndef SCRIMP_TESTS_CHECK_H
 #define SCRIMP_TESTS_CHECK_H

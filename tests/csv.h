@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Tables of the tests: lines of fields without quotes, '#' begins a comment line, the first other
  * line names the columns. */
 #ifndef SCRIMP_TESTS_CSV_H

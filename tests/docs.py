@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-3.0-or-later
 """docs.py SCRIMP: whether README.md, CONTRIBUTING.md and docs/ fit the tree and the program.
 
   - lines have at most 120 columns, rows of tables 160 (those of figures in docs/models.md and docs/results/ apart)

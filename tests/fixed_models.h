@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Small models of kinds that tests/support/random_model.h does not draw: recurrence over shared
  * weights, an encoder and decoder with padding masks, several weighted losses.  Integers of a batch
  * are below MODEL_CLASSES. */

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-3.0-or-later
 # Every C file looks as .clang-format says; skipped where clang-format is absent.
 cd "$(dirname "$0")/.." || exit 1
 command -v clang-format >/dev/null || exit 77

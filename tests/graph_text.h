@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Graphs of a few lines of text, for tests. */
 #ifndef SCRIMP_TESTS_GRAPH_TEXT_H
 #define SCRIMP_TESTS_GRAPH_TEXT_H

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: GPL-3.0-or-later
 # The tree as it is: rooms with their files and lines, the includes between rooms, the longest files.
 # house.sh includes: only the includes, as "FILE INCLUDED", for other scripts.
 cd "$(dirname "$0")/.." || exit 1

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-3.0-or-later
 # An installed scrimp runs with nothing of the source and build trees, and comes with its manual page and completions:
 # install.sh BUILD-FOLDER VERSION
 set -euo pipefail

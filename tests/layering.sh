@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: GPL-3.0-or-later
 # Data flows one way.  Fails when a file includes what its room must not see (rooms.txt), when the includes of a room's
 # modules form a circle, and when a file is longer than 500 lines without a reason at its top, which begins with
 # "Longer than 500 lines:".

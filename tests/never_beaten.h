@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* scrimp against every other solver at budgets from the least that any of them reaches to that of
  * keeping everything. */
 #ifndef SCRIMP_TESTS_NEVER_BEATEN_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Requests for tests that run passes without the driver. */
 #ifndef SCRIMP_TESTS_PLAN_REQUEST_H
 #define SCRIMP_TESTS_PLAN_REQUEST_H

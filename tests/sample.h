@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* How much a test does: a sample by default, more when the environment says so, which the rows of
  * tests/CMakeLists.txt for the configuration Slow do. */
 #ifndef SCRIMP_TESTS_SAMPLE_H

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: GPL-3.0-or-later
 # A change of anything that the generator includes changes the id of cached kernels; one of a solver that of cached plans.
 # source_id.sh CMAKE SCRATCH
 cmake=$1; copy=$2/source_id

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The recomputation problems of the example networks. */
 #ifndef SCRIMP_TESTS_ZOO_PROBLEM_H
 #define SCRIMP_TESTS_ZOO_PROBLEM_H

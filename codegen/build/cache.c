@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Entries and their checksums.  cache_folder.c finds the folder and checks who may write it. */
 #include "codegen/build/cache.h"
 

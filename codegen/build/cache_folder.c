@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Where the cache is, and whether it is this user's alone. */
 #include "codegen/build/cache.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Listing the cache, and removing what is old or too much. */
 #include "codegen/build/cache.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* IR + plan -> callable step.  Called by the command line. */
 #ifndef SCRIMP_CODEGEN_BUILD_CODEGEN_H
 #define SCRIMP_CODEGEN_BUILD_CODEGEN_H

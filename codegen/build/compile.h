@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Shared by compile.c, export.c and dump.c. */
 #ifndef SCRIMP_CODEGEN_BUILD_COMPILE_H
 #define SCRIMP_CODEGEN_BUILD_COMPILE_H

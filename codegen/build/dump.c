@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Text of generated code: the list of kernels and calls, and assembly. */
 #include "codegen/build/compile.h"
 #include "codegen/build/scratch.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Ahead of time: a shared object without scrimp, and the header that describes its memory. */
 #include "codegen/build/compile.h"
 #include "codegen/build/export_header.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The header of a step that is compiled ahead of time: its memory, and functions to train with it.
  */
 #include "codegen/build/export_header.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The header of a step that is compiled ahead of time; used by export.c. */
 #ifndef SCRIMP_CODEGEN_BUILD_EXPORT_HEADER_H
 #define SCRIMP_CODEGEN_BUILD_EXPORT_HEADER_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Whole files, read and written. */
 #ifndef SCRIMP_CODEGEN_BUILD_FD_H
 #define SCRIMP_CODEGEN_BUILD_FD_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* 128-bit content keys of the kernel cache. */
 #ifndef SCRIMP_CODEGEN_BUILD_HASH_H
 #define SCRIMP_CODEGEN_BUILD_HASH_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* INT, TERM and HUP held back while there are child processes and temporary files: they are
  * delivered when those are gone, to whatever handler is installed.  A signal that is ignored
  * (nohup) stays ignored. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* A shared object that is loaded from memory: the bytes that were verified are the bytes that run,
  * whatever becomes of the file they came from. */
 #ifndef SCRIMP_CODEGEN_BUILD_IMAGE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* From nodes to kernels.  Every rule of a backend (ops.def, column `cpu`) looks at a node and adds
  * calls; a call names a kernel by a key that says everything its code depends on, so that equal
  * kernels are compiled once, in parallel child processes, and cached on disk. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The walk over a planned graph. */
 #include "codegen/build/kernel.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "codegen/build/peak.h"
 
 #include "codegen/build/scratch.h"

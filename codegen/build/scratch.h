@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* A temporary folder of this process: objects to be linked, the compiler's own temporary files,
  * results that are not cached.  scratch_close removes it; signals that would end the program wait
  * until then (hold.h), and what a killed process left is removed by the next one. */

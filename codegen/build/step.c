@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "codegen/build/step.h"
 
 #include "codegen/build/hash.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The host step: one exported function that runs every kernel of the plan, by a table of calls at
  * fixed offsets. */
 #ifndef SCRIMP_CODEGEN_BUILD_STEP_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Which element types have kernels. */
 #ifndef SCRIMP_CODEGEN_BUILD_SUPPORTS_H
 #define SCRIMP_CODEGEN_BUILD_SUPPORTS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Who owns a file or folder and who may write it: code is run only from what nobody but the user
  * can change. */
 #ifndef SCRIMP_CODEGEN_BUILD_TRUST_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Child processes that do independent jobs: libgccjit ends the process when memory runs out and
  * holds a global lock, so code is generated in children, several at once. */
 #ifndef SCRIMP_CODEGEN_BUILD_WORKERS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The backend for the cores of this machine: the lowering rule of every operation. */
 #include "codegen/cpu/gemm/matrix.h"
 #include "codegen/cpu/point/pointwise.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* cpu_NAME for every name in the column `cpu` of ops.def: looks at a node and adds its calls. */
 #ifndef SCRIMP_CODEGEN_CPU_RULES_H
 #define SCRIMP_CODEGEN_CPU_RULES_H

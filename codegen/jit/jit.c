@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Contexts, functions and control flow of generated code. */
 #include "codegen/jit/jit_internal.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The emitter: a thin layer over libgccjit (only jit.c and jit_values.c include libgccjit.h).
  * Kernel generators build loops and vector expressions with it.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Exponential, logarithm, sine, error function and what is made of them.  Polynomials were fitted
  * by Remez exchange in 50 digits; each comment gives the maximal error of the fit.  Accuracy in ulp
  * is tested in tests/unit/codegen/test_math.c. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What the two files that know libgccjit share: jit.c (contexts, functions, control) and
  * jit_values.c (scalars, vectors, memory).  Facts about version 12 that shaped them are in
  * docs/cpu.md. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Comparison, selection, conversion and what goes across lanes.  Every function has a generic path
  * that uses integer and float arithmetic only; jit_x86.c replaces the primitives where the target
  * has an instruction. */

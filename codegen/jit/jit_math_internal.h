@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Short names for the files of vector mathematics: every intermediate result is evaluated once. */
 #ifndef SCRIMP_CODEGEN_JIT_JIT_MATH_INTERNAL_H
 #define SCRIMP_CODEGEN_JIT_JIT_MATH_INTERNAL_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Scalars, vectors, variables, memory and instructions of generated code. */
 #include "codegen/jit/jit_internal.h"
 #include "codegen/jit/jit_x86.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* All x86 knowledge of the emitter: AVX-512 at 16 lanes, AVX2 at 8, SSE2 at 4.  Operands are in
  * vector registers ("v"); SSE instructions overwrite their first source, hence the matching
  * constraint "0". */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Vector instructions of x86 that libgccjit 12 has no other way to name.  Only jit_math.c calls
  * these, and only when the target allows them (target->x86); the generic forms stand beside each
  * call there. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The instruction set a model is compiled for. */
 #ifndef SCRIMP_CODEGEN_JIT_TARGET_H
 #define SCRIMP_CODEGEN_JIT_TARGET_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Trains examples/mlp.scrimp from C, with nothing of scrimp present:
  *
  *     scrimp compile examples/mlp.scrimp -D N=64 -o step.so --header step.h

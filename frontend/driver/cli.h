@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What the verbs of the command line share: arguments, messages, building a program. */
 #ifndef SCRIMP_FRONTEND_DRIVER_CLI_H
 #define SCRIMP_FRONTEND_DRIVER_CLI_H

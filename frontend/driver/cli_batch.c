@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* plan --max-batch: the largest batch whose step fits a budget. */
 #include "frontend/driver/cli_build.h"
 #include "frontend/driver/cli_plan.h"

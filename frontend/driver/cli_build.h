@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Building a program with every cost model, also the one that measures. */
 #ifndef SCRIMP_FRONTEND_DRIVER_CLI_BUILD_H
 #define SCRIMP_FRONTEND_DRIVER_CLI_BUILD_H

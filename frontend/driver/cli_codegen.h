@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* From the options of the command line to those of the code generator. */
 #ifndef SCRIMP_FRONTEND_DRIVER_CLI_CODEGEN_H
 #define SCRIMP_FRONTEND_DRIVER_CLI_CODEGEN_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The cost model `profile`: seconds of kernels, measured in real steps on random data and kept in
  * the kernel cache for this processor and number of threads. */
 #ifndef SCRIMP_FRONTEND_DRIVER_CLI_COSTS_H

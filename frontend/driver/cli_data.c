@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Between a model's inputs and a data set. */
 #include "frontend/driver/cli_fields.h"
 #include "frontend/driver/cli_finite.h"

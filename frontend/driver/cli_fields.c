@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "frontend/driver/cli_fields.h"
 
 #include "ir/support/strbuf.h"

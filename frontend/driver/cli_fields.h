@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The fields of a batch: what the model declares is compared with what the data hold. */
 #ifndef SCRIMP_FRONTEND_DRIVER_CLI_FIELDS_H
 #define SCRIMP_FRONTEND_DRIVER_CLI_FIELDS_H

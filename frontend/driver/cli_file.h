@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Files and texts of the command line. */
 #ifndef SCRIMP_FRONTEND_DRIVER_CLI_FILE_H
 #define SCRIMP_FRONTEND_DRIVER_CLI_FILE_H

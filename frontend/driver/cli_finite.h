@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Finding NaN and infinity: which number is the first, and which input or weight it came from.
  * Called by train, eval and generate. */
 #ifndef SCRIMP_FRONTEND_DRIVER_CLI_FINITE_H

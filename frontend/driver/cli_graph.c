@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* plan --graph: a graph from elsewhere. */
 #include "frontend/driver/cli_file.h"
 #include "frontend/driver/cli_plan.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The file of train --log: a JSON object a line. */
 #ifndef SCRIMP_FRONTEND_DRIVER_CLI_LOG_H
 #define SCRIMP_FRONTEND_DRIVER_CLI_LOG_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Real steps on random data, with the time of every kernel: for `bench` and measured costs. */
 #ifndef SCRIMP_FRONTEND_DRIVER_CLI_MEASURE_H
 #define SCRIMP_FRONTEND_DRIVER_CLI_MEASURE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The table of verbs and the table of options; parsing and --help come from them.
  *
  * Longer than 500 lines: half of it are the two tables. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* plan --count: the papers' algorithms on a paper's own graph. */
 #include "frontend/driver/cli_plan.h"
 #include "passes/paper_graph/paper_model.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* plan --svg: from a plan to the data of its picture. */
 #include "frontend/driver/cli_build.h"
 #include "frontend/driver/cli_file.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What the two halves of `plan` share: rows of answers, for models and for graphs from elsewhere.
  */
 #ifndef SCRIMP_FRONTEND_DRIVER_CLI_PLAN_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* From a model to a graph after the passes. */
 #ifndef SCRIMP_FRONTEND_DRIVER_CLI_PROGRAM_H
 #define SCRIMP_FRONTEND_DRIVER_CLI_PROGRAM_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Progress on standard error, for verbs that search for a long time. */
 #ifndef SCRIMP_FRONTEND_DRIVER_CLI_PROGRESS_H
 #define SCRIMP_FRONTEND_DRIVER_CLI_PROGRESS_H

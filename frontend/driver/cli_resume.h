@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What a run was trained with.  train keeps it in the run's trainer.json; --resume compares. */
 #ifndef SCRIMP_FRONTEND_DRIVER_CLI_RESUME_H
 #define SCRIMP_FRONTEND_DRIVER_CLI_RESUME_H

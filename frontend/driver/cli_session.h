@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* A compiled, loaded step with its memory: what train, eval, generate, bench and verify run. */
 #ifndef SCRIMP_FRONTEND_DRIVER_CLI_SESSION_H
 #define SCRIMP_FRONTEND_DRIVER_CLI_SESSION_H

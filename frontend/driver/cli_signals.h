@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Signals, readers of our output that go away, and descriptors that are closed from the start.
  * Called by main and by verbs that have something to save. */
 #ifndef SCRIMP_FRONTEND_DRIVER_CLI_SIGNALS_H

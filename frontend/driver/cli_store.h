@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Plans in the kernel cache: later runs reuse what solvers have found. */
 #ifndef SCRIMP_FRONTEND_DRIVER_CLI_STORE_H
 #define SCRIMP_FRONTEND_DRIVER_CLI_STORE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What the files of `train` share: verb_train.c sets a run up, cli_train_loop.c makes its steps,
  * evaluations and saves, cli_train_rows.c prints progress and writes the log. */
 #ifndef SCRIMP_FRONTEND_DRIVER_CLI_TRAIN_H

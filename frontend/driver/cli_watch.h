@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What `train` does when numbers stop being finite (--on-nan): looks after every step, says what
  * was first and where it came from, and takes steps back.  Called by train. */
 #ifndef SCRIMP_FRONTEND_DRIVER_CLI_WATCH_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Weights of a session: their first values, and checkpoints. */
 #include "frontend/driver/cli_finite.h"
 #include "runtime/rng.h"

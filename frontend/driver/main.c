@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "frontend/driver/cli.h"
 #include "frontend/driver/cli_signals.h"
 #include "ir/support/parallel.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "frontend/driver/plan_svg.h"
 
 #include "ir/support/bug.h"

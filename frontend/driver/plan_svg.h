@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The picture of a plan as SVG: bytes in memory over the operations of a step, with everything kept
  * and as planned, and below it the arena, a rectangle for each buffer.  Data in, text out; called
  * by `scrimp plan --svg` (cli_picture.c). */

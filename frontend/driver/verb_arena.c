@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* arena: offsets for buffers with known lives. */
 #include "frontend/driver/cli_file.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* bench: what the generated code achieves on this machine. */
 #include "frontend/driver/cli_build.h"
 #include "frontend/driver/cli_measure.h"

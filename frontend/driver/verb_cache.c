@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* cache: what the kernel cache holds, whether it is whole, and emptying it. */
 #include "frontend/driver/cli.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* compile: the training step ahead of time. */
 #include "frontend/driver/cli_build.h"
 #include "frontend/driver/cli_codegen.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* dump: every stage of the compilation as text. */
 #include "frontend/driver/cli_build.h"
 #include "frontend/driver/cli_file.h"

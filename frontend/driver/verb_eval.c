@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* eval and generate: the inference form of a model with trained weights. */
 #include "frontend/driver/cli_build.h"
 #include "frontend/driver/cli_session.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* check, opt: the verbs that only look. */
 #include "frontend/driver/cli.h"
 #include "frontend/driver/cli_program.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* plan: what a budget costs, by every solver, over a sweep of budgets. */
 #include "codegen/build/compile.h"
 #include "frontend/driver/cli_build.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* summary: what a model is made of; --count: at a paper's granularity. */
 #include "frontend/driver/cli_file.h"
 #include "frontend/driver/cli_plan.h"

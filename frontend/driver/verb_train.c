@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* train: everything that a run needs is obtained and checked before its first step. */
 #include "frontend/driver/cli_build.h"
 #include "frontend/driver/cli_file.h"

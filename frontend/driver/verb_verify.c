@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* verify: trains the user's model with and without recomputation and compares every bit. */
 #include "frontend/driver/cli_build.h"
 #include "frontend/driver/cli_session.h"

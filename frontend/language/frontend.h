@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Text -> graph.  Called by the command line and the tests. */
 #ifndef SCRIMP_FRONTEND_LANGUAGE_FRONTEND_H
 #define SCRIMP_FRONTEND_LANGUAGE_FRONTEND_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Fixed-size bit sets on a pool. */
 #ifndef SCRIMP_IR_SUPPORT_BITSET_H
 #define SCRIMP_IR_SUPPORT_BITSET_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Errors in scrimp itself: print a message and end with exit status 2.  User mistakes go through
  * diag.h, environment errors through a status and a message. */
 #ifndef SCRIMP_IR_SUPPORT_BUG_H

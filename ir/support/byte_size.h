@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Sizes in bytes as people write and read them. */
 #ifndef SCRIMP_IR_SUPPORT_BYTE_SIZE_H
 #define SCRIMP_IR_SUPPORT_BYTE_SIZE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Messages to the user about their source text: collected in order of discovery and printed at the
  * end as text with carets or as JSON.  Called by the frontend, the IR reader and the command line.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Binary heaps over arrays: the item that goes before all others is heap[0].
  *
  * HEAP_DEFINE(NAME, CONTEXT, ITEM, BEFORE, PLACED) defines functions NAME_... for heaps of ITEM.

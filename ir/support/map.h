@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* String-keyed hash map on a pool; keys are copied, iteration is in insertion order. */
 #ifndef SCRIMP_IR_SUPPORT_MAP_H
 #define SCRIMP_IR_SUPPORT_MAP_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Mixed integer linear programs, solved by COIN-OR Cbc, an optional library that is loaded when it
  * is needed. */
 #ifndef SCRIMP_IR_SUPPORT_MILP_H

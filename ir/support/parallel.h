@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Independent tasks of the compiler on a few threads, started and joined for each call: a task
  * takes milliseconds at least.  (Generated steps have a pool of their own, runtime/threads.h.)
  * Used by the scrimp solver and by codegen's workers. */

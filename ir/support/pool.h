@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Memory of one compilation.  Everything the compiler builds lives in a Pool and is freed with it;
  * passes never free.  When malloc fails, pool_alloc jumps to the pool's recovery point, so callers
  * never test for NULL and nothing leaks.  Not thread-safe: one pool per thread (parallel.h). */

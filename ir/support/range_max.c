@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "ir/support/range_max.h"
 
 RangeMax range_max_new(Pool *pool, int n)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Numbers at 0 .. n-1 that are added to over ranges, and the largest of any range: a segment tree.
  * Every operation is O(log n), where nothing else is said.  Bytes alive at each place of a
  * schedule, for instance. */

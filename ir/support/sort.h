@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Sorting of plain numbers. */
 #ifndef SCRIMP_IR_SUPPORT_SORT_H
 #define SCRIMP_IR_SUPPORT_SORT_H

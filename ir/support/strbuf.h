@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* A growing string on a pool; text is always NUL-terminated. */
 #ifndef SCRIMP_IR_SUPPORT_STRBUF_H
 #define SCRIMP_IR_SUPPORT_STRBUF_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Growable arrays on a pool: VEC(int) v = {0}; vec_push(pool, &v, 3); v.data[0], v.len. */
 #ifndef SCRIMP_IR_SUPPORT_VEC_H
 #define SCRIMP_IR_SUPPORT_VEC_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The pass: a forward graph becomes the whole training step.  docs/autodiff.md describes the
  * result.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Between the parts of autodiff: the backward walk (gradients.c) and the pass (autodiff.c). */
 #ifndef SCRIMP_PASSES_AUTODIFF_AUTODIFF_H
 #define SCRIMP_PASSES_AUTODIFF_AUTODIFF_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Building blocks of the gradient rules. */
 #include "passes/autodiff/grad.h"
 

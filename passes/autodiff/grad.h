@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What the gradient rules share (passes/grad_rules_*.c).  A rule reads c->node and c->dout, appends
  * nodes to c->graph and sets c->din[i] for the inputs that are wanted. */
 #ifndef SCRIMP_PASSES_AUTODIFF_GRAD_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Gradients of reductions, pooling, embeddings and operations that move data. */
 #include "passes/autodiff/grad.h"
 

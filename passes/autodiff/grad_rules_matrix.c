@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Gradients of matrix products and convolutions. */
 #include "passes/autodiff/grad.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Gradients of normalisations, softmax and losses. */
 #include "passes/autodiff/grad.h"
 

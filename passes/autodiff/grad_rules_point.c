@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Gradients of element-wise operations.  Where there is a choice they read the output instead of
  * the input, so that the input's memory can be reused. */
 #include "passes/autodiff/grad.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Reverse-mode differentiation: walks the nodes that the loss depends on backwards and lets each
  * one's rule append its gradient. */
 #include "ir/support/bug.h"

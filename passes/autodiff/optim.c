@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Optimizer updates as part of the step: SGD with momentum, Adam and AdamW in PyTorch's forms (the
  * formulas are with the operations: ir/eval_update.c). */
 #include "passes/autodiff/optim.h"

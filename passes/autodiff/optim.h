@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The end of a training step: gradient norm, clipping, optimizer updates. */
 #ifndef SCRIMP_PASSES_AUTODIFF_OPTIM_H
 #define SCRIMP_PASSES_AUTODIFF_OPTIM_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The gradient of a value that is read in slices is put together from the gradients of the slices,
  * dim by dim.  Along the first dim that not all of them fill, parts of one range make a slot, which
  * is put together by the dims behind; slots that do not overlap make a layer, a concatenation with

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The gradient of a value that is read in slices.  Called by autodiff_gradients. */
 #ifndef SCRIMP_PASSES_AUTODIFF_SLICE_GRADIENTS_H
 #define SCRIMP_PASSES_AUTODIFF_SLICE_GRADIENTS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Exact placement by depth-first branch and bound (P5): is there a layout within `limit`?
  *
  * The skyline of what is placed is filled from its lowest segment up, from left to right.  In a

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Buffers with known lives as CSV, in MiniMalloc's format: a heading with the columns id, lower,
  * upper and size in any order, then one row a buffer.  Called by `scrimp arena`; see
  * docs/graphs.md. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Bundles: small buffers whose lives are alike are packed into one, which takes as many bytes as
  * they need at their busiest time, over the hull of their lives.  What is lost where fewer of them
  * live must be left over there by the limit.  A search then has a few hundred buffers to move

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Independent check of a placement; it shares no code with the search for offsets. */
 #include "passes/memplan/memplan.h"
 

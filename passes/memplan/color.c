@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Interval colouring of equal sizes (P1): taking buffers by birth and giving each the lowest free
  * colour uses exactly as many colours as are ever alive together, which no placement beats. */
 #include "passes/memplan/place_internal.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Time compression and loads (P0). */
 #include "passes/memplan/place_internal.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Ejection search (P6): the buffers of a layout that stick out above a goal are taken out and put
  * back below it, each at the offset where it evicts the least weight; what it evicts is put back
  * next, the heaviest first, until nothing is left over.  A weight is nearly the area, and grows

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The least height by branch and bound: asks for layouts within a limit, with restarts in several
  * orders, shuffled a little, and growing effort, and moves the limit between what is proven
  * impossible and what is known (P5).  Effort is counted in steps. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* First fit (P3): each buffer goes to the lowest gap among the placed buffers that it meets in
  * time.  No conflict graph: time is cut into blocks of about a mean life, and each keeps what was
  * placed in it sorted by offset.  A buffer looks at the few blocks of its life, and at the list of

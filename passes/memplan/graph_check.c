@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Independent check of a graph's plan: it plays the step and remembers which value each byte of the
  * arena belongs to.  A value that has been written over is noticed at its next read; lives are
  * never computed. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* From large buffers to small ones (P6): the few large buffers decide how low a layout can be, and
  * a search over few is quick.  They are placed alone; then the next smaller ones go into the holes
  * by first fit, and an ejection search takes all of them down again; and so on.  A height that the

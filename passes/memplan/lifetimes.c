@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The plan of a step graph: lives of its values in the order given, then placement.
  *
  * Time is counted in nodes that run (views and sources do not; constants do).  What the host writes

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Static placement of buffers with known lives in one arena (dynamic storage allocation).
  * Plain data in, plain data out; see docs/memory-plan.md. */
 #ifndef SCRIMP_PASSES_MEMPLAN_MEMPLAN_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The placement driver: split, search from large to small and from tight to loose (P6), try orders
  * and methods, let the misplaced buffers move up (P1, P4), then branch and bound (P5).
  *

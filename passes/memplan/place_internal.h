@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What the placement algorithms share: one component of the problem with compressed time, and a
  * count of elementary steps, so that the effort is bounded without looking at a clock. */
 #ifndef SCRIMP_PASSES_MEMPLAN_PLACE_INTERNAL_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Priority orders of buffers. */
 #include "passes/memplan/place_internal.h"
 

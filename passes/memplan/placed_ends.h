@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What is placed, sorted by offset and by top.  Lives stand in arrays of 16-bit numbers of their
  * own: which of a few thousand buffers meet a life is found eight at a time. */
 #ifndef SCRIMP_PASSES_MEMPLAN_PLACED_ENDS_H

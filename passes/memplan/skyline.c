@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Skyline placement with lookahead (P2).
  *
  * Time runs along x, offsets along y.  The skyline is a list of segments, each at the height up to

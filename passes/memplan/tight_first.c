@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* A layout within a limit from the tightest buffers outwards (P6).  Whether there is one depends
  * mostly on the few buffers that live when hardly a byte is left over.  They are placed first, as a
  * problem of their own in which time is only where they live: branch and bound with short restarts.

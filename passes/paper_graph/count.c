@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "passes/paper_graph/count_internal.h"
 
 #include "ir/support/sort.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* A forward graph at the granularity of a paper: which operations are vertices, which run inside
  * another's vertex, and how many elements a vertex holds.  Plain data, for `summary --count`, the
  * tests, and memory models that a paper defines on its own graph.

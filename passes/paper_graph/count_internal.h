@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What the rules (count_rules.c) and the counting (count.c) share. */
 #ifndef SCRIMP_PASSES_PAPER_GRAPH_COUNT_INTERNAL_H
 #define SCRIMP_PASSES_PAPER_GRAPH_COUNT_INTERNAL_H

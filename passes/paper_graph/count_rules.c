@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The rules and what an operation is to them. */
 #include "passes/paper_graph/count_internal.h"
 

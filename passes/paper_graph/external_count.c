@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* A forward pass as a paper counts it, as an ExternalGraph. */
 #include "passes/paper_graph/forward_count.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* A paper's own graph as the algorithms of the papers take it. */
 #include "passes/paper_graph/forward_count.h"
 

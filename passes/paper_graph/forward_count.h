@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* A paper's graph of a forward pass (count.h) in the forms that are solved: as the algorithms of
  * the papers take it, and as a graph that can be planned and written. */
 #ifndef SCRIMP_PASSES_PAPER_GRAPH_FORWARD_COUNT_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "passes/paper_graph/paper_model.h"
 #include "ir/support/clock.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The algorithms of the papers on a paper's own graph, under the paper's own model: what their
  * tables hold, as far as that can be computed.  Called by `plan --count`. */
 #ifndef SCRIMP_PASSES_PAPER_GRAPH_PAPER_MODEL_H

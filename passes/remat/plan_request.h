@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What a user asks of a plan.  Settings are as they are written, in layers: the command line over
  * the model's remat section over the defaults.  They are merged, understood and refused once, by
  * the driver and before any pass, and become a request, which is plain data. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Plans a step within a budget: a target for the peak, a schedule of the solvers, its size, and
  * again with a smaller target where that does not fit.  remat_plan is at the end. */
 #include "passes/remat/planner_internal.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* From a request to a plan: the schedule that meets a budget best, and what is reported of it.  The
  * same for the steps of models (pass_remat) and for graphs from elsewhere (external_plan); they
  * differ in what of a plan has to fit. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What the two files of the planner share: planner.c finds a plan, planner_report.c says what it is
  * and what is proven of it. */
 #ifndef SCRIMP_PASSES_REMAT_PLANNER_INTERNAL_H

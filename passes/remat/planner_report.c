@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What a plan is, and what is proven of it. */
 #include "passes/remat/planner_internal.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "passes/remat/report.h"
 
 #include "passes/remat/bounds/bound.h"

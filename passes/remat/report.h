@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Figures and bounds of a rematerialization, and the messages about them.  Called by whoever
  * reports a plan: pass_remat for models, external_plan for graphs from elsewhere. */
 #ifndef SCRIMP_PASSES_REMAT_REPORT_H

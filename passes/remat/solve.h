@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The best answer of the solvers.  Called by pass_remat for the steps of models and by
  * external_plan for graphs from elsewhere. */
 #ifndef SCRIMP_PASSES_REMAT_SOLVE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The table of solvers. */
 #ifndef SCRIMP_PASSES_REMAT_SOLVERS_H
 #define SCRIMP_PASSES_REMAT_SOLVERS_H

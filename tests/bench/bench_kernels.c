@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Speed of the generated matrix and image kernels on one core, as part of the core's measured
  * multiply-add peak. Usage: bench_kernels [PART-OF-A-NAME [MARCH]].  Minimum over repetitions,
  * packing of operands included.  GB/s: every operand and the result counted once. */

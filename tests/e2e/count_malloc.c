@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Linked into a copy of scrimp: counts allocations and prints the number at the end, so that a test
  * can see whether more training steps allocate more.  Those of the libraries that decode pictures
  * are counted apart, by the place of the call: scrimp cannot keep them from allocating. */

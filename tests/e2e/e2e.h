@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Running the scrimp program as a user does, from C: no other tool is needed. */
 #ifndef SCRIMP_TESTS_E2E_H
 #define SCRIMP_TESTS_E2E_H

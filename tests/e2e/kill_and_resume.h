@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Promise 13: a training run that saves after every step is killed again and again, resumed each
  * time, and ends with the bits of a run that nobody disturbed. */
 #ifndef SCRIMP_TESTS_KILL_AND_RESUME_H

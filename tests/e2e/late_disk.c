@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Loaded before the C library (LD_PRELOAD): a disk that takes a tenth of a second to sync anything.
  * Names that files are renamed to are appended to $RENAMED. */
 #include <fcntl.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Loaded before the C library (LD_PRELOAD): a file system without hard or symbolic links. */
 #include <errno.h>
 #include <unistd.h>

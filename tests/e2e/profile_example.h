@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* `scrimp plan --cost profile` of an example: kernels are measured for the smallest plan, and the
  * same measurements serve another budget. */
 #ifndef SCRIMP_TESTS_PROFILE_EXAMPLE_H

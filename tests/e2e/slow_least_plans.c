@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The smallest plans, and what each of scrimp's searches is for: plans that are out of reach when
  * one of them is missing or drops are priced another way (the table of searches in
  * passes/remat/search/scrimp.c).  Limits lie between the plans with all searches and those without

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* How long large graphs take by the clock: 2,000 nodes at most 5 seconds on two cores, 20,000 nodes
  * 20 seconds and 2 GB.  To be run with nothing beside it. */
 #include "e2e.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Measured costs of the other examples, small. */
 #include "profile_example.h"
 

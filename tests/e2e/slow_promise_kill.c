@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Promise 13 at its full size: 1,000 kills. */
 #include "kill_and_resume.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Promise 8 at its full size: 10,000 steps. */
 #include "steps_allocate.h"
 

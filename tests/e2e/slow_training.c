@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Full trainings on real data: MNIST to 97.5%, tiny Shakespeare to 1.95.  $SCRIMP_DATA is a folder
  * with mnist/ (IDX) and tinyshakespeare.txt; skipped without it. */
 #include "e2e.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Recomputation is invisible: every example, solver and budget, at one and two threads. */
 #include "verify_example.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Every network of the zoo, in every variant: see zoo.h; test_zoo.c has the others. */
 #include "zoo.h"
 

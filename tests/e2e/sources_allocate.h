@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Promise 8 over every kind of data source: small files of each, a model for each, and runs with
  * evaluations of which the longer one makes not one allocation more. */
 #ifndef SCRIMP_TESTS_SOURCES_ALLOCATE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Promise 8: a longer training run makes exactly as many allocations as a shorter one. */
 #ifndef SCRIMP_TESTS_STEPS_ALLOCATE_H
 #define SCRIMP_TESTS_STEPS_ALLOCATE_H

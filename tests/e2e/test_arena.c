@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* arena: random buffers, placed by scrimp and swept here. */
 #include "e2e.h"
 #include "tests/support/random_step.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* bench: one statistic for the step, its kernels and what is between them, and rows that add up. */
 #include "e2e.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The kernel cache as its users meet it: whose folder it is, what others could write, several
  * processes at once, what goes and when, and `scrimp cache`.  (Damage: test_promise_compiler.c.) */
 #include "e2e.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The command line: help, mistakes, exit codes. */
 #include "e2e.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Steps ahead of time as a C programmer meets them: two in one program, names, threads. */
 #include "e2e.h"
 

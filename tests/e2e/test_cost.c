@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* --cost: models without a machine, and measured costs with their table on disk. */
 #include "e2e.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Data that do not fit the model: refused with what was declared, what is there, and what to do. */
 #include "e2e.h"
 

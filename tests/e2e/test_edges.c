@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Runs that end early, start wrong or are given odd input. */
 #include "e2e.h"
 

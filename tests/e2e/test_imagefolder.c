@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Training on a folder of pictures: what it sees depends on the seed alone, and what is damaged is
  * named. */
 #include "kill_and_resume.h"

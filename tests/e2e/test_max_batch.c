@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* plan --max-batch: the batch that it names fits, the next one does not, and what cannot be
  * searched is refused. */
 #include "e2e.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The printed memory equals what is used; slow_memory.c has the larger examples. */
 #include "resident_memory.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Runs whose numbers stop being finite: the last finite set stays, the message says what was first
  * and where it came from, and no weights that are not finite are used. */
 #include "e2e.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* One run's folder and more than one process: a second writer is told who the first is, a killed
  * one blocks nobody, and readers are never in the way. */
 #include "tiny_model.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* plan --count, summary --count --out, dump --stage=grad --json, --stop-at: papers' figures on
  * papers' graphs, and graphs of models that another program can replay. */
 #include "e2e.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Plans of every example: the budget is kept, the arena equals its lower bound (nearly, at the
  * smallest budget), sweeps are monotone.
  * SCRIMP_BUDGETS: how many budgets of a sweep. */

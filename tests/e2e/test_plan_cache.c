@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Plans in the kernel cache: the second run reads what the first one found, answers are the same,
  * and a file that is damaged, foreign or in the way does no harm. */
 #include "e2e.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* plan --graph: random graphs x solvers x budgets, each answer replayed by code that shares
  * nothing with scrimp.  SCRIMP_GRAPHS: how many graphs. */
 #include "../sample.h"

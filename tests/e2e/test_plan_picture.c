@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* plan --svg: the picture is XML, and its numbers are those of --json. */
 #include "e2e.h"
 

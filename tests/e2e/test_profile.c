@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Measured costs of examples whose kernels are quickly compiled; slow_profile.c has the others. */
 #include "profile_example.h"
 

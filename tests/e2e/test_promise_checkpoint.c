@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Promises 12 and 13 through the command line: killed at any moment, disk full at any byte. */
 #include "kill_and_resume.h"
 

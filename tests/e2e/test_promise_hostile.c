@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Promises 14 and 16 through the command line: hostile text, weights, data and IR end with a
  * message and exit code 1, in little time, never by a signal. */
 #include "e2e.h"

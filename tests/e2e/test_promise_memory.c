@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Promises 7 and 8: budgets are kept and monotone; out of memory happens before step 1 or never. */
 #include "sources_allocate.h"
 

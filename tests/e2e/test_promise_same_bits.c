@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Promise 10: what scrimp makes is a function of its input.  Dumps, plans and compiled steps of two
  * runs are the same bytes; so are trained weights for any number of threads, any number of compiler
  * processes and a cold or warm cache. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Saving as a user meets it: file systems without links, disks that are slower than the steps. */
 #include "tiny_model.h"
 

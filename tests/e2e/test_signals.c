@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What a user's terminal, shell and scheduler do to a training run: it saves when it is told to
  * end, and goes on when only a reader of its messages does. */
 #include "tiny_model.h"

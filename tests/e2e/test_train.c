@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Training as a user does it: loss falls, runs resume bit for bit, Ctrl-C saves, the step runs
  * without scrimp. */
 #include "e2e.h"

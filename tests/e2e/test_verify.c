@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Recomputation is invisible: examples with several solvers, at one and two threads.
  * slow_verify.c goes through all combinations. */
 #include "verify_example.h"

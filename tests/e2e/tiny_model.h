@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* A model that trains in milliseconds and has everything a resumed run must carry on: dropout,
  * batch statistics, AdamW's moments and step count, a schedule, micro-batches, shuffled data. */
 #ifndef SCRIMP_TESTS_TINY_MODEL_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* `scrimp verify` on an example: identical, or (where the solver cannot meet the budget) exit
  * code 3.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The networks that people recognise, made small: each learns one batch by heart, and recomputing
  * changes none of its bits.  test_zoo.c has what compiles in seconds, slow_zoo.c everything. */
 #ifndef SCRIMP_TESTS_ZOO_H

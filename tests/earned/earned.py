@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-3.0-or-later
 """Does every part of the solver and the planner earn its place?  Switches each off alone and plans again.
 
     earned.py build              a copy of the tree with a switch for each part of parts.txt, built

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Any bytes as CSV of buffers: refused with a message, or placed without an overlap. */
 #include "fuzz_target.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Any bytes as a file of CIFAR-10: refused with a message, or batches with labels below 10.  Bytes
  * that begin with label 0 or 1 are cut or filled up with zeros to one record or two: random lengths
  * are hardly ever a multiple of a record. */

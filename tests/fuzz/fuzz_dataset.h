@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Bytes as a file that has a path, and the batches of a data set that was opened. */
 #ifndef SCRIMP_TESTS_FUZZ_DATASET_H
 #define SCRIMP_TESTS_FUZZ_DATASET_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Any bytes as a graph from elsewhere: refused with a message, or planned within the limits of its
  * answer.  Long ones are only read. */
 #include "fuzz_target.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Any bytes as a file that may be gzip: refused with a message, or what zlib's own reader unpacks;
  * and as an IDX file, gzip or not: refused, or an array of the size its header says. */
 #include "fuzz_dataset.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Any bytes as a picture: refused with a message, or pixels that can all be read. */
 #include "fuzz_target.h"
 

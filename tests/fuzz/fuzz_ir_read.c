@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Fuzz target of the IR reader: what it accepts must verify, and print to a text that reads back
  * byte for byte. */
 #include "fuzz_target.h"

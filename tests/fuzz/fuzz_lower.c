@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Any bytes as a model file, elaborated in every mode: a graph, or at least one error. */
 #include "fuzz_target.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Any bytes as a .npy file: refused with a message, or an array that lies within them. */
 #include "fuzz_target.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Any bytes as a model file: a tree that prints, or at least one error that prints. */
 #include "fuzz_target.h"
 

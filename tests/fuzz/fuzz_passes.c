@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Any bytes as IR text: what the reader accepts goes through every pass, in the orders that train
  * and infer use and in one that the text chooses.  passes_run verifies after each pass and ends the
  * program on a fault; a pass may refuse a graph with a message, and what it leaves has to print to

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Any bytes as a kept plan (KEY.plans): read as nothing, or as schedules that all replay.  The
  * first byte chooses the problem, the question, and whether the rest is a whole file or what lies
  * between a correct heading and a correct checksum, which damage on a disk does not produce, but a

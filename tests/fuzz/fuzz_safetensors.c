@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Any bytes as a safetensors file: refused with a message, or tensors that can all be copied. */
 #include "fuzz_target.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What libFuzzer calls, and replay_main.c. */
 #ifndef SCRIMP_TESTS_FUZZ_TARGET_H
 #define SCRIMP_TESTS_FUZZ_TARGET_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Any bytes as a text, of bytes and of characters: refused with a message, or batches of tokens in
  * the vocabulary. */
 #include "fuzz_dataset.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Any bytes as a file of token ids: refused with a message, or batches of ids in the range. */
 #include "fuzz_dataset.h"
 

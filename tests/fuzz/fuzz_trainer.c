@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Any bytes as trainer.json: refused with a message, or names that stay in the folder and a state
  * that is written and read back without a change. */
 #include "fuzz_target.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Runs a fuzz target over files and over the files of folders: replay_NAME PATH...  Fails when
  * there is nothing to run. */
 #include "fuzz_target.h"

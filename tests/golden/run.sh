@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-3.0-or-later
 # Golden test: run.sh CASE SCRIMP.  CASE holds one or more lines
 #     # RUN: scrimp dump --stage=ast %s
 # (the comment sign may be # ; or //) which are run by bash in the case's folder, `scrimp` being the

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-3.0-or-later
 """Plants mistakes into scrimp and looks whether the default tests notice.
 
     mutate.py build              patch a copy of the tree with every mutant of mutants.txt and build it

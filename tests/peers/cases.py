@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
 """The table of what is compared: model files of examples/, at sizes that take seconds, and the same network in PyTorch."""
 from dataclasses import dataclass, field
 from typing import Callable

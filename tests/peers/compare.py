@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
 """The criterion.  Three results of the same computation are compared tensor by tensor: scrimp's f32, PyTorch's f32
 and PyTorch's float64, which counts as the truth.  scrimp passes when its error is at most FACTOR times the error of
 PyTorch's f32, or at most FLOOR: PyTorch is sometimes right by luck.  PyTorch's f32 is the median of a few ways to

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
 """The network of DARTS' second-order cells (Liu et al. 2019) for CIFAR images, with the names of its authors' code,
 without auxiliary head and drop path."""
 import torch

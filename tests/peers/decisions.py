@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
 """Decisions near a tie.  relu and max pooling decide; where two values are closer than rounding errors, f32 may decide
 otherwise than float64, one element of a gradient goes elsewhere, and errors of 1e-7 become errors of 1e-3: then a
 comparison measures luck.  So decisions are watched, in PyTorch alone: how far from a tie in float64, and how far float32

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
 """GPT-2 (Radford et al. 2019) with Hugging Face's parameter names, whose linear layers keep weights as [in, out]."""
 import math
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
 """The language models of Zaremba et al. 2014: two LSTM layers, with the names of PyTorch's word_language_model."""
 from torch import nn
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
 """Small mistakes of a twin, which the comparison has to notice: each makes of a case and its module wrong ones."""
 from dataclasses import replace
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
 """The same training in PyTorch: gradients, statistics and steps of a module, in float32 and in float64."""
 import copy
 

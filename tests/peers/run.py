@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
 """Parity with PyTorch: run.py CASE...
 
 From the same weights, on the same batch, scrimp and PyTorch compute the loss, every gradient, the running statistics

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: GPL-3.0-or-later
 # run.sh PYTHON CASE...: parity with PyTorch, or exit status 77 where it is not installed.  $SCRIMP_PYTHON comes first.
 python=${SCRIMP_PYTHON:-$1}
 shift

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
 """The safetensors format with numpy: an 8-byte header length, a JSON header, the data without holes.
 
 Written here because the test may need nothing beyond torch, and so that scrimp's own reader and writer

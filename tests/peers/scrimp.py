@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
 """Running the scrimp program on a model file of examples/ with the data, weights and optimizer of a test."""
 import json
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
 """Moves the weights of a case away from ties (decisions.py).  A convolutional network makes a million decisions in a
 step, and no seed keeps all of them clear of rounding errors.  But where they fall can be chosen: zero may lie anywhere
 between two neighbouring values of a channel, and another kernel has other maxima.  This looks at float64 in PyTorch

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
 """pool_margins against windows written out one by one: those of max_pool2d, no more and no fewer."""
 import itertools
 import math

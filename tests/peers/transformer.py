@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
 """The encoder-decoder Transformer (Vaswani et al. 2017) with fairseq's names.  variant "paper" normalizes after each
 sublayer and its projections have biases; "tf" is TensorFlow's official model, which normalizes before each sublayer and
 after each stack, without biases.  Token 0 is padding."""

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
 """U-Net (Ronneberger et al. 2015), unpadded, as in the paper."""
 import torch
 from torch import nn

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
 """Networks of torchvision at the sizes of the test."""
 import torchvision
 from torch import nn

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Random cases for the gradient check: one generator for every operation that has a gradient rule.
  */
 #ifndef SCRIMP_TESTS_GRAD_CASES_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Compiles the kernels of many small graphs at once, in child processes, and runs them on buffers
  * that end at a page that cannot be touched: reading or writing past the end stops the test.  No
  * plan and no arena. */

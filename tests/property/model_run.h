@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Model text -> compiled step -> training on made-up batches, inside the test's process; and the
  * same training in ir/eval's doubles.  Weights and batches are named and in the user's layout, so
  * that graphs that went through different passes are comparable. */

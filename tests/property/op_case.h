@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What random graphs of a few nodes are made of: random numbers, shapes and inputs.  For the
  * generators of op_cases.h and grad_cases.h. */
 #ifndef SCRIMP_TESTS_PROPERTY_OP_CASE_H

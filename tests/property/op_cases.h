@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Random one-node graphs: a generator for every operation that has a lowering rule.  Shapes
  * straddle vector lengths: 1s, multiples and neighbours of multiples of 4, 8 and 16.  Included by
  * one file of a test; everything is static. */

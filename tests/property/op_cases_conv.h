@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Convolutions of the kinds that models have and that kernels treat apart: depthwise, grouped,
  * dilated, rectangular, stems of few channels, strides past the kernel.  See op_cases.h. */
 #ifndef SCRIMP_TESTS_PROPERTY_OP_CASES_CONV_H

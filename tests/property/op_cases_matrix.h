@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Random cases of reductions, softmax, matrix products, convolutions and pooling; see op_cases.h.
  */
 #ifndef SCRIMP_TESTS_PROPERTY_OP_CASES_MATRIX_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Random cases of constants and element-wise operations; see op_cases.h. */
 #ifndef SCRIMP_TESTS_PROPERTY_OP_CASES_POINT_H
 #define SCRIMP_TESTS_PROPERTY_OP_CASES_POINT_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Cases at the edges of the number range: huge, infinite, NaN and constant data, labels that are
  * all ignored. */
 #ifndef SCRIMP_TESTS_PROPERTY_OP_EXTREMES_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* A compiled step against ir/eval's doubles of the same step: its numbers, and every persistent
  * tensor after it. */
 #ifndef SCRIMP_TESTS_STEP_COMPARE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Small models of one call each, drawn from the table of the language's functions: its signature
  * says what the arguments may be, so that a new function or option is drawn without being named
  * here.  Operators and indexing have rows of their own.  Most drawn calls are refused by the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Compiled code against the reference evaluator: every operation with a lowering rule on random
  * shapes, for every vector width that this machine runs.  The same bits for any grouping of tasks;
  * nothing read or written outside of buffers.  SCRIMP_SHAPES: how

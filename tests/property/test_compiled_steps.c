@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Promise 4: random trainable models, and a few fixed ones, their whole training step compiled,
  * against ir/eval's doubles of the step that autodiff alone makes (no layout, fusion, order or
  * plan).  Every step starts from the compiled run's weights, so that only one step's rounding is

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The examples' training steps in double.  First, the step's gradient norm is the slope of the
  * forward graph's loss along that gradient (central differences).  Second, every pass up to the
  * order leaves the step's meaning alone: the same loss, norm, parameters, statistics and optimizer

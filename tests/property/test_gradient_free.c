@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* sgd(gradient_free = true) trains as plain momentum SGD does, but for the roundings of fused
  * multiply-adds, without storing the gradients of matrix products: over layers of several kinds,
  * weight decay, micro-batches and budgets. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Every gradient rule against central differences in double: each operation of the table that has a
  * rule, on random shapes.  An operation with a rule and no generator is a failure. */
 #include "check.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Where a piece lies, and numbers such as constants and the keys of dropout, are arguments of a
  * kernel: a loop that is unrolled over more steps makes more calls, not more kernels.  Only the
  * groups that long sums are fused in may differ, which are as many for every long loop. */

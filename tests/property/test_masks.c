@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Bits and indices instead of whole tensors leave every bit of a training step as it is: random
  * models with every mask there can be, with and without recomputation, also when there are NaN.
  * SCRIMP_MODELS sets how many models of each family (default 1). */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Masks are made only where the planned arena falls, and kept under a budget only where the plan is
  * better than one without; the figures of both are the replay's.  SCRIMP_MODELS: how
  * many random models. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Promise 11: every allocation of compiling a model may fail.  Text, graph, passes, recomputation,
  * plan and the list of kernels are run with the k-th allocation failing, k from 1 to the end: each
  * failure arrives at the pool's recovery point, freeing that pool frees everything (leaks show

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* A plan chooses what runs again, in which order and where, never how: the step runs the same
  * kernels under every budget, but for pieces that lie elsewhere (views) and the choice between the
  * step with masks and the one without, each of which is looked at alone here.  Same bits rest on

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Promise 19: no data race in the thread pool and in generated code.  In the tsan build kernels are
  * instrumented (codegen/jit/jit.c); models large enough for many tasks run on four threads, and a
  * kernel with a planted race must be reported.  In other builds this only runs the models. */

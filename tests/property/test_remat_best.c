@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* scrimp is never beaten by another solver, and its time never grows with the budget: random
  * problems, layered steps, small networks and a large one, at 50 budgets each.  SCRIMP_PROBLEMS:
  * how many random ones.  slow_remat_best.c has the whole zoo. */

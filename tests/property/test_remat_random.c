@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Random steps x solvers x budgets: schedules pass the replay, answers keep their budget, and the
  * graph that they are applied to verifies, plans to exactly the replay's peak, and computes the
  * same numbers.  SCRIMP_STEPS: how many. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Random problems x all solvers x budgets, at the level of plain data: every schedule passes the
  * replay, keeps what it promises, and is the same the second time.  SCRIMP_PROBLEMS: how many, from
  * SCRIMP_FIRST_PROBLEM on. */

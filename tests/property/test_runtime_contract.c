@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The runtime sees nothing of the compiler, so what both must agree on is compared here: the random
  * generator (dropout in the reference and in generated code, initial parameters) and the numbering
  * of element types. */

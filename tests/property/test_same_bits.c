@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Promises 5, 6, 7, 9 and 10 on random models with dropout and batch statistics: many steps under
  * every solver and budget leave the bits of keeping everything, with all dead memory poisoned
  * before each step; the arena's high water is what the plan says; another build of the same text is

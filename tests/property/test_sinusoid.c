@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The positions of sinusoid(), compiled, against the formulas of Vaswani et al. 2017, section 3.5,
  * and of tensor2tensor's get_timing_signal_1d, in double. */
 #include "model_run.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Where pieces lie inside the whole, budgets are spent on schedules with higher peaks: no plan for
  * another budget would fit and be faster, no plan beats the bounds, and no other solver scrimp.
  * SCRIMP_BUDGETS: how many budgets. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What `check` accepts runs: small models of one call each (sweep_model.h), every function and
  * operator with drawn element types, shapes and options, through the passes and code generation,
  * and one training step against ir/eval's doubles.  Nothing that a user can write may end in an

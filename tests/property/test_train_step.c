@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The whole training step that autodiff makes, evaluated in double, against an implementation that
  * shares nothing with it: gradients by central differences of the forward graph, optimizers written
  * from PyTorch's documentation. */

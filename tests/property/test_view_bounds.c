@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* No plan beats the bounds, pieces of concatenations and slices lying where pass_views puts them:
  * random networks with concatenations, splits and crops; every schedule that a solver comes across,
  * and random ones.  Each is also replayed on the relaxed problem, whose bounds they are.

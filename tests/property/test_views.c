@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Steps with pieces of concatenations and slices where the whole lies (pass_views) leave the bits
  * of steps that copy them, in a smaller arena, under budgets too.  SCRIMP_ALL=1: all cases;
  * SCRIMP_CASE: one. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* All schedules of a small graph, by docs/graphs.md alone and without any code of scrimp's: the
  * least time within a budget, the least peak.
  *

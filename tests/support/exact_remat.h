@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Exact search over all schedules of a small problem, for tests: any order, any number of
  * recomputations.  Dijkstra's algorithm over states (nodes that have run, tensors in memory); a
  * step runs one node and then frees some of its inputs and outputs, which are the only moments at

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What docs/graphs.md says, played back naively: no code of scrimp's, quadratic, and easy to read.
  * The graph is the JSON document itself. */
 #ifndef SCRIMP_TESTS_SUPPORT_GRAPH_REPLAY_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Training steps of any size as plain data: a layered forward part, in which a node reads weights
  * and one to three values of the last layers, its backward part by rule, and an update for each
  * weight. */

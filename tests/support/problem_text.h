@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Rematerialization problems as text, a statement a line:
  *
  *     x 64                                   a tensor that is given: its name and bytes

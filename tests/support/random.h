@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Random numbers of tests: the same everywhere. */
 #ifndef SCRIMP_TESTS_SUPPORT_RANDOM_H
 #define SCRIMP_TESTS_SUPPORT_RANDOM_H

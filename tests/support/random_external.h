@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Small random graphs of docs/graphs.md with all that it allows: several outputs or none, kept and
  * persistent ones, values that are overwritten (read by the overwriter or not), nodes that take no
  * time or may run once only, workspaces, values of no bytes.  In half of them old values are read

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Random trainable models as text of the scrimp language: images (convolution, batch norm,
  * pooling), vectors (linear, layer norm, gates) and sequences (embedding, attention), each with a
  * random optimizer, loss, clipping and accumulation.  Sizes come from short lists, so that kernels

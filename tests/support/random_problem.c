@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "tests/support/random_problem.h"
 
 int problem_tensor(RematProblem *p, int64_t bytes, int producer, bool persistent)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Small random remat problems, as plain data: DAGs with workspaces, persistent weights and their
  * updates, in-place pairs and several outputs. */
 #ifndef SCRIMP_TESTS_SUPPORT_RANDOM_PROBLEM_H

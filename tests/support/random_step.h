@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Random training steps for the tests of order, remat and memory plan: a forward DAG with weights,
  * views, several outputs, running statistics and a metric, a backward part derived by rule, and
  * updates in place. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Convolutions.  conv.c looks at a node and picks one of these kernels:
  * - a plain matrix product (1x1, stride 1);
  * - conv_window: packed weights, a register tile of pixels x channels; forward, and the data

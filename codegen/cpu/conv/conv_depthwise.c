@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Convolution with narrow groups (NHWC; depthwise: one channel per group) and its data gradient.
  *
  * Vectors run along the channels.  A tile is a run of pixels of one result row times one vector of

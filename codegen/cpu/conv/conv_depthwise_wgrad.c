@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Weight gradient of a depthwise convolution: dw[r, s, c] = sum over pixels of x[.., c] * dy[..,
  * c].
  *

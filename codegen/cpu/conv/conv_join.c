@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Joins the partial sums of a weight gradient: out[row, column] = sum over chunks, in their order.
  */
 #include "codegen/cpu/conv/conv.h"

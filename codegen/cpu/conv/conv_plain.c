@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Convolution and its gradients element by element, for any layout, stride, dilation and number of
  * groups: what is left when no faster kernel fits (NCHW graphs that no pass has rewritten, windows
  * larger than scratch). */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* How window passes are cut into tiles, units, bands and tasks. */
 #include "codegen/cpu/conv/conv.h"
 #include "runtime/abi.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Weight gradient: dw[r, s, c, k] = sum over pixels of x[.., c] * dy[.., k].  A task owns one
  * kernel row r, a block of input channels and a group of panels of output channels, and goes over
  * all rows of dy in order: the order of an element's sum is fixed, whatever the number of threads.

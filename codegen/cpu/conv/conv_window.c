@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Convolution as register tiles of pixels x channels, over a padded copy of a band of the source.
  */
 #include "codegen/cpu/conv/conv.h"

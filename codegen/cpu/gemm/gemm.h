@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Matrix products: out[b, m, n] = sum over k of A[b, m, k] * B[b, k, n], with any element strides
  * of A and B.
  *

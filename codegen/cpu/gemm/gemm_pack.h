@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Copies that put operands of matrix kernels into the order in which the register tile reads them.
  */
 #ifndef SCRIMP_CODEGEN_CPU_GEMM_GEMM_PACK_H

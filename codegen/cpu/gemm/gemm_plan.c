@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* How a matrix product is cut into tiles, blocks and tasks. */
 #include "codegen/cpu/gemm/gemm.h"
 

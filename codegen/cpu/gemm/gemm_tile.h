@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The one register-tile generator: matrix products, convolutions and their gradients all end in it.
  *
  * A tile is `rows` x `vectors` vector registers of sums.  In every step of the reduction it loads

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* A MATRIX operation being lowered, alone or inside a fused node: where its operands and its result
  * are. */
 #ifndef SCRIMP_CODEGEN_CPU_GEMM_MATRIX_H

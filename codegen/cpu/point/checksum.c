@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The hash that `verify` compares: see eval_checksum.  Chunks add up their parts modulo 2^64; any
  * order gives the same. */
 #include "codegen/cpu/point/vector_loops.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "codegen/cpu/point/epilogue.h"
 
 #include "codegen/cpu/point/pointwise_internal.h"

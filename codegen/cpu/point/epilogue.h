@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What a matrix kernel does with a finished accumulator vector before it is stored: adds a bias,
  * and runs the POINT operations of a fused node.  Called by the register-tile generator
  * (gemm_tile.c) and by the slow convolution loops; cpu_fused of codegen/cpu/point/pointwise.c

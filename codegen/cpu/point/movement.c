@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Constants, counting, broadcast, slice, concat and pad: element-wise programs of one instruction
  * whose accesses have the strides of the operation.  Transposition has its own file. */
 #include "codegen/cpu/point/pointwise_internal.h"

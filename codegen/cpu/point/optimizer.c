@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Optimizer steps, running statistics and gradient clipping: element-wise programs built by hand.
  * Weights and state are updated in place: all loads of a vector come before its stores. */
 #include "codegen/cpu/point/pointwise_internal.h"

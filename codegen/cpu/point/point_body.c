@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Element-wise operations inside of other kernels' loops. */
 #include "codegen/cpu/point/pointwise_internal.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Calls CODE_POINT(name) for every POINT operation of ops.def, CODE_OTHER(name) for the others, and
  * undefines both.  Included several times. */
 #define CODE_SOURCE                                    CODE_OTHER

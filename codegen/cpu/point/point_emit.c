@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The kernel of an element-wise program: rows (all dims but the last) times a vectorised inner dim.
  *
  * What an instruction depends on decides where it is computed: nothing - once per kernel call; the

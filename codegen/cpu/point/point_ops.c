@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* One element-wise operation on vectors: the meaning of every POINT operation, as in
  * ir/eval_point.c. */
 #include "codegen/cpu/point/pointwise_internal.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Building element-wise programs, from nodes and by hand. */
 #include "codegen/cpu/point/pointwise_internal.h"
 

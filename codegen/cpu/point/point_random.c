@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Random bits for dropout. */
 #include "codegen/cpu/point/pointwise_internal.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Lowering of element-wise nodes and of fused groups of them. */
 #include "codegen/cpu/point/pointwise_internal.h"
 #include "codegen/cpu/rules.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Element-wise code.
  *
  * A PointProgram is a straight-line program over one iteration space: registers hold one vector of

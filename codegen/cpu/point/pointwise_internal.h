@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Shared by the files of the element-wise generator. */
 #ifndef SCRIMP_CODEGEN_CPU_POINT_POINTWISE_INTERNAL_H
 #define SCRIMP_CODEGEN_CPU_POINT_POINTWISE_INTERNAL_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What ReLU's gradient needs of a tensor: one bit an element. */
 #include "codegen/cpu/point/relu_mask.h"
 #include "codegen/cpu/point/pointwise.h"

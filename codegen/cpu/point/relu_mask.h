@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* One bit an element: 32 to a word, the first in bit 0 (relu_mask in ir/ops.def). */
 #ifndef SCRIMP_CODEGEN_CPU_POINT_RELU_MASK_H
 #define SCRIMP_CODEGEN_CPU_POINT_RELU_MASK_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Transposition.  After merging dims that stay together, a permutation either keeps the last dim -
  * rows are copied by an element-wise program - or moves it: then squares of the two contiguous dims
  * are transposed, one square after the other. */

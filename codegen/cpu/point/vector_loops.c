@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "codegen/cpu/point/vector_loops.h"
 
 #include "ir/support/bug.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Loops over vectors, and small things that the reducing kernels share. */
 #ifndef SCRIMP_CODEGEN_CPU_POINT_VECTOR_LOOPS_H
 #define SCRIMP_CODEGEN_CPU_POINT_VECTOR_LOOPS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Accuracy and argmax.  Logits are [outer, classes, inner], as in loss.c. */
 #include "codegen/cpu/reduce/loss.h"
 #include "codegen/cpu/rules.h"

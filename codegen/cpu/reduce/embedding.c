@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Rows of a table by number, and the gradient of the table.  Numbers outside of the table read its
  * first or last row, and add nothing: no access is out of bounds whatever the data say. */
 #include "codegen/cpu/point/vector_loops.h"

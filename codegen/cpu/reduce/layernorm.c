@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Layer norm over the last axis and its input gradient.  Rows that fit stay in registers; the
  * variance is taken around the row's mean in a second pass, which also finds by how much the mean
  * was rounded (the corrected two-pass algorithm of Chan, Golub and LeVeque 1983): a row whose

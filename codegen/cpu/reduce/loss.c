@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Cross-entropy and its gradient.  Logits are [outer, classes, inner]; a line is the
  * logits of one label.  With inner = 1 vectors lie along the classes of a line, else across lines.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What kernels that compare logits with labels share, in loss_totals.c: loss.c
  * (cross-entropy) and accuracy.c use it. */
 #ifndef SCRIMP_CODEGEN_CPU_REDUCE_LOSS_H

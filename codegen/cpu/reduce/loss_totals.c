@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What cross-entropy and accuracy share: labels, and sums over lines, made in chunks
  * and joined in order. */
 #include "codegen/cpu/reduce/loss.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Local response normalisation over a window of channels (Krizhevsky, Sutskever and Hinton 2012,
  * section 3.3) and its gradient:
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Two sums over everything but one axis: the statistics of batch norm, and the parameter gradients
  * of batch norm and layer norm.  The input is [outer, channels, inner].  Partial results
  * (reduce_chunks) go to the workspace as f32 first[C], second[C]; a second call joins them in

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Max pooling and its gradient.  Vectors lie across channels; NCHW images are NHWC images of one
  * channel, N*C of them.  A gradient's task owns an image, or a block of its channels: it adds
  * window by window, and clears a row just before the first window that reaches it.  Small windows

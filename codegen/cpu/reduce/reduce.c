@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* sum, mean, reduce_max and sumsq over any axes.
  *
  * Neighbouring axes of one kind are merged.  When the last axis is kept, vectors lie across results

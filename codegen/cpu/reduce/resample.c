@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Average pooling, adaptive or not, resizing and their gradients.  All are linear and separable: an
  * output row is a weighted sum of input rows, an output pixel a weighted sum of pixels of that row.
  * The taps of an axis - which elements an output reads, and their weights - are tables in the

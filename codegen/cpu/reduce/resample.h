@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What the outputs of pooling and resizing read; resample_taps.c. */
 #ifndef SCRIMP_CODEGEN_CPU_REDUCE_RESAMPLE_H
 #define SCRIMP_CODEGEN_CPU_REDUCE_RESAMPLE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Tables of the elements that each output of an axis reads, with their weights. */
 #include "codegen/cpu/reduce/resample.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Softmax, log-softmax and their gradients.
  *
  * Along the last axis a row is walked three times; short rows stay in registers, long ones are read

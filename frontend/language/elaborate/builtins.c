@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Finding builtins by name. */
 #include "frontend/language/elaborate/builtins.h"
 

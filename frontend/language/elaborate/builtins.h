@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The functions of the language.  One table (builtins.def) gives each its name, its parameters with
  * their defaults, its documentation and the function that does the work. */
 #ifndef SCRIMP_FRONTEND_LANGUAGE_ELABORATE_BUILTINS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Signatures of builtins, and binding a call's arguments to them. */
 #include "frontend/language/elaborate/builtins.h"
 #include "ir/support/bug.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Tensors whose numbers are known when the file is compiled. */
 #include "frontend/language/elaborate/builtins_table.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Layers: what owns parameters, and pooling. */
 #include "frontend/language/elaborate/builtins_table.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Element-wise functions, reductions, losses. */
 #include "frontend/language/elaborate/builtins_table.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Functions that rearrange, join, cut and make tensors. */
 #include "frontend/language/elaborate/builtins_table.h"
 

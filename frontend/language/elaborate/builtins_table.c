@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The table of builtins, from builtins.def. */
 #include "frontend/language/elaborate/builtins_table.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The functions of the table in builtins.def, and what two of their files share. */
 #ifndef SCRIMP_FRONTEND_LANGUAGE_ELABORATE_BUILTINS_TABLE_H
 #define SCRIMP_FRONTEND_LANGUAGE_ELABORATE_BUILTINS_TABLE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Functions of compile-time values, and initial values of parameters. */
 #include "frontend/language/elaborate/builtins_table.h"
 

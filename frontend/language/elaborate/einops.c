@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Patterns of einops, and rearrange in terms of reshape and transpose. */
 #include "frontend/language/elaborate/einops.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Patterns of rearrange and einsum, in einops' notation: names separated by spaces, groups in
  * parentheses. */
 #ifndef SCRIMP_FRONTEND_LANGUAGE_ELABORATE_EINOPS_H

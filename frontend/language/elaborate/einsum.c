@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* einsum in terms of transpose, sum, mul, linear and matmul.  Besides einops' notation it takes
  * numpy's, where a word stands for its letters ("bik,bkj->bij"). */
 #include "frontend/language/elaborate/einops.h"

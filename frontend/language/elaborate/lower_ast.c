@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Entry of the elaborator: options, the three modes, messages and bounds. */
 #include "frontend/language/elaborate/lower_ast.h"
 

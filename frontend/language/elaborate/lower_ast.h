@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The elaborator: interprets the tree of a model file, with compile-time values and tensors, and
  * builds the graph.  This header is shared by lower_ast*.c, builtins*.c, einops.c and
  * train_section.c; everybody else calls frontend_lower (frontend.h).

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Calls: labels and paths, blocks, seq, pipe stages. */
 #include "frontend/language/elaborate/lower_ast.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Expressions: names, literals, lists, conditions; calls are in lower_ast_call.c, arithmetic in
  * lower_ast_math.c, indexing in lower_ast_index.c. */
 #include "frontend/language/elaborate/lower_ast.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* x[...]: elements and slices of lists, slices of tensors. */
 #include "frontend/language/elaborate/lower_ast.h"
 

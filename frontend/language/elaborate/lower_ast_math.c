@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Operators on compile-time values and on tensors. */
 #include "frontend/language/elaborate/lower_ast.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Adding nodes: messages for what does not fit, names from labels, parameters, constants. */
 #include "frontend/language/elaborate/lower_ast.h"
 

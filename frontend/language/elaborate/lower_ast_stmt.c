@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Statements. */
 #include "frontend/language/elaborate/lower_ast.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Declared types: sizes that are evaluated, sizes that a block's parameters bind. */
 #include "frontend/language/elaborate/lower_ast.h"
 

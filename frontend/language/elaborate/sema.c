@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "frontend/language/elaborate/sema.h"
 
 #include "ir/support/strbuf.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Suggestions for a name that is unknown: the nearest known one. */
 #include "frontend/language/elaborate/builtins.h"
 

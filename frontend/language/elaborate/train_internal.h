@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Shared by train_section.c, train_source.c and train_optim.c. */
 #ifndef SCRIMP_FRONTEND_LANGUAGE_ELABORATE_TRAIN_INTERNAL_H
 #define SCRIMP_FRONTEND_LANGUAGE_ELABORATE_TRAIN_INTERNAL_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Optimizers and learning-rate schedules. */
 #include "frontend/language/elaborate/train_internal.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The train and remat sections: what they say becomes outputs of the graph and its TrainSpec. */
 #include "frontend/language/elaborate/train_internal.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Data sources: what a batch holds. */
 #include "frontend/language/elaborate/train_internal.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The tree of a model file, as written.  Built by parse.y, read by the elaborator (sema, lower_ast)
  * and by the printer.  Everything lives on one Pool and is never changed after parsing.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Builds the nodes of the tree.  Every node knows the height of its subtree; a tree higher than
  * AST_MAX_DEPTH is reported once.  The file then has no tree, so no walk ever meets one. */
 #include "frontend/language/syntax/parse_internal.h"

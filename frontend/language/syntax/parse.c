@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Files in, Ast out: reading, imports, the top-level declarations. */
 #include "frontend/language/syntax/parse_internal.h"
 #include "parse.tab.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The grammar of model files; docs/language.md prints it in BNF.  LALR(1) without conflicts: labels
  * parse as `postfix : postfix` and are checked when the node is built (ast_build.c). */
 %define api.prefix {scrimp_}

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* "expected X or Y, got Z": the parser's list of acceptable tokens, shortened to what helps. */
 #include "frontend/language/syntax/parse_internal.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What the scanner, the grammar and the tree builders share while files are being parsed. */
 #ifndef SCRIMP_FRONTEND_LANGUAGE_SYNTAX_PARSE_INTERNAL_H
 #define SCRIMP_FRONTEND_LANGUAGE_SYNTAX_PARSE_INTERNAL_H

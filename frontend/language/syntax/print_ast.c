@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* `dump --stage=ast`: the tree as indented S-expressions, the same text on every run.  Expressions
  * stay on one line except for pipe stages, seq bodies and match arms. */
 #include "frontend/language/syntax/ast.h"

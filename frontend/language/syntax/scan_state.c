@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Where statements end and which brackets are open.  The scanner keeps a stack of open brackets
  * with their places, so that what was never closed is reported where it was opened; the parser is
  * then given the missing closing tokens and goes on. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The values of words, numbers and strings.  Whatever is wrong with one is reported here; the
  * scanner then goes on with a harmless value. */
 #include "frontend/language/syntax/parse_internal.h"

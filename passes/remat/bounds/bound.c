@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The bounds: each is the largest over the operations that are looked at. */
 #include "passes/remat/bounds/bound.h"
 

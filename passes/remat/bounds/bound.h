@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Proven lower bounds: no schedule that remat_check accepts has less peak, or takes less time
  * within a budget, whatever its order and however often it runs a node again.  docs/remat.md has
  * the proofs.  Deterministic where `until`, in

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Maximum flow and minimum cut in a directed network with integer capacities (Dinic 1970: blocking
  * flows in level graphs; O(V^2 E), near linear on the shallow networks of the bounds).  Called by
  * the bounds of rematerialization. */

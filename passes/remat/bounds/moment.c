@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "passes/remat/bounds/moment.h"
 
 #include "passes/remat/model/readers.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What every schedule has in memory, or must run again, at the moment an operation t runs for the
  * first time: a relaxation of the schedules as a minimum cut.  docs/remat.md has the proof; this is
  * the model.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The best price of memory at one moment. */
 #include "passes/remat/bounds/moment.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Answers of solvers, kept for later questions about an equal problem: in memory for the builds of
  * one model, and in a store for later runs of the program.  Used by solve.c and scrimp.c.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The bytes of schedules in a store: a name of the format, the key, numbers, a checksum.  Numbers
  * have seven bits a byte, the low ones first; a schedule is its length and how far each node is
  * from the one behind the node before, so that most runs take one byte.  Used by memo.c. */

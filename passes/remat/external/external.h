@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Graphs from elsewhere: plain data -> RematProblem -> a schedule within a budget.  What they mean,
  * to the byte, and their JSON form (scrimp.graph.1) are in docs/graphs.md.  Called by
  * `scrimp plan --graph`; needs no graph of the IR. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The arena of a schedule: one buffer for every value of every run. */
 #include "passes/remat/external/external.h"
 

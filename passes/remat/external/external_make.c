@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* A step of scrimp's own as an ExternalGraph. */
 #include "passes/remat/external/external.h"
 

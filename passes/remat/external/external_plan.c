@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Plans a graph from elsewhere for a budget. */
 #include "passes/remat/external/external.h"
 

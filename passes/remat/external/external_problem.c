@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* ExternalGraph -> RematProblem. */
 #include "passes/remat/external/external.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* scrimp.graph.1: JSON -> ExternalGraph.  Types and signs are looked at here, what refers to other
  * nodes in external_problem.c. */
 #include "passes/remat/external/external.h"

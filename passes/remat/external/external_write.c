@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* ExternalGraph -> scrimp.graph.1.  Keys that have their default value are left out. */
 #include "ir/support/strbuf.h"
 #include "passes/remat/external/external.h"

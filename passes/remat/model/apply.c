@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* RematSchedule -> graph order.  The first run of a node is the node itself, every further run is a
  * clone; readers are pointed at the latest run, and views are cloned with what they view. */
 #include "passes/remat/model/problem.h"

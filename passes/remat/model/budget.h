@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* A budget as users write it: bytes, a percentage or `min` (docs/remat.md). */
 #ifndef SCRIMP_PASSES_REMAT_MODEL_BUDGET_H
 #define SCRIMP_PASSES_REMAT_MODEL_BUDGET_H

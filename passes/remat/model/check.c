@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Independent replay of a schedule.  It shares no code with the solvers or the memory planner, and
  * only its numbers are reported. */
 #include "passes/remat/model/problem.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What one run of an operation costs a solver. */
 #ifndef SCRIMP_PASSES_REMAT_MODEL_COST_H
 #define SCRIMP_PASSES_REMAT_MODEL_COST_H

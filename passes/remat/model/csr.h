@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Compressed rows: the items of row r are item[begin[r]] .. item[begin[r + 1] - 1].  Built in two
  * rounds over the pairs: csr_count each, csr_close, csr_store each. */
 #ifndef SCRIMP_PASSES_REMAT_MODEL_CSR_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* A schedule as a problem of its own. */
 #include "passes/remat/model/schedule.h"
 

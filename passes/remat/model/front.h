@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The best schedules seen, for every budget: of no two does one need both more memory and more time
  * than the other.  Because what is in it does not depend on any budget, time never grows with the
  * budget that is asked for.  Used by the scrimp solver. */

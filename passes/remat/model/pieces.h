@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Where the elements of concatenations and slices come from.  Every value is made up of pieces of
  * roots, values that are computed; a root is cut where slices of it begin and end, and what lies
  * between cuts is an atom: no slice reads a part of one.  Used by relax_pieces.c. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* From a schedule of the step to one of the problem that counts contents, and back. */
 #include "passes/remat/model/pieces_schedule.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Schedules of a step whose pieces may lie inside one another, and of the problem that counts
  * contents instead of copies (relax_pieces.h).  With views a schedule needs what its runs need
  * there: far less than the step's own problem says where concatenations are nested. */

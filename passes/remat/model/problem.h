@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Rematerialization as plain data: problem -> solver -> schedule -> independent check -> apply.
  * Solvers see no IR.  See docs/remat.md and the papers named at each solver.
  *

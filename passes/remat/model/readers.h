@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The readers of every tensor. */
 #ifndef SCRIMP_PASSES_REMAT_MODEL_READERS_H
 #define SCRIMP_PASSES_REMAT_MODEL_READERS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* A plan's bytes are those of its arena, in which a concatenation may lie around its inputs and a
  * slice be a name for a part of its input; a problem has copies.  The relaxed problem has tensors
  * for contents instead: the atoms of pieces.h.  Reading a concatenation is reading the atoms of its

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The problems in which pieces of concatenations and slices may lie inside one another (views.c).
  * Called by pass_remat. */
 #ifndef SCRIMP_PASSES_REMAT_MODEL_RELAX_PIECES_H

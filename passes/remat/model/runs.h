@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* From a list of runs, as solvers of the whole step emit them, to a schedule. */
 #ifndef SCRIMP_PASSES_REMAT_MODEL_RUNS_H
 #define SCRIMP_PASSES_REMAT_MODEL_RUNS_H

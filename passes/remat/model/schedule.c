@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Schedules that solvers begin with, and what @keep and @recompute ask of them. */
 #include "passes/remat/model/schedule.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Schedules that solvers begin with, and schedules as problems. */
 #ifndef SCRIMP_PASSES_REMAT_MODEL_SCHEDULE_H
 #define SCRIMP_PASSES_REMAT_MODEL_SCHEDULE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What every solver is: a function from a problem and options to a schedule.  The table is in
  * solvers.def. */
 #ifndef SCRIMP_PASSES_REMAT_MODEL_SOLVER_H

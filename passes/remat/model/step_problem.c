@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Step graph -> RematProblem.  Views disappear: reading a view is reading its storage. */
 #include "passes/remat/model/problem.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* From a step of the IR to a problem, and from a schedule back to the step: the only places of
  * remat that see a graph. */
 #ifndef SCRIMP_PASSES_REMAT_MODEL_STEP_PROBLEM_H

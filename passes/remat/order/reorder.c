@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Candidate orders: base, updates first, eager freeing, least peak increase, depth first.
  *
  * Weight gradients need no rule of their own: one whose bytes are below those of the activations

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The order of operations with the smallest peak, each running once.  Called by pass_order on the
  * step as it stands and by pass_remat on a step with its recomputations. */
 #ifndef SCRIMP_PASSES_REMAT_ORDER_REORDER_H

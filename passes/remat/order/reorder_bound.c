@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The order bound: what must be alive while a node runs, in any order without recomputation. */
 #include "passes/remat/order/reorder.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Exact order of a short window: dynamic programming over its downsets.
  *
  * What is alive after a set of the window's nodes has run does not depend on their order, so the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Scoring choices of kept nodes and whole schedules. */
 #include "passes/remat/papers/candidates.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Candidates for an answer: schedules that solvers make on the way, of which the best is kept. */
 #ifndef SCRIMP_PASSES_REMAT_PAPERS_CANDIDATES_H
 #define SCRIMP_PASSES_REMAT_PAPERS_CANDIDATES_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The step as a chain of stages, for algorithms that are defined on chains.  A stage is a piece of
  * the forward graph between two cuts; what crosses a cut is one tensor (its vertex is an
  * articulation point), apart from tensors that together have less than a 64th of its bytes, such as

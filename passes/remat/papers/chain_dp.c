@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Dynamic programming on a chain of unequal stages: for each, keep all that its backward part
  * needs, only its output, or nothing.
  *

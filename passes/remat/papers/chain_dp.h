@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The dynamic program of chain_dp on plain numbers; exposed for its test. */
 #ifndef SCRIMP_PASSES_REMAT_PAPERS_CHAIN_DP_H
 #define SCRIMP_PASSES_REMAT_PAPERS_CHAIN_DP_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Source: Jain, Jain, Nrusimha, Gholami, Abbeel, Keutzer, Stoica, Gonzalez 2020, Checkmate (MLSys),
  * equations 1 to 8 with the frontier-advancing stages of section 4.6.  R[t, i]: node i runs in
  * stage t; S[t, i]: its outputs are kept from stage t - 1 into stage t; FREE[t, i, k]: they are

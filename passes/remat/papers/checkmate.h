@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Checkmate's program: which node runs in which stage, and which values are kept between stages.
  * Shared by checkmate_ilp (exact) and checkmate_lp (rounding). */
 #ifndef SCRIMP_PASSES_REMAT_PAPERS_CHECKMATE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Checkmate's integer program (checkmate.c), solved exactly by COIN-OR Cbc: an oracle for small
  * graphs.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Checkmate's program with R and S between 0 and 1, and two-phase rounding.
  *
  * Source: Jain et al. 2020, section 5: S is rounded, then R is the smallest that goes with it.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Segments of roughly equal bytes, cut where few values cross.
  *
  * Source: Chen, Xu, Zhang, Guestrin 2016 (arXiv:1604.06174), algorithm 3 and its search over the

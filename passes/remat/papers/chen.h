@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Segments of a forward graph, Chen et al. 2016 (see chen.c). */
 #ifndef SCRIMP_PASSES_REMAT_PAPERS_CHEN_H
 #define SCRIMP_PASSES_REMAT_PAPERS_CHEN_H

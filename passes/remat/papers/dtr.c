@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Dynamic tensor rematerialization, simulated: what to throw away is decided when memory runs out.
  *
  * Source: Kirisame et al. 2021, Dynamic tensor rematerialization (ICLR).  Nodes run in the given

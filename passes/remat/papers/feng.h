@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What the algorithms of Feng and Huang share: their model and the division of a graph.
  *
  * Sources: Feng, Huang, "Cutting Down Training Memory by Re-forwarding", 2018 ("close sets"), and

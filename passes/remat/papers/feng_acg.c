@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Checkpoints of arbitrary graphs.
  *
  * Source: Feng and Huang 2021, algorithms 2 to 6: the division tree of linear, branch and

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Checkpoints in close sets.
  *
  * Source: Feng and Huang 2018, algorithms 2 to 6.  It differs from feng_acg in the split of what

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The division tree (2021, algorithms 2 to 4; see feng.h). */
 #include "ir/support/bitset.h"
 #include "ir/support/sort.h"

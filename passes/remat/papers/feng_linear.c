@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Checkpoints of a chain.
  *
  * Source: Feng and Huang 2018 and 2021, algorithm 1: for each max term C the accessibility graph,

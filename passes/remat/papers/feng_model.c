@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The graph and the cost of Feng and Huang's model (see feng.h). */
 #include "passes/remat/papers/feng.h"
 

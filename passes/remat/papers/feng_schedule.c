@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* From checkpoints to a schedule of the step (see feng.h). */
 #include "passes/remat/papers/candidates.h"
 #include "passes/remat/papers/feng.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Checkpoints in a division tree, for each max term (2021, algorithms 5 and 6; see feng.h).
  *
  * The max terms fall, and each one is the largest cost of a segment below the largest one of the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* A forward graph as the papers have it, (V, E, T_v, M_v): plain data that their algorithms run on.
  * Made from the forward part of a step (forward_view.h), for a schedule of it, or from a graph at
  * the granularity of a paper (forward_count.h), for the figures under the paper's own model. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The forward part of a step as the graph (V, E, T_v, M_v) of the papers, and the way from their
  * answer, which nodes to keep, back to a schedule of the whole step.
  *

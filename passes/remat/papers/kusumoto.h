@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What the algorithms of Kusumoto et al. 2019 share: lower sets, the blocks between them, and the
  * paper's own model (equations 1 and 2).
  *

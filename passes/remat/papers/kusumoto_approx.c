@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Approximate dynamic programming over lower sets.
  *
  * Source: Kusumoto et al. 2019, section 4.3 and algorithm 1: the sets are {L^v}, the ancestors of v

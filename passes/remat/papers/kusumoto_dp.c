@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Algorithm 1 of Kusumoto et al. 2019 over a family of lower sets (see kusumoto.h).
  *
  * opt[L', .] is gathered from all L < L' at once, so that the dense row over t exists for one set

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Exact dynamic programming over all lower sets.
  *
  * Source: Kusumoto et al. 2019, section 4.2 and algorithm 1.  Errata: see kusumoto.h.  Differs:

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Depth-first search over sequences of lower sets, for small graphs.
  *
  * Source: Kusumoto et al. 2019, section 4.1: from L_i to every larger lower set within the budget,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Families of lower sets (see kusumoto.h). */
 #include "passes/remat/papers/kusumoto.h"
 

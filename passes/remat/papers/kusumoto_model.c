@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Equations 1 and 2 of a sequence, term by term (see kusumoto.h). */
 #include "passes/remat/papers/kusumoto.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* From a method of the paper to its figures, and to a schedule of the step (see kusumoto.h). */
 #include "passes/remat/papers/candidates.h"
 #include "passes/remat/papers/forward_view.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* One bit per forward node, saved or recomputed, by minimum cuts.
  *
  * Source: PyTorch's min_cut_rematerialization_partition (functorch partitioners.py; H. He and S.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* No recomputation but what @recompute asks for: the base order, everything kept. */
 #include "passes/remat/papers/candidates.h"
 #include "passes/remat/papers/forward_view.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Taking recomputations out of a schedule where memory allows: the values' previous runs live on
  * instead.  Source of the idea: Kumar et al. 2019 delete from their schedules what recomputes
  * values that are still in memory; here liveness says which values are in memory, and a limit on

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Recomputations that are not worth their time, taken out of a schedule. */
 #ifndef SCRIMP_PASSES_REMAT_PAPERS_PRUNE_H
 #define SCRIMP_PASSES_REMAT_PAPERS_PRUNE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Random checkpoints.
  *
  * Source: the baseline of Feng and Huang 2021, section 6: 1 to 5 checkpoints drawn among all

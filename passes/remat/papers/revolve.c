@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Binomial checkpointing on a chain of equal stages.
  *
  * Source: Griewank and Walther 2000, Algorithm 799: Revolve (TOMS 26:1).  With c snapshots and r

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Binomial checkpointing; exposed for its test. */
 #ifndef SCRIMP_PASSES_REMAT_PAPERS_REVOLVE_H
 #define SCRIMP_PASSES_REMAT_PAPERS_REVOLVE_H

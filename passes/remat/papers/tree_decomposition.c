@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "passes/remat/papers/tree_decomposition.h"
 
 #include "ir/support/heap.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Tree decompositions of undirected graphs by the minimum fill-in heuristic (Bodlaender and Koster
  * 2010, Treewidth computations I).  Called by twremat. */
 #ifndef SCRIMP_PASSES_REMAT_PAPERS_TREE_DECOMPOSITION_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Divide and conquer over a tree decomposition of the step.
  *
  * Source: Kumar, Purohit, Svitkina, Vee, Wang 2019, algorithm 1 (TWRemat) with the minimum fill-in

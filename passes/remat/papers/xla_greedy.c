@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* One walk over the step, recomputing what helps most whenever memory is over a limit.
  *
  * Source: XLA's HloRematerialization, as Kumar et al. 2019 (section 4, GreedyRemat) describe and

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What the parts of one search of the scrimp solver share: one front, and several base orders. */
 #ifndef SCRIMP_PASSES_REMAT_SEARCH_LADDER_H
 #define SCRIMP_PASSES_REMAT_SEARCH_LADDER_H

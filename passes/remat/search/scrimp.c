@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Scrimp's own solver.  A schedule is a base order and any set of recomputations at any places
  * (slots.h).  All quick solvers are asked first (scrimp_starts.c).  Then come the searches of a
  * table (scrimp_climb.c), each of which begins with what those found and sees nothing of the

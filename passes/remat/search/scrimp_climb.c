@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* One search of the scrimp solver: a ladder of targets between keeping everything and the lower
  * bound.  From the highest down and then in all orders, it
  *  1. drops values greedily by time a byte (search_drop.c): from the nearest schedule that is too

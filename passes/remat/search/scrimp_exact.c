@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Small problems exactly: the front of all schedules, in any order, with any recomputations.
  *
  * A* over labels (what has run, what is in memory, time so far, largest peak so far), the least

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* How the scrimp solver improves a schedule: large-neighbourhood search (Shaw 1998) over its
  * recomputations, and other orders of its runs. */
 #include "passes/remat/model/schedule.h"

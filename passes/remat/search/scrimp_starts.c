@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Where the scrimp solver starts: answers of all solvers that are quick.  They go to the front as
  * they are, so that no budget is answered worse than by them, and their orders of first runs become
  * base orders of the search. */

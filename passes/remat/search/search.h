@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Moves between schedules, for the scrimp solver: less memory by recomputing more, and back. */
 #ifndef SCRIMP_PASSES_REMAT_SEARCH_SEARCH_H
 #define SCRIMP_PASSES_REMAT_SEARCH_SEARCH_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Greedy drops with prices that are brought up to date when they are about to be taken (lazy
  * greedy): a drop only gets dearer while others are made, because more has to run again with it.
  * For the same reason a drop may be offered at the price of its node alone.  What has to run with

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Takes out recomputations that are not needed to stay within the target. */
 #include "passes/remat/search/search.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* A schedule under construction: a base order, and any set of recomputations.
  *
  * Position s of the base order is slot s.  In slot s first the recomputations placed there run, in

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Memory of a schedule under construction: what begins or ends in a slot is recounted, run by run,
  * when asked for; what lives through it is in the tree. */
 #include "passes/remat/search/slots_internal.h"

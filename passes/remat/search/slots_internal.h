@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What the two halves of a schedule under construction share: slots.c keeps runs and lifetimes,
  * slots_inside.c recounts what happens inside a slot. */
 #ifndef SCRIMP_PASSES_REMAT_SEARCH_SLOTS_INTERNAL_H

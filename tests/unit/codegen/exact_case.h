@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* One-operation graphs whose sums are exact: operands are small multiples of 1/4, so that compiled
  * results must equal the reference evaluator's in every bit. */
 #ifndef SCRIMP_TESTS_EXACT_CASE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Runs the kernels of a graph on buffers of exactly the right size, for tests of lowering rules: no
  * plan, no arena. Code is generated in a child process, as in scrimp itself. */
 #ifndef SCRIMP_TESTS_RUN_KERNELS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Entries of the kernel cache: every bit and every length counts, writers at once, names, and what
  * goes when there is too much. */
 #include "codegen/build/cache.h"

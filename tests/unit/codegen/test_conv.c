@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Convolutions and their gradients of every target of this host against the reference evaluator. */
 #include "exact_case.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Matrix products of every target of this host against the reference evaluator.  Operands are small
  * multiples of 1/4, so that every sum is exact and results must be equal. */
 #include "exact_case.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Objects that are loaded from memory: two of them at once, whatever becomes of the file they were
  * read from, damaged ones, and without files in memory. */
 #include "codegen/build/image.h"

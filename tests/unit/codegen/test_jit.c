@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The emitter itself: a kernel with loops, branches, helpers, vectors and tails, run for every
  * target of this host and compared with the same computation in C. */
 #include "codegen/jit/jit.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Offsets past 2^31 elements.  Tensors are address space only: all zero but for the end, and of
  * each kernel only the last task runs, so that little memory is ever touched. */
 #include "run_kernels.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Rounding errors of sums over 16,384 positive terms.  One chain of additions in f32 is off by some
  * 2e-6; sums in blocks are ten times better, and that is what PyTorch's libraries do.  Sums of 256
  * terms in chunks of 4 show how the chunks are joined: one after the other in f32 they are off by

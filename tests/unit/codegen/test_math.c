@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Vector mathematics against libm in double, in units in the last place, and the lane primitives
  * against scalar C, for every instruction set that this machine runs. */
 #include "check.h"

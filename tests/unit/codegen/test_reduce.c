@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Reductions that are cut into chunks, along rows and columns, against the reference evaluator:
  * sums, means, sums of squares, and maxima of numbers that are all negative.  Operands and counts
  * are such that every sum and mean is exact. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* relu_mask of values that lie at a pitch in another, by every target of this host, against the
  * reference evaluator and against the mask of a dense copy. */
 #include "graph_text.h"

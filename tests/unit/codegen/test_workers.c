@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Child processes for code generation: every job runs once in a process of its own, the first
  * failure is reported by name, deaths are told from refusals, and no child is left behind. */
 #include "codegen/build/workers.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Lowering of a text or an example, for the tests of the elaborator. */
 #ifndef SCRIMP_TESTS_LOWER_TEXT_H
 #define SCRIMP_TESTS_LOWER_TEXT_H

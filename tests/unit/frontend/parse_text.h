@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Parsing of a text, for the tests of the parser. */
 #ifndef SCRIMP_TESTS_PARSE_TEXT_H
 #define SCRIMP_TESTS_PARSE_TEXT_H

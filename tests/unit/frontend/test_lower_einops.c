@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* einsum and rearrange against sums and indices written out, on random patterns and sizes: the
  * lowered graph is run by the reference evaluator. */
 #include "lower_text.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What the elaborator builds: names, labels, seq, shared, initial values, batch norm and dropout in
  * the three modes, hints, sections. */
 #include "lower_text.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Long files: as many options, names, blocks, arguments, statements and mistakes as fit take time
  * in proportion.  Where one of them is looked for among all others, this takes longer than a test
  * may. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The examples: names, shapes and initial values of the published models, every mode, and training
  * sections. */
 #include "lower_text.h"

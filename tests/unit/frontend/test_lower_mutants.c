@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Mutated examples: words exchanged, dropped, doubled, numbers changed.  Whatever the text, the
  * elaborator ends, with errors or with a graph that the verifier accepts (lowered_finish checks).
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Numbers that meet tensors: an element type that does not hold one is an error at its place, and
  * arithmetic on compile-time numbers ends in a number. */
 #include "lower_text.h"

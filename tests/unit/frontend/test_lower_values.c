@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Compile-time values: the language checks itself with `assert`. */
 #include "lower_text.h"
 

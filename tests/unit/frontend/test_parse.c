@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Scanner, parser and tree: what is accepted, what it becomes, and where and how errors are said.
  */
 #include "parse_text.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Files that import others: each once, in order, and what cannot be. */
 #include "parse_text.h"
 

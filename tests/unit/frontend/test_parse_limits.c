@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The parser at its limits: deep nesting, damaged texts, no memory. */
 #include "parse_text.h"
 

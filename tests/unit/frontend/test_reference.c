@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* docs/language.md says what the parser does: its grammar is that of parse.y, its examples are
  * valid, and it lists every builtin with its signature. */
 #include "check.h"

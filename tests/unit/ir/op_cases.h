@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What every operation makes of given inputs: a table shared by the tests of shapes and of the text
  * form.  Expected sizes were worked out by hand from the definitions (PyTorch's for windows). */
 #ifndef SCRIMP_TESTS_OP_CASES_H

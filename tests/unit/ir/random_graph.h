@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Random well-formed graphs out of the rows of op_cases: every operation, views of the op table's
  * attributes, fused groups, updates that write parameters, recomputations, outputs and a train
  * section. */

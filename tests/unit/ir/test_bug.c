@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* How scrimp ends when it finds a mistake of its own. */
 #include "check.h"
 #include "ir/support/bug.h"

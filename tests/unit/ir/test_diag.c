@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Messages as text and as JSON. */
 #include "check.h"
 #include "ir/support/diag.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The reference evaluator against values computed by hand, family by family.  What the gradients of
  * operations compute is checked by tests/property/test_gradients.c. */
 #include "graph_text.h"

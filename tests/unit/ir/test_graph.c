@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Names, attributes, copies, and what operations cost, against figures worked out by hand. */
 #include "check.h"
 #include "ir/graph.h"

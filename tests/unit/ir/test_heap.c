@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Heaps against sorting, and the largest of a range against a loop. */
 #include "check.h"
 #include "ir/support/heap.h"

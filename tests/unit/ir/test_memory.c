@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The pool and the map, and: every allocation of building, copying, verifying, printing and reading
  * a graph may fail.  Each failure arrives at the recovery point; leaks show under AddressSanitizer.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Tasks on threads: each runs once, on any number of threads; out of memory in any of them is out
  * of memory for the caller, and nothing leaks (AddressSanitizer). */
 #include "check.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Golden shapes: what every operation makes of its inputs, and the error code for inputs that do
  * not fit. */
 #include "op_cases.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The text form: print -> read -> print on random graphs, and what the reader refuses. */
 #include "ir/print.h"
 #include "ir/text.h"

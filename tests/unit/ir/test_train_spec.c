@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Learning rates against values worked out from PyTorch's and nanoGPT's formulas. */
 #include "check.h"
 #include "ir/train_spec.h"

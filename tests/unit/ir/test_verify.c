@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Each rule of the verifier, provoked by damaging a graph that passes. */
 #include "check.h"
 #include "ir/verify.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The structure of the step that autodiff makes; what it computes is checked by
  * tests/property/test_train_step.c. */
 #include "check.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Checkmate's program against an exhaustive search under the same rules, its rounding against the
  * same, and both on graphs beyond their limits.  Skipped where Cbc is not installed. */
 #include "check.h"

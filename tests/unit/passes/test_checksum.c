@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Checksums of gradients stand behind the plan and leave it as it is. */
 #include "check.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Cost models on a step with a convolution, by hand; what a measuring callback is asked. */
 #include "check.h"
 #include "passes/pass.h"

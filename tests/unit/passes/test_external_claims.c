@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What plan --graph claims of small graphs, `optimal`, `infeasible_proven` and all bounds, against
  * a search of all schedules that shares no code with scrimp (tests/support/brute_graph.h).  Nothing
  * that is claimed may be false, and most of what is true has to be claimed. SCRIMP_GRAPHS: how

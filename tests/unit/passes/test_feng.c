@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The division tree of Feng and Huang against an enumeration of every choice of checkpoints under
  * their model, written down again.  SCRIMP_GRAPHS: how many graphs (2500); SCRIMP_SEED. */
 #include "check.h"

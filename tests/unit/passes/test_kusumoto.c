@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The methods of Kusumoto et al. 2019 against an enumeration of every sequence of lower sets, with
  * equations 1 and 2 written down again as the paper defines them.  SCRIMP_GRAPHS: how many graphs
  * (2000); SCRIMP_SEED: another seed. */

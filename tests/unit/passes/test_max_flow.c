@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Maximum flows against all cuts of small random networks, and the cut that is reported. */
 #include "check.h"
 #include "passes/remat/bounds/max_flow.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Answers in a store: equal questions are read, others are not, and nothing that was damaged or
  * made for something else is believed.  SCRIMP_PLACES: in how many places each kind of answer is
  * damaged. */

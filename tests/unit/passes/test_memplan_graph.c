@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Plans of random steps: the load is the replay's peak, the checker accepts them and notices broken
  * ones. */
 #include "check.h"

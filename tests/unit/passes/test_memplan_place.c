@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* memplan_place and its branch and bound against brute force on small instances, on instances cut
  * out of a rectangle, at size on random intervals, and memplan_check against broken layouts. */
 #include "check.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Placement from the tightest buffers outwards, and its bundles.  steps/ holds the tight part of
  * two training steps (scrimp plan --arena-csv: U-Net, batch 8, at its least budget; Inception-v3,
  * batch 32, at 50%), which have layouts at their load that neither the search from large to small

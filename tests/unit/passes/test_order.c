@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* reorder_nodes against all orders of tiny problems, the order bound against the optimum, and time
  * at size. */
 #include "check.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The scrimp solver on several threads: the same schedules for every budget on any number of them,
  * and out of memory in one of them ends the search without a leak. */
 #include "check.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What of a step the relaxed problem counts: contents where pieces may lie inside the whole, copies
  * where they never do, and nothing else than before where there are none. */
 #include "graph_text.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The replay against hand-made figures and broken schedules, the peak bound against exhaustive
  * search, budgets as text, and the pass: reports, errors, hints.
  * SCRIMP_PROBLEMS: how many random problems. */

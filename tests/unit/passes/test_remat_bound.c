@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The bounds against exact search over all schedules of random problems. */
 #include "check.h"
 #include "passes/remat/bounds/bound.h"

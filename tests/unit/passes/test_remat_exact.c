@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What the solver says of small problems against exact search over all schedules: it never claims
  * more than is true, and how far it stays behind is printed.  SCRIMP_PROBLEMS: how many. */
 #include "check.h"

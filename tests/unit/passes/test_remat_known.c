@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Each solver where the right answer is known: revolve's binomial numbers, the dynamic program on
  * equal stages, the greedy's order, blocks of the XLA greedy, a minimum cut by hand, DTR on a
  * chain. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* fold, cse, dce, layout and fuse leave the meaning of a graph unchanged: a random convolutional
  * network is evaluated in double before and after each pass. */
 #include "check.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The scrimp solver's parts: the profile of slots.c against the replay after random changes, the
  * tree against plain arrays, the front's order, and whole answers: hints, budgets, other solvers.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Tree decompositions of graphs whose treewidth is known and of random ones, TWRemat on a chain and
  * on a large step, and pruning. */
 #include "check.h"

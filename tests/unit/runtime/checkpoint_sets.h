@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Checkpoint contents of the tests: every number is a function of the step, so that a mixture of
  * two steps shows. */
 #ifndef SCRIMP_TESTS_CHECKPOINT_SETS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Pictures for tests, written by the libraries that read them. */
 #ifndef SCRIMP_TESTS_PICTURE_CASE_H
 #define SCRIMP_TESTS_PICTURE_CASE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* A temporary folder of one test, and files in it. */
 #ifndef SCRIMP_TESTS_TEMP_H
 #define SCRIMP_TESTS_TEMP_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Checkpoints: round trip, what is refused, and every failing file operation and allocation. */
 #include "checkpoint_sets.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Killed at any moment: a child saves step after step and is killed; what it left loads, is one
  * whole step, and is not older than the last step the child had reported as saved.  SCRIMP_KILLS
  * sets how many (100). */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* CPU quotas of control groups, of both versions, read from trees as containers show them; and that
  * the affinity mask counts. */
 #include "runtime/cores.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* imagefolder: what is listed, what is held out, what a batch holds however it is asked for, and
  * what is refused. */
 #include "check.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* MNIST, CIFAR-10 and .npy from generated files: contents, splits, shuffling that resumes, padding,
  * refusals. */
 #include "runtime/data_internal.h"

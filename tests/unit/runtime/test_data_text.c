@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Text and token files: vocabularies, windows, held-out coverage, lists of files, refusals. */
 #include "runtime/data_internal.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Reading with limits, and replacing a file when every single operation fails in turn. */
 #include "runtime/file.h"
 #include "runtime/unpack.h"

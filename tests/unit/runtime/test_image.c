@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Decoding of JPEG and PNG, and windows of pictures against a direct evaluation of the filter. */
 #include "runtime/image.h"
 

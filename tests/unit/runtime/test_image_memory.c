@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What the picture libraries allocate while they decode is no more than the header promised:
  * memory for it is asked for before training. */
 #include "runtime/file.h"

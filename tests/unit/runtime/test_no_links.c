@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* File systems that have no hard links, or no links at all: a checkpoint is complete on them, and
  * model.safetensors is there.  And folders that are made are synced where they were made. */
 #include "checkpoint_sets.h"

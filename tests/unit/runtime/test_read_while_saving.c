@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Weights are read from a run that saves all the time: a reader gets one whole set, and is never
  * refused, whatever the timing. */
 #include "checkpoint_sets.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* One writer for a folder: the second is told who the first is; a killed one blocks nobody. */
 #include "runtime/run_lock.h"
 

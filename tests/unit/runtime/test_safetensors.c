@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Round trips, bytes as the reference implementation writes them, conversions, malformed headers.
  */
 #include "runtime/safetensors.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The pool: every task exactly once, the documented partition, own scratch, sleeping and waking,
  * measuring; built with -fsanitize=thread this is also the race test. */
 #include "runtime/cores.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Taking a step back: every element that is not finite is found wherever it is, and every byte
  * comes back, for any number of threads. */
 #include "runtime/undo.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The networks of Kusumoto et al. 2019 at their batch sizes, under the paper's own model: the lower
  * sets, the peak of equation 2 and the overhead of equation 1 that the approximate and the exact
  * method find with the smallest budget.  The peaks plus 8 bytes a parameter are "ours" of table 2

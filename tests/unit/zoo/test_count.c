@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* tests/zoo_papers.csv: the example networks have as many vertices, edges and elements as the
  * papers' graphs of them. */
 #include "zoo_files.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The arena of the examples' steps against the max-load bound, as they are and under budgets.  The
  * rows say how far above it an arena may end; 0 is a proof that no placement is smaller.
  * SCRIMP_ALL=1: the steps that take longest, and every network of tests/zoo.csv, at batch 4 and

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* tests/zoo_optima.csv: the algorithms of Feng and Huang find the optima of their published solver
  * on its graphs of the example networks. */
 #include "passes/paper_graph/forward_count.h"

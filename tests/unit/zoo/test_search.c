@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The moves of the scrimp solver (search.h) on a step of thousands of nodes: looking at all that
  * every drop would bring with it takes more work there than making the drops that are needed, and
  * the greedy once ended before the first of them. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Every network of tests/zoo_golden.csv against its example file, as tests/zoo.csv assigns them:
  * parameters, buffers, multiply-adds, result, and all operations with their elements (zoo_ops.csv).
  * An operation that our file has in another form stands in the column `differs` with our numbers,

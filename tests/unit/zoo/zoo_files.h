@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What the tests of the example networks share. */
 #ifndef SCRIMP_TESTS_ZOO_FILES_H
 #define SCRIMP_TESTS_ZOO_FILES_H

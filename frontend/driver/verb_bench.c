@@ -3,7 +3,7 @@
 #include "frontend/driver/cli_build.h"
 #include "frontend/driver/cli_measure.h"
 
-#include "codegen/build/peak.h"
+#include "codegen/build/flops_peak.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
 /* Speed of the generated matrix and image kernels on one core, as part of the core's measured
  * multiply-add peak. Usage: bench_kernels [PART-OF-A-NAME [MARCH]].  Minimum over repetitions,
  * packing of operands included.  GB/s: every operand and the result counted once. */
-#include "codegen/build/peak.h"
+#include "codegen/build/flops_peak.h"
 #include "unit/codegen/run_kernels.h"
 
 #include <time.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The multiply-add peak of one core, measured: independent multiply-adds in registers, in the
  * widest vectors of a target.  `bench` and the kernel benchmark state speed as a share of it. */
-#ifndef SCRIMP_CODEGEN_BUILD_PEAK_H
-#define SCRIMP_CODEGEN_BUILD_PEAK_H
+#ifndef SCRIMP_CODEGEN_BUILD_FLOPS_PEAK_H
+#define SCRIMP_CODEGEN_BUILD_FLOPS_PEAK_H
 
 #include "codegen/jit/target.h"
 #include "ir/support/pool.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "codegen/build/peak.h"
+#include "codegen/build/flops_peak.h"
 
 #include "codegen/build/scratch.h"
 #include "codegen/build/workers.h"

@@ -8,7 +8,7 @@
 #ifndef SCRIMP_FRONTEND_LANGUAGE_ELABORATE_LOWER_AST_H
 #define SCRIMP_FRONTEND_LANGUAGE_ELABORATE_LOWER_AST_H
 
-#include "frontend/language/elaborate/sema.h"
+#include "frontend/language/elaborate/value.h"
 #include "ir/support/map.h"
 
 /* Bounds on what a file may ask for, so that hostile text ends in a message (E208). */

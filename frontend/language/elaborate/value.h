@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Compile-time values, scopes and option values: the part of elaboration that needs no graph.  Used
  * by lower_ast*.c (which evaluates the tree) and by the builtins. */
-#ifndef SCRIMP_FRONTEND_LANGUAGE_ELABORATE_SEMA_H
-#define SCRIMP_FRONTEND_LANGUAGE_ELABORATE_SEMA_H
+#ifndef SCRIMP_FRONTEND_LANGUAGE_ELABORATE_VALUE_H
+#define SCRIMP_FRONTEND_LANGUAGE_ELABORATE_VALUE_H
 
 #include "frontend/language/syntax/ast.h"
 #include "ir/graph.h"

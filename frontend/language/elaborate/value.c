@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "frontend/language/elaborate/sema.h"
+#include "frontend/language/elaborate/value.h"
 
 #include "ir/support/strbuf.h"
 

@@ -17,18 +17,18 @@ typedef struct MaskReport {
 
 typedef struct PassContext {
     Graph *graph;
-    Pool *pool;             /* the compilation's */
-    PlanRequest request;    /* without a cost model: passes_run reads the graph's remat section and
-                               the arguments of pass remat */
-    struct RematMemo *memo; /* what it found for an earlier build; NULL = nothing is kept */
-    bool checksums;         /* plan adds a checksum of every gradient (verify) */
-    MaskReport masks;       /* filled by masks */
+    Pool *pool;          /* the compilation's */
+    PlanRequest request; /* without a cost model: passes_run reads the graph's remat section and
+                            the arguments of pass remat */
+    struct SolutionCache *memo; /* what it found for an earlier build; NULL = nothing is kept */
+    bool checksums;             /* plan adds a checksum of every gradient (verify) */
+    MaskReport masks;           /* filled by masks */
     Graph *without_masks;   /* by masks, for remat right behind it; NULL: as the graph is, or not to
                                be looked at */
     const char *untrained;  /* by autodiff: parameters that the loss does not depend on, "$a $b";
                                NULL = none */
     RematReport report;     /* filled by remat */
-    PlaceMemo *places;      /* that remat has tried; NULL: none */
+    PlacementCache *places; /* that remat has tried; NULL: none */
     MemPlan *plan;          /* filled by plan */
     /* environment or user error ("budget 512MiB infeasible: ..."): code and message */
     const char *error_code, *error, *error_help;

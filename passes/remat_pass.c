@@ -3,7 +3,7 @@
  * problem, and with its masks and without them one for the planner; the plan becomes the step. */
 #include "ir/support/clock.h"
 #include "passes/pass.h"
-#include "passes/remat/cache/memo.h"
+#include "passes/remat/cache/solution_cache.h"
 #include "passes/remat/model/relax_pieces.h"
 #include "passes/remat/planner.h"
 #include "passes/too_large.h"
@@ -56,7 +56,7 @@ static int64_t least_arena_bytes(void *user, const RematSchedule *schedule)
 
 static const PlanArena step_arena = {least_arena_bytes, arena_bytes, MEMPLAN_ALIGN};
 
-static Form *form_new(PassContext *ctx, Pool *scratch, Graph *g, struct RematMemo *memo)
+static Form *form_new(PassContext *ctx, Pool *scratch, Graph *g, struct SolutionCache *memo)
 {
     Form *f = POOL_NEW(scratch, Form);
     *f = (Form){.ctx = ctx, .scratch = scratch, .graph = g};
@@ -69,9 +69,9 @@ static Form *form_new(PassContext *ctx, Pool *scratch, Graph *g, struct RematMem
                          .way_out = ", or a smaller batch"};
     if (ctx->request.no_views)
         return f;
-    const RematPieces *bound = relax_pieces(scratch, g, p, &f->mapping, PIECES_BOUND);
+    const AliasedProblem *bound = relax_pieces(scratch, g, p, &f->mapping, RELAX_PROVEN);
     f->step.context.relaxed = bound ? &bound->problem : NULL;
-    f->step.context.pieces = relax_pieces(scratch, g, p, &f->mapping, PIECES_LIKELY);
+    f->step.context.pieces = relax_pieces(scratch, g, p, &f->mapping, RELAX_HEURISTIC);
     return f;
 }
 
@@ -156,12 +156,13 @@ static double mask_percent(const RematFigures *with, const RematFigures *without
 static bool plan_step(PassContext *ctx, Pool *scratch, double begin)
 {
     PlanRequest request = ctx->request;
-    struct RematMemo *memo = ctx->memo;
+    struct SolutionCache *memo = ctx->memo;
     Form *whole = NULL, *f = form_new(ctx, scratch, ctx->graph, memo);
     RematPlan plan;
     RematError e;
     if (ctx->without_masks)
-        whole = form_new(ctx, scratch, ctx->without_masks, memo ? remat_memo_second(memo) : NULL);
+        whole =
+            form_new(ctx, scratch, ctx->without_masks, memo ? solution_cache_second(memo) : NULL);
     request.budget.of_bytes = ctx->masks.whole_peak_bytes;
     bool fits = remat_plan(ctx->pool, &request, begin, &f->step, whole ? &whole->step : NULL,
                            &ctx->report, &plan, &e);
@@ -178,7 +179,7 @@ bool pass_remat(PassContext *ctx)
         return memplan_too_large(ctx);
     Pool *scratch = pool_new_child(ctx->pool);
     double begin = clock_seconds();
-    ctx->places = place_memo_new(ctx->pool, ctx->request.n_threads);
+    ctx->places = placement_cache_new(ctx->pool, ctx->request.n_threads);
     bool ok = plan_step(ctx, scratch, begin);
     ctx->report.solve_seconds = clock_seconds() - begin;
     pool_free(scratch);

@@ -367,7 +367,8 @@ static bool has_pieces(const Graph *g)
     return false;
 }
 
-Graph *views_of(Pool *pool, const Graph *g, MemEffort effort, PlaceMemo *memo, int64_t *arena_bytes)
+Graph *views_of(Pool *pool, const Graph *g, MemEffort effort, PlacementCache *memo,
+                int64_t *arena_bytes)
 {
     Graph *found = NULL;
     int attempts = has_pieces(g) ? (effort == MEMPLAN_FINAL ? ATTEMPTS : 1) : 0;

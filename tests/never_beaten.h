@@ -7,7 +7,7 @@
 #include "check.h"
 #include "ir/support/vec.h"
 #include "passes/remat/bounds/bound.h"
-#include "passes/remat/cache/memo.h"
+#include "passes/remat/cache/solution_cache.h"
 #include "passes/remat/model/schedule.h"
 #include "passes/remat/solve.h"
 #include "passes/remat/solvers.h"
@@ -65,7 +65,8 @@ static inline Seen seen_by(Pool *pool, const RematProblem *p, const RematSolver 
 }
 
 /* scrimp's time within the budget, by the replay; INFINITY when it has no answer. */
-static inline double scrimp_time(Pool *pool, const RematProblem *p, RematMemo *memo, int64_t budget)
+static inline double scrimp_time(Pool *pool, const RematProblem *p, SolutionCache *memo,
+                                 int64_t budget)
 {
     RematOptions o = {.budget_bytes = budget, .context.memo = memo};
     RematAnswer a = remat_solve(p, remat_solver_find("scrimp"), &o, pool);
@@ -77,7 +78,7 @@ static inline void check_never_beaten(Pool *pool, const RematProblem *p, int mos
                                       bool all_steps, const char *name)
 {
     Seen other[32];
-    RematMemo *memo = remat_memo_new(pool, NULL);
+    SolutionCache *memo = solution_cache_new(pool, NULL);
     const RematSolver *solver[32];
     int n = 0, node;
     RematSchedule base = remat_base_schedule(pool, p);

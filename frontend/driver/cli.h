@@ -60,7 +60,7 @@ typedef struct OutputSettings {
 
 /* What a verb finds out on its way and keeps, however often it builds the program. */
 typedef struct DriverState {
-    struct RematMemo *memo;      /* of the solver */
+    struct SolutionCache *memo;  /* of the solver */
     struct MeasuredCosts *costs; /* of the cost model `profile`, once measured */
     bool warned;                 /* of what is odd about the model */
     const char *last_note;       /* of the compiler */

@@ -11,7 +11,7 @@ static const double LEARNING_RATE = 1e-4;
 
 static bool prepare(Cli *cli, const Program *program, Measurement *m)
 {
-    if (!host_open(cli, program, &m->host))
+    if (!running_open(cli, program, &m->host))
         return false;
     int n = m->host.session.step->n_calls;
     m->profile = (RtProfile){.n = n,
@@ -32,7 +32,7 @@ bool measurement_open(Cli *cli, const Program *program, Measurement *out)
 
 void measurement_close(Measurement *m)
 {
-    host_close(&m->host);
+    running_close(&m->host);
     dataset_close(m->data);
     m->data = NULL;
 }

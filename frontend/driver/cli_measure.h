@@ -6,7 +6,7 @@
 #include "frontend/driver/cli_session.h"
 
 typedef struct Measurement {
-    Host host;
+    RunningSession host;
     RtProfile profile;
     Dataset *data;
 } Measurement;

@@ -5,7 +5,7 @@
 #include "frontend/driver/cli.h"
 #include "frontend/driver/cli_program.h"
 
-#include "passes/paper_graph/count.h"
+#include "passes/paper_graph/paper_graph.h"
 #include "passes/remat/solvers.h"
 
 #include <errno.h>
@@ -310,7 +310,7 @@ static void print_solver_table(void)
 {
     puts("\nsolvers:\n  best                 the best answer of those marked *; default: scrimp");
     for (const RematSolver *s = remat_solvers; s->name; s++)
-        printf("  %-19s%c %s\n", s->name, s->in_best ? '*' : ' ', s->doc);
+        printf("  %-19s%c %s\n", s->name, s->in_portfolio ? '*' : ' ', s->doc);
 }
 
 static void print_cost_table(void)
@@ -323,7 +323,7 @@ static void print_cost_table(void)
 static void print_rule_table(void)
 {
     puts("\nrules:");
-    for (const CountRule *r = count_rules; r->name; r++) {
+    for (const CountingRule *r = counting_rules; r->name; r++) {
         const char *left = r->name;
         for (const char *line = r->doc; line; left = "") {
             const char *end = strchr(line, '\n');

@@ -16,7 +16,7 @@ static json_t *figures_json(const PaperFigures *f)
                      f->seconds);
 }
 
-static void print_table_json(const CountGraph *c, const PaperTable *t)
+static void print_table_json(const PaperGraph *c, const PaperTable *t)
 {
     json_t *rows = json_array();
     for (int k = 0; k < t->n; k++)
@@ -27,7 +27,7 @@ static void print_table_json(const CountGraph *c, const PaperTable *t)
                              "all_kept_bytes", (json_int_t)t->all_kept_bytes, "rows", rows));
 }
 
-static void print_table_text(Pool *pool, const CountGraph *c, const PaperTable *t)
+static void print_table_text(Pool *pool, const PaperGraph *c, const PaperTable *t)
 {
     printf("%-28s %d vertices, %d edges, %s, time %g\n"
            "%-28s %s\n\n%-18s %-20s %10s %10s %10s %10s %6s %8s\n",
@@ -45,7 +45,7 @@ static void print_table_text(Pool *pool, const CountGraph *c, const PaperTable *
 
 ExitCode cli_plan_count(Cli *cli, const Ast *ast)
 {
-    const CountGraph *c = cli_count_graph(cli, ast);
+    const PaperGraph *c = cli_count_graph(cli, ast);
     PaperTable t;
     const char *error;
     if (!c)

@@ -5,7 +5,7 @@
 #define SCRIMP_FRONTEND_DRIVER_CLI_PLAN_H
 
 #include "frontend/driver/cli_program.h"
-#include "passes/paper_graph/count.h"
+#include "passes/paper_graph/paper_graph.h"
 #include "passes/pass.h"
 #include "passes/remat/external/external.h"
 
@@ -25,7 +25,7 @@ typedef struct PlanSource {
 } PlanSource;
 
 /* The model's forward pass by the rule cli->source.count; NULL after a message. */
-const CountGraph *cli_count_graph(Cli *cli, const Ast *ast);
+const PaperGraph *cli_count_graph(Cli *cli, const Ast *ast);
 /* --count: the papers' algorithms under the papers' models. */
 ExitCode cli_plan_count(Cli *cli, const Ast *ast);
 /* --max-batch: the largest option N whose plan fits the budget. */

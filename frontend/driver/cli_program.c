@@ -49,10 +49,10 @@ static ExitCode pass_failure(Cli *cli, const ProgramOptions *o, const PassContex
                      ctx->error);
 }
 
-struct RematMemo *cli_memo(Cli *cli)
+struct SolutionCache *cli_memo(Cli *cli)
 {
     if (!cli->state->memo)
-        cli->state->memo = remat_memo_new(cli->pool, cli_store(cli));
+        cli->state->memo = solution_cache_new(cli->pool, cli_store(cli));
     return cli->state->memo;
 }
 

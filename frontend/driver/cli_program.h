@@ -34,7 +34,7 @@ typedef struct ProgramOptions {
     void *user;
     bool quiet_infeasible; /* leave the message to the caller */
 } ProgramOptions;
-struct RematMemo *cli_memo(Cli *cli);
+struct SolutionCache *cli_memo(Cli *cli);
 /* What a cost model that measures knows. */
 typedef struct MeasuredCosts {
     MeasuredCost *cost;

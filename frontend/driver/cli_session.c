@@ -82,10 +82,10 @@ void session_close(Session *s)
 
 /* --- a session that runs alone --- */
 
-bool host_open(Cli *cli, const Program *program, Host *out)
+bool running_open(Cli *cli, const Program *program, RunningSession *out)
 {
     RtError err;
-    *out = (Host){0};
+    *out = (RunningSession){0};
     if (!session_compile(cli, program, &out->session))
         return false;
     out->threads = threads_new((int)cli->build.threads, &err);
@@ -97,13 +97,13 @@ bool host_open(Cli *cli, const Program *program, Host *out)
     return true;
 }
 
-void host_close(Host *h)
+void running_close(RunningSession *h)
 {
     threads_free(h->threads);
     if (h->arena.base)
         arena_unmap(&h->arena);
     session_close(&h->session);
-    *h = (Host){0};
+    *h = (RunningSession){0};
 }
 
 /* --- one memory for training and evaluation --- */

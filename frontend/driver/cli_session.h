@@ -33,15 +33,15 @@ void session_attach(Session *s, char *arena, Threads *threads, RtProfile *profil
 void session_close(Session *s);
 
 /* A session that runs alone, with its memory and threads. */
-typedef struct Host {
+typedef struct RunningSession {
     Session session;
     Arena arena;
     Threads *threads;
-} Host;
+} RunningSession;
 
-/* Compiles, maps memory and starts threads; false after a message.  Either way host_close. */
-bool host_open(Cli *cli, const Program *program, Host *out);
-void host_close(Host *h);
+/* Compiles, maps memory and starts threads; false after a message.  Either way running_close. */
+bool running_open(Cli *cli, const Program *program, RunningSession *out);
+void running_close(RunningSession *h);
 
 /* Moves eval's plan onto the memory of train's: persistent tensors of the same name share their
  * bytes, everything else lies behind train's persistent region.  Before session_compile of eval.

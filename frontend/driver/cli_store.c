@@ -3,7 +3,7 @@
 #include "frontend/driver/cli_codegen.h"
 
 #include "codegen/build/cache.h"
-#include "passes/remat/cache/memo.h"
+#include "passes/remat/cache/solution_cache.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -49,7 +49,7 @@ static void warn(const Cli *cli, const char *error)
         fprintf(stderr, "note: plans are not kept: %s\n", error);
 }
 
-const RematStore *cli_store(Cli *cli)
+const SolutionStore *cli_store(Cli *cli)
 {
     const char *error;
     const CodegenOptions o = cli_codegen_options(cli);
@@ -63,7 +63,7 @@ const RematStore *cli_store(Cli *cli)
     }
     if (!s->cache.dir)
         return NULL;
-    RematStore *store = POOL_NEW(cli->pool, RematStore);
-    *store = (RematStore){.get = get, .put = put, .user = s};
+    SolutionStore *store = POOL_NEW(cli->pool, SolutionStore);
+    *store = (SolutionStore){.get = get, .put = put, .user = s};
     return store;
 }

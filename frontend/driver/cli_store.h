@@ -4,11 +4,11 @@
 #define SCRIMP_FRONTEND_DRIVER_CLI_STORE_H
 
 #include "frontend/driver/cli.h"
-#include "passes/remat/cache/memo.h"
+#include "passes/remat/cache/solution_cache.h"
 
 /* The store of verbs that have the kernel cache (files KEY.plans in it); NULL with --no-cache, for
  * other verbs, and when the cache cannot be written: plans do not need it.  At most 64 MiB stay;
  * those that were not used for longest go. */
-const RematStore *cli_store(Cli *cli);
+const SolutionStore *cli_store(Cli *cli);
 
 #endif

@@ -11,9 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool open_trained(Cli *cli, const Program *program, Host *h)
+static bool open_trained(Cli *cli, const Program *program, RunningSession *h)
 {
-    return host_open(cli, program, h) && session_load_weights(&h->session, cli->run.checkpoint);
+    return running_open(cli, program, h) && session_load_weights(&h->session, cli->run.checkpoint);
 }
 
 static ExitCode no_weights(Cli *cli)
@@ -49,7 +49,7 @@ ExitCode verb_eval(Cli *cli)
     ExitCode code = cli_build(cli, ast, &o, &program);
     if (code != EXIT_OK)
         return code;
-    Host h = {0};
+    RunningSession h = {0};
     uint64_t seed = cli->run.has_seed ? (uint64_t)cli->run.seed : program.graph->train.seed;
     Dataset *data = session_open_data(cli, program.graph, false, seed);
     double loss = 0;
@@ -66,7 +66,7 @@ ExitCode verb_eval(Cli *cli)
             "warning: the loss is not finite though all weights are: the model overflows on these "
             "data\n",
             stderr);
-    host_close(&h);
+    running_close(&h);
     dataset_close(data);
     return ok ? EXIT_OK : EXIT_USER;
 }
@@ -257,7 +257,7 @@ ExitCode verb_generate(Cli *cli)
     ExitCode code = cli_build(cli, ast, &o, &program);
     if (code != EXIT_OK)
         return code;
-    Host h = {0};
+    RunningSession h = {0};
     bool ok = open_trained(cli, &program, &h);
     Writer w = {.cli = cli, .session = &h.session};
     w.seed = cli->run.has_seed ? (uint64_t)cli->run.seed : program.graph->train.seed;
@@ -265,6 +265,6 @@ ExitCode verb_generate(Cli *cli)
     if (ok)
         write_text(&w);
     vocab_free(&w.vocab);
-    host_close(&h);
+    running_close(&h);
     return ok ? EXIT_OK : EXIT_USER;
 }

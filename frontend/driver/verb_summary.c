@@ -5,8 +5,8 @@
 #include "frontend/driver/cli_program.h"
 
 #include "ir/summary.h"
-#include "passes/paper_graph/count.h"
 #include "passes/paper_graph/forward_count.h"
+#include "passes/paper_graph/paper_graph.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -70,7 +70,7 @@ static void print_text(Pool *pool, const Summary *s, int64_t activation_elements
 static ExitCode summarize(Cli *cli, const Graph *g)
 {
     Summary s = graph_summary(cli->pool, g);
-    CountGraph c = count_graph(cli->pool, g, count_rule_find("ops"));
+    PaperGraph c = paper_graph(cli->pool, g, counting_rule_find("ops"));
     if (cli->output.json)
         print_json(&s, c.activation_elements);
     else
@@ -80,7 +80,7 @@ static ExitCode summarize(Cli *cli, const Graph *g)
 
 /* ---- --count ---- */
 
-static const char *class_name(CountClass c)
+static const char *class_name(PaperClass c)
 {
     static const char *const names[] = {
         [COUNT_INPUT] = "input",     [COUNT_ACTIVATION] = "activation",
@@ -90,7 +90,7 @@ static const char *class_name(CountClass c)
     return names[c];
 }
 
-static json_t *vertex_json(const CountVertex *v)
+static json_t *vertex_json(const PaperVertex *v)
 {
     json_t *from = json_array();
     for (int i = 0; i < v->n_from; i++)
@@ -101,7 +101,7 @@ static json_t *vertex_json(const CountVertex *v)
                      (json_int_t)v->bytes, "from", from);
 }
 
-static void print_count_json(const CountGraph *c)
+static void print_count_json(const PaperGraph *c)
 {
     json_t *ops = json_object(), *graph = json_array();
     for (int i = 0; i < c->n_ops; i++)
@@ -116,7 +116,7 @@ static void print_count_json(const CountGraph *c)
                              (json_int_t)c->activation_elements, "ops", ops, "graph", graph));
 }
 
-static void print_count_text(const CountGraph *c)
+static void print_count_text(const PaperGraph *c)
 {
     printf("%-24s %8s %16s\n", c->rule->name, "vertices", "elements");
     for (int i = 0; i < c->n_ops; i++)
@@ -128,7 +128,7 @@ static void print_count_text(const CountGraph *c)
 
 static ExitCode count_by(Cli *cli, const Ast *ast)
 {
-    const CountGraph *c = cli_count_graph(cli, ast);
+    const PaperGraph *c = cli_count_graph(cli, ast);
     if (!c)
         return EXIT_USER;
     if (cli->output.out)
@@ -145,7 +145,7 @@ static ExitCode unknown_rule(Cli *cli)
 {
     const char *names[16];
     size_t n = 0;
-    for (const CountRule *r = count_rules; r->name; r++)
+    for (const CountingRule *r = counting_rules; r->name; r++)
         names[n++] = r->name;
     const char *near = nearest_word(cli->source.count, names, n);
     return cli_error(cli, EXIT_USER, "E408",
@@ -154,9 +154,9 @@ static ExitCode unknown_rule(Cli *cli)
                      "no counting rule is called '%s'", cli->source.count);
 }
 
-const CountGraph *cli_count_graph(Cli *cli, const Ast *ast)
+const PaperGraph *cli_count_graph(Cli *cli, const Ast *ast)
 {
-    const CountRule *rule = count_rule_find(cli->source.count);
+    const CountingRule *rule = counting_rule_find(cli->source.count);
     if (!rule) {
         unknown_rule(cli);
         return NULL;
@@ -171,8 +171,8 @@ const CountGraph *cli_count_graph(Cli *cli, const Ast *ast)
         cli_diagnostics(cli);
         return NULL;
     }
-    CountGraph *c = POOL_NEW(cli->pool, CountGraph);
-    *c = count_graph(cli->pool, g, rule);
+    PaperGraph *c = POOL_NEW(cli->pool, PaperGraph);
+    *c = paper_graph(cli->pool, g, rule);
     return c;
 }
 

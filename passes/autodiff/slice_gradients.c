@@ -23,7 +23,7 @@ typedef struct Slot {
     int64_t lo, hi;
 } Slot;
 
-typedef VEC(Slot) Slots;
+typedef VEC(Slot) IncrementalSchedule;
 
 bool slice_part(const Graph *g, const Node *slice, ValueId gradient, SlicePart *part)
 {
@@ -109,7 +109,8 @@ static void sort_parts(const Assembly *a, SlicePart *parts, int n, int dim)
 }
 
 /* A slot goes into the first layer that it overlaps nothing of; returns how many there are. */
-static int make_slots(const Assembly *a, const SlicePart *parts, int n, int dim, Slots *slots)
+static int make_slots(const Assembly *a, const SlicePart *parts, int n, int dim,
+                      IncrementalSchedule *slots)
 {
     int64_t *layer_end = POOL_ARRAY(a->scratch, (size_t)n, int64_t);
     int n_layers = 0;
@@ -130,8 +131,8 @@ static int make_slots(const Assembly *a, const SlicePart *parts, int n, int dim,
 static ValueId assemble(const Assembly *a, SlicePart *parts, int n);
 
 /* Zeros before the first and behind the last slot are padding. */
-static ValueId layer_value(const Assembly *a, SlicePart *parts, const Slots *slots, int layer,
-                           int dim)
+static ValueId layer_value(const Assembly *a, SlicePart *parts, const IncrementalSchedule *slots,
+                           int layer, int dim)
 {
     VEC(ValueId) in = {0};
     int64_t begin = -1, end = 0;
@@ -185,7 +186,7 @@ static ValueId assemble(const Assembly *a, SlicePart *parts, int n)
         sum = sum_of(a, sum, parts[i].gradient);
     if (dim < 0)
         return sum;
-    Slots slots = {0};
+    IncrementalSchedule slots = {0};
     sort_parts(a, parts, n, dim);
     int n_layers = make_slots(a, parts, n, dim, &slots);
     for (int k = 0; k < n_layers; k++)

@@ -7,8 +7,8 @@
 
 #include <string.h>
 
-/* Slots at which a bundle is weighed first; of what the limit leaves in a slot, bundles may lose so
- * much (1/LEFT_PARTS). */
+/* IncrementalSchedule at which a bundle is weighed first; of what the limit leaves in a slot,
+ * bundles may lose so much (1/LEFT_PARTS). */
 enum { N_SAMPLES = 64, LEFT_PARTS = 2, SAMPLES_A_STEP = 8, MEMBERS_A_STEP = 4 };
 
 typedef struct Bundle {

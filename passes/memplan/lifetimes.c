@@ -304,7 +304,7 @@ static void set_bound(MemPlan *plan, const Lives *l, int64_t *load, int64_t boun
 typedef struct Sharings {
     Lives *l;
     MemPlan *plan;
-    PlaceMemo *memo;
+    PlacementCache *memo;
     int64_t bound, *shared;
     int best; /* what the plan shares */
 } Sharings;
@@ -320,7 +320,7 @@ static void make_sharing(const Sharings *s, Lives *l, int sharing)
 static bool place_buffers(const Sharings *s, const Lives *l, int64_t exact_steps, MemLayout *layout)
 {
     if (s->memo &&
-        place_memo_find(s->memo, l->scratch, l->buffer, l->n_buffers, exact_steps, layout))
+        placement_cache_find(s->memo, l->scratch, l->buffer, l->n_buffers, exact_steps, layout))
         return true;
     *layout = memplan_place_within(l->scratch, l->buffer, l->n_buffers, MEMPLAN_ALIGN, exact_steps);
     return false;
@@ -330,7 +330,7 @@ static void remember(const Sharings *s, const Lives *l, int64_t exact_steps,
                      const MemLayout *layout)
 {
     if (s->memo)
-        place_memo_add(s->memo, l->buffer, l->n_buffers, exact_steps, layout);
+        placement_cache_add(s->memo, l->buffer, l->n_buffers, exact_steps, layout);
 }
 
 static int64_t largest_load(const Lives *l)
@@ -419,7 +419,7 @@ static void try_sharings(Sharings *s, int first, int n, int64_t exact_steps)
         atomic_init(&b.arena_bytes[k], INT64_MAX);
     }
     Pool *scratch = pool_new_child(s->l->scratch);
-    parallel_run(scratch, s->memo ? place_memo_threads(s->memo) : 1, n, place_sharing, &b);
+    parallel_run(scratch, s->memo ? placement_cache_threads(s->memo) : 1, n, place_sharing, &b);
     keep_lowest(s, &b);
     pool_free(scratch);
 }
@@ -467,7 +467,7 @@ static void list_buffers(Sharings *s, Pool *pool)
  * is searched as far, and where there are many only that whose load may rise up to the bound.
  * MEMPLAN_FINAL does all that MEMPLAN_TRIAL does before anything else, so that a plan that fitted
  * on trial fits. */
-MemPlan *memplan_graph(Pool *pool, const Graph *g, MemEffort effort, PlaceMemo *memo)
+MemPlan *memplan_graph(Pool *pool, const Graph *g, MemEffort effort, PlacementCache *memo)
 {
     Pool *scratch = pool_new_child(pool);
     Sharings s = {.l = lives_new(scratch, g), .plan = plan_new(pool, g), .memo = memo};

@@ -39,15 +39,15 @@ MemLayout memplan_place_within(Pool *pool, const MemBuffer *buffers, int n, int6
 /* What has been placed with what effort: plans that are tried are made again when they are kept.
  * Two sets of buffers that share 128 bits of hash would be confused, and memplan_graph_check would
  * say so. */
-typedef struct PlaceMemo PlaceMemo;
+typedef struct PlacementCache PlacementCache;
 /* n_threads: on how many memplan_graph places; 0 = all cores.  Layouts do not depend on it. */
-PlaceMemo *place_memo_new(Pool *pool, int n_threads);
-int place_memo_threads(const PlaceMemo *memo);
+PlacementCache *placement_cache_new(Pool *pool, int n_threads);
+int placement_cache_threads(const PlacementCache *memo);
 /* On pool.  False: it is not there. */
-bool place_memo_find(const PlaceMemo *memo, Pool *pool, const MemBuffer *buffers, int n,
-                     int64_t exact_steps, MemLayout *out);
-void place_memo_add(PlaceMemo *memo, const MemBuffer *buffers, int n, int64_t exact_steps,
-                    const MemLayout *layout);
+bool placement_cache_find(const PlacementCache *memo, Pool *pool, const MemBuffer *buffers, int n,
+                          int64_t exact_steps, MemLayout *out);
+void placement_cache_add(PlacementCache *memo, const MemBuffer *buffers, int n, int64_t exact_steps,
+                         const MemLayout *layout);
 /* Independent sweep: no two buffers alive together overlap, arena_bytes is right.  false and a
  * message otherwise. */
 bool memplan_check(Pool *pool, const MemBuffer *buffers, int n, const MemLayout *layout,
@@ -86,7 +86,7 @@ bool memplan_is_countable(const Graph *g);
 
 /* View groups and in-place pairs share a buffer.  The same in-place rule as remat_check, so that
  * the load equals its peak.  memo: NULL remembers nothing, and places on one thread. */
-MemPlan *memplan_graph(Pool *pool, const Graph *g, MemEffort effort, PlaceMemo *memo);
+MemPlan *memplan_graph(Pool *pool, const Graph *g, MemEffort effort, PlacementCache *memo);
 /* What such a plan starts from, with everything in place that may be: for passes that weigh lives
  * against each other.  Time is counted in slots, one for each operation that runs. */
 typedef struct MemLives {

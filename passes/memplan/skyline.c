@@ -93,8 +93,9 @@ static void best_to_front(Skyline *s, int n)
     s->candidate[best] = first;
 }
 
-/* Slots [l, r) would be closed in up to `level`: is every tight one covered by an unplaced buffer
- * (other than `except`) inside [l, r)?  A side of more than MAX_SIDE slots is taken to be. */
+/* IncrementalSchedule [l, r) would be closed in up to `level`: is every tight one covered by an
+ * unplaced buffer (other than `except`) inside [l, r)?  A side of more than MAX_SIDE slots is taken
+ * to be. */
 static bool side_fillable(Skyline *s, int l, int r, int64_t level, int except)
 {
     if (r - l > MAX_SIDE)

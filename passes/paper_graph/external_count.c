@@ -2,14 +2,14 @@
 /* A forward pass as a paper counts it, as an ExternalGraph. */
 #include "passes/paper_graph/forward_count.h"
 
-ExternalGraph *external_from_count(Pool *pool, const CountGraph *c)
+ExternalGraph *external_from_count(Pool *pool, const PaperGraph *c)
 {
     ExternalGraph *g = POOL_NEW(pool, ExternalGraph);
     *g = (ExternalGraph){.forward = true, .n_nodes = c->n_vertices};
     g->node = POOL_ARRAY(pool, (size_t)c->n_vertices + 1, ExternalNode);
     bool *read = POOL_ARRAY(pool, (size_t)c->n_vertices + 1, bool);
     for (int v = 0; v < c->n_vertices; v++) {
-        const CountVertex *x = &c->vertex[v];
+        const PaperVertex *x = &c->vertex[v];
         ExternalRef *in = POOL_ARRAY(pool, (size_t)x->n_from + 1, ExternalRef);
         for (int k = 0; k < x->n_from; k++) {
             in[k] = (ExternalRef){x->from[k], 0};

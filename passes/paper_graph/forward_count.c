@@ -2,7 +2,7 @@
 /* A paper's own graph as the algorithms of the papers take it. */
 #include "passes/paper_graph/forward_count.h"
 
-static void set_edges(Pool *pool, ForwardGraph *g, const CountGraph *c)
+static void set_edges(Pool *pool, ForwardGraph *g, const PaperGraph *c)
 {
     g->pred = csr_new(pool, g->n);
     g->succ = csr_new(pool, g->n);
@@ -20,7 +20,7 @@ static void set_edges(Pool *pool, ForwardGraph *g, const CountGraph *c)
         }
 }
 
-ForwardGraph forward_graph_of_count(Pool *pool, const CountGraph *c)
+ForwardGraph forward_graph_of_count(Pool *pool, const PaperGraph *c)
 {
     ForwardGraph g = {.n = c->n_vertices};
     double *time = POOL_ARRAY(pool, (size_t)g.n + 1, double);

@@ -126,7 +126,7 @@ static void add_totals(Paper *s)
     s->table->all_kept_bytes = remat_check(s->pool, s->view->p, &base).peak_bytes;
 }
 
-bool paper_model(Pool *pool, const CountGraph *c, int64_t max_steps, PaperTable *out,
+bool paper_model(Pool *pool, const PaperGraph *c, int64_t max_steps, PaperTable *out,
                  const char **error)
 {
     RematError e;

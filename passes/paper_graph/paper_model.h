@@ -4,7 +4,7 @@
 #ifndef SCRIMP_PASSES_PAPER_GRAPH_PAPER_MODEL_H
 #define SCRIMP_PASSES_PAPER_GRAPH_PAPER_MODEL_H
 
-#include "passes/paper_graph/count.h"
+#include "passes/paper_graph/paper_graph.h"
 
 typedef struct PaperFigures {
     const char *solver, *strategy;
@@ -30,7 +30,7 @@ typedef struct PaperTable {
  * segments with the smallest equation 2, Feng and Huang's optima. exact: kusumoto_exact too.
  * max_steps bounds each (a step takes some nanoseconds).  False with E409 when the graph is too
  * large. */
-bool paper_model(Pool *pool, const CountGraph *c, int64_t max_steps, PaperTable *out,
+bool paper_model(Pool *pool, const PaperGraph *c, int64_t max_steps, PaperTable *out,
                  const char **error);
 
 #endif

@@ -142,6 +142,6 @@ RematOptions plan_request_options(const PlanRequest *r, double begin)
                           .seed = r->seed,
                           .deadline_seconds = limit > 0 ? begin + limit : 0,
                           .effort = r->effort,
-                          .stop_at = r->twremat_leaf_bags,
+                          .twremat_leaf_bags = r->twremat_leaf_bags,
                           .n_threads = r->n_threads};
 }

@@ -31,7 +31,7 @@ typedef enum MaskUse {
 
 typedef struct PlanRequest {
     Budget budget;
-    const RematSolver *solver; /* NULL: the best of those that are in_best */
+    const RematSolver *solver; /* NULL: the best of those that are in_portfolio */
     RematObjective objective;
     NodeCosts costs; /* a model that measures gets its `measured` from the driver */
     uint64_t seed;

@@ -5,7 +5,7 @@
 
 #include "ir/support/bug.h"
 #include "passes/remat/bounds/bound.h"
-#include "passes/remat/cache/memo.h"
+#include "passes/remat/cache/solution_cache.h"
 #include "passes/remat/model/schedule.h"
 #include "passes/remat/order/reorder.h"
 #include "passes/remat/solve.h"
@@ -182,7 +182,7 @@ static void list_targets(Solve *s, Targets *out)
 {
     out->look_ahead = LOOK_AHEAD;
     if (has_front(s)) {
-        const Front *front = &s->options.context.memo->front;
+        const ParetoFront *front = &s->options.context.memo->front;
         for (size_t k = 0; k < front->points.len; k++)
             vec_push(s->scratch, &out->peak, front->points.data[k].peak_bytes);
         return;
@@ -424,7 +424,7 @@ static Solve *solve_new(Pool *pool, const PlanRequest *request, const RematOptio
     s->ordered = s->p;
     s->options.context = step->context;
     if (!step->context.memo)
-        s->options.context.memo = remat_memo_new(pool, NULL);
+        s->options.context.memo = solution_cache_new(pool, NULL);
     divide_time(s);
     RematSchedule base = remat_base_schedule(pool, s->p);
     s->keep_all = step->keep_all = remat_check(pool, s->p, &base);

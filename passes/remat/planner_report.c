@@ -2,7 +2,7 @@
 /* What a plan is, and what is proven of it. */
 #include "passes/remat/planner_internal.h"
 
-#include "passes/remat/cache/memo.h"
+#include "passes/remat/cache/solution_cache.h"
 #include "passes/remat/solve.h"
 #include "passes/remat/solvers.h"
 
@@ -37,7 +37,7 @@ static bool search_proves(const Chosen *c)
     RematOptions o = s->options;
     o.budget_bytes = s->budget_bytes;
     o.notes = &notes;
-    o.context.memo = remat_memo_second(s->options.context.memo);
+    o.context.memo = solution_cache_second(s->options.context.memo);
     RematAnswer b = remat_solve(s->step->every, remat_solver_find("scrimp"), &o, s->scratch);
     return notes.exact && is_as_good(s, &c->plan.answer.figures, &b.figures);
 }

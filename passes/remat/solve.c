@@ -3,7 +3,7 @@
 
 #include "ir/support/bug.h"
 #include "ir/support/clock.h"
-#include "passes/remat/cache/memo.h"
+#include "passes/remat/cache/solution_cache.h"
 #include "passes/remat/model/pieces_schedule.h"
 #include "passes/remat/model/schedule.h"
 #include "passes/remat/order/reorder.h"
@@ -71,7 +71,7 @@ static RematAnswer solve_now(const RematProblem *p, const RematSolver *only, con
 {
     RematAnswer best = {0};
     for (const RematSolver *solver = remat_solvers; solver->name; solver++) {
-        if (only ? only != solver : !solver->in_best)
+        if (only ? only != solver : !solver->in_portfolio)
             continue;
         if (best.solver && remat_out_of_time(o)) {
             best.limited = true;
@@ -91,9 +91,9 @@ RematAnswer remat_solve(const RematProblem *p, const RematSolver *only, const Re
                         Pool *pool)
 {
     RematAnswer a;
-    if (memo_recall_answer(p, only, o, pool, &a))
+    if (solution_cache_recall_answer(p, only, o, pool, &a))
         return a;
     a = solve_now(p, only, o, pool);
-    memo_keep_answer(p, only, o, &a);
+    solution_cache_keep_answer(p, only, o, &a);
     return a;
 }

@@ -7,10 +7,9 @@
 #include "passes/remat/model/solver.h"
 
 /* The least time within the budget (ties: the smaller peak), or, with REMAT_MIN_MEMORY or when
- * nothing fits, the smallest peak (ties: the least time), of all solvers that are in_best or of
- * `only`.  The order
- * of answers that do not fit is improved.  Always an answer that remat_check accepts, be it above
- * the budget. */
+ * nothing fits, the smallest peak (ties: the least time), of all solvers that are in_portfolio or
+ * of `only`.  The order of answers that do not fit is improved.  Always an answer that remat_check
+ * accepts, be it above the budget. */
 RematAnswer remat_solve(const RematProblem *p, const RematSolver *only, const RematOptions *o,
                         Pool *pool);
 

@@ -6,7 +6,7 @@
 #include "fuzz_target.h"
 
 #include "ir/support/bug.h"
-#include "passes/remat/cache/memo.h"
+#include "passes/remat/cache/solution_cache.h"
 #include "passes/remat/cache/stored.h"
 #include "passes/remat/external/external.h"
 #include "passes/remat/solvers.h"
@@ -58,10 +58,10 @@ static RematProblem *problem_of(Pool *pool, const char *text)
     return p;
 }
 
-static void check_front(Pool *pool, const RematProblem *p, const Front *front)
+static void check_front(Pool *pool, const RematProblem *p, const ParetoFront *front)
 {
     for (size_t k = 0; k < front->points.len; k++) {
-        const FrontPoint *x = &front->points.data[k];
+        const ParetoPoint *x = &front->points.data[k];
         RematFigures f = remat_check(pool, p, &x->schedule);
         if (!f.ok || f.peak_bytes != x->peak_bytes || f.time != x->time)
             BUG("point %zu is not what it says", k);
@@ -70,21 +70,21 @@ static void check_front(Pool *pool, const RematProblem *p, const Front *front)
     }
 }
 
-static void ask_front(Pool *pool, const RematProblem *p, RematMemo *memo)
+static void ask_front(Pool *pool, const RematProblem *p, SolutionCache *memo)
 {
     RematOptions o = {0};
-    if (memo_recall_front(memo, p, &o) && memo->front.points.len == 0)
+    if (solution_cache_recall_front(memo, p, &o) && memo->front.points.len == 0)
         BUG("a front without a point");
     check_front(pool, p, &memo->front);
     check_front(pool, p, &memo->with_copies);
 }
 
-static void ask_answer(Pool *pool, const RematProblem *p, RematMemo *memo)
+static void ask_answer(Pool *pool, const RematProblem *p, SolutionCache *memo)
 {
     RematNotes notes = {0};
     RematOptions o = {.budget_bytes = 100, .notes = &notes, .context.memo = memo};
     RematAnswer a;
-    if (!memo_recall_answer(p, remat_solver_find("twremat"), &o, pool, &a))
+    if (!solution_cache_recall_answer(p, remat_solver_find("twremat"), &o, pool, &a))
         return;
     RematFigures f = remat_check(pool, p, &a.schedule);
     if (!f.ok || f.peak_bytes != a.peak_bytes || f.time != a.figures.time || notes.treewidth < 0 ||
@@ -98,9 +98,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     Pool *pool = pool_new();
     File file = {data + 1, size - 1, data[0] & 1};
-    RematStore store = {.get = get, .put = put, .user = &file};
+    SolutionStore store = {.get = get, .put = put, .user = &file};
     RematProblem *p = problem_of(pool, graphs[data[0] >> 1 & 1]);
-    RematMemo *memo = remat_memo_new(pool, &store);
+    SolutionCache *memo = solution_cache_new(pool, &store);
     if (data[0] & 4)
         ask_answer(pool, p, memo);
     else

@@ -4,7 +4,7 @@
  * how many random ones; SCRIMP_ALL=1: every network, else each second one.
  * slow_remat_best.c has the whole zoo. */
 #include "never_beaten.h"
-#include "passes/remat/cache/memo.h"
+#include "passes/remat/cache/solution_cache.h"
 #include "sample.h"
 #include "tests/support/layered_problem.h"
 #include "zoo_problem.h"

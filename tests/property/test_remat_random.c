@@ -7,7 +7,7 @@
 #include "ir/verify.h"
 #include "passes/memplan/memplan.h"
 #include "passes/remat/bounds/bound.h"
-#include "passes/remat/cache/memo.h"
+#include "passes/remat/cache/solution_cache.h"
 #include "passes/remat/model/schedule.h"
 #include "passes/remat/model/step_problem.h"
 #include "passes/remat/order/reorder.h"
@@ -59,7 +59,7 @@ typedef struct Case {
     const Graph *g;
     const RematProblem *p;
     const RematMapping *map;
-    RematMemo *memo;
+    SolutionCache *memo;
     const char *name;
 } Case;
 
@@ -91,7 +91,7 @@ static void check_solver(Pool *parent, const Case *c, const RematSolver *solver,
     RematSchedule base = remat_base_schedule(parent, c->p);
     RematFigures keep_all = remat_check(parent, c->p, &base);
     double last_time = 0;
-    for (int k = 0; k < 7; k += solver->in_best ? 1 : 3) {
+    for (int k = 0; k < 7; k += solver->in_portfolio ? 1 : 3) {
         Pool *pool = pool_new_child(parent);
         int64_t spare = keep_all.peak_bytes - c->p->persistent_bytes;
         RematOptions o = {.budget_bytes = c->p->persistent_bytes + spare * percents[k] / 100,
@@ -143,7 +143,7 @@ static void check_step(uint64_t seed, int n_ops, bool evaluate)
     const char *fault = "";
     CHECK_MSG(graph_verify(g, &fault), "seed %llu: %s", (unsigned long long)seed, fault);
     RematProblem *p = remat_problem_from_graph(pool, g, NULL, &map);
-    Case c = {g, p, &map, remat_memo_new(pool, NULL),
+    Case c = {g, p, &map, solution_cache_new(pool, NULL),
               pool_printf(pool, "seed %llu", (unsigned long long)seed)};
     check_order(pool, &c);
     for (const RematSolver *solver = remat_solvers; solver->name; solver++)

@@ -4,7 +4,7 @@
  * SCRIMP_FIRST_PROBLEM on. */
 #include "check.h"
 #include "passes/remat/bounds/bound.h"
-#include "passes/remat/cache/memo.h"
+#include "passes/remat/cache/solution_cache.h"
 #include "passes/remat/model/schedule.h"
 #include "passes/remat/solvers.h"
 #include "tests/support/layered_problem.h"
@@ -29,7 +29,7 @@ static void check_again(Pool *pool, const RematProblem *p, const RematSolver *so
 }
 
 static void check_solver(Pool *parent, const RematProblem *p, const RematSolver *solver,
-                         RematMemo *memo, const char *name)
+                         SolutionCache *memo, const char *name)
 {
     static const int percents[] = {100, 70, 45, 20, 0};
     RematSchedule base = remat_base_schedule(parent, p);
@@ -69,7 +69,7 @@ static void check_problem(int seed)
         seed % 4 == 0 ? layered_problem(pool, &r, 2 + random_below(&r, 6), 1 + random_below(&r, 3))
         : seed % 4 == 2 ? random_overwriting(pool, &r, 2 + seed % 37)
                         : random_problem(pool, &r, 2 + seed % 37);
-    RematMemo *memo = remat_memo_new(pool, NULL);
+    SolutionCache *memo = solution_cache_new(pool, NULL);
     for (const RematSolver *solver = remat_solvers; solver->name; solver++)
         if (!solver->needs_milp || p->n_nodes < 7) /* seconds each beyond */
             check_solver(pool, p, solver, memo, pool_printf(pool, "problem %d", seed));

@@ -4,7 +4,7 @@
  * SCRIMP_BUDGETS: how many budgets. */
 #include "check.h"
 #include "passes/pass.h"
-#include "passes/remat/cache/memo.h"
+#include "passes/remat/cache/solution_cache.h"
 #include "plan_request.h"
 #include "sample.h"
 #include "unit/frontend/lower_text.h"
@@ -21,8 +21,8 @@ typedef struct Plan {
 } Plan;
 
 /* False when the budget cannot be met. */
-static bool plan_at(Pool *pool, const Lowered *model, struct RematMemo *memo, const char *solver,
-                    const char *budget, Plan *out)
+static bool plan_at(Pool *pool, const Lowered *model, struct SolutionCache *memo,
+                    const char *solver, const char *budget, Plan *out)
 {
     PassContext ctx = {.pool = pool,
                        .graph = graph_copy(pool, model->graph),
@@ -75,7 +75,7 @@ static void check_network(const Network *n, int budgets)
 {
     Lowered model = lower_example_for(n->name, FRONTEND_TRAIN, false, n->defs);
     Pool *pool = pool_new();
-    struct RematMemo *memo = remat_memo_new(pool, NULL);
+    struct SolutionCache *memo = solution_cache_new(pool, NULL);
     Plan *plan = POOL_ARRAY(pool, (size_t)budgets + 1, Plan), least;
     int spent = 0;
     if (!model.graph || !plan_at(pool, &model, memo, NULL, "min", &least)) {

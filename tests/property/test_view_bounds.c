@@ -144,7 +144,7 @@ typedef struct StepCase {
     const char *name;
     Graph *graph;
     RematProblem *p;
-    const RematPieces *pieces;
+    const AliasedProblem *pieces;
     const RematProblem *relaxed; /* that of the pieces */
     RematMapping mapping;
     RematSchedule plan[MOST_PLANS];
@@ -351,7 +351,7 @@ static int check_model(Pool *pool, int seed)
     }
     StepCase s = {.pool = pool, .graph = ctx.graph, .name = pool_printf(pool, "seed %d", seed)};
     s.p = remat_problem_from_graph(pool, s.graph, NULL, &s.mapping);
-    s.pieces = relax_pieces(pool, s.graph, s.p, &s.mapping, PIECES_BOUND);
+    s.pieces = relax_pieces(pool, s.graph, s.p, &s.mapping, RELAX_PROVEN);
     CHECK_MSG(s.pieces, "seed %d: has pieces", seed);
     if (!s.pieces)
         return 0;

@@ -3,7 +3,7 @@
 #include "passes/remat/bounds/bound.h"
 
 #include "ir/support/clock.h"
-#include "passes/remat/bounds/moment.h"
+#include "passes/remat/bounds/cut_relaxation.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -14,8 +14,8 @@ static const int64_t MOST_WORK = 40000000;
 typedef struct Search {
     Pool *pool;
     const RematProblem *p;
-    MomentProblem *problem;
-    MomentLimit limit;
+    CutProblem *problem;
+    CutLimit limit;
     int64_t *keep_all; /* by node: no moment proves a larger peak */
     int *node;         /* the candidates */
     int n;
@@ -25,14 +25,14 @@ typedef struct Search {
     int best_at; /* candidate, -1 = none */
 } Search;
 
-static Search *search_new(Pool *pool, const RematProblem *p, bool rerun, MomentLimit limit,
+static Search *greedy_new(Pool *pool, const RematProblem *p, bool rerun, CutLimit limit,
                           double until)
 {
     Search *s = POOL_NEW(pool, Search);
     size_t n = (size_t)p->n_nodes + 1;
     *s = (Search){.pool = pool, .p = p, .limit = limit, .best_at = -1};
-    s->problem = moment_problem_new(pool, p, rerun);
-    s->keep_all = moment_keep_all_bytes(pool, p);
+    s->problem = cut_problem_new(pool, p, rerun);
+    s->keep_all = cut_keep_all_bytes(pool, p);
     s->node = POOL_ARRAY(pool, n, int);
     s->value = POOL_ARRAY(pool, n, int64_t);
     s->until = until;
@@ -57,11 +57,11 @@ static void look_at(Search *s, int k)
     if (k < 0 || k >= s->n || s->value[k] >= 0 || is_over(s))
         return;
     Pool *pool = pool_new_child(s->pool);
-    Moment *m = moment_new(pool, s->problem, s->node[k]);
-    MomentLimit limit = s->limit;
+    CutRelaxation *m = cut_relaxation_new(pool, s->problem, s->node[k]);
+    CutLimit limit = s->limit;
     limit.keep_all = s->keep_all[s->node[k]];
     limit.good_enough = s->best;
-    s->value[k] = moment_bound(m, &limit, &s->work);
+    s->value[k] = cut_relaxation_bound(m, &limit, &s->work);
     s->work += flow_n_edges(m->net);
     if (s->value[k] > s->best || s->best_at < 0) {
         s->best = s->value[k];
@@ -117,7 +117,7 @@ double remat_overhead_lower_bound(const RematProblem *p, int64_t budget_bytes, P
         return INFINITY;
     }
     Pool *pool = pool_new_child(scratch);
-    Search *s = search_new(pool, p, true, (MomentLimit){.limit = budget_bytes}, until);
+    Search *s = greedy_new(pool, p, true, (CutLimit){.limit = budget_bytes}, until);
     for (int n = 0; n < p->n_nodes; n++)
         if (s->keep_all[n] > budget_bytes)
             add_candidate(s, n);
@@ -127,7 +127,7 @@ double remat_overhead_lower_bound(const RematProblem *p, int64_t budget_bytes, P
      */
     if (s->best > 0)
         time = s->best == INT64_MAX ? (double)INFINITY
-                                    : moment_cost(&s->problem->scale, s->best) * (1 - 1e-12);
+                                    : cut_cost(&s->problem->scale, s->best) * (1 - 1e-12);
     if (node_at && s->best > 0)
         *node_at = s->node[s->best_at];
     pool_free(pool);
@@ -168,7 +168,7 @@ static Sized *find_reach(const Search *s)
     int64_t once = 0;
     for (int x = 0; x < p->n_tensors; x++) {
         int producer = p->tensor[x].producer;
-        if (p->tensor[x].persistent || producer < 0 || !moment_rerun(s->problem, producer) ||
+        if (p->tensor[x].persistent || producer < 0 || !cut_rerun(s->problem, producer) ||
             p->tensor[x].keep)
             once += p->tensor[x].bytes;
     }
@@ -206,10 +206,10 @@ static void list_tensors(Search *s, Pool *pool, RematPeakBound *bound)
 {
     const RematProblem *p = s->p;
     const RematNode *node = &p->node[bound->node];
-    Moment *m = moment_new(s->pool, s->problem, bound->node);
+    CutRelaxation *m = cut_relaxation_new(s->pool, s->problem, bound->node);
     bool *listed = POOL_ARRAY(s->pool, (size_t)p->n_tensors + 1, bool);
     bound->tensor = POOL_ARRAY(pool, (size_t)p->n_tensors + 1, int);
-    moment_cut(m, 0, 1, &s->work);
+    cut_relaxation_cut(m, 0, 1, &s->work);
     for (int k = 0; k < node->n_in; k++)
         add_tensor(p, bound, listed, node->in[k]);
     for (int k = 0; k < node->n_in_place; k++) /* need no room of their own */
@@ -242,9 +242,9 @@ RematPeakBound remat_peak_bound_under_time(Pool *pool, const RematProblem *p, do
 {
     RematPeakBound bound = {p->persistent_bytes, -1, NULL, 0};
     Pool *scratch = pool_new_child(pool);
-    MomentLimit limit = {.on_time = true, .limit = INT64_MAX};
-    Search *s = search_new(scratch, p, extra_time > 0, limit, until);
-    double units = moment_units(&s->problem->scale, extra_time);
+    CutLimit limit = {.on_time = true, .limit = INT64_MAX};
+    Search *s = greedy_new(scratch, p, extra_time > 0, limit, until);
+    double units = cut_units(&s->problem->scale, extra_time);
     if (units > 0 && units < 0x1p60) {
         s->limit.limit = (int64_t)units;
         for (int n = 0; n < p->n_nodes; n++)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The bytes of schedules in a store: a name of the format, the key, numbers, a checksum.  Numbers
  * have seven bits a byte, the low ones first; a schedule is its length and how far each node is
- * from the one behind the node before, so that most runs take one byte.  Used by memo.c. */
+ * from the one behind the node before, so that most runs take one byte.  Used by solution_cache.c.
+ */
 #ifndef SCRIMP_PASSES_REMAT_CACHE_STORED_H
 #define SCRIMP_PASSES_REMAT_CACHE_STORED_H
 

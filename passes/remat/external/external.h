@@ -72,7 +72,7 @@ typedef struct ExternalPlan {
  * external_problem's E409, and, when no schedule fits, with E401: then
  * report.status is REMAT_INFEASIBLE and *out holds the smallest schedule found. */
 bool external_plan(Pool *pool, const ExternalGraph *g, const PlanRequest *request,
-                   struct RematMemo *memo, ExternalPlan *out, RematError *error);
+                   struct SolutionCache *memo, ExternalPlan *out, RematError *error);
 
 /* Every value that the schedule makes and every workspace placed in one arena, persistent tensors
  * first; offsets are not aligned.  The placement has passed memplan_check.  hurried: with

@@ -6,7 +6,7 @@
 #include "passes/remat/planner.h"
 
 bool external_plan(Pool *pool, const ExternalGraph *g, const PlanRequest *request,
-                   struct RematMemo *memo, ExternalPlan *out, RematError *error)
+                   struct SolutionCache *memo, ExternalPlan *out, RematError *error)
 {
     double begin = clock_seconds();
     *out = (ExternalPlan){.report = {.solver = "none"}};

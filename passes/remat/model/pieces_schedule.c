@@ -5,7 +5,7 @@
 #include "ir/support/sort.h"
 #include "ir/support/vec.h"
 
-RematSchedule pieces_runs(Pool *pool, const RematPieces *x, const RematSchedule *s)
+RematSchedule pieces_runs(Pool *pool, const AliasedProblem *x, const RematSchedule *s)
 {
     RematSchedule out = {0, POOL_ARRAY(pool, (size_t)s->len + 1, int)};
     bool *ran = POOL_ARRAY(pool, (size_t)x->problem.n_nodes + 1, bool);
@@ -76,7 +76,7 @@ static void run_completely(Complete *c, int node, bool makes_copies)
         run(c, node);
 }
 
-RematSchedule pieces_complete(Pool *pool, const RematProblem *p, const RematPieces *x,
+RematSchedule pieces_complete(Pool *pool, const RematProblem *p, const AliasedProblem *x,
                               const RematSchedule *runs)
 {
     Complete c = {.pool = pool, .p = p, .follows = x->follows};
@@ -90,7 +90,7 @@ RematSchedule pieces_complete(Pool *pool, const RematProblem *p, const RematPiec
     return (RematSchedule){(int)c.runs.len, c.runs.data};
 }
 
-RematFigures pieces_check(Pool *pool, const RematPieces *x, const RematSchedule *s,
+RematFigures pieces_check(Pool *pool, const AliasedProblem *x, const RematSchedule *s,
                           RematSchedule *runs)
 {
     *runs = pieces_runs(pool, x, s);
@@ -103,7 +103,8 @@ int64_t pieces_likely_peak(int64_t peak_bytes, const RematFigures *on_pieces)
     return is_less ? on_pieces->peak_bytes : peak_bytes;
 }
 
-int64_t pieces_peak(Pool *scratch, const RematPieces *x, const RematSchedule *s, int64_t peak_bytes)
+int64_t pieces_peak(Pool *scratch, const AliasedProblem *x, const RematSchedule *s,
+                    int64_t peak_bytes)
 {
     if (!x)
         return peak_bytes;

@@ -39,8 +39,8 @@
  *
  * Every tensor, node, pair and size that none of this concerns is p's.
  *
- * All this is of PIECES_BOUND.  PIECES_LIKELY has more copies, and claims nothing: what a plan of a
- * schedule takes is found out by placing it. */
+ * All this is of RELAX_PROVEN.  RELAX_HEURISTIC has more copies, and claims nothing: what a plan of
+ * a schedule takes is found out by placing it. */
 #include "passes/remat/model/relax_pieces.h"
 
 #include "ir/place.h"
@@ -71,7 +71,7 @@ typedef struct Relax {
     size_t n_pieces;  /* of concats so far */
     /* by root */
     VEC(bool) exact, empty; /* its bytes are not rounded; it has none */
-    RematPieces *result;
+    AliasedProblem *result;
     RematProblem *out; /* its problem */
     int *seen;         /* by atom: the last node of `out` that reads it, + 1 */
 } Relax;
@@ -123,7 +123,7 @@ static bool stays_copy(const Relax *r, NodeId concat, ValueId v)
     const Node *n = value_node(r->g, v);
     if (node_is_source(n) || node_is_view(n) || value_storage(r->g, v) != VALUE_NONE)
         return true;
-    if (r->kind == PIECES_LIKELY)
+    if (r->kind == RELAX_HEURISTIC)
         return !node_writes_at_place(n) || r->read_dense[v] || r->joins[v] != concat ||
                r->read_dense[graph_node(r->g, concat)->out[0]];
     return !node_writes_at_place(n) && r->joined_by[v] == 1 && !r->read_at_place[v];
@@ -141,7 +141,7 @@ static bool joins_any(const Relax *r, NodeId id)
 static bool may_name(const Relax *r, const Node *n)
 {
     return n->op == OP_slice && (r->read_at_place[n->out[0]] || r->joined_by[n->out[0]] > 0) &&
-           !(r->kind == PIECES_LIKELY && r->read_dense[n->out[0]]) &&
+           !(r->kind == RELAX_HEURISTIC && r->read_dense[n->out[0]]) &&
            value_storage(r->g, value_root(r->g, n->in[0])) == VALUE_NONE;
 }
 
@@ -417,7 +417,7 @@ static void add_node(Relax *r, int node)
 {
     const RematNode *from = &r->p->node[node];
     int index = r->out->n_nodes;
-    RematPieces *x = r->result;
+    AliasedProblem *x = r->result;
     x->follows[node] = r->form[node] != AS_IT_IS;
     x->index_of[node] = r->form[node] == NAMES ? -1 : index;
     if (r->form[node] == NAMES)
@@ -437,11 +437,11 @@ static void add_node(Relax *r, int node)
     }
 }
 
-static const RematPieces *build(Relax *r)
+static const AliasedProblem *build(Relax *r)
 {
     const RematProblem *p = r->p;
     size_t n_atoms = (size_t)pieces_number(&r->pieces);
-    RematPieces *x = r->result = POOL_NEW(r->pool, RematPieces);
+    AliasedProblem *x = r->result = POOL_NEW(r->pool, AliasedProblem);
     RematProblem *out = r->out = &x->problem;
     *out = (RematProblem){.pool = r->pool, .n_tensors = (int)n_atoms, .loss_node = -1};
     out->persistent_bytes = p->persistent_bytes;
@@ -460,8 +460,8 @@ static const RematPieces *build(Relax *r)
     return x;
 }
 
-const RematPieces *relax_pieces(Pool *pool, const Graph *g, const RematProblem *p,
-                                const RematMapping *mapping, PiecesKind kind)
+const AliasedProblem *relax_pieces(Pool *pool, const Graph *g, const RematProblem *p,
+                                   const RematMapping *mapping, PiecesKind kind)
 {
     Relax r = {
         .pool = pool, .g = g, .p = p, .map = mapping, .kind = kind, .pieces = {.pool = pool}};

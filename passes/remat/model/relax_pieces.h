@@ -11,15 +11,15 @@ typedef enum PiecesKind {
     /* A problem such that every schedule of p, with pieces of any concatenations and slices lying
      * where pass_views can put them, is a schedule of it that takes no more extra time and has no
      * more bytes alive: its bounds are bounds of arenas and overheads of the step. */
-    PIECES_BOUND,
+    RELAX_PROVEN,
     /* The same with copies of all that pass_views cannot avoid for certain: searched for schedules
      * whose plans are small. */
-    PIECES_LIKELY
+    RELAX_HEURISTIC
 } PiecesKind;
 
 /* NULL when nothing can lie inside of anything.  g, mapping: what p was made of.  Its workspaces
  * may be negative.  O(pieces and atoms read), on pool. */
-const RematPieces *relax_pieces(Pool *pool, const Graph *g, const RematProblem *p,
-                                const RematMapping *mapping, PiecesKind kind);
+const AliasedProblem *relax_pieces(Pool *pool, const Graph *g, const RematProblem *p,
+                                   const RematMapping *mapping, PiecesKind kind);
 
 #endif

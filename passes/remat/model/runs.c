@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-bool *late_nodes(Pool *pool, const RematProblem *p)
+bool *update_nodes(Pool *pool, const RematProblem *p)
 {
     bool *late = POOL_ARRAY(pool, (size_t)p->n_nodes + 1, bool);
     for (int n = 0; n < p->n_nodes; n++) {

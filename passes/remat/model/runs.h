@@ -8,7 +8,7 @@
 
 /* Late nodes overwrite something, or depend on a node that does: updates, and what reads their
  * results.  They run once, and no solver chooses when. */
-bool *late_nodes(Pool *pool, const RematProblem *p);
+bool *update_nodes(Pool *pool, const RematProblem *p);
 
 /* Runs so far, of nodes that are not late, and which tensors a node that reads them has to have
  * made again: what has been dropped, or not made yet, as the caller says. */

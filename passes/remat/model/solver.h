@@ -26,9 +26,9 @@ typedef struct RematNotes {
 typedef struct SolveContext {
     const RematProblem *relaxed; /* what bounds are of, where plans can have less in memory than
                                     their schedules (relax_pieces.h); NULL: the problem itself */
-    const struct RematPieces *pieces; /* what plans of schedules are likely to have in memory
+    const struct AliasedProblem *pieces; /* what plans of schedules are likely to have in memory
                                          (pieces_schedule.h); NULL: what the problem says */
-    struct RematMemo *memo;           /* room for what a solver finds out; NULL: none */
+    struct SolutionCache *memo;          /* room for what a solver finds out; NULL: none */
     double bounds_until, orders_until;
 } SolveContext;
 
@@ -38,7 +38,7 @@ typedef struct RematOptions {
     uint64_t seed;
     double deadline_seconds; /* of the monotonic clock, for remat_out_of_time; 0 = none.  The only
                                 thing that may make an answer depend on the clock */
-    int stop_at;             /* twremat: schedule parts of fewer bags at once; 0 = try several */
+    int twremat_leaf_bags;   /* twremat: schedule parts of fewer bags at once; 0 = try several */
     double effort;           /* scrimp: how much to search, 1 = as much as usual; 0 = 1 */
     bool with_copies;        /* scrimp: the smallest schedule by its peak with copies; without
                                 pieces (SolveContext) no other than that asked for */
@@ -65,12 +65,12 @@ typedef RematStatus RematSolve(const RematProblem *p, const RematOptions *o, Poo
 typedef struct RematSolver {
     const char *name; /* as in `remat { solver = ... }` and --solver */
     RematSolve *solve;
-    bool in_best;    /* one of those that `best` runs; the others are for comparison, or slow */
-    bool has_front;  /* all budgets are answered from the front of SolveContext.memo, whose peaks
-                        are pieces_peak's (pieces_schedule.h) */
-    bool needs_milp; /* a library that may not be installed (milp.h) */
-    int most_nodes;  /* of the largest graph that it looks at; 0: any */
-    const char *doc; /* one line, with its source */
+    bool in_portfolio; /* one of those that `best` runs; the others are for comparison, or slow */
+    bool has_front;    /* all budgets are answered from the front of SolveContext.memo, whose peaks
+                          are pieces_peak's (pieces_schedule.h) */
+    bool needs_milp;   /* a library that may not be installed (milp.h) */
+    int most_nodes;    /* of the largest graph that it looks at; 0: any */
+    const char *doc;   /* one line, with its source */
 } RematSolver;
 
 typedef struct RematAnswer {

@@ -233,7 +233,7 @@ Checkmate *checkmate_new(Pool *pool, const RematProblem *p, int64_t budget_bytes
     find_sizes(&b, pool);
     if (b.budget < 0)
         b.budget = 0;
-    add_columns(&b, late_nodes(pool, p));
+    add_columns(&b, update_nodes(pool, p));
     add_dependences(&b);
     for (int t = 0; t < b.n; t++)
         add_memory_of(&b, t);

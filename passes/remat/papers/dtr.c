@@ -274,7 +274,7 @@ RematStatus remat_dtr(const RematProblem *p, const RematOptions *o, Pool *pool, 
     Pool *scratch = pool_new_child(pool);
     Candidates *c = candidates_new(scratch, forward_view_new(scratch, p), o);
     RematSchedule base = remat_base_schedule(scratch, p);
-    const bool *late = late_nodes(scratch, p);
+    const bool *late = update_nodes(scratch, p);
     bool all = true;
     int64_t low = remat_peak_lower_bound(p, scratch, o->context.bounds_until, &(int){0});
     int64_t high = peak_without_in_place(scratch, p, &base);

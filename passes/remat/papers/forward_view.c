@@ -109,7 +109,7 @@ ForwardView *forward_view_new(Pool *pool, const RematProblem *p)
     v->cost = POOL_ARRAY(pool, n, double);
     v->bytes = POOL_ARRAY(pool, n, int64_t);
     v->turn = POOL_ARRAY(pool, (size_t)p->n_tensors + 1, int);
-    v->late = late_nodes(pool, p);
+    v->late = update_nodes(pool, p);
     find_nodes(pool, v);
     find_turns(pool, v);
     return v;

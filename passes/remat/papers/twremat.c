@@ -41,7 +41,7 @@ typedef struct TwRemat {
     TreeDecomposition tree;
     VEC(Part) part;
     int *owner; /* by vertex: the part whose separator has it */
-    int stop_at;
+    int twremat_leaf_bags;
     /* of one schedule: */
     IntVec runs; /* nodes */
     IntVec stack;
@@ -328,7 +328,7 @@ static void schedule_part(TwRemat *w, int part, size_t from, size_t to, bool onc
     size_t begin = w->stack.len;
     push_needed(w, part, from, to);
     size_t end = w->stack.len, n = begin;
-    bool is_base = w->part.data[part].n_bags < w->stop_at;
+    bool is_base = w->part.data[part].n_bags < w->twremat_leaf_bags;
     for (size_t k = begin; k < end; k++) {
         int v = w->stack.data[k];
         if (is_base)
@@ -373,10 +373,10 @@ static void push_required(TwRemat *w, Pool *scratch)
 }
 
 /* False when the schedule becomes too long. */
-static bool schedule_all(TwRemat *w, Pool *scratch, int stop_at)
+static bool schedule_all(TwRemat *w, Pool *scratch, int twremat_leaf_bags)
 {
     size_t n = (size_t)w->n_vertices + 1;
-    w->stop_at = stop_at;
+    w->twremat_leaf_bags = twremat_leaf_bags;
     w->held = POOL_ARRAY(scratch, n, int);
     w->ran = POOL_ARRAY(scratch, n, bool);
     w->mark = POOL_ARRAY(scratch, n, int);
@@ -401,7 +401,7 @@ RematStatus remat_twremat(const RematProblem *p, const RematOptions *o, Pool *po
                           RematSchedule *out)
 {
     Pool *scratch = pool_new_child(pool);
-    TwRemat w = {.p = p, .pool = scratch, .late = late_nodes(scratch, p)};
+    TwRemat w = {.p = p, .pool = scratch, .late = update_nodes(scratch, p)};
     int n_edges;
     find_vertices(&w);
     int *edges = find_edges(&w, &n_edges);
@@ -409,7 +409,8 @@ RematStatus remat_twremat(const RematProblem *p, const RematOptions *o, Pool *po
     split_all(&w);
     Candidates *c = candidates_new(scratch, forward_view_new(scratch, p), o);
     bool all = true;
-    int first = o->stop_at > 0 ? o->stop_at : 1, last = o->stop_at > 0 ? first : w.tree.n_bags;
+    int first = o->twremat_leaf_bags > 0 ? o->twremat_leaf_bags : 1,
+        last = o->twremat_leaf_bags > 0 ? first : w.tree.n_bags;
     for (int k = first; k <= last; k = k > INT_MAX / 2 ? INT_MAX : 2 * k) {
         Pool *once = pool_new_child(scratch);
         bool whole = !remat_out_of_time(o) && schedule_all(&w, once, k);

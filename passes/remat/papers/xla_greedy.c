@@ -372,7 +372,7 @@ RematStatus remat_xla_greedy(const RematProblem *p, const RematOptions *o, Pool 
     Pool *scratch = pool_new_child(pool);
     Candidates *c = candidates_new(scratch, forward_view_new(scratch, p), o);
     RematSchedule base = remat_base_schedule(scratch, p);
-    bool *late = late_nodes(scratch, p), all = true;
+    bool *late = update_nodes(scratch, p), all = true;
     int64_t low = remat_peak_lower_bound(p, scratch, o->context.bounds_until, &(int){0});
     int64_t high = peak_without_in_place(scratch, p, &base);
     int steps = p->n_nodes < 3000 ? 16 : 4;

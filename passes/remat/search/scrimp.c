@@ -1,21 +1,20 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Scrimp's own solver.  A schedule is a base order and any set of recomputations at any places
- * (slots.h).  All quick solvers are asked first (scrimp_starts.c).  Then come the searches of a
- * table (scrimp_climb.c), each of which begins with what those found and sees nothing of the
- * others; small problems are searched exactly in the end (scrimp_exact.c).
- * Where each node can run once in the given order there is nothing to search.
- * Every schedule on the way goes to the front (front.h).  Targets, effort and random numbers do not
- * depend on the budget, so neither does the front: one search answers every budget, and time never
- * grows with the budget.
+ * (incremental_schedule.h).  All quick solvers are asked first (scrimp_starts.c).  Then come the
+ * searches of a table (scrimp_climb.c), each of which begins with what those found and sees nothing
+ * of the others; small problems are searched exactly in the end (scrimp_exact.c). Where each node
+ * can run once in the given order there is nothing to search. Every schedule on the way goes to the
+ * front (pareto_front.h).  Targets, effort and random numbers do not depend on the budget, so
+ * neither does the front: one search answers every budget, and time never grows with the budget.
  *
  * Solvers and searches run on several threads.  Fronts are merged in the order of the tables, and
  * work is counted, never by the clock: what is found does not depend on the number of threads. */
 #include "ir/support/parallel.h"
 #include "passes/remat/bounds/bound.h"
-#include "passes/remat/cache/memo.h"
+#include "passes/remat/cache/solution_cache.h"
 #include "passes/remat/model/pieces_schedule.h"
 #include "passes/remat/model/schedule.h"
-#include "passes/remat/search/ladder.h"
+#include "passes/remat/search/lns.h"
 #include "passes/remat/solvers.h"
 
 #include <limits.h>
@@ -33,7 +32,7 @@ enum { SMALL = 400 };
  * at 20%. */
 static const struct SearchRow {
     int most_nodes, most_beside_pieces; /* the latter where pieces matter */
-    LadderStyle style;
+    SearchStyle style;
     bool on_pieces; /* on the problem that counts contents */
     uint64_t draw;  /* which random numbers */
 } searches[] = {
@@ -64,8 +63,8 @@ typedef struct Portfolio {
     const Starts *starts;
     int64_t low_bytes, pieces_low_bytes; /* no peak of p, and none of its pieces, is below */
     int n, row[N_SEARCHES];
-    Front found[N_SEARCHES];
-    Front smallest[N_SEARCHES]; /* of p's own, with copies: one point, or none */
+    ParetoFront found[N_SEARCHES];
+    ParetoFront smallest[N_SEARCHES]; /* of p's own, with copies: one point, or none */
 } Portfolio;
 
 static double reads_per_node(const RematProblem *p)
@@ -78,7 +77,7 @@ static double reads_per_node(const RematProblem *p)
 
 /* An update looks at the operands of a run, and at all readers of each: both are more where every
  * piece is a tensor. */
-static double work_on_pieces(const RematProblem *p, const RematPieces *pieces)
+static double work_on_pieces(const RematProblem *p, const AliasedProblem *pieces)
 {
     double part = fmin(1, reads_per_node(p) / reads_per_node(&pieces->problem));
     return part * part;
@@ -92,40 +91,42 @@ static int64_t least_peak(const RematProblem *p, const RematOptions *o, Pool *sc
 
 /* A ladder whose front is that of keeping everything, as far as @recompute lets it.  No peak is
  * below low_bytes.  False when that needs no more than anything else. */
-static bool ladder_begin(Ladder *l, const RematProblem *p, const RematOptions *o, int64_t low_bytes,
-                         Front *front)
+static bool lns_begin(LargeNeighbourhoodSearch *l, const RematProblem *p, const RematOptions *o,
+                      int64_t low_bytes, ParetoFront *front)
 {
     Pool *pool = front->pool;
-    *l = (Ladder){.p = p, .options = o, .pool = pool, .front = front, .random = o->seed};
+    *l = (LargeNeighbourhoodSearch){
+        .p = p, .options = o, .pool = pool, .front = front, .random = o->seed};
     l->own.pool = pool;
     l->work = fmin(work_for(p->n_nodes) * remat_effort(o), NO_LIMIT);
     l->most_work = (int64_t)(l->work / 100) + 20 * p->n_nodes;
-    ladder_start_from_hints(l);
+    lns_start_from_hints(l);
     l->high = front->points.data[0].peak_bytes;
     l->low = low_bytes;
     return l->high > l->low;
 }
 
 /* Schedules of p. */
-static void offer_counted(const RematPieces *pieces, const Front *found, Front *front)
+static void offer_counted(const AliasedProblem *pieces, const ParetoFront *found,
+                          ParetoFront *front)
 {
     for (size_t k = 0; k < found->points.len; k++) {
-        const FrontPoint *x = &found->points.data[k];
+        const ParetoPoint *x = &found->points.data[k];
         int64_t peak_bytes = pieces_peak(front->pool, pieces, &x->schedule, x->peak_bytes);
-        front_offer(front, peak_bytes, x->time, &x->schedule);
+        pareto_offer(front, peak_bytes, x->time, &x->schedule);
     }
 }
 
 /* Schedules of the pieces. */
-static void offer_completed(const RematProblem *p, const RematPieces *pieces, const Front *found,
-                            Front *front)
+static void offer_completed(const RematProblem *p, const AliasedProblem *pieces,
+                            const ParetoFront *found, ParetoFront *front)
 {
     for (size_t k = 0; k < found->points.len; k++) {
         Pool *scratch = pool_new_child(front->pool);
         RematSchedule s = pieces_complete(scratch, p, pieces, &found->points.data[k].schedule);
         RematFigures f = remat_check(scratch, p, &s);
         if (f.ok && remat_obeys_hints(scratch, p, &s))
-            front_offer(front, pieces_peak(scratch, pieces, &s, f.peak_bytes), f.time, &s);
+            pareto_offer(front, pieces_peak(scratch, pieces, &s, f.peak_bytes), f.time, &s);
         pool_free(scratch);
     }
 }
@@ -134,30 +135,30 @@ static void search(void *user, int k, Pool *pool)
 {
     Portfolio *x = user;
     const struct SearchRow *row = &searches[x->row[k]];
-    const RematPieces *pieces = x->options->context.pieces;
-    Front front = {.pool = pool_new_child(pool)};
-    Ladder l;
-    bool may_gain = ladder_begin(&l, row->on_pieces ? &pieces->problem : x->p, x->options,
-                                 row->on_pieces ? x->pieces_low_bytes : x->low_bytes, &front);
+    const AliasedProblem *pieces = x->options->context.pieces;
+    ParetoFront front = {.pool = pool_new_child(pool)};
+    LargeNeighbourhoodSearch l;
+    bool may_gain = lns_begin(&l, row->on_pieces ? &pieces->problem : x->p, x->options,
+                              row->on_pieces ? x->pieces_low_bytes : x->low_bytes, &front);
     l.style = row->style;
     l.random += row->draw;
     l.work *= row->on_pieces ? work_on_pieces(x->p, pieces) : 1;
-    front_merge(&front, row->on_pieces ? &x->starts->on_pieces : &x->starts->plain);
+    pareto_merge(&front, row->on_pieces ? &x->starts->on_pieces : &x->starts->plain);
     if (may_gain)
-        ladder_climb(&l);
-    x->found[k] = x->smallest[k] = (Front){.pool = pool};
+        lns_climb(&l);
+    x->found[k] = x->smallest[k] = (ParetoFront){.pool = pool};
     if (row->on_pieces) {
         offer_completed(x->p, pieces, &front, &x->found[k]);
     } else {
-        const FrontPoint *least = &front.points.data[0];
+        const ParetoPoint *least = &front.points.data[0];
         offer_counted(pieces, &front, &x->found[k]);
-        front_offer(&x->smallest[k], least->peak_bytes, least->time, &least->schedule);
+        pareto_offer(&x->smallest[k], least->peak_bytes, least->time, &least->schedule);
     }
     pool_free(front.pool);
 }
 
 /* Keeping everything needs a sixteenth less with pieces in their places. */
-static bool pieces_matter(const RematProblem *p, const RematPieces *pieces, Pool *scratch)
+static bool pieces_matter(const RematProblem *p, const AliasedProblem *pieces, Pool *scratch)
 {
     RematSchedule base = remat_base_schedule(scratch, p);
     int64_t plain = remat_check(scratch, p, &base).peak_bytes;
@@ -166,7 +167,7 @@ static bool pieces_matter(const RematProblem *p, const RematPieces *pieces, Pool
 
 static void choose_searches(Portfolio *x, Pool *scratch)
 {
-    const RematPieces *pieces = x->options->context.pieces;
+    const AliasedProblem *pieces = x->options->context.pieces;
     bool matter = pieces_matter(x->p, pieces, scratch);
     for (int k = 0; k < N_SEARCHES; k++) {
         int most = matter ? searches[k].most_beside_pieces : searches[k].most_nodes;
@@ -180,58 +181,59 @@ static void choose_searches(Portfolio *x, Pool *scratch)
 
 /* The smallest schedule with copies that any search has found; NULL: all searches were of p's
  * pieces. */
-static const FrontPoint *smallest_with_copies(const Portfolio *x)
+static const ParetoPoint *smallest_with_copies(const Portfolio *x)
 {
-    const FrontPoint *least = NULL;
+    const ParetoPoint *least = NULL;
     for (int k = 0; k < x->n; k++)
         if (x->smallest[k].points.len > 0) {
-            const FrontPoint *point = &x->smallest[k].points.data[0];
+            const ParetoPoint *point = &x->smallest[k].points.data[0];
             least = least && least->peak_bytes <= point->peak_bytes ? least : point;
         }
     return least;
 }
 
 static void search_all(const RematProblem *p, const RematOptions *o, int64_t low_bytes, Pool *pool,
-                       const Starts *starts, RematMemo *memo)
+                       const Starts *starts, SolutionCache *memo)
 {
     Pool *scratch = pool_new_child(pool);
     Portfolio x = {.p = p, .options = o, .starts = starts, .low_bytes = low_bytes};
     choose_searches(&x, scratch);
     parallel_run(scratch, o->n_threads, x.n, search, &x);
     for (int k = 0; k < x.n; k++)
-        front_merge(&memo->front, &x.found[k]);
-    const FrontPoint *least = o->context.pieces ? smallest_with_copies(&x) : NULL;
+        pareto_merge(&memo->front, &x.found[k]);
+    const ParetoPoint *least = o->context.pieces ? smallest_with_copies(&x) : NULL;
     if (least)
-        front_offer(&memo->with_copies, least->peak_bytes, least->time, &least->schedule);
+        pareto_offer(&memo->with_copies, least->peak_bytes, least->time, &least->schedule);
     pool_free(scratch);
 }
 
 /* True when nothing is better than the front. */
-static bool fill_front(const RematProblem *p, const RematOptions *o, Pool *pool, RematMemo *memo)
+static bool fill_front(const RematProblem *p, const RematOptions *o, Pool *pool,
+                       SolutionCache *memo)
 {
-    const RematPieces *pieces = o->context.pieces;
-    Front *front = &memo->front;
+    const AliasedProblem *pieces = o->context.pieces;
+    ParetoFront *front = &memo->front;
     Starts starts = starts_new(pool);
-    Ladder l;
-    bool may_gain = ladder_begin(&l, p, o, least_peak(p, o, pool), &starts.plain);
+    LargeNeighbourhoodSearch l;
+    bool may_gain = lns_begin(&l, p, o, least_peak(p, o, pool), &starts.plain);
     if (may_gain || pieces)
         start_from_others(p, o, pool, &starts);
-    front_merge(front, &starts.counted);
+    pareto_merge(front, &starts.counted);
     offer_counted(pieces, &starts.plain, front);
     if (!may_gain && !pieces)
         return true;
     search_all(p, o, l.low, pool, &starts, memo);
     l.front = front;
-    return !pieces && ladder_exact(&l);
+    return !pieces && lns_exact(&l);
 }
 
 /* Searches, unless the memo knows. */
-static void recall(RematMemo *memo, const RematProblem *p, const RematOptions *o, Pool *scratch)
+static void recall(SolutionCache *memo, const RematProblem *p, const RematOptions *o, Pool *scratch)
 {
-    if (memo_recall_front(memo, p, o))
+    if (solution_cache_recall_front(memo, p, o))
         return;
     memo->exact = fill_front(p, o, scratch, memo);
-    memo_keep_front(memo, o);
+    solution_cache_keep_front(memo, o);
 }
 
 /* Nothing is faster than running each node once, and that fits: there is nothing to search. */
@@ -248,11 +250,11 @@ static RematStatus answer_from_front(const RematProblem *p, const RematOptions *
                                      RematSchedule *out)
 {
     Pool *scratch = pool_new_child(pool);
-    RematMemo *memo = o->context.memo ? o->context.memo : remat_memo_new(scratch, NULL);
+    SolutionCache *memo = o->context.memo ? o->context.memo : solution_cache_new(scratch, NULL);
     recall(memo, p, o, scratch);
     bool with_copies = o->with_copies && memo->with_copies.points.len > 0;
-    const Front *front = with_copies ? &memo->with_copies : &memo->front;
-    const FrontPoint *best = front_within(front, o->budget_bytes);
+    const ParetoFront *front = with_copies ? &memo->with_copies : &memo->front;
+    const ParetoPoint *best = pareto_within(front, o->budget_bytes);
     bool fits = best != NULL;
     if (!fits || o->objective == REMAT_MIN_MEMORY)
         best = &front->points.data[0];

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* One search of the scrimp solver: a ladder of targets between keeping everything and the lower
  * bound.  From the highest down and then in all orders, it
- *  1. drops values greedily by time a byte (search_drop.c): from the nearest schedule that is too
+ *  1. drops values greedily by time a byte (greedy_drop.c): from the nearest schedule that is too
  *     large, and from keeping everything with prices bent in several ways,
- *  2. takes back what is not needed (search_restore.c),
+ *  2. takes back what is not needed (greedy_restore.c),
  *  3. looks for an order of the runs with a smaller peak, which becomes the base order, and
  *     improves the best schedule by large-neighbourhood search (scrimp_improve.c): recomputations
  *     of a stretch are taken out, the greedy repairs with random prices, what is not slower stays.
  * Work is counted in updates and queries of the memory profile, never by the clock. */
-#include "passes/remat/search/ladder.h"
+#include "passes/remat/search/lns.h"
 
 #include <math.h>
 
@@ -24,56 +24,56 @@ static const double DENSER = 1.25;
 
 /* From the nearest schedules that are too large: of all, and of our own, because another solver's
  * may be near and yet of little use. */
-static void repair_larger(Ladder *l)
+static void repair_larger(LargeNeighbourhoodSearch *l)
 {
-    const Front *fronts[] = {l->front, &l->own};
+    const ParetoFront *fronts[] = {l->front, &l->own};
     double last = 0;
     for (int k = 0; k < 2; k++) {
-        const FrontPoint *above = front_above(fronts[k], l->target_bytes);
+        const ParetoPoint *above = pareto_above(fronts[k], l->target_bytes);
         if (!above || fabs(above->time - last) <= 1e-12 * last) /* sums in another order */
             continue;
         last = above->time;
-        ladder_load(l, &above->schedule);
-        ladder_repair(l);
+        lns_load(l, &above->schedule);
+        lns_repair(l);
     }
 }
 
-static void start_level(Ladder *l)
+static void start_level(LargeNeighbourhoodSearch *l)
 {
     static const double reach[STARTS] = {0, 0.5, 1, 0}, noise[STARTS] = {0, 0, 0, 0.4};
-    if (!front_above(l->front, l->target_bytes))
+    if (!pareto_above(l->front, l->target_bytes))
         return;
     repair_larger(l);
     for (int start = 0; start < STARTS; start++) {
-        const FrontPoint *all = &l->front->points.data[l->front->points.len - 1];
-        Search *x = ladder_load(l, &all->schedule);
+        const ParetoPoint *all = &l->front->points.data[l->front->points.len - 1];
+        GreedySearch *x = lns_load(l, &all->schedule);
         x->reach = reach[start];
         x->noise = noise[start];
-        x->draw = search_random(x);
+        x->draw = greedy_random(x);
         x->by_kind = start == STARTS - 1;
-        ladder_repair(l);
+        lns_repair(l);
     }
 }
 
 /* From large targets to small ones, so that what was gained at one goes on to the next. */
-static void improve_level(Ladder *l, double work)
+static void improve_level(LargeNeighbourhoodSearch *l, double work)
 {
-    double until = (double)ladder_work(l) + work;
+    double until = (double)lns_work(l) + work;
     repair_larger(l);
-    const FrontPoint *best = front_within(l->front, l->target_bytes);
+    const ParetoPoint *best = pareto_within(l->front, l->target_bytes);
     if (!best)
         return;
-    if (ladder_reorder(l))
-        best = front_within(l->front, l->target_bytes);
-    ladder_load(l, &best->schedule);
-    if (ladder_repair(l))
-        ladder_improve(l, until - (double)ladder_work(l));
+    if (lns_reorder(l))
+        best = pareto_within(l->front, l->target_bytes);
+    lns_load(l, &best->schedule);
+    if (lns_repair(l))
+        lns_improve(l, until - (double)lns_work(l));
 }
 
 /* ---- all targets ---- */
 
 /* Level k of LEVELS, the highest first. */
-static int64_t target_of(const Ladder *l, double k, double exponent)
+static int64_t target_of(const LargeNeighbourhoodSearch *l, double k, double exponent)
 {
     return l->low + (int64_t)((double)(l->high - l->low) * pow(1 - (k + 1) / LEVELS, exponent));
 }
@@ -89,9 +89,9 @@ static int spread(int k)
 }
 
 /* The smallest schedule, in other orders and improved, as long as that makes it smaller. */
-static void deepen(Ladder *l, double work, double part)
+static void deepen(LargeNeighbourhoodSearch *l, double work, double part)
 {
-    for (int k = 0; k < SMALLEST && !ladder_out_of_work(l, part); k++) {
+    for (int k = 0; k < SMALLEST && !lns_out_of_work(l, part); k++) {
         int64_t before = l->target_bytes = l->front->points.data[0].peak_bytes;
         l->in_vain = 0;
         l->reordered_bytes = 0;
@@ -105,25 +105,25 @@ static void deepen(Ladder *l, double work, double part)
 /* From the highest target to the lowest that is reached, each from the one above: hardly more work
  * than reaching the lowest from keeping everything.  Where work is short, as it is for thousands of
  * nodes, this comes first. */
-static void descend(Ladder *l)
+static void descend(LargeNeighbourhoodSearch *l)
 {
-    for (int k = 0; k < LEVELS && !ladder_out_of_work(l, DESCENT_PART); k++) {
+    for (int k = 0; k < LEVELS && !lns_out_of_work(l, DESCENT_PART); k++) {
         l->target_bytes = target_of(l, k, 1);
         repair_larger(l);
-        if (!front_within(l->front, l->target_bytes))
+        if (!pareto_within(l->front, l->target_bytes))
             break;
     }
 }
 
-static void start_levels(Ladder *l)
+static void start_levels(LargeNeighbourhoodSearch *l)
 {
     int64_t too_low = 0; /* the highest target that was not reached */
-    for (int k = 0; k < LEVELS && !ladder_out_of_work(l, STARTS_PART); k++) {
+    for (int k = 0; k < LEVELS && !lns_out_of_work(l, STARTS_PART); k++) {
         l->target_bytes = target_of(l, spread(k), 1);
         if (l->target_bytes <= too_low)
             continue;
         start_level(l);
-        if (!front_within(l->front, l->target_bytes))
+        if (!pareto_within(l->front, l->target_bytes))
             too_low = l->target_bytes;
     }
 }
@@ -131,24 +131,24 @@ static void start_levels(Ladder *l)
 /* Where the schedules found lie further apart than this part of all, those next to a gap are
  * brought to targets inside it: the smaller one has runs to take back, the larger one drops to
  * make. */
-static void fill_gaps(Ladder *l)
+static void fill_gaps(LargeNeighbourhoodSearch *l)
 {
     int64_t width = (l->high - l->low) / FINE_LEVELS;
     l->in_vain = 0;
     for (int64_t target = l->high - width; width > 0 && target > l->low; target -= width) {
-        const FrontPoint *best = front_within(l->front, target);
-        if (!best || ladder_out_of_work(l, FILLED_PART))
+        const ParetoPoint *best = pareto_within(l->front, target);
+        if (!best || lns_out_of_work(l, FILLED_PART))
             return;
         if (best->peak_bytes > target - width)
             continue;
         l->target_bytes = target;
-        ladder_load(l, &best->schedule);
-        ladder_repair(l);
+        lns_load(l, &best->schedule);
+        lns_repair(l);
         repair_larger(l);
     }
 }
 
-void ladder_climb(Ladder *l)
+void lns_climb(LargeNeighbourhoodSearch *l)
 {
     if (l->style.descends)
         descend(l);
@@ -159,8 +159,8 @@ void ladder_climb(Ladder *l)
     for (int pass = 0; pass < PASSES; pass++) {
         l->in_vain = 0;
         l->low = l->front->points.data[0].peak_bytes;
-        for (int k = 0; k < LEVELS && !ladder_out_of_work(l, 1); k++) {
-            double left = l->work - (double)ladder_work(l);
+        for (int k = 0; k < LEVELS && !lns_out_of_work(l, 1); k++) {
+            double left = l->work - (double)lns_work(l);
             l->target_bytes = target_of(l, k - (double)pass / PASSES, DENSER);
             improve_level(l, left / ((PASSES - pass) * LEVELS - k));
         }

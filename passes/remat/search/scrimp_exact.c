@@ -12,7 +12,7 @@
  * nothing. */
 #include "ir/support/heap.h"
 #include "passes/remat/model/solver.h"
-#include "passes/remat/search/ladder.h"
+#include "passes/remat/search/lns.h"
 
 #include <string.h>
 
@@ -33,7 +33,7 @@ typedef struct Settled { /* the least peak with which these sets were left; ran 
 } Settled;
 
 typedef struct Exact {
-    Ladder *l;
+    LargeNeighbourhoodSearch *l;
     const RematProblem *p;
     Pool *pool;
     VEC(Label) labels;
@@ -78,7 +78,7 @@ static bool is_dominated(const Exact *x, const Label *label)
 {
     const Settled *s = settled_slot(x, label->ran, label->live);
     return (s->ran && s->peak_bytes <= label->peak_bytes) ||
-           !front_takes(x->l->front, label->peak_bytes, label->time + label->rest);
+           !pareto_takes(x->l->front, label->peak_bytes, label->time + label->rest);
 }
 
 static void settle(Exact *x, const Label *label)
@@ -179,7 +179,7 @@ static void offer_path(Exact *x, int label)
     s.node = POOL_ARRAY(x->pool, (size_t)s.len + 1, int);
     for (int k = label, i = s.len; i > 0; k = x->labels.data[k].parent)
         s.node[--i] = x->labels.data[k].node;
-    ladder_offer_schedule(x->l, &s);
+    lns_offer_schedule(x->l, &s);
 }
 
 /* Follows a label, unless it has become useless since it was made. */
@@ -241,7 +241,7 @@ static bool is_small(const RematProblem *p)
     return true;
 }
 
-bool ladder_exact(Ladder *l)
+bool lns_exact(LargeNeighbourhoodSearch *l)
 {
     if (!is_small(l->p))
         return false;

@@ -7,7 +7,7 @@
 #include "passes/remat/model/pieces_schedule.h"
 #include "passes/remat/model/schedule.h"
 #include "passes/remat/order/reorder.h"
-#include "passes/remat/search/ladder.h"
+#include "passes/remat/search/lns.h"
 #include "passes/remat/solvers.h"
 
 #include <string.h>
@@ -42,7 +42,7 @@ enum { MANY_RUNS = 1500, N_STARTS = sizeof asked_first / sizeof *asked_first };
 typedef struct Found {
     Pool *pool;
     const RematProblem *p;
-    const RematPieces *pieces; /* or NULL */
+    const AliasedProblem *pieces; /* or NULL */
     Starts seen;
 } Found;
 
@@ -61,25 +61,25 @@ Starts starts_new(Pool *pool)
 
 static void merge_starts(Starts *all, const Starts *more)
 {
-    front_merge(&all->plain, &more->plain);
-    front_merge(&all->on_pieces, &more->on_pieces);
-    front_merge(&all->counted, &more->counted);
+    pareto_merge(&all->plain, &more->plain);
+    pareto_merge(&all->on_pieces, &more->on_pieces);
+    pareto_merge(&all->counted, &more->counted);
 }
 
-static void offer(Front *front, const RematProblem *p, const RematSchedule *s,
+static void offer(ParetoFront *front, const RematProblem *p, const RematSchedule *s,
                   const RematFigures *f)
 {
-    if (!f->ok || !front_takes(front, f->peak_bytes, f->time))
+    if (!f->ok || !pareto_takes(front, f->peak_bytes, f->time))
         return;
     Pool *scratch = pool_new_child(front->pool);
     if (remat_obeys_hints(scratch, p, s))
-        front_offer(front, f->peak_bytes, f->time, s);
+        pareto_offer(front, f->peak_bytes, f->time, s);
     pool_free(scratch);
 }
 
 static void offer_schedule(Found *x, const RematSchedule *s, const RematFigures *f)
 {
-    const RematPieces *pieces = x->pieces;
+    const AliasedProblem *pieces = x->pieces;
     offer(&x->seen.plain, x->p, s, f);
     if (!pieces)
         return;
@@ -105,7 +105,7 @@ static int64_t max_steps(const struct Start *s, int n_nodes)
 
 static Found found_new(const Asked *x, Pool *pool)
 {
-    const RematPieces *pieces = x->options->context.pieces;
+    const AliasedProblem *pieces = x->options->context.pieces;
     return (Found){.pool = pool, .p = x->p, .pieces = pieces, .seen = starts_new(pool)};
 }
 
@@ -139,7 +139,7 @@ static void reorder(void *user, int k, Pool *pool)
     Pool *scratch = pool_new_child(pool);
     *found = found_new(x, pool);
     const RematProblem *runs = remat_expand(scratch, x->p, s);
-    RematSchedule order = ladder_order(scratch, runs, 0, x->options->context.orders_until);
+    RematSchedule order = lns_order(scratch, runs, 0, x->options->context.orders_until);
     for (int i = 0; i < order.len; i++)
         order.node[i] = s->node[order.node[i]];
     RematFigures f = remat_check(scratch, x->p, &order);
@@ -148,7 +148,7 @@ static void reorder(void *user, int k, Pool *pool)
 }
 
 /* Once for each schedule, because some solvers have the same. */
-static void choose_orders(Asked *x, Pool *scratch, const Front *front)
+static void choose_orders(Asked *x, Pool *scratch, const ParetoFront *front)
 {
     uint64_t done[N_STARTS];
     int64_t least = front->points.data[0].peak_bytes;
@@ -185,19 +185,19 @@ void start_from_others(const RematProblem *p, const RematOptions *o, Pool *pool,
     pool_free(scratch);
 }
 
-void ladder_start_from_hints(Ladder *l)
+void lns_start_from_hints(LargeNeighbourhoodSearch *l)
 {
     const RematProblem *p = l->p;
-    Slots *slots = ladder_base(l, NULL)->slots;
+    IncrementalSchedule *slots = lns_base(l, NULL)->slots;
     for (int n = p->loss_node; n >= 0; n--) {
         int next = -1;
         for (int k = 0; p->node[n].hint == REMAT_RECOMPUTE && k < p->node[n].n_out; k++) {
-            int read = slots_next_read(slots, n, 0, k, p->loss_node);
+            int read = incremental_next_read(slots, n, 0, k, p->loss_node);
             next = read >= 0 && (next < 0 || read < next) ? read : next;
         }
-        if (next >= 0 && slots_allowed(slots, n, next))
-            slots_add(slots, n, next);
+        if (next >= 0 && incremental_allowed(slots, n, next))
+            incremental_add(slots, n, next);
     }
-    slots_commit(slots);
-    ladder_offer(l);
+    incremental_commit(slots);
+    lns_offer(l);
 }

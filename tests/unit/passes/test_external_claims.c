@@ -4,7 +4,7 @@
  * that is claimed may be false, and most of what is true has to be claimed. SCRIMP_GRAPHS: how
  * many; SCRIMP_FIRST_GRAPH: the first seed. */
 #include "check.h"
-#include "passes/remat/cache/memo.h"
+#include "passes/remat/cache/solution_cache.h"
 #include "passes/remat/solvers.h"
 #include "plan_request.h"
 #include "tests/support/brute_graph.h"
@@ -30,7 +30,7 @@ typedef struct Case {
     double slack; /* by which times may differ for no reason but rounding, relative */
     int seed;
     const char *solver, *objective, *budget;
-    struct RematMemo *memo; /* one search answers all budgets */
+    struct SolutionCache *memo; /* one search answers all budgets */
     Tally *tally;
 } Case;
 
@@ -138,7 +138,7 @@ static void check_graph(Pool *pool, int seed, Tally *tally)
     random_next(&r);
     bool forward = random_below(&r, 6) == 0;
     int n_nodes = forward ? 1 + random_below(&r, 4) : 2 + random_below(&r, 6);
-    Case c = {.pool = pool, .seed = seed, .memo = remat_memo_new(pool, NULL), .tally = tally};
+    Case c = {.pool = pool, .seed = seed, .memo = solution_cache_new(pool, NULL), .tally = tally};
     c.g = random_external(pool, &r, n_nodes, forward, forward ? 6 : 10);
     if (seed % EXTREME_EVERY == 0) {
         make_extreme(c.g, &r);

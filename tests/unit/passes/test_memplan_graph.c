@@ -128,7 +128,7 @@ static int check_threads(uint64_t seed, int nodes, MemEffort effort)
     Graph *g = random_step(pool, seed, nodes);
     const MemPlan *plan = memplan_graph(pool, g, effort, NULL);
     for (int threads = 1; threads <= 3; threads++) {
-        PlaceMemo *memo = place_memo_new(pool, threads);
+        PlacementCache *memo = placement_cache_new(pool, threads);
         for (int time = 0; time < 2; time++) {
             const MemPlan *other = memplan_graph(pool, g, effort, memo);
             CHECK_MSG(

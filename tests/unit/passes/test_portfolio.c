@@ -4,7 +4,7 @@
 #include "check.h"
 
 #include "ir/support/clock.h"
-#include "passes/remat/cache/memo.h"
+#include "passes/remat/cache/solution_cache.h"
 #include "passes/remat/solve.h"
 #include "passes/remat/solvers.h"
 #include "tests/support/layered_problem.h"
@@ -12,20 +12,20 @@
 #include <string.h>
 
 /* All that a search finds. */
-static const Front *search(Pool *pool, const RematProblem *p, RematOptions o)
+static const ParetoFront *search(Pool *pool, const RematProblem *p, RematOptions o)
 {
-    RematMemo *memo = remat_memo_new(pool, NULL);
+    SolutionCache *memo = solution_cache_new(pool, NULL);
     o.context.memo = memo;
     o.budget_bytes = 0;
     remat_solve(p, remat_solver_find("scrimp"), &o, pool);
     return &memo->front;
 }
 
-static bool same_front(const Front *a, const Front *b)
+static bool same_front(const ParetoFront *a, const ParetoFront *b)
 {
     bool same = a->points.len == b->points.len;
     for (size_t k = 0; k < a->points.len && same; k++) {
-        const FrontPoint *x = &a->points.data[k], *y = &b->points.data[k];
+        const ParetoPoint *x = &a->points.data[k], *y = &b->points.data[k];
         same =
             x->peak_bytes == y->peak_bytes && x->time == y->time &&
             x->schedule.len == y->schedule.len &&
@@ -46,10 +46,10 @@ static void test_thread_counts(void)
         Random r = {40 + (uint64_t)i};
         RematProblem *p = layered_problem(pool, &r, cases[i].layers, cases[i].width);
         RematOptions o = {.seed = 5, .effort = cases[i].effort, .n_threads = 1};
-        const Front *one = search(pool, p, o);
+        const ParetoFront *one = search(pool, p, o);
         CHECK(one->points.len > 1);
         for (o.n_threads = 0; o.n_threads <= 2; o.n_threads += 2) {
-            const Front *several = search(pool, p, o);
+            const ParetoFront *several = search(pool, p, o);
             CHECK_MSG(same_front(one, several), "%d nodes, %d threads", p->n_nodes, o.n_threads);
         }
         pool_free(pool);

@@ -95,7 +95,7 @@ static void check_case(const Case *c)
     Graph *g = graph_of(pool, "step", c->lines);
     RematMapping map;
     RematProblem *p = remat_problem_from_graph(pool, g, NULL, &map);
-    const RematPieces *x = relax_pieces(pool, g, p, &map, PIECES_BOUND);
+    const AliasedProblem *x = relax_pieces(pool, g, p, &map, RELAX_PROVEN);
     const RematProblem *r = x ? &x->problem : NULL;
     RematSchedule base = remat_base_schedule(pool, p);
     int64_t peak = remat_check(pool, p, &base).peak_bytes;
@@ -131,7 +131,7 @@ static void check_doubled(void)
     RematMapping map;
     Graph *g = graph_of(pool, "step", lines.text);
     RematProblem *p = remat_problem_from_graph(pool, g, NULL, &map);
-    const RematProblem *r = &relax_pieces(pool, g, p, &map, PIECES_BOUND)->problem;
+    const RematProblem *r = &relax_pieces(pool, g, p, &map, RELAX_PROVEN)->problem;
     RematSchedule base = remat_base_schedule(pool, r);
     RematFigures f = remat_check(pool, r, &base);
     CHECK_MSG(f.ok && f.peak_bytes <= (4 << LEVELS), "%lld bytes: %s", (long long)f.peak_bytes,
@@ -155,7 +155,7 @@ static void check_report(void)
                           "  output e = %e\n  output u = %u\n");
     RematProblem *p = remat_problem_from_graph(pool, g, NULL, &map);
     RematReport r = {.budget_bytes = INT64_MAX};
-    const SolveContext c = {.relaxed = &relax_pieces(pool, g, p, &map, PIECES_BOUND)->problem};
+    const SolveContext c = {.relaxed = &relax_pieces(pool, g, p, &map, RELAX_PROVEN)->problem};
     bound_report_fill(pool, p, &c, &r);
     int64_t sum = r.bound_workspace_bytes;
     for (int k = 0; k < r.n_bound_tensors; k++)

@@ -6,7 +6,7 @@
 #include "ir/verify.h"
 #include "passes/pass.h"
 #include "passes/remat/bounds/bound.h"
-#include "passes/remat/cache/memo.h"
+#include "passes/remat/cache/solution_cache.h"
 #include "passes/remat/model/budget.h"
 #include "passes/remat/solvers.h"
 #include "plan_request.h"
@@ -183,7 +183,7 @@ static void check_budgets(Pool *pool)
 }
 
 /* One search for all budgets of one graph, as in a sweep; NULL = a search each. */
-static struct RematMemo *shared_memo;
+static struct SolutionCache *shared_memo;
 
 static bool run_pass(Pool *pool, Graph *g, const char *budget, const char *solver, PassContext *ctx)
 {
@@ -200,7 +200,7 @@ static bool run_pass(Pool *pool, Graph *g, const char *budget, const char *solve
 static void check_report(Pool *pool, uint64_t seed)
 {
     Graph *g = random_step(pool, seed, 60);
-    shared_memo = remat_memo_new(pool, NULL);
+    shared_memo = solution_cache_new(pool, NULL);
     PassContext order = {.graph = g, .pool = pool}, none, least, c;
     pass_order(&order);
     CHECK(run_pass(pool, graph_copy(pool, g), "", NULL, &none));

@@ -5,7 +5,7 @@
 #include "check.h"
 #include "passes/remat/papers/chain_dp.h"
 #include "passes/remat/papers/revolve.h"
-#include "passes/remat/search/search.h"
+#include "passes/remat/search/greedy.h"
 #include "passes/remat/solvers.h"
 #include "tests/support/random_problem.h"
 
@@ -156,11 +156,11 @@ static void test_cheapest_drops(Pool *pool)
     for (int i = 0; i < N; i++)
         p->tensor[add_node(p, 0, 1, value[i], -1)].keep = true;
     uint64_t random = 1;
-    Search *s = search_new(pool, p, &random);
-    s->target_bytes = slots_peak(s->slots, NULL) - DROPS * UNIT;
+    GreedySearch *s = greedy_new(pool, p, &random);
+    s->target_bytes = incremental_peak(s->slots, NULL) - DROPS * UNIT;
     s->most_work = INT32_MAX;
-    CHECK(search_reduce(s));
-    RematSchedule schedule = slots_schedule(pool, s->slots);
+    CHECK(greedy_reduce(s));
+    RematSchedule schedule = incremental_schedule(pool, s->slots);
     RematFigures f = remat_check(pool, p, &schedule);
     CHECK_MSG(f.ok && f.recomputed == DROPS && f.peak_bytes <= s->target_bytes &&
                   f.time == f.time_once + DROPS * (DROPS + 1) / 2,
@@ -181,11 +181,11 @@ static void test_drop_that_keeps(Pool *pool)
     p->tensor[add_node(p, 0, 1, a, -1)].keep = true;
     p->tensor[add_node(p, 0, 1, b, -1)].keep = true;
     uint64_t random = 1;
-    Search *s = search_new(pool, p, &random);
-    s->target_bytes = slots_peak(s->slots, NULL) - UNIT;
+    GreedySearch *s = greedy_new(pool, p, &random);
+    s->target_bytes = incremental_peak(s->slots, NULL) - UNIT;
     s->most_work = INT32_MAX;
-    CHECK(search_reduce(s));
-    RematSchedule schedule = slots_schedule(pool, s->slots);
+    CHECK(greedy_reduce(s));
+    RematSchedule schedule = incremental_schedule(pool, s->slots);
     RematFigures f = remat_check(pool, p, &schedule);
     CHECK_MSG(f.ok && f.time == f.time_once + 2, "%g more", f.time - f.time_once);
 }

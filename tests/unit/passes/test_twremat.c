@@ -151,7 +151,7 @@ static void test_chain(Pool *pool)
     for (int n = 32; n <= 256; n *= 2) {
         RematProblem *p = chain_and_back(pool, n);
         RematNotes notes = {0};
-        RematOptions o = {.budget_bytes = 0, .stop_at = 1, .notes = &notes};
+        RematOptions o = {.budget_bytes = 0, .twremat_leaf_bags = 1, .notes = &notes};
         RematSchedule s;
         CHECK(remat_twremat(p, &o, pool, &s) == REMAT_INFEASIBLE);
         RematFigures f = remat_check(pool, p, &s);
@@ -160,7 +160,8 @@ static void test_chain(Pool *pool)
                   (long long)f.peak_bytes / 64);
         CHECK(last == 0 || f.peak_bytes - last <= 64 * 8);
         last = f.peak_bytes;
-        o.stop_at = 2 * n + 1; /* everything at once: topological order, no recomputation */
+        o.twremat_leaf_bags =
+            2 * n + 1; /* everything at once: topological order, no recomputation */
         remat_twremat(p, &o, pool, &s);
         f = remat_check(pool, p, &s);
         CHECK(f.ok && f.recomputed == 0);
@@ -170,7 +171,7 @@ static void test_chain(Pool *pool)
 static void test_prune(Pool *pool)
 {
     RematProblem *p = chain_and_back(pool, 4);
-    bool *late = late_nodes(pool, p);
+    bool *late = update_nodes(pool, p);
     /* v0 v1 v2 v3 b3 | v0 v1 v2 b2 | v0 v1 b1 | v0 b0, less what liveness makes pointless */
     static const int runs[] = {0, 1, 2, 3, 4, 0, 1, 2, 5, 0, 1, 6, 0, 7};
     RematSchedule s = schedule_from_runs(pool, p, late, runs, 14), kept;

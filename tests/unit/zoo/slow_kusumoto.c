@@ -108,7 +108,7 @@ static void check_network(const struct Network *n)
     Lowered r = lower_example_for(n->file, FRONTEND_TRAIN, true, defs);
     CHECK_MSG(r.graph, "%s: cannot be read", n->name);
     if (r.graph) {
-        CountGraph c = count_graph(r.pool, r.graph, count_rule_find("kusumoto"));
+        PaperGraph c = paper_graph(r.pool, r.graph, counting_rule_find("kusumoto"));
         ForwardGraph g = forward_graph_of_count(r.pool, &c);
         printf("%s: %d vertices\n", n->name, g.n);
         CHECK_MSG(g.n == n->vertices, "%s: %d vertices, not %d", n->name, g.n, n->vertices);

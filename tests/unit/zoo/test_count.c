@@ -6,12 +6,12 @@
 static void check_paper(const Csv *papers, const CsvRow *row)
 {
     const char *network = csv_get(papers, row, "network"), *defs[MAX_DEFS + 1];
-    const CountRule *rule = count_rule_find(csv_get(papers, row, "rule"));
+    const CountingRule *rule = counting_rule_find(csv_get(papers, row, "rule"));
     CHECK_MSG(rule, "%s: no such rule", network);
     read_defs(csv_get(papers, row, "options"), defs);
     Lowered r = lower_example_for(csv_get(papers, row, "file"), FRONTEND_TRAIN, true, defs);
     if (r.graph && rule) {
-        CountGraph c = count_graph(r.pool, r.graph, rule);
+        PaperGraph c = paper_graph(r.pool, r.graph, rule);
         const char *name = pool_printf(pool, "%s (%s)", network, rule->name);
         check_int(name, "vertices", c.n_vertices, csv_int(papers, row, "vertices"));
         check_int(name, "edges", c.n_edges, csv_int(papers, row, "edges"));
@@ -22,14 +22,14 @@ static void check_paper(const Csv *papers, const CsvRow *row)
 }
 
 /* Every edge goes forward, to a vertex that is read; what is a source reads nothing. */
-static void check_graph(const CountRule *rule)
+static void check_graph(const CountingRule *rule)
 {
     static const char *const defs[] = {"N=1", NULL};
     Lowered r = lower_example_for("resnet", FRONTEND_TRAIN, true, defs);
-    CountGraph c = count_graph(r.pool, r.graph, rule);
+    PaperGraph c = paper_graph(r.pool, r.graph, rule);
     int targets = 0, sources = 0;
     for (int i = 0; i < c.n_vertices; i++) {
-        const CountVertex *v = &c.vertex[i];
+        const PaperVertex *v = &c.vertex[i];
         for (int k = 0; k < v->n_from; k++)
             CHECK(v->from[k] < i && (k == 0 || v->from[k] > v->from[k - 1]));
         CHECK(v->source ? v->n_from == 0 && v->kind == COUNT_INPUT
@@ -50,7 +50,7 @@ int main(void)
     Csv papers = csv_read(pool, "zoo_papers.csv");
     for (int i = 0; i < papers.n; i++)
         check_paper(&papers, &papers.row[i]);
-    for (const CountRule *rule = count_rules; rule->name; rule++)
+    for (const CountingRule *rule = counting_rules; rule->name; rule++)
         check_graph(rule);
     pool_free(pool);
     return test_result();

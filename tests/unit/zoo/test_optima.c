@@ -21,12 +21,12 @@ static void check_optimum(const Csv *optima, const CsvRow *row)
 {
     const char *network = csv_get(optima, row, "network"), *defs[MAX_DEFS + 1];
     const char *ratio = csv_get(optima, row, "ratio");
-    const CountRule *rule = count_rule_find(csv_get(optima, row, "rule"));
+    const CountingRule *rule = counting_rule_find(csv_get(optima, row, "rule"));
     read_defs(csv_get(optima, row, "options"), defs);
     Lowered r = lower_example_for(csv_get(optima, row, "file"), FRONTEND_TRAIN, true, defs);
     CHECK_MSG(rule && r.graph, "%s: cannot be read", network);
     if (rule && r.graph) {
-        CountGraph c = count_graph(r.pool, r.graph, rule);
+        PaperGraph c = paper_graph(r.pool, r.graph, rule);
         ForwardGraph g = forward_graph_of_count(r.pool, &c);
         FengAnswer acg = plan(r.pool, &g, FENG_STRIPPED);
         const char *name = pool_printf(pool, "%s (%s)", network, rule->name);

@@ -1,25 +1,26 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The moves of the scrimp solver (search.h) on a step of thousands of nodes: looking at all that
+/* The moves of the scrimp solver (greedy.h) on a step of thousands of nodes: looking at all that
  * every drop would bring with it takes more work there than making the drops that are needed, and
  * the greedy once ended before the first of them. */
-#include "passes/remat/search/search.h"
+#include "passes/remat/search/greedy.h"
 #include "zoo_problem.h"
 
 static void check_target(Pool *pool, const RematProblem *p, int percent)
 {
     uint64_t random = 1;
-    Search *x = search_new(pool, p, &random);
-    int64_t keep_all = slots_peak(x->slots, NULL), before = slots_work(x->slots);
+    GreedySearch *x = greedy_new(pool, p, &random);
+    int64_t keep_all = incremental_peak(x->slots, NULL), before = incremental_work(x->slots);
     x->target_bytes = p->persistent_bytes + (keep_all - p->persistent_bytes) * percent / 100;
     x->most_work = 60 * p->n_nodes;
-    bool fits = search_reduce(x);
-    int64_t peak = slots_peak(x->slots, NULL);
+    bool fits = greedy_reduce(x);
+    int64_t peak = incremental_peak(x->slots, NULL);
     CHECK_MSG(fits && peak <= x->target_bytes, "%d%%: %lld bytes after %lld updates", percent,
-              (long long)peak, (long long)(slots_work(x->slots) - before));
-    search_restore(x);
-    RematSchedule s = slots_schedule(pool, x->slots);
+              (long long)peak, (long long)(incremental_work(x->slots) - before));
+    greedy_restore(x);
+    RematSchedule s = incremental_schedule(pool, x->slots);
     RematFigures f = remat_check(pool, p, &s);
-    CHECK(f.ok && f.peak_bytes == slots_peak(x->slots, NULL) && f.peak_bytes <= x->target_bytes);
+    CHECK(f.ok && f.peak_bytes == incremental_peak(x->slots, NULL) &&
+          f.peak_bytes <= x->target_bytes);
 }
 
 int main(void)

@@ -49,7 +49,7 @@ typedef struct OpTotal {
     long long count, elements;
 } OpTotal;
 
-static OpTotal our_total(const CountGraph *c, const char *op)
+static OpTotal our_total(const PaperGraph *c, const char *op)
 {
     for (int i = 0; i < c->n_ops; i++)
         if (strcmp(c->op[i].name, op) == 0)
@@ -96,7 +96,7 @@ typedef struct Sums {
     long long activation, dropout, ops;
 } Sums;
 
-static void check_op(const CountGraph *c, const char *network, const char *differs, const char *op,
+static void check_op(const PaperGraph *c, const char *network, const char *differs, const char *op,
                      Sums *moved)
 {
     OpTotal ours = our_total(c, op), want = wanted_total(differs, network, op),
@@ -113,7 +113,7 @@ static void check_op(const CountGraph *c, const char *network, const char *diffe
 }
 
 /* Every operation that we or the table have; but no losses where the table ends with the logits. */
-static Sums check_each_op(const CountGraph *c, const char *network, const char *differs)
+static Sums check_each_op(const PaperGraph *c, const char *network, const char *differs)
 {
     Sums moved = {0, 0, 0};
     for (int i = 0; i < golden_ops.n; i++)
@@ -125,7 +125,7 @@ static Sums check_each_op(const CountGraph *c, const char *network, const char *
     return moved;
 }
 
-static int activation_ops(const CountGraph *c)
+static int activation_ops(const PaperGraph *c)
 {
     int n = 0;
     for (int i = 0; i < c->n_vertices; i++)
@@ -139,7 +139,7 @@ static void check_activations(const char *file, const char *const *defs, const C
     const char *name = csv_get(&golden, want, "network");
     Lowered r = lower_example_for(file, FRONTEND_TRAIN, true, defs);
     if (r.graph) {
-        CountGraph c = count_graph(r.pool, r.graph, count_rule_find("ops"));
+        PaperGraph c = paper_graph(r.pool, r.graph, counting_rule_find("ops"));
         Sums moved = check_each_op(&c, name, differs);
         long long activations = csv_int(&golden, want, "activation_elements") + moved.activation;
         check_int(name, "activation elements", c.activation_elements, activations);

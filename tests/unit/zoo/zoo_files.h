@@ -4,7 +4,7 @@
 #define SCRIMP_TESTS_ZOO_FILES_H
 
 #include "csv.h"
-#include "passes/paper_graph/count.h"
+#include "passes/paper_graph/paper_graph.h"
 #include "unit/frontend/lower_text.h"
 
 static Pool *pool;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Memory of a schedule under construction: what begins or ends in a slot is recounted, run by run,
  * when asked for; what lives through it is in the tree. */
-#include "passes/remat/search/slots_internal.h"
+#include "passes/remat/search/incremental_schedule_internal.h"
 
 /* The end of the life of operand i of a run at `at`, and the slot where it began. */
-static Key operand_life(const Slots *s, const RematNode *x, int i, Key at, int *begin)
+static Key operand_life(const IncrementalSchedule *s, const RematNode *x, int i, Key at, int *begin)
 {
     int tensor = x->in[i], producer = s->p->tensor[tensor].producer;
     if (producer < 0) {
@@ -17,7 +17,7 @@ static Key operand_life(const Slots *s, const RematNode *x, int i, Key at, int *
 }
 
 /* Bytes that are there when the slot begins and gone when it ends. */
-static int64_t ending_bytes(const Slots *s, int node, int slot)
+static int64_t ending_bytes(const IncrementalSchedule *s, int node, int slot)
 {
     const RematNode *x = &s->p->node[node];
     Key at = key_of(s, node, slot);
@@ -30,7 +30,7 @@ static int64_t ending_bytes(const Slots *s, int node, int slot)
     return bytes;
 }
 
-static void find_dying(Slots *s, const RematNode *x, Key at)
+static void find_dying(IncrementalSchedule *s, const RematNode *x, Key at)
 {
     for (int i = 0; i < x->n_in; i++) {
         int begin;
@@ -49,7 +49,7 @@ static void find_dying(Slots *s, const RematNode *x, Key at)
 }
 
 /* One run: *alive goes on to the next, the result is the most while it runs. */
-static int64_t replay_run(Slots *s, int node, int slot, int64_t *alive)
+static int64_t replay_run(IncrementalSchedule *s, int node, int slot, int64_t *alive)
 {
     const RematNode *x = &s->p->node[node];
     Key at = key_of(s, node, slot);
@@ -67,7 +67,7 @@ static int64_t replay_run(Slots *s, int node, int slot, int64_t *alive)
     return most;
 }
 
-static int64_t recount(Slots *s, int slot)
+static int64_t recount(IncrementalSchedule *s, int slot)
 {
     const SlotRuns *x = &s->slot[slot];
     int64_t alive = ending_bytes(s, slot, slot) + (slot == 0 ? s->unread_batch : 0);
@@ -82,7 +82,7 @@ static int64_t recount(Slots *s, int slot)
     return most;
 }
 
-static void refresh(Slots *s)
+static void refresh(IncrementalSchedule *s)
 {
     for (size_t i = 0; i < s->dirty_list.len; i++) {
         int slot = s->dirty_list.data[i];
@@ -94,7 +94,7 @@ static void refresh(Slots *s)
     s->dirty_list.len = 0;
 }
 
-int64_t slots_peak(Slots *s, int *slot)
+int64_t incremental_peak(IncrementalSchedule *s, int *slot)
 {
     refresh(s);
     s->work++;
@@ -103,14 +103,14 @@ int64_t slots_peak(Slots *s, int *slot)
     return range_max_most(&s->through, 0, s->n - 1) + s->constant;
 }
 
-int64_t slots_peak_within(Slots *s, int first, int last)
+int64_t incremental_peak_within(IncrementalSchedule *s, int first, int last)
 {
     refresh(s);
     s->work++;
     return first > last ? INT64_MIN : range_max_most(&s->through, first, last) + s->constant;
 }
 
-void slots_above(Slots *s, int64_t limit, int *next)
+void incremental_above(IncrementalSchedule *s, int64_t limit, int *next)
 {
     refresh(s);
     s->work += s->n / 8;

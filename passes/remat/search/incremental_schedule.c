@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "passes/remat/model/readers.h"
-#include "passes/remat/search/slots_internal.h"
+#include "passes/remat/search/incremental_schedule_internal.h"
 
 #include "ir/support/bug.h"
 
@@ -8,7 +8,7 @@
 
 /* ---- lifetimes ---- */
 
-static void mark_dirty(Slots *s, int slot)
+static void mark_dirty(IncrementalSchedule *s, int slot)
 {
     if (slot < 0 || slot >= s->n || s->dirty[slot])
         return;
@@ -17,7 +17,7 @@ static void mark_dirty(Slots *s, int slot)
 }
 
 /* The last read of a tensor in (from, to); from when there is none. */
-static Key last_read(const Slots *s, int tensor, Key from, Key to)
+static Key last_read(const IncrementalSchedule *s, int tensor, Key from, Key to)
 {
     Key last = from;
     for (int k = s->readers.begin[tensor]; k < s->readers.begin[tensor + 1]; k++) {
@@ -29,7 +29,7 @@ static Key last_read(const Slots *s, int tensor, Key from, Key to)
 }
 
 /* Moves the end of a life that begins in slot `begin` (-1: before the first slot). */
-static void set_end(Slots *s, int tensor, int begin, Key *end, Key to)
+static void set_end(IncrementalSchedule *s, int tensor, int begin, Key *end, Key to)
 {
     int64_t bytes = s->p->tensor[tensor].bytes;
     int old = slot_of(s, *end), new = slot_of(s, to);
@@ -47,7 +47,7 @@ static void set_end(Slots *s, int tensor, int begin, Key *end, Key to)
 }
 
 /* Recounts the life of output k of one run. */
-static void update_life(Slots *s, int node, int run, int k)
+static void update_life(IncrementalSchedule *s, int node, int run, int k)
 {
     const RematNode *x = &s->p->node[node];
     Runs *r = &s->runs[node];
@@ -61,7 +61,7 @@ static void update_life(Slots *s, int node, int run, int k)
     set_end(s, tensor, r->slot[run], &r->end[run * x->n_out + k], end);
 }
 
-static void update_operands(Slots *s, int node, Key at)
+static void update_operands(IncrementalSchedule *s, int node, Key at)
 {
     const RematNode *x = &s->p->node[node];
     for (int i = 0; i < x->n_in; i++) {
@@ -77,7 +77,7 @@ static void update_operands(Slots *s, int node, Key at)
 
 /* ---- runs ---- */
 
-static void runs_reserve(Slots *s, Runs *r, int n_out)
+static void runs_reserve(IncrementalSchedule *s, Runs *r, int n_out)
 {
     if (r->n < r->room)
         return;
@@ -89,13 +89,13 @@ static void runs_reserve(Slots *s, Runs *r, int n_out)
     r->room = room;
 }
 
-static int find_run(const Slots *s, int node, int slot)
+static int find_run(const IncrementalSchedule *s, int node, int slot)
 {
     int run = run_before_key(s, node, key_of(s, node, slot) + 1);
     return run >= 0 && s->runs[node].slot[run] == slot ? run : -1;
 }
 
-static void open_run(Slots *s, int node, int run, int slot)
+static void open_run(IncrementalSchedule *s, int node, int run, int slot)
 {
     int n_out = s->p->node[node].n_out;
     Runs *r = &s->runs[node];
@@ -110,7 +110,7 @@ static void open_run(Slots *s, int node, int run, int slot)
     r->n++;
 }
 
-static void close_run(Slots *s, int node, int run)
+static void close_run(IncrementalSchedule *s, int node, int run)
 {
     int n_out = s->p->node[node].n_out;
     Runs *r = &s->runs[node];
@@ -121,7 +121,7 @@ static void close_run(Slots *s, int node, int run)
     r->n--;
 }
 
-static void slot_insert(Slots *s, int slot, int node)
+static void slot_insert(IncrementalSchedule *s, int slot, int node)
 {
     SlotRuns *x = &s->slot[slot];
     if (x->n == x->room) {
@@ -136,7 +136,7 @@ static void slot_insert(Slots *s, int slot, int node)
     x->node[i] = node;
 }
 
-static void slot_delete(Slots *s, int slot, int node)
+static void slot_delete(IncrementalSchedule *s, int slot, int node)
 {
     SlotRuns *x = &s->slot[slot];
     int i = 0;
@@ -146,7 +146,7 @@ static void slot_delete(Slots *s, int slot, int node)
     memmove(x->node + i, x->node + i + 1, (size_t)(x->n - i) * sizeof *x->node);
 }
 
-static void add_run(Slots *s, int node, int slot)
+static void add_run(IncrementalSchedule *s, int node, int slot)
 {
     const RematNode *x = &s->p->node[node];
     int run = run_before_key(s, node, key_of(s, node, slot)) + 1;
@@ -162,7 +162,7 @@ static void add_run(Slots *s, int node, int slot)
     s->recomputed++;
 }
 
-static void remove_run(Slots *s, int node, int slot)
+static void remove_run(IncrementalSchedule *s, int node, int slot)
 {
     const RematNode *x = &s->p->node[node];
     int run = find_run(s, node, slot);
@@ -181,24 +181,24 @@ static void remove_run(Slots *s, int node, int slot)
     s->recomputed--;
 }
 
-void slots_add(Slots *s, int node, int slot)
+void incremental_add(IncrementalSchedule *s, int node, int slot)
 {
     add_run(s, node, slot);
     vec_push(s->pool, &s->log, ((Change){node, slot, true}));
 }
 
-void slots_remove(Slots *s, int node, int slot)
+void incremental_remove(IncrementalSchedule *s, int node, int slot)
 {
     remove_run(s, node, slot);
     vec_push(s->pool, &s->log, ((Change){node, slot, false}));
 }
 
-int slots_mark(const Slots *s)
+int incremental_mark(const IncrementalSchedule *s)
 {
     return (int)s->log.len;
 }
 
-void slots_rollback(Slots *s, int mark)
+void incremental_rollback(IncrementalSchedule *s, int mark)
 {
     while ((int)s->log.len > mark) {
         Change c = s->log.data[--s->log.len];
@@ -209,22 +209,22 @@ void slots_rollback(Slots *s, int mark)
     }
 }
 
-void slots_commit(Slots *s)
+void incremental_commit(IncrementalSchedule *s)
 {
     s->log.len = 0;
 }
 
-void slots_clear(Slots *s)
+void incremental_clear(IncrementalSchedule *s)
 {
     for (int slot = 0; slot < s->n; slot++)
         while (s->slot[slot].n > 0)
             remove_run(s, s->slot[slot].node[s->slot[slot].n - 1], slot);
-    slots_commit(s);
+    incremental_commit(s);
 }
 
 /* ---- making one ---- */
 
-static void find_limits(Slots *s)
+static void find_limits(IncrementalSchedule *s)
 {
     const RematProblem *p = s->p;
     int *overwriter = POOL_ARRAY(s->pool, (size_t)p->n_tensors + 1, int);
@@ -245,7 +245,7 @@ static void find_limits(Slots *s)
     }
 }
 
-static void begin_lives(Slots *s)
+static void begin_lives(IncrementalSchedule *s)
 {
     const RematProblem *p = s->p;
     for (int n = 0; n < s->n; n++)
@@ -270,11 +270,11 @@ static void begin_lives(Slots *s)
     }
 }
 
-Slots *slots_new(Pool *pool, const RematProblem *p)
+IncrementalSchedule *incremental_new(Pool *pool, const RematProblem *p)
 {
-    Slots *s = POOL_NEW(pool, Slots);
+    IncrementalSchedule *s = POOL_NEW(pool, IncrementalSchedule);
     size_t n = (size_t)p->n_nodes + 1, t = (size_t)p->n_tensors + 1, operands = 1;
-    *s = (Slots){.pool = pool, .p = p, .n = p->n_nodes};
+    *s = (IncrementalSchedule){.pool = pool, .p = p, .n = p->n_nodes};
     s->runs = POOL_ARRAY(pool, n, Runs);
     s->slot = POOL_ARRAY(pool, n, SlotRuns);
     s->last_slot = POOL_ARRAY(pool, n, int);
@@ -296,62 +296,62 @@ Slots *slots_new(Pool *pool, const RematProblem *p)
 
 /* ---- facts ---- */
 
-bool slots_allowed(const Slots *s, int node, int slot)
+bool incremental_allowed(const IncrementalSchedule *s, int node, int slot)
 {
     return slot > node && slot <= s->last_slot[node];
 }
 
-bool slots_has(const Slots *s, int node, int slot)
+bool incremental_has(const IncrementalSchedule *s, int node, int slot)
 {
     return find_run(s, node, slot) >= 0;
 }
 
-int slots_count(const Slots *s)
+int incremental_count(const IncrementalSchedule *s)
 {
     return s->n;
 }
 
-int slots_output(const Slots *s, int tensor)
+int incremental_output(const IncrementalSchedule *s, int tensor)
 {
     return s->out_index[tensor];
 }
 
-double slots_time(const Slots *s)
+double incremental_time(const IncrementalSchedule *s)
 {
     return s->time;
 }
 
-int slots_recomputed(const Slots *s)
+int incremental_recomputed(const IncrementalSchedule *s)
 {
     return s->recomputed;
 }
 
-int64_t slots_work(const Slots *s)
+int64_t incremental_work(const IncrementalSchedule *s)
 {
     return s->work;
 }
 
-int slots_runs(const Slots *s, int node)
+int incremental_runs(const IncrementalSchedule *s, int node)
 {
     return s->runs[node].n;
 }
 
-int slots_run_slot(const Slots *s, int node, int run)
+int incremental_run_slot(const IncrementalSchedule *s, int node, int run)
 {
     return s->runs[node].slot[run];
 }
 
-int slots_life_end(const Slots *s, int node, int run, int k)
+int incremental_life_end(const IncrementalSchedule *s, int node, int run, int k)
 {
     return slot_of(s, s->runs[node].end[run * s->p->node[node].n_out + k]);
 }
 
-int slots_run_before(const Slots *s, int node, int slot)
+int incremental_run_before(const IncrementalSchedule *s, int node, int slot)
 {
     return run_before_key(s, node, key_of(s, s->n, slot));
 }
 
-int slots_next_read(const Slots *s, int node, int run, int k, int after)
+int incremental_next_read(const IncrementalSchedule *s, int node, int run, int k, int after)
 {
     int tensor = s->p->node[node].out[k], best = -1;
     const Runs *r = &s->runs[node];
@@ -367,13 +367,13 @@ int slots_next_read(const Slots *s, int node, int run, int k, int after)
     return best;
 }
 
-const int *slots_in_slot(const Slots *s, int slot, int *n)
+const int *incremental_in_slot(const IncrementalSchedule *s, int slot, int *n)
 {
     *n = s->slot[slot].n;
     return s->slot[slot].node;
 }
 
-RematSchedule slots_schedule(Pool *pool, const Slots *s)
+RematSchedule incremental_schedule(Pool *pool, const IncrementalSchedule *s)
 {
     RematSchedule out = {0, POOL_ARRAY(pool, (size_t)(s->n + s->recomputed) + 1, int)};
     for (int u = 0; u < s->n; u++) {

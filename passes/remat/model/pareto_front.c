@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "passes/remat/model/front.h"
+#include "passes/remat/model/pareto_front.h"
 
 #include <string.h>
 
 /* Index of the first point with a larger peak: O(log n). */
-static size_t first_above(const Front *f, int64_t bytes)
+static size_t first_above(const ParetoFront *f, int64_t bytes)
 {
     size_t lo = 0, hi = f->points.len;
     while (lo < hi) {
@@ -17,20 +17,20 @@ static size_t first_above(const Front *f, int64_t bytes)
     return lo;
 }
 
-const FrontPoint *front_within(const Front *f, int64_t budget_bytes)
+const ParetoPoint *pareto_within(const ParetoFront *f, int64_t budget_bytes)
 {
     size_t i = first_above(f, budget_bytes);
     return i > 0 ? &f->points.data[i - 1] : NULL;
 }
 
-const FrontPoint *front_above(const Front *f, int64_t budget_bytes)
+const ParetoPoint *pareto_above(const ParetoFront *f, int64_t budget_bytes)
 {
     size_t i = first_above(f, budget_bytes);
     return i < f->points.len ? &f->points.data[i] : NULL;
 }
 
 /* Puts x where it belongs and takes out the points it is better than. */
-static void insert(Front *f, FrontPoint x)
+static void insert(ParetoFront *f, ParetoPoint x)
 {
     size_t at = first_above(f, x.peak_bytes), end = at;
     if (at > 0 && f->points.data[at - 1].peak_bytes == x.peak_bytes)
@@ -46,28 +46,28 @@ static void insert(Front *f, FrontPoint x)
     f->points.len = at + 1 + behind;
 }
 
-bool front_takes(const Front *f, int64_t peak_bytes, double time)
+bool pareto_takes(const ParetoFront *f, int64_t peak_bytes, double time)
 {
-    const FrontPoint *rival = front_within(f, peak_bytes);
+    const ParetoPoint *rival = pareto_within(f, peak_bytes);
     /* Sums in another order differ in their last bits: no gain. */
     return !rival || time < rival->time * (1 - 1e-12);
 }
 
-bool front_offer(Front *f, int64_t peak_bytes, double time, const RematSchedule *s)
+bool pareto_offer(ParetoFront *f, int64_t peak_bytes, double time, const RematSchedule *s)
 {
-    if (!front_takes(f, peak_bytes, time))
+    if (!pareto_takes(f, peak_bytes, time))
         return false;
-    FrontPoint x = {peak_bytes, time, {s->len, NULL}, pool_new_child(f->pool)};
+    ParetoPoint x = {peak_bytes, time, {s->len, NULL}, pool_new_child(f->pool)};
     x.schedule.node = POOL_ARRAY(x.pool, (size_t)s->len + 1, int);
     memcpy(x.schedule.node, s->node, (size_t)s->len * sizeof *s->node);
     insert(f, x);
     return true;
 }
 
-void front_merge(Front *f, const Front *other)
+void pareto_merge(ParetoFront *f, const ParetoFront *other)
 {
     for (size_t k = 0; k < other->points.len; k++) {
-        const FrontPoint *x = &other->points.data[k];
-        front_offer(f, x->peak_bytes, x->time, &x->schedule);
+        const ParetoPoint *x = &other->points.data[k];
+        pareto_offer(f, x->peak_bytes, x->time, &x->schedule);
     }
 }

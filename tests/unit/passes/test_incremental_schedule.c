@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The scrimp solver's parts: the profile of slots.c against the replay after random changes, the
- * tree against plain arrays, the front's order, and whole answers: hints, budgets, other solvers.
+/* The scrimp solver's parts: the profile of incremental_schedule.c against the replay after random
+ * changes, the tree against plain arrays, the front's order, and whole answers: hints, budgets,
+ * other solvers.
  */
 #include "check.h"
 #include "ir/support/range_max.h"
-#include "passes/remat/cache/memo.h"
-#include "passes/remat/model/front.h"
+#include "passes/remat/cache/solution_cache.h"
+#include "passes/remat/model/pareto_front.h"
 #include "passes/remat/model/schedule.h"
-#include "passes/remat/search/slots.h"
+#include "passes/remat/search/incremental_schedule.h"
 #include "passes/remat/solvers.h"
 #include "tests/support/random_problem.h"
 
@@ -52,28 +53,29 @@ static void test_tree(void)
     }
 }
 
-static void check_state(Pool *parent, const RematProblem *p, Slots *s, uint64_t seed)
+static void check_state(Pool *parent, const RematProblem *p, IncrementalSchedule *s, uint64_t seed)
 {
     Pool *pool = pool_new_child(parent);
-    RematSchedule schedule = slots_schedule(pool, s);
+    RematSchedule schedule = incremental_schedule(pool, s);
     RematFigures f = remat_check(pool, p, &schedule);
     CHECK_MSG(f.ok, "seed %llu: %s", (unsigned long long)seed, f.fault);
-    CHECK_MSG(f.peak_bytes == slots_peak(s, NULL), "seed %llu: replay %lld, slots %lld",
-              (unsigned long long)seed, (long long)f.peak_bytes, (long long)slots_peak(s, NULL));
-    CHECK(fabs(f.time - slots_time(s)) < 1e-9 && f.recomputed == slots_recomputed(s));
+    CHECK_MSG(f.peak_bytes == incremental_peak(s, NULL), "seed %llu: replay %lld, slots %lld",
+              (unsigned long long)seed, (long long)f.peak_bytes,
+              (long long)incremental_peak(s, NULL));
+    CHECK(fabs(f.time - incremental_time(s)) < 1e-9 && f.recomputed == incremental_recomputed(s));
     pool_free(pool);
 }
 
 /* Adds or removes a random pair. */
-static void change(const RematProblem *p, Slots *s, Random *r)
+static void change(const RematProblem *p, IncrementalSchedule *s, Random *r)
 {
     int node = random_below(r, p->n_nodes), slot = random_below(r, p->n_nodes);
-    if (!slots_allowed(s, node, slot))
+    if (!incremental_allowed(s, node, slot))
         return;
-    if (slots_has(s, node, slot))
-        slots_remove(s, node, slot);
+    if (incremental_has(s, node, slot))
+        incremental_remove(s, node, slot);
     else
-        slots_add(s, node, slot);
+        incremental_add(s, node, slot);
 }
 
 static void test_changes(uint64_t seed)
@@ -81,24 +83,24 @@ static void test_changes(uint64_t seed)
     Pool *pool = pool_new();
     Random r = {seed};
     RematProblem *p = random_problem(pool, &r, 3 + random_below(&r, 25));
-    Slots *s = slots_new(pool, p);
+    IncrementalSchedule *s = incremental_new(pool, p);
     check_state(pool, p, s, seed);
     for (int k = 0; k < 60; k++) {
         change(p, s, &r);
         if (random_below(&r, 3) == 0)
             check_state(pool, p, s, seed);
     }
-    slots_commit(s);
-    RematSchedule before = slots_schedule(pool, s);
-    int64_t peak = slots_peak(s, NULL);
+    incremental_commit(s);
+    RematSchedule before = incremental_schedule(pool, s);
+    int64_t peak = incremental_peak(s, NULL);
     for (int k = 0; k < 30; k++)
         change(p, s, &r);
-    slots_rollback(s, 0);
-    RematSchedule after = slots_schedule(pool, s);
-    CHECK(before.len == after.len && slots_peak(s, NULL) == peak &&
+    incremental_rollback(s, 0);
+    RematSchedule after = incremental_schedule(pool, s);
+    CHECK(before.len == after.len && incremental_peak(s, NULL) == peak &&
           memcmp(before.node, after.node, (size_t)before.len * sizeof *before.node) == 0);
-    slots_clear(s);
-    CHECK(slots_recomputed(s) == 0);
+    incremental_clear(s);
+    CHECK(incremental_recomputed(s) == 0);
     check_state(pool, p, s, seed);
     pool_free(pool);
 }
@@ -109,33 +111,33 @@ static void test_front(void)
     Pool *pool = pool_new();
     Random r = {5};
     RematProblem *p = random_problem(pool, &r, 30);
-    Slots *s = slots_new(pool, p);
-    Front f = {.pool = pool};
+    IncrementalSchedule *s = incremental_new(pool, p);
+    ParetoFront f = {.pool = pool};
     for (int k = 0; k < 300; k++) {
         change(p, s, &r);
-        RematSchedule now = slots_schedule(pool, s);
+        RematSchedule now = incremental_schedule(pool, s);
         RematFigures figures = remat_check(pool, p, &now);
-        bool takes = front_takes(&f, figures.peak_bytes, figures.time);
-        CHECK(front_offer(&f, figures.peak_bytes, figures.time, &now) == takes);
-        const FrontPoint *x = front_within(&f, figures.peak_bytes);
+        bool takes = pareto_takes(&f, figures.peak_bytes, figures.time);
+        CHECK(pareto_offer(&f, figures.peak_bytes, figures.time, &now) == takes);
+        const ParetoPoint *x = pareto_within(&f, figures.peak_bytes);
         CHECK(x && x->time <= figures.time * (1 + 1e-9));
     }
     for (size_t i = 1; i < f.points.len; i++)
         CHECK(f.points.data[i - 1].peak_bytes < f.points.data[i].peak_bytes &&
               f.points.data[i - 1].time > f.points.data[i].time);
-    CHECK(!front_within(&f, f.points.data[0].peak_bytes - 1));
+    CHECK(!pareto_within(&f, f.points.data[0].peak_bytes - 1));
     for (size_t i = 0; i < f.points.len; i++) {
-        const FrontPoint *x = &f.points.data[i];
+        const ParetoPoint *x = &f.points.data[i];
         RematFigures figures = remat_check(pool, p, &x->schedule);
         CHECK(figures.ok && figures.peak_bytes == x->peak_bytes && figures.time == x->time);
-        CHECK(front_within(&f, x->peak_bytes) == x);
-        CHECK(i == 0 || front_above(&f, x->peak_bytes - 1) == x);
+        CHECK(pareto_within(&f, x->peak_bytes) == x);
+        CHECK(i == 0 || pareto_above(&f, x->peak_bytes - 1) == x);
     }
     pool_free(pool);
 }
 
-static RematFigures solve(Pool *pool, const RematProblem *p, RematSolve *solver, RematMemo *memo,
-                          int64_t budget)
+static RematFigures solve(Pool *pool, const RematProblem *p, RematSolve *solver,
+                          SolutionCache *memo, int64_t budget)
 {
     RematOptions o = {.budget_bytes = budget, .context.memo = memo};
     RematSchedule s;
@@ -153,7 +155,7 @@ static void test_budgets(uint64_t seed)
     Pool *pool = pool_new();
     Random r = {seed};
     RematProblem *p = random_problem(pool, &r, 8 + random_below(&r, 20));
-    RematMemo *memo = remat_memo_new(pool, NULL);
+    SolutionCache *memo = solution_cache_new(pool, NULL);
     RematSchedule base = remat_base_schedule(pool, p);
     RematFigures all = remat_check(pool, p, &base);
     double last = 0;

@@ -11,21 +11,21 @@ typedef struct Placed {
     MemLayout layout;
 } Placed;
 
-struct PlaceMemo {
+struct PlacementCache {
     Pool *pool;
     int n_threads;
     VEC(Placed) placed;
 };
 
-PlaceMemo *place_memo_new(Pool *pool, int n_threads)
+PlacementCache *placement_cache_new(Pool *pool, int n_threads)
 {
-    PlaceMemo *memo = POOL_NEW(pool, PlaceMemo);
+    PlacementCache *memo = POOL_NEW(pool, PlacementCache);
     memo->pool = pool;
     memo->n_threads = n_threads;
     return memo;
 }
 
-int place_memo_threads(const PlaceMemo *memo)
+int placement_cache_threads(const PlacementCache *memo)
 {
     return memo->n_threads;
 }
@@ -45,8 +45,8 @@ static void hash_question(const MemBuffer *buffers, int n, int64_t exact_steps, 
                              (k + 1) * 0x9e3779b97f4a7c15u + (uint64_t)exact_steps);
 }
 
-bool place_memo_find(const PlaceMemo *memo, Pool *pool, const MemBuffer *buffers, int n,
-                     int64_t exact_steps, MemLayout *out)
+bool placement_cache_find(const PlacementCache *memo, Pool *pool, const MemBuffer *buffers, int n,
+                          int64_t exact_steps, MemLayout *out)
 {
     uint64_t hash[2];
     hash_question(buffers, n, exact_steps, hash);
@@ -58,8 +58,8 @@ bool place_memo_find(const PlaceMemo *memo, Pool *pool, const MemBuffer *buffers
     return false;
 }
 
-void place_memo_add(PlaceMemo *memo, const MemBuffer *buffers, int n, int64_t exact_steps,
-                    const MemLayout *layout)
+void placement_cache_add(PlacementCache *memo, const MemBuffer *buffers, int n, int64_t exact_steps,
+                         const MemLayout *layout)
 {
     Placed p = {.layout = copy_layout(memo->pool, layout, n)};
     hash_question(buffers, n, exact_steps, p.hash);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The rules and what an operation is to them. */
-#include "passes/paper_graph/count_internal.h"
+#include "passes/paper_graph/paper_graph_internal.h"
 
 #include <string.h>
 
-const CountRule count_rules[] = {
+const CountingRule counting_rules[] = {
     {"kusumoto",
      "every operation, reshapes and losses included, with one output tensor each; no\n"
      "inputs. Kusumoto et al. 2019, whose vertices are the function nodes of Chainer from\n"
@@ -24,11 +24,11 @@ const CountRule count_rules[] = {
             "transpositions and slices is one. Activation elements are those without inputs,\n"
             "dropout, these chains and losses."},
     {NULL, NULL}};
-enum { N_RULES = sizeof count_rules / sizeof count_rules[0] - 1 };
+enum { N_RULES = sizeof counting_rules / sizeof counting_rules[0] - 1 };
 
-const CountRule *count_rule_find(const char *name)
+const CountingRule *counting_rule_find(const char *name)
 {
-    for (const CountRule *r = count_rules; r->name; r++)
+    for (const CountingRule *r = counting_rules; r->name; r++)
         if (strcmp(r->name, name) == 0)
             return r;
     return NULL;
@@ -36,19 +36,19 @@ const CountRule *count_rule_find(const char *name)
 
 const CountKindInfo count_kinds[COUNT_N_KINDS] = {
 #define COUNT_OP(name, class, ...) {#name, COUNT_##class},
-#include "passes/paper_graph/count_ops.def"
+#include "passes/paper_graph/counting_ops.def"
 #undef COUNT_OP
 };
 
-CountHow count_how(const CountRule *rule, CountKind kind)
+CountHow count_how(const CountingRule *rule, CountKind kind)
 {
     static const CountHow how[COUNT_N_KINDS][N_RULES] = {
 #define COUNT_OP(name, class, kusumoto, feng2021, feng2018, feng2021_nas, ops)                     \
     {COUNT_##kusumoto, COUNT_##feng2021, COUNT_##feng2018, COUNT_##feng2021_nas, COUNT_##ops},
-#include "passes/paper_graph/count_ops.def"
+#include "passes/paper_graph/counting_ops.def"
 #undef COUNT_OP
     };
-    return how[kind][rule - count_rules];
+    return how[kind][rule - counting_rules];
 }
 
 /* By the operation alone; those that are not here are COUNT_OP_other. */

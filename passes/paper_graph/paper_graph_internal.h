@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What the rules (count_rules.c) and the counting (count.c) share. */
-#ifndef SCRIMP_PASSES_PAPER_GRAPH_COUNT_INTERNAL_H
-#define SCRIMP_PASSES_PAPER_GRAPH_COUNT_INTERNAL_H
+/* What the rules (counting_rules.c) and the counting (count.c) share. */
+#ifndef SCRIMP_PASSES_PAPER_GRAPH_PAPER_GRAPH_INTERNAL_H
+#define SCRIMP_PASSES_PAPER_GRAPH_PAPER_GRAPH_INTERNAL_H
 
-#include "passes/paper_graph/count.h"
+#include "passes/paper_graph/paper_graph.h"
 
 /* How a rule treats an operation. */
 typedef enum CountHow {
@@ -19,14 +19,14 @@ typedef enum CountHow {
 /* What an operation is to the rules. */
 typedef enum CountKind {
 #define COUNT_OP(name, ...) COUNT_OP_##name,
-#include "passes/paper_graph/count_ops.def"
+#include "passes/paper_graph/counting_ops.def"
 #undef COUNT_OP
     COUNT_N_KINDS
 } CountKind;
 
 typedef struct CountKindInfo {
     const char *name; /* NULL: that of the operation */
-    CountClass kind;
+    PaperClass kind;
 } CountKindInfo;
 extern const CountKindInfo count_kinds[COUNT_N_KINDS];
 
@@ -42,6 +42,6 @@ typedef struct CountFacts {
 } CountFacts;
 
 CountKind count_kind(const CountFacts *facts, const Node *n);
-CountHow count_how(const CountRule *rule, CountKind kind);
+CountHow count_how(const CountingRule *rule, CountKind kind);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "passes/remat/search/ladder.h"
+#include "passes/remat/search/lns.h"
 
 #include "ir/support/bug.h"
 #include "passes/remat/model/runs.h"
@@ -10,7 +10,7 @@
 
 /* ---- base orders ---- */
 
-static Base *base_new(Ladder *l, const int *order)
+static Base *base_new(LargeNeighbourhoodSearch *l, const int *order)
 {
     Pool *pool = pool_new_child(l->pool);
     Base *b = POOL_NEW(pool, Base);
@@ -22,7 +22,7 @@ static Base *base_new(Ladder *l, const int *order)
         b->slot_of[order[i]] = i;
     b->p = remat_expand(pool, l->p, &(RematSchedule){n, b->order});
     b->p->loss_node = l->p->loss_node < 0 ? -1 : b->slot_of[l->p->loss_node];
-    b->x = search_new(pool, b->p, &l->random);
+    b->x = greedy_new(pool, b->p, &l->random);
     b->is_own = true;
     for (int i = 0; i < n; i++)
         b->is_own &= order[i] == i;
@@ -30,20 +30,20 @@ static Base *base_new(Ladder *l, const int *order)
     return b;
 }
 
-static void base_free(Ladder *l, Base *b)
+static void base_free(LargeNeighbourhoodSearch *l, Base *b)
 {
     if (!b)
         return;
-    l->done += slots_work(b->x->slots);
+    l->done += incremental_work(b->x->slots);
     pool_free(b->pool);
 }
 
 /* The base with this order, moved to the front of the list; the last one goes when it is new. */
-static Base *use_base(Ladder *l, const int *order)
+static Base *use_base(LargeNeighbourhoodSearch *l, const int *order)
 {
     int k = 0;
     size_t bytes = (size_t)l->p->n_nodes * sizeof *order;
-    while (k < LADDER_BASES - 1 && l->base[k] && memcmp(l->base[k]->order, order, bytes) != 0)
+    while (k < LNS_BASES - 1 && l->base[k] && memcmp(l->base[k]->order, order, bytes) != 0)
         k++;
     Base *b = l->base[k];
     if (!b || memcmp(b->order, order, bytes) != 0) {
@@ -54,12 +54,12 @@ static Base *use_base(Ladder *l, const int *order)
     return l->base[0] = b;
 }
 
-Search *ladder_base(Ladder *l, const int *order)
+GreedySearch *lns_base(LargeNeighbourhoodSearch *l, const int *order)
 {
     Pool *scratch = pool_new_child(l->pool);
     Base *b = use_base(l, order ? order : remat_base_schedule(scratch, l->p).node);
     pool_free(scratch);
-    slots_clear(b->x->slots);
+    incremental_clear(b->x->slots);
     b->x->target_bytes = l->target_bytes;
     b->x->most_work = l->most_work;
     b->x->whole_prices = l->style.whole_prices;
@@ -67,7 +67,7 @@ Search *ladder_base(Ladder *l, const int *order)
     return b->x;
 }
 
-Search *ladder_load(Ladder *l, const RematSchedule *s)
+GreedySearch *lns_load(LargeNeighbourhoodSearch *l, const RematSchedule *s)
 {
     Pool *scratch = pool_new_child(l->pool);
     int n = l->p->n_nodes, next = 0;
@@ -78,77 +78,78 @@ Search *ladder_load(Ladder *l, const RematSchedule *s)
             ran[s->node[i]] = true;
             order[next++] = s->node[i];
         }
-    Search *x = ladder_base(l, order);
+    GreedySearch *x = lns_base(l, order);
     const int *slot_of = l->base[0]->slot_of;
     next = 0;
     for (int i = 0; i < s->len && next < n; i++) {
         int node = slot_of[s->node[i]];
         if (node == next)
             next++;
-        else if (slots_allowed(x->slots, node, next) && !slots_has(x->slots, node, next))
-            slots_add(x->slots, node, next);
+        else if (incremental_allowed(x->slots, node, next) &&
+                 !incremental_has(x->slots, node, next))
+            incremental_add(x->slots, node, next);
     }
-    slots_commit(x->slots);
+    incremental_commit(x->slots);
     pool_free(scratch);
     return x;
 }
 
 /* ---- the front ---- */
 
-bool ladder_offer_schedule(Ladder *l, const RematSchedule *s)
+bool lns_offer_schedule(LargeNeighbourhoodSearch *l, const RematSchedule *s)
 {
     Pool *scratch = pool_new_child(l->pool);
     RematFigures f = remat_check(scratch, l->p, s);
     if (!f.ok)
         BUG("scrimp made a wrong schedule: %s", f.fault);
     bool obeys = l->front->points.len == 0 || remat_obeys_hints(scratch, l->p, s);
-    bool taken = obeys && front_offer(l->front, f.peak_bytes, f.time, s);
+    bool taken = obeys && pareto_offer(l->front, f.peak_bytes, f.time, s);
     l->done += s->len / 4;
     pool_free(scratch);
     return taken;
 }
 
-void ladder_offer(Ladder *l)
+void lns_offer(LargeNeighbourhoodSearch *l)
 {
     const Base *b = l->base[0];
-    int64_t peak = slots_peak(b->x->slots, NULL);
-    double time = slots_time(b->x->slots);
-    bool own = b->is_own && front_takes(&l->own, peak, time);
-    if (!own && !front_takes(l->front, peak, time))
+    int64_t peak = incremental_peak(b->x->slots, NULL);
+    double time = incremental_time(b->x->slots);
+    bool own = b->is_own && pareto_takes(&l->own, peak, time);
+    if (!own && !pareto_takes(l->front, peak, time))
         return;
     Pool *scratch = pool_new_child(l->pool);
-    RematSchedule s = slots_schedule(scratch, b->x->slots);
+    RematSchedule s = incremental_schedule(scratch, b->x->slots);
     for (int i = 0; i < s.len; i++)
         s.node[i] = b->order[s.node[i]];
     if (own)
-        front_offer(&l->own, peak, time, &s);
-    ladder_offer_schedule(l, &s);
+        pareto_offer(&l->own, peak, time, &s);
+    lns_offer_schedule(l, &s);
     pool_free(scratch);
 }
 
 /* ---- effort ---- */
 
-int64_t ladder_work(const Ladder *l)
+int64_t lns_work(const LargeNeighbourhoodSearch *l)
 {
     int64_t work = l->done;
-    for (int k = 0; k < LADDER_BASES && l->base[k]; k++)
-        work += slots_work(l->base[k]->x->slots);
+    for (int k = 0; k < LNS_BASES && l->base[k]; k++)
+        work += incremental_work(l->base[k]->x->slots);
     return work;
 }
 
-bool ladder_out_of_work(const Ladder *l, double part)
+bool lns_out_of_work(const LargeNeighbourhoodSearch *l, double part)
 {
-    return (double)ladder_work(l) >= part * l->work || remat_out_of_time(l->options);
+    return (double)lns_work(l) >= part * l->work || remat_out_of_time(l->options);
 }
 
-bool ladder_repair(Ladder *l)
+bool lns_repair(LargeNeighbourhoodSearch *l)
 {
-    Search *x = l->base[0]->x;
-    bool fits = search_reduce(x);
-    ladder_offer(l);
+    GreedySearch *x = l->base[0]->x;
+    bool fits = greedy_reduce(x);
+    lns_offer(l);
     if (!fits)
         return false;
-    search_restore(x);
-    ladder_offer(l);
+    greedy_restore(x);
+    lns_offer(l);
     return true;
 }

@@ -5,7 +5,7 @@
 #include "check.h"
 #include "ir/support/clock.h"
 #include "ir/support/map.h"
-#include "passes/remat/cache/memo.h"
+#include "passes/remat/cache/solution_cache.h"
 #include "passes/remat/cache/stored.h"
 #include "passes/remat/model/pieces_schedule.h"
 #include "passes/remat/model/schedule.h"
@@ -25,7 +25,7 @@ typedef struct Shelf {
         size_t bytes;
     } entry[200];
     int n, n_get, n_found, n_put;
-    RematStore store;
+    SolutionStore store;
 } Shelf;
 
 static const char *shelf_get(void *user, Pool *pool, const char *key, size_t *bytes)
@@ -59,7 +59,7 @@ static Shelf *shelf_new(Pool *pool)
     Shelf *s = POOL_NEW(pool, Shelf);
     s->pool = pool;
     s->at = map_new(pool);
-    s->store = (RematStore){shelf_get, shelf_put, s};
+    s->store = (SolutionStore){shelf_get, shelf_put, s};
     return s;
 }
 
@@ -73,7 +73,7 @@ static RematProblem *problem_new(Pool *pool)
 static RematAnswer ask_with(Pool *pool, const RematProblem *p, const Shelf *s, const char *solver,
                             RematOptions o)
 {
-    o.context.memo = remat_memo_new(pool, s ? &s->store : NULL);
+    o.context.memo = solution_cache_new(pool, s ? &s->store : NULL);
     return remat_solve(p, remat_solver_find(solver), &o, pool);
 }
 
@@ -124,9 +124,9 @@ static void test_front(void)
 }
 
 /* The problem itself as that of its pieces, with tensors of its own. */
-static RematPieces *own_pieces(Pool *pool, const RematProblem *p)
+static AliasedProblem *own_pieces(Pool *pool, const RematProblem *p)
 {
-    RematPieces *x = POOL_NEW(pool, RematPieces);
+    AliasedProblem *x = POOL_NEW(pool, AliasedProblem);
     x->problem = *p;
     x->problem.tensor = POOL_ARRAY(pool, (size_t)p->n_tensors, RematTensor);
     memcpy(x->problem.tensor, p->tensor, (size_t)p->n_tensors * sizeof *p->tensor);
@@ -164,7 +164,7 @@ static void test_keys(void)
     OTHER(o.seed = 3);
     OTHER(o.effort = 0.5);
     OTHER(p->loss_node--);
-    RematPieces *pieces = own_pieces(pool, p);
+    AliasedProblem *pieces = own_pieces(pool, p);
     OTHER(o.context.pieces = pieces);
     OTHER(pieces->problem.tensor[node->out[0]].bytes -= 64);
     OTHER(pieces->follows[0] = true);
@@ -205,9 +205,9 @@ static void test_answers(void)
     CHECK(recomputed > 0);
     int n = s->n;
     ask(pool, p, s, "twremat", budget + 64);
-    o.stop_at = 5;
+    o.twremat_leaf_bags = 5;
     ask_with(pool, p, s, "twremat", o);
-    o.stop_at = 0;
+    o.twremat_leaf_bags = 0;
     o.objective = REMAT_MIN_MEMORY;
     ask_with(pool, p, s, "twremat", o);
     CHECK(s->n == n + 3);
@@ -245,7 +245,7 @@ static void test_time_is_up(void)
     RematOptions o = {.effort = 100};
     RematAnswer least = {0};
     for (double seconds = 0.2; seconds < 100 && least.figures.recomputed == 0; seconds *= 2) {
-        o.context.memo = remat_memo_new(pool, NULL);
+        o.context.memo = solution_cache_new(pool, NULL);
         o.budget_bytes = 0;
         o.deadline_seconds = clock_seconds() + seconds;
         least = remat_solve(p, remat_solver_find("scrimp"), &o, pool);

@@ -5,58 +5,58 @@
  *
  * Made from the forward graph before any pass, as frontend_lower builds it with
  * FrontendOptions.count: its outputs are the loss and what the model returns. */
-#ifndef SCRIMP_PASSES_PAPER_GRAPH_COUNT_H
-#define SCRIMP_PASSES_PAPER_GRAPH_COUNT_H
+#ifndef SCRIMP_PASSES_PAPER_GRAPH_PAPER_GRAPH_H
+#define SCRIMP_PASSES_PAPER_GRAPH_PAPER_GRAPH_H
 
 #include "ir/graph.h"
 
-typedef enum CountClass {
+typedef enum PaperClass {
     COUNT_INPUT,      /* a batch input that the model's result depends on */
     COUNT_ACTIVATION, /* computed by the model */
     COUNT_DROPOUT,
     COUNT_VIEW, /* the same elements, or some of them, in another shape */
     COUNT_LOSS  /* computed from what the model returns: losses and their sums */
-} CountClass;
+} PaperClass;
 
-typedef struct CountVertex {
+typedef struct PaperVertex {
     const char *name; /* of its value, without sigil */
     const char *op;   /* "conv"; "bn+relu" when a second operation runs in place */
-    CountClass kind;
+    PaperClass kind;
     bool conv;           /* convolution or transposed one: costs 10 where others cost 1 */
     bool source, target; /* an input; what the graph is there to compute */
     int64_t elements, bytes;
     ValueId value; /* the last value that is in it */
     int *from;     /* the vertices it reads, ascending, each once: its edges */
     int n_from;
-} CountVertex;
+} PaperVertex;
 
 /* All vertices with the same op. */
-typedef struct CountOp {
+typedef struct PaperOp {
     const char *name;
     int count;
     int64_t elements;
-} CountOp;
+} PaperOp;
 
-typedef struct CountRule {
+typedef struct CountingRule {
     const char *name; /* as in --count */
     const char *doc;  /* what it counts and where the rule is from, in lines of help text */
-} CountRule;
+} CountingRule;
 
-typedef struct CountGraph {
-    const CountRule *rule;
-    CountVertex *vertex; /* in order of execution */
-    CountOp *op;         /* in alphabetical order */
+typedef struct PaperGraph {
+    const CountingRule *rule;
+    PaperVertex *vertex; /* in order of execution */
+    PaperOp *op;         /* in alphabetical order */
     int n_vertices, n_edges, n_ops;
     int64_t elements;            /* of all vertices */
     int64_t activation_elements; /* of those of class COUNT_ACTIVATION */
-} CountGraph;
+} PaperGraph;
 
-extern const CountRule count_rules[]; /* ends with name == NULL */
-const CountRule *count_rule_find(const char *name);
+extern const CountingRule counting_rules[]; /* ends with name == NULL */
+const CountingRule *counting_rule_find(const char *name);
 
 /* The vertices among the operations that the loss depends on (without a loss: the outputs), for
  * rules without losses those that the model's results depend on.  What depends on no parameter
  * (positions, masks, tables of constants) is no vertex.  O(nodes + edges). */
-CountGraph count_graph(Pool *pool, const Graph *g, const CountRule *rule);
+PaperGraph paper_graph(Pool *pool, const Graph *g, const CountingRule *rule);
 
 #endif

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What the two halves of a schedule under construction share: slots.c keeps runs and lifetimes,
- * slots_inside.c recounts what happens inside a slot. */
-#ifndef SCRIMP_PASSES_REMAT_SEARCH_SLOTS_INTERNAL_H
-#define SCRIMP_PASSES_REMAT_SEARCH_SLOTS_INTERNAL_H
+/* What the two halves of a schedule under construction share: incremental_schedule.c keeps runs and
+ * lifetimes, incremental_inside.c recounts what happens inside a slot. */
+#ifndef SCRIMP_PASSES_REMAT_SEARCH_INCREMENTAL_SCHEDULE_INTERNAL_H
+#define SCRIMP_PASSES_REMAT_SEARCH_INCREMENTAL_SCHEDULE_INTERNAL_H
 
 #include "ir/support/range_max.h"
 #include "passes/remat/model/csr.h"
-#include "passes/remat/search/slots.h"
+#include "passes/remat/search/incremental_schedule.h"
 
 #include "ir/support/vec.h"
 
@@ -31,7 +31,7 @@ typedef struct Change {
     bool added;
 } Change;
 
-struct Slots {
+struct IncrementalSchedule {
     Pool *pool;
     const RematProblem *p;
     int n;
@@ -54,28 +54,28 @@ struct Slots {
     bool *in_merged, *out_merged, *dies;
 };
 
-static inline Key key_of(const Slots *s, int node, int slot)
+static inline Key key_of(const IncrementalSchedule *s, int node, int slot)
 {
     return (Key)slot * (s->n + 1) + node;
 }
 
-static inline int slot_of(const Slots *s, Key key)
+static inline int slot_of(const IncrementalSchedule *s, Key key)
 {
     return (int)(key / (s->n + 1));
 }
 
-static inline Key end_key(const Slots *s)
+static inline Key end_key(const IncrementalSchedule *s)
 {
     return key_of(s, 0, s->n);
 }
 
-static inline bool counts(const Slots *s, int tensor)
+static inline bool counts(const IncrementalSchedule *s, int tensor)
 {
     return !s->p->tensor[tensor].persistent && s->p->tensor[tensor].bytes > 0;
 }
 
 /* The last of the runs of `node` in a slot before `slot`, or at it when node < limit; -1 = none. */
-static inline int run_before_key(const Slots *s, int node, Key before)
+static inline int run_before_key(const IncrementalSchedule *s, int node, Key before)
 {
     const Runs *r = &s->runs[node];
     int lo = -1, hi = r->n; /* slot[lo] is before, slot[hi] is not */

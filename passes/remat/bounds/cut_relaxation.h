@@ -14,8 +14,8 @@
  *     peak  >=  fixed + sum over x of w_x k_x
  * The terms are of the form "a = 1 and b = 0": a sum of both at any prices is least at a minimum
  * cut.  */
-#ifndef SCRIMP_PASSES_REMAT_BOUNDS_MOMENT_H
-#define SCRIMP_PASSES_REMAT_BOUNDS_MOMENT_H
+#ifndef SCRIMP_PASSES_REMAT_BOUNDS_CUT_RELAXATION_H
+#define SCRIMP_PASSES_REMAT_BOUNDS_CUT_RELAXATION_H
 
 #include "passes/remat/bounds/max_flow.h"
 #include "passes/remat/model/csr.h"
@@ -24,61 +24,62 @@
 #include <math.h>
 
 /* Integers that costs and bytes are rounded down to: sum of all costs < 2^44, of bytes < 2^29. */
-typedef struct MomentScale {
+typedef struct CutScale {
     int cost_exponent; /* 2^cost_exponent integer units per unit of cost; as an exponent, since the
                           power itself may be beyond what a double holds */
     int shift;         /* bytes >> shift */
-} MomentScale;
+} CutScale;
 
 /* Units of a cost, and back. */
-static inline double moment_units(const MomentScale *s, double cost)
+static inline double cut_units(const CutScale *s, double cost)
 {
     return ldexp(cost, s->cost_exponent);
 }
 
-static inline double moment_cost(const MomentScale *s, int64_t units)
+static inline double cut_cost(const CutScale *s, int64_t units)
 {
     return ldexp((double)units, -s->cost_exponent);
 }
 
 /* One problem, for many moments. */
-typedef struct MomentProblem {
+typedef struct CutProblem {
     const RematProblem *p;
     bool rerun; /* false: nothing may run twice, which bounds the orders without recomputation */
-    MomentScale scale;
+    CutScale scale;
     Csr readers; /* by tensor */
-} MomentProblem;
+} CutProblem;
 
-typedef struct MomentTerm { /* of the sum that the cut minimises */
-    int64_t cost, weight;   /* scaled; both 0: must not be cut */
-    int64_t bytes;          /* of the tensor as it is */
-    int tensor;             /* -1: a cost */
-} MomentTerm;
+typedef struct CutTerm {  /* of the sum that the cut minimises */
+    int64_t cost, weight; /* scaled; both 0: must not be cut */
+    int64_t bytes;        /* of the tensor as it is */
+    int tensor;           /* -1: a cost */
+} CutTerm;
 
-typedef struct Moment {
-    const MomentProblem *problem;
+typedef struct CutRelaxation {
+    const CutProblem *problem;
     Pool *pool;
     int node;
     int64_t fixed_bytes; /* persistent, t's operands and workspace, and what is kept in any case */
     int *kept;           /* tensors that are kept in any case (inputs of t: after it, too) */
     int n_kept;
     FlowNetwork *net;
-    MomentTerm *term; /* by edge of the network */
-} Moment;
+    CutTerm *term; /* by edge of the network */
+} CutRelaxation;
 
 /* The cheapest choice at given prices, and its two sums. */
-typedef struct MomentCut {
+typedef struct MinimumCut {
     int64_t value, cost, weight, bytes; /* value = cost_price * cost + weight_price * weight */
-} MomentCut;
+} MinimumCut;
 
-MomentProblem *moment_problem_new(Pool *pool, const RematProblem *p, bool rerun);
+CutProblem *cut_problem_new(Pool *pool, const RematProblem *p, bool rerun);
 /* O(nodes + edges). */
-Moment *moment_new(Pool *pool, const MomentProblem *m, int node);
+CutRelaxation *cut_relaxation_new(Pool *pool, const CutProblem *m, int node);
 /* Prices: cost_price <= 1, weight_price < 2^33. */
-MomentCut moment_cut(Moment *m, int64_t cost_price, int64_t weight_price, int64_t *work);
+MinimumCut cut_relaxation_cut(CutRelaxation *m, int64_t cost_price, int64_t weight_price,
+                              int64_t *work);
 
 /* What may not run a second time: updates, and what is marked @keep. */
-static inline bool moment_rerun(const MomentProblem *m, int node)
+static inline bool cut_rerun(const CutProblem *m, int node)
 {
     const RematNode *n = &m->p->node[node];
     return m->rerun && n->rerun && n->hint != REMAT_KEEP;
@@ -86,20 +87,20 @@ static inline bool moment_rerun(const MomentProblem *m, int node)
 
 /* By node: no less than what any of its moments bounds the peak by: the bytes alive at it in the
  * base order without recomputation.  O(nodes + edges). */
-int64_t *moment_keep_all_bytes(Pool *pool, const RematProblem *p);
+int64_t *cut_keep_all_bytes(Pool *pool, const RematProblem *p);
 
 /* Finds the best price.  The cuts at two prices are two lines over the price that no cut is above;
  * the next price is where they meet (Newton's method for parametric cuts). */
-typedef struct MomentLimit {
+typedef struct CutLimit {
     bool on_time;     /* bound the bytes under a limit on time, else the time under one on bytes */
     int64_t limit;    /* cost in scaled units, or bytes for the whole arena */
-    int64_t keep_all; /* moment_keep_all_bytes of the node */
+    int64_t keep_all; /* cut_keep_all_bytes of the node */
     int64_t good_enough; /* stop when the bound cannot exceed this */
     int64_t price;       /* where to begin; where it ended */
-} MomentLimit;
+} CutLimit;
 
 /* Bytes of the arena, or scaled cost, that no schedule is below; INT64_MAX = no schedule keeps the
  * limit. */
-int64_t moment_bound(Moment *m, MomentLimit *limit, int64_t *work);
+int64_t cut_relaxation_bound(CutRelaxation *m, CutLimit *limit, int64_t *work);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "passes/paper_graph/count_internal.h"
+#include "passes/paper_graph/paper_graph_internal.h"
 
 #include "ir/support/sort.h"
 
@@ -100,9 +100,9 @@ typedef struct Held {
 typedef struct Counting {
     Pool *pool, *scratch;
     CountFacts facts;
-    const CountRule *rule;
+    const CountingRule *rule;
     Held *held; /* by value */
-    VEC(CountVertex) vertex;
+    VEC(PaperVertex) vertex;
 } Counting;
 
 /* What a node reads, each vertex once. */
@@ -131,7 +131,7 @@ static int vertex_to_join(const Counting *c, ValueId v)
     if (c->facts.readers[v] != 1 || c->held[v].n != 1)
         return -1;
     int at = c->held[v].at[0];
-    const CountVertex *vertex = &c->vertex.data[at];
+    const PaperVertex *vertex = &c->vertex.data[at];
     return vertex->value == v && vertex->kind != COUNT_INPUT ? at : -1;
 }
 
@@ -169,7 +169,7 @@ static bool is_vertex(const Counting *c, const Node *n, CountHow how)
     return f->trained[out] || (n->op == OP_input && f->of_model[out] && !is_rng(n));
 }
 
-static void set_value(Counting *c, CountVertex *vertex, ValueId v)
+static void set_value(Counting *c, PaperVertex *vertex, ValueId v)
 {
     const Type *type = value_type(c->facts.g, v);
     vertex->value = v;
@@ -182,7 +182,7 @@ static int add_vertex(Counting *c, const Node *n, CountKind kind)
 {
     Held from = held_by_inputs(c, c->pool, n);
     const char *name = kind == COUNT_OP_other ? op_name(n->op) : count_kinds[kind].name;
-    CountVertex vertex = {.op = name,
+    PaperVertex vertex = {.op = name,
                           .kind = count_kinds[kind].kind,
                           .conv = kind == COUNT_OP_conv || kind == COUNT_OP_deconv,
                           .source = kind == COUNT_OP_input,
@@ -201,7 +201,7 @@ static int join_vertex(Counting *c, const Node *n, CountKind kind, CountHow how)
     int at = how == COUNT_IN_PLACE || how == COUNT_CHAIN ? vertex_to_join(c, n->in[0]) : -1;
     if (at < 0)
         return -1;
-    CountVertex *vertex = &c->vertex.data[at];
+    PaperVertex *vertex = &c->vertex.data[at];
     if (how == COUNT_CHAIN && vertex->kind != COUNT_VIEW)
         return -1;
     if (how == COUNT_IN_PLACE)
@@ -231,15 +231,15 @@ static void count_node(Counting *c, const Node *n)
 
 static int compare_ops(const void *a, const void *b)
 {
-    return strcmp(((const CountOp *)a)->name, ((const CountOp *)b)->name);
+    return strcmp(((const PaperOp *)a)->name, ((const PaperOp *)b)->name);
 }
 
-static void sum_up(Pool *pool, CountGraph *out)
+static void sum_up(Pool *pool, PaperGraph *out)
 {
-    CountOp *op = POOL_ARRAY(pool, (size_t)out->n_vertices + 1, CountOp);
+    PaperOp *op = POOL_ARRAY(pool, (size_t)out->n_vertices + 1, PaperOp);
     int n = 0;
     for (int i = 0; i < out->n_vertices; i++) {
-        const CountVertex *v = &out->vertex[i];
+        const PaperVertex *v = &out->vertex[i];
         int k = 0;
         while (k < n && strcmp(op[k].name, v->op) != 0)
             k++;
@@ -269,7 +269,7 @@ static void mark_targets(Counting *c, ValueId loss)
     }
 }
 
-CountGraph count_graph(Pool *pool, const Graph *g, const CountRule *rule)
+PaperGraph paper_graph(Pool *pool, const Graph *g, const CountingRule *rule)
 {
     Pool *scratch = pool_new_child(pool);
     ValueId loss =
@@ -283,7 +283,7 @@ CountGraph count_graph(Pool *pool, const Graph *g, const CountRule *rule)
         if (c.facts.needed[g->order.data[i]])
             count_node(&c, graph_node(g, g->order.data[i]));
     mark_targets(&c, loss);
-    CountGraph out = {.rule = rule, .vertex = c.vertex.data, .n_vertices = (int)c.vertex.len};
+    PaperGraph out = {.rule = rule, .vertex = c.vertex.data, .n_vertices = (int)c.vertex.len};
     sum_up(pool, &out);
     pool_free(scratch);
     return out;

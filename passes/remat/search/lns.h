@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What the parts of one search of the scrimp solver share: one front, and several base orders. */
-#ifndef SCRIMP_PASSES_REMAT_SEARCH_LADDER_H
-#define SCRIMP_PASSES_REMAT_SEARCH_LADDER_H
+#ifndef SCRIMP_PASSES_REMAT_SEARCH_LNS_H
+#define SCRIMP_PASSES_REMAT_SEARCH_LNS_H
 
-#include "passes/remat/model/front.h"
+#include "passes/remat/model/pareto_front.h"
 #include "passes/remat/model/solver.h"
-#include "passes/remat/search/search.h"
+#include "passes/remat/search/greedy.h"
 
 /* How many base orders are kept ready. */
-enum { LADDER_BASES = 6 };
+enum { LNS_BASES = 6 };
 
 /* A search over one base order. */
 typedef struct Base {
@@ -16,69 +16,69 @@ typedef struct Base {
     int *order;      /* slot -> node of the problem */
     int *slot_of;    /* back */
     RematProblem *p; /* the problem in that order */
-    Search *x;
+    GreedySearch *x;
     bool is_own; /* the problem's own order */
 } Base;
 
 /* What tells one search from another. */
-typedef struct LadderStyle {
+typedef struct SearchStyle {
     bool descends;     /* from the highest target down, before anything else */
-    bool whole_prices; /* see Search */
-} LadderStyle;
+    bool whole_prices; /* see GreedySearch */
+} SearchStyle;
 
-typedef struct Ladder {
+typedef struct LargeNeighbourhoodSearch {
     const RematProblem *p;
     const RematOptions *options;
-    LadderStyle style;
+    SearchStyle style;
     Pool *pool;
-    Front *front;
-    Front own; /* of what the search found in the problem's own order, also where other orders are
-                  better */
-    Base *base[LADDER_BASES]; /* [0] is in use, unless it is NULL */
+    ParetoFront *front;
+    ParetoFront own; /* of what the search found in the problem's own order, also where other orders
+                  are better */
+    Base *base[LNS_BASES]; /* [0] is in use, unless it is NULL */
     uint64_t random;
     int64_t high, low; /* targets lie between */
     int64_t target_bytes;
     double work;             /* in all */
     int64_t done;            /* of it, apart from what the bases' slots count */
-    int64_t most_work;       /* of one search_reduce */
+    int64_t most_work;       /* of one greedy_reduce */
     int64_t reordered_bytes; /* peak of the schedule that was reordered last, */
     int in_vain;             /* and how many in a row it did not help */
-} Ladder;
+} LargeNeighbourhoodSearch;
 
 /* Makes this order of all nodes the base; NULL: as the problem has them.  Nothing is recomputed,
  * and what the search is to reach is the ladder's target. */
-Search *ladder_base(Ladder *l, const int *order);
+GreedySearch *lns_base(LargeNeighbourhoodSearch *l, const int *order);
 
 /* The same for the order of first runs of a schedule, with its recomputations: each goes into the
  * slot of the next first run.  In a slot they run in base order, and once each, so peak and time
  * may differ a little from the schedule's. */
-Search *ladder_load(Ladder *l, const RematSchedule *s);
+GreedySearch *lns_load(LargeNeighbourhoodSearch *l, const RematSchedule *s);
 
 /* Offers what the search in use holds now to the front. */
-void ladder_offer(Ladder *l);
+void lns_offer(LargeNeighbourhoodSearch *l);
 /* Any schedule of the problem; true when it was taken.  One that does not obey @keep and @recompute
  * is passed over, unless it is the first. */
-bool ladder_offer_schedule(Ladder *l, const RematSchedule *s);
+bool lns_offer_schedule(LargeNeighbourhoodSearch *l, const RematSchedule *s);
 
 /* Part of the work is used up, or time is. */
-bool ladder_out_of_work(const Ladder *l, double part);
-int64_t ladder_work(const Ladder *l);
+bool lns_out_of_work(const LargeNeighbourhoodSearch *l, double part);
+int64_t lns_work(const LargeNeighbourhoodSearch *l);
 
 /* Brings the present schedule within the target and takes back what is not needed; false when it
  * cannot be brought there.  Offers both. */
-bool ladder_repair(Ladder *l);
+bool lns_repair(LargeNeighbourhoodSearch *l);
 
 /* What @recompute asks for runs again for its first read behind the loss. */
-void ladder_start_from_hints(Ladder *l);
+void lns_start_from_hints(LargeNeighbourhoodSearch *l);
 /* The search itself: all targets (scrimp_climb.c).  The front is not empty. */
-void ladder_climb(Ladder *l);
+void lns_climb(LargeNeighbourhoodSearch *l);
 
 /* What searches begin with.  Where pieces may lie inside one another, schedules are counted in
  * three ways. */
 typedef struct Starts {
-    Front plain;     /* with copies */
-    Front on_pieces; /* their runs on the problem of pieces */
-    Front counted;   /* by pieces_peak */
+    ParetoFront plain;     /* with copies */
+    ParetoFront on_pieces; /* their runs on the problem of pieces */
+    ParetoFront counted;   /* by pieces_peak */
 } Starts;
 
 Starts starts_new(Pool *pool);
@@ -89,14 +89,14 @@ void start_from_others(const RematProblem *p, const RematOptions *o, Pool *pool,
 
 /* All schedules of a small problem: true when the front has the best of them for every budget
  * (scrimp_exact.c). */
-bool ladder_exact(Ladder *l);
+bool lns_exact(LargeNeighbourhoodSearch *l);
 /* Large neighbourhoods around the best schedule of the target, for so much work. */
-void ladder_improve(Ladder *l, double work);
+void lns_improve(LargeNeighbourhoodSearch *l, double work);
 /* Another order of the runs of the best schedule within the target, with a smaller peak; true when
  * there is one. */
-bool ladder_reorder(Ladder *l);
+bool lns_reorder(LargeNeighbourhoodSearch *l);
 /* An order of these runs (remat_expand) with a peak that is small, or good enough. */
-RematSchedule ladder_order(Pool *scratch, const RematProblem *runs, int64_t good_enough_bytes,
-                           double until);
+RematSchedule lns_order(Pool *scratch, const RematProblem *runs, int64_t good_enough_bytes,
+                        double until);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "passes/remat/cache/memo.h"
+#include "passes/remat/cache/solution_cache.h"
 
 #include "ir/support/map.h"
 #include "passes/remat/cache/stored.h"
@@ -9,18 +9,18 @@
 #include <stdio.h>
 #include <string.h>
 
-RematMemo *remat_memo_new(Pool *pool, const RematStore *store)
+SolutionCache *solution_cache_new(Pool *pool, const SolutionStore *store)
 {
-    RematMemo *memo = POOL_NEW(pool, RematMemo);
+    SolutionCache *memo = POOL_NEW(pool, SolutionCache);
     memo->pool = pool;
     memo->store = store;
     return memo;
 }
 
-RematMemo *remat_memo_second(RematMemo *memo)
+SolutionCache *solution_cache_second(SolutionCache *memo)
 {
     if (!memo->second)
-        memo->second = remat_memo_new(memo->pool, memo->store);
+        memo->second = solution_cache_new(memo->pool, memo->store);
     return memo->second;
 }
 
@@ -54,7 +54,7 @@ static void hash_node(uint64_t *hash, const RematNode *n)
     hash_int(hash, n->n_overwrites + ((int64_t)n->n_in_place << 32));
 }
 
-static uint64_t hash_question(const RematProblem *p, const RematPieces *pieces,
+static uint64_t hash_question(const RematProblem *p, const AliasedProblem *pieces,
                               const char *question, uint64_t hash)
 {
     hash_more(&hash, question, strlen(question));
@@ -76,7 +76,7 @@ static uint64_t hash_question(const RematProblem *p, const RematPieces *pieces,
 static void question_key(const RematProblem *p, const RematOptions *o, const char *question,
                          char key[33])
 {
-    const RematPieces *pieces = o->context.pieces;
+    const AliasedProblem *pieces = o->context.pieces;
     snprintf(key, 33, "%016llx%016llx", (unsigned long long)hash_question(p, pieces, question, 1),
              (unsigned long long)hash_question(p, pieces, question, 0x9e3779b97f4a7c15u));
 }
@@ -94,30 +94,32 @@ static void answer_key(const RematProblem *p, const RematSolver *solver, const R
 {
     char question[300];
     snprintf(question, sizeof question,
-             "%s answer of %s budget=%lld objective=%d seed=%llu effort=%a stop_at=%d steps=%lld",
+             "%s answer of %s budget=%lld objective=%d seed=%llu effort=%a twremat_leaf_bags=%d "
+             "steps=%lld",
              SOLVER_ID, solver->name, (long long)o->budget_bytes, (int)o->objective,
-             (unsigned long long)o->seed, remat_effort(o), o->stop_at, (long long)o->max_steps);
+             (unsigned long long)o->seed, remat_effort(o), o->twremat_leaf_bags,
+             (long long)o->max_steps);
     question_key(p, o, question, key);
 }
 
 /* ---- fronts ---- */
 
-static void forget(RematMemo *memo)
+static void forget(SolutionCache *memo)
 {
     pool_free(memo->front.pool);
-    memo->front = (Front){.pool = pool_new_child(memo->pool)};
-    memo->with_copies = (Front){.pool = memo->front.pool};
+    memo->front = (ParetoFront){.pool = pool_new_child(memo->pool)};
+    memo->with_copies = (ParetoFront){.pool = memo->front.pool};
     memo->exact = false;
 }
 
 /* The next point of a stored front; false when it is none. */
-static bool read_point(Front *front, const RematProblem *p, const RematPieces *pieces,
+static bool read_point(ParetoFront *front, const RematProblem *p, const AliasedProblem *pieces,
                        StoredReader *r)
 {
-    FrontPoint x = {.pool = pool_new_child(front->pool)};
+    ParetoPoint x = {.pool = pool_new_child(front->pool)};
     bool ok = stored_get_schedule(r, x.pool, p->n_nodes, &x.schedule);
     RematFigures f = ok ? remat_check(x.pool, p, &x.schedule) : (RematFigures){0};
-    const FrontPoint *last = front->points.len ? &front->points.data[front->points.len - 1] : NULL;
+    const ParetoPoint *last = front->points.len ? &front->points.data[front->points.len - 1] : NULL;
     x.peak_bytes = f.ok ? pieces_peak(x.pool, pieces, &x.schedule, f.peak_bytes) : 0;
     if (!f.ok || (last && (x.peak_bytes <= last->peak_bytes || f.time >= last->time)))
         return false;
@@ -127,7 +129,7 @@ static bool read_point(Front *front, const RematProblem *p, const RematPieces *p
 }
 
 /* The smallest schedule with copies, if there is one. */
-static bool read_with_copies(RematMemo *memo, const RematProblem *p, StoredReader *r)
+static bool read_with_copies(SolutionCache *memo, const RematProblem *p, StoredReader *r)
 {
     if (stored_get(r) == 0)
         return true;
@@ -136,12 +138,12 @@ static bool read_with_copies(RematMemo *memo, const RematProblem *p, StoredReade
     bool ok = stored_get_schedule(r, scratch, p->n_nodes, &s);
     RematFigures f = ok ? remat_check(scratch, p, &s) : (RematFigures){0};
     if (f.ok)
-        front_offer(&memo->with_copies, f.peak_bytes, f.time, &s);
+        pareto_offer(&memo->with_copies, f.peak_bytes, f.time, &s);
     pool_free(scratch);
     return f.ok;
 }
 
-static bool read_front(RematMemo *memo, const RematProblem *p, const RematPieces *pieces)
+static bool read_front(SolutionCache *memo, const RematProblem *p, const AliasedProblem *pieces)
 {
     Pool *scratch = pool_new_child(memo->pool);
     StoredReader r;
@@ -159,7 +161,7 @@ static bool read_front(RematMemo *memo, const RematProblem *p, const RematPieces
     return ok;
 }
 
-bool memo_recall_front(RematMemo *memo, const RematProblem *p, const RematOptions *o)
+bool solution_cache_recall_front(SolutionCache *memo, const RematProblem *p, const RematOptions *o)
 {
     char key[33];
     front_key(p, o, key);
@@ -172,7 +174,7 @@ bool memo_recall_front(RematMemo *memo, const RematProblem *p, const RematOption
     return memo->complete;
 }
 
-void memo_keep_front(RematMemo *memo, const RematOptions *o)
+void solution_cache_keep_front(SolutionCache *memo, const RematOptions *o)
 {
     memo->complete = !remat_out_of_time(o);
     if (!memo->store || o->deadline_seconds > 0)
@@ -193,9 +195,9 @@ void memo_keep_front(RematMemo *memo, const RematOptions *o)
 
 /* ---- answers ---- */
 
-static const RematStore *answers_of(const RematSolver *only, const RematOptions *o)
+static const SolutionStore *answers_of(const RematSolver *only, const RematOptions *o)
 {
-    bool asked = only && !only->in_best && o->notes && !o->seen;
+    bool asked = only && !only->in_portfolio && o->notes && !o->seen;
     return o->context.memo && asked ? o->context.memo->store : NULL;
 }
 
@@ -217,13 +219,13 @@ static bool read_answer(const RematProblem *p, StoredReader *r, const RematOptio
     return out->figures.ok;
 }
 
-bool memo_recall_answer(const RematProblem *p, const RematSolver *only, const RematOptions *o,
-                        Pool *pool, RematAnswer *out)
+bool solution_cache_recall_answer(const RematProblem *p, const RematSolver *only,
+                                  const RematOptions *o, Pool *pool, RematAnswer *out)
 {
     char key[33];
     StoredReader r;
     size_t bytes;
-    const RematStore *store = answers_of(only, o);
+    const SolutionStore *store = answers_of(only, o);
     if (!store)
         return false;
     Pool *scratch = pool_new_child(pool);
@@ -235,11 +237,11 @@ bool memo_recall_answer(const RematProblem *p, const RematSolver *only, const Re
     return ok;
 }
 
-void memo_keep_answer(const RematProblem *p, const RematSolver *only, const RematOptions *o,
-                      const RematAnswer *a)
+void solution_cache_keep_answer(const RematProblem *p, const RematSolver *only,
+                                const RematOptions *o, const RematAnswer *a)
 {
     char key[33];
-    const RematStore *store = answers_of(only, o);
+    const SolutionStore *store = answers_of(only, o);
     if (!store || o->deadline_seconds > 0)
         return;
     Pool *scratch = pool_new_child(o->context.memo->pool);

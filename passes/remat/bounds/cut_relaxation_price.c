@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The best price of memory at one moment. */
-#include "passes/remat/bounds/moment.h"
+#include "passes/remat/bounds/cut_relaxation.h"
 
 enum { MAX_PRICES = 24 };
 static const int64_t FIRST_PRICE = 1 << 12, HIGHEST_PRICE = (int64_t)1 << 32;
 
 /* What the base order, every node once, has alive at each node; t's merged outputs as in
- * moment.c: with several inputs to be written over, room of their own is not certain. */
+ * cut_relaxation.c: with several inputs to be written over, room of their own is not certain. */
 static int64_t merged_bytes(const RematProblem *p, int n, const int *last)
 {
     const RematNode *node = &p->node[n];
@@ -28,7 +28,7 @@ static int64_t merged_bytes(const RematProblem *p, int n, const int *last)
     return bytes;
 }
 
-int64_t *moment_keep_all_bytes(Pool *pool, const RematProblem *p)
+int64_t *cut_keep_all_bytes(Pool *pool, const RematProblem *p)
 {
     int64_t *bytes = POOL_ARRAY(pool, (size_t)p->n_nodes + 2, int64_t), alive = 0;
     int *last = POOL_ARRAY(pool, (size_t)p->n_tensors + 1, int);
@@ -52,7 +52,7 @@ int64_t *moment_keep_all_bytes(Pool *pool, const RematProblem *p)
 }
 
 /* What a cut at this price proves, in the scaled units of what is bounded. */
-static int64_t proven(const MomentLimit *l, const MomentCut *cut, int64_t price, int64_t spare)
+static int64_t proven(const CutLimit *l, const MinimumCut *cut, int64_t price, int64_t spare)
 {
     if (!l->on_time)
         return cut->value - price * spare;
@@ -61,7 +61,7 @@ static int64_t proven(const MomentLimit *l, const MomentCut *cut, int64_t price,
 }
 
 /* Where the lines of the two cuts meet, no price proves more. */
-static double most_provable(const MomentLimit *l, const MomentCut *lo, const MomentCut *hi,
+static double most_provable(const CutLimit *l, const MinimumCut *lo, const MinimumCut *hi,
                             int64_t spare)
 {
     double cost = (double)(hi->cost - lo->cost), weight = (double)(lo->weight - hi->weight);
@@ -71,15 +71,15 @@ static double most_provable(const MomentLimit *l, const MomentCut *lo, const Mom
                     : (double)lo->weight;
 }
 
-static int64_t search_price(Moment *m, MomentLimit *l, int64_t spare, int64_t good_enough,
+static int64_t search_price(CutRelaxation *m, CutLimit *l, int64_t spare, int64_t good_enough,
                             int64_t *work)
 {
     int64_t best = 0, price = l->price > 0 ? l->price : FIRST_PRICE;
     int shift = m->problem->scale.shift;
-    MomentCut lo = {.weight = (l->keep_all - m->fixed_bytes) >> shift}, hi = {0};
+    MinimumCut lo = {.weight = (l->keep_all - m->fixed_bytes) >> shift}, hi = {0};
     bool has_hi = false;
     for (int k = 0; k < MAX_PRICES; k++) {
-        MomentCut cut = moment_cut(m, 1, price, work);
+        MinimumCut cut = cut_relaxation_cut(m, 1, price, work);
         int64_t value = proven(l, &cut, price, spare);
         if (value > best) {
             best = value;
@@ -107,14 +107,14 @@ static int64_t search_price(Moment *m, MomentLimit *l, int64_t spare, int64_t go
     return best;
 }
 
-int64_t moment_bound(Moment *m, MomentLimit *l, int64_t *work)
+int64_t cut_relaxation_bound(CutRelaxation *m, CutLimit *l, int64_t *work)
 {
     int shift = m->problem->scale.shift;
     if (l->on_time) {
         int64_t enough = l->good_enough > m->fixed_bytes ? l->good_enough - m->fixed_bytes : -1;
         int64_t value = l->limit < INT64_MAX && m->problem->rerun
                             ? search_price(m, l, l->limit, enough < 0 ? -1 : enough >> shift, work)
-                            : moment_cut(m, 0, 1, work).value;
+                            : cut_relaxation_cut(m, 0, 1, work).value;
         return m->fixed_bytes + (value << shift);
     }
     if (m->fixed_bytes > l->limit)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "passes/remat/bounds/moment.h"
+#include "passes/remat/bounds/cut_relaxation.h"
 
 #include "passes/remat/model/readers.h"
 #include <float.h>
@@ -12,9 +12,9 @@ static const double MOST_COST = DBL_MAX / INT_MAX;
 typedef enum Side { OPEN, PAST, FUTURE } Side; /* of t, for certain */
 
 typedef struct Build {
-    const MomentProblem *problem;
+    const CutProblem *problem;
     const RematProblem *p;
-    Moment *m;
+    CutRelaxation *m;
     Side *side;      /* by node */
     int *ran, *done; /* by node: the vertices of e and h */
     int64_t *weight; /* by tensor: bytes that k_x adds at t */
@@ -28,11 +28,11 @@ static double cost_of(const RematNode *node)
     return node->cost > 0 && node->cost < MOST_COST ? node->cost : 0;
 }
 
-static MomentScale find_scale(const RematProblem *p)
+static CutScale find_scale(const RematProblem *p)
 {
     double cost = 0, bytes = 0;
     int exponent;
-    MomentScale s = {0, 0};
+    CutScale s = {0, 0};
     for (int n = 0; n < p->n_nodes; n++)
         cost += cost_of(&p->node[n]);
     for (int t = 0; t < p->n_tensors; t++)
@@ -44,10 +44,10 @@ static MomentScale find_scale(const RematProblem *p)
     return s;
 }
 
-MomentProblem *moment_problem_new(Pool *pool, const RematProblem *p, bool rerun)
+CutProblem *cut_problem_new(Pool *pool, const RematProblem *p, bool rerun)
 {
-    MomentProblem *m = POOL_NEW(pool, MomentProblem);
-    *m = (MomentProblem){p, rerun, find_scale(p), remat_readers(pool, p)};
+    CutProblem *m = POOL_NEW(pool, CutProblem);
+    *m = (CutProblem){p, rerun, find_scale(p), remat_readers(pool, p)};
     return m;
 }
 
@@ -145,15 +145,15 @@ static void add_operands(Build *b)
     b->m->fixed_bytes += node->workspace;
 }
 
-static void add_term(Build *b, int from, int to, MomentTerm term)
+static void add_term(Build *b, int from, int to, CutTerm term)
 {
     if (from == to || from == SINK || to == SOURCE)
         return; /* never paid */
     int e = flow_edge(b->m->net, from, to);
     if (e == b->room) {
         size_t room = b->room ? 2 * (size_t)b->room : 256;
-        b->m->term = pool_grow(b->m->pool, b->m->term, (size_t)b->room * sizeof(MomentTerm),
-                               room * sizeof(MomentTerm));
+        b->m->term = pool_grow(b->m->pool, b->m->term, (size_t)b->room * sizeof(CutTerm),
+                               room * sizeof(CutTerm));
         b->room = (int)room;
     }
     b->m->term[e] = term;
@@ -162,7 +162,7 @@ static void add_term(Build *b, int from, int to, MomentTerm term)
 /* from = 1 requires to = 1. */
 static void require(Build *b, int from, int to)
 {
-    add_term(b, from, to, (MomentTerm){.tensor = -1});
+    add_term(b, from, to, (CutTerm){.tensor = -1});
 }
 
 /* Does a node that has run for certain overwrite something that n reads? */
@@ -183,7 +183,7 @@ static void add_vertices(Build *b)
 {
     const bool *stale = find_stale(b);
     for (int n = 0; n < b->p->n_nodes; n++) {
-        bool once = stale[n] || n == b->m->node || !moment_rerun(b->problem, n);
+        bool once = stale[n] || n == b->m->node || !cut_rerun(b->problem, n);
         b->ran[n] = b->done[n] = SINK;
         if (b->side[n] == FUTURE)
             continue;
@@ -200,9 +200,9 @@ static void add_node(Build *b, int n)
     if (b->side[n] == FUTURE)
         return;
     if (b->done[n] != b->ran[n]) {
-        double units = floor(moment_units(&b->problem->scale, cost_of(node)));
+        double units = floor(cut_units(&b->problem->scale, cost_of(node)));
         if (units > 0)
-            add_term(b, b->ran[n], b->done[n], (MomentTerm){(int64_t)units, 0, 0, -1});
+            add_term(b, b->ran[n], b->done[n], (CutTerm){(int64_t)units, 0, 0, -1});
         require(b, b->done[n], b->ran[n]);
     }
     if (b->side[n] != OPEN)
@@ -255,16 +255,16 @@ static void add_tensor(Build *b, int x)
         add_kept(b, x);
     else
         add_term(b, from, to,
-                 (MomentTerm){0, b->weight[x] >> b->problem->scale.shift, b->weight[x], x});
+                 (CutTerm){0, b->weight[x] >> b->problem->scale.shift, b->weight[x], x});
 }
 
-Moment *moment_new(Pool *pool, const MomentProblem *problem, int node)
+CutRelaxation *cut_relaxation_new(Pool *pool, const CutProblem *problem, int node)
 {
     const RematProblem *p = problem->p;
     size_t n_nodes = (size_t)p->n_nodes + 1, n_tensors = (size_t)p->n_tensors + 1;
-    Moment *m = POOL_NEW(pool, Moment);
-    *m =
-        (Moment){problem, pool, node, 0, POOL_ARRAY(pool, n_tensors, int), 0, flow_new(pool), NULL};
+    CutRelaxation *m = POOL_NEW(pool, CutRelaxation);
+    *m = (CutRelaxation){problem, pool,           node, 0, POOL_ARRAY(pool, n_tensors, int),
+                         0,       flow_new(pool), NULL};
     Build b = {problem,
                p,
                m,
@@ -285,11 +285,12 @@ Moment *moment_new(Pool *pool, const MomentProblem *problem, int node)
     return m;
 }
 
-MomentCut moment_cut(Moment *m, int64_t cost_price, int64_t weight_price, int64_t *work)
+MinimumCut cut_relaxation_cut(CutRelaxation *m, int64_t cost_price, int64_t weight_price,
+                              int64_t *work)
 {
-    MomentCut cut = {0};
+    MinimumCut cut = {0};
     for (int e = 0; e < flow_n_edges(m->net); e++) {
-        const MomentTerm *t = &m->term[e];
+        const CutTerm *t = &m->term[e];
         bool free_of_price = t->tensor >= 0 || t->cost > 0;
         flow_set_capacity(m->net, e,
                           free_of_price ? cost_price * t->cost + weight_price * t->weight

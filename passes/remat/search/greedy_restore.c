@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Takes out recomputations that are not needed to stay within the target. */
-#include "passes/remat/search/search.h"
+#include "passes/remat/search/greedy.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -24,10 +24,10 @@ static uint64_t kind_of(const RematProblem *p, int node)
     return mix(kind + (uint64_t)n->n_in);
 }
 
-Search *search_new(Pool *pool, const RematProblem *p, uint64_t *random)
+GreedySearch *greedy_new(Pool *pool, const RematProblem *p, uint64_t *random)
 {
-    Search *x = POOL_NEW(pool, Search);
-    *x = (Search){.p = p, .pool = pool, .slots = slots_new(pool, p), .random = random};
+    GreedySearch *x = POOL_NEW(pool, GreedySearch);
+    *x = (GreedySearch){.p = p, .pool = pool, .slots = incremental_new(pool, p), .random = random};
     x->next_over = POOL_ARRAY(pool, (size_t)p->n_nodes + 1, int);
     x->kind = POOL_ARRAY(pool, (size_t)p->n_nodes + 1, uint64_t);
     for (int n = 0; n < p->n_nodes; n++)
@@ -36,17 +36,17 @@ Search *search_new(Pool *pool, const RematProblem *p, uint64_t *random)
     return x;
 }
 
-uint64_t search_random(Search *x)
+uint64_t greedy_random(GreedySearch *x)
 {
     return mix(*x->random += 0x9e3779b97f4a7c15U);
 }
 
-double search_uniform(Search *x)
+double greedy_uniform(GreedySearch *x)
 {
-    return (double)(search_random(x) >> 11) * 0x1p-53;
+    return (double)(greedy_random(x) >> 11) * 0x1p-53;
 }
 
-double search_bend(const Search *x, int node)
+double greedy_bend(const GreedySearch *x, int node)
 {
     if (x->noise == 0)
         return 1;
@@ -58,34 +58,34 @@ double search_bend(const Search *x, int node)
 /* ---- taking out ---- */
 
 /* Whether @recompute asks for this run. */
-static bool is_pinned(const Search *x, int node, int slot)
+static bool is_pinned(const GreedySearch *x, int node, int slot)
 {
     return x->p->node[node].hint == REMAT_RECOMPUTE && slot > x->p->loss_node &&
-           slots_run_slot(x->slots, node, slots_run_before(x->slots, node, slot - 1)) <=
+           incremental_run_slot(x->slots, node, incremental_run_before(x->slots, node, slot - 1)) <=
                x->p->loss_node;
 }
 
-static bool is_unread(const Search *x, int node, int slot)
+static bool is_unread(const GreedySearch *x, int node, int slot)
 {
-    int run = slots_run_before(x->slots, node, slot);
+    int run = incremental_run_before(x->slots, node, slot);
     for (int k = 0; k < x->p->node[node].n_out; k++)
-        if (slots_next_read(x->slots, node, run, k, slot - 1) >= 0)
+        if (incremental_next_read(x->slots, node, run, k, slot - 1) >= 0)
             return false;
     return true;
 }
 
-static void remove_unread(Search *x, int node, int slot)
+static void remove_unread(GreedySearch *x, int node, int slot)
 {
     const RematNode *n = &x->p->node[node];
-    slots_remove(x->slots, node, slot);
+    incremental_remove(x->slots, node, slot);
     for (int i = 0; i < n->n_in; i++) {
         int q = x->p->tensor[n->in[i]].producer;
-        if (q >= 0 && q != slot && slots_has(x->slots, q, slot) && is_unread(x, q, slot))
+        if (q >= 0 && q != slot && incremental_has(x->slots, q, slot) && is_unread(x, q, slot))
             remove_unread(x, q, slot);
     }
 }
 
-void search_remove(Search *x, int node, int slot)
+void greedy_remove(GreedySearch *x, int node, int slot)
 {
     if (!is_pinned(x, node, slot) || is_unread(x, node, slot))
         remove_unread(x, node, slot);
@@ -95,33 +95,34 @@ void search_remove(Search *x, int node, int slot)
 
 /* Bytes that live until `slot` only because this run reads them; -1 when that is not the whole
  * story, because operands are made in the same slot. */
-static int64_t freed_operands(const Search *x, const RematNode *n, int slot)
+static int64_t freed_operands(const GreedySearch *x, const RematNode *n, int slot)
 {
     int64_t bytes = 0;
     for (int i = 0; i < n->n_in; i++) {
         const RematTensor *t = &x->p->tensor[n->in[i]];
         if (t->producer < 0 || t->bytes == 0)
             continue;
-        int run = slots_run_before(x->slots, t->producer, slot);
-        if (slots_run_slot(x->slots, t->producer, run) == slot)
+        int run = incremental_run_before(x->slots, t->producer, slot);
+        if (incremental_run_slot(x->slots, t->producer, run) == slot)
             return -1;
-        int k = slots_output(x->slots, n->in[i]);
-        bytes += slots_life_end(x->slots, t->producer, run, k) == slot ? t->bytes : 0;
+        int k = incremental_output(x->slots, n->in[i]);
+        bytes += incremental_life_end(x->slots, t->producer, run, k) == slot ? t->bytes : 0;
     }
     return bytes;
 }
 
 /* The value kept from the run before until this slot would not fit, whatever leaves with the run.
  */
-static bool cannot_be_kept(Search *x, int node, int slot)
+static bool cannot_be_kept(GreedySearch *x, int node, int slot)
 {
     const RematNode *n = &x->p->node[node];
-    int run = slots_run_before(x->slots, node, slot - 1);
+    int run = incremental_run_before(x->slots, node, slot - 1);
     int64_t freed = freed_operands(x, n, slot);
     for (int k = 0; k < n->n_out && freed >= 0; k++) {
-        int end = slots_life_end(x->slots, node, run, k);
+        int end = incremental_life_end(x->slots, node, run, k);
         int64_t more = x->p->tensor[n->out[k]].bytes - freed;
-        if (more > 0 && slots_peak_within(x->slots, end + 1, slot - 1) + more > x->target_bytes)
+        if (more > 0 &&
+            incremental_peak_within(x->slots, end + 1, slot - 1) + more > x->target_bytes)
             return true;
     }
     return false;
@@ -144,43 +145,43 @@ static int dearest_first(const void *a, const void *b)
     return (x->slot > y->slot) - (x->slot < y->slot);
 }
 
-static Candidate *list_candidates(Search *x, Pool *pool, int *n)
+static Candidate *list_candidates(GreedySearch *x, Pool *pool, int *n)
 {
-    Candidate *all = POOL_ARRAY(pool, (size_t)slots_recomputed(x->slots) + 1, Candidate);
+    Candidate *all = POOL_ARRAY(pool, (size_t)incremental_recomputed(x->slots) + 1, Candidate);
     *n = 0;
-    for (int slot = 0; slot < slots_count(x->slots); slot++) {
+    for (int slot = 0; slot < incremental_count(x->slots); slot++) {
         int here;
-        const int *node = slots_in_slot(x->slots, slot, &here);
+        const int *node = incremental_in_slot(x->slots, slot, &here);
         for (int i = 0; i < here; i++)
             all[(*n)++] =
-                (Candidate){x->p->node[node[i]].cost * search_bend(x, node[i]), node[i], slot};
+                (Candidate){x->p->node[node[i]].cost * greedy_bend(x, node[i]), node[i], slot};
     }
     qsort(all, (size_t)*n, sizeof *all, dearest_first);
     return all;
 }
 
-static bool try_without(Search *x, const Candidate *c)
+static bool try_without(GreedySearch *x, const Candidate *c)
 {
-    if (!slots_has(x->slots, c->node, c->slot) || cannot_be_kept(x, c->node, c->slot) ||
+    if (!incremental_has(x->slots, c->node, c->slot) || cannot_be_kept(x, c->node, c->slot) ||
         is_pinned(x, c->node, c->slot))
         return false;
-    int mark = slots_mark(x->slots);
-    search_remove(x, c->node, c->slot);
-    if (slots_peak(x->slots, NULL) <= x->target_bytes)
+    int mark = incremental_mark(x->slots);
+    greedy_remove(x, c->node, c->slot);
+    if (incremental_peak(x->slots, NULL) <= x->target_bytes)
         return true;
-    slots_rollback(x->slots, mark);
+    incremental_rollback(x->slots, mark);
     return false;
 }
 
-void search_restore(Search *x)
+void greedy_restore(GreedySearch *x)
 {
-    int64_t until = slots_work(x->slots) + x->most_work;
-    for (bool any = true; any && slots_work(x->slots) < until;) {
+    int64_t until = incremental_work(x->slots) + x->most_work;
+    for (bool any = true; any && incremental_work(x->slots) < until;) {
         Pool *pool = pool_new_child(x->pool);
         int n;
         const Candidate *all = list_candidates(x, pool, &n);
         any = false;
-        for (int i = 0; i < n && slots_work(x->slots) < until; i++)
+        for (int i = 0; i < n && incremental_work(x->slots) < until; i++)
             any |= try_without(x, &all[i]);
         pool_free(pool);
     }

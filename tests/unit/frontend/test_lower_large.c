@@ -15,8 +15,8 @@ enum { MANY = 100000 };
 
 static const char head[] = "model m(x: f32[4, 8]) {\n  y = 0\n";
 
-/* once, MANY times repeat, which may hold the number of the repetition and of the one before, once.
- */
+/* before; MANY times repeat, where # is the number of the repetition and @ that of the one before;
+ * after, where # is MANY. */
 static const char *long_text(Pool *pool, const char *before, const char *repeat, const char *after)
 {
     StrBuf b = strbuf_new(pool);
@@ -29,7 +29,11 @@ static const char *long_text(Pool *pool, const char *before, const char *repeat,
                 strbuf_printf(&b, "%d", i - 1);
             else
                 strbuf_printf(&b, "%c", *c);
-    strbuf_put(&b, after);
+    for (const char *c = after; *c; c++)
+        if (*c == '#')
+            strbuf_printf(&b, "%d", MANY);
+        else
+            strbuf_printf(&b, "%c", *c);
     return b.text;
 }
 
@@ -41,12 +45,11 @@ typedef struct LongCase {
 static const LongCase cases[] = {
     {"model m(x: f32[4, 8]) {\n  return x", "\n  |> relu()", "\n}\n", 0},
     {"model m(x: f32[4, 8]) {\n  return x", " |> relu()", "\n}\n", 0},
-    {"option o0 = 1\n", "option o# = o@ + 1\n", "model m(x: f32[4, 8]) { return x * o100000 }\n",
-     0},
+    {"option o0 = 1\n", "option o# = o@ + 1\n", "model m(x: f32[4, 8]) { return x * o# }\n", 0},
     {head, "  x = relu(x)\n", "  return x\n}\n", 0},
-    {"model m(x: f32[4, 8]) {\n  a0 = x\n", "  a# = a@ + 1\n", "  return a100000\n}\n", 0},
+    {"model m(x: f32[4, 8]) {\n  a0 = x\n", "  a# = a@ + 1\n", "  return a#\n}\n", 0},
     {"block b0(x) { return x }\n", "block b#(x) { return b0(x) }\n",
-     "model m(x: f32[4, 8]) { return x |> b100000() }\n", 0},
+     "model m(x: f32[4, 8]) { return x |> b#() }\n", 0},
     {"block b(x", ", p# = 0", ") { return x }\nmodel m(x: f32[4, 8]) { return x |> b(p1 = 2) }\n",
      0},
     {head, "  y = y + max([1, #])\n", "  return x\n}\n", 0},

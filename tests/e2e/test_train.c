@@ -72,6 +72,14 @@ static void test_text(void)
     result_free(&again);
 }
 
+/* What ./bootstrap demo trains finds its text in the source tree. */
+static void test_demo(void)
+{
+    expect_ok("cd $EXAMPLES/.. && exec $SCRIMP train examples/demo.scrimp -D N=1 -D T=16 -D L=1 "
+              "--steps 2 --log $TMP/demo.log -q");
+    EXPECT(isfinite(last_in_log(in_tmp("demo.log"), "loss")), "no loss");
+}
+
 static void test_overfit(void)
 {
     expect_ok("$SCRIMP train $EXAMPLES/mlp.scrimp -D N=16 --data $TMP/idx --steps 150 --overfit "
@@ -98,6 +106,7 @@ int main(void)
     test_learning();
     test_resume();
     test_text();
+    test_demo();
     test_overfit();
     test_ahead_of_time();
     return e2e_end();

@@ -16,22 +16,28 @@ typedef struct MaskReport {
 } MaskReport;
 
 typedef struct PassContext {
-    Graph *graph;
-    Pool *pool;          /* the compilation's */
+    Graph *graph; /* what a pass works on, and what it leaves */
+    Pool *pool;   /* the compilation's */
+
+    /* What is asked for */
     PlanRequest request; /* without a cost model: passes_run reads the graph's remat section and
-                            the arguments of pass remat */
-    struct SolutionCache *memo; /* what it found for an earlier build; NULL = nothing is kept */
-    bool checksums;             /* plan adds a checksum of every gradient (verify) */
-    MaskReport masks;           /* filled by masks */
+                            the arguments of the pass */
+    struct SolutionCache
+        *memo;      /* what solvers found for an earlier build; NULL = nothing is kept */
+    bool checksums; /* plan adds a checksum of every gradient (verify) */
+
+    /* From one pass to a later one */
     Graph *without_masks;   /* by masks, for remat right behind it; NULL: as the graph is, or not to
                                be looked at */
-    const char *untrained;  /* by autodiff: parameters that the loss does not depend on, "$a $b";
-                               NULL = none */
-    RematReport report;     /* filled by remat */
     PlacementCache *places; /* that remat has tried; NULL: none */
-    MemPlan *plan;          /* filled by plan */
-    /* environment or user error ("budget 512MiB infeasible: ..."): code and message */
-    const char *error_code, *error, *error_help;
+
+    /* What passes have found out */
+    MaskReport masks;      /* by masks */
+    const char *untrained; /* by autodiff: parameters that the loss does not depend on, "$a $b";
+                              NULL = none */
+    RematReport report;    /* by remat */
+    MemPlan *plan;         /* by plan */
+    RematError error;      /* of a pass that failed */
 } PassContext;
 
 typedef struct Pass {
@@ -40,6 +46,7 @@ typedef struct Pass {
     bool (*run)(PassContext *ctx); /* false: ctx->error says why */
     const char *needs;             /* graph kind it works on: "forward", "step" or "any" */
     bool pieces;                   /* it may follow `views` */
+    bool has_request;              /* of its own: from its arguments and the remat section */
 } Pass;
 
 extern const Pass pass_table[];          /* from passes.def; ends with name == NULL */
@@ -60,8 +67,9 @@ bool pipeline_has(const char *pipeline, const char *pass);
 /* The layer of settings that is the model's remat section. */
 PlanSettings remat_section(const TrainSpec *train);
 
-/* A pass fails for this reason: false. */
-bool pass_refuse(PassContext *ctx, const RematError *e);
+/* A pass fails because of the user's mistake: sets ctx->error; false, as the pass returns it.
+ * help: a way out, or NULL. */
+bool pass_fail(PassContext *ctx, const char *code, const char *message, const char *help);
 
 /* One function a pass, one file a function. */
 #define PASS(name, ...) bool pass_##name(PassContext *ctx);

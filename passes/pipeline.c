@@ -9,12 +9,13 @@
 #include <string.h>
 
 const Pass pass_table[] = {
-#define PASS(name, graph, pieces, pipelines, doc) {#name, doc, pass_##name, graph, pieces},
+#define PASS(name, graph, pieces, request, pipelines, doc)                                         \
+    {#name, doc, pass_##name, graph, pieces, request},
 #define AGAIN(name, pipelines)
 #include "passes/passes.def"
 #undef PASS
 #undef AGAIN
-    {NULL, NULL, NULL, NULL, false}};
+    {NULL, NULL, NULL, NULL, false, false}};
 
 /* Each name has a comma in front; the pipelines begin behind the first. */
 static const char train_names[] =
@@ -25,10 +26,10 @@ static const char train_names[] =
 #undef PASS
 #undef AGAIN
 static const char infer_names[] =
-#define ALWAYS(name)                              "," #name
-#define TRAINING(name)                            ""
-#define PASS(name, graph, pieces, pipelines, doc) pipelines(name)
-#define AGAIN(name, pipelines)                    pipelines(name)
+#define ALWAYS(name)                                       "," #name
+#define TRAINING(name)                                     ""
+#define PASS(name, graph, pieces, request, pipelines, doc) pipelines(name)
+#define AGAIN(name, pipelines)                             pipelines(name)
 #include "passes/passes.def"
     ;
 #undef PASS
@@ -62,10 +63,7 @@ static const Pass *pass_find(const char *name, size_t length)
 
 static bool pipeline_error(PassContext *ctx, const char *message, const char *help)
 {
-    ctx->error_code = "E601";
-    ctx->error = message;
-    ctx->error_help = help;
-    return false;
+    return pass_fail(ctx, "E601", message, help);
 }
 
 static bool unknown_pass(PassContext *ctx, const char *name, size_t length)
@@ -84,7 +82,7 @@ static bool unknown_pass(PassContext *ctx, const char *name, size_t length)
 /* A word of the pipeline. */
 typedef struct Step {
     const Pass *pass;
-    PlanRequest request; /* of remat */
+    PlanRequest request; /* of a pass with a request of its own; else the context's */
 } Step;
 
 typedef struct Pipeline {
@@ -123,15 +121,14 @@ static bool read_arguments(Pipeline *p, char *text)
 static bool read_request(const Pipeline *p, PlanRequest *out)
 {
     PassContext *ctx = p->ctx;
-    RematError e;
     *out = ctx->request;
     if (!out->costs.model) {
         PlanSettings section = remat_section(&ctx->graph->train);
         PlanSettings settings = plan_settings_merge(&p->arguments, &section);
-        if (!plan_request_read(ctx->pool, &settings, out, &e))
-            return pass_refuse(ctx, &e);
+        if (!plan_request_read(ctx->pool, &settings, out, &ctx->error))
+            return false;
     }
-    return plan_request_has_costs(out, &e) || pass_refuse(ctx, &e);
+    return plan_request_has_costs(out, &ctx->error);
 }
 
 /* "remat(budget=40%),": *text moves behind it. */
@@ -156,7 +153,7 @@ static bool read_step(Pipeline *p, const char **text)
         return pipeline_error(ctx, "passes are separated by commas", NULL);
     *text = word + (*word == ',');
     step.request = ctx->request;
-    if (step.pass->run == pass_remat && !read_request(p, &step.request))
+    if (step.pass->has_request && !read_request(p, &step.request))
         return false;
     vec_push(ctx->pool, &p->steps, step);
     return true;
@@ -247,10 +244,8 @@ bool pipeline_has(const char *pipeline, const char *pass)
     return false;
 }
 
-bool pass_refuse(PassContext *ctx, const RematError *e)
+bool pass_fail(PassContext *ctx, const char *code, const char *message, const char *help)
 {
-    ctx->error_code = e->code;
-    ctx->error = e->message;
-    ctx->error_help = e->help;
+    ctx->error = (RematError){code, message, help};
     return false;
 }

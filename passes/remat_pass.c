@@ -108,7 +108,7 @@ static bool refuse_hint(PassContext *ctx, const RematNode *node, const char *why
     const char *hint = node->hint == REMAT_KEEP ? "keep" : "recompute",
                *message =
                    pool_printf(ctx->pool, "@%s of %s cannot be obeyed: %s", hint, node->name, why);
-    return pass_refuse(ctx, &(RematError){"E402", message, "remove the annotation"});
+    return pass_fail(ctx, "E402", message, "remove the annotation");
 }
 
 static bool check_hints(Form *f, const RematSchedule *schedule)
@@ -159,18 +159,17 @@ static bool plan_step(PassContext *ctx, Pool *scratch, double begin)
     struct SolutionCache *memo = ctx->memo;
     Form *whole = NULL, *f = form_new(ctx, scratch, ctx->graph, memo);
     RematPlan plan;
-    RematError e;
     if (ctx->without_masks)
         whole =
             form_new(ctx, scratch, ctx->without_masks, memo ? solution_cache_second(memo) : NULL);
     request.budget.of_bytes = ctx->masks.whole_peak_bytes;
     bool fits = remat_plan(ctx->pool, &request, begin, &f->step, whole ? &whole->step : NULL,
-                           &ctx->report, &plan, &e);
+                           &ctx->report, &plan, &ctx->error);
     if (whole)
         ctx->masks.overhead_percent = mask_percent(&f->step.keep_all, &whole->step.keep_all);
     if (plan.step != &f->step)
         ctx->masks = (MaskReport){0};
-    return fits ? use_plan(plan.step == &f->step ? f : whole, &plan) : pass_refuse(ctx, &e);
+    return fits && use_plan(plan.step == &f->step ? f : whole, &plan);
 }
 
 bool pass_remat(PassContext *ctx)

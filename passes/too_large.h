@@ -8,10 +8,8 @@
 /* For a graph that is not memplan_is_countable; false, as passes return it. */
 static inline bool memplan_too_large(PassContext *ctx)
 {
-    ctx->error_code = "E406";
-    ctx->error = "the tensors of the step take more than 2^60 bytes";
-    ctx->error_help = "use a smaller batch or smaller layers";
-    return false;
+    return pass_fail(ctx, "E406", "the tensors of the step take more than 2^60 bytes",
+                     "use a smaller batch or smaller layers");
 }
 
 #endif

@@ -22,7 +22,7 @@ static inline RematProblem *zoo_problem(Pool *pool, Lowered *lowered, const ZooP
     PassContext c = {.graph = lowered->graph, .pool = pool};
     if (!c.graph ||
         !passes_run(&c, "fold,cse,dce,layout,fold,autodiff,fold,cse,dce,fuse,order", NULL, NULL)) {
-        CHECK_MSG(false, "%s: %s", z->file, c.error ? c.error : "cannot be read");
+        CHECK_MSG(false, "%s: %s", z->file, c.error.message ? c.error.message : "cannot be read");
         return NULL;
     }
     return remat_problem_from_graph(pool, c.graph, NULL, POOL_NEW(pool, RematMapping));

@@ -45,8 +45,8 @@ static ExitCode pass_failure(Cli *cli, const ProgramOptions *o, const PassContex
     ExitCode code = ctx->report.status == REMAT_INFEASIBLE ? EXIT_BUDGET : EXIT_USER;
     if (code == EXIT_BUDGET && o->quiet_infeasible)
         return code;
-    return cli_error(cli, code, ctx->error_code ? ctx->error_code : "E400", ctx->error_help, "%s",
-                     ctx->error);
+    return cli_error(cli, code, ctx->error.code ? ctx->error.code : "E400", ctx->error.help, "%s",
+                     ctx->error.message);
 }
 
 struct SolutionCache *cli_memo(Cli *cli)

@@ -17,7 +17,7 @@ static ExitCode check_step(Cli *cli, Graph *g)
     if (!g->train.present)
         return EXIT_OK;
     if (!passes_run(&ctx, "dce,autodiff", NULL, NULL))
-        return cli_error(cli, EXIT_USER, ctx.error_code, ctx.error_help, "%s", ctx.error);
+        return cli_error(cli, EXIT_USER, ctx.error.code, ctx.error.help, "%s", ctx.error.message);
     return cli_supported(cli, ctx.graph);
 }
 
@@ -90,7 +90,7 @@ ExitCode verb_opt(Cli *cli)
         return EXIT_USER;
     if (!passes_run(&ctx, cli->dump.passes ? cli->dump.passes : "", observer, user))
         return cli_error(cli, ctx.report.status == REMAT_INFEASIBLE ? EXIT_BUDGET : EXIT_USER,
-                         ctx.error_code, ctx.error_help, "%s", ctx.error);
+                         ctx.error.code, ctx.error.help, "%s", ctx.error.message);
     StrBuf out = strbuf_new(cli->pool);
     graph_print(ctx.graph, (PrintOptions){.no_loc = cli->output.no_loc}, &out);
     if (ctx.plan)

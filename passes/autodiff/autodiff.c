@@ -27,21 +27,13 @@ typedef struct Builder {
 
 static const Loc nowhere = {0, 0};
 
-static bool fail(PassContext *ctx, const char *code, const char *message, const char *help)
-{
-    ctx->error_code = code;
-    ctx->error = message;
-    ctx->error_help = help;
-    return false;
-}
-
 static bool check_unfused(PassContext *ctx)
 {
     const Graph *g = ctx->graph;
     for (size_t i = 0; i < g->order.len; i++)
         if (graph_node(g, g->order.data[i])->op == OP_fused)
-            return fail(ctx, "E613", "autodiff does not differentiate fused operations",
-                        "run `autodiff` before `fuse`");
+            return pass_fail(ctx, "E613", "autodiff does not differentiate fused operations",
+                             "run `autodiff` before `fuse`");
     return true;
 }
 
@@ -50,14 +42,14 @@ static bool check_loss(PassContext *ctx)
     const Graph *g = ctx->graph;
     ValueId loss = graph_output(g, "loss");
     if (!g->train.present)
-        return fail(ctx, "E610", "there is nothing to train: the file has no train section",
-                    "add `train { ... }` with a loss and an optimizer");
+        return pass_fail(ctx, "E610", "there is nothing to train: the file has no train section",
+                         "add `train { ... }` with a loss and an optimizer");
     if (loss == VALUE_NONE)
-        return fail(ctx, "E611", "there is nothing to train: no output is called 'loss'",
-                    "give the train section a `loss`");
+        return pass_fail(ctx, "E611", "there is nothing to train: no output is called 'loss'",
+                         "give the train section a `loss`");
     const Type *t = value_type(g, loss);
     if (t->rank != 0 || t->dtype != DTYPE_F32)
-        return fail(
+        return pass_fail(
             ctx, "E612",
             pool_printf(ctx->pool, "the loss is %s, not one number", type_text(ctx->pool, t)),
             "take the mean: `|> mean()`");
@@ -99,9 +91,10 @@ static bool check_accumulate(PassContext *ctx)
         fits = fits_stacked(g, g->outputs.data[i].value);
     if (k == 1 || fits)
         return true;
-    return fail(ctx, "E615",
-                pool_printf(ctx->pool, "accumulate = %lld makes the step too large", (long long)k),
-                "accumulate fewer micro-batches, or make them larger");
+    return pass_fail(
+        ctx, "E615",
+        pool_printf(ctx->pool, "accumulate = %lld makes the step too large", (long long)k),
+        "accumulate fewer micro-batches, or make them larger");
 }
 
 static AttrList copy_attrs(const Node *n)
@@ -357,8 +350,9 @@ static bool add_training(Builder *b)
         pairs[n++] = (ParamGrad){b->params.data[i], grad};
     }
     if (n == 0)
-        return fail(b->ctx, "E614", "there is nothing to train: the loss depends on no parameter",
-                    "compute the loss from the model's output");
+        return pass_fail(b->ctx, "E614",
+                         "there is nothing to train: the loss depends on no parameter",
+                         "compute the loss from the model's output");
     ValueId norm = VALUE_NONE;
     if (!b->to->train.gradient_free) /* nothing else reads gradients: they need no storage */
         norm = optim_add_norm(b->to, pairs, n);

@@ -33,9 +33,8 @@ static void run_pipeline(const uint8_t *data, size_t size, const char *pipeline,
     PlanSettings section = remat_section(&ctx.graph->train),
                  own = {.budget = budget, .n_threads = 1},
                  settings = plan_settings_merge(&own, &section);
-    RematError e = {0};
-    bool ok = plan_request_read(pool, &settings, &ctx.request, &e) || pass_refuse(&ctx, &e);
-    if (!(ok && passes_run(&ctx, pipeline, NULL, NULL)) && (!ctx.error_code || !ctx.error))
+    bool ok = plan_request_read(pool, &settings, &ctx.request, &ctx.error);
+    if (!(ok && passes_run(&ctx, pipeline, NULL, NULL)) && (!ctx.error.code || !ctx.error.message))
         BUG("refused without a message");
     check_reads_back(pool, ctx.graph);
     pool_free(pool);

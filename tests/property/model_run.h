@@ -60,7 +60,7 @@ static inline bool model_plan(Pool *pool, const char *text, const BuildOptions *
     ctx.request =
         request_of(pool, ctx.graph, (PlanSettings){.budget = o->budget, .solver = o->solver});
     bool ok = passes_run(&ctx, o->pipeline ? o->pipeline : pipeline_train, NULL, NULL);
-    CHECK_MSG(ok || ctx.report.status == REMAT_INFEASIBLE, "%s", ctx.error);
+    CHECK_MSG(ok || ctx.report.status == REMAT_INFEASIBLE, "%s", ctx.error.message);
     out->graph = ctx.graph;
     out->plan = ctx.plan;
     out->report = ctx.report;

@@ -199,7 +199,7 @@ static Graph *lowered(Pool *pool, const Example *e)
 static bool run_passes(const Example *e, PassContext *ctx, const char *passes)
 {
     bool ok = passes_run(ctx, passes, NULL, NULL);
-    CHECK_MSG(ok, "%s: %s", e->file, ctx->error);
+    CHECK_MSG(ok, "%s: %s", e->file, ctx->error.message);
     return ok;
 }
 

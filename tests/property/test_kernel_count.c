@@ -74,7 +74,7 @@ static Counts count(const struct Scan *scan, int steps)
     c.apart = ok ? count_kernels(r.pool, ctx.graph) : 0;
     ok = ok && passes_run(&ctx, "views", NULL, NULL);
     c.in_place = ok ? count_kernels(r.pool, ctx.graph) : 0;
-    CHECK_MSG(ok, "%s: %s", scan->name, ctx.error ? ctx.error : r.errors);
+    CHECK_MSG(ok, "%s: %s", scan->name, ctx.error.message ? ctx.error.message : r.errors);
     lowered_free(&r);
     pool_free(pool);
     return c;

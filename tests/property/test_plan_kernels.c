@@ -43,7 +43,7 @@ static int check_plan(const Graph *g, const Map *plain, const char *budget, cons
     PassContext ctx = {.graph = graph_copy(pool, g), .pool = pool};
     ctx.request = request_of(pool, g, (PlanSettings){.budget = budget, .solver = solver});
     bool ok = passes_run(&ctx, "remat,plan", NULL, NULL);
-    CHECK_MSG(ok || ctx.report.status == REMAT_INFEASIBLE, "%s: %s", name, ctx.error);
+    CHECK_MSG(ok || ctx.report.status == REMAT_INFEASIBLE, "%s: %s", name, ctx.error.message);
     if (ok) {
         Map planned = kernels_of(pool, ctx.graph);
         check_same(plain, &planned, name, budget);
@@ -57,7 +57,7 @@ static int check_model(const Lowered *r, const char *name)
 {
     PassContext ctx = {.graph = r->graph, .pool = r->pool};
     bool ok = r->graph && passes_run(&ctx, pipeline_before(r->pool, "remat"), NULL, NULL);
-    CHECK_MSG(ok, "%s: %s", name, ctx.error ? ctx.error : r->errors);
+    CHECK_MSG(ok, "%s: %s", name, ctx.error.message ? ctx.error.message : r->errors);
     if (!ok)
         return 0;
     Map plain = kernels_of(r->pool, ctx.graph);

@@ -30,7 +30,7 @@ static bool plan_at(Pool *pool, const Lowered *model, struct SolutionCache *memo
                                              (PlanSettings){.budget = budget, .solver = solver}),
                        .memo = memo};
     bool ok = passes_run(&ctx, pipeline_train, NULL, NULL);
-    CHECK_MSG(ok || ctx.report.status == REMAT_INFEASIBLE, "%s", ctx.error);
+    CHECK_MSG(ok || ctx.report.status == REMAT_INFEASIBLE, "%s", ctx.error.message);
     *out = (Plan){ctx.report, ok ? ctx.plan->arena_bytes : INT64_MAX};
     return ok;
 }

@@ -145,7 +145,7 @@ static void run_passes(const Sweep *s, Case *c, Pool *pool, Graph *g)
     PassContext ctx = {.pool = pool, .graph = g};
     bool ok = passes_run(&ctx, pipeline_train, NULL, NULL);
     CHECK_MSG(ok, "case %d:%llu is accepted, then refused: %s\n%s", c->row,
-              (unsigned long long)c->seed, ctx.error, case_text(pool, s, c));
+              (unsigned long long)c->seed, ctx.error.message, case_text(pool, s, c));
     const char *missing = ok ? codegen_unsupported(pool, ctx.graph) : NULL;
     CHECK_MSG(!missing, "case %d:%llu: %s\n%s", c->row, (unsigned long long)c->seed, missing,
               case_text(pool, s, c));

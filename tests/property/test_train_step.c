@@ -417,7 +417,7 @@ static void check_step(void (*build)(Model *), const char *name, const TrainSpec
     add_tensors(&w);
     PassContext ctx = {.graph = m.g, .pool = pool};
     bool made = pass_autodiff(&ctx);
-    CHECK_MSG(made, "%s", ctx.error);
+    CHECK_MSG(made, "%s", ctx.error.message);
     const char *message = NULL;
     bool well_formed = made && graph_verify(ctx.graph, &message);
     CHECK_MSG(well_formed, "%s: %s", name, message);

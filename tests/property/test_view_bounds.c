@@ -346,7 +346,7 @@ static int check_model(Pool *pool, int seed)
                        .graph = model_lower(pool, text, &o),
                        .request.masks = seed % 2 ? MASKS_NEVER : MASKS_ALWAYS};
     if (!ctx.graph || !passes_run(&ctx, pipeline_before(pool, "remat"), NULL, NULL)) {
-        CHECK_MSG(false, "seed %d: %s", seed, ctx.error ? ctx.error : text);
+        CHECK_MSG(false, "seed %d: %s", seed, ctx.error.message ? ctx.error.message : text);
         return 0;
     }
     StepCase s = {.pool = pool, .graph = ctx.graph, .name = pool_printf(pool, "seed %d", seed)};

@@ -33,7 +33,7 @@ static Graph *step_of(PassContext *ctx, Pool *pool, const char *train, const cha
     if (!ctx->graph)
         return NULL;
     bool ok = pass_autodiff(ctx);
-    CHECK_MSG(ok, "%s", ctx->error);
+    CHECK_MSG(ok, "%s", ctx->error.message);
     bool good = ok && graph_verify(ctx->graph, &message);
     CHECK_MSG(good, "%s", message);
     if (good)
@@ -47,9 +47,9 @@ static void check_error(const char *train, const char *body, const char *code)
     PassContext ctx = {.graph = forward_of(pool, train, body), .pool = pool};
     const Graph *before = ctx.graph;
     CHECK_MSG(ctx.graph && !pass_autodiff(&ctx), "no error %s", code);
-    CHECK_MSG(ctx.error_code && strcmp(ctx.error_code, code) == 0, "%s instead of %s",
-              ctx.error_code, code);
-    CHECK(ctx.error && ctx.error_help && ctx.graph == before);
+    CHECK_MSG(ctx.error.code && strcmp(ctx.error.code, code) == 0, "%s instead of %s",
+              ctx.error.code, code);
+    CHECK(ctx.error.message && ctx.error.help && ctx.graph == before);
     pool_free(pool);
 }
 
@@ -85,7 +85,7 @@ static void test_fused_is_refused(void)
     NodeId fused = graph_add_fused(g, body, &w, 1, "%loss", loc);
     graph_add_output(g, "loss", graph_node(g, fused)->out[0]);
     PassContext ctx = {.graph = g, .pool = pool};
-    CHECK(!pass_autodiff(&ctx) && strcmp(ctx.error_code, "E613") == 0);
+    CHECK(!pass_autodiff(&ctx) && strcmp(ctx.error.code, "E613") == 0);
     pool_free(pool);
 }
 

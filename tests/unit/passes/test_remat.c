@@ -193,7 +193,7 @@ static bool run_pass(Pool *pool, Graph *g, const char *budget, const char *solve
     const char *fault = "";
     bool ok = pass_remat(ctx);
     CHECK_MSG(graph_verify(ctx->graph, &fault), "%s", fault);
-    CHECK(ok == (ctx->error == NULL));
+    CHECK(ok == (ctx->error.message == NULL));
     return ok && pass_plan(ctx);
 }
 
@@ -216,8 +216,8 @@ static void check_report(Pool *pool, uint64_t seed)
         CHECK(ok == (c.report.status != REMAT_INFEASIBLE));
         CHECK(ok == (c.report.budget_bytes >= least.report.min_feasible_bytes));
         if (!ok) {
-            CHECK(strcmp(c.error_code, "E401") == 0 && strstr(c.error, "infeasible: ") &&
-                  strstr(c.error_help, "("));
+            CHECK(strcmp(c.error.code, "E401") == 0 && strstr(c.error.message, "infeasible: ") &&
+                  strstr(c.error.help, "("));
             CHECK(c.report.min_feasible_bytes == least.report.min_feasible_bytes);
             continue;
         }
@@ -276,9 +276,9 @@ static void check_errors(Pool *pool)
     CHECK(strcmp(refusal(pool, (PlanSettings){.objective = "speed"}, "time"), "E405") == 0);
     CHECK(strcmp(refusal(pool, (PlanSettings){.cost = "profiel"}, "`profile`"), "E412") == 0);
     CHECK(!passes_run(&c, "fold,remat(budget=lots)", see_pass, &n_run));
-    CHECK(strcmp(c.error_code, "E403") == 0 && n_run == 0);
+    CHECK(strcmp(c.error.code, "E403") == 0 && n_run == 0);
     CHECK(!passes_run(&c, "fold,remat(cost=profile)", see_pass, &n_run));
-    CHECK(strcmp(c.error_code, "E412") == 0 && n_run == 0);
+    CHECK(strcmp(c.error.code, "E412") == 0 && n_run == 0);
 }
 
 /* Tensors of 2^59 bytes each. */
@@ -291,7 +291,7 @@ static void check_too_large(Pool *pool)
         x = graph_add(g, OP_relu, &x, 1, NULL, NULL, (Loc){0});
     graph_add_output(g, "loss", x);
     PassContext c = {.graph = g, .pool = pool};
-    CHECK(!pass_order(&c) && strcmp(c.error_code, "E406") == 0);
+    CHECK(!pass_order(&c) && strcmp(c.error.code, "E406") == 0);
     CHECK(!pass_remat(&c) && !pass_plan(&c));
 }
 
@@ -331,8 +331,8 @@ static void check_hints(Pool *pool)
     Graph *g = random_step(pool, 11, 30);
     PassContext c;
     value_node(g, graph_output(g, "loss"))->hint = REMAT_RECOMPUTE;
-    CHECK(!run_pass(pool, g, "", NULL, &c) && strcmp(c.error_code, "E402") == 0);
-    CHECK(strstr(c.error, graph_value(g, graph_output(g, "loss"))->name));
+    CHECK(!run_pass(pool, g, "", NULL, &c) && strcmp(c.error.code, "E402") == 0);
+    CHECK(strstr(c.error.message, graph_value(g, graph_output(g, "loss"))->name));
 }
 
 int main(void)

@@ -363,9 +363,9 @@ static void test_pipeline_errors(void)
     Pool *memory = pool_new();
     PassContext ctx = {.graph = random_network(memory), .pool = memory};
     CHECK(!passes_run(&ctx, "fold,fuze", NULL, NULL));
-    CHECK(ctx.error && strstr(ctx.error, "fuze") && strstr(ctx.error_help, "fuse"));
+    CHECK(ctx.error.message && strstr(ctx.error.message, "fuze") && strstr(ctx.error.help, "fuse"));
     CHECK(!passes_run(&ctx, "remat(budget=40%)", NULL, NULL));
-    CHECK(ctx.error_help && strstr(ctx.error_help, "autodiff"));
+    CHECK(ctx.error.help && strstr(ctx.error.help, "autodiff"));
     CHECK(!passes_run(&ctx, "fold(budget", NULL, NULL));
     pool_free(memory);
 }

@@ -23,7 +23,7 @@ static PassContext run(Pool *pool, const char *lines, const char *pipeline)
 {
     PassContext ctx = {.pool = pool, .graph = graph_of(pool, "forward", lines)};
     if (ctx.graph)
-        CHECK_MSG(passes_run(&ctx, pipeline, NULL, NULL), "%s", ctx.error);
+        CHECK_MSG(passes_run(&ctx, pipeline, NULL, NULL), "%s", ctx.error.message);
     return ctx;
 }
 
@@ -267,7 +267,7 @@ static void check_last(void)
     Pool *pool = pool_new();
     PassContext ctx = run(pool, cases[0].lines, "views");
     CHECK(!passes_run(&ctx, "fuse", NULL, NULL));
-    CHECK(ctx.error && strstr(ctx.error, "cannot follow pass views"));
+    CHECK(ctx.error.message && strstr(ctx.error.message, "cannot follow pass views"));
     pool_free(pool);
 }
 

@@ -46,7 +46,8 @@ static double gap_of(const Graph *forward, const char *budget, const char *name)
         printf("%-28s %4s  bound %12lld  gap %9lld  %.4f%%\n", name, *budget ? budget : "all",
                (long long)bound, (long long)(arena - bound), gap);
     } else {
-        CHECK_MSG(ctx.report.status == REMAT_INFEASIBLE, "%s at %s: %s", name, budget, ctx.error);
+        CHECK_MSG(ctx.report.status == REMAT_INFEASIBLE, "%s at %s: %s", name, budget,
+                  ctx.error.message);
     }
     pool_free(scratch);
     return gap;

@@ -1,389 +1,24 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The table of verbs and the table of options; parsing and --help come from them.
- *
- * Longer than 500 lines: half of it are the two tables. */
-#include "frontend/driver/cli.h"
-#include "frontend/driver/cli_program.h"
+/* From the arguments of the program to a verb and its settings. */
+#include "frontend/driver/cli_options.h"
 
-#include "passes/paper_graph/paper_graph.h"
-#include "passes/remat/solvers.h"
+#include "ir/support/bug.h"
 
 #include <errno.h>
 #include <getopt.h>
 #include <math.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-const Verb cli_verbs[] = {
-    {"check", "parse and check a model file",
-     "Reports every error it finds, with its place and a way out.", "define model error-format",
-     verb_check},
-    {"summary", "parameters, shapes, multiply-adds and bytes of a model",
-     "Counts are for the batch size of option N (override with -D N=...). --count describes the\n"
-     "forward pass of training at the granularity of a paper: its vertices, edges and elements;\n"
-     "with --out it is written as a graph for `plan --graph`.",
-     "define model count out json error-format", verb_summary},
-    {"dump", "print a stage of the compilation",
-     "Stages: ast, ir (forward graph), grad (whole step), remat, plan, code, asm.\n"
-     "--diff A..B prints what changed between two of ir, grad, remat and plan. --stage=grad "
-     "--json\n"
-     "prints the step as a graph for `plan --graph`: operations not fused, in the order in which\n"
-     "differentiation leaves them.",
-     "define model stage diff dump-after no-loc dot json budget solver effort objective cost "
-     "no-masks no-views march "
-     "error-format",
-     verb_dump},
-    {"opt", "run passes over IR text",
-     "Reads IR text from FILE (or - for standard input) and writes IR text. PASSES is a list such "
-     "as\n"
-     "'autodiff,remat(budget=40%,solver=chen),plan'.",
-     "passes no-loc dump-after error-format", verb_opt},
-    {"plan", "memory plan and recomputation under a budget",
-     "BUDGET is bytes (8GiB), a percentage (40%: the persistent bytes plus 40% of what the step "
-     "needs\n"
-     "beyond them), or min. A part can be less than any plan takes; the message then says which "
-     "works."
-     "\n"
-     "--compare runs every solver but the Checkmate ones, --sweep N gives N budgets from the\n"
-     "minimum to everything kept.\n"
-     "`scrimp plan --graph FILE.json` plans a graph from elsewhere (format scrimp.graph.1,\n"
-     "docs/graphs.md; - reads standard input):\n"
-     "  {\"format\": \"scrimp.graph.1\", \"kind\": \"forward\", \"nodes\": [\n"
-     "   {\"name\": \"x\",    \"time\": 0, \"inputs\": [],      \"outputs\": [{\"bytes\": "
-     "4096}]},\n"
-     "   {\"name\": \"conv\", \"time\": 9, \"inputs\": [[0,0]], \"outputs\": [{\"bytes\": "
-     "8192}]}]}\n"
-     "An input is [node, output]. A forward graph gets its backward part from scrimp; a graph of\n"
-     "kind step holds the whole step. With --schedule the answer lists the nodes to run, in "
-     "order.\n"
-     "Answers do not depend on the clock unless --time-limit is given.\n"
-     "--count RULE runs the papers' algorithms on the forward pass as a paper counts it (see\n"
-     "summary --count), under the papers' own models of memory and time. --max-batch looks for "
-     "the\n"
-     "largest batch (option N) whose step fits --budget, by doubling and bisection. What is tried "
-     "is\n"
-     "shown on standard error: a line that a terminal redraws, else a line every ten seconds at "
-     "most.\n"
-     "--arena-csv writes a row for every buffer of the arena, but not the persistent tensors, in\n"
-     "the form that `scrimp arena` reads. --svg draws the plan: bytes in memory over the "
-     "operations\n"
-     "of the step, with everything kept and as planned, and the arena, a rectangle a buffer.",
-     "define model count graph budget max-batch solver stop-at effort objective cost no-masks "
-     "no-views "
-     "schedule seed "
-     "time-limit "
-     "compare "
-     "sweep arena-csv svg quiet threads march cache no-cache jobs json error-format",
-     verb_plan},
-    {"arena", "offsets for buffers with known lives",
-     "FILE is CSV with the columns id, lower, upper and size (MiniMalloc's format): a buffer of\n"
-     "size bytes lives in [lower, upper). Its rows are written to --out, or to standard output,\n"
-     "with one column more: offset. No two buffers that live together overlap; offsets are not\n"
-     "aligned. --json prints arena_bytes, lower_bound_bytes (the largest sum alive at once: no\n"
-     "placement is smaller), gap_bytes and seconds instead.",
-     "out json error-format", verb_arena},
-    {"compile", "generate a shared object that trains without scrimp",
-     "Writes the training step as FILE.so and a C header that describes its arena. All names of "
-     "the\n"
-     "header begin with --name, and FILE.so exports NAME_step only: a C program can use several\n"
-     "steps. examples/aot/train_mlp.c is such a program.",
-     "define model budget solver effort objective cost no-masks no-views out header name march "
-     "cache "
-     "no-cache "
-     "jobs "
-     "error-format",
-     verb_compile},
-    {"train", "train a model",
-     "Writes checkpoints to --out; without it the weights are lost at the end. Ctrl-C, a TERM "
-     "signal\n"
-     "or a closed terminal (HUP) lets the step finish, saves, and ends by that signal: the "
-     "shell's\n"
-     "exit code is 130 (143, 129). Ctrl-C again ends at once. A reader of messages or of --log - "
-     "may\n"
-     "leave: training goes on.\n"
-     "--resume continues the run in --out, bit for bit: options, data and seed are given again, "
-     "and\n"
-     "compared; --overwrite replaces it. --steps ends the run at step N; the schedule of the "
-     "learning\n"
-     "rate keeps the length that the model gives it.\n"
-     "A line of --log has step, loss, the metrics, grad_norm, lr and seconds; after an evaluation\n"
-     "step, val_loss and val_METRIC. With --resume, lines past the checkpoint are cut.\n"
-     "Every save is made and waited for; a note says so when they take a fifth of the time.\n"
-     "A loss, gradient norm, weight or state that is not finite ends the run (--on-nan stop), and\n"
-     "never replaces a finite checkpoint: it is saved in DIR/diverged. warn goes on; skip takes "
-     "the\n"
-     "step back, with a copy of weights and state outside the budget.",
-     "define model budget solver effort objective cost no-masks no-views steps data resume "
-     "overwrite out "
-     "checkpoint "
-     "seed "
-     "threads "
-     "log on-nan "
-     "overfit quiet march "
-     "cache no-cache jobs error-format",
-     verb_train},
-    {"eval", "loss and accuracy on the held-out part",
-     "Weights come from --checkpoint: a folder written by train, or a safetensors file.",
-     "define model checkpoint data seed threads json march cache no-cache jobs error-format",
-     verb_eval},
-    {"generate", "write text with a language model",
-     "Continues --prompt, one token at a time, with the weights of --checkpoint. For a model of\n"
-     "more than 256 tokens that are not characters, prompt and text are token numbers.",
-     "define model checkpoint prompt tokens temperature top-k seed threads march cache no-cache "
-     "jobs error-format",
-     verb_generate},
-    {"bench", "time per step, GFLOP/s, share of the machine's peak",
-     "Runs real steps (2 to warm up, then 9 or --steps) on random data of the model's shapes and\n"
-     "measures each step and every kernel of it. All figures are medians of these steps, with "
-     "what\n"
-     "the middle half of them lies between. `outside kernels` is what a step takes between its\n"
-     "kernels; `rest` is what its median is above the sum of the rows: medians do not add up "
-     "where\n"
-     "other programs disturb one kernel in one step and another in the next.",
-     "define model budget solver effort objective cost no-masks no-views steps threads json march "
-     "cache "
-     "no-cache "
-     "jobs "
-     "error-format",
-     verb_bench},
-    {"verify", "train with and without recomputation and compare every bit",
-     "Compares loss, gradients, weights, running statistics and optimizer state after every step.\n"
-     "Without --budget the plan is the smallest there is, without --data the data are random,\n"
-     "without --steps there are 3 steps.",
-     "define model budget solver effort objective cost no-masks no-views steps data seed threads "
-     "json march "
-     "cache "
-     "no-cache jobs "
-     "error-format",
-     verb_verify},
-    {"cache", "show, verify or clear the kernel cache",
-     "`show`, the default, prints what the cache holds; `verify` reads every file and lists those "
-     "that\n"
-     "cannot be used, which are made again when they are needed (exit code 1 if there are any);\n"
-     "`clear` removes all files, or with --older those not used for so many days.\n"
-     "After compiling, files go that were not used for 30 days (SCRIMP_CACHE_DAYS), then those "
-     "used\n"
-     "longest ago until 2 GiB remain (SCRIMP_CACHE_SIZE); 0 is no limit. Running programs keep a\n"
-     "copy of what they use.",
-     "[show|verify|clear] older cache json error-format", verb_cache},
-    {NULL, NULL, NULL, NULL, NULL}};
-
-typedef enum FieldKind {
-    FIELD_FLAG,
-    FIELD_TEXT,
-    FIELD_INT,
-    FIELD_FLOAT,
-    FIELD_POSITIVE, /* a float above 0 */
-    FIELD_DEFINE,
-    FIELD_ERRORS
-} FieldKind;
-
-typedef struct OptionRow {
-    const char *name;
-    char letter;
-    FieldKind kind;
-    size_t field; /* offset in Cli */
-    const char *argument, *doc;
-    int64_t least; /* FIELD_INT; FIELD_TEXT: the least length */
-} OptionRow;
-
-static const OptionRow option_rows[] = {
-    {"define", 'D', FIELD_DEFINE, 0, "NAME=VALUE", "override an option of the model", 0},
-    {"model", 0, FIELD_TEXT, offsetof(Cli, source.model), "NAME", "which model of the file", 0},
-    {"count", 0, FIELD_TEXT, offsetof(Cli, source.count), "RULE",
-     "vertices, edges and elements by a rule of the table below", 0},
-    {"budget", 0, FIELD_TEXT, offsetof(Cli, plan.budget), "BYTES|P%|min",
-     "memory budget of the whole step", 0},
-    {"solver", 0, FIELD_TEXT, offsetof(Cli, plan.solver), "NAME",
-     "recomputation solver (see plan --compare)", 1},
-    {"objective", 0, FIELD_TEXT, offsetof(Cli, plan.objective), "time|memory",
-     "what the solver minimises", 1},
-    {"cost", 0, FIELD_TEXT, offsetof(Cli, plan.cost), "MODEL",
-     "what an operation costs (see the table below)", 1},
-    {"no-masks", 0, FIELD_FLAG, offsetof(Cli, plan.no_masks), NULL,
-     "save whole tensors for the gradients of ReLU and max pooling", 0},
-    {"no-views", 0, FIELD_FLAG, offsetof(Cli, plan.no_views), NULL,
-     "copy the pieces of concatenations and slices", 0},
-    {"graph", 0, FIELD_TEXT, offsetof(Cli, source.graph), "FILE.json",
-     "plan this graph instead of a model's (docs/graphs.md)", 0},
-    {"schedule", 0, FIELD_FLAG, offsetof(Cli, ask.schedule), NULL,
-     "with --graph: also print the nodes to run, in order", 0},
-    {"time-limit", 0, FIELD_POSITIVE, offsetof(Cli, plan.time_limit_seconds), "SECONDS",
-     "stop solvers after this time, above 0 (default: none)", 0},
-    {"effort", 0, FIELD_POSITIVE, offsetof(Cli, plan.effort), "X",
-     "how much the solver scrimp searches, above 0 (default: 1)", 0},
-    {"stop-at", 0, FIELD_INT, offsetof(Cli, plan.twremat_leaf_bags), "K",
-     "twremat: fewer than K bags run at once (default: 1, 2, 4, ...)", 1},
-    {"stage", 0, FIELD_TEXT, offsetof(Cli, dump.stage), "STAGE",
-     "ast, ir, grad, remat, plan, code or asm", 0},
-    {"diff", 0, FIELD_TEXT, offsetof(Cli, dump.diff), "A..B", "print the difference of two stages",
-     0},
-    {"dump-after", 0, FIELD_TEXT, offsetof(Cli, dump.dump_after), "PASS",
-     "print the IR after this pass (to standard error)", 0},
-    {"passes", 'p', FIELD_TEXT, offsetof(Cli, dump.passes), "PASSES", "the passes to run", 0},
-    {"no-loc", 0, FIELD_FLAG, offsetof(Cli, output.no_loc), NULL, "leave source locations out", 0},
-    {"dot", 0, FIELD_FLAG, offsetof(Cli, output.dot), NULL, "graphviz instead of IR text", 0},
-    {"steps", 0, FIELD_INT, offsetof(Cli, run.steps), "N", "how many steps (updates)", 1},
-    {"data", 0, FIELD_TEXT, offsetof(Cli, run.data), "PATH",
-     "path of the data, from the current folder, instead of the model's", 0},
-    {"resume", 0, FIELD_FLAG, offsetof(Cli, run.resume), NULL, "continue the run in --out", 0},
-    {"overwrite", 0, FIELD_FLAG, offsetof(Cli, run.overwrite), NULL,
-     "replace the run that is in --out", 0},
-    {"out", 'o', FIELD_TEXT, offsetof(Cli, output.out), "PATH", "where results go", 0},
-    {"arena-csv", 0, FIELD_TEXT, offsetof(Cli, ask.arena_csv), "FILE.csv",
-     "write the buffers of the arena; - prints only these", 0},
-    {"svg", 0, FIELD_TEXT, offsetof(Cli, ask.svg), "FILE.svg",
-     "draw the plan; - prints only the picture", 1},
-    {"header", 0, FIELD_TEXT, offsetof(Cli, output.header), "FILE.h", "where the C header goes", 0},
-    {"name", 0, FIELD_TEXT, offsetof(Cli, output.name), "NAME",
-     "what names in the header begin with (default: FILE's name)", 1},
-    {"checkpoint", 0, FIELD_TEXT, offsetof(Cli, run.checkpoint), "PATH",
-     "a folder written by train, or a .safetensors file", 0},
-    {"log", 0, FIELD_TEXT, offsetof(Cli, run.log), "FILE", "one JSON object a step", 0},
-    {"on-nan", 0, FIELD_TEXT, offsetof(Cli, run.on_nan), "stop|warn|skip",
-     "a loss that is not finite: stop (default), go on, undo the step", 1},
-    {"overfit", 0, FIELD_FLAG, offsetof(Cli, run.overfit), NULL, "train on the first batch only",
-     0},
-    {"prompt", 0, FIELD_TEXT, offsetof(Cli, generate.prompt), "TEXT", "text to continue", 0},
-    {"tokens", 0, FIELD_INT, offsetof(Cli, generate.tokens), "N",
-     "how many tokens to write (default 500)", 1},
-    {"temperature", 0, FIELD_FLOAT, offsetof(Cli, generate.temperature), "T",
-     "0 = always the likeliest token (default 0.8)", 0},
-    {"top-k", 0, FIELD_INT, offsetof(Cli, generate.top_k), "K",
-     "only the K likeliest tokens (default: all)", 1},
-    {"seed", 0, FIELD_INT, offsetof(Cli, run.seed), "N", "seed of everything random", 0},
-    {"threads", 0, FIELD_INT, offsetof(Cli, build.threads), "N",
-     "threads (default: all cores it may use); never changes a bit", 1},
-    {"compare", 0, FIELD_FLAG, offsetof(Cli, ask.compare), NULL, "a row for every solver", 0},
-    {"max-batch", 0, FIELD_FLAG, offsetof(Cli, ask.max_batch), NULL,
-     "the largest batch (option N) within the budget, and its time", 0},
-    {"sweep", 0, FIELD_INT, offsetof(Cli, ask.sweep), "N",
-     "N budgets from the minimum to everything kept, at most 10000", 2},
-    {"march", 0, FIELD_TEXT, offsetof(Cli, build.march), "TARGET",
-     "instruction set (default: this host's)", 0},
-    {"cache", 0, FIELD_TEXT, offsetof(Cli, build.cache), "DIR",
-     "kernel cache (default: $SCRIMP_CACHE, ~/.cache/scrimp)", 0},
-    {"no-cache", 0, FIELD_FLAG, offsetof(Cli, build.no_cache), NULL, "compile everything anew", 0},
-    {"older", 0, FIELD_POSITIVE, offsetof(Cli, build.older), "DAYS",
-     "clear: only what was not used for so many days", 0},
-    {"jobs", 'j', FIELD_INT, offsetof(Cli, build.jobs), "N",
-     "compiler processes at once (default: as --threads)", 1},
-    {"json", 0, FIELD_FLAG, offsetof(Cli, output.json), NULL, "JSON on standard output", 0},
-    {"quiet", 'q', FIELD_FLAG, offsetof(Cli, output.quiet), NULL, "no progress lines", 0},
-    {"error-format", 0, FIELD_ERRORS, 0, "text|json", "how errors are printed", 0},
-};
-enum { N_OPTION_ROWS = sizeof option_rows / sizeof *option_rows, HELP_VALUE = 1000 };
-
-static bool verb_takes(const Verb *v, const char *option)
+bool verb_takes(const Verb *v, const char *option)
 {
     size_t n = strlen(option);
     for (const char *p = strstr(v->options, option); p; p = strstr(p + 1, option))
         if ((p == v->options || p[-1] == ' ') && (p[n] == ' ' || p[n] == '\0'))
             return true;
     return false;
-}
-
-static void print_usage(void)
-{
-    puts("scrimp compiles, plans and trains deep-learning models within a memory budget.\n\n"
-         "usage: scrimp VERB FILE [-D option=value]... [options]\n\nverbs:");
-    for (const Verb *v = cli_verbs; v->name; v++)
-        printf("  %-9s  %s\n", v->name, v->doc);
-    puts("\n`scrimp VERB --help` says more, `scrimp VERB FILE --help` also the file's options. "
-         "FILE is\n"
-         "a path, or - for standard input.\n"
-         "Exit codes: 0 ok, 1 user error, 2 internal error, 3 budget that cannot be met, 130 "
-         "interrupted.");
-}
-
-static void print_pass_table(void)
-{
-    puts("\npasses:");
-    for (const Pass *p = pass_table; p->name; p++)
-        printf("  %-9s  %s\n", p->name, p->doc);
-}
-
-static void print_solver_table(void)
-{
-    puts("\nsolvers:\n  best                 the best answer of those marked *; default: scrimp");
-    for (const RematSolver *s = remat_solvers; s->name; s++)
-        printf("  %-19s%c %s\n", s->name, s->in_portfolio ? '*' : ' ', s->doc);
-}
-
-static void print_cost_table(void)
-{
-    puts("\ncost models:");
-    for (const CostModel *m = cost_models; m->name; m++)
-        printf("  %-10s %s%s\n", m->name, m->doc, m == cost_models ? " (default)" : "");
-}
-
-static void print_rule_table(void)
-{
-    puts("\nrules:");
-    for (const CountingRule *r = counting_rules; r->name; r++) {
-        const char *left = r->name;
-        for (const char *line = r->doc; line; left = "") {
-            const char *end = strchr(line, '\n');
-            printf("  %-12s  %.*s\n", left, end ? (int)(end - line) : (int)strlen(line), line);
-            line = end ? end + 1 : NULL;
-        }
-    }
-}
-
-/* "FILE", or the words that stand in its place. */
-static const char *operand_of(const Verb *v, int *length)
-{
-    const char *text = v->options[0] == '[' ? v->options : "FILE";
-    *length = (int)strcspn(text, " ");
-    return text;
-}
-
-static void print_verb_help(const Verb *v)
-{
-    int n;
-    const char *operand = operand_of(v, &n);
-    printf("usage: scrimp %s %.*s [options]\n\n%s.\n%s\n\noptions:\n", v->name, n, operand, v->doc,
-           v->text);
-    for (int i = 0; i < N_OPTION_ROWS; i++) {
-        const OptionRow *o = &option_rows[i];
-        if (!verb_takes(v, o->name))
-            continue;
-        char letter[6] = "    ";
-        if (o->letter)
-            snprintf(letter, sizeof letter, "-%c, ", o->letter);
-        char left[64];
-        snprintf(left, sizeof left, "%s--%s%s%s", letter, o->name, o->argument ? " " : "",
-                 o->argument ? o->argument : "");
-        printf("  %-30s  %s\n", left, o->doc);
-    }
-    if (verb_takes(v, "passes"))
-        print_pass_table();
-    if (verb_takes(v, "count"))
-        print_rule_table();
-    if (verb_takes(v, "solver"))
-        print_solver_table();
-    if (verb_takes(v, "cost"))
-        print_cost_table();
-}
-
-/* What -D can set in this file. */
-static ExitCode print_model_options(Cli *cli)
-{
-    const Ast *ast = cli_parse_model(cli);
-    if (!ast)
-        return EXIT_USER;
-    const OptionInfo *o;
-    int n = frontend_options(cli->pool, ast, &o);
-    printf("\noptions of %s:\n", cli->file);
-    for (int i = 0; i < n; i++) {
-        const char *left = pool_printf(cli->pool, "-D %s=%s", o[i].name, o[i].default_text);
-        printf("  %-30s  %s%s%s%s%s\n", left, o[i].doc ? o[i].doc : "", o[i].doc ? ": " : "",
-               o[i].type, o[i].domain_text ? " in " : "", o[i].domain_text ? o[i].domain_text : "");
-    }
-    return EXIT_OK;
 }
 
 static bool usage_error(ExitCode *code, const char *format, const char *a, const char *b)
@@ -408,14 +43,12 @@ static bool take_int(Cli *cli, const OptionRow *o, const char *text, ExitCode *c
 {
     char *end;
     errno = 0;
-    long long v = strtoll(text, &end, 10),
-              most = o->field == offsetof(Cli, run.seed) ? INT64_MAX : INT32_MAX;
+    long long v = strtoll(text, &end, 10), most = o->kind == FIELD_SEED ? INT64_MAX : INT32_MAX;
     if (end == text || *end || errno || v < o->least || v > most)
         return range_error(code, o, text, "whole number", o->least);
     int64_t value = v;
     memcpy((char *)cli + o->field, &value, sizeof value);
-    if (strcmp(o->name, "seed") == 0)
-        cli->run.has_seed = true;
+    cli->run.has_seed |= o->kind == FIELD_SEED;
     return true;
 }
 
@@ -456,6 +89,7 @@ static bool take_option(Cli *cli, const OptionRow *o, const char *text, ExitCode
         memcpy((char *)cli + o->field, &text, sizeof text);
         return true;
     case FIELD_INT:
+    case FIELD_SEED:
         return take_int(cli, o, text, code);
     case FIELD_FLOAT:
     case FIELD_POSITIVE:
@@ -496,18 +130,22 @@ static bool unknown_verb(const char *name, ExitCode *code)
     return usage_error(code, "no verb is called '%s'; `scrimp --help` lists them%s", name, "");
 }
 
+/* What getopt answers: a letter, or for a word its row's number from FIRST_ROW on. */
+enum { HELP_VALUE = 256, FIRST_ROW };
+
 /* getopt's tables from ours. */
 static void fill_getopt(const Verb *v, struct option *longs, char *shorts)
 {
     int n = 0;
     char *s = shorts;
     *s++ = ':';
-    for (int i = 0; i < N_OPTION_ROWS; i++) {
-        const OptionRow *o = &option_rows[i];
+    for (int i = 0; i < cli_n_options; i++) {
+        const OptionRow *o = &cli_options[i];
         if (!verb_takes(v, o->name))
             continue;
         bool arg = o->kind != FIELD_FLAG;
-        longs[n++] = (struct option){o->name, arg ? required_argument : no_argument, NULL, i};
+        longs[n++] =
+            (struct option){o->name, arg ? required_argument : no_argument, NULL, FIRST_ROW + i};
         if (o->letter) {
             *s++ = o->letter;
             if (arg)
@@ -522,33 +160,28 @@ static void fill_getopt(const Verb *v, struct option *longs, char *shorts)
 
 static const OptionRow *row_of(int value)
 {
-    if (value >= 0 && value < N_OPTION_ROWS)
-        return &option_rows[value];
-    return NULL;
+    if (value >= FIRST_ROW)
+        return &cli_options[value - FIRST_ROW];
+    for (int i = 0; i < cli_n_options; i++)
+        if (cli_options[i].letter && cli_options[i].letter == value)
+            return &cli_options[i];
+    BUG("getopt answers %d, which it was not given", value);
 }
 
-static const OptionRow *row_of_letter(int letter)
-{
-    for (int i = 0; i < N_OPTION_ROWS; i++)
-        if (option_rows[i].letter && option_rows[i].letter == letter)
-            return &option_rows[i];
-    return NULL;
-}
-
-/* getopt has moved past an unknown word but not past an unknown letter: that it leaves in optopt,
- * where the words that take no value have their row and --help has its own number. */
+/* getopt has moved past an unknown word, but not past an unknown letter, which it leaves in optopt.
+ * There it also leaves the value of a word that takes no argument and was given one. */
 static bool unknown_option(const char *word, const Verb *v, ExitCode *code)
 {
     const char letter[] = {'-', (char)optopt, '\0'};
-    bool is_letter = optopt >= N_OPTION_ROWS && optopt != HELP_VALUE;
+    bool is_letter = optopt > 0 && optopt < HELP_VALUE;
     return usage_error(code, "%s: no such option; see `scrimp %s --help`",
                        is_letter ? letter : word, v->name);
 }
 
 static bool parse_options(Cli *cli, const Verb *v, int argc, char **argv, ExitCode *code)
 {
-    struct option longs[N_OPTION_ROWS + 2];
-    char shorts[2 * N_OPTION_ROWS + 4];
+    struct option longs[CLI_MAX_OPTIONS + 2];
+    char shorts[2 * CLI_MAX_OPTIONS + 4];
     fill_getopt(v, longs, shorts);
     opterr = 0;
     optind = 0;
@@ -563,12 +196,7 @@ static bool parse_options(Cli *cli, const Verb *v, int argc, char **argv, ExitCo
             return usage_error(code, "%s needs a value%s", argv[optind - 1], "");
         if (value == '?')
             return unknown_option(argv[optind - 1], v, code);
-        /* Rows are numbered below any letter's code only by their index: letters come as
-         * themselves. */
-        const OptionRow *o = row_of_letter(value);
-        if (!o)
-            o = row_of(value);
-        if (!take_option(cli, o, optarg, code))
+        if (!take_option(cli, row_of(value), optarg, code))
             return false;
     }
     cli->file = argv[optind];
@@ -577,8 +205,8 @@ static bool parse_options(Cli *cli, const Verb *v, int argc, char **argv, ExitCo
         return true;
     }
     if (help) {
-        print_verb_help(v);
-        *code = cli->file && verb_takes(v, "define") ? print_model_options(cli) : EXIT_OK;
+        help_print_verb(v);
+        *code = cli->file && verb_takes(v, "define") ? help_print_model_options(cli) : EXIT_OK;
         return false;
     }
     bool may_lack = v->options[0] == '[' && optind == argc;
@@ -597,7 +225,7 @@ bool cli_parse(Cli *cli, int argc, char **argv, const Verb **verb, ExitCode *cod
     cli->output.colour = isatty(STDERR_FILENO) && !getenv("NO_COLOR");
     if (argc < 2 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||
         strcmp(argv[1], "help") == 0) {
-        print_usage();
+        help_print_usage();
         *code = argc < 2 ? EXIT_USER : EXIT_OK;
         return false;
     }

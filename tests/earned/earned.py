@@ -2,9 +2,11 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Does every part of the solver and the planner earn its place?  Switches each off alone and plans again.
 
+    earned.py check              only look for stale entries of parts.txt
     earned.py build              a copy of the tree with a switch for each part of parts.txt, built
     earned.py run [REGEX]        plan every network and budget without each part that REGEX finds (and with all);
-                                 goes on where it was stopped; --networks A,B plans only these
+                                 goes on where it was stopped; --networks A,B plans only these, in this order;
+                                 --undecided leaves out parts that have gained something on a network before
     earned.py report             write docs/results/parts.md
 
 What is measured: the time that recomputation adds within 50, 30 and 20% (the budget in bytes is that of all parts),
@@ -57,7 +59,7 @@ def read_parts():
             file = line[2:].strip()
         else:
             text, _, new = (line + " ").partition(" => ")
-            edit = mutate.Mutant(i, file, text.strip(), new.strip())
+            edit = mutate.Mutant(i, file, text.strip(), new.strip(), "parts.txt")
             edit.number = parts[-1].number
             edits.append(edit)
             parts[-1].files.append(file)
@@ -74,6 +76,10 @@ def networks():
 
 
 # --- building and planning ---
+
+
+def command_check(args):
+    sys.exit("\n".join(mutate.stale_entries(read_parts()[1])) or None)
 
 
 def command_build(args):
@@ -96,9 +102,21 @@ def plan(model, number, cache, budget):
     return json.loads(done.stdout) if done.returncode == 0 else None
 
 
-def plan_all(model, number, budgets):
-    """One search answers all budgets: it is kept in a cache of this part's own."""
-    cache, out = tempfile.mkdtemp(dir=WORK), {}
+def cache_for(network, part):
+    """One search answers all budgets: it is kept in a cache of this part's own, or, where the part does not take part
+    in searches, in that of everything."""
+    shared = WORK / "searches" / re.sub(r"\W+", "_", network)
+    if part and all(f.startswith("passes/memplan/") for f in part.files) and shared.exists():
+        return shared
+    if part:
+        return pathlib.Path(tempfile.mkdtemp(dir=WORK))
+    shutil.rmtree(shared, ignore_errors=True)
+    shared.mkdir(parents=True)
+    return shared
+
+
+def plan_all(network, model, part, budgets):
+    number, cache, out = part.number if part else 0, cache_for(network, part), {}
     begin = resource.getrusage(resource.RUSAGE_CHILDREN)
     for name, budget in [("all", "100%"), *budgets.items(), ("min", "min")]:
         p = plan(model, number, cache, budget)
@@ -106,7 +124,8 @@ def plan_all(model, number, budgets):
                                              "persistent_bytes", "keep_all_peak_bytes")}
     end = resource.getrusage(resource.RUSAGE_CHILDREN)
     out["seconds"] = end.ru_utime + end.ru_stime - begin.ru_utime - begin.ru_stime
-    shutil.rmtree(cache)
+    if cache.parent == WORK:
+        shutil.rmtree(cache)
     return out
 
 
@@ -121,20 +140,37 @@ def save(known):
     temporary.replace(WORK / "results.json")
 
 
+def chosen_networks(names):
+    known = networks()
+    if not names:
+        return known
+    return {k: v for name in names.split(",") for k, v in known.items() if name in k}
+
+
+def gains(known, part):
+    """Whether a plan gets worse without it, on the networks that have been planned."""
+    base = known[EVERYTHING]
+    other = {k: v for k, v in known.get(part.name, {}).items() if k in base}
+    if not other:
+        return False
+    worse, _, _, _, _, least_most, gap, _ = compare(base, other)
+    return worse > 0 or least_most > 0 or gap > 0
+
+
 def command_run(args):
     parts, _ = read_parts()
-    chosen = {k: v for k, v in networks().items() if not args.networks or any(n in k for n in args.networks.split(","))}
     known = load()
-    chosen_parts = [(p.name, p.number) for p in parts if re.search(args.regex, p.name)]
-    for network, model in chosen.items():
-        for name, number in [(EVERYTHING, 0), *chosen_parts]:
+    chosen_parts = [p for p in parts if re.search(args.regex, p.name)]
+    for network, model in chosen_networks(args.networks).items():
+        for part in [None, *chosen_parts]:
+            name = part.name if part else EVERYTHING
             mine = known.setdefault(name, {})
-            if network in mine:
+            if network in mine or (part and args.undecided and gains(known, part)):
                 continue
             base = known[EVERYTHING].get(network)
             budgets = {f"{p}%": f"{base[f'{p}%']['budget_bytes']}B" if base else f"{p}%" for p in PERCENTS
                        if not base or base[f"{p}%"]}
-            mine[network] = plan_all(model, number, budgets)
+            mine[network] = plan_all(network, model, part, budgets)
             save(known)
             print(f"{name:26} {network:44} {mine[network]['seconds']:7.1f} s", flush=True)
 
@@ -192,14 +228,16 @@ def command_report(args):
 def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     sub = p.add_subparsers(required=True)
-    for name, call in [("build", command_build), ("run", command_run), ("report", command_report)]:
+    for name, call in [("check", command_check), ("build", command_build), ("run", command_run), ("report", command_report)]:
         s = sub.add_parser(name)
         s.set_defaults(call=call)
         if name == "run":
             s.add_argument("regex", nargs="?", default="")
             s.add_argument("--networks", help="only networks with one of these in their names")
+            s.add_argument("--undecided", action="store_true", help="only parts that have not gained anything yet")
     args = p.parse_args()
-    WORK.mkdir(parents=True, exist_ok=True)
+    if args.call != command_check:
+        WORK.mkdir(parents=True, exist_ok=True)
     args.call(args)
 
 

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Plants mistakes into scrimp and looks whether the default tests notice.
 
+    mutate.py check              only look for stale entries of mutants.txt
     mutate.py build              patch a copy of the tree with every mutant of mutants.txt and build it
     mutate.py trace [REGEX]      run the tests without a mutant: how long each takes, which mutants it reaches
     mutate.py run [REGEX]        run the mutants (file or key matches) that have no verdict yet
@@ -37,7 +38,7 @@ SCRATCH = pathlib.Path("/tmp/scrimp-mutation")
 PAGE = ROOT / "docs" / "results" / "mutation.md"
 AREAS = ["autodiff", "codegen", "planner", "solvers", "runtime"]
 # They look at the sources, not at what these do.
-ABOUT_SOURCES = {"layering", "format", "source_id", "install"}
+ABOUT_SOURCES = {"layering", "format", "source_id", "install", "stale"}
 
 HEADER = """/* Written by tests/mutation/mutate.py: which mutant is on, and which were reached. */
 #ifndef SCRIMP_MUTANT_H
@@ -74,8 +75,8 @@ static inline _Bool mutant_on(int n)
 
 
 class Mutant:
-    def __init__(self, line, file, text, new):
-        self.line, self.file, self.text, self.new = line, file, text, new
+    def __init__(self, line, file, text, new, listed="mutants.txt"):
+        self.line, self.file, self.text, self.new, self.listed, self.number = line, file, text, new, listed, 0
         # Of the name only, so that a file that moves keeps its verdicts.
         self.key = hashlib.sha1(f"{pathlib.Path(file).name}\n{text}\n{new}".encode()).hexdigest()[:8]
         self.area = area_of(file)
@@ -100,7 +101,7 @@ def area_of(file):
                          ("runtime/", "runtime"), ("passes/autodiff/", "autodiff")]:
         if file.startswith(prefix):
             return area
-    sys.exit(f"mutants.txt: {file} is in no area")
+    sys.exit(f"{file} is in no area")
 
 
 def read_list():
@@ -137,7 +138,7 @@ def nest(source, spans):
             within = [s for s in inside[i:] if s[0] >= b and s[1] <= e and s[:2] != (b, e)]
             crossing = [s for s in inside[i:] if s[0] < e < s[1]]
             if crossing:
-                sys.exit(f"mutants.txt: lines {same[0][2].line} and {crossing[0][2].line} overlap")
+                sys.exit(f"{same[0][2].listed}: lines {same[0][2].line} and {crossing[0][2].line} overlap")
             old = render(b, e, within)
             for _, _, m in same:
                 if m.old.rstrip().endswith(";"):
@@ -169,8 +170,24 @@ def patched(file, source, mutants):
         if place:
             spans.append((*place, m))
         else:
-            stale.append(f"mutants.txt:{m.line}: stale: not exactly once in {file}: {m.text}")
+            stale.append(f"{m.listed}:{m.line}: stale: not exactly once in {file}: {m.text}")
     return '#include "mutant.h"\n#line 1\n' + nest(source, spans), stale
+
+
+def grouped(mutants):
+    by_file = {}
+    for m in mutants:
+        by_file.setdefault(m.file, []).append(m)
+    return by_file
+
+
+def stale_entries(mutants):
+    """What in a list no longer fits the sources, a line each."""
+    stale = []
+    for file, here in grouped(mutants).items():
+        path = ROOT / file
+        stale += patched(file, path.read_text(), here)[1] if path.is_file() else [f"{here[0].listed}: {file}: no such file"]
+    return stale
 
 
 def put(path, text):
@@ -192,16 +209,13 @@ def test_source(text):
 def write_tree(mutants):
     listed = subprocess.run(["git", "ls-files", "-co", "--exclude-standard"], cwd=ROOT, check=True,
                             capture_output=True, text=True).stdout.split("\n")
-    files, stale = [f for f in listed if f and (ROOT / f).is_file()], []
-    by_file = {}
-    for m in mutants:
-        by_file.setdefault(m.file, []).append(m)
-    stale += [f"{f}: no such file" for f in by_file if f not in files]
+    files, by_file, stale = [f for f in listed if f and (ROOT / f).is_file()], grouped(mutants), stale_entries(mutants)
+    if stale:
+        sys.exit("\n".join(stale))
     for f in files:
         text = (ROOT / f).read_bytes()
         if f in by_file:
-            new, bad = patched(f, text.decode(), by_file[f])
-            text, stale = new.encode(), stale + bad
+            text = patched(f, text.decode(), by_file[f])[0].encode()
         elif f.startswith("tests/") and f.endswith((".c", ".h")):
             text = test_source(text)
         put(TREE / f, text)
@@ -211,16 +225,16 @@ def write_tree(mutants):
         name = str(old.relative_to(TREE))
         if not name.startswith("build/") and name != "mutant.h" and name not in files:
             old.unlink()
-    if stale:
-        sys.exit("\n".join(stale))
+
+
+def command_check(args):
+    sys.exit("\n".join(stale_entries(read_list())) or None)
 
 
 def command_build(args):
     state, mutants = State(), read_list()
     number_mutants(state, mutants)
     write_tree(mutants)
-    if args.check:
-        return
     BUILD.mkdir(parents=True, exist_ok=True)
     if not (BUILD / "build.ninja").exists():
         subprocess.run(["cmake", "-G", "Ninja", "-S", TREE, "-B", BUILD, "-DCMAKE_BUILD_TYPE=RelWithDebInfo",
@@ -468,11 +482,9 @@ index, an operand, a comparison, a missing term or update. A mutant counts as no
 def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     sub = p.add_subparsers(required=True)
-    for name, call in [("build", command_build), ("trace", command_trace), ("run", command_run), ("report", command_report)]:
+    for name, call in [("check", command_check), ("build", command_build), ("trace", command_trace), ("run", command_run), ("report", command_report)]:
         s = sub.add_parser(name)
         s.set_defaults(call=call)
-        if name == "build":
-            s.add_argument("--check", action="store_true", help="only look for stale entries")
         if name in ("trace", "run"):
             s.add_argument("regex", nargs="?", default="")
             s.add_argument("--jobs", type=int, default=1)
@@ -483,7 +495,8 @@ def main():
             s.add_argument("--known", action="store_true", help="only tests that are known to reach the mutant")
             s.add_argument("--most", type=float, default=1e9, help="only tests that take no more seconds")
     args = p.parse_args()
-    WORK.mkdir(parents=True, exist_ok=True)
+    if args.call != command_check:
+        WORK.mkdir(parents=True, exist_ok=True)
     args.call(args)
 
 

@@ -174,6 +174,18 @@ const char *in_tmp(const char *name)
     return path[turn];
 }
 
+/* The path of a library for LD_PRELOAD; empty where sanitizers want to be first. */
+static void set_library(const char *build, const char *name, const char *variable)
+{
+    char path[600] = "";
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+    snprintf(path, sizeof path, "%s/tests/e2e/libe2e_%s.so", build, name);
+#else
+    (void)build, (void)name;
+#endif
+    setenv(variable, path, 1);
+}
+
 void e2e_begin(void)
 {
     const char *source = getenv("SCRIMP_SOURCE"), *build = getenv("SCRIMP_BUILD");
@@ -182,10 +194,15 @@ void e2e_begin(void)
         fputs("run this through ctest\n", stderr);
         exit(2);
     }
-    snprintf(tmp_dir, sizeof tmp_dir, "/tmp/scrimp-e2e-XXXXXX");
-    if (!mkdtemp(tmp_dir))
+    const char *base = getenv("TMPDIR");
+    snprintf(tmp_dir, sizeof tmp_dir, "%s/scrimp-e2e-XXXXXX", base ? base : "/tmp");
+    if (!mkdtemp(tmp_dir)) {
+        perror(tmp_dir);
         exit(2);
+    }
     setenv("TMP", tmp_dir, 1);
+    set_library(build, "no_links", "NO_LINKS");
+    set_library(build, "late_disk", "LATE_DISK");
     snprintf(text, sizeof text, "%s/scrimp", build);
     setenv("SCRIMP", text, 1);
     snprintf(text, sizeof text, "%s/examples", source);

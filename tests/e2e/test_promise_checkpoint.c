@@ -11,8 +11,9 @@ static void test_full_disk(void)
     EXPECT(r.code == 0, r.err);
     result_free(&r);
     r = run(
-        "$SCRIMP train $TMP/tiny.scrimp --out $TMP/full --steps 12 -q --log $TMP/log & pid=$!; "
-        "while [ ! -e $TMP/full/trainer.json ]; do sleep 0.005; done; kill -TERM $pid; wait $pid; "
+        "LD_PRELOAD=$LATE_DISK $SCRIMP train $TMP/tiny.scrimp --out $TMP/full --steps 12 -q --log "
+        "$TMP/log & pid=$!; while [ ! -e $TMP/full/trainer.json ]; do sleep 0.005; done; kill "
+        "-TERM $pid; wait $pid; "
         "test $? = 143");
     EXPECT(r.code == 0, r.err);
     result_free(&r);

@@ -21,14 +21,14 @@ static void expect_recovery(void)
     result_free(&r);
 }
 
-/* Kills a child of scrimp as soon as there is one. */
+/* Kills every child of scrimp that is seen, until it ends: one that is seen may be gone already. */
 static void test_killed_child(const char *signal)
 {
     Result r =
         run("$SCRIMP train $TMP/tiny.scrimp --steps 2 -q --cache $TMP/cache --jobs 2 & parent=$!; "
-            "child=; while [ -z \"$child\" ] && kill -0 $parent 2>/dev/null; do "
-            "child=$(cat /proc/$parent/task/$parent/children 2>/dev/null | cut -d' ' -f1); done; "
-            "kill -%s $child; wait $parent",
+            "while test -e /proc/$parent/exe; do " /* no zombie */
+            "children=; read children < /proc/$parent/task/$parent/children; "
+            "for child in $children; do kill -%s $child; done; done 2> $TMP/gone; wait $parent",
             signal);
     char detail[1500];
     snprintf(detail, sizeof detail, "killed by %s: exit code %d\n%.1200s", signal, r.code, r.err);
@@ -48,14 +48,17 @@ static void test_killed_parent(int milliseconds)
     expect_recovery();
 }
 
-/* A signal while kernels are compiled: there is nothing to finish and nothing to save. */
+/* A signal while kernels are compiled: there is nothing to finish and nothing to save.  On a busy
+ * machine it may come too late, which is tried again. */
 static void test_interrupted(const char *signal, int code)
 {
     Result r =
-        run("env --default-signal $SCRIMP train $TMP/tiny.scrimp --steps 2 -q --jobs 1 --cache "
+        run("for i in 1 2 3 4 5 6 7 8; do rm -rf $TMP/cache $TMP/again; "
+            "env --default-signal $SCRIMP train $TMP/tiny.scrimp --steps 2 -q --jobs 1 --cache "
             "$TMP/cache --out $TMP/again & parent=$!; "
             "while kill -0 $parent && ! ls $TMP/cache/*.o; do sleep 0.01; done >&2; "
-            "kill -%s $parent; wait $parent; echo $?; ls $TMP/cache $TMP/again",
+            "kill -%s $parent; wait $parent; code=$?; ls $TMP/cache/*.so >&2 || break; done; "
+            "echo $code; ls $TMP/cache $TMP/again",
             signal);
     char detail[1500], first[20];
     snprintf(detail, sizeof detail, "interrupted by %s:\n%.1200s", signal, r.out);

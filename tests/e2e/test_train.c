@@ -37,15 +37,14 @@ static void test_resume(void)
     expect_ok("$SCRIMP train $EXAMPLES/convnet.scrimp -D N=20 --data $TMP/idx --steps 30 --out "
               "$TMP/parts -q");
     expect_ok("cmp $TMP/whole/model.safetensors $TMP/parts/model.safetensors");
-    expect_ok("rm -r $TMP/parts");
     /* A run that is interrupted saves; more threads and a budget change nothing.  (The shell has a
-     * job in the background ignore INT.) */
+     * job in the background ignore INT.)  On a busy machine the run may end before the signal. */
     expect_ok(
+        "for i in 1 2 3 4 5 6 7 8 9 10; do rm -rf $TMP/parts; "
         "env --default-signal $SCRIMP train $EXAMPLES/convnet.scrimp -D N=20 --data $TMP/idx "
-        "--steps 30 --out "
-        "$TMP/parts "
-        "2> $TMP/progress & pid=$!; while ! grep -q '^step' $TMP/progress; do sleep 0.01; done; "
-        "kill -INT $pid; wait $pid; test $? = 130");
+        "--steps 30 --out $TMP/parts 2> $TMP/progress & pid=$!; "
+        "while ! grep -q '^step' $TMP/progress; do sleep 0.01; done; "
+        "kill -INT $pid; wait $pid; code=$?; test $code = 0 || break; done; test $code = 130");
     expect_ok("$SCRIMP train $EXAMPLES/convnet.scrimp -D N=20 --data $TMP/idx --steps 30 --out "
               "$TMP/parts "
               "--resume --threads 1 --budget 70% -q");

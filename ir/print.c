@@ -252,39 +252,66 @@ static const char *rounded_count(Pool *pool, double x)
     return pool_printf(pool, unit ? "%.1f%s" : "%.0f%s", x, units[unit]);
 }
 
-static void put_plan_header(const Graph *g, int64_t persistent, int64_t arena, int64_t peak,
-                            const char *peak_name, double extra_flops, StrBuf *out)
+/* Of recomputation. */
+static double extra_flops(const Graph *g)
 {
-    strbuf_printf(out, "plan persistent=%s arena=%s peak=%s", rounded_bytes(out->pool, persistent),
-                  rounded_bytes(out->pool, arena), rounded_bytes(out->pool, peak));
-    if (peak_name && peak_name[0]) {
-        strbuf_printf(out, "@%c", peak_name[0]);
-        text_put_name(out, peak_name + 1);
+    double extra = 0;
+    for (size_t i = 0; i < g->order.len; i++) {
+        const Node *n = graph_node(g, g->order.data[i]);
+        if (n->remat_of != NODE_NONE)
+            extra += node_flops(g, n);
     }
-    if (extra_flops > 0) {
-        double once = graph_flops(g) - extra_flops;
-        strbuf_printf(out, " extra_flops=%s(+%.1f%%)", rounded_count(out->pool, extra_flops),
-                      once > 0 ? 100 * extra_flops / once : 0.0);
+    return extra;
+}
+
+static void put_plan_header(const Graph *g, const PlanText *plan, StrBuf *out)
+{
+    double extra = extra_flops(g), once = graph_flops(g) - extra;
+    strbuf_printf(out, "plan persistent=%s arena=%s peak=%s",
+                  rounded_bytes(out->pool, plan->persistent_bytes),
+                  rounded_bytes(out->pool, plan->arena_bytes),
+                  rounded_bytes(out->pool, plan->peak_bytes));
+    if (plan->peak_node != NODE_NONE) {
+        const char *name = graph_value(g, graph_node(g, plan->peak_node)->out[0])->name;
+        strbuf_printf(out, "@%c", name[0]);
+        text_put_name(out, name + 1);
     }
+    if (extra > 0)
+        strbuf_printf(out, " extra_flops=%s(+%.1f%%)", rounded_count(out->pool, extra),
+                      once > 0 ? 100 * extra / once : 0.0);
     strbuf_put(out, " {\n");
 }
 
-void graph_print_plan(const Graph *g, const int64_t *offset, const int64_t *size,
-                      const int *live_begin, const int *live_end, int64_t persistent, int64_t arena,
-                      int64_t peak, const char *peak_name, double extra_flops, StrBuf *out)
+/* By value: the last place in the order that makes or reads it. */
+static int *last_places(Pool *pool, const Graph *g)
+{
+    int *last = POOL_ARRAY(pool, g->values.len, int);
+    for (size_t i = 0; i < g->order.len; i++) {
+        const Node *n = graph_node(g, g->order.data[i]);
+        for (int k = 0; k < n->n_in; k++)
+            last[n->in[k]] = (int)i;
+        for (int k = 0; k < n->n_out; k++)
+            last[n->out[k]] = (int)i;
+    }
+    return last;
+}
+
+void graph_print_plan(const Graph *g, const PlanText *plan, StrBuf *out)
 {
     Printer p = {.g = g, .out = out};
-    put_plan_header(g, persistent, arena, peak, peak_name, extra_flops, out);
+    const int *last = last_places(out->pool, g);
+    put_plan_header(g, plan, out);
     for (size_t i = 0; i < g->order.len; i++) {
         const Node *n = graph_node(g, g->order.data[i]);
         for (int k = 0; k < n->n_out; k++) {
             ValueId v = n->out[k];
-            if (offset[v] < 0)
+            if (plan->offset[v] < 0)
                 continue;
             strbuf_put(out, "  ");
             put_value(&p, v);
-            strbuf_printf(out, " : off=%s size=%s live=%d..%d\n", exact_bytes(out->pool, offset[v]),
-                          exact_bytes(out->pool, size[v]), live_begin[v], live_end[v]);
+            strbuf_printf(out, " : off=%s size=%s live=%d..%d\n",
+                          exact_bytes(out->pool, plan->offset[v]),
+                          exact_bytes(out->pool, type_bytes(value_type(g, v))), (int)i, last[v]);
         }
     }
     strbuf_put(out, "}\n");

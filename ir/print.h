@@ -12,12 +12,15 @@ typedef struct PrintOptions {
 } PrintOptions;
 
 void graph_print(const Graph *g, PrintOptions options, StrBuf *out);
-/* The memory plan, a section of its own keyed by name (docs/ir.md).  offset, size (bytes),
- * live_begin, live_end (places in the order) are by value; offset -1: not in the plan.  persistent,
- * arena, peak: bytes; extra_flops: of recomputation, 0 when there is none. */
-void graph_print_plan(const Graph *g, const int64_t *offset, const int64_t *size,
-                      const int *live_begin, const int *live_end, int64_t persistent, int64_t arena,
-                      int64_t peak, const char *peak_name, double extra_flops, StrBuf *out);
+typedef struct PlanText {
+    const int64_t *offset; /* by value; -1: not in the plan */
+    int64_t persistent_bytes, arena_bytes, peak_bytes;
+    NodeId peak_node; /* where the peak is, or NODE_NONE */
+} PlanText;
+
+/* The memory plan, a section of its own keyed by name (docs/ir.md): what the nodes of the order
+ * make, with its offset, its size and its life, in places of the order. */
+void graph_print_plan(const Graph *g, const PlanText *plan, StrBuf *out);
 /* Graphviz. */
 void graph_print_dot(const Graph *g, StrBuf *out);
 /* NULL after diag_error when the text is not a well-formed graph.  Never trusts the text: shapes

@@ -47,6 +47,12 @@ typedef struct TrainSpec {
     const char *budget_text, *solver, *objective, *cost;
 } TrainSpec;
 
+/* Micro-batches of an update; 1 without a train section. */
+static inline int64_t train_micro_batches(const TrainSpec *t)
+{
+    return t->accumulate > 1 ? t->accumulate : 1;
+}
+
 /* Source: the same formulas as nanoGPT and PyTorch's LinearLR/CosineAnnealingLR/StepLR:
  * warmup: base*(t+1)/warmup for t < warmup; then with u = (t-warmup)/(total-warmup):
  * cosine min+(base-min)*(1+cos(pi u))/2, linear base+(min-base)*u or min+(base-min)*(1-u)^power,

@@ -116,13 +116,11 @@ static BatchPlan largest_batch(BatchSearch *s, int64_t least, int64_t start)
  * diagnostics left in cli->diag. */
 static const char *cost_at(Cli *cli, const Ast *ast, int64_t batch)
 {
-    OptionDef *defs = POOL_ARRAY(cli->pool, (size_t)cli->source.n_defs + 1, OptionDef);
-    memcpy(defs, cli->source.defs, (size_t)cli->source.n_defs * sizeof *defs);
-    defs[cli->source.n_defs] = (OptionDef){"N", pool_printf(cli->pool, "%lld", (long long)batch)};
-    FrontendOptions o = {.defs = defs,
-                         .n_defs = cli->source.n_defs + 1,
-                         .mode = FRONTEND_TRAIN,
-                         .model = cli->source.model};
+    FrontendOptions o = cli_frontend_options(cli, FRONTEND_TRAIN);
+    OptionDef *defs = POOL_ARRAY(cli->pool, (size_t)o.n_defs + 1, OptionDef);
+    memcpy(defs, o.defs, (size_t)o.n_defs * sizeof *defs);
+    defs[o.n_defs++] = (OptionDef){"N", pool_printf(cli->pool, "%lld", (long long)batch)};
+    o.defs = defs;
     const Graph *g = frontend_lower(cli->pool, cli->diag, ast, &o);
     if (!g || diag_error_count(cli->diag))
         return NULL;

@@ -191,7 +191,7 @@ static ExitCode measure(KernelCosts *c, const Program *program)
     const char *error = NULL;
     if (!measurement_open(c->cli, program, &m))
         return EXIT_USER;
-    const Step *step = m.host.session.step;
+    const Step *step = m.running.session.step;
     CallList l = {.calls = step->calls, .key = step->call_key, .n = step->n_calls};
     add_calls(c, &l, measurement_medians(&m, MEASURED_STEPS));
     measurement_close(&m);

@@ -208,8 +208,7 @@ bool session_same_vocab(Cli *cli, const Dataset *ds, const char *dir)
 static void field_places(const Session *s, const Dataset *ds, int64_t k, void **dst)
 {
     const Graph *g = s->graph;
-    int64_t parts =
-        strcmp(g->kind, "step") == 0 && g->train.accumulate > 1 ? g->train.accumulate : 1;
+    int64_t parts = field_micro_batches(g);
     for (int i = 0; i < DATA_MAX_FIELDS; i++)
         dst[i] = NULL;
     for (int i = 0; i < dataset_n_fields(ds); i++) {
@@ -223,7 +222,7 @@ static void field_places(const Session *s, const Dataset *ds, int64_t k, void **
 
 bool session_fill(const Session *s, const Dataset *ds, int64_t update, bool overfit)
 {
-    int64_t parts = s->graph->train.accumulate > 1 ? s->graph->train.accumulate : 1;
+    int64_t parts = train_micro_batches(&s->graph->train);
     for (int64_t k = 0; k < parts; k++) {
         void *dst[DATA_MAX_FIELDS];
         RtError err;

@@ -19,9 +19,14 @@ const char *field_name(const Node *input)
     return node_string(input, ATTR_role, "") + sizeof BATCH - 1;
 }
 
+int64_t field_micro_batches(const Graph *g)
+{
+    return strcmp(g->kind, "step") == 0 ? train_micro_batches(&g->train) : 1;
+}
+
 int field_batch_dims(const Graph *g)
 {
-    return g->train.accumulate > 1 && strcmp(g->kind, "step") == 0 ? 2 : 1;
+    return field_micro_batches(g) > 1 ? 2 : 1;
 }
 
 ValueId field_root(const Graph *g, ValueId v)

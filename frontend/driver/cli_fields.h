@@ -8,6 +8,8 @@
 /* Whether a node is an input that the batch fills, and the name of its field. */
 bool field_is_input(const Node *n);
 const char *field_name(const Node *input);
+/* How many micro-batches such an input holds: all of an update in a step. */
+int64_t field_micro_batches(const Graph *g);
 /* How many dimensions of such an input come before those of one example. */
 int field_batch_dims(const Graph *g);
 /* The input a value comes from through views and slices. */

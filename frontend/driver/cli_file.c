@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "frontend/driver/cli_file.h"
 
-#include "ir/print.h"
-
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -84,48 +82,4 @@ ExitCode cli_write_file(Cli *cli, const char *path, const char *text)
     if (ok)
         return EXIT_OK;
     return cli_error(cli, EXIT_USER, "E411", NULL, "cannot write %s: %s", path, strerror(errno));
-}
-
-/* By value: the last position in the order that makes or reads it. */
-static int *last_uses(const Graph *g)
-{
-    int *last = POOL_ARRAY(g->pool, g->values.len, int);
-    for (size_t i = 0; i < g->order.len; i++) {
-        const Node *n = graph_node(g, g->order.data[i]);
-        for (int k = 0; k < n->n_in; k++)
-            last[n->in[k]] = (int)i;
-        for (int k = 0; k < n->n_out; k++)
-            last[n->out[k]] = (int)i;
-    }
-    return last;
-}
-
-/* Lives are positions in the order; only what the order mentions is printed. */
-void cli_print_plan(const Graph *g, const MemPlan *plan, StrBuf *out)
-{
-    size_t n = g->values.len;
-    int64_t *offset = POOL_ARRAY(g->pool, n, int64_t), *size = POOL_ARRAY(g->pool, n, int64_t);
-    int *begin = POOL_ARRAY(g->pool, n, int), *end = last_uses(g);
-    for (size_t v = 0; v < n; v++)
-        offset[v] = -1;
-    for (size_t i = 0; i < g->order.len; i++) {
-        const Node *node = graph_node(g, g->order.data[i]);
-        for (int k = 0; k < node->n_out; k++) {
-            ValueId v = node->out[k];
-            offset[v] = plan->offset[v];
-            size[v] = type_bytes(value_type(g, v));
-            begin[v] = (int)i;
-        }
-    }
-    const char *peak = "";
-    if (plan->peak_node != NODE_NONE)
-        peak = graph_value(g, graph_node(g, plan->peak_node)->out[0])->name;
-    double extra = 0;
-    for (size_t i = 0; i < g->order.len; i++) {
-        const Node *node = graph_node(g, g->order.data[i]);
-        if (node->remat_of != NODE_NONE)
-            extra += node_flops(g, node);
-    }
-    graph_print_plan(g, offset, size, begin, end, plan->persistent_bytes, plan->arena_bytes,
-                     plan->peak_bytes, peak, extra, out);
 }

@@ -5,7 +5,6 @@
 
 #include "frontend/driver/cli.h"
 #include "ir/support/strbuf.h"
-#include "passes/pass.h"
 
 /* What is read at most: a model, and a graph, IR or a table of buffers. */
 enum { CLI_MODEL_BYTES = 16 << 20, CLI_TEXT_BYTES = 64 << 20 };
@@ -20,9 +19,5 @@ bool cli_is_standard_output(const char *path);
 bool cli_one_writes_output(Cli *cli, const char *option, const char *path);
 /* False after a message: `option` needs a file or folder, which "-" is not. */
 bool cli_needs_file(Cli *cli, const char *option, const char *path);
-/* The plan section of an IR dump. */
-void cli_print_plan(const Graph *g, const MemPlan *plan, StrBuf *out);
-/* *observer for --dump-after, NULL without it.  False after a message: no such pass. */
-bool cli_dump_after(Cli *cli, PassObserver **observer, void **user);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "frontend/driver/cli_finite.h"
 
+#include "frontend/driver/cli_fields.h"
 #include "runtime/undo.h"
 
 #include <math.h>
@@ -76,9 +77,8 @@ typedef struct Place {
 
 static Place place_of(const Session *s, const Type *t, int64_t at)
 {
-    int64_t parts = s->graph->train.accumulate;
-    int skip = parts > 1 && strcmp(s->graph->kind, "step") == 0 ? 1 : 0;
-    int64_t per_part = type_elements(t) / (skip ? t->dim[0] : 1), batch = t->dim[skip];
+    int64_t per_part = type_elements(t) / field_micro_batches(s->graph);
+    int64_t batch = t->dim[field_batch_dims(s->graph) - 1];
     int64_t in_part = at % per_part, per_example = per_part / batch;
     return (Place){at / per_part, in_part / per_example, in_part % per_example};
 }
@@ -114,7 +114,7 @@ const char *finite_batch(const Session *s, const Dataset *data, bool training, i
     const TrainSpec *spec = &s->graph->train;
     const Type *type;
     const void *values;
-    int64_t at, parts = spec->accumulate > 1 ? spec->accumulate : 1;
+    int64_t at, parts = train_micro_batches(spec);
     if (!fill(s, data, training, number, overfit))
         return NULL;
     const DataField *field = find_field(s, data, &type, &values, &at);

@@ -11,14 +11,14 @@ static const double LEARNING_RATE = 1e-4;
 
 static bool prepare(Cli *cli, const Program *program, Measurement *m)
 {
-    if (!running_open(cli, program, &m->host))
+    if (!running_open(cli, program, &m->running))
         return false;
-    int n = m->host.session.step->n_calls;
+    int n = m->running.session.step->n_calls;
     m->profile = (RtProfile){.n = n,
                              .seconds = POOL_ARRAY(cli->pool, (size_t)n, double),
                              .count = POOL_ARRAY(cli->pool, (size_t)n, int64_t)};
-    return session_initialize(&m->host.session, 1) &&
-           session_fill(&m->host.session, m->data, 0, false);
+    return session_initialize(&m->running.session, 1) &&
+           session_fill(&m->running.session, m->data, 0, false);
 }
 
 bool measurement_open(Cli *cli, const Program *program, Measurement *out)
@@ -32,14 +32,14 @@ bool measurement_open(Cli *cli, const Program *program, Measurement *out)
 
 void measurement_close(Measurement *m)
 {
-    running_close(&m->host);
+    running_close(&m->running);
     dataset_close(m->data);
     m->data = NULL;
 }
 
 StepTimes measurement_run(Measurement *m, int64_t n)
 {
-    Session *session = &m->host.session;
+    Session *session = &m->running.session;
     Pool *pool = session->cli->pool;
     int calls = session->step->n_calls;
     StepTimes t = {.n = n,
@@ -74,7 +74,7 @@ void measurement_sort(double *seconds, int64_t n)
 
 double *measurement_medians(Measurement *m, int64_t n)
 {
-    Pool *pool = m->host.session.cli->pool;
+    Pool *pool = m->running.session.cli->pool;
     StepTimes t = measurement_run(m, n);
     double *seconds = POOL_ARRAY(pool, (size_t)n, double);
     double *out = POOL_ARRAY(pool, (size_t)t.n_calls, double);

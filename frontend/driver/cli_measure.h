@@ -6,7 +6,7 @@
 #include "frontend/driver/cli_session.h"
 
 typedef struct Measurement {
-    RunningSession host;
+    RunningSession running;
     RtProfile profile;
     Dataset *data;
 } Measurement;

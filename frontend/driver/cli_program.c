@@ -25,19 +25,37 @@ const Ast *cli_parse_model(Cli *cli)
     return ast;
 }
 
+FrontendOptions cli_frontend_options(const Cli *cli, FrontendMode mode)
+{
+    return (FrontendOptions){.defs = cli->source.defs,
+                             .n_defs = cli->source.n_defs,
+                             .mode = mode,
+                             .model = cli->source.model};
+}
+
+Graph *cli_lower(Cli *cli, const Ast *ast, const FrontendOptions *o)
+{
+    Graph *g = frontend_lower(cli->pool, cli->diag, ast, o);
+    if (g && !diag_error_count(cli->diag))
+        return g;
+    cli_diagnostics(cli);
+    return NULL;
+}
+
+/* With the program's own definitions behind the user's. */
 static FrontendOptions frontend_options_of(Cli *cli, const ProgramOptions *o)
 {
-    int n = cli->source.n_defs + o->n_extra_defs;
-    OptionDef *defs = POOL_ARRAY(cli->pool, (size_t)n + 1, OptionDef);
-    for (int i = 0; i < cli->source.n_defs; i++)
-        defs[i] = cli->source.defs[i];
+    FrontendOptions options = cli_frontend_options(cli, o->mode);
+    OptionDef *defs =
+        POOL_ARRAY(cli->pool, (size_t)(options.n_defs + o->n_extra_defs) + 1, OptionDef);
+    for (int i = 0; i < options.n_defs; i++)
+        defs[i] = options.defs[i];
     for (int i = 0; i < o->n_extra_defs; i++)
-        defs[cli->source.n_defs + i] = o->extra_defs[i];
-    return (FrontendOptions){.defs = defs,
-                             .n_defs = n,
-                             .mode = o->mode,
-                             .model = cli->source.model,
-                             .supports = codegen_supports};
+        defs[options.n_defs + i] = o->extra_defs[i];
+    options.defs = defs;
+    options.n_defs += o->n_extra_defs;
+    options.supports = codegen_supports;
+    return options;
 }
 
 static ExitCode pass_failure(Cli *cli, const ProgramOptions *o, const PassContext *ctx)
@@ -113,9 +131,9 @@ ExitCode program_build(Cli *cli, const Ast *ast, const ProgramOptions *o, Measur
                        Program *out)
 {
     FrontendOptions options = frontend_options_of(cli, o);
-    Graph *g = frontend_lower(cli->pool, cli->diag, ast, &options);
-    if (!g || diag_error_count(cli->diag))
-        return cli_diagnostics(cli);
+    Graph *g = cli_lower(cli, ast, &options);
+    if (!g)
+        return EXIT_USER;
     bool only_look = o->pipeline && !*o->pipeline; /* dump --stage=ir */
     if (o->mode == FRONTEND_TRAIN && !g->train.present && !only_look)
         return cli_error(cli, EXIT_USER, "E211", "add `train { ... }`; docs/language.md shows one",

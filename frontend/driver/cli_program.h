@@ -8,6 +8,10 @@
 
 /* Parses cli->file; NULL after printing diagnostics. */
 const Ast *cli_parse_model(Cli *cli);
+/* What the command line says of a model: which one, and its -D. */
+FrontendOptions cli_frontend_options(const Cli *cli, FrontendMode mode);
+/* The model's graph before any pass; NULL after printing diagnostics. */
+Graph *cli_lower(Cli *cli, const Ast *ast, const FrontendOptions *o);
 /* A graph after the passes. */
 typedef struct Program {
     Graph *graph;

@@ -34,10 +34,7 @@ static bool is_fixed(const char *key)
 /* Of the graph as the file describes it, without places, annotations and the train section. */
 static const char *model_text(Cli *cli, const Ast *ast)
 {
-    FrontendOptions o = {.defs = cli->source.defs,
-                         .n_defs = cli->source.n_defs,
-                         .mode = FRONTEND_TRAIN,
-                         .model = cli->source.model};
+    FrontendOptions o = cli_frontend_options(cli, FRONTEND_TRAIN);
     Graph *g = frontend_lower(cli->pool, cli->diag, ast, &o);
     diag_clear(cli->diag); /* the program was built before: nothing new is said here */
     for (size_t n = 0; n < g->nodes.len; n++)

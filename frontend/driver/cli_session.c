@@ -108,7 +108,7 @@ void running_close(RunningSession *h)
 
 /* --- one memory for training and evaluation --- */
 
-static void share_value(Cli *cli, const Program *train, Program *eval, ValueId v, int64_t shift)
+static void share_value(const Program *train, Program *eval, ValueId v, int64_t shift)
 {
     int64_t *offset = &eval->plan->offset[v];
     if (*offset < 0)
@@ -124,14 +124,13 @@ static void share_value(Cli *cli, const Program *train, Program *eval, ValueId v
         !type_equal(value_type(train->graph, other), value_type(eval->graph, storage)))
         BUG("%s differs between training and inference", name);
     *offset = train->plan->offset[other];
-    (void)cli;
 }
 
-int64_t session_share_plan(Cli *cli, const Program *train, Program *eval)
+int64_t session_share_plan(const Program *train, Program *eval)
 {
     int64_t shift = train->plan->persistent_bytes - eval->plan->persistent_bytes;
     for (size_t v = 0; v < eval->graph->values.len; v++)
-        share_value(cli, train, eval, (ValueId)v, shift);
+        share_value(train, eval, (ValueId)v, shift);
     for (size_t n = 0; n < eval->graph->nodes.len; n++)
         if (eval->plan->workspace_offset[n] >= 0)
             eval->plan->workspace_offset[n] += shift;
@@ -154,6 +153,11 @@ uint64_t session_model_hash(const Session *s)
 }
 
 /* --- running --- */
+
+uint64_t session_seed(const Cli *cli, const Graph *g)
+{
+    return cli->run.has_seed ? (uint64_t)cli->run.seed : g->train.seed;
+}
 
 void *session_at(const Session *s, ValueId v)
 {

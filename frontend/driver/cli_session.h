@@ -46,12 +46,14 @@ void running_close(RunningSession *h);
 /* Moves eval's plan onto the memory of train's: persistent tensors of the same name share their
  * bytes, everything else lies behind train's persistent region.  Before session_compile of eval.
  * Returns the bytes both need together. */
-int64_t session_share_plan(Cli *cli, const Program *train, Program *eval);
+int64_t session_share_plan(const Program *train, Program *eval);
 
 /* The sizes of a persistent tensor as its user sees them: storage dim i is user dim perm[i]. */
 void session_user_dims(const Node *n, const Type *t, int64_t *dims);
 /* Fills parameters, buffers and state from their `init` attributes. */
 bool session_initialize(Session *s, uint64_t seed);
+/* What is drawn at random follows from it: --seed, or the model's. */
+uint64_t session_seed(const Cli *cli, const Graph *g);
 /* The address of a value. */
 void *session_at(const Session *s, ValueId v);
 /* The input whose role attribute is `role`, VALUE_NONE when the graph has none. */

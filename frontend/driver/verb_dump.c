@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* dump: every stage of the compilation as text. */
 #include "frontend/driver/cli_build.h"
+#include "frontend/driver/cli_dump.h"
 #include "frontend/driver/cli_file.h"
 
 #include "codegen/build/codegen.h"
@@ -22,21 +23,24 @@ typedef enum Stage {
     N_STAGES
 } Stage;
 
-static const char *const stage_names[N_STAGES] = {"ast",  "ir",   "grad", "remat",
-                                                  "plan", "code", "asm"};
+typedef struct StageRow {
+    const char *name;
+    const char *end; /* the pass before which pipeline_train stops: "" = at its end, NULL = before
+                        all of it */
+} StageRow;
 
-/* The pass before which pipeline_train stops for each stage: "" = at its end, NULL = before all.
- * grad and remat differ by masks and recomputations alone. */
-static const char *const stage_ends[N_STAGES] = {[STAGE_GRAD] = "masks",
-                                                 [STAGE_REMAT] = "views",
-                                                 [STAGE_PLAN] = "",
-                                                 [STAGE_CODE] = "",
-                                                 [STAGE_ASM] = ""};
+/* grad and remat differ by masks and recomputations alone. */
+static const StageRow stages[N_STAGES] = {
+    [STAGE_AST] = {"ast", NULL},      [STAGE_IR] = {"ir", NULL},
+    [STAGE_GRAD] = {"grad", "masks"}, [STAGE_REMAT] = {"remat", "views"},
+    [STAGE_PLAN] = {"plan", ""},      [STAGE_CODE] = {"code", ""},
+    [STAGE_ASM] = {"asm", ""},
+};
 
 static bool stage_from_name(const char *name, size_t length, Stage *out)
 {
     for (int i = 0; i < N_STAGES; i++)
-        if (strlen(stage_names[i]) == length && memcmp(stage_names[i], name, length) == 0) {
+        if (strlen(stages[i].name) == length && memcmp(stages[i].name, name, length) == 0) {
             *out = (Stage)i;
             return true;
         }
@@ -52,7 +56,7 @@ static ExitCode unknown_stage(Cli *cli, const char *name, int length)
 static ExitCode stage_program(Cli *cli, const Ast *ast, Stage stage, Program *out)
 {
     void *user = NULL;
-    const char *end = stage_ends[stage];
+    const char *end = stages[stage].end;
     ProgramOptions o = {.mode = FRONTEND_TRAIN,
                         .pipeline = end ? pipeline_before(cli->pool, end) : ""};
     if (!cli_dump_after(cli, &o.observer, &user))

@@ -50,7 +50,7 @@ ExitCode verb_eval(Cli *cli)
     if (code != EXIT_OK)
         return code;
     RunningSession h = {0};
-    uint64_t seed = cli->run.has_seed ? (uint64_t)cli->run.seed : program.graph->train.seed;
+    uint64_t seed = session_seed(cli, program.graph);
     Dataset *data = session_open_data(cli, program.graph, false, seed);
     double loss = 0;
     bool ok = data && session_same_vocab(cli, data, cli->run.checkpoint) &&
@@ -260,7 +260,7 @@ ExitCode verb_generate(Cli *cli)
     RunningSession h = {0};
     bool ok = open_trained(cli, &program, &h);
     Writer w = {.cli = cli, .session = &h.session};
-    w.seed = cli->run.has_seed ? (uint64_t)cli->run.seed : program.graph->train.seed;
+    w.seed = session_seed(cli, program.graph);
     ok = ok && find_language_model(&w) && prepare(&w);
     if (ok)
         write_text(&w);

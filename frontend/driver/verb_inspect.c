@@ -4,6 +4,7 @@
 #include "frontend/driver/cli_program.h"
 
 #include "codegen/build/supports.h"
+#include "frontend/driver/cli_dump.h"
 #include "frontend/driver/cli_file.h"
 #include "ir/print.h"
 
@@ -26,52 +27,13 @@ ExitCode verb_check(Cli *cli)
     const Ast *ast = cli_parse_model(cli);
     if (!ast)
         return EXIT_USER;
-    FrontendOptions o = {.defs = cli->source.defs,
-                         .n_defs = cli->source.n_defs,
-                         .mode = FRONTEND_TRAIN,
-                         .model = cli->source.model,
-                         .supports = codegen_supports};
-    Graph *g = frontend_lower(cli->pool, cli->diag, ast, &o);
-    if (!g || diag_error_count(cli->diag))
-        return cli_diagnostics(cli);
+    FrontendOptions o = cli_frontend_options(cli, FRONTEND_TRAIN);
+    o.supports = codegen_supports;
+    Graph *g = cli_lower(cli, ast, &o);
+    if (!g)
+        return EXIT_USER;
     cli_warnings(cli);
     return check_step(cli, g);
-}
-
-typedef struct DumpAfter {
-    Cli *cli;
-    const char *pass; /* or "all" */
-} DumpAfter;
-
-static void dump_after(void *user, const Pass *pass, const Graph *g, double seconds)
-{
-    DumpAfter *d = user;
-    (void)seconds;
-    if (strcmp(pass->name, d->pass) != 0 && strcmp(d->pass, "all") != 0)
-        return;
-    StrBuf text = strbuf_new(d->cli->pool);
-    graph_print(g, (PrintOptions){.no_loc = d->cli->output.no_loc}, &text);
-    fprintf(stderr, "# after %s\n%s", pass->name, text.text);
-}
-
-bool cli_dump_after(Cli *cli, PassObserver **observer, void **user)
-{
-    *observer = NULL;
-    if (!cli->dump.dump_after)
-        return true;
-    bool known = strcmp(cli->dump.dump_after, "all") == 0;
-    for (const Pass *p = pass_table; p->name; p++)
-        known = known || strcmp(p->name, cli->dump.dump_after) == 0;
-    if (!known) {
-        cli_error(cli, EXIT_USER, "E601", "`scrimp opt --help` lists the passes; `all` is each",
-                  "no pass is called '%s'", cli->dump.dump_after);
-        return false;
-    }
-    DumpAfter *d = POOL_NEW(cli->pool, DumpAfter);
-    *d = (DumpAfter){cli, cli->dump.dump_after};
-    *observer = dump_after;
-    *user = d;
-    return true;
 }
 
 ExitCode verb_opt(Cli *cli)

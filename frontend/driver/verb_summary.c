@@ -161,16 +161,11 @@ const PaperGraph *cli_count_graph(Cli *cli, const Ast *ast)
         unknown_rule(cli);
         return NULL;
     }
-    FrontendOptions o = {.defs = cli->source.defs,
-                         .n_defs = cli->source.n_defs,
-                         .mode = FRONTEND_TRAIN,
-                         .count = true,
-                         .model = cli->source.model};
-    const Graph *g = frontend_lower(cli->pool, cli->diag, ast, &o);
-    if (!g || diag_error_count(cli->diag)) {
-        cli_diagnostics(cli);
+    FrontendOptions o = cli_frontend_options(cli, FRONTEND_TRAIN);
+    o.count = true;
+    const Graph *g = cli_lower(cli, ast, &o);
+    if (!g)
         return NULL;
-    }
     PaperGraph *c = POOL_NEW(cli->pool, PaperGraph);
     *c = paper_graph(cli->pool, g, rule);
     return c;
@@ -186,12 +181,7 @@ ExitCode verb_summary(Cli *cli)
         return EXIT_USER;
     if (cli->source.count)
         return count_by(cli, ast);
-    FrontendOptions o = {.defs = cli->source.defs,
-                         .n_defs = cli->source.n_defs,
-                         .mode = FRONTEND_INFER,
-                         .model = cli->source.model};
-    const Graph *g = frontend_lower(cli->pool, cli->diag, ast, &o);
-    if (!g || diag_error_count(cli->diag))
-        return cli_diagnostics(cli);
-    return summarize(cli, g);
+    FrontendOptions o = cli_frontend_options(cli, FRONTEND_INFER);
+    const Graph *g = cli_lower(cli, ast, &o);
+    return g ? summarize(cli, g) : EXIT_USER;
 }

@@ -29,7 +29,7 @@ static bool build_evaluation(Trainer *t, const Ast *ast, int64_t *arena_bytes)
         return true;
     if (cli_build(cli, ast, &o, &t->eval_program) != EXIT_OK)
         return false;
-    *arena_bytes = session_share_plan(cli, &t->program, &t->eval_program);
+    *arena_bytes = session_share_plan(&t->program, &t->eval_program);
     if (*arena_bytes > t->program.plan->arena_bytes)
         fprintf(stderr, "note: evaluation needs %s, more than training\n",
                 bytes_text(cli->pool, *arena_bytes));
@@ -41,7 +41,7 @@ static bool build_evaluation(Trainer *t, const Ast *ast, int64_t *arena_bytes)
 static bool schedule_lengths(Trainer *t)
 {
     const TrainSpec *spec = &t->program.graph->train;
-    t->parts = spec->accumulate > 1 ? spec->accumulate : 1;
+    t->parts = train_micro_batches(spec);
     int64_t batches = dataset_batches_per_epoch(t->data);
     t->updates_per_epoch = batches / t->parts > 0 ? batches / t->parts : 1;
     double updates =
@@ -171,8 +171,7 @@ static bool set_up(Trainer *t, const Ast *ast)
 {
     RtError err;
     Cli *cli = t->cli;
-    const TrainSpec *spec = &t->program.graph->train;
-    t->seed = cli->run.has_seed ? (uint64_t)cli->run.seed : spec->seed;
+    t->seed = session_seed(cli, t->program.graph);
     if (!prepare_out(t))
         return false;
     t->data = session_open_data(cli, t->program.graph, false, t->seed);

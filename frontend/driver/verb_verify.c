@@ -65,12 +65,11 @@ static void run_close(Run *r)
 static void run_step(Run *r, const Dataset *data, int64_t update, uint64_t seed, bool *ok)
 {
     const TrainSpec *spec = &r->program.graph->train;
-    int64_t parts = spec->accumulate > 1 ? spec->accumulate : 1;
     *ok = *ok && session_fill(&r->session, data, update, false);
     double lr = lr_at(&spec->lr, update, spec->steps ? spec->steps : 1000, 100);
     /* Warmup starts at zero in some schedules: weights must move for the comparison to mean
      * anything. */
-    session_run(&r->session, lr > 0 ? lr : 1e-3, update, update * parts, seed);
+    session_run(&r->session, lr > 0 ? lr : 1e-3, update, update * train_micro_batches(spec), seed);
 }
 
 static const char *compare_bytes(Pool *pool, const char *name, const void *a, const void *b,
@@ -147,7 +146,7 @@ static void report_infeasible(const RematReport *r)
 
 static bool compare_runs(Cli *cli, Run *keep, Run *plan, const char **difference)
 {
-    uint64_t seed = cli->run.has_seed ? (uint64_t)cli->run.seed : keep->program.graph->train.seed;
+    uint64_t seed = session_seed(cli, keep->program.graph);
     RtError err;
     Threads *threads = threads_new((int)cli->build.threads, &err);
     if (!threads)

@@ -59,17 +59,13 @@ static bool check_loss(PassContext *ctx)
 /* A step is unrolled: more operations than any model needs are a mistake in `accumulate`. */
 enum { MAX_FORWARD_NODES = 1 << 20 };
 
-static int64_t micro_batches(const Graph *g)
-{
-    return g->train.accumulate > 1 ? g->train.accumulate : 1;
-}
-
 /* A value [..] that the step holds as [k, ..]. */
 static bool fits_stacked(const Graph *g, ValueId v)
 {
     const Type *t = value_type(g, v);
     int64_t bytes;
-    return t->rank < TYPE_MAX_RANK && size_mul(type_bytes(t), micro_batches(g), &bytes);
+    return t->rank < TYPE_MAX_RANK &&
+           size_mul(type_bytes(t), train_micro_batches(&g->train), &bytes);
 }
 
 /* Inputs that the data source fills hold all micro-batches of a step. */
@@ -81,7 +77,7 @@ static bool is_batch(const Node *n)
 static bool check_accumulate(PassContext *ctx)
 {
     const Graph *g = ctx->graph;
-    int64_t k = micro_batches(g);
+    int64_t k = train_micro_batches(&g->train);
     bool fits = k <= MAX_FORWARD_NODES / (int64_t)(g->order.len + 1);
     for (size_t i = 0; i < g->order.len && fits; i++) {
         const Node *n = graph_node(g, g->order.data[i]);
@@ -403,7 +399,7 @@ static void begin_step(Builder *b)
 {
     const Graph *g = b->from;
     size_t n_outputs = g->outputs.len;
-    b->micro = micro_batches(g);
+    b->micro = train_micro_batches(&g->train);
     b->to = graph_new(g->pool, g->name);
     b->to->kind = "step";
     b->to->source = g->source;

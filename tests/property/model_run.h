@@ -191,7 +191,7 @@ static inline void put_element(const Type *t, void *data, int64_t k, double x)
 static inline double control_element(const Graph *g, const char *role, uint64_t seed, int64_t step,
                                      int64_t k)
 {
-    int64_t parts = g->train.accumulate > 1 ? g->train.accumulate : 1, micro = step * parts;
+    int64_t parts = train_micro_batches(&g->train), micro = step * parts;
     if (strcmp(role, "lr") == 0)
         return (double)(float)lr_at(&g->train.lr, step, 10, 5);
     if (strcmp(role, "step") == 0)

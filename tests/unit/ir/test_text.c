@@ -203,18 +203,20 @@ static void check_plan(void)
 {
     Pool *pool = pool_new();
     Graph *g = graph_new(pool, "m");
-    const int64_t dims = 1024;
+    const int64_t dims = 1025;
     ValueId w = graph_add_source(g, OP_param, type_make(DTYPE_F32, 1, &dims), NULL, "$w", (Loc){0});
     ValueId y = graph_add(g, OP_relu, &w, 1, NULL, "%y", (Loc){0});
-    graph_add(g, OP_neg, &y, 1, NULL, "%z", (Loc){0});
-    const int64_t offset[3] = {0, 4096, -1}, size[3] = {4096, 4100, 0};
-    const int begin[3] = {0, 1, 0}, end[3] = {2, 2, 0};
+    ValueId z = graph_add(g, OP_relu, &w, 1, NULL, "%z", (Loc){0});
+    NodeId of = graph_value(g, y)->def;
+    value_node(g, z)->remat_of = of;
+    const int64_t offset[3] = {0, 4096, -1};
+    const PlanText plan = {offset, 4096, 8192, 3 << 20, of};
     StrBuf b = strbuf_new(pool);
-    graph_print_plan(g, offset, size, begin, end, 4096, 8192, 3 << 20, "%y", 1024, &b);
+    graph_print_plan(g, &plan, &b);
     CHECK_MSG(strcmp(b.text, "plan persistent=4.0KiB arena=8.0KiB peak=3.0MiB@%y "
                              "extra_flops=1.0K(+100.0%) {\n"
-                             "  $w : off=0 size=4K live=0..2\n"
-                             "  %y : off=4K size=4100 live=1..2\n}\n") == 0,
+                             "  $w : off=0 size=4100 live=0..2\n"
+                             "  %y : off=4K size=4100 live=1..1\n}\n") == 0,
               "%s", b.text);
     StrBuf dot = strbuf_new(pool);
     graph_print_dot(g, &dot);

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -63,16 +64,23 @@ static int64_t peak_resident(pid_t process)
     return (int64_t)kibibytes * 1024;
 }
 
+static double seconds_of(struct timeval t)
+{
+    return (double)t.tv_sec + 1e-6 * (double)t.tv_usec;
+}
+
 /* Waits; *resident is the last peak that was seen.  wait4's figure would count the children in
  * which code is generated. */
-static int wait_watching(pid_t child, int64_t *resident)
+static int wait_watching(pid_t child, int64_t *resident, double *processor_seconds)
 {
     int status = 0;
-    while (waitpid(child, &status, WNOHANG) == 0) {
+    struct rusage used = {0};
+    while (wait4(child, &status, WNOHANG, &used) == 0) {
         int64_t peak = peak_resident(child);
         *resident = peak ? peak : *resident;
         nanosleep(&(struct timespec){0, 2000000}, NULL);
     }
+    *processor_seconds = seconds_of(used.ru_utime) + seconds_of(used.ru_stime);
     return status;
 }
 
@@ -91,10 +99,12 @@ static Result run_command(const char *command)
         _exit(126);
     }
     int64_t resident = 0;
-    int status = wait_watching(child, &resident);
+    double processor_seconds;
+    int status = wait_watching(child, &resident, &processor_seconds);
     Result r = {.code = WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status),
                 .max_resident = resident,
-                .seconds = now_seconds() - start};
+                .seconds = now_seconds() - start,
+                .processor_seconds = processor_seconds};
     r.out = read_text(out, NULL);
     r.err = read_text(err, NULL);
     return r;

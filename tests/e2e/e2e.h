@@ -8,10 +8,11 @@
 #include <stdint.h>
 
 typedef struct Result {
-    int code;             /* exit code; -signal when killed */
-    char *out, *err;      /* what it printed */
-    int64_t max_resident; /* peak in bytes, of a command that starts with exec */
-    double seconds;
+    int code;                 /* exit code; -signal when killed */
+    char *out, *err;          /* what it printed */
+    int64_t max_resident;     /* peak in bytes, of a command that starts with exec */
+    double seconds;           /* by the clock: how busy the machine is counts */
+    double processor_seconds; /* its own and those of the processes that it waited for */
 } Result;
 
 /* Runs a command line with a shell; $SCRIMP, $EXAMPLES and $TMP are set: the program, the examples'

@@ -129,7 +129,7 @@ static void test_under_a_running_process(void)
     for (int i = 0; i < 2; i++) {
         Result r =
             run("cd $TMP/shared; env --default-signal $SCRIMP train $TMP/tiny.scrimp -q --steps "
-                "1000000000 --log "
+                "10000000 --log "
                 "$TMP/log --cache . & pid=$!; while ! test -s $TMP/log; do sleep 0.02; done; "
                 "%s > $TMP/o; sleep 0.3; kill -INT $pid; wait $pid; test $? = 130",
                 harm[i]);

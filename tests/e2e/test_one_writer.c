@@ -12,9 +12,9 @@ enum { TRIALS = 4 };
  * ids; messages are in $TMP/1 and $TMP/2. */
 static const char two[] =
     "rm -f $TMP/1 $TMP/2; "
-    "$SCRIMP train $TMP/tiny.scrimp --out $TMP/two %s --steps 100000000 -q 2> $TMP/1 & a=$!; "
+    "$SCRIMP train $TMP/tiny.scrimp --out $TMP/two %s --steps 2000000 -q 2> $TMP/1 & a=$!; "
     "sleep %.2f; "
-    "$SCRIMP train $TMP/tiny.scrimp --out $TMP/two %s --steps 100000000 -q 2> $TMP/2 & b=$!; "
+    "$SCRIMP train $TMP/tiny.scrimp --out $TMP/two %s --steps 2000000 -q 2> $TMP/2 & b=$!; "
     "i=0; while ! grep -q error $TMP/1 $TMP/2 && [ $i -lt 2400 ]; do sleep 0.05; i=$((i+1)); done; "
     "if grep -q error $TMP/1; then wait $a; x=$?; kill $b; wait $b; y=$?; "
     "else kill $a; wait $a; x=$?; grep -q error $TMP/2 || kill $b; wait $b; y=$?; fi; "
@@ -66,7 +66,7 @@ static void test_readers(void)
 {
     expect_run(0, NULL, "$SCRIMP eval $TMP/tiny.scrimp --checkpoint $TMP/alone");
     expect_run(0, NULL,
-               "$SCRIMP train $TMP/tiny.scrimp --out $TMP/read -q --steps 100000000 & p=$!; "
+               "$SCRIMP train $TMP/tiny.scrimp --out $TMP/read -q --steps 2000000 & p=$!; "
                "while [ ! -e $TMP/read/trainer.json ]; do sleep 0.01; done; "
                "for i in 1 2 3 4 5 6 7 8; do $SCRIMP eval $TMP/tiny.scrimp --checkpoint "
                "$TMP/read$(test $i -gt 4 && echo /model.safetensors) || touch $TMP/refused; done; "

@@ -171,8 +171,10 @@ static void convert_pool(Layout *l, NodeId id)
     mark(l, id);
 }
 
-/* Also lrn: what names its channels by `axis`. */
-static void convert_bn(Layout *l, NodeId id)
+/* What names its channels by `axis`: batch norm, lrn, and losses and softmax, which keep the
+ * classes where the convolution left them.  Labels have no class axis and are the same in both
+ * layouts. */
+static void convert_along_axis(Layout *l, NodeId id)
 {
     const Node n = *graph_node(l->g, id);
     set_input(l, id, 0, in_layout(l, n.in[0], true, n.loc));
@@ -216,16 +218,6 @@ static void convert_reduction(Layout *l, NodeId id)
     set_input(l, id, 0, in_layout(l, n.in[0], true, n.loc));
     node_set_attr(l->g, graph_node(l->g, id),
                   (Attr){.key = ATTR_axes, .n = count, .u.ints = moved});
-    mark(l, id);
-}
-
-/* Along the channels as before them: losses and softmax keep the classes where the convolution left
- * them.  Labels have no class axis and are the same in both layouts. */
-static void convert_along_axis(Layout *l, NodeId id)
-{
-    const Node n = *graph_node(l->g, id);
-    set_input(l, id, 0, in_layout(l, n.in[0], true, n.loc));
-    set_flag(l, id, ATTR_axis, 3);
     mark(l, id);
 }
 
@@ -282,7 +274,7 @@ static bool layout_channels(Layout *l, NodeId id)
     const Node *n = graph_node(l->g, id);
     bool takes = value_type(l->g, n->in[0])->rank == 4 && node_int(n, ATTR_axis, 1) == 1;
     if (takes)
-        convert_bn(l, id);
+        convert_along_axis(l, id);
     return takes;
 }
 

@@ -5,6 +5,7 @@
 #include "passes/pass.h"
 #include "passes/remat/cache/solution_cache.h"
 #include "passes/remat/model/relax_pieces.h"
+#include "passes/remat/model/schedule.h"
 #include "passes/remat/planner.h"
 #include "passes/too_large.h"
 #include "passes/views.h"
@@ -87,22 +88,6 @@ static const char *why_not_recomputed(const RematProblem *p, const RematNode *no
     return NULL;
 }
 
-/* Marks the nodes of which a value made before the loss is read after it. */
-static void find_crossing(const RematProblem *p, const RematSchedule *s, bool *crosses)
-{
-    bool after_loss = false;
-    bool *before = POOL_ARRAY(p->pool, (size_t)p->n_tensors + 1, bool); /* made before the loss */
-    for (int i = 0; i < s->len; i++) {
-        const RematNode *node = &p->node[s->node[i]];
-        for (int k = 0; k < node->n_in && after_loss; k++)
-            if (before[node->in[k]] && p->tensor[node->in[k]].producer >= 0)
-                crosses[p->tensor[node->in[k]].producer] = true;
-        for (int k = 0; k < node->n_out; k++)
-            before[node->out[k]] = !after_loss;
-        after_loss |= s->node[i] == p->loss_node;
-    }
-}
-
 static bool refuse_hint(PassContext *ctx, const RematNode *node, const char *why)
 {
     const char *hint = node->hint == REMAT_KEEP ? "keep" : "recompute",
@@ -115,10 +100,9 @@ static bool check_hints(Form *f, const RematSchedule *schedule)
 {
     const RematProblem *p = f->step.p;
     int *runs = POOL_ARRAY(f->scratch, (size_t)p->n_nodes + 1, int);
-    bool *crosses = POOL_ARRAY(f->scratch, (size_t)p->n_nodes + 1, bool);
+    const bool *crosses = remat_crossing(f->scratch, p, schedule);
     for (int i = 0; i < schedule->len; i++)
         runs[schedule->node[i]]++;
-    find_crossing(p, schedule, crosses);
     for (int n = 0; n < p->n_nodes; n++) {
         const RematNode *node = &p->node[n];
         const char *why = node->hint == REMAT_RECOMPUTE ? why_not_recomputed(p, node) : NULL;

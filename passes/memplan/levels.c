@@ -4,9 +4,9 @@
  * by first fit, and an ejection search takes all of them down again; and so on.  A height that the
  * large ones alone did not reach cannot be reached with the small ones added, so there the next
  * search stops. */
+#include "ir/support/sort.h"
 #include "passes/memplan/place_internal.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 /* Sizes of a level: at least the bound divided by this; all in the last. */
@@ -25,19 +25,6 @@ typedef struct Levels {
     int64_t floor, unit;
     uint64_t seed;
 } Levels;
-
-typedef struct OffsetItem {
-    int64_t offset;
-    int buffer;
-} OffsetItem;
-
-static int compare_offsets(const void *a, const void *b)
-{
-    const OffsetItem *x = a, *y = b;
-    if (x->offset != y->offset)
-        return x->offset < y->offset ? -1 : 1;
-    return (x->buffer > y->buffer) - (x->buffer < y->buffer);
-}
 
 static bool select_members(Levels *s, int level)
 {
@@ -83,14 +70,14 @@ static void first_layout(const Levels *s, Pool *pool, const PlaceProblem *q, int
 
 static void remember(Levels *s, Pool *pool, const int64_t *offset)
 {
-    OffsetItem *items = POOL_ARRAY(pool, (size_t)s->n_members, OffsetItem);
+    Ranked *items = POOL_ARRAY(pool, (size_t)s->n_members, Ranked);
     for (int i = 0; i < s->n_members; i++) {
         s->offset[s->member[i]] = offset[i];
-        items[i] = (OffsetItem){offset[i], s->member[i]};
+        items[i] = (Ranked){offset[i], s->member[i]};
     }
-    qsort(items, (size_t)s->n_members, sizeof *items, compare_offsets);
+    sort_ranked(items, (size_t)s->n_members);
     for (int i = 0; i < s->n_members; i++)
-        s->known[i] = items[i].buffer;
+        s->known[i] = items[i].item;
     s->n_known = s->n_members;
 }
 

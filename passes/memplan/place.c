@@ -8,8 +8,8 @@
 #include "passes/memplan/place_internal.h"
 
 #include "ir/support/bug.h"
+#include "ir/support/sort.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 enum {
@@ -231,30 +231,17 @@ static int64_t place_component(const PlaceProblem *p, int64_t *offset, PlaceWork
     return s.best_height;
 }
 
-typedef struct BirthOrder {
-    int64_t lower;
-    int buffer;
-} BirthOrder;
-
-static int compare_birth(const void *a, const void *b)
-{
-    const BirthOrder *x = a, *y = b;
-    if (x->lower != y->lower)
-        return x->lower < y->lower ? -1 : 1;
-    return (x->buffer > y->buffer) - (x->buffer < y->buffer);
-}
-
 /* Buffers with bytes, by birth. */
 static int *sort_by_birth(Pool *scratch, const MemBuffer *buffers, int n, int *n_used)
 {
-    BirthOrder *births = POOL_ARRAY(scratch, (size_t)n, BirthOrder);
+    Ranked *births = POOL_ARRAY(scratch, (size_t)n, Ranked);
     int *index = POOL_ARRAY(scratch, (size_t)n, int), m = 0;
     for (int i = 0; i < n; i++)
         if (buffers[i].size > 0)
-            births[m++] = (BirthOrder){buffers[i].lower, i};
-    qsort(births, (size_t)m, sizeof *births, compare_birth);
+            births[m++] = (Ranked){buffers[i].lower, i};
+    sort_ranked(births, (size_t)m);
     for (int i = 0; i < m; i++)
-        index[i] = births[i].buffer;
+        index[i] = births[i].item;
     *n_used = m;
     return index;
 }

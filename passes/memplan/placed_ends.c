@@ -9,11 +9,6 @@
 enum { WORD = 8 }; /* bytes of `meets` seen at once */
 enum { SCANNED_A_STEP = 16, MOVES_A_STEP = 32, SEARCH_STEPS = 10, SORT_STEPS = 20 };
 
-typedef struct EndItem {
-    int64_t at;
-    int buffer;
-} EndItem;
-
 static EndList list_new(Pool *pool, size_t n)
 {
     return (EndList){POOL_ARRAY(pool, n + 1, int64_t), POOL_ARRAY(pool, n + 1, int16_t),
@@ -28,16 +23,8 @@ PlacedEnds *placed_new(Pool *pool, const PlaceProblem *p, PlaceWork *work)
         BUG("%d slots do not fit in 16 bits", p->n_slots);
     *s = (PlacedEnds){.p = p, .work = work, .bottom = list_new(pool, n), .top = list_new(pool, n)};
     s->meets = POOL_ARRAY(pool, n + WORD, uint8_t);
-    s->item = POOL_ARRAY(pool, n + 1, EndItem);
+    s->item = POOL_ARRAY(pool, n + 1, Ranked);
     return s;
-}
-
-static int compare_items(const void *a, const void *b)
-{
-    const EndItem *x = a, *y = b;
-    if (x->at != y->at)
-        return x->at < y->at ? -1 : 1;
-    return (x->buffer > y->buffer) - (x->buffer < y->buffer);
 }
 
 static void set_entry(const PlacedEnds *s, EndList *l, int k, int64_t at, int b)
@@ -50,9 +37,9 @@ static void set_entry(const PlacedEnds *s, EndList *l, int k, int64_t at, int b)
 
 static void sort_list(PlacedEnds *s, EndList *l, int n)
 {
-    qsort(s->item, (size_t)n, sizeof *s->item, compare_items);
+    sort_ranked(s->item, (size_t)n);
     for (int i = 0; i < n; i++)
-        set_entry(s, l, i, s->item[i].at, s->item[i].buffer);
+        set_entry(s, l, i, s->item[i].key, s->item[i].item);
     l->n = n;
     s->work->done += (int64_t)SORT_STEPS * n;
 }
@@ -60,10 +47,10 @@ static void sort_list(PlacedEnds *s, EndList *l, int n)
 void placed_load(PlacedEnds *s, const int *buffers, int n, const int64_t *offset)
 {
     for (int i = 0; i < n; i++)
-        s->item[i] = (EndItem){offset[buffers[i]], buffers[i]};
+        s->item[i] = (Ranked){offset[buffers[i]], buffers[i]};
     sort_list(s, &s->bottom, n);
     for (int i = 0; i < n; i++)
-        s->item[i] = (EndItem){offset[buffers[i]] + s->p->size[buffers[i]], buffers[i]};
+        s->item[i] = (Ranked){offset[buffers[i]] + s->p->size[buffers[i]], buffers[i]};
     sort_list(s, &s->top, n);
 }
 

@@ -4,6 +4,7 @@
 #ifndef SCRIMP_PASSES_MEMPLAN_PLACED_ENDS_H
 #define SCRIMP_PASSES_MEMPLAN_PLACED_ENDS_H
 
+#include "ir/support/sort.h"
 #include "passes/memplan/place_internal.h"
 
 /* One end of every placed buffer, by `at`, then by buffer. */
@@ -18,8 +19,8 @@ typedef struct PlacedEnds {
     const PlaceProblem *p;
     PlaceWork *work;
     EndList bottom, top;
-    uint8_t *meets;       /* by position */
-    struct EndItem *item; /* what placed_load sorts */
+    uint8_t *meets; /* by position */
+    Ranked *item;   /* what placed_load sorts */
 } PlacedEnds;
 
 /* Nothing is placed.  p has at most INT16_MAX slots. */

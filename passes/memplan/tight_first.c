@@ -12,9 +12,9 @@
  *
  * Sources: branching where least is left over: Haralick and Elliott 1980; restarts: Gomes, Selman
  * and Kautz 1998; bundles are the coarsening of multilevel methods (Walshaw 2004). */
+#include "ir/support/sort.h"
 #include "passes/memplan/place_internal.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 enum { N_ORDERS = 6, N_ATTEMPTS = 9, MAX_CORE = 2000, FIRST_CORE = 10, STEP_CORE = 5 };
@@ -34,11 +34,6 @@ static const Tightness attempts[N_ATTEMPTS] = {
     {100, 300, 16}, {1000, 300, 13}, {1000, 1000, 14}, {100, 1000, 13}, {10, 300, 16},
     {10, 1000, 13}, {100, 100, 16},  {1000, 100, 13},  {10, 100, 20},
 };
-
-typedef struct SortItem {
-    double key;
-    int buffer;
-} SortItem;
 
 typedef struct Core { /* what is placed so far */
     PlaceProblem *problem;
@@ -60,29 +55,21 @@ typedef struct TightFirst {
     bool exact;             /* branch and bound found all cores so far */
 } TightFirst;
 
-static int compare_items(const void *a, const void *b)
-{
-    const SortItem *x = a, *y = b;
-    if (x->key != y->key)
-        return x->key < y->key ? -1 : 1;
-    return (x->buffer > y->buffer) - (x->buffer < y->buffer);
-}
-
 /* Fills s->tight; how many leave nothing over. */
 static int sort_by_tightness(TightFirst *s, Pool *pool)
 {
     const PlaceProblem *p = s->p;
-    SortItem *items = POOL_ARRAY(pool, (size_t)p->n, SortItem);
+    Weighted *items = POOL_ARRAY(pool, (size_t)p->n, Weighted);
     int64_t share = s->limit / attempts[s->attempt % N_ATTEMPTS].share;
     int full = 0;
     for (int b = 0; b < p->n; b++) {
         double over = (double)(s->limit - p->max_load[b]);
-        items[b] = (SortItem){over / (double)(p->size[b] + share), b};
+        items[b] = (Weighted){over / (double)(p->size[b] + share), b};
         full += p->max_load[b] == s->limit;
     }
-    qsort(items, (size_t)p->n, sizeof *items, compare_items);
+    sort_weighted(items, (size_t)p->n);
     for (int k = 0; k < p->n; k++)
-        s->tight[k] = items[k].buffer;
+        s->tight[k] = items[k].item;
     return full;
 }
 
@@ -159,14 +146,14 @@ static bool search_core(TightFirst *s, Pool *pool, Core *c)
 static bool extend_core(TightFirst *s, Pool *pool, Core *c, int try)
 {
     int n = c->problem->n, n_known = 0;
-    SortItem *items = POOL_ARRAY(pool, (size_t)n, SortItem);
+    Weighted *items = POOL_ARRAY(pool, (size_t)n, Weighted);
     int *order = POOL_ARRAY(pool, (size_t)n, int);
     for (int i = 0; i < n; i++)
         if (s->known[c->buffer[i]])
-            items[n_known++] = (SortItem){(double)s->offset[c->buffer[i]], i};
-    qsort(items, (size_t)n_known, sizeof *items, compare_items);
+            items[n_known++] = (Weighted){(double)s->offset[c->buffer[i]], i};
+    sort_weighted(items, (size_t)n_known);
     for (int i = 0; i < n_known; i++)
-        order[i] = items[i].buffer;
+        order[i] = items[i].item;
     pick_members(s, s->entry, true, order + n_known);
     PlaceWork work = {0, EJECT_STEPS};
     bool found = place_first_fit(c->problem, order, c->offset, &work) <= s->limit ||

@@ -35,17 +35,15 @@ static void improve_order(const RematProblem *p, const RematOptions *o, Pool *sc
     pool_free(pool);
 }
 
-static bool is_better(const RematOptions *o, const RematAnswer *a, const RematAnswer *b)
+bool remat_is_better(const RematOptions *o, int64_t a_bytes, double a_time, int64_t b_bytes,
+                     double b_time)
 {
-    bool a_fits = a->peak_bytes <= o->budget_bytes;
-    bool b_fits = b->peak_bytes <= o->budget_bytes;
+    bool a_fits = a_bytes <= o->budget_bytes, b_fits = b_bytes <= o->budget_bytes;
     if (a_fits != b_fits)
         return a_fits;
-    if (a_fits && o->objective == REMAT_MIN_TIME && a->figures.time != b->figures.time)
-        return a->figures.time < b->figures.time;
-    if (a->peak_bytes != b->peak_bytes)
-        return a->peak_bytes < b->peak_bytes;
-    return a->figures.time < b->figures.time;
+    if (a_fits && o->objective == REMAT_MIN_TIME && a_time != b_time)
+        return a_time < b_time;
+    return a_bytes != b_bytes ? a_bytes < b_bytes : a_time < b_time;
 }
 
 static RematAnswer run_solver(const RematProblem *p, const RematSolver *solver,
@@ -78,7 +76,8 @@ static RematAnswer solve_now(const RematProblem *p, const RematSolver *only, con
             break;
         }
         RematAnswer a = run_solver(p, solver, o, pool);
-        if (!best.solver || is_better(o, &a, &best))
+        if (!best.solver ||
+            remat_is_better(o, a.peak_bytes, a.figures.time, best.peak_bytes, best.figures.time))
             best = a;
         if (o->objective == REMAT_MIN_TIME && best.figures.recomputed == 0 &&
             best.peak_bytes <= o->budget_bytes)

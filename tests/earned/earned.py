@@ -37,6 +37,8 @@ mutate.WORK, mutate.TREE = WORK, WORK / "tree"
 mutate.BUILD = mutate.TREE / "build" / "parts"
 EVERYTHING = "everything"
 PERCENTS = [50, 30, 20]
+# Beside the networks of docs/results.py: small ones, as they stand in examples/.
+EXAMPLES = ["chargpt", "convnet", "ffn", "gpt2", "lstm_ptb"]
 
 
 # --- the list ---
@@ -68,7 +70,7 @@ def read_parts():
 
 def networks():
     everything = results.KUSUMOTO + results.FENG2021 + results.TRANSFORMERS
-    out = {}
+    out = {name: [str(ROOT / "examples" / (name + ".scrimp"))] for name in EXAMPLES}
     for name, file, options, batch in everything:
         out["%s %s N=%d" % (file, options, batch)] = [str(ROOT / "examples" / (file + ".scrimp"))] + [
             a for o in options.split() + ["N=%d" % batch] for a in ("-D", o)]

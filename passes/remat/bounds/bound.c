@@ -3,10 +3,10 @@
 #include "passes/remat/bounds/bound.h"
 
 #include "ir/support/clock.h"
+#include "ir/support/sort.h"
 #include "passes/remat/bounds/cut_relaxation.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 /* Arcs of flow networks looked at, some 10^8 a second. */
 static const int64_t MOST_WORK = 40000000;
@@ -25,7 +25,7 @@ typedef struct Search {
     int best_at; /* candidate, -1 = none */
 } Search;
 
-static Search *greedy_new(Pool *pool, const RematProblem *p, bool rerun, CutLimit limit,
+static Search *search_new(Pool *pool, const RematProblem *p, bool rerun, CutLimit limit,
                           double until)
 {
     Search *s = POOL_NEW(pool, Search);
@@ -117,7 +117,7 @@ double remat_overhead_lower_bound(const RematProblem *p, int64_t budget_bytes, P
         return INFINITY;
     }
     Pool *pool = pool_new_child(scratch);
-    Search *s = greedy_new(pool, p, true, (CutLimit){.limit = budget_bytes}, until);
+    Search *s = search_new(pool, p, true, (CutLimit){.limit = budget_bytes}, until);
     for (int n = 0; n < p->n_nodes; n++)
         if (s->keep_all[n] > budget_bytes)
             add_candidate(s, n);
@@ -136,20 +136,6 @@ double remat_overhead_lower_bound(const RematProblem *p, int64_t budget_bytes, P
 
 /* Peaks */
 
-typedef struct Sized {
-    int64_t bytes;
-    int item;
-} Sized;
-
-/* Descending; ties: the first item first. */
-static int by_bytes(const void *a, const void *b)
-{
-    const Sized *x = a, *y = b;
-    if (x->bytes != y->bytes)
-        return x->bytes < y->bytes ? 1 : -1;
-    return (x->item > y->item) - (x->item < y->item);
-}
-
 static int64_t operand_bytes(const RematProblem *p, const RematNode *node)
 {
     int64_t bytes = node->workspace;
@@ -161,8 +147,8 @@ static int64_t operand_bytes(const RematProblem *p, const RematNode *node)
 }
 
 /* With every recomputation allowed, nothing is forced but operands and what cannot be made again.
- */
-static Sized *find_reach(const Search *s)
+ * By the bytes at each node, the most first. */
+static Ranked *find_reach(const Search *s)
 {
     const RematProblem *p = s->p;
     int64_t once = 0;
@@ -172,13 +158,13 @@ static Sized *find_reach(const Search *s)
             p->tensor[x].keep)
             once += p->tensor[x].bytes;
     }
-    Sized *reach = POOL_ARRAY(s->pool, (size_t)p->n_nodes + 1, Sized);
+    Ranked *reach = POOL_ARRAY(s->pool, (size_t)p->n_nodes + 1, Ranked);
     for (int n = 0; n < p->n_nodes; n++) {
         int64_t bytes = once + operand_bytes(p, &p->node[n]);
         bool any = s->problem->rerun && s->limit.limit == INT64_MAX;
-        reach[n] = (Sized){any && bytes < s->keep_all[n] ? bytes : s->keep_all[n], n};
+        reach[n] = (Ranked){-(any && bytes < s->keep_all[n] ? bytes : s->keep_all[n]), n};
     }
-    qsort(reach, (size_t)p->n_nodes, sizeof *reach, by_bytes);
+    sort_ranked(reach, (size_t)p->n_nodes);
     return reach;
 }
 
@@ -192,10 +178,10 @@ static void add_tensor(const RematProblem *p, RematPeakBound *bound, bool *liste
 
 static void sort_tensors(Pool *scratch, const RematProblem *p, RematPeakBound *bound)
 {
-    Sized *x = POOL_ARRAY(scratch, (size_t)bound->n_tensors + 1, Sized);
+    Ranked *x = POOL_ARRAY(scratch, (size_t)bound->n_tensors + 1, Ranked);
     for (int k = 0; k < bound->n_tensors; k++)
-        x[k] = (Sized){p->tensor[bound->tensor[k]].bytes, bound->tensor[k]};
-    qsort(x, (size_t)bound->n_tensors, sizeof *x, by_bytes);
+        x[k] = (Ranked){-p->tensor[bound->tensor[k]].bytes, bound->tensor[k]};
+    sort_ranked(x, (size_t)bound->n_tensors);
     for (int k = 0; k < bound->n_tensors; k++)
         bound->tensor[k] = x[k].item;
 }
@@ -228,9 +214,9 @@ static void list_tensors(Search *s, Pool *pool, RematPeakBound *bound)
  * could not prove more. */
 static void search_by_reach(Search *s)
 {
-    Sized *reach = find_reach(s);
+    Ranked *reach = find_reach(s);
     for (int k = 0; k < s->p->n_nodes; k++) {
-        if (s->best_at >= 0 && (reach[k].bytes <= s->best || is_over(s)))
+        if (s->best_at >= 0 && (-reach[k].key <= s->best || is_over(s)))
             return;
         add_candidate(s, reach[k].item);
         look_at(s, s->n - 1);
@@ -243,7 +229,7 @@ RematPeakBound remat_peak_bound_under_time(Pool *pool, const RematProblem *p, do
     RematPeakBound bound = {p->persistent_bytes, -1, NULL, 0};
     Pool *scratch = pool_new_child(pool);
     CutLimit limit = {.on_time = true, .limit = INT64_MAX};
-    Search *s = greedy_new(scratch, p, extra_time > 0, limit, until);
+    Search *s = search_new(scratch, p, extra_time > 0, limit, until);
     double units = cut_units(&s->problem->scale, extra_time);
     if (units > 0 && units < 0x1p60) {
         s->limit.limit = (int64_t)units;

@@ -54,6 +54,10 @@ typedef struct RematOptions {
 
 /* The deadline has passed: answer with the best found so far (REMAT_LIMIT). */
 bool remat_out_of_time(const RematOptions *o);
+/* Of two schedules by their bytes, as the solver counts, and their times: what is within the budget
+ * comes first, then the objective, then the other one. */
+bool remat_is_better(const RematOptions *o, int64_t a_bytes, double a_time, int64_t b_bytes,
+                     double b_time);
 
 /* A solver writes the best schedule it finds (base order and keep-everything is always one) and
  * says how it ended: FEASIBLE when remat_check puts it within the budget (OPTIMAL when it has

@@ -2,27 +2,15 @@
 /* Scoring choices of kept nodes and whole schedules. */
 #include "passes/remat/papers/candidates.h"
 
+#include "ir/support/sort.h"
 #include "passes/remat/model/runs.h"
 #include "passes/remat/model/schedule.h"
 #include "passes/remat/papers/prune.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 /* How many steps lead from a solver's choice to keeping everything. */
 enum { RESTORE_STEPS = 12 };
-
-static bool is_better(const RematFigures *a, const RematFigures *b, const RematOptions *o)
-{
-    bool a_fits = a->peak_bytes <= o->budget_bytes, b_fits = b->peak_bytes <= o->budget_bytes;
-    if (a_fits != b_fits)
-        return a_fits;
-    if (a_fits && o->objective == REMAT_MIN_TIME && a->time != b->time)
-        return a->time < b->time;
-    if (a->peak_bytes != b->peak_bytes)
-        return a->peak_bytes < b->peak_bytes;
-    return a->time < b->time;
-}
 
 static void obey_hints(const ForwardView *v, bool *keep)
 {
@@ -38,7 +26,8 @@ static void obey_hints(const ForwardView *v, bool *keep)
 static void score(Candidates *c, Pool *scratch, const RematSchedule *s)
 {
     RematFigures f = remat_check(scratch, c->view->p, s);
-    if (f.ok && (c->tried == 0 || is_better(&f, &c->figures, &c->options))) {
+    if (f.ok && (c->tried == 0 || remat_is_better(&c->options, f.peak_bytes, f.time,
+                                                  c->figures.peak_bytes, c->figures.time))) {
         c->figures = f;
         c->best.len = s->len;
         c->best.node = pool_grow(c->pool, s->node, (size_t)s->len * sizeof *s->node,
@@ -82,35 +71,22 @@ Candidates *candidates_new(Pool *pool, const ForwardView *v, const RematOptions 
     return c;
 }
 
-typedef struct Gain {
-    double per_byte;
-    int node;
-} Gain;
-
-static int compare_gains(const void *a, const void *b)
-{
-    const Gain *x = a, *y = b;
-    if (x->per_byte != y->per_byte)
-        return x->per_byte > y->per_byte ? -1 : 1;
-    return (x->node > y->node) - (x->node < y->node);
-}
-
 void candidates_try_restoring(Candidates *c, bool *keep)
 {
     const ForwardView *v = c->view;
-    Gain *gain = POOL_ARRAY(c->pool, (size_t)v->n + 1, Gain);
+    Weighted *gain = POOL_ARRAY(c->pool, (size_t)v->n + 1, Weighted);
     int n = 0;
     for (int u = 0; u < v->n; u++)
         if (!keep[u])
-            gain[n++] = (Gain){v->cost[u] / (double)(v->bytes[u] + 1), u};
-    qsort(gain, (size_t)n, sizeof *gain, compare_gains);
+            gain[n++] = (Weighted){-v->cost[u] / (double)(v->bytes[u] + 1), u};
+    sort_weighted(gain, (size_t)n);
     candidates_try(c, keep);
     for (int step = 1, done = 0; step < RESTORE_STEPS; step++) {
         int until = (int)((int64_t)n * step / RESTORE_STEPS);
         if (until == done)
             continue;
         for (; done < until; done++)
-            keep[gain[done].node] = true;
+            keep[gain[done].item] = true;
         candidates_try(c, keep);
     }
 }

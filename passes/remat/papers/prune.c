@@ -6,9 +6,9 @@
 #include "passes/remat/papers/prune.h"
 
 #include "ir/support/range_max.h"
+#include "ir/support/sort.h"
 #include "passes/remat/model/runs.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 /* How often all recomputations are looked at; the second round and later ones find little. */
@@ -240,20 +240,7 @@ static bool fits(const Trace *t, int run, int64_t limit)
     return from >= run || range_max_most(&t->alive, from, run - 1) + bytes <= limit;
 }
 
-typedef struct Gain {
-    double value;
-    int run;
-} Gain;
-
-static int compare_gains(const void *a, const void *b)
-{
-    const Gain *x = a, *y = b;
-    if (x->value != y->value)
-        return x->value > y->value ? -1 : 1;
-    return (x->run > y->run) - (x->run < y->run);
-}
-
-static int list_gains(const Trace *t, Gain *gain)
+static int list_gains(const Trace *t, Weighted *gain)
 {
     int n = 0;
     for (int run = 0; run < t->s->len; run++) {
@@ -264,18 +251,18 @@ static int list_gains(const Trace *t, Gain *gain)
             !find_gap(t, run, &from, &bytes))
             continue;
         double area = (double)bytes * (double)(run - from);
-        gain[n++] = (Gain){node->cost / (area + 1), run};
+        gain[n++] = (Weighted){-node->cost / (area + 1), run};
     }
-    qsort(gain, (size_t)n, sizeof *gain, compare_gains);
+    sort_weighted(gain, (size_t)n);
     return n;
 }
 
-static bool prune_round(Trace *t, Gain *gain, int64_t limit)
+static bool prune_round(Trace *t, Weighted *gain, int64_t limit)
 {
     bool any = false;
     int n = list_gains(t, gain);
     for (int k = 0; k < n; k++) {
-        int run = gain[k].run;
+        int run = gain[k].item;
         if (t->deleted[run] || t->runs[t->s->node[run]] < 2 || !fits(t, run, limit))
             continue;
         delete_run(t, run);
@@ -289,7 +276,7 @@ RematSchedule prune_schedule(Pool *pool, const RematProblem *p, const RematSched
 {
     Pool *scratch = pool_new_child(pool);
     Trace *t = trace_new(scratch, p, s);
-    Gain *gain = POOL_ARRAY(scratch, (size_t)s->len + 1, Gain);
+    Weighted *gain = POOL_ARRAY(scratch, (size_t)s->len + 1, Weighted);
     for (int round = 0; round < MAX_ROUNDS && prune_round(t, gain, limit_bytes); round++)
         ;
     RematSchedule out = {0, POOL_ARRAY(pool, (size_t)s->len + 1, int)};

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Memory of a schedule under construction: what begins or ends in a slot is recounted, run by run,
  * when asked for; what lives through it is in the tree. */
+#include "passes/remat/model/schedule.h"
 #include "passes/remat/search/incremental_schedule_internal.h"
 
 /* The end of the life of operand i of a run at `at`, and the slot where it began. */
@@ -35,17 +36,8 @@ static void find_dying(IncrementalSchedule *s, const RematNode *x, Key at)
     for (int i = 0; i < x->n_in; i++) {
         int begin;
         s->dies[i] = counts(s, x->in[i]) && operand_life(s, x, i, at, &begin) == at;
-        s->in_merged[i] = false;
     }
-    for (int k = 0; k < x->n_out; k++)
-        s->out_merged[k] = false;
-    for (int k = 0; k < x->n_in_place; k++) {
-        int out = x->in_place[k].out, in = x->in_place[k].in;
-        if (s->in_merged[in] || s->out_merged[out] || !s->dies[in] ||
-            s->p->tensor[x->in[in]].bytes != s->p->tensor[x->out[out]].bytes)
-            continue;
-        s->in_merged[in] = s->out_merged[out] = true;
-    }
+    remat_merge_in_place(s->p, x, s->dies, s->in_merged, s->out_merged);
 }
 
 /* One run: *alive goes on to the next, the result is the most while it runs. */

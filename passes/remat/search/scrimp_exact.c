@@ -11,6 +11,7 @@
  * operands die.  A node runs again only after all its values have died: an earlier death costs
  * nothing. */
 #include "ir/support/heap.h"
+#include "passes/remat/model/schedule.h"
 #include "passes/remat/model/solver.h"
 #include "passes/remat/search/lns.h"
 
@@ -102,20 +103,15 @@ static int64_t bytes_during(const Exact *x, const Label *from, int n, uint64_t d
 {
     const RematProblem *p = x->p;
     const RematNode *node = &p->node[n];
-    uint64_t in_merged = 0, out_merged = 0;
+    bool dying[MOST_OPERANDS], in_merged[MOST_OPERANDS], out_merged[MOST_OPERANDS];
     int64_t bytes = p->persistent_bytes + node->workspace;
     for (int t = 0; t < p->n_tensors; t++)
         bytes += (from->live | x->makes[n]) >> t & 1 ? p->tensor[t].bytes : 0;
-    for (int k = 0; k < node->n_in_place; k++) {
-        int out = node->in_place[k].out, in = node->in_place[k].in;
-        if (in_merged >> in & 1 || out_merged >> out & 1 ||
-            !(dies & x->reads[n] & (uint64_t)1 << node->in[in]) ||
-            p->tensor[node->in[in]].bytes != p->tensor[node->out[out]].bytes)
-            continue;
-        in_merged |= (uint64_t)1 << in;
-        out_merged |= (uint64_t)1 << out;
-        bytes -= p->tensor[node->out[out]].bytes;
-    }
+    for (int k = 0; k < node->n_in; k++)
+        dying[k] = dies & x->reads[n] & (uint64_t)1 << node->in[k];
+    remat_merge_in_place(p, node, dying, in_merged, out_merged);
+    for (int k = 0; k < node->n_out; k++)
+        bytes -= out_merged[k] ? p->tensor[node->out[k]].bytes : 0;
     return bytes;
 }
 

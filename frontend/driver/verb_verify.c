@@ -109,6 +109,15 @@ static const char *first_difference(const Run *a, const Run *b, int64_t update)
     return found;
 }
 
+/* "2.1MiB instead of 3.4MiB"; in bytes where both read the same though they differ. */
+static const char *bytes_instead_of(Pool *pool, int64_t now, int64_t before)
+{
+    const char *a = bytes_text(pool, now), *b = bytes_text(pool, before);
+    if (now != before && strcmp(a, b) == 0)
+        return pool_printf(pool, "%lldB instead of %lldB", (long long)now, (long long)before);
+    return pool_printf(pool, "%s instead of %s", a, b);
+}
+
 static void report(Cli *cli, const Run *r, int64_t steps, const char *difference)
 {
     const MemPlan *plan = r->program.plan;
@@ -128,11 +137,11 @@ static void report(Cli *cli, const Run *r, int64_t steps, const char *difference
     if (difference)
         printf("DIFFERENT: %s\n", difference);
     else
-        printf("identical: %lld step%s, %s instead of %s, %d operation%s recomputed by %s\n",
-               (long long)steps, steps == 1 ? "" : "s",
-               bytes_text(cli->pool, plan->arena_bytes - plan->appended_bytes),
-               bytes_text(cli->pool, of->keep_all_peak_bytes), of->recomputed_ops,
-               of->recomputed_ops == 1 ? "" : "s", of->solver);
+        printf("identical: %lld step%s, %s, %d operation%s recomputed by %s\n", (long long)steps,
+               steps == 1 ? "" : "s",
+               bytes_instead_of(cli->pool, plan->arena_bytes - plan->appended_bytes,
+                                of->keep_all_peak_bytes),
+               of->recomputed_ops, of->recomputed_ops == 1 ? "" : "s", of->solver);
 }
 
 /* Nothing was run: whether it would be identical is not known. */

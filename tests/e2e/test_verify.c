@@ -24,9 +24,20 @@ static void test_same_plan(const char *example)
     json_decref(same);
 }
 
+/* Sizes that read the same when rounded are given in bytes. */
+static void test_near_sizes(void)
+{
+    expect_said(0, "4261952B instead of 4262016B",
+                "printf 'model m(x: f32[2, 8192]) { return x |> a: linear(64) |> silu() |> b: "
+                "linear(4) }\ntrain { batch = synthetic(x = f32[2, 8192], label = i32[2])\nloss = "
+                "cross_entropy(m(batch.x), batch.label)\noptim = sgd(lr = 0.1)\nsteps = 1 }' > "
+                "$TMP/wide.scrimp; $SCRIMP verify $TMP/wide.scrimp --threads 1 --budget min");
+}
+
 int main(void)
 {
     e2e_begin();
+    test_near_sizes();
     test_same_plan("chargpt.scrimp -D N=2 -D L=2");
     test_same_plan("convnet.scrimp -D N=8");
     for (size_t e = 0; e < sizeof examples / sizeof *examples; e++) {

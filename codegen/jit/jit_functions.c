@@ -162,7 +162,7 @@ JitValue jit_vcos(Jit *j, JitValue a)
 JitValue jit_vsigmoid(Jit *j, JitValue a)
 {
     JitValue e = jit_vexp(j, jit_neg(j, jit_tmp(j, a)));
-    return jit_tmp(j, jit_div(j, jit_vf(j, 1), add(j, e, jit_vf(j, 1))));
+    return divide(j, jit_vf(j, 1), add(j, e, jit_vf(j, 1)));
 }
 
 /* Near 0: x + x^3 P(x^2), relative error 4.1e-9 for |x| < 0.625; else 1 - 2/(e^2|x| + 1). */
@@ -173,7 +173,7 @@ JitValue jit_vtanh(Jit *j, JitValue a)
                                -3.3333283924937059e-1};
     JitValue x = jit_tmp(j, a), size = jit_vabs(j, x);
     JitValue e = jit_vexp(j, add(j, size, size));
-    JitValue big = jit_tmp(j, jit_div(j, jit_vf(j, 2), add(j, e, jit_vf(j, 1))));
+    JitValue big = divide(j, jit_vf(j, 2), add(j, e, jit_vf(j, 1)));
     big = sub(j, jit_vf(j, 1), big);
     JitValue z = mul(j, size, size);
     JitValue small = muladd(j, mul(j, horner(j, z, c, N_OF(c)), z), size, size);
@@ -189,7 +189,7 @@ static JitValue erfc_positive(Jit *j, JitValue t, JitValue exp_minus_square)
         -1.2955577909669636e-1, 4.8573598362827742e-1,  -5.1266734367023379e-1,
         5.4821032455418282e-1,  -9.5027763962128832e-2, 2.1510703348134851e-1,
         1.4828630532867067e-1,  1.7072380631877626e-1,  1.6918741378521035e-1};
-    JitValue u = jit_tmp(j, jit_div(j, jit_vf(j, 1), muladd(j, t, jit_vf(j, 0.3), jit_vf(j, 1))));
+    JitValue u = divide(j, jit_vf(j, 1), muladd(j, t, jit_vf(j, 0.3), jit_vf(j, 1)));
     return mul(j, mul(j, horner(j, u, c, N_OF(c)), u), exp_minus_square);
 }
 

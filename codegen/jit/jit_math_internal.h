@@ -3,6 +3,7 @@
 #ifndef SCRIMP_CODEGEN_JIT_JIT_MATH_INTERNAL_H
 #define SCRIMP_CODEGEN_JIT_JIT_MATH_INTERNAL_H
 
+#include "codegen/jit/jit_short.h"
 #include "codegen/jit/jit_x86.h"
 
 #define N_OF(a) ((int)(sizeof(a) / sizeof *(a)))
@@ -20,21 +21,6 @@ static inline bool avx512(const Jit *j)
 static inline bool has_fma(const Jit *j)
 {
     return x86(j) && jit_target(j)->fma;
-}
-
-static inline JitValue add(Jit *j, JitValue a, JitValue b)
-{
-    return jit_tmp(j, jit_add(j, a, b));
-}
-
-static inline JitValue sub(Jit *j, JitValue a, JitValue b)
-{
-    return jit_tmp(j, jit_sub(j, a, b));
-}
-
-static inline JitValue mul(Jit *j, JitValue a, JitValue b)
-{
-    return jit_tmp(j, jit_mul(j, a, b));
 }
 
 static inline JitValue as_int(Jit *j, JitValue a)

@@ -2,6 +2,7 @@
 /* One element-wise operation on vectors: the meaning of every POINT operation, as in
  * ir/eval_point.c. */
 #include "codegen/cpu/point/pointwise_internal.h"
+#include "codegen/jit/jit_short.h"
 
 #include "ir/support/bug.h"
 
@@ -10,36 +11,6 @@
 
 #define SQRT_2_OVER_PI 0.79788456080286535588
 #define GELU_CUBIC     0.044715 /* Hendrycks and Gimpel 2016, tanh form */
-
-static JitValue vf(Jit *j, double v)
-{
-    return jit_tmp(j, jit_vf(j, v));
-}
-
-static JitValue neg(Jit *j, JitValue a)
-{
-    return jit_tmp(j, jit_neg(j, a));
-}
-
-static JitValue add(Jit *j, JitValue a, JitValue b)
-{
-    return jit_tmp(j, jit_add(j, a, b));
-}
-
-static JitValue sub(Jit *j, JitValue a, JitValue b)
-{
-    return jit_tmp(j, jit_sub(j, a, b));
-}
-
-static JitValue mul(Jit *j, JitValue a, JitValue b)
-{
-    return jit_tmp(j, jit_mul(j, a, b));
-}
-
-static JitValue divide(Jit *j, JitValue a, JitValue b)
-{
-    return jit_tmp(j, jit_div(j, a, b));
-}
 
 static bool real(const PointInstr *p)
 {
@@ -50,7 +21,7 @@ static bool real(const PointInstr *p)
 
 static JitValue bool_to_int(Jit *j, JitValue mask)
 {
-    return jit_tmp(j, jit_neg(j, mask));
+    return neg(j, mask);
 }
 
 static JitValue clamp_u8(Jit *j, JitValue v)
@@ -353,7 +324,7 @@ static JitValue one_minus_power(Jit *j, const PointInstr *p, JitValue step)
     jit_set(j, square, jit_mul(j, jit_get(square), jit_get(square)));
     jit_end_for(j, &bits);
     JitValue r = jit_sub(j, f64(j, 1), jit_get(power));
-    return jit_tmp(j, jit_splat(j, jit_cast(j, r, t->f32)));
+    return splat(j, jit_cast(j, r, t->f32));
 }
 
 static JitValue constant(Jit *j, const PointInstr *p)
@@ -370,7 +341,7 @@ JitValue point_number_lanes(Jit *j, DType dtype, int i)
     JitValue word = jit_cast(j, jit_number(j, i), jit_types(j)->i32);
     if (dtype == DTYPE_F32)
         word = jit_bitcast(j, word, jit_types(j)->f32);
-    return jit_tmp(j, jit_splat(j, jit_tmp(j, word)));
+    return splat(j, jit_tmp(j, word));
 }
 
 /* --- the table --- */

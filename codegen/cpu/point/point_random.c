@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Random bits for dropout. */
 #include "codegen/cpu/point/pointwise_internal.h"
+#include "codegen/jit/jit_short.h"
 
 #include <math.h>
 #include <string.h>
-
-static JitValue add(Jit *j, JitValue a, JitValue b)
-{
-    return jit_tmp(j, jit_add(j, a, b));
-}
 
 /* --- random bits: Philox4x32-10 (Salmon et al. 2011), used as in ir/rng.c --- */
 
@@ -57,8 +53,7 @@ static JitValue dropout(Jit *j, const PointInstr *p, const JitValue *in)
     JitValue flipped =
         jit_tmp(j, jit_bitcast(j, jit_tmp(j, jit_xor(j, bits, vu(j, top))), jit_types(j)->vi));
     JitValue keep = jit_vmask(j, JIT_GE, flipped, jit_vi(j, (int32_t)(threshold ^ top)));
-    return jit_vselect(j, keep, jit_tmp(j, jit_mul(j, in[0], jit_vf(j, 1 / (1 - p->a)))),
-                       jit_tmp(j, jit_vf(j, 0)));
+    return jit_vselect(j, keep, mul(j, in[0], jit_vf(j, 1 / (1 - p->a))), vf(j, 0));
 }
 
 /* Words of seed + k * odd constant; the carry is an unsigned comparison of the low words. */
@@ -70,7 +65,7 @@ JitValue point_rng_key(Jit *j, const PointInstr *p, const JitValue *in)
     JitValue top = jit_vi(j, INT32_MIN);
     JitValue carry =
         jit_vmask(j, JIT_LT, jit_tmp(j, jit_xor(j, low, top)), jit_tmp(j, jit_xor(j, in[0], top)));
-    return jit_tmp(j, jit_sub(j, add(j, in[1], in[3]), carry));
+    return sub(j, add(j, in[1], in[3]), carry);
 }
 
 static void describe_dropout(const Graph *g, const Node *n, PointInstr *i)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "codegen/cpu/point/vector_loops.h"
+#include "codegen/jit/jit_short.h"
 
 #include "ir/support/bug.h"
 #include "ir/support/strbuf.h"
@@ -10,7 +11,7 @@ enum { TASK_ELEMENTS = 16384 };
 
 static JitValue plus(Jit *j, JitValue a, int64_t k)
 {
-    return k ? jit_tmp(j, jit_add(j, a, jit_i64(j, k))) : a;
+    return k ? add(j, a, jit_i64(j, k)) : a;
 }
 
 void each_vector(Jit *j, int64_t length, int ways, EachVector *body, void *user)
@@ -53,13 +54,13 @@ void each_vector_between(Jit *j, JitValue from, JitValue to, int64_t end, int wa
     if (end >= 0 && end % jit_lanes(j) == 0)
         return;
     JitIf tail = jit_if(j, jit_compare(j, JIT_LT, at, to));
-    body(j, (Lanes){at, jit_tmp(j, jit_sub(j, to, at)), 0}, user);
+    body(j, (Lanes){at, sub(j, to, at), 0}, user);
     jit_end_if(j, &tail);
 }
 
 static JitValue place(Jit *j, JitValue offset, Lanes v)
 {
-    return offset ? jit_tmp(j, jit_add(j, offset, v.at)) : v.at;
+    return offset ? add(j, offset, v.at) : v.at;
 }
 
 JitValue load_lanes(Jit *j, JitValue p, JitValue offset, Lanes v, double fill)
@@ -81,9 +82,9 @@ JitValue valid_lanes(Jit *j, Lanes v, JitValue value, double other)
 {
     if (!v.n)
         return value;
-    JitValue n = jit_tmp(j, jit_splat(j, jit_cast(j, v.n, jit_types(j)->i32)));
+    JitValue n = splat(j, jit_cast(j, v.n, jit_types(j)->i32));
     JitValue mask = jit_vmask(j, JIT_LT, jit_lane_numbers(j), n);
-    return jit_vselect(j, mask, value, jit_tmp(j, jit_vf(j, other)));
+    return jit_vselect(j, mask, value, vf(j, other));
 }
 
 Accumulator accumulator(Jit *j, int n, JitValue start)
@@ -151,9 +152,9 @@ CompensatedSum compensated_sum(Jit *j)
 void compensated_add(Jit *j, CompensatedSum *s, JitValue term)
 {
     JitValue x = jit_tmp(j, term), old = jit_tmp(j, jit_get(s->sum));
-    JitValue sum = jit_tmp(j, jit_add(j, old, x)), part = jit_tmp(j, jit_sub(j, sum, old));
-    JitValue lost_of_old = jit_tmp(j, jit_sub(j, old, jit_tmp(j, jit_sub(j, sum, part))));
-    JitValue lost = jit_tmp(j, jit_add(j, lost_of_old, jit_tmp(j, jit_sub(j, x, part))));
+    JitValue sum = add(j, old, x), part = sub(j, sum, old);
+    JitValue lost_of_old = sub(j, old, sub(j, sum, part));
+    JitValue lost = add(j, lost_of_old, sub(j, x, part));
     jit_set(j, s->lost, jit_add(j, jit_get(s->lost), lost));
     jit_set(j, s->sum, sum);
 }
@@ -162,7 +163,7 @@ void compensated_add(Jit *j, CompensatedSum *s, JitValue term)
 JitValue compensated_total(Jit *j, CompensatedSum *s)
 {
     JitValue sum = jit_tmp(j, jit_get(s->sum)), lost = jit_tmp(j, jit_get(s->lost));
-    return jit_tmp(j, jit_vchoose(j, JIT_EQ, lost, lost, jit_tmp(j, jit_add(j, sum, lost)), sum));
+    return jit_tmp(j, jit_vchoose(j, JIT_EQ, lost, lost, add(j, sum, lost), sum));
 }
 
 int row_registers(const Jit *j)
@@ -193,13 +194,13 @@ int64_t items_per_task(int64_t elements)
 void task_items(Jit *j, int64_t per, int64_t total, JitValue *first, JitValue *last)
 {
     JitValue size = jit_i64(j, per);
-    *first = jit_tmp(j, jit_mul(j, jit_task_begin(j), size));
+    *first = mul(j, jit_task_begin(j), size);
     *last = jit_tmp(j, jit_min_i64(j, jit_mul(j, jit_task_end(j), size), jit_i64(j, total)));
 }
 
 JitValue part_start(Jit *j, JitValue part, int64_t units, int parts)
 {
-    return jit_tmp(j, jit_div(j, jit_mul(j, part, jit_i64(j, units)), jit_i64(j, parts)));
+    return divide(j, jit_mul(j, part, jit_i64(j, units)), jit_i64(j, parts));
 }
 
 static CallDraft pod_call(Lowering *l, const char *name, KernelEmit *emit, const void *desc,

@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Accuracy and argmax.  Logits are [outer, classes, inner], as in loss.c. */
-#include "codegen/cpu/reduce/loss.h"
+#include "codegen/cpu/reduce/loss_totals.h"
 #include "codegen/cpu/rules.h"
+#include "codegen/jit/jit_short.h"
 #include "ir/support/bug.h"
 #include "ir/workspace.h"
-
-static JitValue p_f32(Jit *j, int i)
-{
-    return jit_buf(j, i, jit_types(j)->p_f32);
-}
 
 /* First index of the largest of `length` elements at p[offset + k * step]; nan_wins: a NaN counts
  * as largest. */
@@ -56,7 +52,7 @@ static void emit_accuracy(Jit *j, const void *desc)
                            part_start(j, next, lines, (int)d->chunks), 1, "line");
     JitValue label = loss_label(j, d, jit_index(&line));
     JitIf valid = jit_if(j, loss_label_is_valid(j, label));
-    JitValue best = first_largest(j, p_f32(j, 0), line_offset(j, d, jit_index(&line)), d->classes,
+    JitValue best = first_largest(j, buf_f32(j, 0), line_offset(j, d, jit_index(&line)), d->classes,
                                   d->inner, false);
     loss_add(j, s.count, jit_i64(j, 1));
     JitIf right = jit_if(j, jit_compare(j, JIT_EQ, best, label));
@@ -90,7 +86,7 @@ static void emit_argmax(Jit *j, const void *desc)
     JitValue first, last;
     task_items(j, argmax_items(d), d->outer * d->inner, &first, &last);
     JitLoop line = jit_for(j, first, last, 1, "line");
-    JitValue best = first_largest(j, p_f32(j, 0), line_offset(j, d, jit_index(&line)), d->classes,
+    JitValue best = first_largest(j, buf_f32(j, 0), line_offset(j, d, jit_index(&line)), d->classes,
                                   d->inner, true);
     jit_store(j, jit_buf(j, 1, t->p_i32), jit_index(&line), jit_cast(j, best, t->i32));
     jit_end_for(j, &line);

@@ -10,6 +10,7 @@
 #include "codegen/cpu/point/pointwise_internal.h"
 #include "codegen/cpu/point/vector_loops.h"
 #include "codegen/cpu/rules.h"
+#include "codegen/jit/jit_short.h"
 #include "ir/place.h"
 #include "ir/support/bug.h"
 #include "ir/workspace.h"
@@ -31,29 +32,9 @@ typedef struct Moments {
     Accumulator first, second;
 } Moments;
 
-static JitValue p_f32(Jit *j, int i)
-{
-    return jit_buf(j, i, jit_types(j)->p_f32);
-}
-
-static JitValue add(Jit *j, JitValue a, JitValue b)
-{
-    return jit_tmp(j, jit_add(j, a, b));
-}
-
-static JitValue sub(Jit *j, JitValue a, JitValue b)
-{
-    return jit_tmp(j, jit_sub(j, a, b));
-}
-
-static JitValue mul(Jit *j, JitValue a, JitValue b)
-{
-    return jit_tmp(j, jit_mul(j, a, b));
-}
-
 static JitValue load_splat(Jit *j, JitValue p, JitValue at)
 {
-    return jit_tmp(j, jit_splat(j, jit_load(j, p, at)));
+    return splat(j, jit_load(j, p, at));
 }
 
 /* Inputs of the full shape: x, or dy and x. */
@@ -67,16 +48,16 @@ static int images_of(const MomentsDesc *d)
 static void add_terms(Jit *j, Lanes v, Moments *m)
 {
     if (m->d->op == OP_bn_stats) {
-        JitValue x = load_lanes(j, p_f32(j, 0), m->offset[0], v, 0);
+        JitValue x = load_lanes(j, buf_f32(j, 0), m->offset[0], v, 0);
         JitValue d = valid_lanes(j, v, sub(j, x, m->shift), 0);
         accumulate(j, &m->first, v, d);
         accumulate(j, &m->second, v, mul(j, d, d));
         return;
     }
-    JitValue dy = load_lanes(j, p_f32(j, 0), m->offset[0], v, 0);
-    JitValue d = sub(j, load_lanes(j, p_f32(j, 1), m->offset[1], v, 0), m->mean);
+    JitValue dy = load_lanes(j, buf_f32(j, 0), m->offset[0], v, 0);
+    JitValue d = sub(j, load_lanes(j, buf_f32(j, 1), m->offset[1], v, 0), m->mean);
     if (m->d->op == OP_layernorm_grad_sums)
-        d = mul(j, d, load_splat(j, p_f32(j, 3), m->row));
+        d = mul(j, d, load_splat(j, buf_f32(j, 3), m->row));
     accumulate(j, &m->first, v, valid_lanes(j, v, mul(j, dy, d), 0));
     accumulate(j, &m->second, v, dy);
 }
@@ -85,7 +66,7 @@ static JitValue chunk_count(Jit *j, const Moments *m)
 {
     const JitTypes *t = jit_types(j);
     JitValue n = jit_mul(j, jit_sub(j, m->to, m->from), jit_i64(j, m->d->inner));
-    return jit_tmp(j, jit_splat(j, jit_cast(j, n, t->f32)));
+    return splat(j, jit_cast(j, n, t->f32));
 }
 
 /* (sum of d, sum of d^2) -> mean and sum of squared deviations; an empty chunk gives zeros, and
@@ -95,9 +76,9 @@ static void settle(Jit *j, const Moments *m, JitValue *first, JitValue *second)
     if (m->d->op != OP_bn_stats)
         return;
     JitValue n = jit_vmax(j, chunk_count(j, m), jit_vf(j, 1));
-    JitValue mean = jit_tmp(j, jit_div(j, *first, n));
+    JitValue mean = divide(j, *first, n);
     JitValue rest = sub(j, *second, mul(j, *first, mean));
-    JitValue inf = jit_tmp(j, jit_vf(j, (double)INFINITY)), squares = *second;
+    JitValue inf = vf(j, (double)INFINITY), squares = *second;
     *first = mean;
     *second = jit_vchoose(j, JIT_EQ, squares, inf, inf, jit_vmax(j, rest, jit_vf(j, 0)));
 }
@@ -109,18 +90,18 @@ static void row_terms(Jit *j, Lanes v, Moments *m, JitValue row)
     const MomentsDesc *d = m->d;
     m->row = row;
     for (int i = 0; i < images_of(d); i++)
-        m->offset[i] = jit_tmp(j, jit_mul(j, row, jit_i64(j, d->pitch[i])));
+        m->offset[i] = mul(j, row, jit_i64(j, d->pitch[i]));
     if (d->op == OP_layernorm_grad_sums)
-        m->mean = load_splat(j, p_f32(j, 2), row);
+        m->mean = load_splat(j, buf_f32(j, 2), row);
     add_terms(j, v, m);
 }
 
 static void start_vector(Jit *j, Lanes v, Moments *m, int ways)
 {
     if (m->d->op == OP_bn_stats)
-        m->shift = load_lanes(j, p_f32(j, 0), NULL, v, 0);
+        m->shift = load_lanes(j, buf_f32(j, 0), NULL, v, 0);
     if (m->d->op == OP_bn_grad_sums)
-        m->mean = load_lanes(j, p_f32(j, 2), NULL, v, 0);
+        m->mean = load_lanes(j, buf_f32(j, 2), NULL, v, 0);
     m->first = accumulator(j, ways, jit_vf(j, 0));
     m->second = accumulator(j, ways, jit_vf(j, 0));
 }
@@ -156,15 +137,15 @@ static void plane_vector(Jit *j, Lanes v, void *user)
 static JitValue plane_offset(Jit *j, const MomentsDesc *d, JitValue outer, JitValue channel)
 {
     JitValue plane = jit_muladd_i64(j, outer, d->channels, channel);
-    return jit_tmp(j, jit_mul(j, plane, jit_i64(j, d->inner)));
+    return mul(j, plane, jit_i64(j, d->inner));
 }
 
 static void plane(Jit *j, Moments *m, JitValue channel)
 {
     if (m->d->op == OP_bn_stats)
-        m->shift = load_splat(j, p_f32(j, 0), plane_offset(j, m->d, jit_i64(j, 0), channel));
+        m->shift = load_splat(j, buf_f32(j, 0), plane_offset(j, m->d, jit_i64(j, 0), channel));
     else
-        m->mean = load_splat(j, p_f32(j, 2), channel);
+        m->mean = load_splat(j, buf_f32(j, 2), channel);
     m->first = accumulator(j, 4, jit_vf(j, 0));
     m->second = accumulator(j, 4, jit_vf(j, 0));
     JitLoop o = jit_for(j, m->from, m->to, 1, "o");
@@ -173,8 +154,8 @@ static void plane(Jit *j, Moments *m, JitValue channel)
     jit_end_for(j, &o);
     JitValue first = jit_hsum(j, accumulated(j, &m->first));
     JitValue second = jit_hsum(j, accumulated(j, &m->second));
-    first = jit_tmp(j, jit_splat(j, first));
-    second = jit_tmp(j, jit_splat(j, second));
+    first = splat(j, first);
+    second = splat(j, second);
     settle(j, m, &first, &second);
     Lanes one = {channel, jit_i64(j, 1), 0};
     store_lanes(j, m->partial, NULL, one, first);
@@ -199,7 +180,7 @@ static void set_chunk(Jit *j, Moments *m, JitValue chunk)
 static JitValue partial_of(Jit *j, const MomentsDesc *d, int buf, JitValue chunk)
 {
     JitValue floats = jit_i64(j, d->partial_bytes / 4);
-    return jit_tmp(j, jit_offset(j, p_f32(j, buf), jit_mul(j, chunk, floats)));
+    return jit_tmp(j, jit_offset(j, buf_f32(j, buf), jit_mul(j, chunk, floats)));
 }
 
 /* Task: a chunk (channels last), or a chunk of one channel. */
@@ -208,7 +189,7 @@ static void emit_moments(Jit *j, const void *desc)
     Moments m = {.d = desc};
     int64_t per_chunk = m.d->inner == 1 ? 1 : m.d->channels;
     JitLoop task = jit_for(j, jit_task_begin(j), jit_task_end(j), 1, "task");
-    set_chunk(j, &m, jit_tmp(j, jit_div(j, jit_index(&task), jit_i64(j, per_chunk))));
+    set_chunk(j, &m, divide(j, jit_index(&task), jit_i64(j, per_chunk)));
     m.partial = partial_of(j, m.d, work_buf(m.d), m.chunk);
     if (m.d->inner == 1)
         each_vector(j, m.d->channels, 1, channel_vector, &m);
@@ -235,13 +216,13 @@ static JitValue first_elements(Jit *j, Lanes v, const MomentsDesc *d)
 {
     const JitTypes *t = jit_types(j);
     if (d->inner == 1)
-        return load_lanes(j, p_f32(j, 0), NULL, v, 0);
+        return load_lanes(j, buf_f32(j, 0), NULL, v, 0);
     JitVar lanes = jit_array_var(j, t->f32, jit_lanes(j), "shift");
     JitValue p = jit_array_ptr(j, lanes, t->p_f32);
-    jit_vstore_aligned(j, p, jit_i64(j, 0), jit_tmp(j, jit_vf(j, 0)));
+    jit_vstore_aligned(j, p, jit_i64(j, 0), vf(j, 0));
     JitLoop l = jit_for(j, jit_i64(j, 0), v.n ? v.n : jit_i64(j, jit_lanes(j)), 1, "lane");
     JitValue at = jit_mul(j, jit_add(j, v.at, jit_index(&l)), jit_i64(j, d->inner));
-    jit_store(j, p, jit_index(&l), jit_load(j, p_f32(j, 0), jit_tmp(j, at)));
+    jit_store(j, p, jit_index(&l), jit_load(j, buf_f32(j, 0), jit_tmp(j, at)));
     jit_end_for(j, &l);
     return jit_vload_aligned(j, p, jit_i64(j, 0));
 }
@@ -266,8 +247,8 @@ static void join_stats(Jit *j, Lanes v, Join *t)
     between = jit_vchoose(j, JIT_EQ, n, zero, zero, between);
     compensated_add(j, &parts, add(j, mul(j, squares, share), between));
     jit_end_for(j, &c);
-    store_lanes(j, p_f32(j, t->out), NULL, v, add(j, total, first_elements(j, v, d)));
-    store_lanes(j, p_f32(j, t->out + 1), NULL, v, compensated_total(j, &parts));
+    store_lanes(j, buf_f32(j, t->out), NULL, v, add(j, total, first_elements(j, v, d)));
+    store_lanes(j, buf_f32(j, t->out + 1), NULL, v, compensated_total(j, &parts));
 }
 
 static JitValue join_one(Jit *j, Lanes v, Join *t, int which)
@@ -285,12 +266,12 @@ static void join_sums(Jit *j, Lanes v, Join *t)
 {
     JitValue first = join_one(j, v, t, 0), second = join_one(j, v, t, 1);
     if (t->m.d->op == OP_bn_grad_sums) {
-        JitValue var = load_lanes(j, p_f32(j, 3), NULL, v, 0);
+        JitValue var = load_lanes(j, buf_f32(j, 3), NULL, v, 0);
         JitValue sigma = jit_vsqrt(j, add(j, var, jit_vf(j, t->m.d->eps)));
-        first = jit_tmp(j, jit_div(j, first, sigma));
+        first = divide(j, first, sigma);
     }
-    store_lanes(j, p_f32(j, t->out), NULL, v, first);
-    store_lanes(j, p_f32(j, t->out + 1), NULL, v, second);
+    store_lanes(j, buf_f32(j, t->out), NULL, v, first);
+    store_lanes(j, buf_f32(j, t->out + 1), NULL, v, second);
 }
 
 static void join_vector(Jit *j, Lanes v, void *user)

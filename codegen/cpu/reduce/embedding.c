@@ -3,6 +3,7 @@
  * first or last row, and add nothing: no access is out of bounds whatever the data say. */
 #include "codegen/cpu/point/vector_loops.h"
 #include "codegen/cpu/rules.h"
+#include "codegen/jit/jit_short.h"
 #include "ir/support/bug.h"
 
 KERNEL_DESC_BEGIN
@@ -15,11 +16,6 @@ typedef struct Copy {
     JitValue from, to, from_offset, to_offset;
     bool add;
 } Copy;
-
-static JitValue p_f32(Jit *j, int i)
-{
-    return jit_buf(j, i, jit_types(j)->p_f32);
-}
 
 static JitValue load_id(Jit *j, const EmbeddingDesc *d, JitValue i)
 {
@@ -34,13 +30,13 @@ static void copy_vector(Jit *j, Lanes v, void *user)
     Copy *c = user;
     JitValue x = load_lanes(j, c->from, c->from_offset, v, 0);
     if (c->add)
-        x = jit_tmp(j, jit_add(j, load_lanes(j, c->to, c->to_offset, v, 0), x));
+        x = add(j, load_lanes(j, c->to, c->to_offset, v, 0), x);
     store_lanes(j, c->to, c->to_offset, v, x);
 }
 
 static JitValue row_of(Jit *j, const EmbeddingDesc *d, JitValue i)
 {
-    return jit_tmp(j, jit_mul(j, i, jit_i64(j, d->width)));
+    return mul(j, i, jit_i64(j, d->width));
 }
 
 /* ids, table, out */
@@ -48,7 +44,7 @@ static void emit_embedding(Jit *j, const void *desc)
 {
     const EmbeddingDesc *d = desc;
     JitValue first, last;
-    Copy c = {.from = p_f32(j, 1), .to = p_f32(j, 2)};
+    Copy c = {.from = buf_f32(j, 1), .to = buf_f32(j, 2)};
     task_items(j, items_per_task(d->width), d->ids, &first, &last);
     JitLoop i = jit_for(j, first, last, 1, "i");
     JitValue id = jit_max_i64(j, load_id(j, d, jit_index(&i)), jit_i64(j, 0));
@@ -63,7 +59,7 @@ enum { GRAD_TASKS = 64 };
 
 static void zero_vector(Jit *j, Lanes v, void *user)
 {
-    store_lanes(j, user, NULL, v, jit_tmp(j, jit_vf(j, 0)));
+    store_lanes(j, user, NULL, v, vf(j, 0));
 }
 
 /* ids, dy, table.  Task: a range of the table's rows; a call scans the ids once for all of its
@@ -73,7 +69,7 @@ static void emit_embedding_grad(Jit *j, const void *desc)
     const EmbeddingDesc *d = desc;
     JitValue low = part_start(j, jit_task_begin(j), d->rows, GRAD_TASKS);
     JitValue high = part_start(j, jit_task_end(j), d->rows, GRAD_TASKS);
-    Copy c = {.from = p_f32(j, 1), .to = p_f32(j, 2), .add = true};
+    Copy c = {.from = buf_f32(j, 1), .to = buf_f32(j, 2), .add = true};
     each_vector_between(j, row_of(j, d, low), row_of(j, d, high), -1, 4, zero_vector, c.to);
     JitLoop i = jit_for(j, jit_i64(j, 0), jit_i64(j, d->ids), 1, "i");
     JitValue id = load_id(j, d, jit_index(&i));

@@ -5,6 +5,7 @@
  * elements lie closer together than its mean is exact would otherwise be shifted by that. */
 #include "codegen/cpu/point/vector_loops.h"
 #include "codegen/cpu/rules.h"
+#include "codegen/jit/jit_short.h"
 
 KERNEL_DESC_BEGIN
 typedef struct LayernormDesc {
@@ -23,26 +24,11 @@ typedef struct Row {
     JitValue mean, rest, rstd, mean_g, mean_gx; /* vectors; the mean is mean + rest */
 } Row;
 
-static JitValue buf(Jit *j, int i)
-{
-    return jit_buf(j, i, jit_types(j)->p_f32);
-}
-
-static JitValue mul(Jit *j, JitValue a, JitValue b)
-{
-    return jit_tmp(j, jit_mul(j, a, b));
-}
-
-static JitValue sub(Jit *j, JitValue a, JitValue b)
-{
-    return jit_tmp(j, jit_sub(j, a, b));
-}
-
 /* Sum of the lanes over the length, in all lanes. */
 static JitValue average(Jit *j, const Row *r, Accumulator *a)
 {
     JitValue sum = jit_hsum(j, accumulated(j, a));
-    return jit_tmp(j, jit_splat(j, jit_mul(j, sum, jit_f32(j, 1 / (double)r->d->length))));
+    return splat(j, jit_mul(j, sum, jit_f32(j, 1 / (double)r->d->length)));
 }
 
 static void each(Jit *j, Row *r, EachVector *pass)
@@ -82,7 +68,7 @@ static void write_pass(Jit *j, Lanes v, void *user)
     if (r->d->gamma)
         y = mul(j, y, load_lanes(j, r->gamma, NULL, v, 0));
     if (r->d->beta)
-        y = jit_tmp(j, jit_add(j, y, load_lanes(j, r->beta, NULL, v, 0)));
+        y = add(j, y, load_lanes(j, r->beta, NULL, v, 0));
     store_lanes(j, r->out, r->offset, v, y);
 }
 
@@ -97,7 +83,7 @@ static void forward_row(Jit *j, Row *r)
     r->rest = average(j, r, &r->acc2);
     JitValue var = sub(j, average(j, r, &r->acc), mul(j, r->rest, r->rest));
     var = jit_add(j, jit_vmax(j, var, jit_vf(j, 0)), jit_vf(j, r->d->eps));
-    r->rstd = jit_tmp(j, jit_div(j, jit_vf(j, 1), jit_vsqrt(j, jit_tmp(j, var))));
+    r->rstd = divide(j, jit_vf(j, 1), jit_vsqrt(j, jit_tmp(j, var)));
     each(j, r, write_pass);
 }
 
@@ -115,7 +101,7 @@ static bool fits(const Jit *j, int64_t length, int vectors)
 
 static JitValue row_offset(Jit *j, JitValue row, const LayernormDesc *d)
 {
-    return jit_tmp(j, jit_mul(j, row, jit_i64(j, d->length)));
+    return mul(j, row, jit_i64(j, d->length));
 }
 
 /* x, gamma?, beta?, y, mean, rstd */
@@ -123,16 +109,16 @@ static void emit_layernorm(Jit *j, const void *desc)
 {
     const LayernormDesc *d = desc;
     int n = 1;
-    Row r = {.d = d, .x = buf(j, 0), .held = fits(j, d->length, 1)};
-    r.gamma = d->gamma ? buf(j, n++) : NULL;
-    r.beta = d->beta ? buf(j, n++) : NULL;
-    r.out = buf(j, n);
-    JitValue mean = buf(j, n + 1), rstd = buf(j, n + 2), first, last;
+    Row r = {.d = d, .x = buf_f32(j, 0), .held = fits(j, d->length, 1)};
+    r.gamma = d->gamma ? buf_f32(j, n++) : NULL;
+    r.beta = d->beta ? buf_f32(j, n++) : NULL;
+    r.out = buf_f32(j, n);
+    JitValue mean = buf_f32(j, n + 1), rstd = buf_f32(j, n + 2), first, last;
     task_items(j, items_per_task(d->length), d->rows, &first, &last);
     JitLoop rows = jit_for(j, first, last, 1, "row");
     r.offset = row_offset(j, jit_index(&rows), d);
     forward_row(j, &r);
-    store_scalar(j, mean, jit_index(&rows), jit_tmp(j, jit_add(j, r.mean, r.rest)));
+    store_scalar(j, mean, jit_index(&rows), add(j, r.mean, r.rest));
     store_scalar(j, rstd, jit_index(&rows), r.rstd);
     jit_end_for(j, &rows);
 }
@@ -202,17 +188,17 @@ static void grad_write_pass(Jit *j, Lanes v, void *user)
 
 static JitValue load_splat(Jit *j, int i, JitValue at)
 {
-    return jit_tmp(j, jit_splat(j, jit_load(j, buf(j, i), at)));
+    return splat(j, jit_load(j, buf_f32(j, i), at));
 }
 
 /* dy, x, mean, rstd, gamma?, dx */
 static void emit_layernorm_grad(Jit *j, const void *desc)
 {
     const LayernormDesc *d = desc;
-    Row r = {.d = d, .dy = buf(j, 0), .x = buf(j, 1), .held = fits(j, d->length, 2)};
+    Row r = {.d = d, .dy = buf_f32(j, 0), .x = buf_f32(j, 1), .held = fits(j, d->length, 2)};
     JitValue first, last;
-    r.gamma = d->gamma ? buf(j, 4) : NULL;
-    r.out = buf(j, d->gamma ? 5 : 4);
+    r.gamma = d->gamma ? buf_f32(j, 4) : NULL;
+    r.out = buf_f32(j, d->gamma ? 5 : 4);
     task_items(j, items_per_task(d->length), d->rows, &first, &last);
     JitLoop rows = jit_for(j, first, last, 1, "row");
     r.offset = row_offset(j, jit_index(&rows), d);

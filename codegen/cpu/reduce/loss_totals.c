@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What cross-entropy and accuracy share: labels, and sums over lines, made in chunks
- * and joined in order. */
-#include "codegen/cpu/reduce/loss.h"
+/* Labels, and sums over lines, made in chunks and joined in order. */
+#include "codegen/cpu/reduce/loss_totals.h"
 
 #include "ir/workspace.h"
 

@@ -13,6 +13,7 @@
  * what lies behind the channels, and the next channel is the next vector. */
 #include "codegen/cpu/point/vector_loops.h"
 #include "codegen/cpu/rules.h"
+#include "codegen/jit/jit_short.h"
 #include "ir/workspace.h"
 
 KERNEL_DESC_BEGIN
@@ -97,7 +98,7 @@ static void neighbour_vector(Jit *j, Lanes v, void *user)
 {
     LrnEmit *e = user;
     JitValue line = e->at;
-    e->at = jit_tmp(j, jit_add(j, line, v.at));
+    e->at = add(j, line, v.at);
     e->pass(j, e, v);
     e->at = line;
 }
@@ -108,7 +109,7 @@ static void each_row(Jit *j, LrnEmit *e)
     JitLoop l = jit_for(j, jit_i64(j, 0), e->rows, 1, "row");
     e->at = jit_tmp(
         j, jit_muladd_i64(j, jit_index(&l), row_floats(d, jit_lanes(j)), jit_i64(j, d->before)));
-    e->offset = jit_tmp(j, jit_mul(j, jit_add(j, e->row0, jit_index(&l)), jit_i64(j, d->channels)));
+    e->offset = mul(j, jit_add(j, e->row0, jit_index(&l)), jit_i64(j, d->channels));
     each_vector(j, d->channels, 2, neighbour_vector, e);
     jit_end_for(j, &l);
 }
@@ -120,7 +121,7 @@ static void each_channel(Jit *j, LrnEmit *e)
     JitLoop l = jit_for(j, jit_i64(j, 0), jit_i64(j, d->channels), 1, "channel");
     e->at = jit_tmp(j, jit_muladd_i64(j, jit_index(&l), lanes, jit_i64(j, d->before * lanes)));
     JitValue line = jit_muladd_i64(j, e->row0, d->channels, jit_index(&l));
-    e->offset = jit_tmp(j, jit_mul(j, line, jit_i64(j, d->inner)));
+    e->offset = mul(j, line, jit_i64(j, d->inner));
     e->pass(j, e, (Lanes){e->column, e->n, 0});
     jit_end_for(j, &l);
 }
@@ -136,11 +137,6 @@ static void each(Jit *j, LrnEmit *e, LrnPass *pass)
 
 /* --- passes --- */
 
-static JitValue mul(Jit *j, JitValue a, JitValue b)
-{
-    return jit_tmp(j, jit_mul(j, a, b));
-}
-
 static JitValue shifted(Jit *j, const LrnEmit *e, JitValue p, JitValue channels)
 {
     JitValue by = jit_mul(j, channels, jit_i64(j, channel_step(e->d, jit_lanes(j))));
@@ -153,7 +149,7 @@ static JitValue window_sum(Jit *j, const LrnEmit *e, JitValue p, int64_t before,
     if (before + after < UNROLLED_WINDOW) {
         JitValue sum = shifted(j, e, p, jit_i64(j, -before));
         for (int64_t i = 1 - before; i <= after; i++)
-            sum = jit_tmp(j, jit_add(j, sum, shifted(j, e, p, jit_i64(j, i))));
+            sum = add(j, sum, shifted(j, e, p, jit_i64(j, i)));
         return sum;
     }
     JitVar sum = jit_var(j, jit_types(j)->vf, "sum");
@@ -173,7 +169,7 @@ static void square_pass(Jit *j, LrnEmit *e, Lanes v)
 static JitValue normaliser(Jit *j, const LrnEmit *e)
 {
     JitValue sum = window_sum(j, e, e->squares, e->d->before, e->d->after);
-    return jit_tmp(j, jit_add(j, jit_vf(j, e->d->k), jit_mul(j, jit_vf(j, e->d->alpha), sum)));
+    return add(j, jit_vf(j, e->d->k), jit_mul(j, jit_vf(j, e->d->alpha), sum));
 }
 
 /* s^beta; 3/4, which everyone uses, by square roots. */
@@ -191,17 +187,17 @@ static void forward_pass(Jit *j, LrnEmit *e, Lanes v)
 {
     JitValue d = power(j, e, normaliser(j, e));
     JitValue x = load_lanes(j, e->x, e->offset, v, 0);
-    store_lanes(j, e->out, e->offset, v, jit_tmp(j, jit_div(j, x, d)));
+    store_lanes(j, e->out, e->offset, v, divide(j, x, d));
 }
 
 /* s^-beta, and dy x s^(-beta-1); lanes that do not exist would spoil the sums of those that do. */
 static void slope_pass(Jit *j, LrnEmit *e, Lanes v)
 {
     JitValue s = normaliser(j, e);
-    JitValue scale = jit_tmp(j, jit_div(j, jit_vf(j, 1), power(j, e, s)));
+    JitValue scale = divide(j, jit_vf(j, 1), power(j, e, s));
     JitValue x = load_lanes(j, e->x, e->offset, v, 0);
     JitValue dy = load_lanes(j, e->dy, e->offset, v, 0);
-    JitValue slope = jit_tmp(j, jit_div(j, mul(j, mul(j, dy, x), scale), s));
+    JitValue slope = divide(j, mul(j, mul(j, dy, x), scale), s);
     jit_vstore(j, e->scale, e->at, scale);
     jit_vstore(j, e->slopes, e->at, v.n ? valid_lanes(j, v, slope, 0) : slope);
 }
@@ -214,7 +210,7 @@ static void gradient_pass(Jit *j, LrnEmit *e, Lanes v)
     JitValue factor = jit_vf(j, 2 * e->d->alpha * e->d->beta);
     JitValue through = mul(j, mul(j, factor, x), sum);
     JitValue direct = mul(j, dy, jit_vload(j, e->scale, e->at));
-    store_lanes(j, e->out, e->offset, v, jit_tmp(j, jit_sub(j, direct, through)));
+    store_lanes(j, e->out, e->offset, v, sub(j, direct, through));
 }
 
 static void run_passes(Jit *j, LrnEmit *e)
@@ -233,7 +229,7 @@ static void run_passes(Jit *j, LrnEmit *e)
 static void emit_rows(Jit *j, LrnEmit *e, JitValue block)
 {
     const LrnDesc *d = e->d;
-    e->row0 = jit_tmp(j, jit_mul(j, block, jit_i64(j, d->rows)));
+    e->row0 = mul(j, block, jit_i64(j, d->rows));
     e->rows = jit_min_i64(j, jit_i64(j, d->rows), jit_sub(j, jit_i64(j, d->outer), e->row0));
     run_passes(j, e);
 }
@@ -241,9 +237,9 @@ static void emit_rows(Jit *j, LrnEmit *e, JitValue block)
 static void emit_columns(Jit *j, LrnEmit *e, JitValue block)
 {
     int64_t inner = e->d->inner, lanes = jit_lanes(j), per_line = divide_up(inner, lanes);
-    e->row0 = jit_tmp(j, jit_div(j, block, jit_i64(j, per_line)));
-    e->column = jit_tmp(j, jit_mul(j, jit_mod(j, block, jit_i64(j, per_line)), jit_i64(j, lanes)));
-    JitValue left = jit_tmp(j, jit_sub(j, jit_i64(j, inner), e->column));
+    e->row0 = divide(j, block, jit_i64(j, per_line));
+    e->column = mul(j, jit_mod(j, block, jit_i64(j, per_line)), jit_i64(j, lanes));
+    JitValue left = sub(j, jit_i64(j, inner), e->column);
     e->n = NULL;
     JitIf whole = jit_if(j, jit_compare(j, JIT_GE, left, jit_i64(j, lanes)));
     if (inner >= lanes)

@@ -5,6 +5,7 @@
  * that lie inside the image are unrolled. */
 #include "codegen/cpu/point/vector_loops.h"
 #include "codegen/cpu/rules.h"
+#include "codegen/jit/jit_short.h"
 
 #include <math.h>
 
@@ -34,17 +35,12 @@ typedef struct Window {
     JitValue number, pixel;  /* of a pixel in its window, as f32; offset of its channel 0 */
 } Window;
 
-static JitValue p_f32(Jit *j, int i)
-{
-    return jit_buf(j, i, jit_types(j)->p_f32);
-}
-
 /* A lone channel is loaded into all lanes: no partial vector. */
 static JitValue load(Jit *j, const PoolDesc *d, JitValue p, JitValue offset, Lanes v)
 {
     if (d->channels > 1)
         return load_lanes(j, p, offset, v, 0);
-    return jit_tmp(j, jit_splat(j, jit_load(j, p, offset)));
+    return splat(j, jit_load(j, p, offset));
 }
 
 static void store(Jit *j, const PoolDesc *d, JitValue p, JitValue offset, Lanes v, JitValue x)
@@ -90,7 +86,7 @@ static void window_range(Jit *j, const PoolDesc *d, int axis, JitValue i, JitVal
 {
     int64_t size = axis ? d->w : d->h, pad = d->padding[axis];
     JitValue first = jit_tmp(j, jit_muladd_i64(j, i, d->stride[axis], jit_i64(j, -pad)));
-    JitValue last = jit_tmp(j, jit_add(j, first, jit_i64(j, d->kernel[axis])));
+    JitValue last = add(j, first, jit_i64(j, d->kernel[axis]));
     *from = jit_tmp(j, jit_max_i64(j, first, jit_i64(j, 0)));
     *to = jit_tmp(j, jit_min_i64(j, last, jit_i64(j, size)));
 }
@@ -102,7 +98,7 @@ static void set_window(Jit *j, Window *s, JitValue oh, JitValue ow)
     window_range(j, d, 1, ow, &s->w0, &s->w1);
     JitValue row = jit_muladd_i64(j, s->image, d->oh, oh);
     JitValue place = jit_muladd_i64(j, row, d->ow, ow);
-    s->at_y = jit_tmp(j, jit_mul(j, place, jit_i64(j, d->channels)));
+    s->at_y = mul(j, place, jit_i64(j, d->channels));
 }
 
 typedef void PixelStep(Jit *j, Window *s, Lanes v);
@@ -112,11 +108,11 @@ static void whole_window(Jit *j, Window *s, Lanes v, PixelStep *step)
     const PoolDesc *d = s->d;
     JitValue row = jit_muladd_i64(j, s->image, d->h, s->h0);
     JitValue place = jit_tmp(j, jit_muladd_i64(j, row, d->w, s->w0));
-    JitValue first = jit_tmp(j, jit_mul(j, place, jit_i64(j, d->channels)));
+    JitValue first = mul(j, place, jit_i64(j, d->channels));
     for (int64_t i = 0; i < d->kernel[0] * d->kernel[1]; i++) {
         int64_t at = i / d->kernel[1] * d->w + i % d->kernel[1];
         s->number = jit_f32(j, (double)i);
-        s->pixel = jit_tmp(j, jit_add(j, first, jit_i64(j, at * d->channels)));
+        s->pixel = add(j, first, jit_i64(j, at * d->channels));
         step(j, s, v);
     }
 }
@@ -135,7 +131,7 @@ static void each_pixel(Jit *j, Window *s, Lanes v, PixelStep *step)
     JitValue row = jit_sub(j, jit_index(&h), s->h0), column = jit_sub(j, jit_index(&w), s->w0);
     JitValue number = jit_tmp(j, jit_muladd_i64(j, row, d->kernel[1], column));
     s->number = jit_tmp(j, jit_cast(j, number, jit_types(j)->f32));
-    s->pixel = jit_tmp(j, jit_mul(j, place, jit_i64(j, d->channels)));
+    s->pixel = mul(j, place, jit_i64(j, d->channels));
     step(j, s, v);
     jit_end_for(j, &w);
     jit_end_for(j, &h);
@@ -152,7 +148,7 @@ static void window_vectors(Jit *j, Window *s, EachVector *body)
         return;
     }
     JitValue rows = jit_sub(j, s->h1, s->h0), columns = jit_sub(j, s->w1, s->w0);
-    JitValue here = jit_tmp(j, jit_mul(j, rows, columns));
+    JitValue here = mul(j, rows, columns);
     JitIf whole = jit_if(j, jit_compare(j, JIT_EQ, here, jit_i64(j, pixels)));
     s->inside = true;
     each_vector_between(j, s->from, s->to, end, 1, body, s);
@@ -192,7 +188,7 @@ static void each_output(Jit *j, Window s, EachVector *body)
     s.from = jit_i64(j, 0);
     s.to = jit_i64(j, d->channels);
     JitLoop task = jit_for(j, jit_task_begin(j), jit_task_end(j), 1, "task");
-    s.image = jit_tmp(j, jit_div(j, jit_index(&task), jit_i64(j, d->oh)));
+    s.image = divide(j, jit_index(&task), jit_i64(j, d->oh));
     JitValue oh = jit_tmp(j, jit_mod(j, jit_index(&task), jit_i64(j, d->oh)));
     JitLoop ow = jit_for(j, jit_i64(j, 0), jit_i64(j, d->ow), 1, "ow");
     set_window(j, &s, oh, jit_index(&ow));
@@ -203,7 +199,7 @@ static void each_output(Jit *j, Window s, EachVector *body)
 
 static void emit_pool(Jit *j, const void *desc)
 {
-    each_output(j, (Window){.d = desc, .x = p_f32(j, 0), .y = p_f32(j, 1)}, pool_vector);
+    each_output(j, (Window){.d = desc, .x = buf_f32(j, 0), .y = buf_f32(j, 1)}, pool_vector);
 }
 
 /* --- gradients --- */
@@ -213,7 +209,7 @@ static void emit_pool(Jit *j, const void *desc)
 static void argmax_pixel(Jit *j, Window *s, Lanes v)
 {
     JitValue x = load(j, s->d, s->x, s->pixel, v), best = jit_tmp(j, jit_get(s->best));
-    JitValue here = jit_tmp(j, jit_splat(j, s->number)), index = jit_tmp(j, jit_get(s->index));
+    JitValue here = splat(j, s->number), index = jit_tmp(j, jit_get(s->index));
     index = jit_tmp(j, jit_vchoose(j, JIT_GT, x, best, here, index));
     jit_set(j, s->index, jit_vchoose(j, JIT_NE, x, x, here, index));
     jit_set(j, s->best, jit_vmax(j, x, best));
@@ -221,10 +217,10 @@ static void argmax_pixel(Jit *j, Window *s, Lanes v)
 
 static void route_pixel(Jit *j, Window *s, Lanes v)
 {
-    JitValue here = jit_tmp(j, jit_splat(j, s->number)), zero = jit_tmp(j, jit_vf(j, 0));
+    JitValue here = splat(j, s->number), zero = vf(j, 0);
     JitValue index = jit_tmp(j, jit_get(s->index)), dx = load(j, s->d, s->dx, s->pixel, v);
     JitValue term = jit_tmp(j, jit_vchoose(j, JIT_EQ, here, index, s->dy, zero));
-    store(j, s->d, s->dx, s->pixel, v, jit_tmp(j, jit_add(j, dx, term)));
+    store(j, s->d, s->dx, s->pixel, v, add(j, dx, term));
 }
 
 static void find_index(Jit *j, Window *s, Lanes v)
@@ -244,7 +240,7 @@ static void index_vector(Jit *j, Lanes v, void *user)
 static void emit_index(Jit *j, const void *desc)
 {
     JitValue index = jit_buf(j, 1, jit_types(j)->p_u8);
-    each_output(j, (Window){.d = desc, .x = p_f32(j, 0), .chosen = index}, index_vector);
+    each_output(j, (Window){.d = desc, .x = buf_f32(j, 0), .chosen = index}, index_vector);
 }
 
 static void scatter_window(Jit *j, Lanes v, void *user)
@@ -263,18 +259,18 @@ static void scatter_window(Jit *j, Lanes v, void *user)
 static void clear_pixel(Jit *j, Lanes v, void *user)
 {
     Window *s = user;
-    store(j, s->d, s->dx, s->pixel, v, jit_tmp(j, jit_vf(j, 0)));
+    store(j, s->d, s->dx, s->pixel, v, vf(j, 0));
 }
 
 /* Rows of the task's image and channels that no window has reached yet. */
 static void clear_rows(Jit *j, Window *s, JitValue from, JitValue to)
 {
     const PoolDesc *d = s->d;
-    JitValue first = jit_tmp(j, jit_mul(j, from, jit_i64(j, d->w)));
-    JitValue last = jit_tmp(j, jit_mul(j, to, jit_i64(j, d->w)));
+    JitValue first = mul(j, from, jit_i64(j, d->w));
+    JitValue last = mul(j, to, jit_i64(j, d->w));
     JitLoop p = jit_for(j, first, last, 1, "p");
     JitValue place = jit_muladd_i64(j, s->image, d->h * d->w, jit_index(&p));
-    s->pixel = jit_tmp(j, jit_mul(j, place, jit_i64(j, d->channels)));
+    s->pixel = mul(j, place, jit_i64(j, d->channels));
     int64_t end = d->block == d->channels ? d->channels : -1;
     each_vector_between(j, s->from, s->to, end, 1, clear_pixel, s);
     jit_end_for(j, &p);
@@ -308,10 +304,10 @@ static void each_image(Jit *j, Window s)
     const PoolDesc *d = s.d;
     JitValue blocks = jit_i64(j, channel_blocks(d));
     JitLoop task = jit_for(j, jit_task_begin(j), jit_task_end(j), 1, "task");
-    s.image = jit_tmp(j, jit_div(j, jit_index(&task), blocks));
+    s.image = divide(j, jit_index(&task), blocks);
     JitValue block = jit_mod(j, jit_index(&task), blocks);
-    s.from = jit_tmp(j, jit_mul(j, block, jit_i64(j, d->block)));
-    JitValue to = jit_tmp(j, jit_add(j, s.from, jit_i64(j, d->block)));
+    s.from = mul(j, block, jit_i64(j, d->block));
+    JitValue to = add(j, s.from, jit_i64(j, d->block));
     s.to = jit_tmp(j, jit_min_i64(j, to, jit_i64(j, d->channels)));
     grad_image(j, &s);
     jit_end_for(j, &task);
@@ -320,14 +316,14 @@ static void each_image(Jit *j, Window s)
 /* dy, x, dx */
 static void emit_pool_grad(Jit *j, const void *desc)
 {
-    each_image(j, (Window){.d = desc, .y = p_f32(j, 0), .x = p_f32(j, 1), .dx = p_f32(j, 2)});
+    each_image(j, (Window){.d = desc, .y = buf_f32(j, 0), .x = buf_f32(j, 1), .dx = buf_f32(j, 2)});
 }
 
 /* dy, index, dx */
 static void emit_index_grad(Jit *j, const void *desc)
 {
     JitValue index = jit_buf(j, 1, jit_types(j)->p_u8);
-    each_image(j, (Window){.d = desc, .y = p_f32(j, 0), .chosen = index, .dx = p_f32(j, 2)});
+    each_image(j, (Window){.d = desc, .y = buf_f32(j, 0), .chosen = index, .dx = buf_f32(j, 2)});
 }
 
 /* --- lowering --- */

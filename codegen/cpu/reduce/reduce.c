@@ -7,6 +7,7 @@
  * second call joins in order. */
 #include "codegen/cpu/point/vector_loops.h"
 #include "codegen/cpu/rules.h"
+#include "codegen/jit/jit_short.h"
 #include "ir/support/bug.h"
 #include "ir/workspace.h"
 
@@ -39,11 +40,6 @@ static bool is_max(const ReduceDesc *d)
     return d->op == OP_reduce_max;
 }
 
-static JitValue p_f32(Jit *j, int i)
-{
-    return jit_buf(j, i, jit_types(j)->p_f32);
-}
-
 static double start_of(const ReduceDesc *d)
 {
     return is_max(d) ? minus_inf : 0;
@@ -56,7 +52,7 @@ static JitValue offset_of(Jit *j, const Digits *set, JitValue i)
         JitValue n = jit_i64(j, set->dim[k]), digit = i;
         if (k > 0) {
             digit = jit_mod(j, i, n);
-            i = jit_tmp(j, jit_div(j, i, n));
+            i = divide(j, i, n);
         }
         at = jit_muladd_i64(j, digit, set->stride[k], at);
     }
@@ -77,7 +73,7 @@ static void fold_vector(Jit *j, Lanes v, void *user)
     JitValue x = load_lanes(j, f->x, f->offset, v, start_of(f->d));
     JitVar acc = f->acc.var[v.way % f->acc.n];
     if (f->d->op == OP_sumsq)
-        x = jit_tmp(j, jit_mul(j, x, x));
+        x = mul(j, x, x);
     jit_set(j, acc, is_max(f->d) ? jit_vmax(j, x, jit_get(acc)) : jit_add(j, jit_get(acc), x));
 }
 
@@ -117,14 +113,14 @@ static JitValue max_lane(Jit *j, JitValue v)
 static JitValue target(Jit *j, const ReduceDesc *d, JitValue chunk)
 {
     if (!d->chunks)
-        return p_f32(j, 1);
-    return jit_tmp(j,
-                   jit_offset(j, p_f32(j, 1), jit_mul(j, chunk, jit_i64(j, d->partial_bytes / 4))));
+        return buf_f32(j, 1);
+    return jit_tmp(
+        j, jit_offset(j, buf_f32(j, 1), jit_mul(j, chunk, jit_i64(j, d->partial_bytes / 4))));
 }
 
 static JitValue finished(Jit *j, const ReduceDesc *d, JitValue v)
 {
-    return d->scale == 1 || d->chunks ? v : jit_tmp(j, jit_mul(j, v, jit_vf(j, d->scale)));
+    return d->scale == 1 || d->chunks ? v : mul(j, v, jit_vf(j, d->scale));
 }
 
 /* --- last dim kept --- */
@@ -144,14 +140,14 @@ static void column_vector(Jit *j, Lanes v, void *user)
     f->acc = accumulator(j, ROWS, jit_vf(j, start_of(f->d)));
     JitLoop four = jit_for(j, c->from, jit_sub(j, c->to, jit_i64(j, ROWS - 1)), ROWS, "r");
     for (int k = 0; k < ROWS; k++) {
-        JitValue i = jit_tmp(j, jit_add(j, jit_index(&four), jit_i64(j, k)));
-        f->offset = jit_tmp(j, jit_add(j, c->kept_base, offset_of(j, r, i)));
+        JitValue i = add(j, jit_index(&four), jit_i64(j, k));
+        f->offset = add(j, c->kept_base, offset_of(j, r, i));
         v.way = k;
         fold_vector(j, v, f);
     }
     jit_end_for(j, &four);
     JitLoop one = jit_for(j, jit_index(&four), c->to, 1, "r");
-    f->offset = jit_tmp(j, jit_add(j, c->kept_base, offset_of(j, r, jit_index(&one))));
+    f->offset = add(j, c->kept_base, offset_of(j, r, jit_index(&one)));
     v.way = 0;
     fold_vector(j, v, f);
     jit_end_for(j, &one);
@@ -161,7 +157,7 @@ static void column_vector(Jit *j, Lanes v, void *user)
 static void start_result(Jit *j, Columns *c, JitValue kept)
 {
     c->kept_base = offset_of(j, &c->f.d->kept, kept);
-    c->result_base = jit_tmp(j, jit_mul(j, kept, jit_i64(j, c->f.d->inner)));
+    c->result_base = mul(j, kept, jit_i64(j, c->f.d->inner));
 }
 
 enum { COLUMN_BLOCK = REDUCE_TASK_COLUMNS };
@@ -193,9 +189,8 @@ static void columns_whole(Jit *j, Columns *c)
     const ReduceDesc *d = c->f.d;
     JitValue blocks = jit_i64(j, column_blocks(d));
     JitLoop task = jit_for(j, jit_task_begin(j), jit_task_end(j), 1, "task");
-    start_result(j, c, jit_tmp(j, jit_div(j, jit_index(&task), blocks)));
-    JitValue from =
-        jit_tmp(j, jit_mul(j, jit_mod(j, jit_index(&task), blocks), jit_i64(j, COLUMN_BLOCK)));
+    start_result(j, c, divide(j, jit_index(&task), blocks));
+    JitValue from = mul(j, jit_mod(j, jit_index(&task), blocks), jit_i64(j, COLUMN_BLOCK));
     JitValue to = jit_add(j, from, jit_i64(j, COLUMN_BLOCK));
     c->from = jit_i64(j, 0);
     c->to = jit_i64(j, d->reduced.count);
@@ -227,7 +222,7 @@ static void fold_rows(Jit *j, Fold *f, JitValue kept, JitValue r0, JitValue r1, 
     JitValue base = offset_of(j, &f->d->kept, kept);
     f->acc = accumulator(j, ROW_WAYS, jit_vf(j, start_of(f->d)));
     JitLoop r = jit_for(j, r0, r1, 1, "r");
-    f->offset = jit_tmp(j, jit_add(j, base, offset_of(j, &f->d->reduced, jit_index(&r))));
+    f->offset = add(j, base, offset_of(j, &f->d->reduced, jit_index(&r)));
     if (from)
         each_vector_between(j, from, to, f->d->inner, ROW_WAYS, fold_vector, f);
     else
@@ -240,7 +235,7 @@ static void fold_rows(Jit *j, Fold *f, JitValue kept, JitValue r0, JitValue r1, 
 static void rows_chunk(Jit *j, Fold *f, JitValue chunk, JitValue kept)
 {
     const ReduceDesc *d = f->d;
-    JitValue next = jit_tmp(j, jit_add(j, chunk, jit_i64(j, 1)));
+    JitValue next = add(j, chunk, jit_i64(j, 1));
     if (d->reduced.count >= d->chunks) {
         fold_rows(j, f, kept, part_start(j, chunk, d->reduced.count, (int)d->chunks),
                   part_start(j, next, d->reduced.count, (int)d->chunks), NULL, NULL);
@@ -286,7 +281,7 @@ static void rows_whole(Jit *j, Fold *f)
 static void emit_reduce(Jit *j, const void *desc)
 {
     const ReduceDesc *d = desc;
-    Columns c = {.f = {.d = d, .x = p_f32(j, 0)}};
+    Columns c = {.f = {.d = d, .x = buf_f32(j, 0)}};
     if (d->inner_kept && d->chunks)
         columns_chunked(j, &c);
     else if (d->inner_kept)
@@ -328,21 +323,22 @@ static JitValue joined_sum(Jit *j, Lanes v, const Fold *f)
     JitLoop chunk = jit_for(j, jit_i64(j, 0), jit_i64(j, f->d->chunks), 1, "chunk");
     compensated_add(j, &sum, partial_result(j, v, f, jit_index(&chunk)));
     jit_end_for(j, &chunk);
-    return jit_tmp(j, jit_mul(j, compensated_total(j, &sum), jit_vf(j, f->d->scale)));
+    return mul(j, compensated_total(j, &sum), jit_vf(j, f->d->scale));
 }
 
 /* Joins the partial results of one vector of results. */
 static void join_vector(Jit *j, Lanes v, void *user)
 {
     Fold *f = user;
-    store_lanes(j, p_f32(j, 1), NULL, v, is_max(f->d) ? joined_max(j, v, f) : joined_sum(j, v, f));
+    store_lanes(j, buf_f32(j, 1), NULL, v,
+                is_max(f->d) ? joined_max(j, v, f) : joined_sum(j, v, f));
 }
 
 enum { JOIN_RESULTS = 512 };
 
 static void emit_join(Jit *j, const void *desc)
 {
-    Fold f = {.d = desc, .x = p_f32(j, 0)};
+    Fold f = {.d = desc, .x = buf_f32(j, 0)};
     JitValue first, last;
     task_items(j, JOIN_RESULTS, f.d->results, &first, &last);
     each_vector_between(j, first, last, f.d->results, 1, join_vector, &f);

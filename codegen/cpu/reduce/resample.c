@@ -9,6 +9,7 @@
  * columns are read, or they do not fit, it adds both at once from the input.  NCHW images are NHWC
  * images of one channel, N*C of them. */
 #include "codegen/cpu/reduce/resample.h"
+#include "codegen/jit/jit_short.h"
 
 #include "codegen/cpu/rules.h"
 #include "ir/support/bug.h"
@@ -67,7 +68,7 @@ static Axis axis_of(Jit *j, Pool *pool, const ResampleDesc *d, int axis)
 static JitValue copied(Jit *j, const Axis *a, JitValue i)
 {
     JitValue shift = jit_load(j, a->shift, i);
-    return jit_tmp(j, jit_add(j, shift, jit_load(j, a->end, i)));
+    return add(j, shift, jit_load(j, a->end, i));
 }
 
 /* --- groups of vectors --- */
@@ -78,7 +79,7 @@ static void whole_group(Jit *j, Kernel *s, JitValue from, int n, GroupBody *body
 {
     Lanes v[GROUP];
     for (int i = 0; i < n; i++)
-        v[i] = (Lanes){jit_tmp(j, jit_add(j, from, jit_i64(j, i * jit_lanes(j)))), NULL, i};
+        v[i] = (Lanes){add(j, from, jit_i64(j, i * jit_lanes(j))), NULL, i};
     body(j, s, v, n);
 }
 
@@ -100,7 +101,7 @@ static void short_line(Jit *j, Kernel *s, JitValue from, int64_t length, GroupBo
     for (int i = 0; i < n; i++) {
         int64_t at = i < n - 1 || n == 1 ? i * lanes : length - lanes;
         JitValue rest = length < lanes && !s->spill ? jit_i64(j, length) : NULL;
-        v[i] = (Lanes){jit_tmp(j, jit_add(j, from, jit_i64(j, at))), rest, i};
+        v[i] = (Lanes){add(j, from, jit_i64(j, at)), rest, i};
     }
     body(j, s, v, n);
 }
@@ -119,9 +120,9 @@ static void each_group(Jit *j, Kernel *s, JitValue from, JitValue to, int64_t le
     if (length >= 0 && length % lanes == 0)
         return;
     JitIf tail = jit_if(j, jit_compare(j, JIT_LT, at, to));
-    Lanes v = {at, jit_tmp(j, jit_sub(j, to, at)), 0};
+    Lanes v = {at, sub(j, to, at), 0};
     if (length >= 0)
-        v = (Lanes){jit_tmp(j, jit_sub(j, to, jit_i64(j, lanes))), NULL, 0};
+        v = (Lanes){sub(j, to, jit_i64(j, lanes)), NULL, 0};
     body(j, s, &v, 1);
     jit_end_if(j, &tail);
 }
@@ -147,7 +148,7 @@ typedef struct TapLoop {
 static void begin_taps(Jit *j, TapLoop *l, const Axis *a, JitValue i, JitVar *sum, int n)
 {
     JitValue shift = jit_load(j, a->shift, i), begin = jit_load(j, a->end, i);
-    JitValue end = jit_load(j, a->end, jit_tmp(j, jit_add(j, i, jit_i64(j, 1))));
+    JitValue end = jit_load(j, a->end, add(j, i, jit_i64(j, 1)));
     l->sum = sum;
     if (a->block > 0) {
         l->block = jit_for(j, begin, end, a->block, "taps");
@@ -158,8 +159,8 @@ static void begin_taps(Jit *j, TapLoop *l, const Axis *a, JitValue i, JitVar *su
     }
     l->tap = jit_for(j, begin, end, 1, "tap");
     JitValue bits = jit_load(j, a->weight, jit_index(&l->tap));
-    l->at = jit_tmp(j, jit_add(j, shift, jit_index(&l->tap)));
-    l->weight = jit_tmp(j, jit_splat(j, jit_tmp(j, jit_bitcast(j, bits, jit_types(j)->f32))));
+    l->at = add(j, shift, jit_index(&l->tap));
+    l->weight = splat(j, jit_tmp(j, jit_bitcast(j, bits, jit_types(j)->f32)));
 }
 
 static void end_taps(Jit *j, TapLoop *l, const Axis *a, JitVar *sum, int n)
@@ -194,7 +195,7 @@ static JitValue input_row(Jit *j, const Kernel *s, JitValue h)
 {
     const ResampleDesc *d = s->d;
     JitValue row = jit_tmp(j, jit_muladd_i64(j, s->image, d->in[0], h));
-    return jit_tmp(j, jit_mul(j, row, jit_i64(j, d->in[1] * d->channels)));
+    return mul(j, row, jit_i64(j, d->in[1] * d->channels));
 }
 
 static void sum_rows(Jit *j, Kernel *s, const Lanes *v, int n)
@@ -203,7 +204,7 @@ static void sum_rows(Jit *j, Kernel *s, const Lanes *v, int n)
     TapLoop row;
     start_sums(j, sum, n);
     begin_taps(j, &row, &s->rows, s->oh, sum, n);
-    JitValue offset = jit_tmp(j, jit_add(j, input_row(j, s, row.at), s->line_x));
+    JitValue offset = add(j, input_row(j, s, row.at), s->line_x);
     add_terms(j, row.sum, v, n, s->x, offset, row.weight);
     end_taps(j, &row, &s->rows, sum, n);
     store_sums(j, sum, v, n, s->scratch, s->line_scratch);
@@ -220,9 +221,9 @@ static void fill_scratch(Jit *j, Kernel *s)
         each_group(j, s, jit_i64(j, 0), jit_i64(j, length), length, sum_rows);
     } else {
         JitLoop w = jit_for(j, jit_i64(j, 0), jit_i64(j, d->in[1]), 1, "w");
-        s->line_x = jit_tmp(j, jit_mul(j, jit_index(&w), jit_i64(j, d->channels)));
+        s->line_x = mul(j, jit_index(&w), jit_i64(j, d->channels));
         JitValue at = jit_mul(j, jit_index(&w), jit_i64(j, d->block));
-        s->line_scratch = jit_tmp(j, jit_sub(j, at, s->from));
+        s->line_scratch = sub(j, at, s->from);
         each_group(j, s, s->from, s->to, -1, sum_rows);
         jit_end_for(j, &w);
     }
@@ -240,14 +241,14 @@ static void add_columns(Jit *j, Kernel *s, JitVar *sum, const Lanes *v, int n, J
     JitValue at = jit_tmp(j, jit_muladd_i64(j, column.at, pixel, offset));
     JitValue weight = column.weight;
     if (row_weight)
-        weight = jit_tmp(j, jit_mul(j, weight, row_weight));
+        weight = mul(j, weight, row_weight);
     add_terms(j, column.sum, v, n, p, at, weight);
     end_taps(j, &column, &s->columns, sum, n);
 }
 
 static void sum_scratch(Jit *j, Kernel *s, JitVar *sum, const Lanes *v, int n)
 {
-    JitValue base = jit_tmp(j, jit_sub(j, jit_i64(j, 0), s->from));
+    JitValue base = sub(j, jit_i64(j, 0), s->from);
     add_columns(j, s, sum, v, n, s->scratch, base, s->d->block, NULL);
 }
 
@@ -282,7 +283,7 @@ static void write_pixel(Jit *j, Kernel *s, const Lanes *v, int n)
         sum_scratch(j, s, sum, v, n);
     JitValue row = jit_muladd_i64(j, s->image, d->out[0], s->oh);
     JitValue place = jit_tmp(j, jit_muladd_i64(j, row, d->out[1], s->ow));
-    store_sums(j, sum, v, n, s->y, jit_tmp(j, jit_mul(j, place, jit_i64(j, d->channels))));
+    store_sums(j, sum, v, n, s->y, mul(j, place, jit_i64(j, d->channels)));
 }
 
 static void write_pixels(Jit *j, Kernel *s, int64_t from, int64_t to, bool spill)
@@ -322,11 +323,11 @@ static void set_task(Jit *j, Kernel *s, JitValue task)
 {
     const ResampleDesc *d = s->d;
     JitValue rows = jit_i64(j, d->out[0]), n = jit_i64(j, blocks(d));
-    JitValue rest = jit_tmp(j, jit_div(j, task, rows));
+    JitValue rest = divide(j, task, rows);
     s->oh = jit_tmp(j, jit_mod(j, task, rows));
-    s->image = jit_tmp(j, jit_div(j, rest, n));
-    s->from = jit_tmp(j, jit_mul(j, jit_mod(j, rest, n), jit_i64(j, d->block)));
-    s->to = jit_tmp(j, jit_add(j, s->from, jit_i64(j, d->block)));
+    s->image = divide(j, rest, n);
+    s->from = mul(j, jit_mod(j, rest, n), jit_i64(j, d->block));
+    s->to = add(j, s->from, jit_i64(j, d->block));
     s->to = jit_tmp(j, jit_min_i64(j, s->to, jit_i64(j, d->channels)));
 }
 

@@ -6,6 +6,7 @@
  * before the same place of the output is written, so that the output may lie on an input. */
 #include "codegen/cpu/point/vector_loops.h"
 #include "codegen/cpu/rules.h"
+#include "codegen/jit/jit_short.h"
 
 #include <math.h>
 
@@ -28,11 +29,6 @@ typedef struct Row {
 } Row;
 
 static const double minus_inf = -(double)INFINITY;
-
-static JitValue buf(Jit *j, int i)
-{
-    return jit_buf(j, i, jit_types(j)->p_f32);
-}
 
 /* --- along the last axis --- */
 
@@ -69,7 +65,7 @@ static void scale_pass(Jit *j, Lanes v, void *user)
 {
     Row *r = user;
     JitValue e = r->held ? r->a[v.way] : load_lanes(j, r->out, r->offset, v, 0);
-    store_lanes(j, r->out, r->offset, v, jit_tmp(j, jit_mul(j, e, r->sum)));
+    store_lanes(j, r->out, r->offset, v, mul(j, e, r->sum));
 }
 
 static void log_pass(Jit *j, Lanes v, void *user)
@@ -78,11 +74,6 @@ static void log_pass(Jit *j, Lanes v, void *user)
     JitValue x = r->held ? r->a[v.way] : load_lanes(j, r->x, r->offset, v, 0);
     JitValue y = jit_sub(j, jit_sub(j, x, r->max), r->log_sum);
     store_lanes(j, r->out, r->offset, v, jit_tmp(j, y));
-}
-
-static JitValue splat(Jit *j, JitValue scalar)
-{
-    return jit_tmp(j, jit_splat(j, scalar));
 }
 
 static int pass_ways(const Row *r)
@@ -102,7 +93,7 @@ static void forward_row(Jit *j, Row *r)
     if (r->d->log)
         r->log_sum = jit_tmp(j, jit_vlog(j, r->sum));
     else
-        r->sum = jit_tmp(j, jit_div(j, jit_vf(j, 1), r->sum));
+        r->sum = divide(j, jit_vf(j, 1), r->sum);
     each_vector(j, n, pass_ways(r), r->d->log ? log_pass : scale_pass, r);
 }
 
@@ -122,14 +113,14 @@ static void dot_pass(Jit *j, Lanes v, void *user)
         r->a[v.way] = dy;
         r->b[v.way] = y;
     }
-    accumulate(j, &r->acc, v, r->d->log ? dy : jit_tmp(j, jit_mul(j, dy, y)));
+    accumulate(j, &r->acc, v, r->d->log ? dy : mul(j, dy, y));
 }
 
 static JitValue grad_element(Jit *j, const Row *r, JitValue dy, JitValue y)
 {
     if (r->d->log)
-        return jit_tmp(j, jit_sub(j, dy, jit_tmp(j, jit_mul(j, jit_vexp(j, y), r->sum))));
-    return jit_tmp(j, jit_mul(j, y, jit_tmp(j, jit_sub(j, dy, r->sum))));
+        return sub(j, dy, mul(j, jit_vexp(j, y), r->sum));
+    return mul(j, y, sub(j, dy, r->sum));
 }
 
 static void grad_pass(Jit *j, Lanes v, void *user)
@@ -205,7 +196,7 @@ static void forward_lines(Jit *j, Row *r, Lanes v)
     if (r->d->log)
         r->log_sum = jit_tmp(j, jit_vlog(j, r->sum));
     else
-        r->sum = jit_tmp(j, jit_div(j, jit_vf(j, 1), r->sum));
+        r->sum = divide(j, jit_vf(j, 1), r->sum);
     each_step(j, r, v, r->d->log ? line_log : line_scale);
 }
 
@@ -232,14 +223,14 @@ static int64_t softmax_items(const SoftmaxDesc *d)
 static void emit_softmax(Jit *j, const void *desc)
 {
     const SoftmaxDesc *d = desc;
-    Row r = {.d = d, .x = buf(j, 0), .y = d->grad ? buf(j, 1) : NULL};
+    Row r = {.d = d, .x = buf_f32(j, 0), .y = d->grad ? buf_f32(j, 1) : NULL};
     JitValue first, last;
-    r.out = buf(j, d->grad ? 2 : 1);
+    r.out = buf_f32(j, d->grad ? 2 : 1);
     r.held =
         d->inner == 1 && divide_up(d->length, jit_lanes(j)) * (d->grad ? 2 : 1) <= row_registers(j);
     task_items(j, softmax_items(d), d->outer, &first, &last);
     JitLoop rows = jit_for(j, first, last, 1, "row");
-    r.offset = jit_tmp(j, jit_mul(j, jit_index(&rows), jit_i64(j, d->length * d->inner)));
+    r.offset = mul(j, jit_index(&rows), jit_i64(j, d->length * d->inner));
     if (d->inner > 1)
         each_vector(j, d->inner, 1, lines, &r);
     else if (d->grad)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What kernels that compare logits with labels share, in loss_totals.c: loss.c
- * (cross-entropy) and accuracy.c use it. */
-#ifndef SCRIMP_CODEGEN_CPU_REDUCE_LOSS_H
-#define SCRIMP_CODEGEN_CPU_REDUCE_LOSS_H
+/* What kernels that compare logits with labels share: cross-entropy (loss.c, loss_grad.c)
+ * and accuracy.c. */
+#ifndef SCRIMP_CODEGEN_CPU_REDUCE_LOSS_TOTALS_H
+#define SCRIMP_CODEGEN_CPU_REDUCE_LOSS_TOTALS_H
 
 #include "codegen/cpu/point/vector_loops.h"
 

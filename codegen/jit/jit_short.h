@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Short names for what formulas in kernels are written in.  Each result is held in a temporary: it
+ * is computed once, however often it is used. */
+#ifndef SCRIMP_CODEGEN_JIT_JIT_SHORT_H
+#define SCRIMP_CODEGEN_JIT_JIT_SHORT_H
+
+#include "codegen/jit/jit.h"
+
+static inline JitValue add(Jit *j, JitValue a, JitValue b)
+{
+    return jit_tmp(j, jit_add(j, a, b));
+}
+
+static inline JitValue sub(Jit *j, JitValue a, JitValue b)
+{
+    return jit_tmp(j, jit_sub(j, a, b));
+}
+
+static inline JitValue mul(Jit *j, JitValue a, JitValue b)
+{
+    return jit_tmp(j, jit_mul(j, a, b));
+}
+
+static inline JitValue divide(Jit *j, JitValue a, JitValue b)
+{
+    return jit_tmp(j, jit_div(j, a, b));
+}
+
+static inline JitValue neg(Jit *j, JitValue a)
+{
+    return jit_tmp(j, jit_neg(j, a));
+}
+
+/* A constant vector of floats. */
+static inline JitValue vf(Jit *j, double v)
+{
+    return jit_tmp(j, jit_vf(j, v));
+}
+
+static inline JitValue splat(Jit *j, JitValue scalar)
+{
+    return jit_tmp(j, jit_splat(j, scalar));
+}
+
+/* Buffer i of the kernel, as floats. */
+static inline JitValue buf_f32(Jit *j, int i)
+{
+    return jit_buf(j, i, jit_types(j)->p_f32);
+}
+
+#endif

@@ -3,6 +3,7 @@
 #include "ir/workspace.h"
 
 #include "ir/op_rules.h"
+#include "ir/support/divide.h"
 
 #include <string.h>
 
@@ -74,11 +75,6 @@ static int64_t wgrad_partial_bytes(const Graph *g, const Node *n)
         narrow = times(4 * DEPTHWISE_CHUNKS,
                        times(times(taps, dw->dim[2]), round_up(dw->dim[3], DEPTHWISE_PAD)));
     return bytes > narrow ? bytes : narrow;
-}
-
-static int64_t divide_up(int64_t a, int64_t b)
-{
-    return (a + b - 1) / b;
 }
 
 /* The axis of the input is reduced. */

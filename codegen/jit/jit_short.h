@@ -42,6 +42,14 @@ static inline JitValue splat(Jit *j, JitValue scalar)
     return jit_tmp(j, jit_splat(j, scalar));
 }
 
+/* Takes the lowest digit of *rest, which counts to size (i64). */
+static inline JitValue take_digit(Jit *j, JitValue *rest, int64_t size)
+{
+    JitValue d = jit_tmp(j, jit_mod(j, *rest, jit_i64(j, size)));
+    *rest = divide(j, *rest, jit_i64(j, size));
+    return d;
+}
+
 /* Buffer i of the kernel, as floats. */
 static inline JitValue buf_f32(Jit *j, int i)
 {

@@ -53,55 +53,21 @@ static JitValue binary(Jit *j, enum gcc_jit_binary_op op, JitValue a, JitValue b
     return gcc_jit_context_new_binary_op(j->ctx, NULL, op, jit_type_of(a), a, b);
 }
 
-JitValue jit_add(Jit *j, JitValue a, JitValue b)
-{
-    return binary(j, GCC_JIT_BINARY_OP_PLUS, a, b);
-}
-
-JitValue jit_sub(Jit *j, JitValue a, JitValue b)
-{
-    return binary(j, GCC_JIT_BINARY_OP_MINUS, a, b);
-}
-
-JitValue jit_mul(Jit *j, JitValue a, JitValue b)
-{
-    return binary(j, GCC_JIT_BINARY_OP_MULT, a, b);
-}
-
-JitValue jit_div(Jit *j, JitValue a, JitValue b)
-{
-    return binary(j, GCC_JIT_BINARY_OP_DIVIDE, a, b);
-}
-
-JitValue jit_mod(Jit *j, JitValue a, JitValue b)
-{
-    return binary(j, GCC_JIT_BINARY_OP_MODULO, a, b);
-}
-
-JitValue jit_and(Jit *j, JitValue a, JitValue b)
-{
-    return binary(j, GCC_JIT_BINARY_OP_BITWISE_AND, a, b);
-}
-
-JitValue jit_or(Jit *j, JitValue a, JitValue b)
-{
-    return binary(j, GCC_JIT_BINARY_OP_BITWISE_OR, a, b);
-}
-
-JitValue jit_xor(Jit *j, JitValue a, JitValue b)
-{
-    return binary(j, GCC_JIT_BINARY_OP_BITWISE_XOR, a, b);
-}
-
-JitValue jit_shl(Jit *j, JitValue a, JitValue b)
-{
-    return binary(j, GCC_JIT_BINARY_OP_LSHIFT, a, b);
-}
-
-JitValue jit_shr(Jit *j, JitValue a, JitValue b)
-{
-    return binary(j, GCC_JIT_BINARY_OP_RSHIFT, a, b);
-}
+#define INSTRUCTION(name, op)                                                                      \
+    JitValue jit_##name(Jit *j, JitValue a, JitValue b)                                            \
+    {                                                                                              \
+        return binary(j, GCC_JIT_BINARY_OP_##op, a, b);                                            \
+    }
+INSTRUCTION(add, PLUS)
+INSTRUCTION(sub, MINUS)
+INSTRUCTION(mul, MULT)
+INSTRUCTION(div, DIVIDE)
+INSTRUCTION(mod, MODULO)
+INSTRUCTION(and, BITWISE_AND)
+INSTRUCTION(or, BITWISE_OR)
+INSTRUCTION(xor, BITWISE_XOR)
+INSTRUCTION(shl, LSHIFT)
+INSTRUCTION(shr, RSHIFT)
 
 static JitValue all_ones(Jit *j, JitType t)
 {

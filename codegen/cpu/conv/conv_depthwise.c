@@ -15,6 +15,7 @@
  * The data gradient of stride s has s * s phases, each with taps of its own; a task does all phases
  * of a band of rows, so that dy is read from memory once. */
 #include "codegen/cpu/conv/conv.h"
+#include "ir/support/divide.h"
 #include "ir/workspace.h"
 
 enum {
@@ -33,11 +34,6 @@ typedef struct DepthEmit {
     int phase;
     JitValue image, row0, row1; /* result rows of the task's band, counted within a phase */
 } DepthEmit;
-
-static int64_t ceil_div(int64_t a, int64_t b)
-{
-    return (a + b - 1) / b;
-}
 
 /* Floats of a row of taps. */
 static int64_t weight_row(const ConvGeometry *q)
@@ -367,7 +363,7 @@ static int64_t rows_of_first_phase(const ConvDepth *d)
 
 static int64_t bands(const ConvDepth *d)
 {
-    return ceil_div(rows_of_first_phase(d), d->band_rows);
+    return divide_up(rows_of_first_phase(d), d->band_rows);
 }
 
 int64_t conv_depthwise_tasks(const ConvDepth *d)
@@ -379,7 +375,7 @@ void conv_depthwise_plan(ConvDepth *d)
 {
     d->band_rows = rows_of_first_phase(d) ? rows_of_first_phase(d) : 1;
     while (d->band_rows > BAND_LEAST && d->q.images * bands(d) < TASKS_WANTED)
-        d->band_rows = ceil_div(d->band_rows, 2);
+        d->band_rows = divide_up(d->band_rows, 2);
 }
 
 void conv_depthwise_emit(Jit *j, const void *desc)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* How window passes are cut into tiles, units, bands and tasks. */
 #include "codegen/cpu/conv/conv.h"
+#include "ir/support/divide.h"
 #include "runtime/abi.h"
 
 enum {
@@ -10,11 +11,6 @@ enum {
     TILES_MOST = 8, /* different tiles of a unit that spans rows or images: code size */
     COPY_PAD = 16
 };
-
-static int64_t ceil_div(int64_t a, int64_t b)
-{
-    return (a + b - 1) / b;
-}
 
 static int64_t span(const ConvAxis *x, int64_t count)
 {
@@ -119,11 +115,11 @@ static void plan_tasks(ConvWindow *w)
     while (w->band_units > 1 && !copy_fits(w, w->band_units * w->unit_rows, COPY_BYTES_WANTED))
         w->band_units--;
     while (w->phase && w->band_units > 1 && source_bytes(w) > source_bytes_wanted(w))
-        w->band_units = ceil_div(w->band_units, 2);
+        w->band_units = divide_up(w->band_units, 2);
     while (w->band_units > 4 && conv_window_tasks(w) < TASKS_WANTED)
-        w->band_units = ceil_div(w->band_units, 2);
-    w->band_units = ceil_div(w->axis[0].count / w->unit_rows,
-                             ceil_div(w->axis[0].count / w->unit_rows, w->band_units));
+        w->band_units = divide_up(w->band_units, 2);
+    w->band_units = divide_up(w->axis[0].count / w->unit_rows,
+                              divide_up(w->axis[0].count / w->unit_rows, w->band_units));
     while (conv_window_tasks(w) < TASKS_WANTED && w->panels >= 2 * w->panel_groups)
         w->panel_groups *= 2;
 }
@@ -132,8 +128,8 @@ bool conv_window_plan(ConvWindow *w, const Target *t)
 {
     w->unit_images = w->unit_rows = w->band_units = 1;
     w->unit_columns = w->axis[1].count;
-    w->shape = tile_shape(t, ceil_div(w->cols, t->vector_floats), TILE_MAX_ROWS);
-    w->panels = ceil_div(w->cols, (int64_t)w->shape.vectors * t->vector_floats);
+    w->shape = tile_shape(t, divide_up(w->cols, t->vector_floats), TILE_MAX_ROWS);
+    w->panels = divide_up(w->cols, (int64_t)w->shape.vectors * t->vector_floats);
     w->panel_groups = 1;
     w->direct = empty(w) || (inside(&w->axis[0]) && inside(&w->axis[1]));
     /* Pixels a multiple of 2 KiB apart collide in the first-level cache. */

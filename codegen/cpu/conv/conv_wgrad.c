@@ -7,6 +7,8 @@
  * owns a chunk of the rows of dy instead, with partial sums in the workspace (conv_join.c). */
 #include "codegen/cpu/conv/conv.h"
 #include "codegen/cpu/gemm/gemm_pack.h"
+#include "codegen/jit/jit_short.h"
+#include "ir/support/divide.h"
 #include "runtime/abi.h"
 
 enum {
@@ -16,11 +18,6 @@ enum {
     DY_BYTES = 192 * 1024, /* of packed dy */
     CHANNELS_LEAST = 32    /* of a block */
 };
-
-static int64_t ceil_div(int64_t a, int64_t b)
-{
-    return (a + b - 1) / b;
-}
 
 /* Columns of x under one row of dy. */
 static int64_t x_columns(const ConvGeometry *q)
@@ -59,8 +56,8 @@ static int64_t scratch_bytes(const ConvWgrad *w, const Target *t)
 
 static void set_channel_blocks(ConvWgrad *w, int64_t blocks)
 {
-    w->channel_block = ceil_div(conv_group_in(&w->q), blocks);
-    w->channel_blocks = ceil_div(conv_group_in(&w->q), w->channel_block);
+    w->channel_block = divide_up(conv_group_in(&w->q), blocks);
+    w->channel_blocks = divide_up(conv_group_in(&w->q), w->channel_block);
 }
 
 bool conv_wgrad_plan(ConvWgrad *w, const Target *t)
@@ -68,11 +65,11 @@ bool conv_wgrad_plan(ConvWgrad *w, const Target *t)
     const ConvGeometry *q = &w->q;
     int64_t channels = conv_group_in(q);
     set_channel_blocks(w, 1);
-    w->shape = tile_shape(t, ceil_div(conv_group_out(q), t->vector_floats),
+    w->shape = tile_shape(t, divide_up(conv_group_out(q), t->vector_floats),
                           joined(w) ? q->s * channels : channels);
-    w->panels = ceil_div(conv_group_out(q), (int64_t)w->shape.vectors * t->vector_floats);
+    w->panels = divide_up(conv_group_out(q), (int64_t)w->shape.vectors * t->vector_floats);
     w->panel_groups = 1;
-    w->band_rows = q->ow ? ceil_div(BAND_PIXELS, q->ow) : 1;
+    w->band_rows = q->ow ? divide_up(BAND_PIXELS, q->ow) : 1;
     int64_t blocks = 1;
     while (conv_wgrad_tasks(w) < TASKS_WANTED && w->panels >= 2 * w->panel_groups)
         w->panel_groups *= 2;
@@ -112,13 +109,6 @@ static int64_t panel_floats(const WgradEmit *e)
     return (int64_t)e->w->shape.vectors * jit_lanes(e->j);
 }
 
-static JitValue digit(Jit *j, JitValue *rest, int64_t size)
-{
-    JitValue d = jit_tmp(j, jit_mod(j, *rest, jit_i64(j, size)));
-    *rest = jit_tmp(j, jit_div(j, *rest, jit_i64(j, size)));
-    return d;
-}
-
 /* chunk: used when there are several. */
 static void find_chunk(WgradEmit *e, JitValue chunk)
 {
@@ -145,13 +135,13 @@ static void decode_task(WgradEmit *e, JitValue task)
     Jit *j = e->j;
     const ConvWgrad *w = e->w;
     JitValue rest = task, one = jit_i64(j, 1);
-    JitValue part = digit(j, &rest, w->panel_groups), parts = jit_i64(j, w->panel_groups);
+    JitValue part = take_digit(j, &rest, w->panel_groups), parts = jit_i64(j, w->panel_groups);
     JitValue panels = jit_i64(j, w->panels);
     e->panel0 = jit_tmp(j, jit_div(j, jit_mul(j, part, panels), parts));
     e->panel1 = jit_tmp(j, jit_div(j, jit_mul(j, jit_add(j, part, one), panels), parts));
-    e->block = digit(j, &rest, w->channel_blocks);
-    e->r = w->split_rows ? digit(j, &rest, w->q.r) : NULL;
-    e->group = w->chunks == 1 ? rest : digit(j, &rest, w->q.groups);
+    e->block = take_digit(j, &rest, w->channel_blocks);
+    e->r = w->split_rows ? take_digit(j, &rest, w->q.r) : NULL;
+    e->group = w->chunks == 1 ? rest : take_digit(j, &rest, w->q.groups);
     find_chunk(e, rest);
     e->channel0 = jit_tmp(j, jit_mul(j, e->block, jit_i64(j, w->channel_block)));
     e->channels = jit_min_i64(j, jit_i64(j, w->channel_block),
@@ -219,7 +209,7 @@ typedef struct Segment {
 static Tile make_tile(const WgradEmit *e, int rows, int64_t columns)
 {
     const ConvWgrad *w = e->w;
-    int lanes = jit_lanes(e->j), vectors = (int)((columns + lanes - 1) / lanes);
+    int lanes = jit_lanes(e->j), vectors = (int)divide_up(columns, lanes);
     int64_t width = (int64_t)vectors * lanes;
     Tile t = {.rows = rows,
               .vectors = vectors,
@@ -313,7 +303,7 @@ static void pack_dy(const WgradEmit *e, JitValue panel, int64_t columns)
 {
     Jit *j = e->j;
     const ConvGeometry *q = &e->w->q;
-    int lanes = jit_lanes(j), vectors = (int)((columns + lanes - 1) / lanes);
+    int lanes = jit_lanes(j), vectors = (int)divide_up(columns, lanes);
     JitValue pixel = jit_tmp(j, jit_mul(j, e->row0, jit_i64(j, q->ow)));
     JitValue from = jit_offset(j, jit_buf(j, e->w->dy_buf, jit_types(j)->p_f32),
                                jit_muladd_i64(j, pixel, q->k, panel_column(e, panel)));

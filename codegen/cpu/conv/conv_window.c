@@ -3,7 +3,9 @@
  */
 #include "codegen/cpu/conv/conv.h"
 #include "codegen/cpu/gemm/gemm_pack.h"
+#include "codegen/jit/jit_short.h"
 #include "ir/support/bug.h"
+#include "ir/support/divide.h"
 
 #include <string.h>
 
@@ -21,7 +23,7 @@ static int64_t panel_floats(const ConvWindow *w, const Jit *j)
 
 static int64_t padded_columns(const ConvWindow *w, int lanes)
 {
-    return (w->cols + lanes - 1) / lanes * lanes;
+    return divide_up(w->cols, lanes) * lanes;
 }
 
 int64_t conv_window_packed_floats(const ConvWindow *w, int lanes)
@@ -62,7 +64,7 @@ static JitValue weight_at(const ConvWindow *w, Jit *j, JitValue group, JitValue 
 static void pack_taps(const ConvWindow *w, Jit *j, JitValue group, JitValue panel, int64_t columns)
 {
     int lanes = jit_lanes(j);
-    int vectors = (int)((columns + lanes - 1) / lanes);
+    int vectors = (int)divide_up(columns, lanes);
     PackPanel p = {vectors, columns, w->transposed ? 1 : w->q.k, w->transposed ? w->q.k : 1};
     int64_t over = (int64_t)vectors * lanes - columns;
     JitValue safe = jit_i64(j, w->red - (over + w->q.k - 1) / w->q.k);
@@ -136,14 +138,9 @@ static int64_t image_floats(const ConvWindow *w)
     return row_floats(w) * (w->direct ? w->axis[0].source : span(&w->axis[0], band_rows(w)));
 }
 
-static int64_t divide_round_up(int64_t a, int64_t b)
-{
-    return (a + b - 1) / b;
-}
-
 static int64_t bands(const ConvWindow *w)
 {
-    return divide_round_up(w->axis[0].count, band_rows(w));
+    return divide_up(w->axis[0].count, band_rows(w));
 }
 
 int64_t conv_window_tasks(const ConvWindow *w)
@@ -154,30 +151,22 @@ int64_t conv_window_tasks(const ConvWindow *w)
            (w->axis[1].count / w->unit_columns) * w->panel_groups;
 }
 
-/* Takes the lowest digit of *rest. */
-static JitValue digit(Jit *j, JitValue *rest, int64_t size)
-{
-    JitValue d = jit_tmp(j, jit_mod(j, *rest, jit_i64(j, size)));
-    *rest = jit_tmp(j, jit_div(j, *rest, jit_i64(j, size)));
-    return d;
-}
-
 static void decode_task(WindowEmit *e, JitValue task)
 {
     Jit *j = e->j;
     const ConvWindow *w = e->w;
     JitValue rest = task, one = jit_i64(j, 1);
-    JitValue part = digit(j, &rest, w->panel_groups), parts = jit_i64(j, w->panel_groups);
+    JitValue part = take_digit(j, &rest, w->panel_groups), parts = jit_i64(j, w->panel_groups);
     JitValue panels = jit_i64(j, w->panels);
     e->panel0 = jit_tmp(j, jit_div(j, jit_mul(j, part, panels), parts));
     e->panel1 = jit_tmp(j, jit_div(j, jit_mul(j, jit_add(j, part, one), panels), parts));
-    JitValue block = digit(j, &rest, w->axis[1].count / w->unit_columns);
+    JitValue block = take_digit(j, &rest, w->axis[1].count / w->unit_columns);
     e->column0 = jit_tmp(j, jit_mul(j, block, jit_i64(j, w->unit_columns)));
-    JitValue band = digit(j, &rest, bands(w));
+    JitValue band = take_digit(j, &rest, bands(w));
     e->row0 = jit_tmp(j, jit_mul(j, band, jit_i64(j, band_rows(w))));
     e->row1 =
         jit_min_i64(j, jit_add(j, e->row0, jit_i64(j, band_rows(w))), jit_i64(j, w->axis[0].count));
-    JitValue images = digit(j, &rest, w->q.images / w->unit_images);
+    JitValue images = take_digit(j, &rest, w->q.images / w->unit_images);
     e->image = jit_tmp(j, jit_mul(j, images, jit_i64(j, w->unit_images)));
     e->group = rest;
 }
@@ -298,7 +287,7 @@ static Tile make_tile(const WindowEmit *e, int64_t columns, int64_t first, int64
 {
     const ConvWindow *w = e->w;
     int lanes = jit_lanes(e->j);
-    int vectors = (int)((columns + lanes - 1) / lanes);
+    int vectors = (int)divide_up(columns, lanes);
     Tile t = {.rows = (int)count,
               .vectors = vectors,
               .last_lanes = (int)(columns - (int64_t)(vectors - 1) * lanes),

@@ -2,6 +2,8 @@
 #include "codegen/cpu/gemm/gemm.h"
 
 #include "codegen/cpu/gemm/gemm_pack.h"
+#include "codegen/jit/jit_short.h"
+#include "ir/support/divide.h"
 
 /* --- code of one task --- */
 
@@ -83,12 +85,10 @@ static void decode_task(GemmEmit *e, JitValue task)
 {
     Jit *j = e->j;
     const Gemm *g = e->g;
-    JitValue groups = jit_i64(j, g->panel_groups), blocks = jit_i64(j, g->row_blocks);
-    JitValue group = jit_tmp(j, jit_mod(j, task, groups));
-    JitValue rest = jit_tmp(j, jit_div(j, task, groups));
-    JitValue block = jit_tmp(j, jit_mod(j, rest, blocks));
-    JitValue one = jit_i64(j, 1);
-    e->batch = jit_tmp(j, jit_div(j, rest, blocks));
+    JitValue rest = task, one = jit_i64(j, 1);
+    JitValue group = take_digit(j, &rest, g->panel_groups);
+    JitValue block = take_digit(j, &rest, g->row_blocks);
+    e->batch = rest;
     e->tile0 = jit_tmp(j, part_begin(j, block, g->rows.tiles, g->row_blocks));
     e->tile1 = jit_tmp(j, part_begin(j, jit_add(j, block, one), g->rows.tiles, g->row_blocks));
     e->panel0 = jit_tmp(j, part_begin(j, group, g->panels, g->panel_groups));
@@ -259,7 +259,7 @@ static void emit_last_panel(const GemmEmit *e, int64_t whole, int64_t columns)
 {
     Jit *j = e->j;
     int lanes = jit_lanes(j);
-    PanelKind p = {(int)((columns + lanes - 1) / lanes), columns, false};
+    PanelKind p = {(int)divide_up(columns, lanes), columns, false};
     PackPanel pack = {p.vectors, p.columns, e->g->b_k, e->g->b_n};
     JitIf s = jit_if(j, jit_compare(j, JIT_GT, e->panel1, jit_i64(j, whole)));
     JitValue panel = jit_i64(j, whole);

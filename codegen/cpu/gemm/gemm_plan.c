@@ -3,6 +3,7 @@
 #include "codegen/cpu/gemm/gemm.h"
 
 #include "ir/support/bug.h"
+#include "ir/support/divide.h"
 #include "runtime/abi.h"
 
 enum {
@@ -13,11 +14,6 @@ enum {
     TASK_FLOPS_LEAST = 2000000,
     PARTIAL_BYTES = 256 * 1024
 };
-
-static int64_t ceil_div(int64_t a, int64_t b)
-{
-    return (a + b - 1) / b;
-}
 
 static int64_t panel_floats(const Gemm *g, const Target *t)
 {
@@ -75,10 +71,10 @@ static bool wants_packed_a(const Gemm *g)
 
 static void plan_k(Gemm *g, const Target *t)
 {
-    g->k_blocks = g->k > K_BLOCK_MOST ? ceil_div(g->k, K_BLOCK_MOST) : 1;
-    g->k_block = ceil_div(ceil_div(g->k, g->k_blocks), t->vector_floats) * t->vector_floats;
+    g->k_blocks = g->k > K_BLOCK_MOST ? divide_up(g->k, K_BLOCK_MOST) : 1;
+    g->k_block = divide_up(divide_up(g->k, g->k_blocks), t->vector_floats) * t->vector_floats;
     if (g->k_block)
-        g->k_blocks = ceil_div(g->k, g->k_block);
+        g->k_blocks = divide_up(g->k, g->k_block);
 }
 
 static double task_flops(const Gemm *g)
@@ -92,15 +88,15 @@ static int64_t least_groups(const Gemm *g, const Target *t)
 {
     if (!g->private_partial)
         return 1;
-    int64_t rows = ceil_div(g->rows.tiles, g->row_blocks) * g->shape.rows;
+    int64_t rows = divide_up(g->rows.tiles, g->row_blocks) * g->shape.rows;
     int64_t fit = PARTIAL_BYTES / (4 * rows * panel_floats(g, t));
-    return ceil_div(g->panels, fit < 1 ? 1 : fit);
+    return divide_up(g->panels, fit < 1 ? 1 : fit);
 }
 
 /* Splits the longer side until there are tasks enough. */
 static void plan_tasks(Gemm *g, const Target *t)
 {
-    g->row_blocks = ceil_div(g->m, ROWS_PER_TASK);
+    g->row_blocks = divide_up(g->m, ROWS_PER_TASK);
     g->panel_groups = 1;
     while (g->batches * g->row_blocks * g->panel_groups < TASKS_WANTED &&
            task_flops(g) > TASK_FLOPS_LEAST) {
@@ -123,12 +119,12 @@ static void plan_tasks(Gemm *g, const Target *t)
 
 static void check_scratch(const Gemm *g, const Target *t)
 {
-    int64_t rows = ceil_div(g->rows.tiles, g->row_blocks) * g->shape.rows + GEMM_A_PAD;
+    int64_t rows = divide_up(g->rows.tiles, g->row_blocks) * g->shape.rows + GEMM_A_PAD;
     int64_t floats = (g->k_block + 1) * panel_floats(g, t) * GEMM_PACK_PANELS;
     if (g->pack_a)
         floats += rows * (g->k_block + GEMM_A_PAD) + 64;
     if (g->private_partial)
-        floats += rows * ceil_div(g->panels, g->panel_groups) * panel_floats(g, t);
+        floats += rows * divide_up(g->panels, g->panel_groups) * panel_floats(g, t);
     if (floats * 4 > SCRIMP_SCRATCH_BYTES)
         BUG("matrix product %lld x %lld x %lld needs %lld bytes of scratch", (long long)g->m,
             (long long)g->n, (long long)g->k, (long long)floats * 4);
@@ -144,15 +140,15 @@ void gemm_plan(Gemm *g, const Target *t)
         g->batches = 0;
         return;
     }
-    g->shape = tile_shape(t, ceil_div(g->n, t->vector_floats), g->m);
+    g->shape = tile_shape(t, divide_up(g->n, t->vector_floats), g->m);
     g->rows = tile_split(g->m, g->shape.rows);
-    g->panels = ceil_div(g->n, panel_floats(g, t));
+    g->panels = divide_up(g->n, panel_floats(g, t));
     plan_k(g, t);
     g->private_partial = g->k_blocks > 1 && (collides(g->n) || epilogue_may_alias(&g->epilogue) ||
                                              dtype_bytes(g->epilogue.out.dtype) != 4);
     g->pack_a = wants_packed_a(g);
     plan_tasks(g, t);
-    g->direct_b = g->b_n == 1 && ceil_div(g->rows.tiles, g->row_blocks) == 1;
+    g->direct_b = g->b_n == 1 && divide_up(g->rows.tiles, g->row_blocks) == 1;
     check_scratch(g, t);
 }
 

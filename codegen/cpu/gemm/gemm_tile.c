@@ -2,6 +2,7 @@
 #include "codegen/cpu/gemm/gemm_tile.h"
 
 #include "ir/support/bug.h"
+#include "ir/support/divide.h"
 
 #include <string.h>
 
@@ -52,7 +53,7 @@ TileShape tile_shape(const Target *target, int64_t n_vectors, int64_t max_rows)
 
 TileSplit tile_split(int64_t n, int64_t most)
 {
-    int64_t tiles = (n + most - 1) / most;
+    int64_t tiles = divide_up(n, most);
     TileSplit s = {tiles, n / tiles, n % tiles};
     return s;
 }

@@ -10,6 +10,7 @@
 #include "codegen/cpu/point/relu_mask.h"
 #include "codegen/cpu/point/vector_loops.h"
 
+#include "codegen/jit/jit_short.h"
 #include "ir/support/bug.h"
 
 #include <string.h>
@@ -364,11 +365,8 @@ static void start_row(Emit *e, JitValue row)
 {
     Jit *j = e->j;
     JitValue index[TYPE_MAX_RANK], rest = row;
-    for (int d = e->p->rank - 2; d > 0; d--) {
-        JitValue n = jit_i64(j, e->p->dim[d]);
-        index[d] = jit_tmp(j, jit_mod(j, rest, n));
-        rest = jit_tmp(j, jit_div(j, rest, n));
-    }
+    for (int d = e->p->rank - 2; d > 0; d--)
+        index[d] = take_digit(j, &rest, e->p->dim[d]);
     index[0] = rest;
     set_offsets(e, index);
     compute_all(e, ON_ROW);

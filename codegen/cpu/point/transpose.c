@@ -5,6 +5,7 @@
 #include "codegen/cpu/point/pointwise_internal.h"
 #include "codegen/cpu/point/vector_loops.h"
 #include "codegen/cpu/rules.h"
+#include "codegen/jit/jit_short.h"
 
 enum { SQUARE = 16, SQUARES_PER_TASK = 16 };
 
@@ -83,8 +84,7 @@ static void locate(Jit *j, const TransposeDesc *d, JitValue i, JitValue *in, Jit
 {
     *in = *out = jit_i64(j, 0);
     for (int64_t k = d->rank - 1; k >= 0; k--) {
-        JitValue n = jit_i64(j, squares(d, k)), at = jit_tmp(j, jit_mod(j, i, n));
-        i = jit_tmp(j, jit_div(j, i, n));
+        JitValue at = take_digit(j, &i, squares(d, k));
         if (k == d->lead || k == d->rank - 1) {
             at = jit_tmp(j, jit_mul(j, at, jit_i64(j, SQUARE)));
             JitValue rest = jit_tmp(j, jit_sub(j, jit_i64(j, d->dim[k]), at));

@@ -181,11 +181,6 @@ AxisShape axis_shape(const Type *t, int64_t axis)
     return a;
 }
 
-int64_t divide_up(int64_t a, int64_t b)
-{
-    return (a + b - 1) / b;
-}
-
 int64_t items_per_task(int64_t elements)
 {
     return elements >= TASK_ELEMENTS ? 1 : TASK_ELEMENTS / (elements ? elements : 1);
@@ -201,6 +196,16 @@ void task_items(Jit *j, int64_t per, int64_t total, JitValue *first, JitValue *l
 JitValue part_start(Jit *j, JitValue part, int64_t units, int parts)
 {
     return divide(j, jit_mul(j, part, jit_i64(j, units)), jit_i64(j, parts));
+}
+
+int node_bufs(const Node *n, CallBuf *bufs)
+{
+    int n_bufs = 0;
+    for (int i = 0; i < n->n_in; i++)
+        bufs[n_bufs++] = (CallBuf){n->in[i], 0};
+    for (int i = 0; i < n->n_out; i++)
+        bufs[n_bufs++] = (CallBuf){n->out[i], 0};
+    return n_bufs;
 }
 
 static CallDraft pod_call(Lowering *l, const char *name, KernelEmit *emit, const void *desc,

@@ -5,6 +5,7 @@
 
 #include "codegen/build/kernel.h"
 #include "codegen/jit/jit.h"
+#include "ir/support/divide.h"
 
 /* Elements [at, at + n) of a line; n NULL: a whole vector. */
 typedef struct Lanes {
@@ -63,12 +64,13 @@ AxisShape axis_shape(const Type *t, int64_t axis); /* negative counts from the e
 
 /* Tasks of `per` items each: items [first, last) of the kernel call. */
 void task_items(Jit *j, int64_t per, int64_t total, JitValue *first, JitValue *last);
-int64_t divide_up(int64_t a, int64_t b);
 /* Items of `elements` elements each in a task of about 16K elements, at least 1. */
 int64_t items_per_task(int64_t elements);
 /* Part `part` (i64) of `parts` of the units 0..units-1: the first unit, as an i64. */
 JitValue part_start(Jit *j, JitValue part, int64_t units, int parts);
 
+/* A node's inputs, then its results, as the buffers of a call; their number. */
+int node_bufs(const Node *n, CallBuf *bufs);
 /* Adds a call whose desc is plain data of DESC_BYTES(its type). */
 void lower_pod_call(Lowering *l, const char *name, KernelEmit *emit, const void *desc, size_t bytes,
                     int64_t n_tasks, const CallBuf *bufs, int n_bufs);

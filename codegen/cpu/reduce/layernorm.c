@@ -134,12 +134,8 @@ static LayernormDesc describe(const Lowering *l, const Node *n)
 
 static void call(Lowering *l, const Node *n, KernelEmit *emit, const LayernormDesc *d)
 {
-    CallBuf bufs[8];
-    int n_bufs = 0;
-    for (int i = 0; i < n->n_in; i++)
-        bufs[n_bufs++] = (CallBuf){n->in[i], 0};
-    for (int i = 0; i < n->n_out; i++)
-        bufs[n_bufs++] = (CallBuf){n->out[i], 0};
+    CallBuf bufs[CALL_MAX_BUFS];
+    int n_bufs = node_bufs(n, bufs);
     int64_t tasks = divide_up(d->rows, items_per_task(d->length));
     lower_pod_call(l, op_name(n->op), emit, d, DESC_BYTES(LayernormDesc), d->length ? tasks : 0,
                    bufs, n_bufs);

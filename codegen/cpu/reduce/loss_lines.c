@@ -166,10 +166,7 @@ void loss_lower_lines(Lowering *l, const Node *n, const char *name, KernelEmit *
                       const LossDesc *d)
 {
     CallBuf bufs[CALL_MAX_BUFS];
-    int n_bufs = 0;
-    for (int i = 0; i < n->n_in; i++)
-        bufs[n_bufs++] = (CallBuf){n->in[i], 0};
-    bufs[n_bufs++] = (CallBuf){n->out[0], 0};
+    int n_bufs = node_bufs(n, bufs);
     int64_t tasks = d->classes && d->inner ? divide_up(d->outer, loss_task_lines(d)) : 0;
     lower_pod_call(l, name, emit, d, DESC_BYTES(LossDesc), tasks, bufs, n_bufs);
 }

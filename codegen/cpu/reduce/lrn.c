@@ -302,15 +302,11 @@ static void lower(Lowering *l, const Node *n, KernelEmit *emit)
 {
     LrnDesc d = describe(l, n);
     int lanes = l->target->vector_floats;
-    CallBuf bufs[3];
-    for (int i = 0; i < n->n_in; i++)
-        bufs[i] = (CallBuf){n->in[i], 0};
-    bufs[n->n_in] = (CallBuf){n->out[0], 0};
+    CallBuf bufs[CALL_MAX_BUFS];
+    int n_bufs = node_bufs(n, bufs);
     int64_t tasks = divide_up(blocks(&d, lanes), items_per_task(block_elements(&d, lanes)));
-    lower_pod_call(l, op_name(n->op), emit, &d, DESC_BYTES(LrnDesc), tasks, bufs, n->n_in + 1);
+    lower_pod_call(l, op_name(n->op), emit, &d, DESC_BYTES(LrnDesc), tasks, bufs, n_bufs);
 }
-
-LowerRule cpu_lrn, cpu_lrn_grad;
 
 void cpu_lrn(Lowering *l, const Node *node)
 {

@@ -386,14 +386,11 @@ static bool plan_phases(const MatrixNode *m, const ConvGeometry *q, ConvWindow *
     return true;
 }
 
-/* Also a transposed convolution, which is the data gradient of one and may have a bias. */
-void matrix_lower_conv2d_dgrad(const MatrixNode *m)
+static void lower_dgrad(const MatrixNode *m, const char *what, const char *what_1x1)
 {
     ConvGeometry q = geometry(m, CONV_DGRAD);
-    bool deconv = m->node->op == OP_deconv2d;
-    const char *what = deconv ? "deconv" : "conv dx";
     if (is_plain_product(&q)) {
-        lower_product(m, &q, CONV_DGRAD, deconv ? "deconv 1x1" : "conv 1x1 dx");
+        lower_product(m, &q, CONV_DGRAD, what_1x1);
         return;
     }
     if (conv_depthwise_fits(&q, m->l->target->vector_floats)) {
@@ -409,6 +406,17 @@ void matrix_lower_conv2d_dgrad(const MatrixNode *m)
         return;
     }
     lower_phases(m, w, phases, what);
+}
+
+void matrix_lower_conv2d_dgrad(const MatrixNode *m)
+{
+    lower_dgrad(m, "conv dx", "conv 1x1 dx");
+}
+
+/* A transposed convolution is the data gradient of one, and may have a bias. */
+void matrix_lower_deconv2d(const MatrixNode *m)
+{
+    lower_dgrad(m, "deconv", "deconv 1x1");
 }
 
 void matrix_lower_conv2d_wgrad(const MatrixNode *m)

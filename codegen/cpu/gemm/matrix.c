@@ -55,73 +55,25 @@ Epilogue matrix_epilogue(const MatrixNode *m, CallDraft *call, int bias)
     return e;
 }
 
-static MatrixLower *rule_of(OpKind op)
-{
-    switch ((int)op) {
-    case OP_matmul:
-        return matrix_lower_matmul;
-    case OP_linear:
-        return matrix_lower_linear;
-    case OP_conv2d:
-        return matrix_lower_conv2d;
-    case OP_conv2d_dgrad:
-    case OP_deconv2d:
-        return matrix_lower_conv2d_dgrad;
-    case OP_conv2d_wgrad:
-        return matrix_lower_conv2d_wgrad;
-    default:
-        return NULL;
-    }
-}
+static MatrixLower *const rules[OP_COUNT] = {
+#define EACH_MATRIX(name) [OP_##name] = matrix_lower_##name,
+#include "ir/ops_by_class.h"
+};
 
 void lower_fused_matrix(Lowering *l, const Node *fused)
 {
     const Graph *body = fused->body;
     for (size_t i = 0; i < body->order.len; i++) {
         const Node *n = graph_node(body, body->order.data[i]);
-        if (!rule_of(n->op))
+        if (!rules[n->op])
             continue;
-        MatrixNode m = {l, body, n, fused};
-        rule_of(n->op)(&m);
+        rules[n->op](&(MatrixNode){l, body, n, fused});
         return;
     }
     BUG("a fused group without a matrix operation");
 }
 
-static void lower_alone(Lowering *l, const Node *node)
+void cpu_matrix(Lowering *l, const Node *node)
 {
-    MatrixNode m = {l, l->graph, node, NULL};
-    rule_of(node->op)(&m);
-}
-
-LowerRule cpu_matmul, cpu_linear, cpu_conv2d, cpu_conv2d_dgrad, cpu_conv2d_wgrad, cpu_deconv2d;
-
-void cpu_matmul(Lowering *l, const Node *node)
-{
-    lower_alone(l, node);
-}
-
-void cpu_linear(Lowering *l, const Node *node)
-{
-    lower_alone(l, node);
-}
-
-void cpu_conv2d(Lowering *l, const Node *node)
-{
-    lower_alone(l, node);
-}
-
-void cpu_conv2d_dgrad(Lowering *l, const Node *node)
-{
-    lower_alone(l, node);
-}
-
-void cpu_conv2d_wgrad(Lowering *l, const Node *node)
-{
-    lower_alone(l, node);
-}
-
-void cpu_deconv2d(Lowering *l, const Node *node)
-{
-    lower_alone(l, node);
+    rules[node->op](&(MatrixNode){l, l->graph, node, NULL});
 }

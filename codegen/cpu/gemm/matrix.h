@@ -23,9 +23,10 @@ int matrix_add_operand(const MatrixNode *m, CallDraft *call, int i);
 /* Bias (operand `bias`, -1 or past the operands: none) and the operations of the fused node. */
 Epilogue matrix_epilogue(const MatrixNode *m, CallDraft *call, int bias);
 
+/* Adds the calls of the operation: a rule for every MATRIX operation, in its file. */
 typedef void MatrixLower(const MatrixNode *m);
-MatrixLower matrix_lower_matmul, matrix_lower_linear;
-MatrixLower matrix_lower_conv2d, matrix_lower_conv2d_dgrad, matrix_lower_conv2d_wgrad;
+#define EACH_MATRIX(name) MatrixLower matrix_lower_##name;
+#include "ir/ops_by_class.h"
 
 /* A group whose body has a MATRIX operation: its kernel, with the rest as its epilogue. */
 void lower_fused_matrix(Lowering *l, const Node *fused);

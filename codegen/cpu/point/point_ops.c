@@ -385,9 +385,8 @@ const PointCode point_code_causal_mask = {
     .real = causal_mask, .describe = describe_causal_mask, .operands = coordinate_operands};
 
 const PointCode *const point_codes[OP_COUNT] = {
-#define CODE_POINT(name) [OP_##name] = &point_code_##name,
-#define CODE_OTHER(name)
-#include "codegen/cpu/point/point_codes.h"
+#define EACH_POINT(name) [OP_##name] = &point_code_##name,
+#include "ir/ops_by_class.h"
 };
 
 JitValue point_apply(Jit *j, const PointInstr *p, const JitValue *in)

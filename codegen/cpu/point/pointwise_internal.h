@@ -29,9 +29,8 @@ typedef struct PointCode {
     int (*expand)(PointProgram *p, const PointInstr *i);
 } PointCode;
 extern const PointCode *const point_codes[OP_COUNT]; /* NULL: of another class */
-#define CODE_POINT(name) extern const PointCode point_code_##name;
-#define CODE_OTHER(name)
-#include "codegen/cpu/point/point_codes.h"
+#define EACH_POINT(name) extern const PointCode point_code_##name;
+#include "ir/ops_by_class.h"
 
 /* point_program.c: a generator's words and the element's index; bits of a mask; row and column. */
 void generator_operands(BodyMap *m, const Node *n, PointInstr *i);

@@ -402,35 +402,10 @@ static ResampleDesc describe(const Lowering *l, const Node *n)
     return d;
 }
 
-static void lower_resample(Lowering *l, const Node *n)
+void cpu_resample(Lowering *l, const Node *n)
 {
     ResampleDesc d = describe(l, n);
     const CallBuf bufs[] = {{n->in[0], 0}, {n->out[0], 0}};
     lower_pod_call(l, op_name(n->op), emit_resample, &d, DESC_BYTES(ResampleDesc),
                    d.images * blocks(&d) * d.out[0], bufs, 2);
-}
-
-void cpu_avgpool(Lowering *l, const Node *n)
-{
-    lower_resample(l, n);
-}
-void cpu_avgpool_grad(Lowering *l, const Node *n)
-{
-    lower_resample(l, n);
-}
-void cpu_adaptive_avgpool(Lowering *l, const Node *n)
-{
-    lower_resample(l, n);
-}
-void cpu_adaptive_avgpool_grad(Lowering *l, const Node *n)
-{
-    lower_resample(l, n);
-}
-void cpu_resize(Lowering *l, const Node *n)
-{
-    lower_resample(l, n);
-}
-void cpu_resize_grad(Lowering *l, const Node *n)
-{
-    lower_resample(l, n);
 }

@@ -240,37 +240,16 @@ static void emit_softmax(Jit *j, const void *desc)
     jit_end_for(j, &rows);
 }
 
-static void lower(Lowering *l, const Node *n, bool log, bool grad)
+void cpu_softmax(Lowering *l, const Node *n)
 {
+    bool log = n->op == OP_log_softmax || n->op == OP_log_softmax_grad;
+    bool grad = n->op == OP_softmax_grad || n->op == OP_log_softmax_grad;
     const Type *t = value_type(l->graph, n->in[0]);
     AxisShape a = axis_shape(t, node_int(n, ATTR_axis, -1));
     SoftmaxDesc d = {a.outer, a.length, a.inner, log, grad};
-    CallBuf bufs[3] = {{n->in[0], 0}, {n->out[0], 0}};
-    if (grad) {
-        bufs[1] = (CallBuf){n->in[1], 0};
-        bufs[2] = (CallBuf){n->out[0], 0};
-    }
+    CallBuf bufs[CALL_MAX_BUFS];
+    int n_bufs = node_bufs(n, bufs);
     int64_t tasks = type_elements(t) ? divide_up(a.outer, softmax_items(&d)) : 0;
     lower_pod_call(l, op_name(n->op), emit_softmax, &d, DESC_BYTES(SoftmaxDesc), tasks, bufs,
-                   grad ? 3 : 2);
-}
-
-void cpu_softmax(Lowering *l, const Node *n)
-{
-    lower(l, n, false, false);
-}
-
-void cpu_softmax_grad(Lowering *l, const Node *n)
-{
-    lower(l, n, false, true);
-}
-
-void cpu_log_softmax(Lowering *l, const Node *n)
-{
-    lower(l, n, true, false);
-}
-
-void cpu_log_softmax_grad(Lowering *l, const Node *n)
-{
-    lower(l, n, true, true);
+                   n_bufs);
 }

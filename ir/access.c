@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Who may write over an input, and who reads and writes inside of other values. */
 #include "ir/op_rules.h"
-#include "ir/place.h"
+#include "ir/strided_view.h"
 
 static bool no_input(const Graph *g, const Node *n, int i)
 {
@@ -46,7 +46,7 @@ static bool always(const Node *n)
 static bool has_pitch(const Graph *g, ValueId v)
 {
     const Type *t = value_type(g, v);
-    Place p = value_place(g, v);
+    StridedView p = value_view(g, v);
     for (int d = 0; d + 2 < t->rank; d++)
         if (p.stride[d] != p.stride[d + 1] * t->dim[d + 1])
             return false;
@@ -152,12 +152,12 @@ const OpAccess access_rows = {no_input, reads_rows, never, false};
 const OpAccess access_runs = {no_input, reads_runs, never, false};
 const OpAccess access_group = {group_in_step, group_strided, group_writes, false};
 
-bool node_reads_at_place(const Graph *g, const Node *n, int i)
+bool node_reads_strided(const Graph *g, const Node *n, int i)
 {
     return op_table[n->op].access->strided(g, n, i);
 }
 
-bool node_writes_at_place(const Node *n)
+bool node_writes_strided(const Node *n)
 {
     return op_table[n->op].access->writes_anywhere(n);
 }

@@ -30,9 +30,10 @@ typedef struct Value {
     NodeId def;    /* the node that makes it */
     int out_index; /* which output of it */
     const char *name;
-    ValueId writes;  /* the persistent tensor (value of a param/buffer/state node) it overwrites, or
-                        VALUE_NONE */
-    ValueId part_of; /* the concatenation in whose storage it lies (ir/place.h), or VALUE_NONE */
+    ValueId writes; /* the persistent tensor (value of a param/buffer/state node) it overwrites, or
+                       VALUE_NONE */
+    ValueId
+        part_of; /* the concatenation in whose storage it lies (ir/strided_view.h), or VALUE_NONE */
 } Value;
 
 typedef enum RematHint { REMAT_AUTO, REMAT_KEEP, REMAT_RECOMPUTE } RematHint;

@@ -75,7 +75,7 @@ typedef struct OpAccess {
     /* Input i is read element by element, each where and when that element of the result is
      * written: the result may overwrite it. */
     bool (*in_step)(const struct Graph *g, const struct Node *node, int i);
-    /* Input i may lie at strides, inside another value (ir/place.h). */
+    /* Input i may lie at strides, inside another value (ir/strided_view.h). */
     bool (*strided)(const struct Graph *g, const struct Node *node, int i);
     /* The result may be written at any strides. */
     bool (*writes_anywhere)(const struct Node *node);

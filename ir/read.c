@@ -2,10 +2,10 @@
 /* Reader of the text form (docs/ir.md).  Trusts nothing: every number is checked, every name
  * resolved, every shape compared with the shape rules, and the finished graph verified. */
 #include "ir/graph_internal.h"
-#include "ir/place.h"
 #include "ir/print.h"
 #include "ir/read_scan.h"
 #include "ir/read_train.h"
+#include "ir/strided_view.h"
 #include "ir/text.h"
 #include "ir/verify.h"
 

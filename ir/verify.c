@@ -2,7 +2,7 @@
 #include "ir/verify.h"
 
 #include "ir/graph_internal.h"
-#include "ir/place.h"
+#include "ir/strided_view.h"
 #include "ir/support/bitset.h"
 
 /* One walk over the order, keeping what is defined and which persistent tensors are gone. */
@@ -96,7 +96,7 @@ static bool check_inputs(Verifier *v, const Node *n)
             return fault(v, "%s reads %s before it is computed", node_label(v, n), name);
         if (bitset_has(&v->overwritten, v->root[n->in[i]]))
             return fault(v, "%s reads %s after it was overwritten", node_label(v, n), name);
-        if (!value_is_dense(v->g, n->in[i]) && !node_reads_at_place(v->g, n, i))
+        if (!value_is_dense(v->g, n->in[i]) && !node_reads_strided(v->g, n, i))
             return fault(v, "%s cannot read %s where it lies", node_label(v, n), name);
     }
     return true;
@@ -206,7 +206,7 @@ static bool check_part(Verifier *v, const Node *concat, int i)
             return fault(v, "%s: %s is joined twice", node_label(v, concat), name);
     if (graph_value(v->g, part)->part_of != concat->out[0])
         return fault(v, "%s: %s is a part of something else", node_label(v, concat), name);
-    if (!node_writes_at_place(made) || graph_value(v->g, part)->writes != VALUE_NONE)
+    if (!node_writes_strided(made) || graph_value(v->g, part)->writes != VALUE_NONE)
         return fault(v, "%s: %s cannot be computed in its place", node_label(v, concat), name);
     return true;
 }

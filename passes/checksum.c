@@ -6,7 +6,7 @@
  * none. */
 #include "passes/checksum.h"
 
-#include "ir/place.h"
+#include "ir/strided_view.h"
 #include "ir/workspace.h"
 
 #include <string.h>

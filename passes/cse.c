@@ -7,7 +7,7 @@
  * front of every layer.  Left alone, every join is a copy of everything, whose gradient is cut into
  * as many slices as it has inputs, each slice added to those of the other joins.  Nested, the
  * gradient of the shared part is one sum, and pass_views lets one join lie inside of the next. */
-#include "ir/place.h"
+#include "ir/strided_view.h"
 #include "ir/support/strbuf.h"
 #include "passes/pass.h"
 #include "passes/rewrite.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "passes/mask_rewrite.h"
 
-#include "ir/place.h"
+#include "ir/strided_view.h"
 #include "passes/rewrite.h"
 
 #include <string.h>

@@ -170,7 +170,7 @@ static void verify_or_die(const Graph *g, const char *after)
     BUG("the graph is malformed after %s: %s", after, message);
 }
 
-/* Values inside of others (ir/place.h), of which most passes know nothing. */
+/* Values inside of others (ir/strided_view.h), of which most passes know nothing. */
 static bool has_pieces_in_place(const Graph *g)
 {
     for (size_t k = 0; k < g->order.len; k++) {

@@ -3,7 +3,7 @@
  *
  * A concatenation copies its inputs, a slice a piece of its input, and often both copies stay alive
  * for the backward pass.  After every decision that depends on the budget:
- *   join     an input of a concat is computed at its place in the result (ir/place.h);
+ *   join     an input of a concat is computed at its place in the result (ir/strided_view.h);
  *   reread   whoever reads such an input after the concat reads that piece of the result instead,
  *            so that an input whose kernel cannot write at strides dies at the concat;
  *   subview  a slice becomes a name for a piece of its input.
@@ -13,7 +13,7 @@
  * or stays and no more bytes are alive elsewhere.  The result is kept when its plan needs no more
  * than the largest load of the old graph: no plan of that one can be smaller. */
 #include "passes/views.h"
-#include "ir/place.h"
+#include "ir/strided_view.h"
 #include "passes/pass.h"
 #include "passes/rewrite.h"
 #include "passes/view_lives.h"
@@ -84,7 +84,7 @@ static bool readers_fit(const Views *s, ValueId v)
     for (size_t k = 0; k < s->uses[v].len; k++) {
         Use use = s->uses[v].data[k];
         const Node *n = graph_node(s->g, use.node);
-        if (!node_reads_at_place(s->g, n, use.input) ||
+        if (!node_reads_strided(s->g, n, use.input) ||
             (n->op == OP_subview && !readers_fit(s, n->out[0])))
             return false;
     }
@@ -105,7 +105,7 @@ static bool may_join(const Views *s, const Node *concat, int i)
     for (int k = 0; k < i; k++)
         if (concat->in[k] == concat->in[i])
             return false;
-    return owns_storage(s, concat->in[i]) && node_writes_at_place(value_node(s->g, concat->in[i]));
+    return owns_storage(s, concat->in[i]) && node_writes_strided(value_node(s->g, concat->in[i]));
 }
 
 /* The whole now lives as long as its part. */
@@ -180,7 +180,7 @@ static void find_late_readers(const Views *s, NodeId concat, int i, UseList *lat
             continue;
         }
         int slot = s->lives->m.slot_of[uses->data[k].node];
-        bool fits = node_reads_at_place(s->g, reader, uses->data[k].input);
+        bool fits = node_reads_strided(s->g, reader, uses->data[k].input);
         if (slot > s->lives->m.slot_of[concat] && fits)
             vec_push(s->scratch, late, uses->data[k]);
         else if (slot > *stays)

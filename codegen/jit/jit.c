@@ -165,7 +165,7 @@ const char *jit_unique_name(Jit *j, const char *hint)
     return pool_printf(j->pool, "%s_%d", hint, j->n_names++);
 }
 
-Frame *jit_frame(const Jit *j)
+JitFrame *jit_frame(const Jit *j)
 {
     if (!j->frame)
         BUG("code outside of a function");
@@ -187,10 +187,10 @@ static gcc_jit_function *declare(Jit *j, enum gcc_jit_function_kind kind, const 
     return gcc_jit_context_new_function(j->ctx, NULL, kind, result, name, n, param, 0);
 }
 
-static Frame *open_frame(Jit *j, enum gcc_jit_function_kind kind, const char *name, JitType result,
-                         int n, const JitType *types)
+static JitFrame *open_frame(Jit *j, enum gcc_jit_function_kind kind, const char *name,
+                            JitType result, int n, const JitType *types)
 {
-    Frame *f = POOL_NEW(j->pool, Frame);
+    JitFrame *f = POOL_NEW(j->pool, JitFrame);
     f->function = declare(j, kind, name, result, n, types, f->param);
     f->n_params = n;
     f->bufs = -1;
@@ -210,7 +210,7 @@ static void close_frame(Jit *j)
 void jit_kernel_begin(Jit *j, const char *symbol)
 {
     const JitType types[] = {j->pp_char, j->t.i64, j->t.i64, j->t.p_char};
-    Frame *f = open_frame(j, GCC_JIT_FUNCTION_EXPORTED, symbol, j->t.none, 4, types);
+    JitFrame *f = open_frame(j, GCC_JIT_FUNCTION_EXPORTED, symbol, j->t.none, 4, types);
     f->kernel = true;
     f->bufs = 0;
 }
@@ -220,7 +220,7 @@ void jit_kernel_end(Jit *j)
     jit_function_end(j);
 }
 
-static Frame *kernel_frame(const Jit *j)
+static JitFrame *kernel_frame(const Jit *j)
 {
     if (!jit_frame(j)->kernel)
         BUG("kernel arguments used in a helper function");
@@ -242,7 +242,7 @@ JitValue jit_bufs(Jit *j)
 /* Entry i of the table as `type`, loaded once at the top of the function. */
 static JitValue table_entry(Jit *j, int i, JitValue table, JitType type)
 {
-    Frame *f = jit_frame(j);
+    JitFrame *f = jit_frame(j);
     if (i < 0 || i >= JIT_MAX_BUFS)
         BUG("buffer %d", i);
     if (f->buf[i].type != type) {
@@ -283,7 +283,7 @@ JitValue jit_scratch(Jit *j, JitType pointer_type)
 JitFunction jit_function_begin(Jit *j, const char *name, JitType result, int n_params,
                                const JitType *types)
 {
-    Frame *f = open_frame(j, GCC_JIT_FUNCTION_INTERNAL, name, result, n_params, types);
+    JitFrame *f = open_frame(j, GCC_JIT_FUNCTION_INTERNAL, name, result, n_params, types);
     map_set(&j->functions, name, (uint64_t)(uintptr_t)f->function);
     return f->function;
 }

@@ -15,8 +15,8 @@ enum { JIT_MAX_PARAMS = 24, JIT_MAX_BUFS = 128, JIT_MAX_LANES = 16 };
 
 /* A function under construction.  Buffers are loaded in `entry`, which jumps to the code proper
  * when the function ends, so a load made inside a loop is still done once. */
-typedef struct Frame {
-    struct Frame *outer;
+typedef struct JitFrame {
+    struct JitFrame *outer;
     gcc_jit_function *function;
     gcc_jit_block *entry, *first, *block;
     gcc_jit_param *param[JIT_MAX_PARAMS];
@@ -27,7 +27,7 @@ typedef struct Frame {
         JitType type;
         gcc_jit_lvalue *var;
     } buf[JIT_MAX_BUFS];
-} Frame;
+} JitFrame;
 
 struct Jit {
     gcc_jit_context *ctx;
@@ -35,13 +35,13 @@ struct Jit {
     Pool *pool;
     JitTypes t;
     gcc_jit_type *vf_unaligned, *vi_unaligned, *vu_unaligned, *pp_char;
-    Frame *frame;
+    JitFrame *frame;
     Map functions;
     int n_names;
 };
 
 /* The function under construction; a bug when there is none. */
-Frame *jit_frame(const Jit *j);
+JitFrame *jit_frame(const Jit *j);
 /* A name that no other local, block or parameter of the context has. */
 const char *jit_unique_name(Jit *j, const char *hint);
 

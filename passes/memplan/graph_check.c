@@ -4,7 +4,7 @@
  * never computed. */
 #include "passes/memplan/memplan.h"
 
-#include "ir/place.h"
+#include "ir/strided_view.h"
 
 #include <string.h>
 

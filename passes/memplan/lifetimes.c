@@ -5,7 +5,7 @@
  * before the step (batch, rates) is alive from the start. */
 #include "passes/memplan/memplan.h"
 
-#include "ir/place.h"
+#include "ir/strided_view.h"
 #include "ir/support/bug.h"
 #include "ir/support/parallel.h"
 

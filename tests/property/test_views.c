@@ -5,7 +5,7 @@
 #include "model_run.h"
 #include "sample.h"
 
-#include "ir/place.h"
+#include "ir/strided_view.h"
 #include "passes/remat/report.h"
 
 enum { STEPS = 3 };

@@ -4,7 +4,7 @@
 #include "codegen/cpu/point/pointwise_internal.h"
 #include "codegen/cpu/point/vector_loops.h"
 #include "codegen/cpu/rules.h"
-#include "ir/place.h"
+#include "ir/strided_view.h"
 
 #include <string.h>
 
@@ -100,9 +100,9 @@ void cpu_iota(Lowering *l, const Node *node)
 /* All of value v, where it lies, as buffer `buf` of a program. */
 static PointAccess placed(const Graph *g, ValueId v, int buf)
 {
-    Place place = value_place(g, v);
+    StridedView view = value_view(g, v);
     PointAccess a = {.buf = buf, .dtype = value_type(g, v)->dtype};
-    memcpy(a.stride, place.stride, sizeof a.stride);
+    memcpy(a.stride, view.stride, sizeof a.stride);
     return a;
 }
 

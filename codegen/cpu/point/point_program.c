@@ -2,7 +2,7 @@
 /* Building element-wise programs, from nodes and by hand. */
 #include "codegen/cpu/point/pointwise_internal.h"
 
-#include "ir/place.h"
+#include "ir/strided_view.h"
 #include "ir/support/bug.h"
 #include "ir/support/strbuf.h"
 
@@ -46,14 +46,14 @@ PointAccess point_access(const PointProgram *p, int buf, const Type *type, int a
 
 PointAccess point_access_value(const PointProgram *p, int buf, const Graph *g, ValueId v, int axis)
 {
-    Place place = value_place(g, v);
-    return strided_access(p, buf, value_type(g, v), axis, place.stride);
+    StridedView view = value_view(g, v);
+    return strided_access(p, buf, value_type(g, v), axis, view.stride);
 }
 
 CallBuf point_buf(const Graph *g, ValueId v)
 {
     int64_t bytes = (int64_t)dtype_bytes(value_type(g, v)->dtype);
-    return (CallBuf){v, value_place(g, v).base * bytes};
+    return (CallBuf){v, value_view(g, v).base * bytes};
 }
 
 int point_push(PointProgram *p, PointInstr instr)

@@ -72,7 +72,8 @@ PointProgram *point_program(Pool *pool, const Type *space);
 /* Row-major strides of `type` broadcast into the program's space as numpy does (axis < 0), or of a
  * vector that runs along `axis` of the space. */
 PointAccess point_access(const PointProgram *p, int buf, const Type *type, int axis);
-/* The same for a value of the graph, where it lies (ir/place.h), of a buffer that point_buf gives.
+/* The same for a value of the graph, where it lies (ir/strided_view.h), of a buffer that point_buf
+ * gives.
  */
 PointAccess point_access_value(const PointProgram *p, int buf, const Graph *g, ValueId v, int axis);
 CallBuf point_buf(const Graph *g, ValueId v);

@@ -4,7 +4,7 @@
 #include "codegen/cpu/point/pointwise.h"
 #include "codegen/cpu/point/vector_loops.h"
 #include "codegen/cpu/rules.h"
-#include "ir/place.h"
+#include "ir/strided_view.h"
 
 enum { WORD_BITS = 32 };
 
@@ -49,7 +49,8 @@ typedef struct MaskDesc {
 } MaskDesc;
 KERNEL_DESC(MaskDesc)
 
-/* So many elements of a word lie side by side: whole rows of 16 (ir/place.c) hold them. */
+/* So many elements of a word lie side by side: whole rows of 16 (reads_runs in ir/access.c) hold
+ * them. */
 static int run_length(const MaskDesc *d)
 {
     return d->row % WORD_BITS ? WORD_BITS / 2 : WORD_BITS;
@@ -124,7 +125,7 @@ void cpu_relu_mask(Lowering *l, const Node *n)
     MaskDesc d = {.elements = type_elements(t)};
     if (!value_is_dense(l->graph, x)) {
         d.row = t->dim[t->rank - 1];
-        d.pitch = value_place(l->graph, x).stride[t->rank - 2];
+        d.pitch = value_view(l->graph, x).stride[t->rank - 2];
     }
     int64_t words = divide_up(d.elements, WORD_BITS);
     const CallBuf bufs[] = {point_buf(l->graph, x), {n->out[0], 0}};

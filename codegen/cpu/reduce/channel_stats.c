@@ -11,7 +11,7 @@
 #include "codegen/cpu/point/vector_loops.h"
 #include "codegen/cpu/rules.h"
 #include "codegen/jit/jit_short.h"
-#include "ir/place.h"
+#include "ir/strided_view.h"
 #include "ir/support/bug.h"
 #include "ir/workspace.h"
 
@@ -296,11 +296,11 @@ static void emit_join(Jit *j, const void *desc)
 }
 
 /* Elements from one row of channels to the next, where inner is 1.  In a value that lies elsewhere
- * the channels are the last dim (ir/place.c); in others dims of 1 may follow them. */
+ * the channels are the last dim (ir/strided_view.c); in others dims of 1 may follow them. */
 static int64_t row_pitch(const Graph *g, ValueId v, int64_t channels)
 {
     int rank = value_type(g, v)->rank;
-    return value_is_dense(g, v) ? channels : value_place(g, v).stride[rank - 2];
+    return value_is_dense(g, v) ? channels : value_view(g, v).stride[rank - 2];
 }
 
 static void lower(Lowering *l, const Node *n, AxisShape a, int n_in)

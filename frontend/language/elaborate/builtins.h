@@ -4,7 +4,7 @@
 #ifndef SCRIMP_FRONTEND_LANGUAGE_ELABORATE_BUILTINS_H
 #define SCRIMP_FRONTEND_LANGUAGE_ELABORATE_BUILTINS_H
 
-#include "frontend/language/elaborate/lower_ast.h"
+#include "frontend/language/elaborate/elaborate.h"
 
 enum { BUILTIN_MAX_PARAMS = 12 };
 
@@ -42,8 +42,8 @@ typedef struct NamedArg {
 
 /* A call with its arguments bound, checked and converted: an ARG_INT is a VAL_INT and so on;
  * an absent argument whose default is `none` is VAL_NONE. */
-typedef struct Call {
-    Lower *l;
+typedef struct BuiltinCall {
+    Elab *l;
     const Builtin *fn;
     Span span;
     bool labelled;
@@ -54,9 +54,9 @@ typedef struct Call {
     int n_rest;
     const NamedArg *named;
     int n_named;
-} Call;
+} BuiltinCall;
 
-typedef Val BuiltinFn(Call *c);
+typedef Val BuiltinFn(BuiltinCall *c);
 
 struct Builtin {
     const char *name;
@@ -89,44 +89,44 @@ typedef struct Signature {
     int n_params;
 } Signature;
 /* Calls a builtin from the tree. */
-Val builtin_call(Lower *l, Frame *f, const Builtin *fn, const Expr *call, const CallSite *site);
+Val builtin_call(Elab *l, Frame *f, const Builtin *fn, const Expr *call, const CallSite *site);
 /* An initial value given as normal(...), zeros, a bare name of such a function, or a number. */
-bool builtin_as_init(Lower *l, Val v, Span span, const InitSpec **out);
+bool builtin_as_init(Elab *l, Val v, Span span, const InitSpec **out);
 
 /* ---- helpers for the functions ---- */
 
-static inline ValueId arg_tensor(const Call *c, int i)
+static inline ValueId arg_tensor(const BuiltinCall *c, int i)
 {
     return c->arg[i].tensor;
 }
-static inline bool arg_given(const Call *c, int i)
+static inline bool arg_given(const BuiltinCall *c, int i)
 {
     return c->arg[i].kind != VAL_NONE;
 }
-static inline int64_t arg_int(const Call *c, int i)
+static inline int64_t arg_int(const BuiltinCall *c, int i)
 {
     return c->arg[i].i;
 }
-static inline double arg_float(const Call *c, int i)
+static inline double arg_float(const BuiltinCall *c, int i)
 {
     return val_number(c->arg[i]);
 }
-static inline bool arg_bool(const Call *c, int i)
+static inline bool arg_bool(const BuiltinCall *c, int i)
 {
     return c->arg[i].b;
 }
 /* -1 counts from the end; reports and returns false when out of range. */
-bool call_axis(Call *c, int arg, int rank, int *axis);
+bool call_axis(BuiltinCall *c, int arg, int rank, int *axis);
 /* The numbers of a list (ARG_FLOATS) as f32[n]; VALUE_NONE after a message. */
-ValueId call_literal(Call *c, int arg);
+ValueId call_literal(BuiltinCall *c, int arg);
 /* The ints of argument i (one or a list); the count. */
-int call_ints(Call *c, int arg, int64_t *out, int max);
+int call_ints(BuiltinCall *c, int arg, int64_t *out, int max);
 /* An int or [h, w], into out[2]; false after a message when below `least`. */
-bool call_pair(Call *c, int arg, int64_t least, int64_t out[2]);
-bool call_word_is(const Call *c, int arg, const char *word);
+bool call_pair(BuiltinCall *c, int arg, int64_t least, int64_t out[2]);
+bool call_word_is(const BuiltinCall *c, int arg, const char *word);
 /* Adds the call's main node, named by its label. */
-Val call_node(Call *c, OpKind op, const ValueId *in, int n_in, const AttrList *attrs);
+Val call_node(BuiltinCall *c, OpKind op, const ValueId *in, int n_in, const AttrList *attrs);
 /* E201 when the call has no label. */
-bool call_needs_label(Call *c);
+bool call_needs_label(BuiltinCall *c);
 
 #endif

@@ -65,7 +65,7 @@ static Signature parse_signature(Pool *pool, const Builtin *fn)
     return s;
 }
 
-static const Signature *signature_of(Lower *l, const Builtin *fn)
+static const Signature *signature_of(Elab *l, const Builtin *fn)
 {
     if (!l->signatures)
         l->signatures = POOL_ARRAY(l->pool, (size_t)builtin_count, Signature);
@@ -78,9 +78,9 @@ static const Signature *signature_of(Lower *l, const Builtin *fn)
 /* ---- binding ---- */
 
 typedef struct Binder {
-    Lower *l;
+    Elab *l;
     Frame *f;
-    Call *call;
+    BuiltinCall *call;
     const Signature *sig;
     bool given[BUILTIN_MAX_PARAMS];
     VEC(Val) rest;
@@ -141,7 +141,7 @@ static void store(Binder *b, int slot, Val v, Span span, const char *name)
         return;
     }
     if (b->given[slot]) {
-        lower_error(b->l, span, "E206", "argument `%s` is given twice", p->name);
+        elab_error(b->l, span, "E206", "argument `%s` is given twice", p->name);
         b->ok = false;
     }
     b->given[slot] = true;
@@ -154,11 +154,11 @@ static void report_slot(Binder *b, const Arg *arg)
     const char *fn = b->call->fn->name;
     b->ok = false;
     if (!arg->name) {
-        if (lower_error(b->l, arg->span, "E206", "too many arguments for '%s'", fn))
+        if (elab_error(b->l, arg->span, "E206", "too many arguments for '%s'", fn))
             diag_help(b->l->diag, "%s(%s)", fn, b->call->fn->signature);
         return;
     }
-    if (!lower_error(b->l, arg->name_span, "E206", "'%s' has no argument `%s`", fn, arg->name))
+    if (!elab_error(b->l, arg->name_span, "E206", "'%s' has no argument `%s`", fn, arg->name))
         return;
     const char *names[BUILTIN_MAX_PARAMS];
     for (int i = 0; i < b->sig->n_params; i++)
@@ -289,7 +289,7 @@ static bool holds_poison(Val v)
 static bool check_arg(Binder *b, int i)
 {
     const BuiltinParam *p = &b->sig->params[i];
-    Call *c = b->call;
+    BuiltinCall *c = b->call;
     Val *v = &c->arg[i];
     if (v->kind == VAL_POISON ||
         (v->kind == VAL_NONE && !p->required && p->fallback.kind == VAL_NONE))
@@ -306,14 +306,14 @@ static bool check_arg(Binder *b, int i)
     if (holds_poison(*v))
         return false;
     if (p->kind == ARG_WORD && v->kind == VAL_STRING)
-        lower_error(b->l, c->arg_span[i], "E205", "`%s` of '%s' is one of %s, not '%s'", p->name,
-                    c->fn->name, p->words, v->s);
+        elab_error(b->l, c->arg_span[i], "E205", "`%s` of '%s' is one of %s, not '%s'", p->name,
+                   c->fn->name, p->words, v->s);
     else if (val_is_callable(*v))
         want_tensor(b->l, *v, c->arg_span[i], p->name);
     else
-        lower_error(b->l, c->arg_span[i], "E205", "`%s` of '%s' must be %s, got %s", p->name,
-                    c->fn->name, p->kind == ARG_WORD ? p->words : wanted(p->kind),
-                    val_kind_name(v->kind));
+        elab_error(b->l, c->arg_span[i], "E205", "`%s` of '%s' must be %s, got %s", p->name,
+                   c->fn->name, p->kind == ARG_WORD ? p->words : wanted(p->kind),
+                   val_kind_name(v->kind));
     return false;
 }
 
@@ -328,8 +328,8 @@ static void fill_defaults(Binder *b)
         if (p->kind == ARG_REST || p->kind == ARG_NAMED)
             b->call->arg[i] = val_none();
         else if (p->required) {
-            if (lower_error(b->l, b->call->span, "E206", "'%s' wants an argument `%s`",
-                            b->call->fn->name, p->name))
+            if (elab_error(b->l, b->call->span, "E206", "'%s' wants an argument `%s`",
+                           b->call->fn->name, p->name))
                 diag_help(b->l->diag, "%s(%s)", b->call->fn->name, b->call->fn->signature);
             b->ok = false;
             b->call->arg[i] = val_poison();
@@ -337,9 +337,9 @@ static void fill_defaults(Binder *b)
     }
 }
 
-Val builtin_call(Lower *l, Frame *f, const Builtin *fn, const Expr *e, const CallSite *site)
+Val builtin_call(Elab *l, Frame *f, const Builtin *fn, const Expr *e, const CallSite *site)
 {
-    Call call = {.l = l, .fn = fn, .span = site->span, .labelled = site->labelled};
+    BuiltinCall call = {.l = l, .fn = fn, .span = site->span, .labelled = site->labelled};
     Binder b = {.l = l, .f = f, .call = &call, .sig = signature_of(l, fn), .ok = true};
     bind_args(&b, e, site);
     fill_defaults(&b);
@@ -360,28 +360,28 @@ Val builtin_call(Lower *l, Frame *f, const Builtin *fn, const Expr *e, const Cal
 
 /* ---- helpers for the functions ---- */
 
-bool call_needs_label(Call *c)
+bool call_needs_label(BuiltinCall *c)
 {
     if (c->labelled)
         return true;
-    if (lower_error(c->l, c->span, "E201", "layer has parameters but no label"))
+    if (elab_error(c->l, c->span, "E201", "layer has parameters but no label"))
         diag_help(c->l->diag, "fix: `%s1: %s(...)`", c->fn->name, c->fn->name);
     return false;
 }
 
-bool call_axis(Call *c, int arg, int rank, int *axis)
+bool call_axis(BuiltinCall *c, int arg, int rank, int *axis)
 {
     int64_t a = arg_int(c, arg);
     *axis = (int)(a < 0 ? a + rank : a);
     if (a >= -(int64_t)rank && a < rank)
         return true;
-    lower_error(c->l, c->arg_span[arg], "E105",
-                "axis %" PRId64 " is outside a tensor of %d dimension%s", a, rank,
-                rank == 1 ? "" : "s");
+    elab_error(c->l, c->arg_span[arg], "E105",
+               "axis %" PRId64 " is outside a tensor of %d dimension%s", a, rank,
+               rank == 1 ? "" : "s");
     return false;
 }
 
-int call_ints(Call *c, int arg, int64_t *out, int max)
+int call_ints(BuiltinCall *c, int arg, int64_t *out, int max)
 {
     Val v = c->arg[arg];
     if (v.kind == VAL_INT) {
@@ -389,8 +389,8 @@ int call_ints(Call *c, int arg, int64_t *out, int max)
         return 1;
     }
     if (v.list.len > max) {
-        lower_error(c->l, c->arg_span[arg], "E105", "at most %d values here, got %d", max,
-                    v.list.len);
+        elab_error(c->l, c->arg_span[arg], "E105", "at most %d values here, got %d", max,
+                   v.list.len);
         return -1;
     }
     for (int i = 0; i < v.list.len; i++)
@@ -398,31 +398,31 @@ int call_ints(Call *c, int arg, int64_t *out, int max)
     return v.list.len;
 }
 
-bool call_pair(Call *c, int arg, int64_t least, int64_t out[2])
+bool call_pair(BuiltinCall *c, int arg, int64_t least, int64_t out[2])
 {
     int n = call_ints(c, arg, out, 2);
     if (n == 1 && c->arg[arg].kind == VAL_INT)
         out[1] = out[0];
     else if (n != 2) {
         if (n >= 0)
-            lower_error(c->l, c->arg_span[arg], "E105",
-                        "a number or [height, width], got %d values", n);
+            elab_error(c->l, c->arg_span[arg], "E105", "a number or [height, width], got %d values",
+                       n);
         return false;
     }
     if (out[0] >= least && out[1] >= least)
         return true;
-    lower_error(c->l, c->arg_span[arg], "E105", "must be at least %" PRId64 ", got %" PRId64, least,
-                out[0] < least ? out[0] : out[1]);
+    elab_error(c->l, c->arg_span[arg], "E105", "must be at least %" PRId64 ", got %" PRId64, least,
+               out[0] < least ? out[0] : out[1]);
     return false;
 }
 
-bool call_word_is(const Call *c, int arg, const char *word)
+bool call_word_is(const BuiltinCall *c, int arg, const char *word)
 {
     return c->arg[arg].kind == VAL_STRING && strcmp(c->arg[arg].s, word) == 0;
 }
 
-Val call_node(Call *c, OpKind op, const ValueId *in, int n_in, const AttrList *attrs)
+Val call_node(BuiltinCall *c, OpKind op, const ValueId *in, int n_in, const AttrList *attrs)
 {
     return val_tensor(
-        lower_node(c->l, op, in, n_in, attrs, lower_label_name(c->l, c->labelled), c->span));
+        elab_node(c->l, op, in, n_in, attrs, elab_label_name(c->l, c->labelled), c->span));
 }

@@ -13,41 +13,40 @@ static const InitSpec init_zeros = {.kind = INIT_ZEROS}, init_ones = {.kind = IN
 static const InitSpec init_linear = {.kind = INIT_FAN_IN};
 static const InitSpec init_embedding = {.kind = INIT_NORMAL, .a = 1.0};
 
-static const InitSpec *weight_init(const Call *c, int arg, const InitSpec *otherwise)
+static const InitSpec *weight_init(const BuiltinCall *c, int arg, const InitSpec *otherwise)
 {
     if (arg_given(c, arg))
         return c->arg[arg].init;
     return c->l->init && c->l->init->weight ? c->l->init->weight : otherwise;
 }
 
-static const InitSpec *bias_init(const Call *c)
+static const InitSpec *bias_init(const BuiltinCall *c)
 {
     return c->l->init && c->l->init->bias ? c->l->init->bias : &init_linear;
 }
 
-static ValueId vector_param(Call *c, OpKind op, const char *name, int64_t n, const InitSpec *init,
-                            int64_t fan_in)
+static ValueId vector_param(BuiltinCall *c, OpKind op, const char *name, int64_t n,
+                            const InitSpec *init, int64_t fan_in)
 {
-    return lower_parameter(c->l, op, name, type_make(DTYPE_F32, 1, &n), init, fan_in, n, c->span);
+    return elab_parameter(c->l, op, name, type_make(DTYPE_F32, 1, &n), init, fan_in, n, c->span);
 }
 
-static bool positive(Call *c, int arg)
+static bool positive(BuiltinCall *c, int arg)
 {
     if (arg_int(c, arg) > 0)
         return true;
-    lower_error(c->l, c->arg_span[arg], "E105", "must be at least 1, got %" PRId64,
-                arg_int(c, arg));
+    elab_error(c->l, c->arg_span[arg], "E105", "must be at least 1, got %" PRId64, arg_int(c, arg));
     return false;
 }
 
 /* The shape rules give the message; asked before parameters are made from a shape that is wrong. */
-static bool rank_at_least(Call *c, int rank, const char *wanted)
+static bool rank_at_least(BuiltinCall *c, int rank, const char *wanted)
 {
-    const Type *x = lower_type(c->l, arg_tensor(c, 0));
+    const Type *x = elab_type(c->l, arg_tensor(c, 0));
     if (x->rank >= rank)
         return true;
-    lower_error(c->l, c->span, "E103", "%s needs %s, got %s", c->fn->name, wanted,
-                type_shape_text(c->l->pool, x));
+    elab_error(c->l, c->span, "E103", "%s needs %s, got %s", c->fn->name, wanted,
+               type_shape_text(c->l->pool, x));
     return false;
 }
 
@@ -72,11 +71,11 @@ static bool is_image(const Graph *g, ValueId v)
 }
 
 /* `linear` reads the last dimension, which of an image is its width: flatten() was forgotten. */
-static bool want_rows(Call *c)
+static bool want_rows(BuiltinCall *c)
 {
     if (!rank_at_least(c, 2, "at least 2 dims"))
         return false;
-    const Type *x = lower_type(c->l, arg_tensor(c, 0));
+    const Type *x = elab_type(c->l, arg_tensor(c, 0));
     if (x->rank == 4 && is_image(c->l->g, arg_tensor(c, 0))) {
         diag_warning(c->l->diag, c->span, "W204", "%s over the width of an image %s", c->fn->name,
                      type_shape_text(c->l->pool, x));
@@ -85,18 +84,18 @@ static bool want_rows(Call *c)
     return true;
 }
 
-Val builtin_linear(Call *c)
+Val builtin_linear(BuiltinCall *c)
 {
-    Lower *l = c->l;
+    Elab *l = c->l;
     if (!call_needs_label(c) || !positive(c, 1) || !want_rows(c))
         return val_poison();
-    Type x = *lower_type(l, arg_tensor(c, 0));
+    Type x = *elab_type(l, arg_tensor(c, 0));
     int64_t in = x.dim[x.rank - 1], out = arg_int(c, 1);
     bool in_out = call_word_is(c, 3, "in_out");
     const int64_t dims[] = {in_out ? in : out, in_out ? out : in};
     ValueId v[3] = {arg_tensor(c, 0)};
-    v[1] = lower_parameter(l, OP_param, "weight", type_make(DTYPE_F32, 2, dims),
-                           weight_init(c, 4, &init_linear), in, out, c->span);
+    v[1] = elab_parameter(l, OP_param, "weight", type_make(DTYPE_F32, 2, dims),
+                          weight_init(c, 4, &init_linear), in, out, c->span);
     if (arg_bool(c, 2))
         v[2] = vector_param(c, OP_param, "bias", out, bias_init(c), in);
     AttrList attrs = {.n = 0};
@@ -104,7 +103,7 @@ Val builtin_linear(Call *c)
     return call_node(c, OP_linear, v, arg_bool(c, 2) ? 3 : 2, &attrs);
 }
 
-Val builtin_affine(Call *c)
+Val builtin_affine(BuiltinCall *c)
 {
     if (!want_rows(c))
         return val_poison();
@@ -114,41 +113,41 @@ Val builtin_affine(Call *c)
     return call_node(c, OP_linear, v, arg_given(c, 2) ? 3 : 2, &attrs);
 }
 
-static bool want_images(Call *c)
+static bool want_images(BuiltinCall *c)
 {
-    Lower *l = c->l;
-    const Type *x = lower_type(l, arg_tensor(c, 0));
+    Elab *l = c->l;
+    const Type *x = elab_type(l, arg_tensor(c, 0));
     if (x->rank == 4)
         return true;
-    lower_error(l, c->span, "E103", "%s needs images [N,C,H,W], got %s", c->fn->name,
-                type_shape_text(l->pool, x));
+    elab_error(l, c->span, "E103", "%s needs images [N,C,H,W], got %s", c->fn->name,
+               type_shape_text(l->pool, x));
     return false;
 }
 
 /* A convolution's parameters: `channels` is dims 0 and 1 of the weight, before the division by
  * groups, and the arguments from `groups` on are groups, bias and init.  fan_in counts dim 1 of the
  * weight, which is what PyTorch does for ConvTranspose2d, too. */
-static bool conv_weight(Call *c, const int64_t kernel[2], const int64_t channels[2], int groups,
-                        ValueId v[3])
+static bool conv_weight(BuiltinCall *c, const int64_t kernel[2], const int64_t channels[2],
+                        int groups, ValueId v[3])
 {
-    Lower *l = c->l;
+    Elab *l = c->l;
     int64_t n = arg_int(c, groups), taps, fan_in, fan_out;
-    int64_t in = lower_type(l, v[0])->dim[1], out = arg_int(c, 1);
+    int64_t in = elab_type(l, v[0])->dim[1], out = arg_int(c, 1);
     if (in % n || out % n) {
-        lower_error(l, c->arg_span[groups], "E105",
-                    "groups = %" PRId64 " must divide the channels, %" PRId64 " in and %" PRId64
-                    " out",
-                    n, in, out);
+        elab_error(l, c->arg_span[groups], "E105",
+                   "groups = %" PRId64 " must divide the channels, %" PRId64 " in and %" PRId64
+                   " out",
+                   n, in, out);
         return false;
     }
     if (!size_mul(kernel[0], kernel[1], &taps) || !size_mul(channels[1] / n, taps, &fan_in) ||
         !size_mul(channels[0] / n, taps, &fan_out)) {
-        lower_error(l, c->span, "E108", "this convolution is too large");
+        elab_error(l, c->span, "E108", "this convolution is too large");
         return false;
     }
     const int64_t dims[] = {channels[0], channels[1] / n, kernel[0], kernel[1]};
-    v[1] = lower_parameter(l, OP_param, "weight", type_make(DTYPE_F32, 4, dims),
-                           weight_init(c, groups + 2, &init_linear), fan_in, fan_out, c->span);
+    v[1] = elab_parameter(l, OP_param, "weight", type_make(DTYPE_F32, 4, dims),
+                          weight_init(c, groups + 2, &init_linear), fan_in, fan_out, c->span);
     if (arg_bool(c, groups + 1))
         v[2] = vector_param(c, OP_param, "bias", out, bias_init(c), fan_in);
     return v[1] != VALUE_NONE;
@@ -160,14 +159,14 @@ typedef struct WindowArgs {
     int64_t kernel[2], stride[2], pad[2], dilation[2];
 } WindowArgs;
 
-static bool conv_window(Call *c, int dilation, WindowArgs *w)
+static bool conv_window(BuiltinCall *c, int dilation, WindowArgs *w)
 {
     return call_needs_label(c) && want_images(c) && positive(c, 1) && positive(c, dilation + 1) &&
            call_pair(c, 2, 1, w->kernel) && call_pair(c, 3, 1, w->stride) &&
            call_pair(c, 4, 0, w->pad) && call_pair(c, dilation, 1, w->dilation);
 }
 
-static AttrList conv_attrs(const Call *c, int dilation, const WindowArgs *w)
+static AttrList conv_attrs(const BuiltinCall *c, int dilation, const WindowArgs *w)
 {
     AttrList attrs = {.n = 0};
     attrs_ints(&attrs, ATTR_stride, w->stride, 2);
@@ -177,27 +176,27 @@ static AttrList conv_attrs(const Call *c, int dilation, const WindowArgs *w)
     return attrs;
 }
 
-Val builtin_conv(Call *c)
+Val builtin_conv(BuiltinCall *c)
 {
     WindowArgs w;
     ValueId v[3] = {arg_tensor(c, 0)};
     if (!conv_window(c, 5, &w))
         return val_poison();
-    const int64_t channels[2] = {arg_int(c, 1), lower_type(c->l, v[0])->dim[1]};
+    const int64_t channels[2] = {arg_int(c, 1), elab_type(c->l, v[0])->dim[1]};
     if (!conv_weight(c, w.kernel, channels, 6, v))
         return val_poison();
     AttrList attrs = conv_attrs(c, 5, &w);
     return call_node(c, OP_conv2d, v, arg_bool(c, 7) ? 3 : 2, &attrs);
 }
 
-Val builtin_deconv(Call *c)
+Val builtin_deconv(BuiltinCall *c)
 {
     WindowArgs w;
     int64_t extra[2];
     ValueId v[3] = {arg_tensor(c, 0)};
     if (!conv_window(c, 6, &w) || !call_pair(c, 5, 0, extra))
         return val_poison();
-    const int64_t channels[2] = {lower_type(c->l, v[0])->dim[1], arg_int(c, 1)};
+    const int64_t channels[2] = {elab_type(c->l, v[0])->dim[1], arg_int(c, 1)};
     if (!conv_weight(c, w.kernel, channels, 7, v))
         return val_poison();
     AttrList attrs = conv_attrs(c, 6, &w);
@@ -208,24 +207,24 @@ Val builtin_deconv(Call *c)
 
 /* ---- normalization ---- */
 
-static void add_update(Lower *l, const RunningUpdate *u, ValueId running)
+static void add_update(Elab *l, const RunningUpdate *u, ValueId running)
 {
     AttrList attrs = {.n = 0};
     attrs_float(&attrs, ATTR_momentum, u->momentum);
     attrs_float(&attrs, ATTR_scale, u->scale);
-    ValueId v = lower_node2(l, OP_bn_running, running, u->statistic, &attrs, u->name, u->span);
+    ValueId v = elab_node2(l, OP_bn_running, running, u->statistic, &attrs, u->name, u->span);
     if (v != VALUE_NONE)
         graph_value(l->g, v)->writes = u->buffer;
 }
 
 /* A step's update of a buffer that a later use updates again: only the last one may write. */
-static ValueId update_between(Lower *l, const RunningUpdate *u, ValueId running)
+static ValueId update_between(Elab *l, const RunningUpdate *u, ValueId running)
 {
-    ValueId keep = lower_constant(l, DTYPE_F32, 1 - u->momentum, u->span);
-    ValueId take = lower_constant(l, DTYPE_F32, u->momentum * u->scale, u->span);
-    ValueId old = lower_node2(l, OP_mul, running, keep, NULL, NULL, u->span);
-    ValueId new = lower_node2(l, OP_mul, u->statistic, take, NULL, NULL, u->span);
-    return lower_node2(l, OP_add, old, new, NULL, NULL, u->span);
+    ValueId keep = elab_constant(l, DTYPE_F32, 1 - u->momentum, u->span);
+    ValueId take = elab_constant(l, DTYPE_F32, u->momentum * u->scale, u->span);
+    ValueId old = elab_node2(l, OP_mul, running, keep, NULL, NULL, u->span);
+    ValueId new = elab_node2(l, OP_mul, u->statistic, take, NULL, NULL, u->span);
+    return elab_node2(l, OP_add, old, new, NULL, NULL, u->span);
 }
 
 /* By update: the next one of the same buffer + 1, 0 for the last; by buffer: its first + 1. */
@@ -233,7 +232,7 @@ typedef struct UpdateChains {
     size_t *next, *first;
 } UpdateChains;
 
-static UpdateChains chain_updates(const Lower *l)
+static UpdateChains chain_updates(const Elab *l)
 {
     UpdateChains c = {POOL_ARRAY(l->pool, l->updates.len + 1, size_t),
                       POOL_ARRAY(l->pool, l->g->values.len + 1, size_t)};
@@ -245,7 +244,7 @@ static UpdateChains chain_updates(const Lower *l)
     return c;
 }
 
-void builtin_finish(Lower *l)
+void builtin_finish(Elab *l)
 {
     UpdateChains c = chain_updates(l);
     for (size_t i = 0; i < l->updates.len; i++) {
@@ -258,10 +257,10 @@ void builtin_finish(Lower *l)
     }
 }
 
-static void running_update(Call *c, ValueId buffer, ValueId statistic, double scale,
+static void running_update(BuiltinCall *c, ValueId buffer, ValueId statistic, double scale,
                            const char *name)
 {
-    Lower *l = c->l;
+    Elab *l = c->l;
     const RunningUpdate u = {.buffer = buffer,
                              .statistic = statistic,
                              .momentum = arg_float(c, 2),
@@ -275,11 +274,12 @@ static void running_update(Call *c, ValueId buffer, ValueId statistic, double sc
 }
 
 /* Batch statistics, and the updates of the running ones with the unbiased variance. */
-static bool batch_statistics(Call *c, const Type *x, const ValueId buffers[2], ValueId stats[2])
+static bool batch_statistics(BuiltinCall *c, const Type *x, const ValueId buffers[2],
+                             ValueId stats[2])
 {
-    Lower *l = c->l;
-    ValueId mean = lower_node1(l, OP_bn_stats, arg_tensor(c, 0), NULL,
-                               pool_printf(l->pool, "%%%s.stats", l->path), c->span);
+    Elab *l = c->l;
+    ValueId mean = elab_node1(l, OP_bn_stats, arg_tensor(c, 0), NULL,
+                              pool_printf(l->pool, "%%%s.stats", l->path), c->span);
     if (mean == VALUE_NONE)
         return false;
     NodeId node = graph_value(l->g, mean)->def;
@@ -287,8 +287,8 @@ static bool batch_statistics(Call *c, const Type *x, const ValueId buffers[2], V
     stats[1] = graph_node(l->g, node)->out[1];
     double n = (double)type_elements(x) / (double)x->dim[1];
     if (n < 2 && !l->count) {
-        lower_error(l, c->span, "E105",
-                    "batch normalization in training needs more than one value per channel");
+        elab_error(l, c->span, "E105",
+                   "batch normalization in training needs more than one value per channel");
         return false;
     }
     running_update(c, buffers[0], stats[0], 1.0, "running_mean");
@@ -296,11 +296,11 @@ static bool batch_statistics(Call *c, const Type *x, const ValueId buffers[2], V
     return true;
 }
 
-Val builtin_bn(Call *c)
+Val builtin_bn(BuiltinCall *c)
 {
     if (!call_needs_label(c) || !rank_at_least(c, 2, "input with channels [N,C,...]"))
         return val_poison();
-    Type x = *lower_type(c->l, arg_tensor(c, 0));
+    Type x = *elab_type(c->l, arg_tensor(c, 0));
     int64_t channels = x.dim[1];
     ValueId gamma = vector_param(c, OP_param, "weight", channels, &init_ones, channels);
     ValueId beta = vector_param(c, OP_param, "bias", channels, &init_zeros, channels);
@@ -317,7 +317,7 @@ Val builtin_bn(Call *c)
 }
 
 /* Krizhevsky, Sutskever and Hinton 2012, section 3.3, where k = 2 and a = alpha. */
-Val builtin_lrn(Call *c)
+Val builtin_lrn(BuiltinCall *c)
 {
     int64_t size = arg_int(c, 1);
     if (!positive(c, 1) || !rank_at_least(c, 2, "input with channels [N,C,...]"))
@@ -331,12 +331,12 @@ Val builtin_lrn(Call *c)
     return call_node(c, OP_lrn, &x, 1, &attrs);
 }
 
-Val builtin_layernorm(Call *c)
+Val builtin_layernorm(BuiltinCall *c)
 {
     bool affine = arg_bool(c, 3), bias = affine && arg_bool(c, 2);
     if ((affine && !call_needs_label(c)) || !rank_at_least(c, 1, "at least one dimension"))
         return val_poison();
-    const Type *x = lower_type(c->l, arg_tensor(c, 0));
+    const Type *x = elab_type(c->l, arg_tensor(c, 0));
     int64_t n = x->dim[x->rank - 1];
     ValueId v[3] = {arg_tensor(c, 0)};
     if (affine)
@@ -349,33 +349,33 @@ Val builtin_layernorm(Call *c)
 }
 
 /* Numbers that are known now: positions.  Those of the data are checked when it is opened. */
-static bool positions_fit(Call *c)
+static bool positions_fit(BuiltinCall *c)
 {
     const Node *ids = value_node(c->l->g, arg_tensor(c, 0));
     if (ids->op != OP_iota)
         return true;
-    int64_t n = type_elements(lower_type(c->l, arg_tensor(c, 0))), rows = arg_int(c, 1);
+    int64_t n = type_elements(elab_type(c->l, arg_tensor(c, 0))), rows = arg_int(c, 1);
     if (n <= rows)
         return true;
-    lower_error(c->l, c->span, "E105", "a table of %lld rows has none for %lld positions",
-                (long long)rows, (long long)n);
+    elab_error(c->l, c->span, "E105", "a table of %lld rows has none for %lld positions",
+               (long long)rows, (long long)n);
     return false;
 }
 
-Val builtin_embedding(Call *c)
+Val builtin_embedding(BuiltinCall *c)
 {
     if (!call_needs_label(c) || !positive(c, 1) || !positive(c, 2) || !positions_fit(c))
         return val_poison();
     const int64_t dims[] = {arg_int(c, 1), arg_int(c, 2)};
-    ValueId table = lower_parameter(c->l, OP_param, "weight", type_make(DTYPE_F32, 2, dims),
-                                    weight_init(c, 3, &init_embedding), dims[1], dims[0], c->span);
+    ValueId table = elab_parameter(c->l, OP_param, "weight", type_make(DTYPE_F32, 2, dims),
+                                   weight_init(c, 3, &init_embedding), dims[1], dims[0], c->span);
     const ValueId in[] = {arg_tensor(c, 0), table};
     return call_node(c, OP_embedding, in, 2, NULL);
 }
 
 /* A stream of random numbers for each dropout: named by its path and how many the path had before,
  * so that another layer added elsewhere does not change it. */
-static int64_t dropout_key(Lower *l)
+static int64_t dropout_key(Elab *l)
 {
     const uint64_t *found = map_find(&l->ordinals, l->path);
     uint64_t ordinal = found ? *found : 0;
@@ -384,12 +384,12 @@ static int64_t dropout_key(Lower *l)
     return (int64_t)(hash_bytes(text, strlen(text), 0) >> 1);
 }
 
-Val builtin_dropout(Call *c)
+Val builtin_dropout(BuiltinCall *c)
 {
     double p = arg_float(c, 1);
     if (!(p >= 0 && p < 1)) {
-        lower_error(c->l, c->arg_span[1], "E105",
-                    "a dropout probability lies in 0 <= p < 1, got %s", number_text(c->l->pool, p));
+        elab_error(c->l, c->arg_span[1], "E105", "a dropout probability lies in 0 <= p < 1, got %s",
+                   number_text(c->l->pool, p));
         return val_poison();
     }
     int64_t key = dropout_key(c->l);
@@ -398,13 +398,13 @@ Val builtin_dropout(Call *c)
     AttrList attrs = {.n = 0};
     attrs_float(&attrs, ATTR_p, p);
     attrs_int(&attrs, ATTR_key, key);
-    const ValueId in[] = {arg_tensor(c, 0), lower_rng(c->l, c->span)};
+    const ValueId in[] = {arg_tensor(c, 0), elab_rng(c->l, c->span)};
     return call_node(c, OP_dropout, in, 2, &attrs);
 }
 
 /* ---- pooling ---- */
 
-static Val pool(Call *c, OpKind op)
+static Val pool(BuiltinCall *c, OpKind op)
 {
     int64_t kernel[2], stride[2], pad[2];
     if (!want_images(c) || !call_pair(c, 1, 1, kernel) || !call_pair(c, 3, 0, pad))
@@ -423,18 +423,18 @@ static Val pool(Call *c, OpKind op)
     return call_node(c, op, &x, 1, &attrs);
 }
 
-Val builtin_maxpool(Call *c)
+Val builtin_maxpool(BuiltinCall *c)
 {
     return pool(c, OP_maxpool);
 }
 
-Val builtin_avgpool(Call *c)
+Val builtin_avgpool(BuiltinCall *c)
 {
     return pool(c, OP_avgpool);
 }
 
 /* Windows that lie side by side without overlap. */
-static Val even_avgpool(Call *c, const int64_t window[2])
+static Val even_avgpool(BuiltinCall *c, const int64_t window[2])
 {
     const int64_t zero[] = {0, 0};
     AttrList attrs = {.n = 0};
@@ -446,21 +446,21 @@ static Val even_avgpool(Call *c, const int64_t window[2])
     return call_node(c, OP_avgpool, &in, 1, &attrs);
 }
 
-Val builtin_global_avgpool(Call *c)
+Val builtin_global_avgpool(BuiltinCall *c)
 {
     if (!want_images(c))
         return val_poison();
-    const Type *x = lower_type(c->l, arg_tensor(c, 0));
+    const Type *x = elab_type(c->l, arg_tensor(c, 0));
     return even_avgpool(c, &x->dim[2]);
 }
 
-Val builtin_adaptive_avgpool(Call *c)
+Val builtin_adaptive_avgpool(BuiltinCall *c)
 {
     int64_t size[2];
     if (!want_images(c) || !call_pair(c, 1, 1, size))
         return val_poison();
     ValueId in = arg_tensor(c, 0);
-    const Type *x = lower_type(c->l, in);
+    const Type *x = elab_type(c->l, in);
     if (x->dim[2] % size[0] == 0 && x->dim[3] % size[1] == 0)
         return even_avgpool(c, (const int64_t[]){x->dim[2] / size[0], x->dim[3] / size[1]});
     AttrList attrs = {.n = 0};
@@ -468,14 +468,14 @@ Val builtin_adaptive_avgpool(Call *c)
     return call_node(c, OP_adaptive_avgpool, &in, 1, &attrs);
 }
 
-Val builtin_resize(Call *c)
+Val builtin_resize(BuiltinCall *c)
 {
     int64_t size[2];
     bool nearest = call_word_is(c, 2, "nearest");
     if (!want_images(c) || !call_pair(c, 1, 1, size))
         return val_poison();
     if (nearest && arg_bool(c, 3)) {
-        if (lower_error(c->l, c->arg_span[3], "E105", "resize to the nearest has no align_corners"))
+        if (elab_error(c->l, c->arg_span[3], "E105", "resize to the nearest has no align_corners"))
             diag_help(c->l->diag, "mode = bilinear, or leave align_corners out");
         return val_poison();
     }

@@ -8,7 +8,7 @@
 
 /* ---- element-wise, one operand ---- */
 
-static Val unary(Call *c, OpKind op, double (*number)(double))
+static Val unary(BuiltinCall *c, OpKind op, double (*number)(double))
 {
     const Val x = c->arg[0];
     if (x.kind == VAL_TENSOR)
@@ -16,25 +16,25 @@ static Val unary(Call *c, OpKind op, double (*number)(double))
     double r = number(val_number(x));
     if (isfinite(r))
         return val_float(r);
-    lower_error(c->l, c->arg_span[0], "E209", "%s(%s) is not a number", c->fn->name,
-                val_text(c->l->pool, x));
+    elab_error(c->l, c->arg_span[0], "E209", "%s(%s) is not a number", c->fn->name,
+               val_text(c->l->pool, x));
     return val_poison();
 }
 
-Val builtin_unary(Call *c)
+Val builtin_unary(BuiltinCall *c)
 {
     return unary(c, c->fn->op, c->fn->number);
 }
 
 /* An int stays an int. */
-Val builtin_abs(Call *c)
+Val builtin_abs(BuiltinCall *c)
 {
     if (c->arg[0].kind == VAL_INT && c->arg[0].i != INT64_MIN)
         return val_int(c->arg[0].i < 0 ? -c->arg[0].i : c->arg[0].i);
     return unary(c, OP_abs, fabs);
 }
 
-Val builtin_gelu(Call *c)
+Val builtin_gelu(BuiltinCall *c)
 {
     AttrList attrs = {.n = 0};
     attrs_int(&attrs, ATTR_approx, call_word_is(c, 1, "tanh"));
@@ -44,81 +44,81 @@ Val builtin_gelu(Call *c)
 
 /* ---- conversion ---- */
 
-static ValueId cast_to(Call *c, ValueId x, DType dtype)
+static ValueId cast_to(BuiltinCall *c, ValueId x, DType dtype)
 {
-    if (x == VALUE_NONE || lower_type(c->l, x)->dtype == dtype)
+    if (x == VALUE_NONE || elab_type(c->l, x)->dtype == dtype)
         return x;
     AttrList attrs = {.n = 0};
     attrs_string(&attrs, ATTR_dtype, dtype_name(dtype));
-    return lower_node1(c->l, OP_cast, x, &attrs, NULL, c->span);
+    return elab_node1(c->l, OP_cast, x, &attrs, NULL, c->span);
 }
 
-Val builtin_cast(Call *c)
+Val builtin_cast(BuiltinCall *c)
 {
     DType dtype = DTYPE_F32;
     dtype_from_name(c->arg[1].s, &dtype);
     return val_tensor(cast_to(c, arg_tensor(c, 0), dtype));
 }
 
-Val builtin_to_f32(Call *c)
+Val builtin_to_f32(BuiltinCall *c)
 {
     Val x = val_tensor(cast_to(c, arg_tensor(c, 0), DTYPE_F32));
     if (arg_float(c, 1) == 1.0)
         return x;
-    return lower_elementwise(c->l, OP_mul, x, c->arg[1], c->span, c->arg_span[1], c->span);
+    return elab_elementwise(c->l, OP_mul, x, c->arg[1], c->span, c->arg_span[1], c->span);
 }
 
 /* ---- element-wise, two and three operands ---- */
 
-static Val binary(Call *c, BinaryOp op)
+static Val binary(BuiltinCall *c, BinaryOp op)
 {
     return eval_binary(c->l, op, c->arg[0], c->arg[1], c->arg_span[0], c->arg_span[1], c->span);
 }
 
-Val builtin_pow(Call *c)
+Val builtin_pow(BuiltinCall *c)
 {
     return binary(c, BINARY_POW);
 }
 
-static Val extreme(Call *c, OpKind op)
+static Val extreme(BuiltinCall *c, OpKind op)
 {
     const Val a = c->arg[0], b = c->arg[1];
     if (a.kind == VAL_TENSOR || b.kind == VAL_TENSOR)
-        return lower_elementwise(c->l, op, a, b, c->arg_span[0], c->arg_span[1], c->span);
+        return elab_elementwise(c->l, op, a, b, c->arg_span[0], c->arg_span[1], c->span);
     bool first = (val_number(a) >= val_number(b)) == (op == OP_maximum);
     return first ? a : b;
 }
 
-Val builtin_maximum(Call *c)
+Val builtin_maximum(BuiltinCall *c)
 {
     return extreme(c, OP_maximum);
 }
 
-Val builtin_minimum(Call *c)
+Val builtin_minimum(BuiltinCall *c)
 {
     return extreme(c, OP_minimum);
 }
 
-Val builtin_select(Call *c)
+Val builtin_select(BuiltinCall *c)
 {
-    Lower *l = c->l;
+    Elab *l = c->l;
     DType dtype = DTYPE_F32;
     for (int i = 1; i < 3; i++)
         if (c->arg[i].kind == VAL_TENSOR)
-            dtype = lower_type(l, c->arg[i].tensor)->dtype;
+            dtype = elab_type(l, c->arg[i].tensor)->dtype;
     ValueId in[3] = {arg_tensor(c, 0)};
     for (int i = 1; i < 3; i++)
-        if (!lower_operand(l, c->arg[i], c->arg_span[i], dtype, &in[i]))
+        if (!elab_operand(l, c->arg[i], c->arg_span[i], dtype, &in[i]))
             return val_poison();
     return call_node(c, OP_select, in, 3, NULL);
 }
 
 /* ---- along one axis ---- */
 
-static Val along_axis(Call *c, OpKind op, bool keepdims)
+static Val along_axis(BuiltinCall *c, OpKind op, bool keepdims)
 {
     int axis;
-    if (!call_axis(c, 1, lower_type(c->l, arg_tensor(c, 0))->rank, &axis))
+    if (!call_axis(c, 1, elab_type(c->l, arg_tensor(c, 0))->rank, &axis))
         return val_poison();
     AttrList attrs = {.n = 0};
     attrs_int(&attrs, ATTR_axis, axis);
@@ -127,17 +127,17 @@ static Val along_axis(Call *c, OpKind op, bool keepdims)
     return call_node(c, op, &x, 1, &attrs);
 }
 
-Val builtin_softmax(Call *c)
+Val builtin_softmax(BuiltinCall *c)
 {
     return along_axis(c, OP_softmax, false);
 }
 
-Val builtin_log_softmax(Call *c)
+Val builtin_log_softmax(BuiltinCall *c)
 {
     return along_axis(c, OP_log_softmax, false);
 }
 
-Val builtin_argmax(Call *c)
+Val builtin_argmax(BuiltinCall *c)
 {
     return along_axis(c, OP_argmax, arg_bool(c, 2));
 }
@@ -146,7 +146,7 @@ Val builtin_argmax(Call *c)
 
 /* Ascending axes without repetition from argument `arg`; all when it is absent.  -1 after a
  * message. */
-static int reduction_axes(Call *c, int arg, int rank, int64_t axes[TYPE_MAX_RANK])
+static int reduction_axes(BuiltinCall *c, int arg, int rank, int64_t axes[TYPE_MAX_RANK])
 {
     bool used[TYPE_MAX_RANK] = {false};
     int64_t given[TYPE_MAX_RANK];
@@ -154,10 +154,10 @@ static int reduction_axes(Call *c, int arg, int rank, int64_t axes[TYPE_MAX_RANK
     for (int i = 0; i < n; i++) {
         int64_t a = given[i] < 0 ? given[i] + rank : given[i];
         if (a < 0 || a >= rank || used[a]) {
-            lower_error(c->l, c->arg_span[arg], "E105",
-                        a >= 0 && a < rank ? "axis %" PRId64 " is given twice"
-                                           : "axis %" PRId64 " is outside the tensor",
-                        given[i]);
+            elab_error(c->l, c->arg_span[arg], "E105",
+                       a >= 0 && a < rank ? "axis %" PRId64 " is given twice"
+                                          : "axis %" PRId64 " is outside the tensor",
+                       given[i]);
             return -1;
         }
         used[a] = true;
@@ -168,10 +168,10 @@ static int reduction_axes(Call *c, int arg, int rank, int64_t axes[TYPE_MAX_RANK
     return n < 0 ? -1 : count;
 }
 
-static ValueId reduce(Call *c, OpKind op, ValueId x, int axis_arg, bool keepdims, bool named)
+static ValueId reduce(BuiltinCall *c, OpKind op, ValueId x, int axis_arg, bool keepdims, bool named)
 {
     int64_t axes[TYPE_MAX_RANK];
-    int n = reduction_axes(c, axis_arg, lower_type(c->l, x)->rank, axes);
+    int n = reduction_axes(c, axis_arg, elab_type(c->l, x)->rank, axes);
     if (n < 0)
         return VALUE_NONE;
     if (n == 0)
@@ -179,28 +179,28 @@ static ValueId reduce(Call *c, OpKind op, ValueId x, int axis_arg, bool keepdims
     AttrList attrs = {.n = 0};
     attrs_ints(&attrs, ATTR_axes, axes, n);
     attrs_int(&attrs, ATTR_keepdims, keepdims);
-    return lower_node1(c->l, op, x, &attrs, lower_label_name(c->l, named && c->labelled), c->span);
+    return elab_node1(c->l, op, x, &attrs, elab_label_name(c->l, named && c->labelled), c->span);
 }
 
-Val builtin_mean(Call *c)
+Val builtin_mean(BuiltinCall *c)
 {
     return val_tensor(reduce(c, OP_mean, arg_tensor(c, 0), 1, arg_bool(c, 2), true));
 }
 
-Val builtin_sum(Call *c)
+Val builtin_sum(BuiltinCall *c)
 {
     if (c->arg[0].kind == VAL_LIST)
         return value_sum(c);
     if (!want_tensor(c->l, c->arg[0], c->arg_span[0], "what is summed"))
         return val_poison();
     ValueId x = arg_tensor(c, 0);
-    if (lower_type(c->l, x)->dtype == DTYPE_U8)
+    if (elab_type(c->l, x)->dtype == DTYPE_U8)
         x = cast_to(c, x, DTYPE_I32);
     return x == VALUE_NONE ? val_poison()
                            : val_tensor(reduce(c, OP_sum, x, 1, arg_bool(c, 2), true));
 }
 
-Val builtin_max(Call *c)
+Val builtin_max(BuiltinCall *c)
 {
     if (c->arg[0].kind != VAL_TENSOR || c->n_rest)
         return value_extreme(c, true);
@@ -209,40 +209,40 @@ Val builtin_max(Call *c)
 
 /* What turns the order around and is its own inverse: -x of floats; of integers -1 - x and 255 - x,
  * which do not leave their range. */
-static ValueId mirrored(Call *c, ValueId x, const char *name)
+static ValueId mirrored(BuiltinCall *c, ValueId x, const char *name)
 {
-    DType dtype = lower_type(c->l, x)->dtype;
+    DType dtype = elab_type(c->l, x)->dtype;
     if (dtype_is_float(dtype))
-        return lower_node1(c->l, OP_neg, x, NULL, name, c->span);
-    ValueId top = lower_constant(c->l, dtype, dtype == DTYPE_U8 ? 255 : -1, c->span);
-    return lower_node2(c->l, OP_sub, top, x, NULL, name, c->span);
+        return elab_node1(c->l, OP_neg, x, NULL, name, c->span);
+    ValueId top = elab_constant(c->l, dtype, dtype == DTYPE_U8 ? 255 : -1, c->span);
+    return elab_node2(c->l, OP_sub, top, x, NULL, name, c->span);
 }
 
 /* min x = -max(-x) */
-Val builtin_min(Call *c)
+Val builtin_min(BuiltinCall *c)
 {
     if (c->arg[0].kind != VAL_TENSOR || c->n_rest)
         return value_extreme(c, false);
-    if (lower_type(c->l, arg_tensor(c, 0))->dtype == DTYPE_BOOL)
+    if (elab_type(c->l, arg_tensor(c, 0))->dtype == DTYPE_BOOL)
         return val_tensor(reduce(c, OP_reduce_max, arg_tensor(c, 0), 2, false, false));
     ValueId x = mirrored(c, arg_tensor(c, 0), NULL);
     if (x != VALUE_NONE)
         x = reduce(c, OP_reduce_max, x, 2, arg_bool(c, 3), false);
     return x == VALUE_NONE ? val_poison()
-                           : val_tensor(mirrored(c, x, lower_label_name(c->l, c->labelled)));
+                           : val_tensor(mirrored(c, x, elab_label_name(c->l, c->labelled)));
 }
 
 /* ---- losses ---- */
 
 /* The class axis as PyTorch has it: [N,C,...] with labels [N,...]; but the last axis when labels
  * have the shape of logits without it, so that language models need no transpose. */
-static bool class_axis(Call *c, int *axis)
+static bool class_axis(BuiltinCall *c, int *axis)
 {
-    Type logits = *lower_type(c->l, arg_tensor(c, 0)), labels = *lower_type(c->l, arg_tensor(c, 1)),
+    Type logits = *elab_type(c->l, arg_tensor(c, 0)), labels = *elab_type(c->l, arg_tensor(c, 1)),
          first = logits;
     if (logits.rank < 2) {
-        lower_error(c->l, c->span, "E103", "%s needs logits [N,C], got %s", c->fn->name,
-                    type_shape_text(c->l->pool, &logits));
+        elab_error(c->l, c->span, "E103", "%s needs logits [N,C], got %s", c->fn->name,
+                   type_shape_text(c->l->pool, &logits));
         return false;
     }
     *axis = logits.rank - 1;
@@ -254,18 +254,19 @@ static bool class_axis(Call *c, int *axis)
     *axis = 1;
     if (type_same_shape(&first, &labels))
         return true;
-    if (lower_error(c->l, c->span, "E101", "%s: labels %s do not fit logits %s", c->fn->name,
-                    type_shape_text(c->l->pool, &labels), type_shape_text(c->l->pool, &logits)))
-        diag_note(c->l->diag, lower_value_span(c->l, arg_tensor(c, 0)), "logits made here");
+    if (elab_error(c->l, c->span, "E101", "%s: labels %s do not fit logits %s", c->fn->name,
+                   type_shape_text(c->l->pool, &labels), type_shape_text(c->l->pool, &logits)))
+        diag_note(c->l->diag, elab_value_span(c->l, arg_tensor(c, 0)), "logits made here");
     return false;
 }
 
-static Val against_labels(Call *c, OpKind op, AttrList *attrs, int ignore_arg, ValueId weight)
+static Val against_labels(BuiltinCall *c, OpKind op, AttrList *attrs, int ignore_arg,
+                          ValueId weight)
 {
     int axis;
     const int64_t ignore = arg_int(c, ignore_arg);
     if (!class_axis(c, &axis) ||
-        !lower_number_fits(c->l, DTYPE_I32, (double)ignore, c->arg_span[ignore_arg]))
+        !elab_number_fits(c->l, DTYPE_I32, (double)ignore, c->arg_span[ignore_arg]))
         return val_poison();
     attrs_int(attrs, ATTR_axis, axis);
     attrs_int(attrs, ATTR_ignore_index, arg_int(c, ignore_arg));
@@ -273,21 +274,21 @@ static Val against_labels(Call *c, OpKind op, AttrList *attrs, int ignore_arg, V
     return call_node(c, op, in, weight == VALUE_NONE ? 2 : 3, attrs);
 }
 
-static bool no_negative(Call *c, int arg)
+static bool no_negative(BuiltinCall *c, int arg)
 {
     const Val list = c->arg[arg];
     for (int i = 0; i < list.list.len; i++)
         if (!(val_number(list.list.data[i]) >= 0)) {
-            lower_error(c->l, c->arg_span[arg], "E105",
-                        "a class weight is not negative, got %g for class %d",
-                        val_number(list.list.data[i]), i);
+            elab_error(c->l, c->arg_span[arg], "E105",
+                       "a class weight is not negative, got %g for class %d",
+                       val_number(list.list.data[i]), i);
             return false;
         }
     return true;
 }
 
 /* Class weights, a tensor or a list of numbers; false after a message. */
-static bool class_weights(Call *c, int arg, ValueId *weight)
+static bool class_weights(BuiltinCall *c, int arg, ValueId *weight)
 {
     const Val v = c->arg[arg];
     *weight = VALUE_NONE;
@@ -300,11 +301,11 @@ static bool class_weights(Call *c, int arg, ValueId *weight)
     return *weight != VALUE_NONE && (v.kind != VAL_LIST || no_negative(c, arg));
 }
 
-Val builtin_cross_entropy(Call *c)
+Val builtin_cross_entropy(BuiltinCall *c)
 {
     double smoothing = arg_float(c, 2);
     if (!(smoothing >= 0 && smoothing <= 1)) {
-        lower_error(c->l, c->arg_span[2], "E105", "label_smoothing lies between 0 and 1");
+        elab_error(c->l, c->arg_span[2], "E105", "label_smoothing lies between 0 and 1");
         return val_poison();
     }
     AttrList attrs = {.n = 0};
@@ -318,7 +319,7 @@ Val builtin_cross_entropy(Call *c)
     return against_labels(c, OP_cross_entropy, &attrs, 3, weight);
 }
 
-Val builtin_accuracy(Call *c)
+Val builtin_accuracy(BuiltinCall *c)
 {
     AttrList attrs = {.n = 0};
     return against_labels(c, OP_accuracy, &attrs, 2, VALUE_NONE);
@@ -326,11 +327,11 @@ Val builtin_accuracy(Call *c)
 
 /* A prediction [N,1] and a target [N] broadcast to [N,N] pairs: allowed, as in PyTorch, and hardly
  * ever meant. */
-static void warn_of_pairs(Call *c)
+static void warn_of_pairs(BuiltinCall *c)
 {
     if (c->arg[0].kind != VAL_TENSOR || c->arg[1].kind != VAL_TENSOR)
         return;
-    const Type *a = lower_type(c->l, c->arg[0].tensor), *b = lower_type(c->l, c->arg[1].tensor);
+    const Type *a = elab_type(c->l, c->arg[0].tensor), *b = elab_type(c->l, c->arg[1].tensor);
     if (a->rank == 0 || b->rank == 0 || type_same_shape(a, b))
         return;
     diag_warning(c->l->diag, c->span, "W202", "mse of %s and %s, which broadcast",
@@ -338,19 +339,19 @@ static void warn_of_pairs(Call *c)
     diag_help(c->l->diag, "reshape one to the shape of the other");
 }
 
-Val builtin_mse(Call *c)
+Val builtin_mse(BuiltinCall *c)
 {
-    Val d = lower_elementwise(c->l, OP_sub, c->arg[0], c->arg[1], c->arg_span[0], c->arg_span[1],
-                              c->span);
-    if (d.kind == VAL_TENSOR && !dtype_is_float(lower_type(c->l, d.tensor)->dtype)) {
-        if (lower_error(c->l, c->span, "E104", "mse needs f32, got %s",
-                        type_text(c->l->pool, lower_type(c->l, d.tensor))))
+    Val d = elab_elementwise(c->l, OP_sub, c->arg[0], c->arg[1], c->arg_span[0], c->arg_span[1],
+                             c->span);
+    if (d.kind == VAL_TENSOR && !dtype_is_float(elab_type(c->l, d.tensor)->dtype)) {
+        if (elab_error(c->l, c->span, "E104", "mse needs f32, got %s",
+                       type_text(c->l->pool, elab_type(c->l, d.tensor))))
             diag_help(c->l->diag, "|> to_f32()");
         return val_poison();
     }
     if (d.kind == VAL_TENSOR)
         warn_of_pairs(c);
-    Val square = lower_elementwise(c->l, OP_mul, d, d, c->span, c->span, c->span);
+    Val square = elab_elementwise(c->l, OP_mul, d, d, c->span, c->span, c->span);
     if (square.kind != VAL_TENSOR)
         return val_poison();
     ValueId x = square.tensor;

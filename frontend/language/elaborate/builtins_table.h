@@ -15,7 +15,7 @@
 BuiltinFn builtin_unary; /* all rows UNARY */
 
 /* The smallest or largest of compile-time numbers; builtins_value.c, for max and min. */
-Val value_extreme(Call *c, bool largest);
-Val value_sum(Call *c);
+Val value_extreme(BuiltinCall *c, bool largest);
+Val value_sum(BuiltinCall *c);
 
 #endif

@@ -8,16 +8,16 @@
 
 /* ---- lists ---- */
 
-Val builtin_len(Call *c)
+Val builtin_len(BuiltinCall *c)
 {
     Val x = c->arg[0];
     if (x.kind == VAL_LIST)
         return val_int(x.list.len);
     if (x.kind == VAL_STRING)
         return val_int((int64_t)strlen(x.s));
-    if (x.kind == VAL_TENSOR && lower_type(c->l, x.tensor)->rank > 0)
-        return val_int(lower_type(c->l, x.tensor)->dim[0]);
-    lower_error(c->l, c->arg_span[0], "E205", "%s has no length", val_kind_name(x.kind));
+    if (x.kind == VAL_TENSOR && elab_type(c->l, x.tensor)->rank > 0)
+        return val_int(elab_type(c->l, x.tensor)->dim[0]);
+    elab_error(c->l, c->arg_span[0], "E205", "%s has no length", val_kind_name(x.kind));
     return val_poison();
 }
 
@@ -28,18 +28,18 @@ static int64_t range_count(int64_t lo, int64_t hi, int64_t step)
     Wide distance = step > 0 ? (Wide)hi - lo : (Wide)lo - hi;
     Wide stride = step > 0 ? (Wide)step : -(Wide)step;
     Wide n = distance > 0 ? (distance + stride - 1) / stride : 0;
-    return n > LOWER_MAX_RANGE ? -1 : (int64_t)n;
+    return n > ELAB_MAX_RANGE ? -1 : (int64_t)n;
 }
 
-Val builtin_range(Call *c)
+Val builtin_range(BuiltinCall *c)
 {
     bool two = arg_given(c, 1);
     int64_t lo = two ? arg_int(c, 0) : 0, hi = arg_int(c, two ? 1 : 0), step = arg_int(c, 2);
     int64_t n = step ? range_count(lo, hi, step) : -1;
     if (n < 0) {
-        lower_error(c->l, c->span, step ? "E208" : "E209",
-                    step ? "a range may have at most %d elements" : "a range's step cannot be 0",
-                    LOWER_MAX_RANGE);
+        elab_error(c->l, c->span, step ? "E208" : "E209",
+                   step ? "a range may have at most %d elements" : "a range's step cannot be 0",
+                   ELAB_MAX_RANGE);
         return val_poison();
     }
     c->l->n_steps += n;
@@ -49,15 +49,15 @@ Val builtin_range(Call *c)
     return val_list(items, (int)n);
 }
 
-Val builtin_zip(Call *c)
+Val builtin_zip(BuiltinCall *c)
 {
     int n = 0;
     for (int k = 0; k < c->n_rest; k++) {
         if (!want_list(c->l, c->rest[k], c->rest_span[k], "an argument of zip"))
             return val_poison();
         if (k && c->rest[k].list.len != n) {
-            lower_error(c->l, c->rest_span[k], "E206",
-                        "zip wants lists of equal length, got %d and %d", n, c->rest[k].list.len);
+            elab_error(c->l, c->rest_span[k], "E206",
+                       "zip wants lists of equal length, got %d and %d", n, c->rest[k].list.len);
             return val_poison();
         }
         n = c->rest[k].list.len;
@@ -72,7 +72,7 @@ Val builtin_zip(Call *c)
     return val_list(rows, n);
 }
 
-Val builtin_enumerate(Call *c)
+Val builtin_enumerate(BuiltinCall *c)
 {
     ValList list = c->arg[0].list;
     Val *rows = POOL_ARRAY(c->l->pool, (size_t)list.len + 1, Val);
@@ -85,7 +85,7 @@ Val builtin_enumerate(Call *c)
     return val_list(rows, list.len);
 }
 
-Val builtin_reversed(Call *c)
+Val builtin_reversed(BuiltinCall *c)
 {
     ValList list = c->arg[0].list;
     Val *items = POOL_ARRAY(c->l->pool, (size_t)list.len + 1, Val);
@@ -94,7 +94,7 @@ Val builtin_reversed(Call *c)
     return val_list(items, list.len);
 }
 
-Val value_sum(Call *c)
+Val value_sum(BuiltinCall *c)
 {
     ValList list = c->arg[0].list;
     Val sum = list.len ? list.data[0] : val_int(0);
@@ -104,7 +104,7 @@ Val value_sum(Call *c)
     return sum;
 }
 
-Val value_extreme(Call *c, bool largest)
+Val value_extreme(BuiltinCall *c, bool largest)
 {
     ValList list = {&c->arg[0], 1};
     if (c->arg[0].kind == VAL_LIST && !c->n_rest)
@@ -115,8 +115,8 @@ Val value_extreme(Call *c, bool largest)
         if (v.kind == VAL_POISON)
             return v;
         if (!val_is_number(v)) {
-            if (lower_error(c->l, c->span, "E205", "%s compares numbers, got %s", c->fn->name,
-                            val_kind_name(v.kind)) &&
+            if (elab_error(c->l, c->span, "E205", "%s compares numbers, got %s", c->fn->name,
+                           val_kind_name(v.kind)) &&
                 v.kind == VAL_TENSOR)
                 diag_help(c->l->diag, "%s(a, b) compares two tensors",
                           largest ? "maximum" : "minimum");
@@ -127,21 +127,21 @@ Val value_extreme(Call *c, bool largest)
     }
     if (list.len)
         return best;
-    lower_error(c->l, c->span, "E206", "%s of an empty list", c->fn->name);
+    elab_error(c->l, c->span, "E206", "%s of an empty list", c->fn->name);
     return val_poison();
 }
 
 /* ---- numbers ---- */
 
-static Val to_int(Call *c, double f)
+static Val to_int(BuiltinCall *c, double f)
 {
     if (fabs(f) < 9.2e18)
         return val_int((int64_t)f);
-    lower_error(c->l, c->span, "E209", "%s is no int", number_text(c->l->pool, f));
+    elab_error(c->l, c->span, "E209", "%s is no int", number_text(c->l->pool, f));
     return val_poison();
 }
 
-Val builtin_int(Call *c)
+Val builtin_int(BuiltinCall *c)
 {
     Val x = c->arg[0];
     if (x.kind == VAL_INT)
@@ -150,33 +150,33 @@ Val builtin_int(Call *c)
         return val_int(x.b);
     if (x.kind == VAL_FLOAT)
         return to_int(c, x.f);
-    lower_error(c->l, c->arg_span[0], "E205", "%s is no int", val_kind_name(x.kind));
+    elab_error(c->l, c->arg_span[0], "E205", "%s is no int", val_kind_name(x.kind));
     return val_poison();
 }
 
-Val builtin_float(Call *c)
+Val builtin_float(BuiltinCall *c)
 {
     if (val_is_number(c->arg[0]))
         return val_float(arg_float(c, 0));
-    lower_error(c->l, c->arg_span[0], "E205", "%s is no number", val_kind_name(c->arg[0].kind));
+    elab_error(c->l, c->arg_span[0], "E205", "%s is no number", val_kind_name(c->arg[0].kind));
     return val_poison();
 }
 
-Val builtin_round(Call *c)
+Val builtin_round(BuiltinCall *c)
 {
     return to_int(c, nearbyint(arg_float(c, 0)));
 }
 
 /* ---- initial values ---- */
 
-static Val init_value(Call *c, InitSpec spec)
+static Val init_value(BuiltinCall *c, InitSpec spec)
 {
     InitSpec *p = POOL_NEW(c->l->pool, InitSpec);
     *p = spec;
     return (Val){.kind = VAL_INIT, .init = p};
 }
 
-Val builtin_init(Call *c)
+Val builtin_init(BuiltinCall *c)
 {
     InitSetting *s = POOL_NEW(c->l->pool, InitSetting);
     s->weight = arg_given(c, 0) ? c->arg[0].init : NULL;
@@ -184,26 +184,26 @@ Val builtin_init(Call *c)
     return (Val){.kind = VAL_SETTING, .setting = s};
 }
 
-Val builtin_normal(Call *c)
+Val builtin_normal(BuiltinCall *c)
 {
     if (arg_float(c, 0) < 0) {
-        lower_error(c->l, c->arg_span[0], "E105", "a standard deviation cannot be negative");
+        elab_error(c->l, c->arg_span[0], "E105", "a standard deviation cannot be negative");
         return val_poison();
     }
     return init_value(c, (InitSpec){.kind = INIT_NORMAL, .a = arg_float(c, 0)});
 }
 
-Val builtin_uniform(Call *c)
+Val builtin_uniform(BuiltinCall *c)
 {
     if (arg_float(c, 0) > arg_float(c, 1)) {
-        lower_error(c->l, c->span, "E105", "uniform(lo, hi) needs lo <= hi");
+        elab_error(c->l, c->span, "E105", "uniform(lo, hi) needs lo <= hi");
         return val_poison();
     }
     return init_value(c,
                       (InitSpec){.kind = INIT_UNIFORM, .a = arg_float(c, 0), .b = arg_float(c, 1)});
 }
 
-static Val he(Call *c, bool uniform)
+static Val he(BuiltinCall *c, bool uniform)
 {
     return init_value(c, (InitSpec){.kind = INIT_HE,
                                     .a = arg_float(c, 1),
@@ -211,27 +211,27 @@ static Val he(Call *c, bool uniform)
                                     .fan_out = call_word_is(c, 0, "out")});
 }
 
-Val builtin_he_normal(Call *c)
+Val builtin_he_normal(BuiltinCall *c)
 {
     return he(c, false);
 }
 
-Val builtin_he_uniform(Call *c)
+Val builtin_he_uniform(BuiltinCall *c)
 {
     return he(c, true);
 }
 
-static Val xavier(Call *c, bool uniform)
+static Val xavier(BuiltinCall *c, bool uniform)
 {
     return init_value(c, (InitSpec){.kind = INIT_XAVIER, .a = arg_float(c, 0), .uniform = uniform});
 }
 
-Val builtin_xavier_normal(Call *c)
+Val builtin_xavier_normal(BuiltinCall *c)
 {
     return xavier(c, false);
 }
 
-Val builtin_xavier_uniform(Call *c)
+Val builtin_xavier_uniform(BuiltinCall *c)
 {
     return xavier(c, true);
 }
@@ -249,7 +249,7 @@ static const struct {
     {"xavier_uniform", {.kind = INIT_XAVIER, .a = 1, .uniform = true}},
 };
 
-static const InitSpec *number_init(Lower *l, double value)
+static const InitSpec *number_init(Elab *l, double value)
 {
     InitSpec *p = POOL_NEW(l->pool, InitSpec);
     *p = (InitSpec){.kind = INIT_UNIFORM, .a = value, .b = value};
@@ -258,7 +258,7 @@ static const InitSpec *number_init(Lower *l, double value)
     return p;
 }
 
-bool builtin_as_init(Lower *l, Val v, Span span, const InitSpec **out)
+bool builtin_as_init(Elab *l, Val v, Span span, const InitSpec **out)
 {
     if (v.kind == VAL_INIT)
         *out = v.init;
@@ -273,7 +273,7 @@ bool builtin_as_init(Lower *l, Val v, Span span, const InitSpec **out)
         return *out != NULL;
     if (v.kind == VAL_BUILTIN)
         want_tensor(l, v, span, "an initial value");
-    else if (lower_error(l, span, "E205", "an initial value cannot be %s", val_kind_name(v.kind)))
+    else if (elab_error(l, span, "E205", "an initial value cannot be %s", val_kind_name(v.kind)))
         diag_help(l->diag, "zeros, ones, a number, normal(0.02), uniform(-0.1, 0.1), he_normal(), "
                            "xavier_uniform()");
     return false;

@@ -8,8 +8,8 @@
 
 bool pattern_fail(const Pattern *p, const char *code, const char *what, const char *detail)
 {
-    lower_error(p->call->l, p->span, code, "%s: %s%s%s", p->call->fn->name, what, detail ? " " : "",
-                detail ? detail : "");
+    elab_error(p->call->l, p->span, code, "%s: %s%s%s", p->call->fn->name, what, detail ? " " : "",
+               detail ? detail : "");
     return false;
 }
 
@@ -111,18 +111,18 @@ bool axes_once(const Pattern *p, const Side *side)
 
 static bool named_sizes(Pattern *p)
 {
-    const Call *c = p->call;
+    const BuiltinCall *c = p->call;
     for (int i = 0; i < c->n_named; i++) {
         int known = p->n_names, at = axis_index(p, c->named[i].name, strlen(c->named[i].name));
         if (at < 0 || at == known) {
-            lower_error(c->l, c->named[i].span, "E206", "the pattern has no name `%s`",
-                        c->named[i].name);
+            elab_error(c->l, c->named[i].span, "E206", "the pattern has no name `%s`",
+                       c->named[i].name);
             return false;
         }
         if (!want_int(c->l, c->named[i].value, c->named[i].span, "a size", &p->size[at]))
             return false;
         if (p->size[at] < 1) {
-            lower_error(c->l, c->named[i].span, "E105", "a size must be at least 1");
+            elab_error(c->l, c->named[i].span, "E105", "a size must be at least 1");
             return false;
         }
     }
@@ -147,9 +147,9 @@ static bool solve_group(Pattern *p, const Group *g, int64_t dim, int at)
         p->size[unknown] = dim / known;
     if (unknown >= 0 ? dim % known == 0 : dim == known)
         return true;
-    lower_error(p->call->l, p->span, "E101",
-                "rearrange: dim %d is %" PRId64 ", which is not %s%" PRId64, at, dim,
-                unknown >= 0 ? "a multiple of " : "", known);
+    elab_error(p->call->l, p->span, "E101",
+               "rearrange: dim %d is %" PRId64 ", which is not %s%" PRId64, at, dim,
+               unknown >= 0 ? "a multiple of " : "", known);
     return false;
 }
 
@@ -204,9 +204,9 @@ static bool parse_rearrange(Pattern *p, const char *text, Side *from, Side *to)
 static bool rearrange_sizes(Pattern *p, const Side *from, const Type *x)
 {
     if (from->n != x->rank) {
-        lower_error(p->call->l, p->span, "E103",
-                    "rearrange: the pattern has %d dimensions, the tensor is %s", from->n,
-                    type_shape_text(p->call->l->pool, x));
+        elab_error(p->call->l, p->span, "E103",
+                   "rearrange: the pattern has %d dimensions, the tensor is %s", from->n,
+                   type_shape_text(p->call->l->pool, x));
         return false;
     }
     for (int i = 0; i < from->n; i++)
@@ -215,12 +215,12 @@ static bool rearrange_sizes(Pattern *p, const Side *from, const Type *x)
     return true;
 }
 
-Val builtin_rearrange(Call *c)
+Val builtin_rearrange(BuiltinCall *c)
 {
-    Lower *l = c->l;
+    Elab *l = c->l;
     Pattern p = {.call = c, .span = c->arg_span[1]};
     Side from, to;
-    Type x = *lower_type(l, arg_tensor(c, 0));
+    Type x = *elab_type(l, arg_tensor(c, 0));
     if (!parse_rearrange(&p, c->arg[1].s, &from, &to) || !rearrange_sizes(&p, &from, &x))
         return val_poison();
     int in_axis[TYPE_MAX_RANK], out_axis[TYPE_MAX_RANK];
@@ -234,7 +234,7 @@ Val builtin_rearrange(Call *c)
                 perm[i] = k;
     if (!grouped_dims(&p, &to, out_dim))
         return val_poison();
-    ValueId v = lower_reshape(l, arg_tensor(c, 0), in_dim, n, NULL, c->span);
-    v = lower_permutation(l, v, perm, n, NULL, c->span);
-    return val_tensor(lower_reshape(l, v, out_dim, to.n, NULL, c->span));
+    ValueId v = elab_reshape(l, arg_tensor(c, 0), in_dim, n, NULL, c->span);
+    v = elab_permutation(l, v, perm, n, NULL, c->span);
+    return val_tensor(elab_reshape(l, v, out_dim, to.n, NULL, c->span));
 }

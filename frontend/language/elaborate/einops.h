@@ -20,7 +20,7 @@ typedef struct Side {
 } Side;
 
 typedef struct Pattern {
-    Call *call;
+    BuiltinCall *call;
     Span span;
     const char *name[MAX_AXES * MAX_TERMS];
     int64_t size[MAX_AXES * MAX_TERMS]; /* 0 = not known yet */

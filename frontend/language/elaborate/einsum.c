@@ -54,16 +54,16 @@ static bool parse_einsum(Pattern *p, const char *text, Side *terms, int *n_terms
 
 static bool bind_operand(Pattern *p, const Side *term, int i, Operand *o)
 {
-    Call *c = p->call;
-    Lower *l = c->l;
+    BuiltinCall *c = p->call;
+    Elab *l = c->l;
     if (!want_tensor(l, c->rest[i], c->rest_span[i], "an operand of einsum"))
         return false;
     o->v = c->rest[i].tensor;
-    const Type *t = lower_type(l, o->v);
+    const Type *t = elab_type(l, o->v);
     if (term->n != t->rank) {
-        lower_error(l, c->rest_span[i], "E103",
-                    "einsum: the pattern gives operand %d %d dimensions, it is %s", i + 1, term->n,
-                    type_shape_text(l->pool, t));
+        elab_error(l, c->rest_span[i], "E103",
+                   "einsum: the pattern gives operand %d %d dimensions, it is %s", i + 1, term->n,
+                   type_shape_text(l->pool, t));
         return false;
     }
     for (int k = 0; k < term->n; k++) {
@@ -71,9 +71,9 @@ static bool bind_operand(Pattern *p, const Side *term, int i, Operand *o)
             return pattern_fail(p, "E105", "einsum takes plain names, no groups and no 1", NULL);
         int axis = o->axis[o->n++] = term->group[k].axis[0];
         if (p->size[axis] && p->size[axis] != t->dim[k]) {
-            lower_error(l, c->rest_span[i], "E101",
-                        "dim %s is %" PRId64 " here but %" PRId64 " before (in einsum)",
-                        p->name[axis], t->dim[k], p->size[axis]);
+            elab_error(l, c->rest_span[i], "E101",
+                       "dim %s is %" PRId64 " here but %" PRId64 " before (in einsum)",
+                       p->name[axis], t->dim[k], p->size[axis]);
             return false;
         }
         p->size[axis] = t->dim[k];
@@ -95,7 +95,7 @@ static void reorder(Pattern *p, Operand *o, const int *axes, int n)
     int64_t perm[TYPE_MAX_RANK];
     for (int i = 0; i < n; i++)
         perm[i] = position(o, axes[i]);
-    o->v = lower_permutation(p->call->l, o->v, perm, n, NULL, p->call->span);
+    o->v = elab_permutation(p->call->l, o->v, perm, n, NULL, p->call->span);
     memcpy(o->axis, axes, (size_t)n * sizeof *axes);
 }
 
@@ -115,7 +115,7 @@ static void sum_away(Pattern *p, Operand *o, const bool *needed)
         return;
     AttrList attrs = {.n = 0};
     attrs_ints(&attrs, ATTR_axes, axes, n);
-    o->v = lower_node1(p->call->l, OP_sum, o->v, &attrs, NULL, p->call->span);
+    o->v = elab_node1(p->call->l, OP_sum, o->v, &attrs, NULL, p->call->span);
 }
 
 /* The roles of names in a product of two: in both and kept, in one only, summed. */
@@ -182,7 +182,7 @@ static void fold_operand(Pattern *p, Operand *o, const Roles *r, const int *left
     dims[rank++] = *swapped ? product(p, right, n_right) : product(p, left, n_left);
     dims[rank++] = *swapped ? product(p, left, n_left) : product(p, right, n_right);
     o->v = rank > TYPE_MAX_RANK ? VALUE_NONE
-                                : lower_reshape(p->call->l, o->v, dims, rank, NULL, p->call->span);
+                                : elab_reshape(p->call->l, o->v, dims, rank, NULL, p->call->span);
 }
 
 /* Axes and sizes of the product: batch, free of a, free of b. */
@@ -194,7 +194,7 @@ static void finish(Pattern *p, Operand *out, const Roles *r)
     int64_t dims[TYPE_MAX_RANK];
     for (int i = 0; i < out->n; i++)
         dims[i] = p->size[out->axis[i]];
-    out->v = lower_reshape(p->call->l, out->v, dims, out->n, NULL, p->call->span);
+    out->v = elab_reshape(p->call->l, out->v, dims, out->n, NULL, p->call->span);
 }
 
 /* x[.., c] times a matrix of one free name: the operation that layers use, whose gradient needs no
@@ -206,7 +206,7 @@ static bool as_linear(Pattern *p, const Operand *a, const Operand *b, const Role
         return false;
     AttrList attrs = {.n = 0};
     attrs_int(&attrs, ATTR_in_out, b->axis[0] == r->summed[0]);
-    out->v = lower_node2(p->call->l, OP_linear, a->v, b->v, &attrs, NULL, p->call->span);
+    out->v = elab_node2(p->call->l, OP_linear, a->v, b->v, &attrs, NULL, p->call->span);
     return true;
 }
 
@@ -215,7 +215,7 @@ static void as_mul(Pattern *p, Operand a, Operand b, const Roles *r, Operand *ou
 {
     int64_t dims[TYPE_MAX_RANK];
     int order[TYPE_MAX_RANK], n = append(order, 0, r->batch, r->n_batch);
-    Lower *l = p->call->l;
+    Elab *l = p->call->l;
     append(order, n, r->free_a, r->n_a);
     reorder(p, &a, order, a.n);
     append(order, n, r->free_b, r->n_b);
@@ -226,18 +226,18 @@ static void as_mul(Pattern *p, Operand a, Operand b, const Roles *r, Operand *ou
         dims[n + i] = p->size[r->free_a[i]];
     for (int i = 0; i < r->n_b; i++)
         dims[n + r->n_a + i] = 1;
-    a.v = lower_reshape(l, a.v, dims, n + r->n_a + r->n_b, NULL, p->call->span);
+    a.v = elab_reshape(l, a.v, dims, n + r->n_a + r->n_b, NULL, p->call->span);
     for (int i = 0; i < r->n_a; i++)
         dims[n + i] = 1;
     for (int i = 0; i < r->n_b; i++)
         dims[n + r->n_a + i] = p->size[r->free_b[i]];
-    b.v = lower_reshape(l, b.v, dims, n + r->n_a + r->n_b, NULL, p->call->span);
-    out->v = lower_node2(l, OP_mul, a.v, b.v, NULL, NULL, p->call->span);
+    b.v = elab_reshape(l, b.v, dims, n + r->n_a + r->n_b, NULL, p->call->span);
+    out->v = elab_node2(l, OP_mul, a.v, b.v, NULL, NULL, p->call->span);
 }
 
 static bool multiply(Pattern *p, Operand a, Operand b, const bool *needed, Operand *out)
 {
-    Lower *l = p->call->l;
+    Elab *l = p->call->l;
     Roles r = roles_of(&a, &b, needed);
     if (r.n_batch + r.n_a + r.n_b > TYPE_MAX_RANK)
         return pattern_fail(p, "E103", "the product needs too many dimensions", NULL);
@@ -250,7 +250,7 @@ static bool multiply(Pattern *p, Operand a, Operand b, const bool *needed, Opera
         AttrList attrs = {.n = 0};
         attrs_int(&attrs, ATTR_ta, ta);
         attrs_int(&attrs, ATTR_tb, tb);
-        out->v = lower_node2(l, OP_matmul, a.v, b.v, &attrs, NULL, p->call->span);
+        out->v = elab_node2(l, OP_matmul, a.v, b.v, &attrs, NULL, p->call->span);
     }
     finish(p, out, &r);
     return out->v != VALUE_NONE;
@@ -297,7 +297,7 @@ static Val contract(Pattern *p, const Side *terms, int n_terms, const Side *out)
     return val_tensor(left.v);
 }
 
-Val builtin_einsum(Call *c)
+Val builtin_einsum(BuiltinCall *c)
 {
     Pattern p = {.call = c, .span = c->arg_span[0]};
     Side terms[MAX_TERMS], out;
@@ -305,8 +305,8 @@ Val builtin_einsum(Call *c)
     if (!parse_einsum(&p, c->arg[0].s, terms, &n_terms, &out))
         return val_poison();
     if (n_terms != c->n_rest) {
-        lower_error(c->l, c->span, "E206", "the pattern has %d operands, the call %d", n_terms,
-                    c->n_rest);
+        elab_error(c->l, c->span, "E206", "the pattern has %d operands, the call %d", n_terms,
+                   c->n_rest);
         return val_poison();
     }
     for (int i = 0; i < out.n; i++) {

@@ -42,7 +42,7 @@ static bool is_another_word(const char *name, const char *near)
 
 /* What there is instead: where only one kind of function fits, that kind; else functions that are
  * akin by name. */
-static const char *alternatives(Lower *l, const char *name, const char *wanted)
+static const char *alternatives(Elab *l, const char *name, const char *wanted)
 {
     const char *member = wanted ? wanted : builtin_akin(name);
     return member
@@ -51,7 +51,7 @@ static const char *alternatives(Lower *l, const char *name, const char *wanted)
                  "a `block`";
 }
 
-void lower_suggest_name(Lower *l, const Scope *scope, const char *name, const char *wanted)
+void elab_suggest_name(Elab *l, const Scope *scope, const char *name, const char *wanted)
 {
     VEC(const char *) words = {0};
     for (; scope; scope = scope->parent)

@@ -5,29 +5,29 @@
 #include <math.h>
 #include <string.h>
 
-static bool in_bounds(Call *c, int arg, const char *name, double lo, double hi)
+static bool in_bounds(BuiltinCall *c, int arg, const char *name, double lo, double hi)
 {
     double v = arg_float(c, arg);
     if (v >= lo && v <= hi)
         return true;
     if (isfinite(hi))
-        lower_error(c->l, c->arg_span[arg], "E105", "`%s` lies between %g and %g, got %g", name, lo,
-                    hi, v);
+        elab_error(c->l, c->arg_span[arg], "E105", "`%s` lies between %g and %g, got %g", name, lo,
+                   hi, v);
     else
-        lower_error(c->l, c->arg_span[arg], "E105", "`%s` is at least %g, got %g", name, lo, v);
+        elab_error(c->l, c->arg_span[arg], "E105", "`%s` is at least %g, got %g", name, lo, v);
     return false;
 }
 
 /* ---- schedules ---- */
 
-static Val schedule_value(Call *c, LrSchedule s)
+static Val schedule_value(BuiltinCall *c, LrSchedule s)
 {
     LrSchedule *p = POOL_NEW(c->l->pool, LrSchedule);
     *p = s;
     return (Val){.kind = VAL_SCHEDULE, .schedule = p};
 }
 
-static Val falling(Call *c, LrKind kind, double power)
+static Val falling(BuiltinCall *c, LrKind kind, double power)
 {
     if (!in_bounds(c, 0, "lr", 0, (double)INFINITY) ||
         !in_bounds(c, 1, "warmup", 0, (double)INFINITY) ||
@@ -40,12 +40,12 @@ static Val falling(Call *c, LrKind kind, double power)
                                           .power = power});
 }
 
-Val builtin_cosine(Call *c)
+Val builtin_cosine(BuiltinCall *c)
 {
     return falling(c, LR_COSINE, 0);
 }
 
-Val builtin_linear_decay(Call *c)
+Val builtin_linear_decay(BuiltinCall *c)
 {
     if (!in_bounds(c, 3, "power", 1e-9, (double)INFINITY))
         return val_poison();
@@ -53,7 +53,7 @@ Val builtin_linear_decay(Call *c)
     return falling(c, LR_LINEAR, power == 1 ? 0 : power);
 }
 
-Val builtin_constant(Call *c)
+Val builtin_constant(BuiltinCall *c)
 {
     if (!in_bounds(c, 0, "lr", 0, (double)INFINITY) ||
         !in_bounds(c, 1, "warmup", 0, (double)INFINITY))
@@ -62,7 +62,7 @@ Val builtin_constant(Call *c)
         c, (LrSchedule){.kind = LR_CONSTANT, .base = arg_float(c, 0), .warmup = arg_float(c, 1)});
 }
 
-Val builtin_step(Call *c)
+Val builtin_step(BuiltinCall *c)
 {
     if (!in_bounds(c, 0, "lr", 0, (double)INFINITY) ||
         !in_bounds(c, 1, "every", 1e-9, (double)INFINITY) ||
@@ -79,7 +79,7 @@ Val builtin_step(Call *c)
 }
 
 /* The least warmup is far below one update of any data; lr_at counts at least one. */
-Val builtin_inverse_sqrt(Call *c)
+Val builtin_inverse_sqrt(BuiltinCall *c)
 {
     if (!in_bounds(c, 0, "lr", 0, (double)INFINITY) ||
         !in_bounds(c, 1, "warmup", 1e-9, (double)INFINITY))
@@ -91,7 +91,7 @@ Val builtin_inverse_sqrt(Call *c)
 
 /* ---- optimizers ---- */
 
-static OptimSpec *optim_new(Call *c, OptimKind kind)
+static OptimSpec *optim_new(BuiltinCall *c, OptimKind kind)
 {
     OptimSpec *o = POOL_NEW(c->l->pool, OptimSpec);
     o->spec.optim = kind;
@@ -102,7 +102,7 @@ static OptimSpec *optim_new(Call *c, OptimKind kind)
     return o;
 }
 
-static bool rate_ok(Call *c)
+static bool rate_ok(BuiltinCall *c)
 {
     return c->arg[0].kind == VAL_SCHEDULE || in_bounds(c, 0, "lr", 0, (double)INFINITY);
 }
@@ -112,7 +112,7 @@ static Val optim_value(const OptimSpec *o)
     return (Val){.kind = VAL_OPTIM, .optim = o};
 }
 
-Val builtin_sgd(Call *c)
+Val builtin_sgd(BuiltinCall *c)
 {
     if (!rate_ok(c) || !in_bounds(c, 1, "momentum", 0, 1) ||
         !in_bounds(c, 3, "weight_decay", 0, (double)INFINITY) ||
@@ -126,19 +126,19 @@ Val builtin_sgd(Call *c)
     o->spec.clip = arg_float(c, 5);
     o->spec.gradient_free = arg_bool(c, 6);
     if (o->spec.nesterov && (o->spec.momentum <= 0 || o->spec.dampening > 0)) {
-        lower_error(c->l, c->span, "E206", "nesterov needs a momentum and no dampening");
+        elab_error(c->l, c->span, "E206", "nesterov needs a momentum and no dampening");
         return val_poison();
     }
     if (o->spec.gradient_free &&
         (o->spec.momentum <= 0 || o->spec.nesterov || o->spec.dampening > 0 || o->spec.clip > 0)) {
-        lower_error(c->l, c->span, "E206",
-                    "gradient_free needs a momentum, and no nesterov, dampening or clip");
+        elab_error(c->l, c->span, "E206",
+                   "gradient_free needs a momentum, and no nesterov, dampening or clip");
         return val_poison();
     }
     return optim_value(o);
 }
 
-static bool betas(Call *c, OptimSpec *o)
+static bool betas(BuiltinCall *c, OptimSpec *o)
 {
     o->spec.beta1 = 0.9;
     o->spec.beta2 = 0.999;
@@ -152,12 +152,12 @@ static bool betas(Call *c, OptimSpec *o)
     if (b.len == 2 && o->spec.beta1 >= 0 && o->spec.beta1 < 1 && o->spec.beta2 >= 0 &&
         o->spec.beta2 < 1)
         return true;
-    lower_error(c->l, c->arg_span[1], "E105",
-                "betas are two numbers in 0 <= beta < 1, such as [0.9, 0.999]");
+    elab_error(c->l, c->arg_span[1], "E105",
+               "betas are two numbers in 0 <= beta < 1, such as [0.9, 0.999]");
     return false;
 }
 
-static Val adam(Call *c, OptimKind kind)
+static Val adam(BuiltinCall *c, OptimKind kind)
 {
     OptimSpec *o = optim_new(c, kind);
     if (!rate_ok(c) || !betas(c, o) || !in_bounds(c, 2, "eps", 0, (double)INFINITY) ||
@@ -171,12 +171,12 @@ static Val adam(Call *c, OptimKind kind)
     return optim_value(o);
 }
 
-Val builtin_adam(Call *c)
+Val builtin_adam(BuiltinCall *c)
 {
     return adam(c, OPTIM_ADAM);
 }
 
-Val builtin_adamw(Call *c)
+Val builtin_adamw(BuiltinCall *c)
 {
     return adam(c, OPTIM_ADAMW);
 }

@@ -13,7 +13,7 @@ static const char *const remat_keys[] = {"budget", "solver", "objective", "cost"
 /* ---- single keys ---- */
 
 typedef struct Reader {
-    Lower *l;
+    Elab *l;
     Frame *f;
     Span span;
 } Reader;
@@ -30,7 +30,7 @@ static bool poisoned(const Binding *b)
 
 static void missing(const Reader *r, const char *what, const char *example)
 {
-    if (lower_error(r->l, r->span, "E211", "the train section has no %s", what))
+    if (elab_error(r->l, r->span, "E211", "the train section has no %s", what))
         diag_help(r->l->diag, "%s", example);
 }
 
@@ -43,8 +43,7 @@ static int64_t key_int(const Reader *r, const char *name, int64_t least, int64_t
         return otherwise;
     if (v >= least)
         return v;
-    lower_error(r->l, b->span, "E105", "`%s` is at least %" PRId64 ", got %" PRId64, name, least,
-                v);
+    elab_error(r->l, b->span, "E105", "`%s` is at least %" PRId64 ", got %" PRId64, name, least, v);
     return otherwise;
 }
 
@@ -56,7 +55,7 @@ static void read_length(const Reader *r, TrainSpec *t)
         return;
     }
     if (epochs && steps) {
-        lower_error(r->l, steps->span, "E211", "give either `epochs` or `steps`");
+        elab_error(r->l, steps->span, "E211", "give either `epochs` or `steps`");
         return;
     }
     t->steps = key_int(r, "steps", 1, 0);
@@ -65,7 +64,7 @@ static void read_length(const Reader *r, TrainSpec *t)
     if (val_is_number(epochs->value) && val_number(epochs->value) > 0)
         t->epochs = val_number(epochs->value);
     else
-        lower_error(r->l, epochs->span, "E205", "`epochs` is a positive number");
+        elab_error(r->l, epochs->span, "E205", "`epochs` is a positive number");
     t->lr.in_epochs = true;
 }
 
@@ -80,8 +79,8 @@ static void read_held_out(const Reader *r, TrainSpec *t)
     t->held_out = v.kind == VAL_PERCENT ? v.f / 100 : val_is_number(v) ? val_number(v) : -1;
     if (t->held_out >= 0 && (!t->held_out_is_part || t->held_out < 1))
         return;
-    if (lower_error(r->l, b->span, "E205",
-                    "`held_out` is a number of examples or a part below 100%%"))
+    if (elab_error(r->l, b->span, "E205",
+                   "`held_out` is a number of examples or a part below 100%%"))
         diag_help(r->l->diag, "held_out = 1000, or held_out = 10%%");
 }
 
@@ -94,8 +93,8 @@ static void read_optim(const Reader *r, TrainSpec *t)
     }
     if (b->value.kind == VAL_OPTIM)
         *t = b->value.optim->spec;
-    else if (!poisoned(b) && lower_error(r->l, b->span, "E205", "`optim` is an optimizer, got %s",
-                                         val_kind_name(b->value.kind)))
+    else if (!poisoned(b) && elab_error(r->l, b->span, "E205", "`optim` is an optimizer, got %s",
+                                        val_kind_name(b->value.kind)))
         diag_help(r->l->diag, "sgd(...), adam(...) or adamw(...)");
 }
 
@@ -154,28 +153,28 @@ static void read_train(const Reader *r)
 
 static bool is_scalar(const Reader *r, Val v, Span span, const char *what)
 {
-    Lower *l = r->l;
+    Elab *l = r->l;
     if (!want_tensor(l, v, span, what))
         return false;
-    const Type *t = lower_type(l, v.tensor);
+    const Type *t = elab_type(l, v.tensor);
     if (t->dtype == DTYPE_F32 && t->rank == 0)
         return true;
-    if (lower_error(l, span, "E211", "%s must be one f32 number, got %s", what,
-                    type_text(l->pool, t))) {
-        diag_note(l->diag, lower_value_span(l, v.tensor), "made here");
+    if (elab_error(l, span, "E211", "%s must be one f32 number, got %s", what,
+                   type_text(l->pool, t))) {
+        diag_note(l->diag, elab_value_span(l, v.tensor), "made here");
         diag_help(l->diag, "|> mean()");
     }
     return false;
 }
 
-static void add_output(Lower *l, const char *name, ValueId v)
+static void add_output(Elab *l, const char *name, ValueId v)
 {
     if (graph_output(l->g, name) == VALUE_NONE)
         graph_add_output(l->g, name, v);
 }
 
 /* What a metric is called: its variable, or the function that computes it. */
-static const char *metric_name(Lower *l, const Expr *e, int i)
+static const char *metric_name(Elab *l, const Expr *e, int i)
 {
     if (e && e->kind == EXPR_PIPE)
         e = e->pipe.stages[e->pipe.len - 1].call;
@@ -211,7 +210,7 @@ static void add_metrics(const Reader *r, const Body *body)
 
 /* The loss itself when it is a cross entropy, else that of the model's first result (the others are
  * auxiliary), else the only one. */
-static const Node *find_cross_entropy(const Lower *l, ValueId loss)
+static const Node *find_cross_entropy(const Elab *l, ValueId loss)
 {
     const Node *found = value_node(l->g, loss);
     int n = 0;
@@ -230,7 +229,7 @@ static const Node *find_cross_entropy(const Lower *l, ValueId loss)
 }
 
 /* accuracy (with the loss's axis and ignored label) and logits. */
-static void add_eval_outputs(Lower *l, ValueId loss, Span span)
+static void add_eval_outputs(Elab *l, ValueId loss, Span span)
 {
     const Node *ce = find_cross_entropy(l, loss);
     ValueId logits = l->last_logits;
@@ -239,7 +238,7 @@ static void add_eval_outputs(Lower *l, ValueId loss, Span span)
         AttrList attrs = {.n = 0};
         attrs_int(&attrs, ATTR_axis, node_int(ce, ATTR_axis, 1));
         attrs_int(&attrs, ATTR_ignore_index, node_int(ce, ATTR_ignore_index, -100));
-        ValueId accuracy = lower_node(l, OP_accuracy, in, 2, &attrs, NULL, span);
+        ValueId accuracy = elab_node(l, OP_accuracy, in, 2, &attrs, NULL, span);
         logits = in[0];
         if (accuracy != VALUE_NONE)
             add_output(l, "accuracy", accuracy);
@@ -248,7 +247,7 @@ static void add_eval_outputs(Lower *l, ValueId loss, Span span)
         add_output(l, "logits", logits);
 }
 
-void lower_train(Lower *l)
+void elab_train(Elab *l)
 {
     const Section *section = l->ast->train;
     TrainState state = {NULL};
@@ -276,7 +275,7 @@ void lower_train(Lower *l)
 
 /* ---- remat ---- */
 
-static const char *source_text(Lower *l, Span span)
+static const char *source_text(Elab *l, Span span)
 {
     size_t length;
     const char *text = diag_source_text(l->diag, span.file, &length);
@@ -286,7 +285,7 @@ static const char *source_text(Lower *l, Span span)
 }
 
 /* Words stand bare (min, kusumoto_approx); sizes and percentages stay as written. */
-static const char *remat_text(Lower *l, Frame *f, const Expr *e)
+static const char *remat_text(Elab *l, Frame *f, const Expr *e)
 {
     if (e->kind == EXPR_NAME && !scope_find(f->scope, e->name))
         return e->name;
@@ -298,12 +297,12 @@ static const char *remat_text(Lower *l, Frame *f, const Expr *e)
     if (v.kind == VAL_INT || v.kind == VAL_PERCENT)
         return val_text(l->pool, v);
     if (v.kind != VAL_POISON)
-        lower_error(l, e->span, "E205", "a name, a number of bytes or a percentage, got %s",
-                    val_kind_name(v.kind));
+        elab_error(l, e->span, "E205", "a name, a number of bytes or a percentage, got %s",
+                   val_kind_name(v.kind));
     return NULL;
 }
 
-static void read_remat_key(Lower *l, Frame *f, const Stmt *s)
+static void read_remat_key(Elab *l, Frame *f, const Stmt *s)
 {
     TrainSpec *t = &l->g->train;
     const char **fields[] = {&t->budget_text, &t->solver, &t->objective, &t->cost};
@@ -318,15 +317,15 @@ static void read_remat_key(Lower *l, Frame *f, const Stmt *s)
             *fields[i] = text;
         return;
     }
-    if (!lower_error(l, name ? name->span : s->span, "E203",
-                     "the remat section has the keys budget, solver, objective and cost"))
+    if (!elab_error(l, name ? name->span : s->span, "E203",
+                    "the remat section has the keys budget, solver, objective and cost"))
         return;
     const char *near = name ? nearest_word(name->text, remat_keys, n) : NULL;
     if (near)
         diag_help(l->diag, "did you mean `%s`?", near);
 }
 
-void lower_remat(Lower *l)
+void elab_remat(Elab *l)
 {
     Frame f = {.scope = scope_new(l->pool, l->globals)};
     TrainSpec *t = &l->g->train;

@@ -16,21 +16,21 @@ static void add_field(DataSource *s, const char *name, DType dtype, int rank, co
 }
 
 /* NULL after a message: outside train, or the second source. */
-static DataSource *source_new(Call *c, const char *kind, int64_t batch)
+static DataSource *source_new(BuiltinCall *c, const char *kind, int64_t batch)
 {
-    Lower *l = c->l;
+    Elab *l = c->l;
     if (!l->train) {
-        lower_error(l, c->span, "E210", "'%s' is a data source: it stands in the train section",
-                    kind);
+        elab_error(l, c->span, "E210", "'%s' is a data source: it stands in the train section",
+                   kind);
         return NULL;
     }
     if (l->train->source) {
-        if (lower_error(l, c->span, "E211", "a train section has one data source"))
+        if (elab_error(l, c->span, "E211", "a train section has one data source"))
             diag_note(l->diag, l->train->source->span, "the first one");
         return NULL;
     }
     if (batch < 1) {
-        lower_error(l, c->span, "E105", "a batch has at least one example, got %" PRId64, batch);
+        elab_error(l, c->span, "E105", "a batch has at least one example, got %" PRId64, batch);
         return NULL;
     }
     DataSource *s = POOL_NEW(l->pool, DataSource);
@@ -39,15 +39,15 @@ static DataSource *source_new(Call *c, const char *kind, int64_t batch)
 }
 
 /* One path or a list, '\n' between them; NULL after a message. */
-static const char *source_paths(Call *c, int arg)
+static const char *source_paths(BuiltinCall *c, int arg)
 {
     const Val single = c->arg[arg];
     ValList list = single.kind == VAL_LIST ? single.list : (ValList){&single, 1};
     StrBuf text = strbuf_new(c->l->pool);
     for (int i = 0; i < list.len; i++) {
         if (list.data[i].kind != VAL_STRING || strchr(list.data[i].s, '\n')) {
-            lower_error(c->l, c->arg_span[arg], "E205", "a path must be a string, got %s",
-                        val_kind_name(list.data[i].kind));
+            elab_error(c->l, c->arg_span[arg], "E205", "a path must be a string, got %s",
+                       val_kind_name(list.data[i].kind));
             return NULL;
         }
         strbuf_printf(&text, "%s%s", i ? "\n" : "", list.data[i].s);
@@ -60,7 +60,7 @@ static Val source_value(DataSource *s)
     return (Val){.kind = VAL_SOURCE, .source = s};
 }
 
-Val builtin_mnist(Call *c)
+Val builtin_mnist(BuiltinCall *c)
 {
     const int64_t n = arg_int(c, 1), image[] = {n, 28, 28};
     DataSource *s = source_new(c, "mnist", n);
@@ -72,7 +72,7 @@ Val builtin_mnist(Call *c)
     return source_value(s);
 }
 
-Val builtin_cifar10(Call *c)
+Val builtin_cifar10(BuiltinCall *c)
 {
     const int64_t n = arg_int(c, 1), image[] = {n, 3, 32, 32};
     DataSource *s = source_new(c, "cifar10", n);
@@ -85,7 +85,7 @@ Val builtin_cifar10(Call *c)
 }
 
 /* Three numbers of a list argument, or those given; false after a message. */
-static bool three_floats(Call *c, int arg, const double otherwise[3], double out[3])
+static bool three_floats(BuiltinCall *c, int arg, const double otherwise[3], double out[3])
 {
     const Val v = c->arg[arg];
     for (int i = 0; i < 3; i++)
@@ -93,8 +93,8 @@ static bool three_floats(Call *c, int arg, const double otherwise[3], double out
     if (!arg_given(c, arg))
         return true;
     if (v.kind != VAL_LIST || v.list.len != 3) {
-        lower_error(c->l, c->arg_span[arg], "E205",
-                    "three numbers are wanted, for red, green and blue");
+        elab_error(c->l, c->arg_span[arg], "E205",
+                   "three numbers are wanted, for red, green and blue");
         return false;
     }
     for (int i = 0; i < 3; i++)
@@ -103,26 +103,26 @@ static bool three_floats(Call *c, int arg, const double otherwise[3], double out
 }
 
 /* Mean and deviation of ImageNet's pixels, as torchvision's weights expect them. */
-static bool read_pixels(Call *c, DataSource *s)
+static bool read_pixels(BuiltinCall *c, DataSource *s)
 {
     static const double mean[3] = {0.485, 0.456, 0.406}, std[3] = {0.229, 0.224, 0.225};
     if (!three_floats(c, 5, mean, s->mean) || !three_floats(c, 6, std, s->std))
         return false;
     for (int i = 0; i < 3; i++) {
         if (!(s->std[i] > 0) || !isfinite((float)(1 / (255 * s->std[i])))) {
-            lower_error(c->l, c->arg_span[6], "E105", "std is what pixels are divided by: above 0");
+            elab_error(c->l, c->arg_span[6], "E105", "std is what pixels are divided by: above 0");
             return false;
         }
         if (!isfinite((float)(s->mean[i] / s->std[i]))) {
-            lower_error(c->l, c->arg_span[arg_given(c, 5) ? 5 : 6], "E105",
-                        "mean / std is too large for f32: %g / %g", s->mean[i], s->std[i]);
+            elab_error(c->l, c->arg_span[arg_given(c, 5) ? 5 : 6], "E105",
+                       "mean / std is too large for f32: %g / %g", s->mean[i], s->std[i]);
             return false;
         }
     }
     return true;
 }
 
-Val builtin_imagefolder(Call *c)
+Val builtin_imagefolder(BuiltinCall *c)
 {
     const int64_t n = arg_int(c, 1), size = arg_int(c, 2), image[] = {n, 3, size, size};
     DataSource *s = source_new(c, "imagefolder", n);
@@ -133,8 +133,8 @@ Val builtin_imagefolder(Call *c)
     s->resize = arg_given(c, 3) ? arg_int(c, 3) : size + (size + 3) / 7;
     s->augment = arg_bool(c, 4);
     if (size < 1 || size > IMAGE_MAX_SIZE || s->resize < size) {
-        lower_error(c->l, c->arg_span[s->resize < size ? 3 : 2], "E105",
-                    "a picture is 1 to %d pixels wide, and no wider than resize", IMAGE_MAX_SIZE);
+        elab_error(c->l, c->arg_span[s->resize < size ? 3 : 2], "E105",
+                   "a picture is 1 to %d pixels wide, and no wider than resize", IMAGE_MAX_SIZE);
         return val_poison();
     }
     if (!read_pixels(c, s))
@@ -144,7 +144,7 @@ Val builtin_imagefolder(Call *c)
     return source_value(s);
 }
 
-static Val sequences(Call *c, const char *kind)
+static Val sequences(BuiltinCall *c, const char *kind)
 {
     const int64_t dims[] = {arg_int(c, 1), arg_int(c, 2)};
     const char *paths = source_paths(c, 0);
@@ -152,7 +152,7 @@ static Val sequences(Call *c, const char *kind)
     if (!s)
         return val_poison();
     if (dims[1] < 1) {
-        lower_error(c->l, c->arg_span[2], "E105", "a sequence has at least one token");
+        elab_error(c->l, c->arg_span[2], "E105", "a sequence has at least one token");
         return val_poison();
     }
     s->path = paths;
@@ -162,7 +162,7 @@ static Val sequences(Call *c, const char *kind)
     return source_value(s);
 }
 
-Val builtin_text(Call *c)
+Val builtin_text(BuiltinCall *c)
 {
     Val v = sequences(c, "text");
     if (v.kind == VAL_SOURCE)
@@ -170,38 +170,38 @@ Val builtin_text(Call *c)
     return v;
 }
 
-Val builtin_tokens(Call *c)
+Val builtin_tokens(BuiltinCall *c)
 {
     return sequences(c, "tokens");
 }
 
 /* Named arguments `image = f32[N, 3, 32, 32]`. */
-static bool typed_fields(Call *c, DataSource *s)
+static bool typed_fields(BuiltinCall *c, DataSource *s)
 {
     for (int i = 0; i < c->n_named; i++) {
         const NamedArg *a = &c->named[i];
         if (a->value.kind != VAL_TYPE || i == SOURCE_MAX_FIELDS) {
-            if (lower_error(c->l, a->span, "E205",
-                            i == SOURCE_MAX_FIELDS ? "a batch has at most 8 fields"
-                                                   : "a field is declared by its type"))
+            if (elab_error(c->l, a->span, "E205",
+                           i == SOURCE_MAX_FIELDS ? "a batch has at most 8 fields"
+                                                  : "a field is declared by its type"))
                 diag_help(c->l->diag, "image = f32[N, 3, 32, 32]");
             return false;
         }
         Type t = *a->value.type;
         if (t.rank < 1 || (s->batch && t.dim[0] != s->batch)) {
-            lower_error(c->l, a->span, "E101", "the first dimension of every field is the batch");
+            elab_error(c->l, a->span, "E101", "the first dimension of every field is the batch");
             return false;
         }
         s->batch = t.dim[0];
         add_field(s, a->name, t.dtype, t.rank, t.dim);
     }
     if (!c->n_named &&
-        lower_error(c->l, c->span, "E206", "'%s' wants the fields of a batch", c->fn->name))
+        elab_error(c->l, c->span, "E206", "'%s' wants the fields of a batch", c->fn->name))
         diag_help(c->l->diag, "image = f32[N, 3, 32, 32], label = i32[N]");
     return c->n_named > 0;
 }
 
-Val builtin_npy(Call *c)
+Val builtin_npy(BuiltinCall *c)
 {
     const char *paths = source_paths(c, 0);
     DataSource *s = paths ? source_new(c, "npy", arg_int(c, 1)) : NULL;
@@ -211,7 +211,7 @@ Val builtin_npy(Call *c)
     return source_value(s);
 }
 
-Val builtin_synthetic(Call *c)
+Val builtin_synthetic(BuiltinCall *c)
 {
     DataSource *s = source_new(c, "synthetic", 1);
     if (s)
@@ -219,7 +219,7 @@ Val builtin_synthetic(Call *c)
     return s && typed_fields(c, s) ? source_value(s) : val_poison();
 }
 
-Val source_field(Lower *l, DataSource *s, Name field, Span span)
+Val source_field(Elab *l, DataSource *s, Name field, Span span)
 {
     const char *names[SOURCE_MAX_FIELDS];
     for (int i = 0; i < s->n_fields; i++) {
@@ -230,13 +230,13 @@ Val source_field(Lower *l, DataSource *s, Name field, Span span)
         if (f->value == VALUE_NONE) {
             AttrList attrs = {.n = 0};
             attrs_string(&attrs, ATTR_role, pool_printf(l->pool, "batch.%s", f->name));
-            f->value = lower_source(l, OP_input, f->type, &attrs,
-                                    pool_printf(l->pool, "%%batch.%s", f->name), span);
+            f->value = elab_source(l, OP_input, f->type, &attrs,
+                                   pool_printf(l->pool, "%%batch.%s", f->name), span);
         }
         return val_tensor(f->value);
     }
-    if (!lower_error(l, field.span, "E203", "a batch of '%s' has no field '%s'", s->kind,
-                     field.text))
+    if (!elab_error(l, field.span, "E203", "a batch of '%s' has no field '%s'", s->kind,
+                    field.text))
         return val_poison();
     const char *near = nearest_word(field.text, names, (size_t)s->n_fields);
     if (near)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Compile-time values, scopes and option values: the part of elaboration that needs no graph.  Used
- * by lower_ast*.c (which evaluates the tree) and by the builtins. */
+ * by elaborate*.c (which evaluates the tree) and by the builtins. */
 #ifndef SCRIMP_FRONTEND_LANGUAGE_ELABORATE_VALUE_H
 #define SCRIMP_FRONTEND_LANGUAGE_ELABORATE_VALUE_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The tree of a model file, as written.  Built by parse.y, read by the elaborator (sema, lower_ast)
+/* The tree of a model file, as written.  Built by parse.y, read by the elaborator (sema, elaborate)
  * and by the printer.  Everything lives on one Pool and is never changed after parsing.
  *
  * What the parser already guarantees (frontend_parse returns NULL otherwise):

@@ -43,7 +43,7 @@
  * a schedule takes is found out by placing it. */
 #include "passes/remat/model/relax_pieces.h"
 
-#include "ir/place.h"
+#include "ir/strided_view.h"
 #include "ir/support/bug.h"
 #include "passes/remat/model/pieces.h"
 #include "passes/remat/model/step_problem.h"
@@ -106,7 +106,7 @@ static void note_readers(Relax *r)
             ValueId v = n->in[i];
             if (n->op == OP_concat && r->joined_by[v]++ == 0)
                 r->joins[v] = g->order.data[k];
-            else if (n->op != OP_concat && node_reads_at_place(g, n, i))
+            else if (n->op != OP_concat && node_reads_strided(g, n, i))
                 r->read_at_place[v] = true;
             else if (n->op != OP_concat)
                 r->read_dense[v] = true;
@@ -124,9 +124,9 @@ static bool stays_copy(const Relax *r, NodeId concat, ValueId v)
     if (node_is_source(n) || node_is_view(n) || value_storage(r->g, v) != VALUE_NONE)
         return true;
     if (r->kind == RELAX_HEURISTIC)
-        return !node_writes_at_place(n) || r->read_dense[v] || r->joins[v] != concat ||
+        return !node_writes_strided(n) || r->read_dense[v] || r->joins[v] != concat ||
                r->read_dense[graph_node(r->g, concat)->out[0]];
-    return !node_writes_at_place(n) && r->joined_by[v] == 1 && !r->read_at_place[v];
+    return !node_writes_strided(n) && r->joined_by[v] == 1 && !r->read_at_place[v];
 }
 
 static bool joins_any(const Relax *r, NodeId id)

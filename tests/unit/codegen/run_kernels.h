@@ -7,7 +7,7 @@
 #include "codegen/build/kernel.h"
 #include "codegen/jit/jit.h"
 #include "ir/graph.h"
-#include "ir/place.h"
+#include "ir/strided_view.h"
 #include "runtime/abi.h"
 
 #include "check.h"

@@ -4,8 +4,8 @@
 #include "graph_text.h"
 
 #include "ir/eval.h"
-#include "ir/place.h"
 #include "ir/print.h"
+#include "ir/strided_view.h"
 #include "ir/verify.h"
 #include "passes/pass.h"
 

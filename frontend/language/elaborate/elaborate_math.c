@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Operators on compile-time values and on tensors. */
-#include "frontend/language/elaborate/lower_ast.h"
+#include "frontend/language/elaborate/elaborate.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -8,19 +8,19 @@
 
 /* ---- compile-time numbers ---- */
 
-static Val overflow(Lower *l, Span span)
+static Val overflow(Elab *l, Span span)
 {
-    lower_error(l, span, "E209", "this integer is too large");
+    elab_error(l, span, "E209", "this integer is too large");
     return val_poison();
 }
 
-static Val divide_by_zero(Lower *l, Span span)
+static Val divide_by_zero(Elab *l, Span span)
 {
-    lower_error(l, span, "E209", "division by zero");
+    elab_error(l, span, "E209", "division by zero");
     return val_poison();
 }
 
-static Val int_power(Lower *l, int64_t base, int64_t exponent, Span span)
+static Val int_power(Elab *l, int64_t base, int64_t exponent, Span span)
 {
     int64_t r = 1;
     if (exponent < 0)
@@ -34,7 +34,7 @@ static Val int_power(Lower *l, int64_t base, int64_t exponent, Span span)
 }
 
 /* Floor division and the modulo that goes with it, as Python has them. */
-static Val int_divide(Lower *l, BinaryOp op, int64_t a, int64_t b, Span span)
+static Val int_divide(Elab *l, BinaryOp op, int64_t a, int64_t b, Span span)
 {
     if (b == 0)
         return divide_by_zero(l, span);
@@ -48,7 +48,7 @@ static Val int_divide(Lower *l, BinaryOp op, int64_t a, int64_t b, Span span)
     return val_int(op == BINARY_MOD ? r : q);
 }
 
-static Val int_binary(Lower *l, BinaryOp op, int64_t a, int64_t b, Span span)
+static Val int_binary(Elab *l, BinaryOp op, int64_t a, int64_t b, Span span)
 {
     int64_t r = 0;
     bool over = false;
@@ -88,17 +88,16 @@ static Val int_binary(Lower *l, BinaryOp op, int64_t a, int64_t b, Span span)
 }
 
 /* Infinity comes from `inf` alone, and NaN from nothing. */
-static Val float_result(Lower *l, double a, double b, double r, Span span)
+static Val float_result(Elab *l, double a, double b, double r, Span span)
 {
     if (isnan(r) ? !isnan(a) && !isnan(b) : isinf(r) && isfinite(a) && isfinite(b)) {
-        lower_error(l, span, "E209",
-                    isnan(r) ? "this is not a number" : "this number is too large");
+        elab_error(l, span, "E209", isnan(r) ? "this is not a number" : "this number is too large");
         return val_poison();
     }
     return val_float(r);
 }
 
-static Val float_binary(Lower *l, BinaryOp op, double a, double b, Span span)
+static Val float_binary(Elab *l, BinaryOp op, double a, double b, Span span)
 {
     switch (op) {
     case BINARY_ADD:
@@ -135,12 +134,12 @@ static Val float_binary(Lower *l, BinaryOp op, double a, double b, Span span)
 
 /* ---- lists and strings ---- */
 
-static Val list_concat(Lower *l, ValList a, ValList b, Span span)
+static Val list_concat(Elab *l, ValList a, ValList b, Span span)
 {
     int64_t len = (int64_t)a.len + b.len;
     l->n_steps += len;
-    if (len > LOWER_MAX_RANGE) {
-        lower_exhaust(l, span, "this list grows too long");
+    if (len > ELAB_MAX_RANGE) {
+        elab_exhaust(l, span, "this list grows too long");
         return val_poison();
     }
     Val *items = POOL_ARRAY(l->pool, (size_t)len + 1, Val);
@@ -151,10 +150,10 @@ static Val list_concat(Lower *l, ValList a, ValList b, Span span)
     return val_list(items, (int)len);
 }
 
-static Val string_concat(Lower *l, const char *a, const char *b, Span span)
+static Val string_concat(Elab *l, const char *a, const char *b, Span span)
 {
-    if (strlen(a) + strlen(b) > LOWER_MAX_TEXT) {
-        lower_exhaust(l, span, "this string grows too long");
+    if (strlen(a) + strlen(b) > ELAB_MAX_TEXT) {
+        elab_exhaust(l, span, "this string grows too long");
         return val_poison();
     }
     return val_string(pool_printf(l->pool, "%s%s", a, b));
@@ -162,7 +161,7 @@ static Val string_concat(Lower *l, const char *a, const char *b, Span span)
 
 /* ---- tensors ---- */
 
-static const char *dim_name(Lower *l, const Type *t, int at)
+static const char *dim_name(Elab *l, const Type *t, int at)
 {
     static const char *const image[] = {"N", "C", "H", "W"};
     return t->rank == 4 ? image[at] : pool_printf(l->pool, "%d", at);
@@ -181,7 +180,7 @@ static bool broadcast_fault(const Type *a, const Type *b, int *at_a, int *at_b)
     return false;
 }
 
-static const char *line_of(Lower *l, Span span)
+static const char *line_of(Elab *l, Span span)
 {
     uint32_t line = 0, column = 0;
     if (!span.file)
@@ -192,16 +191,16 @@ static const char *line_of(Lower *l, Span span)
 }
 
 /* E101: dim C is 64 here but 256 at resnet.scrimp:18 (in layer1.0, add) */
-static void report_broadcast(Lower *l, OpKind op, ValueId a, ValueId b, Span span)
+static void report_broadcast(Elab *l, OpKind op, ValueId a, ValueId b, Span span)
 {
-    const Type *ta = lower_type(l, a), *tb = lower_type(l, b);
+    const Type *ta = elab_type(l, a), *tb = elab_type(l, b);
     int at_a = 0, at_b = 0;
-    Span made_a = lower_value_span(l, a), made_b = lower_value_span(l, b);
+    Span made_a = elab_value_span(l, a), made_b = elab_value_span(l, b);
     if (!broadcast_fault(ta, tb, &at_a, &at_b))
         return;
     const char *dim = dim_name(l, ta, at_a);
-    if (!lower_error(l, span, "E101", "dim %s is %" PRId64 " here but %" PRId64 "%s %s", dim,
-                     ta->dim[at_a], tb->dim[at_b], line_of(l, made_b), lower_where(l, op)))
+    if (!elab_error(l, span, "E101", "dim %s is %" PRId64 " here but %" PRId64 "%s %s", dim,
+                    ta->dim[at_a], tb->dim[at_b], line_of(l, made_b), elab_where(l, op)))
         return;
     diag_note(l->diag, made_a, "%s made here", type_text(l->pool, ta));
     diag_note(l->diag, made_b, "%s made here", type_text(l->pool, tb));
@@ -214,29 +213,29 @@ static void report_broadcast(Lower *l, OpKind op, ValueId a, ValueId b, Span spa
         diag_help(l->diag, "sizes must be equal, or one of them 1");
 }
 
-bool lower_operand(Lower *l, Val v, Span span, DType dtype, ValueId *out)
+bool elab_operand(Elab *l, Val v, Span span, DType dtype, ValueId *out)
 {
     *out = VALUE_NONE;
     if (v.kind == VAL_TENSOR)
         *out = v.tensor;
     else if (v.kind == VAL_BOOL && dtype == DTYPE_BOOL)
-        *out = lower_constant(l, DTYPE_BOOL, v.b, span);
+        *out = elab_constant(l, DTYPE_BOOL, v.b, span);
     else if (!val_is_number(v))
         return want_tensor(l, v, span, "an operand");
     else if (v.kind == VAL_FLOAT && !dtype_is_float(dtype)) {
-        if (lower_error(l, span, "E104", "%s does not fit a tensor of %s",
-                        number_text(l->pool, v.f), dtype_name(dtype)))
+        if (elab_error(l, span, "E104", "%s does not fit a tensor of %s", number_text(l->pool, v.f),
+                       dtype_name(dtype)))
             diag_help(l->diag, "|> to_f32()");
-    } else if (lower_number_fits(l, dtype, val_number(v), span))
-        *out = lower_constant(l, dtype, val_number(v), span);
+    } else if (elab_number_fits(l, dtype, val_number(v), span))
+        *out = elab_constant(l, dtype, val_number(v), span);
     return *out != VALUE_NONE;
 }
 
-Val lower_elementwise(Lower *l, OpKind op, Val a, Val b, Span a_span, Span b_span, Span span)
+Val elab_elementwise(Elab *l, OpKind op, Val a, Val b, Span a_span, Span b_span, Span span)
 {
     ValueId in[2];
-    const Type *type = a.kind == VAL_TENSOR   ? lower_type(l, a.tensor)
-                       : b.kind == VAL_TENSOR ? lower_type(l, b.tensor)
+    const Type *type = a.kind == VAL_TENSOR   ? elab_type(l, a.tensor)
+                       : b.kind == VAL_TENSOR ? elab_type(l, b.tensor)
                                               : NULL;
     if (!type || a.kind == VAL_POISON || b.kind == VAL_POISON) {
         if (!type && want_tensor(l, a, a_span, "an operand"))
@@ -244,44 +243,44 @@ Val lower_elementwise(Lower *l, OpKind op, Val a, Val b, Span a_span, Span b_spa
         return val_poison();
     }
     DType dtype = type->dtype; /* constants grow the graph and would move the type */
-    if (!lower_operand(l, a, a_span, dtype, &in[0]) || !lower_operand(l, b, b_span, dtype, &in[1]))
+    if (!elab_operand(l, a, a_span, dtype, &in[0]) || !elab_operand(l, b, b_span, dtype, &in[1]))
         return val_poison();
     Type joint;
-    if (!type_broadcast(lower_type(l, in[0]), lower_type(l, in[1]), &joint)) {
+    if (!type_broadcast(elab_type(l, in[0]), elab_type(l, in[1]), &joint)) {
         report_broadcast(l, op, in[0], in[1], span);
         return val_poison();
     }
-    return val_tensor(lower_node(l, op, in, 2, NULL, NULL, span));
+    return val_tensor(elab_node(l, op, in, 2, NULL, NULL, span));
 }
 
 /* x ** 2 and roots have cheaper forms than pow. */
-static Val tensor_power(Lower *l, Val a, Val b, Span a_span, Span b_span, Span span)
+static Val tensor_power(Elab *l, Val a, Val b, Span a_span, Span b_span, Span span)
 {
     if (a.kind == VAL_TENSOR && val_is_number(b)) {
         double e = val_number(b);
         if (e == 1.0)
             return a;
         if (e == 2.0)
-            return lower_elementwise(l, OP_mul, a, a, a_span, a_span, span);
+            return elab_elementwise(l, OP_mul, a, a, a_span, a_span, span);
         if (e == 0.5)
-            return val_tensor(lower_node1(l, OP_sqrt, a.tensor, NULL, NULL, span));
+            return val_tensor(elab_node1(l, OP_sqrt, a.tensor, NULL, NULL, span));
         if (e == -0.5)
-            return val_tensor(lower_node1(l, OP_rsqrt, a.tensor, NULL, NULL, span));
+            return val_tensor(elab_node1(l, OP_rsqrt, a.tensor, NULL, NULL, span));
     }
-    return lower_elementwise(l, OP_pow, a, b, a_span, b_span, span);
+    return elab_elementwise(l, OP_pow, a, b, a_span, b_span, span);
 }
 
 /* On tensors of bool: a and b = a ? b : a;  a or b = a ? a : b. */
-static Val tensor_logic(Lower *l, BinaryOp op, Val a, Val b, Span a_span, Span b_span, Span span)
+static Val tensor_logic(Elab *l, BinaryOp op, Val a, Val b, Span a_span, Span b_span, Span span)
 {
     if (!want_tensor(l, a, a_span, "an operand") || !want_tensor(l, b, b_span, "an operand"))
         return val_poison();
     const ValueId in[] = {a.tensor, op == BINARY_AND ? b.tensor : a.tensor,
                           op == BINARY_AND ? a.tensor : b.tensor};
-    return val_tensor(lower_node(l, OP_select, in, 3, NULL, NULL, span));
+    return val_tensor(elab_node(l, OP_select, in, 3, NULL, NULL, span));
 }
 
-static Val tensor_binary(Lower *l, BinaryOp op, Val a, Val b, Span a_span, Span b_span, Span span)
+static Val tensor_binary(Elab *l, BinaryOp op, Val a, Val b, Span a_span, Span b_span, Span span)
 {
     OpKind kind = OP_add;
     switch (op) {
@@ -321,29 +320,29 @@ static Val tensor_binary(Lower *l, BinaryOp op, Val a, Val b, Span a_span, Span 
         kind = OP_ge;
         break;
     case BINARY_CONCAT:
-        if (lower_error(l, span, "E205", "`++` joins lists, not tensors"))
+        if (elab_error(l, span, "E205", "`++` joins lists, not tensors"))
             diag_help(l->diag, "concat([a, b], axis = 1)");
         return val_poison();
     case BINARY_IDIV:
     case BINARY_MOD:
-        lower_error(l, span, "E205", "`%s` is for compile-time numbers, not for tensors",
-                    ast_binary_name(op));
+        elab_error(l, span, "E205", "`%s` is for compile-time numbers, not for tensors",
+                   ast_binary_name(op));
         return val_poison();
     }
-    return lower_elementwise(l, kind, a, b, a_span, b_span, span);
+    return elab_elementwise(l, kind, a, b, a_span, b_span, span);
 }
 
 /* ---- dispatch ---- */
 
-static Val mismatch(Lower *l, BinaryOp op, Val a, Val b, Span a_span, Span b_span, Span span)
+static Val mismatch(Elab *l, BinaryOp op, Val a, Val b, Span a_span, Span b_span, Span span)
 {
     if (val_is_callable(a))
         want_tensor(l, a, a_span, "an operand");
     else if (val_is_callable(b))
         want_tensor(l, b, b_span, "an operand");
     else
-        lower_error(l, span, "E205", "`%s` does not go with %s and %s", ast_binary_name(op),
-                    val_kind_name(a.kind), val_kind_name(b.kind));
+        elab_error(l, span, "E205", "`%s` does not go with %s and %s", ast_binary_name(op),
+                   val_kind_name(a.kind), val_kind_name(b.kind));
     return val_poison();
 }
 
@@ -352,7 +351,7 @@ static bool is_equality(BinaryOp op)
     return op == BINARY_EQ || op == BINARY_NE;
 }
 
-Val eval_binary(Lower *l, BinaryOp op, Val a, Val b, Span a_span, Span b_span, Span span)
+Val eval_binary(Elab *l, BinaryOp op, Val a, Val b, Span a_span, Span b_span, Span span)
 {
     if (a.kind == VAL_POISON || b.kind == VAL_POISON)
         return val_poison();
@@ -374,7 +373,7 @@ Val eval_binary(Lower *l, BinaryOp op, Val a, Val b, Span a_span, Span b_span, S
     return mismatch(l, op, a, b, a_span, b_span, span);
 }
 
-Val eval_unary(Lower *l, UnaryOp op, Val a, Span span)
+Val eval_unary(Elab *l, UnaryOp op, Val a, Span span)
 {
     if (a.kind == VAL_POISON)
         return a;
@@ -385,12 +384,12 @@ Val eval_unary(Lower *l, UnaryOp op, Val a, Span span)
     if (op == UNARY_NEG && a.kind == VAL_FLOAT)
         return val_float(-a.f);
     if (op == UNARY_NEG && a.kind == VAL_TENSOR)
-        return val_tensor(lower_node1(l, OP_neg, a.tensor, NULL, NULL, span));
+        return val_tensor(elab_node1(l, OP_neg, a.tensor, NULL, NULL, span));
     if (op == UNARY_NOT && a.kind == VAL_TENSOR)
-        return lower_elementwise(l, OP_eq, a, val_bool(false), span, span, span);
+        return elab_elementwise(l, OP_eq, a, val_bool(false), span, span, span);
     if (!val_is_callable(a))
-        lower_error(l, span, "E205", "`%s` does not go with %s", ast_unary_name(op),
-                    val_kind_name(a.kind));
+        elab_error(l, span, "E205", "`%s` does not go with %s", ast_unary_name(op),
+                   val_kind_name(a.kind));
     else
         want_tensor(l, a, span, "an operand");
     return val_poison();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "ir/place.h"
+#include "ir/strided_view.h"
 
 #include "ir/graph_internal.h"
 #include "ir/support/bug.h"
@@ -23,7 +23,7 @@ ValueId value_root(const Graph *g, ValueId v)
     }
 }
 
-/* Places */
+/* Views */
 
 static void row_major(const Type *t, int64_t *stride)
 {
@@ -49,37 +49,36 @@ static int part_number(const Node *concat, ValueId v)
     BUG("a part is no joined input of its concat");
 }
 
-static Place part_place(const Graph *g, ValueId v)
+static StridedView view_of_part(const Graph *g, ValueId v)
 {
     ValueId whole = graph_value(g, v)->part_of;
     const Node *concat = value_node(g, whole);
     int axis = concat_axis(g, concat), number = part_number(concat, v);
-    Place p = value_place(g, whole);
+    StridedView view = value_view(g, whole);
     for (int i = 0; i < number; i++)
-        p.base += p.stride[axis] * value_type(g, concat->in[i])->dim[axis];
-    return p;
+        view.base += view.stride[axis] * value_type(g, concat->in[i])->dim[axis];
+    return view;
 }
 
-static Place subview_place(const Graph *g, const Node *n)
+static StridedView view_of_subview(const Graph *g, const Node *n)
 {
-    Place p = value_place(g, n->in[0]);
+    StridedView view = value_view(g, n->in[0]);
     for (int i = 0; i < value_type(g, n->out[0])->rank; i++) {
-        p.base += p.stride[i] * node_ints_at(n, ATTR_start, i, 0);
-        p.stride[i] *= node_ints_at(n, ATTR_step, i, 1);
+        view.base += view.stride[i] * node_ints_at(n, ATTR_start, i, 0);
+        view.stride[i] *= node_ints_at(n, ATTR_step, i, 1);
     }
-    return p;
+    return view;
 }
 
-/* As deep as concatenations and subviews nest. */
-Place value_place(const Graph *g, ValueId v)
+StridedView value_view(const Graph *g, ValueId v)
 {
     if (graph_value(g, v)->part_of != VALUE_NONE)
-        return part_place(g, v);
+        return view_of_part(g, v);
     if (value_node(g, v)->op == OP_subview)
-        return subview_place(g, value_node(g, v));
-    Place p = {.root = v};
-    row_major(value_type(g, v), p.stride);
-    return p;
+        return view_of_subview(g, value_node(g, v));
+    StridedView view = {.root = v};
+    row_major(value_type(g, v), view.stride);
+    return view;
 }
 
 /* Parts */

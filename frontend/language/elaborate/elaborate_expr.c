@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Expressions: names, literals, lists, conditions; calls are in lower_ast_call.c, arithmetic in
- * lower_ast_math.c, indexing in lower_ast_index.c. */
-#include "frontend/language/elaborate/lower_ast.h"
+/* Expressions: names, literals, lists, conditions; calls are in elaborate_call.c, arithmetic in
+ * elaborate_math.c, indexing in elaborate_index.c. */
+#include "frontend/language/elaborate/elaborate.h"
 
 #include "frontend/language/elaborate/builtins.h"
 #include "ir/support/strbuf.h"
@@ -11,7 +11,7 @@
 
 /* ---- what a place wants ---- */
 
-static void report_kind(Lower *l, Val v, Span span, const char *what, const char *wanted)
+static void report_kind(Elab *l, Val v, Span span, const char *what, const char *wanted)
 {
     if (v.kind == VAL_POISON)
         return;
@@ -19,22 +19,22 @@ static void report_kind(Lower *l, Val v, Span span, const char *what, const char
         const char *name = v.kind == VAL_BUILTIN ? v.builtin->name
                            : v.kind == VAL_BLOCK ? v.block->name.text
                                                  : "seq";
-        if (lower_error(l, span, "E204", "'%s' is a %s", name,
-                        v.kind == VAL_BLOCK ? "block" : "function"))
+        if (elab_error(l, span, "E204", "'%s' is a %s", name,
+                       v.kind == VAL_BLOCK ? "block" : "function"))
             diag_help(l->diag, "fix: `%s()`", name);
         return;
     }
-    lower_error(l, span, "E205", "%s must be %s, got %s", what, wanted, val_kind_name(v.kind));
+    elab_error(l, span, "E205", "%s must be %s, got %s", what, wanted, val_kind_name(v.kind));
 }
 
-bool want_tensor(Lower *l, Val v, Span span, const char *what)
+bool want_tensor(Elab *l, Val v, Span span, const char *what)
 {
     if (v.kind != VAL_TENSOR)
         report_kind(l, v, span, what, "a tensor");
     return v.kind == VAL_TENSOR;
 }
 
-bool want_int(Lower *l, Val v, Span span, const char *what, int64_t *out)
+bool want_int(Elab *l, Val v, Span span, const char *what, int64_t *out)
 {
     if (v.kind != VAL_INT)
         report_kind(l, v, span, what, "an int");
@@ -43,7 +43,7 @@ bool want_int(Lower *l, Val v, Span span, const char *what, int64_t *out)
     return v.kind == VAL_INT;
 }
 
-bool want_bool(Lower *l, Val v, Span span, const char *what, bool *out)
+bool want_bool(Elab *l, Val v, Span span, const char *what, bool *out)
 {
     if (v.kind != VAL_BOOL)
         report_kind(l, v, span, what, "true or false");
@@ -52,7 +52,7 @@ bool want_bool(Lower *l, Val v, Span span, const char *what, bool *out)
     return v.kind == VAL_BOOL;
 }
 
-bool want_list(Lower *l, Val v, Span span, const char *what)
+bool want_list(Elab *l, Val v, Span span, const char *what)
 {
     if (v.kind != VAL_LIST)
         report_kind(l, v, span, what, "a list");
@@ -76,7 +76,7 @@ static bool constant_name(const char *name, Val *out)
     return true;
 }
 
-static Val eval_name(Lower *l, Frame *f, const Expr *e)
+static Val eval_name(Elab *l, Frame *f, const Expr *e)
 {
     const Binding *b = scope_find(f->scope, e->name);
     const Builtin *fn = b ? NULL : builtin_find(e->name);
@@ -89,13 +89,13 @@ static Val eval_name(Lower *l, Frame *f, const Expr *e)
     Val v;
     if (constant_name(e->name, &v))
         return v;
-    if (lower_error(l, e->span, "E203", "unknown name '%.60s'", e->name))
-        lower_suggest_name(l, f->scope, e->name, wanted);
+    if (elab_error(l, e->span, "E203", "unknown name '%.60s'", e->name))
+        elab_suggest_name(l, f->scope, e->name, wanted);
     return val_poison();
 }
 
 /* "$a.b.c" without its last component; false at the root. */
-static bool parent_path(Lower *l, const char **path)
+static bool parent_path(Elab *l, const char **path)
 {
     const char *dot = strrchr(*path, '.');
     bool inside = **path != 0;
@@ -104,7 +104,7 @@ static bool parent_path(Lower *l, const char **path)
 }
 
 /* Whether the parameter would belong to a call that failed: its absence is no second mistake. */
-static bool belongs_to_failed(Lower *l, const char *path)
+static bool belongs_to_failed(Elab *l, const char *path)
 {
     while (parent_path(l, &path))
         if (map_find(&l->failed, path))
@@ -113,7 +113,7 @@ static bool belongs_to_failed(Lower *l, const char *path)
 }
 
 /* Looked up like a name: in the current path first, then in the paths around it. */
-static Val eval_param(Lower *l, const Expr *e)
+static Val eval_param(Elab *l, const Expr *e)
 {
     const char *path = l->path;
     do {
@@ -122,7 +122,7 @@ static Val eval_param(Lower *l, const Expr *e)
         if (v != VALUE_NONE || belongs_to_failed(l, full + 1))
             return val_tensor(v);
     } while (parent_path(l, &path));
-    if (!lower_error(l, e->span, "E203", "unknown parameter '$%.60s'", e->name))
+    if (!elab_error(l, e->span, "E203", "unknown parameter '$%.60s'", e->name))
         return val_poison();
     VEC(const char *) names = {0};
     for (size_t i = 0; i < l->g->nodes.len; i++)
@@ -136,7 +136,7 @@ static Val eval_param(Lower *l, const Expr *e)
 
 /* ---- strings and lists ---- */
 
-static Val eval_interp(Lower *l, Frame *f, const Expr *e)
+static Val eval_interp(Elab *l, Frame *f, const Expr *e)
 {
     StrBuf text = strbuf_new(l->pool);
     bool ok = true;
@@ -152,13 +152,13 @@ static Val eval_interp(Lower *l, Frame *f, const Expr *e)
         else
             ok = false, report_kind(l, v, part->expr->span, "a value in a string",
                                     "an int, float, bool or string");
-        if (text.len > LOWER_MAX_TEXT)
-            lower_exhaust(l, e->span, "this string grows too long");
+        if (text.len > ELAB_MAX_TEXT)
+            elab_exhaust(l, e->span, "this string grows too long");
     }
     return ok && !l->exhausted ? val_string(text.text ? text.text : "") : val_poison();
 }
 
-static Val eval_list(Lower *l, Frame *f, const Expr *e)
+static Val eval_list(Elab *l, Frame *f, const Expr *e)
 {
     Val *items = POOL_ARRAY(l->pool, (size_t)e->list.len + 1, Val);
     for (int i = 0; i < e->list.len; i++)
@@ -166,7 +166,7 @@ static Val eval_list(Lower *l, Frame *f, const Expr *e)
     return val_list(items, e->list.len);
 }
 
-bool bind_names(Lower *l, Scope *scope, const NameList *names, Val v, Span span)
+bool bind_names(Elab *l, Scope *scope, const NameList *names, Val v, Span span)
 {
     if (names->len == 1) {
         scope_set(l->pool, scope, names->data[0].text, v, names->data[0].span);
@@ -176,20 +176,20 @@ bool bind_names(Lower *l, Scope *scope, const NameList *names, Val v, Span span)
     if (v.kind != VAL_LIST)
         report_kind(l, v, span, "the right side", "a list, to be taken apart");
     else if (!fits)
-        lower_error(l, span, "E205", "%d names take apart a list of %d", names->len, v.list.len);
+        elab_error(l, span, "E205", "%d names take apart a list of %d", names->len, v.list.len);
     for (int i = 0; i < names->len; i++)
         scope_set(l->pool, scope, names->data[i].text, fits ? v.list.data[i] : val_poison(),
                   names->data[i].span);
     return fits;
 }
 
-static Val eval_comp(Lower *l, Frame *f, const Expr *e)
+static Val eval_comp(Elab *l, Frame *f, const Expr *e)
 {
     Val over = eval_expr(l, f, e->comp.iterable);
     if (!want_list(l, over, e->comp.iterable->span, "what a comprehension goes over"))
         return val_poison();
     Val *items = POOL_ARRAY(l->pool, (size_t)over.list.len + 1, Val);
-    for (int i = 0; i < over.list.len && lower_step(l, e->span); i++) {
+    for (int i = 0; i < over.list.len && elab_step(l, e->span); i++) {
         Frame inner = *f;
         inner.scope = scope_new(l->pool, f->scope);
         bind_names(l, inner.scope, &e->comp.names, over.list.data[i], e->comp.iterable->span);
@@ -198,7 +198,7 @@ static Val eval_comp(Lower *l, Frame *f, const Expr *e)
     return l->exhausted ? val_poison() : val_list(items, over.list.len);
 }
 
-static Val eval_range(Lower *l, Frame *f, const Expr *e)
+static Val eval_range(Elab *l, Frame *f, const Expr *e)
 {
     int64_t lo = 0, hi = 0, count;
     bool ok = want_int(l, eval_expr(l, f, e->range.lo), e->range.lo->span, "a range's start", &lo);
@@ -207,8 +207,8 @@ static Val eval_range(Lower *l, Frame *f, const Expr *e)
         return val_poison();
     bool huge = __builtin_sub_overflow(hi, lo, &count) ||
                 __builtin_add_overflow(count, e->range.inclusive ? 1 : 0, &count);
-    if (huge || count > LOWER_MAX_RANGE) {
-        lower_error(l, e->span, "E208", "a range may have at most %d elements", LOWER_MAX_RANGE);
+    if (huge || count > ELAB_MAX_RANGE) {
+        elab_error(l, e->span, "E208", "a range may have at most %d elements", ELAB_MAX_RANGE);
         return val_poison();
     }
     count = count < 0 ? 0 : count;
@@ -221,7 +221,7 @@ static Val eval_range(Lower *l, Frame *f, const Expr *e)
 
 /* ---- conditions ---- */
 
-static Val eval_cond(Lower *l, Frame *f, const Expr *e)
+static Val eval_cond(Elab *l, Frame *f, const Expr *e)
 {
     bool c;
     Val v = eval_expr(l, f, e->cond.condition);
@@ -230,7 +230,7 @@ static Val eval_cond(Lower *l, Frame *f, const Expr *e)
     return eval_expr(l, f, c ? e->cond.then_value : e->cond.else_value);
 }
 
-static bool arm_matches(Lower *l, Frame *f, const MatchArm *arm, Val subject)
+static bool arm_matches(Elab *l, Frame *f, const MatchArm *arm, Val subject)
 {
     for (int i = 0; i < arm->values.len; i++)
         if (val_equal(subject, eval_expr(l, f, arm->values.data[i])))
@@ -238,7 +238,7 @@ static bool arm_matches(Lower *l, Frame *f, const MatchArm *arm, Val subject)
     return arm->values.len == 0;
 }
 
-static Val eval_match(Lower *l, Frame *f, const Expr *e)
+static Val eval_match(Elab *l, Frame *f, const Expr *e)
 {
     Val subject = eval_expr(l, f, e->match.subject);
     if (subject.kind == VAL_POISON)
@@ -246,7 +246,7 @@ static Val eval_match(Lower *l, Frame *f, const Expr *e)
     for (int i = 0; i < e->match.len; i++)
         if (arm_matches(l, f, &e->match.arms[i], subject))
             return eval_expr(l, f, e->match.arms[i].result);
-    if (lower_error(l, e->span, "E205", "no arm of this match fits %s", val_text(l->pool, subject)))
+    if (elab_error(l, e->span, "E205", "no arm of this match fits %s", val_text(l->pool, subject)))
         diag_help(l->diag, "add an arm `_ => ...`");
     return val_poison();
 }
@@ -259,7 +259,7 @@ static bool decides(BinaryOp op, Val v)
     return v.kind == VAL_BOOL && ((op == BINARY_AND && !v.b) || (op == BINARY_OR && v.b));
 }
 
-static Val eval_chain(Lower *l, Frame *f, const Expr *e)
+static Val eval_chain(Elab *l, Frame *f, const Expr *e)
 {
     Span left = e->binary.first->span;
     Val v = eval_expr(l, f, e->binary.first);
@@ -275,7 +275,7 @@ static Val eval_chain(Lower *l, Frame *f, const Expr *e)
     return v;
 }
 
-static Val eval_pipe(Lower *l, Frame *f, const Expr *e)
+static Val eval_pipe(Elab *l, Frame *f, const Expr *e)
 {
     const Expr *head = e->pipe.head;
     Val v = eval_expr(l, f, head);
@@ -289,7 +289,7 @@ static Val eval_pipe(Lower *l, Frame *f, const Expr *e)
 
 /* ---- fields ---- */
 
-static Val shape_list(Lower *l, const Type *t)
+static Val shape_list(Elab *l, const Type *t)
 {
     Val *dims = POOL_ARRAY(l->pool, (size_t)t->rank + 1, Val);
     for (int i = 0; i < t->rank; i++)
@@ -297,36 +297,36 @@ static Val shape_list(Lower *l, const Type *t)
     return val_list(dims, t->rank);
 }
 
-static Val eval_field(Lower *l, Frame *f, const Expr *e)
+static Val eval_field(Elab *l, Frame *f, const Expr *e)
 {
     Val base = eval_expr(l, f, e->field.base);
     const char *name = e->field.name.text;
     if (base.kind == VAL_SOURCE)
         return source_field(l, base.source, e->field.name, e->span);
     if (base.kind == VAL_TENSOR && strcmp(name, "shape") == 0)
-        return shape_list(l, lower_type(l, base.tensor));
+        return shape_list(l, elab_type(l, base.tensor));
     if (base.kind == VAL_TENSOR && strcmp(name, "rank") == 0)
-        return val_int(lower_type(l, base.tensor)->rank);
+        return val_int(elab_type(l, base.tensor)->rank);
     if (base.kind == VAL_TENSOR && strcmp(name, "dtype") == 0)
-        return val_string(dtype_name(lower_type(l, base.tensor)->dtype));
+        return val_string(dtype_name(elab_type(l, base.tensor)->dtype));
     if (base.kind != VAL_POISON &&
-        lower_error(l, e->field.name.span, "E203", "%s has no field '%s'", val_kind_name(base.kind),
-                    name) &&
+        elab_error(l, e->field.name.span, "E203", "%s has no field '%s'", val_kind_name(base.kind),
+                   name) &&
         base.kind == VAL_TENSOR)
         diag_help(l->diag, "a tensor has .shape, .rank and .dtype");
     return val_poison();
 }
 
-static Val eval_seq_value(Lower *l, Frame *f, const Expr *e)
+static Val eval_seq_value(Elab *l, Frame *f, const Expr *e)
 {
     SeqClosure *s = POOL_NEW(l->pool, SeqClosure);
     *s = (SeqClosure){e, f->scope};
     return (Val){.kind = VAL_SEQ, .seq = s};
 }
 
-Val eval_expr(Lower *l, Frame *f, const Expr *e)
+Val eval_expr(Elab *l, Frame *f, const Expr *e)
 {
-    if (!lower_step(l, e->span))
+    if (!elab_step(l, e->span))
         return val_poison();
     switch (e->kind) {
     case EXPR_INT:

@@ -6,19 +6,21 @@
  * input of a `concat` that is computed where the concatenation has it (attribute `joined`).  Only
  * some operations read or write such values; the verifier holds every graph to it.  Made by
  * pass_views, behind which only the plan and the code generator come. */
-#ifndef SCRIMP_IR_PLACE_H
-#define SCRIMP_IR_PLACE_H
+#ifndef SCRIMP_IR_STRIDED_VIEW_H
+#define SCRIMP_IR_STRIDED_VIEW_H
 
 #include "ir/graph.h"
 
 /* Element (i0, i1, ...) of the value is element base + sum of i[d] * stride[d] of `root`'s storage.
  */
-typedef struct Place {
+typedef struct StridedView {
     ValueId root; /* dense; may itself be a view of the same shape or another (reshape) */
     int64_t base, stride[TYPE_MAX_RANK];
-} Place;
+} StridedView;
 
-Place value_place(const Graph *g, ValueId v);
+/* Of any value: a dense one begins at element 0 of its own storage.  Takes time as deep as
+ * concatenations and subviews nest. */
+StridedView value_view(const Graph *g, ValueId v);
 /* False for subviews and parts. */
 bool value_is_dense(const Graph *g, ValueId v);
 /* The value in whose storage v lies, through views of any kind and concatenations. */
@@ -39,8 +41,8 @@ ValueId body_input(const Graph *body, int i);
 /* The operation can read input i, which is not dense, where it lies (ops.def, column access):
  * element-wise kernels at any strides; the statistics of batch norm rows of the last dim at a
  * pitch; relu_mask the same where rows have a multiple of 16 elements. */
-bool node_reads_at_place(const Graph *g, const Node *n, int i);
+bool node_reads_strided(const Graph *g, const Node *n, int i);
 /* The operation can write its result anywhere, at any strides. */
-bool node_writes_at_place(const Node *n);
+bool node_writes_strided(const Node *n);
 
 #endif

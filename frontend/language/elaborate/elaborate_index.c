@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* x[...]: elements and slices of lists, slices of tensors. */
-#include "frontend/language/elaborate/lower_ast.h"
+#include "frontend/language/elaborate/elaborate.h"
 
 #include <inttypes.h>
 #include <string.h>
 
 /* Bounds of one slice over `size` elements, Python's way with negative indices but never clamped:
  * a slice that leaves the tensor is a mistake. */
-static bool slice_bounds(Lower *l, Frame *f, const Index *item, int64_t size, int64_t *lo,
+static bool slice_bounds(Elab *l, Frame *f, const Index *item, int64_t size, int64_t *lo,
                          int64_t *hi)
 {
     *lo = 0;
@@ -29,12 +29,12 @@ static bool slice_bounds(Lower *l, Frame *f, const Index *item, int64_t size, in
         ++*hi;
     if (*lo >= 0 && *lo <= *hi && *hi <= size)
         return true;
-    lower_error(l, item->span, "E105", "slice %" PRId64 "..%s%" PRId64 " is outside 0..%" PRId64,
-                from, inclusive ? "=" : "", to, size);
+    elab_error(l, item->span, "E105", "slice %" PRId64 "..%s%" PRId64 " is outside 0..%" PRId64,
+               from, inclusive ? "=" : "", to, size);
     return false;
 }
 
-static bool element_index(Lower *l, Frame *f, const Index *item, int64_t size, int64_t *at)
+static bool element_index(Elab *l, Frame *f, const Index *item, int64_t size, int64_t *at)
 {
     int64_t given = 0;
     if (!want_int(l, eval_expr(l, f, item->at), item->at->span, "an index", &given))
@@ -42,16 +42,16 @@ static bool element_index(Lower *l, Frame *f, const Index *item, int64_t size, i
     *at = given < 0 ? given + size : given;
     if (*at >= 0 && *at < size)
         return true;
-    lower_error(l, item->span, "E105", "index %" PRId64 " is outside 0..%" PRId64, given, size);
+    elab_error(l, item->span, "E105", "index %" PRId64 " is outside 0..%" PRId64, given, size);
     return false;
 }
 
-static Val index_list(Lower *l, Frame *f, const Expr *e, ValList list)
+static Val index_list(Elab *l, Frame *f, const Expr *e, ValList list)
 {
     const Index *item = &e->index.items[0];
     int64_t lo, hi;
     if (e->index.len != 1) {
-        lower_error(l, e->span, "E205", "a list takes one index");
+        elab_error(l, e->span, "E205", "a list takes one index");
         return val_poison();
     }
     if (item->kind == INDEX_AT)
@@ -68,7 +68,7 @@ typedef struct SliceSpec {
     bool whole; /* nothing is cut off */
 } SliceSpec;
 
-static bool slice_axis(Lower *l, Frame *f, const Index *item, int64_t size, int axis, SliceSpec *s)
+static bool slice_axis(Elab *l, Frame *f, const Index *item, int64_t size, int axis, SliceSpec *s)
 {
     int64_t lo = 0, hi = size;
     bool at = item && item->kind == INDEX_AT;
@@ -87,12 +87,12 @@ static bool slice_axis(Lower *l, Frame *f, const Index *item, int64_t size, int 
     return true;
 }
 
-static Val index_tensor(Lower *l, Frame *f, const Expr *e, ValueId x)
+static Val index_tensor(Elab *l, Frame *f, const Expr *e, ValueId x)
 {
-    Type t = *lower_type(l, x);
+    Type t = *elab_type(l, x);
     SliceSpec s = {.whole = true};
     if (e->index.len > t.rank) {
-        lower_error(l, e->span, "E105", "%d indices for %s", e->index.len, type_text(l->pool, &t));
+        elab_error(l, e->span, "E105", "%d indices for %s", e->index.len, type_text(l->pool, &t));
         return val_poison();
     }
     bool ok = true;
@@ -104,13 +104,13 @@ static Val index_tensor(Lower *l, Frame *f, const Expr *e, ValueId x)
         AttrList attrs = {.n = 0};
         attrs_ints(&attrs, ATTR_start, s.start, t.rank);
         attrs_ints(&attrs, ATTR_limit, s.limit, t.rank);
-        x = lower_node1(l, OP_slice, x, &attrs, NULL, e->span);
+        x = elab_node1(l, OP_slice, x, &attrs, NULL, e->span);
     }
-    return val_tensor(lower_reshape(l, x, s.left, s.rank, NULL, e->span));
+    return val_tensor(elab_reshape(l, x, s.left, s.rank, NULL, e->span));
 }
 
 /* f32[N, 3, 32, 32] as a value. */
-static Val type_value(Lower *l, Frame *f, const Expr *e, DType dtype)
+static Val type_value(Elab *l, Frame *f, const Expr *e, DType dtype)
 {
     Type *t = POOL_NEW(l->pool, Type);
     *t = type_scalar(dtype);
@@ -118,13 +118,13 @@ static Val type_value(Lower *l, Frame *f, const Expr *e, DType dtype)
         const Index *item = &e->index.items[i];
         int64_t size = 0;
         if (item->kind != INDEX_AT || i == TYPE_MAX_RANK) {
-            lower_error(l, item->span, "E105", "a type has up to %d sizes", TYPE_MAX_RANK);
+            elab_error(l, item->span, "E105", "a type has up to %d sizes", TYPE_MAX_RANK);
             return val_poison();
         }
         if (!want_int(l, eval_expr(l, f, item->at), item->at->span, "a size", &size))
             return val_poison();
         if (size < 1) {
-            lower_error(l, item->span, "E105", "a size must be at least 1, got %" PRId64, size);
+            elab_error(l, item->span, "E105", "a size must be at least 1, got %" PRId64, size);
             return val_poison();
         }
         t->dim[t->rank++] = size;
@@ -132,7 +132,7 @@ static Val type_value(Lower *l, Frame *f, const Expr *e, DType dtype)
     return (Val){.kind = VAL_TYPE, .type = t};
 }
 
-Val eval_index(Lower *l, Frame *f, const Expr *e)
+Val eval_index(Elab *l, Frame *f, const Expr *e)
 {
     Val base = eval_expr(l, f, e->index.base);
     if (base.kind == VAL_LIST)

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Statements. */
-#include "frontend/language/elaborate/lower_ast.h"
+#include "frontend/language/elaborate/elaborate.h"
 
 #include "frontend/language/elaborate/builtins.h"
 
 #include <string.h>
 
 /* Names that a skipped body would have set become poison, so that they are not "unknown" later. */
-static void poison_assigned(Lower *l, Frame *f, const Body *body)
+static void poison_assigned(Elab *l, Frame *f, const Body *body)
 {
     for (int i = 0; i < body->len; i++) {
         const Stmt *s = body->stmts[i];
@@ -29,7 +29,7 @@ static void poison_assigned(Lower *l, Frame *f, const Body *body)
     }
 }
 
-static void exec_skipped(Lower *l, Frame *f, const Body *body)
+static void exec_skipped(Elab *l, Frame *f, const Body *body)
 {
     poison_assigned(l, f, body);
     f->result = val_poison();
@@ -37,14 +37,14 @@ static void exec_skipped(Lower *l, Frame *f, const Body *body)
         f->seq->value = val_poison();
 }
 
-static RematHint hint_of(Lower *l, const AnnotList *annots)
+static RematHint hint_of(Elab *l, const AnnotList *annots)
 {
     RematHint hint = l->hint;
     for (int i = 0; i < annots->len; i++) {
         RematHint next = annots->data[i].kind == ANNOT_KEEP ? REMAT_KEEP : REMAT_RECOMPUTE;
         if (i > 0 && next != hint)
-            lower_error(l, annots->data[i].span, "E210",
-                        "@keep and @recompute contradict each other");
+            elab_error(l, annots->data[i].span, "E210",
+                       "@keep and @recompute contradict each other");
         hint = next;
     }
     return hint;
@@ -52,7 +52,7 @@ static RematHint hint_of(Lower *l, const AnnotList *annots)
 
 /* ---- stages of a seq ---- */
 
-static void run_stage(Lower *l, Frame *f, const Expr *e)
+static void run_stage(Elab *l, Frame *f, const Expr *e)
 {
     SeqRun *run = f->seq;
     int64_t number = run->n_stages++;
@@ -68,7 +68,7 @@ static void run_stage(Lower *l, Frame *f, const Expr *e)
     label_leave(l, &saved);
 }
 
-static void exec_stage(Lower *l, Frame *f, const Expr *e)
+static void exec_stage(Elab *l, Frame *f, const Expr *e)
 {
     if (e->kind != EXPR_PIPE) {
         run_stage(l, f, e);
@@ -85,12 +85,12 @@ static void exec_stage(Lower *l, Frame *f, const Expr *e)
 
 /* ---- single statements ---- */
 
-static void exec_return(Lower *l, Frame *f, const Stmt *s)
+static void exec_return(Elab *l, Frame *f, const Stmt *s)
 {
     if (!f->may_return || f->seq) {
-        lower_error(l, s->span, "E210",
-                    f->seq ? "`return` cannot stand in a seq"
-                           : "`return` can only stand in a block or model");
+        elab_error(l, s->span, "E210",
+                   f->seq ? "`return` cannot stand in a seq"
+                          : "`return` can only stand in a block or model");
         return;
     }
     Val *items = POOL_ARRAY(l->pool, (size_t)s->returned.len + 1, Val);
@@ -100,20 +100,20 @@ static void exec_return(Lower *l, Frame *f, const Stmt *s)
     f->result = s->returned.len == 1 ? items[0] : val_list(items, s->returned.len);
 }
 
-static void exec_for(Lower *l, Frame *f, const Stmt *s)
+static void exec_for(Elab *l, Frame *f, const Stmt *s)
 {
     Val over = eval_expr(l, f, s->loop.iterable);
     if (!want_list(l, over, s->loop.iterable->span, "what `for` goes over")) {
         exec_skipped(l, f, &s->loop.body);
         return;
     }
-    for (int i = 0; i < over.list.len && !f->returned && lower_step(l, s->span); i++) {
+    for (int i = 0; i < over.list.len && !f->returned && elab_step(l, s->span); i++) {
         bind_names(l, f->scope, &s->loop.names, over.list.data[i], s->loop.iterable->span);
         exec_body(l, f, &s->loop.body);
     }
 }
 
-static void exec_if(Lower *l, Frame *f, const Stmt *s)
+static void exec_if(Elab *l, Frame *f, const Stmt *s)
 {
     for (int i = 0; i < s->branch.len; i++) {
         const IfArm *arm = &s->branch.arms[i];
@@ -135,15 +135,15 @@ static void exec_if(Lower *l, Frame *f, const Stmt *s)
         exec_body(l, f, &s->branch.else_body);
 }
 
-static void exec_with(Lower *l, Frame *f, const Stmt *s)
+static void exec_with(Elab *l, Frame *f, const Stmt *s)
 {
     const InitSetting *saved = l->init;
     Val v = eval_expr(l, f, s->with.setting);
     if (v.kind == VAL_SETTING)
         l->init = v.setting;
     else if (v.kind != VAL_POISON)
-        lower_error(l, s->with.setting->span, "E205", "`with` wants init(...), got %s",
-                    val_kind_name(v.kind));
+        elab_error(l, s->with.setting->span, "E205", "`with` wants init(...), got %s",
+                   val_kind_name(v.kind));
     exec_body(l, f, &s->with.body);
     l->init = saved;
 }
@@ -158,7 +158,7 @@ static void fans(const Type *t, int64_t *fan_in, int64_t *fan_out)
     *fan_in = (t->rank > 1 ? t->dim[1] : t->rank > 0 ? t->dim[0] : 1) * field;
 }
 
-static void exec_declare(Lower *l, Frame *f, const Stmt *s)
+static void exec_declare(Elab *l, Frame *f, const Stmt *s)
 {
     static const InitSpec zeros = {.kind = INIT_ZEROS};
     static const InitSpec linear = {.kind = INIT_FAN_IN};
@@ -168,22 +168,22 @@ static void exec_declare(Lower *l, Frame *f, const Stmt *s)
     if (s->declare.init)
         ok &= builtin_as_init(l, eval_expr(l, f, s->declare.init), s->declare.init->span, &init);
     if (ok && s->kind == STMT_PARAM && !dtype_is_float(type.dtype)) {
-        lower_error(l, s->declare.type->span, "E104", "a parameter is f32, not %s",
-                    dtype_name(type.dtype));
+        elab_error(l, s->declare.type->span, "E104", "a parameter is f32, not %s",
+                   dtype_name(type.dtype));
         ok = false;
     }
     Val v = val_poison();
     if (ok) {
         int64_t fan_in, fan_out;
         fans(&type, &fan_in, &fan_out);
-        v = val_tensor(lower_parameter(l, s->kind == STMT_PARAM ? OP_param : OP_buffer,
-                                       s->declare.name.text, type, init, fan_in, fan_out, s->span));
+        v = val_tensor(elab_parameter(l, s->kind == STMT_PARAM ? OP_param : OP_buffer,
+                                      s->declare.name.text, type, init, fan_in, fan_out, s->span));
     }
     scope_set(l->pool, f->scope, s->declare.name.text, v, s->declare.name.span);
 }
 
 /* What follows an assertion counts on it: one that fails ends its block, seq or section. */
-static void exec_assert(Lower *l, Frame *f, const Stmt *s)
+static void exec_assert(Elab *l, Frame *f, const Stmt *s)
 {
     bool holds;
     const Expr *e = s->assertion.condition;
@@ -191,8 +191,8 @@ static void exec_assert(Lower *l, Frame *f, const Stmt *s)
         return;
     Val text = s->assertion.message ? eval_expr(l, f, s->assertion.message) : val_none();
     bool says = text.kind == VAL_STRING, inside = *l->path;
-    lower_error(l, e->span, "E207", "assertion failed%s%s%s%s%s", says ? ": " : "",
-                says ? text.s : "", inside ? " (in " : "", l->path, inside ? ")" : "");
+    elab_error(l, e->span, "E207", "assertion failed%s%s%s%s%s", says ? ": " : "",
+               says ? text.s : "", inside ? " (in " : "", l->path, inside ? ")" : "");
     f->returned = true;
     f->result = val_poison();
     if (f->seq)
@@ -200,7 +200,7 @@ static void exec_assert(Lower *l, Frame *f, const Stmt *s)
 }
 
 /* A key of the train section for which one kind of function is there. */
-static const char *wanted_by_key(const Lower *l, const Stmt *s)
+static const char *wanted_by_key(const Elab *l, const Stmt *s)
 {
     const char *name = s->assign.targets.len == 1 ? s->assign.targets.data[0].text : "";
     if (!l->train || l->block_depth)
@@ -208,7 +208,7 @@ static const char *wanted_by_key(const Lower *l, const Stmt *s)
     return strcmp(name, "optim") == 0 ? "sgd" : strcmp(name, "batch") == 0 ? "mnist" : NULL;
 }
 
-static void exec_assign(Lower *l, Frame *f, const Stmt *s)
+static void exec_assign(Elab *l, Frame *f, const Stmt *s)
 {
     l->wanted = s->assign.value->kind == EXPR_CALL ? wanted_by_key(l, s) : NULL;
     Val v = eval_expr(l, f, s->assign.value);
@@ -218,18 +218,18 @@ static void exec_assign(Lower *l, Frame *f, const Stmt *s)
 
 /* A value that is not kept: a call may be there for its parameters or its messages, anything else
  * is the rest of a line that was meant to go on. */
-static void exec_value(Lower *l, Frame *f, const Expr *e)
+static void exec_value(Elab *l, Frame *f, const Expr *e)
 {
     bool calls = e->kind == EXPR_CALL || e->kind == EXPR_PIPE || e->kind == EXPR_LABEL ||
                  e->kind == EXPR_SEQ;
     eval_expr(l, f, e);
-    if (!calls && lower_error(l, e->span, "E210", "nothing reads this value"))
+    if (!calls && elab_error(l, e->span, "E210", "nothing reads this value"))
         diag_help(l->diag, e->kind == EXPR_UNARY
                                ? "to go on with the line before, end that one with the operator"
                                : "name it: y = ...");
 }
 
-static void exec_stmt(Lower *l, Frame *f, const Stmt *s)
+static void exec_stmt(Elab *l, Frame *f, const Stmt *s)
 {
     switch (s->kind) {
     case STMT_ASSIGN:
@@ -263,11 +263,11 @@ static void exec_stmt(Lower *l, Frame *f, const Stmt *s)
     }
 }
 
-void exec_body(Lower *l, Frame *f, const Body *body)
+void exec_body(Elab *l, Frame *f, const Body *body)
 {
     for (int i = 0; i < body->len && !f->returned; i++) {
         const Stmt *s = body->stmts[i];
-        if (!lower_step(l, s->span))
+        if (!elab_step(l, s->span))
             return;
         RematHint hint = l->hint;
         l->hint = hint_of(l, &s->annots);

@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The elaborator: interprets the tree of a model file, with compile-time values and tensors, and
- * builds the graph.  This header is shared by lower_ast*.c, builtins*.c, einops.c and
+ * builds the graph.  This header is shared by elaborate*.c, builtins*.c, einops.c and
  * train_section.c; everybody else calls frontend_lower (frontend.h).
  *
  * Errors: a faulty expression is reported once and becomes VAL_POISON, which spreads silently, so
  * that the rest of the file is still checked. */
-#ifndef SCRIMP_FRONTEND_LANGUAGE_ELABORATE_LOWER_AST_H
-#define SCRIMP_FRONTEND_LANGUAGE_ELABORATE_LOWER_AST_H
+#ifndef SCRIMP_FRONTEND_LANGUAGE_ELABORATE_ELABORATE_H
+#define SCRIMP_FRONTEND_LANGUAGE_ELABORATE_ELABORATE_H
 
 #include "frontend/language/elaborate/value.h"
 #include "ir/support/map.h"
 
 /* Bounds on what a file may ask for, so that hostile text ends in a message (E208). */
 enum {
-    LOWER_MAX_NODES = 500000,
-    LOWER_MAX_BLOCK_DEPTH = 1000,
-    LOWER_MAX_RANGE = 1 << 20,  /* elements of a range or list */
-    LOWER_MAX_STEPS = 20000000, /* statements and expressions evaluated */
-    LOWER_MAX_STACK = 4 << 20,  /* bytes of C stack */
-    LOWER_MAX_TEXT = 1 << 16,   /* bytes of a built string */
+    ELAB_MAX_NODES = 500000,
+    ELAB_MAX_BLOCK_DEPTH = 1000,
+    ELAB_MAX_RANGE = 1 << 20,  /* elements of a range or list */
+    ELAB_MAX_STEPS = 20000000, /* statements and expressions evaluated */
+    ELAB_MAX_STACK = 4 << 20,  /* bytes of C stack */
+    ELAB_MAX_TEXT = 1 << 16,   /* bytes of a built string */
 };
 
 /* Where a label was used: E202 unless each use is another invocation of a shared one. */
@@ -51,7 +51,7 @@ typedef struct RunningUpdate {
 
 typedef struct TrainState TrainState;
 
-typedef struct Lower {
+typedef struct Elab {
     Pool *pool;
     Diag *diag;
     const Ast *ast;
@@ -81,7 +81,7 @@ typedef struct Lower {
     struct Signature *signatures; /* of the builtins, parsed when first called */
     TrainState *train;            /* while the train section runs */
     const char *wanted;           /* a builtin of the only kind that fits here; NULL: any fits */
-} Lower;
+} Elab;
 
 /* How a call came about. */
 typedef struct CallSite {
@@ -92,124 +92,124 @@ typedef struct CallSite {
     bool labelled; /* l->path is this call's own path */
 } CallSite;
 
-/* ---- messages (lower_ast.c) ---- */
+/* ---- messages (elaborate.c) ---- */
 
 /* Reports once per place and code.  True when it was new and is kept, so that notes and help may
  * follow: they take long to find where there are many names. */
-bool lower_error(Lower *l, Span span, const char *code, const char *format, ...)
+bool elab_error(Elab *l, Span span, const char *code, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 /* " (in layer1.0, add)" */
-const char *lower_where(Lower *l, OpKind op);
+const char *elab_where(Elab *l, OpKind op);
 /* Counts a step of evaluation.  false once a bound is hit (E208 has been given). */
-bool lower_step(Lower *l, Span span);
+bool elab_step(Elab *l, Span span);
 /* Gives E208 and makes everything that follows poison. */
-void lower_exhaust(Lower *l, Span span, const char *what);
+void elab_exhaust(Elab *l, Span span, const char *what);
 
 /* ---- names that are not there (suggest.c) ---- */
 
 /* Adds to the last message "did you mean `x`?" from the visible names, or what there is instead.
  * wanted: a builtin of the only kind that fits there; NULL: any fits. */
-void lower_suggest_name(Lower *l, const Scope *scope, const char *name, const char *wanted);
-/* ---- nodes (lower_ast_node.c) ---- */
+void elab_suggest_name(Elab *l, const Scope *scope, const char *name, const char *wanted);
+/* ---- nodes (elaborate_node.c) ---- */
 
 /* Adds a node; reports the shape rule's message at span, with the operand's place.  VALUE_NONE on
  * error.  name: see graph_try_add. */
-ValueId lower_node(Lower *l, OpKind op, const ValueId *in, int n_in, const AttrList *attrs,
+ValueId elab_node(Elab *l, OpKind op, const ValueId *in, int n_in, const AttrList *attrs,
+                  const char *name, Span span);
+ValueId elab_node1(Elab *l, OpKind op, ValueId in, const AttrList *attrs, const char *name,
+                   Span span);
+ValueId elab_node2(Elab *l, OpKind op, ValueId a, ValueId b, const AttrList *attrs,
                    const char *name, Span span);
-ValueId lower_node1(Lower *l, OpKind op, ValueId in, const AttrList *attrs, const char *name,
+ValueId elab_source(Elab *l, OpKind op, Type type, const AttrList *attrs, const char *name,
                     Span span);
-ValueId lower_node2(Lower *l, OpKind op, ValueId a, ValueId b, const AttrList *attrs,
-                    const char *name, Span span);
-ValueId lower_source(Lower *l, OpKind op, Type type, const AttrList *attrs, const char *name,
-                     Span span);
 /* Whether an element type holds the number: E104 when it does not, a warning when f32 makes it 0.
  */
-bool lower_number_fits(Lower *l, DType dtype, double value, Span span);
+bool elab_number_fits(Elab *l, DType dtype, double value, Span span);
 /* A scalar constant of that type, which holds the value; one node for each value. */
-ValueId lower_constant(Lower *l, DType dtype, double value, Span span);
+ValueId elab_constant(Elab *l, DType dtype, double value, Span span);
 /* "%path" for the main node of a labelled call, else NULL (op and ordinal). */
-const char *lower_label_name(Lower *l, bool labelled);
+const char *elab_label_name(Elab *l, bool labelled);
 /* The parameter or buffer `name` of the current path, made on first use; a shared one must have the
  * same type.  VALUE_NONE on error. */
-ValueId lower_parameter(Lower *l, OpKind op, const char *name, Type type, const InitSpec *init,
-                        int64_t fan_in, int64_t fan_out, Span span);
+ValueId elab_parameter(Elab *l, OpKind op, const char *name, Type type, const InitSpec *init,
+                       int64_t fan_in, int64_t fan_out, Span span);
 /* "%rng", the dropout generator's state. */
-ValueId lower_rng(Lower *l, Span span);
-const Type *lower_type(const Lower *l, ValueId v);
-Span lower_value_span(const Lower *l, ValueId v);
-ValueId lower_reshape(Lower *l, ValueId x, const int64_t *dims, int rank, const char *name,
-                      Span span);
+ValueId elab_rng(Elab *l, Span span);
+const Type *elab_type(const Elab *l, ValueId v);
+Span elab_value_span(const Elab *l, ValueId v);
+ValueId elab_reshape(Elab *l, ValueId x, const int64_t *dims, int rank, const char *name,
+                     Span span);
 /* No node when perm is the identity. */
-ValueId lower_permutation(Lower *l, ValueId x, const int64_t *perm, int rank, const char *name,
-                          Span span);
+ValueId elab_permutation(Elab *l, ValueId x, const int64_t *perm, int rank, const char *name,
+                         Span span);
 
-/* ---- expressions (lower_ast_expr.c) ---- */
+/* ---- expressions (elaborate_expr.c) ---- */
 
-Val eval_expr(Lower *l, Frame *f, const Expr *e);
+Val eval_expr(Elab *l, Frame *f, const Expr *e);
 /* a, b = v: one name takes the value whole, several take a list apart (poison and false if not). */
-bool bind_names(Lower *l, Scope *scope, const NameList *names, Val v, Span span);
+bool bind_names(Elab *l, Scope *scope, const NameList *names, Val v, Span span);
 /* Reports when the value is of another kind; false then, and for poison. */
-bool want_tensor(Lower *l, Val v, Span span, const char *what);
-bool want_int(Lower *l, Val v, Span span, const char *what, int64_t *out);
-bool want_bool(Lower *l, Val v, Span span, const char *what, bool *out);
+bool want_tensor(Elab *l, Val v, Span span, const char *what);
+bool want_int(Elab *l, Val v, Span span, const char *what, int64_t *out);
+bool want_bool(Elab *l, Val v, Span span, const char *what, bool *out);
 /* A list; ranges are lists already. */
-bool want_list(Lower *l, Val v, Span span, const char *what);
-Val eval_binary(Lower *l, BinaryOp op, Val a, Val b, Span a_span, Span b_span, Span span);
-Val eval_unary(Lower *l, UnaryOp op, Val a, Span span);
+bool want_list(Elab *l, Val v, Span span, const char *what);
+Val eval_binary(Elab *l, BinaryOp op, Val a, Val b, Span a_span, Span b_span, Span span);
+Val eval_unary(Elab *l, UnaryOp op, Val a, Span span);
 /* x[...] of a tensor or a list. */
-Val eval_index(Lower *l, Frame *f, const Expr *e);
+Val eval_index(Elab *l, Frame *f, const Expr *e);
 /* A tensor, or a number as a constant of that element type, which has to hold it. */
-bool lower_operand(Lower *l, Val v, Span span, DType dtype, ValueId *out);
+bool elab_operand(Elab *l, Val v, Span span, DType dtype, ValueId *out);
 /* Two tensor operands (numbers become constants of the other's type); the broadcasting mismatch is
  * reported as E101. */
-Val lower_elementwise(Lower *l, OpKind op, Val a, Val b, Span a_span, Span b_span, Span span);
+Val elab_elementwise(Elab *l, OpKind op, Val a, Val b, Span a_span, Span b_span, Span span);
 
-/* ---- statements (lower_ast_stmt.c) ---- */
+/* ---- statements (elaborate_stmt.c) ---- */
 
-void exec_body(Lower *l, Frame *f, const Body *body);
+void exec_body(Elab *l, Frame *f, const Body *body);
 
-/* ---- calls (lower_ast_call.c) ---- */
+/* ---- calls (elaborate_call.c) ---- */
 
 /* A call, label or seq, with the value piped into it (NULL: none). */
-Val eval_call(Lower *l, Frame *f, const Expr *e, const Val *piped, Span piped_span);
+Val eval_call(Elab *l, Frame *f, const Expr *e, const Val *piped, Span piped_span);
 /* The same for a call whose label has been entered. */
-Val eval_labelled(Lower *l, Frame *f, const Expr *e, const Val *piped, Span piped_span);
-Val eval_stage(Lower *l, Frame *f, const PipeStage *stage, Val input, Span input_span);
+Val eval_labelled(Elab *l, Frame *f, const Expr *e, const Val *piped, Span piped_span);
+Val eval_stage(Elab *l, Frame *f, const PipeStage *stage, Val input, Span input_span);
 /* E210: the body came to its end without a value. */
-void lower_no_return(Lower *l, const BlockDecl *block);
+void elab_no_return(Elab *l, const BlockDecl *block);
 /* Runs a block or model on positional values. */
-Val call_block(Lower *l, const BlockDecl *block, const Val *args, const Span *arg_spans, int n_args,
+Val call_block(Elab *l, const BlockDecl *block, const Val *args, const Span *arg_spans, int n_args,
                Span span);
 /* Enters and leaves a label; false after E202 or a bad label. */
 typedef struct LabelState {
     const char *path;
     int invocation;
 } LabelState;
-bool label_enter(Lower *l, Frame *f, const LabelPath *path, bool shared, LabelState *saved);
-bool label_enter_text(Lower *l, const char *text, Span span, LabelState *saved);
-void label_leave(Lower *l, const LabelState *saved);
+bool label_enter(Elab *l, Frame *f, const LabelPath *path, bool shared, LabelState *saved);
+bool label_enter_text(Elab *l, const char *text, Span span, LabelState *saved);
+void label_leave(Elab *l, const LabelState *saved);
 
 /* ---- layers (builtins_layer.c) ---- */
 
 /* Adds what layers have put off until all their uses are known. */
-void builtin_finish(Lower *l);
+void builtin_finish(Elab *l);
 
-/* ---- types (lower_ast_type.c) ---- */
+/* ---- types (elaborate_type.c) ---- */
 
 /* Checks a value against a parameter's declared type and binds the sizes it names in scope.
  * bind: bare names in it are this block's own; otherwise they are looked up first. */
-bool bind_type(Lower *l, Frame *f, const TypeExpr *type, Val value, Span value_span,
+bool bind_type(Elab *l, Frame *f, const TypeExpr *type, Val value, Span value_span,
                const char *param_name, bool bind);
 /* A declared tensor type whose sizes must all be known.  false after a message. */
-bool eval_type(Lower *l, Frame *f, const TypeExpr *type, Type *out);
+bool eval_type(Elab *l, Frame *f, const TypeExpr *type, Type *out);
 
 /* ---- sections (train_section.c) ---- */
 
 /* Runs the train section: nodes, outputs, l->g->train. */
-void lower_train(Lower *l);
+void elab_train(Elab *l);
 /* Reads the remat section into l->g->train. */
-void lower_remat(Lower *l);
+void elab_remat(Elab *l);
 /* The field of a batch, an input node made on first use. */
-Val source_field(Lower *l, DataSource *source, Name field, Span span);
+Val source_field(Elab *l, DataSource *source, Name field, Span span);
 
 #endif

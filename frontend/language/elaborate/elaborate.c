@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Entry of the elaborator: options, the three modes, messages and bounds. */
-#include "frontend/language/elaborate/lower_ast.h"
+#include "frontend/language/elaborate/elaborate.h"
 
 #include "ir/support/strbuf.h"
 
@@ -9,7 +9,7 @@
 
 /* ---- messages ---- */
 
-bool lower_error(Lower *l, Span span, const char *code, const char *format, ...)
+bool elab_error(Elab *l, Span span, const char *code, const char *format, ...)
 {
     const char *key = pool_printf(l->pool, "%u:%u:%s", span.file, span.begin, code);
     if (span.file && map_find(&l->reported, key))
@@ -23,33 +23,33 @@ bool lower_error(Lower *l, Span span, const char *code, const char *format, ...)
     return !diag_is_full(l->diag);
 }
 
-const char *lower_where(Lower *l, OpKind op)
+const char *elab_where(Elab *l, OpKind op)
 {
     if (!*l->path)
         return pool_printf(l->pool, "(in %s)", op_name(op));
     return pool_printf(l->pool, "(in %s, %s)", l->path, op_name(op));
 }
 
-void lower_exhaust(Lower *l, Span span, const char *what)
+void elab_exhaust(Elab *l, Span span, const char *what)
 {
     if (!l->exhausted)
-        lower_error(l, span, "E208", "%s", what);
+        elab_error(l, span, "E208", "%s", what);
     l->exhausted = true;
 }
 
 /* The address of the frame measures the C stack whatever mixture of constructs is nested in it. */
-bool lower_step(Lower *l, Span span)
+bool elab_step(Elab *l, Span span)
 {
     if (l->exhausted)
         return false;
     ptrdiff_t used = l->stack_base - (const char *)__builtin_frame_address(0);
     if (used < 0)
         used = -used;
-    if (used > LOWER_MAX_STACK)
-        lower_exhaust(l, span, "this is nested too deeply");
-    else if (++l->n_steps > LOWER_MAX_STEPS)
-        lower_exhaust(l, span,
-                      "the model is too large: it takes more than 20 million steps to unroll");
+    if (used > ELAB_MAX_STACK)
+        elab_exhaust(l, span, "this is nested too deeply");
+    else if (++l->n_steps > ELAB_MAX_STEPS)
+        elab_exhaust(l, span,
+                     "the model is too large: it takes more than 20 million steps to unroll");
     return !l->exhausted;
 }
 
@@ -64,7 +64,7 @@ static const char *option_def(const FrontendOptions *options, const char *name)
     return value;
 }
 
-static bool option_kind(Lower *l, const OptionDecl *decl, ValKind *kind)
+static bool option_kind(Elab *l, const OptionDecl *decl, ValKind *kind)
 {
     static const struct {
         const char *name;
@@ -81,19 +81,18 @@ static bool option_kind(Lower *l, const OptionDecl *decl, ValKind *kind)
             return true;
         }
     }
-    if (lower_error(l, decl->type->span, "E302",
-                    "an option is an int, float, bool, string or list"))
+    if (elab_error(l, decl->type->span, "E302", "an option is an int, float, bool, string or list"))
         diag_help(l->diag, "option %s: int = ...", decl->name.text);
     return false;
 }
 
 /* A range is an interval: of a float option both ends belong to it. */
-static bool in_range(Lower *l, Frame *f, const Expr *range, Val v)
+static bool in_range(Elab *l, Frame *f, const Expr *range, Val v)
 {
     Val lo = eval_expr(l, f, range->range.lo), hi = eval_expr(l, f, range->range.hi);
     if (!val_is_number(lo) || !val_is_number(hi) || !val_is_number(v)) {
         if (lo.kind != VAL_POISON && hi.kind != VAL_POISON)
-            lower_error(l, range->span, "E302", "a range of values goes with a number");
+            elab_error(l, range->span, "E302", "a range of values goes with a number");
         return true;
     }
     double x = val_number(v), last = val_number(hi);
@@ -101,7 +100,7 @@ static bool in_range(Lower *l, Frame *f, const Expr *range, Val v)
     return x >= val_number(lo) && (closed ? x <= last : x < last);
 }
 
-static const char *allowed_text(Lower *l, Frame *f, const OptionDecl *decl)
+static const char *allowed_text(Elab *l, Frame *f, const OptionDecl *decl)
 {
     if (decl->domain->kind == EXPR_RANGE)
         return decl->domain_text;
@@ -109,7 +108,7 @@ static const char *allowed_text(Lower *l, Frame *f, const OptionDecl *decl)
     return domain.kind == VAL_LIST ? option_allowed_text(l->pool, domain) : decl->domain_text;
 }
 
-static bool in_domain(Lower *l, Frame *f, const OptionDecl *decl, Val v)
+static bool in_domain(Elab *l, Frame *f, const OptionDecl *decl, Val v)
 {
     if (!decl->domain)
         return true;
@@ -120,19 +119,18 @@ static bool in_domain(Lower *l, Frame *f, const OptionDecl *decl, Val v)
            option_in_domain(v, domain);
 }
 
-static void report_domain(Lower *l, Frame *f, const OptionDecl *decl, Val v, const char *typed)
+static void report_domain(Elab *l, Frame *f, const OptionDecl *decl, Val v, const char *typed)
 {
-    bool fresh = typed
-                     ? lower_error(l, (Span){0}, "E301", "-D %s=%s: not one of the allowed values",
-                                   decl->name.text, typed)
-                     : lower_error(l, decl->default_value->span, "E301",
-                                   "the default of `%s`, %s, is not in its domain", decl->name.text,
-                                   val_text(l->pool, v));
+    bool fresh = typed ? elab_error(l, (Span){0}, "E301", "-D %s=%s: not one of the allowed values",
+                                    decl->name.text, typed)
+                       : elab_error(l, decl->default_value->span, "E301",
+                                    "the default of `%s`, %s, is not in its domain",
+                                    decl->name.text, val_text(l->pool, v));
     if (fresh)
         diag_help(l->diag, "allowed: %s", allowed_text(l, f, decl));
 }
 
-static bool default_fits(Lower *l, const OptionDecl *decl, Val *v, ValKind kind)
+static bool default_fits(Elab *l, const OptionDecl *decl, Val *v, ValKind kind)
 {
     if (v->kind == VAL_POISON)
         return false;
@@ -140,12 +138,12 @@ static bool default_fits(Lower *l, const OptionDecl *decl, Val *v, ValKind kind)
         *v = val_float((double)v->i);
     if (v->kind == kind && kind != VAL_NONE)
         return true;
-    lower_error(l, decl->default_value->span, "E302", "option `%s` cannot be %s", decl->name.text,
-                val_kind_name(v->kind));
+    elab_error(l, decl->default_value->span, "E302", "option `%s` cannot be %s", decl->name.text,
+               val_kind_name(v->kind));
     return false;
 }
 
-static Val option_value(Lower *l, Frame *f, const OptionDecl *decl, const char *typed)
+static Val option_value(Elab *l, Frame *f, const OptionDecl *decl, const char *typed)
 {
     Val v = eval_expr(l, f, decl->default_value);
     ValKind kind = v.kind;
@@ -157,8 +155,8 @@ static Val option_value(Lower *l, Frame *f, const OptionDecl *decl, const char *
     if (!default_fits(l, decl, &v, kind))
         return val_poison();
     if (typed && !option_parse(l->pool, typed, kind, &v)) {
-        if (lower_error(l, (Span){0}, "E301", "-D %s=%s: `%s` is %s", decl->name.text, typed,
-                        decl->name.text, val_kind_name(kind)))
+        if (elab_error(l, (Span){0}, "E301", "-D %s=%s: `%s` is %s", decl->name.text, typed,
+                       decl->name.text, val_kind_name(kind)))
             diag_note(l->diag, decl->span, "declared here");
         return val_poison();
     }
@@ -168,7 +166,7 @@ static Val option_value(Lower *l, Frame *f, const OptionDecl *decl, const char *
     return val_poison(); /* what follows from a value that is not allowed is no other mistake */
 }
 
-static void report_options(Lower *l, const char *const *names, size_t n)
+static void report_options(Elab *l, const char *const *names, size_t n)
 {
     StrBuf text = strbuf_new(l->pool);
     for (size_t i = 0; i < n; i++)
@@ -176,7 +174,7 @@ static void report_options(Lower *l, const char *const *names, size_t n)
     diag_help(l->diag, n ? "the options are %s" : "this file has no options%s", n ? text.text : "");
 }
 
-static void report_unknown_option(Lower *l, const OptionDef *def)
+static void report_unknown_option(Elab *l, const OptionDef *def)
 {
     VEC(const char *) names = {0};
     for (int i = 0; i < l->ast->n_options; i++)
@@ -205,7 +203,7 @@ static const char *option_print(Pool *pool, Val v)
     return text;
 }
 
-static void lower_options(Lower *l, const FrontendOptions *options)
+static void elab_options(Elab *l, const FrontendOptions *options)
 {
     StrBuf text = strbuf_new(l->pool);
     Frame f = {.scope = l->globals};
@@ -288,7 +286,7 @@ static bool search_expr(void *context, Expr *e)
     return !s->found;
 }
 
-static const BlockDecl *named_model(Lower *l, const char *name)
+static const BlockDecl *named_model(Elab *l, const char *name)
 {
     const BlockDecl *b = ast_find_block(l->ast, name);
     if (b && b->is_model)
@@ -305,7 +303,7 @@ static const BlockDecl *named_model(Lower *l, const char *name)
 }
 
 /* The model asked for, else the one that `train` uses, else the only one. */
-static const BlockDecl *choose_model(Lower *l, const FrontendOptions *options,
+static const BlockDecl *choose_model(Elab *l, const FrontendOptions *options,
                                      const LabelPath **label)
 {
     ModelSearch s = {.ast = l->ast};
@@ -336,20 +334,20 @@ static const BlockDecl *choose_model(Lower *l, const FrontendOptions *options,
 
 /* ---- the model alone ---- */
 
-static Val model_input(Lower *l, Frame *f, const ParamDecl *p)
+static Val model_input(Elab *l, Frame *f, const ParamDecl *p)
 {
     if (p->default_value && (!p->type || !p->type->has_dims))
         return eval_expr(l, f, p->default_value);
     if (!p->type) {
-        if (lower_error(l, p->span, "E211", "the model's input `%s` has no type", p->name.text))
+        if (elab_error(l, p->span, "E211", "the model's input `%s` has no type", p->name.text))
             diag_help(l->diag, "%s: f32[N, 3, 32, 32]", p->name.text);
         return val_poison();
     }
     Type type;
     DType dtype;
     if (!p->type->has_dims && !dtype_from_name(p->type->name, &dtype)) {
-        if (lower_error(l, p->span, "E211", "the model's parameter `%s` has no default",
-                        p->name.text))
+        if (elab_error(l, p->span, "E211", "the model's parameter `%s` has no default",
+                       p->name.text))
             diag_help(l->diag, "%s: %s = ...", p->name.text, p->type->name);
         return val_poison();
     }
@@ -357,11 +355,11 @@ static Val model_input(Lower *l, Frame *f, const ParamDecl *p)
         return val_poison();
     AttrList attrs = {.n = 0};
     attrs_string(&attrs, ATTR_role, pool_printf(l->pool, "input.%s", p->name.text));
-    return val_tensor(lower_source(l, OP_input, type, &attrs,
-                                   pool_printf(l->pool, "%%%s", p->name.text), p->span));
+    return val_tensor(elab_source(l, OP_input, type, &attrs,
+                                  pool_printf(l->pool, "%%%s", p->name.text), p->span));
 }
 
-static void model_outputs(Lower *l, Val result, Span span)
+static void model_outputs(Elab *l, Val result, Span span)
 {
     const Val single = result;
     if (single.kind == VAL_TENSOR)
@@ -369,8 +367,8 @@ static void model_outputs(Lower *l, Val result, Span span)
     if (result.kind == VAL_POISON)
         return;
     if (result.kind != VAL_LIST || result.list.len == 0) {
-        lower_error(l, span, "E211", "the model returns %s, not a tensor",
-                    val_kind_name(result.kind));
+        elab_error(l, span, "E211", "the model returns %s, not a tensor",
+                   val_kind_name(result.kind));
         return;
     }
     for (int i = 0; i < result.list.len; i++)
@@ -379,7 +377,7 @@ static void model_outputs(Lower *l, Val result, Span span)
                              result.list.data[i].tensor);
 }
 
-static void lower_model(Lower *l, const BlockDecl *model, const LabelPath *label)
+static void elab_model(Elab *l, const BlockDecl *model, const LabelPath *label)
 {
     LabelState state;
     Val *args = POOL_ARRAY(l->pool, (size_t)model->n_params + 1, Val);
@@ -397,9 +395,9 @@ static void lower_model(Lower *l, const BlockDecl *model, const LabelPath *label
 
 /* ---- entry ---- */
 
-static Lower *lower_new(Pool *pool, Diag *diag, const Ast *ast, FrontendMode mode)
+static Elab *elab_new(Pool *pool, Diag *diag, const Ast *ast, FrontendMode mode)
 {
-    Lower *l = POOL_NEW(pool, Lower);
+    Elab *l = POOL_NEW(pool, Elab);
     l->pool = pool;
     l->diag = diag;
     l->ast = ast;
@@ -424,7 +422,7 @@ static Lower *lower_new(Pool *pool, Diag *diag, const Ast *ast, FrontendMode mod
     return l;
 }
 
-static void report_no_section(Lower *l)
+static void report_no_section(Elab *l)
 {
     diag_error(l->diag, (Span){0}, "E211", "%s has no train section", l->ast->name);
     diag_help(l->diag, "train { batch = ...; loss = ...; optim = ...; steps = ... }");
@@ -454,35 +452,35 @@ static bool returns(const Body *body)
 }
 
 /* Also of models that the train section does not use: other verbs take them. */
-static void check_models_return(Lower *l)
+static void check_models_return(Elab *l)
 {
     for (int i = 0; i < l->ast->n_blocks; i++) {
         const BlockDecl *b = &l->ast->blocks[i];
         if (b->is_model && !b->imported && !returns(&b->body))
-            lower_no_return(l, b);
+            elab_no_return(l, b);
     }
 }
 
 Graph *frontend_lower(Pool *pool, Diag *diag, const Ast *ast, const FrontendOptions *options)
 {
     int errors = diag_error_count(diag);
-    Lower *l = lower_new(pool, diag, ast, options->mode);
+    Elab *l = elab_new(pool, diag, ast, options->mode);
     l->count = options->count;
     l->supports = options->supports;
     l->stack_base = __builtin_frame_address(0);
-    lower_options(l, options);
+    elab_options(l, options);
     check_models_return(l);
     const LabelPath *label = NULL;
     const BlockDecl *model = choose_model(l, options, &label);
     if (model)
         l->g->name = pool_strdup(pool, model->name.text);
     if (options->mode != FRONTEND_INFER && ast->train)
-        lower_train(l);
+        elab_train(l);
     else if (options->mode != FRONTEND_EVAL && model)
-        lower_model(l, model, label);
+        elab_model(l, model, label);
     else if (options->mode == FRONTEND_EVAL)
         report_no_section(l);
     builtin_finish(l);
-    lower_remat(l);
+    elab_remat(l);
     return diag_error_count(diag) == errors ? l->g : NULL;
 }

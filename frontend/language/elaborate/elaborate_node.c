@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Adding nodes: messages for what does not fit, names from labels, parameters, constants. */
-#include "frontend/language/elaborate/lower_ast.h"
+#include "frontend/language/elaborate/elaborate.h"
 
 #include "frontend/language/elaborate/builtins.h"
 
@@ -8,7 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-static Loc lower_loc(Lower *l, Span span)
+static Loc elab_loc(Elab *l, Span span)
 {
     Loc loc = {0, 0};
     if (span.file)
@@ -16,48 +16,48 @@ static Loc lower_loc(Lower *l, Span span)
     return loc;
 }
 
-const Type *lower_type(const Lower *l, ValueId v)
+const Type *elab_type(const Elab *l, ValueId v)
 {
     return value_type(l->g, v);
 }
 
-Span lower_value_span(const Lower *l, ValueId v)
+Span elab_value_span(const Elab *l, ValueId v)
 {
     NodeId n = graph_value(l->g, v)->def;
     return n < l->node_spans.len ? l->node_spans.data[n] : (Span){0};
 }
 
-static void remember_span(Lower *l, Span span)
+static void remember_span(Elab *l, Span span)
 {
     while (l->node_spans.len < l->g->nodes.len)
         vec_push(l->pool, &l->node_spans, span);
 }
 
-static void report_shape(Lower *l, OpKind op, const ValueId *in, int n_in, const ShapeError *err,
+static void report_shape(Elab *l, OpKind op, const ValueId *in, int n_in, const ShapeError *err,
                          Span span)
 {
-    if (!lower_error(l, span, err->code, "%s%s%s", err->message, *l->path ? " " : "",
-                     *l->path ? lower_where(l, op) : ""))
+    if (!elab_error(l, span, err->code, "%s%s%s", err->message, *l->path ? " " : "",
+                    *l->path ? elab_where(l, op) : ""))
         return;
     if (err->operand >= 0 && err->operand < n_in) {
-        Span made = lower_value_span(l, in[err->operand]);
+        Span made = elab_value_span(l, in[err->operand]);
         if (made.file && (made.file != span.file || made.begin != span.begin))
             diag_note(l->diag, made, "operand %d, %s, was made here", err->operand + 1,
-                      type_text(l->pool, lower_type(l, in[err->operand])));
+                      type_text(l->pool, elab_type(l, in[err->operand])));
     }
     if (*err->help)
         diag_help(l->diag, "%s", err->help);
 }
 
-static bool room_for_node(Lower *l, Span span)
+static bool room_for_node(Elab *l, Span span)
 {
-    if (l->g->nodes.len >= LOWER_MAX_NODES)
-        lower_exhaust(l, span, "the model is too large: more than 500,000 operations");
+    if (l->g->nodes.len >= ELAB_MAX_NODES)
+        elab_exhaust(l, span, "the model is too large: more than 500,000 operations");
     return !l->exhausted;
 }
 
 /* The node just added, which nothing uses yet. */
-static bool supported(Lower *l, NodeId n, Span span)
+static bool supported(Elab *l, NodeId n, Span span)
 {
     ShapeError err = {.operand = -1};
     const Node *node = graph_node(l->g, n);
@@ -68,22 +68,22 @@ static bool supported(Lower *l, NodeId n, Span span)
 }
 
 /* Numbers of an operation, such as eps, are computed with in f32. */
-static bool numbers_fit(Lower *l, OpKind op, const AttrList *attrs, Span span)
+static bool numbers_fit(Elab *l, OpKind op, const AttrList *attrs, Span span)
 {
     for (int i = 0; attrs && i < attrs->n; i++) {
         const Attr *a = &attrs->items[i];
         if (attr_kind(a->key) != ATTR_KIND_FLOAT || !isfinite(a->u.f) ||
             fabs(a->u.f) <= (double)FLT_MAX)
             continue;
-        lower_error(l, span, "E105", "%s: %s = %s is too large for f32", op_name(op),
-                    attr_name(a->key), number_text(l->pool, a->u.f));
+        elab_error(l, span, "E105", "%s: %s = %s is too large for f32", op_name(op),
+                   attr_name(a->key), number_text(l->pool, a->u.f));
         return false;
     }
     return true;
 }
 
-ValueId lower_node(Lower *l, OpKind op, const ValueId *in, int n_in, const AttrList *attrs,
-                   const char *name, Span span)
+ValueId elab_node(Elab *l, OpKind op, const ValueId *in, int n_in, const AttrList *attrs,
+                  const char *name, Span span)
 {
     ShapeError err = {.operand = -1};
     for (int i = 0; i < n_in; i++)
@@ -91,7 +91,7 @@ ValueId lower_node(Lower *l, OpKind op, const ValueId *in, int n_in, const AttrL
             return VALUE_NONE;
     if (!room_for_node(l, span) || !numbers_fit(l, op, attrs, span))
         return VALUE_NONE;
-    NodeId n = graph_try_add(l->g, op, in, n_in, attrs, name, lower_loc(l, span), &err);
+    NodeId n = graph_try_add(l->g, op, in, n_in, attrs, name, elab_loc(l, span), &err);
     if (n == NODE_NONE) {
         report_shape(l, op, in, n_in, &err, span);
         return VALUE_NONE;
@@ -101,21 +101,21 @@ ValueId lower_node(Lower *l, OpKind op, const ValueId *in, int n_in, const AttrL
     return supported(l, n, span) ? graph_node(l->g, n)->out[0] : VALUE_NONE;
 }
 
-ValueId lower_node1(Lower *l, OpKind op, ValueId in, const AttrList *attrs, const char *name,
-                    Span span)
+ValueId elab_node1(Elab *l, OpKind op, ValueId in, const AttrList *attrs, const char *name,
+                   Span span)
 {
-    return lower_node(l, op, &in, 1, attrs, name, span);
+    return elab_node(l, op, &in, 1, attrs, name, span);
 }
 
-ValueId lower_node2(Lower *l, OpKind op, ValueId a, ValueId b, const AttrList *attrs,
-                    const char *name, Span span)
+ValueId elab_node2(Elab *l, OpKind op, ValueId a, ValueId b, const AttrList *attrs,
+                   const char *name, Span span)
 {
     const ValueId in[] = {a, b};
-    return lower_node(l, op, in, 2, attrs, name, span);
+    return elab_node(l, op, in, 2, attrs, name, span);
 }
 
-ValueId lower_source(Lower *l, OpKind op, Type type, const AttrList *attrs, const char *name,
-                     Span span)
+ValueId elab_source(Elab *l, OpKind op, Type type, const AttrList *attrs, const char *name,
+                    Span span)
 {
     if (!room_for_node(l, span))
         return VALUE_NONE;
@@ -123,11 +123,11 @@ ValueId lower_source(Lower *l, OpKind op, Type type, const AttrList *attrs, cons
     for (int i = 0; i < type.rank; i++)
         empty |= type.dim[i] <= 0;
     if (empty || !type_valid(&type)) {
-        lower_error(l, span, "E108", "a tensor of type %s is %s", type_text(l->pool, &type),
-                    empty ? "empty" : "too large");
+        elab_error(l, span, "E108", "a tensor of type %s is %s", type_text(l->pool, &type),
+                   empty ? "empty" : "too large");
         return VALUE_NONE;
     }
-    ValueId v = graph_add_source(l->g, op, type, attrs, name, lower_loc(l, span));
+    ValueId v = graph_add_source(l->g, op, type, attrs, name, elab_loc(l, span));
     remember_span(l, span);
     return supported(l, graph_value(l->g, v)->def, span) ? v : VALUE_NONE;
 }
@@ -143,7 +143,7 @@ static bool integer_range(DType dtype, double *low, double *high)
     return !dtype_is_float(dtype);
 }
 
-bool lower_number_fits(Lower *l, DType dtype, double value, Span span)
+bool elab_number_fits(Elab *l, DType dtype, double value, Span span)
 {
     double low, high;
     bool integer = integer_range(dtype, &low, &high), whole = value == trunc(value);
@@ -153,8 +153,8 @@ bool lower_number_fits(Lower *l, DType dtype, double value, Span span)
             diag_warning(l->diag, span, "W203", "%s is 0 in f32", number_text(l->pool, value));
         return true;
     }
-    if (!lower_error(l, span, "E104", "%s does not fit a tensor of %s", number_text(l->pool, value),
-                     dtype_name(dtype)))
+    if (!elab_error(l, span, "E104", "%s does not fit a tensor of %s", number_text(l->pool, value),
+                    dtype_name(dtype)))
         return false;
     if (!integer)
         diag_help(l->diag, "f32 ends at 3.4e38; `inf` is infinity");
@@ -165,7 +165,7 @@ bool lower_number_fits(Lower *l, DType dtype, double value, Span span)
     return false;
 }
 
-ValueId lower_constant(Lower *l, DType dtype, double value, Span span)
+ValueId elab_constant(Elab *l, DType dtype, double value, Span span)
 {
     const char *key = pool_printf(l->pool, "%s %a", dtype_name(dtype), value);
     const uint64_t *found = map_find(&l->constants, key);
@@ -173,25 +173,25 @@ ValueId lower_constant(Lower *l, DType dtype, double value, Span span)
         return (ValueId)*found;
     AttrList attrs = {.n = 0};
     attrs_float(&attrs, ATTR_value, value);
-    ValueId v = lower_source(l, OP_const, type_scalar(dtype), &attrs, NULL, span);
+    ValueId v = elab_source(l, OP_const, type_scalar(dtype), &attrs, NULL, span);
     if (v != VALUE_NONE)
         map_set(&l->constants, key, v);
     return v;
 }
 
-const char *lower_label_name(Lower *l, bool labelled)
+const char *elab_label_name(Elab *l, bool labelled)
 {
     return labelled && *l->path ? pool_printf(l->pool, "%%%s", l->path) : NULL;
 }
 
-static const char *bounds_text(Lower *l, double bound)
+static const char *bounds_text(Elab *l, double bound)
 {
     const char *text = number_text(l->pool, bound);
     return pool_printf(l->pool, "uniform(-%s,%s)", text, text);
 }
 
 /* Fans as PyTorch's kaiming and xavier initializers take them. */
-static const char *init_text(Lower *l, const InitSpec *init, int64_t fan_in, int64_t fan_out)
+static const char *init_text(Elab *l, const InitSpec *init, int64_t fan_in, int64_t fan_out)
 {
     double a = init->a, fan = (double)(init->fan_out ? fan_out : fan_in);
     switch (init->kind) {
@@ -218,55 +218,54 @@ static const char *init_text(Lower *l, const InitSpec *init, int64_t fan_in, int
     return bounds_text(l, a * sqrt(3.0));
 }
 
-ValueId lower_parameter(Lower *l, OpKind op, const char *name, Type type, const InitSpec *init,
-                        int64_t fan_in, int64_t fan_out, Span span)
+ValueId elab_parameter(Elab *l, OpKind op, const char *name, Type type, const InitSpec *init,
+                       int64_t fan_in, int64_t fan_out, Span span)
 {
     const char *full = pool_printf(l->pool, "$%s%s%s", l->path, *l->path ? "." : "", name);
     ValueId old = graph_find(l->g, full);
     if (old == VALUE_NONE) {
         AttrList attrs = {.n = 0};
         attrs_string(&attrs, ATTR_init, init_text(l, init, fan_in, fan_out));
-        return lower_source(l, op, type, &attrs, full, span);
+        return elab_source(l, op, type, &attrs, full, span);
     }
     if (!l->invocation) {
-        if (lower_error(l, span, "E202", "parameter `%s` is declared twice", full + 1))
-            diag_note(l->diag, lower_value_span(l, old), "first declared here");
+        if (elab_error(l, span, "E202", "parameter `%s` is declared twice", full + 1))
+            diag_note(l->diag, elab_value_span(l, old), "first declared here");
         return VALUE_NONE;
     }
-    if (type_equal(lower_type(l, old), &type))
+    if (type_equal(elab_type(l, old), &type))
         return old;
-    if (lower_error(l, span, "E101", "shared parameter `%s` is %s here but %s before", full + 1,
-                    type_text(l->pool, &type), type_text(l->pool, lower_type(l, old))))
-        diag_note(l->diag, lower_value_span(l, old), "first used here");
+    if (elab_error(l, span, "E101", "shared parameter `%s` is %s here but %s before", full + 1,
+                   type_text(l->pool, &type), type_text(l->pool, elab_type(l, old))))
+        diag_note(l->diag, elab_value_span(l, old), "first used here");
     return VALUE_NONE;
 }
 
-ValueId lower_rng(Lower *l, Span span)
+ValueId elab_rng(Elab *l, Span span)
 {
     if (l->rng == VALUE_NONE) {
         AttrList attrs = {.n = 0};
         attrs_string(&attrs, ATTR_role, "rng");
         const int64_t dims[] = {4};
-        l->rng = lower_source(l, OP_input, type_make(DTYPE_I32, 1, dims), &attrs, "%rng", span);
+        l->rng = elab_source(l, OP_input, type_make(DTYPE_I32, 1, dims), &attrs, "%rng", span);
     }
     return l->rng;
 }
 
-ValueId lower_reshape(Lower *l, ValueId x, const int64_t *dims, int rank, const char *name,
-                      Span span)
+ValueId elab_reshape(Elab *l, ValueId x, const int64_t *dims, int rank, const char *name, Span span)
 {
     if (x == VALUE_NONE)
         return x;
-    Type to = type_make(lower_type(l, x)->dtype, rank, dims);
-    if (type_same_shape(lower_type(l, x), &to))
+    Type to = type_make(elab_type(l, x)->dtype, rank, dims);
+    if (type_same_shape(elab_type(l, x), &to))
         return x;
     AttrList attrs = {.n = 0};
     attrs_ints(&attrs, ATTR_shape, dims, rank);
-    return lower_node1(l, OP_reshape, x, &attrs, name, span);
+    return elab_node1(l, OP_reshape, x, &attrs, name, span);
 }
 
-ValueId lower_permutation(Lower *l, ValueId x, const int64_t *perm, int rank, const char *name,
-                          Span span)
+ValueId elab_permutation(Elab *l, ValueId x, const int64_t *perm, int rank, const char *name,
+                         Span span)
 {
     bool identity = true;
     for (int i = 0; i < rank; i++)
@@ -275,5 +274,5 @@ ValueId lower_permutation(Lower *l, ValueId x, const int64_t *perm, int rank, co
         return x;
     AttrList attrs = {.n = 0};
     attrs_ints(&attrs, ATTR_perm, perm, rank);
-    return lower_node1(l, OP_transpose, x, &attrs, name, span);
+    return elab_node1(l, OP_transpose, x, &attrs, name, span);
 }

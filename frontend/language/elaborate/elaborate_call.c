@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Calls: labels and paths, blocks, seq, pipe stages. */
-#include "frontend/language/elaborate/lower_ast.h"
+#include "frontend/language/elaborate/elaborate.h"
 
 #include "frontend/language/elaborate/builtins.h"
 #include "ir/support/strbuf.h"
@@ -11,7 +11,7 @@
 
 /* ---- labels ---- */
 
-static bool put_part(Lower *l, Frame *f, const LabelPart *part, StrBuf *text)
+static bool put_part(Elab *l, Frame *f, const LabelPart *part, StrBuf *text)
 {
     if (part->name) {
         strbuf_put(text, part->name);
@@ -23,8 +23,8 @@ static bool put_part(Lower *l, Frame *f, const LabelPart *part, StrBuf *text)
     else if (v.kind == VAL_STRING)
         strbuf_put(text, v.s);
     else if (v.kind != VAL_POISON)
-        lower_error(l, part->span, "E205", "an index in a label is an int or a string, got %s",
-                    v.kind == VAL_INT ? "a negative int" : val_kind_name(v.kind));
+        elab_error(l, part->span, "E205", "an index in a label is an int or a string, got %s",
+                   v.kind == VAL_INT ? "a negative int" : val_kind_name(v.kind));
     return (v.kind == VAL_INT && v.i >= 0) || v.kind == VAL_STRING;
 }
 
@@ -38,7 +38,7 @@ static bool label_valid(const char *text)
     return n > 0 && text[0] != '.' && text[n - 1] != '.' && !strstr(text, "..");
 }
 
-static const char *label_text(Lower *l, Frame *f, const LabelPath *path)
+static const char *label_text(Elab *l, Frame *f, const LabelPath *path)
 {
     StrBuf text = strbuf_new(l->pool);
     bool ok = true;
@@ -47,18 +47,18 @@ static const char *label_text(Lower *l, Frame *f, const LabelPath *path)
         ok &= put_part(l, f, &path->parts[i], &text);
     }
     if (ok && !label_valid(text.text)) {
-        lower_error(l, path->span, "E205",
-                    "'%s' is no label: letters, digits, `_`, `-` and single dots only", text.text);
+        elab_error(l, path->span, "E205",
+                   "'%s' is no label: letters, digits, `_`, `-` and single dots only", text.text);
         ok = false;
     }
     return ok ? text.text : NULL;
 }
 
-static void report_twice(Lower *l, const char *label, Span span, Span first)
+static void report_twice(Elab *l, const char *label, Span span, Span first)
 {
     uint32_t line = 0, column = 0;
     diag_line_column(l->diag, first, &line, &column);
-    if (!lower_error(l, span, "E202", "label '%s' used twice (first %u:%u)", label, line, column))
+    if (!elab_error(l, span, "E202", "label '%s' used twice (first %u:%u)", label, line, column))
         return;
     if (first.begin != span.begin || first.file != span.file)
         diag_note(l->diag, first, "first used here");
@@ -66,7 +66,7 @@ static void report_twice(Lower *l, const char *label, Span span, Span first)
 }
 
 /* Records the use of full at this place; false and E202 when it is taken in this invocation. */
-static bool label_use(Lower *l, const char *full, const char *label, Span span, bool shared)
+static bool label_use(Elab *l, const char *full, const char *label, Span span, bool shared)
 {
     const uint64_t *found = map_find(&l->labels, full);
     if (!found) {
@@ -83,12 +83,12 @@ static bool label_use(Lower *l, const char *full, const char *label, Span span, 
     return true;
 }
 
-static bool enter(Lower *l, const char *label, Span span, bool shared, LabelState *saved)
+static bool enter(Elab *l, const char *label, Span span, bool shared, LabelState *saved)
 {
     *saved = (LabelState){l->path, l->invocation};
     const char *full = *l->path ? pool_printf(l->pool, "%s.%s", l->path, label) : label;
-    if (strlen(full) > LOWER_MAX_TEXT) {
-        lower_exhaust(l, span, "labels are nested too deeply");
+    if (strlen(full) > ELAB_MAX_TEXT) {
+        elab_exhaust(l, span, "labels are nested too deeply");
         return false;
     }
     bool ok = label_use(l, full, label, span, shared);
@@ -98,19 +98,19 @@ static bool enter(Lower *l, const char *label, Span span, bool shared, LabelStat
     return ok;
 }
 
-bool label_enter(Lower *l, Frame *f, const LabelPath *path, bool shared, LabelState *saved)
+bool label_enter(Elab *l, Frame *f, const LabelPath *path, bool shared, LabelState *saved)
 {
     *saved = (LabelState){l->path, l->invocation};
     const char *text = label_text(l, f, path);
     return text && enter(l, text, path->span, shared, saved);
 }
 
-bool label_enter_text(Lower *l, const char *text, Span span, LabelState *saved)
+bool label_enter_text(Elab *l, const char *text, Span span, LabelState *saved)
 {
     return enter(l, text, span, false, saved);
 }
 
-void label_leave(Lower *l, const LabelState *saved)
+void label_leave(Elab *l, const LabelState *saved)
 {
     l->path = saved->path;
     l->invocation = saved->invocation;
@@ -118,10 +118,10 @@ void label_leave(Lower *l, const LabelState *saved)
 
 /* ---- blocks ---- */
 
-static bool too_deep(Lower *l, Span span)
+static bool too_deep(Elab *l, Span span)
 {
-    if (l->block_depth >= LOWER_MAX_BLOCK_DEPTH)
-        lower_exhaust(
+    if (l->block_depth >= ELAB_MAX_BLOCK_DEPTH)
+        elab_exhaust(
             l, span,
             "blocks call each other more than 1,000 deep; is there an end to the recursion?");
     return l->exhausted;
@@ -141,7 +141,7 @@ static BlockArgs block_args_new(Pool *pool, const BlockDecl *block)
                        POOL_ARRAY(pool, n, bool)};
 }
 
-static void bind_param(Lower *l, Frame *f, const BlockDecl *block, int i, const BlockArgs *args,
+static void bind_param(Elab *l, Frame *f, const BlockDecl *block, int i, const BlockArgs *args,
                        Span span)
 {
     const ParamDecl *p = &block->params[i];
@@ -151,8 +151,8 @@ static void bind_param(Lower *l, Frame *f, const BlockDecl *block, int i, const 
         v = eval_expr(l, f, p->default_value);
         at = p->default_value->span;
     } else if (!args->given[i]) {
-        if (lower_error(l, span, "E206", "'%s' wants an argument `%s`", block->name.text,
-                        p->name.text))
+        if (elab_error(l, span, "E206", "'%s' wants an argument `%s`", block->name.text,
+                       p->name.text))
             diag_note(l->diag, p->span, "declared here");
         v = val_poison();
     }
@@ -162,7 +162,7 @@ static void bind_param(Lower *l, Frame *f, const BlockDecl *block, int i, const 
 }
 
 /* What models return, as outputs "logits", "out1", "out2", ... over all their calls. */
-static void results_as_outputs(Lower *l, Val result)
+static void results_as_outputs(Elab *l, Val result)
 {
     const Val single = result;
     ValList list = result.kind == VAL_LIST ? result.list : (ValList){&single, 1};
@@ -183,13 +183,13 @@ static const char *last_name(const BlockDecl *block)
     return "x";
 }
 
-void lower_no_return(Lower *l, const BlockDecl *block)
+void elab_no_return(Elab *l, const BlockDecl *block)
 {
-    if (lower_error(l, block->name.span, "E210", "'%s' ends without `return`", block->name.text))
+    if (elab_error(l, block->name.span, "E210", "'%s' ends without `return`", block->name.text))
         diag_help(l->diag, "return %s", last_name(block));
 }
 
-static Val run_block(Lower *l, const BlockDecl *block, const BlockArgs *args, Span span)
+static Val run_block(Elab *l, const BlockDecl *block, const BlockArgs *args, Span span)
 {
     if (too_deep(l, span))
         return val_poison();
@@ -202,7 +202,7 @@ static Val run_block(Lower *l, const BlockDecl *block, const BlockArgs *args, Sp
     if (l->exhausted)
         return val_poison();
     if (!f.returned && f.result.kind != VAL_POISON) {
-        lower_no_return(l, block);
+        elab_no_return(l, block);
         return val_poison();
     }
     Val first = f.result.kind == VAL_LIST && f.result.list.len ? f.result.list.data[0] : f.result;
@@ -213,7 +213,7 @@ static Val run_block(Lower *l, const BlockDecl *block, const BlockArgs *args, Sp
     return f.result;
 }
 
-Val call_block(Lower *l, const BlockDecl *block, const Val *args, const Span *arg_spans, int n_args,
+Val call_block(Elab *l, const BlockDecl *block, const Val *args, const Span *arg_spans, int n_args,
                Span span)
 {
     BlockArgs bound = block_args_new(l->pool, block);
@@ -231,10 +231,10 @@ static int find_param(const BlockDecl *block, const char *name)
     return at ? (int)*at : -1;
 }
 
-static int report_no_param(Lower *l, const BlockDecl *block, const Arg *arg)
+static int report_no_param(Elab *l, const BlockDecl *block, const Arg *arg)
 {
-    if (!lower_error(l, arg->name_span, "E206", "'%s' has no parameter `%s`", block->name.text,
-                     arg->name))
+    if (!elab_error(l, arg->name_span, "E206", "'%s' has no parameter `%s`", block->name.text,
+                    arg->name))
         return -1;
     const char **names = POOL_ARRAY(l->pool, (size_t)block->n_params + 1, const char *);
     for (int i = 0; i < block->n_params; i++)
@@ -245,24 +245,24 @@ static int report_no_param(Lower *l, const BlockDecl *block, const Arg *arg)
     return -1;
 }
 
-static void place(Lower *l, const BlockDecl *block, BlockArgs *bound, int at, Val v, Span span)
+static void place(Elab *l, const BlockDecl *block, BlockArgs *bound, int at, Val v, Span span)
 {
     if (at < 0)
         return;
     if (at >= block->n_params) {
-        if (lower_error(l, span, "E206", "'%s' takes %d argument%s", block->name.text,
-                        block->n_params, block->n_params == 1 ? "" : "s"))
+        if (elab_error(l, span, "E206", "'%s' takes %d argument%s", block->name.text,
+                       block->n_params, block->n_params == 1 ? "" : "s"))
             diag_note(l->diag, block->name.span, "declared here");
         return;
     }
     if (bound->given[at])
-        lower_error(l, span, "E206", "argument `%s` is given twice", block->params[at].name.text);
+        elab_error(l, span, "E206", "argument `%s` is given twice", block->params[at].name.text);
     bound->value[at] = v;
     bound->span[at] = span;
     bound->given[at] = true;
 }
 
-static Val apply_block(Lower *l, Frame *f, const BlockDecl *block, const Expr *e,
+static Val apply_block(Elab *l, Frame *f, const BlockDecl *block, const Expr *e,
                        const CallSite *site)
 {
     BlockArgs bound = block_args_new(l->pool, block);
@@ -281,7 +281,7 @@ static Val apply_block(Lower *l, Frame *f, const BlockDecl *block, const Expr *e
 
 /* ---- seq ---- */
 
-static Val call_seq(Lower *l, const SeqClosure *seq, Val input, Span span)
+static Val call_seq(Elab *l, const SeqClosure *seq, Val input, Span span)
 {
     if (too_deep(l, span))
         return val_poison();
@@ -293,11 +293,11 @@ static Val call_seq(Lower *l, const SeqClosure *seq, Val input, Span span)
     return l->exhausted ? val_poison() : run.value;
 }
 
-static Val apply_seq(Lower *l, Frame *f, const SeqClosure *seq, const Expr *e, const CallSite *site)
+static Val apply_seq(Elab *l, Frame *f, const SeqClosure *seq, const Expr *e, const CallSite *site)
 {
     int n = (site->piped ? 1 : 0) + (e ? e->call.n_args : 0);
     if (n != 1 || (e && e->call.n_args && e->call.args[0].name)) {
-        if (lower_error(l, site->span, "E206", "a seq takes one input"))
+        if (elab_error(l, site->span, "E206", "a seq takes one input"))
             diag_help(l->diag, "x |> seq { ... }");
         return val_poison();
     }
@@ -307,16 +307,16 @@ static Val apply_seq(Lower *l, Frame *f, const SeqClosure *seq, const Expr *e, c
 
 /* ---- any call ---- */
 
-static Val report_not_callable(Lower *l, Val v, const Expr *e)
+static Val report_not_callable(Elab *l, Val v, const Expr *e)
 {
     if (v.kind != VAL_POISON)
-        lower_error(l, e->span, "E205", "%s cannot be called", val_kind_name(v.kind));
+        elab_error(l, e->span, "E205", "%s cannot be called", val_kind_name(v.kind));
     return val_poison();
 }
 
 /* What a call names.  A number, string, list or tensor of the same name does not hide a function
  * here: `option concat = "layer"` and `concat(xs, axis = 1)` go together. */
-static Val eval_callee(Lower *l, Frame *f, const Expr *e)
+static Val eval_callee(Elab *l, Frame *f, const Expr *e)
 {
     Val v = eval_expr(l, f, e);
     const Builtin *fn = e->kind == EXPR_NAME ? builtin_find(e->name) : NULL;
@@ -326,7 +326,7 @@ static Val eval_callee(Lower *l, Frame *f, const Expr *e)
     return plain && fn ? (Val){.kind = VAL_BUILTIN, .builtin = fn} : v;
 }
 
-static Val apply_call(Lower *l, Frame *f, const Expr *e, const CallSite *site)
+static Val apply_call(Elab *l, Frame *f, const Expr *e, const CallSite *site)
 {
     Val callee = eval_callee(l, f, e->call.callee);
     if (callee.kind == VAL_BUILTIN)
@@ -341,22 +341,22 @@ static Val apply_call(Lower *l, Frame *f, const Expr *e, const CallSite *site)
 }
 
 /* `x |> relu` without parentheses. */
-static Val report_not_call(Lower *l, Frame *f, const Expr *e, bool piped)
+static Val report_not_call(Elab *l, Frame *f, const Expr *e, bool piped)
 {
     Val v = eval_expr(l, f, e);
     if (val_is_callable(v))
         want_tensor(l, v, e->span, "a stage");
     else if (v.kind != VAL_POISON)
-        lower_error(l, e->span, "E205",
-                    piped ? "a stage must be a call, this is %s"
-                          : "a label names a call, this is %s",
-                    val_kind_name(v.kind));
+        elab_error(l, e->span, "E205",
+                   piped ? "a stage must be a call, this is %s"
+                         : "a label names a call, this is %s",
+                   val_kind_name(v.kind));
     return val_poison();
 }
 
-static Val apply(Lower *l, Frame *f, const Expr *e, const CallSite *site)
+static Val apply(Elab *l, Frame *f, const Expr *e, const CallSite *site)
 {
-    if (!lower_step(l, e->span))
+    if (!elab_step(l, e->span))
         return val_poison();
     if (e->kind == EXPR_CALL)
         return apply_call(l, f, e, site);
@@ -376,7 +376,7 @@ static CallSite make_site(const Expr *e, const Val *piped, Span piped_span, bool
     return s;
 }
 
-Val eval_labelled(Lower *l, Frame *f, const Expr *e, const Val *piped, Span piped_span)
+Val eval_labelled(Elab *l, Frame *f, const Expr *e, const Val *piped, Span piped_span)
 {
     CallSite site = make_site(e, piped, piped_span, true);
     Val v = apply(l, f, e, &site);
@@ -385,7 +385,7 @@ Val eval_labelled(Lower *l, Frame *f, const Expr *e, const Val *piped, Span pipe
     return v;
 }
 
-Val eval_call(Lower *l, Frame *f, const Expr *e, const Val *piped, Span piped_span)
+Val eval_call(Elab *l, Frame *f, const Expr *e, const Val *piped, Span piped_span)
 {
     if (e->kind != EXPR_LABEL) {
         CallSite site = make_site(e, piped, piped_span, false);
@@ -399,7 +399,7 @@ Val eval_call(Lower *l, Frame *f, const Expr *e, const Val *piped, Span piped_sp
     return v;
 }
 
-Val eval_stage(Lower *l, Frame *f, const PipeStage *stage, Val input, Span input_span)
+Val eval_stage(Elab *l, Frame *f, const PipeStage *stage, Val input, Span input_span)
 {
     RematHint saved = l->hint;
     for (int i = 0; i < stage->annots.len; i++)

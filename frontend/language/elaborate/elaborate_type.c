@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Declared types: sizes that are evaluated, sizes that a block's parameters bind. */
-#include "frontend/language/elaborate/lower_ast.h"
+#include "frontend/language/elaborate/elaborate.h"
 
 #include <inttypes.h>
 #include <string.h>
 
-static bool dtype_known(Lower *l, const TypeExpr *type, DType *out)
+static bool dtype_known(Elab *l, const TypeExpr *type, DType *out)
 {
     if (dtype_from_name(type->name, out))
         return true;
     static const char *const names[] = {"f32",  "f16", "bf16",  "i32",    "i64", "u8",
                                         "bool", "int", "float", "string", "list"};
-    if (lower_error(l, type->span, "E203", "unknown type `%s`", type->name)) {
+    if (elab_error(l, type->span, "E203", "unknown type `%s`", type->name)) {
         const char *near = nearest_word(type->name, names, sizeof names / sizeof names[0]);
         if (near)
             diag_help(l->diag, "did you mean `%s`?", near);
@@ -19,7 +19,7 @@ static bool dtype_known(Lower *l, const TypeExpr *type, DType *out)
     return false;
 }
 
-bool eval_type(Lower *l, Frame *f, const TypeExpr *type, Type *out)
+bool eval_type(Elab *l, Frame *f, const TypeExpr *type, Type *out)
 {
     DType dtype = DTYPE_F32;
     if (type->name && !dtype_known(l, type, &dtype))
@@ -30,14 +30,14 @@ bool eval_type(Lower *l, Frame *f, const TypeExpr *type, Type *out)
         const DimExpr *d = &type->dims[i];
         int64_t size = 1;
         if (d->kind != DIM_EXPR) {
-            lower_error(l, d->span, "E105", "every size must be given here");
+            elab_error(l, d->span, "E105", "every size must be given here");
             return false;
         }
         bool known = want_int(l, eval_expr(l, f, d->expr), d->span, "a size", &size);
         if (known && size <= 0)
-            lower_error(l, d->span, "E105", "a size must be at least 1, got %" PRId64, size);
+            elab_error(l, d->span, "E105", "a size must be at least 1, got %" PRId64, size);
         if (i >= TYPE_MAX_RANK) {
-            lower_error(l, d->span, "E105", "a tensor has at most %d dimensions", TYPE_MAX_RANK);
+            elab_error(l, d->span, "E105", "a tensor has at most %d dimensions", TYPE_MAX_RANK);
             return false;
         }
         ok &= known && size > 0;
@@ -47,7 +47,7 @@ bool eval_type(Lower *l, Frame *f, const TypeExpr *type, Type *out)
 }
 
 typedef struct DimCheck {
-    Lower *l;
+    Elab *l;
     Frame *f;
     const char *param;
     Span value_span;
@@ -57,7 +57,7 @@ typedef struct DimCheck {
 static void report_dim(DimCheck *c, const DimExpr *d, const char *name, int64_t got, int64_t want,
                        Span bound)
 {
-    Lower *l = c->l;
+    Elab *l = c->l;
     uint32_t line = 0, column = 0;
     const char *where = "";
     if (bound.file) {
@@ -66,9 +66,9 @@ static void report_dim(DimCheck *c, const DimExpr *d, const char *name, int64_t 
         file = file ? file + 1 : diag_source_name(l->diag, bound.file);
         where = pool_printf(l->pool, " at %s:%u", file, line);
     }
-    if (!lower_error(l, c->value_span, "E101",
-                     "dim %s is %" PRId64 " here but %" PRId64 "%s (in %s%s`%s`)", name, got, want,
-                     where, l->path, *l->path ? ", " : "", c->param))
+    if (!elab_error(l, c->value_span, "E101",
+                    "dim %s is %" PRId64 " here but %" PRId64 "%s (in %s%s`%s`)", name, got, want,
+                    where, l->path, *l->path ? ", " : "", c->param))
         return;
     diag_note(l->diag, d->span, "`%s` is declared here", c->param);
     if (bound.file)
@@ -78,7 +78,7 @@ static void report_dim(DimCheck *c, const DimExpr *d, const char *name, int64_t 
 /* A bare name binds (or must agree); any other expression must have that value. */
 static bool check_dim(DimCheck *c, const DimExpr *d, int at, int64_t got)
 {
-    Lower *l = c->l;
+    Elab *l = c->l;
     int64_t want = 0;
     if (d->kind == DIM_ANY)
         return true;
@@ -109,21 +109,21 @@ static bool check_rank(DimCheck *c, const TypeExpr *type, const Type *t, int res
     int fixed = rest >= 0 ? type->n_dims - 1 : type->n_dims;
     if (rest >= 0 ? t->rank >= fixed : t->rank == fixed)
         return true;
-    if (lower_error(c->l, c->value_span, "E103", "`%s` wants %s%d dimension%s, got %s", c->param,
-                    rest >= 0 ? "at least " : "", fixed, fixed == 1 ? "" : "s",
-                    type_text(c->l->pool, t)))
+    if (elab_error(c->l, c->value_span, "E103", "`%s` wants %s%d dimension%s, got %s", c->param,
+                   rest >= 0 ? "at least " : "", fixed, fixed == 1 ? "" : "s",
+                   type_text(c->l->pool, t)))
         diag_note(c->l->diag, type->span, "declared here");
     return false;
 }
 
-static int rest_index(Lower *l, const TypeExpr *type)
+static int rest_index(Elab *l, const TypeExpr *type)
 {
     int rest = -1;
     for (int i = 0; i < type->n_dims; i++) {
         if (type->dims[i].kind != DIM_REST)
             continue;
         if (rest >= 0)
-            lower_error(l, type->dims[i].span, "E105", "`..` may stand once in a type");
+            elab_error(l, type->dims[i].span, "E105", "`..` may stand once in a type");
         rest = i;
     }
     return rest;
@@ -131,13 +131,13 @@ static int rest_index(Lower *l, const TypeExpr *type)
 
 static bool bind_tensor(DimCheck *c, const TypeExpr *type, ValueId v)
 {
-    Type t = *lower_type(c->l, v);
+    Type t = *elab_type(c->l, v);
     DType dtype;
     if (type->name && !dtype_known(c->l, type, &dtype))
         return false;
     if (type->name && dtype != t.dtype) {
-        if (lower_error(c->l, c->value_span, "E104", "`%s` wants %s, got %s", c->param, type->name,
-                        type_text(c->l->pool, &t))) {
+        if (elab_error(c->l, c->value_span, "E104", "`%s` wants %s, got %s", c->param, type->name,
+                       type_text(c->l->pool, &t))) {
             diag_note(c->l->diag, type->span, "declared here");
             if (dtype == DTYPE_F32)
                 diag_help(c->l->diag, "|> to_f32()");
@@ -175,7 +175,7 @@ static bool value_type_fits(const char *name, Val v)
 
 /* So that a block whose argument was wrong is still checked without "unknown name" for its sizes.
  */
-static void poison_dims(Lower *l, Frame *f, const TypeExpr *type, bool bind)
+static void poison_dims(Elab *l, Frame *f, const TypeExpr *type, bool bind)
 {
     for (int i = 0; i < type->n_dims; i++) {
         const DimExpr *d = &type->dims[i];
@@ -187,7 +187,7 @@ static void poison_dims(Lower *l, Frame *f, const TypeExpr *type, bool bind)
     }
 }
 
-bool bind_type(Lower *l, Frame *f, const TypeExpr *type, Val value, Span value_span,
+bool bind_type(Elab *l, Frame *f, const TypeExpr *type, Val value, Span value_span,
                const char *param_name, bool bind)
 {
     DimCheck c = {l, f, param_name, value_span, bind};
@@ -198,8 +198,8 @@ bool bind_type(Lower *l, Frame *f, const TypeExpr *type, Val value, Span value_s
         ok = false;
     else if (type->has_dims || !type->name || !value_type_fits(type->name, value)) {
         ok = false;
-        if (lower_error(l, value_span, "E205", "`%s` wants %s, got %s", param_name,
-                        type->has_dims ? "a tensor" : type->name, val_kind_name(value.kind)))
+        if (elab_error(l, value_span, "E205", "`%s` wants %s, got %s", param_name,
+                       type->has_dims ? "a tensor" : type->name, val_kind_name(value.kind)))
             diag_note(l->diag, type->span, "declared here");
     }
     if (!ok)

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Element types are no part of the row in ops.def and do not follow from its column `cpu`: what an
+ * operation means in a type is the same everywhere, what has code is a matter of the kernels, and
+ * one rule (`pointwise`, `fill`) serves operations of different types. */
 #include "codegen/build/supports.h"
 
 #include <stdio.h>

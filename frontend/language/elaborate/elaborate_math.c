@@ -51,39 +51,15 @@ static Val int_divide(Elab *l, BinaryOp op, int64_t a, int64_t b, Span span)
 static Val int_binary(Elab *l, BinaryOp op, int64_t a, int64_t b, Span span)
 {
     int64_t r = 0;
-    bool over = false;
-    switch (op) {
-    case BINARY_ADD:
-        over = __builtin_add_overflow(a, b, &r);
-        break;
-    case BINARY_SUB:
-        over = __builtin_sub_overflow(a, b, &r);
-        break;
-    case BINARY_MUL:
-        over = __builtin_mul_overflow(a, b, &r);
-        break;
-    case BINARY_DIV:
+    if (op == BINARY_DIV)
         return b ? val_float((double)a / (double)b) : divide_by_zero(l, span);
-    case BINARY_IDIV:
-    case BINARY_MOD:
+    if (op == BINARY_IDIV || op == BINARY_MOD)
         return int_divide(l, op, a, b, span);
-    case BINARY_POW:
+    if (op == BINARY_POW)
         return int_power(l, a, b, span);
-    case BINARY_LT:
-        return val_bool(a < b);
-    case BINARY_GT:
-        return val_bool(a > b);
-    case BINARY_LE:
-        return val_bool(a <= b);
-    case BINARY_GE:
-        return val_bool(a >= b);
-    case BINARY_OR:
-    case BINARY_AND:
-    case BINARY_EQ:
-    case BINARY_NE:
-    case BINARY_CONCAT:
-        return val_poison();
-    }
+    bool over = op == BINARY_ADD   ? __builtin_add_overflow(a, b, &r)
+                : op == BINARY_SUB ? __builtin_sub_overflow(a, b, &r)
+                                   : __builtin_mul_overflow(a, b, &r);
     return over ? overflow(l, span) : val_int(r);
 }
 
@@ -99,37 +75,29 @@ static Val float_result(Elab *l, double a, double b, double r, Span span)
 
 static Val float_binary(Elab *l, BinaryOp op, double a, double b, Span span)
 {
-    switch (op) {
-    case BINARY_ADD:
-        return float_result(l, a, b, a + b, span);
-    case BINARY_SUB:
-        return float_result(l, a, b, a - b, span);
-    case BINARY_MUL:
-        return float_result(l, a, b, a * b, span);
-    case BINARY_DIV:
-        return b != 0 ? float_result(l, a, b, a / b, span) : divide_by_zero(l, span);
-    case BINARY_IDIV:
-        return b != 0 ? float_result(l, a, b, floor(a / b), span) : divide_by_zero(l, span);
-    case BINARY_MOD:
-        return b != 0 ? float_result(l, a, b, a - b * floor(a / b), span) : divide_by_zero(l, span);
-    case BINARY_POW:
-        return float_result(l, a, b, pow(a, b), span);
-    case BINARY_LT:
-        return val_bool(a < b);
-    case BINARY_GT:
-        return val_bool(a > b);
-    case BINARY_LE:
-        return val_bool(a <= b);
-    case BINARY_GE:
-        return val_bool(a >= b);
-    case BINARY_OR:
-    case BINARY_AND:
-    case BINARY_EQ:
-    case BINARY_NE:
-    case BINARY_CONCAT:
-        return val_poison();
-    }
-    return val_poison();
+    bool divides = op == BINARY_DIV || op == BINARY_IDIV || op == BINARY_MOD;
+    if (divides && b == 0)
+        return divide_by_zero(l, span);
+    double r = op == BINARY_ADD    ? a + b
+               : op == BINARY_SUB  ? a - b
+               : op == BINARY_MUL  ? a * b
+               : op == BINARY_DIV  ? a / b
+               : op == BINARY_IDIV ? floor(a / b)
+               : op == BINARY_MOD  ? a - b * floor(a / b)
+                                   : pow(a, b);
+    return float_result(l, a, b, r, span);
+}
+
+/* Of two numbers; those of two ints are not rounded. */
+static Val compare(BinaryOp op, Val a, Val b)
+{
+    bool ints = a.kind == VAL_INT && b.kind == VAL_INT, equal = val_equal(a, b);
+    bool less = ints ? a.i < b.i : val_number(a) < val_number(b);
+    bool more = ints ? a.i > b.i : val_number(a) > val_number(b);
+    return val_bool(op == BINARY_LT   ? less
+                    : op == BINARY_GT ? more
+                    : op == BINARY_LE ? less || equal
+                                      : more || equal);
 }
 
 /* ---- lists and strings ---- */
@@ -280,56 +248,29 @@ static Val tensor_logic(Elab *l, BinaryOp op, Val a, Val b, Span a_span, Span b_
     return val_tensor(elab_node(l, OP_select, in, 3, NULL, NULL, span));
 }
 
+static const OpKind tensor_op[] = {
+    [BINARY_ADD] = OP_add, [BINARY_SUB] = OP_sub, [BINARY_MUL] = OP_mul, [BINARY_DIV] = OP_div,
+    [BINARY_EQ] = OP_eq,   [BINARY_NE] = OP_ne,   [BINARY_LT] = OP_lt,   [BINARY_GT] = OP_gt,
+    [BINARY_LE] = OP_le,   [BINARY_GE] = OP_ge,
+};
+
 static Val tensor_binary(Elab *l, BinaryOp op, Val a, Val b, Span a_span, Span b_span, Span span)
 {
-    OpKind kind = OP_add;
-    switch (op) {
-    case BINARY_POW:
+    if (op == BINARY_POW)
         return tensor_power(l, a, b, a_span, b_span, span);
-    case BINARY_AND:
-    case BINARY_OR:
+    if (op == BINARY_AND || op == BINARY_OR)
         return tensor_logic(l, op, a, b, a_span, b_span, span);
-    case BINARY_ADD:
-        kind = OP_add;
-        break;
-    case BINARY_SUB:
-        kind = OP_sub;
-        break;
-    case BINARY_MUL:
-        kind = OP_mul;
-        break;
-    case BINARY_DIV:
-        kind = OP_div;
-        break;
-    case BINARY_EQ:
-        kind = OP_eq;
-        break;
-    case BINARY_NE:
-        kind = OP_ne;
-        break;
-    case BINARY_LT:
-        kind = OP_lt;
-        break;
-    case BINARY_GT:
-        kind = OP_gt;
-        break;
-    case BINARY_LE:
-        kind = OP_le;
-        break;
-    case BINARY_GE:
-        kind = OP_ge;
-        break;
-    case BINARY_CONCAT:
+    if (op == BINARY_CONCAT) {
         if (elab_error(l, span, "E205", "`++` joins lists, not tensors"))
             diag_help(l->diag, "concat([a, b], axis = 1)");
         return val_poison();
-    case BINARY_IDIV:
-    case BINARY_MOD:
+    }
+    if (op == BINARY_IDIV || op == BINARY_MOD) {
         elab_error(l, span, "E205", "`%s` is for compile-time numbers, not for tensors",
                    ast_binary_name(op));
         return val_poison();
     }
-    return elab_elementwise(l, kind, a, b, a_span, b_span, span);
+    return elab_elementwise(l, tensor_op[op], a, b, a_span, b_span, span);
 }
 
 /* ---- dispatch ---- */
@@ -351,6 +292,17 @@ static bool is_equality(BinaryOp op)
     return op == BINARY_EQ || op == BINARY_NE;
 }
 
+static bool is_order(BinaryOp op)
+{
+    return op == BINARY_LT || op == BINARY_GT || op == BINARY_LE || op == BINARY_GE;
+}
+
+static bool is_arithmetic(BinaryOp op)
+{
+    return op != BINARY_AND && op != BINARY_OR && op != BINARY_CONCAT && !is_equality(op) &&
+           !is_order(op);
+}
+
 Val eval_binary(Elab *l, BinaryOp op, Val a, Val b, Span a_span, Span b_span, Span span)
 {
     if (a.kind == VAL_POISON || b.kind == VAL_POISON)
@@ -365,11 +317,13 @@ Val eval_binary(Elab *l, BinaryOp op, Val a, Val b, Span a_span, Span b_span, Sp
         return list_concat(l, a.list, b.list, span);
     if (a.kind == VAL_STRING && b.kind == VAL_STRING && op == BINARY_CONCAT)
         return string_concat(l, a.s, b.s, span);
-    bool arithmetic = op != BINARY_AND && op != BINARY_OR && op != BINARY_CONCAT;
-    if (a.kind == VAL_INT && b.kind == VAL_INT && arithmetic)
-        return int_binary(l, op, a.i, b.i, span);
-    if (val_is_number(a) && val_is_number(b) && arithmetic)
-        return float_binary(l, op, val_number(a), val_number(b), span);
+    bool numbers = val_is_number(a) && val_is_number(b);
+    if (numbers && is_order(op))
+        return compare(op, a, b);
+    if (numbers && is_arithmetic(op))
+        return a.kind == VAL_INT && b.kind == VAL_INT
+                   ? int_binary(l, op, a.i, b.i, span)
+                   : float_binary(l, op, val_number(a), val_number(b), span);
     return mismatch(l, op, a, b, a_span, b_span, span);
 }
 

@@ -60,28 +60,28 @@ static Val source_value(DataSource *s)
     return (Val){.kind = VAL_SOURCE, .source = s};
 }
 
-Val builtin_mnist(BuiltinCall *c)
+/* Images of bytes with a label each; rank with the batch. */
+static Val labelled_images(BuiltinCall *c, const char *name, int rank, const int64_t *image)
 {
-    const int64_t n = arg_int(c, 1), image[] = {n, 28, 28};
-    DataSource *s = source_new(c, "mnist", n);
+    DataSource *s = source_new(c, name, image[0]);
     if (!s)
         return val_poison();
     s->path = c->arg[0].s;
-    add_field(s, "image", DTYPE_U8, 3, image);
-    add_field(s, "label", DTYPE_I32, 1, &n);
+    add_field(s, "image", DTYPE_U8, rank, image);
+    add_field(s, "label", DTYPE_I32, 1, image);
     return source_value(s);
+}
+
+Val builtin_mnist(BuiltinCall *c)
+{
+    const int64_t image[] = {arg_int(c, 1), 28, 28};
+    return labelled_images(c, "mnist", 3, image);
 }
 
 Val builtin_cifar10(BuiltinCall *c)
 {
-    const int64_t n = arg_int(c, 1), image[] = {n, 3, 32, 32};
-    DataSource *s = source_new(c, "cifar10", n);
-    if (!s)
-        return val_poison();
-    s->path = c->arg[0].s;
-    add_field(s, "image", DTYPE_U8, 4, image);
-    add_field(s, "label", DTYPE_I32, 1, &n);
-    return source_value(s);
+    const int64_t image[] = {arg_int(c, 1), 3, 32, 32};
+    return labelled_images(c, "cifar10", 4, image);
 }
 
 /* Three numbers of a list argument, or those given; false after a message. */

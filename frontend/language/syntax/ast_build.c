@@ -37,13 +37,18 @@ static bool depth_allowed(ParseState *ps, Span span, int depth)
     return false;
 }
 
-/* A node above children of height `below`. */
+/* Of a node above children of height `below`. */
+static uint16_t node_depth(ParseState *ps, Span span, int below)
+{
+    return (uint16_t)(depth_allowed(ps, span, below + 1) ? below + 1 : 1);
+}
+
 static Expr *new_expr(ParseState *ps, ExprKind kind, Span span, int below)
 {
     Expr *e = POOL_NEW(ps->pool, Expr);
     e->kind = kind;
     e->span = span;
-    e->depth = (uint16_t)(depth_allowed(ps, span, below + 1) ? below + 1 : 1);
+    e->depth = node_depth(ps, span, below);
     return e;
 }
 
@@ -52,7 +57,7 @@ static Stmt *new_stmt(ParseState *ps, StmtKind kind, Span span, int below)
     Stmt *s = POOL_NEW(ps->pool, Stmt);
     s->kind = kind;
     s->span = span;
-    s->depth = (uint16_t)(depth_allowed(ps, span, below + 1) ? below + 1 : 1);
+    s->depth = node_depth(ps, span, below);
     return s;
 }
 
@@ -186,39 +191,16 @@ Expr *build_unary(ParseState *ps, Span span, UnaryOp op, Expr *operand)
     return e;
 }
 
-/* Operators that may share one chain; 0: never. */
-static int chain_level(BinaryOp op)
-{
-    switch (op) {
-    case BINARY_OR:
-        return 1;
-    case BINARY_AND:
-        return 2;
-    case BINARY_ADD:
-    case BINARY_SUB:
-    case BINARY_CONCAT:
-        return 3;
-    case BINARY_MUL:
-    case BINARY_DIV:
-    case BINARY_IDIV:
-    case BINARY_MOD:
-        return 4;
-    case BINARY_EQ:
-    case BINARY_NE:
-    case BINARY_LT:
-    case BINARY_GT:
-    case BINARY_LE:
-    case BINARY_GE:
-    case BINARY_POW:
-        return 0;
-    }
-    return 0;
-}
+/* Operators of one level share a chain; 0: never. */
+static const char chain_level[] = {
+    [BINARY_OR] = 1,  [BINARY_AND] = 2, [BINARY_ADD] = 3,  [BINARY_SUB] = 3, [BINARY_CONCAT] = 3,
+    [BINARY_MUL] = 4, [BINARY_DIV] = 4, [BINARY_IDIV] = 4, [BINARY_MOD] = 4, [BINARY_POW] = 0,
+};
 
 static bool extends_chain(const Expr *lhs, BinaryOp op)
 {
-    return lhs->kind == EXPR_BINARY && !lhs->parens && chain_level(op) &&
-           chain_level(lhs->binary.links[0].op) == chain_level(op);
+    return lhs->kind == EXPR_BINARY && !lhs->parens && chain_level[op] &&
+           chain_level[lhs->binary.links[0].op] == chain_level[op];
 }
 
 /* Counts one more child in a chain's depth. */

@@ -150,6 +150,11 @@ bool jit_write_assembly(Jit *j, const char *path, const char **error)
     return write_file(j, GCC_JIT_OUTPUT_KIND_ASSEMBLER, path, error);
 }
 
+void jit_write_source(Jit *j, const char *path)
+{
+    gcc_jit_context_dump_to_file(j->ctx, path, 0);
+}
+
 bool jit_write_shared(Jit *j, const char *path, const char *const *objects, int n_objects,
                       const char **error)
 {

@@ -36,6 +36,10 @@ int jit_lanes(const Jit *j); /* target->vector_floats */
 /* Writes an object file; false and *error (static storage) on failure. */
 bool jit_write_object(Jit *j, const char *path, const char **error);
 bool jit_write_assembly(Jit *j, const char *path, const char **error);
+/* What was asked of libgccjit, in a language like C: for people and for tests.  It needs no
+ * compiler and is the same on every machine; constants are shortened.  Nothing where the file
+ * cannot be written. */
+void jit_write_source(Jit *j, const char *path);
 /* A shared object of this context and of further object files (or options of the linker). */
 bool jit_write_shared(Jit *j, const char *path, const char *const *objects, int n_objects,
                       const char **error);

@@ -78,26 +78,4 @@ bool pass_fail(PassContext *ctx, const char *code, const char *message, const ch
 #undef PASS
 #undef AGAIN
 
-/* Gradient rules: grad_NAME for every name in the `grad` column of ops.def.  Given the node and the
- * gradients of its outputs (VALUE_NONE where none flows), set din[i] for each input that has a
- * gradient (else leave VALUE_NONE). */
-typedef struct GradContext {
-    Graph *graph;
-    const Node *node; /* copied: adding nodes may move g->nodes */
-    const ValueId *dout;
-    const bool *wanted; /* by input: a gradient is needed */
-    ValueId *din;
-    const char *prefix; /* of the names of new values: "%d.X" for the node that makes %X */
-} GradContext;
-typedef void GradRule(GradContext *c);
-/* The rules are declared from the table, in passes/autodiff/grad.h: GradRule grad_add, grad_sub,
- * ... */
-
-/* Appends the nodes that compute the gradient of `loss`, a scalar, times `seed`, a scalar, with
- * respect to each of wrt. grad[i]: VALUE_NONE, or a value of the same type that the gradient is
- * added to; on return the gradient, or as it was when the loss does not depend on wrt[i].  Values
- * of the graph keep their ids. */
-void autodiff_gradients(Graph *g, ValueId loss, ValueId seed, const ValueId *wrt, int n_wrt,
-                        ValueId *grad);
-
 #endif

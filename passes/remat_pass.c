@@ -143,12 +143,14 @@ static bool plan_step(PassContext *ctx, Pool *scratch, double begin)
     struct SolutionCache *memo = ctx->memo;
     Form *whole = NULL, *f = form_new(ctx, scratch, ctx->graph, memo);
     RematPlan plan;
-    if (ctx->without_masks)
+    if (ctx->without_masks) {
         whole =
             form_new(ctx, scratch, ctx->without_masks, memo ? solution_cache_second(memo) : NULL);
+        f->step.other = &whole->step;
+    }
     request.budget.of_bytes = ctx->masks.whole_peak_bytes;
-    bool fits = remat_plan(ctx->pool, &request, begin, &f->step, whole ? &whole->step : NULL,
-                           &ctx->report, &plan, &ctx->error);
+    bool fits = remat_plan(ctx->pool, &request, begin, &f->step, &plan, &ctx->error);
+    ctx->report = plan.report;
     if (whole)
         ctx->masks.overhead_percent = mask_percent(&f->step.keep_all, &whole->step.keep_all);
     if (plan.step != &f->step)

@@ -6,6 +6,7 @@
  * the forward nodes and their gradients, then the averaged outputs and the optimizer. */
 #include "passes/autodiff/autodiff.h"
 #include "passes/autodiff/optim.h"
+#include "passes/pass.h"
 
 #include "ir/support/bug.h"
 

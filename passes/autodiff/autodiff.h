@@ -1,9 +1,16 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Between the parts of autodiff: the backward walk (gradients.c) and the pass (autodiff.c). */
+/* The backward walk (gradients.c).  Called by the pass (autodiff.c). */
 #ifndef SCRIMP_PASSES_AUTODIFF_AUTODIFF_H
 #define SCRIMP_PASSES_AUTODIFF_AUTODIFF_H
 
-#include "passes/pass.h"
+#include "ir/graph.h"
+
+/* Appends the nodes that compute the gradient of `loss`, a scalar, times `seed`, a scalar, with
+ * respect to each of wrt. grad[i]: VALUE_NONE, or a value of the same type that the gradient is
+ * added to; on return the gradient, or as it was when the loss does not depend on wrt[i].  Values
+ * of the graph keep their ids. */
+void autodiff_gradients(Graph *g, ValueId loss, ValueId seed, const ValueId *wrt, int n_wrt,
+                        ValueId *grad);
 
 /* Gives a value another name, made unique.  The old one stays taken until autodiff_names_rebuild.
  */

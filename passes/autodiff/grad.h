@@ -1,10 +1,23 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What the gradient rules share (passes/grad_rules_*.c).  A rule reads c->node and c->dout, appends
- * nodes to c->graph and sets c->din[i] for the inputs that are wanted. */
+/* What the gradient rules (grad_rules_*.c) share. */
 #ifndef SCRIMP_PASSES_AUTODIFF_GRAD_H
 #define SCRIMP_PASSES_AUTODIFF_GRAD_H
 
-#include "passes/pass.h"
+#include "ir/graph.h"
+
+/* What a rule is given: it reads node and dout, appends nodes to graph, and sets din[i] for the
+ * inputs that are wanted and have a gradient. */
+typedef struct GradContext {
+    Graph *graph;
+    const Node *node;    /* copied: adding nodes may move graph->nodes */
+    const ValueId *dout; /* by output: its gradient; VALUE_NONE where none flows */
+    const bool *wanted;  /* by input: a gradient is needed */
+    ValueId *din;        /* by input: VALUE_NONE, or its gradient */
+    const char *prefix;  /* of the names of new values: "%d.X" for the node that makes %X */
+} GradContext;
+
+/* The rule of an operation is grad_NAME, where NAME is what the column `grad` of ops.def says. */
+typedef void GradRule(GradContext *c);
 
 /* grad_none is declared too, and never defined: the table has NULL there. */
 #define OP(name, min_in, max_in, n_out, op_class, shape, flops, grad, eval, ...)                   \

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What the rules (counting_rules.c) and the counting (count.c) share. */
+/* What the rules (counting_rules.c) and the counting (paper_graph.c) share. */
 #ifndef SCRIMP_PASSES_PAPER_GRAPH_PAPER_GRAPH_INTERNAL_H
 #define SCRIMP_PASSES_PAPER_GRAPH_PAPER_GRAPH_INTERNAL_H
 

@@ -442,20 +442,24 @@ static RematSchedule copy_schedule(Pool *pool, const RematSchedule *s)
 }
 
 bool remat_plan(Pool *pool, const PlanRequest *request, double begin, PlanStep *step,
-                PlanStep *other, RematReport *report, RematPlan *out, RematError *error)
+                RematPlan *out, RematError *error)
 {
     Pool *scratch = pool_new_child(pool);
     RematOptions o = plan_request_options(request, begin);
     Solve *s = solve_new(scratch, request, &o, step),
-          *second = other ? solve_new(scratch, request, &o, other) : NULL;
+          *second = step->other ? solve_new(scratch, request, &o, step->other) : NULL;
     Chosen c = choose(s, second);
     const RematAnswer *a = &c.plan.answer;
-    planner_report(pool, &c, second ? second : s, report);
-    *out = (RematPlan){c.of->step, copy_schedule(pool, &a->schedule), a->figures, a->solver};
-    if (report->status == REMAT_INFEASIBLE) {
-        report->min_feasible_bytes = c.plan.bytes;
-        *error = bound_report_infeasible(pool, report, request->budget, step->way_out);
+    *out = (RematPlan){.step = c.of->step,
+                       .schedule = copy_schedule(pool, &a->schedule),
+                       .figures = a->figures,
+                       .solver = a->solver,
+                       .report = planner_report(pool, &c, second ? second : s)};
+    bool fits = out->report.status != REMAT_INFEASIBLE;
+    if (!fits) {
+        out->report.min_feasible_bytes = c.plan.bytes;
+        *error = bound_report_infeasible(pool, &out->report, request->budget, step->way_out);
     }
     pool_free(scratch);
-    return report->status != REMAT_INFEASIBLE;
+    return fits;
 }

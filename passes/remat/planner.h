@@ -27,22 +27,24 @@ typedef struct PlanStep {
                                   about; NULL: p */
     const CostModel *cost;     /* of p's costs, for the report; NULL: they are the user's own */
     const char *way_out;       /* what else helps where no plan fits, after a comma; or "" */
+    struct PlanStep *other;    /* another form of the step, which computes the same (masks); NULL:
+                                  there is none */
     RematFigures keep_all;     /* filled: each node once, in the order of p */
 } PlanStep;
 
 typedef struct RematPlan {
-    const PlanStep *step; /* that was chosen */
+    const PlanStep *step; /* the form that was chosen */
     RematSchedule schedule;
     RematFigures figures; /* remat_check's */
     const char *solver;   /* that made the schedule */
+    RematReport report;   /* compares with keep_all of the other form, or of the only one */
 } RematPlan;
 
-/* The best plan of a step, or of another form of it that computes the same (masks; NULL: there is
- * none): the least time within the budget, or with the objective `memory` the fewest bytes.  The
- * report compares with keep_all of `other`, or of the step without one.  False with E401 when no
- * plan fits: *out is then the smallest that was found.  begin: seconds of the monotonic clock, from
- * which a time limit counts. */
+/* The best plan of a step, or of its other form: the least time within the budget, or with the
+ * objective `memory` the fewest bytes.  False with E401 when no plan fits: *out is then the
+ * smallest that was found.  begin: seconds of the monotonic clock, from which a time limit counts.
+ */
 bool remat_plan(Pool *pool, const PlanRequest *request, double begin, PlanStep *step,
-                PlanStep *other, RematReport *report, RematPlan *out, RematError *error);
+                RematPlan *out, RematError *error);
 
 #endif

@@ -37,7 +37,7 @@ typedef struct Chosen {
 /* False: no plan of s within the budget takes less time. */
 bool planner_may_be_faster(Solve *s, int64_t budget, double than);
 
-/* Fills the report; names go to pool.  base: what figures are compared with. */
-void planner_report(Pool *pool, const Chosen *c, const Solve *base, RematReport *r);
+/* Names are on pool.  base: what figures are compared with. */
+RematReport planner_report(Pool *pool, const Chosen *c, const Solve *base);
 
 #endif

@@ -125,9 +125,10 @@ static void fill_claims(Pool *pool, const Chosen *c, RematReport *r)
         r->overhead_lower_bound_percent = (double)INFINITY;
 }
 
-void planner_report(Pool *pool, const Chosen *c, const Solve *base, RematReport *r)
+RematReport planner_report(Pool *pool, const Chosen *c, const Solve *base)
 {
-    *r = (RematReport){0};
-    fill_figures(c, base, r);
-    fill_claims(pool, c, r);
+    RematReport r = {0};
+    fill_figures(c, base, &r);
+    fill_claims(pool, c, &r);
+    return r;
 }

@@ -68,7 +68,7 @@ typedef struct ExternalPlan {
     bool hurried; /* time was up: the arena was placed with the least effort */
 } ExternalPlan;
 
-/* The best schedule within the budget.  memo: see remat.h; may be NULL.  False with
+/* The best schedule within the budget.  memo: see solution_cache_new; may be NULL.  False with
  * external_problem's E409, and, when no schedule fits, with E401: then
  * report.status is REMAT_INFEASIBLE and *out holds the smallest schedule found. */
 bool external_plan(Pool *pool, const ExternalGraph *g, const PlanRequest *request,

@@ -16,7 +16,8 @@ bool external_plan(Pool *pool, const ExternalGraph *g, const PlanRequest *reques
     PlanStep step = {
         .p = p, .context.memo = memo, .every = external_every_rerun(pool, g, p), .way_out = ""};
     RematPlan plan;
-    bool fits = remat_plan(pool, request, begin, &step, NULL, &out->report, &plan, error);
+    bool fits = remat_plan(pool, request, begin, &step, &plan, error);
+    out->report = plan.report;
     out->schedule = plan.schedule;
     out->figures = plan.figures;
     out->report.solve_seconds = clock_seconds() - begin;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Cost models on a step with a convolution, by hand; what a measuring callback is asked. */
 #include "check.h"
+#include "passes/autodiff/autodiff.h"
 #include "passes/pass.h"
 #include "passes/remat/model/problem.h"
 #include "passes/remat/model/step_problem.h"

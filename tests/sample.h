@@ -14,6 +14,14 @@ static inline int sample_number(const char *name, int otherwise)
     return text ? atoi(text) : otherwise;
 }
 
+/* Of searches for plans, where any plan that recomputes will do: a tenth of the usual work finds
+ * one. SCRIMP_EFFORT is another share. */
+static inline double sample_effort(void)
+{
+    const char *text = getenv("SCRIMP_EFFORT");
+    return text ? atof(text) : 0.1;
+}
+
 /* SCRIMP_ALL=1: every case. */
 static inline bool sample_all(void)
 {

@@ -14,6 +14,7 @@
 #include "runtime/arena.h"
 #include "runtime/rng.h"
 #include "runtime/threads.h"
+#include "sample.h"
 #include "tests/support/random_model.h"
 
 #include <math.h>
@@ -23,6 +24,7 @@
 typedef struct BuildOptions {
     const char *pipeline; /* NULL = pipeline_train */
     const char *budget, *solver, *march;
+    double effort; /* of searches for plans; 0 = sample_effort() */
     bool checksums;
     const OptionDef *defs;
     int n_defs;
@@ -57,8 +59,10 @@ static inline bool model_plan(Pool *pool, const char *text, const BuildOptions *
         .pool = pool, .graph = model_lower(pool, text, o), .checksums = o->checksums};
     if (!ctx.graph)
         return false;
-    ctx.request =
-        request_of(pool, ctx.graph, (PlanSettings){.budget = o->budget, .solver = o->solver});
+    ctx.request = request_of(pool, ctx.graph,
+                             (PlanSettings){.budget = o->budget,
+                                            .solver = o->solver,
+                                            .effort = o->effort > 0 ? o->effort : sample_effort()});
     bool ok = passes_run(&ctx, o->pipeline ? o->pipeline : pipeline_train, NULL, NULL);
     CHECK_MSG(ok || ctx.report.status == REMAT_INFEASIBLE, "%s", ctx.error.message);
     out->graph = ctx.graph;

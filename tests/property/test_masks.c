@@ -24,7 +24,8 @@ static bool build_masked(Pool *pool, const char *text, BuildOptions o, Built *ou
     n_masked += (int)all.len;
     mask_apply(out->graph, &all);
     PassContext ctx = {.pool = pool, .graph = out->graph};
-    ctx.request = request_of(pool, out->graph, (PlanSettings){.budget = o.budget});
+    ctx.request =
+        request_of(pool, out->graph, (PlanSettings){.budget = o.budget, .effort = sample_effort()});
     if (!passes_run(&ctx, "remat,plan", NULL, NULL))
         return false;
     out->plan = ctx.plan;

@@ -53,6 +53,7 @@ static bool plan_all(const Lowered *r, const char *budget, const char *objective
         c->request = request_of(r->pool, c->graph,
                                 (PlanSettings){.budget = budget,
                                                .objective = objective,
+                                               .effort = sample_effort(),
                                                .cost = measured ? "profile" : NULL});
         c->request.costs.measured = measured;
         c->request.masks = (MaskUse)use;
@@ -252,7 +253,8 @@ static void test_monotone(void)
             Lowered r = lower_text(text, FRONTEND_TRAIN);
             int64_t bytes = low + (high - low) * k / STEPS;
             PassContext c = {.graph = r.graph, .pool = r.pool};
-            c.request = request_of(r.pool, r.graph, (PlanSettings){.budget = "min"});
+            c.request = request_of(r.pool, r.graph,
+                                   (PlanSettings){.budget = "min", .effort = sample_effort()});
             if (k > 0)
                 c.request.budget = (Budget){.kind = BUDGET_BYTES, .amount = (double)bytes};
             CHECK(passes_run(&c, pipeline_train, NULL, NULL));

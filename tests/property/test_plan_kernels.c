@@ -41,7 +41,8 @@ static int check_plan(const Graph *g, const Map *plain, const char *budget, cons
 {
     Pool *pool = pool_new();
     PassContext ctx = {.graph = graph_copy(pool, g), .pool = pool};
-    ctx.request = request_of(pool, g, (PlanSettings){.budget = budget, .solver = solver});
+    ctx.request = request_of(
+        pool, g, (PlanSettings){.budget = budget, .solver = solver, .effort = sample_effort()});
     bool ok = passes_run(&ctx, "remat,plan", NULL, NULL);
     CHECK_MSG(ok || ctx.report.status == REMAT_INFEASIBLE, "%s: %s", name, ctx.error.message);
     if (ok) {

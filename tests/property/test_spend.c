@@ -24,11 +24,13 @@ typedef struct Plan {
 static bool plan_at(Pool *pool, const Lowered *model, struct SolutionCache *memo,
                     const char *solver, const char *budget, Plan *out)
 {
-    PassContext ctx = {.pool = pool,
-                       .graph = graph_copy(pool, model->graph),
-                       .request = request_of(pool, model->graph,
-                                             (PlanSettings){.budget = budget, .solver = solver}),
-                       .memo = memo};
+    PassContext ctx = {
+        .pool = pool,
+        .graph = graph_copy(pool, model->graph),
+        .request = request_of(
+            pool, model->graph,
+            (PlanSettings){.budget = budget, .solver = solver, .effort = sample_effort()}),
+        .memo = memo};
     bool ok = passes_run(&ctx, pipeline_train, NULL, NULL);
     CHECK_MSG(ok || ctx.report.status == REMAT_INFEASIBLE, "%s", ctx.error.message);
     *out = (Plan){ctx.report, ok ? ctx.plan->arena_bytes : INT64_MAX};

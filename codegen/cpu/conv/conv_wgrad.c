@@ -7,6 +7,7 @@
  * owns a chunk of the rows of dy instead, with partial sums in the workspace (conv_join.c). */
 #include "codegen/cpu/conv/conv.h"
 #include "codegen/cpu/gemm/gemm_pack.h"
+#include "codegen/cpu/point/vector_loops.h"
 #include "codegen/jit/jit_short.h"
 #include "ir/support/divide.h"
 #include "runtime/abi.h"
@@ -122,10 +123,8 @@ static void find_chunk(WgradEmit *e, JitValue chunk)
     e->sums = jit_buf(j, w->out_buf, p);
     if (w->chunks == 1)
         return;
-    JitValue all = jit_i64(j, rows), n = jit_i64(j, w->chunks);
-    JitValue next = jit_add(j, chunk, jit_i64(j, 1));
-    e->begin = jit_tmp(j, jit_div(j, jit_mul(j, chunk, all), n));
-    e->end = jit_tmp(j, jit_div(j, jit_mul(j, next, all), n));
+    e->begin = part_start(j, chunk, rows, w->chunks);
+    e->end = part_start(j, jit_add(j, chunk, jit_i64(j, 1)), rows, w->chunks);
     e->sums = jit_tmp(
         j, jit_offset(j, jit_buf(j, w->partial_buf, p), jit_mul(j, chunk, jit_i64(j, floats))));
 }
@@ -135,10 +134,9 @@ static void decode_task(WgradEmit *e, JitValue task)
     Jit *j = e->j;
     const ConvWgrad *w = e->w;
     JitValue rest = task, one = jit_i64(j, 1);
-    JitValue part = take_digit(j, &rest, w->panel_groups), parts = jit_i64(j, w->panel_groups);
-    JitValue panels = jit_i64(j, w->panels);
-    e->panel0 = jit_tmp(j, jit_div(j, jit_mul(j, part, panels), parts));
-    e->panel1 = jit_tmp(j, jit_div(j, jit_mul(j, jit_add(j, part, one), panels), parts));
+    JitValue part = take_digit(j, &rest, w->panel_groups);
+    e->panel0 = part_start(j, part, w->panels, w->panel_groups);
+    e->panel1 = part_start(j, jit_add(j, part, one), w->panels, w->panel_groups);
     e->block = take_digit(j, &rest, w->channel_blocks);
     e->r = w->split_rows ? take_digit(j, &rest, w->q.r) : NULL;
     e->group = w->chunks == 1 ? rest : take_digit(j, &rest, w->q.groups);

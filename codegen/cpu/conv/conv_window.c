@@ -3,6 +3,7 @@
  */
 #include "codegen/cpu/conv/conv.h"
 #include "codegen/cpu/gemm/gemm_pack.h"
+#include "codegen/cpu/point/vector_loops.h"
 #include "codegen/jit/jit_short.h"
 #include "ir/support/bug.h"
 #include "ir/support/divide.h"
@@ -156,10 +157,9 @@ static void decode_task(WindowEmit *e, JitValue task)
     Jit *j = e->j;
     const ConvWindow *w = e->w;
     JitValue rest = task, one = jit_i64(j, 1);
-    JitValue part = take_digit(j, &rest, w->panel_groups), parts = jit_i64(j, w->panel_groups);
-    JitValue panels = jit_i64(j, w->panels);
-    e->panel0 = jit_tmp(j, jit_div(j, jit_mul(j, part, panels), parts));
-    e->panel1 = jit_tmp(j, jit_div(j, jit_mul(j, jit_add(j, part, one), panels), parts));
+    JitValue part = take_digit(j, &rest, w->panel_groups);
+    e->panel0 = part_start(j, part, w->panels, w->panel_groups);
+    e->panel1 = part_start(j, jit_add(j, part, one), w->panels, w->panel_groups);
     JitValue block = take_digit(j, &rest, w->axis[1].count / w->unit_columns);
     e->column0 = jit_tmp(j, jit_mul(j, block, jit_i64(j, w->unit_columns)));
     JitValue band = take_digit(j, &rest, bands(w));

@@ -2,6 +2,7 @@
 #include "codegen/cpu/gemm/gemm.h"
 
 #include "codegen/cpu/gemm/gemm_pack.h"
+#include "codegen/cpu/point/vector_loops.h"
 #include "codegen/jit/jit_short.h"
 #include "ir/support/divide.h"
 
@@ -54,12 +55,6 @@ static void plan_scratch(GemmEmit *e)
     e->partial = jit_tmp(j, jit_offset(j, e->packed_a, jit_i64(j, a_floats)));
 }
 
-/* Part `index` of `parts` equal parts of [0, n): begin, and end of the last one included. */
-static JitValue part_begin(Jit *j, JitValue index, int64_t n, int64_t parts)
-{
-    return jit_div(j, jit_mul(j, index, jit_i64(j, n)), jit_i64(j, parts));
-}
-
 static JitValue row_of_tile(const GemmEmit *e, JitValue tile)
 {
     const TileSplit *s = &e->g->rows;
@@ -89,10 +84,10 @@ static void decode_task(GemmEmit *e, JitValue task)
     JitValue group = take_digit(j, &rest, g->panel_groups);
     JitValue block = take_digit(j, &rest, g->row_blocks);
     e->batch = rest;
-    e->tile0 = jit_tmp(j, part_begin(j, block, g->rows.tiles, g->row_blocks));
-    e->tile1 = jit_tmp(j, part_begin(j, jit_add(j, block, one), g->rows.tiles, g->row_blocks));
-    e->panel0 = jit_tmp(j, part_begin(j, group, g->panels, g->panel_groups));
-    e->panel1 = jit_tmp(j, part_begin(j, jit_add(j, group, one), g->panels, g->panel_groups));
+    e->tile0 = part_start(j, block, g->rows.tiles, g->row_blocks);
+    e->tile1 = part_start(j, jit_add(j, block, one), g->rows.tiles, g->row_blocks);
+    e->panel0 = part_start(j, group, g->panels, g->panel_groups);
+    e->panel1 = part_start(j, jit_add(j, group, one), g->panels, g->panel_groups);
     e->row0 = row_of_tile(e, e->tile0);
     decode_batch(e);
 }

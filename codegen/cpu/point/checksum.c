@@ -32,8 +32,8 @@ static void emit_checksum(Jit *j, const void *desc)
     JitLoop chunk = jit_for(j, jit_task_begin(j), jit_task_end(j), 1, "chunk");
     JitValue next = jit_add(j, jit_index(&chunk), jit_i64(j, 1));
     jit_set(j, hash, u64(j, 0));
-    JitLoop i = jit_for(j, part_start(j, jit_index(&chunk), d->elements, (int)d->chunks),
-                        part_start(j, next, d->elements, (int)d->chunks), 1, "i");
+    JitLoop i = jit_for(j, part_start(j, jit_index(&chunk), d->elements, d->chunks),
+                        part_start(j, next, d->elements, d->chunks), 1, "i");
     JitValue bits = jit_cast(j, jit_load(j, jit_buf(j, 0, t->p_i32), jit_index(&i)), t->u32);
     JitValue value = jit_add(j, jit_cast(j, jit_tmp(j, bits), t->u64), u64(j, 1));
     JitValue odd = jit_add(j, jit_mul(j, jit_cast(j, jit_index(&i), t->u64), u64(j, 2)), u64(j, 1));

@@ -193,7 +193,7 @@ void task_items(Jit *j, int64_t per, int64_t total, JitValue *first, JitValue *l
     *last = jit_tmp(j, jit_min_i64(j, jit_mul(j, jit_task_end(j), size), jit_i64(j, total)));
 }
 
-JitValue part_start(Jit *j, JitValue part, int64_t units, int parts)
+JitValue part_start(Jit *j, JitValue part, int64_t units, int64_t parts)
 {
     return divide(j, jit_mul(j, part, jit_i64(j, units)), jit_i64(j, parts));
 }

@@ -66,8 +66,9 @@ AxisShape axis_shape(const Type *t, int64_t axis); /* negative counts from the e
 void task_items(Jit *j, int64_t per, int64_t total, JitValue *first, JitValue *last);
 /* Items of `elements` elements each in a task of about 16K elements, at least 1. */
 int64_t items_per_task(int64_t elements);
-/* Part `part` (i64) of `parts` of the units 0..units-1: the first unit, as an i64. */
-JitValue part_start(Jit *j, JitValue part, int64_t units, int parts);
+/* The first unit of part `part` (i64) of `parts` nearly equal ones of 0..units-1; units for the one
+ * behind the last. */
+JitValue part_start(Jit *j, JitValue part, int64_t units, int64_t parts);
 
 /* A node's inputs, then its results, as the buffers of a call; their number. */
 int node_bufs(const Node *n, CallBuf *bufs);

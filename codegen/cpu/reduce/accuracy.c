@@ -48,8 +48,8 @@ static void emit_accuracy(Jit *j, const void *desc)
     JitValue next = jit_add(j, jit_index(&chunk), jit_i64(j, 1));
     int64_t lines = d->outer * d->inner;
     LossTotals s = loss_totals(j, d, t->i64);
-    JitLoop line = jit_for(j, part_start(j, jit_index(&chunk), lines, (int)d->chunks),
-                           part_start(j, next, lines, (int)d->chunks), 1, "line");
+    JitLoop line = jit_for(j, part_start(j, jit_index(&chunk), lines, d->chunks),
+                           part_start(j, next, lines, d->chunks), 1, "line");
     JitValue label = loss_label(j, d, jit_index(&line));
     JitIf valid = jit_if(j, loss_label_is_valid(j, label));
     JitValue best = first_largest(j, buf_f32(j, 0), line_offset(j, d, jit_index(&line)), d->classes,

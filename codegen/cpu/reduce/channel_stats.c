@@ -173,8 +173,8 @@ static void set_chunk(Jit *j, Moments *m, JitValue chunk)
 {
     JitValue next = jit_add(j, chunk, jit_i64(j, 1));
     m->chunk = chunk;
-    m->from = part_start(j, chunk, m->d->outer, (int)m->d->chunks);
-    m->to = part_start(j, next, m->d->outer, (int)m->d->chunks);
+    m->from = part_start(j, chunk, m->d->outer, m->d->chunks);
+    m->to = part_start(j, next, m->d->outer, m->d->chunks);
 }
 
 static JitValue partial_of(Jit *j, const MomentsDesc *d, int buf, JitValue chunk)

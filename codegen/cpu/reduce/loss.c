@@ -111,8 +111,8 @@ static void emit_loss(Jit *j, const void *desc)
     JitLoop chunk = jit_for(j, jit_task_begin(j), jit_task_end(j), 1, "chunk");
     JitValue next = jit_add(j, jit_index(&chunk), jit_i64(j, 1));
     a.s = loss_totals(j, d, f64);
-    JitLoop outer = jit_for(j, part_start(j, jit_index(&chunk), d->outer, (int)d->chunks),
-                            part_start(j, next, d->outer, (int)d->chunks), 1, "outer");
+    JitLoop outer = jit_for(j, part_start(j, jit_index(&chunk), d->outer, d->chunks),
+                            part_start(j, next, d->outer, d->chunks), 1, "outer");
     a.outer = jit_index(&outer);
     if (d->inner == 1)
         add_line(j, &a.l, &a.s, a.outer);

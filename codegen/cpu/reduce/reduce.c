@@ -173,8 +173,8 @@ static void columns_chunked(Jit *j, Columns *c)
     const ReduceDesc *d = c->f.d;
     JitLoop chunk = jit_for(j, jit_task_begin(j), jit_task_end(j), 1, "chunk");
     JitValue next = jit_add(j, jit_index(&chunk), jit_i64(j, 1));
-    c->from = part_start(j, jit_index(&chunk), d->reduced.count, (int)d->chunks);
-    c->to = part_start(j, next, d->reduced.count, (int)d->chunks);
+    c->from = part_start(j, jit_index(&chunk), d->reduced.count, d->chunks);
+    c->to = part_start(j, next, d->reduced.count, d->chunks);
     c->out = target(j, d, jit_index(&chunk));
     JitLoop kept = jit_for(j, jit_i64(j, 0), jit_i64(j, d->kept.count), 1, "kept");
     start_result(j, c, jit_index(&kept));
@@ -237,14 +237,14 @@ static void rows_chunk(Jit *j, Fold *f, JitValue chunk, JitValue kept)
     const ReduceDesc *d = f->d;
     JitValue next = add(j, chunk, jit_i64(j, 1));
     if (d->reduced.count >= d->chunks) {
-        fold_rows(j, f, kept, part_start(j, chunk, d->reduced.count, (int)d->chunks),
-                  part_start(j, next, d->reduced.count, (int)d->chunks), NULL, NULL);
+        fold_rows(j, f, kept, part_start(j, chunk, d->reduced.count, d->chunks),
+                  part_start(j, next, d->reduced.count, d->chunks), NULL, NULL);
         return;
     }
     JitValue lanes = jit_i64(j, 16); /* of the widest vectors: the same chunks everywhere */
     int64_t units = divide_up(d->inner, 16);
-    JitValue from = jit_mul(j, part_start(j, chunk, units, (int)d->chunks), lanes);
-    JitValue to = jit_mul(j, part_start(j, next, units, (int)d->chunks), lanes);
+    JitValue from = jit_mul(j, part_start(j, chunk, units, d->chunks), lanes);
+    JitValue to = jit_mul(j, part_start(j, next, units, d->chunks), lanes);
     fold_rows(j, f, kept, jit_i64(j, 0), jit_i64(j, d->reduced.count), jit_tmp(j, from),
               jit_tmp(j, jit_min_i64(j, to, jit_i64(j, d->inner))));
 }

@@ -109,19 +109,11 @@ static const char *first_difference(const Run *a, const Run *b, int64_t update)
     return found;
 }
 
-/* "2.1MiB instead of 3.4MiB"; in bytes where both read the same though they differ. */
-static const char *bytes_instead_of(Pool *pool, int64_t now, int64_t before)
-{
-    const char *a = bytes_text(pool, now), *b = bytes_text(pool, before);
-    if (now != before && strcmp(a, b) == 0)
-        return pool_printf(pool, "%lldB instead of %lldB", (long long)now, (long long)before);
-    return pool_printf(pool, "%s instead of %s", a, b);
-}
-
 static void report(Cli *cli, const Run *r, int64_t steps, const char *difference)
 {
     const MemPlan *plan = r->program.plan;
     const RematReport *of = &r->program.report;
+    int64_t arena = plan->arena_bytes - plan->appended_bytes, kept = of->keep_all_peak_bytes;
     int64_t budget = of->budget_bytes;
     if (budget == INT64_MAX)
         budget = of->peak_bytes;
@@ -137,11 +129,10 @@ static void report(Cli *cli, const Run *r, int64_t steps, const char *difference
     if (difference)
         printf("DIFFERENT: %s\n", difference);
     else
-        printf("identical: %lld step%s, %s, %d operation%s recomputed by %s\n", (long long)steps,
-               steps == 1 ? "" : "s",
-               bytes_instead_of(cli->pool, plan->arena_bytes - plan->appended_bytes,
-                                of->keep_all_peak_bytes),
-               of->recomputed_ops, of->recomputed_ops == 1 ? "" : "s", of->solver);
+        printf("identical: %lld step%s, %s instead of %s, %d operation%s recomputed by %s\n",
+               (long long)steps, steps == 1 ? "" : "s", bytes_apart_text(cli->pool, arena, kept),
+               bytes_apart_text(cli->pool, kept, arena), of->recomputed_ops,
+               of->recomputed_ops == 1 ? "" : "s", of->solver);
 }
 
 /* Nothing was run: whether it would be identical is not known. */

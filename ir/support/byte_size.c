@@ -70,3 +70,11 @@ const char *bytes_text(Pool *pool, int64_t bytes)
     return fmod(tenths, 10) != 0 ? pool_printf(pool, "%.1f%s", tenths / 10, names[k])
                                  : pool_printf(pool, "%.0f%s", tenths / 10, names[k]);
 }
+
+const char *bytes_apart_text(Pool *pool, int64_t bytes, int64_t other)
+{
+    const char *text = bytes_text(pool, bytes);
+    return bytes != other && strcmp(text, bytes_text(pool, other)) == 0
+               ? pool_printf(pool, "%lld bytes", (long long)bytes)
+               : text;
+}

@@ -17,5 +17,7 @@ const char *byte_size_skip_number(const char *text);
 
 /* "1.9GiB": rounded up to one decimal, so that the text read back is never less. */
 const char *bytes_text(Pool *pool, int64_t bytes);
+/* The same; to the byte where it reads like `other`, which differs. */
+const char *bytes_apart_text(Pool *pool, int64_t bytes, int64_t other);
 
 #endif

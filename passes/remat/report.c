@@ -119,20 +119,11 @@ static int64_t percent_of(const RematReport *r, Budget b, int64_t bytes)
     return (int64_t)b.amount;
 }
 
-/* Two figures that differ do not read alike. */
-static const char *apart_text(Pool *pool, int64_t bytes, int64_t other)
-{
-    const char *text = bytes_text(pool, bytes);
-    return bytes != other && strcmp(text, bytes_text(pool, other)) == 0
-               ? pool_printf(pool, "%lld bytes", (long long)bytes)
-               : text;
-}
-
 static const char *asked_text(Pool *pool, const RematReport *r, Budget asked)
 {
-    const char *bytes = apart_text(pool, r->budget_bytes, r->min_feasible_bytes);
+    const char *bytes = bytes_apart_text(pool, r->budget_bytes, r->min_feasible_bytes);
     if (strcmp(bytes, bytes_text(pool, r->lower_bound_bytes)) == 0)
-        bytes = apart_text(pool, r->budget_bytes, r->lower_bound_bytes);
+        bytes = bytes_apart_text(pool, r->budget_bytes, r->lower_bound_bytes);
     return asked.kind == BUDGET_PERCENT ? pool_printf(pool, "%g%% (%s)", asked.amount, bytes)
                                         : bytes;
 }
@@ -173,8 +164,8 @@ RematError bound_report_infeasible(Pool *pool, const RematReport *r, Budget aske
                                    const char *way_out)
 {
     const char *budget = asked_text(pool, r, asked), *load = load_text(pool, r),
-               *least = apart_text(pool, r->min_feasible_bytes, r->budget_bytes),
-               *bound = apart_text(pool, r->lower_bound_bytes, r->budget_bytes);
+               *least = bytes_apart_text(pool, r->min_feasible_bytes, r->budget_bytes),
+               *bound = bytes_apart_text(pool, r->lower_bound_bytes, r->budget_bytes);
     const char *found = is_proven(r) && strcmp(least, bound) == 0
                             ? "no plan"
                             : pool_printf(pool, "the smallest plan found takes %s; none", least);

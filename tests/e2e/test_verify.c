@@ -27,7 +27,7 @@ static void test_same_plan(const char *example)
 /* Sizes that read the same when rounded are given in bytes. */
 static void test_near_sizes(void)
 {
-    expect_said(0, "4261952B instead of 4262016B",
+    expect_said(0, "4261952 bytes instead of 4262016 bytes",
                 "printf 'model m(x: f32[2, 8192]) { return x |> a: linear(64) |> silu() |> b: "
                 "linear(4) }\ntrain { batch = synthetic(x = f32[2, 8192], label = i32[2])\nloss = "
                 "cross_entropy(m(batch.x), batch.label)\noptim = sgd(lr = 0.1)\nsteps = 1 }' > "

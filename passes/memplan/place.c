@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The placement driver: split, search from large to small and from tight to loose (P6), try orders
- * and methods, let the misplaced buffers move up (P1, P4), then branch and bound (P5).
+/* The placement driver: split, search from large to small and from tight to loose (P6), try orders,
+ * let the misplaced buffers move up (P1, P4), then branch and bound (P5).
  *
  * Sources: Lim, Bhattacharyya et al. and MiniMalloc (Moffitt 2023) for the canonical skyline view;
  * squeaky wheel optimization: Joslin and Clements 1999.  Effort is bounded by counted steps, never
@@ -12,24 +12,19 @@
 
 #include <string.h>
 
-enum {
-    MAX_ROUNDS = 8,
-    MAX_STALE = 3,
-    N_ORDERS = 9,
-    RANDOM_PASSES = 6,
-    MAX_EXACT = 2000,
-    MAX_LEVELS = 8000,
-    MAX_TIGHT = 16000,
-    ATTEMPTS = 9,
-    ATTEMPTS_OF_MANY = 4,
-    ABOVE_SHIFT = 4,
-    FEW = 1500,
-    SEEDS = 7,
-    SEEDS_OF_FEW = 10
-};
-static const int64_t WORK_LIMIT = 500000000, MANY_LIMIT = 240000000, RANDOM_LIMIT = 100000000;
+/* Rounds of the squeaky wheel, and how many in a row may bring nothing. */
+enum { MAX_ROUNDS = 8, MAX_STALE = 3, N_ORDERS = 9 };
+/* Up to how many buffers: beyond, one attempt would use up all steps. */
+enum { MAX_EXACT = 2000, MAX_LEVELS = 8000, MAX_TIGHT = 16000 };
+/* Attempts from tight to loose, and from large to small: fewer where each takes long. */
+enum { ATTEMPTS = 9, ATTEMPTS_OF_MANY = 4, FEW = 1500, SEEDS = 7, SEEDS_OF_FEW = 10 };
+/* Steps of all attempts together: one or two seconds; of plans on trial, hundredths; of one
+ * attempt, and of one for each buffer; of the orders, which mostly add nothing to the searches
+ * before. */
+static const int64_t WORK_LIMIT = 500000000, MANY_LIMIT = 240000000;
 static const int64_t SKETCH_LIMIT = 20000000, LEVELS_LIMIT = 50000000, LEVEL_STEPS = 120000;
 static const int64_t ORDERS_LIMIT = 30000000;
+/* Of the branch and bound that comes before longer attempts. */
 static const int64_t QUICK_EXACT = 4000000;
 
 /* T max load, Z size, W life, A area; all descending.  The first is the one that usually suffices
@@ -43,30 +38,19 @@ typedef struct Search {
     int *order;
     int64_t *trial, *best; /* offsets */
     int64_t best_height;
-    int64_t lower;   /* no layout below it is worth having, or there is none */
-    uint64_t random; /* 0: offenders move to half their position */
+    int64_t lower; /* no layout below it is worth having, or there is none */
 } Search;
 
-typedef int64_t PlaceMethod(const PlaceProblem *p, const int *order, int64_t *offset,
-                            PlaceWork *work);
-
-/* Buffers that stick out above the target move from position k to k/2; in the random rounds some of
- * them move anywhere before. */
+/* Buffers that stick out above the target move from position k to k/2. */
 static void promote_offenders(Search *s)
 {
     const PlaceProblem *p = s->p;
-    for (int k = 0, moved = 0; k < p->n; k++) {
+    for (int k = 0; k < p->n; k++) {
         int b = s->order[k], to = k / 2;
         if (s->trial[b] + p->size[b] <= p->target)
             continue;
-        if (s->random && moved > 0 && place_random(&s->random) % 2)
-            continue;
-        if (s->random && k > 0)
-            to = (int)(place_random(&s->random) % (uint64_t)k * (place_random(&s->random) % 1024) /
-                       1024);
         memmove(s->order + to + 1, s->order + to, (size_t)(k - to) * sizeof *s->order);
         s->order[to] = b;
-        moved++;
     }
 }
 
@@ -89,9 +73,9 @@ static void keep_lower(Search *s, int64_t height)
     memcpy(s->best, s->trial, (size_t)s->p->n * sizeof *s->best);
 }
 
-static int64_t try_order(Search *s, PlaceMethod *method)
+static int64_t try_order(Search *s)
 {
-    int64_t height = method(s->p, s->order, s->trial, s->work);
+    int64_t height = place_skyline(s->p, s->order, s->trial, s->work);
     keep_lower(s, height);
     return height;
 }
@@ -107,23 +91,16 @@ static void try_levels(Search *s, uint64_t seed, int64_t steps)
     s->work->limit = limit;
 }
 
-static void squeaky_wheel(Search *s, PlaceMethod *method)
+static void squeaky_wheel(Search *s)
 {
     int64_t lowest = INT64_MAX;
     int stale = 0;
     for (int round = 0; round < MAX_ROUNDS && stale < MAX_STALE && !search_done(s); round++) {
-        int64_t height = try_order(s, method);
+        int64_t height = try_order(s);
         stale = height < lowest ? 0 : stale + 1;
         lowest = height < lowest ? height : lowest;
         promote_offenders(s);
     }
-}
-
-/* First fit may look at every placed buffer: skipped where that alone would use up the effort. */
-static bool first_fit_affordable(const Search *s)
-{
-    int64_t n = s->p->n;
-    return n * n / 2 < s->work->limit - s->work->done;
 }
 
 /* Orders by the height that the skyline reaches with them, the lowest first; untried ones last. */
@@ -134,20 +111,12 @@ static void rank_orders(Search *s, int rank[N_ORDERS])
         height[k] = INT64_MAX;
         if (k == 0 || !search_done(s)) {
             place_order(s->p, orders[k], s->order);
-            height[k] = try_order(s, place_skyline);
+            height[k] = try_order(s);
         }
         int to = k;
         for (; to > 0 && height[k] < height[rank[to - 1]]; to--)
             rank[to] = rank[to - 1];
         rank[to] = k;
-    }
-}
-
-static void wheel_orders(Search *s, const int rank[N_ORDERS], PlaceMethod *method)
-{
-    for (int k = 0; k < N_ORDERS && !search_done(s); k++) {
-        place_order(s->p, orders[rank[k]], s->order);
-        squeaky_wheel(s, method);
     }
 }
 
@@ -165,39 +134,17 @@ static void try_tight_first(Search *s, int attempts)
             keep_lower(s, place_height(s->p, s->trial));
 }
 
-/* The same where that failed: within a sixteenth of the way up to what is known, then an eighth,
- * ...
- */
-static void try_tight_above(Search *s, int attempts)
-{
-    int64_t unit = place_unit(s->p);
-    int shift = ABOVE_SHIFT;
-    for (int k = 0; k < attempts && shift > 0 && s->p->n <= MAX_TIGHT && !search_done(s); k++) {
-        int64_t limit = s->lower + ((s->best_height - s->lower) >> shift) / unit * unit;
-        bool found = limit > s->lower && place_tight_first(s->p, limit, k, s->trial, s->work);
-        if (found)
-            keep_lower(s, place_height(s->p, s->trial));
-        shift = found ? ABOVE_SHIFT : k % 2 == 0 ? shift : shift - 1;
-    }
-}
-
-/* Nine orders, then `passes` more with random moves. */
-static void try_orders(Search *s, int passes)
+/* Nine orders once, then with the squeaky wheel. */
+static void try_orders(Search *s)
 {
     int rank[N_ORDERS];
     int64_t limit = s->work->limit;
     if (s->p->n <= MAX_LEVELS) /* where these mostly add nothing */
         limit_work(s, ORDERS_LIMIT);
     rank_orders(s, rank);
-    for (int pass = 0; pass <= passes && !search_done(s); pass++) {
-        s->random = (uint64_t)pass * 0x9e3779b97f4a7c15u;
-        wheel_orders(s, rank, place_skyline);
-        if (first_fit_affordable(s))
-            wheel_orders(s, rank, place_first_fit);
-        if (pass == 0) {
-            s->work->limit = limit;
-            limit_work(s, RANDOM_LIMIT);
-        }
+    for (int k = 0; k < N_ORDERS && !search_done(s); k++) {
+        place_order(s->p, orders[rank[k]], s->order);
+        squeaky_wheel(s);
     }
     s->work->limit = limit;
 }
@@ -213,16 +160,13 @@ static int64_t place_component(const PlaceProblem *p, int64_t *offset, PlaceWork
     s.trial = POOL_ARRAY(p->scratch, (size_t)p->n, int64_t);
     bool final = exact_steps >= MEMPLAN_EXACT_STEPS;
     place_order(p, orders[0], s.order);
-    try_order(&s, place_skyline);
+    try_order(&s);
     try_levels(&s, 0, SKETCH_LIMIT);
     if (exact_steps == MEMPLAN_SKETCH)
         return s.best_height;
     try_exact(&s, QUICK_EXACT);
     try_tight_first(&s, !final ? 1 : p->n > MAX_LEVELS ? ATTEMPTS_OF_MANY : ATTEMPTS);
-    if (final)
-        try_tight_above(&s, ATTEMPTS);
-    try_levels(&s, 1, LEVELS_LIMIT);
-    try_orders(&s, final && p->n > MAX_LEVELS ? RANDOM_PASSES : 0);
+    try_orders(&s);
     uint64_t seeds = p->n <= FEW ? SEEDS_OF_FEW : SEEDS; /* short searches differ much */
     for (uint64_t seed = 2; final && seed < seeds; seed++)
         try_levels(&s, seed, LEVELS_LIMIT);

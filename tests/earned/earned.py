@@ -7,6 +7,7 @@
     earned.py run [REGEX]        plan every network and budget without each part that REGEX finds (and with all);
                                  goes on where it was stopped; --networks A,B plans only these, in this order;
                                  --undecided leaves out parts that have gained something on a network before
+    earned.py arenas FILE...     place the buffers of files (scrimp plan --arena-csv) without each part of the placement
     earned.py report             write docs/results/parts.md
 
 What is measured: the time that recomputation adds within 50, 30 and 20% (the budget in bytes is that of all parts),
@@ -177,19 +178,65 @@ def command_run(args):
             print(f"{name:26} {network:44} {mine[network]['seconds']:7.1f} s", flush=True)
 
 
+def place(path, number):
+    env = os.environ | ({"SCRIMP_MUTANT": str(number)} if number else {})
+    begin = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+    done = subprocess.run([mutate.BUILD / "scrimp", "arena", path, "--json"], env=env, check=True, capture_output=True)
+    found = json.loads(done.stdout)
+    return [found["arena_bytes"], found["lower_bound_bytes"], resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - begin]
+
+
+def command_arenas(args):
+    placing = [p for p in read_parts()[0] if p.name.startswith("place_")]
+    known = load()
+    for path in args.files:
+        mine = known.setdefault("arenas", {}).setdefault(pathlib.Path(path).stem, {})
+        for name, number in [(EVERYTHING, 0)] + [(p.name, p.number) for p in placing]:
+            if name not in mine:
+                mine[name] = place(path, number)
+        save(known)
+
+
 # --- the page ---
 
 
 HEAD = """# What each part gains
 
-Written by `tests/earned/earned.py report` on {date}, from {n} networks. Each part is switched off alone. *worse*, *better*: at how
-many of the {budgets} budgets (50, 30 and 20%) recomputation then takes more or less time by at least 0.01 points, with the sum of
-these points and the largest; *least*: the change of the smallest arena, in percent of what is needed beyond the persistent bytes, on
-average and at most; *gap*: of the arena above its lower bound, in percent, summed over all plans; *seconds*: of the processor, in all.
+Written by `tests/earned/earned.py report` on {date}, from {n} networks. Each part is switched off alone, on
+all of them or until it was seen to gain something.
+
+- *worse*, *better*: at how many of the {budgets} budgets (50, 30 and 20%) recomputation then takes more or less time by
+  at least 0.01 points, with the sum of these points and the largest;
+- *least*: the change of the smallest arena, in percent of what is needed beyond the persistent bytes, on average and at
+  most;
+- *gap*: of the arena above its lower bound, in percent, summed over all plans;
+- *seconds*: of the processor, in all.
 
 | part | what it is | worse | better | points | most | least | most | gap | seconds |
 |---|---|---|---|---|---|---|---|---|---|
 """
+
+
+ARENAS_HEAD = """
+## Placement alone
+
+The buffers of {n} files, placed without each part: training steps under budgets, MiniMalloc's instances and random
+ones. *larger*, *smaller*: how many arenas become so, and the largest change in percent.
+
+| part | larger | most | smaller | most | seconds |
+|---|---|---|---|---|---|
+"""
+
+
+def arenas_table(arenas, parts):
+    text = ARENAS_HEAD.format(n=len(arenas))
+    for p in parts:
+        both = [(x[EVERYTHING], x[p.name]) for x in arenas.values() if p.name in x]
+        change = [100 * (without[0] / base[0] - 1) for base, without in both]
+        if both:
+            text += (f"| `{p.name}` | {sum(d > 0 for d in change)} | {max(change):+.2f} | {sum(d < 0 for d in change)} "
+                     f"| {min(change):+.2f} | {sum(w[2] - b[2] for b, w in both):+.1f} |\n")
+    return text
 
 
 def compare(base, other):
@@ -220,19 +267,23 @@ def command_report(args):
     text = HEAD.format(date=datetime.date.today().isoformat(), n=len(base), budgets=len(base) * len(PERCENTS))
     for p in parts:
         if known.get(p.name):
-            w, b, points, most, least, least_most, gap, seconds = compare(base, known[p.name])
-            some = "" if len(known[p.name]) == len(base) else f" ({len(known[p.name])} networks)"
+            other = {k: v for k, v in known[p.name].items() if k in base}
+            w, b, points, most, least, least_most, gap, seconds = compare(base, other)
+            some = "" if len(other) == len(base) else f" ({len(other)} networks)"
             text += (f"| `{p.name}` | {p.what}{some} | {w} | {b} | {points:+.2f} | {most:.2f} | {least:+.2f} | {least_most:+.2f} "
                      f"| {gap:+.2f} | {seconds:+.0f} |\n")
-    PAGE.write_text(text)
+    PAGE.write_text(text + arenas_table(known.get("arenas", {}), parts))
 
 
 def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     sub = p.add_subparsers(required=True)
-    for name, call in [("check", command_check), ("build", command_build), ("run", command_run), ("report", command_report)]:
+    for name, call in [("check", command_check), ("build", command_build), ("run", command_run), ("arenas", command_arenas),
+                       ("report", command_report)]:
         s = sub.add_parser(name)
         s.set_defaults(call=call)
+        if name == "arenas":
+            s.add_argument("files", nargs="+")
         if name == "run":
             s.add_argument("regex", nargs="?", default="")
             s.add_argument("--networks", help="only networks with one of these in their names")

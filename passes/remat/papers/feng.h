@@ -16,7 +16,7 @@
 #ifndef SCRIMP_PASSES_REMAT_PAPERS_FENG_H
 #define SCRIMP_PASSES_REMAT_PAPERS_FENG_H
 
-#include "passes/remat/model/solver.h"
+#include "passes/remat/model/problem.h"
 #include "passes/remat/papers/forward_graph.h"
 
 /* A graph with one source, 0, and one target, n - 1. */
@@ -70,12 +70,6 @@ typedef void FengSeen(void *user, const FengGraph *f, const bool *checkpoint);
 /* The best checkpoints in the division, over all max terms C.  seen may be NULL. */
 FengAnswer feng_plan(Pool *pool, const ForwardGraph *g, FengDivision division, int64_t max_steps,
                      FengSeen *seen, void *user);
-
-/* A schedule of the step: the checkpoints and the segments that end at the target are kept.  Every
- * answer of feng_plan on the way to the best is tried, with the ways back to keeping everything,
- * and remat_check decides. */
-RematStatus feng_schedule(FengDivision division, const RematProblem *p, const RematOptions *o,
-                          Pool *pool, RematSchedule *out);
 
 /* By view node: checkpoints, and what reaches the target without passing one. */
 void feng_kept(const FengGraph *f, const bool *checkpoint, bool *keep);

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* From a method of the paper to its figures, and to a schedule of the step (see kusumoto.h). */
+/* From a method of the paper to its figures, and to a schedule of the step (see kusumoto.h); the
+ * solvers of its two dynamic programs. */
 #include "passes/remat/papers/candidates.h"
 #include "passes/remat/papers/forward_view.h"
 #include "passes/remat/papers/kusumoto.h"
+#include "passes/remat/solvers.h"
 
 #include <math.h>
 #include <string.h>
@@ -84,4 +86,33 @@ RematStatus kusumoto_schedule(const KusumotoMethod *method, const RematProblem *
     RematStatus status = candidates_answer(c, pool, out);
     pool_free(scratch);
     return limited ? REMAT_LIMIT : status;
+}
+
+/* Exact dynamic programming over all lower sets.
+ *
+ * Source: Kusumoto et al. 2019, section 4.2 and algorithm 1.  Errata: see kusumoto.h.  Differs:
+ * with more than sqrt(max_steps) lower sets it is the approximate algorithm (4.3) and has the
+ * status `limit`, as it has when the steps run out; real times are quantised to 4,096 units. */
+const KusumotoMethod kusumoto_exact = {1000000000, kusumoto_family_all, kusumoto_smallest_budget,
+                                       kusumoto_solve};
+
+RematStatus remat_kusumoto_exact(const RematProblem *p, const RematOptions *o, Pool *pool,
+                                 RematSchedule *out)
+{
+    return kusumoto_schedule(&kusumoto_exact, p, o, pool, out);
+}
+
+/* Approximate dynamic programming over lower sets.
+ *
+ * Source: Kusumoto et al. 2019, section 4.3 and algorithm 1: the sets are {L^v}, the ancestors of v
+ * with v; the empty set and V are added.  Errata: see kusumoto.h.  Differs: past 1,000 sets those
+ * with the smallest boundaries are used; real times are quantised to at most 4,096 units (fewer for
+ * large graphs, so that blocks times units stay below 8e6). */
+const KusumotoMethod kusumoto_approx = {1000000000, kusumoto_family_ancestors,
+                                        kusumoto_smallest_budget, kusumoto_solve};
+
+RematStatus remat_kusumoto_approx(const RematProblem *p, const RematOptions *o, Pool *pool,
+                                  RematSchedule *out)
+{
+    return kusumoto_schedule(&kusumoto_approx, p, o, pool, out);
 }

@@ -150,22 +150,15 @@ static Node node_make(Graph *g, OpKind op, const ValueId *in, int n_in, const At
     return n;
 }
 
-static NodeId try_add(Graph *g, const Node *node, const char *name, ShapeError *err)
-{
-    Type few[FEW_RESULTS], *types = few;
-    int n_out, room = node_max_results(node);
-    if (room > FEW_RESULTS)
-        types = POOL_ARRAY(g->pool, (size_t)room, Type);
-    if (!node_infer(g, node, types, &n_out, err))
-        return NODE_NONE;
-    return graph_append(g, node, types, output_names(g, node->op, name, n_out), n_out);
-}
-
 NodeId graph_try_add(Graph *g, OpKind op, const ValueId *in, int n_in, const AttrList *attrs,
                      const char *name, Loc loc, ShapeError *err)
 {
     Node node = node_make(g, op, in, n_in, attrs, loc);
-    return try_add(g, &node, name, err);
+    Type types[FEW_RESULTS];
+    int n_out;
+    if (!node_infer(g, &node, types, &n_out, err))
+        return NODE_NONE;
+    return graph_append(g, &node, types, output_names(g, op, name, n_out), n_out);
 }
 
 ValueId graph_add(Graph *g, OpKind op, const ValueId *in, int n_in, const AttrList *attrs,
@@ -186,18 +179,6 @@ ValueId graph_add_source(Graph *g, OpKind op, Type type, const AttrList *attrs, 
     Node node = node_make(g, op, NULL, 0, attrs, loc);
     NodeId n = graph_append(g, &node, &type, output_names(g, op, name, 1), 1);
     return graph_node(g, n)->out[0];
-}
-
-NodeId graph_add_fused(Graph *g, Graph *body, const ValueId *in, int n_in, const char *name,
-                       Loc loc)
-{
-    ShapeError err;
-    Node node = node_make(g, OP_fused, in, n_in, NULL, loc);
-    node.body = body;
-    NodeId n = try_add(g, &node, name, &err);
-    if (n == NODE_NONE)
-        BUG("fused (%s): %s", name ? name : "unnamed", err.message);
-    return n;
 }
 
 void graph_add_output(Graph *g, const char *name, ValueId value)

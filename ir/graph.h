@@ -130,9 +130,6 @@ ValueId graph_add(Graph *g, OpKind op, const ValueId *in, int n_in, const AttrLi
 /* A SOURCE node with a declared type (input, param, buffer, state, const). */
 ValueId graph_add_source(Graph *g, OpKind op, Type type, const AttrList *attrs, const char *name,
                          Loc loc);
-/* A fused node around body (see Node.body). */
-NodeId graph_add_fused(Graph *g, Graph *body, const ValueId *in, int n_in, const char *name,
-                       Loc loc);
 void graph_add_output(Graph *g, const char *name, ValueId value);
 /* VALUE_NONE when there is none of that name. */
 ValueId graph_find(const Graph *g, const char *name);

@@ -4,6 +4,7 @@
 #define SCRIMP_TESTS_PROPERTY_OP_CASES_REST_H
 
 #include "op_case.h"
+#include "tests/support/fused.h"
 
 /* --- normalisation --- */
 

@@ -2,6 +2,7 @@
 /* Matrix products of every target of this host against the reference evaluator.  Operands are small
  * multiples of 1/4, so that every sum is exact and results must be equal. */
 #include "exact_case.h"
+#include "tests/support/fused.h"
 
 static void swap(int64_t *a, int64_t *b)
 {

@@ -6,6 +6,7 @@
 #define SCRIMP_TESTS_RANDOM_GRAPH_H
 
 #include "op_cases.h"
+#include "tests/support/fused.h"
 
 typedef struct Random {
     uint64_t state;

@@ -5,6 +5,7 @@
 
 #include "ir/eval.h"
 #include "ir/print.h"
+#include "tests/support/fused.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -4,6 +4,7 @@
 #include "ir/graph.h"
 #include "ir/verify.h"
 #include "ir/workspace.h"
+#include "tests/support/fused.h"
 
 #include <string.h>
 #include <time.h>

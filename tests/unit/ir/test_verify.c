@@ -2,6 +2,7 @@
 /* Each rule of the verifier, provoked by damaging a graph that passes. */
 #include "check.h"
 #include "ir/verify.h"
+#include "tests/support/fused.h"
 
 #include <string.h>
 

@@ -7,6 +7,7 @@
 #include "ir/eval.h"
 #include "ir/verify.h"
 #include "passes/pass.h"
+#include "tests/support/fused.h"
 
 #include <string.h>
 

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The printed memory equals what is used: the larger examples. */
+#include "e2e.h"
 #include "resident_memory.h"
+
+#include <stdio.h>
 
 int main(void)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Measured costs of the other examples, small. */
+#include "e2e.h"
 #include "profile_example.h"
 
 static const ProfileExample examples[] = {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Promise 8 at its full size: 10,000 steps. */
+#include "e2e.h"
 #include "steps_allocate.h"
 
 int main(void)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Recomputation is invisible: every example, solver and budget, at one and two threads. */
+#include "e2e.h"
 #include "verify_example.h"
 
 static const char *const examples[] = {"mlp.scrimp -D N=16",

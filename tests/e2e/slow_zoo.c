@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Every network of the zoo, in every variant: see zoo.h; test_zoo.c has the others. */
+#include "e2e.h"
 #include "zoo.h"
+
+#include <stdio.h>
 
 // clang-format off
 static const ZooModel models[] = {

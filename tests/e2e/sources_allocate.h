@@ -4,7 +4,11 @@
 #ifndef SCRIMP_TESTS_SOURCES_ALLOCATE_H
 #define SCRIMP_TESTS_SOURCES_ALLOCATE_H
 
+#include "e2e.h"
 #include "steps_allocate.h"
+
+#include <stdio.h>
+#include <string.h>
 
 static inline FILE *source_file(const char *name)
 {

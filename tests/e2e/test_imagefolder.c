@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Training on a folder of pictures: what it sees depends on the seed alone, and what is damaged is
  * named. */
+#include "e2e.h"
 #include "kill_and_resume.h"
 
 #include <png.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* One run's folder and more than one process: a second writer is told who the first is, a killed
  * one blocks nobody, and readers are never in the way. */
+#include "e2e.h"
 #include "tiny_model.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Measured costs of examples whose kernels are quickly compiled; slow_profile.c has the others. */
+#include "e2e.h"
 #include "profile_example.h"
 
 static const ProfileExample examples[] = {

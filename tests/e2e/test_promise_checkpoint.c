@@ -1,6 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Promises 12 and 13 through the command line: killed at any moment, disk full at any byte. */
+#include "e2e.h"
 #include "kill_and_resume.h"
+#include "tiny_model.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
 
 /* Files may not grow past a limit, as on a full disk: the run ends with an error, and what it had
  * saved before is whole and resumes to the undisturbed run's bits. */

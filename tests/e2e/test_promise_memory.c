@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Promises 7 and 8: budgets are kept and monotone; out of memory happens before step 1 or never. */
+#include "e2e.h"
 #include "sources_allocate.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 static void test_sweep(const char *example)
 {

@@ -2,8 +2,10 @@
 /* Promise 10: what scrimp makes is a function of its input.  Dumps, plans and compiled steps of two
  * runs are the same bytes; so are trained weights for any number of threads, any number of compiler
  * processes and a cold or warm cache. */
+#include "e2e.h"
 #include "tiny_model.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static void test_dumps(const char *example)

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Saving as a user meets it: file systems without links, disks that are slower than the steps. */
+#include "e2e.h"
 #include "tiny_model.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What a user's terminal, shell and scheduler do to a training run: it saves when it is told to
  * end, and goes on when only a reader of its messages does. */
+#include "e2e.h"
 #include "tiny_model.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <pty.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Recomputation is invisible: examples with several solvers, at one and two threads.
  * slow_verify.c goes through all combinations. */
+#include "e2e.h"
 #include "verify_example.h"
+
+#include <stdio.h>
 
 static const char *const examples[] = {"mlp.scrimp -D N=16", "convnet.scrimp -D N=8",
                                        "resnet.scrimp -D depth=18 -D size=32 -D N=2 -D classes=10",

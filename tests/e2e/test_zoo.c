@@ -2,7 +2,10 @@
 /* The zoo at the batches of the papers is planned in seconds, and what compiles quickly learns:
  * see zoo.h.  SCRIMP_ALL=1: those networks, too, that take many seconds. */
 #include "../sample.h"
+#include "e2e.h"
 #include "zoo.h"
+
+#include <stdio.h>
 
 typedef struct Planned {
     const char *model;

@@ -2,8 +2,8 @@
 /* Plans of every example: the budget is kept, the arena equals its lower bound (nearly, at the
  * smallest budget), sweeps are monotone.
  * SCRIMP_BUDGETS: how many budgets of a sweep. */
-#include "../sample.h"
 #include "e2e.h"
+#include "tests/support/sample.h"
 
 #include <stdio.h>
 #include <string.h>

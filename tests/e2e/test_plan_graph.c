@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* plan --graph: random graphs x solvers x budgets, each answer replayed by code that shares
  * nothing with scrimp.  SCRIMP_GRAPHS: how many graphs. */
-#include "../sample.h"
 #include "e2e.h"
 #include "tests/support/graph_replay.h"
 #include "tests/support/random_step.h"
+#include "tests/support/sample.h"
 
 #include <math.h>
 #include <stdio.h>

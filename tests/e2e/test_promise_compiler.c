@@ -2,8 +2,8 @@
 /* Promise 11, the part about code generation: its processes may die in any way; scrimp reports it,
  * exits with 1, leaves no half-written file behind that is ever used, and the next run works.
  * SCRIMP_FLIPS, SCRIMP_CUTS: how many bits and lengths of the files in the cache are changed. */
-#include "../sample.h"
 #include "e2e.h"
+#include "tests/support/sample.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The zoo at the batches of the papers is planned in seconds, and what compiles quickly learns:
  * see zoo.h.  SCRIMP_ALL=1: those networks, too, that take many seconds. */
-#include "../sample.h"
 #include "e2e.h"
+#include "tests/support/sample.h"
 #include "zoo.h"
 
 #include <stdio.h>

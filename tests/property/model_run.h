@@ -10,12 +10,12 @@
 #include "frontend/language/frontend.h"
 #include "ir/eval.h"
 #include "passes/pass.h"
-#include "plan_request.h"
 #include "runtime/arena.h"
 #include "runtime/rng.h"
 #include "runtime/threads.h"
-#include "sample.h"
+#include "tests/support/plan_request.h"
 #include "tests/support/random_model.h"
+#include "tests/support/sample.h"
 
 #include <math.h>
 #include <stdlib.h>

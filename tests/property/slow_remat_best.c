@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* scrimp is never beaten by another solver at any of 50 budgets on any network of the zoo, at the
  * batch sizes of the papers, and time never grows with the budget.  Arguments: only these files. */
-#include "zoo_problem.h"
+#include "check.h"
+#include "tests/support/zoo_problem.h"
+
+#include <string.h>
 
 static const ZooProblem zoo[] = {
     {"alexnet", {"N=1024"}},

@@ -8,13 +8,15 @@
 #include "op_cases.h"
 #include "op_cases_conv.h"
 #include "op_extremes.h"
-#include "sample.h"
+#include "tests/support/sample.h"
 
 #include "ir/eval.h"
 #include "ir/support/map.h"
 #include "ir/support/strbuf.h"
 
 #include <signal.h>
+#include <stdlib.h>
+#include <string.h>
 
 enum { SHAPES = 6, OTHER_TARGET_SHAPES = 2, ATTEMPTS = 40 };
 

@@ -2,10 +2,11 @@
 /* Where a piece lies, and numbers such as constants and the keys of dropout, are arguments of a
  * kernel: a loop that is unrolled over more steps makes more calls, not more kernels.  Only the
  * groups that long sums are fused in may differ, which are as many for every long loop. */
+#include "check.h"
 #include "codegen/build/codegen.h"
 #include "ir/support/map.h"
 #include "passes/pass.h"
-#include "unit/frontend/lower_text.h"
+#include "tests/support/lower_text.h"
 
 static const struct Scan {
     const char *name, *text;

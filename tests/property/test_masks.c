@@ -2,11 +2,13 @@
 /* Bits and indices instead of whole tensors leave every bit of a training step as it is: random
  * models with every mask there can be, with and without recomputation, also when there are NaN.
  * SCRIMP_MODELS sets how many models of each family (default 1). */
-#include "fixed_models.h"
 #include "model_run.h"
+#include "tests/support/fixed_models.h"
 
 #include "passes/mask_rewrite.h"
-#include "plan_request.h"
+#include "tests/support/plan_request.h"
+
+#include <stdlib.h>
 
 enum { STEPS = 3 };
 

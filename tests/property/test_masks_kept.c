@@ -6,9 +6,9 @@
 #include "ir/eval.h"
 #include "ir/support/strbuf.h"
 #include "passes/pass.h"
-#include "plan_request.h"
-#include "sample.h"
-#include "unit/frontend/lower_text.h"
+#include "tests/support/lower_text.h"
+#include "tests/support/plan_request.h"
+#include "tests/support/sample.h"
 
 #include <math.h>
 #include <string.h>

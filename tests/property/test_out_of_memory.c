@@ -11,7 +11,7 @@
 #include "ir/print.h"
 #include "ir/support/strbuf.h"
 #include "passes/pass.h"
-#include "plan_request.h"
+#include "tests/support/plan_request.h"
 #include "tests/support/random_model.h"
 
 #include <malloc.h>

@@ -5,15 +5,19 @@
  * this, and so do measured costs, which are taken under one plan of each and used for others
  * (frontend/driver/cli_costs.c).  SCRIMP_MODELS: how many random models;
  * SCRIMP_ALL=1: all networks too. */
+#include "check.h"
 #include "codegen/build/codegen.h"
-#include "csv.h"
-#include "fixed_models.h"
 #include "ir/support/map.h"
 #include "passes/pass.h"
-#include "plan_request.h"
-#include "sample.h"
+#include "tests/support/csv.h"
+#include "tests/support/fixed_models.h"
+#include "tests/support/lower_text.h"
+#include "tests/support/plan_request.h"
 #include "tests/support/random_model.h"
-#include "unit/frontend/lower_text.h"
+#include "tests/support/sample.h"
+
+#include <stdio.h>
+#include <string.h>
 
 /* What measured costs are known by. */
 static Map kernels_of(Pool *pool, const Graph *g)

@@ -3,11 +3,12 @@
  * problems, layered steps, small networks and a large one, at 50 budgets each.  SCRIMP_PROBLEMS:
  * how many random ones; SCRIMP_ALL=1: every network, else each second one.
  * slow_remat_best.c has the whole zoo. */
-#include "never_beaten.h"
+#include "check.h"
 #include "passes/remat/cache/solution_cache.h"
-#include "sample.h"
 #include "tests/support/layered_problem.h"
-#include "zoo_problem.h"
+#include "tests/support/never_beaten.h"
+#include "tests/support/sample.h"
+#include "tests/support/zoo_problem.h"
 
 #include <stdlib.h>
 

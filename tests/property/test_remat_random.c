@@ -12,8 +12,8 @@
 #include "passes/remat/model/step_problem.h"
 #include "passes/remat/order/reorder.h"
 #include "passes/remat/solvers.h"
-#include "sample.h"
 #include "tests/support/random_step.h"
+#include "tests/support/sample.h"
 
 #include <string.h>
 

@@ -4,11 +4,13 @@
  * before each step; the arena's high water is what the plan says; another build of the same text is
  * the same.  SCRIMP_MODELS sets how many models of each family (default 1), SCRIMP_STEPS how many
  * steps; SCRIMP_ALL=1: every solver at every budget. */
-#include "fixed_models.h"
 #include "model_run.h"
-#include "sample.h"
+#include "tests/support/fixed_models.h"
+#include "tests/support/sample.h"
 
 #include "ir/print.h"
+
+#include <stdlib.h>
 
 static const char *const solvers[] = {NULL, "chen", "kusumoto_approx"};
 static const char *const budgets[] = {"70%", "min"};

@@ -3,6 +3,8 @@
  * and of tensor2tensor's get_timing_signal_1d, in double. */
 #include "model_run.h"
 
+#include <stdlib.h>
+
 typedef struct Table {
     const char *text;
     int64_t length, dim;

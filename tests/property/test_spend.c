@@ -5,9 +5,9 @@
 #include "check.h"
 #include "passes/pass.h"
 #include "passes/remat/cache/solution_cache.h"
-#include "plan_request.h"
-#include "sample.h"
-#include "unit/frontend/lower_text.h"
+#include "tests/support/lower_text.h"
+#include "tests/support/plan_request.h"
+#include "tests/support/sample.h"
 
 typedef struct Network {
     const char *name, *defs[5]; /* NULL at the end */

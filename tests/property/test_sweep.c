@@ -12,6 +12,7 @@
 
 #include "codegen/build/supports.h"
 
+#include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>

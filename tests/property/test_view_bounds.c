@@ -14,6 +14,7 @@
 #include "passes/views.h"
 #include "tests/support/random.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 enum { MOST_VALUES = 24, MOST_PLANS = 60, RANDOM_PLANS = 24, MOST_RERUNS = 10 };

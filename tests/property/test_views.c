@@ -3,10 +3,12 @@
  * of steps that copy them, in a smaller arena, under budgets too.  SCRIMP_ALL=1: all cases;
  * SCRIMP_CASE: one. */
 #include "model_run.h"
-#include "sample.h"
+#include "tests/support/sample.h"
 
 #include "ir/strided_view.h"
 #include "passes/remat/report.h"
+
+#include <stdlib.h>
 
 enum { STEPS = 3 };
 static const uint64_t data_seed = 23;

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* relu_mask of values that lie at a pitch in another, by every target of this host, against the
  * reference evaluator and against the mask of a dense copy. */
-#include "graph_text.h"
 #include "ir/eval.h"
 #include "run_kernels.h"
+#include "tests/support/graph_text.h"
 
 #include <math.h>
+#include <string.h>
 
 /* A part of a concatenation along the channels between two others, a subview of the whole, and a
  * part along the images, which lies densely but not at the start.  Of odd height and width, so that

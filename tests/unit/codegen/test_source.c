@@ -2,11 +2,13 @@
 /* What the kernels of small graphs ask of libgccjit, against source/NAME.expect; UPDATE=1 rewrites
  * these.  For the target "generic", which every machine has; in the order in which gcc evaluates
  * arguments, and in the words of libgccjit 12. */
+#include "check.h"
 #include "codegen/build/kernel.h"
 #include "codegen/jit/jit.h"
-#include "graph_text.h"
+#include "tests/support/graph_text.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 typedef struct Case {

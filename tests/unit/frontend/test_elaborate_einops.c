@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* einsum and rearrange against sums and indices written out, on random patterns and sizes: the
  * lowered graph is run by the reference evaluator. */
-#include "lower_text.h"
+#include "check.h"
+#include "tests/support/lower_text.h"
 
 #include "ir/eval.h"
 
 #include <math.h>
+#include <stdlib.h>
+#include <string.h>
 
 enum { LETTERS = 6, MAX_RANK = 4 };
 

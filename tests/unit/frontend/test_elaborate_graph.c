@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What the elaborator builds: names, labels, seq, shared, initial values, batch norm and dropout in
  * the three modes, hints, sections. */
-#include "lower_text.h"
+#include "check.h"
+#include "ir/summary.h"
+#include "tests/support/lower_text.h"
 
 #include <math.h>
+#include <stdlib.h>
+#include <string.h>
 
 #define OPTIONS "option N = 4\n"
 #define TRAIN(model, rest)                                                                         \

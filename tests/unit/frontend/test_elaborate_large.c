@@ -2,9 +2,12 @@
 /* Long files: as many options, names, blocks, arguments, statements and mistakes as fit take time
  * in proportion.  Where one of them is looked for among all others, this takes longer than a test
  * may. */
-#include "lower_text.h"
+#include "check.h"
+#include "tests/support/lower_text.h"
 
 #include "ir/support/strbuf.h"
+
+#include <string.h>
 
 /* AddressSanitizer makes it ten times as long. */
 #ifdef __SANITIZE_ADDRESS__

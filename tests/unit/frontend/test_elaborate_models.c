@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The examples: names, shapes and initial values of the published models, every mode, and training
  * sections. */
-#include "lower_text.h"
+#include "check.h"
+#include "ir/summary.h"
+#include "tests/support/lower_text.h"
+
+#include <stdlib.h>
+#include <string.h>
 
 typedef struct NamedShape {
     const char *name, *type, *init;

@@ -2,9 +2,12 @@
 /* Mutated examples: words exchanged, dropped, doubled, numbers changed.  Whatever the text, the
  * elaborator ends, with errors or with a graph that the verifier accepts (lowered_finish checks).
  */
-#include "lower_text.h"
+#include "check.h"
+#include "tests/support/lower_text.h"
 
 #include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
 
 enum { MAX_TEXT = 1 << 14, MAX_WORDS = 4096 };
 

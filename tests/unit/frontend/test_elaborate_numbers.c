@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Numbers that meet tensors: an element type that does not hold one is an error at its place, and
  * arithmetic on compile-time numbers ends in a number. */
-#include "lower_text.h"
+#include "check.h"
+#include "tests/support/lower_text.h"
+
+#include <string.h>
 
 typedef struct NumberCase {
     const char *expression;

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Compile-time values: the language checks itself with `assert`. */
-#include "lower_text.h"
+#include "check.h"
+#include "tests/support/lower_text.h"
+
+#include <stdlib.h>
+#include <string.h>
 
 static const char facts[] =
     "option N = 4, list = [1, 2, 3], name = \"abc\", concat = \"layer\"\n"

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Scanner, parser and tree: what is accepted, what it becomes, and where and how errors are said.
  */
-#include "parse_text.h"
+#include "check.h"
+#include "tests/support/parse_text.h"
+
+#include <stdlib.h>
+#include <string.h>
 
 static void expect_print(const char *text, const char *expected)
 {

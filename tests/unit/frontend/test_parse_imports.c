@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Files that import others: each once, in order, and what cannot be. */
-#include "parse_text.h"
+#include "check.h"
+#include "tests/support/parse_text.h"
 
+#include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 

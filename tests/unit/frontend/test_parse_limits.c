@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The parser at its limits: deep nesting, damaged texts, no memory. */
-#include "parse_text.h"
+#include "check.h"
+#include "tests/support/parse_text.h"
 
 #include <setjmp.h>
+#include <stdlib.h>
+#include <string.h>
 
 /* ---- depth ---- */
 

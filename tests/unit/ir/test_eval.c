@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The reference evaluator against values computed by hand, family by family.  What the gradients of
  * operations compute is checked by tests/property/test_gradients.c. */
-#include "graph_text.h"
+#include "check.h"
+#include "tests/support/graph_text.h"
 
 #include "ir/eval.h"
 #include "ir/print.h"

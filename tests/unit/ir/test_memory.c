@@ -2,11 +2,14 @@
 /* The pool and the map, and: every allocation of building, copying, verifying, printing and reading
  * a graph may fail.  Each failure arrives at the recovery point; leaks show under AddressSanitizer.
  */
+#include "check.h"
 #include "ir/print.h"
 #include "ir/support/bitset.h"
 #include "ir/support/map.h"
 #include "ir/verify.h"
-#include "random_graph.h"
+#include "tests/support/random_graph.h"
+
+#include <string.h>
 
 /* True when the work was done, false when memory ran out. */
 static bool work(uint64_t fail_at)

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Golden shapes: what every operation makes of its inputs, and the error code for inputs that do
  * not fit. */
-#include "op_cases.h"
+#include "check.h"
+#include "ir/support/strbuf.h"
+#include "tests/support/shape_cases.h"
+
+#include <string.h>
 
 static const char *run_case(Pool *pool, const OpCase *c)
 {
@@ -33,7 +37,7 @@ static const char *run_case(Pool *pool, const OpCase *c)
 static void check_coverage(void)
 {
     bool good[OP_COUNT] = {0}, bad[OP_COUNT] = {0};
-    for (size_t i = 0; i < N_OP_CASES; i++)
+    for (int i = 0; i < n_op_cases; i++)
         (op_cases[i].expect[0] == 'E' ? bad : good)[op_cases[i].op] = true;
     for (int op = 0; op < OP_COUNT; op++)
         if (op_table[op].op_class != OP_CLASS_SOURCE && op != OP_fused)
@@ -68,7 +72,7 @@ static void check_texts(Pool *pool)
 int main(void)
 {
     Pool *pool = pool_new();
-    for (size_t i = 0; i < N_OP_CASES; i++) {
+    for (int i = 0; i < n_op_cases; i++) {
         const char *got = run_case(pool, &op_cases[i]);
         CHECK_MSG(strcmp(got, op_cases[i].expect) == 0, "%s of %s {%s}: %s, expected %s",
                   op_name(op_cases[i].op), op_cases[i].inputs, op_cases[i].attrs, got,

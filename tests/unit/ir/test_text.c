@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The text form: print -> read -> print on random graphs, and what the reader refuses. */
+#include "check.h"
 #include "ir/print.h"
 #include "ir/text.h"
 #include "ir/verify.h"
-#include "random_graph.h"
+#include "tests/support/random_graph.h"
+
+#include <stdlib.h>
+#include <string.h>
 
 static const char *printed(Pool *pool, const Graph *g, bool no_loc)
 {

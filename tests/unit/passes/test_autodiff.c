@@ -2,7 +2,7 @@
 /* The structure of the step that autodiff makes; what it computes is checked by
  * tests/property/test_train_step.c. */
 #include "check.h"
-#include "graph_text.h"
+#include "tests/support/graph_text.h"
 
 #include "ir/eval.h"
 #include "ir/verify.h"

@@ -5,8 +5,8 @@
 #include "ir/support/milp.h"
 #include "passes/remat/model/schedule.h"
 #include "passes/remat/solvers.h"
-#include "sample.h"
 #include "tests/support/layered_problem.h"
+#include "tests/support/sample.h"
 
 #include <math.h>
 

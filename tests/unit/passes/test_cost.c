@@ -5,7 +5,7 @@
 #include "passes/pass.h"
 #include "passes/remat/model/problem.h"
 #include "passes/remat/model/step_problem.h"
-#include "plan_request.h"
+#include "tests/support/plan_request.h"
 
 #include <string.h>
 

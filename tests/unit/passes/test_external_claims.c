@@ -6,8 +6,8 @@
 #include "check.h"
 #include "passes/remat/cache/solution_cache.h"
 #include "passes/remat/solvers.h"
-#include "plan_request.h"
 #include "tests/support/brute_graph.h"
+#include "tests/support/plan_request.h"
 #include "tests/support/random_external.h"
 
 #include <math.h>

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Which tensors can have masks, and how they are rewritten.  Which are kept, and that no bit
  * changes: tests/property/test_masks_kept.c, test_masks.c. */
-#include "graph_text.h"
+#include "check.h"
 #include "ir/print.h"
 #include "ir/verify.h"
 #include "passes/mask_rewrite.h"
+#include "tests/support/graph_text.h"
 
 #include <string.h>
 

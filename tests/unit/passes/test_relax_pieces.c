@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What of a step the relaxed problem counts: contents where pieces may lie inside the whole, copies
  * where they never do, and nothing else than before where there are none. */
-#include "graph_text.h"
+#include "check.h"
+#include "ir/support/strbuf.h"
+#include "tests/support/graph_text.h"
 
 #include "passes/remat/bounds/bound.h"
 #include "passes/remat/model/relax_pieces.h"

@@ -9,10 +9,10 @@
 #include "passes/remat/cache/solution_cache.h"
 #include "passes/remat/model/budget.h"
 #include "passes/remat/solvers.h"
-#include "plan_request.h"
-#include "sample.h"
+#include "tests/support/plan_request.h"
 #include "tests/support/problem_text.h"
 #include "tests/support/random_problem.h"
+#include "tests/support/sample.h"
 
 #include <string.h>
 

@@ -11,8 +11,8 @@
 #include "passes/remat/model/schedule.h"
 #include "passes/remat/solve.h"
 #include "passes/remat/solvers.h"
-#include "sample.h"
 #include "tests/support/layered_problem.h"
+#include "tests/support/sample.h"
 
 #include <string.h>
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What pass_views makes of small steps, what it leaves alone, and that its graphs survive their
  * text, the verifier and the checker of plans. */
-#include "graph_text.h"
+#include "check.h"
+#include "tests/support/graph_text.h"
 
 #include "ir/eval.h"
 #include "ir/print.h"

@@ -4,12 +4,17 @@
  * method find with the smallest budget.  The peaks plus 8 bytes a parameter are "ours" of table 2
  * in docs/results/kusumoto.csv.  GoogLeNet has too many lower sets for the exact method: what it
  * finds within its steps is only compared with the approximate one's. */
+#include "check.h"
 #include "passes/paper_graph/forward_count.h"
 #include "passes/remat/papers/kusumoto.h"
-#include "zoo_files.h"
+#include "tests/support/lower_text.h"
+#include "tests/support/zoo_files.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <time.h>
+
+static Pool *pool;
 
 /* overhead: time-centric, memory-centric; lower_sets 0: not known, the search is too long */
 typedef struct Figures {
@@ -103,7 +108,7 @@ static void check_figures(const struct Network *n, const KusumotoAnswer *a, cons
 static void check_network(const struct Network *n)
 {
     const char *defs[MAX_DEFS + 1];
-    read_defs(n->options, defs);
+    read_defs(pool, n->options, defs);
     defs[0] = n->batch;
     Lowered r = lower_example_for(n->file, FRONTEND_TRAIN, true, defs);
     CHECK_MSG(r.graph, "%s: cannot be read", n->name);

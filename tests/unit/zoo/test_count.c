@@ -1,14 +1,22 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* tests/zoo_papers.csv: the example networks have as many vertices, edges and elements as the
  * papers' graphs of them. */
-#include "zoo_files.h"
+#include "check.h"
+#include "passes/paper_graph/paper_graph.h"
+#include "tests/support/csv.h"
+#include "tests/support/lower_text.h"
+#include "tests/support/zoo_files.h"
+
+#include <string.h>
+
+static Pool *pool;
 
 static void check_paper(const Csv *papers, const CsvRow *row)
 {
     const char *network = csv_get(papers, row, "network"), *defs[MAX_DEFS + 1];
     const CountingRule *rule = counting_rule_find(csv_get(papers, row, "rule"));
     CHECK_MSG(rule, "%s: no such rule", network);
-    read_defs(csv_get(papers, row, "options"), defs);
+    read_defs(pool, csv_get(papers, row, "options"), defs);
     Lowered r = lower_example_for(csv_get(papers, row, "file"), FRONTEND_TRAIN, true, defs);
     if (r.graph && rule) {
         PaperGraph c = paper_graph(r.pool, r.graph, rule);

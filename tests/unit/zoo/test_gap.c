@@ -3,11 +3,18 @@
  * rows say how far above it an arena may end; 0 is a proof that no placement is smaller.
  * SCRIMP_ALL=1: the steps that take longest, and every network of tests/zoo.csv, at batch 4 and
  * down to the least budget. SCRIMP_MODELS: so many random models instead. */
+#include "check.h"
 #include "passes/pass.h"
-#include "plan_request.h"
-#include "sample.h"
+#include "tests/support/csv.h"
+#include "tests/support/lower_text.h"
+#include "tests/support/plan_request.h"
 #include "tests/support/random_model.h"
-#include "zoo_files.h"
+#include "tests/support/sample.h"
+#include "tests/support/zoo_files.h"
+
+#include <stdio.h>
+
+static Pool *pool;
 
 typedef struct Step {
     const char *file, *defs;
@@ -56,7 +63,7 @@ static double gap_of(const Graph *forward, const char *budget, const char *name)
 static Lowered lower_step(const char *file, const char *defs)
 {
     const char *list[MAX_DEFS + 1];
-    read_defs(defs, list);
+    read_defs(pool, defs, list);
     return lower_example(file, FRONTEND_TRAIN, list + 1); /* behind the batch of one */
 }
 

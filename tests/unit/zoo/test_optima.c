@@ -1,12 +1,17 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* tests/zoo_optima.csv: the algorithms of Feng and Huang find the optima of their published solver
  * on its graphs of the example networks. */
+#include "check.h"
 #include "passes/paper_graph/forward_count.h"
 #include "passes/remat/papers/feng.h"
-#include "zoo_files.h"
+#include "tests/support/csv.h"
+#include "tests/support/lower_text.h"
+#include "tests/support/zoo_files.h"
 
 #include <math.h>
 #include <stdlib.h>
+
+static Pool *pool;
 
 enum { MAX_STEPS = 1000000000 };
 
@@ -22,7 +27,7 @@ static void check_optimum(const Csv *optima, const CsvRow *row)
     const char *network = csv_get(optima, row, "network"), *defs[MAX_DEFS + 1];
     const char *ratio = csv_get(optima, row, "ratio");
     const CountingRule *rule = counting_rule_find(csv_get(optima, row, "rule"));
-    read_defs(csv_get(optima, row, "options"), defs);
+    read_defs(pool, csv_get(optima, row, "options"), defs);
     Lowered r = lower_example_for(csv_get(optima, row, "file"), FRONTEND_TRAIN, true, defs);
     CHECK_MSG(rule && r.graph, "%s: cannot be read", network);
     if (rule && r.graph) {

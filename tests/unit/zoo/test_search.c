@@ -2,8 +2,9 @@
 /* The moves of the scrimp solver (greedy.h) on a step of thousands of nodes: looking at all that
  * every drop would bring with it takes more work there than making the drops that are needed, and
  * the greedy once ended before the first of them. */
+#include "check.h"
 #include "passes/remat/search/greedy.h"
-#include "zoo_problem.h"
+#include "tests/support/zoo_problem.h"
 
 static void check_target(Pool *pool, const RematProblem *p, int percent)
 {

@@ -3,7 +3,16 @@
  * parameters, buffers, multiply-adds, result, and all operations with their elements (zoo_ops.csv).
  * An operation that our file has in another form stands in the column `differs` with our numbers,
  * and the note says why. */
-#include "zoo_files.h"
+#include "check.h"
+#include "ir/summary.h"
+#include "passes/paper_graph/paper_graph.h"
+#include "tests/support/csv.h"
+#include "tests/support/lower_text.h"
+#include "tests/support/zoo_files.h"
+
+#include <string.h>
+
+static Pool *pool;
 
 static Csv zoo, golden, golden_ops;
 
@@ -169,7 +178,7 @@ static void check_network(const CsvRow *want)
         return;
     const char *differs = csv_get(&zoo, row, "differs"), *file = csv_get(&zoo, row, "file");
     CHECK_MSG(!*differs || *csv_get(&zoo, row, "note"), "%s differs without a reason", network);
-    read_defs(csv_get(&zoo, row, "options"), defs);
+    read_defs(pool, csv_get(&zoo, row, "options"), defs);
     check_layers(file, defs, want);
     check_activations(file, defs, want, differs);
 }

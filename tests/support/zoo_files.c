@@ -1,18 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What the tests of the example networks share. */
-#ifndef SCRIMP_TESTS_ZOO_FILES_H
-#define SCRIMP_TESTS_ZOO_FILES_H
+#include "tests/support/zoo_files.h"
 
-#include "csv.h"
+#include "check.h"
 #include "passes/paper_graph/paper_graph.h"
-#include "unit/frontend/lower_text.h"
+#include "tests/support/csv.h"
+#include "tests/support/lower_text.h"
 
-static Pool *pool;
+#include <string.h>
 
-enum { MAX_DEFS = 7 };
-
-/* "depth=50 aux=false", for a batch of one. */
-static inline void read_defs(const char *text, const char *defs[MAX_DEFS + 1])
+void read_defs(Pool *pool, const char *text, const char *defs[MAX_DEFS + 1])
 {
     int n = 0;
     char *rest = pool_strdup(pool, text), *save = NULL;
@@ -25,10 +21,7 @@ static inline void read_defs(const char *text, const char *defs[MAX_DEFS + 1])
     defs[n] = NULL;
 }
 
-static inline void check_int(const char *network, const char *what, long long ours,
-                             long long wanted)
+void check_int(const char *network, const char *what, long long ours, long long wanted)
 {
     CHECK_MSG(ours == wanted, "%s has %lld %s, not %lld", network, ours, what, wanted);
 }
-
-#endif

@@ -1,26 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What every operation makes of given inputs: a table shared by the tests of shapes and of the text
- * form.  Expected sizes were worked out by hand from the definitions (PyTorch's for windows). */
-#ifndef SCRIMP_TESTS_OP_CASES_H
-#define SCRIMP_TESTS_OP_CASES_H
+#include "tests/support/shape_cases.h"
 
 #include "check.h"
-#include "ir/graph.h"
 #include "ir/support/strbuf.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct OpCase {
-    OpKind op;
-    const char *inputs; /* types, separated by spaces */
-    const char *attrs;  /* "key=1,2 flag= text=abc" */
-    const char *expect; /* types of the results, or an error code */
-} OpCase;
-
-#define BIG "4611686018427387904"
-
-static const OpCase op_cases[] = {
+const OpCase op_cases[] = {
     {OP_full, "", "shape=2,3 value=1", "f32[2,3]"},
     {OP_full, "", "shape= dtype=i32", "i32[]"},
     {OP_full, "", "", "E105"},
@@ -342,7 +329,9 @@ static const OpCase op_cases[] = {
     {OP_param, "", "", "E110"},
 };
 
-static inline const char *next_word(Pool *pool, const char **text)
+const int n_op_cases = sizeof op_cases / sizeof op_cases[0];
+
+const char *next_word(Pool *pool, const char **text)
 {
     *text += strspn(*text, " ");
     size_t n = strcspn(*text, " ");
@@ -351,7 +340,7 @@ static inline const char *next_word(Pool *pool, const char **text)
     return word;
 }
 
-static inline int parse_ints(Pool *pool, const char *text, int64_t **out)
+static int parse_ints(Pool *pool, const char *text, int64_t **out)
 {
     int n = 0;
     *out = POOL_ARRAY(pool, 16, int64_t);
@@ -363,7 +352,7 @@ static inline int parse_ints(Pool *pool, const char *text, int64_t **out)
     return n;
 }
 
-static inline void parse_floats(Pool *pool, AttrKey key, const char *text, AttrList *list)
+static void parse_floats(Pool *pool, AttrKey key, const char *text, AttrList *list)
 {
     int n = 0;
     double *values = POOL_ARRAY(pool, 16, double);
@@ -375,7 +364,7 @@ static inline void parse_floats(Pool *pool, AttrKey key, const char *text, AttrL
     attrs_floats(list, key, values, n);
 }
 
-static inline Type parse_type(Pool *pool, const char *text)
+Type parse_type(Pool *pool, const char *text)
 {
     size_t n = strcspn(text, "[");
     DType dtype = DTYPE_F32;
@@ -385,7 +374,7 @@ static inline Type parse_type(Pool *pool, const char *text)
     return type_make(dtype, rank, dims);
 }
 
-static inline void parse_attr(Pool *pool, const char *text, AttrList *list)
+void parse_attr(Pool *pool, const char *text, AttrList *list)
 {
     size_t n = strcspn(text, "=");
     const char *value = text + n + 1;
@@ -407,7 +396,3 @@ static inline void parse_attr(Pool *pool, const char *text, AttrList *list)
         attrs_ints(list, key, ints, count);
     }
 }
-
-enum { N_OP_CASES = sizeof op_cases / sizeof op_cases[0] };
-
-#endif

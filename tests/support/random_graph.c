@@ -1,41 +1,21 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Random well-formed graphs out of the rows of op_cases: every operation, views of the op table's
- * attributes, fused groups, updates that write parameters, recomputations, outputs and a train
- * section. */
-#ifndef SCRIMP_TESTS_RANDOM_GRAPH_H
-#define SCRIMP_TESTS_RANDOM_GRAPH_H
+#include "tests/support/random_graph.h"
 
-#include "op_cases.h"
 #include "tests/support/fused.h"
+#include "tests/support/shape_cases.h"
 
-typedef struct Random {
-    uint64_t state;
-} Random;
+#include <string.h>
 
-/* xorshift64*; Vigna 2016 */
-static inline uint64_t random_bits(Random *r)
-{
-    r->state ^= r->state >> 12;
-    r->state ^= r->state << 25;
-    r->state ^= r->state >> 27;
-    return r->state * 0x2545f4914f6cdd1dU;
-}
-
-static inline int random_below(Random *r, int n)
-{
-    return (int)((random_bits(r) >> 33) % (uint64_t)n);
-}
-
-static inline double random_double(Random *r)
+double random_double(Random *r)
 {
     const double odd[] = {0.0, -0.0, 1e-300, 1.0 / 3, 1e300, 5e-324, -12345.678, 0.1};
     int which = random_below(r, 16);
     if (which < 8)
         return odd[which];
-    return ((double)random_bits(r) - 9e18) / 3e18;
+    return ((double)random_next(r) - 9e18) / 3e18;
 }
 
-static inline const char *random_name(Pool *pool, Random *r, char sigil)
+static const char *random_name(Pool *pool, Random *r, char sigil)
 {
     const char *const parts[] = {"layer1.0.conv1", "d.x",     "fc~2",  "a b",   "",  "#x",
                                  "q\"uote\\",      "t\nline", "}{,:=", "\x01u", "é", "x"};
@@ -43,15 +23,15 @@ static inline const char *random_name(Pool *pool, Random *r, char sigil)
     return pool_printf(pool, "%c%s%s", sigil, part, random_below(r, 2) ? "" : ".w");
 }
 
-static inline Loc random_loc(Random *r)
+static Loc random_loc(Random *r)
 {
     return random_below(r, 2) ? (Loc){0, 0}
-                              : (Loc){(uint32_t)random_bits(r) | 1, (uint32_t)random_bits(r)};
+                              : (Loc){(uint32_t)random_next(r) | 1, (uint32_t)random_next(r)};
 }
 
 /* A value of this type that may still be read, or a new source. */
-static inline ValueId random_operand(Graph *g, Random *r, Type type, bool fresh_param,
-                                     const bool *overwritten)
+static ValueId random_operand(Graph *g, Random *r, Type type, bool fresh_param,
+                              const bool *overwritten)
 {
     for (ValueId v = 0; !fresh_param && v < g->values.len; v++)
         if (type_equal(value_type(g, v), &type) && !overwritten[v] && random_below(r, 2))
@@ -66,7 +46,7 @@ static inline ValueId random_operand(Graph *g, Random *r, Type type, bool fresh_
                             random_name(g->pool, r, persistent ? '$' : '%'), random_loc(r));
 }
 
-static inline Graph *random_body(Pool *pool, Random *r, Type type)
+static Graph *random_body(Pool *pool, Random *r, Type type)
 {
     Graph *body = graph_new(pool, "");
     ValueId in[2];
@@ -80,7 +60,7 @@ static inline Graph *random_body(Pool *pool, Random *r, Type type)
     return body;
 }
 
-static inline void random_fused(Graph *g, Random *r, ValueId x)
+static void random_fused(Graph *g, Random *r, ValueId x)
 {
     Type t = *value_type(g, x);
     if (t.dtype == DTYPE_BOOL)
@@ -90,19 +70,19 @@ static inline void random_fused(Graph *g, Random *r, ValueId x)
 }
 
 /* Any number for the attributes that no shape rule looks at. */
-static inline void random_attrs(Random *r, OpKind op, AttrList *attrs)
+static void random_attrs(Random *r, OpKind op, AttrList *attrs)
 {
     for (const OpAttr *a = op_table[op].attrs; a->key != ATTR_COUNT; a++) {
         if (a->key == ATTR_beta1 || a->key == ATTR_momentum || a->key == ATTR_eps)
             attrs_float(attrs, a->key, random_double(r));
         if (a->key == ATTR_ignore_index)
-            attrs_int(attrs, a->key, (int64_t)random_bits(r));
+            attrs_int(attrs, a->key, (int64_t)random_next(r));
     }
 }
 
-static inline void random_node(Graph *g, Random *r, bool *overwritten)
+static void random_node(Graph *g, Random *r, bool *overwritten)
 {
-    const OpCase *c = &op_cases[random_below(r, N_OP_CASES)];
+    const OpCase *c = &op_cases[random_below(r, n_op_cases)];
     if (c->expect[0] == 'E' || strstr(c->inputs, "100000"))
         return;
     bool update = op_table[c->op].op_class == OP_CLASS_UPDATE;
@@ -138,7 +118,7 @@ static inline void random_node(Graph *g, Random *r, bool *overwritten)
     }
 }
 
-static inline void random_train(Graph *g, Random *r)
+static void random_train(Graph *g, Random *r)
 {
     TrainSpec *t = &g->train;
     t->present = true;
@@ -148,8 +128,8 @@ static inline void random_train(Graph *g, Random *r)
     t->lr.in_epochs = random_below(r, 2);
     t->beta1 = random_double(r);
     t->nesterov = random_below(r, 2);
-    t->steps = (int64_t)(random_bits(r) >> 1);
-    t->seed = random_bits(r);
+    t->steps = (int64_t)(random_next(r) >> 1);
+    t->seed = random_next(r);
     t->accumulate = 1 + random_below(r, 4);
     t->data_kind = "text";
     t->data_path = "a b\nc\"d";
@@ -159,14 +139,14 @@ static inline void random_train(Graph *g, Random *r)
 
 enum { RANDOM_GRAPH_NODES = 60 };
 
-static inline Graph *random_graph(Pool *pool, Random *r)
+Graph *random_graph(Pool *pool, Random *r)
 {
     Graph *g = graph_new(pool, random_below(r, 2) ? "mlp" : "a model");
     bool overwritten[16 * RANDOM_GRAPH_NODES] = {0};
     g->kind = random_below(r, 2) ? "step" : "forward";
     g->source = "file \"x\".scrimp";
     g->options = random_below(r, 2) ? " N=3  text=a\\b\nc" : "";
-    g->source_hash = random_bits(r);
+    g->source_hash = random_next(r);
     if (random_below(r, 2))
         random_train(g, r);
     for (int i = 0; i < RANDOM_GRAPH_NODES; i++)
@@ -177,5 +157,3 @@ static inline Graph *random_graph(Pool *pool, Random *r)
             graph_add_output(g, pool_printf(pool, v % 2 ? "out %u" : "#%u", v), v);
     return g;
 }
-
-#endif

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* scrimp against every other solver at budgets from the least that any of them reaches to that of
- * keeping everything. */
-#ifndef SCRIMP_TESTS_NEVER_BEATEN_H
-#define SCRIMP_TESTS_NEVER_BEATEN_H
+#include "tests/support/never_beaten.h"
 
 #include "check.h"
 #include "ir/support/vec.h"
@@ -22,14 +19,14 @@ typedef struct Seen {
     VEC(RematFigures) figures;
 } Seen;
 
-static inline void seen_add(void *user, const RematSchedule *s, const RematFigures *f)
+static void seen_add(void *user, const RematSchedule *s, const RematFigures *f)
 {
     Seen *seen = user;
     (void)s;
     vec_push(seen->pool, &seen->figures, *f);
 }
 
-static inline double seen_fastest(const Seen *seen, int64_t budget)
+static double seen_fastest(const Seen *seen, int64_t budget)
 {
     double time = INFINITY;
     for (size_t i = 0; i < seen->figures.len; i++)
@@ -38,7 +35,7 @@ static inline double seen_fastest(const Seen *seen, int64_t budget)
     return time;
 }
 
-static inline int64_t seen_least(const Seen *seen)
+static int64_t seen_least(const Seen *seen)
 {
     int64_t least = INT64_MAX;
     for (size_t i = 0; i < seen->figures.len; i++)
@@ -50,8 +47,7 @@ static inline int64_t seen_least(const Seen *seen)
 /* Everything that it looks at, which does not depend on the budget, and its smallest answer as
  * `--budget min` has it.  The searches of lower sets, which may take minutes, stop after so many
  * steps, unless all_steps. */
-static inline Seen seen_by(Pool *pool, const RematProblem *p, const RematSolver *solver,
-                           bool all_steps)
+static Seen seen_by(Pool *pool, const RematProblem *p, const RematSolver *solver, bool all_steps)
 {
     Seen seen = {.pool = pool};
     RematOptions o = {.budget_bytes = 0, .seen = seen_add, .user = &seen};
@@ -65,17 +61,15 @@ static inline Seen seen_by(Pool *pool, const RematProblem *p, const RematSolver 
 }
 
 /* scrimp's time within the budget, by the replay; INFINITY when it has no answer. */
-static inline double scrimp_time(Pool *pool, const RematProblem *p, SolutionCache *memo,
-                                 int64_t budget)
+static double scrimp_time(Pool *pool, const RematProblem *p, SolutionCache *memo, int64_t budget)
 {
     RematOptions o = {.budget_bytes = budget, .context.memo = memo};
     RematAnswer a = remat_solve(p, remat_solver_find("scrimp"), &o, pool);
     return a.figures.peak_bytes <= budget ? a.figures.time : (double)INFINITY;
 }
 
-/* most_nodes_exact: up to how many nodes the integer program is asked as well. */
-static inline void check_never_beaten(Pool *pool, const RematProblem *p, int most_nodes_exact,
-                                      bool all_steps, const char *name)
+void check_never_beaten(Pool *pool, const RematProblem *p, int most_nodes_exact, bool all_steps,
+                        const char *name)
 {
     Seen other[32];
     SolutionCache *memo = solution_cache_new(pool, NULL);
@@ -109,5 +103,3 @@ static inline void check_never_beaten(Pool *pool, const RematProblem *p, int mos
         CHECK_MSG(time - once >= bound * (1 - 1e-9), "%s: %g is below the bound", name, time);
     }
 }
-
-#endif

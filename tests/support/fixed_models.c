@@ -1,15 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Small models of kinds that tests/support/random_model.h does not draw: recurrence over shared
- * weights, an encoder and decoder with padding masks, several weighted losses.  Integers of a batch
- * are below MODEL_CLASSES. */
-#ifndef SCRIMP_TESTS_FIXED_MODELS_H
-#define SCRIMP_TESTS_FIXED_MODELS_H
+#include "tests/support/fixed_models.h"
 
-typedef struct FixedModel {
-    const char *name, *text;
-} FixedModel;
-
-static const FixedModel fixed_models[] = {
+const FixedModel fixed_models[FIXED_MODELS] = {
     {"LSTM language model, tied embedding",
      "block Cell(x, h, c) {\n"
      "  g = (x |> ih: linear(32)) + (h |> hh: linear(32))\n"
@@ -84,7 +76,3 @@ static const FixedModel fixed_models[] = {
      "  steps = 10\n"
      "}\n"},
 };
-
-enum { FIXED_MODELS = sizeof fixed_models / sizeof *fixed_models };
-
-#endif

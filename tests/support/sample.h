@@ -5,27 +5,13 @@
 #define SCRIMP_TESTS_SAMPLE_H
 
 #include <stdbool.h>
-#include <stdlib.h>
 
 /* The number that the variable `name` holds, else `otherwise`. */
-static inline int sample_number(const char *name, int otherwise)
-{
-    const char *text = getenv(name);
-    return text ? atoi(text) : otherwise;
-}
-
+int sample_number(const char *name, int otherwise);
 /* Of searches for plans, where any plan that recomputes will do: a tenth of the usual work finds
  * one. SCRIMP_EFFORT is another share. */
-static inline double sample_effort(void)
-{
-    const char *text = getenv("SCRIMP_EFFORT");
-    return text ? atof(text) : 0.1;
-}
-
+double sample_effort(void);
 /* SCRIMP_ALL=1: every case. */
-static inline bool sample_all(void)
-{
-    return getenv("SCRIMP_ALL");
-}
+bool sample_all(void);
 
 #endif

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Tables of the tests: lines of fields without quotes, '#' begins a comment line, the first other
- * line names the columns. */
-#ifndef SCRIMP_TESTS_CSV_H
-#define SCRIMP_TESTS_CSV_H
+#include "tests/support/csv.h"
 
 #include "check.h"
 #include "ir/support/vec.h"
@@ -11,20 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CSV_MAX_FIELDS = 16 };
-
-typedef struct CsvRow {
-    const char *field[CSV_MAX_FIELDS];
-    int n;
-} CsvRow;
-
-typedef struct Csv {
-    CsvRow *row;
-    int n;
-    CsvRow columns;
-} Csv;
-
-static inline CsvRow csv_split(Pool *pool, const char *line)
+static CsvRow csv_split(Pool *pool, const char *line)
 {
     CsvRow row = {.n = 0};
     for (const char *at = line; at && row.n < CSV_MAX_FIELDS;) {
@@ -36,8 +20,7 @@ static inline CsvRow csv_split(Pool *pool, const char *line)
     return row;
 }
 
-/* name: under tests/.  A failed check when it cannot be read or rows differ in length. */
-static inline Csv csv_read(Pool *pool, const char *name)
+Csv csv_read(Pool *pool, const char *name)
 {
     Csv csv = {.n = 0};
     VEC(CsvRow) rows = {0};
@@ -63,8 +46,7 @@ static inline Csv csv_read(Pool *pool, const char *name)
     return csv;
 }
 
-/* A row's field of that column; "" when there is no such column. */
-static inline const char *csv_get(const Csv *csv, const CsvRow *row, const char *column)
+const char *csv_get(const Csv *csv, const CsvRow *row, const char *column)
 {
     for (int i = 0; i < csv->columns.n; i++)
         if (strcmp(csv->columns.field[i], column) == 0)
@@ -73,9 +55,7 @@ static inline const char *csv_get(const Csv *csv, const CsvRow *row, const char 
     return "";
 }
 
-static inline long long csv_int(const Csv *csv, const CsvRow *row, const char *column)
+long long csv_int(const Csv *csv, const CsvRow *row, const char *column)
 {
     return strtoll(csv_get(csv, row, column), NULL, 10);
 }
-
-#endif

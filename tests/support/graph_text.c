@@ -1,16 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Graphs of a few lines of text, for tests. */
-#ifndef SCRIMP_TESTS_GRAPH_TEXT_H
-#define SCRIMP_TESTS_GRAPH_TEXT_H
+#include "tests/support/graph_text.h"
 
 #include "check.h"
 #include "ir/print.h"
 
 #include <string.h>
 
-/* kind: "step" or "forward"; body: the lines between the braces.  NULL after a message and a failed
- * check. */
-static inline Graph *graph_of(Pool *pool, const char *kind, const char *body)
+Graph *graph_of(Pool *pool, const char *kind, const char *body)
 {
     const char *text = pool_printf(
         pool, "scrimp.ir 1  src=\"t\"  hash=0000000000000000  opts\n%s @t {\n%s}\n", kind, body);
@@ -21,5 +17,3 @@ static inline Graph *graph_of(Pool *pool, const char *kind, const char *body)
     CHECK_MSG(g, "%s", text);
     return g;
 }
-
-#endif

@@ -1,24 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Lowering of a text or an example, for the tests of the elaborator. */
-#ifndef SCRIMP_TESTS_LOWER_TEXT_H
-#define SCRIMP_TESTS_LOWER_TEXT_H
+#include "tests/support/lower_text.h"
 
 #include "check.h"
-#include "frontend/language/frontend.h"
 #include "ir/summary.h"
 #include "ir/verify.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct Lowered {
-    Pool *pool;
-    Diag *diag;
-    Graph *graph; /* NULL after errors */
-    char *errors; /* what diag_print says */
-} Lowered;
-
-static inline void lowered_finish(Lowered *r, const Ast *ast, const FrontendOptions *options)
+void lowered_finish(Lowered *r, const Ast *ast, const FrontendOptions *options)
 {
     size_t size;
     const char *fault;
@@ -31,7 +21,7 @@ static inline void lowered_finish(Lowered *r, const Ast *ast, const FrontendOpti
     CHECK_MSG((r->graph == NULL) == (diag_error_count(r->diag) > 0), "%s", r->errors);
 }
 
-static inline Lowered lower_text(const char *text, FrontendMode mode)
+Lowered lower_text(const char *text, FrontendMode mode)
 {
     Lowered r = {.pool = pool_new()};
     FrontendOptions options = {.mode = mode};
@@ -41,9 +31,7 @@ static inline Lowered lower_text(const char *text, FrontendMode mode)
     return r;
 }
 
-/* defs: "name=value" pairs, NULL at the end.  count: see FrontendOptions. */
-static inline Lowered lower_example_for(const char *name, FrontendMode mode, bool count,
-                                        const char *const *defs)
+Lowered lower_example_for(const char *name, FrontendMode mode, bool count, const char *const *defs)
 {
     Lowered r = {.pool = pool_new()};
     OptionDef list[8];
@@ -61,30 +49,28 @@ static inline Lowered lower_example_for(const char *name, FrontendMode mode, boo
     return r;
 }
 
-static inline Lowered lower_example(const char *name, FrontendMode mode, const char *const *defs)
+Lowered lower_example(const char *name, FrontendMode mode, const char *const *defs)
 {
     return lower_example_for(name, mode, false, defs);
 }
 
-static inline void lowered_free(Lowered *r)
+void lowered_free(Lowered *r)
 {
     free(r->errors);
     pool_free(r->pool);
 }
 
-static inline const Node *find_node(const Lowered *r, const char *name)
+const Node *find_node(const Lowered *r, const char *name)
 {
     ValueId v = r->graph ? graph_find(r->graph, name) : VALUE_NONE;
     CHECK_MSG(v != VALUE_NONE, "no value %s; %s", name, r->errors);
     return v == VALUE_NONE ? NULL : value_node(r->graph, v);
 }
 
-static inline int count_ops(const Lowered *r, OpKind op)
+int count_ops(const Lowered *r, OpKind op)
 {
     int n = 0;
     for (size_t i = 0; r->graph && i < r->graph->nodes.len; i++)
         n += r->graph->nodes.data[i].op == op;
     return n;
 }
-
-#endif

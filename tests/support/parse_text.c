@@ -1,22 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Parsing of a text, for the tests of the parser. */
-#ifndef SCRIMP_TESTS_PARSE_TEXT_H
-#define SCRIMP_TESTS_PARSE_TEXT_H
+#include "tests/support/parse_text.h"
 
 #include "check.h"
-#include "frontend/language/syntax/ast.h"
 
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct Parsed {
-    Pool *pool;
-    Diag *diag;
-    Ast *ast;
-} Parsed;
-
-static inline Parsed parse_named(const char *name, const char *text, size_t length)
+Parsed parse_named(const char *name, const char *text, size_t length)
 {
     Parsed p = {.pool = pool_new()};
     p.diag = diag_new(p.pool);
@@ -24,12 +15,12 @@ static inline Parsed parse_named(const char *name, const char *text, size_t leng
     return p;
 }
 
-static inline Parsed parse(const char *text)
+Parsed parse(const char *text)
 {
     return parse_named("t.scrimp", text, strlen(text));
 }
 
-static inline char *printed(const Ast *ast)
+char *printed(const Ast *ast)
 {
     char *text = NULL;
     size_t size;
@@ -39,14 +30,13 @@ static inline char *printed(const Ast *ast)
     return text;
 }
 
-static inline void show_errors(const Parsed *p, const char *text)
+void show_errors(const Parsed *p, const char *text)
 {
     fprintf(stderr, "in <<<%.200s>>>\n", text);
     diag_print(p->diag, stderr, false);
 }
 
-/* "E010@2:5 E011@3:1": code, line and column of every error, in order. */
-static inline char *errors_of(const Parsed *p)
+char *errors_of(const Parsed *p)
 {
     char *json = NULL, *list = NULL;
     size_t size;
@@ -68,7 +58,7 @@ static inline char *errors_of(const Parsed *p)
     return list;
 }
 
-static inline bool messages_contain(const Parsed *p, const char *part)
+bool messages_contain(const Parsed *p, const char *part)
 {
     char *text = NULL;
     size_t size;
@@ -79,5 +69,3 @@ static inline bool messages_contain(const Parsed *p, const char *part)
     free(text);
     return found;
 }
-
-#endif

@@ -1,22 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The recomputation problems of the example networks. */
-#ifndef SCRIMP_TESTS_ZOO_PROBLEM_H
-#define SCRIMP_TESTS_ZOO_PROBLEM_H
+#include "tests/support/zoo_problem.h"
 
-#include "never_beaten.h"
+#include "check.h"
 #include "passes/pass.h"
 #include "passes/remat/model/step_problem.h"
-#include "unit/frontend/lower_text.h"
+#include "tests/support/never_beaten.h"
 
 #include <time.h>
 
-typedef struct ZooProblem {
-    const char *file;
-    const char *defs[8]; /* NULL at the end */
-} ZooProblem;
-
-/* What pass_remat gets to see; NULL after a failed check. */
-static inline RematProblem *zoo_problem(Pool *pool, Lowered *lowered, const ZooProblem *z)
+RematProblem *zoo_problem(Pool *pool, Lowered *lowered, const ZooProblem *z)
 {
     *lowered = lower_example_for(z->file, FRONTEND_TRAIN, false, z->defs);
     PassContext c = {.graph = lowered->graph, .pool = pool};
@@ -28,7 +20,7 @@ static inline RematProblem *zoo_problem(Pool *pool, Lowered *lowered, const ZooP
     return remat_problem_from_graph(pool, c.graph, NULL, POOL_NEW(pool, RematMapping));
 }
 
-static inline void check_zoo_problem(const ZooProblem *z, bool all_steps)
+void check_zoo_problem(const ZooProblem *z, bool all_steps)
 {
     Pool *pool = pool_new();
     Lowered lowered;
@@ -45,5 +37,3 @@ static inline void check_zoo_problem(const ZooProblem *z, bool all_steps)
     lowered_free(&lowered);
     pool_free(pool);
 }
-
-#endif

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Graphs of a few lines of text, for tests. */
+#ifndef SCRIMP_TESTS_GRAPH_TEXT_H
+#define SCRIMP_TESTS_GRAPH_TEXT_H
+
+#include "ir/graph.h"
+
+/* kind: "step" or "forward"; body: the lines between the braces.  NULL after a message and a failed
+ * check. */
+Graph *graph_of(Pool *pool, const char *kind, const char *body);
+
+#endif

@@ -2,9 +2,11 @@
 /* Speed of the generated matrix and image kernels on one core, as part of the core's measured
  * multiply-add peak. Usage: bench_kernels [PART-OF-A-NAME [MARCH]].  Minimum over repetitions,
  * packing of operands included.  GB/s: every operand and the result counted once. */
+#include "check.h"
 #include "codegen/build/flops_peak.h"
-#include "unit/codegen/run_kernels.h"
+#include "tests/support/run/run_kernels.h"
 
+#include <string.h>
 #include <time.h>
 
 static double seconds(void)

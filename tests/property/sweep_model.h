@@ -10,6 +10,8 @@
 #include "ir/support/strbuf.h"
 #include "tests/support/random_step.h"
 
+#include <string.h>
+
 /* Operators, with x, y (may broadcast with x), k (integers of x's shape) and n (a number). */
 static const char *const sweep_operators[] = {
     "x + y",

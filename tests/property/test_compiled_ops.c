@@ -4,10 +4,10 @@
  * nothing read or written outside of buffers.  SCRIMP_SHAPES: how
  * many shapes, of other targets a fifth as many. */
 #include "check.h"
-#include "kernel_farm.h"
 #include "op_cases.h"
 #include "op_cases_conv.h"
 #include "op_extremes.h"
+#include "tests/support/run/kernel_farm.h"
 #include "tests/support/sample.h"
 
 #include "ir/eval.h"
@@ -15,8 +15,10 @@
 #include "ir/support/strbuf.h"
 
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { SHAPES = 6, OTHER_TARGET_SHAPES = 2, ATTEMPTS = 40 };
 

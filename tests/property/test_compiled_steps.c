@@ -5,11 +5,14 @@
  * compared.  Metamorphic variants: examples in another order, fusion off, other vector widths; the
  * same width at other thread counts gives the same bits.  SCRIMP_MODELS sets how many models of
  * each family (default 1); SCRIMP_ALL=1: every variant of the fixed ones. */
-#include "step_compare.h"
+#include "check.h"
 #include "tests/support/fixed_models.h"
+#include "tests/support/random_model.h"
+#include "tests/support/run/step_compare.h"
 #include "tests/support/sample.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 enum { STEPS = 3 };
 

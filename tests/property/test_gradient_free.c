@@ -2,7 +2,11 @@
 /* sgd(gradient_free = true) trains as plain momentum SGD does, but for the roundings of fused
  * multiply-adds, without storing the gradients of matrix products: over layers of several kinds,
  * weight decay, micro-batches and budgets. */
-#include "model_run.h"
+#include "check.h"
+#include "tests/support/run/model_run.h"
+
+#include <math.h>
+#include <string.h>
 
 enum { STEPS = 4 };
 static const uint64_t data_seed = 11;

@@ -2,13 +2,18 @@
 /* Bits and indices instead of whole tensors leave every bit of a training step as it is: random
  * models with every mask there can be, with and without recomputation, also when there are NaN.
  * SCRIMP_MODELS sets how many models of each family (default 1). */
-#include "model_run.h"
+#include "check.h"
 #include "tests/support/fixed_models.h"
+#include "tests/support/random_model.h"
+#include "tests/support/run/model_run.h"
+#include "tests/support/sample.h"
 
 #include "passes/mask_rewrite.h"
 #include "tests/support/plan_request.h"
 
+#include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { STEPS = 3 };
 

@@ -2,13 +2,15 @@
 /* Promise 19: no data race in the thread pool and in generated code.  In the tsan build kernels are
  * instrumented (codegen/jit/jit.c); models large enough for many tasks run on four threads, and a
  * kernel with a planted race must be reported.  In other builds this only runs the models. */
-#include "model_run.h"
+#include "check.h"
+#include "tests/support/run/model_run.h"
 
 #include "codegen/jit/jit.h"
 
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 

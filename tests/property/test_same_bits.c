@@ -4,13 +4,17 @@
  * before each step; the arena's high water is what the plan says; another build of the same text is
  * the same.  SCRIMP_MODELS sets how many models of each family (default 1), SCRIMP_STEPS how many
  * steps; SCRIMP_ALL=1: every solver at every budget. */
-#include "model_run.h"
+#include "check.h"
 #include "tests/support/fixed_models.h"
+#include "tests/support/random_model.h"
+#include "tests/support/run/model_run.h"
 #include "tests/support/sample.h"
 
 #include "ir/print.h"
 
+#include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 static const char *const solvers[] = {NULL, "chen", "kusumoto_approx"};
 static const char *const budgets[] = {"70%", "min"};

@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The positions of sinusoid(), compiled, against the formulas of Vaswani et al. 2017, section 3.5,
  * and of tensor2tensor's get_timing_signal_1d, in double. */
-#include "model_run.h"
+#include "check.h"
+#include "frontend/language/frontend.h"
+#include "tests/support/run/model_run.h"
 
+#include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 typedef struct Table {
     const char *text;

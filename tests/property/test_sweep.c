@@ -6,13 +6,19 @@
  *
  * Every case runs in a child process, so that an internal error names its model.  SCRIMP_CASES sets
  * how many, SCRIMP_FIRST_CASE where to begin, SCRIMP_CASE=ROW:SEED prints and runs one. */
-#include "kernel_farm.h"
-#include "step_compare.h"
+#include "check.h"
+#include "codegen/jit/jit.h"
+#include "runtime/rng.h"
 #include "sweep_model.h"
+#include "tests/support/run/kernel_farm.h"
+#include "tests/support/run/step_compare.h"
 
 #include "codegen/build/supports.h"
 
+#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>

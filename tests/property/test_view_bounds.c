@@ -3,7 +3,8 @@
  * random networks with concatenations, splits and crops; every schedule that a solver comes across,
  * and random ones.  Each is also replayed on the relaxed problem, whose bounds they are.
  * SCRIMP_MODELS: how many. */
-#include "model_run.h"
+#include "check.h"
+#include "tests/support/run/model_run.h"
 
 #include "ir/support/strbuf.h"
 #include "passes/remat/bounds/bound.h"
@@ -14,6 +15,7 @@
 #include "passes/views.h"
 #include "tests/support/random.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 

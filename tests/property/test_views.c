@@ -2,13 +2,16 @@
 /* Steps with pieces of concatenations and slices where the whole lies (pass_views) leave the bits
  * of steps that copy them, in a smaller arena, under budgets too.  SCRIMP_ALL=1: all cases;
  * SCRIMP_CASE: one. */
-#include "model_run.h"
+#include "check.h"
+#include "tests/support/run/model_run.h"
 #include "tests/support/sample.h"
 
 #include "ir/strided_view.h"
 #include "passes/remat/report.h"
 
+#include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { STEPS = 3 };
 static const uint64_t data_seed = 23;

@@ -4,9 +4,12 @@
 #ifndef SCRIMP_TESTS_EXACT_CASE_H
 #define SCRIMP_TESTS_EXACT_CASE_H
 
+#include "check.h"
 #include "ir/eval.h"
 
-#include "run_kernels.h"
+#include "tests/support/run/run_kernels.h"
+
+#include <string.h>
 
 static uint64_t seed = 12345;
 

@@ -2,6 +2,9 @@
 /* Convolutions and their gradients of every target of this host against the reference evaluator. */
 #include "exact_case.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 typedef struct Conv {
     int64_t n, c, h, w, k, r, s, groups, stride[2], pad[2], dilation[2];
     bool nhwc, bias;

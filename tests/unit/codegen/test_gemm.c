@@ -4,6 +4,8 @@
 #include "exact_case.h"
 #include "tests/support/fused.h"
 
+#include <stdlib.h>
+
 static void swap(int64_t *a, int64_t *b)
 {
     int64_t t = *a;

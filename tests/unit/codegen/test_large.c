@@ -1,7 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Offsets past 2^31 elements.  Tensors are address space only: all zero but for the end, and of
  * each kernel only the last task runs, so that little memory is ever touched. */
-#include "run_kernels.h"
+#include "check.h"
+#include "tests/support/run/run_kernels.h"
+
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
 
 enum { SIDE = 6000, CHANNELS = 64 };
 

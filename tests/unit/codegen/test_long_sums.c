@@ -3,9 +3,10 @@
  * 2e-6; sums in blocks are ten times better, and that is what PyTorch's libraries do.  Sums of 256
  * terms in chunks of 4 show how the chunks are joined: one after the other in f32 they are off by
  * 1.2e-7, with compensation by little more than the rounding of the result. */
+#include "check.h"
 #include "ir/eval.h"
 
-#include "run_kernels.h"
+#include "tests/support/run/run_kernels.h"
 
 #include <math.h>
 

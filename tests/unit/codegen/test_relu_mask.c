@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* relu_mask of values that lie at a pitch in another, by every target of this host, against the
  * reference evaluator and against the mask of a dense copy. */
+#include "check.h"
 #include "ir/eval.h"
-#include "run_kernels.h"
 #include "tests/support/graph_text.h"
+#include "tests/support/run/run_kernels.h"
 
 #include <math.h>
 #include <string.h>

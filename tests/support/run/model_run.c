@@ -1,18 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Model text -> compiled step -> training on made-up batches, inside the test's process; and the
- * same training in ir/eval's doubles.  Weights and batches are named and in the user's layout, so
- * that graphs that went through different passes are comparable. */
-#ifndef SCRIMP_TESTS_MODEL_RUN_H
-#define SCRIMP_TESTS_MODEL_RUN_H
+#include "tests/support/run/model_run.h"
 
 #include "check.h"
-#include "codegen/build/codegen.h"
-#include "frontend/language/frontend.h"
-#include "ir/eval.h"
-#include "passes/pass.h"
-#include "runtime/arena.h"
 #include "runtime/rng.h"
-#include "runtime/threads.h"
 #include "tests/support/plan_request.h"
 #include "tests/support/random_model.h"
 #include "tests/support/sample.h"
@@ -21,24 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct BuildOptions {
-    const char *pipeline; /* NULL = pipeline_train */
-    const char *budget, *solver, *march;
-    double effort; /* of searches for plans; 0 = sample_effort() */
-    bool checksums;
-    const OptionDef *defs;
-    int n_defs;
-} BuildOptions;
-
-typedef struct Built {
-    Pool *pool;
-    Graph *graph;
-    MemPlan *plan;
-    RematReport report;
-    Step *step;
-} Built;
-
-static inline Graph *model_lower(Pool *pool, const char *text, const BuildOptions *o)
+Graph *model_lower(Pool *pool, const char *text, const BuildOptions *o)
 {
     Diag *diag = diag_new(pool);
     Ast *ast = frontend_parse_text(pool, diag, "random.scrimp", text, strlen(text));
@@ -50,9 +23,7 @@ static inline Graph *model_lower(Pool *pool, const char *text, const BuildOption
     return g;
 }
 
-/* Everything but code generation.  False when the budget cannot be met, or (after a failed check)
- * when the model is refused. */
-static inline bool model_plan(Pool *pool, const char *text, const BuildOptions *o, Built *out)
+bool model_plan(Pool *pool, const char *text, const BuildOptions *o, Built *out)
 {
     *out = (Built){.pool = pool};
     PassContext ctx = {
@@ -71,7 +42,7 @@ static inline bool model_plan(Pool *pool, const char *text, const BuildOptions *
     return ok;
 }
 
-static inline bool model_build(Pool *pool, const char *text, const BuildOptions *o, Built *out)
+bool model_build(Pool *pool, const char *text, const BuildOptions *o, Built *out)
 {
     if (!model_plan(pool, text, o, out))
         return false;
@@ -85,8 +56,7 @@ static inline bool model_build(Pool *pool, const char *text, const BuildOptions 
 
 /* --- names and layouts --- */
 
-/* Element k of the stored tensor is element map[k] of the user's. */
-static inline int64_t *model_layout(Pool *pool, const Node *n, const Type *t)
+int64_t *model_layout(Pool *pool, const Node *n, const Type *t)
 {
     int rank;
     const int64_t *perm = node_ints(n, ATTR_perm, &rank);
@@ -108,27 +78,19 @@ static inline int64_t *model_layout(Pool *pool, const Node *n, const Type *t)
     return map;
 }
 
-static inline bool is_batch(const Node *n)
+bool is_batch(const Node *n)
 {
     return n->op == OP_input && strncmp(node_string(n, ATTR_role, ""), "batch.", 6) == 0;
 }
 
 /* --- the compiled side --- */
 
-typedef struct Running {
-    const Built *built;
-    Arena arena;
-    Threads *threads;
-    ScrimpContext context;
-    bool shuffled; /* examples of a batch in reverse order */
-} Running;
-
-static inline void *run_at(const Running *r, ValueId v)
+void *run_at(const Running *r, ValueId v)
 {
     return r->arena.base + r->built->plan->offset[v];
 }
 
-static inline bool run_open(Running *r, const Built *built, int n_threads)
+bool run_open(Running *r, const Built *built, int n_threads)
 {
     RtError err = {{0}};
     *r = (Running){.built = built, .threads = threads_new(n_threads, &err)};
@@ -139,16 +101,14 @@ static inline bool run_open(Running *r, const Built *built, int n_threads)
     return ok;
 }
 
-static inline void run_close(Running *r)
+void run_close(Running *r)
 {
     threads_free(r->threads);
     if (r->arena.base)
         arena_unmap(&r->arena);
 }
 
-/* Weights as the trainer draws them, biases and the like a little off their usual zeros and ones.
- */
-static inline void run_initialize(Running *r, uint64_t seed)
+void run_initialize(Running *r, uint64_t seed)
 {
     const Graph *g = r->built->graph;
     for (size_t i = 0; i < g->order.len; i++) {
@@ -169,8 +129,8 @@ static inline void run_initialize(Running *r, uint64_t seed)
 }
 
 /* Element k of field `name` in batch `step`; shuffling moves whole examples. */
-static inline double batch_element(const Node *n, const Type *t, const char *name, uint64_t seed,
-                                   int64_t step, int64_t k, bool shuffled)
+static double batch_element(const Node *n, const Type *t, const char *name, uint64_t seed,
+                            int64_t step, int64_t k, bool shuffled)
 {
     int64_t each = type_elements(t) / t->dim[0], example = k / each;
     if (shuffled)
@@ -181,7 +141,7 @@ static inline double batch_element(const Node *n, const Type *t, const char *nam
                                  : (double)(bits % MODEL_CLASSES);
 }
 
-static inline void put_element(const Type *t, void *data, int64_t k, double x)
+void put_element(const Type *t, void *data, int64_t k, double x)
 {
     if (t->dtype == DTYPE_F32)
         ((float *)data)[k] = (float)x;
@@ -192,8 +152,8 @@ static inline void put_element(const Type *t, void *data, int64_t k, double x)
 }
 
 /* lr, step and rng of update `step`. */
-static inline double control_element(const Graph *g, const char *role, uint64_t seed, int64_t step,
-                                     int64_t k)
+static double control_element(const Graph *g, const char *role, uint64_t seed, int64_t step,
+                              int64_t k)
 {
     int64_t parts = train_micro_batches(&g->train), micro = step * parts;
     if (strcmp(role, "lr") == 0)
@@ -203,8 +163,8 @@ static inline double control_element(const Graph *g, const char *role, uint64_t 
     return k == 0 ? (double)(int32_t)seed : k == 2 ? (double)(int32_t)micro : 0;
 }
 
-static inline double input_element(const Graph *g, const Node *n, uint64_t seed, int64_t step,
-                                   int64_t k, bool shuffled)
+static double input_element(const Graph *g, const Node *n, uint64_t seed, int64_t step, int64_t k,
+                            bool shuffled)
 {
     const char *role = node_string(n, ATTR_role, "");
     const Type *t = value_type(g, n->out[0]);
@@ -212,7 +172,7 @@ static inline double input_element(const Graph *g, const Node *n, uint64_t seed,
                        : control_element(g, role, seed, step, k);
 }
 
-static inline void run_fill(Running *r, uint64_t seed, int64_t step)
+void run_fill(Running *r, uint64_t seed, int64_t step)
 {
     const Graph *g = r->built->graph;
     for (size_t i = 0; i < g->order.len; i++) {
@@ -226,13 +186,13 @@ static inline void run_fill(Running *r, uint64_t seed, int64_t step)
     }
 }
 
-static inline void run_step(Running *r, uint64_t seed, int64_t step)
+void run_step(Running *r, uint64_t seed, int64_t step)
 {
     run_fill(r, seed, step);
     r->built->step->run(&r->context);
 }
 
-static inline double run_output(const Running *r, const char *name)
+double run_output(const Running *r, const char *name)
 {
     ValueId v = graph_output(r->built->graph, name);
     float x;
@@ -240,9 +200,7 @@ static inline double run_output(const Running *r, const char *name)
     return (double)x;
 }
 
-/* Where two runs of graphs with the same layout differ in outputs or persistent tensors; NULL =
- * every bit is the same. */
-static inline const char *run_difference(const Running *a, const Running *b)
+const char *run_difference(const Running *a, const Running *b)
 {
     const Graph *g = a->built->graph, *h = b->built->graph;
     for (size_t i = 0; i < g->outputs.len; i++) {
@@ -264,8 +222,7 @@ static inline const char *run_difference(const Running *a, const Running *b)
 
 /* --- the evaluator's side --- */
 
-/* The evaluator's inputs for a step; weights come from the compiled run. */
-static inline void eval_from_run(EvalState *s, const Running *r, uint64_t seed, int64_t step)
+void eval_from_run(EvalState *s, const Running *r, uint64_t seed, int64_t step)
 {
     const Graph *g = s->graph, *h = r->built->graph;
     Pool *pool = r->built->pool;
@@ -292,5 +249,3 @@ static inline void eval_from_run(EvalState *s, const Running *r, uint64_t seed, 
         eval_set(s, n->out[0], data);
     }
 }
-
-#endif

@@ -1,14 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Compiles the kernels of many small graphs at once, in child processes, and runs them on buffers
- * that end at a page that cannot be touched: reading or writing past the end stops the test.  No
- * plan and no arena. */
-#ifndef SCRIMP_TESTS_KERNEL_FARM_H
-#define SCRIMP_TESTS_KERNEL_FARM_H
+#include "tests/support/run/kernel_farm.h"
 
-#include "codegen/build/kernel.h"
 #include "codegen/jit/jit.h"
-#include "ir/support/map.h"
-#include "runtime/abi.h"
 
 #include <dlfcn.h>
 #include <stdio.h>
@@ -20,22 +13,7 @@
 
 enum { FARM_GROUP = 64, FARM_CHILDREN = 2 };
 
-typedef struct FarmKernel {
-    const Call *call;
-    ScrimpKernel *run;
-} FarmKernel;
-
-typedef struct Farm {
-    Pool *pool;
-    const Target *target;
-    int optimization; /* -O level */
-    Map index;        /* key -> kernel */
-    VEC(FarmKernel) kernels;
-    VEC(void *) handles;
-    char folder[64];
-} Farm;
-
-static Farm farm_new(Pool *pool, const Target *target)
+Farm farm_new(Pool *pool, const Target *target)
 {
     Farm f = {.pool = pool, .target = target, .optimization = 1, .index = map_new(pool)};
     snprintf(f.folder, sizeof f.folder, "/tmp/scrimp-farm-XXXXXX");
@@ -44,8 +22,7 @@ static Farm farm_new(Pool *pool, const Target *target)
     return f;
 }
 
-/* The calls of a graph; their kernels join the farm. */
-static Lowering *farm_lower(Farm *f, const Graph *g)
+Lowering *farm_lower(Farm *f, const Graph *g)
 {
     Lowering *l = POOL_NEW(f->pool, Lowering);
     *l = (Lowering){.pool = f->pool, .graph = g, .target = f->target, .rules = cpu_rules};
@@ -124,8 +101,7 @@ static bool farm_wait(void)
     return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-/* False when a child failed. */
-static bool farm_compile(Farm *f)
+bool farm_compile(Farm *f)
 {
     size_t groups = (f->kernels.len + FARM_GROUP - 1) / FARM_GROUP;
     bool ok = true;
@@ -145,7 +121,7 @@ static bool farm_compile(Farm *f)
     return ok;
 }
 
-static bool farm_load(Farm *f)
+bool farm_load(Farm *f)
 {
     char path[128], symbol[32];
     for (size_t i = 0; i < f->kernels.len; i++) {
@@ -161,7 +137,7 @@ static bool farm_load(Farm *f)
     return true;
 }
 
-static void farm_free(Farm *f)
+void farm_free(Farm *f)
 {
     char path[128];
     for (size_t i = 0; i < f->handles.len; i++)
@@ -175,14 +151,7 @@ static void farm_free(Farm *f)
 
 /* --- buffers --- */
 
-typedef struct Fenced {
-    char *base, *data;
-    size_t mapped;
-} Fenced;
-
-/* Filled with 0x7f: huge floats, so that what is not written shows.  The end is the fence, or the
- * start is aligned to 64 bytes and the end near the fence. */
-static inline Fenced fenced_new(int64_t bytes, bool aligned)
+Fenced fenced_new(int64_t bytes, bool aligned)
 {
     size_t page = 4096, size = (size_t)bytes, up = aligned ? (size + 63) / 64 * 64 : size;
     Fenced b = {.mapped = (up + page - 1) / page * page + page};
@@ -194,18 +163,15 @@ static inline Fenced fenced_new(int64_t bytes, bool aligned)
     return b;
 }
 
-static inline void fenced_free(Fenced *b)
+void fenced_free(Fenced *b)
 {
     munmap(b->base, b->mapped);
 }
 
-/* The bytes before the buffer, which nothing may have touched. */
-static inline bool fenced_intact(const Fenced *b)
+bool fenced_intact(const Fenced *b)
 {
     for (const char *p = b->base; p < b->data; p++)
         if (*p != 0x7f)
             return false;
     return true;
 }
-
-#endif

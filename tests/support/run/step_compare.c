@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A compiled step against ir/eval's doubles of the same step: its numbers, and every persistent
- * tensor after it. */
-#ifndef SCRIMP_TESTS_STEP_COMPARE_H
-#define SCRIMP_TESTS_STEP_COMPARE_H
+#include "tests/support/run/step_compare.h"
 
-#include "model_run.h"
+#include <math.h>
+#include <string.h>
 
 /* A value may be off by tolerance times the largest of its tensor, or by its own slack. */
 typedef struct Expected {
@@ -12,7 +10,7 @@ typedef struct Expected {
     const double *slack; /* NULL: none */
 } Expected;
 
-static inline double largest(const double *x, int64_t n)
+static double largest(const double *x, int64_t n)
 {
     double most = 0;
     for (int64_t k = 0; k < n; k++)
@@ -21,8 +19,8 @@ static inline double largest(const double *x, int64_t n)
 }
 
 /* Index of the first element of a stored tensor that is off, or -1. */
-static inline int64_t first_off(Pool *pool, const Graph *h, const Node *stored, const float *got,
-                                const Graph *g, const Node *plain, Expected want, double tolerance)
+static int64_t first_off(Pool *pool, const Graph *h, const Node *stored, const float *got,
+                         const Graph *g, const Node *plain, Expected want, double tolerance)
 {
     const Type *t = value_type(h, stored->out[0]);
     int64_t n = type_elements(t);
@@ -41,7 +39,7 @@ static inline int64_t first_off(Pool *pool, const Graph *h, const Node *stored, 
     return -1;
 }
 
-static inline ValueId state_of(const Graph *g, const char *param, const char *role)
+static ValueId state_of(const Graph *g, const char *param, const char *role)
 {
     for (size_t i = 0; i < g->order.len; i++) {
         const Node *n = graph_node(g, g->order.data[i]);
@@ -54,8 +52,8 @@ static inline ValueId state_of(const Graph *g, const char *param, const char *ro
 
 /* Adam divides the mean gradient by its root mean square: where both are tiny, rounding decides the
  * direction of the update, and the weight may be off by it. */
-static inline const double *adam_slack(Pool *pool, const EvalState *s, const char *param, double lr,
-                                       double tolerance)
+static const double *adam_slack(Pool *pool, const EvalState *s, const char *param, double lr,
+                                double tolerance)
 {
     ValueId m = state_of(s->graph, param, "adam_m"), v = state_of(s->graph, param, "adam_v");
     if (m == VALUE_NONE || v == VALUE_NONE)
@@ -70,9 +68,7 @@ static inline const double *adam_slack(Pool *pool, const EvalState *s, const cha
     return slack;
 }
 
-/* What differs after one step, NULL when nothing does. */
-static inline const char *compare_state(const Running *r, const EvalState *s, double lr,
-                                        double tolerance)
+const char *compare_state(const Running *r, const EvalState *s, double lr, double tolerance)
 {
     const Graph *g = s->graph, *h = r->built->graph;
     Pool *pool = r->built->pool;
@@ -95,7 +91,7 @@ static inline const char *compare_state(const Running *r, const EvalState *s, do
     return NULL;
 }
 
-static inline const char *compare_numbers(const Running *r, const EvalState *s, double tolerance)
+const char *compare_numbers(const Running *r, const EvalState *s, double tolerance)
 {
     static const char *const names[] = {"loss", "grad_norm"};
     for (int i = 0; i < 2; i++) {
@@ -108,5 +104,3 @@ static inline const char *compare_numbers(const Running *r, const EvalState *s, 
     }
     return NULL;
 }
-
-#endif

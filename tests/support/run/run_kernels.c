@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Runs the kernels of a graph on buffers of exactly the right size, for tests of lowering rules: no
- * plan, no arena. Code is generated in a child process, as in scrimp itself. */
-#ifndef SCRIMP_TESTS_RUN_KERNELS_H
-#define SCRIMP_TESTS_RUN_KERNELS_H
+#include "tests/support/run/run_kernels.h"
 
-#include "codegen/build/kernel.h"
+#include "check.h"
 #include "codegen/jit/jit.h"
 #include "ir/graph.h"
 #include "ir/strided_view.h"
 #include "runtime/abi.h"
-
-#include "check.h"
 
 #include <dlfcn.h>
 #include <stdlib.h>
@@ -19,26 +14,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-typedef struct KernelRun {
-    Pool *pool;
-    const Graph *graph;
-    Lowering lowering;
-    void *handle;
-    ScrimpKernel **kernel; /* by call */
-    char **data;           /* by value; of what lies in another, that one's */
-    char **workspace;      /* by node */
-    char *scratch;
-} KernelRun;
-
 enum { RUN_PAGE = 4096 };
 
-static inline int64_t run_pages(int64_t bytes)
+static int64_t run_pages(int64_t bytes)
 {
     return (bytes + RUN_PAGE - 1) / RUN_PAGE * RUN_PAGE + RUN_PAGE;
 }
 
 /* Ends where an unreadable page begins: generated code is not instrumented by the sanitizers. */
-static inline char *run_alloc(int64_t bytes)
+static char *run_alloc(int64_t bytes)
 {
     char *p = mmap(NULL, (size_t)run_pages(bytes), PROT_READ | PROT_WRITE,
                    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -49,7 +33,7 @@ static inline char *run_alloc(int64_t bytes)
     return p;
 }
 
-static inline void run_unmap(char *p, int64_t bytes)
+static void run_unmap(char *p, int64_t bytes)
 {
     munmap(p + bytes + RUN_PAGE - run_pages(bytes), (size_t)run_pages(bytes));
 }
@@ -93,7 +77,7 @@ static void run_compile_in_child(const KernelRun *r, const char *path)
     _exit(0);
 }
 
-static bool run_compile(KernelRun *r)
+bool run_compile(KernelRun *r)
 {
     static int count;
     char path[128];
@@ -110,7 +94,7 @@ static bool run_compile(KernelRun *r)
     return r->handle != NULL;
 }
 
-static void run_link(KernelRun *r)
+void run_link(KernelRun *r)
 {
     r->kernel = POOL_ARRAY(r->pool, r->lowering.calls.len, ScrimpKernel *);
     for (size_t i = 0; i < r->lowering.calls.len; i++) {
@@ -121,8 +105,7 @@ static void run_link(KernelRun *r)
     }
 }
 
-/* NULL after a failed CHECK. */
-static inline KernelRun *run_new(Pool *pool, const Graph *g, const Target *target)
+KernelRun *run_new(Pool *pool, const Graph *g, const Target *target)
 {
     KernelRun *r = POOL_NEW(pool, KernelRun);
     r->pool = pool;
@@ -147,7 +130,7 @@ static inline KernelRun *run_new(Pool *pool, const Graph *g, const Target *targe
     return r;
 }
 
-static void run_buffers(const KernelRun *r, const Call *c, char **buf)
+void run_buffers(const KernelRun *r, const Call *c, char **buf)
 {
     for (int k = 0; k < c->n_bufs; k++) {
         ValueId v = c->buf[k].value;
@@ -156,8 +139,7 @@ static void run_buffers(const KernelRun *r, const Call *c, char **buf)
     }
 }
 
-/* Every kernel in one go, for timings. */
-static inline void run_once(const KernelRun *r)
+void run_once(const KernelRun *r)
 {
     for (size_t i = 0; i < r->lowering.calls.len; i++) {
         const Call *c = &r->lowering.calls.data[i];
@@ -167,8 +149,7 @@ static inline void run_once(const KernelRun *r)
     }
 }
 
-/* Tasks `group` at a time, the last group first when `backward`. */
-static inline void run_all(const KernelRun *r, int64_t group, bool backward)
+void run_all(const KernelRun *r, int64_t group, bool backward)
 {
     for (size_t i = 0; i < r->lowering.calls.len; i++) {
         const Call *c = &r->lowering.calls.data[i];
@@ -184,7 +165,7 @@ static inline void run_all(const KernelRun *r, int64_t group, bool backward)
     }
 }
 
-static inline void run_free(KernelRun *r)
+void run_free(KernelRun *r)
 {
     if (!r)
         return;
@@ -196,5 +177,3 @@ static inline void run_free(KernelRun *r)
     run_unmap(r->scratch, SCRIMP_SCRATCH_BYTES);
     dlclose(r->handle);
 }
-
-#endif

@@ -22,6 +22,7 @@ static OpCase case_new(Pool *pool, uint64_t seed)
     OpCase c = {.pool = pool,
                 .g = graph_new(pool, "case"),
                 .rng = seed,
+                .small = true,
                 .node = NODE_NONE,
                 .out = VALUE_NONE};
     return c;

@@ -6,7 +6,7 @@
 #include "codegen/build/codegen.h"
 #include "ir/support/map.h"
 #include "passes/pass.h"
-#include "tests/support/lower_text.h"
+#include "tests/support/elaborate_text.h"
 
 static const struct Scan {
     const char *name, *text;
@@ -69,14 +69,14 @@ static Counts count(const struct Scan *scan, int steps)
     Pool *pool = pool_new();
     Counts c = {0};
     char *text = pool_printf(pool, "option T = %d\n%s", steps, scan->text);
-    Lowered r = lower_text(text, FRONTEND_TRAIN);
+    Elaborated r = elaborate_text(text, FRONTEND_TRAIN);
     PassContext ctx = {.graph = r.graph, .pool = r.pool};
     bool ok = r.graph && passes_run(&ctx, pipeline_before(r.pool, "remat"), NULL, NULL);
     c.apart = ok ? count_kernels(r.pool, ctx.graph) : 0;
     ok = ok && passes_run(&ctx, "views", NULL, NULL);
     c.in_place = ok ? count_kernels(r.pool, ctx.graph) : 0;
     CHECK_MSG(ok, "%s: %s", scan->name, ctx.error.message ? ctx.error.message : r.errors);
-    lowered_free(&r);
+    elaborated_free(&r);
     pool_free(pool);
     return c;
 }

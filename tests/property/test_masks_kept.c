@@ -6,7 +6,7 @@
 #include "ir/eval.h"
 #include "ir/support/strbuf.h"
 #include "passes/pass.h"
-#include "tests/support/lower_text.h"
+#include "tests/support/elaborate_text.h"
 #include "tests/support/plan_request.h"
 #include "tests/support/sample.h"
 
@@ -42,7 +42,7 @@ typedef struct Plans {
 } Plans;
 
 /* One model, planned in the three ways. */
-static bool plan_all(const Lowered *r, const char *budget, const char *objective, Plans *out)
+static bool plan_all(const Elaborated *r, const char *budget, const char *objective, Plans *out)
 {
     PassContext before = {.graph = r->graph, .pool = r->pool};
     if (!r->graph || !passes_run(&before, BEFORE, NULL, NULL))
@@ -93,7 +93,7 @@ typedef struct Wins {
 static void check_better(const char *text, const char *budget, const char *objective, Wins *wins)
 {
     Plans x;
-    Lowered r = lower_text(text, FRONTEND_TRAIN);
+    Elaborated r = elaborate_text(text, FRONTEND_TRAIN);
     bool ok = plan_all(&r, budget, objective, &x);
     CHECK_MSG(ok, "%s", text);
     const PassContext *by = &x.of[MASKS_BY_BUDGET], *with = &x.of[MASKS_ALWAYS],
@@ -123,14 +123,14 @@ static void check_better(const char *text, const char *budget, const char *objec
         CHECK(!by->report.infeasible_proven ||
               by->report.lower_bound_bytes <= by->report.min_feasible_bytes);
     }
-    lowered_free(&r);
+    elaborated_free(&r);
 }
 
 /* Returns how many tensors have masks without a budget, where they make the arena smaller. */
 static int check_keep_all(const char *text)
 {
     Plans x;
-    Lowered r = lower_text(text, FRONTEND_TRAIN);
+    Elaborated r = elaborate_text(text, FRONTEND_TRAIN);
     bool ok = plan_all(&r, "", "", &x);
     const PassContext *by = &x.of[MASKS_BY_BUDGET], *without = &x.of[MASKS_NEVER];
     CHECK_MSG(ok && x.fits[MASKS_BY_BUDGET] && x.fits[MASKS_NEVER], "%s", text);
@@ -142,7 +142,7 @@ static int check_keep_all(const char *text)
         CHECK_MSG(tensors ? a < b : a == b, "%lld, without %lld\n%s", (long long)a, (long long)b,
                   text);
     }
-    lowered_free(&r);
+    elaborated_free(&r);
     return tensors;
 }
 
@@ -250,7 +250,7 @@ static void test_monotone(void)
         int64_t low = 0, high = 0;
         bool had_masks = false;
         for (int k = 0; k <= STEPS; k++) {
-            Lowered r = lower_text(text, FRONTEND_TRAIN);
+            Elaborated r = elaborate_text(text, FRONTEND_TRAIN);
             int64_t bytes = low + (high - low) * k / STEPS;
             PassContext c = {.graph = r.graph, .pool = r.pool};
             c.request = request_of(r.pool, r.graph,
@@ -267,7 +267,7 @@ static void test_monotone(void)
             last = c.report.step_cost;
             changes += k > 0 && had_masks != (c.masks.tensors > 0);
             had_masks = c.masks.tensors > 0;
-            lowered_free(&r);
+            elaborated_free(&r);
         }
         CHECK(!had_masks && last > 0); /* all that there is: nothing is faster */
         pool_free(pool);

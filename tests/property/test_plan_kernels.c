@@ -10,8 +10,8 @@
 #include "ir/support/map.h"
 #include "passes/pass.h"
 #include "tests/support/csv.h"
+#include "tests/support/elaborate_text.h"
 #include "tests/support/fixed_models.h"
-#include "tests/support/lower_text.h"
 #include "tests/support/plan_request.h"
 #include "tests/support/random_model.h"
 #include "tests/support/sample.h"
@@ -58,7 +58,7 @@ static int check_plan(const Graph *g, const Map *plain, const char *budget, cons
     return recomputed;
 }
 
-static int check_model(const Lowered *r, const char *name)
+static int check_model(const Elaborated *r, const char *name)
 {
     PassContext ctx = {.graph = r->graph, .pool = r->pool};
     bool ok = r->graph && passes_run(&ctx, pipeline_before(r->pool, "remat"), NULL, NULL);
@@ -75,9 +75,9 @@ static void check_texts(void)
 {
     int recomputed = 0;
     for (int k = 0; k < (int)FIXED_MODELS; k++) {
-        Lowered r = lower_text(fixed_models[k].text, FRONTEND_TRAIN);
+        Elaborated r = elaborate_text(fixed_models[k].text, FRONTEND_TRAIN);
         recomputed += check_model(&r, fixed_models[k].name);
-        lowered_free(&r);
+        elaborated_free(&r);
     }
     int n = sample_number("SCRIMP_MODELS", 4);
     printf("random models, seeds 1 to %d\n", n);
@@ -85,9 +85,9 @@ static void check_texts(void)
         Pool *pool = pool_new();
         const char *text =
             random_model(pool, seed, (ModelFamily)(seed % MODEL_FAMILIES), 6, (ModelLimits){0});
-        Lowered r = lower_text(text, FRONTEND_TRAIN);
+        Elaborated r = elaborate_text(text, FRONTEND_TRAIN);
         recomputed += check_model(&r, pool_printf(pool, "seed %d", (int)seed));
-        lowered_free(&r);
+        elaborated_free(&r);
         pool_free(pool);
     }
     printf("%d operations recomputed\n", recomputed);
@@ -103,11 +103,11 @@ static void check_zoo(void)
         char *rest = pool_strdup(pool, csv_get(&zoo, &zoo.row[i], "options")), *save = NULL;
         for (int n = 1; n < 7 && (defs[n] = strtok_r(n == 1 ? rest : NULL, " ", &save)); n++) {
         }
-        Lowered r = lower_example(csv_get(&zoo, &zoo.row[i], "file"), FRONTEND_TRAIN, defs);
+        Elaborated r = elaborate_example(csv_get(&zoo, &zoo.row[i], "file"), FRONTEND_TRAIN, defs);
         int recomputed = check_model(&r, name);
         printf("%s: %d operations recomputed\n", name, recomputed);
         CHECK_MSG(recomputed > 0, "%s", name);
-        lowered_free(&r);
+        elaborated_free(&r);
     }
     pool_free(pool);
 }

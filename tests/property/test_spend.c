@@ -5,7 +5,7 @@
 #include "check.h"
 #include "passes/pass.h"
 #include "passes/remat/cache/solution_cache.h"
-#include "tests/support/lower_text.h"
+#include "tests/support/elaborate_text.h"
 #include "tests/support/plan_request.h"
 #include "tests/support/sample.h"
 
@@ -21,7 +21,7 @@ typedef struct Plan {
 } Plan;
 
 /* False when the budget cannot be met. */
-static bool plan_at(Pool *pool, const Lowered *model, struct SolutionCache *memo,
+static bool plan_at(Pool *pool, const Elaborated *model, struct SolutionCache *memo,
                     const char *solver, const char *budget, Plan *out)
 {
     PassContext ctx = {
@@ -46,7 +46,7 @@ static void check_plan(const char *name, const Plan *p)
               "%s: below the bounds", name);
 }
 
-static void check_others(Pool *pool, const char *name, const Lowered *model, const char *budget,
+static void check_others(Pool *pool, const char *name, const Elaborated *model, const char *budget,
                          const Plan *own)
 {
     static const char *const others[] = {"chen", "kusumoto_approx", "dtr", "mincut"};
@@ -75,7 +75,7 @@ static void check_spent(const char *name, const Plan *plan, int n)
 /* At budgets from what it needs at least to keeping everything. */
 static void check_network(const Network *n, int budgets)
 {
-    Lowered model = lower_example_for(n->name, FRONTEND_TRAIN, false, n->defs);
+    Elaborated model = elaborate_example_for(n->name, FRONTEND_TRAIN, false, n->defs);
     Pool *pool = pool_new();
     struct SolutionCache *memo = solution_cache_new(pool, NULL);
     Plan *plan = POOL_ARRAY(pool, (size_t)budgets + 1, Plan), least;
@@ -102,7 +102,7 @@ static void check_network(const Network *n, int budgets)
     printf("%s: %d of %d schedules have peaks above the budget\n", n->name, spent, budgets + 1);
     CHECK_MSG(spent > 0, "%s", n->name);
     pool_free(pool);
-    lowered_free(&model);
+    elaborated_free(&model);
 }
 
 int main(void)

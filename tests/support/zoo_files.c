@@ -4,7 +4,7 @@
 #include "check.h"
 #include "passes/paper_graph/paper_graph.h"
 #include "tests/support/csv.h"
-#include "tests/support/lower_text.h"
+#include "tests/support/elaborate_text.h"
 
 #include <string.h>
 

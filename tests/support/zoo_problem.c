@@ -8,10 +8,10 @@
 
 #include <time.h>
 
-RematProblem *zoo_problem(Pool *pool, Lowered *lowered, const ZooProblem *z)
+RematProblem *zoo_problem(Pool *pool, Elaborated *elaborated, const ZooProblem *z)
 {
-    *lowered = lower_example_for(z->file, FRONTEND_TRAIN, false, z->defs);
-    PassContext c = {.graph = lowered->graph, .pool = pool};
+    *elaborated = elaborate_example_for(z->file, FRONTEND_TRAIN, false, z->defs);
+    PassContext c = {.graph = elaborated->graph, .pool = pool};
     if (!c.graph ||
         !passes_run(&c, "fold,cse,dce,layout,fold,autodiff,fold,cse,dce,fuse,order", NULL, NULL)) {
         CHECK_MSG(false, "%s: %s", z->file, c.error.message ? c.error.message : "cannot be read");
@@ -23,8 +23,8 @@ RematProblem *zoo_problem(Pool *pool, Lowered *lowered, const ZooProblem *z)
 void check_zoo_problem(const ZooProblem *z, bool all_steps)
 {
     Pool *pool = pool_new();
-    Lowered lowered;
-    RematProblem *p = zoo_problem(pool, &lowered, z);
+    Elaborated elaborated;
+    RematProblem *p = zoo_problem(pool, &elaborated, z);
     const char *name = z->file;
     for (int k = 0; z->defs[k]; k++)
         name = pool_printf(pool, "%s %s", name, z->defs[k]);
@@ -34,6 +34,6 @@ void check_zoo_problem(const ZooProblem *z, bool all_steps)
     printf("%s: %d nodes, %.1f s\n", name, p ? p->n_nodes : 0,
            (double)(clock() - begin) / CLOCKS_PER_SEC);
     fflush(stdout);
-    lowered_free(&lowered);
+    elaborated_free(&elaborated);
     pool_free(pool);
 }

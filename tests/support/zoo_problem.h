@@ -4,7 +4,7 @@
 #define SCRIMP_TESTS_ZOO_PROBLEM_H
 
 #include "passes/remat/model/problem.h"
-#include "tests/support/lower_text.h"
+#include "tests/support/elaborate_text.h"
 
 typedef struct ZooProblem {
     const char *file;
@@ -12,7 +12,7 @@ typedef struct ZooProblem {
 } ZooProblem;
 
 /* What pass_remat gets to see; NULL after a failed check. */
-RematProblem *zoo_problem(Pool *pool, Lowered *lowered, const ZooProblem *z);
+RematProblem *zoo_problem(Pool *pool, Elaborated *elaborated, const ZooProblem *z);
 void check_zoo_problem(const ZooProblem *z, bool all_steps);
 
 #endif

@@ -2,7 +2,7 @@
 /* einsum and rearrange against sums and indices written out, on random patterns and sizes: the
  * lowered graph is run by the reference evaluator. */
 #include "check.h"
-#include "tests/support/lower_text.h"
+#include "tests/support/elaborate_text.h"
 
 #include "ir/eval.h"
 
@@ -124,7 +124,7 @@ static void shape_of(char *text, const Term *t, const int64_t *size)
 static void run_and_compare(const char *text, const char *const *inputs, double *const *data,
                             int n_in, const double *expected, int64_t n)
 {
-    Lowered r = lower_text(text, FRONTEND_INFER);
+    Elaborated r = elaborate_text(text, FRONTEND_INFER);
     CHECK_MSG(r.graph != NULL, "%s\n%s", text, r.errors);
     if (r.graph) {
         EvalState *s = eval_new(r.pool, r.graph);
@@ -137,7 +137,7 @@ static void run_and_compare(const char *text, const char *const *inputs, double 
             CHECK_MSG(fabs(eval_get(s, v)[i] - expected[i]) < 1e-9, "%s element %lld", text,
                       (long long)i);
     }
-    lowered_free(&r);
+    elaborated_free(&r);
 }
 
 static double *random_data(int64_t n)
@@ -249,15 +249,16 @@ static void check_rearrange(void)
 /* Attention must need no transposes, and a tied head is a linear layer. */
 static void check_forms(void)
 {
-    Lowered r = lower_text("model m(q: f32[2,3,4,5], k: f32[2,3,6,5], w: f32[7,5], u: f32[5,7]) {\n"
-                           "  a = einsum(\"b h t d, b h s d -> b h t s\", q, k)\n"
-                           "  return a, einsum(\"t d, v d -> t v\", q[0, 0], w), einsum(\"t d, d v "
-                           "-> t v\", q[0, 1], u)\n}\n",
-                           FRONTEND_INFER);
+    Elaborated r =
+        elaborate_text("model m(q: f32[2,3,4,5], k: f32[2,3,6,5], w: f32[7,5], u: f32[5,7]) {\n"
+                       "  a = einsum(\"b h t d, b h s d -> b h t s\", q, k)\n"
+                       "  return a, einsum(\"t d, v d -> t v\", q[0, 0], w), einsum(\"t d, d v "
+                       "-> t v\", q[0, 1], u)\n}\n",
+                       FRONTEND_INFER);
     CHECK_MSG(count_ops(&r, OP_transpose) == 0 && count_ops(&r, OP_matmul) == 1 &&
                   count_ops(&r, OP_linear) == 2,
               "%s", r.errors);
-    lowered_free(&r);
+    elaborated_free(&r);
 }
 
 int main(void)

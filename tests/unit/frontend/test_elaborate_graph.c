@@ -3,7 +3,7 @@
  * the three modes, hints, sections. */
 #include "check.h"
 #include "ir/summary.h"
-#include "tests/support/lower_text.h"
+#include "tests/support/elaborate_text.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@
     "  loss = cross_entropy(" model "(batch.image), batch.label)\n" rest "}\n"
 #define PLAIN "  optim = sgd(lr = 0.1)\n  steps = 10\n"
 
-static void expect_param(const Lowered *r, const char *name, const char *type, const char *init)
+static void expect_param(const Elaborated *r, const char *name, const char *type, const char *init)
 {
     const Node *n = find_node(r, name);
     if (!n)
@@ -29,7 +29,7 @@ static void expect_param(const Lowered *r, const char *name, const char *type, c
  * norms */
 static void check_initial_values(void)
 {
-    Lowered r = lower_text(
+    Elaborated r = elaborate_text(
         OPTIONS "model m(x: f32[N, 16, 8, 8], ids: i32[N]) {\n"
                 "  x = x |> c: conv(4, 3, groups = 4) |> n: bn() |> flatten() |> l: linear(5)\n"
                 "  e = ids |> e: embedding(10, 5)\n"
@@ -65,13 +65,13 @@ static void check_initial_values(void)
         CHECK_MSG(fabs(he - sqrt(2.0 / 3)) < 1e-12, "%s", node_string(l3, ATTR_init, ""));
         CHECK_MSG(fabs(xavier + sqrt(6.0 / 11)) < 1e-12, "%s", node_string(scale, ATTR_init, ""));
     }
-    lowered_free(&r);
+    elaborated_free(&r);
 }
 
 /* torch.nn.Sequential counts every stage; a label takes the place of the number. */
 static void check_seq_names(void)
 {
-    Lowered r = lower_text(
+    Elaborated r = elaborate_text(
         OPTIONS "block Inner(x) { return x |> fc: linear(4) }\n"
                 "model m(x: f32[N, 4]) {\n"
                 "  x = x |> body: seq {\n"
@@ -92,36 +92,37 @@ static void check_seq_names(void)
         "%body.7.1"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         find_node(&r, names[i]);
-    lowered_free(&r);
+    elaborated_free(&r);
 }
 
 static void check_shared(void)
 {
-    Lowered r =
-        lower_text(OPTIONS "block Cell(x, h) { return tanh((x |> ih: linear(4)) + (h |> hh: "
-                           "linear(4, bias = false))) }\n"
-                           "model m(x: f32[N, 3, 4]) {\n"
-                           "  h = zeros([N, 4])\n"
-                           "  for t in 0..3 { h = shared cell: Cell(x[.., t], h) }\n"
-                           "  return einsum(\"n i, o i -> n o\", h, $cell.hh.weight)\n"
-                           "}\n",
-                   FRONTEND_INFER);
+    Elaborated r =
+        elaborate_text(OPTIONS "block Cell(x, h) { return tanh((x |> ih: linear(4)) + (h |> hh: "
+                               "linear(4, bias = false))) }\n"
+                               "model m(x: f32[N, 3, 4]) {\n"
+                               "  h = zeros([N, 4])\n"
+                               "  for t in 0..3 { h = shared cell: Cell(x[.., t], h) }\n"
+                               "  return einsum(\"n i, o i -> n o\", h, $cell.hh.weight)\n"
+                               "}\n",
+                       FRONTEND_INFER);
     Summary s = {0};
     if (r.graph)
         s = graph_summary(r.pool, r.graph);
     CHECK_MSG(s.params == 16 + 4 + 16 && count_ops(&r, OP_linear) == 7, "%s", r.errors);
-    lowered_free(&r);
+    elaborated_free(&r);
     /* the same label inside one use of a shared block is still a mistake; another shape too */
-    r = lower_text("block Cell(x) { return x |> a: linear(4) |> a: linear(4) }\n"
-                   "model m(x: f32[2, 4]) { return x |> shared c: Cell() |> shared c: Cell() }\n",
-                   FRONTEND_INFER);
+    r = elaborate_text(
+        "block Cell(x) { return x |> a: linear(4) |> a: linear(4) }\n"
+        "model m(x: f32[2, 4]) { return x |> shared c: Cell() |> shared c: Cell() }\n",
+        FRONTEND_INFER);
     CHECK_MSG(strstr(r.errors, "E202"), "%s", r.errors);
-    lowered_free(&r);
-    r = lower_text(
+    elaborated_free(&r);
+    r = elaborate_text(
         "model m(x: f32[2, 4]) { return x |> shared c: linear(5) |> shared c: linear(5) }\n",
         FRONTEND_INFER);
     CHECK_MSG(strstr(r.errors, "E101") && strstr(r.errors, "f32[5,5]"), "%s", r.errors);
-    lowered_free(&r);
+    elaborated_free(&r);
 }
 
 static const char bn_dropout[] = OPTIONS
@@ -134,7 +135,7 @@ static void check_modes(void)
 {
     char *text = strdup(bn_dropout), *metrics = strstr(text, "  metrics");
     *metrics = '}', metrics[1] = '\n', metrics[2] = 0;
-    Lowered r = lower_text(text, FRONTEND_TRAIN);
+    Elaborated r = elaborate_text(text, FRONTEND_TRAIN);
     const Node *apply = find_node(&r, "%bn1"), *var = find_node(&r, "%bn1.running_var");
     if (apply && var) {
         ValueId buffer = graph_find(r.graph, "$bn1.running_var"),
@@ -152,13 +153,13 @@ static void check_modes(void)
               node_int(a, ATTR_key, -1) >= 0);
         CHECK(strcmp(node_string(rng, ATTR_role, ""), "rng") == 0 && a->in[1] == b->in[1]);
     }
-    lowered_free(&r);
-    r = lower_text(text, FRONTEND_EVAL);
+    elaborated_free(&r);
+    r = elaborate_text(text, FRONTEND_EVAL);
     apply = find_node(&r, "%bn1");
     CHECK(apply && apply->in[1] == graph_find(r.graph, "$bn1.running_mean"));
     CHECK(count_ops(&r, OP_dropout) == 0 && count_ops(&r, OP_bn_running) == 0 &&
           count_ops(&r, OP_accuracy) == 1);
-    lowered_free(&r);
+    elaborated_free(&r);
     free(text);
 }
 
@@ -170,7 +171,7 @@ static void check_shared_bn(void)
         OPTIONS "model m(x: f32[N, 3, 8, 8]) {\n"
                 "  for i in 0..2 { x = x |> shared n: bn() |> relu() }\n"
                 "  return x |> flatten() |> fc: linear(10)\n}\n" TRAIN("net: m", PLAIN);
-    Lowered r = lower_text(text, FRONTEND_TRAIN);
+    Elaborated r = elaborate_text(text, FRONTEND_TRAIN);
     const Node *last = find_node(&r, "%net.n.running_mean");
     if (last) { /* 0.9 * (0.9 * old + 0.1 * first) + 0.1 * second */
         CHECK(graph_value(r.graph, last->out[0])->writes ==
@@ -179,10 +180,10 @@ static void check_shared_bn(void)
         CHECK(last->in[1] == graph_find(r.graph, "%net.n.stats.1"));
         CHECK(count_ops(&r, OP_bn_running) == 2);
     }
-    lowered_free(&r);
-    r = lower_text(text, FRONTEND_INFER);
+    elaborated_free(&r);
+    r = elaborate_text(text, FRONTEND_INFER);
     find_node(&r, "$net.fc.weight");
-    lowered_free(&r);
+    elaborated_free(&r);
 }
 
 /* An earlier dropout elsewhere must not change another's numbers. */
@@ -194,21 +195,22 @@ static void check_dropout_keys(void)
         "a: B() |> b: B() }\n"};
     int64_t key[2] = {0};
     for (int i = 0; i < 2; i++) {
-        Lowered r = lower_text(text[i], FRONTEND_TRAIN);
+        Elaborated r = elaborate_text(text[i], FRONTEND_TRAIN);
         for (size_t k = 0; r.graph && k < r.graph->nodes.len; k++)
             if (r.graph->nodes.data[k].op == OP_dropout)
                 key[i] = node_int(&r.graph->nodes.data[k], ATTR_key, 0); /* the last is b's */
-        lowered_free(&r);
+        elaborated_free(&r);
     }
     CHECK(key[0] != 0 && key[0] == key[1]);
 }
 
 static void check_hints(void)
 {
-    Lowered r = lower_text("block B(x) { return x |> exp() |> tanh() }\nmodel m(x: f32[4]) {\n"
-                           "  @keep\n  a = x |> relu() |> B()\n"
-                           "  return a |> @recompute sigmoid() |> log()\n}\n",
-                           FRONTEND_TRAIN);
+    Elaborated r =
+        elaborate_text("block B(x) { return x |> exp() |> tanh() }\nmodel m(x: f32[4]) {\n"
+                       "  @keep\n  a = x |> relu() |> B()\n"
+                       "  return a |> @recompute sigmoid() |> log()\n}\n",
+                       FRONTEND_TRAIN);
     static const struct {
         const char *name;
         RematHint hint;
@@ -221,12 +223,12 @@ static void check_hints(void)
         const Node *n = find_node(&r, want[i].name);
         CHECK_MSG(n && n->hint == want[i].hint, "%s", want[i].name);
     }
-    lowered_free(&r);
+    elaborated_free(&r);
 }
 
 static void check_train_section(void)
 {
-    Lowered r = lower_text(
+    Elaborated r = elaborate_text(
         OPTIONS
         "option B = 5\n"
         "model m(x: f32[N, 3, 8, 8]) { return x |> flatten() |> fc: linear(10) }\n"
@@ -260,19 +262,19 @@ static void check_train_section(void)
         CHECK(image && image->op == OP_input &&
               strcmp(node_string(image, ATTR_role, ""), "batch.image") == 0);
     }
-    lowered_free(&r);
+    elaborated_free(&r);
 }
 
 /* The functional form of `linear`: parameters under names of one's own, and tied ones. */
 static void check_affine(void)
 {
-    Lowered r = lower_text("model m(x: f32[2, 3, 4], ids: i32[2, 3]) {\n"
-                           "  param weight_ih_l0: f32[8, 4]\n"
-                           "  param bias_ih_l0: f32[8] = uniform(-0.1, 0.1)\n"
-                           "  e = ids |> wte: embedding(7, 8)\n"
-                           "  h = affine(x, weight_ih_l0, bias_ih_l0) + e\n"
-                           "  return affine(h, $wte.weight)\n}\n",
-                           FRONTEND_INFER);
+    Elaborated r = elaborate_text("model m(x: f32[2, 3, 4], ids: i32[2, 3]) {\n"
+                                  "  param weight_ih_l0: f32[8, 4]\n"
+                                  "  param bias_ih_l0: f32[8] = uniform(-0.1, 0.1)\n"
+                                  "  e = ids |> wte: embedding(7, 8)\n"
+                                  "  h = affine(x, weight_ih_l0, bias_ih_l0) + e\n"
+                                  "  return affine(h, $wte.weight)\n}\n",
+                                  FRONTEND_INFER);
     if (r.graph) {
         Summary s = graph_summary(r.pool, r.graph);
         CHECK(s.params == 8 * 4 + 8 + 7 * 8 && count_ops(&r, OP_linear) == 2);
@@ -281,47 +283,48 @@ static void check_affine(void)
     }
     CHECK_MSG(r.graph, "%s", r.errors);
     find_node(&r, "$weight_ih_l0");
-    lowered_free(&r);
+    elaborated_free(&r);
 }
 
 static void check_inverse_sqrt(void)
 {
-    Lowered r = lower_text("model m(x: f32[2, 4]) { return x |> fc: linear(3) }\n"
-                           "train {\n"
-                           "  batch = synthetic(x = f32[2, 4], label = i32[2])\n"
-                           "  loss  = cross_entropy(m(batch.x), batch.label)\n"
-                           "  optim = adam(lr = inverse_sqrt(2 * 512**-0.5 * 16_000**-0.5, warmup "
-                           "= 16_000), betas = [0.9, 0.997], eps = 1e-9)\n"
-                           "  steps = 100\n}\n",
-                           FRONTEND_TRAIN);
+    Elaborated r =
+        elaborate_text("model m(x: f32[2, 4]) { return x |> fc: linear(3) }\n"
+                       "train {\n"
+                       "  batch = synthetic(x = f32[2, 4], label = i32[2])\n"
+                       "  loss  = cross_entropy(m(batch.x), batch.label)\n"
+                       "  optim = adam(lr = inverse_sqrt(2 * 512**-0.5 * 16_000**-0.5, warmup "
+                       "= 16_000), betas = [0.9, 0.997], eps = 1e-9)\n"
+                       "  steps = 100\n}\n",
+                       FRONTEND_TRAIN);
     CHECK_MSG(r.graph, "%s", r.errors);
     if (r.graph) {
         const LrSchedule *lr = &r.graph->train.lr;
         CHECK(lr->kind == LR_INVERSE_SQRT && lr->warmup == 16000 && !lr->in_epochs);
         CHECK(fabs(lr->base - 6.9877124296868434e-4) < 1e-15);
     }
-    lowered_free(&r);
-    r = lower_text("model m(x: f32[2, 4]) { return x |> fc: linear(3) }\n"
-                   "train {\n"
-                   "  batch = synthetic(x = f32[2, 4], label = i32[2])\n"
-                   "  loss  = cross_entropy(m(batch.x), batch.label)\n"
-                   "  optim = sgd(inverse_sqrt(0.1, warmup = 0))\n  steps = 1\n}\n",
-                   FRONTEND_TRAIN);
+    elaborated_free(&r);
+    r = elaborate_text("model m(x: f32[2, 4]) { return x |> fc: linear(3) }\n"
+                       "train {\n"
+                       "  batch = synthetic(x = f32[2, 4], label = i32[2])\n"
+                       "  loss  = cross_entropy(m(batch.x), batch.label)\n"
+                       "  optim = sgd(inverse_sqrt(0.1, warmup = 0))\n  steps = 1\n}\n",
+                       FRONTEND_TRAIN);
     CHECK_MSG(strstr(r.errors, "E105") && strstr(r.errors, "warmup"), "%s", r.errors);
-    lowered_free(&r);
+    elaborated_free(&r);
 }
 
 /* [N,C,...] or [..., C], as the labels say. */
 static void check_class_axis(void)
 {
-    Lowered r = lower_text("model m(a: f32[2, 5, 7], b: i32[2, 7], c: i32[2, 5]) {\n"
-                           "  return cross_entropy(a, b), cross_entropy(a, c)\n}\n",
-                           FRONTEND_INFER);
+    Elaborated r = elaborate_text("model m(a: f32[2, 5, 7], b: i32[2, 7], c: i32[2, 5]) {\n"
+                                  "  return cross_entropy(a, b), cross_entropy(a, c)\n}\n",
+                                  FRONTEND_INFER);
     const Node *pixel = find_node(&r, "%cross_entropy.0"),
                *token = find_node(&r, "%cross_entropy.1");
     CHECK(pixel && node_int(pixel, ATTR_axis, -1) == 1);
     CHECK(token && node_int(token, ATTR_axis, -1) == 2);
-    lowered_free(&r);
+    elaborated_free(&r);
 }
 
 static void check_section_errors(void)
@@ -349,32 +352,32 @@ static void check_section_errors(void)
                  "model m(x: f32[N, 3, 8, 8]) { return x |> flatten() |> fc: linear(10) }\n" TRAIN(
                      "m", "%s"),
                  cases[i].rest);
-        Lowered r = lower_text(text, FRONTEND_TRAIN);
+        Elaborated r = elaborate_text(text, FRONTEND_TRAIN);
         CHECK_MSG(strstr(r.errors, cases[i].code) && diag_error_count(r.diag) == 1, "%s: %s",
                   cases[i].rest, r.errors);
-        lowered_free(&r);
+        elaborated_free(&r);
     }
-    Lowered r = lower_text(OPTIONS "model m(x: f32[N]) { return relu(x) }\n", FRONTEND_EVAL);
+    Elaborated r = elaborate_text(OPTIONS "model m(x: f32[N]) { return relu(x) }\n", FRONTEND_EVAL);
     CHECK(strstr(r.errors, "E211"));
-    lowered_free(&r);
+    elaborated_free(&r);
 }
 
 /* At least three independent errors in one run, each once although the block is used twice. */
 static void check_several_errors(void)
 {
-    Lowered r = lower_text(OPTIONS "block B(x) { return x |> linear(4) |> rleu() }\n"
-                                   "model m(x: f32[N, 8]) {\n"
-                                   "  a = B(x)\n  b = B(x)\n"
-                                   "  c = (x |> l1: linear(4)) + (x |> l2: linear(5))\n"
-                                   "  d = relu(a) + tanh(b) * c |> l1: linear(3)\n"
-                                   "  assert N == 5, \"N is {N}\"\n"
-                                   "  return undefined\n"
-                                   "}\n",
-                           FRONTEND_INFER);
+    Elaborated r = elaborate_text(OPTIONS "block B(x) { return x |> linear(4) |> rleu() }\n"
+                                          "model m(x: f32[N, 8]) {\n"
+                                          "  a = B(x)\n  b = B(x)\n"
+                                          "  c = (x |> l1: linear(4)) + (x |> l2: linear(5))\n"
+                                          "  d = relu(a) + tanh(b) * c |> l1: linear(3)\n"
+                                          "  assert N == 5, \"N is {N}\"\n"
+                                          "  return undefined\n"
+                                          "}\n",
+                                  FRONTEND_INFER);
     CHECK_MSG(diag_error_count(r.diag) == 5, "%s", r.errors);
     CHECK(strstr(r.errors, "E201") && strstr(r.errors, "E203") && strstr(r.errors, "E101") &&
           strstr(r.errors, "E202") && strstr(r.errors, "N is 4"));
-    lowered_free(&r);
+    elaborated_free(&r);
 }
 
 /* A graph to be counted has statistics of a single value, and the model's results as outputs. */
@@ -389,18 +392,18 @@ static void check_count(void)
                                "  loss = cross_entropy(m(batch.x)[0], batch.y)\n"
                                "  optim = sgd(lr = 0.1)\n  steps = 1\n}\n";
     FrontendOptions options = {.mode = FRONTEND_TRAIN, .count = true};
-    Lowered r = {.pool = pool_new()};
+    Elaborated r = {.pool = pool_new()};
     r.diag = diag_new(r.pool);
-    lowered_finish(&r, frontend_parse_text(r.pool, r.diag, "t.scrimp", text, sizeof text - 1),
-                   &options);
+    elaborated_finish(&r, frontend_parse_text(r.pool, r.diag, "t.scrimp", text, sizeof text - 1),
+                      &options);
     CHECK(r.graph && graph_output(r.graph, "loss") != VALUE_NONE &&
           graph_output(r.graph, "logits") != VALUE_NONE &&
           graph_output(r.graph, "out1") != VALUE_NONE);
     CHECK_MSG(count_ops(&r, OP_bn_running) == 2 && count_ops(&r, OP_reshape) == 3, "%s", r.errors);
-    lowered_free(&r);
-    r = lower_text(text, FRONTEND_TRAIN);
+    elaborated_free(&r);
+    r = elaborate_text(text, FRONTEND_TRAIN);
     CHECK_MSG(!r.graph && strstr(r.errors, "more than one value per channel"), "%s", r.errors);
-    lowered_free(&r);
+    elaborated_free(&r);
 }
 
 int main(void)

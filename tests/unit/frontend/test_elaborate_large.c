@@ -3,7 +3,7 @@
  * in proportion.  Where one of them is looked for among all others, this takes longer than a test
  * may. */
 #include "check.h"
-#include "tests/support/lower_text.h"
+#include "tests/support/elaborate_text.h"
 
 #include "ir/support/strbuf.h"
 
@@ -73,10 +73,10 @@ static void check_named_arguments(void)
     const char *call =
         long_text(pool, "model m(x: f32[4, 8]) { return x |> b(p0 = 0", ", p# = #", ") }\n");
     const char *from = strstr(call, "p0 = 0, ");
-    Lowered r = lower_text(pool_printf(pool, "%s%.*s%s", block, (int)(from - call), call, from + 8),
-                           FRONTEND_INFER);
+    Elaborated r = elaborate_text(
+        pool_printf(pool, "%s%.*s%s", block, (int)(from - call), call, from + 8), FRONTEND_INFER);
     CHECK_MSG(r.graph, "%s", r.errors);
-    lowered_free(&r);
+    elaborated_free(&r);
     pool_free(pool);
 }
 
@@ -85,10 +85,10 @@ static void check_long_name(void)
 {
     Pool *pool = pool_new();
     const char *text = long_text(pool, "model m(x: f32[4, 8]) { return ", "layernorm", "(x) }\n");
-    Lowered r = lower_text(text, FRONTEND_INFER);
+    Elaborated r = elaborate_text(text, FRONTEND_INFER);
     CHECK(diag_error_count(r.diag) == 1);
     CHECK(strstr(r.errors, "docs/language.md lists the functions") != NULL);
-    lowered_free(&r);
+    elaborated_free(&r);
     pool_free(pool);
 }
 
@@ -97,10 +97,11 @@ int main(void)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const LongCase *c = &cases[i];
         Pool *pool = pool_new();
-        Lowered r = lower_text(long_text(pool, c->before, c->repeat, c->after), FRONTEND_INFER);
+        Elaborated r =
+            elaborate_text(long_text(pool, c->before, c->repeat, c->after), FRONTEND_INFER);
         CHECK_MSG(diag_error_count(r.diag) == c->errors, "%s: %d errors, not %d: %.2000s",
                   c->repeat, diag_error_count(r.diag), c->errors, r.errors);
-        lowered_free(&r);
+        elaborated_free(&r);
         pool_free(pool);
     }
     check_named_arguments();

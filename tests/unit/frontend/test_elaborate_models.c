@@ -3,7 +3,7 @@
  * sections. */
 #include "check.h"
 #include "ir/summary.h"
-#include "tests/support/lower_text.h"
+#include "tests/support/elaborate_text.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -69,7 +69,7 @@ static bool same_init(const char *a, const char *b)
 static void check_names(const char *example, const NamedShape *names, size_t n)
 {
     static const char *const one[] = {"N=1", NULL};
-    Lowered r = lower_example(example, FRONTEND_INFER, one);
+    Elaborated r = elaborate_example(example, FRONTEND_INFER, one);
     for (size_t i = 0; i < n; i++) {
         const Node *node = find_node(&r, names[i].name);
         if (!node)
@@ -80,10 +80,11 @@ static void check_names(const char *example, const NamedShape *names, size_t n)
         CHECK_MSG(!names[i].init || same_init(init, names[i].init), "%s starts as %s",
                   names[i].name, init);
     }
-    lowered_free(&r);
+    elaborated_free(&r);
 }
 
-/* Every example in every mode: verified by lowered_finish, with the outputs that the mode promises.
+/* Every example in every mode: verified by elaborated_finish, with the outputs that the mode
+ * promises.
  */
 static void check_modes(const char *example)
 {
@@ -91,7 +92,7 @@ static void check_modes(const char *example)
         {"loss", NULL}, {"loss", "accuracy", "logits", NULL}, {"logits", NULL}};
     static const FrontendMode modes[] = {FRONTEND_TRAIN, FRONTEND_EVAL, FRONTEND_INFER};
     for (int m = 0; m < 3; m++) {
-        Lowered r = lower_example(example, modes[m], NULL);
+        Elaborated r = elaborate_example(example, modes[m], NULL);
         bool classes = count_ops(&r, OP_cross_entropy) > 0;
         for (int i = 0; r.graph && outputs[m][i]; i++)
             CHECK_MSG(graph_output(r.graph, outputs[m][i]) != VALUE_NONE ||
@@ -101,13 +102,13 @@ static void check_modes(const char *example)
             count_ops(&r, OP_dropout) || count_ops(&r, OP_bn_stats) || count_ops(&r, OP_bn_running);
         CHECK_MSG(modes[m] == FRONTEND_TRAIN || !dynamic, "%s: inference must not train", example);
         CHECK(!r.graph || r.graph->train.present == (modes[m] != FRONTEND_INFER));
-        lowered_free(&r);
+        elaborated_free(&r);
     }
 }
 
 static void check_chargpt(void)
 {
-    Lowered r = lower_example("chargpt", FRONTEND_TRAIN, NULL);
+    Elaborated r = elaborate_example("chargpt", FRONTEND_TRAIN, NULL);
     if (r.graph) {
         const TrainSpec *t = &r.graph->train;
         Summary s = graph_summary(r.pool, r.graph);
@@ -121,7 +122,7 @@ static void check_chargpt(void)
         CHECK(t->data_batch == 12 && t->data_length == 64 && strcmp(t->data_kind, "text") == 0);
         CHECK(strcmp(t->data_path, "data/tinyshakespeare.txt") == 0);
     }
-    lowered_free(&r);
+    elaborated_free(&r);
 }
 
 int main(void)

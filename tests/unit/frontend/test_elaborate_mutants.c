@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Mutated examples: words exchanged, dropped, doubled, numbers changed.  Whatever the text, the
- * elaborator ends, with errors or with a graph that the verifier accepts (lowered_finish checks).
+ * elaborator ends, with errors or with a graph that the verifier accepts (elaborated_finish
+ * checks).
  */
 #include "check.h"
-#include "tests/support/lower_text.h"
+#include "tests/support/elaborate_text.h"
 
 #include <ctype.h>
 #include <stdlib.h>
@@ -115,9 +116,9 @@ int main(int argc, char **argv)
         for (int i = 0; i < rounds; i++) {
             state = seed * 1000003 + (uint64_t)i * 7919 + e;
             mutate(&words, mutant);
-            Lowered r = lower_text(mutant, modes[i % 3]);
+            Elaborated r = elaborate_text(mutant, modes[i % 3]);
             graphs += r.graph != NULL;
-            lowered_free(&r);
+            elaborated_free(&r);
             if (check_failures) {
                 fprintf(stderr, "%s, round %d:\n%s\n", examples[e], i, mutant);
                 return test_result();

@@ -2,7 +2,7 @@
 /* Numbers that meet tensors: an element type that does not hold one is an error at its place, and
  * arithmetic on compile-time numbers ends in a number. */
 #include "check.h"
-#include "tests/support/lower_text.h"
+#include "tests/support/elaborate_text.h"
 
 #include <string.h>
 
@@ -68,12 +68,12 @@ static void check_case(const NumberCase *c)
                                    "  return y, q\n"
                                    "}\n",
                                    c->expression);
-    Lowered r = lower_text(text, FRONTEND_INFER);
+    Elaborated r = elaborate_text(text, FRONTEND_INFER);
     if (c->expected)
         CHECK_MSG(strstr(r.errors, c->expected), "%s: %s", c->expression, r.errors);
     else
         CHECK_MSG(!*r.errors, "%s: %s", c->expression, r.errors);
-    lowered_free(&r);
+    elaborated_free(&r);
     pool_free(pool);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Compile-time values: the language checks itself with `assert`. */
 #include "check.h"
-#include "tests/support/lower_text.h"
+#include "tests/support/elaborate_text.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -65,9 +65,9 @@ static const char facts[] =
 
 static void check_facts(void)
 {
-    Lowered r = lower_text(facts, FRONTEND_INFER);
+    Elaborated r = elaborate_text(facts, FRONTEND_INFER);
     CHECK_MSG(r.graph != NULL, "%s", r.errors);
-    lowered_free(&r);
+    elaborated_free(&r);
 }
 
 /* expr in the middle of a model must give this code (and only once). */
@@ -78,12 +78,12 @@ static void check_error(const char *expr, const char *code)
              "option N = 4\nblock B(x: [_, C], k = 1) { return x }\nmodel m(x: f32[N, 8]) {\n  y = "
              "%s\n  return x\n}\n",
              expr);
-    Lowered r = lower_text(text, FRONTEND_INFER);
+    Elaborated r = elaborate_text(text, FRONTEND_INFER);
     CHECK_MSG(r.graph == NULL && strstr(r.errors, code), "%s: wanted %s, got %s", expr, code,
               r.errors);
     CHECK_MSG(diag_error_count(r.diag) == 1, "%s: %d errors: %s", expr, diag_error_count(r.diag),
               r.errors);
-    lowered_free(&r);
+    elaborated_free(&r);
 }
 
 static const struct {
@@ -163,26 +163,27 @@ static const struct {
 
 static void check_limits(void)
 {
-    Lowered r =
-        lower_text("block F(x, n) { return F(x, n + 1) }\nmodel m(x: f32[4]) { return F(x, 0) }\n",
-                   FRONTEND_INFER);
+    Elaborated r = elaborate_text(
+        "block F(x, n) { return F(x, n + 1) }\nmodel m(x: f32[4]) { return F(x, 0) }\n",
+        FRONTEND_INFER);
     CHECK_MSG(strstr(r.errors, "E208") && diag_error_count(r.diag) == 1, "%s", r.errors);
-    lowered_free(&r);
-    r = lower_text("model m(x: f32[4]) {\n  for i in 0..10000 { for j in 0..10000 { x = x + 1 } "
-                   "}\n  return x\n}\n",
-                   FRONTEND_INFER);
+    elaborated_free(&r);
+    r = elaborate_text(
+        "model m(x: f32[4]) {\n  for i in 0..10000 { for j in 0..10000 { x = x + 1 } "
+        "}\n  return x\n}\n",
+        FRONTEND_INFER);
     CHECK_MSG(strstr(r.errors, "E208") && diag_error_count(r.diag) == 1, "%s", r.errors);
-    lowered_free(&r);
-    r = lower_text(
+    elaborated_free(&r);
+    r = elaborate_text(
         "model m(x: f32[4]) {\n  a = [1]\n  for i in 0..100 { a = a ++ a }\n  return x\n}\n",
         FRONTEND_INFER);
     CHECK_MSG(strstr(r.errors, "E208") && diag_error_count(r.diag) == 1, "%s", r.errors);
-    lowered_free(&r);
-    r = lower_text(
+    elaborated_free(&r);
+    r = elaborate_text(
         "model m(x: f32[4]) {\n  a = \"a\"\n  for i in 0..100 { a = \"{a}{a}\" }\n  return x\n}\n",
         FRONTEND_INFER);
     CHECK_MSG(strstr(r.errors, "E208") && diag_error_count(r.diag) == 1, "%s", r.errors);
-    lowered_free(&r);
+    elaborated_free(&r);
 }
 
 int main(void)

@@ -7,7 +7,7 @@
 #include "check.h"
 #include "passes/paper_graph/forward_count.h"
 #include "passes/remat/papers/kusumoto.h"
-#include "tests/support/lower_text.h"
+#include "tests/support/elaborate_text.h"
 #include "tests/support/zoo_files.h"
 
 #include <math.h>
@@ -110,7 +110,7 @@ static void check_network(const struct Network *n)
     const char *defs[MAX_DEFS + 1];
     read_defs(pool, n->options, defs);
     defs[0] = n->batch;
-    Lowered r = lower_example_for(n->file, FRONTEND_TRAIN, true, defs);
+    Elaborated r = elaborate_example_for(n->file, FRONTEND_TRAIN, true, defs);
     CHECK_MSG(r.graph, "%s: cannot be read", n->name);
     if (r.graph) {
         PaperGraph c = paper_graph(r.pool, r.graph, counting_rule_find("kusumoto"));
@@ -130,7 +130,7 @@ static void check_network(const struct Network *n)
                   exact.overhead <= approx.overhead);
         }
     }
-    lowered_free(&r);
+    elaborated_free(&r);
 }
 
 int main(void)

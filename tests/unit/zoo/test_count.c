@@ -4,7 +4,7 @@
 #include "check.h"
 #include "passes/paper_graph/paper_graph.h"
 #include "tests/support/csv.h"
-#include "tests/support/lower_text.h"
+#include "tests/support/elaborate_text.h"
 #include "tests/support/zoo_files.h"
 
 #include <string.h>
@@ -17,7 +17,7 @@ static void check_paper(const Csv *papers, const CsvRow *row)
     const CountingRule *rule = counting_rule_find(csv_get(papers, row, "rule"));
     CHECK_MSG(rule, "%s: no such rule", network);
     read_defs(pool, csv_get(papers, row, "options"), defs);
-    Lowered r = lower_example_for(csv_get(papers, row, "file"), FRONTEND_TRAIN, true, defs);
+    Elaborated r = elaborate_example_for(csv_get(papers, row, "file"), FRONTEND_TRAIN, true, defs);
     if (r.graph && rule) {
         PaperGraph c = paper_graph(r.pool, r.graph, rule);
         const char *name = pool_printf(pool, "%s (%s)", network, rule->name);
@@ -26,14 +26,14 @@ static void check_paper(const Csv *papers, const CsvRow *row)
         if (*csv_get(papers, row, "elements"))
             check_int(name, "elements", c.elements, csv_int(papers, row, "elements"));
     }
-    lowered_free(&r);
+    elaborated_free(&r);
 }
 
 /* Every edge goes forward, to a vertex that is read; what is a source reads nothing. */
 static void check_graph(const CountingRule *rule)
 {
     static const char *const defs[] = {"N=1", NULL};
-    Lowered r = lower_example_for("resnet", FRONTEND_TRAIN, true, defs);
+    Elaborated r = elaborate_example_for("resnet", FRONTEND_TRAIN, true, defs);
     PaperGraph c = paper_graph(r.pool, r.graph, rule);
     int targets = 0, sources = 0;
     for (int i = 0; i < c.n_vertices; i++) {
@@ -49,7 +49,7 @@ static void check_graph(const CountingRule *rule)
     }
     CHECK(targets == 1 && c.vertex[c.n_vertices - 1].target);
     CHECK(sources == (strcmp(rule->name, "kusumoto") != 0));
-    lowered_free(&r);
+    elaborated_free(&r);
 }
 
 int main(void)

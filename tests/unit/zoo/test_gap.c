@@ -6,7 +6,7 @@
 #include "check.h"
 #include "passes/pass.h"
 #include "tests/support/csv.h"
-#include "tests/support/lower_text.h"
+#include "tests/support/elaborate_text.h"
 #include "tests/support/plan_request.h"
 #include "tests/support/random_model.h"
 #include "tests/support/sample.h"
@@ -60,11 +60,11 @@ static double gap_of(const Graph *forward, const char *budget, const char *name)
     return gap;
 }
 
-static Lowered lower_step(const char *file, const char *defs)
+static Elaborated lower_step(const char *file, const char *defs)
 {
     const char *list[MAX_DEFS + 1];
     read_defs(pool, defs, list);
-    return lower_example(file, FRONTEND_TRAIN, list + 1); /* behind the batch of one */
+    return elaborate_example(file, FRONTEND_TRAIN, list + 1); /* behind the batch of one */
 }
 
 static void check_gap(const Graph *g, const char *budget, double at_most, const char *name)
@@ -80,14 +80,14 @@ static void check_steps(void)
         const Step *s = &steps[i];
         if (s->slow && !sample_all())
             continue;
-        Lowered r = lower_step(s->file, s->defs);
+        Elaborated r = lower_step(s->file, s->defs);
         const char *name = pool_printf(pool, "%s %s", s->file, s->defs);
         if (r.graph) {
             check_gap(r.graph, "", s->keep_all, name);
             if (s->half >= 0)
                 check_gap(r.graph, "50%", s->half, name);
         }
-        lowered_free(&r);
+        elaborated_free(&r);
     }
 }
 
@@ -102,14 +102,14 @@ static void check_random(int n_models, double at_most)
         Pool *scratch = pool_new();
         const char *text =
             random_model(scratch, seed, (ModelFamily)(seed % MODEL_FAMILIES), 6, (ModelLimits){0});
-        Lowered r = lower_text(text, FRONTEND_TRAIN);
+        Elaborated r = elaborate_text(text, FRONTEND_TRAIN);
         CHECK_MSG(r.graph, "%s", r.errors);
         for (int k = 0; k < 2 && r.graph; k++) {
             double gap = gap_of(r.graph, budgets[k], pool_printf(scratch, "seed %d", (int)seed));
             CHECK_MSG(gap <= at_most, "seed %d: %.4f%%", (int)seed, gap);
             above += gap > 0;
         }
-        lowered_free(&r);
+        elaborated_free(&r);
         pool_free(scratch);
     }
     printf("%d of %d plans above the bound\n", above, 2 * n_models);
@@ -127,10 +127,10 @@ static void check_all(void)
         const CsvRow *row = &zoo.row[i];
         const char *name = csv_get(&zoo, row, "network"),
                    *defs = pool_printf(pool, "N=4 %s", csv_get(&zoo, row, "options"));
-        Lowered r = lower_step(csv_get(&zoo, row, "file"), defs);
+        Elaborated r = lower_step(csv_get(&zoo, row, "file"), defs);
         for (int k = 0; k < 3 && r.graph; k++)
             check_gap(r.graph, budgets[k], at_most[k], name);
-        lowered_free(&r);
+        elaborated_free(&r);
     }
 }
 

@@ -5,7 +5,7 @@
 #include "passes/paper_graph/forward_count.h"
 #include "passes/remat/papers/feng.h"
 #include "tests/support/csv.h"
-#include "tests/support/lower_text.h"
+#include "tests/support/elaborate_text.h"
 #include "tests/support/zoo_files.h"
 
 #include <math.h>
@@ -28,7 +28,7 @@ static void check_optimum(const Csv *optima, const CsvRow *row)
     const char *ratio = csv_get(optima, row, "ratio");
     const CountingRule *rule = counting_rule_find(csv_get(optima, row, "rule"));
     read_defs(pool, csv_get(optima, row, "options"), defs);
-    Lowered r = lower_example_for(csv_get(optima, row, "file"), FRONTEND_TRAIN, true, defs);
+    Elaborated r = elaborate_example_for(csv_get(optima, row, "file"), FRONTEND_TRAIN, true, defs);
     CHECK_MSG(rule && r.graph, "%s: cannot be read", network);
     if (rule && r.graph) {
         PaperGraph c = paper_graph(r.pool, r.graph, rule);
@@ -44,7 +44,7 @@ static void check_optimum(const Csv *optima, const CsvRow *row)
         check_int(name, "bytes in close sets", plan(r.pool, &g, FENG_CLOSED).cost, acg.cost);
         CHECK(plan(r.pool, &g, FENG_SPLIT).cost >= acg.cost);
     }
-    lowered_free(&r);
+    elaborated_free(&r);
 }
 
 int main(void)

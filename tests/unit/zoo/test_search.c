@@ -27,12 +27,12 @@ static void check_target(Pool *pool, const RematProblem *p, int percent)
 int main(void)
 {
     Pool *pool = pool_new();
-    Lowered lowered;
+    Elaborated lowered;
     const ZooProblem nasnet = {"nascell", {"cell=nasnet", "N=64"}};
     RematProblem *p = zoo_problem(pool, &lowered, &nasnet);
     for (int percent = 70; p && percent >= 20; percent -= 10)
         check_target(pool, p, percent);
-    lowered_free(&lowered);
+    elaborated_free(&lowered);
     pool_free(pool);
     return test_result();
 }

@@ -7,7 +7,7 @@
 #include "ir/summary.h"
 #include "passes/paper_graph/paper_graph.h"
 #include "tests/support/csv.h"
-#include "tests/support/lower_text.h"
+#include "tests/support/elaborate_text.h"
 #include "tests/support/zoo_files.h"
 
 #include <string.h>
@@ -41,7 +41,7 @@ static const char *without_ones(const char *dims)
 static void check_layers(const char *file, const char *const *defs, const CsvRow *want)
 {
     const char *name = csv_get(&golden, want, "network");
-    Lowered r = lower_example(file, FRONTEND_INFER, defs);
+    Elaborated r = elaborate_example(file, FRONTEND_INFER, defs);
     if (r.graph) {
         Summary s = graph_summary(r.pool, r.graph);
         check_int(name, "parameters", s.params, csv_int(&golden, want, "parameters"));
@@ -51,7 +51,7 @@ static void check_layers(const char *file, const char *const *defs, const CsvRow
                    *wanted = without_ones(csv_get(&golden, want, "output"));
         CHECK_MSG(strcmp(ours, wanted) == 0, "%s ends with %s, not %s", name, ours, wanted);
     }
-    lowered_free(&r);
+    elaborated_free(&r);
 }
 
 typedef struct OpTotal {
@@ -146,7 +146,7 @@ static void check_activations(const char *file, const char *const *defs, const C
                               const char *differs)
 {
     const char *name = csv_get(&golden, want, "network");
-    Lowered r = lower_example_for(file, FRONTEND_TRAIN, true, defs);
+    Elaborated r = elaborate_example_for(file, FRONTEND_TRAIN, true, defs);
     if (r.graph) {
         PaperGraph c = paper_graph(r.pool, r.graph, counting_rule_find("ops"));
         Sums moved = check_each_op(&c, name, differs);
@@ -158,7 +158,7 @@ static void check_activations(const char *file, const char *const *defs, const C
         check_int(name, "operations", activation_ops(&c),
                   csv_int(&golden, want, "core_ops") + moved.ops);
     }
-    lowered_free(&r);
+    elaborated_free(&r);
 }
 
 static const CsvRow *zoo_row(const char *network)

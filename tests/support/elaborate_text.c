@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "tests/support/lower_text.h"
+#include "tests/support/elaborate_text.h"
 
 #include "check.h"
 #include "ir/summary.h"
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-void lowered_finish(Lowered *r, const Ast *ast, const FrontendOptions *options)
+void elaborated_finish(Elaborated *r, const Ast *ast, const FrontendOptions *options)
 {
     size_t size;
     const char *fault;
@@ -21,19 +21,20 @@ void lowered_finish(Lowered *r, const Ast *ast, const FrontendOptions *options)
     CHECK_MSG((r->graph == NULL) == (diag_error_count(r->diag) > 0), "%s", r->errors);
 }
 
-Lowered lower_text(const char *text, FrontendMode mode)
+Elaborated elaborate_text(const char *text, FrontendMode mode)
 {
-    Lowered r = {.pool = pool_new()};
+    Elaborated r = {.pool = pool_new()};
     FrontendOptions options = {.mode = mode};
     r.diag = diag_new(r.pool);
-    lowered_finish(&r, frontend_parse_text(r.pool, r.diag, "test.scrimp", text, strlen(text)),
-                   &options);
+    elaborated_finish(&r, frontend_parse_text(r.pool, r.diag, "test.scrimp", text, strlen(text)),
+                      &options);
     return r;
 }
 
-Lowered lower_example_for(const char *name, FrontendMode mode, bool count, const char *const *defs)
+Elaborated elaborate_example_for(const char *name, FrontendMode mode, bool count,
+                                 const char *const *defs)
 {
-    Lowered r = {.pool = pool_new()};
+    Elaborated r = {.pool = pool_new()};
     OptionDef list[8];
     FrontendOptions options = {.defs = list, .mode = mode, .count = count};
     r.diag = diag_new(r.pool);
@@ -44,30 +45,30 @@ Lowered lower_example_for(const char *name, FrontendMode mode, bool count, const
     }
     const char *root = getenv("SCRIMP_SOURCE");
     const char *path = pool_printf(r.pool, "%s/examples/%s.scrimp", root ? root : ".", name);
-    lowered_finish(&r, frontend_parse(r.pool, r.diag, path), &options);
+    elaborated_finish(&r, frontend_parse(r.pool, r.diag, path), &options);
     CHECK_MSG(r.graph != NULL, "%s: %s", name, r.errors);
     return r;
 }
 
-Lowered lower_example(const char *name, FrontendMode mode, const char *const *defs)
+Elaborated elaborate_example(const char *name, FrontendMode mode, const char *const *defs)
 {
-    return lower_example_for(name, mode, false, defs);
+    return elaborate_example_for(name, mode, false, defs);
 }
 
-void lowered_free(Lowered *r)
+void elaborated_free(Elaborated *r)
 {
     free(r->errors);
     pool_free(r->pool);
 }
 
-const Node *find_node(const Lowered *r, const char *name)
+const Node *find_node(const Elaborated *r, const char *name)
 {
     ValueId v = r->graph ? graph_find(r->graph, name) : VALUE_NONE;
     CHECK_MSG(v != VALUE_NONE, "no value %s; %s", name, r->errors);
     return v == VALUE_NONE ? NULL : value_node(r->graph, v);
 }
 
-int count_ops(const Lowered *r, OpKind op)
+int count_ops(const Elaborated *r, OpKind op)
 {
     int n = 0;
     for (size_t i = 0; r->graph && i < r->graph->nodes.len; i++)

@@ -16,8 +16,10 @@
 enum { MAX_ROUNDS = 8, MAX_STALE = 3, N_ORDERS = 9 };
 /* Up to how many buffers: beyond, one attempt would use up all steps. */
 enum { MAX_EXACT = 2000, MAX_LEVELS = 8000, MAX_TIGHT = 16000 };
+/* Attempts above the bound: a sixteenth of the way is the first step. */
+enum { ABOVE_ATTEMPTS = 9, ABOVE_SHIFT = 4 };
 /* Attempts from tight to loose, and from large to small: fewer where each takes long. */
-enum { ATTEMPTS = 9, ATTEMPTS_OF_MANY = 4, FEW = 1500, SEEDS = 7, SEEDS_OF_FEW = 10 };
+enum { ATTEMPTS = 12, ATTEMPTS_OF_MANY = 4, FEW = 1500, SEEDS = 7, SEEDS_OF_FEW = 10 };
 /* Steps of all attempts together: one or two seconds; of plans on trial, hundredths; of one
  * attempt, and of one for each buffer; of the orders, which mostly add nothing to the searches
  * before. */
@@ -134,6 +136,22 @@ static void try_tight_first(Search *s, int attempts)
             keep_lower(s, place_height(s->p, s->trial));
 }
 
+/* The same where that failed: within a sixteenth of the way up to what is known, then an eighth,
+ * and so on. */
+static void try_tight_above(Search *s)
+{
+    int64_t unit = place_unit(s->p);
+    int shift = ABOVE_SHIFT;
+    for (int k = 0; k < ABOVE_ATTEMPTS && shift > 0 && s->p->n <= MAX_TIGHT && !search_done(s);
+         k++) {
+        int64_t limit = s->lower + ((s->best_height - s->lower) >> shift) / unit * unit;
+        bool found = limit > s->lower && place_tight_first(s->p, limit, k, s->trial, s->work);
+        if (found)
+            keep_lower(s, place_height(s->p, s->trial));
+        shift = found ? ABOVE_SHIFT : k % 2 == 0 ? shift : shift - 1;
+    }
+}
+
 /* Nine orders once, then with the squeaky wheel. */
 static void try_orders(Search *s)
 {
@@ -166,6 +184,8 @@ static int64_t place_component(const PlaceProblem *p, int64_t *offset, PlaceWork
         return s.best_height;
     try_exact(&s, QUICK_EXACT);
     try_tight_first(&s, !final ? 1 : p->n > MAX_LEVELS ? ATTEMPTS_OF_MANY : ATTEMPTS);
+    if (final)
+        try_tight_above(&s);
     try_orders(&s);
     uint64_t seeds = p->n <= FEW ? SEEDS_OF_FEW : SEEDS; /* short searches differ much */
     for (uint64_t seed = 2; final && seed < seeds; seed++)

@@ -17,7 +17,7 @@
 
 #include <string.h>
 
-enum { N_ORDERS = 6, N_ATTEMPTS = 9, MAX_CORE = 2000, FIRST_CORE = 10, STEP_CORE = 5 };
+enum { N_ORDERS = 6, N_ATTEMPTS = 12, MAX_CORE = 2000, FIRST_CORE = 10, STEP_CORE = 5 };
 /* Branch and bound: steps of a restart a buffer; restarts until they get twice as long; steps of a
  * level.  Ejection: steps of a try. */
 enum { STEPS_A_BUFFER = 1000, RESTARTS = 32, EJECT_TRIES = 2, ORDER_STEPS = 8 };
@@ -31,8 +31,9 @@ typedef struct Tightness {
     int growth;
 } Tightness;
 static const Tightness attempts[N_ATTEMPTS] = {
-    {100, 300, 16}, {1000, 300, 13}, {1000, 1000, 14}, {100, 1000, 13}, {10, 300, 16},
-    {10, 1000, 13}, {100, 100, 16},  {1000, 100, 13},  {10, 100, 20},
+    {100, 300, 16}, {1000, 300, 13}, {1000, 1000, 14}, {100, 1000, 13},
+    {10, 300, 16},  {10, 1000, 13},  {100, 100, 16},   {1000, 100, 13},
+    {10, 100, 20},  {100, 100, 16},  {1000, 100, 13},  {10, 100, 20}, /* with other restarts */
 };
 
 typedef struct Core { /* what is placed so far */

@@ -54,8 +54,11 @@ static void check_high_water(const Running *r, const char *text)
     CHECK_MSG(high >= end - 3 && plan->arena_bytes >= end,
               "high water %lld, last tensor ends at %lld, arena %lld\n%s", (long long)high,
               (long long)end, (long long)plan->arena_bytes, text);
-    CHECK(plan->peak_bytes == plan->lower_bound_bytes &&
-          plan->peak_bytes == r->built->report.peak_bytes);
+    /* What is replayed copies pieces of tensors that the plan lets lie where the whole lies. */
+    CHECK_MSG(plan->peak_bytes == plan->lower_bound_bytes &&
+                  plan->peak_bytes <= r->built->report.peak_bytes,
+              "peak %lld, bound %lld, replayed %lld\n%s", (long long)plan->peak_bytes,
+              (long long)plan->lower_bound_bytes, (long long)r->built->report.peak_bytes, text);
 }
 
 /* Trains `keep` undisturbed and `other` in poisoned memory. */

@@ -22,14 +22,13 @@ typedef struct PassContext {
     /* What is asked for */
     PlanRequest request; /* without a cost model: passes_run reads the graph's remat section and
                             the arguments of the pass */
-    struct SolutionCache
-        *memo;      /* what solvers found for an earlier build; NULL = nothing is kept */
-    bool checksums; /* plan adds a checksum of every gradient (verify) */
+    struct SolutionCache *solution_cache; /* what solvers found for an earlier build; NULL: none */
+    bool checksums;                       /* plan adds a checksum of every gradient (verify) */
 
     /* From one pass to a later one */
-    Graph *without_masks;   /* by masks, for remat right behind it; NULL: as the graph is, or not to
-                               be looked at */
-    PlacementCache *places; /* that remat has tried; NULL: none */
+    Graph *without_masks; /* by masks, for remat right behind it; NULL: as the graph is, or not to
+                             be looked at */
+    PlacementCache *placement_cache; /* of what remat has tried; NULL: none */
 
     /* What passes have found out */
     MaskReport masks;      /* by masks */

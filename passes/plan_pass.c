@@ -10,7 +10,7 @@ bool pass_plan(PassContext *ctx)
     const char *fault;
     if (!memplan_is_countable(ctx->graph))
         return memplan_too_large(ctx);
-    ctx->plan = memplan_graph(ctx->pool, ctx->graph, MEMPLAN_FINAL, ctx->places);
+    ctx->plan = memplan_graph(ctx->pool, ctx->graph, MEMPLAN_FINAL, ctx->placement_cache);
     if (ctx->checksums)
         plan_add_checksums(ctx->pool, ctx->graph, ctx->plan);
     Pool *scratch = pool_new_child(ctx->pool);

@@ -38,9 +38,11 @@ static int64_t arena_bytes(void *user, const RematSchedule *schedule, bool is_fi
     Pool *pool = pool_new_child(f->scratch);
     Graph *copy = planned_graph(f, pool, schedule);
     int64_t arena = -1;
-    Graph *views = ctx->request.no_views ? NULL : views_of(pool, copy, effort, ctx->places, &arena);
+    Graph *views =
+        ctx->request.no_views ? NULL : views_of(pool, copy, effort, ctx->placement_cache, &arena);
     if (!views || is_final)
-        arena = memplan_graph(pool, views ? views : copy, effort, ctx->places)->arena_bytes;
+        arena =
+            memplan_graph(pool, views ? views : copy, effort, ctx->placement_cache)->arena_bytes;
     pool_free(pool);
     return arena;
 }
@@ -57,13 +59,13 @@ static int64_t least_arena_bytes(void *user, const RematSchedule *schedule)
 
 static const PlanArena step_arena = {least_arena_bytes, arena_bytes, MEMPLAN_ALIGN};
 
-static Form *form_new(PassContext *ctx, Pool *scratch, Graph *g, struct SolutionCache *memo)
+static Form *form_new(PassContext *ctx, Pool *scratch, Graph *g, struct SolutionCache *cache)
 {
     Form *f = POOL_NEW(scratch, Form);
     *f = (Form){.ctx = ctx, .scratch = scratch, .graph = g};
     const RematProblem *p = remat_problem_from_graph(scratch, g, &ctx->request.costs, &f->mapping);
     f->step = (PlanStep){.p = p,
-                         .context.memo = memo,
+                         .context.solution_cache = cache,
                          .arena = &step_arena,
                          .user = f,
                          .cost = ctx->request.costs.model,
@@ -140,12 +142,12 @@ static double mask_percent(const RematFigures *with, const RematFigures *without
 static bool plan_step(PassContext *ctx, Pool *scratch, double begin)
 {
     PlanRequest request = ctx->request;
-    struct SolutionCache *memo = ctx->memo;
-    Form *whole = NULL, *f = form_new(ctx, scratch, ctx->graph, memo);
+    struct SolutionCache *cache = ctx->solution_cache;
+    Form *whole = NULL, *f = form_new(ctx, scratch, ctx->graph, cache);
     RematPlan plan;
     if (ctx->without_masks) {
         whole =
-            form_new(ctx, scratch, ctx->without_masks, memo ? solution_cache_second(memo) : NULL);
+            form_new(ctx, scratch, ctx->without_masks, cache ? solution_cache_second(cache) : NULL);
         f->step.other = &whole->step;
     }
     request.budget.of_bytes = ctx->masks.whole_peak_bytes;
@@ -164,7 +166,7 @@ bool pass_remat(PassContext *ctx)
         return memplan_too_large(ctx);
     Pool *scratch = pool_new_child(ctx->pool);
     double begin = clock_seconds();
-    ctx->places = placement_cache_new(ctx->pool, ctx->request.n_threads);
+    ctx->placement_cache = placement_cache_new(ctx->pool, ctx->request.n_threads);
     bool ok = plan_step(ctx, scratch, begin);
     ctx->report.solve_seconds = clock_seconds() - begin;
     pool_free(scratch);

@@ -367,7 +367,7 @@ static bool has_pieces(const Graph *g)
     return false;
 }
 
-Graph *views_of(Pool *pool, const Graph *g, MemEffort effort, PlacementCache *memo,
+Graph *views_of(Pool *pool, const Graph *g, MemEffort effort, PlacementCache *cache,
                 int64_t *arena_bytes)
 {
     Graph *found = NULL;
@@ -376,7 +376,7 @@ Graph *views_of(Pool *pool, const Graph *g, MemEffort effort, PlacementCache *me
         Pool *scratch = pool_new_child(pool);
         int64_t load;
         Graph *tried = with_views(pool, scratch, g, a, &load);
-        const MemPlan *plan = tried ? memplan_graph(scratch, tried, MEMPLAN_TRIAL, memo) : NULL;
+        const MemPlan *plan = tried ? memplan_graph(scratch, tried, MEMPLAN_TRIAL, cache) : NULL;
         if (plan && plan->arena_bytes - plan->persistent_bytes <= load) {
             found = tried;
             *arena_bytes = plan->arena_bytes;
@@ -391,7 +391,7 @@ bool pass_views(PassContext *ctx)
     int64_t arena_bytes;
     if (ctx->request.no_views || !memplan_is_countable(ctx->graph))
         return true;
-    Graph *g = views_of(ctx->pool, ctx->graph, MEMPLAN_FINAL, ctx->places, &arena_bytes);
+    Graph *g = views_of(ctx->pool, ctx->graph, MEMPLAN_FINAL, ctx->placement_cache, &arena_bytes);
     ctx->graph = g ? g : ctx->graph;
     return true;
 }

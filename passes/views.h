@@ -11,7 +11,7 @@ int64_t views_load(Pool *pool, const Graph *g);
 /* A copy of g, on pool, in which pieces lie inside of the whole; NULL when none is worth it, or, on
  * trial, when not all of them are.  *arena_bytes: what its plan on trial takes, which is no more
  * than any plan of g takes. */
-Graph *views_of(Pool *pool, const Graph *g, MemEffort effort, PlacementCache *memo,
+Graph *views_of(Pool *pool, const Graph *g, MemEffort effort, PlacementCache *cache,
                 int64_t *arena_bytes);
 
 #endif

@@ -60,11 +60,11 @@ typedef struct OutputSettings {
 
 /* What a verb finds out on its way and keeps, however often it builds the program. */
 typedef struct DriverState {
-    struct SolutionCache *memo;  /* of the solver */
-    struct MeasuredCosts *costs; /* of the cost model `profile`, once measured */
-    bool warned;                 /* of what is odd about the model */
-    const char *last_note;       /* of the compiler */
-    int ended_by;                /* the signal that ended the verb early but in order, or 0 */
+    struct SolutionCache *solution_cache; /* of the solver */
+    struct MeasuredCosts *costs;          /* of the cost model `profile`, once measured */
+    bool warned;                          /* of what is odd about the model */
+    const char *last_note;                /* of the compiler */
+    int ended_by; /* the signal that ended the verb early but in order, or 0 */
 } DriverState;
 
 typedef struct Cli {

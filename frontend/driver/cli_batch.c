@@ -53,7 +53,7 @@ static BatchPlan plan_batch(BatchSearch *s, int64_t batch)
     DriverState state = *cli.state;
     cli.pool = pool_new_child(s->cli->pool);
     cli.state = &state;
-    state.memo = NULL;
+    state.solution_cache = NULL;
     state.costs = NULL;
     OptionDef n = {"N", pool_printf(cli.pool, "%lld", (long long)batch)};
     Program p = {0};

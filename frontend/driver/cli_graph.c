@@ -28,7 +28,7 @@ ExitCode cli_plan_graph(Cli *cli, const ExternalGraph *g, const PlanOverride *ow
     if (!cli_plan_request(cli, &none, own, &request, &error))
         return cli_error(cli, EXIT_USER, error.code, error.help, "%s: %s", cli->source.graph,
                          error.message);
-    bool ok = external_plan(cli->pool, g, &request, cli_memo(cli), plan, &error);
+    bool ok = external_plan(cli->pool, g, &request, cli_solution_cache(cli), plan, &error);
     *row = (PlanRow){.solver = plan->report.solver,
                      .report = plan->report,
                      .arena_bytes = plan->arena_bytes,

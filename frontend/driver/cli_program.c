@@ -67,11 +67,11 @@ static ExitCode pass_failure(Cli *cli, const ProgramOptions *o, const PassContex
                      ctx->error.message);
 }
 
-struct SolutionCache *cli_memo(Cli *cli)
+struct SolutionCache *cli_solution_cache(Cli *cli)
 {
-    if (!cli->state->memo)
-        cli->state->memo = solution_cache_new(cli->pool, cli_store(cli));
-    return cli->state->memo;
+    if (!cli->state->solution_cache)
+        cli->state->solution_cache = solution_cache_new(cli->pool, cli_store(cli));
+    return cli->state->solution_cache;
 }
 
 bool cli_plan_request(const Cli *cli, const PlanSettings *file, const PlanOverride *own,
@@ -141,8 +141,10 @@ ExitCode program_build(Cli *cli, const Ast *ast, const ProgramOptions *o, Measur
     const char *pipeline = o->pipeline                 ? o->pipeline
                            : o->mode == FRONTEND_TRAIN ? pipeline_train
                                                        : pipeline_infer;
-    PassContext ctx = {
-        .graph = g, .pool = cli->pool, .memo = cli_memo(cli), .checksums = o->checksums};
+    PassContext ctx = {.graph = g,
+                       .pool = cli->pool,
+                       .solution_cache = cli_solution_cache(cli),
+                       .checksums = o->checksums};
     ExitCode code = read_request(cli, ast, o, pipeline, measure, &ctx);
     if (code != EXIT_OK)
         return code;

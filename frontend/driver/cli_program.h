@@ -38,7 +38,7 @@ typedef struct ProgramOptions {
     void *user;
     bool quiet_infeasible; /* leave the message to the caller */
 } ProgramOptions;
-struct SolutionCache *cli_memo(Cli *cli);
+struct SolutionCache *cli_solution_cache(Cli *cli);
 /* What a cost model that measures knows. */
 typedef struct MeasuredCosts {
     MeasuredCost *cost;

@@ -304,7 +304,7 @@ static void set_bound(MemPlan *plan, const Lives *l, int64_t *load, int64_t boun
 typedef struct Sharings {
     Lives *l;
     MemPlan *plan;
-    PlacementCache *memo;
+    PlacementCache *cache;
     int64_t bound, *shared;
     int best; /* what the plan shares */
 } Sharings;
@@ -316,11 +316,11 @@ static void make_sharing(const Sharings *s, Lives *l, int sharing)
     make_buffers(l);
 }
 
-/* Whether the memo knew the layout. */
+/* Whether the cache knew the layout. */
 static bool place_buffers(const Sharings *s, const Lives *l, int64_t exact_steps, MemLayout *layout)
 {
-    if (s->memo &&
-        placement_cache_find(s->memo, l->scratch, l->buffer, l->n_buffers, exact_steps, layout))
+    if (s->cache &&
+        placement_cache_find(s->cache, l->scratch, l->buffer, l->n_buffers, exact_steps, layout))
         return true;
     *layout = memplan_place_within(l->scratch, l->buffer, l->n_buffers, MEMPLAN_ALIGN, exact_steps);
     return false;
@@ -329,8 +329,8 @@ static bool place_buffers(const Sharings *s, const Lives *l, int64_t exact_steps
 static void remember(const Sharings *s, const Lives *l, int64_t exact_steps,
                      const MemLayout *layout)
 {
-    if (s->memo)
-        placement_cache_add(s->memo, l->buffer, l->n_buffers, exact_steps, layout);
+    if (s->cache)
+        placement_cache_add(s->cache, l->buffer, l->n_buffers, exact_steps, layout);
 }
 
 static int64_t largest_load(const Lives *l)
@@ -419,7 +419,7 @@ static void try_sharings(Sharings *s, int first, int n, int64_t exact_steps)
         atomic_init(&b.arena_bytes[k], INT64_MAX);
     }
     Pool *scratch = pool_new_child(s->l->scratch);
-    parallel_run(scratch, s->memo ? placement_cache_threads(s->memo) : 1, n, place_sharing, &b);
+    parallel_run(scratch, s->cache ? placement_cache_threads(s->cache) : 1, n, place_sharing, &b);
     keep_lowest(s, &b);
     pool_free(scratch);
 }
@@ -467,10 +467,10 @@ static void list_buffers(Sharings *s, Pool *pool)
  * is searched as far, and where there are many only that whose load may rise up to the bound.
  * MEMPLAN_FINAL does all that MEMPLAN_TRIAL does before anything else, so that a plan that fitted
  * on trial fits. */
-MemPlan *memplan_graph(Pool *pool, const Graph *g, MemEffort effort, PlacementCache *memo)
+MemPlan *memplan_graph(Pool *pool, const Graph *g, MemEffort effort, PlacementCache *cache)
 {
     Pool *scratch = pool_new_child(pool);
-    Sharings s = {.l = lives_new(scratch, g), .plan = plan_new(pool, g), .memo = memo};
+    Sharings s = {.l = lives_new(scratch, g), .plan = plan_new(pool, g), .cache = cache};
     s.shared = POOL_ARRAY(scratch, (size_t)s.l->n_slots, int64_t);
     s.l->load = POOL_ARRAY(scratch, (size_t)s.l->n_slots, int64_t);
     sketch_all(&s);

@@ -42,12 +42,12 @@ MemLayout memplan_place_within(Pool *pool, const MemBuffer *buffers, int n, int6
 typedef struct PlacementCache PlacementCache;
 /* n_threads: on how many memplan_graph places; 0 = all cores.  Layouts do not depend on it. */
 PlacementCache *placement_cache_new(Pool *pool, int n_threads);
-int placement_cache_threads(const PlacementCache *memo);
+int placement_cache_threads(const PlacementCache *cache);
 /* On pool.  False: it is not there. */
-bool placement_cache_find(const PlacementCache *memo, Pool *pool, const MemBuffer *buffers, int n,
+bool placement_cache_find(const PlacementCache *cache, Pool *pool, const MemBuffer *buffers, int n,
                           int64_t exact_steps, MemLayout *out);
-void placement_cache_add(PlacementCache *memo, const MemBuffer *buffers, int n, int64_t exact_steps,
-                         const MemLayout *layout);
+void placement_cache_add(PlacementCache *cache, const MemBuffer *buffers, int n,
+                         int64_t exact_steps, const MemLayout *layout);
 /* Independent sweep: no two buffers alive together overlap, arena_bytes is right.  false and a
  * message otherwise. */
 bool memplan_check(Pool *pool, const MemBuffer *buffers, int n, const MemLayout *layout,
@@ -85,8 +85,8 @@ int64_t memplan_value_bytes(const Graph *g, ValueId v);
 bool memplan_is_countable(const Graph *g);
 
 /* View groups and in-place pairs share a buffer.  The same in-place rule as remat_check, so that
- * the load equals its peak.  memo: NULL remembers nothing, and places on one thread. */
-MemPlan *memplan_graph(Pool *pool, const Graph *g, MemEffort effort, PlacementCache *memo);
+ * the load equals its peak.  cache: NULL remembers nothing, and places on one thread. */
+MemPlan *memplan_graph(Pool *pool, const Graph *g, MemEffort effort, PlacementCache *cache);
 /* What such a plan starts from, with everything in place that may be: for passes that weigh lives
  * against each other.  Time is counted in slots, one for each operation that runs. */
 typedef struct MemLives {

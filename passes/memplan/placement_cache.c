@@ -19,15 +19,15 @@ struct PlacementCache {
 
 PlacementCache *placement_cache_new(Pool *pool, int n_threads)
 {
-    PlacementCache *memo = POOL_NEW(pool, PlacementCache);
-    memo->pool = pool;
-    memo->n_threads = n_threads;
-    return memo;
+    PlacementCache *cache = POOL_NEW(pool, PlacementCache);
+    cache->pool = pool;
+    cache->n_threads = n_threads;
+    return cache;
 }
 
-int placement_cache_threads(const PlacementCache *memo)
+int placement_cache_threads(const PlacementCache *cache)
 {
-    return memo->n_threads;
+    return cache->n_threads;
 }
 
 static MemLayout copy_layout(Pool *pool, const MemLayout *layout, int n)
@@ -45,23 +45,23 @@ static void hash_question(const MemBuffer *buffers, int n, int64_t exact_steps, 
                              (k + 1) * 0x9e3779b97f4a7c15u + (uint64_t)exact_steps);
 }
 
-bool placement_cache_find(const PlacementCache *memo, Pool *pool, const MemBuffer *buffers, int n,
+bool placement_cache_find(const PlacementCache *cache, Pool *pool, const MemBuffer *buffers, int n,
                           int64_t exact_steps, MemLayout *out)
 {
     uint64_t hash[2];
     hash_question(buffers, n, exact_steps, hash);
-    for (size_t k = 0; k < memo->placed.len; k++)
-        if (memcmp(memo->placed.data[k].hash, hash, sizeof hash) == 0) {
-            *out = copy_layout(pool, &memo->placed.data[k].layout, n);
+    for (size_t k = 0; k < cache->placed.len; k++)
+        if (memcmp(cache->placed.data[k].hash, hash, sizeof hash) == 0) {
+            *out = copy_layout(pool, &cache->placed.data[k].layout, n);
             return true;
         }
     return false;
 }
 
-void placement_cache_add(PlacementCache *memo, const MemBuffer *buffers, int n, int64_t exact_steps,
-                         const MemLayout *layout)
+void placement_cache_add(PlacementCache *cache, const MemBuffer *buffers, int n,
+                         int64_t exact_steps, const MemLayout *layout)
 {
-    Placed p = {.layout = copy_layout(memo->pool, layout, n)};
+    Placed p = {.layout = copy_layout(cache->pool, layout, n)};
     hash_question(buffers, n, exact_steps, p.hash);
-    vec_push(memo->pool, &memo->placed, p);
+    vec_push(cache->pool, &cache->placed, p);
 }

@@ -182,7 +182,7 @@ static void list_targets(Solve *s, Targets *out)
 {
     out->look_ahead = LOOK_AHEAD;
     if (has_front(s)) {
-        const ParetoFront *front = &s->options.context.memo->front;
+        const ParetoFront *front = &s->options.context.solution_cache->front;
         for (size_t k = 0; k < front->points.len; k++)
             vec_push(s->scratch, &out->peak, front->points.data[k].peak_bytes);
         return;
@@ -423,8 +423,8 @@ static Solve *solve_new(Pool *pool, const PlanRequest *request, const RematOptio
     *s = (Solve){.request = request, .options = *o, .step = step, .p = step->p, .scratch = pool};
     s->ordered = s->p;
     s->options.context = step->context;
-    if (!step->context.memo)
-        s->options.context.memo = solution_cache_new(pool, NULL);
+    if (!step->context.solution_cache)
+        s->options.context.solution_cache = solution_cache_new(pool, NULL);
     divide_time(s);
     RematSchedule base = remat_base_schedule(pool, s->p);
     s->keep_all = step->keep_all = remat_check(pool, s->p, &base);

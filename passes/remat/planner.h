@@ -20,7 +20,7 @@ typedef struct PlanArena {
 /* A step, in the form in which it is planned. */
 typedef struct PlanStep {
     const RematProblem *p;
-    SolveContext context;      /* without times, which follow from the request; memo may be NULL */
+    SolveContext context;      /* without times, which follow from the request */
     const PlanArena *arena;    /* NULL: the peak has to fit, and the order of p is as good as any */
     void *user;                /* of the arena's functions */
     const RematProblem *every; /* p with every second run that may be, which bounds and proofs are

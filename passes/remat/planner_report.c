@@ -37,7 +37,7 @@ static bool search_proves(const Chosen *c)
     RematOptions o = s->options;
     o.budget_bytes = s->budget_bytes;
     o.notes = &notes;
-    o.context.memo = solution_cache_second(s->options.context.memo);
+    o.context.solution_cache = solution_cache_second(s->options.context.solution_cache);
     RematAnswer b = remat_solve(s->step->every, remat_solver_find("scrimp"), &o, s->scratch);
     return notes.exact && is_as_good(s, &c->plan.answer.figures, &b.figures);
 }

@@ -70,19 +70,19 @@ static void check_front(Pool *pool, const RematProblem *p, const ParetoFront *fr
     }
 }
 
-static void ask_front(Pool *pool, const RematProblem *p, SolutionCache *memo)
+static void ask_front(Pool *pool, const RematProblem *p, SolutionCache *cache)
 {
     RematOptions o = {0};
-    if (solution_cache_recall_front(memo, p, &o) && memo->front.points.len == 0)
+    if (solution_cache_recall_front(cache, p, &o) && cache->front.points.len == 0)
         BUG("a front without a point");
-    check_front(pool, p, &memo->front);
-    check_front(pool, p, &memo->with_copies);
+    check_front(pool, p, &cache->front);
+    check_front(pool, p, &cache->with_copies);
 }
 
-static void ask_answer(Pool *pool, const RematProblem *p, SolutionCache *memo)
+static void ask_answer(Pool *pool, const RematProblem *p, SolutionCache *cache)
 {
     RematNotes notes = {0};
-    RematOptions o = {.budget_bytes = 100, .notes = &notes, .context.memo = memo};
+    RematOptions o = {.budget_bytes = 100, .notes = &notes, .context.solution_cache = cache};
     RematAnswer a;
     if (!solution_cache_recall_answer(p, remat_solver_find("twremat"), &o, pool, &a))
         return;
@@ -100,11 +100,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     File file = {data + 1, size - 1, data[0] & 1};
     SolutionStore store = {.get = get, .put = put, .user = &file};
     RematProblem *p = problem_of(pool, graphs[data[0] >> 1 & 1]);
-    SolutionCache *memo = solution_cache_new(pool, &store);
+    SolutionCache *cache = solution_cache_new(pool, &store);
     if (data[0] & 4)
-        ask_answer(pool, p, memo);
+        ask_answer(pool, p, cache);
     else
-        ask_front(pool, p, memo);
+        ask_front(pool, p, cache);
     pool_free(pool);
     return 0;
 }

@@ -59,7 +59,7 @@ typedef struct Case {
     const Graph *g;
     const RematProblem *p;
     const RematMapping *map;
-    SolutionCache *memo;
+    SolutionCache *cache;
     const char *name;
 } Case;
 
@@ -96,7 +96,7 @@ static void check_solver(Pool *parent, const Case *c, const RematSolver *solver,
         int64_t spare = keep_all.peak_bytes - c->p->persistent_bytes;
         RematOptions o = {.budget_bytes = c->p->persistent_bytes + spare * percents[k] / 100,
                           .max_steps = 1000000,
-                          .context.memo = c->memo};
+                          .context.solution_cache = c->cache};
         RematSchedule s = {0};
         RematStatus status = solver->solve(c->p, &o, pool, &s);
         RematFigures f = remat_check(pool, c->p, &s);

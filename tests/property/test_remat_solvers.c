@@ -23,13 +23,13 @@ static void check_again(Pool *pool, const RematProblem *p, const RematSolver *so
 {
     RematOptions forgetful = *o;
     RematSchedule again = {0};
-    forgetful.context.memo = NULL;
+    forgetful.context.solution_cache = NULL;
     solver->solve(p, &forgetful, pool, &again);
     CHECK_MSG(same_schedule(s, &again), "%s, %s: not deterministic", name, solver->name);
 }
 
 static void check_solver(Pool *parent, const RematProblem *p, const RematSolver *solver,
-                         SolutionCache *memo, const char *name)
+                         SolutionCache *cache, const char *name)
 {
     static const int percents[] = {100, 70, 45, 20, 0};
     RematSchedule base = remat_base_schedule(parent, p);
@@ -40,7 +40,7 @@ static void check_solver(Pool *parent, const RematProblem *p, const RematSolver 
         int64_t spare = keep_all.peak_bytes - p->persistent_bytes;
         RematOptions o = {.budget_bytes = p->persistent_bytes + spare * percents[k] / 100,
                           .max_steps = 100000,
-                          .context.memo = memo};
+                          .context.solution_cache = cache};
         RematSchedule s = {0};
         RematStatus status = solver->solve(p, &o, pool, &s);
         RematFigures f = remat_check(pool, p, &s);
@@ -69,10 +69,10 @@ static void check_problem(int seed)
         seed % 4 == 0 ? layered_problem(pool, &r, 2 + random_below(&r, 6), 1 + random_below(&r, 3))
         : seed % 4 == 2 ? random_overwriting(pool, &r, 2 + seed % 37)
                         : random_problem(pool, &r, 2 + seed % 37);
-    SolutionCache *memo = solution_cache_new(pool, NULL);
+    SolutionCache *cache = solution_cache_new(pool, NULL);
     for (const RematSolver *solver = remat_solvers; solver->name; solver++)
         if (!solver->needs_milp || p->n_nodes < 7) /* seconds each beyond */
-            check_solver(pool, p, solver, memo, pool_printf(pool, "problem %d", seed));
+            check_solver(pool, p, solver, cache, pool_printf(pool, "problem %d", seed));
     pool_free(pool);
 }
 

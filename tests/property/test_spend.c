@@ -21,7 +21,7 @@ typedef struct Plan {
 } Plan;
 
 /* False when the budget cannot be met. */
-static bool plan_at(Pool *pool, const Elaborated *model, struct SolutionCache *memo,
+static bool plan_at(Pool *pool, const Elaborated *model, struct SolutionCache *cache,
                     const char *solver, const char *budget, Plan *out)
 {
     PassContext ctx = {
@@ -30,7 +30,7 @@ static bool plan_at(Pool *pool, const Elaborated *model, struct SolutionCache *m
         .request = request_of(
             pool, model->graph,
             (PlanSettings){.budget = budget, .solver = solver, .effort = sample_effort()}),
-        .memo = memo};
+        .solution_cache = cache};
     bool ok = passes_run(&ctx, pipeline_train, NULL, NULL);
     CHECK_MSG(ok || ctx.report.status == REMAT_INFEASIBLE, "%s", ctx.error.message);
     *out = (Plan){ctx.report, ok ? ctx.plan->arena_bytes : INT64_MAX};
@@ -77,10 +77,10 @@ static void check_network(const Network *n, int budgets)
 {
     Elaborated model = elaborate_example_for(n->name, FRONTEND_TRAIN, false, n->defs);
     Pool *pool = pool_new();
-    struct SolutionCache *memo = solution_cache_new(pool, NULL);
+    struct SolutionCache *cache = solution_cache_new(pool, NULL);
     Plan *plan = POOL_ARRAY(pool, (size_t)budgets + 1, Plan), least;
     int spent = 0;
-    if (!model.graph || !plan_at(pool, &model, memo, NULL, "min", &least)) {
+    if (!model.graph || !plan_at(pool, &model, cache, NULL, "min", &least)) {
         CHECK_MSG(false, "%s has no plan", n->name);
         return;
     }
@@ -89,7 +89,7 @@ static void check_network(const Network *n, int budgets)
         Pool *once = pool_new_child(pool);
         const char *budget =
             pool_printf(once, "%lld", (long long)(low + (high - low) * k / budgets));
-        bool ok = plan_at(once, &model, memo, NULL, budget, &plan[k]);
+        bool ok = plan_at(once, &model, cache, NULL, budget, &plan[k]);
         CHECK_MSG(ok, "%s: no plan in %s, where min has one", n->name, budget);
         if (ok)
             check_plan(n->name, &plan[k]);

@@ -61,9 +61,9 @@ static Seen seen_by(Pool *pool, const RematProblem *p, const RematSolver *solver
 }
 
 /* scrimp's time within the budget, by the replay; INFINITY when it has no answer. */
-static double scrimp_time(Pool *pool, const RematProblem *p, SolutionCache *memo, int64_t budget)
+static double scrimp_time(Pool *pool, const RematProblem *p, SolutionCache *cache, int64_t budget)
 {
-    RematOptions o = {.budget_bytes = budget, .context.memo = memo};
+    RematOptions o = {.budget_bytes = budget, .context.solution_cache = cache};
     RematAnswer a = remat_solve(p, remat_solver_find("scrimp"), &o, pool);
     return a.figures.peak_bytes <= budget ? a.figures.time : (double)INFINITY;
 }
@@ -72,7 +72,7 @@ void check_never_beaten(Pool *pool, const RematProblem *p, int most_nodes_exact,
                         const char *name)
 {
     Seen other[32];
-    SolutionCache *memo = solution_cache_new(pool, NULL);
+    SolutionCache *cache = solution_cache_new(pool, NULL);
     const RematSolver *solver[32];
     int n = 0, node;
     RematSchedule base = remat_base_schedule(pool, p);
@@ -88,7 +88,7 @@ void check_never_beaten(Pool *pool, const RematProblem *p, int most_nodes_exact,
     double last = INFINITY, once = remat_check(pool, p, &base).time_once;
     for (int k = 0; k < NEVER_BEATEN_BUDGETS; k++) {
         int64_t budget = low + (high - low) * k / (NEVER_BEATEN_BUDGETS - 1);
-        double time = scrimp_time(pool, p, memo, budget);
+        double time = scrimp_time(pool, p, cache, budget);
         CHECK_MSG(time <= last, "%s: time rises to %g with a budget of %lld", name, time,
                   (long long)budget);
         last = time;

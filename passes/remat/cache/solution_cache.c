@@ -11,17 +11,17 @@
 
 SolutionCache *solution_cache_new(Pool *pool, const SolutionStore *store)
 {
-    SolutionCache *memo = POOL_NEW(pool, SolutionCache);
-    memo->pool = pool;
-    memo->store = store;
-    return memo;
+    SolutionCache *cache = POOL_NEW(pool, SolutionCache);
+    cache->pool = pool;
+    cache->store = store;
+    return cache;
 }
 
-SolutionCache *solution_cache_second(SolutionCache *memo)
+SolutionCache *solution_cache_second(SolutionCache *cache)
 {
-    if (!memo->second)
-        memo->second = solution_cache_new(memo->pool, memo->store);
-    return memo->second;
+    if (!cache->second)
+        cache->second = solution_cache_new(cache->pool, cache->store);
+    return cache->second;
 }
 
 double remat_effort(const RematOptions *o)
@@ -104,12 +104,12 @@ static void answer_key(const RematProblem *p, const RematSolver *solver, const R
 
 /* ---- fronts ---- */
 
-static void forget(SolutionCache *memo)
+static void forget(SolutionCache *cache)
 {
-    pool_free(memo->front.pool);
-    memo->front = (ParetoFront){.pool = pool_new_child(memo->pool)};
-    memo->with_copies = (ParetoFront){.pool = memo->front.pool};
-    memo->exact = false;
+    pool_free(cache->front.pool);
+    cache->front = (ParetoFront){.pool = pool_new_child(cache->pool)};
+    cache->with_copies = (ParetoFront){.pool = cache->front.pool};
+    cache->exact = false;
 }
 
 /* The next point of a stored front; false when it is none. */
@@ -129,67 +129,67 @@ static bool read_point(ParetoFront *front, const RematProblem *p, const AliasedP
 }
 
 /* The smallest schedule with copies, if there is one. */
-static bool read_with_copies(SolutionCache *memo, const RematProblem *p, StoredReader *r)
+static bool read_with_copies(SolutionCache *cache, const RematProblem *p, StoredReader *r)
 {
     if (stored_get(r) == 0)
         return true;
     RematSchedule s;
-    Pool *scratch = pool_new_child(memo->pool);
+    Pool *scratch = pool_new_child(cache->pool);
     bool ok = stored_get_schedule(r, scratch, p->n_nodes, &s);
     RematFigures f = ok ? remat_check(scratch, p, &s) : (RematFigures){0};
     if (f.ok)
-        pareto_offer(&memo->with_copies, f.peak_bytes, f.time, &s);
+        pareto_offer(&cache->with_copies, f.peak_bytes, f.time, &s);
     pool_free(scratch);
     return f.ok;
 }
 
-static bool read_front(SolutionCache *memo, const RematProblem *p, const AliasedProblem *pieces)
+static bool read_front(SolutionCache *cache, const RematProblem *p, const AliasedProblem *pieces)
 {
-    Pool *scratch = pool_new_child(memo->pool);
+    Pool *scratch = pool_new_child(cache->pool);
     StoredReader r;
     size_t bytes;
-    const char *data = memo->store->get(memo->store->user, scratch, memo->key, &bytes);
-    bool ok = data && stored_open(&r, memo->key, data, bytes);
-    memo->exact = ok && stored_get(&r) != 0;
+    const char *data = cache->store->get(cache->store->user, scratch, cache->key, &bytes);
+    bool ok = data && stored_open(&r, cache->key, data, bytes);
+    cache->exact = ok && stored_get(&r) != 0;
     uint64_t n = ok ? stored_get(&r) : 0;
     for (uint64_t i = 0; i < n && ok; i++)
-        ok = read_point(&memo->front, p, pieces, &r);
-    ok = ok && n > 0 && read_with_copies(memo, p, &r) && stored_at_end(&r);
+        ok = read_point(&cache->front, p, pieces, &r);
+    ok = ok && n > 0 && read_with_copies(cache, p, &r) && stored_at_end(&r);
     pool_free(scratch);
     if (!ok)
-        forget(memo);
+        forget(cache);
     return ok;
 }
 
-bool solution_cache_recall_front(SolutionCache *memo, const RematProblem *p, const RematOptions *o)
+bool solution_cache_recall_front(SolutionCache *cache, const RematProblem *p, const RematOptions *o)
 {
     char key[33];
     front_key(p, o, key);
-    bool ended = memo->complete || (memo->front.points.len > 0 && remat_out_of_time(o));
-    if (ended && strcmp(memo->key, key) == 0) /* one without time would find less */
+    bool ended = cache->complete || (cache->front.points.len > 0 && remat_out_of_time(o));
+    if (ended && strcmp(cache->key, key) == 0) /* one without time would find less */
         return true;
-    forget(memo);
-    memcpy(memo->key, key, sizeof key);
-    memo->complete = memo->store && read_front(memo, p, o->context.pieces);
-    return memo->complete;
+    forget(cache);
+    memcpy(cache->key, key, sizeof key);
+    cache->complete = cache->store && read_front(cache, p, o->context.pieces);
+    return cache->complete;
 }
 
-void solution_cache_keep_front(SolutionCache *memo, const RematOptions *o)
+void solution_cache_keep_front(SolutionCache *cache, const RematOptions *o)
 {
-    memo->complete = !remat_out_of_time(o);
-    if (!memo->store || o->deadline_seconds > 0)
+    cache->complete = !remat_out_of_time(o);
+    if (!cache->store || o->deadline_seconds > 0)
         return;
-    Pool *scratch = pool_new_child(memo->pool);
-    StrBuf b = stored_begin(scratch, memo->key);
-    stored_put(&b, memo->exact);
-    stored_put(&b, memo->front.points.len);
-    for (size_t i = 0; i < memo->front.points.len; i++)
-        stored_put_schedule(&b, &memo->front.points.data[i].schedule);
-    stored_put(&b, memo->with_copies.points.len > 0);
-    if (memo->with_copies.points.len > 0)
-        stored_put_schedule(&b, &memo->with_copies.points.data[0].schedule);
+    Pool *scratch = pool_new_child(cache->pool);
+    StrBuf b = stored_begin(scratch, cache->key);
+    stored_put(&b, cache->exact);
+    stored_put(&b, cache->front.points.len);
+    for (size_t i = 0; i < cache->front.points.len; i++)
+        stored_put_schedule(&b, &cache->front.points.data[i].schedule);
+    stored_put(&b, cache->with_copies.points.len > 0);
+    if (cache->with_copies.points.len > 0)
+        stored_put_schedule(&b, &cache->with_copies.points.data[0].schedule);
     stored_end(&b);
-    memo->store->put(memo->store->user, memo->key, b.text, b.len);
+    cache->store->put(cache->store->user, cache->key, b.text, b.len);
     pool_free(scratch);
 }
 
@@ -198,7 +198,7 @@ void solution_cache_keep_front(SolutionCache *memo, const RematOptions *o)
 static const SolutionStore *answers_of(const RematSolver *only, const RematOptions *o)
 {
     bool asked = only && !only->in_portfolio && o->notes && !o->seen;
-    return o->context.memo && asked ? o->context.memo->store : NULL;
+    return o->context.solution_cache && asked ? o->context.solution_cache->store : NULL;
 }
 
 static bool read_answer(const RematProblem *p, StoredReader *r, const RematOptions *o, Pool *pool,
@@ -244,7 +244,7 @@ void solution_cache_keep_answer(const RematProblem *p, const RematSolver *only,
     const SolutionStore *store = answers_of(only, o);
     if (!store || o->deadline_seconds > 0)
         return;
-    Pool *scratch = pool_new_child(o->context.memo->pool);
+    Pool *scratch = pool_new_child(o->context.solution_cache->pool);
     answer_key(p, only, o, key);
     StrBuf b = stored_begin(scratch, key);
     stored_put(&b, a->limited);

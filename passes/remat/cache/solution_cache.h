@@ -37,21 +37,21 @@ typedef struct SolutionCache {
  * store, slow answers are also kept there, for later runs; NULL = no store. */
 SolutionCache *solution_cache_new(Pool *pool, const SolutionStore *store);
 /* Beside it, with the same store: room for a problem that is solved in turn with the first. */
-SolutionCache *solution_cache_second(SolutionCache *memo);
+SolutionCache *solution_cache_second(SolutionCache *cache);
 
 /* How much the scrimp solver searches; 1 = as much as usual. */
 double remat_effort(const RematOptions *o);
 
-/* True: memo->front is all that scrimp's search finds, or found until time was up.  False: it is
+/* True: cache->front is all that scrimp's search finds, or found until time was up.  False: it is
  * empty, and about this question.  O(size of the problem), and the replays of what is read. */
-bool solution_cache_recall_front(SolutionCache *memo, const RematProblem *p, const RematOptions *o);
+bool solution_cache_recall_front(SolutionCache *cache, const RematProblem *p,
+                                 const RematOptions *o);
 /* The search has filled it, or ran out of time. */
-void solution_cache_keep_front(SolutionCache *memo, const RematOptions *o);
+void solution_cache_keep_front(SolutionCache *cache, const RematOptions *o);
 
-/* The same for one answer of one solver, in the store of o->context.memo, with its notes.  Solvers
- * that are in_portfolio have none: they are as quick as reading a file, or scrimp, which has its
- * front.
- */
+/* The same for one answer of one solver, in the store of o->context.solution_cache, with its notes.
+ * Solvers that are in_portfolio have none: they are as quick as reading a file, or scrimp, which
+ * has its front. */
 bool solution_cache_recall_answer(const RematProblem *p, const RematSolver *only,
                                   const RematOptions *o, Pool *pool, RematAnswer *out);
 void solution_cache_keep_answer(const RematProblem *p, const RematSolver *only,

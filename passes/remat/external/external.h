@@ -68,11 +68,11 @@ typedef struct ExternalPlan {
     bool hurried; /* time was up: the arena was placed with the least effort */
 } ExternalPlan;
 
-/* The best schedule within the budget.  memo: see solution_cache_new; may be NULL.  False with
+/* The best schedule within the budget.  cache: see solution_cache_new; may be NULL.  False with
  * external_problem's E409, and, when no schedule fits, with E401: then
  * report.status is REMAT_INFEASIBLE and *out holds the smallest schedule found. */
 bool external_plan(Pool *pool, const ExternalGraph *g, const PlanRequest *request,
-                   struct SolutionCache *memo, ExternalPlan *out, RematError *error);
+                   struct SolutionCache *cache, ExternalPlan *out, RematError *error);
 
 /* Every value that the schedule makes and every workspace placed in one arena, persistent tensors
  * first; offsets are not aligned.  The placement has passed memplan_check.  hurried: with

@@ -6,15 +6,17 @@
 #include "passes/remat/planner.h"
 
 bool external_plan(Pool *pool, const ExternalGraph *g, const PlanRequest *request,
-                   struct SolutionCache *memo, ExternalPlan *out, RematError *error)
+                   struct SolutionCache *cache, ExternalPlan *out, RematError *error)
 {
     double begin = clock_seconds();
     *out = (ExternalPlan){.report = {.solver = "none"}};
     const RematProblem *p = external_problem(pool, g, error);
     if (!p)
         return false;
-    PlanStep step = {
-        .p = p, .context.memo = memo, .every = external_every_rerun(pool, g, p), .way_out = ""};
+    PlanStep step = {.p = p,
+                     .context.solution_cache = cache,
+                     .every = external_every_rerun(pool, g, p),
+                     .way_out = ""};
     RematPlan plan;
     bool fits = remat_plan(pool, request, begin, &step, &plan, error);
     out->report = plan.report;

@@ -26,9 +26,9 @@ typedef struct RematNotes {
 typedef struct SolveContext {
     const RematProblem *relaxed; /* what bounds are of, where plans can have less in memory than
                                     their schedules (relax_pieces.h); NULL: the problem itself */
-    const struct AliasedProblem *pieces; /* what plans of schedules are likely to have in memory
-                                         (pieces_schedule.h); NULL: what the problem says */
-    struct SolutionCache *memo;          /* room for what a solver finds out; NULL: none */
+    const struct AliasedProblem *pieces;  /* what plans of schedules are likely to have in memory
+                                          (pieces_schedule.h); NULL: what the problem says */
+    struct SolutionCache *solution_cache; /* room for what a solver finds out; NULL: none */
     double bounds_until, orders_until;
 } SolveContext;
 
@@ -70,11 +70,11 @@ typedef struct RematSolver {
     const char *name; /* as in `remat { solver = ... }` and --solver */
     RematSolve *solve;
     bool in_portfolio; /* one of those that `best` runs; the others are for comparison, or slow */
-    bool has_front;    /* all budgets are answered from the front of SolveContext.memo, whose peaks
-                          are pieces_peak's (pieces_schedule.h) */
-    bool needs_milp;   /* a library that may not be installed (milp.h) */
-    int most_nodes;    /* of the largest graph that it looks at; 0: any */
-    const char *doc;   /* one line, with its source */
+    bool has_front; /* all budgets are answered from the front of SolveContext.solution_cache, whose
+                       peaks are pieces_peak's (pieces_schedule.h) */
+    bool needs_milp; /* a library that may not be installed (milp.h) */
+    int most_nodes;  /* of the largest graph that it looks at; 0: any */
+    const char *doc; /* one line, with its source */
 } RematSolver;
 
 typedef struct RematAnswer {

@@ -193,26 +193,26 @@ static const ParetoPoint *smallest_with_copies(const Portfolio *x)
 }
 
 static void search_all(const RematProblem *p, const RematOptions *o, int64_t low_bytes, Pool *pool,
-                       const Starts *starts, SolutionCache *memo)
+                       const Starts *starts, SolutionCache *cache)
 {
     Pool *scratch = pool_new_child(pool);
     Portfolio x = {.p = p, .options = o, .starts = starts, .low_bytes = low_bytes};
     choose_searches(&x, scratch);
     parallel_run(scratch, o->n_threads, x.n, search, &x);
     for (int k = 0; k < x.n; k++)
-        pareto_merge(&memo->front, &x.found[k]);
+        pareto_merge(&cache->front, &x.found[k]);
     const ParetoPoint *least = o->context.pieces ? smallest_with_copies(&x) : NULL;
     if (least)
-        pareto_offer(&memo->with_copies, least->peak_bytes, least->time, &least->schedule);
+        pareto_offer(&cache->with_copies, least->peak_bytes, least->time, &least->schedule);
     pool_free(scratch);
 }
 
 /* True when nothing is better than the front. */
 static bool fill_front(const RematProblem *p, const RematOptions *o, Pool *pool,
-                       SolutionCache *memo)
+                       SolutionCache *cache)
 {
     const AliasedProblem *pieces = o->context.pieces;
-    ParetoFront *front = &memo->front;
+    ParetoFront *front = &cache->front;
     Starts starts = starts_new(pool);
     LargeNeighbourhoodSearch l;
     bool may_gain = lns_begin(&l, p, o, least_peak(p, o, pool), &starts.plain);
@@ -222,18 +222,19 @@ static bool fill_front(const RematProblem *p, const RematOptions *o, Pool *pool,
     offer_counted(pieces, &starts.plain, front);
     if (!may_gain && !pieces)
         return true;
-    search_all(p, o, l.low, pool, &starts, memo);
+    search_all(p, o, l.low, pool, &starts, cache);
     l.front = front;
     return !pieces && lns_exact(&l);
 }
 
-/* Searches, unless the memo knows. */
-static void recall(SolutionCache *memo, const RematProblem *p, const RematOptions *o, Pool *scratch)
+/* Searches, unless the cache knows. */
+static void recall(SolutionCache *cache, const RematProblem *p, const RematOptions *o,
+                   Pool *scratch)
 {
-    if (solution_cache_recall_front(memo, p, o))
+    if (solution_cache_recall_front(cache, p, o))
         return;
-    memo->exact = fill_front(p, o, scratch, memo);
-    solution_cache_keep_front(memo, o);
+    cache->exact = fill_front(p, o, scratch, cache);
+    solution_cache_keep_front(cache, o);
 }
 
 /* Nothing is faster than running each node once, and that fits: there is nothing to search. */
@@ -250,10 +251,11 @@ static RematStatus answer_from_front(const RematProblem *p, const RematOptions *
                                      RematSchedule *out)
 {
     Pool *scratch = pool_new_child(pool);
-    SolutionCache *memo = o->context.memo ? o->context.memo : solution_cache_new(scratch, NULL);
-    recall(memo, p, o, scratch);
-    bool with_copies = o->with_copies && memo->with_copies.points.len > 0;
-    const ParetoFront *front = with_copies ? &memo->with_copies : &memo->front;
+    SolutionCache *cache =
+        o->context.solution_cache ? o->context.solution_cache : solution_cache_new(scratch, NULL);
+    recall(cache, p, o, scratch);
+    bool with_copies = o->with_copies && cache->with_copies.points.len > 0;
+    const ParetoFront *front = with_copies ? &cache->with_copies : &cache->front;
     const ParetoPoint *best = pareto_within(front, o->budget_bytes);
     bool fits = best != NULL;
     if (!fits || o->objective == REMAT_MIN_MEMORY)
@@ -262,12 +264,12 @@ static RematStatus answer_from_front(const RematProblem *p, const RematOptions *
         (RematSchedule){best->schedule.len, POOL_ARRAY(pool, (size_t)best->schedule.len + 1, int)};
     memcpy(out->node, best->schedule.node, (size_t)out->len * sizeof *out->node);
     if (o->notes)
-        o->notes->exact = memo->exact;
-    RematStatus status = memo->exact && fits ? REMAT_OPTIMAL
-                         : !memo->complete   ? REMAT_LIMIT
-                         : fits              ? REMAT_FEASIBLE
-                                             : REMAT_INFEASIBLE;
-    pool_free(scratch); /* the memo may lie in it */
+        o->notes->exact = cache->exact;
+    RematStatus status = cache->exact && fits ? REMAT_OPTIMAL
+                         : !cache->complete   ? REMAT_LIMIT
+                         : fits               ? REMAT_FEASIBLE
+                                              : REMAT_INFEASIBLE;
+    pool_free(scratch); /* the cache may lie in it */
     return status;
 }
 

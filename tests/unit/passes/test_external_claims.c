@@ -30,7 +30,7 @@ typedef struct Case {
     double slack; /* by which times may differ for no reason but rounding, relative */
     int seed;
     const char *solver, *objective, *budget;
-    struct SolutionCache *memo; /* one search answers all budgets */
+    struct SolutionCache *cache; /* one search answers all budgets */
     Tally *tally;
 } Case;
 
@@ -89,7 +89,7 @@ static void check_plan(const Case *c)
         .solver = c->solver, .objective = c->objective, .budget = c->budget, .n_threads = 1};
     PlanRequest request = request_of(c->pool, NULL, settings);
     ExternalPlan plan;
-    bool ok = external_plan(c->pool, c->g, &request, c->memo, &plan, &error);
+    bool ok = external_plan(c->pool, c->g, &request, c->cache, &plan, &error);
     CHECK_MSG(ok || strcmp(error.code, "E401") == 0, "%s: %s", case_text(c), error.message);
     BrutePrice best = brute_best(&c->brute, plan.report.budget_bytes, false, true);
     if (ok)
@@ -138,7 +138,7 @@ static void check_graph(Pool *pool, int seed, Tally *tally)
     random_next(&r);
     bool forward = random_below(&r, 6) == 0;
     int n_nodes = forward ? 1 + random_below(&r, 4) : 2 + random_below(&r, 6);
-    Case c = {.pool = pool, .seed = seed, .memo = solution_cache_new(pool, NULL), .tally = tally};
+    Case c = {.pool = pool, .seed = seed, .cache = solution_cache_new(pool, NULL), .tally = tally};
     c.g = random_external(pool, &r, n_nodes, forward, forward ? 6 : 10);
     if (seed % EXTREME_EVERY == 0) {
         make_extreme(c.g, &r);

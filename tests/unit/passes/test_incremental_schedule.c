@@ -137,9 +137,9 @@ static void test_front(void)
 }
 
 static RematFigures solve(Pool *pool, const RematProblem *p, RematSolve *solver,
-                          SolutionCache *memo, int64_t budget)
+                          SolutionCache *cache, int64_t budget)
 {
-    RematOptions o = {.budget_bytes = budget, .context.memo = memo};
+    RematOptions o = {.budget_bytes = budget, .context.solution_cache = cache};
     RematSchedule s;
     RematStatus status = solver(p, &o, pool, &s);
     RematFigures f = remat_check(pool, p, &s);
@@ -155,14 +155,14 @@ static void test_budgets(uint64_t seed)
     Pool *pool = pool_new();
     Random r = {seed};
     RematProblem *p = random_problem(pool, &r, 8 + random_below(&r, 20));
-    SolutionCache *memo = solution_cache_new(pool, NULL);
+    SolutionCache *cache = solution_cache_new(pool, NULL);
     RematSchedule base = remat_base_schedule(pool, p);
     RematFigures all = remat_check(pool, p, &base);
     double last = 0;
     for (int percent = 100; percent >= 30; percent -= 10) {
         int64_t budget =
             p->persistent_bytes + (all.peak_bytes - p->persistent_bytes) * percent / 100;
-        RematFigures f = solve(pool, p, remat_scrimp, memo, budget);
+        RematFigures f = solve(pool, p, remat_scrimp, cache, budget);
         RematFigures chen = solve(pool, p, remat_chen, NULL, budget);
         RematFigures kusumoto = solve(pool, p, remat_kusumoto_approx, NULL, budget);
         if (percent == 60) {

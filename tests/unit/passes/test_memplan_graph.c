@@ -121,16 +121,16 @@ static int check_step(uint64_t seed)
     return broken + 1;
 }
 
-/* The same plan without a memo, with one, and on any number of threads; and from the memo. */
+/* The same plan without a cache, with one, and on any number of threads; and from the cache. */
 static int check_threads(uint64_t seed, int nodes, MemEffort effort)
 {
     Pool *pool = pool_new();
     Graph *g = random_step(pool, seed, nodes);
     const MemPlan *plan = memplan_graph(pool, g, effort, NULL);
     for (int threads = 1; threads <= 3; threads++) {
-        PlacementCache *memo = placement_cache_new(pool, threads);
+        PlacementCache *cache = placement_cache_new(pool, threads);
         for (int time = 0; time < 2; time++) {
-            const MemPlan *other = memplan_graph(pool, g, effort, memo);
+            const MemPlan *other = memplan_graph(pool, g, effort, cache);
             CHECK_MSG(
                 other->arena_bytes == plan->arena_bytes && other->n_in_place == plan->n_in_place &&
                     memcmp(other->offset, plan->offset, g->values.len * sizeof *plan->offset) == 0,

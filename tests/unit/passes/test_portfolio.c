@@ -14,11 +14,11 @@
 /* All that a search finds. */
 static const ParetoFront *search(Pool *pool, const RematProblem *p, RematOptions o)
 {
-    SolutionCache *memo = solution_cache_new(pool, NULL);
-    o.context.memo = memo;
+    SolutionCache *cache = solution_cache_new(pool, NULL);
+    o.context.solution_cache = cache;
     o.budget_bytes = 0;
     remat_solve(p, remat_solver_find("scrimp"), &o, pool);
-    return &memo->front;
+    return &cache->front;
 }
 
 static bool same_front(const ParetoFront *a, const ParetoFront *b)

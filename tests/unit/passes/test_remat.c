@@ -183,13 +183,15 @@ static void check_budgets(Pool *pool)
 }
 
 /* One search for all budgets of one graph, as in a sweep; NULL = a search each. */
-static struct SolutionCache *shared_memo;
+static struct SolutionCache *shared_cache;
 
 static bool run_pass(Pool *pool, Graph *g, const char *budget, const char *solver, PassContext *ctx)
 {
     PlanSettings settings = {.budget = budget, .solver = solver, .no_views = true};
-    *ctx = (PassContext){
-        .graph = g, .pool = pool, .request = request_of(pool, g, settings), .memo = shared_memo};
+    *ctx = (PassContext){.graph = g,
+                         .pool = pool,
+                         .request = request_of(pool, g, settings),
+                         .solution_cache = shared_cache};
     const char *fault = "";
     bool ok = pass_remat(ctx);
     CHECK_MSG(graph_verify(ctx->graph, &fault), "%s", fault);
@@ -200,7 +202,7 @@ static bool run_pass(Pool *pool, Graph *g, const char *budget, const char *solve
 static void check_report(Pool *pool, uint64_t seed)
 {
     Graph *g = random_step(pool, seed, 60);
-    shared_memo = solution_cache_new(pool, NULL);
+    shared_cache = solution_cache_new(pool, NULL);
     PassContext order = {.graph = g, .pool = pool}, none, least, c;
     pass_order(&order);
     CHECK(run_pass(pool, graph_copy(pool, g), "", NULL, &none));
@@ -231,7 +233,7 @@ static void check_report(Pool *pool, uint64_t seed)
     CHECK(run_pass(pool, graph_copy(pool, g), exact, NULL, &c));
     exact = pool_printf(pool, "%lld", (long long)least.report.min_feasible_bytes - 64);
     CHECK(!run_pass(pool, graph_copy(pool, g), exact, NULL, &c));
-    shared_memo = NULL;
+    shared_cache = NULL;
 }
 
 /* The upper layer wins, also with "", and a mistake below it is not looked at. */

@@ -73,7 +73,7 @@ static RematProblem *problem_new(Pool *pool)
 static RematAnswer ask_with(Pool *pool, const RematProblem *p, const Shelf *s, const char *solver,
                             RematOptions o)
 {
-    o.context.memo = solution_cache_new(pool, s ? &s->store : NULL);
+    o.context.solution_cache = solution_cache_new(pool, s ? &s->store : NULL);
     return remat_solve(p, remat_solver_find(solver), &o, pool);
 }
 
@@ -245,7 +245,7 @@ static void test_time_is_up(void)
     RematOptions o = {.effort = 100};
     RematAnswer least = {0};
     for (double seconds = 0.2; seconds < 100 && least.figures.recomputed == 0; seconds *= 2) {
-        o.context.memo = solution_cache_new(pool, NULL);
+        o.context.solution_cache = solution_cache_new(pool, NULL);
         o.budget_bytes = 0;
         o.deadline_seconds = clock_seconds() + seconds;
         least = remat_solve(p, remat_solver_find("scrimp"), &o, pool);

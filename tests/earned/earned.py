@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Does every part of the solver and the planner earn its place?  Switches each off alone and plans again.
 
-    earned.py check              only look for stale entries of parts.txt
+    earned.py check [COMMANDS]   only look for stale entries of parts.txt and, with the compile_commands.json of a build,
+                                 for files that do not compile with a switch for each part
     earned.py build              a copy of the tree with a switch for each part of parts.txt, built
     earned.py run [REGEX]        plan every network and budget without each part that REGEX finds (and with all);
                                  goes on where it was stopped; --networks A,B plans only these, in this order;
@@ -82,7 +83,7 @@ def networks():
 
 
 def command_check(args):
-    sys.exit("\n".join(mutate.stale_entries(read_parts()[1])) or None)
+    mutate.check_list(read_parts()[1], args.commands)
 
 
 def command_build(args):
@@ -282,6 +283,8 @@ def main():
                        ("report", command_report)]:
         s = sub.add_parser(name)
         s.set_defaults(call=call)
+        if name == "check":
+            s.add_argument("commands", nargs="?")
         if name == "arenas":
             s.add_argument("files", nargs="+")
         if name == "run":

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Plants mistakes into scrimp and looks whether the default tests notice.
 
-    mutate.py check              only look for stale entries of mutants.txt
+    mutate.py check [COMMANDS]   only look for stale entries of mutants.txt and, with the compile_commands.json of a build,
+                                 for files that do not compile with every mutant in them
     mutate.py build              patch a copy of the tree with every mutant of mutants.txt and build it
     mutate.py trace [REGEX]      run the tests without a mutant: how long each takes, which mutants it reaches
     mutate.py run [REGEX]        run the mutants (file or key matches) that have no verdict yet
@@ -21,6 +22,7 @@ import json
 import os
 import pathlib
 import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -190,6 +192,49 @@ def stale_entries(mutants):
     return stale
 
 
+def syntax_command(entry, folder):
+    """How a file is compiled, but first with what lies in folder, without output and warnings."""
+    words, kept = shlex.split(entry["command"]), []
+    while words:
+        word = words.pop(0)
+        if word == "-o":
+            words.pop(0)
+        elif word != "-c" and word != entry["file"] and not word.startswith("-W"):
+            kept.append(word)
+    file = os.path.relpath(entry["file"], ROOT)
+    here = folder if os.path.exists(os.path.join(folder, file)) else ROOT
+    return [*kept, "-w", "-fsyntax-only", "-iquote", folder, os.path.join(here, file)]
+
+
+def concerned(entry, files):
+    """Whether an entry of compile_commands.json compiles one of the files, or includes it."""
+    path = pathlib.Path(entry["file"])
+    if not path.is_relative_to(ROOT):
+        return False
+    return str(path.relative_to(ROOT)) in files or any(f'#include "{f}"' in path.read_text() for f in files if f.endswith(".h"))
+
+
+def compiler_errors(mutants, commands):
+    """What the compiler says of the files with all of a list in them."""
+    files = grouped(mutants)
+    with tempfile.TemporaryDirectory() as folder:
+        put(pathlib.Path(folder, "mutant.h"), HEADER.encode())
+        for file, here in files.items():
+            put(pathlib.Path(folder, file), patched(file, (ROOT / file).read_text(), here)[0].encode())
+
+        def errors_of(entry):
+            done = subprocess.run(syntax_command(entry, folder), cwd=entry["directory"], capture_output=True, text=True)
+            return done.stderr.replace(folder + "/", "") if done.returncode else None
+
+        entries = [e for e in json.loads(pathlib.Path(commands).read_text()) if concerned(e, files)]
+        with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+            return [e for e in pool.map(errors_of, entries) if e]
+
+
+def check_list(mutants, commands):
+    sys.exit("\n".join(stale_entries(mutants) or (commands and compiler_errors(mutants, commands)) or []) or None)
+
+
 def put(path, text):
     """Leaves a file alone that is right: the build goes by times."""
     if path.exists() and path.read_bytes() == text:
@@ -228,7 +273,7 @@ def write_tree(mutants):
 
 
 def command_check(args):
-    sys.exit("\n".join(stale_entries(read_list())) or None)
+    check_list(read_list(), args.commands)
 
 
 def command_build(args):
@@ -485,6 +530,8 @@ def main():
     for name, call in [("check", command_check), ("build", command_build), ("trace", command_trace), ("run", command_run), ("report", command_report)]:
         s = sub.add_parser(name)
         s.set_defaults(call=call)
+        if name == "check":
+            s.add_argument("commands", nargs="?")
         if name in ("trace", "run"):
             s.add_argument("regex", nargs="?", default="")
             s.add_argument("--jobs", type=int, default=1)

@@ -46,27 +46,29 @@ static JitValue loss_of_line(Jit *j, LossLine *l, JitValue line, JitValue label)
     return jit_lane(j, line_loss(j, l, jit_vlog(j, l->sum), picked, all), 0);
 }
 
-static void add_line(Jit *j, LossLine *l, LossTotals *s, JitValue line)
+static void add_line(Jit *j, LossLines *a)
 {
     const JitTypes *t = jit_types(j);
-    JitValue label = loss_label(j, l->d, line);
+    LossLine *l = &a->l;
+    JitValue label = loss_label(j, l->d, a->outer);
     JitIf valid = jit_if(j, loss_label_is_valid(j, label));
-    loss_add(j, s->sum, jit_cast(j, loss_of_line(j, l, line, label), t->f64));
+    loss_add(j, a->s.sum, jit_cast(j, loss_of_line(j, l, a->outer, label), t->f64));
     JitValue one = l->weight ? jit_cast(j, loss_class_weight(j, l, label), t->f64) : jit_i64(j, 1);
-    loss_add(j, s->count, one);
+    loss_add(j, a->s.count, one);
     jit_end_if(j, &valid);
 }
 
 /* reduction = none: 0 where there is no label. */
-static void store_line(Jit *j, LossLine *l, JitValue out, JitValue line)
+static void store_line(Jit *j, LossLines *a)
 {
+    LossLine *l = &a->l;
     JitVar loss = jit_var(j, jit_types(j)->f32, "loss");
     jit_set(j, loss, jit_f32(j, 0));
-    JitValue label = loss_label(j, l->d, line);
+    JitValue label = loss_label(j, l->d, a->outer);
     JitIf valid = jit_if(j, loss_label_is_valid(j, label));
-    jit_set(j, loss, loss_of_line(j, l, line, label));
+    jit_set(j, loss, loss_of_line(j, l, a->outer, label));
     jit_end_if(j, &valid);
-    jit_store(j, out, line, jit_get(loss));
+    jit_store(j, a->each, a->outer, jit_get(loss));
 }
 
 /* --- loss across lines --- */
@@ -111,14 +113,8 @@ static void emit_loss(Jit *j, const void *desc)
     JitLoop chunk = jit_for(j, jit_task_begin(j), jit_task_end(j), 1, "chunk");
     JitValue next = jit_add(j, jit_index(&chunk), jit_i64(j, 1));
     a.s = loss_totals(j, d, f64);
-    JitLoop outer = jit_for(j, part_start(j, jit_index(&chunk), d->outer, d->chunks),
-                            part_start(j, next, d->outer, d->chunks), 1, "outer");
-    a.outer = jit_index(&outer);
-    if (d->inner == 1)
-        add_line(j, &a.l, &a.s, a.outer);
-    else
-        each_vector(j, d->inner, 1, add_lines, &a);
-    jit_end_for(j, &outer);
+    loss_each_line(j, &a, part_start(j, jit_index(&chunk), d->outer, d->chunks),
+                   part_start(j, next, d->outer, d->chunks), add_line, add_lines);
     loss_store_totals(j, d, jit_index(&chunk), &a.s, f64);
     jit_end_for(j, &chunk);
 }
@@ -131,13 +127,7 @@ static void emit_loss_each(Jit *j, const void *desc)
     LossLines a = {.l = {.d = d, .x = buf_f32(j, 0)}, .each = buf_f32(j, d->weighted ? 3 : 2)};
     loss_use_weights(j, &a.l, 2);
     task_items(j, loss_task_lines(d), d->outer, &first, &last);
-    JitLoop outer = jit_for(j, first, last, 1, "outer");
-    a.outer = jit_index(&outer);
-    if (d->inner == 1)
-        store_line(j, &a.l, a.each, a.outer);
-    else
-        each_vector(j, d->inner, 1, store_lines, &a);
-    jit_end_for(j, &outer);
+    loss_each_line(j, &a, first, last, store_line, store_lines);
 }
 
 static void emit_loss_join(Jit *j, const void *desc)

@@ -92,15 +92,16 @@ static void zero_pass(Jit *j, Lanes v, void *user)
 }
 
 /* The label's element is corrected before it is scaled: p - 1 may cancel. */
-static void grad_line(Jit *j, LossLine *l, JitValue scale, JitValue line)
+static void grad_line(Jit *j, LossLines *a)
 {
     const JitTypes *t = jit_types(j);
-    JitValue label = loss_label(j, l->d, line);
-    l->offset = mul(j, line, jit_i64(j, l->d->classes));
+    LossLine *l = &a->l;
+    JitValue label = loss_label(j, l->d, a->outer);
+    l->offset = mul(j, a->outer, jit_i64(j, l->d->classes));
     JitIf valid = jit_if(j, loss_label_is_valid(j, label));
     if (l->weight)
         l->label_weight = splat(j, loss_class_weight(j, l, label));
-    l->scale = scale ? splat(j, scale) : splat(j, jit_load(j, buf_f32(j, 2), line));
+    l->scale = splat(j, a->scale ? a->scale : jit_load(j, a->each, a->outer));
     l->scale = weighted_scale(j, l, l->scale);
     loss_scan_line(j, l);
     l->sum = softmax_factor(j, l);
@@ -145,13 +146,7 @@ static void emit_loss_grad(Jit *j, const void *desc)
     a.scale = gradient_scale(j, &a.l);
     a.each = buf_f32(j, 2);
     task_items(j, loss_task_lines(d), d->outer, &first, &last);
-    JitLoop outer = jit_for(j, first, last, 1, "outer");
-    a.outer = jit_index(&outer);
-    if (d->inner == 1)
-        grad_line(j, &a.l, a.scale, a.outer);
-    else
-        each_vector(j, d->inner, 1, grad_lines, &a);
-    jit_end_for(j, &outer);
+    loss_each_line(j, &a, first, last, grad_line, grad_lines);
 }
 
 void cpu_cross_entropy_grad(Lowering *l, const Node *n)

@@ -155,6 +155,18 @@ JitValue loss_first_line(Jit *j, const LossLines *a)
     return mul(j, a->outer, jit_i64(j, a->l.d->inner));
 }
 
+void loss_each_line(Jit *j, LossLines *a, JitValue first, JitValue last, LossLineCode *line,
+                    EachVector *lines)
+{
+    JitLoop outer = jit_for(j, first, last, 1, "outer");
+    a->outer = jit_index(&outer);
+    if (a->l.d->inner == 1)
+        line(j, a);
+    else
+        each_vector(j, a->l.d->inner, 1, lines, a);
+    jit_end_for(j, &outer);
+}
+
 /* --- calls --- */
 
 int64_t loss_task_lines(const LossDesc *d)

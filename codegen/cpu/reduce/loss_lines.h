@@ -58,6 +58,11 @@ JitValue loss_is_label(Jit *j, const LossLine *l);
 JitValue loss_valid_labels(Jit *j, const LossLine *l);
 /* The index of the first line of the outer element at hand. */
 JitValue loss_first_line(Jit *j, const LossLines *a);
+typedef void LossLineCode(Jit *j, LossLines *a);
+/* Code for the lines of the outer elements [first, last): `line` for one along the classes
+ * (a->outer is it), or `lines` for those under a vector, with `a` as its user. */
+void loss_each_line(Jit *j, LossLines *a, JitValue first, JitValue last, LossLineCode *line,
+                    EachVector *lines);
 
 /* One call over the lines, each task taking loss_task_lines outer elements: the node's inputs, then
  * its result. */

@@ -4,6 +4,7 @@
 #include "codegen/build/cache.h"
 #include "codegen/build/compile.h"
 #include "codegen/build/fd.h"
+#include "codegen/build/job.h"
 #include "codegen/build/scratch.h"
 #include "codegen/build/step.h"
 #include "codegen/build/supports.h"
@@ -73,17 +74,10 @@ static bool compile_kernel(void *user, int index, char *message, size_t size)
 {
     const Build *b = user;
     int kernel = b->missing[index];
-    const Call *call = &b->program->calls[b->program->first_call[kernel]];
-    Jit *j = jit_new(b->program->target, call->contract);
-    jit_kernel_begin(j, step_kernel_symbol(b->program, kernel));
-    call->emit(j, call->desc);
-    jit_kernel_end(j);
-    const char *error;
+    Jit *j = job_kernel(b->program, kernel);
+    const char *error = NULL;
     bool ok = jit_write_object(j, object_path(b, kernel), &error);
-    if (!ok)
-        snprintf(message, size, "%s", error);
-    jit_free(j);
-    return ok && keep_object(b, kernel, message, size);
+    return job_end(j, ok, error, message, size) && keep_object(b, kernel, message, size);
 }
 
 static const char *kernel_name(void *user, int index)
@@ -116,12 +110,9 @@ static bool link_step(void *user, int index, char *message, size_t size)
     objects[p->n_kernels + 1] = export_option(b);
     Jit *j = jit_new(p->target, false);
     step_emit(j, p);
-    const char *error;
+    const char *error = NULL;
     bool ok = jit_write_shared(j, linked_path(b), objects, p->n_kernels + 2, &error);
-    if (!ok)
-        snprintf(message, size, "%s", error);
-    jit_free(j);
-    return ok;
+    return job_end(j, ok, error, message, size);
 }
 
 static const char *step_name(void *user, int index)

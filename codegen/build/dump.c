@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Text of generated code: the list of kernels and calls, and assembly. */
 #include "codegen/build/compile.h"
+#include "codegen/build/job.h"
 #include "codegen/build/scratch.h"
 #include "codegen/build/workers.h"
 #include "codegen/jit/jit.h"
@@ -34,17 +35,10 @@ static bool write_assembly(void *user, int kernel, char *message, size_t size)
 {
     const AssemblyJob *job = user;
     const StepProgram *p = job->program;
-    const Call *call = &p->calls[p->first_call[kernel]];
-    Jit *j = jit_new(p->target, call->contract);
-    jit_kernel_begin(j, step_kernel_symbol(p, kernel));
-    call->emit(j, call->desc);
-    jit_kernel_end(j);
-    const char *error = "";
-    char *path = pool_printf(p->pool, "%s%d.s", job->path, kernel);
-    bool ok = jit_write_assembly(j, path, &error);
-    snprintf(message, size, "%s", error);
-    jit_free(j);
-    return ok;
+    Jit *j = job_kernel(p, kernel);
+    const char *error = NULL;
+    bool ok = jit_write_assembly(j, pool_printf(p->pool, "%s%d.s", job->path, kernel), &error);
+    return job_end(j, ok, error, message, size);
 }
 
 static const char *kernel_label(void *user, int kernel)

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "codegen/build/flops_peak.h"
 
+#include "codegen/build/job.h"
 #include "codegen/build/scratch.h"
 #include "codegen/build/workers.h"
 #include "codegen/jit/jit.h"
 #include "runtime/abi.h"
 
 #include <dlfcn.h>
-#include <stdio.h>
 #include <string.h>
 #include <time.h>
 
@@ -49,12 +49,9 @@ static bool build(void *user, int index, char *message, size_t size)
     jit_kernel_begin(j, "peak");
     emit(j);
     jit_kernel_end(j);
-    const char *error;
+    const char *error = NULL;
     bool ok = jit_write_shared(j, b->path, NULL, 0, &error);
-    if (!ok)
-        snprintf(message, size, "%s", error);
-    jit_free(j);
-    return ok;
+    return job_end(j, ok, error, message, size);
 }
 
 static const char *job_name(void *user, int index)

@@ -83,37 +83,39 @@ static bool read_attr_key(Reader *r, AttrKey *key)
     return false;
 }
 
-static bool read_ints(Reader *r, AttrKey key, AttrList *list)
+typedef VEC(int64_t) Ints;
+typedef VEC(double) Floats;
+/* Appends one element to a list. */
+typedef bool ReadElement(Scanner *s, void *list);
+
+static bool read_int(Scanner *s, void *list)
 {
-    VEC(int64_t) v = {0};
-    if (!scan_expect(&r->s, "["))
+    int64_t x;
+    if (!scan_int(s, &x))
         return false;
-    while (scan_peek(&r->s) != ']') {
-        int64_t x;
-        if ((v.len && !scan_expect(&r->s, ",")) || !scan_int(&r->s, &x))
-            return false;
-        if (v.len == MAX_RESULTS)
-            return scan_fail(&r->s, r->s.at, "E707", "more than %d elements", MAX_RESULTS);
-        vec_push(r->s.pool, &v, x);
-    }
-    attrs_ints(list, key, v.data, (int)v.len);
-    return scan_expect(&r->s, "]");
+    vec_push(s->pool, (Ints *)list, x);
+    return true;
 }
 
-static bool read_floats(Reader *r, AttrKey key, AttrList *list)
+static bool read_float(Scanner *s, void *list)
 {
-    VEC(double) v = {0};
+    double x;
+    if (!scan_double(s, &x))
+        return false;
+    vec_push(s->pool, (Floats *)list, x);
+    return true;
+}
+
+static bool read_list(Reader *r, int most, ReadElement *read, void *list)
+{
     if (!scan_expect(&r->s, "["))
         return false;
-    while (scan_peek(&r->s) != ']') {
-        double x;
-        if ((v.len && !scan_expect(&r->s, ",")) || !scan_double(&r->s, &x))
+    for (int n = 0; scan_peek(&r->s) != ']'; n++) {
+        if ((n && !scan_expect(&r->s, ",")) || !read(&r->s, list))
             return false;
-        if (v.len == LITERAL_MAX_VALUES)
-            return scan_fail(&r->s, r->s.at, "E707", "more than %d elements", LITERAL_MAX_VALUES);
-        vec_push(r->s.pool, &v, x);
+        if (n == most)
+            return scan_fail(&r->s, r->s.at, "E707", "more than %d elements", most);
     }
-    attrs_floats(list, key, v.data, (int)v.len);
     return scan_expect(&r->s, "]");
 }
 
@@ -123,6 +125,8 @@ static bool read_attr_value(Reader *r, AttrKey key, AttrList *list)
     double f = 0;
     bool flag = false;
     const char *text = NULL;
+    Ints ints = {0};
+    Floats floats = {0};
     switch (attr_kind(key)) {
     case ATTR_KIND_INT:
         if (!scan_int(&r->s, &i))
@@ -145,9 +149,15 @@ static bool read_attr_value(Reader *r, AttrKey key, AttrList *list)
         attrs_string(list, key, text);
         return true;
     case ATTR_KIND_INTS:
-        return read_ints(r, key, list);
+        if (!read_list(r, MAX_RESULTS, read_int, &ints))
+            return false;
+        attrs_ints(list, key, ints.data, (int)ints.len);
+        return true;
     case ATTR_KIND_FLOATS:
-        return read_floats(r, key, list);
+        if (!read_list(r, LITERAL_MAX_VALUES, read_float, &floats))
+            return false;
+        attrs_floats(list, key, floats.data, (int)floats.len);
+        return true;
     }
     return false;
 }

@@ -42,12 +42,15 @@ typedef struct CallList {
     int n;
 } CallList;
 CallList codegen_list_calls(Pool *pool, const Graph *g, const Target *target);
+typedef struct ExportFiles {
+    const char *name; /* a C identifier: all names of the header begin with it, and NAME_step is all
+                         that the object exports */
+    const char *so_path, *header_path; /* NULL: no header */
+} ExportFiles;
 /* Ahead of time: a shared object that needs nothing of scrimp, and a C header that describes its
- * arena.  name: a C identifier; all names of the header begin with it, and NAME_step is all that
- * the object exports. */
+ * arena. */
 bool codegen_export(Pool *pool, const Graph *g, const MemPlan *plan, const CodegenOptions *o,
-                    const char *name, const char *so_path, const char *header_path,
-                    const char **error);
+                    const ExportFiles *files, const char **error);
 /* Assembly text of the whole step, for `dump --stage=asm`, and the list of kernels and calls for
  * `--stage=code`. */
 bool codegen_dump(Pool *pool, const Graph *g, const MemPlan *plan, const CodegenOptions *o,

@@ -8,19 +8,19 @@
 #include <string.h>
 
 bool codegen_export(Pool *pool, const Graph *g, const MemPlan *plan, const CodegenOptions *o,
-                    const char *name, const char *so_path, const char *header_path,
-                    const char **error)
+                    const ExportFiles *files, const char **error)
 {
     const Target *target = codegen_target(pool, o->march, false, error);
     if (!target)
         return false;
     StepProgram *p = step_program(pool, g, plan, target);
-    p->symbol = pool_printf(pool, "%s_step", name);
-    if (!codegen_build_so(p, o, so_path, error))
+    p->symbol = pool_printf(pool, "%s_step", files->name);
+    if (!codegen_build_so(p, o, files->so_path, error))
         return false;
-    const char *text = header_path ? export_header(pool, g, plan, name) : NULL;
-    if (!text || fd_replace(pool, header_path, text, strlen(text), 0666, true))
+    const char *path = files->header_path;
+    const char *text = path ? export_header(pool, g, plan, files->name) : NULL;
+    if (!text || fd_replace(pool, path, text, strlen(text), 0666, true))
         return true;
-    *error = pool_printf(pool, "cannot write %s: %s", header_path, strerror(errno));
+    *error = pool_printf(pool, "cannot write %s: %s", path, strerror(errno));
     return false;
 }

@@ -82,7 +82,8 @@ ExitCode verb_compile(Cli *cli)
     if (!can_write_beside(cli, so) || !can_write_beside(cli, header))
         return EXIT_USER;
     const char *name = cli->output.name ? cli->output.name : name_of_file(cli, so);
-    if (!codegen_export(cli->pool, p.graph, p.plan, &c, name, so, header, &error))
+    const ExportFiles files = {name, so, header};
+    if (!codegen_export(cli->pool, p.graph, p.plan, &c, &files, &error))
         return cli_error(cli, EXIT_USER, "E801", NULL, "%s", error);
     fprintf(stderr, "wrote %s and %s: names begin with %s_, an arena of %s\n", so, header, name,
             bytes_text(cli->pool, p.plan->arena_bytes));

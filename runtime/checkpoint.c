@@ -59,8 +59,8 @@ static bool write_role(const char *dir, const CheckpointTensor *tensors, int64_t
         memcpy(e->dims, t->dims, sizeof e->dims);
     }
     SafeMeta meta = {"format", "pt"}; /* what PyTorch-side readers look for */
-    bool ok = entries && path &&
-              safetensors_write(path, entries, count, &meta, 1, &file->bytes, &file->crc32, err);
+    const SafeContent content = {entries, count, &meta, 1};
+    bool ok = entries && path && safetensors_write(path, &content, &file->bytes, &file->crc32, err);
     free(entries);
     free(path);
     return ok;

@@ -432,16 +432,17 @@ static bool write_tensors(AtomicFile *file, const char *header, const SafeEntry 
     return true;
 }
 
-bool safetensors_write(const char *path, const SafeEntry *entries, int64_t n, const SafeMeta *meta,
-                       int n_meta, int64_t *bytes, uint32_t *crc32, RtError *err)
+bool safetensors_write(const char *path, const SafeContent *content, int64_t *bytes,
+                       uint32_t *crc32, RtError *err)
 {
+    int64_t n = content->n;
     const SafeEntry **sorted = rt_alloc(n, sizeof *sorted, err);
     if (!sorted)
         return false;
     for (int64_t i = 0; i < n; i++)
-        sorted[i] = &entries[i];
+        sorted[i] = &content->entries[i];
     qsort(sorted, (size_t)n, sizeof *sorted, by_size_and_name);
-    char *header = header_text(sorted, n, meta, n_meta, err);
+    char *header = header_text(sorted, n, content->meta, content->n_meta, err);
     AtomicFile file = {.fd = -1};
     bool ok = header && atomic_open(&file, path, err);
     if (ok && !write_tensors(&file, header, sorted, n, err)) {

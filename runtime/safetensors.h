@@ -50,10 +50,16 @@ typedef struct SafeEntry {
 typedef struct SafeMeta {
     const char *key, *value;
 } SafeMeta;
+typedef struct SafeContent {
+    const SafeEntry *entries;
+    int64_t n;
+    const SafeMeta *meta; /* the strings of __metadata__ */
+    int n_meta;
+} SafeContent;
 
 /* Writes path atomically: by element size (large first, so that all data is aligned), then by name.
  * *bytes and *crc32 (may be NULL) receive the size and CRC-32 of the file. */
-bool safetensors_write(const char *path, const SafeEntry *entries, int64_t n, const SafeMeta *meta,
-                       int n_meta, int64_t *bytes, uint32_t *crc32, RtError *err);
+bool safetensors_write(const char *path, const SafeContent *content, int64_t *bytes,
+                       uint32_t *crc32, RtError *err);
 
 #endif

@@ -99,8 +99,8 @@ static void test_weights(void)
     uint16_t half[2] = {0x3C00, 0xC000};
     SafeEntry entry = {.name = "h", .dtype = RT_F16, .rank = 1, .dims = {2}, .data = half};
     CHECK(folder_make(temp_path("hub"), &err));
-    CHECK(safetensors_write(temp_path("hub/model.safetensors"), &entry, 1, NULL, 0, NULL, NULL,
-                            &err));
+    CHECK(safetensors_write(temp_path("hub/model.safetensors"), &(SafeContent){&entry, 1, NULL, 0},
+                            NULL, NULL, &err));
     CheckpointTensor h = {"h", RT_F32, 1, {2}, b, CHECKPOINT_MODEL};
     CHECK(checkpoint_load_weights(temp_path("hub"), &h, 1, NULL, &err));
     CHECK(b[0] > 0.99f && b[0] < 1.01f && b[1] < -1.99f);
@@ -119,7 +119,7 @@ static void test_others_weights(void)
         entry[i].data = &x;
     }
     const char *path = temp_path("others.safetensors");
-    CHECK(safetensors_write(path, entry, 6, NULL, 0, NULL, NULL, &err));
+    CHECK(safetensors_write(path, &(SafeContent){entry, 6, NULL, 0}, NULL, NULL, &err));
     CheckpointTensor bias = {"fc.bias", RT_F32, 0, {0}, &y, CHECKPOINT_MODEL},
                      weight = {"fc.weight", RT_F32, 0, {0}, &y, CHECKPOINT_MODEL};
     CHECK(checkpoint_load_weights(path, &bias, 1, &extra, &err) && extra.count == 5 && y > 0);
@@ -129,7 +129,7 @@ static void test_others_weights(void)
               err.message);
     /* What batch normalization of PyTorch counts and scrimp's does not is no tensor too many. */
     entry[1].name = "bn1.num_batches_tracked";
-    CHECK(safetensors_write(path, entry, 4, NULL, 0, NULL, NULL, &err));
+    CHECK(safetensors_write(path, &(SafeContent){entry, 4, NULL, 0}, NULL, NULL, &err));
     CHECK(checkpoint_load_weights(path, &bias, 1, &extra, &err) && extra.count == 2);
     CHECK_MSG(strcmp(extra.names, "b, c") == 0, "%s", extra.names);
     static const char *const saved[] = {"PK\3\4........", "\x80\2ctorch........"};

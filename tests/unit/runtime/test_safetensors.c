@@ -13,7 +13,8 @@
 static bool write_file(const SafeEntry *entries, int64_t n, const char *name, RtError *err)
 {
     SafeMeta meta = {"format", "pt"};
-    return safetensors_write(temp_path(name), entries, n, &meta, 1, NULL, NULL, err);
+    return safetensors_write(temp_path(name), &(SafeContent){entries, n, &meta, 1}, NULL, NULL,
+                             err);
 }
 
 static void test_round_trip(void)
@@ -37,8 +38,8 @@ static void test_round_trip(void)
     int64_t bytes, check_bytes;
     uint32_t crc, check_crc;
     SafeMeta meta[] = {{"format", "pt"}, {"note", "x"}};
-    CHECK_MSG(safetensors_write(temp_path("a"), e, N, meta, 2, &bytes, &crc, &err), "%s",
-              err.message);
+    CHECK_MSG(safetensors_write(temp_path("a"), &(SafeContent){e, N, meta, 2}, &bytes, &crc, &err),
+              "%s", err.message);
     CHECK(file_checksum(temp_path("a"), &check_bytes, &check_crc, &err) && bytes == check_bytes &&
           crc == check_crc);
     SafeFile *file = safetensors_open(temp_path("a"), &err);
@@ -66,7 +67,8 @@ static void test_round_trip(void)
     for (int i = 0; i < N; i++)
         reversed[i] = e[N - 1 - i];
     uint32_t again;
-    CHECK(safetensors_write(temp_path("b"), reversed, N, meta, 2, &bytes, &again, &err));
+    CHECK(safetensors_write(temp_path("b"), &(SafeContent){reversed, N, meta, 2}, &bytes, &again,
+                            &err));
     CHECK(again == crc);
 }
 
@@ -80,7 +82,7 @@ static void test_reference_bytes(void)
     int32_t b[1] = {5};
     SafeEntry e[] = {{.name = "b", .dtype = RT_I32, .rank = 1, .dims = {1}, .data = b},
                      {.name = "a", .dtype = RT_F32, .rank = 2, .dims = {1, 2}, .data = a}};
-    CHECK(safetensors_write(temp_path("r"), e, 2, NULL, 0, NULL, NULL, NULL));
+    CHECK(safetensors_write(temp_path("r"), &(SafeContent){e, 2, NULL, 0}, NULL, NULL, NULL));
     FileBytes file;
     CHECK(file_read(temp_path("r"), 10000, &file, NULL));
     uint64_t len;

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Plans of every example: the budget is kept, the arena equals its lower bound (nearly, at the
  * smallest budget), sweeps are monotone.
- * SCRIMP_BUDGETS: how many budgets of a sweep. */
+ * SCRIMP_BUDGETS: how many budgets of a sweep; SCRIMP_ALL=1: deep networks, too. */
 #include "e2e.h"
 #include "tests/support/sample.h"
 
 #include <stdio.h>
 #include <string.h>
 
-/* Sizes small enough to plan in a moment; the graphs are those of the full sizes. */
-static const char *const examples[] = {"mlp.scrimp",
-                                       "convnet.scrimp",
-                                       "resnet.scrimp -D depth=50 -D size=64 -D N=4",
-                                       "resnet.scrimp -D depth=18 -D N=2",
-                                       "chargpt.scrimp",
-                                       "gpt2.scrimp -D N=1 -D T=64"};
-enum { N_EXAMPLES = sizeof examples / sizeof *examples };
+/* Sizes small enough to plan in a moment; the operations are those of the full sizes. */
+static const char *const examples[] = {"mlp.scrimp", "convnet.scrimp",
+                                       "resnet.scrimp -D depth=18 -D N=2", "chargpt.scrimp",
+                                       "gpt2.scrimp -D N=1 -D T=64 -D layers=4"};
+/* Whole graphs, whose least plans take many seconds. */
+static const char *const deep[] = {"resnet.scrimp -D depth=50 -D size=64 -D N=4",
+                                   "gpt2.scrimp -D N=1 -D T=64"};
+enum { N_EXAMPLES = sizeof examples / sizeof *examples, N_DEEP = sizeof deep / sizeof *deep };
 
 /* The placement is as low as the most bytes that are alive at once. */
 static void expect_sound(const json_t *o, const char *what)
@@ -143,9 +143,10 @@ static void test_pieces(void)
 
 static void test_promised_budgets(void)
 {
-    static const char *const promised[] = {"chargpt.scrimp", "resnet.scrimp -D depth=50 -D size=64",
-                                           "demo.scrimp"};
-    for (int i = 0; i < 3; i++)
+    static const char *const promised[] = {"chargpt.scrimp", "demo.scrimp",
+                                           "resnet.scrimp -D depth=18 -D N=2",
+                                           "resnet.scrimp -D depth=50 -D size=64"};
+    for (int i = 0; i < (sample_all() ? 4 : 3); i++)
         for (int percent = 60; percent <= 80; percent += 20) {
             json_t *o =
                 run_json(0, "$SCRIMP plan $EXAMPLES/%s --budget %d%% --json", promised[i], percent);
@@ -162,7 +163,7 @@ static void test_promised_budgets(void)
 /* Budgets from the minimum to everything kept: each is kept, and time falls as memory grows. */
 static void test_sweep(const char *example)
 {
-    size_t n = (size_t)sample_number("SCRIMP_BUDGETS", 12);
+    size_t n = (size_t)sample_number("SCRIMP_BUDGETS", 8);
     json_t *list = run_json(0, "$SCRIMP plan $EXAMPLES/%s --sweep %zu --json", example, n);
     EXPECT(json_array_size(list) == n, example);
     double last = 1e30, budget = 0;
@@ -235,6 +236,8 @@ int main(void)
     test_rows_as_they_come();
     for (int i = 0; i < N_EXAMPLES; i++)
         test_example(examples[i]);
+    for (int i = 0; i < N_DEEP && sample_all(); i++)
+        test_example(deep[i]);
     test_masks();
     test_pieces();
     test_promised_budgets();

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define MODEL "$EXAMPLES/ffn.scrimp -D N=256 -D width=64 -D layers=12"
+#define MODEL "$EXAMPLES/ffn.scrimp -D N=256 -D width=64 -D layers=8"
 #define PLAN  "$SCRIMP plan " MODEL " --json --cache $TMP/cache"
 
 static int n_plans(void)

@@ -7,7 +7,6 @@
 #include <stdio.h>
 
 static const char *const examples[] = {"mlp.scrimp -D N=16", "convnet.scrimp -D N=8",
-                                       "resnet.scrimp -D depth=18 -D size=32 -D N=2 -D classes=10",
                                        "chargpt.scrimp -D N=2 -D L=2 -D p=0.1"};
 
 /* What is verified is the plan that plan and train make: it meets what plan says is enough. */

@@ -6,6 +6,7 @@
 #include "ir/verify.h"
 #include "passes/pass.h"
 
+#include <stddef.h>
 #include <string.h>
 
 const Pass pass_table[] = {
@@ -85,46 +86,56 @@ typedef struct Step {
     PlanRequest request; /* of a pass with a request of its own; else the context's */
 } Step;
 
-typedef struct Pipeline {
-    PassContext *ctx;
-    PlanSettings arguments; /* so far */
-    VEC(Step) steps;
-} Pipeline;
+typedef VEC(Step) Steps;
+
+typedef struct Argument {
+    const char *name;
+    size_t field; /* offset in PlanSettings */
+} Argument;
+
+static const Argument arguments[] = {{"budget", offsetof(PlanSettings, budget)},
+                                     {"solver", offsetof(PlanSettings, solver)},
+                                     {"objective", offsetof(PlanSettings, objective)},
+                                     {"cost", offsetof(PlanSettings, cost)}};
+static const char TAKEN[] = "remat takes budget, solver, objective and cost";
+
+static bool take_argument(PlanSettings *out, const char *name, const char *value)
+{
+    for (size_t i = 0; i < sizeof arguments / sizeof *arguments; i++)
+        if (strcmp(arguments[i].name, name) == 0) {
+            memcpy((char *)out + arguments[i].field, &value, sizeof value);
+            return true;
+        }
+    return false;
+}
 
 /* "budget=40%,solver=chen" */
-static bool read_arguments(Pipeline *p, char *text)
+static bool read_arguments(PassContext *ctx, const Pass *pass, char *text, PlanSettings *out)
 {
+    if (*text && !pass->has_request)
+        return pipeline_error(ctx, pool_printf(ctx->pool, "pass %s takes no arguments", pass->name),
+                              TAKEN);
     for (char *arg = strtok_r(text, ",", &text); arg; arg = strtok_r(NULL, ",", &text)) {
         char *eq = strchr(arg, '=');
         if (!eq)
-            return pipeline_error(p->ctx,
-                                  pool_printf(p->ctx->pool, "pass argument '%s' has no value", arg),
+            return pipeline_error(ctx,
+                                  pool_printf(ctx->pool, "pass argument '%s' has no value", arg),
                                   "write key=value");
         *eq = '\0';
-        if (strcmp(arg, "budget") == 0)
-            p->arguments.budget = eq + 1;
-        else if (strcmp(arg, "solver") == 0)
-            p->arguments.solver = eq + 1;
-        else if (strcmp(arg, "objective") == 0)
-            p->arguments.objective = eq + 1;
-        else if (strcmp(arg, "cost") == 0)
-            p->arguments.cost = eq + 1;
-        else
-            return pipeline_error(p->ctx,
-                                  pool_printf(p->ctx->pool, "no pass takes an argument '%s'", arg),
-                                  "remat takes budget, solver, objective and cost");
+        if (!take_argument(out, arg, eq + 1))
+            return pipeline_error(
+                ctx, pool_printf(ctx->pool, "no pass takes an argument '%s'", arg), TAKEN);
     }
     return true;
 }
 
 /* The driver's, else what the remat section of the graph and the arguments say. */
-static bool read_request(const Pipeline *p, PlanRequest *out)
+static bool read_request(PassContext *ctx, const PlanSettings *given, PlanRequest *out)
 {
-    PassContext *ctx = p->ctx;
     *out = ctx->request;
     if (!out->costs.model) {
         PlanSettings section = remat_section(&ctx->graph->train);
-        PlanSettings settings = plan_settings_merge(&p->arguments, &section);
+        PlanSettings settings = plan_settings_merge(given, &section);
         if (!plan_request_read(ctx->pool, &settings, out, &ctx->error))
             return false;
     }
@@ -132,12 +143,12 @@ static bool read_request(const Pipeline *p, PlanRequest *out)
 }
 
 /* "remat(budget=40%),": *text moves behind it. */
-static bool read_step(Pipeline *p, const char **text)
+static bool read_step(PassContext *ctx, const char **text, Steps *steps)
 {
-    PassContext *ctx = p->ctx;
     const char *word = *text;
     size_t name = strcspn(word, ",(");
     Step step = {.pass = pass_find(word, name)};
+    PlanSettings given = {0};
     if (!step.pass)
         return unknown_pass(ctx, word, name);
     word += name;
@@ -145,7 +156,8 @@ static bool read_step(Pipeline *p, const char **text)
         const char *close = strchr(word, ')');
         if (!close)
             return pipeline_error(ctx, "a pass argument list is not closed", "add `)`");
-        if (!read_arguments(p, pool_strndup(ctx->pool, word + 1, (size_t)(close - word - 1))))
+        char *inside = pool_strndup(ctx->pool, word + 1, (size_t)(close - word - 1));
+        if (!read_arguments(ctx, step.pass, inside, &given))
             return false;
         word = close + 1;
     }
@@ -153,9 +165,9 @@ static bool read_step(Pipeline *p, const char **text)
         return pipeline_error(ctx, "passes are separated by commas", NULL);
     *text = word + (*word == ',');
     step.request = ctx->request;
-    if (step.pass->has_request && !read_request(p, &step.request))
+    if (step.pass->has_request && !read_request(ctx, &given, &step.request))
         return false;
-    vec_push(ctx->pool, &p->steps, step);
+    vec_push(ctx->pool, steps, step);
     return true;
 }
 
@@ -218,15 +230,15 @@ static bool run_one(PassContext *ctx, const Pass *pass, PassObserver *observer, 
 /* What cannot be run is refused before anything is. */
 bool passes_run(PassContext *ctx, const char *pipeline, PassObserver *observer, void *user)
 {
-    Pipeline p = {.ctx = ctx};
+    Steps steps = {0};
     const PlanRequest own = ctx->request;
     bool ok = true;
     while (*pipeline)
-        if (!read_step(&p, &pipeline))
+        if (!read_step(ctx, &pipeline, &steps))
             return false;
-    for (size_t i = 0; i < p.steps.len && ok; i++) {
-        ctx->request = p.steps.data[i].request;
-        ok = run_one(ctx, p.steps.data[i].pass, observer, user);
+    for (size_t i = 0; i < steps.len && ok; i++) {
+        ctx->request = steps.data[i].request;
+        ok = run_one(ctx, steps.data[i].pass, observer, user);
     }
     ctx->request = own;
     return ok;

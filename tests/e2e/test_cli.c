@@ -54,6 +54,8 @@ static void test_mistakes(void)
     expect_run(1, "fuse",
                "$SCRIMP dump $EXAMPLES/mlp.scrimp --no-loc > $TMP/a.ir && "
                "$SCRIMP opt -p fuze $TMP/a.ir");
+    expect_run(1, "pass fold takes no arguments",
+               "$SCRIMP opt -p 'fold(budget=40%),dce' $TMP/a.ir");
     expect_run(1, "two stages, not 'grad'", "$SCRIMP dump $EXAMPLES/mlp.scrimp --diff grad");
     expect_run(1, "called 'remta'", "$SCRIMP dump $EXAMPLES/mlp.scrimp --diff grad..remta");
     expect_run(3, "E401", "$SCRIMP plan $EXAMPLES/mlp.scrimp --budget 1KiB");

@@ -367,6 +367,11 @@ static void test_pipeline_errors(void)
     CHECK(!passes_run(&ctx, "remat(budget=40%)", NULL, NULL));
     CHECK(ctx.error.help && strstr(ctx.error.help, "autodiff"));
     CHECK(!passes_run(&ctx, "fold(budget", NULL, NULL));
+    CHECK(!passes_run(&ctx, "fold(budget=40%),dce", NULL, NULL));
+    CHECK(strcmp(ctx.error.code, "E601") == 0 && strstr(ctx.error.message, "fold takes no") &&
+          strstr(ctx.error.help, "remat takes budget"));
+    CHECK(!passes_run(&ctx, "remat(size=3)", NULL, NULL));
+    CHECK(strstr(ctx.error.message, "'size'"));
     pool_free(memory);
 }
 

@@ -53,7 +53,7 @@ static const char *solver_list(Pool *pool)
     const char *list = "solvers: best";
     for (const RematSolver *r = remat_solvers; r->name; r++)
         list = pool_printf(pool, "%s, %s", list, r->name);
-    return list;
+    return pool_printf(pool, "%s; `scrimp plan --compare` compares them", list);
 }
 
 static bool read_solver(Pool *pool, const char *name, const RematSolver **out, RematError *error)

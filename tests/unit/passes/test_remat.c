@@ -275,6 +275,8 @@ static void check_errors(Pool *pool)
     PassContext c = {.graph = random_step(pool, 2, 10), .pool = pool};
     CHECK(strcmp(refusal(pool, (PlanSettings){.budget = "lots"}, "40%"), "E403") == 0);
     CHECK(strcmp(refusal(pool, (PlanSettings){.solver = "chenn"}, "`chen`"), "E404") == 0);
+    CHECK(strcmp(refusal(pool, (PlanSettings){.solver = "gurobi"}, "dtr, "), "E404") == 0);
+    CHECK(strcmp(refusal(pool, (PlanSettings){.solver = "gurobi"}, "plan --compare"), "E404") == 0);
     CHECK(strcmp(refusal(pool, (PlanSettings){.objective = "speed"}, "time"), "E405") == 0);
     CHECK(strcmp(refusal(pool, (PlanSettings){.cost = "profiel"}, "`profile`"), "E412") == 0);
     CHECK(!passes_run(&c, "fold,remat(budget=lots)", see_pass, &n_run));

@@ -246,8 +246,10 @@ static RematAnswer answer_as_it_is(Solve *s)
     return remat_solve(s->p, remat_solver_find("none"), &o, s->scratch);
 }
 
-/* No search is needed: the step fits the budget with each node once in the order there is, and time
- * is asked for of a solver that would find that. */
+/* No search is needed: the arena of the step with each node once, in the order there is, fits the
+ * budget, and time is asked for of a solver that would find that.  What fits is a question of
+ * arenas here, as in all of this file; scrimp's own shortcut (base_is_best) is about the problem it
+ * is given and its peak, with budgets that are targets for the peak and not the user's. */
 static bool fits_as_it_is(Solve *s, Planned *out)
 {
     BudgetKind kind = s->request->budget.kind;

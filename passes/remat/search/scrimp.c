@@ -237,7 +237,10 @@ static void recall(SolutionCache *cache, const RematProblem *p, const RematOptio
     solution_cache_keep_front(cache, o);
 }
 
-/* Nothing is faster than running each node once, and that fits: there is nothing to search. */
+/* Nothing is faster than running each node once, and its peak is within the budget: there is
+ * nothing to search.  Whether an arena fits is the planner's question (fits_as_it_is), which has
+ * asked it before where there is one; solvers know peaks only, and `best` and plans of graphs from
+ * elsewhere ask them alone. */
 static bool base_is_best(const RematProblem *p, const RematOptions *o, Pool *scratch)
 {
     RematSchedule base = remat_base_schedule(scratch, p);

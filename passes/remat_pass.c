@@ -129,7 +129,7 @@ static bool use_plan(Form *f, const RematPlan *plan)
     ctx->graph = f->graph;
     if (plan->figures.recomputed > 0 || ctx->request.budget.kind != BUDGET_NONE)
         remat_apply(f->graph, f->step.p, &f->mapping, &plan->schedule,
-                    strcmp(plan->solver, "none") == 0 ? "hint" : plan->solver);
+                    plan->solver->obeys_only ? "hint" : plan->solver->name);
     return true;
 }
 

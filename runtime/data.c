@@ -38,16 +38,27 @@ void data_add_sequence_fields(Dataset *ds, int64_t min_id, int64_t max_id)
 
 /* ---- opening ---- */
 
-static const DataKind *find_kind(const char *name, RtError *err)
+static const DataKind *find_kind(const char *name)
 {
     for (int i = 0; i < N_KINDS; i++)
         if (name && strcmp(kinds[i]->name, name) == 0)
             return kinds[i];
+    return NULL;
+}
+
+const DataTraits *data_traits(const char *kind)
+{
+    static const DataTraits none = {0};
+    const DataKind *k = find_kind(kind);
+    return k ? &k->traits : &none;
+}
+
+static void unknown_kind(const char *name, RtError *err)
+{
     rt_error(err,
              "there is no reader for '%s' data: there are mnist, cifar10, text, tokens, npy, "
              "imagefolder and synthetic",
              name ? name : "");
-    return NULL;
 }
 
 static bool check_spec(const DataSpec *spec, bool sequence, RtError *err)
@@ -127,8 +138,10 @@ static bool open_kind(Dataset *ds, RtError *err)
 
 Dataset *dataset_open(const DataSpec *spec, RtError *err)
 {
-    const DataKind *kind = find_kind(spec->kind, err);
+    const DataKind *kind = find_kind(spec->kind);
     Dataset *ds = kind ? rt_alloc(1, sizeof *ds, err) : NULL;
+    if (!kind)
+        unknown_kind(spec->kind, err);
     if (!ds)
         return NULL;
     ds->kind = kind;

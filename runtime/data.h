@@ -56,6 +56,18 @@ typedef struct DataSpec {
 
 typedef struct Dataset Dataset;
 
+/* What sets a kind apart before its data are opened. */
+typedef struct DataTraits {
+    bool made_up;             /* it reads no files, and has the fields that the spec names */
+    bool file_per_example;    /* which example has which number depends on the files there are */
+    const char *field_suffix; /* a field is an array of NumPy's in the file of its name with this
+                                 suffix; NULL: fields have no files of their own */
+    const char *other_dims;   /* a way out for examples of other dims; NULL: they may have any */
+} DataTraits;
+
+/* All false and NULL when there is no such kind. */
+const DataTraits *data_traits(const char *kind);
+
 /* NULL with a message when the files are missing or damaged, or hold neither a training nor an
  * evaluation batch. */
 Dataset *dataset_open(const DataSpec *spec, RtError *err);

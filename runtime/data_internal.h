@@ -10,6 +10,7 @@
 
 typedef struct DataKind {
     const char *name;
+    DataTraits traits;
     bool sequence;
     /* Fills field, total, test, loaded_bytes, state.  On failure close is called too. */
     bool (*open)(Dataset *ds, RtError *err);

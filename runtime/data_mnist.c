@@ -224,4 +224,9 @@ static void mnist_example(const Dataset *ds, int64_t i, int f, void *dst)
 }
 
 const DataKind data_mnist = {
-    .name = "mnist", .open = mnist_open, .close = mnist_close, .example = mnist_example};
+    .name = "mnist",
+    .traits.other_dims =
+        "mnist(...) has images of 28 x 28; save others as .npy and read them with npy(...)",
+    .open = mnist_open,
+    .close = mnist_close,
+    .example = mnist_example};

@@ -341,5 +341,8 @@ static void npy_example(const Dataset *ds, int64_t i, int f, void *dst)
     }
 }
 
-const DataKind data_npy = {
-    .name = "npy", .open = npy_open, .close = npy_close, .example = npy_example};
+const DataKind data_npy = {.name = "npy",
+                           .traits.field_suffix = ".npy",
+                           .open = npy_open,
+                           .close = npy_close,
+                           .example = npy_example};

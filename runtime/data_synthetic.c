@@ -188,6 +188,7 @@ static void synthetic_example(const Dataset *ds, int64_t i, int f, void *dst)
 }
 
 const DataKind data_synthetic = {.name = "synthetic",
+                                 .traits.made_up = true,
                                  .open = synthetic_open,
                                  .close = synthetic_close,
                                  .example = synthetic_example};

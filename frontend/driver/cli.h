@@ -71,7 +71,7 @@ typedef struct Cli {
     Pool *pool;
     Diag *diag;
     DriverState *state;
-    const char *verb;
+    const struct Verb *verb;
     const char *file; /* model, IR text or "-" */
     SourceSettings source;
     PlanSettings plan; /* the command line's layer (passes/remat/plan_request.h) */
@@ -90,13 +90,14 @@ typedef struct Verb {
     const char *options; /* names of the options it takes, separated by spaces; "[WORDS]" first:
                             what may stand in the place of FILE, or nothing */
     ExitCode (*run)(Cli *cli);
+    bool compiles; /* and ends with an error where its cache cannot be used */
 } Verb;
 
 extern const Verb cli_verbs[];
 
-/* Arguments after the program name.  False after a message; *exit_code is set then (also for
- * --help: 0). */
-bool cli_parse(Cli *cli, int argc, char **argv, const Verb **verb, ExitCode *exit_code);
+/* Arguments after the program name: the verb and its settings.  False after a message; *exit_code
+ * is set then (also for --help: 0). */
+bool cli_parse(Cli *cli, int argc, char **argv, ExitCode *exit_code);
 /* Whether cli->verb has this option. */
 bool cli_takes(const Cli *cli, const char *option);
 

@@ -19,7 +19,7 @@ typedef struct BatchPlan {
     int64_t least_bytes;                    /* the smallest plan found */
     double overhead_percent, step_cost;
     int recomputed_ops;
-    const char *solver;
+    const RematSolver *solver;
     const CostModel *cost;
 } BatchPlan;
 
@@ -187,11 +187,11 @@ static double relative_time(const BatchPlan *p, const BatchPlan *kept)
 
 static void print_batch_json(Budget budget, const BatchPlan *p, const BatchPlan *kept)
 {
-    json_t *o = json_pack("{s:s,s:I,s:I,s:I,s:I,s:f,s:i,s:s}", "solver", p->solver, "budget_bytes",
-                          (json_int_t)budget_bytes(budget, 0, 0), "batch", (json_int_t)p->batch,
-                          "arena_bytes", (json_int_t)p->arena_bytes, "peak_bytes",
-                          (json_int_t)p->peak_bytes, "overhead_percent", p->overhead_percent,
-                          "recomputed_ops", p->recomputed_ops, "cost", p->cost->name);
+    json_t *o = json_pack(
+        "{s:s,s:I,s:I,s:I,s:I,s:f,s:i,s:s}", "solver", p->solver->name, "budget_bytes",
+        (json_int_t)budget_bytes(budget, 0, 0), "batch", (json_int_t)p->batch, "arena_bytes",
+        (json_int_t)p->arena_bytes, "peak_bytes", (json_int_t)p->peak_bytes, "overhead_percent",
+        p->overhead_percent, "recomputed_ops", p->recomputed_ops, "cost", p->cost->name);
     json_object_set_new(o, "largest_tried", json_boolean(p->batch == MAX_BATCH));
     json_object_set_new(o, p->cost->in_seconds ? "predicted_seconds_per_sample" : "cost_per_sample",
                         per_sample_json(p));
@@ -208,8 +208,8 @@ static void print_batch_text(const Cli *cli, const BatchPlan *p, const BatchPlan
            "arena                            %s of %s\n"
            "recomputation                    +%.1f%% of a step's time (%s, cost %s)\n",
            (long long)p->batch, p->batch == MAX_BATCH ? " (none larger is tried)" : "",
-           bytes_text(cli->pool, p->arena_bytes), cli->plan.budget, p->overhead_percent, p->solver,
-           p->cost->name);
+           bytes_text(cli->pool, p->arena_bytes), cli->plan.budget, p->overhead_percent,
+           p->solver->name, p->cost->name);
     if (p->cost->in_seconds)
         printf("predicted time per sample        %.6g ms\n", 1e3 * p->step_cost / (double)p->batch);
     if (kept->batch)

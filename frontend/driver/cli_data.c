@@ -67,15 +67,16 @@ static void synthetic_fields(const Graph *g, DataSpec *spec)
  * there are none of the model's. */
 static const char *data_path(Cli *cli, const TrainSpec *t)
 {
-    bool arrays = t->data_kind && strcmp(t->data_kind, "npy") == 0;
-    if (!cli->run.data || !arrays || !folder_exists(cli->run.data))
+    const char *suffix = data_traits(t->data_kind)->field_suffix;
+    if (!cli->run.data || !suffix || !folder_exists(cli->run.data))
         return cli->run.data ? cli->run.data : t->data_path;
     StrBuf text = strbuf_new(cli->pool);
     for (const char *path = t->data_path; path && *path;) {
         size_t n = strcspn(path, "\n"), name = n;
         while (name > 0 && path[name - 1] != '/')
             name--;
-        if (n - name < 4 || strncmp(path + n - 4, ".npy", 4) != 0)
+        size_t end = strlen(suffix);
+        if (n - name < end || strncmp(path + n - end, suffix, end) != 0)
             return cli->run.data; /* the model names a folder, too */
         strbuf_printf(&text, "%s%s/%.*s", text.len ? "\n" : "", cli->run.data, (int)(n - name),
                       path + name);
@@ -104,7 +105,7 @@ static DataSpec data_spec(Cli *cli, const Graph *g, bool synthetic, uint64_t see
     ignored_label(g, &spec);
     if (synthetic)
         spec.kind = "synthetic";
-    if (spec.kind && strcmp(spec.kind, "synthetic") == 0)
+    if (data_traits(spec.kind)->made_up)
         synthetic_fields(g, &spec);
     return spec;
 }
@@ -113,7 +114,7 @@ static DataSpec data_spec(Cli *cli, const Graph *g, bool synthetic, uint64_t see
  * error. */
 static bool data_has_a_place(Cli *cli, const DataSpec *spec)
 {
-    if (!cli->run.data || strcmp(spec->kind, "synthetic") != 0)
+    if (!cli->run.data || !data_traits(spec->kind)->made_up)
         return true;
     cli_error(cli, EXIT_USER, "E508",
               "write a source that reads files in the place of synthetic(...), such as "

@@ -144,22 +144,19 @@ static const char *numpy_call(Pool *pool, const Declared *d, const DataField *f)
 
 static const char *way_out(Cli *cli, const Graph *g, const Declared *d, const DataField *f)
 {
-    const char *kind = g->train.data_kind ? g->train.data_kind : "";
+    const DataTraits *traits = data_traits(g->train.data_kind);
     const char *as_is = pool_printf(cli->pool, "declare %s = %s%s in the model's batch", f->name,
                                     rt_dtype_name(f->dtype),
                                     dims_text(cli->pool, g->train.data_batch, f->rank, f->dim));
-    if (strcmp(kind, "npy") != 0)
-        return strcmp(kind, "mnist") == 0
-                   ? "mnist(...) has images of 28 x 28; save others as .npy and read them with "
-                     "npy(...)"
-                   : as_is;
+    if (!traits->field_suffix)
+        return traits->other_dims ? traits->other_dims : as_is;
     const char *call = numpy_call(cli->pool, d, f);
     if (!call)
         return as_is;
     return pool_printf(cli->pool,
-                       "in Python: a = numpy.load(\"%s.npy\"); numpy.save(\"%s.npy\", "
+                       "in Python: a = numpy.load(\"%s%s\"); numpy.save(\"%s%s\", "
                        "numpy.ascontiguousarray(a%s)); or %s",
-                       f->name, f->name, call, as_is);
+                       f->name, traits->field_suffix, f->name, traits->field_suffix, call, as_is);
 }
 
 static void wrong_example(Cli *cli, const Graph *g, const Declared *d, const DataField *f,

@@ -122,9 +122,10 @@ const char *finite_batch(const Session *s, const Dataset *data, bool training, i
         return NULL;
     Place p = place_of(s, type, at);
     int64_t batch = !training ? number : overfit ? p.part : number * parts + p.part;
-    bool npy = spec->data_kind && strcmp(spec->data_kind, "npy") == 0;
+    const char *suffix = data_traits(spec->data_kind)->field_suffix;
     return pool_printf(s->cli->pool, "example %lld of %s%s (counted from 0) has %s in element %lld",
                        (long long)dataset_example(data, training, batch, p.example), field->name,
-                       npy ? ".npy" : "", number_text(float_of((RtDType)type->dtype, values, at)),
+                       suffix ? suffix : "",
+                       number_text(float_of((RtDType)type->dtype, values, at)),
                        (long long)p.element);
 }

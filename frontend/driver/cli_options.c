@@ -114,8 +114,7 @@ static const Verb *find_verb(const char *name)
 
 bool cli_takes(const Cli *cli, const char *option)
 {
-    const Verb *v = find_verb(cli->verb);
-    return v && verb_takes(v, option);
+    return verb_takes(cli->verb, option);
 }
 
 static bool unknown_verb(const char *name, ExitCode *code)
@@ -218,7 +217,7 @@ static bool parse_options(Cli *cli, const Verb *v, int argc, char **argv, ExitCo
     return true;
 }
 
-bool cli_parse(Cli *cli, int argc, char **argv, const Verb **verb, ExitCode *code)
+bool cli_parse(Cli *cli, int argc, char **argv, ExitCode *code)
 {
     cli->generate.temperature = 0.8;
     cli->generate.tokens = 500;
@@ -234,9 +233,7 @@ bool cli_parse(Cli *cli, int argc, char **argv, const Verb **verb, ExitCode *cod
         *code = EXIT_OK;
         return false;
     }
-    *verb = find_verb(argv[1]);
-    if (!*verb)
-        return unknown_verb(argv[1], code);
-    cli->verb = (*verb)->name;
-    return parse_options(cli, *verb, argc - 1, argv + 1, code);
+    cli->verb = find_verb(argv[1]);
+    return cli->verb ? parse_options(cli, cli->verb, argc - 1, argv + 1, code)
+                     : unknown_verb(argv[1], code);
 }

@@ -10,7 +10,7 @@
 #include "passes/remat/external/external.h"
 
 typedef struct PlanRow {
-    const char *solver;
+    const RematSolver *solver; /* NULL: no plan was made */
     RematReport report;
     MaskReport masks;
     int64_t arena_bytes, arena_lower_bound_bytes;

@@ -199,6 +199,14 @@ static const char *differences(Pool *pool, json_t *now, json_t *then, bool fixed
     return text;
 }
 
+/* Settings are as the IR's header has them: text in quotes. */
+static const DataTraits *traits_of(Pool *pool, const json_t *settings)
+{
+    const char *text = value_of(settings, "data");
+    size_t n = strlen(text);
+    return data_traits(n > 2 ? pool_strndup(pool, text + 1, n - 2) : text);
+}
+
 /* Which way leads back to the run. */
 static const char *way_back(Cli *cli, const Ast *ast, const json_t *now, const json_t *then)
 {
@@ -207,7 +215,7 @@ static const char *way_back(Cli *cli, const Ast *ast, const json_t *now, const j
     const char *options = options_of_run(cli, ast, now, then);
     if (*options)
         return pool_printf(cli->pool, "continue it with the run's%s, or %s", options, another);
-    bool pictures = strcmp(value_of(now, "data"), "\"imagefolder\"") == 0;
+    bool pictures = traits_of(cli->pool, now)->file_per_example;
     if (pictures && strcmp(value_of(now, EXAMPLES), value_of(then, EXAMPLES)) != 0)
         return pool_printf(cli->pool,
                            "put back the pictures that are gone (an empty file of the same name "

@@ -6,7 +6,6 @@
 #include "passes/remat/cache/solution_cache.h"
 
 #include <stdio.h>
-#include <string.h>
 
 static const char SUFFIX[] = "plans";
 static const int64_t MOST_BYTES = (int64_t)64 << 20; /* of all plans */
@@ -42,10 +41,9 @@ static void put(void *user, const char *key, const char *data, size_t bytes)
     pool_free(pool);
 }
 
-/* Verbs that compile say themselves why the cache cannot be used, and end. */
 static void warn(const Cli *cli, const char *error)
 {
-    if (strcmp(cli->verb, "plan") == 0)
+    if (!cli->verb->compiles) /* those that do end with the error */
         fprintf(stderr, "note: plans are not kept: %s\n", error);
 }
 

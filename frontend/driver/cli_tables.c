@@ -13,25 +13,25 @@ const Verb cli_verbs[] = {
     {"check", "parse and check a model file",
      "Reports every error it finds, with its place and a way out.",
      "define model error-format",
-     verb_check},
+     verb_check, false},
     {"summary", "parameters, shapes, multiply-adds and bytes of a model",
      "Counts are for the batch size of option N (override with -D N=...). --count describes the\n"
      "forward pass of training at the granularity of a paper: its vertices, edges and elements;\n"
      "with --out it is written as a graph for `plan --graph`.",
      "define model count out json error-format",
-     verb_summary},
+     verb_summary, false},
     {"dump", "print a stage of the compilation",
      "Stages: ast, ir (forward graph), grad (whole step), remat, plan, code, asm.\n"
      "--diff A..B prints what changed between two of ir, grad, remat and plan. --stage=grad --json\n"
      "prints the step as a graph for `plan --graph`: operations not fused, in the order in which\n"
      "differentiation leaves them.",
      "define model stage diff dump-after no-loc dot json " PLAN_OPTIONS "march error-format",
-     verb_dump},
+     verb_dump, false},
     {"opt", "run passes over IR text",
      "Reads IR text from FILE (or - for standard input) and writes IR text. PASSES is a list such as\n"
      "'autodiff,remat(budget=40%,solver=chen),plan'.",
      "passes no-loc dump-after error-format",
-     verb_opt},
+     verb_opt, false},
     {"plan", "memory plan and recomputation under a budget",
      "BUDGET is bytes (8GiB), a percentage (40%: the persistent bytes plus 40% of what the step needs\n"
      "beyond them), or min. A part can be less than any plan takes; the message then says which works.\n"
@@ -54,7 +54,7 @@ const Verb cli_verbs[] = {
      "of the step, with everything kept and as planned, and the arena, a rectangle a buffer.",
      "define model count graph " PLAN_OPTIONS "max-batch stop-at schedule seed time-limit compare sweep arena-csv svg quiet "
      "threads " BUILD_OPTIONS "json error-format",
-     verb_plan},
+     verb_plan, false},
     {"arena", "offsets for buffers with known lives",
      "FILE is CSV with the columns id, lower, upper and size (MiniMalloc's format): a buffer of\n"
      "size bytes lives in [lower, upper). Its rows are written to --out, or to standard output,\n"
@@ -62,13 +62,13 @@ const Verb cli_verbs[] = {
      "aligned. --json prints arena_bytes, lower_bound_bytes (the largest sum alive at once: no\n"
      "placement is smaller), gap_bytes and seconds instead.",
      "out json error-format",
-     verb_arena},
+     verb_arena, false},
     {"compile", "generate a shared object that trains without scrimp",
      "Writes the training step as FILE.so and a C header that describes its arena. All names of the\n"
      "header begin with --name, and FILE.so exports NAME_step only: a C program can use several\n"
      "steps. examples/aot/train_mlp.c is such a program.",
      "define model " PLAN_OPTIONS "out header name " BUILD_OPTIONS "error-format",
-     verb_compile},
+     verb_compile, true},
     {"train", "train a model",
      "Writes checkpoints to --out; without it the weights are lost at the end. Ctrl-C, a TERM signal\n"
      "or a closed terminal (HUP) lets the step finish, saves, and ends by that signal: the shell's\n"
@@ -85,16 +85,16 @@ const Verb cli_verbs[] = {
      "step back, with a copy of weights and state outside the budget.",
      "define model " PLAN_OPTIONS "steps data resume overwrite out checkpoint seed threads log on-nan overfit quiet " BUILD_OPTIONS
      "error-format",
-     verb_train},
+     verb_train, true},
     {"eval", "loss and accuracy on the held-out part",
      "Weights come from --checkpoint: a folder written by train, or a safetensors file.",
      "define model checkpoint data seed threads json " BUILD_OPTIONS "error-format",
-     verb_eval},
+     verb_eval, true},
     {"generate", "write text with a language model",
      "Continues --prompt, one token at a time, with the weights of --checkpoint. For a model of\n"
      "more than 256 tokens that are not characters, prompt and text are token numbers.",
      "define model checkpoint prompt tokens temperature top-k seed threads " BUILD_OPTIONS "error-format",
-     verb_generate},
+     verb_generate, true},
     {"bench", "time per step, GFLOP/s, share of the machine's peak",
      "Runs real steps (2 to warm up, then 9 or --steps) on random data of the model's shapes and\n"
      "measures each step and every kernel of it. All figures are medians of these steps, with what\n"
@@ -102,13 +102,13 @@ const Verb cli_verbs[] = {
      "kernels; `rest` is what its median is above the sum of the rows: medians do not add up where\n"
      "other programs disturb one kernel in one step and another in the next.",
      "define model " PLAN_OPTIONS "steps threads json " BUILD_OPTIONS "error-format",
-     verb_bench},
+     verb_bench, true},
     {"verify", "train with and without recomputation and compare every bit",
      "Compares loss, gradients, weights, running statistics and optimizer state after every step.\n"
      "Without --budget the plan is the smallest there is, without --data the data are random,\n"
      "without --steps there are 3 steps.",
      "define model " PLAN_OPTIONS "steps data seed threads json " BUILD_OPTIONS "error-format",
-     verb_verify},
+     verb_verify, true},
     {"cache", "show, verify or clear the kernel cache",
      "`show`, the default, prints what the cache holds; `verify` reads every file and lists those that\n"
      "cannot be used, which are made again when they are needed (exit code 1 if there are any);\n"
@@ -117,8 +117,8 @@ const Verb cli_verbs[] = {
      "longest ago until 2 GiB remain (SCRIMP_CACHE_SIZE); 0 is no limit. Running programs keep a\n"
      "copy of what they use.",
      "[show|verify|clear] older cache json error-format",
-     verb_cache},
-    {NULL, NULL, NULL, NULL, NULL}};
+     verb_cache, false},
+    {0}};
 // clang-format on
 
 const OptionRow cli_options[] = {

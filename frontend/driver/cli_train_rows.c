@@ -87,7 +87,7 @@ void trainer_show_memory(const Trainer *t)
             bytes_text(pool, r->persistent_bytes), bytes_text(pool, r->keep_all_peak_bytes),
             bytes_text(pool, t->program.plan->arena_bytes));
     if (r->recomputed_ops)
-        fprintf(stderr, " (%s recomputes %d operation%s, %.1f%% more time)", r->solver,
+        fprintf(stderr, " (%s recomputes %d operation%s, %.1f%% more time)", r->solver->name,
                 r->recomputed_ops, r->recomputed_ops == 1 ? "" : "s", r->overhead_percent);
     fputc('\n', stderr);
 }

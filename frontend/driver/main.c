@@ -41,10 +41,9 @@ int main(int argc, char **argv)
     parallel_set_cores(cores_allowed());
     DriverState state = {0};
     Cli cli = {.pool = pool, .diag = diag_new(pool), .state = &state};
-    const Verb *verb;
     ExitCode code;
-    if (cli_parse(&cli, argc, argv, &verb, &code))
-        code = verb->run(&cli);
+    if (cli_parse(&cli, argc, argv, &code))
+        code = cli.verb->run(&cli);
     code = finish_output(&cli, code);
     pool_free(pool);
     if (code == EXIT_OK && cli.state->ended_by)

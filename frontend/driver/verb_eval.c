@@ -19,7 +19,7 @@ static bool open_trained(Cli *cli, const Program *program, RunningSession *h)
 static ExitCode no_weights(Cli *cli)
 {
     return cli_error(cli, EXIT_USER, "E512", "add --checkpoint PATH", "%s needs trained weights",
-                     cli->verb);
+                     cli->verb->name);
 }
 
 /* `accuracy` is a key of the JSON even for a model that has none. */

@@ -92,10 +92,9 @@ static void add_bounds(json_t *o, const RematReport *r)
         json_object_set_new(o, "forced_by", forced_json(r));
 }
 
-/* The only one that leaves a width; 0 where it was not asked. */
-static bool is_twremat(const PlanRow *row)
+static const char *solver_name(const PlanRow *row)
 {
-    return row->solver && strcmp(row->solver, "twremat") == 0 && row->report.treewidth > 0;
+    return row->solver ? row->solver->name : "none";
 }
 
 static void add_infeasible(json_t *o, const RematReport *r)
@@ -107,8 +106,7 @@ static void add_infeasible(json_t *o, const RematReport *r)
 static json_t *row_json(const Cli *cli, const PlanRow *row)
 {
     const RematReport *r = &row->report;
-    json_t *o = json_pack("{s:s,s:s}", "solver", row->solver ? row->solver : "none", "status",
-                          status_name(r));
+    json_t *o = json_pack("{s:s,s:s}", "solver", solver_name(row), "status", status_name(r));
     json_object_set_new(o, "budget_bytes",
                         r->budget_bytes == INT64_MAX ? json_null() : json_integer(r->budget_bytes));
     if (r->status == REMAT_INFEASIBLE)
@@ -130,7 +128,7 @@ static json_t *row_json(const Cli *cli, const PlanRow *row)
         json_object_set_new(o, "masked_tensors", json_integer(row->masks.tensors));
     if (row->masks.tensors)
         json_object_set_new(o, "mask_overhead_percent", json_real(row->masks.overhead_percent));
-    if (is_twremat(row))
+    if (r->treewidth > 0)
         json_object_set_new(o, "treewidth", json_integer(r->treewidth));
     if (r->cost)
         json_object_set_new(o, "cost", json_string(r->cost->name));
@@ -154,9 +152,8 @@ static void print_row(Pool *pool, const PlanRow *row)
     const char *least = isfinite(r->overhead_lower_bound_percent)
                             ? pool_printf(pool, "%.1f%%", r->overhead_lower_bound_percent)
                             : "-";
-    printf("%-20s %-10s %10s %10s %10s %10s %8.1f%% %9s %8d %8.2f\n",
-           row->solver ? row->solver : "none", status_name(r),
-           r->budget_bytes == INT64_MAX ? "-" : bytes_text(pool, r->budget_bytes),
+    printf("%-20s %-10s %10s %10s %10s %10s %8.1f%% %9s %8d %8.2f\n", solver_name(row),
+           status_name(r), r->budget_bytes == INT64_MAX ? "-" : bytes_text(pool, r->budget_bytes),
            bytes_text(pool, r->peak_bytes),
            row->feasible ? bytes_text(pool, row->arena_bytes) : "-",
            row->feasible ? bytes_text(pool, row->arena_lower_bound_bytes) : "-",
@@ -238,7 +235,7 @@ static ExitCode plan_one(Cli *cli, const PlanSource *of)
     print_row(cli->pool, &row);
     if (cli->ask.schedule)
         cli_print_schedule(&row);
-    if (is_twremat(&row))
+    if (row.report.treewidth > 0)
         printf("\ntree decomposition of width %d\n", row.report.treewidth);
     if (row.feasible && row.arena_bytes < row.report.peak_bytes)
         puts("\nPieces of concatenations and slices lie inside of one another in the arena; the "
@@ -265,7 +262,7 @@ static ExitCode plan_compare(Cli *cli, const PlanSource *of)
         if (code == EXIT_USER)
             return code;
         best = code < best ? code : best;
-        row.solver = s->name;
+        row.solver = s;
         add_row(cli, list, &progress, &row);
         if (output_is_lost(cli)) {
             json_decref(list);
@@ -329,6 +326,12 @@ static ExitCode plan_sweep(Cli *cli, const PlanSource *of)
 /* A sweep is a list in memory and a search or a look-up each. */
 enum { MOST_BUDGETS = 10000 };
 
+static bool has_leaf_bags(const char *name)
+{
+    const RematSolver *solver = name ? remat_solver_find(name) : remat_solvers;
+    return solver && solver->has_leaf_bags;
+}
+
 /* Options that exclude each other. */
 static bool check_options(Cli *cli)
 {
@@ -359,8 +362,7 @@ static bool check_options(Cli *cli)
         cli_error(cli, EXIT_USER, "E407", "leave one of them out", "%s exclude each other", what);
     else if (cli->ask.sweep > MOST_BUDGETS)
         cli_error(cli, EXIT_USER, "E407", NULL, "--sweep: at most %d budgets", MOST_BUDGETS);
-    else if (cli->plan.twremat_leaf_bags &&
-             (!cli->plan.solver || strcmp(cli->plan.solver, "twremat") != 0))
+    else if (cli->plan.twremat_leaf_bags && !has_leaf_bags(cli->plan.solver))
         cli_error(cli, EXIT_USER, "E407", "add --solver twremat", "--stop-at is for twremat");
     else if (cli->source.graph && cli->plan.cost)
         cli_error(cli, EXIT_USER, "E407", "the graph's nodes have times of their own",

@@ -118,11 +118,11 @@ static void report(Cli *cli, const Run *r, int64_t steps, const char *difference
     if (budget == INT64_MAX)
         budget = of->peak_bytes;
     if (cli->output.json) {
-        json_t *o =
-            json_pack("{s:b,s:I,s:I,s:o,s:s,s:i}", "identical", difference == NULL, "steps",
-                      (json_int_t)steps, "budget_bytes", (json_int_t)budget, "first_difference",
-                      difference ? json_string(difference) : json_null(), "solver",
-                      r->program.report.solver, "recomputed_ops", r->program.report.recomputed_ops);
+        json_t *o = json_pack(
+            "{s:b,s:I,s:I,s:o,s:s,s:i}", "identical", difference == NULL, "steps",
+            (json_int_t)steps, "budget_bytes", (json_int_t)budget, "first_difference",
+            difference ? json_string(difference) : json_null(), "solver",
+            r->program.report.solver->name, "recomputed_ops", r->program.report.recomputed_ops);
         cli_print_json(o);
         return;
     }
@@ -132,7 +132,7 @@ static void report(Cli *cli, const Run *r, int64_t steps, const char *difference
         printf("identical: %lld step%s, %s instead of %s, %d operation%s recomputed by %s\n",
                (long long)steps, steps == 1 ? "" : "s", bytes_apart_text(cli->pool, arena, kept),
                bytes_apart_text(cli->pool, kept, arena), of->recomputed_ops,
-               of->recomputed_ops == 1 ? "" : "s", of->solver);
+               of->recomputed_ops == 1 ? "" : "s", of->solver->name);
 }
 
 /* Nothing was run: whether it would be identical is not known. */

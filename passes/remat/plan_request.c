@@ -62,7 +62,7 @@ static bool read_solver(Pool *pool, const char *name, const RematSolver **out, R
     *out = NULL;
     if (name && strcmp(name, "best") == 0)
         return true;
-    *out = remat_solver_find(name && *name ? name : "scrimp");
+    *out = name && *name ? remat_solver_find(name) : remat_solvers;
     if (*out && (*out)->needs_milp && !milp_is_available())
         return refuse(error, "E404", pool_printf(pool, "solver '%s' needs COIN-OR Cbc", name),
                       "install its library: apt-get install coinor-libcbc3");

@@ -53,7 +53,7 @@ static RematAnswer solve(Solve *s, const RematOptions *o)
         a.schedule.node[i] = s->order[a.schedule.node[i]];
     a.figures = remat_check(s->scratch, s->p, &a.schedule);
     if (!a.figures.ok)
-        BUG("solver %s made a wrong schedule: %s", a.solver, a.figures.fault);
+        BUG("solver %s made a wrong schedule: %s", a.solver->name, a.figures.fault);
     return a;
 }
 
@@ -257,7 +257,7 @@ static bool fits_as_it_is(Solve *s, Planned *out)
         kind == BUDGET_MIN)
         return false;
     *out = (Planned){.answer = answer_as_it_is(s)};
-    out->answer.solver = s->request->solver->name;
+    out->answer.solver = s->request->solver;
     if (out->answer.figures.recomputed > 0 ||
         least_bytes(s, &out->answer.schedule) > s->budget_bytes)
         return false;

@@ -35,9 +35,9 @@ typedef struct PlanStep {
 typedef struct RematPlan {
     const PlanStep *step; /* the form that was chosen */
     RematSchedule schedule;
-    RematFigures figures; /* remat_check's */
-    const char *solver;   /* that made the schedule */
-    RematReport report;   /* compares with keep_all of the other form, or of the only one */
+    RematFigures figures;      /* remat_check's */
+    const RematSolver *solver; /* that made the schedule */
+    RematReport report;        /* compares with keep_all of the other form, or of the only one */
 } RematPlan;
 
 /* The best plan of a step, or of its other form: the least time within the budget, or with the

@@ -2,6 +2,7 @@
 #include "passes/remat/report.h"
 
 #include "passes/remat/bounds/bound.h"
+#include "passes/remat/solvers.h"
 
 #include <math.h>
 #include <string.h>
@@ -59,7 +60,7 @@ void bound_report_fill(Pool *pool, const RematProblem *p, const SolveContext *c,
 void bound_report_limits(const RematSolver *only, const RematOptions *o, const RematProblem *p,
                          RematReport *report)
 {
-    report->other_solver = only && strcmp(only->name, "scrimp") != 0 ? only->name : NULL;
+    report->other_solver = only != remat_solvers ? only : NULL;
     int most = only ? only->most_nodes : 0;
     report->solver_most_nodes = p->n_nodes > most ? most : 0;
     report->out_of_time = remat_out_of_time(o);
@@ -142,7 +143,9 @@ static const char *another_try_text(Pool *pool, const RematReport *r)
     const char *longer =
         r->out_of_time ? "time ran out: a longer --time-limit may find a plan; " : "";
     const char *other =
-        r->other_solver ? "the default solver, --solver scrimp, may find a plan; " : "";
+        r->other_solver ? pool_printf(pool, "the default solver, --solver %s, may find a plan; ",
+                                      remat_solvers->name)
+                        : "";
     return pool_printf(pool, "%s%s", longer, other);
 }
 
@@ -173,7 +176,7 @@ RematError bound_report_infeasible(Pool *pool, const RematReport *r, Budget aske
         is_proven(r) ? "infeasible"
         : r->solver_most_nodes
             ? pool_printf(pool, "not met: %s looks only at graphs of up to %d operations",
-                          r->other_solver, r->solver_most_nodes)
+                          r->other_solver->name, r->solver_most_nodes)
         : r->out_of_time ? "not met within the time limit"
                          : "infeasible";
     const char *message = pool_printf(pool, "budget %s %s: %s takes less than %s, forced by %s",

@@ -13,13 +13,13 @@ typedef struct RematSized {
 
 /* What a rematerialization did; the figures are remat_check's. */
 typedef struct RematReport {
-    const char *solver; /* that made the schedule in use */
+    const RematSolver *solver; /* that made the schedule in use; NULL: none is in use */
     RematStatus status;
-    bool out_of_time;         /* the time limit passed before the search was done */
-    int solver_most_nodes;    /* the solver does not look at graphs of more operations; 0: it did */
-    const char *other_solver; /* the one asked for, when it is not the default; else NULL */
-    bool infeasible_proven;   /* no schedule at all is within the budget; else none was found */
-    int64_t budget_bytes;     /* INT64_MAX: none was given */
+    bool out_of_time;      /* the time limit passed before the search was done */
+    int solver_most_nodes; /* the solver does not look at graphs of more operations; 0: it did */
+    const RematSolver *other_solver; /* asked for, and not the default; else NULL */
+    bool infeasible_proven;     /* no schedule at all is within the budget; else none was found */
+    int64_t budget_bytes;       /* INT64_MAX: none was given */
     int64_t min_feasible_bytes; /* smallest budget the solver can meet (when infeasible, or budget =
                                    min) */
     int64_t persistent_bytes, keep_all_peak_bytes, peak_bytes;
@@ -39,7 +39,7 @@ typedef struct RematReport {
     double step_cost;       /* of the schedule, by that model */
     double forward_percent; /* one forward pass */
     int recomputed_ops;
-    int treewidth; /* twremat: the width of its tree decomposition */
+    int treewidth; /* of the tree decomposition that the solver made; 0: it made none */
     double solve_seconds;
 } RematReport;
 

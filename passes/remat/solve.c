@@ -49,7 +49,7 @@ bool remat_is_better(const RematOptions *o, int64_t a_bytes, double a_time, int6
 static RematAnswer run_solver(const RematProblem *p, const RematSolver *solver,
                               const RematOptions *o, Pool *pool)
 {
-    RematAnswer a = {.solver = solver->name};
+    RematAnswer a = {.solver = solver};
     a.limited = solver->solve(p, o, pool, &a.schedule) == REMAT_LIMIT;
     a.figures = remat_check(pool, p, &a.schedule);
     if (!a.figures.ok)

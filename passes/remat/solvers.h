@@ -9,7 +9,8 @@
 #include "passes/remat/solvers.def"
 #undef SOLVER
 
-extern const RematSolver remat_solvers[]; /* as in solvers.def; ends with name == NULL */
+extern const RematSolver remat_solvers[]; /* as in solvers.def: the default first; ends
+                                             with name == NULL */
 const RematSolver *remat_solver_find(const char *name);
 
 #endif

@@ -230,7 +230,7 @@ bool solution_cache_recall_answer(const RematProblem *p, const RematSolver *only
         return false;
     Pool *scratch = pool_new_child(pool);
     answer_key(p, only, o, key);
-    *out = (RematAnswer){.solver = only->name};
+    *out = (RematAnswer){.solver = only};
     const char *data = store->get(store->user, scratch, key, &bytes);
     bool ok = data && stored_open(&r, key, data, bytes) && read_answer(p, &r, o, pool, out);
     pool_free(scratch);

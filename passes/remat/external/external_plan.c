@@ -9,7 +9,7 @@ bool external_plan(Pool *pool, const ExternalGraph *g, const PlanRequest *reques
                    struct SolutionCache *cache, ExternalPlan *out, RematError *error)
 {
     double begin = clock_seconds();
-    *out = (ExternalPlan){.report = {.solver = "none"}};
+    *out = (ExternalPlan){0};
     const RematProblem *p = external_problem(pool, g, error);
     if (!p)
         return false;

@@ -69,16 +69,18 @@ typedef RematStatus RematSolve(const RematProblem *p, const RematOptions *o, Poo
 typedef struct RematSolver {
     const char *name; /* as in `remat { solver = ... }` and --solver */
     RematSolve *solve;
+    const char *doc;   /* one line, with its source */
     bool in_portfolio; /* one of those that `best` runs; the others are for comparison, or slow */
     bool has_front; /* all budgets are answered from the front of SolveContext.solution_cache, whose
                        peaks are pieces_peak's (pieces_schedule.h) */
-    bool needs_milp; /* a library that may not be installed (milp.h) */
-    int most_nodes;  /* of the largest graph that it looks at; 0: any */
-    const char *doc; /* one line, with its source */
+    bool needs_milp;    /* a library that may not be installed (milp.h) */
+    bool obeys_only;    /* it recomputes what @recompute asks for, and nothing else */
+    bool has_leaf_bags; /* RematOptions.twremat_leaf_bags is for it */
+    int most_nodes;     /* of the largest graph that it looks at; 0: any */
 } RematSolver;
 
 typedef struct RematAnswer {
-    const char *solver; /* that made it */
+    const RematSolver *solver; /* that made it */
     RematSchedule schedule;
     RematFigures figures; /* remat_check's */
     int64_t peak_bytes;   /* as the solver counts, which is what budgets are compared with */

@@ -86,7 +86,7 @@ static RematAnswer ask(Pool *pool, const RematProblem *p, const Shelf *s, const 
 
 static bool same_answer(const RematAnswer *a, const RematAnswer *b)
 {
-    return strcmp(a->solver, b->solver) == 0 && a->limited == b->limited &&
+    return a->solver == b->solver && a->limited == b->limited &&
            a->figures.peak_bytes == b->figures.peak_bytes && a->figures.time == b->figures.time &&
            a->schedule.len == b->schedule.len &&
            memcmp(a->schedule.node, b->schedule.node, (size_t)a->schedule.len * sizeof(int)) == 0;

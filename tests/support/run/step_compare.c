@@ -5,15 +5,23 @@
 #include <math.h>
 #include <string.h>
 
-/* A value may be off by tolerance times the largest of its tensor, or by its own slack.  Where the
- * terms of a sum cancel, as in the gradient of a bias before batch normalization, all that is left
- * is the rounding of terms of about 1: CANCELLED times the tolerance are three units of it. */
-static const double CANCELLED = 4e-3;
-
+/* A value may be off by tolerance times the largest of its tensor and a little, or by its own
+ * slack. */
 typedef struct Expected {
     const double *value;
     const double *slack; /* NULL: none */
+    double little;
 } Expected;
+
+/* What is little beside the terms of a sum.  Where these cancel, as in the gradient of a bias
+ * before batch normalization, all that is left is the rounding of terms of about 1, and momenta
+ * hold it as it is: CANCELLED times the tolerance are three units of it. */
+static const double LITTLE = 1e-3, CANCELLED = 4e-3;
+
+static bool is_momentum(const Node *n)
+{
+    return n->op == OP_state && strcmp(node_string(n, ATTR_role, ""), "momentum") == 0;
+}
 
 static double largest(const double *x, int64_t n)
 {
@@ -37,7 +45,7 @@ static int64_t first_off(Pool *pool, const Graph *h, const Node *stored, const f
     double scale = largest(want.value, n);
     for (int64_t k = 0; k < n; k++) {
         int64_t p = at[theirs[k]];
-        double slack = tolerance * (scale + CANCELLED) + (want.slack ? want.slack[p] : 0);
+        double slack = tolerance * (scale + want.little) + (want.slack ? want.slack[p] : 0);
         if (!(fabs((double)got[k] - want.value[p]) <= slack))
             return k;
     }
@@ -82,7 +90,7 @@ const char *compare_state(const Running *r, const EvalState *s, double lr, doubl
         if (!node_is_persistent(n))
             continue;
         const char *name = graph_value(g, n->out[0])->name;
-        Expected want = {eval_get(s, n->out[0]), NULL};
+        Expected want = {eval_get(s, n->out[0]), NULL, is_momentum(n) ? CANCELLED : LITTLE};
         if (n->op == OP_param)
             want.slack = adam_slack(pool, s, name, lr, tolerance);
         ValueId v = graph_find(h, name);

@@ -2,7 +2,13 @@
 /* Any bytes as a file of CIFAR-10: refused with a message, or batches with labels below 10.  Bytes
  * that begin with label 0 or 1 are cut or filled up with zeros to one record or two: random lengths
  * are hardly ever a multiple of a record. */
-#include "fuzz_dataset.h"
+#include "fuzz_target.h"
+#include "tests/support/data/fuzz_dataset.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 static char dir[256], name[300];
 

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Any bytes as a file that may be gzip: refused with a message, or what zlib's own reader unpacks;
  * and as an IDX file, gzip or not: refused, or an array of the size its header says. */
-#include "fuzz_dataset.h"
+#include "fuzz_target.h"
+#include "tests/support/data/fuzz_dataset.h"
 
 #include "runtime/data_internal.h"
 #include "runtime/unpack.h"
 
+#include <stdlib.h>
+#include <string.h>
 #include <zlib.h>
 
 enum { LIMIT = 1 << 20 };

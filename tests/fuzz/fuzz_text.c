@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Any bytes as a text, of bytes and of characters: refused with a message, or batches of tokens in
  * the vocabulary. */
-#include "fuzz_dataset.h"
+#include "fuzz_target.h"
+#include "tests/support/data/fuzz_dataset.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

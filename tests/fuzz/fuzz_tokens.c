@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Any bytes as a file of token ids: refused with a message, or batches of ids in the range. */
-#include "fuzz_dataset.h"
+#include "fuzz_target.h"
+#include "tests/support/data/fuzz_dataset.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

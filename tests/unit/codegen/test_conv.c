@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Convolutions and their gradients of every target of this host against the reference evaluator. */
-#include "exact_case.h"
+#include "check.h"
+#include "tests/support/run/exact_case.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -48,7 +49,7 @@ static const char *conv_text(Pool *pool, const char *op, const Conv *q)
 
 static void test_op(const Target *target, const Conv *q, OpKind op)
 {
-    Case c = case_new();
+    ExactCase c = exact_case_new();
     int64_t x[4], y[4], w[4], bias[1] = {q->k};
     const int64_t hwio[4] = {q->r, q->s, q->c / q->groups, q->k};
     const int64_t oihw[4] = {q->k, q->c / q->groups, q->r, q->s};
@@ -57,37 +58,39 @@ static void test_op(const Target *target, const Conv *q, OpKind op)
     memcpy(w, q->nhwc ? hwio : oihw, sizeof w);
     const int64_t size[2] = {q->h, q->w}, kernel[2] = {q->r, q->s};
     AttrList attrs = conv_attrs(q, op == OP_conv2d ? NULL : op == OP_conv2d_dgrad ? size : kernel);
-    ValueId in[3] = {input(&c, 4, op == OP_conv2d_dgrad ? y : x),
-                     input(&c, 4, op == OP_conv2d_wgrad ? y : w), VALUE_NONE};
+    ValueId in[3] = {exact_case_input(&c, 4, op == OP_conv2d_dgrad ? y : x),
+                     exact_case_input(&c, 4, op == OP_conv2d_wgrad ? y : w), VALUE_NONE};
     int n_in = 2;
     if (op == OP_conv2d && q->bias)
-        in[n_in++] = input(&c, 1, bias);
+        in[n_in++] = exact_case_input(&c, 1, bias);
     ValueId out = graph_add(c.g, op, in, n_in, &attrs, NULL, (Loc){0, 0});
-    check_case(&c, out, target, conv_text(c.pool, op_name(op), q));
+    exact_case_check(&c, out, target, conv_text(c.pool, op_name(op), q));
 }
 
 /* From an image of y's size, with output padding where a stride leaves room for it. */
 static void test_deconv(const Target *target, const Conv *q)
 {
-    Case c = case_new();
+    ExactCase c = exact_case_new();
     int64_t y[4], bias[1] = {q->c}, extra[2];
     const int64_t hwio[4] = {q->r, q->s, q->c / q->groups, q->k};
     const int64_t oihw[4] = {q->k, q->c / q->groups, q->r, q->s};
     image(y, q->nhwc, q->n, q->k, result_size(q, 0), result_size(q, 1));
     AttrList attrs = conv_attrs(q, NULL);
     for (int a = 0; a < 2; a++)
-        extra[a] = pick(0, (q->stride[a] > q->dilation[a] ? q->stride[a] : q->dilation[a]) - 1);
+        extra[a] =
+            exact_case_pick(0, (q->stride[a] > q->dilation[a] ? q->stride[a] : q->dilation[a]) - 1);
     attrs_ints(&attrs, ATTR_output_padding, extra, 2);
-    ValueId in[3] = {input(&c, 4, y), input(&c, 4, q->nhwc ? hwio : oihw), VALUE_NONE};
+    ValueId in[3] = {exact_case_input(&c, 4, y), exact_case_input(&c, 4, q->nhwc ? hwio : oihw),
+                     VALUE_NONE};
     int n_in = 2;
     if (q->bias)
-        in[n_in++] = input(&c, 1, bias);
+        in[n_in++] = exact_case_input(&c, 1, bias);
     ShapeError err;
     NodeId n = graph_try_add(c.g, OP_deconv2d, in, n_in, &attrs, NULL, (Loc){0, 0}, &err);
     if (n == NODE_NONE) /* all of it is padding */
         pool_free(c.pool);
     else
-        check_case(&c, graph_node(c.g, n)->out[0], target, conv_text(c.pool, "deconv2d", q));
+        exact_case_check(&c, graph_node(c.g, n)->out[0], target, conv_text(c.pool, "deconv2d", q));
 }
 
 static void test_conv(const Target *target, const Conv *q)
@@ -102,15 +105,18 @@ static void test_conv(const Target *target, const Conv *q)
 
 static Conv random_conv(int i)
 {
-    Conv q = {
-        .n = pick(1, 3), .h = pick(3, 13), .w = pick(3, 17), .r = pick(1, 4), .s = pick(1, 4)};
-    q.groups = i % 4 == 3 ? pick(2, 3) : 1;
-    q.c = q.groups * pick(1, i % 2 ? 9 : 40);
-    q.k = q.groups * pick(1, i % 3 ? 20 : 70);
+    Conv q = {.n = exact_case_pick(1, 3),
+              .h = exact_case_pick(3, 13),
+              .w = exact_case_pick(3, 17),
+              .r = exact_case_pick(1, 4),
+              .s = exact_case_pick(1, 4)};
+    q.groups = i % 4 == 3 ? exact_case_pick(2, 3) : 1;
+    q.c = q.groups * exact_case_pick(1, i % 2 ? 9 : 40);
+    q.k = q.groups * exact_case_pick(1, i % 3 ? 20 : 70);
     for (int a = 0; a < 2; a++) {
-        q.stride[a] = pick(1, 3);
-        q.pad[a] = pick(0, 2);
-        q.dilation[a] = i % 5 == 4 ? pick(1, 3) : 1;
+        q.stride[a] = exact_case_pick(1, 3);
+        q.pad[a] = exact_case_pick(0, 2);
+        q.dilation[a] = i % 5 == 4 ? exact_case_pick(1, 3) : 1;
     }
     q.nhwc = i % 6 != 5;
     q.bias = i & 1;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Matrix products of every target of this host against the reference evaluator.  Operands are small
  * multiples of 1/4, so that every sum is exact and results must be equal. */
-#include "exact_case.h"
+#include "check.h"
 #include "tests/support/fused.h"
+#include "tests/support/run/exact_case.h"
 
 #include <stdlib.h>
 
@@ -18,7 +19,7 @@ static void swap(int64_t *a, int64_t *b)
 static void test_matmul(const Target *target, int64_t m, int64_t n, int64_t k, bool ta, bool tb,
                         int n_batch, int a_batch, int b_batch, bool ones)
 {
-    Case c = case_new();
+    ExactCase c = exact_case_new();
     int64_t batch[3] = {2, 3, 2}, a[5], b[5];
     for (int i = 0; i < a_batch; i++)
         a[i] = batch[n_batch - a_batch + i];
@@ -36,26 +37,28 @@ static void test_matmul(const Target *target, int64_t m, int64_t n, int64_t k, b
         attrs_int(&attrs, ATTR_ta, 1);
     if (tb)
         attrs_int(&attrs, ATTR_tb, 1);
-    ValueId in[2] = {input(&c, a_batch + 2, a), input(&c, b_batch + 2, b)};
+    ValueId in[2] = {exact_case_input(&c, a_batch + 2, a), exact_case_input(&c, b_batch + 2, b)};
     ValueId out = graph_add(c.g, OP_matmul, in, 2, &attrs, NULL, (Loc){0, 0});
-    check_case(&c, out, target,
-               pool_printf(c.pool, "matmul %lldx%lldx%lld ta%d tb%d batch %d %d", (long long)m,
-                           (long long)n, (long long)k, ta, tb, a_batch, b_batch));
+    exact_case_check(&c, out, target,
+                     pool_printf(c.pool, "matmul %lldx%lldx%lld ta%d tb%d batch %d %d",
+                                 (long long)m, (long long)n, (long long)k, ta, tb, a_batch,
+                                 b_batch));
 }
 
 static void test_linear(const Target *target, int64_t m, int64_t n, int64_t k, bool in_out,
                         bool bias)
 {
-    Case c = case_new();
+    ExactCase c = exact_case_new();
     int64_t x[3] = {2, m, k}, w[2] = {in_out ? k : n, in_out ? n : k}, b[1] = {n};
     AttrList attrs = {0};
     if (in_out)
         attrs_int(&attrs, ATTR_in_out, 1);
-    ValueId in[3] = {input(&c, 3, x), input(&c, 2, w), input(&c, 1, b)};
+    ValueId in[3] = {exact_case_input(&c, 3, x), exact_case_input(&c, 2, w),
+                     exact_case_input(&c, 1, b)};
     ValueId out = graph_add(c.g, OP_linear, in, bias ? 3 : 2, &attrs, NULL, (Loc){0, 0});
-    check_case(&c, out, target,
-               pool_printf(c.pool, "linear %lldx%lldx%lld in_out%d bias%d", (long long)m,
-                           (long long)n, (long long)k, in_out, bias));
+    exact_case_check(&c, out, target,
+                     pool_printf(c.pool, "linear %lldx%lldx%lld in_out%d bias%d", (long long)m,
+                                 (long long)n, (long long)k, in_out, bias));
 }
 
 static ValueId body_add(Graph *body, OpKind op, ValueId a, ValueId b)
@@ -67,15 +70,15 @@ static ValueId body_add(Graph *body, OpKind op, ValueId a, ValueId b)
 
 /* relu(linear(x, w) + residual) * per_column + per_row, x [2, m, k]: what the fuse pass may make.
  */
-static ValueId add_fused(Case *c, int64_t m, int64_t n, int64_t k, ValueId *residual)
+static ValueId add_fused(ExactCase *c, int64_t m, int64_t n, int64_t k, ValueId *residual)
 {
     const int64_t dims[5][3] = {{2, m, k}, {n, k}, {2, m, n}, {n}, {m, 1}};
     const int rank[5] = {3, 2, 3, 1, 2};
-    Case body = {c->pool, graph_new(c->pool, "fused")};
+    ExactCase body = {c->pool, graph_new(c->pool, "fused")};
     ValueId outer[5], inner[5];
     for (int i = 0; i < 5; i++) {
-        outer[i] = input(c, rank[i], dims[i]);
-        inner[i] = input(&body, rank[i], dims[i]);
+        outer[i] = exact_case_input(c, rank[i], dims[i]);
+        inner[i] = exact_case_input(&body, rank[i], dims[i]);
     }
     ValueId v = body_add(body.g, OP_linear, inner[0], inner[1]);
     v = body_add(body.g, OP_add, v, inner[2]);
@@ -90,9 +93,9 @@ static ValueId add_fused(Case *c, int64_t m, int64_t n, int64_t k, ValueId *resi
 
 static void test_fused(const Target *target, int64_t m, int64_t n, int64_t k)
 {
-    Case c = case_new();
+    ExactCase c = exact_case_new();
     ValueId residual, out = add_fused(&c, m, n, k, &residual);
-    check_case(
+    exact_case_check(
         &c, out, target,
         pool_printf(c.pool, "fused %lldx%lldx%lld", (long long)m, (long long)n, (long long)k));
 }
@@ -100,17 +103,17 @@ static void test_fused(const Target *target, int64_t m, int64_t n, int64_t k)
 /* The plan may put the result over the residual: sums of K blocks must not go there. */
 static void test_in_place(const Target *target)
 {
-    Case c = case_new();
+    ExactCase c = exact_case_new();
     ValueId residual, out = add_fused(&c, 30, 40, 600, &residual);
     KernelRun *r = run_new(c.pool, c.g, target);
     if (r) {
         EvalState *s = eval_new(c.pool, c.g);
-        fill(&c, r, s);
+        exact_case_fill(&c, r, s);
         eval_run(s, false);
         char *own = r->data[out];
         r->data[out] = r->data[residual];
         run_all(r, 1, false);
-        CHECK_MSG(!differences(&c, r, s, out), "in place on %s", target->name);
+        CHECK_MSG(!exact_case_differences(&c, r, s, out), "in place on %s", target->name);
         r->data[out] = own;
     }
     run_free(r);
@@ -121,8 +124,9 @@ static void test_in_place(const Target *target)
 static void test_target(const Target *target, int n_random)
 {
     for (int i = 0; i < n_random; i++) {
-        int64_t m = i % 4 == 0 ? pick(1, 4) : pick(1, 90), n = pick(1, 100);
-        int64_t k = i % 3 == 0 ? pick(300, 700) : pick(1, 70);
+        int64_t m = i % 4 == 0 ? exact_case_pick(1, 4) : exact_case_pick(1, 90),
+                n = exact_case_pick(1, 100);
+        int64_t k = i % 3 == 0 ? exact_case_pick(300, 700) : exact_case_pick(1, 70);
         test_matmul(target, m, n, k, i & 1, i & 2, 0, 0, 0, false);
     }
     test_matmul(target, 60, 48, 1024, false, false, 0, 0, 0, false); /* rows 4 KiB apart */
@@ -141,7 +145,8 @@ static void test_target(const Target *target, int n_random)
     test_fused(target, 30, 64, 300);
     test_in_place(target);
     for (int i = 0; i < n_random / 3; i++)
-        test_linear(target, pick(1, 60), pick(1, 70), pick(1, 400), i & 1, i & 2);
+        test_linear(target, exact_case_pick(1, 60), exact_case_pick(1, 70), exact_case_pick(1, 400),
+                    i & 1, i & 2);
 }
 
 /* Compiling is what takes time: the widest target gets most of the cases. */

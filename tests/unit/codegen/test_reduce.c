@@ -2,7 +2,8 @@
 /* Reductions that are cut into chunks, along rows and columns, against the reference evaluator:
  * sums, means, sums of squares, and maxima of numbers that are all negative.  Operands and counts
  * are such that every sum and mean is exact. */
-#include "exact_case.h"
+#include "check.h"
+#include "tests/support/run/exact_case.h"
 
 static const Loc nowhere = {0, 0};
 
@@ -20,7 +21,7 @@ static const Shape shapes[] = {
 };
 enum { N_SHAPES = sizeof shapes / sizeof *shapes };
 
-static ValueId reduced(Case *c, OpKind op, ValueId x, const Shape *s)
+static ValueId reduced(ExactCase *c, OpKind op, ValueId x, const Shape *s)
 {
     AttrList attrs = {0};
     if (op != OP_sumsq)
@@ -28,7 +29,7 @@ static ValueId reduced(Case *c, OpKind op, ValueId x, const Shape *s)
     return graph_add(c->g, op, &x, 1, &attrs, NULL, nowhere);
 }
 
-static ValueId cast(Case *c, ValueId x, const char *dtype)
+static ValueId cast(ExactCase *c, ValueId x, const char *dtype)
 {
     AttrList attrs = {0};
     attrs_string(&attrs, ATTR_dtype, dtype);
@@ -36,7 +37,7 @@ static ValueId cast(Case *c, ValueId x, const char *dtype)
 }
 
 /* The inputs, from -1.5 to 1.5, lowered by 4. */
-static ValueId negative(Case *c, ValueId x, const Shape *s)
+static ValueId negative(ExactCase *c, ValueId x, const Shape *s)
 {
     AttrList attrs = {0};
     attrs_ints(&attrs, ATTR_shape, s->dim, s->rank);
@@ -47,20 +48,21 @@ static ValueId negative(Case *c, ValueId x, const Shape *s)
 
 static void test_sum(OpKind op, int shape)
 {
-    Case c = case_new();
+    ExactCase c = exact_case_new();
     const Shape *s = &shapes[shape];
-    ValueId out = reduced(&c, op, input(&c, s->rank, s->dim), s);
-    check_case(&c, out, target_find(NULL), pool_printf(c.pool, "%s of %d", op_name(op), shape));
+    ValueId out = reduced(&c, op, exact_case_input(&c, s->rank, s->dim), s);
+    exact_case_check(&c, out, target_find(NULL),
+                     pool_printf(c.pool, "%s of %d", op_name(op), shape));
 }
 
 static void test_max(int shape, bool integers)
 {
-    Case c = case_new();
+    ExactCase c = exact_case_new();
     const Shape *s = &shapes[shape];
-    ValueId x = negative(&c, input(&c, s->rank, s->dim), s);
+    ValueId x = negative(&c, exact_case_input(&c, s->rank, s->dim), s);
     ValueId out = reduced(&c, OP_reduce_max, integers ? cast(&c, x, "i32") : x, s);
-    check_case(&c, integers ? cast(&c, out, "f32") : out, target_find(NULL),
-               pool_printf(c.pool, "reduce_max of %d, integers %d", shape, integers));
+    exact_case_check(&c, integers ? cast(&c, out, "f32") : out, target_find(NULL),
+                     pool_printf(c.pool, "reduce_max of %d, integers %d", shape, integers));
 }
 
 int main(void)

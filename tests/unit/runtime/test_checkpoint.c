@@ -1,15 +1,19 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Checkpoints: round trip, what is refused, and every failing file operation and allocation. */
-#include "checkpoint_sets.h"
+#include "tests/support/data/checkpoint_sets.h"
 
 #include "runtime/file.h"
 #include "runtime/safetensors.h"
 
 #include "check.h"
-#include "temp.h"
+#include "tests/support/data/temp.h"
 
 #include <dirent.h>
 #include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 static Set set;
 static RtError note; /* of the last save */

@@ -2,16 +2,19 @@
 /* Killed at any moment: a child saves step after step and is killed; what it left loads, is one
  * whole step, and is not older than the last step the child had reported as saved.  SCRIMP_KILLS
  * sets how many (100). */
-#include "checkpoint_sets.h"
+#include "tests/support/data/checkpoint_sets.h"
 
 #include "check.h"
-#include "temp.h"
+#include "tests/support/data/temp.h"
 
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 enum { LONGEST = 400000000 }; /* nanoseconds until a kill */
 

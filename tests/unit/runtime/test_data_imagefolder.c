@@ -2,12 +2,16 @@
 /* imagefolder: what is listed, what is held out, what a batch holds however it is asked for, and
  * what is refused. */
 #include "check.h"
-#include "dataset_case.h"
-#include "picture_case.h"
 #include "runtime/file.h"
+#include "tests/support/data/dataset_case.h"
+#include "tests/support/data/picture_case.h"
+#include "tests/support/data/temp.h"
 
 #include <math.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 enum { SIZE = 8, IMAGE = 3 * SIZE * SIZE };
 

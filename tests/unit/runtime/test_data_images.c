@@ -4,10 +4,12 @@
 #include "runtime/data_internal.h"
 
 #include "check.h"
-#include "dataset_case.h"
-#include "temp.h"
+#include "tests/support/data/dataset_case.h"
+#include "tests/support/data/temp.h"
 
 #include <math.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
 
 enum { H = 2, W = 3, PIXELS = H * W };

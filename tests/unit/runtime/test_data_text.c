@@ -3,11 +3,15 @@
 #include "runtime/data_internal.h"
 
 #include "check.h"
-#include "dataset_case.h"
-#include "temp.h"
+#include "tests/support/data/dataset_case.h"
+#include "tests/support/data/temp.h"
 
 #include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 static void test_utf8(void)
 {

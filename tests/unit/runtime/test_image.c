@@ -3,10 +3,13 @@
 #include "runtime/image.h"
 
 #include "check.h"
-#include "picture_case.h"
 #include "runtime/file.h"
+#include "tests/support/data/picture_case.h"
+#include "tests/support/data/temp.h"
 
 #include <math.h>
+#include <stdlib.h>
+#include <string.h>
 
 static const double NO_MEAN[3] = {0, 0, 0}, UNIT_STD[3] = {1, 1, 1};
 

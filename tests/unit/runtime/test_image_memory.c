@@ -5,9 +5,12 @@
 #include "runtime/image.h"
 
 #include "check.h"
-#include "picture_case.h"
+#include "tests/support/data/picture_case.h"
+#include "tests/support/data/temp.h"
 
 #include <malloc.h>
+#include <stdio.h>
+#include <stdlib.h>
 
 /* Sanitizers have an allocator of their own: there the peak stays 0, and pictures are decoded. */
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)

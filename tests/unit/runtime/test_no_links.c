@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* File systems that have no hard links, or no links at all: a checkpoint is complete on them, and
  * model.safetensors is there.  And folders that are made are synced where they were made. */
-#include "checkpoint_sets.h"
+#include "tests/support/data/checkpoint_sets.h"
 
 #include "runtime/file.h"
 
 #include "check.h"
-#include "temp.h"
+#include "tests/support/data/temp.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <unistd.h>
 
 /* In the place of the C library's: what the file system cannot do fails with link_errno. */
 static int link_errno, symlink_errno;

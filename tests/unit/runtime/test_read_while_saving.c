@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Weights are read from a run that saves all the time: a reader gets one whole set, and is never
  * refused, whatever the timing. */
-#include "checkpoint_sets.h"
+#include "tests/support/data/checkpoint_sets.h"
 
 #include "check.h"
-#include "temp.h"
+#include "tests/support/data/temp.h"
 
 #include <signal.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 /* In the place of the C library's: while a file of weights is read, the run saves once more. */
 static bool saves_meanwhile;

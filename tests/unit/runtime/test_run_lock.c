@@ -3,16 +3,19 @@
 #include "runtime/run_lock.h"
 
 #include "check.h"
-#include "temp.h"
+#include "tests/support/data/temp.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 /* In the place of the C library's, for file systems that have no locks. */
 static int flock_errno;

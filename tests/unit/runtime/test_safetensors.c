@@ -6,9 +6,12 @@
 #include "runtime/file.h"
 
 #include "check.h"
-#include "temp.h"
+#include "tests/support/data/temp.h"
 
 #include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 static bool write_file(const SafeEntry *entries, int64_t n, const char *name, RtError *err)
 {

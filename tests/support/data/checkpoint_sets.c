@@ -1,23 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Checkpoint contents of the tests: every number is a function of the step, so that a mixture of
- * two steps shows. */
-#ifndef SCRIMP_TESTS_CHECKPOINT_SETS_H
-#define SCRIMP_TESTS_CHECKPOINT_SETS_H
-
-#include "runtime/checkpoint.h"
+#include "tests/support/data/checkpoint_sets.h"
 
 #include <string.h>
 
-enum { SET_TENSORS = 4, SET_ELEMENTS = 5000 };
-
-typedef struct Set {
-    float w[SET_ELEMENTS], m[SET_ELEMENTS], b[3];
-    int32_t count[1];
-    CheckpointTensor tensor[SET_TENSORS];
-    TrainerState state;
-} Set;
-
-static inline void set_fill(Set *s, int64_t step)
+void set_fill(Set *s, int64_t step)
 {
     for (int i = 0; i < SET_ELEMENTS; i++) {
         s->w[i] = (float)(step * 100 + i % 97);
@@ -33,7 +19,7 @@ static inline void set_fill(Set *s, int64_t step)
                               .model_hash = 0x123456789ABCDEF0u};
 }
 
-static inline void set_init(Set *s)
+void set_init(Set *s)
 {
     memset(s, 0, sizeof *s);
     s->tensor[0] = (CheckpointTensor){"fc.weight", RT_F32, 2, {50, 100}, s->w, CHECKPOINT_MODEL};
@@ -43,9 +29,7 @@ static inline void set_init(Set *s)
     s->tensor[3] = (CheckpointTensor){"count", RT_I32, 0, {0}, s->count, CHECKPOINT_OPTIMIZER};
 }
 
-/* Loads dir; the step if everything belongs to it, -1 if it does not load, -2 if it is a mixture.
- */
-static inline int64_t set_loaded_step(const char *dir, RtError *err)
+int64_t set_loaded_step(const char *dir, RtError *err)
 {
     static Set got, want;
     set_init(&got);
@@ -60,5 +44,3 @@ static inline int64_t set_loaded_step(const char *dir, RtError *err)
         got.state.model_hash == want.state.model_hash;
     return same ? got.state.step : -2;
 }
-
-#endif

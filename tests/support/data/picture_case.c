@@ -1,17 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Pictures for tests, written by the libraries that read them. */
-#ifndef SCRIMP_TESTS_PICTURE_CASE_H
-#define SCRIMP_TESTS_PICTURE_CASE_H
+#include "tests/support/data/picture_case.h"
 
 #include "check.h"
-#include "temp.h"
+#include "tests/support/data/temp.h"
 
-#include <png.h>
-#include <turbojpeg.h>
+#include <stdio.h>
 
-/* rgb: width * height * 3 (4 with alpha; 1 when grey). */
-static inline void write_png(const char *name, int width, int height, unsigned format,
-                             const unsigned char *pixels)
+void write_png(const char *name, int width, int height, unsigned format,
+               const unsigned char *pixels)
 {
     png_image png = {.version = PNG_IMAGE_VERSION,
                      .width = (png_uint_32)width,
@@ -20,8 +16,7 @@ static inline void write_png(const char *name, int width, int height, unsigned f
     CHECK(png_image_write_to_file(&png, temp_path(name), 0, pixels, 0, NULL));
 }
 
-/* 16 bits a colour, big-endian, and no gamma: png_image_write_to_file would add one. */
-static inline void write_png16(const char *name, int width, int height, const unsigned char *rgb)
+void write_png16(const char *name, int width, int height, const unsigned char *rgb)
 {
     png_structp png = png_create_write_struct(PNG_LIBPNG_VER_STRING, NULL, NULL, NULL);
     png_infop info = png_create_info_struct(png);
@@ -38,9 +33,7 @@ static inline void write_png16(const char *name, int width, int height, const un
     CHECK(fclose(out) == 0);
 }
 
-/* pixels in the layout `format` of TurboJPEG; without loss of colour resolution. */
-static inline void write_jpeg(const char *name, int width, int height, int format,
-                              const unsigned char *pixels)
+void write_jpeg(const char *name, int width, int height, int format, const unsigned char *pixels)
 {
     unsigned char *bytes = NULL;
     unsigned long n = 0;
@@ -51,5 +44,3 @@ static inline void write_jpeg(const char *name, int width, int height, int forma
     tjFree(bytes);
     tjDestroy(jpeg);
 }
-
-#endif

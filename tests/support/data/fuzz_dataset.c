@@ -1,19 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Bytes as a file that has a path, and the batches of a data set that was opened. */
-#ifndef SCRIMP_TESTS_FUZZ_DATASET_H
-#define SCRIMP_TESTS_FUZZ_DATASET_H
-
-#include "fuzz_target.h"
-#include "runtime/data.h"
+#include "tests/support/data/fuzz_dataset.h"
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* The same file in memory each time, with these bytes. */
-static inline const char *memory_file(const uint8_t *data, size_t size)
+const char *memory_file(const uint8_t *data, size_t size)
 {
     static char path[64];
     static int fd = -1;
@@ -26,7 +19,7 @@ static inline const char *memory_file(const uint8_t *data, size_t size)
     return path;
 }
 
-static inline void check_ids(const DataField *f, const int32_t *id, int64_t n)
+static void check_ids(const DataField *f, const int32_t *id, int64_t n)
 {
     for (int64_t i = 0; i < n; i++)
         if (!(f->label && id[i] == f->ignored) && (id[i] < 0 || id[i] > f->max_id))
@@ -35,7 +28,7 @@ static inline void check_ids(const DataField *f, const int32_t *id, int64_t n)
 
 /* Every id of the first training batches and of all evaluation batches is in the range that the
  * field has, and every field lies within its memory. */
-static inline void check_batches(const Dataset *ds, int64_t batch)
+static void check_batches(const Dataset *ds, int64_t batch)
 {
     void *dst[DATA_MAX_FIELDS] = {0};
     int64_t n[DATA_MAX_FIELDS], counted;
@@ -61,8 +54,7 @@ static inline void check_batches(const Dataset *ds, int64_t batch)
         free(dst[f]);
 }
 
-/* Opens it and looks at it, or sees that the refusal has a message. */
-static inline void check_dataset(const DataSpec *spec)
+void check_dataset(const DataSpec *spec)
 {
     RtError err = {{0}};
     Dataset *ds = dataset_open(spec, &err);
@@ -72,5 +64,3 @@ static inline void check_dataset(const DataSpec *spec)
         check_batches(ds, spec->batch);
     dataset_close(ds);
 }
-
-#endif

@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* One-operation graphs whose sums are exact: operands are small multiples of 1/4, so that compiled
- * results must equal the reference evaluator's in every bit. */
-#ifndef SCRIMP_TESTS_EXACT_CASE_H
-#define SCRIMP_TESTS_EXACT_CASE_H
+#include "tests/support/run/exact_case.h"
 
 #include "check.h"
 #include "ir/eval.h"
 
-#include "tests/support/run/run_kernels.h"
-
+#include <stdio.h>
 #include <string.h>
 
 static uint64_t seed = 12345;
@@ -19,31 +15,26 @@ static uint64_t next_random(void)
     return seed >> 33;
 }
 
-static int64_t pick(int64_t lo, int64_t hi)
+int64_t exact_case_pick(int64_t lo, int64_t hi)
 {
     return lo + (int64_t)(next_random() % (uint64_t)(hi - lo + 1));
 }
 
-typedef struct Case {
-    Pool *pool;
-    Graph *g;
-} Case;
-
-static Case case_new(void)
+ExactCase exact_case_new(void)
 {
     Pool *pool = pool_new();
-    Case c = {pool, graph_new(pool, "case")};
+    ExactCase c = {pool, graph_new(pool, "case")};
     return c;
 }
 
-static ValueId input(Case *c, int rank, const int64_t *dim)
+ValueId exact_case_input(ExactCase *c, int rank, const int64_t *dim)
 {
     AttrList none = {0};
     return graph_add_source(c->g, OP_input, type_make(DTYPE_F32, rank, dim), &none, NULL,
                             (Loc){0, 0});
 }
 
-static void fill(const Case *c, KernelRun *r, EvalState *s)
+void exact_case_fill(const ExactCase *c, KernelRun *r, EvalState *s)
 {
     for (size_t i = 0; i < c->g->order.len; i++) {
         const Node *n = graph_node(c->g, c->g->order.data[i]);
@@ -53,14 +44,14 @@ static void fill(const Case *c, KernelRun *r, EvalState *s)
         double *exact = POOL_ARRAY(c->pool, (size_t)count, double);
         float *data = (float *)(void *)r->data[n->out[0]];
         for (int64_t k = 0; k < count; k++) {
-            exact[k] = (double)pick(-6, 6) / 4;
+            exact[k] = (double)exact_case_pick(-6, 6) / 4;
             data[k] = (float)exact[k];
         }
         eval_set(s, n->out[0], exact);
     }
 }
 
-static int differences(const Case *c, const KernelRun *r, const EvalState *s, ValueId v)
+int exact_case_differences(const ExactCase *c, const KernelRun *r, const EvalState *s, ValueId v)
 {
     const float *got = (const float *)(const void *)r->data[v];
     const double *expect = eval_get(s, v);
@@ -72,22 +63,20 @@ static int differences(const Case *c, const KernelRun *r, const EvalState *s, Va
     return n;
 }
 
-/* Runs the case, in one go and task by task from the end; both must equal the reference. */
-static void check_case(Case *c, ValueId result, const Target *target, const char *text)
+void exact_case_check(ExactCase *c, ValueId result, const Target *target, const char *text)
 {
     KernelRun *r = run_new(c->pool, c->g, target);
     if (r) {
         EvalState *s = eval_new(c->pool, c->g);
-        fill(c, r, s);
+        exact_case_fill(c, r, s);
         eval_run(s, false);
         run_all(r, 1000000, false);
-        CHECK_MSG(!differences(c, r, s, result), "%s on %s", text, target->name);
+        CHECK_MSG(!exact_case_differences(c, r, s, result), "%s on %s", text, target->name);
         memset(r->data[result], 0x7f, (size_t)type_bytes(value_type(c->g, result)));
         run_all(r, 1, true);
-        CHECK_MSG(!differences(c, r, s, result), "%s on %s, task by task", text, target->name);
+        CHECK_MSG(!exact_case_differences(c, r, s, result), "%s on %s, task by task", text,
+                  target->name);
     }
     run_free(r);
     pool_free(c->pool);
 }
-
-#endif

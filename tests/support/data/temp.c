@@ -1,33 +1,27 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A temporary folder of one test, and files in it. */
-#ifndef SCRIMP_TESTS_TEMP_H
-#define SCRIMP_TESTS_TEMP_H
+#include "tests/support/data/temp.h"
 
 #include <ftw.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 #include <zlib.h>
 
-static char temp_dir[256];
+char temp_dir[256];
 
-static inline int temp_remove_entry(const char *path, const struct stat *st, int type,
-                                    struct FTW *ftw)
+static int temp_remove_entry(const char *path, const struct stat *st, int type, struct FTW *ftw)
 {
     (void)st, (void)type, (void)ftw;
     return remove(path);
 }
 
-static inline void temp_close(void)
+static void temp_close(void)
 {
     if (temp_dir[0])
         nftw(temp_dir, temp_remove_entry, 16, FTW_DEPTH | FTW_PHYS);
 }
 
-/* The folder goes away when the process ends. */
-static inline void temp_open(void)
+void temp_open(void)
 {
     const char *base = getenv("TMPDIR");
     snprintf(temp_dir, sizeof temp_dir, "%s/scrimp-test-XXXXXX", base ? base : "/tmp");
@@ -38,8 +32,7 @@ static inline void temp_open(void)
     atexit(temp_close);
 }
 
-/* Path of a name in the folder; one of eight buffers in turn. */
-static inline const char *temp_path(const char *name)
+const char *temp_path(const char *name)
 {
     static char paths[8][1024];
     static unsigned next;
@@ -48,7 +41,7 @@ static inline const char *temp_path(const char *name)
     return path;
 }
 
-static inline void temp_write(const char *name, const void *data, size_t bytes)
+void temp_write(const char *name, const void *data, size_t bytes)
 {
     FILE *f = fopen(temp_path(name), "wb");
     if (!f || fwrite(data, 1, bytes, f) != bytes || fclose(f) != 0) {
@@ -57,7 +50,7 @@ static inline void temp_write(const char *name, const void *data, size_t bytes)
     }
 }
 
-static inline void temp_write_gz(const char *name, const void *data, unsigned bytes)
+void temp_write_gz(const char *name, const void *data, unsigned bytes)
 {
     gzFile gz = gzopen(temp_path(name), "wb");
     if (!gz || gzwrite(gz, data, bytes) != (int)bytes || gzclose(gz) != Z_OK) {
@@ -65,5 +58,3 @@ static inline void temp_write_gz(const char *name, const void *data, unsigned by
         exit(1);
     }
 }
-
-#endif

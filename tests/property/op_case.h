@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What random graphs of a few nodes are made of: random numbers, shapes and inputs.  For the
- * generators of op_cases.h and grad_cases.h. */
+ * generators of op_cases.h. */
 #ifndef SCRIMP_TESTS_PROPERTY_OP_CASE_H
 #define SCRIMP_TESTS_PROPERTY_OP_CASE_H
 
 #include "ir/graph.h"
-
-#include <math.h>
-#include <string.h>
 
 enum { OP_CASE_INPUTS = 10 };
 
@@ -26,133 +23,37 @@ typedef struct OpCase {
 typedef void OpCaseMake(OpCase *c);
 
 /* SplitMix64 (Steele, Lea and Flood 2014). */
-static inline uint64_t op_bits(OpCase *c)
-{
-    uint64_t z = c->rng += 0x9E3779B97F4A7C15u;
-    z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9u;
-    z = (z ^ z >> 27) * 0x94D049BB133111EBu;
-    return z ^ z >> 31;
-}
-
+uint64_t op_bits(OpCase *c);
 /* low..high inclusive */
-static inline int64_t op_int(OpCase *c, int64_t low, int64_t high)
-{
-    return low + (int64_t)(op_bits(c) % (uint64_t)(high - low + 1));
-}
-
-static inline bool op_coin(OpCase *c)
-{
-    return op_bits(c) & 1;
-}
-
-static inline double op_uniform(OpCase *c, double low, double high)
-{
-    return low + (high - low) * (double)(op_bits(c) >> 11) * 0x1p-53;
-}
+int64_t op_int(OpCase *c, int64_t low, int64_t high);
+bool op_coin(OpCase *c);
+double op_uniform(OpCase *c, double low, double high);
 
 /* --- inputs --- */
 
-static inline ValueId op_source(OpCase *c, Type t, double **data)
-{
-    ValueId v = graph_add_source(c->g, OP_input, t, NULL, "%in", (Loc){0, 0});
-    c->in[c->n_in] = v;
-    *data = c->data[c->n_in++] = POOL_ARRAY(c->pool, (size_t)type_elements(&t), double);
-    return v;
-}
-
-static inline ValueId op_floats(OpCase *c, Type t, double low, double high)
-{
-    double *data;
-    t.dtype = DTYPE_F32;
-    ValueId v = op_source(c, t, &data);
-    for (int64_t i = 0; i < type_elements(&t); i++)
-        data[i] = (double)(float)op_uniform(c, low, high);
-    return v;
-}
-
-static inline ValueId op_normal(OpCase *c, Type t)
-{
-    return op_floats(c, t, -3, 3);
-}
-
-static inline ValueId op_integers(OpCase *c, Type t, DType dtype, int64_t low, int64_t high)
-{
-    double *data;
-    t.dtype = dtype;
-    ValueId v = op_source(c, t, &data);
-    for (int64_t i = 0; i < type_elements(&t); i++)
-        data[i] = (double)op_int(c, low, high);
-    return v;
-}
-
-static inline ValueId op_scalar(OpCase *c, double low, double high)
-{
-    return op_floats(c, type_scalar(DTYPE_F32), low, high);
-}
+ValueId op_source(OpCase *c, Type t, double **data);
+ValueId op_floats(OpCase *c, Type t, double low, double high);
+ValueId op_normal(OpCase *c, Type t);
+ValueId op_integers(OpCase *c, Type t, DType dtype, int64_t low, int64_t high);
+ValueId op_scalar(OpCase *c, double low, double high);
 
 /* --- shapes --- */
 
-static inline int64_t op_dim(OpCase *c)
-{
-    static const int64_t dims[] = {1, 1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 23, 31, 32, 33, 48, 65};
-    if (c->small)
-        return op_int(c, 1, 4);
-    return dims[op_int(c, 0, (int64_t)(sizeof dims / sizeof *dims) - 1)];
-}
-
+int64_t op_dim(OpCase *c);
 /* At most about 6000 elements, and sometimes a long vector. */
-static inline Type op_shape(OpCase *c, int low, int high)
-{
-    Type t = {.dtype = DTYPE_F32, .rank = (int)op_int(c, low, high)};
-    int64_t room = 6000;
-    for (int i = t.rank - 1; i >= 0; i--) {
-        int64_t d = op_dim(c);
-        t.dim[i] = d <= room ? d : room;
-        room /= t.dim[i];
-    }
-    if (!c->small && t.rank > 0 && op_int(c, 0, 9) == 0)
-        t.dim[op_int(c, 0, t.rank - 1)] *= room > 1 ? room : 1;
-    return t;
-}
-
+Type op_shape(OpCase *c, int low, int high);
 /* A shape that broadcasts to t: some leading dims dropped, some dims 1. */
-static inline Type op_smaller(OpCase *c, Type t)
-{
-    int drop = op_coin(c) ? 0 : (int)op_int(c, 0, t.rank);
-    memmove(t.dim, t.dim + drop, (size_t)(t.rank - drop) * sizeof *t.dim);
-    t.rank -= drop;
-    for (int i = 0; i < t.rank; i++)
-        if (op_int(c, 0, 2) == 0)
-            t.dim[i] = 1;
-    return t;
-}
-
+Type op_smaller(OpCase *c, Type t);
 /* Two shapes that broadcast together to t or less, neither of them always the larger. */
-static inline void op_pair(OpCase *c, Type t, Type *a, Type *b)
-{
-    *a = op_coin(c) ? t : op_smaller(c, t);
-    *b = op_coin(c) ? t : op_smaller(c, t);
-}
+void op_pair(OpCase *c, Type t, Type *a, Type *b);
 
-static inline Type op_dims(int rank, const int64_t *dims)
-{
-    return type_make(DTYPE_F32, rank, dims);
-}
+Type op_dims(int rank, const int64_t *dims);
 #define DIMS(...)                                                                                  \
     op_dims((int)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), (int64_t[]){__VA_ARGS__})
 
 /* --- the node --- */
 
-static inline void op_on(OpCase *c, OpKind op, const ValueId *in, int n_in, const AttrList *attrs)
-{
-    ShapeError err;
-    c->node = graph_try_add(c->g, op, in, n_in, attrs, "%out", (Loc){0, 0}, &err);
-    c->out = c->node == NODE_NONE ? VALUE_NONE : graph_node(c->g, c->node)->out[0];
-}
-
-static inline void op_done(OpCase *c, OpKind op, const AttrList *attrs)
-{
-    op_on(c, op, c->in, c->n_in, attrs);
-}
+void op_on(OpCase *c, OpKind op, const ValueId *in, int n_in, const AttrList *attrs);
+void op_done(OpCase *c, OpKind op, const AttrList *attrs);
 
 #endif

@@ -1,110 +1,48 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Random one-node graphs: a generator for every operation that has a lowering rule.  Shapes
- * straddle vector lengths: 1s, multiples and neighbours of multiples of 4, 8 and 16.  Included by
- * one file of a test; everything is static. */
+ * straddle vector lengths: 1s, multiples and neighbours of multiples of 4, 8 and 16. */
 #ifndef SCRIMP_TESTS_PROPERTY_OP_CASES_H
 #define SCRIMP_TESTS_PROPERTY_OP_CASES_H
 
-#include "op_cases_matrix.h"
-#include "op_cases_point.h"
-#include "op_cases_rest.h"
+#include "op_case.h"
 
-/* By OpKind; `none` rules have nothing to test. */
-static OpCaseMake *const op_case_table[OP_COUNT] = {
-#define CASE(name) [OP_##name] = op_##name
-    CASE(const),
-    CASE(full),
-    CASE(iota),
-    CASE(literal),
-    CASE(neg),
-    CASE(abs),
-    CASE(sign),
-    CASE(exp),
-    CASE(log),
-    CASE(sqrt),
-    CASE(rsqrt),
-    CASE(sin),
-    CASE(cos),
-    CASE(tanh),
-    CASE(sigmoid),
-    CASE(relu),
-    CASE(gelu),
-    CASE(silu),
-    CASE(cast),
-    CASE(add),
-    CASE(sub),
-    CASE(mul),
-    CASE(div),
-    CASE(pow),
-    CASE(maximum),
-    CASE(minimum),
-    CASE(eq),
-    CASE(ne),
-    CASE(lt),
-    CASE(le),
-    CASE(gt),
-    CASE(ge),
-    CASE(select),
-    CASE(relu_grad),
-    CASE(relu_mask),
-    CASE(relu_mask_grad),
-    CASE(tanh_grad),
-    CASE(sigmoid_grad),
-    CASE(gelu_grad),
-    CASE(silu_grad),
-    CASE(dropout),
-    CASE(sum),
-    CASE(mean),
-    CASE(reduce_max),
-    CASE(sumsq),
-    CASE(argmax),
-    CASE(matmul),
-    CASE(linear),
-    CASE(conv2d),
-    CASE(conv2d_dgrad),
-    CASE(conv2d_wgrad),
-    CASE(deconv2d),
-    CASE(maxpool),
-    CASE(maxpool_grad),
-    CASE(maxpool_index),
-    CASE(maxpool_index_grad),
-    CASE(avgpool),
-    CASE(avgpool_grad),
-    CASE(adaptive_avgpool),
-    CASE(adaptive_avgpool_grad),
-    CASE(resize),
-    CASE(resize_grad),
-    CASE(bn_stats),
-    CASE(bn_apply),
-    CASE(bn_grad_sums),
-    CASE(bn_grad_x),
-    CASE(bn_running),
-    CASE(lrn),
-    CASE(lrn_grad),
-    CASE(layernorm),
-    CASE(layernorm_grad),
-    CASE(layernorm_grad_sums),
-    CASE(softmax),
-    CASE(softmax_grad),
-    CASE(log_softmax),
-    CASE(log_softmax_grad),
-    CASE(cross_entropy),
-    CASE(cross_entropy_grad),
-    CASE(accuracy),
-    CASE(embedding),
-    CASE(embedding_grad),
-    CASE(causal_mask),
-    CASE(transpose),
-    CASE(broadcast),
-    CASE(slice),
-    CASE(concat),
-    CASE(pad),
-    CASE(sgd_step),
-    CASE(adam_step),
-    CASE(clip_scale),
-    CASE(checksum),
-    CASE(fused),
+#define CASE(name) OpCaseMake op_##name;
+#include "op_cases.def"
 #undef CASE
-};
+
+/* By OpKind; `none` rules have nothing to test: NULL. */
+extern OpCaseMake *const op_case_table[OP_COUNT];
+
+/* More cases of an operation, with a generator each. */
+typedef struct OpRow {
+    OpKind op;
+    OpCaseMake *make;
+} OpRow;
+
+extern const OpRow op_conv_cases[]; /* the kinds of convolution that kernels treat apart */
+extern const int op_conv_cases_n;
+extern const OpRow op_extremes[]; /* at the edges of the number range */
+extern const int op_extremes_n;
+
+/* For the gradient check, by OpKind: values keep off kinks and ties; NULL: no gradient rule. */
+extern OpCaseMake *const grad_case_table[OP_COUNT];
+
+/* What generators have in common. */
+
+/* Sizes of a convolution. */
+typedef struct OpConv {
+    AttrList attrs;
+    int64_t stride[2], padding[2], dilation[2], hw[2];
+    int64_t n, groups, in, out, h, w, r, s;
+    bool nhwc;
+} OpConv;
+
+Type op_image(bool nhwc, int64_t n, int64_t channels, int64_t h, int64_t w);
+void op_two(OpCase *c, AttrList *attrs, AttrKey key, int64_t low, int64_t high, int64_t *pair);
+Type op_filter(const OpConv *v);
+Type op_conv_input(const OpConv *v);
+Type op_conv_output(const OpConv *v);
+bool op_conv_fits(const OpConv *v);
+Type op_channelled(OpCase *c, AttrList *attrs, int64_t *channels);
 
 #endif

@@ -5,8 +5,6 @@
  * many shapes, of other targets a fifth as many. */
 #include "check.h"
 #include "op_cases.h"
-#include "op_cases_conv.h"
-#include "op_extremes.h"
 #include "tests/support/run/kernel_farm.h"
 #include "tests/support/sample.h"
 
@@ -14,6 +12,7 @@
 #include "ir/support/map.h"
 #include "ir/support/strbuf.h"
 
+#include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -372,10 +371,10 @@ static void add_cases(Farm *f, Runs *runs, int shapes)
     for (int op = 0; op < OP_COUNT; op++)
         for (int i = 0; i < shapes && wanted((OpKind)op); i++)
             add_case(f, runs, (OpKind)op, op_case_table[op], i + 1);
-    for (int k = 0; k < OP_EXTREMES; k++)
+    for (int k = 0; k < op_extremes_n; k++)
         for (int i = 0; i < shapes / 4 && wanted(op_extremes[k].op); i++)
             add_case(f, runs, op_extremes[k].op, op_extremes[k].make, i + 1);
-    for (int k = 0; k < OP_CONV_CASES; k++)
+    for (int k = 0; k < op_conv_cases_n; k++)
         for (int i = 0; i < (shapes + 1) / 3 && wanted(op_conv_cases[k].op); i++)
             add_case(f, runs, op_conv_cases[k].op, op_conv_cases[k].make, i + 1);
 }

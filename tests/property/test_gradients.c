@@ -2,7 +2,7 @@
 /* Every gradient rule against central differences in double: each operation of the table that has a
  * rule, on random shapes.  An operation with a rule and no generator is a failure. */
 #include "check.h"
-#include "grad_cases.h"
+#include "op_cases.h"
 
 #include "ir/eval.h"
 #include "ir/support/map.h"
@@ -12,6 +12,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { CASES_PER_OP = 24, TRIES_PER_OP = 2000, ELEMENTS_PER_INPUT = 24 };
 static const uint64_t first_seed = 20260721;
@@ -117,7 +118,7 @@ static bool check_case(OpCase *c, bool all)
 static void check_op(OpKind op)
 {
     int done = 0;
-    if (!case_generators[op]) {
+    if (!grad_case_table[op]) {
         CHECK_MSG(false, "%s has a gradient rule and no generator", op_name(op));
         return;
     }
@@ -125,7 +126,7 @@ static void check_op(OpKind op)
         uint64_t seed = first_seed + hash_bytes(op_name(op), strlen(op_name(op)), 0) + i;
         Pool *pool = pool_new();
         OpCase c = case_new(pool, seed);
-        case_generators[op](&c);
+        grad_case_table[op](&c);
         if (c.out != VALUE_NONE) {
             bool right = check_case(&c, op_coin(&c));
             CHECK_MSG(right, "%s, seed %llu", op_name(op), (unsigned long long)seed);

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Random cases for the gradient check, one generator for every operation that has a gradient rule:
  * that of op_cases.h, drawn small, or one of its own where values must keep off kinks and ties. */
-#ifndef SCRIMP_TESTS_GRAD_CASES_H
-#define SCRIMP_TESTS_GRAD_CASES_H
-
 #include "op_cases.h"
 
 static const Loc case_nowhere = {0, 0};
@@ -412,7 +409,7 @@ static void case_concat(OpCase *c)
 
 /* By OpKind, NULL where there is none. */
 // clang-format off
-static OpCaseMake *const case_generators[OP_COUNT] = {
+OpCaseMake *const grad_case_table[OP_COUNT] = {
 #define CASE(name) [OP_##name] = case_##name
 #define SAME(name) [OP_##name] = op_##name
     CASE(neg), CASE(abs), CASE(exp), CASE(log), CASE(sqrt), CASE(rsqrt), CASE(sin), CASE(cos), CASE(tanh), CASE(sigmoid),
@@ -427,5 +424,3 @@ static OpCaseMake *const case_generators[OP_COUNT] = {
 #undef SAME
 };
 // clang-format on
-
-#endif

@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Convolutions of the kinds that models have and that kernels treat apart: depthwise, grouped,
  * dilated, rectangular, stems of few channels, strides past the kernel.  See op_cases.h. */
-#ifndef SCRIMP_TESTS_PROPERTY_OP_CASES_CONV_H
-#define SCRIMP_TESTS_PROPERTY_OP_CASES_CONV_H
-
-#include "op_cases_matrix.h"
+#include "op_cases.h"
 
 /* Fills v's sizes but for nhwc and the attributes. */
 typedef void OpConvKind(OpCase *c, OpConv *v);
@@ -200,14 +197,9 @@ OP_CONV_KIND(strided)
     {OP_conv2d_dgrad, op_conv2d_dgrad_##kind},                                                     \
     {OP_conv2d_wgrad, op_conv2d_wgrad_##kind}
 /* clang-format on */
-static const struct {
-    OpKind op;
-    OpCaseMake *make;
-} op_conv_cases[] = {
+const OpRow op_conv_cases[] = {
     OP_CONV_ROW(depthwise),   OP_CONV_ROW(separable), OP_CONV_ROW(grouped),
     OP_CONV_ROW(narrow),      OP_CONV_ROW(thin),      OP_CONV_ROW(dilated),
     OP_CONV_ROW(rectangular), OP_CONV_ROW(stem),      OP_CONV_ROW(strided),
 };
-enum { OP_CONV_CASES = sizeof op_conv_cases / sizeof *op_conv_cases };
-
-#endif
+const int op_conv_cases_n = sizeof op_conv_cases / sizeof *op_conv_cases;

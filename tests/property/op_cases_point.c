@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Random cases of constants and element-wise operations; see op_cases.h. */
-#ifndef SCRIMP_TESTS_PROPERTY_OP_CASES_POINT_H
-#define SCRIMP_TESTS_PROPERTY_OP_CASES_POINT_H
-
-#include "op_case.h"
+#include "op_cases.h"
 
 /* --- sources and counting --- */
 
-static void op_const(OpCase *c)
+void op_const(OpCase *c)
 {
     AttrList attrs = {0};
     attrs_float(&attrs, ATTR_value, op_uniform(c, -3, 3));
@@ -15,7 +12,7 @@ static void op_const(OpCase *c)
     c->node = graph_value(c->g, v)->def;
 }
 
-static void op_full(OpCase *c)
+void op_full(OpCase *c)
 {
     static const char *const types[] = {"f32", "i32", "u8", "bool"};
     Type t = op_shape(c, 0, 3);
@@ -26,7 +23,7 @@ static void op_full(OpCase *c)
     op_done(c, OP_full, &attrs);
 }
 
-static void op_iota(OpCase *c)
+void op_iota(OpCase *c)
 {
     Type t = op_shape(c, 1, 3);
     AttrList attrs = {0};
@@ -37,7 +34,7 @@ static void op_iota(OpCase *c)
     op_done(c, OP_iota, &attrs);
 }
 
-static void op_literal(OpCase *c)
+void op_literal(OpCase *c)
 {
     double values[200];
     int n = (int)op_int(c, 1, 200);
@@ -51,13 +48,13 @@ static void op_literal(OpCase *c)
 /* --- element-wise --- */
 
 #define POINT1(name, low, high)                                                                    \
-    static void op_##name(OpCase *c)                                                               \
+    void op_##name(OpCase *c)                                                                      \
     {                                                                                              \
         op_floats(c, op_shape(c, 0, 4), low, high);                                                \
         op_done(c, OP_##name, NULL);                                                               \
     }
 #define POINT1_INT(name)                                                                           \
-    static void op_##name(OpCase *c)                                                               \
+    void op_##name(OpCase *c)                                                                      \
     {                                                                                              \
         Type t = op_shape(c, 0, 4);                                                                \
         if (op_coin(c))                                                                            \
@@ -80,7 +77,7 @@ POINT1(tanh, -6, 6)
 POINT1(sigmoid, -20, 20)
 POINT1(silu, -20, 20)
 
-static void op_gelu(OpCase *c)
+void op_gelu(OpCase *c)
 {
     AttrList attrs = {0};
     if (op_coin(c))
@@ -89,7 +86,7 @@ static void op_gelu(OpCase *c)
     op_done(c, OP_gelu, &attrs);
 }
 
-static void op_cast(OpCase *c)
+void op_cast(OpCase *c)
 {
     static const char *const to[] = {"f32", "i32", "u8", "bool"};
     AttrList attrs = {0};
@@ -112,7 +109,7 @@ static void op_cast(OpCase *c)
 }
 
 #define POINT2(name)                                                                               \
-    static void op_##name(OpCase *c)                                                               \
+    void op_##name(OpCase *c)                                                                      \
     {                                                                                              \
         Type a, b;                                                                                 \
         op_pair(c, op_shape(c, 0, 4), &a, &b);                                                     \
@@ -121,7 +118,7 @@ static void op_cast(OpCase *c)
         op_done(c, OP_##name, NULL);                                                               \
     }
 #define POINT2_INT(name)                                                                           \
-    static void op_##name(OpCase *c)                                                               \
+    void op_##name(OpCase *c)                                                                      \
     {                                                                                              \
         Type a, b;                                                                                 \
         bool whole = op_coin(c);                                                                   \
@@ -148,14 +145,14 @@ POINT2(sigmoid_grad)
 POINT2(silu_grad)
 
 /* Up to some tasks of words; the last word is seldom full. */
-static void op_relu_mask(OpCase *c)
+void op_relu_mask(OpCase *c)
 {
     Type t = op_int(c, 0, 3) ? op_shape(c, 0, 4) : DIMS(op_int(c, 1, 40000));
     op_normal(c, t);
     op_done(c, OP_relu_mask, NULL);
 }
 
-static void op_relu_mask_grad(OpCase *c)
+void op_relu_mask_grad(OpCase *c)
 {
     Type t = op_shape(c, 0, 4);
     op_normal(c, t);
@@ -163,7 +160,7 @@ static void op_relu_mask_grad(OpCase *c)
     op_done(c, OP_relu_mask_grad, NULL);
 }
 
-static void op_gelu_grad(OpCase *c)
+void op_gelu_grad(OpCase *c)
 {
     Type a, b;
     AttrList attrs = {0};
@@ -175,7 +172,7 @@ static void op_gelu_grad(OpCase *c)
     op_done(c, OP_gelu_grad, &attrs);
 }
 
-static void op_pow(OpCase *c)
+void op_pow(OpCase *c)
 {
     static const double powers[] = {0, 1, 2, 3, 0.5, -0.5, -1, -2, 1.5, 7, 2.25};
     Type a, b;
@@ -193,7 +190,7 @@ static void op_pow(OpCase *c)
     op_on(c, OP_pow, (const ValueId[]){c->in[0], power}, 2, NULL);
 }
 
-static void op_select(OpCase *c)
+void op_select(OpCase *c)
 {
     Type t = op_shape(c, 0, 4);
     op_integers(c, op_coin(c) ? t : op_smaller(c, t), DTYPE_BOOL, 0, 1);
@@ -202,7 +199,7 @@ static void op_select(OpCase *c)
     op_done(c, OP_select, NULL);
 }
 
-static void op_dropout(OpCase *c)
+void op_dropout(OpCase *c)
 {
     AttrList attrs = {0};
     attrs_float(&attrs, ATTR_p, op_uniform(c, 0, 0.9));
@@ -212,7 +209,7 @@ static void op_dropout(OpCase *c)
     op_done(c, OP_dropout, &attrs);
 }
 
-static void op_causal_mask(OpCase *c)
+void op_causal_mask(OpCase *c)
 {
     AttrList attrs = {0};
     if (op_coin(c))
@@ -220,5 +217,3 @@ static void op_causal_mask(OpCase *c)
     op_normal(c, op_shape(c, 2, 4));
     op_done(c, OP_causal_mask, &attrs);
 }
-
-#endif

@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Random cases of reductions, softmax, matrix products, convolutions and pooling; see op_cases.h.
  */
-#ifndef SCRIMP_TESTS_PROPERTY_OP_CASES_MATRIX_H
-#define SCRIMP_TESTS_PROPERTY_OP_CASES_MATRIX_H
-
-#include "op_case.h"
+#include "op_cases.h"
 
 /* --- reductions --- */
 
@@ -27,19 +24,19 @@ static void op_reduction(OpCase *c, OpKind op)
         op_floats(c, t, -1, 3);
     op_done(c, op, &attrs);
 }
-static void op_sum(OpCase *c)
+void op_sum(OpCase *c)
 {
     op_reduction(c, OP_sum);
 }
-static void op_mean(OpCase *c)
+void op_mean(OpCase *c)
 {
     op_reduction(c, OP_mean);
 }
-static void op_reduce_max(OpCase *c)
+void op_reduce_max(OpCase *c)
 {
     op_reduction(c, OP_reduce_max);
 }
-static void op_sumsq(OpCase *c)
+void op_sumsq(OpCase *c)
 {
     op_normal(c, op_shape(c, 0, 4));
     op_done(c, OP_sumsq, NULL);
@@ -51,7 +48,7 @@ static void op_any_axis(OpCase *c, AttrList *attrs, Type t)
         attrs_int(attrs, ATTR_axis, op_int(c, 0, t.rank - 1));
 }
 
-static void op_argmax(OpCase *c)
+void op_argmax(OpCase *c)
 {
     AttrList attrs = {0};
     Type t = op_shape(c, 1, 4);
@@ -69,26 +66,26 @@ static void op_softmax_like(OpCase *c, OpKind op, int inputs)
         op_floats(c, t, i ? -2 : -8, i ? 1 : 8);
     op_done(c, op, &attrs);
 }
-static void op_softmax(OpCase *c)
+void op_softmax(OpCase *c)
 {
     op_softmax_like(c, OP_softmax, 1);
 }
-static void op_log_softmax(OpCase *c)
+void op_log_softmax(OpCase *c)
 {
     op_softmax_like(c, OP_log_softmax, 1);
 }
-static void op_softmax_grad(OpCase *c)
+void op_softmax_grad(OpCase *c)
 {
     op_softmax_like(c, OP_softmax_grad, 2);
 }
-static void op_log_softmax_grad(OpCase *c)
+void op_log_softmax_grad(OpCase *c)
 {
     op_softmax_like(c, OP_log_softmax_grad, 2);
 }
 
 /* --- matrix products --- */
 
-static void op_matmul(OpCase *c)
+void op_matmul(OpCase *c)
 {
     AttrList attrs = {0};
     Type batch = {.dtype = DTYPE_F32, .rank = (int)op_int(c, 0, 2)};
@@ -111,7 +108,7 @@ static void op_matmul(OpCase *c)
     op_done(c, OP_matmul, &attrs);
 }
 
-static void op_linear(OpCase *c)
+void op_linear(OpCase *c)
 {
     AttrList attrs = {0};
     int64_t in = op_dim(c), out = op_dim(c), rows = op_dim(c);
@@ -126,26 +123,17 @@ static void op_linear(OpCase *c)
     op_done(c, OP_linear, &attrs);
 }
 
-static Type op_image(bool nhwc, int64_t n, int64_t channels, int64_t h, int64_t w)
+Type op_image(bool nhwc, int64_t n, int64_t channels, int64_t h, int64_t w)
 {
     return nhwc ? DIMS(n, h, w, channels) : DIMS(n, channels, h, w);
 }
 
-static void op_two(OpCase *c, AttrList *attrs, AttrKey key, int64_t low, int64_t high,
-                   int64_t *pair)
+void op_two(OpCase *c, AttrList *attrs, AttrKey key, int64_t low, int64_t high, int64_t *pair)
 {
     pair[0] = op_int(c, low, high);
     pair[1] = op_int(c, low, high);
     attrs_ints(attrs, key, pair, 2);
 }
-
-/* Sizes of a convolution. */
-typedef struct OpConv {
-    AttrList attrs;
-    int64_t stride[2], padding[2], dilation[2], hw[2];
-    int64_t n, groups, in, out, h, w, r, s;
-    bool nhwc;
-} OpConv;
 
 static void op_conv_sizes(OpCase *c, OpConv *v)
 {
@@ -166,7 +154,7 @@ static void op_conv_sizes(OpCase *c, OpConv *v)
         attrs_int(&v->attrs, ATTR_nhwc, 1);
 }
 
-static Type op_filter(const OpConv *v)
+Type op_filter(const OpConv *v)
 {
     return v->nhwc ? DIMS(v->r, v->s, v->in, v->out) : DIMS(v->out, v->in, v->r, v->s);
 }
@@ -177,17 +165,17 @@ static int64_t op_conv_length(const OpConv *v, int i)
     return (size + 2 * v->padding[i] - v->dilation[i] * (k - 1) - 1) / v->stride[i] + 1;
 }
 
-static Type op_conv_input(const OpConv *v)
+Type op_conv_input(const OpConv *v)
 {
     return op_image(v->nhwc, v->n, v->in * v->groups, v->h, v->w);
 }
 
-static Type op_conv_output(const OpConv *v)
+Type op_conv_output(const OpConv *v)
 {
     return op_image(v->nhwc, v->n, v->out, op_conv_length(v, 0), op_conv_length(v, 1));
 }
 
-static void op_conv2d(OpCase *c)
+void op_conv2d(OpCase *c)
 {
     OpConv v;
     op_conv_sizes(c, &v);
@@ -198,13 +186,13 @@ static void op_conv2d(OpCase *c)
     op_done(c, OP_conv2d, &v.attrs);
 }
 
-static bool op_conv_fits(const OpConv *v)
+bool op_conv_fits(const OpConv *v)
 {
     return v->h + 2 * v->padding[0] > v->dilation[0] * (v->r - 1) &&
            v->w + 2 * v->padding[1] > v->dilation[1] * (v->s - 1);
 }
 
-static void op_conv2d_dgrad(OpCase *c)
+void op_conv2d_dgrad(OpCase *c)
 {
     OpConv v;
     do
@@ -216,7 +204,7 @@ static void op_conv2d_dgrad(OpCase *c)
     op_done(c, OP_conv2d_dgrad, &v.attrs);
 }
 
-static void op_conv2d_wgrad(OpCase *c)
+void op_conv2d_wgrad(OpCase *c)
 {
     OpConv v;
     do
@@ -229,7 +217,7 @@ static void op_conv2d_wgrad(OpCase *c)
 }
 
 /* The convolution's output goes in; output padding up to what the stride or the dilation allow. */
-static void op_deconv2d(OpCase *c)
+void op_deconv2d(OpCase *c)
 {
     OpConv v;
     int64_t extra[2];
@@ -282,11 +270,11 @@ static void op_pool(OpCase *c, OpKind op)
     op_normal(c, p.x);
     op_done(c, op, &p.attrs);
 }
-static void op_maxpool(OpCase *c)
+void op_maxpool(OpCase *c)
 {
     op_pool(c, OP_maxpool);
 }
-static void op_avgpool(OpCase *c)
+void op_avgpool(OpCase *c)
 {
     op_pool(c, OP_avgpool);
 }
@@ -312,22 +300,22 @@ static void op_pool_grad(OpCase *c, OpKind op, OpKind forward)
         attrs_ints(&p.attrs, ATTR_hw, &p.x.dim[p.nhwc ? 1 : 2], 2);
     op_done(c, op, &p.attrs);
 }
-static void op_maxpool_grad(OpCase *c)
+void op_maxpool_grad(OpCase *c)
 {
     op_pool_grad(c, OP_maxpool_grad, OP_maxpool);
 }
-static void op_maxpool_index(OpCase *c)
+void op_maxpool_index(OpCase *c)
 {
     OpPool p;
     op_pool_sizes(c, &p);
     op_integers(c, p.x, DTYPE_F32, -9, 9); /* ties */
     op_done(c, OP_maxpool_index, &p.attrs);
 }
-static void op_maxpool_index_grad(OpCase *c)
+void op_maxpool_index_grad(OpCase *c)
 {
     op_pool_grad(c, OP_maxpool_index_grad, OP_maxpool);
 }
-static void op_avgpool_grad(OpCase *c)
+void op_avgpool_grad(OpCase *c)
 {
     op_pool_grad(c, OP_avgpool_grad, OP_avgpool);
 }
@@ -363,21 +351,19 @@ static void op_resample(OpCase *c, OpKind op)
     op_normal(c, op_image(nhwc, op_int(c, 1, 2), n, hw[0], hw[1]));
     op_done(c, op, &attrs);
 }
-static void op_adaptive_avgpool(OpCase *c)
+void op_adaptive_avgpool(OpCase *c)
 {
     op_resample(c, OP_adaptive_avgpool);
 }
-static void op_adaptive_avgpool_grad(OpCase *c)
+void op_adaptive_avgpool_grad(OpCase *c)
 {
     op_resample(c, OP_adaptive_avgpool_grad);
 }
-static void op_resize(OpCase *c)
+void op_resize(OpCase *c)
 {
     op_resample(c, OP_resize);
 }
-static void op_resize_grad(OpCase *c)
+void op_resize_grad(OpCase *c)
 {
     op_resample(c, OP_resize_grad);
 }
-
-#endif

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Random cases of norms, losses, movement, updates and fused groups; see op_cases.h. */
-#ifndef SCRIMP_TESTS_PROPERTY_OP_CASES_REST_H
-#define SCRIMP_TESTS_PROPERTY_OP_CASES_REST_H
-
-#include "op_case.h"
+#include "op_cases.h"
 #include "tests/support/fused.h"
+
+#include <string.h>
 
 /* --- normalisation --- */
 
-static Type op_channelled(OpCase *c, AttrList *attrs, int64_t *channels)
+Type op_channelled(OpCase *c, AttrList *attrs, int64_t *channels)
 {
     Type t = op_shape(c, 2, 4);
     t.dim[0] += 2;
@@ -22,7 +21,7 @@ static Type op_channelled(OpCase *c, AttrList *attrs, int64_t *channels)
     return t;
 }
 
-static void op_bn_stats(OpCase *c)
+void op_bn_stats(OpCase *c)
 {
     AttrList attrs = {0};
     int64_t channels;
@@ -38,7 +37,7 @@ static void op_vectors(OpCase *c, int64_t n, int count)
         op_normal(c, DIMS(n));
 }
 
-static void op_bn_apply(OpCase *c)
+void op_bn_apply(OpCase *c)
 {
     AttrList attrs = {0};
     int64_t channels;
@@ -49,7 +48,7 @@ static void op_bn_apply(OpCase *c)
     op_done(c, OP_bn_apply, &attrs);
 }
 
-static void op_bn_grad_sums(OpCase *c)
+void op_bn_grad_sums(OpCase *c)
 {
     AttrList attrs = {0};
     int64_t channels;
@@ -61,7 +60,7 @@ static void op_bn_grad_sums(OpCase *c)
     op_done(c, OP_bn_grad_sums, &attrs);
 }
 
-static void op_bn_grad_x(OpCase *c)
+void op_bn_grad_x(OpCase *c)
 {
     AttrList attrs = {0};
     int64_t channels;
@@ -82,7 +81,7 @@ static ValueId op_persistent(OpCase *c, OpKind kind, Type t, double low, double 
     return v;
 }
 
-static void op_bn_running(OpCase *c)
+void op_bn_running(OpCase *c)
 {
     AttrList attrs = {0};
     Type t = op_shape(c, 1, 1);
@@ -111,16 +110,16 @@ static void op_lrn_like(OpCase *c, OpKind op)
     op_normal(c, t);
     op_done(c, op, &attrs);
 }
-static void op_lrn(OpCase *c)
+void op_lrn(OpCase *c)
 {
     op_lrn_like(c, OP_lrn);
 }
-static void op_lrn_grad(OpCase *c)
+void op_lrn_grad(OpCase *c)
 {
     op_lrn_like(c, OP_lrn_grad);
 }
 
-static void op_layernorm(OpCase *c)
+void op_layernorm(OpCase *c)
 {
     Type t = op_shape(c, 1, 4);
     int affine = (int)op_int(c, 0, 2);
@@ -142,7 +141,7 @@ static void op_layernorm_inputs(OpCase *c, int64_t *length)
     op_floats(c, t, 0.3, 2);
 }
 
-static void op_layernorm_grad(OpCase *c)
+void op_layernorm_grad(OpCase *c)
 {
     int64_t length;
     op_layernorm_inputs(c, &length);
@@ -150,7 +149,7 @@ static void op_layernorm_grad(OpCase *c)
     op_done(c, OP_layernorm_grad, NULL);
 }
 
-static void op_layernorm_grad_sums(OpCase *c)
+void op_layernorm_grad_sums(OpCase *c)
 {
     int64_t length;
     op_layernorm_inputs(c, &length);
@@ -194,7 +193,7 @@ static int64_t op_classes(const OpCase *c, const AttrList *attrs)
     return t->dim[t->rank - 1];
 }
 
-static void op_cross_entropy(OpCase *c)
+void op_cross_entropy(OpCase *c)
 {
     AttrList attrs = {0};
     op_labelled(c, &attrs, true);
@@ -204,7 +203,7 @@ static void op_cross_entropy(OpCase *c)
     op_done(c, OP_cross_entropy, &attrs);
 }
 
-static void op_cross_entropy_grad(OpCase *c)
+void op_cross_entropy_grad(OpCase *c)
 {
     AttrList attrs = {0};
     op_labelled(c, &attrs, true);
@@ -218,7 +217,7 @@ static void op_cross_entropy_grad(OpCase *c)
     op_done(c, OP_cross_entropy_grad, &attrs);
 }
 
-static void op_accuracy(OpCase *c)
+void op_accuracy(OpCase *c)
 {
     AttrList attrs = {0};
     op_labelled(c, &attrs, false);
@@ -227,7 +226,7 @@ static void op_accuracy(OpCase *c)
 
 /* --- embedding --- */
 
-static void op_embedding(OpCase *c)
+void op_embedding(OpCase *c)
 {
     int64_t rows = op_dim(c), width = op_dim(c);
     op_integers(c, op_shape(c, 0, 2), DTYPE_I32, 0, rows - 1);
@@ -235,7 +234,7 @@ static void op_embedding(OpCase *c)
     op_done(c, OP_embedding, NULL);
 }
 
-static void op_embedding_grad(OpCase *c)
+void op_embedding_grad(OpCase *c)
 {
     int64_t rows = op_dim(c) + 60 * op_int(c, 0, 1), width = op_int(c, 1, 40);
     AttrList attrs = {0};
@@ -261,7 +260,7 @@ static ValueId op_any_type(OpCase *c, Type t)
     }
 }
 
-static void op_transpose(OpCase *c)
+void op_transpose(OpCase *c)
 {
     AttrList attrs = {0};
     Type t = op_shape(c, 1, 5);
@@ -276,7 +275,7 @@ static void op_transpose(OpCase *c)
     op_done(c, OP_transpose, &attrs);
 }
 
-static void op_broadcast(OpCase *c)
+void op_broadcast(OpCase *c)
 {
     AttrList attrs = {0};
     Type t = op_shape(c, 0, 4);
@@ -285,7 +284,7 @@ static void op_broadcast(OpCase *c)
     op_done(c, OP_broadcast, &attrs);
 }
 
-static void op_slice(OpCase *c)
+void op_slice(OpCase *c)
 {
     AttrList attrs = {0};
     Type t = op_shape(c, 1, 5);
@@ -302,7 +301,7 @@ static void op_slice(OpCase *c)
     op_done(c, OP_slice, &attrs);
 }
 
-static void op_concat(OpCase *c)
+void op_concat(OpCase *c)
 {
     AttrList attrs = {0};
     Type t = op_shape(c, 1, 4);
@@ -315,7 +314,7 @@ static void op_concat(OpCase *c)
     op_done(c, OP_concat, &attrs);
 }
 
-static void op_pad(OpCase *c)
+void op_pad(OpCase *c)
 {
     AttrList attrs = {0};
     Type t = op_shape(c, 1, 4);
@@ -333,7 +332,7 @@ static void op_pad(OpCase *c)
 
 /* --- updates --- */
 
-static void op_sgd_step(OpCase *c)
+void op_sgd_step(OpCase *c)
 {
     AttrList attrs = {0};
     Type t = op_shape(c, 0, 3);
@@ -355,7 +354,7 @@ static void op_sgd_step(OpCase *c)
     op_done(c, OP_sgd_step, &attrs);
 }
 
-static void op_adam_step(OpCase *c)
+void op_adam_step(OpCase *c)
 {
     AttrList attrs = {0};
     Type t = op_shape(c, 0, 3);
@@ -375,7 +374,7 @@ static void op_adam_step(OpCase *c)
     op_done(c, OP_adam_step, &attrs);
 }
 
-static void op_clip_scale(OpCase *c)
+void op_clip_scale(OpCase *c)
 {
     AttrList attrs = {0};
     attrs_float(&attrs, ATTR_max_norm, 1);
@@ -383,7 +382,7 @@ static void op_clip_scale(OpCase *c)
     op_done(c, OP_clip_scale, &attrs);
 }
 
-static void op_checksum(OpCase *c)
+void op_checksum(OpCase *c)
 {
     op_normal(c, op_shape(c, 0, 3));
     op_done(c, OP_checksum, NULL);
@@ -440,7 +439,7 @@ static void op_fused_mask(OpCase *c)
 
 /* relu(batch norm(x) + r) * mask(gelu(x)) - exp(c): statistics of channels, broadcast, two outputs.
  */
-static void op_fused(OpCase *c)
+void op_fused(OpCase *c)
 {
     int64_t kind = op_int(c, 0, 4);
     if (kind < 2) {
@@ -470,5 +469,3 @@ static void op_fused(OpCase *c)
     graph_add_output(body, "s", s);
     c->node = graph_add_fused(c->g, body, c->in, c->n_in, "%out", none);
 }
-
-#endif

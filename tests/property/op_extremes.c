@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Cases at the edges of the number range: huge, infinite, NaN and constant data, labels that are
  * all ignored. */
-#ifndef SCRIMP_TESTS_PROPERTY_OP_EXTREMES_H
-#define SCRIMP_TESTS_PROPERTY_OP_EXTREMES_H
-
 #include "op_cases.h"
 
 #include "ir/workspace.h"
+
+#include <math.h>
 
 /* Every line along the last axis gets one pattern: all near +-1e30, equal, or with some -inf, but
  * never only -inf. */
@@ -231,10 +230,7 @@ static void extreme_clip(OpCase *c)
     op_done(c, OP_clip_scale, NULL);
 }
 
-static const struct {
-    OpKind op;
-    OpCaseMake *make;
-} op_extremes[] = {
+const OpRow op_extremes[] = {
     {OP_softmax, extreme_softmax},
     {OP_softmax, extreme_masked},
     {OP_log_softmax, extreme_log_softmax},
@@ -263,6 +259,4 @@ static const struct {
     {OP_ne, extreme_ne},
     {OP_clip_scale, extreme_clip},
 };
-enum { OP_EXTREMES = sizeof op_extremes / sizeof *op_extremes };
-
-#endif
+const int op_extremes_n = sizeof op_extremes / sizeof *op_extremes;

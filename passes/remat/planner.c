@@ -436,13 +436,6 @@ static Solve *solve_new(Pool *pool, const PlanRequest *request, const RematOptio
     return s;
 }
 
-static RematSchedule copy_schedule(Pool *pool, const RematSchedule *s)
-{
-    RematSchedule copy = {s->len, POOL_ARRAY(pool, (size_t)s->len + 1, int)};
-    memcpy(copy.node, s->node, (size_t)s->len * sizeof *s->node);
-    return copy;
-}
-
 bool remat_plan(Pool *pool, const PlanRequest *request, double begin, PlanStep *step,
                 RematPlan *out, RematError *error)
 {
@@ -453,7 +446,7 @@ bool remat_plan(Pool *pool, const PlanRequest *request, double begin, PlanStep *
     Chosen c = choose(s, second);
     const RematAnswer *a = &c.plan.answer;
     *out = (RematPlan){.step = c.of->step,
-                       .schedule = copy_schedule(pool, &a->schedule),
+                       .schedule = remat_schedule_copy(pool, &a->schedule),
                        .figures = a->figures,
                        .solver = a->solver,
                        .report = planner_report(pool, &c, second ? second : s)};

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "passes/remat/model/pareto_front.h"
 
+#include "passes/remat/model/schedule.h"
+
 #include <string.h>
 
 /* Index of the first point with a larger peak: O(log n). */
@@ -57,9 +59,8 @@ bool pareto_offer(ParetoFront *f, int64_t peak_bytes, double time, const RematSc
 {
     if (!pareto_takes(f, peak_bytes, time))
         return false;
-    ParetoPoint x = {peak_bytes, time, {s->len, NULL}, pool_new_child(f->pool)};
-    x.schedule.node = POOL_ARRAY(x.pool, (size_t)s->len + 1, int);
-    memcpy(x.schedule.node, s->node, (size_t)s->len * sizeof *s->node);
+    Pool *pool = pool_new_child(f->pool);
+    ParetoPoint x = {peak_bytes, time, remat_schedule_copy(pool, s), pool};
     insert(f, x);
     return true;
 }

@@ -26,6 +26,13 @@ RematSchedule remat_base_schedule(Pool *pool, const RematProblem *p)
     return s;
 }
 
+RematSchedule remat_schedule_copy(Pool *pool, const RematSchedule *s)
+{
+    RematSchedule copy = {s->len, POOL_ARRAY(pool, (size_t)s->len + 1, int)};
+    memcpy(copy.node, s->node, (size_t)s->len * sizeof *s->node);
+    return copy;
+}
+
 static bool has_hints(const RematProblem *p)
 {
     for (int n = 0; n < p->n_nodes; n++)

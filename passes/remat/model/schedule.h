@@ -13,6 +13,7 @@ void remat_merge_in_place(const RematProblem *p, const RematNode *node, const bo
 
 /* Every node once, in the base order. */
 RematSchedule remat_base_schedule(Pool *pool, const RematProblem *p);
+RematSchedule remat_schedule_copy(Pool *pool, const RematSchedule *s);
 
 /* By node: a value that it made before the loss is read after it. */
 bool *remat_crossing(Pool *pool, const RematProblem *p, const RematSchedule *s);

@@ -19,7 +19,6 @@
 
 #include <limits.h>
 #include <math.h>
-#include <string.h>
 
 /* Up to how many nodes everything is done in several ways. */
 enum { SMALL = 400 };
@@ -263,9 +262,7 @@ static RematStatus answer_from_front(const RematProblem *p, const RematOptions *
     bool fits = best != NULL;
     if (!fits || o->objective == REMAT_MIN_MEMORY)
         best = &front->points.data[0];
-    *out =
-        (RematSchedule){best->schedule.len, POOL_ARRAY(pool, (size_t)best->schedule.len + 1, int)};
-    memcpy(out->node, best->schedule.node, (size_t)out->len * sizeof *out->node);
+    *out = remat_schedule_copy(pool, &best->schedule);
     if (o->notes)
         o->notes->exact = cache->exact;
     RematStatus status = cache->exact && fits ? REMAT_OPTIMAL

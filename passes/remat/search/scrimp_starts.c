@@ -10,8 +10,6 @@
 #include "passes/remat/search/lns.h"
 #include "passes/remat/solvers.h"
 
-#include <string.h>
-
 /* Up to how many nodes a solver is asked: where it takes about a second, or two: then it comes
  * first, so that the others run beside it.  With few steps the exhaustive search keeps to ancestor
  * sets, with more it has all lower sets of small graphs. */
@@ -124,8 +122,7 @@ static void ask(void *user, int k, Pool *pool)
     Pool *scratch = pool_new_child(pool);
     RematSchedule s;
     asked_first[k].solve(x->p, &o, scratch, &s);
-    x->smallest[k] = (RematSchedule){s.len, POOL_ARRAY(pool, (size_t)s.len + 1, int)};
-    memcpy(x->smallest[k].node, s.node, (size_t)s.len * sizeof *s.node);
+    x->smallest[k] = remat_schedule_copy(pool, &s);
     pool_free(scratch);
 }
 

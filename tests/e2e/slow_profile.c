@@ -5,6 +5,7 @@
 
 static const ProfileExample examples[] = {
     {"mlp.scrimp -D N=16", false},
+    {"chargpt.scrimp -D N=2 -D T=16 -D p=0.1", true},
     {"ffn.scrimp -D N=256 -D width=64 -D layers=12", true},
     {"lstm_ptb.scrimp -D N=64 -D V=10 -D H=24 -D T=4", true},
     {"demo.scrimp -D N=4 -D T=64 -D L=3", true},

@@ -5,7 +5,6 @@
 
 static const ProfileExample examples[] = {
     {"convnet.scrimp -D N=8", false},
-    {"chargpt.scrimp -D N=2 -D T=16 -D p=0.1", true},
     {"../tests/golden/memplan/pieces.scrimp", true}, /* views would change its kernels */
 };
 

@@ -94,7 +94,7 @@ static void test_bad_cache(void)
 
 /* --- damage --- */
 
-enum { MAX_FILES = 100, FLIPS = 24, CUTS = 12 };
+enum { MAX_FILES = 100, FLIPS = 12, CUTS = 6 };
 
 typedef struct Files {
     char name[MAX_FILES][64];

@@ -19,7 +19,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { SHAPES = 6, OTHER_TARGET_SHAPES = 2, ATTEMPTS = 40 };
+enum { SHAPES = 4, OTHER_TARGET_SHAPES = 1, ATTEMPTS = 40 };
 
 /* One case: the graph, its calls, its buffers. */
 typedef struct Run {

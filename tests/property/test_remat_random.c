@@ -154,7 +154,7 @@ static void check_step(uint64_t seed, int n_ops, bool evaluate)
 
 int main(void)
 {
-    uint64_t first = 1000, last = first + (uint64_t)sample_number("SCRIMP_STEPS", 13) - 1;
+    uint64_t first = 1000, last = first + (uint64_t)sample_number("SCRIMP_STEPS", 8) - 1;
     printf("seeds %llu to %llu\n", (unsigned long long)first, (unsigned long long)last);
     for (uint64_t seed = first; seed <= last && !check_failures; seed++)
         check_step(seed, 3 + (int)(seed * 7 % 45), seed % 4 == 0);

@@ -108,6 +108,6 @@ static void check_network(const Network *n, int budgets)
 int main(void)
 {
     for (size_t k = 0; k < sizeof networks / sizeof *networks; k++)
-        check_network(&networks[k], sample_number("SCRIMP_BUDGETS", 8));
+        check_network(&networks[k], sample_number("SCRIMP_BUDGETS", 5));
     return test_result();
 }

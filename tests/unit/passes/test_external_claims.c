@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { N_GRAPHS = 1000, ALL_SOLVERS_EVERY = 50, EXTREME_EVERY = 4 };
+enum { N_GRAPHS = 500, ALL_SOLVERS_EVERY = 50, EXTREME_EVERY = 4 };
 
 typedef struct Tally {
     int answers, optimal, least; /* least: as good as any, whether that is claimed or not */

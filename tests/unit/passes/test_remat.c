@@ -187,7 +187,8 @@ static struct SolutionCache *shared_cache;
 
 static bool run_pass(Pool *pool, Graph *g, const char *budget, const char *solver, PassContext *ctx)
 {
-    PlanSettings settings = {.budget = budget, .solver = solver, .no_views = true};
+    PlanSettings settings = {
+        .budget = budget, .solver = solver, .no_views = true, .effort = sample_effort()};
     *ctx = (PassContext){.graph = g,
                          .pool = pool,
                          .request = request_of(pool, g, settings),

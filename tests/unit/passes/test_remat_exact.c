@@ -71,7 +71,7 @@ int main(void)
 {
     enum { SEED = 4711 };
     const char *text = getenv("SCRIMP_PROBLEMS");
-    int n = text ? atoi(text) : 300;
+    int n = text ? atoi(text) : 150;
     Random r = {SEED};
     Tally t = {0};
     printf("seed %d, %d problems\n", SEED, n);

@@ -268,7 +268,7 @@ static void renew_checksum(char *data, size_t bytes)
 /* What was put for `solver`, changed at one byte or cut: the answer stays, the entry is renewed. */
 static void check_damage(const char *solver, bool with_checksum)
 {
-    int places = sample_number("SCRIMP_PLACES", 8);
+    int places = sample_number("SCRIMP_PLACES", 4);
     Pool *pool = pool_new();
     Shelf *s = shelf_new(pool);
     RematProblem *p = problem_new(pool);
@@ -301,7 +301,7 @@ static void test_foreign(void)
     Shelf *s = shelf_new(pool);
     RematProblem *p = problem_new(pool);
     Random r = {8};
-    RematProblem *other = layered_problem(pool, &r, 5, 2);
+    RematProblem *other = layered_problem(pool, &r, 6, 2);
     int64_t budget = (keep_all_peak(pool, p) + p->persistent_bytes) / 2;
     RematAnswer good = ask(pool, p, s, "scrimp", budget);
     ask(pool, other, s, "scrimp", budget);

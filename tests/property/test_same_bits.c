@@ -21,7 +21,7 @@ static const char *const solvers[] = {NULL, "chen", "kusumoto_approx"};
 static const char *const budgets[] = {"70%", "min"};
 enum { N_SOLVERS = sizeof solvers / sizeof *solvers, N_BUDGETS = sizeof budgets / sizeof *budgets };
 
-/* By default each solver is asked for one of the budgets, by turns. */
+/* By default each solver of a paper is asked for one of the budgets, by turns. */
 static int n_texts;
 
 static int64_t n_steps;
@@ -142,7 +142,7 @@ static void check_text(const char *text)
         check_repeatable(&keep, text);
         for (int s = 0; s < N_SOLVERS; s++)
             for (int b = 0; b < N_BUDGETS; b++)
-                if (sample_all() || (s + b + n_texts) % 2)
+                if (sample_all() || s == 0 || (s + b + n_texts) % 2)
                     check_budget(&keep, solvers[s], budgets[b], text);
         n_texts++;
         codegen_unload(keep.step);
@@ -215,7 +215,7 @@ static int number_from(const char *name, int otherwise)
 int main(void)
 {
     int models = number_from("SCRIMP_MODELS", 1);
-    n_steps = number_from("SCRIMP_STEPS", 12);
+    n_steps = number_from("SCRIMP_STEPS", 30);
     check_statistics();
     for (uint64_t seed = 100; seed < 100 + (uint64_t)models && check_failures < 5; seed++)
         for (int family = 0; family < MODEL_FAMILIES; family++)

@@ -80,14 +80,24 @@ typedef struct CallDraft {
 
 typedef struct Lowering Lowering;
 typedef void LowerRule(Lowering *l, const Node *node);
-/* The rules of a backend, by operation; a column of ops.def. */
-extern LowerRule *const cpu_rules[OP_COUNT];
+/* Sources and views cost nothing. */
+LowerRule lower_none;
+
+/* What makes code of calls. */
+struct PointProgram;
+typedef struct Backend {
+    const char *name;
+    LowerRule *const *rules; /* by operation; a column of ops.def */
+    /* Gives the call of an element-wise program (codegen/point/point.h) its code and its tasks. */
+    void (*point)(CallDraft *call, const struct PointProgram *p);
+} Backend;
+extern const Backend cpu_backend;
 
 struct Lowering {
     Pool *pool;
     const Graph *graph;
     const Target *target;
-    LowerRule *const *rules;
+    const Backend *backend;
     VEC(Call) calls;
     NodeId node; /* being lowered */
 };

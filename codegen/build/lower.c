@@ -32,11 +32,17 @@ void lower_call(Lowering *l, CallDraft draft)
     vec_push(l->pool, &l->calls, call);
 }
 
+void lower_none(Lowering *l, const Node *node)
+{
+    (void)l;
+    (void)node;
+}
+
 void lower_graph(Lowering *l)
 {
     for (size_t i = 0; i < l->graph->order.len; i++) {
         l->node = l->graph->order.data[i];
         const Node *node = graph_node(l->graph, l->node);
-        l->rules[node->op](l, node);
+        l->backend->rules[node->op](l, node);
     }
 }

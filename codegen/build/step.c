@@ -17,7 +17,7 @@ static const char *kernel_key(Pool *pool, const Target *t, const Call *call)
 
 StepProgram *step_program(Pool *pool, const Graph *g, const MemPlan *plan, const Target *target)
 {
-    Lowering l = {.pool = pool, .graph = g, .target = target, .rules = cpu_rules};
+    Lowering l = {.pool = pool, .graph = g, .target = target, .backend = &cpu_backend};
     lower_graph(&l);
     StepProgram *p = POOL_NEW(pool, StepProgram);
     *p = (StepProgram){.pool = pool,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* cpu_NAME for every name in the column `cpu` of ops.def: looks at a node and adds its calls. */
+/* Every function in the column `cpu` of ops.def: looks at a node and adds its calls. */
 #ifndef SCRIMP_CODEGEN_CPU_RULES_H
 #define SCRIMP_CODEGEN_CPU_RULES_H
 
@@ -7,7 +7,7 @@
 
 #define OP(name, min_in, max_in, n_out, op_class, shape, flops, grad, eval, access, workspace,     \
            layout, cpu, ...)                                                                       \
-    LowerRule cpu_##cpu;
+    LowerRule cpu;
 #include "ir/ops.def"
 #undef OP
 

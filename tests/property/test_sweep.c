@@ -135,7 +135,7 @@ static Graph *accepted(Pool *pool, const char *text)
 /* The code of every kernel, written by libgccjit's front end and thrown away. */
 static void try_code(Pool *pool, const Graph *g)
 {
-    Lowering l = {.pool = pool, .graph = g, .target = target_find(NULL), .rules = cpu_rules};
+    Lowering l = {.pool = pool, .graph = g, .target = target_find(NULL), .backend = &cpu_backend};
     lower_graph(&l);
     for (size_t i = 0; i < l.calls.len; i++) {
         const Call *call = &l.calls.data[i];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "codegen/cpu/point/epilogue.h"
 
-#include "codegen/cpu/point/pointwise_internal.h"
+#include "codegen/cpu/point/point_jit.h"
 #include "codegen/cpu/point/relu_mask.h"
 #include "ir/support/bug.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What a matrix kernel does with a finished accumulator vector before it is stored: adds a bias,
  * and runs the POINT operations of a fused node.  Called by the register-tile generator
- * (gemm_tile.c) and by the slow convolution loops; cpu_fused of codegen/cpu/point/pointwise.c
+ * (gemm_tile.c) and by the slow convolution loops; cpu_fused of codegen/cpu/cpu.c
  * hands fused nodes whose body has a MATRIX operation to lower_fused_matrix.
  *
  * Every result is seen as a matrix [rows, columns], columns contiguous: matmul [.., M, N] has

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Element-wise operations inside of other kernels' loops. */
-#include "codegen/cpu/point/pointwise_internal.h"
+#include "codegen/cpu/point/point_jit.h"
 
 #include "ir/support/bug.h"
 

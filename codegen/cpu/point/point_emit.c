@@ -6,7 +6,7 @@
  * into the scratch memory, when anything is to be computed at all; both - in the inner loop.  The
  * arithmetic is the same everywhere, so none of this shows in the results.  In every vector all
  * loads come before the first store: outputs may lie on inputs. */
-#include "codegen/cpu/point/pointwise_internal.h"
+#include "codegen/cpu/point/point_jit.h"
 #include "codegen/cpu/point/relu_mask.h"
 #include "codegen/cpu/point/vector_loops.h"
 
@@ -468,30 +468,8 @@ static void emit(Jit *j, const void *desc)
     pool_free(pool);
 }
 
-static void add_buffers(PointProgram *p, CallDraft *call, const CallBuf *bufs, int n_bufs)
+void point_emit_call(CallDraft *call, const PointProgram *p)
 {
-    if (n_bufs + (int)p->number.len > CALL_MAX_BUFS)
-        BUG("%s takes %d buffers and %d numbers", call->label, n_bufs, (int)p->number.len);
-    memcpy(call->buf, bufs, (size_t)n_bufs * sizeof *bufs);
-    for (int i = 0; i < n_bufs; i++)
-        call->buf[i].offset += point_move_base(p, i);
-    call->n_bufs = p->n_bufs = n_bufs;
-    for (size_t i = 0; i < p->number.len; i++)
-        call->buf[call->n_bufs++] = (CallBuf){CALL_NUMBER, p->number.data[i]};
-}
-
-void point_call(Lowering *l, PointProgram *p, const char *label, const CallBuf *bufs, int n_bufs,
-                double flops)
-{
-    for (int d = 0; d < p->rank; d++)
-        if (p->dim[d] == 0)
-            return;
-    point_collapse(p);
-    CallDraft call = {.label = label, .emit = emit, .desc = p, .n_tasks = count_tasks(p)};
-    add_buffers(p, &call, bufs, n_bufs);
-    call.key = point_key(p);
-    const Node *node = graph_node(l->graph, l->node);
-    call.flops = flops;
-    call.bytes = (double)node_bytes_moved(l->graph, node);
-    lower_call(l, call);
+    call->emit = emit;
+    call->n_tasks = count_tasks(p);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* One element-wise operation on vectors: the meaning of every POINT operation, as in
  * ir/eval_point.c. */
-#include "codegen/cpu/point/pointwise_internal.h"
+#include "codegen/cpu/point/point_jit.h"
 #include "codegen/jit/jit_short.h"
 
 #include "ir/support/bug.h"
@@ -125,13 +125,6 @@ static JitValue whole_power(Jit *j, JitValue a, int k)
             square = mul(j, square, square);
     }
     return result;
-}
-
-/* Exponents in use have exact forms; the rest goes through exp and log. */
-bool point_has_power(double e)
-{
-    double size = fabs(e);
-    return size <= 64 && size * 2 == floor(size * 2);
 }
 
 static JitValue power(Jit *j, const PointInstr *p, const JitValue *in)
@@ -285,19 +278,7 @@ static JitValue silu_grad(Jit *j, JitValue dy, JitValue x)
     return mul(j, dy, gate_slope(j, x, jit_vsigmoid(j, x), NULL));
 }
 
-/* --- attributes that change the code --- */
-
-static void describe_gelu(const Graph *g, const Node *n, PointInstr *i)
-{
-    (void)g;
-    i->flag = node_flag(n, ATTR_approx);
-}
-
-static void describe_causal_mask(const Graph *g, const Node *n, PointInstr *i)
-{
-    (void)g;
-    i->a = node_float(n, ATTR_value, -(double)INFINITY);
-}
+/* --- numbers --- */
 
 static JitValue f64(Jit *j, double v)
 {
@@ -358,7 +339,7 @@ const PointCode point_code_cos = {.unary = jit_vcos};
 const PointCode point_code_tanh = {.unary = jit_vtanh};
 const PointCode point_code_sigmoid = {.unary = jit_vsigmoid};
 const PointCode point_code_relu = {.unary = jit_vrelu, .integer = int_relu};
-const PointCode point_code_gelu = {.real = gelu, .describe = describe_gelu};
+const PointCode point_code_gelu = {.real = gelu};
 const PointCode point_code_silu = {.unary = silu};
 const PointCode point_code_cast = {.real = cast, .integer = cast};
 const PointCode point_code_add = {.binary = add, .integer = int_add};
@@ -376,13 +357,15 @@ const PointCode point_code_gt = {.real = compare_gt, .integer = compare_gt};
 const PointCode point_code_ge = {.real = compare_ge, .integer = compare_ge};
 const PointCode point_code_select = {.integer = select_lanes};
 const PointCode point_code_relu_grad = {.binary = relu_grad};
-const PointCode point_code_relu_mask_grad = {.real = relu_mask_grad, .operands = mask_operands};
+const PointCode point_code_relu_mask_grad = {.real = relu_mask_grad};
 const PointCode point_code_tanh_grad = {.binary = tanh_grad};
 const PointCode point_code_sigmoid_grad = {.binary = sigmoid_grad};
-const PointCode point_code_gelu_grad = {.real = gelu_grad, .describe = describe_gelu};
+const PointCode point_code_gelu_grad = {.real = gelu_grad};
 const PointCode point_code_silu_grad = {.binary = silu_grad};
-const PointCode point_code_causal_mask = {
-    .real = causal_mask, .describe = describe_causal_mask, .operands = coordinate_operands};
+const PointCode point_code_causal_mask = {.real = causal_mask};
+/* Programs hold what they consist of instead (codegen/point/point_nodes.c). */
+const PointCode point_code_bn_apply = {0};
+const PointCode point_code_bn_grad_x = {0};
 
 const PointCode *const point_codes[OP_COUNT] = {
 #define EACH_POINT(name) [OP_##name] = &point_code_##name,

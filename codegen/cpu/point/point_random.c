@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Random bits for dropout. */
-#include "codegen/cpu/point/pointwise_internal.h"
+#include "codegen/cpu/point/point_jit.h"
 #include "codegen/jit/jit_short.h"
 
 #include <math.h>
@@ -68,11 +68,4 @@ JitValue point_rng_key(Jit *j, const PointInstr *p, const JitValue *in)
     return sub(j, add(j, in[1], in[3]), carry);
 }
 
-static void describe_dropout(const Graph *g, const Node *n, PointInstr *i)
-{
-    (void)g;
-    i->a = node_float(n, ATTR_p, 0.5);
-}
-
-const PointCode point_code_dropout = {
-    .real = dropout, .describe = describe_dropout, .operands = generator_operands};
+const PointCode point_code_dropout = {.real = dropout};

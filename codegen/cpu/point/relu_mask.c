@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What ReLU's gradient needs of a tensor: one bit an element. */
 #include "codegen/cpu/point/relu_mask.h"
-#include "codegen/cpu/point/pointwise.h"
+#include "codegen/cpu/point/point_jit.h"
 #include "codegen/cpu/point/vector_loops.h"
 #include "codegen/cpu/rules.h"
 #include "ir/strided_view.h"

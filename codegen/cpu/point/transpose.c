@@ -2,10 +2,10 @@
 /* Transposition.  After merging dims that stay together, a permutation either keeps the last dim -
  * rows are copied by an element-wise program - or moves it: then squares of the two contiguous dims
  * are transposed, one square after the other. */
-#include "codegen/cpu/point/pointwise_internal.h"
 #include "codegen/cpu/point/vector_loops.h"
 #include "codegen/cpu/rules.h"
 #include "codegen/jit/jit_short.h"
+#include "codegen/point/point.h"
 
 enum { SQUARE = 16, SQUARES_PER_TASK = 16 };
 

@@ -7,13 +7,15 @@
  * Statistics are numerically sound for any offset of the data: all sums are of differences from the
  * channel's first element.  A chunk gives its mean and its sum of squared deviations; chunks are
  * joined as by Chan, Golub and LeVeque (1983). */
-#include "codegen/cpu/point/pointwise_internal.h"
 #include "codegen/cpu/point/vector_loops.h"
 #include "codegen/cpu/rules.h"
 #include "codegen/jit/jit_short.h"
+#include "codegen/point/point.h"
 #include "ir/strided_view.h"
 #include "ir/support/bug.h"
 #include "ir/workspace.h"
+
+#include <math.h>
 
 KERNEL_DESC_BEGIN
 typedef struct MomentsDesc {

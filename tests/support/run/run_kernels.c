@@ -110,7 +110,7 @@ KernelRun *run_new(Pool *pool, const Graph *g, const Target *target)
     KernelRun *r = POOL_NEW(pool, KernelRun);
     r->pool = pool;
     r->graph = g;
-    r->lowering = (Lowering){.pool = pool, .graph = g, .target = target, .rules = cpu_rules};
+    r->lowering = (Lowering){.pool = pool, .graph = g, .target = target, .backend = &cpu_backend};
     lower_graph(&r->lowering);
     bool compiled = run_compile(r);
     CHECK(compiled);

@@ -78,8 +78,8 @@ static void check_last(const char *name, Graph *g, NodeId node, double want)
     KernelRun *r = POOL_NEW(g->pool, KernelRun);
     r->pool = g->pool;
     r->graph = g;
-    r->lowering =
-        (Lowering){.pool = g->pool, .graph = g, .target = target_find(NULL), .rules = cpu_rules};
+    r->lowering = (Lowering){
+        .pool = g->pool, .graph = g, .target = target_find(NULL), .backend = &cpu_backend};
     lower_graph(&r->lowering);
     bool compiled = run_compile(r);
     CHECK(compiled);

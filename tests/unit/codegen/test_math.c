@@ -2,7 +2,7 @@
 /* Vector mathematics against libm in double, in units in the last place, and the lane primitives
  * against scalar C, for every instruction set that this machine runs. */
 #include "check.h"
-#include "codegen/cpu/point/pointwise.h"
+#include "codegen/cpu/point/point_jit.h"
 #include "codegen/jit/jit.h"
 
 #include <dlfcn.h>

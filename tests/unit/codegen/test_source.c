@@ -53,7 +53,8 @@ static const char *source_of(Pool *pool, const Call *c, const Target *target, co
 static const char *case_text(Pool *pool, const Case *c, const char *path)
 {
     const Graph *g = graph_of(pool, "forward", c->body);
-    Lowering l = {.pool = pool, .graph = g, .target = target_find("generic"), .rules = cpu_rules};
+    Lowering l = {
+        .pool = pool, .graph = g, .target = target_find("generic"), .backend = &cpu_backend};
     StrBuf text = strbuf_new(pool);
     lower_graph(&l);
     for (size_t i = 0; i < l.calls.len; i++) {

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Optimizer steps, running statistics and gradient clipping: element-wise programs built by hand.
  * Weights and state are updated in place: all loads of a vector come before its stores. */
-#include "codegen/cpu/point/pointwise_internal.h"
-#include "codegen/cpu/rules.h"
+#include "codegen/point/point.h"
 
 /* A program under construction over the shape of the node's first output. */
 typedef struct Build {
@@ -83,7 +82,7 @@ static int add_scaled(Build *b, double k, int x, int y)
 }
 
 /* torch.optim.SGD; formulas as in ir/eval_update.c */
-void cpu_sgd_step(Lowering *l, const Node *node)
+void point_sgd_step(Lowering *l, const Node *node)
 {
     Build b = build(l, node);
     bool has_m = node->n_in == 5;
@@ -126,7 +125,7 @@ static int moving_mean(Build *b, double beta, int mean, int x)
 
 /* What depends on scalars only is computed once per kernel call: lr / correction1 and 1 /
  * sqrt(correction2). */
-void cpu_adam_step(Lowering *l, const Node *node)
+void point_adam_step(Lowering *l, const Node *node)
 {
     Build b = build(l, node);
     int w = input(&b, 0), g = input(&b, 1), m = input(&b, 2), v = input(&b, 3);
@@ -150,7 +149,7 @@ void cpu_adam_step(Lowering *l, const Node *node)
     finish(&b);
 }
 
-void cpu_bn_running(Lowering *l, const Node *node)
+void point_bn_running(Lowering *l, const Node *node)
 {
     Build b = build(l, node);
     double momentum = node_float(node, ATTR_momentum, 0.1);
@@ -161,7 +160,7 @@ void cpu_bn_running(Lowering *l, const Node *node)
 }
 
 /* min(1, max_norm / (norm + 1e-6)); a NaN norm stays NaN */
-void cpu_clip_scale(Lowering *l, const Node *node)
+void point_clip_scale(Lowering *l, const Node *node)
 {
     Build b = build(l, node);
     int norm = add(&b, input(&b, 0), constant(&b, 1e-6));

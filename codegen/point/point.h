@@ -1,17 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Element-wise code.
+/* Element-wise programs, which every backend makes its own code of.
  *
- * A PointProgram is a straight-line program over one iteration space: registers hold one vector of
- * elements each, loads and stores have a stride per dim (0 = broadcast).  Every element-wise group,
- * fill, copy and optimizer step is such a program (pointwise.c); matrix kernels apply the POINT
- * operations of their body to accumulators with point_emit_body.
- *
- * Vectors by element type: f32 in vf, i32 and u8 in vi, bool in vi as 0 / -1. */
-#ifndef SCRIMP_CODEGEN_CPU_POINT_POINTWISE_H
-#define SCRIMP_CODEGEN_CPU_POINT_POINTWISE_H
+ * A PointProgram is a straight-line program over one iteration space: a register holds an element,
+ * or a vector of neighbours, as the backend likes; loads and stores have a stride per dim (0 =
+ * broadcast).  Every element-wise group, fill, copy and optimizer step is such a program.  What its
+ * arithmetic is, down to the bit, does not depend on the backend. */
+#ifndef SCRIMP_CODEGEN_POINT_POINT_H
+#define SCRIMP_CODEGEN_POINT_POINT_H
 
 #include "codegen/build/kernel.h"
-#include "codegen/jit/jit.h"
 
 enum { POINT_MAX_IN = 7 };
 
@@ -57,7 +54,8 @@ typedef struct PointStore {
 } PointStore;
 KERNEL_DESC(PointStore)
 
-typedef struct PointProgram {
+typedef struct PointProgram PointProgram;
+struct PointProgram {
     Pool *pool;
     int rank;
     int64_t dim[TYPE_MAX_RANK];
@@ -66,7 +64,7 @@ typedef struct PointProgram {
     VEC(PointInstr) instr;
     VEC(PointAccess) access;
     VEC(PointStore) store;
-} PointProgram;
+};
 
 PointProgram *point_program(Pool *pool, const Type *space);
 /* Row-major strides of `type` broadcast into the program's space as numpy does (axis < 0), or of a
@@ -92,34 +90,40 @@ void point_call(Lowering *l, PointProgram *p, const char *label, const CallBuf *
 /* The exponent of a power whose code depends on it; other constants are numbers of the call. */
 bool point_known_exponent(const Graph *g, const Node *n, double *e);
 
-/* The lanes of a POINT_NUMBER: number i (the place of a buffer) of the kernel. */
-JitValue point_number_lanes(Jit *j, DType dtype, int i);
-/* One instruction on vectors. */
-JitValue point_apply(Jit *j, const PointInstr *instr, const JitValue *in);
+/* Gives a register with value v, which the body does not compute: a constant, or what comes from
+ * outside.  axis as in PointSource; word >= 0: element `word` of v, the same in all lanes. */
+typedef int PointLeaf(void *user, PointProgram *p, ValueId v, int axis, int word);
 
-/* Where the elements of a body come from, for kernels with their own loops. */
-typedef struct PointSource {
-    void *user;
-    /* Value v of the body that is no POINT result (an `input`, the matrix product), for the current
-     * vector of elements, broadcast to it.  axis < 0: v is aligned with the result as numpy does;
-     * else v has one dim, which runs along `axis` of the result.  Called once per (v, axis). */
-    JitValue (*value)(void *user, ValueId v, int axis);
-    /* i64: index of lane 0 in the row-major result (dropout), and in its last two dims
-     * (causal_mask). */
-    JitValue (*linear)(void *user);
-    JitValue (*row)(void *user);
-    JitValue (*column)(void *user);
-    /* Word i of the i32[4] input v (dropout's generator), as a scalar i32. */
-    JitValue (*word)(void *user, ValueId v, int i);
-    /* Lanes of 0 / -1: the result's bits in the mask v (relu_mask). */
-    JitValue (*bits)(void *user, ValueId v);
-} PointSource;
+/* Appends the code of a body's values; reg[i] gets the register of wanted[i]. */
+void point_add_body(PointProgram *p, const Graph *g, const ValueId *wanted, int n_wanted, int *reg,
+                    PointLeaf *leaf, void *user);
+/* The same for one POINT node of a graph whose other values all are leaves. */
+int point_add_node(PointProgram *p, const Graph *g, const Node *n, PointLeaf *leaf, void *user);
+/* A number as it sits in a lane: the bits of an f32, an i32, or 0 / -1 for bool. */
+int32_t point_word(DType dtype, double value);
+/* The exponent has code of its own, so that it is part of a kernel. */
+bool point_has_power(double e);
+/* Whether an instruction has an access. */
+static inline bool point_has_access(const PointInstr *i)
+{
+    return i->op == POINT_LOAD || i->op == POINT_COORDINATE || i->op == POINT_COORDINATE_HIGH ||
+           i->op == POINT_BIT;
+}
+/* A place of the space as i32 lanes: its low or its high word. */
+int point_coordinate(PointProgram *p, PointAccess place, bool high);
+/* The channel axis of a normalisation of x. */
+int channel_axis(const Type *x, const Node *n);
 
-/* Values v of `wanted` for one vector of elements of the body; all operations between are of the
- * result's shape or broadcast to it.  Code without branches. */
-void point_emit_body(Jit *j, const Graph *body, const ValueId *wanted, int n_wanted,
-                     const PointSource *source, JitValue *result);
-
+/* Merges dims that every access walks as one and drops dims of size 1; at least one dim remains. */
+void point_collapse(PointProgram *p);
+/* Takes the start that all accesses to a buffer have in common out of the program: its bytes, for
+ * the call. */
+int64_t point_move_base(PointProgram *p, int buf);
+/* Everything the code depends on. */
+const char *point_key(const PointProgram *p);
+/* The lowering rules of what is element-wise whatever the backend (ops.def). */
+LowerRule point_node, point_fill, point_iota, point_broadcast, point_slice, point_concat, point_pad,
+    point_sgd_step, point_adam_step, point_bn_running, point_clip_scale;
 /* A group of element-wise operations as one kernel. */
 void lower_point_group(Lowering *l, const Node *node);
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Lowering of element-wise nodes and of fused groups of them. */
-#include "codegen/cpu/point/pointwise_internal.h"
-#include "codegen/cpu/rules.h"
+#include "codegen/point/point.h"
 
 #include "ir/support/bug.h"
 #include "ir/support/strbuf.h"
@@ -65,7 +64,7 @@ static int body_leaf(void *user, PointProgram *p, ValueId v, int axis, int word)
     BUG("a body reads %s, which is no input of it", graph_value(body, v)->name);
 }
 
-void cpu_pointwise(Lowering *l, const Node *node)
+void point_node(Lowering *l, const Node *node)
 {
     Bufs b = {.l = l, .node = node};
     const Type *out = value_type(l->graph, node->out[0]);

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Constants, counting, broadcast, slice, concat and pad: element-wise programs of one instruction
  * whose accesses have the strides of the operation.  Transposition has its own file. */
-#include "codegen/cpu/point/pointwise_internal.h"
-#include "codegen/cpu/point/vector_loops.h"
-#include "codegen/cpu/rules.h"
+#include "codegen/point/point.h"
 #include "ir/strided_view.h"
 
 #include <string.h>
@@ -39,47 +37,12 @@ static void fill_call(Lowering *l, const Node *node, double value)
     point_call(l, p, "fill", &buf, 1, 0);
 }
 
-void cpu_fill(Lowering *l, const Node *node)
+void point_fill(Lowering *l, const Node *node)
 {
     fill_call(l, node, node_float(node, ATTR_value, 0));
 }
 
-KERNEL_DESC_BEGIN
-typedef struct LiteralDesc {
-    int64_t n;
-    float values[];
-} LiteralDesc;
-KERNEL_DESC(LiteralDesc)
-
-static void copy_constants(Jit *j, Lanes v, void *user)
-{
-    JitValue zero = jit_i64(j, 0), v_f32 = load_lanes(j, *(JitValue *)user, zero, v, 0);
-    store_lanes(j, jit_buf(j, 0, jit_types(j)->p_f32), zero, v, v_f32);
-}
-
-static void emit_literal(Jit *j, const void *desc)
-{
-    const LiteralDesc *d = desc;
-    JitValue from = jit_tmp(j, jit_constants(j, d->values, d->n));
-    each_vector(j, d->n, 1, copy_constants, &from);
-}
-
-/* The numbers are part of the kernel's key. */
-void cpu_literal(Lowering *l, const Node *node)
-{
-    int n;
-    const double *values = node_floats(node, ATTR_values, &n);
-    size_t bytes = DESC_BYTES(LiteralDesc) + (size_t)n * sizeof(float);
-    LiteralDesc *d = pool_alloc(l->pool, bytes);
-    memset(d, 0, bytes);
-    d->n = n;
-    for (int i = 0; i < n; i++)
-        d->values[i] = (float)values[i];
-    const CallBuf buf = {node->out[0], 0};
-    lower_pod_call(l, "literal", emit_literal, d, bytes, 1, &buf, 1);
-}
-
-void cpu_iota(Lowering *l, const Node *node)
+void point_iota(Lowering *l, const Node *node)
 {
     const Type *t = value_type(l->graph, node->out[0]);
     PointProgram *p = point_program(l->pool, t);
@@ -116,7 +79,7 @@ static void copy_call(Lowering *l, const Type *space, PointAccess from, PointAcc
     point_call(l, p, label, bufs, 2, 0);
 }
 
-void cpu_broadcast(Lowering *l, const Node *node)
+void point_broadcast(Lowering *l, const Node *node)
 {
     const Type *in = value_type(l->graph, node->in[0]), *out = value_type(l->graph, node->out[0]);
     PointProgram *p = point_program(l->pool, out);
@@ -125,7 +88,7 @@ void cpu_broadcast(Lowering *l, const Node *node)
     point_call(l, p, "broadcast", bufs, 2, 0);
 }
 
-void cpu_slice(Lowering *l, const Node *node)
+void point_slice(Lowering *l, const Node *node)
 {
     const Type *in = value_type(l->graph, node->in[0]), *out = value_type(l->graph, node->out[0]);
     PointAccess from = placed(l->graph, node->in[0], 0);
@@ -137,7 +100,7 @@ void cpu_slice(Lowering *l, const Node *node)
 }
 
 /* Parts are there already. */
-void cpu_concat(Lowering *l, const Node *node)
+void point_concat(Lowering *l, const Node *node)
 {
     PointAccess to = placed(l->graph, node->out[0], 1);
     int axis = concat_axis(l->graph, node);
@@ -151,7 +114,7 @@ void cpu_concat(Lowering *l, const Node *node)
 }
 
 /* The border and the inside are written by two calls: everything is filled first. */
-void cpu_pad(Lowering *l, const Node *node)
+void point_pad(Lowering *l, const Node *node)
 {
     const Type *in = value_type(l->graph, node->in[0]), *out = value_type(l->graph, node->out[0]);
     PointAccess to = whole(out, 1);

@@ -88,7 +88,7 @@ struct PointProgram;
 typedef struct Backend {
     const char *name;
     LowerRule *const *rules; /* by operation; a column of ops.def */
-    /* Gives the call of an element-wise program (codegen/point/point.h) its code and its tasks. */
+    /* Gives the call of an element-wise program (codegen/forms/point.h) its code and its tasks. */
     void (*point)(CallDraft *call, const struct PointProgram *p);
 } Backend;
 extern const Backend cpu_backend;

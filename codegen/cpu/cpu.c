@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The backend for the cores of this machine: the lowering rule of every operation. */
-#include "codegen/cpu/gemm/matrix.h"
+#include "codegen/cpu/gemm/matrix_lower.h"
 #include "codegen/cpu/point/point_jit.h"
 #include "codegen/cpu/rules.h"
 
@@ -14,11 +14,21 @@ static LowerRule *const rules[OP_COUNT] = {
 
 const Backend cpu_backend = {.name = "cpu", .rules = rules, .point = point_emit_call};
 
+static MatrixLower *const matrix_rules[OP_COUNT] = {
+#define EACH_MATRIX(name) [OP_##name] = matrix_lower_##name,
+#include "ir/ops_by_class.h"
+};
+
+void cpu_matrix(Lowering *l, const Node *node)
+{
+    lower_matrix(l, node, matrix_rules);
+}
+
 /* By what the body holds, a matrix kernel with an epilogue or one pass over elements. */
 void cpu_fused(Lowering *l, const Node *node)
 {
     if (graph_has_matrix(node->body))
-        lower_fused_matrix(l, node);
+        lower_matrix(l, node, matrix_rules);
     else
         lower_point_group(l, node);
 }

@@ -12,7 +12,7 @@
 #define SCRIMP_CODEGEN_CPU_CONV_CONV_H
 
 #include "codegen/cpu/gemm/gemm_tile.h"
-#include "codegen/cpu/gemm/matrix.h"
+#include "codegen/cpu/gemm/matrix_lower.h"
 
 /* The forward convolution that a node belongs to.  x [images, h, w, c], y [images, oh, ow, k],
  * weights [r, s, c / groups, k], or NCHW and OIHW. */

@@ -15,6 +15,7 @@
  * The data gradient of stride s has s * s phases, each with taps of its own; a task does all phases
  * of a band of rows, so that dy is read from memory once. */
 #include "codegen/cpu/conv/conv.h"
+#include "codegen/cpu/point/epilogue_jit.h"
 #include "ir/support/divide.h"
 #include "ir/workspace.h"
 

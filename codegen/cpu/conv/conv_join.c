@@ -2,6 +2,7 @@
 /* Joins the partial sums of a weight gradient: out[row, column] = sum over chunks, in their order.
  */
 #include "codegen/cpu/conv/conv.h"
+#include "codegen/cpu/point/epilogue_jit.h"
 #include "codegen/cpu/point/vector_loops.h"
 
 int64_t conv_join_tasks(const ConvJoin *d)

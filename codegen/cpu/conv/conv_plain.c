@@ -3,6 +3,7 @@
  * groups: what is left when no faster kernel fits (NCHW graphs that no pass has rewritten, windows
  * larger than scratch). */
 #include "codegen/cpu/conv/conv.h"
+#include "codegen/cpu/point/epilogue_jit.h"
 
 typedef struct PlainEmit {
     Jit *j;

@@ -10,7 +10,7 @@
 #define SCRIMP_CODEGEN_CPU_GEMM_GEMM_H
 
 #include "codegen/cpu/gemm/gemm_tile.h"
-#include "codegen/cpu/point/epilogue.h"
+#include "codegen/forms/epilogue.h"
 
 enum {
     GEMM_A_PAD = 16,     /* floats between packed rows of A */

@@ -2,12 +2,13 @@
 /* How a matrix product is cut into tiles, blocks and tasks. */
 #include "codegen/cpu/gemm/gemm.h"
 
+#include "codegen/forms/product.h"
+
 #include "ir/support/bug.h"
 #include "ir/support/divide.h"
 #include "runtime/abi.h"
 
 enum {
-    K_BLOCK_MOST = 256,   /* rows of a packed panel: 2 vectors of 16 make 40 KiB */
     ROWS_PER_TASK = 512,  /* a block of A is packed once for all panels of a task */
     TASKS_WANTED = 12,    /* splits evenly over 2, 3, 4 and 6 threads; more tasks pack more often */
     TASK_TILES_LEAST = 4, /* rows that share a packed panel */
@@ -69,12 +70,10 @@ static bool wants_packed_a(const Gemm *g)
     return g->a_row == 1 && collides(g->a_k);
 }
 
-static void plan_k(Gemm *g, const Target *t)
+static void plan_k(Gemm *g)
 {
-    g->k_blocks = g->k > K_BLOCK_MOST ? divide_up(g->k, K_BLOCK_MOST) : 1;
-    g->k_block = divide_up(divide_up(g->k, g->k_blocks), t->vector_floats) * t->vector_floats;
-    if (g->k_block)
-        g->k_blocks = divide_up(g->k, g->k_block);
+    g->k_block = product_k_block(g->k);
+    g->k_blocks = g->k_block ? divide_up(g->k, g->k_block) : 1;
 }
 
 static double task_flops(const Gemm *g)
@@ -143,7 +142,7 @@ void gemm_plan(Gemm *g, const Target *t)
     g->shape = tile_shape(t, divide_up(g->n, t->vector_floats), g->m);
     g->rows = tile_split(g->m, g->shape.rows);
     g->panels = divide_up(g->n, panel_floats(g, t));
-    plan_k(g, t);
+    plan_k(g);
     g->private_partial = g->k_blocks > 1 && (collides(g->n) || epilogue_may_alias(&g->epilogue) ||
                                              dtype_bytes(g->epilogue.out.dtype) != 4);
     g->pack_a = wants_packed_a(g);

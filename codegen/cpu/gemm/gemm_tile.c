@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "codegen/cpu/gemm/gemm_tile.h"
+#include "codegen/cpu/point/epilogue_jit.h"
 
 #include "ir/support/bug.h"
 #include "ir/support/divide.h"

@@ -8,7 +8,7 @@
 #ifndef SCRIMP_CODEGEN_CPU_GEMM_GEMM_TILE_H
 #define SCRIMP_CODEGEN_CPU_GEMM_GEMM_TILE_H
 
-#include "codegen/cpu/point/epilogue.h"
+#include "codegen/forms/epilogue.h"
 #include "codegen/jit/jit.h"
 
 enum { TILE_MAX_ROWS = 28, TILE_MAX_VECTORS = 4, TILE_MAX_LOOPS = 4 };

@@ -5,8 +5,8 @@
 #ifndef SCRIMP_CODEGEN_CPU_POINT_POINT_JIT_H
 #define SCRIMP_CODEGEN_CPU_POINT_POINT_JIT_H
 
+#include "codegen/forms/point.h"
 #include "codegen/jit/jit.h"
-#include "codegen/point/point.h"
 
 /* The lanes of a POINT_NUMBER: number i (the place of a buffer) of the kernel. */
 JitValue point_number_lanes(Jit *j, DType dtype, int i);

@@ -363,7 +363,7 @@ const PointCode point_code_sigmoid_grad = {.binary = sigmoid_grad};
 const PointCode point_code_gelu_grad = {.real = gelu_grad};
 const PointCode point_code_silu_grad = {.binary = silu_grad};
 const PointCode point_code_causal_mask = {.real = causal_mask};
-/* Programs hold what they consist of instead (codegen/point/point_nodes.c). */
+/* Programs hold what they consist of instead (codegen/forms/point_nodes.c). */
 const PointCode point_code_bn_apply = {0};
 const PointCode point_code_bn_grad_x = {0};
 

@@ -4,8 +4,8 @@
  * are transposed, one square after the other. */
 #include "codegen/cpu/point/vector_loops.h"
 #include "codegen/cpu/rules.h"
+#include "codegen/forms/point.h"
 #include "codegen/jit/jit_short.h"
-#include "codegen/point/point.h"
 
 enum { SQUARE = 16, SQUARES_PER_TASK = 16 };
 

@@ -171,16 +171,6 @@ int row_registers(const Jit *j)
     return jit_target(j)->vector_registers / 2;
 }
 
-AxisShape axis_shape(const Type *t, int64_t axis)
-{
-    AxisShape a = {1, 1, 1};
-    if (axis < 0)
-        axis += t->rank;
-    for (int i = 0; i < t->rank; i++)
-        *(i < axis ? &a.outer : i == axis ? &a.length : &a.inner) *= t->dim[i];
-    return a;
-}
-
 int64_t items_per_task(int64_t elements)
 {
     return elements >= TASK_ELEMENTS ? 1 : TASK_ELEMENTS / (elements ? elements : 1);
@@ -198,40 +188,12 @@ JitValue part_start(Jit *j, JitValue part, int64_t units, int64_t parts)
     return divide(j, jit_mul(j, part, jit_i64(j, units)), jit_i64(j, parts));
 }
 
-int node_bufs(const Node *n, CallBuf *bufs)
-{
-    int n_bufs = 0;
-    for (int i = 0; i < n->n_in; i++)
-        bufs[n_bufs++] = (CallBuf){n->in[i], 0};
-    for (int i = 0; i < n->n_out; i++)
-        bufs[n_bufs++] = (CallBuf){n->out[i], 0};
-    return n_bufs;
-}
-
-static CallDraft pod_call(Lowering *l, const char *name, KernelEmit *emit, const void *desc,
-                          size_t bytes, int64_t n_tasks, const CallBuf *bufs, int n_bufs)
-{
-    if (n_bufs > CALL_MAX_BUFS)
-        BUG("%s takes %d buffers", name, n_bufs);
-    void *copy = pool_alloc(l->pool, bytes);
-    memcpy(copy, desc, bytes);
-    StrBuf key = strbuf_new(l->pool);
-    desc_key(&key, name, desc, bytes);
-    CallDraft call = {.key = key.text, .label = name, .emit = emit};
-    call.desc = copy;
-    call.n_tasks = n_tasks;
-    call.n_bufs = n_bufs;
-    memcpy(call.buf, bufs, (size_t)n_bufs * sizeof *bufs);
-    return call;
-}
-
 void lower_pod_call(Lowering *l, const char *name, KernelEmit *emit, const void *desc, size_t bytes,
                     int64_t n_tasks, const CallBuf *bufs, int n_bufs)
 {
-    const Node *node = graph_node(l->graph, l->node);
-    CallDraft call = pod_call(l, name, emit, desc, bytes, n_tasks, bufs, n_bufs);
-    call.flops = node_flops(l->graph, node);
-    call.bytes = (double)node_bytes_moved(l->graph, node);
+    CallDraft call = pod_call(l, name, desc, bytes, n_tasks, bufs, n_bufs);
+    call.emit = emit;
+    pod_count_work(l, &call);
     if (n_tasks > 0)
         lower_call(l, call);
 }
@@ -239,8 +201,9 @@ void lower_pod_call(Lowering *l, const char *name, KernelEmit *emit, const void 
 void lower_pod_join(Lowering *l, const char *name, KernelEmit *emit, const void *desc, size_t bytes,
                     int64_t n_tasks, const CallBuf *bufs, int n_bufs)
 {
-    CallDraft call = pod_call(l, name, emit, desc, bytes, n_tasks, bufs, n_bufs);
-    call.bytes = (double)node_workspace_bytes(l->graph, graph_node(l->graph, l->node));
+    CallDraft call = pod_call(l, name, desc, bytes, n_tasks, bufs, n_bufs);
+    call.emit = emit;
+    pod_count_join(l, &call);
     if (n_tasks > 0)
         lower_call(l, call);
 }

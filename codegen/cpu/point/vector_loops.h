@@ -3,7 +3,7 @@
 #ifndef SCRIMP_CODEGEN_CPU_POINT_VECTOR_LOOPS_H
 #define SCRIMP_CODEGEN_CPU_POINT_VECTOR_LOOPS_H
 
-#include "codegen/build/kernel.h"
+#include "codegen/forms/pod.h"
 #include "codegen/jit/jit.h"
 #include "ir/support/divide.h"
 
@@ -54,14 +54,6 @@ JitValue compensated_total(Jit *j, CompensatedSum *s);
 /* How many vectors of a row may stay in registers between passes. */
 int row_registers(const Jit *j);
 
-KERNEL_DESC_BEGIN
-/* [outer, length, inner] around an axis. */
-typedef struct AxisShape {
-    int64_t outer, length, inner;
-} AxisShape;
-KERNEL_DESC(AxisShape)
-AxisShape axis_shape(const Type *t, int64_t axis); /* negative counts from the end */
-
 /* Tasks of `per` items each: items [first, last) of the kernel call. */
 void task_items(Jit *j, int64_t per, int64_t total, JitValue *first, JitValue *last);
 /* Items of `elements` elements each in a task of about 16K elements, at least 1. */
@@ -70,8 +62,6 @@ int64_t items_per_task(int64_t elements);
  * behind the last. */
 JitValue part_start(Jit *j, JitValue part, int64_t units, int64_t parts);
 
-/* A node's inputs, then its results, as the buffers of a call; their number. */
-int node_bufs(const Node *n, CallBuf *bufs);
 /* Adds a call whose desc is plain data of DESC_BYTES(its type). */
 void lower_pod_call(Lowering *l, const char *name, KernelEmit *emit, const void *desc, size_t bytes,
                     int64_t n_tasks, const CallBuf *bufs, int n_bufs);

@@ -9,8 +9,8 @@
  * joined as by Chan, Golub and LeVeque (1983). */
 #include "codegen/cpu/point/vector_loops.h"
 #include "codegen/cpu/rules.h"
+#include "codegen/forms/point.h"
 #include "codegen/jit/jit_short.h"
-#include "codegen/point/point.h"
 #include "ir/strided_view.h"
 #include "ir/support/bug.h"
 #include "ir/workspace.h"

@@ -5,19 +5,7 @@
 #define SCRIMP_CODEGEN_CPU_REDUCE_LOSS_TOTALS_H
 
 #include "codegen/cpu/point/vector_loops.h"
-
-enum { LOSS_MEAN, LOSS_SUM, LOSS_NONE };
-
-KERNEL_DESC_BEGIN
-typedef struct LossDesc {
-    int64_t outer, classes, inner;
-    int64_t label_type, ignore, chunks, partial_bytes;
-    int64_t weighted, reduction;
-    double smoothing;
-} LossDesc;
-KERNEL_DESC(LossDesc)
-
-LossDesc loss_describe(const Lowering *l, const Node *n);
+#include "codegen/forms/loss.h"
 
 /* Label of line i as i64, -1 when it takes no part; labels are buffer 1. */
 JitValue loss_label(Jit *j, const LossDesc *d, JitValue i);

@@ -7,31 +7,12 @@
  * second call joins in order. */
 #include "codegen/cpu/point/vector_loops.h"
 #include "codegen/cpu/rules.h"
+#include "codegen/forms/reduction.h"
 #include "codegen/jit/jit_short.h"
 #include "ir/support/bug.h"
 #include "ir/workspace.h"
 
 #include <math.h>
-
-enum { REDUCE_DIMS = TYPE_MAX_RANK };
-
-KERNEL_DESC_BEGIN
-/* Mixed-base numbers: element i of the set is at the sum of its digits times the strides. */
-typedef struct Digits {
-    int64_t n; /* dims in use */
-    int64_t dim[REDUCE_DIMS], stride[REDUCE_DIMS];
-    int64_t count;
-} Digits;
-
-typedef struct ReduceDesc {
-    Digits kept, reduced;                   /* without the last dim */
-    int64_t inner, inner_kept;              /* size of the last dim; flag */
-    int64_t results, chunks, partial_bytes; /* chunks: 0 = each result alone */
-    int64_t op;                             /* OpKind */
-    int64_t dtype;
-    double scale;
-} ReduceDesc;
-KERNEL_DESC(ReduceDesc)
 
 static const double minus_inf = -(double)INFINITY;
 
@@ -371,81 +352,23 @@ static void emit_integers(Jit *j, const void *desc)
     jit_end_for(j, &kept);
 }
 
-/* --- from the node --- */
-
-static void add_digit(Digits *set, int64_t dim, int64_t stride)
-{
-    set->dim[set->n] = dim;
-    set->stride[set->n++] = stride;
-    set->count *= dim;
-}
-
-static void reduced_axes(const Node *n, int rank, bool *reduced)
-{
-    int count;
-    const int64_t *axes = node_ints(n, ATTR_axes, &count);
-    for (int i = 0; i < rank; i++)
-        reduced[i] = n->op == OP_sumsq || !node_attr(n, ATTR_axes);
-    for (int i = 0; i < count; i++)
-        reduced[axes[i] < 0 ? axes[i] + rank : axes[i]] = true;
-}
-
-/* Dims from the last to the first, neighbours of one kind merged; digits are stored first dim
- * first. */
-static void split_dims(const Type *t, const bool *reduced, ReduceDesc *d)
-{
-    int64_t dim[TYPE_MAX_RANK], stride[TYPE_MAX_RANK], step = 1;
-    bool kind[TYPE_MAX_RANK];
-    int n = 0;
-    for (int i = t->rank - 1; i >= 0; i--) {
-        if (t->dim[i] == 1)
-            continue;
-        if (n && kind[n - 1] == reduced[i]) {
-            dim[n - 1] *= t->dim[i];
-        } else {
-            dim[n] = t->dim[i];
-            stride[n] = step;
-            kind[n++] = reduced[i];
-        }
-        step *= t->dim[i];
-    }
-    d->inner = n ? dim[0] : 1;
-    d->inner_kept = n ? !kind[0] : 1;
-    for (int i = n - 1; i >= 1; i--)
-        add_digit(kind[i] ? &d->reduced : &d->kept, dim[i], stride[i]);
-}
-
-static ReduceDesc describe(const Lowering *l, const Node *n)
-{
-    const Type *t = value_type(l->graph, n->in[0]);
-    bool reduced[TYPE_MAX_RANK];
-    ReduceDesc d = {.kept = {.count = 1}, .reduced = {.count = 1}, .op = n->op, .scale = 1};
-    reduced_axes(n, t->rank, reduced);
-    split_dims(t, reduced, &d);
-    d.dtype = t->dtype;
-    d.results = type_elements(value_type(l->graph, n->out[0]));
-    if (n->op == OP_mean)
-        d.scale = (double)d.results / (double)type_elements(t);
-    return d;
-}
+/* --- calls --- */
 
 static void lower_integers(Lowering *l, const Node *n, ReduceDesc *d)
 {
     const CallBuf bufs[] = {{n->in[0], 0}, {n->out[0], 0}};
-    add_digit(d->inner_kept ? &d->kept : &d->reduced, d->inner, 1);
+    reduce_add_digit(d->inner_kept ? &d->kept : &d->reduced, d->inner, 1);
     lower_pod_call(l, "reduce_int", emit_integers, d, DESC_BYTES(ReduceDesc), d->kept.count, bufs,
                    2);
 }
 
 void cpu_reduce(Lowering *l, const Node *n)
 {
-    ReduceDesc d = describe(l, n);
+    ReduceDesc d = reduce_describe(l, n);
     if (d.dtype != DTYPE_F32) {
         lower_integers(l, n, &d);
         return;
     }
-    d.chunks = reduce_chunks(l->graph, n);
-    d.partial_bytes = reduce_partial_bytes(l->graph, n);
     CallBuf bufs[] = {{n->in[0], 0}, {d.chunks ? VALUE_NONE : n->out[0], 0}};
     lower_pod_call(l, op_name(n->op), emit_reduce, &d, DESC_BYTES(ReduceDesc), reduce_tasks(&d),
                    bufs, 2);

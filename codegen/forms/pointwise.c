@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Lowering of element-wise nodes and of fused groups of them. */
-#include "codegen/point/point.h"
+#include "codegen/forms/point.h"
 
 #include "ir/support/bug.h"
 #include "ir/support/strbuf.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Optimizer steps, running statistics and gradient clipping: element-wise programs built by hand.
  * Weights and state are updated in place: all loads of a vector come before its stores. */
-#include "codegen/point/point.h"
+#include "codegen/forms/point.h"
 
 /* A program under construction over the shape of the node's first output. */
 typedef struct Build {

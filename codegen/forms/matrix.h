@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* A MATRIX operation being lowered, alone or inside a fused node: where its operands and its result
  * are. */
-#ifndef SCRIMP_CODEGEN_CPU_GEMM_MATRIX_H
-#define SCRIMP_CODEGEN_CPU_GEMM_MATRIX_H
+#ifndef SCRIMP_CODEGEN_FORMS_MATRIX_H
+#define SCRIMP_CODEGEN_FORMS_MATRIX_H
 
-#include "codegen/cpu/point/epilogue.h"
+#include "codegen/forms/epilogue.h"
 
 typedef struct MatrixNode {
     Lowering *l;
@@ -23,12 +23,9 @@ int matrix_add_operand(const MatrixNode *m, CallDraft *call, int i);
 /* Bias (operand `bias`, -1 or past the operands: none) and the operations of the fused node. */
 Epilogue matrix_epilogue(const MatrixNode *m, CallDraft *call, int bias);
 
-/* Adds the calls of the operation: a rule for every MATRIX operation, in its file. */
+/* Adds the calls of a MATRIX operation; a backend has one for each. */
 typedef void MatrixLower(const MatrixNode *m);
-#define EACH_MATRIX(name) MatrixLower matrix_lower_##name;
-#include "ir/ops_by_class.h"
-
-/* A group whose body has a MATRIX operation: its kernel, with the rest as its epilogue. */
-void lower_fused_matrix(Lowering *l, const Node *fused);
+/* A MATRIX node, or a group whose body has one: its kernel, with the rest as its epilogue. */
+void lower_matrix(Lowering *l, const Node *node, MatrixLower *const rules[OP_COUNT]);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Element-wise programs from nodes of a graph and from bodies of fused groups. */
-#include "codegen/point/point.h"
+#include "codegen/forms/point.h"
 
 #include "ir/support/bug.h"
 

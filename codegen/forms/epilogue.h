@@ -1,16 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What a matrix kernel does with a finished accumulator vector before it is stored: adds a bias,
- * and runs the POINT operations of a fused node.  Called by the register-tile generator
- * (gemm_tile.c) and by the slow convolution loops; cpu_fused of codegen/cpu/cpu.c
- * hands fused nodes whose body has a MATRIX operation to lower_fused_matrix.
+/* What a matrix kernel does with a finished sum before it is stored: adds a bias, and runs the
+ * POINT operations of a fused node.
  *
  * Every result is seen as a matrix [rows, columns], columns contiguous: matmul [.., M, N] has
  * batch*M rows, an NHWC image has N*H*W rows of C columns. */
-#ifndef SCRIMP_CODEGEN_CPU_POINT_EPILOGUE_H
-#define SCRIMP_CODEGEN_CPU_POINT_EPILOGUE_H
+#ifndef SCRIMP_CODEGEN_FORMS_EPILOGUE_H
+#define SCRIMP_CODEGEN_FORMS_EPILOGUE_H
 
 #include "codegen/build/kernel.h"
-#include "codegen/jit/jit.h"
 #include "ir/support/strbuf.h"
 
 enum { EPILOGUE_MAX_INPUTS = 80 };
@@ -24,14 +21,14 @@ typedef struct EpilogueInput {
 typedef struct Epilogue {
     int bias_buf;      /* f32[columns]; -1: none */
     const Graph *body; /* of the fused node; NULL: none */
-    ValueId acc;       /* the body's value that the accumulator (with bias) is */
+    ValueId acc;       /* the body's value that the sum (with bias) is */
     ValueId result;    /* the body's value to be stored */
     Type out;          /* its type: [.., columns] */
     int n_inputs;      /* operands besides the matrix operation's own */
     EpilogueInput input[EPILOGUE_MAX_INPUTS];
 } Epilogue;
 
-/* No bias and no body: the accumulator is stored as `out`. */
+/* No bias and no body: the sum is stored as `out`. */
 Epilogue epilogue_none(const Type *out);
 /* Adds the operations of the fused node being lowered (a graph's node); the inputs and constants of
  * the body that they need are appended to call->buf. */
@@ -46,9 +43,4 @@ void epilogue_key(StrBuf *key, const Epilogue *e);
     matrix_key(pool, what, desc, DESC_BYTES_BEFORE(T, epilogue), &(desc)->epilogue)
 const char *matrix_key(Pool *pool, const char *what, const void *desc, size_t bytes,
                        const Epilogue *e);
-/* Stores the f32 vector acc of columns col.. of row in buffer out_buf, through bias and body.
- * n_valid: how many lanes exist (1..lanes); NULL = all. */
-void epilogue_store(Jit *j, const Epilogue *e, int out_buf, JitValue acc, JitValue row,
-                    JitValue col, JitValue n_valid);
-
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Constants, counting, broadcast, slice, concat and pad: element-wise programs of one instruction
  * whose accesses have the strides of the operation.  Transposition has its own file. */
-#include "codegen/point/point.h"
+#include "codegen/forms/point.h"
 #include "ir/strided_view.h"
 
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Building element-wise programs, their canonical form, and the call that runs one. */
-#include "codegen/point/point.h"
+#include "codegen/forms/point.h"
 
 #include "ir/strided_view.h"
 #include "ir/support/bug.h"

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "codegen/cpu/gemm/matrix.h"
-#include "codegen/cpu/rules.h"
+#include "codegen/forms/matrix.h"
 
 #include "ir/support/bug.h"
 
@@ -55,12 +54,7 @@ Epilogue matrix_epilogue(const MatrixNode *m, CallDraft *call, int bias)
     return e;
 }
 
-static MatrixLower *const rules[OP_COUNT] = {
-#define EACH_MATRIX(name) [OP_##name] = matrix_lower_##name,
-#include "ir/ops_by_class.h"
-};
-
-void lower_fused_matrix(Lowering *l, const Node *fused)
+static void lower_fused(Lowering *l, const Node *fused, MatrixLower *const rules[OP_COUNT])
 {
     const Graph *body = fused->body;
     for (size_t i = 0; i < body->order.len; i++) {
@@ -73,7 +67,10 @@ void lower_fused_matrix(Lowering *l, const Node *fused)
     BUG("a fused group without a matrix operation");
 }
 
-void cpu_matrix(Lowering *l, const Node *node)
+void lower_matrix(Lowering *l, const Node *node, MatrixLower *const rules[OP_COUNT])
 {
-    rules[node->op](&(MatrixNode){l, l->graph, node, NULL});
+    if (node->op == OP_fused)
+        lower_fused(l, node, rules);
+    else
+        rules[node->op](&(MatrixNode){l, l->graph, node, NULL});
 }

@@ -5,8 +5,8 @@
  * or a vector of neighbours, as the backend likes; loads and stores have a stride per dim (0 =
  * broadcast).  Every element-wise group, fill, copy and optimizer step is such a program.  What its
  * arithmetic is, down to the bit, does not depend on the backend. */
-#ifndef SCRIMP_CODEGEN_POINT_POINT_H
-#define SCRIMP_CODEGEN_POINT_POINT_H
+#ifndef SCRIMP_CODEGEN_FORMS_POINT_H
+#define SCRIMP_CODEGEN_FORMS_POINT_H
 
 #include "codegen/build/kernel.h"
 

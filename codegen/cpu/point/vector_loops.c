@@ -139,6 +139,62 @@ JitValue accumulated_max(Jit *j, Accumulator *a)
     return join(j, a, jit_vmax_keep);
 }
 
+/* --- lines --- */
+
+/* Vectors of as many elements as the widest have. */
+static int vectors_of_lanes(const Jit *j)
+{
+    return LINE_LANES / jit_lanes(j);
+}
+
+int line_ways(const Jit *j)
+{
+    return LINE_SUMS / jit_lanes(j);
+}
+
+Accumulator line_accumulator(Jit *j, JitValue start)
+{
+    return accumulator(j, line_ways(j), start);
+}
+
+/* The widest vectors would be four: they are added in pairs, then the lanes half onto half. */
+JitValue line_sum(Jit *j, const Accumulator *a)
+{
+    int n = vectors_of_lanes(j);
+    JitValue v[LINE_LANES];
+    for (int i = 0; i < n; i++) {
+        JitValue low = add(j, jit_get(a->var[i]), jit_get(a->var[n + i]));
+        JitValue high = add(j, jit_get(a->var[2 * n + i]), jit_get(a->var[3 * n + i]));
+        v[i] = add(j, low, high);
+    }
+    for (; n > 1; n /= 2)
+        for (int i = 0; i < n / 2; i++)
+            v[i] = add(j, v[i], v[i + n / 2]);
+    return jit_hsum(j, v[0]);
+}
+
+/* What is left of less than LINE_LANES elements, a vector after the other. */
+static void line_tail(Jit *j, JitValue at, JitValue to, EachVector *body, void *user)
+{
+    JitValue lanes = jit_i64(j, jit_lanes(j));
+    for (int way = 0; way < vectors_of_lanes(j); way++) {
+        JitValue first = way ? add(j, at, jit_i64(j, (int64_t)way * jit_lanes(j))) : at;
+        JitIf any = jit_if(j, jit_compare(j, JIT_LT, first, to));
+        JitValue n = jit_tmp(j, jit_min_i64(j, jit_sub(j, to, first), lanes));
+        body(j, (Lanes){first, n, way}, user);
+        jit_end_if(j, &any);
+    }
+}
+
+void each_line_vector_between(Jit *j, JitValue from, JitValue to, int64_t end, EachVector *body,
+                              void *user)
+{
+    JitValue at = vectors_between(j, from, to, line_ways(j), body, user);
+    at = vectors_between(j, at, to, vectors_of_lanes(j), body, user);
+    if (end < 0 || end % LINE_LANES != 0)
+        line_tail(j, jit_tmp(j, at), to, body, user);
+}
+
 CompensatedSum compensated_sum(Jit *j)
 {
     CompensatedSum s = {jit_var(j, jit_types(j)->vf, "sum"), jit_var(j, jit_types(j)->vf, "lost")};

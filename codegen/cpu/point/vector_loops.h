@@ -42,6 +42,18 @@ void accumulate_max(Jit *j, Accumulator *a, Lanes v, JitValue term); /* NaN in t
 JitValue accumulated(Jit *j, Accumulator *a); /* the sum of all ways, in order */
 JitValue accumulated_max(Jit *j, Accumulator *a);
 
+/* Along a line, element i is in partial sum i modulo LINE_SUMS, and the partial sums are joined in
+ * one order, whatever the width of the vectors: the same bits everywhere.  line_ways: for
+ * each_vector. */
+enum { LINE_LANES = 16, LINE_SUMS = 64 };
+int line_ways(const Jit *j);
+Accumulator line_accumulator(Jit *j, JitValue start);
+JitValue line_sum(Jit *j, const Accumulator *a); /* a scalar f32 */
+/* Elements [from, to) known at run time, from a multiple of LINE_LANES: those behind the last whole
+ * round of LINE_SUMS are in partial sum i modulo LINE_LANES.  end as in each_vector_between. */
+void each_line_vector_between(Jit *j, JitValue from, JitValue to, int64_t end, EachVector *body,
+                              void *user);
+
 /* A sum of vectors that keeps what its additions round off: as good as one of twice the precision.
  * For the joining of partial sums, which are few, and whose errors would all be seen. */
 typedef struct CompensatedSum {

@@ -40,7 +40,7 @@ static JitValue loss_of_line(Jit *j, LossLine *l, JitValue line, JitValue label)
     loss_scan_line(j, l);
     JitValue x = jit_load(j, l->x, add(j, l->offset, label));
     JitValue picked = sub(j, splat(j, x), l->max);
-    JitValue all = splat(j, jit_hsum(j, accumulated(j, &l->all)));
+    JitValue all = splat(j, line_sum(j, &l->all));
     if (l->weight)
         l->label_weight = splat(j, loss_class_weight(j, l, label));
     return jit_lane(j, line_loss(j, l, jit_vlog(j, l->sum), picked, all), 0);

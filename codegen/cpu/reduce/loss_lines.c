@@ -60,18 +60,16 @@ static void exp_pass(Jit *j, Lanes v, void *user)
     accumulate(j, &l->all, v, l->weight ? mul(j, d, loss_class_weights(j, l, v)) : d);
 }
 
-enum { WAYS = 4 };
-
 void loss_scan_line(Jit *j, LossLine *l)
 {
     int64_t n = l->d->classes;
-    l->acc = accumulator(j, WAYS, jit_vf(j, minus_inf));
-    each_vector(j, n, WAYS, max_pass, l);
+    l->acc = line_accumulator(j, jit_vf(j, minus_inf));
+    each_vector(j, n, line_ways(j), max_pass, l);
     l->max = splat(j, jit_hmax(j, accumulated_max(j, &l->acc)));
-    l->acc = accumulator(j, WAYS, jit_vf(j, 0));
-    l->all = accumulator(j, WAYS, jit_vf(j, 0));
-    each_vector(j, n, WAYS, exp_pass, l);
-    l->sum = splat(j, jit_hsum(j, accumulated(j, &l->acc)));
+    l->acc = line_accumulator(j, jit_vf(j, 0));
+    l->all = line_accumulator(j, jit_vf(j, 0));
+    each_vector(j, n, line_ways(j), exp_pass, l);
+    l->sum = splat(j, line_sum(j, &l->acc));
 }
 
 /* --- across lines --- */

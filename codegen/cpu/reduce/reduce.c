@@ -183,13 +183,10 @@ static void columns_whole(Jit *j, Columns *c)
 
 /* --- last dim reduced --- */
 
-enum { ROW_WAYS = 4 };
-
 static void store_result(Jit *j, Fold *f, JitValue out, JitValue kept)
 {
     const JitTypes *t = jit_types(j);
-    JitValue v = folded(j, f);
-    JitValue r = is_max(f->d) ? max_lane(j, v) : jit_hsum(j, v);
+    JitValue r = is_max(f->d) ? max_lane(j, folded(j, f)) : line_sum(j, &f->acc);
     if (f->d->scale != 1 && !f->d->chunks)
         r = jit_mul(j, r, jit_f32(j, f->d->scale));
     jit_store(j, out, kept, jit_cast(j, r, t->f32));
@@ -201,13 +198,13 @@ static void fold_rows(Jit *j, Fold *f, JitValue kept, JitValue r0, JitValue r1, 
                       JitValue to)
 {
     JitValue base = offset_of(j, &f->d->kept, kept);
-    f->acc = accumulator(j, ROW_WAYS, jit_vf(j, start_of(f->d)));
+    f->acc = line_accumulator(j, jit_vf(j, start_of(f->d)));
     JitLoop r = jit_for(j, r0, r1, 1, "r");
     f->offset = add(j, base, offset_of(j, &f->d->reduced, jit_index(&r)));
     if (from)
-        each_vector_between(j, from, to, f->d->inner, ROW_WAYS, fold_vector, f);
+        each_line_vector_between(j, from, to, f->d->inner, fold_vector, f);
     else
-        each_vector(j, f->d->inner, ROW_WAYS, fold_vector, f);
+        each_vector(j, f->d->inner, line_ways(j), fold_vector, f);
     jit_end_for(j, &r);
 }
 

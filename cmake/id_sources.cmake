@@ -4,7 +4,8 @@
 # solver: how a problem is answered; what the problem is, is part of an answer's key.
 function(id_sources what folder out)
   if(what STREQUAL "generator")
-    file(GLOB_RECURSE sources ${ARGN} ${folder}/codegen/*.c ${folder}/codegen/*.h ${folder}/ir/*.def ${folder}/ir/*.h
+    file(GLOB_RECURSE sources ${ARGN} ${folder}/codegen/*.c ${folder}/codegen/*.h
+         ${folder}/codegen/*.cuh ${folder}/ir/*.def ${folder}/ir/*.h
          ${folder}/ir/support/*.h ${folder}/ir/workspace.c ${folder}/passes/memplan/memplan.h ${folder}/runtime/abi.h)
   else()
     file(GLOB_RECURSE sources ${ARGN} ${folder}/passes/remat/*.c ${folder}/passes/remat/*.h ${folder}/passes/remat/*.def

@@ -6,7 +6,7 @@
 #define MUST(name) {ATTR_##name, true},
 #define MAY(name)  {ATTR_##name, false},
 #define OP(name, min_in, max_in, n_out, op_class, shape, flops, grad, eval, access, workspace,     \
-           layout, cpu, attributes)                                                                \
+           layout, cpu, cuda, attributes)                                                          \
     static const OpAttr attrs_of_##name[] = {attributes{ATTR_COUNT, false}};
 #include "ir/ops.def"
 #undef OP

@@ -18,11 +18,13 @@ typedef void ScrimpKernel(char *const *buf, int64_t begin, int64_t end, char *sc
 typedef struct ScrimpContext ScrimpContext;
 struct ScrimpContext {
     char *arena;
-    /* Runs all tasks of one kernel and returns when they are done.  call: index of the call in the
-     * step. */
+    /* Runs all tasks of one kernel and returns when they are done, or, on a device, when they are
+     * in line behind what runs before them.  call: index of the call in the step.  On a device,
+     * kernel is the kernel's number, and a task is a block of threads, which gets buf as a struct.
+     */
     void (*run)(ScrimpContext *ctx, int32_t call, ScrimpKernel *kernel, char *const *buf,
                 int64_t n_tasks);
-    void *threads; /* of the runtime */
+    void *threads; /* of the runtime, with what else it needs to run kernels */
     void *profile; /* of the runtime; NULL when not measuring */
 };
 

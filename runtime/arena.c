@@ -74,9 +74,8 @@ static bool touch(const Arena *arena, RtError *err)
     return true;
 }
 
-bool arena_map(Arena *arena, int64_t bytes, RtError *err)
+bool arena_reserve(Arena *arena, int64_t bytes, RtError *err)
 {
-    malloc_trim(0); /* what planning and compiling have freed is the arena's to use */
     *arena = (Arena){.bytes = bytes};
     int64_t page = sysconf(_SC_PAGESIZE), size;
     if (bytes < 0 || !rt_add(bytes, 2 * page - 1, &size))
@@ -88,8 +87,16 @@ bool arena_map(Arena *arena, int64_t bytes, RtError *err)
     arena->base = base;
     arena->mapped = size - page;
     mprotect(base + arena->mapped, (size_t)page, PROT_NONE);
+    return true;
+}
+
+bool arena_map(Arena *arena, int64_t bytes, RtError *err)
+{
+    malloc_trim(0); /* what planning and compiling have freed is the arena's to use */
+    if (!arena_reserve(arena, bytes, err))
+        return false;
     if (arena->mapped)
-        madvise(base, (size_t)arena->mapped, MADV_HUGEPAGE); /* advice: may be refused */
+        madvise(arena->base, (size_t)arena->mapped, MADV_HUGEPAGE); /* advice: may be refused */
     if (touch(arena, err))
         return true;
     arena_unmap(arena);

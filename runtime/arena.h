@@ -15,6 +15,9 @@ typedef struct Arena {
 /* Maps and touches bytes (zeros).  False, with the numbers and a way out in err, when the address
  * limit, the machine or the control group has not that much left. */
 bool arena_map(Arena *arena, int64_t bytes, RtError *err);
+/* The same without touching: what is never written takes no memory.  For the image of an arena that
+ * lies elsewhere. */
+bool arena_reserve(Arena *arena, int64_t bytes, RtError *err);
 void arena_unmap(Arena *arena);
 
 /* Fills [offset, offset + bytes) with NaNs (0x7fc5ca1a): a stale read then shows in every result.

@@ -7,7 +7,9 @@
 #include "codegen/build/kernel.h"
 
 typedef struct CodegenOptions {
-    const char *march; /* NULL = this host */
+    const char *march;      /* NULL = this host */
+    const Backend *backend; /* NULL = cpu_backend */
+    const char *arch;       /* of the backend's device */
     const char
         *cache_dir; /* NULL = $SCRIMP_CACHE, else $XDG_CACHE_HOME/scrimp, else ~/.cache/scrimp */
     int jobs;       /* child processes at once; 0 = number of cores */
@@ -17,12 +19,20 @@ typedef struct CodegenOptions {
     void *user;
 } CodegenOptions;
 
+/* A kernel that is no part of the step's shared object: what a device loads. */
+typedef struct StepKernel {
+    const char *symbol;
+    const void *image;
+    int threads; /* of a task */
+} StepKernel;
+
 /* A loaded step.  calls: what scrimp_step runs, in order (for profiles). */
 typedef struct Step {
     ScrimpStep *run;
     Image image;
     const char *key; /* content key: equal keys run equal code at equal offsets */
     int n_calls, n_kernels, n_compiled; /* compiled: kernels that were not in the cache */
+    const StepKernel *kernel;           /* NULL: all are linked */
     const Call *calls;
     const char *const *call_key; /* by call: the identity of its kernel (CallList) */
     double compile_seconds;
@@ -51,9 +61,10 @@ typedef struct ExportFiles {
  * arena. */
 bool codegen_export(Pool *pool, const Graph *g, const MemPlan *plan, const CodegenOptions *o,
                     const ExportFiles *files, const char **error);
-/* Assembly text of the whole step, for `dump --stage=asm`, and the list of kernels and calls for
- * `--stage=code`. */
+/* What `dump` shows: the list of kernels and calls; their assembly; what the backend's compiler
+ * compiles. */
+typedef enum CodeDump { DUMP_CALLS, DUMP_ASSEMBLY, DUMP_TEXT } CodeDump;
 bool codegen_dump(Pool *pool, const Graph *g, const MemPlan *plan, const CodegenOptions *o,
-                  bool assembly, FILE *out, const char **error);
+                  CodeDump what, FILE *out, const char **error);
 
 #endif

@@ -33,7 +33,8 @@ enum { MOST_OBJECT_BYTES = 1 << 30 };
 
 static const char *object_path(const Build *b, int kernel)
 {
-    return scratch_path(b->program->pool, &b->scratch, b->program->kernel_key[kernel], "o");
+    return scratch_path(b->program->pool, &b->scratch, b->program->kernel_key[kernel],
+                        b->program->backend->object);
 }
 
 static const char *linked_path(const Build *b)
@@ -63,7 +64,8 @@ static bool keep_object(const Build *b, int kernel, char *message, size_t size)
     if (!bytes)
         error = pool_printf(pool, "cannot read %s: %s", path, strerror(errno));
     else
-        cache_put(pool, b->cache, b->program->kernel_key[kernel], "o", bytes, n, &error);
+        cache_put(pool, b->cache, b->program->kernel_key[kernel], b->program->backend->object,
+                  bytes, n, &error);
     if (error)
         snprintf(message, size, "%s", error);
     return !error;
@@ -74,10 +76,9 @@ static bool compile_kernel(void *user, int index, char *message, size_t size)
 {
     const Build *b = user;
     int kernel = b->missing[index];
-    Jit *j = job_kernel(b->program, kernel);
-    const char *error = NULL;
-    bool ok = jit_write_object(j, object_path(b, kernel), &error);
-    return job_end(j, ok, error, message, size) && keep_object(b, kernel, message, size);
+    return b->program->backend->compile(b->program, kernel, object_path(b, kernel), message,
+                                        size) &&
+           keep_object(b, kernel, message, size);
 }
 
 static const char *kernel_name(void *user, int index)
@@ -103,15 +104,16 @@ static bool link_step(void *user, int index, char *message, size_t size)
     (void)index;
     const Build *b = user;
     const StepProgram *p = b->program;
-    const char **objects = POOL_ARRAY(p->pool, (size_t)p->n_kernels + 2, const char *);
-    for (int k = 0; k < p->n_kernels; k++)
+    int n = p->backend->linked ? p->n_kernels : 0;
+    const char **objects = POOL_ARRAY(p->pool, (size_t)n + 2, const char *);
+    for (int k = 0; k < n; k++)
         objects[k] = object_path(b, k);
-    objects[p->n_kernels] = "-Xlinker";
-    objects[p->n_kernels + 1] = export_option(b);
+    objects[n] = "-Xlinker";
+    objects[n + 1] = export_option(b);
     Jit *j = jit_new(p->target, false);
     step_emit(j, p);
     const char *error = NULL;
-    bool ok = jit_write_shared(j, linked_path(b), objects, p->n_kernels + 2, &error);
+    bool ok = jit_write_shared(j, linked_path(b), objects, n + 2, &error);
     return job_end(j, ok, error, message, size);
 }
 
@@ -134,7 +136,8 @@ static bool collect_objects(Build *b, const char **error)
     for (int k = 0; k < p->n_kernels; k++) {
         size_t n;
         Pool *pool = pool_new_child(p->pool);
-        const char *bytes = cache_get(pool, b->cache, p->kernel_key[k], "o", &n, &fault);
+        const char *bytes =
+            cache_get(pool, b->cache, p->kernel_key[k], p->backend->object, &n, &fault);
         bool ok = !bytes || fd_create(object_path(b, k), bytes, n);
         if (!ok)
             *error = pool_printf(p->pool, "cannot write %s: %s (set TMPDIR)", object_path(b, k),
@@ -142,7 +145,7 @@ static bool collect_objects(Build *b, const char **error)
         if (!bytes)
             b->missing[b->n_missing++] = k;
         if (fault && n_bad++ == 0)
-            first = pool_printf(p->pool, "%s.o: %s", p->kernel_key[k], fault);
+            first = pool_printf(p->pool, "%s.%s: %s", p->kernel_key[k], p->backend->object, fault);
         pool_free(pool);
         if (!ok)
             return false;
@@ -211,6 +214,11 @@ const Target *codegen_target(Pool *pool, const char *march, bool run, const char
     return t;
 }
 
+StepTarget step_target(const CodegenOptions *o, const Target *target)
+{
+    return (StepTarget){o->backend ? o->backend : &cpu_backend, target, o->arch};
+}
+
 bool codegen_build_so(const StepProgram *program, const CodegenOptions *o, const char *so_path,
                       const char **error)
 {
@@ -225,6 +233,29 @@ bool codegen_build_so(const StepProgram *program, const CodegenOptions *o, const
     if (bytes && !ok)
         *error = pool_printf(program->pool, "cannot write %s: %s", so_path, strerror(errno));
     return ok;
+}
+
+/* Kernels that the step names by number: the cache has them by now, but may lose them. */
+static bool load_kernels(const Build *b, Step *step, const char **error)
+{
+    const StepProgram *p = b->program;
+    if (p->backend->linked)
+        return true;
+    StepKernel *kernel = POOL_ARRAY(p->pool, (size_t)p->n_kernels + 1, StepKernel);
+    for (int k = 0; k < p->n_kernels; k++) {
+        size_t n;
+        const char *fault = NULL;
+        kernel[k] =
+            (StepKernel){step_kernel_symbol(p, k), NULL, p->calls[p->first_call[k]].threads};
+        kernel[k].image =
+            cache_get(p->pool, b->cache, p->kernel_key[k], p->backend->object, &n, &fault);
+        if (!kernel[k].image) {
+            *error = pool_printf(p->pool, "kernel %s left the cache", kernel[k].symbol);
+            return false;
+        }
+    }
+    step->kernel = kernel;
+    return true;
 }
 
 static bool load(Step *step, Pool *pool, const char *bytes, size_t n, const char **error)
@@ -247,7 +278,7 @@ static bool load_cached(const Build *b, Step *step)
     const char *key = step->key;
     size_t n;
     const char *fault, *bytes = cache_get(pool, b->cache, key, "so", &n, &fault);
-    bool ok = bytes && load(step, pool, bytes, n, &fault);
+    bool ok = bytes && load_kernels(b, step, &fault) && load(step, pool, bytes, n, &fault);
     if (!ok && fault)
         note(b->options, pool,
              "the step %s.so in the cache %s cannot be used (%s); it is made again", key,
@@ -265,7 +296,7 @@ static bool make_step(Build *b, Step *step, const char **error)
     const char *bytes = build_in_scratch(b, &n, error);
     step->n_compiled = b->n_missing;
     bool ok = bytes && cache_put(p->pool, b->cache, step->key, "so", bytes, n, error) &&
-              load(step, p->pool, bytes, n, error);
+              load_kernels(b, step, error) && load(step, p->pool, bytes, n, error);
     cache_trim(p->pool, b->cache, NULL, b->cache->limits);
     return ok;
 }
@@ -278,10 +309,12 @@ Step *codegen_compile(Pool *pool, const Graph *g, const MemPlan *plan, const Cod
     const Target *target = codegen_target(pool, o->march, true, error);
     if (!target || !cache_open(pool, o->cache_dir, o->no_cache, &cache, error))
         return NULL;
-    *error = codegen_unsupported(pool, g);
+    *error = codegen_unsupported_by(pool, step_target(o, target).backend, g);
     if (*error)
         return NULL;
-    StepProgram *p = step_program(pool, g, plan, target);
+    StepProgram *p = step_program(pool, g, plan, step_target(o, target), error);
+    if (!p)
+        return NULL;
     Build b = {.program = p, .options = o, .cache = &cache};
     Step *step = POOL_NEW(pool, Step);
     *step = (Step){.key = step_key(p),
@@ -301,7 +334,9 @@ Step *codegen_compile(Pool *pool, const Graph *g, const MemPlan *plan, const Cod
 
 CallList codegen_list_calls(Pool *pool, const Graph *g, const Target *target)
 {
-    const StepProgram *p = step_program(pool, g, NULL, target);
+    const char *error;
+    const StepProgram *p =
+        step_program(pool, g, NULL, (StepTarget){&cpu_backend, target, NULL}, &error);
     return (CallList){p->calls, step_call_keys(p), p->n_calls};
 }
 

@@ -3,13 +3,14 @@
 #include "codegen/build/compile.h"
 #include "codegen/build/job.h"
 #include "codegen/build/scratch.h"
+#include "codegen/build/supports.h"
 #include "codegen/build/workers.h"
 #include "codegen/jit/jit.h"
 
 static void print_calls(const StepProgram *p, FILE *out)
 {
-    fprintf(out, "# target %s: %d calls of %d kernels\n", p->target->name, p->n_calls,
-            p->n_kernels);
+    fprintf(out, "# target %s: %d calls of %d kernels\n", p->arch ? p->arch : p->target->name,
+            p->n_calls, p->n_kernels);
     for (int i = 0; i < p->n_calls; i++) {
         const Call *c = &p->calls[i];
         const Node *n = graph_node(p->graph, c->node);
@@ -79,15 +80,36 @@ static bool print_assembly(const StepProgram *p, const CodegenOptions *o, FILE *
     return ok;
 }
 
+static void print_text(const StepProgram *p, FILE *out)
+{
+    for (int k = 0; k < p->n_kernels; k++) {
+        Pool *pool = pool_new_child(p->pool);
+        fprintf(out, "/* kernel %d: %s */\n%s\n", k, p->calls[p->first_call[k]].label,
+                p->backend->text(pool, p, k));
+        pool_free(pool);
+    }
+}
+
 bool codegen_dump(Pool *pool, const Graph *g, const MemPlan *plan, const CodegenOptions *o,
-                  bool assembly, FILE *out, const char **error)
+                  CodeDump what, FILE *out, const char **error)
 {
     const Target *target = codegen_target(pool, o->march, false, error);
     if (!target)
         return false;
-    const StepProgram *p = step_program(pool, g, plan, target);
-    if (assembly)
+    StepTarget to = step_target(o, target);
+    *error = codegen_unsupported_by(pool, to.backend, g);
+    const StepProgram *p = *error ? NULL : step_program(pool, g, plan, to, error);
+    if (!p)
+        return false;
+    bool has =
+        what == DUMP_CALLS || (what == DUMP_TEXT ? p->backend->text != NULL : p->backend->linked);
+    if (!has)
+        *error = pool_printf(pool, "--device %s has no such stage", p->backend->name);
+    else if (what == DUMP_ASSEMBLY)
         return print_assembly(p, o, out, error);
-    print_calls(p, out);
-    return true;
+    else if (what == DUMP_TEXT)
+        print_text(p, out);
+    else
+        print_calls(p, out);
+    return has;
 }

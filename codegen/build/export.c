@@ -13,7 +13,9 @@ bool codegen_export(Pool *pool, const Graph *g, const MemPlan *plan, const Codeg
     const Target *target = codegen_target(pool, o->march, false, error);
     if (!target)
         return false;
-    StepProgram *p = step_program(pool, g, plan, target);
+    StepProgram *p = step_program(pool, g, plan, step_target(o, target), error);
+    if (!p)
+        return false;
     p->symbol = pool_printf(pool, "%s_step", files->name);
     if (!codegen_build_so(p, o, files->so_path, error))
         return false;

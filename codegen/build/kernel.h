@@ -19,6 +19,10 @@ typedef struct Jit Jit;
 /* Emits the body of one kernel; runs in a child process.  desc is the POD the rule made. */
 typedef void KernelEmit(Jit *jit, const void *desc);
 
+/* Appends the text of one kernel, for compilers that run when the step is built; symbol: its name.
+ */
+typedef void KernelText(StrBuf *out, const char *symbol, const void *desc);
+
 /* The description of a kernel is its identity: plain data whose bytes make the key, so that no
  * field can be forgotten.  Equal descriptions must have equal bytes: KERNEL_DESC(T) behind the
  * definition of T, which stands behind KERNEL_DESC_BEGIN, allows no padding.  What is no plain data
@@ -54,9 +58,11 @@ typedef struct Call {
     const char
         *key; /* canonical text of (emit function, desc, element types): the kernel's identity */
     const char *label; /* short name for profiles: "gemm 1024x1024x1024" */
-    KernelEmit *emit;
+    KernelEmit *emit;  /* or text: as the backend has it */
+    KernelText *text;
     const void *desc;
     int64_t n_tasks;
+    int threads; /* text: of a task, which is a block of threads */
     const CallBuf *buf;
     int n_bufs;
     double flops, bytes;
@@ -70,8 +76,10 @@ typedef struct Call {
 typedef struct CallDraft {
     const char *key, *label;
     KernelEmit *emit;
+    KernelText *text;
     const void *desc;
     int64_t n_tasks;
+    int threads;
     int n_bufs;
     CallBuf buf[CALL_MAX_BUFS];
     double flops, bytes;
@@ -85,13 +93,28 @@ LowerRule lower_none;
 
 /* What makes code of calls. */
 struct PointProgram;
+typedef struct StepProgram StepProgram;
 typedef struct Backend {
     const char *name;
     LowerRule *const *rules; /* by operation; a column of ops.def */
+    /* Whether there is code for a node that has some on the CPU (codegen/build/supports.h); NULL:
+     * always. */
+    bool (*has_code)(const Graph *g, const Node *n);
     /* Gives the call of an element-wise program (codegen/forms/point.h) its code and its tasks. */
     void (*point)(CallDraft *call, const struct PointProgram *p);
+    /* --- code of a step --- */
+    /* What kernels depend on beside their keys: the compiler, and what it compiles for.  NULL and
+     * *error where there is no compiler. */
+    const char *(*compiler)(Pool *pool, const char *arch, const char **error);
+    /* Compiles a kernel into a file.  Runs in a child process; false and a message on failure. */
+    bool (*compile)(const StepProgram *p, int kernel, const char *path, char *message, size_t size);
+    /* What it compiles, for people; NULL: nothing that is a text. */
+    const char *(*text)(Pool *pool, const StepProgram *p, int kernel);
+    const char *object; /* what kernels are called in the cache: "o" */
+    bool linked; /* kernels are part of the step's shared object, which calls them; else they are
+                    loaded beside it, and the step names them by number */
 } Backend;
-extern const Backend cpu_backend;
+extern const Backend cpu_backend, cuda_backend;
 
 struct Lowering {
     Pool *pool;

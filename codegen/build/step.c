@@ -8,23 +8,32 @@
 
 #include <string.h>
 
-static const char *kernel_key(Pool *pool, const Target *t, const Call *call)
+static const char *kernel_key(Pool *pool, const char *compiler, const Call *call)
 {
-    const char *text = pool_printf(pool, "%s|%s|%s|%d|%s", GENERATOR_ID, jit_compiler_version(),
-                                   t->name, call->contract, call->key);
+    const char *text =
+        pool_printf(pool, "%s|%s|%d|%s", GENERATOR_ID, compiler, call->contract, call->key);
     return content_key(pool, text, strlen(text));
 }
 
-StepProgram *step_program(Pool *pool, const Graph *g, const MemPlan *plan, const Target *target)
+StepProgram *step_program(Pool *pool, const Graph *g, const MemPlan *plan, StepTarget target,
+                          const char **error)
 {
-    Lowering l = {.pool = pool, .graph = g, .target = target, .backend = &cpu_backend};
+    const Backend *backend = target.backend;
+    const char *arch = target.arch ? target.arch : target.target->name;
+    const char *compiler = backend->compiler(pool, arch, error);
+    if (!compiler)
+        return NULL;
+    Lowering l = {.pool = pool, .graph = g, .target = target.target, .backend = backend};
     lower_graph(&l);
     StepProgram *p = POOL_NEW(pool, StepProgram);
     *p = (StepProgram){.pool = pool,
                        .graph = g,
                        .plan = plan,
                        .symbol = SCRIMP_STEP_SYMBOL,
-                       .target = target,
+                       .backend = backend,
+                       .target = target.target,
+                       .arch = target.arch,
+                       .compiler = compiler,
                        .calls = l.calls.data,
                        .n_calls = (int)l.calls.len,
                        .kernel_of = POOL_ARRAY(pool, l.calls.len, int),
@@ -32,7 +41,7 @@ StepProgram *step_program(Pool *pool, const Graph *g, const MemPlan *plan, const
                        .kernel_key = POOL_ARRAY(pool, l.calls.len, const char *)};
     Map seen = map_new(pool);
     for (int i = 0; i < p->n_calls; i++) {
-        const char *key = kernel_key(pool, target, &p->calls[i]);
+        const char *key = kernel_key(pool, compiler, &p->calls[i]);
         const uint64_t *found = map_find(&seen, key);
         if (!found) {
             p->first_call[p->n_kernels] = i;
@@ -72,7 +81,7 @@ int64_t step_buffer_offset(const StepProgram *p, const Call *call, int buf)
 const char *step_key(const StepProgram *p)
 {
     StrBuf b = strbuf_new(p->pool);
-    strbuf_printf(&b, "%s|%s", GENERATOR_ID, p->target->name);
+    strbuf_printf(&b, "%s|%s|%s", GENERATOR_ID, p->backend->name, p->target->name);
     for (int i = 0; i < p->n_calls; i++) {
         const Call *c = &p->calls[i];
         strbuf_printf(&b, "|%s:%lld", p->kernel_key[p->kernel_of[i]], (long long)c->n_tasks);
@@ -126,17 +135,24 @@ static JitValue context_field(Jit *j, JitValue ctx, size_t offset, JitType type)
     return jit_tmp(j, jit_load_as(j, field, type));
 }
 
-/* Addresses of the kernels, in order. */
-static JitValue kernel_table(Jit *j, const StepProgram *p)
+/* What ctx->run gets for kernel k: its address, or where it is not linked its number. */
+static JitValue kernel_handle(Jit *j, const StepProgram *p, int k)
 {
     const JitTypes *t = jit_types(j);
     JitType params[] = {t->p_char, t->i64, t->i64, t->p_char};
+    if (!p->backend->linked)
+        return jit_offset(j, jit_zero(j, t->p_char), jit_i64(j, k));
+    return jit_function_pointer(j, jit_import(j, step_kernel_symbol(p, k), t->none, 4, params));
+}
+
+/* Handles of the kernels, in order. */
+static JitValue kernel_table(Jit *j, const StepProgram *p)
+{
+    const JitTypes *t = jit_types(j);
     JitVar array = jit_array_var(j, t->p_char, p->n_kernels + 1, "kernels");
     JitValue table = jit_tmp(j, jit_array_ptr(j, array, jit_pointer_to(j, t->p_char)));
-    for (int k = 0; k < p->n_kernels; k++) {
-        JitFunction kernel = jit_import(j, step_kernel_symbol(p, k), t->none, 4, params);
-        jit_store(j, table, jit_i64(j, k), jit_function_pointer(j, kernel));
-    }
+    for (int k = 0; k < p->n_kernels; k++)
+        jit_store(j, table, jit_i64(j, k), kernel_handle(j, p, k));
     return table;
 }
 

@@ -7,11 +7,14 @@
 #include "codegen/build/kernel.h"
 
 /* A lowered, planned graph: what the shared object is made of. */
-typedef struct StepProgram {
+struct StepProgram {
     Pool *pool;
     const Graph *graph;
     const MemPlan *plan;
-    const Target *target;
+    const Backend *backend;
+    const Target *target; /* of the step itself, and of linked kernels */
+    const char *arch;     /* of a device: what its kernels are compiled for; NULL: no device */
+    const char *compiler; /* of kernels, and their arch; part of their keys */
     const Call *calls;
     int n_calls;
     int *kernel_of; /* by call */
@@ -19,10 +22,19 @@ typedef struct StepProgram {
     int *first_call;         /* by kernel: a call that describes it */
     const char **kernel_key; /* by kernel: content key (hash.h) */
     const char *symbol;      /* of the step's function */
-} StepProgram;
+};
 
-/* plan: NULL when nobody asks where buffers lie. */
-StepProgram *step_program(Pool *pool, const Graph *g, const MemPlan *plan, const Target *target);
+/* What a step is made for. */
+typedef struct StepTarget {
+    const Backend *backend;
+    const Target *target;
+    const char *arch; /* of a device; NULL for the host */
+} StepTarget;
+
+/* plan: NULL when nobody asks where buffers lie.  NULL and *error where the backend's compiler is
+ * not there. */
+StepProgram *step_program(Pool *pool, const Graph *g, const MemPlan *plan, StepTarget target,
+                          const char **error);
 /* "k_" + key: the exported symbol of a kernel. */
 const char *step_kernel_symbol(const StepProgram *p, int kernel);
 /* By call: the key of its kernel. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The backend for the cores of this machine: the lowering rule of every operation. */
+#include "codegen/build/host.h"
 #include "codegen/cpu/gemm/matrix_lower.h"
 #include "codegen/cpu/point/point_jit.h"
 #include "codegen/cpu/rules.h"
@@ -12,7 +13,13 @@ static LowerRule *const rules[OP_COUNT] = {
 #undef OP
 };
 
-const Backend cpu_backend = {.name = "cpu", .rules = rules, .point = point_emit_call};
+const Backend cpu_backend = {.name = "cpu",
+                             .rules = rules,
+                             .point = point_emit_call,
+                             .compiler = host_compiler,
+                             .compile = host_compile,
+                             .object = "o",
+                             .linked = true};
 
 static MatrixLower *const matrix_rules[OP_COUNT] = {
 #define EACH_MATRIX(name) [OP_##name] = matrix_lower_##name,

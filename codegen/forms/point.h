@@ -18,6 +18,7 @@ typedef enum PointSpecial {
     POINT_COORDINATE,      /* i32: low word of the place that `access` gives, lane by lane */
     POINT_COORDINATE_HIGH, /* i32: its high word */
     POINT_NUMBER,          /* number k of the program */
+    POINT_GIVEN,           /* what the kernel around the program computes: the sum of a product */
     POINT_BIT,         /* bool: bit of the place in the words (relu_mask) of the access's buffer */
     POINT_RNG_KEY_LOW, /* words of the sum of two 64-bit numbers (low, high, low, high) */
     POINT_RNG_KEY_HIGH,

@@ -29,7 +29,7 @@ typedef struct PlanQuestions {
 
 /* Machine code, and who runs it. */
 typedef struct BuildSettings {
-    const char *march, *cache;
+    const char *march, *cache, *device;
     int64_t threads, jobs;
     bool no_cache;
     double older; /* of `cache clear` */
@@ -64,6 +64,7 @@ typedef struct DriverState {
     struct MeasuredCosts *costs;          /* of the cost model `profile`, once measured */
     bool warned;                          /* of what is odd about the model */
     const char *last_note;                /* of the compiler */
+    const char *device_arch;              /* of the CUDA device, once asked */
     int ended_by; /* the signal that ended the verb early but in order, or 0 */
 } DriverState;
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "frontend/driver/cli_codegen.h"
 
+#include "frontend/driver/cli_machine.h"
+
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -22,9 +24,11 @@ static void compile_note(void *user, const char *text)
     cli->state->last_note = pool_strdup(cli->pool, text);
 }
 
-CodegenOptions cli_codegen_options(Cli *cli)
+CodegenOptions cli_codegen_options(Cli *cli, const char *arch)
 {
     return (CodegenOptions){.march = cli->build.march,
+                            .backend = cli_backend(cli),
+                            .arch = arch,
                             .cache_dir = cli->build.cache,
                             .jobs = (int)cli->build.jobs,
                             .no_cache = cli->build.no_cache,

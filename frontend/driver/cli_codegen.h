@@ -6,7 +6,8 @@
 #include "codegen/build/codegen.h"
 #include "frontend/driver/cli.h"
 
-/* With a progress line on a terminal, and notes on standard error, each once. */
-CodegenOptions cli_codegen_options(Cli *cli);
+/* arch: of the device (cli_machine.h).  With a progress line on a terminal, and notes on standard
+ * error, each once. */
+CodegenOptions cli_codegen_options(Cli *cli, const char *arch);
 
 #endif

@@ -85,7 +85,7 @@ static void load(KernelCosts *c)
 
 static bool open_table(Cli *cli, KernelCosts *c, const char **error)
 {
-    const CodegenOptions o = cli_codegen_options(cli);
+    const CodegenOptions o = cli_codegen_options(cli, NULL);
     *c = (KernelCosts){.cli = cli, .seconds = map_new(cli->pool)};
     const Target *target = codegen_target(cli->pool, cli->build.march, false, error);
     if (!target || !cache_open(cli->pool, o.cache_dir, o.no_cache, &c->cache, error))

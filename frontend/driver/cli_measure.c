@@ -50,7 +50,8 @@ StepTimes measurement_run(Measurement *m, int64_t n)
     for (int64_t i = -WARM_UP_STEPS; i < n; i++) {
         memset(m->profile.seconds, 0, (size_t)calls * sizeof *m->profile.seconds);
         double start = clock_seconds();
-        session_run(session, LEARNING_RATE, i + WARM_UP_STEPS, 0, 1);
+        if (!session_run(session, LEARNING_RATE, i + WARM_UP_STEPS, 0, 1))
+            break;
         double seconds = clock_seconds() - start;
         if (i < 0)
             continue;

@@ -54,8 +54,10 @@ static void describe_metrics(Session *s)
 bool session_compile(Cli *cli, const Program *program, Session *out)
 {
     *out = (Session){.cli = cli, .graph = program->graph, .plan = program->plan};
-    CodegenOptions o = cli_codegen_options(cli);
-    const char *error;
+    const char *error, *arch;
+    if (!cli_device_arch(cli, &arch))
+        return false;
+    CodegenOptions o = cli_codegen_options(cli, arch);
     out->step = codegen_compile(cli->pool, program->graph, program->plan, &o, &error);
     if (!out->step) {
         cli_error(cli, EXIT_USER, "E801", NULL, "%s", error);
@@ -66,16 +68,39 @@ bool session_compile(Cli *cli, const Program *program, Session *out)
     return true;
 }
 
-void session_attach(Session *s, char *arena, Threads *threads, RtProfile *profile)
+static bool device_error(const Session *s, const RtError *err)
 {
-    s->arena = arena;
-    s->context = threads_context(threads, arena, profile);
+    cli_error(s->cli, EXIT_USER, "E808", NULL, "%s", err->message);
+    return false;
+}
+
+static bool load_on_device(Session *s)
+{
+    RtError err;
+    int n = s->step->n_kernels;
+    CudaKernel *kernel = POOL_ARRAY(s->cli->pool, (size_t)n + 1, CudaKernel);
+    for (int k = 0; k < n; k++) {
+        const StepKernel *from = &s->step->kernel[k];
+        kernel[k] = (CudaKernel){from->symbol, from->image, from->threads};
+    }
+    s->cuda = cuda_step_load(s->machine->cuda, s->step->run, kernel, n, &err);
+    return s->cuda || device_error(s, &err);
+}
+
+bool session_attach(Session *s, Machine *machine)
+{
+    s->machine = machine;
+    s->arena = machine->arena.base;
+    s->context = threads_context(machine->threads, s->arena, NULL);
     for (int i = 0; i < s->n_tensors; i++)
         s->tensor[i].data = session_at(s, s->tensor_value[i]);
+    return !machine->cuda || load_on_device(s);
 }
 
 void session_close(Session *s)
 {
+    cuda_step_unload(s->cuda);
+    s->cuda = NULL;
     codegen_unload(s->step);
     s->step = NULL;
 }
@@ -84,25 +109,16 @@ void session_close(Session *s)
 
 bool running_open(Cli *cli, const Program *program, RunningSession *out)
 {
-    RtError err;
     *out = (RunningSession){0};
-    if (!session_compile(cli, program, &out->session))
-        return false;
-    out->threads = threads_new((int)cli->build.threads, &err);
-    if (!out->threads || !arena_map(&out->arena, program->plan->arena_bytes, &err)) {
-        cli_error(cli, EXIT_USER, "E804", NULL, "%s", err.message);
-        return false;
-    }
-    session_attach(&out->session, out->arena.base, out->threads, NULL);
-    return true;
+    return session_compile(cli, program, &out->session) &&
+           machine_open(cli, program->plan->arena_bytes, &out->machine) &&
+           session_attach(&out->session, &out->machine);
 }
 
 void running_close(RunningSession *h)
 {
-    threads_free(h->threads);
-    if (h->arena.base)
-        arena_unmap(&h->arena);
     session_close(&h->session);
+    machine_close(&h->machine);
     *h = (RunningSession){0};
 }
 
@@ -184,7 +200,81 @@ static void set_input(const Session *s, const char *role, const void *data, size
         memcpy(session_at(s, v), data, bytes);
 }
 
-void session_run(Session *s, double lr, int64_t update, int64_t micro, uint64_t seed)
+/* --- on a device --- */
+
+typedef bool Transfer(CudaDevice *d, int64_t offset, char *here, int64_t bytes, RtError *err);
+
+static bool send(CudaDevice *d, int64_t offset, char *here, int64_t bytes, RtError *err)
+{
+    return cuda_write(d, offset, here, bytes, err);
+}
+
+static bool fetch(CudaDevice *d, int64_t offset, char *here, int64_t bytes, RtError *err)
+{
+    return cuda_read(d, offset, here, bytes, err);
+}
+
+static bool transfer(const Session *s, ValueId v, Transfer *way, RtError *err)
+{
+    return way(s->machine->cuda, s->plan->offset[v], session_at(s, v),
+               type_bytes(value_type(s->graph, v)), err);
+}
+
+static bool transfer_state(const Session *s, Transfer *way)
+{
+    RtError err;
+    bool ok = true;
+    if (!s->machine->cuda)
+        return true;
+    for (int i = 0; i < s->n_tensors && ok; i++)
+        ok = transfer(s, s->tensor_value[i], way, &err);
+    return (ok && cuda_wait(s->machine->cuda, &err)) || device_error(s, &err);
+}
+
+bool session_fetch_state(const Session *s)
+{
+    return transfer_state(s, fetch);
+}
+
+bool session_send_state(const Session *s)
+{
+    return transfer_state(s, send);
+}
+
+static bool send_inputs(const Session *s, RtError *err)
+{
+    const Graph *g = s->graph;
+    for (size_t i = 0; i < g->order.len; i++) {
+        const Node *n = graph_node(g, g->order.data[i]);
+        if (n->op == OP_input && s->plan->offset[n->out[0]] >= 0 &&
+            !transfer(s, n->out[0], send, err))
+            return false;
+    }
+    return true;
+}
+
+/* What a step computes beside the persistent tensors. */
+static bool fetch_outputs(const Session *s, RtError *err)
+{
+    const Graph *g = s->graph;
+    for (size_t i = 0; i < g->outputs.len; i++) {
+        ValueId v = g->outputs.data[i].value;
+        if (value_storage(g, v) == VALUE_NONE && s->plan->offset[v] >= 0 &&
+            !transfer(s, v, fetch, err))
+            return false;
+    }
+    return true;
+}
+
+static bool run_on_device(Session *s)
+{
+    RtError err;
+    return (send_inputs(s, &err) && cuda_step_run(s->cuda, &err) && fetch_outputs(s, &err) &&
+            cuda_wait(s->machine->cuda, &err)) ||
+           device_error(s, &err);
+}
+
+bool session_run(Session *s, double lr, int64_t update, int64_t micro, uint64_t seed)
 {
     float rate = (float)lr;
     int32_t step = (int32_t)(update + 1);
@@ -194,7 +284,10 @@ void session_run(Session *s, double lr, int64_t update, int64_t micro, uint64_t 
     set_input(s, "lr", &rate, sizeof rate);
     set_input(s, "step", &step, sizeof step);
     set_input(s, "rng", rng, sizeof rng);
+    if (s->cuda)
+        return run_on_device(s);
     s->step->run(&s->context);
+    return true;
 }
 
 double session_scalar(const Session *s, const char *output)

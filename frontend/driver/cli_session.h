@@ -4,19 +4,20 @@
 #define SCRIMP_FRONTEND_DRIVER_CLI_SESSION_H
 
 #include "codegen/build/codegen.h"
+#include "frontend/driver/cli_machine.h"
 #include "frontend/driver/cli_program.h"
-#include "runtime/arena.h"
 #include "runtime/checkpoint.h"
 #include "runtime/data.h"
-#include "runtime/threads.h"
 
 typedef struct Session {
     Cli *cli;
     const Graph *graph;
     MemPlan *plan;
     Step *step;
-    char *arena; /* base of the memory in use */
+    Machine *machine;
+    char *arena; /* base of the memory in use, or of its image */
     ScrimpContext context;
+    CudaStep *cuda;           /* the step on a device */
     CheckpointTensor *tensor; /* persistent tensors, in the graph's order */
     ValueId *tensor_value;    /* by tensor */
     int n_tensors;
@@ -28,15 +29,18 @@ typedef struct Session {
 /* Compiles the step (with a progress line) and describes its persistent tensors.  The session has
  * no memory yet. */
 bool session_compile(Cli *cli, const Program *program, Session *out);
-/* Gives it memory of at least plan->arena_bytes, and threads. */
-void session_attach(Session *s, char *arena, Threads *threads, RtProfile *profile);
+/* Lets it run on a machine with an arena of at least plan->arena_bytes; false after a message. */
+bool session_attach(Session *s, Machine *machine);
 void session_close(Session *s);
+/* On a device: persistent tensors from it, and to it.  Whoever reads them, or has written them,
+ * asks for it.  False after a message. */
+bool session_fetch_state(const Session *s);
+bool session_send_state(const Session *s);
 
 /* A session that runs alone, with its memory and threads. */
 typedef struct RunningSession {
     Session session;
-    Arena arena;
-    Threads *threads;
+    Machine machine;
 } RunningSession;
 
 /* Compiles, maps memory and starts threads; false after a message.  Either way running_close. */
@@ -58,8 +62,9 @@ uint64_t session_seed(const Cli *cli, const Graph *g);
 void *session_at(const Session *s, ValueId v);
 /* The input whose role attribute is `role`, VALUE_NONE when the graph has none. */
 ValueId session_input(const Session *s, const char *role);
-/* Runs one step.  update: updates done before (0 first); micro: micro-batches consumed before. */
-void session_run(Session *s, double lr, int64_t update, int64_t micro, uint64_t seed);
+/* Runs one step; false after a message, which only a device gives.  update: updates done before (0
+ * first); micro: micro-batches consumed before. */
+bool session_run(Session *s, double lr, int64_t update, int64_t micro, uint64_t seed);
 /* A scalar output by name; NaN when the graph has none. */
 double session_scalar(const Session *s, const char *output);
 

@@ -50,7 +50,7 @@ static void warn(const Cli *cli, const char *error)
 const SolutionStore *cli_store(Cli *cli)
 {
     const char *error;
-    const CodegenOptions o = cli_codegen_options(cli);
+    const CodegenOptions o = cli_codegen_options(cli, NULL);
     Store *s = POOL_NEW(cli->pool, Store);
     s->pool = cli->pool;
     if (o.no_cache || !cli_takes(cli, "cache"))

@@ -6,7 +6,7 @@
 
 /* What verbs that plan, and verbs that make machine code, have in common. */
 #define PLAN_OPTIONS  "budget solver effort objective cost no-masks no-views "
-#define BUILD_OPTIONS "march cache no-cache jobs "
+#define BUILD_OPTIONS "device march cache no-cache jobs "
 
 // clang-format off
 const Verb cli_verbs[] = {
@@ -25,7 +25,7 @@ const Verb cli_verbs[] = {
      "--diff A..B prints what changed between two of ir, grad, remat and plan. --stage=grad --json\n"
      "prints the step as a graph for `plan --graph`: operations not fused, in the order in which\n"
      "differentiation leaves them.",
-     "define model stage diff dump-after no-loc dot json " PLAN_OPTIONS "march error-format",
+     "define model stage diff dump-after no-loc dot json " PLAN_OPTIONS "device march error-format",
      verb_dump, false},
     {"opt", "run passes over IR text",
      "Reads IR text from FILE (or - for standard input) and writes IR text. PASSES is a list such as\n"
@@ -149,7 +149,7 @@ const OptionRow cli_options[] = {
     {"stop-at", 0, FIELD_INT, offsetof(Cli, plan.twremat_leaf_bags), "K",
      "twremat: fewer than K bags run at once (default: 1, 2, 4, ...)", 1},
     {"stage", 0, FIELD_TEXT, offsetof(Cli, dump.stage), "STAGE",
-     "ast, ir, grad, remat, plan, code or asm", 0},
+     "ast, ir, grad, remat, plan, code, asm or cuda", 0},
     {"diff", 0, FIELD_TEXT, offsetof(Cli, dump.diff), "A..B", "print the difference of two stages",
      0},
     {"dump-after", 0, FIELD_TEXT, offsetof(Cli, dump.dump_after), "PASS",
@@ -193,6 +193,8 @@ const OptionRow cli_options[] = {
      "the largest batch (option N) within the budget, and its time", 0},
     {"sweep", 0, FIELD_INT, offsetof(Cli, ask.sweep), "N",
      "N budgets from the minimum to everything kept, at most 10000", 2},
+    {"device", 0, FIELD_TEXT, offsetof(Cli, build.device), "DEVICE",
+     "cpu (default), cuda, or the CUDA architecture sm_XY", 0},
     {"march", 0, FIELD_TEXT, offsetof(Cli, build.march), "TARGET",
      "instruction set (default: this host's)", 0},
     {"cache", 0, FIELD_TEXT, offsetof(Cli, build.cache), "DIR",

@@ -16,8 +16,7 @@ typedef struct Trainer {
     Program program, eval_program;
     Session session, eval;
     bool has_eval;
-    Arena arena;
-    Threads *threads;
+    Machine machine;
     RunLock lock; /* of --out */
     Dataset *data;
     json_t *settings; /* what the run is trained with, for its --resume */

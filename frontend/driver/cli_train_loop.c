@@ -60,6 +60,8 @@ static bool save(Trainer *t)
 {
     if (!t->cli->output.out || t->watch.stopped)
         return true;
+    if (!session_fetch_state(&t->session))
+        return false;
     const char *first = finite_tensors(&t->session, false);
     if (first && t->watch.policy != NAN_WARN)
         return stop(t, NULL);
@@ -84,7 +86,8 @@ static bool one_step(Trainer *t)
     double lr = lr_at(&spec->lr, t->update, t->schedule, t->updates_per_epoch);
     if (!session_fill(&t->session, t->data, t->update, t->cli->run.overfit))
         return false;
-    session_run(&t->session, lr, t->update, t->update * t->parts, t->seed);
+    if (!session_run(&t->session, lr, t->update, t->update * t->parts, t->seed))
+        return false;
     t->update++;
     t->due = t->update % t->eval_every == 0 || t->update == t->total;
     const char *seen = watch_step(&t->watch);

@@ -47,6 +47,8 @@ const char *watch_step(Watch *w)
     const char *seen = finite_outputs(w->session);
     if (w->policy != NAN_SKIP)
         return seen;
+    if (!session_fetch_state(w->session))
+        return "what the device holds cannot be read";
     if (!seen && undo_all_finite(w->undo)) {
         undo_keep(w->undo);
         w->in_a_row = 0;
@@ -55,6 +57,7 @@ const char *watch_step(Watch *w)
     if (!seen)
         seen = finite_tensors(w->session, false);
     undo_back(w->undo);
+    session_send_state(w->session);
     w->skipped++;
     w->in_a_row++;
     return seen;

@@ -107,13 +107,13 @@ bool session_initialize(Session *s, uint64_t seed)
     }
     /* Numbers were drawn in the user's order, so that weights do not depend on the layout inside.
      */
-    return convert_layout(s, false);
+    return convert_layout(s, false) && session_send_state(s);
 }
 
 bool session_save(Session *s, const char *dir, const TrainerState *state)
 {
     RtError err, note;
-    if (!convert_layout(s, true))
+    if (!session_fetch_state(s) || !convert_layout(s, true))
         return false;
     bool ok = checkpoint_save(dir, state, s->tensor, s->n_tensors, &note, &err);
     if (ok && note.message[0])
@@ -129,7 +129,7 @@ bool session_load(Session *s, const char *dir, TrainerState *state)
     RtError err;
     if (!checkpoint_load(dir, state, s->tensor, s->n_tensors, &err))
         return runtime_error(s, "E503", &err);
-    return convert_layout(s, false);
+    return convert_layout(s, false) && session_send_state(s);
 }
 
 bool session_load_weights(Session *s, const char *path)
@@ -154,5 +154,5 @@ bool session_load_weights(Session *s, const char *path)
                   "%s: %s", path, first);
         return false;
     }
-    return convert_layout(s, false);
+    return convert_layout(s, false) && session_send_state(s);
 }

@@ -143,8 +143,8 @@ static void print_json(const Bench *b)
         "{s:f,s:f,s:f,s:I,s:f,s:f,s:f,s:i,s:o,s:o,s:f}", "seconds_per_step", b->step.median,
         "seconds_per_step_low", b->step.low, "seconds_per_step_high", b->step.high, "steps",
         (json_int_t)b->times.n, "gflops", gflops, "percent_of_peak", 100 * gflops / b->peak_gflops,
-        "peak_gflops", b->peak_gflops, "threads", threads_count(b->m.running.threads), "kernels",
-        kernels, "outside_kernels", time_json(&b->outside), "rest_seconds", b->rest);
+        "peak_gflops", b->peak_gflops, "threads", threads_count(b->m.running.machine.threads),
+        "kernels", kernels, "outside_kernels", time_json(&b->outside), "rest_seconds", b->rest);
     if (b->predicted_seconds > 0)
         json_object_set_new(o, "predicted_seconds_per_step", json_real(b->predicted_seconds));
     cli_print_json(o);
@@ -153,7 +153,7 @@ static void print_json(const Bench *b)
 static void print_summary(const Bench *b)
 {
     double gflops = rate(total_flops(b), b->step.median);
-    int threads = threads_count(b->m.running.threads);
+    int threads = threads_count(b->m.running.machine.threads);
     printf("%.3f ms/step (%.3f to %.3f), %.1f GFLOP/s, %.1f%% of the measured peak (%.1f GFLOP/s, "
            "%d thread%s)\n"
            "medians of %lld steps, and what the middle half of them lies between\n\n",
@@ -196,7 +196,7 @@ static bool measure_peak(Bench *b)
         codegen_measure_peak_gflops(b->cli->pool, target_find(b->cli->build.march), &error);
     if (one <= 0)
         return cli_error(b->cli, EXIT_USER, "E801", NULL, "%s", error) == EXIT_OK;
-    b->peak_gflops = one * threads_count(b->m.running.threads);
+    b->peak_gflops = one * threads_count(b->m.running.machine.threads);
     return true;
 }
 

@@ -76,7 +76,7 @@ ExitCode verb_compile(Cli *cli)
     ExitCode code = cli_build(cli, ast, &o, &p);
     if (code != EXIT_OK)
         return code;
-    CodegenOptions c = cli_codegen_options(cli);
+    CodegenOptions c = cli_codegen_options(cli, cli_any_arch(cli));
     const char *so = cli->output.out ? cli->output.out : default_path(cli, "so");
     const char *header = cli->output.header ? cli->output.header : default_path(cli, "h"), *error;
     if (!can_write_beside(cli, so) || !can_write_beside(cli, header))

@@ -3,6 +3,7 @@
 #include "frontend/driver/cli_build.h"
 #include "frontend/driver/cli_dump.h"
 #include "frontend/driver/cli_file.h"
+#include "frontend/driver/cli_machine.h"
 
 #include "codegen/build/codegen.h"
 #include "ir/print.h"
@@ -20,6 +21,7 @@ typedef enum Stage {
     STAGE_PLAN,
     STAGE_CODE,
     STAGE_ASM,
+    STAGE_CUDA,
     N_STAGES
 } Stage;
 
@@ -34,7 +36,7 @@ static const StageRow stages[N_STAGES] = {
     [STAGE_AST] = {"ast", NULL},      [STAGE_IR] = {"ir", NULL},
     [STAGE_GRAD] = {"grad", "masks"}, [STAGE_REMAT] = {"remat", "views"},
     [STAGE_PLAN] = {"plan", ""},      [STAGE_CODE] = {"code", ""},
-    [STAGE_ASM] = {"asm", ""},
+    [STAGE_ASM] = {"asm", ""},        [STAGE_CUDA] = {"cuda", ""},
 };
 
 static bool stage_from_name(const char *name, size_t length, Stage *out)
@@ -49,7 +51,7 @@ static bool stage_from_name(const char *name, size_t length, Stage *out)
 
 static ExitCode unknown_stage(Cli *cli, const char *name, int length)
 {
-    return cli_error(cli, EXIT_USER, "E303", "stages: ast, ir, grad, remat, plan, code, asm",
+    return cli_error(cli, EXIT_USER, "E303", "stages: ast, ir, grad, remat, plan, code, asm, cuda",
                      "no stage is called '%.*s'", length, name);
 }
 
@@ -108,8 +110,16 @@ static ExitCode dump_code(Cli *cli, const Ast *ast, Stage stage)
     if (code != EXIT_OK)
         return code;
     const char *error;
-    CodegenOptions o = {.march = cli->build.march, .jobs = (int)cli->build.jobs};
-    if (codegen_dump(cli->pool, p.graph, p.plan, &o, stage == STAGE_ASM, stdout, &error))
+    if (stage == STAGE_CUDA && !cli->build.device)
+        cli->build.device = "cuda";
+    CodegenOptions o = {.march = cli->build.march,
+                        .jobs = (int)cli->build.jobs,
+                        .backend = cli_backend(cli),
+                        .arch = cli_any_arch(cli)};
+    CodeDump what = stage == STAGE_CODE  ? DUMP_CALLS
+                    : stage == STAGE_ASM ? DUMP_ASSEMBLY
+                                         : DUMP_TEXT;
+    if (codegen_dump(cli->pool, p.graph, p.plan, &o, what, stdout, &error))
         return EXIT_OK;
     return cli_error(cli, EXIT_USER, "E801", NULL, "%s", error);
 }

@@ -116,7 +116,8 @@ static const float *next_logits(Writer *w)
     int32_t *ids = session_at(w->session, w->ids);
     memset(ids, 0, (size_t)w->window * sizeof *ids);
     memcpy(ids, w->token + w->n_tokens - seen, (size_t)seen * sizeof *ids);
-    session_run(w->session, 0.0, 0, 0, w->seed);
+    if (!session_run(w->session, 0.0, 0, 0, w->seed))
+        return NULL;
     const float *all = session_at(w->session, w->logits);
     return all + (seen - 1) * w->n_vocab;
 }
@@ -230,18 +231,22 @@ static void print_token(const Writer *w, int32_t token)
         fwrite(bytes, 1, (size_t)vocab_decode(&w->vocab, token, bytes), stdout);
 }
 
-static void write_text(Writer *w)
+static bool write_text(Writer *w)
 {
     for (int64_t i = 0; i < w->n_tokens; i++)
         print_token(w, w->token[i]);
     for (int64_t i = 0; i < w->cli->generate.tokens; i++) {
-        int32_t next = sample(w, next_logits(w));
+        const float *logits = next_logits(w);
+        if (!logits)
+            return false;
+        int32_t next = sample(w, logits);
         w->token[w->n_tokens++] = next;
         print_token(w, next);
         if (fflush(stdout) != 0)
-            return; /* main says so */
+            return true; /* main says so */
     }
     putchar('\n');
+    return true;
 }
 
 ExitCode verb_generate(Cli *cli)
@@ -262,8 +267,7 @@ ExitCode verb_generate(Cli *cli)
     Writer w = {.cli = cli, .session = &h.session};
     w.seed = session_seed(cli, program.graph);
     ok = ok && find_language_model(&w) && prepare(&w);
-    if (ok)
-        write_text(&w);
+    ok = ok && write_text(&w);
     vocab_free(&w.vocab);
     running_close(&h);
     return ok ? EXIT_OK : EXIT_USER;

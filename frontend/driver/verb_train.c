@@ -169,7 +169,6 @@ static bool compare_settings(Trainer *t, const Ast *ast)
 
 static bool set_up(Trainer *t, const Ast *ast)
 {
-    RtError err;
     Cli *cli = t->cli;
     t->seed = session_seed(cli, t->program.graph);
     if (!prepare_out(t))
@@ -190,28 +189,22 @@ static bool set_up(Trainer *t, const Ast *ast)
     if (!session_compile(cli, &t->program, &t->session) ||
         (t->has_eval && !session_compile(cli, &t->eval_program, &t->eval)))
         return false;
-    t->threads = threads_new((int)cli->build.threads, &err);
-    if (!t->threads || !arena_map(&t->arena, bytes, &err)) {
-        cli_error(cli, EXIT_USER, "E804", NULL, "%s", err.message);
+    if (!machine_open(cli, bytes, &t->machine) || !session_attach(&t->session, &t->machine) ||
+        (t->has_eval && !session_attach(&t->eval, &t->machine)))
         return false;
-    }
-    session_attach(&t->session, t->arena.base, t->threads, NULL);
-    if (t->has_eval)
-        session_attach(&t->eval, t->arena.base, t->threads, NULL);
-    return start_weights(t) && watch_open(&t->watch, cli, &t->session, t->data, t->threads) &&
+    return start_weights(t) &&
+           watch_open(&t->watch, cli, &t->session, t->data, t->machine.threads) &&
            train_log_open(cli, t->update, t->due, &t->log);
 }
 
 static void tear_down(Trainer *t)
 {
     watch_close(&t->watch);
-    threads_free(t->threads);
-    if (t->arena.base)
-        arena_unmap(&t->arena);
     dataset_close(t->data);
     json_decref(t->settings);
     session_close(&t->session);
     session_close(&t->eval);
+    machine_close(&t->machine);
     run_unlock(&t->lock);
 }
 

@@ -13,7 +13,7 @@ enum { DEFAULT_STEPS = 3 };
 typedef struct Run {
     Program program;
     Session session;
-    Arena arena;
+    Machine machine;
 } Run;
 
 /* Everything is kept. */
@@ -40,26 +40,23 @@ static ExitCode build_planned(Cli *cli, const Ast *ast, Run *r)
     return cli_build(cli, ast, &o, &r->program);
 }
 
-static bool run_open(Cli *cli, Run *r, Threads *threads, uint64_t seed)
+static bool run_open(Cli *cli, Run *r, uint64_t seed)
 {
-    RtError err;
     if (!session_compile(cli, &r->program, &r->session))
         return false;
-    if (!arena_map(&r->arena, r->program.plan->arena_bytes, &err)) {
-        cli_error(cli, EXIT_USER, "E804", NULL, "%s", err.message);
+    if (!machine_open(cli, r->program.plan->arena_bytes, &r->machine))
         return false;
-    }
-    /* Reading memory that the plan left dead would now show in every bit. */
-    arena_poison(&r->arena, 0, r->arena.bytes);
-    session_attach(&r->session, r->arena.base, threads, NULL);
-    return session_initialize(&r->session, seed);
+    /* Reading memory that the plan left dead would now show in every bit.  A device's is so anyway.
+     */
+    if (!r->machine.cuda)
+        arena_poison(&r->machine.arena, 0, r->machine.arena.bytes);
+    return session_attach(&r->session, &r->machine) && session_initialize(&r->session, seed);
 }
 
 static void run_close(Run *r)
 {
-    if (r->arena.base)
-        arena_unmap(&r->arena);
     session_close(&r->session);
+    machine_close(&r->machine);
 }
 
 static void run_step(Run *r, const Dataset *data, int64_t update, uint64_t seed, bool *ok)
@@ -69,7 +66,10 @@ static void run_step(Run *r, const Dataset *data, int64_t update, uint64_t seed,
     double lr = lr_at(&spec->lr, update, spec->steps ? spec->steps : 1000, 100);
     /* Warmup starts at zero in some schedules: weights must move for the comparison to mean
      * anything. */
-    session_run(&r->session, lr > 0 ? lr : 1e-3, update, update * train_micro_batches(spec), seed);
+    *ok = *ok &&
+          session_run(&r->session, lr > 0 ? lr : 1e-3, update, update * train_micro_batches(spec),
+                      seed) &&
+          session_fetch_state(&r->session);
 }
 
 static const char *compare_bytes(Pool *pool, const char *name, const void *a, const void *b,
@@ -147,20 +147,15 @@ static void report_infeasible(const RematReport *r)
 static bool compare_runs(Cli *cli, Run *keep, Run *plan, const char **difference)
 {
     uint64_t seed = session_seed(cli, keep->program.graph);
-    RtError err;
-    Threads *threads = threads_new((int)cli->build.threads, &err);
-    if (!threads)
-        return cli_error(cli, EXIT_USER, "E804", NULL, "%s", err.message) == EXIT_OK;
     /* Real data when it is named on the command line, else random data of the model's shapes. */
     Dataset *data = session_open_data(cli, keep->program.graph, !cli->run.data, seed);
-    bool ok = data && run_open(cli, keep, threads, seed) && run_open(cli, plan, threads, seed);
+    bool ok = data && run_open(cli, keep, seed) && run_open(cli, plan, seed);
     for (int64_t i = 0; ok && i < cli->run.steps && !*difference; i++) {
         run_step(keep, data, i, seed, &ok);
         run_step(plan, data, i, seed, &ok);
         *difference = ok ? first_difference(keep, plan, i) : NULL;
     }
     dataset_close(data);
-    threads_free(threads);
     return ok;
 }
 

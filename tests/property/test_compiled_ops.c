@@ -317,7 +317,7 @@ static void check_run(const Farm *f, Run *r, char *scratch)
 
 static const char *const cpu_names[OP_COUNT] = {
 #define OP(name, in0, in1, n_out, op_class, shape, flops, grad, eval, access, workspace, layout,   \
-           cpu, attributes)                                                                        \
+           cpu, cuda, attributes)                                                                  \
     [OP_##name] = #cpu,
 #include "ir/ops.def"
 #undef OP
@@ -325,7 +325,7 @@ static const char *const cpu_names[OP_COUNT] = {
 
 static bool has_lowering(OpKind op)
 {
-    return strcmp(cpu_names[op], "none") != 0;
+    return strcmp(cpu_names[op], "lower_none") != 0;
 }
 
 /* Drawn by the operation's name: a new row of the table leaves the cases of the others alone. */

@@ -48,7 +48,9 @@ static bool compile(Pool *pool, const char *text)
         return false;
     StrBuf b = strbuf_new(pool);
     graph_print(ctx.graph, (PrintOptions){0}, &b);
-    StepProgram *p = step_program(pool, ctx.graph, ctx.plan, target_find("generic"));
+    const char *error;
+    StepProgram *p = step_program(pool, ctx.graph, ctx.plan,
+                                  (StepTarget){&cpu_backend, target_find("generic"), NULL}, &error);
     return p->n_calls > 0 && step_key(p)[0];
 }
 

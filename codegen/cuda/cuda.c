@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The backend for CUDA devices: the lowering rule of every operation, and the text of its kernels
+ * through NVRTC. */
+#include "codegen/build/fd.h"
+#include "codegen/build/step.h"
+#include "codegen/cuda/nvrtc.h"
+#include "codegen/cuda/point.h"
+#include "codegen/cuda/rules.h"
+#include "codegen/cuda/text.h"
+
+#include "ir/support/bug.h"
+
+#include <errno.h>
+#include <string.h>
+
+static LowerRule *const rules[OP_COUNT] = {
+#define OP(name, min_in, max_in, n_out, op_class, shape, flops, grad, eval, access, workspace,     \
+           layout, cpu, cuda, ...)                                                                 \
+    [OP_##name] = cuda,
+#include "ir/ops.def"
+#undef OP
+};
+
+/* Operations without CUDA code are refused before anything is lowered. */
+void cuda_missing(Lowering *l, const Node *node)
+{
+    (void)l;
+    BUG("there is no CUDA code for %s", op_name(node->op));
+}
+
+static bool has_code(const Graph *g, const Node *n)
+{
+    if (n->op == OP_cross_entropy || n->op == OP_cross_entropy_grad || n->op == OP_accuracy)
+        return cuda_has_loss(g, n);
+    if (op_table[n->op].op_class == OP_CLASS_MATRIX)
+        return cuda_has_matrix(n->op);
+    for (size_t i = 0; n->body && i < n->body->order.len; i++)
+        if (!has_code(n->body, graph_node(n->body, n->body->order.data[i])))
+            return false;
+    return rules[n->op] != cuda_missing;
+}
+
+static const char *text_of(Pool *pool, const StepProgram *p, int kernel)
+{
+    const Call *call = &p->calls[p->first_call[kernel]];
+    StrBuf text = strbuf_new(pool);
+    call->text(&text, step_kernel_symbol(p, kernel), call->desc);
+    return text.text;
+}
+
+static bool compile(const StepProgram *p, int kernel, const char *path, char *message, size_t size)
+{
+    size_t bytes = 0;
+    const char *error = NULL;
+    const char *text = text_of(p->pool, p, kernel);
+    const void *image = nvrtc_compile(p->pool, text, p->arch, &bytes, &error);
+    bool ok = image && fd_create(path, image, bytes);
+    if (!image)
+        snprintf(message, size, "%s", error);
+    else if (!ok)
+        snprintf(message, size, "cannot write %s: %s", path, strerror(errno));
+    return ok;
+}
+
+const Backend cuda_backend = {.name = "cuda",
+                              .rules = rules,
+                              .has_code = has_code,
+                              .point = cuda_point_call,
+                              .compiler = nvrtc_compiler,
+                              .compile = compile,
+                              .text = text_of,
+                              .object = "cubin"};

@@ -1,0 +1,46 @@
+/* What every kernel starts with.  The text is CUDA C, and C with the few macros of this file given
+ * by whoever includes something before it: kernels are tested without a device. */
+#ifndef KERNEL
+#define KERNEL(name, threads) extern "C" __global__ void __launch_bounds__(threads) name(const Args a)
+#define DEVICE                static __device__ __forceinline__
+#define SHARED                __shared__
+#endif
+
+typedef long long i64;
+typedef unsigned int u32;
+typedef unsigned char u8;
+
+/* Addresses in the arena, and numbers. */
+typedef struct Args {
+    i64 word[N_ARGS];
+} Args;
+
+#define BUF(type, k) ((type *)a.word[k])
+#define INT(k)       ((int)a.word[k])
+#define FLOAT(k)     from_bits((int)a.word[k])
+
+DEVICE float from_bits(int bits)
+{
+    union {
+        int i;
+        float f;
+    } u;
+    u.i = bits;
+    return u.f;
+}
+
+DEVICE int to_bits(float x)
+{
+    union {
+        int i;
+        float f;
+    } u;
+    u.f = x;
+    return u.i;
+}
+
+/* The first unit of part `part` of `parts` nearly equal ones of 0..units-1. */
+DEVICE i64 part_start(i64 part, i64 units, i64 parts)
+{
+    return part * units / parts;
+}

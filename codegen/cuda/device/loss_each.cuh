@@ -1,0 +1,12 @@
+/* The loss of every line, 0 where there is no label. */
+DEVICE void loss_each(const Args a)
+{
+    const float weights = SMOOTHED && WEIGHTED ? all_weights(a) : 0.0f;
+    i64 line;
+    for (line = blockIdx.x; line < LINES; line += gridDim.x) {
+        const Line l = scan_line(a, line, SMOOTHED);
+        const float loss = l.label < 0 ? 0.0f : loss_of_line(a, l, weights);
+        if (threadIdx.x == 0)
+            BUF(float, OUT_BUF)[line] = loss;
+    }
+}

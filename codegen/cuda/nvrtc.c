@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "codegen/cuda/nvrtc.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* NVRTC_FUNCTION(name in this table, name in the library, parameters); all return 0 or an error. */
+#define NVRTC_FUNCTIONS(NVRTC_FUNCTION)                                                            \
+    NVRTC_FUNCTION(version, nvrtcVersion, (int *major, int *minor))                                \
+    NVRTC_FUNCTION(create, nvrtcCreateProgram,                                                     \
+                   (void **program, const char *text, const char *name, int n_headers,             \
+                    const char *const *headers, const char *const *names))                         \
+    NVRTC_FUNCTION(destroy, nvrtcDestroyProgram, (void **program))                                 \
+    NVRTC_FUNCTION(compile, nvrtcCompileProgram,                                                   \
+                   (void *program, int n_options, const char *const *options))                     \
+    NVRTC_FUNCTION(image_size, nvrtcGetCUBINSize, (void *program, size_t *size))                   \
+    NVRTC_FUNCTION(image, nvrtcGetCUBIN, (void *program, char *image))                             \
+    NVRTC_FUNCTION(log_size, nvrtcGetProgramLogSize, (void *program, size_t *size))                \
+    NVRTC_FUNCTION(log, nvrtcGetProgramLog, (void *program, char *log))
+
+typedef struct Nvrtc {
+#define NVRTC_FUNCTION(name, symbol, parameters) int(*name) parameters;
+    NVRTC_FUNCTIONS(NVRTC_FUNCTION)
+#undef NVRTC_FUNCTION
+} Nvrtc;
+
+/* Contraction is written where it is wanted: fmaf. */
+#define OPTIONS "--fmad=false", "--std=c++17"
+
+static void *open_in(const char *folder)
+{
+    char path[4096];
+    int n = snprintf(path, sizeof path, "%s%slibnvrtc.so", folder ? folder : "", folder ? "/" : "");
+    return n < (int)sizeof path ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
+}
+
+static void *open_library(void)
+{
+    static const char *const names[] = {"libnvrtc.so.13", "libnvrtc.so.12", NULL};
+    const char *folder = getenv("SCRIMP_CUDA_PATH"), *home = getenv("CUDA_HOME");
+    char lib[4096];
+    void *library = folder ? open_in(folder) : NULL;
+    for (int i = 0; names[i] && !library; i++)
+        library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
+    if (!library && home && snprintf(lib, sizeof lib, "%s/lib64", home) < (int)sizeof lib)
+        library = open_in(lib);
+    return library ? library : open_in("/usr/local/cuda/lib64");
+}
+
+static const Nvrtc *nvrtc(const char **error)
+{
+    static Nvrtc table;
+    static bool found;
+    if (found)
+        return &table;
+    void *library = open_library(), *address;
+    *error = library ? "the NVRTC library is too old: version 12.0 or newer is needed"
+                     : "there is no NVRTC library (libnvrtc.so) to compile CUDA kernels with: "
+                       "install the CUDA toolkit, or name its folder of libraries in "
+                       "SCRIMP_CUDA_PATH";
+    if (!library)
+        return NULL;
+#define NVRTC_FUNCTION(name, symbol, parameters)                                                   \
+    address = dlsym(library, #symbol);                                                             \
+    memcpy(&table.name, &address, sizeof address);                                                 \
+    if (!address)                                                                                  \
+        return NULL;
+    NVRTC_FUNCTIONS(NVRTC_FUNCTION)
+#undef NVRTC_FUNCTION
+    found = true;
+    return &table;
+}
+
+const char *nvrtc_compiler(Pool *pool, const char *arch, const char **error)
+{
+    static const char *const options[] = {OPTIONS};
+    int major = 0, minor = 0;
+    const Nvrtc *n = nvrtc(error);
+    if (!n)
+        return NULL;
+    n->version(&major, &minor);
+    return pool_printf(pool, "NVRTC %d.%d %s %s %s", major, minor, arch, options[0], options[1]);
+}
+
+static const char *program_log(Pool *pool, const Nvrtc *n, void *program)
+{
+    size_t size = 0;
+    if (n->log_size(program, &size) != 0 || size == 0)
+        return "no message";
+    char *text = pool_alloc(pool, size + 1);
+    text[0] = text[size] = '\0';
+    n->log(program, text);
+    return text;
+}
+
+static const void *image_of(Pool *pool, const Nvrtc *n, void *program, size_t *bytes,
+                            const char **error)
+{
+    *error = "NVRTC gave no image";
+    if (n->image_size(program, bytes) != 0 || *bytes == 0)
+        return NULL;
+    char *image = pool_alloc(pool, *bytes);
+    return n->image(program, image) == 0 ? image : NULL;
+}
+
+const void *nvrtc_compile(Pool *pool, const char *text, const char *arch, size_t *bytes,
+                          const char **error)
+{
+    const Nvrtc *n = nvrtc(error);
+    const char *options[] = {pool_printf(pool, "--gpu-architecture=%s", arch), OPTIONS};
+    void *program = NULL;
+    if (!n)
+        return NULL;
+    if (n->create(&program, text, "kernel.cu", 0, NULL, NULL) != 0) {
+        *error = "NVRTC does not start";
+        return NULL;
+    }
+    const void *image = NULL;
+    if (n->compile(program, sizeof options / sizeof *options, options) != 0)
+        *error = pool_printf(pool, "NVRTC: %s", program_log(pool, n, program));
+    else
+        image = image_of(pool, n, program, bytes, error);
+    n->destroy(&program);
+    return image;
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* NVRTC, NVIDIA's compiler of CUDA C as a library: found when it is asked for, never linked. */
+#ifndef SCRIMP_CODEGEN_CUDA_NVRTC_H
+#define SCRIMP_CODEGEN_CUDA_NVRTC_H
+
+#include "ir/support/pool.h"
+
+/* "NVRTC 13.0 sm_90", with the options that decide what it makes.  NULL and *error, with a way out,
+ * where it is not there. */
+const char *nvrtc_compiler(Pool *pool, const char *arch, const char **error);
+/* Compiles the text for an architecture ("sm_90"): an image that the driver loads, on the pool.
+ * NULL and *error, with the compiler's messages, on failure. */
+const void *nvrtc_compile(Pool *pool, const char *text, const char *arch, size_t *bytes,
+                          const char **error);
+
+#endif

@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The text of element-wise programs: kernels of their own, and epilogues. */
+#include "codegen/cuda/point.h"
+#include "codegen/cuda/text.h"
+
+#include "ir/support/bug.h"
+#include "ir/support/divide.h"
+
+enum { THREADS = 256 };
+
+typedef struct Writer {
+    StrBuf *out;
+    const PointProgram *p;
+    const char *pad;
+} Writer;
+
+static bool is_real(DType t)
+{
+    return t == DTYPE_F32;
+}
+
+static const char *c_type(DType t)
+{
+    switch (t) {
+    case DTYPE_F32:
+        return "float";
+    case DTYPE_I32:
+        return "int";
+    case DTYPE_I64:
+        return "i64";
+    case DTYPE_U8:
+    case DTYPE_BOOL:
+        return "u8";
+    case DTYPE_F16:
+    case DTYPE_BF16:
+    case DTYPE_COUNT:
+        break;
+    }
+    BUG("no code for elements of type %s", dtype_name(t));
+}
+
+/* base + d0 * stride0 + ..., of the digits d0, d1, ... of the element. */
+static void put_place(Writer *w, const PointAccess *a)
+{
+    strbuf_printf(w->out, "%lld", (long long)a->base);
+    for (int d = 0; d < w->p->rank; d++)
+        if (a->stride[d] == 1)
+            strbuf_printf(w->out, " + d%d", d);
+        else if (a->stride[d])
+            strbuf_printf(w->out, " + d%d * %lld", d, (long long)a->stride[d]);
+}
+
+static void put_element(Writer *w, const PointAccess *a)
+{
+    strbuf_printf(w->out, "BUF(%s, %d)[", c_type(a->dtype), a->buf);
+    put_place(w, a);
+    strbuf_put(w->out, "]");
+}
+
+static void put_number(Writer *w, const PointInstr *i)
+{
+    int arg = w->p->n_bufs + i->k;
+    strbuf_printf(w->out,
+                  i->dtype == DTYPE_F32    ? "FLOAT(%d)"
+                  : i->dtype == DTYPE_BOOL ? "(INT(%d) != 0)"
+                                           : "INT(%d)",
+                  arg);
+}
+
+static void put_access(Writer *w, const PointInstr *i)
+{
+    const PointAccess *a = &w->p->access.data[i->access];
+    if (i->op == POINT_LOAD) {
+        put_element(w, a);
+    } else if (i->op == POINT_BIT) {
+        strbuf_printf(w->out, "(int)(BUF(u32, %d)[(", a->buf);
+        put_place(w, a);
+        strbuf_put(w->out, ") >> 5] >> ((");
+        put_place(w, a);
+        strbuf_put(w->out, ") & 31) & 1u)");
+    } else {
+        strbuf_put(w->out, "(int)((i64)(");
+        put_place(w, a);
+        strbuf_put(w->out, i->op == POINT_COORDINATE_HIGH ? ") >> 32)" : "))");
+    }
+}
+
+static void put_instr(Writer *w, size_t k)
+{
+    char name[POINT_MAX_IN][16];
+    const char *in[POINT_MAX_IN];
+    const PointInstr *i = &w->p->instr.data[k];
+    for (int n = 0; n < i->n_in; n++) {
+        snprintf(name[n], sizeof name[n], "r%d", i->in[n]);
+        in[n] = name[n];
+    }
+    strbuf_printf(w->out, "%sconst %s r%zu = ", w->pad, is_real(i->dtype) ? "float" : "int", k);
+    if (i->op == POINT_GIVEN)
+        strbuf_put(w->out, "sum");
+    else if (i->op == POINT_NUMBER)
+        put_number(w, i);
+    else if (point_has_access(i))
+        put_access(w, i);
+    else
+        cuda_point_expression(w->out, i, in);
+    strbuf_put(w->out, ";\n");
+}
+
+static void put_store(Writer *w, const PointStore *s)
+{
+    strbuf_put(w->out, w->pad);
+    put_element(w, &s->at);
+    strbuf_printf(w->out, " = (%s)r%d;\n", c_type(s->at.dtype), s->reg);
+}
+
+static int64_t elements(const PointProgram *p)
+{
+    int64_t n = 1;
+    for (int d = 0; d < p->rank; d++)
+        n *= p->dim[d];
+    return n;
+}
+
+/* The last place that an access reaches, beside those of the space itself. */
+static bool fits_32_bits(const PointProgram *p)
+{
+    int64_t most = elements(p);
+    for (size_t k = 0; k < p->access.len + p->store.len; k++) {
+        const PointAccess *a =
+            k < p->access.len ? &p->access.data[k] : &p->store.data[k - p->access.len].at;
+        int64_t last = a->base;
+        for (int d = 0; d < p->rank; d++)
+            last += (p->dim[d] - 1) * a->stride[d];
+        most = last > most ? last : most;
+    }
+    return most < INT32_MAX;
+}
+
+/* Digits of the element's number, innermost last.  32-bit divisions are the cheaper ones. */
+static void put_digits(Writer *w, const char *number)
+{
+    const char *type = fits_32_bits(w->p) ? "u32" : "i64";
+    strbuf_printf(w->out, "%s%s rest = (%s)%s;\n", w->pad, type, type, number);
+    for (int d = w->p->rank - 1; d > 0; d--) {
+        strbuf_printf(w->out, "%sconst %s d%d = rest %% %lld;\n", w->pad, type, d,
+                      (long long)w->p->dim[d]);
+        strbuf_printf(w->out, "%srest /= %lld;\n", w->pad, (long long)w->p->dim[d]);
+    }
+    strbuf_printf(w->out, "%sconst %s d0 = rest;\n", w->pad, type);
+}
+
+/* All loads come before the first store: outputs may lie on inputs, element on element. */
+static void put_program(Writer *w, const char *number)
+{
+    put_digits(w, number);
+    for (size_t k = 0; k < w->p->instr.len; k++)
+        put_instr(w, k);
+    for (size_t k = 0; k < w->p->store.len; k++)
+        put_store(w, &w->p->store.data[k]);
+}
+
+/* desc: a PointProgram. */
+static void write_point(StrBuf *out, const char *symbol, const void *desc)
+{
+    const PointProgram *p = desc;
+    Writer w = {out, p, "    "};
+    text_begin(out, p->n_bufs + (int)p->number.len,
+               (const char *const[]){"common", "math", "random", NULL});
+    strbuf_printf(out, "\nKERNEL(%s, %d)\n{\n", symbol, THREADS);
+    strbuf_printf(out, "    const i64 element = (i64)blockIdx.x * %d + threadIdx.x;\n", THREADS);
+    strbuf_printf(out, "    if (element >= %lld)\n        return;\n", (long long)elements(p));
+    put_program(&w, "element");
+    strbuf_put(out, "}\n");
+}
+
+void cuda_point_call(CallDraft *call, const PointProgram *p)
+{
+    call->text = write_point;
+    call->threads = THREADS;
+    call->n_tasks = divide_up(elements(p), THREADS);
+}
+
+/* --- epilogues --- */
+
+/* A value of the body that is no POINT result. */
+static int epilogue_leaf(void *user, PointProgram *p, ValueId v, int axis, int word)
+{
+    const Epilogue *e = user;
+    const Type *t = value_type(e->body, v);
+    if (v == e->acc)
+        return point_push(p, (PointInstr){.op = POINT_GIVEN, .dtype = DTYPE_F32});
+    int buf = -1;
+    for (int i = 0; i < e->n_inputs; i++)
+        if (e->input[i].value == v)
+            buf = e->input[i].buf;
+    if (buf < 0)
+        BUG("an epilogue reads a value that is no operand");
+    if (value_node(e->body, v)->op == OP_const)
+        return point_push(p, (PointInstr){.op = POINT_NUMBER, .dtype = t->dtype, .k = buf});
+    PointAccess a = point_access(p, buf, t, t->rank ? axis : -1);
+    if (word >= 0)
+        a = (PointAccess){.buf = buf, .dtype = t->dtype, .base = word};
+    return point_load(p, a);
+}
+
+void cuda_epilogue(StrBuf *out, const Epilogue *e, int out_buf)
+{
+    PointProgram *p = point_program(out->pool, &e->out);
+    int reg;
+    union {
+        const Epilogue *in;
+        void *user;
+    } u = {e};
+    if (e->body)
+        point_add_body(p, e->body, &e->result, 1, &reg, epilogue_leaf, u.user);
+    else
+        reg = point_push(p, (PointInstr){.op = POINT_GIVEN, .dtype = DTYPE_F32});
+    point_store(p, reg, point_access(p, out_buf, &e->out, -1));
+    Writer w = {out, p, "    "};
+    strbuf_put(out, "\nDEVICE void epilogue(const Args a, i64 row, i64 column, float sum)\n{\n");
+    if (e->bias_buf >= 0)
+        strbuf_printf(out, "    sum = sum + BUF(float, %d)[column];\n", e->bias_buf);
+    put_program(&w, pool_printf(out->pool, "(row * %lld + column)",
+                                (long long)e->out.dim[e->out.rank - 1]));
+    strbuf_put(out, "}\n");
+}

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* matmul and linear: products with the CPU's order of every sum. */
+#include "codegen/forms/product.h"
+#include "codegen/cuda/point.h"
+#include "codegen/cuda/rules.h"
+#include "codegen/cuda/text.h"
+
+#include "ir/support/divide.h"
+
+enum { TILE = 64, THREADS = 256 }; /* as device/product.cuh has them */
+
+KERNEL_DESC_BEGIN
+typedef struct ProductDesc {
+    int64_t m, n, k, a_row, a_k, b_k, b_n;
+    int64_t batch[TYPE_MAX_RANK], a_batch[TYPE_MAX_RANK], b_batch[TYPE_MAX_RANK];
+    int n_batch, n_args;
+    int a_buf, b_buf;
+    Epilogue epilogue;
+} ProductDesc;
+KERNEL_DESC(ProductDesc)
+
+/* Where batch element `batch` of an operand begins. */
+static void write_batch(StrBuf *out, const char *name, const ProductDesc *d, const int64_t *stride)
+{
+    strbuf_printf(out, "DEVICE i64 %s(i64 batch)\n{\n    i64 at = 0;\n    (void)batch;\n", name);
+    for (int i = d->n_batch - 1; i >= 0; i--) {
+        strbuf_printf(out, "    at += batch %% %lld * %lld;\n", (long long)d->batch[i],
+                      (long long)stride[i]);
+        strbuf_printf(out, "    batch /= %lld;\n", (long long)d->batch[i]);
+    }
+    strbuf_put(out, "    return at;\n}\n");
+}
+
+static void write_product(StrBuf *out, const char *symbol, const void *desc)
+{
+    const ProductDesc *d = desc;
+    text_begin(out, d->n_args, (const char *const[]){"common", "math", "random", NULL});
+    text_define(out, "M", d->m);
+    text_define(out, "N", d->n);
+    text_define(out, "K", d->k);
+    text_define(out, "K_BLOCK", d->k ? product_k_block(d->k) : 1);
+    text_define(out, "A_ROW", d->a_row);
+    text_define(out, "A_K", d->a_k);
+    text_define(out, "B_K", d->b_k);
+    text_define(out, "B_N", d->b_n);
+    text_define(out, "A_BUF", d->a_buf);
+    text_define(out, "B_BUF", d->b_buf);
+    write_batch(out, "a_batch", d, d->a_batch);
+    write_batch(out, "b_batch", d, d->b_batch);
+    cuda_epilogue(out, &d->epilogue, 0);
+    strbuf_put(out, device_text("product"));
+    strbuf_printf(out, "\nKERNEL(%s, %d)\n{\n    product(a);\n}\n", symbol, THREADS);
+}
+
+static void lower_product(const MatrixNode *m)
+{
+    Product p = product_of(m);
+    ProductDesc *d = POOL_NEW(m->l->pool, ProductDesc);
+    *d = (ProductDesc){.m = p.m,
+                       .n = p.n,
+                       .k = p.k,
+                       .a_row = p.a_row,
+                       .a_k = p.a_k,
+                       .b_k = p.b_k,
+                       .b_n = p.b_n,
+                       .n_batch = p.n_batch};
+    double batches = 1;
+    for (int i = 0; i < p.n_batch; i++) {
+        d->batch[i] = p.batch[i];
+        d->a_batch[i] = p.a_batch[i];
+        d->b_batch[i] = p.b_batch[i];
+        batches *= (double)p.batch[i];
+    }
+    CallDraft call = matrix_call(m);
+    d->a_buf = matrix_add_operand(m, &call, 0);
+    d->b_buf = matrix_add_operand(m, &call, 1);
+    d->epilogue = matrix_epilogue(m, &call, p.bias);
+    d->n_args = call.n_bufs;
+    double rows = (double)p.m, columns = (double)p.n, k = (double)p.k;
+    call.label = pool_printf(m->l->pool, "%s %lldx%lldx%lld", op_name(m->node->op),
+                             (long long)(batches * rows), (long long)p.n, (long long)p.k);
+    call.flops = 2 * batches * rows * columns * k;
+    call.bytes = 4 * batches * (rows * k + k * columns + rows * columns);
+    call.key = MATRIX_KEY(m->l->pool, "product", ProductDesc, d);
+    call.desc = d;
+    call.n_tasks = (int64_t)batches * divide_up(p.m, TILE) * divide_up(p.n, TILE);
+    cuda_call(m->l, &call, write_product, THREADS);
+}
+
+static MatrixLower *const matrix_rules[OP_COUNT] = {
+    [OP_matmul] = lower_product, [OP_linear] = lower_product};
+
+bool cuda_has_matrix(OpKind op)
+{
+    return matrix_rules[op] != NULL;
+}
+
+void cuda_matrix(Lowering *l, const Node *node)
+{
+    lower_matrix(l, node, matrix_rules);
+}
+
+/* By what the body holds, a matrix kernel with an epilogue or one pass over elements. */
+void cuda_fused(Lowering *l, const Node *node)
+{
+    if (graph_has_matrix(node->body))
+        lower_matrix(l, node, matrix_rules);
+    else
+        lower_point_group(l, node);
+}

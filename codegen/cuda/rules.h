@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Every function in the column `cuda` of ops.def: looks at a node and adds its calls. */
+#ifndef SCRIMP_CODEGEN_CUDA_RULES_H
+#define SCRIMP_CODEGEN_CUDA_RULES_H
+
+#include "codegen/build/kernel.h"
+
+#define OP(name, min_in, max_in, n_out, op_class, shape, flops, grad, eval, access, workspace,     \
+           layout, cpu, cuda, ...)                                                                 \
+    LowerRule cuda;
+#include "ir/ops.def"
+#undef OP
+
+/* Whether a MATRIX operation has a rule; whether a loss is of a form that has code. */
+bool cuda_has_matrix(OpKind op);
+bool cuda_has_loss(const Graph *g, const Node *n);
+
+#endif

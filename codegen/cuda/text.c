@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "codegen/cuda/text.h"
+
+#include "codegen/cuda/device_text.h"
+#include "ir/support/bug.h"
+
+#include <math.h>
+#include <string.h>
+
+const char *device_text(const char *name)
+{
+    for (size_t i = 0; i < sizeof device_texts / sizeof *device_texts; i++)
+        if (strcmp(device_texts[i].name, name) == 0)
+            return device_texts[i].text;
+    BUG("no text %s", name);
+}
+
+void cuda_call(Lowering *l, CallDraft *call, KernelText *text, int threads)
+{
+    call->text = text;
+    call->threads = threads;
+    if (call->n_tasks > 0)
+        lower_call(l, *call);
+}
+
+void text_begin(StrBuf *out, int n_args, const char *const *parts)
+{
+    text_define(out, "N_ARGS", n_args ? n_args : 1);
+    for (; *parts; parts++)
+        strbuf_put(out, device_text(*parts));
+}
+
+void text_define(StrBuf *out, const char *name, int64_t value)
+{
+    strbuf_printf(out, "#define %s %lld%s\n", name, (long long)value,
+                  value > INT32_MAX || value < INT32_MIN ? "LL" : "");
+}
+
+void text_float(StrBuf *out, double value)
+{
+    float f = (float)value;
+    int32_t bits;
+    memcpy(&bits, &f, sizeof bits);
+    if (isfinite(f))
+        strbuf_printf(out, "%af", (double)f);
+    else
+        strbuf_printf(out, "from_bits(0x%08x)", (unsigned)bits);
+}

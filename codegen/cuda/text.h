@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The text of kernels: fixed parts (codegen/cuda/device/) and what is written for one kernel. */
+#ifndef SCRIMP_CODEGEN_CUDA_TEXT_H
+#define SCRIMP_CODEGEN_CUDA_TEXT_H
+
+#include "codegen/build/kernel.h"
+
+/* A file of codegen/cuda/device/, by name; a bug when there is none. */
+const char *device_text(const char *name);
+
+/* Adds a call whose kernel is text(desc); threads: of a block, of which it has n_tasks. */
+void cuda_call(Lowering *l, CallDraft *call, KernelText *text, int threads);
+/* What a kernel begins with: its arguments, then the fixed parts it names, ended by NULL. */
+void text_begin(StrBuf *out, int n_args, const char *const *parts);
+/* A float as a literal of exactly these bits. */
+void text_float(StrBuf *out, double value);
+/* "#define NAME value" */
+void text_define(StrBuf *out, const char *name, int64_t value);
+
+#endif

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "frontend/driver/cli_machine.h"
+
+#include <string.h>
+
+static bool is_arch(const char *device)
+{
+    if (strncmp(device, "sm_", 3) != 0)
+        return false;
+    size_t digits = strspn(device + 3, "0123456789");
+    const char *rest = device + 3 + digits; /* sm_90a: with what only this architecture has */
+    return digits >= 2 && digits <= 3 && (!*rest || strcmp(rest, "a") == 0);
+}
+
+bool cli_device_known(Cli *cli)
+{
+    const char *d = cli->build.device;
+    if (!d || strcmp(d, "cpu") == 0 || strcmp(d, "cuda") == 0 || is_arch(d))
+        return true;
+    cli_error(cli, EXIT_USER, "E806",
+              "cpu (the default), cuda, or an architecture of CUDA devices such as sm_90",
+              "--device %s: there is no such device", d);
+    return false;
+}
+
+const Backend *cli_backend(const Cli *cli)
+{
+    const char *d = cli->build.device;
+    return d && strcmp(d, "cpu") != 0 ? &cuda_backend : &cpu_backend;
+}
+
+static bool no_device(Cli *cli, const RtError *err)
+{
+    cli_error(cli, EXIT_USER, "E807", NULL, "--device %s: %s", cli->build.device, err->message);
+    return false;
+}
+
+bool cli_device_arch(Cli *cli, const char **arch)
+{
+    RtError err;
+    *arch = NULL;
+    if (cli_backend(cli) == &cpu_backend)
+        return true;
+    if (!cli->state->device_arch) {
+        CudaDevice *d = cuda_device_open(&err);
+        if (!d)
+            return no_device(cli, &err);
+        cli->state->device_arch = pool_strdup(cli->pool, cuda_device_arch(d));
+        cuda_device_close(d);
+    }
+    *arch = cli->state->device_arch;
+    return true;
+}
+
+const char *cli_any_arch(const Cli *cli)
+{
+    if (cli_backend(cli) == &cpu_backend)
+        return NULL;
+    return is_arch(cli->build.device) ? cli->build.device : "sm_90";
+}
+
+static bool open_device(Cli *cli, int64_t bytes, Machine *m)
+{
+    RtError err;
+    if (cli_backend(cli) == &cpu_backend)
+        return true;
+    m->cuda = cuda_device_open(&err);
+    return (m->cuda && cuda_arena_map(m->cuda, bytes, &err)) || no_device(cli, &err);
+}
+
+bool machine_open(Cli *cli, int64_t bytes, Machine *out)
+{
+    RtError err;
+    *out = (Machine){.threads = threads_new((int)cli->build.threads, &err)};
+    if (!out->threads || !open_device(cli, bytes, out)) {
+        if (!out->threads)
+            cli_error(cli, EXIT_USER, "E804", NULL, "%s", err.message);
+        return false;
+    }
+    bool ok =
+        out->cuda ? arena_reserve(&out->arena, bytes, &err) : arena_map(&out->arena, bytes, &err);
+    if (!ok)
+        cli_error(cli, EXIT_USER, "E804", NULL, "%s", err.message);
+    return ok;
+}
+
+void machine_close(Machine *m)
+{
+    threads_free(m->threads);
+    if (m->arena.base)
+        arena_unmap(&m->arena);
+    cuda_device_close(m->cuda);
+    *m = (Machine){0};
+}

@@ -119,3 +119,20 @@ void op_done(OpCase *c, OpKind op, const AttrList *attrs)
 {
     op_on(c, op, c->in, c->n_in, attrs);
 }
+
+void op_case_bytes(const Type *t, const double *from, char *to)
+{
+    int64_t n = type_elements(t);
+    for (int64_t i = 0; i < n; i++) {
+        float f = (float)from[i];
+        int32_t w = t->dtype == DTYPE_I32 ? (int32_t)from[i] : 0;
+        unsigned char b =
+            t->dtype == DTYPE_F32 || t->dtype == DTYPE_I32 ? 0 : (unsigned char)from[i];
+        if (t->dtype == DTYPE_F32)
+            memcpy(to + i * 4, &f, 4);
+        else if (t->dtype == DTYPE_I32)
+            memcpy(to + i * 4, &w, 4);
+        else
+            memcpy(to + i, &b, 1);
+    }
+}

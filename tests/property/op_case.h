@@ -37,6 +37,9 @@ ValueId op_normal(OpCase *c, Type t);
 ValueId op_integers(OpCase *c, Type t, DType dtype, int64_t low, int64_t high);
 ValueId op_scalar(OpCase *c, double low, double high);
 
+/* An input's elements as they lie in memory. */
+void op_case_bytes(const Type *t, const double *from, char *to);
+
 /* --- shapes --- */
 
 int64_t op_dim(OpCase *c);

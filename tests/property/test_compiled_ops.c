@@ -42,23 +42,6 @@ static void on_fault(int sig)
 
 /* --- data --- */
 
-static void to_bytes(const Type *t, const double *from, char *to)
-{
-    int64_t n = type_elements(t);
-    for (int64_t i = 0; i < n; i++) {
-        float f = (float)from[i];
-        int32_t w = t->dtype == DTYPE_I32 ? (int32_t)from[i] : 0;
-        unsigned char b =
-            t->dtype == DTYPE_F32 || t->dtype == DTYPE_I32 ? 0 : (unsigned char)from[i];
-        if (t->dtype == DTYPE_F32)
-            memcpy(to + i * 4, &f, 4);
-        else if (t->dtype == DTYPE_I32)
-            memcpy(to + i * 4, &w, 4);
-        else
-            memcpy(to + i, &b, 1);
-    }
-}
-
 static double element(const Type *t, const char *data, int64_t i)
 {
     float f;
@@ -82,7 +65,7 @@ static void fill_inputs(const Run *r)
     for (size_t v = 0; v < g->values.len; v++)
         memset(r->value[v].data, 0x7f, (size_t)type_bytes(&g->values.data[v].type));
     for (int i = 0; i < r->c.n_in; i++)
-        to_bytes(value_type(g, r->c.in[i]), r->c.data[i], r->value[r->c.in[i]].data);
+        op_case_bytes(value_type(g, r->c.in[i]), r->c.data[i], r->value[r->c.in[i]].data);
 }
 
 /* Tasks `group` at a time, the last group first when backward.  Updates write where the persistent

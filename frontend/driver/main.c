@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "frontend/driver/cli.h"
+#include "frontend/driver/cli_machine.h"
 #include "frontend/driver/cli_signals.h"
 #include "ir/support/parallel.h"
 #include "runtime/cores.h"
@@ -43,7 +44,7 @@ int main(int argc, char **argv)
     Cli cli = {.pool = pool, .diag = diag_new(pool), .state = &state};
     ExitCode code;
     if (cli_parse(&cli, argc, argv, &code))
-        code = cli.verb->run(&cli);
+        code = cli_device_known(&cli) ? cli.verb->run(&cli) : EXIT_USER;
     code = finish_output(&cli, code);
     pool_free(pool);
     if (code == EXIT_OK && cli.state->ended_by)

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* --device cuda on the simulated device (tests/cuda/sim): a training run leaves the weights, the
+ * optimizer's state and the losses of the CPU's, bit for bit, whatever the order of threads; what a
+ * machine without a device says. */
+#include "e2e.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SIMULATED "SCRIMP_CUDA_PATH=$SCRIMP_BUILD/cuda-sim "
+#define TRAIN     "$SCRIMP train -q $EXAMPLES/mlp.scrimp -D N=20 --data $TMP/idx --seed 3 "
+
+/* Both runs, by their files; the settings of a run say nothing of the device. */
+static void expect_same_run(const char *a, const char *b)
+{
+    Result r =
+        run("cd $TMP && cmp %s/model.safetensors %s/model.safetensors && "
+            "cmp %s/optimizer-*.safetensors %s/optimizer-*.safetensors && "
+            "sed 's/, \"seconds.*//' %s.log > a && sed 's/, \"seconds.*//' %s.log > b && cmp a b",
+            a, b, a, b, a, b);
+    EXPECT(r.code == 0, r.err);
+    result_free(&r);
+}
+
+static void test_training(void)
+{
+    static const char *const orders[] = {"forward", "reverse", "11"};
+    expect_ok(TRAIN "--steps 4 --out $TMP/cpu --log $TMP/cpu.log");
+    for (int i = 0; i < 3; i++) {
+        Result r = run(SIMULATED "SCRIMP_SIM_ORDER=%s " TRAIN
+                                 "--steps 4 --device cuda --out $TMP/gpu%d --log $TMP/gpu%d.log",
+                       orders[i], i, i);
+        EXPECT(r.code == 0, r.err);
+        result_free(&r);
+        char name[8];
+        snprintf(name, sizeof name, "gpu%d", i);
+        expect_same_run("cpu", name);
+    }
+}
+
+/* A run may be continued on another device. */
+static void test_resume(void)
+{
+    expect_ok(SIMULATED TRAIN "--steps 2 --device cuda --out $TMP/moved --log $TMP/moved.log");
+    expect_ok(TRAIN "--steps 4 --resume --out $TMP/moved --log $TMP/moved.log");
+    expect_same_run("cpu", "moved");
+}
+
+static void test_dumps(void)
+{
+    expect_said(0, "KERNEL(k_", "$SCRIMP dump --stage=cuda $EXAMPLES/mlp.scrimp -D N=20");
+    expect_said(0, "# target sm_80:",
+                SIMULATED "$SCRIMP dump --stage=code --device sm_80 $EXAMPLES/mlp.scrimp -D N=20");
+    expect_said(1, "no such stage",
+                SIMULATED "$SCRIMP dump --stage=asm --device cuda $EXAMPLES/mlp.scrimp -D N=20");
+}
+
+static void test_errors(void)
+{
+    expect_run(1, "there is no such device", TRAIN "--steps 1 --device tpu");
+    expect_run(1, "has 1000000 of its 1000000 bytes left",
+               SIMULATED "SCRIMP_SIM_BYTES=1000000 " TRAIN "--steps 1 --device cuda");
+    expect_run(1, "no code for",
+               SIMULATED
+               "$SCRIMP train -q $EXAMPLES/chargpt.scrimp -D N=1 -D L=1 --data $TMP/t.txt "
+               "--steps 1 --device cuda");
+    Result r =
+        run("test -e /dev/nvidia0 || SCRIMP_CUDA_PATH=$TMP " TRAIN "--steps 1 --device cuda");
+    EXPECT(r.code == 0 || (r.code == 1 && strstr(r.err, "has no CUDA driver")), r.err);
+    result_free(&r);
+}
+
+int main(void)
+{
+    e2e_begin();
+    make_digits(200);
+    make_text(in_tmp("t.txt"), 4000);
+    test_training();
+    test_resume();
+    test_dumps();
+    test_errors();
+    return e2e_end();
+}

@@ -59,13 +59,30 @@ const char *cli_any_arch(const Cli *cli)
     return is_arch(cli->build.device) ? cli->build.device : "sm_90";
 }
 
+static bool no_room(Cli *cli, int64_t left, const RtError *err)
+{
+    cli->state->no_room = true;
+    cli_error(cli, EXIT_BUDGET, "E401",
+              pool_printf(cli->pool, "--budget %lld, or a smaller batch", (long long)left), "%s",
+              err->message);
+    return false;
+}
+
+ExitCode machine_failure(const Cli *cli)
+{
+    return cli->state->no_room ? EXIT_BUDGET : EXIT_USER;
+}
+
 static bool open_device(Cli *cli, int64_t bytes, Machine *m)
 {
     RtError err;
     if (cli_backend(cli) == &cpu_backend)
         return true;
+    int64_t left = -1;
     m->cuda = cuda_device_open(&err);
-    return (m->cuda && cuda_arena_map(m->cuda, bytes, &err)) || no_device(cli, &err);
+    if (m->cuda && cuda_arena_map(m->cuda, bytes, &left, &err))
+        return true;
+    return left < 0 ? no_device(cli, &err) : no_room(cli, left, &err);
 }
 
 bool machine_open(Cli *cli, int64_t bytes, Machine *out)

@@ -31,5 +31,9 @@ const char *cli_any_arch(const Cli *cli);
 /* Threads and an arena of these bytes; false after a message.  Either way machine_close. */
 bool machine_open(Cli *cli, int64_t bytes, Machine *out);
 void machine_close(Machine *m);
+/* The exit code of a verb that a message ended: a device without room is a budget that cannot be
+ * met.
+ */
+ExitCode machine_failure(const Cli *cli);
 
 #endif

@@ -225,5 +225,5 @@ ExitCode verb_bench(Cli *cli)
     else if (ok)
         print_table(&b);
     measurement_close(&b.m);
-    return ok ? EXIT_OK : EXIT_USER;
+    return ok ? EXIT_OK : machine_failure(cli);
 }

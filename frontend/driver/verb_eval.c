@@ -68,7 +68,7 @@ ExitCode verb_eval(Cli *cli)
             stderr);
     running_close(&h);
     dataset_close(data);
-    return ok ? EXIT_OK : EXIT_USER;
+    return ok ? EXIT_OK : machine_failure(cli);
 }
 
 /* --- generate --- */
@@ -270,5 +270,5 @@ ExitCode verb_generate(Cli *cli)
     ok = ok && write_text(&w);
     vocab_free(&w.vocab);
     running_close(&h);
-    return ok ? EXIT_OK : EXIT_USER;
+    return ok ? EXIT_OK : machine_failure(cli);
 }

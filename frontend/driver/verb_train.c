@@ -242,5 +242,5 @@ ExitCode verb_train(Cli *cli)
     ok = train_log_close(cli, &t.log) && ok;
     tear_down(&t);
     cli->state->ended_by = signals_caught();
-    return ok ? EXIT_OK : EXIT_USER;
+    return ok ? EXIT_OK : machine_failure(cli);
 }

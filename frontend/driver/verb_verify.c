@@ -181,6 +181,6 @@ ExitCode verb_verify(Cli *cli)
     run_close(&keep);
     run_close(&plan);
     if (!ok)
-        return EXIT_USER;
+        return machine_failure(cli);
     return difference ? EXIT_INTERNAL : EXIT_OK;
 }

@@ -109,21 +109,21 @@ const char *cuda_device_arch(const CudaDevice *d)
 
 /* --- memory --- */
 
-static bool no_memory(const CudaDevice *d, int64_t bytes, RtError *err)
+static bool no_memory(const CudaDevice *d, int64_t bytes, int64_t *left, RtError *err)
 {
-    size_t left = 0, total = 0;
-    d->cu->memory_info(&left, &total);
-    return rt_error(err,
-                    "%s has %zu of its %zu bytes left; the arena needs %lld: give a smaller "
-                    "--budget or batch",
-                    d->name, left, total, (long long)bytes);
+    size_t free_bytes = 0, total = 0;
+    d->cu->memory_info(&free_bytes, &total);
+    *left = (int64_t)free_bytes;
+    return rt_error(err, "%s has %zu of its %zu bytes left; the arena needs %lld", d->name,
+                    free_bytes, total, (long long)bytes);
 }
 
-bool cuda_arena_map(CudaDevice *d, int64_t bytes, RtError *err)
+bool cuda_arena_map(CudaDevice *d, int64_t bytes, int64_t *left, RtError *err)
 {
+    *left = -1;
     int error = d->cu->allocate(&d->arena, (size_t)bytes);
     if (error == CUDA_OUT_OF_MEMORY)
-        return no_memory(d, bytes, err);
+        return no_memory(d, bytes, left, err);
     if (!check(d, error, "allocating the arena", err))
         return false;
     d->bytes = bytes;

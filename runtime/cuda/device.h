@@ -16,9 +16,9 @@ const char *cuda_device_name(const CudaDevice *d);
 /* Its compute capability as compilers name it: "sm_90". */
 const char *cuda_device_arch(const CudaDevice *d);
 
-/* One allocation of exactly these bytes, all of it NaNs (0x7fc5ca1a).  False, with the numbers,
- * when the device has not as much left. */
-bool cuda_arena_map(CudaDevice *d, int64_t bytes, RtError *err);
+/* One allocation of exactly these bytes, all of it NaNs (0x7fc5ca1a).  False with the numbers, and
+ * with what is left in *left, when the device has not as much; of other failures *left is -1. */
+bool cuda_arena_map(CudaDevice *d, int64_t bytes, int64_t *left, RtError *err);
 /* Copies bytes at an offset of the arena, in the order of the stream; `from` and `to` must stay
  * until cuda_wait. */
 bool cuda_write(CudaDevice *d, int64_t offset, const void *from, int64_t bytes, RtError *err);

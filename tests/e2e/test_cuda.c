@@ -59,7 +59,7 @@ static void test_dumps(void)
 static void test_errors(void)
 {
     expect_run(1, "there is no such device", TRAIN "--steps 1 --device tpu");
-    expect_run(1, "has 1000000 of its 1000000 bytes left",
+    expect_run(3, "--budget 1000000, or a smaller batch",
                SIMULATED "SCRIMP_SIM_BYTES=1000000 " TRAIN "--steps 1 --device cuda");
     expect_run(1, "no code for",
                SIMULATED

@@ -309,9 +309,10 @@ static bool run_with(const Device *d, const Run *r, CudaDevice *device, const ch
 static void run_on_device(const Device *d, const Run *r, const char *order, const char *how)
 {
     RtError err = {"no message"};
+    int64_t left;
     setenv("SCRIMP_SIM_ORDER", order, 1);
     CudaDevice *device = cuda_device_open(&err);
-    bool ok = device && cuda_arena_map(device, r->bytes + ALIGN, &err) &&
+    bool ok = device && cuda_arena_map(device, r->bytes + ALIGN, &left, &err) &&
               run_with(d, r, device, pool_printf(d->pool, "%s%s", order, how), &err);
     CHECK_MSG(ok, "%s: %s", r->name, err.message);
     cuda_device_close(device);

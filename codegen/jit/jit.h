@@ -105,6 +105,9 @@ JitValue jit_zero(Jit *j, JitType t);
 JitValue jit_add(Jit *j, JitValue a, JitValue b);
 JitValue jit_sub(Jit *j, JitValue a, JitValue b);
 JitValue jit_mul(Jit *j, JitValue a, JitValue b);
+/* From here on products of f32 are rounded before anything is added to them, also in a context made
+ * to contract. */
+void jit_round_products(Jit *j, bool on);
 JitValue jit_div(Jit *j, JitValue a, JitValue b);
 JitValue jit_mod(Jit *j, JitValue a, JitValue b);
 JitValue jit_and(Jit *j, JitValue a, JitValue b);

@@ -38,6 +38,7 @@ struct Jit {
     JitFrame *frame;
     Map functions;
     int n_names;
+    bool rounds_products;
 };
 
 /* The function under construction; a bug when there is none. */

@@ -60,7 +60,6 @@ static JitValue binary(Jit *j, enum gcc_jit_binary_op op, JitValue a, JitValue b
     }
 INSTRUCTION(add, PLUS)
 INSTRUCTION(sub, MINUS)
-INSTRUCTION(mul, MULT)
 INSTRUCTION(div, DIVIDE)
 INSTRUCTION(mod, MODULO)
 INSTRUCTION(and, BITWISE_AND)
@@ -68,6 +67,26 @@ INSTRUCTION(or, BITWISE_OR)
 INSTRUCTION(xor, BITWISE_XOR)
 INSTRUCTION(shl, LSHIFT)
 INSTRUCTION(shr, RSHIFT)
+
+static bool is_f32(const Jit *j, JitType t)
+{
+    return t == j->t.f32 || t == j->t.vf;
+}
+
+/* An empty instruction between a product and what is added to it. */
+JitValue jit_mul(Jit *j, JitValue a, JitValue b)
+{
+    static const char *const in[] = {"0"};
+    JitValue product = binary(j, GCC_JIT_BINARY_OP_MULT, a, b);
+    if (!j->rounds_products || !j->target->x86 || !is_f32(j, jit_type_of(a)))
+        return product;
+    return jit_asm(j, "", jit_type_of(a), "=v", 1, &product, in);
+}
+
+void jit_round_products(Jit *j, bool on)
+{
+    j->rounds_products = on;
+}
 
 static JitValue all_ones(Jit *j, JitType t)
 {

@@ -46,13 +46,15 @@ StepTimes measurement_run(Measurement *m, int64_t n)
                    .n_calls = calls,
                    .step = POOL_ARRAY(pool, (size_t)n, double),
                    .call = POOL_ARRAY(pool, (size_t)n * (size_t)calls, double)};
-    session->context.profile = &m->profile;
+    session->context.profile = &m->profile; /* of the host */
     for (int64_t i = -WARM_UP_STEPS; i < n; i++) {
         memset(m->profile.seconds, 0, (size_t)calls * sizeof *m->profile.seconds);
         double start = clock_seconds();
         if (!session_run(session, LEARNING_RATE, i + WARM_UP_STEPS, 0, 1))
             break;
         double seconds = clock_seconds() - start;
+        if (session->cuda && !session_measure(session, &m->profile))
+            break;
         if (i < 0)
             continue;
         t.step[i] = seconds;

@@ -274,6 +274,12 @@ static bool run_on_device(Session *s)
            device_error(s, &err);
 }
 
+bool session_measure(Session *s, RtProfile *profile)
+{
+    RtError err;
+    return cuda_step_measure(s->cuda, profile, &err) || device_error(s, &err);
+}
+
 bool session_run(Session *s, double lr, int64_t update, int64_t micro, uint64_t seed)
 {
     float rate = (float)lr;

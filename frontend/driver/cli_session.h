@@ -65,6 +65,8 @@ ValueId session_input(const Session *s, const char *role);
 /* Runs one step; false after a message, which only a device gives.  update: updates done before (0
  * first); micro: micro-batches consumed before. */
 bool session_run(Session *s, double lr, int64_t update, int64_t micro, uint64_t seed);
+/* The same on a device, with the seconds of every call added to a profile: each is waited for. */
+bool session_measure(Session *s, RtProfile *profile);
 /* A scalar output by name; NaN when the graph has none. */
 double session_scalar(const Session *s, const char *output);
 

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 struct CudaDevice {
     const CudaDriver *cu;
@@ -28,6 +29,13 @@ struct CudaStep {
 };
 
 enum { POISON = 0x7fc5ca1a };
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
 
 static bool failed(const CudaDriver *cu, int error, const char *what, RtError *err)
 {
@@ -215,6 +223,7 @@ static void launch(ScrimpContext *ctx, int32_t call, ScrimpKernel *kernel, char 
                    int64_t n_tasks)
 {
     CudaStep *s = ctx->threads;
+    RtProfile *p = ctx->profile;
     size_t k = (size_t)(uintptr_t)kernel;
     union {
         char *const *words;
@@ -222,14 +231,24 @@ static void launch(ScrimpContext *ctx, int32_t call, ScrimpKernel *kernel, char 
     } u = {buf};
     if (s->error != CUDA_OK)
         return;
+    double start = p ? now() : 0;
     s->failed_call = call;
     s->error = s->device->cu->launch(s->function[k], (uint32_t)n_tasks, 1, 1, s->threads[k], 1, 1,
                                      0, s->device->stream, &u.parameter, NULL);
+    if (!p || s->error != CUDA_OK || call >= p->n)
+        return;
+    s->error = s->device->cu->stream_wait(s->device->stream);
+    p->seconds[call] += now() - start;
+    p->count[call]++;
 }
 
-static bool launch_all(CudaStep *s, RtError *err)
+/* profile: NULL when not measuring. */
+static bool launch_all(CudaStep *s, RtProfile *profile, RtError *err)
 {
-    ScrimpContext ctx = {.arena = (char *)(uintptr_t)s->device->arena, .run = launch, .threads = s};
+    ScrimpContext ctx = {.arena = (char *)(uintptr_t)s->device->arena,
+                         .run = launch,
+                         .threads = s,
+                         .profile = profile};
     s->error = CUDA_OK;
     s->run(&ctx);
     if (s->error == CUDA_OK)
@@ -239,13 +258,18 @@ static bool launch_all(CudaStep *s, RtError *err)
     return failed(s->device->cu, s->error, what, err);
 }
 
+bool cuda_step_measure(CudaStep *s, RtProfile *profile, RtError *err)
+{
+    return launch_all(s, profile, err);
+}
+
 static bool capture(CudaStep *s, RtError *err)
 {
     const CudaDevice *d = s->device;
     void *graph = NULL;
     if (!check(d, d->cu->capture_begin(d->stream, CUDA_CAPTURE_THREAD_LOCAL), "capturing", err))
         return false;
-    bool ok = launch_all(s, err);
+    bool ok = launch_all(s, NULL, err);
     int error = d->cu->capture_end(d->stream, &graph);
     ok = ok && check(d, error, "capturing the step", err) &&
          check(d, d->cu->graph_instantiate(&s->graph, graph, 0), "making a graph of the step", err);
@@ -258,7 +282,7 @@ bool cuda_step_run(CudaStep *s, RtError *err)
 {
     const CudaDevice *d = s->device;
     if (s->runs++ == 0)
-        return launch_all(s, err);
+        return launch_all(s, NULL, err);
     if (!s->graph && !capture(s, err))
         return false;
     return check(d, d->cu->graph_launch(s->graph, d->stream), "launching the step", err);

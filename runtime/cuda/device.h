@@ -5,6 +5,7 @@
 
 #include "runtime/abi.h"
 #include "runtime/status.h"
+#include "runtime/threads.h"
 
 typedef struct CudaDevice CudaDevice;
 
@@ -39,5 +40,7 @@ void cuda_step_unload(CudaStep *s); /* NULL is allowed */
 /* Puts a step on the stream: the first time launch by launch, from then on as one graph, captured
  * at the second. */
 bool cuda_step_run(CudaStep *s, RtError *err);
+/* Launches a step call by call, waits for each, and adds its seconds to the profile. */
+bool cuda_step_measure(CudaStep *s, RtProfile *profile, RtError *err);
 
 #endif

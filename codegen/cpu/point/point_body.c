@@ -85,9 +85,11 @@ void point_emit_body(Jit *j, const Graph *body, const ValueId *wanted, int n_wan
     int *reg = POOL_ARRAY(pool, (size_t)n_wanted, int);
     point_add_body(p, body, wanted, n_wanted, reg, leaf, user.out);
     JitValue *value = POOL_ARRAY(pool, p->instr.len, JitValue);
+    jit_round_products(j, true); /* as where the operations stand alone */
     for (size_t i = 0; i < p->instr.len; i++)
         value[i] = emit(j, p, &p->instr.data[i], value, source);
     for (int i = 0; i < n_wanted; i++)
         result[i] = value[reg[i]];
+    jit_round_products(j, false);
     pool_free(pool);
 }

@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The simulated driver and compiler themselves: mistakes that a device would punish are caught. */
+#include "check.h"
+#include "codegen/cuda/nvrtc.h"
+#include "runtime/cuda/driver.h"
+
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { N = 64 };
+
+static const CudaDriver *cu;
+static Pool *pool;
+static void *stream;
+
+#define HEAD                                                                                       \
+    "typedef struct Args { long long word[1]; } Args;\n"                                           \
+    "#define X ((float *)a.word[0])\n"
+
+typedef struct Kernel {
+    void *module, *function;
+} Kernel;
+
+static Kernel compile(const char *body)
+{
+    Kernel k = {NULL, NULL};
+    size_t bytes;
+    const char *error = "";
+    const char *text = pool_printf(pool, "%sKERNEL(k, 64)\n{\n%s\n}\n", HEAD, body);
+    const void *image = nvrtc_compile(pool, text, "sm_90", &bytes, &error);
+    CHECK_MSG(image != NULL, "%s", error);
+    if (image && cu->module_load(&k.module, image) == CUDA_OK)
+        CHECK(cu->module_function(&k.function, k.module, "k") == CUDA_OK);
+    return k;
+}
+
+static int launch_on(const Kernel *k, unsigned threads, CudaAddress x)
+{
+    void *parameters[] = {&x};
+    return cu->launch(k->function, 1, 1, 1, threads, 1, 1, 0, stream, parameters, NULL);
+}
+
+static CudaAddress allocate(size_t bytes)
+{
+    CudaAddress x = 0;
+    CHECK(cu->allocate(&x, bytes) == CUDA_OK);
+    return x;
+}
+
+/* N floats after one launch, for an order of threads; the error of the wait. */
+static int run_in(const char *order, const Kernel *k, float *out)
+{
+    setenv("SCRIMP_SIM_ORDER", order, 1);
+    CudaAddress x = allocate(N * sizeof(float));
+    CHECK(launch_on(k, N, x) == CUDA_OK);
+    CHECK(cu->from_device(out, x, N * sizeof(float), stream) == CUDA_OK);
+    int error = cu->stream_wait(stream);
+    cu->release(x);
+    return error;
+}
+
+/* Every thread reads what its neighbour has written. */
+#define NEIGHBOUR(barrier)                                                                         \
+    "    SHARED float s[64];\n"                                                                    \
+    "    s[threadIdx.x] = (float)threadIdx.x;\n" barrier                                           \
+    "    X[threadIdx.x] = s[(threadIdx.x + 1) % 64];\n"
+
+static int wrong_neighbours(const float *x)
+{
+    int wrong = 0;
+    for (int i = 0; i < N; i++)
+        wrong += !(x[i] == (float)((i + 1) % N));
+    return wrong;
+}
+
+static void test_barriers(void)
+{
+    static const char *const orders[] = {"forward", "reverse", "5"};
+    Kernel with = compile(NEIGHBOUR("    __syncthreads();\n")), without = compile(NEIGHBOUR(""));
+    float x[N];
+    for (int i = 0; i < 3; i++) {
+        CHECK(run_in(orders[i], &with, x) == CUDA_OK);
+        CHECK(wrong_neighbours(x) == 0);
+        CHECK(run_in(orders[i], &without, x) == CUDA_OK);
+        CHECK_MSG(wrong_neighbours(x) > 0, "a missing barrier is not seen in order %s", orders[i]);
+    }
+    Kernel divergent =
+        compile("    if (threadIdx.x < 32)\n        __syncthreads();\n    X[0] = 1;\n");
+    CHECK(run_in("forward", &divergent, x) != CUDA_OK);
+}
+
+static void test_uninitialised(void)
+{
+    Kernel shared = compile("    SHARED float s[64];\n    X[threadIdx.x] = s[threadIdx.x];\n");
+    Kernel none = compile("    (void)a;\n");
+    float x[N] = {0};
+    CHECK(run_in("forward", &shared, x) == CUDA_OK);
+    CHECK(isnan(x[0]) && isnan(x[N - 1]));
+    CHECK(run_in("forward", &none, x) == CUDA_OK);
+    CHECK(isnan(x[0]) && isnan(x[N - 1]));
+}
+
+/* Nothing happens before somebody waits. */
+static void test_waits(void)
+{
+    Kernel twice = compile("    X[threadIdx.x] = 2 * X[threadIdx.x];\n");
+    CudaAddress x = allocate(N * sizeof(float));
+    float in[N], out[N] = {0};
+    for (int i = 0; i < N; i++)
+        in[i] = 1;
+    CHECK(cu->to_device(x, in, sizeof in, stream) == CUDA_OK);
+    CHECK(launch_on(&twice, N, x) == CUDA_OK);
+    CHECK(cu->from_device(out, x, sizeof out, stream) == CUDA_OK);
+    CHECK(out[0] == 0);
+    in[0] = 10; /* too early: the copy has not run */
+    CHECK(cu->stream_wait(stream) == CUDA_OK);
+    CHECK(out[0] == 20 && out[1] == 2);
+    cu->release(x);
+}
+
+static void test_graphs(void)
+{
+    Kernel add = compile("    X[threadIdx.x] = X[threadIdx.x] + 1;\n");
+    CudaAddress x = allocate(N * sizeof(float));
+    float out[N];
+    void *graph = NULL, *executable = NULL;
+    CHECK(cu->fill_words(x, 0, N, stream) == CUDA_OK);
+    CHECK(cu->capture_begin(stream, CUDA_CAPTURE_THREAD_LOCAL) == CUDA_OK);
+    CHECK(launch_on(&add, N, x) == CUDA_OK && launch_on(&add, N, x) == CUDA_OK);
+    CHECK(cu->capture_end(stream, &graph) == CUDA_OK);
+    CHECK(cu->graph_instantiate(&executable, graph, 0) == CUDA_OK);
+    cu->graph_destroy(graph);
+    for (int i = 0; i < 3; i++)
+        CHECK(cu->graph_launch(executable, stream) == CUDA_OK);
+    CHECK(cu->from_device(out, x, sizeof out, stream) == CUDA_OK);
+    CHECK(cu->stream_wait(stream) == CUDA_OK);
+    CHECK_MSG(out[5] == 6, "what is captured runs when it is launched, and only then: %g",
+              (double)out[5]);
+    cu->graph_executable_destroy(executable);
+    cu->release(x);
+}
+
+static void test_limits(void)
+{
+    Kernel none = compile("    (void)a;\n");
+    CudaAddress x = allocate(N), y;
+    CHECK(launch_on(&none, 65, x) != CUDA_OK); /* more threads than the kernel is made for */
+    CHECK(launch_on(&none, 0, x) != CUDA_OK);
+    char byte;
+    CHECK(cu->from_device(&byte, x + N, 1, stream) != CUDA_OK);
+    CHECK(cu->from_device(&byte, 64, 1, stream) != CUDA_OK);
+    setenv("SCRIMP_SIM_BYTES", "1000", 1);
+    CHECK(cu->allocate(&y, 1000) == CUDA_OUT_OF_MEMORY); /* N of them are in use */
+    unsetenv("SCRIMP_SIM_BYTES");
+    cu->release(x);
+    CHECK(cu->release(x) != CUDA_OK);
+}
+
+/* The last float of an allocation is there, the one behind it is not. */
+static void test_ends(void)
+{
+    Kernel last = compile("    X[63] = 1;\n"), behind = compile("    X[64] = 1;\n");
+    float x[N];
+    CHECK(run_in("forward", &last, x) == CUDA_OK && x[N - 1] == 1);
+    pid_t child = fork();
+    if (child == 0) {
+        run_in("forward", &behind, x);
+        _exit(0);
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV);
+}
+
+static void test_compiler(void)
+{
+    size_t bytes;
+    const char *error = "";
+    CHECK(!nvrtc_compile(pool, HEAD "KERNEL(k, 64)\n{\n    wrong(a);;\n}}\n", "sm_90", &bytes,
+                         &error));
+    CHECK_MSG(strstr(error, "wrong") || strstr(error, "expected"), "%s", error);
+    const char *compiler = nvrtc_compiler(pool, "sm_90", &error);
+    CHECK_MSG(compiler && strstr(compiler, "NVRTC 0.1 sm_90"), "%s", error);
+}
+
+int main(void)
+{
+    RtError err = {"no message"};
+    pool = pool_new();
+    setenv("SCRIMP_CUDA_PATH", pool_printf(pool, "%s/cuda-sim", getenv("SCRIMP_BUILD")), 1);
+    cu = cuda_driver(&err);
+    CHECK_MSG(cu != NULL, "%s", err.message);
+    if (!cu || cu->init(0) != CUDA_OK ||
+        cu->stream_create(&stream, CUDA_STREAM_NON_BLOCKING) != CUDA_OK)
+        return 1;
+    test_barriers();
+    test_uninitialised();
+    test_waits();
+    test_graphs();
+    test_limits();
+    test_ends();
+    test_compiler();
+    cu->stream_destroy(stream);
+    pool_free(pool);
+    return test_result();
+}

@@ -47,6 +47,13 @@ static void test_resume(void)
     expect_same_run("cpu", "moved");
 }
 
+/* A step that computes values again leaves the bits of one that keeps them. */
+static void test_verify(void)
+{
+    expect_said(0, "identical: 2 steps",
+                SIMULATED "$SCRIMP verify --device cuda $EXAMPLES/mlp.scrimp -D N=20 --steps 2");
+}
+
 static void test_dumps(void)
 {
     expect_said(0, "KERNEL(k_", "$SCRIMP dump --stage=cuda $EXAMPLES/mlp.scrimp -D N=20");
@@ -78,6 +85,7 @@ int main(void)
     make_text(in_tmp("t.txt"), 4000);
     test_training();
     test_resume();
+    test_verify();
     test_dumps();
     test_errors();
     return e2e_end();

@@ -1,16 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The hash that `verify` compares: see eval_checksum.  Chunks add up their parts modulo 2^64; any
  * order gives the same. */
+#include "codegen/forms/checksum.h"
 #include "codegen/cpu/point/vector_loops.h"
 #include "codegen/cpu/rules.h"
-#include "ir/support/bug.h"
-#include "ir/workspace.h"
-
-KERNEL_DESC_BEGIN
-typedef struct ChecksumDesc {
-    int64_t elements, chunks, partial_bytes;
-} ChecksumDesc;
-KERNEL_DESC(ChecksumDesc)
 
 static JitValue u64(Jit *j, uint64_t v)
 {
@@ -37,7 +30,7 @@ static void emit_checksum(Jit *j, const void *desc)
     JitValue bits = jit_cast(j, jit_load(j, jit_buf(j, 0, t->p_i32), jit_index(&i)), t->u32);
     JitValue value = jit_add(j, jit_cast(j, jit_tmp(j, bits), t->u64), u64(j, 1));
     JitValue odd = jit_add(j, jit_mul(j, jit_cast(j, jit_index(&i), t->u64), u64(j, 2)), u64(j, 1));
-    JitValue factor = jit_mul(j, odd, u64(j, 0x9E3779B97F4A7C15u));
+    JitValue factor = jit_mul(j, odd, u64(j, CHECKSUM_FACTOR));
     jit_set(j, hash, jit_add(j, jit_get(hash), jit_mul(j, value, factor)));
     jit_end_for(j, &i);
     jit_store(j, partial(j, d, 1, jit_index(&chunk)), jit_i64(j, 0),
@@ -63,11 +56,7 @@ static void emit_checksum_join(Jit *j, const void *desc)
 
 void cpu_checksum(Lowering *l, const Node *n)
 {
-    const Type *t = value_type(l->graph, n->in[0]);
-    if (dtype_bytes(t->dtype) != 4)
-        BUG("checksum of %s", dtype_name(t->dtype));
-    ChecksumDesc d = {type_elements(t), reduce_chunks(l->graph, n),
-                      reduce_partial_bytes(l->graph, n)};
+    ChecksumDesc d = checksum_describe(l, n);
     const CallBuf in[] = {{n->in[0], 0}, {VALUE_NONE, 0}};
     const CallBuf out[] = {{VALUE_NONE, 0}, {n->out[0], 0}};
     lower_pod_call(l, "checksum", emit_checksum, &d, DESC_BYTES(ChecksumDesc), d.chunks, in, 2);

@@ -141,8 +141,7 @@ JitValue accumulated_max(Jit *j, Accumulator *a)
 
 /* --- lines --- */
 
-/* Vectors of as many elements as the widest have. */
-static int vectors_of_lanes(const Jit *j)
+int line_vectors(const Jit *j)
 {
     return LINE_LANES / jit_lanes(j);
 }
@@ -157,27 +156,36 @@ Accumulator line_accumulator(Jit *j, JitValue start)
     return accumulator(j, line_ways(j), start);
 }
 
-/* The widest vectors would be four: they are added in pairs, then the lanes half onto half. */
-JitValue line_sum(Jit *j, const Accumulator *a)
+JitValue line_fold(Jit *j, const JitValue *vector)
 {
-    int n = vectors_of_lanes(j);
     JitValue v[LINE_LANES];
-    for (int i = 0; i < n; i++) {
-        JitValue low = add(j, jit_get(a->var[i]), jit_get(a->var[n + i]));
-        JitValue high = add(j, jit_get(a->var[2 * n + i]), jit_get(a->var[3 * n + i]));
-        v[i] = add(j, low, high);
-    }
+    int n = line_vectors(j);
+    for (int i = 0; i < n; i++)
+        v[i] = vector[i];
     for (; n > 1; n /= 2)
         for (int i = 0; i < n / 2; i++)
             v[i] = add(j, v[i], v[i + n / 2]);
     return jit_hsum(j, v[0]);
 }
 
+/* The widest vectors would be four: they are added in pairs. */
+JitValue line_sum(Jit *j, const Accumulator *a)
+{
+    int n = line_vectors(j);
+    JitValue v[LINE_LANES];
+    for (int i = 0; i < n; i++) {
+        JitValue low = add(j, jit_get(a->var[i]), jit_get(a->var[n + i]));
+        JitValue high = add(j, jit_get(a->var[2 * n + i]), jit_get(a->var[3 * n + i]));
+        v[i] = add(j, low, high);
+    }
+    return line_fold(j, v);
+}
+
 /* What is left of less than LINE_LANES elements, a vector after the other. */
 static void line_tail(Jit *j, JitValue at, JitValue to, EachVector *body, void *user)
 {
     JitValue lanes = jit_i64(j, jit_lanes(j));
-    for (int way = 0; way < vectors_of_lanes(j); way++) {
+    for (int way = 0; way < line_vectors(j); way++) {
         JitValue first = way ? add(j, at, jit_i64(j, (int64_t)way * jit_lanes(j))) : at;
         JitIf any = jit_if(j, jit_compare(j, JIT_LT, first, to));
         JitValue n = jit_tmp(j, jit_min_i64(j, jit_sub(j, to, first), lanes));
@@ -190,7 +198,7 @@ void each_line_vector_between(Jit *j, JitValue from, JitValue to, int64_t end, E
                               void *user)
 {
     JitValue at = vectors_between(j, from, to, line_ways(j), body, user);
-    at = vectors_between(j, at, to, vectors_of_lanes(j), body, user);
+    at = vectors_between(j, at, to, line_vectors(j), body, user);
     if (end < 0 || end % LINE_LANES != 0)
         line_tail(j, jit_tmp(j, at), to, body, user);
 }

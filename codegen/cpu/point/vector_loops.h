@@ -49,6 +49,10 @@ enum { LINE_LANES = 16, LINE_SUMS = 64 };
 int line_ways(const Jit *j);
 Accumulator line_accumulator(Jit *j, JitValue start);
 JitValue line_sum(Jit *j, const Accumulator *a); /* a scalar f32 */
+/* The sum of LINE_LANES elements, the lanes of line_vectors vectors, half onto half: a scalar f32.
+ */
+int line_vectors(const Jit *j);
+JitValue line_fold(Jit *j, const JitValue *vector);
 /* Elements [from, to) known at run time, from a multiple of LINE_LANES: those behind the last whole
  * round of LINE_SUMS are in partial sum i modulo LINE_LANES.  end as in each_vector_between. */
 void each_line_vector_between(Jit *j, JitValue from, JitValue to, int64_t end, EachVector *body,

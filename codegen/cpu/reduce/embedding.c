@@ -1,16 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Rows of a table by number, and the gradient of the table.  Numbers outside of the table read its
- * first or last row, and add nothing: no access is out of bounds whatever the data say. */
+/* Vectors run along the rows of the table; of its gradient, each task has rows of its own. */
+#include "codegen/forms/embedding.h"
 #include "codegen/cpu/point/vector_loops.h"
 #include "codegen/cpu/rules.h"
 #include "codegen/jit/jit_short.h"
-#include "ir/support/bug.h"
-
-KERNEL_DESC_BEGIN
-typedef struct EmbeddingDesc {
-    int64_t ids, id_type, rows, width;
-} EmbeddingDesc;
-KERNEL_DESC(EmbeddingDesc)
 
 typedef struct Copy {
     JitValue from, to, from_offset, to_offset;
@@ -83,16 +76,9 @@ static void emit_embedding_grad(Jit *j, const void *desc)
     jit_end_for(j, &i);
 }
 
-static EmbeddingDesc describe(const Lowering *l, ValueId ids, ValueId table)
-{
-    const Type *t = value_type(l->graph, ids), *w = value_type(l->graph, table);
-    EmbeddingDesc d = {type_elements(t), t->dtype, w->dim[0], w->dim[1]};
-    return d;
-}
-
 void cpu_embedding(Lowering *l, const Node *n)
 {
-    EmbeddingDesc d = describe(l, n->in[0], n->in[1]);
+    EmbeddingDesc d = embedding_describe(l, n->in[0], n->in[1]);
     const CallBuf bufs[] = {{n->in[0], 0}, {n->in[1], 0}, {n->out[0], 0}};
     lower_pod_call(l, "embedding", emit_embedding, &d, DESC_BYTES(EmbeddingDesc),
                    divide_up(d.ids, items_per_task(d.width)), bufs, 3);
@@ -100,7 +86,7 @@ void cpu_embedding(Lowering *l, const Node *n)
 
 void cpu_embedding_grad(Lowering *l, const Node *n)
 {
-    EmbeddingDesc d = describe(l, n->in[0], n->out[0]);
+    EmbeddingDesc d = embedding_describe(l, n->in[0], n->out[0]);
     const CallBuf bufs[] = {{n->in[0], 0}, {n->in[1], 0}, {n->out[0], 0}};
     lower_pod_call(l, "embedding_grad", emit_embedding_grad, &d, DESC_BYTES(EmbeddingDesc),
                    GRAD_TASKS, bufs, 3);

@@ -3,16 +3,10 @@
  * variance is taken around the row's mean in a second pass, which also finds by how much the mean
  * was rounded (the corrected two-pass algorithm of Chan, Golub and LeVeque 1983): a row whose
  * elements lie closer together than its mean is exact would otherwise be shifted by that. */
+#include "codegen/forms/layernorm.h"
 #include "codegen/cpu/point/vector_loops.h"
 #include "codegen/cpu/rules.h"
 #include "codegen/jit/jit_short.h"
-
-KERNEL_DESC_BEGIN
-typedef struct LayernormDesc {
-    int64_t rows, length, gamma, beta;
-    double eps;
-} LayernormDesc;
-KERNEL_DESC(LayernormDesc)
 
 typedef struct Row {
     const LayernormDesc *d;
@@ -25,15 +19,15 @@ typedef struct Row {
 } Row;
 
 /* Sum of the lanes over the length, in all lanes. */
-static JitValue average(Jit *j, const Row *r, Accumulator *a)
+static JitValue average(Jit *j, const Row *r, const Accumulator *a)
 {
-    JitValue sum = jit_hsum(j, accumulated(j, a));
+    JitValue sum = line_sum(j, a);
     return splat(j, jit_mul(j, sum, jit_f32(j, 1 / (double)r->d->length)));
 }
 
 static void each(Jit *j, Row *r, EachVector *pass)
 {
-    each_vector(j, r->d->length, r->held ? MAX_WAYS : 4, pass, r);
+    each_vector(j, r->d->length, r->held ? MAX_WAYS : line_ways(j), pass, r);
 }
 
 /* --- forward --- */
@@ -74,11 +68,11 @@ static void write_pass(Jit *j, Lanes v, void *user)
 
 static void forward_row(Jit *j, Row *r)
 {
-    r->acc = accumulator(j, 4, jit_vf(j, 0));
+    r->acc = line_accumulator(j, jit_vf(j, 0));
     each(j, r, sum_pass);
     r->mean = average(j, r, &r->acc);
-    r->acc = accumulator(j, 4, jit_vf(j, 0));
-    r->acc2 = accumulator(j, 4, jit_vf(j, 0));
+    r->acc = line_accumulator(j, jit_vf(j, 0));
+    r->acc2 = line_accumulator(j, jit_vf(j, 0));
     each(j, r, square_pass);
     r->rest = average(j, r, &r->acc2);
     JitValue var = sub(j, average(j, r, &r->acc), mul(j, r->rest, r->rest));
@@ -123,30 +117,19 @@ static void emit_layernorm(Jit *j, const void *desc)
     jit_end_for(j, &rows);
 }
 
-static LayernormDesc describe(const Lowering *l, const Node *n)
-{
-    const Type *t = value_type(l->graph, n->in[0]);
-    AxisShape a = axis_shape(t, -1);
-    LayernormDesc d = {.rows = a.outer, .length = a.length};
-    d.eps = node_float(n, ATTR_eps, 1e-5);
-    return d;
-}
-
-static void call(Lowering *l, const Node *n, KernelEmit *emit, const LayernormDesc *d)
+static void call(Lowering *l, const Node *n, KernelEmit *emit)
 {
     CallBuf bufs[CALL_MAX_BUFS];
     int n_bufs = node_bufs(n, bufs);
-    int64_t tasks = divide_up(d->rows, items_per_task(d->length));
-    lower_pod_call(l, op_name(n->op), emit, d, DESC_BYTES(LayernormDesc), d->length ? tasks : 0,
+    LayernormDesc d = layernorm_describe(l, n);
+    int64_t tasks = divide_up(d.rows, items_per_task(d.length));
+    lower_pod_call(l, op_name(n->op), emit, &d, DESC_BYTES(LayernormDesc), d.length ? tasks : 0,
                    bufs, n_bufs);
 }
 
 void cpu_layernorm(Lowering *l, const Node *n)
 {
-    LayernormDesc d = describe(l, n);
-    d.gamma = n->n_in > 1;
-    d.beta = n->n_in > 2;
-    call(l, n, emit_layernorm, &d);
+    call(l, n, emit_layernorm);
 }
 
 /* --- gradient: rstd * (g - mean(g) - xhat * mean(g * xhat)), g = dy * gamma --- */
@@ -200,8 +183,8 @@ static void emit_layernorm_grad(Jit *j, const void *desc)
     r.offset = row_offset(j, jit_index(&rows), d);
     r.mean = load_splat(j, 2, jit_index(&rows));
     r.rstd = load_splat(j, 3, jit_index(&rows));
-    r.acc = accumulator(j, 2, jit_vf(j, 0));
-    r.acc2 = accumulator(j, 2, jit_vf(j, 0));
+    r.acc = line_accumulator(j, jit_vf(j, 0));
+    r.acc2 = line_accumulator(j, jit_vf(j, 0));
     each(j, &r, grad_sums_pass);
     r.mean_g = average(j, &r, &r.acc);
     r.mean_gx = average(j, &r, &r.acc2);
@@ -211,7 +194,5 @@ static void emit_layernorm_grad(Jit *j, const void *desc)
 
 void cpu_layernorm_grad(Lowering *l, const Node *n)
 {
-    LayernormDesc d = describe(l, n);
-    d.gamma = n->n_in > 4;
-    call(l, n, emit_layernorm_grad, &d);
+    call(l, n, emit_layernorm_grad);
 }

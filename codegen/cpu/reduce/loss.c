@@ -83,21 +83,43 @@ static JitValue loss_of_lines(Jit *j, Lanes v, LossLines *a)
     return jit_vselect(j, loss_valid_labels(j, l), loss, vf(j, 0));
 }
 
-static void add_lines(Jit *j, Lanes v, void *user)
+/* Adds what waits: neighbouring lines are folded before they are added in double. */
+static void add_waiting(Jit *j, LossLines *a)
 {
-    const JitTypes *t = jit_types(j);
+    for (int i = a->waiting; i < line_vectors(j); i++)
+        a->loss[i] = a->one[i] = vf(j, 0);
+    a->waiting = 0;
+    loss_add(j, a->s.sum, jit_cast(j, line_fold(j, a->loss), jit_types(j)->f64));
+    loss_add(j, a->s.count, jit_cast(j, line_fold(j, a->one), loss_count_type(j, a->l.d)));
+}
+
+static void add_vector(Jit *j, Lanes v, void *user)
+{
     LossLines *a = user;
     JitValue loss = loss_of_lines(j, v, a), mask = loss_valid_labels(j, &a->l);
     JitValue each = a->l.weight ? a->l.label_weight : jit_vf(j, 1);
-    JitValue one = jit_vselect(j, mask, jit_tmp(j, each), vf(j, 0));
-    loss_add(j, a->s.sum, jit_cast(j, jit_hsum(j, loss), t->f64));
-    loss_add(j, a->s.count, jit_cast(j, jit_hsum(j, one), loss_count_type(j, a->l.d)));
+    a->loss[a->waiting] = jit_tmp(j, loss);
+    a->one[a->waiting++] = jit_tmp(j, jit_vselect(j, mask, jit_tmp(j, each), vf(j, 0)));
+    if (a->waiting == line_vectors(j))
+        add_waiting(j, a);
 }
 
-static void store_lines(Jit *j, Lanes v, void *user)
+static void add_lines(Jit *j, LossLines *a)
+{
+    each_vector(j, a->l.d->inner, line_vectors(j), add_vector, a);
+    if (a->waiting > 0)
+        add_waiting(j, a);
+}
+
+static void store_vector(Jit *j, Lanes v, void *user)
 {
     LossLines *a = user;
     store_lanes(j, a->each, loss_first_line(j, a), v, loss_of_lines(j, v, a));
+}
+
+static void store_lines(Jit *j, LossLines *a)
+{
+    each_vector(j, a->l.d->inner, 1, store_vector, a);
 }
 
 /* --- kernels of the loss --- */

@@ -8,25 +8,43 @@
 
 #include <math.h>
 
-/* The number, or the weight, of all labels: a scalar f32; infinity for 0, so that the gradient of a
- * loss without labels, or without any that weighs, is 0 as that loss is. */
+/* The number of all labels, or the sum of their weights: that of label i is added to partial sum i
+ * modulo LINE_SUMS. */
+static JitValue label_total(Jit *j, const LossLine *l)
+{
+    const LossDesc *d = l->d;
+    JitType type = loss_count_type(j, d), pointer = jit_pointer_to(j, type);
+    JitValue sums = jit_array_ptr(j, jit_array_var(j, type, LINE_SUMS, "sums"), pointer);
+    JitVar total = jit_var(j, type, "count");
+    JitLoop i = jit_for(j, jit_i64(j, 0), jit_i64(j, LINE_SUMS), 1, "i");
+    jit_store(j, sums, jit_index(&i), jit_zero(j, type));
+    jit_end_for(j, &i);
+    i = jit_for(j, jit_i64(j, 0), jit_i64(j, d->outer * d->inner), 1, "line");
+    JitValue label = loss_label(j, d, jit_index(&i));
+    JitIf valid = jit_if(j, loss_label_is_valid(j, label));
+    JitValue one = l->weight ? jit_cast(j, loss_class_weight(j, l, label), type) : jit_i64(j, 1);
+    JitValue at = jit_tmp(j, jit_and(j, jit_index(&i), jit_i64(j, LINE_SUMS - 1)));
+    jit_store(j, sums, at, jit_add(j, jit_load(j, sums, at), one));
+    jit_end_if(j, &valid);
+    jit_end_for(j, &i);
+    jit_set(j, total, jit_zero(j, type));
+    i = jit_for(j, jit_i64(j, 0), jit_i64(j, LINE_SUMS), 1, "i");
+    loss_add(j, total, jit_load(j, sums, jit_index(&i)));
+    jit_end_for(j, &i);
+    return jit_get(total);
+}
+
+/* The same as a scalar f32, infinity for 0, so that the gradient of a loss without labels, or
+ * without any that weighs, is 0 as that loss is. */
 static JitValue count_labels(Jit *j, const LossLine *l)
 {
     const JitTypes *t = jit_types(j);
-    const LossDesc *d = l->d;
-    LossTotals s = loss_totals(j, d, t->f64);
-    JitLoop i = jit_for(j, jit_i64(j, 0), jit_i64(j, d->outer * d->inner), 1, "line");
-    JitValue label = loss_label(j, d, jit_index(&i));
-    JitIf valid = jit_if(j, loss_label_is_valid(j, label));
-    JitValue one = l->weight ? jit_cast(j, loss_class_weight(j, l, label), t->f64) : jit_i64(j, 1);
-    loss_add(j, s.count, one);
-    jit_end_if(j, &valid);
-    jit_end_for(j, &i);
+    JitType type = loss_count_type(j, l->d);
+    JitValue count = label_total(j, l);
     JitVar total = jit_var(j, t->f32, "total");
     jit_set(j, total, jit_f32(j, (double)INFINITY));
-    JitIf some =
-        jit_if(j, jit_compare(j, JIT_GT, jit_get(s.count), jit_zero(j, loss_count_type(j, d))));
-    jit_set(j, total, jit_cast(j, jit_get(s.count), t->f32));
+    JitIf some = jit_if(j, jit_compare(j, JIT_GT, count, jit_zero(j, type)));
+    jit_set(j, total, jit_cast(j, count, t->f32));
     jit_end_if(j, &some);
     return jit_get(total);
 }
@@ -124,7 +142,7 @@ static void class_grad(Jit *j, LossLine *l, Lanes v)
     store_lanes(j, l->out, l->offset, v, g);
 }
 
-static void grad_lines(Jit *j, Lanes v, void *user)
+static void grad_vector(Jit *j, Lanes v, void *user)
 {
     LossLines *a = user;
     LossLine *l = &a->l;
@@ -134,6 +152,11 @@ static void grad_lines(Jit *j, Lanes v, void *user)
     l->scale = weighted_scale(j, l, l->scale);
     l->zero = vf(j, 0);
     loss_each_class(j, l, v, class_grad);
+}
+
+static void grad_lines(Jit *j, LossLines *a)
+{
+    each_vector(j, a->l.d->inner, 1, grad_vector, a);
 }
 
 /* logits, labels, dloss, weights?, dlogits */

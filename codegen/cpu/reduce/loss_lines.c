@@ -154,14 +154,11 @@ JitValue loss_first_line(Jit *j, const LossLines *a)
 }
 
 void loss_each_line(Jit *j, LossLines *a, JitValue first, JitValue last, LossLineCode *line,
-                    EachVector *lines)
+                    LossLineCode *lines)
 {
     JitLoop outer = jit_for(j, first, last, 1, "outer");
     a->outer = jit_index(&outer);
-    if (a->l.d->inner == 1)
-        line(j, a);
-    else
-        each_vector(j, a->l.d->inner, 1, lines, a);
+    (a->l.d->inner == 1 ? line : lines)(j, a);
     jit_end_for(j, &outer);
 }
 

@@ -34,6 +34,9 @@ typedef struct LossLines {
     JitValue outer; /* the outer element at hand */
     JitValue each;  /* reduction = none: losses, or their gradients */
     JitValue scale; /* of the gradient, one for all lines; NULL: every line has its own */
+    /* Across lines: of vectors that wait for others of line_fold, losses and what labels count. */
+    JitValue loss[LINE_LANES], one[LINE_LANES];
+    int waiting;
 } LossLines;
 
 /* Finds the class weights in buffer `buf`, if there are any. */
@@ -59,10 +62,10 @@ JitValue loss_valid_labels(Jit *j, const LossLine *l);
 /* The index of the first line of the outer element at hand. */
 JitValue loss_first_line(Jit *j, const LossLines *a);
 typedef void LossLineCode(Jit *j, LossLines *a);
-/* Code for the lines of the outer elements [first, last): `line` for one along the classes
- * (a->outer is it), or `lines` for those under a vector, with `a` as its user. */
+/* Code for the outer elements [first, last), of which a->outer is one: `line` for its one line
+ * along the classes, or `lines` for all of its lines. */
 void loss_each_line(Jit *j, LossLines *a, JitValue first, JitValue last, LossLineCode *line,
-                    EachVector *lines);
+                    LossLineCode *lines);
 
 /* One call over the lines, each task taking loss_task_lines outer elements: the node's inputs, then
  * its result. */

@@ -4,18 +4,12 @@
  * Along the last axis a row is walked three times; short rows stay in registers, long ones are read
  * again from cache.  Along other axes vectors lie across the lines.  Every pass reads an element
  * before the same place of the output is written, so that the output may lie on an input. */
+#include "codegen/forms/softmax.h"
 #include "codegen/cpu/point/vector_loops.h"
 #include "codegen/cpu/rules.h"
 #include "codegen/jit/jit_short.h"
 
 #include <math.h>
-
-KERNEL_DESC_BEGIN
-typedef struct SoftmaxDesc {
-    int64_t outer, length, inner;
-    int64_t log, grad; /* flags */
-} SoftmaxDesc;
-KERNEL_DESC(SoftmaxDesc)
 
 /* One row or, across lines, one vector of lines. */
 typedef struct Row {
@@ -76,25 +70,25 @@ static void log_pass(Jit *j, Lanes v, void *user)
     store_lanes(j, r->out, r->offset, v, jit_tmp(j, y));
 }
 
-static int pass_ways(const Row *r)
+static int pass_ways(const Jit *j, const Row *r)
 {
-    return r->held ? MAX_WAYS : 4;
+    return r->held ? MAX_WAYS : line_ways(j);
 }
 
 static void forward_row(Jit *j, Row *r)
 {
     int64_t n = r->d->length;
-    r->acc = accumulator(j, 4, jit_vf(j, minus_inf));
-    each_vector(j, n, pass_ways(r), max_pass, r);
+    r->acc = line_accumulator(j, jit_vf(j, minus_inf));
+    each_vector(j, n, pass_ways(j, r), max_pass, r);
     r->max = splat(j, jit_hmax(j, accumulated_max(j, &r->acc)));
-    r->acc = accumulator(j, 4, jit_vf(j, 0));
-    each_vector(j, n, pass_ways(r), exp_pass, r);
-    r->sum = splat(j, jit_hsum(j, accumulated(j, &r->acc)));
+    r->acc = line_accumulator(j, jit_vf(j, 0));
+    each_vector(j, n, pass_ways(j, r), exp_pass, r);
+    r->sum = splat(j, line_sum(j, &r->acc));
     if (r->d->log)
         r->log_sum = jit_tmp(j, jit_vlog(j, r->sum));
     else
         r->sum = divide(j, jit_vf(j, 1), r->sum);
-    each_vector(j, n, pass_ways(r), r->d->log ? log_pass : scale_pass, r);
+    each_vector(j, n, pass_ways(j, r), r->d->log ? log_pass : scale_pass, r);
 }
 
 static void load_pair(Jit *j, Row *r, Lanes v, JitValue *dy, JitValue *y)
@@ -134,10 +128,10 @@ static void grad_pass(Jit *j, Lanes v, void *user)
 
 static void grad_row(Jit *j, Row *r)
 {
-    r->acc = accumulator(j, 4, jit_vf(j, 0));
-    each_vector(j, r->d->length, pass_ways(r), dot_pass, r);
-    r->sum = splat(j, jit_hsum(j, accumulated(j, &r->acc)));
-    each_vector(j, r->d->length, pass_ways(r), grad_pass, r);
+    r->acc = line_accumulator(j, jit_vf(j, 0));
+    each_vector(j, r->d->length, pass_ways(j, r), dot_pass, r);
+    r->sum = splat(j, line_sum(j, &r->acc));
+    each_vector(j, r->d->length, pass_ways(j, r), grad_pass, r);
 }
 
 /* --- across lines --- */
@@ -242,14 +236,10 @@ static void emit_softmax(Jit *j, const void *desc)
 
 void cpu_softmax(Lowering *l, const Node *n)
 {
-    bool log = n->op == OP_log_softmax || n->op == OP_log_softmax_grad;
-    bool grad = n->op == OP_softmax_grad || n->op == OP_log_softmax_grad;
-    const Type *t = value_type(l->graph, n->in[0]);
-    AxisShape a = axis_shape(t, node_int(n, ATTR_axis, -1));
-    SoftmaxDesc d = {a.outer, a.length, a.inner, log, grad};
+    SoftmaxDesc d = softmax_describe(l, n);
     CallBuf bufs[CALL_MAX_BUFS];
     int n_bufs = node_bufs(n, bufs);
-    int64_t tasks = type_elements(t) ? divide_up(a.outer, softmax_items(&d)) : 0;
+    int64_t tasks = d.length && d.inner ? divide_up(d.outer, softmax_items(&d)) : 0;
     lower_pod_call(l, op_name(n->op), emit_softmax, &d, DESC_BYTES(SoftmaxDesc), tasks, bufs,
                    n_bufs);
 }

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Layer norm over the last axis, and its gradient in the input. */
+#ifndef SCRIMP_CODEGEN_FORMS_LAYERNORM_H
+#define SCRIMP_CODEGEN_FORMS_LAYERNORM_H
+
+#include "codegen/forms/pod.h"
+
+KERNEL_DESC_BEGIN
+typedef struct LayernormDesc {
+    int64_t rows, length, gamma, beta; /* gamma, beta: flags */
+    double eps;
+} LayernormDesc;
+KERNEL_DESC(LayernormDesc)
+
+LayernormDesc layernorm_describe(const Lowering *l, const Node *n);
+
+#endif

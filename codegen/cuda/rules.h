@@ -11,8 +11,7 @@
 #include "ir/ops.def"
 #undef OP
 
-/* Whether a MATRIX operation has a rule; whether a loss is of a form that has code. */
+/* Whether a MATRIX operation has a rule. */
 bool cuda_has_matrix(OpKind op);
-bool cuda_has_loss(const Graph *g, const Node *n);
 
 #endif

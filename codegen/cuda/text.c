@@ -36,6 +36,13 @@ void text_define(StrBuf *out, const char *name, int64_t value)
                   value > INT32_MAX || value < INT32_MIN ? "LL" : "");
 }
 
+void text_define_float(StrBuf *out, const char *name, double value)
+{
+    strbuf_printf(out, "#define %s ", name);
+    text_float(out, value);
+    strbuf_put(out, "\n");
+}
+
 void text_float(StrBuf *out, double value)
 {
     float f = (float)value;

@@ -16,5 +16,6 @@ void text_begin(StrBuf *out, int n_args, const char *const *parts);
 void text_float(StrBuf *out, double value);
 /* "#define NAME value" */
 void text_define(StrBuf *out, const char *name, int64_t value);
+void text_define_float(StrBuf *out, const char *name, double value);
 
 #endif

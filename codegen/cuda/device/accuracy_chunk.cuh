@@ -3,9 +3,9 @@ DEVICE i64 first_largest(const float *x)
 {
     float value = x[0];
     i64 best = 0, k;
-    for (k = 1; k < CLASSES; k++)
-        if (x[k] > value) {
-            value = x[k];
+    for (k = 1; k < LENGTH; k++)
+        if (x[k * INNER] > value) {
+            value = x[k * INNER];
             best = k;
         }
     return best;
@@ -19,7 +19,7 @@ DEVICE void accuracy_chunk(const Args a)
     for (line = from + threadIdx.x; line < to; line += PARTIALS) {
         const i64 label = label_of(a, line);
         labels += label >= 0;
-        right += label >= 0 && label == first_largest(BUF(const float, 0) + line * CLASSES);
+        right += label >= 0 && label == first_largest(BUF(const float, 0) + line_start(line));
     }
     right = join_line_count(right);
     labels = join_line_count(labels);

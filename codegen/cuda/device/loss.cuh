@@ -1,8 +1,8 @@
-/* Cross-entropy, its gradient and accuracy for logits whose classes lie side by side, with the bits
- * of codegen/cpu/reduce/loss.c and loss_grad.c.  A block of PARTIALS threads takes a line at a time;
- * all threads of it compute what is the same for the line. */
+/* Cross-entropy, its gradient and accuracy, with the bits of codegen/cpu/reduce/loss.c and
+ * loss_grad.c: a line is the logits of one label (lines.cuh).  All threads of a line compute what is
+ * the same for it. */
 typedef struct Line {
-    const float *x; /* logits */
+    const float *x; /* logits; class k at x[k * INNER] */
     i64 label;      /* -1: takes no part */
     float max, sum; /* largest logit; sum of e^(x - max) */
     float all;      /* sum of w (x - max), where smoothing needs it */
@@ -11,7 +11,7 @@ typedef struct Line {
 DEVICE i64 label_of(const Args a, i64 line)
 {
     const i64 label = (i64)BUF(const LABEL, 1)[line];
-    return label == IGNORE || label < 0 || label >= CLASSES ? -1 : label;
+    return label == IGNORE || label < 0 || label >= LENGTH ? -1 : label;
 }
 
 #if WEIGHTED
@@ -24,7 +24,7 @@ DEVICE float all_weights(const Args a)
     double sum = 0;
 #if WEIGHTED
     i64 k;
-    for (k = 0; k < CLASSES; k++)
+    for (k = 0; k < LENGTH; k++)
         sum = sum + (double)WEIGHT(k);
 #else
     (void)a;
@@ -37,13 +37,13 @@ DEVICE Line scan_line(const Args a, i64 line, int with_all)
     Line l;
     float max = -INFINITE, sum = 0.0f, all = 0.0f;
     i64 k;
-    l.x = BUF(const float, 0) + line * CLASSES;
+    l.x = BUF(const float, 0) + line_start(line);
     l.label = label_of(a, line);
-    for (k = threadIdx.x; k < CLASSES; k += PARTIALS)
-        max = s_max_keep(l.x[k], max);
-    l.max = join_line_max_keep(max);
-    for (k = threadIdx.x; k < CLASSES; k += PARTIALS) {
-        const float d = l.x[k] - l.max;
+    for (k = FIRST; k < LENGTH; k += STEP)
+        max = s_max_keep(l.x[k * INNER], max);
+    l.max = LINE_MAX(max);
+    for (k = FIRST; k < LENGTH; k += STEP) {
+        const float d = l.x[k * INNER] - l.max;
         sum = sum + s_exp(d);
 #if WEIGHTED
         all = all + d * WEIGHT(k);
@@ -51,15 +51,15 @@ DEVICE Line scan_line(const Args a, i64 line, int with_all)
         all = all + d;
 #endif
     }
-    l.sum = join_line_sum(sum);
-    l.all = with_all ? join_line_sum(all) : 0.0f;
+    l.sum = LINE_SUM(sum);
+    l.all = with_all ? LINE_SUM(all) : 0.0f;
     return l;
 }
 
 /* (1-e) w[label] (log sum - (x[label] - max)) + e mean(w (log sum - (x - max))) */
 DEVICE float loss_of_line(const Args a, const Line l, float weights)
 {
-    const float log_sum = s_log(l.sum), picked = l.x[l.label] - l.max;
+    const float log_sum = s_log(l.sum), picked = l.x[l.label * INNER] - l.max;
     float loss = (log_sum - picked) * ONE_MINUS_SMOOTHING;
 #if WEIGHTED
     loss = loss * WEIGHT(l.label);

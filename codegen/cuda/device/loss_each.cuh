@@ -3,10 +3,10 @@ DEVICE void loss_each(const Args a)
 {
     const float weights = SMOOTHED && WEIGHTED ? all_weights(a) : 0.0f;
     i64 line;
-    for (line = blockIdx.x; line < LINES; line += gridDim.x) {
+    for (line = FIRST_LINE; line < LINES; line += LINE_STEP) {
         const Line l = scan_line(a, line, SMOOTHED);
         const float loss = l.label < 0 ? 0.0f : loss_of_line(a, l, weights);
-        if (threadIdx.x == 0)
+        if (WRITES_FOR_LINE)
             BUF(float, OUT_BUF)[line] = loss;
     }
 }

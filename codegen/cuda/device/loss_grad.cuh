@@ -1,22 +1,50 @@
 /* dloss / count * (softmax - (1-e) onehot - e / classes), e the smoothing; with class weights as
  * codegen/cpu/reduce/loss_grad.c says.  The gradient may lie on the logits. */
+
+/* What all labels count: weights have a partial sum for each place modulo PARTIALS. */
 DEVICE float label_count(const Args a)
 {
+    COUNT mine = 0, count = 0;
     i64 line;
-#if WEIGHTED
-    double count = 0;
-    for (line = 0; line < LINES; line++) {
+    for (line = threadIdx.x; line < LINES; line += PARTIALS) {
         const i64 label = label_of(a, line);
+#if WEIGHTED
         if (label >= 0)
-            count = count + (double)WEIGHT(label);
+            mine = mine + (double)WEIGHT(label);
+#else
+        mine += label >= 0;
+#endif
+    }
+#if WEIGHTED
+    {
+        SHARED double s[PARTIALS];
+        int k;
+        s[threadIdx.x] = mine;
+        __syncthreads();
+        for (k = 0; k < PARTIALS; k++)
+            count = count + s[k];
     }
 #else
-    i64 mine = 0, count;
-    for (line = threadIdx.x; line < LINES; line += PARTIALS)
-        mine += label_of(a, line) >= 0;
     count = join_line_count(mine);
 #endif
     return count > 0 ? (float)count : INFINITE;
+}
+
+/* The gradient of class k but for the scale, from the softmax.  Across lines the label's class has
+ * its share of the smoothing like all others. */
+DEVICE float grad_of_class(const Args a, const Line l, i64 k, float p, float target)
+{
+#if SMOOTHED && WEIGHTED
+    const float share = WEIGHT(k) * SMOOTHING_SHARE;
+#elif SMOOTHED
+    const float share = SMOOTHING_SHARE;
+#else
+    const float share = 0.0f;
+#endif
+    (void)a;
+    if (SMOOTHED && (INNER > 1 || k != l.label))
+        p = p - share;
+    return k == l.label ? p - target : p;
 }
 
 DEVICE void loss_grad(const Args a)
@@ -25,10 +53,11 @@ DEVICE void loss_grad(const Args a)
     const float weights = SMOOTHED && WEIGHTED ? all_weights(a) : 0.0f;
     const float common = EACH ? 0.0f : MEAN ? *dloss / label_count(a) : *dloss;
     i64 line, k;
-    for (line = blockIdx.x; line < LINES; line += gridDim.x) {
+    for (line = FIRST_LINE; line < LINES; line += LINE_STEP) {
         const Line l = scan_line(a, line, 0);
-        float *out = BUF(float, OUT_BUF) + line * CLASSES;
-        float scale = EACH ? dloss[line] : common, factor = 1.0f / l.sum, target = OWN_TARGET;
+        float *out = BUF(float, OUT_BUF) + line_start(line);
+        float scale = EACH ? dloss[line] : common, factor = 1.0f / l.sum;
+        float target = INNER > 1 ? ONE_MINUS_SMOOTHING : OWN_TARGET;
         (void)weights;
 #if WEIGHTED
         const float weight = l.label < 0 ? 0.0f : WEIGHT(l.label);
@@ -39,19 +68,9 @@ DEVICE void loss_grad(const Args a)
         scale = scale * weight;
 #endif
 #endif
-        for (k = threadIdx.x; k < CLASSES; k += PARTIALS) {
-            float p = s_exp(l.x[k] - l.max) * factor;
-            if (k == l.label)
-                p = p - target;
-#if SMOOTHED && WEIGHTED
-            else
-                p = p - WEIGHT(k) * SMOOTHING_SHARE;
-#elif SMOOTHED
-            else
-                p = p - SMOOTHING_SHARE;
-#endif
-            out[k] = l.label < 0 ? 0.0f : p * scale;
+        for (k = FIRST; k < LENGTH; k += STEP) {
+            const float p = s_exp(l.x[k * INNER] - l.max) * factor;
+            out[k * INNER] = l.label < 0 ? 0.0f : grad_of_class(a, l, k, p, target) * scale;
         }
-        __syncthreads();
     }
 }

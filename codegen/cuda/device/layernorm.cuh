@@ -1,0 +1,37 @@
+/* Layer norm of rows; a block a row.  The variance is taken around the mean, and how much the mean
+ * was rounded is found in the same pass (codegen/cpu/reduce/layernorm.c). */
+DEVICE void layernorm(const Args a)
+{
+    i64 line, k;
+    for (line = FIRST_LINE; line < LINES; line += LINE_STEP) {
+        const float *x = BUF(const float, 0) + line * LENGTH;
+        float *out = BUF(float, OUT_BUF) + line * LENGTH;
+        float sum = 0.0f, squares = 0.0f, mean, rest, var, rstd;
+        for (k = FIRST; k < LENGTH; k += STEP)
+            sum = sum + x[k];
+        mean = join_line_sum(sum) * ONE_OVER_LENGTH;
+        sum = 0.0f;
+        for (k = FIRST; k < LENGTH; k += STEP) {
+            const float d = x[k] - mean;
+            squares = squares + d * d;
+            sum = sum + d;
+        }
+        rest = join_line_sum(sum) * ONE_OVER_LENGTH;
+        var = join_line_sum(squares) * ONE_OVER_LENGTH - rest * rest;
+        rstd = 1.0f / sqrtf(s_max(var, 0.0f) + EPS);
+        for (k = FIRST; k < LENGTH; k += STEP) {
+            float y = (x[k] - mean - rest) * rstd;
+#if HAS_GAMMA
+            y = y * BUF(const float, 1)[k];
+#endif
+#if HAS_BETA
+            y = y + BUF(const float, 2)[k];
+#endif
+            out[k] = y;
+        }
+        if (WRITES_FOR_LINE) {
+            BUF(float, OUT_BUF + 1)[line] = mean + rest;
+            BUF(float, OUT_BUF + 2)[line] = rstd;
+        }
+    }
+}

@@ -216,7 +216,8 @@ const Target *codegen_target(Pool *pool, const char *march, bool run, const char
 
 StepTarget step_target(const CodegenOptions *o, const Target *target)
 {
-    return (StepTarget){o->backend ? o->backend : &cpu_backend, target, o->arch};
+    return (StepTarget){
+        .backend = o->backend ? o->backend : &cpu_backend, .target = target, .arch = o->arch};
 }
 
 bool codegen_build_so(const StepProgram *program, const CodegenOptions *o, const char *so_path,
@@ -335,8 +336,8 @@ Step *codegen_compile(Pool *pool, const Graph *g, const MemPlan *plan, const Cod
 CallList codegen_list_calls(Pool *pool, const Graph *g, const Target *target)
 {
     const char *error;
-    const StepProgram *p =
-        step_program(pool, g, NULL, (StepTarget){&cpu_backend, target, NULL}, &error);
+    const StepProgram *p = step_program(
+        pool, g, NULL, (StepTarget){.backend = &cpu_backend, .target = target}, &error);
     return (CallList){p->calls, step_call_keys(p), p->n_calls};
 }
 

@@ -82,6 +82,7 @@ static bool print_assembly(const StepProgram *p, const CodegenOptions *o, FILE *
 
 static void print_text(const StepProgram *p, FILE *out)
 {
+    fputs(p->backend->text(p->pool, p, -1), out);
     for (int k = 0; k < p->n_kernels; k++) {
         Pool *pool = pool_new_child(p->pool);
         fprintf(out, "/* kernel %d: %s */\n%s\n", k, p->calls[p->first_call[k]].label,
@@ -97,6 +98,7 @@ bool codegen_dump(Pool *pool, const Graph *g, const MemPlan *plan, const Codegen
     if (!target)
         return false;
     StepTarget to = step_target(o, target);
+    to.only_look = what != DUMP_ASSEMBLY;
     *error = codegen_unsupported_by(pool, to.backend, g);
     const StepProgram *p = *error ? NULL : step_program(pool, g, plan, to, error);
     if (!p)

@@ -108,7 +108,8 @@ typedef struct Backend {
     const char *(*compiler)(Pool *pool, const char *arch, const char **error);
     /* Compiles a kernel into a file.  Runs in a child process; false and a message on failure. */
     bool (*compile)(const StepProgram *p, int kernel, const char *path, char *message, size_t size);
-    /* What it compiles, for people; NULL: nothing that is a text. */
+    /* What it compiles, for people; kernel -1: what kernels include, as far as `p` needs it.  NULL:
+     * nothing that is a text. */
     const char *(*text)(Pool *pool, const StepProgram *p, int kernel);
     const char *object; /* what kernels are called in the cache: "o" */
     bool linked; /* kernels are part of the step's shared object, which calls them; else they are

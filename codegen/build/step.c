@@ -21,8 +21,10 @@ StepProgram *step_program(Pool *pool, const Graph *g, const MemPlan *plan, StepT
     const Backend *backend = target.backend;
     const char *arch = target.arch ? target.arch : target.target->name;
     const char *compiler = backend->compiler(pool, arch, error);
-    if (!compiler)
+    if (!compiler && !target.only_look)
         return NULL;
+    if (!compiler)
+        compiler = arch;
     Lowering l = {.pool = pool, .graph = g, .target = target.target, .backend = backend};
     lower_graph(&l);
     StepProgram *p = POOL_NEW(pool, StepProgram);

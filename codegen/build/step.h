@@ -29,6 +29,7 @@ typedef struct StepTarget {
     const Backend *backend;
     const Target *target;
     const char *arch; /* of a device; NULL for the host */
+    bool only_look; /* nothing is compiled: it needs no compiler, and keys are not the real ones */
 } StepTarget;
 
 /* plan: NULL when nobody asks where buffers lie.  NULL and *error where the backend's compiler is

@@ -8,7 +8,7 @@ static void write_argmax(StrBuf *out, const char *symbol, const void *desc)
 {
     text_begin(out, 2, (const char *const[]){"common", "math", "line", NULL});
     text_lines(out, *(const AxisShape *)desc);
-    strbuf_put(out, device_text("argmax"));
+    text_include(out, "argmax");
     strbuf_printf(out, "\nKERNEL(%s, %d)\n{\n    argmax(a);\n}\n", symbol, LINE_THREADS);
 }
 

@@ -14,7 +14,7 @@ static void write_text(StrBuf *out, const char *symbol, const ChecksumDesc *d, c
     text_define(out, "CHUNKS", d->chunks);
     text_define(out, "PARTIAL_BYTES", d->partial_bytes);
     strbuf_printf(out, "#define FACTOR 0x%llxULL\n", (unsigned long long)CHECKSUM_FACTOR);
-    strbuf_put(out, device_text("checksum"));
+    text_include(out, "checksum");
     strbuf_printf(out, "\nKERNEL(%s, %d)\n{\n    %s(a);\n}\n", symbol, THREADS, body);
 }
 

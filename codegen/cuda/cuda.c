@@ -39,8 +39,25 @@ static bool has_code(const Graph *g, const Node *n)
     return rules[n->op] != cuda_missing;
 }
 
+static const char *text_of(Pool *pool, const StepProgram *p, int kernel);
+
+/* The fixed parts that kernels of the step include. */
+static const char *included(Pool *pool, const StepProgram *p)
+{
+    DeviceTexts fixed = device_texts_all();
+    StrBuf all = strbuf_new(pool), out = strbuf_new(pool);
+    for (int k = 0; k < p->n_kernels; k++)
+        strbuf_put(&all, text_of(pool, p, k));
+    for (int i = 0; i < fixed.n; i++)
+        if (p->n_kernels && strstr(all.text, pool_printf(pool, "\"%s\"", fixed.name[i])))
+            strbuf_printf(&out, "/* %s */\n%s\n", fixed.name[i], fixed.text[i]);
+    return out.text ? out.text : "";
+}
+
 static const char *text_of(Pool *pool, const StepProgram *p, int kernel)
 {
+    if (kernel < 0)
+        return included(pool, p);
     const Call *call = &p->calls[p->first_call[kernel]];
     StrBuf text = strbuf_new(pool);
     call->text(&text, step_kernel_symbol(p, kernel), call->desc);

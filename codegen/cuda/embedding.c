@@ -27,7 +27,7 @@ static void begin(StrBuf *out, const EmbeddingDesc *d)
 
 static void end(StrBuf *out, const char *symbol, const char *body)
 {
-    strbuf_put(out, device_text(body));
+    text_include(out, body);
     strbuf_printf(out, "\nKERNEL(%s, %d)\n{\n    %s(a);\n}\n", symbol, THREADS, body);
 }
 

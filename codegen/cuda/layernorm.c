@@ -22,7 +22,7 @@ static void write_rows(StrBuf *out, const char *symbol, const LayernormDesc *d, 
     text_define_float(out, "ONE_OVER_LENGTH", 1 / (double)d->length);
     text_define_float(out, "EPS", d->eps);
     text_lines(out, (AxisShape){d->rows, d->length, 1});
-    strbuf_put(out, device_text(body));
+    text_include(out, body);
     strbuf_printf(out, "\nKERNEL(%s, %d)\n{\n    %s(a);\n}\n", symbol, LINE_THREADS, body);
 }
 
@@ -78,7 +78,7 @@ static void write_columns(StrBuf *out, const char *symbol, const SumsDesc *d, in
     text_define(out, "LENGTH", d->length);
     text_define(out, "CHUNKS", d->chunks);
     text_define(out, "PARTIAL_FLOATS", d->partial_bytes / 4);
-    strbuf_put(out, device_text("layernorm_sums"));
+    text_include(out, "layernorm_sums");
     strbuf_printf(out, "\nKERNEL(%s, %d)\n{\n    %s(a);\n}\n", symbol, SUMS_THREADS, body);
 }
 

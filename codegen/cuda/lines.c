@@ -20,5 +20,5 @@ void text_lines(StrBuf *out, AxisShape a)
     text_define(out, "OUTER", a.outer);
     text_define(out, "LENGTH", a.length);
     text_define(out, "INNER", a.inner);
-    strbuf_put(out, device_text("lines"));
+    text_include(out, "lines");
 }

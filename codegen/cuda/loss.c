@@ -36,14 +36,14 @@ static void begin(StrBuf *out, const LossDesc *d, int n_args, int weight_buf)
     text_define_float(out, "SMOOTHING_SHARE", e / classes);
     text_define_float(out, "ONE_OVER_CLASSES", 1 / classes);
     text_define_float(out, "OWN_TARGET", 1 - e + e / classes);
-    strbuf_put(out, device_text("loss"));
+    text_include(out, "loss");
     text_define(out, "MEAN", d->reduction == LOSS_MEAN);
     text_define(out, "EACH", d->reduction == LOSS_NONE);
 }
 
 static void kernel(StrBuf *out, const char *symbol, const char *body, int threads)
 {
-    strbuf_put(out, device_text(body));
+    text_include(out, body);
     strbuf_printf(out, "\nKERNEL(%s, %d)\n{\n    %s(a);\n}\n", symbol, threads, body);
 }
 

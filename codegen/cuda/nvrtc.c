@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "codegen/cuda/nvrtc.h"
 
+#include "codegen/cuda/text.h"
+
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,7 +29,7 @@ typedef struct Nvrtc {
 } Nvrtc;
 
 /* Contraction is written where it is wanted: fmaf. */
-#define OPTIONS "--fmad=false", "--std=c++17"
+#define OPTIONS "--fmad=false", "--std=c++17", "--ptxas-options=-v"
 
 static void *open_in(const char *folder)
 {
@@ -96,32 +98,36 @@ static const char *program_log(Pool *pool, const Nvrtc *n, void *program)
 }
 
 static const void *image_of(Pool *pool, const Nvrtc *n, void *program, size_t *bytes,
-                            const char **error)
+                            const char **messages)
 {
-    *error = "NVRTC gave no image";
+    *messages = "NVRTC gave no image";
     if (n->image_size(program, bytes) != 0 || *bytes == 0)
         return NULL;
     char *image = pool_alloc(pool, *bytes);
-    return n->image(program, image) == 0 ? image : NULL;
+    if (n->image(program, image) != 0)
+        return NULL;
+    *messages = program_log(pool, n, program);
+    return image;
 }
 
 const void *nvrtc_compile(Pool *pool, const char *text, const char *arch, size_t *bytes,
-                          const char **error)
+                          const char **messages)
 {
-    const Nvrtc *n = nvrtc(error);
+    const Nvrtc *n = nvrtc(messages);
     const char *options[] = {pool_printf(pool, "--gpu-architecture=%s", arch), OPTIONS};
+    DeviceTexts fixed = device_texts_all();
     void *program = NULL;
     if (!n)
         return NULL;
-    if (n->create(&program, text, "kernel.cu", 0, NULL, NULL) != 0) {
-        *error = "NVRTC does not start";
+    if (n->create(&program, text, "kernel.cu", fixed.n, fixed.text, fixed.name) != 0) {
+        *messages = "NVRTC does not start";
         return NULL;
     }
     const void *image = NULL;
     if (n->compile(program, sizeof options / sizeof *options, options) != 0)
-        *error = pool_printf(pool, "NVRTC: %s", program_log(pool, n, program));
+        *messages = pool_printf(pool, "NVRTC: %s", program_log(pool, n, program));
     else
-        image = image_of(pool, n, program, bytes, error);
+        image = image_of(pool, n, program, bytes, messages);
     n->destroy(&program);
     return image;
 }

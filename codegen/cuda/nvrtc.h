@@ -8,9 +8,9 @@
 /* "NVRTC 13.0 sm_90", with the options that decide what it makes.  NULL and *error, with a way out,
  * where it is not there. */
 const char *nvrtc_compiler(Pool *pool, const char *arch, const char **error);
-/* Compiles the text for an architecture ("sm_90"): an image that the driver loads, on the pool.
- * NULL and *error, with the compiler's messages, on failure. */
+/* Compiles the text for an architecture ("sm_90"): an image that the driver loads, on the pool, or
+ * NULL.  *messages: what the compiler says, on success too: registers and spills of the kernel. */
 const void *nvrtc_compile(Pool *pool, const char *text, const char *arch, size_t *bytes,
-                          const char **error);
+                          const char **messages);
 
 #endif

@@ -48,7 +48,7 @@ static void write_product(StrBuf *out, const char *symbol, const void *desc)
     write_batch(out, "a_batch", d, d->a_batch);
     write_batch(out, "b_batch", d, d->b_batch);
     cuda_epilogue(out, &d->epilogue, 0);
-    strbuf_put(out, device_text("product"));
+    text_include(out, "product");
     strbuf_printf(out, "\nKERNEL(%s, %d)\n{\n    product(a);\n}\n", symbol, THREADS);
 }
 

@@ -36,7 +36,7 @@ static void begin(StrBuf *out, const ReduceDesc *d)
     text_define(out, "ROUNDS_GO_ON", !chunks_of_lines(d));
     write_place(out, "kept_place", &d->kept);
     write_place(out, "reduced_place", &d->reduced);
-    strbuf_put(out, device_text("reduce"));
+    text_include(out, "reduce");
 }
 
 /* Where the results of a chunk begin, as text. */

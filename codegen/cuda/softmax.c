@@ -12,7 +12,7 @@ static void write_softmax(StrBuf *out, const char *symbol, const void *desc)
     text_begin(out, d->grad ? 3 : 2, (const char *const[]){"common", "math", "line", NULL});
     text_define(out, "IS_LOG", d->log);
     text_lines(out, (AxisShape){d->outer, d->length, d->inner});
-    strbuf_put(out, device_text(body));
+    text_include(out, body);
     strbuf_printf(out, "\nKERNEL(%s, %d)\n{\n    %s(a);\n}\n", symbol, LINE_THREADS, body);
 }
 

@@ -7,12 +7,31 @@
 #include <math.h>
 #include <string.h>
 
+DeviceTexts device_texts_all(void)
+{
+    return (DeviceTexts){device_names, device_texts,
+                         (int)(sizeof device_texts / sizeof *device_texts)};
+}
+
+static const char *find_text(const char *name)
+{
+    size_t length = strlen(name);
+    for (size_t i = 0; i < sizeof device_texts / sizeof *device_texts; i++)
+        if (strncmp(device_names[i], name, length) == 0 &&
+            strcmp(device_names[i] + length, ".cuh") == 0)
+            return device_texts[i];
+    BUG("no text %s", name);
+}
+
 const char *device_text(const char *name)
 {
-    for (size_t i = 0; i < sizeof device_texts / sizeof *device_texts; i++)
-        if (strcmp(device_texts[i].name, name) == 0)
-            return device_texts[i].text;
-    BUG("no text %s", name);
+    return find_text(name);
+}
+
+void text_include(StrBuf *out, const char *name)
+{
+    find_text(name);
+    strbuf_printf(out, "#include \"%s.cuh\"\n", name);
 }
 
 void cuda_call(Lowering *l, CallDraft *call, KernelText *text, int threads)
@@ -27,7 +46,7 @@ void text_begin(StrBuf *out, int n_args, const char *const *parts)
 {
     text_define(out, "N_ARGS", n_args ? n_args : 1);
     for (; *parts; parts++)
-        strbuf_put(out, device_text(*parts));
+        text_include(out, *parts);
 }
 
 void text_define(StrBuf *out, const char *name, int64_t value)

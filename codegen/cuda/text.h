@@ -5,12 +5,21 @@
 
 #include "codegen/build/kernel.h"
 
-/* A file of codegen/cuda/device/, by name; a bug when there is none. */
+/* The files of codegen/cuda/device/, which kernels include: n names and texts. */
+typedef struct DeviceTexts {
+    const char *const *name, *const *text;
+    int n;
+} DeviceTexts;
+DeviceTexts device_texts_all(void);
+/* One of them, by its name without .cuh; a bug when there is none. */
 const char *device_text(const char *name);
+/* #include "NAME.cuh" */
+void text_include(StrBuf *out, const char *name);
 
 /* Adds a call whose kernel is text(desc); threads: of a block, of which it has n_tasks. */
 void cuda_call(Lowering *l, CallDraft *call, KernelText *text, int threads);
-/* What a kernel begins with: its arguments, then the fixed parts it names, ended by NULL. */
+/* What a kernel begins with: its number of arguments, then the fixed parts it names, ended by NULL.
+ */
 void text_begin(StrBuf *out, int n_args, const char *const *parts);
 /* A float as a literal of exactly these bits. */
 void text_float(StrBuf *out, double value);

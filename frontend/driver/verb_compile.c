@@ -3,6 +3,7 @@
 #include "frontend/driver/cli_build.h"
 #include "frontend/driver/cli_codegen.h"
 #include "frontend/driver/cli_file.h"
+#include "frontend/driver/cli_machine.h"
 #include "frontend/driver/cli_session.h"
 
 #include "codegen/build/codegen.h"
@@ -63,6 +64,10 @@ static bool can_write_beside(Cli *cli, const char *path)
 
 ExitCode verb_compile(Cli *cli)
 {
+    if (cli_backend(cli) != &cpu_backend)
+        return cli_error(cli, EXIT_USER, "E806",
+                         "train, eval, generate, bench and verify run on it",
+                         "compile makes no code for --device %s yet", cli->build.device);
     if (!cli_needs_file(cli, "--out", cli->output.out) ||
         !cli_needs_file(cli, "--header", cli->output.header))
         return EXIT_USER;

@@ -68,6 +68,8 @@ static void test_errors(void)
     expect_run(1, "there is no such device", TRAIN "--steps 1 --device tpu");
     expect_run(3, "--budget 1000000, or a smaller batch",
                SIMULATED "SCRIMP_SIM_BYTES=1000000 " TRAIN "--steps 1 --device cuda");
+    expect_run(1, "compile makes no code",
+               "$SCRIMP compile $EXAMPLES/mlp.scrimp --device sm_90 -o $TMP/x.so");
     expect_run(1, "no code for",
                SIMULATED
                "$SCRIMP train -q $EXAMPLES/chargpt.scrimp -D N=1 -D L=1 --data $TMP/t.txt "

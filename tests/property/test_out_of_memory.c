@@ -49,8 +49,9 @@ static bool compile(Pool *pool, const char *text)
     StrBuf b = strbuf_new(pool);
     graph_print(ctx.graph, (PrintOptions){0}, &b);
     const char *error;
-    StepProgram *p = step_program(pool, ctx.graph, ctx.plan,
-                                  (StepTarget){&cpu_backend, target_find("generic"), NULL}, &error);
+    StepProgram *p = step_program(
+        pool, ctx.graph, ctx.plan,
+        (StepTarget){.backend = &cpu_backend, .target = target_find("generic")}, &error);
     return p->n_calls > 0 && step_key(p)[0];
 }
 

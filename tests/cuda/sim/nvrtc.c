@@ -13,6 +13,8 @@ enum { OK, FAILED = 6 };
 
 typedef struct Program {
     char *text, *image;
+    int n_headers;
+    char **header, **header_name;
     char log[4096];
     size_t bytes;
 } Program;
@@ -27,10 +29,16 @@ EXPORT int nvrtcVersion(int *major, int *minor)
 EXPORT int nvrtcCreateProgram(void **program, const char *text, const char *name, int n_headers,
                               const char *const *headers, const char *const *names)
 {
-    (void)name, (void)n_headers, (void)headers, (void)names;
+    (void)name;
     Program *p = calloc(1, sizeof *p);
     if (!p || !(p->text = strdup(text)))
         return FAILED;
+    p->header = calloc((size_t)n_headers + 1, sizeof *p->header);
+    p->header_name = calloc((size_t)n_headers + 1, sizeof *p->header_name);
+    for (; p->n_headers < n_headers; p->n_headers++) {
+        p->header[p->n_headers] = strdup(headers[p->n_headers]);
+        p->header_name[p->n_headers] = strdup(names[p->n_headers]);
+    }
     *program = p;
     return OK;
 }
@@ -38,6 +46,12 @@ EXPORT int nvrtcCreateProgram(void **program, const char *text, const char *name
 EXPORT int nvrtcDestroyProgram(void **program)
 {
     Program *p = *program;
+    for (int i = 0; i < p->n_headers; i++) {
+        free(p->header[i]);
+        free(p->header_name[i]);
+    }
+    free(p->header);
+    free(p->header_name);
     free(p->text);
     free(p->image);
     free(p);
@@ -71,6 +85,21 @@ static char *read_file(const char *path, size_t *bytes)
     return data;
 }
 
+/* Writes the headers into the folder, or removes them. */
+static int put_headers(const Program *p, const char *folder, int write)
+{
+    int result = OK;
+    for (int i = 0; i < p->n_headers; i++) {
+        char path[256];
+        snprintf(path, sizeof path, "%s/%s", folder, p->header_name[i]);
+        if (write && result == OK)
+            result = write_text(path, p->header[i]);
+        else if (!write)
+            unlink(path);
+    }
+    return result;
+}
+
 static int run_compiler(const char *source, const char *object, const char *log)
 {
     char command[1024];
@@ -95,6 +124,8 @@ EXPORT int nvrtcCompileProgram(void *program, int n_options, const char *const *
     snprintf(log, sizeof log, "%s/log", folder);
     int result = write_text(source, p->text);
     if (result == OK)
+        result = put_headers(p, folder, 1);
+    if (result == OK)
         result = run_compiler(source, object, log);
     size_t n;
     char *text = read_file(log, &n);
@@ -106,6 +137,7 @@ EXPORT int nvrtcCompileProgram(void *program, int n_options, const char *const *
     unlink(source);
     unlink(object);
     unlink(log);
+    put_headers(p, folder, 0);
     rmdir(folder);
     return result;
 }

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The real NVRTC compiles every kernel of the examples that have CUDA code, for several
+ * architectures, and none of them spills registers.  Skipped where there is no NVRTC. SCRIMP_ALL=1:
+ * all of them, else mlp for sm_90. */
+#include "check.h"
+#include "codegen/cuda/nvrtc.h"
+#include "tests/support/sample.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const examples[] = {
+    "mlp.scrimp",       "chargpt.scrimp",  "convnet.scrimp",      "gpt2.scrimp -D N=1 -D T=64",
+    "ffn.scrimp",       "lstm_ptb.scrimp", "transformer.scrimp",  "resnet.scrimp -D N=4",
+    "unet.scrimp",      "vgg.scrimp",      "densenet.scrimp",     "alexnet.scrimp",
+    "googlenet.scrimp", "pspnet.scrimp",   "inception_v3.scrimp", "nascell.scrimp"};
+static const char *const architectures[] = {"sm_90", "sm_80", "sm_100"};
+
+/* Standard output of a command; NULL where it fails. */
+static char *output_of(Pool *pool, const char *command)
+{
+    FILE *f = popen(command, "r");
+    size_t n = 0, size = 1 << 16;
+    char *text = pool_alloc(pool, size);
+    for (size_t got; f && (got = fread(text + n, 1, size - n - 1, f)) > 0;) {
+        n += got;
+        if (size - n < 1024) {
+            text = pool_grow(pool, text, size, 2 * size);
+            size *= 2;
+        }
+    }
+    text[n] = '\0';
+    return f && pclose(f) == 0 ? text : NULL;
+}
+
+/* "Used 40 registers, 0 bytes spill ...": the first number before "bytes spill stores". */
+static int spilled(const char *messages)
+{
+    const char *at = strstr(messages, " bytes spill stores");
+    if (!at)
+        return -1;
+    while (at > messages && at[-1] >= '0' && at[-1] <= '9')
+        at--;
+    return atoi(at);
+}
+
+static void compile_kernel(Pool *pool, const char *name, const char *text, const char *arch)
+{
+    size_t bytes;
+    const char *messages = "";
+    bool ok = nvrtc_compile(pool, text, arch, &bytes, &messages) != NULL;
+    CHECK_MSG(ok, "%s for %s: %s", name, arch, messages);
+    if (ok)
+        CHECK_MSG(spilled(messages) == 0, "%s for %s spills: %s", name, arch, messages);
+}
+
+/* Kernels are what follows a line "/ * kernel K: label * /". */
+static int compile_kernels(Pool *pool, char *text, const char *arch)
+{
+    int n = 0;
+    for (char *k = strstr(text, "\n/* kernel "), *next; k; k = next) {
+        next = strstr(k + 1, "\n/* kernel ");
+        size_t length = next ? (size_t)(next - k) : strlen(k);
+        const char *one = pool_printf(pool, "%.*s", (int)length, k);
+        compile_kernel(pool, pool_printf(pool, "%.*s", (int)strcspn(k + 1, "\n"), k + 1), one,
+                       arch);
+        n++;
+    }
+    return n;
+}
+
+static void test_example(const char *example, const char *arch)
+{
+    Pool *pool = pool_new();
+    const char *command =
+        pool_printf(pool, "%s/scrimp dump --stage=cuda --device %s %s/examples/%s 2>/dev/null",
+                    getenv("SCRIMP_BUILD"), arch, getenv("SCRIMP_SOURCE"), example);
+    char *text = output_of(pool, command);
+    if (text)
+        printf("%s: %d kernels for %s\n", example, compile_kernels(pool, text, arch), arch);
+    else
+        printf("%s: not all of its operations have CUDA code yet\n", example);
+    pool_free(pool);
+}
+
+int main(void)
+{
+    Pool *pool = pool_new();
+    const char *error = "";
+    unsetenv("SCRIMP_CUDA_PATH");
+    const char *compiler = nvrtc_compiler(pool, "sm_90", &error);
+    if (!compiler) {
+        printf("skipped: %s\n", error);
+        return 77;
+    }
+    printf("%s\n", compiler);
+    size_t n = sample_all() ? sizeof examples / sizeof *examples : 1;
+    for (size_t a = 0; a < (sample_all() ? 3 : 1); a++)
+        for (size_t e = 0; e < n; e++)
+            test_example(examples[e], architectures[a]);
+    pool_free(pool);
+    return test_result();
+}

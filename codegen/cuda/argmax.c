@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* argmax: device/argmax.cuh. */
+/* argmax: device/best.cuh, device/argmax.cuh. */
 #include "codegen/cuda/lines.h"
 #include "codegen/cuda/rules.h"
 #include "codegen/cuda/text.h"
@@ -8,6 +8,7 @@ static void write_argmax(StrBuf *out, const char *symbol, const void *desc)
 {
     text_begin(out, 2, (const char *const[]){"common", "math", "line", NULL});
     text_lines(out, *(const AxisShape *)desc);
+    text_include(out, "best");
     text_include(out, "argmax");
     strbuf_printf(out, "\nKERNEL(%s, %d)\n{\n    argmax(a);\n}\n", symbol, LINE_THREADS);
 }

@@ -5,8 +5,8 @@
 #include "codegen/cuda/rules.h"
 #include "codegen/cuda/text.h"
 
-/* Threads of a block that adds losses across lines: there are few blocks, a chunk each. */
-enum { ACROSS_THREADS = 512 };
+/* Of blocks that take a chunk each, which are few. */
+enum { MOST_BLOCK_LINES = 16, ACROSS_BLOCK_LINES = 8 };
 
 static AxisShape shape_of(const LossDesc *d)
 {
@@ -18,9 +18,10 @@ static const char *label_type(const LossDesc *d)
     return d->label_type == DTYPE_I32 ? "int" : d->label_type == DTYPE_I64 ? "i64" : "u8";
 }
 
-static void begin(StrBuf *out, const LossDesc *d, int n_args, int weight_buf)
+static void begin(StrBuf *out, const LossDesc *d, int n_args, int weight_buf, int block_lines)
 {
     double e = d->smoothing, classes = (double)d->classes;
+    text_define(out, "BLOCK_LINES", block_lines);
     text_begin(out, n_args, (const char *const[]){"common", "math", "line", NULL});
     text_lines(out, shape_of(d));
     text_define(out, "IGNORE", d->ignore);
@@ -47,31 +48,37 @@ static void kernel(StrBuf *out, const char *symbol, const char *body, int thread
     strbuf_printf(out, "\nKERNEL(%s, %d)\n{\n    %s(a);\n}\n", symbol, threads, body);
 }
 
-static int chunk_threads(const LossDesc *d)
+/* As many lines at a time as a chunk has. */
+static int chunk_lines(const LossDesc *d)
 {
-    return d->inner == 1 ? LINE_THREADS : ACROSS_THREADS;
+    int lines = 1;
+    if (d->inner > 1)
+        return ACROSS_BLOCK_LINES;
+    while (2 * lines <= MOST_BLOCK_LINES && 2 * lines * d->chunks <= d->outer)
+        lines *= 2;
+    return lines;
 }
 
 static void write_loss_chunk(StrBuf *out, const char *symbol, const void *desc)
 {
     const LossDesc *d = desc;
-    begin(out, d, d->weighted ? 4 : 3, 2);
+    begin(out, d, d->weighted ? 4 : 3, 2, chunk_lines(d));
     text_define(out, "OUT_BUF", d->weighted ? 3 : 2);
-    text_define(out, "THREADS", chunk_threads(d));
-    kernel(out, symbol, d->inner == 1 ? "loss_chunk" : "loss_chunk_across", chunk_threads(d));
+    kernel(out, symbol, d->inner == 1 ? "loss_chunk" : "loss_chunk_across",
+           chunk_lines(d) * LINE_THREADS);
 }
 
 static void write_loss_each(StrBuf *out, const char *symbol, const void *desc)
 {
     const LossDesc *d = desc;
-    begin(out, d, d->weighted ? 4 : 3, 2);
+    begin(out, d, d->weighted ? 4 : 3, 2, 1);
     text_define(out, "OUT_BUF", d->weighted ? 3 : 2);
     kernel(out, symbol, "loss_each", LINE_THREADS);
 }
 
 static void write_join(StrBuf *out, const char *symbol, const void *desc)
 {
-    begin(out, desc, 2, 0);
+    begin(out, desc, 2, 0, 1);
     strbuf_put(out, "#define SUM double\n");
     kernel(out, symbol, "loss_join", LINE_THREADS);
 }
@@ -79,27 +86,28 @@ static void write_join(StrBuf *out, const char *symbol, const void *desc)
 static void write_grad(StrBuf *out, const char *symbol, const void *desc)
 {
     const LossDesc *d = desc;
-    begin(out, d, d->weighted ? 5 : 4, 3);
+    begin(out, d, d->weighted ? 5 : 4, 3, 1);
     text_define(out, "OUT_BUF", d->weighted ? 4 : 3);
     kernel(out, symbol, "loss_grad", LINE_THREADS);
 }
 
 static void write_accuracy(StrBuf *out, const char *symbol, const void *desc)
 {
-    begin(out, desc, 3, 0);
-    kernel(out, symbol, "accuracy_chunk", LINE_THREADS);
+    begin(out, desc, 3, 0, chunk_lines(desc));
+    text_include(out, "best");
+    kernel(out, symbol, "accuracy_chunk", chunk_lines(desc) * LINE_THREADS);
 }
 
 static void write_accuracy_join(StrBuf *out, const char *symbol, const void *desc)
 {
-    begin(out, desc, 2, 0);
+    begin(out, desc, 2, 0, 1);
     strbuf_put(out, "#define SUM i64\n");
     kernel(out, symbol, "loss_join", LINE_THREADS);
 }
 
 /* A block for each chunk of the lines, then one that joins what they left. */
 static void lower_chunked(Lowering *l, const Node *n, const LossDesc *d, KernelText *text,
-                          int threads, KernelText *join)
+                          KernelText *join)
 {
     CallBuf in[4] = {{n->in[0], 0}, {n->in[1], 0}, {VALUE_NONE, 0}, {VALUE_NONE, 0}};
     const CallBuf out[] = {{VALUE_NONE, 0}, {n->out[0], 0}};
@@ -108,7 +116,7 @@ static void lower_chunked(Lowering *l, const Node *n, const LossDesc *d, KernelT
     CallDraft call =
         pod_call(l, op_name(n->op), d, DESC_BYTES(LossDesc), d->chunks, in, d->weighted ? 4 : 3);
     pod_count_work(l, &call);
-    cuda_call(l, &call, text, threads);
+    cuda_call(l, &call, text, chunk_lines(d) * LINE_THREADS);
     call = pod_call(l, pool_printf(l->pool, "%s_join", op_name(n->op)), d, DESC_BYTES(LossDesc), 1,
                     out, 2);
     pod_count_join(l, &call);
@@ -132,7 +140,7 @@ void cuda_cross_entropy(Lowering *l, const Node *n)
     if (d.reduction == LOSS_NONE)
         lower_lines(l, n, &d, "cross_entropy_each", write_loss_each);
     else
-        lower_chunked(l, n, &d, write_loss_chunk, chunk_threads(&d), write_join);
+        lower_chunked(l, n, &d, write_loss_chunk, write_join);
 }
 
 void cuda_cross_entropy_grad(Lowering *l, const Node *n)
@@ -144,5 +152,5 @@ void cuda_cross_entropy_grad(Lowering *l, const Node *n)
 void cuda_accuracy(Lowering *l, const Node *n)
 {
     LossDesc d = loss_describe(l, n);
-    lower_chunked(l, n, &d, write_accuracy, LINE_THREADS, write_accuracy_join);
+    lower_chunked(l, n, &d, write_accuracy, write_accuracy_join);
 }

@@ -1,28 +1,44 @@
 /* Right answers and labels of a chunk of the lines; of equal logits the first is the answer. */
-DEVICE i64 first_largest(const float *x)
+DEVICE i64 block_sum(i64 mine)
 {
-    float value = x[0];
-    i64 best = 0, k;
-    for (k = 1; k < LENGTH; k++)
-        if (x[k * INNER] > value) {
-            value = x[k * INNER];
-            best = k;
-        }
-    return best;
+    SHARED i64 s[THREADS];
+    const int t = threadIdx.x;
+    int half;
+    s[t] = mine;
+    __syncthreads();
+    for (half = THREADS / 2; half > 0; half /= 2) {
+        if (t < half)
+            s[t] = s[t] + s[t + half];
+        __syncthreads();
+    }
+    mine = s[0];
+    __syncthreads();
+    return mine;
+}
+
+/* A NaN is no answer unless it is the first. */
+DEVICE i64 answer(const float *x)
+{
+    const i64 best = first_largest(x, 0);
+    return x[0] == x[0] ? best : 0;
 }
 
 DEVICE void accuracy_chunk(const Args a)
 {
     const i64 from = part_start(blockIdx.x, LINES, CHUNKS);
     const i64 to = part_start((i64)blockIdx.x + 1, LINES, CHUNKS);
-    i64 right = 0, labels = 0, line;
-    for (line = from + threadIdx.x; line < to; line += PARTIALS) {
-        const i64 label = label_of(a, line);
-        labels += label >= 0;
-        right += label >= 0 && label == first_largest(BUF(const float, 0) + line_start(line));
+    i64 right = 0, labels = 0, tile;
+    for (tile = from; tile < to; tile += LINES_AT_ONCE) {
+        const int exists = tile + LINE_OF_BLOCK < to;
+        const i64 line = exists ? tile + LINE_OF_BLOCK : to - 1, label = label_of(a, line);
+        const i64 best = answer(BUF(const float, 0) + line_start(line));
+        if (exists && WRITES_FOR_LINE) {
+            labels += label >= 0;
+            right += label >= 0 && label == best;
+        }
     }
-    right = join_line_count(right);
-    labels = join_line_count(labels);
+    right = block_sum(right);
+    labels = block_sum(labels);
     if (threadIdx.x == 0) {
         char *partial = BUF(char, 2) + (i64)blockIdx.x * PARTIAL_BYTES;
         *(i64 *)partial = right;

@@ -1,13 +1,23 @@
-/* Sums along a line of elements that a block of PARTIALS threads shares: element i belongs to partial
- * sum i modulo PARTIALS, and these are joined in one order: the CPU's, for vectors of any width. */
+/* Sums along a line of elements that PARTIALS threads share: element i belongs to partial sum i
+ * modulo PARTIALS, and these are joined in one order: the CPU's, for vectors of any width.  A block
+ * has BLOCK_LINES lines at a time; all of its threads join at once. */
 #define LANES    16
 #define PARTIALS 64
+#ifndef BLOCK_LINES
+#define BLOCK_LINES 1
+#endif
+#if BLOCK_LINES == 1
+#define LINE_THREAD ((int)threadIdx.x)
+#else
+#define LINE_THREAD ((int)threadIdx.x % PARTIALS)
+#endif
 
 #define JOIN_LINE(name, type, join)                                                                \
     DEVICE type name(type mine)                                                                    \
     {                                                                                              \
-        SHARED type s[PARTIALS];                                                                   \
-        const int t = threadIdx.x;                                                                 \
+        SHARED type all[BLOCK_LINES * PARTIALS];                                                   \
+        const int t = LINE_THREAD;                                                                 \
+        type *s = all + (threadIdx.x - t);                                                         \
         int half;                                                                                  \
         type result;                                                                               \
         s[t] = mine;                                                                               \

@@ -16,6 +16,8 @@ DEVICE i64 label_of(const Args a, i64 line)
 
 #if WEIGHTED
 #define WEIGHT(k) (BUF(const float, WEIGHT_BUF)[k])
+#else
+#define WEIGHT(k) 1.0f
 #endif
 
 /* The sum of all class weights. */

@@ -26,11 +26,7 @@ DEVICE float loss_of_lane(const Args a, i64 outer, i64 lane, float weights, floa
     if (!exists || label_of(a, line) < 0)
         return 0.0f;
     l = scan_line(a, line, SMOOTHED);
-#if WEIGHTED
     *one = WEIGHT(l.label);
-#else
-    *one = 1.0f;
-#endif
     return loss_of_line(a, l, weights);
 }
 

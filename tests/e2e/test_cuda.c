@@ -39,6 +39,24 @@ static void test_training(void)
     }
 }
 
+/* Examples with kernels that the one above lacks. */
+static void test_examples(void)
+{
+    static const char *const examples[] = {"lstm_ptb.scrimp -D N=2 -D V=20 -D H=8 -D T=2"};
+    for (size_t i = 0; i < sizeof examples / sizeof *examples; i++) {
+        const char *device[] = {"", SIMULATED}, *option[] = {"", "--device cuda "};
+        for (int k = 0; k < 2; k++) {
+            Result r = run("%s $SCRIMP train -q $EXAMPLES/%s --seed 3 --steps 3 %s"
+                           "--out $TMP/e%d --log $TMP/e%d.log",
+                           device[k], examples[i], option[k], k, k);
+            EXPECT(r.code == 0, r.err);
+            result_free(&r);
+        }
+        expect_same_run("e0", "e1");
+        expect_ok("rm -r $TMP/e0 $TMP/e1");
+    }
+}
+
 /* A run may be continued on another device. */
 static void test_resume(void)
 {
@@ -86,6 +104,7 @@ int main(void)
     make_digits(200);
     make_text(in_tmp("t.txt"), 4000);
     test_training();
+    test_examples();
     test_resume();
     test_verify();
     test_dumps();

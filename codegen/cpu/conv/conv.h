@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Convolutions.  conv.c looks at a node and picks one of these kernels:
+/* Convolutions.  conv.c looks at a node's form (codegen/forms/convolution.h) and picks one of these
+ * kernels:
  * - a plain matrix product (1x1, stride 1);
  * - conv_window: packed weights, a register tile of pixels x channels; forward, and the data
  * gradient as one or more forward-like passes over dy (one per phase of the stride);
@@ -13,41 +14,7 @@
 
 #include "codegen/cpu/gemm/gemm_tile.h"
 #include "codegen/cpu/gemm/matrix_lower.h"
-
-/* The forward convolution that a node belongs to.  x [images, h, w, c], y [images, oh, ow, k],
- * weights [r, s, c / groups, k], or NCHW and OIHW. */
-KERNEL_DESC_BEGIN
-typedef struct ConvGeometry {
-    int64_t images, h, w, c, oh, ow, k, r, s, groups;
-    int64_t stride[2], pad[2], dilation[2];
-    bool nhwc;
-    char unused[7];
-} ConvGeometry;
-KERNEL_DESC(ConvGeometry)
-
-static inline int64_t conv_group_in(const ConvGeometry *q)
-{
-    return q->c / q->groups;
-}
-static inline int64_t conv_group_out(const ConvGeometry *q)
-{
-    return q->k / q->groups;
-}
-
-/* One axis of a window pass: result place first + i * step for i < count reads source places
- * origin + i * source_step + t * tap_step for its taps t, zero outside [0, source). */
-typedef struct ConvAxis {
-    int64_t source, result;
-    int64_t count, first, step;
-    int64_t origin, source_step;
-    int64_t taps, tap_step;
-    int64_t weight_first, weight_step; /* tap t uses weight weight_first + t * weight_step */
-} ConvAxis;
-
-/* The axis of the forward pass, and of the data gradient's places that are `phase` modulo the
- * stride. */
-ConvAxis conv_forward_axis(const ConvGeometry *q, int axis);
-ConvAxis conv_gradient_axis(const ConvGeometry *q, int axis, int64_t phase);
+#include "codegen/forms/convolution.h"
 
 KERNEL_DESC_BEGIN
 typedef struct ConvWindow {
@@ -71,8 +38,7 @@ typedef struct ConvWindow {
 } ConvWindow;
 KERNEL_DESC(ConvWindow)
 
-/* False when not even one pixel's window fits into scratch. */
-bool conv_window_plan(ConvWindow *w, const Target *target);
+void conv_window_plan(ConvWindow *w, const Target *target);
 int64_t conv_window_tasks(const ConvWindow *w);
 int64_t conv_window_packed_floats(const ConvWindow *w, int lanes);
 /* KernelEmit over a ConvWindow: packs the weights (tasks: groups x panels). */
@@ -114,12 +80,10 @@ typedef struct ConvWgrad {
     Epilogue epilogue;
 } ConvWgrad;
 KERNEL_DESC(ConvWgrad)
-bool conv_wgrad_plan(ConvWgrad *w, const Target *target);
+void conv_wgrad_plan(ConvWgrad *w, const Target *target);
 int64_t conv_wgrad_tasks(const ConvWgrad *w);
 void conv_wgrad_emit(Jit *j, const void *desc);
 void conv_wgrad_join(ConvJoin *join, const ConvWgrad *w);
-
-typedef enum ConvPart { CONV_FORWARD, CONV_DGRAD, CONV_WGRAD } ConvPart;
 
 /* Narrow groups; a_buf and b_buf: operands in the order of the node. */
 KERNEL_DESC_BEGIN
@@ -133,7 +97,6 @@ typedef struct ConvDepth {
 } ConvDepth;
 KERNEL_DESC(ConvDepth)
 enum { DEPTHWISE_FAR = 64 }; /* channels from which on pixels are prefetched */
-bool conv_depthwise_fits(const ConvGeometry *q, int lanes);
 int64_t conv_depthwise_weights(const ConvGeometry *q); /* floats */
 /* Vector v of channels with channel i of each group in all lanes of the group. */
 JitValue conv_depthwise_spread(Jit *j, const ConvGeometry *q, JitValue v, int64_t i);
@@ -144,7 +107,6 @@ void conv_depthwise_plan(ConvDepth *d);
 int64_t conv_depthwise_tasks(const ConvDepth *d);
 void conv_depthwise_emit(Jit *j, const void *desc);
 /* Weight gradient: partial sums of chunks (that many tasks), and their sum. */
-int64_t conv_depthwise_chunks(const ConvDepth *d);
 int64_t conv_depthwise_chunk_floats(const ConvGeometry *q);
 void conv_depthwise_wgrad_emit(Jit *j, const void *desc);
 void conv_depthwise_join(ConvJoin *join, const ConvDepth *d, int lanes);

@@ -22,8 +22,6 @@
 enum {
     TASKS_WANTED = 24,
     BAND_LEAST = 4,   /* rows of a task */
-    PHASES_MOST = 16, /* each is code of its own */
-    TAPS_MOST = 32,   /* in a row of taps, times channels of a group: unrolled */
     PIXELS_MOST = 16, /* of a tile */
     PIXELS_WIDE = 12  /* with groups of several channels: weights want registers, too */
 };
@@ -52,15 +50,6 @@ static ConvAxis phase_axis(const ConvDepth *d, int axis, int64_t phase)
 {
     return d->part == CONV_DGRAD ? conv_gradient_axis(&d->q, axis, phase)
                                  : conv_forward_axis(&d->q, axis);
-}
-
-bool conv_depthwise_fits(const ConvGeometry *q, int lanes)
-{
-    int64_t width = q->groups ? conv_group_in(q) : 0;
-    bool narrow = width == 1 || (width > 1 && width <= NARROW_GROUP && lanes % width == 0 &&
-                                 q->c % DEPTHWISE_PAD == 0);
-    return q->nhwc && narrow && q->k == q->c && q->s * width <= TAPS_MOST &&
-           q->stride[0] * q->stride[1] <= PHASES_MOST;
 }
 
 int64_t conv_depthwise_weights(const ConvGeometry *q)
@@ -112,7 +101,7 @@ typedef struct TileEmit {
     const DepthEmit *e;
     DepthTile tile;
     JitVar sum[PIXELS_MOST];
-    JitValue weight[TAPS_MOST];
+    JitValue weight[CONV_NARROW_TAPS];
 } TileEmit;
 
 static JitValue load(const TileEmit *t, JitVar p, int64_t at, JitValue n_valid)
@@ -139,8 +128,7 @@ static void add_spread(TileEmit *t, JitValue v, int64_t place, int64_t i)
     for (int64_t p = 0; p < t->tile.pixels; p++) {
         int64_t tap = tap_over(&t->e->x, place, p);
         if (tap >= 0)
-            jit_set(j, t->sum[p],
-                    jit_add(j, jit_mul(j, x, t->weight[tap * width + i]), jit_get(t->sum[p])));
+            jit_set(j, t->sum[p], jit_vfma(j, x, t->weight[tap * width + i], jit_get(t->sum[p])));
     }
 }
 

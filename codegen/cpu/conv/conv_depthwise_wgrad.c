@@ -37,17 +37,6 @@ int64_t conv_depthwise_chunk_floats(const ConvGeometry *q)
     return q->r * q->s * conv_group_in(q) * padded(q->c);
 }
 
-static int64_t dy_rows(const ConvGeometry *q)
-{
-    return q->ow ? q->images * q->oh : 0;
-}
-
-int64_t conv_depthwise_chunks(const ConvDepth *d)
-{
-    int64_t rows = dy_rows(&d->q);
-    return !d->q.c ? 0 : rows < DEPTHWISE_CHUNKS ? rows : DEPTHWISE_CHUNKS;
-}
-
 /* Sums that stay in registers beside x and some pixels of dy. */
 static int64_t sums_most(const Jit *j)
 {
@@ -81,9 +70,10 @@ static int64_t tap_over(const WgradEmit *e, int64_t place, int64_t i)
     return far >= 0 && far % dilation == 0 && s >= 0 && s < e->taps ? s : -1;
 }
 
+/* Spelled out: GCC moves some of the products to where they can no longer be fused. */
 static void add_product(const WgradEmit *e, JitVar sum, JitValue x, JitValue dy)
 {
-    jit_set(e->j, sum, jit_add(e->j, jit_mul(e->j, x, dy), jit_get(sum)));
+    jit_set(e->j, sum, jit_vfma(e->j, x, dy, jit_get(sum)));
 }
 
 /* Source column `place` from the tile's first tap on, in tap row r of the group. */
@@ -301,7 +291,8 @@ static int64_t band_rows(const ConvGeometry *q)
 void conv_depthwise_wgrad_emit(Jit *j, const void *desc)
 {
     const ConvDepth *d = desc;
-    int64_t chunks = conv_depthwise_chunks(d), rows = dy_rows(&d->q), band = band_rows(&d->q);
+    int64_t chunks = conv_narrow_chunks(&d->q), rows = d->q.images * d->q.oh,
+            band = band_rows(&d->q);
     JitLoop task = jit_for(j, jit_task_begin(j), jit_task_end(j), 1, "task");
     JitValue chunk = jit_tmp(j, jit_index(&task)), all = jit_i64(j, rows), n = jit_i64(j, chunks);
     JitValue from = jit_tmp(j, jit_div(j, jit_mul(j, chunk, all), n));
@@ -325,7 +316,7 @@ void conv_depthwise_wgrad_emit(Jit *j, const void *desc)
 void conv_depthwise_join(ConvJoin *out, const ConvDepth *d, int lanes)
 {
     const ConvGeometry *q = &d->q;
-    *out = (ConvJoin){.chunks = conv_depthwise_chunks(d),
+    *out = (ConvJoin){.chunks = conv_narrow_chunks(&d->q),
                       .rows = q->r * q->s * conv_group_in(q),
                       .columns = q->c,
                       .row_floats = padded(q->c),

@@ -8,7 +8,8 @@
 typedef struct PlainEmit {
     Jit *j;
     const ConvSimple *s;
-    JitVar sum;
+    JitVar
+        sum; /* in all lanes, for jit_vfma: every step is fused, whatever GCC makes of the loops */
 } PlainEmit;
 
 /* Index of x[n, c, y, x], of weight [r, s, c, k] and of y, in the node's layout. */
@@ -51,8 +52,9 @@ static JitValue load(const PlainEmit *e, int buf, JitValue at)
 static void add_product(const PlainEmit *e, JitValue a_at, JitValue b_at)
 {
     Jit *j = e->j;
-    JitValue product = jit_mul(j, load(e, e->s->a_buf, a_at), load(e, e->s->b_buf, b_at));
-    jit_set(j, e->sum, jit_add(j, jit_get(e->sum), product));
+    JitValue a = jit_tmp(j, jit_splat(j, load(e, e->s->a_buf, a_at)));
+    JitValue b = jit_tmp(j, jit_splat(j, load(e, e->s->b_buf, b_at)));
+    jit_set(j, e->sum, jit_vfma(j, a, b, jit_get(e->sum)));
 }
 
 static JitValue within(Jit *j, JitValue v, int64_t size)
@@ -187,7 +189,7 @@ static void emit_element(const PlainEmit *e, const JitValue *i)
     if (e->s->bias_buf < 0)
         return;
     JitValue bias = load(e, e->s->bias_buf, i[nhwc ? 3 : 1]);
-    jit_set(e->j, e->sum, jit_add(e->j, jit_get(e->sum), bias));
+    jit_set(e->j, e->sum, jit_add(e->j, jit_get(e->sum), jit_splat(e->j, bias)));
 }
 
 /* One task: one place along the first two dims of the result. */
@@ -196,17 +198,17 @@ void conv_plain_emit(Jit *j, const void *desc)
     PlainEmit e = {.j = j, .s = desc};
     int64_t dim[4];
     result_dims(e.s, dim);
-    e.sum = jit_var(j, jit_types(j)->f32, "sum");
+    e.sum = jit_var(j, jit_types(j)->vf, "sum");
     JitLoop task = jit_for(j, jit_task_begin(j), jit_task_end(j), 1, "task");
     JitLoop row = count_to(j, dim[2]), column = count_to(j, dim[3]);
     JitValue i[4] = {jit_tmp(j, jit_div(j, jit_index(&task), jit_i64(j, dim[1]))),
                      jit_tmp(j, jit_mod(j, jit_index(&task), jit_i64(j, dim[1]))),
                      jit_tmp(j, jit_index(&row)), jit_tmp(j, jit_index(&column))};
-    jit_set(j, e.sum, jit_f32(j, 0));
+    jit_set(j, e.sum, jit_vf(j, 0));
     emit_element(&e, i);
     JitValue at = jit_muladd_i64(j, jit_index(&task), dim[2], jit_index(&row));
-    epilogue_store(j, &e.s->epilogue, e.s->out_buf, jit_tmp(j, jit_splat(j, jit_get(e.sum))), at,
-                   jit_index(&column), jit_i64(j, 1));
+    epilogue_store(j, &e.s->epilogue, e.s->out_buf, jit_get(e.sum), at, jit_index(&column),
+                   jit_i64(j, 1));
     jit_end_for(j, &column);
     jit_end_for(j, &row);
     jit_end_for(j, &task);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* How window passes are cut into tiles, units, bands and tasks. */
 #include "codegen/cpu/conv/conv.h"
+#include "ir/support/bug.h"
 #include "ir/support/divide.h"
 #include "runtime/abi.h"
 
@@ -8,19 +9,8 @@ enum {
     COPY_BYTES_WANTED = 192 * 1024, /* of the padded copy: half of a small second-level cache */
     UNIT_COPY_BYTES = 256 * 1024,
     TASKS_WANTED = 24,
-    TILES_MOST = 8, /* different tiles of a unit that spans rows or images: code size */
-    COPY_PAD = 16
+    TILES_MOST = 8 /* different tiles of a unit that spans rows or images: code size */
 };
-
-static int64_t span(const ConvAxis *x, int64_t count)
-{
-    return (count - 1) * x->source_step + (x->taps - 1) * x->tap_step + 1;
-}
-
-static bool inside(const ConvAxis *x)
-{
-    return x->origin >= 0 && x->origin + span(x, x->count) <= x->source;
-}
 
 static bool empty(const ConvWindow *w)
 {
@@ -40,8 +30,8 @@ static double unit_cost(const ConvWindow *w, int64_t images, int64_t rows)
 
 static int64_t copy_floats(const ConvWindow *w, int64_t rows)
 {
-    return w->unit_images * span(&w->axis[0], rows) * span(&w->axis[1], w->unit_columns) *
-           w->pixel_floats;
+    return w->unit_images * conv_axis_span(&w->axis[0], rows) *
+           conv_axis_span(&w->axis[1], w->unit_columns) * w->pixel_floats;
 }
 
 static bool copy_fits(const ConvWindow *w, int64_t rows, int64_t bytes)
@@ -79,17 +69,18 @@ static void plan_unit(ConvWindow *w)
         }
 }
 
-/* Splits rows that do not fit into scratch into equal parts. */
-static bool plan_columns(ConvWindow *w)
+/* Splits rows that do not fit into scratch into equal parts: of one pixel at least, which fits
+ * (conv_form). */
+static void plan_columns(ConvWindow *w)
 {
     int64_t columns = w->axis[1].count;
     for (int64_t parts = 1; parts <= columns; parts++)
         if (columns % parts == 0) {
             w->unit_columns = columns / parts;
             if (copy_fits(w, w->unit_rows, SCRIMP_SCRATCH_BYTES))
-                return true;
+                return;
         }
-    return false;
+    BUG("the window of a pixel does not fit into scratch memory");
 }
 
 /* The other phases should find the band in the second-level cache; but the weights are read once a
@@ -124,22 +115,19 @@ static void plan_tasks(ConvWindow *w)
         w->panel_groups *= 2;
 }
 
-bool conv_window_plan(ConvWindow *w, const Target *t)
+void conv_window_plan(ConvWindow *w, const Target *t)
 {
     w->unit_images = w->unit_rows = w->band_units = 1;
     w->unit_columns = w->axis[1].count;
     w->shape = tile_shape(t, divide_up(w->cols, t->vector_floats), TILE_MAX_ROWS);
     w->panels = divide_up(w->cols, (int64_t)w->shape.vectors * t->vector_floats);
     w->panel_groups = 1;
-    w->direct = empty(w) || (inside(&w->axis[0]) && inside(&w->axis[1]));
-    /* Pixels a multiple of 2 KiB apart collide in the first-level cache. */
-    w->pixel_floats = w->red + (w->red * 4 % 2048 == 0 ? COPY_PAD : 0);
+    w->direct = empty(w) || (conv_axis_inside(&w->axis[0]) && conv_axis_inside(&w->axis[1]));
+    w->pixel_floats = conv_pixel_floats(w->red);
     if (!w->axis[0].count || !w->axis[1].count)
-        return true;
-    if (!plan_columns(w))
-        return false;
+        return;
+    plan_columns(w);
     if (w->unit_columns == w->axis[1].count)
         plan_unit(w);
     plan_tasks(w);
-    return true;
 }

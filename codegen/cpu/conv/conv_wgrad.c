@@ -9,26 +9,19 @@
 #include "codegen/cpu/gemm/gemm_pack.h"
 #include "codegen/cpu/point/vector_loops.h"
 #include "codegen/jit/jit_short.h"
+#include "ir/support/bug.h"
 #include "ir/support/divide.h"
 #include "runtime/abi.h"
 
 enum {
     TASKS_WANTED = 6,
-    BAND_PIXELS = 168,     /* steps between loads and stores of the sums */
-    X_BYTES = 256 * 1024,  /* of copied rows of x */
     DY_BYTES = 192 * 1024, /* of packed dy */
     CHANNELS_LEAST = 32    /* of a block */
 };
 
-/* Columns of x under one row of dy. */
-static int64_t x_columns(const ConvGeometry *q)
-{
-    return (q->ow - 1) * q->stride[1] + (q->s - 1) * q->dilation[1] + 1;
-}
-
 static int64_t x_row_floats(const ConvWgrad *w)
 {
-    return x_columns(&w->q) * w->channel_block;
+    return conv_x_columns(&w->q) * w->channel_block;
 }
 
 /* Channels of one block under all s are neighbours in the copy and in the result. */
@@ -61,7 +54,7 @@ static void set_channel_blocks(ConvWgrad *w, int64_t blocks)
     w->channel_blocks = divide_up(conv_group_in(&w->q), w->channel_block);
 }
 
-bool conv_wgrad_plan(ConvWgrad *w, const Target *t)
+void conv_wgrad_plan(ConvWgrad *w, const Target *t)
 {
     const ConvGeometry *q = &w->q;
     int64_t channels = conv_group_in(q);
@@ -70,7 +63,7 @@ bool conv_wgrad_plan(ConvWgrad *w, const Target *t)
                           joined(w) ? q->s * channels : channels);
     w->panels = divide_up(conv_group_out(q), (int64_t)w->shape.vectors * t->vector_floats);
     w->panel_groups = 1;
-    w->band_rows = q->ow ? divide_up(BAND_PIXELS, q->ow) : 1;
+    w->band_rows = conv_band_rows(q);
     int64_t blocks = 1;
     while (conv_wgrad_tasks(w) < TASKS_WANTED && w->panels >= 2 * w->panel_groups)
         w->panel_groups *= 2;
@@ -78,13 +71,12 @@ bool conv_wgrad_plan(ConvWgrad *w, const Target *t)
     w->split_rows = conv_wgrad_tasks(w) < TASKS_WANTED;
     while (conv_wgrad_tasks(w) < TASKS_WANTED && channels / (2 * blocks) >= CHANNELS_LEAST)
         set_channel_blocks(w, blocks *= 2);
-    while (4 * x_row_floats(w) > X_BYTES && w->channel_block > 1)
+    while (4 * x_row_floats(w) > CONV_BAND_BYTES && w->channel_block > 1)
         set_channel_blocks(w, blocks *= 2);
-    while (w->band_rows > 1 && 4 * w->band_rows * x_row_floats(w) > X_BYTES)
-        w->band_rows--;
     w->pack_once = !w->split_rows && q->r > 1 && w->panel_groups == 1 &&
                    4 * w->panels * packed_floats(w, t->vector_floats) <= DY_BYTES;
-    return scratch_bytes(w, t) <= SCRIMP_SCRATCH_BYTES;
+    if (scratch_bytes(w, t) > SCRIMP_SCRATCH_BYTES)
+        BUG("a weight gradient needs %lld bytes of scratch memory", (long long)scratch_bytes(w, t));
 }
 
 /* --- code --- */
@@ -156,8 +148,8 @@ static void copy_inside(const WgradEmit *e, JitValue to, JitValue image, JitValu
 {
     Jit *j = e->j;
     const ConvGeometry *q = &e->w->q;
-    int64_t lo = q->pad[1] < x_columns(q) ? q->pad[1] : x_columns(q);
-    int64_t hi = q->w + q->pad[1] < x_columns(q) ? q->w + q->pad[1] : x_columns(q);
+    int64_t lo = q->pad[1] < conv_x_columns(q) ? q->pad[1] : conv_x_columns(q);
+    int64_t hi = q->w + q->pad[1] < conv_x_columns(q) ? q->w + q->pad[1] : conv_x_columns(q);
     int64_t pixel = e->w->channel_block;
     JitValue at =
         jit_muladd_i64(j, jit_muladd_i64(j, image, q->h, y), q->w, jit_i64(j, lo - q->pad[1]));
@@ -166,9 +158,9 @@ static void copy_inside(const WgradEmit *e, JitValue to, JitValue image, JitValu
     JitValue zero = jit_i64(j, 0);
     if (lo)
         pack_zero(j, to, jit_i64(j, lo * pixel));
-    if (hi < x_columns(q))
+    if (hi < conv_x_columns(q))
         pack_zero(j, jit_offset(j, to, jit_i64(j, hi * pixel)),
-                  jit_i64(j, (x_columns(q) - hi) * pixel));
+                  jit_i64(j, (conv_x_columns(q) - hi) * pixel));
     JitValue target = jit_offset(j, to, jit_i64(j, lo * pixel));
     if (e->w->channel_blocks == 1 && q->groups == 1)
         pack_rows(j, target, zero, from, zero, jit_i64(j, 1), jit_i64(j, (hi - lo) * pixel));

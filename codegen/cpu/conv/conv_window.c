@@ -108,12 +108,6 @@ typedef struct WindowEmit {
     JitValue a; /* source of the band's first pixel, first tap */
 } WindowEmit;
 
-/* Source rows of a band of `rows` result rows, source columns of a unit. */
-static int64_t span(const ConvAxis *x, int64_t count)
-{
-    return (count - 1) * x->source_step + (x->taps - 1) * x->tap_step + 1;
-}
-
 static int64_t band_rows(const ConvWindow *w)
 {
     return w->unit_rows * w->band_units;
@@ -121,7 +115,7 @@ static int64_t band_rows(const ConvWindow *w)
 
 static int64_t copy_columns(const ConvWindow *w)
 {
-    return span(&w->axis[1], w->unit_columns);
+    return conv_axis_span(&w->axis[1], w->unit_columns);
 }
 
 static int64_t row_floats(const ConvWindow *w)
@@ -136,7 +130,8 @@ static int64_t pixel_step(const ConvWindow *w)
 
 static int64_t image_floats(const ConvWindow *w)
 {
-    return row_floats(w) * (w->direct ? w->axis[0].source : span(&w->axis[0], band_rows(w)));
+    return row_floats(w) *
+           (w->direct ? w->axis[0].source : conv_axis_span(&w->axis[0], band_rows(w)));
 }
 
 static int64_t bands(const ConvWindow *w)

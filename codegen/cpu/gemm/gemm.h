@@ -10,7 +10,7 @@
 #define SCRIMP_CODEGEN_CPU_GEMM_GEMM_H
 
 #include "codegen/cpu/gemm/gemm_tile.h"
-#include "codegen/forms/epilogue.h"
+#include "codegen/forms/product.h"
 
 enum {
     GEMM_A_PAD = 16,     /* floats between packed rows of A */
@@ -44,5 +44,7 @@ void gemm_plan(Gemm *g, const Target *target);
 int64_t gemm_tasks(const Gemm *g);
 /* Plans g and adds its call; call->buf is filled, g->epilogue set.  `what`: for the label. */
 void gemm_lower(Lowering *l, Gemm *g, CallDraft *call, const char *what);
+/* A node that is the product p of its first two operands. */
+void gemm_lower_product(const MatrixNode *m, const Product *p, const char *what);
 
 #endif

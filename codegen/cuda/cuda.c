@@ -31,8 +31,6 @@ void cuda_missing(Lowering *l, const Node *node)
 static bool has_code(const Graph *g, const Node *n)
 {
     (void)g;
-    if (op_table[n->op].op_class == OP_CLASS_MATRIX)
-        return cuda_has_matrix(n->op);
     for (size_t i = 0; n->body && i < n->body->order.len; i++)
         if (!has_code(n->body, graph_node(n->body, n->body->order.data[i])))
             return false;

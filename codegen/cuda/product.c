@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* matmul and linear: products with the CPU's order of every sum. */
-#include "codegen/forms/product.h"
+/* Matrix products with the CPU's order of every sum. */
+#include "codegen/cuda/matrix.h"
 #include "codegen/cuda/point.h"
-#include "codegen/cuda/rules.h"
 #include "codegen/cuda/text.h"
 
 #include "ir/support/divide.h"
 
-enum { TILE = 64, THREADS = 256 }; /* as device/product.cuh has them */
+enum { TILE = 64, THREADS = 256 }; /* as device/tile.cuh has them */
 
 KERNEL_DESC_BEGIN
 typedef struct ProductDesc {
@@ -48,63 +47,57 @@ static void write_product(StrBuf *out, const char *symbol, const void *desc)
     write_batch(out, "a_batch", d, d->a_batch);
     write_batch(out, "b_batch", d, d->b_batch);
     cuda_epilogue(out, &d->epilogue, 0);
+    text_include(out, "tile");
     text_include(out, "product");
-    strbuf_printf(out, "\nKERNEL(%s, %d)\n{\n    product(a);\n}\n", symbol, THREADS);
+    strbuf_printf(out, "\nKERNEL_WIDE(%s, %d)\n{\n    product(a);\n}\n", symbol, THREADS);
+}
+
+void cuda_product(const MatrixNode *m, const Product *p, const char *what)
+{
+    ProductDesc *d = POOL_NEW(m->l->pool, ProductDesc);
+    *d = (ProductDesc){.m = p->m,
+                       .n = p->n,
+                       .k = p->k,
+                       .a_row = p->a_row,
+                       .a_k = p->a_k,
+                       .b_k = p->b_k,
+                       .b_n = p->b_n,
+                       .n_batch = p->n_batch};
+    double batches = 1;
+    for (int i = 0; i < p->n_batch; i++) {
+        d->batch[i] = p->batch[i];
+        d->a_batch[i] = p->a_batch[i];
+        d->b_batch[i] = p->b_batch[i];
+        batches *= (double)p->batch[i];
+    }
+    CallDraft call = matrix_call(m);
+    d->a_buf = matrix_add_operand(m, &call, 0);
+    d->b_buf = matrix_add_operand(m, &call, 1);
+    d->epilogue = matrix_epilogue(m, &call, p->bias);
+    d->n_args = call.n_bufs;
+    double rows = (double)p->m, columns = (double)p->n, k = (double)p->k;
+    call.label = pool_printf(m->l->pool, "%s %lldx%lldx%lld", what, (long long)(batches * rows),
+                             (long long)p->n, (long long)p->k);
+    call.flops = 2 * batches * rows * columns * k;
+    call.bytes = 4 * batches * (rows * k + k * columns + rows * columns);
+    call.key = MATRIX_KEY(m->l->pool, "product", ProductDesc, d);
+    call.desc = d;
+    call.n_tasks = (int64_t)batches * divide_up(p->m, TILE) * divide_up(p->n, TILE);
+    cuda_call(m->l, &call, write_product, THREADS);
 }
 
 static void lower_product(const MatrixNode *m)
 {
     Product p = product_of(m);
-    ProductDesc *d = POOL_NEW(m->l->pool, ProductDesc);
-    *d = (ProductDesc){.m = p.m,
-                       .n = p.n,
-                       .k = p.k,
-                       .a_row = p.a_row,
-                       .a_k = p.a_k,
-                       .b_k = p.b_k,
-                       .b_n = p.b_n,
-                       .n_batch = p.n_batch};
-    double batches = 1;
-    for (int i = 0; i < p.n_batch; i++) {
-        d->batch[i] = p.batch[i];
-        d->a_batch[i] = p.a_batch[i];
-        d->b_batch[i] = p.b_batch[i];
-        batches *= (double)p.batch[i];
-    }
-    CallDraft call = matrix_call(m);
-    d->a_buf = matrix_add_operand(m, &call, 0);
-    d->b_buf = matrix_add_operand(m, &call, 1);
-    d->epilogue = matrix_epilogue(m, &call, p.bias);
-    d->n_args = call.n_bufs;
-    double rows = (double)p.m, columns = (double)p.n, k = (double)p.k;
-    call.label = pool_printf(m->l->pool, "%s %lldx%lldx%lld", op_name(m->node->op),
-                             (long long)(batches * rows), (long long)p.n, (long long)p.k);
-    call.flops = 2 * batches * rows * columns * k;
-    call.bytes = 4 * batches * (rows * k + k * columns + rows * columns);
-    call.key = MATRIX_KEY(m->l->pool, "product", ProductDesc, d);
-    call.desc = d;
-    call.n_tasks = (int64_t)batches * divide_up(p.m, TILE) * divide_up(p.n, TILE);
-    cuda_call(m->l, &call, write_product, THREADS);
+    cuda_product(m, &p, op_name(m->node->op));
 }
 
-static MatrixLower *const matrix_rules[OP_COUNT] = {
-    [OP_matmul] = lower_product, [OP_linear] = lower_product};
-
-bool cuda_has_matrix(OpKind op)
+void cuda_lower_matmul(const MatrixNode *m)
 {
-    return matrix_rules[op] != NULL;
+    lower_product(m);
 }
 
-void cuda_matrix(Lowering *l, const Node *node)
+void cuda_lower_linear(const MatrixNode *m)
 {
-    lower_matrix(l, node, matrix_rules);
-}
-
-/* By what the body holds, a matrix kernel with an epilogue or one pass over elements. */
-void cuda_fused(Lowering *l, const Node *node)
-{
-    if (graph_has_matrix(node->body))
-        lower_matrix(l, node, matrix_rules);
-    else
-        lower_point_group(l, node);
+    lower_product(m);
 }

@@ -11,7 +11,4 @@
 #include "ir/ops.def"
 #undef OP
 
-/* Whether a MATRIX operation has a rule. */
-bool cuda_has_matrix(OpKind op);
-
 #endif

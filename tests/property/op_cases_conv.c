@@ -2,6 +2,7 @@
 /* Convolutions of the kinds that models have and that kernels treat apart: depthwise, grouped,
  * dilated, rectangular, stems of few channels, strides past the kernel.  See op_cases.h. */
 #include "op_cases.h"
+#include "tests/support/fused.h"
 
 /* Fills v's sizes but for nhwc and the attributes. */
 typedef void OpConvKind(OpCase *c, OpConv *v);
@@ -145,18 +146,24 @@ static void kind_strided(OpCase *c, OpConv *v)
     v->stride[1] = op_int(c, 1, 4);
 }
 
+/* A convolution of that kind, with its attributes but for hw, which point into *v. */
+static void op_conv_draw(OpCase *c, OpConvKind *kind, OpConv *v)
+{
+    do {
+        *v = (OpConv){.nhwc = true};
+        kind(c, v);
+    } while (!op_conv_fits(v));
+    attrs_ints(&v->attrs, ATTR_stride, v->stride, 2);
+    attrs_ints(&v->attrs, ATTR_padding, v->padding, 2);
+    attrs_ints(&v->attrs, ATTR_dilation, v->dilation, 2);
+    attrs_int(&v->attrs, ATTR_groups, v->groups);
+    attrs_int(&v->attrs, ATTR_nhwc, 1);
+}
+
 static void op_conv_kind(OpCase *c, OpKind op, OpConvKind *kind)
 {
     OpConv v;
-    do {
-        v = (OpConv){.nhwc = true};
-        kind(c, &v);
-    } while (!op_conv_fits(&v));
-    attrs_ints(&v.attrs, ATTR_stride, v.stride, 2);
-    attrs_ints(&v.attrs, ATTR_padding, v.padding, 2);
-    attrs_ints(&v.attrs, ATTR_dilation, v.dilation, 2);
-    attrs_int(&v.attrs, ATTR_groups, v.groups);
-    attrs_int(&v.attrs, ATTR_nhwc, 1);
+    op_conv_draw(c, kind, &v);
     op_normal(c, op == OP_conv2d_dgrad ? op_conv_output(&v) : op_conv_input(&v));
     op_normal(c, op == OP_conv2d_wgrad ? op_conv_output(&v) : op_filter(&v));
     if (op == OP_conv2d && op_coin(c))
@@ -190,6 +197,45 @@ OP_CONV_KIND(dilated)
 OP_CONV_KIND(rectangular)
 OP_CONV_KIND(stem)
 OP_CONV_KIND(strided)
+
+/* tanh(conv2d(x, w, bias) * s + r), with s per column, or whole. */
+static void op_conv_group(OpCase *c, OpConvKind *kind)
+{
+    Graph *body = graph_new(c->pool, "body");
+    Loc none = {0, 0};
+    OpConv v;
+    op_conv_draw(c, kind, &v);
+    Type y = op_conv_output(&v), part = op_smaller(c, y);
+    const Type types[] = {op_conv_input(&v), op_filter(&v), DIMS(v.out), part, y};
+    ValueId in[5];
+    for (int i = 0; i < 5; i++) {
+        in[i] = graph_add_source(body, OP_input, types[i], NULL, "%b", none);
+        op_normal(c, types[i]);
+    }
+    ValueId h = graph_add(body, OP_conv2d, in, 3, &v.attrs, NULL, none);
+    h = graph_add(body, OP_mul, (const ValueId[]){h, in[3]}, 2, NULL, NULL, none);
+    h = graph_add(body, OP_add, (const ValueId[]){h, in[4]}, 2, NULL, NULL, none);
+    h = graph_add(body, OP_tanh, &h, 1, NULL, NULL, none);
+    graph_add_output(body, "y", h);
+    c->node = graph_add_fused(c->g, body, c->in, c->n_in, "%out", none);
+}
+
+#define OP_CONV_GROUP(kind)                                                                        \
+    static void op_conv_group_##kind(OpCase *c)                                                    \
+    {                                                                                              \
+        op_conv_group(c, kind_##kind);                                                             \
+    }
+OP_CONV_GROUP(depthwise)
+OP_CONV_GROUP(grouped)
+OP_CONV_GROUP(dilated)
+OP_CONV_GROUP(stem)
+const OpRow op_conv_groups[] = {
+    {OP_fused, op_conv_group_depthwise},
+    {OP_fused, op_conv_group_grouped},
+    {OP_fused, op_conv_group_dilated},
+    {OP_fused, op_conv_group_stem},
+};
+const int op_conv_groups_n = sizeof op_conv_groups / sizeof *op_conv_groups;
 
 /* clang-format off */
 #define OP_CONV_ROW(kind)                                                                          \

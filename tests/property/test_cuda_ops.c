@@ -389,6 +389,9 @@ static void add_cases(Device *d, Farm *f, Runs *runs, int shapes)
     for (int k = 0; k < op_conv_cases_n; k++)
         for (int i = 0; i < shapes / 3 && wanted(op_conv_cases[k].op); i++)
             add_case(d, f, runs, op_conv_cases[k].op, op_conv_cases[k].make, i + 1);
+    for (int k = 0; k < op_conv_groups_n; k++)
+        for (int i = 0; i < shapes / 3 && wanted(op_conv_groups[k].op); i++)
+            add_case(d, f, runs, op_conv_groups[k].op, op_conv_groups[k].make, i + 1);
 }
 
 int main(void)

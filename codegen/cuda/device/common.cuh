@@ -2,6 +2,9 @@
  * by whoever includes something before it: kernels are tested without a device. */
 #ifndef KERNEL
 #define KERNEL(name, threads) extern "C" __global__ void __launch_bounds__(threads) name(const Args a)
+/* A kernel whose threads keep many sums in registers. */
+#define KERNEL_WIDE(name, threads)                                                                 \
+    extern "C" __global__ void __launch_bounds__(threads, 2) name(const Args a)
 #define DEVICE                static __device__ __forceinline__
 #define SHARED                __shared__
 #endif

@@ -42,6 +42,7 @@ char *const sim_shared_begin = __start_sim_shared, *const sim_shared_end = __sto
         name##_body(*(const Args *)parameter);                                                     \
     }                                                                                              \
     static void name##_body(const Args a)
+#define KERNEL_WIDE KERNEL
 #endif
 
 #endif

@@ -1,0 +1,149 @@
+/* y, or, where TRANSPOSED, the gradient of x, for NHWC: tiles of pixels x channels of one group, as
+ * in tile.cuh.  A stride cuts the gradient into phases of pixels that the same places of the kernel
+ * reach; a tile is of one phase.  A pixel's step is one tap of the source and one of its channels;
+ * outside of the source there are zeros. */
+#if TRANSPOSED
+#define SOURCE_HEIGHT   OUT_HEIGHT
+#define SOURCE_WIDTH    OUT_WIDTH
+#define SOURCE_CHANNELS OUT_CHANNELS
+#define RESULT_HEIGHT   HEIGHT
+#define RESULT_WIDTH    WIDTH
+#define RESULT_CHANNELS CHANNELS
+#else
+#define SOURCE_HEIGHT   HEIGHT
+#define SOURCE_WIDTH    WIDTH
+#define SOURCE_CHANNELS CHANNELS
+#define RESULT_HEIGHT   OUT_HEIGHT
+#define RESULT_WIDTH    OUT_WIDTH
+#define RESULT_CHANNELS OUT_CHANNELS
+#endif
+#define SOURCE_GROUP (SOURCE_CHANNELS / GROUPS)
+#define RESULT_GROUP (RESULT_CHANNELS / GROUPS)
+#define LOADS        (TILE * STEPS / 256)
+#define FAR_OUTSIDE  (-(1 << 30))
+
+/* The channels of the source under one tap: the tap's place, and the channel. */
+typedef struct Step {
+    int y, x;       /* places from the pixel's first tap */
+    int r, s;       /* in the kernel */
+    int c, is_real; /* of the group; there are that many steps */
+} Step;
+
+DEVICE Step step_at(const Axis *ay, const Axis *ax, int k)
+{
+    const int tap = k / SOURCE_GROUP, ty = ax->taps ? tap / ax->taps : 0, tx = tap - ty * ax->taps;
+    Step step;
+    step.y = ty * ay->tap_step;
+    step.x = tx * ax->tap_step;
+    step.r = ay->weight_first + ty * ay->weight_step;
+    step.s = ax->weight_first + tx * ax->weight_step;
+    step.c = k % SOURCE_GROUP;
+    step.is_real = k < ay->taps * ax->taps * SOURCE_GROUP;
+    return step;
+}
+
+/* Neighbouring threads take neighbouring steps of a pixel. */
+DEVICE void load_pixels(Panel panel, const float *source, const Step *step, const PLACE *image,
+                        const int *top, const int *left)
+{
+    for (int i = 0; i < LOADS; i++) {
+        const int y = top[i] + step->y, x = left[i] + step->x;
+        const int inside =
+            step->is_real && y >= 0 && y < SOURCE_HEIGHT && x >= 0 && x < SOURCE_WIDTH;
+        const PLACE at = image[i] + ((PLACE)y * SOURCE_WIDTH + x) * SOURCE_CHANNELS + step->c;
+        panel[threadIdx.x % STEPS][threadIdx.x / STEPS + 256 / STEPS * i] =
+            inside ? source[at] : 0.0f;
+    }
+}
+
+#if TRANSPOSED
+/* Weights of one group and channel of the result lie one after another along the steps. */
+DEVICE void load_weights(Panel panel, const float *weights, const Step *step, const Axis *ay,
+                         const Axis *ax, int k0, int group, int column0)
+{
+    (void)ay, (void)ax, (void)k0;
+    for (int i = 0; i < LOADS; i++) {
+        const int at = threadIdx.x / STEPS + 256 / STEPS * i, column = column0 + at;
+        const int inside = step->is_real && column < RESULT_GROUP;
+        panel[threadIdx.x % STEPS][at] =
+            inside ? weights[weight_at(step->r, step->s, column, group * GROUP_OUT + step->c)]
+                   : 0.0f;
+    }
+}
+#else
+/* Along the channels of the result. */
+DEVICE void load_weights(Panel panel, const float *weights, const Step *unused, const Axis *ay,
+                         const Axis *ax, int k0, int group, int column0)
+{
+    const int at = threadIdx.x % TILE, column = column0 + at;
+    (void)unused;
+    for (int i = 0; i < LOADS; i++) {
+        const int k = threadIdx.x / TILE + 256 / TILE * i;
+        const Step step = step_at(ay, ax, k0 + k);
+        const int inside = step.is_real && column < RESULT_GROUP;
+        panel[k][at] =
+            inside ? weights[weight_at(step.r, step.s, step.c, group * GROUP_OUT + column)] : 0.0f;
+    }
+}
+#endif
+
+/* Pixels of the phase from `first` on: rows, columns, images. */
+DEVICE void find_pixels(const Axis *ay, const Axis *ax, i64 first, int group, PLACE *image, int *top,
+                        int *left)
+{
+    for (int i = 0; i < LOADS; i++) {
+        const i64 p = first + threadIdx.x / STEPS + 256 / STEPS * i;
+        const i64 row = p / ax->count, n = row / ay->count;
+        const int y = (int)(row - n * ay->count), x = (int)(p - row * ax->count);
+        image[i] = (PLACE)(n < IMAGES ? n : 0) * SOURCE_HEIGHT * SOURCE_WIDTH * SOURCE_CHANNELS +
+                   group * SOURCE_GROUP;
+        top[i] = n < IMAGES ? y * ay->source_step + ay->origin : FAR_OUTSIDE;
+        left[i] = x * ax->source_step + ax->origin;
+    }
+}
+
+DEVICE i64 result_row(const Axis *ay, const Axis *ax, i64 p)
+{
+    const i64 row = p / ax->count, n = row / ay->count;
+    const i64 y = ay->first + (row - n * ay->count) * ay->step;
+    const i64 x = ax->first + (p - row * ax->count) * ax->step;
+    return (n * RESULT_HEIGHT + y) * RESULT_WIDTH + x;
+}
+
+DEVICE void conv_tile(const Args a)
+{
+    SHARED Panel panel_a, panel_b;
+    const i64 column_tiles = (RESULT_GROUP + TILE - 1) / TILE, tile = (i64)blockIdx.x / column_tiles;
+    const int column0 = (int)((i64)blockIdx.x % column_tiles) * TILE;
+    const i64 first = tile % PIXEL_TILES * TILE;
+    const int group = (int)(tile / PIXEL_TILES % GROUPS), phase = (int)(tile / PIXEL_TILES / GROUPS);
+    const Axis ay = axis_y(phase / PHASES_X), ax = axis_x(phase % PHASES_X);
+    const i64 pixels = (i64)IMAGES * ay.count * ax.count;
+    const int ty = threadIdx.x / 16, tx = threadIdx.x % 16;
+    const int steps = ay.taps * ax.taps * SOURCE_GROUP;
+    PLACE image[LOADS];
+    int top[LOADS], left[LOADS];
+    Sums sums;
+    if (first >= pixels)
+        return;
+    sums_zero(sums);
+    find_pixels(&ay, &ax, first, group, image, top, left);
+    for (int k0 = 0; k0 < steps; k0 += STEPS) {
+        const Step step = step_at(&ay, &ax, k0 + (int)(threadIdx.x % STEPS));
+        load_pixels(panel_a, BUF(const float, A_BUF), &step, image, top, left);
+        load_weights(panel_b, BUF(const float, B_BUF), &step, &ay, &ax, k0, group, column0);
+        __syncthreads();
+        add_steps(sums, panel_a, panel_b, steps - k0 < STEPS ? steps - k0 : STEPS);
+        __syncthreads();
+    }
+    for (int i = 0; i < PER_THREAD; i++) {
+        const i64 p = first + ty + 16 * i;
+        const i64 row = result_row(&ay, &ax, p);
+        for (int j = 0; j < PER_THREAD; j++) {
+            const int column = column0 + tx + 16 * j;
+            if (p < pixels && column < RESULT_GROUP)
+                epilogue(a, row, group * RESULT_GROUP + column,
+                         ADD_BIAS(sums[i][j], group * RESULT_GROUP + column));
+        }
+    }
+}

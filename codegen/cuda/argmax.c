@@ -17,7 +17,7 @@ void cuda_argmax(Lowering *l, const Node *n)
 {
     AxisShape a = axis_shape(value_type(l->graph, n->in[0]), node_int(n, ATTR_axis, -1));
     const CallBuf bufs[] = {{n->in[0], 0}, {n->out[0], 0}};
-    CallDraft call = pod_call(l, "argmax", &a, DESC_BYTES(AxisShape), lines_blocks(a), bufs, 2);
+    CallDraft call = pod_call(l, "argmax", &a, DESC_BYTES(AxisShape), lines_blocks(a, 1), bufs, 2);
     pod_count_work(l, &call);
     cuda_call(l, &call, write_argmax, LINE_THREADS);
 }

@@ -46,7 +46,7 @@ static void lower_rows(Lowering *l, const Node *n, KernelText *text)
     CallBuf bufs[CALL_MAX_BUFS];
     int n_bufs = node_bufs(n, bufs);
     CallDraft call = pod_call(l, op_name(n->op), &d, DESC_BYTES(LayernormDesc),
-                              lines_blocks((AxisShape){d.rows, d.length, 1}), bufs, n_bufs);
+                              lines_blocks((AxisShape){d.rows, d.length, 1}, 1), bufs, n_bufs);
     pod_count_work(l, &call);
     cuda_call(l, &call, text, LINE_THREADS);
 }

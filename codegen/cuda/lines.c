@@ -6,13 +6,13 @@
 
 enum { MOST_BLOCKS = 4096 };
 
-int64_t lines_blocks(AxisShape a)
+int64_t lines_blocks(AxisShape a, int block_lines)
 {
-    int64_t lines = a.outer * a.inner;
-    int64_t blocks = a.inner == 1 ? lines : divide_up(lines, LINE_THREADS);
+    int64_t lines = a.outer * a.inner, at_once = block_lines * (a.inner == 1 ? 1 : LINE_THREADS);
+    int64_t blocks = divide_up(lines, at_once), most = MOST_BLOCKS / block_lines;
     if (a.length == 0)
         return 0;
-    return blocks < MOST_BLOCKS ? blocks : MOST_BLOCKS;
+    return blocks < most ? blocks : most;
 }
 
 void text_lines(StrBuf *out, AxisShape a)

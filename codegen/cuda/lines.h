@@ -7,8 +7,9 @@
 
 enum { LINE_THREADS = 64 }; /* PARTIALS of device/line.cuh */
 
-/* How many blocks take the lines in turn; 0 where there is nothing to do. */
-int64_t lines_blocks(AxisShape a);
+/* How many blocks of block_lines * LINE_THREADS threads take the lines in turn; 0 where there is
+ * nothing to do. */
+int64_t lines_blocks(AxisShape a, int block_lines);
 /* Appends the shape and device/lines.cuh, which wants device/line.cuh before it. */
 void text_lines(StrBuf *out, AxisShape a);
 

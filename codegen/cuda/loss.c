@@ -5,7 +5,8 @@
 #include "codegen/cuda/rules.h"
 #include "codegen/cuda/text.h"
 
-/* Of blocks that take a chunk each, which are few. */
+/* Lines of a block: of those that take a chunk each, which are few; across lines, where every block
+ * of the gradient counts all labels. */
 enum { MOST_BLOCK_LINES = 16, ACROSS_BLOCK_LINES = 8 };
 
 static AxisShape shape_of(const LossDesc *d)
@@ -83,12 +84,18 @@ static void write_join(StrBuf *out, const char *symbol, const void *desc)
     kernel(out, symbol, "loss_join", LINE_THREADS);
 }
 
+static int grad_lines(const LossDesc *d)
+{
+    return d->inner == 1 ? 1 : ACROSS_BLOCK_LINES;
+}
+
 static void write_grad(StrBuf *out, const char *symbol, const void *desc)
 {
     const LossDesc *d = desc;
-    begin(out, d, d->weighted ? 5 : 4, 3, 1);
+    begin(out, d, d->weighted ? 5 : 4, 3, grad_lines(d));
     text_define(out, "OUT_BUF", d->weighted ? 4 : 3);
-    kernel(out, symbol, "loss_grad", LINE_THREADS);
+    text_define(out, "WEIGHT_SUMS", LOSS_WEIGHT_SUMS);
+    kernel(out, symbol, "loss_grad", grad_lines(d) * LINE_THREADS);
 }
 
 static void write_accuracy(StrBuf *out, const char *symbol, const void *desc)
@@ -124,21 +131,21 @@ static void lower_chunked(Lowering *l, const Node *n, const LossDesc *d, KernelT
 }
 
 static void lower_lines(Lowering *l, const Node *n, const LossDesc *d, const char *name,
-                        KernelText *text)
+                        KernelText *text, int block_lines)
 {
     CallBuf bufs[CALL_MAX_BUFS];
     int n_bufs = node_bufs(n, bufs);
-    CallDraft call =
-        pod_call(l, name, d, DESC_BYTES(LossDesc), lines_blocks(shape_of(d)), bufs, n_bufs);
+    CallDraft call = pod_call(l, name, d, DESC_BYTES(LossDesc),
+                              lines_blocks(shape_of(d), block_lines), bufs, n_bufs);
     pod_count_work(l, &call);
-    cuda_call(l, &call, text, LINE_THREADS);
+    cuda_call(l, &call, text, block_lines * LINE_THREADS);
 }
 
 void cuda_cross_entropy(Lowering *l, const Node *n)
 {
     LossDesc d = loss_describe(l, n);
     if (d.reduction == LOSS_NONE)
-        lower_lines(l, n, &d, "cross_entropy_each", write_loss_each);
+        lower_lines(l, n, &d, "cross_entropy_each", write_loss_each, 1);
     else
         lower_chunked(l, n, &d, write_loss_chunk, write_join);
 }
@@ -146,7 +153,7 @@ void cuda_cross_entropy(Lowering *l, const Node *n)
 void cuda_cross_entropy_grad(Lowering *l, const Node *n)
 {
     LossDesc d = loss_describe(l, n);
-    lower_lines(l, n, &d, "cross_entropy_grad", write_grad);
+    lower_lines(l, n, &d, "cross_entropy_grad", write_grad, grad_lines(&d));
 }
 
 void cuda_accuracy(Lowering *l, const Node *n)

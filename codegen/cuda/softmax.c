@@ -21,8 +21,9 @@ void cuda_softmax(Lowering *l, const Node *n)
     SoftmaxDesc d = softmax_describe(l, n);
     CallBuf bufs[CALL_MAX_BUFS];
     int n_bufs = node_bufs(n, bufs);
-    CallDraft call = pod_call(l, op_name(n->op), &d, DESC_BYTES(SoftmaxDesc),
-                              lines_blocks((AxisShape){d.outer, d.length, d.inner}), bufs, n_bufs);
+    CallDraft call =
+        pod_call(l, op_name(n->op), &d, DESC_BYTES(SoftmaxDesc),
+                 lines_blocks((AxisShape){d.outer, d.length, d.inner}, 1), bufs, n_bufs);
     pod_count_work(l, &call);
     cuda_call(l, &call, write_softmax, LINE_THREADS);
 }

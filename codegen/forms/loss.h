@@ -9,6 +9,10 @@
 
 enum { LOSS_MEAN, LOSS_SUM, LOSS_NONE };
 
+/* The gradient of a weighted mean counts the weight of label i in partial sum i modulo this, in
+ * double; they are added in order. */
+enum { LOSS_WEIGHT_SUMS = 512 };
+
 KERNEL_DESC_BEGIN
 typedef struct LossDesc {
     int64_t outer, classes, inner;

@@ -8,43 +8,62 @@
 
 #include <math.h>
 
-/* The number of all labels, or the sum of their weights: that of label i is added to partial sum i
- * modulo LINE_SUMS. */
-static JitValue label_total(Jit *j, const LossLine *l)
+typedef void EachLabel(Jit *j, const LossLine *l, JitValue line, JitValue label, void *user);
+
+static void each_label(Jit *j, const LossLine *l, EachLabel *body, void *user)
 {
-    const LossDesc *d = l->d;
-    JitType type = loss_count_type(j, d), pointer = jit_pointer_to(j, type);
-    JitValue sums = jit_array_ptr(j, jit_array_var(j, type, LINE_SUMS, "sums"), pointer);
-    JitVar total = jit_var(j, type, "count");
-    JitLoop i = jit_for(j, jit_i64(j, 0), jit_i64(j, LINE_SUMS), 1, "i");
-    jit_store(j, sums, jit_index(&i), jit_zero(j, type));
-    jit_end_for(j, &i);
-    i = jit_for(j, jit_i64(j, 0), jit_i64(j, d->outer * d->inner), 1, "line");
-    JitValue label = loss_label(j, d, jit_index(&i));
+    JitLoop i = jit_for(j, jit_i64(j, 0), jit_i64(j, l->d->outer * l->d->inner), 1, "line");
+    JitValue label = loss_label(j, l->d, jit_index(&i));
     JitIf valid = jit_if(j, loss_label_is_valid(j, label));
-    JitValue one = l->weight ? jit_cast(j, loss_class_weight(j, l, label), type) : jit_i64(j, 1);
-    JitValue at = jit_tmp(j, jit_and(j, jit_index(&i), jit_i64(j, LINE_SUMS - 1)));
-    jit_store(j, sums, at, jit_add(j, jit_load(j, sums, at), one));
+    body(j, l, jit_index(&i), label, user);
     jit_end_if(j, &valid);
     jit_end_for(j, &i);
-    jit_set(j, total, jit_zero(j, type));
-    i = jit_for(j, jit_i64(j, 0), jit_i64(j, LINE_SUMS), 1, "i");
-    loss_add(j, total, jit_load(j, sums, jit_index(&i)));
-    jit_end_for(j, &i);
-    return jit_get(total);
 }
 
-/* The same as a scalar f32, infinity for 0, so that the gradient of a loss without labels, or
- * without any that weighs, is 0 as that loss is. */
+static void count_one(Jit *j, const LossLine *l, JitValue line, JitValue label, void *user)
+{
+    (void)l, (void)line, (void)label;
+    loss_add(j, *(JitVar *)user, jit_i64(j, 1));
+}
+
+static void add_weight(Jit *j, const LossLine *l, JitValue line, JitValue label, void *user)
+{
+    JitValue sums = user, at = jit_and(j, line, jit_i64(j, LOSS_WEIGHT_SUMS - 1));
+    JitValue weight = jit_cast(j, loss_class_weight(j, l, label), jit_types(j)->f64);
+    at = jit_tmp(j, at);
+    jit_store(j, sums, at, jit_add(j, jit_load(j, sums, at), weight));
+}
+
+/* The sum of the weights of all labels. */
+static void add_weights(Jit *j, const LossLine *l, JitVar total)
+{
+    JitType f64 = jit_types(j)->f64;
+    JitVar array = jit_array_var(j, f64, LOSS_WEIGHT_SUMS, "sums");
+    JitValue sums = jit_array_ptr(j, array, jit_pointer_to(j, f64));
+    JitLoop i = jit_for(j, jit_i64(j, 0), jit_i64(j, LOSS_WEIGHT_SUMS), 1, "i");
+    jit_store(j, sums, jit_index(&i), jit_zero(j, f64));
+    jit_end_for(j, &i);
+    each_label(j, l, add_weight, sums);
+    i = jit_for(j, jit_i64(j, 0), jit_i64(j, LOSS_WEIGHT_SUMS), 1, "i");
+    loss_add(j, total, jit_load(j, sums, jit_index(&i)));
+    jit_end_for(j, &i);
+}
+
+/* The number, or the weight, of all labels: a scalar f32; infinity for 0, so that the gradient of a
+ * loss without labels, or without any that weighs, is 0 as that loss is. */
 static JitValue count_labels(Jit *j, const LossLine *l)
 {
     const JitTypes *t = jit_types(j);
     JitType type = loss_count_type(j, l->d);
-    JitValue count = label_total(j, l);
-    JitVar total = jit_var(j, t->f32, "total");
+    JitVar count = jit_var(j, type, "count"), total = jit_var(j, t->f32, "total");
+    jit_set(j, count, jit_zero(j, type));
+    if (l->weight)
+        add_weights(j, l, count);
+    else
+        each_label(j, l, count_one, &count);
     jit_set(j, total, jit_f32(j, (double)INFINITY));
-    JitIf some = jit_if(j, jit_compare(j, JIT_GT, count, jit_zero(j, type)));
-    jit_set(j, total, jit_cast(j, count, t->f32));
+    JitIf some = jit_if(j, jit_compare(j, JIT_GT, jit_get(count), jit_zero(j, type)));
+    jit_set(j, total, jit_cast(j, jit_get(count), t->f32));
     jit_end_if(j, &some);
     return jit_get(total);
 }

@@ -1,21 +1,4 @@
 /* Right answers and labels of a chunk of the lines; of equal logits the first is the answer. */
-DEVICE i64 block_sum(i64 mine)
-{
-    SHARED i64 s[THREADS];
-    const int t = threadIdx.x;
-    int half;
-    s[t] = mine;
-    __syncthreads();
-    for (half = THREADS / 2; half > 0; half /= 2) {
-        if (t < half)
-            s[t] = s[t] + s[t + half];
-        __syncthreads();
-    }
-    mine = s[0];
-    __syncthreads();
-    return mine;
-}
-
 /* A NaN is no answer unless it is the first. */
 DEVICE i64 answer(const float *x)
 {
@@ -37,8 +20,8 @@ DEVICE void accuracy_chunk(const Args a)
             right += label >= 0 && label == best;
         }
     }
-    right = block_sum(right);
-    labels = block_sum(labels);
+    right = block_count(right);
+    labels = block_count(labels);
     if (threadIdx.x == 0) {
         char *partial = BUF(char, 2) + (i64)blockIdx.x * PARTIAL_BYTES;
         *(i64 *)partial = right;

@@ -34,3 +34,21 @@ DEVICE i64 line_start(i64 line)
 {
     return line / INNER * LENGTH * INNER + line % INNER;
 }
+
+/* The sum over all threads of a block. */
+DEVICE i64 block_count(i64 mine)
+{
+    SHARED i64 s[THREADS];
+    const int t = threadIdx.x;
+    int half;
+    s[t] = mine;
+    __syncthreads();
+    for (half = THREADS / 2; half > 0; half /= 2) {
+        if (t < half)
+            s[t] = s[t] + s[t + half];
+        __syncthreads();
+    }
+    mine = s[0];
+    __syncthreads();
+    return mine;
+}

@@ -1,31 +1,30 @@
 /* dloss / count * (softmax - (1-e) onehot - e / classes), e the smoothing; with class weights as
  * codegen/cpu/reduce/loss_grad.c says.  The gradient may lie on the logits. */
 
-/* What all labels count: weights have a partial sum for each place modulo PARTIALS. */
+/* What all labels count. */
 DEVICE float label_count(const Args a)
 {
-    COUNT mine = 0, count = 0;
+    COUNT count = 0;
     i64 line;
-    for (line = threadIdx.x; line < LINES; line += PARTIALS) {
-        const i64 label = label_of(a, line);
 #if WEIGHTED
-        if (label >= 0)
-            mine = mine + (double)WEIGHT(label);
-#else
-        mine += label >= 0;
-#endif
+    SHARED double s[WEIGHT_SUMS];
+    int k;
+    for (k = threadIdx.x; k < WEIGHT_SUMS; k += THREADS) {
+        double mine = 0;
+        for (line = k; line < LINES; line += WEIGHT_SUMS) {
+            const i64 label = label_of(a, line);
+            if (label >= 0)
+                mine = mine + (double)WEIGHT(label);
+        }
+        s[k] = mine;
     }
-#if WEIGHTED
-    {
-        SHARED double s[PARTIALS];
-        int k;
-        s[threadIdx.x] = mine;
-        __syncthreads();
-        for (k = 0; k < PARTIALS; k++)
-            count = count + s[k];
-    }
+    __syncthreads();
+    for (k = 0; k < WEIGHT_SUMS; k++)
+        count = count + s[k];
 #else
-    count = join_line_count(mine);
+    for (line = threadIdx.x; line < LINES; line += THREADS)
+        count += label_of(a, line) >= 0;
+    count = block_count(count);
 #endif
     return count > 0 ? (float)count : INFINITE;
 }

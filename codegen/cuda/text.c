@@ -72,3 +72,14 @@ void text_float(StrBuf *out, double value)
     else
         strbuf_printf(out, "from_bits(0x%08x)", (unsigned)bits);
 }
+
+void text_floats(StrBuf *out, const char *name, const float *x, int64_t n)
+{
+    strbuf_printf(out, "TABLE float %s[] = {", name);
+    for (int64_t i = 0; i < n; i++) {
+        strbuf_put(out, i % 8 ? " " : "\n    ");
+        text_float(out, (double)x[i]);
+        strbuf_put(out, ",");
+    }
+    strbuf_put(out, "\n};\n");
+}

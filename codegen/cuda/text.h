@@ -26,5 +26,7 @@ void text_float(StrBuf *out, double value);
 /* "#define NAME value" */
 void text_define(StrBuf *out, const char *name, int64_t value);
 void text_define_float(StrBuf *out, const char *name, double value);
+/* A table of finite numbers, at least one. */
+void text_floats(StrBuf *out, const char *name, const float *x, int64_t n);
 
 #endif

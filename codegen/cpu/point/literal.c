@@ -1,16 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Constant arrays, copied out of the code. */
+#include "codegen/forms/literal.h"
 #include "codegen/cpu/point/vector_loops.h"
 #include "codegen/cpu/rules.h"
-
-#include <string.h>
-
-KERNEL_DESC_BEGIN
-typedef struct LiteralDesc {
-    int64_t n;
-    float values[];
-} LiteralDesc;
-KERNEL_DESC(LiteralDesc)
 
 static void copy_constants(Jit *j, Lanes v, void *user)
 {
@@ -25,17 +17,10 @@ static void emit_literal(Jit *j, const void *desc)
     each_vector(j, d->n, 1, copy_constants, &from);
 }
 
-/* The numbers are part of the kernel's key. */
 void cpu_literal(Lowering *l, const Node *node)
 {
-    int n;
-    const double *values = node_floats(node, ATTR_values, &n);
-    size_t bytes = DESC_BYTES(LiteralDesc) + (size_t)n * sizeof(float);
-    LiteralDesc *d = pool_alloc(l->pool, bytes);
-    memset(d, 0, bytes);
-    d->n = n;
-    for (int i = 0; i < n; i++)
-        d->values[i] = (float)values[i];
+    size_t bytes;
+    const LiteralDesc *d = literal_describe(l, node, &bytes);
     const CallBuf buf = {node->out[0], 0};
     lower_pod_call(l, "literal", emit_literal, d, bytes, 1, &buf, 1);
 }

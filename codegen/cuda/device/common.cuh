@@ -7,6 +7,7 @@
     extern "C" __global__ void __launch_bounds__(threads, 2) name(const Args a)
 #define DEVICE                static __device__ __forceinline__
 #define SHARED                __shared__
+#define TABLE                 static __device__ const
 #endif
 
 typedef long long i64;

@@ -31,6 +31,7 @@ char *const sim_shared_begin = __start_sim_shared, *const sim_shared_end = __sto
 #define __syncthreads() (sim_thread->barrier())
 
 #define DEVICE __attribute__((unused)) static inline
+#define TABLE  static const
 #define SHARED static __attribute__((section("sim_shared")))
 /* NAME runs a thread, NAME_bytes is the size of its parameter, NAME_threads the largest block. */
 #define KERNEL(name, threads)                                                                      \

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Max pooling and its gradient.  Vectors lie across channels; NCHW images are NHWC images of one
- * channel, N*C of them.  A gradient's task owns an image, or a block of its channels: it adds
- * window by window, and clears a row just before the first window that reaches it.  Small windows
- * that lie inside the image are unrolled. */
+/* Max pooling and its gradient.  Vectors lie across channels.  A gradient's task owns an image, or
+ * a block of its channels: it adds window by window, and clears a row just before the first window
+ * that reaches it.  Small windows that lie inside the image are unrolled. */
+#include "codegen/forms/pooling.h"
 #include "codegen/cpu/point/vector_loops.h"
 #include "codegen/cpu/rules.h"
 #include "codegen/jit/jit_short.h"
@@ -10,19 +10,18 @@
 #include <math.h>
 
 KERNEL_DESC_BEGIN
-/* x: the forward input's size, y: its output's. */
-typedef struct PoolDesc {
-    int64_t images, channels, h, w, oh, ow;
-    int64_t kernel[2], stride[2], padding[2];
+typedef struct PoolTasks {
+    PoolDesc pool;
     int64_t block; /* channels of a gradient's task */
-} PoolDesc;
-KERNEL_DESC(PoolDesc)
+} PoolTasks;
+KERNEL_DESC(PoolTasks)
 
 /* With so many images a task takes all channels of one. */
 enum { CHANNEL_BLOCK = 64, MANY_IMAGES = 16, UNROLLED_PIXELS = 16 };
 
 typedef struct Window {
     const PoolDesc *d;
+    int64_t block;     /* channels of a gradient's task */
     JitValue x, y, dx; /* y: dy in the gradient */
     JitValue image;
     JitValue h0, h1, w0, w1; /* of the window */
@@ -34,6 +33,12 @@ typedef struct Window {
     JitValue dy;             /* of the window */
     JitValue number, pixel;  /* of a pixel in its window, as f32; offset of its channel 0 */
 } Window;
+
+static Window window_of(const void *desc)
+{
+    const PoolTasks *t = desc;
+    return (Window){.d = &t->pool, .block = t->block};
+}
 
 /* A lone channel is loaded into all lanes: no partial vector. */
 static JitValue load(Jit *j, const PoolDesc *d, JitValue p, JitValue offset, Lanes v)
@@ -142,7 +147,7 @@ static void window_vectors(Jit *j, Window *s, EachVector *body)
 {
     const PoolDesc *d = s->d;
     int64_t pixels = d->kernel[0] * d->kernel[1];
-    int64_t end = d->block == d->channels ? d->channels : -1;
+    int64_t end = s->block == d->channels ? d->channels : -1;
     if (pixels > UNROLLED_PIXELS) {
         each_vector_between(j, s->from, s->to, end, 1, body, s);
         return;
@@ -199,7 +204,10 @@ static void each_output(Jit *j, Window s, EachVector *body)
 
 static void emit_pool(Jit *j, const void *desc)
 {
-    each_output(j, (Window){.d = desc, .x = buf_f32(j, 0), .y = buf_f32(j, 1)}, pool_vector);
+    Window s = window_of(desc);
+    s.x = buf_f32(j, 0);
+    s.y = buf_f32(j, 1);
+    each_output(j, s, pool_vector);
 }
 
 /* --- gradients --- */
@@ -239,8 +247,10 @@ static void index_vector(Jit *j, Lanes v, void *user)
 
 static void emit_index(Jit *j, const void *desc)
 {
-    JitValue index = jit_buf(j, 1, jit_types(j)->p_u8);
-    each_output(j, (Window){.d = desc, .x = buf_f32(j, 0), .chosen = index}, index_vector);
+    Window s = window_of(desc);
+    s.x = buf_f32(j, 0);
+    s.chosen = jit_buf(j, 1, jit_types(j)->p_u8);
+    each_output(j, s, index_vector);
 }
 
 static void scatter_window(Jit *j, Lanes v, void *user)
@@ -271,7 +281,7 @@ static void clear_rows(Jit *j, Window *s, JitValue from, JitValue to)
     JitLoop p = jit_for(j, first, last, 1, "p");
     JitValue place = jit_muladd_i64(j, s->image, d->h * d->w, jit_index(&p));
     s->pixel = mul(j, place, jit_i64(j, d->channels));
-    int64_t end = d->block == d->channels ? d->channels : -1;
+    int64_t end = s->block == d->channels ? d->channels : -1;
     each_vector_between(j, s->from, s->to, end, 1, clear_pixel, s);
     jit_end_for(j, &p);
 }
@@ -294,20 +304,20 @@ static void grad_image(Jit *j, Window *s)
     clear_rows(j, s, jit_get(cleared), jit_i64(j, d->h));
 }
 
-static int64_t channel_blocks(const PoolDesc *d)
+static int64_t channel_blocks(const PoolDesc *d, int64_t block)
 {
-    return divide_up(d->channels, d->block);
+    return divide_up(d->channels, block);
 }
 
 static void each_image(Jit *j, Window s)
 {
     const PoolDesc *d = s.d;
-    JitValue blocks = jit_i64(j, channel_blocks(d));
+    JitValue blocks = jit_i64(j, channel_blocks(d, s.block));
     JitLoop task = jit_for(j, jit_task_begin(j), jit_task_end(j), 1, "task");
     s.image = divide(j, jit_index(&task), blocks);
     JitValue block = jit_mod(j, jit_index(&task), blocks);
-    s.from = mul(j, block, jit_i64(j, d->block));
-    JitValue to = add(j, s.from, jit_i64(j, d->block));
+    s.from = mul(j, block, jit_i64(j, s.block));
+    JitValue to = add(j, s.from, jit_i64(j, s.block));
     s.to = jit_tmp(j, jit_min_i64(j, to, jit_i64(j, d->channels)));
     grad_image(j, &s);
     jit_end_for(j, &task);
@@ -316,55 +326,42 @@ static void each_image(Jit *j, Window s)
 /* dy, x, dx */
 static void emit_pool_grad(Jit *j, const void *desc)
 {
-    each_image(j, (Window){.d = desc, .y = buf_f32(j, 0), .x = buf_f32(j, 1), .dx = buf_f32(j, 2)});
+    Window s = window_of(desc);
+    s.y = buf_f32(j, 0);
+    s.x = buf_f32(j, 1);
+    s.dx = buf_f32(j, 2);
+    each_image(j, s);
 }
 
 /* dy, index, dx */
 static void emit_index_grad(Jit *j, const void *desc)
 {
-    JitValue index = jit_buf(j, 1, jit_types(j)->p_u8);
-    each_image(j, (Window){.d = desc, .y = buf_f32(j, 0), .chosen = index, .dx = buf_f32(j, 2)});
+    Window s = window_of(desc);
+    s.y = buf_f32(j, 0);
+    s.chosen = jit_buf(j, 1, jit_types(j)->p_u8);
+    s.dx = buf_f32(j, 2);
+    each_image(j, s);
 }
 
 /* --- lowering --- */
 
-static PoolDesc describe(const Node *n, const Type *x, const Type *y, bool gradient)
-{
-    bool nhwc = node_flag(n, ATTR_nhwc);
-    PoolDesc d = {.images = x->dim[0], .channels = x->dim[nhwc ? 3 : 1]};
-    int row = nhwc ? 1 : 2;
-    d.h = x->dim[row];
-    d.w = x->dim[row + 1];
-    d.oh = y->dim[row];
-    d.ow = y->dim[row + 1];
-    for (int i = 0; i < 2; i++) {
-        d.kernel[i] = node_ints_at(n, ATTR_kernel, i, 1);
-        d.stride[i] = node_ints_at(n, ATTR_stride, i, d.kernel[i]);
-        d.padding[i] = node_ints_at(n, ATTR_padding, i, 0);
-    }
-    if (!nhwc) {
-        d.images *= d.channels;
-        d.channels = 1;
-    }
-    d.block = d.channels;
-    if (gradient && d.images < MANY_IMAGES && d.channels > CHANNEL_BLOCK)
-        d.block = CHANNEL_BLOCK;
-    return d;
-}
-
 static void lower_forward(Lowering *l, const Node *n, const char *name, KernelEmit *emit)
 {
-    PoolDesc d =
-        describe(n, value_type(l->graph, n->in[0]), value_type(l->graph, n->out[0]), false);
+    PoolTasks t = {.pool = pool_describe(l, n)};
     const CallBuf bufs[] = {{n->in[0], 0}, {n->out[0], 0}};
-    lower_pod_call(l, name, emit, &d, DESC_BYTES(PoolDesc), d.images * d.oh, bufs, 2);
+    t.block = t.pool.channels;
+    lower_pod_call(l, name, emit, &t, DESC_BYTES(PoolTasks), t.pool.images * t.pool.oh, bufs, 2);
 }
 
 static void lower_gradient(Lowering *l, const Node *n, const char *name, KernelEmit *emit)
 {
-    PoolDesc d = describe(n, value_type(l->graph, n->out[0]), value_type(l->graph, n->in[0]), true);
+    PoolTasks t = {.pool = pool_describe(l, n)};
+    const PoolDesc *d = &t.pool;
     const CallBuf bufs[] = {{n->in[0], 0}, {n->in[1], 0}, {n->out[0], 0}};
-    lower_pod_call(l, name, emit, &d, DESC_BYTES(PoolDesc), d.images * channel_blocks(&d), bufs, 3);
+    bool few = d->images < MANY_IMAGES && d->channels > CHANNEL_BLOCK;
+    t.block = few ? CHANNEL_BLOCK : d->channels;
+    lower_pod_call(l, name, emit, &t, DESC_BYTES(PoolTasks), d->images * channel_blocks(d, t.block),
+                   bufs, 3);
 }
 
 void cpu_maxpool(Lowering *l, const Node *n)

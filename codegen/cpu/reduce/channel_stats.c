@@ -1,29 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Two sums over everything but one axis: the statistics of batch norm, and the parameter gradients
- * of batch norm and layer norm.  The input is [outer, channels, inner].  Partial results
- * (reduce_chunks) go to the workspace as f32 first[C], second[C]; a second call joins them in
- * order.
- *
- * Statistics are numerically sound for any offset of the data: all sums are of differences from the
- * channel's first element.  A chunk gives its mean and its sum of squared deviations; chunks are
- * joined as by Chan, Golub and LeVeque (1983). */
+/* Sums of differences, by channel: codegen/forms/moments.h. */
 #include "codegen/cpu/point/vector_loops.h"
 #include "codegen/cpu/rules.h"
-#include "codegen/forms/point.h"
+#include "codegen/forms/moments.h"
 #include "codegen/jit/jit_short.h"
-#include "ir/strided_view.h"
-#include "ir/support/bug.h"
-#include "ir/workspace.h"
 
 #include <math.h>
-
-KERNEL_DESC_BEGIN
-typedef struct MomentsDesc {
-    int64_t op, outer, channels, inner, chunks, partial_bytes;
-    int64_t pitch[2]; /* elements between rows of the images, with inner = 1 */
-    double eps;
-} MomentsDesc;
-KERNEL_DESC(MomentsDesc)
 
 typedef struct Moments {
     const MomentsDesc *d;
@@ -37,12 +19,6 @@ typedef struct Moments {
 static JitValue load_splat(Jit *j, JitValue p, JitValue at)
 {
     return splat(j, jit_load(j, p, at));
-}
-
-/* Inputs of the full shape: x, or dy and x. */
-static int images_of(const MomentsDesc *d)
-{
-    return d->op == OP_bn_stats ? 1 : 2;
 }
 
 /* Adds the terms of one vector: (d, d^2) for statistics, (dy * xhat, dy) for gradients; 1/sigma of
@@ -91,7 +67,7 @@ static void row_terms(Jit *j, Lanes v, Moments *m, JitValue row)
 {
     const MomentsDesc *d = m->d;
     m->row = row;
-    for (int i = 0; i < images_of(d); i++)
+    for (int i = 0; i < moments_images(d); i++)
         m->offset[i] = mul(j, row, jit_i64(j, d->pitch[i]));
     if (d->op == OP_layernorm_grad_sums)
         m->mean = load_splat(j, buf_f32(j, 2), row);
@@ -148,16 +124,14 @@ static void plane(Jit *j, Moments *m, JitValue channel)
         m->shift = load_splat(j, buf_f32(j, 0), plane_offset(j, m->d, jit_i64(j, 0), channel));
     else
         m->mean = load_splat(j, buf_f32(j, 2), channel);
-    m->first = accumulator(j, 4, jit_vf(j, 0));
-    m->second = accumulator(j, 4, jit_vf(j, 0));
+    m->first = line_accumulator(j, jit_vf(j, 0));
+    m->second = line_accumulator(j, jit_vf(j, 0));
     JitLoop o = jit_for(j, m->from, m->to, 1, "o");
     m->offset[0] = m->offset[1] = plane_offset(j, m->d, jit_index(&o), channel);
-    each_vector(j, m->d->inner, 4, plane_vector, m);
+    each_vector(j, m->d->inner, line_ways(j), plane_vector, m);
     jit_end_for(j, &o);
-    JitValue first = jit_hsum(j, accumulated(j, &m->first));
-    JitValue second = jit_hsum(j, accumulated(j, &m->second));
-    first = splat(j, first);
-    second = splat(j, second);
+    JitValue first = splat(j, line_sum(j, &m->first));
+    JitValue second = splat(j, line_sum(j, &m->second));
     settle(j, m, &first, &second);
     Lanes one = {channel, jit_i64(j, 1), 0};
     store_lanes(j, m->partial, NULL, one, first);
@@ -297,52 +271,29 @@ static void emit_join(Jit *j, const void *desc)
     each_vector_between(j, first, last, t.m.d->channels, 1, join_vector, &t);
 }
 
-/* Elements from one row of channels to the next, where inner is 1.  In a value that lies elsewhere
- * the channels are the last dim (ir/strided_view.c); in others dims of 1 may follow them. */
-static int64_t row_pitch(const Graph *g, ValueId v, int64_t channels)
+static void lower(Lowering *l, const Node *n)
 {
-    int rank = value_type(g, v)->rank;
-    return value_is_dense(g, v) ? channels : value_view(g, v).stride[rank - 2];
-}
-
-static void lower(Lowering *l, const Node *n, AxisShape a, int n_in)
-{
+    MomentsDesc d = moments_describe(l, n);
     CallBuf bufs[8];
-    MomentsDesc d = {.op = n->op, .outer = a.outer, .channels = a.length, .inner = a.inner};
-    d.chunks = reduce_chunks(l->graph, n);
-    d.partial_bytes = reduce_partial_bytes(l->graph, n);
-    d.eps = node_float(n, ATTR_eps, 1e-5);
-    for (int i = 0; i < n_in; i++)
-        bufs[i] = point_buf(l->graph, n->in[i]);
-    for (int i = 0; i < images_of(&d); i++)
-        d.pitch[i] = row_pitch(l->graph, n->in[i], d.channels);
-    bufs[n_in] = (CallBuf){VALUE_NONE, 0};
-    bufs[n_in + 1] = (CallBuf){n->out[0], 0};
-    bufs[n_in + 2] = (CallBuf){n->out[1], 0};
+    int work = moments_bufs(l, n, bufs);
     int64_t per_chunk = d.inner == 1 ? 1 : d.channels;
     lower_pod_call(l, op_name(n->op), emit_moments, &d, DESC_BYTES(MomentsDesc),
-                   d.chunks * per_chunk, bufs, n_in + 1);
+                   d.chunks * per_chunk, bufs, work + 1);
     lower_pod_join(l, "moments_join", emit_join, &d, DESC_BYTES(MomentsDesc),
-                   divide_up(d.channels, JOIN_CHANNELS), bufs, n_in + 3);
-}
-
-static AxisShape channels_of(const Lowering *l, const Node *n)
-{
-    const Type *x = value_type(l->graph, n->in[0]);
-    return axis_shape(x, channel_axis(x, n));
+                   divide_up(d.channels, JOIN_CHANNELS), bufs, work + 3);
 }
 
 void cpu_bn_stats(Lowering *l, const Node *n)
 {
-    lower(l, n, channels_of(l, n), 1);
+    lower(l, n);
 }
 
 void cpu_bn_grad_sums(Lowering *l, const Node *n)
 {
-    lower(l, n, channels_of(l, n), 4);
+    lower(l, n);
 }
 
 void cpu_layernorm_grad_sums(Lowering *l, const Node *n)
 {
-    lower(l, n, axis_shape(value_type(l->graph, n->in[0]), -1), 4);
+    lower(l, n);
 }

@@ -1,0 +1,52 @@
+/* Two sums by channel of [OUTER, CHANNELS, INNER], of CHUNKS parts of the outer elements: of
+ * differences from the channel's first element and of their squares (the statistics of batch norm),
+ * or of dy (x - mean) and of dy (its gradients).  Partial results are first[CHANNELS],
+ * second[CHANNELS]. */
+typedef struct Moments {
+    float first, second;
+} Moments;
+
+#if IS_STATS
+#define X BUF(const float, 0)
+#define START_OF(at, channel) X[at] /* what differences are from */
+#else
+#define X BUF(const float, 1)
+#define START_OF(at, channel) BUF(const float, 2)[channel]
+#endif
+
+/* at_0, at_1: the element in buffers 0 and 1. */
+DEVICE Moments add_element(const Args a, Moments m, i64 at_0, i64 at_1, float start)
+{
+#if IS_STATS
+    const float d = X[at_0] - start;
+    m.first = m.first + d;
+    m.second = m.second + d * d;
+    (void)at_1;
+#else
+    const float dy = BUF(const float, 0)[at_0];
+    m.first = m.first + dy * (X[at_1] - start);
+    m.second = m.second + dy;
+#endif
+    return m;
+}
+
+/* Elements of a channel in a chunk. */
+DEVICE float chunk_count(i64 chunk)
+{
+    return (float)((part_start(chunk + 1, OUTER, CHUNKS) - part_start(chunk, OUTER, CHUNKS)) * INNER);
+}
+
+/* Of statistics: sums of differences and squares become the mean and the sum of squared deviations.
+ * An empty chunk gives zeros; squares that overflow give infinity, not NaN. */
+DEVICE void store_moments(const Args a, Moments m, i64 chunk, i64 channel)
+{
+    float *partial = BUF(float, WORK_BUF) + chunk * PARTIAL_FLOATS;
+#if IS_STATS
+    const float n = s_max(chunk_count(chunk), 1.0f), mean = m.first / n;
+    const float rest = m.second - m.first * mean;
+    m.first = mean;
+    m.second = m.second == INFINITE ? INFINITE : s_max(rest, 0.0f);
+#endif
+    partial[channel] = m.first;
+    partial[CHANNELS + channel] = m.second;
+}

@@ -73,13 +73,28 @@ void text_float(StrBuf *out, double value)
         strbuf_printf(out, "from_bits(0x%08x)", (unsigned)bits);
 }
 
+static void put_column(StrBuf *out, int64_t i)
+{
+    strbuf_put(out, i % 8 ? " " : "\n    ");
+}
+
 void text_floats(StrBuf *out, const char *name, const float *x, int64_t n)
 {
     strbuf_printf(out, "TABLE float %s[] = {", name);
     for (int64_t i = 0; i < n; i++) {
-        strbuf_put(out, i % 8 ? " " : "\n    ");
+        put_column(out, i);
         text_float(out, (double)x[i]);
         strbuf_put(out, ",");
+    }
+    strbuf_put(out, "\n};\n");
+}
+
+void text_integers(StrBuf *out, const char *name, const int64_t *x, int64_t n)
+{
+    strbuf_printf(out, "TABLE i64 %s[] = {", name);
+    for (int64_t i = 0; i < n; i++) {
+        put_column(out, i);
+        strbuf_printf(out, "%lld,", (long long)x[i]);
     }
     strbuf_put(out, "\n};\n");
 }

@@ -1,29 +1,25 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Average pooling, adaptive or not, resizing and their gradients.  All are linear and separable: an
- * output row is a weighted sum of input rows, an output pixel a weighted sum of pixels of that row.
- * The taps of an axis - which elements an output reads, and their weights - are tables in the
- * kernel; a gradient gathers by the transposed tables, so nothing is scattered.
- *
- * A task owns one output row, or a block of its channels.  It first adds up the input rows in
- * scratch memory, as long vectors over columns and channels, then the columns.  Where few of the
- * columns are read, or they do not fit, it adds both at once from the input.  NCHW images are NHWC
- * images of one channel, N*C of them. */
-#include "codegen/cpu/reduce/resample.h"
+/* codegen/forms/resample.h.  A task owns one output row, or a block of its channels.  It first adds
+ * up the input rows in scratch memory, as long vectors over columns and channels, then the columns;
+ * or both at once from the input. */
+#include "codegen/forms/resample.h"
+#include "codegen/cpu/point/vector_loops.h"
 #include "codegen/jit/jit_short.h"
 
 #include "codegen/cpu/rules.h"
-#include "ir/support/bug.h"
 #include "ir/support/pool.h"
 
-#include <string.h>
-
 enum {
-    GROUP = 8,            /* vectors that are summed side by side */
-    BLOCK_FLOATS = 16384, /* of scratch: stays in the first two caches */
-    BLOCK_CHANNELS = 16,  /* at least, and a multiple */
-    UNBLOCKED_TAPS = 32,  /* a power of two */
-    SCRATCH_SLACK = 64    /* bytes that the last vector may read past its end */
+    GROUP = 8,           /* vectors that are summed side by side */
+    BLOCK_FLOATS = 16384 /* of scratch: stays in the first two caches */
 };
+
+KERNEL_DESC_BEGIN
+typedef struct ResampleTasks {
+    ResampleDesc desc;
+    int64_t block; /* channels of a task */
+} ResampleTasks;
+KERNEL_DESC(ResampleTasks)
 
 /* --- kernel --- */
 
@@ -35,6 +31,7 @@ typedef struct Axis {
 
 typedef struct Kernel {
     const ResampleDesc *d;
+    int64_t block; /* channels of a task */
     Axis rows, columns;
     JitValue x, y, scratch;
     JitValue image, from, to; /* of the task: its channels */
@@ -42,15 +39,6 @@ typedef struct Kernel {
     JitValue line_x, line_scratch; /* what the vertical pass adds to x's row and to scratch */
     bool spill;                    /* whole vectors may be written over the next pixels */
 } Kernel;
-
-/* Near the root, so that the rounding of a sum of n elements grows as root n and not as n. */
-static int64_t block_of(int64_t longest)
-{
-    int64_t block = UNBLOCKED_TAPS;
-    while (block * block < longest)
-        block *= 2;
-    return longest > UNBLOCKED_TAPS ? block : 0;
-}
 
 static Axis axis_of(Jit *j, Pool *pool, const ResampleDesc *d, int axis)
 {
@@ -60,7 +48,7 @@ static Axis axis_of(Jit *j, Pool *pool, const ResampleDesc *d, int axis)
     return (Axis){.shift = jit_table(j, t->i64, taps.shift, n, sizeof *taps.shift),
                   .end = jit_table(j, t->i64, taps.end, n + 1, sizeof *taps.end),
                   .weight = jit_table(j, t->i32, taps.weight, total, sizeof *taps.weight),
-                  .block = block_of(taps.longest),
+                  .block = taps.block,
                   .copies = taps.copies};
 }
 
@@ -215,14 +203,14 @@ static void fill_scratch(Jit *j, Kernel *s)
     const ResampleDesc *d = s->d;
     bool spill = s->spill;
     s->spill = false;
-    if (d->block == d->channels) {
+    if (s->block == d->channels) {
         int64_t length = d->in[1] * d->channels;
         s->line_x = s->line_scratch = jit_i64(j, 0);
         each_group(j, s, jit_i64(j, 0), jit_i64(j, length), length, sum_rows);
     } else {
         JitLoop w = jit_for(j, jit_i64(j, 0), jit_i64(j, d->in[1]), 1, "w");
         s->line_x = mul(j, jit_index(&w), jit_i64(j, d->channels));
-        JitValue at = jit_mul(j, jit_index(&w), jit_i64(j, d->block));
+        JitValue at = jit_mul(j, jit_index(&w), jit_i64(j, s->block));
         s->line_scratch = sub(j, at, s->from);
         each_group(j, s, s->from, s->to, -1, sum_rows);
         jit_end_for(j, &w);
@@ -249,7 +237,7 @@ static void add_columns(Jit *j, Kernel *s, JitVar *sum, const Lanes *v, int n, J
 static void sum_scratch(Jit *j, Kernel *s, JitVar *sum, const Lanes *v, int n)
 {
     JitValue base = sub(j, jit_i64(j, 0), s->from);
-    add_columns(j, s, sum, v, n, s->scratch, base, s->d->block, NULL);
+    add_columns(j, s, sum, v, n, s->scratch, base, s->block, NULL);
 }
 
 static void sum_both(Jit *j, Kernel *s, JitVar *sum, const Lanes *v, int n)
@@ -289,7 +277,7 @@ static void write_pixel(Jit *j, Kernel *s, const Lanes *v, int n)
 static void write_pixels(Jit *j, Kernel *s, int64_t from, int64_t to, bool spill)
 {
     const ResampleDesc *d = s->d;
-    int64_t length = d->block == d->channels ? d->channels : -1;
+    int64_t length = s->block == d->channels ? d->channels : -1;
     if (from == to)
         return;
     JitLoop ow = jit_for(j, jit_i64(j, from), jit_i64(j, to), 1, "ow");
@@ -314,29 +302,30 @@ static void write_row(Jit *j, Kernel *s)
 
 /* --- tasks --- */
 
-static int64_t blocks(const ResampleDesc *d)
+static int64_t blocks(const ResampleDesc *d, int64_t block)
 {
-    return divide_up(d->channels, d->block);
+    return divide_up(d->channels, block);
 }
 
 static void set_task(Jit *j, Kernel *s, JitValue task)
 {
     const ResampleDesc *d = s->d;
-    JitValue rows = jit_i64(j, d->out[0]), n = jit_i64(j, blocks(d));
+    JitValue rows = jit_i64(j, d->out[0]), n = jit_i64(j, blocks(d, s->block));
     JitValue rest = divide(j, task, rows);
     s->oh = jit_tmp(j, jit_mod(j, task, rows));
     s->image = divide(j, rest, n);
-    s->from = mul(j, jit_mod(j, rest, n), jit_i64(j, d->block));
-    s->to = add(j, s->from, jit_i64(j, d->block));
+    s->from = mul(j, jit_mod(j, rest, n), jit_i64(j, s->block));
+    s->to = add(j, s->from, jit_i64(j, s->block));
     s->to = jit_tmp(j, jit_min_i64(j, s->to, jit_i64(j, d->channels)));
 }
 
 static void emit_resample(Jit *j, const void *desc)
 {
-    const ResampleDesc *d = desc;
+    const ResampleTasks *tasks = desc;
+    const ResampleDesc *d = &tasks->desc;
     JitType p = jit_types(j)->p_f32;
     Pool *pool = pool_new();
-    Kernel s = {.d = d, .x = jit_buf(j, 0, p), .y = jit_buf(j, 1, p)};
+    Kernel s = {.d = d, .block = tasks->block, .x = jit_buf(j, 0, p), .y = jit_buf(j, 1, p)};
     s.scratch = jit_scratch(j, p);
     s.rows = axis_of(j, pool, d, 0);
     s.columns = axis_of(j, pool, d, 1);
@@ -351,61 +340,22 @@ static void emit_resample(Jit *j, const void *desc)
 
 /* --- lowering --- */
 
-/* Elements that an axis reads for all its outputs together. */
-static double all_reads(const ResampleDesc *d, int axis)
+/* Lines in scratch fit the caches. */
+static int64_t channels_of_task(const ResampleDesc *d)
 {
-    double n = 0;
-    for (int64_t i = 0; i < d->to[axis]; i++)
-        n += (double)resample_reads(d, axis, i).count;
-    return n;
-}
-
-/* Through scratch, in blocks of channels that fit the caches, unless that reads twice as much or
- * whole vectors are only copied. */
-static void choose_path(ResampleDesc *d, int64_t lanes)
-{
-    double rows = all_reads(d, 0) / (double)d->out[0], columns = all_reads(d, 1);
-    double apart = rows * (double)d->in[1] + columns, together = rows * columns;
-    int64_t room = (SCRIMP_SCRATCH_BYTES - SCRATCH_SLACK) / (int64_t)sizeof(float) / d->in[1];
-    int64_t fits = BLOCK_FLOATS / d->in[1] / BLOCK_CHANNELS * BLOCK_CHANNELS;
-    int64_t least = d->channels < BLOCK_CHANNELS ? d->channels : BLOCK_CHANNELS;
-    d->block = d->channels;
-    bool copies = d->op == OP_resize && d->nearest && d->channels >= lanes;
-    d->direct = room < least || copies || 2 * together < apart;
-    if (!d->direct && d->channels > fits)
-        d->block = fits > least ? fits : least;
-}
-
-static ResampleDesc describe(const Lowering *l, const Node *n)
-{
-    const Type *in = value_type(l->graph, n->in[0]), *out = value_type(l->graph, n->out[0]);
-    bool nhwc = node_flag(n, ATTR_nhwc);
-    int row = nhwc ? 1 : 2;
-    ResampleDesc d = {.op = n->op, .images = in->dim[0], .channels = in->dim[nhwc ? 3 : 1]};
-    memcpy(d.in, &in->dim[row], sizeof d.in);
-    memcpy(d.out, &out->dim[row], sizeof d.out);
-    memcpy(d.from, resample_is_gradient(&d) ? d.out : d.in, sizeof d.from);
-    memcpy(d.to, resample_is_gradient(&d) ? d.in : d.out, sizeof d.to);
-    for (int i = 0; i < 2; i++) {
-        d.kernel[i] = node_ints_at(n, ATTR_kernel, i, 1);
-        d.stride[i] = node_ints_at(n, ATTR_stride, i, d.kernel[i]);
-        d.padding[i] = node_ints_at(n, ATTR_padding, i, 0);
-    }
-    d.count_pad = node_flag(n, ATTR_count_pad);
-    d.nearest = node_flag(n, ATTR_nearest);
-    d.align_corners = node_flag(n, ATTR_align_corners);
-    if (!nhwc) {
-        d.images *= d.channels;
-        d.channels = 1;
-    }
-    choose_path(&d, l->target->vector_floats);
-    return d;
+    int64_t fits = BLOCK_FLOATS / d->in[1] / RESAMPLE_CHANNELS * RESAMPLE_CHANNELS;
+    int64_t least = d->channels < RESAMPLE_CHANNELS ? d->channels : RESAMPLE_CHANNELS;
+    if (d->direct || d->channels <= fits)
+        return d->channels;
+    return fits > least ? fits : least;
 }
 
 void cpu_resample(Lowering *l, const Node *n)
 {
-    ResampleDesc d = describe(l, n);
+    ResampleTasks t = {.desc = resample_describe(l, n)};
+    const ResampleDesc *d = &t.desc;
     const CallBuf bufs[] = {{n->in[0], 0}, {n->out[0], 0}};
-    lower_pod_call(l, op_name(n->op), emit_resample, &d, DESC_BYTES(ResampleDesc),
-                   d.images * blocks(&d) * d.out[0], bufs, 2);
+    t.block = channels_of_task(d);
+    lower_pod_call(l, op_name(n->op), emit_resample, &t, DESC_BYTES(ResampleTasks),
+                   d->images * blocks(d, t.block) * d->out[0], bufs, 2);
 }

@@ -11,4 +11,7 @@
 #include "ir/ops.def"
 #undef OP
 
+/* The rule of operations without code. */
+LowerRule cuda_missing;
+
 #endif

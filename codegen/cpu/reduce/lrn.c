@@ -1,40 +1,35 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Local response normalisation over a window of channels (Krizhevsky, Sutskever and Hinton 2012,
- * section 3.3) and its gradient:
- *
- *     s[c] = k + alpha * sum of x[c - before .. c + after]^2,   y[c] = x[c] * s[c]^-beta
- *     dx[c] = dy[c] s[c]^-beta - 2 alpha beta x[c] * sum over c' in c - after .. c + before of
- *             dy[c'] x[c'] s[c']^(-beta-1)
+/* codegen/forms/lrn.h.
  *
  * What a window adds up waits in scratch memory with zeros around it, so that the sums have no
  * borders.  Channels that are neighbours (NHWC) are a row of vectors, shifted by one element a
  * channel, and several rows are squared before the first is summed: a load that spans two stores
  * which are still on their way to the cache would wait for them.  Otherwise a vector runs over
  * what lies behind the channels, and the next channel is the next vector. */
+#include "codegen/forms/lrn.h"
 #include "codegen/cpu/point/vector_loops.h"
 #include "codegen/cpu/rules.h"
 #include "codegen/jit/jit_short.h"
 #include "ir/workspace.h"
 
 KERNEL_DESC_BEGIN
-typedef struct LrnDesc {
-    int64_t outer, channels, inner;
-    int64_t before, after; /* channels of the window on both sides, clamped to those there are */
-    int64_t rows;          /* of a block, where channels are neighbours */
-    double alpha, beta, k;
-} LrnDesc;
-KERNEL_DESC(LrnDesc)
+typedef struct LrnTasks {
+    LrnDesc desc;
+    int64_t rows; /* of a block, where channels are neighbours */
+} LrnTasks;
+KERNEL_DESC(LrnTasks)
 
 _Static_assert(3 * (LRN_CHANNELS_MOST + LRN_WINDOW_MOST) * 16 * 4 <= SCRIMP_SCRATCH_BYTES,
                "three buffers of lines of the longest vectors fit into scratch");
 
-enum { BLOCK_FLOATS = 2048, UNROLLED_WINDOW = 16 };
+enum { BLOCK_FLOATS = 2048 };
 
 typedef struct LrnEmit LrnEmit;
 typedef void LrnPass(Jit *j, LrnEmit *e, Lanes v);
 
 struct LrnEmit {
     const LrnDesc *d;
+    int64_t block; /* rows, where channels are neighbours */
     JitValue x, dy, out;
     JitValue squares, slopes, scale; /* scratch; the latter two of the gradient only */
     JitValue row0, rows;             /* the block, where channels are neighbours */
@@ -60,19 +55,19 @@ static int64_t row_floats(const LrnDesc *d, int lanes)
 }
 
 /* Whole vectors. */
-static int64_t buffer_floats(const LrnDesc *d, int lanes)
+static int64_t buffer_floats(const LrnDesc *d, int64_t rows, int lanes)
 {
-    return divide_up(row_floats(d, lanes) * d->rows, lanes) * lanes;
+    return divide_up(row_floats(d, lanes) * rows, lanes) * lanes;
 }
 
-static int64_t blocks(const LrnDesc *d, int lanes)
+static int64_t blocks(const LrnDesc *d, int64_t rows, int lanes)
 {
-    return d->inner == 1 ? divide_up(d->outer, d->rows) : d->outer * divide_up(d->inner, lanes);
+    return d->inner == 1 ? divide_up(d->outer, rows) : d->outer * divide_up(d->inner, lanes);
 }
 
-static int64_t block_elements(const LrnDesc *d, int lanes)
+static int64_t block_elements(const LrnDesc *d, int64_t rows, int lanes)
 {
-    return d->channels * (d->inner == 1 ? d->rows : lanes);
+    return d->channels * (d->inner == 1 ? rows : lanes);
 }
 
 static void clear(Jit *j, JitValue p, int64_t floats)
@@ -84,7 +79,7 @@ static void clear(Jit *j, JitValue p, int64_t floats)
 
 static void plan_scratch(Jit *j, LrnEmit *e, int n)
 {
-    int64_t floats = buffer_floats(e->d, jit_lanes(j));
+    int64_t floats = buffer_floats(e->d, e->block, jit_lanes(j));
     JitValue *const buffer[3] = {&e->squares, &e->slopes, &e->scale};
     JitValue base = jit_scratch(j, jit_types(j)->p_f32);
     for (int i = 0; i < n; i++)
@@ -146,7 +141,7 @@ static JitValue shifted(Jit *j, const LrnEmit *e, JitValue p, JitValue channels)
 /* Sum of p over the channels from `before` below to `after` above. */
 static JitValue window_sum(Jit *j, const LrnEmit *e, JitValue p, int64_t before, int64_t after)
 {
-    if (before + after < UNROLLED_WINDOW) {
+    if (before + after < LRN_UNROLLED) {
         JitValue sum = shifted(j, e, p, jit_i64(j, -before));
         for (int64_t i = 1 - before; i <= after; i++)
             sum = add(j, sum, shifted(j, e, p, jit_i64(j, i)));
@@ -229,8 +224,8 @@ static void run_passes(Jit *j, LrnEmit *e)
 static void emit_rows(Jit *j, LrnEmit *e, JitValue block)
 {
     const LrnDesc *d = e->d;
-    e->row0 = mul(j, block, jit_i64(j, d->rows));
-    e->rows = jit_min_i64(j, jit_i64(j, d->rows), jit_sub(j, jit_i64(j, d->outer), e->row0));
+    e->row0 = mul(j, block, jit_i64(j, e->block));
+    e->rows = jit_min_i64(j, jit_i64(j, e->block), jit_sub(j, jit_i64(j, d->outer), e->row0));
     run_passes(j, e);
 }
 
@@ -256,56 +251,57 @@ static void emit_blocks(Jit *j, LrnEmit *e)
     int lanes = jit_lanes(j);
     JitValue first, last;
     plan_scratch(j, e, e->dy ? 3 : 1);
-    task_items(j, items_per_task(block_elements(e->d, lanes)), blocks(e->d, lanes), &first, &last);
+    task_items(j, items_per_task(block_elements(e->d, e->block, lanes)),
+               blocks(e->d, e->block, lanes), &first, &last);
     JitLoop l = jit_for(j, first, last, 1, "block");
     (e->d->inner == 1 ? emit_rows : emit_columns)(j, e, jit_tmp(j, jit_index(&l)));
     jit_end_for(j, &l);
 }
 
+static LrnEmit emit_of(const void *desc)
+{
+    const LrnTasks *t = desc;
+    return (LrnEmit){.d = &t->desc, .block = t->rows};
+}
+
 /* x, y */
 static void emit_lrn(Jit *j, const void *desc)
 {
-    JitType p = jit_types(j)->p_f32;
-    LrnEmit e = {.d = desc, .x = jit_buf(j, 0, p), .out = jit_buf(j, 1, p)};
+    LrnEmit e = emit_of(desc);
+    e.x = buf_f32(j, 0);
+    e.out = buf_f32(j, 1);
     emit_blocks(j, &e);
 }
 
 /* dy, x, dx */
 static void emit_lrn_grad(Jit *j, const void *desc)
 {
-    JitType p = jit_types(j)->p_f32;
-    LrnEmit e = {.d = desc, .dy = jit_buf(j, 0, p), .x = jit_buf(j, 1, p), .out = jit_buf(j, 2, p)};
+    LrnEmit e = emit_of(desc);
+    e.dy = buf_f32(j, 0);
+    e.x = buf_f32(j, 1);
+    e.out = buf_f32(j, 2);
     emit_blocks(j, &e);
 }
 
-static int64_t at_most(int64_t a, int64_t b)
+static int64_t rows_of_block(const LrnDesc *d)
 {
-    return a < b ? a : b;
-}
-
-static LrnDesc describe(const Lowering *l, const Node *n)
-{
-    AxisShape a = axis_shape(value_type(l->graph, n->in[0]), node_int(n, ATTR_axis, 1));
-    int64_t window = node_int(n, ATTR_window, 5);
-    LrnDesc d = {.outer = a.outer, .channels = a.length, .inner = a.inner, .rows = 1};
-    d.before = at_most(window / 2, a.length);
-    d.after = at_most((window - 1) / 2, a.length);
-    if (a.inner == 1 && a.length < BLOCK_FLOATS)
-        d.rows = at_most(BLOCK_FLOATS / a.length, a.outer);
-    d.alpha = node_float(n, ATTR_alpha, 1);
-    d.beta = node_float(n, ATTR_beta, 0.75);
-    d.k = node_float(n, ATTR_k, 1);
-    return d;
+    if (d->inner > 1 || d->channels >= BLOCK_FLOATS)
+        return 1;
+    int64_t fit = BLOCK_FLOATS / d->channels;
+    return fit < d->outer ? fit : d->outer;
 }
 
 static void lower(Lowering *l, const Node *n, KernelEmit *emit)
 {
-    LrnDesc d = describe(l, n);
+    LrnTasks t = {.desc = lrn_describe(l, n)};
+    const LrnDesc *d = &t.desc;
     int lanes = l->target->vector_floats;
     CallBuf bufs[CALL_MAX_BUFS];
     int n_bufs = node_bufs(n, bufs);
-    int64_t tasks = divide_up(blocks(&d, lanes), items_per_task(block_elements(&d, lanes)));
-    lower_pod_call(l, op_name(n->op), emit, &d, DESC_BYTES(LrnDesc), tasks, bufs, n_bufs);
+    t.rows = rows_of_block(d);
+    int64_t per_task = items_per_task(block_elements(d, t.rows, lanes));
+    lower_pod_call(l, op_name(n->op), emit, &t, DESC_BYTES(LrnTasks),
+                   divide_up(blocks(d, t.rows, lanes), per_task), bufs, n_bufs);
 }
 
 void cpu_lrn(Lowering *l, const Node *node)

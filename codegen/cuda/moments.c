@@ -28,7 +28,7 @@ static void begin(StrBuf *out, const MomentsDesc *d, int n_args)
     text_define(out, "CHUNKS", d->chunks);
     text_define(out, "PARTIAL_FLOATS", d->partial_bytes / 4);
     text_define(out, "WORK_BUF", moments_images(d) == 1 ? 1 : 4);
-    strbuf_put(out, device_text("moments"));
+    text_include(out, "moments");
 }
 
 /* Channels side by side. */
@@ -40,7 +40,7 @@ static void write_rows(StrBuf *out, const char *symbol, const void *desc)
     text_define(out, "COLUMNS", columns_of(d));
     text_define(out, "PITCH_0", d->pitch[0]);
     text_define(out, "PITCH_1", d->pitch[1]);
-    strbuf_put(out, device_text("moments_rows"));
+    text_include(out, "moments_rows");
     strbuf_printf(out, "\nKERNEL(%s, %d)\n{\n    moments_rows(a);\n}\n", symbol,
                   WAYS * columns_of(d));
 }
@@ -49,7 +49,7 @@ static void write_planes(StrBuf *out, const char *symbol, const void *desc)
 {
     const MomentsDesc *d = desc;
     begin(out, d, moments_images(d) == 1 ? 2 : 5);
-    strbuf_put(out, device_text("moments_planes"));
+    text_include(out, "moments_planes");
     strbuf_printf(out, "\nKERNEL(%s, %d)\n{\n    moments_planes(a);\n}\n", symbol, PARTIALS);
 }
 
@@ -61,7 +61,7 @@ static void write_join(StrBuf *out, const char *symbol, const void *desc)
     text_define(out, "THREADS", JOIN_THREADS);
     text_define_float(out, "EPS", d->eps);
     text_define_float(out, "SHARE", 1 / ((double)d->outer * (double)d->inner));
-    strbuf_put(out, device_text(body));
+    text_include(out, body);
     strbuf_printf(out, "\nKERNEL(%s, %d)\n{\n    %s(a);\n}\n", symbol, JOIN_THREADS, body);
 }
 

@@ -41,12 +41,12 @@ static void begin(StrBuf *out, const PoolDesc *d, int n_args)
     text_define(out, "STRIDE_W", d->stride[1]);
     text_define(out, "PADDING_H", d->padding[0]);
     text_define(out, "PADDING_W", d->padding[1]);
-    strbuf_put(out, device_text("window"));
+    text_include(out, "window");
 }
 
 static void write_kernel(StrBuf *out, const char *symbol, const char *body)
 {
-    strbuf_put(out, device_text(body));
+    text_include(out, body);
     strbuf_printf(out, "\nKERNEL(%s, %d)\n{\n    %s(a);\n}\n", symbol, THREADS, body);
 }
 

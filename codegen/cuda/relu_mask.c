@@ -17,7 +17,7 @@ static void write_relu_mask(StrBuf *out, const char *symbol, const void *desc)
     text_define(out, "ELEMENTS", d->elements);
     text_define(out, "ROW", d->row ? d->row : d->elements);
     text_define(out, "PITCH", d->row ? d->pitch : d->elements);
-    strbuf_put(out, device_text("relu_mask"));
+    text_include(out, "relu_mask");
     strbuf_printf(out, "\nKERNEL(%s, %d)\n{\n    relu_mask(a);\n}\n", symbol, THREADS);
 }
 

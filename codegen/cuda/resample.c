@@ -32,7 +32,7 @@ static void write_resample(StrBuf *out, const char *symbol, const void *desc)
     text_define(out, "COLUMN_BLOCK", columns.block);
     write_axis(out, "row", &rows);
     write_axis(out, "column", &columns);
-    strbuf_put(out, device_text("resample"));
+    text_include(out, "resample");
     const char *sum = !d->direct                      ? "rows_then_columns"
                       : rows.copies && columns.copies ? "copied"
                                                       : "rows_and_columns";

@@ -51,7 +51,7 @@ static void write_transpose(StrBuf *out, const char *symbol, const void *desc)
     text_define(out, "LAST", d->dim[d->rank - 1]);
     text_define(out, "IN_STEP", d->in[d->rank - 1]);
     text_define(out, "OUT_STEP", d->out[d->lead]);
-    strbuf_put(out, device_text("transpose"));
+    text_include(out, "transpose");
     write_square(out, d);
     strbuf_printf(out, "KERNEL(%s, %d)\n{\n", symbol, THREADS);
     strbuf_put(out, "    transpose(a, square_of(blockIdx.x));\n}\n");

@@ -3,6 +3,7 @@
  * optimizer's state and the losses of the CPU's, bit for bit, whatever the order of threads; what a
  * machine without a device says. */
 #include "e2e.h"
+#include "tests/support/sample.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,23 +40,50 @@ static void test_training(void)
     }
 }
 
-/* Examples with kernels that the one above lacks. */
+/* Examples with kernels that the one above lacks; slow: for SCRIMP_ALL=1. */
+static const struct {
+    const char *example;
+    bool slow;
+} examples[] = {
+    {"lstm_ptb.scrimp -D N=2 -D V=20 -D H=8 -D T=2", false},
+    {"chargpt.scrimp -D N=2 -D T=8 -D L=1 -D C=16 --data $TMP/t.txt", false},
+    {"gpt2.scrimp -D N=2 -D T=8 -D V=300 -D C=16 -D heads=2 -D layers=2 -D p=0.1 --budget min "
+     "--data $TMP/t.bin",
+     true},
+    {"transformer.scrimp -D N=2 -D S=7 -D T=6 -D V=60 -D C=16 -D heads=2 -D layers=1", true},
+};
+
+/* Numbers below 300, of 16 bits. */
+static void make_tokens(const char *path, int n)
+{
+    FILE *f = fopen(path, "wb");
+    for (int i = 0; i < n; i++) {
+        int token = i * i % 300;
+        fputc(token % 256, f);
+        fputc(token / 256, f);
+    }
+    fclose(f);
+}
+
+static void train_example(const char *example, bool device)
+{
+    const char *name = device ? "device" : "host";
+    Result r = run(
+        "%s $SCRIMP train -q $EXAMPLES/%s --seed 3 --steps 3 %s --out $TMP/%s --log $TMP/%s.log",
+        device ? SIMULATED : "", example, device ? "--device cuda" : "", name, name);
+    EXPECT(r.code == 0, r.err);
+    result_free(&r);
+}
+
 static void test_examples(void)
 {
-    static const char *const examples[] = {
-        "lstm_ptb.scrimp -D N=2 -D V=20 -D H=8 -D T=2",
-    };
     for (size_t i = 0; i < sizeof examples / sizeof *examples; i++) {
-        const char *device[] = {"", SIMULATED}, *option[] = {"", "--device cuda "};
-        for (int k = 0; k < 2; k++) {
-            Result r = run("%s $SCRIMP train -q $EXAMPLES/%s --seed 3 --steps 3 %s"
-                           "--out $TMP/e%d --log $TMP/e%d.log",
-                           device[k], examples[i], option[k], k, k);
-            EXPECT(r.code == 0, r.err);
-            result_free(&r);
-        }
-        expect_same_run("e0", "e1");
-        expect_ok("rm -r $TMP/e0 $TMP/e1");
+        if (examples[i].slow && !sample_all())
+            continue;
+        train_example(examples[i].example, false);
+        train_example(examples[i].example, true);
+        expect_same_run("host", "device");
+        expect_ok("rm -r $TMP/host $TMP/device $TMP/host.log $TMP/device.log");
     }
 }
 
@@ -100,6 +128,8 @@ int main(void)
 {
     e2e_begin();
     make_digits(200);
+    make_text(in_tmp("t.txt"), 4000);
+    make_tokens(in_tmp("t.bin"), 2000);
     test_training();
     test_examples();
     test_resume();

@@ -1,0 +1,33 @@
+/* Outputs with many taps: a block adds up the rows of the columns that an output of TILE_CHANNELS
+ * channels reads, SPAN columns at a time, side by side, then a thread a channel the columns. */
+#define SPAN  (4096 / TILE_CHANNELS)
+#define SLOTS (THREADS / TILE_CHANNELS)
+#define BLOCK (COLUMN_BLOCK ? COLUMN_BLOCK : 1)
+
+DEVICE void resample_line(const Args a)
+{
+    SHARED float line[SPAN][TILE_CHANNELS];
+    const i64 tiles = (CHANNELS + TILE_CHANNELS - 1) / TILE_CHANNELS;
+    const i64 pixel = (i64)blockIdx.x / tiles, ow = pixel % OUT_W, row = pixel / OUT_W;
+    const int c = threadIdx.x % TILE_CHANNELS, slot = threadIdx.x / TILE_CHANNELS;
+    const i64 channel = (i64)blockIdx.x % tiles * TILE_CHANNELS + c;
+    const i64 begin = column_end[ow], end = column_end[ow + 1];
+    const float *x = BUF(const float, 0) + row / OUT_H * ((i64)IN_H * ROW_STEP) + channel;
+    float sum = 0.0f, part = 0.0f;
+    for (i64 from = begin; from < end; from += SPAN) {
+        const i64 to = from + SPAN < end ? from + SPAN : end;
+        for (i64 k = from + slot; k < to && channel < CHANNELS; k += SLOTS)
+            line[k - from][c] = sum_rows(x + (column_shift[ow] + k) * CHANNELS, row % OUT_H);
+        __syncthreads();
+        for (i64 k = from; k < to && slot == 0; k++) {
+            part = fmaf(column_weight[k], line[k - from][c], part);
+            if (COLUMN_BLOCK && ((k + 1 - begin) % BLOCK == 0 || k + 1 == end)) {
+                sum = sum + part;
+                part = 0.0f;
+            }
+        }
+        __syncthreads();
+    }
+    if (slot == 0 && channel < CHANNELS)
+        BUF(float, 1)[pixel * CHANNELS + channel] = COLUMN_BLOCK ? sum : part;
+}

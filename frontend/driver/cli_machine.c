@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "frontend/driver/cli_machine.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static bool is_arch(const char *device)
@@ -80,8 +81,12 @@ static bool open_device(Cli *cli, int64_t bytes, Machine *m)
         return true;
     int64_t left = -1;
     m->cuda = cuda_device_open(&err);
-    if (m->cuda && cuda_arena_map(m->cuda, bytes, &left, &err))
+    if (m->cuda && cuda_arena_map(m->cuda, bytes, &left, &err)) {
+        if (!cli->output.quiet)
+            fprintf(stderr, "device: %s (%s), with an arena of %s\n", cuda_device_name(m->cuda),
+                    cuda_device_arch(m->cuda), bytes_text(cli->pool, bytes));
         return true;
+    }
     return left < 0 ? no_device(cli, &err) : no_room(cli, left, &err);
 }
 

@@ -3,6 +3,7 @@
 
 #include "codegen/build/supports.h"
 #include "frontend/driver/cli_file.h"
+#include "frontend/driver/cli_machine.h"
 #include "frontend/driver/cli_store.h"
 #include "ir/print.h"
 
@@ -123,7 +124,7 @@ static ExitCode read_request(Cli *cli, const Ast *ast, const ProgramOptions *o,
 
 ExitCode cli_supported(Cli *cli, const Graph *g)
 {
-    const char *missing = codegen_unsupported(cli->pool, g);
+    const char *missing = codegen_unsupported_by(cli->pool, cli_backend(cli), g);
     return missing ? cli_error(cli, EXIT_USER, "E111", NULL, "%s", missing) : EXIT_OK;
 }
 

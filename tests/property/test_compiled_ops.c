@@ -4,8 +4,7 @@
  * nothing read or written outside of buffers.  SCRIMP_SHAPES: how
  * many shapes, of other targets a fifth as many. */
 #include "check.h"
-#include "op_cases.h"
-#include "tests/support/run/kernel_farm.h"
+#include "op_run.h"
 #include "tests/support/sample.h"
 
 #include "ir/eval.h"
@@ -19,15 +18,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { SHAPES = 4, OTHER_TARGET_SHAPES = 1, ATTEMPTS = 40 };
-
-/* One case: the graph, its calls, its buffers. */
-typedef struct Run {
-    OpCase c;
-    OpKind op;
-    Lowering *calls;
-    Fenced *value, *work;
-} Run;
+enum { SHAPES = 4, OTHER_TARGET_SHAPES = 1 };
 
 static const char *current = "";
 
@@ -55,63 +46,6 @@ static double element(const Type *t, const char *data, int64_t i)
         return w;
     }
     return (unsigned char)data[i];
-}
-
-/* --- running --- */
-
-static void fill_inputs(const Run *r)
-{
-    const Graph *g = r->c.g;
-    for (size_t v = 0; v < g->values.len; v++)
-        memset(r->value[v].data, 0x7f, (size_t)type_bytes(&g->values.data[v].type));
-    for (int i = 0; i < r->c.n_in; i++)
-        op_case_bytes(value_type(g, r->c.in[i]), r->c.data[i], r->value[r->c.in[i]].data);
-}
-
-/* Tasks `group` at a time, the last group first when backward.  Updates write where the persistent
- * tensor is. */
-static void run_calls(const Farm *f, const Run *r, int64_t group, bool backward, char *scratch)
-{
-    fill_inputs(r);
-    for (size_t i = 0; i < r->calls->calls.len; i++) {
-        const Call *c = &r->calls->calls.data[i];
-        ScrimpKernel *kernel = f->kernels.data[*map_find(&f->index, c->key)].run;
-        char *buf[CALL_MAX_BUFS];
-        for (int k = 0; k < c->n_bufs; k++) {
-            ValueId v = c->buf[k].value;
-            char *base = v == VALUE_NONE    ? r->work[c->node].data
-                         : v == CALL_NUMBER ? NULL
-                                            : r->value[v].data;
-            buf[k] = call_argument(&c->buf[k], base);
-        }
-        int64_t size = group < c->n_tasks ? group : c->n_tasks,
-                groups = (c->n_tasks + size - 1) / size;
-        for (int64_t q = 0; q < groups; q++) {
-            int64_t begin = (backward ? groups - 1 - q : q) * size;
-            int64_t end = begin + size < c->n_tasks ? begin + size : c->n_tasks;
-            kernel(buf, begin, end, scratch);
-        }
-    }
-}
-
-static void make_buffers(Run *r)
-{
-    const Graph *g = r->c.g;
-    bool aligned = op_table[r->op].op_class == OP_CLASS_MATRIX;
-    r->value = POOL_ARRAY(r->c.pool, g->values.len, Fenced);
-    r->work = POOL_ARRAY(r->c.pool, g->nodes.len, Fenced);
-    for (size_t v = 0; v < g->values.len; v++)
-        r->value[v] = fenced_new(type_bytes(&g->values.data[v].type), aligned);
-    for (size_t n = 0; n < g->nodes.len; n++)
-        r->work[n] = fenced_new(node_workspace_bytes(g, &g->nodes.data[n]), true);
-}
-
-static void free_buffers(Run *r)
-{
-    for (size_t v = 0; v < r->c.g->values.len; v++)
-        fenced_free(&r->value[v]);
-    for (size_t n = 0; n < r->c.g->nodes.len; n++)
-        fenced_free(&r->work[n]);
 }
 
 /* --- comparison --- */
@@ -172,30 +106,7 @@ static double largest_of(const double *x, int64_t n)
     return most;
 }
 
-static const char *describe(const Run *r)
-{
-    StrBuf b = strbuf_new(r->c.pool);
-    const Node *n = graph_node(r->c.g, r->c.node);
-    strbuf_put(&b, op_name(r->op));
-    for (int i = 0; i < n->n_in; i++)
-        strbuf_printf(&b, " %s", type_text(r->c.pool, value_type(r->c.g, n->in[i])));
-    strbuf_put(&b, " ->");
-    for (int i = 0; i < n->n_out; i++)
-        strbuf_printf(&b, " %s", type_text(r->c.pool, value_type(r->c.g, n->out[i])));
-    for (int i = 0; i < n->n_attr; i++) {
-        strbuf_printf(&b, " %s=", attr_name(n->attr[i].key));
-        if (attr_kind(n->attr[i].key) == ATTR_KIND_INTS)
-            for (int k = 0; k < n->attr[i].n; k++)
-                strbuf_printf(&b, "%lld,", (long long)n->attr[i].u.ints[k]);
-        else if (attr_kind(n->attr[i].key) == ATTR_KIND_FLOAT)
-            strbuf_printf(&b, "%g", n->attr[i].u.f);
-        else if (attr_kind(n->attr[i].key) != ATTR_KIND_STRING)
-            strbuf_printf(&b, "%lld", (long long)n->attr[i].u.i);
-    }
-    return b.text;
-}
-
-static void compare_output(const Run *r, const Target *target, ValueId v, const double *want)
+static void compare_output(const OpRun *r, const Target *target, ValueId v, const double *want)
 {
     const Type *t = value_type(r->c.g, v);
     int64_t n = type_elements(t);
@@ -211,7 +122,7 @@ static void compare_output(const Run *r, const Target *target, ValueId v, const 
     }
 }
 
-static void compare_with_evaluator(const Run *r, const Target *target)
+static void compare_with_evaluator(const OpRun *r, const Target *target)
 {
     const Node *n = graph_node(r->c.g, r->c.node);
     EvalState *s = eval_new(r->c.pool, r->c.g);
@@ -223,7 +134,7 @@ static void compare_with_evaluator(const Run *r, const Target *target)
 }
 
 /* The outputs' bytes one after the other. */
-static char *snapshot(const Run *r, size_t *size)
+static char *snapshot(const OpRun *r, size_t *size)
 {
     const Node *n = graph_node(r->c.g, r->c.node);
     *size = 0;
@@ -238,13 +149,13 @@ static char *snapshot(const Run *r, size_t *size)
     return copy;
 }
 
-static void check_groupings(const Farm *f, const Run *r, char *scratch)
+static void check_groupings(const Farm *f, const OpRun *r, char *scratch)
 {
     static const int64_t sizes[] = {1, 3};
     size_t size;
     const char *whole = snapshot(r, &size);
     for (int i = 0; i < 2; i++) {
-        run_calls(f, r, sizes[i], i, scratch);
+        op_run_calls(f, r, sizes[i], i, scratch);
         const char *parts = snapshot(r, &size);
         CHECK_MSG(memcmp(whole, parts, size) == 0, "%s: bits depend on the grouping of tasks",
                   current);
@@ -252,19 +163,19 @@ static void check_groupings(const Farm *f, const Run *r, char *scratch)
 }
 
 /* Outputs written over inputs where the graph says that they may. */
-static void check_in_place(const Farm *f, Run *r, char *scratch)
+static void check_in_place(const Farm *f, OpRun *r, char *scratch)
 {
     const Graph *g = r->c.g;
     const Node *n = graph_node(g, r->c.node);
     size_t size;
-    run_calls(f, r, INT64_MAX, false, scratch);
+    op_run_calls(f, r, INT64_MAX, false, scratch);
     const char *apart = snapshot(r, &size);
     for (int i = 0; i < n->n_in; i++) {
         if (!node_may_overwrite(g, n, 0, i) || value_node(g, n->in[i])->op == OP_const)
             continue;
         Fenced keep = r->value[n->out[0]];
         r->value[n->out[0]] = r->value[n->in[i]];
-        run_calls(f, r, INT64_MAX, false, scratch);
+        op_run_calls(f, r, INT64_MAX, false, scratch);
         const char *together = snapshot(r, &size);
         r->value[n->out[0]] = keep;
         CHECK_MSG(memcmp(apart, together, size) == 0, "%s: differs when written over input %d",
@@ -272,7 +183,7 @@ static void check_in_place(const Farm *f, Run *r, char *scratch)
     }
 }
 
-static void check_fences(const Run *r)
+static void check_fences(const OpRun *r)
 {
     bool ok = true;
     for (size_t v = 0; v < r->c.g->values.len; v++)
@@ -282,18 +193,18 @@ static void check_fences(const Run *r)
     CHECK_MSG(ok, "%s: wrote before a buffer", current);
 }
 
-static void check_run(const Farm *f, Run *r, char *scratch)
+static void check_run(const Farm *f, OpRun *r, char *scratch)
 {
-    current = describe(r);
+    current = op_run_text(r);
     if (getenv("SCRIMP_TEST_VERBOSE"))
         fprintf(stderr, "%s\n", current);
-    make_buffers(r);
-    run_calls(f, r, INT64_MAX, false, scratch);
+    op_run_buffers(r);
+    op_run_calls(f, r, INT64_MAX, false, scratch);
     compare_with_evaluator(r, f->target);
     check_groupings(f, r, scratch);
     check_in_place(f, r, scratch);
     check_fences(r);
-    free_buffers(r);
+    op_run_free_buffers(r);
 }
 
 /* --- the table --- */
@@ -311,21 +222,6 @@ static bool has_lowering(OpKind op)
     return strcmp(cpu_names[op], "lower_none") != 0;
 }
 
-/* Drawn by the operation's name: a new row of the table leaves the cases of the others alone. */
-static bool make_case(Pool *pool, OpKind op, OpCaseMake *make, uint64_t seed, OpCase *c)
-{
-    uint64_t name = hash_bytes(op_name(op), strlen(op_name(op)), 0);
-    for (int attempt = 0; attempt < ATTEMPTS; attempt++) {
-        *c = (OpCase){.pool = pool, .node = NODE_NONE};
-        c->rng = seed * 1000003u + (uint64_t)attempt * 7919u + name;
-        c->g = graph_new(pool, "case");
-        make(c);
-        if (c->node != NODE_NONE)
-            return true;
-    }
-    return false;
-}
-
 /* SCRIMP_TEST_OP restricts the test to one operation. */
 static bool wanted(OpKind op)
 {
@@ -335,13 +231,13 @@ static bool wanted(OpKind op)
 
 typedef struct Runs {
     Pool *pool;
-    VEC(Run) list;
+    VEC(OpRun) list;
 } Runs;
 
 static void add_case(Farm *f, Runs *runs, OpKind op, OpCaseMake *make, int seed)
 {
-    Run r = {.op = op};
-    bool made = make_case(runs->pool, op, make, (uint64_t)seed, &r.c);
+    OpRun r = {.op = op};
+    bool made = op_run_draw(runs->pool, op, make, (uint64_t)seed, &r.c);
     CHECK_MSG(made, "no shapes fit %s", op_name(op));
     if (!made)
         return;

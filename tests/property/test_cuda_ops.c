@@ -5,9 +5,8 @@
  * of one operation. */
 #include "check.h"
 #include "codegen/cuda/nvrtc.h"
-#include "op_cases.h"
+#include "op_run.h"
 #include "runtime/cuda/device.h"
-#include "tests/support/run/kernel_farm.h"
 #include "tests/support/sample.h"
 
 #include "ir/strided_view.h"
@@ -19,7 +18,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { SHAPES = 3, ATTEMPTS = 40, COMPILERS = 2, ALIGN = 64 };
+enum { SHAPES = 3, COMPILERS = 2, ALIGN = 64 };
 
 /* A kernel of the device. */
 typedef struct DeviceKernel {
@@ -27,13 +26,11 @@ typedef struct DeviceKernel {
     const void *image;
 } DeviceKernel;
 
-/* One case: the graph, its calls on both, and where its values lie on the device. */
+/* One case: as it runs on the CPU, and its calls and where its values lie on the device. */
 typedef struct Run {
-    OpCase c;
-    OpKind op;
+    OpRun cpu;
     const char *name;
-    Lowering *cpu, device;
-    Fenced *value, *work;
+    Lowering device;
     int64_t *offset, *work_offset, bytes;
     int *kernel; /* of the device, by call */
 } Run;
@@ -54,21 +51,6 @@ static bool wanted(OpKind op)
            (!only || strcmp(only, op_name(op)) == 0);
 }
 
-/* Drawn by the operation's name: a new row of the table leaves the cases of the others alone. */
-static bool make_case(Pool *pool, OpKind op, OpCaseMake *make, uint64_t seed, OpCase *c)
-{
-    uint64_t name = hash_bytes(op_name(op), strlen(op_name(op)), 0);
-    for (int attempt = 0; attempt < ATTEMPTS; attempt++) {
-        *c = (OpCase){.pool = pool, .node = NODE_NONE};
-        c->rng = seed * 1000003u + (uint64_t)attempt * 7919u + name;
-        c->g = graph_new(pool, "case");
-        make(c);
-        if (c->node != NODE_NONE)
-            return true;
-    }
-    return false;
-}
-
 static bool all_have_code(const Graph *g)
 {
     for (size_t i = 0; i < g->order.len; i++)
@@ -77,26 +59,13 @@ static bool all_have_code(const Graph *g)
     return true;
 }
 
-static const char *describe(const Run *r)
-{
-    StrBuf b = strbuf_new(r->c.pool);
-    const Node *n = graph_node(r->c.g, r->c.node);
-    strbuf_put(&b, op_name(r->op));
-    for (int i = 0; i < n->n_in; i++)
-        strbuf_printf(&b, " %s", type_text(r->c.pool, value_type(r->c.g, n->in[i])));
-    strbuf_put(&b, " ->");
-    for (int i = 0; i < n->n_out; i++)
-        strbuf_printf(&b, " %s", type_text(r->c.pool, value_type(r->c.g, n->out[i])));
-    return b.text;
-}
-
 /* --- lowering --- */
 
 static void place_values(Run *r)
 {
-    const Graph *g = r->c.g;
-    r->offset = POOL_ARRAY(r->c.pool, g->values.len, int64_t);
-    r->work_offset = POOL_ARRAY(r->c.pool, g->nodes.len, int64_t);
+    const Graph *g = r->cpu.c.g;
+    r->offset = POOL_ARRAY(r->cpu.c.pool, g->values.len, int64_t);
+    r->work_offset = POOL_ARRAY(r->cpu.c.pool, g->nodes.len, int64_t);
     for (size_t v = 0; v < g->values.len; v++) {
         r->offset[v] = r->bytes;
         r->bytes += (type_bytes(&g->values.data[v].type) + ALIGN - 1) / ALIGN * ALIGN;
@@ -109,8 +78,8 @@ static void place_values(Run *r)
 
 static void lower_for_device(Device *d, Run *r, const Target *target)
 {
-    r->device =
-        (Lowering){.pool = d->pool, .graph = r->c.g, .target = target, .backend = &cuda_backend};
+    r->device = (Lowering){
+        .pool = d->pool, .graph = r->cpu.c.g, .target = target, .backend = &cuda_backend};
     lower_graph(&r->device);
     r->kernel = POOL_ARRAY(d->pool, r->device.calls.len + 1, int);
     for (size_t i = 0; i < r->device.calls.len; i++) {
@@ -194,32 +163,6 @@ static bool load_images(Device *d)
 
 /* --- running --- */
 
-static void fill_inputs(const Run *r)
-{
-    const Graph *g = r->c.g;
-    for (size_t v = 0; v < g->values.len; v++)
-        memset(r->value[v].data, 0x7f, (size_t)type_bytes(&g->values.data[v].type));
-    for (int i = 0; i < r->c.n_in; i++)
-        op_case_bytes(value_type(g, r->c.in[i]), r->c.data[i], r->value[r->c.in[i]].data);
-}
-
-static void run_on_cpu(const Farm *f, const Run *r, char *scratch)
-{
-    fill_inputs(r);
-    for (size_t i = 0; i < r->cpu->calls.len; i++) {
-        const Call *c = &r->cpu->calls.data[i];
-        char *buf[CALL_MAX_BUFS];
-        for (int k = 0; k < c->n_bufs; k++) {
-            ValueId v = c->buf[k].value;
-            char *base = v == VALUE_NONE    ? r->work[c->node].data
-                         : v == CALL_NUMBER ? NULL
-                                            : r->value[v].data;
-            buf[k] = call_argument(&c->buf[k], base);
-        }
-        f->kernels.data[*map_find(&f->index, c->key)].run(buf, 0, c->n_tasks, scratch);
-    }
-}
-
 /* What the generated step would do. */
 static const Run *running;
 
@@ -247,41 +190,25 @@ static void run_step(ScrimpContext *ctx)
 static bool copy_inputs(const Run *r, CudaDevice *device, RtError *err)
 {
     bool ok = true;
-    for (int i = 0; i < r->c.n_in && ok; i++) {
-        ValueId v = r->c.in[i];
-        ok = cuda_write(device, r->offset[v], r->value[v].data, type_bytes(value_type(r->c.g, v)),
-                        err);
+    for (int i = 0; i < r->cpu.c.n_in && ok; i++) {
+        ValueId v = r->cpu.c.in[i];
+        ok = cuda_write(device, r->offset[v], r->cpu.value[v].data,
+                        type_bytes(value_type(r->cpu.c.g, v)), err);
     }
     return ok;
 }
 
-/* Element by element; what kind of NaN a result is, is the processor's to choose. */
-static int64_t first_difference(const Type *t, const char *a, const char *b)
-{
-    int64_t size = (int64_t)dtype_bytes(t->dtype), n = type_elements(t);
-    for (int64_t i = 0; i < n; i++) {
-        float x = 0, y = 0;
-        if (t->dtype == DTYPE_F32) {
-            memcpy(&x, a + i * size, sizeof x);
-            memcpy(&y, b + i * size, sizeof y);
-        }
-        if (memcmp(a + i * size, b + i * size, (size_t)size) != 0 && !(x != x && y != y))
-            return i;
-    }
-    return n;
-}
-
 static bool compare_outputs(const Run *r, CudaDevice *device, const char *how, RtError *err)
 {
-    const Node *n = graph_node(r->c.g, r->c.node);
+    const Node *n = graph_node(r->cpu.c.g, r->cpu.c.node);
     for (int i = 0; i < n->n_out; i++) {
         ValueId v = n->out[i];
-        int64_t bytes = type_bytes(value_type(r->c.g, v));
-        char *got = pool_alloc(r->c.pool, (size_t)bytes + 1);
+        int64_t bytes = type_bytes(value_type(r->cpu.c.g, v));
+        char *got = pool_alloc(r->cpu.c.pool, (size_t)bytes + 1);
         if (!cuda_read(device, r->offset[v], got, bytes, err) || !cuda_wait(device, err))
             return false;
-        const Type *t = value_type(r->c.g, v);
-        int64_t at = first_difference(t, got, r->value[v].data);
+        const Type *t = value_type(r->cpu.c.g, v);
+        int64_t at = op_first_difference(t, got, r->cpu.value[v].data);
         CHECK_MSG(at == type_elements(t), "%s, %s: element %lld of result %d is not the CPU's",
                   r->name, how, (long long)at, i);
     }
@@ -321,8 +248,8 @@ static void run_on_device(const Device *d, const Run *r, const char *order, cons
 /* Outputs written over inputs where the graph says that they may. */
 static void check_in_place(const Device *d, Run *r)
 {
-    const Graph *g = r->c.g;
-    const Node *n = graph_node(g, r->c.node);
+    const Graph *g = r->cpu.c.g;
+    const Node *n = graph_node(g, r->cpu.c.node);
     for (int i = 0; i < n->n_in; i++) {
         if (!node_may_overwrite(g, n, 0, i) || value_node(g, n->in[i])->op == OP_const)
             continue;
@@ -335,23 +262,14 @@ static void check_in_place(const Device *d, Run *r)
 
 static void check_run(const Device *d, const Farm *f, Run *r, char *scratch)
 {
-    const Graph *g = r->c.g;
-    r->name = describe(r);
-    r->value = POOL_ARRAY(r->c.pool, g->values.len, Fenced);
-    r->work = POOL_ARRAY(r->c.pool, g->nodes.len, Fenced);
-    for (size_t v = 0; v < g->values.len; v++)
-        r->value[v] = fenced_new(type_bytes(&g->values.data[v].type), true);
-    for (size_t n = 0; n < g->nodes.len; n++)
-        r->work[n] = fenced_new(node_workspace_bytes(g, &g->nodes.data[n]), true);
-    run_on_cpu(f, r, scratch);
+    r->name = op_run_text(&r->cpu);
+    op_run_buffers(&r->cpu);
+    op_run_calls(f, &r->cpu, INT64_MAX, false, scratch);
     run_on_device(d, r, "forward", "");
     run_on_device(d, r, "reverse", "");
     run_on_device(d, r, "7", "");
     check_in_place(d, r);
-    for (size_t v = 0; v < g->values.len; v++)
-        fenced_free(&r->value[v]);
-    for (size_t n = 0; n < g->nodes.len; n++)
-        fenced_free(&r->work[n]);
+    op_run_free_buffers(&r->cpu);
 }
 
 /* --- all of them --- */
@@ -363,16 +281,16 @@ typedef struct Runs {
 
 static void add_case(Device *d, Farm *f, Runs *runs, OpKind op, OpCaseMake *make, int seed)
 {
-    Run r = {.op = op};
-    bool made = make_case(d->pool, op, make, (uint64_t)seed, &r.c);
+    Run r = {.cpu = {.op = op}};
+    bool made = op_run_draw(d->pool, op, make, (uint64_t)seed, &r.cpu.c);
     CHECK_MSG(made, "no shapes fit %s", op_name(op));
     if (!made)
         return;
-    if (!all_have_code(r.c.g)) {
+    if (!all_have_code(r.cpu.c.g)) {
         runs->without_code[op]++;
         return;
     }
-    r.cpu = farm_lower(f, r.c.g);
+    r.cpu.calls = farm_lower(f, r.cpu.c.g);
     place_values(&r);
     lower_for_device(d, &r, f->target);
     vec_push(d->pool, &runs->list, r);
@@ -413,7 +331,7 @@ int main(void)
     add_cases(&d, &f, &runs, sample_number("SCRIMP_SHAPES", SHAPES));
     bool ready = compile_all(&d) && load_images(&d) && farm_compile(&f) && farm_load(&f);
     CHECK_MSG(ready, "kernels do not compile");
-    for (size_t i = 0; ready && i < runs.list.len; i++)
+    for (size_t i = 0; ready && check_failures < 20 && i < runs.list.len; i++)
         check_run(&d, &f, &runs.list.data[i], scratch);
     printf("%zu cases, %zu kernels; no CUDA code yet for:", runs.list.len, d.kernels.len);
     for (int op = 0; op < OP_COUNT; op++)

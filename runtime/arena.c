@@ -23,13 +23,14 @@ static bool no_memory(int64_t bytes, const char *why, RtError *err)
 }
 
 /* Maps size bytes at a multiple of align (both multiples of the page size). */
-static char *map_aligned(int64_t size, int64_t align)
+static char *map_aligned(int64_t size, int64_t align, int flags)
 {
     int64_t page = sysconf(_SC_PAGESIZE), extra = align - page;
     int64_t whole;
     if (!rt_add(size, extra, &whole))
         return NULL;
-    char *p = mmap(NULL, (size_t)whole, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    char *p = mmap(NULL, (size_t)whole, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | flags,
+                   -1, 0);
     if (p == MAP_FAILED)
         return NULL;
     int64_t before = (align - (int64_t)((uintptr_t)p % (uintptr_t)align)) % align;
@@ -74,14 +75,14 @@ static bool touch(const Arena *arena, RtError *err)
     return true;
 }
 
-bool arena_reserve(Arena *arena, int64_t bytes, RtError *err)
+static bool reserve(Arena *arena, int64_t bytes, int flags, RtError *err)
 {
     *arena = (Arena){.bytes = bytes};
     int64_t page = sysconf(_SC_PAGESIZE), size;
     if (bytes < 0 || !rt_add(bytes, 2 * page - 1, &size))
         return rt_error(err, "an arena of %lld bytes is not possible", (long long)bytes);
     size = size / page * page;
-    char *base = map_aligned(size, bytes >= 2 * HUGE_BYTES ? HUGE_BYTES : page);
+    char *base = map_aligned(size, bytes >= 2 * HUGE_BYTES ? HUGE_BYTES : page, flags);
     if (!base)
         return no_memory(bytes, "the address space limit or the system refuses the mapping", err);
     arena->base = base;
@@ -90,10 +91,15 @@ bool arena_reserve(Arena *arena, int64_t bytes, RtError *err)
     return true;
 }
 
+bool arena_reserve(Arena *arena, int64_t bytes, RtError *err)
+{
+    return reserve(arena, bytes, MAP_NORESERVE, err);
+}
+
 bool arena_map(Arena *arena, int64_t bytes, RtError *err)
 {
     malloc_trim(0); /* what planning and compiling have freed is the arena's to use */
-    if (!arena_reserve(arena, bytes, err))
+    if (!reserve(arena, bytes, 0, err))
         return false;
     if (arena->mapped)
         madvise(arena->base, (size_t)arena->mapped, MADV_HUGEPAGE); /* advice: may be refused */

@@ -25,7 +25,8 @@ typedef struct Build {
     const CodegenOptions *options;
     const Cache *cache;
     Scratch scratch;
-    int *missing; /* kernel indices */
+    const void **image; /* by kernel, where they are not linked */
+    int *missing;       /* kernel indices */
     int n_missing;
 } Build;
 
@@ -158,6 +159,23 @@ static bool collect_objects(Build *b, const char **error)
     return true;
 }
 
+/* Kernels that the step names by number, as they lie in the scratch folder. */
+static bool new_images(Build *b, const char **error)
+{
+    const StepProgram *p = b->program;
+    b->image = POOL_ARRAY(p->pool, (size_t)p->n_kernels + 1, const void *);
+    for (int k = 0; k < p->n_kernels && !p->backend->linked; k++) {
+        size_t n;
+        const char *path = object_path(b, k);
+        b->image[k] = fd_read_path(p->pool, path, MOST_OBJECT_BYTES, &n);
+        if (!b->image[k]) {
+            *error = pool_printf(p->pool, "cannot read %s: %s", path, strerror(errno));
+            return false;
+        }
+    }
+    return true;
+}
+
 /* The step's shared object, on the pool. */
 static const char *build(Build *b, size_t *n, const char **error)
 {
@@ -179,7 +197,8 @@ static const char *build(Build *b, size_t *n, const char **error)
                     .name = step_name,
                     .user = b,
                     .tmpdir = b->scratch.dir};
-    if (!workers_run(pool, &kernels, error) || !workers_run(pool, &link, error))
+    if (!workers_run(pool, &kernels, error) || !workers_run(pool, &link, error) ||
+        !new_images(b, error))
         return NULL;
     const char *bytes = fd_read_path(pool, linked_path(b), MOST_OBJECT_BYTES, n);
     if (!bytes)
@@ -236,27 +255,31 @@ bool codegen_build_so(const StepProgram *program, const CodegenOptions *o, const
     return ok;
 }
 
-/* Kernels that the step names by number: the cache has them by now, but may lose them. */
-static bool load_kernels(const Build *b, Step *step, const char **error)
+/* Kernels that the step names by number, from the cache. */
+static bool cached_images(Build *b, const char **error)
 {
     const StepProgram *p = b->program;
-    if (p->backend->linked)
-        return true;
-    StepKernel *kernel = POOL_ARRAY(p->pool, (size_t)p->n_kernels + 1, StepKernel);
-    for (int k = 0; k < p->n_kernels; k++) {
+    b->image = POOL_ARRAY(p->pool, (size_t)p->n_kernels + 1, const void *);
+    for (int k = 0; k < p->n_kernels && !p->backend->linked; k++) {
         size_t n;
-        const char *fault = NULL;
-        kernel[k] =
-            (StepKernel){step_kernel_symbol(p, k), NULL, p->calls[p->first_call[k]].threads};
-        kernel[k].image =
-            cache_get(p->pool, b->cache, p->kernel_key[k], p->backend->object, &n, &fault);
-        if (!kernel[k].image) {
-            *error = pool_printf(p->pool, "kernel %s left the cache", kernel[k].symbol);
+        const char *fault = NULL, *key = p->kernel_key[k];
+        b->image[k] = cache_get(p->pool, b->cache, key, p->backend->object, &n, &fault);
+        if (!b->image[k]) {
+            *error = pool_printf(p->pool, "its kernel %s is gone", key);
             return false;
         }
     }
-    step->kernel = kernel;
     return true;
+}
+
+static void set_kernels(const Build *b, Step *step)
+{
+    const StepProgram *p = b->program;
+    StepKernel *kernel = POOL_ARRAY(p->pool, (size_t)p->n_kernels + 1, StepKernel);
+    for (int k = 0; k < p->n_kernels; k++)
+        kernel[k] =
+            (StepKernel){step_kernel_symbol(p, k), b->image[k], p->calls[p->first_call[k]].threads};
+    step->kernel = p->backend->linked ? NULL : kernel;
 }
 
 static bool load(Step *step, Pool *pool, const char *bytes, size_t n, const char **error)
@@ -273,13 +296,13 @@ static bool load(Step *step, Pool *pool, const char *bytes, size_t n, const char
 /* True when a step of the cache runs.  One that is whole but cannot be loaded (it was made where
  * the system's libraries are others) is made again, too; until then it stays, since what failed may
  * have been this process (a limit of memory or of a file's size). */
-static bool load_cached(const Build *b, Step *step)
+static bool load_cached(Build *b, Step *step)
 {
     Pool *pool = pool_new_child(b->program->pool);
     const char *key = step->key;
     size_t n;
     const char *fault, *bytes = cache_get(pool, b->cache, key, "so", &n, &fault);
-    bool ok = bytes && load_kernels(b, step, &fault) && load(step, pool, bytes, n, &fault);
+    bool ok = bytes && cached_images(b, &fault) && load(step, pool, bytes, n, &fault);
     if (!ok && fault)
         note(b->options, pool,
              "the step %s.so in the cache %s cannot be used (%s); it is made again", key,
@@ -297,7 +320,7 @@ static bool make_step(Build *b, Step *step, const char **error)
     const char *bytes = build_in_scratch(b, &n, error);
     step->n_compiled = b->n_missing;
     bool ok = bytes && cache_put(p->pool, b->cache, step->key, "so", bytes, n, error) &&
-              load_kernels(b, step, error) && load(step, p->pool, bytes, n, error);
+              load(step, p->pool, bytes, n, error);
     cache_trim(p->pool, b->cache, NULL, b->cache->limits);
     return ok;
 }
@@ -329,6 +352,8 @@ Step *codegen_compile(Pool *pool, const Graph *g, const MemPlan *plan, const Cod
              "there is no kernel cache, since HOME names no folder of this user: all is "
              "compiled anew (SCRIMP_CACHE names a folder)");
     bool ok = make_step(&b, step, error);
+    if (ok)
+        set_kernels(&b, step);
     step->compile_seconds = clock_seconds() - start;
     return ok ? step : NULL;
 }

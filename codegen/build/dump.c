@@ -99,19 +99,21 @@ bool codegen_dump(Pool *pool, const Graph *g, const MemPlan *plan, const Codegen
         return false;
     StepTarget to = step_target(o, target);
     to.only_look = what != DUMP_ASSEMBLY;
+    bool has =
+        what == DUMP_CALLS || (what == DUMP_TEXT ? to.backend->text != NULL : to.backend->linked);
+    if (!has) {
+        *error = pool_printf(pool, "--device %s has no such stage", to.backend->name);
+        return false;
+    }
     *error = codegen_unsupported_by(pool, to.backend, g);
     const StepProgram *p = *error ? NULL : step_program(pool, g, plan, to, error);
     if (!p)
         return false;
-    bool has =
-        what == DUMP_CALLS || (what == DUMP_TEXT ? p->backend->text != NULL : p->backend->linked);
-    if (!has)
-        *error = pool_printf(pool, "--device %s has no such stage", p->backend->name);
-    else if (what == DUMP_ASSEMBLY)
+    if (what == DUMP_ASSEMBLY)
         return print_assembly(p, o, out, error);
-    else if (what == DUMP_TEXT)
+    if (what == DUMP_TEXT)
         print_text(p, out);
     else
         print_calls(p, out);
-    return has;
+    return true;
 }

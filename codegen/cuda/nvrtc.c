@@ -31,16 +31,21 @@ typedef struct Nvrtc {
 /* Contraction is written where it is wanted: fmaf. */
 #define OPTIONS "--fmad=false", "--std=c++17", "--ptxas-options=-v"
 
+static const char *const names[] = {"libnvrtc.so", "libnvrtc.so.13", "libnvrtc.so.12", NULL};
+
 static void *open_in(const char *folder)
 {
-    char path[4096];
-    int n = snprintf(path, sizeof path, "%s%slibnvrtc.so", folder ? folder : "", folder ? "/" : "");
-    return n < (int)sizeof path ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
+    void *library = NULL;
+    for (int i = 0; names[i] && !library; i++) {
+        char path[4096];
+        if (snprintf(path, sizeof path, "%s/%s", folder, names[i]) < (int)sizeof path)
+            library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    }
+    return library;
 }
 
 static void *open_library(void)
 {
-    static const char *const names[] = {"libnvrtc.so.13", "libnvrtc.so.12", NULL};
     const char *folder = getenv("SCRIMP_CUDA_PATH"), *home = getenv("CUDA_HOME");
     char lib[4096];
     void *library = folder ? open_in(folder) : NULL;
@@ -58,17 +63,22 @@ static const Nvrtc *nvrtc(const char **error)
     if (found)
         return &table;
     void *library = open_library(), *address;
-    *error = library ? "the NVRTC library is too old: version 12.0 or newer is needed"
-                     : "there is no NVRTC library (libnvrtc.so) to compile CUDA kernels with: "
-                       "install the CUDA toolkit, or name its folder of libraries in "
-                       "SCRIMP_CUDA_PATH";
-    if (!library)
+    const char *fault =
+        library ? "the NVRTC library is too old: version 12.0 or newer is needed"
+                : "there is no NVRTC library (libnvrtc.so) to compile CUDA kernels with: "
+                  "install the CUDA toolkit, or name its folder of libraries in "
+                  "SCRIMP_CUDA_PATH";
+    if (!library) {
+        *error = fault;
         return NULL;
+    }
 #define NVRTC_FUNCTION(name, symbol, parameters)                                                   \
     address = dlsym(library, #symbol);                                                             \
     memcpy(&table.name, &address, sizeof address);                                                 \
-    if (!address)                                                                                  \
-        return NULL;
+    if (!address) {                                                                                \
+        *error = fault;                                                                            \
+        return NULL;                                                                               \
+    }
     NVRTC_FUNCTIONS(NVRTC_FUNCTION)
 #undef NVRTC_FUNCTION
     found = true;

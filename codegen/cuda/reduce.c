@@ -72,12 +72,13 @@ static void write_columns(StrBuf *out, const char *symbol, const void *desc)
     define_sizes(out, d);
     strbuf_printf(out, "\nKERNEL(%s, %d)\n{\n", symbol, COLUMN_THREADS);
     strbuf_printf(out, "    const i64 at = (i64)blockIdx.x * %d + threadIdx.x;\n", COLUMN_THREADS);
-    strbuf_put(out, "    const i64 column = at % (KEPT * INNER), chunk = at / (KEPT * INNER);\n"
-                    "    const i64 from = part_start(chunk, REDUCED, CHUNKS);\n"
-                    "    const i64 to = part_start(chunk + 1, REDUCED, CHUNKS);\n"
-                    "    const float *x = BUF(const float, 0) + kept_place(column / INNER) + "
-                    "column % INNER;\n"
-                    "    if (chunk < CHUNKS)\n");
+    strbuf_put(
+        out, "    const i64 column = at % ((i64)KEPT * INNER), chunk = at / ((i64)KEPT * INNER);\n"
+             "    const i64 from = part_start(chunk, REDUCED, CHUNKS);\n"
+             "    const i64 to = part_start(chunk + 1, REDUCED, CHUNKS);\n"
+             "    const float *x = BUF(const float, 0) + kept_place(column / INNER) + "
+             "column % INNER;\n"
+             "    if (chunk < CHUNKS)\n");
     strbuf_printf(out, "        (%s)[column] = ", target(d));
     put_scaled(out, d, "column_result(x, from, to)");
     strbuf_put(out, ";\n}\n");

@@ -193,8 +193,12 @@ static ExitCode measure(KernelCosts *c, const Program *program)
         return EXIT_USER;
     const Step *step = m.running.session.step;
     CallList l = {.calls = step->calls, .key = step->call_key, .n = step->n_calls};
-    add_calls(c, &l, measurement_medians(&m, MEASURED_STEPS));
+    const double *medians = measurement_medians(&m, MEASURED_STEPS);
+    if (medians)
+        add_calls(c, &l, medians);
     measurement_close(&m);
+    if (!medians)
+        return EXIT_USER;
     if (!save(c, &error))
         return cli_error(c->cli, EXIT_USER, "E801", NULL, "%s", error);
     return EXIT_OK;
@@ -227,6 +231,10 @@ ExitCode cli_measure_costs(Cli *cli, const Ast *ast, const ProgramOptions *o,
 {
     const char *error = NULL;
     KernelCosts *c = POOL_NEW(cli->pool, KernelCosts);
+    if (cli_backend(cli) != &cpu_backend)
+        return cli_error(cli, EXIT_USER, "E806", "another --cost, or leave it out",
+                         "--cost profile measures kernels of the CPU, not those of --device %s",
+                         cli->build.device);
     if (!open_table(cli, c, &error))
         return cli_error(cli, EXIT_USER, "E801", NULL, "%s", error);
     ExitCode code = EXIT_OK;

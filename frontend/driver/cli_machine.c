@@ -50,7 +50,12 @@ bool cli_device_arch(Cli *cli, const char **arch)
         cuda_device_close(d);
     }
     *arch = cli->state->device_arch;
-    return true;
+    if (!is_arch(cli->build.device) || strcmp(cli->build.device, *arch) == 0)
+        return true;
+    cli_error(cli, EXIT_USER, "E807",
+              "--device cuda takes what is there; dump shows code for others",
+              "--device %s: the device here is %s", cli->build.device, *arch);
+    return false;
 }
 
 const char *cli_any_arch(const Cli *cli)
@@ -109,8 +114,8 @@ bool machine_open(Cli *cli, int64_t bytes, Machine *out)
 void machine_close(Machine *m)
 {
     threads_free(m->threads);
+    cuda_device_close(m->cuda); /* copies to the image may be under way */
     if (m->arena.base)
         arena_unmap(&m->arena);
-    cuda_device_close(m->cuda);
     *m = (Machine){0};
 }

@@ -37,31 +37,32 @@ void measurement_close(Measurement *m)
     m->data = NULL;
 }
 
-StepTimes measurement_run(Measurement *m, int64_t n)
+bool measurement_run(Measurement *m, int64_t n, StepTimes *out)
 {
     Session *session = &m->running.session;
     Pool *pool = session->cli->pool;
     int calls = session->step->n_calls;
+    bool ok = true;
     StepTimes t = {.n = n,
                    .n_calls = calls,
                    .step = POOL_ARRAY(pool, (size_t)n, double),
                    .call = POOL_ARRAY(pool, (size_t)n * (size_t)calls, double)};
     session->context.profile = &m->profile; /* of the host */
-    for (int64_t i = -WARM_UP_STEPS; i < n; i++) {
+    for (int64_t i = -WARM_UP_STEPS; i < n && ok; i++) {
         memset(m->profile.seconds, 0, (size_t)calls * sizeof *m->profile.seconds);
         double start = clock_seconds();
-        if (!session_run(session, LEARNING_RATE, i + WARM_UP_STEPS, 0, 1))
-            break;
+        ok = session_run(session, LEARNING_RATE, i + WARM_UP_STEPS, 0, 1);
         double seconds = clock_seconds() - start;
-        if (session->cuda && !session_measure(session, &m->profile))
-            break;
-        if (i < 0)
+        if (ok && session->cuda)
+            ok = session_measure(session, &m->profile);
+        if (i < 0 || !ok)
             continue;
         t.step[i] = seconds;
         memcpy(t.call + i * calls, m->profile.seconds, (size_t)calls * sizeof *t.call);
     }
     session->context.profile = NULL;
-    return t;
+    *out = t;
+    return ok;
 }
 
 static int by_value(const void *a, const void *b)
@@ -78,7 +79,9 @@ void measurement_sort(double *seconds, int64_t n)
 double *measurement_medians(Measurement *m, int64_t n)
 {
     Pool *pool = m->running.session.cli->pool;
-    StepTimes t = measurement_run(m, n);
+    StepTimes t;
+    if (!measurement_run(m, n, &t))
+        return NULL;
     double *seconds = POOL_ARRAY(pool, (size_t)n, double);
     double *out = POOL_ARRAY(pool, (size_t)t.n_calls, double);
     for (int k = 0; k < t.n_calls; k++) {

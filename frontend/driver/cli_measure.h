@@ -27,7 +27,7 @@ typedef struct StepTimes {
 void measurement_sort(double *seconds, int64_t n);
 /* Runs n steps after two to warm up.  Each is measured together with its calls: what a step takes
  * beyond them is spent between them. */
-StepTimes measurement_run(Measurement *m, int64_t n);
+bool measurement_run(Measurement *m, int64_t n, StepTimes *out);
 /* By call: the median of n steps, in seconds. */
 double *measurement_medians(Measurement *m, int64_t n);
 

@@ -70,6 +70,7 @@ bool session_compile(Cli *cli, const Program *program, Session *out)
 
 static bool device_error(const Session *s, const RtError *err)
 {
+    s->cli->state->device_failed = true;
     cli_error(s->cli, EXIT_USER, "E808", NULL, "%s", err->message);
     return false;
 }
@@ -266,18 +267,19 @@ static bool fetch_outputs(const Session *s, RtError *err)
     return true;
 }
 
+bool session_measure(Session *s, RtProfile *profile)
+{
+    RtError err;
+    return (send_inputs(s, &err) && cuda_step_measure(s->cuda, profile, &err)) ||
+           device_error(s, &err);
+}
+
 static bool run_on_device(Session *s)
 {
     RtError err;
     return (send_inputs(s, &err) && cuda_step_run(s->cuda, &err) && fetch_outputs(s, &err) &&
             cuda_wait(s->machine->cuda, &err)) ||
            device_error(s, &err);
-}
-
-bool session_measure(Session *s, RtProfile *profile)
-{
-    RtError err;
-    return cuda_step_measure(s->cuda, profile, &err) || device_error(s, &err);
 }
 
 bool session_run(Session *s, double lr, int64_t update, int64_t micro, uint64_t seed)

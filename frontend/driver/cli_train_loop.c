@@ -60,6 +60,9 @@ static bool save(Trainer *t)
 {
     if (!t->cli->output.out || t->watch.stopped)
         return true;
+    if (t->cli->state
+            ->device_failed) /* the newest save stays: what the device holds is no step's */
+        return false;
     if (!session_fetch_state(&t->session))
         return false;
     const char *first = finite_tensors(&t->session, false);

@@ -48,7 +48,7 @@ const char *watch_step(Watch *w)
     if (w->policy != NAN_SKIP)
         return seen;
     if (!session_fetch_state(w->session))
-        return "what the device holds cannot be read";
+        return "what the device holds is lost";
     if (!seen && undo_all_finite(w->undo)) {
         undo_keep(w->undo);
         w->in_a_row = 0;
@@ -57,7 +57,8 @@ const char *watch_step(Watch *w)
     if (!seen)
         seen = finite_tensors(w->session, false);
     undo_back(w->undo);
-    session_send_state(w->session);
+    if (!session_send_state(w->session))
+        return "what the device holds is lost";
     w->skipped++;
     w->in_a_row++;
     return seen;
@@ -68,7 +69,7 @@ static const char *cause_of(Watch *w, int64_t step, bool *is_data)
 {
     const char *cause = finite_batch(w->session, w->data, true, step - 1, w->cli->run.overfit);
     *is_data = cause != NULL;
-    if (!cause)
+    if (!cause && session_fetch_state(w->session))
         cause = finite_tensors(w->session, false);
     return cause ? pool_printf(w->cli->pool, "; %s", cause) : "";
 }
@@ -81,7 +82,8 @@ static const char *way_out(bool is_data)
 bool watch_goes_on(Watch *w, const char *seen, int64_t step)
 {
     bool is_data;
-    if (w->policy == NAN_STOP || w->in_a_row == MOST_IN_A_ROW)
+    bool lost = w->cli->state->device_failed;
+    if (w->policy == NAN_STOP || w->in_a_row == MOST_IN_A_ROW || lost)
         return false;
     bool tell = w->policy == NAN_SKIP ? w->skipped <= SKIPPED_NAMED : !w->warned;
     w->warned = true;

@@ -133,6 +133,12 @@ static json_t *row_json(const KernelRow *r)
     return o;
 }
 
+/* 0 where the peak is not known. */
+static double percent_of_peak(const Bench *b, double gflops)
+{
+    return b->peak_gflops > 0 ? 100 * gflops / b->peak_gflops : 0;
+}
+
 static void print_json(const Bench *b)
 {
     double gflops = rate(total_flops(b), b->step.median);
@@ -142,7 +148,7 @@ static void print_json(const Bench *b)
     json_t *o = json_pack(
         "{s:f,s:f,s:f,s:I,s:f,s:f,s:f,s:i,s:o,s:o,s:f}", "seconds_per_step", b->step.median,
         "seconds_per_step_low", b->step.low, "seconds_per_step_high", b->step.high, "steps",
-        (json_int_t)b->times.n, "gflops", gflops, "percent_of_peak", 100 * gflops / b->peak_gflops,
+        (json_int_t)b->times.n, "gflops", gflops, "percent_of_peak", percent_of_peak(b, gflops),
         "peak_gflops", b->peak_gflops, "threads", threads_count(b->m.running.machine.threads),
         "kernels", kernels, "outside_kernels", time_json(&b->outside), "rest_seconds", b->rest);
     if (b->predicted_seconds > 0)
@@ -154,11 +160,12 @@ static void print_summary(const Bench *b)
 {
     double gflops = rate(total_flops(b), b->step.median);
     int threads = threads_count(b->m.running.machine.threads);
-    printf("%.3f ms/step (%.3f to %.3f), %.1f GFLOP/s, %.1f%% of the measured peak (%.1f GFLOP/s, "
-           "%d thread%s)\n"
-           "medians of %lld steps, and what the middle half of them lies between\n\n",
-           1e3 * b->step.median, 1e3 * b->step.low, 1e3 * b->step.high, gflops,
-           100 * gflops / b->peak_gflops, b->peak_gflops, threads, threads == 1 ? "" : "s",
+    printf("%.3f ms/step (%.3f to %.3f), %.1f GFLOP/s", 1e3 * b->step.median, 1e3 * b->step.low,
+           1e3 * b->step.high, gflops);
+    if (b->peak_gflops > 0)
+        printf(", %.1f%% of the measured peak (%.1f GFLOP/s, %d thread%s)",
+               percent_of_peak(b, gflops), b->peak_gflops, threads, threads == 1 ? "" : "s");
+    printf("\nmedians of %lld steps, and what the middle half of them lies between\n\n",
            (long long)b->times.n);
     if (b->predicted_seconds > 0)
         printf("%.3f ms predicted by the measured costs of its kernels: %+.1f%%\n\n",
@@ -180,18 +187,19 @@ static void print_table(const Bench *b)
         const KernelRow *r = &b->rows[i];
         double g = rate(r->flops, r->time.median);
         print_time(b, r->label, pool_printf(b->cli->pool, "%lld", (long long)r->calls), &r->time);
-        printf(" %9.1f %6.1f%% %8.1f\n", g, 100 * g / b->peak_gflops,
-               rate(r->bytes, r->time.median));
+        printf(" %9.1f %6.1f%% %8.1f\n", g, percent_of_peak(b, g), rate(r->bytes, r->time.median));
     }
     print_time(b, "outside kernels", "", &b->outside);
     printf("\n%-44s %6s %10.4f %10s %10s %5.1f%%\n", "rest: the median step less these medians", "",
            1e3 * b->rest, "", "", 100 * b->rest / b->step.median);
 }
 
-/* All threads at the peak of one core, measured in this run. */
+/* All threads at the peak of one core, measured in this run; of a device it is not known. */
 static bool measure_peak(Bench *b)
 {
     const char *error = NULL;
+    if (b->m.running.machine.cuda)
+        return true;
     double one =
         codegen_measure_peak_gflops(b->cli->pool, target_find(b->cli->build.march), &error);
     if (one <= 0)
@@ -216,10 +224,10 @@ ExitCode verb_bench(Cli *cli)
     if (program.report.cost && program.report.cost->in_seconds)
         b.predicted_seconds = program.report.step_cost;
     if (!measurement_open(cli, &program, &b.m))
-        return EXIT_USER;
-    b.times = measurement_run(&b.m, cli->run.steps);
-    time_rows(&b);
-    bool ok = measure_peak(&b);
+        return machine_failure(cli);
+    bool ok = measurement_run(&b.m, cli->run.steps, &b.times) && measure_peak(&b);
+    if (ok)
+        time_rows(&b);
     if (ok && cli->output.json)
         print_json(&b);
     else if (ok)

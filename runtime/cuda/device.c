@@ -96,6 +96,8 @@ void cuda_device_close(CudaDevice *d)
 {
     if (!d)
         return;
+    if (d->stream)
+        d->cu->stream_wait(d->stream);
     if (d->arena)
         d->cu->release(d->arena);
     if (d->stream)
@@ -208,6 +210,7 @@ void cuda_step_unload(CudaStep *s)
     if (!s)
         return;
     const CudaDriver *cu = s->device->cu;
+    cu->stream_wait(s->device->stream); /* a failed step may have left launches in line */
     if (s->graph)
         cu->graph_executable_destroy(s->graph);
     for (int k = 0; k < s->n; k++)
@@ -233,6 +236,10 @@ static void launch(ScrimpContext *ctx, int32_t call, ScrimpKernel *kernel, char 
         return;
     double start = p ? now() : 0;
     s->failed_call = call;
+    if (n_tasks <= 0 || n_tasks > INT32_MAX) {
+        s->error = CUDA_INVALID_VALUE; /* a grid has at most 2^31 - 1 blocks */
+        return;
+    }
     s->error = s->device->cu->launch(s->function[k], (uint32_t)n_tasks, 1, 1, s->threads[k], 1, 1,
                                      0, s->device->stream, &u.parameter, NULL);
     if (!p || s->error != CUDA_OK || call >= p->n)

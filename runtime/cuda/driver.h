@@ -14,6 +14,7 @@ typedef uint64_t CudaAddress; /* CUdeviceptr */
 
 enum {
     CUDA_OK = 0,
+    CUDA_INVALID_VALUE = 1,
     CUDA_OUT_OF_MEMORY = 2,
     CUDA_ATTRIBUTE_MAJOR = 75, /* of the compute capability */
     CUDA_ATTRIBUTE_MINOR = 76,

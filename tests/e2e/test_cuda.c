@@ -111,8 +111,26 @@ static void test_dumps(void)
                 SIMULATED "$SCRIMP dump --stage=asm --device cuda $EXAMPLES/mlp.scrimp -D N=20");
 }
 
+/* A step that fails half way is no step: the newest save stays as it is. */
+static void test_failed_launch(void)
+{
+    expect_ok(SIMULATED TRAIN "--steps 2 --device cuda --out $TMP/half");
+    expect_run(1, "launching call 27",
+               SIMULATED "SCRIMP_SIM_FAIL=28 " TRAIN
+                         "--steps 6 --device cuda --resume --out $TMP/half");
+    expect_ok(SIMULATED TRAIN "--steps 2 --device cuda --out $TMP/whole");
+    expect_ok("cmp $TMP/half/model.safetensors $TMP/whole/model.safetensors");
+    expect_run(1, "launching call 4",
+               SIMULATED
+               "SCRIMP_SIM_FAIL=5 $SCRIMP bench $EXAMPLES/mlp.scrimp --steps 1 --device cuda");
+}
+
 static void test_errors(void)
 {
+    expect_run(1, "--cost profile measures kernels of the CPU",
+               SIMULATED "$SCRIMP verify $EXAMPLES/mlp.scrimp --cost profile --device cuda");
+    expect_run(1, "the device here is sm_90", SIMULATED TRAIN "--steps 1 --device sm_75");
+    expect_ok(SIMULATED TRAIN "--steps 1 --device cuda --no-cache");
     expect_run(1, "there is no such device", TRAIN "--steps 1 --device tpu");
     expect_run(3, "--budget 1000000, or a smaller batch",
                SIMULATED "SCRIMP_SIM_BYTES=1000000 " TRAIN "--steps 1 --device cuda");
@@ -135,6 +153,7 @@ int main(void)
     test_resume();
     test_verify();
     test_dumps();
+    test_failed_launch();
     test_errors();
     return e2e_end();
 }

@@ -4,7 +4,7 @@ DEVICE void embedding(const Args a)
 {
     const i64 at = (i64)blockIdx.x * THREADS + threadIdx.x;
     i64 id;
-    if (at >= IDS * WIDTH)
+    if (at >= (i64)IDS * WIDTH)
         return;
     id = (i64)BUF(const ID, 0)[at / WIDTH];
     id = id < 0 ? 0 : id >= ROWS ? ROWS - 1 : id;

@@ -8,7 +8,7 @@
  *         x[line_start(line) + k * INNER]
  *
  * and may join sums. */
-#define LINES   (OUTER * INNER)
+#define LINES   ((i64)OUTER * INNER)
 #define THREADS (BLOCK_LINES * PARTIALS)
 #if INNER == 1
 #define LINES_AT_ONCE   BLOCK_LINES

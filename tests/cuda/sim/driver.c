@@ -3,6 +3,7 @@
  * somebody waits for the stream, and not before, so that a missing wait shows.  Allocations hold
  * NaNs and end at an unreadable page.
  *
+ * SCRIMP_SIM_FAIL: the number of the launch that fails, counted from 1, as all that follow do.
  * SCRIMP_SIM_ORDER: forward (the default), reverse, or a number, from which the order of threads
  * and blocks is drawn.  SCRIMP_SIM_BYTES: the device's memory. */
 #include "runtime/cuda/driver.h"
@@ -249,6 +250,10 @@ EXPORT int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz,
                           void **parameters, void **extra)
 {
     (void)extra;
+    static unsigned long launches;
+    const char *fails = getenv("SCRIMP_SIM_FAIL");
+    if (fails && ++launches >= strtoul(fails, NULL, 10))
+        return LAUNCH_FAILED;
     const Function *f = function;
     int ok = gx > 0 && gx <= 0x7fffffffu && gy == 1 && gz == 1 && by == 1 && bz == 1 && bx > 0 &&
              (int)bx <= f->threads && bx <= FIBERS_MOST && shared == 0;

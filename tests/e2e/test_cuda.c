@@ -51,6 +51,8 @@ static const struct {
      "--data $TMP/t.bin",
      true},
     {"transformer.scrimp -D N=2 -D S=7 -D T=6 -D V=60 -D C=16 -D heads=2 -D layers=1", true},
+    {"nascell.scrimp -D cell=nasnet -D N=1 -D C=4 -D layers=3 -D size=8", true},
+    {"unet.scrimp -D width=2 -D size=188", true},
 };
 
 /* Numbers below 300, of 16 bits. */

@@ -82,8 +82,9 @@ static void write_each(StrBuf *out, const char *symbol, const void *desc)
                     "    const float *x = BUF(const float, 0) + image * ((i64)IN_H * ROW_STEP) + "
                     "at % CHANNELS;\n"
                     "    if (image < IMAGES)\n");
-    strbuf_printf(out, "        BUF(float, 1)[at] = %s(x, row %% OUT_H, pixel %% OUT_W);\n}\n",
-                  sum);
+    strbuf_printf(
+        out, "        BUF(float, 1)[at] = %s(x, (int)(row %% OUT_H), (int)(pixel %% OUT_W));\n}\n",
+        sum);
 }
 
 void cuda_resample(Lowering *l, const Node *n)

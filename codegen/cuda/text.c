@@ -91,7 +91,7 @@ void text_floats(StrBuf *out, const char *name, const float *x, int64_t n)
 
 void text_integers(StrBuf *out, const char *name, const int64_t *x, int64_t n)
 {
-    strbuf_printf(out, "TABLE i64 %s[] = {", name);
+    strbuf_printf(out, "TABLE int %s[] = {", name);
     for (int64_t i = 0; i < n; i++) {
         put_column(out, i);
         strbuf_printf(out, "%lld,", (long long)x[i]);

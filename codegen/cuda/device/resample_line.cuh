@@ -8,18 +8,19 @@ DEVICE void resample_line(const Args a)
 {
     SHARED float line[SPAN][TILE_CHANNELS];
     const i64 tiles = (CHANNELS + TILE_CHANNELS - 1) / TILE_CHANNELS;
-    const i64 pixel = (i64)blockIdx.x / tiles, ow = pixel % OUT_W, row = pixel / OUT_W;
+    const i64 pixel = (i64)blockIdx.x / tiles, row = pixel / OUT_W;
+    const int oh = (int)(row % OUT_H), ow = (int)(pixel % OUT_W);
     const int c = threadIdx.x % TILE_CHANNELS, slot = threadIdx.x / TILE_CHANNELS;
     const i64 channel = (i64)blockIdx.x % tiles * TILE_CHANNELS + c;
-    const i64 begin = column_end[ow], end = column_end[ow + 1];
+    const int begin = column_end[ow], end = column_end[ow + 1];
     const float *x = BUF(const float, 0) + row / OUT_H * ((i64)IN_H * ROW_STEP) + channel;
     float sum = 0.0f, part = 0.0f;
-    for (i64 from = begin; from < end; from += SPAN) {
-        const i64 to = from + SPAN < end ? from + SPAN : end;
-        for (i64 k = from + slot; k < to && channel < CHANNELS; k += SLOTS)
-            line[k - from][c] = sum_rows(x + (column_shift[ow] + k) * CHANNELS, row % OUT_H);
+    for (int from = begin; from < end; from += SPAN) {
+        const int to = from + SPAN < end ? from + SPAN : end;
+        for (int k = from + slot; k < to && channel < CHANNELS; k += SLOTS)
+            line[k - from][c] = sum_rows(x + (i64)(column_shift[ow] + k) * CHANNELS, oh);
         __syncthreads();
-        for (i64 k = from; k < to && slot == 0; k++) {
+        for (int k = from; k < to && slot == 0; k++) {
             part = fmaf(column_weight[k], line[k - from][c], part);
             if (COLUMN_BLOCK && ((k + 1 - begin) % BLOCK == 0 || k + 1 == end)) {
                 sum = sum + part;

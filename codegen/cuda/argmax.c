@@ -10,7 +10,7 @@ static void write_argmax(StrBuf *out, const char *symbol, const void *desc)
     text_lines(out, *(const AxisShape *)desc);
     text_include(out, "best");
     text_include(out, "argmax");
-    strbuf_printf(out, "\nKERNEL(%s, %d)\n{\n    argmax(a);\n}\n", symbol, LINE_THREADS);
+    text_kernel(out, symbol, LINE_THREADS, "argmax");
 }
 
 void cuda_argmax(Lowering *l, const Node *n)

@@ -15,7 +15,7 @@ static void write_text(StrBuf *out, const char *symbol, const ChecksumDesc *d, c
     text_define(out, "PARTIAL_BYTES", d->partial_bytes);
     strbuf_printf(out, "#define FACTOR 0x%llxULL\n", (unsigned long long)CHECKSUM_FACTOR);
     text_include(out, "checksum");
-    strbuf_printf(out, "\nKERNEL(%s, %d)\n{\n    %s(a);\n}\n", symbol, THREADS, body);
+    text_kernel(out, symbol, THREADS, body);
 }
 
 static void write_chunk(StrBuf *out, const char *symbol, const void *desc)

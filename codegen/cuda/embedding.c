@@ -28,7 +28,7 @@ static void begin(StrBuf *out, const EmbeddingDesc *d)
 static void end(StrBuf *out, const char *symbol, const char *body)
 {
     text_include(out, body);
-    strbuf_printf(out, "\nKERNEL(%s, %d)\n{\n    %s(a);\n}\n", symbol, THREADS, body);
+    text_kernel(out, symbol, THREADS, body);
 }
 
 static void write_embedding(StrBuf *out, const char *symbol, const void *desc)

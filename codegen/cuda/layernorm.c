@@ -23,7 +23,7 @@ static void write_rows(StrBuf *out, const char *symbol, const LayernormDesc *d, 
     text_define_float(out, "EPS", d->eps);
     text_lines(out, (AxisShape){d->rows, d->length, 1});
     text_include(out, body);
-    strbuf_printf(out, "\nKERNEL(%s, %d)\n{\n    %s(a);\n}\n", symbol, LINE_THREADS, body);
+    text_kernel(out, symbol, LINE_THREADS, body);
 }
 
 static void write_layernorm(StrBuf *out, const char *symbol, const void *desc)
@@ -79,7 +79,7 @@ static void write_columns(StrBuf *out, const char *symbol, const SumsDesc *d, in
     text_define(out, "CHUNKS", d->chunks);
     text_define(out, "PARTIAL_FLOATS", d->partial_bytes / 4);
     text_include(out, "layernorm_sums");
-    strbuf_printf(out, "\nKERNEL(%s, %d)\n{\n    %s(a);\n}\n", symbol, SUMS_THREADS, body);
+    text_kernel(out, symbol, SUMS_THREADS, body);
 }
 
 static void write_sums(StrBuf *out, const char *symbol, const void *desc)

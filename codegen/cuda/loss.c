@@ -46,7 +46,7 @@ static void begin(StrBuf *out, const LossDesc *d, int n_args, int weight_buf, in
 static void kernel(StrBuf *out, const char *symbol, const char *body, int threads)
 {
     text_include(out, body);
-    strbuf_printf(out, "\nKERNEL(%s, %d)\n{\n    %s(a);\n}\n", symbol, threads, body);
+    text_kernel(out, symbol, threads, body);
 }
 
 /* As many lines at a time as a chunk has. */

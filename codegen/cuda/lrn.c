@@ -50,7 +50,7 @@ static void write_kernel(StrBuf *out, const char *symbol, const LrnDesc *d, int 
     strbuf_printf(out, "#define POWER(s) (%s)\n", power_of(d->beta));
     text_include(out, "lrn");
     text_include(out, body);
-    strbuf_printf(out, "\nKERNEL(%s, %d)\n{\n    %s(a);\n}\n", symbol, THREADS, body);
+    text_kernel(out, symbol, THREADS, body);
 }
 
 static void write_forward(StrBuf *out, const char *symbol, const void *desc)

@@ -41,8 +41,7 @@ static void write_rows(StrBuf *out, const char *symbol, const void *desc)
     text_define(out, "PITCH_0", d->pitch[0]);
     text_define(out, "PITCH_1", d->pitch[1]);
     text_include(out, "moments_rows");
-    strbuf_printf(out, "\nKERNEL(%s, %d)\n{\n    moments_rows(a);\n}\n", symbol,
-                  WAYS * columns_of(d));
+    text_kernel(out, symbol, WAYS * columns_of(d), "moments_rows");
 }
 
 static void write_planes(StrBuf *out, const char *symbol, const void *desc)
@@ -50,7 +49,7 @@ static void write_planes(StrBuf *out, const char *symbol, const void *desc)
     const MomentsDesc *d = desc;
     begin(out, d, moments_images(d) == 1 ? 2 : 5);
     text_include(out, "moments_planes");
-    strbuf_printf(out, "\nKERNEL(%s, %d)\n{\n    moments_planes(a);\n}\n", symbol, PARTIALS);
+    text_kernel(out, symbol, PARTIALS, "moments_planes");
 }
 
 static void write_join(StrBuf *out, const char *symbol, const void *desc)
@@ -62,7 +61,7 @@ static void write_join(StrBuf *out, const char *symbol, const void *desc)
     text_define_float(out, "EPS", d->eps);
     text_define_float(out, "SHARE", 1 / ((double)d->outer * (double)d->inner));
     text_include(out, body);
-    strbuf_printf(out, "\nKERNEL(%s, %d)\n{\n    %s(a);\n}\n", symbol, JOIN_THREADS, body);
+    text_kernel(out, symbol, JOIN_THREADS, body);
 }
 
 static CallDraft first_call(const Lowering *l, const Node *n, const MomentsDesc *d,

@@ -47,7 +47,7 @@ static void begin(StrBuf *out, const PoolDesc *d, int n_args)
 static void write_kernel(StrBuf *out, const char *symbol, const char *body)
 {
     text_include(out, body);
-    strbuf_printf(out, "\nKERNEL(%s, %d)\n{\n    %s(a);\n}\n", symbol, THREADS, body);
+    text_kernel(out, symbol, THREADS, body);
 }
 
 static void write_maxpool(StrBuf *out, const char *symbol, const void *desc)

@@ -18,7 +18,7 @@ static void write_relu_mask(StrBuf *out, const char *symbol, const void *desc)
     text_define(out, "ROW", d->row ? d->row : d->elements);
     text_define(out, "PITCH", d->row ? d->pitch : d->elements);
     text_include(out, "relu_mask");
-    strbuf_printf(out, "\nKERNEL(%s, %d)\n{\n    relu_mask(a);\n}\n", symbol, THREADS);
+    text_kernel(out, symbol, THREADS, "relu_mask");
 }
 
 void cuda_relu_mask(Lowering *l, const Node *n)

@@ -13,7 +13,7 @@ static void write_softmax(StrBuf *out, const char *symbol, const void *desc)
     text_define(out, "IS_LOG", d->log);
     text_lines(out, (AxisShape){d->outer, d->length, d->inner});
     text_include(out, body);
-    strbuf_printf(out, "\nKERNEL(%s, %d)\n{\n    %s(a);\n}\n", symbol, LINE_THREADS, body);
+    text_kernel(out, symbol, LINE_THREADS, body);
 }
 
 void cuda_softmax(Lowering *l, const Node *n)

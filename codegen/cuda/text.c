@@ -13,24 +13,20 @@ DeviceTexts device_texts_all(void)
                          (int)(sizeof device_texts / sizeof *device_texts)};
 }
 
-static const char *find_text(const char *name)
+static bool has_text(const char *name)
 {
     size_t length = strlen(name);
-    for (size_t i = 0; i < sizeof device_texts / sizeof *device_texts; i++)
+    for (size_t i = 0; i < sizeof device_names / sizeof *device_names; i++)
         if (strncmp(device_names[i], name, length) == 0 &&
             strcmp(device_names[i] + length, ".cuh") == 0)
-            return device_texts[i];
-    BUG("no text %s", name);
-}
-
-const char *device_text(const char *name)
-{
-    return find_text(name);
+            return true;
+    return false;
 }
 
 void text_include(StrBuf *out, const char *name)
 {
-    find_text(name);
+    if (!has_text(name))
+        BUG("no text %s", name);
     strbuf_printf(out, "#include \"%s.cuh\"\n", name);
 }
 
@@ -47,6 +43,11 @@ void text_begin(StrBuf *out, int n_args, const char *const *parts)
     text_define(out, "N_ARGS", n_args ? n_args : 1);
     for (; *parts; parts++)
         text_include(out, *parts);
+}
+
+void text_kernel(StrBuf *out, const char *symbol, int threads, const char *body)
+{
+    strbuf_printf(out, "\nKERNEL(%s, %d)\n{\n    %s(a);\n}\n", symbol, threads, body);
 }
 
 void text_define(StrBuf *out, const char *name, int64_t value)

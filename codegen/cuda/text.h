@@ -11,9 +11,7 @@ typedef struct DeviceTexts {
     int n;
 } DeviceTexts;
 DeviceTexts device_texts_all(void);
-/* One of them, by its name without .cuh; a bug when there is none. */
-const char *device_text(const char *name);
-/* #include "NAME.cuh" */
+/* #include "NAME.cuh"; a bug when there is no such file. */
 void text_include(StrBuf *out, const char *name);
 
 /* Adds a call whose kernel is text(desc); threads: of a block, of which it has n_tasks. */
@@ -21,6 +19,8 @@ void cuda_call(Lowering *l, CallDraft *call, KernelText *text, int threads);
 /* What a kernel begins with: its number of arguments, then the fixed parts it names, ended by NULL.
  */
 void text_begin(StrBuf *out, int n_args, const char *const *parts);
+/* The kernel `symbol`: a call of a function of its fixed parts, `body`. */
+void text_kernel(StrBuf *out, const char *symbol, int threads, const char *body);
 /* A float as a literal of exactly these bits. */
 void text_float(StrBuf *out, double value);
 /* "#define NAME value" */

@@ -31,6 +31,14 @@ struct ScrimpContext {
 /* The generated step: calls ctx->run for every kernel of the plan, in order. */
 typedef void ScrimpStep(ScrimpContext *ctx);
 
+/* A kernel that a step names by number: what a device loads, an image with one function of this
+ * name, whose one parameter is the table that ScrimpContext.run gets. */
+typedef struct ScrimpDeviceKernel {
+    const char *symbol;
+    const void *image;
+    int threads; /* of a block; a task is a block */
+} ScrimpDeviceKernel;
+
 #define SCRIMP_STEP_SYMBOL "scrimp_step"
 
 #endif

@@ -19,20 +19,13 @@ typedef struct CodegenOptions {
     void *user;
 } CodegenOptions;
 
-/* A kernel that is no part of the step's shared object: what a device loads. */
-typedef struct StepKernel {
-    const char *symbol;
-    const void *image;
-    int threads; /* of a task */
-} StepKernel;
-
 /* A loaded step.  calls: what scrimp_step runs, in order (for profiles). */
 typedef struct Step {
     ScrimpStep *run;
     Image image;
     const char *key; /* content key: equal keys run equal code at equal offsets */
     int n_calls, n_kernels, n_compiled; /* compiled: kernels that were not in the cache */
-    const StepKernel *kernel;           /* NULL: all are linked */
+    const ScrimpDeviceKernel *kernel;   /* NULL: all are linked */
     const Call *calls;
     const char *const *call_key; /* by call: the identity of its kernel (CallList) */
     double compile_seconds;

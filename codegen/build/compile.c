@@ -275,10 +275,10 @@ static bool cached_images(Build *b, const char **error)
 static void set_kernels(const Build *b, Step *step)
 {
     const StepProgram *p = b->program;
-    StepKernel *kernel = POOL_ARRAY(p->pool, (size_t)p->n_kernels + 1, StepKernel);
+    ScrimpDeviceKernel *kernel = POOL_ARRAY(p->pool, (size_t)p->n_kernels + 1, ScrimpDeviceKernel);
     for (int k = 0; k < p->n_kernels; k++)
-        kernel[k] =
-            (StepKernel){step_kernel_symbol(p, k), b->image[k], p->calls[p->first_call[k]].threads};
+        kernel[k] = (ScrimpDeviceKernel){step_kernel_symbol(p, k), b->image[k],
+                                         p->calls[p->first_call[k]].threads};
     step->kernel = p->backend->linked ? NULL : kernel;
 }
 

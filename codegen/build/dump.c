@@ -82,7 +82,7 @@ static bool print_assembly(const StepProgram *p, const CodegenOptions *o, FILE *
 
 static void print_text(const StepProgram *p, FILE *out)
 {
-    fputs(p->backend->text(p->pool, p, -1), out);
+    fputs(p->backend->included(p->pool, p), out);
     for (int k = 0; k < p->n_kernels; k++) {
         Pool *pool = pool_new_child(p->pool);
         fprintf(out, "/* kernel %d: %s */\n%s\n", k, p->calls[p->first_call[k]].label,

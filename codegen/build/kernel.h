@@ -99,7 +99,7 @@ typedef struct Backend {
     LowerRule *const *rules; /* by operation; a column of ops.def */
     /* Whether there is code for a node that has some on the CPU (codegen/build/supports.h); NULL:
      * always. */
-    bool (*has_code)(const Graph *g, const Node *n);
+    bool (*has_code)(const Node *n);
     /* Gives the call of an element-wise program (codegen/forms/point.h) its code and its tasks. */
     void (*point)(CallDraft *call, const struct PointProgram *p);
     /* --- code of a step --- */
@@ -108,9 +108,10 @@ typedef struct Backend {
     const char *(*compiler)(Pool *pool, const char *arch, const char **error);
     /* Compiles a kernel into a file.  Runs in a child process; false and a message on failure. */
     bool (*compile)(const StepProgram *p, int kernel, const char *path, char *message, size_t size);
-    /* What it compiles, for people; kernel -1: what kernels include, as far as `p` needs it.  NULL:
-     * nothing that is a text. */
+    /* What it compiles, for people, and what the step's kernels include; NULL: nothing that is a
+     * text. */
     const char *(*text)(Pool *pool, const StepProgram *p, int kernel);
+    const char *(*included)(Pool *pool, const StepProgram *p);
     const char *object; /* what kernels are called in the cache: "o" */
     bool linked; /* kernels are part of the step's shared object, which calls them; else they are
                     loaded beside it, and the step names them by number */

@@ -168,7 +168,7 @@ const char *codegen_unsupported_by(Pool *pool, const Backend *backend, const Gra
     const char *missing = codegen_unsupported(pool, g);
     for (size_t i = 0; i < g->order.len && !missing && backend->has_code; i++) {
         const Node *n = graph_node(g, g->order.data[i]);
-        if (!backend->has_code(g, n))
+        if (!backend->has_code(n))
             missing =
                 pool_printf(pool, "--device %s has no code for %s yet (%s, line %u)", backend->name,
                             op_name(n->op), graph_value(g, n->out[0])->name, n->loc.line);

@@ -28,16 +28,26 @@ void cuda_missing(Lowering *l, const Node *node)
     BUG("there is no CUDA code for %s", op_name(node->op));
 }
 
-static bool has_code(const Graph *g, const Node *n)
+static bool has_code(const Node *n)
 {
-    (void)g;
     for (size_t i = 0; n->body && i < n->body->order.len; i++)
-        if (!has_code(n->body, graph_node(n->body, n->body->order.data[i])))
+        if (!has_code(graph_node(n->body, n->body->order.data[i])))
             return false;
     return rules[n->op] != cuda_missing;
 }
 
-static const char *text_of(Pool *pool, const StepProgram *p, int kernel);
+static const char *text_of(Pool *pool, const StepProgram *p, int kernel)
+{
+    const Call *call = &p->calls[p->first_call[kernel]];
+    StrBuf text = strbuf_new(pool);
+    call->text(&text, step_kernel_symbol(p, kernel), call->desc);
+    return text.text;
+}
+
+static bool names(const StrBuf *text, const char *file)
+{
+    return text->text && strstr(text->text, pool_printf(text->pool, "\"%s\"", file));
+}
 
 /* The fixed parts that kernels of the step include. */
 static const char *included(Pool *pool, const StepProgram *p)
@@ -46,20 +56,13 @@ static const char *included(Pool *pool, const StepProgram *p)
     StrBuf all = strbuf_new(pool), out = strbuf_new(pool);
     for (int k = 0; k < p->n_kernels; k++)
         strbuf_put(&all, text_of(pool, p, k));
+    for (int i = 0; i < fixed.n; i++) /* which may include others */
+        if (names(&all, fixed.name[i]))
+            strbuf_put(&all, fixed.text[i]);
     for (int i = 0; i < fixed.n; i++)
-        if (p->n_kernels && strstr(all.text, pool_printf(pool, "\"%s\"", fixed.name[i])))
+        if (names(&all, fixed.name[i]))
             strbuf_printf(&out, "/* %s */\n%s\n", fixed.name[i], fixed.text[i]);
     return out.text ? out.text : "";
-}
-
-static const char *text_of(Pool *pool, const StepProgram *p, int kernel)
-{
-    if (kernel < 0)
-        return included(pool, p);
-    const Call *call = &p->calls[p->first_call[kernel]];
-    StrBuf text = strbuf_new(pool);
-    call->text(&text, step_kernel_symbol(p, kernel), call->desc);
-    return text.text;
 }
 
 static bool compile(const StepProgram *p, int kernel, const char *path, char *message, size_t size)
@@ -83,4 +86,5 @@ const Backend cuda_backend = {.name = "cuda",
                               .compiler = nvrtc_compiler,
                               .compile = compile,
                               .text = text_of,
+                              .included = included,
                               .object = "cubin"};

@@ -10,22 +10,20 @@ enum { TILE = 64, THREADS = 256 }; /* as device/tile.cuh has them */
 
 KERNEL_DESC_BEGIN
 typedef struct ProductDesc {
-    int64_t m, n, k, a_row, a_k, b_k, b_n;
-    int64_t batch[TYPE_MAX_RANK], a_batch[TYPE_MAX_RANK], b_batch[TYPE_MAX_RANK];
-    int n_batch, n_args;
-    int a_buf, b_buf;
+    Product p;
+    int a_buf, b_buf, n_args, unused;
     Epilogue epilogue;
 } ProductDesc;
 KERNEL_DESC(ProductDesc)
 
 /* Where batch element `batch` of an operand begins. */
-static void write_batch(StrBuf *out, const char *name, const ProductDesc *d, const int64_t *stride)
+static void write_batch(StrBuf *out, const char *name, const Product *p, const int64_t *stride)
 {
     strbuf_printf(out, "DEVICE i64 %s(i64 batch)\n{\n    i64 at = 0;\n    (void)batch;\n", name);
-    for (int i = d->n_batch - 1; i >= 0; i--) {
-        strbuf_printf(out, "    at += batch %% %lld * %lld;\n", (long long)d->batch[i],
+    for (int i = p->n_batch - 1; i >= 0; i--) {
+        strbuf_printf(out, "    at += batch %% %lld * %lld;\n", (long long)p->batch[i],
                       (long long)stride[i]);
-        strbuf_printf(out, "    batch /= %lld;\n", (long long)d->batch[i]);
+        strbuf_printf(out, "    batch /= %lld;\n", (long long)p->batch[i]);
     }
     strbuf_put(out, "    return at;\n}\n");
 }
@@ -33,19 +31,20 @@ static void write_batch(StrBuf *out, const char *name, const ProductDesc *d, con
 static void write_product(StrBuf *out, const char *symbol, const void *desc)
 {
     const ProductDesc *d = desc;
+    const Product *p = &d->p;
     text_begin(out, d->n_args, (const char *const[]){"common", "math", "random", NULL});
-    text_define(out, "M", d->m);
-    text_define(out, "N", d->n);
-    text_define(out, "K", d->k);
-    text_define(out, "K_BLOCK", d->k ? product_k_block(d->k) : 1);
-    text_define(out, "A_ROW", d->a_row);
-    text_define(out, "A_K", d->a_k);
-    text_define(out, "B_K", d->b_k);
-    text_define(out, "B_N", d->b_n);
+    text_define(out, "M", p->m);
+    text_define(out, "N", p->n);
+    text_define(out, "K", p->k);
+    text_define(out, "K_BLOCK", p->k ? product_k_block(p->k) : 1);
+    text_define(out, "A_ROW", p->a_row);
+    text_define(out, "A_K", p->a_k);
+    text_define(out, "B_K", p->b_k);
+    text_define(out, "B_N", p->b_n);
     text_define(out, "A_BUF", d->a_buf);
     text_define(out, "B_BUF", d->b_buf);
-    write_batch(out, "a_batch", d, d->a_batch);
-    write_batch(out, "b_batch", d, d->b_batch);
+    write_batch(out, "a_batch", p, p->a_batch);
+    write_batch(out, "b_batch", p, p->b_batch);
     cuda_epilogue(out, &d->epilogue, 0);
     text_include(out, "tile");
     text_include(out, "product");
@@ -55,21 +54,10 @@ static void write_product(StrBuf *out, const char *symbol, const void *desc)
 void cuda_product(const MatrixNode *m, const Product *p, const char *what)
 {
     ProductDesc *d = POOL_NEW(m->l->pool, ProductDesc);
-    *d = (ProductDesc){.m = p->m,
-                       .n = p->n,
-                       .k = p->k,
-                       .a_row = p->a_row,
-                       .a_k = p->a_k,
-                       .b_k = p->b_k,
-                       .b_n = p->b_n,
-                       .n_batch = p->n_batch};
+    *d = (ProductDesc){.p = *p};
     double batches = 1;
-    for (int i = 0; i < p->n_batch; i++) {
-        d->batch[i] = p->batch[i];
-        d->a_batch[i] = p->a_batch[i];
-        d->b_batch[i] = p->b_batch[i];
+    for (int i = 0; i < p->n_batch; i++)
         batches *= (double)p->batch[i];
-    }
     CallDraft call = matrix_call(m);
     d->a_buf = matrix_add_operand(m, &call, 0);
     d->b_buf = matrix_add_operand(m, &call, 1);

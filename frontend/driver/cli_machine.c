@@ -43,11 +43,10 @@ bool cli_device_arch(Cli *cli, const char **arch)
     if (cli_backend(cli) == &cpu_backend)
         return true;
     if (!cli->state->device_arch) {
-        CudaDevice *d = cuda_device_open(&err);
-        if (!d)
+        char here[16];
+        if (!cuda_arch_here(here, sizeof here, &err))
             return no_device(cli, &err);
-        cli->state->device_arch = pool_strdup(cli->pool, cuda_device_arch(d));
-        cuda_device_close(d);
+        cli->state->device_arch = pool_strdup(cli->pool, here);
     }
     *arch = cli->state->device_arch;
     if (!is_arch(cli->build.device) || strcmp(cli->build.device, *arch) == 0)

@@ -78,13 +78,8 @@ static bool device_error(const Session *s, const RtError *err)
 static bool load_on_device(Session *s)
 {
     RtError err;
-    int n = s->step->n_kernels;
-    CudaKernel *kernel = POOL_ARRAY(s->cli->pool, (size_t)n + 1, CudaKernel);
-    for (int k = 0; k < n; k++) {
-        const StepKernel *from = &s->step->kernel[k];
-        kernel[k] = (CudaKernel){from->symbol, from->image, from->threads};
-    }
-    s->cuda = cuda_step_load(s->machine->cuda, s->step->run, kernel, n, &err);
+    s->cuda =
+        cuda_step_load(s->machine->cuda, s->step->run, s->step->kernel, s->step->n_kernels, &err);
     return s->cuda || device_error(s, &err);
 }
 

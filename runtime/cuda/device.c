@@ -65,7 +65,8 @@ static bool describe(CudaDevice *d, RtError *err)
     return true;
 }
 
-static bool open_device(CudaDevice *d, RtError *err)
+/* Device 0, without a context on it. */
+static bool find_device(CudaDevice *d, RtError *err)
 {
     int n = 0;
     if (!check(d, d->cu->init(0), "the driver does not start", err) ||
@@ -73,10 +74,23 @@ static bool open_device(CudaDevice *d, RtError *err)
         return false;
     if (n == 0)
         return rt_error(err, "the CUDA driver knows no device (CUDA_VISIBLE_DEVICES may hide it)");
-    return check(d, d->cu->device(&d->ordinal, 0), "device 0", err) && describe(d, err) &&
+    return check(d, d->cu->device(&d->ordinal, 0), "device 0", err) && describe(d, err);
+}
+
+static bool open_device(CudaDevice *d, RtError *err)
+{
+    return find_device(d, err) &&
            check(d, d->cu->context_retain(&d->context, d->ordinal), "context", err) &&
            check(d, d->cu->context_set(d->context), "context", err) &&
            check(d, d->cu->stream_create(&d->stream, CUDA_STREAM_NON_BLOCKING), "stream", err);
+}
+
+bool cuda_arch_here(char *arch, size_t size, RtError *err)
+{
+    CudaDevice d = {.cu = cuda_driver(err)};
+    bool ok = d.cu && find_device(&d, err);
+    snprintf(arch, size, "%s", d.arch);
+    return ok;
 }
 
 CudaDevice *cuda_device_open(RtError *err)
@@ -173,7 +187,7 @@ bool cuda_wait(CudaDevice *d, RtError *err)
 
 /* --- steps --- */
 
-static bool load_kernel(CudaStep *s, const CudaKernel *kernel, RtError *err)
+static bool load_kernel(CudaStep *s, const ScrimpDeviceKernel *kernel, RtError *err)
 {
     const CudaDevice *d = s->device;
     bool ok =
@@ -186,7 +200,7 @@ static bool load_kernel(CudaStep *s, const CudaKernel *kernel, RtError *err)
         kernel->symbol, err);
 }
 
-CudaStep *cuda_step_load(CudaDevice *d, ScrimpStep *run, const CudaKernel *kernel, int n,
+CudaStep *cuda_step_load(CudaDevice *d, ScrimpStep *run, const ScrimpDeviceKernel *kernel, int n,
                          RtError *err)
 {
     CudaStep *s = rt_alloc(1, sizeof *s, err);

@@ -9,6 +9,9 @@
 
 typedef struct CudaDevice CudaDevice;
 
+/* The compute capability of device 0 as compilers name it: "sm_90".  It makes no context, so that
+ * processes may be forked behind it. */
+bool cuda_arch_here(char *arch, size_t size, RtError *err);
 /* Device 0 of the driver (CUDA_VISIBLE_DEVICES says which that is), with a stream of its own.  NULL
  * with a message where there is no driver or no device. */
 CudaDevice *cuda_device_open(RtError *err);
@@ -26,15 +29,8 @@ bool cuda_write(CudaDevice *d, int64_t offset, const void *from, int64_t bytes, 
 bool cuda_read(CudaDevice *d, int64_t offset, void *to, int64_t bytes, RtError *err);
 bool cuda_wait(CudaDevice *d, RtError *err);
 
-/* A kernel of a step: an image (cubin) with one function, whose one parameter is the table that
- * ScrimpContext.run gets. */
-typedef struct CudaKernel {
-    const char *symbol;
-    const void *image;
-    int threads; /* of a block; a task is a block */
-} CudaKernel;
 typedef struct CudaStep CudaStep;
-CudaStep *cuda_step_load(CudaDevice *d, ScrimpStep *run, const CudaKernel *kernel, int n,
+CudaStep *cuda_step_load(CudaDevice *d, ScrimpStep *run, const ScrimpDeviceKernel *kernel, int n,
                          RtError *err);
 void cuda_step_unload(CudaStep *s); /* NULL is allowed */
 /* Puts a step on the stream: the first time launch by launch, from then on as one graph, captured

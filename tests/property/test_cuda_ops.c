@@ -54,7 +54,7 @@ static bool wanted(OpKind op)
 static bool all_have_code(const Graph *g)
 {
     for (size_t i = 0; i < g->order.len; i++)
-        if (!cuda_backend.has_code(g, graph_node(g, g->order.data[i])))
+        if (!cuda_backend.has_code(graph_node(g, g->order.data[i])))
             return false;
     return true;
 }
@@ -219,11 +219,11 @@ static bool run_with(const Device *d, const Run *r, CudaDevice *device, const ch
                      RtError *err)
 {
     size_t n = r->device.calls.len;
-    CudaKernel *kernel = POOL_ARRAY(d->pool, n + 1, CudaKernel);
+    ScrimpDeviceKernel *kernel = POOL_ARRAY(d->pool, n + 1, ScrimpDeviceKernel);
     for (size_t i = 0; i < n; i++)
-        kernel[i] =
-            (CudaKernel){symbol_of(d->pool, (size_t)r->kernel[i]),
-                         d->kernels.data[r->kernel[i]].image, r->device.calls.data[i].threads};
+        kernel[i] = (ScrimpDeviceKernel){symbol_of(d->pool, (size_t)r->kernel[i]),
+                                         d->kernels.data[r->kernel[i]].image,
+                                         r->device.calls.data[i].threads};
     CudaStep *step = cuda_step_load(device, run_step, kernel, (int)n, err);
     running = r;
     bool ok = step && copy_inputs(r, device, err) && cuda_step_run(step, err) &&

@@ -1,20 +1,9 @@
+#include "block_sum.cuh"
+
 /* The sum modulo 2^64 that `verify` compares: of a chunk of the elements, and of the chunks. */
 typedef unsigned long long u64;
 
-DEVICE u64 checksum_join(u64 mine)
-{
-    SHARED u64 s[THREADS];
-    const int t = threadIdx.x;
-    int half;
-    s[t] = mine;
-    __syncthreads();
-    for (half = THREADS / 2; half > 0; half /= 2) {
-        if (t < half)
-            s[t] = s[t] + s[t + half];
-        __syncthreads();
-    }
-    return s[0];
-}
+BLOCK_SUM(checksum_join, u64)
 
 DEVICE void checksum_chunk(const Args a)
 {

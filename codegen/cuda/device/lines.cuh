@@ -1,3 +1,5 @@
+#include "block_sum.cuh"
+
 /* Lines of [OUTER, LENGTH, INNER].  Where the elements of a line lie side by side, PARTIALS threads
  * share a line, whose sums are those of line.cuh; else every thread has a line of its own, one
  * element after the other.  A block has LINES_AT_ONCE lines, this thread that of LINE_OF_BLOCK; as
@@ -35,20 +37,4 @@ DEVICE i64 line_start(i64 line)
     return line / INNER * LENGTH * INNER + line % INNER;
 }
 
-/* The sum over all threads of a block. */
-DEVICE i64 block_count(i64 mine)
-{
-    SHARED i64 s[THREADS];
-    const int t = threadIdx.x;
-    int half;
-    s[t] = mine;
-    __syncthreads();
-    for (half = THREADS / 2; half > 0; half /= 2) {
-        if (t < half)
-            s[t] = s[t] + s[t + half];
-        __syncthreads();
-    }
-    mine = s[0];
-    __syncthreads();
-    return mine;
-}
+BLOCK_SUM(block_count, i64)

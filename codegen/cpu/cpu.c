@@ -31,11 +31,7 @@ void cpu_matrix(Lowering *l, const Node *node)
     lower_matrix(l, node, matrix_rules);
 }
 
-/* By what the body holds, a matrix kernel with an epilogue or one pass over elements. */
 void cpu_fused(Lowering *l, const Node *node)
 {
-    if (graph_has_matrix(node->body))
-        lower_matrix(l, node, matrix_rules);
-    else
-        lower_point_group(l, node);
+    lower_group(l, node, matrix_rules);
 }

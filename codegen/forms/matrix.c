@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "codegen/forms/matrix.h"
 
+#include "codegen/forms/point.h"
+
 #include "ir/support/bug.h"
 
 const Type *matrix_operand_type(const MatrixNode *m, int i)
@@ -73,4 +75,12 @@ void lower_matrix(Lowering *l, const Node *node, MatrixLower *const rules[OP_COU
         lower_fused(l, node, rules);
     else
         rules[node->op](&(MatrixNode){l, l->graph, node, NULL});
+}
+
+void lower_group(Lowering *l, const Node *node, MatrixLower *const rules[OP_COUNT])
+{
+    if (graph_has_matrix(node->body))
+        lower_matrix(l, node, rules);
+    else
+        lower_point_group(l, node);
 }

@@ -27,5 +27,7 @@ Epilogue matrix_epilogue(const MatrixNode *m, CallDraft *call, int bias);
 typedef void MatrixLower(const MatrixNode *m);
 /* A MATRIX node, or a group whose body has one: its kernel, with the rest as its epilogue. */
 void lower_matrix(Lowering *l, const Node *node, MatrixLower *const rules[OP_COUNT]);
+/* A fused group: by what its body holds, that, or one pass over elements. */
+void lower_group(Lowering *l, const Node *node, MatrixLower *const rules[OP_COUNT]);
 
 #endif

@@ -113,17 +113,8 @@ static void case_causal_mask(OpCase *c)
 /* Some of the axes, all when absent; distinct values, so that reduce_max has no ties. */
 static void reduction(OpCase *c, OpKind op)
 {
-    Type t = op_shape(c, 0, 4);
-    int64_t axes[TYPE_MAX_RANK];
-    int n = 0;
     AttrList attrs = {0};
-    for (int i = 0; i < t.rank; i++)
-        if (op_coin(c))
-            axes[n++] = i;
-    if (n > 0)
-        attrs_ints(&attrs, ATTR_axes, axes, n);
-    if (op_coin(c))
-        attrs_int(&attrs, ATTR_keepdims, 1);
+    Type t = op_reduced(c, 4, &attrs);
     distinct_input(c, t, 0.02);
     op_done(c, op, &attrs);
 }

@@ -31,6 +31,9 @@ extern OpCaseMake *const grad_case_table[OP_COUNT];
 
 /* What generators have in common. */
 
+/* What a reduction reads, over some of its axes, all when absent, with and without keepdims. */
+Type op_reduced(OpCase *c, int most_dims, AttrList *attrs);
+
 /* Sizes of a convolution. */
 typedef struct OpConv {
     AttrList attrs;

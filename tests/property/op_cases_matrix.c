@@ -5,19 +5,25 @@
 
 /* --- reductions --- */
 
-static void op_reduction(OpCase *c, OpKind op)
+Type op_reduced(OpCase *c, int most_dims, AttrList *attrs)
 {
-    Type t = op_shape(c, 0, 5);
+    Type t = op_shape(c, 0, most_dims);
     int64_t axes[TYPE_MAX_RANK];
     int n = 0;
-    AttrList attrs = {0};
     for (int i = 0; i < t.rank; i++)
         if (op_coin(c))
             axes[n++] = i;
     if (n > 0)
-        attrs_ints(&attrs, ATTR_axes, axes, n);
+        attrs_ints(attrs, ATTR_axes, axes, n);
     if (op_coin(c))
-        attrs_int(&attrs, ATTR_keepdims, 1);
+        attrs_int(attrs, ATTR_keepdims, 1);
+    return t;
+}
+
+static void op_reduction(OpCase *c, OpKind op)
+{
+    AttrList attrs = {0};
+    Type t = op_reduced(c, 5, &attrs);
     if (op != OP_mean && op_int(c, 0, 3) == 0)
         op_integers(c, t, DTYPE_I32, -100, 100);
     else

@@ -333,7 +333,7 @@ int main(void)
     CHECK_MSG(ready, "kernels do not compile");
     for (size_t i = 0; ready && check_failures < 20 && i < runs.list.len; i++)
         check_run(&d, &f, &runs.list.data[i], scratch);
-    printf("%zu cases, %zu kernels; no CUDA code yet for:", runs.list.len, d.kernels.len);
+    printf("%zu cases, %zu kernels; without CUDA code:", runs.list.len, d.kernels.len);
     for (int op = 0; op < OP_COUNT; op++)
         if (runs.without_code[op])
             printf(" %s(%d)", op_name((OpKind)op), runs.without_code[op]);

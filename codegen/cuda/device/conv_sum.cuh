@@ -1,25 +1,9 @@
 /* y, or, where TRANSPOSED, the gradient of x: a thread an element.  codegen/forms/convolution.h says
  * in which order an element's sum is made.  BACKWARDS: over the kernel from its last place;
  * SKIP_OUTSIDE: places outside of the source take no part, instead of being zeros. */
-#if TRANSPOSED
-#define SOURCE_HEIGHT   OUT_HEIGHT
-#define SOURCE_WIDTH    OUT_WIDTH
-#define SOURCE_GROUP    GROUP_OUT
-#define SOURCE_AT       y_at
-#define RESULT_HEIGHT   HEIGHT
-#define RESULT_WIDTH    WIDTH
-#define RESULT_CHANNELS CHANNELS
-#else
-#define SOURCE_HEIGHT   HEIGHT
-#define SOURCE_WIDTH    WIDTH
-#define SOURCE_GROUP    GROUP_IN
-#define SOURCE_AT       x_at
-#define RESULT_HEIGHT   OUT_HEIGHT
-#define RESULT_WIDTH    OUT_WIDTH
-#define RESULT_CHANNELS OUT_CHANNELS
-#endif
-#define RESULT_GROUP (RESULT_CHANNELS / GROUPS)
-#define NOWHERE      (-(1LL << 40))
+#include "conv_sides.cuh"
+
+#define NOWHERE (-(1LL << 40))
 
 /* The place of the source under kernel place t of result place i. */
 DEVICE i64 source_place(i64 i, i64 t, i64 stride, i64 pad, i64 dilation)

@@ -2,23 +2,8 @@
  * in tile.cuh.  A stride cuts the gradient into phases of pixels that the same places of the kernel
  * reach; a tile is of one phase.  A pixel's step is one tap of the source and one of its channels;
  * outside of the source there are zeros. */
-#if TRANSPOSED
-#define SOURCE_HEIGHT   OUT_HEIGHT
-#define SOURCE_WIDTH    OUT_WIDTH
-#define SOURCE_CHANNELS OUT_CHANNELS
-#define RESULT_HEIGHT   HEIGHT
-#define RESULT_WIDTH    WIDTH
-#define RESULT_CHANNELS CHANNELS
-#else
-#define SOURCE_HEIGHT   HEIGHT
-#define SOURCE_WIDTH    WIDTH
-#define SOURCE_CHANNELS CHANNELS
-#define RESULT_HEIGHT   OUT_HEIGHT
-#define RESULT_WIDTH    OUT_WIDTH
-#define RESULT_CHANNELS OUT_CHANNELS
-#endif
-#define SOURCE_GROUP (SOURCE_CHANNELS / GROUPS)
-#define RESULT_GROUP (RESULT_CHANNELS / GROUPS)
+#include "conv_sides.cuh"
+
 #define LOADS        (TILE * STEPS / 256)
 #define FAR_OUTSIDE  (-(1 << 30))
 

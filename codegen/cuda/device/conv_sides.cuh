@@ -1,0 +1,20 @@
+/* What is read and what is made: x and y, or, where TRANSPOSED, y and the gradient of x. */
+#if TRANSPOSED
+#define SOURCE_HEIGHT   OUT_HEIGHT
+#define SOURCE_WIDTH    OUT_WIDTH
+#define SOURCE_CHANNELS OUT_CHANNELS
+#define SOURCE_AT       y_at
+#define RESULT_HEIGHT   HEIGHT
+#define RESULT_WIDTH    WIDTH
+#define RESULT_CHANNELS CHANNELS
+#else
+#define SOURCE_HEIGHT   HEIGHT
+#define SOURCE_WIDTH    WIDTH
+#define SOURCE_CHANNELS CHANNELS
+#define SOURCE_AT       x_at
+#define RESULT_HEIGHT   OUT_HEIGHT
+#define RESULT_WIDTH    OUT_WIDTH
+#define RESULT_CHANNELS OUT_CHANNELS
+#endif
+#define SOURCE_GROUP (SOURCE_CHANNELS / GROUPS)
+#define RESULT_GROUP (RESULT_CHANNELS / GROUPS)

@@ -102,6 +102,9 @@ typedef struct Backend {
     bool (*has_code)(const Node *n);
     /* Gives the call of an element-wise program (codegen/forms/point.h) its code and its tasks. */
     void (*point)(CallDraft *call, const struct PointProgram *p);
+    /* The cost model (passes/remat/model/cost.c) of steps for a device that is called so, for whom
+     * nobody names another; NULL: the default. */
+    const char *(*costs)(const char *device);
     /* --- code of a step --- */
     /* What kernels depend on beside their keys: the compiler, and what it compiles for.  NULL and
      * *error where there is no compiler. */

@@ -11,6 +11,7 @@
 #include "ir/support/bug.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 static LowerRule *const rules[OP_COUNT] = {
@@ -34,6 +35,13 @@ static bool has_code(const Node *n)
         if (!has_code(graph_node(n->body, n->body->order.data[i])))
             return false;
     return rules[n->op] != cuda_missing;
+}
+
+/* "cuda" plans as sm_90 does wherever it runs, so that equal options give equal plans. */
+static const char *costs(const char *device)
+{
+    int number = 0;
+    return sscanf(device, "sm_%d", &number) == 1 && number < 90 ? "sm_80" : "sm_90";
 }
 
 static const char *text_of(Pool *pool, const StepProgram *p, int kernel)
@@ -83,6 +91,7 @@ const Backend cuda_backend = {.name = "cuda",
                               .rules = rules,
                               .has_code = has_code,
                               .point = cuda_point_call,
+                              .costs = costs,
                               .compiler = nvrtc_compiler,
                               .compile = compile,
                               .text = text_of,

@@ -75,11 +75,18 @@ struct SolutionCache *cli_solution_cache(Cli *cli)
     return cli->state->solution_cache;
 }
 
+const char *cli_default_cost(const Cli *cli)
+{
+    const Backend *b = cli_backend(cli);
+    return b->costs ? b->costs(cli->build.device) : cost_models->name;
+}
+
 bool cli_plan_request(const Cli *cli, const PlanSettings *file, const PlanOverride *own,
                       PlanRequest *out, RematError *error)
 {
     PlanSettings s = plan_settings_merge(&cli->plan, file);
     s.n_threads = cli->build.threads;
+    s.cost = s.cost && *s.cost ? s.cost : cli_default_cost(cli);
     if (!plan_request_read(cli->pool, &s, out, error))
         return false;
     out->budget = own->budget ? *own->budget : out->budget;

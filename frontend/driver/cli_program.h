@@ -49,6 +49,8 @@ typedef struct MeasuredCosts {
 typedef ExitCode MeasureCosts(Cli *cli, const Ast *ast, const ProgramOptions *o,
                               const PlanRequest *request, MeasuredCosts **out);
 
+/* The cost model for whom nobody names one: --device decides. */
+const char *cli_default_cost(const Cli *cli);
 /* The settings of the command line over those of a model's file (or none), and over both what the
  * verb asks for.  False with the user's mistake. */
 bool cli_plan_request(const Cli *cli, const PlanSettings *file, const PlanOverride *own,

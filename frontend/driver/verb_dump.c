@@ -73,7 +73,8 @@ static ExitCode dump_step_json(Cli *cli, const Ast *ast)
 {
     Program program;
     ProgramOptions o = {.mode = FRONTEND_TRAIN, .pipeline = pipeline_before(cli->pool, "fuse")};
-    const CostModel *cost = cli->plan.cost ? cost_model_find(cli->plan.cost) : cost_models;
+    const CostModel *cost =
+        cost_model_find(cli->plan.cost ? cli->plan.cost : cli_default_cost(cli));
     if (!cost || !cost->cost)
         return cli_error(cli, EXIT_USER, "E412", "`scrimp plan --help` lists the cost models",
                          cost ? "a graph cannot have the measured costs of '%s'"

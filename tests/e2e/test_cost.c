@@ -11,11 +11,27 @@ static const char PLAN[] = "SCRIMP_CACHE=$TMP/cache $SCRIMP plan $EXAMPLES/mlp.s
 
 static void test_models(void)
 {
-    static const char *const names[] = {"roofline", "unit", "kusumoto", "flops"};
-    for (int i = 0; i < 4; i++) {
+    static const char *const names[] = {"roofline", "unit", "kusumoto", "flops", "sm_80", "sm_90"};
+    for (int i = 0; i < 6; i++) {
         json_t *o = run_json(0, "$SCRIMP plan $EXAMPLES/mlp.scrimp --cost %s --json", names[i]);
         EXPECT(strcmp(json_string_value(json_object_get(o, "cost")), names[i]) == 0, names[i]);
         EXPECT(!json_object_get(o, "predicted_seconds_per_step"), "no machine was measured");
+        json_decref(o);
+    }
+}
+
+/* Plans for a device cost what the device costs, unless somebody says otherwise. */
+static void test_devices(void)
+{
+    static const char *const asked[][2] = {{"--device cpu", "roofline"},
+                                           {"--device cuda", "sm_90"},
+                                           {"--device sm_86", "sm_80"},
+                                           {"--device sm_100", "sm_90"},
+                                           {"--device cuda --cost unit", "unit"}};
+    for (int i = 0; i < 5; i++) {
+        json_t *o = run_json(0, "$SCRIMP plan $EXAMPLES/mlp.scrimp %s --json", asked[i][0]);
+        EXPECT(strcmp(json_string_value(json_object_get(o, "cost")), asked[i][1]) == 0,
+               asked[i][0]);
         json_decref(o);
     }
 }
@@ -76,6 +92,7 @@ int main(void)
 {
     e2e_begin();
     test_models();
+    test_devices();
     test_measured();
     test_refused();
     return e2e_end();

@@ -5,15 +5,38 @@
 
 #include <string.h>
 
-/* Round figures of one CPU core and the price of starting a kernel.  They are not those of the
- * machine at hand, so that a plan is the same everywhere; only ratios matter to a solver. */
-static const double FLOPS_PER_SECOND = 2e11, BYTES_PER_SECOND = 2e10, START_SECONDS = 1e-7;
+/* What a machine does in a second, and what starting a kernel takes (Williams et al. 2009). */
+typedef struct Roofline {
+    double flops, bytes, start_seconds;
+} Roofline;
 
-static double roofline_cost(const Graph *g, const Node *n)
+/* Never those of the machine at hand, so that a plan is the same everywhere; only ratios matter to
+ * a solver.  Round figures of one CPU core; of devices the peaks of f32 without tensor cores and of
+ * memory in NVIDIA's data sheets (A100 40 GB SXM, H100 SXM), and two microseconds for a kernel that
+ * is a node of a CUDA graph. */
+static const Roofline cpu_core = {2e11, 2e10, 1e-7}, sm_80 = {19.5e12, 1.555e12, 2e-6},
+                      sm_90 = {66.9e12, 3.35e12, 2e-6};
+
+static double seconds_under(const Roofline *r, const Graph *g, const Node *n)
 {
-    double compute = node_flops(g, n) / FLOPS_PER_SECOND;
-    double move = (double)node_bytes_moved(g, n) / BYTES_PER_SECOND;
-    return (compute > move ? compute : move) + START_SECONDS;
+    double compute = node_flops(g, n) / r->flops;
+    double move = (double)node_bytes_moved(g, n) / r->bytes;
+    return (compute > move ? compute : move) + r->start_seconds;
+}
+
+static double cpu_cost(const Graph *g, const Node *n)
+{
+    return seconds_under(&cpu_core, g, n);
+}
+
+static double sm_80_cost(const Graph *g, const Node *n)
+{
+    return seconds_under(&sm_80, g, n);
+}
+
+static double sm_90_cost(const Graph *g, const Node *n)
+{
+    return seconds_under(&sm_90, g, n);
 }
 
 static double unit_cost(const Graph *g, const Node *n)
@@ -44,7 +67,11 @@ static double kusumoto_cost(const Graph *g, const Node *n)
 
 const CostModel cost_models[] = {
     {"roofline", "the longer of computing at 200 GFLOP/s and moving bytes at 20 GB/s", false,
-     roofline_cost},
+     cpu_cost},
+    {"sm_80", "the same of an A100: 19.5 TFLOP/s, 1,555 GB/s, 2 us for starting a kernel", false,
+     sm_80_cost},
+    {"sm_90", "the same of an H100: 66.9 TFLOP/s, 3,350 GB/s, 2 us for starting a kernel", false,
+     sm_90_cost},
     {"unit", "1 for every operation", false, unit_cost},
     {"kusumoto", "10 for a convolution, 1 for any other operation (Kusumoto et al. 2019)", false,
      kusumoto_cost},

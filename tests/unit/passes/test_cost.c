@@ -7,6 +7,7 @@
 #include "passes/remat/model/step_problem.h"
 #include "tests/support/plan_request.h"
 
+#include <math.h>
 #include <string.h>
 
 enum { N = 2, C = 3, HW = 8, K = 4 };
@@ -53,6 +54,9 @@ static void check_models(Pool *pool, const Graph *g)
     CHECK(cost_of(pool, g, "kusumoto", OP_relu) == 1);
     CHECK(cost_of(pool, g, "flops", OP_conv2d) == 2 * macs);
     CHECK(cost_of(pool, g, "roofline", OP_conv2d) > cost_of(pool, g, "roofline", OP_relu) / 2);
+    double relu_bytes = 2.0 * N * K * HW * HW * 4; /* read and written */
+    CHECK(fabs(cost_of(pool, g, "sm_80", OP_relu) - (2e-6 + relu_bytes / 1.555e12)) < 1e-15);
+    CHECK(fabs(cost_of(pool, g, "sm_90", OP_relu) - (2e-6 + relu_bytes / 3.35e12)) < 1e-15);
     CHECK(cost_model_find("seconds") == NULL);
 }
 

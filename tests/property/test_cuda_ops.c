@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* CUDA kernels, on the simulated device, against the CPU's: every operation that has a CUDA rule,
  * on the random shapes of test_compiled_ops.c, bit for bit, for threads in three orders, and
- * written over inputs where the graph allows it.  SCRIMP_SHAPES: how many shapes; SCRIMP_TEST_OP:
- * of one operation. */
+ * written over inputs where the graph allows it.  A step is run call by call, captured, and
+ * replayed as a graph; inputs, and what lies between buffers, stay as they are.  SCRIMP_SHAPES: how
+ * many shapes; SCRIMP_TEST_OP: of one operation; SCRIMP_CUDA_REAL: on the machine's own device. */
 #include "check.h"
 #include "codegen/cuda/nvrtc.h"
+#include "codegen/cuda/text.h"
 #include "op_run.h"
 #include "runtime/cuda/device.h"
 #include "tests/support/sample.h"
@@ -18,7 +20,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { SHAPES = 3, COMPILERS = 2, ALIGN = 64 };
+enum { SHAPES = 3, COMPILERS = 2, ALIGN = 64, RUNS = 3 };
+static const uint32_t NOT_WRITTEN = 0x7fc5ca1a; /* runtime/cuda/device.h */
 
 /* A kernel of the device. */
 typedef struct DeviceKernel {
@@ -37,6 +40,7 @@ typedef struct Run {
 
 typedef struct Device {
     Pool *pool;
+    const char *arch;
     Map index;
     VEC(DeviceKernel) kernels;
     char folder[64];
@@ -61,19 +65,23 @@ static bool all_have_code(const Graph *g)
 
 /* --- lowering --- */
 
+/* Behind every buffer is a fence of at least ALIGN bytes. */
+static int64_t place(Run *r, int64_t bytes)
+{
+    int64_t at = r->bytes;
+    r->bytes += (bytes + 2 * ALIGN - 1) / ALIGN * ALIGN;
+    return at;
+}
+
 static void place_values(Run *r)
 {
     const Graph *g = r->cpu.c.g;
     r->offset = POOL_ARRAY(r->cpu.c.pool, g->values.len, int64_t);
     r->work_offset = POOL_ARRAY(r->cpu.c.pool, g->nodes.len, int64_t);
-    for (size_t v = 0; v < g->values.len; v++) {
-        r->offset[v] = r->bytes;
-        r->bytes += (type_bytes(&g->values.data[v].type) + ALIGN - 1) / ALIGN * ALIGN;
-    }
-    for (size_t n = 0; n < g->nodes.len; n++) {
-        r->work_offset[n] = r->bytes;
-        r->bytes += (node_workspace_bytes(g, &g->nodes.data[n]) + ALIGN - 1) / ALIGN * ALIGN;
-    }
+    for (size_t v = 0; v < g->values.len; v++)
+        r->offset[v] = place(r, type_bytes(&g->values.data[v].type));
+    for (size_t n = 0; n < g->nodes.len; n++)
+        r->work_offset[n] = place(r, node_workspace_bytes(g, &g->nodes.data[n]));
 }
 
 static void lower_for_device(Device *d, Run *r, const Target *target)
@@ -113,7 +121,7 @@ static int compile_some(const Device *d, size_t first)
         size_t bytes = 0;
         const char *error = "";
         call->text(&text, symbol_of(d->pool, k), call->desc);
-        const void *image = nvrtc_compile(d->pool, text.text, "sm_90", &bytes, &error);
+        const void *image = nvrtc_compile(d->pool, text.text, d->arch, &bytes, &error);
         FILE *f = image ? fopen(image_path(d, k), "wb") : NULL;
         if (!f || fwrite(image, 1, bytes, f) != bytes || fclose(f) != 0) {
             fprintf(stderr, "%s: %s\n%s\n", call->label, error, text.text);
@@ -198,25 +206,61 @@ static bool copy_inputs(const Run *r, CudaDevice *device, RtError *err)
     return ok;
 }
 
-static bool compare_outputs(const Run *r, CudaDevice *device, const char *how, RtError *err)
+/* Of every value, of which all but the one that was written over have a place of their own. */
+static void compare_values(const Run *r, char *arena, ValueId over, const char *how)
 {
-    const Node *n = graph_node(r->cpu.c.g, r->cpu.c.node);
-    for (int i = 0; i < n->n_out; i++) {
-        ValueId v = n->out[i];
-        int64_t bytes = type_bytes(value_type(r->cpu.c.g, v));
-        char *got = pool_alloc(r->cpu.c.pool, (size_t)bytes + 1);
-        if (!cuda_read(device, r->offset[v], got, bytes, err) || !cuda_wait(device, err))
-            return false;
-        const Type *t = value_type(r->cpu.c.g, v);
-        int64_t at = op_first_difference(t, got, r->cpu.value[v].data);
-        CHECK_MSG(at == type_elements(t), "%s, %s: element %lld of result %d is not the CPU's",
-                  r->name, how, (long long)at, i);
+    const Graph *g = r->cpu.c.g;
+    for (size_t v = 0; v < g->values.len; v++) {
+        const Type *t = &g->values.data[v].type;
+        char *got = arena + r->offset[v];
+        int64_t at = over == (ValueId)v ? type_elements(t)
+                                        : op_first_difference(t, got, r->cpu.value[v].data);
+        CHECK_MSG(at == type_elements(t), "%s, %s: element %lld of value %zu is not the CPU's",
+                  r->name, how, (long long)at, v);
+        memset(got, 0, over == (ValueId)v ? 0 : (size_t)type_bytes(t));
     }
-    return true;
 }
 
-static bool run_with(const Device *d, const Run *r, CudaDevice *device, const char *how,
-                     RtError *err)
+/* Values and workspaces are zero by then. */
+static void check_fences(const Run *r, const char *arena, const char *how)
+{
+    for (int64_t i = 0; i < r->bytes; i++)
+        if (arena[i] && arena[i] != (char)(NOT_WRITTEN >> i % 4 * 8)) {
+            CHECK_MSG(false, "%s, %s: byte %lld of the arena is no buffer's and was written",
+                      r->name, how, (long long)i);
+            return;
+        }
+}
+
+static bool compare(const Run *r, CudaDevice *device, ValueId over, const char *how, RtError *err)
+{
+    const Graph *g = r->cpu.c.g;
+    char *arena = malloc((size_t)r->bytes);
+    bool ok = cuda_read(device, 0, arena, r->bytes, err) && cuda_wait(device, err);
+    if (ok)
+        compare_values(r, arena, over, how);
+    for (size_t n = 0; ok && n < g->nodes.len; n++)
+        memset(arena + r->work_offset[n], 0, (size_t)node_workspace_bytes(g, &g->nodes.data[n]));
+    if (ok)
+        check_fences(r, arena, how);
+    free(arena);
+    return ok;
+}
+
+/* Whether blocks of the kernel go on to other lines when there are fewer of them than lines. */
+static bool goes_on(const Device *d, const Call *call)
+{
+    DeviceTexts fixed = device_texts_all();
+    StrBuf text = strbuf_new(d->pool);
+    call->text(&text, "k", call->desc);
+    for (int i = 0; i < fixed.n; i++)
+        if (strcmp(fixed.name[i], "lines.cuh") != 0 && strstr(fixed.text[i], "LINE_STEP") &&
+            strstr(text.text, pool_printf(d->pool, "\"%s\"", fixed.name[i])))
+            return true;
+    return false;
+}
+
+static CudaStep *load(const Device *d, const Run *r, CudaDevice *device, RtError *err)
 {
     size_t n = r->device.calls.len;
     ScrimpDeviceKernel *kernel = POOL_ARRAY(d->pool, n + 1, ScrimpDeviceKernel);
@@ -224,23 +268,34 @@ static bool run_with(const Device *d, const Run *r, CudaDevice *device, const ch
         kernel[i] = (ScrimpDeviceKernel){symbol_of(d->pool, (size_t)r->kernel[i]),
                                          d->kernels.data[r->kernel[i]].image,
                                          r->device.calls.data[i].threads};
-    CudaStep *step = cuda_step_load(device, run_step, kernel, (int)n, err);
+    return cuda_step_load(device, run_step, kernel, (int)n, err);
+}
+
+/* over: the value that the result is written over, or VALUE_NONE. */
+static bool run_with(const Device *d, const Run *r, CudaDevice *device, ValueId over,
+                     const char *how, RtError *err)
+{
+    static const char *const runs[RUNS] = {"", ", captured", ", replayed"};
+    CudaStep *step = load(d, r, device, err);
     running = r;
-    bool ok = step && copy_inputs(r, device, err) && cuda_step_run(step, err) &&
-              compare_outputs(r, device, how, err);
+    bool ok = step != NULL;
+    for (int i = 0; i < RUNS && ok; i++)
+        ok = copy_inputs(r, device, err) && cuda_step_run(step, err) &&
+             compare(r, device, over, pool_printf(d->pool, "%s%s", how, runs[i]), err);
     cuda_step_unload(step);
     return ok;
 }
 
 /* how: the order of threads, and what lies where. */
-static void run_on_device(const Device *d, const Run *r, const char *order, const char *how)
+static void run_on_device(const Device *d, const Run *r, const char *order, ValueId over,
+                          const char *how)
 {
     RtError err = {"no message"};
     int64_t left;
     setenv("SCRIMP_SIM_ORDER", order, 1);
     CudaDevice *device = cuda_device_open(&err);
     bool ok = device && cuda_arena_map(device, r->bytes + ALIGN, &left, &err) &&
-              run_with(d, r, device, pool_printf(d->pool, "%s%s", order, how), &err);
+              run_with(d, r, device, over, pool_printf(d->pool, "%s%s", order, how), &err);
     CHECK_MSG(ok, "%s: %s", r->name, err.message);
     cuda_device_close(device);
 }
@@ -255,9 +310,23 @@ static void check_in_place(const Device *d, Run *r)
             continue;
         int64_t apart = r->offset[n->out[0]];
         r->offset[n->out[0]] = r->offset[n->in[i]];
-        run_on_device(d, r, "reverse", pool_printf(d->pool, ", over input %d", i));
+        run_on_device(d, r, "reverse", n->in[i], pool_printf(d->pool, ", over input %d", i));
         r->offset[n->out[0]] = apart;
     }
+}
+
+static void check_few_blocks(const Device *d, Run *r)
+{
+    bool fewer = false;
+    for (size_t i = 0; i < r->device.calls.len; i++) {
+        Call *call = &r->device.calls.data[i];
+        if (call->n_tasks > 1 && goes_on(d, call)) {
+            call->n_tasks = (call->n_tasks + 2) / 3;
+            fewer = true;
+        }
+    }
+    if (fewer)
+        run_on_device(d, r, "reverse", VALUE_NONE, ", few blocks");
 }
 
 static void check_run(const Device *d, const Farm *f, Run *r, char *scratch)
@@ -265,9 +334,10 @@ static void check_run(const Device *d, const Farm *f, Run *r, char *scratch)
     r->name = op_run_text(&r->cpu);
     op_run_buffers(&r->cpu);
     op_run_calls(f, &r->cpu, INT64_MAX, false, scratch);
-    run_on_device(d, r, "forward", "");
-    run_on_device(d, r, "reverse", "");
-    run_on_device(d, r, "7", "");
+    run_on_device(d, r, "forward", VALUE_NONE, "");
+    run_on_device(d, r, "reverse", VALUE_NONE, "");
+    run_on_device(d, r, "7", VALUE_NONE, "");
+    check_few_blocks(d, r);
     check_in_place(d, r);
     op_run_free_buffers(&r->cpu);
 }
@@ -312,16 +382,67 @@ static void add_cases(Device *d, Farm *f, Runs *runs, int shapes)
             add_case(d, f, runs, op_conv_groups[k].op, op_conv_groups[k].make, i + 1);
 }
 
+/* The architecture of the device; asked in a child, because compilers are forked afterwards. */
+static const char *device_arch(Pool *pool)
+{
+    int end[2], status = 1;
+    char arch[16] = "";
+    RtError err;
+    if (pipe(end) != 0)
+        abort();
+    pid_t child = fork();
+    if (child == 0) {
+        bool ok = cuda_arch_here(arch, sizeof arch, &err) &&
+                  write(end[1], arch, sizeof arch) == (ssize_t)sizeof arch;
+        if (!ok)
+            printf("%s\n", err.message);
+        fflush(stdout);
+        _exit(!ok);
+    }
+    close(end[1]);
+    bool ok = waitpid(child, &status, 0) == child && status == 0 &&
+              read(end[0], arch, sizeof arch) == (ssize_t)sizeof arch;
+    close(end[0]);
+    return ok ? pool_strdup(pool, arch) : NULL;
+}
+
+static bool find_device(Device *d)
+{
+    if (!getenv("SCRIMP_CUDA_REAL"))
+        setenv("SCRIMP_CUDA_PATH", pool_printf(d->pool, "%s/cuda-sim", getenv("SCRIMP_BUILD")), 1);
+    d->arch = device_arch(d->pool);
+    return d->arch != NULL;
+}
+
+static void check_all(const Device *d, const Farm *f, Runs *runs, char *scratch)
+{
+    RtError err = {"no message"};
+    CudaDevice *held = cuda_device_open(&err); /* making a context anew takes a real device long */
+    CHECK_MSG(held, "%s", err.message);
+    for (size_t i = 0; held && check_failures < 20 && i < runs->list.len; i++)
+        check_run(d, f, &runs->list.data[i], scratch);
+    cuda_device_close(held);
+}
+
+static void print_counts(const Device *d, const Runs *runs)
+{
+    printf("%zu cases, %zu kernels for %s; without CUDA code:", runs->list.len, d->kernels.len,
+           d->arch);
+    for (int op = 0; op < OP_COUNT; op++)
+        if (runs->without_code[op])
+            printf(" %s(%d)", op_name((OpKind)op), runs->without_code[op]);
+    printf("\n");
+}
+
 int main(void)
 {
     const Target *target = target_find(NULL);
-    if (!target->fma) {
-        printf("this processor has no fused multiply-add: its sums are rounded otherwise\n");
-        return 77;
-    }
     Pool *pool = pool_new();
-    setenv("SCRIMP_CUDA_PATH", pool_printf(pool, "%s/cuda-sim", getenv("SCRIMP_BUILD")), 1);
     Device d = {.pool = pool, .index = map_new(pool), .folder = "/tmp/scrimp_test_cuda_XXXXXX"};
+    if (!target->fma)
+        printf("this processor has no fused multiply-add: its sums are rounded otherwise\n");
+    if (!target->fma || !find_device(&d))
+        return 77;
     Farm f = farm_new(pool, target);
     f.optimization = 2; /* below, GCC makes no fused multiply-adds */
     Runs runs = {.without_code = {0}};
@@ -331,13 +452,9 @@ int main(void)
     add_cases(&d, &f, &runs, sample_number("SCRIMP_SHAPES", SHAPES));
     bool ready = compile_all(&d) && load_images(&d) && farm_compile(&f) && farm_load(&f);
     CHECK_MSG(ready, "kernels do not compile");
-    for (size_t i = 0; ready && check_failures < 20 && i < runs.list.len; i++)
-        check_run(&d, &f, &runs.list.data[i], scratch);
-    printf("%zu cases, %zu kernels; without CUDA code:", runs.list.len, d.kernels.len);
-    for (int op = 0; op < OP_COUNT; op++)
-        if (runs.without_code[op])
-            printf(" %s(%d)", op_name((OpKind)op), runs.without_code[op]);
-    printf("\n");
+    if (ready)
+        check_all(&d, &f, &runs, scratch);
+    print_counts(&d, &runs);
     free(scratch);
     farm_free(&f);
     pool_free(pool);

@@ -206,26 +206,38 @@ static bool copy_inputs(const Run *r, CudaDevice *device, RtError *err)
     return ok;
 }
 
+static char not_written(int64_t at)
+{
+    return (char)(NOT_WRITTEN >> at % 4 * 8);
+}
+
+static void unwrite(char *arena, int64_t at, int64_t bytes)
+{
+    for (int64_t i = at; i < at + bytes; i++)
+        arena[i] = not_written(i);
+}
+
 /* Of every value, of which all but the one that was written over have a place of their own. */
 static void compare_values(const Run *r, char *arena, ValueId over, const char *how)
 {
     const Graph *g = r->cpu.c.g;
     for (size_t v = 0; v < g->values.len; v++) {
         const Type *t = &g->values.data[v].type;
-        char *got = arena + r->offset[v];
-        int64_t at = over == (ValueId)v ? type_elements(t)
-                                        : op_first_difference(t, got, r->cpu.value[v].data);
+        int64_t at = over == (ValueId)v
+                         ? type_elements(t)
+                         : op_first_difference(t, arena + r->offset[v], r->cpu.value[v].data);
         CHECK_MSG(at == type_elements(t), "%s, %s: element %lld of value %zu is not the CPU's",
                   r->name, how, (long long)at, v);
-        memset(got, 0, over == (ValueId)v ? 0 : (size_t)type_bytes(t));
     }
+    for (size_t v = 0; v < g->values.len; v++)
+        unwrite(arena, r->offset[v], type_bytes(&g->values.data[v].type));
 }
 
-/* Values and workspaces are zero by then. */
+/* Of an arena whose values and workspaces are unwritten again. */
 static void check_fences(const Run *r, const char *arena, const char *how)
 {
     for (int64_t i = 0; i < r->bytes; i++)
-        if (arena[i] && arena[i] != (char)(NOT_WRITTEN >> i % 4 * 8)) {
+        if (arena[i] != not_written(i)) {
             CHECK_MSG(false, "%s, %s: byte %lld of the arena is no buffer's and was written",
                       r->name, how, (long long)i);
             return;
@@ -240,7 +252,7 @@ static bool compare(const Run *r, CudaDevice *device, ValueId over, const char *
     if (ok)
         compare_values(r, arena, over, how);
     for (size_t n = 0; ok && n < g->nodes.len; n++)
-        memset(arena + r->work_offset[n], 0, (size_t)node_workspace_bytes(g, &g->nodes.data[n]));
+        unwrite(arena, r->work_offset[n], node_workspace_bytes(g, &g->nodes.data[n]));
     if (ok)
         check_fences(r, arena, how);
     free(arena);

@@ -41,4 +41,15 @@ typedef struct ScrimpDeviceKernel {
 
 #define SCRIMP_STEP_SYMBOL "scrimp_step"
 
+/* Of a kernel's file that a compiled step brings along (FNV-1a): it tells a damaged file from the
+ * one that was written. */
+static inline uint64_t scrimp_checksum(const void *bytes, int64_t n)
+{
+    const unsigned char *p = (const unsigned char *)bytes;
+    uint64_t h = 0xcbf29ce484222325u;
+    for (int64_t i = 0; i < n; i++)
+        h = (h ^ p[i]) * 0x100000001b3u;
+    return h;
+}
+
 #endif

@@ -54,6 +54,15 @@ typedef struct ExportFiles {
  * arena. */
 bool codegen_export(Pool *pool, const Graph *g, const MemPlan *plan, const CodegenOptions *o,
                     const ExportFiles *files, const char **error);
+/* The same for devices: FOLDER/NAME.so and manifest.json, a folder with kernels for each
+ * architecture, and the header.  The program needs a driver, and nothing of scrimp. */
+typedef struct DeviceFiles {
+    const char *name, *folder, *header_path;
+    const char *const *arch;
+    int n_archs;
+} DeviceFiles;
+bool codegen_export_device(Pool *pool, const Graph *g, const MemPlan *plan, const CodegenOptions *o,
+                           const DeviceFiles *files, const char **error);
 /* What `dump` shows: the list of kernels and calls; their assembly; what the backend's compiler
  * compiles. */
 typedef enum CodeDump { DUMP_CALLS, DUMP_ASSEMBLY, DUMP_TEXT } CodeDump;

@@ -26,7 +26,8 @@ typedef struct Build {
     const Cache *cache;
     Scratch scratch;
     const void **image; /* by kernel, where they are not linked */
-    int *missing;       /* kernel indices */
+    size_t *image_bytes;
+    int *missing; /* kernel indices */
     int n_missing;
 } Build;
 
@@ -92,11 +93,45 @@ static const char *kernel_name(void *user, int index)
  * names. */
 static const char *export_option(const Build *b)
 {
-    Pool *pool = b->program->pool;
-    const char *path = scratch_path(pool, &b->scratch, "step", "exports");
-    const char *text = pool_printf(pool, "{ global: %s; local: *; };\n", b->program->symbol);
-    fd_create(path, text, strlen(text)); /* if not, the linker says so */
-    return pool_printf(pool, "--version-script=%s", path);
+    const StepProgram *p = b->program;
+    const char *path = scratch_path(p->pool, &b->scratch, "step", "exports");
+    StrBuf text = strbuf_new(p->pool);
+    strbuf_put(&text, "{ global: ");
+    for (int i = 0; p->link && i < p->link->n_shown; i++)
+        strbuf_printf(&text, "%s; ", p->link->shown[i]);
+    if (!p->link)
+        strbuf_printf(&text, "%s; ", p->symbol);
+    strbuf_put(&text, "local: *; };\n");
+    fd_create(path, text.text, text.len); /* if not, the linker says so */
+    return pool_printf(p->pool, "--version-script=%s", path);
+}
+
+/* What the linker gets beside the step. */
+typedef VEC(const char *) LinkOptions;
+
+static void add_linker_option(Pool *pool, LinkOptions *o, const char *option)
+{
+    vec_push(pool, o, "-Xlinker");
+    vec_push(pool, o, option);
+}
+
+static LinkOptions link_options(const Build *b)
+{
+    const StepProgram *p = b->program;
+    LinkOptions o = {0};
+    for (int k = 0; k < p->n_kernels && p->backend->linked; k++)
+        vec_push(p->pool, &o, object_path(b, k));
+    if (p->link) {
+        const char *path = scratch_path(p->pool, &b->scratch, "linked", "o");
+        fd_create(path, p->link->object, p->link->object_bytes); /* if not, the linker says so */
+        vec_push(p->pool, &o, path);
+    }
+    for (int i = 0; p->link && i < p->link->n_shown; i++)
+        add_linker_option(
+            p->pool, &o,
+            pool_printf(p->pool, "--defsym=%s=%s", p->link->shown[i], p->link->inside[i]));
+    add_linker_option(p->pool, &o, export_option(b));
+    return o;
 }
 
 /* Runs in a child. */
@@ -105,16 +140,11 @@ static bool link_step(void *user, int index, char *message, size_t size)
     (void)index;
     const Build *b = user;
     const StepProgram *p = b->program;
-    int n = p->backend->linked ? p->n_kernels : 0;
-    const char **objects = POOL_ARRAY(p->pool, (size_t)n + 2, const char *);
-    for (int k = 0; k < n; k++)
-        objects[k] = object_path(b, k);
-    objects[n] = "-Xlinker";
-    objects[n + 1] = export_option(b);
+    LinkOptions options = link_options(b);
     Jit *j = jit_new(p->target, false);
     step_emit(j, p);
     const char *error = NULL;
-    bool ok = jit_write_shared(j, linked_path(b), objects, n + 2, &error);
+    bool ok = jit_write_shared(j, linked_path(b), options.data, (int)options.len, &error);
     return job_end(j, ok, error, message, size);
 }
 
@@ -164,10 +194,10 @@ static bool new_images(Build *b, const char **error)
 {
     const StepProgram *p = b->program;
     b->image = POOL_ARRAY(p->pool, (size_t)p->n_kernels + 1, const void *);
+    b->image_bytes = POOL_ARRAY(p->pool, (size_t)p->n_kernels + 1, size_t);
     for (int k = 0; k < p->n_kernels && !p->backend->linked; k++) {
-        size_t n;
         const char *path = object_path(b, k);
-        b->image[k] = fd_read_path(p->pool, path, MOST_OBJECT_BYTES, &n);
+        b->image[k] = fd_read_path(p->pool, path, MOST_OBJECT_BYTES, &b->image_bytes[k]);
         if (!b->image[k]) {
             *error = pool_printf(p->pool, "cannot read %s: %s", path, strerror(errno));
             return false;
@@ -239,20 +269,27 @@ StepTarget step_target(const CodegenOptions *o, const Target *target)
         .backend = o->backend ? o->backend : &cpu_backend, .target = target, .arch = o->arch};
 }
 
-bool codegen_build_so(const StepProgram *program, const CodegenOptions *o, const char *so_path,
-                      const char **error)
+bool codegen_build(const StepProgram *program, const CodegenOptions *o, BuiltStep *out,
+                   const char **error)
 {
     Cache cache;
-    size_t n;
     if (!cache_open(program->pool, o->cache_dir, o->no_cache, &cache, error))
         return false;
     Build b = {.program = program, .options = o, .cache = &cache};
-    const char *bytes = build_in_scratch(&b, &n, error);
+    out->so = build_in_scratch(&b, &out->so_bytes, error);
+    out->image = b.image;
+    out->image_bytes = b.image_bytes;
     cache_trim(program->pool, &cache, NULL, cache.limits);
-    bool ok = bytes && fd_replace(program->pool, so_path, bytes, n, 0777, true);
-    if (bytes && !ok)
-        *error = pool_printf(program->pool, "cannot write %s: %s", so_path, strerror(errno));
-    return ok;
+    return out->so != NULL;
+}
+
+bool codegen_write(Pool *pool, const char *path, const void *bytes, size_t n, mode_t mode,
+                   const char **error)
+{
+    if (fd_replace(pool, path, bytes, n, mode, true))
+        return true;
+    *error = pool_printf(pool, "cannot write %s: %s", path, strerror(errno));
+    return false;
 }
 
 /* Kernels that the step names by number, from the cache. */

@@ -2,14 +2,13 @@
 /* Ahead of time: a shared object without scrimp, and the header that describes its memory. */
 #include "codegen/build/compile.h"
 #include "codegen/build/export_header.h"
-#include "codegen/build/fd.h"
 
-#include <errno.h>
 #include <string.h>
 
 bool codegen_export(Pool *pool, const Graph *g, const MemPlan *plan, const CodegenOptions *o,
                     const ExportFiles *files, const char **error)
 {
+    BuiltStep built;
     const Target *target = codegen_target(pool, o->march, false, error);
     if (!target)
         return false;
@@ -17,12 +16,10 @@ bool codegen_export(Pool *pool, const Graph *g, const MemPlan *plan, const Codeg
     if (!p)
         return false;
     p->symbol = pool_printf(pool, "%s_step", files->name);
-    if (!codegen_build_so(p, o, files->so_path, error))
+    if (!codegen_build(p, o, &built, error) ||
+        !codegen_write(pool, files->so_path, built.so, built.so_bytes, 0777, error))
         return false;
     const char *path = files->header_path;
-    const char *text = path ? export_header(pool, g, plan, files->name) : NULL;
-    if (!text || fd_replace(pool, path, text, strlen(text), 0666, true))
-        return true;
-    *error = pool_printf(pool, "cannot write %s: %s", path, strerror(errno));
-    return false;
+    const char *text = path ? export_header(pool, g, plan, files->name, NULL) : NULL;
+    return !text || codegen_write(pool, path, text, strlen(text), 0666, error);
 }

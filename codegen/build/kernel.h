@@ -109,6 +109,8 @@ typedef struct Backend {
     /* What kernels depend on beside their keys: the compiler, and what it compiles for.  NULL and
      * *error where there is no compiler. */
     const char *(*compiler)(Pool *pool, const char *arch, const char **error);
+    /* The oldest driver that loads what it makes: 12000 for 12.0.  NULL: there is no driver. */
+    int (*driver)(void);
     /* Compiles a kernel into a file.  Runs in a child process; false and a message on failure. */
     bool (*compile)(const StepProgram *p, int kernel, const char *path, char *message, size_t size);
     /* What it compiles, for people, and what the step's kernels include; NULL: nothing that is a

@@ -6,6 +6,15 @@
 
 #include "codegen/build/kernel.h"
 
+/* What a step's shared object is linked with beside its kernels, and what it shows in the place of
+ * the step's function. */
+typedef struct StepLink {
+    const void *object; /* an object file */
+    size_t object_bytes;
+    const char *const *shown, *const *inside; /* a name, and what it is called in the object */
+    int n_shown;
+} StepLink;
+
 /* A lowered, planned graph: what the shared object is made of. */
 struct StepProgram {
     Pool *pool;
@@ -22,6 +31,7 @@ struct StepProgram {
     int *first_call;         /* by kernel: a call that describes it */
     const char **kernel_key; /* by kernel: content key (hash.h) */
     const char *symbol;      /* of the step's function */
+    const StepLink *link;    /* NULL: it is linked with its kernels alone */
 };
 
 /* What a step is made for. */

@@ -96,6 +96,16 @@ const char *nvrtc_compiler(Pool *pool, const char *arch, const char **error)
     return pool_printf(pool, "NVRTC %d.%d %s %s %s", major, minor, arch, options[0], options[1]);
 }
 
+int nvrtc_driver(void)
+{
+    int major = 0, minor = 0;
+    const char *error;
+    const Nvrtc *n = nvrtc(&error);
+    if (n)
+        n->version(&major, &minor);
+    return 1000 * major;
+}
+
 static const char *program_log(Pool *pool, const Nvrtc *n, void *program)
 {
     size_t size = 0;

@@ -8,6 +8,9 @@
 /* "NVRTC 13.0 sm_90", with the options that decide what it makes.  NULL and *error, with a way out,
  * where it is not there. */
 const char *nvrtc_compiler(Pool *pool, const char *arch, const char **error);
+/* The oldest driver that loads its images, 13000 for 13.0: one of the same major version, whatever
+ * the minor one.  0 where it is not there. */
+int nvrtc_driver(void);
 /* Compiles the text for an architecture ("sm_90"): an image that the driver loads, on the pool, or
  * NULL.  *messages: what the compiler says, on success too: registers and spills of the kernel. */
 const void *nvrtc_compile(Pool *pool, const char *text, const char *arch, size_t *bytes,

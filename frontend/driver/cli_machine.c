@@ -13,13 +13,38 @@ static bool is_arch(const char *device)
     return digits >= 2 && digits <= 3 && (!*rest || strcmp(rest, "a") == 0);
 }
 
+typedef VEC(const char *) Names;
+
+/* "sm_80,sm_90": its parts. */
+static Names parts_of(Pool *pool, const char *device)
+{
+    Names names = {0};
+    for (const char *at = device; *at;) {
+        size_t n = strcspn(at, ",");
+        vec_push(pool, &names, pool_printf(pool, "%.*s", (int)n, at));
+        at += n + (at[n] == ',');
+    }
+    return names;
+}
+
+/* One architecture, or several for a verb that makes code for machines to come. */
+static bool are_archs(const Cli *cli, const char *device)
+{
+    Names names = parts_of(cli->pool, device);
+    bool ok = names.len == 1 || (names.len > 1 && cli->verb->run == verb_compile);
+    for (size_t i = 0; i < names.len; i++)
+        ok = ok && is_arch(names.data[i]);
+    return ok;
+}
+
 bool cli_device_known(Cli *cli)
 {
     const char *d = cli->build.device;
-    if (!d || strcmp(d, "cpu") == 0 || strcmp(d, "cuda") == 0 || is_arch(d))
+    if (!d || strcmp(d, "cpu") == 0 || strcmp(d, "cuda") == 0 || are_archs(cli, d))
         return true;
     cli_error(cli, EXIT_USER, "E806",
-              "cpu (the default), cuda, or an architecture of CUDA devices such as sm_90",
+              "cpu (the default), cuda, or an architecture of CUDA devices such as sm_90; "
+              "`compile` takes several, such as sm_80,sm_90",
               "--device %s: there is no such device", d);
     return false;
 }
@@ -32,7 +57,8 @@ const Backend *cli_backend(const Cli *cli)
 
 static bool no_device(Cli *cli, const RtError *err)
 {
-    cli_error(cli, EXIT_USER, "E807", NULL, "--device %s: %s", cli->build.device, err->message);
+    cli_error(cli, EXIT_USER, "E807", "without --device it runs on the processor",
+              "--device %s: %s", cli->build.device, err->message);
     return false;
 }
 
@@ -55,6 +81,25 @@ bool cli_device_arch(Cli *cli, const char **arch)
               "--device cuda takes what is there; dump shows code for others",
               "--device %s: the device here is %s", cli->build.device, *arch);
     return false;
+}
+
+bool cli_device_archs(Cli *cli, const char *const **arch, int *n)
+{
+    RtError err;
+    Names names = parts_of(cli->pool, cli->build.device);
+    if (strcmp(cli->build.device, "cuda") == 0) {
+        char here[16];
+        if (!cuda_arch_here(here, sizeof here, &err)) {
+            cli_error(cli, EXIT_USER, "E807",
+                      "--device sm_90 names what to compile for; sm_80,sm_90 is possible, too",
+                      "--device cuda: %s", err.message);
+            return false;
+        }
+        names.data[0] = pool_strdup(cli->pool, here);
+    }
+    *arch = names.data;
+    *n = (int)names.len;
+    return true;
 }
 
 const char *cli_any_arch(const Cli *cli)

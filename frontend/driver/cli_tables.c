@@ -66,7 +66,10 @@ const Verb cli_verbs[] = {
     {"compile", "generate a shared object that trains without scrimp",
      "Writes the training step as FILE.so and a C header that describes its arena. All names of the\n"
      "header begin with --name, and FILE.so exports NAME_step only: a C program can use several\n"
-     "steps. examples/aot/train_mlp.c is such a program.",
+     "steps. examples/aot/train_mlp.c is such a program.\n"
+     "With --device cuda, sm_90 or sm_80,sm_90, --out is a folder: the shared object NAME.so, which\n"
+     "needs a driver, but neither scrimp nor a compiler, NAME.h, a folder with kernels for each\n"
+     "architecture and manifest.json. The program is the same (docs/cuda.md).",
      "define model " PLAN_OPTIONS "out header name " BUILD_OPTIONS "error-format",
      verb_compile, true},
     {"train", "train a model",

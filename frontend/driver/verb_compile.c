@@ -62,12 +62,67 @@ static bool can_write_beside(Cli *cli, const char *path)
     return false;
 }
 
+/* --- for a device --- */
+
+/* models/mlp.scrimp -> mlp */
+static const char *default_folder(Cli *cli)
+{
+    const char *path = default_path(cli, "");
+    return pool_printf(cli->pool, "%.*s", (int)strlen(path) - 1, path);
+}
+
+/* "out/step/" -> "out/step" */
+static const char *without_slash(Cli *cli, const char *path)
+{
+    size_t n = strlen(path);
+    while (n > 1 && path[n - 1] == '/')
+        n--;
+    return pool_printf(cli->pool, "%.*s", (int)n, path);
+}
+
+static ExitCode compile_for_device(Cli *cli, const Program *p)
+{
+    DeviceFiles f;
+    const char *error, *given = cli->output.out;
+    f.folder = given ? without_slash(cli, given) : default_folder(cli);
+    f.name = cli->output.name ? cli->output.name : name_of_file(cli, f.folder);
+    f.header_path = cli->output.header ? cli->output.header
+                                       : pool_printf(cli->pool, "%s/%s.h", f.folder, f.name);
+    if (!cli_device_archs(cli, &f.arch, &f.n_archs) || !can_write_beside(cli, f.folder) ||
+        (cli->output.header && !can_write_beside(cli, f.header_path)))
+        return EXIT_USER;
+    CodegenOptions c = cli_codegen_options(cli, f.arch[0]);
+    if (!codegen_export_device(cli->pool, p->graph, p->plan, &c, &f, &error))
+        return cli_error(cli, EXIT_USER, "E801", NULL, "%s", error);
+    fprintf(stderr,
+            "wrote the folder %s: %s.so, %s.h, manifest.json and kernels for %s; names begin with "
+            "%s_, an arena of %s\n",
+            f.folder, f.name, f.name,
+            strcmp(cli->build.device, "cuda") ? cli->build.device : f.arch[0], f.name,
+            bytes_text(cli->pool, p->plan->arena_bytes));
+    return EXIT_OK;
+}
+
+/* --- for the host --- */
+
+static ExitCode compile_for_host(Cli *cli, const Program *p)
+{
+    CodegenOptions c = cli_codegen_options(cli, NULL);
+    const char *so = cli->output.out ? cli->output.out : default_path(cli, "so");
+    const char *header = cli->output.header ? cli->output.header : default_path(cli, "h"), *error;
+    if (!can_write_beside(cli, so) || !can_write_beside(cli, header))
+        return EXIT_USER;
+    const char *name = cli->output.name ? cli->output.name : name_of_file(cli, so);
+    const ExportFiles files = {name, so, header};
+    if (!codegen_export(cli->pool, p->graph, p->plan, &c, &files, &error))
+        return cli_error(cli, EXIT_USER, "E801", NULL, "%s", error);
+    fprintf(stderr, "wrote %s and %s: names begin with %s_, an arena of %s\n", so, header, name,
+            bytes_text(cli->pool, p->plan->arena_bytes));
+    return EXIT_OK;
+}
+
 ExitCode verb_compile(Cli *cli)
 {
-    if (cli_backend(cli) != &cpu_backend)
-        return cli_error(cli, EXIT_USER, "E806",
-                         "train, eval, generate, bench and verify run on it",
-                         "compile makes no code for --device %s yet", cli->build.device);
     if (!cli_needs_file(cli, "--out", cli->output.out) ||
         !cli_needs_file(cli, "--header", cli->output.header))
         return EXIT_USER;
@@ -81,16 +136,6 @@ ExitCode verb_compile(Cli *cli)
     ExitCode code = cli_build(cli, ast, &o, &p);
     if (code != EXIT_OK)
         return code;
-    CodegenOptions c = cli_codegen_options(cli, cli_any_arch(cli));
-    const char *so = cli->output.out ? cli->output.out : default_path(cli, "so");
-    const char *header = cli->output.header ? cli->output.header : default_path(cli, "h"), *error;
-    if (!can_write_beside(cli, so) || !can_write_beside(cli, header))
-        return EXIT_USER;
-    const char *name = cli->output.name ? cli->output.name : name_of_file(cli, so);
-    const ExportFiles files = {name, so, header};
-    if (!codegen_export(cli->pool, p.graph, p.plan, &c, &files, &error))
-        return cli_error(cli, EXIT_USER, "E801", NULL, "%s", error);
-    fprintf(stderr, "wrote %s and %s: names begin with %s_, an arena of %s\n", so, header, name,
-            bytes_text(cli->pool, p.plan->arena_bytes));
-    return EXIT_OK;
+    return cli_backend(cli) == &cpu_backend ? compile_for_host(cli, &p)
+                                            : compile_for_device(cli, &p);
 }

@@ -121,6 +121,27 @@ void cuda_device_close(CudaDevice *d)
     free(d);
 }
 
+/* The first release of NVIDIA's driver with a version of CUDA. */
+static int driver_release(int version)
+{
+    return version >= 13000 ? 580 : 525;
+}
+
+bool cuda_device_takes(const CudaDevice *d, int version, RtError *err)
+{
+    int here = 0;
+    if (!check(d, d->cu->version(&here), "version of the driver", err))
+        return false;
+    if (here >= version)
+        return true;
+    return rt_error(err,
+                    "the driver is for CUDA %d.%d, the kernels were compiled by NVRTC %d: install "
+                    "NVIDIA's driver %d or newer, or NVRTC of CUDA %d (SCRIMP_CUDA_PATH names its "
+                    "folder)",
+                    here / 1000, here % 1000 / 10, version / 1000, driver_release(version),
+                    here / 1000);
+}
+
 const char *cuda_device_name(const CudaDevice *d)
 {
     return d->name;

@@ -16,6 +16,9 @@ bool cuda_arch_here(char *arch, size_t size, RtError *err);
  * with a message where there is no driver or no device. */
 CudaDevice *cuda_device_open(RtError *err);
 void cuda_device_close(CudaDevice *d); /* NULL is allowed */
+/* Whether the driver loads kernels that need one of this version, 12000 for 12.0; a message if not.
+ */
+bool cuda_device_takes(const CudaDevice *d, int version, RtError *err);
 const char *cuda_device_name(const CudaDevice *d);
 /* Its compute capability as compilers name it: "sm_90". */
 const char *cuda_device_arch(const CudaDevice *d);

@@ -16,8 +16,7 @@ static void *open_library(RtError *err)
     if (!library)
         library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
     if (!library)
-        rt_error(err, "this machine has no CUDA driver (libcuda.so.1): install NVIDIA's driver, or "
-                      "leave --device cuda out");
+        rt_error(err, "this machine has no CUDA driver (libcuda.so.1): install NVIDIA's driver");
     return library;
 }
 

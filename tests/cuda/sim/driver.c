@@ -5,7 +5,8 @@
  *
  * SCRIMP_SIM_FAIL: the number of the launch that fails, counted from 1, as all that follow do.
  * SCRIMP_SIM_ORDER: forward (the default), reverse, or a number, from which the order of threads
- * and blocks is drawn.  SCRIMP_SIM_BYTES: the device's memory. */
+ * and blocks is drawn.  SCRIMP_SIM_BYTES: the device's memory.  SCRIMP_SIM_DRIVER: the driver's
+ * version (13000: 13.0). */
 #include "runtime/cuda/driver.h"
 #include "fibers.h"
 
@@ -447,7 +448,8 @@ EXPORT int cuInit(unsigned flags)
 
 EXPORT int cuDriverGetVersion(int *version)
 {
-    *version = 13000;
+    const char *text = getenv("SCRIMP_SIM_DRIVER");
+    *version = text ? atoi(text) : 13000;
     return CUDA_OK;
 }
 

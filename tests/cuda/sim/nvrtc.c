@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* A simulated libnvrtc.so: compiles the text of a kernel as C, with the system's compiler, into a
- * shared object, which the simulated driver takes for a cubin. */
+ * shared object, which the simulated driver takes for a cubin.  SCRIMP_SIM_NVRTC: its major
+ * version.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,8 +23,10 @@ typedef struct Program {
 
 EXPORT int nvrtcVersion(int *major, int *minor)
 {
-    *major = 0; /* no version of the real one: their images are told apart in the cache */
-    *minor = 1;
+    const char *text = getenv("SCRIMP_SIM_NVRTC");
+    *major = text ? atoi(text) : 0; /* no version of the real one: their images are told apart in
+                                       the cache */
+    *minor = 99;
     return OK;
 }
 

@@ -146,11 +146,12 @@ static void print_json(const Bench *b)
     for (int i = 0; i < b->n_rows; i++)
         json_array_append_new(kernels, row_json(&b->rows[i]));
     json_t *o = json_pack(
-        "{s:f,s:f,s:f,s:I,s:f,s:f,s:f,s:i,s:o,s:o,s:f}", "seconds_per_step", b->step.median,
+        "{s:f,s:f,s:f,s:I,s:I,s:f,s:f,s:f,s:i,s:o,s:o,s:f}", "seconds_per_step", b->step.median,
         "seconds_per_step_low", b->step.low, "seconds_per_step_high", b->step.high, "steps",
-        (json_int_t)b->times.n, "gflops", gflops, "percent_of_peak", percent_of_peak(b, gflops),
-        "peak_gflops", b->peak_gflops, "threads", threads_count(b->m.running.machine.threads),
-        "kernels", kernels, "outside_kernels", time_json(&b->outside), "rest_seconds", b->rest);
+        (json_int_t)b->times.n, "arena_bytes", (json_int_t)b->m.running.session.plan->arena_bytes,
+        "gflops", gflops, "percent_of_peak", percent_of_peak(b, gflops), "peak_gflops",
+        b->peak_gflops, "threads", threads_count(b->m.running.machine.threads), "kernels", kernels,
+        "outside_kernels", time_json(&b->outside), "rest_seconds", b->rest);
     if (b->predicted_seconds > 0)
         json_object_set_new(o, "predicted_seconds_per_step", json_real(b->predicted_seconds));
     cli_print_json(o);

@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Whole training steps on a CUDA device, by scrimp under budgets and by PyTorch: bench.py SCRIMP [--cases A,B]
+
+Prints Markdown.  A peer runs in a process of its own, and is a row that says why where it is not installed or does not
+fit.  Bytes of scrimp are the arena, bytes of PyTorch the most that its allocator had at one time; both hold weights,
+optimizer and the step; neither holds the context.
+"""
+import argparse
+import dataclasses
+import json
+import pathlib
+import subprocess
+import sys
+
+HERE = pathlib.Path(__file__).resolve().parent
+EXAMPLES = HERE.parent.parent / "examples"
+BUDGET_NOT_MET = 3
+BUDGETS = ("100%", "50%", "25%", "min")
+PEERS = {"PyTorch, eager": ["eager"], "PyTorch, compiled": ["compile"],
+         "PyTorch, compiled, half the activations": ["compile", "--activations", "0.5"],
+         "PyTorch, compiled, least activations": ["compile", "--activations", "0"]}
+
+
+@dataclasses.dataclass
+class Case:
+    """A step: an example with its options, and what of it is counted: so many units a step."""
+    example: str
+    options: dict
+    unit: str
+    per_step: int
+    precisions: tuple = ("f32",)
+
+    def defines(self):
+        return [word for name, value in self.options.items() for word in ("-D", f"{name}={value}")]
+
+
+def gpt2(n, t):
+    return Case("gpt2", {"N": n, "T": t}, "tokens", n * t)
+
+
+def resnet(n):
+    return Case("resnet", {"depth": 50, "N": n}, "images", n)
+
+
+CASES = {"gpt2-64": gpt2(64, 1024), "gpt2-8": gpt2(8, 1024), "resnet50-256": resnet(256), "resnet50-32": resnet(32)}
+SMALL = {"mlp": Case("mlp", {"N": 20}, "images", 20)}
+
+
+def reason(text):
+    """The line that says what went wrong: scrimp's error, or the last one of a Python program."""
+    lines = text.strip().splitlines() or ["nothing said"]
+    return next((line for line in lines if "error" in line), lines[-1]).replace("|", "/")
+
+
+def answer(command, seconds, may_fail=()):
+    """What a program printed as JSON, or why it did not.  may_fail: exit statuses that are answers too."""
+    try:
+        run = subprocess.run(command, capture_output=True, text=True, timeout=seconds, check=False)
+    except subprocess.TimeoutExpired:
+        return {"error": f"took more than {seconds} s"}
+    if run.returncode == 0:
+        return json.loads(run.stdout)
+    return {"error": reason(run.stderr or run.stdout), "failed": run.returncode not in may_fail}
+
+
+def scrimp_row(scrimp, case, budget, seconds):
+    command = [scrimp, "bench", str(EXAMPLES / f"{case.example}.scrimp"), *case.defines(), "--device", "cuda", "--json"]
+    return answer([*command, "--budget", budget], seconds, may_fail=[BUDGET_NOT_MET])
+
+
+def peer_row(name, precision, mode, seconds):
+    return answer([sys.executable, "-B", str(HERE / "peer_torch.py"), name, precision, *mode], seconds)
+
+
+def table_row(what, result, case):
+    if "error" in result:
+        return f"| {what} | | | | {result['error']} |"
+    step = result["seconds_per_step"]
+    return f"| {what} | {1e3 * step:.2f} | {case.per_step / step:,.0f} | {result['arena_bytes'] / 2**20:,.1f} | |"
+
+
+def print_case(name, case, precision, arguments):
+    """Whether no row failed."""
+    print(f"### {name}, {precision}\n")
+    print(f"`scrimp bench examples/{case.example}.scrimp {' '.join(case.defines())} --device cuda`\n")
+    print(f"| | ms a step | {case.unit} a second | MiB | |\n|---|---|---|---|---|")
+    rows = {f"scrimp, budget {b}": lambda b=b: scrimp_row(arguments.scrimp, case, b, arguments.seconds) for b in BUDGETS}
+    if not arguments.simulated:
+        rows |= {what: lambda m=mode: peer_row(name, precision, m, arguments.seconds) for what, mode in PEERS.items()}
+    results = []
+    for what, measure in rows.items():
+        results.append(measure())
+        print(table_row(what, results[-1], case), flush=True)
+    print()
+    return not any(result.get("failed") for result in results)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("scrimp", help="the program")
+    parser.add_argument("--cases", help="of --list, with commas between")
+    parser.add_argument("--seconds", type=int, default=300, help="the longest that a row may take")
+    parser.add_argument("--simulated", action="store_true", help="a small case, without peers")
+    parser.add_argument("--list", action="store_true", help="the names of the cases")
+    arguments = parser.parse_args()
+    cases = SMALL if arguments.simulated else CASES
+    names = arguments.cases.split(",") if arguments.cases else list(cases)
+    if arguments.list or not set(names) <= set(cases):
+        print("cases:", *cases, file=sys.stdout if arguments.list else sys.stderr)
+        return 0 if arguments.list else 1
+    fine = [print_case(name, cases[name], precision, arguments) for name in names for precision in cases[name].precisions]
+    return 0 if all(fine) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

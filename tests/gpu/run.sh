@@ -1,0 +1,118 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-3.0-or-later
+# What only a machine with a CUDA device can say of --device cuda, in one dated log.  Exit status 77 without a device.
+set -uo pipefail
+usage() {
+  cat <<'TEXT'
+usage: tests/gpu/run.sh [options]
+
+Runs on a CUDA device: the tests that otherwise run on a simulated one, compute-sanitizer over a few steps, and
+benchmarks beside PyTorch where it is installed.  The log is Markdown.
+
+  --build DIR      programs that are built already (default: build/release is built here, but in what
+                   tests/gpu/pack.sh packed for machines without libgccjit)
+  --out FILE       the log (default: docs/results/gpu/DATE-DEVICE.md)
+  --parts LIST     of tests, sanitizer, bench (default: all, with commas between)
+  --cases LIST     of the benchmarks, with commas between (bench.py --list names them)
+  --simulated      on the simulated device, with small cases: tests this script
+TEXT
+}
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+build= out= parts=tests,sanitizer,bench cases= simulated=
+while (($#)); do
+  case $1 in
+    --build) build=$(realpath "$2"); shift 2 ;;
+    --out) out=$2; shift 2 ;;
+    --parts) parts=$2; shift 2 ;;
+    --cases) cases=$2; shift 2 ;;
+    --simulated) simulated=1; shift ;;
+    --help|-h) usage; exit 0 ;;
+    *) echo "run.sh: no such option: $1" >&2; usage >&2; exit 1 ;;
+  esac
+done
+
+if [[ $simulated ]]; then
+  device="simulated device" driver=none
+elif listed=$(nvidia-smi --query-gpu=name,driver_version,memory.total --format=csv,noheader 2>/dev/null) && [[ $listed ]]; then
+  IFS=, read -r device driver memory <<<"$listed"
+  driver="${driver# }, ${memory# }"
+else
+  echo "skipped: nvidia-smi lists no device on this machine"
+  exit 77
+fi
+if [[ -d $root/lib/gcc ]]; then # what pack.sh packed
+  : "${build:=$root/build}"
+  gcc=$(echo "$root"/lib/gcc/*/*)
+  export LD_LIBRARY_PATH=$root/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} COMPILER_PATH=$gcc LIBRARY_PATH=$gcc
+fi
+if [[ ! $build ]]; then
+  build=$root/build/release
+  (cd "$root" && cmake --preset release && cmake --build build/release --target scrimp gpu_tests) >&2 || exit 1
+fi
+scrimp=$build/scrimp
+temporary=$(mktemp -d)
+trap 'rm -rf "$temporary"' EXIT
+export SCRIMP_SOURCE=$root SCRIMP_BUILD=$build SCRIMP=$scrimp SCRIMP_CACHE=$temporary/cache
+if [[ $simulated ]]; then
+  export SCRIMP_CUDA_PATH=$build/cuda-sim SCRIMP_SHAPES=1 SCRIMP_TEST_OP=softmax
+else
+  export SCRIMP_CUDA_REAL= # e2e_test_cuda puts it in the place of the simulated driver's folder
+fi
+: "${out:=$root/docs/results/gpu/$(date -u +%F)-$(tr -cs '[:alnum:]\n' - <<<"$device" | sed 's/^-*//; s/-*$//').md}"
+mkdir -p "$(dirname "$out")"
+log=$temporary/log.md
+failures=0
+
+say() { printf '%s\n' "$@" | tee -a "$log"; }
+
+# check NAME COMMAND...: a row of the log; what it printed only where it failed.
+check() {
+  local name=$1 start=$SECONDS outcome status
+  shift
+  "$@" >"$temporary/said" 2>&1
+  status=$?
+  case $status in
+    0) outcome=passed ;;
+    77) outcome="skipped: $(tail -1 "$temporary/said")" ;;
+    *) outcome="**failed**, exit status $status"; failures=$((failures + 1)); tail -40 "$temporary/said" >&2 ;;
+  esac
+  say "| $name | $outcome | $((SECONDS - start)) |"
+}
+
+wanted() { [[ ,$parts, == *,$1,* ]]; }
+
+say "# $device, $(date -u +%F)" "" \
+  "Written by \`tests/gpu/run.sh\`. Driver: $driver. $("$scrimp" --version | head -1), commit $(
+    git -C "$root" rev-parse --short HEAD 2>/dev/null || cat "$root/COMMIT" 2>/dev/null || echo unknown). Processor: $(
+    sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -1), $(nproc) threads." ""
+
+if wanted tests; then
+  say "## Tests" "" "| test | outcome | seconds |" "|---|---|---|"
+  check "every operation against the CPU's bits" "$build/tests/property_test_cuda_ops"
+  [[ $simulated ]] || check "training, resuming, verify: the CPU's files" "$build/tests/e2e/e2e_test_cuda"
+  say ""
+fi
+
+if wanted sanitizer; then
+  say "## compute-sanitizer" "" "| check | outcome | seconds |" "|---|---|---|"
+  for tool in memcheck racecheck initcheck synccheck; do
+    if command -v compute-sanitizer >/dev/null; then
+      check "$tool, GPT-2 of one small layer" compute-sanitizer --tool "$tool" --error-exitcode 9 "$scrimp" bench \
+        "$root/examples/gpt2.scrimp" -D N=2 -D T=64 -D V=300 -D C=64 -D heads=2 -D layers=1 --device cuda --steps 1
+      check "$tool, ResNet-18" compute-sanitizer --tool "$tool" --error-exitcode 9 "$scrimp" bench \
+        "$root/examples/resnet.scrimp" -D depth=18 -D size=64 -D N=2 -D classes=10 --device cuda --steps 1
+    else
+      say "| $tool | skipped: there is no compute-sanitizer | 0 |"
+    fi
+  done
+  say ""
+fi
+
+if wanted bench; then
+  say "## Benchmarks" ""
+  python3 -B "$root/tests/gpu/bench.py" "$scrimp" ${cases:+--cases "$cases"} ${simulated:+--simulated} | tee -a "$log" ||
+    failures=$((failures + 1))
+fi
+mv "$log" "$out"
+echo "log: $out" >&2
+exit $((failures > 0))

@@ -34,10 +34,14 @@ void cuda_conv_call(const MatrixNode *m, CallDraft *call, const ConvDesc *d, con
     cuda_call(m->l, call, text, CONV_THREADS);
 }
 
+int64_t cuda_conv_columns(const ConvDesc *d)
+{
+    return d->part == CONV_DGRAD ? conv_group_in(&d->q) : conv_group_out(&d->q);
+}
+
 bool cuda_conv_tiled(const ConvDesc *d)
 {
-    int64_t columns = d->part == CONV_DGRAD ? conv_group_in(&d->q) : conv_group_out(&d->q);
-    return d->form == CONV_WINDOW && columns >= CONV_TILE_LEAST;
+    return d->form == CONV_WINDOW && cuda_conv_columns(d) >= CONV_TILE_LEAST;
 }
 
 static void define_geometry(StrBuf *out, const ConvGeometry *q)
@@ -113,11 +117,16 @@ static ConvAxis phase_axis(const ConvDesc *d, int axis, int64_t phase)
                                  : conv_forward_axis(&d->q, axis);
 }
 
-/* Tiles of the first phase, which has the most pixels. */
-static int64_t pixel_tiles(const ConvDesc *d)
+/* Of the first phase, which has the most. */
+static int64_t pixels(const ConvDesc *d)
 {
-    return divide_up(d->q.images * phase_axis(d, 0, 0).count * phase_axis(d, 1, 0).count,
-                     CONV_TILE);
+    return d->q.images * phase_axis(d, 0, 0).count * phase_axis(d, 1, 0).count;
+}
+
+/* By phase and group, the same number of pixels and channels. */
+static int64_t parts(const ConvDesc *d)
+{
+    return d->q.groups * phases(d, 0) * phases(d, 1);
 }
 
 /* The function axis_y or axis_x. */
@@ -148,9 +157,11 @@ static bool fits_32_bits(const ConvGeometry *q)
 static void write_tile(StrBuf *out, const char *symbol, const void *desc)
 {
     const ConvDesc *d = desc;
+    int row_quads = cuda_row_quads(parts(d), pixels(d), cuda_conv_columns(d));
+    text_define(out, "ROW_QUADS", row_quads);
     cuda_conv_begin(out, d, (const char *const[]){"conv_axis", "tile", NULL});
     text_define(out, "PHASES_X", phases(d, 1));
-    text_define(out, "PIXEL_TILES", pixel_tiles(d));
+    text_define(out, "PIXEL_TILES", divide_up(pixels(d), TILE_QUAD * row_quads));
     strbuf_printf(out, "#define PLACE %s\n", fits_32_bits(&d->q) ? "int" : "i64");
     define_bias(out, d);
     write_axis(out, d, 0);
@@ -169,11 +180,12 @@ static void lower_pixels(const MatrixNode *m, const ConvGeometry *q, ConvPart pa
     ConvDesc *d = cuda_conv_describe(m, q, part, &call);
     bool tiled = cuda_conv_tiled(d);
     int64_t elements = type_elements(matrix_result_type(m));
-    int64_t columns = part == CONV_DGRAD ? conv_group_in(q) : conv_group_out(q);
-    int64_t tiles = q->groups * phases(d, 0) * phases(d, 1) * divide_up(columns, CONV_TILE);
+    int64_t columns = cuda_conv_columns(d);
+    int row_quads = cuda_row_quads(parts(d), pixels(d), columns);
     d->n_args = call.n_bufs;
     call.key = MATRIX_KEY(m->l->pool, tiled ? "conv_tile" : "conv_sum", ConvDesc, d);
-    call.n_tasks = tiled ? tiles * pixel_tiles(d) : divide_up(elements, CONV_THREADS);
+    call.n_tasks = tiled ? cuda_tiles(row_quads, parts(d), pixels(d), columns)
+                         : divide_up(elements, CONV_THREADS);
     cuda_conv_call(m, &call, d, what, tiled ? write_tile : write_sum);
 }
 

@@ -6,7 +6,7 @@
 
 #include "codegen/forms/convolution.h"
 
-enum { CONV_TILE = 64, CONV_THREADS = 256, CONV_TILE_LEAST = 16 }; /* as device/tile.cuh has them */
+enum { CONV_THREADS = 256, CONV_TILE_LEAST = 16 };
 
 KERNEL_DESC_BEGIN
 typedef struct ConvDesc {
@@ -29,7 +29,9 @@ void cuda_conv_call(const MatrixNode *m, CallDraft *call, const ConvDesc *d, con
                     KernelText *text);
 /* What every kernel begins with; parts: its fixed parts beside the common ones, ended by NULL. */
 void cuda_conv_begin(StrBuf *out, const ConvDesc *d, const char *const *parts);
-/* Tiles are used for whole ones only: their columns are channels of y of a group, or of x. */
+/* The columns of tiles: channels of y of a group, or of x. */
+int64_t cuda_conv_columns(const ConvDesc *d);
+/* Whether there are enough of them for tiles. */
 bool cuda_conv_tiled(const ConvDesc *d);
 
 void cuda_lower_conv_weights(const MatrixNode *m, const ConvGeometry *q);

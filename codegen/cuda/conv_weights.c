@@ -2,6 +2,7 @@
 /* The gradient of a convolution's weights: device/conv_weights.cuh for every form,
  * device/conv_weights_tile.cuh where there are enough channels, and the sum of chunks. */
 #include "codegen/cuda/conv.h"
+#include "codegen/cuda/matrix.h"
 #include "codegen/cuda/point.h"
 #include "codegen/cuda/text.h"
 
@@ -94,8 +95,8 @@ static int64_t blocks(const ConvDesc *d, int64_t weights)
     const ConvGeometry *q = &d->q;
     if (!cuda_conv_tiled(d))
         return divide_up(d->chunks * weights, CONV_THREADS);
-    return d->chunks * q->groups * divide_up(q->r * q->s * conv_group_in(q), CONV_TILE) *
-           divide_up(conv_group_out(q), CONV_TILE);
+    return d->chunks * q->groups * divide_up(q->r * q->s * conv_group_in(q), TILE_QUAD) *
+           divide_up(conv_group_out(q), TILE_QUAD);
 }
 
 /* The second call; its work was counted with the first. */

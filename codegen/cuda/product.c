@@ -4,14 +4,10 @@
 #include "codegen/cuda/point.h"
 #include "codegen/cuda/text.h"
 
-#include "ir/support/divide.h"
-
-enum { TILE = 64, THREADS = 256 }; /* as device/tile.cuh has them */
-
 KERNEL_DESC_BEGIN
 typedef struct ProductDesc {
     Product p;
-    int a_buf, b_buf, n_args, unused;
+    int a_buf, b_buf, n_args, row_quads;
     Epilogue epilogue;
 } ProductDesc;
 KERNEL_DESC(ProductDesc)
@@ -41,6 +37,7 @@ static void write_product(StrBuf *out, const char *symbol, const void *desc)
     text_define(out, "A_K", p->a_k);
     text_define(out, "B_K", p->b_k);
     text_define(out, "B_N", p->b_n);
+    text_define(out, "ROW_QUADS", d->row_quads);
     text_define(out, "A_BUF", d->a_buf);
     text_define(out, "B_BUF", d->b_buf);
     write_batch(out, "a_batch", p, p->a_batch);
@@ -48,30 +45,30 @@ static void write_product(StrBuf *out, const char *symbol, const void *desc)
     cuda_epilogue(out, &d->epilogue, 0);
     text_include(out, "tile");
     text_include(out, "product");
-    strbuf_printf(out, "\nKERNEL_WIDE(%s, %d)\n{\n    product(a);\n}\n", symbol, THREADS);
+    strbuf_printf(out, "\nKERNEL_WIDE(%s, %d)\n{\n    product(a);\n}\n", symbol, TILE_THREADS);
 }
 
 void cuda_product(const MatrixNode *m, const Product *p, const char *what)
 {
     ProductDesc *d = POOL_NEW(m->l->pool, ProductDesc);
-    *d = (ProductDesc){.p = *p};
-    double batches = 1;
+    int64_t batches = 1;
     for (int i = 0; i < p->n_batch; i++)
-        batches *= (double)p->batch[i];
+        batches *= p->batch[i];
+    *d = (ProductDesc){.p = *p, .row_quads = cuda_row_quads(batches, p->m, p->n)};
     CallDraft call = matrix_call(m);
     d->a_buf = matrix_add_operand(m, &call, 0);
     d->b_buf = matrix_add_operand(m, &call, 1);
     d->epilogue = matrix_epilogue(m, &call, p->bias);
     d->n_args = call.n_bufs;
     double rows = (double)p->m, columns = (double)p->n, k = (double)p->k;
-    call.label = pool_printf(m->l->pool, "%s %lldx%lldx%lld", what, (long long)(batches * rows),
+    call.label = pool_printf(m->l->pool, "%s %lldx%lldx%lld", what, (long long)(batches * p->m),
                              (long long)p->n, (long long)p->k);
-    call.flops = 2 * batches * rows * columns * k;
-    call.bytes = 4 * batches * (rows * k + k * columns + rows * columns);
+    call.flops = 2 * (double)batches * rows * columns * k;
+    call.bytes = 4 * (double)batches * (rows * k + k * columns + rows * columns);
     call.key = MATRIX_KEY(m->l->pool, "product", ProductDesc, d);
     call.desc = d;
-    call.n_tasks = (int64_t)batches * divide_up(p->m, TILE) * divide_up(p->n, TILE);
-    cuda_call(m->l, &call, write_product, THREADS);
+    call.n_tasks = cuda_tiles(d->row_quads, batches, p->m, p->n);
+    cuda_call(m->l, &call, write_product, TILE_THREADS);
 }
 
 static void lower_product(const MatrixNode *m)

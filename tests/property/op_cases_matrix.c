@@ -91,16 +91,10 @@ void op_log_softmax_grad(OpCase *c)
 
 /* --- matrix products --- */
 
-void op_matmul(OpCase *c)
+static void op_product(OpCase *c, Type a, Type b, int64_t m, int64_t k, int64_t n)
 {
     AttrList attrs = {0};
-    Type batch = {.dtype = DTYPE_F32, .rank = (int)op_int(c, 0, 2)};
-    for (int i = 0; i < batch.rank; i++)
-        batch.dim[i] = op_int(c, 1, 3);
-    Type a = op_coin(c) ? batch : op_smaller(c, batch),
-         b = op_coin(c) ? batch : op_smaller(c, batch);
     bool ta = op_coin(c), tb = op_coin(c);
-    int64_t m = op_dim(c), k = op_dim(c), n = op_dim(c);
     a.dim[a.rank++] = ta ? k : m;
     a.dim[a.rank++] = ta ? m : k;
     b.dim[b.rank++] = tb ? n : k;
@@ -112,6 +106,35 @@ void op_matmul(OpCase *c)
     op_normal(c, a);
     op_normal(c, b);
     op_done(c, OP_matmul, &attrs);
+}
+
+void op_matmul(OpCase *c)
+{
+    Type batch = {.dtype = DTYPE_F32, .rank = (int)op_int(c, 0, 2)};
+    for (int i = 0; i < batch.rank; i++)
+        batch.dim[i] = op_int(c, 1, 3);
+    Type a = op_coin(c) ? batch : op_smaller(c, batch),
+         b = op_coin(c) ? batch : op_smaller(c, batch);
+    int64_t m = op_dim(c), k = op_dim(c), n = op_dim(c);
+    op_product(c, a, b, m, k, n);
+}
+
+/* At least 132 tiles of 128 x 64, where a device's threads make 8 x 4 results. */
+static void op_many_tiles(OpCase *c, int64_t k)
+{
+    Type batch = {.dtype = DTYPE_F32, .rank = 1, .dim = {9}};
+    int64_t m = op_int(c, 129, 200), n = op_int(c, 449, 500);
+    op_product(c, batch, batch, m, k, n);
+}
+
+static void op_matmul_tiles(OpCase *c)
+{
+    op_many_tiles(c, op_int(c, 1, 40));
+}
+
+static void op_matmul_chains(OpCase *c)
+{
+    op_many_tiles(c, op_int(c, 257, 300));
 }
 
 void op_linear(OpCase *c)
@@ -221,6 +244,41 @@ void op_conv2d_wgrad(OpCase *c)
     attrs_ints(&v.attrs, ATTR_hw, (const int64_t[]){v.r, v.s}, 2);
     op_done(c, OP_conv2d_wgrad, &v.attrs);
 }
+
+/* At least 132 tiles of 128 pixels: 3 x 3 taps of 3 channels, to 16 or back. */
+static void op_conv_tiles(OpCase *c, OpKind op)
+{
+    OpConv v = {.stride = {1, 1}, .padding = {1, 1}, .dilation = {1, 1}, .groups = 1, .nhwc = true};
+    v.n = 2;
+    v.h = op_int(c, 93, 97);
+    v.w = op_int(c, 93, 97);
+    v.r = v.s = 3;
+    v.in = op == OP_conv2d ? 3 : 16;
+    v.out = 19 - v.in;
+    attrs_ints(&v.attrs, ATTR_padding, v.padding, 2);
+    attrs_int(&v.attrs, ATTR_nhwc, 1);
+    op_normal(c, op == OP_conv2d ? op_conv_input(&v) : op_conv_output(&v));
+    op_normal(c, op_filter(&v));
+    if (op == OP_conv2d_dgrad)
+        attrs_ints(&v.attrs, ATTR_hw, (const int64_t[]){v.h, v.w}, 2);
+    op_done(c, op, &v.attrs);
+}
+
+static void op_conv2d_tiles(OpCase *c)
+{
+    op_conv_tiles(c, OP_conv2d);
+}
+
+static void op_conv2d_dgrad_tiles(OpCase *c)
+{
+    op_conv_tiles(c, OP_conv2d_dgrad);
+}
+
+const OpRow op_tile_cases[] = {{OP_matmul, op_matmul_tiles},
+                               {OP_matmul, op_matmul_chains},
+                               {OP_conv2d, op_conv2d_tiles},
+                               {OP_conv2d_dgrad, op_conv2d_dgrad_tiles}};
+const int op_tile_cases_n = sizeof op_tile_cases / sizeof *op_tile_cases;
 
 /* The convolution's output goes in; output padding up to what the stride or the dilation allow. */
 void op_deconv2d(OpCase *c)

@@ -378,20 +378,22 @@ static void add_case(Device *d, Farm *f, Runs *runs, OpKind op, OpCaseMake *make
     vec_push(d->pool, &runs->list, r);
 }
 
+static void add_rows(Device *d, Farm *f, Runs *runs, const OpRow *row, int n, int shapes)
+{
+    for (int k = 0; k < n; k++)
+        for (int i = 0; i < shapes && wanted(row[k].op); i++)
+            add_case(d, f, runs, row[k].op, row[k].make, i + 1);
+}
+
 static void add_cases(Device *d, Farm *f, Runs *runs, int shapes)
 {
     for (int op = 0; op < OP_COUNT; op++)
         for (int i = 0; i < shapes && wanted((OpKind)op); i++)
             add_case(d, f, runs, (OpKind)op, op_case_table[op], i + 1);
-    for (int k = 0; k < op_extremes_n; k++)
-        for (int i = 0; i < shapes / 3 && wanted(op_extremes[k].op); i++)
-            add_case(d, f, runs, op_extremes[k].op, op_extremes[k].make, i + 1);
-    for (int k = 0; k < op_conv_cases_n; k++)
-        for (int i = 0; i < shapes / 3 && wanted(op_conv_cases[k].op); i++)
-            add_case(d, f, runs, op_conv_cases[k].op, op_conv_cases[k].make, i + 1);
-    for (int k = 0; k < op_conv_groups_n; k++)
-        for (int i = 0; i < shapes / 3 && wanted(op_conv_groups[k].op); i++)
-            add_case(d, f, runs, op_conv_groups[k].op, op_conv_groups[k].make, i + 1);
+    add_rows(d, f, runs, op_extremes, op_extremes_n, shapes / 3);
+    add_rows(d, f, runs, op_conv_cases, op_conv_cases_n, shapes / 3);
+    add_rows(d, f, runs, op_conv_groups, op_conv_groups_n, shapes / 3);
+    add_rows(d, f, runs, op_tile_cases, op_tile_cases_n, shapes / 3);
 }
 
 /* The architecture of the device; asked in a child, because compilers are forked afterwards. */

@@ -8,6 +8,7 @@
 #define DEVICE                static __device__ __forceinline__
 #define SHARED                __shared__
 #define TABLE                 static __device__ const
+#define ALIGNED(bytes)        __align__(bytes)
 #endif
 
 typedef long long i64;

@@ -4,7 +4,6 @@
  * outside of the source there are zeros. */
 #include "conv_sides.cuh"
 
-#define LOADS        (TILE * STEPS / 256)
 #define FAR_OUTSIDE  (-(1 << 30))
 
 /* The channels of the source under one tap: the tap's place, and the channel. */
@@ -27,47 +26,54 @@ DEVICE Step step_at(const Axis *ay, const Axis *ax, int k)
     return step;
 }
 
-/* Neighbouring threads take neighbouring steps of a pixel. */
-DEVICE void load_pixels(Panel panel, const float *source, const Step *step, const PLACE *image,
+/* Where element i of those that this thread brings lies in the panel of pixels: neighbouring threads
+ * take neighbouring steps of a pixel. */
+#define PIXEL_STEP    ((int)threadIdx.x % STEPS)
+#define PIXEL_ROW(i)  ((int)threadIdx.x / STEPS + 256 / STEPS * (i))
+
+DEVICE void load_pixels(float *mine, const float *source, const Step *step, const PLACE *image,
                         const int *top, const int *left)
 {
-    for (int i = 0; i < LOADS; i++) {
+    for (int i = 0; i < LOADS_A; i++) {
         const int y = top[i] + step->y, x = left[i] + step->x;
         const int inside =
             step->is_real && y >= 0 && y < SOURCE_HEIGHT && x >= 0 && x < SOURCE_WIDTH;
         const PLACE at = image[i] + ((PLACE)y * SOURCE_WIDTH + x) * SOURCE_CHANNELS + step->c;
-        panel[threadIdx.x % STEPS][threadIdx.x / STEPS + 256 / STEPS * i] =
-            inside ? source[at] : 0.0f;
+        mine[i] = inside ? source[at] : 0.0f;
     }
 }
 
 #if TRANSPOSED
 /* Weights of one group and channel of the result lie one after another along the steps. */
-DEVICE void load_weights(Panel panel, const float *weights, const Step *step, const Axis *ay,
+#define WEIGHT_STEP(i)   PIXEL_STEP
+#define WEIGHT_COLUMN(i) PIXEL_ROW(i)
+
+DEVICE void load_weights(float *mine, const float *weights, const Step *step, const Axis *ay,
                          const Axis *ax, int k0, int group, int column0)
 {
     (void)ay, (void)ax, (void)k0;
-    for (int i = 0; i < LOADS; i++) {
-        const int at = threadIdx.x / STEPS + 256 / STEPS * i, column = column0 + at;
-        const int inside = step->is_real && column < RESULT_GROUP;
-        panel[threadIdx.x % STEPS][at] =
-            inside ? weights[weight_at(step->r, step->s, column, group * GROUP_OUT + step->c)]
-                   : 0.0f;
+    for (int i = 0; i < LOADS_B; i++) {
+        const int column = column0 + WEIGHT_COLUMN(i);
+        mine[i] = step->is_real && column < RESULT_GROUP
+                      ? weights[weight_at(step->r, step->s, column, group * GROUP_OUT + step->c)]
+                      : 0.0f;
     }
 }
 #else
 /* Along the channels of the result. */
-DEVICE void load_weights(Panel panel, const float *weights, const Step *unused, const Axis *ay,
+#define WEIGHT_STEP(i)   ((int)threadIdx.x / TILE_COLUMNS + 256 / TILE_COLUMNS * (i))
+#define WEIGHT_COLUMN(i) ((int)threadIdx.x % TILE_COLUMNS)
+
+DEVICE void load_weights(float *mine, const float *weights, const Step *unused, const Axis *ay,
                          const Axis *ax, int k0, int group, int column0)
 {
-    const int at = threadIdx.x % TILE, column = column0 + at;
+    const int column = column0 + WEIGHT_COLUMN(0);
     (void)unused;
-    for (int i = 0; i < LOADS; i++) {
-        const int k = threadIdx.x / TILE + 256 / TILE * i;
-        const Step step = step_at(ay, ax, k0 + k);
-        const int inside = step.is_real && column < RESULT_GROUP;
-        panel[k][at] =
-            inside ? weights[weight_at(step.r, step.s, step.c, group * GROUP_OUT + column)] : 0.0f;
+    for (int i = 0; i < LOADS_B; i++) {
+        const Step step = step_at(ay, ax, k0 + WEIGHT_STEP(i));
+        mine[i] = step.is_real && column < RESULT_GROUP
+                      ? weights[weight_at(step.r, step.s, step.c, group * GROUP_OUT + column)]
+                      : 0.0f;
     }
 }
 #endif
@@ -76,8 +82,8 @@ DEVICE void load_weights(Panel panel, const float *weights, const Step *unused, 
 DEVICE void find_pixels(const Axis *ay, const Axis *ax, i64 first, int group, PLACE *image, int *top,
                         int *left)
 {
-    for (int i = 0; i < LOADS; i++) {
-        const i64 p = first + threadIdx.x / STEPS + 256 / STEPS * i;
+    for (int i = 0; i < LOADS_A; i++) {
+        const i64 p = first + PIXEL_ROW(i);
         const i64 row = p / ax->count, n = row / ay->count;
         const int y = (int)(row - n * ay->count), x = (int)(p - row * ax->count);
         image[i] = (PLACE)(n < IMAGES ? n : 0) * SOURCE_HEIGHT * SOURCE_WIDTH * SOURCE_CHANNELS +
@@ -97,35 +103,47 @@ DEVICE i64 result_row(const Axis *ay, const Axis *ax, i64 p)
 
 DEVICE void conv_tile(const Args a)
 {
-    SHARED Panel panel_a, panel_b;
-    const i64 column_tiles = (RESULT_GROUP + TILE - 1) / TILE, tile = (i64)blockIdx.x / column_tiles;
-    const int column0 = (int)((i64)blockIdx.x % column_tiles) * TILE;
-    const i64 first = tile % PIXEL_TILES * TILE;
+    SHARED PanelA panel_a[2];
+    SHARED PanelB panel_b[2];
+    const i64 column_tiles = (RESULT_GROUP + TILE_COLUMNS - 1) / TILE_COLUMNS;
+    const i64 tile = (i64)blockIdx.x / column_tiles;
+    const int column0 = (int)((i64)blockIdx.x % column_tiles) * TILE_COLUMNS;
+    const i64 first = tile % PIXEL_TILES * TILE_ROWS;
     const int group = (int)(tile / PIXEL_TILES % GROUPS), phase = (int)(tile / PIXEL_TILES / GROUPS);
     const Axis ay = axis_y(phase / PHASES_X), ax = axis_x(phase % PHASES_X);
     const i64 pixels = (i64)IMAGES * ay.count * ax.count;
     const int ty = threadIdx.x / 16, tx = threadIdx.x % 16;
     const int steps = ay.taps * ax.taps * SOURCE_GROUP;
-    PLACE image[LOADS];
-    int top[LOADS], left[LOADS];
+    PLACE image[LOADS_A];
+    int top[LOADS_A], left[LOADS_A];
+    float next_a[LOADS_A], next_b[LOADS_B];
     Sums sums;
     if (first >= pixels)
         return;
     sums_zero(sums);
     find_pixels(&ay, &ax, first, group, image, top, left);
-    for (int k0 = 0; k0 < steps; k0 += STEPS) {
-        const Step step = step_at(&ay, &ax, k0 + (int)(threadIdx.x % STEPS));
-        load_pixels(panel_a, BUF(const float, A_BUF), &step, image, top, left);
-        load_weights(panel_b, BUF(const float, B_BUF), &step, &ay, &ax, k0, group, column0);
-        __syncthreads();
-        add_steps(sums, panel_a, panel_b, steps - k0 < STEPS ? steps - k0 : STEPS);
-        __syncthreads();
+    for (int k0 = -STEPS; k0 < steps; k0 += STEPS) {
+        const int turn = k0 / STEPS & 1;
+        if (k0 >= 0) {
+            for (int i = 0; i < LOADS_A; i++)
+                panel_a[turn][PIXEL_STEP][PIXEL_ROW(i)] = next_a[i];
+            for (int i = 0; i < LOADS_B; i++)
+                panel_b[turn][WEIGHT_STEP(i)][WEIGHT_COLUMN(i)] = next_b[i];
+            __syncthreads();
+        }
+        if (k0 + STEPS < steps) {
+            const Step step = step_at(&ay, &ax, k0 + STEPS + PIXEL_STEP);
+            load_pixels(next_a, BUF(const float, A_BUF), &step, image, top, left);
+            load_weights(next_b, BUF(const float, B_BUF), &step, &ay, &ax, k0 + STEPS, group, column0);
+        }
+        if (k0 >= 0)
+            add_steps(sums, panel_a[turn], panel_b[turn], steps - k0 < STEPS ? steps - k0 : STEPS);
     }
-    for (int i = 0; i < PER_THREAD; i++) {
-        const i64 p = first + ty + 16 * i;
+    for (int i = 0; i < OWN_ROWS; i++) {
+        const i64 p = first + OWN(ty, i);
         const i64 row = result_row(&ay, &ax, p);
-        for (int j = 0; j < PER_THREAD; j++) {
-            const int column = column0 + tx + 16 * j;
+        for (int j = 0; j < OWN_COLUMNS; j++) {
+            const int column = column0 + OWN(tx, j);
             if (p < pixels && column < RESULT_GROUP)
                 epilogue(a, row, group * RESULT_GROUP + column,
                          ADD_BIAS(sums[i][j], group * RESULT_GROUP + column));

@@ -2,16 +2,15 @@
  * tile.cuh, of a chunk of the rows of dy, images after one another.  Steps are pixels of dy; every
  * BAND_ROWS rows a new chain begins.  Outside of x there are zeros. */
 #define ROWS  (TAP_ROWS * TAP_COLUMNS * GROUP_IN)
-#define LOADS (TILE * STEPS / 256)
 
-/* Pixels from p0 on of the rows of dy from `band` on; row: a place of the kernel and a channel. */
-DEVICE void load_band(Panel panel_a, Panel panel_b, const float *x, const float *dy, i64 band,
+/* Both panels are as wide: TILE_ROWS == TILE_COLUMNS.  Pixels from p0 on of the rows of dy from `band` on; row: a place of the kernel and a channel. */
+DEVICE void load_band(PanelA panel_a, PanelB panel_b, const float *x, const float *dy, i64 band,
                       int pixels, int p0, int row, int group, int column)
 {
-    const int at = threadIdx.x % TILE, c = row % GROUP_IN;
+    const int at = threadIdx.x % TILE_COLUMNS, c = row % GROUP_IN;
     const int s = row / GROUP_IN % TAP_COLUMNS, r = row / GROUP_IN / TAP_COLUMNS;
-    for (int i = 0; i < LOADS; i++) {
-        const int k = threadIdx.x / TILE + 256 / TILE * i, p = p0 + k;
+    for (int i = 0; i < LOADS_B; i++) {
+        const int k = threadIdx.x / TILE_COLUMNS + 256 / TILE_COLUMNS * i, p = p0 + k;
         const i64 dy_row = band + p / OUT_WIDTH, n = dy_row / OUT_HEIGHT;
         const int oy = (int)(dy_row - n * OUT_HEIGHT), ox = p % OUT_WIDTH;
         const int at_y = oy * STRIDE_Y - PAD_Y + r * DILATION_Y;
@@ -27,14 +26,15 @@ DEVICE void load_band(Panel panel_a, Panel panel_b, const float *x, const float 
 
 DEVICE void conv_weights_tile(const Args a)
 {
-    SHARED Panel panel_a, panel_b;
-    const i64 column_tiles = (GROUP_OUT + TILE - 1) / TILE, row_tiles = (ROWS + TILE - 1) / TILE;
+    SHARED PanelA panel_a;
+    SHARED PanelB panel_b;
+    const i64 column_tiles = (GROUP_OUT + TILE_COLUMNS - 1) / TILE_COLUMNS, row_tiles = (ROWS + TILE_ROWS - 1) / TILE_ROWS;
     const i64 rest = (i64)blockIdx.x / column_tiles;
-    const int column0 = (int)((i64)blockIdx.x % column_tiles) * TILE;
-    const int row0 = (int)(rest % row_tiles) * TILE, group = (int)(rest / row_tiles % GROUPS);
+    const int column0 = (int)((i64)blockIdx.x % column_tiles) * TILE_COLUMNS;
+    const int row0 = (int)(rest % row_tiles) * TILE_ROWS, group = (int)(rest / row_tiles % GROUPS);
     const i64 chunk = rest / row_tiles / GROUPS;
     const i64 from = part_start(chunk, DY_ROWS, CHUNKS), to = part_start(chunk + 1, DY_ROWS, CHUNKS);
-    const int ty = threadIdx.x / 16, tx = threadIdx.x % 16, at = threadIdx.x % TILE;
+    const int ty = threadIdx.x / 16, tx = threadIdx.x % 16, at = threadIdx.x % TILE_COLUMNS;
     Sums total, chain;
     sums_zero(total);
     sums_zero(chain);
@@ -49,9 +49,9 @@ DEVICE void conv_weights_tile(const Args a)
         }
         end_chain(total, chain, band == from);
     }
-    for (int i = 0; i < PER_THREAD; i++)
-        for (int j = 0; j < PER_THREAD; j++) {
-            const int row = row0 + ty + 16 * i, column = column0 + tx + 16 * j;
+    for (int i = 0; i < OWN_ROWS; i++)
+        for (int j = 0; j < OWN_COLUMNS; j++) {
+            const int row = row0 + OWN(ty, i), column = column0 + OWN(tx, j);
             if (row < ROWS && column < GROUP_OUT)
                 STORE_SUM(chunk, row, group * GROUP_OUT + column, total[i][j]);
         }

@@ -362,6 +362,46 @@ static bool make_step(Build *b, Step *step, const char **error)
     return ok;
 }
 
+/* What a program says of its calls, without the program, which is much larger. */
+static void keep_calls(Pool *pool, const StepProgram *p, Step *step)
+{
+    const char *const *program_key = step_call_keys(p);
+    Call *call = POOL_ARRAY(pool, (size_t)p->n_calls + 1, Call);
+    const char **key = POOL_ARRAY(pool, (size_t)p->n_calls + 1, const char *);
+    for (int i = 0; i < p->n_calls; i++) {
+        int first =
+            p->first_call[p->kernel_of[i]]; /* not behind i: calls of a kernel share a key */
+        key[i] = first == i ? pool_strdup(pool, program_key[i]) : key[first];
+        call[i] = p->calls[i];
+        call[i].key = key[i];
+        call[i].label = pool_strdup(pool, call[i].label);
+        call[i].desc = NULL;
+        call[i].buf = NULL;
+        call[i].n_bufs = 0;
+    }
+    step->calls = call;
+    step->call_key = key;
+    step->n_calls = p->n_calls;
+    step->n_kernels = p->n_kernels;
+}
+
+static bool compile_program(Pool *pool, const StepProgram *p, const CodegenOptions *o,
+                            const Cache *cache, Step *step, const char **error)
+{
+    Build b = {.program = p, .options = o, .cache = cache};
+    if (!cache->dir && !o->no_cache)
+        note(o, pool,
+             "there is no kernel cache, since HOME names no folder of this user: all is "
+             "compiled anew (SCRIMP_CACHE names a folder)");
+    step->key = pool_strdup(pool, step_key(p));
+    bool ok = make_step(&b, step, error);
+    if (ok)
+        set_kernels(&b, step);
+    if (ok)
+        keep_calls(pool, p, step);
+    return ok;
+}
+
 Step *codegen_compile(Pool *pool, const Graph *g, const MemPlan *plan, const CodegenOptions *o,
                       const char **error)
 {
@@ -370,27 +410,20 @@ Step *codegen_compile(Pool *pool, const Graph *g, const MemPlan *plan, const Cod
     const Target *target = codegen_target(pool, o->march, true, error);
     if (!target || !cache_open(pool, o->cache_dir, o->no_cache, &cache, error))
         return NULL;
-    *error = codegen_unsupported_by(pool, step_target(o, target).backend, g);
+    StepTarget made_for = step_target(o, target);
+    *error = codegen_unsupported_by(pool, made_for.backend, g);
     if (*error)
         return NULL;
-    StepProgram *p = step_program(pool, g, plan, step_target(o, target), error);
-    if (!p)
-        return NULL;
-    Build b = {.program = p, .options = o, .cache = &cache};
+    /* A device loads images, which are read with the program. */
+    Pool *work = made_for.backend->linked ? pool_new_child(pool) : pool;
     Step *step = POOL_NEW(pool, Step);
-    *step = (Step){.key = step_key(p),
-                   .calls = p->calls,
-                   .call_key = step_call_keys(p),
-                   .n_calls = p->n_calls,
-                   .n_kernels = p->n_kernels,
-                   .image = {NULL, -1}};
-    if (!cache.dir && !o->no_cache)
-        note(o, pool,
-             "there is no kernel cache, since HOME names no folder of this user: all is "
-             "compiled anew (SCRIMP_CACHE names a folder)");
-    bool ok = make_step(&b, step, error);
-    if (ok)
-        set_kernels(&b, step);
+    *step = (Step){.image = {NULL, -1}};
+    const StepProgram *p = step_program(work, g, plan, made_for, error);
+    bool ok = p && compile_program(pool, p, o, &cache, step, error);
+    if (*error)
+        *error = pool_strdup(pool, *error);
+    if (work != pool)
+        pool_free(work);
     step->compile_seconds = clock_seconds() - start;
     return ok ? step : NULL;
 }

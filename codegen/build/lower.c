@@ -6,10 +6,11 @@
 
 void desc_key(StrBuf *key, const char *what, const void *desc, size_t bytes)
 {
+    static const char digit[] = "0123456789abcdef";
     const unsigned char *byte = desc;
     strbuf_printf(key, "%s ", what);
     for (size_t i = 0; i < bytes; i++)
-        strbuf_printf(key, "%02x", byte[i]);
+        strbuf_putn(key, (const char[]){digit[byte[i] / 16], digit[byte[i] % 16]}, 2);
 }
 
 void lower_call(Lowering *l, CallDraft draft)

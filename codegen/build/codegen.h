@@ -26,6 +26,7 @@ typedef struct Step {
     const char *key; /* content key: equal keys run equal code at equal offsets */
     int n_calls, n_kernels, n_compiled; /* compiled: kernels that were not in the cache */
     const ScrimpDeviceKernel *kernel;   /* NULL: all are linked */
+    int driver; /* of a device: the oldest that loads them, 12000 for 12.0 */
     const Call *calls;
     const char *const *call_key; /* by call: the identity of its kernel (CallList) */
     double compile_seconds;

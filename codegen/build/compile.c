@@ -417,7 +417,8 @@ Step *codegen_compile(Pool *pool, const Graph *g, const MemPlan *plan, const Cod
     /* A device loads images, which are read with the program. */
     Pool *work = made_for.backend->linked ? pool_new_child(pool) : pool;
     Step *step = POOL_NEW(pool, Step);
-    *step = (Step){.image = {NULL, -1}};
+    *step = (Step){.image = {NULL, -1},
+                   .driver = made_for.backend->driver ? made_for.backend->driver() : 0};
     const StepProgram *p = step_program(work, g, plan, made_for, error);
     bool ok = p && compile_program(pool, p, o, &cache, step, error);
     if (*error)

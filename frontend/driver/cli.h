@@ -65,6 +65,7 @@ typedef struct DriverState {
     bool warned;                          /* of what is odd about the model */
     const char *last_note;                /* of the compiler */
     const char *device_arch;              /* of the CUDA device, once asked */
+    bool device_opened;                   /* its driver has started */
     bool device_failed;                   /* what it holds is not what a step left */
     bool no_room;                         /* on the device for the arena */
     int ended_by; /* the signal that ended the verb early but in order, or 0 */

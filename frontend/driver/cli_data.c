@@ -271,7 +271,7 @@ bool session_evaluate(Session *s, const Dataset *ds, uint64_t seed, double *loss
         int64_t counted;
         if (signals_caught() || !session_fill_held_out(s, ds, i, &counted))
             return false;
-        if (!session_run(s, 0.0, 0, 0, seed))
+        if (!session_run(s, (StepNumbers){.seed = seed}))
             return false;
         total += session_scalar(s, "loss") * (double)counted;
         for (int m = 0; m < s->n_metrics; m++)

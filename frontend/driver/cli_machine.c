@@ -109,12 +109,38 @@ const char *cli_any_arch(const Cli *cli)
     return is_arch(cli->build.device) ? cli->build.device : "sm_90";
 }
 
+/* Left to kernels and graphs when a budget is suggested. */
+static int64_t room_for_kernels(const CudaDevice *d)
+{
+    const int64_t most = (int64_t)256 << 20;
+    int64_t part = cuda_device_memory(d).total / 16;
+    return part < most ? part : most;
+}
+
+/* left: what the device has for an arena; -1: it has one already. */
+static const char *way_out_of(Cli *cli, int64_t left)
+{
+    if (cli->verb->run == verb_verify)
+        return "a smaller batch: whatever the budget, verify also runs the step that keeps all";
+    if (!cli_takes(cli, "budget") || left == 0)
+        return "a smaller batch";
+    if (left < 0)
+        return "a smaller --budget or batch leaves more beside the arena";
+    return pool_printf(cli->pool, "--budget %lld, or a smaller batch", (long long)left);
+}
+
 static bool no_room(Cli *cli, int64_t left, const RtError *err)
 {
     cli->state->no_room = true;
-    cli_error(cli, EXIT_BUDGET, "E401",
-              pool_printf(cli->pool, "--budget %lld, or a smaller batch", (long long)left), "%s",
-              err->message);
+    cli_error(cli, EXIT_BUDGET, "E401", way_out_of(cli, left), "%s", err->message);
+    return false;
+}
+
+bool cli_device_error(Cli *cli, const char *code, const RtError *err)
+{
+    if (cuda_out_of_memory())
+        return no_room(cli, -1, err);
+    cli_error(cli, EXIT_USER, code, NULL, "%s", err->message);
     return false;
 }
 
@@ -123,42 +149,81 @@ ExitCode machine_failure(const Cli *cli)
     return cli->state->no_room ? EXIT_BUDGET : EXIT_USER;
 }
 
+static void tell_device(const Cli *cli, const CudaDevice *d, int64_t bytes)
+{
+    if (!cli->output.quiet)
+        fprintf(stderr, "device: %s (%s), with an arena of %s\n", cuda_device_name(d),
+                cuda_device_arch(d), bytes_text(cli->pool, bytes));
+}
+
 static bool open_device(Cli *cli, int64_t bytes, Machine *m)
 {
     RtError err;
+    int64_t left = -1;
     if (cli_backend(cli) == &cpu_backend)
         return true;
-    int64_t left = -1;
+    cli->state->device_opened = true;
     m->cuda = cuda_device_open(&err);
-    if (m->cuda && cuda_arena_map(m->cuda, bytes, &left, &err)) {
-        if (!cli->output.quiet)
-            fprintf(stderr, "device: %s (%s), with an arena of %s\n", cuda_device_name(m->cuda),
-                    cuda_device_arch(m->cuda), bytes_text(cli->pool, bytes));
+    if (!m->cuda)
+        return cuda_out_of_memory() ? no_room(cli, 0, &err) : no_device(cli, &err);
+    if (cuda_arena_map(m->cuda, bytes, &left, &err)) {
+        tell_device(cli, m->cuda, bytes);
         return true;
     }
-    return left < 0 ? no_device(cli, &err) : no_room(cli, left, &err);
+    if (left < 0)
+        return cli_device_error(cli, "E807", &err);
+    left -= room_for_kernels(m->cuda);
+    return no_room(cli, left > 0 ? left / 64 * 64 : 0, &err);
 }
 
-bool machine_open(Cli *cli, int64_t bytes, Machine *out)
+/* The memory of a machine whose device, if any, is open. */
+static bool open_rest(Cli *cli, int64_t bytes, Machine *m)
 {
     RtError err;
-    *out = (Machine){.threads = threads_new((int)cli->build.threads, &err)};
-    if (!out->threads || !open_device(cli, bytes, out)) {
-        if (!out->threads)
-            cli_error(cli, EXIT_USER, "E804", NULL, "%s", err.message);
-        return false;
-    }
-    bool ok =
-        out->cuda ? arena_reserve(&out->arena, bytes, &err) : arena_map(&out->arena, bytes, &err);
+    bool ok = m->cuda ? arena_reserve(&m->arena, bytes, &err) : arena_map(&m->arena, bytes, &err);
     if (!ok)
         cli_error(cli, EXIT_USER, "E804", NULL, "%s", err.message);
     return ok;
 }
 
+static bool open_threads(Cli *cli, Machine *m)
+{
+    RtError err;
+    m->threads = threads_new((int)cli->build.threads, &err);
+    if (!m->threads)
+        cli_error(cli, EXIT_USER, "E804", NULL, "%s", err.message);
+    return m->threads != NULL;
+}
+
+bool machine_open(Cli *cli, int64_t bytes, Machine *out)
+{
+    *out = (Machine){0};
+    return open_threads(cli, out) && open_device(cli, bytes, out) && open_rest(cli, bytes, out);
+}
+
+bool machine_open_beside(Cli *cli, const Machine *first, int64_t bytes, Machine *out)
+{
+    *out = (Machine){.cuda = first->cuda, .borrowed = first->cuda != NULL};
+    return open_threads(cli, out) && open_rest(cli, bytes, out);
+}
+
+const char *machine_memory_text(Pool *pool, const Machine *m)
+{
+    if (!m->cuda)
+        return "";
+    CudaMemory u = cuda_device_memory(m->cuda);
+    return pool_printf(pool,
+                       "arena %s, inputs on their way %s, kernels and graphs %s; %s were in use "
+                       "before (the context, other programs)",
+                       bytes_text(pool, u.arena), bytes_text(pool, u.staging),
+                       bytes_text(pool, u.beside), bytes_text(pool, u.at_start));
+}
+
 void machine_close(Machine *m)
 {
     threads_free(m->threads);
-    cuda_device_close(m->cuda); /* copies to the image may be under way */
+    if (!m->borrowed)
+        cuda_device_close(m->cuda); /* copies to the image may be under way */
     if (m->arena.base)
         arena_unmap(&m->arena);
     *m = (Machine){0};

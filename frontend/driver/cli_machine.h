@@ -16,6 +16,7 @@ typedef struct Machine {
     Threads *threads;
     Arena arena;      /* or its image */
     CudaDevice *cuda; /* NULL: the host */
+    bool borrowed;    /* the device is another machine's */
 } Machine;
 
 /* Whether --device names a device there could be; false after a message. */
@@ -31,9 +32,18 @@ bool cli_device_archs(Cli *cli, const char *const **arch, int *n);
 /* The same for a verb that runs nothing: sm_90 unless --device names another. */
 const char *cli_any_arch(const Cli *cli);
 
-/* Threads and an arena of these bytes; false after a message.  Either way machine_close. */
+/* Threads and an arena of these bytes; false after a message.  Either way machine_close.  Steps
+ * are compiled before. */
 bool machine_open(Cli *cli, int64_t bytes, Machine *out);
+/* A second machine, of at most as many bytes.  On the host it has memory of its own; on a device it
+ * has an image of its own, and steps of both run in one arena: whoever runs one after a step of the
+ * other makes the arena NaNs and sends its state first. */
+bool machine_open_beside(Cli *cli, const Machine *first, int64_t bytes, Machine *out);
 void machine_close(Machine *m);
+/* Prints why a device cannot be used, or with E401 that it has no memory left.  False. */
+bool cli_device_error(Cli *cli, const char *code, const RtError *err);
+/* What a device was used for: "arena 3.1MiB, ..."; "" on the host. */
+const char *machine_memory_text(Pool *pool, const Machine *m);
 /* The exit code of a verb that a message ended: a device without room is a budget that cannot be
  * met.
  */

@@ -51,7 +51,7 @@ bool measurement_run(Measurement *m, int64_t n, StepTimes *out)
     for (int64_t i = -WARM_UP_STEPS; i < n && ok; i++) {
         memset(m->profile.seconds, 0, (size_t)calls * sizeof *m->profile.seconds);
         double start = clock_seconds();
-        ok = session_run(session, LEARNING_RATE, i + WARM_UP_STEPS, 0, 1);
+        ok = session_run(session, (StepNumbers){LEARNING_RATE, i + WARM_UP_STEPS, 0, 1});
         double seconds = clock_seconds() - start;
         if (ok && session->cuda)
             ok = session_measure(session, &m->profile);

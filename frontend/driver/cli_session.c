@@ -58,6 +58,8 @@ bool session_compile(Cli *cli, const Program *program, Session *out)
     if (!cli_device_arch(cli, &arch))
         return false;
     CodegenOptions o = cli_codegen_options(cli, arch);
+    if (cli->state->device_opened)
+        BUG("compilers are forked when the driver of the device has started");
     out->step = codegen_compile(cli->pool, program->graph, program->plan, &o, &error);
     if (!out->step) {
         cli_error(cli, EXIT_USER, "E801", NULL, "%s", error);
@@ -71,16 +73,43 @@ bool session_compile(Cli *cli, const Program *program, Session *out)
 static bool device_error(const Session *s, const RtError *err)
 {
     s->cli->state->device_failed = true;
-    cli_error(s->cli, EXIT_USER, "E808", NULL, "%s", err->message);
-    return false;
+    return cli_device_error(s->cli, "E808", err);
+}
+
+static CudaPiece piece_of(const Session *s, ValueId v)
+{
+    return (CudaPiece){s->plan->offset[v], type_bytes(value_type(s->graph, v)), session_at(s, v)};
+}
+
+/* Inputs that the plan has, and what a step computes beside the persistent tensors. */
+static bool open_feed(Session *s, RtError *err)
+{
+    const Graph *g = s->graph;
+    CudaPiece *in = POOL_ARRAY(s->cli->pool, g->order.len + 1, CudaPiece);
+    CudaPiece *out = POOL_ARRAY(s->cli->pool, g->outputs.len + 1, CudaPiece);
+    int n_in = 0, n_out = 0;
+    for (size_t i = 0; i < g->order.len; i++) {
+        const Node *n = graph_node(g, g->order.data[i]);
+        if (n->op == OP_input && s->plan->offset[n->out[0]] >= 0)
+            in[n_in++] = piece_of(s, n->out[0]);
+    }
+    for (size_t i = 0; i < g->outputs.len; i++) {
+        ValueId v = g->outputs.data[i].value;
+        if (value_storage(g, v) == VALUE_NONE && s->plan->offset[v] >= 0)
+            out[n_out++] = piece_of(s, v);
+    }
+    s->feed = cuda_feed_open(s->machine->cuda, in, n_in, out, n_out, err);
+    return s->feed != NULL;
 }
 
 static bool load_on_device(Session *s)
 {
     RtError err;
-    s->cuda =
-        cuda_step_load(s->machine->cuda, s->step->run, s->step->kernel, s->step->n_kernels, &err);
-    return s->cuda || device_error(s, &err);
+    CudaDevice *d = s->machine->cuda;
+    if (!cuda_device_takes(d, s->step->driver, &err))
+        return cli_device_error(s->cli, "E807", &err);
+    s->cuda = cuda_step_load(d, s->step->run, s->step->kernel, s->step->n_kernels, &err);
+    return (s->cuda && open_feed(s, &err)) || device_error(s, &err);
 }
 
 bool session_attach(Session *s, Machine *machine)
@@ -95,7 +124,9 @@ bool session_attach(Session *s, Machine *machine)
 
 void session_close(Session *s)
 {
+    cuda_feed_close(s->feed);
     cuda_step_unload(s->cuda);
+    s->feed = NULL;
     s->cuda = NULL;
     codegen_unload(s->step);
     s->step = NULL;
@@ -237,60 +268,55 @@ bool session_send_state(const Session *s)
     return transfer_state(s, send);
 }
 
-static bool send_inputs(const Session *s, RtError *err)
+bool session_take_arena(const Session *s)
 {
-    const Graph *g = s->graph;
-    for (size_t i = 0; i < g->order.len; i++) {
-        const Node *n = graph_node(g, g->order.data[i]);
-        if (n->op == OP_input && s->plan->offset[n->out[0]] >= 0 &&
-            !transfer(s, n->out[0], send, err))
-            return false;
-    }
-    return true;
-}
-
-/* What a step computes beside the persistent tensors. */
-static bool fetch_outputs(const Session *s, RtError *err)
-{
-    const Graph *g = s->graph;
-    for (size_t i = 0; i < g->outputs.len; i++) {
-        ValueId v = g->outputs.data[i].value;
-        if (value_storage(g, v) == VALUE_NONE && s->plan->offset[v] >= 0 &&
-            !transfer(s, v, fetch, err))
-            return false;
-    }
-    return true;
+    RtError err;
+    return !s->machine->cuda ||
+           ((cuda_arena_poison(s->machine->cuda, &err) || device_error(s, &err)) &&
+            session_send_state(s));
 }
 
 bool session_measure(Session *s, RtProfile *profile)
 {
     RtError err;
-    return (send_inputs(s, &err) && cuda_step_measure(s->cuda, profile, &err)) ||
+    return (cuda_feed_place(s->feed, &err) && cuda_step_measure(s->cuda, profile, &err)) ||
            device_error(s, &err);
 }
 
-static bool run_on_device(Session *s)
+bool session_send(Session *s, StepNumbers n)
 {
     RtError err;
-    return (send_inputs(s, &err) && cuda_step_run(s->cuda, &err) && fetch_outputs(s, &err) &&
-            cuda_wait(s->machine->cuda, &err)) ||
-           device_error(s, &err);
-}
-
-bool session_run(Session *s, double lr, int64_t update, int64_t micro, uint64_t seed)
-{
-    float rate = (float)lr;
-    int32_t step = (int32_t)(update + 1);
-    uint64_t counter = (uint64_t)micro;
-    uint32_t rng[4] = {(uint32_t)seed, (uint32_t)(seed >> 32), (uint32_t)counter,
+    float rate = (float)n.lr;
+    int32_t step = (int32_t)(n.update + 1);
+    uint64_t counter = (uint64_t)n.micro;
+    uint32_t rng[4] = {(uint32_t)n.seed, (uint32_t)(n.seed >> 32), (uint32_t)counter,
                        (uint32_t)(counter >> 32)};
     set_input(s, "lr", &rate, sizeof rate);
     set_input(s, "step", &step, sizeof step);
     set_input(s, "rng", rng, sizeof rng);
+    return !s->feed || cuda_feed_send(s->feed, &err) || device_error(s, &err);
+}
+
+bool session_start(Session *s)
+{
+    RtError err;
     if (s->cuda)
-        return run_on_device(s);
+        return (cuda_feed_place(s->feed, &err) && cuda_step_run(s->cuda, &err) &&
+                cuda_feed_return(s->feed, &err)) ||
+               device_error(s, &err);
     s->step->run(&s->context);
     return true;
+}
+
+bool session_finish(Session *s)
+{
+    RtError err;
+    return !s->feed || cuda_feed_wait(s->feed, &err) || device_error(s, &err);
+}
+
+bool session_run(Session *s, StepNumbers n)
+{
+    return session_send(s, n) && session_start(s) && session_finish(s);
 }
 
 double session_scalar(const Session *s, const char *output)

@@ -7,6 +7,8 @@
 #include "frontend/driver/cli_machine.h"
 #include "frontend/driver/cli_program.h"
 #include "runtime/checkpoint.h"
+#include "runtime/cuda/feed.h"
+#include "runtime/cuda/step.h"
 #include "runtime/data.h"
 
 typedef struct Session {
@@ -18,6 +20,7 @@ typedef struct Session {
     char *arena; /* base of the memory in use, or of its image */
     ScrimpContext context;
     CudaStep *cuda;           /* the step on a device */
+    CudaFeed *feed;           /* its inputs and outputs */
     CheckpointTensor *tensor; /* persistent tensors, in the graph's order */
     ValueId *tensor_value;    /* by tensor */
     int n_tensors;
@@ -36,6 +39,9 @@ void session_close(Session *s);
  * asks for it.  False after a message. */
 bool session_fetch_state(const Session *s);
 bool session_send_state(const Session *s);
+/* On a device whose arena another session has used: it is this one's from here on, with the state
+ * of the image.  False after a message. */
+bool session_take_arena(const Session *s);
 
 /* A session that runs alone, with its memory and threads. */
 typedef struct RunningSession {
@@ -62,9 +68,21 @@ uint64_t session_seed(const Cli *cli, const Graph *g);
 void *session_at(const Session *s, ValueId v);
 /* The input whose role attribute is `role`, VALUE_NONE when the graph has none. */
 ValueId session_input(const Session *s, const char *role);
-/* Runs one step; false after a message, which only a device gives.  update: updates done before (0
- * first); micro: micro-batches consumed before. */
-bool session_run(Session *s, double lr, int64_t update, int64_t micro, uint64_t seed);
+/* The numbers that a step gets beside its batch.  update: updates done before (0 first); micro:
+ * micro-batches consumed before. */
+typedef struct StepNumbers {
+    double lr;
+    int64_t update, micro;
+    uint64_t seed;
+} StepNumbers;
+/* Runs one step; false after a message, which only a device gives. */
+bool session_run(Session *s, StepNumbers n);
+/* The same in three parts.  session_send: the inputs in the arena are those of the next step; on a
+ * device they may change behind it.  session_start: on a device the step is in line, and outputs
+ * are not there before session_finish.  The next step's inputs may be sent in between. */
+bool session_send(Session *s, StepNumbers n);
+bool session_start(Session *s);
+bool session_finish(Session *s);
 /* The same on a device, with the seconds of every call added to a profile: each is waited for. */
 bool session_measure(Session *s, RtProfile *profile);
 /* A scalar output by name; NaN when the graph has none. */

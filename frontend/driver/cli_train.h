@@ -27,6 +27,8 @@ typedef struct Trainer {
     int64_t updates_per_epoch, eval_every;
     int64_t saved_at; /* updates done at the last save, -1: none */
     bool due;         /* evaluation and a save, of the state as it is */
+    int64_t sent;     /* the update whose inputs were sent ahead, -1: none */
+    bool no_data;     /* they could not be made; told */
     TrainLog log;
     double last_progress, started;
     int64_t started_at;

@@ -82,17 +82,43 @@ static bool save(Trainer *t)
 
 /* --- the loop --- */
 
+static double learning_rate(const Trainer *t, int64_t update)
+{
+    return lr_at(&t->program.graph->train.lr, update, t->schedule, t->updates_per_epoch);
+}
+
+static bool send_inputs(Trainer *t, int64_t update)
+{
+    StepNumbers n = {learning_rate(t, update), update, update * t->parts, t->seed};
+    if (t->sent == update)
+        return true;
+    if (t->no_data || !session_fill(&t->session, t->data, update, t->cli->run.overfit))
+        return false;
+    return session_send(&t->session, n);
+}
+
+/* While a device runs a step, the next one's inputs are made and copied.  It is not started before
+ * this one's loss is known: a run that stops at a loss that is not finite has that step's state. */
+static void send_ahead(Trainer *t)
+{
+    if (!t->machine.cuda || t->due || signals_caught())
+        return;
+    if (send_inputs(t, t->update))
+        t->sent = t->update;
+    else
+        t->no_data = true;
+}
+
 static bool one_step(Trainer *t)
 {
-    const TrainSpec *spec = &t->program.graph->train;
-    double start = clock_seconds();
-    double lr = lr_at(&spec->lr, t->update, t->schedule, t->updates_per_epoch);
-    if (!session_fill(&t->session, t->data, t->update, t->cli->run.overfit))
-        return false;
-    if (!session_run(&t->session, lr, t->update, t->update * t->parts, t->seed))
+    double start = clock_seconds(), lr = learning_rate(t, t->update);
+    if (!send_inputs(t, t->update) || !session_start(&t->session))
         return false;
     t->update++;
     t->due = t->update % t->eval_every == 0 || t->update == t->total;
+    send_ahead(t);
+    if (!session_finish(&t->session))
+        return false;
     const char *seen = watch_step(&t->watch);
     trainer_log_step(t, lr, clock_seconds() - start, seen && t->watch.policy == NAN_SKIP);
     trainer_show_step(t, lr);
@@ -141,7 +167,7 @@ bool trainer_run(Trainer *t)
     signals_catch();
     t->started = clock_seconds();
     t->started_at = t->update;
-    t->saved_at = -1;
+    t->saved_at = t->sent = -1;
     if (t->update >= t->total && !t->due)
         fprintf(stderr, "the run is at step %lld of %lld: nothing left to do\n",
                 (long long)t->update, (long long)t->total);

@@ -139,6 +139,16 @@ static double percent_of_peak(const Bench *b, double gflops)
     return b->peak_gflops > 0 ? 100 * gflops / b->peak_gflops : 0;
 }
 
+static json_t *device_json(const CudaDevice *d)
+{
+    CudaMemory m = cuda_device_memory(d);
+    return json_pack("{s:s,s:s,s:I,s:I,s:I,s:I,s:I}", "name", cuda_device_name(d), "arch",
+                     cuda_device_arch(d), "total_bytes", (json_int_t)m.total, "arena_bytes",
+                     (json_int_t)m.arena, "staging_bytes", (json_int_t)m.staging,
+                     "kernels_and_graphs_bytes", (json_int_t)m.beside, "in_use_before_bytes",
+                     (json_int_t)m.at_start);
+}
+
 static void print_json(const Bench *b)
 {
     double gflops = rate(total_flops(b), b->step.median);
@@ -152,6 +162,8 @@ static void print_json(const Bench *b)
         "gflops", gflops, "percent_of_peak", percent_of_peak(b, gflops), "peak_gflops",
         b->peak_gflops, "threads", threads_count(b->m.running.machine.threads), "kernels", kernels,
         "outside_kernels", time_json(&b->outside), "rest_seconds", b->rest);
+    if (b->m.running.machine.cuda)
+        json_object_set_new(o, "device", device_json(b->m.running.machine.cuda));
     if (b->predicted_seconds > 0)
         json_object_set_new(o, "predicted_seconds_per_step", json_real(b->predicted_seconds));
     cli_print_json(o);
@@ -168,6 +180,8 @@ static void print_summary(const Bench *b)
                percent_of_peak(b, gflops), b->peak_gflops, threads, threads == 1 ? "" : "s");
     printf("\nmedians of %lld steps, and what the middle half of them lies between\n\n",
            (long long)b->times.n);
+    if (b->m.running.machine.cuda)
+        printf("device memory: %s\n\n", machine_memory_text(b->cli->pool, &b->m.running.machine));
     if (b->predicted_seconds > 0)
         printf("%.3f ms predicted by the measured costs of its kernels: %+.1f%%\n\n",
                1e3 * b->predicted_seconds, 100 * (b->predicted_seconds / b->step.median - 1));

@@ -116,7 +116,7 @@ static const float *next_logits(Writer *w)
     int32_t *ids = session_at(w->session, w->ids);
     memset(ids, 0, (size_t)w->window * sizeof *ids);
     memcpy(ids, w->token + w->n_tokens - seen, (size_t)seen * sizeof *ids);
-    if (!session_run(w->session, 0.0, 0, 0, w->seed))
+    if (!session_run(w->session, (StepNumbers){.seed = w->seed}))
         return NULL;
     const float *all = session_at(w->session, w->logits);
     return all + (seen - 1) * w->n_vocab;

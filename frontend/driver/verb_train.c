@@ -239,6 +239,8 @@ ExitCode verb_train(Cli *cli)
         return code;
     trainer_show_memory(&t);
     bool ok = set_up(&t, ast) && trainer_run(&t);
+    if (ok && t.machine.cuda && !cli->output.quiet)
+        fprintf(stderr, "device memory: %s\n", machine_memory_text(cli->pool, &t.machine));
     ok = train_log_close(cli, &t.log) && ok;
     tear_down(&t);
     cli->state->ended_by = signals_caught();

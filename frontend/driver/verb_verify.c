@@ -40,17 +40,30 @@ static ExitCode build_planned(Cli *cli, const Ast *ast, Run *r)
     return cli_build(cli, ast, &o, &r->program);
 }
 
-static bool run_open(Cli *cli, Run *r, uint64_t seed)
+/* On a device there is one arena for both: after every step the states are here anyway. */
+static bool open_machines(Cli *cli, Run *keep, Run *plan)
 {
-    if (!session_compile(cli, &r->program, &r->session))
-        return false;
-    if (!machine_open(cli, r->program.plan->arena_bytes, &r->machine))
-        return false;
-    /* Reading memory that the plan left dead would now show in every bit.  A device's is so anyway.
-     */
+    int64_t first = keep->program.plan->arena_bytes, second = plan->program.plan->arena_bytes;
+    bool shared = cli_backend(cli) != &cpu_backend && second > first;
+    return machine_open(cli, shared ? second : first, &keep->machine) &&
+           machine_open_beside(cli, &keep->machine, second, &plan->machine);
+}
+
+static bool run_open(Run *r, uint64_t seed)
+{
+    /* Reading memory that the plan left dead would now show in every bit.  A device's is so before
+     * every step. */
     if (!r->machine.cuda)
         arena_poison(&r->machine.arena, 0, r->machine.arena.bytes);
     return session_attach(&r->session, &r->machine) && session_initialize(&r->session, seed);
+}
+
+/* What compiles is forked, which has to be before the device is opened. */
+static bool open_runs(Cli *cli, Run *keep, Run *plan, uint64_t seed)
+{
+    return session_compile(cli, &keep->program, &keep->session) &&
+           session_compile(cli, &plan->program, &plan->session) && open_machines(cli, keep, plan) &&
+           run_open(keep, seed) && run_open(plan, seed);
 }
 
 static void run_close(Run *r)
@@ -62,14 +75,12 @@ static void run_close(Run *r)
 static void run_step(Run *r, const Dataset *data, int64_t update, uint64_t seed, bool *ok)
 {
     const TrainSpec *spec = &r->program.graph->train;
-    *ok = *ok && session_fill(&r->session, data, update, false);
+    *ok = *ok && session_fill(&r->session, data, update, false) && session_take_arena(&r->session);
     double lr = lr_at(&spec->lr, update, spec->steps ? spec->steps : 1000, 100);
     /* Warmup starts at zero in some schedules: weights must move for the comparison to mean
      * anything. */
-    *ok = *ok &&
-          session_run(&r->session, lr > 0 ? lr : 1e-3, update, update * train_micro_batches(spec),
-                      seed) &&
-          session_fetch_state(&r->session);
+    StepNumbers n = {lr > 0 ? lr : 1e-3, update, update * train_micro_batches(spec), seed};
+    *ok = *ok && session_run(&r->session, n) && session_fetch_state(&r->session);
 }
 
 static const char *compare_bytes(Pool *pool, const char *name, const void *a, const void *b,
@@ -149,7 +160,7 @@ static bool compare_runs(Cli *cli, Run *keep, Run *plan, const char **difference
     uint64_t seed = session_seed(cli, keep->program.graph);
     /* Real data when it is named on the command line, else random data of the model's shapes. */
     Dataset *data = session_open_data(cli, keep->program.graph, !cli->run.data, seed);
-    bool ok = data && run_open(cli, keep, seed) && run_open(cli, plan, seed);
+    bool ok = data && open_runs(cli, keep, plan, seed);
     for (int64_t i = 0; ok && i < cli->run.steps && !*difference; i++) {
         run_step(keep, data, i, seed, &ok);
         run_step(plan, data, i, seed, &ok);
@@ -178,8 +189,8 @@ ExitCode verb_verify(Cli *cli)
     bool ok = compare_runs(cli, &keep, &plan, &difference);
     if (ok)
         report(cli, &plan, cli->run.steps, difference);
+    run_close(&plan); /* its device is the other's */
     run_close(&keep);
-    run_close(&plan);
     if (!ok)
         return machine_failure(cli);
     return difference ? EXIT_INTERNAL : EXIT_OK;

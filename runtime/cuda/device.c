@@ -1,53 +1,49 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "runtime/cuda/device.h"
 
-#include "runtime/cuda/driver.h"
+#include "runtime/cuda/device_internal.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-
-struct CudaDevice {
-    const CudaDriver *cu;
-    int ordinal;
-    void *context, *stream;
-    CudaAddress arena;
-    int64_t bytes;
-    char name[128], arch[16];
-};
-
-struct CudaStep {
-    CudaDevice *device;
-    ScrimpStep *run;
-    void **module, **function;
-    uint32_t *threads; /* by kernel */
-    int n;
-    int64_t runs;
-    void *graph;            /* executable */
-    int error, failed_call; /* of the first launch that failed */
-};
+#include <sys/wait.h>
+#include <unistd.h>
 
 enum { POISON = 0x7fc5ca1a };
 
-static double now(void)
+/* Of the last failure: the device had no memory left. */
+static bool full;
+
+bool cuda_out_of_memory(void)
 {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+    return full;
 }
 
-static bool failed(const CudaDriver *cu, int error, const char *what, RtError *err)
+/* "12 of its 100 bytes left beside an arena of 80", where the driver says so. */
+static bool no_memory(const CudaDevice *d, const char *what, RtError *err)
+{
+    size_t left = 0, total = 0;
+    full = true;
+    if (d->cu->memory_info(&left, &total) != CUDA_OK)
+        return rt_error(err, "CUDA: %s: the device has no memory left", what);
+    rt_error(err, "%s has %zu of its %zu bytes left", d->name, left, total);
+    if (d->bytes)
+        rt_error_prefix(err, "beside an arena of %lld bytes", (long long)d->bytes);
+    return rt_error_prefix(err, "CUDA: %s: out of memory", what);
+}
+
+bool cuda_check(const CudaDevice *d, int error, const char *what, RtError *err)
 {
     const char *text = NULL;
-    if (cu->error_string(error, &text) != CUDA_OK || !text)
+    if (error == CUDA_OK)
+        return true;
+    full = false;
+    if (error == CUDA_OUT_OF_MEMORY)
+        return no_memory(d, what, err);
+    if (d->cu->error_string(error, &text) != CUDA_OK || !text)
         text = "unknown error";
     return rt_error(err, "CUDA: %s: %s (error %d)", what, text, error);
-}
-
-static bool check(const CudaDevice *d, int error, const char *what, RtError *err)
-{
-    return error == CUDA_OK || failed(d->cu, error, what, err);
 }
 
 /* --- the device --- */
@@ -55,11 +51,11 @@ static bool check(const CudaDevice *d, int error, const char *what, RtError *err
 static bool describe(CudaDevice *d, RtError *err)
 {
     int major, minor;
-    if (!check(d, d->cu->device_name(d->name, sizeof d->name, d->ordinal), "its name", err) ||
-        !check(d, d->cu->device_attribute(&major, CUDA_ATTRIBUTE_MAJOR, d->ordinal),
-               "compute capability", err) ||
-        !check(d, d->cu->device_attribute(&minor, CUDA_ATTRIBUTE_MINOR, d->ordinal),
-               "compute capability", err))
+    if (!cuda_check(d, d->cu->device_name(d->name, sizeof d->name, d->ordinal), "its name", err) ||
+        !cuda_check(d, d->cu->device_attribute(&major, CUDA_ATTRIBUTE_MAJOR, d->ordinal),
+                    "compute capability", err) ||
+        !cuda_check(d, d->cu->device_attribute(&minor, CUDA_ATTRIBUTE_MINOR, d->ordinal),
+                    "compute capability", err))
         return false;
     snprintf(d->arch, sizeof d->arch, "sm_%d%d", major % 100, minor % 10);
     return true;
@@ -69,28 +65,82 @@ static bool describe(CudaDevice *d, RtError *err)
 static bool find_device(CudaDevice *d, RtError *err)
 {
     int n = 0;
-    if (!check(d, d->cu->init(0), "the driver does not start", err) ||
-        !check(d, d->cu->device_count(&n), "counting devices", err))
+    if (!cuda_check(d, d->cu->init(0), "the driver does not start", err) ||
+        !cuda_check(d, d->cu->device_count(&n), "counting devices", err))
         return false;
     if (n == 0)
         return rt_error(err, "the CUDA driver knows no device (CUDA_VISIBLE_DEVICES may hide it)");
-    return check(d, d->cu->device(&d->ordinal, 0), "device 0", err) && describe(d, err);
+    return cuda_check(d, d->cu->device(&d->ordinal, 0), "device 0", err) && describe(d, err);
+}
+
+static bool in_use(const CudaDevice *d, int64_t *bytes, RtError *err)
+{
+    size_t left = 0, total = 0;
+    bool ok = cuda_check(d, d->cu->memory_info(&left, &total), "asking for its memory", err);
+    *bytes = (int64_t)(total - left);
+    return ok;
 }
 
 static bool open_device(CudaDevice *d, RtError *err)
 {
     return find_device(d, err) &&
-           check(d, d->cu->context_retain(&d->context, d->ordinal), "context", err) &&
-           check(d, d->cu->context_set(d->context), "context", err) &&
-           check(d, d->cu->stream_create(&d->stream, CUDA_STREAM_NON_BLOCKING), "stream", err);
+           cuda_check(d, d->cu->context_retain(&d->context, d->ordinal), "context", err) &&
+           cuda_check(d, d->cu->context_set(d->context), "context", err) &&
+           cuda_check(d, d->cu->stream_create(&d->stream, CUDA_STREAM_NON_BLOCKING), "stream",
+                      err) &&
+           in_use(d, &d->at_start, err);
+}
+
+/* What the child that asks for the device answers. */
+typedef struct Answer {
+    bool ok;
+    char arch[16];
+    RtError err;
+} Answer;
+
+static bool read_answer(int fd, Answer *a)
+{
+    char *at = (char *)a, *end = at + sizeof *a;
+    while (at < end) {
+        ssize_t n = read(fd, at, (size_t)(end - at));
+        if (n > 0)
+            at += n;
+        else if (n == 0 || errno != EINTR)
+            return false;
+    }
+    return true;
+}
+
+/* In a child. */
+static void answer(int fd)
+{
+    Answer a = {0};
+    CudaDevice d = {.cu = cuda_driver(&a.err)};
+    a.ok = d.cu && find_device(&d, &a.err);
+    snprintf(a.arch, sizeof a.arch, "%s", d.arch);
+    _exit(write(fd, &a, sizeof a) == (ssize_t)sizeof a ? 0 : 1);
 }
 
 bool cuda_arch_here(char *arch, size_t size, RtError *err)
 {
-    CudaDevice d = {.cu = cuda_driver(err)};
-    bool ok = d.cu && find_device(&d, err);
-    snprintf(arch, size, "%s", d.arch);
-    return ok;
+    int end[2], status;
+    Answer a = {0};
+    if (pipe(end) != 0)
+        return rt_error(err, "cannot ask for the device: %s", strerror(errno));
+    pid_t child = fork();
+    if (child == 0)
+        answer(end[1]);
+    close(end[1]);
+    bool ok = child > 0 && read_answer(end[0], &a);
+    close(end[0]);
+    while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR)
+        ;
+    if (!ok)
+        return rt_error(err, "the CUDA driver ended the process that asked for the device");
+    if (!a.ok)
+        return rt_error(err, "%s", a.err.message);
+    snprintf(arch, size, "%s", a.arch);
+    return true;
 }
 
 CudaDevice *cuda_device_open(RtError *err)
@@ -130,7 +180,7 @@ static int driver_release(int version)
 bool cuda_device_takes(const CudaDevice *d, int version, RtError *err)
 {
     int here = 0;
-    if (!check(d, d->cu->version(&here), "version of the driver", err))
+    if (!cuda_check(d, d->cu->version(&here), "version of the driver", err))
         return false;
     if (here >= version)
         return true;
@@ -154,11 +204,12 @@ const char *cuda_device_arch(const CudaDevice *d)
 
 /* --- memory --- */
 
-static bool no_memory(const CudaDevice *d, int64_t bytes, int64_t *left, RtError *err)
+static bool no_room(const CudaDevice *d, int64_t bytes, int64_t *left, RtError *err)
 {
     size_t free_bytes = 0, total = 0;
     d->cu->memory_info(&free_bytes, &total);
     *left = (int64_t)free_bytes;
+    full = true;
     return rt_error(err, "%s has %zu of its %zu bytes left; the arena needs %lld", d->name,
                     free_bytes, total, (long long)bytes);
 }
@@ -168,13 +219,29 @@ bool cuda_arena_map(CudaDevice *d, int64_t bytes, int64_t *left, RtError *err)
     *left = -1;
     int error = d->cu->allocate(&d->arena, (size_t)bytes);
     if (error == CUDA_OUT_OF_MEMORY)
-        return no_memory(d, bytes, left, err);
-    if (!check(d, error, "allocating the arena", err))
+        return no_room(d, bytes, left, err);
+    if (!cuda_check(d, error, "allocating the arena", err))
         return false;
     d->bytes = bytes;
-    return check(d, d->cu->fill_words(d->arena, POISON, (size_t)bytes / 4, d->stream),
-                 "filling the arena", err) &&
-           cuda_wait(d, err);
+    return cuda_arena_poison(d, err) && cuda_wait(d, err);
+}
+
+bool cuda_arena_poison(CudaDevice *d, RtError *err)
+{
+    return cuda_check(d, d->cu->fill_words(d->arena, POISON, (size_t)d->bytes / 4, d->stream),
+                      "filling the arena", err);
+}
+
+CudaMemory cuda_device_memory(const CudaDevice *d)
+{
+    size_t left = 0, total = 0;
+    d->cu->memory_info(&left, &total);
+    CudaMemory m = {
+        .total = (int64_t)total, .at_start = d->at_start, .arena = d->bytes, .staging = d->staging};
+    m.beside = (int64_t)(total - left) - m.at_start - m.arena - m.staging;
+    if (m.beside < 0) /* another program has given some back */
+        m.beside = 0;
+    return m;
 }
 
 static bool inside(const CudaDevice *d, int64_t offset, int64_t bytes, RtError *err)
@@ -189,143 +256,19 @@ bool cuda_write(CudaDevice *d, int64_t offset, const void *from, int64_t bytes, 
 {
     CudaAddress to = d->arena + (CudaAddress)offset;
     return inside(d, offset, bytes, err) &&
-           check(d, d->cu->to_device(to, from, (size_t)bytes, d->stream), "copying to the device",
-                 err);
+           cuda_check(d, d->cu->to_device(to, from, (size_t)bytes, d->stream),
+                      "copying to the device", err);
 }
 
 bool cuda_read(CudaDevice *d, int64_t offset, void *to, int64_t bytes, RtError *err)
 {
     CudaAddress from = d->arena + (CudaAddress)offset;
     return inside(d, offset, bytes, err) &&
-           check(d, d->cu->from_device(to, from, (size_t)bytes, d->stream),
-                 "copying from the device", err);
+           cuda_check(d, d->cu->from_device(to, from, (size_t)bytes, d->stream),
+                      "copying from the device", err);
 }
 
 bool cuda_wait(CudaDevice *d, RtError *err)
 {
-    return check(d, d->cu->stream_wait(d->stream), "running a step", err);
-}
-
-/* --- steps --- */
-
-static bool load_kernel(CudaStep *s, const ScrimpDeviceKernel *kernel, RtError *err)
-{
-    const CudaDevice *d = s->device;
-    bool ok =
-        check(d, d->cu->module_load(&s->module[s->n], kernel->image), "loading a kernel", err);
-    if (!ok)
-        return rt_error_prefix(err, "%s", kernel->symbol);
-    s->threads[s->n++] = (uint32_t)kernel->threads;
-    return check(
-        d, d->cu->module_function(&s->function[s->n - 1], s->module[s->n - 1], kernel->symbol),
-        kernel->symbol, err);
-}
-
-CudaStep *cuda_step_load(CudaDevice *d, ScrimpStep *run, const ScrimpDeviceKernel *kernel, int n,
-                         RtError *err)
-{
-    CudaStep *s = rt_alloc(1, sizeof *s, err);
-    if (!s)
-        return NULL;
-    *s = (CudaStep){.device = d, .run = run};
-    s->module = rt_alloc(n + 1, sizeof *s->module, err);
-    s->function = rt_alloc(n + 1, sizeof *s->function, err);
-    s->threads = rt_alloc(n + 1, sizeof *s->threads, err);
-    bool ok = s->module && s->function && s->threads;
-    for (int k = 0; k < n && ok; k++)
-        ok = load_kernel(s, &kernel[k], err);
-    if (ok)
-        return s;
-    cuda_step_unload(s);
-    return NULL;
-}
-
-void cuda_step_unload(CudaStep *s)
-{
-    if (!s)
-        return;
-    const CudaDriver *cu = s->device->cu;
-    cu->stream_wait(s->device->stream); /* a failed step may have left launches in line */
-    if (s->graph)
-        cu->graph_executable_destroy(s->graph);
-    for (int k = 0; k < s->n; k++)
-        cu->module_unload(s->module[k]);
-    free(s->module);
-    free(s->function);
-    free(s->threads);
-    free(s);
-}
-
-/* ScrimpContext.run: puts a kernel, which the step names by number, on the stream. */
-static void launch(ScrimpContext *ctx, int32_t call, ScrimpKernel *kernel, char *const *buf,
-                   int64_t n_tasks)
-{
-    CudaStep *s = ctx->threads;
-    RtProfile *p = ctx->profile;
-    size_t k = (size_t)(uintptr_t)kernel;
-    union {
-        char *const *words;
-        void *parameter;
-    } u = {buf};
-    if (s->error != CUDA_OK)
-        return;
-    double start = p ? now() : 0;
-    s->failed_call = call;
-    if (n_tasks <= 0 || n_tasks > INT32_MAX) {
-        s->error = CUDA_INVALID_VALUE; /* a grid has at most 2^31 - 1 blocks */
-        return;
-    }
-    s->error = s->device->cu->launch(s->function[k], (uint32_t)n_tasks, 1, 1, s->threads[k], 1, 1,
-                                     0, s->device->stream, &u.parameter, NULL);
-    if (!p || s->error != CUDA_OK || call >= p->n)
-        return;
-    s->error = s->device->cu->stream_wait(s->device->stream);
-    p->seconds[call] += now() - start;
-    p->count[call]++;
-}
-
-/* profile: NULL when not measuring. */
-static bool launch_all(CudaStep *s, RtProfile *profile, RtError *err)
-{
-    ScrimpContext ctx = {.arena = (char *)(uintptr_t)s->device->arena,
-                         .run = launch,
-                         .threads = s,
-                         .profile = profile};
-    s->error = CUDA_OK;
-    s->run(&ctx);
-    if (s->error == CUDA_OK)
-        return true;
-    char what[64];
-    snprintf(what, sizeof what, "launching call %d of the step", s->failed_call);
-    return failed(s->device->cu, s->error, what, err);
-}
-
-bool cuda_step_measure(CudaStep *s, RtProfile *profile, RtError *err)
-{
-    return launch_all(s, profile, err);
-}
-
-static bool capture(CudaStep *s, RtError *err)
-{
-    const CudaDevice *d = s->device;
-    void *graph = NULL;
-    if (!check(d, d->cu->capture_begin(d->stream, CUDA_CAPTURE_THREAD_LOCAL), "capturing", err))
-        return false;
-    bool ok = launch_all(s, NULL, err);
-    int error = d->cu->capture_end(d->stream, &graph);
-    ok = ok && check(d, error, "capturing the step", err) &&
-         check(d, d->cu->graph_instantiate(&s->graph, graph, 0), "making a graph of the step", err);
-    if (graph)
-        d->cu->graph_destroy(graph);
-    return ok;
-}
-
-bool cuda_step_run(CudaStep *s, RtError *err)
-{
-    const CudaDevice *d = s->device;
-    if (s->runs++ == 0)
-        return launch_all(s, NULL, err);
-    if (!s->graph && !capture(s, err))
-        return false;
-    return check(d, d->cu->graph_launch(s->graph, d->stream), "launching the step", err);
+    return cuda_check(d, d->cu->stream_wait(d->stream), "running a step", err);
 }

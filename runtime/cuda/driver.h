@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The CUDA driver, found when it is asked for: nothing links it, so that programs start on machines
  * without one.  Names, types and constants are those of the driver API (cuda.h, which is not needed
- * here).  Called by runtime/cuda/device.c. */
+ * here).  Called by the other files of this folder. */
 #ifndef SCRIMP_RUNTIME_CUDA_DRIVER_H
 #define SCRIMP_RUNTIME_CUDA_DRIVER_H
 
@@ -19,7 +19,8 @@ enum {
     CUDA_ATTRIBUTE_MAJOR = 75, /* of the compute capability */
     CUDA_ATTRIBUTE_MINOR = 76,
     CUDA_STREAM_NON_BLOCKING = 1, /* does not wait for the default stream */
-    CUDA_CAPTURE_THREAD_LOCAL = 1
+    CUDA_CAPTURE_THREAD_LOCAL = 1,
+    CUDA_EVENT_DISABLE_TIMING = 2
 };
 
 /* CUDA_FUNCTION(name in this table, name in the library, parameters); all return 0 or an error. */
@@ -41,6 +42,10 @@ enum {
                   (CudaAddress to, const void *from, size_t bytes, void *stream))                  \
     CUDA_FUNCTION(from_device, cuMemcpyDtoHAsync_v2,                                               \
                   (void *to, CudaAddress from, size_t bytes, void *stream))                        \
+    CUDA_FUNCTION(on_device, cuMemcpyDtoDAsync_v2,                                                 \
+                  (CudaAddress to, CudaAddress from, size_t bytes, void *stream))                  \
+    CUDA_FUNCTION(allocate_host, cuMemHostAlloc, (void **address, size_t bytes, unsigned flags))   \
+    CUDA_FUNCTION(release_host, cuMemFreeHost, (void *address))                                    \
     CUDA_FUNCTION(fill_words, cuMemsetD32Async,                                                    \
                   (CudaAddress to, unsigned word, size_t words, void *stream))                     \
     CUDA_FUNCTION(module_load, cuModuleLoadData, (void **module, const void *image))               \
@@ -54,6 +59,12 @@ enum {
     CUDA_FUNCTION(stream_create, cuStreamCreate, (void **stream, unsigned flags))                  \
     CUDA_FUNCTION(stream_destroy, cuStreamDestroy_v2, (void *stream))                              \
     CUDA_FUNCTION(stream_wait, cuStreamSynchronize, (void *stream))                                \
+    CUDA_FUNCTION(stream_wait_event, cuStreamWaitEvent,                                            \
+                  (void *stream, void *event, unsigned flags))                                     \
+    CUDA_FUNCTION(event_create, cuEventCreate, (void **event, unsigned flags))                     \
+    CUDA_FUNCTION(event_destroy, cuEventDestroy_v2, (void *event))                                 \
+    CUDA_FUNCTION(event_record, cuEventRecord, (void *event, void *stream))                        \
+    CUDA_FUNCTION(event_wait, cuEventSynchronize, (void *event))                                   \
     CUDA_FUNCTION(capture_begin, cuStreamBeginCapture_v2, (void *stream, int mode))                \
     CUDA_FUNCTION(capture_end, cuStreamEndCapture, (void *stream, void **graph))                   \
     CUDA_FUNCTION(graph_instantiate, cuGraphInstantiateWithFlags,                                  \

@@ -2,7 +2,8 @@
 #include "runtime/cuda/exported.h"
 
 #include "runtime/arena.h"
-#include "runtime/cuda/device.h"
+#include "runtime/cuda/feed.h"
+#include "runtime/cuda/step.h"
 
 #include <dlfcn.h>
 #include <stdio.h>
@@ -17,6 +18,7 @@ typedef struct Running {
     char folder[4096]; /* of the shared object */
     CudaDevice *device;
     CudaStep *cuda;
+    CudaFeed *feed;
     Arena image;
 } Running;
 
@@ -153,10 +155,47 @@ static bool load_kernels(Running *r)
 
 /* --- the step --- */
 
+static bool is_input(const ExportedTensor *t)
+{
+    return strcmp(t->kind, "input") == 0;
+}
+
+static bool is_output(const ExportedTensor *t)
+{
+    return strcmp(t->kind, "output") == 0;
+}
+
+typedef bool Choice(const ExportedTensor *t);
+
+static int pieces(const Running *r, Choice *chosen, CudaPiece *out)
+{
+    int n = 0;
+    for (int i = 0; i < r->step->n_tensors; i++) {
+        const ExportedTensor *t = &r->step->tensor[i];
+        if (chosen(t) && t->offset >= 0) /* else nothing uses it */
+            out[n++] = (CudaPiece){t->offset, t->bytes, r->image.base + t->offset};
+    }
+    return n;
+}
+
+static bool open_feed(Running *r)
+{
+    int most = r->step->n_tensors + 1;
+    CudaPiece *in = rt_alloc(most, sizeof *in, &error), *out = rt_alloc(most, sizeof *out, &error);
+    if (in && out) {
+        int n_in = pieces(r, is_input, in), n_out = pieces(r, is_output, out);
+        r->feed = cuda_feed_open(r->device, in, n_in, out, n_out, &error);
+    }
+    free(in);
+    free(out);
+    return r->feed != NULL;
+}
+
 static void close_running(Running *r)
 {
     if (!r)
         return;
+    cuda_feed_close(r->feed);
     cuda_step_unload(r->cuda);
     cuda_device_close(r->device);
     arena_unmap(&r->image);
@@ -169,7 +208,7 @@ static bool open_running(Running *r)
     r->device = find_folder(r) && same_step(r) ? cuda_device_open(&error) : NULL;
     return r->device && cuda_device_takes(r->device, r->step->driver, &error) &&
            cuda_arena_map(r->device, r->step->arena_bytes, &left, &error) && load_kernels(r) &&
-           arena_reserve(&r->image, r->step->arena_bytes, &error);
+           arena_reserve(&r->image, r->step->arena_bytes, &error) && open_feed(r);
 }
 
 int exported_open(ExportedContext *ctx, const ExportedStep *step)
@@ -193,22 +232,13 @@ void exported_close(ExportedContext *ctx)
     *ctx = (ExportedContext){0};
 }
 
-static bool is_input(const ExportedTensor *t)
+int exported_run(ExportedContext *ctx)
 {
-    return strcmp(t->kind, "input") == 0;
+    const Running *r = ctx->device;
+    return cuda_feed_send(r->feed, &error) && cuda_feed_place(r->feed, &error) &&
+           cuda_step_run(r->cuda, &error) && cuda_feed_return(r->feed, &error) &&
+           cuda_feed_wait(r->feed, &error);
 }
-
-static bool is_output(const ExportedTensor *t)
-{
-    return strcmp(t->kind, "output") == 0;
-}
-
-static bool is_state(const ExportedTensor *t)
-{
-    return t->init != NULL;
-}
-
-typedef bool Choice(const ExportedTensor *t);
 
 typedef bool Transfer(CudaDevice *d, int64_t offset, char *here, int64_t bytes);
 
@@ -222,32 +252,23 @@ static bool from_device(CudaDevice *d, int64_t offset, char *here, int64_t bytes
     return cuda_read(d, offset, here, bytes, &error);
 }
 
-static bool transfer(const Running *r, Choice *chosen, Transfer *way)
+static bool transfer_state(const Running *r, Transfer *way)
 {
     bool ok = true;
     for (int i = 0; i < r->step->n_tensors && ok; i++) {
         const ExportedTensor *t = &r->step->tensor[i];
-        if (chosen(t) && t->offset >= 0) /* else nothing uses it */
+        if (t->init)
             ok = way(r->device, t->offset, r->image.base + t->offset, t->bytes);
     }
-    return ok;
-}
-
-int exported_run(ExportedContext *ctx)
-{
-    const Running *r = ctx->device;
-    return transfer(r, is_input, to_device) && cuda_step_run(r->cuda, &error) &&
-           transfer(r, is_output, from_device) && cuda_wait(r->device, &error);
+    return ok && cuda_wait(r->device, &error);
 }
 
 int exported_send(ExportedContext *ctx)
 {
-    const Running *r = ctx->device;
-    return transfer(r, is_state, to_device) && cuda_wait(r->device, &error);
+    return transfer_state(ctx->device, to_device);
 }
 
 int exported_fetch(ExportedContext *ctx)
 {
-    const Running *r = ctx->device;
-    return transfer(r, is_state, from_device) && cuda_wait(r->device, &error);
+    return transfer_state(ctx->device, from_device);
 }

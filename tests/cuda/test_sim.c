@@ -145,6 +145,102 @@ static void test_graphs(void)
     cu->release(x);
 }
 
+/* Two floats of the host by way of a buffer on the device, which two streams share: one fills it,
+ * the other copies it to `x` and back.  What `x` gets, with or without the events between them. */
+static void pass_on(bool wait_for_copy, bool wait_for_place, float *out)
+{
+    static float in[2] = {1, 2};
+    CudaAddress buffer = allocate(4), x = allocate(4);
+    void *copies, *copied[2], *placed;
+    CHECK(cu->stream_create(&copies, CUDA_STREAM_NON_BLOCKING) == CUDA_OK);
+    CHECK(cu->event_create(&copied[0], CUDA_EVENT_DISABLE_TIMING) == CUDA_OK &&
+          cu->event_create(&copied[1], CUDA_EVENT_DISABLE_TIMING) == CUDA_OK &&
+          cu->event_create(&placed, CUDA_EVENT_DISABLE_TIMING) == CUDA_OK);
+    for (int i = 0; i < 2; i++) {
+        if (wait_for_place)
+            CHECK(cu->stream_wait_event(copies, placed, 0) == CUDA_OK);
+        CHECK(cu->to_device(buffer, &in[i], 4, copies) == CUDA_OK);
+        CHECK(cu->event_record(copied[i], copies) == CUDA_OK);
+        if (wait_for_copy)
+            CHECK(cu->stream_wait_event(stream, copied[i], 0) == CUDA_OK);
+        CHECK(cu->on_device(x, buffer, 4, stream) == CUDA_OK);
+        CHECK(cu->event_record(placed, stream) == CUDA_OK);
+        CHECK(cu->from_device(&out[i], x, 4, stream) == CUDA_OK);
+    }
+    CHECK(cu->stream_wait(stream) == CUDA_OK && cu->stream_wait(copies) == CUDA_OK);
+    for (int i = 0; i < 2; i++)
+        cu->event_destroy(copied[i]);
+    cu->event_destroy(placed);
+    cu->stream_destroy(copies);
+    cu->release(buffer);
+    cu->release(x);
+}
+
+static int streams_made = 1; /* main's */
+
+static void pass_on_at_once(bool wait_for_copy, bool wait_for_place, float *out)
+{
+    streams_made++;
+    setenv("SCRIMP_SIM_STREAM", pool_printf(pool, "%d", streams_made), 1);
+    pass_on(wait_for_copy, wait_for_place, out);
+    unsetenv("SCRIMP_SIM_STREAM");
+}
+
+static void test_streams(void)
+{
+    float x[2];
+    pass_on(true, true, x);
+    streams_made++;
+    CHECK_MSG(x[0] == 1 && x[1] == 2, "%g %g", (double)x[0], (double)x[1]);
+    pass_on_at_once(true, true, x);
+    CHECK_MSG(x[0] == 1 && x[1] == 2, "%g %g", (double)x[0], (double)x[1]);
+    pass_on(false, true, x);
+    streams_made++;
+    CHECK_MSG(isnan(x[0]), "what is used before its copy is not seen");
+    pass_on_at_once(true, false, x);
+    CHECK_MSG(x[0] == 2, "a copy over what is still used is not seen");
+}
+
+/* A wait for another stream is no wait. */
+static void test_wrong_stream(void)
+{
+    Kernel one = compile("    X[threadIdx.x] = 1;\n");
+    CudaAddress x = allocate(N * sizeof(float));
+    void *other, *right = stream;
+    float out[N] = {0};
+    CHECK(cu->stream_create(&other, CUDA_STREAM_NON_BLOCKING) == CUDA_OK);
+    streams_made++;
+    stream = other;
+    CHECK(launch_on(&one, N, x) == CUDA_OK);
+    stream = right;
+    CHECK(cu->from_device(out, x, sizeof out, stream) == CUDA_OK);
+    CHECK(cu->stream_wait(stream) == CUDA_OK && isnan(out[0]));
+    cu->stream_destroy(other);
+    cu->release(x);
+}
+
+/* What the driver refuses while a stream is captured, which spoils the capture. */
+static void test_captures(void)
+{
+    Kernel none = compile("    (void)a;\n");
+    for (int i = 0; i < 4; i++) {
+        CudaAddress x = allocate(8), y = 0;
+        void *graph = &y, *locked;
+        CHECK(cu->capture_begin(stream, CUDA_CAPTURE_THREAD_LOCAL) == CUDA_OK);
+        CHECK(launch_on(&none, N, x) == CUDA_OK);
+        int error = i == 1   ? cu->stream_wait(stream)
+                    : i == 2 ? cu->allocate(&y, 8)
+                    : i == 3 ? cu->allocate_host(&locked, 8, 0)
+                             : CUDA_OK;
+        CHECK((error == CUDA_OK) == (i == 0));
+        CHECK((cu->capture_end(stream, &graph) == CUDA_OK) == (i == 0));
+        CHECK((graph != NULL) == (i == 0));
+        if (graph)
+            cu->graph_destroy(graph);
+        CHECK(cu->stream_wait(stream) == CUDA_OK && cu->release(x) == CUDA_OK);
+    }
+}
+
 static void test_limits(void)
 {
     Kernel none = compile("    (void)a;\n");
@@ -177,6 +273,27 @@ static void test_ends(void)
     CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV);
 }
 
+static int exit_code(pid_t child)
+{
+    int status = 0;
+    waitpid(child, &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+/* Behind the driver's start nothing may be forked.  In a child, since it is the end of that. */
+static void test_forks(void)
+{
+    pid_t child = fork();
+    if (child == 0) {
+        bool before = cu->init(0) == CUDA_OK;
+        pid_t second = fork();
+        if (second == 0)
+            _exit(0);
+        _exit(before && exit_code(second) == 99 ? 0 : 1);
+    }
+    CHECK(exit_code(child) == 0);
+}
+
 static void test_compiler(void)
 {
     size_t bytes;
@@ -195,6 +312,9 @@ int main(void)
     setenv("SCRIMP_CUDA_PATH", pool_printf(pool, "%s/cuda-sim", getenv("SCRIMP_BUILD")), 1);
     cu = cuda_driver(&err);
     CHECK_MSG(cu != NULL, "%s", err.message);
+    if (cu)
+        test_forks();
+    setenv("SCRIMP_SIM_FORK", "1", 1); /* for test_ends */
     if (!cu || cu->init(0) != CUDA_OK ||
         cu->stream_create(&stream, CUDA_STREAM_NON_BLOCKING) != CUDA_OK)
         return 1;
@@ -202,6 +322,9 @@ int main(void)
     test_uninitialised();
     test_waits();
     test_graphs();
+    test_streams();
+    test_wrong_stream();
+    test_captures();
     test_limits();
     test_ends();
     test_compiler();

@@ -196,6 +196,23 @@ static void set_library(const char *build, const char *name, const char *variabl
     setenv(variable, path, 1);
 }
 
+/* $SCRIMP becomes a script that adds --device. */
+static void run_on_device(const char *build, const char *program)
+{
+    char path[600];
+    snprintf(path, sizeof path, "%s/.on-device", tmp_dir);
+    FILE *f = fopen(path, "w");
+    fprintf(f,
+            "#!/bin/sh\nverb=$1\ncase $verb in\ntrain | eval | generate | bench | verify)\n"
+            "  shift\n  exec %s $verb --device cuda \"$@\" ;;\nesac\nexec %s \"$@\"\n",
+            program, program);
+    fclose(f);
+    chmod(path, 0700);
+    setenv("SCRIMP", path, 1);
+    snprintf(path, sizeof path, "%s/cuda-sim", build);
+    setenv("SCRIMP_CUDA_PATH", path, 1);
+}
+
 void e2e_begin(void)
 {
     const char *source = getenv("SCRIMP_SOURCE"), *build = getenv("SCRIMP_BUILD");
@@ -215,6 +232,9 @@ void e2e_begin(void)
     set_library(build, "late_disk", "LATE_DISK");
     snprintf(text, sizeof text, "%s/scrimp", build);
     setenv("SCRIMP", text, 1);
+    setenv("SCRIMP_HOST", text, 1);
+    if (getenv("SCRIMP_ON_DEVICE"))
+        run_on_device(build, text);
     snprintf(text, sizeof text, "%s/examples", source);
     setenv("EXAMPLES", text, 1);
     setenv("NO_COLOR", "1", 1);

@@ -18,7 +18,8 @@ typedef struct Result {
 /* Runs a command line with a shell; $SCRIMP, $EXAMPLES and $TMP are set: the program, the examples'
  * folder, and a folder of this test that is empty at first and removed at the end.  $NO_LINKS and
  * $LATE_DISK are libraries for LD_PRELOAD: a file system without links, and a disk so slow that a
- * run that saves is still there when the test comes to it. */
+ * run that saves is still there when the test comes to it.  With SCRIMP_ON_DEVICE=1 in the
+ * environment, verbs that run steps run them on the simulated device; $SCRIMP_HOST does not. */
 Result run(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void result_free(Result *r);
 /* Runs and parses standard output; NULL (and a failed CHECK) when the exit code is not `code` or it

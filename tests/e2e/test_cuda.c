@@ -135,7 +135,7 @@ static void test_errors(void)
     expect_run(1, "the device here is sm_90", SIMULATED TRAIN "--steps 1 --device sm_75");
     expect_ok(SIMULATED TRAIN "--steps 1 --device cuda --no-cache");
     expect_run(1, "there is no such device", TRAIN "--steps 1 --device tpu");
-    expect_run(3, "--budget 1000000, or a smaller batch",
+    expect_run(3, "--budget 937472, or a smaller batch",
                SIMULATED "SCRIMP_SIM_BYTES=1000000 " TRAIN "--steps 1 --device cuda");
     Result r =
         run("test -e /dev/nvidia0 || SCRIMP_CUDA_PATH=$TMP " TRAIN "--steps 1 --device cuda");

@@ -9,6 +9,7 @@
 #include "codegen/cuda/text.h"
 #include "op_run.h"
 #include "runtime/cuda/device.h"
+#include "runtime/cuda/step.h"
 #include "tests/support/sample.h"
 
 #include "ir/strided_view.h"

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "runtime/cuda/step.h"
+
+#include "runtime/cuda/device_internal.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+struct CudaStep {
+    CudaDevice *device;
+    ScrimpStep *run;
+    void **module, **function;
+    uint32_t *threads; /* by kernel */
+    int n;
+    int64_t runs;
+    void *graph;            /* executable */
+    int error, failed_call; /* of the first launch that failed */
+};
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static bool load_kernel(CudaStep *s, const ScrimpDeviceKernel *kernel, RtError *err)
+{
+    CudaDevice *d = s->device;
+    bool ok =
+        cuda_check(d, d->cu->module_load(&s->module[s->n], kernel->image), "loading a kernel", err);
+    if (!ok)
+        return rt_error_prefix(err, "%s", kernel->symbol);
+    s->threads[s->n++] = (uint32_t)kernel->threads;
+    return cuda_check(
+        d, d->cu->module_function(&s->function[s->n - 1], s->module[s->n - 1], kernel->symbol),
+        kernel->symbol, err);
+}
+
+CudaStep *cuda_step_load(CudaDevice *d, ScrimpStep *run, const ScrimpDeviceKernel *kernel, int n,
+                         RtError *err)
+{
+    CudaStep *s = rt_alloc(1, sizeof *s, err);
+    if (!s)
+        return NULL;
+    *s = (CudaStep){.device = d, .run = run};
+    s->module = rt_alloc(n + 1, sizeof *s->module, err);
+    s->function = rt_alloc(n + 1, sizeof *s->function, err);
+    s->threads = rt_alloc(n + 1, sizeof *s->threads, err);
+    bool ok = s->module && s->function && s->threads;
+    for (int k = 0; k < n && ok; k++)
+        ok = load_kernel(s, &kernel[k], err);
+    if (ok)
+        return s;
+    cuda_step_unload(s);
+    return NULL;
+}
+
+void cuda_step_unload(CudaStep *s)
+{
+    if (!s)
+        return;
+    const CudaDriver *cu = s->device->cu;
+    cu->stream_wait(s->device->stream); /* a failed step may have left launches in line */
+    if (s->graph)
+        cu->graph_executable_destroy(s->graph);
+    for (int k = 0; k < s->n; k++)
+        cu->module_unload(s->module[k]);
+    free(s->module);
+    free(s->function);
+    free(s->threads);
+    free(s);
+}
+
+/* ScrimpContext.run: puts a kernel, which the step names by number, on the stream. */
+static void launch(ScrimpContext *ctx, int32_t call, ScrimpKernel *kernel, char *const *buf,
+                   int64_t n_tasks)
+{
+    CudaStep *s = ctx->threads;
+    RtProfile *p = ctx->profile;
+    size_t k = (size_t)(uintptr_t)kernel;
+    union {
+        char *const *words;
+        void *parameter;
+    } u = {buf};
+    if (s->error != CUDA_OK)
+        return;
+    double start = p ? now() : 0;
+    s->failed_call = call;
+    if (n_tasks <= 0 || n_tasks > INT32_MAX) {
+        s->error = CUDA_INVALID_VALUE; /* a grid has at most 2^31 - 1 blocks */
+        return;
+    }
+    s->error = s->device->cu->launch(s->function[k], (uint32_t)n_tasks, 1, 1, s->threads[k], 1, 1,
+                                     0, s->device->stream, &u.parameter, NULL);
+    if (!p || s->error != CUDA_OK || call >= p->n)
+        return;
+    s->error = s->device->cu->stream_wait(s->device->stream);
+    p->seconds[call] += now() - start;
+    p->count[call]++;
+}
+
+/* profile: NULL when not measuring. */
+static bool launch_all(CudaStep *s, RtProfile *profile, RtError *err)
+{
+    ScrimpContext ctx = {.arena = (char *)(uintptr_t)s->device->arena,
+                         .run = launch,
+                         .threads = s,
+                         .profile = profile};
+    s->error = CUDA_OK;
+    s->run(&ctx);
+    if (s->error == CUDA_OK)
+        return true;
+    char what[64];
+    snprintf(what, sizeof what, "launching call %d of the step", s->failed_call);
+    return cuda_check(s->device, s->error, what, err);
+}
+
+bool cuda_step_measure(CudaStep *s, RtProfile *profile, RtError *err)
+{
+    return launch_all(s, profile, err);
+}
+
+static bool capture(CudaStep *s, RtError *err)
+{
+    CudaDevice *d = s->device;
+    void *graph = NULL;
+    if (!cuda_check(d, d->cu->capture_begin(d->stream, CUDA_CAPTURE_THREAD_LOCAL), "capturing",
+                    err))
+        return false;
+    bool ok = launch_all(s, NULL, err);
+    int error = d->cu->capture_end(d->stream, &graph);
+    ok = ok && cuda_check(d, error, "capturing the step", err) &&
+         cuda_check(d, d->cu->graph_instantiate(&s->graph, graph, 0), "making a graph of the step",
+                    err);
+    if (graph)
+        d->cu->graph_destroy(graph);
+    return ok;
+}
+
+bool cuda_step_run(CudaStep *s, RtError *err)
+{
+    CudaDevice *d = s->device;
+    if (s->runs++ == 0)
+        return launch_all(s, NULL, err);
+    if (!s->graph && !capture(s, err))
+        return false;
+    return cuda_check(d, d->cu->graph_launch(s->graph, d->stream), "launching the step", err);
+}

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Streams, events and graphs: what is put on a stream is kept until somebody waits for it. */
+#include "driver_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct Event {
+    struct Stream *stream; /* where it was recorded last */
+    unsigned long recorded, reached;
+};
+
+typedef struct Queue {
+    Work *first, *last;
+} Queue;
+
+typedef struct Stream {
+    Queue queue;
+    Queue *capture;
+    int invalid; /* what is captured */
+    int at_once; /* SCRIMP_SIM_STREAM */
+} Stream;
+
+static void push(Queue *q, const Work *w)
+{
+    Work *copy = malloc(sizeof *copy);
+    if (!copy)
+        abort();
+    *copy = *w;
+    copy->next = NULL;
+    if (q->last)
+        q->last->next = copy;
+    else
+        q->first = copy;
+    q->last = copy;
+}
+
+static void clear(Queue *q)
+{
+    for (Work *w = q->first, *next; w; w = next) {
+        next = w->next;
+        free(w);
+    }
+    *q = (Queue){NULL, NULL};
+}
+
+static int run_until(Stream *s, const Event *event, unsigned long number);
+
+static int perform(const Work *w)
+{
+    if (w->kind == LAUNCH)
+        return run_kernel(w->function, w->blocks, w->threads, w->parameter);
+    if (w->kind == COPY)
+        memmove(w->to, w->from, w->bytes);
+    for (size_t i = 0; w->kind == FILL && i < w->bytes; i++)
+        memcpy(w->to + 4 * i, &w->word, 4);
+    if (w->kind == RECORD)
+        w->event->reached = w->number;
+    if (w->kind == WAIT)
+        return run_until(w->event->stream, w->event, w->number);
+    return CUDA_OK;
+}
+
+/* Runs what is on the stream, in order, up to a record of the event; event NULL: all of it.  Behind
+ * an error nothing runs. */
+static int run_until(Stream *s, const Event *event, unsigned long number)
+{
+    int error = CUDA_OK;
+    while (s->queue.first && error == CUDA_OK && !(event && event->reached >= number)) {
+        Work *w = s->queue.first;
+        s->queue.first = w->next;
+        if (!w->next)
+            s->queue.last = NULL;
+        error = perform(w);
+        free(w);
+    }
+    if (error != CUDA_OK)
+        clear(&s->queue);
+    return error;
+}
+
+int put(void *stream, const Work *w)
+{
+    Stream *s = stream;
+    push(s->capture ? s->capture : &s->queue, w);
+    return s->at_once && !s->capture ? run_until(s, NULL, 0) : CUDA_OK;
+}
+
+EXPORT int cuStreamCreate(void **stream, unsigned flags)
+{
+    static int made;
+    const char *at_once = getenv("SCRIMP_SIM_STREAM");
+    Stream *s = is_full(__func__) ? NULL : calloc(1, sizeof *s);
+    (void)flags;
+    *stream = s;
+    if (!s)
+        return CUDA_OUT_OF_MEMORY;
+    made++;
+    s->at_once = at_once && atoi(at_once) == made;
+    return CUDA_OK;
+}
+
+EXPORT int cuStreamSynchronize(void *stream)
+{
+    Stream *s = stream;
+    if (!s->capture)
+        return run_until(s, NULL, 0);
+    s->invalid = 1;
+    return CAPTURE_UNSUPPORTED;
+}
+
+EXPORT int cuStreamDestroy_v2(void *stream)
+{
+    clear(&((Stream *)stream)->queue);
+    free(stream);
+    return CUDA_OK;
+}
+
+/* --- events --- */
+
+EXPORT int cuEventCreate(void **event, unsigned flags)
+{
+    (void)flags;
+    *event = is_full(__func__) ? NULL : calloc(1, sizeof(Event));
+    return *event ? CUDA_OK : CUDA_OUT_OF_MEMORY;
+}
+
+EXPORT int cuEventDestroy_v2(void *event)
+{
+    free(event);
+    return CUDA_OK;
+}
+
+/* Dependencies between captured streams are not simulated. */
+EXPORT int cuEventRecord(void *event, void *stream)
+{
+    Event *e = event;
+    Stream *s = stream;
+    if (s->capture)
+        return CAPTURE_UNSUPPORTED;
+    e->stream = s;
+    return put(s, &(Work){.kind = RECORD, .event = e, .number = ++e->recorded});
+}
+
+/* For the last record so far; none: for nothing. */
+EXPORT int cuStreamWaitEvent(void *stream, void *event, unsigned flags)
+{
+    Event *e = event;
+    if (flags || ((Stream *)stream)->capture)
+        return CAPTURE_UNSUPPORTED;
+    if (!e->recorded)
+        return CUDA_OK;
+    return put(stream, &(Work){.kind = WAIT, .event = e, .number = e->recorded});
+}
+
+EXPORT int cuEventSynchronize(void *event)
+{
+    const Event *e = event;
+    return e->stream ? run_until(e->stream, e, e->recorded) : CUDA_OK;
+}
+
+/* --- graphs --- */
+
+/* What is refused while a stream is captured spoils the capture. */
+static Stream *captured;
+
+int refused_in_capture(void)
+{
+    if (captured)
+        captured->invalid = 1;
+    return captured != NULL;
+}
+
+EXPORT int cuStreamBeginCapture_v2(void *stream, int mode)
+{
+    Stream *s = stream;
+    if (mode != CUDA_CAPTURE_THREAD_LOCAL || captured)
+        return BAD_VALUE;
+    s->capture = calloc(1, sizeof(Queue));
+    s->invalid = 0;
+    captured = s->capture ? s : NULL;
+    return s->capture ? CUDA_OK : CUDA_OUT_OF_MEMORY;
+}
+
+EXPORT int cuStreamEndCapture(void *stream, void **graph)
+{
+    Stream *s = stream;
+    *graph = s->capture;
+    s->capture = NULL;
+    captured = NULL;
+    if (!*graph || !s->invalid)
+        return *graph ? CUDA_OK : BAD_VALUE;
+    clear(*graph);
+    free(*graph);
+    *graph = NULL;
+    return CAPTURE_INVALIDATED;
+}
+
+EXPORT int cuGraphInstantiateWithFlags(void **executable, void *graph, unsigned long long flags)
+{
+    (void)flags;
+    Queue *copy = is_full(__func__) ? NULL : calloc(1, sizeof *copy);
+    for (const Work *w = ((Queue *)graph)->first; copy && w; w = w->next)
+        push(copy, w);
+    *executable = copy;
+    return copy ? CUDA_OK : CUDA_OUT_OF_MEMORY;
+}
+
+EXPORT int cuGraphLaunch(void *executable, void *stream)
+{
+    int error = is_full(__func__) ? CUDA_OUT_OF_MEMORY : CUDA_OK;
+    for (const Work *w = ((Queue *)executable)->first; w && error == CUDA_OK; w = w->next)
+        error = put(stream, w);
+    return error;
+}
+
+EXPORT int cuGraphDestroy(void *graph)
+{
+    clear(graph);
+    free(graph);
+    return CUDA_OK;
+}
+
+EXPORT int cuGraphExecDestroy(void *executable)
+{
+    return cuGraphDestroy(executable);
+}

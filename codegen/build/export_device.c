@@ -5,6 +5,7 @@
 #include "codegen/build/export_header.h"
 #include "codegen/build/exported_object.h"
 #include "codegen/build/hash.h"
+#include "codegen/build/supports.h"
 #include "ir/support/bug.h"
 
 #include <dirent.h>
@@ -221,7 +222,8 @@ bool codegen_export_device(Pool *pool, const Graph *g, const MemPlan *plan, cons
                 .target = codegen_target(pool, o->march, false, error),
                 .link = link_of(pool, files->name),
                 .keys = strbuf_new(pool)};
-    bool ok = e.target && make_folder(&e, files->folder, error);
+    *error = e.target ? codegen_unsupported_by(pool, o->backend, g) : *error;
+    bool ok = e.target && !*error && make_folder(&e, files->folder, error);
     for (int i = 0; i < files->n_archs && ok; i++)
         ok = build_for(&e, i, error);
     if (!ok)

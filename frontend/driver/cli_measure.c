@@ -37,12 +37,26 @@ void measurement_close(Measurement *m)
     m->data = NULL;
 }
 
+static StepNumbers numbers(int64_t update)
+{
+    return (StepNumbers){LEARNING_RATE, update, 0, 1};
+}
+
+/* As train runs it: on a device the inputs of the next step travel meanwhile; those of this one
+ * were sent. */
+static bool run_step(Session *s, int64_t update)
+{
+    if (!s->cuda)
+        return session_run(s, numbers(update));
+    return session_start(s) && session_send(s, numbers(update + 1)) && session_finish(s);
+}
+
 bool measurement_run(Measurement *m, int64_t n, StepTimes *out)
 {
     Session *session = &m->running.session;
     Pool *pool = session->cli->pool;
     int calls = session->step->n_calls;
-    bool ok = true;
+    bool ok = session_send(session, numbers(0));
     StepTimes t = {.n = n,
                    .n_calls = calls,
                    .step = POOL_ARRAY(pool, (size_t)n, double),
@@ -51,7 +65,7 @@ bool measurement_run(Measurement *m, int64_t n, StepTimes *out)
     for (int64_t i = -WARM_UP_STEPS; i < n && ok; i++) {
         memset(m->profile.seconds, 0, (size_t)calls * sizeof *m->profile.seconds);
         double start = clock_seconds();
-        ok = session_run(session, (StepNumbers){LEARNING_RATE, i + WARM_UP_STEPS, 0, 1});
+        ok = run_step(session, i + WARM_UP_STEPS);
         double seconds = clock_seconds() - start;
         if (ok && session->cuda)
             ok = session_measure(session, &m->profile);

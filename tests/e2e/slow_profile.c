@@ -10,7 +10,7 @@ static const ProfileExample examples[] = {
     {"lstm_ptb.scrimp -D N=64 -D V=10 -D H=24 -D T=4", true},
     {"demo.scrimp -D N=4 -D T=64 -D L=3", true},
     {"alexnet.scrimp -D N=64 -D size=96 -D hidden=32", false},
-    {"vgg.scrimp -D depth=11 -D size=32 -D N=64 -D hidden=32", false},
+    {"vgg.scrimp -D depth=11 -D size=32 -D N=64 -D hidden=32", true},
     {"resnet.scrimp -D depth=18 -D size=64 -D N=32 -D classes=10", true},
     {"densenet.scrimp -D N=2 -D size=64 -D classes=10", true},
     {"googlenet.scrimp -D N=16 -D size=64 -D classes=10 -D aux=false", true},

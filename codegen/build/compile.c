@@ -5,6 +5,7 @@
 #include "codegen/build/compile.h"
 #include "codegen/build/fd.h"
 #include "codegen/build/job.h"
+#include "codegen/build/link.h"
 #include "codegen/build/scratch.h"
 #include "codegen/build/step.h"
 #include "codegen/build/supports.h"
@@ -89,62 +90,18 @@ static const char *kernel_name(void *user, int index)
     return b->program->calls[b->program->first_call[b->missing[index]]].label;
 }
 
-/* Of what is linked only the step itself is to be seen: another step may have kernels of the same
- * names. */
-static const char *export_option(const Build *b)
-{
-    const StepProgram *p = b->program;
-    const char *path = scratch_path(p->pool, &b->scratch, "step", "exports");
-    StrBuf text = strbuf_new(p->pool);
-    strbuf_put(&text, "{ global: ");
-    for (int i = 0; p->link && i < p->link->n_shown; i++)
-        strbuf_printf(&text, "%s; ", p->link->shown[i]);
-    if (!p->link)
-        strbuf_printf(&text, "%s; ", p->symbol);
-    strbuf_put(&text, "local: *; };\n");
-    fd_create(path, text.text, text.len); /* if not, the linker says so */
-    return pool_printf(p->pool, "--version-script=%s", path);
-}
-
-/* What the linker gets beside the step. */
-typedef VEC(const char *) LinkOptions;
-
-static void add_linker_option(Pool *pool, LinkOptions *o, const char *option)
-{
-    vec_push(pool, o, "-Xlinker");
-    vec_push(pool, o, option);
-}
-
-static LinkOptions link_options(const Build *b)
-{
-    const StepProgram *p = b->program;
-    LinkOptions o = {0};
-    for (int k = 0; k < p->n_kernels && p->backend->linked; k++)
-        vec_push(p->pool, &o, object_path(b, k));
-    if (p->link) {
-        const char *path = scratch_path(p->pool, &b->scratch, "linked", "o");
-        fd_create(path, p->link->object, p->link->object_bytes); /* if not, the linker says so */
-        vec_push(p->pool, &o, path);
-    }
-    for (int i = 0; p->link && i < p->link->n_shown; i++)
-        add_linker_option(
-            p->pool, &o,
-            pool_printf(p->pool, "--defsym=%s=%s", p->link->shown[i], p->link->inside[i]));
-    add_linker_option(p->pool, &o, export_option(b));
-    return o;
-}
-
 /* Runs in a child. */
 static bool link_step(void *user, int index, char *message, size_t size)
 {
     (void)index;
     const Build *b = user;
     const StepProgram *p = b->program;
-    LinkOptions options = link_options(b);
+    int n;
+    const char *const *options = link_options(p, &b->scratch, &n);
     Jit *j = jit_new(p->target, false);
     step_emit(j, p);
     const char *error = NULL;
-    bool ok = jit_write_shared(j, linked_path(b), options.data, (int)options.len, &error);
+    bool ok = jit_write_shared(j, linked_path(b), options, n, &error);
     return job_end(j, ok, error, message, size);
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What operations cost.  A multiply-add is two flops; a transcendental or otherwise heavy
  * element-wise operation counts HEAVY_FLOPS, about what its vectorised polynomial costs. */
+#include "ir/attention.h"
 #include "ir/op_rules.h"
 
 enum { HEAVY_FLOPS = 10, NORM_FLOPS = 5 };
@@ -151,6 +152,16 @@ double flops_lrn(const Graph *g, const Node *n)
 {
     double window = (double)node_int(n, ATTR_window, 5);
     return elements(g, n->out[0]) * (HEAVY_FLOPS + (n->op == OP_lrn ? 1 : 2) * window);
+}
+
+/* Two products forward; backward the scores, the gradient of the probabilities, and three more. */
+double flops_attention(const Graph *g, const Node *n)
+{
+    AttentionShape a = attention_shape(g, n);
+    double width = (double)a.width, value_width = (double)a.value_width;
+    double products = a.grad ? 3 * width + 2 * value_width : width + value_width;
+    double point = HEAVY_FLOPS * (a.drops ? 2 : 1) + NORM_FLOPS;
+    return attention_scores(&a) * (2 * products + point);
 }
 
 double flops_fused(const Graph *g, const Node *n)

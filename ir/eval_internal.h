@@ -81,4 +81,7 @@ static inline int64_t eval_image_at(const EvalImage *m, int64_t b, int64_t c, in
 /* One element stored in an integer or bool tensor: truncated towards zero, saturated. */
 double eval_to_dtype(DType dtype, double value);
 
+/* A 64-bit number of two i32 words, as the inputs of a random generator have it. */
+uint64_t eval_words(double low, double high);
+
 #endif

@@ -136,7 +136,7 @@ void eval_select(EvalState *s, const Node *n)
             eval_in(s, n, 0)[w.at[0]] != 0 ? eval_in(s, n, 1)[w.at[1]] : eval_in(s, n, 2)[w.at[2]];
 }
 
-static uint64_t join_words(double low, double high)
+uint64_t eval_words(double low, double high)
 {
     return (uint32_t)(int32_t)low | (uint64_t)(uint32_t)(int32_t)high << 32;
 }
@@ -148,7 +148,7 @@ void eval_dropout(EvalState *s, const Node *n)
     double *y = eval_out(s, n, 0);
     double p = node_float(n, ATTR_p, 0);
     uint64_t key = (uint64_t)node_int(n, ATTR_key, 0);
-    uint64_t seed = join_words(rng[0], rng[1]), step = join_words(rng[2], rng[3]);
+    uint64_t seed = eval_words(rng[0], rng[1]), step = eval_words(rng[2], rng[3]);
     for (int64_t i = 0, end = eval_out_count(s, n, 0); i < end; i++) {
         bool keep = (double)rng_bits(seed, step, key, (uint64_t)i) >= p * 0x1p32;
         y[i] = keep ? x[i] / (1 - p) : 0;

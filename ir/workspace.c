@@ -2,6 +2,7 @@
 /* What operations need only while they run. */
 #include "ir/workspace.h"
 
+#include "ir/attention.h"
 #include "ir/op_rules.h"
 #include "ir/support/divide.h"
 
@@ -169,6 +170,16 @@ static int64_t no_bytes(const Graph *g, const Node *n)
     return 0;
 }
 
+/* Parts of tasks (ir/attention.h); or, in a gradient, a number for every row. */
+static int64_t attention_bytes(const Graph *g, const Node *n)
+{
+    AttentionShape a = attention_shape(g, n);
+    AttentionBlocks b = attention_blocks(&a);
+    int64_t parts = times(4, times(b.parts, b.scores_floats + b.sums_floats));
+    int64_t rows = a.grad ? times(4, times(a.heads, a.rows)) : 0;
+    return parts > rows ? parts : rows;
+}
+
 /* The operations of a body run one after the other. */
 static int64_t body_workspace(const Graph *g, const Node *n)
 {
@@ -184,6 +195,7 @@ static int64_t body_workspace(const Graph *g, const Node *n)
 const OpWorkspace workspace_none = {.bytes = no_bytes};
 const OpWorkspace workspace_weights = {.bytes = packed_weight_bytes};
 const OpWorkspace workspace_weight_sums = {.bytes = wgrad_partial_bytes};
+const OpWorkspace workspace_attention = {.bytes = attention_bytes};
 const OpWorkspace workspace_group = {.bytes = body_workspace};
 const OpWorkspace workspace_results = {.bytes = partial_results, .chunked = always};
 const OpWorkspace workspace_few_results = {

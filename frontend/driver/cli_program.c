@@ -122,6 +122,7 @@ static ExitCode read_request(Cli *cli, const Ast *ast, const ProgramOptions *o,
     if (!pipeline_has(pipeline, "remat")) {
         ctx->request.masks = cli->plan.no_masks ? MASKS_NEVER : o->plan.masks;
         ctx->request.no_views = cli->plan.no_views || o->plan.no_views;
+        ctx->request.no_attention = cli->plan.no_attention;
         return EXIT_OK;
     }
     if (!cli_plan_request(cli, &section, &o->plan, &ctx->request, &e))

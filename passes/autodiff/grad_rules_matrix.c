@@ -138,3 +138,20 @@ void grad_deconv2d(GradContext *c)
     if (grad_wanted(c, 2))
         c->din[2] = pixel_sums(c, nhwc);
 }
+
+/* (q, k, v, bias?, rng?) -> out, max, sum: only out is differentiated, the others are there to be
+ * saved; the bias is a constant. */
+void grad_attention(GradContext *c)
+{
+    AttrList attrs = grad_attrs(c);
+    ValueId in[8] = {c->dout[0],    grad_in(c, 0),  grad_in(c, 1),
+                     grad_in(c, 2), grad_out(c, 1), grad_out(c, 2)};
+    if (c->dout[0] == VALUE_NONE)
+        return;
+    for (int i = 3; i < c->node->n_in; i++)
+        in[i + 3] = grad_in(c, i);
+    ValueId dq = grad_op(c, OP_attention_grad, in, c->node->n_in + 3, &attrs);
+    for (int i = 0; i < 3; i++)
+        if (grad_wanted(c, i))
+            c->din[i] = grad_output(c, dq, i);
+}

@@ -37,7 +37,8 @@ PlanSettings plan_settings_merge(const PlanSettings *upper, const PlanSettings *
         .twremat_leaf_bags = number_of(upper->twremat_leaf_bags, lower->twremat_leaf_bags),
         .n_threads = number_of(upper->n_threads, lower->n_threads),
         .no_masks = upper->no_masks || lower->no_masks,
-        .no_views = upper->no_views || lower->no_views};
+        .no_views = upper->no_views || lower->no_views,
+        .no_attention = upper->no_attention || lower->no_attention};
 }
 
 /* Words */
@@ -120,7 +121,8 @@ bool plan_request_read(Pool *pool, const PlanSettings *s, PlanRequest *out, Rema
                          .twremat_leaf_bags = (int)s->twremat_leaf_bags,
                          .n_threads = (int)s->n_threads,
                          .masks = s->no_masks ? MASKS_NEVER : MASKS_BY_BUDGET,
-                         .no_views = s->no_views};
+                         .no_views = s->no_views,
+                         .no_attention = s->no_attention};
     return read_solver(pool, s->solver, &out->solver, error) &&
            read_cost(pool, s->cost, &out->costs.model, error) &&
            read_objective(pool, s->objective, &out->objective, error) &&

@@ -20,7 +20,7 @@ typedef struct PlanSettings {
     double effort;             /* of scrimp's search: 1 = as much as usual, 0 = 1 */
     int64_t twremat_leaf_bags; /* see RematOptions; 0 = twremat tries several */
     int64_t n_threads;         /* of scrimp's search; 0 = all cores */
-    bool no_masks, no_views;
+    bool no_masks, no_views, no_attention;
 } PlanSettings;
 
 typedef enum MaskUse {
@@ -39,6 +39,7 @@ typedef struct PlanRequest {
     int twremat_leaf_bags, n_threads;
     MaskUse masks;
     bool no_views; /* pieces are copied: pass views does nothing, and no plan counts on it */
+    bool no_attention; /* scores are tensors: pass attention does nothing */
 } PlanRequest;
 
 /* A user's mistake: code, what is wrong, a way out (or NULL). */

@@ -92,21 +92,32 @@ static int64_t partial_offset(const TileEmit *e, int r, int v)
     return r * e->t->partial_stride + v * jit_lanes(e->j);
 }
 
+static JitValue partial_at(const TileEmit *e, int r, int v)
+{
+    JitValue p = jit_param(e->j, P_PARTIAL), at = jit_i64(e->j, partial_offset(e, r, v));
+    if (last_is_short(e, v) && !e->t->partial_padded)
+        return jit_vload_partial(e->j, p, at, lanes_value(e), 0);
+    return jit_vload(e->j, p, at);
+}
+
 /* Adds the sums of earlier blocks.  The sum of a block is complete by then: over K terms that makes
  * chains of a block's length and one over the blocks, whose rounding errors are far below those of
  * a chain of K. */
 static void acc_add_partial(TileEmit *e)
 {
     Jit *j = e->j;
-    JitValue p = jit_param(j, P_PARTIAL);
     for (int r = 0; r < e->t->rows; r++)
         for (int v = 0; v < e->t->vectors; v++) {
-            JitValue at = jit_i64(j, partial_offset(e, r, v));
-            bool cut = last_is_short(e, v) && !e->t->partial_padded;
-            JitValue before =
-                cut ? jit_vload_partial(j, p, at, lanes_value(e), 0) : jit_vload(j, p, at);
+            JitValue before = partial_at(e, r, v);
             jit_set(j, e->acc[r][v], jit_add(j, before, jit_get(e->acc[r][v])));
         }
+}
+
+static void acc_load_partial(TileEmit *e)
+{
+    for (int r = 0; r < e->t->rows; r++)
+        for (int v = 0; v < e->t->vectors; v++)
+            jit_set(e->j, e->acc[r][v], partial_at(e, r, v));
 }
 
 static void acc_store_partial(TileEmit *e)
@@ -181,19 +192,32 @@ static void emit_loops(TileEmit *e, int level, JitValue a_from, JitValue b_from)
     jit_end_for(j, &l);
 }
 
+static void acc_add_unless_first(TileEmit *e)
+{
+    JitIf first = jit_if(e->j, jit_param(e->j, P_FIRST));
+    jit_else(e->j, &first);
+    acc_add_partial(e);
+    jit_end_if(e->j, &first);
+}
+
 static void emit_body(TileEmit *e)
 {
     Jit *j = e->j;
-    acc_zero(e);
+    if (e->t->end == TILE_CHAIN)
+        acc_load_partial(e);
+    else
+        acc_zero(e);
     emit_loops(e, 0, jit_param(j, P_A), jit_param(j, P_B));
     if (e->t->single) {
         acc_finish(e);
         return;
     }
-    JitIf first = jit_if(j, jit_param(j, P_FIRST));
-    jit_else(j, &first);
-    acc_add_partial(e);
-    jit_end_if(j, &first);
+    if (e->t->end != TILE_CHAIN)
+        acc_add_unless_first(e);
+    if (e->t->end != TILE_RESULT) {
+        acc_store_partial(e);
+        return;
+    }
     JitIf s = jit_if(j, jit_param(j, P_LAST));
     acc_finish(e);
     jit_else(j, &s);
@@ -204,7 +228,7 @@ static void emit_body(TileEmit *e)
 /* One kernel has one epilogue, so it is no part of the name. */
 static uint64_t tile_hash(const Tile *t)
 {
-    const int head[] = {t->rows,   t->vectors,        t->last_lanes, t->b_packed,
+    const int head[] = {t->rows,   t->vectors,        t->last_lanes, t->b_packed, (int)t->end,
                         t->single, t->partial_padded, t->n_loops,    t->out_buf};
     size_t rows = (size_t)t->rows * sizeof(int64_t);
     uint64_t h = hash_bytes(head, sizeof head, 0);

@@ -20,8 +20,16 @@ typedef struct TileLoop {
 } TileLoop;
 enum { TILE_STEPS = -1 };
 
+/* What becomes of the sums. */
+typedef enum TileEnd {
+    TILE_RESULT,  /* they are finished and written to the result */
+    TILE_PARTIAL, /* they become partial sums, added to those before unless first */
+    TILE_CHAIN    /* they begin with the partial sums, go on with them, and are partial sums again */
+} TileEnd;
+
 typedef struct Tile {
     int rows, vectors;
+    TileEnd end;
     int last_lanes;                 /* lanes of the last vector that belong to the result */
     bool b_packed;                  /* B is aligned and padded to whole vectors */
     bool single;                    /* the whole reduction in one call: no partial sums */
@@ -33,7 +41,7 @@ typedef struct Tile {
     int n_loops;                    /* outermost first */
     TileLoop loop[TILE_MAX_LOOPS];
     int out_buf; /* the result's buffer */
-    const Epilogue *epilogue;
+    const Epilogue *epilogue; /* of a TILE_RESULT */
 } Tile;
 
 /* Arguments of one tile at run time. */

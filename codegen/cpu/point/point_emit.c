@@ -213,9 +213,14 @@ static void store(const Emit *e, size_t k, Span s)
 
 JitValue point_place_word(Jit *j, JitValue at, bool counts, bool high)
 {
+    return point_place_word_at(j, at, counts ? jit_lane_numbers(j) : NULL, high);
+}
+
+JitValue point_place_word_at(Jit *j, JitValue at, JitValue lane, bool high)
+{
     const JitTypes *t = jit_types(j);
     JitValue low = jit_tmp(j, jit_splat(j, jit_cast(j, at, t->i32)));
-    JitValue lanes = counts ? jit_tmp(j, jit_add(j, low, jit_lane_numbers(j))) : low;
+    JitValue lanes = lane ? jit_tmp(j, jit_add(j, low, lane)) : low;
     if (!high)
         return lanes;
     JitValue top = jit_vi(j, INT32_MIN),

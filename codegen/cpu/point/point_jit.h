@@ -58,5 +58,7 @@ void point_emit_call(CallDraft *call, const PointProgram *p);
 /* Place `at` (i64) of lane 0 as i32 lanes, the next places in the next lanes when counts: low or
  * high words. */
 JitValue point_place_word(Jit *j, JitValue at, bool counts, bool high);
+/* The same for places lane[i] (vi, as unsigned words) behind `at`; NULL: all at `at`. */
+JitValue point_place_word_at(Jit *j, JitValue at, JitValue lane, bool high);
 
 #endif

@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "codegen/cpu/attention/attention_block.h"
+
+#include "codegen/cpu/attention/attention_product.h"
+#include "codegen/cpu/gemm/gemm_pack.h"
+#include "codegen/cpu/point/point_jit.h"
+#include "codegen/cpu/point/vector_loops.h"
+#include "codegen/jit/jit_short.h"
+
+#include "ir/support/bug.h"
+#include "runtime/abi.h"
+
+#include <math.h>
+
+enum { SCRATCH_UNIT = 16 }; /* floats: the widest vectors */
+
+static int64_t whole_vectors(int64_t n)
+{
+    return divide_up(n, SCRATCH_UNIT) * SCRATCH_UNIT;
+}
+
+/* --- memory --- */
+
+/* So many floats of scratch memory. */
+static JitValue take(Block *b, int64_t *used, int64_t floats)
+{
+    JitValue p = jit_offset(b->j, jit_scratch(b->j, jit_types(b->j)->p_f32), jit_i64(b->j, *used));
+    *used += whole_vectors(floats);
+    return jit_tmp(b->j, p);
+}
+
+static BlockRows take_rows(Block *b, int64_t *used, int64_t width)
+{
+    int64_t stride = whole_vectors(width), rows = b->d->blocks.block_rows;
+    JitValue by_rows = take(b, used, rows * stride), by_columns = take(b, used, rows * stride);
+    return (BlockRows){width, stride, by_rows, by_columns};
+}
+
+static void take_scratch(Block *b)
+{
+    const AttentionDesc *d = b->d;
+    int64_t used = 0, rows = d->blocks.block_rows;
+    int64_t wide = whole_vectors(d->width > d->value_width ? d->width : d->value_width);
+    b->q = take_rows(b, &used, d->width);
+    if (d->grad)
+        b->dout = take_rows(b, &used, d->value_width);
+    b->sums = take(b, &used, rows * LINE_SUMS);
+    b->result = take(b, &used, rows * wide);
+    if (d->width % SCRATCH_UNIT || d->value_width % SCRATCH_UNIT)
+        b->copy = take(b, &used, ATTENTION_CHAIN * wide);
+    if (!d->blocks.scores_floats) {
+        b->scores = take(b, &used, d->keys * rows);
+        if (d->grad)
+            b->dscores = take(b, &used, d->keys * rows);
+    }
+    if (used * 4 > SCRIMP_SCRATCH_BYTES)
+        BUG("attention needs %lld bytes of scratch", (long long)used * 4);
+}
+
+static JitValue generator_word(Block *b, int i)
+{
+    JitValue words = jit_buf(b->j, b->buf.rng, jit_types(b->j)->p_i32);
+    return jit_load(b->j, words, jit_i64(b->j, i));
+}
+
+static JitValue word_lanes(Jit *j, JitValue word)
+{
+    return splat(j, jit_cast(j, word, jit_types(j)->i32));
+}
+
+/* The generator's key is the seed plus a number of the operation. */
+static void make_key(Block *b)
+{
+    Jit *j = b->j;
+    const JitTypes *t = jit_types(j);
+    JitValue low = jit_cast(j, jit_cast(j, generator_word(b, 0), t->u32), t->u64);
+    JitValue high = jit_cast(j, jit_cast(j, generator_word(b, 1), t->u32), t->u64);
+    JitValue shift = jit_cast(j, jit_i64(j, 32), t->u64);
+    JitValue seed = jit_or(j, low, jit_shl(j, high, shift));
+    JitValue key = add(j, seed, jit_cast(j, jit_number(j, b->buf.key), t->u64));
+    b->key_low = word_lanes(j, key);
+    b->key_high = word_lanes(j, jit_shr(j, key, shift));
+    b->step_low = word_lanes(j, generator_word(b, 2));
+    b->step_high = word_lanes(j, generator_word(b, 3));
+}
+
+Block block_begin(Jit *j, const AttentionDesc *d)
+{
+    Block b = {.j = j, .d = d, .buf = attention_buffers(d)};
+    b.vectors = (int)(d->blocks.block_rows / jit_lanes(j));
+    jit_round_products(j, true);
+    take_scratch(&b);
+    if (d->drops)
+        make_key(&b);
+    return b;
+}
+
+void block_part(Block *b, JitValue part)
+{
+    Jit *j = b->j;
+    const AttentionBlocks *s = &b->d->blocks;
+    int64_t floats = s->scores_floats + s->sums_floats;
+    if (!floats)
+        return;
+    JitValue at = jit_mul(j, part, jit_i64(j, floats));
+    b->part = jit_tmp(j, jit_offset(j, buf_f32(j, b->buf.workspace), at));
+    if (!s->scores_floats)
+        return;
+    b->scores = b->part;
+    b->dscores = jit_tmp(j, jit_offset(j, b->part, jit_i64(j, b->d->keys * s->block_rows)));
+}
+
+/* --- where things are --- */
+
+static JitValue head_of(const Block *b, int buf, int64_t rows, int64_t width)
+{
+    Jit *j = b->j;
+    JitValue at = jit_mul(j, b->head, jit_i64(j, rows * width));
+    return jit_tmp(j, jit_offset(j, buf_f32(j, buf), at));
+}
+
+static JitValue bias_of(const Block *b)
+{
+    Jit *j = b->j;
+    JitValue rest = b->head, at = jit_i64(j, 0);
+    for (int i = (int)b->d->n_batch - 1; i >= 0; i--) {
+        JitValue digit = take_digit(j, &rest, b->d->batch[i]);
+        at = jit_muladd_i64(j, digit, b->d->bias_batch[i], at);
+    }
+    return jit_tmp(j, jit_offset(j, buf_f32(j, b->buf.bias), at));
+}
+
+void block_head(Block *b, JitValue head)
+{
+    const AttentionDesc *d = b->d;
+    b->head = jit_tmp(b->j, head);
+    b->q_head = head_of(b, b->buf.q, d->rows, d->width);
+    b->k_head = head_of(b, b->buf.k, d->keys, d->width);
+    b->v_head = head_of(b, b->buf.v, d->keys, d->value_width);
+    if (d->grad)
+        b->dout_head = head_of(b, b->buf.dout, d->rows, d->value_width);
+    if (d->biased)
+        b->bias_head = bias_of(b);
+}
+
+static void pack_block_rows(Block *b, const BlockRows *r, JitValue head)
+{
+    Jit *j = b->j;
+    int64_t rows = b->d->blocks.block_rows;
+    JitValue from = jit_offset(j, head, jit_mul(j, b->row0, jit_i64(j, r->width)));
+    PackPanel pack = {b->vectors, rows, 1, r->stride};
+    pack_zero(j, r->rows, jit_i64(j, rows * r->stride));
+    pack_rows(j, r->rows, jit_i64(j, r->stride), from, jit_i64(j, r->width), b->n,
+              jit_i64(j, r->width));
+    pack_panel(j, &pack, r->columns, r->rows, jit_i64(j, r->width), NULL);
+}
+
+void block_rows(Block *b, JitValue row0, JitValue n)
+{
+    Jit *j = b->j;
+    const AttentionDesc *d = b->d;
+    b->row0 = jit_tmp(j, row0);
+    b->n = jit_tmp(j, n);
+    b->line = jit_tmp(j, jit_muladd_i64(j, b->head, d->rows, b->row0));
+    b->keys = b->open_keys = jit_i64(j, d->keys);
+    if (d->causal) {
+        b->keys = jit_tmp(j, jit_min_i64(j, jit_add(j, b->row0, b->n), b->keys));
+        b->open_keys = jit_tmp(j, jit_min_i64(j, add(j, b->row0, jit_i64(j, 1)), b->open_keys));
+    }
+    JitValue first = splat(j, jit_cast(j, b->row0, jit_types(j)->i32));
+    for (int v = 0; v < b->vectors; v++)
+        b->row_number[v] =
+            add(j, add(j, first, jit_lane_numbers(j)), jit_vi(j, v * jit_lanes(j)));
+    pack_block_rows(b, &b->q, b->q_head);
+    if (d->grad)
+        pack_block_rows(b, &b->dout, b->dout_head);
+}
+
+/* --- keys --- */
+
+static void keys_between(Block *b, JitValue from, JitValue to, BlockStep *step, void *user)
+{
+    Jit *j = b->j;
+    int64_t rows = b->d->blocks.block_rows;
+    JitLoop l = jit_for(j, from, to, 1, "key");
+    JitValue key = jit_index(&l), place = mul(j, key, jit_i64(j, rows));
+    for (int v = 0; v < b->vectors; v++)
+        step(b, key, jit_tmp(j, jit_add(j, place, jit_i64(j, v * jit_lanes(j)))), v, user);
+    jit_end_for(j, &l);
+}
+
+void block_each_key(Block *b, BlockStep *step, void *user)
+{
+    keys_between(b, jit_i64(b->j, 0), b->open_keys, step, user);
+    if (!b->d->causal)
+        return;
+    b->masked = true;
+    keys_between(b, b->open_keys, b->keys, step, user);
+    b->masked = false;
+}
+
+void block_scores(Block *b)
+{
+    int64_t rows = b->d->blocks.block_rows;
+    BlockProduct p = {.a = b->k_head,
+                      .b = b->q.columns,
+                      .to = b->scores,
+                      .a_row = b->d->width,
+                      .a_step = 1,
+                      .b_step = rows,
+                      .to_row = rows,
+                      .to_padded = true,
+                      .columns = rows,
+                      .rows = b->keys,
+                      .steps = jit_i64(b->j, b->d->width),
+                      .end = TILE_PARTIAL};
+    block_product(b->j, &p);
+}
+
+JitValue block_score(Block *b, JitValue key, JitValue place, int v)
+{
+    Jit *j = b->j;
+    JitValue x = jit_vload_aligned(j, b->scores, place);
+    if (b->d->scaled)
+        x = mul(j, x, jit_vf(j, b->d->scale));
+    if (b->d->biased)
+        x = add(j, x, splat(j, jit_load(j, b->bias_head, key)));
+    if (b->masked)
+        x = jit_tmp(j, jit_vselect(j, block_open(b, key, v), x, jit_vf(j, -(double)INFINITY)));
+    return x;
+}
+
+JitValue block_open(Block *b, JitValue key, int v)
+{
+    JitValue s = splat(b->j, jit_cast(b->j, key, jit_types(b->j)->i32));
+    return jit_tmp(b->j, jit_vmask(b->j, JIT_GE, b->row_number[v], s));
+}
+
+/* --- dropout --- */
+
+/* Element (row, key) of the scores of all heads: rows are d->keys apart. */
+JitValue block_dropped(Block *b, JitValue key, int v, JitValue x)
+{
+    Jit *j = b->j;
+    JitValue at = jit_tmp(j, jit_muladd_i64(j, b->line, b->d->keys, key)), lane[16];
+    for (int i = 0; i < jit_lanes(j); i++) {
+        uint32_t behind = (uint32_t)(v * jit_lanes(j) + i) * (uint32_t)b->d->keys;
+        lane[i] = jit_i32(j, (int32_t)behind);
+    }
+    JitValue behind = jit_tmp(j, jit_from_lanes(j, jit_types(j)->vi, lane));
+    const JitValue in[] = {x,
+                           b->key_low,
+                           b->key_high,
+                           b->step_low,
+                           b->step_high,
+                           point_place_word_at(j, at, behind, false),
+                           point_place_word_at(j, at, behind, true)};
+    const PointInstr instr = {.op = OP_dropout, .dtype = DTYPE_F32, .from = DTYPE_F32, .a = b->d->p};
+    return jit_tmp(j, point_code_dropout.real(j, &instr, in));
+}
+
+/* --- sums of lines --- */
+
+static JitValue sum_place(Block *b, JitValue key, int v)
+{
+    Jit *j = b->j;
+    JitValue sum = jit_and(j, key, jit_i64(j, LINE_SUMS - 1));
+    return jit_tmp(j, jit_muladd_i64(j, sum, b->d->blocks.block_rows,
+                                     jit_i64(j, v * jit_lanes(j))));
+}
+
+void block_sums_clear(Block *b)
+{
+    pack_zero(b->j, b->sums, jit_i64(b->j, b->d->blocks.block_rows * LINE_SUMS));
+}
+
+void block_sums_add(Block *b, JitValue key, int v, JitValue x)
+{
+    JitValue at = sum_place(b, key, v);
+    jit_vstore_aligned(b->j, b->sums, at, add(b->j, jit_vload_aligned(b->j, b->sums, at), x));
+}
+
+/* As line_sum and line_fold, which have the partial sums in lanes. */
+static void emit_fold(Jit *j, int64_t rows)
+{
+    JitValue sum[LINE_SUMS], p = jit_param(j, 0);
+    for (int i = 0; i < LINE_SUMS; i++)
+        sum[i] = jit_vload_aligned(j, p, jit_i64(j, i * rows));
+    for (int i = 0; i < LINE_LANES; i++) {
+        JitValue low = add(j, sum[i], sum[LINE_LANES + i]);
+        JitValue high = add(j, sum[2 * LINE_LANES + i], sum[3 * LINE_LANES + i]);
+        sum[i] = add(j, low, high);
+    }
+    for (int n = LINE_LANES; n > 1; n /= 2)
+        for (int i = 0; i < n / 2; i++)
+            sum[i] = add(j, sum[i], sum[i + n / 2]);
+    jit_vstore_aligned(j, p, jit_i64(j, 0), sum[0]);
+}
+
+JitValue block_sums(Block *b, int v)
+{
+    Jit *j = b->j;
+    JitFunction f = jit_function_lookup(j, "fold_lines");
+    if (!f) {
+        f = jit_function_begin(j, "fold_lines", jit_types(j)->none, 1, &jit_types(j)->p_f32);
+        emit_fold(j, b->d->blocks.block_rows);
+        jit_function_end(j);
+    }
+    JitValue p = jit_tmp(j, jit_offset(j, b->sums, jit_i64(j, v * jit_lanes(j))));
+    jit_call_void(j, f, 1, &p);
+    return jit_vload_aligned(j, p, jit_i64(j, 0));
+}
+
+/* --- a number for each row --- */
+
+/* Rows of vector v that are there: 0 to all lanes, i64. */
+static JitValue rows_in(Block *b, int v)
+{
+    Jit *j = b->j;
+    return jit_tmp(j, jit_min_i64(j, jit_sub(j, b->n, jit_i64(j, v * jit_lanes(j))),
+                                  jit_i64(j, jit_lanes(j))));
+}
+
+JitValue block_load(Block *b, JitValue p, int v, double fill)
+{
+    Jit *j = b->j;
+    JitValue rows = rows_in(b, v), first = add(j, b->line, jit_i64(j, v * jit_lanes(j)));
+    JitVar x = jit_var(j, jit_types(j)->vf, "rows");
+    jit_set(j, x, jit_vf(j, fill));
+    JitIf any = jit_if(j, jit_compare(j, JIT_GT, rows, jit_i64(j, 0)));
+    jit_set(j, x, jit_vload_partial(j, p, first, rows, fill));
+    jit_end_if(j, &any);
+    return jit_get(x);
+}
+
+void block_store(Block *b, JitValue p, int v, JitValue x)
+{
+    Jit *j = b->j;
+    JitValue rows = rows_in(b, v), first = add(j, b->line, jit_i64(j, v * jit_lanes(j)));
+    JitIf any = jit_if(j, jit_compare(j, JIT_GT, rows, jit_i64(j, 0)));
+    jit_vstore_partial(j, p, first, rows, x);
+    jit_end_if(j, &any);
+}

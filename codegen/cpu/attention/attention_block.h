@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What attention and its gradient share: a block of rows of one head.
+ *
+ * The scores of a block lie in memory by keys: key s has those of all rows, one behind the other,
+ * so that vectors run over rows.  Then no operand of a product but the queries has to be repacked:
+ * keys and values are read where they lie, element by element in the one product and by whole rows
+ * in the other; and maxima, exponentials and sums of rows are computed without adding up lanes.
+ * Rows that a short block lacks are computed as zeros and not written. */
+#ifndef SCRIMP_CODEGEN_CPU_ATTENTION_ATTENTION_BLOCK_H
+#define SCRIMP_CODEGEN_CPU_ATTENTION_ATTENTION_BLOCK_H
+
+#include "codegen/cpu/gemm/gemm_tile.h"
+#include "codegen/forms/attention.h"
+#include "codegen/jit/jit.h"
+
+enum { BLOCK_VECTORS_MOST = 16 }; /* of the rows of a block */
+
+/* A block's rows of a tensor, padded with zeros to whole vectors and to all rows; and as columns. */
+typedef struct BlockRows {
+    int64_t width, stride; /* elements of a row, and between rows */
+    JitValue rows, columns;
+} BlockRows;
+
+typedef struct Block {
+    Jit *j;
+    const AttentionDesc *d;
+    AttentionBuffers buf;
+    int vectors; /* of its rows */
+    JitValue part;                         /* of the workspace */
+    JitValue scores, dscores;              /* by key; the latter in the gradient */
+    JitValue sums, result, copy;           /* parts of scratch memory */
+    BlockRows q, dout;                     /* dout: in the gradient */
+    JitValue head;                         /* number of the head, and where its tensors begin: */
+    JitValue q_head, k_head, v_head, dout_head, bias_head;
+    JitValue row0, n;                      /* first row, and how many there are */
+    JitValue line;                         /* the first row among those of all heads */
+    JitValue keys, open_keys;              /* that a row sees, and that all see */
+    JitValue row_number[BLOCK_VECTORS_MOST]; /* vi */
+    JitValue key_low, key_high, step_low, step_high; /* vi: of dropout */
+    bool masked;                           /* the keys being computed are not open to all */
+} Block;
+
+/* Begins a kernel; part: i64, the task's number. */
+Block block_begin(Jit *j, const AttentionDesc *d);
+void block_part(Block *b, JitValue part);
+void block_head(Block *b, JitValue head);
+/* Rows [row0, row0 + n), of which all are in the head. */
+void block_rows(Block *b, JitValue row0, JitValue n);
+
+/* step for vector v of the rows at every key that the block sees; place: of the vector in scores. */
+typedef void BlockStep(Block *b, JitValue key, JitValue place, int v, void *user);
+void block_each_key(Block *b, BlockStep *step, void *user);
+
+/* Makes the block's scores, as they come out of the product. */
+void block_scores(Block *b);
+/* A vector of them, scaled, with bias, masked. */
+JitValue block_score(Block *b, JitValue key, JitValue place, int v);
+/* Lanes of -1: rows that see the key. */
+JitValue block_open(Block *b, JitValue key, int v);
+/* x after dropout. */
+JitValue block_dropped(Block *b, JitValue key, int v, JitValue x);
+/* Sums over keys in the order of line_sum, a vector of rows each. */
+void block_sums_clear(Block *b);
+void block_sums_add(Block *b, JitValue key, int v, JitValue x);
+JitValue block_sums(Block *b, int v);
+/* result[r][c] = sum over keys of x[key][r] * of[key][c] for the block's rows: chains over keys; then
+ * written to its rows of a head's tensor. */
+void block_times_keys(Block *b, JitValue x, JitValue of, int64_t width, JitValue to_head);
+/* Numbers of the rows of vector v in a tensor that has one for each row of all heads. */
+JitValue block_load(Block *b, JitValue p, int v, double fill);
+void block_store(Block *b, JitValue p, int v, JitValue x);
+
+#endif

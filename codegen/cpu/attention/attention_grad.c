@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The gradient of attention: a task is some heads, for dk and dv are sums over all rows of one.
+ * They are chains of product_k_block rows, added in order; the chain that is being made lies in
+ * place of the result when it is the first, else in the workspace. */
+#include "codegen/cpu/attention/attention_block.h"
+#include "codegen/cpu/attention/attention_product.h"
+#include "codegen/cpu/gemm/gemm_pack.h"
+#include "codegen/cpu/point/vector_loops.h"
+#include "codegen/cpu/rules.h"
+#include "codegen/forms/product.h"
+#include "codegen/jit/jit_short.h"
+
+typedef struct Gradient {
+    Block b;
+    JitValue dq, dk, dv;                          /* of the head */
+    JitVar dk_chain, dv_chain;                    /* where the chains lie */
+    JitValue max[BLOCK_VECTORS_MOST], scale[BLOCK_VECTORS_MOST]; /* 1 / sum */
+    JitValue dot[BLOCK_VECTORS_MOST];             /* sum of probabilities times their gradients */
+} Gradient;
+
+/* --- scores --- */
+
+/* dscores = the gradients of the dropped probabilities: v dout^T, by keys as scores are. */
+static void probability_gradients(Block *b)
+{
+    int64_t rows = b->d->blocks.block_rows;
+    BlockProduct p = {.a = b->v_head,
+                      .b = b->dout.columns,
+                      .to = b->dscores,
+                      .a_row = b->d->value_width,
+                      .a_step = 1,
+                      .b_step = rows,
+                      .to_row = rows,
+                      .to_padded = true,
+                      .columns = rows,
+                      .rows = b->keys,
+                      .steps = jit_i64(b->j, b->d->value_width),
+                      .end = TILE_PARTIAL};
+    block_product(b->j, &p);
+}
+
+/* Probabilities again, the gradients before dropout, and the sum of their products. */
+static void dot_step(Block *b, JitValue key, JitValue place, int v, void *user)
+{
+    const Gradient *g = user;
+    Jit *j = b->j;
+    JitValue x = sub(j, block_score(b, key, place, v), g->max[v]);
+    JitValue p = mul(j, jit_tmp(j, jit_vexp(j, x)), g->scale[v]);
+    JitValue dp = jit_vload_aligned(j, b->dscores, place);
+    if (b->d->drops) {
+        dp = block_dropped(b, key, v, dp);
+        jit_vstore_aligned(j, b->dscores, place, dp);
+    }
+    jit_vstore_aligned(j, b->scores, place, p);
+    block_sums_add(b, key, v, mul(j, dp, p));
+}
+
+static void score_step(Block *b, JitValue key, JitValue place, int v, void *user)
+{
+    const Gradient *g = user;
+    Jit *j = b->j;
+    JitValue p = jit_vload_aligned(j, b->scores, place);
+    JitValue ds = mul(j, p, sub(j, jit_vload_aligned(j, b->dscores, place), g->dot[v]));
+    if (b->masked)
+        ds = jit_tmp(j, jit_vselect(j, block_open(b, key, v), ds, jit_vf(j, 0)));
+    if (b->d->scaled)
+        ds = mul(j, ds, jit_vf(j, b->d->scale));
+    jit_vstore_aligned(j, b->dscores, place, ds);
+    if (b->d->drops)
+        jit_vstore_aligned(j, b->scores, place, block_dropped(b, key, v, p));
+}
+
+static void score_gradients(Gradient *g)
+{
+    Block *b = &g->b;
+    Jit *j = b->j;
+    for (int v = 0; v < b->vectors; v++) {
+        g->max[v] = jit_tmp(j, block_load(b, buf_f32(j, b->buf.max), v, 0));
+        JitValue sum = jit_tmp(j, block_load(b, buf_f32(j, b->buf.sum), v, 1));
+        g->scale[v] = divide(j, jit_vf(j, 1), sum);
+    }
+    block_scores(b);
+    probability_gradients(b);
+    block_sums_clear(b);
+    block_each_key(b, dot_step, g);
+    for (int v = 0; v < b->vectors; v++)
+        g->dot[v] = block_sums(b, v);
+    block_each_key(b, score_step, g);
+}
+
+/* --- sums over rows --- */
+
+/* chain[key][c] goes on with the block's rows: x[key][r] * of[r][c] */
+static void add_rows(Block *b, JitValue x, const BlockRows *of, JitVar chain)
+{
+    int64_t rows = b->d->blocks.block_rows;
+    BlockProduct p = {.a = x,
+                      .b = of->rows,
+                      .to = jit_tmp(b->j, jit_get(chain)),
+                      .a_row = rows,
+                      .a_step = 1,
+                      .b_step = of->stride,
+                      .to_row = of->width,
+                      .columns = of->width,
+                      .rows = b->keys,
+                      .steps = b->n,
+                      .end = TILE_CHAIN};
+    block_product(b->j, &p);
+}
+
+static void one_block(Gradient *g, JitValue row0, JitValue end)
+{
+    Block *b = &g->b;
+    Jit *j = b->j;
+    JitValue rows = jit_i64(j, b->d->blocks.block_rows);
+    block_rows(b, row0, jit_min_i64(j, rows, sub(j, end, row0)));
+    score_gradients(g);
+    add_rows(b, b->scores, &b->dout, g->dv_chain);
+    add_rows(b, b->dscores, &b->q, g->dk_chain);
+    block_times_keys(b, b->dscores, b->k_head, b->d->width, g->dq);
+}
+
+/* Keys that rows before `end` see. */
+static JitValue keys_before(const Block *b, JitValue end)
+{
+    JitValue keys = jit_i64(b->j, b->d->keys);
+    return b->d->causal ? jit_tmp(b->j, jit_min_i64(b->j, end, keys)) : keys;
+}
+
+static void add_chain(Jit *j, JitValue to, JitValue from, JitValue n)
+{
+    JitValue lanes = jit_i64(j, jit_lanes(j));
+    JitValue whole = jit_tmp(j, jit_sub(j, n, jit_mod(j, n, lanes)));
+    JitLoop l = jit_for(j, jit_i64(j, 0), whole, jit_lanes(j), "i");
+    JitValue sum = add(j, jit_vload(j, to, jit_index(&l)), jit_vload(j, from, jit_index(&l)));
+    jit_vstore(j, to, jit_index(&l), sum);
+    jit_end_for(j, &l);
+    l = jit_for(j, whole, n, 1, "i");
+    sum = jit_add(j, jit_load(j, to, jit_index(&l)), jit_load(j, from, jit_index(&l)));
+    jit_store(j, to, jit_index(&l), jit_tmp(j, sum));
+    jit_end_for(j, &l);
+}
+
+/* Chains begin with zeros, so that any of their blocks goes on with them. */
+static void begin_chains(Gradient *g, JitValue first, JitValue keys)
+{
+    Block *b = &g->b;
+    Jit *j = b->j;
+    JitVar n = jit_var(j, jit_types(j)->i64, "keys");
+    jit_set(j, g->dk_chain, g->dk);
+    jit_set(j, g->dv_chain, g->dv);
+    jit_set(j, n, jit_i64(j, b->d->keys)); /* of the first: those without rows, too */
+    if (b->d->blocks.sums_floats) {
+        int64_t scores = b->d->blocks.scores_floats;
+        JitIf later = jit_if(j, jit_compare(j, JIT_GT, first, jit_i64(j, 0)));
+        JitValue at = jit_tmp(j, jit_offset(j, b->part, jit_i64(j, scores)));
+        jit_set(j, g->dk_chain, at);
+        jit_set(j, g->dv_chain, jit_offset(j, at, jit_i64(j, b->d->keys * b->d->width)));
+        jit_set(j, n, keys);
+        jit_end_if(j, &later);
+    }
+    pack_zero(j, jit_get(g->dk_chain), jit_mul(j, jit_get(n), jit_i64(j, b->d->width)));
+    pack_zero(j, jit_get(g->dv_chain), jit_mul(j, jit_get(n), jit_i64(j, b->d->value_width)));
+}
+
+static void end_chains(Gradient *g, JitValue first, JitValue keys)
+{
+    Block *b = &g->b;
+    Jit *j = b->j;
+    if (!b->d->blocks.sums_floats)
+        return;
+    JitIf later = jit_if(j, jit_compare(j, JIT_GT, first, jit_i64(j, 0)));
+    add_chain(j, g->dk, jit_get(g->dk_chain), jit_tmp(j, jit_mul(j, keys, jit_i64(j, b->d->width))));
+    add_chain(j, g->dv, jit_get(g->dv_chain),
+              jit_tmp(j, jit_mul(j, keys, jit_i64(j, b->d->value_width))));
+    jit_end_if(j, &later);
+}
+
+static JitValue result_of(const Block *b, int i, int64_t rows, int64_t width)
+{
+    Jit *j = b->j;
+    JitValue at = jit_mul(j, b->head, jit_i64(j, rows * width));
+    return jit_tmp(j, jit_offset(j, buf_f32(j, b->buf.result + i), at));
+}
+
+static void one_head(Gradient *g, JitValue head)
+{
+    Block *b = &g->b;
+    Jit *j = b->j;
+    const AttentionDesc *d = b->d;
+    int64_t chain = product_k_block(d->rows);
+    block_head(b, head);
+    g->dq = result_of(b, 0, d->rows, d->width);
+    g->dk = result_of(b, 1, d->keys, d->width);
+    g->dv = result_of(b, 2, d->keys, d->value_width);
+    JitLoop l = jit_for(j, jit_i64(j, 0), jit_i64(j, d->rows), chain, "chain");
+    JitValue first = jit_index(&l), rows = jit_i64(j, d->rows);
+    JitValue end = jit_tmp(j, jit_min_i64(j, jit_add(j, first, jit_i64(j, chain)), rows));
+    JitValue keys = keys_before(b, end);
+    begin_chains(g, first, keys);
+    JitLoop block = jit_for(j, first, end, d->blocks.block_rows, "rows");
+    one_block(g, jit_index(&block), end);
+    jit_end_for(j, &block);
+    end_chains(g, first, keys);
+    jit_end_for(j, &l);
+}
+
+static void emit_gradient(Jit *j, const void *desc)
+{
+    const AttentionDesc *d = desc;
+    Gradient g = {.b = block_begin(j, d)};
+    int64_t parts = d->blocks.parts;
+    g.dk_chain = jit_var(j, jit_types(j)->p_f32, "dk");
+    g.dv_chain = jit_var(j, jit_types(j)->p_f32, "dv");
+    JitLoop task = jit_for(j, jit_task_begin(j), jit_task_end(j), 1, "task");
+    JitValue number = jit_index(&task), next = jit_add(j, number, jit_i64(j, 1));
+    block_part(&g.b, number);
+    JitLoop head = jit_for(j, part_start(j, number, d->heads, parts),
+                           part_start(j, next, d->heads, parts), 1, "head");
+    one_head(&g, jit_index(&head));
+    jit_end_for(j, &head);
+    jit_end_for(j, &task);
+}
+
+void cpu_attention_grad(Lowering *l, const Node *n)
+{
+    AttentionDesc d = attention_describe(l, n);
+    CallDraft call = attention_call(l, n, &d, d.blocks.parts);
+    call.emit = emit_gradient;
+    call.contract = true;
+    if (call.n_tasks)
+        lower_call(l, call);
+}

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* A block's rows of results that are sums over keys. */
+#include "codegen/cpu/attention/attention_block.h"
+#include "codegen/cpu/attention/attention_product.h"
+#include "codegen/cpu/gemm/gemm_pack.h"
+#include "codegen/cpu/point/vector_loops.h"
+#include "codegen/forms/product.h"
+#include "codegen/jit/jit_short.h"
+
+/* Rows [from, from + n) of a head's tensor as whole vectors: in place where they are that, else as
+ * a copy. */
+static JitValue whole_rows(Block *b, JitValue of, int64_t width, int64_t stride, JitValue from,
+                           JitValue n)
+{
+    Jit *j = b->j;
+    JitValue at = jit_tmp(j, jit_offset(j, of, jit_mul(j, from, jit_i64(j, width))));
+    if (stride == width)
+        return at;
+    pack_zero(j, b->copy, jit_mul(j, n, jit_i64(j, stride)));
+    pack_rows(j, b->copy, jit_i64(j, stride), at, jit_i64(j, width), n, jit_i64(j, width));
+    return b->copy;
+}
+
+/* Chains of product_k_block keys, added in order. */
+static void sum_over_keys(Block *b, JitValue x, JitValue of, int64_t width, int64_t stride)
+{
+    Jit *j = b->j;
+    int64_t rows = b->d->blocks.block_rows, chain = product_k_block(b->d->keys);
+    JitLoop l = jit_for(j, jit_i64(j, 0), b->keys, chain, "chain");
+    JitValue from = jit_index(&l);
+    JitValue n = jit_tmp(j, jit_min_i64(j, jit_i64(j, chain), jit_sub(j, b->keys, from)));
+    JitValue first = jit_tmp(j, jit_compare(j, JIT_EQ, from, jit_i64(j, 0)));
+    BlockProduct p = {.a = jit_tmp(j, jit_offset(j, x, jit_mul(j, from, jit_i64(j, rows)))),
+                      .b = whole_rows(b, of, width, stride, from, n),
+                      .to = b->result,
+                      .a_row = 1,
+                      .a_step = rows,
+                      .b_step = stride,
+                      .to_row = stride,
+                      .to_padded = true,
+                      .columns = width,
+                      .rows = b->n,
+                      .steps = n,
+                      .end = TILE_PARTIAL,
+                      .first = first};
+    block_product(j, &p);
+    jit_end_for(j, &l);
+}
+
+/* One row of the result. */
+typedef struct RowCopy {
+    JitValue to, to_at, from_at;
+    bool causal; /* + 0 */
+    JitValue from;
+} RowCopy;
+
+static void copy_vector(Jit *j, Lanes v, void *user)
+{
+    const RowCopy *c = user;
+    JitValue x = load_lanes(j, c->from, c->from_at, v, 0);
+    store_lanes(j, c->to, c->to_at, v, c->causal ? add(j, x, jit_vf(j, 0)) : x);
+}
+
+void block_times_keys(Block *b, JitValue x, JitValue of, int64_t width, JitValue to_head)
+{
+    Jit *j = b->j;
+    int64_t lanes = jit_lanes(j), stride = divide_up(width, lanes) * lanes;
+    sum_over_keys(b, x, of, width, stride);
+    JitValue to = jit_tmp(j, to_head);
+    JitLoop row = jit_for(j, jit_i64(j, 0), b->n, 1, "row");
+    JitValue line = jit_add(j, b->row0, jit_index(&row));
+    RowCopy c = {.to = to,
+                 .to_at = mul(j, line, jit_i64(j, width)),
+                 .from_at = mul(j, jit_index(&row), jit_i64(j, stride)),
+                 .causal = b->d->causal,
+                 .from = b->result};
+    each_vector(j, width, MAX_WAYS, copy_vector, &c);
+    jit_end_for(j, &row);
+}

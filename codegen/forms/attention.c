@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "codegen/forms/attention.h"
+
+#include <string.h>
+
+AttentionDesc attention_describe(const Lowering *l, const Node *n)
+{
+    AttentionShape a = attention_shape(l->graph, n);
+    AttentionDesc d = {.heads = a.heads,
+                       .rows = a.rows,
+                       .keys = a.keys,
+                       .width = a.width,
+                       .value_width = a.value_width,
+                       .grad = a.grad,
+                       .causal = a.causal,
+                       .scaled = a.scaled,
+                       .biased = a.bias >= 0,
+                       .drops = a.drops,
+                       .scale = a.scale,
+                       .p = a.p,
+                       .blocks = attention_blocks(&a)};
+    if (a.bias >= 0) { /* else kernels of any batch dims are equal */
+        d.n_batch = a.n_batch;
+        memcpy(d.batch, a.batch, sizeof d.batch);
+        memcpy(d.bias_batch, a.bias_batch, sizeof d.bias_batch);
+    }
+    return d;
+}
+
+AttentionBuffers attention_buffers(const AttentionDesc *d)
+{
+    int q = d->grad ? 1 : 0, bias = d->grad ? 6 : 3, rng = bias + (int)d->biased;
+    AttentionBuffers b = {.q = q, .k = q + 1, .v = q + 2, .bias = bias, .rng = rng};
+    b.result = rng + (int)d->drops;
+    b.max = d->grad ? 4 : b.result + 1;
+    b.sum = b.max + 1;
+    b.key = b.result + 3;
+    b.workspace = b.key + (int)d->drops;
+    return b;
+}
+
+CallDraft attention_call(const Lowering *l, const Node *n, const AttentionDesc *d, int64_t n_tasks)
+{
+    CallBuf bufs[CALL_MAX_BUFS];
+    int n_bufs = node_bufs(n, bufs);
+    uint64_t key = (uint64_t)node_int(n, ATTR_key, 0) * 0x9E3779B97F4A7C15u;
+    if (d->drops)
+        bufs[n_bufs++] = (CallBuf){CALL_NUMBER, (int64_t)key};
+    if (node_workspace_bytes(l->graph, n))
+        bufs[n_bufs++] = (CallBuf){VALUE_NONE, 0};
+    CallDraft call =
+        pod_call(l, op_name(n->op), d, DESC_BYTES(AttentionDesc), n_tasks, bufs, n_bufs);
+    pod_count_work(l, &call);
+    return call;
+}

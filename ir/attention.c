@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "ir/attention.h"
+
+#include "ir/support/divide.h"
+
+enum {
+    BLOCK_ROWS_MOST = 64,
+    BLOCK_ROWS_LEAST = 16,       /* the widest vectors */
+    SCRATCH_FLOATS = 256 * 1024, /* of a thread */
+    PARTIAL_SUMS = 64            /* of a line */
+};
+
+/* Elements between the biases of neighbours in each batch dim; 0 where they share one. */
+static void bias_strides(const Graph *g, const Node *n, AttentionShape *a)
+{
+    const Type *t = value_type(g, n->in[a->bias]);
+    int64_t dense = a->keys;
+    for (int d = a->n_batch - 1, i = t->rank - 3; d >= 0; d--, i--) {
+        a->bias_batch[d] = i >= 0 && t->dim[i] != 1 ? dense : 0;
+        dense *= i >= 0 ? t->dim[i] : 1;
+    }
+}
+
+AttentionShape attention_shape(const Graph *g, const Node *n)
+{
+    AttentionShape a = {.bias = -1, .rng = -1, .dout = -1, .max = -1, .sum = -1};
+    a.grad = n->op == OP_attention_grad;
+    a.q = a.grad ? 1 : 0;
+    a.k = a.q + 1, a.v = a.q + 2;
+    a.drops = node_attr(n, ATTR_p) != NULL;
+    int last = n->n_in - 1, fixed = a.grad ? 6 : 3;
+    if (a.grad)
+        a.dout = 0, a.max = 4, a.sum = 5;
+    if (a.drops)
+        a.rng = last--;
+    if (last >= fixed)
+        a.bias = last;
+    const Type *q = value_type(g, n->in[a.q]), *v = value_type(g, n->in[a.v]);
+    a.n_batch = q->rank - 2;
+    a.heads = 1;
+    for (int d = 0; d < a.n_batch; d++)
+        a.heads *= a.batch[d] = q->dim[d];
+    a.rows = q->dim[a.n_batch], a.width = q->dim[a.n_batch + 1];
+    a.keys = v->dim[a.n_batch], a.value_width = v->dim[a.n_batch + 1];
+    if (a.bias >= 0)
+        bias_strides(g, n, &a);
+    a.causal = node_flag(n, ATTR_causal);
+    a.scaled = node_attr(n, ATTR_scale) != NULL;
+    a.scale = node_float(n, ATTR_scale, 1);
+    a.p = node_float(n, ATTR_p, 0);
+    a.key = node_int(n, ATTR_key, 0);
+    return a;
+}
+
+double attention_scores(const AttentionShape *a)
+{
+    double rows = (double)a->rows, keys = (double)a->keys, heads = (double)a->heads;
+    if (!a->causal)
+        return heads * rows * keys;
+    double short_rows = rows < keys ? rows : keys;
+    return heads * (short_rows * (short_rows + 1) / 2 + (rows - short_rows) * keys);
+}
+
+static int64_t padded(int64_t n)
+{
+    return divide_up(n, BLOCK_ROWS_LEAST) * BLOCK_ROWS_LEAST;
+}
+
+/* Queries and, in the gradient, gradients of results, each by rows and by columns; partial sums of
+ * lines; results; and keys or values whose rows are no whole vectors. */
+int64_t attention_block_floats(const AttentionShape *a, int64_t rows)
+{
+    int64_t wide = a->width > a->value_width ? a->width : a->value_width;
+    int64_t floats = rows * (padded(a->width) * 2 + PARTIAL_SUMS + padded(wide));
+    if (a->grad)
+        floats += rows * padded(a->value_width) * 2;
+    if (a->width % BLOCK_ROWS_LEAST || a->value_width % BLOCK_ROWS_LEAST)
+        floats += ATTENTION_CHAIN * padded(wide);
+    return floats;
+}
+
+AttentionBlocks attention_blocks(const AttentionShape *a)
+{
+    AttentionBlocks b = {.block_rows = BLOCK_ROWS_MOST};
+    int64_t tensors = a->grad ? 2 : 1;
+    while (b.block_rows / 2 >= a->rows && b.block_rows > BLOCK_ROWS_LEAST)
+        b.block_rows /= 2;
+    while (b.block_rows > BLOCK_ROWS_LEAST &&
+           attention_block_floats(a, b.block_rows) + tensors * a->keys * b.block_rows >
+               SCRATCH_FLOATS)
+        b.block_rows /= 2;
+    int64_t scores = tensors * a->keys * b.block_rows;
+    if (attention_block_floats(a, b.block_rows) + scores > SCRATCH_FLOATS)
+        b.scores_floats = scores;
+    if (a->grad && a->rows > ATTENTION_CHAIN)
+        b.sums_floats = padded(a->keys * (a->width + a->value_width));
+    int64_t items = a->grad ? a->heads : a->heads * divide_up(a->rows, b.block_rows);
+    b.parts = items;
+    if ((a->grad || b.scores_floats) && items > ATTENTION_PARTS)
+        b.parts = ATTENTION_PARTS;
+    return b;
+}

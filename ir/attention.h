@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What attention and attention_grad compute, for everything that has to know: shapes, costs,
+ * workspaces, the reference, kernels.
+ *
+ * attention is   softmax(mask(q k^T * scale + bias))  with dropout, times v,  for every head: the
+ * scores, which no tensor holds, are [rows, keys].  Its gradient makes them again from q, k and the
+ * largest score and the sum of exponentials of every row, which attention gives back. */
+#ifndef SCRIMP_IR_ATTENTION_H
+#define SCRIMP_IR_ATTENTION_H
+
+#include "ir/graph.h"
+
+/* Elements of a query, a key, a value: one chain of products adds so many. */
+enum { ATTENTION_WIDTH_MOST = 256 };
+
+typedef struct AttentionShape {
+    int64_t heads;           /* all batch dims together */
+    int64_t rows, keys;      /* of a head */
+    int64_t width, value_width;
+    int n_batch;             /* batch dims, and elements between their biases */
+    int64_t batch[TYPE_MAX_RANK], bias_batch[TYPE_MAX_RANK];
+    int q, k, v, bias, rng;  /* inputs; bias, rng: -1 when there is none */
+    int dout, max, sum;      /* inputs of the gradient */
+    bool grad, causal, scaled, drops;
+    double scale, p;
+    int64_t key; /* of dropout */
+} AttentionShape;
+
+AttentionShape attention_shape(const Graph *g, const Node *n);
+/* Scores that are not masked, of all heads. */
+double attention_scores(const AttentionShape *a);
+
+/* How the CPU's kernels go through a head: block_rows rows at a time, whose scores for all keys lie
+ * in a thread's scratch memory, or, where these are too many, in the workspace.  Tasks that need
+ * workspace are at most ATTENTION_PARTS, each with its own part of it: the scores of a block (in the
+ * gradient also their gradients), then, in the gradient, a sum for every element of dk and of dv
+ * unless the rows are one chain of products. */
+enum { ATTENTION_PARTS = 32, ATTENTION_CHAIN = 256 };
+typedef struct AttentionBlocks {
+    int64_t block_rows;
+    int64_t parts;         /* tasks of the gradient, or of a forward that needs workspace */
+    int64_t scores_floats; /* of a part; 0: scores lie in scratch memory */
+    int64_t sums_floats;   /* of a part */
+} AttentionBlocks;
+AttentionBlocks attention_blocks(const AttentionShape *a);
+/* Floats of scratch memory that a block of so many rows takes beside its scores. */
+int64_t attention_block_floats(const AttentionShape *a, int64_t rows);
+
+#endif

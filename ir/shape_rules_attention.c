@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Shapes of attention and its gradient. */
+#include "ir/attention.h"
+#include "ir/shape_rules.h"
+
+#include <inttypes.h>
+
+static bool want_sizes(const Node *node, int64_t length, int64_t width, int operand,
+                       ShapeError *err)
+{
+    if (length < 1 || length > INT32_MAX || width < 1 || width > ATTENTION_WIDTH_MOST)
+        return shape_fail(err, "E108", operand,
+                          "%s of %" PRId64 " elements for each of %" PRId64
+                          " places; at most %d elements, and no more than 2^31 - 1 places",
+                          op_name(node->op), width, length, ATTENTION_WIDTH_MOST);
+    return true;
+}
+
+/* q[..,T,D], k[..,S,D], v[..,S,E] from input `first` on; *result is [..,T,E]. */
+static bool want_heads(const Graph *g, const Node *node, int first, Type *result, ShapeError *err)
+{
+    for (int i = first; i < first + 3; i++)
+        if (!want_float(g, node, i, err) || !want_rank(g, node, i, 2, TYPE_MAX_RANK, err))
+            return false;
+    Type q = *shape_in(g, node, first), k = *shape_in(g, node, first + 1);
+    Type v = *shape_in(g, node, first + 2), keys = q, values = k;
+    int last = q.rank - 1;
+    if (!want_sizes(node, q.dim[last - 1], q.dim[last], first, err) ||
+        !want_rank(g, node, first + 1, q.rank, q.rank, err) ||
+        !want_rank(g, node, first + 2, q.rank, q.rank, err) ||
+        !want_sizes(node, k.dim[last - 1], v.dim[last], first + 2, err))
+        return false;
+    keys.dim[last - 1] = k.dim[last - 1];
+    values.dim[last] = v.dim[last];
+    *result = q;
+    result->dim[last] = v.dim[last];
+    return want_type(g, node, first + 1, &keys, err) && want_type(g, node, first + 2, &values, err);
+}
+
+static Type without_last(Type t)
+{
+    t.dim[--t.rank] = 0;
+    return t;
+}
+
+/* Numbers for keys, the same for every row. */
+static bool want_bias(const Graph *g, const Node *node, int i, const Type *q, int64_t keys,
+                      ShapeError *err)
+{
+    const Type *t = shape_in(g, node, i);
+    bool fits = t->rank >= 1 && t->rank <= q->rank && t->dim[t->rank - 1] == keys;
+    for (int d = t->rank - 2, e = q->rank - 2; fits && d >= 0; d--, e--)
+        fits = t->dim[d] == 1 || (e < q->rank - 2 && t->dim[d] == q->dim[e]);
+    if (!want_float(g, node, i, err))
+        return false;
+    return fits || shape_fail(err, "E101", i,
+                              "%s: a bias %s is no number for each of %" PRId64 " keys",
+                              op_name(node->op), SHOW(t), keys);
+}
+
+/* Inputs from `first` on: bias?, rng? */
+static bool want_optional(const Graph *g, const Node *node, int first, const Type *q, int64_t keys,
+                          ShapeError *err)
+{
+    const int64_t four = 4;
+    const Type rng = type_make(DTYPE_I32, 1, &four);
+    double p = node_float(node, ATTR_p, 0.0);
+    int random = node_attr(node, ATTR_p) ? 1 : 0, bias = node->n_in - first - random;
+    if (!(p >= 0.0 && p < 1.0))
+        return shape_fail(err, "E105", -1, "%s: p = %g is not in 0 <= p < 1", op_name(node->op), p);
+    if (bias < 0 || bias > 1)
+        return shape_fail(err, "E109", -1, "%s: %d inputs %s p", op_name(node->op), node->n_in,
+                          random ? "with" : "without");
+    return (!bias || want_bias(g, node, first, q, keys, err)) &&
+           (!random || want_type(g, node, node->n_in - 1, &rng, err));
+}
+
+SHAPE_RULE(attention)
+{
+    if (!want_heads(g, node, 0, &out[0], err))
+        return false;
+    const Type *q = shape_in(g, node, 0), *k = shape_in(g, node, 1);
+    out[1] = out[2] = without_last(*q);
+    return want_optional(g, node, 3, q, k->dim[k->rank - 2], err);
+}
+
+SHAPE_RULE(attention_grad)
+{
+    Type dout;
+    if (!want_float(g, node, 0, err) || !want_heads(g, node, 1, &dout, err))
+        return false;
+    const Type *q = shape_in(g, node, 1), *k = shape_in(g, node, 2);
+    Type rows = without_last(*q);
+    for (int i = 0; i < 3; i++)
+        out[i] = *shape_in(g, node, 1 + i);
+    return want_type(g, node, 0, &dout, err) && want_type(g, node, 4, &rows, err) &&
+           want_type(g, node, 5, &rows, err) &&
+           want_optional(g, node, 6, q, k->dim[k->rank - 2], err);
+}

@@ -39,17 +39,13 @@ AttentionBuffers attention_buffers(const AttentionDesc *d)
     return b;
 }
 
-CallDraft attention_call(const Lowering *l, const Node *n, const AttentionDesc *d, int64_t n_tasks)
+int attention_bufs(const Lowering *l, const Node *n, CallBuf *bufs)
 {
-    CallBuf bufs[CALL_MAX_BUFS];
     int n_bufs = node_bufs(n, bufs);
     uint64_t key = (uint64_t)node_int(n, ATTR_key, 0) * 0x9E3779B97F4A7C15u;
-    if (d->drops)
+    if (node_attr(n, ATTR_p))
         bufs[n_bufs++] = (CallBuf){CALL_NUMBER, (int64_t)key};
     if (node_workspace_bytes(l->graph, n))
         bufs[n_bufs++] = (CallBuf){VALUE_NONE, 0};
-    CallDraft call =
-        pod_call(l, op_name(n->op), d, DESC_BYTES(AttentionDesc), n_tasks, bufs, n_bufs);
-    pod_count_work(l, &call);
-    return call;
+    return n_bufs;
 }

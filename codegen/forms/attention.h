@@ -33,7 +33,7 @@ typedef struct AttentionBuffers {
 
 AttentionDesc attention_describe(const Lowering *l, const Node *n);
 AttentionBuffers attention_buffers(const AttentionDesc *d);
-/* A call of it without code. */
-CallDraft attention_call(const Lowering *l, const Node *n, const AttentionDesc *d, int64_t n_tasks);
+/* They themselves, room for CALL_MAX_BUFS; their number. */
+int attention_bufs(const Lowering *l, const Node *n, CallBuf *bufs);
 
 #endif

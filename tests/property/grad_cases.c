@@ -410,7 +410,7 @@ OpCaseMake *const grad_case_table[OP_COUNT] = {
     CASE(conv2d), CASE(maxpool), CASE(avgpool), CASE(adaptive_avgpool), CASE(resize), CASE(bn_stats), CASE(bn_apply), CASE(layernorm),
     SAME(softmax), SAME(log_softmax), CASE(cross_entropy), CASE(embedding), CASE(reshape),
     SAME(transpose), SAME(broadcast), CASE(slice), CASE(concat), SAME(pad),
-    CASE(deconv2d), SAME(lrn),
+    CASE(deconv2d), SAME(lrn), [OP_attention] = op_attention_plain,
 #undef CASE
 #undef SAME
 };

@@ -93,10 +93,5 @@ static void emit_attention(Jit *j, const void *desc)
 
 void cpu_attention(Lowering *l, const Node *n)
 {
-    AttentionDesc d = attention_describe(l, n);
-    CallDraft call = attention_call(l, n, &d, d.blocks.parts);
-    call.emit = emit_attention;
-    call.contract = true;
-    if (call.n_tasks)
-        lower_call(l, call);
+    block_lower(l, n, emit_attention);
 }

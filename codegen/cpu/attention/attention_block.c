@@ -110,6 +110,20 @@ void block_part(Block *b, JitValue part)
     b->dscores = jit_tmp(j, jit_offset(j, b->part, jit_i64(j, b->d->keys * s->block_rows)));
 }
 
+void block_lower(Lowering *l, const Node *n, KernelEmit *emit)
+{
+    AttentionDesc d = attention_describe(l, n);
+    CallBuf bufs[CALL_MAX_BUFS];
+    int n_bufs = attention_bufs(l, n, bufs);
+    CallDraft call = pod_call(l, op_name(n->op), &d, DESC_BYTES(AttentionDesc), d.blocks.parts,
+                              bufs, n_bufs);
+    pod_count_work(l, &call);
+    call.emit = emit;
+    call.contract = true;
+    if (call.n_tasks)
+        lower_call(l, call);
+}
+
 /* --- where things are --- */
 
 static JitValue head_of(const Block *b, int buf, int64_t rows, int64_t width)

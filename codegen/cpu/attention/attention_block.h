@@ -40,6 +40,9 @@ typedef struct Block {
     bool masked;                           /* the keys being computed are not open to all */
 } Block;
 
+/* Adds the call of a node's kernel. */
+void block_lower(Lowering *l, const Node *n, KernelEmit *emit);
+
 /* Begins a kernel; part: i64, the task's number. */
 Block block_begin(Jit *j, const AttentionDesc *d);
 void block_part(Block *b, JitValue part);

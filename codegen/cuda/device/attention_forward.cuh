@@ -1,0 +1,92 @@
+/* A block has TILE rows of one head and goes through the keys three times: for the largest score, for
+ * the sum of exponentials, for the result. */
+#define P_AT(r, k) tile[r][k]
+
+DEVICE void attention(const Args a)
+{
+    SHARED Panels panels_memory;
+    SHARED Tile tile;
+    SHARED float max[TILE], sum[TILE];
+    Panels *panels = &panels_memory;
+    const int ty = threadIdx.x / 16, tx = threadIdx.x % 16;
+    const int c0 = blockIdx.x % PARTS(VALUE_WIDTH) * PART_MOST;
+    const i64 block = (i64)blockIdx.x / PARTS(VALUE_WIDTH);
+    const i64 head = block / TILES_OF(ROWS), row0 = block % TILES_OF(ROWS) * TILE;
+    const i64 end = CAUSAL ? AT_MOST(row0 + TILE, (i64)KEYS) : KEYS;
+    const float *q = BUF(const float, Q_BUF) + (head * ROWS + row0) * WIDTH;
+    const float *k = BUF(const float, K_BUF) + head * KEYS * WIDTH;
+    const float *v = BUF(const float, V_BUF) + head * KEYS * VALUE_WIDTH;
+    float *out = BUF(float, RESULT_BUF) + head * ROWS * VALUE_WIDTH;
+    SUMS_OF(total, VALUE_WIDTH);
+    SUMS_OF(chain, VALUE_WIDTH);
+    Sums x, part;
+    i64 s0;
+
+    for (int i = 0; i < PER_THREAD; i++)
+        for (int j = 0; j < PER_THREAD; j++)
+            part[i][j] = -INFINITE;
+    for (s0 = 0; s0 < end; s0 += TILE) {
+        rows_times_rows(x, panels, q, ROWS - row0, k + s0 * WIDTH, end - s0, WIDTH);
+        for (int i = 0; i < PER_THREAD; i++)
+            for (int j = 0; j < PER_THREAD; j++)
+                if (is_open(row0 + ty + 16 * i, s0 + tx + 16 * j))
+                    part[i][j] = s_max_keep(finished_score(a, head, s0 + tx + 16 * j, x[i][j]), part[i][j]);
+    }
+    for (int i = 0; i < PER_THREAD; i++)
+        for (int j = 0; j < PER_THREAD; j++)
+            tile[ty + 16 * i][tx + 16 * j] = part[i][j];
+    __syncthreads();
+    if (threadIdx.x < TILE) {
+        float most = tile[threadIdx.x][0];
+        for (int i = 1; i < TILE; i++)
+            most = s_max_keep(tile[threadIdx.x][i], most);
+        max[threadIdx.x] = most;
+    }
+    __syncthreads();
+
+    sums_zero(part);
+    for (s0 = 0; s0 < end; s0 += TILE) {
+        rows_times_rows(x, panels, q, ROWS - row0, k + s0 * WIDTH, end - s0, WIDTH);
+        for (int i = 0; i < PER_THREAD; i++)
+            for (int j = 0; j < PER_THREAD; j++)
+                if (is_open(row0 + ty + 16 * i, s0 + tx + 16 * j))
+                    part[i][j] = part[i][j] + s_exp(finished_score(a, head, s0 + tx + 16 * j, x[i][j]) -
+                                                    max[ty + 16 * i]);
+    }
+    for (int i = 0; i < PER_THREAD; i++)
+        for (int j = 0; j < PER_THREAD; j++)
+            tile[ty + 16 * i][tx + 16 * j] = part[i][j];
+    fold_rows(tile, sum);
+    if (c0 == 0 && threadIdx.x < TILE && row0 + threadIdx.x < ROWS) {
+        BUF(float, MAX_BUF)[head * ROWS + row0 + threadIdx.x] = max[threadIdx.x];
+        BUF(float, SUM_BUF)[head * ROWS + row0 + threadIdx.x] = sum[threadIdx.x];
+    }
+    __syncthreads();
+    if (threadIdx.x < TILE)
+        sum[threadIdx.x] = 1.0f / sum[threadIdx.x];
+    __syncthreads();
+
+    SUMS_CLEAR(total, VALUE_WIDTH)
+    SUMS_CLEAR(chain, VALUE_WIDTH)
+    for (s0 = 0; s0 < end; s0 += TILE) {
+        const int n = (int)AT_MOST(end - s0, (i64)TILE);
+        rows_times_rows(x, panels, q, ROWS - row0, k + s0 * WIDTH, n, WIDTH);
+        for (int i = 0; i < PER_THREAD; i++)
+            for (int j = 0; j < PER_THREAD; j++) {
+                const int r = ty + 16 * i, s = tx + 16 * j;
+                float p = 0.0f;
+                if (is_open(row0 + r, s0 + s)) {
+                    p = s_exp(finished_score(a, head, s0 + s, x[i][j]) - max[r]) * sum[r];
+                    p = dropped(a, head, row0 + r, s0 + s, p);
+                }
+                tile[r][s] = p;
+            }
+        __syncthreads();
+        ADD_ROWS(total, chain, VALUE_WIDTH, P_AT, v + s0 * VALUE_WIDTH, n, s0, end, KEY_BLOCK)
+    }
+    if (CAUSAL)
+        for (int i = 0; i < PER_THREAD; i++)
+            for (int j = 0; j < PER_ROW(VALUE_WIDTH); j++)
+                total[i][j] = total[i][j] + 0.0f;
+    WRITE_ROWS(total, VALUE_WIDTH, out, row0, ROWS)
+}

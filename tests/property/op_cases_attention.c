@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Random cases of attention and its gradient; see op_cases.h. */
+#include "op_cases.h"
+
+typedef struct Sizes {
+    Type q, k, v, out, rows;
+} Sizes;
+
+/* Now and then more keys or rows than one chain of products adds. */
+static int64_t op_length(OpCase *c)
+{
+    return op_int(c, 0, 9) ? op_dim(c) : op_int(c, 257, 300);
+}
+
+/* Now and then more than a block of a device makes. */
+static int64_t op_width(OpCase *c)
+{
+    return c->small || op_int(c, 0, 9) ? op_dim(c) : op_int(c, 129, 256);
+}
+
+static Sizes op_sizes(OpCase *c, int64_t rows, int64_t keys)
+{
+    Sizes s = {.q = {.dtype = DTYPE_F32, .rank = (int)op_int(c, 0, 2)}};
+    for (int i = 0; i < s.q.rank; i++)
+        s.q.dim[i] = op_int(c, 1, 3);
+    s.k = s.v = s.out = s.rows = s.q;
+    int n = s.q.rank;
+    int64_t width = op_width(c), value_width = op_coin(c) ? width : op_width(c);
+    s.q.dim[n] = s.out.dim[n] = s.rows.dim[n] = rows;
+    s.k.dim[n] = s.v.dim[n] = keys;
+    s.q.dim[n + 1] = s.k.dim[n + 1] = width;
+    s.v.dim[n + 1] = s.out.dim[n + 1] = value_width;
+    s.q.rank = s.k.rank = s.v.rank = s.out.rank = n + 2;
+    s.rows.rank = n + 1;
+    return s;
+}
+
+/* A number for each key, of some of the batch dims. */
+static void op_bias(OpCase *c, const Type *k)
+{
+    Type t = {.dtype = DTYPE_F32};
+    int64_t keys = k->dim[k->rank - 2];
+    for (int i = op_coin(c) ? 0 : k->rank - 1; i < k->rank - 2; i++)
+        t.dim[t.rank++] = op_coin(c) ? 1 : k->dim[i];
+    if (t.rank || op_coin(c))
+        t.dim[t.rank++] = 1;
+    t.dim[t.rank++] = keys;
+    op_normal(c, t);
+}
+
+static void op_options(OpCase *c, const Type *k, bool biased, AttrList *attrs)
+{
+    /* Exponents of some units: the errors of large ones are those of their exponentials. */
+    attrs_float(attrs, ATTR_scale, op_uniform(c, 0.5, 1) / (double)k->dim[k->rank - 1]);
+    if (op_coin(c))
+        attrs_int(attrs, ATTR_causal, 1);
+    if (biased && op_coin(c))
+        op_bias(c, k);
+    if (op_coin(c))
+        return;
+    attrs_float(attrs, ATTR_p, op_uniform(c, 0, 0.9));
+    attrs_int(attrs, ATTR_key, (int64_t)op_bits(c));
+    op_integers(c, DIMS(4), DTYPE_I32, INT32_MIN, INT32_MAX);
+}
+
+static void op_attention_of(OpCase *c, int64_t rows, int64_t keys, bool biased)
+{
+    AttrList attrs = {0};
+    Sizes s = op_sizes(c, rows, keys);
+    op_normal(c, s.q);
+    op_normal(c, s.k);
+    op_normal(c, s.v);
+    op_options(c, &s.k, biased, &attrs);
+    op_done(c, OP_attention, &attrs);
+}
+
+void op_attention(OpCase *c)
+{
+    op_attention_of(c, op_length(c), op_length(c), true);
+}
+
+/* Without a bias, which has no gradient. */
+void op_attention_plain(OpCase *c)
+{
+    op_attention_of(c, op_dim(c), op_dim(c), false);
+}
+
+void op_attention_grad(OpCase *c)
+{
+    AttrList attrs = {0};
+    Sizes s = op_sizes(c, op_length(c), op_length(c));
+    op_normal(c, s.out);
+    op_normal(c, s.q);
+    op_normal(c, s.k);
+    op_normal(c, s.v);
+    op_floats(c, s.rows, 1, 3);
+    op_floats(c, s.rows, 2, 30);
+    op_options(c, &s.k, true, &attrs);
+    op_done(c, OP_attention_grad, &attrs);
+}

@@ -14,13 +14,13 @@
 enum { ATTENTION_WIDTH_MOST = 256 };
 
 typedef struct AttentionShape {
-    int64_t heads;           /* all batch dims together */
-    int64_t rows, keys;      /* of a head */
+    int64_t heads;      /* all batch dims together */
+    int64_t rows, keys; /* of a head */
     int64_t width, value_width;
-    int n_batch;             /* batch dims, and elements between their biases */
+    int n_batch; /* batch dims, and elements between their biases */
     int64_t batch[TYPE_MAX_RANK], bias_batch[TYPE_MAX_RANK];
-    int q, k, v, bias, rng;  /* inputs; bias, rng: -1 when there is none */
-    int dout, max, sum;      /* inputs of the gradient */
+    int q, k, v, bias, rng; /* inputs; bias, rng: -1 when there is none */
+    int dout, max, sum;     /* inputs of the gradient */
     bool grad, causal, scaled, drops;
     double scale, p;
     int64_t key; /* of dropout */
@@ -32,9 +32,9 @@ double attention_scores(const AttentionShape *a);
 
 /* How the CPU's kernels go through a head: block_rows rows at a time, whose scores for all keys lie
  * in a thread's scratch memory, or, where these are too many, in the workspace.  Tasks that need
- * workspace are at most ATTENTION_PARTS, each with its own part of it: the scores of a block (in the
- * gradient also their gradients), then, in the gradient, a sum for every element of dk and of dv
- * unless the rows are one chain of products. */
+ * workspace are at most ATTENTION_PARTS, each with its own part of it: the scores of a block (in
+ * the gradient also their gradients), then, in the gradient, a sum for every element of dk and of
+ * dv unless the rows are one chain of products. */
 enum { ATTENTION_PARTS = 32, ATTENTION_CHAIN = 256 };
 typedef struct AttentionBlocks {
     int64_t block_rows;

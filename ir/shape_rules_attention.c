@@ -53,9 +53,9 @@ static bool want_bias(const Graph *g, const Node *node, int i, const Type *q, in
         fits = t->dim[d] == 1 || (e < q->rank - 2 && t->dim[d] == q->dim[e]);
     if (!want_float(g, node, i, err))
         return false;
-    return fits || shape_fail(err, "E101", i,
-                              "%s: a bias %s is no number for each of %" PRId64 " keys",
-                              op_name(node->op), SHOW(t), keys);
+    return fits ||
+           shape_fail(err, "E101", i, "%s: a bias %s is no number for each of %" PRId64 " keys",
+                      op_name(node->op), SHOW(t), keys);
 }
 
 /* Inputs from `first` on: bias?, rng? */

@@ -87,8 +87,8 @@ static bool take_product(const Finder *f, ValueId v, Found *out)
 static bool is_bias(const Finder *f, ValueId v, const Type *scores)
 {
     const Type *t = value_type(f->g, v);
-    if (v >= f->n_values || f->learns[v] || t->dtype != DTYPE_F32 || t->rank < 1 || t->rank > scores->rank ||
-        t->dim[t->rank - 1] != scores->dim[scores->rank - 1])
+    if (v >= f->n_values || f->learns[v] || t->dtype != DTYPE_F32 || t->rank < 1 ||
+        t->rank > scores->rank || t->dim[t->rank - 1] != scores->dim[scores->rank - 1])
         return false;
     return t->rank < 2 || t->dim[t->rank - 2] == 1;
 }

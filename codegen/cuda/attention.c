@@ -106,9 +106,9 @@ static void add_kernel(Lowering *l, const Node *n, const AttentionKernel *kernel
     CallBuf bufs[CALL_MAX_BUFS];
     int n_bufs = attention_bufs(l, n, bufs);
     k.n_args = n_bufs;
-    CallDraft call = pod_call(l, name, &k, DESC_BYTES(AttentionKernel),
-                              k.d.heads * divide_up(rows, TILE) * divide_up(width, PART_MOST),
-                              bufs, n_bufs);
+    CallDraft call =
+        pod_call(l, name, &k, DESC_BYTES(AttentionKernel),
+                 k.d.heads * divide_up(rows, TILE) * divide_up(width, PART_MOST), bufs, n_bufs);
     if (k.dk || k.dv)
         pod_count_join(l, &call);
     else

@@ -38,7 +38,7 @@ typedef struct PlanRequest {
     double time_limit_seconds, effort; /* as in the settings, like the next two */
     int twremat_leaf_bags, n_threads;
     MaskUse masks;
-    bool no_views; /* pieces are copied: pass views does nothing, and no plan counts on it */
+    bool no_views;     /* pieces are copied: pass views does nothing, and no plan counts on it */
     bool no_attention; /* scores are tensors: pass attention does nothing */
 } PlanRequest;
 

@@ -82,10 +82,10 @@ static void emit_attention(Jit *j, const void *desc)
     JitLoop task = jit_for(j, jit_task_begin(j), jit_task_end(j), 1, "task");
     JitValue number = jit_index(&task);
     block_part(&b, number);
-    JitLoop item =
-        jit_for(j, part_start(j, number, d->heads * blocks, d->blocks.parts),
-                part_start(j, jit_add(j, number, jit_i64(j, 1)), d->heads * blocks, d->blocks.parts),
-                1, "block");
+    JitLoop item = jit_for(
+        j, part_start(j, number, d->heads * blocks, d->blocks.parts),
+        part_start(j, jit_add(j, number, jit_i64(j, 1)), d->heads * blocks, d->blocks.parts), 1,
+        "block");
     one_block(&b, jit_index(&item), blocks);
     jit_end_for(j, &item);
     jit_end_for(j, &task);

@@ -115,8 +115,8 @@ void block_lower(Lowering *l, const Node *n, KernelEmit *emit)
     AttentionDesc d = attention_describe(l, n);
     CallBuf bufs[CALL_MAX_BUFS];
     int n_bufs = attention_bufs(l, n, bufs);
-    CallDraft call = pod_call(l, op_name(n->op), &d, DESC_BYTES(AttentionDesc), d.blocks.parts,
-                              bufs, n_bufs);
+    CallDraft call =
+        pod_call(l, op_name(n->op), &d, DESC_BYTES(AttentionDesc), d.blocks.parts, bufs, n_bufs);
     pod_count_work(l, &call);
     call.emit = emit;
     call.contract = true;
@@ -183,8 +183,7 @@ void block_rows(Block *b, JitValue row0, JitValue n)
     }
     JitValue first = splat(j, jit_cast(j, b->row0, jit_types(j)->i32));
     for (int v = 0; v < b->vectors; v++)
-        b->row_number[v] =
-            add(j, add(j, first, jit_lane_numbers(j)), jit_vi(j, v * jit_lanes(j)));
+        b->row_number[v] = add(j, add(j, first, jit_lane_numbers(j)), jit_vi(j, v * jit_lanes(j)));
     pack_block_rows(b, &b->q, b->q_head);
     if (d->grad)
         pack_block_rows(b, &b->dout, b->dout_head);
@@ -269,7 +268,8 @@ JitValue block_dropped(Block *b, JitValue key, int v, JitValue x)
                            b->step_high,
                            point_place_word_at(j, at, behind, false),
                            point_place_word_at(j, at, behind, true)};
-    const PointInstr instr = {.op = OP_dropout, .dtype = DTYPE_F32, .from = DTYPE_F32, .a = b->d->p};
+    const PointInstr instr = {
+        .op = OP_dropout, .dtype = DTYPE_F32, .from = DTYPE_F32, .a = b->d->p};
     return jit_tmp(j, point_code_dropout.real(j, &instr, in));
 }
 
@@ -279,8 +279,8 @@ static JitValue sum_place(Block *b, JitValue key, int v)
 {
     Jit *j = b->j;
     JitValue sum = jit_and(j, key, jit_i64(j, LINE_SUMS - 1));
-    return jit_tmp(j, jit_muladd_i64(j, sum, b->d->blocks.block_rows,
-                                     jit_i64(j, v * jit_lanes(j))));
+    return jit_tmp(j,
+                   jit_muladd_i64(j, sum, b->d->blocks.block_rows, jit_i64(j, v * jit_lanes(j))));
 }
 
 void block_sums_clear(Block *b)

@@ -15,7 +15,8 @@
 
 enum { BLOCK_VECTORS_MOST = 16 }; /* of the rows of a block */
 
-/* A block's rows of a tensor, padded with zeros to whole vectors and to all rows; and as columns. */
+/* A block's rows of a tensor, padded with zeros to whole vectors and to all rows; and as columns.
+ */
 typedef struct BlockRows {
     int64_t width, stride; /* elements of a row, and between rows */
     JitValue rows, columns;
@@ -25,19 +26,19 @@ typedef struct Block {
     Jit *j;
     const AttentionDesc *d;
     AttentionBuffers buf;
-    int vectors; /* of its rows */
-    JitValue part;                         /* of the workspace */
-    JitValue scores, dscores;              /* by key; the latter in the gradient */
-    JitValue sums, result, copy;           /* parts of scratch memory */
-    BlockRows q, dout;                     /* dout: in the gradient */
-    JitValue head;                         /* number of the head, and where its tensors begin: */
+    int vectors;                 /* of its rows */
+    JitValue part;               /* of the workspace */
+    JitValue scores, dscores;    /* by key; the latter in the gradient */
+    JitValue sums, result, copy; /* parts of scratch memory */
+    BlockRows q, dout;           /* dout: in the gradient */
+    JitValue head;               /* number of the head, and where its tensors begin: */
     JitValue q_head, k_head, v_head, dout_head, bias_head;
-    JitValue row0, n;                      /* first row, and how many there are */
-    JitValue line;                         /* the first row among those of all heads */
-    JitValue keys, open_keys;              /* that a row sees, and that all see */
-    JitValue row_number[BLOCK_VECTORS_MOST]; /* vi */
+    JitValue row0, n;                                /* first row, and how many there are */
+    JitValue line;                                   /* the first row among those of all heads */
+    JitValue keys, open_keys;                        /* that a row sees, and that all see */
+    JitValue row_number[BLOCK_VECTORS_MOST];         /* vi */
     JitValue key_low, key_high, step_low, step_high; /* vi: of dropout */
-    bool masked;                           /* the keys being computed are not open to all */
+    bool masked; /* the keys being computed are not open to all */
 } Block;
 
 /* Adds the call of a node's kernel. */
@@ -50,7 +51,8 @@ void block_head(Block *b, JitValue head);
 /* Rows [row0, row0 + n), of which all are in the head. */
 void block_rows(Block *b, JitValue row0, JitValue n);
 
-/* step for vector v of the rows at every key that the block sees; place: of the vector in scores. */
+/* step for vector v of the rows at every key that the block sees; place: of the vector in scores.
+ */
 typedef void BlockStep(Block *b, JitValue key, JitValue place, int v, void *user);
 void block_each_key(Block *b, BlockStep *step, void *user);
 
@@ -66,8 +68,8 @@ JitValue block_dropped(Block *b, JitValue key, int v, JitValue x);
 void block_sums_clear(Block *b);
 void block_sums_add(Block *b, JitValue key, int v, JitValue x);
 JitValue block_sums(Block *b, int v);
-/* result[r][c] = sum over keys of x[key][r] * of[key][c] for the block's rows: chains over keys; then
- * written to its rows of a head's tensor. */
+/* result[r][c] = sum over keys of x[key][r] * of[key][c] for the block's rows: chains over keys;
+ * then written to its rows of a head's tensor. */
 void block_times_keys(Block *b, JitValue x, JitValue of, int64_t width, JitValue to_head);
 /* Numbers of the rows of vector v in a tensor that has one for each row of all heads. */
 JitValue block_load(Block *b, JitValue p, int v, double fill);

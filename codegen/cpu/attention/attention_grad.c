@@ -12,10 +12,10 @@
 
 typedef struct Gradient {
     Block b;
-    JitValue dq, dk, dv;                          /* of the head */
-    JitVar dk_chain, dv_chain;                    /* where the chains lie */
+    JitValue dq, dk, dv;                                         /* of the head */
+    JitVar dk_chain, dv_chain;                                   /* where the chains lie */
     JitValue max[BLOCK_VECTORS_MOST], scale[BLOCK_VECTORS_MOST]; /* 1 / sum */
-    JitValue dot[BLOCK_VECTORS_MOST];             /* sum of probabilities times their gradients */
+    JitValue dot[BLOCK_VECTORS_MOST]; /* sum of probabilities times their gradients */
 } Gradient;
 
 /* --- scores --- */
@@ -170,7 +170,8 @@ static void end_chains(Gradient *g, JitValue first, JitValue keys)
     if (!b->d->blocks.sums_floats)
         return;
     JitIf later = jit_if(j, jit_compare(j, JIT_GT, first, jit_i64(j, 0)));
-    add_chain(j, g->dk, jit_get(g->dk_chain), jit_tmp(j, jit_mul(j, keys, jit_i64(j, b->d->width))));
+    add_chain(j, g->dk, jit_get(g->dk_chain),
+              jit_tmp(j, jit_mul(j, keys, jit_i64(j, b->d->width))));
     add_chain(j, g->dv, jit_get(g->dv_chain),
               jit_tmp(j, jit_mul(j, keys, jit_i64(j, b->d->value_width))));
     jit_end_if(j, &later);

@@ -55,8 +55,7 @@ static void sweep_panel(Jit *j, const BlockProduct *p, TileShape shape, int64_t 
 
 void block_product(Jit *j, const BlockProduct *p)
 {
-    TileShape shape =
-        tile_shape(jit_target(j), divide_up(p->columns, jit_lanes(j)), TILE_MAX_ROWS);
+    TileShape shape = tile_shape(jit_target(j), divide_up(p->columns, jit_lanes(j)), TILE_MAX_ROWS);
     jit_round_products(j, false);
     for (int64_t c = 0; c < p->columns; c += (int64_t)shape.vectors * jit_lanes(j))
         sweep_panel(j, p, shape, c);

@@ -24,7 +24,7 @@ enum { TILE_STEPS = -1 };
 typedef enum TileEnd {
     TILE_RESULT,  /* they are finished and written to the result */
     TILE_PARTIAL, /* they become partial sums, added to those before unless first */
-    TILE_CHAIN    /* they begin with the partial sums, go on with them, and are partial sums again */
+    TILE_CHAIN /* they begin with the partial sums, go on with them, and are partial sums again */
 } TileEnd;
 
 typedef struct Tile {
@@ -40,7 +40,7 @@ typedef struct Tile {
     int64_t partial_stride;         /* elements between rows of the partial sums, dense */
     int n_loops;                    /* outermost first */
     TileLoop loop[TILE_MAX_LOOPS];
-    int out_buf; /* the result's buffer */
+    int out_buf;              /* the result's buffer */
     const Epilogue *epilogue; /* of a TILE_RESULT */
 } Tile;
 

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Models whose attention is one operation train to the bits of those whose scores are tensors:
+ * random sizes, masks, biases, scales and dropout, self and cross attention, heads or none, on one
+ * and on several threads.  SCRIMP_MODELS: how many; SCRIMP_FIRST_MODEL: the first one. */
+#include "check.h"
+#include "tests/support/random.h"
+#include "tests/support/run/model_run.h"
+#include "tests/support/sample.h"
+
+#include "ir/support/strbuf.h"
+
+#include <string.h>
+
+enum { MODELS = 6, STEPS = 2 };
+
+static bool coin(Random *r)
+{
+    return random_below(r, 2);
+}
+
+static int any_of(Random *r, const int *from, int n)
+{
+    return from[random_below(r, n)];
+}
+
+/* What becomes of the scores a. */
+static void write_scores(StrBuf *t, Random *r, bool padded)
+{
+    static const char *const scales[] = {"", "a = a * 0.3\n", "a = 0.17 * a\n"};
+    strbuf_printf(t, "  %s", scales[random_below(r, 3)]);
+    if (padded)
+        strbuf_put(t, coin(r) ? "  a = a + pad\n" : "  a = pad + a\n");
+    if (coin(r))
+        strbuf_put(t, "  a = causal_mask(a)\n");
+    strbuf_put(t, "  a = softmax(a)\n");
+    if (coin(r))
+        strbuf_put(t, "  a = dropout(a, 0.2)\n");
+}
+
+static void write_block(StrBuf *t, Random *r, bool padded, int heads)
+{
+    const char *split = pool_printf(t->pool, "rearrange(\"b t (h d) -> b h t d\", h = %d)", heads);
+    strbuf_put(t, "block Attend(x, y, pad) {\n");
+    static const char *const from[] = {"x", "y", "y"}, *const name[] = {"q", "k", "v"};
+    for (int i = 0; i < 3; i++) {
+        strbuf_printf(t, "  %s = %s |> %s: linear(C)\n", name[i], from[i], name[i]);
+        if (heads)
+            strbuf_printf(t, "  %s = %s |> %s\n", name[i], name[i], split);
+    }
+    strbuf_printf(t, "  a = einsum(\"%s\", q, k)\n",
+                  heads ? "b h t d, b h s d -> b h t s" : "b t d, b s d -> b t s");
+    write_scores(t, r, padded);
+    strbuf_printf(t, "  o = einsum(\"%s\", a, v)\n",
+                  heads ? "b h t s, b h s d -> b h t d" : "b t s, b s d -> b t d");
+    if (heads)
+        strbuf_put(t, "  o = rearrange(o, \"b h t d -> b t (h d)\")\n");
+    strbuf_put(t, "  return o |> out: linear(C)\n}\n");
+}
+
+/* The lengths of some are more than one chain of products adds. */
+static const char *random_text(Pool *pool, int number)
+{
+    static const int lengths[] = {1, 5, 16, 17, 63, 64, 65, 130, 300, 520},
+                     widths[] = {3, 8, 16, 20};
+    Random r = {.state = (uint64_t)number};
+    StrBuf t = strbuf_new(pool);
+    int heads = (int)random_below(&r, 3), rows = any_of(&r, lengths, 10);
+    int keys = coin(&r) ? rows : any_of(&r, lengths, 10);
+    int width = any_of(&r, widths, 4) * (heads ? heads : 1);
+    bool padded = coin(&r);
+    strbuf_printf(&t, "option C = %d\n", width);
+    write_block(&t, &r, padded, heads);
+    strbuf_printf(&t, "model m(x: f32[2, %d, C], y: f32[2, %d, C]) {\n", rows, keys);
+    strbuf_printf(&t, "  pad = reshape(select(mean(y, axis = 2) > 0, 0.0, -3.0), %s %d])\n",
+                  heads ? "[2, 1, 1," : "[2, 1,", keys);
+    strbuf_put(&t, "  x = x + (x |> first: Attend(y, pad)) * 0.5\n");
+    strbuf_put(&t, "  return x |> second: Attend(y, pad)\n}\n");
+    strbuf_printf(&t,
+                  "train {\n  batch = synthetic(x = f32[2, %d, C], y = f32[2, %d, C], z = f32[2, "
+                  "%d, C])\n  loss = mse(m(batch.x, batch.y), batch.z)\n  optim = adam(lr = 1e-2)\n"
+                  "  steps = 3\n}\n",
+                  rows, keys, rows);
+    return t.text;
+}
+
+static int count(const Graph *g, OpKind op)
+{
+    int n = 0;
+    for (size_t i = 0; i < g->order.len; i++)
+        n += graph_node(g, g->order.data[i])->op == op;
+    return n;
+}
+
+static const char *without_attention(Pool *pool)
+{
+    static const char pass[] = "attention,";
+    const char *at = strstr(pipeline_train, pass);
+    CHECK(at != NULL);
+    return pool_printf(pool, "%.*s%s", (int)(at - pipeline_train), pipeline_train,
+                       at + strlen(pass));
+}
+
+static const char *train_both(const Built *whole, const Built *parts, int threads)
+{
+    Running a, b;
+    CHECK(run_open(&a, whole, threads) && run_open(&b, parts, 1));
+    run_initialize(&a, 3);
+    run_initialize(&b, 3);
+    const char *different = NULL;
+    for (int64_t step = 0; step < STEPS && !different; step++) {
+        run_step(&a, 5, step);
+        run_step(&b, 5, step);
+        different = run_difference(&b, &a);
+    }
+    run_close(&a);
+    run_close(&b);
+    return different;
+}
+
+static void check_model(int number)
+{
+    Pool *pool = pool_new();
+    const char *text = random_text(pool, number);
+    Built whole = {0}, parts = {0};
+    BuildOptions plain = {0}, other = {.pipeline = without_attention(pool)};
+    bool built = model_build(pool, text, &plain, &whole) && model_build(pool, text, &other, &parts);
+    CHECK_MSG(built, "model %d\n%s", number, text);
+    if (built) {
+        CHECK_MSG(count(whole.graph, OP_attention) == 2 &&
+                      count(whole.graph, OP_attention_grad) == 2 &&
+                      count(whole.graph, OP_softmax) == 0,
+                  "model %d: attention was not found\n%s", number, text);
+        CHECK(count(parts.graph, OP_attention) == 0 && count(parts.graph, OP_softmax) == 2);
+        for (int threads = 1; threads <= 3; threads += 2) {
+            const char *different = train_both(&whole, &parts, threads);
+            CHECK_MSG(!different, "model %d: %s differs on %d threads\n%s", number, different,
+                      threads, text);
+        }
+        codegen_unload(whole.step);
+        codegen_unload(parts.step);
+    }
+    pool_free(pool);
+}
+
+int main(void)
+{
+    int first = sample_number("SCRIMP_FIRST_MODEL", 0), n = sample_number("SCRIMP_MODELS", MODELS);
+    for (int k = first; k < first + n; k++)
+        check_model(k);
+    return test_result();
+}

@@ -1,6 +1,7 @@
 /* What attention and its gradient share: tiles of TILE x TILE scores, rows by keys, of one head, and
- * what follows from them.  A thread has the scores of rows ty + 16 i and keys tx + 16 j, as in tile.cuh.
+ * what follows from them.  A thread has the scores of rows OWN(ty, i) and keys OWN(tx, j), as in tile.cuh.
  * Scores are made again in every pass over the keys: they lie nowhere. */
+#define TILE        TILE_ROWS
 #define TILES_OF(n) (((n) + TILE - 1) / TILE)
 #define AT_MOST(a, b) ((a) < (b) ? (a) : (b))
 /* Elements between rows of a panel of whole rows, of which a thread has one in 16. */
@@ -14,12 +15,13 @@
 typedef float Tile[TILE][TILE + 1];
 typedef union Panels {
     struct {
-        Panel a, b;
+        PanelA a;
+        PanelB b;
     } by_step;
     float row[STEPS][PITCH(PART(WIDTH > VALUE_WIDTH ? WIDTH : VALUE_WIDTH))];
 } Panels;
 
-/* sums[i][j] = row ty + 16 i of x times row tx + 16 j of y: one chain over the width. */
+/* sums[i][j] = row OWN(ty, i) of x times row OWN(tx, j) of y: one chain over the width. */
 DEVICE void rows_times_rows(Sums sums, Panels *p, const float *x, i64 x_rows, const float *y, i64 y_rows,
                             int width)
 {
@@ -98,9 +100,9 @@ DEVICE void load_rows(Panels *p, const float *x, int rows, int width, int c0)
 }
 
 /* What a thread has of TILE rows of results: rows ty + 16 i, columns c0 + tx + 16 j. */
-#define SUMS_OF(name, width) float name[PER_THREAD][PER_ROW(width)]
+#define SUMS_OF(name, width) float name[OWN_ROWS][PER_ROW(width)]
 #define SUMS_CLEAR(name, width)                                                                    \
-    for (int i = 0; i < PER_THREAD; i++)                                                           \
+    for (int i = 0; i < OWN_ROWS; i++)                                                           \
         for (int j = 0; j < PER_ROW(width); j++)                                                   \
             name[i][j] = 0.0f;
 
@@ -112,14 +114,14 @@ DEVICE void load_rows(Panels *p, const float *x, int rows, int width, int c0)
         load_rows(panels, (y) + (i64)k0 * (width), steps, width, c0);                              \
         __syncthreads();                                                                           \
         for (int k = 0; k < steps; k++)                                                            \
-            for (int i = 0; i < PER_THREAD; i++) {                                                 \
+            for (int i = 0; i < OWN_ROWS; i++) {                                                 \
                 const float x = X(ty + 16 * i, k0 + k);                                            \
                 for (int j = 0; j < PER_ROW(width); j++)                                           \
                     chain[i][j] = fmaf(x, panels->row[k][tx + 16 * j], chain[i][j]);               \
             }                                                                                      \
         __syncthreads();                                                                           \
         if ((at) + k0 + steps >= (last) || ((at) + k0 + steps) % (block) == 0) {                   \
-            for (int i = 0; i < PER_THREAD; i++)                                                   \
+            for (int i = 0; i < OWN_ROWS; i++)                                                   \
                 for (int j = 0; j < PER_ROW(width); j++) {                                         \
                     total[i][j] = (at) + k0 < (block) ? chain[i][j] : total[i][j] + chain[i][j];   \
                     chain[i][j] = 0.0f;                                                            \
@@ -129,7 +131,7 @@ DEVICE void load_rows(Panels *p, const float *x, int rows, int width, int c0)
 
 /* Rows [first, first + TILE) of a tensor of `rows` rows. */
 #define WRITE_ROWS(total, width, to, first, rows)                                                  \
-    for (int i = 0; i < PER_THREAD; i++)                                                           \
+    for (int i = 0; i < OWN_ROWS; i++)                                                           \
         for (int j = 0; j < PER_ROW(width); j++) {                                                 \
             const i64 r = (first) + ty + 16 * i;                                                   \
             const int c = c0 + tx + 16 * j;                                                        \

@@ -22,19 +22,19 @@ DEVICE void attention(const Args a)
     Sums x, part;
     i64 s0;
 
-    for (int i = 0; i < PER_THREAD; i++)
-        for (int j = 0; j < PER_THREAD; j++)
+    for (int i = 0; i < OWN_ROWS; i++)
+        for (int j = 0; j < OWN_COLUMNS; j++)
             part[i][j] = -INFINITE;
     for (s0 = 0; s0 < end; s0 += TILE) {
         rows_times_rows(x, panels, q, ROWS - row0, k + s0 * WIDTH, end - s0, WIDTH);
-        for (int i = 0; i < PER_THREAD; i++)
-            for (int j = 0; j < PER_THREAD; j++)
-                if (is_open(row0 + ty + 16 * i, s0 + tx + 16 * j))
-                    part[i][j] = s_max_keep(finished_score(a, head, s0 + tx + 16 * j, x[i][j]), part[i][j]);
+        for (int i = 0; i < OWN_ROWS; i++)
+            for (int j = 0; j < OWN_COLUMNS; j++)
+                if (is_open(row0 + OWN(ty, i), s0 + OWN(tx, j)))
+                    part[i][j] = s_max_keep(finished_score(a, head, s0 + OWN(tx, j), x[i][j]), part[i][j]);
     }
-    for (int i = 0; i < PER_THREAD; i++)
-        for (int j = 0; j < PER_THREAD; j++)
-            tile[ty + 16 * i][tx + 16 * j] = part[i][j];
+    for (int i = 0; i < OWN_ROWS; i++)
+        for (int j = 0; j < OWN_COLUMNS; j++)
+            tile[OWN(ty, i)][OWN(tx, j)] = part[i][j];
     __syncthreads();
     if (threadIdx.x < TILE) {
         float most = tile[threadIdx.x][0];
@@ -47,15 +47,15 @@ DEVICE void attention(const Args a)
     sums_zero(part);
     for (s0 = 0; s0 < end; s0 += TILE) {
         rows_times_rows(x, panels, q, ROWS - row0, k + s0 * WIDTH, end - s0, WIDTH);
-        for (int i = 0; i < PER_THREAD; i++)
-            for (int j = 0; j < PER_THREAD; j++)
-                if (is_open(row0 + ty + 16 * i, s0 + tx + 16 * j))
-                    part[i][j] = part[i][j] + s_exp(finished_score(a, head, s0 + tx + 16 * j, x[i][j]) -
-                                                    max[ty + 16 * i]);
+        for (int i = 0; i < OWN_ROWS; i++)
+            for (int j = 0; j < OWN_COLUMNS; j++)
+                if (is_open(row0 + OWN(ty, i), s0 + OWN(tx, j)))
+                    part[i][j] = part[i][j] + s_exp(finished_score(a, head, s0 + OWN(tx, j), x[i][j]) -
+                                                    max[OWN(ty, i)]);
     }
-    for (int i = 0; i < PER_THREAD; i++)
-        for (int j = 0; j < PER_THREAD; j++)
-            tile[ty + 16 * i][tx + 16 * j] = part[i][j];
+    for (int i = 0; i < OWN_ROWS; i++)
+        for (int j = 0; j < OWN_COLUMNS; j++)
+            tile[OWN(ty, i)][OWN(tx, j)] = part[i][j];
     fold_rows(tile, sum);
     if (c0 == 0 && threadIdx.x < TILE && row0 + threadIdx.x < ROWS) {
         BUF(float, MAX_BUF)[head * ROWS + row0 + threadIdx.x] = max[threadIdx.x];
@@ -71,9 +71,9 @@ DEVICE void attention(const Args a)
     for (s0 = 0; s0 < end; s0 += TILE) {
         const int n = (int)AT_MOST(end - s0, (i64)TILE);
         rows_times_rows(x, panels, q, ROWS - row0, k + s0 * WIDTH, n, WIDTH);
-        for (int i = 0; i < PER_THREAD; i++)
-            for (int j = 0; j < PER_THREAD; j++) {
-                const int r = ty + 16 * i, s = tx + 16 * j;
+        for (int i = 0; i < OWN_ROWS; i++)
+            for (int j = 0; j < OWN_COLUMNS; j++) {
+                const int r = OWN(ty, i), s = OWN(tx, j);
                 float p = 0.0f;
                 if (is_open(row0 + r, s0 + s)) {
                     p = s_exp(finished_score(a, head, s0 + s, x[i][j]) - max[r]) * sum[r];
@@ -85,7 +85,7 @@ DEVICE void attention(const Args a)
         ADD_ROWS(total, chain, VALUE_WIDTH, P_AT, v + s0 * VALUE_WIDTH, n, s0, end, KEY_BLOCK)
     }
     if (CAUSAL)
-        for (int i = 0; i < PER_THREAD; i++)
+        for (int i = 0; i < OWN_ROWS; i++)
             for (int j = 0; j < PER_ROW(VALUE_WIDTH); j++)
                 total[i][j] = total[i][j] + 0.0f;
     WRITE_ROWS(total, VALUE_WIDTH, out, row0, ROWS)

@@ -29,10 +29,10 @@ DEVICE void tile_probabilities(const Args a, Sums p, Panels *panels, const Heads
 {
     const int ty = threadIdx.x / 16, tx = threadIdx.x % 16;
     rows_times_rows(p, panels, h.q + row0 * WIDTH, ROWS - row0, h.k + s0 * WIDTH, KEYS - s0, WIDTH);
-    for (int i = 0; i < PER_THREAD; i++)
-        for (int j = 0; j < PER_THREAD; j++) {
-            const int r = ty + 16 * i;
-            const i64 s = s0 + tx + 16 * j;
+    for (int i = 0; i < OWN_ROWS; i++)
+        for (int j = 0; j < OWN_COLUMNS; j++) {
+            const int r = OWN(ty, i);
+            const i64 s = s0 + OWN(tx, j);
             p[i][j] = is_open(row0 + r, s)
                           ? s_exp(finished_score(a, head, s, p[i][j]) - max[r]) * scale[r]
                           : 0.0f;
@@ -45,9 +45,9 @@ DEVICE void tile_gradients(const Args a, Sums dp, Panels *panels, const Heads h,
     const int ty = threadIdx.x / 16, tx = threadIdx.x % 16;
     rows_times_rows(dp, panels, h.dout + row0 * VALUE_WIDTH, ROWS - row0, h.v + s0 * VALUE_WIDTH,
                     KEYS - s0, VALUE_WIDTH);
-    for (int i = 0; i < PER_THREAD; i++)
-        for (int j = 0; j < PER_THREAD; j++) {
-            const i64 r = row0 + ty + 16 * i, s = s0 + tx + 16 * j;
+    for (int i = 0; i < OWN_ROWS; i++)
+        for (int j = 0; j < OWN_COLUMNS; j++) {
+            const i64 r = row0 + OWN(ty, i), s = s0 + OWN(tx, j);
             dp[i][j] = is_open(r, s) ? dropped(a, head, r, s, dp[i][j]) : 0.0f;
         }
 }

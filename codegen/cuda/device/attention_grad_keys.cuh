@@ -42,9 +42,9 @@ DEVICE void attention_grad_keys(const Args a)
 #if MAKES_DK
         tile_gradients(a, dp, panels, h, head, row0, s0);
 #endif
-        for (int i = 0; i < PER_THREAD; i++)
-            for (int j = 0; j < PER_THREAD; j++) {
-                const int r = ty + 16 * i, s = tx + 16 * j, open = is_open(row0 + r, s0 + s);
+        for (int i = 0; i < OWN_ROWS; i++)
+            for (int j = 0; j < OWN_COLUMNS; j++) {
+                const int r = OWN(ty, i), s = OWN(tx, j), open = is_open(row0 + r, s0 + s);
 #if MAKES_DV
                 kept[r][s] = open ? dropped(a, head, row0 + r, s0 + s, p[i][j]) : 0.0f;
 #endif

@@ -25,13 +25,13 @@ DEVICE void attention_grad_rows(const Args a)
     for (s0 = 0; s0 < end; s0 += TILE) {
         tile_probabilities(a, p, panels, h, head, row0, s0, max, scale);
         tile_gradients(a, dp, panels, h, head, row0, s0);
-        for (int i = 0; i < PER_THREAD; i++)
-            for (int j = 0; j < PER_THREAD; j++)
+        for (int i = 0; i < OWN_ROWS; i++)
+            for (int j = 0; j < OWN_COLUMNS; j++)
                 part[i][j] = part[i][j] + dp[i][j] * p[i][j];
     }
-    for (int i = 0; i < PER_THREAD; i++)
-        for (int j = 0; j < PER_THREAD; j++)
-            tile[ty + 16 * i][tx + 16 * j] = part[i][j];
+    for (int i = 0; i < OWN_ROWS; i++)
+        for (int j = 0; j < OWN_COLUMNS; j++)
+            tile[OWN(ty, i)][OWN(tx, j)] = part[i][j];
     fold_rows(tile, dot);
     if (c0 == 0 && threadIdx.x < TILE && row0 + threadIdx.x < ROWS)
         BUF(float, WORKSPACE)[head * ROWS + row0 + threadIdx.x] = dot[threadIdx.x];
@@ -42,16 +42,16 @@ DEVICE void attention_grad_rows(const Args a)
         const int n = (int)AT_MOST(end - s0, (i64)TILE);
         tile_probabilities(a, p, panels, h, head, row0, s0, max, scale);
         tile_gradients(a, dp, panels, h, head, row0, s0);
-        for (int i = 0; i < PER_THREAD; i++)
-            for (int j = 0; j < PER_THREAD; j++) {
-                const int r = ty + 16 * i, s = tx + 16 * j;
+        for (int i = 0; i < OWN_ROWS; i++)
+            for (int j = 0; j < OWN_COLUMNS; j++) {
+                const int r = OWN(ty, i), s = OWN(tx, j);
                 tile[r][s] = score_gradient(is_open(row0 + r, s0 + s), p[i][j], dp[i][j], dot[r]);
             }
         __syncthreads();
         ADD_ROWS(total, chain, WIDTH, DS_AT, h.k + s0 * WIDTH, n, s0, end, KEY_BLOCK)
     }
     if (CAUSAL)
-        for (int i = 0; i < PER_THREAD; i++)
+        for (int i = 0; i < OWN_ROWS; i++)
             for (int j = 0; j < PER_ROW(WIDTH); j++)
                 total[i][j] = total[i][j] + 0.0f;
     WRITE_ROWS(total, WIDTH, dq, row0, ROWS)

@@ -339,11 +339,13 @@ static bool check_options(Cli *cli)
     if (cli->ask.sweep && (cli->ask.compare || cli->plan.budget))
         what = cli->ask.compare ? "--sweep and --compare" : "--sweep and --budget";
     else if (cli->source.graph && (cli->file != cli->source.graph || cli->source.n_defs ||
-                                   cli->source.model || cli->plan.no_masks))
+                                   cli->source.model || cli->plan.no_masks ||
+                                   cli->plan.no_attention))
         what = cli->file != cli->source.graph ? "a model and --graph"
                : cli->source.n_defs           ? "--graph and -D"
                : cli->source.model            ? "--graph and --model"
-                                              : "--graph and --no-masks";
+               : cli->plan.no_masks           ? "--graph and --no-masks"
+                                              : "--graph and --no-attention";
     else if (cli->ask.max_batch &&
              (cli->source.graph || cli->ask.compare || cli->ask.sweep || cli->source.count))
         what = "--max-batch and --graph, --compare, --sweep or --count";

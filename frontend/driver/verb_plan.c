@@ -338,9 +338,9 @@ static bool check_options(Cli *cli)
     const char *what = NULL;
     if (cli->ask.sweep && (cli->ask.compare || cli->plan.budget))
         what = cli->ask.compare ? "--sweep and --compare" : "--sweep and --budget";
-    else if (cli->source.graph && (cli->file != cli->source.graph || cli->source.n_defs ||
-                                   cli->source.model || cli->plan.no_masks ||
-                                   cli->plan.no_attention))
+    else if (cli->source.graph &&
+             (cli->file != cli->source.graph || cli->source.n_defs || cli->source.model ||
+              cli->plan.no_masks || cli->plan.no_attention))
         what = cli->file != cli->source.graph ? "a model and --graph"
                : cli->source.n_defs           ? "--graph and -D"
                : cli->source.model            ? "--graph and --model"

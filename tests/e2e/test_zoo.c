@@ -32,7 +32,7 @@ static const Planned planned[] = {
     {"ffn.scrimp -D layers=100", 99, false},
     {"transformer.scrimp", 60, false},
     {"transformer.scrimp -D size_name=big", 55, false},
-    {"gpt2.scrimp -D p=0.1", 40, true},
+    {"gpt2.scrimp -D p=0.1", 50, true},
 };
 
 static const ZooModel models[] = {

@@ -141,6 +141,21 @@ static void test_pieces(void)
     json_decref(copies);
 }
 
+/* Without scores a step needs less, and scores it keeps with --no-attention. */
+static void test_attention(void)
+{
+    const char *gpt2 = "gpt2.scrimp -D N=1 -D T=512 -D layers=2 -D V=512 -D p=0.1";
+    json_t *o = run_json(0, "$SCRIMP plan $EXAMPLES/%s --json", gpt2);
+    json_t *scores = run_json(0, "$SCRIMP plan $EXAMPLES/%s --no-attention --json", gpt2);
+    double tensors = 2.0 * 2 * 12 * 512 * 512 * 4; /* before and after dropout, in 2 layers */
+    expect_sound(o, gpt2);
+    EXPECT(json_get_number(o, "keep_all_peak_bytes") + tensors <=
+               json_get_number(scores, "keep_all_peak_bytes"),
+           gpt2);
+    json_decref(o);
+    json_decref(scores);
+}
+
 static void test_promised_budgets(void)
 {
     static const char *const promised[] = {"chargpt.scrimp", "demo.scrimp",
@@ -240,6 +255,7 @@ int main(void)
         test_example(deep[i]);
     test_masks();
     test_pieces();
+    test_attention();
     test_promised_budgets();
     test_sweep("convnet.scrimp");
     test_sweep("chargpt.scrimp");

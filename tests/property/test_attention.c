@@ -57,15 +57,19 @@ static void write_block(StrBuf *t, Random *r, bool padded, int heads)
     strbuf_put(t, "  return o |> out: linear(C)\n}\n");
 }
 
-/* The lengths of some are more than one chain of products adds. */
+/* The lengths of some are more than one chain of products adds; one in eight has so many keys that
+ * the scores of a block do not fit into scratch memory. */
 static const char *random_text(Pool *pool, int number)
 {
+    enum { MANY = 16500 };
     static const int lengths[] = {1, 5, 16, 17, 63, 64, 65, 130, 300, 520},
                      widths[] = {3, 8, 16, 20};
     Random r = {.state = (uint64_t)number};
     StrBuf t = strbuf_new(pool);
     int heads = (int)random_below(&r, 3), rows = any_of(&r, lengths, 10);
     int keys = coin(&r) ? rows : any_of(&r, lengths, 10);
+    if (number % 8 == 1)
+        rows = any_of(&r, lengths, 4), keys = MANY;
     int width = any_of(&r, widths, 4) * (heads ? heads : 1);
     bool padded = coin(&r);
     strbuf_printf(&t, "option C = %d\n", width);

@@ -68,13 +68,29 @@ double eval_to_dtype(DType dtype, double value)
     return value < low ? low : value > high ? high : value;
 }
 
-static void round_to_f32(const EvalState *s, ValueId v)
+/* To 8 bits, ties to even; below 2^-126 to multiples of 2^-133. */
+double eval_round_bf16(double value)
 {
-    if (value_type(s->graph, v)->dtype != DTYPE_F32)
+    int exponent;
+    if (!isfinite(value) || value == 0)
+        return value;
+    frexp(value, &exponent);
+    double unit = ldexp(1, exponent - 8 < -133 ? -133 : exponent - 8);
+    double rounded = nearbyint(value / unit) * unit;
+    return fabs(rounded) < 0x1p128 ? rounded : copysign((double)INFINITY, value);
+}
+
+/* The rounding of bf16 is a part of what an operation means; that of f32 only where it is asked
+ * for. */
+static void round_value(const EvalState *s, ValueId v, bool round_f32)
+{
+    DType dtype = value_type(s->graph, v)->dtype;
+    if (dtype != DTYPE_BF16 && !(dtype == DTYPE_F32 && round_f32))
         return;
     int64_t count = type_elements(value_type(s->graph, v));
     for (int64_t i = 0; i < count; i++)
-        s->data[v][i] = (double)(float)s->data[v][i];
+        s->data[v][i] =
+            dtype == DTYPE_BF16 ? eval_round_bf16(s->data[v][i]) : (double)(float)s->data[v][i];
 }
 
 /* Runs a fused node's body on its own state, inputs and outputs copied by position. */
@@ -120,9 +136,8 @@ static void run_node(EvalState *s, const Node *n, bool round_f32)
         run_fused(s, n, round_f32);
     else
         rule(s, n);
-    if (round_f32)
-        for (int i = 0; i < n->n_out; i++)
-            round_to_f32(s, n->out[i]);
+    for (int i = 0; i < n->n_out && rule != eval_declared; i++)
+        round_value(s, n->out[i], round_f32);
 }
 
 void eval_run(EvalState *s, bool round_f32)

@@ -15,10 +15,12 @@ typedef struct EvalState {
 EvalState *eval_new(Pool *pool, const Graph *g);
 /* Gives a SOURCE value its contents (copied). */
 void eval_set(EvalState *s, ValueId v, const double *data);
-/* Runs every node in order.  Inputs and persistent tensors must have been set.  When round_f32 is
- * true, every f32 result is rounded to float (useful against compiled code); else everything stays
- * double. */
+/* Runs every node in order.  Inputs and persistent tensors must have been set.  Results of
+ * type bf16 are rounded to it; when round_f32 is true, those of f32 to float (useful against
+ * compiled code), else they stay double. */
 void eval_run(EvalState *s, bool round_f32);
+/* The nearest bf16, ties to even; what is too large becomes an infinity. */
+double eval_round_bf16(double value);
 const double *eval_get(const EvalState *s, ValueId v);
 /* Copies what the step wrote (values with `writes`) into the persistent tensors: the next eval_run
  * is the next step. */

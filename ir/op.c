@@ -48,3 +48,11 @@ bool attr_from_name(const char *name, AttrKey *out)
     }
     return false;
 }
+
+bool op_chooses_result(OpKind op)
+{
+    const OpAttr *a = op_table[op].attrs;
+    while (a->key != ATTR_COUNT && a->key != ATTR_dtype)
+        a++;
+    return op_table[op].max_in != 0 && a->key == ATTR_dtype && !a->required;
+}

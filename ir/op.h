@@ -112,6 +112,9 @@ extern const OpInfo op_table[OP_COUNT];
 
 const char *op_name(OpKind op);
 bool op_from_name(const char *name, OpKind *out);
+/* Whether it may say (attribute dtype) the element type of what it makes of its inputs: products,
+ * convolutions and the like, whose sums are rounded once. */
+bool op_chooses_result(OpKind op);
 const char *attr_name(AttrKey key);
 AttrKind attr_kind(AttrKey key);
 bool attr_from_name(const char *name, AttrKey *out);

@@ -13,11 +13,25 @@
 bool want_float(const Graph *g, const Node *n, int i, ShapeError *err)
 {
     const Type *t = shape_in(g, n, i);
-    if (t->dtype == DTYPE_F32)
+    if (dtype_is_real(t->dtype))
         return true;
     shape_fail(err, "E104", i, "%s needs f32, got %s%s", op_name(n->op), dtype_name(t->dtype),
                SHOW(t));
     return shape_help(err, "|> to_f32()");
+}
+
+DType real_result(DType a, DType b)
+{
+    return a == DTYPE_BF16 || b == DTYPE_BF16 ? DTYPE_BF16 : DTYPE_F32;
+}
+
+bool want_result(const Graph *g, const Node *n, Type *out, ShapeError *err)
+{
+    DType own = real_result(shape_in(g, n, 0)->dtype, shape_in(g, n, 1)->dtype);
+    return shape_dtype(n, own, &out->dtype, err) &&
+           (dtype_is_real(out->dtype) ||
+            shape_fail(err, "E105", -1, "%s: dtype is f32 or bf16, not %s", op_name(n->op),
+                       dtype_name(out->dtype)));
 }
 
 bool want_integer(const Graph *g, const Node *n, int i, ShapeError *err)
@@ -182,12 +196,17 @@ static bool broadcast_pair(const Graph *g, const Node *node, int ia, int ib, Typ
                            ShapeError *err)
 {
     const Type *a = shape_in(g, node, ia), *b = shape_in(g, node, ib);
-    if (a->dtype != b->dtype) {
+    bool real = dtype_is_real(a->dtype) && dtype_is_real(b->dtype);
+    if (a->dtype != b->dtype && !real) {
         shape_fail(err, "E104", ib, "%s of %s%s and %s%s", op_name(node->op), dtype_name(a->dtype),
                    SHOW(a), dtype_name(b->dtype), SHOW(b));
         return shape_help(err, "convert one of them, e.g. |> to_f32()");
     }
-    return type_broadcast(a, b, out) || fail_broadcast(node, a, b, ib, err);
+    if (!type_broadcast(a, b, out))
+        return fail_broadcast(node, a, b, ib, err);
+    if (real)
+        out->dtype = real_result(a->dtype, b->dtype);
+    return true;
 }
 
 static bool works_on_bools(OpKind op)
@@ -281,6 +300,7 @@ static bool reduced_axes(const Node *node, int rank, bool *reduced, ShapeError *
     return true;
 }
 
+/* Sums of bf16 are f32, which they are made in. */
 SHAPE_RULE(reduce)
 {
     const Type *x = shape_in(g, node, 0);
@@ -294,7 +314,7 @@ SHAPE_RULE(reduce)
     }
     if (!reduced_axes(node, x->rank, reduced, err))
         return false;
-    *out = type_scalar(x->dtype);
+    *out = type_scalar(node->op != OP_reduce_max && x->dtype == DTYPE_BF16 ? DTYPE_F32 : x->dtype);
     for (int i = 0; i < x->rank; i++)
         if (keep || !reduced[i])
             out->dim[out->rank++] = reduced[i] ? 1 : x->dim[i];

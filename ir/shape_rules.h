@@ -18,6 +18,11 @@ static inline const Type *shape_in(const Graph *g, const Node *n, int i)
 }
 /* Each of these fails with a message unless input i is as said. */
 bool want_float(const Graph *g, const Node *n, int i, ShapeError *err);
+/* The element type of what is computed of floats: bf16 where one of them is, else f32. */
+DType real_result(DType a, DType b);
+/* out->dtype of an operation that may say its own: the attribute dtype, f32 or bf16, else that of
+ * what is computed of inputs 0 and 1. */
+bool want_result(const Graph *g, const Node *n, Type *out, ShapeError *err);
 bool want_integer(const Graph *g, const Node *n, int i, ShapeError *err);
 bool want_rank(const Graph *g, const Node *n, int i, int low, int high, ShapeError *err);
 bool want_type(const Graph *g, const Node *n, int i, const Type *expected, ShapeError *err);

@@ -58,10 +58,10 @@ static ImageAxes image_axes(const Node *node)
     return node_flag(node, ATTR_nhwc) ? (ImageAxes){3, 1} : (ImageAxes){1, 2};
 }
 
-static Type image_type(const Node *node, int64_t n, int64_t c, const int64_t hw[2])
+static Type image_type(const Node *node, DType dtype, int64_t n, int64_t c, const int64_t hw[2])
 {
     ImageAxes ax = image_axes(node);
-    Type t = {.dtype = DTYPE_F32, .rank = 4};
+    Type t = {.dtype = dtype, .rank = 4};
     t.dim[0] = n;
     t.dim[ax.channel] = c;
     t.dim[ax.row] = hw[0];
@@ -137,8 +137,9 @@ SHAPE_RULE(conv2d)
         !window_length(node, &win, 0, x->dim[row], &hw[0], err) ||
         !window_length(node, &win, 1, x->dim[row + 1], &hw[1], err))
         return false;
-    *out = image_type(node, x->dim[0], f.k, hw);
-    return want_vectors(g, node, 2, INPUT_NAMES("bias"), f.k, err);
+    *out = image_type(node, x->dtype, x->dim[0], f.k, hw);
+    return want_result(g, node, out, err) &&
+           want_vectors(g, node, 2, INPUT_NAMES("bias"), f.k, err);
 }
 
 /* (dy, w) -> dx of height and width hw; dy must be what conv2d makes of such an x. */
@@ -155,12 +156,12 @@ SHAPE_RULE(conv2d_dgrad)
     if (!size_mul(f.c_group, f.groups, &channels))
         return shape_fail(err, "E108", 1, "conv2d_dgrad: the result is too large");
     const Type *dy = shape_in(g, node, 0);
-    Type want = image_type(node, dy->dim[0], f.k, expected);
-    *out = image_type(node, dy->dim[0], channels, hw);
-    return want_type(g, node, 0, &want, err);
+    Type want = image_type(node, dy->dtype, dy->dim[0], f.k, expected);
+    *out = image_type(node, dy->dtype, dy->dim[0], channels, hw);
+    return want_result(g, node, out, err) && want_type(g, node, 0, &want, err);
 }
 
-/* (x, dy) -> dw of height and width hw */
+/* (x, dy) -> dw of height and width hw, f32 */
 SHAPE_RULE(conv2d_wgrad)
 {
     Window win;
@@ -183,7 +184,7 @@ SHAPE_RULE(conv2d_wgrad)
         return false;
     const int64_t oihw[4] = {k, c / groups, hw[0], hw[1]}, hwio[4] = {hw[0], hw[1], c / groups, k};
     *out = type_make(DTYPE_F32, 4, node_flag(node, ATTR_nhwc) ? hwio : oihw);
-    Type want = image_type(node, x->dim[0], k, expected);
+    Type want = image_type(node, dy->dtype, x->dim[0], k, expected);
     return want_type(g, node, 1, &want, err);
 }
 
@@ -247,8 +248,9 @@ SHAPE_RULE(deconv2d)
     for (int i = 0; i < 2; i++)
         if (!deconv_length(&win, i, x->dim[ax.row + i], extra[i], &hw[i], err))
             return false;
-    *out = image_type(node, x->dim[0], channels, hw);
-    return want_vectors(g, node, 2, INPUT_NAMES("bias"), channels, err);
+    *out = image_type(node, x->dtype, x->dim[0], channels, hw);
+    return want_result(g, node, out, err) &&
+           want_vectors(g, node, 2, INPUT_NAMES("bias"), channels, err);
 }
 
 static bool pool_window(const Node *node, Window *w, ShapeError *err)
@@ -269,15 +271,15 @@ static bool pool_window(const Node *node, Window *w, ShapeError *err)
 }
 
 /* What pooling makes of an image with these sizes. */
-static bool pooled(const Node *node, int64_t n, int64_t c, const int64_t hw[2], Type *out,
-                   ShapeError *err)
+static bool pooled(const Node *node, DType dtype, int64_t n, int64_t c, const int64_t hw[2],
+                   Type *out, ShapeError *err)
 {
     Window w;
     int64_t result[2];
     if (!pool_window(node, &w, err) || !window_length(node, &w, 0, hw[0], &result[0], err) ||
         !window_length(node, &w, 1, hw[1], &result[1], err))
         return false;
-    *out = image_type(node, n, c, result);
+    *out = image_type(node, dtype, n, c, result);
     return true;
 }
 
@@ -288,7 +290,7 @@ SHAPE_RULE(pool)
         return false;
     const Type *x = shape_in(g, node, 0);
     ImageAxes ax = image_axes(node);
-    return pooled(node, x->dim[0], x->dim[ax.channel], &x->dim[ax.row], out, err);
+    return pooled(node, x->dtype, x->dim[0], x->dim[ax.channel], &x->dim[ax.row], out, err);
 }
 
 /* (dy, x) -> dx */
@@ -300,7 +302,7 @@ SHAPE_RULE(maxpool_grad)
     const Type *x = shape_in(g, node, 1);
     ImageAxes ax = image_axes(node);
     *out = *x;
-    return pooled(node, x->dim[0], x->dim[ax.channel], &x->dim[ax.row], &want, err) &&
+    return pooled(node, x->dtype, x->dim[0], x->dim[ax.channel], &x->dim[ax.row], &want, err) &&
            want_type(g, node, 0, &want, err);
 }
 
@@ -321,8 +323,9 @@ static bool pool_gradient(const Graph *g, const Node *node, Type *out, ShapeErro
         return false;
     const Type *dy = shape_in(g, node, 0);
     int64_t c = dy->dim[image_axes(node).channel];
-    *out = image_type(node, dy->dim[0], c, hw);
-    return pooled(node, dy->dim[0], c, hw, &want, err) && want_type(g, node, 0, &want, err);
+    *out = image_type(node, dy->dtype, dy->dim[0], c, hw);
+    return pooled(node, dy->dtype, dy->dim[0], c, hw, &want, err) &&
+           want_type(g, node, 0, &want, err);
 }
 
 SHAPE_RULE(avgpool_grad)
@@ -353,7 +356,7 @@ SHAPE_RULE(resample)
                           op_name(node->op));
     const Type *x = shape_in(g, node, 0);
     ImageAxes ax = image_axes(node);
-    *out = image_type(node, x->dim[0], x->dim[ax.channel], hw);
+    *out = image_type(node, x->dtype, x->dim[0], x->dim[ax.channel], hw);
     for (int i = 0; i < 2; i++) {
         int64_t from = x->dim[ax.row + i], longest = from > hw[i] ? from : hw[i];
         if (longest > RESAMPLE_SIDE_MOST)

@@ -27,7 +27,7 @@ SHAPE_RULE(matmul)
                           SHOW(a), SHOW(b));
     out->dim[out->rank++] = m;
     out->dim[out->rank++] = n;
-    return true;
+    return want_result(g, node, out, err);
 }
 
 static bool linear_weight(const Graph *g, const Node *node, int64_t *features, ShapeError *err)
@@ -57,7 +57,7 @@ SHAPE_RULE(linear)
         return false;
     *out = *x;
     out->dim[x->rank - 1] = features;
-    return true;
+    return want_result(g, node, out, err);
 }
 
 /* Appends the width of the table to the shape of the ids. */
@@ -77,7 +77,8 @@ SHAPE_RULE(embedding)
 {
     return want_integer(g, node, 0, err) && want_float(g, node, 1, err) &&
            want_rank(g, node, 1, 2, 2, err) &&
-           embedded(node, shape_in(g, node, 0), shape_in(g, node, 1)->dim[1], out, err);
+           embedded(node, shape_in(g, node, 0), shape_in(g, node, 1)->dim[1], out, err) &&
+           want_result(g, node, out, err);
 }
 
 /* (ids, dy) -> gradient of the table, whose shape is an attribute */
@@ -86,8 +87,9 @@ SHAPE_RULE(embedding_grad)
     int64_t dims[2];
     Type dy;
     if (!want_integer(g, node, 0, err) || !want_ints(node, ATTR_shape, 2, 1, -1, dims, err) ||
-        !embedded(node, shape_in(g, node, 0), dims[1], &dy, err))
+        !embedded(node, shape_in(g, node, 0), dims[1], &dy, err) || !want_float(g, node, 1, err))
         return false;
+    dy.dtype = shape_in(g, node, 1)->dtype;
     *out = type_make(DTYPE_F32, 2, dims);
     return want_type(g, node, 1, &dy, err);
 }

@@ -72,10 +72,11 @@ SHAPE_RULE(lrn)
     return node->n_in < 2 || want_type(g, node, 1, out, err);
 }
 
-/* x without its last axis: the shape of a layer norm's mean and rstd */
+/* f32 in the shape of x without its last axis: a layer norm's mean and rstd */
 static Type rows_of(const Type *x)
 {
     Type t = *x;
+    t.dtype = DTYPE_F32;
     t.dim[--t.rank] = 0;
     return t;
 }

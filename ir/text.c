@@ -39,6 +39,7 @@ const TrainField train_fields[TRAIN_FIELD_COUNT] = {
     FIELD(BOOL,   "held_out_is_part", held_out_is_part),
     FIELD(INT,    "eval_every",   eval_every),
     FIELD(UINT,   "seed",         seed),
+    FIELD(TEXT,   "precision",    precision),
     FIELD(TEXT,   "data",         data_kind),
     FIELD(TEXT,   "path",         data_path),
     FIELD(INT,    "batch",        data_batch),

@@ -38,7 +38,7 @@ typedef struct TrainField {
     size_t offset; /* in TrainSpec */
 } TrainField;
 
-enum { TRAIN_OPTIM_COUNT = 3, TRAIN_LR_COUNT = 5, TRAIN_FIELD_COUNT = 45 };
+enum { TRAIN_OPTIM_COUNT = 3, TRAIN_LR_COUNT = 5, TRAIN_FIELD_COUNT = 46 };
 extern const TrainField train_fields[TRAIN_FIELD_COUNT];
 /* The field's value as text; false when it is the one that an absent field stands for. */
 bool train_field_put(StrBuf *b, const TrainField *field, const TrainSpec *train);

@@ -35,6 +35,7 @@ typedef struct TrainSpec {
     bool held_out_is_part;
     int64_t eval_every; /* updates; 0 = at the end of each epoch, or never */
     uint64_t seed;
+    const char *precision; /* of activations: "bf16"; "" or NULL: f32 */
     /* data source: kind ("mnist", "text", ...), its path(s) separated by '\n', sizes */
     const char *data_kind, *data_path;
     int64_t data_batch, data_length;

@@ -41,6 +41,11 @@ bool dtype_is_float(DType dtype)
     return dtype == DTYPE_F32 || dtype == DTYPE_F16 || dtype == DTYPE_BF16;
 }
 
+bool dtype_is_real(DType dtype)
+{
+    return dtype == DTYPE_F32 || dtype == DTYPE_BF16;
+}
+
 Type type_scalar(DType dtype)
 {
     return (Type){.dtype = dtype};

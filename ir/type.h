@@ -7,8 +7,8 @@
 
 enum { TYPE_MAX_RANK = 8 };
 
-/* name as printed, enum suffix, bytes per element.  f16/bf16 are known to the type system; no
- * operation computes in them yet. */
+/* name as printed, enum suffix, bytes per element.  f16 is known to the type system; no operation
+ * computes in it. */
 #define DTYPES(X)                                                                                  \
     X(F32, f32, 4)                                                                                 \
     X(F16, f16, 2)                                                                                 \
@@ -35,6 +35,8 @@ const char *dtype_name(DType dtype);
 int64_t dtype_bytes(DType dtype);
 bool dtype_from_name(const char *name, DType *out);
 bool dtype_is_float(DType dtype);
+/* Whether operations compute in it: f32, and bf16, which is computed in f32 and rounded. */
+bool dtype_is_real(DType dtype);
 
 Type type_scalar(DType dtype);
 Type type_make(DType dtype, int rank, const int64_t *dims);

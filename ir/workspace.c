@@ -116,7 +116,7 @@ static bool worth_chunks(const Graph *g, const Node *n)
     const Type *x = value_type(g, n->in[0]);
     int64_t results = type_elements(value_type(g, n->out[0])), inner = last_dims(n, x, &kept);
     int64_t each = results ? type_elements(x) / results : 0;
-    if (x->dtype != DTYPE_F32 || results > REDUCE_CHUNKED_RESULTS || each < REDUCE_CHUNKS ||
+    if (!dtype_is_real(x->dtype) || results > REDUCE_CHUNKED_RESULTS || each < REDUCE_CHUNKS ||
         results * each < MUCH)
         return false;
     int64_t tasks =

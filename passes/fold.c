@@ -128,6 +128,8 @@ static ValueId fold_reduction(Graph *g, const Node *n)
 {
     ValueId x = n->in[0];
     Type to = *value_type(g, n->out[0]);
+    if (value_type(g, x)->dtype != to.dtype) /* sums of bf16 */
+        return VALUE_NONE;
     return type_elements(value_type(g, x)) == type_elements(&to) ? add_reshape(g, x, &to, n->loc)
                                                                  : VALUE_NONE;
 }

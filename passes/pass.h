@@ -15,6 +15,9 @@ typedef struct MaskReport {
     int64_t whole_peak_bytes; /* of the step without, which a budget in percent is of */
 } MaskReport;
 
+/* Whether there is code for this operation with these types; when not, why. */
+typedef bool PassSupports(const Graph *g, const Node *n, ShapeError *err);
+
 typedef struct PassContext {
     Graph *graph; /* what a pass works on, and what it leaves */
     Pool *pool;   /* the compilation's */
@@ -24,6 +27,7 @@ typedef struct PassContext {
                             the arguments of the pass */
     struct SolutionCache *solution_cache; /* what solvers found for an earlier build; NULL: none */
     bool checksums;                       /* plan adds a checksum of every gradient (verify) */
+    PassSupports *supports; /* asked by precision; NULL: there is code for everything */
 
     /* From one pass to a later one */
     Graph *without_masks; /* by masks, for remat right behind it; NULL: as the graph is, or not to

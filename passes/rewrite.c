@@ -114,6 +114,15 @@ void node_set_attr(Graph *g, Node *n, Attr attr)
     n->attr = list;
 }
 
+void node_drop_attr(Node *n, AttrKey key)
+{
+    int kept = 0;
+    for (int i = 0; i < n->n_attr; i++)
+        if (n->attr[i].key != key)
+            n->attr[kept++] = n->attr[i];
+    n->n_attr = kept;
+}
+
 void node_retype(Graph *g, NodeId id)
 {
     Node *n = graph_node(g, id);

@@ -35,6 +35,8 @@ bool const_value(const Graph *g, ValueId v, double *out);
 ValueId graph_add_const(Graph *g, double value, DType dtype);
 /* Sets or adds one attribute of an existing node. */
 void node_set_attr(Graph *g, Node *n, Attr attr);
+/* Takes an attribute away, if there. */
+void node_drop_attr(Node *n, AttrKey key);
 /* Recomputes the output types after inputs or attributes changed; BUG when they do not fit. */
 void node_retype(Graph *g, NodeId n);
 

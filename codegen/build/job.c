@@ -10,7 +10,7 @@ Jit *job_kernel(const StepProgram *p, int kernel)
     const Call *call = &p->calls[p->first_call[kernel]];
     Jit *j = jit_new(p->target, call->contract);
     jit_kernel_begin(j, step_kernel_symbol(p, kernel));
-    call->emit(j, call->desc);
+    call_emit(call, j);
     jit_kernel_end(j);
     return j;
 }

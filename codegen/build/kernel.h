@@ -65,6 +65,7 @@ typedef struct Call {
     int threads; /* text: of a task, which is a block of threads */
     const CallBuf *buf;
     int n_bufs;
+    uint64_t bf16; /* bit i: buffer i, of the first 64, holds bf16; part of the key */
     double flops, bytes;
     Loc loc; /* of the node */
     NodeId node;
@@ -131,6 +132,12 @@ struct Lowering {
     VEC(Call) calls;
     NodeId node; /* being lowered */
 };
+
+/* Has the code of a call's kernel emitted, or written.  Where a buffer holds bf16, jit_buf's
+ * pointer to f32 becomes one to bf16 (codegen/jit/jit.h), and BF16_i is 1
+ * (codegen/cuda/device/real.cuh): most kernels need not know. */
+void call_emit(const Call *call, Jit *jit);
+void call_text(const Call *call, StrBuf *out, const char *symbol);
 
 /* Adds a call for the current node; key, label and desc are on l->pool, or constants. */
 void lower_call(Lowering *l, CallDraft draft);

@@ -6,19 +6,25 @@
 
 #include <stdio.h>
 
-/* Sets of element types, as they are read below: f = f32, i = i32, u = u8, b = bool, l = i64. */
+/* Sets of element types, as they are read below: f = f32, i = i32, u = u8, b = bool, l = i64, h =
+ * bf16, r = f32 and bf16. */
 enum {
     F = 1 << DTYPE_F32,
     I = 1 << DTYPE_I32,
     U = 1 << DTYPE_U8,
     B = 1 << DTYPE_BOOL,
     L = 1 << DTYPE_I64,
+    H = 1 << DTYPE_BF16,
+    R = F | H,
     IU = I | U,
     IUL = IU | L, /* labels and ids */
     FI = F | I,
     FIU = FI | U,
     FIUB = FIU | B,
-    ALL = FIUB | L /* what lies in memory and is not computed with */
+    RI = R | I,
+    RIU = FIU | H,
+    RIUB = FIUB | H,
+    ALL = RIUB | L /* what lies in memory and is not computed with */
 };
 
 /* By operation: the types of the first input, of the second, of all others, of the results. */
@@ -26,57 +32,83 @@ typedef struct KernelTypes {
     unsigned char first, second, others, result;
 } KernelTypes;
 
-static const KernelTypes only_f32 = {F, F, F, F};
+static const KernelTypes only_f32 = {F, F, F, F}, point_types = {R, R, R, R};
 
-/* Operations without a row are computed in f32 alone. */
+/* Operations without a row are computed in f32 alone; element-wise ones in bf16, too. */
 static const KernelTypes kernel_types[OP_COUNT] = {
     [OP_input] = {0, 0, 0, ALL},
     [OP_param] = {0, 0, 0, FIUB},
     [OP_buffer] = {0, 0, 0, FIUB},
     [OP_state] = {0, 0, 0, FIUB},
-    [OP_const] = {0, 0, 0, FIUB},
-    [OP_full] = {0, 0, 0, FIUB},
+    [OP_const] = {0, 0, 0, RIUB},
+    [OP_full] = {0, 0, 0, RIUB},
     [OP_iota] = {0, 0, 0, FI},
-    [OP_neg] = {FI, 0, 0, FI},
-    [OP_abs] = {FIU, 0, 0, FIU},
-    [OP_sign] = {FIU, 0, 0, FIU},
-    [OP_relu] = {FIU, 0, 0, FIU},
-    [OP_cast] = {FIUB, 0, 0, FIUB},
+    [OP_neg] = {RI, 0, 0, RI},
+    [OP_abs] = {RIU, 0, 0, RIU},
+    [OP_sign] = {RIU, 0, 0, RIU},
+    [OP_relu] = {RIU, 0, 0, RIU},
+    [OP_cast] = {RIUB, 0, 0, RIUB},
     [OP_stop_gradient] = {ALL, 0, 0, ALL},
-    [OP_add] = {FIU, FIU, 0, FIU},
-    [OP_sub] = {FIU, FIU, 0, FIU},
-    [OP_mul] = {FIUB, FIUB, 0, FIUB},
-    [OP_maximum] = {FIUB, FIUB, 0, FIUB},
-    [OP_minimum] = {FIUB, FIUB, 0, FIUB},
-    [OP_eq] = {FIUB, FIUB, 0, B},
-    [OP_ne] = {FIUB, FIUB, 0, B},
-    [OP_lt] = {FIUB, FIUB, 0, B},
-    [OP_le] = {FIUB, FIUB, 0, B},
-    [OP_gt] = {FIUB, FIUB, 0, B},
-    [OP_ge] = {FIUB, FIUB, 0, B},
-    [OP_select] = {B, FIUB, FIUB, FIUB},
-    [OP_relu_mask] = {F, 0, 0, I},
-    [OP_relu_mask_grad] = {F, I, 0, F},
-    [OP_dropout] = {F, I, 0, F},
-    [OP_sum] = {FI, 0, 0, FI},
-    [OP_reduce_max] = {FIU, 0, 0, FIU},
-    [OP_argmax] = {F, 0, 0, I},
-    [OP_maxpool_index] = {F, 0, 0, U},
-    [OP_maxpool_index_grad] = {F, U, 0, F},
-    [OP_cross_entropy] = {F, IUL, F, F},
-    [OP_cross_entropy_grad] = {F, IUL, F, F},
-    [OP_accuracy] = {F, IUL, F, F},
+    [OP_add] = {RIU, RIU, 0, RIU},
+    [OP_sub] = {RIU, RIU, 0, RIU},
+    [OP_mul] = {RIUB, RIUB, 0, RIUB},
+    [OP_maximum] = {RIUB, RIUB, 0, RIUB},
+    [OP_minimum] = {RIUB, RIUB, 0, RIUB},
+    [OP_eq] = {RIUB, RIUB, 0, B},
+    [OP_ne] = {RIUB, RIUB, 0, B},
+    [OP_lt] = {RIUB, RIUB, 0, B},
+    [OP_le] = {RIUB, RIUB, 0, B},
+    [OP_gt] = {RIUB, RIUB, 0, B},
+    [OP_ge] = {RIUB, RIUB, 0, B},
+    [OP_select] = {B, RIUB, RIUB, RIUB},
+    [OP_relu_mask] = {R, 0, 0, I},
+    [OP_relu_mask_grad] = {R, I, 0, R},
+    [OP_dropout] = {R, I, 0, R},
+    [OP_matmul] = {R, R, 0, R},
+    [OP_linear] = {R, R, F, R},
+    [OP_conv2d] = {R, R, F, R},
+    [OP_conv2d_dgrad] = {R, R, 0, R},
+    [OP_conv2d_wgrad] = {R, R, 0, F},
+    [OP_deconv2d] = {R, R, F, R},
+    [OP_mean] = {R, 0, 0, F},
+    [OP_maxpool] = {R, 0, 0, R},
+    [OP_maxpool_grad] = {R, R, 0, R},
+    [OP_avgpool] = {R, 0, 0, R},
+    [OP_avgpool_grad] = {R, 0, 0, R},
+    [OP_adaptive_avgpool] = {R, 0, 0, R},
+    [OP_adaptive_avgpool_grad] = {R, 0, 0, R},
+    [OP_resize] = {R, 0, 0, R},
+    [OP_resize_grad] = {R, 0, 0, R},
+    [OP_bn_stats] = {R, 0, 0, F},
+    [OP_bn_grad_sums] = {R, R, F, F},
+    [OP_lrn] = {R, 0, 0, R},
+    [OP_lrn_grad] = {R, R, 0, R},
+    [OP_layernorm] = {R, F, F, R},
+    [OP_layernorm_grad] = {R, R, F, R},
+    [OP_layernorm_grad_sums] = {R, R, F, F},
+    [OP_softmax] = {R, 0, 0, R},
+    [OP_log_softmax] = {R, 0, 0, R},
+    [OP_softmax_grad] = {R, R, 0, R},
+    [OP_log_softmax_grad] = {R, R, 0, R},
+    [OP_sum] = {RI, 0, 0, FI},
+    [OP_reduce_max] = {RIU, 0, 0, RIU},
+    [OP_argmax] = {R, 0, 0, I},
+    [OP_maxpool_index] = {R, 0, 0, U},
+    [OP_maxpool_index_grad] = {R, U, 0, R},
+    [OP_cross_entropy] = {R, IUL, F, F},
+    [OP_cross_entropy_grad] = {R, IUL, F, R},
+    [OP_accuracy] = {R, IUL, F, F},
     [OP_attention] = {F, F, FI, F}, /* the last input may be a generator */
     [OP_attention_grad] = {F, F, FI, F},
-    [OP_embedding] = {IUL, F, 0, F},
-    [OP_embedding_grad] = {IUL, F, 0, F},
+    [OP_embedding] = {IUL, R, 0, R},
+    [OP_embedding_grad] = {IUL, R, 0, F},
     [OP_reshape] = {ALL, 0, 0, ALL},
-    [OP_transpose] = {FIUB, 0, 0, FIUB},
-    [OP_broadcast] = {FIUB, 0, 0, FIUB},
-    [OP_slice] = {FIUB, 0, 0, FIUB},
-    [OP_subview] = {FIUB, 0, 0, FIUB},
-    [OP_concat] = {FIUB, FIUB, FIUB, FIUB},
-    [OP_pad] = {FIUB, 0, 0, FIUB},
+    [OP_transpose] = {RIUB, 0, 0, RIUB},
+    [OP_broadcast] = {RIUB, 0, 0, RIUB},
+    [OP_slice] = {RIUB, 0, 0, RIUB},
+    [OP_subview] = {RIUB, 0, 0, RIUB},
+    [OP_concat] = {RIUB, RIUB, RIUB, RIUB},
+    [OP_pad] = {RIUB, 0, 0, RIUB},
     [OP_adam_step] = {F, F, FI, F}, /* the step's number may be an integer */
     [OP_checksum] = {FI, 0, 0, I},
 };
@@ -103,8 +135,8 @@ static const char *set_text(int set, char *text, size_t size)
 /* What stands in for a type that has no code here. */
 static const char *way_out(int set, DType got)
 {
-    if (got == DTYPE_F16 || got == DTYPE_BF16)
-        return "; there is no half precision: leave it f32";
+    if (got == DTYPE_F16)
+        return has(set, DTYPE_BF16) ? "; make it bf16" : "; there is no f16: leave it f32";
     if (got == DTYPE_I64)
         return has(set, DTYPE_I32) ? "; make it i32" : "; make it i32, then |> to_f32()";
     return has(set, DTYPE_F32) ? "; |> to_f32()" : has(set, DTYPE_I32) ? "; |> cast(i32)" : "";
@@ -137,7 +169,10 @@ static bool supports_body(const Graph *body, ShapeError *err)
 
 bool codegen_supports(const Graph *g, const Node *n, ShapeError *err)
 {
-    const KernelTypes *k = kernel_types[n->op].result ? &kernel_types[n->op] : &only_f32;
+    bool point = op_table[n->op].op_class == OP_CLASS_POINT;
+    const KernelTypes *k = kernel_types[n->op].result ? &kernel_types[n->op]
+                           : point                    ? &point_types
+                                                      : &only_f32;
     if (n->op == OP_fused)
         return supports_body(n->body, err);
     for (int i = 0; i < n->n_in; i++) {

@@ -48,7 +48,7 @@ static const char *text_of(Pool *pool, const StepProgram *p, int kernel)
 {
     const Call *call = &p->calls[p->first_call[kernel]];
     StrBuf text = strbuf_new(pool);
-    call->text(&text, step_kernel_symbol(p, kernel), call->desc);
+    call_text(call, &text, step_kernel_symbol(p, kernel));
     return text.text;
 }
 

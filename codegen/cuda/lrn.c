@@ -36,6 +36,7 @@ static void write_kernel(StrBuf *out, const char *symbol, const LrnDesc *d, int 
                          const char *body)
 {
     text_begin(out, n_bufs, (const char *const[]){"common", "math", NULL});
+    text_define(out, "X_BUF", n_bufs - 2);
     text_define(out, "LINES", d->outer * d->inner);
     text_define(out, "CHANNELS", d->channels);
     text_define(out, "INNER", d->inner);

@@ -24,6 +24,8 @@ static const char *c_type(DType t)
     switch (t) {
     case DTYPE_F32:
         return "float";
+    case DTYPE_BF16:
+        return "u16";
     case DTYPE_I32:
         return "int";
     case DTYPE_I64:
@@ -32,7 +34,6 @@ static const char *c_type(DType t)
     case DTYPE_BOOL:
         return "u8";
     case DTYPE_F16:
-    case DTYPE_BF16:
     case DTYPE_COUNT:
         break;
     }
@@ -71,7 +72,9 @@ static void put_access(Writer *w, const PointInstr *i)
 {
     const PointAccess *a = &w->p->access.data[i->access];
     if (i->op == POINT_LOAD) {
+        strbuf_put(w->out, a->dtype == DTYPE_BF16 ? "from_bf16(" : "");
         put_element(w, a);
+        strbuf_put(w->out, a->dtype == DTYPE_BF16 ? ")" : "");
     } else if (i->op == POINT_BIT) {
         strbuf_printf(w->out, "(int)(BUF(u32, %d)[(", a->buf);
         put_place(w, a);
@@ -110,7 +113,10 @@ static void put_store(Writer *w, const PointStore *s)
 {
     strbuf_put(w->out, w->pad);
     put_element(w, &s->at);
-    strbuf_printf(w->out, " = (%s)r%d;\n", c_type(s->at.dtype), s->reg);
+    if (s->at.dtype == DTYPE_BF16)
+        strbuf_printf(w->out, " = to_bf16(r%d);\n", s->reg);
+    else
+        strbuf_printf(w->out, " = (%s)r%d;\n", c_type(s->at.dtype), s->reg);
 }
 
 static int64_t elements(const PointProgram *p)
@@ -134,6 +140,20 @@ static bool fits_32_bits(const PointProgram *p)
         most = last > most ? last : most;
     }
     return most < INT32_MAX;
+}
+
+static bool has_bf16(const PointProgram *p)
+{
+    for (size_t k = 0; k < p->instr.len; k++)
+        if (p->instr.data[k].op == POINT_ROUND)
+            return true;
+    for (size_t k = 0; k < p->access.len; k++)
+        if (p->access.data[k].dtype == DTYPE_BF16)
+            return true;
+    for (size_t k = 0; k < p->store.len; k++)
+        if (p->store.data[k].at.dtype == DTYPE_BF16)
+            return true;
+    return false;
 }
 
 /* Digits of the element's number, innermost last.  32-bit divisions are the cheaper ones. */
@@ -166,6 +186,8 @@ static void write_point(StrBuf *out, const char *symbol, const void *desc)
     Writer w = {out, p, "    "};
     text_begin(out, p->n_bufs + (int)p->number.len,
                (const char *const[]){"common", "math", "random", NULL});
+    if (has_bf16(p))
+        text_include(out, "bf16");
     strbuf_printf(out, "\nKERNEL(%s, %d)\n{\n", symbol, THREADS);
     strbuf_printf(out, "    const i64 element = (i64)blockIdx.x * %d + threadIdx.x;\n", THREADS);
     strbuf_printf(out, "    if (element >= %lld)\n        return;\n", (long long)elements(p));
@@ -187,8 +209,10 @@ static int epilogue_leaf(void *user, PointProgram *p, ValueId v, int axis, int w
 {
     const Epilogue *e = user;
     const Type *t = value_type(e->body, v);
-    if (v == e->acc)
-        return point_push(p, (PointInstr){.op = POINT_GIVEN, .dtype = DTYPE_F32});
+    if (v == e->acc) {
+        int sum = point_push(p, (PointInstr){.op = POINT_GIVEN, .dtype = DTYPE_F32});
+        return point_round(p, sum, t->dtype);
+    }
     int buf = -1;
     for (int i = 0; i < e->n_inputs; i++)
         if (e->input[i].value == v)
@@ -196,7 +220,8 @@ static int epilogue_leaf(void *user, PointProgram *p, ValueId v, int axis, int w
     if (buf < 0)
         BUG("an epilogue reads a value that is no operand");
     if (value_node(e->body, v)->op == OP_const)
-        return point_push(p, (PointInstr){.op = POINT_NUMBER, .dtype = t->dtype, .k = buf});
+        return point_push(
+            p, (PointInstr){.op = POINT_NUMBER, .dtype = point_lane_type(t->dtype), .k = buf});
     PointAccess a = point_access(p, buf, t, t->rank ? axis : -1);
     if (word >= 0)
         a = (PointAccess){.buf = buf, .dtype = t->dtype, .base = word};
@@ -217,6 +242,8 @@ void cuda_epilogue(StrBuf *out, const Epilogue *e, int out_buf)
         reg = point_push(p, (PointInstr){.op = POINT_GIVEN, .dtype = DTYPE_F32});
     point_store(p, reg, point_access(p, out_buf, &e->out, -1));
     Writer w = {out, p, "    "};
+    if (has_bf16(p))
+        text_include(out, "bf16");
     strbuf_put(out, "\nDEVICE void epilogue(const Args a, i64 row, i64 column, float sum)\n{\n");
     if (e->bias_buf >= 0)
         strbuf_printf(out, "    sum = sum + BUF(float, %d)[column];\n", e->bias_buf);

@@ -173,6 +173,8 @@ static bool put_special(StrBuf *out, const PointInstr *i, const char *const *in)
         put_pattern(out, "(int)((u32)$0 + (u32)$2)", i, in);
     else if (i->op == POINT_RNG_KEY_HIGH)
         put_pattern(out, "s_key_high($0, $1, $2, $3)", i, in);
+    else if (i->op == POINT_ROUND)
+        put_pattern(out, "round_bf16($0)", i, in);
     else if (i->op == POINT_ONE_MINUS_POWER)
         strbuf_printf(out, "s_one_minus_power(%a, %s(%s))", i->a,
                       i->from == DTYPE_F32 ? "s_to_int" : "", in[0]);

@@ -26,9 +26,12 @@ static Tile tile_of(const PoolDesc *d)
     return t;
 }
 
-static void begin(StrBuf *out, const PoolDesc *d, int n_args)
+/* pooled: the buffer of the image that windows look at. */
+static void begin(StrBuf *out, const PoolDesc *d, int n_args, int pooled)
 {
-    text_begin(out, n_args, (const char *const[]){"common", "math", NULL});
+    text_begin(out, n_args, (const char *const[]){"common", "math", "real", NULL});
+    strbuf_printf(out, "#define POOLED REAL(%d)\n", pooled);
+    strbuf_printf(out, "#define POOLED_VALUE(x) VALUE(%d, x)\n", pooled);
     text_define(out, "IMAGES", d->images);
     text_define(out, "CHANNELS", d->channels);
     text_define(out, "H", d->h);
@@ -52,14 +55,14 @@ static void write_kernel(StrBuf *out, const char *symbol, const char *body)
 
 static void write_maxpool(StrBuf *out, const char *symbol, const void *desc)
 {
-    begin(out, desc, 2);
-    strbuf_put(out, "#define TAKEN float\n#define TAKE(best, number) (best)\n");
+    begin(out, desc, 2, 0);
+    strbuf_put(out, "#define TAKEN REAL(1)\n#define TAKE(best, number) OF(1, best)\n");
     write_kernel(out, symbol, "maxpool");
 }
 
 static void write_index(StrBuf *out, const char *symbol, const void *desc)
 {
-    begin(out, desc, 2);
+    begin(out, desc, 2, 0);
     strbuf_put(out, "#define TAKEN u8\n#define TAKE(best, number) ((u8)(number))\n");
     write_kernel(out, symbol, "maxpool");
 }
@@ -68,7 +71,7 @@ static void write_grad(StrBuf *out, const char *symbol, const void *desc)
 {
     const PoolDesc *d = desc;
     Tile t = tile_of(d);
-    begin(out, d, 3);
+    begin(out, d, 3, 1);
     text_define(out, "TILE_CHANNELS", t.channels);
     text_define(out, "TILE_H", t.h);
     text_define(out, "TILE_W", t.w);
@@ -77,7 +80,7 @@ static void write_grad(StrBuf *out, const char *symbol, const void *desc)
 
 static void write_index_grad(StrBuf *out, const char *symbol, const void *desc)
 {
-    begin(out, desc, 3);
+    begin(out, desc, 3, 0);
     write_kernel(out, symbol, "maxpool_index_grad");
 }
 

@@ -42,17 +42,18 @@ static void begin(StrBuf *out, const ReduceDesc *d)
 /* Where the results of a chunk begin, as text. */
 static const char *target(const ReduceDesc *d)
 {
-    return d->chunks ? "BUF(float, 1) + chunk * PARTIAL_FLOATS" : "BUF(float, 1)";
+    return d->chunks ? "BUF(float, 1) + chunk * PARTIAL_FLOATS" : "BUF(REAL(1), 1)";
 }
 
-/* A factor of the results that are not partial. */
+/* A result as it is stored, with its factor where it is not partial. */
 static void put_scaled(StrBuf *out, const ReduceDesc *d, const char *what)
 {
-    strbuf_put(out, what);
-    if (d->scale == 1 || d->chunks)
-        return;
-    strbuf_put(out, " * ");
-    text_float(out, d->scale);
+    strbuf_printf(out, "OF(1, %s", what);
+    if (d->scale != 1 && !d->chunks) {
+        strbuf_put(out, " * ");
+        text_float(out, d->scale);
+    }
+    strbuf_put(out, ")");
 }
 
 static void define_sizes(StrBuf *out, const ReduceDesc *d)
@@ -76,7 +77,7 @@ static void write_columns(StrBuf *out, const char *symbol, const void *desc)
         out, "    const i64 column = at % ((i64)KEPT * INNER), chunk = at / ((i64)KEPT * INNER);\n"
              "    const i64 from = part_start(chunk, REDUCED, CHUNKS);\n"
              "    const i64 to = part_start(chunk + 1, REDUCED, CHUNKS);\n"
-             "    const float *x = BUF(const float, 0) + kept_place(column / INNER) + "
+             "    const REAL(0) *x = BUF(const REAL(0), 0) + kept_place(column / INNER) + "
              "column % INNER;\n"
              "    if (chunk < CHUNKS)\n");
     strbuf_printf(out, "        (%s)[column] = ", target(d));
@@ -110,7 +111,7 @@ static void write_lines(StrBuf *out, const char *symbol, const void *desc)
                "    const i64 kept = (i64)blockIdx.x % KEPT, chunk = (i64)blockIdx.x / KEPT;\n");
     put_range(out, d);
     strbuf_put(out,
-               "    const float r = line_result(BUF(const float, 0), kept, r0, r1, from, to);\n"
+               "    const float r = line_result(BUF(const REAL(0), 0), kept, r0, r1, from, to);\n"
                "    if (threadIdx.x == 0)\n");
     strbuf_printf(out, "        (%s)[kept] = ", target(d));
     put_scaled(out, d, "r");
@@ -121,20 +122,20 @@ static void write_lines(StrBuf *out, const char *symbol, const void *desc)
 static void write_join(StrBuf *out, const char *symbol, const void *desc)
 {
     const ReduceDesc *d = desc;
-    text_begin(out, 2, (const char *const[]){"common", "math", "join", NULL});
+    text_begin(out, 2, (const char *const[]){"common", "math", "join", "real", NULL});
     text_define(out, "RESULTS", d->results);
     define_sizes(out, d);
     strbuf_printf(out, "\nKERNEL(%s, %d)\n{\n", symbol, JOIN_THREADS);
     strbuf_printf(out, "    const i64 at = (i64)blockIdx.x * %d + threadIdx.x;\n", JOIN_THREADS);
     strbuf_put(out, "    const float *x = BUF(const float, 0) + at;\n    if (at < RESULTS)\n"
-                    "        BUF(float, 1)[at] = ");
+                    "        BUF(REAL(1), 1)[at] = OF(1, ");
     if (d->op == OP_reduce_max) {
-        strbuf_put(out, "join_max(x, CHUNKS, PARTIAL_FLOATS);\n}\n");
+        strbuf_put(out, "join_max(x, CHUNKS, PARTIAL_FLOATS));\n}\n");
         return;
     }
     strbuf_put(out, "join_sum(x, CHUNKS, PARTIAL_FLOATS) * ");
     text_float(out, d->scale);
-    strbuf_put(out, ";\n}\n");
+    strbuf_put(out, ");\n}\n");
 }
 
 /* A thread a result: integers are rare and small. */

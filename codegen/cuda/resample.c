@@ -77,14 +77,16 @@ static void write_each(StrBuf *out, const char *symbol, const void *desc)
     begin(out, d, &rows, &columns);
     strbuf_printf(out, "\nKERNEL(%s, %d)\n{\n", symbol, THREADS);
     strbuf_printf(out, "    const i64 at = (i64)blockIdx.x * %d + threadIdx.x;\n", THREADS);
-    strbuf_put(out, "    const i64 pixel = at / CHANNELS, row = pixel / OUT_W;\n"
-                    "    const i64 image = row / OUT_H;\n"
-                    "    const float *x = BUF(const float, 0) + image * ((i64)IN_H * ROW_STEP) + "
-                    "at % CHANNELS;\n"
-                    "    if (image < IMAGES)\n");
-    strbuf_printf(
-        out, "        BUF(float, 1)[at] = %s(x, (int)(row %% OUT_H), (int)(pixel %% OUT_W));\n}\n",
-        sum);
+    strbuf_put(out,
+               "    const i64 pixel = at / CHANNELS, row = pixel / OUT_W;\n"
+               "    const i64 image = row / OUT_H;\n"
+               "    const REAL(0) *x = BUF(const REAL(0), 0) + image * ((i64)IN_H * ROW_STEP) + "
+               "at % CHANNELS;\n"
+               "    if (image < IMAGES)\n");
+    strbuf_printf(out,
+                  "        BUF(REAL(1), 1)[at] = OF(1, %s(x, (int)(row %% OUT_H), (int)(pixel %% "
+                  "OUT_W)));\n}\n",
+                  sum);
 }
 
 void cuda_resample(Lowering *l, const Node *n)

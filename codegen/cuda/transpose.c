@@ -15,6 +15,8 @@ static const char *element(const TransposeDesc *d)
     switch (d->bytes) {
     case 1:
         return "u8";
+    case 2:
+        return "unsigned short";
     case 4:
         return "u32";
     case 8:

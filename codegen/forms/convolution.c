@@ -49,6 +49,7 @@ ConvGeometry conv_geometry(const MatrixNode *m, ConvPart part)
     }
     const Type *a = matrix_operand_type(m, 0), *b = matrix_operand_type(m, 1);
     const Type *out = matrix_result_type(m);
+    q.bf16 = a->dtype == DTYPE_BF16;
     set_x(&q, part == CONV_DGRAD ? out : a);
     set_y(&q, part == CONV_FORWARD ? out : part == CONV_DGRAD ? a : b);
     const Type *w = part == CONV_WGRAD ? out : b;
@@ -139,10 +140,10 @@ int64_t conv_pixel_floats(int64_t channels)
 }
 
 /* The window of one pixel fits into a thread's scratch memory, or is read in place. */
-static bool pass_fits(const ConvAxis *y, const ConvAxis *x, int64_t channels)
+static bool pass_fits(const ConvGeometry *q, const ConvAxis *y, const ConvAxis *x, int64_t channels)
 {
     if (!y->taps || !x->taps || !y->count || !x->count ||
-        (conv_axis_inside(y) && conv_axis_inside(x)))
+        (!q->bf16 && conv_axis_inside(y) && conv_axis_inside(x)))
         return true;
     int64_t places = conv_axis_span(y, 1) * conv_axis_span(x, 1);
     return places * conv_pixel_floats(channels) * 4 <= SCRIMP_SCRATCH_BYTES;
@@ -151,7 +152,7 @@ static bool pass_fits(const ConvAxis *y, const ConvAxis *x, int64_t channels)
 static bool forward_fits(const ConvGeometry *q)
 {
     ConvAxis y = conv_forward_axis(q, 0), x = conv_forward_axis(q, 1);
-    return pass_fits(&y, &x, conv_group_in(q));
+    return pass_fits(q, &y, &x, conv_group_in(q));
 }
 
 static bool gradient_fits(const ConvGeometry *q)
@@ -161,7 +162,7 @@ static bool gradient_fits(const ConvGeometry *q)
     for (int64_t p = 0; p < phases && fits; p++) {
         ConvAxis y = conv_gradient_axis(q, 0, p / q->stride[1]);
         ConvAxis x = conv_gradient_axis(q, 1, p % q->stride[1]);
-        fits = pass_fits(&y, &x, conv_group_out(q));
+        fits = pass_fits(q, &y, &x, conv_group_out(q));
     }
     return fits;
 }

@@ -37,7 +37,8 @@ typedef struct ConvGeometry {
     int64_t images, h, w, c, oh, ow, k, r, s, groups;
     int64_t stride[2], pad[2], dilation[2];
     bool nhwc;
-    char unused[7];
+    bool bf16; /* the image that is read: f32 copies are made of it, it is never read in place */
+    char unused[6];
 } ConvGeometry;
 KERNEL_DESC(ConvGeometry)
 

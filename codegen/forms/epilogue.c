@@ -124,6 +124,8 @@ static void node_key(StrBuf *key, const Graph *body, const Node *n)
 void epilogue_key(StrBuf *key, const Epilogue *e)
 {
     strbuf_printf(key, " bias%d", e->bias_buf);
+    if (e->out.dtype == DTYPE_BF16)
+        strbuf_put(key, " bf16");
     if (!e->body)
         return;
     strbuf_printf(key, " body(%u>%u", e->acc, e->result);

@@ -4,7 +4,10 @@
  * A PointProgram is a straight-line program over one iteration space: a register holds an element,
  * or a vector of neighbours, as the backend likes; loads and stores have a stride per dim (0 =
  * broadcast).  Every element-wise group, fill, copy and optimizer step is such a program.  What its
- * arithmetic is, down to the bit, does not depend on the backend. */
+ * arithmetic is, down to the bit, does not depend on the backend.
+ *
+ * Registers hold f32, i32 or bool (u8 in i32).  bf16 is a type of memory: a load makes f32 of it, a
+ * store rounds, and what the program itself reads of a bf16 value goes through POINT_ROUND. */
 #ifndef SCRIMP_CODEGEN_FORMS_POINT_H
 #define SCRIMP_CODEGEN_FORMS_POINT_H
 
@@ -23,6 +26,7 @@ typedef enum PointSpecial {
     POINT_RNG_KEY_LOW, /* words of the sum of two 64-bit numbers (low, high, low, high) */
     POINT_RNG_KEY_HIGH,
     POINT_ONE_MINUS_POWER, /* (step) -> 1 - a^step, in double; all lanes equal */
+    POINT_ROUND,           /* the nearest bf16 of an f32, ties to even, as f32 */
 } PointSpecial;
 
 /* in: registers, which are the numbers of earlier instructions. */
@@ -67,6 +71,12 @@ struct PointProgram {
     VEC(PointStore) store;
 };
 
+/* The type of a register that holds a value of type t. */
+static inline DType point_lane_type(DType t)
+{
+    return t == DTYPE_BF16 ? DTYPE_F32 : t;
+}
+
 PointProgram *point_program(Pool *pool, const Type *space);
 /* Row-major strides of `type` broadcast into the program's space as numpy does (axis < 0), or of a
  * vector that runs along `axis` of the space. */
@@ -83,6 +93,8 @@ int point_number(PointProgram *p, DType dtype, double value);
 int point_unary(PointProgram *p, OpKind op, int a);
 int point_binary(PointProgram *p, OpKind op, int a, int b);
 int point_push(PointProgram *p, PointInstr instr);
+/* reg as a value of type t would be read: rounded where that is bf16. */
+int point_round(PointProgram *p, int reg, DType t);
 void point_store(PointProgram *p, int reg, PointAccess at);
 /* Adds the call; bufs as the accesses number them. */
 void point_call(Lowering *l, PointProgram *p, const char *label, const CallBuf *bufs, int n_bufs,
@@ -100,7 +112,8 @@ void point_add_body(PointProgram *p, const Graph *g, const ValueId *wanted, int 
                     PointLeaf *leaf, void *user);
 /* The same for one POINT node of a graph whose other values all are leaves. */
 int point_add_node(PointProgram *p, const Graph *g, const Node *n, PointLeaf *leaf, void *user);
-/* A number as it sits in a lane: the bits of an f32, an i32, or 0 / -1 for bool. */
+/* A number as it sits in a lane: the bits of an f32 (of a rounded one for bf16), an i32, or 0 / -1
+ * for bool. */
 int32_t point_word(DType dtype, double value);
 /* The exponent has code of its own, so that it is part of a kernel. */
 bool point_has_power(double e);

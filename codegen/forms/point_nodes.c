@@ -48,8 +48,8 @@ static void describe_norm(const Graph *g, const Node *n, PointInstr *i)
 /* The instruction of a POINT node (or const): operation, types, attributes; no inputs. */
 static PointInstr instr_of(const Graph *g, const Node *n)
 {
-    PointInstr i = {.op = n->op, .dtype = value_type(g, n->out[0])->dtype};
-    i.from = n->n_in ? value_type(g, n->in[0])->dtype : i.dtype;
+    PointInstr i = {.op = n->op, .dtype = point_lane_type(value_type(g, n->out[0])->dtype)};
+    i.from = n->n_in ? point_lane_type(value_type(g, n->in[0])->dtype) : i.dtype;
     if (n->op == OP_const)
         i.a = node_float(n, ATTR_value, 0);
     else if (forms[n->op].describe)
@@ -206,6 +206,21 @@ bool point_known_exponent(const Graph *g, const Node *n, double *e)
     return point_has_power(*e);
 }
 
+/* What takes one of its operands as it is: nothing is to be rounded where these are bf16. */
+static bool only_picks(OpKind op)
+{
+    return op == OP_neg || op == OP_abs || op == OP_relu || op == OP_maximum || op == OP_minimum ||
+           op == OP_relu_grad || op == OP_relu_mask_grad;
+}
+
+static int rounded(BodyMap *m, const Node *n, int reg)
+{
+    bool exact = only_picks(n->op);
+    for (int k = 0; k < n->n_in && exact; k++)
+        exact = value_type(m->g, n->in[k])->dtype != DTYPE_F32;
+    return exact ? reg : point_round(m->p, reg, value_type(m->g, n->out[0])->dtype);
+}
+
 static int body_node(BodyMap *m, const Node *n, int axis)
 {
     const PointForm *form = &forms[n->op];
@@ -218,10 +233,10 @@ static int body_node(BodyMap *m, const Node *n, int axis)
                           ? point_const(m->p, DTYPE_F32, i.a)
                           : body_value(m, n->in[k], operand_axis(m->g, n, k, axis));
     if (form->expand)
-        return form->expand(m->p, &i);
+        return rounded(m, n, form->expand(m->p, &i));
     if (form->operands)
         form->operands(m, n, &i);
-    return point_push(m->p, i);
+    return rounded(m, n, point_push(m->p, i));
 }
 
 static int body_value(BodyMap *m, ValueId v, int axis)

@@ -70,7 +70,8 @@ static int add_access(PointProgram *p, PointAccess a)
 
 int point_load(PointProgram *p, PointAccess access)
 {
-    PointInstr i = {.op = POINT_LOAD, .dtype = access.dtype, .access = add_access(p, access)};
+    PointInstr i = {
+        .op = POINT_LOAD, .dtype = point_lane_type(access.dtype), .access = add_access(p, access)};
     return point_push(p, i);
 }
 
@@ -86,7 +87,7 @@ int point_coordinate(PointProgram *p, PointAccess place, bool high)
 
 int point_const(PointProgram *p, DType dtype, double value)
 {
-    PointInstr i = {.op = OP_const, .dtype = dtype, .a = value};
+    PointInstr i = {.op = OP_const, .dtype = point_lane_type(dtype), .a = value};
     return point_push(p, i);
 }
 
@@ -102,17 +103,29 @@ static int add_number(PointProgram *p, DType dtype, int32_t word)
     return point_push(p, i);
 }
 
+/* The nearest bf16, ties to even; NaN stays NaN. */
+static uint32_t round_bits(uint32_t bits)
+{
+    bool nan = (bits & 0x7fffffffu) > 0x7f800000u;
+    uint32_t near = bits + 0x7fffu + (bits >> 16 & 1u);
+    return (nan ? bits | 0x400000u : near) & 0xffff0000u;
+}
+
 int32_t point_word(DType dtype, double value)
 {
     float f = (float)value;
+    uint32_t word;
+    memcpy(&word, &f, sizeof word);
+    if (dtype == DTYPE_BF16)
+        word = round_bits(word);
     int32_t bits;
-    memcpy(&bits, &f, sizeof bits);
-    return dtype == DTYPE_F32 ? bits : dtype == DTYPE_BOOL ? -(value != 0) : (int32_t)value;
+    memcpy(&bits, &word, sizeof bits);
+    return dtype_is_real(dtype) ? bits : dtype == DTYPE_BOOL ? -(value != 0) : (int32_t)value;
 }
 
 int point_number(PointProgram *p, DType dtype, double value)
 {
-    return add_number(p, dtype, point_word(dtype, value));
+    return add_number(p, point_lane_type(dtype), point_word(dtype, value));
 }
 
 int point_unary(PointProgram *p, OpKind op, int a)
@@ -129,9 +142,19 @@ int point_binary(PointProgram *p, OpKind op, int a, int b)
     return point_push(p, i);
 }
 
+int point_round(PointProgram *p, int reg, DType t)
+{
+    PointInstr i = {
+        .op = POINT_ROUND, .dtype = DTYPE_F32, .from = DTYPE_F32, .n_in = 1, .in = {reg}};
+    return t == DTYPE_BF16 ? point_push(p, i) : reg;
+}
+
+/* What is rounded already is stored as it was before: the store rounds. */
 void point_store(PointProgram *p, int reg, PointAccess at)
 {
-    PointStore s = {.reg = reg, .at = at};
+    const PointInstr *i = &p->instr.data[reg];
+    bool rounds = at.dtype == DTYPE_BF16 && i->op == POINT_ROUND;
+    PointStore s = {.reg = rounds ? i->in[0] : reg, .at = at};
     vec_push(p->pool, &p->store, s);
 }
 

@@ -52,7 +52,7 @@ ReduceDesc reduce_describe(const Lowering *l, const Node *n)
     ReduceDesc d = {.kept = {.count = 1}, .reduced = {.count = 1}, .op = n->op, .scale = 1};
     reduced_axes(n, t->rank, reduced);
     split_dims(t, reduced, &d);
-    d.dtype = t->dtype;
+    d.dtype = dtype_is_real(t->dtype) ? DTYPE_F32 : t->dtype; /* computed in */
     d.results = type_elements(value_type(l->graph, n->out[0]));
     if (n->op == OP_mean)
         d.scale = (double)d.results / (double)type_elements(t);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Contexts, functions and control flow of generated code. */
+#include "codegen/jit/jit_bf16.h"
 #include "codegen/jit/jit_internal.h"
 
 #include "ir/support/bug.h"
@@ -16,6 +17,7 @@ static void init_scalar_types(Jit *j)
     t->u64 = gcc_jit_context_get_int_type(c, 8, 0);
     t->i32 = gcc_jit_context_get_int_type(c, 4, 1);
     t->u32 = gcc_jit_context_get_int_type(c, 4, 0);
+    t->u16 = gcc_jit_context_get_int_type(c, 2, 0);
     t->u8 = gcc_jit_context_get_int_type(c, 1, 0);
     t->f32 = gcc_jit_context_get_type(c, GCC_JIT_TYPE_FLOAT);
     t->f64 = gcc_jit_context_get_type(c, GCC_JIT_TYPE_DOUBLE);
@@ -30,8 +32,10 @@ static void init_types(Jit *j)
     init_scalar_types(j);
     t->p_i64 = gcc_jit_type_get_pointer(t->i64);
     t->p_i32 = gcc_jit_type_get_pointer(t->i32);
+    t->p_i16 = gcc_jit_type_get_pointer(gcc_jit_context_get_int_type(j->ctx, 2, 1));
     t->p_u8 = gcc_jit_type_get_pointer(t->u8);
     t->p_f32 = gcc_jit_type_get_pointer(t->f32);
+    t->p_bf16 = gcc_jit_type_get_pointer(t->u16);
     t->p_char = gcc_jit_type_get_pointer(gcc_jit_context_get_type(j->ctx, GCC_JIT_TYPE_CHAR));
     j->pp_char = gcc_jit_type_get_pointer(t->p_char);
     t->vf = gcc_jit_type_get_vector(t->f32, lanes);
@@ -40,6 +44,8 @@ static void init_types(Jit *j)
     j->vf_unaligned = gcc_jit_type_get_aligned(t->vf, 4);
     j->vi_unaligned = gcc_jit_type_get_aligned(t->vi, 4);
     j->vu_unaligned = gcc_jit_type_get_aligned(t->vu, 4);
+    t->vh = gcc_jit_type_get_vector(t->u16, lanes);
+    j->vh_unaligned = gcc_jit_type_get_aligned(t->vh, 2);
 }
 
 /* Int and float views of one buffer are mixed everywhere: type-based aliasing must be off.
@@ -260,14 +266,45 @@ static JitValue table_entry(Jit *j, int i, JitValue table, JitType type)
     return gcc_jit_lvalue_as_rvalue(f->buf[i].var);
 }
 
+void jit_set_bf16(Jit *j, uint64_t buffers)
+{
+    j->bf16 = buffers;
+}
+
+JitType jit_real_pointer(const Jit *j, int i)
+{
+    return i < 64 && j->bf16 >> i & 1 ? j->t.p_bf16 : j->t.p_f32;
+}
+
 JitValue jit_buf(Jit *j, int i, JitType pointer_type)
 {
+    if (pointer_type == j->t.p_f32)
+        pointer_type = jit_real_pointer(j, i);
     return table_entry(j, i, jit_bufs(j), pointer_type);
 }
 
 JitValue jit_number(Jit *j, int i)
 {
     return table_entry(j, i, jit_cast(j, jit_bufs(j), j->t.p_i64), j->t.i64);
+}
+
+/* Of bf16 (jit_bf16.h). */
+static gcc_jit_lvalue *words_at(Jit *j, JitValue pointer, JitValue index)
+{
+    JitType p = gcc_jit_type_get_pointer(j->vh_unaligned);
+    return gcc_jit_rvalue_dereference(jit_cast(j, jit_offset(j, pointer, index), p), NULL);
+}
+
+JitValue jit_load_words(Jit *j, JitValue pointer, JitValue index)
+{
+    JitVar words = jit_var(j, j->t.vh, "words");
+    jit_set(j, words, gcc_jit_lvalue_as_rvalue(words_at(j, pointer, index)));
+    return jit_get(words);
+}
+
+void jit_store_words(Jit *j, JitValue pointer, JitValue index, JitValue words)
+{
+    jit_set(j, words_at(j, pointer, index), words);
 }
 
 JitValue jit_task_begin(Jit *j)

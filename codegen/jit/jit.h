@@ -22,9 +22,12 @@ typedef struct gcc_jit_block *JitBlock;
 typedef struct Jit Jit;
 
 typedef struct JitTypes {
-    JitType i64, i32, u32, u64, u8, f32, f64, boolean, none;
-    JitType p_i64, p_i32, p_u8, p_f32, p_char; /* pointers */
-    JitType vf, vi, vu;                        /* vectors of f32, i32, u32: vector_floats lanes */
+    JitType i64, i32, u32, u64, u16, u8, f32, f64, boolean, none;
+    JitType p_i64, p_i32, p_i16, p_u8, p_f32, p_char; /* pointers */
+    JitType p_bf16; /* to 16-bit words: what is loaded through it is f32, what is stored is rounded
+                       to nearest even, ties to even */
+    JitType vf, vi, vu; /* vectors of f32, i32, u32: vector_floats lanes */
+    JitType vh;         /* of as many 16-bit words */
 } JitTypes;
 
 /* One context = one object file.  contract: allow a*b+c to become one FMA. */
@@ -52,6 +55,10 @@ JitType jit_pointer_to(Jit *j, JitType type);
 /* A kernel with the ABI of runtime/abi.h, exported under `symbol`. */
 void jit_kernel_begin(Jit *j, const char *symbol);
 void jit_kernel_end(Jit *j);
+/* Which of the kernel's buffers hold bf16, a bit each: for them, jit_buf gives a p_bf16 where a
+ * p_f32 is asked for. */
+void jit_set_bf16(Jit *j, uint64_t buffers);
+JitType jit_real_pointer(const Jit *j, int i); /* p_f32 or p_bf16, as buffer i has it */
 JitValue jit_buf(Jit *j, int i,
                  JitType pointer_type); /* buf[i] cast; loaded once at the top of the kernel */
 JitValue jit_number(Jit *j, int i);     /* the number (i64) that stands in the place of buffer i */
@@ -145,7 +152,7 @@ JitValue jit_load_as(Jit *j, JitValue pointer, JitType type); /* *(type *)pointe
 void jit_store(Jit *j, JitValue pointer, JitValue index, JitValue v);
 JitValue jit_offset(Jit *j, JitValue pointer,
                     JitValue index); /* &pointer[index], index in elements */
-/* Vectors at p[index..index+lanes): element type f32 or i32 as the pointer says. */
+/* Vectors at p[index..index+lanes): element type f32, bf16 or i32 as the pointer says. */
 JitValue jit_vload(Jit *j, JitValue pointer, JitValue index);         /* any alignment */
 JitValue jit_vload_aligned(Jit *j, JitValue pointer, JitValue index); /* vector-size aligned */
 void jit_vstore(Jit *j, JitValue pointer, JitValue index, JitValue v);
@@ -153,6 +160,8 @@ void jit_vstore_aligned(Jit *j, JitValue pointer, JitValue index, JitValue v);
 /* The first n (1 <= n <= lanes, an i64 value) lanes through a stack buffer: tails use the same
  * vector arithmetic as bodies. */
 JitValue jit_vload_partial(Jit *j, JitValue pointer, JitValue index, JitValue n, double fill);
+/* The nearest bf16 of every lane, ties to even, as f32; NaN stays NaN. */
+JitValue jit_vround_bf16(Jit *j, JitValue a);
 void jit_vstore_partial(Jit *j, JitValue pointer, JitValue index, JitValue n, JitValue v);
 /* Asks for the `floats` (i64) floats at a pointer to be brought near, into the second-level cache;
  * any address may be named. */

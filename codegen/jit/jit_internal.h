@@ -35,10 +35,12 @@ struct Jit {
     Pool *pool;
     JitTypes t;
     gcc_jit_type *vf_unaligned, *vi_unaligned, *vu_unaligned, *pp_char;
+    gcc_jit_type *vh_unaligned;
     JitFrame *frame;
     Map functions;
     int n_names;
     bool rounds_products;
+    uint64_t bf16; /* buffers, a bit each */
 };
 
 /* The function under construction; a bug when there is none. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Scalars, vectors, variables, memory and instructions of generated code. */
+#include "codegen/jit/jit_bf16.h"
 #include "codegen/jit/jit_internal.h"
 #include "codegen/jit/jit_x86.h"
 
@@ -218,9 +219,15 @@ static gcc_jit_lvalue *element(Jit *j, JitValue pointer, JitValue index)
     return gcc_jit_context_new_array_access(j->ctx, NULL, pointer, index);
 }
 
+static bool is_bf16(const Jit *j, JitValue pointer)
+{
+    return jit_type_of(pointer) == j->t.p_bf16;
+}
+
 JitValue jit_load(Jit *j, JitValue pointer, JitValue index)
 {
-    return jit_tmp(j, gcc_jit_lvalue_as_rvalue(element(j, pointer, index)));
+    JitValue v = jit_tmp(j, gcc_jit_lvalue_as_rvalue(element(j, pointer, index)));
+    return is_bf16(j, pointer) ? bf16_from_word(j, v) : v;
 }
 
 JitValue jit_load_as(Jit *j, JitValue pointer, JitType type)
@@ -230,6 +237,7 @@ JitValue jit_load_as(Jit *j, JitValue pointer, JitType type)
 
 void jit_store(Jit *j, JitValue pointer, JitValue index, JitValue v)
 {
+    v = is_bf16(j, pointer) ? bf16_to_word(j, v) : v;
     jit_set(j, element(j, pointer, index), v);
 }
 
@@ -273,7 +281,8 @@ static JitValue vector_load(Jit *j, JitValue pointer, JitValue index, bool align
 
 JitValue jit_vload(Jit *j, JitValue pointer, JitValue index)
 {
-    return vector_load(j, pointer, index, false);
+    return is_bf16(j, pointer) ? bf16_vload(j, pointer, index)
+                               : vector_load(j, pointer, index, false);
 }
 
 JitValue jit_vload_aligned(Jit *j, JitValue pointer, JitValue index)
@@ -283,7 +292,10 @@ JitValue jit_vload_aligned(Jit *j, JitValue pointer, JitValue index)
 
 void jit_vstore(Jit *j, JitValue pointer, JitValue index, JitValue v)
 {
-    jit_set(j, vector_at(j, pointer, index, false), v);
+    if (is_bf16(j, pointer))
+        bf16_vstore(j, pointer, index, v);
+    else
+        jit_set(j, vector_at(j, pointer, index, false), v);
 }
 
 void jit_vstore_aligned(Jit *j, JitValue pointer, JitValue index, JitValue v)
@@ -350,6 +362,8 @@ static JitValue partial_pointer(Jit *j, JitValue pointer, JitValue index)
 
 JitValue jit_vload_partial(Jit *j, JitValue pointer, JitValue index, JitValue n, double fill)
 {
+    if (is_bf16(j, pointer))
+        return bf16_vload_partial(j, pointer, index, n, jit_vf(j, fill));
     JitType want = vector_for(j, pointer);
     JitType type = want == j->t.vf ? want : j->t.vi;
     JitValue p = partial_pointer(j, pointer, index);
@@ -363,6 +377,10 @@ JitValue jit_vload_partial(Jit *j, JitValue pointer, JitValue index, JitValue n,
 
 void jit_vstore_partial(Jit *j, JitValue pointer, JitValue index, JitValue n, JitValue v)
 {
+    if (is_bf16(j, pointer)) {
+        bf16_vstore_partial(j, pointer, index, n, v);
+        return;
+    }
     JitType want = vector_for(j, pointer);
     JitType type = want == j->t.vf ? want : j->t.vi;
     JitValue p = partial_pointer(j, pointer, index);

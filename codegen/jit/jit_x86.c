@@ -262,6 +262,32 @@ void x86_store_masked(Jit *j, JitValue pointer, JitValue n, JitValue value)
         jit_asm_void(j, "vmaskmovps %1, %2, (%0)", 3, v, (const char *const[]){"r", "v", "v"});
 }
 
+JitValue x86_words_to_i32(Jit *j, JitValue words)
+{
+    return asm1(j, "vpmovzxwd %1, %0", jit_types(j)->vi, words);
+}
+
+JitValue x86_i32_to_words(Jit *j, JitValue v, JitType words)
+{
+    if (avx512(j))
+        return asm1(j, "vpmovdw %1, %0", words, v);
+    return asm1(j, "vpackusdw %1, %1, %t0\n\tvpermq $8, %t0, %t0", words, v);
+}
+
+JitValue x86_load_words(Jit *j, JitValue pointer)
+{
+    return jit_asm_load(j, "movq (%1), %0\n\tpunpcklwd %0, %0", jit_types(j)->vi, "=v", 1, &pointer,
+                        (const char *const[]){"r"});
+}
+
+void x86_store_words(Jit *j, JitValue pointer, JitValue v)
+{
+    JitValue packed = jit_asm(j, "psrad $16, %0\n\tpackssdw %0, %0", jit_types(j)->vi, "=v", 1, &v,
+                              (const char *const[]){"0"});
+    const JitValue in[] = {pointer, packed};
+    jit_asm_void(j, "movq %1, (%0)", 2, in, (const char *const[]){"r", "v"});
+}
+
 /* Both 32-bit halves of 64-bit lanes moved by one place. */
 static JitValue halves(Jit *j, const char *shift, JitValue v)
 {

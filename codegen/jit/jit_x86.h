@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Vector instructions of x86 that libgccjit 12 has no other way to name.  Only jit_math.c calls
- * these, and only when the target allows them (target->x86); the generic forms stand beside each
- * call there. */
+/* Vector instructions of x86 that libgccjit 12 has no other way to name.  Only jit_math.c,
+ * jit_bf16.c and jit_values.c call these, and only when the target allows them (target->x86); the
+ * generic forms stand beside each call there. */
 #ifndef SCRIMP_CODEGEN_JIT_JIT_X86_H
 #define SCRIMP_CODEGEN_JIT_JIT_X86_H
 
@@ -33,6 +33,13 @@ JitValue x86_round(Jit *j, JitValue a);
 bool x86_has_masks(const Jit *j);
 JitValue x86_load_masked(Jit *j, JitValue pointer, JitValue n, JitValue rest);
 void x86_store_masked(Jit *j, JitValue pointer, JitValue n, JitValue v);
+/* 16-bit words, as many as lanes: zero-extended to i32, and back from i32 of 0..65535; 8 lanes and
+ * more. */
+JitValue x86_words_to_i32(Jit *j, JitValue words);
+JitValue x86_i32_to_words(Jit *j, JitValue v, JitType words);
+/* 4 lanes: each word in both halves of an i32; the upper halves stored as words. */
+JitValue x86_load_words(Jit *j, JitValue pointer);
+void x86_store_words(Jit *j, JitValue pointer, JitValue v);
 /* High and low words of the 64-bit products a*b of u32 vectors. */
 void x86_mul_wide(Jit *j, JitValue a, JitValue b, JitValue *high, JitValue *low);
 

@@ -153,7 +153,8 @@ ExitCode program_build(Cli *cli, const Ast *ast, const ProgramOptions *o, Measur
     PassContext ctx = {.graph = g,
                        .pool = cli->pool,
                        .solution_cache = cli_solution_cache(cli),
-                       .checksums = o->checksums};
+                       .checksums = o->checksums,
+                       .supports = codegen_supports};
     ExitCode code = read_request(cli, ast, o, pipeline, measure, &ctx);
     if (code != EXIT_OK)
         return code;

@@ -43,6 +43,22 @@ ValueId grad_scale(GradContext *c, ValueId a, double factor)
     return grad_op2(c, OP_mul, a, grad_number(c, factor));
 }
 
+ValueId grad_cast_to(GradContext *c, ValueId a, DType dtype)
+{
+    AttrList attrs = {0};
+    if (grad_type(c, a).dtype == dtype)
+        return a;
+    attrs_string(&attrs, ATTR_dtype, dtype_name(dtype));
+    return grad_op(c, OP_cast, &a, 1, &attrs);
+}
+
+void grad_want_result(const GradContext *c, AttrList *attrs, ValueId a, ValueId b, DType dtype)
+{
+    bool bf16 = grad_type(c, a).dtype == DTYPE_BF16 || grad_type(c, b).dtype == DTYPE_BF16;
+    if (bf16 != (dtype == DTYPE_BF16))
+        attrs_string(attrs, ATTR_dtype, dtype_name(dtype));
+}
+
 ValueId grad_filled(GradContext *c, const Type *t, double value)
 {
     AttrList attrs = {0};

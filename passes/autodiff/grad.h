@@ -36,6 +36,11 @@ ValueId grad_output(const GradContext *c, ValueId v, int i);
 /* A rank-0 f32 constant, and a * constant. */
 ValueId grad_number(GradContext *c, double value);
 ValueId grad_scale(GradContext *c, ValueId a, double factor);
+/* a as elements of another type. */
+ValueId grad_cast_to(GradContext *c, ValueId a, DType dtype);
+/* Lets an operation say that it makes `dtype`, unless it does anyway: what is computed of a and b
+ * is bf16 where one of them is. */
+void grad_want_result(const GradContext *c, AttrList *attrs, ValueId a, ValueId b, DType dtype);
 /* A tensor of one value; shape of t. */
 ValueId grad_filled(GradContext *c, const Type *t, double value);
 ValueId grad_reshaped(GradContext *c, ValueId a, const Type *shape);

@@ -22,7 +22,7 @@ static Type reduced_keepdims(const GradContext *c)
 static ValueId spread(GradContext *c, ValueId v)
 {
     Type x = grad_in_type(c, 0), kept = reduced_keepdims(c);
-    v = grad_reshaped(c, v, &kept);
+    v = grad_cast_to(c, grad_reshaped(c, v, &kept), x.dtype);
     if (type_same_shape(&kept, &x))
         return v;
     AttrList attrs = {0};

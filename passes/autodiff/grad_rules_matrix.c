@@ -2,13 +2,16 @@
 /* Gradients of matrix products and convolutions. */
 #include "passes/autodiff/grad.h"
 
-static ValueId matmul_of(GradContext *c, ValueId a, ValueId b, bool ta, bool tb)
+/* The gradient of input `of`, of its type: that of a weight in f32 is the sum itself, not a rounded
+ * one. */
+static ValueId matmul_of(GradContext *c, int of, ValueId a, ValueId b, bool ta, bool tb)
 {
     AttrList attrs = {0};
     if (ta)
         attrs_int(&attrs, ATTR_ta, 1);
     if (tb)
         attrs_int(&attrs, ATTR_tb, 1);
+    grad_want_result(c, &attrs, a, b, grad_in_type(c, of).dtype);
     return grad_op(c, OP_matmul, (const ValueId[]){a, b}, 2, &attrs);
 }
 
@@ -26,7 +29,7 @@ static ValueId as_rows(GradContext *c, ValueId v)
 static ValueId flat_weight_grad(GradContext *c, bool tb)
 {
     ValueId a = as_rows(c, grad_in(c, 0)), dy = as_rows(c, c->dout[0]);
-    return tb ? matmul_of(c, dy, a, true, false) : matmul_of(c, a, dy, true, false);
+    return tb ? matmul_of(c, 1, dy, a, true, false) : matmul_of(c, 1, a, dy, true, false);
 }
 
 /* With C = A B: dA = dC B^T, dB = A^T dC; an operand that is stored transposed gets the transposed
@@ -36,13 +39,13 @@ void grad_matmul(GradContext *c)
     ValueId a = grad_in(c, 0), b = grad_in(c, 1), dy = c->dout[0];
     bool ta = node_flag(c->node, ATTR_ta), tb = node_flag(c->node, ATTR_tb);
     if (grad_wanted(c, 0))
-        grad_set(c, 0, ta ? matmul_of(c, b, dy, tb, true) : matmul_of(c, dy, b, false, !tb));
+        grad_set(c, 0, ta ? matmul_of(c, 0, b, dy, tb, true) : matmul_of(c, 0, dy, b, false, !tb));
     if (!grad_wanted(c, 1))
         return;
     if (grad_in_type(c, 1).rank == 2 && grad_in_type(c, 0).rank > 2 && !ta)
         c->din[1] = flat_weight_grad(c, tb);
     else
-        grad_set(c, 1, tb ? matmul_of(c, dy, a, true, ta) : matmul_of(c, a, dy, !ta, false));
+        grad_set(c, 1, tb ? matmul_of(c, 1, dy, a, true, ta) : matmul_of(c, 1, a, dy, !ta, false));
 }
 
 /* y = x W^T + b (x W + b with in_out) */
@@ -54,6 +57,7 @@ void grad_linear(GradContext *c)
         AttrList attrs = {0};
         if (!in_out)
             attrs_int(&attrs, ATTR_in_out, 1);
+        grad_want_result(c, &attrs, dy, grad_in(c, 1), grad_in_type(c, 0).dtype);
         c->din[0] = grad_op(c, OP_linear, (const ValueId[]){dy, grad_in(c, 1)}, 2, &attrs);
     }
     if (grad_wanted(c, 1)) /* [in, out] = x^T dy, [out, in] = dy^T x */
@@ -65,8 +69,10 @@ void grad_linear(GradContext *c)
 /* The forward's attributes, and the size of the image or kernel that comes out. */
 static ValueId conv_grad(GradContext *c, OpKind op, ValueId a, ValueId b, const int64_t *hw)
 {
-    AttrList attrs = grad_attrs(c);
+    AttrList attrs = grad_attrs_without(c, ATTR_dtype);
     attrs_ints(&attrs, ATTR_hw, hw, 2);
+    if (op_chooses_result(op)) /* gradients of weights are f32 */
+        grad_want_result(c, &attrs, a, b, grad_in_type(c, 0).dtype);
     return grad_op(c, op, (const ValueId[]){a, b}, 2, &attrs);
 }
 
@@ -90,12 +96,22 @@ void grad_conv2d(GradContext *c)
         c->din[2] = pixel_sums(c, nhwc);
 }
 
+/* What a convolution has in common with the transposed one. */
+static void shared_attrs(const GradContext *c, AttrList *attrs)
+{
+    for (int i = 0; i < c->node->n_attr; i++)
+        if (c->node->attr[i].key != ATTR_output_padding && c->node->attr[i].key != ATTR_dtype)
+            attrs->items[attrs->n++] = c->node->attr[i];
+}
+
 /* dx = conv2d(dy, w).  With output padding of at least the stride (dilation larger than the stride)
  * that convolution makes further pixels, which x does not have. */
 static ValueId deconv_dx(GradContext *c)
 {
-    AttrList attrs = grad_attrs_without(c, ATTR_output_padding), cut = {0};
+    AttrList attrs = {0}, cut = {0};
     const ValueId in[2] = {c->dout[0], grad_in(c, 1)};
+    shared_attrs(c, &attrs);
+    grad_want_result(c, &attrs, in[0], in[1], grad_in_type(c, 0).dtype);
     ValueId dx = grad_op(c, OP_conv2d, in, 2, &attrs);
     Type x = grad_in_type(c, 0), made = grad_type(c, dx);
     if (type_same_shape(&x, &made))
@@ -130,7 +146,8 @@ void grad_deconv2d(GradContext *c)
     if (grad_wanted(c, 0))
         c->din[0] = deconv_dx(c);
     if (grad_wanted(c, 1)) {
-        AttrList attrs = grad_attrs_without(c, ATTR_output_padding);
+        AttrList attrs = {0};
+        shared_attrs(c, &attrs);
         attrs_ints(&attrs, ATTR_hw, w.dim + (nhwc ? 0 : 2), 2);
         const ValueId in[2] = {c->dout[0], deconv_x(c)};
         c->din[1] = grad_op(c, OP_conv2d_wgrad, in, 2, &attrs);

@@ -96,7 +96,8 @@ static void call_rule(Backward *b, NodeId id, const ValueId *dout)
     grad_table[node.op](&c);
     for (int i = 0; i < node.n_in; i++)
         if (wanted[i] && din[i] != VALUE_NONE)
-            accumulate(b, node.in[i], din[i]);
+            accumulate(b, node.in[i],
+                       grad_cast_to(&c, din[i], value_type(b->g, node.in[i])->dtype));
 }
 
 static void put_off_slice(Backward *b, NodeId id, ValueId dout)

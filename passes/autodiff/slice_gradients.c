@@ -58,6 +58,8 @@ static ValueId zeros(const Assembly *a, int dim, int64_t size)
     t.dim[dim] = size;
     attrs_float(&attrs, ATTR_value, 0);
     attrs_ints(&attrs, ATTR_shape, t.dim, t.rank);
+    if (t.dtype != DTYPE_F32)
+        attrs_string(&attrs, ATTR_dtype, dtype_name(t.dtype));
     return add_node(a, OP_full, NULL, 0, &attrs, "zeros");
 }
 

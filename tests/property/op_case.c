@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "op_case.h"
 
+#include "ir/eval.h"
+
 #include <string.h>
 
 uint64_t op_bits(OpCase *c)
@@ -37,11 +39,18 @@ ValueId op_source(OpCase *c, Type t, double **data)
 ValueId op_floats(OpCase *c, Type t, double low, double high)
 {
     double *data;
-    t.dtype = DTYPE_F32;
+    t.dtype = c->bf16 >> c->n_in & 1 ? DTYPE_BF16 : DTYPE_F32;
     ValueId v = op_source(c, t, &data);
-    for (int64_t i = 0; i < type_elements(&t); i++)
-        data[i] = (double)(float)op_uniform(c, low, high);
+    for (int64_t i = 0; i < type_elements(&t); i++) {
+        double x = op_uniform(c, low, high);
+        data[i] = t.dtype == DTYPE_BF16 ? eval_round_bf16(x) : (double)(float)x;
+    }
     return v;
+}
+
+ValueId op_inner(OpCase *c, Graph *body, ValueId outer)
+{
+    return graph_add_source(body, OP_input, *value_type(c->g, outer), NULL, "%inner", (Loc){0, 0});
 }
 
 ValueId op_normal(OpCase *c, Type t)
@@ -111,7 +120,10 @@ Type op_dims(int rank, const int64_t *dims)
 void op_on(OpCase *c, OpKind op, const ValueId *in, int n_in, const AttrList *attrs)
 {
     ShapeError err;
-    c->node = graph_try_add(c->g, op, in, n_in, attrs, "%out", (Loc){0, 0}, &err);
+    AttrList all = attrs ? *attrs : (AttrList){0};
+    if (c->bf16 && op_chooses_result(op) && op_coin(c))
+        attrs_string(&all, ATTR_dtype, op_coin(c) ? "bf16" : "f32");
+    c->node = graph_try_add(c->g, op, in, n_in, &all, "%out", (Loc){0, 0}, &err);
     c->out = c->node == NODE_NONE ? VALUE_NONE : graph_node(c->g, c->node)->out[0];
 }
 
@@ -128,7 +140,9 @@ void op_case_bytes(const Type *t, const double *from, char *to)
         int32_t w = t->dtype == DTYPE_I32 ? (int32_t)from[i] : 0;
         unsigned char b =
             t->dtype == DTYPE_F32 || t->dtype == DTYPE_I32 ? 0 : (unsigned char)from[i];
-        if (t->dtype == DTYPE_F32)
+        if (t->dtype == DTYPE_BF16)
+            memcpy(to + i * 2, (char *)&f + 2, 2);
+        else if (t->dtype == DTYPE_F32)
             memcpy(to + i * 4, &f, 4);
         else if (t->dtype == DTYPE_I32)
             memcpy(to + i * 4, &w, 4);

@@ -12,9 +12,11 @@ typedef struct OpCase {
     Pool *pool;
     Graph *g;
     uint64_t rng;
-    bool small;  /* dims 1..4 and floats only: differences take two runs an element */
-    NodeId node; /* under test; NODE_NONE when the drawn shapes do not fit */
-    ValueId out; /* its first output, or what the generator says; VALUE_NONE likewise */
+    bool small;    /* dims 1..4 and floats only: differences take two runs an element */
+    unsigned bf16; /* bit i: input i, where it is of floats, is bf16; not 0: so are results that may
+                      be */
+    NodeId node;   /* under test; NODE_NONE when the drawn shapes do not fit */
+    ValueId out;   /* its first output, or what the generator says; VALUE_NONE likewise */
     int n_in;
     ValueId in[OP_CASE_INPUTS];
     double *data[OP_CASE_INPUTS];
@@ -37,6 +39,8 @@ ValueId op_normal(OpCase *c, Type t);
 ValueId op_integers(OpCase *c, Type t, DType dtype, int64_t low, int64_t high);
 ValueId op_scalar(OpCase *c, double low, double high);
 
+/* An input of a group's body, for a value of the graph around. */
+ValueId op_inner(OpCase *c, Graph *body, ValueId outer);
 /* An input's elements as they lie in memory. */
 void op_case_bytes(const Type *t, const double *from, char *to);
 

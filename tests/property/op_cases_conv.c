@@ -208,10 +208,9 @@ static void op_conv_group(OpCase *c, OpConvKind *kind)
     Type y = op_conv_output(&v), part = op_smaller(c, y);
     const Type types[] = {op_conv_input(&v), op_filter(&v), DIMS(v.out), part, y};
     ValueId in[5];
-    for (int i = 0; i < 5; i++) {
-        in[i] = graph_add_source(body, OP_input, types[i], NULL, "%b", none);
-        op_normal(c, types[i]);
-    }
+    c->bf16 &= ~4u; /* biases are f32 */
+    for (int i = 0; i < 5; i++)
+        in[i] = op_inner(c, body, op_normal(c, types[i]));
     ValueId h = graph_add(body, OP_conv2d, in, 3, &v.attrs, NULL, none);
     h = graph_add(body, OP_mul, (const ValueId[]){h, in[3]}, 2, NULL, NULL, none);
     h = graph_add(body, OP_add, (const ValueId[]){h, in[4]}, 2, NULL, NULL, none);

@@ -401,13 +401,10 @@ static void op_fused_dropout(OpCase *c)
     attrs_float(&attrs, ATTR_p, 0.3);
     attrs_int(&attrs, ATTR_key, (int64_t)op_bits(c));
     attrs_float(&two, ATTR_value, 2);
-    ValueId x = graph_add_source(body, OP_input, t, NULL, "%x", none);
-    ValueId r = graph_add_source(body, OP_input, rng, NULL, "%r", none);
-    ValueId s = graph_add_source(body, OP_input, part, NULL, "%s", none);
+    ValueId x = op_inner(c, body, op_normal(c, t));
+    ValueId r = op_inner(c, body, op_integers(c, rng, DTYPE_I32, INT32_MIN, INT32_MAX));
+    ValueId s = op_inner(c, body, op_normal(c, part));
     ValueId k = graph_add_source(body, OP_const, type_scalar(DTYPE_F32), &two, "%k", none);
-    op_normal(c, t);
-    op_integers(c, rng, DTYPE_I32, INT32_MIN, INT32_MAX);
-    op_normal(c, part);
     ValueId h = graph_add(body, OP_tanh, &x, 1, NULL, NULL, none);
     ValueId e = graph_add(body, OP_pow, (const ValueId[]){k, s}, 2, NULL, NULL, none);
     h = graph_add(body, OP_mul, (const ValueId[]){h, e}, 2, NULL, NULL, none);
@@ -424,12 +421,9 @@ static void op_fused_mask(OpCase *c)
     Loc none = {0, 0};
     Type t = op_shape(c, 1, 4), part = op_smaller(c, t), mask = DIMS((type_elements(&t) + 31) / 32);
     mask.dtype = DTYPE_I32;
-    ValueId x = graph_add_source(body, OP_input, t, NULL, "%x", none);
-    ValueId m = graph_add_source(body, OP_input, mask, NULL, "%m", none);
-    ValueId s = graph_add_source(body, OP_input, part, NULL, "%s", none);
-    op_normal(c, t);
-    op_integers(c, mask, DTYPE_I32, INT32_MIN, INT32_MAX);
-    op_normal(c, part);
+    ValueId x = op_inner(c, body, op_normal(c, t));
+    ValueId m = op_inner(c, body, op_integers(c, mask, DTYPE_I32, INT32_MIN, INT32_MAX));
+    ValueId s = op_inner(c, body, op_normal(c, part));
     ValueId h = graph_add(body, OP_relu_mask_grad, (const ValueId[]){x, m}, 2, NULL, NULL, none);
     h = graph_add(body, OP_tanh, &h, 1, NULL, NULL, none);
     h = graph_add(body, OP_mul, (const ValueId[]){h, s}, 2, NULL, NULL, none);
@@ -452,10 +446,9 @@ void op_fused(OpCase *c)
     int64_t a = axis.n ? axis.items[0].u.i : 1;
     Type types[] = {t, DIMS(t.dim[a]), DIMS(t.dim[a]), DIMS(t.dim[a]), DIMS(t.dim[a]), part};
     ValueId v[6];
-    for (int i = 0; i < 6; i++) {
-        v[i] = graph_add_source(body, OP_input, types[i], NULL, "%b", (Loc){0, 0});
-        op_floats(c, types[i], i == 2 ? 0.2 : -2, 2);
-    }
+    c->bf16 &= ~0x1eu; /* statistics and parameters are f32 */
+    for (int i = 0; i < 6; i++)
+        v[i] = op_inner(c, body, op_floats(c, types[i], i == 2 ? 0.2 : -2, 2));
     Loc none = {0, 0};
     ValueId y = graph_add(body, OP_bn_apply, v, 5, &axis, NULL, none);
     ValueId e = graph_add(body, OP_exp, &v[5], 1, NULL, NULL, none);

@@ -1,24 +1,60 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "op_run.h"
 
+#include "codegen/build/supports.h"
+#include "ir/eval.h"
 #include "ir/support/strbuf.h"
 
 #include <string.h>
 
 enum { ATTEMPTS = 40 };
 
-bool op_run_draw(Pool *pool, OpKind op, OpCaseMake *make, uint64_t seed, OpCase *c)
+static bool reads_or_makes_bf16(const OpCase *c)
+{
+    for (size_t v = 0; v < c->g->values.len; v++)
+        if (c->g->values.data[v].type.dtype == DTYPE_BF16)
+            return true;
+    return false;
+}
+
+/* One tensor, a pair, all but the first, the last of three, all. */
+static const unsigned masks[] = {1, 3, 2, 6, 4, 7, 0xffff, 5};
+
+/* Some generators write numbers of their own. */
+static void round_inputs(OpCase *c)
+{
+    for (int i = 0; i < c->n_in; i++) {
+        const Type *t = value_type(c->g, c->in[i]);
+        for (int64_t k = 0; t->dtype == DTYPE_BF16 && k < type_elements(t); k++)
+            c->data[i][k] = eval_round_bf16(c->data[i][k]);
+    }
+}
+
+static bool draw(Pool *pool, OpKind op, OpCaseMake *make, uint64_t seed, bool bf16, OpCase *c)
 {
     uint64_t name = hash_bytes(op_name(op), strlen(op_name(op)), 0);
     for (int attempt = 0; attempt < ATTEMPTS; attempt++) {
         *c = (OpCase){.pool = pool, .node = NODE_NONE};
+        c->bf16 = bf16 ? masks[(seed + (uint64_t)attempt) % (sizeof masks / sizeof *masks)] : 0;
         c->rng = seed * 1000003u + (uint64_t)attempt * 7919u + name;
         c->g = graph_new(pool, "case");
         make(c);
-        if (c->node != NODE_NONE)
+        round_inputs(c);
+        if (c->node != NODE_NONE &&
+            (!bf16 || (reads_or_makes_bf16(c) && !codegen_unsupported(pool, c->g))))
             return true;
     }
     return false;
+}
+
+bool op_run_draw(Pool *pool, OpKind op, OpCaseMake *make, uint64_t seed, OpCase *c)
+{
+    return draw(pool, op, make, seed, false, c);
+}
+
+bool op_run_draw_bf16(Pool *pool, OpKind op, OpCaseMake *make, uint64_t seed, OpCase *c)
+{
+    return draw(pool, op, make, seed, true, c);
 }
 
 const char *op_run_text(const OpRun *r)
@@ -106,6 +142,9 @@ int64_t op_first_difference(const Type *t, const char *a, const char *b)
         if (t->dtype == DTYPE_F32) {
             memcpy(&x, a + i * size, sizeof x);
             memcpy(&y, b + i * size, sizeof y);
+        } else if (t->dtype == DTYPE_BF16) {
+            memcpy((char *)&x + 2, a + i * size, 2);
+            memcpy((char *)&y + 2, b + i * size, 2);
         }
         if (memcmp(a + i * size, b + i * size, (size_t)size) != 0 && !(x != x && y != y))
             return i;

@@ -16,6 +16,8 @@ typedef struct OpRun {
 /* Draws shapes until they fit; false when they never do.  Drawn by the operation's name: a new row
  * of the table leaves the cases of the others alone. */
 bool op_run_draw(Pool *pool, OpKind op, OpCaseMake *make, uint64_t seed, OpCase *c);
+/* The same with floats of bf16; false, too, when the operation has no code for them. */
+bool op_run_draw_bf16(Pool *pool, OpKind op, OpCaseMake *make, uint64_t seed, OpCase *c);
 /* "softmax f32[3,5] -> f32[3,5] axis=1" */
 const char *op_run_text(const OpRun *r);
 void op_run_buffers(OpRun *r);

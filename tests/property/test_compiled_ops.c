@@ -20,6 +20,10 @@
 
 enum { SHAPES = 4, OTHER_TARGET_SHAPES = 1 };
 
+/* From a bf16 to the next, at most: of normal numbers, and of those below them. */
+#define BF16_STEP  0x1p-7
+#define BF16_LEAST 0x1p-133
+
 static const char *current = "";
 
 static void on_fault(int sig)
@@ -39,6 +43,11 @@ static double element(const Type *t, const char *data, int64_t i)
     int32_t w;
     if (t->dtype == DTYPE_F32) {
         memcpy(&f, data + i * 4, 4);
+        return (double)f;
+    }
+    if (t->dtype == DTYPE_BF16) {
+        f = 0;
+        memcpy((char *)&f + 2, data + i * 2, 2);
         return (double)f;
     }
     if (t->dtype == DTYPE_I32) {
@@ -110,7 +119,11 @@ static void compare_output(const OpRun *r, const Target *target, ValueId v, cons
 {
     const Type *t = value_type(r->c.g, v);
     int64_t n = type_elements(t);
-    Tolerance tol = t->dtype == DTYPE_F32 ? tolerance_of(r->op) : (Tolerance){0, 0, 0};
+    Tolerance tol = dtype_is_real(t->dtype) ? tolerance_of(r->op) : (Tolerance){0, 0, 0};
+    if (t->dtype == DTYPE_BF16) { /* both are rounded: they may be neighbours */
+        tol.relative += BF16_STEP;
+        tol.absolute += BF16_LEAST;
+    }
     double largest = largest_of(want, n);
     for (int64_t i = 0; i < n; i++) {
         double got = element(t, r->value[v].data, i);
@@ -234,15 +247,22 @@ typedef struct Runs {
     VEC(OpRun) list;
 } Runs;
 
+static void add_run(Farm *f, Runs *runs, OpRun r)
+{
+    r.calls = farm_lower(f, r.c.g);
+    vec_push(runs->pool, &runs->list, r);
+}
+
 static void add_case(Farm *f, Runs *runs, OpKind op, OpCaseMake *make, int seed)
 {
     OpRun r = {.op = op};
     bool made = op_run_draw(runs->pool, op, make, (uint64_t)seed, &r.c);
     CHECK_MSG(made, "no shapes fit %s", op_name(op));
-    if (!made)
-        return;
-    r.calls = farm_lower(f, r.c.g);
-    vec_push(runs->pool, &runs->list, r);
+    if (made)
+        add_run(f, runs, r);
+    r = (OpRun){.op = op};
+    if (op_run_draw_bf16(runs->pool, op, make, (uint64_t)seed, &r.c))
+        add_run(f, runs, r);
 }
 
 static void add_cases(Farm *f, Runs *runs, int shapes)

@@ -121,7 +121,7 @@ static int compile_some(const Device *d, size_t first)
         StrBuf text = strbuf_new(d->pool);
         size_t bytes = 0;
         const char *error = "";
-        call->text(&text, symbol_of(d->pool, k), call->desc);
+        call_text(call, &text, symbol_of(d->pool, k));
         const void *image = nvrtc_compile(d->pool, text.text, d->arch, &bytes, &error);
         FILE *f = image ? fopen(image_path(d, k), "wb") : NULL;
         if (!f || fwrite(image, 1, bytes, f) != bytes || fclose(f) != 0) {
@@ -265,7 +265,7 @@ static bool goes_on(const Device *d, const Call *call)
 {
     DeviceTexts fixed = device_texts_all();
     StrBuf text = strbuf_new(d->pool);
-    call->text(&text, "k", call->desc);
+    call_text(call, &text, "k");
     for (int i = 0; i < fixed.n; i++)
         if (strcmp(fixed.name[i], "lines.cuh") != 0 && strstr(fixed.text[i], "LINE_STEP") &&
             strstr(text.text, pool_printf(d->pool, "\"%s\"", fixed.name[i])))
@@ -362,21 +362,28 @@ typedef struct Runs {
     int without_code[OP_COUNT];
 } Runs;
 
-static void add_case(Device *d, Farm *f, Runs *runs, OpKind op, OpCaseMake *make, int seed)
+static void add_run(Device *d, Farm *f, Runs *runs, Run r)
 {
-    Run r = {.cpu = {.op = op}};
-    bool made = op_run_draw(d->pool, op, make, (uint64_t)seed, &r.cpu.c);
-    CHECK_MSG(made, "no shapes fit %s", op_name(op));
-    if (!made)
-        return;
     if (!all_have_code(r.cpu.c.g)) {
-        runs->without_code[op]++;
+        runs->without_code[r.cpu.op]++;
         return;
     }
     r.cpu.calls = farm_lower(f, r.cpu.c.g);
     place_values(&r);
     lower_for_device(d, &r, f->target);
     vec_push(d->pool, &runs->list, r);
+}
+
+static void add_case(Device *d, Farm *f, Runs *runs, OpKind op, OpCaseMake *make, int seed)
+{
+    Run r = {.cpu = {.op = op}};
+    bool made = op_run_draw(d->pool, op, make, (uint64_t)seed, &r.cpu.c);
+    CHECK_MSG(made, "no shapes fit %s", op_name(op));
+    if (made)
+        add_run(d, f, runs, r);
+    r = (Run){.cpu = {.op = op}};
+    if (op_run_draw_bf16(d->pool, op, make, (uint64_t)seed, &r.cpu.c))
+        add_run(d, f, runs, r);
 }
 
 static void add_rows(Device *d, Farm *f, Runs *runs, const OpRow *row, int n, int shapes)

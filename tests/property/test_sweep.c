@@ -141,7 +141,7 @@ static void try_code(Pool *pool, const Graph *g)
         const Call *call = &l.calls.data[i];
         Jit *j = jit_new(l.target, call->contract);
         jit_kernel_begin(j, "k");
-        call->emit(j, call->desc);
+        call_emit(call, j);
         jit_kernel_end(j);
         jit_free(j);
     }

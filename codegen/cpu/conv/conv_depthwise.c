@@ -165,8 +165,8 @@ static void emit_vector(TileEmit *t, JitValue c, JitValue n_valid)
     Jit *j = t->j;
     const ConvDepth *d = t->e->d;
     const ConvAxis *x = &t->e->x, *y = &t->e->y;
-    JitVar source = jit_var(j, jit_types(j)->p_f32, "source");
-    JitVar weight = jit_var(j, jit_types(j)->p_f32, "weight");
+    JitVar source = jit_var(j, jit_type_of(jit_param(j, P_SOURCE)), "source");
+    JitVar weight = jit_var(j, jit_type_of(jit_param(j, P_WEIGHT)), "weight");
     jit_set(j, source, jit_offset(j, jit_param(j, P_SOURCE), c));
     jit_set(j, weight, jit_offset(j, jit_param(j, P_WEIGHT), c));
     for (int64_t p = 0; p < t->tile.pixels; p++)
@@ -213,8 +213,8 @@ static JitFunction tile_function(const DepthEmit *e, const DepthTile *tile)
     if (f)
         return f;
     const JitType types[P_COUNT] = {[P_BUFS] = jit_pointer_to(j, ty->p_char),
-                                    [P_SOURCE] = ty->p_f32,
-                                    [P_WEIGHT] = ty->p_f32,
+                                    [P_SOURCE] = jit_real_pointer(j, e->d->a_buf),
+                                    [P_WEIGHT] = jit_real_pointer(j, e->d->weight_buf),
                                     [P_TAP_ROWS] = ty->i64,
                                     [P_ROW] = ty->i64};
     f = jit_function_begin(j, name, ty->none, P_COUNT, types);

@@ -122,7 +122,8 @@ void conv_window_plan(ConvWindow *w, const Target *t)
     w->shape = tile_shape(t, divide_up(w->cols, t->vector_floats), TILE_MAX_ROWS);
     w->panels = divide_up(w->cols, (int64_t)w->shape.vectors * t->vector_floats);
     w->panel_groups = 1;
-    w->direct = empty(w) || (conv_axis_inside(&w->axis[0]) && conv_axis_inside(&w->axis[1]));
+    w->direct =
+        empty(w) || (!w->q.bf16 && conv_axis_inside(&w->axis[0]) && conv_axis_inside(&w->axis[1]));
     w->pixel_floats = conv_pixel_floats(w->red);
     if (!w->axis[0].count || !w->axis[1].count)
         return;

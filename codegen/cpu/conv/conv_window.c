@@ -242,8 +242,10 @@ static void find_source(WindowEmit *e)
         copy_band(e);
         return;
     }
-    e->a = jit_tmp(j, source_at(e, e->image, source_place(j, &e->w->axis[0], e->row0),
-                                source_place(j, &e->w->axis[1], e->column0)));
+    JitValue at = source_at(e, e->image, source_place(j, &e->w->axis[0], e->row0),
+                            source_place(j, &e->w->axis[1], e->column0));
+    e->a =
+        jit_tmp(j, jit_cast(j, at, jit_types(j)->p_f32)); /* bf16: without taps, nothing is read */
 }
 
 /* --- tiles --- */

@@ -72,8 +72,8 @@ static void decode_batch(GemmEmit *e)
         b = jit_muladd_i64(j, digit, e->g->b_batch[d], b);
         rest = jit_div(j, rest, jit_i64(j, e->g->batch[d]));
     }
-    e->a = jit_tmp(j, jit_offset(j, jit_buf(j, e->g->a_buf, jit_types(j)->p_f32), a));
-    e->b = jit_tmp(j, jit_offset(j, jit_buf(j, e->g->b_buf, jit_types(j)->p_f32), b));
+    e->a = jit_tmp(j, jit_offset(j, buf_f32(j, e->g->a_buf), a));
+    e->b = jit_tmp(j, jit_offset(j, buf_f32(j, e->g->b_buf), b));
 }
 
 static void decode_task(GemmEmit *e, JitValue task)
@@ -105,6 +105,20 @@ static JitValue a_at(const GemmEmit *e, JitValue row)
     return jit_offset(j, e->a, at);
 }
 
+/* Rows and steps both at strides: one by one. */
+static void gather_a(const GemmEmit *e, JitValue from, JitValue rows)
+{
+    Jit *j = e->j;
+    JitLoop k = jit_for(j, jit_i64(j, 0), e->steps, 1, "k");
+    JitLoop r = jit_for(j, jit_i64(j, 0), rows, 1, "r");
+    JitValue at = jit_muladd_i64(j, jit_index(&r), e->g->a_row,
+                                 jit_mul(j, jit_index(&k), jit_i64(j, e->g->a_k)));
+    JitValue to = jit_muladd_i64(j, jit_index(&k), packed_a_stride(e->g), jit_index(&r));
+    jit_store(j, e->packed_a, to, jit_load(j, from, at));
+    jit_end_for(j, &r);
+    jit_end_for(j, &k);
+}
+
 static void pack_a(const GemmEmit *e)
 {
     Jit *j = e->j;
@@ -113,6 +127,8 @@ static void pack_a(const GemmEmit *e)
     JitValue from = jit_offset(j, e->a, at), stride = jit_i64(j, packed_a_stride(e->g));
     if (e->g->a_k == 1)
         pack_rows(j, e->packed_a, stride, from, jit_i64(j, e->g->a_row), rows, e->steps);
+    else if (e->g->a_row != 1)
+        gather_a(e, jit_tmp(j, from), rows);
     else
         pack_rows(j, e->packed_a, stride, from, jit_i64(j, e->g->a_k), e->steps, rows);
 }
@@ -309,7 +325,9 @@ void gemm_lower(Lowering *l, Gemm *g, CallDraft *call, const char *what)
     call->label = pool_printf(l->pool, "%s %lldx%lldx%lld", what, (long long)(batches * m),
                               (long long)g->n, (long long)g->k);
     call->flops = 2 * batches * m * n * k;
-    call->bytes = 4 * batches * (m * k + k * n + m * n);
+    double out = (double)dtype_bytes(g->epilogue.out.dtype);
+    call->bytes =
+        batches * ((g->a_bf16 ? 2 : 4) * m * k + (g->b_bf16 ? 2 : 4) * k * n + out * m * n);
     gemm_plan(g, l->target);
     call->key = MATRIX_KEY(l->pool, "gemm", Gemm, g);
     call->emit = emit;

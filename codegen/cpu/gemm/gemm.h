@@ -4,8 +4,8 @@
  *
  * A task is a block of row tiles times a group of column panels of one batch element.  For every
  * block of K it packs B panel by panel into scratch and sweeps the row tiles; A is read in place
- * unless its strides collide in the cache.  Every element is one chain of multiply-adds in the
- * order of k, whatever the blocking. */
+ * unless its strides collide in the cache, or it is bf16.  Every element is one chain of
+ * multiply-adds in the order of k, whatever the blocking. */
 #ifndef SCRIMP_CODEGEN_CPU_GEMM_GEMM_H
 #define SCRIMP_CODEGEN_CPU_GEMM_GEMM_H
 
@@ -33,7 +33,8 @@ typedef struct Gemm {
     bool pack_a;
     bool direct_b;        /* whole panels are read in place */
     bool private_partial; /* sums between K blocks stay in scratch */
-    char unused[5];
+    bool a_bf16, b_bf16;  /* element types; packed panels are f32 */
+    char unused[3];
     Epilogue epilogue;
 } Gemm;
 KERNEL_DESC(Gemm)

@@ -73,6 +73,12 @@ static void transpose(Jit *j, JitValue *row)
         transpose_groups(j, row, i);
 }
 
+/* The name of a packing function: one for sources of f32, one for those of bf16. */
+static const char *name_for(const Jit *j, JitValue from, const char *f32, const char *bf16)
+{
+    return jit_type_of(from) == jit_types(j)->p_bf16 ? bf16 : f32;
+}
+
 /* --- panels --- */
 
 typedef struct PanelEmit {
@@ -180,18 +186,18 @@ static void transpose_panel(const PanelEmit *e, JitValue steps)
     gather_steps(e, whole, steps);
 }
 
-static JitFunction panel_function(Jit *j, const PackPanel *p)
+static JitFunction panel_function(Jit *j, const PackPanel *p, JitValue from)
 {
     char name[96];
-    snprintf(name, sizeof name, "pack_panel_%d_%lld_%lld_%lld", p->vectors, (long long)p->columns,
-             (long long)p->k_step, (long long)p->n_step);
+    snprintf(name, sizeof name, "pack_panel_%s%d_%lld_%lld_%lld", name_for(j, from, "", "bf16_"),
+             p->vectors, (long long)p->columns, (long long)p->k_step, (long long)p->n_step);
     for (char *c = name; *c; c++)
         *c = *c == '-' ? 'm' : *c;
     JitFunction f = jit_function_lookup(j, name);
     if (f)
         return f;
     const JitTypes *t = jit_types(j);
-    const JitType types[] = {t->p_f32, t->p_f32, t->i64, t->i64};
+    const JitType types[] = {t->p_f32, jit_type_of(from), t->i64, t->i64};
     f = jit_function_begin(j, name, t->none, 4, types);
     PanelEmit e = {j, p, jit_param(j, 0), jit_param(j, 1)};
     if (p->n_step == 1)
@@ -208,7 +214,7 @@ void pack_panel(Jit *j, const PackPanel *p, JitValue to, JitValue from, JitValue
                 JitValue safe)
 {
     const JitValue args[] = {to, from, steps, safe ? safe : steps};
-    jit_call_void(j, panel_function(j, p), 4, args);
+    jit_call_void(j, panel_function(j, p, from), 4, args);
 }
 
 static void copy_panels(const PanelEmit *e, JitValue steps, JitValue panels)
@@ -218,7 +224,7 @@ static void copy_panels(const PanelEmit *e, JitValue steps, JitValue panels)
     JitValue size = jit_tmp(j, jit_mul(j, steps, width));
     JitLoop k = jit_for(j, jit_i64(j, 0), steps, 1, "k");
     JitVar to = jit_var(j, jit_types(j)->p_f32, "to"),
-           from = jit_var(j, jit_types(j)->p_f32, "from");
+           from = jit_var(j, jit_type_of(e->from), "from");
     jit_set(j, to, jit_offset(j, e->to, jit_mul(j, jit_index(&k), width)));
     jit_set(j, from, jit_offset(j, e->from, source_at(e, jit_index(&k), 0)));
     JitLoop p = jit_for(j, jit_i64(j, 0), panels, 1, "panel");
@@ -236,10 +242,11 @@ void pack_panels(Jit *j, const PackPanel *p, JitValue to, JitValue from, JitValu
                  JitValue panels)
 {
     const JitTypes *t = jit_types(j);
-    JitFunction f = jit_function_lookup(j, "pack_panels");
+    const char *name = name_for(j, from, "pack_panels", "pack_panels_bf16");
+    JitFunction f = jit_function_lookup(j, name);
     if (!f) {
-        const JitType types[] = {t->p_f32, t->p_f32, t->i64, t->i64};
-        f = jit_function_begin(j, "pack_panels", t->none, 4, types);
+        const JitType types[] = {t->p_f32, jit_type_of(from), t->i64, t->i64};
+        f = jit_function_begin(j, name, t->none, 4, types);
         PanelEmit e = {j, p, jit_param(j, 0), jit_param(j, 1)};
         copy_panels(&e, jit_param(j, 2), jit_param(j, 3));
         jit_function_end(j);
@@ -270,10 +277,11 @@ void pack_rows(Jit *j, JitValue to, JitValue to_step, JitValue from, JitValue fr
                JitValue rows, JitValue n)
 {
     const JitTypes *t = jit_types(j);
-    JitFunction f = jit_function_lookup(j, "pack_rows");
+    const char *name = name_for(j, from, "pack_rows", "pack_rows_bf16");
+    JitFunction f = jit_function_lookup(j, name);
     if (!f) {
-        const JitType types[] = {t->p_f32, t->i64, t->p_f32, t->i64, t->i64, t->i64};
-        f = jit_function_begin(j, "pack_rows", t->none, 6, types);
+        const JitType types[] = {t->p_f32, t->i64, jit_type_of(from), t->i64, t->i64, t->i64};
+        f = jit_function_begin(j, name, t->none, 6, types);
         JitLoop l = jit_for(j, jit_i64(j, 0), jit_param(j, 4), 1, "r");
         JitValue dst = jit_offset(j, jit_param(j, 0), jit_mul(j, jit_index(&l), jit_param(j, 1)));
         JitValue src = jit_offset(j, jit_param(j, 2), jit_mul(j, jit_index(&l), jit_param(j, 3)));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Copies that put operands of matrix kernels into the order in which the register tile reads them.
- */
+ * Sources are f32 or bf16, as their pointers say; what is packed is f32. */
 #ifndef SCRIMP_CODEGEN_CPU_GEMM_GEMM_PACK_H
 #define SCRIMP_CODEGEN_CPU_GEMM_GEMM_PACK_H
 

@@ -10,6 +10,7 @@
 
 enum {
     ROWS_PER_TASK = 512,  /* a block of A is packed once for all panels of a task */
+    BF16_ROWS = 256,      /* the same where it is always packed: scratch has room for sums, too */
     TASKS_WANTED = 12,    /* splits evenly over 2, 3, 4 and 6 threads; more tasks pack more often */
     TASK_TILES_LEAST = 4, /* rows that share a packed panel */
     TASK_FLOPS_LEAST = 2000000,
@@ -63,6 +64,8 @@ static bool collides(int64_t stride)
 /* Packing needs one stride of 1 to copy by vectors. */
 static bool wants_packed_a(const Gemm *g)
 {
+    if (g->a_bf16)
+        return true;
     if (g->rows.tiles * g->shape.rows < 2 * g->shape.rows || g->k < 16)
         return false;
     if (g->a_k == 1)
@@ -95,7 +98,7 @@ static int64_t least_groups(const Gemm *g, const Target *t)
 /* Splits the longer side until there are tasks enough. */
 static void plan_tasks(Gemm *g, const Target *t)
 {
-    g->row_blocks = divide_up(g->m, ROWS_PER_TASK);
+    g->row_blocks = divide_up(g->m, g->a_bf16 ? BF16_ROWS : ROWS_PER_TASK);
     g->panel_groups = 1;
     while (g->batches * g->row_blocks * g->panel_groups < TASKS_WANTED &&
            task_flops(g) > TASK_FLOPS_LEAST) {
@@ -147,7 +150,7 @@ void gemm_plan(Gemm *g, const Target *t)
                                              dtype_bytes(g->epilogue.out.dtype) != 4);
     g->pack_a = wants_packed_a(g);
     plan_tasks(g, t);
-    g->direct_b = g->b_n == 1 && divide_up(g->rows.tiles, g->row_blocks) == 1;
+    g->direct_b = !g->b_bf16 && g->b_n == 1 && divide_up(g->rows.tiles, g->row_blocks) == 1;
     check_scratch(g, t);
 }
 

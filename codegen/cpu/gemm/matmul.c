@@ -19,6 +19,8 @@ void gemm_lower_product(const MatrixNode *m, const Product *p, const char *what)
     memcpy(g->batch, p->batch, sizeof g->batch);
     memcpy(g->a_batch, p->a_batch, sizeof g->a_batch);
     memcpy(g->b_batch, p->b_batch, sizeof g->b_batch);
+    g->a_bf16 = matrix_operand_type(m, 0)->dtype == DTYPE_BF16;
+    g->b_bf16 = matrix_operand_type(m, 1)->dtype == DTYPE_BF16;
     CallDraft call = matrix_call(m);
     g->a_buf = matrix_add_operand(m, &call, 0);
     g->b_buf = matrix_add_operand(m, &call, 1);

@@ -68,10 +68,8 @@ static JitValue load_one(EpilogueEmit *m, int buf, JitValue at, DType dtype)
 {
     Jit *j = m->j;
     const JitTypes *t = jit_types(j);
-    if (dtype == DTYPE_F32)
-        return jit_tmp(j, jit_splat(j, jit_load(j, jit_buf(j, buf, t->p_f32), at)));
-    if (dtype == DTYPE_I32)
-        return jit_tmp(j, jit_splat(j, jit_load(j, jit_buf(j, buf, t->p_i32), at)));
+    if (dtype != DTYPE_U8 && dtype != DTYPE_BOOL)
+        return jit_tmp(j, jit_splat(j, jit_load(j, jit_buf(j, buf, point_pointer(j, dtype)), at)));
     JitValue x = jit_cast(j, jit_load(j, jit_buf(j, buf, t->p_u8), at), t->i32);
     return jit_tmp(j, jit_splat(j, dtype == DTYPE_BOOL ? jit_neg(j, x) : x));
 }
@@ -79,10 +77,9 @@ static JitValue load_one(EpilogueEmit *m, int buf, JitValue at, DType dtype)
 static JitValue load_row(EpilogueEmit *m, int buf, JitValue at, DType dtype)
 {
     Jit *j = m->j;
-    const JitTypes *t = jit_types(j);
     if (dtype == DTYPE_U8 || dtype == DTYPE_BOOL)
         return load_bytes(m, buf, at, dtype);
-    JitValue p = jit_buf(j, buf, dtype == DTYPE_F32 ? t->p_f32 : t->p_i32);
+    JitValue p = jit_buf(j, buf, point_pointer(j, dtype));
     return m->n_valid ? jit_vload_partial(j, p, at, m->n_valid, 0) : jit_vload(j, p, at);
 }
 
@@ -170,14 +167,13 @@ static void store_bytes(EpilogueEmit *m, int out_buf, JitValue at, JitValue x, D
 static void store(EpilogueEmit *m, int out_buf, JitValue x)
 {
     Jit *j = m->j;
-    const JitTypes *t = jit_types(j);
     DType dtype = m->e->out.dtype;
     JitValue at = linear_index(m);
     if (dtype == DTYPE_U8 || dtype == DTYPE_BOOL) {
         store_bytes(m, out_buf, at, x, dtype);
         return;
     }
-    JitValue p = jit_buf(j, out_buf, dtype == DTYPE_F32 ? t->p_f32 : t->p_i32);
+    JitValue p = jit_buf(j, out_buf, point_pointer(j, dtype));
     if (m->n_valid)
         jit_vstore_partial(j, p, at, m->n_valid, x);
     else

@@ -4,12 +4,15 @@
 
 #include "ir/support/bug.h"
 
-/* Leaves are loads whose access carries (value, axis, word) in (buf, stride[0], stride[1]). */
+/* Leaves are loads whose access carries (value, axis, word) in (buf, stride[0], stride[1]).  The
+ * sum of a product is no value in memory: it is rounded here. */
 static int leaf(void *user, PointProgram *p, ValueId v, int axis, int word)
 {
     const Graph *g = user;
-    PointAccess a = {.buf = (int)v, .dtype = value_type(g, v)->dtype, .stride = {axis, word}};
-    return point_load(p, a);
+    const Type *t = value_type(g, v);
+    PointAccess a = {.buf = (int)v, .dtype = t->dtype, .stride = {axis, word}};
+    bool sum = op_table[value_node(g, v)->op].op_class == OP_CLASS_MATRIX;
+    return point_round(p, point_load(p, a), sum ? t->dtype : DTYPE_F32);
 }
 
 static JitValue load(Jit *j, const PointAccess *a, const PointSource *s)

@@ -100,7 +100,7 @@ typedef struct Span {
     JitValue at, n;
 } Span;
 
-static JitType pointer_for(Jit *j, DType t)
+JitType point_pointer(Jit *j, DType t)
 {
     const JitTypes *types = jit_types(j);
     switch (t) {
@@ -108,13 +108,14 @@ static JitType pointer_for(Jit *j, DType t)
         return types->p_f32;
     case DTYPE_I32:
         return types->p_i32;
+    case DTYPE_BF16:
+        return types->p_bf16;
     case DTYPE_I64:
         return types->p_i64;
     case DTYPE_U8:
     case DTYPE_BOOL:
         return types->p_u8;
     case DTYPE_F16:
-    case DTYPE_BF16:
     case DTYPE_COUNT:
         break;
     }
@@ -126,11 +127,17 @@ static JitValue lane_count(Jit *j, Span s)
     return s.n ? s.n : jit_i64(j, jit_lanes(j));
 }
 
+/* Vectors of neighbours are read and written as they lie. */
+static bool by_vectors(DType t)
+{
+    return t == DTYPE_F32 || t == DTYPE_I32 || t == DTYPE_BF16;
+}
+
 /* Scalar element of a buffer as it sits in a lane: bool as 0 / -1. */
 static JitValue load_element(Jit *j, const PointAccess *a, JitValue pointer, JitValue index)
 {
     JitValue v = jit_load(j, pointer, index);
-    if (a->dtype == DTYPE_F32)
+    if (dtype_is_real(a->dtype))
         return v;
     v = jit_cast(j, v, jit_types(j)->i32);
     return jit_tmp(j, a->dtype == DTYPE_BOOL ? jit_neg(j, v) : v);
@@ -141,7 +148,7 @@ static JitValue gather(Jit *j, const PointAccess *a, JitValue pointer, JitValue 
                        int64_t stride, Span s)
 {
     const JitTypes *t = jit_types(j);
-    bool real = a->dtype == DTYPE_F32;
+    bool real = dtype_is_real(a->dtype);
     JitVar lanes = jit_array_var(j, real ? t->f32 : t->i32, jit_lanes(j), "gather");
     JitValue to = jit_array_ptr(j, lanes, real ? t->p_f32 : t->p_i32);
     if (s.n)
@@ -165,11 +172,11 @@ static JitValue load(const Emit *e, const PointInstr *i, Span s)
     Jit *j = e->j;
     const PointAccess *a = &e->p->access.data[i->access];
     int64_t stride = a->stride[e->p->rank - 1];
-    JitValue pointer = jit_buf(j, a->buf, pointer_for(j, a->dtype));
+    JitValue pointer = jit_buf(j, a->buf, point_pointer(j, a->dtype));
     JitValue first = first_index(j, e->offset[i->access], stride, s);
     if (stride == 0)
         return jit_tmp(j, jit_splat(j, load_element(j, a, pointer, first)));
-    if (stride != 1 || dtype_bytes(a->dtype) != 4)
+    if (stride != 1 || !by_vectors(a->dtype))
         return gather(j, a, pointer, first, stride, s);
     return s.n ? jit_vload_partial(j, pointer, first, s.n, 0) : jit_vload(j, pointer, first);
 }
@@ -178,7 +185,7 @@ static void scatter(Jit *j, const PointAccess *a, JitValue pointer, JitValue fir
                     Span s)
 {
     const JitTypes *t = jit_types(j);
-    bool real = a->dtype == DTYPE_F32;
+    bool real = dtype_is_real(a->dtype);
     int64_t stride = a->stride[TYPE_MAX_RANK - 1];
     JitVar lanes = jit_array_var(j, real ? t->f32 : t->i32, jit_lanes(j), "scatter");
     JitValue from = jit_array_ptr(j, lanes, real ? t->p_f32 : t->p_i32);
@@ -199,9 +206,9 @@ static void store(const Emit *e, size_t k, Span s)
     const PointStore *st = &e->p->store.data[k];
     PointAccess a = st->at;
     int64_t stride = a.stride[e->p->rank - 1];
-    JitValue pointer = jit_buf(j, a.buf, pointer_for(j, a.dtype)), v = e->value[st->reg];
+    JitValue pointer = jit_buf(j, a.buf, point_pointer(j, a.dtype)), v = e->value[st->reg];
     JitValue first = first_index(j, e->store_offset[k], stride, s);
-    if (stride != 1 || dtype_bytes(a.dtype) != 4) {
+    if (stride != 1 || !by_vectors(a.dtype)) {
         a.stride[TYPE_MAX_RANK - 1] = stride;
         scatter(j, &a, pointer, first, v, s);
     } else if (s.n) {

@@ -8,6 +8,8 @@
 #include "codegen/forms/point.h"
 #include "codegen/jit/jit.h"
 
+/* The type of a pointer to elements in memory. */
+JitType point_pointer(Jit *j, DType dtype);
 /* The lanes of a POINT_NUMBER: number i (the place of a buffer) of the kernel. */
 JitValue point_number_lanes(Jit *j, DType dtype, int i);
 /* One instruction on vectors. */

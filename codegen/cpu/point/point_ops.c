@@ -320,7 +320,7 @@ static JitValue constant(Jit *j, const PointInstr *p)
 JitValue point_number_lanes(Jit *j, DType dtype, int i)
 {
     JitValue word = jit_cast(j, jit_number(j, i), jit_types(j)->i32);
-    if (dtype == DTYPE_F32)
+    if (dtype_is_real(dtype))
         word = jit_bitcast(j, word, jit_types(j)->f32);
     return splat(j, jit_tmp(j, word));
 }
@@ -378,6 +378,8 @@ JitValue point_apply(Jit *j, const PointInstr *p, const JitValue *in)
         return constant(j, p);
     if (p->op == POINT_RNG_KEY_LOW || p->op == POINT_RNG_KEY_HIGH)
         return point_rng_key(j, p, in);
+    if (p->op == POINT_ROUND)
+        return jit_vround_bf16(j, in[0]);
     if (p->op == POINT_ONE_MINUS_POWER)
         return one_minus_power(j, p, in[0]);
     const PointCode *code = p->op < OP_COUNT ? point_codes[p->op] : NULL;

@@ -27,7 +27,7 @@ static void locate(Jit *j, const TransposeDesc *d, JitValue i, JitValue *in, Jit
 static JitType element_pointer(Jit *j, const TransposeDesc *d)
 {
     const JitTypes *t = jit_types(j);
-    return d->bytes == 4 ? t->p_i32 : d->bytes == 8 ? t->p_i64 : t->p_u8;
+    return d->bytes == 4 ? t->p_i32 : d->bytes == 8 ? t->p_i64 : d->bytes == 2 ? t->p_i16 : t->p_u8;
 }
 
 static void emit_transpose(Jit *j, const void *desc)

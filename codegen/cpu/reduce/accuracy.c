@@ -97,7 +97,7 @@ void cpu_argmax(Lowering *l, const Node *n)
     AxisShape a = axis_shape(value_type(l->graph, n->in[0]), node_int(n, ATTR_axis, -1));
     LossDesc d = {.outer = a.outer, .classes = a.length, .inner = a.inner};
     const CallBuf bufs[] = {{n->in[0], 0}, {n->out[0], 0}};
-    if (value_type(l->graph, n->in[0])->dtype != DTYPE_F32)
+    if (!dtype_is_real(value_type(l->graph, n->in[0])->dtype))
         BUG("argmax of %s", dtype_name(value_type(l->graph, n->in[0])->dtype));
     lower_pod_call(l, "argmax", emit_argmax, &d, DESC_BYTES(LossDesc),
                    divide_up(a.outer * a.inner, argmax_items(&d)), bufs, 2);

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Max pooling and its gradient.  Vectors lie across channels.  A gradient's task owns an image, or
  * a block of its channels: it adds window by window, and clears a row just before the first window
- * that reaches it.  Small windows that lie inside the image are unrolled. */
+ * that reaches it.  Small windows that lie inside the image are unrolled.  Where the gradient is
+ * bf16, a task goes over its pixels instead, and adds what the windows that reach one send it, in
+ * the same order. */
 #include "codegen/forms/pooling.h"
 #include "codegen/cpu/point/vector_loops.h"
 #include "codegen/cpu/rules.h"
@@ -304,6 +306,79 @@ static void grad_image(Jit *j, Window *s)
     clear_rows(j, s, jit_get(cleared), jit_i64(j, d->h));
 }
 
+/* --- gradients of bf16, whose sums are rounded once: gathered, not scattered --- */
+
+/* Windows along an axis that reach place i: [from, to). */
+static void reaching(Jit *j, const PoolDesc *d, int axis, JitValue i, JitValue *from, JitValue *to)
+{
+    JitValue one = jit_i64(j, 1), stride = jit_i64(j, d->stride[axis]);
+    JitValue padded = jit_tmp(j, jit_add(j, i, jit_i64(j, d->padding[axis])));
+    JitValue before = jit_sub(j, jit_add(j, padded, stride), jit_i64(j, d->kernel[axis]));
+    JitValue first = jit_div(j, jit_max_i64(j, jit_tmp(j, before), jit_i64(j, 0)), stride);
+    JitValue end = jit_add(j, jit_div(j, padded, stride), one);
+    *from = jit_tmp(j, first);
+    *to = jit_min_i64(j, jit_tmp(j, end), jit_i64(j, axis ? d->ow : d->oh));
+}
+
+/* Adds what the window at hand sends the pixel whose number in it is s->number. */
+static void add_sent(Jit *j, Window *s, Lanes v, JitVar sum)
+{
+    JitValue number = splat(j, s->number), dy = jit_tmp(j, load(j, s->d, s->y, s->at_y, v));
+    if (s->chosen) {
+        s->index = start(j, 0);
+        jit_set(j, s->index, load_bytes(j, s->chosen, s->at_y, v));
+    } else {
+        find_index(j, s, v);
+    }
+    JitValue sent = jit_vchoose(j, JIT_EQ, jit_get(s->index), number, dy, vf(j, 0));
+    jit_set(j, sum, jit_add(j, jit_get(sum), jit_tmp(j, sent)));
+}
+
+typedef struct Gather {
+    Window s;
+    JitValue h, w; /* the pixel */
+} Gather;
+
+static void gather_vector(Jit *j, Lanes v, void *user)
+{
+    Gather *g = user;
+    Window *s = &g->s;
+    const PoolDesc *d = s->d;
+    JitValue oh0, oh1, ow0, ow1;
+    JitVar sum = start(j, 0);
+    reaching(j, d, 0, g->h, &oh0, &oh1);
+    reaching(j, d, 1, g->w, &ow0, &ow1);
+    JitLoop oh = jit_for(j, oh0, oh1, 1, "oh");
+    JitLoop ow = jit_for(j, ow0, ow1, 1, "ow");
+    set_window(j, s, jit_index(&oh), jit_index(&ow));
+    JitValue row = jit_sub(j, g->h, s->h0), column = jit_sub(j, g->w, s->w0);
+    JitValue number = jit_tmp(j, jit_muladd_i64(j, row, d->kernel[1], column));
+    s->number = jit_tmp(j, jit_cast(j, number, jit_types(j)->f32));
+    add_sent(j, s, v, sum);
+    jit_end_for(j, &ow);
+    jit_end_for(j, &oh);
+    JitValue place = jit_muladd_i64(j, jit_muladd_i64(j, s->image, d->h, g->h), d->w, g->w);
+    store(j, d, s->dx, mul(j, place, jit_i64(j, d->channels)), v, jit_get(sum));
+}
+
+static void gather_image(Jit *j, Window *s)
+{
+    const PoolDesc *d = s->d;
+    int64_t end = s->block == d->channels ? d->channels : -1;
+    JitLoop h = jit_for(j, jit_i64(j, 0), jit_i64(j, d->h), 1, "h");
+    JitLoop w = jit_for(j, jit_i64(j, 0), jit_i64(j, d->w), 1, "w");
+    Gather g = {*s, jit_index(&h), jit_index(&w)};
+    each_vector_between(j, s->from, s->to, end, 1, gather_vector, &g);
+    jit_end_for(j, &w);
+    jit_end_for(j, &h);
+}
+
+/* A result of bf16 cannot hold a sum in the making. */
+static bool rounds(const Jit *j, const Window *s)
+{
+    return jit_type_of(s->dx) == jit_types(j)->p_bf16;
+}
+
 static int64_t channel_blocks(const PoolDesc *d, int64_t block)
 {
     return divide_up(d->channels, block);
@@ -319,7 +394,7 @@ static void each_image(Jit *j, Window s)
     s.from = mul(j, block, jit_i64(j, s.block));
     JitValue to = add(j, s.from, jit_i64(j, s.block));
     s.to = jit_tmp(j, jit_min_i64(j, to, jit_i64(j, d->channels)));
-    grad_image(j, &s);
+    (rounds(j, &s) ? gather_image : grad_image)(j, &s);
     jit_end_for(j, &task);
 }
 

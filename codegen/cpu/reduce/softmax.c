@@ -42,12 +42,19 @@ static JitValue shifted_exp(Jit *j, Row *r, Lanes v)
     return jit_vexp(j, jit_sub(j, x, r->max));
 }
 
+/* Exponentials that do not stay in registers wait in the result, but for bf16, which would round
+ * them: they are made twice. */
+static bool again(const Jit *j, const Row *r)
+{
+    return !r->held && jit_type_of(r->out) == jit_types(j)->p_bf16;
+}
+
 static void exp_pass(Jit *j, Lanes v, void *user)
 {
     Row *r = user;
     JitValue e = jit_tmp(j, shifted_exp(j, r, v));
     accumulate(j, &r->acc, v, e);
-    if (r->d->log)
+    if (r->d->log || again(j, r))
         return;
     if (r->held)
         r->a[v.way] = e;
@@ -58,7 +65,9 @@ static void exp_pass(Jit *j, Lanes v, void *user)
 static void scale_pass(Jit *j, Lanes v, void *user)
 {
     Row *r = user;
-    JitValue e = r->held ? r->a[v.way] : load_lanes(j, r->out, r->offset, v, 0);
+    JitValue e = r->held       ? r->a[v.way]
+                 : again(j, r) ? jit_tmp(j, shifted_exp(j, r, v))
+                               : load_lanes(j, r->out, r->offset, v, 0);
     store_lanes(j, r->out, r->offset, v, mul(j, e, r->sum));
 }
 

@@ -1,3 +1,4 @@
+#include "real.cuh"
 /* The first of the largest elements of a line; a NaN is larger than any number. */
 typedef struct Best {
     float value;
@@ -26,12 +27,12 @@ JOIN_LINE(join_best, Best, better)
 #endif
 
 /* with_nan: NaNs count. */
-DEVICE i64 first_largest(const float *x, int with_nan)
+DEVICE i64 first_largest(const REAL(0) *x, int with_nan)
 {
     Best best = {0.0f, -1};
     i64 k;
     for (k = FIRST; k < LENGTH; k += STEP) {
-        const Best b = {x[k * INNER], k};
+        const Best b = {VALUE(0, x[k * INNER]), k};
         if ((with_nan || b.value == b.value) && is_better(b, best))
             best = b;
     }

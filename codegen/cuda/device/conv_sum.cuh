@@ -1,3 +1,4 @@
+#include "real.cuh"
 /* y, or, where TRANSPOSED, the gradient of x: a thread an element.  codegen/forms/convolution.h says
  * in which order an element's sum is made.  BACKWARDS: over the kernel from its last place;
  * SKIP_OUTSIDE: places outside of the source take no part, instead of being zeros. */
@@ -17,8 +18,8 @@ DEVICE i64 source_place(i64 i, i64 t, i64 stride, i64 pad, i64 dilation)
 }
 
 /* Channel `inner` of the group. */
-DEVICE float conv_sum(const float *source, const float *weights, i64 n, i64 group, i64 inner, i64 y,
-                      i64 x)
+DEVICE float conv_sum(const REAL(A_BUF) *source, const REAL(B_BUF) *weights, i64 n, i64 group,
+                      i64 inner, i64 y, i64 x)
 {
     float sum = 0.0f;
     i64 i, j, c;
@@ -38,7 +39,8 @@ DEVICE float conv_sum(const float *source, const float *weights, i64 n, i64 grou
                 const i64 from = SOURCE_AT(n, group * SOURCE_GROUP + c, sy, sx);
                 const i64 weight = TRANSPOSED ? weight_at(r, s, inner, group * GROUP_OUT + c)
                                               : weight_at(r, s, c, group * GROUP_OUT + inner);
-                sum = fmaf(inside ? source[from] : 0.0f, weights[weight], sum);
+                sum = fmaf(inside ? VALUE(A_BUF, source[from]) : 0.0f, VALUE(B_BUF, weights[weight]),
+                           sum);
             }
         }
     }
@@ -65,7 +67,7 @@ DEVICE void conv_element(const Args a, i64 element)
     float sum;
     if (n >= IMAGES)
         return;
-    sum = conv_sum(BUF(const float, A_BUF), BUF(const float, B_BUF), n, channel / RESULT_GROUP,
-                   channel % RESULT_GROUP, y, x);
+    sum = conv_sum(BUF(const REAL(A_BUF), A_BUF), BUF(const REAL(B_BUF), B_BUF), n,
+                   channel / RESULT_GROUP, channel % RESULT_GROUP, y, x);
     epilogue(a, row, column, ADD_BIAS(sum, channel));
 }

@@ -1,3 +1,4 @@
+#include "real.cuh"
 /* y, or, where TRANSPOSED, the gradient of x, for NHWC: tiles of pixels x channels of one group, as
  * in tile.cuh.  A stride cuts the gradient into phases of pixels that the same places of the kernel
  * reach; a tile is of one phase.  A pixel's step is one tap of the source and one of its channels;
@@ -31,7 +32,7 @@ DEVICE Step step_at(const Axis *ay, const Axis *ax, int k)
 #define PIXEL_STEP    ((int)threadIdx.x % STEPS)
 #define PIXEL_ROW(i)  ((int)threadIdx.x / STEPS + 256 / STEPS * (i))
 
-DEVICE void load_pixels(float *mine, const float *source, const Step *step, const PLACE *image,
+DEVICE void load_pixels(float *mine, const REAL(A_BUF) *source, const Step *step, const PLACE *image,
                         const int *top, const int *left)
 {
     for (int i = 0; i < LOADS_A; i++) {
@@ -39,7 +40,7 @@ DEVICE void load_pixels(float *mine, const float *source, const Step *step, cons
         const int inside =
             step->is_real && y >= 0 && y < SOURCE_HEIGHT && x >= 0 && x < SOURCE_WIDTH;
         const PLACE at = image[i] + ((PLACE)y * SOURCE_WIDTH + x) * SOURCE_CHANNELS + step->c;
-        mine[i] = inside ? source[at] : 0.0f;
+        mine[i] = inside ? VALUE(A_BUF, source[at]) : 0.0f;
     }
 }
 
@@ -48,14 +49,15 @@ DEVICE void load_pixels(float *mine, const float *source, const Step *step, cons
 #define WEIGHT_STEP(i)   PIXEL_STEP
 #define WEIGHT_COLUMN(i) PIXEL_ROW(i)
 
-DEVICE void load_weights(float *mine, const float *weights, const Step *step, const Axis *ay,
+DEVICE void load_weights(float *mine, const REAL(B_BUF) *weights, const Step *step, const Axis *ay,
                          const Axis *ax, int k0, int group, int column0)
 {
     (void)ay, (void)ax, (void)k0;
     for (int i = 0; i < LOADS_B; i++) {
         const int column = column0 + WEIGHT_COLUMN(i);
         mine[i] = step->is_real && column < RESULT_GROUP
-                      ? weights[weight_at(step->r, step->s, column, group * GROUP_OUT + step->c)]
+                      ? VALUE(B_BUF, weights[weight_at(step->r, step->s, column,
+                                                       group * GROUP_OUT + step->c)])
                       : 0.0f;
     }
 }
@@ -64,7 +66,7 @@ DEVICE void load_weights(float *mine, const float *weights, const Step *step, co
 #define WEIGHT_STEP(i)   ((int)threadIdx.x / TILE_COLUMNS + 256 / TILE_COLUMNS * (i))
 #define WEIGHT_COLUMN(i) ((int)threadIdx.x % TILE_COLUMNS)
 
-DEVICE void load_weights(float *mine, const float *weights, const Step *unused, const Axis *ay,
+DEVICE void load_weights(float *mine, const REAL(B_BUF) *weights, const Step *unused, const Axis *ay,
                          const Axis *ax, int k0, int group, int column0)
 {
     const int column = column0 + WEIGHT_COLUMN(0);
@@ -72,7 +74,8 @@ DEVICE void load_weights(float *mine, const float *weights, const Step *unused, 
     for (int i = 0; i < LOADS_B; i++) {
         const Step step = step_at(ay, ax, k0 + WEIGHT_STEP(i));
         mine[i] = step.is_real && column < RESULT_GROUP
-                      ? weights[weight_at(step.r, step.s, step.c, group * GROUP_OUT + column)]
+                      ? VALUE(B_BUF, weights[weight_at(step.r, step.s, step.c,
+                                                       group * GROUP_OUT + column)])
                       : 0.0f;
     }
 }
@@ -133,8 +136,9 @@ DEVICE void conv_tile(const Args a)
         }
         if (k0 + STEPS < steps) {
             const Step step = step_at(&ay, &ax, k0 + STEPS + PIXEL_STEP);
-            load_pixels(next_a, BUF(const float, A_BUF), &step, image, top, left);
-            load_weights(next_b, BUF(const float, B_BUF), &step, &ay, &ax, k0 + STEPS, group, column0);
+            load_pixels(next_a, BUF(const REAL(A_BUF), A_BUF), &step, image, top, left);
+            load_weights(next_b, BUF(const REAL(B_BUF), B_BUF), &step, &ay, &ax, k0 + STEPS, group,
+                         column0);
         }
         if (k0 >= 0)
             add_steps(sums, panel_a[turn], panel_b[turn], steps - k0 < STEPS ? steps - k0 : STEPS);

@@ -1,10 +1,11 @@
+#include "real.cuh"
 /* The gradient of the weights: a thread a weight of a chunk of the rows of dy, images after one
  * another.  codegen/forms/convolution.h says in which order its sum is made.  SKIP_OUTSIDE: pixels
  * outside of x take no part, instead of being zeros. */
 
 /* Rows [from, to) of dy. */
-DEVICE float weight_chain(const float *x, const float *dy, i64 r, i64 s, i64 channel, i64 k, i64 from,
-                          i64 to)
+DEVICE float weight_chain(const REAL(A_BUF) *x, const REAL(B_BUF) *dy, i64 r, i64 s, i64 channel,
+                          i64 k, i64 from, i64 to)
 {
     float chain = 0.0f;
     i64 row, ox;
@@ -18,8 +19,8 @@ DEVICE float weight_chain(const float *x, const float *dy, i64 r, i64 s, i64 cha
             const i64 at_x = ox * STRIDE_X - PAD_X + s * DILATION_X;
             const int inside = row_inside && at_x >= 0 && at_x < WIDTH;
             if (!SKIP_OUTSIDE || inside)
-                chain = fmaf(inside ? x[x_at(n, channel, at_y, at_x)] : 0.0f,
-                             dy[y_at(n, k, oy, ox)], chain);
+                chain = fmaf(inside ? VALUE(A_BUF, x[x_at(n, channel, at_y, at_x)]) : 0.0f,
+                             VALUE(B_BUF, dy[y_at(n, k, oy, ox)]), chain);
         }
     }
     return chain;
@@ -33,8 +34,8 @@ DEVICE float weight_sum(const Args a, i64 r, i64 s, i64 c, i64 k, i64 from, i64 
     i64 band;
     for (band = from; band < to; band += BAND_ROWS) {
         const i64 end = band + BAND_ROWS < to ? band + BAND_ROWS : to;
-        const float chain = weight_chain(BUF(const float, A_BUF), BUF(const float, B_BUF), r, s,
-                                         channel, k, band, end);
+        const float chain = weight_chain(BUF(const REAL(A_BUF), A_BUF), BUF(const REAL(B_BUF), B_BUF),
+                                         r, s, channel, k, band, end);
         total = band == from ? chain : total + chain;
     }
     return total;

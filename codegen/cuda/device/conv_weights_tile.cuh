@@ -1,11 +1,12 @@
+#include "real.cuh"
 /* The gradient of the weights, for NHWC: tiles of places of one group's kernel x channels of y, as in
  * tile.cuh, of a chunk of the rows of dy, images after one another.  Steps are pixels of dy; every
  * BAND_ROWS rows a new chain begins.  Outside of x there are zeros. */
 #define ROWS  (TAP_ROWS * TAP_COLUMNS * GROUP_IN)
 
 /* Both panels are as wide: TILE_ROWS == TILE_COLUMNS.  Pixels from p0 on of the rows of dy from `band` on; row: a place of the kernel and a channel. */
-DEVICE void load_band(PanelA panel_a, PanelB panel_b, const float *x, const float *dy, i64 band,
-                      int pixels, int p0, int row, int group, int column)
+DEVICE void load_band(PanelA panel_a, PanelB panel_b, const REAL(A_BUF) *x, const REAL(B_BUF) *dy,
+                      i64 band, int pixels, int p0, int row, int group, int column)
 {
     const int at = threadIdx.x % TILE_COLUMNS, c = row % GROUP_IN;
     const int s = row / GROUP_IN % TAP_COLUMNS, r = row / GROUP_IN / TAP_COLUMNS;
@@ -17,9 +18,9 @@ DEVICE void load_band(PanelA panel_a, PanelB panel_b, const float *x, const floa
         const int at_x = ox * STRIDE_X - PAD_X + s * DILATION_X;
         const int inside = p < pixels && row < ROWS && at_y >= 0 && at_y < HEIGHT && at_x >= 0 &&
                            at_x < WIDTH;
-        panel_a[k][at] = inside ? x[x_at(n, group * GROUP_IN + c, at_y, at_x)] : 0.0f;
+        panel_a[k][at] = inside ? VALUE(A_BUF, x[x_at(n, group * GROUP_IN + c, at_y, at_x)]) : 0.0f;
         panel_b[k][at] = p < pixels && column < GROUP_OUT
-                             ? dy[y_at(n, group * GROUP_OUT + column, oy, ox)]
+                             ? VALUE(B_BUF, dy[y_at(n, group * GROUP_OUT + column, oy, ox)])
                              : 0.0f;
     }
 }
@@ -41,7 +42,7 @@ DEVICE void conv_weights_tile(const Args a)
     for (i64 band = from; band < to; band += BAND_ROWS) {
         const int pixels = (int)(to - band < BAND_ROWS ? to - band : BAND_ROWS) * OUT_WIDTH;
         for (int p0 = 0; p0 < pixels; p0 += STEPS) {
-            load_band(panel_a, panel_b, BUF(const float, A_BUF), BUF(const float, B_BUF), band,
+            load_band(panel_a, panel_b, BUF(const REAL(A_BUF), A_BUF), BUF(const REAL(B_BUF), B_BUF), band,
                       pixels, p0, row0 + at, group, column0 + at);
             __syncthreads();
             add_steps(chain, panel_a, panel_b, pixels - p0 < STEPS ? pixels - p0 : STEPS);

@@ -1,3 +1,4 @@
+#include "real.cuh"
 /* The gradient of a table: row r is the sum of the rows of dy whose number is r, in their order.  A
  * block has OWN_ROWS rows of the table, of which each thread sums a column; it looks at TILE numbers
  * at a time, lists those of its rows, in order, and adds what they stand for. */
@@ -46,13 +47,13 @@ DEVICE int list_tile(const Args a, i64 tile, i64 from, i64 to, Listed *list, int
 }
 
 /* Loads go ahead of the sums, AHEAD at a time. */
-DEVICE void add_listed(const float *dy, const Listed *list, int n, float *sum)
+DEVICE void add_listed(const REAL(1) *dy, const Listed *list, int n, float *sum)
 {
     int i, k;
     for (i = 0; i < n; i += AHEAD) {
         float x[AHEAD];
         for (k = 0; k < AHEAD; k++)
-            x[k] = i + k < n ? dy[(i64)list[i + k].place * WIDTH] : 0.0f;
+            x[k] = i + k < n ? VALUE(1, dy[(i64)list[i + k].place * WIDTH]) : 0.0f;
         for (k = 0; k < AHEAD; k++)
             if (i + k < n)
                 sum[list[i + k].id * THREADS] = sum[list[i + k].id * THREADS] + x[k];
@@ -74,7 +75,7 @@ DEVICE void embedding_grad(const Args a)
     for (tile = 0; tile < IDS; tile += TILE) {
         const int n = list_tile(a, tile, from, to, list, count);
         if (column < WIDTH)
-            add_listed(BUF(const float, 1) + tile * WIDTH + column, list, n, sum);
+            add_listed(BUF(const REAL(1), 1) + tile * WIDTH + column, list, n, sum);
         __syncthreads();
     }
     for (row = from; row < to && column < WIDTH; row++)

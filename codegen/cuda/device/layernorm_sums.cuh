@@ -1,3 +1,4 @@
+#include "real.cuh"
 /* The gradients of gamma and beta: sums over rows of dy xhat and of dy.  A thread a column of a
  * chunk of the rows, with four sums each, as codegen/cpu/reduce/channel_stats.c has them. */
 DEVICE void layernorm_sums(const Args a)
@@ -12,8 +13,8 @@ DEVICE void layernorm_sums(const Args a)
         return;
 #define ADD_ROW(k, r)                                                                              \
     {                                                                                              \
-        const float dy = BUF(const float, 0)[(r) * LENGTH + column];                               \
-        const float x = BUF(const float, 1)[(r) * LENGTH + column];                                \
+        const float dy = VALUE(0, BUF(const REAL(0), 0)[(r) * LENGTH + column]);                   \
+        const float x = VALUE(1, BUF(const REAL(1), 1)[(r) * LENGTH + column]);                    \
         first[k] = first[k] + dy * ((x - BUF(const float, 2)[r]) * BUF(const float, 3)[r]);        \
         second[k] = second[k] + dy;                                                                \
     }

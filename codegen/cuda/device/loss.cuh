@@ -1,11 +1,12 @@
+#include "real.cuh"
 /* Cross-entropy, its gradient and accuracy, with the bits of codegen/cpu/reduce/loss.c and
  * loss_grad.c: a line is the logits of one label (lines.cuh).  All threads of a line compute what is
  * the same for it. */
 typedef struct Line {
-    const float *x; /* logits; class k at x[k * INNER] */
-    i64 label;      /* -1: takes no part */
-    float max, sum; /* largest logit; sum of e^(x - max) */
-    float all;      /* sum of w (x - max), where smoothing needs it */
+    const REAL(0) *x; /* logits; class k at x[k * INNER] */
+    i64 label;        /* -1: takes no part */
+    float max, sum;   /* largest logit; sum of e^(x - max) */
+    float all;        /* sum of w (x - max), where smoothing needs it */
 } Line;
 
 DEVICE i64 label_of(const Args a, i64 line)
@@ -39,13 +40,13 @@ DEVICE Line scan_line(const Args a, i64 line, int with_all)
     Line l;
     float max = -INFINITE, sum = 0.0f, all = 0.0f;
     i64 k;
-    l.x = BUF(const float, 0) + line_start(line);
+    l.x = BUF(const REAL(0), 0) + line_start(line);
     l.label = label_of(a, line);
     for (k = FIRST; k < LENGTH; k += STEP)
-        max = s_max_keep(l.x[k * INNER], max);
+        max = s_max_keep(VALUE(0, l.x[k * INNER]), max);
     l.max = LINE_MAX(max);
     for (k = FIRST; k < LENGTH; k += STEP) {
-        const float d = l.x[k * INNER] - l.max;
+        const float d = VALUE(0, l.x[k * INNER]) - l.max;
         sum = sum + s_exp(d);
 #if WEIGHTED
         all = all + d * WEIGHT(k);
@@ -61,7 +62,7 @@ DEVICE Line scan_line(const Args a, i64 line, int with_all)
 /* (1-e) w[label] (log sum - (x[label] - max)) + e mean(w (log sum - (x - max))) */
 DEVICE float loss_of_line(const Args a, const Line l, float weights)
 {
-    const float log_sum = s_log(l.sum), picked = l.x[l.label * INNER] - l.max;
+    const float log_sum = s_log(l.sum), picked = VALUE(0, l.x[l.label * INNER]) - l.max;
     float loss = (log_sum - picked) * ONE_MINUS_SMOOTHING;
 #if WEIGHTED
     loss = loss * WEIGHT(l.label);

@@ -1,3 +1,4 @@
+#include "real.cuh"
 /* dloss / count * (softmax - (1-e) onehot - e / classes), e the smoothing; with class weights as
  * codegen/cpu/reduce/loss_grad.c says.  The gradient may lie on the logits. */
 
@@ -54,7 +55,7 @@ DEVICE void loss_grad(const Args a)
     i64 line, k;
     for (line = FIRST_LINE; line < LINES; line += LINE_STEP) {
         const Line l = scan_line(a, line, 0);
-        float *out = BUF(float, OUT_BUF) + line_start(line);
+        REAL(OUT_BUF) *out = BUF(REAL(OUT_BUF), OUT_BUF) + line_start(line);
         float scale = EACH ? dloss[line] : common, factor = 1.0f / l.sum;
         float target = INNER > 1 ? ONE_MINUS_SMOOTHING : OWN_TARGET;
         (void)weights;
@@ -68,8 +69,9 @@ DEVICE void loss_grad(const Args a)
 #endif
 #endif
         for (k = FIRST; k < LENGTH; k += STEP) {
-            const float p = s_exp(l.x[k * INNER] - l.max) * factor;
-            out[k * INNER] = l.label < 0 ? 0.0f : grad_of_class(a, l, k, p, target) * scale;
+            const float p = s_exp(VALUE(0, l.x[k * INNER]) - l.max) * factor;
+            const float g = l.label < 0 ? 0.0f : grad_of_class(a, l, k, p, target) * scale;
+            out[k * INNER] = OF(OUT_BUF, g);
         }
     }
 }

@@ -1,3 +1,4 @@
+#include "real.cuh"
 /* Local response normalisation of lines of CHANNELS elements, INNER elements apart.  Buffers in
  * shared memory have the elements of BLOCK_LINES lines, which lie as in memory: element e of a buffer
  * is channel channel_of(e), its neighbours in the line lie STEP apart. */
@@ -31,13 +32,13 @@ DEVICE float window_sum(const float *buffer, int e, int before, int after)
     return sum;
 }
 
-DEVICE void put_squares(float *squares, const float *x)
+DEVICE void put_squares(float *squares, const REAL(X_BUF) *x)
 {
     EACH_ELEMENT(e)
     {
         const i64 at = place_of(e);
         if (at >= 0)
-            squares[e] = x[at] * x[at];
+            squares[e] = VALUE(X_BUF, x[at]) * VALUE(X_BUF, x[at]);
     }
     __syncthreads();
 }

@@ -1,3 +1,4 @@
+#include "real.cuh"
 /* The sum of dy of the windows that take an element.  A block has a tile of pixels of some channels,
  * a thread an element: first all find what the windows that reach the tile take, a part of these
  * windows at a time, then each adds its own, in order. */
@@ -15,8 +16,8 @@ DEVICE void maxpool_grad(const Args a)
     const i64 tile_h = tile / tiles_w % tiles_h * TILE_H, tile_w = tile % tiles_w * TILE_W;
     const i64 h = tile_h + pixel / TILE_W, w = tile_w + pixel % TILE_W;
     const int inside = channel < CHANNELS && h < H && w < W;
-    const float *dy = BUF(const float, 0) + image * ((i64)OH * OW * CHANNELS) + channel;
-    const float *x = BUF(const float, 1) + image * ((i64)H * W * CHANNELS) + channel;
+    const REAL(0) *dy = BUF(const REAL(0), 0) + image * ((i64)OH * OW * CHANNELS) + channel;
+    const POOLED *x = BUF(const POOLED, 1) + image * ((i64)H * W * CHANNELS) + channel;
     /* of the tile, and of the element */
     const i64 top = first_window(tile_h, KERNEL_H, STRIDE_H, PADDING_H, OH);
     const i64 left = first_window(tile_w, KERNEL_W, STRIDE_W, PADDING_W, OW);
@@ -40,10 +41,10 @@ DEVICE void maxpool_grad(const Args a)
                 const int k = (int)((oh - top) * columns + (ow - left)) - part;
                 const Window s = window_at(oh, ow);
                 if (k >= 0 && k < WINDOWS && taken[k][c] == (h - s.h0) * KERNEL_W + (w - s.w0))
-                    sum = sum + dy[(oh * OW + ow) * CHANNELS];
+                    sum = sum + VALUE(0, dy[(oh * OW + ow) * CHANNELS]);
             }
         __syncthreads();
     }
     if (inside)
-        BUF(float, 2)[((image * H + h) * W + w) * CHANNELS + channel] = sum;
+        BUF(REAL(2), 2)[((image * H + h) * W + w) * CHANNELS + channel] = OF(2, sum);
 }

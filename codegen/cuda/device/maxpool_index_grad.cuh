@@ -1,3 +1,4 @@
+#include "real.cuh"
 /* The sum of dy of the windows that took an element: a thread an element, windows in order. */
 DEVICE void maxpool_index_grad(const Args a)
 {
@@ -14,7 +15,7 @@ DEVICE void maxpool_index_grad(const Args a)
             const Window s = window_at(oh, ow);
             const i64 y = ((image * OH + oh) * OW + ow) * CHANNELS + channel;
             if (BUF(const u8, 1)[y] == (h - s.h0) * KERNEL_W + (w - s.w0))
-                sum = sum + BUF(const float, 0)[y];
+                sum = sum + VALUE(0, BUF(const REAL(0), 0)[y]);
         }
-    BUF(float, 2)[at] = sum;
+    BUF(REAL(2), 2)[at] = OF(2, sum);
 }

@@ -1,3 +1,4 @@
+#include "real.cuh"
 /* Two sums by channel of [OUTER, CHANNELS, INNER], of CHUNKS parts of the outer elements: of
  * differences from the channel's first element and of their squares (the statistics of batch norm),
  * or of dy (x - mean) and of dy (its gradients).  Partial results are first[CHANNELS],
@@ -7,10 +8,10 @@ typedef struct Moments {
 } Moments;
 
 #if IS_STATS
-#define X BUF(const float, 0)
-#define START_OF(at, channel) X[at] /* what differences are from */
+#define X(at) VALUE(0, BUF(const REAL(0), 0)[at])
+#define START_OF(at, channel) X(at) /* what differences are from */
 #else
-#define X BUF(const float, 1)
+#define X(at) VALUE(1, BUF(const REAL(1), 1)[at])
 #define START_OF(at, channel) BUF(const float, 2)[channel]
 #endif
 
@@ -18,13 +19,13 @@ typedef struct Moments {
 DEVICE Moments add_element(const Args a, Moments m, i64 at_0, i64 at_1, float start)
 {
 #if IS_STATS
-    const float d = X[at_0] - start;
+    const float d = X(at_0) - start;
     m.first = m.first + d;
     m.second = m.second + d * d;
     (void)at_1;
 #else
-    const float dy = BUF(const float, 0)[at_0];
-    m.first = m.first + dy * (X[at_1] - start);
+    const float dy = VALUE(0, BUF(const REAL(0), 0)[at_0]);
+    m.first = m.first + dy * (X(at_1) - start);
     m.second = m.second + dy;
 #endif
     return m;

@@ -1,3 +1,4 @@
+#include "real.cuh"
 /* Mean and variance: chunks are joined as by Chan, Golub and LeVeque (1983), a thread a channel. */
 DEVICE void moments_join_stats(const Args a)
 {
@@ -16,6 +17,6 @@ DEVICE void moments_join_stats(const Args a)
         const float between = n == 0.0f ? 0.0f : n * SHARE * (away * away);
         parts = total_plus(parts, squares * SHARE + between);
     }
-    BUF(float, 2)[channel] = mean + X[channel * INNER];
+    BUF(float, 2)[channel] = mean + X(channel * INNER);
     BUF(float, 3)[channel] = total_of(parts);
 }

@@ -1,3 +1,4 @@
+#include "real.cuh"
 /* out[b, m, n] = sum over k of A[b, m, k] * B[b, k, n], finished by epilogue().  Every result is the
  * sum that codegen/forms/product.h describes: chains of K_BLOCK fused multiply-adds, each from zero,
  * added in order.  While a panel is multiplied, the next one is on its way from memory. */
@@ -8,20 +9,20 @@
 #define PANEL_K(i, along_k, rows)   ((along_k) == 1 ? ELEMENT(i) % STEPS : ELEMENT(i) / (rows))
 #define PANEL_ROW(i, along_k, rows) ((along_k) == 1 ? ELEMENT(i) / STEPS : ELEMENT(i) % (rows))
 
-DEVICE void load_a(float *mine, const float *source, i64 first, i64 k0)
+DEVICE void load_a(float *mine, const REAL(A_BUF) *source, i64 first, i64 k0)
 {
     for (int i = 0; i < LOADS_A; i++) {
         const i64 row = first + PANEL_ROW(i, A_K, TILE_ROWS), k = k0 + PANEL_K(i, A_K, TILE_ROWS);
-        mine[i] = row < M && k < K ? source[row * A_ROW + k * A_K] : 0.0f;
+        mine[i] = row < M && k < K ? VALUE(A_BUF, source[row * A_ROW + k * A_K]) : 0.0f;
     }
 }
 
-DEVICE void load_b(float *mine, const float *source, i64 first, i64 k0)
+DEVICE void load_b(float *mine, const REAL(B_BUF) *source, i64 first, i64 k0)
 {
     for (int i = 0; i < LOADS_B; i++) {
         const i64 column = first + PANEL_ROW(i, B_K, TILE_COLUMNS);
         const i64 k = k0 + PANEL_K(i, B_K, TILE_COLUMNS);
-        mine[i] = column < N && k < K ? source[column * B_N + k * B_K] : 0.0f;
+        mine[i] = column < N && k < K ? VALUE(B_BUF, source[column * B_N + k * B_K]) : 0.0f;
     }
 }
 
@@ -61,8 +62,8 @@ DEVICE void product(const Args a)
     const i64 tiles_m = (M + TILE_ROWS - 1) / TILE_ROWS, tiles_n = (N + TILE_COLUMNS - 1) / TILE_COLUMNS;
     const i64 tile = (i64)blockIdx.x % (tiles_n * tiles_m), batch = (i64)blockIdx.x / (tiles_n * tiles_m);
     const i64 row0 = tile / tiles_n * TILE_ROWS, column0 = tile % tiles_n * TILE_COLUMNS;
-    const float *A = BUF(const float, A_BUF) + a_batch(batch);
-    const float *B = BUF(const float, B_BUF) + b_batch(batch);
+    const REAL(A_BUF) *A = BUF(const REAL(A_BUF), A_BUF) + a_batch(batch);
+    const REAL(B_BUF) *B = BUF(const REAL(B_BUF), B_BUF) + b_batch(batch);
     const int ty = threadIdx.x / 16, tx = threadIdx.x % 16;
     float next_a[LOADS_A], next_b[LOADS_B];
     Sums chain;

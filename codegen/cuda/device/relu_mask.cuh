@@ -1,3 +1,4 @@
+#include "real.cuh"
 /* Which elements are positive: bit k of word w is element 32 w + k.  A block of 256 threads makes as
  * many words: all read neighbours and leave a byte each, then a thread joins the bytes of a word. */
 #define WORD    32
@@ -12,14 +13,14 @@ DEVICE u32 four_bits(u32 bytes)
 DEVICE void relu_mask(const Args a)
 {
     SHARED u32 positive[THREADS][QUADS];
-    const float *x = BUF(const float, 0);
+    const REAL(0) *x = BUF(const REAL(0), 0);
     const i64 first = (i64)blockIdx.x * (WORD * THREADS);
     const int t = threadIdx.x;
     u32 bits = 0;
     for (int i = t; i < WORD * THREADS; i += THREADS) {
         const i64 at = first + i;
         u8 *bytes = (u8 *)positive[i / WORD];
-        bytes[i % WORD] = at < ELEMENTS && x[at / ROW * PITCH + at % ROW] > 0.0f;
+        bytes[i % WORD] = at < ELEMENTS && VALUE(0, x[at / ROW * PITCH + at % ROW]) > 0.0f;
     }
     __syncthreads();
     if (first + t * WORD >= ELEMENTS)

@@ -1,3 +1,4 @@
+#include "real.cuh"
 /* Weighted sums of pixels of the image and channel x.  Output row oh reads rows row_shift[oh] + k
  * for k in [row_end[oh], row_end[oh + 1]), with row_weight[k]; columns likewise.  Where ROW_BLOCK is
  * not 0, so many taps are added up, from zero, before they join the sum.  Unrolled loops would
@@ -10,7 +11,7 @@ DEVICE int block_end(int k, int block, int end)
 }
 
 /* x: the pixel of row 0. */
-DEVICE float sum_rows(const float *x, int oh)
+DEVICE float sum_rows(const REAL(0) *x, int oh)
 {
     const int end = row_end[oh + 1];
     float sum = 0.0f;
@@ -19,13 +20,13 @@ DEVICE float sum_rows(const float *x, int oh)
         float part = 0.0f;
 #pragma unroll 1
         for (; k < stop; k++)
-            part = fmaf(row_weight[k], x[(row_shift[oh] + k) * ROW_STEP], part);
+            part = fmaf(row_weight[k], VALUE(0, x[(row_shift[oh] + k) * ROW_STEP]), part);
         sum = ROW_BLOCK ? sum + part : part;
     }
     return sum;
 }
 
-DEVICE float rows_then_columns(const float *x, int oh, int ow)
+DEVICE float rows_then_columns(const REAL(0) *x, int oh, int ow)
 {
     const int end = column_end[ow + 1];
     float sum = 0.0f;
@@ -41,20 +42,20 @@ DEVICE float rows_then_columns(const float *x, int oh, int ow)
 }
 
 /* Adds the pixels of a row, whose weight is `weight`, to a sum. */
-DEVICE float add_columns(float sum, const float *x, float weight, int ow)
+DEVICE float add_columns(float sum, const REAL(0) *x, float weight, int ow)
 {
     const int end = column_end[ow + 1];
     for (int k = column_end[ow]; k < end;) {
         const int stop = block_end(k, COLUMN_BLOCK, end);
         float part = COLUMN_BLOCK ? 0.0f : sum;
         for (; k < stop; k++)
-            part = fmaf(column_weight[k] * weight, x[(i64)(column_shift[ow] + k) * CHANNELS], part);
+            part = fmaf(column_weight[k] * weight, VALUE(0, x[(i64)(column_shift[ow] + k) * CHANNELS]), part);
         sum = COLUMN_BLOCK ? sum + part : part;
     }
     return sum;
 }
 
-DEVICE float rows_and_columns(const float *x, int oh, int ow)
+DEVICE float rows_and_columns(const REAL(0) *x, int oh, int ow)
 {
     const int end = row_end[oh + 1];
     float sum = 0.0f;
@@ -69,8 +70,8 @@ DEVICE float rows_and_columns(const float *x, int oh, int ow)
     return sum;
 }
 
-DEVICE float copied(const float *x, int oh, int ow)
+DEVICE float copied(const REAL(0) *x, int oh, int ow)
 {
     const i64 h = row_shift[oh] + row_end[oh], w = column_shift[ow] + column_end[ow];
-    return x[h * ROW_STEP + w * CHANNELS];
+    return VALUE(0, x[h * ROW_STEP + w * CHANNELS]);
 }

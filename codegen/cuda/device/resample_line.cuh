@@ -1,3 +1,4 @@
+#include "real.cuh"
 /* Outputs with many taps: a block adds up the rows of the columns that an output of TILE_CHANNELS
  * channels reads, SPAN columns at a time, side by side, then a thread a channel the columns. */
 #define SPAN  (4096 / TILE_CHANNELS)
@@ -13,7 +14,7 @@ DEVICE void resample_line(const Args a)
     const int c = threadIdx.x % TILE_CHANNELS, slot = threadIdx.x / TILE_CHANNELS;
     const i64 channel = (i64)blockIdx.x % tiles * TILE_CHANNELS + c;
     const int begin = column_end[ow], end = column_end[ow + 1];
-    const float *x = BUF(const float, 0) + row / OUT_H * ((i64)IN_H * ROW_STEP) + channel;
+    const REAL(0) *x = BUF(const REAL(0), 0) + row / OUT_H * ((i64)IN_H * ROW_STEP) + channel;
     float sum = 0.0f, part = 0.0f;
     for (int from = begin; from < end; from += SPAN) {
         const int to = from + SPAN < end ? from + SPAN : end;
@@ -30,5 +31,5 @@ DEVICE void resample_line(const Args a)
         __syncthreads();
     }
     if (slot == 0 && channel < CHANNELS)
-        BUF(float, 1)[pixel * CHANNELS + channel] = COLUMN_BLOCK ? sum : part;
+        BUF(REAL(1), 1)[pixel * CHANNELS + channel] = OF(1, COLUMN_BLOCK ? sum : part);
 }

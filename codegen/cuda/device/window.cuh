@@ -1,3 +1,4 @@
+#include "real.cuh"
 /* Windows of pooling.  Images are [H, W, CHANNELS]; a pixel's number in a window counts row by row,
  * KERNEL_W a row, from the first pixel inside the image. */
 typedef struct Window {
@@ -40,13 +41,13 @@ DEVICE i64 end_window(i64 place, i64 stride, i64 padding, i64 windows)
 
 /* The largest element of a window of the channel x, and its number: of equal ones the first, else
  * the last NaN; 0 where nothing is larger than -infinity. */
-DEVICE int largest(const float *x, const Window s, float *best)
+DEVICE int largest(const POOLED *x, const Window s, float *best)
 {
     int index = 0;
     *best = -INFINITE;
     for (i64 h = s.h0; h < s.h1; h++)
         for (i64 w = s.w0; w < s.w1; w++) {
-            const float v = x[(h * W + w) * CHANNELS];
+            const float v = POOLED_VALUE(x[(h * W + w) * CHANNELS]);
             const int number = (int)((h - s.h0) * KERNEL_W + (w - s.w0));
             index = v > *best || v != v ? number : index;
             *best = s_max(v, *best);

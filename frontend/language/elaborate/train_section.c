@@ -6,8 +6,9 @@
 #include <math.h>
 #include <string.h>
 
-static const char *const train_keys[] = {"batch", "loss",     "metrics",    "optim",      "epochs",
-                                         "steps", "held_out", "eval_every", "accumulate", "seed"};
+static const char *const train_keys[] = {"batch",      "loss",  "metrics",  "optim",
+                                         "epochs",     "steps", "held_out", "eval_every",
+                                         "accumulate", "seed",  "precision"};
 static const char *const remat_keys[] = {"budget", "solver", "objective", "cost"};
 
 /* ---- single keys ---- */
@@ -134,6 +135,24 @@ static void warn_misspelt(const Reader *r)
     }
 }
 
+/* bf16, or what f32 is: nothing. */
+static const char *read_precision(const Reader *r)
+{
+    const Binding *b = key(r, "precision");
+    if (!b || poisoned(b))
+        return NULL;
+    const char *word = b->value.kind == VAL_STRING ? b->value.s : "";
+    if (strcmp(word, "bf16") == 0)
+        return word;
+    if (strcmp(word, "f32") != 0 &&
+        elab_error(r->l, b->span, "E205", "`precision` is f32 or bf16, got %s",
+                   *word ? word : val_kind_name(b->value.kind)))
+        diag_help(r->l->diag, strcmp(word, "f16") == 0
+                                  ? "precision = bf16: f16 needs its loss scaled, bf16 does not"
+                                  : "precision = bf16");
+    return NULL;
+}
+
 static void read_train(const Reader *r)
 {
     TrainSpec t = {.present = true};
@@ -145,6 +164,7 @@ static void read_train(const Reader *r)
     t.eval_every = key_int(r, "eval_every", 0, 0);
     t.accumulate = key_int(r, "accumulate", 1, 1);
     t.seed = (uint64_t)key_int(r, "seed", 0, 0);
+    t.precision = read_precision(r);
     r->l->g->train = t;
     warn_misspelt(r);
 }
@@ -247,11 +267,22 @@ static void add_eval_outputs(Elab *l, ValueId loss, Span span)
         add_output(l, "logits", logits);
 }
 
+/* Names of element types stand bare behind `precision`. */
+static Scope *type_names(Elab *l)
+{
+    Scope *names = scope_new(l->pool, l->globals);
+    for (int t = 0; t < DTYPE_COUNT; t++)
+        if (dtype_is_float((DType)t) && !scope_find(l->globals, dtype_name((DType)t)))
+            scope_set(l->pool, names, dtype_name((DType)t),
+                      (Val){.kind = VAL_STRING, .s = dtype_name((DType)t)}, (Span){0});
+    return names;
+}
+
 void elab_train(Elab *l)
 {
     const Section *section = l->ast->train;
     TrainState state = {NULL};
-    Frame f = {.scope = scope_new(l->pool, l->globals)};
+    Frame f = {.scope = scope_new(l->pool, type_names(l))};
     Reader r = {l, &f, section->span};
     r.span.end = r.span.begin + 5; /* the word `train` */
     l->train = &state;

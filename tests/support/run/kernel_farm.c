@@ -47,7 +47,7 @@ static void farm_emit(Jit *j, size_t index, const Call *call)
     char symbol[32];
     snprintf(symbol, sizeof symbol, "k%zu", index);
     jit_kernel_begin(j, symbol);
-    call->emit(j, call->desc);
+    call_emit(call, j);
     jit_kernel_end(j);
 }
 

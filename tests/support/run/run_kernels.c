@@ -54,7 +54,7 @@ static void run_compile_in_child(const KernelRun *r, const char *path)
         snprintf(symbol, sizeof symbol, "k%zu", i);
         Jit *j = jit_new(l->target, c->contract);
         jit_kernel_begin(j, symbol);
-        c->emit(j, c->desc);
+        call_emit(c, j);
         jit_kernel_end(j);
         if (getenv("SCRIMP_TEST_ASM")) {
             char text[200];

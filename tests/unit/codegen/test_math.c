@@ -4,6 +4,7 @@
 #include "check.h"
 #include "codegen/cpu/point/point_jit.h"
 #include "codegen/jit/jit.h"
+#include "ir/eval.h"
 
 #include <dlfcn.h>
 #include <math.h>
@@ -36,6 +37,7 @@ UNARY(cdf, jit_vnormal_cdf(j, a, NULL))
 UNARY(sqrt, jit_vsqrt(j, a))
 UNARY(abs, jit_vabs(j, a))
 UNARY(relu, jit_vrelu(j, a))
+UNARY(bf16, jit_vround_bf16(j, a))
 UNARY(to_int, jit_bitcast(j, jit_tmp(j, jit_vf_to_vi(j, a)), jit_types(j)->vf))
 UNARY(from_int, jit_vi_to_vf(j, jit_bitcast(j, a, jit_types(j)->vi)))
 UNARY(hsum, jit_splat(j, jit_hsum(j, a)))
@@ -151,6 +153,7 @@ static const Function functions[] = {
     {"sqrt", make_sqrt, sqrt, 0, 1e10, 0.5001},
     {"abs", make_abs, fabs, -9, 9, 0},
     {"relu", make_relu, ref_relu, -9, 9, 0},
+    {"bf16", make_bf16, eval_round_bf16, -300, 300, 0},
 };
 
 static const struct {
@@ -192,6 +195,35 @@ static void emit_partial(Jit *j)
     jit_kernel_end(j);
 }
 
+/* b[0..n) = a[0..n) as bf16, in whole vectors, one partial one, or element by element (n = end -
+ * begin, begin says which); then back to out. */
+static void emit_memory(Jit *j)
+{
+    const JitTypes *t = jit_types(j);
+    jit_kernel_begin(j, "memory");
+    JitValue a = jit_buf(j, 0, t->p_f32), b = jit_buf(j, 1, t->p_bf16),
+             out = jit_buf(j, 2, t->p_f32);
+    JitValue way = jit_task_begin(j), zero = jit_i64(j, 0);
+    JitValue n = jit_tmp(j, jit_sub(j, jit_task_end(j), way));
+    JitIf whole = jit_if(j, jit_compare(j, JIT_EQ, way, zero));
+    JitLoop l = jit_for(j, zero, n, jit_lanes(j), "i");
+    jit_vstore(j, b, jit_index(&l), jit_vload(j, a, jit_index(&l)));
+    jit_vstore(j, out, jit_index(&l), jit_vload(j, b, jit_index(&l)));
+    jit_end_for(j, &l);
+    jit_else(j, &whole);
+    JitIf part = jit_if(j, jit_compare(j, JIT_EQ, way, jit_i64(j, 1)));
+    jit_vstore_partial(j, b, zero, n, jit_vload(j, a, zero));
+    jit_vstore(j, out, zero, jit_vload_partial(j, b, zero, n, 7));
+    jit_else(j, &part);
+    l = jit_for(j, zero, n, 1, "i");
+    jit_store(j, b, jit_index(&l), jit_load(j, a, jit_index(&l)));
+    jit_store(j, out, jit_index(&l), jit_load(j, b, jit_index(&l)));
+    jit_end_for(j, &l);
+    jit_end_if(j, &part);
+    jit_end_if(j, &whole);
+    jit_kernel_end(j);
+}
+
 static void build(const Target *target, const char *path)
 {
     const char *error = "";
@@ -204,6 +236,7 @@ static void build(const Target *target, const char *path)
     for (int i = 0; i < OTHERS; i++)
         emit(j, others[i].name, others[i].make);
     emit_partial(j);
+    emit_memory(j);
     bool ok = jit_write_shared(j, path, NULL, 0, &error);
     if (!ok)
         fprintf(stderr, "%s\n", error);
@@ -277,6 +310,37 @@ static const float specials[SPECIALS] = {0.0f,  -0.0f,  INFINITY, -INFINITY, NAN
                                          3e38f, -3e38f, 1e-20f,   -1e-20f,   1.0f,  -1.0f,  0.5f,
                                          -0.5f, 2.0f,   -2.0f,    3.0f,      -3.0f, 100.0f, -100.0f,
                                          1e30f, -1e30f, 16.0f,    7.25f,     -7.75f};
+
+static bool same_bf16(float got, float from)
+{
+    double want = eval_round_bf16((double)from);
+    return isnan(from) ? isnan(got) : (double)got == want && signbit(got) == signbit(from);
+}
+
+/* way: 0 vectors, 1 a partial vector, 2 elements. */
+static void check_memory(const Target *t, void *handle, int way, int n, int lanes)
+{
+    char *buf[] = {(char *)a, (char *)b, (char *)out};
+    find(handle, "memory")(buf, way, way + n, NULL);
+    for (int i = 0; i < (way == 1 ? lanes : n); i++)
+        CHECK_MSG(i < n ? same_bf16(out[i], a[i]) : out[i] == 7, "%s bf16(%g) = %g, way %d",
+                  t->name, (double)a[i], (double)out[i], way);
+}
+
+/* Ties, what rounds up to the next exponent, subnormal numbers, NaNs whose bits are in the lower
+ * half alone. */
+static void check_bf16(const Target *t, void *handle)
+{
+    static const uint32_t words[16] = {0x3f808000, 0x3f818000, 0x3f7fffff, 0x00008000,
+                                       0x00018000, 0x00007fff, 0x7f7f8000, 0x7f800001,
+                                       0xff800001, 0x7fffffff, 0x80000000, 0xff7f7fff,
+                                       0x007f8000, 0x3f808001, 0xbf807fff, 0x80008001};
+    memcpy(a, words, sizeof words);
+    check_memory(t, handle, 0, 16, t->vector_floats);
+    check_memory(t, handle, 2, 16, t->vector_floats);
+    for (int n = 1; n <= t->vector_floats; n++)
+        check_memory(t, handle, 1, n, t->vector_floats);
+}
 
 /* gelu and silu of -inf are NaN (-inf * 0), as in PyTorch; the references agree. */
 static void check_specials(const Target *t, void *handle, int index)
@@ -438,6 +502,7 @@ static void test_target(const Target *t)
     check_pow(t, handle);
     check_conversions(t, handle);
     check_lanes(t, handle);
+    check_bf16(t, handle);
     dlclose(handle);
 }
 

@@ -43,7 +43,7 @@ static const char *source_of(Pool *pool, const Call *c, const Target *target, co
 {
     Jit *j = jit_new(target, c->contract);
     jit_kernel_begin(j, "kernel");
-    c->emit(j, c->desc);
+    call_emit(c, j);
     jit_kernel_end(j);
     jit_write_source(j, path);
     jit_free(j);

@@ -1,0 +1,23 @@
+#ifndef BF16
+#define BF16
+/* bf16 is the upper half of an f32; all arithmetic is done in f32.  Rounding is to nearest, ties to
+ * even; NaN stays NaN. */
+typedef unsigned short u16;
+
+DEVICE float from_bf16(u16 x)
+{
+    return from_bits((int)((u32)x << 16));
+}
+
+DEVICE u16 to_bf16(float x)
+{
+    const u32 bits = (u32)to_bits(x);
+    const u32 near = bits + 0x7fffu + (bits >> 16 & 1u);
+    return (u16)((x != x ? bits | 0x400000u : near) >> 16);
+}
+
+DEVICE float round_bf16(float x)
+{
+    return from_bf16(to_bf16(x));
+}
+#endif

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* bf16 is the upper half of an f32.  AVX-512's own conversion is not used: it takes small numbers
+ * for 0. */
+#include "codegen/jit/jit_bf16.h"
+#include "codegen/jit/jit_math_internal.h"
+
+/* --- rounding --- */
+
+static JitValue vu(Jit *j, uint32_t v)
+{
+    return jit_bitcast(j, jit_tmp(j, jit_vi(j, (int32_t)v)), jit_types(j)->vu);
+}
+
+/* Half of the last place, less one where the last bit is even: a tie goes to the even number, and
+ * what overflows becomes an infinity.  A NaN gets a bit that the upper half keeps. */
+static JitValue rounded_bits(Jit *j, JitValue a)
+{
+    JitType type = jit_types(j)->vu;
+    JitValue bits = jit_tmp(j, jit_bitcast(j, a, type)), half = jit_tmp(j, vu(j, 16));
+    JitValue odd = jit_and(j, jit_shr(j, bits, half), jit_tmp(j, vu(j, 1)));
+    JitValue near = add(j, bits, jit_add(j, odd, jit_tmp(j, vu(j, 0x7fff))));
+    JitValue quiet = jit_tmp(j, jit_or(j, bits, jit_tmp(j, vu(j, 0x400000))));
+    JitValue nan = jit_vmask(j, JIT_NE, a, a);
+    JitValue bits_of_all = jit_vselect(j, nan, as_int(j, quiet), as_int(j, near));
+    return jit_tmp(j, jit_bitcast(j, bits_of_all, type));
+}
+
+JitValue jit_vround_bf16(Jit *j, JitValue a)
+{
+    JitValue bits = rounded_bits(j, jit_tmp(j, a));
+    return as_float(j, jit_tmp(j, jit_and(j, bits, jit_tmp(j, vu(j, 0xffff0000u)))));
+}
+
+JitValue bf16_from_word(Jit *j, JitValue word)
+{
+    const JitTypes *t = jit_types(j);
+    JitValue bits = jit_shl(j, jit_cast(j, word, t->u32), jit_cast(j, jit_i32(j, 16), t->u32));
+    return jit_tmp(j, jit_bitcast(j, jit_tmp(j, bits), t->f32));
+}
+
+static JitValue u32(Jit *j, int32_t v)
+{
+    return jit_cast(j, jit_i32(j, v), jit_types(j)->u32);
+}
+
+JitValue bf16_to_word(Jit *j, JitValue value)
+{
+    const JitTypes *t = jit_types(j);
+    JitValue x = jit_tmp(j, value), bits = jit_tmp(j, jit_bitcast(j, x, t->u32));
+    JitVar r = jit_var(j, t->u32, "bf16");
+    JitValue odd = jit_and(j, jit_shr(j, bits, u32(j, 16)), u32(j, 1));
+    jit_set(j, r, jit_add(j, bits, jit_add(j, odd, u32(j, 0x7fff))));
+    JitIf nan = jit_if(j, jit_compare(j, JIT_NE, x, x));
+    jit_set(j, r, jit_or(j, bits, u32(j, 0x400000)));
+    jit_end_if(j, &nan);
+    return jit_cast(j, jit_shr(j, jit_get(r), u32(j, 16)), t->u16);
+}
+
+/* --- vectors --- */
+
+static bool by_words(const Jit *j)
+{
+    return x86(j) && jit_lanes(j) >= 8;
+}
+
+JitValue bf16_vload(Jit *j, JitValue pointer, JitValue index)
+{
+    JitValue wide;
+    if (by_words(j)) {
+        wide = x86_words_to_i32(j, jit_load_words(j, pointer, index));
+    } else if (x86(j)) {
+        wide = x86_load_words(j, jit_offset(j, pointer, index));
+    } else {
+        return bf16_vload_partial(j, pointer, index, jit_i64(j, jit_lanes(j)),
+                                  jit_zero(j, jit_types(j)->vf));
+    }
+    return as_float(j, jit_tmp(j, jit_shl(j, wide, jit_vi(j, 16))));
+}
+
+void bf16_vstore(Jit *j, JitValue pointer, JitValue index, JitValue v)
+{
+    if (!x86(j)) {
+        bf16_vstore_partial(j, pointer, index, jit_i64(j, jit_lanes(j)), v);
+        return;
+    }
+    JitValue bits = rounded_bits(j, jit_tmp(j, v));
+    if (!by_words(j)) {
+        x86_store_words(j, jit_offset(j, pointer, index), as_int(j, bits));
+        return;
+    }
+    JitValue upper = as_int(j, jit_tmp(j, jit_shr(j, bits, jit_tmp(j, vu(j, 16)))));
+    jit_store_words(j, pointer, index, x86_i32_to_words(j, upper, jit_types(j)->vh));
+}
+
+/* --- some lanes, one by one through the stack --- */
+
+/* A function of (pointer, n, vector); NULL: begun, to be written. */
+static JitFunction lanes_function(Jit *j, const char *name, JitType result, JitFunction *begun)
+{
+    const JitTypes *t = jit_types(j);
+    const JitType types[] = {t->p_bf16, t->i64, t->vf};
+    JitFunction f = jit_function_lookup(j, name);
+    if (!f)
+        *begun = jit_function_begin(j, name, result, 3, types);
+    return f;
+}
+
+JitValue bf16_vload_partial(Jit *j, JitValue pointer, JitValue index, JitValue n, JitValue rest)
+{
+    const JitTypes *t = jit_types(j);
+    JitFunction begun = NULL, f = lanes_function(j, "vload_partial_bf16", t->vf, &begun);
+    if (!f) {
+        JitVar whole = jit_var(j, t->vf, "whole");
+        jit_set(j, whole, jit_param(j, 2));
+        JitValue to = jit_array_ptr(j, whole, t->p_f32);
+        JitLoop l = jit_for(j, jit_i64(j, 0), jit_param(j, 1), 1, "i");
+        jit_store(j, to, jit_index(&l), jit_load(j, jit_param(j, 0), jit_index(&l)));
+        jit_end_for(j, &l);
+        jit_function_return(j, jit_get(whole));
+        f = begun;
+    }
+    const JitValue args[] = {jit_offset(j, pointer, index), n, rest};
+    return jit_call(j, f, 3, args);
+}
+
+void bf16_vstore_partial(Jit *j, JitValue pointer, JitValue index, JitValue n, JitValue v)
+{
+    const JitTypes *t = jit_types(j);
+    JitFunction begun = NULL, f = lanes_function(j, "vstore_partial_bf16", t->none, &begun);
+    if (!f) {
+        JitVar whole = jit_var(j, t->vf, "whole");
+        jit_set(j, whole, jit_param(j, 2));
+        JitValue from = jit_array_ptr(j, whole, t->p_f32);
+        JitLoop l = jit_for(j, jit_i64(j, 0), jit_param(j, 1), 1, "i");
+        jit_store(j, jit_param(j, 0), jit_index(&l), jit_load(j, from, jit_index(&l)));
+        jit_end_for(j, &l);
+        jit_function_end(j);
+        f = begun;
+    }
+    const JitValue args[] = {jit_offset(j, pointer, index), n, v};
+    jit_call_void(j, f, 3, args);
+}

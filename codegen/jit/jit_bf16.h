@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Memory of bf16, which registers never hold: a load gives f32, a store rounds to nearest even.
+ * jit_values.c calls these for pointers of type p_bf16; everybody else says jit_load, jit_vload and
+ * so on. */
+#ifndef SCRIMP_CODEGEN_JIT_JIT_BF16_H
+#define SCRIMP_CODEGEN_JIT_JIT_BF16_H
+
+#include "codegen/jit/jit.h"
+
+/* f32 from a 16-bit word, and the word of an f32. */
+JitValue bf16_from_word(Jit *j, JitValue word);
+JitValue bf16_to_word(Jit *j, JitValue value);
+/* A vector at p[index..], any alignment; n (i64): only the first lanes, the others are `rest`. */
+JitValue bf16_vload(Jit *j, JitValue pointer, JitValue index);
+JitValue bf16_vload_partial(Jit *j, JitValue pointer, JitValue index, JitValue n, JitValue rest);
+void bf16_vstore(Jit *j, JitValue pointer, JitValue index, JitValue v);
+void bf16_vstore_partial(Jit *j, JitValue pointer, JitValue index, JitValue n, JitValue v);
+
+/* A vector of words as they lie in memory, any alignment (jit.c). */
+JitValue jit_load_words(Jit *j, JitValue pointer, JitValue index);
+void jit_store_words(Jit *j, JitValue pointer, JitValue index, JitValue words);
+
+#endif

@@ -39,6 +39,25 @@ static void probability_gradients(Block *b)
     block_product(b->j, &p);
 }
 
+/* The generator is asked once: until the second pass over the keys a sign says what it dropped. */
+static JitValue mark_dropped(Block *b, JitValue key, int v, JitValue p, JitValue *dp)
+{
+    Jit *j = b->j;
+    JitValue factor = block_dropped(b, key, v, jit_tmp(j, jit_vf(j, 1)));
+    JitValue kept = jit_tmp(j, jit_vmask(j, JIT_GT, factor, jit_vf(j, 0)));
+    *dp = jit_tmp(j, jit_vselect(j, kept, mul(j, *dp, factor), jit_vf(j, 0)));
+    return jit_tmp(j, jit_vselect(j, kept, p, neg(j, p)));
+}
+
+static JitValue drop_marked(Block *b, JitValue marked, JitValue p)
+{
+    Jit *j = b->j;
+    JitValue bits = jit_tmp(j, jit_bitcast(j, marked, jit_types(j)->vi));
+    JitValue dropped = jit_tmp(j, jit_vmask(j, JIT_LT, bits, jit_vi(j, 0)));
+    JitValue scaled = mul(j, p, jit_vf(j, 1 / (1 - b->d->p)));
+    return jit_tmp(j, jit_vselect(j, dropped, sub(j, p, p), scaled)); /* NaN has any sign */
+}
+
 /* Probabilities again, the gradients before dropout, and the sum of their products. */
 static void dot_step(Block *b, JitValue key, JitValue place, int v, void *user)
 {
@@ -46,12 +65,12 @@ static void dot_step(Block *b, JitValue key, JitValue place, int v, void *user)
     Jit *j = b->j;
     JitValue x = sub(j, block_score(b, key, place, v), g->max[v]);
     JitValue p = mul(j, jit_tmp(j, jit_vexp(j, x)), g->scale[v]);
-    JitValue dp = jit_vload_aligned(j, b->dscores, place);
+    JitValue dp = jit_vload_aligned(j, b->dscores, place), marked = p;
     if (b->d->drops) {
-        dp = block_dropped(b, key, v, dp);
+        marked = mark_dropped(b, key, v, p, &dp);
         jit_vstore_aligned(j, b->dscores, place, dp);
     }
-    jit_vstore_aligned(j, b->scores, place, p);
+    jit_vstore_aligned(j, b->scores, place, marked);
     block_sums_add(b, key, v, mul(j, dp, p));
 }
 
@@ -59,7 +78,8 @@ static void score_step(Block *b, JitValue key, JitValue place, int v, void *user
 {
     const Gradient *g = user;
     Jit *j = b->j;
-    JitValue p = jit_vload_aligned(j, b->scores, place);
+    JitValue marked = jit_vload_aligned(j, b->scores, place);
+    JitValue p = b->d->drops ? jit_tmp(j, jit_vabs(j, marked)) : marked;
     JitValue ds = mul(j, p, sub(j, jit_vload_aligned(j, b->dscores, place), g->dot[v]));
     if (b->masked)
         ds = jit_tmp(j, jit_vselect(j, block_open(b, key, v), ds, jit_vf(j, 0)));
@@ -67,7 +87,7 @@ static void score_step(Block *b, JitValue key, JitValue place, int v, void *user
         ds = mul(j, ds, jit_vf(j, b->d->scale));
     jit_vstore_aligned(j, b->dscores, place, ds);
     if (b->d->drops)
-        jit_vstore_aligned(j, b->scores, place, block_dropped(b, key, v, p));
+        jit_vstore_aligned(j, b->scores, place, drop_marked(b, marked, p));
 }
 
 static void score_gradients(Gradient *g)

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Contexts, functions and control flow of generated code. */
-#include "codegen/jit/jit_bf16.h"
 #include "codegen/jit/jit_internal.h"
 
 #include "ir/support/bug.h"
@@ -288,7 +287,6 @@ JitValue jit_number(Jit *j, int i)
     return table_entry(j, i, jit_cast(j, jit_bufs(j), j->t.p_i64), j->t.i64);
 }
 
-/* Of bf16 (jit_bf16.h). */
 static gcc_jit_lvalue *words_at(Jit *j, JitValue pointer, JitValue index)
 {
     JitType p = gcc_jit_type_get_pointer(j->vh_unaligned);

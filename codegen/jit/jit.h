@@ -160,6 +160,9 @@ void jit_vstore_aligned(Jit *j, JitValue pointer, JitValue index, JitValue v);
 /* The first n (1 <= n <= lanes, an i64 value) lanes through a stack buffer: tails use the same
  * vector arithmetic as bodies. */
 JitValue jit_vload_partial(Jit *j, JitValue pointer, JitValue index, JitValue n, double fill);
+/* A vector of 16-bit words (vh) as they lie in memory, any alignment; for jit_bf16.c. */
+JitValue jit_load_words(Jit *j, JitValue pointer, JitValue index);
+void jit_store_words(Jit *j, JitValue pointer, JitValue index, JitValue words);
 /* The nearest bf16 of every lane, ties to even, as f32; NaN stays NaN. */
 JitValue jit_vround_bf16(Jit *j, JitValue a);
 void jit_vstore_partial(Jit *j, JitValue pointer, JitValue index, JitValue n, JitValue v);

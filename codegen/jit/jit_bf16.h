@@ -16,8 +16,4 @@ JitValue bf16_vload_partial(Jit *j, JitValue pointer, JitValue index, JitValue n
 void bf16_vstore(Jit *j, JitValue pointer, JitValue index, JitValue v);
 void bf16_vstore_partial(Jit *j, JitValue pointer, JitValue index, JitValue n, JitValue v);
 
-/* A vector of words as they lie in memory, any alignment (jit.c). */
-JitValue jit_load_words(Jit *j, JitValue pointer, JitValue index);
-void jit_store_words(Jit *j, JitValue pointer, JitValue index, JitValue words);
-
 #endif

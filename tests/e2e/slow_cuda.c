@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Every example, or that of the file that is named, small, on the simulated device: ten steps leave
+ * the losses, the weights and the optimizer's state of the CPU's, bit for bit, and a step under a
+ * budget those of one that keeps everything. */
+#include "e2e.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* SCRIMP_CUDA_REAL, even empty: the machine's own device (tests/gpu/run.sh). */
+#define SIMULATED "SCRIMP_CUDA_PATH=${SCRIMP_CUDA_REAL-$SCRIMP_BUILD/cuda-sim} "
+
+static const struct {
+    const char *args, *data;
+} examples[] = {
+    {"mlp.scrimp -D N=20", "--data $TMP/idx"},
+    {"convnet.scrimp -D N=4", "--data $TMP/idx"},
+    {"alexnet.scrimp -D N=2 -D size=96 -D hidden=32 -D classes=10", ""},
+    {"vgg.scrimp -D depth=11 -D size=32 -D N=2 -D hidden=32 -D classes=10", ""},
+    {"resnet.scrimp -D depth=50 -D size=32 -D N=2 -D classes=10", ""},
+    {"densenet.scrimp -D N=2 -D size=32 -D classes=10", ""},
+    {"googlenet.scrimp -D N=2 -D size=64 -D classes=10 -D aux=false", ""},
+    {"inception_v3.scrimp -D N=2 -D size=80 -D aux=false -D classes=10", ""},
+    {"nascell.scrimp -D cell=nasnet -D N=1 -D C=4 -D layers=3 -D size=8", ""},
+    {"unet.scrimp -D width=2 -D size=188", ""},
+    {"pspnet.scrimp -D N=1 -D size=49 -D depth=50 -D width=4 -D classes=5", ""},
+    {"ffn.scrimp -D N=16 -D width=16 -D layers=6", ""},
+    {"lstm_ptb.scrimp -D N=2 -D V=20 -D H=8 -D T=3", ""},
+    {"transformer.scrimp -D N=2 -D S=7 -D T=6 -D V=60 -D C=16 -D heads=2 -D layers=2", ""},
+    {"chargpt.scrimp -D N=2 -D T=8 -D L=2 -D C=16 -D p=0.1", "--data $TMP/t.txt"},
+    {"demo.scrimp -D N=2 -D T=16 -D L=2 -D C=32", "--data $TMP/t.txt"},
+    {"gpt2.scrimp -D N=2 -D T=16 -D V=300 -D C=16 -D heads=2 -D layers=2 -D p=0.1",
+     "--data $TMP/t.bin"},
+};
+
+/* Numbers below 300, of 16 bits. */
+static void make_tokens(const char *path, int n)
+{
+    FILE *f = fopen(path, "wb");
+    for (int i = 0; i < n; i++) {
+        int token = i * i % 300;
+        fputc(token % 256, f);
+        fputc(token / 256, f);
+    }
+    fclose(f);
+}
+
+static void train(const char *args, const char *data, bool device)
+{
+    const char *name = device ? "device" : "host";
+    Result r = run("%s $SCRIMP train -q $EXAMPLES/%s %s --budget min --seed 3 --steps 10 %s "
+                   "--out $TMP/%s --log $TMP/%s.log",
+                   device ? SIMULATED : "", args, data, device ? "--device cuda" : "", name, name);
+    EXPECT(r.code == 0, r.err);
+    result_free(&r);
+}
+
+static void expect_same_run(void)
+{
+    expect_ok("cd $TMP && cmp host/model.safetensors device/model.safetensors && "
+              "cmp host/optimizer-*.safetensors device/optimizer-*.safetensors && "
+              "sed 's/, \"seconds.*//' host.log > a && sed 's/, \"seconds.*//' device.log > b && "
+              "cmp a b && rm -r host device host.log device.log");
+}
+
+/* So small, not every step has a plan within half of its memory. */
+static void verify(const char *args, const char *budget, bool must_fit)
+{
+    Result r =
+        run(SIMULATED "$SCRIMP verify $EXAMPLES/%s --device cuda --budget %s --steps 2 --json",
+            args, budget);
+    json_t *o = r.code == 0 ? json_loads(r.out, 0, NULL) : NULL;
+    EXPECT((!must_fit && r.code == 3) || json_is_true(json_object_get(o, "identical")), r.err);
+    json_decref(o);
+    result_free(&r);
+}
+
+int main(int argc, char **argv)
+{
+    int n = 0;
+    e2e_begin();
+    make_text(in_tmp("t.txt"), 4000);
+    make_tokens(in_tmp("t.bin"), 2000);
+    make_digits(200);
+    for (size_t i = 0; i < sizeof examples / sizeof *examples; i++) {
+        const char *args = examples[i].args;
+        const char *data = examples[i].data;
+        if (argc > 1 && strncmp(args, argv[1], strcspn(args, ".") + 1) != 0)
+            continue;
+        train(args, data, false);
+        train(args, data, true);
+        expect_same_run();
+        verify(args, "50%", false);
+        verify(args, "min", true);
+        n++;
+    }
+    EXPECT(n > 0, "no example is called so");
+    return e2e_end();
+}

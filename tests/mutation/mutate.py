@@ -38,7 +38,7 @@ TREE = WORK / "tree"
 BUILD = TREE / "build" / "mutant"
 SCRATCH = pathlib.Path("/tmp/scrimp-mutation")
 PAGE = ROOT / "docs" / "results" / "mutation.md"
-AREAS = ["autodiff", "codegen", "planner", "solvers", "runtime"]
+AREAS = ["autodiff", "rewrites", "codegen", "planner", "solvers", "runtime"]
 # They look at the sources, not at what these do.
 ABOUT_SOURCES = {"layering", "format", "source_id", "install", "stale"}
 
@@ -100,7 +100,7 @@ def pieces(text):
 
 def area_of(file):
     for prefix, area in [("passes/remat", "solvers"), ("ir/support/", "solvers"), ("passes/memplan/", "planner"), ("codegen/", "codegen"),
-                         ("runtime/", "runtime"), ("passes/autodiff/", "autodiff")]:
+                         ("runtime/", "runtime"), ("passes/autodiff/", "autodiff"), ("passes/", "rewrites")]:
         if file.startswith(prefix):
             return area
     sys.exit(f"{file} is in no area")

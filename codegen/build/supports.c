@@ -36,7 +36,7 @@ static const KernelTypes only_f32 = {F, F, F, F}, point_types = {R, R, R, R};
 
 /* Operations without a row are computed in f32 alone; element-wise ones in bf16, too. */
 static const KernelTypes kernel_types[OP_COUNT] = {
-    [OP_input] = {0, 0, 0, ALL},
+    [OP_input] = {0, 0, 0, FIUB | L}, /* what data sources fill */
     [OP_param] = {0, 0, 0, FIUB},
     [OP_buffer] = {0, 0, 0, FIUB},
     [OP_state] = {0, 0, 0, FIUB},
@@ -161,9 +161,11 @@ static int operand_set(const KernelTypes *k, int i)
 
 static bool supports_body(const Graph *body, ShapeError *err)
 {
-    for (size_t i = 0; i < body->order.len; i++)
-        if (!codegen_supports(body, graph_node(body, body->order.data[i]), err))
+    for (size_t i = 0; i < body->order.len; i++) {
+        const Node *n = graph_node(body, body->order.data[i]);
+        if (n->op != OP_input && !codegen_supports(body, n, err))
             return false;
+    }
     return true;
 }
 

@@ -41,7 +41,8 @@ static bool draw(Pool *pool, OpKind op, OpCaseMake *make, uint64_t seed, bool bf
         make(c);
         round_inputs(c);
         if (c->node != NODE_NONE &&
-            (!bf16 || (reads_or_makes_bf16(c) && !codegen_unsupported(pool, c->g))))
+            (!bf16 || (reads_or_makes_bf16(c) &&
+                       codegen_supports(c->g, graph_node(c->g, c->node), &(ShapeError){0}))))
             return true;
     }
     return false;

@@ -55,12 +55,13 @@ GRAD1(sigmoid, normal_input(c, t))
 GRAD1(relu, kinkless_input(c, t))
 GRAD1(silu, normal_input(c, t))
 
-/* Through another float type and back, so that the result can be weighed. */
+/* Through another float type and back, so that the result can be weighed.  The reference rounds to
+ * bf16, and a rounded function has no differences to compare with. */
 static void case_cast(OpCase *c)
 {
-    static const char *const types[] = {"f32", "f16", "bf16"};
+    static const char *const types[] = {"f32", "f16"};
     AttrList there = {0}, back = {0};
-    attrs_string(&there, ATTR_dtype, types[op_int(c, 0, 2)]);
+    attrs_string(&there, ATTR_dtype, types[op_int(c, 0, 1)]);
     attrs_string(&back, ATTR_dtype, "f32");
     ValueId x = normal_input(c, op_shape(c, 0, 4));
     ValueId y = graph_add(c->g, OP_cast, &x, 1, &there, NULL, case_nowhere);

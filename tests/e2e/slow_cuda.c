@@ -81,7 +81,7 @@ int main(int argc, char **argv)
     e2e_begin();
     make_text(in_tmp("t.txt"), 4000);
     make_tokens(in_tmp("t.bin"), 2000);
-    make_digits(200);
+    make_digits(1200); /* convnet holds 1,000 out */
     for (size_t i = 0; i < sizeof examples / sizeof *examples; i++) {
         const char *args = examples[i].args;
         const char *data = examples[i].data;

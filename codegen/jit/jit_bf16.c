@@ -105,6 +105,14 @@ static JitFunction lanes_function(Jit *j, const char *name, JitType result, JitF
     return f;
 }
 
+/* As many as the second parameter says. */
+static void copy_lanes(Jit *j, JitValue to, JitValue from)
+{
+    JitLoop l = jit_for(j, jit_i64(j, 0), jit_param(j, 1), 1, "i");
+    jit_store(j, to, jit_index(&l), jit_load(j, from, jit_index(&l)));
+    jit_end_for(j, &l);
+}
+
 JitValue bf16_vload_partial(Jit *j, JitValue pointer, JitValue index, JitValue n, JitValue rest)
 {
     const JitTypes *t = jit_types(j);
@@ -113,9 +121,7 @@ JitValue bf16_vload_partial(Jit *j, JitValue pointer, JitValue index, JitValue n
         JitVar whole = jit_var(j, t->vf, "whole");
         jit_set(j, whole, jit_param(j, 2));
         JitValue to = jit_array_ptr(j, whole, t->p_f32);
-        JitLoop l = jit_for(j, jit_i64(j, 0), jit_param(j, 1), 1, "i");
-        jit_store(j, to, jit_index(&l), jit_load(j, jit_param(j, 0), jit_index(&l)));
-        jit_end_for(j, &l);
+        copy_lanes(j, to, jit_param(j, 0));
         jit_function_return(j, jit_get(whole));
         f = begun;
     }
@@ -131,9 +137,7 @@ void bf16_vstore_partial(Jit *j, JitValue pointer, JitValue index, JitValue n, J
         JitVar whole = jit_var(j, t->vf, "whole");
         jit_set(j, whole, jit_param(j, 2));
         JitValue from = jit_array_ptr(j, whole, t->p_f32);
-        JitLoop l = jit_for(j, jit_i64(j, 0), jit_param(j, 1), 1, "i");
-        jit_store(j, jit_param(j, 0), jit_index(&l), jit_load(j, from, jit_index(&l)));
-        jit_end_for(j, &l);
+        copy_lanes(j, jit_param(j, 0), from);
         jit_function_end(j);
         f = begun;
     }

@@ -212,22 +212,27 @@ void block_each_key(Block *b, BlockStep *step, void *user)
     b->masked = false;
 }
 
-void block_scores(Block *b)
+void block_by_keys(Block *b, JitValue of, const BlockRows *rows, JitValue to)
 {
-    int64_t rows = b->d->blocks.block_rows;
-    BlockProduct p = {.a = b->k_head,
-                      .b = b->q.columns,
-                      .to = b->scores,
-                      .a_row = b->d->width,
+    int64_t block_rows = b->d->blocks.block_rows;
+    BlockProduct p = {.a = of,
+                      .b = rows->columns,
+                      .to = to,
+                      .a_row = rows->width,
                       .a_step = 1,
-                      .b_step = rows,
-                      .to_row = rows,
+                      .b_step = block_rows,
+                      .to_row = block_rows,
                       .to_padded = true,
-                      .columns = rows,
+                      .columns = block_rows,
                       .rows = b->keys,
-                      .steps = jit_i64(b->j, b->d->width),
+                      .steps = jit_i64(b->j, rows->width),
                       .end = TILE_PARTIAL};
     block_product(b->j, &p);
+}
+
+void block_scores(Block *b)
+{
+    block_by_keys(b, b->k_head, &b->q, b->scores);
 }
 
 JitValue block_score(Block *b, JitValue key, JitValue place, int v)

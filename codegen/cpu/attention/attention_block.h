@@ -56,6 +56,8 @@ void block_rows(Block *b, JitValue row0, JitValue n);
 typedef void BlockStep(Block *b, JitValue key, JitValue place, int v, void *user);
 void block_each_key(Block *b, BlockStep *step, void *user);
 
+/* to[key][r] = the product of a key's row of `of` and row r, for the keys that the block sees. */
+void block_by_keys(Block *b, JitValue of, const BlockRows *rows, JitValue to);
 /* Makes the block's scores, as they come out of the product. */
 void block_scores(Block *b);
 /* A vector of them, scaled, with bias, masked. */

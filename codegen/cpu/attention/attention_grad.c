@@ -20,25 +20,6 @@ typedef struct Gradient {
 
 /* --- scores --- */
 
-/* dscores = the gradients of the dropped probabilities: v dout^T, by keys as scores are. */
-static void probability_gradients(Block *b)
-{
-    int64_t rows = b->d->blocks.block_rows;
-    BlockProduct p = {.a = b->v_head,
-                      .b = b->dout.columns,
-                      .to = b->dscores,
-                      .a_row = b->d->value_width,
-                      .a_step = 1,
-                      .b_step = rows,
-                      .to_row = rows,
-                      .to_padded = true,
-                      .columns = rows,
-                      .rows = b->keys,
-                      .steps = jit_i64(b->j, b->d->value_width),
-                      .end = TILE_PARTIAL};
-    block_product(b->j, &p);
-}
-
 /* The generator is asked once: until the second pass over the keys a sign says what it dropped. */
 static JitValue mark_dropped(Block *b, JitValue key, int v, JitValue p, JitValue *dp)
 {
@@ -100,7 +81,7 @@ static void score_gradients(Gradient *g)
         g->scale[v] = divide(j, jit_vf(j, 1), sum);
     }
     block_scores(b);
-    probability_gradients(b);
+    block_by_keys(b, b->v_head, &b->dout, b->dscores); /* gradients of dropped probabilities */
     block_sums_clear(b);
     block_each_key(b, dot_step, g);
     for (int v = 0; v < b->vectors; v++)

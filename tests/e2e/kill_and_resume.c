@@ -2,6 +2,7 @@
 #include "kill_and_resume.h"
 
 #include "e2e.h"
+#include "equal_runs.h"
 #include "tiny_model.h"
 
 #include <signal.h>
@@ -50,15 +51,6 @@ static bool one_kill(const char *out, double seconds, uint32_t *random)
     EXPECT(WIFSIGNALED(status) || (WIFEXITED(status) && WEXITSTATUS(status) == 0),
            "a resumed run failed");
     return WIFEXITED(status);
-}
-
-void expect_equal_runs(const char *a, const char *b)
-{
-    Result r = run("cmp $TMP/%s/model.safetensors $TMP/%s/model.safetensors && "
-                   "cmp $TMP/%s/optimizer-*.safetensors $TMP/%s/optimizer-*.safetensors",
-                   a, b, a, b);
-    EXPECT(r.code == 0, *r.out ? r.out : r.err);
-    result_free(&r);
 }
 
 void kill_and_resume(int kills, int steps)

@@ -4,8 +4,6 @@
 #ifndef SCRIMP_TESTS_KILL_AND_RESUME_H
 #define SCRIMP_TESTS_KILL_AND_RESUME_H
 
-/* Two folders of runs in $TMP hold the same weights and optimizer state, bit for bit. */
-void expect_equal_runs(const char *a, const char *b);
 /* Runs are `steps` long; new ones are started until there were enough kills. */
 void kill_and_resume(int kills, int steps);
 

@@ -3,26 +3,13 @@
  * optimizer's state and the losses of the CPU's, bit for bit, whatever the order of threads; what a
  * machine without a device says. */
 #include "e2e.h"
+#include "equal_runs.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* SCRIMP_CUDA_REAL, even empty: the machine's own device (tests/gpu/run.sh). */
-#define SIMULATED "SCRIMP_CUDA_PATH=${SCRIMP_CUDA_REAL-$SCRIMP_BUILD/cuda-sim} "
-#define TRAIN     "$SCRIMP train -q $EXAMPLES/mlp.scrimp -D N=20 --data $TMP/idx --seed 3 "
-
-/* Both runs, by their files; the settings of a run say nothing of the device. */
-static void expect_same_run(const char *a, const char *b)
-{
-    Result r =
-        run("cd $TMP && cmp %s/model.safetensors %s/model.safetensors && "
-            "cmp %s/optimizer-*.safetensors %s/optimizer-*.safetensors && "
-            "sed 's/, \"seconds.*//' %s.log > a && sed 's/, \"seconds.*//' %s.log > b && cmp a b",
-            a, b, a, b, a, b);
-    EXPECT(r.code == 0, r.err);
-    result_free(&r);
-}
+#define TRAIN "$SCRIMP train -q $EXAMPLES/mlp.scrimp -D N=20 --data $TMP/idx --seed 3 "
 
 static void test_training(void)
 {
@@ -36,7 +23,7 @@ static void test_training(void)
         result_free(&r);
         char name[8];
         snprintf(name, sizeof name, "gpu%d", i);
-        expect_same_run("cpu", name);
+        expect_equal_steps("cpu", name);
     }
 }
 
@@ -61,7 +48,7 @@ static void test_examples(void)
     for (size_t i = 0; i < sizeof examples / sizeof *examples; i++) {
         train_example(examples[i], false);
         train_example(examples[i], true);
-        expect_same_run("host", "device");
+        expect_equal_steps("host", "device");
         expect_ok("rm -r $TMP/host $TMP/device $TMP/host.log $TMP/device.log");
     }
 }
@@ -71,7 +58,7 @@ static void test_resume(void)
 {
     expect_ok(SIMULATED TRAIN "--steps 2 --device cuda --out $TMP/moved --log $TMP/moved.log");
     expect_ok(TRAIN "--steps 4 --resume --out $TMP/moved --log $TMP/moved.log");
-    expect_same_run("cpu", "moved");
+    expect_equal_steps("cpu", "moved");
 }
 
 /* A step that computes values again leaves the bits of one that keeps them. */

@@ -3,14 +3,15 @@
  * simulated device (tests/cuda/sim): the losses and weights of the step for the host, bit for bit;
  * what it says where it cannot run. */
 #include "e2e.h"
+#include "equal_runs.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
 /* SCRIMP_CUDA_REAL, even empty: the machine's own device (tests/gpu/run.sh). */
-#define SIMULATED "cd $TMP && SCRIMP_CUDA_PATH=${SCRIMP_CUDA_REAL-$SCRIMP_BUILD/cuda-sim} "
-#define COMPILE   "$SCRIMP compile $EXAMPLES/mlp.scrimp -D N=20 "
-#define BUILD     "gcc -O2 -std=c11 -Wall -Wextra -Werror -DSTEPS=4 "
+#define HERE    "cd $TMP && " SIMULATED
+#define COMPILE "$SCRIMP compile $EXAMPLES/mlp.scrimp -D N=20 "
+#define BUILD   "gcc -O2 -std=c11 -Wall -Wextra -Werror -DSTEPS=4 "
 
 static void test_example(void)
 {
@@ -18,7 +19,7 @@ static void test_example(void)
     expect_ok("cd $TMP && " BUILD "-I. $EXAMPLES/aot/train_mlp.c ./step.so -lm -o host && "
               "./host host.w > host.txt");
     expect_run(0, "wrote the folder dev/step",
-               SIMULATED "sh -c 'mkdir dev && " COMPILE "--device $ARCHS -o dev/step/'");
+               HERE "sh -c 'mkdir dev && " COMPILE "--device $ARCHS -o dev/step/'");
     expect_ok("cd $TMP && " BUILD "-Idev/step $EXAMPLES/aot/train_mlp.c -Ldev/step -l:step.so "
               "-Wl,-rpath,'$ORIGIN' -lm -o program");
     /* The folder may be moved, and nothing compiles. */
@@ -33,12 +34,11 @@ static void test_example(void)
 /* What a second export leaves no trace of; two steps in one program; C++. */
 static void test_again(void)
 {
-    expect_ok(SIMULATED "sh -c '" COMPILE
-                        "--device cuda -o two --name a && ls two/sm_90 > first && "
-                        "$SCRIMP compile $EXAMPLES/mlp.scrimp -D N=24 --device sm_90 -o two "
-                        "--name b && ls two/sm_90 > second && ! cmp first second && "
-                        "test $(ls two/sm_90 | wc -l) = $(grep -c cubin two/manifest.json)'");
-    expect_ok(SIMULATED "sh -c '" COMPILE "--device sm_90 -o one'");
+    expect_ok(HERE "sh -c '" COMPILE "--device cuda -o two --name a && ls two/sm_90 > first && "
+                   "$SCRIMP compile $EXAMPLES/mlp.scrimp -D N=24 --device sm_90 -o two "
+                   "--name b && ls two/sm_90 > second && ! cmp first second && "
+                   "test $(ls two/sm_90 | wc -l) = $(grep -c cubin two/manifest.json)'");
+    expect_ok(HERE "sh -c '" COMPILE "--device sm_90 -o one'");
     expect_ok(
         "cd $TMP && printf '#include \"one.h\"\\n#include \"b.h\"\\nint main(void) { "
         "one_Context c; b_Context d; int ok = one_open(&c) && b_open(&d) && "

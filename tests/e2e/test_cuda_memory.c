@@ -2,13 +2,13 @@
 /* A device, simulated, that has no memory left, for whatever it is asked: exit code 3, the numbers,
  * and a way out that helps; what it uses beside the arena is reported; drivers that are too old. */
 #include "e2e.h"
+#include "equal_runs.h"
 #include "tiny_model.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#define SIMULATED "SCRIMP_CUDA_PATH=$SCRIMP_BUILD/cuda-sim "
-#define MODEL     " --device cuda $TMP/tiny.scrimp "
+#define MODEL " --device cuda $TMP/tiny.scrimp "
 
 /* Exit code 3, and the bytes of the arena where there is one. */
 static void test_full(void)

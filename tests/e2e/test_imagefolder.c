@@ -2,7 +2,7 @@
 /* Training on a folder of pictures: what it sees depends on the seed alone, and what is damaged is
  * named. */
 #include "e2e.h"
-#include "kill_and_resume.h"
+#include "equal_runs.h"
 
 #include <png.h>
 #include <stdio.h>

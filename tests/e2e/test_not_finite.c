@@ -2,6 +2,7 @@
 /* Runs whose numbers stop being finite: the last finite set stays, the message says what was first
  * and where it came from, and no weights that are not finite are used. */
 #include "e2e.h"
+#include "equal_runs.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -73,15 +74,6 @@ static int step_of(const char *log, const char *pattern)
     return step;
 }
 
-static void same_set(const char *a, const char *b)
-{
-    Result r = run("cmp $TMP/%s/model.safetensors $TMP/%s/model.safetensors && "
-                   "cmp $TMP/%s/optimizer-*.safetensors $TMP/%s/optimizer-*.safetensors",
-                   a, b, a, b);
-    EXPECT(r.code == 0, r.err);
-    result_free(&r);
-}
-
 /* The default: exit code 1, the step, the example; the set before it stays; what the step left lies
  * beside it and is used by nobody. */
 static void test_stop(void)
@@ -98,7 +90,7 @@ static void test_stop(void)
              "$SCRIMP train $TMP/m.scrimp --data $TMP/bad --out $TMP/before --steps %d -q",
              step - 1);
     expect_said(0, NULL, command);
-    same_set("stop", "before");
+    expect_equal_runs("stop", "before");
     snprintf(command, sizeof command, "test -e $TMP/stop/diverged/model-%010d*.safetensors", step);
     expect_said(0, NULL, command);
     expect_said(0, "loss", "$SCRIMP eval $TMP/m.scrimp --data $TMP/good --checkpoint $TMP/stop");
@@ -123,7 +115,7 @@ static void test_warn(void)
     EXPECT(r.code == 0 && strstr(r.err, "example 29 of x.npy"), r.err);
     EXPECT(strstr(r.err, "note: the newest save, of step 18, is in"), r.err);
     result_free(&r);
-    same_set("warn", "before");
+    expect_equal_runs("warn", "before");
     expect_said(0, NULL, "test -e $TMP/warn/diverged/model-0000000018.safetensors");
 }
 
@@ -144,11 +136,11 @@ static void test_skip(void)
         "$SCRIMP train $TMP/m.scrimp --data $TMP/bad --out $TMP/at --steps %d --on-nan skip -q",
         step);
     expect_said(0, "copy of", command);
-    same_set("at", "before");
+    expect_equal_runs("at", "before");
     expect_said(0, NULL,
                 "$SCRIMP train $TMP/m.scrimp --data $TMP/bad --out $TMP/at --on-nan skip "
                 "--threads 1 --resume -q");
-    same_set("at", "skip");
+    expect_equal_runs("at", "skip");
     expect_said(0, "loss", "$SCRIMP eval $TMP/m.scrimp --data $TMP/good --checkpoint $TMP/skip");
     expect_said(0, NULL, "test ! -e $TMP/skip/diverged");
     /* With a step size at which nothing is learned any more, skipping comes to an end. */
@@ -163,7 +155,7 @@ static void test_skip(void)
     expect_said(0, NULL,
                 "$SCRIMP train $TMP/m.scrimp --data $TMP/good --out $TMP/careful --on-nan "
                 "skip -q");
-    same_set("plain", "careful");
+    expect_equal_runs("plain", "careful");
 }
 
 /* Not the data but the rate; and a run that ends by a signal, or in the first step, keeps to it. */

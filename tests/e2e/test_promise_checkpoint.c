@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Promises 12 and 13 through the command line: killed at any moment, disk full at any byte. */
 #include "e2e.h"
+#include "equal_runs.h"
 #include "kill_and_resume.h"
 #include "tiny_model.h"
 

@@ -39,13 +39,15 @@ Step *codegen_compile(Pool *pool, const Graph *g, const MemPlan *plan, const Cod
                       const char **error);
 void codegen_unload(Step *step);
 /* What a graph runs, in order; it needs no plan.  Calls of equal keys run the same code, on so many
- * tasks each. */
+ * tasks each.  False and *error where there is no compiler, by whom a device's kernels are known.
+ */
 typedef struct CallList {
     const Call *calls;
     const char *const *key;
     int n;
 } CallList;
-CallList codegen_list_calls(Pool *pool, const Graph *g, const Target *target);
+bool codegen_list_calls(Pool *pool, const Graph *g, const CodegenOptions *o, CallList *out,
+                        const char **error);
 typedef struct ExportFiles {
     const char *name; /* a C identifier: all names of the header begin with it, and NAME_step is all
                          that the object exports */

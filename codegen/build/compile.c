@@ -386,12 +386,15 @@ Step *codegen_compile(Pool *pool, const Graph *g, const MemPlan *plan, const Cod
     return ok ? step : NULL;
 }
 
-CallList codegen_list_calls(Pool *pool, const Graph *g, const Target *target)
+bool codegen_list_calls(Pool *pool, const Graph *g, const CodegenOptions *o, CallList *out,
+                        const char **error)
 {
-    const char *error;
-    const StepProgram *p = step_program(
-        pool, g, NULL, (StepTarget){.backend = &cpu_backend, .target = target}, &error);
-    return (CallList){p->calls, step_call_keys(p), p->n_calls};
+    const Target *target = codegen_target(pool, o->march, false, error);
+    const StepProgram *p =
+        target ? step_program(pool, g, NULL, step_target(o, target), error) : NULL;
+    if (p)
+        *out = (CallList){p->calls, step_call_keys(p), p->n_calls};
+    return p != NULL;
 }
 
 void codegen_unload(Step *step)

@@ -64,7 +64,7 @@ typedef struct DriverState {
     struct MeasuredCosts *costs;          /* of the cost model `profile`, once measured */
     bool warned;                          /* of what is odd about the model */
     const char *last_note;                /* of the compiler */
-    const char *device_arch;              /* of the CUDA device, once asked */
+    const struct CudaIdentity *device;    /* the CUDA device, once asked */
     bool device_opened;                   /* its driver has started */
     bool device_failed;                   /* what it holds is not what a step left */
     bool no_room;                         /* on the device for the arena */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "frontend/driver/cli_costs.h"
+#include "frontend/driver/cli_child.h"
 #include "frontend/driver/cli_codegen.h"
 #include "frontend/driver/cli_program.h"
 
@@ -22,6 +23,7 @@ enum { MEASURED_STEPS = 7 };
 typedef struct KernelCosts {
     Cli *cli;
     const char *machine, *key;
+    CodegenOptions options;
     Cache cache;
     Map seconds;        /* "kernel key:tasks" -> the bits of a double */
     const Graph *graph; /* whose nodes are added up, */
@@ -63,18 +65,10 @@ static const char *processor_name(Pool *pool)
     return name + (*name == ' ');
 }
 
-/* A file that cannot be understood is as good as none: what it lacks is measured again. */
-static void load(KernelCosts *c)
+static void read_table(KernelCosts *c, const char *text, size_t n)
 {
-    size_t n = 0;
-    json_t *value;
-    const char *fault, *key, *text = cache_get(c->cli->pool, &c->cache, c->key, SUFFIX, &n, &fault);
-    if (fault)
-        fprintf(stderr,
-                "note: the measured costs %s.%s in the cache %s cannot be used (%s); they "
-                "are measured again\n",
-                c->key, SUFFIX, c->cache.dir, fault);
-    json_t *root = text ? json_loadb(text, n, 0, NULL) : NULL;
+    const char *key;
+    json_t *value, *root = json_loadb(text, n, 0, NULL);
     const char *format = json_string_value(json_object_get(root, "format"));
     if (format && strcmp(format, FORMAT) == 0)
         json_object_foreach(json_object_get(root, "kernels"), key,
@@ -83,25 +77,9 @@ static void load(KernelCosts *c)
     json_decref(root);
 }
 
-static bool open_table(Cli *cli, KernelCosts *c, const char **error)
+/* NULL when memory runs out. */
+static const char *table_text(const KernelCosts *c)
 {
-    const CodegenOptions o = cli_codegen_options(cli, NULL);
-    *c = (KernelCosts){.cli = cli, .seconds = map_new(cli->pool)};
-    const Target *target = codegen_target(cli->pool, cli->build.march, false, error);
-    if (!target || !cache_open(cli->pool, o.cache_dir, o.no_cache, &c->cache, error))
-        return false;
-    c->machine = processor_name(cli->pool);
-    const char *place = pool_printf(cli->pool, "%s|%s|%s|%d", FORMAT, c->machine, target->name,
-                                    cli->build.threads ? (int)cli->build.threads : cores_allowed());
-    c->key = content_key(cli->pool, place, strlen(place));
-    load(c);
-    return true;
-}
-
-static bool save(const KernelCosts *c, const char **error)
-{
-    if (!c->cache.dir)
-        return true;
     json_t *kernels = json_object();
     for (size_t i = 0; i < c->seconds.len; i++) {
         double seconds;
@@ -111,12 +89,63 @@ static bool save(const KernelCosts *c, const char **error)
     json_t *root =
         json_pack("{s:s,s:s,s:o}", "format", FORMAT, "machine", c->machine, "kernels", kernels);
     char *text = json_dumps(root, JSON_INDENT(1) | JSON_REAL_PRECISION(17));
-    bool ok = text && cache_put(c->cli->pool, &c->cache, c->key, SUFFIX, text, strlen(text), error);
-    if (!text)
-        *error = "out of memory";
+    const char *kept = text ? pool_strdup(c->cli->pool, text) : NULL;
     free(text);
     json_decref(root);
-    return ok;
+    return kept;
+}
+
+/* A file that cannot be understood is as good as none: what it lacks is measured again. */
+static void load(KernelCosts *c)
+{
+    size_t n = 0;
+    const char *fault, *text = cache_get(c->cli->pool, &c->cache, c->key, SUFFIX, &n, &fault);
+    if (fault)
+        fprintf(stderr,
+                "note: the measured costs %s.%s in the cache %s cannot be used (%s); they "
+                "are measured again\n",
+                c->key, SUFFIX, c->cache.dir, fault);
+    if (text)
+        read_table(c, text, n);
+}
+
+/* What kernels run on, and what else their times depend on. */
+static const char *place_of(KernelCosts *c, const Target *target)
+{
+    Cli *cli = c->cli;
+    const CudaIdentity *device = cli->state->device;
+    c->machine = device ? device->name : processor_name(cli->pool);
+    if (device)
+        return pool_printf(cli->pool, "%s|%s|%s", FORMAT, c->machine, device->arch);
+    return pool_printf(cli->pool, "%s|%s|%s|%d", FORMAT, c->machine, target->name,
+                       cli->build.threads ? (int)cli->build.threads : cores_allowed());
+}
+
+static ExitCode open_table(Cli *cli, KernelCosts *c)
+{
+    const char *arch, *error = NULL;
+    if (!cli_device_arch(cli, &arch))
+        return EXIT_USER;
+    *c = (KernelCosts){
+        .cli = cli, .options = cli_codegen_options(cli, arch), .seconds = map_new(cli->pool)};
+    const Target *target = codegen_target(cli->pool, cli->build.march, false, &error);
+    if (!target ||
+        !cache_open(cli->pool, c->options.cache_dir, c->options.no_cache, &c->cache, &error))
+        return cli_error(cli, EXIT_USER, "E801", NULL, "%s", error);
+    const char *place = place_of(c, target);
+    c->key = content_key(cli->pool, place, strlen(place));
+    load(c);
+    return EXIT_OK;
+}
+
+static bool save(const KernelCosts *c, const char **error)
+{
+    if (!c->cache.dir)
+        return true;
+    const char *text = table_text(c);
+    if (!text)
+        *error = "out of memory";
+    return text && cache_put(c->cli->pool, &c->cache, c->key, SUFFIX, text, strlen(text), error);
 }
 
 /* --- nodes --- */
@@ -131,9 +160,11 @@ static const char *key_of(Pool *pool, const CallList *l, int i)
 static const char *add_up(KernelCosts *c, const Graph *g)
 {
     Pool *pool = pool_new_child(c->cli->pool);
-    CallList l = codegen_list_calls(pool, g, target_find(c->cli->build.march));
+    CallList l = {0};
     double *of_node = POOL_ARRAY(c->cli->pool, g->nodes.len + 1, double);
-    const char *missing = NULL;
+    const char *missing = NULL, *error;
+    if (!codegen_list_calls(pool, g, &c->options, &l, &error))
+        missing = pool_strdup(c->cli->pool, error);
     for (int i = 0; i < l.n && !missing; i++) {
         double seconds = 0;
         if (!find_seconds(c, key_of(pool, &l, i), &seconds))
@@ -190,7 +221,7 @@ static ExitCode measure(KernelCosts *c, const Program *program)
     Measurement m;
     const char *error = NULL;
     if (!measurement_open(c->cli, program, &m))
-        return EXIT_USER;
+        return machine_failure(c->cli);
     const Step *step = m.running.session.step;
     CallList l = {.calls = step->calls, .key = step->call_key, .n = step->n_calls};
     const double *medians = measurement_medians(&m, MEASURED_STEPS);
@@ -198,50 +229,76 @@ static ExitCode measure(KernelCosts *c, const Program *program)
         add_calls(c, &l, medians);
     measurement_close(&m);
     if (!medians)
-        return EXIT_USER;
+        return machine_failure(c->cli);
     if (!save(c, &error))
         return cli_error(c->cli, EXIT_USER, "E801", NULL, "%s", error);
     return EXIT_OK;
 }
 
+typedef struct Measuring {
+    KernelCosts *costs;
+    const Ast *ast;
+    const ProgramOptions *options;
+    const PlanRequest *request;
+} Measuring;
+
 /* What the kernels of the step with masks take, or of the one without, where not all is known. */
-static ExitCode measure_missing(KernelCosts *c, const Ast *ast, const ProgramOptions *o,
-                                const PlanRequest *request, MaskUse masks)
+static ExitCode measure_missing(const Measuring *m, MaskUse masks)
 {
     Program p;
-    ProgramOptions plain = *o;
+    KernelCosts *c = m->costs;
+    ProgramOptions plain = *m->options;
     /* What these costs allow is not known yet. */
-    Budget budget = {.kind = request->budget.kind == BUDGET_NONE ? BUDGET_NONE : BUDGET_MIN};
+    Budget budget = {.kind = m->request->budget.kind == BUDGET_NONE ? BUDGET_NONE : BUDGET_MIN};
     plain.observer = NULL;
     plain.pipeline = pipeline_before(c->cli->pool, "remat");
     plain.plan.cost = cost_models;
     plain.plan.masks = masks;
-    ExitCode code = program_build(c->cli, ast, &plain, NULL, &p);
+    ExitCode code = program_build(c->cli, m->ast, &plain, NULL, &p);
     if (code != EXIT_OK || !add_up(c, p.graph))
         return code;
     plain.pipeline = NULL;
     plain.plan.budget = &budget;
     plain.plan.no_views = true; /* solvers see the step without them */
-    code = program_build(c->cli, ast, &plain, NULL, &p);
+    code = program_build(c->cli, m->ast, &plain, NULL, &p);
     return code == EXIT_OK ? measure(c, &p) : code;
+}
+
+static ExitCode measure_all(const Measuring *m)
+{
+    ExitCode code = EXIT_OK;
+    if (m->request->masks != MASKS_NEVER)
+        code = measure_missing(m, MASKS_ALWAYS);
+    if (code == EXIT_OK && m->request->masks != MASKS_ALWAYS)
+        code = measure_missing(m, MASKS_NEVER);
+    return code;
+}
+
+static const char *measure_in_child(void *user, ExitCode *code)
+{
+    const Measuring *m = user;
+    *code = measure_all(m);
+    return *code == EXIT_OK ? table_text(m->costs) : NULL;
+}
+
+/* What is compiled with these costs is forked, so that the device is opened in a child. */
+static ExitCode measure_on_device(Measuring *m)
+{
+    const char *text;
+    ExitCode code = cli_run_in_child(m->costs->cli, measure_in_child, m, &text);
+    if (code == EXIT_OK)
+        read_table(m->costs, text, strlen(text));
+    return code;
 }
 
 ExitCode cli_measure_costs(Cli *cli, const Ast *ast, const ProgramOptions *o,
                            const PlanRequest *request, MeasuredCosts **out)
 {
-    const char *error = NULL;
     KernelCosts *c = POOL_NEW(cli->pool, KernelCosts);
-    if (cli_backend(cli) != &cpu_backend)
-        return cli_error(cli, EXIT_USER, "E806", "another --cost, or leave it out",
-                         "--cost profile measures kernels of the CPU, not those of --device %s",
-                         cli->build.device);
-    if (!open_table(cli, c, &error))
-        return cli_error(cli, EXIT_USER, "E801", NULL, "%s", error);
-    ExitCode code = EXIT_OK;
-    if (request->masks != MASKS_NEVER)
-        code = measure_missing(c, ast, o, request, MASKS_ALWAYS);
-    if (code == EXIT_OK && request->masks != MASKS_ALWAYS)
-        code = measure_missing(c, ast, o, request, MASKS_NEVER);
+    Measuring m = {c, ast, o, request};
+    ExitCode code = open_table(cli, c);
+    if (code == EXIT_OK)
+        code = cli->state->device ? measure_on_device(&m) : measure_all(&m);
     if (code == EXIT_OK) {
         *out = POOL_NEW(cli->pool, MeasuredCosts);
         **out = (MeasuredCosts){measured_cost, c};

@@ -68,13 +68,13 @@ bool cli_device_arch(Cli *cli, const char **arch)
     *arch = NULL;
     if (cli_backend(cli) == &cpu_backend)
         return true;
-    if (!cli->state->device_arch) {
-        char here[16];
-        if (!cuda_arch_here(here, sizeof here, &err))
+    if (!cli->state->device) {
+        CudaIdentity *here = POOL_NEW(cli->pool, CudaIdentity);
+        if (!cuda_device_here(here, &err))
             return no_device(cli, &err);
-        cli->state->device_arch = pool_strdup(cli->pool, here);
+        cli->state->device = here;
     }
-    *arch = cli->state->device_arch;
+    *arch = cli->state->device->arch;
     if (!is_arch(cli->build.device) || strcmp(cli->build.device, *arch) == 0)
         return true;
     cli_error(cli, EXIT_USER, "E807",
@@ -88,14 +88,14 @@ bool cli_device_archs(Cli *cli, const char *const **arch, int *n)
     RtError err;
     Names names = parts_of(cli->pool, cli->build.device);
     if (strcmp(cli->build.device, "cuda") == 0) {
-        char here[16];
-        if (!cuda_arch_here(here, sizeof here, &err)) {
+        CudaIdentity here;
+        if (!cuda_device_here(&here, &err)) {
             cli_error(cli, EXIT_USER, "E807",
                       "--device sm_90 names what to compile for; sm_80,sm_90 is possible, too",
                       "--device cuda: %s", err.message);
             return false;
         }
-        names.data[0] = pool_strdup(cli->pool, here);
+        names.data[0] = pool_strdup(cli->pool, here.arch);
     }
     *arch = names.data;
     *n = (int)names.len;

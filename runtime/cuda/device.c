@@ -27,7 +27,7 @@ static bool no_memory(const CudaDevice *d, const char *what, RtError *err)
     full = true;
     if (d->cu->memory_info(&left, &total) != CUDA_OK)
         return rt_error(err, "CUDA: %s: the device has no memory left", what);
-    rt_error(err, "%s has %zu of its %zu bytes left", d->name, left, total);
+    rt_error(err, "%s has %zu of its %zu bytes left", d->is.name, left, total);
     if (d->bytes)
         rt_error_prefix(err, "beside an arena of %lld bytes", (long long)d->bytes);
     return rt_error_prefix(err, "CUDA: %s: out of memory", what);
@@ -51,13 +51,14 @@ bool cuda_check(const CudaDevice *d, int error, const char *what, RtError *err)
 static bool describe(CudaDevice *d, RtError *err)
 {
     int major, minor;
-    if (!cuda_check(d, d->cu->device_name(d->name, sizeof d->name, d->ordinal), "its name", err) ||
+    if (!cuda_check(d, d->cu->device_name(d->is.name, sizeof d->is.name, d->ordinal), "its name",
+                    err) ||
         !cuda_check(d, d->cu->device_attribute(&major, CUDA_ATTRIBUTE_MAJOR, d->ordinal),
                     "compute capability", err) ||
         !cuda_check(d, d->cu->device_attribute(&minor, CUDA_ATTRIBUTE_MINOR, d->ordinal),
                     "compute capability", err))
         return false;
-    snprintf(d->arch, sizeof d->arch, "sm_%d%d", major % 100, minor % 10);
+    snprintf(d->is.arch, sizeof d->is.arch, "sm_%d%d", major % 100, minor % 10);
     return true;
 }
 
@@ -94,7 +95,7 @@ static bool open_device(CudaDevice *d, RtError *err)
 /* What the child that asks for the device answers. */
 typedef struct Answer {
     bool ok;
-    char arch[16];
+    CudaIdentity is;
     RtError err;
 } Answer;
 
@@ -117,11 +118,11 @@ static void answer(int fd)
     Answer a = {0};
     CudaDevice d = {.cu = cuda_driver(&a.err)};
     a.ok = d.cu && find_device(&d, &a.err);
-    snprintf(a.arch, sizeof a.arch, "%s", d.arch);
+    a.is = d.is;
     _exit(write(fd, &a, sizeof a) == (ssize_t)sizeof a ? 0 : 1);
 }
 
-bool cuda_arch_here(char *arch, size_t size, RtError *err)
+bool cuda_device_here(CudaIdentity *out, RtError *err)
 {
     int end[2], status;
     Answer a = {0};
@@ -139,7 +140,7 @@ bool cuda_arch_here(char *arch, size_t size, RtError *err)
         return rt_error(err, "the CUDA driver ended the process that asked for the device");
     if (!a.ok)
         return rt_error(err, "%s", a.err.message);
-    snprintf(arch, size, "%s", a.arch);
+    *out = a.is;
     return true;
 }
 
@@ -194,12 +195,12 @@ bool cuda_device_takes(const CudaDevice *d, int version, RtError *err)
 
 const char *cuda_device_name(const CudaDevice *d)
 {
-    return d->name;
+    return d->is.name;
 }
 
 const char *cuda_device_arch(const CudaDevice *d)
 {
-    return d->arch;
+    return d->is.arch;
 }
 
 /* --- memory --- */
@@ -210,7 +211,7 @@ static bool no_room(const CudaDevice *d, int64_t bytes, int64_t *left, RtError *
     d->cu->memory_info(&free_bytes, &total);
     *left = (int64_t)free_bytes;
     full = true;
-    return rt_error(err, "%s has %zu of its %zu bytes left; the arena needs %lld", d->name,
+    return rt_error(err, "%s has %zu of its %zu bytes left; the arena needs %lld", d->is.name,
                     free_bytes, total, (long long)bytes);
 }
 

@@ -7,10 +7,13 @@
 
 typedef struct CudaDevice CudaDevice;
 
-/* The compute capability of device 0 as compilers name it: "sm_90".  A child process asks for it,
- * so that this one may fork others afterwards: what is forked behind the driver's start is not
- * safe. */
-bool cuda_arch_here(char *arch, size_t size, RtError *err);
+/* Device 0: its name, and its compute capability as compilers name it, "sm_90". */
+typedef struct CudaIdentity {
+    char name[128], arch[16];
+} CudaIdentity;
+/* A child process asks for it, so that this one may fork others afterwards: what is forked behind
+ * the driver's start is not safe. */
+bool cuda_device_here(CudaIdentity *out, RtError *err);
 /* Device 0 of the driver (CUDA_VISIBLE_DEVICES says which that is), with a stream of its own.  NULL
  * with a message where there is no driver or no device. */
 CudaDevice *cuda_device_open(RtError *err);

@@ -14,7 +14,7 @@ struct CudaDevice {
     int64_t bytes;    /* of the arena */
     int64_t staging;  /* bytes outside the arena for inputs on their way */
     int64_t at_start; /* in use when there was no more than the context */
-    char name[128], arch[16];
+    CudaIdentity is;
 };
 
 /* True for CUDA_OK; else a message that says what failed, with the numbers when the device has no

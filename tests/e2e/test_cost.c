@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* --cost: models without a machine, and measured costs with their table on disk. */
 #include "e2e.h"
+#include "equal_runs.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -75,6 +76,30 @@ static void test_measured(void)
     json_decref(o);
 }
 
+#define ON_DEVICE(verb, options)                                                                   \
+    SIMULATED "SCRIMP_CACHE=$TMP/device " options " $SCRIMP " verb                                 \
+              " $EXAMPLES/mlp.scrimp -D N=16 --cost profile --device cuda "
+
+/* The device is opened in a child, since kernels are compiled in forked processes afterwards. */
+static void test_measured_on_a_device(void)
+{
+    static const char list[] = "ls -i $TMP/device/*.costs";
+    expect_ok(ON_DEVICE("plan", ""));
+    json_t *o = run_json(0, ON_DEVICE("bench", "") "--steps 1 --budget min --json");
+    EXPECT(json_get_number(o, "predicted_seconds_per_step") > 0, "bench compares");
+    json_decref(o);
+    expect_ok("grep -q 'simulated device' $TMP/device/*.costs");
+    Result first = run(list);
+    expect_ok(ON_DEVICE("plan", ""));
+    Result second = run(list);
+    EXPECT(first.code == 0 && strcmp(first.out, second.out) == 0, "nothing was measured again");
+    result_free(&first);
+    result_free(&second);
+    expect_ok(ON_DEVICE("plan", "") "--no-cache");
+    expect_run(1, "launching call 3", ON_DEVICE("plan", "SCRIMP_SIM_FAIL=4") "--no-cache");
+    expect_run(3, "E401", ON_DEVICE("plan", "SCRIMP_SIM_BYTES=1000000") "--no-cache");
+}
+
 static void test_refused(void)
 {
     Result r = run("$SCRIMP plan $EXAMPLES/mlp.scrimp --cost rofline");
@@ -94,6 +119,7 @@ int main(void)
     test_models();
     test_devices();
     test_measured();
+    test_measured_on_a_device();
     test_refused();
     return e2e_end();
 }

@@ -93,8 +93,6 @@ static void test_failed_launch(void)
 
 static void test_errors(void)
 {
-    expect_run(1, "--cost profile measures kernels of the CPU",
-               SIMULATED "$SCRIMP verify $EXAMPLES/mlp.scrimp --cost profile --device cuda");
     expect_run(1, "the device here is sm_90", SIMULATED TRAIN "--steps 1 --device sm_75");
     expect_ok(SIMULATED TRAIN "--steps 1 --device cuda --no-cache");
     expect_run(1, "there is no such device", TRAIN "--steps 1 --device tpu");

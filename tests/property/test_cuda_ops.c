@@ -406,28 +406,14 @@ static void add_cases(Device *d, Farm *f, Runs *runs, int shapes)
     add_rows(d, f, runs, op_tile_cases, op_tile_cases_n, shapes / 3);
 }
 
-/* The architecture of the device; asked in a child, because compilers are forked afterwards. */
 static const char *device_arch(Pool *pool)
 {
-    int end[2], status = 1;
-    char arch[16] = "";
+    CudaIdentity here;
     RtError err;
-    if (pipe(end) != 0)
-        abort();
-    pid_t child = fork();
-    if (child == 0) {
-        bool ok = cuda_arch_here(arch, sizeof arch, &err) &&
-                  write(end[1], arch, sizeof arch) == (ssize_t)sizeof arch;
-        if (!ok)
-            printf("%s\n", err.message);
-        fflush(stdout);
-        _exit(!ok);
-    }
-    close(end[1]);
-    bool ok = waitpid(child, &status, 0) == child && status == 0 &&
-              read(end[0], arch, sizeof arch) == (ssize_t)sizeof arch;
-    close(end[0]);
-    return ok ? pool_strdup(pool, arch) : NULL;
+    if (cuda_device_here(&here, &err))
+        return pool_strdup(pool, here.arch);
+    printf("%s\n", err.message);
+    return NULL;
 }
 
 static bool find_device(Device *d)

@@ -54,7 +54,10 @@ static const struct Scan {
 static int count_kernels(Pool *pool, const Graph *g)
 {
     Map set = map_new(pool);
-    CallList l = codegen_list_calls(pool, g, target_find(NULL));
+    const CodegenOptions host = {0};
+    CallList l = {0};
+    const char *error;
+    CHECK(codegen_list_calls(pool, g, &host, &l, &error));
     for (int i = 0; i < l.n; i++)
         map_set(&set, l.key[i], (uint64_t)i);
     return (int)set.len;

@@ -23,7 +23,10 @@
 static Map kernels_of(Pool *pool, const Graph *g)
 {
     Map set = map_new(pool);
-    CallList l = codegen_list_calls(pool, g, target_find(NULL));
+    const CodegenOptions host = {0};
+    CallList l = {0};
+    const char *error;
+    CHECK(codegen_list_calls(pool, g, &host, &l, &error));
     for (int i = 0; i < l.n; i++)
         map_set(&set, pool_printf(pool, "%s:%lld", l.key[i], (long long)l.calls[i].n_tasks),
                 (uint64_t)i);

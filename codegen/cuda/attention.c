@@ -3,11 +3,11 @@
 #include "codegen/forms/attention.h"
 #include "codegen/cuda/rules.h"
 #include "codegen/cuda/text.h"
+#include "codegen/forms/point.h"
 
 #include "codegen/forms/product.h"
 #include "ir/support/divide.h"
 
-#include <math.h>
 #include <string.h>
 
 /* As device/tile.cuh and device/attention.cuh have them. */
@@ -56,7 +56,7 @@ static void write_options(StrBuf *out, const AttentionDesc *d)
     text_define_float(out, "SCALE", d->scale);
     text_define(out, "BIASED", d->biased);
     text_define(out, "DROPS", d->drops);
-    strbuf_printf(out, "#define THRESHOLD %uu\n", (unsigned)(uint32_t)ceil(d->p * 0x1p32));
+    strbuf_printf(out, "#define THRESHOLD %uu\n", (unsigned)dropout_threshold(d->p));
     text_define_float(out, "KEPT_SCALE", 1 / (1 - d->p));
 }
 

@@ -75,7 +75,7 @@ static void write_power(StrBuf *out, const PointInstr *i, const char *const *in)
 static void write_dropout(StrBuf *out, const PointInstr *i, const char *const *in)
 {
     put_pattern(out, "s_dropout($0, $1, $2, $3, $4, $5, $6, ", i, in);
-    strbuf_printf(out, "%uu, ", (unsigned)(uint32_t)ceil(i->a * 0x1p32));
+    strbuf_printf(out, "%uu, ", (unsigned)dropout_threshold(i->a));
     text_float(out, 1 / (1 - i->a));
     strbuf_put(out, ")");
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "codegen/forms/attention.h"
 
+#include "codegen/forms/point.h"
+
 #include <string.h>
 
 AttentionDesc attention_describe(const Lowering *l, const Node *n)
@@ -42,9 +44,8 @@ AttentionBuffers attention_buffers(const AttentionDesc *d)
 int attention_bufs(const Lowering *l, const Node *n, CallBuf *bufs)
 {
     int n_bufs = node_bufs(n, bufs);
-    uint64_t key = (uint64_t)node_int(n, ATTR_key, 0) * 0x9E3779B97F4A7C15u;
     if (node_attr(n, ATTR_p))
-        bufs[n_bufs++] = (CallBuf){CALL_NUMBER, (int64_t)key};
+        bufs[n_bufs++] = (CallBuf){CALL_NUMBER, (int64_t)random_key(n)};
     if (node_workspace_bytes(l->graph, n))
         bufs[n_bufs++] = (CallBuf){VALUE_NONE, 0};
     return n_bufs;

@@ -141,4 +141,10 @@ LowerRule point_node, point_fill, point_iota, point_broadcast, point_slice, poin
 /* A group of element-wise operations as one kernel. */
 void lower_point_group(Lowering *l, const Node *node);
 
+/* Random numbers of a node are bits of a counter under a key: the seed's plus this one, which is
+ * the node's own. */
+uint64_t random_key(const Node *n);
+/* Dropout with probability p keeps where 32 random bits are at least this. */
+uint32_t dropout_threshold(double p);
+
 #endif

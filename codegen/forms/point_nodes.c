@@ -120,13 +120,24 @@ static int rng_key(PointProgram *p, PointSpecial op, const int *seed, const int 
     return point_push(p, i);
 }
 
+uint64_t random_key(const Node *n)
+{
+    return (uint64_t)node_int(n, ATTR_key, 0) * 0x9E3779B97F4A7C15u;
+}
+
+uint32_t dropout_threshold(double p)
+{
+    double bits = ceil(p * 0x1p32);
+    return bits < (double)UINT32_MAX ? (uint32_t)bits : UINT32_MAX;
+}
+
 static void generator_operands(BodyMap *m, const Node *n, PointInstr *i)
 {
     int word[4];
     PointAccess place = own_place(m, value_type(m->g, n->out[0]));
     for (int k = 0; k < 4; k++)
         word[k] = input_word(m, n->in[1], k);
-    uint64_t step = (uint64_t)node_int(n, ATTR_key, 0) * 0x9E3779B97F4A7C15u;
+    uint64_t step = random_key(n);
     const int add[] = {point_number(m->p, DTYPE_I32, (double)(int32_t)(uint32_t)step),
                        point_number(m->p, DTYPE_I32, (double)(int32_t)(uint32_t)(step >> 32))};
     i->in[1] = rng_key(m->p, POINT_RNG_KEY_LOW, word, add);

@@ -3,7 +3,6 @@
 #include "codegen/cpu/point/point_jit.h"
 #include "codegen/jit/jit_short.h"
 
-#include <math.h>
 #include <string.h>
 
 /* --- random bits: Philox4x32-10 (Salmon et al. 2011), used as in ir/rng.c --- */
@@ -49,7 +48,7 @@ static JitValue dropout(Jit *j, const PointInstr *p, const JitValue *in)
 {
     JitValue counter[4] = {unsign(j, in[5]), unsign(j, in[6]), unsign(j, in[3]), unsign(j, in[4])};
     JitValue bits = philox(j, counter, unsign(j, in[1]), unsign(j, in[2]));
-    uint32_t threshold = (uint32_t)ceil(p->a * 0x1p32), top = 0x80000000u;
+    uint32_t threshold = dropout_threshold(p->a), top = 0x80000000u;
     JitValue flipped =
         jit_tmp(j, jit_bitcast(j, jit_tmp(j, jit_xor(j, bits, vu(j, top))), jit_types(j)->vi));
     JitValue keep = jit_vmask(j, JIT_GE, flipped, jit_vi(j, (int32_t)(threshold ^ top)));

@@ -75,6 +75,7 @@ static ValueId take_scale(const Finder *f, ValueId v, Found *out)
 
 static bool take_product(const Finder *f, ValueId v, Found *out)
 {
+    out->scale = NULL; /* of another operand, which was no product */
     const Node *n = only_for_this(f, take_scale(f, v, out), OP_matmul);
     if (!n || node_flag(n, ATTR_ta) || !node_flag(n, ATTR_tb))
         return false;
@@ -98,7 +99,8 @@ static bool take_scores(const Finder *f, ValueId v, Found *out)
     const Node *n = only_for_this(f, v, OP_add);
     const Type *scores = value_type(f->g, v);
     for (int i = 0; n && i < 2; i++)
-        if (is_bias(f, n->in[1 - i], scores) && take_product(f, n->in[i], out)) {
+        if (is_bias(f, n->in[1 - i], scores) &&
+            type_same_shape(value_type(f->g, n->in[i]), scores) && take_product(f, n->in[i], out)) {
             out->bias = n->in[1 - i];
             return true;
         }

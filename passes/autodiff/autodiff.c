@@ -154,12 +154,12 @@ static ValueId take_micro(Builder *b, ValueId whole, const char *name, int64_t j
     return graph_add(b->to, OP_reshape, &v, 1, &shape, micro_name(b, name, j), loc);
 }
 
-/* Every micro-batch draws its own dropout masks. */
+/* Every micro-batch draws random numbers of its own. */
 static AttrList micro_attrs(const Node *n, int64_t j)
 {
     AttrList attrs = copy_attrs(n);
     for (int i = 0; i < attrs.n; i++)
-        if (n->op == OP_dropout && attrs.items[i].key == ATTR_key)
+        if (attrs.items[i].key == ATTR_key)
             attrs.items[i].u.i =
                 (int64_t)((uint64_t)attrs.items[i].u.i + (uint64_t)j * 0xD1B54A32D192ED03u);
     return attrs;

@@ -82,8 +82,8 @@ static const char *random_text(Pool *pool, int number)
     strbuf_printf(&t,
                   "train {\n  batch = synthetic(x = f32[2, %d, C], y = f32[2, %d, C], z = f32[2, "
                   "%d, C])\n  loss = mse(m(batch.x, batch.y), batch.z)\n  optim = adam(lr = 1e-2)\n"
-                  "  steps = 3\n}\n",
-                  rows, keys, rows);
+                  "  steps = 3\n  accumulate = %d\n}\n",
+                  rows, keys, rows, 1 + (int)random_below(&r, 2));
     return t.text;
 }
 

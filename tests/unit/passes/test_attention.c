@@ -43,6 +43,14 @@ static const Case cases[] = {
      "  %c = add %pad, %b : f32[2,3,5,7]\n  %d = causal_mask %c : f32[2,3,5,7]\n" SOFTMAX(
          "%d") "  %e = dropout %p, %rng {p=0.1, key=7} : f32[2,3,5,7]\n" RESULT("%e") END,
      CALL ", %pad, %rng {scale=0.5, causal=true, p=0.1, key=7} :"},
+    {"a bias that is multiplied, and scores that would do for a bias",
+     "  %x = input {role=\"batch.x\"} : f32[2,3,1,8]\n"
+     "  %y = input {role=\"batch.y\"} : f32[2,3,7,8]\n"
+     "  %c = mul %pad, %half : f32[2,1,1,7]\n"
+     "  %a = matmul %x, %y {tb=true} : f32[2,3,1,7]\n"
+     "  %b = add %c, %a : f32[2,3,1,7]\n  %p = softmax %b {axis=3} : f32[2,3,1,7]\n"
+     "  %o = matmul %p, $v : f32[2,3,1,4]\n" END,
+     "attention %x, %y, $v, %c :"},
     {"queries that were scaled",
      "  %s = mul $q, %half : f32[2,3,5,8]\n"
      "  %a = matmul %s, $k {tb=true} : f32[2,3,5,7]\n" SOFTMAX("%a") RESULT("%p") END,
@@ -71,6 +79,13 @@ static const Case cases[] = {
     {"a bias by rows",
      "  %bias = input {role=\"batch.bias\"} : f32[5,7]\n" PRODUCT
      "  %c = add %a, %bias : f32[2,3,5,7]\n" SOFTMAX("%c") RESULT("%p") END,
+     NULL},
+    {"a bias that has more heads than the scores",
+     "  $one = param : f32[1,3,5,8]\n  $other = param : f32[1,3,7,8]\n"
+     "  $values = param : f32[1,3,7,4]\n"
+     "  %a = matmul $one, $other {tb=true} : f32[1,3,5,7]\n"
+     "  %c = add %a, %pad : f32[2,3,5,7]\n" SOFTMAX(
+         "%c") "  %o = matmul %p, $values : f32[2,3,5,4]\n" END,
      NULL},
     {"keys that are broadcast",
      "  $one = param : f32[3,7,8]\n"

@@ -66,9 +66,10 @@ static int64_t padded(int64_t n)
     return divide_up(n, BLOCK_ROWS_LEAST) * BLOCK_ROWS_LEAST;
 }
 
-/* Queries and, in the gradient, gradients of results, each by rows and by columns; partial sums of
- * lines; results; and keys or values whose rows are no whole vectors. */
-int64_t attention_block_floats(const AttentionShape *a, int64_t rows)
+/* Floats of scratch memory that a block of so many rows takes beside its scores: queries and, in
+ * the gradient, gradients of results, each by rows and by columns; partial sums of lines; results;
+ * and keys or values whose rows are no whole vectors. */
+static int64_t attention_block_floats(const AttentionShape *a, int64_t rows)
 {
     int64_t wide = a->width > a->value_width ? a->width : a->value_width;
     int64_t floats = rows * (padded(a->width) * 2 + PARTIAL_SUMS + padded(wide));
@@ -96,7 +97,7 @@ AttentionBlocks attention_blocks(const AttentionShape *a)
         b.sums_floats = padded(a->keys * (a->width + a->value_width));
     int64_t items = a->grad ? a->heads : a->heads * divide_up(a->rows, b.block_rows);
     b.parts = items;
-    if ((a->grad || b.scores_floats) && items > ATTENTION_PARTS)
+    if ((b.scores_floats || b.sums_floats) && items > ATTENTION_PARTS)
         b.parts = ATTENTION_PARTS;
     return b;
 }

@@ -38,12 +38,10 @@ double attention_scores(const AttentionShape *a);
 enum { ATTENTION_PARTS = 32, ATTENTION_CHAIN = 256 };
 typedef struct AttentionBlocks {
     int64_t block_rows;
-    int64_t parts;         /* tasks of the gradient, or of a forward that needs workspace */
+    int64_t parts;         /* tasks */
     int64_t scores_floats; /* of a part; 0: scores lie in scratch memory */
     int64_t sums_floats;   /* of a part */
 } AttentionBlocks;
 AttentionBlocks attention_blocks(const AttentionShape *a);
-/* Floats of scratch memory that a block of so many rows takes beside its scores. */
-int64_t attention_block_floats(const AttentionShape *a, int64_t rows);
 
 #endif

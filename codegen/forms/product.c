@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "codegen/forms/product.h"
 
+#include "ir/attention.h"
 #include "ir/support/bug.h"
 #include "ir/support/divide.h"
 
@@ -8,6 +9,11 @@ enum {
     K_BLOCK_MOST = 256, /* a chain's rounding error grows with its length */
     K_BLOCK_UNIT = 16   /* the widest vectors: the same blocks for all widths */
 };
+
+/* Attention's products are those of matrices: scores are one chain. */
+_Static_assert((int)K_BLOCK_MOST == (int)ATTENTION_CHAIN &&
+                   (int)ATTENTION_WIDTH_MOST <= (int)K_BLOCK_MOST,
+               "attention sums in other chains than products");
 
 int64_t product_k_block(int64_t k)
 {

@@ -191,21 +191,24 @@ static void remove_old(const Export *e, int arch)
         closedir(dir);
 }
 
+/* The manifest goes first and comes last: what was cut off in between is no step. */
 static bool write_files(const Export *e, const DeviceSide *device, const char **error)
 {
     const DeviceFiles *f = e->files;
     const char *header = export_header(e->pool, e->graph, e->plan, f->name, device);
     const char *facts = manifest(e, device);
     const char *so = pool_printf(e->pool, "%s/%s.so", f->folder, f->name);
+    const char *manifest_path = pool_printf(e->pool, "%s/manifest.json", f->folder);
     bool ok = facts != NULL;
     if (!ok)
         *error = "out of memory for the manifest";
+    else
+        unlink(manifest_path);
     for (int i = 0; i < f->n_archs && ok; i++)
         ok = write_kernels(e, i, error);
     ok = ok && codegen_write(e->pool, so, e->so, e->so_bytes, 0777, error) &&
          codegen_write(e->pool, f->header_path, header, strlen(header), 0666, error) &&
-         codegen_write(e->pool, pool_printf(e->pool, "%s/manifest.json", f->folder), facts,
-                       strlen(facts), 0666, error);
+         codegen_write(e->pool, manifest_path, facts, strlen(facts), 0666, error);
     for (int i = 0; i < f->n_archs && ok; i++)
         remove_old(e, i);
     return ok;

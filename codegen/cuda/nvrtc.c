@@ -31,6 +31,8 @@ typedef struct Nvrtc {
 /* Contraction is written where it is wanted: fmaf. */
 #define OPTIONS "--fmad=false", "--std=c++17", "--ptxas-options=-v"
 
+enum { OLDEST_MAJOR = 12 }; /* 0: a simulated one */
+
 static const char *const names[] = {"libnvrtc.so", "libnvrtc.so.13", "libnvrtc.so.12", NULL};
 
 static void *open_in(const char *folder)
@@ -81,6 +83,11 @@ static const Nvrtc *nvrtc(const char **error)
     }
     NVRTC_FUNCTIONS(NVRTC_FUNCTION)
 #undef NVRTC_FUNCTION
+    int major = 0, minor = 0;
+    if (table.version(&major, &minor) != 0 || (major > 0 && major < OLDEST_MAJOR)) {
+        *error = fault;
+        return NULL;
+    }
     found = true;
     return &table;
 }

@@ -19,11 +19,8 @@ typedef VEC(const char *) Names;
 static Names parts_of(Pool *pool, const char *device)
 {
     Names names = {0};
-    for (const char *at = device; *at;) {
-        size_t n = strcspn(at, ",");
-        vec_push(pool, &names, pool_printf(pool, "%.*s", (int)n, at));
-        at += n + (at[n] == ',');
-    }
+    for (const char *at = device; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL)
+        vec_push(pool, &names, pool_printf(pool, "%.*s", (int)strcspn(at, ","), at));
     return names;
 }
 

@@ -26,11 +26,11 @@ const Backend *cli_backend(const Cli *cli);
 /* What the device's kernels are compiled for: --device sm_XY, or else what the machine has; NULL
  * for the host.  False after a message where there is no such device. */
 bool cli_device_arch(Cli *cli, const char **arch);
+/* The same for a verb that runs nothing: sm_90 unless --device names another. */
+const char *cli_any_arch(const Cli *cli);
 /* The architectures that `compile` is to make kernels for: those of --device sm_80,sm_90, or what
  * the machine has.  False after a message. */
 bool cli_device_archs(Cli *cli, const char *const **arch, int *n);
-/* The same for a verb that runs nothing: sm_90 unless --device names another. */
-const char *cli_any_arch(const Cli *cli);
 
 /* Threads and an arena of these bytes; false after a message.  Either way machine_close.  Steps
  * are compiled before. */

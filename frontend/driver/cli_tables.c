@@ -103,8 +103,8 @@ const Verb cli_verbs[] = {
      "measures each step and every kernel of it. All figures are medians of these steps, with what\n"
      "the middle half of them lies between. `outside kernels` is what a step takes between its\n"
      "kernels; `rest` is what its median is above the sum of the rows: medians do not add up where\n"
-     "other programs disturb one kernel in one step and another in the next. On a device: also what\n"
-     "is used beside the arena.",
+     "other programs disturb one kernel in one step and another in the next. On a device kernels\n"
+     "are timed one by one, the step as one graph; also told: what is used beside the arena.",
      "define model " PLAN_OPTIONS "steps threads json " BUILD_OPTIONS "error-format",
      verb_bench, true},
     {"verify", "train with and without recomputation and compare every bit",

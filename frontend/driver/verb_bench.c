@@ -156,14 +156,17 @@ static void print_json(const Bench *b)
     for (int i = 0; i < b->n_rows; i++)
         json_array_append_new(kernels, row_json(&b->rows[i]));
     json_t *o = json_pack(
-        "{s:f,s:f,s:f,s:I,s:I,s:f,s:f,s:f,s:i,s:o,s:o,s:f}", "seconds_per_step", b->step.median,
+        "{s:f,s:f,s:f,s:I,s:I,s:f,s:f,s:f,s:i,s:o}", "seconds_per_step", b->step.median,
         "seconds_per_step_low", b->step.low, "seconds_per_step_high", b->step.high, "steps",
         (json_int_t)b->times.n, "arena_bytes", (json_int_t)b->m.running.session.plan->arena_bytes,
         "gflops", gflops, "percent_of_peak", percent_of_peak(b, gflops), "peak_gflops",
-        b->peak_gflops, "threads", threads_count(b->m.running.machine.threads), "kernels", kernels,
-        "outside_kernels", time_json(&b->outside), "rest_seconds", b->rest);
-    if (b->m.running.machine.cuda)
+        b->peak_gflops, "threads", threads_count(b->m.running.machine.threads), "kernels", kernels);
+    if (b->m.running.machine.cuda) {
         json_object_set_new(o, "device", device_json(b->m.running.machine.cuda));
+    } else {
+        json_object_set_new(o, "outside_kernels", time_json(&b->outside));
+        json_object_set_new(o, "rest_seconds", json_real(b->rest));
+    }
     if (b->predicted_seconds > 0)
         json_object_set_new(o, "predicted_seconds_per_step", json_real(b->predicted_seconds));
     cli_print_json(o);
@@ -204,6 +207,8 @@ static void print_table(const Bench *b)
         print_time(b, r->label, pool_printf(b->cli->pool, "%lld", (long long)r->calls), &r->time);
         printf(" %9.1f %6.1f%% %8.1f\n", g, percent_of_peak(b, g), rate(r->bytes, r->time.median));
     }
+    if (b->m.running.machine.cuda)
+        return; /* kernels were timed one by one, the step as a whole */
     print_time(b, "outside kernels", "", &b->outside);
     printf("\n%-44s %6s %10.4f %10s %10s %5.1f%%\n", "rest: the median step less these medians", "",
            1e3 * b->rest, "", "", 100 * b->rest / b->step.median);

@@ -94,12 +94,12 @@ static ExitCode compile_for_device(Cli *cli, const Program *p)
     CodegenOptions c = cli_codegen_options(cli, f.arch[0]);
     if (!codegen_export_device(cli->pool, p->graph, p->plan, &c, &f, &error))
         return cli_error(cli, EXIT_USER, "E801", NULL, "%s", error);
-    fprintf(stderr,
-            "wrote the folder %s: %s.so, %s.h, manifest.json and kernels for %s; names begin with "
-            "%s_, an arena of %s\n",
-            f.folder, f.name, f.name,
-            strcmp(cli->build.device, "cuda") ? cli->build.device : f.arch[0], f.name,
-            bytes_text(cli->pool, p->plan->arena_bytes));
+    fprintf(
+        stderr,
+        "wrote the folder %s: %s.so, manifest.json and kernels for %s; and %s: names begin with "
+        "%s_, an arena of %s\n",
+        f.folder, f.name, strcmp(cli->build.device, "cuda") ? cli->build.device : f.arch[0],
+        f.header_path, f.name, bytes_text(cli->pool, p->plan->arena_bytes));
     return EXIT_OK;
 }
 

@@ -86,7 +86,7 @@ static bool open_device(CudaDevice *d, RtError *err)
 {
     return find_device(d, err) &&
            cuda_check(d, d->cu->context_retain(&d->context, d->ordinal), "context", err) &&
-           cuda_check(d, d->cu->context_set(d->context), "context", err) &&
+           cuda_device_enter(d, err) &&
            cuda_check(d, d->cu->stream_create(&d->stream, CUDA_STREAM_NON_BLOCKING), "stream",
                       err) &&
            in_use(d, &d->at_start, err);
@@ -132,10 +132,13 @@ bool cuda_device_here(CudaIdentity *out, RtError *err)
     if (child == 0)
         answer(end[1]);
     close(end[1]);
+    int fault = errno;
     bool ok = child > 0 && read_answer(end[0], &a);
     close(end[0]);
     while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR)
         ;
+    if (child < 0)
+        return rt_error(err, "cannot ask for the device: %s", strerror(fault));
     if (!ok)
         return rt_error(err, "the CUDA driver ended the process that asked for the device");
     if (!a.ok)
@@ -167,9 +170,22 @@ void cuda_device_close(CudaDevice *d)
         d->cu->release(d->arena);
     if (d->stream)
         d->cu->stream_destroy(d->stream);
-    if (d->context)
+    if (d->context) {
+        cuda_device_leave(d);
         d->cu->context_release(d->ordinal);
+    }
     free(d);
+}
+
+bool cuda_device_enter(const CudaDevice *d, RtError *err)
+{
+    return cuda_check(d, d->cu->context_push(d->context), "context", err);
+}
+
+void cuda_device_leave(const CudaDevice *d)
+{
+    void *context;
+    d->cu->context_pop(&context);
 }
 
 /* The first release of NVIDIA's driver with a version of CUDA. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A CUDA device and the arena on it.  Called by the command line. */
+/* A CUDA device and the arena on it.  Called by the command line, and by a compiled step. */
 #ifndef SCRIMP_RUNTIME_CUDA_DEVICE_H
 #define SCRIMP_RUNTIME_CUDA_DEVICE_H
 
@@ -14,10 +14,14 @@ typedef struct CudaIdentity {
 /* A child process asks for it, so that this one may fork others afterwards: what is forked behind
  * the driver's start is not safe. */
 bool cuda_device_here(CudaIdentity *out, RtError *err);
-/* Device 0 of the driver (CUDA_VISIBLE_DEVICES says which that is), with a stream of its own.  NULL
- * with a message where there is no driver or no device. */
+/* Device 0 of the driver (CUDA_VISIBLE_DEVICES says which that is), with a stream of its own, and
+ * entered.  NULL with a message where there is no driver or no device. */
 CudaDevice *cuda_device_open(RtError *err);
-void cuda_device_close(CudaDevice *d); /* NULL is allowed */
+void cuda_device_close(CudaDevice *d); /* by a thread that has entered it; NULL is allowed */
+/* The driver keeps one device's context at a time for each thread.  What uses d may be called
+ * between these two; behind leave the thread has the one again that it had before. */
+bool cuda_device_enter(const CudaDevice *d, RtError *err);
+void cuda_device_leave(const CudaDevice *d);
 /* Whether the driver loads kernels that need one of this version, 12000 for 12.0; a message if not.
  */
 bool cuda_device_takes(const CudaDevice *d, int version, RtError *err);

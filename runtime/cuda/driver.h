@@ -34,7 +34,8 @@ enum {
     CUDA_FUNCTION(device_attribute, cuDeviceGetAttribute, (int *value, int attribute, int device)) \
     CUDA_FUNCTION(context_retain, cuDevicePrimaryCtxRetain, (void **context, int device))          \
     CUDA_FUNCTION(context_release, cuDevicePrimaryCtxRelease_v2, (int device))                     \
-    CUDA_FUNCTION(context_set, cuCtxSetCurrent, (void *context))                                   \
+    CUDA_FUNCTION(context_push, cuCtxPushCurrent_v2, (void *context))                              \
+    CUDA_FUNCTION(context_pop, cuCtxPopCurrent_v2, (void **context))                               \
     CUDA_FUNCTION(memory_info, cuMemGetInfo_v2, (size_t * free_bytes, size_t * total_bytes))       \
     CUDA_FUNCTION(allocate, cuMemAlloc_v2, (CudaAddress * address, size_t bytes))                  \
     CUDA_FUNCTION(release, cuMemFree_v2, (CudaAddress address))                                    \

@@ -222,19 +222,27 @@ int exported_open(ExportedContext *ctx, const ExportedStep *step)
         close_running(r);
         return 0;
     }
+    cuda_device_leave(r->device);
     *ctx = (ExportedContext){.arena = r->image.base, .device = r};
     return 1;
 }
 
+/* Whichever thread calls, and whatever else it uses devices for: what it had is there again behind
+ * each of these functions. */
+static bool enter(const Running *r)
+{
+    return r ? cuda_device_enter(r->device, &error) : rt_error(&error, "the step is not open");
+}
+
 void exported_close(ExportedContext *ctx)
 {
-    close_running(ctx->device);
+    if (ctx->device && enter(ctx->device))
+        close_running(ctx->device);
     *ctx = (ExportedContext){0};
 }
 
-int exported_run(ExportedContext *ctx)
+static bool run(const Running *r)
 {
-    const Running *r = ctx->device;
     return cuda_feed_send(r->feed, &error) && cuda_feed_place(r->feed, &error) &&
            cuda_step_run(r->cuda, &error) && cuda_feed_return(r->feed, &error) &&
            cuda_feed_wait(r->feed, &error);
@@ -263,12 +271,39 @@ static bool transfer_state(const Running *r, Transfer *way)
     return ok && cuda_wait(r->device, &error);
 }
 
+static bool send_state(const Running *r)
+{
+    return transfer_state(r, to_device);
+}
+
+static bool fetch_state(const Running *r)
+{
+    return transfer_state(r, from_device);
+}
+
+typedef bool Use(const Running *r);
+
+static int use(ExportedContext *ctx, Use *what)
+{
+    const Running *r = ctx->device;
+    if (!enter(r))
+        return 0;
+    bool ok = what(r);
+    cuda_device_leave(r->device);
+    return ok;
+}
+
+int exported_run(ExportedContext *ctx)
+{
+    return use(ctx, run);
+}
+
 int exported_send(ExportedContext *ctx)
 {
-    return transfer_state(ctx->device, to_device);
+    return use(ctx, send_state);
 }
 
 int exported_fetch(ExportedContext *ctx)
 {
-    return transfer_state(ctx->device, from_device);
+    return use(ctx, fetch_state);
 }

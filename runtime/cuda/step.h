@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Steps that run on a CUDA device.  Called by the command line. */
+/* Steps that run on a CUDA device.  Called by the command line, and by a compiled step. */
 #ifndef SCRIMP_RUNTIME_CUDA_STEP_H
 #define SCRIMP_RUNTIME_CUDA_STEP_H
 

@@ -5,6 +5,7 @@
 #include "runtime/cuda/driver.h"
 
 #include <math.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -294,6 +295,28 @@ static void test_forks(void)
     CHECK(exit_code(child) == 0);
 }
 
+/* A thread without a context may do nothing, whatever another one has. */
+static void *without_context(void *user)
+{
+    static int refused;
+    CudaAddress x;
+    void *other;
+    refused = cu->allocate(&x, 64) != CUDA_OK && cu->stream_create(&other, 0) != CUDA_OK &&
+              cu->fill_words(*(CudaAddress *)user, 0, N, stream) != CUDA_OK;
+    return refused ? &refused : NULL;
+}
+
+static void test_contexts(void)
+{
+    pthread_t thread;
+    void *refused = NULL;
+    CudaAddress x = allocate(N * sizeof(float));
+    CHECK(pthread_create(&thread, NULL, without_context, &x) == 0 &&
+          pthread_join(thread, &refused) == 0 && refused);
+    CHECK(cu->fill_words(x, 0, N, stream) == CUDA_OK && cu->stream_wait(stream) == CUDA_OK &&
+          cu->release(x) == CUDA_OK);
+}
+
 static void test_compiler(void)
 {
     size_t bytes;
@@ -315,9 +338,12 @@ int main(void)
     if (cu)
         test_forks();
     setenv("SCRIMP_SIM_FORK", "1", 1); /* for test_ends */
-    if (!cu || cu->init(0) != CUDA_OK ||
+    void *context;
+    if (!cu || cu->init(0) != CUDA_OK || cu->context_retain(&context, 0) != CUDA_OK ||
+        cu->context_push(context) != CUDA_OK ||
         cu->stream_create(&stream, CUDA_STREAM_NON_BLOCKING) != CUDA_OK)
         return 1;
+    test_contexts();
     test_barriers();
     test_uninitialised();
     test_waits();

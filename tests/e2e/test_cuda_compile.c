@@ -7,6 +7,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 /* SCRIMP_CUDA_REAL, even empty: the machine's own device (tests/gpu/run.sh). */
 #define HERE    "cd $TMP && " SIMULATED
@@ -31,7 +32,7 @@ static void test_example(void)
     expect_ok("cd $TMP && ! ldd elsewhere/step.so | grep -e gccjit -e scrimp -e cuda");
 }
 
-/* What a second export leaves no trace of; two steps in one program; C++. */
+/* What a second export leaves no trace of; two steps in one program, on two threads; C++. */
 static void test_again(void)
 {
     expect_ok(HERE "sh -c '" COMPILE "--device cuda -o two --name a && ls two/sm_90 > first && "
@@ -40,13 +41,17 @@ static void test_again(void)
                    "test $(ls two/sm_90 | wc -l) = $(grep -c cubin two/manifest.json)'");
     expect_ok(HERE "sh -c '" COMPILE "--device sm_90 -o one'");
     expect_ok(
-        "cd $TMP && printf '#include \"one.h\"\\n#include \"b.h\"\\nint main(void) { "
-        "one_Context c; b_Context d; int ok = one_open(&c) && b_open(&d) && "
-        "one_initialize(&c, 1) && b_initialize(&d, 1) && one_train_step(&c, 0.1f, 0, 1) && "
-        "b_train_step(&d, 0.1f, 0, 1); one_close(&c); b_close(&d); return !ok; }' > both.c && "
-        "gcc -Ione -Itwo both.c ./one/one.so ./two/b.so -lm -o both && "
+        "cd $TMP && printf '#include \"one.h\"\\n#include \"b.h\"\\n#include <pthread.h>\\n"
+        "static void *run(void *c) { "
+        "return one_train_step((one_Context *)c, 0.1f, 0, 1) ? c : NULL; }\\n"
+        "int main(void) { one_Context c; b_Context d; pthread_t t; void *ran = NULL; "
+        "int ok = one_open(&c) && b_open(&d) && "
+        "one_initialize(&c, 1) && b_initialize(&d, 1) && b_train_step(&d, 0.1f, 0, 1) && "
+        "pthread_create(&t, NULL, run, &c) == 0 && pthread_join(t, &ran) == 0 && ran; "
+        "one_close(&c); b_close(&d); return !ok || one_fetch(&c); }' > both.c && "
+        "gcc -pthread -Ione -Itwo both.c ./one/one.so ./two/b.so -lm -o both && "
         "SCRIMP_CUDA_PATH=$SCRIMP_BUILD/cuda-sim ./both && "
-        "if command -v g++ > o; then g++ -x c++ -Ione -Itwo both.c -x none ./one/one.so "
+        "if command -v g++ > o; then g++ -pthread -x c++ -Ione -Itwo both.c -x none ./one/one.so "
         "./two/b.so -o both && SCRIMP_CUDA_PATH=$SCRIMP_BUILD/cuda-sim ./both; fi");
 }
 
@@ -84,17 +89,22 @@ static void test_faults(void)
     expect_run(1, "there is no such device",
                "$SCRIMP train $EXAMPLES/mlp.scrimp --device sm_80,sm_90");
     expect_run(1, "cannot write", COMPILE "--device sm_80 -o $TMP/none/x");
-    Result r =
-        run("test -e /dev/nvidia0 || SCRIMP_CUDA_PATH=$TMP " COMPILE "--device cuda -o $TMP/x");
-    EXPECT(r.code == 0 || r.code == 1, r.err);
-    result_free(&r);
+    expect_run(1, "there is no such device", COMPILE "--device sm_80, -o $TMP/x");
+    /* A manifest is of what lies beside it: one that could not be written is not there. */
+    expect_run(1, "cannot write",
+               "cd $TMP && rm step/step.so && mkdir -p step/step.so/x && " COMPILE
+               "--device sm_80 -o step");
+    expect_run(1, "", "test -e $TMP/step/manifest.json");
+    if (access("/dev/nvidia0", F_OK) != 0)
+        expect_run(1, "--device sm_90 names what to compile for",
+                   "SCRIMP_CUDA_PATH=$TMP " COMPILE "--device cuda -o $TMP/x");
 }
 
 int main(void)
 {
     e2e_begin();
     if (run("command -v gcc").code != 0)
-        return 77;
+        return e2e_end() ? 1 : 77;
     bool real = getenv("SCRIMP_CUDA_REAL") != NULL;
     setenv("ARCHS", real ? "cuda" : "sm_80,sm_90", 1);
     test_example();

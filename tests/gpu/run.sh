@@ -31,9 +31,10 @@ while (($#)); do
   esac
 done
 
+export CUDA_DEVICE_ORDER=PCI_BUS_ID # as nvidia-smi counts
 if [[ $simulated ]]; then
   device="simulated device" driver=none
-elif listed=$(nvidia-smi --query-gpu=name,driver_version,memory.total --format=csv,noheader 2>/dev/null) && [[ $listed ]]; then
+elif listed=$(nvidia-smi -i "${CUDA_VISIBLE_DEVICES:-0}" --query-gpu=name,driver_version,memory.total --format=csv,noheader 2>/dev/null) && [[ $listed ]]; then
   IFS=, read -r device driver memory <<<"$listed"
   driver="${driver# }, ${memory# }"
 else
@@ -56,20 +57,21 @@ export SCRIMP_SOURCE=$root SCRIMP_BUILD=$build SCRIMP=$scrimp SCRIMP_CACHE=$temp
 if [[ $simulated ]]; then
   export SCRIMP_CUDA_PATH=$build/cuda-sim SCRIMP_SHAPES=1 SCRIMP_TEST_OP=softmax
 else
-  export SCRIMP_CUDA_REAL= # e2e_test_cuda puts it in the place of the simulated driver's folder
+  export SCRIMP_CUDA_REAL=${SCRIMP_CUDA_PATH-} # end-to-end tests put it in the place of the simulated driver's folder
 fi
 : "${out:=$root/docs/results/gpu/$(date -u +%F)-$(tr -cs '[:alnum:]\n' - <<<"$device" | sed 's/^-*//; s/-*$//').md}"
 mkdir -p "$(dirname "$out")"
-log=$temporary/log.md
+log=$out # from the start: what is cut off has said what it knew
+: >"$log" || exit 1
 failures=0
 
 say() { printf '%s\n' "$@" | tee -a "$log"; }
 
-# check NAME COMMAND...: a row of the log; what it printed only where it failed.
+# check NAME COMMAND...: a row of the log; what it printed only where it failed.  Kernels may hang.
 check() {
   local name=$1 start=$SECONDS outcome status
   shift
-  "$@" >"$temporary/said" 2>&1
+  timeout 1800 "$@" >"$temporary/said" 2>&1
   status=$?
   case $status in
     0) outcome=passed ;;
@@ -83,7 +85,7 @@ wanted() { [[ ,$parts, == *,$1,* ]]; }
 
 say "# $device, $(date -u +%F)" "" \
   "Written by \`tests/gpu/run.sh\`. Driver: $driver. $("$scrimp" --version | head -1), commit $(
-    git -C "$root" rev-parse --short HEAD 2>/dev/null || cat "$root/COMMIT" 2>/dev/null || echo unknown). Processor: $(
+    cat "$root/COMMIT" 2>/dev/null || git -C "$root" rev-parse --short HEAD 2>/dev/null || echo unknown). Processor: $(
     sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -1), $(nproc) threads." ""
 
 if wanted tests; then
@@ -96,14 +98,15 @@ fi
 
 if wanted sanitizer; then
   say "## compute-sanitizer" "" "| check | outcome | seconds |" "|---|---|---|"
-  for tool in memcheck racecheck initcheck synccheck; do
-    if command -v compute-sanitizer >/dev/null; then
+  PATH=$PATH:${CUDA_HOME:-/usr/local/cuda}/bin
+  for tool in memcheck racecheck synccheck; do
+    if [[ ! $simulated ]] && command -v compute-sanitizer >/dev/null; then
       check "$tool, GPT-2 of one small layer" compute-sanitizer --tool "$tool" --error-exitcode 9 "$scrimp" bench \
-        "$root/examples/gpt2.scrimp" -D N=2 -D T=64 -D V=300 -D C=64 -D heads=2 -D layers=1 --device cuda --steps 1
+        "$root/examples/gpt2.scrimp" -D N=2 -D T=100 -D V=300 -D C=72 -D heads=2 -D layers=1 --device cuda --steps 1
       check "$tool, ResNet-18" compute-sanitizer --tool "$tool" --error-exitcode 9 "$scrimp" bench \
         "$root/examples/resnet.scrimp" -D depth=18 -D size=64 -D N=2 -D classes=10 --device cuda --steps 1
     else
-      say "| $tool | skipped: there is no compute-sanitizer | 0 |"
+      say "| $tool | skipped: there is no compute-sanitizer here | 0 |"
     fi
   done
   say ""
@@ -114,6 +117,5 @@ if wanted bench; then
   python3 -B "$root/tests/gpu/bench.py" "$scrimp" ${cases:+--cases "$cases"} ${simulated:+--simulated} | tee -a "$log" ||
     failures=$((failures + 1))
 fi
-mv "$log" "$out"
-echo "log: $out" >&2
+echo "log: $log" >&2
 exit $((failures > 0))

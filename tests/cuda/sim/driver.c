@@ -50,6 +50,7 @@ EXPORT int cuGetErrorString(int error, const char **text)
     } texts[] = {{CUDA_OK, "no error"},
                  {BAD_VALUE, "invalid argument"},
                  {CUDA_OUT_OF_MEMORY, "out of memory"},
+                 {NO_CONTEXT, "invalid device context"},
                  {BAD_IMAGE, "device kernel image is invalid"},
                  {NOT_FOUND, "named symbol not found"},
                  {LAUNCH_FAILED, "unspecified launch failure"},
@@ -101,7 +102,27 @@ EXPORT int cuDevicePrimaryCtxRelease_v2(int device)
     return device == 0 ? CUDA_OK : BAD_VALUE;
 }
 
-EXPORT int cuCtxSetCurrent(void *context)
+enum { MOST_CONTEXTS = 4 };
+static _Thread_local void *contexts[MOST_CONTEXTS];
+static _Thread_local int n_contexts;
+
+EXPORT int cuCtxPushCurrent_v2(void *context)
 {
-    return context ? CUDA_OK : BAD_VALUE;
+    if (!context || n_contexts == MOST_CONTEXTS)
+        return BAD_VALUE;
+    contexts[n_contexts++] = context;
+    return CUDA_OK;
+}
+
+EXPORT int cuCtxPopCurrent_v2(void **context)
+{
+    if (n_contexts == 0)
+        return NO_CONTEXT;
+    *context = contexts[--n_contexts];
+    return CUDA_OK;
+}
+
+int has_context(void)
+{
+    return n_contexts > 0;
 }

@@ -10,6 +10,7 @@
 enum {
     BAD_VALUE = 1,
     BAD_IMAGE = 200,
+    NO_CONTEXT = 201,
     NOT_FOUND = 500,
     LAUNCH_FAILED = 719,
     CAPTURE_UNSUPPORTED = 900,
@@ -25,6 +26,11 @@ typedef struct Function {
     char *shared, *shared_end;
     char name[128];
 } Function;
+
+/* --- driver.c --- */
+
+/* Whether the calling thread has a context, without which the driver does nothing. */
+int has_context(void);
 
 /* --- kernels.c --- */
 
@@ -50,8 +56,8 @@ typedef struct Work {
 } Work;
 
 int put(void *stream, const Work *w);
-/* For what is not allowed while a stream is captured; it spoils the capture. */
-int refused_in_capture(void);
+/* An error for what a thread without a context asks, or who captures a stream, which it spoils. */
+int refused(void);
 
 /* --- memory.c --- */
 

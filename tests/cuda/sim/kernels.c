@@ -126,8 +126,9 @@ EXPORT int cuModuleLoadData(void **module, const void *image)
 {
     size_t n = image_bytes(image);
     char path[64];
-    if (refused_in_capture())
-        return CAPTURE_UNSUPPORTED;
+    int why = refused();
+    if (why)
+        return why;
     if (is_full(__func__) || !take_room(n))
         return CUDA_OUT_OF_MEMORY;
     int file = n ? memfd_create("kernel", 0) : -1;

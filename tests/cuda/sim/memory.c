@@ -86,8 +86,9 @@ EXPORT int cuMemAlloc_v2(CudaAddress *address, size_t bytes)
 {
     if (!bytes)
         return BAD_VALUE;
-    if (refused_in_capture())
-        return CAPTURE_UNSUPPORTED;
+    int why = refused();
+    if (why)
+        return why;
     if (is_full(__func__) || !take_room(bytes))
         return CUDA_OUT_OF_MEMORY;
     Block *b = map_block(bytes, blocks);
@@ -101,8 +102,9 @@ EXPORT int cuMemAlloc_v2(CudaAddress *address, size_t bytes)
 EXPORT int cuMemFree_v2(CudaAddress address)
 {
     size_t bytes = 0;
-    if (refused_in_capture())
-        return CAPTURE_UNSUPPORTED;
+    int why = refused();
+    if (why)
+        return why;
     int error = unmap_block(&blocks, address, &bytes);
     give_room(bytes);
     return error;
@@ -112,8 +114,9 @@ EXPORT int cuMemHostAlloc(void **address, size_t bytes, unsigned flags)
 {
     if (!bytes || flags)
         return BAD_VALUE;
-    if (refused_in_capture())
-        return CAPTURE_UNSUPPORTED;
+    int why = refused();
+    if (why)
+        return why;
     Block *b = is_full(__func__) ? NULL : map_block(bytes, host_blocks);
     if (!b)
         return CUDA_OUT_OF_MEMORY;
@@ -176,6 +179,8 @@ EXPORT int cuMemsetD32Async(CudaAddress to, unsigned word, size_t words, void *s
 
 EXPORT int cuMemGetInfo_v2(size_t *free_bytes, size_t *total_bytes)
 {
+    if (!has_context())
+        return NO_CONTEXT;
     *total_bytes = device_bytes();
     *free_bytes = in_use < *total_bytes ? *total_bytes - in_use : 0;
     return CUDA_OK;

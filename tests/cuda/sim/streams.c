@@ -82,6 +82,8 @@ static int run_until(Stream *s, const Event *event, unsigned long number)
 int put(void *stream, const Work *w)
 {
     Stream *s = stream;
+    if (!has_context())
+        return NO_CONTEXT;
     push(s->capture ? s->capture : &s->queue, w);
     return s->at_once && !s->capture ? run_until(s, NULL, 0) : CUDA_OK;
 }
@@ -90,6 +92,8 @@ EXPORT int cuStreamCreate(void **stream, unsigned flags)
 {
     static int made;
     const char *at_once = getenv("SCRIMP_SIM_STREAM");
+    if (!has_context())
+        return NO_CONTEXT;
     Stream *s = is_full(__func__) ? NULL : calloc(1, sizeof *s);
     (void)flags;
     *stream = s;
@@ -164,11 +168,11 @@ EXPORT int cuEventSynchronize(void *event)
 /* What is refused while a stream is captured spoils the capture. */
 static Stream *captured;
 
-int refused_in_capture(void)
+int refused(void)
 {
     if (captured)
         captured->invalid = 1;
-    return captured != NULL;
+    return captured ? CAPTURE_UNSUPPORTED : has_context() ? CUDA_OK : NO_CONTEXT;
 }
 
 EXPORT int cuStreamBeginCapture_v2(void *stream, int mode)

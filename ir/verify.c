@@ -71,6 +71,15 @@ static bool check_declared(Verifier *v, const Node *n)
     return true;
 }
 
+/* Kernels of a library take in no other operations, and say what memory they want. */
+static bool check_library(Verifier *v, const Node *n)
+{
+    bool has = node_attr(n, ATTR_library);
+    if (has != (node_attr(n, ATTR_workspace) != NULL) || node_int(n, ATTR_workspace, 0) < 0)
+        return fault(v, "%s: a library and its workspace go together", node_label(v, n));
+    return !has || !v->in_body || fault(v, "%s: not allowed in a fused group", node_label(v, n));
+}
+
 static bool check_attrs(Verifier *v, const Node *n)
 {
     for (int i = 0; i < n->n_attr; i++) {
@@ -83,7 +92,7 @@ static bool check_attrs(Verifier *v, const Node *n)
             return fault(v, "%s: attribute %s has a bad count", node_label(v, n),
                          attr_name(a->key));
     }
-    return check_declared(v, n);
+    return check_declared(v, n) && check_library(v, n);
 }
 
 static bool check_inputs(Verifier *v, const Node *n)

@@ -208,5 +208,7 @@ const OpWorkspace workspace_losses = {
 
 int64_t node_workspace_bytes(const Graph *g, const Node *n)
 {
-    return round_up(op_table[n->op].workspace->bytes(g, n), WORKSPACE_ALIGN);
+    const Attr *library = node_attr(n, ATTR_workspace);
+    int64_t bytes = library ? library->u.i : op_table[n->op].workspace->bytes(g, n);
+    return round_up(bytes, WORKSPACE_ALIGN);
 }

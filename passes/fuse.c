@@ -37,10 +37,12 @@ static OpClass class_of(const Graph *g, NodeId n)
 }
 
 /* Weight gradients of other convolutions gather their sums in the result: what follows them must
- * not write a tensor that it reads. */
+ * not write a tensor that it reads.  Libraries take nothing in. */
 static bool may_start_group(const Graph *g, NodeId id)
 {
     const Node *n = graph_node(g, id);
+    if (node_attr(n, ATTR_library))
+        return false;
     return class_of(g, id) == OP_CLASS_POINT ||
            (class_of(g, id) == OP_CLASS_MATRIX &&
             (n->op != OP_conv2d_wgrad || (g->train.gradient_free && conv_wgrad_is_product(g, n))));

@@ -4,6 +4,7 @@
 #define SCRIMP_PASSES_PASS_H
 
 #include "ir/graph.h"
+#include "ir/library_use.h"
 #include "passes/memplan/memplan.h"
 #include "passes/remat/report.h"
 
@@ -28,6 +29,7 @@ typedef struct PassContext {
     struct SolutionCache *solution_cache; /* what solvers found for an earlier build; NULL: none */
     bool checksums;                       /* plan adds a checksum of every gradient (verify) */
     PassSupports *supports; /* asked by precision; NULL: there is code for everything */
+    LibraryRule *library;   /* asked by library; NULL: nothing is for libraries */
 
     /* From one pass to a later one */
     Graph *without_masks; /* by masks, for remat right behind it; NULL: as the graph is, or not to
@@ -38,9 +40,11 @@ typedef struct PassContext {
     MaskReport masks;      /* by masks */
     const char *untrained; /* by autodiff: parameters that the loss does not depend on, "$a $b";
                               NULL = none */
-    RematReport report;    /* by remat */
-    MemPlan *plan;         /* by plan */
-    RematError error;      /* of a pass that failed */
+    const char *library_missing; /* by library: what could have been used if it were here, and a way
+                                    out; NULL = nothing */
+    RematReport report;          /* by remat */
+    MemPlan *plan;               /* by plan */
+    RematError error;            /* of a pass that failed */
 } PassContext;
 
 typedef struct Pass {

@@ -32,11 +32,14 @@ struct ScrimpContext {
 typedef void ScrimpStep(ScrimpContext *ctx);
 
 /* A kernel that a step names by number: what a device loads, an image with one function of this
- * name, whose one parameter is the table that ScrimpContext.run gets. */
+ * name, whose one parameter is the table that ScrimpContext.run gets.  Or what a library is asked
+ * to do with the buffers of that table. */
 typedef struct ScrimpDeviceKernel {
     const char *symbol;
-    const void *image;
-    int threads; /* of a block; a task is a block */
+    const void *image; /* of a library: a plan, a text (runtime/cuda/library.h) */
+    int64_t bytes;
+    const char *library; /* its name; NULL: a kernel */
+    int threads;         /* of a block; a task is a block */
 } ScrimpDeviceKernel;
 
 #define SCRIMP_STEP_SYMBOL "scrimp_step"

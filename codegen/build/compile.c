@@ -254,10 +254,11 @@ static bool cached_images(Build *b, const char **error)
 {
     const StepProgram *p = b->program;
     b->image = POOL_ARRAY(p->pool, (size_t)p->n_kernels + 1, const void *);
+    b->image_bytes = POOL_ARRAY(p->pool, (size_t)p->n_kernels + 1, size_t);
     for (int k = 0; k < p->n_kernels && !p->backend->linked; k++) {
-        size_t n;
         const char *fault = NULL, *key = p->kernel_key[k];
-        b->image[k] = cache_get(p->pool, b->cache, key, p->backend->object, &n, &fault);
+        b->image[k] =
+            cache_get(p->pool, b->cache, key, p->backend->object, &b->image_bytes[k], &fault);
         if (!b->image[k]) {
             *error = pool_printf(p->pool, "its kernel %s is gone", key);
             return false;
@@ -271,8 +272,7 @@ static void set_kernels(const Build *b, Step *step)
     const StepProgram *p = b->program;
     ScrimpDeviceKernel *kernel = POOL_ARRAY(p->pool, (size_t)p->n_kernels + 1, ScrimpDeviceKernel);
     for (int k = 0; k < p->n_kernels; k++)
-        kernel[k] = (ScrimpDeviceKernel){step_kernel_symbol(p, k), b->image[k],
-                                         p->calls[p->first_call[k]].threads};
+        kernel[k] = step_device_kernel(p, k, b->image[k], b->image_bytes[k]);
     step->kernel = p->backend->linked ? NULL : kernel;
 }
 

@@ -85,8 +85,12 @@ static void print_text(const StepProgram *p, FILE *out)
     fputs(p->backend->included(p->pool, p), out);
     for (int k = 0; k < p->n_kernels; k++) {
         Pool *pool = pool_new_child(p->pool);
-        fprintf(out, "/* kernel %d: %s */\n%s\n", k, p->calls[p->first_call[k]].label,
-                p->backend->text(pool, p, k));
+        const Call *call = &p->calls[p->first_call[k]];
+        const char *text = p->backend->text(pool, p, k);
+        if (call->library)
+            fprintf(out, "/* kernel %d: %s, by %s\n%s*/\n\n", k, call->label, call->library, text);
+        else
+            fprintf(out, "/* kernel %d: %s */\n%s\n", k, call->label, text);
         pool_free(pool);
     }
 }

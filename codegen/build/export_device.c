@@ -79,10 +79,12 @@ static bool build_for(Export *e, int arch, const char **error)
     if (p->n_kernels != e->n_kernels)
         BUG("%d kernels for %s, %d for %s", p->n_kernels, to.arch, e->n_kernels, e->files->arch[0]);
     strbuf_printf(&e->keys, "%s %s\n", to.arch, step_key(p));
-    for (int k = 0; k < p->n_kernels; k++)
+    for (int k = 0; k < p->n_kernels; k++) {
+        const Call *call = &p->calls[p->first_call[k]];
         e->kernel[arch * e->n_kernels + k] =
-            (KernelFile){step_kernel_symbol(p, k), p->calls[p->first_call[k]].threads,
-                         built.image[k], built.image_bytes[k]};
+            (KernelFile){step_kernel_symbol(p, k), call->library, call->threads, built.image[k],
+                         built.image_bytes[k]};
+    }
     return true;
 }
 
@@ -112,10 +114,14 @@ static json_t *kernel_list(const Export *e)
     for (int i = 0; i < e->n_kernels * e->files->n_archs; i++) {
         const KernelFile *k = &e->kernel[i];
         const char *arch = e->files->arch[i / e->n_kernels];
-        const char *file = pool_printf(e->pool, "%s/%s.cubin", arch, k->symbol);
-        json_array_append_new(list,
-                              json_pack("{s:s,s:s,s:i,s:I}", "file", file, "function", k->symbol,
-                                        "threads", k->threads, "bytes", (json_int_t)k->n));
+        const char *file = pool_printf(e->pool, "%s/%s.%s", arch, k->symbol, kernel_file_kind(k));
+        json_t *row = json_pack("{s:s,s:I}", "file", file, "bytes", (json_int_t)k->n);
+        if (k->library)
+            json_object_set_new(row, "library", json_string(k->library));
+        else
+            json_object_update_new(
+                row, json_pack("{s:s,s:i}", "function", k->symbol, "threads", k->threads));
+        json_array_append_new(list, row);
     }
     return list;
 }
@@ -159,7 +165,7 @@ static bool write_kernels(const Export *e, int arch, const char **error)
     bool ok = make_folder(e, folder, error);
     for (int i = 0; i < e->n_kernels && ok; i++) {
         const KernelFile *k = &e->kernel[arch * e->n_kernels + i];
-        const char *path = pool_printf(e->pool, "%s/%s.cubin", folder, k->symbol);
+        const char *path = pool_printf(e->pool, "%s/%s.%s", folder, k->symbol, kernel_file_kind(k));
         ok = codegen_write(e->pool, path, k->bytes, k->n, 0666, error);
     }
     return ok;
@@ -183,7 +189,8 @@ static void remove_old(const Export *e, int arch)
     for (struct dirent *d; dir && (d = readdir(dir));) {
         size_t n = strlen(d->d_name), key = strspn(d->d_name + (n > 2 ? 2 : 0), "0123456789abcdef");
         bool ours = strncmp(d->d_name, "k_", 2) == 0 && key == 32 &&
-                    strcmp(d->d_name + 2 + key, ".cubin") == 0;
+                    (strcmp(d->d_name + 2 + key, ".cubin") == 0 ||
+                     strcmp(d->d_name + 2 + key, ".plan") == 0);
         if (ours && !is_kernel(e, arch, d->d_name))
             unlink(pool_printf(e->pool, "%s/%s", folder, d->d_name));
     }

@@ -139,7 +139,9 @@ static void put_kernels(Header *h)
     put_named(h, "};\nstatic const @_Kernel @_kernels[] = {\n");
     for (int i = 0; i < d->n_archs * d->n_kernels; i++) {
         const KernelFile *k = &d->kernel[i];
-        strbuf_printf(&h->text, "    {\"%s\", %d, %zu, 0x%016llxu},\n", k->symbol, k->threads, k->n,
+        const char *library = k->library ? pool_printf(h->text.pool, "\"%s\"", k->library) : "NULL";
+        strbuf_printf(&h->text, "    {\"%s\", %s, %d, %zu, 0x%016llxu},\n", k->symbol, library,
+                      k->threads, k->n,
                       (unsigned long long)scrimp_checksum(k->bytes, (int64_t)k->n));
     }
     put_named(h, text_device_run);

@@ -7,7 +7,7 @@
 
 /* A kernel as it lies on the disk. */
 typedef struct KernelFile {
-    const char *symbol;
+    const char *symbol, *library; /* library: NULL for a kernel */
     int threads;
     const void *bytes;
     size_t n;
@@ -22,6 +22,12 @@ typedef struct DeviceSide {
     int n_archs, n_kernels;
     const KernelFile *kernel;
 } DeviceSide;
+
+/* What its file is called behind the dot. */
+static inline const char *kernel_file_kind(const KernelFile *k)
+{
+    return k->library ? "plan" : "cubin";
+}
 
 /* C text; name, an identifier, is what all its names begin with.  device: NULL for the host. */
 const char *export_header(Pool *pool, const Graph *g, const MemPlan *plan, const char *name,

@@ -7,6 +7,7 @@
 
 #include "codegen/jit/target.h"
 #include "ir/graph.h"
+#include "ir/library_use.h"
 #include "ir/support/strbuf.h"
 #include "passes/memplan/memplan.h"
 #include "runtime/abi.h"
@@ -60,6 +61,7 @@ typedef struct Call {
     const char *label; /* short name for profiles: "gemm 1024x1024x1024" */
     KernelEmit *emit;  /* or text: as the backend has it */
     KernelText *text;
+    const char *library; /* that runs it, where text is what it is asked to do; NULL: a kernel */
     const void *desc;
     int64_t n_tasks;
     int threads; /* text: of a task, which is a block of threads */
@@ -78,6 +80,7 @@ typedef struct CallDraft {
     const char *key, *label;
     KernelEmit *emit;
     KernelText *text;
+    const char *library;
     const void *desc;
     int64_t n_tasks;
     int threads;
@@ -101,6 +104,8 @@ typedef struct Backend {
     /* Whether there is code for a node that has some on the CPU (codegen/build/supports.h); NULL:
      * always. */
     bool (*has_code)(const Node *n);
+    /* Which library computes a node; NULL: none does. */
+    LibraryRule *library;
     /* Gives the call of an element-wise program (codegen/forms/point.h) its code and its tasks. */
     void (*point)(CallDraft *call, const struct PointProgram *p);
     /* The cost model (passes/remat/model/cost.c) of steps for a device that is called so, for whom
@@ -112,6 +117,8 @@ typedef struct Backend {
     const char *(*compiler)(Pool *pool, const char *arch, const char **error);
     /* The oldest driver that loads what it makes: 12000 for 12.0.  NULL: there is no driver. */
     int (*driver)(void);
+    /* The name and version of a library, on which its kernels depend. */
+    const char *(*library_version)(Pool *pool, const char *library);
     /* Compiles a kernel into a file.  Runs in a child process; false and a message on failure. */
     bool (*compile)(const StepProgram *p, int kernel, const char *path, char *message, size_t size);
     /* What it compiles, for people, and what the step's kernels include; NULL: nothing that is a

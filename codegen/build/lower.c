@@ -33,7 +33,7 @@ void call_emit(const Call *call, Jit *jit)
 
 void call_text(const Call *call, StrBuf *out, const char *symbol)
 {
-    for (int i = 0; i < 64; i++)
+    for (int i = 0; i < 64 && !call->library; i++)
         if (call->bf16 >> i & 1)
             strbuf_printf(out, "#define BF16_%d 1\n", i);
     call->text(out, symbol, call->desc);
@@ -51,6 +51,7 @@ void lower_call(Lowering *l, CallDraft draft)
                  .label = draft.label,
                  .emit = draft.emit,
                  .text = draft.text,
+                 .library = draft.library,
                  .desc = draft.desc,
                  .n_tasks = draft.n_tasks,
                  .threads = draft.threads,

@@ -8,10 +8,12 @@
 
 #include <string.h>
 
-static const char *kernel_key(Pool *pool, const char *compiler, const Call *call)
+static const char *kernel_key(Pool *pool, const Backend *backend, const char *compiler,
+                              const Call *call)
 {
-    const char *text =
-        pool_printf(pool, "%s|%s|%d|%s", GENERATOR_ID, compiler, call->contract, call->key);
+    const char *library = call->library ? backend->library_version(pool, call->library) : "";
+    const char *text = pool_printf(pool, "%s|%s|%s|%d|%s", GENERATOR_ID, compiler, library,
+                                   call->contract, call->key);
     return content_key(pool, text, strlen(text));
 }
 
@@ -43,7 +45,7 @@ StepProgram *step_program(Pool *pool, const Graph *g, const MemPlan *plan, StepT
                        .kernel_key = POOL_ARRAY(pool, l.calls.len, const char *)};
     Map seen = map_new(pool);
     for (int i = 0; i < p->n_calls; i++) {
-        const char *key = kernel_key(pool, compiler, &p->calls[i]);
+        const char *key = kernel_key(pool, backend, compiler, &p->calls[i]);
         const uint64_t *found = map_find(&seen, key);
         if (!found) {
             p->first_call[p->n_kernels] = i;
@@ -66,6 +68,17 @@ const char *const *step_call_keys(const StepProgram *p)
 const char *step_kernel_symbol(const StepProgram *p, int kernel)
 {
     return pool_printf(p->pool, "k_%s", p->kernel_key[kernel]);
+}
+
+ScrimpDeviceKernel step_device_kernel(const StepProgram *p, int kernel, const void *image,
+                                      size_t bytes)
+{
+    const Call *call = &p->calls[p->first_call[kernel]];
+    return (ScrimpDeviceKernel){.symbol = step_kernel_symbol(p, kernel),
+                                .image = image,
+                                .bytes = (int64_t)bytes,
+                                .library = call->library,
+                                .threads = call->threads};
 }
 
 int64_t step_buffer_offset(const StepProgram *p, const Call *call, int buf)

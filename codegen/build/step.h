@@ -48,6 +48,9 @@ StepProgram *step_program(Pool *pool, const Graph *g, const MemPlan *plan, StepT
                           const char **error);
 /* "k_" + key: the exported symbol of a kernel. */
 const char *step_kernel_symbol(const StepProgram *p, int kernel);
+/* What the runtime loads for a kernel that is not linked. */
+ScrimpDeviceKernel step_device_kernel(const StepProgram *p, int kernel, const void *image,
+                                      size_t bytes);
 /* By call: the key of its kernel. */
 const char *const *step_call_keys(const StepProgram *p);
 /* Content key of the whole step: kernels, offsets, numbers, task counts. */

@@ -3,6 +3,7 @@
  * through NVRTC. */
 #include "codegen/build/fd.h"
 #include "codegen/build/step.h"
+#include "codegen/cuda/library/library.h"
 #include "codegen/cuda/nvrtc.h"
 #include "codegen/cuda/point.h"
 #include "codegen/cuda/rules.h"
@@ -73,12 +74,21 @@ static const char *included(Pool *pool, const StepProgram *p)
     return out.text ? out.text : "";
 }
 
+/* A library's plan is what it is asked to do. */
+static const void *image_of(const StepProgram *p, int kernel, size_t *bytes, const char **error)
+{
+    const char *text = text_of(p->pool, p, kernel);
+    if (!p->calls[p->first_call[kernel]].library)
+        return nvrtc_compile(p->pool, text, p->arch, bytes, error);
+    *bytes = strlen(text);
+    return text;
+}
+
 static bool compile(const StepProgram *p, int kernel, const char *path, char *message, size_t size)
 {
     size_t bytes = 0;
     const char *error = NULL;
-    const char *text = text_of(p->pool, p, kernel);
-    const void *image = nvrtc_compile(p->pool, text, p->arch, &bytes, &error);
+    const void *image = image_of(p, kernel, &bytes, &error);
     bool ok = image && fd_create(path, image, bytes);
     if (!image)
         snprintf(message, size, "%s", error);
@@ -90,9 +100,11 @@ static bool compile(const StepProgram *p, int kernel, const char *path, char *me
 const Backend cuda_backend = {.name = "cuda",
                               .rules = rules,
                               .has_code = has_code,
+                              .library = cuda_library,
                               .point = cuda_point_call,
                               .costs = costs,
                               .compiler = nvrtc_compiler,
+                              .library_version = cuda_library_version,
                               .driver = nvrtc_driver,
                               .compile = compile,
                               .text = text_of,

@@ -2,11 +2,9 @@
 #include "codegen/cuda/nvrtc.h"
 
 #include "codegen/cuda/text.h"
+#include "runtime/cuda/find.h"
 
-#include <dlfcn.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* NVRTC_FUNCTION(name in this table, name in the library, parameters); all return 0 or an error. */
 #define NVRTC_FUNCTIONS(NVRTC_FUNCTION)                                                            \
@@ -35,36 +33,13 @@ enum { OLDEST_MAJOR = 12 }; /* 0: a simulated one */
 
 static const char *const names[] = {"libnvrtc.so", "libnvrtc.so.13", "libnvrtc.so.12", NULL};
 
-static void *open_in(const char *folder)
-{
-    void *library = NULL;
-    for (int i = 0; names[i] && !library; i++) {
-        char path[4096];
-        if (snprintf(path, sizeof path, "%s/%s", folder, names[i]) < (int)sizeof path)
-            library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    }
-    return library;
-}
-
-static void *open_library(void)
-{
-    const char *folder = getenv("SCRIMP_CUDA_PATH"), *home = getenv("CUDA_HOME");
-    char lib[4096];
-    void *library = folder ? open_in(folder) : NULL;
-    for (int i = 0; names[i] && !library; i++)
-        library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
-    if (!library && home && snprintf(lib, sizeof lib, "%s/lib64", home) < (int)sizeof lib)
-        library = open_in(lib);
-    return library ? library : open_in("/usr/local/cuda/lib64");
-}
-
 static const Nvrtc *nvrtc(const char **error)
 {
     static Nvrtc table;
     static bool found;
     if (found)
         return &table;
-    void *library = open_library(), *address;
+    void *library = cuda_find_library(names);
     const char *fault =
         library ? "the NVRTC library is too old: version 12.0 or newer is needed"
                 : "there is no NVRTC library (libnvrtc.so) to compile CUDA kernels with: "
@@ -75,9 +50,7 @@ static const Nvrtc *nvrtc(const char **error)
         return NULL;
     }
 #define NVRTC_FUNCTION(name, symbol, parameters)                                                   \
-    address = dlsym(library, #symbol);                                                             \
-    memcpy(&table.name, &address, sizeof address);                                                 \
-    if (!address) {                                                                                \
+    if (!cuda_find_symbol(library, #symbol, &table.name)) {                                        \
         *error = fault;                                                                            \
         return NULL;                                                                               \
     }

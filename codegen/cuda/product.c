@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Matrix products with the CPU's order of every sum. */
+#include "codegen/cuda/library/library.h"
 #include "codegen/cuda/matrix.h"
 #include "codegen/cuda/point.h"
 #include "codegen/cuda/text.h"
@@ -50,6 +51,10 @@ static void write_product(StrBuf *out, const char *symbol, const void *desc)
 
 void cuda_product(const MatrixNode *m, const Product *p, const char *what)
 {
+    if (node_attr(m->node, ATTR_library)) {
+        cublaslt_product(m, p, what);
+        return;
+    }
     ProductDesc *d = POOL_NEW(m->l->pool, ProductDesc);
     int64_t batches = 1;
     for (int i = 0; i < p->n_batch; i++)

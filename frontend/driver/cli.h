@@ -31,7 +31,7 @@ typedef struct PlanQuestions {
 typedef struct BuildSettings {
     const char *march, *cache, *device;
     int64_t threads, jobs;
-    bool no_cache;
+    bool no_cache, exact, fast;
     double older; /* of `cache clear` */
 } BuildSettings;
 
@@ -63,6 +63,7 @@ typedef struct DriverState {
     struct SolutionCache *solution_cache; /* of the solver */
     struct MeasuredCosts *costs;          /* of the cost model `profile`, once measured */
     bool warned;                          /* of what is odd about the model */
+    bool told_library;                    /* that one is not here */
     const char *last_note;                /* of the compiler */
     const struct CudaIdentity *device;    /* the CUDA device, once asked */
     bool device_opened;                   /* its driver has started */

@@ -34,11 +34,24 @@ static bool are_archs(const Cli *cli, const char *device)
     return ok;
 }
 
+static bool known_arithmetic(Cli *cli)
+{
+    if (cli->build.fast && cli->build.exact)
+        cli_error(cli, EXIT_USER, "E806", "leave one of them out",
+                  "--exact and --fast exclude each other");
+    else if (cli->build.fast && !cli_backend(cli)->library)
+        cli_error(cli, EXIT_USER, "E806", "leave it out, or add --device cuda",
+                  "--fast: the libraries it asks for are those of CUDA devices");
+    else
+        return true;
+    return false;
+}
+
 bool cli_device_known(Cli *cli)
 {
     const char *d = cli->build.device;
     if (!d || strcmp(d, "cpu") == 0 || strcmp(d, "cuda") == 0 || are_archs(cli, d))
-        return true;
+        return known_arithmetic(cli);
     cli_error(cli, EXIT_USER, "E806",
               "cpu (the default), cuda, or an architecture of CUDA devices such as sm_90; "
               "`compile` takes several, such as sm_80,sm_90",

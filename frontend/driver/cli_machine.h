@@ -19,7 +19,8 @@ typedef struct Machine {
     bool borrowed;    /* the device is another machine's */
 } Machine;
 
-/* Whether --device names a device there could be; false after a message. */
+/* Whether --device names a device there could be, and --exact or --fast what it can do; false after
+ * a message. */
 bool cli_device_known(Cli *cli);
 /* What --device asks for. */
 const Backend *cli_backend(const Cli *cli);

@@ -136,6 +136,20 @@ ExitCode cli_supported(Cli *cli, const Graph *g)
     return missing ? cli_error(cli, EXIT_USER, "E111", NULL, "%s", missing) : EXIT_OK;
 }
 
+/* What a library would have computed is left to scrimp's own kernels, unless --fast says no. */
+static bool tell_library(Cli *cli, const char *missing)
+{
+    if (cli->build.fast) {
+        cli_error(cli, EXIT_USER, "E807", "without --fast, scrimp's own kernels are used",
+                  "--fast: %s", missing);
+        return false;
+    }
+    if (!cli->state->told_library)
+        fprintf(stderr, "note: %s; scrimp's own kernels are used, as with --exact\n", missing);
+    cli->state->told_library = true;
+    return true;
+}
+
 ExitCode program_build(Cli *cli, const Ast *ast, const ProgramOptions *o, MeasureCosts *measure,
                        Program *out)
 {
@@ -154,7 +168,8 @@ ExitCode program_build(Cli *cli, const Ast *ast, const ProgramOptions *o, Measur
                        .pool = cli->pool,
                        .solution_cache = cli_solution_cache(cli),
                        .checksums = o->checksums,
-                       .supports = codegen_supports};
+                       .supports = codegen_supports,
+                       .library = cli->build.exact ? NULL : cli_backend(cli)->library};
     ExitCode code = read_request(cli, ast, o, pipeline, measure, &ctx);
     if (code != EXIT_OK)
         return code;
@@ -163,6 +178,8 @@ ExitCode program_build(Cli *cli, const Ast *ast, const ProgramOptions *o, Measur
         (Program){.graph = ctx.graph, .plan = ctx.plan, .report = ctx.report, .masks = ctx.masks};
     if (!ok)
         return pass_failure(cli, o, &ctx);
+    if (ctx.library_missing && !tell_library(cli, ctx.library_missing))
+        return EXIT_USER;
     if (cli->state->warned)
         diag_clear(cli->diag);
     else if (ctx.untrained && !cli->output.quiet)

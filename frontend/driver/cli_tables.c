@@ -6,7 +6,7 @@
 
 /* What verbs that plan, and verbs that make machine code, have in common. */
 #define PLAN_OPTIONS  "budget solver effort objective cost no-masks no-views no-attention "
-#define BUILD_OPTIONS "device march cache no-cache jobs "
+#define BUILD_OPTIONS "device exact fast march cache no-cache jobs "
 
 // clang-format off
 const Verb cli_verbs[] = {
@@ -25,7 +25,7 @@ const Verb cli_verbs[] = {
      "--diff A..B prints what changed between two of ir, grad, remat and plan. --stage=grad --json\n"
      "prints the step as a graph for `plan --graph`: operations not fused, in the order in which\n"
      "differentiation leaves them.",
-     "define model stage diff dump-after no-loc dot json " PLAN_OPTIONS "device march error-format",
+     "define model stage diff dump-after no-loc dot json " PLAN_OPTIONS "device exact fast march error-format",
      verb_dump, false},
     {"opt", "run passes over IR text",
      "Reads IR text from FILE (or - for standard input) and writes IR text. PASSES is a list such as\n"
@@ -201,6 +201,10 @@ const OptionRow cli_options[] = {
      "N budgets from the minimum to everything kept, at most 10000", 2},
     {"device", 0, FIELD_TEXT, offsetof(Cli, build.device), "DEVICE",
      "cpu (default), cuda, or the CUDA architecture sm_XY", 0},
+    {"exact", 0, FIELD_FLAG, offsetof(Cli, build.exact), NULL,
+     "on a device: the processor's bits, by scrimp's own kernels", 0},
+    {"fast", 0, FIELD_FLAG, offsetof(Cli, build.fast), NULL,
+     "on a device: products by NVIDIA's libraries (default where they are)", 0},
     {"march", 0, FIELD_TEXT, offsetof(Cli, build.march), "TARGET",
      "instruction set (default: this host's)", 0},
     {"cache", 0, FIELD_TEXT, offsetof(Cli, build.cache), "DIR",

@@ -121,7 +121,8 @@ static void *read_kernel(const Running *r, const char *arch, const ExportedKerne
 {
     char path[4400];
     int64_t bytes = k->bytes;
-    snprintf(path, sizeof path, "%s/%s/%s.cubin", r->folder, arch, k->name);
+    snprintf(path, sizeof path, "%s/%s/%s.%s", r->folder, arch, k->name,
+             k->library ? "plan" : "cubin");
     char *image = read_file(path, &bytes);
     if (image && scrimp_checksum(image, bytes) == k->checksum)
         return image;
@@ -142,7 +143,7 @@ static bool load_kernels(Running *r)
     for (int i = 0; i < n && ok; i++) {
         const ExportedKernel *k = &r->step->kernel[(int64_t)arch * n + i];
         image[i] = read_kernel(r, r->step->arch[arch], k);
-        kernel[i] = (ScrimpDeviceKernel){k->name, image[i], k->threads};
+        kernel[i] = (ScrimpDeviceKernel){k->name, image[i], k->bytes, k->library, k->threads};
         ok = image[i] != NULL;
     }
     r->cuda = ok ? cuda_step_load(r->device, scrimp_step, kernel, n, &error) : NULL;

@@ -16,9 +16,11 @@ typedef struct ExportedTensor {
     int64_t offset, bytes;
 } ExportedTensor;
 
-/* A file NAME.cubin in a folder of the architecture's name beside the shared object. */
+/* A file NAME.cubin in a folder of the architecture's name beside the shared object; or NAME.plan,
+ * what a library does. */
 typedef struct ExportedKernel {
-    const char *name; /* also of its function */
+    const char *name;    /* also of its function */
+    const char *library; /* NULL: a kernel */
     int32_t threads;
     int64_t bytes;
     uint64_t checksum; /* scrimp_checksum of the file */

@@ -2,20 +2,30 @@
 #include "runtime/cuda/step.h"
 
 #include "runtime/cuda/device_internal.h"
+#include "runtime/cuda/library.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 
+/* A kernel, or what a library does. */
+typedef struct Loaded {
+    void *module, *function;
+    uint32_t threads;
+    const CudaLibrary *library; /* NULL: a kernel */
+    void *plan;
+} Loaded;
+
 struct CudaStep {
     CudaDevice *device;
     ScrimpStep *run;
-    void **module, **function;
-    uint32_t *threads; /* by kernel */
+    Loaded *kernel;
     int n;
     int64_t runs;
     void *graph;            /* executable */
     int error, failed_call; /* of the first launch that failed */
+    bool library_failed;    /* that launch was a library's, which says why: */
+    RtError library_error;
 };
 
 static double now(void)
@@ -25,17 +35,24 @@ static double now(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-static bool load_kernel(CudaStep *s, const ScrimpDeviceKernel *kernel, RtError *err)
+static bool load_module(const CudaStep *s, const ScrimpDeviceKernel *kernel, Loaded *out,
+                        RtError *err)
 {
-    CudaDevice *d = s->device;
+    const CudaDevice *d = s->device;
     bool ok =
-        cuda_check(d, d->cu->module_load(&s->module[s->n], kernel->image), "loading a kernel", err);
+        cuda_check(d, d->cu->module_load(&out->module, kernel->image), "loading a kernel", err);
     if (!ok)
         return rt_error_prefix(err, "%s", kernel->symbol);
-    s->threads[s->n++] = (uint32_t)kernel->threads;
-    return cuda_check(
-        d, d->cu->module_function(&s->function[s->n - 1], s->module[s->n - 1], kernel->symbol),
-        kernel->symbol, err);
+    out->threads = (uint32_t)kernel->threads;
+    return cuda_check(d, d->cu->module_function(&out->function, out->module, kernel->symbol),
+                      kernel->symbol, err);
+}
+
+static bool load_plan(const ScrimpDeviceKernel *kernel, Loaded *out, RtError *err)
+{
+    out->library = cuda_library_named(kernel->library, err);
+    out->plan = out->library ? out->library->load(kernel->image, kernel->bytes, err) : NULL;
+    return out->plan != NULL;
 }
 
 CudaStep *cuda_step_load(CudaDevice *d, ScrimpStep *run, const ScrimpDeviceKernel *kernel, int n,
@@ -44,13 +61,13 @@ CudaStep *cuda_step_load(CudaDevice *d, ScrimpStep *run, const ScrimpDeviceKerne
     CudaStep *s = rt_alloc(1, sizeof *s, err);
     if (!s)
         return NULL;
-    *s = (CudaStep){.device = d, .run = run};
-    s->module = rt_alloc(n + 1, sizeof *s->module, err);
-    s->function = rt_alloc(n + 1, sizeof *s->function, err);
-    s->threads = rt_alloc(n + 1, sizeof *s->threads, err);
-    bool ok = s->module && s->function && s->threads;
-    for (int k = 0; k < n && ok; k++)
-        ok = load_kernel(s, &kernel[k], err);
+    *s = (CudaStep){.device = d, .run = run, .kernel = rt_alloc(n + 1, sizeof *s->kernel, err)};
+    bool ok = s->kernel != NULL;
+    for (int k = 0; k < n && ok; k++) {
+        Loaded *loaded = &s->kernel[s->n++];
+        ok = kernel[k].library ? load_plan(&kernel[k], loaded, err)
+                               : load_module(s, &kernel[k], loaded, err);
+    }
     if (ok)
         return s;
     cuda_step_unload(s);
@@ -65,12 +82,33 @@ void cuda_step_unload(CudaStep *s)
     cu->stream_wait(s->device->stream); /* a failed step may have left launches in line */
     if (s->graph)
         cu->graph_executable_destroy(s->graph);
-    for (int k = 0; k < s->n; k++)
-        cu->module_unload(s->module[k]);
-    free(s->module);
-    free(s->function);
-    free(s->threads);
+    for (int k = 0; k < s->n; k++) {
+        if (s->kernel[k].module)
+            cu->module_unload(s->kernel[k].module);
+        if (s->kernel[k].plan)
+            s->kernel[k].library->unload(s->kernel[k].plan);
+    }
+    free(s->kernel);
     free(s);
+}
+
+static int launch_kernel(const CudaStep *s, const Loaded *kernel, char *const *buf, int64_t n_tasks)
+{
+    union {
+        char *const *words;
+        void *parameter;
+    } u = {buf};
+    if (n_tasks <= 0 || n_tasks > INT32_MAX)
+        return CUDA_INVALID_VALUE; /* a grid has at most 2^31 - 1 blocks */
+    return s->device->cu->launch(kernel->function, (uint32_t)n_tasks, 1, 1, kernel->threads, 1, 1,
+                                 0, s->device->stream, &u.parameter, NULL);
+}
+
+static int run_plan(CudaStep *s, const Loaded *kernel, char *const *buf)
+{
+    s->library_failed =
+        !kernel->library->run(kernel->plan, buf, s->device->stream, &s->library_error);
+    return s->library_failed ? CUDA_INVALID_VALUE : CUDA_OK;
 }
 
 /* ScrimpContext.run: puts a kernel, which the step names by number, on the stream. */
@@ -79,21 +117,12 @@ static void launch(ScrimpContext *ctx, int32_t call, ScrimpKernel *kernel, char 
 {
     CudaStep *s = ctx->threads;
     RtProfile *p = ctx->profile;
-    size_t k = (size_t)(uintptr_t)kernel;
-    union {
-        char *const *words;
-        void *parameter;
-    } u = {buf};
+    const Loaded *loaded = &s->kernel[(uintptr_t)kernel];
     if (s->error != CUDA_OK)
         return;
     double start = p ? now() : 0;
     s->failed_call = call;
-    if (n_tasks <= 0 || n_tasks > INT32_MAX) {
-        s->error = CUDA_INVALID_VALUE; /* a grid has at most 2^31 - 1 blocks */
-        return;
-    }
-    s->error = s->device->cu->launch(s->function[k], (uint32_t)n_tasks, 1, 1, s->threads[k], 1, 1,
-                                     0, s->device->stream, &u.parameter, NULL);
+    s->error = loaded->library ? run_plan(s, loaded, buf) : launch_kernel(s, loaded, buf, n_tasks);
     if (!p || s->error != CUDA_OK || call >= p->n)
         return;
     s->error = s->device->cu->stream_wait(s->device->stream);
@@ -109,11 +138,14 @@ static bool launch_all(CudaStep *s, RtProfile *profile, RtError *err)
                          .threads = s,
                          .profile = profile};
     s->error = CUDA_OK;
+    s->library_failed = false;
     s->run(&ctx);
     if (s->error == CUDA_OK)
         return true;
     char what[64];
     snprintf(what, sizeof what, "launching call %d of the step", s->failed_call);
+    if (s->library_failed)
+        return rt_error(err, "%s: %s", what, s->library_error.message);
     return cuda_check(s->device, s->error, what, err);
 }
 

@@ -80,9 +80,9 @@ static void compile_all(Pool *pool, const char *example, char *text, const char 
 static void test_example(const char *example, const char *arch)
 {
     Pool *pool = pool_new();
-    const char *command =
-        pool_printf(pool, "%s/scrimp dump --stage=cuda --device %s %s/examples/%s 2>/dev/null",
-                    getenv("SCRIMP_BUILD"), arch, getenv("SCRIMP_SOURCE"), example);
+    const char *command = pool_printf(
+        pool, "%s/scrimp dump --stage=cuda --exact --device %s %s/examples/%s 2>/dev/null",
+        getenv("SCRIMP_BUILD"), arch, getenv("SCRIMP_SOURCE"), example);
     char *text = output_of(pool, command);
     if (text)
         compile_all(pool, example, text, arch);

@@ -204,7 +204,7 @@ static void run_on_device(const char *build, const char *program)
     FILE *f = fopen(path, "w");
     fprintf(f,
             "#!/bin/sh\nverb=$1\ncase $verb in\ntrain | eval | generate | bench | verify)\n"
-            "  shift\n  exec %s $verb --device cuda \"$@\" ;;\nesac\nexec %s \"$@\"\n",
+            "  shift\n  exec %s $verb --device cuda --exact \"$@\" ;;\nesac\nexec %s \"$@\"\n",
             program, program);
     fclose(f);
     chmod(path, 0700);

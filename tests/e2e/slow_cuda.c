@@ -46,9 +46,10 @@ static void make_tokens(const char *path, int n)
 static void train(const char *args, const char *data, bool device)
 {
     const char *name = device ? "device" : "host";
-    Result r = run("%s $SCRIMP train -q $EXAMPLES/%s %s --budget min --seed 3 --steps 10 %s "
-                   "--out $TMP/%s --log $TMP/%s.log",
-                   device ? SIMULATED : "", args, data, device ? "--device cuda" : "", name, name);
+    Result r =
+        run("%s $SCRIMP train -q $EXAMPLES/%s %s --budget min --seed 3 --steps 10 %s "
+            "--out $TMP/%s --log $TMP/%s.log",
+            device ? SIMULATED : "", args, data, device ? "--device cuda --exact" : "", name, name);
     EXPECT(r.code == 0, r.err);
     result_free(&r);
 }
@@ -56,9 +57,9 @@ static void train(const char *args, const char *data, bool device)
 /* So small, not every step has a plan within half of its memory. */
 static void verify(const char *args, const char *budget, bool must_fit)
 {
-    Result r =
-        run(SIMULATED "$SCRIMP verify $EXAMPLES/%s --device cuda --budget %s --steps 2 --json",
-            args, budget);
+    Result r = run(SIMULATED
+                   "$SCRIMP verify $EXAMPLES/%s --device cuda --exact --budget %s --steps 2 --json",
+                   args, budget);
     json_t *o = r.code == 0 ? json_loads(r.out, 0, NULL) : NULL;
     EXPECT((!must_fit && r.code == 3) || json_is_true(json_object_get(o, "identical")), r.err);
     json_decref(o);

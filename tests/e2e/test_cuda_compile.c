@@ -11,7 +11,7 @@
 
 /* SCRIMP_CUDA_REAL, even empty: the machine's own device (tests/gpu/run.sh). */
 #define HERE    "cd $TMP && " SIMULATED
-#define COMPILE "$SCRIMP compile $EXAMPLES/mlp.scrimp -D N=20 "
+#define COMPILE "$SCRIMP compile --exact $EXAMPLES/mlp.scrimp -D N=20 "
 #define BUILD   "gcc -O2 -std=c11 -Wall -Wextra -Werror -DSTEPS=4 "
 
 static void test_example(void)
@@ -36,7 +36,7 @@ static void test_example(void)
 static void test_again(void)
 {
     expect_ok(HERE "sh -c '" COMPILE "--device cuda -o two --name a && ls two/sm_90 > first && "
-                   "$SCRIMP compile $EXAMPLES/mlp.scrimp -D N=24 --device sm_90 -o two "
+                   "$SCRIMP compile --exact $EXAMPLES/mlp.scrimp -D N=24 --device sm_90 -o two "
                    "--name b && ls two/sm_90 > second && ! cmp first second && "
                    "test $(ls two/sm_90 | wc -l) = $(grep -c cubin two/manifest.json)'");
     expect_ok(HERE "sh -c '" COMPILE "--device sm_90 -o one'");

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define MODEL " --device cuda $TMP/tiny.scrimp "
+#define MODEL " --device cuda --exact $TMP/tiny.scrimp "
 
 /* Exit code 3, and the bytes of the arena where there is one. */
 static void test_full(void)
@@ -91,7 +91,7 @@ static void test_verify(void)
 {
     json_t *plan = run_json(0, "$SCRIMP plan $EXAMPLES/mlp.scrimp -D N=20 --json");
     int64_t arena = number(plan, "arena_bytes");
-    Result r = run(SIMULATED "SCRIMP_SIM_BYTES=%lld $SCRIMP verify --device cuda "
+    Result r = run(SIMULATED "SCRIMP_SIM_BYTES=%lld $SCRIMP verify --device cuda --exact "
                              "$EXAMPLES/mlp.scrimp -D N=20 --steps 1",
                    (long long)(arena + arena / 4 * 3));
     EXPECT(r.code == 0 && strstr(r.out, "identical: 1 step"), r.err);

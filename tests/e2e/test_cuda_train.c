@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #define TRAIN  "$SCRIMP train -q $TMP/tiny.scrimp "
-#define DEVICE "--device cuda "
+#define DEVICE "--device cuda --exact "
 
 /* Streams are numbered as they are made: 1 is the step's, 2 that of its inputs. */
 static void test_streams(void)

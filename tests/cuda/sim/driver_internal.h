@@ -43,10 +43,12 @@ typedef struct Event Event;
 
 /* What is put on a stream. */
 typedef struct Work {
-    enum { LAUNCH, COPY, FILL, RECORD, WAIT } kind;
+    enum { LAUNCH, CALL, COPY, FILL, RECORD, WAIT } kind;
     const Function *function;
     unsigned blocks, threads, word;
     char parameter[PARAMETER_BYTES];
+    void (*call)(void *user); /* of the host */
+    void *user;
     char *to;
     const char *from;
     size_t bytes; /* of a copy; words of a fill */

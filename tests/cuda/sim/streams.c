@@ -50,6 +50,8 @@ static int perform(const Work *w)
 {
     if (w->kind == LAUNCH)
         return run_kernel(w->function, w->blocks, w->threads, w->parameter);
+    if (w->kind == CALL)
+        w->call(w->user);
     if (w->kind == COPY)
         memmove(w->to, w->from, w->bytes);
     for (size_t i = 0; w->kind == FILL && i < w->bytes; i++)
@@ -118,6 +120,11 @@ EXPORT int cuStreamDestroy_v2(void *stream)
     clear(&((Stream *)stream)->queue);
     free(stream);
     return CUDA_OK;
+}
+
+EXPORT int cuLaunchHostFunc(void *stream, void (*call)(void *user), void *user)
+{
+    return call ? put(stream, &(Work){.kind = CALL, .call = call, .user = user}) : BAD_VALUE;
 }
 
 /* --- events --- */

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "codegen/cuda/library/library.h"
+
+#include "codegen/forms/convolution.h"
+#include "ir/support/bug.h"
+
+#include <string.h>
+
+/* The product that a node is, if it is one. */
+static bool is_product(const MatrixNode *m, Product *out)
+{
+    OpKind op = m->node->op;
+    if (op == OP_matmul || op == OP_linear) {
+        *out = product_of(m);
+        return true;
+    }
+    ConvPart part = op == OP_conv2d         ? CONV_FORWARD
+                    : op == OP_conv2d_wgrad ? CONV_WGRAD
+                                            : CONV_DGRAD;
+    ConvGeometry q = conv_geometry(m, part);
+    *out = conv_product(&q, part);
+    return conv_form(&q, part) == CONV_PRODUCT;
+}
+
+bool cuda_library(const Graph *g, const Node *n, LibraryUse *out)
+{
+    Product p;
+    const MatrixNode m = {.graph = g, .node = n};
+    return is_product(&m, &p) && cublaslt_takes(g, n, &p, out);
+}
+
+const char *cuda_library_version(Pool *pool, const char *library)
+{
+    if (strcmp(library, cublaslt_name) != 0)
+        BUG("there is no library %s", library);
+    return cublaslt_version(pool);
+}

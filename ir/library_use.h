@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What a library of the device's vendor does in the place of scrimp's own kernels: answered by a
+ * backend, asked by pass_library, which writes it into the graph. */
+#ifndef SCRIMP_IR_LIBRARY_USE_H
+#define SCRIMP_IR_LIBRARY_USE_H
+
+#include "ir/graph.h"
+
+typedef struct LibraryUse {
+    const char *library; /* its name in the graph: "cublaslt" */
+    int64_t workspace;   /* bytes that it may use while it runs */
+    DType factors, bias; /* what it reads the first two operands and the third in */
+    const char *missing; /* NULL: it is here; else what is not, and a way out */
+} LibraryUse;
+
+/* Whether a library computes this node; *out says which and how. */
+typedef bool LibraryRule(const Graph *g, const Node *n, LibraryUse *out);
+
+#endif

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Products and convolutions that a library of the device's vendor computes, where the user wants
+ * that: they are marked, get the library's workspace, and read operands of the types that it takes.
+ * Casts are operations of the step like others: those of weights serve both directions, and may be
+ * computed again. */
+#include "passes/pass.h"
+#include "passes/rewrite.h"
+
+#include <string.h>
+
+typedef struct Marker {
+    PassContext *ctx;
+    Rewrite r;
+    ValueId *cast;   /* by value: the same in another type, or VALUE_NONE */
+    size_t n_values; /* that were there */
+} Marker;
+
+static void set_attr(Graph *g, NodeId id, const AttrList *attrs)
+{
+    for (int i = 0; i < attrs->n; i++)
+        node_set_attr(g, graph_node(g, id), attrs->items[i]);
+}
+
+static ValueId cast_to(Marker *m, ValueId v, DType to, RematHint hint)
+{
+    Graph *g = m->ctx->graph;
+    bool known = v < m->n_values && m->cast[v] != VALUE_NONE;
+    if (known && value_type(g, m->cast[v])->dtype == to)
+        return m->cast[v];
+    AttrList attrs = {0};
+    attrs_string(&attrs, ATTR_dtype, dtype_name(to));
+    const char *name = pool_printf(g->pool, "%%%s.%s", graph_value(g, v)->name + 1, dtype_name(to));
+    ValueId cast = graph_add(g, OP_cast, &v, 1, &attrs, name, value_node(g, v)->loc);
+    value_node(g, cast)->hint = hint;
+    if (v < m->n_values)
+        m->cast[v] = cast;
+    return cast;
+}
+
+static void mark(Marker *m, NodeId id, const LibraryUse *use)
+{
+    Graph *g = m->ctx->graph;
+    AttrList attrs = {0};
+    for (int i = 0; i < graph_node(g, id)->n_in; i++) {
+        ValueId v = graph_node(g, id)->in[i];
+        DType wanted = i < 2 ? use->factors : use->bias;
+        if (value_type(g, v)->dtype != wanted)
+            v = cast_to(m, v, wanted, graph_node(g, id)->hint);
+        graph_node(g, id)->in[i] = v;
+    }
+    attrs_string(&attrs, ATTR_library, use->library);
+    attrs_int(&attrs, ATTR_workspace, use->workspace);
+    set_attr(g, id, &attrs);
+}
+
+static void visit(Marker *m, NodeId id)
+{
+    const Graph *g = m->ctx->graph;
+    LibraryUse use;
+    rewrite_inputs(&m->r, id);
+    if (op_table[graph_node(g, id)->op].op_class == OP_CLASS_MATRIX &&
+        m->ctx->library(g, graph_node(g, id), &use)) {
+        if (use.missing)
+            m->ctx->library_missing = use.missing;
+        else
+            mark(m, id, &use);
+    }
+    rewrite_keep(&m->r, id);
+}
+
+bool pass_library(PassContext *ctx)
+{
+    if (!ctx->library)
+        return true;
+    Pool *scratch = pool_new_child(ctx->pool);
+    Marker m = {.ctx = ctx, .n_values = ctx->graph->values.len};
+    m.cast = POOL_ARRAY(scratch, m.n_values + 1, ValueId);
+    memset(m.cast, 0xff, m.n_values * sizeof *m.cast);
+    m.r = rewrite_begin(ctx->graph, scratch);
+    for (size_t i = 0; i < m.r.n_old; i++)
+        visit(&m, m.r.old_order[i]);
+    rewrite_end(&m.r);
+    pool_free(scratch);
+    return true;
+}

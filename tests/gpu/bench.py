@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Whole training steps on a CUDA device, by scrimp under budgets and by PyTorch: bench.py SCRIMP [--cases A,B]
+"""Whole training steps on a CUDA device, by scrimp under budgets, PyTorch and JAX: bench.py SCRIMP [--cases A,B]
 
 Prints Markdown.  A peer runs in a process of its own, and is a row that says why where it is not installed or does not
-fit.  Bytes of scrimp are the arena, bytes of PyTorch the most that its allocator had at one time; both hold weights,
-optimizer and the step; neither holds the context.
+fit.  Bytes of scrimp are the arena and the inputs' buffer, bytes of a peer the most that its allocator had at one time;
+both hold weights, optimizer, a batch and the step; neither holds the context.
 """
 import argparse
 import dataclasses
@@ -16,9 +16,10 @@ HERE = pathlib.Path(__file__).resolve().parent
 EXAMPLES = HERE.parent.parent / "examples"
 BUDGET_NOT_MET = 3
 BUDGETS = ("100%", "50%", "25%", "min")
-PEERS = {"PyTorch, eager": ["eager"], "PyTorch, compiled": ["compile"],
-         "PyTorch, compiled, half the activations": ["compile", "--activations", "0.5"],
-         "PyTorch, compiled, least activations": ["compile", "--activations", "0"]}
+PYTORCH = {"PyTorch, eager": ["peer_torch.py", "eager"], "PyTorch, compiled": ["peer_torch.py", "compile"],
+           "PyTorch, compiled, half the activations": ["peer_torch.py", "compile", "--activations", "0.5"],
+           "PyTorch, compiled, least activations": ["peer_torch.py", "compile", "--activations", "0"]}
+JAX = {"JAX": ["peer_jax.py", "keep"], "JAX, each layer computed again": ["peer_jax.py", "checkpoint"]}
 
 
 @dataclasses.dataclass
@@ -28,6 +29,7 @@ class Case:
     options: dict
     unit: str
     per_step: int
+    peers: dict
     precisions: tuple = ("f32",)
 
     def defines(self):
@@ -35,15 +37,15 @@ class Case:
 
 
 def gpt2(n, t):
-    return Case("gpt2", {"N": n, "T": t}, "tokens", n * t)
+    return Case("gpt2", {"N": n, "T": t}, "tokens", n * t, PYTORCH | JAX)
 
 
 def resnet(n):
-    return Case("resnet", {"depth": 50, "N": n}, "images", n)
+    return Case("resnet", {"depth": 50, "N": n}, "images", n, PYTORCH)
 
 
 CASES = {"gpt2-64": gpt2(64, 1024), "gpt2-8": gpt2(8, 1024), "resnet50-256": resnet(256), "resnet50-32": resnet(32)}
-SMALL = {"mlp": Case("mlp", {"N": 20}, "images", 20)}
+SMALL = {"mlp": Case("mlp", {"N": 20}, "images", 20, {})}
 
 
 def reason(text):
@@ -53,11 +55,12 @@ def reason(text):
 
 
 def answer(command, seconds, may_fail=()):
-    """What a program printed as JSON, or why it did not.  may_fail: exit statuses that are answers too."""
+    """What a program printed as JSON, or why it did not.  may_fail: exit statuses that are answers, too; of scrimp, which
+    has to answer in time."""
     try:
         run = subprocess.run(command, capture_output=True, text=True, timeout=seconds, check=False)
     except subprocess.TimeoutExpired:
-        return {"error": f"took more than {seconds} s"}
+        return {"error": f"took more than {seconds} s", "failed": bool(may_fail)}
     if run.returncode == 0:
         return json.loads(run.stdout)
     return {"error": reason(run.stderr or run.stdout), "failed": run.returncode not in may_fail}
@@ -65,11 +68,15 @@ def answer(command, seconds, may_fail=()):
 
 def scrimp_row(scrimp, case, budget, seconds):
     command = [scrimp, "bench", str(EXAMPLES / f"{case.example}.scrimp"), *case.defines(), "--device", "cuda", "--json"]
-    return answer([*command, "--budget", budget], seconds, may_fail=[BUDGET_NOT_MET])
+    result = answer([*command, "--budget", budget], seconds, may_fail=[BUDGET_NOT_MET])
+    if "device" in result:
+        result["arena_bytes"] += result["device"]["staging_bytes"]
+    return result
 
 
-def peer_row(name, precision, mode, seconds):
-    return answer([sys.executable, "-B", str(HERE / "peer_torch.py"), name, precision, *mode], seconds)
+def peer_row(name, precision, peer, seconds):
+    program, *mode = peer
+    return answer([sys.executable, "-B", str(HERE / program), name, precision, *mode], seconds)
 
 
 def table_row(what, result, case):
@@ -85,8 +92,7 @@ def print_case(name, case, precision, arguments):
     print(f"`scrimp bench examples/{case.example}.scrimp {' '.join(case.defines())} --device cuda`\n")
     print(f"| | ms a step | {case.unit} a second | MiB | |\n|---|---|---|---|---|")
     rows = {f"scrimp, budget {b}": lambda b=b: scrimp_row(arguments.scrimp, case, b, arguments.seconds) for b in BUDGETS}
-    if not arguments.simulated:
-        rows |= {what: lambda m=mode: peer_row(name, precision, m, arguments.seconds) for what, mode in PEERS.items()}
+    rows |= {what: lambda p=peer: peer_row(name, precision, p, arguments.seconds) for what, peer in case.peers.items()}
     results = []
     for what, measure in rows.items():
         results.append(measure())

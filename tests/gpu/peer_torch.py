@@ -43,7 +43,9 @@ def gpt2(torch, n, t, context=1024, layers=12, heads=12, width=768, vocabulary=5
 
     model = Model().cuda()
     ids = torch.randint(0, vocabulary, (2, n, t), device="cuda")
-    optimizer = torch.optim.AdamW(model.parameters(), lr=6e-4, betas=(0.9, 0.95), weight_decay=0.1, fused=True)
+    groups = [{"params": [p for p in model.parameters() if p.ndim > 1]},
+              {"params": [p for p in model.parameters() if p.ndim == 1], "weight_decay": 0}]
+    optimizer = torch.optim.AdamW(groups, lr=6e-4, betas=(0.9, 0.95), weight_decay=0.1, fused=True)
     loss = lambda: F.cross_entropy(model(ids[0]).flatten(0, 1).float(), ids[1].flatten())
     return model, loss, optimizer, 1.0
 
@@ -66,9 +68,12 @@ def make_step(torch, arguments):
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = arguments.precision == "tf32"
     torch.backends.cudnn.benchmark = True
     model, loss, optimizer, clip = CASES[arguments.case](torch)
-    if arguments.mode == "compile":
+    if arguments.mode == "compile" and arguments.activations != 1:
         import torch._functorch.config as functorch
+        if not hasattr(functorch, "activation_memory_budget"):
+            raise ImportError("this PyTorch has no activation_memory_budget")
         functorch.activation_memory_budget = arguments.activations
+    if arguments.mode == "compile":
         loss = torch.compile(loss)
 
     def step():
@@ -114,6 +119,8 @@ def main():
         print(json.dumps(measure(torch, make_step(torch, arguments))))
     except torch.cuda.OutOfMemoryError:
         print(json.dumps({"error": "out of memory"}))
+    except ImportError as missing:
+        print(json.dumps({"error": str(missing)}))
     return 0
 
 

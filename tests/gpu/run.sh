@@ -7,7 +7,7 @@ usage() {
 usage: tests/gpu/run.sh [options]
 
 Runs on a CUDA device: the tests that otherwise run on a simulated one, compute-sanitizer over a few steps, and
-benchmarks beside PyTorch where it is installed.  The log is Markdown.
+benchmarks beside PyTorch and JAX where these are installed.  The log is Markdown.
 
   --build DIR      programs that are built already (default: build/release is built here, but in what
                    tests/gpu/pack.sh packed for machines without libgccjit)

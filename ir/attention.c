@@ -36,6 +36,8 @@ AttentionShape attention_shape(const Graph *g, const Node *n)
     if (last >= fixed)
         a.bias = last;
     const Type *q = value_type(g, n->in[a.q]), *v = value_type(g, n->in[a.v]);
+    a.k_bf16 = value_type(g, n->in[a.k])->dtype == DTYPE_BF16;
+    a.v_bf16 = v->dtype == DTYPE_BF16;
     a.n_batch = q->rank - 2;
     a.heads = 1;
     for (int d = 0; d < a.n_batch; d++)
@@ -66,18 +68,31 @@ static int64_t padded(int64_t n)
     return divide_up(n, BLOCK_ROWS_LEAST) * BLOCK_ROWS_LEAST;
 }
 
+static bool copies_keys(const AttentionShape *a)
+{
+    return a->k_bf16 || a->v_bf16 || a->width % BLOCK_ROWS_LEAST ||
+           a->value_width % BLOCK_ROWS_LEAST;
+}
+
 /* Floats of scratch memory that a block of so many rows takes beside its scores: queries and, in
  * the gradient, gradients of results, each by rows and by columns; partial sums of lines; results;
- * and keys or values whose rows are no whole vectors. */
+ * and keys or values that are bf16, or whose rows are no whole vectors. */
 static int64_t attention_block_floats(const AttentionShape *a, int64_t rows)
 {
     int64_t wide = a->width > a->value_width ? a->width : a->value_width;
     int64_t floats = rows * (padded(a->width) * 2 + PARTIAL_SUMS + padded(wide));
     if (a->grad)
         floats += rows * padded(a->value_width) * 2;
-    if (a->width % BLOCK_ROWS_LEAST || a->value_width % BLOCK_ROWS_LEAST)
+    if (copies_keys(a))
         floats += ATTENTION_CHAIN * padded(wide);
     return floats;
+}
+
+static int64_t sums_floats(const AttentionShape *a)
+{
+    int64_t dk = a->keys * a->width, dv = a->keys * a->value_width;
+    int64_t chains = a->rows > ATTENTION_CHAIN ? dk + dv : 0;
+    return padded(chains + (a->k_bf16 ? dk : 0) + (a->v_bf16 ? dv : 0));
 }
 
 AttentionBlocks attention_blocks(const AttentionShape *a)
@@ -93,8 +108,8 @@ AttentionBlocks attention_blocks(const AttentionShape *a)
     int64_t scores = tensors * a->keys * b.block_rows;
     if (attention_block_floats(a, b.block_rows) + scores > SCRATCH_FLOATS)
         b.scores_floats = scores;
-    if (a->grad && a->rows > ATTENTION_CHAIN)
-        b.sums_floats = padded(a->keys * (a->width + a->value_width));
+    if (a->grad)
+        b.sums_floats = sums_floats(a);
     int64_t items = a->grad ? a->heads : a->heads * divide_up(a->rows, b.block_rows);
     b.parts = items;
     if ((b.scores_floats || b.sums_floats) && items > ATTENTION_PARTS)

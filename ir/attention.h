@@ -22,6 +22,7 @@ typedef struct AttentionShape {
     int q, k, v, bias, rng; /* inputs; bias, rng: -1 when there is none */
     int dout, max, sum;     /* inputs of the gradient */
     bool grad, causal, scaled, drops;
+    bool k_bf16, v_bf16; /* and so are dk, dv */
     double scale, p;
     int64_t key; /* of dropout */
 } AttentionShape;
@@ -34,7 +35,8 @@ double attention_scores(const AttentionShape *a);
  * in a thread's scratch memory, or, where these are too many, in the workspace.  Tasks that need
  * workspace are at most ATTENTION_PARTS, each with its own part of it: the scores of a block (in
  * the gradient also their gradients), then, in the gradient, a sum for every element of dk and of
- * dv unless the rows are one chain of products. */
+ * dv unless the rows are one chain of products, and one more for every element of those that are
+ * bf16. */
 enum { ATTENTION_PARTS = 32, ATTENTION_CHAIN = 256 };
 typedef struct AttentionBlocks {
     int64_t block_rows;

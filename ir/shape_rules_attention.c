@@ -16,7 +16,8 @@ static bool want_sizes(const Node *node, int64_t length, int64_t width, int oper
     return true;
 }
 
-/* q[..,T,D], k[..,S,D], v[..,S,E] from input `first` on; *result is [..,T,E]. */
+/* q[..,T,D], k[..,S,D], v[..,S,E] from input `first` on, each f32 or bf16; *result is [..,T,E],
+ * bf16 where one of them is. */
 static bool want_heads(const Graph *g, const Node *node, int first, Type *result, ShapeError *err)
 {
     for (int i = first; i < first + 3; i++)
@@ -32,13 +33,18 @@ static bool want_heads(const Graph *g, const Node *node, int first, Type *result
         return false;
     keys.dim[last - 1] = k.dim[last - 1];
     values.dim[last] = v.dim[last];
+    keys.dtype = k.dtype;
+    values.dtype = v.dtype;
     *result = q;
     result->dim[last] = v.dim[last];
+    result->dtype = real_result(real_result(q.dtype, k.dtype), v.dtype);
     return want_type(g, node, first + 1, &keys, err) && want_type(g, node, first + 2, &values, err);
 }
 
-static Type without_last(Type t)
+/* A number for every row. */
+static Type row_numbers(Type t)
 {
+    t.dtype = DTYPE_F32;
     t.dim[--t.rank] = 0;
     return t;
 }
@@ -80,7 +86,7 @@ SHAPE_RULE(attention)
     if (!want_heads(g, node, 0, &out[0], err))
         return false;
     const Type *q = shape_in(g, node, 0), *k = shape_in(g, node, 1);
-    out[1] = out[2] = without_last(*q);
+    out[1] = out[2] = row_numbers(*q);
     return want_optional(g, node, 3, q, k->dim[k->rank - 2], err);
 }
 
@@ -90,7 +96,7 @@ SHAPE_RULE(attention_grad)
     if (!want_float(g, node, 0, err) || !want_heads(g, node, 1, &dout, err))
         return false;
     const Type *q = shape_in(g, node, 1), *k = shape_in(g, node, 2);
-    Type rows = without_last(*q);
+    Type rows = row_numbers(*q);
     for (int i = 0; i < 3; i++)
         out[i] = *shape_in(g, node, 1 + i);
     return want_type(g, node, 0, &dout, err) && want_type(g, node, 4, &rows, err) &&

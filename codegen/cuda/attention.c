@@ -42,7 +42,10 @@ static void write_buffers(StrBuf *out, const AttentionDesc *d)
     text_define(out, "BIAS_BUF", b.bias);
     text_define(out, "RNG_BUF", b.rng);
     text_define(out, "DOUT_BUF", b.dout);
-    text_define(out, "RESULT_BUF", b.result);
+    if (!d->grad)
+        text_define(out, "OUT_BUF", b.result);
+    for (int i = 0; d->grad && i < 3; i++)
+        text_define(out, (const char *const[]){"DQ_BUF", "DK_BUF", "DV_BUF"}[i], b.result + i);
     text_define(out, "MAX_BUF", b.max);
     text_define(out, "SUM_BUF", b.sum);
     text_define(out, "KEY_NUMBER", b.key);

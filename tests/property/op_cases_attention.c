@@ -97,6 +97,8 @@ void op_attention_grad(OpCase *c)
     AttrList attrs = {0};
     int64_t rows = op_length(c);
     Sizes s = op_sizes(c, rows, op_keys(c, rows));
+    unsigned heads = c->bf16 & 0xe; /* the gradient is of the result's type, statistics are f32 */
+    c->bf16 = (c->bf16 & ~0x3fu) | heads | (heads != 0);
     op_normal(c, s.out);
     op_normal(c, s.q);
     op_normal(c, s.k);

@@ -29,6 +29,11 @@ static JitValue take(Block *b, int64_t *used, int64_t floats)
     return jit_tmp(b->j, p);
 }
 
+bool block_bf16(const Block *b, int buf)
+{
+    return jit_real_pointer(b->j, buf) == jit_types(b->j)->p_bf16;
+}
+
 static BlockRows take_rows(Block *b, int64_t *used, int64_t width)
 {
     int64_t stride = whole_vectors(width), rows = b->d->blocks.block_rows;
@@ -46,7 +51,8 @@ static void take_scratch(Block *b)
         b->dout = take_rows(b, &used, d->value_width);
     b->sums = take(b, &used, rows * LINE_SUMS);
     b->result = take(b, &used, rows * wide);
-    if (d->width % SCRATCH_UNIT || d->value_width % SCRATCH_UNIT)
+    if (block_bf16(b, b->buf.k) || block_bf16(b, b->buf.v) || d->width % SCRATCH_UNIT ||
+        d->value_width % SCRATCH_UNIT)
         b->copy = take(b, &used, ATTENTION_CHAIN * wide);
     if (!d->blocks.scores_floats) {
         b->scores = take(b, &used, d->keys * rows);
@@ -210,29 +216,6 @@ void block_each_key(Block *b, BlockStep *step, void *user)
     b->masked = true;
     keys_between(b, b->open_keys, b->keys, step, user);
     b->masked = false;
-}
-
-void block_by_keys(Block *b, JitValue of, const BlockRows *rows, JitValue to)
-{
-    int64_t block_rows = b->d->blocks.block_rows;
-    BlockProduct p = {.a = of,
-                      .b = rows->columns,
-                      .to = to,
-                      .a_row = rows->width,
-                      .a_step = 1,
-                      .b_step = block_rows,
-                      .to_row = block_rows,
-                      .to_padded = true,
-                      .columns = block_rows,
-                      .rows = b->keys,
-                      .steps = jit_i64(b->j, rows->width),
-                      .end = TILE_PARTIAL};
-    block_product(b->j, &p);
-}
-
-void block_scores(Block *b)
-{
-    block_by_keys(b, b->k_head, &b->q, b->scores);
 }
 
 JitValue block_score(Block *b, JitValue key, JitValue place, int v)

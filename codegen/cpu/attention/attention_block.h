@@ -4,7 +4,8 @@
  * The scores of a block lie in memory by keys: key s has those of all rows, one behind the other,
  * so that vectors run over rows.  Then no operand of a product but the queries has to be repacked:
  * keys and values are read where they lie, element by element in the one product and by whole rows
- * in the other; and maxima, exponentials and sums of rows are computed without adding up lanes.
+ * in the other, or, if they are bf16, in an f32 copy of the same order; and maxima, exponentials
+ * and sums of rows are computed without adding up lanes.
  * Rows that a short block lacks are computed as zeros and not written. */
 #ifndef SCRIMP_CODEGEN_CPU_ATTENTION_ATTENTION_BLOCK_H
 #define SCRIMP_CODEGEN_CPU_ATTENTION_ATTENTION_BLOCK_H
@@ -46,6 +47,7 @@ void block_lower(Lowering *l, const Node *n, KernelEmit *emit);
 
 /* Begins a kernel; part: i64, the task's number. */
 Block block_begin(Jit *j, const AttentionDesc *d);
+bool block_bf16(const Block *b, int buf);
 void block_part(Block *b, JitValue part);
 void block_head(Block *b, JitValue head);
 /* Rows [row0, row0 + n), of which all are in the head. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The gradient of attention: a task is some heads, for dk and dv are sums over all rows of one.
  * They are chains of product_k_block rows, added in order; the chain that is being made lies in
- * place of the result when it is the first, else in the workspace. */
+ * place of the sum when it is the first, else in the workspace.  The sum lies in place of the
+ * result, or, where that is bf16, in the workspace. */
 #include "codegen/cpu/attention/attention_block.h"
 #include "codegen/cpu/attention/attention_product.h"
 #include "codegen/cpu/gemm/gemm_pack.h"
@@ -12,8 +13,9 @@
 
 typedef struct Gradient {
     Block b;
-    JitValue dq, dk, dv;                                         /* of the head */
-    JitVar dk_chain, dv_chain;                                   /* where the chains lie */
+    JitValue dq, dk, dv;             /* of the head */
+    JitValue dk_sum, dv_sum, chains; /* chains: dk's and dv's that are not the first */
+    JitVar dk_chain, dv_chain;       /* where the chains lie */
     JitValue max[BLOCK_VECTORS_MOST], scale[BLOCK_VECTORS_MOST]; /* 1 / sum */
     JitValue dot[BLOCK_VECTORS_MOST]; /* sum of probabilities times their gradients */
 } Gradient;
@@ -142,21 +144,46 @@ static void add_chain(Jit *j, JitValue to, JitValue from, JitValue n)
     jit_end_for(j, &l);
 }
 
+/* More than one. */
+static bool has_chains(const AttentionDesc *d)
+{
+    return d->rows > ATTENTION_CHAIN;
+}
+
+/* Where the sums lie; those of one head at a time are in the workspace. */
+static void place_sums(Gradient *g)
+{
+    Block *b = &g->b;
+    Jit *j = b->j;
+    const AttentionDesc *d = b->d;
+    int64_t used = d->blocks.scores_floats;
+    int64_t dk = d->keys * d->width, dv = d->keys * d->value_width;
+    g->dk_sum = g->dk, g->dv_sum = g->dv;
+    if (has_chains(d)) {
+        g->chains = jit_tmp(j, jit_offset(j, b->part, jit_i64(j, used)));
+        used += dk + dv;
+    }
+    if (block_bf16(b, b->buf.k)) {
+        g->dk_sum = jit_tmp(j, jit_offset(j, b->part, jit_i64(j, used)));
+        used += dk;
+    }
+    if (block_bf16(b, b->buf.v))
+        g->dv_sum = jit_tmp(j, jit_offset(j, b->part, jit_i64(j, used)));
+}
+
 /* Chains begin with zeros, so that any of their blocks goes on with them. */
 static void begin_chains(Gradient *g, JitValue first, JitValue keys)
 {
     Block *b = &g->b;
     Jit *j = b->j;
     JitVar n = jit_var(j, jit_types(j)->i64, "keys");
-    jit_set(j, g->dk_chain, g->dk);
-    jit_set(j, g->dv_chain, g->dv);
+    jit_set(j, g->dk_chain, g->dk_sum);
+    jit_set(j, g->dv_chain, g->dv_sum);
     jit_set(j, n, jit_i64(j, b->d->keys)); /* of the first: those without rows, too */
-    if (b->d->blocks.sums_floats) {
-        int64_t scores = b->d->blocks.scores_floats;
+    if (has_chains(b->d)) {
         JitIf later = jit_if(j, jit_compare(j, JIT_GT, first, jit_i64(j, 0)));
-        JitValue at = jit_tmp(j, jit_offset(j, b->part, jit_i64(j, scores)));
-        jit_set(j, g->dk_chain, at);
-        jit_set(j, g->dv_chain, jit_offset(j, at, jit_i64(j, b->d->keys * b->d->width)));
+        jit_set(j, g->dk_chain, g->chains);
+        jit_set(j, g->dv_chain, jit_offset(j, g->chains, jit_i64(j, b->d->keys * b->d->width)));
         jit_set(j, n, keys);
         jit_end_if(j, &later);
     }
@@ -168,14 +195,32 @@ static void end_chains(Gradient *g, JitValue first, JitValue keys)
 {
     Block *b = &g->b;
     Jit *j = b->j;
-    if (!b->d->blocks.sums_floats)
+    if (!has_chains(b->d))
         return;
     JitIf later = jit_if(j, jit_compare(j, JIT_GT, first, jit_i64(j, 0)));
-    add_chain(j, g->dk, jit_get(g->dk_chain),
+    add_chain(j, g->dk_sum, jit_get(g->dk_chain),
               jit_tmp(j, jit_mul(j, keys, jit_i64(j, b->d->width))));
-    add_chain(j, g->dv, jit_get(g->dv_chain),
+    add_chain(j, g->dv_sum, jit_get(g->dv_chain),
               jit_tmp(j, jit_mul(j, keys, jit_i64(j, b->d->value_width))));
     jit_end_if(j, &later);
+}
+
+typedef struct SumCopy {
+    JitValue to, from;
+} SumCopy;
+
+static void copy_vector(Jit *j, Lanes v, void *user)
+{
+    const SumCopy *c = user;
+    store_lanes(j, c->to, NULL, v, load_lanes(j, c->from, NULL, v, 0));
+}
+
+/* Nothing to do for a sum that lies in place of its result. */
+static void write_sum(Jit *j, JitValue to, JitValue sum, int64_t n)
+{
+    SumCopy c = {to, sum};
+    if (to != sum)
+        each_vector(j, n, 4, copy_vector, &c);
 }
 
 static JitValue result_of(const Block *b, int i, int64_t rows, int64_t width)
@@ -195,6 +240,7 @@ static void one_head(Gradient *g, JitValue head)
     g->dq = result_of(b, 0, d->rows, d->width);
     g->dk = result_of(b, 1, d->keys, d->width);
     g->dv = result_of(b, 2, d->keys, d->value_width);
+    place_sums(g);
     JitLoop l = jit_for(j, jit_i64(j, 0), jit_i64(j, d->rows), chain, "chain");
     JitValue first = jit_index(&l), rows = jit_i64(j, d->rows);
     JitValue end = jit_tmp(j, jit_min_i64(j, jit_add(j, first, jit_i64(j, chain)), rows));
@@ -205,6 +251,8 @@ static void one_head(Gradient *g, JitValue head)
     jit_end_for(j, &block);
     end_chains(g, first, keys);
     jit_end_for(j, &l);
+    write_sum(j, g->dk, g->dk_sum, d->keys * d->width);
+    write_sum(j, g->dv, g->dv_sum, d->keys * d->value_width);
 }
 
 static void emit_gradient(Jit *j, const void *desc)

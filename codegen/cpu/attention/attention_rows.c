@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A block's rows of results that are sums over keys. */
+/* The products of a block with rows of keys or values. */
 #include "codegen/cpu/attention/attention_block.h"
 #include "codegen/cpu/attention/attention_product.h"
 #include "codegen/cpu/gemm/gemm_pack.h"
@@ -7,18 +7,66 @@
 #include "codegen/forms/product.h"
 #include "codegen/jit/jit_short.h"
 
-/* Rows [from, from + n) of a head's tensor as whole vectors: in place where they are that, else as
- * a copy. */
+static bool is_bf16(Jit *j, JitValue pointer)
+{
+    return jit_type_of(pointer) == jit_types(j)->p_bf16;
+}
+
+/* Rows [from, from + n) of a head's tensor as whole vectors of f32: in place where they are that,
+ * else as a copy. */
 static JitValue whole_rows(Block *b, JitValue of, int64_t width, int64_t stride, JitValue from,
                            JitValue n)
 {
     Jit *j = b->j;
     JitValue at = jit_tmp(j, jit_offset(j, of, jit_mul(j, from, jit_i64(j, width))));
-    if (stride == width)
+    if (stride == width && !is_bf16(j, of))
         return at;
-    pack_zero(j, b->copy, jit_mul(j, n, jit_i64(j, stride)));
+    if (stride != width)
+        pack_zero(j, b->copy, jit_mul(j, n, jit_i64(j, stride)));
     pack_rows(j, b->copy, jit_i64(j, stride), at, jit_i64(j, width), n, jit_i64(j, width));
     return b->copy;
+}
+
+/* to[key][r] for keys [from, from + n), whose rows are at `of`, `stride` elements apart. */
+static void some_keys(Block *b, JitValue of, int64_t stride, const BlockRows *rows, JitValue to,
+                      JitValue n)
+{
+    int64_t block_rows = b->d->blocks.block_rows;
+    BlockProduct p = {.a = of,
+                      .b = rows->columns,
+                      .to = to,
+                      .a_row = stride,
+                      .a_step = 1,
+                      .b_step = block_rows,
+                      .to_row = block_rows,
+                      .to_padded = true,
+                      .columns = block_rows,
+                      .rows = n,
+                      .steps = jit_i64(b->j, rows->width),
+                      .end = TILE_PARTIAL};
+    block_product(b->j, &p);
+}
+
+void block_by_keys(Block *b, JitValue of, const BlockRows *rows, JitValue to)
+{
+    Jit *j = b->j;
+    if (!is_bf16(j, of)) {
+        some_keys(b, of, rows->width, rows, to, b->keys);
+        return;
+    }
+    JitValue most = jit_i64(j, ATTENTION_CHAIN);
+    JitLoop l = jit_for(j, jit_i64(j, 0), b->keys, ATTENTION_CHAIN, "keys");
+    JitValue from = jit_index(&l);
+    JitValue n = jit_tmp(j, jit_min_i64(j, most, jit_sub(j, b->keys, from)));
+    JitValue copy = whole_rows(b, of, rows->width, rows->stride, from, n);
+    JitValue at = jit_mul(j, from, jit_i64(j, b->d->blocks.block_rows));
+    some_keys(b, copy, rows->stride, rows, jit_tmp(j, jit_offset(j, to, at)), n);
+    jit_end_for(j, &l);
+}
+
+void block_scores(Block *b)
+{
+    block_by_keys(b, b->k_head, &b->q, b->scores);
 }
 
 /* Chains of product_k_block keys, added in order. */

@@ -1,3 +1,4 @@
+#include "real.cuh"
 /* What attention and its gradient share: tiles of TILE x TILE scores, rows by keys, of one head, and
  * what follows from them.  A thread has the scores of rows OWN(ty, i) and keys OWN(tx, j), as in tile.cuh.
  * Scores are made again in every pass over the keys: they lie nowhere. */
@@ -22,8 +23,8 @@ typedef union Panels {
 } Panels;
 
 /* sums[i][j] = row OWN(ty, i) of x times row OWN(tx, j) of y: one chain over the width. */
-DEVICE void rows_times_rows(Sums sums, Panels *p, const float *x, i64 x_rows, const float *y, i64 y_rows,
-                            int width)
+DEVICE void rows_times_rows(Sums sums, Panels *p, const void *x, int x_bf16, i64 x_rows, const void *y,
+                            int y_bf16, i64 y_rows, int width)
 {
     int k0;
     sums_zero(sums);
@@ -31,8 +32,8 @@ DEVICE void rows_times_rows(Sums sums, Panels *p, const float *x, i64 x_rows, co
         int e;
         for (e = threadIdx.x; e < TILE * STEPS; e += 256) {
             const int k = e % STEPS, r = e / STEPS, in = k0 + k < width;
-            p->by_step.a[k][r] = in && r < x_rows ? x[(i64)r * width + k0 + k] : 0.0f;
-            p->by_step.b[k][r] = in && r < y_rows ? y[(i64)r * width + k0 + k] : 0.0f;
+            p->by_step.a[k][r] = in && r < x_rows ? real_at(x, x_bf16, (i64)r * width + k0 + k) : 0.0f;
+            p->by_step.b[k][r] = in && r < y_rows ? real_at(y, y_bf16, (i64)r * width + k0 + k) : 0.0f;
         }
         __syncthreads();
         add_steps(sums, p->by_step.a, p->by_step.b, AT_MOST(width - k0, STEPS));
@@ -52,7 +53,7 @@ DEVICE float finished_score(const Args a, i64 head, i64 key, float x)
     x = x * SCALE;
 #endif
 #if BIASED
-    x = x + BUF(const float, BIAS_BUF)[bias_batch(head) + key];
+    x = x + VALUE(BIAS_BUF, BUF(const REAL(BIAS_BUF), BIAS_BUF)[bias_batch(head) + key]);
 #endif
     return x;
 }
@@ -89,13 +90,13 @@ DEVICE void fold_rows(Tile t, float *sum)
 }
 
 /* Columns from c0 on of STEPS rows of `width` elements, of which `rows` are there. */
-DEVICE void load_rows(Panels *p, const float *x, int rows, int width, int c0)
+DEVICE void load_rows(Panels *p, const void *x, int bf16, int rows, int width, int c0)
 {
     const int pitch = PITCH(PART(width));
     int e;
     for (e = threadIdx.x; e < STEPS * pitch; e += 256) {
         const int k = e / pitch, c = c0 + e % pitch;
-        p->row[k][c - c0] = k < rows && c < width ? x[(i64)k * width + c] : 0.0f;
+        p->row[k][c - c0] = k < rows && c < width ? real_at(x, bf16, (i64)k * width + c) : 0.0f;
     }
 }
 
@@ -107,11 +108,12 @@ DEVICE void load_rows(Panels *p, const float *x, int rows, int width, int c0)
             name[i][j] = 0.0f;
 
 /* total[r][c] goes on with x[r][k] * y[k][c] for k in [0, n): chains of `block` steps, each from zero,
- * added in order; step 0 is step `at` of `last` in all.  X(r, k) reads x in shared memory. */
-#define ADD_ROWS(total, chain, width, X, y, n, at, last, block)                                    \
+ * added in order; step 0 is step `at` of `last` in all.  X(r, k) reads x in shared memory, y is in
+ * buffer B. */
+#define ADD_ROWS(total, chain, width, X, B, y, n, at, last, block)                                 \
     for (int k0 = 0; k0 < (n); k0 += STEPS) {                                                      \
         const int steps = AT_MOST((n) - k0, STEPS);                                                \
-        load_rows(panels, (y) + (i64)k0 * (width), steps, width, c0);                              \
+        load_rows(panels, (y) + (i64)k0 * (width), IS_BF16(B), steps, width, c0);                  \
         __syncthreads();                                                                           \
         for (int k = 0; k < steps; k++)                                                            \
             for (int i = 0; i < OWN_ROWS; i++) {                                                 \
@@ -129,12 +131,12 @@ DEVICE void load_rows(Panels *p, const float *x, int rows, int width, int c0)
         }                                                                                          \
     }
 
-/* Rows [first, first + TILE) of a tensor of `rows` rows. */
-#define WRITE_ROWS(total, width, to, first, rows)                                                  \
+/* Rows [first, first + TILE) of a tensor of `rows` rows, at `to` in buffer B. */
+#define WRITE_ROWS(total, width, B, to, first, rows)                                               \
     for (int i = 0; i < OWN_ROWS; i++)                                                           \
         for (int j = 0; j < PER_ROW(width); j++) {                                                 \
             const i64 r = (first) + ty + 16 * i;                                                   \
             const int c = c0 + tx + 16 * j;                                                        \
             if (r < (rows) && c < (width))                                                         \
-                (to)[r * (width) + c] = total[i][j];                                               \
+                (to)[r * (width) + c] = OF(B, total[i][j]);                                        \
         }

@@ -13,10 +13,10 @@ DEVICE void attention(const Args a)
     const i64 block = (i64)blockIdx.x / PARTS(VALUE_WIDTH);
     const i64 head = block / TILES_OF(ROWS), row0 = block % TILES_OF(ROWS) * TILE;
     const i64 end = CAUSAL ? AT_MOST(row0 + TILE, (i64)KEYS) : KEYS;
-    const float *q = BUF(const float, Q_BUF) + (head * ROWS + row0) * WIDTH;
-    const float *k = BUF(const float, K_BUF) + head * KEYS * WIDTH;
-    const float *v = BUF(const float, V_BUF) + head * KEYS * VALUE_WIDTH;
-    float *out = BUF(float, RESULT_BUF) + head * ROWS * VALUE_WIDTH;
+    const REAL(Q_BUF) *q = BUF(const REAL(Q_BUF), Q_BUF) + (head * ROWS + row0) * WIDTH;
+    const REAL(K_BUF) *k = BUF(const REAL(K_BUF), K_BUF) + head * KEYS * WIDTH;
+    const REAL(V_BUF) *v = BUF(const REAL(V_BUF), V_BUF) + head * KEYS * VALUE_WIDTH;
+    REAL(OUT_BUF) *out = BUF(REAL(OUT_BUF), OUT_BUF) + head * ROWS * VALUE_WIDTH;
     SUMS_OF(total, VALUE_WIDTH);
     SUMS_OF(chain, VALUE_WIDTH);
     Sums x, part;
@@ -26,7 +26,8 @@ DEVICE void attention(const Args a)
         for (int j = 0; j < OWN_COLUMNS; j++)
             part[i][j] = -INFINITE;
     for (s0 = 0; s0 < end; s0 += TILE) {
-        rows_times_rows(x, panels, q, ROWS - row0, k + s0 * WIDTH, end - s0, WIDTH);
+        rows_times_rows(x, panels, q, IS_BF16(Q_BUF), ROWS - row0, k + s0 * WIDTH, IS_BF16(K_BUF), end - s0,
+                        WIDTH);
         for (int i = 0; i < OWN_ROWS; i++)
             for (int j = 0; j < OWN_COLUMNS; j++)
                 if (is_open(row0 + OWN(ty, i), s0 + OWN(tx, j)))
@@ -46,7 +47,8 @@ DEVICE void attention(const Args a)
 
     sums_zero(part);
     for (s0 = 0; s0 < end; s0 += TILE) {
-        rows_times_rows(x, panels, q, ROWS - row0, k + s0 * WIDTH, end - s0, WIDTH);
+        rows_times_rows(x, panels, q, IS_BF16(Q_BUF), ROWS - row0, k + s0 * WIDTH, IS_BF16(K_BUF), end - s0,
+                        WIDTH);
         for (int i = 0; i < OWN_ROWS; i++)
             for (int j = 0; j < OWN_COLUMNS; j++)
                 if (is_open(row0 + OWN(ty, i), s0 + OWN(tx, j)))
@@ -70,7 +72,8 @@ DEVICE void attention(const Args a)
     SUMS_CLEAR(chain, VALUE_WIDTH)
     for (s0 = 0; s0 < end; s0 += TILE) {
         const int n = (int)AT_MOST(end - s0, (i64)TILE);
-        rows_times_rows(x, panels, q, ROWS - row0, k + s0 * WIDTH, n, WIDTH);
+        rows_times_rows(x, panels, q, IS_BF16(Q_BUF), ROWS - row0, k + s0 * WIDTH, IS_BF16(K_BUF), n,
+                        WIDTH);
         for (int i = 0; i < OWN_ROWS; i++)
             for (int j = 0; j < OWN_COLUMNS; j++) {
                 const int r = OWN(ty, i), s = OWN(tx, j);
@@ -82,11 +85,11 @@ DEVICE void attention(const Args a)
                 tile[r][s] = p;
             }
         __syncthreads();
-        ADD_ROWS(total, chain, VALUE_WIDTH, P_AT, v + s0 * VALUE_WIDTH, n, s0, end, KEY_BLOCK)
+        ADD_ROWS(total, chain, VALUE_WIDTH, P_AT, V_BUF, v + s0 * VALUE_WIDTH, n, s0, end, KEY_BLOCK)
     }
     if (CAUSAL)
         for (int i = 0; i < OWN_ROWS; i++)
             for (int j = 0; j < PER_ROW(VALUE_WIDTH); j++)
                 total[i][j] = total[i][j] + 0.0f;
-    WRITE_ROWS(total, VALUE_WIDTH, out, row0, ROWS)
+    WRITE_ROWS(total, VALUE_WIDTH, OUT_BUF, out, row0, ROWS)
 }

@@ -1,14 +1,17 @@
 /* What both kernels of the gradient make of a tile: probabilities again, and their gradients. */
-typedef struct Heads {
-    const float *q, *k, *v, *dout; /* of the head */
+typedef struct Heads { /* of the head */
+    const REAL(Q_BUF) *q;
+    const REAL(K_BUF) *k;
+    const REAL(V_BUF) *v;
+    const REAL(DOUT_BUF) *dout;
 } Heads;
 
 DEVICE Heads heads_at(const Args a, i64 head)
 {
-    const Heads h = {BUF(const float, Q_BUF) + head * ROWS * WIDTH,
-                     BUF(const float, K_BUF) + head * KEYS * WIDTH,
-                     BUF(const float, V_BUF) + head * KEYS * VALUE_WIDTH,
-                     BUF(const float, DOUT_BUF) + head * ROWS * VALUE_WIDTH};
+    const Heads h = {BUF(const REAL(Q_BUF), Q_BUF) + head * ROWS * WIDTH,
+                     BUF(const REAL(K_BUF), K_BUF) + head * KEYS * WIDTH,
+                     BUF(const REAL(V_BUF), V_BUF) + head * KEYS * VALUE_WIDTH,
+                     BUF(const REAL(DOUT_BUF), DOUT_BUF) + head * ROWS * VALUE_WIDTH};
     return h;
 }
 
@@ -28,7 +31,8 @@ DEVICE void tile_probabilities(const Args a, Sums p, Panels *panels, const Heads
                                i64 s0, const float *max, const float *scale)
 {
     const int ty = threadIdx.x / 16, tx = threadIdx.x % 16;
-    rows_times_rows(p, panels, h.q + row0 * WIDTH, ROWS - row0, h.k + s0 * WIDTH, KEYS - s0, WIDTH);
+    rows_times_rows(p, panels, h.q + row0 * WIDTH, IS_BF16(Q_BUF), ROWS - row0, h.k + s0 * WIDTH,
+                    IS_BF16(K_BUF), KEYS - s0, WIDTH);
     for (int i = 0; i < OWN_ROWS; i++)
         for (int j = 0; j < OWN_COLUMNS; j++) {
             const int r = OWN(ty, i);
@@ -43,8 +47,8 @@ DEVICE void tile_probabilities(const Args a, Sums p, Panels *panels, const Heads
 DEVICE void tile_gradients(const Args a, Sums dp, Panels *panels, const Heads h, i64 head, i64 row0, i64 s0)
 {
     const int ty = threadIdx.x / 16, tx = threadIdx.x % 16;
-    rows_times_rows(dp, panels, h.dout + row0 * VALUE_WIDTH, ROWS - row0, h.v + s0 * VALUE_WIDTH,
-                    KEYS - s0, VALUE_WIDTH);
+    rows_times_rows(dp, panels, h.dout + row0 * VALUE_WIDTH, IS_BF16(DOUT_BUF), ROWS - row0,
+                    h.v + s0 * VALUE_WIDTH, IS_BF16(V_BUF), KEYS - s0, VALUE_WIDTH);
     for (int i = 0; i < OWN_ROWS; i++)
         for (int j = 0; j < OWN_COLUMNS; j++) {
             const i64 r = row0 + OWN(ty, i), s = s0 + OWN(tx, j);

@@ -57,16 +57,17 @@ DEVICE void attention_grad_keys(const Args a)
             }
         __syncthreads();
 #if MAKES_DV
-        ADD_ROWS(dv, dv_chain, VALUE_WIDTH, DROPPED_AT, h.dout + row0 * VALUE_WIDTH, n, row0, ROWS, ROW_BLOCK)
+        ADD_ROWS(dv, dv_chain, VALUE_WIDTH, DROPPED_AT, DOUT_BUF, h.dout + row0 * VALUE_WIDTH, n, row0, ROWS,
+                 ROW_BLOCK)
 #endif
 #if MAKES_DK
-        ADD_ROWS(dk, dk_chain, WIDTH, GRADIENT_AT, h.q + row0 * WIDTH, n, row0, ROWS, ROW_BLOCK)
+        ADD_ROWS(dk, dk_chain, WIDTH, GRADIENT_AT, Q_BUF, h.q + row0 * WIDTH, n, row0, ROWS, ROW_BLOCK)
 #endif
     }
 #if MAKES_DV
-    WRITE_ROWS(dv, VALUE_WIDTH, BUF(float, RESULT_BUF + 2) + head * KEYS * VALUE_WIDTH, s0, KEYS)
+    WRITE_ROWS(dv, VALUE_WIDTH, DV_BUF, BUF(REAL(DV_BUF), DV_BUF) + head * KEYS * VALUE_WIDTH, s0, KEYS)
 #endif
 #if MAKES_DK
-    WRITE_ROWS(dk, WIDTH, BUF(float, RESULT_BUF + 1) + head * KEYS * WIDTH, s0, KEYS)
+    WRITE_ROWS(dk, WIDTH, DK_BUF, BUF(REAL(DK_BUF), DK_BUF) + head * KEYS * WIDTH, s0, KEYS)
 #endif
 }

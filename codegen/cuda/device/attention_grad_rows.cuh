@@ -14,7 +14,7 @@ DEVICE void attention_grad_rows(const Args a)
     const i64 head = block / TILES_OF(ROWS), row0 = block % TILES_OF(ROWS) * TILE;
     const i64 end = CAUSAL ? AT_MOST(row0 + TILE, (i64)KEYS) : KEYS;
     const Heads h = heads_at(a, head);
-    float *dq = BUF(float, RESULT_BUF) + head * ROWS * WIDTH;
+    REAL(DQ_BUF) *dq = BUF(REAL(DQ_BUF), DQ_BUF) + head * ROWS * WIDTH;
     SUMS_OF(total, WIDTH);
     SUMS_OF(chain, WIDTH);
     Sums p, dp, part;
@@ -48,11 +48,11 @@ DEVICE void attention_grad_rows(const Args a)
                 tile[r][s] = score_gradient(is_open(row0 + r, s0 + s), p[i][j], dp[i][j], dot[r]);
             }
         __syncthreads();
-        ADD_ROWS(total, chain, WIDTH, DS_AT, h.k + s0 * WIDTH, n, s0, end, KEY_BLOCK)
+        ADD_ROWS(total, chain, WIDTH, DS_AT, K_BUF, h.k + s0 * WIDTH, n, s0, end, KEY_BLOCK)
     }
     if (CAUSAL)
         for (int i = 0; i < OWN_ROWS; i++)
             for (int j = 0; j < PER_ROW(WIDTH); j++)
                 total[i][j] = total[i][j] + 0.0f;
-    WRITE_ROWS(total, WIDTH, dq, row0, ROWS)
+    WRITE_ROWS(total, WIDTH, DQ_BUF, dq, row0, ROWS)
 }

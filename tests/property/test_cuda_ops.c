@@ -279,9 +279,9 @@ static CudaStep *load(const Device *d, const Run *r, CudaDevice *device, RtError
     size_t n = r->device.calls.len;
     ScrimpDeviceKernel *kernel = POOL_ARRAY(d->pool, n + 1, ScrimpDeviceKernel);
     for (size_t i = 0; i < n; i++)
-        kernel[i] = (ScrimpDeviceKernel){symbol_of(d->pool, (size_t)r->kernel[i]),
-                                         d->kernels.data[r->kernel[i]].image,
-                                         r->device.calls.data[i].threads};
+        kernel[i] = (ScrimpDeviceKernel){.symbol = symbol_of(d->pool, (size_t)r->kernel[i]),
+                                         .image = d->kernels.data[r->kernel[i]].image,
+                                         .threads = r->device.calls.data[i].threads};
     return cuda_step_load(device, run_step, kernel, (int)n, err);
 }
 

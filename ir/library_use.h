@@ -10,10 +10,13 @@ typedef struct LibraryUse {
     const char *library; /* its name in the graph: "cublaslt" */
     int64_t workspace;   /* bytes that it may use while it runs */
     DType factors, bias; /* what it reads the first two operands and the third in */
+    bool as_they_are;    /* it reads them in the types that they have */
+    bool bias_apart;     /* the bias is added by an operation of its own */
     const char *missing; /* NULL: it is here; else what is not, and a way out */
 } LibraryUse;
 
-/* Whether a library computes this node; *out says which and how. */
-typedef bool LibraryRule(const Graph *g, const Node *n, LibraryUse *out);
+/* Whether a library computes this node on all devices of these architectures ("sm_80,sm_90"); *out
+ * says which and how. */
+typedef bool LibraryRule(const Graph *g, const Node *n, const char *archs, LibraryUse *out);
 
 #endif

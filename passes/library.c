@@ -41,7 +41,7 @@ static void mark(Marker *m, NodeId id, const LibraryUse *use)
 {
     Graph *g = m->ctx->graph;
     AttrList attrs = {0};
-    for (int i = 0; i < graph_node(g, id)->n_in; i++) {
+    for (int i = 0; i < graph_node(g, id)->n_in && !use->as_they_are; i++) {
         ValueId v = graph_node(g, id)->in[i];
         DType wanted = i < 2 ? use->factors : use->bias;
         if (value_type(g, v)->dtype != wanted)
@@ -53,19 +53,37 @@ static void mark(Marker *m, NodeId id, const LibraryUse *use)
     set_attr(g, id, &attrs);
 }
 
+/* Keeps a node with a bias as one without, and an addition, which what follows may take in. */
+static void keep_without_bias(Marker *m, NodeId id)
+{
+    Graph *g = m->ctx->graph;
+    Node *n = graph_node(g, id);
+    const ValueId out = n->out[0], operands[] = {out, n->in[2]};
+    const char *name = pool_printf(g->pool, "%s.biased", graph_value(g, out)->name);
+    RematHint hint = n->hint;
+    n->n_in = 2;
+    rewrite_keep(&m->r, id);
+    ValueId sum = graph_add(g, OP_add, operands, 2, NULL, name, value_node(g, out)->loc);
+    value_node(g, sum)->hint = hint;
+    rewrite_replace(&m->r, out, sum);
+}
+
 static void visit(Marker *m, NodeId id)
 {
-    const Graph *g = m->ctx->graph;
-    LibraryUse use;
+    PassContext *ctx = m->ctx;
+    const Graph *g = ctx->graph;
+    LibraryUse use = {0};
     rewrite_inputs(&m->r, id);
-    if (op_table[graph_node(g, id)->op].op_class == OP_CLASS_MATRIX &&
-        m->ctx->library(g, graph_node(g, id), &use)) {
-        if (use.missing)
-            m->ctx->library_missing = use.missing;
-        else
-            mark(m, id, &use);
-    }
-    rewrite_keep(&m->r, id);
+    bool takes = op_table[graph_node(g, id)->op].op_class == OP_CLASS_MATRIX &&
+                 ctx->library(g, graph_node(g, id), ctx->archs, &use);
+    if (takes && use.missing)
+        ctx->library_missing = use.missing;
+    else if (takes)
+        mark(m, id, &use);
+    if (takes && !use.missing && use.bias_apart && graph_node(g, id)->n_in == 3)
+        keep_without_bias(m, id);
+    else
+        rewrite_keep(&m->r, id);
 }
 
 bool pass_library(PassContext *ctx)

@@ -30,6 +30,7 @@ typedef struct PassContext {
     bool checksums;                       /* plan adds a checksum of every gradient (verify) */
     PassSupports *supports; /* asked by precision; NULL: there is code for everything */
     LibraryRule *library;   /* asked by library; NULL: nothing is for libraries */
+    const char *archs;      /* of the devices that it is asked for: "sm_80,sm_90" */
 
     /* From one pass to a later one */
     Graph *without_masks; /* by masks, for remat right behind it; NULL: as the graph is, or not to

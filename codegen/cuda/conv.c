@@ -2,11 +2,14 @@
 /* conv2d, deconv2d and the data gradient: device/conv_sum.cuh for every form, device/conv_tile.cuh
  * where there are enough channels, a matrix product for 1x1 kernels. */
 #include "codegen/cuda/conv.h"
+#include "codegen/cuda/library/library.h"
 #include "codegen/cuda/matrix.h"
 #include "codegen/cuda/point.h"
 #include "codegen/cuda/text.h"
 
 #include "ir/support/divide.h"
+
+#include <string.h>
 
 /* --- what all kernels have in common --- */
 
@@ -189,8 +192,18 @@ static void lower_pixels(const MatrixNode *m, const ConvGeometry *q, ConvPart pa
     cuda_conv_call(m, &call, d, what, tiled ? write_tile : write_sum);
 }
 
+static bool is_for_cudnn(const Node *n)
+{
+    const Attr *library = node_attr(n, ATTR_library);
+    return library && strcmp(library->u.s, cudnn_name) == 0;
+}
+
 static void lower_part(const MatrixNode *m, ConvPart part, const char *what)
 {
+    if (is_for_cudnn(m->node)) {
+        cudnn_convolution(m, what);
+        return;
+    }
     ConvGeometry q = conv_geometry(m, part);
     Product product = conv_product(&q, part);
     if (conv_form(&q, part) == CONV_PRODUCT)

@@ -74,14 +74,16 @@ static const char *included(Pool *pool, const StepProgram *p)
     return out.text ? out.text : "";
 }
 
-/* A library's plan is what it is asked to do. */
+/* A kernel, or a library's plan. */
 static const void *image_of(const StepProgram *p, int kernel, size_t *bytes, const char **error)
 {
+    const Call *call = &p->calls[p->first_call[kernel]];
     const char *text = text_of(p->pool, p, kernel);
-    if (!p->calls[p->first_call[kernel]].library)
+    if (!call->library)
         return nvrtc_compile(p->pool, text, p->arch, bytes, error);
-    *bytes = strlen(text);
-    return text;
+    const char *plan = cuda_library_plan(p->pool, call, text, p->arch, error);
+    *bytes = plan ? strlen(plan) : 0;
+    return plan;
 }
 
 static bool compile(const StepProgram *p, int kernel, const char *path, char *message, size_t size)

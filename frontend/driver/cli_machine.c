@@ -119,6 +119,18 @@ const char *cli_any_arch(const Cli *cli)
     return is_arch(cli->build.device) ? cli->build.device : "sm_90";
 }
 
+const char *cli_library_archs(Cli *cli)
+{
+    const char *d = cli->build.device;
+    if (cli_backend(cli) == &cpu_backend || cli->build.exact || strcmp(d, "cuda") != 0)
+        return d;
+    if (!cli->state->device) {
+        CudaIdentity *here = POOL_NEW(cli->pool, CudaIdentity);
+        cli->state->device = cuda_device_here(here, NULL) ? here : NULL;
+    }
+    return cli->state->device ? cli->state->device->arch : "sm_90";
+}
+
 /* Left to kernels and graphs when a budget is suggested. */
 static int64_t room_for_kernels(const CudaDevice *d)
 {

@@ -22,6 +22,9 @@ typedef struct Machine {
 /* Whether --device names a device there could be, and --exact or --fast what it can do; false after
  * a message. */
 bool cli_device_known(Cli *cli);
+/* What steps with libraries are planned for: the architectures of --device, with `cuda` the device
+ * here, or sm_90 where there is none. */
+const char *cli_library_archs(Cli *cli);
 /* What --device asks for. */
 const Backend *cli_backend(const Cli *cli);
 /* What the device's kernels are compiled for: --device sm_XY, or else what the machine has; NULL

@@ -169,7 +169,8 @@ ExitCode program_build(Cli *cli, const Ast *ast, const ProgramOptions *o, Measur
                        .solution_cache = cli_solution_cache(cli),
                        .checksums = o->checksums,
                        .supports = codegen_supports,
-                       .library = cli->build.exact ? NULL : cli_backend(cli)->library};
+                       .library = cli->build.exact ? NULL : cli_backend(cli)->library,
+                       .archs = cli_library_archs(cli)};
     ExitCode code = read_request(cli, ast, o, pipeline, measure, &ctx);
     if (code != EXIT_OK)
         return code;

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const CudaLibrary *const libraries[] = {&cuda_cublaslt};
+static const CudaLibrary *const libraries[] = {&cuda_cublaslt, &cuda_cudnn};
 
 const CudaLibrary *cuda_library_named(const char *name, RtError *err)
 {
@@ -33,10 +33,16 @@ static const char *read_line(const char *at, const char *end, const PlanField *f
     return *stop || errno ? NULL : newline + 1;
 }
 
-bool cuda_plan_read(const char *plan, int64_t bytes, const PlanField *field, int n, RtError *err)
+const char *cuda_plan_part(const char *at, const char *end, const PlanField *field, int n)
 {
-    const char *at = plan, *end = plan + bytes;
     for (int i = 0; i < n && at; i++)
         at = read_line(at, end, &field[i]);
-    return at == end || rt_error(err, "the library's plan cannot be read");
+    return at;
+}
+
+bool cuda_plan_read(const char *plan, int64_t bytes, const PlanField *field, int n, RtError *err)
+{
+    const char *end = plan + bytes;
+    return cuda_plan_part(plan, end, field, n) == end ||
+           rt_error(err, "the library's plan cannot be read");
 }

@@ -20,7 +20,7 @@ typedef struct CudaLibrary {
 /* NULL with a message when there is none of that name. */
 const CudaLibrary *cuda_library_named(const char *name, RtError *err);
 
-extern const CudaLibrary cuda_cublaslt;
+extern const CudaLibrary cuda_cublaslt, cuda_cudnn;
 
 /* --- for the libraries: plans of lines "key value" --- */
 
@@ -30,6 +30,8 @@ typedef struct PlanField {
     int64_t *value;
 } PlanField;
 
+/* Reads these lines, in this order; where the next one begins, or NULL. */
+const char *cuda_plan_part(const char *at, const char *end, const PlanField *field, int n);
 /* Reads the lines of a plan, which has exactly these, in this order. */
 bool cuda_plan_read(const char *plan, int64_t bytes, const PlanField *field, int n, RtError *err);
 

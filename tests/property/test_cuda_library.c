@@ -19,7 +19,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SHAPES = 12, RUNS = 3 };
+/* CONV_EVERY: there are many kinds of convolution. */
+enum { SHAPES = 12, RUNS = 3, CONV_EVERY = 4 };
 
 /* A graph of many products. */
 typedef struct Products {
@@ -118,11 +119,14 @@ static Products make_products(Pool *pool, int shapes, bool bf16, const char *pre
     Products p = {.pool = pool, .graph = graph_new(pool, "products")};
     p.graph->kind = "forward";
     p.graph->train.precision = precision;
-    for (int i = 0; i < shapes; i++)
-        for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
-            unsigned mask = bf16 ? masks[i % 5] | 1u << 31 : 0;
+    for (int i = 0; i < shapes; i++) {
+        unsigned mask = bf16 ? masks[i % 5] | 1u << 31 : 0;
+        for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++)
             add_case(&p, kinds[k], (uint64_t)i * 1000 + k, mask);
-        }
+        for (int k = i % CONV_EVERY; k < op_conv_cases_n; k += CONV_EVERY)
+            add_case(&p, op_conv_cases[k].make, (uint64_t)i * 1000 + 500 + (uint64_t)k, mask);
+        add_case(&p, op_case_table[OP_deconv2d], (uint64_t)i * 1000 + 900, mask);
+    }
     return p;
 }
 
@@ -130,7 +134,8 @@ static Products make_products(Pool *pool, int shapes, bool bf16, const char *pre
 
 static bool run_passes(Products *p)
 {
-    PassContext ctx = {.pool = p->pool, .graph = p->graph, .library = cuda_backend.library};
+    PassContext ctx = {
+        .pool = p->pool, .graph = p->graph, .library = cuda_backend.library, .archs = "sm_90"};
     p->reference = graph_copy(p->pool, p->graph);
     bool ok = passes_run(&ctx, "dce,library,fuse,order,views,plan", NULL, NULL);
     CHECK_MSG(ok, "%s", ctx.error.message);

@@ -22,16 +22,32 @@ static bool is_product(const MatrixNode *m, Product *out)
     return conv_form(&q, part) == CONV_PRODUCT;
 }
 
-bool cuda_library(const Graph *g, const Node *n, LibraryUse *out)
+static bool is_convolution(const Node *n)
+{
+    return n->op != OP_matmul && n->op != OP_linear;
+}
+
+bool cuda_library(const Graph *g, const Node *n, const char *archs, LibraryUse *out)
 {
     Product p;
     const MatrixNode m = {.graph = g, .node = n};
-    return is_product(&m, &p) && cublaslt_takes(g, n, &p, out);
+    return (is_product(&m, &p) && cublaslt_takes(g, n, &p, out)) ||
+           (is_convolution(n) && cudnn_takes(g, n, archs, out));
 }
 
 const char *cuda_library_version(Pool *pool, const char *library)
 {
+    if (strcmp(library, cudnn_name) == 0)
+        return cudnn_version_text(pool);
     if (strcmp(library, cublaslt_name) != 0)
         BUG("there is no library %s", library);
     return cublaslt_version(pool);
+}
+
+const char *cuda_library_plan(Pool *pool, const Call *call, const char *text, const char *arch,
+                              const char **error)
+{
+    if (strcmp(call->library, cudnn_name) == 0)
+        return cudnn_plan(pool, call->desc, arch, error);
+    return text;
 }

@@ -11,6 +11,9 @@
 LibraryRule cuda_library;
 /* Backend.library_version: "cuBLASLt 130100". */
 const char *cuda_library_version(Pool *pool, const char *library);
+/* The plan of a call of this text for an architecture; NULL and *error where there is none. */
+const char *cuda_library_plan(Pool *pool, const Call *call, const char *text, const char *arch,
+                              const char **error);
 
 /* --- cublaslt.c: matrix products --- */
 
@@ -20,5 +23,15 @@ bool cublaslt_takes(const Graph *g, const Node *n, const Product *p, LibraryUse 
 /* Adds the call of a node that is marked for it. */
 void cublaslt_product(const MatrixNode *m, const Product *p, const char *what);
 const char *cublaslt_version(Pool *pool);
+
+/* --- cudnn.c: convolutions --- */
+
+extern const char cudnn_name[];
+bool cudnn_takes(const Graph *g, const Node *n, const char *archs, LibraryUse *out);
+/* Adds the calls of a node that is marked for it. */
+void cudnn_convolution(const MatrixNode *m, const char *what);
+/* The problem, and what cuDNN chose for it on such a device. */
+const char *cudnn_plan(Pool *pool, const void *desc, const char *arch, const char **error);
+const char *cudnn_version_text(Pool *pool);
 
 #endif

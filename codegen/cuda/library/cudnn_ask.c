@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* cuDNN is asked in a child process: it may start the driver of a device that is here, and a
+ * process that has done so must not fork, as compiling does.  Opening the library takes a second,
+ * an answer a few milliseconds: the child answers question after question, and ends when this
+ * process does, or when nobody asks for a while. */
+#include "codegen/cuda/library/cudnn_ask.h"
+
+#include "codegen/cuda/library/cudnn_device.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { IDLE_MS = 5000, ANSWER_MS = 120000 };
+
+typedef struct Question {
+    CudnnProblem problem;
+    int64_t arch; /* 90 for sm_90 */
+} Question;
+
+typedef struct Answer {
+    int64_t ok;
+    CudnnChoice choice;
+} Answer;
+
+/* --- messages --- */
+
+static bool wait_for(int fd, int milliseconds)
+{
+    struct pollfd p = {.fd = fd, .events = POLLIN};
+    int n = poll(&p, 1, milliseconds);
+    while (n < 0 && errno == EINTR)
+        n = poll(&p, 1, milliseconds);
+    return n > 0;
+}
+
+static bool receive(int fd, void *message, size_t bytes, int milliseconds)
+{
+    for (char *at = message; bytes;) {
+        ssize_t n = wait_for(fd, milliseconds) ? recv(fd, at, bytes, 0) : 0;
+        if (n == 0 || (n < 0 && errno != EINTR))
+            return false;
+        at += n < 0 ? 0 : n;
+        bytes -= n < 0 ? 0 : (size_t)n;
+    }
+    return true;
+}
+
+static bool send_all(int fd, const void *message, size_t bytes)
+{
+    for (const char *at = message; bytes;) {
+        ssize_t n = send(fd, at, bytes, MSG_NOSIGNAL);
+        if (n == 0 || (n < 0 && errno != EINTR))
+            return false;
+        at += n < 0 ? 0 : n;
+        bytes -= n < 0 ? 0 : (size_t)n;
+    }
+    return true;
+}
+
+/* --- the child --- */
+
+static void answer(const Cudnn *cudnn, const Question *q, Answer *out)
+{
+    char json[1024];
+    *out = (Answer){0};
+    if (!cudnn_device_json(json, sizeof json, q->arch, cudnn->version))
+        return;
+    const CudnnPlanner by = {.cudnn = cudnn, .device = cudnn_device(cudnn, json, NULL)};
+    if (!by.device)
+        return;
+    out->ok = cudnn_choose(&by, &q->problem, &out->choice, NULL);
+    cudnn->object_destroy(by.device);
+}
+
+static void serve(int fd)
+{
+    Question q;
+    Answer a;
+    const Cudnn *cudnn = cudnn_api(NULL);
+    while (cudnn && receive(fd, &q, sizeof q, IDLE_MS)) {
+        answer(cudnn, &q, &a);
+        if (!send_all(fd, &a, sizeof a))
+            break;
+    }
+    _exit(0);
+}
+
+static int channel = -1;
+static pid_t child;
+
+static bool start(void)
+{
+    int end[2];
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, end) != 0)
+        return false;
+    child = fork();
+    if (child == 0) {
+        close(end[0]);
+        serve(end[1]);
+    }
+    close(end[1]);
+    channel = end[0];
+    return child > 0;
+}
+
+static void stop(void)
+{
+    close(channel);
+    channel = -1;
+    if (child <= 0)
+        return;
+    kill(child, SIGKILL);
+    while (waitpid(child, NULL, 0) < 0 && errno == EINTR)
+        ;
+}
+
+/* One that ended because it was idle is started again. */
+static bool converse(const Question *q, Answer *out)
+{
+    for (int attempt = 0; attempt < 2; attempt++) {
+        if (channel < 0 && !start())
+            return false;
+        if (send_all(channel, q, sizeof *q) && receive(channel, out, sizeof *out, ANSWER_MS))
+            return true;
+        stop();
+    }
+    return false;
+}
+
+/* --- what was asked --- */
+
+typedef struct Known {
+    Question question;
+    Answer answer;
+} Known;
+
+static Known *known;
+static size_t n_known, room;
+
+static const Answer *find(const Question *q)
+{
+    for (size_t i = 0; i < n_known; i++)
+        if (memcmp(&known[i].question, q, sizeof *q) == 0)
+            return &known[i].answer;
+    return NULL;
+}
+
+static void keep(const Question *q, const Answer *a)
+{
+    if (n_known == room) {
+        size_t more = room ? 2 * room : 64;
+        Known *larger = realloc(known, more * sizeof *known);
+        if (!larger)
+            return;
+        known = larger;
+        room = more;
+    }
+    known[n_known++] = (Known){*q, *a};
+}
+
+bool cudnn_ask(const CudnnProblem *p, const char *arch, CudnnChoice *out)
+{
+    int number = 0;
+    Answer a = {0};
+    if (sscanf(arch, "sm_%d", &number) != 1)
+        return false;
+    const Question q = {.problem = *p, .arch = number};
+    const Answer *had = find(&q);
+    if (!had && cudnn_version() && converse(&q, &a))
+        keep(&q, &a);
+    *out = had ? had->choice : a.choice;
+    return had ? had->ok : a.ok;
+}
+
+static RtError missing;
+
+int64_t cudnn_version(void)
+{
+    const Cudnn *cudnn = cudnn_api(&missing);
+    return cudnn ? cudnn->version : 0;
+}
+
+const char *cudnn_missing(void)
+{
+    return cudnn_version() ? NULL : missing.message;
+}

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Convolutions as cuDNN sees them, and what it is to do for one: an engine with its settings, which
+ * its heuristics choose, on a device or for one that is not here.  A choice is plain data and fits
+ * any device for which the library can make a plan of it; cuDNN's own text of a plan names the
+ * driver's version and all of the device's properties, and is refused by every other.
+ *
+ * Images lie as [images, rows, columns, channels], weights as [k, r, s, c / groups].  Every engine
+ * adds in a fixed order.  Called by cudnn.c, and by codegen/cuda/library/ without a device. */
+#ifndef SCRIMP_RUNTIME_CUDA_CUDNN_PLAN_H
+#define SCRIMP_RUNTIME_CUDA_CUDNN_PLAN_H
+
+#include "runtime/cuda/cudnn_api.h"
+
+enum { CUDNN_FORWARD, CUDNN_DGRAD, CUDNN_WGRAD }; /* a part */
+/* Types of all three tensors, and what products are computed in: sums are f32. */
+enum { CUDNN_F32, CUDNN_TF32, CUDNN_BF16 };
+
+/* The forward convolution that a part belongs to. */
+typedef struct CudnnProblem {
+    int64_t part, arithmetic;
+    int64_t images, h, w, c, oh, ow, k, r, s, groups;
+    int64_t stride[2], pad[2], dilation[2];
+    int64_t align;     /* of all addresses but the workspace's */
+    int64_t workspace; /* bytes that it may use */
+} CudnnProblem;
+
+enum { CUDNN_KNOBS_MOST = 48 };
+typedef struct CudnnKnob {
+    int64_t type, value;
+} CudnnKnob;
+
+typedef struct CudnnChoice {
+    int64_t engine, workspace; /* bytes that it uses, of CUDNN_WORKSPACE_ALIGN */
+    int64_t n_knobs;
+    CudnnKnob knob[CUDNN_KNOBS_MOST];
+} CudnnChoice;
+
+enum { CUDNN_WORKSPACE_ALIGN = 256 };
+
+/* Who plans: a handle on a device, or the properties of one (cudnn_device). */
+typedef struct CudnnPlanner {
+    const Cudnn *cudnn;
+    void *handle, *device;
+} CudnnPlanner;
+
+/* The properties of a device, of a JSON text; NULL with a message. */
+void *cudnn_device(const Cudnn *cudnn, const char *json, RtError *err);
+
+/* The first choice of the heuristics, best first, that adds in a fixed order, computes with no less
+ * than the problem's arithmetic, compiles nothing and needs no more than the problem's workspace.
+ * False with a message when there is none. */
+bool cudnn_choose(const CudnnPlanner *by, const CudnnProblem *p, CudnnChoice *out, RtError *err);
+
+/* An execution plan; NULL with a message.  What it needs is in *workspace. */
+typedef struct CudnnPlan CudnnPlan;
+CudnnPlan *cudnn_plan_make(const CudnnPlanner *by, const CudnnProblem *p, const CudnnChoice *choice,
+                           int64_t *workspace, RtError *err);
+void cudnn_plan_free(CudnnPlan *plan);
+/* Puts it on the handle's stream. */
+bool cudnn_plan_run(const CudnnPlan *plan, void *handle, void *x, void *w, void *y, void *workspace,
+                    RtError *err);
+
+#endif

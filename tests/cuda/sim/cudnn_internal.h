@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What the files of the simulated cuDNN share. */
+#ifndef SCRIMP_TESTS_CUDA_SIM_CUDNN_INTERNAL_H
+#define SCRIMP_TESTS_CUDA_SIM_CUDNN_INTERNAL_H
+
+#include "runtime/cuda/cudnn_plan.h"
+
+#include <stddef.h>
+
+enum {
+    BAD_PARAM = 2000,
+    BAD_PARAM_NULL_POINTER = 2002,
+    BAD_PARAM_NOT_FINALIZED = 2004,
+    BAD_PARAM_SHAPE_MISMATCH = 2008,
+    BAD_PARAM_ATTRIBUTE_TYPE = 2010,
+    NOT_SUPPORTED = 3000,
+    ALLOCATION_FAILED = 4003,
+    EXECUTION_FAILED = 5000
+};
+
+/* An attribute that was set, in the library's own types. */
+typedef struct Value {
+    int attribute, type;
+    int64_t n;
+    void *elements;
+} Value;
+
+enum { VALUES_MOST = 10 };
+
+/* A convolution as the operation has it. */
+typedef struct Operation {
+    int64_t part, bf16;
+    int64_t images, c, h, w, k, group_c, r, s, oh, ow;
+    int64_t stride[2], pad[2], dilation[2];
+    int64_t align, id[3]; /* of x, w and y */
+} Operation;
+
+typedef struct Job Job;
+
+typedef struct Object {
+    int kind, final;
+    Value value[VALUES_MOST];
+    int n_values;
+    Operation operation; /* of what has one: from operations up to plans */
+    int64_t multiprocessors;
+    int64_t engine, knob, workspace; /* of configurations and plans */
+    int on_device;                   /* a plan of a handle */
+    Job *jobs;                       /* of a plan: what it was asked to run */
+} Object;
+
+/* A line on standard error; returns the status. */
+int cudnn_refuse(int status, const char *why);
+/* The value of an attribute, or NULL. */
+const Value *cudnn_value(const Object *o, int attribute);
+/* Its elements; only for what is set. */
+const void *cudnn_elements(const Object *o, int attribute);
+
+/* --- cudnn_engines.c --- */
+
+/* Fills the object in when all that it needs is set: CUDNN_SUCCESS, or why not. */
+int cudnn_complete(Object *o);
+int cudnn_results(const Object *heuristic, int64_t wanted, int64_t *n, void *const *configs);
+/* Numerical and behavior notes. */
+int cudnn_notes(const Object *engine, int attribute, int64_t wanted, int64_t *n, int *notes);
+int64_t cudnn_multiprocessors(void); /* of the device */
+
+/* --- cudnn_run.c --- */
+
+int cudnn_run(Object *plan, const int64_t *ids, char *const *addresses, char *workspace,
+              void *stream);
+void cudnn_forget(Object *plan);
+
+#endif

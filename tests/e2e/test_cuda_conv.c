@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Convolutions by cuDNN, simulated, in whole training steps: losses are those of --exact within
+ * 1e-4, every plan has the same bits, and what is missing or too small is said. */
+#include "e2e.h"
+#include "equal_runs.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Plain, strided, grouped, depthwise, dilated and transposed convolutions, with a bias and
+ * without; images of three channels. */
+static const char model[] =
+    "option N = 3 \"batch\"\n"
+    "option precision = \"f32\" in [\"f32\", \"bf16\"] \"of the convolutions\"\n"
+    "model net(x: f32[N, 3, 14, 14]) {\n"
+    "  x = x |> stem: conv(8, 3, stride = 2, pad = 1) |> relu()\n"
+    "  x = x |> group: conv(12, 3, pad = 1, groups = 2, bias = false) |> n: bn() |> relu()\n"
+    "  x = x |> deep: conv(12, 3, pad = 2, dilation = 2, groups = 12) |> relu()\n"
+    "  x = x |> up: deconv(6, 2, stride = 2) |> relu() |> flat: conv(5, [1, 3]) |> relu()\n"
+    "  return x |> global_avgpool() |> flatten() |> fc: linear(4)\n"
+    "}\n"
+    "train {\n"
+    "  batch = synthetic(image = f32[N, 3, 14, 14], label = i32[N])\n"
+    "  loss = cross_entropy(net(batch.image), batch.label)\n"
+    "  optim = sgd(lr = 0.05, momentum = 0.9)\n"
+    "  precision = precision\n  epochs = 5\n"
+    "}\n";
+
+static void write_model(void)
+{
+    FILE *f = fopen(in_tmp("net.scrimp"), "w");
+    fputs(model, f);
+    fclose(f);
+}
+
+#define TRAIN "$SCRIMP train -q $TMP/net.scrimp --seed 3 --steps 4 "
+
+static double loss_of(const char *options, const char *name)
+{
+    Result r = run(SIMULATED TRAIN "--device cuda %s --out $TMP/%s --log $TMP/%s.log", options,
+                   name, name);
+    char log[64];
+    EXPECT(r.code == 0, r.err);
+    result_free(&r);
+    snprintf(log, sizeof log, "%s.log", name);
+    return last_in_log(in_tmp(log), "loss");
+}
+
+static void test_losses(void)
+{
+    double exact = loss_of("--exact", "exact"), fast = loss_of("--fast", "fast");
+    double bf16 = loss_of("--fast -D precision=bf16", "bf16");
+    char text[128];
+    snprintf(text, sizeof text, "%.9g exact, %.9g fast, %.9g bf16", exact, fast, bf16);
+    EXPECT(fabs(fast - exact) <= 1e-4 * exact, text);
+    EXPECT(fabs(bf16 - exact) <= 2e-2 * exact && bf16 != fast, text);
+    expect_run(1, NULL, "cmp $TMP/exact/model.safetensors $TMP/fast/model.safetensors");
+}
+
+/* Calls of the libraries in a dump of the launches. */
+static void test_plan(void)
+{
+    Result r = run(SIMULATED "$SCRIMP dump --stage=plan --no-loc --device cuda $TMP/net.scrimp");
+    int calls = 0;
+    for (const char *at = r.out; (at = strstr(at, "library=\"cudnn\"")); at++)
+        calls++;
+    EXPECT(r.code == 0 && calls == 14, r.out); /* all but the images' gradient */
+    result_free(&r);
+    expect_said(0, "\ndilation_y 2\n",
+                SIMULATED "$SCRIMP dump --stage=cuda --device sm_80 $TMP/net.scrimp");
+}
+
+static void test_verify(void)
+{
+    expect_said(0, "identical: 2 steps",
+                SIMULATED
+                "$SCRIMP verify $TMP/net.scrimp --device cuda --fast --budget min --steps 2");
+}
+
+/* A device with fewer multiprocessors, for which the engine wants more than was reserved, and a
+ * version other than the one that chose: another engine is taken when the step is loaded. */
+static void test_other_devices(void)
+{
+    expect_ok(SIMULATED "SCRIMP_SIM_CUDNN_SMS=20 " TRAIN
+                        "-D precision=bf16 --device cuda --fast --out $TMP/small");
+}
+
+static void test_missing(void)
+{
+    expect_run(1, "the cuDNN library is too old",
+               SIMULATED "SCRIMP_SIM_CUDNN=90100 " TRAIN "--device cuda --fast");
+    expect_run(0, "scrimp's own kernels are used",
+               SIMULATED "SCRIMP_SIM_CUDNN=90100 " TRAIN "--device cuda --out $TMP/own");
+    expect_ok(SIMULATED "SCRIMP_SIM_CUDNN=none " TRAIN "--device cuda --fast --out $TMP/none");
+}
+
+int main(void)
+{
+    e2e_begin();
+    write_model();
+    test_losses();
+    test_plan();
+    test_verify();
+    test_other_devices();
+    test_missing();
+    return e2e_end();
+}

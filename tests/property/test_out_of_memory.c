@@ -2,8 +2,8 @@
 /* Promise 11: every allocation of compiling a model may fail.  Text, graph, passes, recomputation,
  * plan and the list of kernels are run with the k-th allocation failing, k from 1 to the end: each
  * failure arrives at the pool's recovery point, freeing that pool frees everything (leaks show
- * under AddressSanitizer), and the next compilation is unharmed.  SCRIMP_STRIDE sets the distance
- * of the k (default: ATTEMPTS per model). */
+ * under AddressSanitizer), and the next compilation is unharmed.  SCRIMP_ATTEMPTS: how many k
+ * for a model, at equal distances. */
 #include "check.h"
 
 #include "codegen/build/step.h"
@@ -13,6 +13,7 @@
 #include "passes/pass.h"
 #include "tests/support/plan_request.h"
 #include "tests/support/random_model.h"
+#include "tests/support/sample.h"
 
 #include <malloc.h>
 #include <stdlib.h>
@@ -101,8 +102,7 @@ static uint64_t count_allocations(const char *text, Outcome expected)
 static void check_text(const char *text, Outcome expected)
 {
     uint64_t n = count_allocations(text, expected);
-    const char *wanted = getenv("SCRIMP_STRIDE");
-    uint64_t stride = wanted ? strtoull(wanted, NULL, 10) : n / ATTEMPTS + 1;
+    uint64_t stride = n / (uint64_t)sample_number("SCRIMP_ATTEMPTS", ATTEMPTS) + 1;
     for (uint64_t k = 1; k <= n; k += stride)
         CHECK_MSG(attempt(text, k) == NO_MEMORY, "allocation %llu of %llu\n%s",
                   (unsigned long long)k, (unsigned long long)n, text);

@@ -83,7 +83,7 @@ bool session_run(Session *s, StepNumbers n);
 bool session_send(Session *s, StepNumbers n);
 bool session_start(Session *s);
 bool session_finish(Session *s);
-/* The same on a device, with the seconds of every call added to a profile: each is waited for. */
+/* The same on a device, with the seconds of every call added to a profile. */
 bool session_measure(Session *s, RtProfile *profile);
 /* A scalar output by name; NaN when the graph has none. */
 double session_scalar(const Session *s, const char *output);

@@ -104,7 +104,8 @@ const Verb cli_verbs[] = {
      "the middle half of them lies between. `outside kernels` is what a step takes between its\n"
      "kernels; `rest` is what its median is above the sum of the rows: medians do not add up where\n"
      "other programs disturb one kernel in one step and another in the next. On a device kernels\n"
-     "are timed one by one, the step as one graph; also told: what is used beside the arena.",
+     "are timed apart, launch by launch, the step as one graph; also told: what is used beside the\n"
+     "arena.",
      "define model " PLAN_OPTIONS "steps threads json " BUILD_OPTIONS "error-format",
      verb_bench, true},
     {"verify", "train with and without recomputation and compare every bit",

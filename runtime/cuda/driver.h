@@ -66,6 +66,8 @@ enum {
     CUDA_FUNCTION(event_destroy, cuEventDestroy_v2, (void *event))                                 \
     CUDA_FUNCTION(event_record, cuEventRecord, (void *event, void *stream))                        \
     CUDA_FUNCTION(event_wait, cuEventSynchronize, (void *event))                                   \
+    CUDA_FUNCTION(event_elapsed, cuEventElapsedTime,                                               \
+                  (float *milliseconds, void *begin, void *end))                                   \
     CUDA_FUNCTION(capture_begin, cuStreamBeginCapture_v2, (void *stream, int mode))                \
     CUDA_FUNCTION(capture_end, cuStreamEndCapture, (void *stream, void **graph))                   \
     CUDA_FUNCTION(graph_instantiate, cuGraphInstantiateWithFlags,                                  \

@@ -3,10 +3,10 @@
 
 #include "runtime/cuda/device_internal.h"
 #include "runtime/cuda/library.h"
+#include "runtime/cuda/timer.h"
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 /* A kernel, or what a library does. */
 typedef struct Loaded {
@@ -23,17 +23,11 @@ struct CudaStep {
     int n;
     int64_t runs;
     void *graph;            /* executable */
+    CudaTimer *timer;       /* of whoever measures, once asked */
     int error, failed_call; /* of the first launch that failed */
     bool library_failed;    /* that launch was a library's, which says why: */
     RtError library_error;
 };
-
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static bool load_module(const CudaStep *s, const ScrimpDeviceKernel *kernel, Loaded *out,
                         RtError *err)
@@ -82,6 +76,7 @@ void cuda_step_unload(CudaStep *s)
     cu->stream_wait(s->device->stream); /* a failed step may have left launches in line */
     if (s->graph)
         cu->graph_executable_destroy(s->graph);
+    cuda_timer_close(s->timer);
     for (int k = 0; k < s->n; k++) {
         if (s->kernel[k].module)
             cu->module_unload(s->kernel[k].module);
@@ -111,23 +106,26 @@ static int run_plan(CudaStep *s, const Loaded *kernel, char *const *buf)
     return s->library_failed ? CUDA_INVALID_VALUE : CUDA_OK;
 }
 
+static int put(CudaStep *s, const Loaded *kernel, char *const *buf, int64_t n_tasks)
+{
+    return kernel->library ? run_plan(s, kernel, buf) : launch_kernel(s, kernel, buf, n_tasks);
+}
+
 /* ScrimpContext.run: puts a kernel, which the step names by number, on the stream. */
 static void launch(ScrimpContext *ctx, int32_t call, ScrimpKernel *kernel, char *const *buf,
                    int64_t n_tasks)
 {
     CudaStep *s = ctx->threads;
-    RtProfile *p = ctx->profile;
-    const Loaded *loaded = &s->kernel[(uintptr_t)kernel];
+    const RtProfile *p = ctx->profile;
+    bool timed = p && call < p->n;
     if (s->error != CUDA_OK)
         return;
-    double start = p ? now() : 0;
     s->failed_call = call;
-    s->error = loaded->library ? run_plan(s, loaded, buf) : launch_kernel(s, loaded, buf, n_tasks);
-    if (!p || s->error != CUDA_OK || call >= p->n)
-        return;
-    s->error = s->device->cu->stream_wait(s->device->stream);
-    p->seconds[call] += now() - start;
-    p->count[call]++;
+    s->error = timed ? cuda_timer_begin(s->timer, call) : CUDA_OK;
+    if (s->error == CUDA_OK)
+        s->error = put(s, &s->kernel[(uintptr_t)kernel], buf, n_tasks);
+    if (timed && s->error == CUDA_OK)
+        s->error = cuda_timer_end(s->timer, call);
 }
 
 /* profile: NULL when not measuring. */
@@ -151,7 +149,9 @@ static bool launch_all(CudaStep *s, RtProfile *profile, RtError *err)
 
 bool cuda_step_measure(CudaStep *s, RtProfile *profile, RtError *err)
 {
-    return launch_all(s, profile, err);
+    if (!s->timer)
+        s->timer = cuda_timer_open(s->device, profile->n, err);
+    return s->timer && launch_all(s, profile, err) && cuda_timer_add(s->timer, profile, err);
 }
 
 static bool capture(CudaStep *s, RtError *err)

@@ -14,7 +14,8 @@ void cuda_step_unload(CudaStep *s); /* NULL is allowed */
 /* Puts a step on the stream: the first time launch by launch, from then on as one graph, captured
  * at the second. */
 bool cuda_step_run(CudaStep *s, RtError *err);
-/* Launches a step call by call, waits for each, and adds its seconds to the profile. */
+/* Launches a step call by call, and adds what each takes on the device to the profile; waits for
+ * it. Profiles of a step have one length. */
 bool cuda_step_measure(CudaStep *s, RtProfile *profile, RtError *err);
 
 #endif

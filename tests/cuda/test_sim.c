@@ -295,6 +295,24 @@ static void test_forks(void)
     CHECK(exit_code(child) == 0);
 }
 
+/* Times are those of records that have been reached, of events that take them. */
+static void test_timing(void)
+{
+    void *begin, *end, *plain;
+    float milliseconds = -1;
+    CHECK(cu->event_create(&begin, 0) == CUDA_OK && cu->event_create(&end, 0) == CUDA_OK &&
+          cu->event_create(&plain, CUDA_EVENT_DISABLE_TIMING) == CUDA_OK);
+    CHECK(cu->event_elapsed(&milliseconds, begin, end) != CUDA_OK);
+    CHECK(cu->event_record(begin, stream) == CUDA_OK && cu->event_record(end, stream) == CUDA_OK &&
+          cu->event_record(plain, stream) == CUDA_OK);
+    CHECK(cu->event_elapsed(&milliseconds, begin, end) != CUDA_OK);
+    CHECK(cu->stream_wait(stream) == CUDA_OK);
+    CHECK(cu->event_elapsed(&milliseconds, begin, plain) != CUDA_OK);
+    CHECK(cu->event_elapsed(&milliseconds, begin, end) == CUDA_OK && milliseconds >= 0);
+    CHECK(cu->event_destroy(begin) == CUDA_OK && cu->event_destroy(end) == CUDA_OK &&
+          cu->event_destroy(plain) == CUDA_OK);
+}
+
 /* A thread without a context may do nothing, whatever another one has. */
 static void *without_context(void *user)
 {
@@ -344,6 +362,7 @@ int main(void)
         cu->stream_create(&stream, CUDA_STREAM_NON_BLOCKING) != CUDA_OK)
         return 1;
     test_contexts();
+    test_timing();
     test_barriers();
     test_uninitialised();
     test_waits();

@@ -96,7 +96,7 @@ static void test_measured_on_a_device(void)
     result_free(&first);
     result_free(&second);
     expect_ok(ON_DEVICE("plan", "") "--no-cache");
-    expect_run(1, "launching call 3", ON_DEVICE("plan", "SCRIMP_SIM_FAIL=4") "--no-cache");
+    expect_run(1, "launching call", ON_DEVICE("plan", "SCRIMP_SIM_FAIL=4") "--no-cache");
     expect_run(3, "E401", ON_DEVICE("plan", "SCRIMP_SIM_BYTES=1000000") "--no-cache");
 }
 

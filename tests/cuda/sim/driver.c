@@ -52,6 +52,8 @@ EXPORT int cuGetErrorString(int error, const char **text)
                  {CUDA_OUT_OF_MEMORY, "out of memory"},
                  {NO_CONTEXT, "invalid device context"},
                  {BAD_IMAGE, "device kernel image is invalid"},
+                 {BAD_HANDLE, "invalid resource handle"},
+                 {NOT_READY, "device not ready"},
                  {NOT_FOUND, "named symbol not found"},
                  {LAUNCH_FAILED, "unspecified launch failure"},
                  {CAPTURE_UNSUPPORTED, "operation not permitted when stream is capturing"},

@@ -4,10 +4,13 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 struct Event {
     struct Stream *stream; /* where it was recorded last */
     unsigned long recorded, reached;
+    int timed;
+    double at; /* ms, of the last record that was reached */
 };
 
 typedef struct Queue {
@@ -46,6 +49,13 @@ static void clear(Queue *q)
 
 static int run_until(Stream *s, const Event *event, unsigned long number);
 
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return 1e3 * (double)t.tv_sec + 1e-6 * (double)t.tv_nsec;
+}
+
 static int perform(const Work *w)
 {
     if (w->kind == LAUNCH)
@@ -56,8 +66,10 @@ static int perform(const Work *w)
         memmove(w->to, w->from, w->bytes);
     for (size_t i = 0; w->kind == FILL && i < w->bytes; i++)
         memcpy(w->to + 4 * i, &w->word, 4);
-    if (w->kind == RECORD)
+    if (w->kind == RECORD) {
         w->event->reached = w->number;
+        w->event->at = now();
+    }
     if (w->kind == WAIT)
         return run_until(w->event->stream, w->event, w->number);
     return CUDA_OK;
@@ -131,9 +143,12 @@ EXPORT int cuLaunchHostFunc(void *stream, void (*call)(void *user), void *user)
 
 EXPORT int cuEventCreate(void **event, unsigned flags)
 {
-    (void)flags;
-    *event = is_full(__func__) ? NULL : calloc(1, sizeof(Event));
-    return *event ? CUDA_OK : CUDA_OUT_OF_MEMORY;
+    Event *e = is_full(__func__) ? NULL : calloc(1, sizeof(Event));
+    *event = e;
+    if (!e)
+        return CUDA_OUT_OF_MEMORY;
+    e->timed = !(flags & CUDA_EVENT_DISABLE_TIMING);
+    return CUDA_OK;
 }
 
 EXPORT int cuEventDestroy_v2(void *event)
@@ -168,6 +183,17 @@ EXPORT int cuEventSynchronize(void *event)
 {
     const Event *e = event;
     return e->stream ? run_until(e->stream, e, e->recorded) : CUDA_OK;
+}
+
+EXPORT int cuEventElapsedTime(float *milliseconds, void *begin, void *end)
+{
+    const Event *b = begin, *e = end;
+    if (!b->timed || !e->timed || !b->recorded || !e->recorded)
+        return BAD_HANDLE;
+    if (b->reached < b->recorded || e->reached < e->recorded)
+        return NOT_READY;
+    *milliseconds = (float)(e->at - b->at);
+    return CUDA_OK;
 }
 
 /* --- graphs --- */

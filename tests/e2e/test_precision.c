@@ -5,6 +5,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* An example with its precision as an option, and small sizes. */
@@ -105,6 +106,100 @@ static void test_checkpoints(void)
               "--checkpoint $TMP/moved --prompt a --tokens 5");
 }
 
+/* The weights of a run as one vector. */
+static const float *weights_of(const char *out, char **file, int64_t *n)
+{
+    char name[64];
+    long length = 0;
+    uint64_t header = 0;
+    snprintf(name, sizeof name, "%s/model.safetensors", out);
+    *file = read_text(in_tmp(name), &length);
+    if (*file && length > 8)
+        memcpy(&header, *file, sizeof header);
+    *n = *file ? (length - 8 - (long)header) / 4 : 0;
+    EXPECT(*n > 1000, out);
+    return *n > 0 ? (const float *)(const void *)(*file + 8 + header) : NULL;
+}
+
+static double distance(const char *a, const char *b)
+{
+    char *file_a, *file_b;
+    int64_t n, m;
+    const float *x = weights_of(a, &file_a, &n), *y = weights_of(b, &file_b, &m);
+    double sum = n == m ? 0 : (double)NAN;
+    for (int64_t i = 0; i < n && n == m; i++)
+        sum += ((double)x[i] - (double)y[i]) * ((double)x[i] - (double)y[i]);
+    free(file_a);
+    free(file_b);
+    return sqrt(sum);
+}
+
+/* One more step of a run, in a copy of it. */
+static void go_on(const char *precision, const char *out)
+{
+    char command[160];
+    snprintf(command, sizeof command, "cp -r $TMP/begun $TMP/%s && cp $TMP/begun.log $TMP/%s.log",
+             out, out);
+    expect_ok(command);
+    train(&gpt, precision, 7, out, "--resume");
+}
+
+/* A run goes on in another precision from the state that it has: its next step is that of the same
+ * precision up to the rounding of activations.  Without the optimizer's state or its step, or on
+ * another batch, it would be another one. */
+static void test_resume(const char *precision, const char *other)
+{
+    train(&gpt, precision, 6, "begun", "");
+    go_on(precision, "same");
+    go_on(other, "changed");
+    double step = distance("begun", "same"), difference = distance("same", "changed");
+    char text[96];
+    snprintf(text, sizeof text, "%s, then %s: %g, a step is %g", precision, other, difference,
+             step);
+    EXPECT(difference > 0 && difference < 0.02 * step, text);
+    EXPECT(last_in_log(in_tmp("same.log"), "lr") == last_in_log(in_tmp("changed.log"), "lr"), text);
+    expect_ok("rm -r $TMP/begun $TMP/same $TMP/changed $TMP/*.log");
+}
+
+/* The note of a run that goes on with another. */
+static void test_resume_says(void)
+{
+    train(&gpt, "f32", 1, "begun", "");
+    expect_run(0, "had precision = none (now \"bf16\")",
+               "$SCRIMP train $TMP/chargpt.scrimp -D N=4 -D T=16 -D L=1 -D C=32 -D precision=bf16 "
+               "--data $TMP/t.txt --steps 2 --out $TMP/begun --resume");
+    expect_ok("rm -r $TMP/begun $TMP/begun.log");
+}
+
+#define SMALL "$TMP/chargpt.scrimp -D N=4 -D T=16 -D L=1 -D C=32"
+
+static double eval_loss(const char *precision)
+{
+    json_t *o = run_json(0,
+                         "sed 's/^train {/train {\\n  held_out = 10%%/' $TMP/chargpt.scrimp > "
+                         "$TMP/held.scrimp && $SCRIMP eval $TMP/held.scrimp -D N=4 -D T=16 -D L=1 "
+                         "-D C=32 -D precision=%s --data $TMP/t.txt --checkpoint $TMP/moved --json",
+                         precision);
+    double loss = o ? json_get_number(o, "loss") : (double)NAN;
+    json_decref(o);
+    return loss;
+}
+
+/* generate and summary take the model alone, which the train section says nothing about; eval
+ * computes as training does. */
+static void test_other_verbs(void)
+{
+    expect_ok("for p in f32 bf16; do $SCRIMP generate " SMALL " -D precision=$p --seed 4 "
+              "--checkpoint $TMP/moved --prompt a --tokens 40 > $TMP/$p.said || exit 1; done; "
+              "cmp $TMP/f32.said $TMP/bf16.said && test $(wc -c < $TMP/f32.said) -gt 40");
+    expect_ok("for p in f32 bf16; do $SCRIMP summary " SMALL " -D precision=$p > $TMP/$p.sum || "
+              "exit 1; done; cmp $TMP/f32.sum $TMP/bf16.sum && grep -q attn $TMP/bf16.sum");
+    double whole = eval_loss("f32"), half = eval_loss("bf16");
+    char text[64];
+    snprintf(text, sizeof text, "%g instead of %g", half, whole);
+    EXPECT(half != whole && fabs(half - whole) <= 0.01 * whole, text);
+}
+
 static void test_errors(void)
 {
     expect_ok(
@@ -129,7 +224,11 @@ int main(void)
     test_verify(&gpt, "min");
     test_device(&gpt);
     test_device(&convnet);
+    test_resume("f32", "bf16");
+    test_resume("bf16", "f32");
+    test_resume_says();
     test_checkpoints();
+    test_other_verbs();
     test_errors();
     return e2e_end();
 }

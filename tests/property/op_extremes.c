@@ -6,6 +6,7 @@
 #include "ir/workspace.h"
 
 #include <math.h>
+#include <string.h>
 
 /* Every line along the last axis gets one pattern: all near +-1e30, equal, or with some -inf, but
  * never only -inf. */
@@ -230,7 +231,28 @@ static void extreme_clip(OpCase *c)
     op_done(c, OP_clip_scale, NULL);
 }
 
+/* To bf16: a device's NaN, which rounding up would make -0, another, ties, what becomes infinite,
+ * and numbers that are not normal. */
+static void extreme_rounding(OpCase *c)
+{
+    static const uint32_t words[] = {0x7fffffff, 0xffffffff, 0x7f800001, 0x7f7fffff, 0xff7f8000,
+                                     0x3f808000, 0x3f818000, 0xbf808001, 0x00008000, 0x00018000,
+                                     0x80007fff, 0x7f800000, 0x80000000, 0x007fffff};
+    enum { WORDS = sizeof words / sizeof *words };
+    AttrList attrs = {0};
+    attrs_string(&attrs, ATTR_dtype, dtype_name(DTYPE_BF16));
+    double *data;
+    op_source(c, DIMS(WORDS), &data);
+    for (int i = 0; i < WORDS; i++) {
+        float x;
+        memcpy(&x, &words[i], sizeof x);
+        data[i] = (double)x;
+    }
+    op_done(c, OP_cast, &attrs);
+}
+
 const OpRow op_extremes[] = {
+    {OP_cast, extreme_rounding},
     {OP_softmax, extreme_softmax},
     {OP_softmax, extreme_masked},
     {OP_log_softmax, extreme_log_softmax},

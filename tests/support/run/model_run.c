@@ -2,6 +2,7 @@
 #include "tests/support/run/model_run.h"
 
 #include "check.h"
+#include "codegen/build/supports.h"
 #include "runtime/rng.h"
 #include "tests/support/plan_request.h"
 #include "tests/support/random_model.h"
@@ -26,8 +27,10 @@ Graph *model_lower(Pool *pool, const char *text, const BuildOptions *o)
 bool model_plan(Pool *pool, const char *text, const BuildOptions *o, Built *out)
 {
     *out = (Built){.pool = pool};
-    PassContext ctx = {
-        .pool = pool, .graph = model_lower(pool, text, o), .checksums = o->checksums};
+    PassContext ctx = {.pool = pool,
+                       .graph = model_lower(pool, text, o),
+                       .checksums = o->checksums,
+                       .supports = codegen_supports};
     if (!ctx.graph)
         return false;
     ctx.request = request_of(pool, ctx.graph,

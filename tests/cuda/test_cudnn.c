@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The real cuDNN plans every convolution of the examples without a device, and wants the workspace
+ * that the step's plan has for it.  Skipped where there is no cuDNN.  SCRIMP_ALL=1: all examples,
+ * for several architectures and all precisions, else ResNet-50 and U-Net for sm_90 in f32. */
+#include "check.h"
+#include "codegen/cuda/library/cudnn_ask.h"
+#include "codegen/cuda/library/cudnn_device.h"
+#include "codegen/cuda/library/library.h"
+#include "codegen/cuda/nvrtc.h"
+#include "passes/memplan/memplan.h"
+#include "runtime/cuda/library.h"
+#include "tests/support/sample.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const examples[] = {
+    "resnet.scrimp",    "unet.scrimp",   "convnet.scrimp",      "vgg.scrimp",     "densenet.scrimp",
+    "googlenet.scrimp", "pspnet.scrimp", "inception_v3.scrimp", "alexnet.scrimp", "nascell.scrimp"};
+static const char *const architectures[] = {"sm_90", "sm_80", "sm_100"};
+
+static char *output_of(Pool *pool, const char *stage, const char *example, const char *arch)
+{
+    const char *command = pool_printf(
+        pool, "%s/scrimp dump --stage=%s --fast --no-loc --device %s %s/examples/%s 2>/dev/null",
+        getenv("SCRIMP_BUILD"), stage, arch, getenv("SCRIMP_SOURCE"), example);
+    FILE *f = popen(command, "r");
+    size_t n = 0, size = 1 << 16;
+    char *text = pool_alloc(pool, size);
+    for (size_t got; f && (got = fread(text + n, 1, size - n - 1, f)) > 0;) {
+        n += got;
+        if (size - n < 1024) {
+            text = pool_grow(pool, text, size, 2 * size);
+            size *= 2;
+        }
+    }
+    text[n] = '\0';
+    bool ok = f && pclose(f) == 0;
+    CHECK_MSG(ok, "%s fails", command);
+    return ok ? text : NULL;
+}
+
+/* --- one convolution --- */
+
+static bool read_problem(const char *text, CudnnProblem *p)
+{
+    const PlanField fields[] = {{"part", &p->part},
+                                {"arithmetic", &p->arithmetic},
+                                {"images", &p->images},
+                                {"h", &p->h},
+                                {"w", &p->w},
+                                {"c", &p->c},
+                                {"oh", &p->oh},
+                                {"ow", &p->ow},
+                                {"k", &p->k},
+                                {"r", &p->r},
+                                {"s", &p->s},
+                                {"groups", &p->groups},
+                                {"stride_y", &p->stride[0]},
+                                {"stride_x", &p->stride[1]},
+                                {"pad_y", &p->pad[0]},
+                                {"pad_x", &p->pad[1]},
+                                {"dilation_y", &p->dilation[0]},
+                                {"dilation_x", &p->dilation[1]},
+                                {"align", &p->align},
+                                {"workspace", &p->workspace}};
+    return cuda_plan_part(text, text + strlen(text), fields, sizeof fields / sizeof *fields);
+}
+
+/* What is written for the runtime, read back. */
+static bool read_choice(const char *plan, CudnnChoice *out)
+{
+    int64_t version;
+    const char *at = strstr(plan, "version "), *end = plan + strlen(plan);
+    const PlanField fields[] = {
+        {"version", &version}, {"engine", &out->engine}, {"knobs", &out->n_knobs}};
+    at = at ? cuda_plan_part(at, end, fields, 3) : NULL;
+    for (int i = 0; at && i < out->n_knobs; i++) {
+        const PlanField knob[] = {{"knob", &out->knob[i].type}, {"value", &out->knob[i].value}};
+        at = cuda_plan_part(at, end, knob, 2);
+    }
+    return at == end && version == cudnn_version();
+}
+
+/* An execution plan of what was chosen, as the runtime makes it, for a device that is not here. */
+static int64_t plan_workspace(const CudnnProblem *p, const CudnnChoice *choice, const char *arch,
+                              RtError *err)
+{
+    char json[1024];
+    int64_t workspace = -1;
+    const Cudnn *cudnn = cudnn_api(err);
+    cudnn_device_json(json, sizeof json, atoi(arch + 3), cudnn->version);
+    const CudnnPlanner by = {.cudnn = cudnn, .device = cudnn_device(cudnn, json, err)};
+    if (!by.device)
+        return -1;
+    CudnnPlan *plan = cudnn_plan_make(&by, p, choice, &workspace, err);
+    cudnn_plan_free(plan);
+    cudnn->object_destroy(by.device);
+    return plan ? workspace : -1;
+}
+
+/* reserved: the plan has exactly that for it; -1: another precision than the step's. */
+static void plan_one(Pool *pool, const CudnnProblem *p, const char *arch, const char *label,
+                     int64_t reserved)
+{
+    const char *error = "";
+    RtError err = {"no message"};
+    CudnnChoice choice = {0};
+    const char *plan = cudnn_plan(pool, p, arch, &error);
+    CHECK_MSG(plan && read_choice(plan, &choice), "%s for %s, precision %d: %s", label, arch,
+              (int)p->arithmetic, error);
+    if (!plan)
+        return;
+    int64_t workspace = plan_workspace(p, &choice, arch, &err);
+    CHECK_MSG(workspace >= 0, "%s for %s: %s", label, arch, err.message);
+    int64_t planned = (workspace + MEMPLAN_ALIGN - 1) / MEMPLAN_ALIGN * MEMPLAN_ALIGN;
+    CHECK_MSG(reserved < 0 || planned == reserved, "%s for %s: %lld bytes of workspace, not %lld",
+              label, arch, (long long)workspace, (long long)reserved);
+}
+
+static void plan_all(Pool *pool, CudnnProblem p, const char *arch, const char *label)
+{
+    plan_one(pool, &p, arch, label, p.workspace);
+    p.workspace = INT64_MAX;
+    for (p.arithmetic = CUDNN_TF32; sample_all() && p.arithmetic <= CUDNN_BF16; p.arithmetic++)
+        plan_one(pool, &p, arch, label, -1);
+}
+
+/* --- an example --- */
+
+/* A kernel is what follows a line "/ * kernel K: label", up to the next. */
+static int plan_kernels(Pool *pool, char *text, const char *arch)
+{
+    int n = 0;
+    for (char *k = strstr(text, "\n/* kernel "), *next; k; k = next) {
+        CudnnProblem p = {0};
+        char *line = strchr(k + 1, '\n');
+        next = strstr(k + 1, "\n/* kernel ");
+        *line = '\0';
+        if (!strstr(k + 1, ", by cudnn"))
+            continue;
+        bool ok = read_problem(line + 1, &p);
+        CHECK_MSG(ok, "%s cannot be read", k + 1);
+        if (ok)
+            plan_all(pool, p, arch, k + 1);
+        n++;
+    }
+    return n;
+}
+
+/* Lines of operations that libraries do not compute. */
+static int own_convolutions(const char *text)
+{
+    int n = 0;
+    for (const char *at = text; (at = strstr(at, "conv2d")); at++) {
+        const char *library = strstr(at, "library="), *end = strchr(at, '\n');
+        bool operation = at[-1] == ' ' || strncmp(at - 3, " de", 3) == 0;
+        n += operation && (!library || (end && library > end));
+    }
+    return n;
+}
+
+static void test_example(const char *example, const char *arch)
+{
+    Pool *pool = pool_new();
+    char *text = output_of(pool, "cuda", example, arch);
+    char *plan = output_of(pool, "plan", example, arch);
+    if (text && plan) {
+        int n = plan_kernels(pool, text, arch);
+        CHECK_MSG(n >= 4, "cuDNN computes %d convolutions of %s", n, example);
+        CHECK_MSG(own_convolutions(plan) == 0, "%d convolutions of %s are not for libraries",
+                  own_convolutions(plan), example);
+        printf("%s: %d convolutions for %s\n", example, n, arch);
+    }
+    pool_free(pool);
+}
+
+/* The kernel that copies weights. */
+static void test_weights(const char *arch)
+{
+    Pool *pool = pool_new();
+    const char *error = "";
+    char *text = output_of(pool, "cuda", "convnet.scrimp", arch);
+    char *k = text ? strstr(text, ": weights of conv */\n") : NULL;
+    CHECK_MSG(k, "no kernel copies weights");
+    if (k && nvrtc_compiler(pool, arch, &error)) {
+        size_t bytes;
+        *strstr(k, "\n/* kernel ") = '\0';
+        bool ok = nvrtc_compile(pool, strchr(k, '\n'), arch, &bytes, &error) != NULL;
+        CHECK_MSG(ok && strstr(error, " 0 bytes spill stores"), "%s", error);
+    }
+    pool_free(pool);
+}
+
+int main(void)
+{
+    unsetenv("SCRIMP_CUDA_PATH");
+    const char *missing = cudnn_missing();
+    if (missing) {
+        printf("skipped: %s\n", missing);
+        return 77;
+    }
+    printf("cuDNN %lld\n", (long long)cudnn_version());
+    size_t n = sample_all() ? sizeof examples / sizeof *examples : 2;
+    for (size_t a = 0; a < (sample_all() ? 3 : 1); a++) {
+        test_weights(architectures[a]);
+        for (size_t e = 0; e < n; e++)
+            test_example(examples[e], architectures[a]);
+    }
+    return test_result();
+}

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The simulated cuDNN is as strict as its documentation: what must not be done is refused, and what
+ * it is asked to compute is computed when the stream runs, and not before. */
+#include "check.h"
+#include "ir/support/pool.h"
+#include "runtime/cuda/cudnn_plan.h"
+#include "runtime/cuda/driver.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const Cudnn *cudnn;
+
+static const char device_json[] =
+    "{\"cudnn_version\":1,\"deviceName\":\"x\",\"maxGridSize\":[1,1,1],\"maxBlockSize\":[1,1,1],"
+    "\"regsPerBlock\":1,\"multiProcessorCount\":132,\"warpSize\":32,\"maxCtasPerSM\":1,"
+    "\"maxSharedMemoryPerBlock\":1,\"maxRegistersPerSM\":1,\"maxThreadsPerSM\":1,"
+    "\"maxSharedMemoryPerBlockOptin\":1,\"pciDeviceId\":0,\"isTccDriver\":0,"
+    "\"reservedSharedMemoryPerBlock\":1,\"supportCoopLaunch\":1,\"totalGlobalMem\":1,"
+    "\"smClockRateKHz\":1,\"memClockRateKHz\":1,\"l2CacheSize\":1,\"maxThreadsPerBlock\":1,"
+    "\"cudaDeviceId\":0,\"deviceVer\":900,\"driverVer\":13000}";
+
+/* Two images of 3 x 3, one channel, a kernel of 2 x 2 with two results. */
+static const CudnnProblem small = {.part = CUDNN_FORWARD,
+                                   .images = 2,
+                                   .h = 3,
+                                   .w = 3,
+                                   .c = 1,
+                                   .oh = 2,
+                                   .ow = 2,
+                                   .k = 2,
+                                   .r = 2,
+                                   .s = 2,
+                                   .groups = 1,
+                                   .stride = {1, 1},
+                                   .dilation = {1, 1},
+                                   .align = 16,
+                                   .workspace = 1 << 20};
+
+static void *object(CudnnKind kind)
+{
+    void *made = NULL;
+    CHECK(cudnn->object_create((int)kind, &made) == CUDNN_SUCCESS);
+    return made;
+}
+
+static bool sets(void *o, int attribute, int type, int64_t n, const void *value)
+{
+    return cudnn->object_set(o, attribute, type, n, value) == CUDNN_SUCCESS;
+}
+
+/* --- objects --- */
+
+/* A tensor with these strides is finished. */
+static bool takes_tensor(const int64_t *strides, int64_t align, bool all)
+{
+    const int64_t id = 'x', dims[] = {4, 3, 5, 7};
+    const int type = CUDNN_DATA_FLOAT;
+    void *t = object(CUDNN_TENSOR);
+    CHECK(sets(t, CUDNN_TENSOR_UNIQUE_ID, CUDNN_TYPE_INT64, 1, &id));
+    CHECK(sets(t, CUDNN_TENSOR_DATA_TYPE, CUDNN_TYPE_DATA_TYPE, 1, &type));
+    CHECK(sets(t, CUDNN_TENSOR_DIMENSIONS, CUDNN_TYPE_INT64, 4, dims));
+    CHECK(sets(t, CUDNN_TENSOR_STRIDES, CUDNN_TYPE_INT64, 4, strides));
+    if (all)
+        CHECK(sets(t, CUDNN_TENSOR_BYTE_ALIGNMENT, CUDNN_TYPE_INT64, 1, &align));
+    bool ok = cudnn->object_finalize(t) == CUDNN_SUCCESS;
+    if (ok) {
+        CHECK(!sets(t, CUDNN_TENSOR_UNIQUE_ID, CUDNN_TYPE_INT64, 1, &id));
+        CHECK(cudnn->object_finalize(t) != CUDNN_SUCCESS);
+    }
+    cudnn->object_destroy(t);
+    return ok;
+}
+
+static void test_tensors(void)
+{
+    const int64_t channels_last[] = {105, 1, 21, 3}, channels_first[] = {105, 35, 7, 1};
+    const int64_t ours[] = {1, 4, 84, 12};
+    const int number = 1;
+    CHECK(takes_tensor(channels_last, 16, true));
+    CHECK(!takes_tensor(channels_first, 16, true));
+    CHECK(!takes_tensor(ours, 16, true));
+    CHECK(!takes_tensor(channels_last, 12, true));
+    CHECK(!takes_tensor(channels_last, 16, false));
+    void *t = object(CUDNN_TENSOR);
+    CHECK(!sets(t, CUDNN_TENSOR_UNIQUE_ID, CUDNN_TYPE_DATA_TYPE, 1, &number));
+    CHECK(!sets(t, CUDNN_TENSOR_DIMENSIONS, CUDNN_TYPE_INT64, 3, &(int64_t[]){1, 1, 1}));
+    CHECK(!sets(t, CUDNN_CONVOLUTION_SPATIAL_DIMS, CUDNN_TYPE_INT64, 1, &(int64_t){2}));
+    cudnn->object_destroy(t);
+}
+
+/* --- choices and plans --- */
+
+static bool chooses(const CudnnPlanner *by, const CudnnProblem *p, int64_t *engine)
+{
+    CudnnChoice choice = {0};
+    bool ok = cudnn_choose(by, p, &choice, NULL);
+    *engine = choice.engine;
+    return ok;
+}
+
+static void test_choices(const CudnnPlanner *by)
+{
+    CudnnProblem p = small;
+    int64_t f32, tf32, bf16, none;
+    CHECK(chooses(by, &p, &f32));
+    p.arithmetic = CUDNN_TF32;
+    CHECK(chooses(by, &p, &tf32));
+    p.arithmetic = CUDNN_BF16;
+    CHECK(chooses(by, &p, &bf16));
+    CHECK(f32 == 47 && tf32 == 46 && bf16 == 46);
+    p = small;
+    p.workspace = 0;
+    CHECK(chooses(by, &p, &f32) && f32 == 2);
+    p.oh = 3;
+    CHECK(!chooses(by, &p, &none));
+    p = small;
+    p.k = 3;
+    p.groups = 1;
+    p.dilation[0] = 2;
+    CHECK(!chooses(by, &p, &none));
+    setenv("SCRIMP_SIM_CUDNN", "none", 1);
+    CHECK(!chooses(by, &small, &none));
+    unsetenv("SCRIMP_SIM_CUDNN");
+    CHECK(!cudnn_device(cudnn, "{\"deviceVer\":900}", NULL));
+}
+
+/* A plan takes the settings of its engine alone. */
+static void test_settings(const CudnnPlanner *by)
+{
+    int64_t workspace;
+    CudnnChoice choice;
+    CHECK(cudnn_choose(by, &small, &choice, NULL) && choice.n_knobs == 1);
+    CudnnPlan *plan = cudnn_plan_make(by, &small, &choice, &workspace, NULL);
+    CHECK(plan && workspace == choice.workspace);
+    cudnn_plan_free(plan);
+    choice.knob[0].value ^= 1;
+    CHECK(!cudnn_plan_make(by, &small, &choice, &workspace, NULL));
+    choice.engine = 99;
+    CHECK(!cudnn_plan_make(by, &small, &choice, &workspace, NULL));
+}
+
+/* --- running --- */
+
+typedef struct Device {
+    const CudaDriver *cu;
+    void *context, *stream, *handle;
+    CudaAddress memory;
+} Device;
+
+enum { X = 0, W = 256, Y = 512, WORKSPACE = 1024, BYTES = 4096 };
+
+static void *at(const Device *d, int64_t offset)
+{
+    return (void *)(uintptr_t)(d->memory + (CudaAddress)offset);
+}
+
+static void open_device(Device *d)
+{
+    d->cu = cuda_driver(NULL);
+    CHECK(d->cu->init(0) == CUDA_OK && d->cu->context_retain(&d->context, 0) == CUDA_OK &&
+          d->cu->context_push(d->context) == CUDA_OK &&
+          d->cu->stream_create(&d->stream, CUDA_STREAM_NON_BLOCKING) == CUDA_OK &&
+          d->cu->allocate(&d->memory, BYTES) == CUDA_OK);
+    CHECK(cudnn->create(&d->handle) == CUDNN_SUCCESS &&
+          cudnn->set_stream(d->handle, d->stream) == CUDNN_SUCCESS);
+}
+
+/* Places of x are 1, 2, ...; weights of the first result are ones, of the second twos. */
+static void put_operands(const Device *d)
+{
+    float *x = at(d, X), *w = at(d, W);
+    for (int i = 0; i < 18; i++)
+        x[i] = (float)(i + 1);
+    for (int i = 0; i < 8; i++)
+        w[i] = i < 4 ? 1 : 2;
+}
+
+static void test_running(const CudnnPlanner *elsewhere)
+{
+    Device d;
+    int64_t workspace;
+    CudnnChoice choice;
+    open_device(&d);
+    put_operands(&d);
+    const CudnnPlanner by = {.cudnn = cudnn, .handle = d.handle};
+    CHECK(cudnn_choose(elsewhere, &small, &choice, NULL));
+    CudnnPlan *plan = cudnn_plan_make(&by, &small, &choice, &workspace, NULL);
+    CudnnPlan *far = cudnn_plan_make(elsewhere, &small, &choice, &workspace, NULL);
+    const float *y = at(&d, Y), *scratch = at(&d, WORKSPACE);
+    CHECK(plan && far && workspace > 0 && workspace <= BYTES - WORKSPACE);
+    CHECK(!cudnn_plan_run(far, d.handle, at(&d, X), at(&d, W), at(&d, Y), at(&d, WORKSPACE), NULL));
+    CHECK(!cudnn_plan_run(plan, d.handle, at(&d, X), at(&d, W), at(&d, Y), NULL, NULL));
+    CHECK(!cudnn_plan_run(plan, d.handle, at(&d, X + 4), at(&d, W), at(&d, Y), at(&d, WORKSPACE),
+                          NULL));
+    CHECK(!cudnn_plan_run(plan, d.handle, at(&d, X), at(&d, W), at(&d, Y), at(&d, WORKSPACE + 64),
+                          NULL));
+    memset(at(&d, WORKSPACE), 0, BYTES - WORKSPACE);
+    CHECK(cudnn_plan_run(plan, d.handle, at(&d, X), at(&d, W), at(&d, Y), at(&d, WORKSPACE), NULL));
+    CHECK(isnan(y[0]));
+    CHECK(d.cu->stream_wait(d.stream) == CUDA_OK);
+    CHECK(y[0] == 1 + 2 + 4 + 5 && y[1] == 2 * y[0] && y[15] == 2 * (14 + 15 + 17 + 18));
+    CHECK(isnan(scratch[0]) && isnan(scratch[workspace / 4 - 1]) && scratch[workspace / 4] == 0);
+    cudnn_plan_free(plan);
+    cudnn_plan_free(far);
+    cudnn->destroy(d.handle);
+}
+
+int main(void)
+{
+    Pool *pool = pool_new();
+    RtError err = {"no message"};
+    setenv("SCRIMP_CUDA_PATH", pool_printf(pool, "%s/cuda-sim", getenv("SCRIMP_BUILD")), 1);
+    cudnn = cudnn_api(&err);
+    CHECK_MSG(cudnn, "%s", err.message);
+    if (cudnn) {
+        const CudnnPlanner by = {.cudnn = cudnn, .device = cudnn_device(cudnn, device_json, NULL)};
+        CHECK(by.device);
+        test_tensors();
+        test_choices(&by);
+        test_settings(&by);
+        test_running(&by);
+    }
+    pool_free(pool);
+    return test_result();
+}

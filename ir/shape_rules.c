@@ -83,6 +83,14 @@ bool want_vectors(const Graph *g, const Node *n, int first, const char *const *n
     return true;
 }
 
+bool want_bias_vector(const Graph *g, const Node *n, int64_t features, ShapeError *err)
+{
+    Type expected = type_make(DTYPE_F32, 1, &features);
+    if (n->n_in > 2 && node_attr(n, ATTR_library) && shape_in(g, n, 2)->dtype == DTYPE_BF16)
+        expected.dtype = DTYPE_BF16;
+    return n->n_in <= 2 || want_named(g, n, 2, "bias", &expected, err);
+}
+
 bool want_axis(const Node *n, int rank, int otherwise, int *axis, ShapeError *err)
 {
     int64_t a = node_int(n, ATTR_axis, otherwise);

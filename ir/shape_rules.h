@@ -30,6 +30,8 @@ bool want_type(const Graph *g, const Node *n, int i, const Type *expected, Shape
  */
 bool want_vectors(const Graph *g, const Node *n, int first, const char *const *names, int64_t c,
                   ShapeError *err);
+/* Input 2 of a product or convolution, if any: f32, or where a library computes it also bf16. */
+bool want_bias_vector(const Graph *g, const Node *n, int64_t features, ShapeError *err);
 #define INPUT_NAMES(...) ((const char *const[]){__VA_ARGS__})
 /* The axis attribute (default: otherwise) lies in 0..rank-1. */
 bool want_axis(const Node *n, int rank, int otherwise, int *axis, ShapeError *err);

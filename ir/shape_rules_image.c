@@ -138,8 +138,7 @@ SHAPE_RULE(conv2d)
         !window_length(node, &win, 1, x->dim[row + 1], &hw[1], err))
         return false;
     *out = image_type(node, x->dtype, x->dim[0], f.k, hw);
-    return want_result(g, node, out, err) &&
-           want_vectors(g, node, 2, INPUT_NAMES("bias"), f.k, err);
+    return want_result(g, node, out, err) && want_bias_vector(g, node, f.k, err);
 }
 
 /* (dy, w) -> dx of height and width hw; dy must be what conv2d makes of such an x. */
@@ -249,8 +248,7 @@ SHAPE_RULE(deconv2d)
         if (!deconv_length(&win, i, x->dim[ax.row + i], extra[i], &hw[i], err))
             return false;
     *out = image_type(node, x->dtype, x->dim[0], channels, hw);
-    return want_result(g, node, out, err) &&
-           want_vectors(g, node, 2, INPUT_NAMES("bias"), channels, err);
+    return want_result(g, node, out, err) && want_bias_vector(g, node, channels, err);
 }
 
 static bool pool_window(const Node *node, Window *w, ShapeError *err)

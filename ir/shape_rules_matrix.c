@@ -52,8 +52,7 @@ SHAPE_RULE(linear)
         return false;
     if (x->rank < 2)
         return shape_fail(err, "E103", 0, "linear needs at least 2 dims, got %s", SHOW(x));
-    if (!linear_weight(g, node, &features, err) ||
-        !want_vectors(g, node, 2, INPUT_NAMES("bias"), features, err))
+    if (!linear_weight(g, node, &features, err) || !want_bias_vector(g, node, features, err))
         return false;
     *out = *x;
     out->dim[x->rank - 1] = features;

@@ -35,7 +35,8 @@ typedef struct TrainSpec {
     bool held_out_is_part;
     int64_t eval_every; /* updates; 0 = at the end of each epoch, or never */
     uint64_t seed;
-    const char *precision; /* of activations: "bf16"; "" or NULL: f32 */
+    const char *precision; /* "bf16": of activations; "tf32": of what libraries multiply; "" or
+                              NULL: f32 */
     /* data source: kind ("mnist", "text", ...), its path(s) separated by '\n', sizes */
     const char *data_kind, *data_path;
     int64_t data_batch, data_length;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Activations in bf16, where the train section says so.
+/* Activations in bf16, where the train section says so.  With tf32 nothing changes here: libraries
+ * round the factors of their products (codegen/cuda/library/).
  *
  * Operations that choose their result's type (products, convolutions, embeddings) make bf16;
  * everything that is computed of it follows by the shape rules: bf16 beside f32 gives bf16, sums
@@ -203,11 +204,11 @@ static void raise_outputs(Precision *p)
 bool pass_precision(PassContext *ctx)
 {
     const char *wanted = ctx->graph->train.precision;
-    if (!wanted || strcmp(wanted, "f32") == 0)
+    if (!wanted || strcmp(wanted, "f32") == 0 || strcmp(wanted, "tf32") == 0)
         return true;
     if (strcmp(wanted, "bf16") != 0)
         return pass_fail(ctx, "E616", pool_printf(ctx->pool, "there is no precision '%s'", wanted),
-                         "precision = bf16, or f32");
+                         "precision = f32, tf32 or bf16");
     Pool *scratch = pool_new_child(ctx->pool);
     Precision p = {.ctx = ctx, .g = ctx->graph, .r = rewrite_begin(ctx->graph, scratch)};
     for (size_t i = 0; i < p.r.n_old; i++)

@@ -154,8 +154,11 @@ static bool no_code(const Node *n, int set, DType got, int operand, ShapeError *
     return false;
 }
 
-static int operand_set(const KernelTypes *k, int i)
+/* The bias that a library adds has the result's type. */
+static int operand_set(const Node *n, const KernelTypes *k, int i)
 {
+    if (i == 2 && node_attr(n, ATTR_library))
+        return R;
     return i == 0 ? k->first : i == 1 ? k->second : k->others;
 }
 
@@ -179,8 +182,8 @@ bool codegen_supports(const Graph *g, const Node *n, ShapeError *err)
         return supports_body(n->body, err);
     for (int i = 0; i < n->n_in; i++) {
         DType t = value_type(g, n->in[i])->dtype;
-        if (!has(operand_set(k, i), t))
-            return no_code(n, operand_set(k, i), t, i, err);
+        if (!has(operand_set(n, k, i), t))
+            return no_code(n, operand_set(n, k, i), t, i, err);
     }
     for (int i = 0; i < n->n_out; i++) {
         DType t = value_type(g, n->out[i])->dtype;

@@ -107,12 +107,12 @@ static ExitCode stage_text(Cli *cli, const Ast *ast, Stage stage, StrBuf *out)
 static ExitCode dump_code(Cli *cli, const Ast *ast, Stage stage)
 {
     Program p;
-    ExitCode code = stage_program(cli, ast, stage, &p);
-    if (code != EXIT_OK)
-        return code;
     const char *error;
     if (stage == STAGE_CUDA && !cli->build.device)
         cli->build.device = "cuda";
+    ExitCode code = stage_program(cli, ast, stage, &p);
+    if (code != EXIT_OK)
+        return code;
     CodegenOptions o = {.march = cli->build.march,
                         .jobs = (int)cli->build.jobs,
                         .backend = cli_backend(cli),

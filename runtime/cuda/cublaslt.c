@@ -6,6 +6,7 @@
  * are asked for that add parts of a sum in a fixed order, and the same alignments, workspace and
  * address of the bias are given for each product of a kind: equal problems have equal bits,
  * wherever they lie. */
+#include "runtime/cuda/device_internal.h"
 #include "runtime/cuda/find.h"
 #include "runtime/cuda/library.h"
 
@@ -117,6 +118,7 @@ static bool check(int status, const char *what, RtError *err)
 {
     if (status == STATUS_SUCCESS)
         return true;
+    cuda_note_failure(status == STATUS_ALLOC_FAILED);
     const char *text = status == STATUS_NOT_INITIALIZED ? "it does not start"
                        : status == STATUS_ALLOC_FAILED  ? "out of memory"
                        : status == STATUS_NOT_SUPPORTED ? "it is not supported here"
@@ -135,7 +137,7 @@ typedef struct Problem {
 typedef struct Product {
     const CublasLt *lt;
     Problem p;
-    void *product, *a, *b, *d;
+    void *product, *a, *b, *d, *preference;
     Algorithm algorithm;
 } Product;
 
@@ -218,44 +220,49 @@ static bool make_product(Product *x, RtError *err)
     return ok;
 }
 
-static bool prefer(const Product *x, void *preference, RtError *err)
+static bool prefer(const Product *x, RtError *err)
 {
     const uint64_t workspace = (uint64_t)x->p.workspace;
     const uint32_t align = (uint32_t)x->p.align, scheme = REDUCTION_COMPUTE_TYPE;
     const CublasLt *lt = x->lt;
     bool ok =
-        check(
-            lt->preference_set(preference, PREF_MAX_WORKSPACE_BYTES, &workspace, sizeof workspace),
-            "the size of a workspace", err) &&
-        check(lt->preference_set(preference, PREF_REDUCTION_SCHEME_MASK, &scheme, sizeof scheme),
+        check(lt->preference_set(x->preference, PREF_MAX_WORKSPACE_BYTES, &workspace,
+                                 sizeof workspace),
+              "the size of a workspace", err) &&
+        check(lt->preference_set(x->preference, PREF_REDUCTION_SCHEME_MASK, &scheme, sizeof scheme),
               "orders of sums", err);
     for (int k = PREF_MIN_ALIGNMENT_A_BYTES; k <= PREF_MIN_ALIGNMENT_D_BYTES && ok; k++)
-        ok = check(lt->preference_set(preference, k, &align, sizeof align), "alignments", err);
+        ok = check(lt->preference_set(x->preference, k, &align, sizeof align), "alignments", err);
     return ok;
 }
 
-static bool choose_with(Product *x, void *preference, RtError *err)
+/* What needs no device. */
+static bool describe(Product *x, const char *plan, int64_t bytes, RtError *err)
 {
-    Heuristic found = {.state = STATUS_NOT_SUPPORTED};
-    int n = 0;
-    if (!prefer(x, preference, err))
-        return false;
-    int status = x->lt->heuristic(shared_handle, x->product, x->a, x->b, x->d, x->d, preference, 1,
-                                  &found, &n);
-    if (status == STATUS_SUCCESS && (n < 1 || found.state != STATUS_SUCCESS))
-        status = STATUS_NOT_SUPPORTED;
-    x->algorithm = found.algorithm;
-    return check(status, "looking for an algorithm", err);
+    const Problem *p = &x->p;
+    return read_problem(plan, bytes, &x->p, err) && make_product(x, err) &&
+           make_factor(x, p->a_transposed, p->m, p->k, p->lda, p->a_stride, &x->a, err) &&
+           make_factor(x, p->b_transposed, p->k, p->n, p->ldb, p->b_stride, &x->b, err) &&
+           make_layout(x, p->result_bf16, p->m, p->n, p->m, p->m * p->n, &x->d, err) &&
+           check(x->lt->preference_create(&x->preference), "its preferences", err) &&
+           prefer(x, err);
 }
 
 static bool choose(Product *x, RtError *err)
 {
-    void *preference = NULL;
-    if (!check(x->lt->preference_create(&preference), "its preferences", err))
-        return false;
-    bool ok = choose_with(x, preference, err);
-    x->lt->preference_destroy(preference);
-    return ok;
+    Heuristic found = {.state = STATUS_NOT_SUPPORTED};
+    int n = 0;
+    int status = x->lt->heuristic(shared_handle, x->product, x->a, x->b, x->d, x->d, x->preference,
+                                  1, &found, &n);
+    if (status == STATUS_SUCCESS && (n < 1 || found.state != STATUS_SUCCESS))
+        status = STATUS_NOT_SUPPORTED;
+    x->algorithm = found.algorithm;
+    return check(status, "looking for an algorithm", err) ||
+           rt_error_prefix(
+               err,
+               "a product of %lld x %lld x %lld, for which the step would have a kernel "
+               "of scrimp's own with --exact",
+               (long long)x->p.n, (long long)x->p.m, (long long)x->p.k);
 }
 
 static void unload(void *loaded)
@@ -265,6 +272,8 @@ static void unload(void *loaded)
     for (size_t i = 0; i < sizeof layouts / sizeof *layouts; i++)
         if (layouts[i])
             x->lt->layout_destroy(layouts[i]);
+    if (x->preference)
+        x->lt->preference_destroy(x->preference);
     if (x->product)
         x->lt->product_destroy(x->product);
     if (--n_users == 0 && shared_handle) {
@@ -274,36 +283,37 @@ static void unload(void *loaded)
     free(x);
 }
 
-static bool make(Product *x, const char *plan, int64_t bytes, RtError *err)
+static Product *new_product(RtError *err)
 {
-    const Problem *p = &x->p;
-    if (!read_problem(plan, bytes, &x->p, err) ||
-        (!shared_handle && !check(x->lt->create(&shared_handle), "starting it", err)) ||
-        !make_product(x, err) ||
-        !make_factor(x, p->a_transposed, p->m, p->k, p->lda, p->a_stride, &x->a, err) ||
-        !make_factor(x, p->b_transposed, p->k, p->n, p->ldb, p->b_stride, &x->b, err) ||
-        !make_layout(x, p->result_bf16, p->m, p->n, p->m, p->m * p->n, &x->d, err))
-        return false;
-    return choose(x, err) ||
-           rt_error_prefix(
-               err,
-               "a product of %lld x %lld x %lld, for which the step would have a kernel "
-               "of scrimp's own with --exact",
-               (long long)p->n, (long long)p->m, (long long)p->k);
+    const CublasLt *lt = cublaslt(err);
+    Product *x = lt ? rt_alloc(1, sizeof *x, err) : NULL;
+    if (x) {
+        x->lt = lt;
+        n_users++;
+    }
+    return x;
 }
 
 static void *load(const char *plan, int64_t bytes, RtError *err)
 {
-    const CublasLt *lt = cublaslt(err);
-    Product *x = lt ? rt_alloc(1, sizeof *x, err) : NULL;
+    Product *x = new_product(err);
     if (!x)
         return NULL;
-    x->lt = lt;
-    n_users++;
-    if (make(x, plan, bytes, err))
+    if (describe(x, plan, bytes, err) &&
+        (shared_handle || check(x->lt->create(&shared_handle), "starting it", err)) &&
+        choose(x, err))
         return x;
     unload(x);
     return NULL;
+}
+
+bool cuda_cublaslt_describes(const char *plan, int64_t bytes, RtError *err)
+{
+    Product *x = new_product(err);
+    bool ok = x && describe(x, plan, bytes, err);
+    if (x)
+        unload(x);
+    return ok;
 }
 
 /* The result, the factors, the workspace, the bias. */

@@ -20,6 +20,11 @@ bool cuda_out_of_memory(void)
     return full;
 }
 
+void cuda_note_failure(bool out_of_memory)
+{
+    full = out_of_memory;
+}
+
 /* "12 of its 100 bytes left beside an arena of 80", where the driver says so. */
 static bool no_memory(const CudaDevice *d, const char *what, RtError *err)
 {

@@ -20,5 +20,7 @@ struct CudaDevice {
 /* True for CUDA_OK; else a message that says what failed, with the numbers when the device has no
  * memory left. */
 bool cuda_check(const CudaDevice *d, int error, const char *what, RtError *err);
+/* What cuda_out_of_memory is to say of a failure that was not the driver's. */
+void cuda_note_failure(bool out_of_memory);
 
 #endif

@@ -21,6 +21,9 @@ typedef struct CudaLibrary {
 const CudaLibrary *cuda_library_named(const char *name, RtError *err);
 
 extern const CudaLibrary cuda_cublaslt, cuda_cudnn;
+/* Whether cuBLASLt takes the descriptions of a plan's matrices and product, which needs no device;
+ * that there is an algorithm, only loading it can say. */
+bool cuda_cublaslt_describes(const char *plan, int64_t bytes, RtError *err);
 
 /* --- for the libraries: plans of lines "key value" --- */
 

@@ -66,9 +66,9 @@ def answer(command, seconds, may_fail=()):
     return {"error": reason(run.stderr or run.stdout), "failed": run.returncode not in may_fail}
 
 
-def scrimp_row(scrimp, case, budget, seconds):
+def scrimp_row(scrimp, case, budget, seconds, *more):
     command = [scrimp, "bench", str(EXAMPLES / f"{case.example}.scrimp"), *case.defines(), "--device", "cuda", "--json"]
-    result = answer([*command, "--budget", budget], seconds, may_fail=[BUDGET_NOT_MET])
+    result = answer([*command, "--budget", budget, *more], seconds, may_fail=[BUDGET_NOT_MET])
     if "device" in result:
         result["arena_bytes"] += result["device"]["staging_bytes"]
     return result
@@ -92,6 +92,7 @@ def print_case(name, case, precision, arguments):
     print(f"`scrimp bench examples/{case.example}.scrimp {' '.join(case.defines())} --device cuda`\n")
     print(f"| | ms a step | {case.unit} a second | MiB | |\n|---|---|---|---|---|")
     rows = {f"scrimp, budget {b}": lambda b=b: scrimp_row(arguments.scrimp, case, b, arguments.seconds) for b in BUDGETS}
+    rows["scrimp, --exact"] = lambda: scrimp_row(arguments.scrimp, case, BUDGETS[0], arguments.seconds, "--exact")
     rows |= {what: lambda p=peer: peer_row(name, precision, p, arguments.seconds) for what, peer in case.peers.items()}
     results = []
     for what, measure in rows.items():

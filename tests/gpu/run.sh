@@ -91,6 +91,8 @@ say "# $device, $(date -u +%F)" "" \
 if wanted tests; then
   say "## Tests" "" "| test | outcome | seconds |" "|---|---|---|"
   check "every operation against the CPU's bits" "$build/tests/property_test_cuda_ops"
+  [[ $simulated ]] || check "products by cuBLASLt against the evaluator" "$build/tests/property_test_cuda_library"
+  [[ $simulated ]] || check "training with cuBLASLt, verify, compiled steps" "$build/tests/e2e/e2e_test_cuda_fast"
   [[ $simulated ]] || check "training, resuming, verify: the CPU's files" "$build/tests/e2e/e2e_test_cuda"
   [[ $simulated ]] || check "a compiled step in a C program: the CPU's bits" "$build/tests/e2e/e2e_test_cuda_compile"
   say ""

@@ -11,6 +11,7 @@
 #include "ir/eval.h"
 #include "ir/support/strbuf.h"
 #include "passes/pass.h"
+#include "passes/rewrite.h"
 #include "runtime/cuda/device.h"
 #include "runtime/cuda/step.h"
 
@@ -113,6 +114,25 @@ static void add_case(Products *p, OpCaseMake *make, uint64_t seed, unsigned bf16
     vec_push(p->pool, &p->cases, c);
 }
 
+/* No data are bf16: such an input becomes one of f32 and a cast. */
+static void read_f32(Products *p)
+{
+    Graph *g = p->graph;
+    Rewrite r = rewrite_begin(g, p->pool);
+    for (size_t i = 0; i < r.n_old; i++) {
+        rewrite_keep(&r, r.old_order[i]);
+        const Node *n = graph_node(g, r.old_order[i]);
+        ValueId v = n->out[0];
+        if (n->op != OP_input || value_type(g, v)->dtype != DTYPE_BF16)
+            continue;
+        AttrList attrs = {0};
+        attrs_string(&attrs, ATTR_dtype, "bf16");
+        graph_value(g, v)->type.dtype = DTYPE_F32;
+        rewrite_replace(&r, v, graph_add(g, OP_cast, &v, 1, &attrs, NULL, (Loc){0, 0}));
+    }
+    rewrite_end(&r);
+}
+
 static Products make_products(Pool *pool, int shapes, bool bf16, const char *precision)
 {
     static const unsigned masks[] = {3, 1, 2, 3, 0};
@@ -127,6 +147,7 @@ static Products make_products(Pool *pool, int shapes, bool bf16, const char *pre
             add_case(&p, op_conv_cases[k].make, (uint64_t)i * 1000 + 500 + (uint64_t)k, mask);
         add_case(&p, op_case_table[OP_deconv2d], (uint64_t)i * 1000 + 900, mask);
     }
+    read_f32(&p);
     return p;
 }
 
@@ -276,14 +297,26 @@ typedef struct Suite {
     double tolerance;
 } Suite;
 
-static Suite make_suite(Pool *pool, int shapes, bool bf16, const char *precision, double tolerance)
+static Suite make_suite(Pool *pool, const char *arch, bool bf16, const char *precision,
+                        double tolerance)
 {
+    int shapes = sample_number("SCRIMP_SHAPES", SHAPES);
     Suite s = {.products = make_products(pool, shapes, bf16, precision), .tolerance = tolerance};
     if (run_passes(&s.products))
-        s.step = compile(&s.products, "sm_90");
+        s.step = compile(&s.products, arch);
     CHECK_MSG(s.products.marked > (int)s.products.cases.len / 2, "libraries compute %d of %zu",
               s.products.marked, s.products.cases.len);
     return s;
+}
+
+static const char *device_arch(Pool *pool)
+{
+    RtError err;
+    CudaIdentity here;
+    if (cuda_device_here(&here, &err))
+        return pool_strdup(pool, here.arch);
+    printf("%s\n", err.message);
+    return NULL;
 }
 
 int main(void)
@@ -291,8 +324,12 @@ int main(void)
     Pool *pool = pool_new();
     if (!getenv("SCRIMP_CUDA_REAL"))
         setenv("SCRIMP_CUDA_PATH", pool_printf(pool, "%s/cuda-sim", getenv("SCRIMP_BUILD")), 1);
-    int shapes = sample_number("SCRIMP_SHAPES", SHAPES);
-    const Suite suites[] = {make_suite(pool, shapes, false, NULL, 1e-4)};
+    const char *arch = device_arch(pool);
+    if (!arch)
+        return 77;
+    const Suite suites[] = {make_suite(pool, arch, false, NULL, 1e-4),
+                            make_suite(pool, arch, false, "tf32", 2e-3),
+                            make_suite(pool, arch, true, NULL, 1e-2)};
     for (size_t i = 0; i < sizeof suites / sizeof *suites; i++) {
         if (suites[i].step)
             check_runs(&suites[i].products, suites[i].step, suites[i].tolerance);

@@ -24,13 +24,17 @@ enum { OLDEST = 120000 };
 /* 130100 for 13.1.0; 0 and *missing where it is not there. */
 static size_t version(const char **missing)
 {
+    static bool asked;
+    static void *library;
     static size_t here;
     size_t (*ask)(void);
-    void *library = here ? NULL : cuda_find_library(names);
-    if (library && cuda_find_symbol(library, "cublasLtGetVersion", &ask))
+    if (!asked)
+        library = cuda_find_library(names);
+    if (!asked && library && cuda_find_symbol(library, "cublasLtGetVersion", &ask))
         here = ask();
+    asked = true;
     *missing = here >= OLDEST ? NULL
-               : here || library
+               : library
                    ? "the cuBLASLt library is too old: version 12.0 or newer is needed"
                    : "there is no cuBLASLt library (libcublasLt.so): install the CUDA toolkit, or "
                      "name its folder of libraries in SCRIMP_CUDA_PATH";
@@ -153,9 +157,10 @@ bool cublaslt_takes(const Graph *g, const Node *n, const Product *p, LibraryUse 
     ProductProblem problem;
     if (!describe(p, &problem))
         return false;
-    if (is_bf16(g, n->in[0]) || is_bf16(g, n->in[1]) || is_bf16(g, n->out[0]))
-        return false;
-    *out = (LibraryUse){.library = cublaslt_name, .factors = DTYPE_F32, .bias = DTYPE_F32};
+    bool half = is_bf16(g, n->in[0]) || is_bf16(g, n->in[1]) || is_bf16(g, n->out[0]);
+    *out = (LibraryUse){.library = cublaslt_name,
+                        .factors = half ? DTYPE_BF16 : DTYPE_F32,
+                        .bias = value_type(g, n->out[0])->dtype};
     version(&out->missing);
     /* The plan aligns it less than cuBLASLt wants. */
     out->workspace = workspace_of(&problem) + WORKSPACE_UNIT - MEMPLAN_ALIGN;
@@ -189,6 +194,14 @@ static void write_problem(StrBuf *out, const char *symbol, const void *desc)
         strbuf_printf(out, "%s %lld\n", lines[i].key, (long long)lines[i].value);
 }
 
+static void set_types(const MatrixNode *m, ProductProblem *p)
+{
+    const char *precision = m->l->graph->train.precision;
+    p->factors_bf16 = is_bf16(m->graph, m->node->in[0]);
+    p->result_bf16 = is_bf16(m->graph, m->node->out[0]);
+    p->tf32 = !p->factors_bf16 && precision && strcmp(precision, "tf32") == 0;
+}
+
 /* Buffers: the result, the factors in the node's order, the workspace, the bias. */
 void cublaslt_product(const MatrixNode *m, const Product *p, const char *what)
 {
@@ -203,6 +216,7 @@ void cublaslt_product(const MatrixNode *m, const Product *p, const char *what)
     if (problem->bias)
         matrix_add_operand(m, &call, p->bias);
     problem->workspace = workspace_of(problem);
+    set_types(m, problem);
     desc_key(&key, cublaslt_name, problem, DESC_BYTES(ProductProblem));
     double rows = (double)problem->n, columns = (double)problem->m, k = (double)problem->k;
     call.key = key.text;

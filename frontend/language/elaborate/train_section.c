@@ -135,17 +135,17 @@ static void warn_misspelt(const Reader *r)
     }
 }
 
-/* bf16, or what f32 is: nothing. */
+/* bf16, tf32, or what f32 is: nothing. */
 static const char *read_precision(const Reader *r)
 {
     const Binding *b = key(r, "precision");
     if (!b || poisoned(b))
         return NULL;
     const char *word = b->value.kind == VAL_STRING ? b->value.s : "";
-    if (strcmp(word, "bf16") == 0)
+    if (strcmp(word, "bf16") == 0 || strcmp(word, "tf32") == 0)
         return word;
     if (strcmp(word, "f32") != 0 &&
-        elab_error(r->l, b->span, "E205", "`precision` is f32 or bf16, got %s",
+        elab_error(r->l, b->span, "E205", "`precision` is f32, tf32 or bf16, got %s",
                    *word ? word : val_kind_name(b->value.kind)))
         diag_help(r->l->diag, strcmp(word, "f16") == 0
                                   ? "precision = bf16: f16 needs its loss scaled, bf16 does not"
@@ -267,14 +267,20 @@ static void add_eval_outputs(Elab *l, ValueId loss, Span span)
         add_output(l, "logits", logits);
 }
 
-/* Names of element types stand bare behind `precision`. */
-static Scope *type_names(Elab *l)
+static void add_word(const Elab *l, Scope *names, const char *word)
+{
+    if (!scope_find(l->globals, word))
+        scope_set(l->pool, names, word, (Val){.kind = VAL_STRING, .s = word}, (Span){0});
+}
+
+/* Names of element types, and tf32, stand bare behind `precision`. */
+static Scope *precision_names(const Elab *l)
 {
     Scope *names = scope_new(l->pool, l->globals);
     for (int t = 0; t < DTYPE_COUNT; t++)
-        if (dtype_is_float((DType)t) && !scope_find(l->globals, dtype_name((DType)t)))
-            scope_set(l->pool, names, dtype_name((DType)t),
-                      (Val){.kind = VAL_STRING, .s = dtype_name((DType)t)}, (Span){0});
+        if (dtype_is_float((DType)t))
+            add_word(l, names, dtype_name((DType)t));
+    add_word(l, names, "tf32");
     return names;
 }
 
@@ -282,7 +288,7 @@ void elab_train(Elab *l)
 {
     const Section *section = l->ast->train;
     TrainState state = {NULL};
-    Frame f = {.scope = scope_new(l->pool, type_names(l))};
+    Frame f = {.scope = scope_new(l->pool, precision_names(l))};
     Reader r = {l, &f, section->span};
     r.span.end = r.span.begin + 5; /* the word `train` */
     l->train = &state;

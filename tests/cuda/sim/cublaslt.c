@@ -3,7 +3,8 @@
  * a bias or without, and computes them in double when the stream runs.  Its workspace is full of
  * NaNs afterwards.  What it does not allow is an error, with a line on standard error.
  *
- * SCRIMP_SIM_CUBLASLT: its version (120000: 12.0.0), or `none`: it knows no algorithm. */
+ * SCRIMP_SIM_CUBLASLT: its version (120000: 12.0.0), or `none`: it knows no algorithm.
+ * SCRIMP_SIM_FULL: the name of a function, which says that memory is out. */
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -21,6 +22,12 @@ static int refuse(int status, const char *why)
 {
     fprintf(stderr, "simulator: cuBLASLt: %s\n", why);
     return status;
+}
+
+static int is_full(const char *function)
+{
+    const char *name = getenv("SCRIMP_SIM_FULL");
+    return name && strcmp(name, function) == 0;
 }
 
 /* --- descriptions --- */
@@ -177,7 +184,7 @@ typedef struct Handle {
 
 EXPORT int cublasLtCreate(void **handle)
 {
-    *handle = calloc(1, sizeof(Handle));
+    *handle = is_full(__func__) ? NULL : calloc(1, sizeof(Handle));
     return *handle ? SUCCESS : ALLOC_FAILED;
 }
 
@@ -406,7 +413,7 @@ EXPORT int cublasLtMatmul(void *handle, void *product, const void *alpha, const 
         return status;
     if (chosen.problem != problem_hash(product, a_layout, b_layout, d_layout))
         return refuse(BAD_VALUE, "an algorithm that was chosen for another problem");
-    Job *j = calloc(1, sizeof *j);
+    Job *j = is_full(__func__) ? NULL : calloc(1, sizeof *j);
     if (!j)
         return ALLOC_FAILED;
     *j = (Job){*(Product *)product,

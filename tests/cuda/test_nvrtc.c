@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The real NVRTC compiles every kernel of the examples that have CUDA code, for several
- * architectures, and none of them spills registers.  Skipped where there is no NVRTC. SCRIMP_ALL=1:
- * all of them, else mlp for sm_90. */
+/* The real NVRTC compiles every kernel of the examples that have CUDA code, in f32 and in bf16, for
+ * several architectures, and none of them spills registers.  Skipped where there is no NVRTC.
+ * SCRIMP_ALL=1: all of them, else for sm_90 mlp in f32, chargpt and convnet in bf16. */
 #include "check.h"
 #include "codegen/cuda/nvrtc.h"
 #include "tests/support/sample.h"
@@ -77,17 +77,34 @@ static void compile_all(Pool *pool, const char *example, char *text, const char 
     printf("%s: %d kernels for %s\n", example, n, arch);
 }
 
-static void test_example(const char *example, const char *arch)
+/* The command that prints the kernels of an example, of a copy of it for bf16. */
+static const char *dump_command(Pool *pool, const char *example, const char *arch, bool bf16)
+{
+    int name = (int)strcspn(example, " ");
+    const char *dump =
+        pool_printf(pool, "%s/scrimp dump --stage=cuda --exact --device %s 2>/dev/null",
+                    getenv("SCRIMP_BUILD"), arch);
+    const char *folder = pool_printf(pool, "%s/examples", getenv("SCRIMP_SOURCE"));
+    if (!bf16)
+        return pool_printf(pool, "%s %s/%s", dump, folder, example);
+    return pool_printf(pool,
+                       "d=$(mktemp -d) && cp -r %s/blocks $d && sed 's/^train {/train {\\n  "
+                       "precision = bf16/' %s/%.*s > $d/%.*s && %s --budget 100%% $d/%s; "
+                       "code=$?; rm -r $d; exit $code",
+                       folder, folder, name, example, name, example, dump, example);
+}
+
+static void test_example(const char *example, const char *arch, bool bf16)
 {
     Pool *pool = pool_new();
-    const char *command = pool_printf(
-        pool, "%s/scrimp dump --stage=cuda --exact --device %s %s/examples/%s 2>/dev/null",
-        getenv("SCRIMP_BUILD"), arch, getenv("SCRIMP_SOURCE"), example);
+    const char *command = dump_command(pool, example, arch, bf16);
     char *text = output_of(pool, command);
-    if (text)
-        compile_all(pool, example, text, arch);
-    else
-        CHECK_MSG(false, "%s fails", command);
+    CHECK_MSG(text, "%s fails", command);
+    if (text) {
+        CHECK_MSG((strstr(text, "#define BF16_0 1\n") != NULL) == bf16, "%s", command);
+        compile_all(pool, pool_printf(pool, "%s in %s", example, bf16 ? "bf16" : "f32"), text,
+                    arch);
+    }
     pool_free(pool);
 }
 
@@ -102,10 +119,14 @@ int main(void)
         return 77;
     }
     printf("%s\n", compiler);
-    size_t n = sample_all() ? sizeof examples / sizeof *examples : 1;
+    size_t n = sizeof examples / sizeof *examples;
     for (size_t a = 0; a < (sample_all() ? 3 : 1); a++)
-        for (size_t e = 0; e < n; e++)
-            test_example(examples[e], architectures[a]);
+        for (size_t e = 0; e < (sample_all() ? n : 3); e++) {
+            if (sample_all() || e == 0)
+                test_example(examples[e], architectures[a], false);
+            if (sample_all() || e > 0)
+                test_example(examples[e], architectures[a], true);
+        }
     pool_free(pool);
     return test_result();
 }

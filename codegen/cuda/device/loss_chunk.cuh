@@ -18,10 +18,11 @@ DEVICE void loss_chunk(const Args a)
             one[LINE_OF_BLOCK] = counts ? WEIGHT(l.label) : 0.0f;
         }
         __syncthreads();
-        for (k = 0; k < BLOCK_LINES; k++) {
-            sum = sum + (double)loss[k];
-            count = count + (COUNT)one[k];
-        }
+        if (threadIdx.x == 0)
+            for (k = 0; k < BLOCK_LINES; k++) {
+                sum = sum + (double)loss[k];
+                count = count + (COUNT)one[k];
+            }
         __syncthreads();
     }
     if (threadIdx.x == 0) {

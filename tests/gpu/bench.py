@@ -9,8 +9,10 @@ import argparse
 import dataclasses
 import json
 import pathlib
+import re
 import subprocess
 import sys
+import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
 EXAMPLES = HERE.parent.parent / "examples"
@@ -30,7 +32,7 @@ class Case:
     unit: str
     per_step: int
     peers: dict
-    precisions: tuple = ("f32",)
+    precisions: tuple = ("f32", "bf16")
 
     def defines(self):
         return [word for name, value in self.options.items() for word in ("-D", f"{name}={value}")]
@@ -45,7 +47,7 @@ def resnet(n):
 
 
 CASES = {"gpt2-64": gpt2(64, 1024), "gpt2-8": gpt2(8, 1024), "resnet50-256": resnet(256), "resnet50-32": resnet(32)}
-SMALL = {"mlp": Case("mlp", {"N": 20}, "images", 20, {})}
+SMALL = {"mlp": Case("mlp", {"N": 4, "hidden": 16}, "images", 4, {})}
 
 
 def reason(text):
@@ -66,8 +68,20 @@ def answer(command, seconds, may_fail=()):
     return {"error": reason(run.stderr or run.stdout), "failed": run.returncode not in may_fail}
 
 
-def scrimp_row(scrimp, case, budget, seconds, *more):
-    command = [scrimp, "bench", str(EXAMPLES / f"{case.example}.scrimp"), *case.defines(), "--device", "cuda", "--json"]
+def model(case, precision, folder):
+    """The example; for a precision that it does not have, a copy that says so."""
+    path = EXAMPLES / f"{case.example}.scrimp"
+    if precision == "f32":
+        return path
+    text, sections = re.subn(r"^train {$", f"train {{\n  precision = {precision}", path.read_text(), flags=re.M)
+    assert sections == 1, f"{path} has {sections} train sections"
+    copy = pathlib.Path(folder) / f"{case.example}-{precision}.scrimp"
+    copy.write_text(text)
+    return copy
+
+
+def scrimp_row(scrimp, case, path, budget, seconds, *more):
+    command = [scrimp, "bench", str(path), *case.defines(), "--device", "cuda", "--json"]
     result = answer([*command, "--budget", budget, *more], seconds, may_fail=[BUDGET_NOT_MET])
     if "device" in result:
         result["arena_bytes"] += result["device"]["staging_bytes"]
@@ -86,13 +100,15 @@ def table_row(what, result, case):
     return f"| {what} | {1e3 * step:.2f} | {case.per_step / step:,.0f} | {result['arena_bytes'] / 2**20:,.1f} | |"
 
 
-def print_case(name, case, precision, arguments):
+def print_case(name, case, precision, arguments, folder):
     """Whether no row failed."""
+    path = model(case, precision, folder)
     print(f"### {name}, {precision}\n")
-    print(f"`scrimp bench examples/{case.example}.scrimp {' '.join(case.defines())} --device cuda`\n")
+    said = "" if precision == "f32" else f", with `precision = {precision}` in the train section"
+    print(f"`scrimp bench examples/{case.example}.scrimp {' '.join(case.defines())} --device cuda`{said}\n")
     print(f"| | ms a step | {case.unit} a second | MiB | |\n|---|---|---|---|---|")
-    rows = {f"scrimp, budget {b}": lambda b=b: scrimp_row(arguments.scrimp, case, b, arguments.seconds) for b in BUDGETS}
-    rows["scrimp, --exact"] = lambda: scrimp_row(arguments.scrimp, case, BUDGETS[0], arguments.seconds, "--exact")
+    rows = {f"scrimp, budget {b}": lambda b=b: scrimp_row(arguments.scrimp, case, path, b, arguments.seconds) for b in BUDGETS}
+    rows["scrimp, --exact"] = lambda: scrimp_row(arguments.scrimp, case, path, BUDGETS[0], arguments.seconds, "--exact")
     rows |= {what: lambda p=peer: peer_row(name, precision, p, arguments.seconds) for what, peer in case.peers.items()}
     results = []
     for what, measure in rows.items():
@@ -115,7 +131,9 @@ def main():
     if arguments.list or not set(names) <= set(cases):
         print("cases:", *cases, file=sys.stdout if arguments.list else sys.stderr)
         return 0 if arguments.list else 1
-    fine = [print_case(name, cases[name], precision, arguments) for name in names for precision in cases[name].precisions]
+    with tempfile.TemporaryDirectory() as folder:
+        fine = [print_case(name, cases[name], precision, arguments, folder)
+                for name in names for precision in cases[name].precisions]
     return 0 if all(fine) else 1
 
 

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Convolutions by cuDNN, simulated, in whole training steps: losses are those of --exact within
- * 1e-4, every plan has the same bits, and what is missing or too small is said. */
+ * 1e-4, every plan has the same bits, and what is missing or too small is said.  SCRIMP_ALL=1: also
+ * of examples. */
 #include "e2e.h"
 #include "equal_runs.h"
+#include "tests/support/sample.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -58,6 +60,33 @@ static void test_losses(void)
     expect_run(1, NULL, "cmp $TMP/exact/model.safetensors $TMP/fast/model.safetensors");
 }
 
+/* Three steps of an example, small; the loss of the last. */
+static double example_loss(const char *example, const char *option)
+{
+    Result r = run(SIMULATED "$SCRIMP train -q $EXAMPLES/%s --device cuda %s --seed 3 --steps 3 "
+                             "--out $TMP/run%s --log $TMP/run%s.log",
+                   example, option, option, option);
+    char log[32];
+    EXPECT(r.code == 0, r.err);
+    result_free(&r);
+    snprintf(log, sizeof log, "run%s.log", option);
+    return last_in_log(in_tmp(log), "loss");
+}
+
+static void test_examples(void)
+{
+    static const char *const examples[] = {
+        "unet.scrimp -D width=2 -D size=188",
+        "resnet.scrimp -D depth=18 -D size=64 -D N=4 -D classes=10 -D lr=0.001"};
+    for (size_t i = 0; i < sizeof examples / sizeof *examples; i++) {
+        double exact = example_loss(examples[i], "--exact"),
+               fast = example_loss(examples[i], "--fast");
+        char text[128];
+        snprintf(text, sizeof text, "%s: %.9g exact, %.9g fast", examples[i], exact, fast);
+        EXPECT(fabs(fast - exact) <= 1e-4 * exact, text);
+    }
+}
+
 /* Calls of the libraries in a dump of the launches. */
 static void test_plan(void)
 {
@@ -105,5 +134,7 @@ int main(void)
     test_verify();
     test_other_devices();
     test_missing();
+    if (sample_all())
+        test_examples();
     return e2e_end();
 }

@@ -24,12 +24,14 @@ static const DeviceFacts devices[] = {
     {120, "NVIDIA GeForce RTX 5090", 170, 99, 1536, 24, 2407, 14001, 96, 32},
 };
 
+/* Of the same first digits and not newer: what is chosen for that one runs on this one, too. */
 static const DeviceFacts *find(int64_t arch)
 {
+    const DeviceFacts *found = NULL;
     for (size_t i = 0; i < sizeof devices / sizeof *devices; i++)
-        if (devices[i].arch == arch)
-            return &devices[i];
-    return NULL;
+        if (devices[i].arch / 10 == arch / 10 && devices[i].arch <= arch)
+            found = &devices[i];
+    return found;
 }
 
 bool cudnn_device_json(char *out, size_t size, int64_t arch, int64_t version)

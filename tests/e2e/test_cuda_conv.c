@@ -125,6 +125,15 @@ static void test_missing(void)
     expect_ok(SIMULATED "SCRIMP_SIM_CUDNN=none " TRAIN "--device cuda --fast --out $TMP/none");
 }
 
+/* For two architectures, with a plan of each convolution, and one of the product. */
+static void test_export(void)
+{
+    expect_ok(SIMULATED "$SCRIMP compile $TMP/net.scrimp --device sm_80,sm_90 --fast -o $TMP/two");
+    expect_said(0, "17 17",
+                "cd $TMP/two && echo $(ls sm_80/*.plan | wc -l) $(ls sm_90/*.plan | wc -l)");
+    expect_ok("grep -q '^engine 47$' $TMP/two/sm_90/*.plan");
+}
+
 int main(void)
 {
     e2e_begin();
@@ -134,6 +143,7 @@ int main(void)
     test_verify();
     test_other_devices();
     test_missing();
+    test_export();
     if (sample_all())
         test_examples();
     return e2e_end();

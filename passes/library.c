@@ -53,7 +53,8 @@ static void mark(Marker *m, NodeId id, const LibraryUse *use)
     set_attr(g, id, &attrs);
 }
 
-/* Keeps a node with a bias as one without, and an addition, which what follows may take in. */
+/* Keeps a node with a bias as one without, and an addition, which what follows may take in.  What
+ * is to be kept in memory is the sum alone. */
 static void keep_without_bias(Marker *m, NodeId id)
 {
     Graph *g = m->ctx->graph;
@@ -62,6 +63,7 @@ static void keep_without_bias(Marker *m, NodeId id)
     const char *name = pool_printf(g->pool, "%s.biased", graph_value(g, out)->name);
     RematHint hint = n->hint;
     n->n_in = 2;
+    n->hint = hint == REMAT_KEEP ? REMAT_AUTO : hint;
     rewrite_keep(&m->r, id);
     ValueId sum = graph_add(g, OP_add, operands, 2, NULL, name, value_node(g, out)->loc);
     value_node(g, sum)->hint = hint;

@@ -14,7 +14,7 @@
  * without; images of three channels. */
 static const char model[] =
     "option N = 3 \"batch\"\n"
-    "option precision = \"f32\" in [\"f32\", \"bf16\"] \"of the convolutions\"\n"
+    "option precision = \"f32\" in [\"f32\", \"tf32\", \"bf16\"] \"see train\"\n"
     "model net(x: f32[N, 3, 14, 14]) {\n"
     "  x = x |> stem: conv(8, 3, stride = 2, pad = 1) |> relu()\n"
     "  x = x |> group: conv(12, 3, pad = 1, groups = 2, bias = false) |> n: bn() |> relu()\n"
@@ -52,10 +52,13 @@ static double loss_of(const char *options, const char *name)
 static void test_losses(void)
 {
     double exact = loss_of("--exact", "exact"), fast = loss_of("--fast", "fast");
+    double tf32 = loss_of("--fast -D precision=tf32", "tf32");
     double bf16 = loss_of("--fast -D precision=bf16", "bf16");
     char text[128];
-    snprintf(text, sizeof text, "%.9g exact, %.9g fast, %.9g bf16", exact, fast, bf16);
+    snprintf(text, sizeof text, "%.9g exact, %.9g fast, %.9g tf32, %.9g bf16", exact, fast, tf32,
+             bf16);
     EXPECT(fabs(fast - exact) <= 1e-4 * exact, text);
+    EXPECT(fabs(tf32 - exact) <= 1e-3 * exact && tf32 != fast, text);
     EXPECT(fabs(bf16 - exact) <= 2e-2 * exact && bf16 != fast, text);
     expect_run(1, NULL, "cmp $TMP/exact/model.safetensors $TMP/fast/model.safetensors");
 }

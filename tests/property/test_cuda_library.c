@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Products by NVIDIA's libraries, on simulated ones, against the evaluator: many random products in
- * one step, which is compiled, planned, run, captured and replayed as a model's is.  Results are
+/* Products and convolutions by NVIDIA's libraries, on simulated ones, against the evaluator: many
+ * in one step, which is compiled, planned, run, captured and replayed as a model's is.  Results are
  * within 1e-4 of a tensor's norm in f32, what runs three times has the same bits each time.
  * SCRIMP_SHAPES: how many of each kind; SCRIMP_CUDA_REAL: on the machine's own device. */
 #include "check.h"
@@ -153,10 +153,10 @@ static Products make_products(Pool *pool, int shapes, bool bf16, const char *pre
 
 /* --- compiling --- */
 
-static bool run_passes(Products *p)
+static bool run_passes(Products *p, const char *arch)
 {
     PassContext ctx = {
-        .pool = p->pool, .graph = p->graph, .library = cuda_backend.library, .archs = "sm_90"};
+        .pool = p->pool, .graph = p->graph, .library = cuda_backend.library, .archs = arch};
     p->reference = graph_copy(p->pool, p->graph);
     bool ok = passes_run(&ctx, "dce,library,fuse,order,views,plan", NULL, NULL);
     CHECK_MSG(ok, "%s", ctx.error.message);
@@ -302,7 +302,7 @@ static Suite make_suite(Pool *pool, const char *arch, bool bf16, const char *pre
 {
     int shapes = sample_number("SCRIMP_SHAPES", SHAPES);
     Suite s = {.products = make_products(pool, shapes, bf16, precision), .tolerance = tolerance};
-    if (run_passes(&s.products))
+    if (run_passes(&s.products, arch))
         s.step = compile(&s.products, arch);
     CHECK_MSG(s.products.marked > (int)s.products.cases.len / 2, "libraries compute %d of %zu",
               s.products.marked, s.products.cases.len);

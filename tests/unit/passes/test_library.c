@@ -16,7 +16,7 @@ static const char text[] = "scrimp.ir 1  src=\"t\"  hash=0000000000000000  opts\
                            "  $a.weight = param : f32[32,48]\n"
                            "  $a.bias = param : f32[32]\n"
                            "  $b.weight = param : f32[8,32]\n"
-                           "  %%a = linear %%x, $a.weight, $a.bias : f32[64,32]\n"
+                           "  %%a = linear %%x, $a.weight, $a.bias : f32[64,32] @keep\n"
                            "  %%h = relu %%a : f32[64,32]\n"
                            "  %%b = linear %%h, $b.weight : f32[64,8]\n"
                            "  %%loss = cross_entropy %%b, %%l : f32[]\n"
@@ -34,6 +34,15 @@ static bool all(const Graph *g, const Node *n, const char *archs, LibraryUse *ou
                         .workspace = WORKSPACE,
                         .factors = half ? DTYPE_BF16 : DTYPE_F32,
                         .bias = result};
+    return true;
+}
+
+/* As convolutions are. */
+static bool apart(const Graph *g, const Node *n, const char *archs, LibraryUse *out)
+{
+    all(g, n, archs, out);
+    out->as_they_are = true;
+    out->bias_apart = true;
     return true;
 }
 
@@ -126,6 +135,21 @@ static void test_casts(void)
     pool_free(pool);
 }
 
+/* A bias is added by what follows, and is all that @keep is about; operands stay as they are. */
+static void test_bias_apart(void)
+{
+    Pool *pool = pool_new();
+    int marked;
+    PassContext c = planned(pool, "bf16", apart);
+    const Graph *g = c.graph;
+    CHECK(count_products(g, &marked) == 5 && marked == 5 && casts_of(g, "$a.weight") == 0);
+    const Node *a = value_node(g, graph_find(g, "%a"));
+    CHECK(a->op == OP_linear && a->n_in == 2 && a->hint == REMAT_AUTO);
+    const Node *sum = value_node(g, graph_find(g, "%a.biased"));
+    CHECK(sum->op == OP_add && sum->in[0] == a->out[0] && sum->hint == REMAT_KEEP);
+    pool_free(pool);
+}
+
 static void test_left_alone(void)
 {
     Pool *pool = pool_new();
@@ -157,6 +181,7 @@ int main(void)
 {
     test_marked();
     test_casts();
+    test_bias_apart();
     test_left_alone();
     refuse("library=\"some\"");
     refuse("workspace=64");

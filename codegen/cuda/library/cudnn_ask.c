@@ -93,11 +93,27 @@ static void serve(int fd)
 }
 
 static int channel = -1;
-static pid_t child;
+static pid_t child, owner; /* who started it */
+
+static void stop(void)
+{
+    if (channel >= 0)
+        close(channel);
+    channel = -1;
+    if (child <= 0 || owner != getpid())
+        return;
+    kill(child, SIGKILL);
+    while (waitpid(child, NULL, 0) < 0 && errno == EINTR)
+        ;
+    child = 0;
+}
 
 static bool start(void)
 {
     int end[2];
+    if (!owner)
+        atexit(stop);
+    owner = getpid();
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, end) != 0)
         return false;
     child = fork();
@@ -110,20 +126,11 @@ static bool start(void)
     return child > 0;
 }
 
-static void stop(void)
-{
-    close(channel);
-    channel = -1;
-    if (child <= 0)
-        return;
-    kill(child, SIGKILL);
-    while (waitpid(child, NULL, 0) < 0 && errno == EINTR)
-        ;
-}
-
 /* One that ended because it was idle is started again. */
 static bool converse(const Question *q, Answer *out)
 {
+    if (owner != getpid()) /* processes that were forked do not share one */
+        stop();
     for (int attempt = 0; attempt < 2; attempt++) {
         if (channel < 0 && !start())
             return false;

@@ -70,6 +70,15 @@ static void keep_without_bias(Marker *m, NodeId id)
     rewrite_replace(&m->r, out, sum);
 }
 
+/* Each library once. */
+static void note_missing(PassContext *ctx, const char *what)
+{
+    if (!ctx->library_missing)
+        ctx->library_missing = what;
+    else if (!strstr(ctx->library_missing, what))
+        ctx->library_missing = pool_printf(ctx->pool, "%s; %s", ctx->library_missing, what);
+}
+
 static void visit(Marker *m, NodeId id)
 {
     PassContext *ctx = m->ctx;
@@ -79,7 +88,7 @@ static void visit(Marker *m, NodeId id)
     bool takes = op_table[graph_node(g, id)->op].op_class == OP_CLASS_MATRIX &&
                  ctx->library(g, graph_node(g, id), ctx->archs, &use);
     if (takes && use.missing)
-        ctx->library_missing = use.missing;
+        note_missing(ctx, use.missing);
     else if (takes)
         mark(m, id, &use);
     if (takes && !use.missing && use.bias_apart && graph_node(g, id)->n_in == 3)

@@ -11,5 +11,7 @@
 void expect_equal_runs(const char *a, const char *b);
 /* And what $TMP/a.log and $TMP/b.log say of every step, but for the time that it took. */
 void expect_equal_steps(const char *a, const char *b);
+/* The weights alone: the norm of each tensor's difference is at most this part of its norm. */
+void expect_near_weights(const char *a, const char *b, double tolerance);
 
 #endif

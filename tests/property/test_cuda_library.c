@@ -56,6 +56,15 @@ static void shared_matmul(OpCase *c)
     op_done(c, OP_matmul, NULL);
 }
 
+/* Batch dims that have no single stride: not for a library. */
+static void crossed_matmul(OpCase *c)
+{
+    int64_t m = op_int(c, 2, 20), k = op_int(c, 2, 60), n = op_int(c, 2, 60);
+    op_normal(c, DIMS(3, 1, m, k));
+    op_normal(c, DIMS(1, 2, k, n));
+    op_done(c, OP_matmul, NULL);
+}
+
 static AttrList one_by_one(void)
 {
     static const int64_t one[] = {1, 1}, none[] = {0, 0};
@@ -99,9 +108,9 @@ static void one_by_one_wgrad(OpCase *c)
     one_by_one_gradient(c, OP_conv2d_wgrad);
 }
 
-static OpCaseMake *const kinds[] = {op_matmul,       op_linear,       large_matmul,
-                                    shared_matmul,   one_by_one_conv, one_by_one_dgrad,
-                                    one_by_one_wgrad};
+static OpCaseMake *const kinds[] = {op_matmul,        op_linear,       large_matmul,
+                                    crossed_matmul,   shared_matmul,   one_by_one_conv,
+                                    one_by_one_dgrad, one_by_one_wgrad};
 
 /* bf16: which inputs of a case are, and that its result may be. */
 static void add_case(Products *p, OpCaseMake *make, uint64_t seed, unsigned bf16)

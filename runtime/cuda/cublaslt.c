@@ -6,7 +6,6 @@
  * are asked for that add parts of a sum in a fixed order, and the same alignments, workspace and
  * address of the bias are given for each product of a kind: equal problems have equal bits,
  * wherever they lie. */
-#include "runtime/cuda/device_internal.h"
 #include "runtime/cuda/find.h"
 #include "runtime/cuda/library.h"
 
@@ -118,8 +117,7 @@ static bool check(int status, const char *what, RtError *err)
 {
     if (status == STATUS_SUCCESS)
         return true;
-    cuda_note_failure(status == STATUS_ALLOC_FAILED);
-    const char *text = status == STATUS_NOT_INITIALIZED ? "it does not start"
+    const char *text = status == STATUS_NOT_INITIALIZED ? "the driver may be too old for it"
                        : status == STATUS_ALLOC_FAILED  ? "out of memory"
                        : status == STATUS_NOT_SUPPORTED ? "it is not supported here"
                                                         : "it failed";

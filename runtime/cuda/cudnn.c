@@ -67,7 +67,9 @@ static bool start(Convolution *x, RtError *err)
     int status = shared_handle ? CUDNN_SUCCESS : x->cudnn->create(&shared_handle);
     if (status != CUDNN_SUCCESS)
         shared_handle = NULL;
-    return shared_handle || rt_error(err, "cuDNN does not start: status %d", status);
+    return shared_handle ||
+           rt_error(err, "cuDNN does not start (the driver may be too old for it): status %d",
+                    status);
 }
 
 static bool make(Convolution *x, const char *plan, int64_t bytes, RtError *err)

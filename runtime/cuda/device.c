@@ -20,11 +20,6 @@ bool cuda_out_of_memory(void)
     return full;
 }
 
-void cuda_note_failure(bool out_of_memory)
-{
-    full = out_of_memory;
-}
-
 /* "12 of its 100 bytes left beside an arena of 80", where the driver says so. */
 static bool no_memory(const CudaDevice *d, const char *what, RtError *err)
 {
@@ -36,6 +31,17 @@ static bool no_memory(const CudaDevice *d, const char *what, RtError *err)
     if (d->bytes)
         rt_error_prefix(err, "beside an arena of %lld bytes", (long long)d->bytes);
     return rt_error_prefix(err, "CUDA: %s: out of memory", what);
+}
+
+bool cuda_library_failed(const CudaDevice *d, RtError *err)
+{
+    const size_t little = (size_t)64 << 20; /* handles and workspaces of libraries take less */
+    size_t left = 0, total = 0;
+    RtError why = *err;
+    full = false;
+    if (d->cu->memory_info(&left, &total) == CUDA_OK && left < little)
+        no_memory(d, why.message, err);
+    return false;
 }
 
 bool cuda_check(const CudaDevice *d, int error, const char *what, RtError *err)

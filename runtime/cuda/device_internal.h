@@ -20,7 +20,9 @@ struct CudaDevice {
 /* True for CUDA_OK; else a message that says what failed, with the numbers when the device has no
  * memory left. */
 bool cuda_check(const CudaDevice *d, int error, const char *what, RtError *err);
-/* What cuda_out_of_memory is to say of a failure that was not the driver's. */
-void cuda_note_failure(bool out_of_memory);
+/* A library has failed, as err says.  Few of them say that memory has run out, but start or run
+ * with another error: where the device has little left, that is what err, and cuda_out_of_memory,
+ * say.  False. */
+bool cuda_library_failed(const CudaDevice *d, RtError *err);
 
 #endif

@@ -42,11 +42,14 @@ static bool load_module(const CudaStep *s, const ScrimpDeviceKernel *kernel, Loa
                       kernel->symbol, err);
 }
 
-static bool load_plan(const ScrimpDeviceKernel *kernel, Loaded *out, RtError *err)
+static bool load_plan(const CudaStep *s, const ScrimpDeviceKernel *kernel, Loaded *out,
+                      RtError *err)
 {
     out->library = cuda_library_named(kernel->library, err);
-    out->plan = out->library ? out->library->load(kernel->image, kernel->bytes, err) : NULL;
-    return out->plan != NULL;
+    if (!out->library)
+        return false;
+    out->plan = out->library->load(kernel->image, kernel->bytes, err);
+    return out->plan || cuda_library_failed(s->device, err);
 }
 
 CudaStep *cuda_step_load(CudaDevice *d, ScrimpStep *run, const ScrimpDeviceKernel *kernel, int n,
@@ -59,7 +62,7 @@ CudaStep *cuda_step_load(CudaDevice *d, ScrimpStep *run, const ScrimpDeviceKerne
     bool ok = s->kernel != NULL;
     for (int k = 0; k < n && ok; k++) {
         Loaded *loaded = &s->kernel[s->n++];
-        ok = kernel[k].library ? load_plan(&kernel[k], loaded, err)
+        ok = kernel[k].library ? load_plan(s, &kernel[k], loaded, err)
                                : load_module(s, &kernel[k], loaded, err);
     }
     if (ok)
@@ -142,8 +145,11 @@ static bool launch_all(CudaStep *s, RtProfile *profile, RtError *err)
         return true;
     char what[64];
     snprintf(what, sizeof what, "launching call %d of the step", s->failed_call);
-    if (s->library_failed)
-        return rt_error(err, "%s: %s", what, s->library_error.message);
+    if (s->library_failed) {
+        *err = s->library_error;
+        cuda_library_failed(s->device, err);
+        return rt_error_prefix(err, "%s", what);
+    }
     return cuda_check(s->device, s->error, what, err);
 }
 

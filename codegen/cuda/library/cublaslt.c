@@ -19,7 +19,7 @@ const char cublaslt_name[] = "cublaslt";
 static const char *const names[] = {"libcublasLt.so", "libcublasLt.so.13", "libcublasLt.so.12",
                                     NULL};
 
-enum { OLDEST = 120000 };
+enum { OLDEST = 120100 }; /* older ones take fewer rows than others have elements */
 
 /* 130100 for 13.1.0; 0 and *missing where it is not there. */
 static size_t version(const char **missing)
@@ -35,7 +35,7 @@ static size_t version(const char **missing)
     asked = true;
     *missing = here >= OLDEST ? NULL
                : library
-                   ? "the cuBLASLt library is too old: version 12.0 or newer is needed"
+                   ? "the cuBLASLt library is too old: version 12.1 or newer is needed"
                    : "there is no cuBLASLt library (libcublasLt.so): install the CUDA toolkit, or "
                      "name its folder of libraries in SCRIMP_CUDA_PATH";
     return here >= OLDEST ? here : 0;
@@ -63,7 +63,8 @@ KERNEL_DESC(ProductProblem)
 enum {
     PRODUCT_ALIGN = MEMPLAN_ALIGN,
     WORKSPACE_UNIT = 256, /* what cuBLASLt wants its workspace to be aligned to */
-    WORKSPACE_MOST = 32 << 20
+    WORKSPACE_MOST = 32 << 20,
+    BATCH_MOST = 65535 /* a dim of a grid, which some algorithms are limited to */
 };
 
 /* What is allowed is a part of the problem: with more, another algorithm may be chosen. */
@@ -128,7 +129,7 @@ static bool sizes_fit(const ProductProblem *p)
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         if (all[i] < 1 || all[i] > INT32_MAX)
             return false;
-    return p->m > 1 && p->k > 1; /* else it is no product of matrices */
+    return p->batch <= BATCH_MOST && p->m > 1 && p->k > 1; /* else it is no product of matrices */
 }
 
 static bool describe(const Product *wanted, ProductProblem *out)

@@ -13,7 +13,14 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-enum { SUCCESS = 0, ALLOC_FAILED = 3, BAD_VALUE = 7, EXECUTION_FAILED = 13, NOT_SUPPORTED = 15 };
+enum {
+    SUCCESS = 0,
+    NOT_INITIALIZED = 1,
+    ALLOC_FAILED = 3,
+    BAD_VALUE = 7,
+    EXECUTION_FAILED = 13,
+    NOT_SUPPORTED = 15
+};
 enum { R_32F = 0, R_16BF = 14, COMPUTE_32F = 68, COMPUTE_TF32 = 77 };
 
 int cuLaunchHostFunc(void *stream, void (*call)(void *user), void *user);
@@ -185,7 +192,7 @@ typedef struct Handle {
 EXPORT int cublasLtCreate(void **handle)
 {
     *handle = is_full(__func__) ? NULL : calloc(1, sizeof(Handle));
-    return *handle ? SUCCESS : ALLOC_FAILED;
+    return *handle ? SUCCESS : NOT_INITIALIZED; /* as the real one says of a full device */
 }
 
 EXPORT int cublasLtDestroy(void *handle)
@@ -415,7 +422,7 @@ EXPORT int cublasLtMatmul(void *handle, void *product, const void *alpha, const 
         return refuse(BAD_VALUE, "an algorithm that was chosen for another problem");
     Job *j = is_full(__func__) ? NULL : calloc(1, sizeof *j);
     if (!j)
-        return ALLOC_FAILED;
+        return EXECUTION_FAILED;
     *j = (Job){*(Product *)product,
                *(Layout *)a_layout,
                *(Layout *)b_layout,

@@ -181,7 +181,12 @@ EXPORT int cuMemGetInfo_v2(size_t *free_bytes, size_t *total_bytes)
 {
     if (!has_context())
         return NO_CONTEXT;
+    const char *full = getenv("SCRIMP_SIM_FULL");
     *total_bytes = device_bytes();
+    if (full && (strncmp(full, "cublas", 6) == 0 || strncmp(full, "cudnn", 5) == 0)) {
+        *free_bytes = 1000;
+        return CUDA_OK;
+    }
     *free_bytes = in_use < *total_bytes ? *total_bytes - in_use : 0;
     return CUDA_OK;
 }

@@ -126,6 +126,12 @@ static void test_missing(void)
     expect_run(0, "scrimp's own kernels are used",
                SIMULATED "SCRIMP_SIM_CUDNN=90100 " TRAIN "--device cuda --out $TMP/own");
     expect_ok(SIMULATED "SCRIMP_SIM_CUDNN=none " TRAIN "--device cuda --fast --out $TMP/none");
+    expect_run(1, "cuDNN ended the process that asked it",
+               SIMULATED "SCRIMP_SIM_CUDNN=crash " TRAIN "--device cuda --fast");
+    expect_run(0, "cuDNN ended the process that asked it",
+               SIMULATED "SCRIMP_SIM_CUDNN=crash " TRAIN "--device cuda --out $TMP/ended");
+    expect_run(1, "of which scrimp knows no device",
+               SIMULATED "$SCRIMP plan $EXAMPLES/convnet.scrimp --device sm_30 --fast");
 }
 
 /* For two architectures, with a plan of each convolution, and one of the product. */

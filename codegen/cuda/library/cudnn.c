@@ -127,12 +127,12 @@ bool cudnn_takes(const Graph *g, const Node *n, const char *archs, LibraryUse *o
     CudnnProblem p;
     if (!describe(g, n, &p))
         return false;
+    int64_t workspace = most_workspace(&p, archs);
     *out = (LibraryUse){.library = cudnn_name, .missing = cudnn_missing()};
-    int64_t workspace = out->missing ? 0 : most_workspace(&p, archs);
     out->workspace = copy_bytes(&p) + workspace + WORKSPACE_SLACK;
     out->as_they_are = true; /* weights are converted when they are copied */
     out->bias_apart = true;
-    return workspace >= 0;
+    return workspace >= 0 || out->missing;
 }
 
 const char *cudnn_version_text(Pool *pool)
@@ -182,9 +182,7 @@ const char *cudnn_plan(Pool *pool, const void *desc, const char *arch, const cha
     write_problem(&out, NULL, &p);
     int64_t reserved = p.workspace;
     p.workspace = workspace_most(&p); /* as it was asked for when the step was planned */
-    bool ok = cudnn_ask(&p, arch, &choice);
-    p.workspace = reserved; /* for devices of another architecture */
-    if (!ok || (choice.workspace > reserved && !cudnn_ask(&p, arch, &choice))) {
+    if (!cudnn_ask(&p, arch, &choice) || choice.workspace > reserved) {
         *error = "cuDNN has no engine for a convolution that it was planned for: with --exact "
                  "scrimp's own kernels are used";
         return NULL;

@@ -100,8 +100,8 @@ static void stop(void)
     if (channel >= 0)
         close(channel);
     channel = -1;
-    if (child <= 0 || owner != getpid())
-        return;
+    if (child <= 0 || owner != getpid() || waitpid(child, NULL, WNOHANG) != 0)
+        return; /* its number may be another process's by now */
     kill(child, SIGKILL);
     while (waitpid(child, NULL, 0) < 0 && errno == EINTR)
         ;
@@ -172,25 +172,42 @@ static void keep(const Question *q, const Answer *a)
     known[n_known++] = (Known){*q, *a};
 }
 
-bool cudnn_ask(const CudnnProblem *p, const char *arch, CudnnChoice *out)
+static RtError missing;
+static bool failed;
+
+/* It would give the next questions no answer either, in minutes. */
+static bool fail(const char *why)
 {
-    int number = 0;
-    Answer a = {0};
-    if (sscanf(arch, "sm_%d", &number) != 1)
-        return false;
-    const Question q = {.problem = *p, .arch = number};
-    const Answer *had = find(&q);
-    if (!had && cudnn_version() && converse(&q, &a))
-        keep(&q, &a);
-    *out = had ? had->choice : a.choice;
-    return had ? had->ok : a.ok;
+    failed = true;
+    return rt_error(&missing, "%s", why);
 }
 
-static RtError missing;
+bool cudnn_ask(const CudnnProblem *p, const char *arch, CudnnChoice *out)
+{
+    char json[1024];
+    int number = 0;
+    Answer a;
+    sscanf(arch, "sm_%d", &number);
+    const Question q = {.problem = *p, .arch = number};
+    const Answer *had = find(&q);
+    if (had)
+        *out = had->choice;
+    if (had)
+        return had->ok;
+    if (cudnn_missing())
+        return false;
+    if (!cudnn_device_json(json, sizeof json, q.arch, cudnn_version()))
+        return fail("it cannot be asked for an architecture of which scrimp knows no device");
+    if (!converse(&q, &a))
+        return fail("cuDNN ended the process that asked it, or did not answer");
+    keep(&q, &a);
+    *out = a.choice;
+    return a.ok;
+}
 
 int64_t cudnn_version(void)
 {
-    const Cudnn *cudnn = cudnn_api(&missing);
+    const Cudnn *cudnn = failed ? NULL : cudnn_api(&missing);
     return cudnn ? cudnn->version : 0;
 }
 

@@ -6,11 +6,12 @@
 
 #include "runtime/cuda/cudnn_plan.h"
 
-/* NULL: cuDNN is here and plans for devices; else what is missing, and a way out. */
+/* NULL: cuDNN is here and plans for devices; else what is missing, or has failed. */
 const char *cudnn_missing(void);
 int64_t cudnn_version(void); /* 0 where it is missing */
 
-/* Its choice for a device of this architecture ("sm_90"); false where it has none. */
+/* Its choice for a device of this architecture ("sm_90"); false where it has none, or is missing.
+ */
 bool cudnn_ask(const CudnnProblem *p, const char *arch, CudnnChoice *out);
 
 #endif

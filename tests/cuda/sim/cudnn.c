@@ -3,7 +3,8 @@
  * attributes that each may and must have.  What its documentation does not allow is an error, with
  * a line on standard error.
  *
- * SCRIMP_SIM_CUDNN: its version (91100: 9.11.0), or `none`: it knows no engine.
+ * SCRIMP_SIM_CUDNN: its version (91100: 9.11.0); `none`: it knows no engine; `crash`: it ends the
+ * process that asks for one.
  * SCRIMP_SIM_CUDNN_SMS: the number of the device's multiprocessors (132). */
 #include "cudnn_internal.h"
 
@@ -27,7 +28,7 @@ int cudnn_refuse(int status, const char *why)
 EXPORT size_t cudnnGetVersion(void)
 {
     const char *text = getenv("SCRIMP_SIM_CUDNN");
-    return text && strcmp(text, "none") != 0 ? (size_t)strtoull(text, NULL, 10) : 99900;
+    return text && *text <= '9' ? (size_t)strtoull(text, NULL, 10) : 99900;
 }
 
 EXPORT int cudnnCreate(void **handle)

@@ -85,6 +85,8 @@ int cudnn_notes(const Object *engine, int attribute, int64_t wanted, int64_t *n,
 int cudnn_results(const Object *heuristic, int64_t wanted, int64_t *n, void *const *configs)
 {
     const char *none = getenv("SCRIMP_SIM_CUDNN");
+    if (none && strcmp(none, "crash") == 0)
+        abort();
     int mode = *(const int *)cudnn_elements(heuristic, CUDNN_ENGINEHEUR_MODE);
     *n = 0;
     for (int i = 0; i < N_ENGINES && !(none && strcmp(none, "none") == 0); i++) {

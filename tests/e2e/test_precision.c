@@ -204,7 +204,7 @@ static void test_errors(void)
 {
     expect_ok(
         "sed 's/^train {/train {\\n  precision = f16/' $EXAMPLES/mlp.scrimp > $TMP/f16.scrimp");
-    expect_run(1, "`precision` is f32 or bf16, got f16", "$SCRIMP check $TMP/f16.scrimp");
+    expect_run(1, "`precision` is f32, tf32 or bf16, got f16", "$SCRIMP check $TMP/f16.scrimp");
     expect_run(1, "precision = bf16: f16 needs its loss scaled", "$SCRIMP check $TMP/f16.scrimp");
 }
 

@@ -344,6 +344,20 @@ static void check_few_blocks(const Device *d, Run *r)
         run_on_device(d, r, "reverse", VALUE_NONE, ", few blocks");
 }
 
+/* Values where no more than an element is aligned, as those inside of others may be. */
+static void check_odd_places(const Device *d, Run *r)
+{
+    const Graph *g = r->cpu.c.g;
+    OpClass of = op_table[r->cpu.op].op_class;
+    if (of != OP_CLASS_POINT && of != OP_CLASS_DATA && of != OP_CLASS_REGION)
+        return;
+    for (size_t v = 0; v < g->values.len; v++)
+        r->offset[v] += 4;
+    run_on_device(d, r, "reverse", VALUE_NONE, ", odd places");
+    for (size_t v = 0; v < g->values.len; v++)
+        r->offset[v] -= 4;
+}
+
 static void check_run(const Device *d, const Farm *f, Run *r, char *scratch)
 {
     r->name = op_run_text(&r->cpu);
@@ -353,6 +367,7 @@ static void check_run(const Device *d, const Farm *f, Run *r, char *scratch)
     run_on_device(d, r, "reverse", VALUE_NONE, "");
     run_on_device(d, r, "7", VALUE_NONE, "");
     check_few_blocks(d, r);
+    check_odd_places(d, r);
     check_in_place(d, r);
     op_run_free_buffers(&r->cpu);
 }

@@ -4,9 +4,10 @@
  *
  * Operations that choose their result's type (products, convolutions, embeddings) make bf16;
  * everything that is computed of it follows by the shape rules: bf16 beside f32 gives bf16, sums
- * and statistics are f32.  Parameters, running statistics, the data and what is computed of these
- * alone stay f32 and are read whole.  An operation without code for bf16 gets its operands cast up
- * and its results cast down. */
+ * and statistics are f32.  Parameters, running statistics and the data themselves, or views of
+ * them, stay f32 and are read whole; what is computed of them is an activation where a product
+ * reads it. An operation without code for bf16 gets its operands cast up and its results cast down.
+ */
 #include "passes/pass.h"
 #include "passes/rewrite.h"
 
@@ -106,8 +107,8 @@ static void lower_factors(Precision *p, NodeId id)
     }
 }
 
-/* Results as large as an operand are activations again; what is smaller (a loss, statistics) stays
- * f32. */
+/* Results as large as the largest operand are activations again; what is smaller (a loss,
+ * statistics) stays f32. */
 static bool is_activation(const Graph *g, const Node *n, int out)
 {
     int64_t size = type_elements(value_type(g, n->out[out])), most = 0;

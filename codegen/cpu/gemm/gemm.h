@@ -4,8 +4,8 @@
  *
  * A task is a block of row tiles times a group of column panels of one batch element.  For every
  * block of K it packs B panel by panel into scratch and sweeps the row tiles; A is read in place
- * unless its strides collide in the cache, or it is bf16.  Every element is one chain of
- * multiply-adds in the order of k, whatever the blocking. */
+ * unless its strides collide in the cache, or it is bf16.  The order of an element's
+ * sum is that of codegen/forms/product.h, whatever the blocking. */
 #ifndef SCRIMP_CODEGEN_CPU_GEMM_GEMM_H
 #define SCRIMP_CODEGEN_CPU_GEMM_GEMM_H
 

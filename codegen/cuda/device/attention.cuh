@@ -5,7 +5,8 @@
 #define TILE        TILE_ROWS
 #define TILES_OF(n) (((n) + TILE - 1) / TILE)
 #define AT_MOST(a, b) ((a) < (b) ? (a) : (b))
-/* Elements between rows of a panel of whole rows, of which a thread has one in 16. */
+/* Elements between rows of a panel of whole rows: 16 threads share a row, element t, t + 16, ... are
+ * thread t's. */
 #define PITCH(width) (((width) + 15) / 16 * 16)
 /* Results have columns by parts, of which a block makes one: sums of more do not fit into registers. */
 #define PART_MOST      128

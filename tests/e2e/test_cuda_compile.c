@@ -92,7 +92,7 @@ static void test_faults(void)
     expect_run(1, "there is no such device", COMPILE "--device sm_80, -o $TMP/x");
     /* A manifest is of what lies beside it: one that could not be written is not there. */
     expect_run(1, "cannot write",
-               "cd $TMP && rm step/step.so && mkdir -p step/step.so/x && " COMPILE
+               "cd $TMP && rm step/step.so && mkdir -p step/step.so/x && " SIMULATED COMPILE
                "--device sm_80 -o step");
     expect_run(1, "", "test -e $TMP/step/manifest.json");
     if (access("/dev/nvidia0", F_OK) != 0)

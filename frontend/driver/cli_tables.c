@@ -205,7 +205,7 @@ const OptionRow cli_options[] = {
     {"exact", 0, FIELD_FLAG, offsetof(Cli, build.exact), NULL,
      "on a device: the processor's bits, by scrimp's own kernels", 0},
     {"fast", 0, FIELD_FLAG, offsetof(Cli, build.fast), NULL,
-     "on a device: products and convolutions by NVIDIA's libraries (default where they are)", 0},
+     "on a device: NVIDIA's libraries where they are (the default)", 0},
     {"march", 0, FIELD_TEXT, offsetof(Cli, build.march), "TARGET",
      "instruction set (default: this host's)", 0},
     {"cache", 0, FIELD_TEXT, offsetof(Cli, build.cache), "DIR",

@@ -29,6 +29,8 @@ static Sizes op_sizes(OpCase *c, int64_t rows, int64_t keys)
     Sizes s = {.q = {.dtype = DTYPE_F32, .rank = (int)op_int(c, 0, 2)}};
     for (int i = 0; i < s.q.rank; i++)
         s.q.dim[i] = op_int(c, 1, 3);
+    if (s.q.rank && rows * keys <= 4096 && !op_int(c, 0, 5))
+        s.q.dim[0] = op_int(c, 33, 40); /* more heads than tasks may use the workspace */
     s.k = s.v = s.out = s.rows = s.q;
     int n = s.q.rank;
     int64_t width = op_width(c), value_width = op_coin(c) ? width : op_width(c);

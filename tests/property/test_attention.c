@@ -57,11 +57,12 @@ static void write_block(StrBuf *t, Random *r, bool padded, int heads)
     strbuf_put(t, "  return o |> out: linear(C)\n}\n");
 }
 
-/* The lengths of some are more than one chain of products adds; one in eight has so many keys that
- * the scores of a block do not fit into scratch memory. */
+/* The lengths of some are more than one chain of products adds; of eight, one has so many keys that
+ * the scores of a block do not fit into scratch memory, and two have more heads than tasks may use
+ * the workspace. */
 static const char *random_text(Pool *pool, int number)
 {
-    enum { MANY = 16500 };
+    enum { MANY = 16500, MANY_HEADS = 40 };
     static const int lengths[] = {1, 5, 16, 17, 63, 64, 65, 130, 300, 520},
                      widths[] = {3, 8, 16, 20};
     Random r = {.state = (uint64_t)number};
@@ -70,13 +71,15 @@ static const char *random_text(Pool *pool, int number)
     int keys = coin(&r) ? rows : any_of(&r, lengths, 10);
     if (number % 8 == 1)
         rows = any_of(&r, lengths, 4), keys = MANY;
-    int width = any_of(&r, widths, 4) * (heads ? heads : 1);
+    if (number % 8 == 3 || number % 8 == 5)
+        heads = MANY_HEADS, rows = number % 8 == 3 ? 5 : 300, keys = any_of(&r, lengths, 4);
+    int width = (heads > 2 ? 3 : any_of(&r, widths, 4)) * (heads ? heads : 1);
     bool padded = coin(&r);
     strbuf_printf(&t, "option C = %d\n", width);
     write_block(&t, &r, padded, heads);
     strbuf_printf(&t, "model m(x: f32[2, %d, C], y: f32[2, %d, C]) {\n", rows, keys);
-    strbuf_printf(&t, "  pad = reshape(select(mean(y, axis = 2) > 0, 0.0, -3.0), %s %d])\n",
-                  heads ? "[2, 1, 1," : "[2, 1,", keys);
+    strbuf_printf(&t, "  pad = reshape(select(mean(y, axis = 2) > 0, 0.0, %s), %s %d])\n",
+                  number % 2 ? "-1e30" : "-3.0", heads ? "[2, 1, 1," : "[2, 1,", keys);
     strbuf_put(&t, "  x = x + (x |> first: Attend(y, pad)) * 0.5\n");
     strbuf_put(&t, "  return x |> second: Attend(y, pad)\n}\n");
     strbuf_printf(&t,

@@ -22,7 +22,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { SHAPES = 3, COMPILERS = 2, ALIGN = 64, RUNS = 3 };
+enum { SHAPES = 2, COMPILERS = 2, ALIGN = 64, RUNS = 3 };
 static const uint32_t NOT_WRITTEN = 0x7fc5ca1a; /* runtime/cuda/device.h */
 
 /* A kernel of the device. */

@@ -21,7 +21,7 @@ static const struct {
     {"inception_v3.scrimp -D N=2 -D size=80 -D aux=false -D classes=10", ""},
     {"nascell.scrimp -D cell=nasnet -D N=1 -D C=4 -D layers=3 -D size=8", ""},
     {"unet.scrimp -D width=2 -D size=188", ""},
-    {"pspnet.scrimp -D N=1 -D size=49 -D depth=50 -D width=4 -D classes=5", ""},
+    {"pspnet.scrimp -D N=2 -D size=49 -D depth=50 -D width=4 -D classes=5", ""},
     {"ffn.scrimp -D N=16 -D width=16 -D layers=6", ""},
     {"lstm_ptb.scrimp -D N=2 -D V=20 -D H=8 -D T=3", ""},
     {"transformer.scrimp -D N=2 -D S=7 -D T=6 -D V=60 -D C=16 -D heads=2 -D layers=2", ""},

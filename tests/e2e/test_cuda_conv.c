@@ -67,7 +67,7 @@ static void test_losses(void)
 static double example_loss(const char *example, const char *option)
 {
     Result r = run(SIMULATED "$SCRIMP train -q $EXAMPLES/%s --device cuda %s --seed 3 --steps 2 "
-                             "--out $TMP/run%s --log $TMP/run%s.log",
+                             "--overwrite --out $TMP/run%s --log $TMP/run%s.log",
                    example, option, option, option);
     char log[32];
     EXPECT(r.code == 0, r.err);

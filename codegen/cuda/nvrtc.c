@@ -43,7 +43,7 @@ static const Nvrtc *nvrtc(const char **error)
     const char *fault =
         library ? "the NVRTC library is too old: version 12.0 or newer is needed"
                 : "there is no NVRTC library (libnvrtc.so) to compile CUDA kernels with: "
-                  "install the CUDA toolkit, or name its folder of libraries in "
+                  "install the CUDA toolkit, or add its folder of libraries to "
                   "SCRIMP_CUDA_PATH";
     if (!library) {
         *error = fault;

@@ -94,7 +94,7 @@ static const CublasLt *cublaslt(RtError *err)
     void *library = cuda_find_library(names);
     if (!library) {
         rt_error(err, "there is no cuBLASLt library (libcublasLt.so), which the step was compiled "
-                      "for: install the CUDA toolkit, or name its folder of libraries in "
+                      "for: install the CUDA toolkit, or add its folder of libraries to "
                       "SCRIMP_CUDA_PATH");
         return NULL;
     }

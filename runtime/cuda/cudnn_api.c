@@ -29,7 +29,7 @@ const Cudnn *cudnn_api(RtError *err)
     void *library = cuda_find_library(names);
     if (!library)
         rt_error(err, "there is no cuDNN library (libcudnn.so.9): install cuDNN 9.11 or newer, or "
-                      "name its folder in SCRIMP_CUDA_PATH");
+                      "add its folder to SCRIMP_CUDA_PATH");
     found = library && fill(library, &table, err);
     return found ? &table : NULL;
 }

@@ -82,7 +82,7 @@ typedef struct CudaDriver {
 #undef CUDA_FUNCTION
 } CudaDriver;
 
-/* The driver's functions: of libcuda.so.1 in the folder that SCRIMP_CUDA_PATH names, else of the
+/* The driver's functions: of libcuda.so.1 in a folder that SCRIMP_CUDA_PATH lists, else of the
  * system's.  NULL, with a way out in err, where there is none, or one that lacks a function. */
 const CudaDriver *cuda_driver(RtError *err);
 

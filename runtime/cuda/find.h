@@ -7,8 +7,10 @@
 
 #include <stdbool.h>
 
-/* Opens the first of these names (ended by NULL) that is there: in the folder that SCRIMP_CUDA_PATH
- * names, the system's, $CUDA_HOME/lib64, /usr/local/cuda/lib64.  NULL: in none of them. */
+/* Opens the first of these names (ended by NULL) that is there: in the folders that
+ * SCRIMP_CUDA_PATH lists, one after another, then in the system's.  NULL: in none of them. */
+void *cuda_find_listed(const char *const *names);
+/* The same; after these, in $CUDA_HOME/lib64 and /usr/local/cuda/lib64. */
 void *cuda_find_library(const char *const *names);
 /* Stores the address of a symbol at `function`, a pointer to a function; false: there is none. */
 bool cuda_find_symbol(void *library, const char *symbol, void *function);

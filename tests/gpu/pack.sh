@@ -4,10 +4,11 @@
 #
 # The archive holds the built programs, the libraries that they are linked with but for the C library, the parts of GCC
 # that libgccjit runs, and the examples.  The other machine needs a C library not older than this one's with its
-# development files, binutils, and NVRTC of the driver's major version or an older one, which the CUDA toolkit or
-# PyTorch has (SCRIMP_CUDA_PATH names its folder); there:  tar -xf OUT.tar.xz && scrimp-gpu/tests/gpu/run.sh
+# development files, binutils, NVRTC of the driver's major version or an older one, cuBLASLt and cuDNN, which the CUDA
+# toolkit or PyTorch has (SCRIMP_CUDA_PATH lists their folders, with colons between); there:
+# tar -xf OUT.tar.xz && scrimp-gpu/tests/gpu/run.sh
 set -euo pipefail
-[[ $# == 1 && $1 == *.tar.xz ]] || { sed -n '3,8s/^# *//p' "$0" >&2; exit 1; }
+[[ $# == 1 && $1 == *.tar.xz ]] || { sed -n '3,9s/^# *//p' "$0" >&2; exit 1; }
 out=$(realpath "$1")
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 cd "$root"

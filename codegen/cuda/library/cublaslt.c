@@ -37,7 +37,7 @@ static size_t version(const char **missing)
                : library
                    ? "the cuBLASLt library is too old: version 12.1 or newer is needed"
                    : "there is no cuBLASLt library (libcublasLt.so): install the CUDA toolkit, or "
-                     "name its folder of libraries in SCRIMP_CUDA_PATH";
+                     "add its folder of libraries to SCRIMP_CUDA_PATH";
     return here >= OLDEST ? here : 0;
 }
 

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* NVIDIA's libraries in folders of their own, as Python's packages have them: SCRIMP_CUDA_PATH
+ * lists them, and the first folder that has a library is taken. */
+#include "check.h"
+#include "runtime/cuda/driver.h"
+#include "runtime/cuda/find.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static char folder[] = "/tmp/scrimp-find-XXXXXX";
+
+static bool in_folder(const char *command)
+{
+    char line[4200];
+    snprintf(line, sizeof line, "cd %s && %s", folder, command);
+    return system(line) == 0;
+}
+
+/* %s: the folder of this test. */
+static void list(const char *format)
+{
+    char path[512];
+    snprintf(path, sizeof path, format, folder, folder, folder);
+    setenv("SCRIMP_CUDA_PATH", path, 1);
+}
+
+/* The file that is opened by one of these names, within the folder of this test. */
+static const char *found(const char *name, const char *other)
+{
+    const char *const names[] = {name, other, NULL};
+    int (*version)(int *, int *);
+    Dl_info is = {0};
+    void *library = cuda_find_library(names);
+    if (!library || !cuda_find_symbol(library, "nvrtcVersion", &version))
+        return "none";
+    void *address;
+    memcpy(&address, &version, sizeof address);
+    size_t n = strlen(folder);
+    return dladdr(address, &is) && strncmp(is.dli_fname, folder, n) == 0 ? is.dli_fname + n : "";
+}
+
+static void expect(const char *path, const char *name, const char *other, const char *file)
+{
+    list(path);
+    CHECK_MSG(strcmp(found(name, other), file) == 0, "%s: %s instead of %s", path,
+              found(name, other), file);
+}
+
+int main(void)
+{
+    RtError err = {"no message"};
+    CHECK(mkdtemp(folder));
+    CHECK(in_folder("mkdir a b && cp $SCRIMP_BUILD/cuda-sim/libcuda.so.1 b && "
+                    "cp $SCRIMP_BUILD/cuda-sim/libnvrtc.so a/libscrimp-x.so.2 && "
+                    "cp $SCRIMP_BUILD/cuda-sim/libnvrtc.so b/libscrimp-x.so && "
+                    "cp $SCRIMP_BUILD/cuda-sim/libnvrtc.so b/libscrimp-y.so"));
+    expect("%s/b", "libscrimp-x.so", NULL, "/b/libscrimp-x.so");
+    expect("%s/a:%s/b", "libscrimp-x.so", "libscrimp-x.so.2", "/a/libscrimp-x.so.2");
+    expect("%s/b:%s/a", "libscrimp-x.so.2", "libscrimp-x.so", "/b/libscrimp-x.so");
+    expect("%s/a:%s/b", "libscrimp-y.so", NULL, "/b/libscrimp-y.so");
+    expect(":/none::%s/b:", "libscrimp-y.so", NULL, "/b/libscrimp-y.so");
+    expect("%s/a:/none", "libscrimp-y.so", NULL, "none");
+    list("%s/a:%s/b");
+    CHECK_MSG(cuda_driver(&err), "%s", err.message);
+    CHECK(in_folder("rm -r a b") && remove(folder) == 0);
+    return test_result();
+}

@@ -32,8 +32,11 @@ void eval_bn_stats(EvalState *s, const Node *n)
     double count = (double)(a.outer * a.inner);
     for (int64_t c = 0; c < a.length; c++)
         mean[c] = var[c] = 0;
+    /* Divided once: the mean of equal numbers is that number, their variance 0. */
     for (int64_t i = 0; i < elements; i++)
-        mean[channel_of(a, i)] += x[i] / count;
+        mean[channel_of(a, i)] += x[i];
+    for (int64_t c = 0; c < a.length; c++)
+        mean[c] /= count;
     for (int64_t i = 0; i < elements; i++) {
         double d = x[i] - mean[channel_of(a, i)];
         var[channel_of(a, i)] += d * d / count;

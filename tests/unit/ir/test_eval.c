@@ -284,6 +284,8 @@ static void test_norms(void)
 {
     EVAL(X22 "  %y, %v = bn_stats %x : f32[2], f32[2]\n", V(1, 2, 3, 6), 2, 4);
     EVAL(X22 "  %m, %y = bn_stats %x : f32[2], f32[2]\n", V(1, 2, 3, 6), 1, 4);
+    EVAL("  %x = input : f32[6,1]\n  %m, %y = bn_stats %x : f32[1], f32[1]\n",
+         V(1e12 + 1, 1e12 + 1, 1e12 + 1, 1e12 + 1, 1e12 + 1, 1e12 + 1), 0);
     EVAL(X22 "  %m = input : f32[2]\n  %v = input : f32[2]\n  %g = input : f32[2]\n"
              "  %b = input : f32[2]\n  %y = bn_apply %x, %m, %v, %g, %b {eps=0} : f32[2,2]\n",
          V(1, 2, 3, 6, 2, 4, 1, 4, 10, 20, 5, 7), -5, -13, 15, 27);

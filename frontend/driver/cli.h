@@ -65,7 +65,8 @@ typedef struct DriverState {
     bool warned;                          /* of what is odd about the model */
     bool told_library;                    /* that one is not here */
     const char *last_note;                /* of the compiler */
-    const struct CudaIdentity *device;    /* the CUDA device, once asked */
+    struct CudaIdentity *device;          /* the CUDA device, once asked */
+    const char *no_device;                /* else why there is none */
     bool device_opened;                   /* its driver has started */
     bool device_failed;                   /* what it holds is not what a step left */
     bool no_room;                         /* on the device for the arena */

@@ -277,6 +277,7 @@ static ExitCode measure_all(const Measuring *m)
 static const char *measure_in_child(void *user, ExitCode *code)
 {
     const Measuring *m = user;
+    m->costs->cli->state->told_library = true; /* the parent says it */
     *code = measure_all(m);
     return *code == EXIT_OK ? table_text(m->costs) : NULL;
 }

@@ -65,6 +65,22 @@ const Backend *cli_backend(const Cli *cli)
     return d && strcmp(d, "cpu") != 0 ? &cuda_backend : &cpu_backend;
 }
 
+/* Asked once; without one, why. */
+static const CudaIdentity *device_here(Cli *cli, RtError *err)
+{
+    DriverState *s = cli->state;
+    CudaIdentity is;
+    if (!s->device && !s->no_device) {
+        if (cuda_device_here(&is, err))
+            *(s->device = POOL_NEW(cli->pool, CudaIdentity)) = is;
+        else
+            s->no_device = pool_strdup(cli->pool, err->message);
+    }
+    if (!s->device)
+        rt_error(err, "%s", s->no_device);
+    return s->device;
+}
+
 static bool no_device(Cli *cli, const RtError *err)
 {
     cli_error(cli, EXIT_USER, "E807", "without --device it runs on the processor",
@@ -78,13 +94,10 @@ bool cli_device_arch(Cli *cli, const char **arch)
     *arch = NULL;
     if (cli_backend(cli) == &cpu_backend)
         return true;
-    if (!cli->state->device) {
-        CudaIdentity *here = POOL_NEW(cli->pool, CudaIdentity);
-        if (!cuda_device_here(here, &err))
-            return no_device(cli, &err);
-        cli->state->device = here;
-    }
-    *arch = cli->state->device->arch;
+    const CudaIdentity *here = device_here(cli, &err);
+    if (!here)
+        return no_device(cli, &err);
+    *arch = here->arch;
     if (!is_arch(cli->build.device) || strcmp(cli->build.device, *arch) == 0)
         return true;
     cli_error(cli, EXIT_USER, "E807",
@@ -98,14 +111,14 @@ bool cli_device_archs(Cli *cli, const char *const **arch, int *n)
     RtError err;
     Names names = parts_of(cli->pool, cli->build.device);
     if (strcmp(cli->build.device, "cuda") == 0) {
-        CudaIdentity here;
-        if (!cuda_device_here(&here, &err)) {
+        const CudaIdentity *here = device_here(cli, &err);
+        if (!here) {
             cli_error(cli, EXIT_USER, "E807",
                       "--device sm_90 names what to compile for; sm_80,sm_90 is possible, too",
                       "--device cuda: %s", err.message);
             return false;
         }
-        names.data[0] = pool_strdup(cli->pool, here.arch);
+        names.data[0] = here->arch;
     }
     *arch = names.data;
     *n = (int)names.len;
@@ -124,11 +137,9 @@ const char *cli_library_archs(Cli *cli)
     const char *d = cli->build.device;
     if (cli_backend(cli) == &cpu_backend || cli->build.exact || strcmp(d, "cuda") != 0)
         return d;
-    if (!cli->state->device) {
-        CudaIdentity *here = POOL_NEW(cli->pool, CudaIdentity);
-        cli->state->device = cuda_device_here(here, NULL) ? here : NULL;
-    }
-    return cli->state->device ? cli->state->device->arch : "sm_90";
+    RtError none;
+    const CudaIdentity *here = device_here(cli, &none);
+    return here ? here->arch : "sm_90";
 }
 
 /* Left to kernels and graphs when a budget is suggested. */

@@ -117,8 +117,11 @@ bool session_attach(Session *s, Machine *machine)
     s->machine = machine;
     s->arena = machine->arena.base;
     s->context = threads_context(machine->threads, s->arena, NULL);
-    for (int i = 0; i < s->n_tensors; i++)
-        s->tensor[i].data = session_at(s, s->tensor_value[i]);
+    s->state = POOL_ARRAY(s->cli->pool, (size_t)s->n_tensors + 1, CudaPiece);
+    for (int i = 0; i < s->n_tensors; i++) {
+        s->state[i] = piece_of(s, s->tensor_value[i]);
+        s->tensor[i].data = s->state[i].here;
+    }
     return !machine->cuda || load_on_device(s);
 }
 
@@ -229,43 +232,18 @@ static void set_input(const Session *s, const char *role, const void *data, size
 
 /* --- on a device --- */
 
-typedef bool Transfer(CudaDevice *d, int64_t offset, char *here, int64_t bytes, RtError *err);
-
-static bool send(CudaDevice *d, int64_t offset, char *here, int64_t bytes, RtError *err)
-{
-    return cuda_write(d, offset, here, bytes, err);
-}
-
-static bool fetch(CudaDevice *d, int64_t offset, char *here, int64_t bytes, RtError *err)
-{
-    return cuda_read(d, offset, here, bytes, err);
-}
-
-static bool transfer(const Session *s, ValueId v, Transfer *way, RtError *err)
-{
-    return way(s->machine->cuda, s->plan->offset[v], session_at(s, v),
-               type_bytes(value_type(s->graph, v)), err);
-}
-
-static bool transfer_state(const Session *s, Transfer *way)
-{
-    RtError err;
-    bool ok = true;
-    if (!s->machine->cuda)
-        return true;
-    for (int i = 0; i < s->n_tensors && ok; i++)
-        ok = transfer(s, s->tensor_value[i], way, &err);
-    return (ok && cuda_wait(s->machine->cuda, &err)) || device_error(s, &err);
-}
-
 bool session_fetch_state(const Session *s)
 {
-    return transfer_state(s, fetch);
+    RtError err;
+    CudaDevice *d = s->machine->cuda;
+    return !d || cuda_read_pieces(d, s->state, s->n_tensors, &err) || device_error(s, &err);
 }
 
 bool session_send_state(const Session *s)
 {
-    return transfer_state(s, send);
+    RtError err;
+    CudaDevice *d = s->machine->cuda;
+    return !d || cuda_write_pieces(d, s->state, s->n_tensors, &err) || device_error(s, &err);
 }
 
 bool session_take_arena(const Session *s)

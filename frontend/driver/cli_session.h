@@ -23,6 +23,7 @@ typedef struct Session {
     CudaFeed *feed;           /* its inputs and outputs */
     CheckpointTensor *tensor; /* persistent tensors, in the graph's order */
     ValueId *tensor_value;    /* by tensor */
+    CudaPiece *state;         /* where they lie, by tensor */
     int n_tensors;
     const char **metric; /* names of the outputs that are one number, beside loss and grad_norm */
     double *metric_mean; /* of the last session_evaluate */
@@ -88,6 +89,7 @@ bool session_measure(Session *s, RtProfile *profile);
 /* A scalar output by name; NaN when the graph has none. */
 double session_scalar(const Session *s, const char *output);
 
+/* Behind session_fetch_state. */
 bool session_save(Session *s, const char *dir, const TrainerState *state);
 bool session_load(Session *s, const char *dir, TrainerState *state);
 bool session_load_weights(Session *s, const char *path);

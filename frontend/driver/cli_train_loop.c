@@ -39,7 +39,8 @@ static bool stop(Trainer *t, const char *seen)
 {
     bool diverged = t->watch.policy != NAN_SKIP; /* else the step was taken back */
     const char *dir = t->cli->output.out && diverged ? aside(t) : NULL;
-    watch_stop(&t->watch, seen, t->update, dir && save_in(t, dir) ? dir : NULL);
+    bool saved = dir && session_fetch_state(&t->session) && save_in(t, dir);
+    watch_stop(&t->watch, seen, t->update, saved ? dir : NULL);
     return false;
 }
 

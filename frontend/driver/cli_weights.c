@@ -113,7 +113,7 @@ bool session_initialize(Session *s, uint64_t seed)
 bool session_save(Session *s, const char *dir, const TrainerState *state)
 {
     RtError err, note;
-    if (!session_fetch_state(s) || !convert_layout(s, true))
+    if (!convert_layout(s, true))
         return false;
     bool ok = checkpoint_save(dir, state, s->tensor, s->n_tensors, &note, &err);
     if (ok && note.message[0])

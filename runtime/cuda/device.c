@@ -4,6 +4,7 @@
 #include "runtime/cuda/device_internal.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,14 +21,32 @@ bool cuda_out_of_memory(void)
     return full;
 }
 
+/* Bytes of the device; nothing is left of none where the driver does not answer. */
+typedef struct Room {
+    int error;
+    size_t left, total;
+} Room;
+
+static Room room(const CudaDevice *d)
+{
+    Room r = {0};
+    r.error = d->cu->memory_info(&r.left, &r.total);
+    return r;
+}
+
+static bool what_is_left(const CudaDevice *d, Room r, RtError *err)
+{
+    return rt_error(err, "%s has %zu of its %zu bytes left", d->is.name, r.left, r.total);
+}
+
 /* "12 of its 100 bytes left beside an arena of 80", where the driver says so. */
 static bool no_memory(const CudaDevice *d, const char *what, RtError *err)
 {
-    size_t left = 0, total = 0;
+    Room r = room(d);
     full = true;
-    if (d->cu->memory_info(&left, &total) != CUDA_OK)
+    if (r.error != CUDA_OK)
         return rt_error(err, "CUDA: %s: the device has no memory left", what);
-    rt_error(err, "%s has %zu of its %zu bytes left", d->is.name, left, total);
+    what_is_left(d, r, err);
     if (d->bytes)
         rt_error_prefix(err, "beside an arena of %lld bytes", (long long)d->bytes);
     return rt_error_prefix(err, "CUDA: %s: out of memory", what);
@@ -36,10 +55,10 @@ static bool no_memory(const CudaDevice *d, const char *what, RtError *err)
 bool cuda_library_failed(const CudaDevice *d, RtError *err)
 {
     const size_t little = (size_t)64 << 20; /* handles and workspaces of libraries take less */
-    size_t left = 0, total = 0;
+    Room r = room(d);
     RtError why = *err;
     full = false;
-    if (d->cu->memory_info(&left, &total) == CUDA_OK && left < little)
+    if (r.error == CUDA_OK && r.left < little)
         no_memory(d, why.message, err);
     return false;
 }
@@ -87,10 +106,9 @@ static bool find_device(CudaDevice *d, RtError *err)
 
 static bool in_use(const CudaDevice *d, int64_t *bytes, RtError *err)
 {
-    size_t left = 0, total = 0;
-    bool ok = cuda_check(d, d->cu->memory_info(&left, &total), "asking for its memory", err);
-    *bytes = (int64_t)(total - left);
-    return ok;
+    Room r = room(d);
+    *bytes = (int64_t)(r.total - r.left);
+    return cuda_check(d, r.error, "asking for its memory", err);
 }
 
 static bool open_device(CudaDevice *d, RtError *err)
@@ -110,17 +128,14 @@ typedef struct Answer {
     RtError err;
 } Answer;
 
+/* It is shorter than PIPE_BUF: a pipe gives all of it at once. */
 static bool read_answer(int fd, Answer *a)
 {
-    char *at = (char *)a, *end = at + sizeof *a;
-    while (at < end) {
-        ssize_t n = read(fd, at, (size_t)(end - at));
-        if (n > 0)
-            at += n;
-        else if (n == 0 || errno != EINTR)
-            return false;
-    }
-    return true;
+    _Static_assert(sizeof *a <= PIPE_BUF, "an answer is written at once");
+    ssize_t n;
+    while ((n = read(fd, a, sizeof *a)) < 0 && errno == EINTR)
+        ;
+    return n == (ssize_t)sizeof *a;
 }
 
 /* In a child. */
@@ -234,12 +249,12 @@ const char *cuda_device_arch(const CudaDevice *d)
 
 static bool no_room(const CudaDevice *d, int64_t bytes, int64_t *left, RtError *err)
 {
-    size_t free_bytes = 0, total = 0;
-    d->cu->memory_info(&free_bytes, &total);
-    *left = (int64_t)free_bytes;
+    Room r = room(d);
+    RtError has;
+    *left = (int64_t)r.left;
     full = true;
-    return rt_error(err, "%s has %zu of its %zu bytes left; the arena needs %lld", d->is.name,
-                    free_bytes, total, (long long)bytes);
+    what_is_left(d, r, &has);
+    return rt_error(err, "%s; the arena needs %lld", has.message, (long long)bytes);
 }
 
 bool cuda_arena_map(CudaDevice *d, int64_t bytes, int64_t *left, RtError *err)
@@ -262,11 +277,12 @@ bool cuda_arena_poison(CudaDevice *d, RtError *err)
 
 CudaMemory cuda_device_memory(const CudaDevice *d)
 {
-    size_t left = 0, total = 0;
-    d->cu->memory_info(&left, &total);
-    CudaMemory m = {
-        .total = (int64_t)total, .at_start = d->at_start, .arena = d->bytes, .staging = d->staging};
-    m.beside = (int64_t)(total - left) - m.at_start - m.arena - m.staging;
+    Room r = room(d);
+    CudaMemory m = {.total = (int64_t)r.total,
+                    .at_start = d->at_start,
+                    .arena = d->bytes,
+                    .staging = d->staging};
+    m.beside = (int64_t)(r.total - r.left) - m.at_start - m.arena - m.staging;
     if (m.beside < 0) /* another program has given some back */
         m.beside = 0;
     return m;
@@ -299,4 +315,20 @@ bool cuda_read(CudaDevice *d, int64_t offset, void *to, int64_t bytes, RtError *
 bool cuda_wait(CudaDevice *d, RtError *err)
 {
     return cuda_check(d, d->cu->stream_wait(d->stream), "running a step", err);
+}
+
+bool cuda_write_pieces(CudaDevice *d, const CudaPiece *p, int n, RtError *err)
+{
+    bool ok = true;
+    for (int i = 0; i < n && ok; i++)
+        ok = cuda_write(d, p[i].offset, p[i].here, p[i].bytes, err);
+    return ok && cuda_wait(d, err);
+}
+
+bool cuda_read_pieces(CudaDevice *d, const CudaPiece *p, int n, RtError *err)
+{
+    bool ok = true;
+    for (int i = 0; i < n && ok; i++)
+        ok = cuda_read(d, p[i].offset, p[i].here, p[i].bytes, err);
+    return ok && cuda_wait(d, err);
 }

@@ -52,4 +52,13 @@ bool cuda_write(CudaDevice *d, int64_t offset, const void *from, int64_t bytes, 
 bool cuda_read(CudaDevice *d, int64_t offset, void *to, int64_t bytes, RtError *err);
 bool cuda_wait(CudaDevice *d, RtError *err);
 
+/* A tensor: where it lies in the arena, and in this program. */
+typedef struct CudaPiece {
+    int64_t offset, bytes;
+    char *here;
+} CudaPiece;
+/* Copies all of them to the device, or from it, and waits. */
+bool cuda_write_pieces(CudaDevice *d, const CudaPiece *p, int n, RtError *err);
+bool cuda_read_pieces(CudaDevice *d, const CudaPiece *p, int n, RtError *err);
+
 #endif

@@ -19,6 +19,8 @@ typedef struct Running {
     CudaDevice *device;
     CudaStep *cuda;
     CudaFeed *feed;
+    CudaPiece *state; /* persistent tensors */
+    int n_state;
     Arena image;
 } Running;
 
@@ -166,6 +168,11 @@ static bool is_output(const ExportedTensor *t)
     return strcmp(t->kind, "output") == 0;
 }
 
+static bool is_state(const ExportedTensor *t)
+{
+    return t->init != NULL;
+}
+
 typedef bool Choice(const ExportedTensor *t);
 
 static int pieces(const Running *r, Choice *chosen, CudaPiece *out)
@@ -192,6 +199,13 @@ static bool open_feed(Running *r)
     return r->feed != NULL;
 }
 
+static bool find_state(Running *r)
+{
+    r->state = rt_alloc(r->step->n_tensors + 1, sizeof *r->state, &error);
+    r->n_state = r->state ? pieces(r, is_state, r->state) : 0;
+    return r->state != NULL;
+}
+
 static void close_running(Running *r)
 {
     if (!r)
@@ -200,6 +214,7 @@ static void close_running(Running *r)
     cuda_step_unload(r->cuda);
     cuda_device_close(r->device);
     arena_unmap(&r->image);
+    free(r->state);
     free(r);
 }
 
@@ -209,7 +224,7 @@ static bool open_running(Running *r)
     r->device = find_folder(r) && same_step(r) ? cuda_device_open(&error) : NULL;
     return r->device && cuda_device_takes(r->device, r->step->driver, &error) &&
            cuda_arena_map(r->device, r->step->arena_bytes, &left, &error) && load_kernels(r) &&
-           arena_reserve(&r->image, r->step->arena_bytes, &error) && open_feed(r);
+           arena_reserve(&r->image, r->step->arena_bytes, &error) && open_feed(r) && find_state(r);
 }
 
 int exported_open(ExportedContext *ctx, const ExportedStep *step)
@@ -249,37 +264,14 @@ static bool run(const Running *r)
            cuda_feed_wait(r->feed, &error);
 }
 
-typedef bool Transfer(CudaDevice *d, int64_t offset, char *here, int64_t bytes);
-
-static bool to_device(CudaDevice *d, int64_t offset, char *here, int64_t bytes)
-{
-    return cuda_write(d, offset, here, bytes, &error);
-}
-
-static bool from_device(CudaDevice *d, int64_t offset, char *here, int64_t bytes)
-{
-    return cuda_read(d, offset, here, bytes, &error);
-}
-
-static bool transfer_state(const Running *r, Transfer *way)
-{
-    bool ok = true;
-    for (int i = 0; i < r->step->n_tensors && ok; i++) {
-        const ExportedTensor *t = &r->step->tensor[i];
-        if (t->init)
-            ok = way(r->device, t->offset, r->image.base + t->offset, t->bytes);
-    }
-    return ok && cuda_wait(r->device, &error);
-}
-
 static bool send_state(const Running *r)
 {
-    return transfer_state(r, to_device);
+    return cuda_write_pieces(r->device, r->state, r->n_state, &error);
 }
 
 static bool fetch_state(const Running *r)
 {
-    return transfer_state(r, from_device);
+    return cuda_read_pieces(r->device, r->state, r->n_state, &error);
 }
 
 typedef bool Use(const Running *r);

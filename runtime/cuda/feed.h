@@ -9,12 +9,6 @@
 
 #include "runtime/cuda/device.h"
 
-/* A tensor: where it lies in the arena, and in this program. */
-typedef struct CudaPiece {
-    int64_t offset, bytes;
-    char *here;
-} CudaPiece;
-
 typedef struct CudaFeed CudaFeed;
 
 /* The pieces are copied; what they point at must stay.  NULL with a message. */

@@ -7,7 +7,8 @@ function(id_sources what folder out)
     file(GLOB_RECURSE sources ${ARGN} ${folder}/codegen/*.c ${folder}/codegen/*.h
          ${folder}/codegen/*.cuh ${folder}/ir/*.def ${folder}/ir/*.h
          ${folder}/ir/support/*.h ${folder}/ir/workspace.c ${folder}/passes/memplan/memplan.h ${folder}/runtime/abi.h
-         ${folder}/runtime/status.h ${folder}/runtime/cuda/*.h ${folder}/runtime/cuda/cudnn_plan.c)
+         ${folder}/runtime/status.h ${folder}/runtime/cuda/*.h ${folder}/runtime/cuda/cudnn_plan.c
+         ${folder}/runtime/cuda/plan.c)
   else()
     file(GLOB_RECURSE sources ${ARGN} ${folder}/passes/remat/*.c ${folder}/passes/remat/*.h ${folder}/passes/remat/*.def
          ${folder}/ir/support/*.c ${folder}/ir/support/*.h)

@@ -9,8 +9,6 @@
 
 #include "ir/support/divide.h"
 
-#include <string.h>
-
 /* --- what all kernels have in common --- */
 
 ConvDesc *cuda_conv_describe(const MatrixNode *m, const ConvGeometry *q, ConvPart part,
@@ -192,18 +190,10 @@ static void lower_pixels(const MatrixNode *m, const ConvGeometry *q, ConvPart pa
     cuda_conv_call(m, &call, d, what, tiled ? write_tile : write_sum);
 }
 
-static bool is_for_cudnn(const Node *n)
-{
-    const Attr *library = node_attr(n, ATTR_library);
-    return library && strcmp(library->u.s, cudnn_name) == 0;
-}
-
 static void lower_part(const MatrixNode *m, ConvPart part, const char *what)
 {
-    if (is_for_cudnn(m->node)) {
-        cudnn_convolution(m, what);
+    if (cuda_library_lowers(m, what))
         return;
-    }
     ConvGeometry q = conv_geometry(m, part);
     Product product = conv_product(&q, part);
     if (conv_form(&q, part) == CONV_PRODUCT)

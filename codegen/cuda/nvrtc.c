@@ -35,34 +35,24 @@ static const char *const names[] = {"libnvrtc.so", "libnvrtc.so.13", "libnvrtc.s
 
 static const Nvrtc *nvrtc(const char **error)
 {
+#define NVRTC_FUNCTION(name, symbol, parameters) {#symbol, offsetof(Nvrtc, name)},
+    static const CudaSymbol symbols[] = {NVRTC_FUNCTIONS(NVRTC_FUNCTION)};
+#undef NVRTC_FUNCTION
     static Nvrtc table;
     static bool found;
+    int major = 0, minor = 0;
     if (found)
         return &table;
     void *library = cuda_find_library(names);
-    const char *fault =
-        library ? "the NVRTC library is too old: version 12.0 or newer is needed"
-                : "there is no NVRTC library (libnvrtc.so) to compile CUDA kernels with: "
-                  "install the CUDA toolkit, or add its folder of libraries to "
-                  "SCRIMP_CUDA_PATH";
-    if (!library) {
-        *error = fault;
-        return NULL;
-    }
-#define NVRTC_FUNCTION(name, symbol, parameters)                                                   \
-    if (!cuda_find_symbol(library, #symbol, &table.name)) {                                        \
-        *error = fault;                                                                            \
-        return NULL;                                                                               \
-    }
-    NVRTC_FUNCTIONS(NVRTC_FUNCTION)
-#undef NVRTC_FUNCTION
-    int major = 0, minor = 0;
-    if (table.version(&major, &minor) != 0 || (major > 0 && major < OLDEST_MAJOR)) {
-        *error = fault;
-        return NULL;
-    }
-    found = true;
-    return &table;
+    found = library &&
+            !cuda_find_symbols(library, symbols, sizeof symbols / sizeof *symbols, &table) &&
+            table.version(&major, &minor) == 0 && (major == 0 || major >= OLDEST_MAJOR);
+    if (!found)
+        *error = library ? "the NVRTC library is too old: version 12.0 or newer is needed"
+                         : "there is no NVRTC library (libnvrtc.so) to compile CUDA kernels with: "
+                           "install the CUDA toolkit, or add its folder of libraries to "
+                           "SCRIMP_CUDA_PATH";
+    return found ? &table : NULL;
 }
 
 const char *nvrtc_compiler(Pool *pool, const char *arch, const char **error)

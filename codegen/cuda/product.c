@@ -51,10 +51,6 @@ static void write_product(StrBuf *out, const char *symbol, const void *desc)
 
 void cuda_product(const MatrixNode *m, const Product *p, const char *what)
 {
-    if (node_attr(m->node, ATTR_library)) {
-        cublaslt_product(m, p, what);
-        return;
-    }
     ProductDesc *d = POOL_NEW(m->l->pool, ProductDesc);
     int64_t batches = 1;
     for (int i = 0; i < p->n_batch; i++)
@@ -78,8 +74,10 @@ void cuda_product(const MatrixNode *m, const Product *p, const char *what)
 
 static void lower_product(const MatrixNode *m)
 {
+    const char *what = op_name(m->node->op);
     Product p = product_of(m);
-    cuda_product(m, &p, op_name(m->node->op));
+    if (!cuda_library_lowers(m, what))
+        cuda_product(m, &p, what);
 }
 
 void cuda_lower_matmul(const MatrixNode *m)

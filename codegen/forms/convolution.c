@@ -14,6 +14,11 @@ enum {
     NARROW_PHASES_MOST = 16 /* which is longer there */
 };
 
+ConvPart conv_part(OpKind op)
+{
+    return op == OP_conv2d ? CONV_FORWARD : op == OP_conv2d_wgrad ? CONV_WGRAD : CONV_DGRAD;
+}
+
 /* --- geometry --- */
 
 /* Logical dims of an image type or of weights. */

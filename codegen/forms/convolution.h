@@ -28,6 +28,8 @@
 #include "codegen/forms/product.h"
 
 typedef enum ConvPart { CONV_FORWARD, CONV_DGRAD, CONV_WGRAD } ConvPart;
+/* Which of them a convolution's operation is. */
+ConvPart conv_part(OpKind op);
 typedef enum ConvForm { CONV_PRODUCT, CONV_NARROW, CONV_WINDOW, CONV_PLAIN } ConvForm;
 
 /* The forward convolution that a node belongs to.  x [images, h, w, c], y [images, oh, ow, k],

@@ -19,46 +19,6 @@ typedef struct Convolution {
     CudnnPlan *plan;
 } Convolution;
 
-/* As codegen/cuda/library/cudnn.c writes it: the problem, the version that chose, its choice. */
-static bool read_plan(const char *text, int64_t bytes, CudnnProblem *p, CudnnChoice *choice,
-                      int64_t *version, RtError *err)
-{
-    const PlanField problem[] = {{"part", &p->part},
-                                 {"arithmetic", &p->arithmetic},
-                                 {"images", &p->images},
-                                 {"h", &p->h},
-                                 {"w", &p->w},
-                                 {"c", &p->c},
-                                 {"oh", &p->oh},
-                                 {"ow", &p->ow},
-                                 {"k", &p->k},
-                                 {"r", &p->r},
-                                 {"s", &p->s},
-                                 {"groups", &p->groups},
-                                 {"stride_y", &p->stride[0]},
-                                 {"stride_x", &p->stride[1]},
-                                 {"pad_y", &p->pad[0]},
-                                 {"pad_x", &p->pad[1]},
-                                 {"dilation_y", &p->dilation[0]},
-                                 {"dilation_x", &p->dilation[1]},
-                                 {"align", &p->align},
-                                 {"workspace", &p->workspace},
-                                 {"version", version},
-                                 {"engine", &choice->engine},
-                                 {"knobs", &choice->n_knobs}};
-    PlanField knobs[2 * CUDNN_KNOBS_MOST];
-    const char *end = text + bytes;
-    const char *at = cuda_plan_part(text, end, problem, sizeof problem / sizeof *problem);
-    bool ok = at && choice->n_knobs >= 0 && choice->n_knobs <= CUDNN_KNOBS_MOST && p->part >= 0 &&
-              p->part <= CUDNN_WGRAD && p->groups > 0;
-    for (int i = 0; ok && i < choice->n_knobs; i++) {
-        knobs[2 * i] = (PlanField){"knob", &choice->knob[i].type};
-        knobs[2 * i + 1] = (PlanField){"value", &choice->knob[i].value};
-    }
-    ok = ok && cuda_plan_part(at, end, knobs, 2 * (int)choice->n_knobs) == end;
-    return ok || rt_error(err, "the library's plan cannot be read");
-}
-
 static bool start(Convolution *x, RtError *err)
 {
     x->cudnn = cudnn_api(err);
@@ -75,11 +35,11 @@ static bool start(Convolution *x, RtError *err)
 static bool make(Convolution *x, const char *plan, int64_t bytes, RtError *err)
 {
     CudnnChoice choice = {0};
-    int64_t version, workspace = 0;
-    if (!start(x, err) || !read_plan(plan, bytes, &x->problem, &choice, &version, err))
+    int64_t workspace = 0;
+    if (!start(x, err) || !cuda_plan_read_cudnn(plan, bytes, &x->problem, &choice, err))
         return false;
     const CudnnPlanner by = {.cudnn = x->cudnn, .handle = shared_handle};
-    if (version == x->cudnn->version)
+    if (choice.version == x->cudnn->version)
         x->plan = cudnn_plan_make(&by, &x->problem, &choice, &workspace, NULL);
     if (x->plan && workspace <= x->problem.workspace)
         return true;

@@ -3,33 +3,22 @@
 
 #include "runtime/cuda/find.h"
 
-static bool fill(void *library, Cudnn *out, RtError *err)
-{
-    size_t (*version)(void);
-    if (!cuda_find_symbol(library, "cudnnGetVersion", &version))
-        return rt_error(err, "the cuDNN library is damaged: it has no cudnnGetVersion");
-    out->version = (int64_t)version();
-    if (out->version < CUDNN_OLDEST)
-        return rt_error(err, "the cuDNN library is too old: version 9.11 or newer is needed");
-#define CUDNN_FUNCTION(name, symbol, parameters)                                                   \
-    if (!cuda_find_symbol(library, #symbol, &out->name))                                           \
-        return rt_error(err, "the cuDNN library is damaged: it has no %s", #symbol);
-    CUDNN_FUNCTIONS(CUDNN_FUNCTION)
-#undef CUDNN_FUNCTION
-    return true;
-}
-
 const Cudnn *cudnn_api(RtError *err)
 {
-    static const char *const names[] = {"libcudnn.so.9", NULL};
+    static const char *const files[] = {"libcudnn.so.9", NULL};
+#define CUDNN_FUNCTION(name, symbol, parameters) {#symbol, offsetof(Cudnn, name)},
+    static const CudaSymbol symbols[] = {CUDNN_FUNCTIONS(CUDNN_FUNCTION)};
+#undef CUDNN_FUNCTION
+    static const CudaFile file = {
+        .name = "cuDNN",
+        .files = files,
+        .version = "cudnnGetVersion",
+        .oldest = CUDNN_OLDEST,
+        .way_out = "install cuDNN 9.11 or newer, or add its folder to SCRIMP_CUDA_PATH",
+        .symbol = symbols,
+        .n_symbols = sizeof symbols / sizeof *symbols};
     static Cudnn table;
     static bool found;
-    if (found)
-        return &table;
-    void *library = cuda_find_library(names);
-    if (!library)
-        rt_error(err, "there is no cuDNN library (libcudnn.so.9): install cuDNN 9.11 or newer, or "
-                      "add its folder to SCRIMP_CUDA_PATH");
-    found = library && fill(library, &table, err);
+    found = found || cuda_find_file(&file, &table, &table.version, err);
     return found ? &table : NULL;
 }

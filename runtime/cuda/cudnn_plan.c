@@ -264,7 +264,7 @@ static bool read_engine(const Cudnn *cudnn, void *config, const CudnnProblem *p,
 static bool fits(const CudnnPlanner *by, const CudnnProblem *p, void *config, CudnnChoice *out)
 {
     Maker m = {.cudnn = by->cudnn};
-    *out = (CudnnChoice){0};
+    *out = (CudnnChoice){.version = by->cudnn->version};
     bool ok = read_engine(by->cudnn, config, p, out) && read_knobs(by->cudnn, config, out);
     if (ok)
         make_plan(&m, by, config, &out->workspace);

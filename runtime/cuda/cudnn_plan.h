@@ -10,32 +10,7 @@
 #define SCRIMP_RUNTIME_CUDA_CUDNN_PLAN_H
 
 #include "runtime/cuda/cudnn_api.h"
-
-enum { CUDNN_FORWARD, CUDNN_DGRAD, CUDNN_WGRAD }; /* a part */
-/* Types of all three tensors, and what products are computed in: sums are f32. */
-enum { CUDNN_F32, CUDNN_TF32, CUDNN_BF16 };
-
-/* The forward convolution that a part belongs to. */
-typedef struct CudnnProblem {
-    int64_t part, arithmetic;
-    int64_t images, h, w, c, oh, ow, k, r, s, groups;
-    int64_t stride[2], pad[2], dilation[2];
-    int64_t align;     /* of all addresses but the workspace's */
-    int64_t workspace; /* bytes that it may use */
-} CudnnProblem;
-
-enum { CUDNN_KNOBS_MOST = 48 };
-typedef struct CudnnKnob {
-    int64_t type, value;
-} CudnnKnob;
-
-typedef struct CudnnChoice {
-    int64_t engine, workspace; /* bytes that it uses, of CUDNN_WORKSPACE_ALIGN */
-    int64_t n_knobs;
-    CudnnKnob knob[CUDNN_KNOBS_MOST];
-} CudnnChoice;
-
-enum { CUDNN_WORKSPACE_ALIGN = 256 };
+#include "runtime/cuda/plan.h"
 
 /* Who plans: a handle on a device, or the properties of one (cudnn_device). */
 typedef struct CudnnPlanner {

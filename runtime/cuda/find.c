@@ -2,7 +2,6 @@
 #include "runtime/cuda/find.h"
 
 #include <dlfcn.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,9 +43,28 @@ void *cuda_find_library(const char *const *names)
     return library ? library : open_in(usual, strlen(usual), names);
 }
 
-bool cuda_find_symbol(void *library, const char *symbol, void *function)
+const char *cuda_find_symbols(void *library, const CudaSymbol *symbol, size_t n, void *table)
 {
-    void *address = dlsym(library, symbol);
-    memcpy(function, &address, sizeof address);
-    return address != NULL;
+    for (size_t i = 0; i < n; i++) {
+        void *address = dlsym(library, symbol[i].symbol);
+        if (!address)
+            return symbol[i].symbol;
+        memcpy((char *)table + symbol[i].at, &address, sizeof address);
+    }
+    return NULL;
+}
+
+bool cuda_find_file(const CudaFile *f, void *table, int64_t *version, RtError *err)
+{
+    size_t (*ask)(void) = NULL;
+    void *library = cuda_find_library(f->files);
+    if (!library)
+        return rt_error(err, "there is no %s library (%s): %s", f->name, f->files[0], f->way_out);
+    const char *lacks = cuda_find_symbols(library, &(CudaSymbol){f->version, 0}, 1, &ask);
+    *version = ask ? (int64_t)ask() : 0;
+    if (ask && *version < f->oldest)
+        return rt_error(err, "the %s library is too old: version %d.%d or newer is needed", f->name,
+                        (int)(f->oldest / 10000), (int)(f->oldest / 100 % 100));
+    lacks = lacks ? lacks : cuda_find_symbols(library, f->symbol, f->n_symbols, table);
+    return !lacks || rt_error(err, "the %s library is damaged: it has no %s", f->name, lacks);
 }

@@ -21,21 +21,5 @@ typedef struct CudaLibrary {
 const CudaLibrary *cuda_library_named(const char *name, RtError *err);
 
 extern const CudaLibrary cuda_cublaslt, cuda_cudnn;
-/* Whether cuBLASLt takes the descriptions of a plan's matrices and product, which needs no device;
- * that there is an algorithm, only loading it can say. */
-bool cuda_cublaslt_describes(const char *plan, int64_t bytes, RtError *err);
-
-/* --- for the libraries: plans of lines "key value" --- */
-
-/* A number of a plan. */
-typedef struct PlanField {
-    const char *key;
-    int64_t *value;
-} PlanField;
-
-/* Reads these lines, in this order; where the next one begins, or NULL. */
-const char *cuda_plan_part(const char *at, const char *end, const PlanField *field, int n);
-/* Reads the lines of a plan, which has exactly these, in this order. */
-bool cuda_plan_read(const char *plan, int64_t bytes, const PlanField *field, int n, RtError *err);
 
 #endif

@@ -1,44 +1,40 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Plans of products: what cannot be read is refused; the simulated cuBLASLt refuses what the real
  * one's documentation does not allow, computes when the stream runs and not before, and leaves NaNs
- * in its workspace.  With the argument `real`, the real library, where there is one, takes the
- * descriptions of all kinds of plans; exit status 77 where there is none. */
+ * in its workspace.  With the argument `real`, the real library, where there is one, knows the
+ * attributes by their numbers; exit status 77 where there is none. */
 #include "check.h"
+#include "runtime/cuda/cublaslt_api.h"
 #include "runtime/cuda/driver.h"
-#include "runtime/cuda/find.h"
 #include "runtime/cuda/library.h"
+#include "runtime/cuda/plan.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct Plan {
-    int m, n, k, batch, a_transposed, lda, a_stride, b_transposed, ldb, b_stride;
-    int factors_bf16, result_bf16, tf32, bias, align, workspace;
-} Plan;
-
 /* 3 x 4 = 3 x 5 * 5 x 4, column by column. */
-static const Plan usual = {.m = 3,
-                           .n = 4,
-                           .k = 5,
-                           .batch = 1,
-                           .lda = 3,
-                           .ldb = 5,
-                           .bias = 1,
-                           .align = 64,
-                           .workspace = 1024};
+static const CublasltProblem usual = {.m = 3,
+                                      .n = 4,
+                                      .k = 5,
+                                      .batch = 1,
+                                      .lda = 3,
+                                      .ldb = 5,
+                                      .bias = 1,
+                                      .align = 64,
+                                      .workspace = 1024};
 
-static const char *plan_text(const Plan *p)
+static const char *plan_text(const CublasltProblem *p)
 {
     static char text[512];
-    snprintf(text, sizeof text,
-             "m %d\nn %d\nk %d\nbatch %d\na_transposed %d\nlda %d\na_stride %d\nb_transposed %d\n"
-             "ldb %d\nb_stride %d\nfactors_bf16 %d\nresult_bf16 %d\ntf32 %d\nbias %d\nalign %d\n"
-             "workspace %d\n",
-             p->m, p->n, p->k, p->batch, p->a_transposed, p->lda, p->a_stride, p->b_transposed,
-             p->ldb, p->b_stride, p->factors_bf16, p->result_bf16, p->tf32, p->bias, p->align,
-             p->workspace);
+    size_t n = 0;
+    for (int i = 0; i < cublaslt_lines.n; i++) {
+        const PlanField *f = &cublaslt_lines.field[i];
+        int64_t value;
+        memcpy(&value, (const char *)p + f->at, sizeof value);
+        n += (size_t)snprintf(text + n, sizeof text - n, "%s %lld\n", f->key, (long long)value);
+    }
     return text;
 }
 
@@ -78,7 +74,7 @@ static void test_texts(void)
 
 static void test_refused(void)
 {
-    const Plan plans[] = {
+    const CublasltProblem plans[] = {
         {.lda = 2},                     /* columns that overlap */
         {.a_transposed = 1},            /* stored as 5 x 3 */
         {.result_bf16 = 1},             /* f32 factors make f32 */
@@ -90,11 +86,11 @@ static void test_refused(void)
     };
     for (size_t i = 0; i < sizeof plans / sizeof *plans; i++) {
         RtError err;
-        Plan p = usual;
-        const int *change = (const int *)&plans[i];
-        for (size_t k = 0; k < sizeof p / sizeof(int); k++)
+        CublasltProblem p = usual;
+        const int64_t *change = (const int64_t *)&plans[i];
+        for (size_t k = 0; k < sizeof p / sizeof *change; k++)
             if (change[k])
-                ((int *)&p)[k] = change[k];
+                ((int64_t *)&p)[k] = change[k];
         if (i == 6)
             p.m = 0;
         CHECK_MSG(!load_text(plan_text(&p), &err), "plan %zu is taken", i);
@@ -163,6 +159,48 @@ static void test_run(void)
     cu->release(b.base);
 }
 
+/* --- attributes --- */
+
+typedef int SetAttribute(void *, int, const void *, size_t);
+
+/* A library knows its attributes by numbers, and how many bytes each has. */
+static void expect_attribute(SetAttribute *set, void *object, int attribute, size_t bytes)
+{
+    const char zero[16] = {0};
+    CHECK_MSG(set(object, attribute, zero, bytes) == LT_SUCCESS, "attribute %d", attribute);
+    CHECK_MSG(set(object, attribute, zero, bytes / 2) != LT_SUCCESS &&
+                  set(object, attribute, zero, 2 * bytes) != LT_SUCCESS,
+              "attribute %d has any size", attribute);
+}
+
+static void test_attributes(void)
+{
+    static const int types[] = {LT_R_32F, LT_R_16BF};
+    static const int computes[] = {LT_COMPUTE_32F, LT_COMPUTE_32F_FAST_TF32};
+    RtError err = {"no message"};
+    void *product = NULL, *layout = NULL, *preference = NULL;
+    const CublasLt *lt = cublaslt_api(&err);
+    CHECK_MSG(lt && lt->preference_create(&preference) == LT_SUCCESS, "%s", err.message);
+    for (int i = 0; i < 2; i++) {
+        CHECK(lt->product_create(&product, computes[i], LT_R_32F) == LT_SUCCESS);
+        CHECK(lt->layout_create(&layout, types[i], 3, 5, 4) == LT_SUCCESS);
+        expect_attribute(lt->product_set, product, LT_DESC_TRANSA, 4);
+        expect_attribute(lt->product_set, product, LT_DESC_TRANSB, 4);
+        expect_attribute(lt->product_set, product, LT_DESC_EPILOGUE, 4);
+        expect_attribute(lt->product_set, product, LT_DESC_BIAS_POINTER, 8);
+        expect_attribute(lt->product_set, product, LT_DESC_BIAS_DATA_TYPE, 4);
+        expect_attribute(lt->layout_set, layout, LT_LAYOUT_BATCH_COUNT, 4);
+        expect_attribute(lt->layout_set, layout, LT_LAYOUT_STRIDED_BATCH_OFFSET, 8);
+        CHECK(lt->product_destroy(product) == LT_SUCCESS);
+        CHECK(lt->layout_destroy(layout) == LT_SUCCESS);
+    }
+    expect_attribute(lt->preference_set, preference, LT_PREF_MAX_WORKSPACE_BYTES, 8);
+    expect_attribute(lt->preference_set, preference, LT_PREF_REDUCTION_SCHEME_MASK, 4);
+    for (int k = LT_PREF_MIN_ALIGNMENT_A_BYTES; k <= LT_PREF_MIN_ALIGNMENT_D_BYTES; k++)
+        expect_attribute(lt->preference_set, preference, k, 4);
+    CHECK(lt->preference_destroy(preference) == LT_SUCCESS);
+}
+
 static int test_simulated(void)
 {
     RtError err;
@@ -176,38 +214,20 @@ static int test_simulated(void)
     test_texts();
     test_refused();
     test_run();
+    test_attributes();
     cu->stream_destroy(stream);
     return test_result();
 }
 
-/* --- the real one --- */
-
 static int test_real(void)
 {
-    static const char *const names[] = {"libcublasLt.so", "libcublasLt.so.13", "libcublasLt.so.12",
-                                        NULL};
+    RtError err;
     unsetenv("SCRIMP_CUDA_PATH");
-    if (!cuda_find_library(names)) {
-        printf("skipped: there is no cuBLASLt library\n");
+    if (!cublaslt_api(&err)) {
+        printf("skipped: %s\n", err.message);
         return 77;
     }
-    for (int i = 0; i < 64; i++) {
-        RtError err;
-        Plan p = usual;
-        p.a_transposed = i & 1;
-        p.b_transposed = i >> 1 & 1;
-        p.lda = p.a_transposed ? 5 : 3;
-        p.ldb = p.b_transposed ? 4 : 5;
-        p.bias = i >> 2 & 1;
-        p.batch = i >> 3 & 1 ? 6 : 1;
-        p.a_stride = p.batch > 1 ? 15 : 0;
-        p.tf32 = i / 16 == 1;
-        p.factors_bf16 = i / 16 >= 2;
-        p.result_bf16 = i / 16 == 3;
-        const char *text = plan_text(&p);
-        CHECK_MSG(cuda_cublaslt_describes(text, (int64_t)strlen(text), &err), "%s\n%s", err.message,
-                  text);
-    }
+    test_attributes();
     return test_result();
 }
 

@@ -43,46 +43,6 @@ static char *output_of(Pool *pool, const char *stage, const char *example, const
 
 /* --- one convolution --- */
 
-static bool read_problem(const char *text, CudnnProblem *p)
-{
-    const PlanField fields[] = {{"part", &p->part},
-                                {"arithmetic", &p->arithmetic},
-                                {"images", &p->images},
-                                {"h", &p->h},
-                                {"w", &p->w},
-                                {"c", &p->c},
-                                {"oh", &p->oh},
-                                {"ow", &p->ow},
-                                {"k", &p->k},
-                                {"r", &p->r},
-                                {"s", &p->s},
-                                {"groups", &p->groups},
-                                {"stride_y", &p->stride[0]},
-                                {"stride_x", &p->stride[1]},
-                                {"pad_y", &p->pad[0]},
-                                {"pad_x", &p->pad[1]},
-                                {"dilation_y", &p->dilation[0]},
-                                {"dilation_x", &p->dilation[1]},
-                                {"align", &p->align},
-                                {"workspace", &p->workspace}};
-    return cuda_plan_part(text, text + strlen(text), fields, sizeof fields / sizeof *fields);
-}
-
-/* What is written for the runtime, read back. */
-static bool read_choice(const char *plan, CudnnChoice *out)
-{
-    int64_t version;
-    const char *at = strstr(plan, "version "), *end = plan + strlen(plan);
-    const PlanField fields[] = {
-        {"version", &version}, {"engine", &out->engine}, {"knobs", &out->n_knobs}};
-    at = at ? cuda_plan_part(at, end, fields, 3) : NULL;
-    for (int i = 0; at && i < out->n_knobs; i++) {
-        const PlanField knob[] = {{"knob", &out->knob[i].type}, {"value", &out->knob[i].value}};
-        at = cuda_plan_part(at, end, knob, 2);
-    }
-    return at == end && version == cudnn_version();
-}
-
 /* An execution plan of what was chosen, as the runtime makes it, for a device that is not here. */
 static int64_t plan_workspace(const CudnnProblem *p, const CudnnChoice *choice, const char *arch,
                               RtError *err)
@@ -106,10 +66,12 @@ static void plan_one(Pool *pool, const CudnnProblem *p, const char *arch, const 
 {
     const char *error = "";
     RtError err = {"no message"};
+    CudnnProblem asked;
     CudnnChoice choice = {0};
-    const char *plan = cudnn_plan(pool, p, arch, &error);
-    CHECK_MSG(plan && read_choice(plan, &choice), "%s for %s, precision %d: %s", label, arch,
-              (int)p->arithmetic, error);
+    const char *plan = cudnn_library.plan(pool, p, arch, &error);
+    CHECK_MSG(plan && cuda_plan_read_cudnn(plan, (int64_t)strlen(plan), &asked, &choice, &err) &&
+                  choice.version == cudnn_version(),
+              "%s for %s, precision %d: %s", label, arch, (int)p->arithmetic, error);
     if (!plan)
         return;
     int64_t workspace = plan_workspace(p, &choice, arch, &err);
@@ -140,7 +102,7 @@ static int plan_kernels(Pool *pool, char *text, const char *arch)
         *line = '\0';
         if (!strstr(k + 1, ", by cudnn"))
             continue;
-        bool ok = read_problem(line + 1, &p);
+        bool ok = cuda_plan_part(line + 1, line + 1 + strlen(line + 1), &cudnn_lines, &p);
         CHECK_MSG(ok, "%s cannot be read", k + 1);
         if (ok)
             plan_all(pool, p, arch, k + 1);

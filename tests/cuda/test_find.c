@@ -31,13 +31,11 @@ static void list(const char *format)
 static const char *found(const char *name, const char *other)
 {
     const char *const names[] = {name, other, NULL};
-    int (*version)(int *, int *);
+    void *address;
     Dl_info is = {0};
     void *library = cuda_find_library(names);
-    if (!library || !cuda_find_symbol(library, "nvrtcVersion", &version))
+    if (!library || cuda_find_symbols(library, &(CudaSymbol){"nvrtcVersion", 0}, 1, &address))
         return "none";
-    void *address;
-    memcpy(&address, &version, sizeof address);
     size_t n = strlen(folder);
     return dladdr(address, &is) && strncmp(is.dli_fname, folder, n) == 0 ? is.dli_fname + n : "";
 }

@@ -7,68 +7,41 @@
  * workspace always has the same size: what the library chooses depends on the problem alone. */
 #include "codegen/cuda/library/library.h"
 
+#include "codegen/forms/convolution.h"
+#include "ir/support/bug.h"
 #include "passes/memplan/memplan.h"
-#include "runtime/cuda/find.h"
+#include "runtime/cuda/cublaslt_api.h"
 
 #include <string.h>
 
-const char cublaslt_name[] = "cublaslt";
-
-/* --- the library --- */
-
-static const char *const names[] = {"libcublasLt.so", "libcublasLt.so.13", "libcublasLt.so.12",
-                                    NULL};
-
-enum { OLDEST = 120100 }; /* older ones take fewer rows than others have elements */
-
-/* 130100 for 13.1.0; 0 and *missing where it is not there. */
-static size_t version(const char **missing)
+/* NULL, or what is not here; asked once. */
+static const char *missing(void)
 {
-    static bool asked;
-    static void *library;
-    static size_t here;
-    size_t (*ask)(void);
+    static RtError why;
+    static bool asked, here;
     if (!asked)
-        library = cuda_find_library(names);
-    if (!asked && library && cuda_find_symbol(library, "cublasLtGetVersion", &ask))
-        here = ask();
+        here = cublaslt_api(&why) != NULL;
     asked = true;
-    *missing = here >= OLDEST ? NULL
-               : library
-                   ? "the cuBLASLt library is too old: version 12.1 or newer is needed"
-                   : "there is no cuBLASLt library (libcublasLt.so): install the CUDA toolkit, or "
-                     "add its folder of libraries to SCRIMP_CUDA_PATH";
-    return here >= OLDEST ? here : 0;
+    return here ? NULL : why.message;
 }
 
-const char *cublaslt_version(Pool *pool)
+static const char *version(Pool *pool)
 {
-    const char *missing;
-    return pool_printf(pool, "cuBLASLt %zu", version(&missing));
+    return pool_printf(pool, "cuBLASLt %lld",
+                       missing() ? 0 : (long long)cublaslt_api(NULL)->version);
 }
 
 /* --- problems --- */
 
-/* In cuBLASLt's order: its A is the second factor of ours.  runtime/cuda/cublaslt.c reads it. */
-KERNEL_DESC_BEGIN
-typedef struct ProductProblem {
-    int64_t m, n, k, batch;
-    int64_t a_transposed, lda, a_stride; /* strides: from one of the batch to the next */
-    int64_t b_transposed, ldb, b_stride;
-    int64_t factors_bf16, result_bf16, tf32, bias;
-    int64_t workspace;
-} ProductProblem;
-KERNEL_DESC(ProductProblem)
-
 enum {
     PRODUCT_ALIGN = MEMPLAN_ALIGN,
-    WORKSPACE_UNIT = 256, /* what cuBLASLt wants its workspace to be aligned to */
+    WORKSPACE_UNIT = CUBLASLT_WORKSPACE_ALIGN,
     WORKSPACE_MOST = 32 << 20,
     BATCH_MOST = 65535 /* a dim of a grid, which some algorithms are limited to */
 };
 
 /* What is allowed is a part of the problem: with more, another algorithm may be chosen. */
-static int64_t workspace_of(const ProductProblem *p)
+static int64_t workspace_of(const CublasltProblem *p)
 {
     int64_t most = WORKSPACE_MOST / 4, elements;
     if (!size_mul(p->m, p->n, &elements) || !size_mul(elements, p->batch, &elements) ||
@@ -123,7 +96,7 @@ static Product without_batch(const Product *p, int64_t a_stride, int64_t b_strid
     return q;
 }
 
-static bool sizes_fit(const ProductProblem *p)
+static bool sizes_fit(const CublasltProblem *p)
 {
     const int64_t all[] = {p->m, p->n, p->k, p->batch, p->lda, p->ldb};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
@@ -132,18 +105,36 @@ static bool sizes_fit(const ProductProblem *p)
     return p->batch <= BATCH_MOST && p->m > 1 && p->k > 1; /* else it is no product of matrices */
 }
 
-static bool describe(const Product *wanted, ProductProblem *out)
+/* The product that a node is, if it is one. */
+static bool is_product(const MatrixNode *m, Product *out)
 {
-    int64_t a, b, batch = batch_of(wanted);
-    if (!one_stride(wanted, wanted->a_batch, &a) || !one_stride(wanted, wanted->b_batch, &b))
+    OpKind op = m->node->op;
+    if (op == OP_matmul || op == OP_linear) {
+        *out = product_of(m);
+        return true;
+    }
+    ConvPart part = conv_part(op);
+    ConvGeometry q = conv_geometry(m, part);
+    *out = conv_product(&q, part);
+    return conv_form(&q, part) == CONV_PRODUCT;
+}
+
+/* In cuBLASLt's order: its A is the second factor of ours. */
+static bool describe(const MatrixNode *m, Product *wanted, CublasltProblem *out)
+{
+    int64_t a, b;
+    if (!is_product(m, wanted) || !one_stride(wanted, wanted->a_batch, &a) ||
+        !one_stride(wanted, wanted->b_batch, &b))
         return false;
+    int64_t batch = batch_of(wanted);
     const Product p = without_batch(wanted, a, b, batch);
-    *out = (ProductProblem){.m = p.n, .n = p.m, .k = p.k, .batch = 1};
+    *out = (CublasltProblem){.m = p.n, .n = p.m, .k = p.k, .batch = 1, .align = PRODUCT_ALIGN};
     if (p.n_batch) {
         out->batch = batch;
         out->a_stride = b;
         out->b_stride = a;
     }
+    out->workspace = workspace_of(out);
     return lay_out(p.n, p.k, p.b_n, p.b_k, &out->a_transposed, &out->lda) &&
            lay_out(p.k, p.m, p.a_k, p.a_row, &out->b_transposed, &out->ldb) && sizes_fit(out);
 }
@@ -153,49 +144,30 @@ static bool is_bf16(const Graph *g, ValueId v)
     return value_type(g, v)->dtype == DTYPE_BF16;
 }
 
-bool cublaslt_takes(const Graph *g, const Node *n, const Product *p, LibraryUse *out)
+static bool takes(const Graph *g, const Node *n, const char *archs, LibraryUse *out)
 {
-    ProductProblem problem;
-    if (!describe(p, &problem))
+    Product p;
+    CublasltProblem problem;
+    (void)archs;
+    if (!describe(&(MatrixNode){.graph = g, .node = n}, &p, &problem))
         return false;
     bool half = is_bf16(g, n->in[0]) || is_bf16(g, n->in[1]) || is_bf16(g, n->out[0]);
-    *out = (LibraryUse){.library = cublaslt_name,
+    *out = (LibraryUse){.library = cublaslt_library.name,
+                        /* The plan aligns it less than cuBLASLt wants. */
+                        .workspace = problem.workspace + WORKSPACE_UNIT - MEMPLAN_ALIGN,
                         .factors = half ? DTYPE_BF16 : DTYPE_F32,
-                        .bias = value_type(g, n->out[0])->dtype};
-    version(&out->missing);
-    /* The plan aligns it less than cuBLASLt wants. */
-    out->workspace = workspace_of(&problem) + WORKSPACE_UNIT - MEMPLAN_ALIGN;
+                        .bias = value_type(g, n->out[0])->dtype,
+                        .missing = missing()};
     return true;
 }
 
 static void write_problem(StrBuf *out, const char *symbol, const void *desc)
 {
-    const ProductProblem *p = desc;
     (void)symbol;
-    const struct {
-        const char *key;
-        int64_t value;
-    } lines[] = {{"m", p->m},
-                 {"n", p->n},
-                 {"k", p->k},
-                 {"batch", p->batch},
-                 {"a_transposed", p->a_transposed},
-                 {"lda", p->lda},
-                 {"a_stride", p->a_stride},
-                 {"b_transposed", p->b_transposed},
-                 {"ldb", p->ldb},
-                 {"b_stride", p->b_stride},
-                 {"factors_bf16", p->factors_bf16},
-                 {"result_bf16", p->result_bf16},
-                 {"tf32", p->tf32},
-                 {"bias", p->bias},
-                 {"align", PRODUCT_ALIGN},
-                 {"workspace", p->workspace}};
-    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
-        strbuf_printf(out, "%s %lld\n", lines[i].key, (long long)lines[i].value);
+    library_write(out, &cublaslt_lines, desc);
 }
 
-static void set_types(const MatrixNode *m, ProductProblem *p)
+static void set_types(const MatrixNode *m, CublasltProblem *p)
 {
     const char *precision = m->l->graph->train.precision;
     p->factors_bf16 = is_bf16(m->graph, m->node->in[0]);
@@ -204,21 +176,22 @@ static void set_types(const MatrixNode *m, ProductProblem *p)
 }
 
 /* Buffers: the result, the factors in the node's order, the workspace, the bias. */
-void cublaslt_product(const MatrixNode *m, const Product *p, const char *what)
+static void lower(const MatrixNode *m, const char *what)
 {
-    ProductProblem *problem = POOL_NEW(m->l->pool, ProductProblem);
+    Product p;
+    CublasltProblem *problem = POOL_NEW(m->l->pool, CublasltProblem);
     StrBuf key = strbuf_new(m->l->pool);
-    describe(p, problem);
+    if (!describe(m, &p, problem))
+        BUG("%s is not for cuBLASLt", op_name(m->node->op));
     CallDraft call = matrix_call(m);
     matrix_add_operand(m, &call, 0);
     matrix_add_operand(m, &call, 1);
     call.buf[call.n_bufs++] = (CallBuf){VALUE_NONE, 0};
-    problem->bias = p->bias >= 0 && p->bias < m->node->n_in;
+    problem->bias = p.bias >= 0 && p.bias < m->node->n_in;
     if (problem->bias)
-        matrix_add_operand(m, &call, p->bias);
-    problem->workspace = workspace_of(problem);
+        matrix_add_operand(m, &call, p.bias);
     set_types(m, problem);
-    desc_key(&key, cublaslt_name, problem, DESC_BYTES(ProductProblem));
+    desc_key(&key, cublaslt_library.name, problem, sizeof *problem);
     double rows = (double)problem->n, columns = (double)problem->m, k = (double)problem->k;
     call.key = key.text;
     call.label =
@@ -228,7 +201,10 @@ void cublaslt_product(const MatrixNode *m, const Product *p, const char *what)
     call.bytes = 4 * (double)problem->batch * (rows * k + k * columns + rows * columns);
     call.desc = problem;
     call.text = write_problem;
-    call.library = cublaslt_name;
+    call.library = cublaslt_library.name;
     call.n_tasks = 1;
     lower_call(m->l, call);
 }
+
+const LibraryCode cublaslt_library = {
+    .name = "cublaslt", .takes = takes, .lower = lower, .version = version};

@@ -15,8 +15,6 @@
 
 #include <string.h>
 
-const char cudnn_name[] = "cudnn";
-
 enum {
     TENSOR_ALIGN = 16,        /* what its kernels can make use of */
     WORKSPACE_FREE = 4 << 20, /* beyond what it reads and writes */
@@ -28,10 +26,9 @@ enum {
 
 /* --- problems --- */
 
-static ConvPart part_of(const Node *n)
-{
-    return n->op == OP_conv2d ? CONV_FORWARD : n->op == OP_conv2d_wgrad ? CONV_WGRAD : CONV_DGRAD;
-}
+_Static_assert((int)CONV_FORWARD == (int)CUDNN_FORWARD && (int)CONV_DGRAD == (int)CUDNN_DGRAD &&
+                   (int)CONV_WGRAD == (int)CUDNN_WGRAD,
+               "a part has another number in a plan");
 
 static int64_t weights_of(const CudnnProblem *p)
 {
@@ -59,9 +56,7 @@ static int64_t workspace_most(const CudnnProblem *p)
 
 static CudnnProblem problem_of(const ConvGeometry *q, ConvPart part, int64_t arithmetic)
 {
-    CudnnProblem p = {.part = part == CONV_FORWARD ? CUDNN_FORWARD
-                              : part == CONV_DGRAD ? CUDNN_DGRAD
-                                                   : CUDNN_WGRAD,
+    CudnnProblem p = {.part = part,
                       .arithmetic = arithmetic,
                       .images = q->images,
                       .h = q->h,
@@ -101,10 +96,13 @@ static bool describe(const Graph *g, const Node *n, CudnnProblem *out)
 {
     int64_t arithmetic;
     const MatrixNode m = {.graph = g, .node = n};
-    ConvGeometry q = conv_geometry(&m, part_of(n));
+    if (n->op == OP_matmul || n->op == OP_linear)
+        return false;
+    ConvPart part = conv_part(n->op);
+    ConvGeometry q = conv_geometry(&m, part);
     if (!q.nhwc || !arithmetic_of(g, n, &arithmetic) || !q.groups)
         return false;
-    *out = problem_of(&q, part_of(n), arithmetic);
+    *out = problem_of(&q, part, arithmetic);
     return out->images && out->h && out->w && out->oh && out->ow && weights_of(out);
 }
 
@@ -122,64 +120,38 @@ static int64_t most_workspace(const CudnnProblem *p, const char *archs)
     return most;
 }
 
-bool cudnn_takes(const Graph *g, const Node *n, const char *archs, LibraryUse *out)
+static bool takes(const Graph *g, const Node *n, const char *archs, LibraryUse *out)
 {
     CudnnProblem p;
     if (!describe(g, n, &p))
         return false;
     int64_t workspace = most_workspace(&p, archs);
-    *out = (LibraryUse){.library = cudnn_name, .missing = cudnn_missing()};
+    *out = (LibraryUse){.library = cudnn_library.name, .missing = cudnn_missing()};
     out->workspace = copy_bytes(&p) + workspace + WORKSPACE_SLACK;
     out->as_they_are = true; /* weights are converted when they are copied */
     out->bias_apart = true;
     return workspace >= 0 || out->missing;
 }
 
-const char *cudnn_version_text(Pool *pool)
+static const char *version(Pool *pool)
 {
     return pool_printf(pool, "cuDNN %lld", (long long)cudnn_version());
 }
 
 /* --- plans --- */
 
-static void write_line(StrBuf *out, const char *key, int64_t value)
-{
-    strbuf_printf(out, "%s %lld\n", key, (long long)value);
-}
-
-/* runtime/cuda/cudnn.c reads it. */
 static void write_problem(StrBuf *out, const char *symbol, const void *desc)
 {
-    const CudnnProblem *p = desc;
     (void)symbol;
-    write_line(out, "part", p->part);
-    write_line(out, "arithmetic", p->arithmetic);
-    write_line(out, "images", p->images);
-    write_line(out, "h", p->h);
-    write_line(out, "w", p->w);
-    write_line(out, "c", p->c);
-    write_line(out, "oh", p->oh);
-    write_line(out, "ow", p->ow);
-    write_line(out, "k", p->k);
-    write_line(out, "r", p->r);
-    write_line(out, "s", p->s);
-    write_line(out, "groups", p->groups);
-    write_line(out, "stride_y", p->stride[0]);
-    write_line(out, "stride_x", p->stride[1]);
-    write_line(out, "pad_y", p->pad[0]);
-    write_line(out, "pad_x", p->pad[1]);
-    write_line(out, "dilation_y", p->dilation[0]);
-    write_line(out, "dilation_x", p->dilation[1]);
-    write_line(out, "align", p->align);
-    write_line(out, "workspace", p->workspace);
+    library_write(out, &cudnn_lines, desc);
 }
 
-const char *cudnn_plan(Pool *pool, const void *desc, const char *arch, const char **error)
+static const char *make_plan(Pool *pool, const void *desc, const char *arch, const char **error)
 {
     CudnnProblem p = *(const CudnnProblem *)desc;
     CudnnChoice choice;
     StrBuf out = strbuf_new(pool);
-    write_problem(&out, NULL, &p);
+    library_write(&out, &cudnn_lines, &p);
     int64_t reserved = p.workspace;
     p.workspace = workspace_most(&p); /* as it was asked for when the step was planned */
     if (!cudnn_ask(&p, arch, &choice) || choice.workspace > reserved) {
@@ -187,13 +159,9 @@ const char *cudnn_plan(Pool *pool, const void *desc, const char *arch, const cha
                  "scrimp's own kernels are used";
         return NULL;
     }
-    write_line(&out, "version", cudnn_version());
-    write_line(&out, "engine", choice.engine);
-    write_line(&out, "knobs", choice.n_knobs);
-    for (int i = 0; i < choice.n_knobs; i++) {
-        write_line(&out, "knob", choice.knob[i].type);
-        write_line(&out, "value", choice.knob[i].value);
-    }
+    library_write(&out, &cudnn_choice_lines, &choice);
+    for (int i = 0; i < choice.n_knobs; i++)
+        library_write(&out, &cudnn_knob_lines, &choice.knob[i]);
     return out.text;
 }
 
@@ -243,20 +211,20 @@ static void add_convolution(const MatrixNode *m, const CudnnProblem *p, const Ca
 {
     CudnnProblem *problem = POOL_NEW(m->l->pool, CudnnProblem);
     StrBuf key = strbuf_new(m->l->pool);
-    ConvGeometry q = conv_geometry(m, part_of(m->node));
+    ConvGeometry q = conv_geometry(m, conv_part(m->node->op));
     *problem = *p;
-    desc_key(&key, cudnn_name, problem, sizeof *problem);
+    desc_key(&key, cudnn_library.name, problem, sizeof *problem);
     CallDraft call = {.key = key.text, .desc = problem, .n_bufs = 4, .n_tasks = 1};
     memcpy(call.buf, bufs, 4 * sizeof *bufs);
     call.label = conv_label(m->l->pool, what, &q);
     call.flops = conv_flops(&q);
     call.bytes = conv_bytes(&q);
     call.text = write_problem;
-    call.library = cudnn_name;
+    call.library = cudnn_library.name;
     lower_call(m->l, call);
 }
 
-void cudnn_convolution(const MatrixNode *m, const char *what)
+static void lower(const MatrixNode *m, const char *what)
 {
     CudnnProblem p;
     const Node *n = m->node;
@@ -274,3 +242,6 @@ void cudnn_convolution(const MatrixNode *m, const char *what)
     if (p.part == CUDNN_WGRAD)
         add_turn(m, &p, copy, result);
 }
+
+const LibraryCode cudnn_library = {
+    .name = "cudnn", .takes = takes, .lower = lower, .version = version, .plan = make_plan};

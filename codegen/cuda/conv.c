@@ -23,7 +23,7 @@ ConvDesc *cuda_conv_describe(const MatrixNode *m, const ConvGeometry *q, ConvPar
     d->bias_buf = d->epilogue.bias_buf;
     d->epilogue.bias_buf = -1;
     call->flops = conv_flops(q);
-    call->bytes = conv_bytes(q);
+    call->bytes = matrix_bytes(m);
     return d;
 }
 

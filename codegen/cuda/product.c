@@ -61,11 +61,10 @@ void cuda_product(const MatrixNode *m, const Product *p, const char *what)
     d->b_buf = matrix_add_operand(m, &call, 1);
     d->epilogue = matrix_epilogue(m, &call, p->bias);
     d->n_args = call.n_bufs;
-    double rows = (double)p->m, columns = (double)p->n, k = (double)p->k;
     call.label = pool_printf(m->l->pool, "%s %lldx%lldx%lld", what, (long long)(batches * p->m),
                              (long long)p->n, (long long)p->k);
-    call.flops = 2 * (double)batches * rows * columns * k;
-    call.bytes = 4 * (double)batches * (rows * k + k * columns + rows * columns);
+    call.flops = 2 * (double)batches * (double)p->m * (double)p->n * (double)p->k;
+    call.bytes = matrix_bytes(m);
     call.key = MATRIX_KEY(m->l->pool, "product", ProductDesc, d);
     call.desc = d;
     call.n_tasks = cuda_tiles(d->row_quads, batches, p->m, p->n);

@@ -255,13 +255,6 @@ double conv_flops(const ConvGeometry *q)
            (double)(conv_group_in(q) * q->r * q->s);
 }
 
-double conv_bytes(const ConvGeometry *q)
-{
-    return 4.0 *
-           ((double)(q->images * q->h * q->w * q->c) + (double)(q->images * q->oh * q->ow * q->k) +
-            (double)(q->r * q->s * conv_group_in(q) * q->k));
-}
-
 const char *conv_label(Pool *pool, const char *what, const ConvGeometry *q)
 {
     return pool_printf(pool, "%s %lldx%lld/%lld %lldx%lldx%lldx%lld>%lld", what, (long long)q->r,

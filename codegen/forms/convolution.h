@@ -93,7 +93,6 @@ int64_t conv_narrow_chunks(const ConvGeometry *q);
 enum { CONV_NARROW_TAPS = 32 }; /* of a row of taps, times channels of a group, at most */
 
 double conv_flops(const ConvGeometry *q);
-double conv_bytes(const ConvGeometry *q);
 const char *conv_label(Pool *pool, const char *what, const ConvGeometry *q);
 
 #endif

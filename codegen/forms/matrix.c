@@ -15,11 +15,23 @@ const Type *matrix_result_type(const MatrixNode *m)
     return value_type(m->graph, m->node->out[0]);
 }
 
+/* Of the node, or of the group that it is in. */
+static ValueId stored(const MatrixNode *m)
+{
+    return m->fused ? m->fused->out[0] : m->node->out[0];
+}
+
+double matrix_bytes(const MatrixNode *m)
+{
+    return (double)type_bytes(matrix_operand_type(m, 0)) +
+           (double)type_bytes(matrix_operand_type(m, 1)) +
+           (double)type_bytes(value_type(m->l->graph, stored(m)));
+}
+
 CallDraft matrix_call(const MatrixNode *m)
 {
-    const Node *outer = m->fused ? m->fused : m->node;
     CallDraft call = {.n_bufs = 1};
-    call.buf[0] = (CallBuf){outer->out[0], 0};
+    call.buf[0] = (CallBuf){stored(m), 0};
     return call;
 }
 
@@ -47,8 +59,7 @@ int matrix_add_operand(const MatrixNode *m, CallDraft *call, int i)
 
 Epilogue matrix_epilogue(const MatrixNode *m, CallDraft *call, int bias)
 {
-    const Node *outer = m->fused ? m->fused : m->node;
-    Epilogue e = epilogue_none(value_type(m->l->graph, outer->out[0]));
+    Epilogue e = epilogue_none(value_type(m->l->graph, stored(m)));
     if (bias >= 0 && bias < m->node->n_in)
         e.bias_buf = matrix_add_operand(m, call, bias);
     if (m->fused)

@@ -16,6 +16,8 @@ typedef struct MatrixNode {
 const Type *matrix_operand_type(const MatrixNode *m, int i);
 /* Of the operation, before the epilogue. */
 const Type *matrix_result_type(const MatrixNode *m);
+/* Bytes of the first two operands, and of what is stored: Call.bytes. */
+double matrix_bytes(const MatrixNode *m);
 /* A call with buffer 0 = the result. */
 CallDraft matrix_call(const MatrixNode *m);
 /* Appends operand i to the call's buffers; its index. */

@@ -186,6 +186,36 @@ static Step *compile(const Products *p, const char *arch)
     return step;
 }
 
+static int64_t bytes_of(const Graph *g, ValueId v)
+{
+    return type_bytes(value_type(g, v));
+}
+
+/* What a call reads and writes.  cuDNN's tensors have one type: weights of another are copied. */
+static double expected_bytes(const Graph *g, const Node *n, const Call *c)
+{
+    DType image = value_type(g, n->in[0])->dtype;
+    ValueId weights = n->op == OP_conv2d_wgrad ? n->out[0] : n->in[1];
+    int64_t copied = type_elements(value_type(g, weights)) * dtype_bytes(image);
+    if (strcmp(c->label, "weights of conv") == 0)
+        return (double)(bytes_of(g, weights) + copied);
+    int64_t all = bytes_of(g, n->in[0]) + bytes_of(g, n->in[1]) + bytes_of(g, n->out[0]);
+    bool by_cudnn = c->library && strcmp(c->library, "cudnn") == 0;
+    return (double)(by_cudnn ? all - bytes_of(g, weights) + copied : all);
+}
+
+static void check_bytes(const Products *p, const Step *step)
+{
+    for (int i = 0; i < step->n_calls; i++) {
+        const Call *c = &step->calls[i];
+        const Node *n = graph_node(p->graph, c->node);
+        if (op_table[n->op].op_class != OP_CLASS_MATRIX || (!c->library && c->flops == 0))
+            continue;
+        double bytes = expected_bytes(p->graph, n, c);
+        CHECK_MSG(c->bytes == bytes, "%s: %.0f bytes instead of %.0f", c->label, c->bytes, bytes);
+    }
+}
+
 /* --- running --- */
 
 static const char *describe(const Products *p, size_t i)
@@ -313,6 +343,8 @@ static Suite make_suite(Pool *pool, const char *arch, bool bf16, const char *pre
     Suite s = {.products = make_products(pool, shapes, bf16, precision), .tolerance = tolerance};
     if (run_passes(&s.products, arch))
         s.step = compile(&s.products, arch);
+    if (s.step)
+        check_bytes(&s.products, s.step);
     CHECK_MSG(s.products.marked > (int)s.products.cases.len / 2, "libraries compute %d of %zu",
               s.products.marked, s.products.cases.len);
     return s;

@@ -75,7 +75,7 @@ static void lower_depthwise(const MatrixNode *m, const ConvGeometry *q, ConvPart
     d->epilogue = matrix_epilogue(m, &call, 2);
     call.desc = d;
     call.flops = conv_flops(q);
-    call.bytes = conv_bytes(q);
+    call.bytes = matrix_bytes(m);
     if (part == CONV_WGRAD) {
         lower_depthwise_wgrad(m, &call, d);
         return;
@@ -108,7 +108,7 @@ static void lower_plain(const MatrixNode *m, const ConvGeometry *q, ConvPart par
     call.desc = s;
     call.n_tasks = conv_plain_tasks(s);
     call.flops = conv_flops(q);
-    call.bytes = conv_bytes(q);
+    call.bytes = matrix_bytes(m);
     finish(m, &call, what, q);
 }
 
@@ -160,7 +160,7 @@ static void lower_passes(const MatrixNode *m, CallDraft call, const ConvWindow *
     call.emit = conv_phases_emit;
     call.n_tasks = conv_window_tasks(w);
     call.flops = conv_flops(q) * taps / (double)(q->r * q->s);
-    call.bytes = conv_bytes(q);
+    call.bytes = matrix_bytes(m);
     finish(m, &call, what, q);
 }
 
@@ -262,7 +262,7 @@ static void lower_weights(const MatrixNode *m, const ConvGeometry *q)
     call.desc = w;
     call.n_tasks = conv_wgrad_tasks(w);
     call.flops = conv_flops(q);
-    call.bytes = conv_bytes(q);
+    call.bytes = matrix_bytes(m);
     finish(m, &call, "conv dw", q);
     if (w->chunks == 1)
         return;

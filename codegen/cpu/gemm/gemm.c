@@ -321,13 +321,10 @@ void gemm_lower(Lowering *l, Gemm *g, CallDraft *call, const char *what)
     double batches = 1;
     for (int d = 0; d < g->n_batch; d++)
         batches *= (double)g->batch[d];
-    double m = (double)g->m, n = (double)g->n, k = (double)g->k;
-    call->label = pool_printf(l->pool, "%s %lldx%lldx%lld", what, (long long)(batches * m),
-                              (long long)g->n, (long long)g->k);
-    call->flops = 2 * batches * m * n * k;
-    double out = (double)dtype_bytes(g->epilogue.out.dtype);
-    call->bytes =
-        batches * ((g->a_bf16 ? 2 : 4) * m * k + (g->b_bf16 ? 2 : 4) * k * n + out * m * n);
+    call->label =
+        pool_printf(l->pool, "%s %lldx%lldx%lld", what, (long long)(batches * (double)g->m),
+                    (long long)g->n, (long long)g->k);
+    call->flops = 2 * batches * (double)g->m * (double)g->n * (double)g->k;
     gemm_plan(g, l->target);
     call->key = MATRIX_KEY(l->pool, "gemm", Gemm, g);
     call->emit = emit;

@@ -25,6 +25,7 @@ void gemm_lower_product(const MatrixNode *m, const Product *p, const char *what)
     g->a_buf = matrix_add_operand(m, &call, 0);
     g->b_buf = matrix_add_operand(m, &call, 1);
     g->epilogue = matrix_epilogue(m, &call, p->bias);
+    call.bytes = matrix_bytes(m);
     gemm_lower(m->l, g, &call, what);
 }
 

@@ -192,13 +192,13 @@ static void lower(const MatrixNode *m, const char *what)
         matrix_add_operand(m, &call, p.bias);
     set_types(m, problem);
     desc_key(&key, cublaslt_library.name, problem, sizeof *problem);
-    double rows = (double)problem->n, columns = (double)problem->m, k = (double)problem->k;
     call.key = key.text;
     call.label =
         pool_printf(m->l->pool, "%s %lldx%lldx%lld", what, (long long)(problem->batch * problem->n),
                     (long long)problem->m, (long long)problem->k);
-    call.flops = 2 * (double)problem->batch * rows * columns * k;
-    call.bytes = 4 * (double)problem->batch * (rows * k + k * columns + rows * columns);
+    call.flops =
+        2 * (double)problem->batch * (double)problem->m * (double)problem->n * (double)problem->k;
+    call.bytes = matrix_bytes(m);
     call.desc = problem;
     call.text = write_problem;
     call.library = cublaslt_library.name;

@@ -46,12 +46,18 @@ static int64_t copy_bytes(const CudnnProblem *p)
     return (weights_of(p) * element_bytes(p) + unit - 1) / unit * unit;
 }
 
+/* Of both images and the weights. */
+static int64_t tensor_bytes(const CudnnProblem *p)
+{
+    int64_t images = p->images * (p->h * p->w * p->c + p->oh * p->ow * p->k);
+    return (images + weights_of(p)) * element_bytes(p);
+}
+
 /* Some engines bring both images into another order first; more than that is not worth the memory.
  */
 static int64_t workspace_most(const CudnnProblem *p)
 {
-    int64_t elements = p->images * (p->h * p->w * p->c + p->oh * p->ow * p->k) + weights_of(p);
-    return elements * element_bytes(p) + WORKSPACE_FREE;
+    return tensor_bytes(p) + WORKSPACE_FREE;
 }
 
 static CudnnProblem problem_of(const ConvGeometry *q, ConvPart part, int64_t arithmetic)
@@ -202,7 +208,8 @@ static void add_turn(const MatrixNode *m, const CudnnProblem *p, CallBuf from, C
     call.buf[0] = from;
     call.buf[1] = to;
     call.n_tasks = divide_up(t->rows, TURN_SIDE) * divide_up(t->columns, TURN_SIDE);
-    call.bytes = 2.0 * (double)(weights_of(p) * element_bytes(p));
+    DType outside = value_type(m->graph, forwards ? from.value : to.value)->dtype;
+    call.bytes = (double)(weights_of(p) * (element_bytes(p) + dtype_bytes(outside)));
     cuda_call(m->l, &call, write_turn, TURN_THREADS);
 }
 
@@ -218,7 +225,7 @@ static void add_convolution(const MatrixNode *m, const CudnnProblem *p, const Ca
     memcpy(call.buf, bufs, 4 * sizeof *bufs);
     call.label = conv_label(m->l->pool, what, &q);
     call.flops = conv_flops(&q);
-    call.bytes = conv_bytes(&q);
+    call.bytes = (double)tensor_bytes(problem);
     call.text = write_problem;
     call.library = cudnn_library.name;
     lower_call(m->l, call);

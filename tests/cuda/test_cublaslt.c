@@ -201,6 +201,14 @@ static void test_attributes(void)
     CHECK(lt->preference_destroy(preference) == LT_SUCCESS);
 }
 
+static void test_versions(void)
+{
+    RtError err = {""};
+    setenv("SCRIMP_SIM_CUBLASLT", "120000", 1);
+    CHECK(!cublaslt_api(&err) && strstr(err.message, "too old: version 12.1"));
+    unsetenv("SCRIMP_SIM_CUBLASLT");
+}
+
 static int test_simulated(void)
 {
     RtError err;
@@ -208,6 +216,7 @@ static int test_simulated(void)
     char path[4096];
     snprintf(path, sizeof path, "%s/cuda-sim", getenv("SCRIMP_BUILD"));
     setenv("SCRIMP_CUDA_PATH", path, 1);
+    test_versions();
     cu = cuda_driver(&err);
     CHECK(cu && cu->init(0) == CUDA_OK && cu->context_retain(&context, 0) == CUDA_OK &&
           cu->context_push(context) == CUDA_OK && cu->stream_create(&stream, 1) == CUDA_OK);

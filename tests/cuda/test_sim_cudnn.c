@@ -210,14 +210,17 @@ static void test_running(const CudnnPlanner *elsewhere)
 
 /* A plan as a step has it: for another version, or of an engine that is not there, the choice is
  * made again, within the step's workspace. */
-static bool loads(Pool *pool, const char *form, int64_t workspace, int64_t version, RtError *err)
+static bool loads(Pool *pool, const char *form, int64_t workspace, int64_t version, int knobs,
+                  RtError *err)
 {
     const char *text = pool_printf(
         pool,
         "part 0\narithmetic 0\nimages 2\nh 3\nw 3\nc 1\noh %s\now 2\nk 2\nr 2\ns 2\ngroups 1\n"
         "stride_y 1\nstride_x 1\npad_y 0\npad_x 0\ndilation_y 1\ndilation_x 1\nalign 16\n"
-        "workspace %lld\nversion %lld\nengine 99\nknobs 0\n",
-        form, (long long)workspace, (long long)version);
+        "workspace %lld\nversion %lld\nengine 99\nknobs %d\n",
+        form, (long long)workspace, (long long)version, knobs);
+    for (int i = 0; i < knobs; i++)
+        text = pool_printf(pool, "%sknob %d\nvalue 0\n", text, i);
     void *plan = cuda_cudnn.load(text, (int64_t)strlen(text), err);
     if (plan)
         cuda_cudnn.unload(plan);
@@ -227,13 +230,15 @@ static bool loads(Pool *pool, const char *form, int64_t workspace, int64_t versi
 static void test_loading(Pool *pool)
 {
     RtError err = {""};
-    CHECK(loads(pool, "2", 1 << 20, cudnn->version, &err));
-    CHECK(loads(pool, "2", 0, 90000, &err));
-    CHECK(!loads(pool, "3", 1 << 20, cudnn->version, &err) && strstr(err.message, "--exact"));
-    CHECK(!loads(pool, "two", 1 << 20, cudnn->version, &err) &&
+    int64_t version = cudnn->version;
+    CHECK(loads(pool, "2", 1 << 20, version, 0, &err));
+    CHECK(loads(pool, "2", 0, 90000, CUDNN_KNOBS_MOST, &err));
+    CHECK(!loads(pool, "3", 1 << 20, version, 0, &err) && strstr(err.message, "--exact"));
+    CHECK(!loads(pool, "two", 1 << 20, version, 0, &err) && strstr(err.message, "cannot be read"));
+    CHECK(!loads(pool, "2", 0, 90000, CUDNN_KNOBS_MOST + 1, &err) &&
           strstr(err.message, "cannot be read"));
     setenv("SCRIMP_SIM_CUDNN", "none", 1);
-    CHECK(!loads(pool, "2", 1 << 20, cudnn->version, &err) && strstr(err.message, "no engine"));
+    CHECK(!loads(pool, "2", 1 << 20, version, 0, &err) && strstr(err.message, "no engine"));
     unsetenv("SCRIMP_SIM_CUDNN");
 }
 

@@ -176,10 +176,11 @@ static const char *options_of_run(Cli *cli, const Ast *ast, const json_t *now, c
     return text;
 }
 
+/* As the IR's header has it; for what a run does not name, what it then has. */
 static const char *value_of(const json_t *settings, const char *key)
 {
     const char *text = json_string_value(json_object_get(settings, key));
-    return text ? text : "none";
+    return text ? text : strcmp(key, "precision") == 0 ? "\"f32\"" : "none";
 }
 
 /* "batch = 8 (now 16), ..." of the keys that differ and are fixed, or are not. */

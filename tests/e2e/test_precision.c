@@ -161,17 +161,17 @@ static void test_resume(const char *precision, const char *other)
     expect_ok("rm -r $TMP/begun $TMP/same $TMP/changed $TMP/*.log");
 }
 
-/* The note of a run that goes on with another. */
+#define SMALL  "$TMP/chargpt.scrimp -D N=4 -D T=16 -D L=1 -D C=32"
+#define RESUME "$SCRIMP train " SMALL " --data $TMP/t.txt --out $TMP/begun --resume "
+
+/* The note of a run that goes on with another precision, and again with its own. */
 static void test_resume_says(void)
 {
     train(&gpt, "f32", 1, "begun", "");
-    expect_run(0, "had precision = none (now \"bf16\")",
-               "$SCRIMP train $TMP/chargpt.scrimp -D N=4 -D T=16 -D L=1 -D C=32 -D precision=bf16 "
-               "--data $TMP/t.txt --steps 2 --out $TMP/begun --resume");
+    expect_run(0, "had precision = \"f32\" (now \"bf16\")", RESUME "-D precision=bf16 --steps 2");
+    expect_run(0, "had precision = \"bf16\" (now \"f32\")", RESUME "-D precision=f32 --steps 3");
     expect_ok("rm -r $TMP/begun $TMP/begun.log");
 }
-
-#define SMALL "$TMP/chargpt.scrimp -D N=4 -D T=16 -D L=1 -D C=32"
 
 static double eval_loss(const char *precision)
 {

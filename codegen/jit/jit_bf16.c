@@ -71,8 +71,7 @@ JitValue bf16_vload(Jit *j, JitValue pointer, JitValue index)
     } else if (x86(j)) {
         wide = x86_load_words(j, jit_offset(j, pointer, index));
     } else {
-        return bf16_vload_partial(j, pointer, index, jit_i64(j, jit_lanes(j)),
-                                  jit_zero(j, jit_types(j)->vf));
+        return jit_vload_partial(j, pointer, index, jit_i64(j, jit_lanes(j)), 0);
     }
     return as_float(j, jit_tmp(j, jit_shl(j, wide, jit_vi(j, 16))));
 }
@@ -80,7 +79,7 @@ JitValue bf16_vload(Jit *j, JitValue pointer, JitValue index)
 void bf16_vstore(Jit *j, JitValue pointer, JitValue index, JitValue v)
 {
     if (!x86(j)) {
-        bf16_vstore_partial(j, pointer, index, jit_i64(j, jit_lanes(j)), v);
+        jit_vstore_partial(j, pointer, index, jit_i64(j, jit_lanes(j)), v);
         return;
     }
     JitValue bits = rounded_bits(j, jit_tmp(j, v));
@@ -90,57 +89,4 @@ void bf16_vstore(Jit *j, JitValue pointer, JitValue index, JitValue v)
     }
     JitValue upper = as_int(j, jit_tmp(j, jit_shr(j, bits, jit_tmp(j, vu(j, 16)))));
     jit_store_words(j, pointer, index, x86_i32_to_words(j, upper, jit_types(j)->vh));
-}
-
-/* --- some lanes, one by one through the stack --- */
-
-/* A function of (pointer, n, vector); NULL: begun, to be written. */
-static JitFunction lanes_function(Jit *j, const char *name, JitType result, JitFunction *begun)
-{
-    const JitTypes *t = jit_types(j);
-    const JitType types[] = {t->p_bf16, t->i64, t->vf};
-    JitFunction f = jit_function_lookup(j, name);
-    if (!f)
-        *begun = jit_function_begin(j, name, result, 3, types);
-    return f;
-}
-
-/* As many as the second parameter says. */
-static void copy_lanes(Jit *j, JitValue to, JitValue from)
-{
-    JitLoop l = jit_for(j, jit_i64(j, 0), jit_param(j, 1), 1, "i");
-    jit_store(j, to, jit_index(&l), jit_load(j, from, jit_index(&l)));
-    jit_end_for(j, &l);
-}
-
-JitValue bf16_vload_partial(Jit *j, JitValue pointer, JitValue index, JitValue n, JitValue rest)
-{
-    const JitTypes *t = jit_types(j);
-    JitFunction begun = NULL, f = lanes_function(j, "vload_partial_bf16", t->vf, &begun);
-    if (!f) {
-        JitVar whole = jit_var(j, t->vf, "whole");
-        jit_set(j, whole, jit_param(j, 2));
-        JitValue to = jit_array_ptr(j, whole, t->p_f32);
-        copy_lanes(j, to, jit_param(j, 0));
-        jit_function_return(j, jit_get(whole));
-        f = begun;
-    }
-    const JitValue args[] = {jit_offset(j, pointer, index), n, rest};
-    return jit_call(j, f, 3, args);
-}
-
-void bf16_vstore_partial(Jit *j, JitValue pointer, JitValue index, JitValue n, JitValue v)
-{
-    const JitTypes *t = jit_types(j);
-    JitFunction begun = NULL, f = lanes_function(j, "vstore_partial_bf16", t->none, &begun);
-    if (!f) {
-        JitVar whole = jit_var(j, t->vf, "whole");
-        jit_set(j, whole, jit_param(j, 2));
-        JitValue from = jit_array_ptr(j, whole, t->p_f32);
-        copy_lanes(j, jit_param(j, 0), from);
-        jit_function_end(j);
-        f = begun;
-    }
-    const JitValue args[] = {jit_offset(j, pointer, index), n, v};
-    jit_call_void(j, f, 3, args);
 }

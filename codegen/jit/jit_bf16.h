@@ -10,10 +10,8 @@
 /* f32 from a 16-bit word, and the word of an f32. */
 JitValue bf16_from_word(Jit *j, JitValue word);
 JitValue bf16_to_word(Jit *j, JitValue value);
-/* A vector at p[index..], any alignment; n (i64): only the first lanes, the others are `rest`. */
+/* A vector at p[index..], any alignment. */
 JitValue bf16_vload(Jit *j, JitValue pointer, JitValue index);
-JitValue bf16_vload_partial(Jit *j, JitValue pointer, JitValue index, JitValue n, JitValue rest);
 void bf16_vstore(Jit *j, JitValue pointer, JitValue index, JitValue v);
-void bf16_vstore_partial(Jit *j, JitValue pointer, JitValue index, JitValue n, JitValue v);
 
 #endif

@@ -323,73 +323,70 @@ static void copy_elements(Jit *j, JitValue to, JitValue from, JitValue n)
     jit_end_for(j, &l);
 }
 
-static JitFunction partial_load_function(Jit *j, JitType pointer, JitType vector)
+/* A function of (pointer, n, vector) that loads or stores the first n lanes through the stack; one
+ * that loads leaves the others as the vector has them. */
+static JitFunction partial_function(Jit *j, JitType pointer, bool stores)
 {
-    const char *name = vector == j->t.vf ? "vload_partial_f32" : "vload_partial_i32";
+    static const char *const names[2][3] = {
+        {"vload_partial_f32", "vload_partial_i32", "vload_partial_bf16"},
+        {"vstore_partial_f32", "vstore_partial_i32", "vstore_partial_bf16"}};
+    bool i32 = pointer == j->t.p_i32;
+    const char *name = names[stores][pointer == j->t.p_bf16 ? 2 : i32];
+    JitType vector = i32 ? j->t.vi : j->t.vf;
+    const JitType types[] = {pointer, j->t.i64, vector};
     JitFunction f = jit_function_lookup(j, name);
     if (f)
         return f;
-    const JitType types[] = {pointer, j->t.i64, vector};
-    f = jit_function_begin(j, name, vector, 3, types);
+    f = jit_function_begin(j, name, stores ? j->t.none : vector, 3, types);
     JitVar whole = jit_var(j, vector, "whole");
     jit_set(j, whole, jit_param(j, 2));
-    copy_elements(j, jit_array_ptr(j, whole, pointer), jit_param(j, 0), jit_param(j, 1));
-    jit_function_return(j, jit_get(whole));
+    JitValue memory = jit_param(j, 0);
+    JitValue lanes = jit_array_ptr(j, whole, i32 ? pointer : j->t.p_f32);
+    copy_elements(j, stores ? memory : lanes, stores ? lanes : memory, jit_param(j, 1));
+    if (stores)
+        jit_function_end(j);
+    else
+        jit_function_return(j, jit_get(whole));
     return f;
 }
 
-static JitFunction partial_store_function(Jit *j, JitType pointer, JitType vector)
+/* u32 data goes through the i32 functions; *want: the vector of the data, *type: of the functions.
+ */
+static JitValue partial_pointer(Jit *j, JitValue pointer, JitValue index, JitType *want,
+                                JitType *type)
 {
-    const char *name = vector == j->t.vf ? "vstore_partial_f32" : "vstore_partial_i32";
-    JitFunction f = jit_function_lookup(j, name);
-    if (f)
-        return f;
-    const JitType types[] = {pointer, j->t.i64, vector};
-    f = jit_function_begin(j, name, j->t.none, 3, types);
-    JitVar whole = jit_var(j, vector, "whole");
-    jit_set(j, whole, jit_param(j, 2));
-    copy_elements(j, jit_param(j, 0), jit_array_ptr(j, whole, pointer), jit_param(j, 1));
-    jit_function_end(j);
-    return f;
+    JitValue at = jit_offset(j, pointer, index);
+    *want = is_bf16(j, pointer) ? j->t.vf : vector_for(j, pointer);
+    *type = *want == j->t.vf ? *want : j->t.vi;
+    return *want == j->t.vu ? jit_cast(j, at, j->t.p_i32) : at;
 }
 
-/* u32 data goes through the i32 functions. */
-static JitValue partial_pointer(Jit *j, JitValue pointer, JitValue index)
+/* Whether there is an instruction for it. */
+static bool is_masked(const Jit *j, JitValue pointer)
 {
-    JitType type = vector_for(j, pointer) == j->t.vf ? j->t.p_f32 : j->t.p_i32;
-    return jit_cast(j, jit_offset(j, pointer, index), type);
+    return x86_has_masks(j) && !is_bf16(j, pointer);
 }
 
 JitValue jit_vload_partial(Jit *j, JitValue pointer, JitValue index, JitValue n, double fill)
 {
-    if (is_bf16(j, pointer))
-        return bf16_vload_partial(j, pointer, index, n, jit_vf(j, fill));
-    JitType want = vector_for(j, pointer);
-    JitType type = want == j->t.vf ? want : j->t.vi;
-    JitValue p = partial_pointer(j, pointer, index);
+    JitType want, type;
+    JitValue p = partial_pointer(j, pointer, index, &want, &type);
     JitValue rest = type == j->t.vf ? jit_vf(j, fill) : jit_vi(j, (int32_t)fill);
     const JitValue args[] = {p, n, rest};
-    JitValue v = x86_has_masks(j)
-                     ? x86_load_masked(j, p, n, jit_tmp(j, rest))
-                     : jit_call(j, partial_load_function(j, jit_type_of(p), type), 3, args);
+    JitValue v = is_masked(j, p) ? x86_load_masked(j, p, n, jit_tmp(j, rest))
+                                 : jit_call(j, partial_function(j, jit_type_of(p), false), 3, args);
     return type == want ? v : jit_tmp(j, jit_bitcast(j, v, want));
 }
 
 void jit_vstore_partial(Jit *j, JitValue pointer, JitValue index, JitValue n, JitValue v)
 {
-    if (is_bf16(j, pointer)) {
-        bf16_vstore_partial(j, pointer, index, n, v);
-        return;
-    }
-    JitType want = vector_for(j, pointer);
-    JitType type = want == j->t.vf ? want : j->t.vi;
-    JitValue p = partial_pointer(j, pointer, index);
+    JitType want, type;
+    JitValue p = partial_pointer(j, pointer, index, &want, &type);
     const JitValue args[] = {p, n, type == want ? v : jit_bitcast(j, v, type)};
-    if (x86_has_masks(j)) {
+    if (is_masked(j, p))
         x86_store_masked(j, p, n, args[2]);
-        return;
-    }
-    jit_call_void(j, partial_store_function(j, jit_type_of(p), type), 3, args);
+    else
+        jit_call_void(j, partial_function(j, jit_type_of(p), true), 3, args);
 }
 
 JitValue jit_splat(Jit *j, JitValue scalar)

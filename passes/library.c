@@ -15,23 +15,13 @@ typedef struct Marker {
     size_t n_values; /* that were there */
 } Marker;
 
-static void set_attr(Graph *g, NodeId id, const AttrList *attrs)
-{
-    for (int i = 0; i < attrs->n; i++)
-        node_set_attr(g, graph_node(g, id), attrs->items[i]);
-}
-
 static ValueId cast_to(Marker *m, ValueId v, DType to, RematHint hint)
 {
     Graph *g = m->ctx->graph;
     bool known = v < m->n_values && m->cast[v] != VALUE_NONE;
     if (known && value_type(g, m->cast[v])->dtype == to)
         return m->cast[v];
-    AttrList attrs = {0};
-    attrs_string(&attrs, ATTR_dtype, dtype_name(to));
-    const char *name = pool_printf(g->pool, "%%%s.%s", graph_value(g, v)->name + 1, dtype_name(to));
-    ValueId cast = graph_add(g, OP_cast, &v, 1, &attrs, name, value_node(g, v)->loc);
-    value_node(g, cast)->hint = hint;
+    ValueId cast = graph_add_cast(g, v, to, hint);
     if (v < m->n_values)
         m->cast[v] = cast;
     return cast;
@@ -40,7 +30,6 @@ static ValueId cast_to(Marker *m, ValueId v, DType to, RematHint hint)
 static void mark(Marker *m, NodeId id, const LibraryUse *use)
 {
     Graph *g = m->ctx->graph;
-    AttrList attrs = {0};
     for (int i = 0; i < graph_node(g, id)->n_in && !use->as_they_are; i++) {
         ValueId v = graph_node(g, id)->in[i];
         DType wanted = i < 2 ? use->factors : use->bias;
@@ -48,9 +37,9 @@ static void mark(Marker *m, NodeId id, const LibraryUse *use)
             v = cast_to(m, v, wanted, graph_node(g, id)->hint);
         graph_node(g, id)->in[i] = v;
     }
-    attrs_string(&attrs, ATTR_library, use->library);
-    attrs_int(&attrs, ATTR_workspace, use->workspace);
-    set_attr(g, id, &attrs);
+    Node *n = graph_node(g, id);
+    node_set_attr(g, n, (Attr){.key = ATTR_library, .u.s = use->library});
+    node_set_attr(g, n, (Attr){.key = ATTR_workspace, .u.i = use->workspace});
 }
 
 /* Keeps a node with a bias as one without, and an addition, which what follows may take in.  What

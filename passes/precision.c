@@ -28,24 +28,13 @@ static DType dtype_of(const Precision *p, ValueId v)
     return value_type(p->g, v)->dtype;
 }
 
-static ValueId cast_to(Precision *p, ValueId v, DType to, RematHint hint)
-{
-    Graph *g = p->g;
-    AttrList attrs = {0};
-    attrs_string(&attrs, ATTR_dtype, dtype_name(to));
-    const char *name = pool_printf(g->pool, "%%%s.%s", graph_value(g, v)->name + 1, dtype_name(to));
-    ValueId cast = graph_add(g, OP_cast, &v, 1, &attrs, name, value_node(g, v)->loc);
-    value_node(g, cast)->hint = hint;
-    return cast;
-}
-
 static void cast_operands(Precision *p, NodeId id, DType from, DType to)
 {
     for (int i = 0; i < graph_node(p->g, id)->n_in; i++) {
         ValueId v = graph_node(p->g, id)->in[i];
         if (dtype_of(p, v) != from)
             continue;
-        ValueId cast = cast_to(p, v, to, graph_node(p->g, id)->hint);
+        ValueId cast = graph_add_cast(p->g, v, to, graph_node(p->g, id)->hint);
         graph_node(p->g, id)->in[i] = cast;
     }
 }
@@ -87,8 +76,8 @@ static ValueId lowered(Precision *p, ValueId v, RematHint hint)
 {
     const Node view = *value_node(p->g, v);
     if (view.op != OP_reshape)
-        return cast_to(p, v, DTYPE_BF16, hint);
-    ValueId whole = cast_to(p, view.in[0], DTYPE_BF16, hint);
+        return graph_add_cast(p->g, v, DTYPE_BF16, hint);
+    ValueId whole = graph_add_cast(p->g, view.in[0], DTYPE_BF16, hint);
     AttrList attrs = {.n = view.n_attr};
     memcpy(attrs.items, view.attr, (size_t)view.n_attr * sizeof *view.attr);
     return graph_add(p->g, OP_reshape, &whole, 1, &attrs, NULL, view.loc);
@@ -120,9 +109,8 @@ static bool is_activation(const Graph *g, const Node *n, int out)
 
 static void set_result(Precision *p, NodeId id)
 {
-    AttrList attrs = {0};
-    attrs_string(&attrs, ATTR_dtype, dtype_name(DTYPE_BF16));
-    node_set_attr(p->g, graph_node(p->g, id), attrs.items[0]);
+    node_set_attr(p->g, graph_node(p->g, id),
+                  (Attr){.key = ATTR_dtype, .u.s = dtype_name(DTYPE_BF16)});
 }
 
 /* Operands that have to be of one type (the parts of a concatenation): all of them bf16, unless
@@ -153,7 +141,7 @@ static void leave_f32(Precision *p, NodeId id)
         const Node *n = graph_node(p->g, id);
         ValueId v = n->out[i];
         if (is_activation(p->g, n, i) && graph_value(p->g, v)->writes == VALUE_NONE)
-            rewrite_replace(&p->r, v, cast_to(p, v, DTYPE_BF16, n->hint));
+            rewrite_replace(&p->r, v, graph_add_cast(p->g, v, DTYPE_BF16, n->hint));
     }
 }
 
@@ -163,21 +151,18 @@ static bool makes_activation(const Node *n)
     return op_chooses_result(n->op) && !node_attr(n, ATTR_dtype);
 }
 
-/* Whether n now makes bf16 of its operands as they are. */
+/* Whether n now makes bf16.  It says so only where this does not follow from its operands. */
 static bool made_bf16(Precision *p, NodeId id)
 {
     set_result(p, id);
-    if (!retyped(p, id)) {
-        node_drop_attr(graph_node(p->g, id), ATTR_dtype);
-        return false;
-    }
-    lower_factors(p, id);
+    bool fits = retyped(p, id);
+    if (fits)
+        lower_factors(p, id);
     node_drop_attr(graph_node(p->g, id), ATTR_dtype);
-    if (!retyped(p, id) || dtype_of(p, graph_node(p->g, id)->out[0]) != DTYPE_BF16) {
-        set_result(p, id);
-        return retyped(p, id);
-    }
-    return true;
+    if (!fits || (retyped(p, id) && dtype_of(p, graph_node(p->g, id)->out[0]) == DTYPE_BF16))
+        return fits;
+    set_result(p, id);
+    return retyped(p, id);
 }
 
 static void visit(Precision *p, NodeId id)
@@ -198,7 +183,7 @@ static void raise_outputs(Precision *p)
     for (size_t i = 0; i < p->g->outputs.len; i++) {
         ValueId v = p->g->outputs.data[i].value;
         if (dtype_of(p, v) == DTYPE_BF16)
-            p->g->outputs.data[i].value = cast_to(p, v, DTYPE_F32, REMAT_AUTO);
+            p->g->outputs.data[i].value = graph_add_cast(p->g, v, DTYPE_F32, REMAT_AUTO);
     }
 }
 

@@ -97,6 +97,16 @@ ValueId graph_add_const(Graph *g, double value, DType dtype)
     return graph_add_source(g, OP_const, type_scalar(dtype), &attrs, NULL, (Loc){0, 0});
 }
 
+ValueId graph_add_cast(Graph *g, ValueId v, DType to, RematHint hint)
+{
+    AttrList attrs = {0};
+    attrs_string(&attrs, ATTR_dtype, dtype_name(to));
+    const char *name = pool_printf(g->pool, "%%%s.%s", graph_value(g, v)->name + 1, dtype_name(to));
+    ValueId cast = graph_add(g, OP_cast, &v, 1, &attrs, name, value_node(g, v)->loc);
+    value_node(g, cast)->hint = hint;
+    return cast;
+}
+
 void node_set_attr(Graph *g, Node *n, Attr attr)
 {
     int at = 0;

@@ -33,6 +33,8 @@ int *count_uses(const Graph *g, Pool *scratch);
 bool const_value(const Graph *g, ValueId v, double *out);
 /* A rank-0 f32 constant. */
 ValueId graph_add_const(Graph *g, double value, DType dtype);
+/* v as elements of another type, made where a node of this hint reads it. */
+ValueId graph_add_cast(Graph *g, ValueId v, DType to, RematHint hint);
 /* Sets or adds one attribute of an existing node. */
 void node_set_attr(Graph *g, Node *n, Attr attr);
 /* Takes an attribute away, if there. */

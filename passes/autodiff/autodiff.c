@@ -232,7 +232,7 @@ static ValueId add_seed(Builder *b, ValueId loss)
 
 /* The gradient is seeded with 1/k and added to that of the micro-batches before, so that the mean
  * of all needs no operation of its own. */
-static void add_micro_batch(Builder *b, int64_t j)
+static bool add_micro_batch(Builder *b, int64_t j)
 {
     for (size_t i = 0; i < b->batch.len; i += 2) {
         ValueId input = b->batch.data[i];
@@ -247,10 +247,14 @@ static void add_micro_batch(Builder *b, int64_t j)
     for (size_t i = 0; i < b->from->outputs.len; i++)
         b->results[i * (size_t)b->micro + (size_t)j] = b->map[b->from->outputs.data[i].value];
     ValueId loss = b->map[graph_output(b->from, "loss")];
-    autodiff_gradients(b->to, loss, add_seed(b, loss), b->params.data, (int)b->params.len,
-                       b->grads);
+    const char *refused = autodiff_gradients(b->to, loss, add_seed(b, loss), b->params.data,
+                                             (int)b->params.len, b->grads);
+    if (refused)
+        return pass_fail(b->ctx, "E617", refused,
+                         "write the products and the softmax that it stands for");
     for (size_t i = 0; i < b->from->order.len; i++)
         advance_persistent(b, graph_node(b->from, b->from->order.data[i]));
+    return true;
 }
 
 /* (v0 + v1 + ..) / k */
@@ -427,10 +431,12 @@ bool pass_autodiff(PassContext *ctx)
     Pool *scratch = pool_new_child(ctx->pool);
     Builder b = {.ctx = ctx, .from = ctx->graph, .scratch = scratch};
     begin_step(&b);
-    for (int64_t j = 0; j < b.micro; j++)
-        add_micro_batch(&b, j);
-    add_outputs(&b);
-    bool ok = add_training(&b);
+    bool ok = true;
+    for (int64_t j = 0; j < b.micro && ok; j++)
+        ok = add_micro_batch(&b, j);
+    if (ok)
+        add_outputs(&b);
+    ok = ok && add_training(&b);
     if (ok) {
         settle_order(&b);
         autodiff_names_rebuild(b.to);

@@ -8,9 +8,9 @@
 /* Appends the nodes that compute the gradient of `loss`, a scalar, times `seed`, a scalar, with
  * respect to each of wrt. grad[i]: VALUE_NONE, or a value of the same type that the gradient is
  * added to; on return the gradient, or as it was when the loss does not depend on wrt[i].  Values
- * of the graph keep their ids. */
-void autodiff_gradients(Graph *g, ValueId loss, ValueId seed, const ValueId *wrt, int n_wrt,
-                        ValueId *grad);
+ * of the graph keep their ids.  Returns NULL, or what has no gradient: a message for the user. */
+const char *autodiff_gradients(Graph *g, ValueId loss, ValueId seed, const ValueId *wrt, int n_wrt,
+                               ValueId *grad);
 
 /* Gives a value another name, made unique.  The old one stays taken until autodiff_names_rebuild.
  */

@@ -6,7 +6,7 @@
 #include "ir/graph.h"
 
 /* What a rule is given: it reads node and dout, appends nodes to graph, and sets din[i] for the
- * inputs that are wanted and have a gradient. */
+ * inputs that are wanted and have a gradient; or refused, where it cannot make one of those. */
 typedef struct GradContext {
     Graph *graph;
     const Node *node;    /* copied: adding nodes may move graph->nodes */
@@ -14,6 +14,7 @@ typedef struct GradContext {
     const bool *wanted;  /* by input: a gradient is needed */
     ValueId *din;        /* by input: VALUE_NONE, or its gradient */
     const char *prefix;  /* of the names of new values: "%d.X" for the node that makes %X */
+    const char *refused; /* NULL, or a message for the user */
 } GradContext;
 
 /* The rule of an operation is grad_NAME, where NAME is what the column `grad` of ops.def says. */

@@ -157,7 +157,7 @@ void grad_deconv2d(GradContext *c)
 }
 
 /* (q, k, v, bias?, rng?) -> out, max, sum: only out is differentiated, the others are there to be
- * saved; the bias is a constant. */
+ * saved; the bias has no gradient (the pass `attention` takes none that is learned). */
 void grad_attention(GradContext *c)
 {
     AttrList attrs = grad_attrs(c);
@@ -165,6 +165,9 @@ void grad_attention(GradContext *c)
                      grad_in(c, 2), grad_out(c, 1), grad_out(c, 2)};
     if (c->dout[0] == VALUE_NONE)
         return;
+    if (grad_wanted(c, 3))
+        c->refused = pool_printf(c->graph->pool, "attention has no gradient for its bias %s",
+                                 graph_value(c->graph, grad_in(c, 3))->name);
     for (int i = 3; i < c->node->n_in; i++)
         in[i + 3] = grad_in(c, i);
     ValueId dq = grad_op(c, OP_attention_grad, in, c->node->n_in + 3, &attrs);

@@ -23,10 +23,11 @@ typedef VEC(SlicePart) SliceParts;
 typedef struct Backward {
     Graph *g;
     size_t n_values;
-    ValueId *grad;     /* what has been added up so far, or VALUE_NONE */
-    bool *depends;     /* on one of wrt, through operations that have a rule */
-    SliceParts *parts; /* by value: of its slices, not yet in grad */
-    VEC(bool) named;   /* by value - n_values: has its final name */
+    ValueId *grad;       /* what has been added up so far, or VALUE_NONE */
+    bool *depends;       /* on one of wrt, through operations that have a rule */
+    SliceParts *parts;   /* by value: of its slices, not yet in grad */
+    VEC(bool) named;     /* by value - n_values: has its final name */
+    const char *refused; /* what a rule could not do, or NULL */
     Pool *scratch;
 } Backward;
 
@@ -92,8 +93,10 @@ static void call_rule(Backward *b, NodeId id, const ValueId *dout)
         din[i] = VALUE_NONE;
         wanted[i] = b->depends[node.in[i]];
     }
-    GradContext c = {b->g, &node, dout, wanted, din, gradient_name(b, node.out[0])};
+    GradContext c = {b->g, &node, dout, wanted, din, gradient_name(b, node.out[0]), NULL};
     grad_table[node.op](&c);
+    if (c.refused)
+        b->refused = c.refused;
     for (int i = 0; i < node.n_in; i++)
         if (wanted[i] && din[i] != VALUE_NONE)
             accumulate(b, node.in[i],
@@ -163,8 +166,8 @@ static void visit(Backward *b, NodeId id)
         call_rule(b, id, dout);
 }
 
-void autodiff_gradients(Graph *g, ValueId loss, ValueId seed, const ValueId *wrt, int n_wrt,
-                        ValueId *grad)
+const char *autodiff_gradients(Graph *g, ValueId loss, ValueId seed, const ValueId *wrt, int n_wrt,
+                               ValueId *grad)
 {
     Pool *scratch = pool_new_child(g->pool);
     Backward b = {.g = g, .n_values = g->values.len, .scratch = scratch};
@@ -184,4 +187,5 @@ void autodiff_gradients(Graph *g, ValueId loss, ValueId seed, const ValueId *wrt
         grad[i] = b.grad[wrt[i]];
     pool_free(scratch);
     autodiff_names_rebuild(g);
+    return b.refused;
 }

@@ -98,7 +98,8 @@ static bool check_case(OpCase *c, bool all)
     attrs_float(&attrs, ATTR_value, 0.75);
     ValueId seed =
         graph_add_source(c->g, OP_const, type_scalar(DTYPE_F32), &attrs, "%seed", nowhere);
-    autodiff_gradients(c->g, loss, seed, wrt, n, grad);
+    const char *refused = autodiff_gradients(c->g, loss, seed, wrt, n, grad);
+    CHECK_MSG(!refused, "%s", refused);
     EvalState *numeric = state_of(c, forward), *analytic = state_of(c, c->g);
     eval_run(analytic, false);
     bool ok = true;

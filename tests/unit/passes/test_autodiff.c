@@ -75,6 +75,23 @@ static void test_errors(void)
                 "E614");
 }
 
+#define ATTENTION(bias)                                                                            \
+    "  %x = input {role=\"batch.x\"} : f32[2,4,3]\n"                                               \
+    "  $q = param : f32[2,4,3]\n  $pad = param : f32[4]\n  %c = stop_gradient $pad : f32[4]\n"     \
+    "  %o, %max, %sum = attention $q, %x, %x, " bias " : f32[2,4,3], f32[2,4], f32[2,4]\n"         \
+    "  %loss = mean %o : f32[]\n  output loss = %loss\n"
+
+/* One that is learned would silently stay as it is. */
+static void test_attention_bias(void)
+{
+    PassContext ctx;
+    Pool *pool = pool_new();
+    const Graph *g = step_of(&ctx, pool, SGD, ATTENTION("%c"));
+    CHECK(g && graph_find(g, "$d.q") != VALUE_NONE && graph_find(g, "$d.pad") == VALUE_NONE);
+    pool_free(pool);
+    check_error(SGD, ATTENTION("$pad"), "E617");
+}
+
 static void test_fused_is_refused(void)
 {
     Pool *pool = pool_new();
@@ -304,6 +321,7 @@ int main(void)
 {
     test_errors();
     test_fused_is_refused();
+    test_attention_bias();
     test_names();
     test_shared_gradient();
     test_optimizers();

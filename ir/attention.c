@@ -47,7 +47,6 @@ AttentionShape attention_shape(const Graph *g, const Node *n)
     if (a.bias >= 0)
         bias_strides(g, n, &a);
     a.causal = node_flag(n, ATTR_causal);
-    a.scaled = node_attr(n, ATTR_scale) != NULL;
     a.scale = node_float(n, ATTR_scale, 1);
     a.p = node_float(n, ATTR_p, 0);
     a.key = node_int(n, ATTR_key, 0);

@@ -21,10 +21,11 @@ typedef struct AttentionShape {
     int64_t batch[TYPE_MAX_RANK], bias_batch[TYPE_MAX_RANK];
     int q, k, v, bias, rng; /* inputs; bias, rng: -1 when there is none */
     int dout, max, sum;     /* inputs of the gradient */
-    bool grad, causal, scaled, drops;
+    bool grad, causal, drops;
     bool k_bf16, v_bf16; /* and so are dk, dv */
-    double scale, p;
-    int64_t key; /* of dropout */
+    double scale;        /* 1 where there is none */
+    double p;            /* of dropout, and its key */
+    int64_t key;
 } AttentionShape;
 
 AttentionShape attention_shape(const Graph *g, const Node *n);

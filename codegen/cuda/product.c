@@ -13,18 +13,6 @@ typedef struct ProductDesc {
 } ProductDesc;
 KERNEL_DESC(ProductDesc)
 
-/* Where batch element `batch` of an operand begins. */
-static void write_batch(StrBuf *out, const char *name, const Product *p, const int64_t *stride)
-{
-    strbuf_printf(out, "DEVICE i64 %s(i64 batch)\n{\n    i64 at = 0;\n    (void)batch;\n", name);
-    for (int i = p->n_batch - 1; i >= 0; i--) {
-        strbuf_printf(out, "    at += batch %% %lld * %lld;\n", (long long)p->batch[i],
-                      (long long)stride[i]);
-        strbuf_printf(out, "    batch /= %lld;\n", (long long)p->batch[i]);
-    }
-    strbuf_put(out, "    return at;\n}\n");
-}
-
 static void write_product(StrBuf *out, const char *symbol, const void *desc)
 {
     const ProductDesc *d = desc;
@@ -41,8 +29,8 @@ static void write_product(StrBuf *out, const char *symbol, const void *desc)
     text_define(out, "ROW_QUADS", d->row_quads);
     text_define(out, "A_BUF", d->a_buf);
     text_define(out, "B_BUF", d->b_buf);
-    write_batch(out, "a_batch", p, p->a_batch);
-    write_batch(out, "b_batch", p, p->b_batch);
+    text_batch(out, "a_batch", p->n_batch, p->batch, p->a_batch);
+    text_batch(out, "b_batch", p->n_batch, p->batch, p->b_batch);
     cuda_epilogue(out, &d->epilogue, 0);
     text_include(out, "tile");
     text_include(out, "product");

@@ -74,6 +74,17 @@ void text_float(StrBuf *out, double value)
         strbuf_printf(out, "from_bits(0x%08x)", (unsigned)bits);
 }
 
+void text_batch(StrBuf *out, const char *name, int64_t n, const int64_t *dim, const int64_t *stride)
+{
+    strbuf_printf(out, "DEVICE i64 %s(i64 batch)\n{\n    i64 at = 0;\n    (void)batch;\n", name);
+    for (int64_t i = n - 1; i >= 0; i--) {
+        strbuf_printf(out, "    at += batch %% %lld * %lld;\n", (long long)dim[i],
+                      (long long)stride[i]);
+        strbuf_printf(out, "    batch /= %lld;\n", (long long)dim[i]);
+    }
+    strbuf_put(out, "    return at;\n}\n");
+}
+
 static void put_column(StrBuf *out, int64_t i)
 {
     strbuf_put(out, i % 8 ? " " : "\n    ");

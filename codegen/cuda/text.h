@@ -26,6 +26,9 @@ void text_float(StrBuf *out, double value);
 /* "#define NAME value" */
 void text_define(StrBuf *out, const char *name, int64_t value);
 void text_define_float(StrBuf *out, const char *name, double value);
+/* The function `name(batch)`: where element `batch` of an operand begins, of n batch dims. */
+void text_batch(StrBuf *out, const char *name, int64_t n, const int64_t *dim,
+                const int64_t *stride);
 /* Tables of at least one number, finite ones, and of an int's range. */
 void text_floats(StrBuf *out, const char *name, const float *x, int64_t n);
 void text_integers(StrBuf *out, const char *name, const int64_t *x, int64_t n);

@@ -15,7 +15,6 @@ AttentionDesc attention_describe(const Lowering *l, const Node *n)
                        .value_width = a.value_width,
                        .grad = a.grad,
                        .causal = a.causal,
-                       .scaled = a.scaled,
                        .biased = a.bias >= 0,
                        .drops = a.drops,
                        .scale = a.scale,

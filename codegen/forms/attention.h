@@ -17,7 +17,7 @@ KERNEL_DESC_BEGIN
 typedef struct AttentionDesc {
     int64_t heads, rows, keys, width, value_width;
     int64_t n_batch, batch[TYPE_MAX_RANK], bias_batch[TYPE_MAX_RANK];
-    int64_t grad, causal, scaled, biased, drops; /* flags */
+    int64_t grad, causal, biased, drops; /* flags */
     double scale, p;
     AttentionBlocks blocks;
 } AttentionDesc;

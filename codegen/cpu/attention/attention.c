@@ -69,9 +69,8 @@ static void one_block(Block *b, JitValue item, int64_t blocks)
     block_rows(b, row0, jit_min_i64(j, jit_i64(j, rows), sub(j, jit_i64(j, b->d->rows), row0)));
     block_scores(b);
     softmax(b);
-    JitValue out = jit_mul(j, b->head, jit_i64(j, b->d->rows * b->d->value_width));
     block_times_keys(b, b->scores, b->v_head, b->d->value_width,
-                     jit_offset(j, buf_f32(j, b->buf.result), out));
+                     block_in_head(b, b->buf.result, b->d->rows, b->d->value_width));
 }
 
 static void emit_attention(Jit *j, const void *desc)

@@ -132,7 +132,7 @@ void block_lower(Lowering *l, const Node *n, KernelEmit *emit)
 
 /* --- where things are --- */
 
-static JitValue head_of(const Block *b, int buf, int64_t rows, int64_t width)
+JitValue block_in_head(const Block *b, int buf, int64_t rows, int64_t width)
 {
     Jit *j = b->j;
     JitValue at = jit_mul(j, b->head, jit_i64(j, rows * width));
@@ -154,11 +154,11 @@ void block_head(Block *b, JitValue head)
 {
     const AttentionDesc *d = b->d;
     b->head = jit_tmp(b->j, head);
-    b->q_head = head_of(b, b->buf.q, d->rows, d->width);
-    b->k_head = head_of(b, b->buf.k, d->keys, d->width);
-    b->v_head = head_of(b, b->buf.v, d->keys, d->value_width);
+    b->q_head = block_in_head(b, b->buf.q, d->rows, d->width);
+    b->k_head = block_in_head(b, b->buf.k, d->keys, d->width);
+    b->v_head = block_in_head(b, b->buf.v, d->keys, d->value_width);
     if (d->grad)
-        b->dout_head = head_of(b, b->buf.dout, d->rows, d->value_width);
+        b->dout_head = block_in_head(b, b->buf.dout, d->rows, d->value_width);
     if (d->biased)
         b->bias_head = bias_of(b);
 }
@@ -222,7 +222,7 @@ JitValue block_score(Block *b, JitValue key, JitValue place, int v)
 {
     Jit *j = b->j;
     JitValue x = jit_vload_aligned(j, b->scores, place);
-    if (b->d->scaled)
+    if (b->d->scale != 1)
         x = mul(j, x, jit_vf(j, b->d->scale));
     if (b->d->biased)
         x = add(j, x, splat(j, jit_load(j, b->bias_head, key)));

@@ -50,6 +50,8 @@ Block block_begin(Jit *j, const AttentionDesc *d);
 bool block_bf16(const Block *b, int buf);
 void block_part(Block *b, JitValue part);
 void block_head(Block *b, JitValue head);
+/* Where the head's part of a tensor begins that has `rows` rows of `width` elements for each. */
+JitValue block_in_head(const Block *b, int buf, int64_t rows, int64_t width);
 /* Rows [row0, row0 + n), of which all are in the head. */
 void block_rows(Block *b, JitValue row0, JitValue n);
 

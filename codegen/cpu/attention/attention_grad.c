@@ -66,7 +66,7 @@ static void score_step(Block *b, JitValue key, JitValue place, int v, void *user
     JitValue ds = mul(j, p, sub(j, jit_vload_aligned(j, b->dscores, place), g->dot[v]));
     if (b->masked)
         ds = jit_tmp(j, jit_vselect(j, block_open(b, key, v), ds, jit_vf(j, 0)));
-    if (b->d->scaled)
+    if (b->d->scale != 1)
         ds = mul(j, ds, jit_vf(j, b->d->scale));
     jit_vstore_aligned(j, b->dscores, place, ds);
     if (b->d->drops)
@@ -223,13 +223,6 @@ static void write_sum(Jit *j, JitValue to, JitValue sum, int64_t n)
         each_vector(j, n, 4, copy_vector, &c);
 }
 
-static JitValue result_of(const Block *b, int i, int64_t rows, int64_t width)
-{
-    Jit *j = b->j;
-    JitValue at = jit_mul(j, b->head, jit_i64(j, rows * width));
-    return jit_tmp(j, jit_offset(j, buf_f32(j, b->buf.result + i), at));
-}
-
 static void one_head(Gradient *g, JitValue head)
 {
     Block *b = &g->b;
@@ -237,9 +230,9 @@ static void one_head(Gradient *g, JitValue head)
     const AttentionDesc *d = b->d;
     int64_t chain = product_k_block(d->rows);
     block_head(b, head);
-    g->dq = result_of(b, 0, d->rows, d->width);
-    g->dk = result_of(b, 1, d->keys, d->width);
-    g->dv = result_of(b, 2, d->keys, d->value_width);
+    g->dq = block_in_head(b, b->buf.result, d->rows, d->width);
+    g->dk = block_in_head(b, b->buf.result + 1, d->keys, d->width);
+    g->dv = block_in_head(b, b->buf.result + 2, d->keys, d->value_width);
     place_sums(g);
     JitLoop l = jit_for(j, jit_i64(j, 0), jit_i64(j, d->rows), chain, "chain");
     JitValue first = jit_index(&l), rows = jit_i64(j, d->rows);

@@ -114,10 +114,9 @@ void block_times_keys(Block *b, JitValue x, JitValue of, int64_t width, JitValue
     Jit *j = b->j;
     int64_t lanes = jit_lanes(j), stride = divide_up(width, lanes) * lanes;
     sum_over_keys(b, x, of, width, stride);
-    JitValue to = jit_tmp(j, to_head);
     JitLoop row = jit_for(j, jit_i64(j, 0), b->n, 1, "row");
     JitValue line = jit_add(j, b->row0, jit_index(&row));
-    RowCopy c = {.to = to,
+    RowCopy c = {.to = to_head,
                  .to_at = mul(j, line, jit_i64(j, width)),
                  .from_at = mul(j, jit_index(&row), jit_i64(j, stride)),
                  .causal = b->d->causal,

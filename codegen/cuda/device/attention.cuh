@@ -14,6 +14,10 @@
 #define PARTS(width)   (((width) + PART_MOST - 1) / PART_MOST)
 #define PER_ROW(width) (PITCH(PART(width)) / 16)
 
+/* Row `row` of a head in buffer B, which has `length` rows of `width` elements a head. */
+#define ROW_OF(B, head, length, row, width)                                                        \
+    (BUF(REAL(B), B) + (head) * (length) * (width) + (row) * (width))
+
 typedef float Tile[TILE][TILE + 1];
 typedef union Panels {
     struct {
@@ -42,17 +46,40 @@ DEVICE void rows_times_rows(Sums sums, Panels *p, const void *x, int x_bf16, i64
     }
 }
 
+/* What a block makes: TILE rows, or TILE keys, of one head, and a part of their results' columns. */
+typedef struct Place {
+    i64 head, first;
+    int c0;
+} Place;
+
+/* length: rows or keys of a head, whose results have so many parts.  A function would cost registers. */
+#define PLACE_OF_BLOCK(length, parts)                                                              \
+    {(i64)blockIdx.x / (parts) / TILES_OF(length),                                                 \
+     (i64)blockIdx.x / (parts) % TILES_OF(length) * TILE,                                          \
+     (int)(blockIdx.x % (parts)) * PART_MOST}
+
 DEVICE int is_open(i64 row, i64 key)
 {
     return key < KEYS && row < ROWS && (!CAUSAL || key <= row);
 }
 
+/* Keys that some of rows [row0, row0 + TILE) see. */
+DEVICE i64 keys_seen(i64 row0)
+{
+    return CAUSAL ? AT_MOST(row0 + TILE, (i64)KEYS) : KEYS;
+}
+
+/* Scores as they come out of the product. */
+DEVICE void tile_scores(const Args a, Sums x, Panels *panels, i64 head, i64 row0, i64 s0)
+{
+    rows_times_rows(x, panels, ROW_OF(Q_BUF, head, ROWS, row0, WIDTH), IS_BF16(Q_BUF), ROWS - row0,
+                    ROW_OF(K_BUF, head, KEYS, s0, WIDTH), IS_BF16(K_BUF), KEYS - s0, WIDTH);
+}
+
 /* The score of a key that the row sees, finished. */
 DEVICE float finished_score(const Args a, i64 head, i64 key, float x)
 {
-#if SCALED
     x = x * SCALE;
-#endif
 #if BIASED
     x = x + VALUE(BIAS_BUF, BUF(const REAL(BIAS_BUF), BIAS_BUF)[bias_batch(head) + key]);
 #endif
@@ -71,6 +98,51 @@ DEVICE float dropped(const Args a, i64 head, i64 row, i64 key, float x)
                   (int)(u32)((unsigned long long)at >> 32), THRESHOLD, KEPT_SCALE);
 #endif
     return x;
+}
+
+/* Probabilities before dropout, 0 where a key is not seen; of every row max, the largest score, and
+ * scale, 1 / the sum of exponentials. */
+DEVICE void tile_probabilities(const Args a, Sums p, Panels *panels, i64 head, i64 row0, i64 s0,
+                               const float *max, const float *scale)
+{
+    const int ty = threadIdx.x / 16, tx = threadIdx.x % 16;
+    tile_scores(a, p, panels, head, row0, s0);
+    for (int i = 0; i < OWN_ROWS; i++)
+        for (int j = 0; j < OWN_COLUMNS; j++) {
+            const int r = OWN(ty, i);
+            const i64 s = s0 + OWN(tx, j);
+            p[i][j] = is_open(row0 + r, s)
+                          ? s_exp(finished_score(a, head, s, p[i][j]) - max[r]) * scale[r]
+                          : 0.0f;
+        }
+}
+
+/* t = x, of which each thread has its elements. */
+DEVICE void share(Tile t, Sums x)
+{
+    const int ty = threadIdx.x / 16, tx = threadIdx.x % 16;
+    for (int i = 0; i < OWN_ROWS; i++)
+        for (int j = 0; j < OWN_COLUMNS; j++)
+            t[OWN(ty, i)][OWN(tx, j)] = x[i][j];
+}
+
+/* t = probabilities p after dropout. */
+DEVICE void share_dropped(const Args a, Tile t, Sums p, i64 head, i64 row0, i64 s0)
+{
+    const int ty = threadIdx.x / 16, tx = threadIdx.x % 16;
+    for (int i = 0; i < OWN_ROWS; i++)
+        for (int j = 0; j < OWN_COLUMNS; j++) {
+            const int r = OWN(ty, i), s = OWN(tx, j);
+            t[r][s] = is_open(row0 + r, s0 + s) ? dropped(a, head, row0 + r, s0 + s, p[i][j]) : 0.0f;
+        }
+}
+
+/* A number for each row, x, in a tensor of them: by the block that makes the first columns. */
+DEVICE void store_numbers(float *to, const Place at, const float *x)
+{
+    const i64 r = at.first + threadIdx.x;
+    if (at.c0 == 0 && threadIdx.x < TILE && r < ROWS)
+        to[at.head * ROWS + r] = x[threadIdx.x];
 }
 
 /* The sums of a row's 64 partial sums, which are its elements of t, into sum[row]: line.cuh's order. */
@@ -101,12 +173,8 @@ DEVICE void load_rows(Panels *p, const void *x, int bf16, int rows, int width, i
     }
 }
 
-/* What a thread has of TILE rows of results: rows ty + 16 i, columns c0 + tx + 16 j. */
-#define SUMS_OF(name, width) float name[OWN_ROWS][PER_ROW(width)]
-#define SUMS_CLEAR(name, width)                                                                    \
-    for (int i = 0; i < OWN_ROWS; i++)                                                           \
-        for (int j = 0; j < PER_ROW(width); j++)                                                   \
-            name[i][j] = 0.0f;
+/* What a thread has of TILE rows of results, zeros: rows ty + 16 i, columns c0 + tx + 16 j. */
+#define SUMS_OF(name, width) float name[OWN_ROWS][PER_ROW(width)] = {{0.0f}}
 
 /* total[r][c] goes on with x[r][k] * y[k][c] for k in [0, n): chains of `block` steps, each from zero,
  * added in order; step 0 is step `at` of `last` in all.  X(r, k) reads x in shared memory, y is in
@@ -117,14 +185,14 @@ DEVICE void load_rows(Panels *p, const void *x, int bf16, int rows, int width, i
         load_rows(panels, (y) + (i64)k0 * (width), IS_BF16(B), steps, width, c0);                  \
         __syncthreads();                                                                           \
         for (int k = 0; k < steps; k++)                                                            \
-            for (int i = 0; i < OWN_ROWS; i++) {                                                 \
+            for (int i = 0; i < OWN_ROWS; i++) {                                                   \
                 const float x = X(ty + 16 * i, k0 + k);                                            \
                 for (int j = 0; j < PER_ROW(width); j++)                                           \
                     chain[i][j] = fmaf(x, panels->row[k][tx + 16 * j], chain[i][j]);               \
             }                                                                                      \
         __syncthreads();                                                                           \
         if ((at) + k0 + steps >= (last) || ((at) + k0 + steps) % (block) == 0) {                   \
-            for (int i = 0; i < OWN_ROWS; i++)                                                   \
+            for (int i = 0; i < OWN_ROWS; i++)                                                     \
                 for (int j = 0; j < PER_ROW(width); j++) {                                         \
                     total[i][j] = (at) + k0 < (block) ? chain[i][j] : total[i][j] + chain[i][j];   \
                     chain[i][j] = 0.0f;                                                            \
@@ -132,12 +200,18 @@ DEVICE void load_rows(Panels *p, const void *x, int bf16, int rows, int width, i
         }                                                                                          \
     }
 
-/* Rows [first, first + TILE) of a tensor of `rows` rows, at `to` in buffer B. */
-#define WRITE_ROWS(total, width, B, to, first, rows)                                               \
-    for (int i = 0; i < OWN_ROWS; i++)                                                           \
+/* Rows [first, first + TILE) of the head's, of which buffer B has `rows`. */
+#define WRITE_ROWS(total, width, B, head, first, rows)                                             \
+    for (int i = 0; i < OWN_ROWS; i++)                                                             \
         for (int j = 0; j < PER_ROW(width); j++) {                                                 \
             const i64 r = (first) + ty + 16 * i;                                                   \
             const int c = c0 + tx + 16 * j;                                                        \
             if (r < (rows) && c < (width))                                                         \
-                (to)[r * (width) + c] = OF(B, total[i][j]);                                        \
+                ROW_OF(B, head, rows, r, width)[c] = OF(B, total[i][j]);                           \
         }
+
+/* Causal results get + 0 (codegen/forms/attention.h). */
+#define END_ROWS(total, width)                                                                     \
+    for (int i = 0; CAUSAL && i < OWN_ROWS; i++)                                                   \
+        for (int j = 0; j < PER_ROW(width); j++)                                                   \
+            total[i][j] = total[i][j] + 0.0f;

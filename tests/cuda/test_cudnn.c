@@ -9,6 +9,7 @@
 #include "codegen/cuda/nvrtc.h"
 #include "passes/memplan/memplan.h"
 #include "runtime/cuda/library.h"
+#include "tests/support/output.h"
 #include "tests/support/sample.h"
 
 #include <stdio.h>
@@ -20,25 +21,14 @@ static const char *const examples[] = {
     "googlenet.scrimp", "pspnet.scrimp", "inception_v3.scrimp", "alexnet.scrimp", "nascell.scrimp"};
 static const char *const architectures[] = {"sm_90", "sm_80", "sm_100"};
 
-static char *output_of(Pool *pool, const char *stage, const char *example, const char *arch)
+static char *dump_of(Pool *pool, const char *stage, const char *example, const char *arch)
 {
     const char *command = pool_printf(
         pool, "%s/scrimp dump --stage=%s --fast --no-loc --device %s %s/examples/%s 2>/dev/null",
         getenv("SCRIMP_BUILD"), stage, arch, getenv("SCRIMP_SOURCE"), example);
-    FILE *f = popen(command, "r");
-    size_t n = 0, size = 1 << 16;
-    char *text = pool_alloc(pool, size);
-    for (size_t got; f && (got = fread(text + n, 1, size - n - 1, f)) > 0;) {
-        n += got;
-        if (size - n < 1024) {
-            text = pool_grow(pool, text, size, 2 * size);
-            size *= 2;
-        }
-    }
-    text[n] = '\0';
-    bool ok = f && pclose(f) == 0;
-    CHECK_MSG(ok, "%s fails", command);
-    return ok ? text : NULL;
+    char *text = output_of(pool, command);
+    CHECK_MSG(text, "%s fails", command);
+    return text;
 }
 
 /* --- one convolution --- */
@@ -126,8 +116,8 @@ static int own_convolutions(const char *text)
 static void test_example(const char *example, const char *arch)
 {
     Pool *pool = pool_new();
-    char *text = output_of(pool, "cuda", example, arch);
-    char *plan = output_of(pool, "plan", example, arch);
+    char *text = dump_of(pool, "cuda", example, arch);
+    char *plan = dump_of(pool, "plan", example, arch);
     if (text && plan) {
         int n = plan_kernels(pool, text, arch);
         CHECK_MSG(n >= 4, "cuDNN computes %d convolutions of %s", n, example);
@@ -143,7 +133,7 @@ static void test_weights(const char *arch)
 {
     Pool *pool = pool_new();
     const char *error = "";
-    char *text = output_of(pool, "cuda", "convnet.scrimp", arch);
+    char *text = dump_of(pool, "cuda", "convnet.scrimp", arch);
     char *k = text ? strstr(text, ": weights of conv */\n") : NULL;
     CHECK_MSG(k, "no kernel copies weights");
     if (k && nvrtc_compiler(pool, arch, &error)) {

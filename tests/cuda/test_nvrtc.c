@@ -7,6 +7,7 @@
 #include "codegen/cuda/nvrtc.h"
 #include "ir/support/map.h"
 #include "ir/support/vec.h"
+#include "tests/support/output.h"
 #include "tests/support/sample.h"
 
 #include <stdio.h>
@@ -25,23 +26,6 @@ typedef struct Compiled {
     const char *arch;
     VEC(uint64_t) seen;
 } Compiled;
-
-/* Standard output of a command; NULL where it fails. */
-static char *output_of(Pool *pool, const char *command)
-{
-    FILE *f = popen(command, "r");
-    size_t n = 0, size = 1 << 16;
-    char *text = pool_alloc(pool, size);
-    for (size_t got; f && (got = fread(text + n, 1, size - n - 1, f)) > 0;) {
-        n += got;
-        if (size - n < 1024) {
-            text = pool_grow(pool, text, size, 2 * size);
-            size *= 2;
-        }
-    }
-    text[n] = '\0';
-    return f && pclose(f) == 0 ? text : NULL;
-}
 
 /* "Used 40 registers, 0 bytes spill ...": the first number before "bytes spill stores". */
 static int spilled(const char *messages)

@@ -75,7 +75,7 @@ static void write_each(StrBuf *out, const char *symbol, const void *desc)
                       : rows.copies && columns.copies ? "copied"
                                                       : "rows_and_columns";
     begin(out, d, &rows, &columns);
-    strbuf_printf(out, "\nKERNEL(%s, %d)\n{\n", symbol, THREADS);
+    strbuf_printf(out, "\nKERNEL_OF_FOUR(%s, %d)\n{\n", symbol, THREADS);
     strbuf_printf(out, "    const i64 at = (i64)blockIdx.x * %d + threadIdx.x;\n", THREADS);
     strbuf_put(out,
                "    const i64 pixel = at / CHANNELS, row = pixel / OUT_W;\n"

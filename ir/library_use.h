@@ -10,8 +10,8 @@ typedef struct LibraryUse {
     const char *library; /* its name in the graph: "cublaslt" */
     int64_t workspace;   /* bytes that it may use while it runs */
     DType factors, bias; /* what it reads the first two operands and the third in */
-    bool as_they_are;    /* it reads them in the types that they have */
-    bool bias_apart;     /* the bias is added by an operation of its own */
+    bool only_factors;   /* it reads the first two alone, in the types that they have: a bias is
+                            added by an operation of its own */
     const char *missing; /* NULL: it is here; else what is not, and a way out */
 } LibraryUse;
 

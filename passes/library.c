@@ -30,7 +30,7 @@ static ValueId cast_to(Marker *m, ValueId v, DType to, RematHint hint)
 static void mark(Marker *m, NodeId id, const LibraryUse *use)
 {
     Graph *g = m->ctx->graph;
-    for (int i = 0; i < graph_node(g, id)->n_in && !use->as_they_are; i++) {
+    for (int i = 0; i < graph_node(g, id)->n_in && !use->only_factors; i++) {
         ValueId v = graph_node(g, id)->in[i];
         DType wanted = i < 2 ? use->factors : use->bias;
         if (value_type(g, v)->dtype != wanted)
@@ -80,7 +80,7 @@ static void visit(Marker *m, NodeId id)
         note_missing(ctx, use.missing);
     else if (takes)
         mark(m, id, &use);
-    if (takes && !use.missing && use.bias_apart && graph_node(g, id)->n_in == 3)
+    if (takes && !use.missing && use.only_factors && graph_node(g, id)->n_in == 3)
         keep_without_bias(m, id);
     else
         rewrite_keep(&m->r, id);

@@ -134,8 +134,7 @@ static bool takes(const Graph *g, const Node *n, const char *archs, LibraryUse *
     int64_t workspace = most_workspace(&p, archs);
     *out = (LibraryUse){.library = cudnn_library.name, .missing = cudnn_missing()};
     out->workspace = copy_bytes(&p) + workspace + WORKSPACE_SLACK;
-    out->as_they_are = true; /* weights are converted when they are copied */
-    out->bias_apart = true;
+    out->only_factors = true; /* weights are converted when they are copied */
     return workspace >= 0 || out->missing;
 }
 

@@ -41,8 +41,7 @@ static bool all(const Graph *g, const Node *n, const char *archs, LibraryUse *ou
 static bool apart(const Graph *g, const Node *n, const char *archs, LibraryUse *out)
 {
     all(g, n, archs, out);
-    out->as_they_are = true;
-    out->bias_apart = true;
+    out->only_factors = true;
     return true;
 }
 

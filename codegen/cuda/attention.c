@@ -76,9 +76,7 @@ static void write_attention(StrBuf *out, const char *symbol, const void *desc)
     if (k->d.grad)
         text_include(out, "attention_grad");
     text_include(out, body);
-    /* The forward kernel would spill for the sake of a third block on a multiprocessor. */
-    strbuf_printf(out, "\n%s(%s, %d)\n{\n    %s(a);\n}\n", k->d.grad ? "KERNEL" : "KERNEL_WIDE",
-                  symbol, THREADS, body);
+    strbuf_printf(out, "\nKERNEL_OF_ONE(%s, %d)\n{\n    %s(a);\n}\n", symbol, THREADS, body);
 }
 
 static void add_kernel(Lowering *l, const Node *n, const AttentionKernel *kernel, const char *name,

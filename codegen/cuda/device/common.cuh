@@ -5,10 +5,13 @@
 /* A kernel whose threads keep many sums in registers. */
 #define KERNEL_WIDE(name, threads)                                                                 \
     extern "C" __global__ void __launch_bounds__(threads, 2) name(const Args a)
-/* A kernel of at most 256 threads that gathers by many indices.  Without a number of blocks ptxas
- * spills some of them so that more than four blocks fit on a multiprocessor. */
+/* Where no number of blocks a multiprocessor is given, ptxas may spill some registers for the sake
+ * of one block more.  Four are enough for a kernel of at most 256 threads that gathers by many
+ * indices; one, for a kernel that needs what it needs. */
 #define KERNEL_OF_FOUR(name, threads)                                                              \
     extern "C" __global__ void __launch_bounds__(threads, 4) name(const Args a)
+#define KERNEL_OF_ONE(name, threads)                                                               \
+    extern "C" __global__ void __launch_bounds__(threads, 1) name(const Args a)
 #define DEVICE                static __device__ __forceinline__
 #define SHARED                __shared__
 #define TABLE                 static __device__ const

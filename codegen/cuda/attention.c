@@ -76,7 +76,7 @@ static void write_attention(StrBuf *out, const char *symbol, const void *desc)
     if (k->d.grad)
         text_include(out, "attention_grad");
     text_include(out, body);
-    strbuf_printf(out, "\nKERNEL_OF_ONE(%s, %d)\n{\n    %s(a);\n}\n", symbol, THREADS, body);
+    text_kernel_blocks(out, symbol, THREADS, 1, body);
 }
 
 static void add_kernel(Lowering *l, const Node *n, const AttentionKernel *kernel, const char *name,

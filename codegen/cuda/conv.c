@@ -169,7 +169,7 @@ static void write_tile(StrBuf *out, const char *symbol, const void *desc)
     write_axis(out, d, 1);
     cuda_epilogue(out, &d->epilogue, 0);
     text_include(out, "conv_tile");
-    strbuf_printf(out, "\nKERNEL_WIDE(%s, %d)\n{\n    conv_tile(a);\n}\n", symbol, CONV_THREADS);
+    text_kernel_blocks(out, symbol, CONV_THREADS, 2, "conv_tile");
 }
 
 /* --- rules --- */

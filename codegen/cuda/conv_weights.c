@@ -47,8 +47,7 @@ static void write_tile(StrBuf *out, const char *symbol, const void *desc)
 {
     begin(out, desc, (const char *const[]){"tile", NULL});
     text_include(out, "conv_weights_tile");
-    strbuf_printf(out, "\nKERNEL_WIDE(%s, %d)\n{\n    conv_weights_tile(a);\n}\n", symbol,
-                  CONV_THREADS);
+    text_kernel_blocks(out, symbol, CONV_THREADS, 2, "conv_weights_tile");
 }
 
 /* A thread a weight. */

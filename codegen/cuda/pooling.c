@@ -50,7 +50,7 @@ static void begin(StrBuf *out, const PoolDesc *d, int n_args, int pooled)
 static void write_kernel(StrBuf *out, const char *symbol, const char *body)
 {
     text_include(out, body);
-    strbuf_printf(out, "\nKERNEL_OF_FOUR(%s, %d)\n{\n    %s(a);\n}\n", symbol, THREADS, body);
+    text_kernel_blocks(out, symbol, THREADS, 4, body);
 }
 
 static void write_maxpool(StrBuf *out, const char *symbol, const void *desc)

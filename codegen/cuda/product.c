@@ -34,7 +34,7 @@ static void write_product(StrBuf *out, const char *symbol, const void *desc)
     cuda_epilogue(out, &d->epilogue, 0);
     text_include(out, "tile");
     text_include(out, "product");
-    strbuf_printf(out, "\nKERNEL_WIDE(%s, %d)\n{\n    product(a);\n}\n", symbol, TILE_THREADS);
+    text_kernel_blocks(out, symbol, TILE_THREADS, 2, "product");
 }
 
 void cuda_product(const MatrixNode *m, const Product *p, const char *what)

@@ -63,8 +63,7 @@ static void write_line(StrBuf *out, const char *symbol, const void *desc)
     text_define(out, "THREADS", t.threads);
     text_define(out, "TILE_CHANNELS", t.channels);
     text_include(out, "resample_line");
-    strbuf_printf(out, "\nKERNEL(%s, %lld)\n{\n    resample_line(a);\n}\n", symbol,
-                  (long long)t.threads);
+    text_kernel(out, symbol, (int)t.threads, "resample_line");
 }
 
 static void write_each(StrBuf *out, const char *symbol, const void *desc)
@@ -75,7 +74,7 @@ static void write_each(StrBuf *out, const char *symbol, const void *desc)
                       : rows.copies && columns.copies ? "copied"
                                                       : "rows_and_columns";
     begin(out, d, &rows, &columns);
-    strbuf_printf(out, "\nKERNEL_OF_FOUR(%s, %d)\n{\n", symbol, THREADS);
+    strbuf_printf(out, "\nKERNEL_BLOCKS(%s, %d, 4)\n{\n", symbol, THREADS);
     strbuf_printf(out, "    const i64 at = (i64)blockIdx.x * %d + threadIdx.x;\n", THREADS);
     strbuf_put(out,
                "    const i64 pixel = at / CHANNELS, row = pixel / OUT_W;\n"

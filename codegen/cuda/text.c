@@ -50,6 +50,12 @@ void text_kernel(StrBuf *out, const char *symbol, int threads, const char *body)
     strbuf_printf(out, "\nKERNEL(%s, %d)\n{\n    %s(a);\n}\n", symbol, threads, body);
 }
 
+void text_kernel_blocks(StrBuf *out, const char *symbol, int threads, int blocks, const char *body)
+{
+    strbuf_printf(out, "\nKERNEL_BLOCKS(%s, %d, %d)\n{\n    %s(a);\n}\n", symbol, threads, blocks,
+                  body);
+}
+
 void text_define(StrBuf *out, const char *name, int64_t value)
 {
     strbuf_printf(out, "#define %s %lld%s\n", name, (long long)value,

@@ -21,6 +21,9 @@ void cuda_call(Lowering *l, CallDraft *call, KernelText *text, int threads);
 void text_begin(StrBuf *out, int n_args, const char *const *parts);
 /* The kernel `symbol`: a call of a function of its fixed parts, `body`. */
 void text_kernel(StrBuf *out, const char *symbol, int threads, const char *body);
+/* The same, of which so many blocks are enough for a multiprocessor (device/common.cuh): few for
+ * one whose threads keep much in registers. */
+void text_kernel_blocks(StrBuf *out, const char *symbol, int threads, int blocks, const char *body);
 /* A float as a literal of exactly these bits. */
 void text_float(StrBuf *out, double value);
 /* "#define NAME value" */

@@ -2,16 +2,10 @@
  * by whoever includes something before it: kernels are tested without a device. */
 #ifndef KERNEL
 #define KERNEL(name, threads) extern "C" __global__ void __launch_bounds__(threads) name(const Args a)
-/* A kernel whose threads keep many sums in registers. */
-#define KERNEL_WIDE(name, threads)                                                                 \
-    extern "C" __global__ void __launch_bounds__(threads, 2) name(const Args a)
-/* Where no number of blocks a multiprocessor is given, ptxas may spill some registers for the sake
- * of one block more.  Four are enough for a kernel of at most 256 threads that gathers by many
- * indices; one, for a kernel that needs what it needs. */
-#define KERNEL_OF_FOUR(name, threads)                                                              \
-    extern "C" __global__ void __launch_bounds__(threads, 4) name(const Args a)
-#define KERNEL_OF_ONE(name, threads)                                                               \
-    extern "C" __global__ void __launch_bounds__(threads, 1) name(const Args a)
+/* So many blocks are enough for a multiprocessor.  Where nothing is said, ptxas may spill some
+ * registers for the sake of one block more. */
+#define KERNEL_BLOCKS(name, threads, blocks)                                                       \
+    extern "C" __global__ void __launch_bounds__(threads, blocks) name(const Args a)
 #define DEVICE                static __device__ __forceinline__
 #define SHARED                __shared__
 #define TABLE                 static __device__ const

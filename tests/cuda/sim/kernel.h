@@ -44,9 +44,7 @@ char *const sim_shared_begin = __start_sim_shared, *const sim_shared_end = __sto
         name##_body(*(const Args *)parameter);                                                     \
     }                                                                                              \
     static void name##_body(const Args a)
-#define KERNEL_WIDE    KERNEL
-#define KERNEL_OF_FOUR KERNEL
-#define KERNEL_OF_ONE  KERNEL
+#define KERNEL_BLOCKS(name, threads, blocks) KERNEL(name, threads)
 #endif
 
 #endif

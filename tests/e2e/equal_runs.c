@@ -3,6 +3,7 @@
 
 #include "e2e.h"
 
+#include <glob.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,6 +28,32 @@ void expect_equal_steps(const char *a, const char *b)
     expect_equal_runs(a, b);
 }
 
+/* The losses in $TMP/NAME.log; how many there are. */
+static int losses(const char *name, double *loss, int most)
+{
+    char file[64];
+    int n = 0;
+    snprintf(file, sizeof file, "%s.log", name);
+    char *text = read_text(in_tmp(file), NULL);
+    for (const char *p = text; p && n < most && (p = strstr(p, "\"loss\": ")); n++) {
+        p += strlen("\"loss\": ");
+        loss[n] = strtod(p, NULL);
+    }
+    free(text);
+    return n;
+}
+
+void expect_near_losses(const char *a, const char *b, int n, double tolerance)
+{
+    double x[16] = {0}, y[16] = {0};
+    char text[128];
+    EXPECT(n <= 16 && losses(a, x, n) == n && losses(b, y, n) == n, "steps are missing");
+    for (int i = 0; i < n; i++) {
+        snprintf(text, sizeof text, "step %d: a loss of %.9g, and of %.9g", i + 1, x[i], y[i]);
+        EXPECT(fabs(y[i] - x[i]) <= tolerance * fabs(x[i]), text);
+    }
+}
+
 /* A safetensors file: the length of its header, the header, the data. */
 typedef struct Tensors {
     char *file;
@@ -35,13 +62,18 @@ typedef struct Tensors {
     long bytes; /* of the data */
 } Tensors;
 
-static bool open_tensors(const char *run, Tensors *t)
+/* The only file of the run whose name matches. */
+static bool open_tensors(const char *run, const char *pattern, Tensors *t)
 {
-    char name[64];
+    char path[64];
     uint64_t length = 0;
     long n = 0;
-    snprintf(name, sizeof name, "%s/model.safetensors", run);
-    *t = (Tensors){.file = read_text(in_tmp(name), &n)};
+    glob_t found;
+    snprintf(path, sizeof path, "%s/%s", run, pattern);
+    *t = (Tensors){0};
+    if (glob(in_tmp(path), 0, NULL, &found) == 0 && found.gl_pathc == 1)
+        t->file = read_text(found.gl_pathv[0], &n);
+    globfree(&found);
     if (t->file && n > (long)sizeof length)
         memcpy(&length, t->file, sizeof length);
     if (length == 0 || length > (uint64_t)n - sizeof length)
@@ -91,14 +123,14 @@ static void expect_near(const char *name, const char *a, const char *b, long n, 
     EXPECT(difference <= tolerance * tolerance * norm, text);
 }
 
-void expect_near_weights(const char *a, const char *b, double tolerance)
+void expect_near_tensors(const char *a, const char *b, const char *pattern, double tolerance)
 {
     Tensors first, second;
     const char *name;
     json_t *of;
     int n_compared = 0;
-    bool ok = open_tensors(a, &first), both = open_tensors(b, &second) && ok;
-    EXPECT(both, "no weights");
+    bool ok = open_tensors(a, pattern, &first), both = open_tensors(b, pattern, &second) && ok;
+    EXPECT(both, "no tensors");
     json_object_foreach(both ? first.header : NULL, name, of)
     {
         long n, m;

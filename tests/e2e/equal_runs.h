@@ -11,7 +11,12 @@
 void expect_equal_runs(const char *a, const char *b);
 /* And what $TMP/a.log and $TMP/b.log say of every step, but for the time that it took. */
 void expect_equal_steps(const char *a, const char *b);
-/* The weights alone: the norm of each tensor's difference is at most this part of its norm. */
-void expect_near_weights(const char *a, const char *b, double tolerance);
+/* The losses of n steps, 16 at most: each differs by at most this part of it. */
+void expect_near_losses(const char *a, const char *b, int n, double tolerance);
+/* A safetensors file of each: the norm of each tensor's difference is at most this part of its
+ * norm. */
+#define WEIGHTS   "model.safetensors"
+#define OPTIMIZER "optimizer-*.safetensors"
+void expect_near_tensors(const char *a, const char *b, const char *file, double tolerance);
 
 #endif

@@ -49,35 +49,13 @@ static void train(const Model *m, const char *how, const char *out)
     result_free(&r);
 }
 
-/* The losses of $TMP/NAME.log; how many there are. */
-static int losses(const char *name, double *loss, int most)
-{
-    char file[32];
-    int n = 0;
-    snprintf(file, sizeof file, "%s.log", name);
-    char *text = read_text(in_tmp(file), NULL);
-    for (const char *p = text; p && n < most && (p = strstr(p, "\"loss\": ")); n++) {
-        p += strlen("\"loss\": ");
-        loss[n] = strtod(p, NULL);
-    }
-    free(text);
-    return n;
-}
-
 static void test_losses(const Model *m)
 {
-    double exact[4] = {0}, fast[4] = {0};
-    char text[128];
     train(m, "--exact", "exact");
     train(m, "--fast", "fast");
-    EXPECT(losses("exact", exact, 4) == 4 && losses("fast", fast, 4) == 4, m->name);
-    for (int i = 0; i < 4; i++) {
-        snprintf(text, sizeof text, "%s, %s: a loss of %.9g, with --exact %.9g", m->name,
-                 m->precision, fast[i], exact[i]);
-        EXPECT(fabs(fast[i] - exact[i]) <= m->tolerance * exact[i], text);
-    }
+    expect_near_losses("exact", "fast", 4, m->tolerance);
     if (m->weights > 0)
-        expect_near_weights("exact", "fast", m->weights);
+        expect_near_tensors("exact", "fast", WEIGHTS, m->weights);
     expect_ok("! cmp -s $TMP/exact/model.safetensors $TMP/fast/model.safetensors");
     train(m, "", "again");
     expect_equal_steps("fast", "again");
@@ -133,6 +111,8 @@ static void test_arena(void)
     EXPECT(planned > 0 && planned != json_get_number(exact, "arena_bytes"), "no workspace");
     EXPECT(json_get_number(json_object_get(bench, "device"), "arena_bytes") == planned,
            "the arena is not the plan's");
+    expect_run(3, "or --exact, which needs no workspace of a library",
+               SIMULATED TRAIN "--steps 1 --device cuda --budget 1000000");
     json_decref(plan);
     json_decref(exact);
     json_decref(bench);

@@ -64,12 +64,15 @@ static Form *form_new(PassContext *ctx, Pool *scratch, Graph *g, struct Solution
     Form *f = POOL_NEW(scratch, Form);
     *f = (Form){.ctx = ctx, .scratch = scratch, .graph = g};
     const RematProblem *p = remat_problem_from_graph(scratch, g, &ctx->request.costs, &f->mapping);
-    f->step = (PlanStep){.p = p,
-                         .context.solution_cache = cache,
-                         .arena = &step_arena,
-                         .user = f,
-                         .cost = ctx->request.costs.model,
-                         .way_out = ", or a smaller batch"};
+    f->step = (PlanStep){
+        .p = p,
+        .context.solution_cache = cache,
+        .arena = &step_arena,
+        .user = f,
+        .cost = ctx->request.costs.model,
+        .way_out = ctx->library
+                       ? ", or a smaller batch, or --exact, which needs no workspace of a library"
+                       : ", or a smaller batch"};
     if (ctx->request.no_views)
         return f;
     const AliasedProblem *bound = relax_pieces(scratch, g, p, &f->mapping, RELAX_PROVEN);

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Bits and indices instead of whole tensors leave every bit of a training step as it is: random
  * models with every mask there can be, with and without recomputation, also when there are NaN.
- * SCRIMP_MODELS sets how many models of each family (default 1). */
+ * SCRIMP_MODELS sets how many models of each family (default: the one that other tests take, too).
+ */
 #include "check.h"
 #include "tests/support/fixed_models.h"
 #include "tests/support/random_model.h"
 #include "tests/support/run/model_run.h"
 #include "tests/support/sample.h"
+#include "tests/support/solutions.h"
 
 #include "passes/mask_rewrite.h"
 #include "tests/support/plan_request.h"
@@ -30,7 +32,7 @@ static bool build_masked(Pool *pool, const char *text, BuildOptions o, Built *ou
     MaskTensors all = mask_find(pool, out->graph);
     n_masked += (int)all.len;
     mask_apply(out->graph, &all);
-    PassContext ctx = {.pool = pool, .graph = out->graph};
+    PassContext ctx = {.pool = pool, .graph = out->graph, .solution_cache = solutions_kept(pool)};
     ctx.request =
         request_of(pool, out->graph, (PlanSettings){.budget = o.budget, .effort = sample_effort()});
     if (!passes_run(&ctx, "remat,plan", NULL, NULL))
@@ -127,20 +129,19 @@ static const char *const models[] = {
 
 int main(void)
 {
-    const char *number = getenv("SCRIMP_MODELS");
-    uint64_t n = number ? strtoull(number, NULL, 10) : 1;
+    int n = sample_number("SCRIMP_MODELS", 0);
+    Pool *pool = pool_new();
     for (size_t i = 0; i < sizeof models / sizeof *models; i++)
         check_text(models[i]);
     for (int i = 0; i < FIXED_MODELS; i++)
         check_text(fixed_models[i].text);
-    printf("random models, seeds 200 to %llu\n", (unsigned long long)(199 + n));
-    for (uint64_t seed = 200; seed < 200 + n && check_failures < 5; seed++)
-        for (int family = 0; family < MODEL_FAMILIES; family++) {
-            Pool *pool = pool_new();
+    for (int family = 0; n == 0 && family < MODEL_FAMILIES; family++)
+        check_text(shared_random_model(pool, (ModelFamily)family));
+    for (uint64_t seed = 200; seed < 200 + (uint64_t)n && check_failures < 5; seed++)
+        for (int family = 0; family < MODEL_FAMILIES; family++)
             check_text(random_model(pool, seed, (ModelFamily)family, 6, (ModelLimits){0}));
-            pool_free(pool);
-        }
-    printf("%d tensors with masks\n", n_masked);
+    pool_free(pool);
+    printf("%d models of each family from 200; %d tensors with masks\n", n, n_masked);
     CHECK(n_masked > 10);
     return test_result();
 }

@@ -9,6 +9,7 @@
 #include "tests/support/elaborate_text.h"
 #include "tests/support/plan_request.h"
 #include "tests/support/sample.h"
+#include "tests/support/solutions.h"
 
 #include <math.h>
 #include <string.h>
@@ -49,7 +50,9 @@ static bool plan_all(const Elaborated *r, const char *budget, const char *object
         return false;
     for (int use = 0; use < 3; use++) {
         PassContext *c = &out->of[use];
-        *c = (PassContext){.graph = graph_copy(r->pool, before.graph), .pool = r->pool};
+        *c = (PassContext){.graph = graph_copy(r->pool, before.graph),
+                           .pool = r->pool,
+                           .solution_cache = solutions_kept(r->pool)};
         c->request = request_of(r->pool, c->graph,
                                 (PlanSettings){.budget = budget,
                                                .objective = objective,
@@ -252,7 +255,8 @@ static void test_monotone(void)
         for (int k = 0; k <= STEPS; k++) {
             Elaborated r = elaborate_text(text, FRONTEND_TRAIN);
             int64_t bytes = low + (high - low) * k / STEPS;
-            PassContext c = {.graph = r.graph, .pool = r.pool};
+            PassContext c = {
+                .graph = r.graph, .pool = r.pool, .solution_cache = solutions_kept(r.pool)};
             c.request = request_of(r.pool, r.graph,
                                    (PlanSettings){.budget = "min", .effort = sample_effort()});
             if (k > 0)

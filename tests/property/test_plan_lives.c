@@ -3,7 +3,8 @@
  * all memory is NaN but what an earlier call left for it or for a later one; behind it nothing has
  * changed but the buffers that it names; and the step ends with the bits of one that nobody
  * watches.  When storage is in use is found here from the calls themselves.  SCRIMP_MODELS: how
- * many random models of each family; SCRIMP_ALL=1: also with everything kept. */
+ * many random models of each family (default: the one that other tests take, too); SCRIMP_ALL=1:
+ * also with everything kept. */
 #include "check.h"
 #include "codegen/build/step.h"
 #include "ir/strided_view.h"
@@ -327,7 +328,9 @@ int main(void)
     setenv("SCRIMP_CUDA_PATH", pool_printf(pool, "%s/cuda-sim", getenv("SCRIMP_BUILD")), 1);
     for (int i = 0; i < FIXED_MODELS; i++)
         check_model(fixed_models[i].text);
-    int models = sample_number("SCRIMP_MODELS", 1);
+    int models = sample_number("SCRIMP_MODELS", 0);
+    for (int family = 0; models == 0 && family < MODEL_FAMILIES; family++)
+        check_model(shared_random_model(pool, (ModelFamily)family));
     for (int family = 0; family < MODEL_FAMILIES; family++)
         for (int i = 0; i < models; i++)
             check_model(random_model(pool, (uint64_t)(i + 1), (ModelFamily)family, 4,

@@ -2,8 +2,8 @@
 /* Promises 5, 6, 7, 9 and 10 on random models with dropout and batch statistics: many steps under
  * every solver and budget leave the bits of keeping everything, with all dead memory poisoned
  * before each step; the arena's high water is what the plan says; another build of the same text is
- * the same.  SCRIMP_MODELS sets how many models of each family (default 1), SCRIMP_STEPS how many
- * steps; SCRIMP_ALL=1: every solver at every budget. */
+ * the same.  SCRIMP_MODELS sets how many models of each family (default: the one that other tests
+ * take, too), SCRIMP_STEPS how many steps; SCRIMP_ALL=1: every solver at every budget. */
 #include "check.h"
 #include "tests/support/fixed_models.h"
 #include "tests/support/random_model.h"
@@ -150,10 +150,14 @@ static void check_text(const char *text)
     pool_free(pool);
 }
 
-static void check_model(uint64_t seed, ModelFamily family)
+static void check_models(int models)
 {
     Pool *pool = pool_new();
-    check_text(random_model(pool, seed, family, 6, (ModelLimits){0}));
+    for (int family = 0; models == 0 && family < MODEL_FAMILIES; family++)
+        check_text(shared_random_model(pool, (ModelFamily)family));
+    for (uint64_t seed = 100; seed < 100 + (uint64_t)models && check_failures < 5; seed++)
+        for (int family = 0; family < MODEL_FAMILIES; family++)
+            check_text(random_model(pool, seed, (ModelFamily)family, 6, (ModelLimits){0}));
     pool_free(pool);
 }
 
@@ -206,20 +210,11 @@ static void check_statistics(void)
     pool_free(pool);
 }
 
-static int number_from(const char *name, int otherwise)
-{
-    const char *text = getenv(name);
-    return text ? atoi(text) : otherwise;
-}
-
 int main(void)
 {
-    int models = number_from("SCRIMP_MODELS", 1);
-    n_steps = number_from("SCRIMP_STEPS", 30);
+    n_steps = sample_number("SCRIMP_STEPS", 30);
     check_statistics();
-    for (uint64_t seed = 100; seed < 100 + (uint64_t)models && check_failures < 5; seed++)
-        for (int family = 0; family < MODEL_FAMILIES; family++)
-            check_model(seed, (ModelFamily)family);
+    check_models(sample_number("SCRIMP_MODELS", 0));
     for (int i = 0; i < FIXED_MODELS; i++)
         check_text(fixed_models[i].text);
     return test_result();

@@ -281,3 +281,8 @@ const char *random_model(Pool *pool, uint64_t seed, ModelFamily family, int piec
     model_train(&m);
     return m.text.text;
 }
+
+const char *shared_random_model(Pool *pool, ModelFamily family)
+{
+    return random_model(pool, 52, family, 4, (ModelLimits){0});
+}

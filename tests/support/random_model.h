@@ -27,4 +27,9 @@ typedef struct ModelLimits {
 const char *random_model(Pool *pool, uint64_t seed, ModelFamily family, int pieces,
                          ModelLimits limits);
 
+/* The random models of the default tests that compile whole steps: the same for all of them, so
+ * that each kernel is compiled once, by whichever comes first.  Among them are batch norm, layer
+ * norm, ReLU in each family, attention, dropout and micro-batches. */
+const char *shared_random_model(Pool *pool, ModelFamily family);
+
 #endif

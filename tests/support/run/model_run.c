@@ -7,6 +7,7 @@
 #include "tests/support/plan_request.h"
 #include "tests/support/random_model.h"
 #include "tests/support/sample.h"
+#include "tests/support/solutions.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -30,7 +31,8 @@ bool model_plan(Pool *pool, const char *text, const BuildOptions *o, Built *out)
     PassContext ctx = {.pool = pool,
                        .graph = model_lower(pool, text, o),
                        .checksums = o->checksums,
-                       .supports = codegen_supports};
+                       .supports = codegen_supports,
+                       .solution_cache = solutions_kept(pool)};
     if (!ctx.graph)
         return false;
     ctx.request = request_of(pool, ctx.graph,

@@ -45,7 +45,8 @@ static double gap_of(const Graph *forward, const char *budget, const char *name)
 {
     Pool *scratch = pool_new();
     PassContext ctx = {.pool = scratch, .graph = graph_copy(scratch, forward)};
-    ctx.request = request_of(scratch, forward, (PlanSettings){.budget = budget});
+    ctx.request =
+        request_of(scratch, forward, (PlanSettings){.budget = budget, .effort = sample_effort()});
     double gap = -1;
     if (passes_run(&ctx, pipeline_train, NULL, NULL)) {
         int64_t bound = ctx.plan->lower_bound_bytes, arena = ctx.plan->arena_bytes;

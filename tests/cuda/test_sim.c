@@ -93,6 +93,9 @@ static void test_barriers(void)
     Kernel divergent =
         compile("    if (threadIdx.x < 32)\n        __syncthreads();\n    X[0] = 1;\n");
     CHECK(run_in("forward", &divergent, x) != CUDA_OK);
+    /* What was left waiting is not taken up by the next kernel. */
+    CHECK(run_in("forward", &with, x) == CUDA_OK);
+    CHECK(wrong_neighbours(x) == 0);
 }
 
 static void test_uninitialised(void)

@@ -1,48 +1,61 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "fibers.h"
 
-#include <setjmp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
-#include <ucontext.h>
 
-enum { STACK_BYTES = 128 * 1024 };
+enum { STACK_BYTES = 128 * 1024, KEPT_REGISTERS = 6 };
 
-typedef enum State { FRESH, WAITS, DONE } State;
+typedef enum State { READY, WAITS, DONE } State;
 
-/* A fiber is entered once with ucontext, from then on with setjmp, which makes no system call. */
+/* A fiber runs one body after the other: its stack is made once. */
 typedef struct Fiber {
     char *stack;
-    jmp_buf here;
+    void *here; /* the top of its stack while another runs; NULL: to be started */
     State state;
 } Fiber;
 
 static Fiber fiber[FIBERS_MOST];
-static jmp_buf scheduler;
-static ucontext_t start, entered;
+static void *scheduler;
 static int running;
 static void (*run_body)(void *user, int i);
 static void *run_user;
 
-static void finish(void)
+/* Keeps the registers that a function has to keep and the top of the stack in *from, and takes
+ * those that `to` kept.  ucontext asks the kernel for the mask of signals, and longjmp the library
+ * for its cleanups, at every switch. */
+__attribute__((visibility("hidden"))) void fibers_switch(void **from, void *to);
+__asm__(".text\n"
+        ".globl fibers_switch\n"
+        ".hidden fibers_switch\n"
+        ".type fibers_switch, @function\n"
+        "fibers_switch:\n"
+        "push %rbp\npush %rbx\npush %r12\npush %r13\npush %r14\npush %r15\n"
+        "mov %rsp, (%rdi)\n"
+        "mov %rsi, %rsp\n"
+        "pop %r15\npop %r14\npop %r13\npop %r12\npop %rbx\npop %rbp\n"
+        "ret\n"
+        ".size fibers_switch, . - fibers_switch\n");
+
+static void leave(State state)
 {
-    fiber[running].state = DONE;
-    _longjmp(scheduler, 1);
+    Fiber *f = &fiber[running];
+    f->state = state;
+    fibers_switch(&f->here, scheduler);
 }
 
 static void entry(void)
 {
-    run_body(run_user, running);
-    finish();
+    for (;;) {
+        run_body(run_user, running);
+        leave(DONE);
+    }
 }
 
 void fibers_barrier(void)
 {
-    Fiber *f = &fiber[running];
-    f->state = WAITS;
-    if (_setjmp(f->here) == 0)
-        _longjmp(scheduler, 1);
+    leave(WAITS);
 }
 
 static char *new_stack(void)
@@ -55,16 +68,17 @@ static char *new_stack(void)
     return s;
 }
 
-static void enter(Fiber *f)
+/* A stack as fibers_switch leaves one: the registers, where to return to, and a word, as if entry
+ * had been called from there. */
+static void start(Fiber *f)
 {
     if (!f->stack)
         f->stack = new_stack();
-    getcontext(&entered);
-    entered.uc_stack.ss_sp = f->stack;
-    entered.uc_stack.ss_size = STACK_BYTES;
-    entered.uc_link = NULL;
-    makecontext(&entered, entry, 0);
-    swapcontext(&start, &entered);
+    void **top = (void **)(void *)(f->stack + STACK_BYTES) - KEPT_REGISTERS - 2;
+    for (int i = 0; i < KEPT_REGISTERS + 2; i++)
+        top[i] = NULL;
+    *(void (**)(void)) & top[KEPT_REGISTERS] = entry;
+    f->here = top;
 }
 
 /* Lets fiber i run to its next barrier or to its end. */
@@ -72,12 +86,17 @@ static void step(int i)
 {
     Fiber *f = &fiber[i];
     running = i;
-    if (_setjmp(scheduler) != 0)
-        return;
-    if (f->state == FRESH)
-        enter(f);
-    else
-        _longjmp(f->here, 1);
+    if (!f->here)
+        start(f);
+    fibers_switch(&scheduler, f->here);
+}
+
+/* Those that wait in vain. */
+static void give_up(int n)
+{
+    for (int i = 0; i < n; i++)
+        if (fiber[i].state == WAITS)
+            fiber[i].here = NULL;
 }
 
 bool fibers_run(int n, const int *order, void (*body)(void *user, int i), void *user)
@@ -85,16 +104,17 @@ bool fibers_run(int n, const int *order, void (*body)(void *user, int i), void *
     run_body = body;
     run_user = user;
     for (int i = 0; i < n; i++)
-        fiber[i].state = FRESH;
+        fiber[i].state = READY;
     for (int done = 0; done < n;) {
         done = 0;
         for (int k = 0; k < n; k++) {
-            if (fiber[order[k]].state != DONE)
-                step(order[k]);
+            step(order[k]);
             done += fiber[order[k]].state == DONE;
         }
-        if (done && done < n)
+        if (done && done < n) {
+            give_up(n);
             return false;
+        }
     }
     return true;
 }

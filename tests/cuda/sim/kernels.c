@@ -122,6 +122,15 @@ static size_t image_bytes(const void *image)
     return e.e_shoff + (size_t)e.e_shnum * e.e_shentsize;
 }
 
+/* Images are linked with no library (nvrtc.c): where the processor has no fused multiply-add,
+ * they call that of libm. */
+static void share_libm(void)
+{
+    static void *libm;
+    if (!libm)
+        libm = dlopen("libm.so.6", RTLD_NOW | RTLD_GLOBAL);
+}
+
 EXPORT int cuModuleLoadData(void **module, const void *image)
 {
     size_t n = image_bytes(image);
@@ -136,6 +145,7 @@ EXPORT int cuModuleLoadData(void **module, const void *image)
     if (!m || file < 0 || write(file, image, n) != (ssize_t)n)
         return BAD_IMAGE;
     snprintf(path, sizeof path, "/proc/self/fd/%d", file);
+    share_libm();
     m->handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     m->file = file;
     m->bytes = n;

@@ -17,6 +17,7 @@ typedef struct Program {
     char *text, *image;
     int n_headers;
     char **header, **header_name;
+    char *wanted; /* of each header: it is included */
     char log[4096];
     size_t bytes;
 } Program;
@@ -39,6 +40,9 @@ EXPORT int nvrtcCreateProgram(void **program, const char *text, const char *name
         return FAILED;
     p->header = calloc((size_t)n_headers + 1, sizeof *p->header);
     p->header_name = calloc((size_t)n_headers + 1, sizeof *p->header_name);
+    p->wanted = calloc((size_t)n_headers + 1, 1);
+    if (!p->header || !p->header_name || !p->wanted)
+        return FAILED;
     for (; p->n_headers < n_headers; p->n_headers++) {
         p->header[p->n_headers] = strdup(headers[p->n_headers]);
         p->header_name[p->n_headers] = strdup(names[p->n_headers]);
@@ -56,6 +60,7 @@ EXPORT int nvrtcDestroyProgram(void **program)
     }
     free(p->header);
     free(p->header_name);
+    free(p->wanted);
     free(p->text);
     free(p->image);
     free(p);
@@ -89,12 +94,27 @@ static char *read_file(const char *path, size_t *bytes)
     return data;
 }
 
-/* Writes the headers into the folder, or removes them. */
+/* Marks the headers that a text names, and those that these name. */
+static void want_headers(const Program *p, const char *text)
+{
+    char quoted[256];
+    for (int i = 0; i < p->n_headers; i++) {
+        snprintf(quoted, sizeof quoted, "\"%s\"", p->header_name[i]);
+        if (!p->wanted[i] && strstr(text, quoted)) {
+            p->wanted[i] = 1;
+            want_headers(p, p->header[i]);
+        }
+    }
+}
+
+/* Writes the headers that are wanted into the folder, or removes them. */
 static int put_headers(const Program *p, const char *folder, int write)
 {
     int result = OK;
     for (int i = 0; i < p->n_headers; i++) {
         char path[256];
+        if (!p->wanted[i])
+            continue;
         snprintf(path, sizeof path, "%s/%s", folder, p->header_name[i]);
         if (write && result == OK)
             result = write_text(path, p->header[i]);
@@ -107,12 +127,13 @@ static int put_headers(const Program *p, const char *folder, int write)
 static int run_compiler(const char *source, const char *object, const char *log)
 {
     char command[1024];
-    /* Contraction is off on a device, too (--fmad=false); fmaf is one instruction. */
-    snprintf(
-        command, sizeof command,
-        "%s -x c -std=gnu17 -O2 -march=native -ffp-contract=off -w -shared -fPIC -include %s %s "
-        "-o %s -lm 2>%s",
-        SIM_COMPILER, SIM_KERNEL_HEADER, source, object, log);
+    /* Contraction is off on a device, too (--fmad=false); fmaf is one instruction.  Kernels are
+     * compiled for longer than they run, hence -O1; what they call is loaded already (kernels.c),
+     * which saves the linker the libraries. */
+    snprintf(command, sizeof command,
+             "exec %s -x c -std=gnu17 -O1 -march=native -ffp-contract=off -fno-math-errno -w "
+             "-shared -fPIC -nostdlib -include %s %s -o %s 2>%s",
+             SIM_COMPILER, SIM_KERNEL_HEADER, source, object, log);
     return system(command) == 0 ? OK : FAILED;
 }
 
@@ -127,6 +148,7 @@ EXPORT int nvrtcCompileProgram(void *program, int n_options, const char *const *
     snprintf(object, sizeof object, "%s/kernel.so", folder);
     snprintf(log, sizeof log, "%s/log", folder);
     int result = write_text(source, p->text);
+    want_headers(p, p->text);
     if (result == OK)
         result = put_headers(p, folder, 1);
     if (result == OK)

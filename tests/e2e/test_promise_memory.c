@@ -28,7 +28,8 @@ static void test_sweep(const char *example)
 /* An address space too small for the arena: an error with numbers, and no step was made. */
 static void test_out_of_memory(void)
 {
-    static const char model[] = "resnet.scrimp -D depth=18 -D size=64 -D N=16 -D classes=10";
+    /* Few kernels, a large arena. */
+    static const char model[] = "ffn.scrimp -D layers=32 -D width=128 -D N=8192";
     Result r = run("$SCRIMP train $EXAMPLES/%s --steps 1 -q", model); /* compiles */
     EXPECT(r.code == 0, r.err);
     result_free(&r);

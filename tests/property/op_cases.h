@@ -25,6 +25,8 @@ extern const OpRow op_conv_groups[]; /* the same with an epilogue: fused groups 
 extern const int op_conv_groups_n;
 extern const OpRow op_tile_cases[]; /* products as large as a device wants them */
 extern const int op_tile_cases_n;
+extern const OpRow op_edges[]; /* past what a block of a device has at a time */
+extern const int op_edges_n;
 extern const OpRow op_extremes[]; /* at the edges of the number range */
 extern const int op_extremes_n;
 

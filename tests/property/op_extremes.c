@@ -150,15 +150,16 @@ static void extreme_bn_overflow(OpCase *c)
     op_done(c, OP_bn_stats, NULL);
 }
 
-/* Some NaN and infinities. */
+/* Some NaN, infinities and zeros. */
 static void extreme_values(OpCase *c, Type t)
 {
-    static const double values[] = {(double)NAN, (double)INFINITY, -(double)INFINITY, 1e30, -1e30};
+    static const double values[] = {
+        (double)NAN, (double)INFINITY, -(double)INFINITY, 1e30, -1e30, 0, -0.0};
     op_normal(c, t);
     double *data = c->data[c->n_in - 1];
     for (int64_t i = 0; i < type_elements(&t); i++)
         if (op_int(c, 0, 15) == 0)
-            data[i] = (double)(float)values[op_int(c, 0, 4)];
+            data[i] = (double)(float)values[op_int(c, 0, 6)];
 }
 
 static void extreme_reduce_max(OpCase *c)
@@ -207,6 +208,9 @@ static void extreme_maxpool_index(OpCase *c)
 EXTREME_POINT(relu)
 EXTREME_POINT(relu_mask)
 EXTREME_POINT(exp)
+EXTREME_POINT(log)
+EXTREME_POINT(rsqrt)
+EXTREME_POINT(sigmoid)
 EXTREME_POINT(tanh)
 EXTREME_POINT(sign)
 
@@ -273,6 +277,9 @@ const OpRow op_extremes[] = {
     {OP_relu, extreme_relu},
     {OP_relu_mask, extreme_relu_mask},
     {OP_exp, extreme_exp},
+    {OP_log, extreme_log},
+    {OP_rsqrt, extreme_rsqrt},
+    {OP_sigmoid, extreme_sigmoid},
     {OP_tanh, extreme_tanh},
     {OP_sign, extreme_sign},
     {OP_maximum, extreme_maximum},

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Cases past what a block of a device has at a time: tiles, chains, panels, bands and lists.  They
+ * are small, so that every run has them. */
+#include "op_cases.h"
+
+static void edge_chains(OpCase *c)
+{
+    op_normal(c, DIMS(5, 300));
+    op_normal(c, DIMS(300, 70));
+    op_done(c, OP_matmul, NULL);
+}
+
+enum { HEADS = 2, ROWS = 70, KEYS = 130, HEAD_WIDTH = 8 };
+
+static void attention_done(OpCase *c, OpKind op)
+{
+    AttrList attrs = {0};
+    attrs_float(&attrs, ATTR_scale, 0.125);
+    if (op_coin(c))
+        attrs_int(&attrs, ATTR_causal, 1);
+    op_done(c, op, &attrs);
+}
+
+static void edge_attention(OpCase *c)
+{
+    op_normal(c, DIMS(HEADS, ROWS, HEAD_WIDTH));
+    op_normal(c, DIMS(HEADS, KEYS, HEAD_WIDTH));
+    op_normal(c, DIMS(HEADS, KEYS, HEAD_WIDTH));
+    attention_done(c, OP_attention);
+}
+
+static void edge_attention_grad(OpCase *c)
+{
+    c->bf16 = 0;
+    op_normal(c, DIMS(HEADS, ROWS, HEAD_WIDTH));
+    op_normal(c, DIMS(HEADS, ROWS, HEAD_WIDTH));
+    op_normal(c, DIMS(HEADS, KEYS, HEAD_WIDTH));
+    op_normal(c, DIMS(HEADS, KEYS, HEAD_WIDTH));
+    op_floats(c, DIMS(HEADS, ROWS), 1, 3);
+    op_floats(c, DIMS(HEADS, ROWS), 2, 30);
+    attention_done(c, OP_attention_grad);
+}
+
+/* Rows of dy: two bands and a part of one. */
+static void edge_wgrad(OpCase *c, int64_t channels)
+{
+    AttrList attrs = {0};
+    attrs_ints(&attrs, ATTR_padding, (const int64_t[]){1, 1}, 2);
+    attrs_int(&attrs, ATTR_nhwc, 1);
+    attrs_ints(&attrs, ATTR_hw, (const int64_t[]){3, 3}, 2);
+    op_normal(c, op_image(true, 3, 20, 12, 12));
+    op_normal(c, op_image(true, 3, channels, 12, 12));
+    op_done(c, OP_conv2d_wgrad, &attrs);
+}
+static void edge_wgrad_tiles(OpCase *c)
+{
+    edge_wgrad(c, 40);
+}
+static void edge_wgrad_sums(OpCase *c)
+{
+    edge_wgrad(c, 8);
+}
+
+/* More windows reach a tile of pixels than a block looks at together. */
+static void edge_maxpool_grad(OpCase *c)
+{
+    AttrList attrs = {0};
+    attrs_ints(&attrs, ATTR_kernel, (const int64_t[]){9, 9}, 2);
+    attrs_ints(&attrs, ATTR_stride, (const int64_t[]){1, 1}, 2);
+    attrs_ints(&attrs, ATTR_padding, (const int64_t[]){4, 4}, 2);
+    attrs_int(&attrs, ATTR_nhwc, 1);
+    op_normal(c, op_image(true, 1, 17, 12, 12));
+    op_integers(c, op_image(true, 1, 17, 12, 12), DTYPE_F32, -9, 9); /* ties */
+    op_done(c, OP_maxpool_grad, &attrs);
+}
+
+/* More taps of both axes than one chain adds. */
+static void edge_resample(OpCase *c)
+{
+    AttrList attrs = {0};
+    attrs_int(&attrs, ATTR_nhwc, 1);
+    attrs_ints(&attrs, ATTR_hw, (const int64_t[]){1, 2}, 2);
+    op_normal(c, op_image(true, 1, 3, 70, 90));
+    op_done(c, OP_adaptive_avgpool, &attrs);
+}
+
+/* Losses of lines that do not lie densely; more of them than a block folds at once. */
+static void edge_loss(OpCase *c, OpKind op)
+{
+    AttrList attrs = {0};
+    attrs_int(&attrs, ATTR_axis, 1);
+    op_normal(c, DIMS(9, 5, 35));
+    op_integers(c, DIMS(9, 35), DTYPE_I32, 0, 4);
+    if (op == OP_cross_entropy_grad)
+        op_scalar(c, 0.5, 2);
+    op_done(c, op, &attrs);
+}
+static void edge_cross_entropy(OpCase *c)
+{
+    edge_loss(c, OP_cross_entropy);
+}
+static void edge_cross_entropy_grad(OpCase *c)
+{
+    edge_loss(c, OP_cross_entropy_grad);
+}
+
+/* The mean is rounded by more than a part in 2^24 of the variance's root. */
+static void edge_layernorm(OpCase *c)
+{
+    op_floats(c, DIMS(4, 70), 10000, 10001);
+    op_done(c, OP_layernorm, NULL);
+}
+
+const OpRow op_edges[] = {
+    {OP_matmul, edge_chains},
+    {OP_attention, edge_attention},
+    {OP_attention_grad, edge_attention_grad},
+    {OP_conv2d_wgrad, edge_wgrad_tiles},
+    {OP_conv2d_wgrad, edge_wgrad_sums},
+    {OP_maxpool_grad, edge_maxpool_grad},
+    {OP_adaptive_avgpool, edge_resample},
+    {OP_cross_entropy, edge_cross_entropy},
+    {OP_cross_entropy_grad, edge_cross_entropy_grad},
+    {OP_layernorm, edge_layernorm},
+};
+const int op_edges_n = sizeof op_edges / sizeof *op_edges;

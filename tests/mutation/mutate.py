@@ -39,6 +39,10 @@ BUILD = TREE / "build" / "mutant"
 SCRATCH = pathlib.Path("/tmp/scrimp-mutation")
 PAGE = ROOT / "docs" / "results" / "mutation.md"
 AREAS = ["autodiff", "rewrites", "codegen", "planner", "solvers", "runtime"]
+# What the simulated device's compiler puts before a kernel's text, which has no include of its own.
+KERNEL_HEADER = "tests/cuda/sim/kernel.h"
+# Long ones, run in their parts: an operation each.
+BY_OPERATION = {"property_test_compiled_ops", "property_test_cuda_ops"}
 # They look at the sources, not at what these do.
 ABOUT_SOURCES = {"layering", "format", "source_id", "install", "stale"}
 
@@ -173,7 +177,8 @@ def patched(file, source, mutants):
             spans.append((*place, m))
         else:
             stale.append(f"{m.listed}:{m.line}: stale: not exactly once in {file}: {m.text}")
-    return '#include "mutant.h"\n#line 1\n' + nest(source, spans), stale
+    head = "" if file.endswith(".cuh") else '#include "mutant.h"\n#line 1\n'
+    return head + nest(source, spans), stale
 
 
 def grouped(mutants):
@@ -263,6 +268,8 @@ def write_tree(mutants):
             text = patched(f, text.decode(), by_file[f])[0].encode()
         elif f.startswith("tests/") and f.endswith((".c", ".h")):
             text = test_source(text)
+        if f == KERNEL_HEADER:
+            text = f'#include "{TREE}/mutant.h"\n'.encode() + text
         put(TREE / f, text)
         shutil.copymode(ROOT / f, TREE / f)
     put(TREE / "mutant.h", HEADER.encode())
@@ -333,7 +340,7 @@ class Test:
 
 
 def read_tests():
-    """The default tests.  The long one about operations is run in its parts."""
+    """The default tests."""
     text = subprocess.run(["ctest", "--test-dir", BUILD, "--show-only=json-v1"], check=True,
                           capture_output=True, text=True).stdout
     tests = []
@@ -343,14 +350,15 @@ def read_tests():
         if t["name"] in ABOUT_SOURCES or "command" not in t:
             continue
         test = Test(t["name"], t["command"], env, props.get("WORKING_DIRECTORY", str(BUILD)))
-        tests += split(test) if t["name"] == "property_test_compiled_ops" else [test]
+        tests += split(test) if t["name"] in BY_OPERATION else [test]
     return {t.name: t for t in tests}
 
 
 def split(test):
-    ops = re.findall(r"^OP\(\s*(\w+),.*,\s*(\w+)\s*\)", (ROOT / "ir/ops.def").read_text(), re.M)
+    """For each operation with code, of either backend, and as a whole."""
+    ops = re.findall(r"^OP\(\s*(\w+),(?:[^,]*,){11}\s*\w+,\s*(\w+)", (ROOT / "ir/ops.def").read_text(), re.M)
     return [Test(f"{test.name}[{op}]", test.command, test.env | {"SCRIMP_TEST_OP": op, "SCRIMP_TEST_MARCH": "native"}, test.folder)
-            for op, lower in ops if lower != "none"] + [test]
+            for op, code in ops if code != "lower_none"] + [test]
 
 
 def run_test(test, cache, limit, **more):

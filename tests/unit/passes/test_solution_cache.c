@@ -74,6 +74,7 @@ static RematAnswer ask_with(Pool *pool, const RematProblem *p, const Shelf *s, c
                             RematOptions o)
 {
     o.context.solution_cache = solution_cache_new(pool, s ? &s->store : NULL);
+    o.effort = o.effort > 0 ? o.effort : sample_effort();
     return remat_solve(p, remat_solver_find(solver), &o, pool);
 }
 
@@ -162,7 +163,7 @@ static void test_keys(void)
     OTHER(p->tensor[node->out[0]].keep = true);
     OTHER(node->n_in--);
     OTHER(o.seed = 3);
-    OTHER(o.effort = 0.5);
+    OTHER(o.effort = 0.07);
     OTHER(p->loss_node--);
     AliasedProblem *pieces = own_pieces(pool, p);
     OTHER(o.context.pieces = pieces);

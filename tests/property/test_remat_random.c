@@ -96,6 +96,7 @@ static void check_solver(Pool *parent, const Case *c, const RematSolver *solver,
         int64_t spare = keep_all.peak_bytes - c->p->persistent_bytes;
         RematOptions o = {.budget_bytes = c->p->persistent_bytes + spare * percents[k] / 100,
                           .max_steps = 1000000,
+                          .effort = sample_effort(),
                           .context.solution_cache = c->cache};
         RematSchedule s = {0};
         RematStatus status = solver->solve(c->p, &o, pool, &s);

@@ -8,8 +8,8 @@
 #include "passes/remat/model/schedule.h"
 #include "passes/remat/solvers.h"
 #include "tests/support/layered_problem.h"
+#include "tests/support/sample.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 static bool same_schedule(const RematSchedule *a, const RematSchedule *b)
@@ -40,6 +40,7 @@ static void check_solver(Pool *parent, const RematProblem *p, const RematSolver 
         int64_t spare = keep_all.peak_bytes - p->persistent_bytes;
         RematOptions o = {.budget_bytes = p->persistent_bytes + spare * percents[k] / 100,
                           .max_steps = 100000,
+                          .effort = sample_effort(),
                           .context.solution_cache = cache};
         RematSchedule s = {0};
         RematStatus status = solver->solve(p, &o, pool, &s);
@@ -76,15 +77,9 @@ static void check_problem(int seed)
     pool_free(pool);
 }
 
-static int setting(const char *name, int otherwise)
-{
-    const char *text = getenv(name);
-    return text ? atoi(text) : otherwise;
-}
-
 int main(void)
 {
-    int n = setting("SCRIMP_PROBLEMS", 60), first = setting("SCRIMP_FIRST_PROBLEM", 1);
+    int n = sample_number("SCRIMP_PROBLEMS", 60), first = sample_number("SCRIMP_FIRST_PROBLEM", 1);
     printf("problems %d to %d\n", first, first + n - 1);
     for (int seed = first; seed < first + n && !check_failures; seed++)
         check_problem(seed);

@@ -15,6 +15,7 @@
 #include "tests/support/plan_request.h"
 #include "tests/support/random_model.h"
 #include "tests/support/sample.h"
+#include "tests/support/solutions.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -47,7 +48,8 @@ static int check_plan(const Graph *g, const Map *plain, const char *budget, cons
                       const char *name)
 {
     Pool *pool = pool_new();
-    PassContext ctx = {.graph = graph_copy(pool, g), .pool = pool};
+    PassContext ctx = {
+        .graph = graph_copy(pool, g), .pool = pool, .solution_cache = solutions_kept(pool)};
     ctx.request = request_of(
         pool, g, (PlanSettings){.budget = budget, .solver = solver, .effort = sample_effort()});
     bool ok = passes_run(&ctx, "remat,plan", NULL, NULL);

@@ -470,7 +470,7 @@ int main(void)
     if (!target->fma || !find_device(&d))
         return 77;
     Farm f = farm_new(pool, target);
-    f.optimization = 2; /* below, GCC makes no fused multiply-adds */
+    f.optimization = 2;
     Runs runs = {.without_code = {0}};
     void *scratch = NULL;
     if (!mkdtemp(d.folder) || posix_memalign(&scratch, 64, SCRIMP_SCRATCH_BYTES))

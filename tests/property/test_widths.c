@@ -89,7 +89,6 @@ static void check_case(const Cases *all, Case *c, char *scratch)
         op_run_free_buffers(&c->run[w]);
 }
 
-/* GCC makes fused multiply-adds from -O2 on only. */
 static void add_width(Cases *all, const Target *t)
 {
     if (!t || !target_runs_here(t))

@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "tests/support/run/kernel_farm.h"
 
+#include "codegen/build/cache.h"
+#include "codegen/build/fd.h"
+#include "codegen/build/hash.h"
+#include "codegen/generator_id.h"
 #include "codegen/jit/jit.h"
+#include "ir/support/strbuf.h"
 
 #include <dlfcn.h>
 #include <stdio.h>
@@ -11,7 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { FARM_GROUP = 64, FARM_CHILDREN = 2 };
+enum { FARM_GROUP = 64, FARM_CHILDREN = 2, FARM_MOST_BYTES = 1 << 30 };
 
 Farm farm_new(Pool *pool, const Target *target)
 {
@@ -19,6 +24,10 @@ Farm farm_new(Pool *pool, const Target *target)
     snprintf(f.folder, sizeof f.folder, "/tmp/scrimp-farm-XXXXXX");
     if (!mkdtemp(f.folder))
         abort();
+    const char *build = getenv("SCRIMP_BUILD"), *error = NULL;
+    const char *folder = pool_printf(pool, "%s/test-cache", build ? build : "");
+    if (!cache_open(pool, folder, !build, &f.cache, &error))
+        fprintf(stderr, "%s\n", error);
     return f;
 }
 
@@ -42,27 +51,56 @@ static void farm_path(const Farm *f, size_t group, char *path, size_t size)
     snprintf(path, size, "%s/%zu.so", f->folder, group);
 }
 
-static void farm_emit(Jit *j, size_t index, const Call *call)
+/* All that the code of a kernel depends on. */
+static const char *farm_key(Pool *pool, const Farm *f, const Call *call)
 {
-    char symbol[32];
-    snprintf(symbol, sizeof symbol, "k%zu", index);
-    jit_kernel_begin(j, symbol);
+    StrBuf b = strbuf_new(pool);
+    strbuf_printf(&b, "farm|%s|%s|%d|%s", GENERATOR_ID, jit_compiler_version(), f->optimization,
+                  f->target->name);
+    for (int i = 0; f->target->flags[i]; i++)
+        strbuf_printf(&b, " %s", f->target->flags[i]);
+    strbuf_printf(&b, "|%d|%s", call->contract, call->key);
+    return content_key(pool, b.text, b.len);
+}
+
+static const char *farm_symbol(Pool *pool, const Farm *f, const Call *call)
+{
+    return pool_printf(pool, "k_%s", farm_key(pool, f, call));
+}
+
+static void farm_emit(const Farm *f, Jit *j, const Call *call)
+{
+    jit_kernel_begin(j, farm_symbol(f->pool, f, call));
     call_emit(call, j);
     jit_kernel_end(j);
 }
 
-/* A matrix kernel in an object of its own, as in scrimp: its helper functions have fixed names. */
-static bool farm_object(const Farm *f, size_t index, const char *path)
+static bool farm_compile_object(const Farm *f, const Call *call, const char *path)
 {
     const char *error = NULL;
     Jit *j = jit_new(f->target, true);
     jit_set_optimization(j, f->optimization);
-    farm_emit(j, index, f->kernels.data[index].call);
+    farm_emit(f, j, call);
     bool ok = jit_write_object(j, path, &error);
     if (!ok)
         fprintf(stderr, "%s\n", error);
     jit_free(j);
     return ok;
+}
+
+/* A matrix kernel in an object of its own, as in scrimp: its helper functions have fixed names.  It
+ * takes a tenth of a second to compile, and other tests draw the same shapes: it is kept. */
+static bool farm_object(const Farm *f, const Call *call, const char *path)
+{
+    size_t n;
+    const char *error = NULL, *key = farm_key(f->pool, f, call);
+    const char *bytes = cache_get(f->pool, &f->cache, key, "o", &n, &error);
+    if (bytes)
+        return fd_create(path, bytes, n);
+    if (!farm_compile_object(f, call, path))
+        return false;
+    bytes = fd_read_path(f->pool, path, FARM_MOST_BYTES, &n);
+    return bytes && cache_put(f->pool, &f->cache, key, "o", bytes, n, &error);
 }
 
 /* One shared object for the kernels of a group. */
@@ -73,16 +111,16 @@ static bool farm_build(const Farm *f, size_t group)
     int n = 0;
     bool ok = true;
     Jit *j = jit_new(f->target, false);
-    jit_set_optimization(j, f->optimization);
+    jit_set_optimization(j, 1); /* without contraction, no level changes what is computed */
     for (size_t i = group * FARM_GROUP; i < f->kernels.len && i < (group + 1) * FARM_GROUP; i++) {
         const Call *call = f->kernels.data[i].call;
         if (!call->contract) {
-            farm_emit(j, i, call);
+            farm_emit(f, j, call);
             continue;
         }
         snprintf(objects[n], sizeof objects[n], "%s/%zu.o", f->folder, i);
         list[n] = objects[n];
-        ok &= farm_object(f, i, objects[n++]);
+        ok &= farm_object(f, call, objects[n++]);
     }
     farm_path(f, group, path, sizeof path);
     ok = ok && jit_write_shared(j, path, list, n, &error);
@@ -123,11 +161,11 @@ bool farm_compile(Farm *f)
 
 bool farm_load(Farm *f)
 {
-    char path[128], symbol[32];
+    char path[128];
     for (size_t i = 0; i < f->kernels.len; i++) {
         farm_path(f, i / FARM_GROUP, path, sizeof path);
         void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-        snprintf(symbol, sizeof symbol, "k%zu", i);
+        const char *symbol = farm_symbol(f->pool, f, f->kernels.data[i].call);
         void *found = handle ? dlsym(handle, symbol) : NULL;
         memcpy(&f->kernels.data[i].run, &found, sizeof found);
         if (!found)

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Compiles the kernels of many small graphs at once, in child processes, and runs them on buffers
  * that end at a page that cannot be touched: reading or writing past the end stops the test.  No
- * plan and no arena. */
+ * plan and no arena.  Kernels of matrix operations are kept for other tests, and for the next run
+ * with the same code generator. */
 #ifndef SCRIMP_TESTS_KERNEL_FARM_H
 #define SCRIMP_TESTS_KERNEL_FARM_H
 
+#include "codegen/build/cache.h"
 #include "codegen/build/kernel.h"
 #include "ir/support/map.h"
 #include "runtime/abi.h"
@@ -17,11 +19,12 @@ typedef struct FarmKernel {
 typedef struct Farm {
     Pool *pool;
     const Target *target;
-    int optimization; /* -O level */
+    int optimization; /* -O level of matrix kernels; GCC makes fused multiply-adds from 2 on */
     Map index;        /* key -> kernel */
     VEC(FarmKernel) kernels;
     VEC(void *) handles;
     char folder[64];
+    Cache cache; /* of matrix kernels, in the build's test-cache */
 } Farm;
 
 Farm farm_new(Pool *pool, const Target *target);

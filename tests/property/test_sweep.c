@@ -23,7 +23,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { CASES = 300, FARM_CASES = 600, ATTEMPTS = 400, CASE_SECONDS = 60, MOST_ELEMENTS = 200000 };
+enum { CASES = 160, FARM_CASES = 600, ATTEMPTS = 400, CASE_SECONDS = 60, MOST_ELEMENTS = 200000 };
 
 typedef enum CaseState {
     CASE_NOT_FOUND,

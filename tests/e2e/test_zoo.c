@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The zoo at the batches of the papers is planned in seconds, and what compiles quickly learns:
- * see zoo.h.  SCRIMP_ALL=1: those networks, too, that take many seconds. */
+ * see zoo.h.  SCRIMP_ALL=1: those networks, too, that take many seconds, and
+ * plans of the usual effort. */
 #include "e2e.h"
 #include "tests/support/sample.h"
 #include "zoo.h"
@@ -36,14 +37,15 @@ static const Planned planned[] = {
 };
 
 static const ZooModel models[] = {
-    {"alexnet.scrimp -D size=64 -D hidden=64 -D N=4 -D classes=10 -D p=0", 200, 0.01},
+    {"alexnet.scrimp -D size=64 -D hidden=64 -D N=4 -D classes=10 -D p=0", 140, 0.01},
     {"transformer.scrimp -D N=4 -D S=16 -D T=16 -D V=50 -D C=32 -D heads=2 -D layers=2 -D p=0 -D smoothing=0 -D warmup=40", 60, 0.01},
 };
 // clang-format on
 
 static void plan(const Planned *model)
 {
-    Result r = run("$SCRIMP plan $EXAMPLES/%s --budget min --json", model->model);
+    Result r = run("$SCRIMP plan $EXAMPLES/%s --budget min --json %s", model->model,
+                   sample_all() ? "" : "--effort 0.25");
     char detail[2000];
     snprintf(detail, sizeof detail, "%s: exit code %d after %.1f s of processors\n%.1000s\n%.500s",
              model->model, r.code, r.processor_seconds, r.out, r.err);

@@ -11,7 +11,7 @@
 /* Sizes small enough to plan in a moment; the operations are those of the full sizes. */
 static const char *const examples[] = {"mlp.scrimp", "convnet.scrimp",
                                        "resnet.scrimp -D depth=18 -D N=2", "chargpt.scrimp",
-                                       "gpt2.scrimp -D N=1 -D T=64 -D layers=4"};
+                                       "gpt2.scrimp -D N=1 -D T=64 -D layers=2"};
 /* Whole graphs, whose least plans take many seconds. */
 static const char *const deep[] = {"resnet.scrimp -D depth=50 -D size=64 -D N=4",
                                    "gpt2.scrimp -D N=1 -D T=64"};
@@ -178,7 +178,7 @@ static void test_promised_budgets(void)
 /* Budgets from the minimum to everything kept: each is kept, and time falls as memory grows. */
 static void test_sweep(const char *example)
 {
-    size_t n = (size_t)sample_number("SCRIMP_BUDGETS", 8);
+    size_t n = (size_t)sample_number("SCRIMP_BUDGETS", 6);
     json_t *list = run_json(0, "$SCRIMP plan $EXAMPLES/%s --sweep %zu --json", example, n);
     EXPECT(json_array_size(list) == n, example);
     double last = 1e30, budget = 0;

@@ -8,28 +8,32 @@
 #include <stdio.h>
 #include <string.h>
 
-static const struct {
+typedef struct Example {
     const char *args, *data;
     bool keeps_nothing; /* its optimizer: plain SGD */
-} examples[] = {
-    {"mlp.scrimp -D N=20", "--data $TMP/idx"},
-    {"convnet.scrimp -D N=4", "--data $TMP/idx"},
-    {"alexnet.scrimp -D N=2 -D size=96 -D hidden=32 -D classes=10", ""},
-    {"vgg.scrimp -D depth=11 -D size=32 -D N=2 -D hidden=32 -D classes=10", ""},
-    {"resnet.scrimp -D depth=50 -D size=32 -D N=2 -D classes=10", ""},
-    {"densenet.scrimp -D N=2 -D size=32 -D classes=10", ""},
-    {"googlenet.scrimp -D N=2 -D size=64 -D classes=10 -D aux=false", ""},
-    {"inception_v3.scrimp -D N=2 -D size=80 -D aux=false -D classes=10", ""},
-    {"nascell.scrimp -D cell=nasnet -D N=1 -D C=4 -D layers=3 -D size=8", ""},
-    {"unet.scrimp -D width=2 -D size=188", ""},
-    {"pspnet.scrimp -D N=2 -D size=49 -D depth=50 -D width=4 -D classes=5", ""},
-    {"ffn.scrimp -D N=16 -D width=16 -D layers=6", "", true},
-    {"lstm_ptb.scrimp -D N=2 -D V=20 -D H=8 -D T=3", "", true},
-    {"transformer.scrimp -D N=2 -D S=7 -D T=6 -D V=60 -D C=16 -D heads=2 -D layers=2", ""},
-    {"chargpt.scrimp -D N=2 -D T=8 -D L=2 -D C=16 -D p=0.1", "--data $TMP/t.txt"},
-    {"demo.scrimp -D N=2 -D T=16 -D L=2 -D C=32", "--data $TMP/t.txt"},
+    int seed;           /* of a batch of which no maximum hangs on a rounding */
+} Example;
+
+static const Example examples[] = {
+    {"mlp.scrimp -D N=20", "--data $TMP/idx", false, 3},
+    {"convnet.scrimp -D N=4", "--data $TMP/idx", false, 3},
+    {"alexnet.scrimp -D N=2 -D size=96 -D hidden=32 -D classes=10", "", false, 4},
+    {"vgg.scrimp -D depth=11 -D size=32 -D N=2 -D hidden=32 -D classes=10", "", false, 3},
+    {"resnet.scrimp -D depth=50 -D size=32 -D N=2 -D classes=10", "", false, 3},
+    {"densenet.scrimp -D N=2 -D size=32 -D classes=10", "", false, 3},
+    {"googlenet.scrimp -D N=2 -D size=64 -D classes=10 -D aux=false", "", false, 3},
+    {"inception_v3.scrimp -D N=2 -D size=80 -D aux=false -D classes=10", "", false, 3},
+    {"nascell.scrimp -D cell=nasnet -D N=1 -D C=4 -D layers=3 -D size=8", "", false, 3},
+    {"unet.scrimp -D width=2 -D size=188", "", false, 3},
+    {"pspnet.scrimp -D N=2 -D size=49 -D depth=50 -D width=4 -D classes=5", "", false, 3},
+    {"ffn.scrimp -D N=16 -D width=16 -D layers=6", "", true, 3},
+    {"lstm_ptb.scrimp -D N=2 -D V=20 -D H=8 -D T=3", "", true, 3},
+    {"transformer.scrimp -D N=2 -D S=7 -D T=6 -D V=60 -D C=16 -D heads=2 -D layers=2", "", false,
+     3},
+    {"chargpt.scrimp -D N=2 -D T=8 -D L=2 -D C=16 -D p=0.1", "--data $TMP/t.txt", false, 3},
+    {"demo.scrimp -D N=2 -D T=16 -D L=2 -D C=32", "--data $TMP/t.txt", false, 3},
     {"gpt2.scrimp -D N=2 -D T=16 -D V=300 -D C=16 -D heads=2 -D layers=2 -D p=0.1",
-     "--data $TMP/t.bin"},
+     "--data $TMP/t.bin", false, 3},
 };
 
 /* Numbers below 300, of 16 bits. */
@@ -44,23 +48,22 @@ static void make_tokens(const char *path, int n)
     fclose(f);
 }
 
-static void train(const char *args, const char *data, const char *device, int steps,
-                  const char *name)
+static void train(const Example *e, const char *device, int steps, const char *name)
 {
-    Result r = run(SIMULATED "$SCRIMP train -q $EXAMPLES/%s %s --budget min --seed 3 --steps %d "
+    Result r = run(SIMULATED "$SCRIMP train -q $EXAMPLES/%s %s --budget min --seed %d --steps %d "
                              "--device %s --out $TMP/%s --log $TMP/%s.log",
-                   args, data, steps, device, name, name);
+                   e->args, e->data, e->seed, steps, device, name, name);
     EXPECT(r.code == 0, r.err);
     result_free(&r);
 }
 
 /* After one step, the optimizer's state says what the gradients were. */
-static void expect_near(const char *args, const char *data, bool keeps_nothing)
+static void expect_near(const Example *e)
 {
-    train(args, data, "cpu", 1, "host1");
-    train(args, data, "cuda --fast", 1, "fast1");
-    train(args, data, "cuda --fast", 10, "fast");
-    if (!keeps_nothing)
+    train(e, "cpu", 1, "host1");
+    train(e, "cuda --fast", 1, "fast1");
+    train(e, "cuda --fast", 10, "fast");
+    if (!e->keeps_nothing)
         expect_near_tensors("host1", "fast1", OPTIMIZER, 1e-4);
     expect_near_losses("host", "fast", 10, 1e-4);
     expect_near_tensors("host", "fast", WEIGHTS, 1e-4);
@@ -86,17 +89,16 @@ int main(int argc, char **argv)
     make_tokens(in_tmp("t.bin"), 2000);
     make_digits(1200); /* convnet holds 1,000 out */
     for (size_t i = 0; i < sizeof examples / sizeof *examples; i++) {
-        const char *args = examples[i].args;
-        const char *data = examples[i].data;
-        if (argc > 1 && strncmp(args, argv[1], strcspn(args, ".") + 1) != 0)
+        const Example *e = &examples[i];
+        if (argc > 1 && strncmp(e->args, argv[1], strcspn(e->args, ".") + 1) != 0)
             continue;
-        train(args, data, "cpu", 10, "host");
-        train(args, data, "cuda --exact", 10, "device");
+        train(e, "cpu", 10, "host");
+        train(e, "cuda --exact", 10, "device");
         expect_equal_steps("host", "device");
-        expect_near(args, data, examples[i].keeps_nothing);
+        expect_near(e);
         expect_ok("cd $TMP && rm -r host* device* fast*");
-        verify(args, "50%", false);
-        verify(args, "min", true);
+        verify(e->args, "50%", false);
+        verify(e->args, "min", true);
         n++;
     }
     EXPECT(n > 0, "no example is called so");

@@ -23,7 +23,7 @@ static void bias_strides(const Graph *g, const Node *n, AttentionShape *a)
 
 AttentionShape attention_shape(const Graph *g, const Node *n)
 {
-    AttentionShape a = {.bias = -1, .rng = -1, .dout = -1, .max = -1, .sum = -1};
+    AttentionShape a = {.bias = -1, .rng = -1, .dout = -1, .max = -1, .sum = -1, .out = -1};
     a.grad = n->op == OP_attention_grad;
     a.q = a.grad ? 1 : 0;
     a.k = a.q + 1, a.v = a.q + 2;
@@ -31,6 +31,8 @@ AttentionShape attention_shape(const Graph *g, const Node *n)
     int last = n->n_in - 1, fixed = a.grad ? 6 : 3;
     if (a.grad)
         a.dout = 0, a.max = 4, a.sum = 5;
+    if (a.grad && node_attr(n, ATTR_library))
+        a.out = last--;
     if (a.drops)
         a.rng = last--;
     if (last >= fixed)

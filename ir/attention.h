@@ -21,6 +21,7 @@ typedef struct AttentionShape {
     int64_t batch[TYPE_MAX_RANK], bias_batch[TYPE_MAX_RANK];
     int q, k, v, bias, rng; /* inputs; bias, rng: -1 when there is none */
     int dout, max, sum;     /* inputs of the gradient */
+    int out;                /* and, where a library computes it, the last one; else -1 */
     bool grad, causal, drops;
     bool k_bf16, v_bf16; /* and so are dk, dv */
     double scale;        /* 1 where there is none */

@@ -12,11 +12,15 @@ typedef struct LibraryUse {
     DType factors, bias; /* what it reads the first two operands and the third in */
     bool only_factors;   /* it reads the first two alone, in the types that they have: a bias is
                             added by an operation of its own */
+    ValueId result;      /* asked about attention's gradient: the result of the forward operation,
+                            VALUE_NONE where it is not known, */
+    bool by_rows;        /* or that with its second and third dim exchanged */
+    bool reads_result;   /* answered: it reads that behind its other inputs */
     const char *missing; /* NULL: it is here; else what is not, and a way out */
 } LibraryUse;
 
-/* Whether a library computes this node on all devices of these architectures ("sm_80,sm_90"); *out
- * says which and how. */
-typedef bool LibraryRule(const Graph *g, const Node *n, const char *archs, LibraryUse *out);
+/* Whether a library computes this node on all devices of these architectures ("sm_80,sm_90"); *use
+ * says which and how, and before what is known of a gradient. */
+typedef bool LibraryRule(const Graph *g, const Node *n, const char *archs, LibraryUse *use);
 
 #endif

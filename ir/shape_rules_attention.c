@@ -64,30 +64,48 @@ static bool want_bias(const Graph *g, const Node *node, int i, const Type *q, in
                       op_name(node->op), SHOW(t), keys);
 }
 
-/* Inputs from `first` on: bias?, rng? */
-static bool want_optional(const Graph *g, const Node *node, int first, const Type *q, int64_t keys,
+/* Inputs from `first` up to `end`: bias?, rng? */
+static bool want_optional(const Graph *g, const Node *node, int first, int end, const Type *q,
                           ShapeError *err)
 {
     const int64_t four = 4;
     const Type rng = type_make(DTYPE_I32, 1, &four);
     double p = node_float(node, ATTR_p, 0.0);
-    int random = node_attr(node, ATTR_p) ? 1 : 0, bias = node->n_in - first - random;
+    int random = node_attr(node, ATTR_p) ? 1 : 0, bias = end - first - random;
+    int64_t keys = shape_in(g, node, first == 3 ? 1 : 2)->dim[q->rank - 2];
     if (!(p >= 0.0 && p < 1.0))
         return shape_fail(err, "E105", -1, "%s: p = %g is not in 0 <= p < 1", op_name(node->op), p);
     if (bias < 0 || bias > 1)
         return shape_fail(err, "E109", -1, "%s: %d inputs %s p", op_name(node->op), node->n_in,
                           random ? "with" : "without");
     return (!bias || want_bias(g, node, first, q, keys, err)) &&
-           (!random || want_type(g, node, node->n_in - 1, &rng, err));
+           (!random || want_type(g, node, end - 1, &rng, err));
 }
 
 SHAPE_RULE(attention)
 {
     if (!want_heads(g, node, 0, &out[0], err))
         return false;
-    const Type *q = shape_in(g, node, 0), *k = shape_in(g, node, 1);
+    const Type *q = shape_in(g, node, 0);
     out[1] = out[2] = row_numbers(*q);
-    return want_optional(g, node, 3, q, k->dim[k->rank - 2], err);
+    return want_optional(g, node, 3, node->n_in, q, err);
+}
+
+/* The last input: what the forward operation gave, or a transpose of it. */
+static bool want_saved(const Graph *g, const Node *node, Type t, ShapeError *err)
+{
+    int dims;
+    const int64_t *perm = node_ints(node, ATTR_perm, &dims);
+    const Type dense = t;
+    bool fits = !perm || dims == t.rank;
+    for (int i = 0; perm && fits && i < t.rank; i++) {
+        fits = perm[i] >= 0 && perm[i] < t.rank;
+        t.dim[i] = fits ? dense.dim[perm[i]] : 1;
+    }
+    if (!fits)
+        return shape_fail(err, "E105", -1, "%s: perm is no order of %d dims", op_name(node->op),
+                          t.rank);
+    return want_type(g, node, node->n_in - 1, &t, err);
 }
 
 SHAPE_RULE(attention_grad)
@@ -95,11 +113,12 @@ SHAPE_RULE(attention_grad)
     Type dout;
     if (!want_float(g, node, 0, err) || !want_heads(g, node, 1, &dout, err))
         return false;
-    const Type *q = shape_in(g, node, 1), *k = shape_in(g, node, 2);
+    const Type *q = shape_in(g, node, 1);
     Type rows = row_numbers(*q);
+    int reads = node_attr(node, ATTR_library) ? 1 : 0;
     for (int i = 0; i < 3; i++)
         out[i] = *shape_in(g, node, 1 + i);
     return want_type(g, node, 0, &dout, err) && want_type(g, node, 4, &rows, err) &&
-           want_type(g, node, 5, &rows, err) &&
-           want_optional(g, node, 6, q, k->dim[k->rank - 2], err);
+           want_type(g, node, 5, &rows, err) && (!reads || want_saved(g, node, dout, err)) &&
+           want_optional(g, node, 6, node->n_in - reads, q, err);
 }

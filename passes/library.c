@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Products and convolutions that a library of the device's vendor computes, where the user wants
- * that: they are marked, get the library's workspace, and read operands of the types that it takes.
- * Casts are operations of the step like others: those of weights serve both directions, and may be
- * computed again. */
+/* Products, convolutions and attention that a library of the device's vendor computes, where the
+ * user wants that: they are marked, get the library's workspace, and read operands of the types
+ * that it takes. Casts are operations of the step like others: those of weights serve both
+ * directions, and may be computed again. */
 #include "passes/pass.h"
 #include "passes/rewrite.h"
 
@@ -12,6 +12,7 @@ typedef struct Marker {
     PassContext *ctx;
     Rewrite r;
     ValueId *cast;   /* by value: the same in another type, or VALUE_NONE */
+    ValueId *turned; /* the same with its second and third of four dims exchanged, or VALUE_NONE */
     size_t n_values; /* that were there */
 } Marker;
 
@@ -27,6 +28,18 @@ static ValueId cast_to(Marker *m, ValueId v, DType to, RematHint hint)
     return cast;
 }
 
+static const int64_t exchanged[] = {0, 2, 1, 3};
+
+static void read_result(Graph *g, Node *n, const LibraryUse *use)
+{
+    ValueId *in = POOL_ARRAY(g->pool, (size_t)n->n_in + 1, ValueId);
+    memcpy(in, n->in, (size_t)n->n_in * sizeof *in);
+    in[n->n_in++] = use->result;
+    n->in = in;
+    if (use->by_rows)
+        node_set_attr(g, n, (Attr){.key = ATTR_perm, .n = 4, .u.ints = exchanged});
+}
+
 static void mark(Marker *m, NodeId id, const LibraryUse *use)
 {
     Graph *g = m->ctx->graph;
@@ -38,6 +51,8 @@ static void mark(Marker *m, NodeId id, const LibraryUse *use)
         graph_node(g, id)->in[i] = v;
     }
     Node *n = graph_node(g, id);
+    if (use->reads_result)
+        read_result(g, n, use);
     node_set_attr(g, n, (Attr){.key = ATTR_library, .u.s = use->library});
     node_set_attr(g, n, (Attr){.key = ATTR_workspace, .u.i = use->workspace});
 }
@@ -68,19 +83,50 @@ static void note_missing(PassContext *ctx, const char *what)
         ctx->library_missing = pool_printf(ctx->pool, "%s; %s", ctx->library_missing, what);
 }
 
+static void note_turned(Marker *m, const Node *n)
+{
+    int dims = 0;
+    const int64_t *perm = n->op == OP_transpose ? node_ints(n, ATTR_perm, &dims) : NULL;
+    if (dims == 4 && memcmp(perm, exchanged, sizeof exchanged) == 0 && n->in[0] < m->n_values)
+        m->turned[n->in[0]] = n->out[0];
+}
+
+/* The result of the forward operation that left a gradient's statistics of rows.  Models go on with
+ * it by rows, which the weights behind it need for their gradient, too. */
+static void find_result(const Marker *m, const Node *grad, LibraryUse *use)
+{
+    const Node *n = value_node(m->ctx->graph, grad->in[4]);
+    if (n->op != OP_attention || grad->in[4] != n->out[1])
+        return;
+    use->result = n->out[0];
+    use->by_rows = use->result < m->n_values && m->turned[use->result] != VALUE_NONE;
+    if (use->by_rows)
+        use->result = m->turned[use->result];
+}
+
+static bool may_take(OpKind op)
+{
+    return op_table[op].op_class == OP_CLASS_MATRIX || op == OP_attention ||
+           op == OP_attention_grad;
+}
+
 static void visit(Marker *m, NodeId id)
 {
     PassContext *ctx = m->ctx;
     const Graph *g = ctx->graph;
-    LibraryUse use = {0};
+    LibraryUse use = {.result = VALUE_NONE};
     rewrite_inputs(&m->r, id);
-    bool takes = op_table[graph_node(g, id)->op].op_class == OP_CLASS_MATRIX &&
-                 ctx->library(g, graph_node(g, id), ctx->archs, &use);
+    note_turned(m, graph_node(g, id));
+    if (graph_node(g, id)->op == OP_attention_grad)
+        find_result(m, graph_node(g, id), &use);
+    bool takes =
+        may_take(graph_node(g, id)->op) && ctx->library(g, graph_node(g, id), ctx->archs, &use);
     if (takes && use.missing)
         note_missing(ctx, use.missing);
     else if (takes)
         mark(m, id, &use);
-    if (takes && !use.missing && use.only_factors && graph_node(g, id)->n_in == 3)
+    if (takes && !use.missing && use.only_factors && graph_node(g, id)->n_in == 3 &&
+        op_table[graph_node(g, id)->op].op_class == OP_CLASS_MATRIX)
         keep_without_bias(m, id);
     else
         rewrite_keep(&m->r, id);
@@ -93,7 +139,9 @@ bool pass_library(PassContext *ctx)
     Pool *scratch = pool_new_child(ctx->pool);
     Marker m = {.ctx = ctx, .n_values = ctx->graph->values.len};
     m.cast = POOL_ARRAY(scratch, m.n_values + 1, ValueId);
+    m.turned = POOL_ARRAY(scratch, m.n_values + 1, ValueId);
     memset(m.cast, 0xff, m.n_values * sizeof *m.cast);
+    memset(m.turned, 0xff, m.n_values * sizeof *m.turned);
     m.r = rewrite_begin(ctx->graph, scratch);
     for (size_t i = 0; i < m.r.n_old; i++)
         visit(&m, m.r.old_order[i]);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Attention and its gradient: device/attention.cuh and the files that begin with that name. */
 #include "codegen/forms/attention.h"
+#include "codegen/cuda/library/library.h"
 #include "codegen/cuda/rules.h"
 #include "codegen/cuda/text.h"
 #include "codegen/forms/point.h"
@@ -96,8 +97,16 @@ static void add_kernel(Lowering *l, const Node *n, const AttentionKernel *kernel
     cuda_call(l, &call, write_attention, THREADS);
 }
 
+static bool by_library(Lowering *l, const Node *n)
+{
+    const MatrixNode m = {.l = l, .graph = l->graph, .node = n};
+    return cuda_library_lowers(&m, op_name(n->op));
+}
+
 void cuda_attention(Lowering *l, const Node *n)
 {
+    if (by_library(l, n))
+        return;
     AttentionKernel k = {.d = attention_describe(l, n)};
     add_kernel(l, n, &k, "attention", k.d.rows, k.d.value_width);
 }
@@ -106,6 +115,8 @@ void cuda_attention(Lowering *l, const Node *n)
  * makes whole rows of them. */
 void cuda_attention_grad(Lowering *l, const Node *n)
 {
+    if (by_library(l, n))
+        return;
     AttentionKernel k = {.d = attention_describe(l, n)};
     bool together = k.d.width <= PART_MOST && k.d.value_width <= PART_MOST;
     add_kernel(l, n, &k, "attention_grad_rows", k.d.rows, k.d.width);

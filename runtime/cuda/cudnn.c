@@ -1,25 +1,26 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Convolutions by cuDNN.  A plan of the step says which engine was chosen when the step was
- * compiled; where this device or this version of the library does not take that one, the
+/* Convolutions and attention by cuDNN.  A plan of the step says which engine was chosen when the
+ * step was compiled; where this device or this version of the library does not take that one, the
  * heuristics are asked again, for no more workspace than the step has.
  *
- * Buffers: x, w, y of the forward convolution that it belongs to, then the workspace. */
+ * Buffers: those of cudnn_tensors, then the workspace. */
 #include "runtime/cuda/cudnn_plan.h"
 #include "runtime/cuda/library.h"
 
 #include <stdlib.h>
+#include <string.h>
 
-/* One for all convolutions, as long as there are any: it holds memory of the device. */
+/* One for all problems, as long as there are any: it holds memory of the device. */
 static void *shared_handle;
 static int n_users;
 
-typedef struct Convolution {
+typedef struct Loaded {
     const Cudnn *cudnn;
     CudnnProblem problem;
     CudnnPlan *plan;
-} Convolution;
+} Loaded;
 
-static bool start(Convolution *x, RtError *err)
+static bool start(Loaded *x, RtError *err)
 {
     x->cudnn = cudnn_api(err);
     if (!x->cudnn)
@@ -32,7 +33,18 @@ static bool start(Convolution *x, RtError *err)
                     status);
 }
 
-static bool make(Convolution *x, const char *plan, int64_t bytes, RtError *err)
+static bool explain(const CudnnProblem *p, RtError *err)
+{
+    static const char exact[] =
+        "for which the step would have a kernel of scrimp's own with --exact";
+    if (cudnn_is_attention(p))
+        return rt_error_prefix(err, "attention of %lld rows to %lld keys, %s", (long long)p->rows,
+                               (long long)p->keys, exact);
+    return rt_error_prefix(err, "a convolution of %lld x %lld, %s", (long long)p->r,
+                           (long long)p->s, exact);
+}
+
+static bool make(Loaded *x, const char *plan, int64_t bytes, RtError *err)
 {
     CudnnChoice choice = {0};
     int64_t workspace = 0;
@@ -47,16 +59,12 @@ static bool make(Convolution *x, const char *plan, int64_t bytes, RtError *err)
     x->plan = NULL;
     if (cudnn_choose(&by, &x->problem, &choice, err))
         x->plan = cudnn_plan_make(&by, &x->problem, &choice, &workspace, err);
-    return x->plan ||
-           rt_error_prefix(err,
-                           "a convolution of %lld x %lld, for which the step would have a "
-                           "kernel of scrimp's own with --exact",
-                           (long long)x->problem.r, (long long)x->problem.s);
+    return x->plan || explain(&x->problem, err);
 }
 
 static void unload(void *loaded)
 {
-    Convolution *x = loaded;
+    Loaded *x = loaded;
     cudnn_plan_free(x->plan);
     if (--n_users == 0 && shared_handle) {
         x->cudnn->destroy(shared_handle);
@@ -67,7 +75,7 @@ static void unload(void *loaded)
 
 static void *load(const char *plan, int64_t bytes, RtError *err)
 {
-    Convolution *x = rt_alloc(1, sizeof *x, err);
+    Loaded *x = rt_alloc(1, sizeof *x, err);
     if (!x)
         return NULL;
     n_users++;
@@ -86,11 +94,12 @@ static void *aligned(char *workspace)
 
 static bool run(void *loaded, char *const *buf, void *stream, RtError *err)
 {
-    const Convolution *x = loaded;
+    const Loaded *x = loaded;
     int status = x->cudnn->set_stream(shared_handle, stream);
     if (status != CUDNN_SUCCESS)
         return rt_error(err, "cuDNN: its stream: status %d", status);
-    return cudnn_plan_run(x->plan, shared_handle, buf[0], buf[1], buf[2], aligned(buf[3]), err);
+    const size_t tensors = strlen(cudnn_tensors(x->problem.part));
+    return cudnn_plan_run(x->plan, shared_handle, buf, aligned(buf[tensors]), err);
 }
 
 const CudaLibrary cuda_cudnn = {"cudnn", load, unload, run};

@@ -1,180 +1,63 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "runtime/cuda/cudnn_plan.h"
 
+#include "runtime/cuda/cudnn_graph.h"
+
 #include <stdlib.h>
 
-/* Objects of the library that are made for one purpose, and go together. */
-enum { OBJECTS_MOST = 16 + CUDNN_KNOBS_MOST };
-
-typedef struct Maker {
-    const Cudnn *cudnn;
-    void *object[OBJECTS_MOST];
-    int n;
-    int status; /* of the first call that failed */
-} Maker;
-
 struct CudnnPlan {
-    Maker maker;
+    CudnnMaker maker;
     void *plan;
+    int64_t part;
+    CudnnScalars scalars; /* which it reads when it is run */
 };
-
-/* --- objects --- */
-
-static void *make(Maker *m, CudnnKind kind)
-{
-    void *object = NULL;
-    if (m->status == CUDNN_SUCCESS && m->n < OBJECTS_MOST)
-        m->status = m->cudnn->object_create((int)kind, &object);
-    if (object)
-        m->object[m->n++] = object;
-    return object;
-}
-
-static void set(Maker *m, void *object, int attribute, int type, int64_t n, const void *elements)
-{
-    if (m->status == CUDNN_SUCCESS)
-        m->status = m->cudnn->object_set(object, attribute, type, n, elements);
-}
-
-static void set_integer(Maker *m, void *object, int attribute, int64_t value)
-{
-    set(m, object, attribute, CUDNN_TYPE_INT64, 1, &value);
-}
-
-/* Enumerations of the library are ints. */
-static void set_enum(Maker *m, void *object, int attribute, int type, int value)
-{
-    set(m, object, attribute, type, 1, &value);
-}
-
-static void set_object(Maker *m, void *object, int attribute, void *value)
-{
-    set(m, object, attribute, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &value);
-}
-
-static void finalize(Maker *m, void *object)
-{
-    if (m->status == CUDNN_SUCCESS)
-        m->status = m->cudnn->object_finalize(object);
-}
-
-static void free_objects(Maker *m)
-{
-    while (m->n > 0)
-        m->cudnn->object_destroy(m->object[--m->n]);
-}
-
-static bool failed(const Maker *m, const char *what, RtError *err)
-{
-    return m->status == CUDNN_SUCCESS || rt_error(err, "cuDNN: %s: status %d", what, m->status);
-}
 
 void *cudnn_device(const Cudnn *cudnn, const char *json, RtError *err)
 {
-    Maker m = {.cudnn = cudnn};
+    CudnnMaker m = {.cudnn = cudnn};
     int64_t n = 0;
     while (json[n])
         n++;
-    void *device = make(&m, CUDNN_DEVICEPROP);
-    set(&m, device, CUDNN_DEVICEPROP_JSON_REPRESENTATION, CUDNN_TYPE_CHAR, n, json);
-    finalize(&m, device);
-    if (failed(&m, "the properties of a device", err))
+    void *device = cudnn_make(&m, CUDNN_DEVICEPROP);
+    cudnn_set(&m, device, CUDNN_DEVICEPROP_JSON_REPRESENTATION, CUDNN_TYPE_CHAR, n, json);
+    cudnn_finalize(&m, device);
+    if (cudnn_made(&m, "the properties of a device", err))
         return device;
-    free_objects(&m);
+    cudnn_free(&m);
     return NULL;
 }
 
-/* --- the operation --- */
-
-static int data_type(const CudnnProblem *p)
+static void *make_graph(CudnnMaker *m, const CudnnPlanner *by, const CudnnProblem *p)
 {
-    return p->arithmetic == CUDNN_BF16 ? CUDNN_DATA_BFLOAT16 : CUDNN_DATA_FLOAT;
-}
-
-/* Dims in cuDNN's order, with the second one contiguous. */
-static void *make_tensor(Maker *m, const CudnnProblem *p, char id, int64_t n, int64_t c, int64_t h,
-                         int64_t w)
-{
-    const int64_t dims[] = {n, c, h, w}, strides[] = {h * w * c, 1, w * c, c};
-    void *tensor = make(m, CUDNN_TENSOR);
-    set_integer(m, tensor, CUDNN_TENSOR_UNIQUE_ID, id);
-    set_integer(m, tensor, CUDNN_TENSOR_BYTE_ALIGNMENT, p->align);
-    set_enum(m, tensor, CUDNN_TENSOR_DATA_TYPE, CUDNN_TYPE_DATA_TYPE, data_type(p));
-    set(m, tensor, CUDNN_TENSOR_DIMENSIONS, CUDNN_TYPE_INT64, 4, dims);
-    set(m, tensor, CUDNN_TENSOR_STRIDES, CUDNN_TYPE_INT64, 4, strides);
-    finalize(m, tensor);
-    return tensor;
-}
-
-static void *make_convolution(Maker *m, const CudnnProblem *p)
-{
-    void *conv = make(m, CUDNN_CONVOLUTION);
-    set_enum(m, conv, CUDNN_CONVOLUTION_COMP_TYPE, CUDNN_TYPE_DATA_TYPE, CUDNN_DATA_FLOAT);
-    set_enum(m, conv, CUDNN_CONVOLUTION_CONV_MODE, CUDNN_TYPE_CONVOLUTION_MODE,
-             CUDNN_CROSS_CORRELATION);
-    set_integer(m, conv, CUDNN_CONVOLUTION_SPATIAL_DIMS, 2);
-    set(m, conv, CUDNN_CONVOLUTION_DILATIONS, CUDNN_TYPE_INT64, 2, p->dilation);
-    set(m, conv, CUDNN_CONVOLUTION_FILTER_STRIDES, CUDNN_TYPE_INT64, 2, p->stride);
-    set(m, conv, CUDNN_CONVOLUTION_PRE_PADDINGS, CUDNN_TYPE_INT64, 2, p->pad);
-    set(m, conv, CUDNN_CONVOLUTION_POST_PADDINGS, CUDNN_TYPE_INT64, 2, p->pad);
-    finalize(m, conv);
-    return conv;
-}
-
-/* By part: the operation, and its attributes. */
-static const struct {
-    CudnnKind kind;
-    int alpha, beta, conv, x, w, y;
-} operations[] = {
-    [CUDNN_FORWARD] = {CUDNN_OPERATION_FORWARD, CUDNN_FORWARD_ALPHA, CUDNN_FORWARD_BETA,
-                       CUDNN_FORWARD_CONV_DESC, CUDNN_FORWARD_X, CUDNN_FORWARD_W, CUDNN_FORWARD_Y},
-    [CUDNN_DGRAD] = {CUDNN_OPERATION_DATA, CUDNN_DATA_ALPHA, CUDNN_DATA_BETA, CUDNN_DATA_CONV_DESC,
-                     CUDNN_DATA_DX, CUDNN_DATA_W, CUDNN_DATA_DY},
-    [CUDNN_WGRAD] = {CUDNN_OPERATION_FILTER, CUDNN_FILTER_ALPHA, CUDNN_FILTER_BETA,
-                     CUDNN_FILTER_CONV_DESC, CUDNN_FILTER_X, CUDNN_FILTER_DW, CUDNN_FILTER_DY}};
-
-static void *make_operation(Maker *m, const CudnnProblem *p)
-{
-    const float one = 1, zero = 0;
-    void *x = make_tensor(m, p, 'x', p->images, p->c, p->h, p->w);
-    void *w = make_tensor(m, p, 'w', p->k, p->c / p->groups, p->r, p->s);
-    void *y = make_tensor(m, p, 'y', p->images, p->k, p->oh, p->ow);
-    void *operation = make(m, operations[p->part].kind);
-    set(m, operation, operations[p->part].alpha, CUDNN_TYPE_FLOAT, 1, &one);
-    set(m, operation, operations[p->part].beta, CUDNN_TYPE_FLOAT, 1, &zero);
-    set_object(m, operation, operations[p->part].conv, make_convolution(m, p));
-    set_object(m, operation, operations[p->part].x, x);
-    set_object(m, operation, operations[p->part].w, w);
-    set_object(m, operation, operations[p->part].y, y);
-    finalize(m, operation);
-    return operation;
-}
-
-static void *make_graph(Maker *m, const CudnnPlanner *by, const CudnnProblem *p)
-{
-    void *operation = make_operation(m, p), *graph = make(m, CUDNN_OPERATIONGRAPH);
-    set_object(m, graph, CUDNN_OPERATIONGRAPH_OPS, operation);
+    CudnnOperations ops = {.n = 0};
+    if (cudnn_is_attention(p))
+        cudnn_attention(m, p, &ops);
+    else
+        cudnn_convolution(m, p, &ops);
+    void *graph = cudnn_make(m, CUDNN_OPERATIONGRAPH);
+    cudnn_set(m, graph, CUDNN_OPERATIONGRAPH_OPS, CUDNN_TYPE_BACKEND_DESCRIPTOR, ops.n,
+              ops.operation);
     if (by->handle)
-        set(m, graph, CUDNN_OPERATIONGRAPH_HANDLE, CUDNN_TYPE_HANDLE, 1, &by->handle);
-    finalize(m, graph);
+        cudnn_set(m, graph, CUDNN_OPERATIONGRAPH_HANDLE, CUDNN_TYPE_HANDLE, 1, &by->handle);
+    cudnn_finalize(m, graph);
     return graph;
 }
 
-static void set_planner(Maker *m, const CudnnPlanner *by, void *plan)
+static void set_planner(CudnnMaker *m, const CudnnPlanner *by, void *plan)
 {
     if (by->handle)
-        set(m, plan, CUDNN_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE, 1, &by->handle);
+        cudnn_set(m, plan, CUDNN_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE, 1, &by->handle);
     else
-        set_object(m, plan, CUDNN_EXECUTION_PLAN_DEVICEPROP, by->device);
+        cudnn_set_object(m, plan, CUDNN_EXECUTION_PLAN_DEVICEPROP, by->device);
 }
 
-static void *make_plan(Maker *m, const CudnnPlanner *by, void *config, int64_t *workspace)
+static void *make_plan(CudnnMaker *m, const CudnnPlanner *by, void *config, int64_t *workspace)
 {
     int64_t n = 0;
-    void *plan = make(m, CUDNN_EXECUTION_PLAN);
-    set_object(m, plan, CUDNN_EXECUTION_PLAN_ENGINE_CONFIG, config);
+    void *plan = cudnn_make(m, CUDNN_EXECUTION_PLAN);
+    cudnn_set_object(m, plan, CUDNN_EXECUTION_PLAN_ENGINE_CONFIG, config);
     set_planner(m, by, plan);
-    finalize(m, plan);
+    cudnn_finalize(m, plan);
     if (m->status == CUDNN_SUCCESS)
         m->status = m->cudnn->object_get(plan, CUDNN_EXECUTION_PLAN_WORKSPACE_SIZE,
                                          CUDNN_TYPE_INT64, 1, &n, workspace);
@@ -214,7 +97,8 @@ static bool allowed(const Cudnn *cudnn, void *engine, const CudnnProblem *p)
         notes_of(cudnn, engine, CUDNN_ENGINE_NUMERICAL_NOTE, CUDNN_TYPE_NUMERICAL_NOTE);
     uint32_t behavior =
         notes_of(cudnn, engine, CUDNN_ENGINE_BEHAVIOR_NOTE, CUDNN_TYPE_BEHAVIOR_NOTE);
-    return !(numerical & forbidden(p)) && !(behavior & 1u << CUDNN_BEHAVIOR_RUNTIME_COMPILATION);
+    bool compiles = behavior & 1u << CUDNN_BEHAVIOR_RUNTIME_COMPILATION;
+    return !(numerical & forbidden(p)) && (!compiles || cudnn_is_attention(p));
 }
 
 static bool read_knob(const Cudnn *cudnn, void *object, CudnnKnob *out)
@@ -231,46 +115,57 @@ static bool read_knob(const Cudnn *cudnn, void *object, CudnnKnob *out)
 
 static bool read_knobs(const Cudnn *cudnn, void *config, CudnnChoice *out)
 {
-    Maker m = {.cudnn = cudnn};
+    CudnnMaker m = {.cudnn = cudnn};
     void *knob[CUDNN_KNOBS_MOST];
     for (int i = 0; i < CUDNN_KNOBS_MOST; i++)
-        knob[i] = make(&m, CUDNN_KNOB_CHOICE);
+        knob[i] = cudnn_make(&m, CUDNN_KNOB_CHOICE);
     bool ok = m.status == CUDNN_SUCCESS &&
               cudnn->object_get(config, CUDNN_ENGINECFG_KNOB_CHOICES, CUDNN_TYPE_BACKEND_DESCRIPTOR,
                                 CUDNN_KNOBS_MOST, &out->n_knobs, knob) == CUDNN_SUCCESS &&
               out->n_knobs <= CUDNN_KNOBS_MOST;
     for (int i = 0; ok && i < out->n_knobs; i++)
         ok = read_knob(cudnn, knob[i], &out->knob[i]);
-    free_objects(&m);
+    cudnn_free(&m);
     return ok;
 }
 
 /* Whether the engine of a configuration is allowed, and which it is. */
 static bool read_engine(const Cudnn *cudnn, void *config, const CudnnProblem *p, CudnnChoice *out)
 {
-    Maker m = {.cudnn = cudnn};
+    CudnnMaker m = {.cudnn = cudnn};
     int64_t n = 0;
-    void *engine = make(&m, CUDNN_ENGINE);
+    void *engine = cudnn_make(&m, CUDNN_ENGINE);
     bool ok = m.status == CUDNN_SUCCESS &&
               cudnn->object_get(config, CUDNN_ENGINECFG_ENGINE, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1,
                                 &n, &engine) == CUDNN_SUCCESS &&
               allowed(cudnn, engine, p) &&
               cudnn->object_get(engine, CUDNN_ENGINE_GLOBAL_INDEX, CUDNN_TYPE_INT64, 1, &n,
                                 &out->engine) == CUDNN_SUCCESS;
-    free_objects(&m);
+    cudnn_free(&m);
     return ok;
+}
+
+/* Of a plan of this configuration.  To make the plan of one that is compiled takes seconds, and a
+ * driver: such a configuration knows it itself. */
+static bool read_workspace(const CudnnPlanner *by, const CudnnProblem *p, void *config,
+                           int64_t *out)
+{
+    CudnnMaker m = {.cudnn = by->cudnn};
+    int64_t n = 0;
+    if (cudnn_is_attention(p))
+        return by->cudnn->object_get(config, CUDNN_ENGINECFG_WORKSPACE_SIZE, CUDNN_TYPE_INT64, 1,
+                                     &n, out) == CUDNN_SUCCESS;
+    make_plan(&m, by, config, out);
+    cudnn_free(&m);
+    return m.status == CUDNN_SUCCESS;
 }
 
 static bool fits(const CudnnPlanner *by, const CudnnProblem *p, void *config, CudnnChoice *out)
 {
-    Maker m = {.cudnn = by->cudnn};
     *out = (CudnnChoice){.version = by->cudnn->version};
-    bool ok = read_engine(by->cudnn, config, p, out) && read_knobs(by->cudnn, config, out);
-    if (ok)
-        make_plan(&m, by, config, &out->workspace);
-    ok = ok && m.status == CUDNN_SUCCESS && out->workspace >= 0 && out->workspace <= p->workspace;
-    free_objects(&m);
-    return ok;
+    return read_engine(by->cudnn, config, p, out) && read_knobs(by->cudnn, config, out) &&
+           read_workspace(by, p, config, &out->workspace) && out->workspace >= 0 &&
+           out->workspace <= p->workspace;
 }
 
 /* The results of a heuristic, n of them. */
@@ -299,57 +194,58 @@ static bool first_of(const CudnnPlanner *by, const CudnnProblem *p, void *heuris
 static bool choose_by(const CudnnPlanner *by, const CudnnProblem *p, void *graph, int mode,
                       CudnnChoice *out)
 {
-    Maker m = {.cudnn = by->cudnn};
+    CudnnMaker m = {.cudnn = by->cudnn};
     int64_t n = 0;
-    void *heuristic = make(&m, CUDNN_ENGINEHEUR);
-    set_object(&m, heuristic, CUDNN_ENGINEHEUR_OPERATION_GRAPH, graph);
-    set_enum(&m, heuristic, CUDNN_ENGINEHEUR_MODE, CUDNN_TYPE_HEUR_MODE, mode);
+    void *heuristic = cudnn_make(&m, CUDNN_ENGINEHEUR);
+    cudnn_set_object(&m, heuristic, CUDNN_ENGINEHEUR_OPERATION_GRAPH, graph);
+    cudnn_set_enum(&m, heuristic, CUDNN_ENGINEHEUR_MODE, CUDNN_TYPE_HEUR_MODE, mode);
     if (by->device)
-        set_object(&m, heuristic, CUDNN_ENGINEHEUR_DEVICEPROP, by->device);
-    finalize(&m, heuristic);
+        cudnn_set_object(&m, heuristic, CUDNN_ENGINEHEUR_DEVICEPROP, by->device);
+    cudnn_finalize(&m, heuristic);
     bool ok = m.status == CUDNN_SUCCESS &&
               by->cudnn->object_get(heuristic, CUDNN_ENGINEHEUR_RESULTS,
                                     CUDNN_TYPE_BACKEND_DESCRIPTOR, 0, &n, NULL) == CUDNN_SUCCESS &&
               first_of(by, p, heuristic, n, out);
-    free_objects(&m);
+    cudnn_free(&m);
     return ok;
 }
 
 bool cudnn_choose(const CudnnPlanner *by, const CudnnProblem *p, CudnnChoice *out, RtError *err)
 {
-    Maker m = {.cudnn = by->cudnn};
+    CudnnMaker m = {.cudnn = by->cudnn};
     void *graph = make_graph(&m, by, p);
-    bool ok = failed(&m, "a convolution", err);
+    bool ok = cudnn_made(&m, "the operations", err);
     if (ok && !choose_by(by, p, graph, CUDNN_HEUR_MODE_A, out) &&
         !choose_by(by, p, graph, CUDNN_HEUR_MODE_FALLBACK, out))
-        ok = rt_error(err, "cuDNN has no engine for the convolution");
-    free_objects(&m);
+        ok = rt_error(err, "cuDNN has no engine for it");
+    cudnn_free(&m);
     return ok;
 }
 
 /* --- plans --- */
 
-static void *make_config(Maker *m, const CudnnPlanner *by, void *graph, const CudnnChoice *choice)
+static void *make_config(CudnnMaker *m, const CudnnPlanner *by, void *graph,
+                         const CudnnChoice *choice)
 {
     void *knob[CUDNN_KNOBS_MOST];
-    void *engine = make(m, CUDNN_ENGINE), *config = make(m, CUDNN_ENGINECFG);
-    set_object(m, engine, CUDNN_ENGINE_OPERATION_GRAPH, graph);
-    set_integer(m, engine, CUDNN_ENGINE_GLOBAL_INDEX, choice->engine);
+    void *engine = cudnn_make(m, CUDNN_ENGINE), *config = cudnn_make(m, CUDNN_ENGINECFG);
+    cudnn_set_object(m, engine, CUDNN_ENGINE_OPERATION_GRAPH, graph);
+    cudnn_set_integer(m, engine, CUDNN_ENGINE_GLOBAL_INDEX, choice->engine);
     if (by->device)
-        set_object(m, engine, CUDNN_ENGINE_DEVICEPROP, by->device);
-    finalize(m, engine);
+        cudnn_set_object(m, engine, CUDNN_ENGINE_DEVICEPROP, by->device);
+    cudnn_finalize(m, engine);
     for (int i = 0; i < choice->n_knobs; i++) {
-        knob[i] = make(m, CUDNN_KNOB_CHOICE);
-        set_enum(m, knob[i], CUDNN_KNOB_CHOICE_KNOB_TYPE, CUDNN_TYPE_KNOB_TYPE,
-                 (int)choice->knob[i].type);
-        set_integer(m, knob[i], CUDNN_KNOB_CHOICE_KNOB_VALUE, choice->knob[i].value);
-        finalize(m, knob[i]);
+        knob[i] = cudnn_make(m, CUDNN_KNOB_CHOICE);
+        cudnn_set_enum(m, knob[i], CUDNN_KNOB_CHOICE_KNOB_TYPE, CUDNN_TYPE_KNOB_TYPE,
+                       (int)choice->knob[i].type);
+        cudnn_set_integer(m, knob[i], CUDNN_KNOB_CHOICE_KNOB_VALUE, choice->knob[i].value);
+        cudnn_finalize(m, knob[i]);
     }
-    set_object(m, config, CUDNN_ENGINECFG_ENGINE, engine);
+    cudnn_set_object(m, config, CUDNN_ENGINECFG_ENGINE, engine);
     if (choice->n_knobs)
-        set(m, config, CUDNN_ENGINECFG_KNOB_CHOICES, CUDNN_TYPE_BACKEND_DESCRIPTOR, choice->n_knobs,
-            knob);
-    finalize(m, config);
+        cudnn_set(m, config, CUDNN_ENGINECFG_KNOB_CHOICES, CUDNN_TYPE_BACKEND_DESCRIPTOR,
+                  choice->n_knobs, knob);
+    cudnn_finalize(m, config);
     return config;
 }
 
@@ -360,10 +256,13 @@ CudnnPlan *cudnn_plan_make(const CudnnPlanner *by, const CudnnProblem *p, const 
     if (!plan)
         return NULL;
     plan->maker.cudnn = by->cudnn;
+    plan->part = p->part;
+    if (cudnn_is_attention(p))
+        plan->scalars = cudnn_attention_scalars(p);
     void *graph = make_graph(&plan->maker, by, p);
     void *config = make_config(&plan->maker, by, graph, choice);
     plan->plan = make_plan(&plan->maker, by, config, workspace);
-    if (failed(&plan->maker, "a plan", err))
+    if (cudnn_made(&plan->maker, "a plan", err))
         return plan;
     cudnn_plan_free(plan);
     return NULL;
@@ -372,23 +271,37 @@ CudnnPlan *cudnn_plan_make(const CudnnPlanner *by, const CudnnProblem *p, const 
 void cudnn_plan_free(CudnnPlan *plan)
 {
     if (plan)
-        free_objects(&plan->maker);
+        cudnn_free(&plan->maker);
     free(plan);
 }
 
-bool cudnn_plan_run(const CudnnPlan *plan, void *handle, void *x, void *w, void *y, void *workspace,
+const char *cudnn_tensors(int64_t part)
+{
+    return part == CUDNN_ATTENTION ? "qkvos" : part == CUDNN_ATTENTION_GRAD ? "qkvogsQKVd" : "xwy";
+}
+
+bool cudnn_plan_run(CudnnPlan *plan, void *handle, char *const *tensor, void *workspace,
                     RtError *err)
 {
-    static const int64_t ids[] = {'x', 'w', 'y'};
-    void *const addresses[] = {x, w, y};
-    Maker m = {.cudnn = plan->maker.cudnn};
-    void *pack = make(&m, CUDNN_VARIANT_PACK);
-    set(&m, pack, CUDNN_VARIANT_PACK_UNIQUE_IDS, CUDNN_TYPE_INT64, 3, ids);
-    set(&m, pack, CUDNN_VARIANT_PACK_DATA_POINTERS, CUDNN_TYPE_VOID_PTR, 3, addresses);
-    set(&m, pack, CUDNN_VARIANT_PACK_WORKSPACE, CUDNN_TYPE_VOID_PTR, 1, &workspace);
-    finalize(&m, pack);
+    const char *names = cudnn_tensors(plan->part);
+    int64_t ids[CUDNN_TENSORS_MOST + CUDNN_SCALARS_MOST], n = 0;
+    void *addresses[CUDNN_TENSORS_MOST + CUDNN_SCALARS_MOST];
+    CudnnMaker m = {.cudnn = plan->maker.cudnn};
+    for (; names[n]; n++) {
+        ids[n] = names[n];
+        addresses[n] = tensor[n];
+    }
+    for (int i = 0; i < plan->scalars.n; i++, n++) {
+        ids[n] = plan->scalars.id[i];
+        addresses[n] = &plan->scalars.value[i];
+    }
+    void *pack = cudnn_make(&m, CUDNN_VARIANT_PACK);
+    cudnn_set(&m, pack, CUDNN_VARIANT_PACK_UNIQUE_IDS, CUDNN_TYPE_INT64, n, ids);
+    cudnn_set(&m, pack, CUDNN_VARIANT_PACK_DATA_POINTERS, CUDNN_TYPE_VOID_PTR, n, addresses);
+    cudnn_set(&m, pack, CUDNN_VARIANT_PACK_WORKSPACE, CUDNN_TYPE_VOID_PTR, 1, &workspace);
+    cudnn_finalize(&m, pack);
     if (m.status == CUDNN_SUCCESS)
         m.status = m.cudnn->execute(handle, plan->plan, pack);
-    free_objects(&m);
-    return failed(&m, "running a plan", err);
+    cudnn_free(&m);
+    return cudnn_made(&m, "running a plan", err);
 }

@@ -32,15 +32,31 @@ void *cuda_find_listed(const char *const *names)
     return library;
 }
 
+/* In the folder `in` of $CUDA_HOME and of the usual one. */
+static void *find_in_toolkit(const char *in, const char *const *names)
+{
+    const char *home = getenv("CUDA_HOME"), *root[] = {home ? home : "", "/usr/local/cuda"};
+    void *library = NULL;
+    for (int i = 0; i < 2 && !library; i++) {
+        char folder[4096];
+        if (*root[i] && snprintf(folder, sizeof folder, "%s/%s", root[i], in) < (int)sizeof folder)
+            library = open_in(folder, strlen(folder), names);
+    }
+    return library;
+}
+
 void *cuda_find_library(const char *const *names)
 {
-    static const char usual[] = "/usr/local/cuda/lib64";
-    const char *home = getenv("CUDA_HOME");
-    char lib[4096];
     void *library = cuda_find_listed(names);
-    if (!library && home && snprintf(lib, sizeof lib, "%s/lib64", home) < (int)sizeof lib)
-        library = open_in(lib, strlen(lib), names);
-    return library ? library : open_in(usual, strlen(usual), names);
+    return library ? library : find_in_toolkit("lib64", names);
+}
+
+void *cuda_find_driver_or_stub(void)
+{
+    static const char *const driver[] = {"libcuda.so.1", NULL}, *const stub[] = {"libcuda.so",
+                                                                                 NULL};
+    void *library = cuda_find_listed(driver);
+    return library ? library : find_in_toolkit("lib64/stubs", stub);
 }
 
 const char *cuda_find_symbols(void *library, const CudaSymbol *symbol, size_t n, void *table)

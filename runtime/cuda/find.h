@@ -13,6 +13,10 @@ void *cuda_find_listed(const char *const *names);
 /* The same; after these, in $CUDA_HOME/lib64 and /usr/local/cuda/lib64. */
 void *cuda_find_library(const char *const *names);
 
+/* The driver, or the toolkit's stub of it, which has its name and all of its functions, and does
+ * nothing: for libraries that open it themselves.  Whoever opened a stub never gets the driver. */
+void *cuda_find_driver_or_stub(void);
+
 /* A function of a library, and where a table of its functions has the pointer to it. */
 typedef struct CudaSymbol {
     const char *symbol;

@@ -61,7 +61,7 @@ bool cuda_plan_read_cublaslt(const char *plan, int64_t bytes, CublasltProblem *p
     return done(cuda_plan_part(plan, end, &cublaslt_lines, p) == end, err);
 }
 
-/* --- convolutions --- */
+/* --- convolutions and attention --- */
 
 #define FIELD(key, name) {#key, offsetof(CudnnProblem, name)},
 static const PlanField cudnn_fields[] = {
@@ -70,22 +70,46 @@ static const PlanField cudnn_fields[] = {
             FIELD(groups, groups) FIELD(stride_y, stride[0]) FIELD(stride_x, stride[1])
                 FIELD(pad_y, pad[0]) FIELD(pad_x, pad[1]) FIELD(dilation_y, dilation[0])
                     FIELD(dilation_x, dilation[1]) FIELD(align, align) FIELD(workspace, workspace)};
+static const PlanField attention_fields[] = {
+    FIELD(part, part) FIELD(arithmetic, arithmetic) FIELD(batch, batch) FIELD(heads, heads)
+        FIELD(rows, rows) FIELD(keys, keys) FIELD(width, width) FIELD(value_width, value_width)
+            FIELD(result_row, result_row) FIELD(causal, causal) FIELD(scale, scale)
+                FIELD(align, align) FIELD(workspace, workspace)};
 #undef FIELD
 static const PlanField choice_fields[] = {{"version", offsetof(CudnnChoice, version)},
                                           {"engine", offsetof(CudnnChoice, engine)},
                                           {"knobs", offsetof(CudnnChoice, n_knobs)}};
 static const PlanField knob_fields[] = {{"knob", offsetof(CudnnKnob, type)},
                                         {"value", offsetof(CudnnKnob, value)}};
-const PlanLines cudnn_lines = LINES(cudnn_fields), cudnn_choice_lines = LINES(choice_fields),
-                cudnn_knob_lines = LINES(knob_fields);
+const PlanLines cudnn_choice_lines = LINES(choice_fields), cudnn_knob_lines = LINES(knob_fields);
+
+const PlanLines *cudnn_lines(int64_t part)
+{
+    static const PlanLines convolution = LINES(cudnn_fields), attention = LINES(attention_fields);
+    return cudnn_is_attention(&(CudnnProblem){.part = part}) ? &attention : &convolution;
+}
+
+static bool is_problem(const CudnnProblem *p)
+{
+    bool known = p->part >= 0 && p->part < CUDNN_PARTS;
+    return known && (cudnn_is_attention(p) || p->groups > 0);
+}
+
+const char *cudnn_read_problem(const char *at, const char *end, CudnnProblem *out)
+{
+    static const PlanLines first = {.field = cudnn_fields, .n = 1};
+    *out = (CudnnProblem){0};
+    if (cuda_plan_part(at, end, &first, out))
+        at = cuda_plan_part(at, end, cudnn_lines(out->part), out);
+    return at && is_problem(out) ? at : NULL;
+}
 
 bool cuda_plan_read_cudnn(const char *plan, int64_t bytes, CudnnProblem *p, CudnnChoice *choice,
                           RtError *err)
 {
-    const char *end = plan + bytes, *at = cuda_plan_part(plan, end, &cudnn_lines, p);
+    const char *end = plan + bytes, *at = cudnn_read_problem(plan, end, p);
     at = cuda_plan_part(at, end, &cudnn_choice_lines, choice);
-    bool ok = at && choice->n_knobs >= 0 && choice->n_knobs <= CUDNN_KNOBS_MOST && p->part >= 0 &&
-              p->part <= CUDNN_WGRAD && p->groups > 0;
+    bool ok = at && choice->n_knobs >= 0 && choice->n_knobs <= CUDNN_KNOBS_MOST;
     for (int i = 0; ok && i < choice->n_knobs; i++)
         at = cuda_plan_part(at, end, &cudnn_knob_lines, &choice->knob[i]);
     return done(ok && at == end, err);

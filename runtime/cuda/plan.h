@@ -36,20 +36,38 @@ extern const PlanLines cublaslt_lines;
 /* A plan is a problem. */
 bool cuda_plan_read_cublaslt(const char *plan, int64_t bytes, CublasltProblem *p, RtError *err);
 
-/* --- convolutions by cuDNN --- */
+/* --- convolutions and attention by cuDNN --- */
 
-enum { CUDNN_FORWARD, CUDNN_DGRAD, CUDNN_WGRAD }; /* a part */
-/* Types of all three tensors, and what products are computed in: sums are f32. */
+/* A part of a convolution, or of attention. */
+enum {
+    CUDNN_FORWARD,
+    CUDNN_DGRAD,
+    CUDNN_WGRAD,
+    CUDNN_ATTENTION,
+    CUDNN_ATTENTION_GRAD,
+    CUDNN_PARTS
+};
+/* Types of the tensors, and what products are computed in: sums are f32.  Attention is bf16. */
 enum { CUDNN_F32, CUDNN_TF32, CUDNN_BF16 };
 
-/* The forward convolution that a part belongs to. */
 typedef struct CudnnProblem {
     int64_t part, arithmetic;
+    /* the forward convolution that a part belongs to */
     int64_t images, h, w, c, oh, ow, k, r, s, groups;
     int64_t stride[2], pad[2], dilation[2];
-    int64_t align;     /* of all addresses but the workspace's */
-    int64_t workspace; /* bytes that it may use */
+    /* attention: q [batch, heads, rows, width], k and v for so many keys; from a row of the result
+     * that its gradient reads to the next: value_width, or, where it lies as [batch, rows, heads,
+     * value_width], all heads */
+    int64_t batch, heads, rows, keys, width, value_width, result_row;
+    int64_t causal, scale; /* a flag, the bits of a float */
+    int64_t align;         /* of all addresses but the workspace's */
+    int64_t workspace;     /* bytes that it may use */
 } CudnnProblem;
+
+static inline bool cudnn_is_attention(const CudnnProblem *p)
+{
+    return p->part == CUDNN_ATTENTION || p->part == CUDNN_ATTENTION_GRAD;
+}
 
 enum { CUDNN_KNOBS_MOST = 48 };
 typedef struct CudnnKnob {
@@ -64,7 +82,11 @@ typedef struct CudnnChoice {
 } CudnnChoice;
 
 enum { CUDNN_WORKSPACE_ALIGN = 256 };
-extern const PlanLines cudnn_lines, cudnn_choice_lines, cudnn_knob_lines;
+extern const PlanLines cudnn_choice_lines, cudnn_knob_lines;
+/* Of a problem of this part. */
+const PlanLines *cudnn_lines(int64_t part);
+/* Reads a problem; where the next line begins, or NULL. */
+const char *cudnn_read_problem(const char *at, const char *end, CudnnProblem *out);
 
 /* A plan is a problem, a choice, which has no workspace, and its knobs. */
 bool cuda_plan_read_cudnn(const char *plan, int64_t bytes, CudnnProblem *p, CudnnChoice *choice,

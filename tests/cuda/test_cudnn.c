@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The real cuDNN plans every convolution of the examples without a device, and wants the workspace
- * that the step's plan has for it.  Skipped where there is no cuDNN.  SCRIMP_ALL=1: all examples,
- * for several architectures and all precisions, else ResNet-50 and U-Net for sm_90 in f32. */
+/* The real cuDNN plans every convolution of the examples without a device, and every attention
+ * without dropout and bias in bf16, and wants the workspace that the step's plan has for it.
+ * Skipped where there is no cuDNN.  SCRIMP_ALL=1: all examples, for several architectures and all
+ * precisions, else, for sm_90, ResNet-50 and U-Net in f32, and chargpt and gpt2. */
 #include "check.h"
 #include "codegen/cuda/library/cudnn_ask.h"
 #include "codegen/cuda/library/cudnn_device.h"
 #include "codegen/cuda/library/library.h"
 #include "codegen/cuda/nvrtc.h"
 #include "passes/memplan/memplan.h"
+#include "runtime/cuda/find.h"
 #include "runtime/cuda/library.h"
 #include "tests/support/output.h"
 #include "tests/support/sample.h"
@@ -19,6 +21,9 @@
 static const char *const examples[] = {
     "resnet.scrimp",    "unet.scrimp",   "convnet.scrimp",      "vgg.scrimp",     "densenet.scrimp",
     "googlenet.scrimp", "pspnet.scrimp", "inception_v3.scrimp", "alexnet.scrimp", "nascell.scrimp"};
+static const char *const transformers[] = {"chargpt.scrimp", "gpt2.scrimp",
+                                           "transformer.scrimp -D p=0.0",
+                                           "transformer.scrimp -D p=0.0 -D size_name=big"};
 static const char *const architectures[] = {"sm_90", "sm_80", "sm_100"};
 
 static char *dump_of(Pool *pool, const char *stage, const char *example, const char *arch)
@@ -31,12 +36,15 @@ static char *dump_of(Pool *pool, const char *stage, const char *example, const c
     return text;
 }
 
-/* --- one convolution --- */
+/* --- one problem --- */
 
-/* An execution plan of what was chosen, as the runtime makes it, for a device that is not here. */
+/* An execution plan of what was chosen, as the runtime makes it, for a device that is not here.
+ * That of attention is compiled, and loaded into the driver: its engine's configuration says what
+ * it wants. */
 static int64_t plan_workspace(const CudnnProblem *p, const CudnnChoice *choice, const char *arch,
                               RtError *err)
 {
+    CudnnChoice again = {0};
     char json[1024];
     int64_t workspace = -1;
     const Cudnn *cudnn = cudnn_api(err);
@@ -44,10 +52,14 @@ static int64_t plan_workspace(const CudnnProblem *p, const CudnnChoice *choice, 
     const CudnnPlanner by = {.cudnn = cudnn, .device = cudnn_device(cudnn, json, err)};
     if (!by.device)
         return -1;
-    CudnnPlan *plan = cudnn_plan_make(&by, p, choice, &workspace, err);
+    CudnnPlan *plan = NULL;
+    if (!cudnn_is_attention(p))
+        plan = cudnn_plan_make(&by, p, choice, &workspace, err);
+    else if (cudnn_choose(&by, p, &again, err) && again.engine == choice->engine)
+        workspace = again.workspace;
     cudnn_plan_free(plan);
     cudnn->object_destroy(by.device);
-    return plan ? workspace : -1;
+    return plan || cudnn_is_attention(p) ? workspace : -1;
 }
 
 /* reserved: the plan has exactly that for it; -1: another precision than the step's. */
@@ -74,6 +86,8 @@ static void plan_one(Pool *pool, const CudnnProblem *p, const char *arch, const 
 static void plan_all(Pool *pool, CudnnProblem p, const char *arch, const char *label)
 {
     plan_one(pool, &p, arch, label, p.workspace);
+    if (cudnn_is_attention(&p))
+        return;
     p.workspace = INT64_MAX;
     for (p.arithmetic = CUDNN_TF32; sample_all() && p.arithmetic <= CUDNN_BF16; p.arithmetic++)
         plan_one(pool, &p, arch, label, -1);
@@ -92,7 +106,7 @@ static int plan_kernels(Pool *pool, char *text, const char *arch)
         *line = '\0';
         if (!strstr(k + 1, ", by cudnn"))
             continue;
-        bool ok = cuda_plan_part(line + 1, line + 1 + strlen(line + 1), &cudnn_lines, &p);
+        bool ok = cudnn_read_problem(line + 1, line + 1 + strlen(line + 1), &p);
         CHECK_MSG(ok, "%s cannot be read", k + 1);
         if (ok)
             plan_all(pool, p, arch, k + 1);
@@ -128,6 +142,51 @@ static void test_example(const char *example, const char *arch)
     pool_free(pool);
 }
 
+/* Lines of attention without a bias, and its gradient, that no library computes. */
+static int own_attentions(char *text)
+{
+    int n = 0;
+    for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) {
+        const char *inputs = strstr(line, " = attention"), *end = inputs ? strchr(inputs, '{') : 0;
+        int commas = 0;
+        for (const char *at = inputs; at && at < end; at++)
+            commas += *at == ',';
+        bool biased = inputs && commas > (strstr(inputs, "_grad ") ? 5 : 2);
+        n += inputs && !biased && !strstr(inputs, "library=\"cudnn\"");
+    }
+    return n;
+}
+
+static char *dump_of_copy(Pool *pool, const char *stage, const char *example, const char *arch)
+{
+    const int name = (int)strcspn(example, " ");
+    char *text = output_of(
+        pool,
+        pool_printf(pool,
+                    "d=$(mktemp -d) && sed 's/^train {/train {\\n  precision = bf16/' "
+                    "%s/examples/%.*s > $d/%.*s && %s/scrimp dump --stage=%s --fast --no-loc "
+                    "--budget 100%% --device %s $d/%s 2>/dev/null; code=$?; rm -r $d; exit $code",
+                    getenv("SCRIMP_SOURCE"), name, example, name, example, getenv("SCRIMP_BUILD"),
+                    stage, arch, example));
+    CHECK_MSG(text, "%s in bf16 has no %s", example, stage);
+    return text;
+}
+
+/* Where neither a driver nor a stub is, no attention is planned. */
+static void test_attention(const char *example, const char *arch)
+{
+    Pool *pool = pool_new();
+    char *text = dump_of_copy(pool, "cuda", example, arch);
+    char *plan = dump_of_copy(pool, "plan", example, arch);
+    if (text && plan) {
+        int n = plan_kernels(pool, text, arch), own = own_attentions(plan);
+        CHECK_MSG(n >= 2, "cuDNN computes %d attentions of %s", n, example);
+        CHECK_MSG(own == 0, "%d attentions of %s are not for libraries", own, example);
+        printf("%s: %d attentions for %s\n", example, n, arch);
+    }
+    pool_free(pool);
+}
+
 /* The kernel that copies weights. */
 static void test_weights(const char *arch)
 {
@@ -154,11 +213,16 @@ int main(void)
         return 77;
     }
     printf("cuDNN %lld\n", (long long)cudnn_version());
+    bool can_attend = cudnn_version() >= CUDNN_ATTENTION_OLDEST && cuda_find_driver_or_stub();
+    if (!can_attend)
+        printf("no attention: cuDNN is too old, or there is neither a driver nor a stub of it\n");
     size_t n = sample_all() ? sizeof examples / sizeof *examples : 2;
     for (size_t a = 0; a < (sample_all() ? 3 : 1); a++) {
         test_weights(architectures[a]);
         for (size_t e = 0; e < n; e++)
             test_example(examples[e], architectures[a]);
+        for (size_t e = 0; can_attend && e < (sample_all() ? 4 : 2); e++)
+            test_attention(transformers[e], architectures[a]);
     }
     return test_result();
 }

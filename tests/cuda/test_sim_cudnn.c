@@ -3,6 +3,7 @@
  * it is asked to compute is computed when the stream runs, and not before. */
 #include "check.h"
 #include "ir/support/pool.h"
+#include "runtime/cuda/cudnn_graph.h"
 #include "runtime/cuda/cudnn_plan.h"
 #include "runtime/cuda/driver.h"
 #include "runtime/cuda/library.h"
@@ -77,11 +78,11 @@ static bool takes_tensor(const int64_t *strides, int64_t align, bool all)
 static void test_tensors(void)
 {
     const int64_t channels_last[] = {105, 1, 21, 3}, channels_first[] = {105, 35, 7, 1};
-    const int64_t ours[] = {1, 4, 84, 12};
+    const int64_t nowhere[] = {105, 0, 21, 3};
     const int number = 1;
     CHECK(takes_tensor(channels_last, 16, true));
-    CHECK(!takes_tensor(channels_first, 16, true));
-    CHECK(!takes_tensor(ours, 16, true));
+    CHECK(takes_tensor(channels_first, 16, true)); /* though no convolution does */
+    CHECK(!takes_tensor(nowhere, 16, true));
     CHECK(!takes_tensor(channels_last, 12, true));
     CHECK(!takes_tensor(channels_last, 16, false));
     void *t = object(CUDNN_TENSOR);
@@ -191,14 +192,14 @@ static void test_running(const CudnnPlanner *elsewhere)
     CudnnPlan *far = cudnn_plan_make(elsewhere, &small, &choice, &workspace, NULL);
     const float *y = at(&d, Y), *scratch = at(&d, WORKSPACE);
     CHECK(plan && far && workspace > 0 && workspace <= BYTES - WORKSPACE);
-    CHECK(!cudnn_plan_run(far, d.handle, at(&d, X), at(&d, W), at(&d, Y), at(&d, WORKSPACE), NULL));
-    CHECK(!cudnn_plan_run(plan, d.handle, at(&d, X), at(&d, W), at(&d, Y), NULL, NULL));
-    CHECK(!cudnn_plan_run(plan, d.handle, at(&d, X + 4), at(&d, W), at(&d, Y), at(&d, WORKSPACE),
-                          NULL));
-    CHECK(!cudnn_plan_run(plan, d.handle, at(&d, X), at(&d, W), at(&d, Y), at(&d, WORKSPACE + 64),
-                          NULL));
-    memset(at(&d, WORKSPACE), 0, BYTES - WORKSPACE);
-    CHECK(cudnn_plan_run(plan, d.handle, at(&d, X), at(&d, W), at(&d, Y), at(&d, WORKSPACE), NULL));
+    char *x = at(&d, X), *tensors[] = {x, at(&d, W), at(&d, Y)};
+    char *crooked[] = {x + 4, at(&d, W), at(&d, Y)}, *free_bytes = at(&d, WORKSPACE);
+    CHECK(!cudnn_plan_run(far, d.handle, tensors, free_bytes, NULL));
+    CHECK(!cudnn_plan_run(plan, d.handle, tensors, NULL, NULL));
+    CHECK(!cudnn_plan_run(plan, d.handle, crooked, free_bytes, NULL));
+    CHECK(!cudnn_plan_run(plan, d.handle, tensors, free_bytes + 64, NULL));
+    memset(free_bytes, 0, BYTES - WORKSPACE);
+    CHECK(cudnn_plan_run(plan, d.handle, tensors, free_bytes, NULL));
     CHECK(isnan(y[0]));
     CHECK(d.cu->stream_wait(d.stream) == CUDA_OK);
     CHECK(y[0] == 1 + 2 + 4 + 5 && y[1] == 2 * y[0] && y[15] == 2 * (14 + 15 + 17 + 18));
@@ -207,6 +208,137 @@ static void test_running(const CudnnPlanner *elsewhere)
     cudnn_plan_free(far);
     cudnn->destroy(d.handle);
 }
+
+/* --- attention --- */
+
+/* One head of two rows and two keys: the second key is masked for the first row. */
+static const CudnnProblem attention = {.part = CUDNN_ATTENTION,
+                                       .arithmetic = CUDNN_BF16,
+                                       .batch = 1,
+                                       .heads = 1,
+                                       .rows = 2,
+                                       .keys = 2,
+                                       .width = 8,
+                                       .value_width = 8,
+                                       .result_row = 8,
+                                       .causal = 1,
+                                       .scale = 0x3f800000, /* 1 */
+                                       .align = 16,
+                                       .workspace = 1 << 20};
+
+static void test_attention_choices(const CudnnPlanner *by)
+{
+    int64_t engine, workspace;
+    CudnnChoice choice;
+    CudnnProblem p = attention;
+    CHECK(chooses(by, &p, &engine) && engine == 72);
+    CHECK(cudnn_choose(by, &p, &choice, NULL) && choice.workspace > 0);
+    CHECK(!cudnn_plan_make(by, &p, &choice, &workspace, NULL)); /* which is compiled */
+    p.width = 12;
+    CHECK(!chooses(by, &p, &engine));
+    p.width = 136;
+    CHECK(!chooses(by, &p, &engine));
+    p = attention;
+    p.align = 8;
+    CHECK(!chooses(by, &p, &engine));
+    p = attention;
+    p.workspace = 100;
+    CHECK(!chooses(by, &p, &engine));
+    p = attention;
+    p.part = CUDNN_ATTENTION_GRAD;
+    CHECK(chooses(by, &p, &engine) && engine == 74);
+    p.result_row = 16;
+    CHECK(chooses(by, &p, &engine)); /* by rows, one of two heads */
+    p.result_row = 12;
+    CHECK(!chooses(by, &p, &engine));
+    p.result_row = 8;
+    p.rows = p.keys = 1;
+    CHECK(!chooses(by, &p, &engine));
+}
+
+/* A graph of these operations but one, or with two of them exchanged. */
+static bool finishes(const CudnnProblem *p, int without, int exchanged)
+{
+    CudnnMaker m = {.cudnn = cudnn};
+    CudnnOperations ops = {.n = 0};
+    cudnn_attention(&m, p, &ops);
+    CHECK(m.status == CUDNN_SUCCESS && ops.n > 10);
+    if (exchanged >= 0) {
+        void *first = ops.operation[exchanged];
+        ops.operation[exchanged] = ops.operation[exchanged + 1];
+        ops.operation[exchanged + 1] = first;
+    }
+    for (int i = without; without >= 0 && i + 1 < ops.n; i++)
+        ops.operation[i] = ops.operation[i + 1];
+    void *graph = cudnn_make(&m, CUDNN_OPERATIONGRAPH);
+    cudnn_set(&m, graph, CUDNN_OPERATIONGRAPH_OPS, CUDNN_TYPE_BACKEND_DESCRIPTOR,
+              ops.n - (without >= 0), ops.operation);
+    cudnn_finalize(&m, graph);
+    cudnn_free(&m);
+    return m.status == CUDNN_SUCCESS;
+}
+
+static void test_patterns(void)
+{
+    for (int grad = 0; grad < 2; grad++) {
+        CudnnProblem p = attention;
+        p.part = grad ? CUDNN_ATTENTION_GRAD : CUDNN_ATTENTION;
+        CHECK(finishes(&p, -1, -1));
+        for (int i = 0; i < 15; i++)
+            CHECK_MSG(!finishes(&p, i, -1), "operation %d may be left out", i);
+        CHECK(!finishes(&p, -1, 0) && !finishes(&p, -1, 8));
+    }
+}
+
+enum { QUERIES = 0, KEYS = 64, VALUES = 128, RESULT = 192, STATISTICS = 256, SCRATCH = 1024 };
+
+static void put_bf16(void *at, const float *x, int n)
+{
+    for (int i = 0; i < n; i++)
+        memcpy((char *)at + 2 * i, (const char *)&x[i] + 2, 2);
+}
+
+static float get_bf16(const void *at, int i)
+{
+    float x = 0;
+    memcpy((char *)&x + 2, (const char *)at + 2 * i, 2);
+    return x;
+}
+
+/* Rows are 1 and 2 in their first element, and keys 1 and 1: the second row's scores are equal. */
+static void test_attention_running(const CudnnPlanner *elsewhere)
+{
+    Device d;
+    int64_t workspace;
+    CudnnChoice choice;
+    const float rows[16] = {[0] = 1, [8] = 2}, keys[16] = {[0] = 1, [8] = 1};
+    const float values[16] = {[0] = 4, [8] = 8};
+    open_device(&d);
+    put_bf16(at(&d, QUERIES), rows, 16);
+    put_bf16(at(&d, KEYS), keys, 16);
+    put_bf16(at(&d, VALUES), values, 16);
+    const CudnnPlanner by = {.cudnn = cudnn, .handle = d.handle};
+    CHECK(cudnn_choose(elsewhere, &attention, &choice, NULL));
+    CudnnPlan *plan = cudnn_plan_make(&by, &attention, &choice, &workspace, NULL);
+    CHECK(plan && workspace == choice.workspace);
+    char *tensors[] = {at(&d, QUERIES), at(&d, KEYS), at(&d, VALUES), at(&d, RESULT),
+                       at(&d, STATISTICS)};
+    char *crooked[] = {tensors[0], tensors[1], tensors[2], tensors[3], tensors[4] + 8};
+    char *none[] = {tensors[0], tensors[1], tensors[2], tensors[3], NULL};
+    const float *s = at(&d, STATISTICS);
+    CHECK(!cudnn_plan_run(plan, d.handle, crooked, at(&d, SCRATCH), NULL));
+    CHECK(!cudnn_plan_run(plan, d.handle, none, at(&d, SCRATCH), NULL));
+    CHECK(!cudnn_plan_run(plan, d.handle, tensors, NULL, NULL));
+    CHECK(cudnn_plan_run(plan, d.handle, tensors, at(&d, SCRATCH), NULL));
+    CHECK(isnan(s[0]));
+    CHECK(d.cu->stream_wait(d.stream) == CUDA_OK);
+    CHECK(get_bf16(tensors[3], 0) == 4 && get_bf16(tensors[3], 8) == 6);
+    CHECK(s[0] == 1 && fabsf(s[1] - 2.6931472f) < 1e-5f);
+    cudnn_plan_free(plan);
+    cudnn->destroy(d.handle);
+}
+
+/* --- plans of steps --- */
 
 /* A plan as a step has it: for another version, or of an engine that is not there, the choice is
  * made again, within the step's workspace. */
@@ -256,6 +388,9 @@ int main(void)
         test_choices(&by);
         test_settings(&by);
         test_running(&by);
+        test_attention_choices(&by);
+        test_patterns();
+        test_attention_running(&by);
         test_loading(pool);
     }
     pool_free(pool);

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Products and convolutions by NVIDIA's libraries, on simulated ones, against the evaluator: many
- * in one step, which is compiled, planned, run, captured and replayed as a model's is.  Results are
- * within 1e-4 of a tensor's norm in f32, what runs three times has the same bits each time.
- * SCRIMP_SHAPES: how many of each kind; SCRIMP_CUDA_REAL: on the machine's own device. */
+/* Products, convolutions and attention by NVIDIA's libraries, on simulated ones, against the
+ * evaluator: many in one step, which is compiled, planned, run, captured and replayed as a model's
+ * is.  Results are within 1e-4 of a tensor's norm in f32, what runs three times has the same bits
+ * each time. SCRIMP_SHAPES: how many of each kind; SCRIMP_CUDA_REAL: on the machine's own device.
+ */
 #include "check.h"
 #include "op_cases.h"
+#include "op_library_attention.h"
 #include "tests/support/sample.h"
 
 #include "codegen/build/codegen.h"
@@ -108,6 +110,9 @@ static void one_by_one_wgrad(OpCase *c)
     one_by_one_gradient(c, OP_conv2d_wgrad);
 }
 
+static OpCaseMake *const attentions[] = {library_attention, library_statistics,
+                                         library_attention_grad};
+
 static OpCaseMake *const kinds[] = {op_matmul,        op_linear,       large_matmul,
                                     crossed_matmul,   shared_matmul,   one_by_one_conv,
                                     one_by_one_dgrad, one_by_one_wgrad};
@@ -155,7 +160,11 @@ static Products make_products(Pool *pool, int shapes, bool bf16, const char *pre
         for (int k = i % CONV_EVERY; k < op_conv_cases_n; k += CONV_EVERY)
             add_case(&p, op_conv_cases[k].make, (uint64_t)i * 1000 + 500 + (uint64_t)k, mask);
         add_case(&p, op_case_table[OP_deconv2d], (uint64_t)i * 1000 + 900, mask);
+        for (size_t k = 0; bf16 && k < sizeof attentions / sizeof *attentions; k++)
+            add_case(&p, attentions[k], (uint64_t)i * 1000 + 950 + k, mask);
     }
+    if (bf16)
+        add_case(&p, library_attention_parts, (uint64_t)shapes, 0);
     read_f32(&p);
     return p;
 }
@@ -172,8 +181,13 @@ static bool run_passes(Products *p, const char *arch)
     CHECK_MSG(!ctx.library_missing, "%s", ctx.library_missing);
     p->graph = ctx.graph;
     p->plan = ctx.plan;
-    for (size_t i = 0; i < p->cases.len; i++)
-        p->marked += node_attr(value_node(p->graph, p->cases.data[i].out), ATTR_library) != NULL;
+    for (size_t i = 0; i < p->graph->order.len; i++) {
+        const Node *n = graph_node(p->graph, p->graph->order.data[i]);
+        bool attention = n->op == OP_attention || n->op == OP_attention_grad,
+             marked = node_attr(n, ATTR_library);
+        CHECK_MSG(marked || !attention, "%s is not for a library", op_name(n->op));
+        p->marked += marked;
+    }
     return ok;
 }
 

@@ -109,6 +109,8 @@ static bool sizes_fit(const CublasltProblem *p)
 static bool is_product(const MatrixNode *m, Product *out)
 {
     OpKind op = m->node->op;
+    if (op_table[op].op_class != OP_CLASS_MATRIX)
+        return false;
     if (op == OP_matmul || op == OP_linear) {
         *out = product_of(m);
         return true;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Convolutions by cuDNN.
+/* Convolutions by cuDNN; cudnn_attention.c has what it does beside them.
  *
  * It wants weights as [k, r, s, c / groups]; ours, [r, s, c / groups, k], are copied into the
  * workspace before it runs, or for their gradient out of it afterwards.  The node's workspace is
@@ -7,6 +7,7 @@
 #include "codegen/cuda/library/library.h"
 
 #include "codegen/cuda/library/cudnn_ask.h"
+#include "codegen/cuda/library/cudnn_attention.h"
 #include "codegen/cuda/text.h"
 #include "codegen/forms/convolution.h"
 #include "ir/support/bug.h"
@@ -16,10 +17,7 @@
 #include <string.h>
 
 enum {
-    TENSOR_ALIGN = 16,        /* what its kernels can make use of */
     WORKSPACE_FREE = 4 << 20, /* beyond what it reads and writes */
-    /* It begins at a multiple of the plan's alignment, the library at the next of its own. */
-    WORKSPACE_SLACK = CUDNN_WORKSPACE_ALIGN - MEMPLAN_ALIGN,
     TURN_THREADS = 256,
     TURN_SIDE = 32 /* as device/turn.cuh has them */
 };
@@ -74,7 +72,7 @@ static CudnnProblem problem_of(const ConvGeometry *q, ConvPart part, int64_t ari
                       .r = q->r,
                       .s = q->s,
                       .groups = q->groups,
-                      .align = TENSOR_ALIGN};
+                      .align = CUDNN_TENSOR_ALIGN};
     memcpy(p.stride, q->stride, sizeof p.stride);
     memcpy(p.pad, q->pad, sizeof p.pad);
     memcpy(p.dilation, q->dilation, sizeof p.dilation);
@@ -102,7 +100,7 @@ static bool describe(const Graph *g, const Node *n, CudnnProblem *out)
 {
     int64_t arithmetic;
     const MatrixNode m = {.graph = g, .node = n};
-    if (n->op == OP_matmul || n->op == OP_linear)
+    if (n->op == OP_matmul || n->op == OP_linear || op_table[n->op].op_class != OP_CLASS_MATRIX)
         return false;
     ConvPart part = conv_part(n->op);
     ConvGeometry q = conv_geometry(&m, part);
@@ -112,28 +110,16 @@ static bool describe(const Graph *g, const Node *n, CudnnProblem *out)
     return out->images && out->h && out->w && out->oh && out->ow && weights_of(out);
 }
 
-/* What one of the architectures of "sm_80,sm_90" needs at most; -1 where one has no engine. */
-static int64_t most_workspace(const CudnnProblem *p, const char *archs)
-{
-    int64_t most = 0;
-    for (const char *at = archs; most >= 0 && *at; at += strcspn(at, ","), at += *at == ',') {
-        CudnnChoice choice;
-        if (!cudnn_ask(p, at, &choice))
-            most = -1;
-        else if (choice.workspace > most)
-            most = choice.workspace;
-    }
-    return most;
-}
-
 static bool takes(const Graph *g, const Node *n, const char *archs, LibraryUse *out)
 {
     CudnnProblem p;
+    if (cudnn_takes_attention(g, n, archs, out))
+        return true;
     if (!describe(g, n, &p))
         return false;
-    int64_t workspace = most_workspace(&p, archs);
+    int64_t workspace = cudnn_workspace(&p, archs);
     *out = (LibraryUse){.library = cudnn_library.name, .missing = cudnn_missing()};
-    out->workspace = copy_bytes(&p) + workspace + WORKSPACE_SLACK;
+    out->workspace = copy_bytes(&p) + workspace + CUDNN_WORKSPACE_SLACK;
     out->only_factors = true; /* weights are converted when they are copied */
     return workspace >= 0 || out->missing;
 }
@@ -145,10 +131,10 @@ static const char *version(Pool *pool)
 
 /* --- plans --- */
 
-static void write_problem(StrBuf *out, const char *symbol, const void *desc)
+void cudnn_write_problem(StrBuf *out, const char *symbol, const void *desc)
 {
     (void)symbol;
-    library_write(out, &cudnn_lines, desc);
+    library_write(out, cudnn_lines(((const CudnnProblem *)desc)->part), desc);
 }
 
 static const char *make_plan(Pool *pool, const void *desc, const char *arch, const char **error)
@@ -156,12 +142,12 @@ static const char *make_plan(Pool *pool, const void *desc, const char *arch, con
     CudnnProblem p = *(const CudnnProblem *)desc;
     CudnnChoice choice;
     StrBuf out = strbuf_new(pool);
-    library_write(&out, &cudnn_lines, &p);
-    int64_t reserved = p.workspace;
-    p.workspace = workspace_most(&p); /* as it was asked for when the step was planned */
+    cudnn_write_problem(&out, NULL, &p);
+    int64_t reserved = p.workspace; /* else as it was asked for when the step was planned: */
+    p.workspace = cudnn_is_attention(&p) ? cudnn_attention_workspace_most() : workspace_most(&p);
     if (!cudnn_ask(&p, arch, &choice) || choice.workspace > reserved) {
-        *error = "cuDNN has no engine for a convolution that it was planned for: with --exact "
-                 "scrimp's own kernels are used";
+        *error = "cuDNN has no engine for what it was planned for: with --exact scrimp's own "
+                 "kernels are used";
         return NULL;
     }
     library_write(&out, &cudnn_choice_lines, &choice);
@@ -225,7 +211,7 @@ static void add_convolution(const MatrixNode *m, const CudnnProblem *p, const Ca
     call.label = conv_label(m->l->pool, what, &q);
     call.flops = conv_flops(&q);
     call.bytes = (double)tensor_bytes(problem);
-    call.text = write_problem;
+    call.text = cudnn_write_problem;
     call.library = cudnn_library.name;
     lower_call(m->l, call);
 }
@@ -234,9 +220,13 @@ static void lower(const MatrixNode *m, const char *what)
 {
     CudnnProblem p;
     const Node *n = m->node;
+    if (op_table[n->op].op_class != OP_CLASS_MATRIX) {
+        cudnn_lower_attention(m->l, n);
+        return;
+    }
     if (!describe(m->graph, n, &p))
         BUG("%s is not for cuDNN", op_name(n->op));
-    p.workspace = node_workspace_bytes(m->graph, n) - copy_bytes(&p) - WORKSPACE_SLACK;
+    p.workspace = node_workspace_bytes(m->graph, n) - copy_bytes(&p) - CUDNN_WORKSPACE_SLACK;
     const CallBuf first = {n->in[0], 0}, second = {n->in[1], 0}, result = {n->out[0], 0};
     const CallBuf copy = {VALUE_NONE, 0}, workspace = {VALUE_NONE, copy_bytes(&p)};
     const CallBuf bufs[][4] = {[CUDNN_FORWARD] = {first, copy, result, workspace},

@@ -6,6 +6,7 @@
 #include "codegen/cuda/library/cudnn_ask.h"
 
 #include "codegen/cuda/library/cudnn_device.h"
+#include "runtime/cuda/find.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -25,7 +26,7 @@ typedef struct Question {
 } Question;
 
 typedef struct Answer {
-    int64_t ok;
+    int64_t ok, lacks_driver;
     CudnnChoice choice;
 } Answer;
 
@@ -66,11 +67,21 @@ static bool send_all(int fd, const void *message, size_t bytes)
 
 /* --- the child --- */
 
+/* Engines of attention are compiled by NVRTC when a plan is made; cuDNN knows of none where it
+ * could not load what was compiled, though it does not do that here. */
+static bool lacks_driver(void)
+{
+    static void *driver;
+    if (!driver)
+        driver = cuda_find_driver_or_stub();
+    return !driver;
+}
+
 static void answer(const Cudnn *cudnn, const Question *q, Answer *out)
 {
     char json[1024];
-    *out = (Answer){0};
-    if (!cudnn_device_json(json, sizeof json, q->arch, cudnn->version))
+    *out = (Answer){.lacks_driver = cudnn_is_attention(&q->problem) && lacks_driver()};
+    if (out->lacks_driver || !cudnn_device_json(json, sizeof json, q->arch, cudnn->version))
         return;
     const CudnnPlanner by = {.cudnn = cudnn, .device = cudnn_device(cudnn, json, NULL)};
     if (!by.device)
@@ -172,7 +183,7 @@ static void keep(const Question *q, const Answer *a)
     known[n_known++] = (Known){*q, *a};
 }
 
-static RtError missing;
+static RtError missing, attention_missing;
 static bool failed;
 
 /* It would give the next questions no answer either, in minutes. */
@@ -201,8 +212,25 @@ bool cudnn_ask(const CudnnProblem *p, const char *arch, CudnnChoice *out)
     if (!converse(&q, &a))
         return fail("cuDNN ended the process that asked it, or did not answer");
     keep(&q, &a);
+    if (a.lacks_driver)
+        rt_error(&attention_missing,
+                 "cuDNN plans attention where a driver is, or the stub of one "
+                 "(lib64/stubs/libcuda.so): install CUDA's toolkit, or set CUDA_HOME to it");
     *out = a.choice;
     return a.ok;
+}
+
+int64_t cudnn_workspace(const CudnnProblem *p, const char *archs)
+{
+    int64_t most = 0;
+    for (const char *at = archs; most >= 0 && *at; at += strcspn(at, ","), at += *at == ',') {
+        CudnnChoice choice;
+        if (!cudnn_ask(p, at, &choice))
+            most = -1;
+        else if (choice.workspace > most)
+            most = choice.workspace;
+    }
+    return most;
 }
 
 int64_t cudnn_version(void)
@@ -214,4 +242,10 @@ int64_t cudnn_version(void)
 const char *cudnn_missing(void)
 {
     return cudnn_version() ? NULL : missing.message;
+}
+
+const char *cudnn_attention_missing(void)
+{
+    const char *what = cudnn_missing();
+    return what || !attention_missing.message[0] ? what : attention_missing.message;
 }

@@ -8,7 +8,7 @@
 #include "codegen/forms/matrix.h"
 #include "runtime/cuda/plan.h"
 
-/* Backend.library: of the products and convolutions. */
+/* Backend.library: of products, convolutions and attention. */
 LibraryRule cuda_library;
 /* Backend.library_version: "cuBLASLt 130100". */
 const char *cuda_library_version(Pool *pool, const char *library);
@@ -29,7 +29,7 @@ typedef struct LibraryCode {
     const char *(*plan)(Pool *pool, const void *desc, const char *arch, const char **error);
 } LibraryCode;
 extern const LibraryCode cublaslt_library; /* matrix products */
-extern const LibraryCode cudnn_library;    /* convolutions */
+extern const LibraryCode cudnn_library;    /* convolutions, attention */
 
 /* Appends a record's lines. */
 void library_write(StrBuf *out, const PlanLines *lines, const void *record);

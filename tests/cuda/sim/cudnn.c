@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A simulated libcudnn.so.9: the objects of the backend API that a convolution needs, with the
- * attributes that each may and must have.  What its documentation does not allow is an error, with
- * a line on standard error.
+/* A simulated libcudnn.so.9: the objects of the backend API that convolutions and attention need,
+ * with the attributes that each may and must have.  What its documentation does not allow is an
+ * error, with a line on standard error.
  *
  * SCRIMP_SIM_CUDNN: its version (91100: 9.11.0); `none`: it knows no engine; `crash`: it ends the
  * process that asks for one.
@@ -81,6 +81,28 @@ static const Rule rules[] = {
     {CUDNN_TENSOR, CUDNN_TENSOR_DIMENSIONS, INT64, 4, 4, 1, 0},
     {CUDNN_TENSOR, CUDNN_TENSOR_STRIDES, INT64, 4, 4, 1, 0},
     {CUDNN_TENSOR, CUDNN_TENSOR_UNIQUE_ID, INT64, 1, 1, 1, 0},
+    {CUDNN_TENSOR, CUDNN_TENSOR_IS_VIRTUAL, CUDNN_TYPE_BOOLEAN, 1, 1, 0, 0},
+    {CUDNN_TENSOR, CUDNN_TENSOR_IS_BY_VALUE, CUDNN_TYPE_BOOLEAN, 1, 1, 0, 0},
+    {CUDNN_MATMUL, CUDNN_MATMUL_COMP_TYPE, CUDNN_TYPE_DATA_TYPE, 1, 1, 1, 0},
+    {CUDNN_OPERATION_MATMUL, CUDNN_MATMUL_A, OBJECTS, 1, 1, 1, CUDNN_TENSOR},
+    {CUDNN_OPERATION_MATMUL, CUDNN_MATMUL_B, OBJECTS, 1, 1, 1, CUDNN_TENSOR},
+    {CUDNN_OPERATION_MATMUL, CUDNN_MATMUL_C, OBJECTS, 1, 1, 1, CUDNN_TENSOR},
+    {CUDNN_OPERATION_MATMUL, CUDNN_MATMUL_DESC, OBJECTS, 1, 1, 1, CUDNN_MATMUL},
+    {CUDNN_REDUCTION, CUDNN_REDUCTION_OPERATOR, CUDNN_TYPE_REDUCTION_OPERATOR, 1, 1, 1, 0},
+    {CUDNN_REDUCTION, CUDNN_REDUCTION_COMP_TYPE, CUDNN_TYPE_DATA_TYPE, 1, 1, 1, 0},
+    {CUDNN_OPERATION_REDUCTION, CUDNN_REDUCTION_X, OBJECTS, 1, 1, 1, CUDNN_TENSOR},
+    {CUDNN_OPERATION_REDUCTION, CUDNN_REDUCTION_Y, OBJECTS, 1, 1, 1, CUDNN_TENSOR},
+    {CUDNN_OPERATION_REDUCTION, CUDNN_REDUCTION_DESC, OBJECTS, 1, 1, 1, CUDNN_REDUCTION},
+    {CUDNN_POINTWISE, CUDNN_POINTWISE_MODE, CUDNN_TYPE_POINTWISE_MODE, 1, 1, 1, 0},
+    {CUDNN_POINTWISE, CUDNN_POINTWISE_MATH_PREC, CUDNN_TYPE_DATA_TYPE, 1, 1, 1, 0},
+    {CUDNN_POINTWISE, CUDNN_POINTWISE_AXIS, INT64, 1, 1, 0, 0},
+    {CUDNN_OPERATION_POINTWISE, CUDNN_POINTWISE_PW_DESCRIPTOR, OBJECTS, 1, 1, 1, CUDNN_POINTWISE},
+    {CUDNN_OPERATION_POINTWISE, CUDNN_POINTWISE_X, OBJECTS, 1, 1, 1, CUDNN_TENSOR},
+    {CUDNN_OPERATION_POINTWISE, CUDNN_POINTWISE_B, OBJECTS, 1, 1, 0, CUDNN_TENSOR},
+    {CUDNN_OPERATION_POINTWISE, CUDNN_POINTWISE_T, OBJECTS, 1, 1, 0, CUDNN_TENSOR},
+    {CUDNN_OPERATION_POINTWISE, CUDNN_POINTWISE_Y, OBJECTS, 1, 1, 1, CUDNN_TENSOR},
+    {CUDNN_OPERATION_RESHAPE, CUDNN_RESHAPE_X, OBJECTS, 1, 1, 1, CUDNN_TENSOR},
+    {CUDNN_OPERATION_RESHAPE, CUDNN_RESHAPE_Y, OBJECTS, 1, 1, 1, CUDNN_TENSOR},
     {CUDNN_CONVOLUTION, CUDNN_CONVOLUTION_COMP_TYPE, CUDNN_TYPE_DATA_TYPE, 1, 1, 1, 0},
     {CUDNN_CONVOLUTION, CUDNN_CONVOLUTION_CONV_MODE, CUDNN_TYPE_CONVOLUTION_MODE, 1, 1, 1, 0},
     {CUDNN_CONVOLUTION, CUDNN_CONVOLUTION_SPATIAL_DIMS, INT64, 1, 1, 1, 0},
@@ -94,7 +116,7 @@ static const Rule rules[] = {
                     CUDNN_DATA_W, CUDNN_DATA_DY),
     OPERATION_RULES(CUDNN_OPERATION_FILTER, CUDNN_FILTER_ALPHA, CUDNN_FILTER_CONV_DESC,
                     CUDNN_FILTER_X, CUDNN_FILTER_DW, CUDNN_FILTER_DY),
-    {CUDNN_OPERATIONGRAPH, CUDNN_OPERATIONGRAPH_OPS, OBJECTS, 1, 1, 1, -1},
+    {CUDNN_OPERATIONGRAPH, CUDNN_OPERATIONGRAPH_OPS, OBJECTS, 1, 32, 1, -1},
     {CUDNN_OPERATIONGRAPH, CUDNN_OPERATIONGRAPH_HANDLE, CUDNN_TYPE_HANDLE, 1, 1, 0, 0},
     {CUDNN_DEVICEPROP, CUDNN_DEVICEPROP_JSON_REPRESENTATION, CUDNN_TYPE_CHAR, 2, 4096, 1, 0},
     {CUDNN_ENGINEHEUR, CUDNN_ENGINEHEUR_OPERATION_GRAPH, OBJECTS, 1, 1, 1, CUDNN_OPERATIONGRAPH},
@@ -110,8 +132,8 @@ static const Rule rules[] = {
     {CUDNN_EXECUTION_PLAN, CUDNN_EXECUTION_PLAN_ENGINE_CONFIG, OBJECTS, 1, 1, 1, CUDNN_ENGINECFG},
     {CUDNN_EXECUTION_PLAN, CUDNN_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE, 1, 1, 0, 0},
     {CUDNN_EXECUTION_PLAN, CUDNN_EXECUTION_PLAN_DEVICEPROP, OBJECTS, 1, 1, 0, CUDNN_DEVICEPROP},
-    {CUDNN_VARIANT_PACK, CUDNN_VARIANT_PACK_UNIQUE_IDS, INT64, 3, 3, 1, 0},
-    {CUDNN_VARIANT_PACK, CUDNN_VARIANT_PACK_DATA_POINTERS, CUDNN_TYPE_VOID_PTR, 3, 3, 1, 0},
+    {CUDNN_VARIANT_PACK, CUDNN_VARIANT_PACK_UNIQUE_IDS, INT64, 3, IDS_MOST, 1, 0},
+    {CUDNN_VARIANT_PACK, CUDNN_VARIANT_PACK_DATA_POINTERS, CUDNN_TYPE_VOID_PTR, 3, IDS_MOST, 1, 0},
     {CUDNN_VARIANT_PACK, CUDNN_VARIANT_PACK_WORKSPACE, CUDNN_TYPE_VOID_PTR, 1, 1, 0, 0},
 };
 
@@ -121,6 +143,7 @@ static size_t element_bytes(int type)
 {
     switch (type) {
     case CUDNN_TYPE_CHAR:
+    case CUDNN_TYPE_BOOLEAN:
         return 1;
     case CUDNN_TYPE_HANDLE:
     case CUDNN_TYPE_INT64:
@@ -155,7 +178,9 @@ const void *cudnn_elements(const Object *o, int attribute)
 
 static int is_operation(int kind)
 {
-    return kind >= CUDNN_OPERATION_FORWARD && kind <= CUDNN_OPERATION_DATA;
+    return (kind >= CUDNN_OPERATION_FORWARD && kind <= CUDNN_OPERATION_DATA) ||
+           kind == CUDNN_OPERATION_MATMUL || kind == CUDNN_OPERATION_POINTWISE ||
+           kind == CUDNN_OPERATION_REDUCTION || kind == CUDNN_OPERATION_RESHAPE;
 }
 
 static int check_objects(const Rule *r, int64_t n, const void *elements)
@@ -256,8 +281,12 @@ static int give(const Object *from, int kind, Object *to)
     return CUDNN_SUCCESS;
 }
 
-static int ask_config(const Object *o, int attribute, int64_t wanted, int64_t *n, void *const *to)
+static int ask_config(const Object *o, int attribute, int type, int64_t wanted, int64_t *n,
+                      void *out)
 {
+    void *const *to = out;
+    if (attribute == CUDNN_ENGINECFG_WORKSPACE_SIZE)
+        return one_integer(o->workspace, type, wanted, n, out);
     *n = 1;
     if (wanted < 1)
         return CUDNN_SUCCESS;
@@ -295,7 +324,7 @@ EXPORT int cudnnBackendGetAttribute(void *object, int attribute, int type, int64
     case CUDNN_ENGINEHEUR:
         return cudnn_results(o, wanted, n, out);
     case CUDNN_ENGINECFG:
-        return ask_config(o, attribute, wanted, n, out);
+        return ask_config(o, attribute, type, wanted, n, out);
     case CUDNN_ENGINE:
         return ask_engine(o, attribute, type, wanted, n, out);
     case CUDNN_KNOB_CHOICE:
@@ -319,7 +348,13 @@ EXPORT int cudnnBackendExecute(void *handle, void *plan, void *pack)
         v->kind != CUDNN_VARIANT_PACK || !v->final)
         return cudnn_refuse(BAD_PARAM, "something else than a plan and its addresses is run");
     const Value *workspace = cudnn_value(v, CUDNN_VARIANT_PACK_WORKSPACE);
-    return cudnn_run(p, cudnn_elements(v, CUDNN_VARIANT_PACK_UNIQUE_IDS),
-                     cudnn_elements(v, CUDNN_VARIANT_PACK_DATA_POINTERS),
-                     workspace ? *(char *const *)workspace->elements : NULL, h->stream);
+    const Value *ids = cudnn_value(v, CUDNN_VARIANT_PACK_UNIQUE_IDS);
+    const Value *addresses = cudnn_value(v, CUDNN_VARIANT_PACK_DATA_POINTERS);
+    if (ids->n != addresses->n)
+        return cudnn_refuse(BAD_PARAM, "names without addresses, or addresses without names");
+    const Pack given = {.n = ids->n,
+                        .id = ids->elements,
+                        .address = addresses->elements,
+                        .workspace = workspace ? *(char *const *)workspace->elements : NULL};
+    return cudnn_run(p, &given, h->stream);
 }

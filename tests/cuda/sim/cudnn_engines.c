@@ -13,10 +13,12 @@ typedef struct Engine {
     int64_t number;
     int f32, bf16, fallback;
     uint32_t numerical, behavior;
-    enum { NOTHING, SOME, BOTH_IMAGES, TOO_MUCH } workspace;
+    enum { NOTHING, SOME, BOTH_IMAGES, TOO_MUCH, ALL_SCORES } workspace;
+    int part; /* of attention, or CUDNN_FORWARD for every part of a convolution */
 } Engine;
 
 #define NOTE(name) (1u << CUDNN_NOTE_##name)
+#define COMPILED   (1u << CUDNN_BEHAVIOR_RUNTIME_COMPILATION)
 
 /* Best first, with every reason not to take one. */
 static const Engine engines[] = {
@@ -28,6 +30,10 @@ static const Engine engines[] = {
     {46, 1, 1, 0, NOTE(TENSOR_CORE), 0, SOME},
     {47, 1, 0, 0, 0, 0, BOTH_IMAGES},
     {2, 1, 1, 1, 0, 0, NOTHING},
+    {71, 0, 1, 0, NOTE(NONDETERMINISTIC), COMPILED, NOTHING, CUDNN_ATTENTION},
+    {72, 0, 1, 0, NOTE(TENSOR_CORE), COMPILED, SOME, CUDNN_ATTENTION},
+    {73, 0, 1, 0, NOTE(NONDETERMINISTIC), COMPILED, NOTHING, CUDNN_ATTENTION_GRAD},
+    {74, 0, 1, 0, NOTE(TENSOR_CORE), COMPILED, ALL_SCORES, CUDNN_ATTENTION_GRAD},
 };
 
 enum { N_ENGINES = sizeof engines / sizeof *engines, KNOB = 2, KNOB_VALUES = 4 };
@@ -42,7 +48,9 @@ static const Engine *engine_of(int64_t number)
 
 static int suits(const Engine *e, const Operation *o)
 {
-    return o->bf16 ? e->bf16 : e->f32;
+    int part = o->part == CUDNN_ATTENTION || o->part == CUDNN_ATTENTION_GRAD ? (int)o->part
+                                                                             : CUDNN_FORWARD;
+    return e->part == part && (o->bf16 ? e->bf16 : e->f32);
 }
 
 int64_t cudnn_multiprocessors(void)
@@ -65,6 +73,8 @@ static int64_t workspace_of(const Engine *e, const Operation *o, int64_t multipr
         return images + 16;
     case TOO_MUCH:
         return 8 * images + (64 << 20);
+    case ALL_SCORES:
+        return cudnn_scores_bytes(&o->attention) + 131;
     }
     return 0;
 }
@@ -102,6 +112,8 @@ int cudnn_results(const Object *heuristic, int64_t wanted, int64_t *n, void *con
             config->multiprocessors = heuristic->multiprocessors;
             config->engine = engines[i].number;
             config->knob = engines[i].number % KNOB_VALUES;
+            config->workspace =
+                workspace_of(&engines[i], &config->operation, config->multiprocessors);
         }
         ++*n;
     }
@@ -125,20 +137,32 @@ static const Object *named(const Object *o, int attribute)
     return cudnn_value(o, attribute) ? *(Object *const *)cudnn_elements(o, attribute) : NULL;
 }
 
-/* Images and weights whose channels are the last dim. */
 static int complete_tensor(const Object *o)
 {
     const int64_t *d = cudnn_elements(o, CUDNN_TENSOR_DIMENSIONS);
     const int64_t *s = cudnn_elements(o, CUDNN_TENSOR_STRIDES);
     int type = enumerated(o, CUDNN_TENSOR_DATA_TYPE);
     int64_t align = integer(o, CUDNN_TENSOR_BYTE_ALIGNMENT);
-    if (type != CUDNN_DATA_FLOAT && type != CUDNN_DATA_BFLOAT16)
+    if (type != CUDNN_DATA_FLOAT && type != CUDNN_DATA_BFLOAT16 && type != CUDNN_DATA_INT32 &&
+        type != CUDNN_DATA_BOOLEAN)
         return cudnn_refuse(NOT_SUPPORTED, "tensors of another type");
-    if (d[0] < 1 || d[1] < 1 || d[2] < 1 || d[3] < 1 || align < 4 || (align & (align - 1)))
-        return cudnn_refuse(BAD_PARAM, "a tensor without elements, or of no alignment");
-    if (s[1] != 1 || s[3] != d[1] || s[2] != d[3] * d[1] || s[0] != d[2] * d[3] * d[1])
-        return cudnn_refuse(NOT_SUPPORTED, "a tensor whose channels are not the last dim");
+    for (int i = 0; i < 4; i++)
+        if (d[i] < 1 || s[i] < 1)
+            return cudnn_refuse(BAD_PARAM, "a tensor without elements, or without strides");
+    if (align < 4 || (align & (align - 1)))
+        return cudnn_refuse(BAD_PARAM, "a tensor of no alignment");
+    if (cudnn_value(o, CUDNN_TENSOR_IS_VIRTUAL) && cudnn_value(o, CUDNN_TENSOR_IS_BY_VALUE))
+        return cudnn_refuse(BAD_PARAM, "a virtual tensor that is given by value");
     return CUDNN_SUCCESS;
+}
+
+/* Images and weights whose channels are the last dim. */
+static int has_channels_last(const Object *o)
+{
+    const int64_t *d = cudnn_elements(o, CUDNN_TENSOR_DIMENSIONS);
+    const int64_t *s = cudnn_elements(o, CUDNN_TENSOR_STRIDES);
+    return s[1] == 1 && s[3] == d[1] && s[2] == d[3] * d[1] && s[0] == d[2] * d[3] * d[1] &&
+           !cudnn_value(o, CUDNN_TENSOR_IS_VIRTUAL) && !cudnn_value(o, CUDNN_TENSOR_IS_BY_VALUE);
 }
 
 static int complete_convolution(const Object *o)
@@ -197,6 +221,9 @@ static int complete_operation(Object *o)
     memcpy(q->stride, cudnn_elements(c, CUDNN_CONVOLUTION_FILTER_STRIDES), sizeof q->stride);
     memcpy(q->pad, cudnn_elements(c, CUDNN_CONVOLUTION_PRE_PADDINGS), sizeof q->pad);
     memcpy(q->dilation, cudnn_elements(c, CUDNN_CONVOLUTION_DILATIONS), sizeof q->dilation);
+    for (int t = 0; t < 3; t++)
+        if (!has_channels_last(tensor[t]))
+            return cudnn_refuse(NOT_SUPPORTED, "a tensor whose channels are not the last dim");
     for (int t = 1; t < 3; t++)
         if (enumerated(tensor[t], CUDNN_TENSOR_DATA_TYPE) !=
                 enumerated(tensor[0], CUDNN_TENSOR_DATA_TYPE) ||
@@ -289,8 +316,23 @@ static int complete_plan(Object *o)
     o->engine = config->engine;
     if (config->knob != o->engine % KNOB_VALUES)
         return cudnn_refuse(NOT_SUPPORTED, "an engine without its setting");
+    if (engine_of(o->engine)->behavior & COMPILED && !o->on_device)
+        return cudnn_refuse(EXECUTION_FAILED, "a kernel that was compiled cannot be loaded");
     o->workspace = workspace_of(engine_of(o->engine), &o->operation, o->multiprocessors);
     return CUDNN_SUCCESS;
+}
+
+/* One convolution, or the operations of attention. */
+static int complete_graph(Object *o)
+{
+    const Value *ops = cudnn_value(o, CUDNN_OPERATIONGRAPH_OPS);
+    const Object *const *operation = ops->elements;
+    if (operation[0]->kind >= CUDNN_OPERATION_FORWARD &&
+        operation[0]->kind <= CUDNN_OPERATION_DATA && ops->n == 1) {
+        o->operation = operation[0]->operation;
+        return CUDNN_SUCCESS;
+    }
+    return cudnn_match_attention(operation, ops->n, &o->operation);
 }
 
 int cudnn_complete(Object *o)
@@ -305,8 +347,7 @@ int cudnn_complete(Object *o)
     case CUDNN_OPERATION_DATA:
         return complete_operation(o);
     case CUDNN_OPERATIONGRAPH:
-        o->operation = named(o, CUDNN_OPERATIONGRAPH_OPS)->operation;
-        return CUDNN_SUCCESS;
+        return complete_graph(o);
     case CUDNN_DEVICEPROP:
         return complete_device(o);
     case CUDNN_ENGINEHEUR:

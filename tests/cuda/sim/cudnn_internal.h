@@ -26,7 +26,16 @@ typedef struct Value {
     void *elements;
 } Value;
 
-enum { VALUES_MOST = 10 };
+enum { VALUES_MOST = 10, IDS_MOST = 16 };
+
+/* Attention as a graph of operations has it: q [batch, heads, rows, width]; where the result lies
+ * that the gradient reads; the names of the tensors by the letters of cudnn_attention.c. */
+typedef struct Attention {
+    int64_t batch, heads, rows, keys, width, value_width;
+    int causal;
+    int64_t saved[4]; /* strides */
+    int64_t id[128];
+} Attention;
 
 /* A convolution as the operation has it. */
 typedef struct Operation {
@@ -34,6 +43,7 @@ typedef struct Operation {
     int64_t images, c, h, w, k, group_c, r, s, oh, ow;
     int64_t stride[2], pad[2], dilation[2];
     int64_t align, id[3]; /* of x, w and y */
+    Attention attention;  /* where the part is of that */
 } Operation;
 
 typedef struct Job Job;
@@ -65,10 +75,32 @@ int cudnn_results(const Object *heuristic, int64_t wanted, int64_t *n, void *con
 int cudnn_notes(const Object *engine, int attribute, int64_t wanted, int64_t *n, int *notes);
 int64_t cudnn_multiprocessors(void); /* of the device */
 
+/* --- cudnn_attention.c --- */
+
+/* Recognises the operations of a finished graph. */
+int cudnn_match_attention(const Object *const *operation, int64_t n, Operation *out);
+/* Bytes of the scores, as the gradient's kernels keep them. */
+int64_t cudnn_scores_bytes(const Attention *a);
+/* Computes it; address: by letter, of the host's memory for what is given by value. */
+void cudnn_run_attention(const Operation *q, char *const *address, const float *scalar);
+/* The letters of what must have an address, in the device's memory or in the host's. */
+const char *cudnn_attention_tensors(const Operation *q);
+const char *cudnn_attention_scalars_of(const Operation *q);
+
 /* --- cudnn_run.c --- */
 
-int cudnn_run(Object *plan, const int64_t *ids, char *const *addresses, char *workspace,
-              void *stream);
+float cudnn_from_bf16(const char *at);
+void cudnn_to_bf16(char *at, double value);
+double cudnn_round_bf16(double value);
+
+/* What a plan is run with. */
+typedef struct Pack {
+    int64_t n;
+    const int64_t *id;
+    char *const *address;
+    char *workspace;
+} Pack;
+int cudnn_run(Object *plan, const Pack *pack, void *stream);
 void cudnn_forget(Object *plan);
 
 #endif

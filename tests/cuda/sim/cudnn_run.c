@@ -10,7 +10,9 @@ int cuLaunchHostFunc(void *stream, void (*call)(void *user), void *user);
 
 struct Job {
     Operation q;
-    char *address[3]; /* x, w, y */
+    char *address[3];     /* x, w, y */
+    char *attention[128]; /* by letter */
+    float scalar[128];    /* as they were when it was launched */
     char *workspace;
     int64_t workspace_bytes;
     int tf32;
@@ -42,14 +44,29 @@ static uint32_t rounded(uint32_t bits, int cut)
     return (bits + half + (bits >> cut & 1)) >> cut << cut;
 }
 
-static double load(const Job *j, int tensor, int64_t at)
+float cudnn_from_bf16(const char *at)
 {
     uint16_t half;
+    memcpy(&half, at, sizeof half);
+    return float_of((uint32_t)half << 16);
+}
+
+void cudnn_to_bf16(char *at, double value)
+{
+    uint16_t half = (uint16_t)(rounded(bits_of((float)value), 16) >> 16);
+    memcpy(at, &half, sizeof half);
+}
+
+double cudnn_round_bf16(double value)
+{
+    return (double)float_of(rounded(bits_of((float)value), 16));
+}
+
+static double load(const Job *j, int tensor, int64_t at)
+{
     float value;
-    if (j->q.bf16) {
-        memcpy(&half, j->address[tensor] + 2 * at, sizeof half);
-        return (double)float_of((uint32_t)half << 16);
-    }
+    if (j->q.bf16)
+        return (double)cudnn_from_bf16(j->address[tensor] + 2 * at);
     memcpy(&value, j->address[tensor] + 4 * at, sizeof value);
     return (double)(j->tf32 ? float_of(rounded(bits_of(value), 13)) : value);
 }
@@ -57,9 +74,8 @@ static double load(const Job *j, int tensor, int64_t at)
 static void store(const Job *j, int tensor, int64_t at, double sum)
 {
     float value = (float)sum;
-    uint16_t half = (uint16_t)(rounded(bits_of(value), 16) >> 16);
     if (j->q.bf16)
-        memcpy(j->address[tensor] + 2 * at, &half, sizeof half);
+        cudnn_to_bf16(j->address[tensor] + 2 * at, sum);
     else
         memcpy(j->address[tensor] + 4 * at, &value, sizeof value);
 }
@@ -139,10 +155,8 @@ static void open_tensors(const Job *j, Tensors *t)
     }
 }
 
-/* On the stream, as often as it is replayed. */
-static void perform(void *user)
+static void perform_convolution(const Job *j)
 {
-    const Job *j = user;
     const Operation *q = &j->q;
     Tensors t;
     int to = result_of(q);
@@ -155,6 +169,21 @@ static void perform(void *user)
         store(j, to, i, t.of[to][i]);
     for (int k = 0; k < 3; k++)
         free(t.of[k]);
+}
+
+static int is_attention(const Operation *q)
+{
+    return q->part == CUDNN_ATTENTION || q->part == CUDNN_ATTENTION_GRAD;
+}
+
+/* On the stream, as often as it is replayed. */
+static void perform(void *user)
+{
+    const Job *j = user;
+    if (is_attention(&j->q))
+        cudnn_run_attention(&j->q, j->attention, j->scalar);
+    else
+        perform_convolution(j);
     memset(j->workspace, 0xff, (size_t)j->workspace_bytes);
 }
 
@@ -162,30 +191,64 @@ static void perform(void *user)
 
 enum { FIRST_TENSOR_CORE = 42, LAST_TENSOR_CORE = 46 };
 
-int cudnn_run(Object *plan, const int64_t *ids, char *const *addresses, char *workspace,
-              void *stream)
+static char *address_of(const Pack *pack, int64_t id)
 {
-    const Operation *q = &plan->operation;
+    for (int64_t i = 0; i < pack->n; i++)
+        if (pack->id[i] == id)
+            return pack->address[i];
+    return NULL;
+}
+
+static int place_convolution(Job *j, const Pack *pack)
+{
+    for (int t = 0; t < 3; t++) {
+        j->address[t] = address_of(pack, j->q.id[t]);
+        if (!j->address[t] || (uintptr_t)j->address[t] % (uintptr_t)j->q.align)
+            return cudnn_refuse(BAD_PARAM, "a tensor has no address, or a crooked one");
+    }
+    return pack->n == 3 ? CUDNN_SUCCESS
+                        : cudnn_refuse(BAD_PARAM, "an address of what is no tensor");
+}
+
+/* What is given by value is read here. */
+static int place_attention(Job *j, const Pack *pack)
+{
+    const char *tensors = cudnn_attention_tensors(&j->q);
+    const char *scalars = cudnn_attention_scalars_of(&j->q);
+    const int64_t *id = j->q.attention.id;
+    for (const char *t = tensors; *t; t++) {
+        char *at = j->attention[(int)*t] = address_of(pack, id[(int)*t]);
+        if (!at || (uintptr_t)at % (uintptr_t)j->q.align)
+            return cudnn_refuse(BAD_PARAM, "a tensor has no address, or a crooked one");
+    }
+    for (const char *t = scalars; *t; t++) {
+        const char *at = address_of(pack, id[(int)*t]);
+        if (!at)
+            return cudnn_refuse(BAD_PARAM, "a number has no address");
+        memcpy(&j->scalar[(int)*t], at, sizeof(float));
+    }
+    return pack->n == (int64_t)(strlen(tensors) + strlen(scalars))
+               ? CUDNN_SUCCESS
+               : cudnn_refuse(BAD_PARAM, "an address of what is no tensor");
+}
+
+int cudnn_run(Object *plan, const Pack *pack, void *stream)
+{
     Job *j = calloc(1, sizeof *j);
     if (!j)
         return ALLOCATION_FAILED;
-    j->next = plan->jobs;
-    plan->jobs = j;
-    *j = (Job){.q = *q,
-               .workspace = workspace,
+    *j = (Job){.q = plan->operation,
+               .workspace = pack->workspace,
                .workspace_bytes = plan->workspace,
                .tf32 = plan->engine >= FIRST_TENSOR_CORE && plan->engine <= LAST_TENSOR_CORE,
-               .next = j->next};
-    for (int t = 0; t < 3; t++)
-        for (int i = 0; i < 3; i++)
-            if (ids[i] == q->id[t])
-                j->address[t] = addresses[i];
-    for (int t = 0; t < 3; t++)
-        if (!j->address[t] || (uintptr_t)j->address[t] % (uintptr_t)q->align)
-            return cudnn_refuse(BAD_PARAM, "a tensor has no address, or a crooked one");
+               .next = plan->jobs};
+    plan->jobs = j;
+    int status = is_attention(&j->q) ? place_attention(j, pack) : place_convolution(j, pack);
+    if (status != CUDNN_SUCCESS)
+        return status;
     if (!plan->on_device)
         return cudnn_refuse(EXECUTION_FAILED, "a plan of no device is run");
-    if (plan->workspace && (!workspace || (uintptr_t)workspace % CUDNN_WORKSPACE_ALIGN))
+    if (plan->workspace && (!pack->workspace || (uintptr_t)pack->workspace % CUDNN_WORKSPACE_ALIGN))
         return cudnn_refuse(BAD_PARAM, "there is no workspace, or a crooked one");
     return cuLaunchHostFunc(stream, perform, j) ? EXECUTION_FAILED : CUDNN_SUCCESS;
 }

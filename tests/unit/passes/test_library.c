@@ -52,6 +52,19 @@ static bool missing(const Graph *g, const Node *n, const char *archs, LibraryUse
     return true;
 }
 
+/* Attention alone; a gradient only where it knows the forward result. */
+static bool attends(const Graph *g, const Node *n, const char *archs, LibraryUse *use)
+{
+    (void)g, (void)archs;
+    *use = (LibraryUse){.library = "some",
+                        .workspace = WORKSPACE,
+                        .only_factors = true,
+                        .result = use->result,
+                        .by_rows = use->by_rows,
+                        .reads_result = n->op == OP_attention_grad};
+    return n->op == OP_attention || (use->reads_result && use->result != VALUE_NONE);
+}
+
 static bool none(const Graph *g, const Node *n, const char *archs, LibraryUse *out)
 {
     (void)g, (void)n, (void)archs, (void)out;
@@ -161,6 +174,35 @@ static void test_left_alone(void)
     pool_free(pool);
 }
 
+/* A gradient reads what the forward operation gave, or the transpose of it that models go on with.
+ */
+static void test_attention(const char *transposed, bool by_rows)
+{
+    Pool *pool = pool_new();
+    const char *ir = pool_printf(
+        pool,
+        "scrimp.ir 1  src=\"t\"  hash=0000000000000000  opts\nforward @t {\n"
+        "  train {optim=sgd, lr=constant, accumulate=1}\n"
+        "  $q = param : f32[2,3,5,8]\n  $k = param : f32[2,3,7,8]\n  $v = param : f32[2,3,7,8]\n"
+        "  %%o, %%m, %%s = attention $q, $k, $v : f32[2,3,5,8], f32[2,3,5], f32[2,3,5]\n"
+        "  %%t = transpose %%o {perm=[%s} : f32[2,%s,8]\n"
+        "  %%loss = sum %%t : f32[]\n  output loss = %%loss\n}\n",
+        transposed, by_rows ? "5,3" : "3,5");
+    PassContext c = {.graph = graph_read(pool, "t.ir", ir, strlen(ir), diag_new(pool)),
+                     .pool = pool,
+                     .library = attends};
+    CHECK_MSG(passes_run(&c, pipeline_train, NULL, NULL), "%s", c.error.message);
+    const Node *o = value_node(c.graph, graph_find(c.graph, "%o")), *grad = NULL;
+    for (size_t i = 0; i < c.graph->order.len; i++)
+        if (graph_node(c.graph, c.graph->order.data[i])->op == OP_attention_grad)
+            grad = graph_node(c.graph, c.graph->order.data[i]);
+    CHECK(node_attr(o, ATTR_library) && grad && grad->n_in == 7);
+    const Node *from = grad ? value_node(c.graph, grad->in[6]) : o;
+    CHECK(from->op == (by_rows ? OP_transpose : OP_attention));
+    CHECK(grad && (node_attr(grad, ATTR_perm) != NULL) == by_rows);
+    pool_free(pool);
+}
+
 /* What the verifier says of text like this. */
 static void refuse(const char *attributes)
 {
@@ -183,6 +225,8 @@ int main(void)
     test_casts();
     test_bias_apart();
     test_left_alone();
+    test_attention("0,2,1,3]", true);
+    test_attention("0,1,2,3]", false);
     refuse("library=\"some\"");
     refuse("workspace=64");
     refuse("library=\"some\", workspace=-64");

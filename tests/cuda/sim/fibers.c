@@ -4,15 +4,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <ucontext.h>
 
-enum { STACK_BYTES = 128 * 1024, KEPT_REGISTERS = 6 };
+enum { STACK_BYTES = 128 * 1024 };
 
 typedef enum State { READY, WAITS, DONE } State;
 
 /* A fiber runs one body after the other: its stack is made once. */
 typedef struct Fiber {
     char *stack;
-    void *here; /* the top of its stack while another runs; NULL: to be started */
+    void *here; /* what fibers_switch goes on with; NULL: to be started */
     State state;
 } Fiber;
 
@@ -21,6 +22,11 @@ static void *scheduler;
 static int running;
 static void (*run_body)(void *user, int i);
 static void *run_user;
+
+static void entry(void);
+
+#ifdef __x86_64__
+enum { KEPT_REGISTERS = 6 };
 
 /* Keeps the registers that a function has to keep and the top of the stack in *from, and takes
  * those that `to` kept.  ucontext asks the kernel for the mask of signals, and longjmp the library
@@ -37,6 +43,38 @@ __asm__(".text\n"
         "pop %r15\npop %r14\npop %r13\npop %r12\npop %rbx\npop %rbp\n"
         "ret\n"
         ".size fibers_switch, . - fibers_switch\n");
+
+/* What fibers_switch leaves on a stack: the registers, where to return to, and a word, as if entry
+ * had been called from there. */
+static void *first_place(char *stack)
+{
+    void **top = (void **)(void *)(stack + STACK_BYTES) - KEPT_REGISTERS - 2;
+    for (int i = 0; i < KEPT_REGISTERS + 2; i++)
+        top[i] = NULL;
+    *(void (**)(void)) & top[KEPT_REGISTERS] = entry;
+    return top;
+}
+#else
+/* The context that is left lies on its own stack. */
+static void fibers_switch(void **from, void *to)
+{
+    ucontext_t here;
+    *from = &here;
+    swapcontext(&here, to);
+}
+
+/* A context at the far end of the stack, which it leaves free. */
+static void *first_place(char *stack)
+{
+    ucontext_t *c = (ucontext_t *)(void *)stack;
+    getcontext(c);
+    c->uc_stack.ss_sp = stack + sizeof *c;
+    c->uc_stack.ss_size = STACK_BYTES - sizeof *c;
+    c->uc_link = NULL;
+    makecontext(c, entry, 0);
+    return c;
+}
+#endif
 
 static void leave(State state)
 {
@@ -68,17 +106,11 @@ static char *new_stack(void)
     return s;
 }
 
-/* A stack as fibers_switch leaves one: the registers, where to return to, and a word, as if entry
- * had been called from there. */
 static void start(Fiber *f)
 {
     if (!f->stack)
         f->stack = new_stack();
-    void **top = (void **)(void *)(f->stack + STACK_BYTES) - KEPT_REGISTERS - 2;
-    for (int i = 0; i < KEPT_REGISTERS + 2; i++)
-        top[i] = NULL;
-    *(void (**)(void)) & top[KEPT_REGISTERS] = entry;
-    f->here = top;
+    f->here = first_place(f->stack);
 }
 
 /* Lets fiber i run to its next barrier or to its end. */

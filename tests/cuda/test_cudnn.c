@@ -187,20 +187,40 @@ static void test_attention(const char *example, const char *arch)
     pool_free(pool);
 }
 
-/* The kernel that copies weights. */
+/* --- scrimp's own kernels beside the library --- */
+
+/* One of this label, of a dump. */
+static void compile_kernel(Pool *pool, char *text, const char *label, const char *arch)
+{
+    const char *error = "";
+    char *k = text ? strstr(text, pool_printf(pool, ": %s */\n", label)) : NULL;
+    CHECK_MSG(k, "there is no kernel for %s", label);
+    if (k && nvrtc_compiler(pool, arch, &error)) {
+        size_t bytes;
+        char *next = strstr(k, "\n/* kernel ");
+        *next = '\0';
+        bool ok = nvrtc_compile(pool, strchr(k, '\n'), arch, &bytes, &error) != NULL;
+        CHECK_MSG(ok && strstr(error, " 0 bytes spill stores"), "%s", error);
+        *next = '\n';
+    }
+}
+
 static void test_weights(const char *arch)
 {
     Pool *pool = pool_new();
-    const char *error = "";
-    char *text = dump_of(pool, "cuda", "convnet.scrimp", arch);
-    char *k = text ? strstr(text, ": weights of conv */\n") : NULL;
-    CHECK_MSG(k, "no kernel copies weights");
-    if (k && nvrtc_compiler(pool, arch, &error)) {
-        size_t bytes;
-        *strstr(k, "\n/* kernel ") = '\0';
-        bool ok = nvrtc_compile(pool, strchr(k, '\n'), arch, &bytes, &error) != NULL;
-        CHECK_MSG(ok && strstr(error, " 0 bytes spill stores"), "%s", error);
-    }
+    compile_kernel(pool, dump_of(pool, "cuda", "convnet.scrimp", arch), "weights of conv", arch);
+    pool_free(pool);
+}
+
+/* Ones beside what a library wrote, and logarithms for a gradient, which is lowered later. */
+static void test_rows(const char *arch)
+{
+    Pool *pool = pool_new();
+    static const char label[] = "rows of attention";
+    char *text = dump_of_copy(pool, "cuda", transformers[0], arch);
+    char *ones = text ? strstr(text, label) : NULL;
+    compile_kernel(pool, text, label, arch);
+    compile_kernel(pool, ones ? ones + 1 : NULL, label, arch);
     pool_free(pool);
 }
 
@@ -219,6 +239,8 @@ int main(void)
     size_t n = sample_all() ? sizeof examples / sizeof *examples : 2;
     for (size_t a = 0; a < (sample_all() ? 3 : 1); a++) {
         test_weights(architectures[a]);
+        if (can_attend)
+            test_rows(architectures[a]);
         for (size_t e = 0; e < n; e++)
             test_example(examples[e], architectures[a]);
         for (size_t e = 0; can_attend && e < (sample_all() ? 4 : 2); e++)

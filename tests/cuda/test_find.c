@@ -47,6 +47,26 @@ static void expect(const char *path, const char *name, const char *other, const 
               found(name, other), file);
 }
 
+static bool is_within(void *library, const char *file)
+{
+    Dl_info is = {0};
+    void *address = library ? dlsym(library, "cuInit") : NULL;
+    size_t n = strlen(folder);
+    return address && dladdr(address, &is) && strncmp(is.dli_fname, folder, n) == 0 &&
+           strcmp(is.dli_fname + n, file) == 0;
+}
+
+/* A stub where there is no driver: neither listed nor the system's. */
+static void test_stub(void)
+{
+    setenv("CUDA_HOME", folder, 1);
+    list("%s/a");
+    if (!dlopen("libcuda.so.1", RTLD_NOW))
+        CHECK(is_within(cuda_find_driver_or_stub(), "/lib64/stubs/libcuda.so"));
+    list("%s/a:%s/b");
+    CHECK(is_within(cuda_find_driver_or_stub(), "/b/libcuda.so.1"));
+}
+
 int main(void)
 {
     RtError err = {"no message"};
@@ -55,6 +75,8 @@ int main(void)
                     "cp $SCRIMP_BUILD/cuda-sim/libnvrtc.so a/libscrimp-x.so.2 && "
                     "cp $SCRIMP_BUILD/cuda-sim/libnvrtc.so b/libscrimp-x.so && "
                     "cp $SCRIMP_BUILD/cuda-sim/libnvrtc.so b/libscrimp-y.so"));
+    CHECK(in_folder("mkdir -p lib64/stubs && cp b/libcuda.so.1 lib64/stubs/libcuda.so"));
+    test_stub();
     expect("%s/b", "libscrimp-x.so", NULL, "/b/libscrimp-x.so");
     expect("%s/a:%s/b", "libscrimp-x.so", "libscrimp-x.so.2", "/a/libscrimp-x.so.2");
     expect("%s/b:%s/a", "libscrimp-x.so.2", "libscrimp-x.so", "/b/libscrimp-x.so");
@@ -63,6 +85,6 @@ int main(void)
     expect("%s/a:/none", "libscrimp-y.so", NULL, "none");
     list("%s/a:%s/b");
     CHECK_MSG(cuda_driver(&err), "%s", err.message);
-    CHECK(in_folder("rm -r a b") && remove(folder) == 0);
+    CHECK(in_folder("rm -r a b lib64") && remove(folder) == 0);
     return test_result();
 }

@@ -28,6 +28,16 @@ void expect_equal_steps(const char *a, const char *b)
     expect_equal_runs(a, b);
 }
 
+double trained_loss(const char *command, const char *name)
+{
+    Result r = run(SIMULATED "%s --out $TMP/%s --log $TMP/%s.log", command, name, name);
+    char log[64];
+    EXPECT(r.code == 0, r.err);
+    result_free(&r);
+    snprintf(log, sizeof log, "%s.log", name);
+    return last_in_log(in_tmp(log), "loss");
+}
+
 /* The losses in $TMP/NAME.log; how many there are. */
 static int losses(const char *name, double *loss, int most)
 {

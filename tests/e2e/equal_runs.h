@@ -11,6 +11,9 @@
 void expect_equal_runs(const char *a, const char *b);
 /* And what $TMP/a.log and $TMP/b.log say of every step, but for the time that it took. */
 void expect_equal_steps(const char *a, const char *b);
+/* The loss of the last step of a command that trains, on the simulated device, which leaves
+ * $TMP/NAME and $TMP/NAME.log. */
+double trained_loss(const char *command, const char *name);
 /* The losses of n steps, 16 at most: each differs by at most this part of it. */
 void expect_near_losses(const char *a, const char *b, int n, double tolerance);
 /* A safetensors file of each: the norm of each tensor's difference is at most this part of its

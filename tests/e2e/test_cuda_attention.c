@@ -47,23 +47,13 @@ static void write_model(void)
 #define TRAIN "$SCRIMP train -q $TMP/net.scrimp --seed 3 --steps 4 --device cuda "
 #define DUMP  "$SCRIMP dump --stage=plan --no-loc $TMP/net.scrimp "
 
-static double loss_of(const char *environment, const char *options, const char *name)
-{
-    Result r = run(SIMULATED "%s" TRAIN "%s --out $TMP/%s --log $TMP/%s.log", environment, options,
-                   name, name);
-    char log[64];
-    EXPECT(r.code == 0, r.err);
-    result_free(&r);
-    snprintf(log, sizeof log, "%s.log", name);
-    return last_in_log(in_tmp(log), "loss");
-}
-
 /* With a gradient of scrimp's own, too, and where a library that is too old for attention computes
  * the products. */
 static void test_losses(void)
 {
-    double exact = loss_of("", "--exact", "exact"), fast = loss_of("", "--fast", "fast");
-    double own = loss_of("SCRIMP_SIM_CUDNN=91500 ", "--fast", "own");
+    double exact = trained_loss(TRAIN "--exact", "exact"),
+           fast = trained_loss(TRAIN "--fast", "fast");
+    double own = trained_loss("SCRIMP_SIM_CUDNN=91500 " TRAIN "--fast", "own");
     char text[128];
     snprintf(text, sizeof text, "%.9g exact, %.9g fast, %.9g with own kernels", exact, fast, own);
     EXPECT(fabs(fast - exact) <= 2e-2 * exact && fabs(own - exact) <= 2e-2 * exact, text);

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Convolutions by cuDNN, simulated, in whole training steps: losses are those of --exact within
- * 1e-4, every plan has the same bits, and what is missing or too small is said.  SCRIMP_ALL=1: also
- * of examples. */
+ * 1e-4, every plan has the same bits, and what is missing or too small is said; slow_cuda.c has the
+ * examples. */
 #include "e2e.h"
 #include "equal_runs.h"
-#include "tests/support/sample.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -38,22 +37,12 @@ static void write_model(void)
 
 #define TRAIN "$SCRIMP train -q $TMP/net.scrimp --seed 3 --steps 4 "
 
-static double loss_of(const char *options, const char *name)
-{
-    Result r = run(SIMULATED TRAIN "--device cuda %s --out $TMP/%s --log $TMP/%s.log", options,
-                   name, name);
-    char log[64];
-    EXPECT(r.code == 0, r.err);
-    result_free(&r);
-    snprintf(log, sizeof log, "%s.log", name);
-    return last_in_log(in_tmp(log), "loss");
-}
-
 static void test_losses(void)
 {
-    double exact = loss_of("--exact", "exact"), fast = loss_of("--fast", "fast");
-    double tf32 = loss_of("--fast -D precision=tf32", "tf32");
-    double bf16 = loss_of("--fast -D precision=bf16", "bf16");
+    double exact = trained_loss(TRAIN "--device cuda --exact", "exact");
+    double fast = trained_loss(TRAIN "--device cuda --fast", "fast");
+    double tf32 = trained_loss(TRAIN "--device cuda --fast -D precision=tf32", "tf32");
+    double bf16 = trained_loss(TRAIN "--device cuda --fast -D precision=bf16", "bf16");
     char text[128];
     snprintf(text, sizeof text, "%.9g exact, %.9g fast, %.9g tf32, %.9g bf16", exact, fast, tf32,
              bf16);
@@ -61,33 +50,6 @@ static void test_losses(void)
     EXPECT(fabs(tf32 - exact) <= 1e-3 * exact && tf32 != fast, text);
     EXPECT(fabs(bf16 - exact) <= 2e-2 * exact && bf16 != fast, text);
     expect_run(1, NULL, "cmp $TMP/exact/model.safetensors $TMP/fast/model.safetensors");
-}
-
-/* Two steps of an example, small; the loss of the second. */
-static double example_loss(const char *example, const char *option)
-{
-    Result r = run(SIMULATED "$SCRIMP train -q $EXAMPLES/%s --device cuda %s --seed 3 --steps 2 "
-                             "--overwrite --out $TMP/run%s --log $TMP/run%s.log",
-                   example, option, option, option);
-    char log[32];
-    EXPECT(r.code == 0, r.err);
-    result_free(&r);
-    snprintf(log, sizeof log, "run%s.log", option);
-    return last_in_log(in_tmp(log), "loss");
-}
-
-static void test_examples(void)
-{
-    static const char *const examples[] = {
-        "unet.scrimp -D width=2 -D size=188",
-        "resnet.scrimp -D depth=18 -D size=64 -D N=4 -D classes=10 -D lr=0.001"};
-    for (size_t i = 0; i < sizeof examples / sizeof *examples; i++) {
-        double exact = example_loss(examples[i], "--exact"),
-               fast = example_loss(examples[i], "--fast");
-        char text[128];
-        snprintf(text, sizeof text, "%s: %.9g exact, %.9g fast", examples[i], exact, fast);
-        EXPECT(fabs(fast - exact) <= 1e-4 * exact, text);
-    }
 }
 
 /* Calls of the libraries in a dump of the launches. */
@@ -153,7 +115,5 @@ int main(void)
     test_other_devices();
     test_missing();
     test_export();
-    if (sample_all())
-        test_examples();
     return e2e_end();
 }

@@ -147,9 +147,9 @@ static int own_attentions(char *text)
 {
     int n = 0;
     for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) {
-        const char *inputs = strstr(line, " = attention"), *end = inputs ? strchr(inputs, '{') : 0;
+        const char *inputs = strstr(line, " = attention");
         int commas = 0;
-        for (const char *at = inputs; at && at < end; at++)
+        for (const char *at = inputs; at && *at && *at != '{' && *at != ':'; at++)
             commas += *at == ',';
         bool biased = inputs && commas > (strstr(inputs, "_grad ") ? 5 : 2);
         n += inputs && !biased && !strstr(inputs, "library=\"cudnn\"");

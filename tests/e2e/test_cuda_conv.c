@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Convolutions by cuDNN, simulated, in whole training steps: losses are those of --exact within
  * 1e-4, every plan has the same bits, and what is missing or too small is said; slow_cuda.c has the
- * examples. */
+ * examples.  SCRIMP_ALL=1: also a ResNet. */
 #include "e2e.h"
 #include "equal_runs.h"
+#include "tests/support/sample.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -50,6 +51,16 @@ static void test_losses(void)
     EXPECT(fabs(tf32 - exact) <= 1e-3 * exact && tf32 != fast, text);
     EXPECT(fabs(bf16 - exact) <= 2e-2 * exact && bf16 != fast, text);
     expect_run(1, NULL, "cmp $TMP/exact/model.safetensors $TMP/fast/model.safetensors");
+}
+
+static void test_resnet(void)
+{
+#define RESNET                                                                                     \
+    "$SCRIMP train -q $EXAMPLES/resnet.scrimp -D depth=18 -D size=64 -D N=4 -D classes=10 "        \
+    "-D lr=0.001 --seed 3 --steps 2 --device cuda "
+    trained_loss(RESNET "--exact", "resnet_exact");
+    trained_loss(RESNET "--fast", "resnet_fast");
+    expect_near_losses("resnet_exact", "resnet_fast", 2, 1e-4);
 }
 
 /* Calls of the libraries in a dump of the launches. */
@@ -115,5 +126,7 @@ int main(void)
     test_other_devices();
     test_missing();
     test_export();
+    if (sample_all())
+        test_resnet();
     return e2e_end();
 }

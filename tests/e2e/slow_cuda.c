@@ -24,7 +24,7 @@ static const Example examples[] = {
     {"vgg.scrimp -D depth=11 -D size=32 -D N=2 -D hidden=32 -D classes=10", "", false, false, 3},
     {"resnet.scrimp -D depth=50 -D size=32 -D N=2 -D classes=10", "", false, true, 3},
     {"densenet.scrimp -D N=2 -D size=32 -D classes=10", "", false, true, 3},
-    {"googlenet.scrimp -D N=2 -D size=64 -D classes=10 -D aux=false", "", false, false, 3},
+    {"googlenet.scrimp -D N=2 -D size=64 -D classes=10 -D aux=false", "", false, true, 3},
     {"inception_v3.scrimp -D N=2 -D size=80 -D aux=false -D classes=10", "", false, true, 3},
     {"nascell.scrimp -D cell=nasnet -D N=1 -D C=4 -D layers=3 -D size=8", "", false, true, 3},
     {"unet.scrimp -D width=2 -D size=188", "", false, false, 3},

@@ -10,6 +10,8 @@ enum {
     PARTIAL_SUMS = 64            /* of a line */
 };
 
+const int64_t attention_by_rows[] = {0, 2, 1, 3};
+
 /* Elements between the biases of neighbours in each batch dim; 0 where they share one. */
 static void bias_strides(const Graph *g, const Node *n, AttentionShape *a)
 {
@@ -23,7 +25,7 @@ static void bias_strides(const Graph *g, const Node *n, AttentionShape *a)
 
 AttentionShape attention_shape(const Graph *g, const Node *n)
 {
-    AttentionShape a = {.bias = -1, .rng = -1, .dout = -1, .max = -1, .sum = -1, .out = -1};
+    AttentionShape a = {.bias = -1, .rng = -1, .dout = -1, .max = -1, .sum = -1};
     a.grad = n->op == OP_attention_grad;
     a.q = a.grad ? 1 : 0;
     a.k = a.q + 1, a.v = a.q + 2;
@@ -32,7 +34,7 @@ AttentionShape attention_shape(const Graph *g, const Node *n)
     if (a.grad)
         a.dout = 0, a.max = 4, a.sum = 5;
     if (a.grad && node_attr(n, ATTR_library))
-        a.out = last--;
+        last--; /* what attention gave */
     if (a.drops)
         a.rng = last--;
     if (last >= fixed)

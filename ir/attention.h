@@ -13,6 +13,9 @@
 /* Elements of a query, a key, a value: one chain of products adds so many. */
 enum { ATTENTION_WIDTH_MOST = 256 };
 
+/* The order of dims [batch, heads, rows, width] in which models go on with the result. */
+extern const int64_t attention_by_rows[4];
+
 typedef struct AttentionShape {
     int64_t heads;      /* all batch dims together */
     int64_t rows, keys; /* of a head */
@@ -20,8 +23,7 @@ typedef struct AttentionShape {
     int n_batch; /* batch dims, and elements between their biases */
     int64_t batch[TYPE_MAX_RANK], bias_batch[TYPE_MAX_RANK];
     int q, k, v, bias, rng; /* inputs; bias, rng: -1 when there is none */
-    int dout, max, sum;     /* inputs of the gradient */
-    int out;                /* and, where a library computes it, the last one; else -1 */
+    int dout, max, sum;     /* inputs of the gradient; else -1 */
     bool grad, causal, drops;
     bool k_bf16, v_bf16; /* and so are dk, dv */
     double scale;        /* 1 where there is none */

@@ -6,21 +6,24 @@
 
 #include "ir/graph.h"
 
+typedef struct LibraryQuery {
+    const char *archs; /* of the devices that the library is to run on: "sm_80,sm_90" */
+    ValueId result;    /* attention_grad: what the forward operation gave, VALUE_NONE where that is
+                          not known, */
+    bool by_rows;      /* or that with its second and third dim exchanged */
+} LibraryQuery;
+
 typedef struct LibraryUse {
     const char *library; /* its name in the graph: "cublaslt" */
     int64_t workspace;   /* bytes that it may use while it runs */
+    bool as_they_are;    /* it reads operands in the types that they have; else: */
     DType factors, bias; /* what it reads the first two operands and the third in */
-    bool only_factors;   /* it reads the first two alone, in the types that they have: a bias is
-                            added by an operation of its own */
-    ValueId result;      /* asked about attention's gradient: the result of the forward operation,
-                            VALUE_NONE where it is not known, */
-    bool by_rows;        /* or that with its second and third dim exchanged */
-    bool reads_result;   /* answered: it reads that behind its other inputs */
+    bool bias_apart;     /* a bias is added by an operation of its own */
+    bool reads_result;   /* it reads the query's result behind its other inputs */
     const char *missing; /* NULL: it is here; else what is not, and a way out */
 } LibraryUse;
 
-/* Whether a library computes this node on all devices of these architectures ("sm_80,sm_90"); *use
- * says which and how, and before what is known of a gradient. */
-typedef bool LibraryRule(const Graph *g, const Node *n, const char *archs, LibraryUse *use);
+/* Whether a library computes this node on all of these devices; *use says which and how. */
+typedef bool LibraryRule(const Graph *g, const Node *n, const LibraryQuery *ask, LibraryUse *use);
 
 #endif

@@ -4,6 +4,7 @@
 #include "ir/shape_rules.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 static bool want_sizes(const Node *node, int64_t length, int64_t width, int operand,
                        ShapeError *err)
@@ -91,20 +92,21 @@ SHAPE_RULE(attention)
     return want_optional(g, node, 3, node->n_in, q, err);
 }
 
-/* The last input: what the forward operation gave, or a transpose of it. */
+/* The last input: what the forward operation gave, or that by rows. */
 static bool want_saved(const Graph *g, const Node *node, Type t, ShapeError *err)
 {
     int dims;
     const int64_t *perm = node_ints(node, ATTR_perm, &dims);
-    const Type dense = t;
-    bool fits = !perm || dims == t.rank;
-    for (int i = 0; perm && fits && i < t.rank; i++) {
-        fits = perm[i] >= 0 && perm[i] < t.rank;
-        t.dim[i] = fits ? dense.dim[perm[i]] : 1;
+    bool by_rows = perm && dims == 4 && t.rank == 4 &&
+                   memcmp(perm, attention_by_rows, sizeof attention_by_rows) == 0;
+    if (perm && !by_rows)
+        return shape_fail(err, "E105", -1, "%s: perm is not [0,2,1,3] of four dims",
+                          op_name(node->op));
+    if (by_rows) {
+        int64_t heads = t.dim[1];
+        t.dim[1] = t.dim[2];
+        t.dim[2] = heads;
     }
-    if (!fits)
-        return shape_fail(err, "E105", -1, "%s: perm is no order of %d dims", op_name(node->op),
-                          t.rank);
     return want_type(g, node, node->n_in - 1, &t, err);
 }
 

@@ -3,6 +3,7 @@
  * user wants that: they are marked, get the library's workspace, and read operands of the types
  * that it takes. Casts are operations of the step like others: those of weights serve both
  * directions, and may be computed again. */
+#include "ir/attention.h"
 #include "passes/pass.h"
 #include "passes/rewrite.h"
 
@@ -28,22 +29,20 @@ static ValueId cast_to(Marker *m, ValueId v, DType to, RematHint hint)
     return cast;
 }
 
-static const int64_t exchanged[] = {0, 2, 1, 3};
-
-static void read_result(Graph *g, Node *n, const LibraryUse *use)
+static void read_result(Graph *g, Node *n, const LibraryQuery *ask)
 {
     ValueId *in = POOL_ARRAY(g->pool, (size_t)n->n_in + 1, ValueId);
     memcpy(in, n->in, (size_t)n->n_in * sizeof *in);
-    in[n->n_in++] = use->result;
+    in[n->n_in++] = ask->result;
     n->in = in;
-    if (use->by_rows)
-        node_set_attr(g, n, (Attr){.key = ATTR_perm, .n = 4, .u.ints = exchanged});
+    if (ask->by_rows)
+        node_set_attr(g, n, (Attr){.key = ATTR_perm, .n = 4, .u.ints = attention_by_rows});
 }
 
-static void mark(Marker *m, NodeId id, const LibraryUse *use)
+static void mark(Marker *m, NodeId id, const LibraryQuery *ask, const LibraryUse *use)
 {
     Graph *g = m->ctx->graph;
-    for (int i = 0; i < graph_node(g, id)->n_in && !use->only_factors; i++) {
+    for (int i = 0; i < graph_node(g, id)->n_in && !use->as_they_are; i++) {
         ValueId v = graph_node(g, id)->in[i];
         DType wanted = i < 2 ? use->factors : use->bias;
         if (value_type(g, v)->dtype != wanted)
@@ -52,7 +51,7 @@ static void mark(Marker *m, NodeId id, const LibraryUse *use)
     }
     Node *n = graph_node(g, id);
     if (use->reads_result)
-        read_result(g, n, use);
+        read_result(g, n, ask);
     node_set_attr(g, n, (Attr){.key = ATTR_library, .u.s = use->library});
     node_set_attr(g, n, (Attr){.key = ATTR_workspace, .u.i = use->workspace});
 }
@@ -87,46 +86,49 @@ static void note_turned(Marker *m, const Node *n)
 {
     int dims = 0;
     const int64_t *perm = n->op == OP_transpose ? node_ints(n, ATTR_perm, &dims) : NULL;
-    if (dims == 4 && memcmp(perm, exchanged, sizeof exchanged) == 0 && n->in[0] < m->n_values)
+    if (dims == 4 && memcmp(perm, attention_by_rows, sizeof attention_by_rows) == 0 &&
+        n->in[0] < m->n_values)
         m->turned[n->in[0]] = n->out[0];
 }
 
 /* The result of the forward operation that left a gradient's statistics of rows.  Models go on with
  * it by rows, which the weights behind it need for their gradient, too. */
-static void find_result(const Marker *m, const Node *grad, LibraryUse *use)
+static void find_result(const Marker *m, const Node *grad, LibraryQuery *ask)
 {
     const Node *n = value_node(m->ctx->graph, grad->in[4]);
     if (n->op != OP_attention || grad->in[4] != n->out[1])
         return;
-    use->result = n->out[0];
-    use->by_rows = use->result < m->n_values && m->turned[use->result] != VALUE_NONE;
-    if (use->by_rows)
-        use->result = m->turned[use->result];
+    ask->result = n->out[0];
+    ask->by_rows = ask->result < m->n_values && m->turned[ask->result] != VALUE_NONE;
+    if (ask->by_rows)
+        ask->result = m->turned[ask->result];
 }
 
 static bool may_take(OpKind op)
 {
-    return op_table[op].op_class == OP_CLASS_MATRIX || op == OP_attention ||
-           op == OP_attention_grad;
+    const OpAttr *a = op_table[op].attrs;
+    while (a->key != ATTR_COUNT && a->key != ATTR_library)
+        a++;
+    return a->key == ATTR_library;
 }
 
 static void visit(Marker *m, NodeId id)
 {
     PassContext *ctx = m->ctx;
-    const Graph *g = ctx->graph;
-    LibraryUse use = {.result = VALUE_NONE};
+    Graph *g = ctx->graph;
+    LibraryQuery ask = {.archs = ctx->archs, .result = VALUE_NONE};
+    LibraryUse use;
     rewrite_inputs(&m->r, id);
-    note_turned(m, graph_node(g, id));
-    if (graph_node(g, id)->op == OP_attention_grad)
-        find_result(m, graph_node(g, id), &use);
-    bool takes =
-        may_take(graph_node(g, id)->op) && ctx->library(g, graph_node(g, id), ctx->archs, &use);
+    const Node *n = graph_node(g, id);
+    note_turned(m, n);
+    if (n->op == OP_attention_grad)
+        find_result(m, n, &ask);
+    bool takes = may_take(n->op) && ctx->library(g, n, &ask, &use);
     if (takes && use.missing)
         note_missing(ctx, use.missing);
-    else if (takes)
-        mark(m, id, &use);
-    if (takes && !use.missing && use.only_factors && graph_node(g, id)->n_in == 3 &&
-        op_table[graph_node(g, id)->op].op_class == OP_CLASS_MATRIX)
+    if (takes && !use.missing)
+        mark(m, id, &ask, &use);
+    if (takes && !use.missing && use.bias_apart && graph_node(g, id)->n_in == 3)
         keep_without_bias(m, id);
     else
         rewrite_keep(&m->r, id);

@@ -9,6 +9,7 @@
 
 enum {
     CUDNN_SUCCESS = 0,
+    CUDNN_TOO_MANY = -1,  /* objects or operations: of scrimp's own */
     CUDNN_OLDEST = 91100, /* 9.11: the first that reads a device's properties from a text */
     /* 9.16: the first whose gradient of attention needs no mask where the number of keys is no
      * multiple of 128 (NVIDIA's cudnn-frontend gives older ones such a mask) */

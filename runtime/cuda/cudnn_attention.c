@@ -102,6 +102,8 @@ static void add(Builder *b, void *operation)
     cudnn_finalize(b->m, operation);
     if (b->out->n < CUDNN_OPERATIONS_MOST)
         b->out->operation[b->out->n++] = operation;
+    else
+        b->m->status = CUDNN_TOO_MANY;
 }
 
 static void matmul(Builder *b, void *left, void *right, void *result)

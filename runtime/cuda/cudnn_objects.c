@@ -4,7 +4,9 @@
 void *cudnn_make(CudnnMaker *m, CudnnKind kind)
 {
     void *object = NULL;
-    if (m->status == CUDNN_SUCCESS && m->n < CUDNN_OBJECTS_MOST)
+    if (m->status == CUDNN_SUCCESS && m->n >= CUDNN_OBJECTS_MOST)
+        m->status = CUDNN_TOO_MANY;
+    if (m->status == CUDNN_SUCCESS)
         m->status = m->cudnn->object_create((int)kind, &object);
     if (object)
         m->object[m->n++] = object;

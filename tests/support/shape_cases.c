@@ -326,6 +326,12 @@ const OpCase op_cases[] = {
      "library=cudnn workspace=64", "E101"},
     {OP_attention_grad, "f32[5,4] f32[5,8] f32[7,8] f32[7,4] f32[5] f32[5] f32[5,4]",
      "perm=0,2,1,3 library=cudnn workspace=64", "E105"},
+    {OP_attention_grad,
+     "f32[2,3,3,4] f32[2,3,3,8] f32[2,3,7,8] f32[2,3,7,4] f32[2,3,3] f32[2,3,3] f32[2,3,4,3]",
+     "perm=0,1,3,2 library=cudnn workspace=64", "E105"},
+    {OP_attention_grad,
+     "f32[3,3,3,4] f32[3,3,3,8] f32[3,3,7,8] f32[3,3,7,4] f32[3,3,3] f32[3,3,3] f32[3,3,3,4]",
+     "perm=0,0,0,3 library=cudnn workspace=64", "E105"},
     {OP_attention_grad, "f32[5,4] f32[5,8] f32[7,8] f32[7,4] f32[5] f32[5]",
      "library=cudnn workspace=64", "E101"},
 

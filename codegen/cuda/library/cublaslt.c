@@ -146,15 +146,15 @@ static bool is_bf16(const Graph *g, ValueId v)
     return value_type(g, v)->dtype == DTYPE_BF16;
 }
 
-static bool takes(const Graph *g, const Node *n, const char *archs, LibraryUse *out)
+static bool takes(const Graph *g, const Node *n, const LibraryQuery *ask, LibraryUse *use)
 {
     Product p;
     CublasltProblem problem;
-    (void)archs;
+    (void)ask;
     if (!describe(&(MatrixNode){.graph = g, .node = n}, &p, &problem))
         return false;
     bool half = is_bf16(g, n->in[0]) || is_bf16(g, n->in[1]) || is_bf16(g, n->out[0]);
-    *out = (LibraryUse){.library = cublaslt_library.name,
+    *use = (LibraryUse){.library = cublaslt_library.name,
                         /* The plan aligns it less than cuBLASLt wants. */
                         .workspace = problem.workspace + WORKSPACE_UNIT - MEMPLAN_ALIGN,
                         .factors = half ? DTYPE_BF16 : DTYPE_F32,

@@ -110,18 +110,20 @@ static bool describe(const Graph *g, const Node *n, CudnnProblem *out)
     return out->images && out->h && out->w && out->oh && out->ow && weights_of(out);
 }
 
-static bool takes(const Graph *g, const Node *n, const char *archs, LibraryUse *out)
+static bool takes(const Graph *g, const Node *n, const LibraryQuery *ask, LibraryUse *use)
 {
     CudnnProblem p;
-    if (cudnn_takes_attention(g, n, archs, out))
+    if (cudnn_takes_attention(g, n, ask, use))
         return true;
     if (!describe(g, n, &p))
         return false;
-    int64_t workspace = cudnn_workspace(&p, archs);
-    *out = (LibraryUse){.library = cudnn_library.name, .missing = cudnn_missing()};
-    out->workspace = copy_bytes(&p) + workspace + CUDNN_WORKSPACE_SLACK;
-    out->only_factors = true; /* weights are converted when they are copied */
-    return workspace >= 0 || out->missing;
+    int64_t workspace = cudnn_workspace(&p, ask->archs);
+    *use = (LibraryUse){.library = cudnn_library.name,
+                        .workspace = copy_bytes(&p) + workspace + CUDNN_WORKSPACE_SLACK,
+                        .as_they_are = true, /* weights are converted when they are copied */
+                        .bias_apart = true,
+                        .missing = cudnn_missing()};
+    return workspace >= 0 || use->missing;
 }
 
 static const char *version(Pool *pool)

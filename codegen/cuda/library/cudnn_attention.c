@@ -139,22 +139,19 @@ static int64_t bytes_before(const CudnnProblem *all, const CudnnProblem *part)
     return part->part == CUDNN_ATTENTION ? 0 : 4 * row_floats(part) * (parts_of(all, part) + 1);
 }
 
-bool cudnn_takes_attention(const Graph *g, const Node *n, const char *archs, LibraryUse *use)
+bool cudnn_takes_attention(const Graph *g, const Node *n, const LibraryQuery *ask, LibraryUse *use)
 {
-    const ValueId result = use->result;
-    const bool by_rows = use->by_rows, grad = n->op == OP_attention_grad;
+    const bool grad = n->op == OP_attention_grad;
     CudnnProblem all, part;
-    if (!describe(g, n, by_rows, &all) || (grad && result == VALUE_NONE))
+    if (!describe(g, n, ask->by_rows, &all) || (grad && ask->result == VALUE_NONE))
         return false;
     part = all;
     if (!make_part(&part) || (cudnn_version() && cudnn_version() < CUDNN_ATTENTION_OLDEST))
         return false;
-    int64_t workspace = cudnn_workspace(&part, archs);
+    int64_t workspace = cudnn_workspace(&part, ask->archs);
     *use = (LibraryUse){.library = cudnn_library.name,
                         .workspace = bytes_before(&all, &part) + workspace + CUDNN_WORKSPACE_SLACK,
-                        .only_factors = true,
-                        .result = result,
-                        .by_rows = by_rows,
+                        .as_they_are = true,
                         .reads_result = grad,
                         .missing = cudnn_attention_missing()};
     return workspace >= 0 || use->missing;

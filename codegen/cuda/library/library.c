@@ -17,10 +17,10 @@ static const LibraryCode *named(const char *name)
     BUG("there is no library %s", name);
 }
 
-bool cuda_library(const Graph *g, const Node *n, const char *archs, LibraryUse *out)
+bool cuda_library(const Graph *g, const Node *n, const LibraryQuery *ask, LibraryUse *use)
 {
     for (int i = 0; i < LIBRARIES; i++)
-        if (libraries[i]->takes(g, n, archs, out))
+        if (libraries[i]->takes(g, n, ask, use))
             return true;
     return false;
 }

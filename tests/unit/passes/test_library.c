@@ -24,13 +24,13 @@ static const char text[] = "scrimp.ir 1  src=\"t\"  hash=0000000000000000  opts\
 
 enum { WORKSPACE = 1 << 16 };
 
-static bool all(const Graph *g, const Node *n, const char *archs, LibraryUse *out)
+static bool all(const Graph *g, const Node *n, const LibraryQuery *ask, LibraryUse *use)
 {
-    (void)archs;
+    (void)ask;
     DType result = value_type(g, n->out[0])->dtype;
     bool half = result == DTYPE_BF16 || value_type(g, n->in[0])->dtype == DTYPE_BF16 ||
                 value_type(g, n->in[1])->dtype == DTYPE_BF16;
-    *out = (LibraryUse){.library = "some",
+    *use = (LibraryUse){.library = "some",
                         .workspace = WORKSPACE,
                         .factors = half ? DTYPE_BF16 : DTYPE_F32,
                         .bias = result};
@@ -38,36 +38,34 @@ static bool all(const Graph *g, const Node *n, const char *archs, LibraryUse *ou
 }
 
 /* As convolutions are. */
-static bool apart(const Graph *g, const Node *n, const char *archs, LibraryUse *out)
+static bool apart(const Graph *g, const Node *n, const LibraryQuery *ask, LibraryUse *use)
 {
-    all(g, n, archs, out);
-    out->only_factors = true;
+    all(g, n, ask, use);
+    use->as_they_are = use->bias_apart = true;
     return true;
 }
 
-static bool missing(const Graph *g, const Node *n, const char *archs, LibraryUse *out)
+static bool missing(const Graph *g, const Node *n, const LibraryQuery *ask, LibraryUse *use)
 {
-    all(g, n, archs, out);
-    out->missing = n->op == OP_linear ? "there is no A" : "there is no B";
+    all(g, n, ask, use);
+    use->missing = n->op == OP_linear ? "there is no A" : "there is no B";
     return true;
 }
 
 /* Attention alone; a gradient only where it knows the forward result. */
-static bool attends(const Graph *g, const Node *n, const char *archs, LibraryUse *use)
+static bool attends(const Graph *g, const Node *n, const LibraryQuery *ask, LibraryUse *use)
 {
-    (void)g, (void)archs;
+    (void)g;
     *use = (LibraryUse){.library = "some",
                         .workspace = WORKSPACE,
-                        .only_factors = true,
-                        .result = use->result,
-                        .by_rows = use->by_rows,
+                        .as_they_are = true,
                         .reads_result = n->op == OP_attention_grad};
-    return n->op == OP_attention || (use->reads_result && use->result != VALUE_NONE);
+    return n->op == OP_attention || (use->reads_result && ask->result != VALUE_NONE);
 }
 
-static bool none(const Graph *g, const Node *n, const char *archs, LibraryUse *out)
+static bool none(const Graph *g, const Node *n, const LibraryQuery *ask, LibraryUse *use)
 {
-    (void)g, (void)n, (void)archs, (void)out;
+    (void)g, (void)n, (void)ask, (void)use;
     return false;
 }
 

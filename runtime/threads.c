@@ -170,18 +170,46 @@ void threads_run(Threads *pool, ScrimpKernel *kernel, char *const *buf, int64_t 
         wait_done(&pool->worker[t], generation);
 }
 
+/* A kernel in the place of another, which it times: regions that nobody times pay nothing. */
+typedef struct TimedKernel {
+    ScrimpKernel *kernel;
+    char *const *buf;
+    const Threads *pool;
+    RtSpan *span; /* of thread 0; those of the others lie `stride` apart */
+    int32_t stride;
+} TimedKernel;
+
+static void run_timed(char *const *buf, int64_t begin, int64_t end, char *scratch)
+{
+    const TimedKernel *t = (const void *)buf;
+    size_t thread = (size_t)(scratch - t->pool->scratch) / t->pool->scratch_stride;
+    RtSpan *span = &t->span[thread * (size_t)t->stride];
+    span->begin = now();
+    t->kernel(t->buf, begin, end, scratch);
+    span->end = now();
+}
+
 static void context_run(ScrimpContext *ctx, int32_t call, ScrimpKernel *kernel, char *const *buf,
                         int64_t n_tasks)
 {
+    Threads *pool = ctx->threads;
     RtProfile *profile = ctx->profile;
     if (!profile || call < 0 || call >= profile->n) {
-        threads_run(ctx->threads, kernel, buf, n_tasks);
+        threads_run(pool, kernel, buf, n_tasks);
         return;
     }
-    double start = now();
-    threads_run(ctx->threads, kernel, buf, n_tasks);
-    profile->seconds[call] += now() - start;
+    const TimedKernel timed = {kernel, buf, pool, profile->span ? profile->span + call : NULL,
+                               profile->n};
+    double start = now(), end;
+    if (profile->span)
+        threads_run(pool, run_timed, (char *const *)(const void *)&timed, n_tasks);
+    else
+        threads_run(pool, kernel, buf, n_tasks);
+    end = now();
+    profile->seconds[call] += end - start;
     profile->count[call]++;
+    if (profile->span)
+        profile->span[pool->n * profile->n + call] = (RtSpan){start, end};
 }
 
 ScrimpContext threads_context(Threads *threads, char *arena, RtProfile *profile)

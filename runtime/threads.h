@@ -10,12 +10,20 @@
 
 typedef struct Threads Threads;
 
+/* From when to when something ran, in seconds of the monotonic clock; end 0: it did not. */
+typedef struct RtSpan {
+    double begin, end;
+} RtSpan;
+
 /* Seconds spent in each call of a step, added up over all steps that ran with it.  The arrays are
- * the caller's: n entries each, seconds[call] and count[call] are added to. */
+ * the caller's: n entries each, seconds[call] and count[call] are added to.  span, unless NULL: a
+ * row of n for every thread, with its share of each call, and behind them one with the calls as a
+ * whole; what runs replaces what was there. */
 typedef struct RtProfile {
     int32_t n;
     double *seconds;
     int64_t *count;
+    RtSpan *span;
 } RtProfile;
 
 /* n threads in all (n - 1 are started); 0 = cores_allowed() (runtime/cores.h).  Every thread gets

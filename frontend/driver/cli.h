@@ -37,7 +37,7 @@ typedef struct BuildSettings {
 
 /* A run of steps: train, eval, generate, bench and verify. */
 typedef struct RunSettings {
-    const char *data, *checkpoint, *log, *on_nan;
+    const char *data, *checkpoint, *log, *on_nan, *trace;
     int64_t steps, seed;
     bool has_seed, resume, overwrite, overfit;
 } RunSettings;

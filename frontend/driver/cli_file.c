@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "frontend/driver/cli_file.h"
 
+#include "runtime/file.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -69,12 +71,15 @@ bool cli_needs_file(Cli *cli, const char *option, const char *path)
     return false;
 }
 
-ExitCode cli_write_file(Cli *cli, const char *path, const char *text)
+/* A pipe, a device, or a link, which may lead to one, as /dev/stdout does. */
+static bool is_written_in_place(const char *path)
 {
-    if (cli_is_standard_output(path)) { /* main looks at it */
-        fputs(text, stdout);
-        return EXIT_OK;
-    }
+    struct stat info;
+    return lstat(path, &info) == 0 && !S_ISREG(info.st_mode);
+}
+
+static ExitCode write_in_place(Cli *cli, const char *path, const char *text)
+{
     FILE *f = fopen(path, "wb");
     bool ok = f && fputs(text, f) >= 0;
     if (f)
@@ -82,4 +87,18 @@ ExitCode cli_write_file(Cli *cli, const char *path, const char *text)
     if (ok)
         return EXIT_OK;
     return cli_error(cli, EXIT_USER, "E411", NULL, "cannot write %s: %s", path, strerror(errno));
+}
+
+ExitCode cli_write_file(Cli *cli, const char *path, const char *text)
+{
+    RtError err;
+    if (cli_is_standard_output(path)) { /* main looks at it */
+        fputs(text, stdout);
+        return EXIT_OK;
+    }
+    if (is_written_in_place(path))
+        return write_in_place(cli, path, text);
+    if (file_replace(path, text, (int64_t)strlen(text), &err))
+        return EXIT_OK;
+    return cli_error(cli, EXIT_USER, "E411", NULL, "%s", err.message);
 }

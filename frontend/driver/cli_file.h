@@ -11,7 +11,8 @@ enum { CLI_MODEL_BYTES = 16 << 20, CLI_TEXT_BYTES = 64 << 20 };
 /* The whole file ("-" = standard input) on the pool; NULL after a message, also when it has more
  * than `most` bytes.  A pipe or device is read up to there. */
 const char *cli_read_file(Cli *cli, const char *path, size_t most, size_t *length);
-/* Writes the text ("-" = standard output); EXIT_USER after a message. */
+/* Writes the text ("-" = standard output); EXIT_USER after a message.  A file is replaced at once:
+ * after a failure it is what it was before. */
 ExitCode cli_write_file(Cli *cli, const char *path, const char *text);
 /* That an option's path is "-". */
 bool cli_is_standard_output(const char *path);

@@ -51,31 +51,84 @@ static bool run_step(Session *s, int64_t update)
     return session_start(s) && session_send(s, numbers(update + 1)) && session_finish(s);
 }
 
-bool measurement_run(Measurement *m, int64_t n, StepTimes *out)
+/* What the profile has of this step, on the host's clock: a device counts from its first call. */
+static void keep_spans(const Measurement *m, int64_t i, double begin, double end)
+{
+    const StepTimes *t = &m->times;
+    RtSpan *span = m->profile.span;
+    bool device = m->running.session.cuda != NULL;
+    for (int k = 0; device && k < t->n_calls; k++) {
+        span[k].begin += begin;
+        span[k].end += begin;
+        end = span[k].end;
+    }
+    t->whole[i] = (RtSpan){begin, end};
+}
+
+/* i < 0: to warm up. */
+static bool one_step(Measurement *m, int64_t i)
 {
     Session *session = &m->running.session;
-    Pool *pool = session->cli->pool;
-    int calls = session->step->n_calls;
-    bool ok = session_send(session, numbers(0));
-    StepTimes t = {.n = n,
-                   .n_calls = calls,
-                   .step = POOL_ARRAY(pool, (size_t)n, double),
-                   .call = POOL_ARRAY(pool, (size_t)n * (size_t)calls, double)};
-    session->context.profile = &m->profile; /* of the host */
-    for (int64_t i = -WARM_UP_STEPS; i < n && ok; i++) {
-        memset(m->profile.seconds, 0, (size_t)calls * sizeof *m->profile.seconds);
-        double start = clock_seconds();
-        ok = run_step(session, i + WARM_UP_STEPS);
-        double seconds = clock_seconds() - start;
-        if (ok && session->cuda)
-            ok = session_measure(session, &m->profile);
-        if (i < 0 || !ok)
-            continue;
-        t.step[i] = seconds;
-        memcpy(t.call + i * calls, m->profile.seconds, (size_t)calls * sizeof *t.call);
+    const StepTimes *t = &m->times;
+    size_t calls = (size_t)t->n_calls;
+    RtSpan *span = i < 0 || !t->span ? NULL : t->span + (size_t)i * (size_t)t->n_rows * calls;
+    memset(m->profile.seconds, 0, calls * sizeof *m->profile.seconds);
+    m->profile.span = session->cuda ? NULL : span;
+    double begin = clock_seconds();
+    bool ok = run_step(session, m->steps++);
+    double end = clock_seconds(), seconds = end - begin;
+    if (ok && session->cuda) {
+        m->profile.span = span;
+        begin = clock_seconds();
+        ok = session_measure(session, &m->profile);
     }
-    session->context.profile = NULL;
-    *out = t;
+    if (i < 0 || !ok)
+        return ok;
+    t->step[i] = seconds;
+    memcpy(t->call + (size_t)i * calls, m->profile.seconds, calls * sizeof *t->call);
+    if (span)
+        keep_spans(m, i, begin, end);
+    return true;
+}
+
+static void make_room(Measurement *m, int64_t n, bool spans)
+{
+    Session *s = &m->running.session;
+    Pool *pool = s->cli->pool;
+    int calls = s->step->n_calls;
+    StepTimes *t = &m->times;
+    *t = (StepTimes){.n = n,
+                     .n_calls = calls,
+                     .step = POOL_ARRAY(pool, (size_t)n, double),
+                     .call = POOL_ARRAY(pool, (size_t)n * (size_t)calls, double),
+                     .n_rows = s->cuda ? 1 : threads_count(s->machine->threads) + 1};
+    if (!spans)
+        return;
+    t->whole = POOL_ARRAY(pool, (size_t)n, RtSpan);
+    t->span = POOL_ARRAY(pool, (size_t)n * (size_t)t->n_rows * (size_t)calls, RtSpan);
+}
+
+bool measurement_begin(Measurement *m, int64_t n, bool spans)
+{
+    Session *session = &m->running.session;
+    make_room(m, n, spans);
+    session->context.profile = &m->profile; /* of the host */
+    bool ok = session_send(session, numbers(0));
+    for (int64_t i = -WARM_UP_STEPS; i < 0 && ok; i++)
+        ok = one_step(m, i);
+    return ok;
+}
+
+bool measurement_step(Measurement *m, int64_t i)
+{
+    return one_step(m, i);
+}
+
+bool measurement_run(Measurement *m, int64_t n, bool spans)
+{
+    bool ok = measurement_begin(m, n, spans);
+    for (int64_t i = 0; i < n && ok; i++)
+        ok = measurement_step(m, i);
     return ok;
 }
 
@@ -93,9 +146,9 @@ void measurement_sort(double *seconds, int64_t n)
 double *measurement_medians(Measurement *m, int64_t n)
 {
     Pool *pool = m->running.session.cli->pool;
-    StepTimes t;
-    if (!measurement_run(m, n, &t))
+    if (!measurement_run(m, n, false))
         return NULL;
+    const StepTimes t = m->times;
     double *seconds = POOL_ARRAY(pool, (size_t)n, double);
     double *out = POOL_ARRAY(pool, (size_t)t.n_calls, double);
     for (int k = 0; k < t.n_calls; k++) {

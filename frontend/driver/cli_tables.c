@@ -105,8 +105,10 @@ const Verb cli_verbs[] = {
      "kernels; `rest` is what its median is above the sum of the rows: medians do not add up where\n"
      "other programs disturb one kernel in one step and another in the next. On a device kernels\n"
      "are timed apart, launch by launch, the step as one graph; also told: what is used beside the\n"
-     "arena.",
-     "define model " PLAN_OPTIONS "steps threads json " BUILD_OPTIONS "error-format",
+     "arena.\n"
+     "--trace writes the steps for https://ui.perfetto.dev or chrome://tracing, which open it without\n"
+     "sending it anywhere: a track for each thread with its kernels and waits, and bytes in memory.",
+     "define model " PLAN_OPTIONS "steps threads trace json " BUILD_OPTIONS "error-format",
      verb_bench, true},
     {"verify", "train with and without recomputation and compare every bit",
      "Compares loss, gradients, weights, running statistics and optimizer state after every step.\n"
@@ -181,6 +183,8 @@ const OptionRow cli_options[] = {
     {"checkpoint", 0, FIELD_TEXT, offsetof(Cli, run.checkpoint), "PATH",
      "a folder written by train, or a .safetensors file", 0},
     {"log", 0, FIELD_TEXT, offsetof(Cli, run.log), "FILE", "one JSON object a step", 0},
+    {"trace", 0, FIELD_TEXT, offsetof(Cli, run.trace), "FILE.json",
+     "write when each thread ran what, in Chrome's format; - prints only this", 1},
     {"on-nan", 0, FIELD_TEXT, offsetof(Cli, run.on_nan), "stop|warn|skip",
      "a loss that is not finite: stop (default), go on, undo the step", 1},
     {"overfit", 0, FIELD_FLAG, offsetof(Cli, run.overfit), NULL, "train on the first batch only",

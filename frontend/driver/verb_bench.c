@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* bench: what the generated code achieves on this machine. */
 #include "frontend/driver/cli_build.h"
+#include "frontend/driver/cli_file.h"
 #include "frontend/driver/cli_measure.h"
+#include "frontend/driver/cli_trace.h"
 
 #include "codegen/build/flops_peak.h"
 
@@ -29,7 +31,6 @@ typedef struct KernelRow {
 typedef struct Bench {
     Cli *cli;
     Measurement m;
-    StepTimes times;
     Time step, outside; /* outside: between the kernels */
     double rest;        /* the median step less all other medians */
     double peak_gflops;
@@ -80,20 +81,20 @@ static int *name_rows(Bench *b)
  * are disturbed in different places: the rest says by how much. */
 static void time_rows(Bench *b)
 {
-    int64_t n = b->times.n;
-    int calls = b->times.n_calls;
+    int64_t n = b->m.times.n;
+    int calls = b->m.times.n_calls;
     const int *row_of = name_rows(b);
     double *outside = POOL_ARRAY(b->cli->pool, (size_t)n, double);
     double *row = POOL_ARRAY(b->cli->pool, (size_t)n * (size_t)(b->n_rows + 1), double);
     for (int64_t k = 0; k < n; k++) {
-        const double *seconds = b->times.call + k * calls;
-        outside[k] = b->times.step[k];
+        const double *seconds = b->m.times.call + k * calls;
+        outside[k] = b->m.times.step[k];
         for (int i = 0; i < calls; i++) {
             row[row_of[i] * n + k] += seconds[i];
             outside[k] -= seconds[i];
         }
     }
-    b->step = time_of(b->times.step, n);
+    b->step = time_of(b->m.times.step, n);
     b->outside = time_of(outside, n);
     b->rest = b->step.median - b->outside.median;
     for (int r = 0; r < b->n_rows; r++) {
@@ -158,7 +159,7 @@ static void print_json(const Bench *b)
     json_t *o = json_pack(
         "{s:f,s:f,s:f,s:I,s:I,s:f,s:f,s:f,s:i,s:o}", "seconds_per_step", b->step.median,
         "seconds_per_step_low", b->step.low, "seconds_per_step_high", b->step.high, "steps",
-        (json_int_t)b->times.n, "arena_bytes", (json_int_t)b->m.running.session.plan->arena_bytes,
+        (json_int_t)b->m.times.n, "arena_bytes", (json_int_t)b->m.running.session.plan->arena_bytes,
         "gflops", gflops, "percent_of_peak", percent_of_peak(b, gflops), "peak_gflops",
         b->peak_gflops, "threads", threads_count(b->m.running.machine.threads), "kernels", kernels);
     if (b->m.running.machine.cuda) {
@@ -182,7 +183,7 @@ static void print_summary(const Bench *b)
         printf(", %.1f%% of the measured peak (%.1f GFLOP/s, %d thread%s)",
                percent_of_peak(b, gflops), b->peak_gflops, threads, threads == 1 ? "" : "s");
     printf("\nmedians of %lld steps, and what the middle half of them lies between\n\n",
-           (long long)b->times.n);
+           (long long)b->m.times.n);
     if (b->m.running.machine.cuda)
         printf("device memory: %s\n\n", machine_memory_text(b->cli->pool, &b->m.running.machine));
     if (b->predicted_seconds > 0)
@@ -228,8 +229,34 @@ static bool measure_peak(Bench *b)
     return true;
 }
 
+static bool measure(Bench *b)
+{
+    const Cli *cli = b->cli;
+    if ((cli->run.trace && !trace_fits(b->cli, &b->m, cli->run.steps)) ||
+        !measurement_run(&b->m, cli->run.steps, cli->run.trace != NULL) || !measure_peak(b))
+        return false;
+    time_rows(b);
+    return true;
+}
+
+/* `--trace -` prints nothing else. */
+static ExitCode print(const Bench *b)
+{
+    const Cli *cli = b->cli;
+    ExitCode code = cli->run.trace ? trace_write(&b->m, cli->run.trace) : EXIT_OK;
+    if (code != EXIT_OK || cli_is_standard_output(cli->run.trace))
+        return code;
+    if (cli->output.json)
+        print_json(b);
+    else
+        print_table(b);
+    return EXIT_OK;
+}
+
 ExitCode verb_bench(Cli *cli)
 {
+    if (!cli_one_writes_output(cli, "--trace", cli->run.trace))
+        return EXIT_USER;
     const Ast *ast = cli_parse_model(cli);
     if (!ast)
         return EXIT_USER;
@@ -245,13 +272,7 @@ ExitCode verb_bench(Cli *cli)
         b.predicted_seconds = program.report.step_cost;
     if (!measurement_open(cli, &program, &b.m))
         return machine_failure(cli);
-    bool ok = measurement_run(&b.m, cli->run.steps, &b.times) && measure_peak(&b);
-    if (ok)
-        time_rows(&b);
-    if (ok && cli->output.json)
-        print_json(&b);
-    else if (ok)
-        print_table(&b);
+    code = measure(&b) ? print(&b) : machine_failure(cli);
     measurement_close(&b.m);
-    return ok ? EXIT_OK : machine_failure(cli);
+    return code;
 }

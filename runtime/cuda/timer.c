@@ -61,19 +61,42 @@ int cuda_timer_end(CudaTimer *t, int call)
     return t->device->cu->event_record(t->span[call].end, t->device->stream);
 }
 
+static bool seconds_between(const CudaDevice *d, void *begin, void *end, double *out, RtError *err)
+{
+    float milliseconds = 0;
+    bool ok =
+        cuda_check(d, d->cu->event_elapsed(&milliseconds, begin, end), "the time of a call", err);
+    *out = 1e-3 * (double)milliseconds;
+    return ok;
+}
+
+/* Both ends from one origin: spans that do not overlap do not do so here. */
+static bool put_span(const CudaTimer *t, int call, RtSpan *out, RtError *err)
+{
+    const Span *s = &t->span[call];
+    void *origin = t->span[0].begin;
+    return seconds_between(t->device, origin, s->begin, &out->begin, err) &&
+           seconds_between(t->device, origin, s->end, &out->end, err);
+}
+
+static bool add_call(const CudaTimer *t, int call, RtProfile *profile, RtError *err)
+{
+    Span *s = &t->span[call];
+    double seconds;
+    if (!seconds_between(t->device, s->begin, s->end, &seconds, err) ||
+        (profile->span && !put_span(t, call, &profile->span[call], err)))
+        return false;
+    s->ended = false;
+    profile->seconds[call] += seconds;
+    profile->count[call]++;
+    return true;
+}
+
 bool cuda_timer_add(CudaTimer *t, RtProfile *profile, RtError *err)
 {
     const CudaDevice *d = t->device;
     bool ok = cuda_check(d, d->cu->stream_wait(d->stream), "running the step", err);
-    for (int i = 0; i < t->n && ok; i++) {
-        float milliseconds = 0;
-        if (!t->span[i].ended)
-            continue;
-        ok = cuda_check(d, d->cu->event_elapsed(&milliseconds, t->span[i].begin, t->span[i].end),
-                        "the time of a call", err);
-        t->span[i].ended = false;
-        profile->seconds[i] += 1e-3 * (double)milliseconds;
-        profile->count[i]++;
-    }
+    for (int i = 0; i < t->n && ok; i++)
+        ok = !t->span[i].ended || add_call(t, i, profile, err);
     return ok;
 }

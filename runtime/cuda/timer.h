@@ -17,7 +17,8 @@ void cuda_timer_close(CudaTimer *t); /* NULL is allowed */
 /* In front of a call and behind it: CUDA_OK, or an error of the driver. */
 int cuda_timer_begin(CudaTimer *t, int call);
 int cuda_timer_end(CudaTimer *t, int call);
-/* Waits for the stream, and adds the seconds of what was begun and ended since. */
+/* Waits for the stream, and adds the seconds of what was begun and ended since; profile->span, if
+ * any, is one row, counted from when call 0 begins. */
 bool cuda_timer_add(CudaTimer *t, RtProfile *profile, RtError *err);
 
 #endif

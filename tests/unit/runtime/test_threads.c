@@ -104,7 +104,7 @@ static void test_profile(void)
     Threads *threads = threads_new(2, NULL);
     double seconds[2] = {0};
     int64_t count[2] = {0}, a[64] = {0}, b[64] = {0};
-    RtProfile profile = {2, seconds, count};
+    RtProfile profile = {2, seconds, count, NULL};
     ScrimpContext ctx = threads_context(threads, (char *)a, &profile);
     char *buf[2] = {(char *)a, (char *)b};
     CHECK(ctx.arena == (char *)a);
@@ -113,6 +113,35 @@ static void test_profile(void)
     ctx.run(&ctx, 2, shift, buf, 64); /* past the arrays: runs, is not measured */
     CHECK(count[0] == 0 && count[1] == 5 && seconds[1] > 0 && seconds[0] <= 0);
     CHECK(b[0] == 1);
+    threads_free(threads);
+}
+
+/* What each thread did of two calls: its share, within the whole call, or nothing. */
+static void test_spans(int n, int64_t n_tasks)
+{
+    enum { CALLS = 2, MOST = 4 };
+    Threads *threads = threads_new(n, NULL);
+    double seconds[CALLS] = {0};
+    int64_t count[CALLS] = {0}, a[64] = {0}, b[64] = {0};
+    RtSpan span[(MOST + 1) * CALLS] = {{0}};
+    RtProfile profile = {CALLS, seconds, count, span};
+    ScrimpContext ctx = threads_context(threads, NULL, &profile);
+    char *buf[2] = {(char *)a, (char *)b};
+    for (int call = 0; call < CALLS; call++)
+        ctx.run(&ctx, call, shift, buf, n_tasks);
+    for (int call = 0; call < CALLS; call++) {
+        const RtSpan *whole = &span[n * CALLS + call];
+        CHECK(whole->end > whole->begin && whole->end - whole->begin <= seconds[call]);
+        for (int t = 0; t < n; t++) {
+            const RtSpan *s = &span[t * CALLS + call];
+            bool busy = n_tasks == 1 ? t == 0 : n_tasks * (t + 1) / n > n_tasks * t / n;
+            CHECK(busy == (s->end > 0));
+            CHECK(!busy || (s->begin >= whole->begin && s->end >= s->begin));
+            CHECK(s->end <= whole->end && (!call || !busy || s->begin >= s[-1].end));
+        }
+    }
+    for (int i = 0; i < n_tasks; i++)
+        CHECK(b[i] == 1);
     threads_free(threads);
 }
 
@@ -135,6 +164,9 @@ int main(void)
     for (int i = 0; i < 50; i++) /* start and stop */
         test_chain(1 + i % 4, i % 3, false);
     test_profile();
+    for (int n = 1; n <= 4; n++)
+        for (int64_t tasks = 1; tasks <= 64; tasks *= 4)
+            test_spans(n, tasks == 4 ? 3 : tasks);
     test_errors();
     return test_result();
 }

@@ -134,10 +134,20 @@ static const char **output_names(Graph *g, OpKind op, const char *name, int n_ou
     return names;
 }
 
+/* The last node's text where it is the same: neighbours mostly are of one part of the model. */
+static const char *copy_path(Graph *g, const char *path)
+{
+    const char *last = g->nodes.len ? g->nodes.data[g->nodes.len - 1].loc.path : NULL;
+    if (!path || !path[0])
+        return NULL;
+    return last && strcmp(last, path) == 0 ? last : pool_strdup(g->pool, path);
+}
+
 static Node node_make(Graph *g, OpKind op, const ValueId *in, int n_in, const AttrList *attrs,
                       Loc loc)
 {
     Node n = {.op = op, .n_in = n_in, .loc = loc, .remat_of = NODE_NONE};
+    n.loc.path = copy_path(g, loc.path);
     for (int i = 0; i < n_in; i++)
         if (in[i] >= g->values.len)
             BUG("input %d of %s is no value", i, op_name(op));
@@ -199,9 +209,11 @@ static const char *copy_text(Pool *pool, const char *s)
     return s ? pool_strdup(pool, s) : NULL;
 }
 
-static Node node_copy(Pool *pool, const Node *n)
+static Node node_copy(Graph *to, const Node *n)
 {
+    Pool *pool = to->pool;
     Node c = *n;
+    c.loc.path = copy_path(to, n->loc.path);
     c.in = copy_array(pool, n->in, (size_t)n->n_in * sizeof *n->in);
     c.out = copy_array(pool, n->out, (size_t)n->n_out * sizeof *n->out);
     c.attr = n->n_attr ? attrs_copy(pool, n->attr, n->n_attr) : NULL;
@@ -234,7 +246,7 @@ Graph *graph_copy(Pool *pool, const Graph *g)
     vec_reserve(pool, &c->values, g->values.len);
     vec_reserve(pool, &c->order, g->order.len);
     for (size_t i = 0; i < g->nodes.len; i++)
-        c->nodes.data[c->nodes.len++] = node_copy(pool, &g->nodes.data[i]);
+        c->nodes.data[c->nodes.len++] = node_copy(c, &g->nodes.data[i]);
     for (size_t i = 0; i < g->values.len; i++) {
         Value v = g->values.data[i];
         v.name = pool_strdup(pool, v.name);

@@ -20,9 +20,11 @@ typedef uint32_t NodeId;  /* index into g->nodes */
 #define VALUE_NONE UINT32_MAX
 #define NODE_NONE  UINT32_MAX
 
-/* Source position, 1-based; 0:0 = none. */
+/* Where an operation comes from: a place in the source, 1-based, 0:0 = none; and the part of the
+ * model, "h.3.attn" (the labels of the calls around it), NULL = the model itself. */
 typedef struct Loc {
     uint32_t line, column;
+    const char *path; /* nodes have copies of their own */
 } Loc;
 
 typedef struct Value {

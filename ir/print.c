@@ -115,6 +115,15 @@ static void put_remat(Printer *p, const Node *n)
     strbuf_put(p->out, ")");
 }
 
+static void put_loc(StrBuf *out, const Loc *loc)
+{
+    strbuf_printf(out, "   loc %" PRIu32 ":%" PRIu32, loc->line, loc->column);
+    if (loc->path) {
+        strbuf_put(out, " in ");
+        text_put_name(out, loc->path);
+    }
+}
+
 static void put_node(Printer *p, const Node *n)
 {
     put_indent(p);
@@ -135,7 +144,7 @@ static void put_node(Printer *p, const Node *n)
         strbuf_put(p->out, n->hint == REMAT_KEEP ? " @keep" : " @recompute");
     put_remat(p, n);
     if (n->loc.line && !p->options.no_loc)
-        strbuf_printf(p->out, "   loc %" PRIu32 ":%" PRIu32, n->loc.line, n->loc.column);
+        put_loc(p->out, &n->loc);
     strbuf_put(p->out, "\n");
 }
 

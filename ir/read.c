@@ -288,8 +288,8 @@ static bool read_loc(Reader *r, Loc *loc)
         return false;
     if (line > UINT32_MAX || column > UINT32_MAX)
         return scan_fail(&r->s, r->s.token, "E707", "a position past 32 bits");
-    *loc = (Loc){(uint32_t)line, (uint32_t)column};
-    return true;
+    *loc = (Loc){(uint32_t)line, (uint32_t)column, NULL};
+    return !scan_take_word(&r->s, "in") || scan_name(&r->s, &loc->path);
 }
 
 static bool read_trailer(Reader *r, const Graph *g, Node *n)

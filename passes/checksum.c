@@ -36,7 +36,7 @@ static NodeId add_checksum(Graph *g, ValueId gradient)
 {
     const char *path = graph_value(g, gradient)->name;
     ValueId sum = graph_add(g, OP_checksum, &gradient, 1, NULL,
-                            pool_printf(g->pool, "%%checksum.%s", path + 3), (Loc){0, 0});
+                            pool_printf(g->pool, "%%checksum.%s", path + 3), (Loc){0});
     graph_add_output(g, pool_printf(g->pool, "checksum:%s", path), sum);
     return graph_value(g, sum)->def;
 }

@@ -341,7 +341,7 @@ static void restore_outputs(Layout *l)
     for (size_t i = 0; i < l->g->outputs.len; i++) {
         ValueId v = l->g->outputs.data[i].value;
         if (is_image(l, v))
-            l->g->outputs.data[i].value = in_layout(l, v, false, (Loc){0, 0});
+            l->g->outputs.data[i].value = in_layout(l, v, false, (Loc){0});
     }
 }
 

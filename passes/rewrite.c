@@ -94,7 +94,7 @@ ValueId graph_add_const(Graph *g, double value, DType dtype)
 {
     AttrList attrs = {0};
     attrs_float(&attrs, ATTR_value, value);
-    return graph_add_source(g, OP_const, type_scalar(dtype), &attrs, NULL, (Loc){0, 0});
+    return graph_add_source(g, OP_const, type_scalar(dtype), &attrs, NULL, (Loc){0});
 }
 
 ValueId graph_add_cast(Graph *g, ValueId v, DType to, RematHint hint)

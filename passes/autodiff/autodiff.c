@@ -26,7 +26,7 @@ typedef struct Builder {
     ValueId *grads;      /* by parameter, added up over the micro-batches */
 } Builder;
 
-static const Loc nowhere = {0, 0};
+static const Loc nowhere = {0};
 
 static bool check_unfused(PassContext *ctx)
 {

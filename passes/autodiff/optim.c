@@ -5,7 +5,7 @@
 
 #include "passes/rewrite.h"
 
-static const Loc nowhere = {0, 0};
+static const Loc nowhere = {0};
 
 /* "fc1.weight" of "$fc1.weight" */
 static const char *path_of(const Graph *g, ValueId param)
@@ -22,8 +22,9 @@ ValueId optim_add_norm(Graph *g, const ParamGrad *pairs, size_t n)
 {
     ValueId sum = VALUE_NONE;
     for (size_t i = 0; i < n; i++) {
-        ValueId square = graph_add(g, OP_sumsq, &pairs[i].grad, 1, NULL,
-                                   name_for(g, "%sumsq.", pairs[i].param), nowhere);
+        ValueId square =
+            graph_add(g, OP_sumsq, &pairs[i].grad, 1, NULL, name_for(g, "%sumsq.", pairs[i].param),
+                      value_node(g, pairs[i].param)->loc);
         const ValueId in[2] = {sum, square};
         sum = i ? graph_add(g, OP_add, in, 2, NULL, "%grad_norm.sum", nowhere) : square;
     }
@@ -64,14 +65,15 @@ static ValueId add_state(Graph *g, ValueId param, const char *prefix, const char
     if (perm)
         attrs_ints(&attrs, ATTR_perm, perm, rank);
     return graph_add_source(g, OP_state, *value_type(g, param), &attrs, name_for(g, prefix, param),
-                            nowhere);
+                            value_node(g, param)->loc);
 }
 
 /* Output i of the update overwrites targets[i]. */
 static void add_update(Graph *g, OpKind op, const ValueId *in, int n_in, const AttrList *attrs,
                        const ValueId *targets, int n_targets)
 {
-    ValueId first = graph_add(g, op, in, n_in, attrs, name_for(g, "$next.", in[0]), nowhere);
+    ValueId first =
+        graph_add(g, op, in, n_in, attrs, name_for(g, "$next.", in[0]), value_node(g, in[0])->loc);
     const Node *node = value_node(g, first);
     for (int i = 0; i < n_targets; i++)
         graph_value(g, node->out[i])->writes = targets[i];

@@ -19,7 +19,7 @@ static double seconds(void)
 static ValueId input(Graph *g, int rank, const int64_t *dim)
 {
     AttrList none = {0};
-    return graph_add_source(g, OP_input, type_make(DTYPE_F32, rank, dim), &none, NULL, (Loc){0, 0});
+    return graph_add_source(g, OP_input, type_make(DTYPE_F32, rank, dim), &none, NULL, (Loc){0});
 }
 
 /* Processor time, so that other processes on the machine disturb little; minimum over 5 runs and
@@ -81,7 +81,7 @@ static void bench_matmul(const Bench *b, int64_t batch, int64_t m, int64_t n, in
         attrs_int(&attrs, ATTR_tb, 1);
     int drop = batch == 1;
     ValueId in[2] = {input(g, 3 - drop, a + drop), input(g, 3 - drop, w + drop)};
-    graph_add(g, OP_matmul, in, 2, &attrs, NULL, (Loc){0, 0});
+    graph_add(g, OP_matmul, in, 2, &attrs, NULL, (Loc){0});
     report(b, g, name);
     pool_free(pool);
 }
@@ -167,7 +167,7 @@ static void bench_conv(const Bench *b, OpKind op, const ConvCase *q)
     AttrList attrs = conv_attrs(op, q, pairs);
     ValueId in[2] = {input(g, 4, op == OP_conv2d_dgrad ? y : x),
                      op == OP_conv2d_wgrad ? input(g, 4, y) : input(g, 4, w)};
-    graph_add(g, op, in, 2, &attrs, NULL, (Loc){0, 0});
+    graph_add(g, op, in, 2, &attrs, NULL, (Loc){0});
     report(b, g, name);
     pool_free(pool);
 }
@@ -185,7 +185,7 @@ static void bench_deconv(const Bench *b, const ConvCase *q)
     int64_t pairs[4][2];
     AttrList attrs = conv_attrs(OP_deconv2d, q, pairs);
     ValueId in[3] = {input(g, 4, x), input(g, 4, w), input(g, 1, &q->k)};
-    graph_add(g, OP_deconv2d, in, 3, &attrs, NULL, (Loc){0, 0});
+    graph_add(g, OP_deconv2d, in, 3, &attrs, NULL, (Loc){0});
     report(b, g, name);
     pool_free(pool);
 }
@@ -208,7 +208,7 @@ static void bench_lrn(const Bench *b, OpKind op, int64_t n, int64_t size, int64_
     ValueId in[2] = {input(g, 4, x), VALUE_NONE};
     if (op == OP_lrn_grad)
         in[1] = input(g, 4, x);
-    graph_add(g, op, in, op == OP_lrn_grad ? 2 : 1, &attrs, NULL, (Loc){0, 0});
+    graph_add(g, op, in, op == OP_lrn_grad ? 2 : 1, &attrs, NULL, (Loc){0});
     report(b, g, name);
     pool_free(pool);
 }
@@ -322,7 +322,7 @@ static void bench_image(const Bench *b, const ImageCase *q, bool gradient)
     ValueId in[2] = {input(g, 4, gradient ? y : x)};
     if (op == OP_maxpool_grad)
         in[1] = input(g, 4, x);
-    graph_add(g, op, in, op == OP_maxpool_grad ? 2 : 1, &attrs, NULL, (Loc){0, 0});
+    graph_add(g, op, in, op == OP_maxpool_grad ? 2 : 1, &attrs, NULL, (Loc){0});
     report(b, g, name);
     pool_free(pool);
 }
@@ -358,8 +358,8 @@ static void bench_mask(const Bench *b, int64_t n, int64_t h, int64_t c, int64_t 
     attrs_ints(&attrs, ATTR_limit, dim, 4);
     attrs_ints(&attrs, ATTR_step, step, 4);
     if (c < all)
-        x = graph_add(g, piece, &x, 1, &attrs, NULL, (Loc){0, 0});
-    graph_add(g, OP_relu_mask, &x, 1, &none, NULL, (Loc){0, 0});
+        x = graph_add(g, piece, &x, 1, &attrs, NULL, (Loc){0});
+    graph_add(g, OP_relu_mask, &x, 1, &none, NULL, (Loc){0});
     report(b, g, name);
     pool_free(pool);
 }

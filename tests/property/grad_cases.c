@@ -3,7 +3,7 @@
  * that of op_cases.h, drawn small, or one of its own where values must keep off kinks and ties. */
 #include "op_cases.h"
 
-static const Loc case_nowhere = {0, 0};
+static const Loc case_nowhere = {0};
 
 static ValueId normal_input(OpCase *c, Type t)
 {

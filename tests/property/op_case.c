@@ -30,7 +30,7 @@ double op_uniform(OpCase *c, double low, double high)
 
 ValueId op_source(OpCase *c, Type t, double **data)
 {
-    ValueId v = graph_add_source(c->g, OP_input, t, NULL, "%in", (Loc){0, 0});
+    ValueId v = graph_add_source(c->g, OP_input, t, NULL, "%in", (Loc){0});
     c->in[c->n_in] = v;
     *data = c->data[c->n_in++] = POOL_ARRAY(c->pool, (size_t)type_elements(&t), double);
     return v;
@@ -50,7 +50,7 @@ ValueId op_floats(OpCase *c, Type t, double low, double high)
 
 ValueId op_inner(OpCase *c, Graph *body, ValueId outer)
 {
-    return graph_add_source(body, OP_input, *value_type(c->g, outer), NULL, "%inner", (Loc){0, 0});
+    return graph_add_source(body, OP_input, *value_type(c->g, outer), NULL, "%inner", (Loc){0});
 }
 
 ValueId op_normal(OpCase *c, Type t)
@@ -123,7 +123,7 @@ void op_on(OpCase *c, OpKind op, const ValueId *in, int n_in, const AttrList *at
     AttrList all = attrs ? *attrs : (AttrList){0};
     if (c->bf16 && op_chooses_result(op) && op_coin(c))
         attrs_string(&all, ATTR_dtype, op_coin(c) ? "bf16" : "f32");
-    c->node = graph_try_add(c->g, op, in, n_in, &all, "%out", (Loc){0, 0}, &err);
+    c->node = graph_try_add(c->g, op, in, n_in, &all, "%out", (Loc){0}, &err);
     c->out = c->node == NODE_NONE ? VALUE_NONE : graph_node(c->g, c->node)->out[0];
 }
 

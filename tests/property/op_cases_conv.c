@@ -202,7 +202,7 @@ OP_CONV_KIND(strided)
 static void op_conv_group(OpCase *c, OpConvKind *kind)
 {
     Graph *body = graph_new(c->pool, "body");
-    Loc none = {0, 0};
+    Loc none = {0};
     OpConv v;
     op_conv_draw(c, kind, &v);
     Type y = op_conv_output(&v), part = op_smaller(c, y);

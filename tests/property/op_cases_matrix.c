@@ -350,8 +350,8 @@ static void op_pool_grad(OpCase *c, OpKind op, OpKind forward)
     ShapeError err;
     op_pool_sizes(c, &p);
     Graph *g = graph_new(c->pool, "shape");
-    ValueId x = graph_add_source(g, OP_input, p.x, NULL, "%x", (Loc){0, 0});
-    NodeId n = graph_try_add(g, forward, &x, 1, &p.attrs, NULL, (Loc){0, 0}, &err);
+    ValueId x = graph_add_source(g, OP_input, p.x, NULL, "%x", (Loc){0});
+    NodeId n = graph_try_add(g, forward, &x, 1, &p.attrs, NULL, (Loc){0}, &err);
     if (n == NODE_NONE)
         return;
     Type y = *value_type(g, graph_node(g, n)->out[0]);

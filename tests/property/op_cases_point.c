@@ -8,7 +8,7 @@ void op_const(OpCase *c)
 {
     AttrList attrs = {0};
     attrs_float(&attrs, ATTR_value, op_uniform(c, -3, 3));
-    ValueId v = graph_add_source(c->g, OP_const, op_shape(c, 0, 3), &attrs, "%out", (Loc){0, 0});
+    ValueId v = graph_add_source(c->g, OP_const, op_shape(c, 0, 3), &attrs, "%out", (Loc){0});
     c->node = graph_value(c->g, v)->def;
 }
 
@@ -186,7 +186,7 @@ void op_pow(OpCase *c)
     AttrList attrs = {0};
     attrs_float(&attrs, ATTR_value, powers[op_int(c, 0, 10)]);
     ValueId power =
-        graph_add_source(c->g, OP_const, type_scalar(DTYPE_F32), &attrs, "%power", (Loc){0, 0});
+        graph_add_source(c->g, OP_const, type_scalar(DTYPE_F32), &attrs, "%power", (Loc){0});
     op_on(c, OP_pow, (const ValueId[]){c->in[0], power}, 2, NULL);
 }
 

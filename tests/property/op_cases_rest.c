@@ -394,7 +394,7 @@ void op_checksum(OpCase *c)
 static void op_fused_dropout(OpCase *c)
 {
     Graph *body = graph_new(c->pool, "body");
-    Loc none = {0, 0};
+    Loc none = {0};
     AttrList attrs = {0}, two = {0};
     Type t = op_shape(c, 1, 4), part = op_smaller(c, t), rng = DIMS(4);
     rng.dtype = DTYPE_I32;
@@ -418,7 +418,7 @@ static void op_fused_dropout(OpCase *c)
 static void op_fused_mask(OpCase *c)
 {
     Graph *body = graph_new(c->pool, "body");
-    Loc none = {0, 0};
+    Loc none = {0};
     Type t = op_shape(c, 1, 4), part = op_smaller(c, t), mask = DIMS((type_elements(&t) + 31) / 32);
     mask.dtype = DTYPE_I32;
     ValueId x = op_inner(c, body, op_normal(c, t));
@@ -449,7 +449,7 @@ void op_fused(OpCase *c)
     c->bf16 &= ~0x1eu; /* statistics and parameters are f32 */
     for (int i = 0; i < 6; i++)
         v[i] = op_inner(c, body, op_floats(c, types[i], i == 2 ? 0.2 : -2, 2));
-    Loc none = {0, 0};
+    Loc none = {0};
     ValueId y = graph_add(body, OP_bn_apply, v, 5, &axis, NULL, none);
     ValueId e = graph_add(body, OP_exp, &v[5], 1, NULL, NULL, none);
     y = graph_add(body, OP_add, (const ValueId[]){y, e}, 2, NULL, NULL, none);

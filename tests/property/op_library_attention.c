@@ -25,7 +25,7 @@ static Sizes random_sizes(OpCase *c)
 
 static ValueId add(OpCase *c, OpKind op, const ValueId *in, int n, const AttrList *attrs)
 {
-    return graph_add(c->g, op, in, n, attrs, NULL, (Loc){0, 0});
+    return graph_add(c->g, op, in, n, attrs, NULL, (Loc){0});
 }
 
 static Type of(const Sizes *s, int64_t rows, int64_t width)

@@ -142,7 +142,7 @@ static void read_f32(Products *p)
         AttrList attrs = {0};
         attrs_string(&attrs, ATTR_dtype, "bf16");
         graph_value(g, v)->type.dtype = DTYPE_F32;
-        rewrite_replace(&r, v, graph_add(g, OP_cast, &v, 1, &attrs, NULL, (Loc){0, 0}));
+        rewrite_replace(&r, v, graph_add(g, OP_cast, &v, 1, &attrs, NULL, (Loc){0}));
     }
     rewrite_end(&r);
 }

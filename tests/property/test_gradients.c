@@ -16,7 +16,7 @@
 
 enum { CASES_PER_OP = 24, TRIES_PER_OP = 2000, ELEMENTS_PER_INPUT = 24 };
 static const uint64_t first_seed = 20260721;
-static const Loc nowhere = {0, 0};
+static const Loc nowhere = {0};
 
 static OpCase case_new(Pool *pool, uint64_t seed)
 {

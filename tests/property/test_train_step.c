@@ -11,7 +11,7 @@
 #include <math.h>
 #include <string.h>
 
-static const Loc nowhere = {0, 0};
+static const Loc nowhere = {0};
 static const uint64_t first_seed = 20260722;
 
 enum { MAX_TENSORS = 24, STEPS = 3 };

@@ -25,8 +25,10 @@ static const char *random_name(Pool *pool, Random *r, char sigil)
 
 static Loc random_loc(Random *r)
 {
-    return random_below(r, 2) ? (Loc){0, 0}
-                              : (Loc){(uint32_t)random_next(r) | 1, (uint32_t)random_next(r)};
+    const char *const paths[] = {NULL, "h.3.attn", "in", "a b", "#1", "in\nother"};
+    if (random_below(r, 2))
+        return (Loc){0};
+    return (Loc){(uint32_t)random_next(r) | 1, (uint32_t)random_next(r), paths[random_below(r, 6)]};
 }
 
 /* A value of this type that may still be read, or a new source. */
@@ -50,10 +52,10 @@ static Graph *random_body(Pool *pool, Random *r, Type type)
 {
     Graph *body = graph_new(pool, "");
     ValueId in[2];
-    in[0] = graph_add_source(body, OP_input, type, NULL, random_name(pool, r, '%'), (Loc){0, 0});
-    in[1] = graph_add_source(body, OP_input, type, NULL, NULL, (Loc){3, 4});
+    in[0] = graph_add_source(body, OP_input, type, NULL, random_name(pool, r, '%'), (Loc){0});
+    in[1] = graph_add_source(body, OP_input, type, NULL, NULL, (Loc){3, 4, "a.b"});
     ValueId sum = graph_add(body, OP_add, in, 2, NULL, NULL, random_loc(r));
-    ValueId y = graph_add(body, OP_neg, &sum, 1, NULL, random_name(pool, r, '%'), (Loc){0, 0});
+    ValueId y = graph_add(body, OP_neg, &sum, 1, NULL, random_name(pool, r, '%'), (Loc){0});
     graph_add_output(body, "y", y);
     if (random_below(r, 2))
         graph_add_output(body, "and sum", sum);
@@ -112,7 +114,7 @@ static void random_node(Graph *g, Random *r, bool *overwritten)
     } else if (random_below(r, 4) == 0) {
         random_fused(g, r, v);
     } else if (random_below(r, 4) == 0) {
-        ValueId again = graph_add(g, c->op, in, n_in, &attrs, NULL, (Loc){0, 0});
+        ValueId again = graph_add(g, c->op, in, n_in, &attrs, NULL, (Loc){0});
         value_node(g, again)->remat_of = graph_value(g, v)->def;
         value_node(g, again)->remat_by = random_below(r, 2) ? "chen" : NULL;
     }

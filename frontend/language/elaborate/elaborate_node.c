@@ -10,7 +10,7 @@
 
 static Loc elab_loc(Elab *l, Span span)
 {
-    Loc loc = {0, 0};
+    Loc loc = {.path = l->path};
     if (span.file)
         diag_line_column(l->diag, span, &loc.line, &loc.column);
     return loc;

@@ -30,8 +30,7 @@ ExactCase exact_case_new(void)
 ValueId exact_case_input(ExactCase *c, int rank, const int64_t *dim)
 {
     AttrList none = {0};
-    return graph_add_source(c->g, OP_input, type_make(DTYPE_F32, rank, dim), &none, NULL,
-                            (Loc){0, 0});
+    return graph_add_source(c->g, OP_input, type_make(DTYPE_F32, rank, dim), &none, NULL, (Loc){0});
 }
 
 void exact_case_fill(const ExactCase *c, KernelRun *r, EvalState *s)

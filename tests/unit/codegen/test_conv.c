@@ -66,7 +66,7 @@ static void test_op(const Target *target, const Conv *q, OpKind op)
     int n_in = 2;
     if (op == OP_conv2d && q->bias)
         in[n_in++] = exact_case_input(&c, 1, bias);
-    ValueId out = graph_add(c.g, op, in, n_in, &attrs, NULL, (Loc){0, 0});
+    ValueId out = graph_add(c.g, op, in, n_in, &attrs, NULL, (Loc){0});
     exact_case_check(&c, out, target, conv_text(c.pool, op_name(op), q));
 }
 
@@ -89,7 +89,7 @@ static void test_deconv(const Target *target, const Conv *q)
     if (q->bias)
         in[n_in++] = exact_case_input(&c, 1, bias);
     ShapeError err;
-    NodeId n = graph_try_add(c.g, OP_deconv2d, in, n_in, &attrs, NULL, (Loc){0, 0}, &err);
+    NodeId n = graph_try_add(c.g, OP_deconv2d, in, n_in, &attrs, NULL, (Loc){0}, &err);
     if (n == NODE_NONE) /* all of it is padding */
         pool_free(c.pool);
     else

@@ -41,7 +41,7 @@ static void test_matmul(const Target *target, int64_t m, int64_t n, int64_t k, b
     if (tb)
         attrs_int(&attrs, ATTR_tb, 1);
     ValueId in[2] = {exact_case_input(&c, a_batch + 2, a), exact_case_input(&c, b_batch + 2, b)};
-    ValueId out = graph_add(c.g, OP_matmul, in, 2, &attrs, NULL, (Loc){0, 0});
+    ValueId out = graph_add(c.g, OP_matmul, in, 2, &attrs, NULL, (Loc){0});
     exact_case_check(&c, out, target,
                      pool_printf(c.pool, "matmul %lldx%lldx%lld ta%d tb%d batch %d %d",
                                  (long long)m, (long long)n, (long long)k, ta, tb, a_batch,
@@ -58,7 +58,7 @@ static void test_linear(const Target *target, int64_t m, int64_t n, int64_t k, b
         attrs_int(&attrs, ATTR_in_out, 1);
     ValueId in[3] = {exact_case_input(&c, 3, x), exact_case_input(&c, 2, w),
                      exact_case_input(&c, 1, b)};
-    ValueId out = graph_add(c.g, OP_linear, in, bias ? 3 : 2, &attrs, NULL, (Loc){0, 0});
+    ValueId out = graph_add(c.g, OP_linear, in, bias ? 3 : 2, &attrs, NULL, (Loc){0});
     exact_case_check(&c, out, target,
                      pool_printf(c.pool, "linear %lldx%lldx%lld in_out%d bias%d", (long long)m,
                                  (long long)n, (long long)k, in_out, bias));
@@ -68,7 +68,7 @@ static ValueId body_add(Graph *body, OpKind op, ValueId a, ValueId b)
 {
     ValueId in[2] = {a, b};
     AttrList none = {0};
-    return graph_add(body, op, in, b == VALUE_NONE ? 1 : 2, &none, NULL, (Loc){0, 0});
+    return graph_add(body, op, in, b == VALUE_NONE ? 1 : 2, &none, NULL, (Loc){0});
 }
 
 /* relu(linear(x, w) + residual) * per_column + per_row, x [2, m, k]: what the fuse pass may make.
@@ -90,7 +90,7 @@ static ValueId add_fused(ExactCase *c, int64_t m, int64_t n, int64_t k, ValueId 
     v = body_add(body.g, OP_add, inner[4], v);
     graph_add_output(body.g, "out", v);
     *residual = outer[2];
-    NodeId fused = graph_add_fused(c->g, body.g, outer, 5, "%out", (Loc){0, 0});
+    NodeId fused = graph_add_fused(c->g, body.g, outer, 5, "%out", (Loc){0});
     return graph_node(c->g, fused)->out[0];
 }
 

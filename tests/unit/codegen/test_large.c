@@ -21,7 +21,7 @@ static char *sparse(int64_t bytes)
 static ValueId input(Graph *g, int rank, const int64_t *dim)
 {
     AttrList none = {0};
-    return graph_add_source(g, OP_input, type_make(DTYPE_F32, rank, dim), &none, NULL, (Loc){0, 0});
+    return graph_add_source(g, OP_input, type_make(DTYPE_F32, rank, dim), &none, NULL, (Loc){0});
 }
 #define INPUT(g, ...)                                                                              \
     input(g, (int)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), (int64_t[]){__VA_ARGS__})
@@ -114,7 +114,7 @@ static AttrList image_attrs(int64_t groups)
 static void check_op(const char *name, Graph *g, OpKind op, const ValueId *in, int n_in,
                      const AttrList *attrs, double want)
 {
-    check_last(name, g, graph_add(g, op, in, n_in, attrs, NULL, (Loc){0, 0}), want);
+    check_last(name, g, graph_add(g, op, in, n_in, attrs, NULL, (Loc){0}), want);
 }
 
 static void test_convolutions(void)

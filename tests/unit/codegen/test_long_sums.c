@@ -15,7 +15,7 @@ enum { TERMS = 16384, SIDE = 64 };
 static ValueId input(Graph *g, int rank, const int64_t *dim)
 {
     AttrList none = {0};
-    return graph_add_source(g, OP_input, type_make(DTYPE_F32, rank, dim), &none, NULL, (Loc){0, 0});
+    return graph_add_source(g, OP_input, type_make(DTYPE_F32, rank, dim), &none, NULL, (Loc){0});
 }
 
 /* Numbers in [0, 1) with 20 bits, the same for both. */
@@ -50,7 +50,7 @@ static double error_of(const KernelRun *r, const EvalState *s, ValueId v)
 static void check(const char *name, Graph *g, OpKind op, const ValueId *in, int n_in,
                   const AttrList *attrs, int which, double bound)
 {
-    ValueId first = graph_add(g, op, in, n_in, attrs, NULL, (Loc){0, 0});
+    ValueId first = graph_add(g, op, in, n_in, attrs, NULL, (Loc){0});
     ValueId out = value_node(g, first)->out[which];
     KernelRun *r = run_new(g->pool, g, target_find(NULL));
     CHECK(r);

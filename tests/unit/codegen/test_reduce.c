@@ -5,7 +5,7 @@
 #include "check.h"
 #include "tests/support/run/exact_case.h"
 
-static const Loc nowhere = {0, 0};
+static const Loc nowhere = {0};
 
 typedef struct Shape {
     int rank, n_axes;

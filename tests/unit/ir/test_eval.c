@@ -468,7 +468,7 @@ static void test_dropout(void)
 static void test_fused(void)
 {
     Pool *pool = pool_new();
-    const Loc loc = {0, 0};
+    const Loc loc = {0};
     Graph *body = graph_new(pool, "body"), *g = graph_new(pool, "g");
     const int64_t two = 2;
     Type t = type_make(DTYPE_F32, 1, &two);

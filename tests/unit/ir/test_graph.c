@@ -9,7 +9,7 @@
 #include <string.h>
 #include <time.h>
 
-static const Loc NOWHERE = {0, 0};
+static const Loc NOWHERE = {0};
 
 static ValueId source(Graph *g, OpKind op, DType dtype, const char *name, int rank, int64_t a,
                       int64_t b, int64_t c, int64_t d)

@@ -15,12 +15,12 @@ static const char *run_case(Pool *pool, const OpCase *c)
     AttrList attrs = {.n = 0};
     const char *word, *rest = c->inputs;
     while ((word = next_word(pool, &rest)))
-        in[n_in++] = graph_add_source(g, OP_input, parse_type(pool, word), NULL, NULL, (Loc){0, 0});
+        in[n_in++] = graph_add_source(g, OP_input, parse_type(pool, word), NULL, NULL, (Loc){0});
     rest = c->attrs;
     while ((word = next_word(pool, &rest)))
         parse_attr(pool, word, &attrs);
     ShapeError err;
-    NodeId id = graph_try_add(g, c->op, in, n_in, &attrs, NULL, (Loc){0, 0}, &err);
+    NodeId id = graph_try_add(g, c->op, in, n_in, &attrs, NULL, (Loc){0}, &err);
     if (id == NODE_NONE) {
         CHECK_MSG(err.message[0] && err.operand >= -1 && err.operand < n_in, "%s", op_name(c->op));
         return err.code;

@@ -11,7 +11,7 @@ typedef struct Fixture {
     ValueId x, w, y, z, updated, group;
 } Fixture;
 
-static const Loc NOWHERE = {0, 0};
+static const Loc NOWHERE = {0};
 
 /* $w is read by %y, viewed by %view, then overwritten by %updated. */
 static Fixture make(Pool *pool)

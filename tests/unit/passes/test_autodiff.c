@@ -20,9 +20,9 @@ static Graph *forward_of(Pool *pool, const char *train, const char *body)
 #define LINEAR                                                                                     \
     "  %x = input {role=\"batch.x\"} : f32[4,3]\n"                                                 \
     "  %l = input {role=\"batch.y\"} : i32[4]\n"                                                   \
-    "  $fc.weight = param : f32[2,3]\n"                                                            \
+    "  $fc.weight = param : f32[2,3]  loc 7:9 in fc\n"                                             \
     "  $fc.bias = param : f32[2]\n"                                                                \
-    "  %fc = linear %x, $fc.weight, $fc.bias : f32[4,2]  loc 7:9\n"                                \
+    "  %fc = linear %x, $fc.weight, $fc.bias : f32[4,2]  loc 7:9 in fc\n"                          \
     "  %loss = cross_entropy %fc, %l : f32[]  loc 9:3\n"                                           \
     "  output loss = %loss\n"
 
@@ -95,7 +95,7 @@ static void test_attention_bias(void)
 static void test_fused_is_refused(void)
 {
     Pool *pool = pool_new();
-    const Loc loc = {0, 0};
+    const Loc loc = {0};
     Graph *g = forward_of(pool, SGD, "  $w = param : f32[]\n"), *body = graph_new(pool, "body");
     ValueId w = graph_find(g, "$w");
     ValueId in = graph_add_source(body, OP_input, *value_type(g, w), NULL, "%in", loc);
@@ -134,6 +134,8 @@ static void test_names(void)
     CHECK(maker(g, "%d.fc")->loc.line == 9);
     CHECK(maker(g, "$d.fc.weight")->op == OP_matmul);
     CHECK(maker(g, "$d.fc.weight")->loc.line == 7 && maker(g, "$d.fc.weight")->loc.column == 9);
+    CHECK(strcmp(maker(g, "$d.fc.weight")->loc.path, "fc") == 0);
+    CHECK(strcmp(maker(g, "$next.fc.weight")->loc.path, "fc") == 0);
     CHECK(maker(g, "$d.fc.bias")->op == OP_sum);
     CHECK(maker(g, "%d.loss")->op == OP_const);
     CHECK(graph_find(g, "%d.x") == VALUE_NONE); /* nobody needs it */

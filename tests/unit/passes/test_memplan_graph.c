@@ -147,7 +147,7 @@ static void test_outputs_stay(void)
 {
     Pool *pool = pool_new();
     Graph *g = graph_new(pool, "outputs");
-    const Loc nowhere = {0, 0};
+    const Loc nowhere = {0};
     const int64_t dims[1] = {64};
     const Type t = type_make(DTYPE_F32, 1, dims);
     ValueId x = graph_add_source(g, OP_input, t, NULL, "%x", nowhere);

@@ -12,7 +12,7 @@
 #include <math.h>
 #include <string.h>
 
-static const Loc nowhere = {0, 0};
+static const Loc nowhere = {0};
 static uint64_t seed = 20261121, draws;
 
 static int64_t pick(int64_t n)

@@ -101,7 +101,8 @@ const Verb cli_verbs[] = {
     {"bench", "time per step, GFLOP/s, share of the machine's peak",
      "Runs real steps (2 to warm up, then 9 or --steps) on random data of the model's shapes and\n"
      "measures each step and every kernel of it. All figures are medians of these steps, with what\n"
-     "the middle half of them lies between. `outside kernels` is what a step takes between its\n"
+     "the middle half of them lies between. `where` is the part and the line of the model that a kernel\n"
+     "is for, with * for several numbers. `outside kernels` is what a step takes between its\n"
      "kernels; `rest` is what its median is above the sum of the rows: medians do not add up where\n"
      "other programs disturb one kernel in one step and another in the next. On a device kernels\n"
      "are timed apart, launch by launch, the step as one graph; also told: what is used beside the\n"

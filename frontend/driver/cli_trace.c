@@ -5,6 +5,7 @@
 #include "frontend/driver/cli_trace.h"
 
 #include "frontend/driver/cli_file.h"
+#include "frontend/driver/cli_profile.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -93,6 +94,8 @@ static const char *call_arguments(Pool *pool, const Graph *g, const Call *c, int
     put_text(&out, c->label);
     strbuf_put(&out, ",\"args\":{\"operation\":");
     put_text(&out, graph_value(g, n->out[0])->name);
+    strbuf_put(&out, ",\"path\":");
+    put_text(&out, c->loc.path ? c->loc.path : "");
     strbuf_printf(&out, ",\"line\":%u,\"call\":%d,\"flops\":%.0f,\"bytes\":%.0f}", c->loc.line,
                   index, c->flops, c->bytes);
     return out.text;
@@ -229,9 +232,8 @@ static void put_names(Trace *t)
     Pool *pool = s->cli->pool;
     put_name(t, "process_name", STEPS_TRACK, pool_printf(pool, "scrimp bench %s", s->cli->file));
     put_track(t, STEPS_TRACK, "steps");
-    put_track(t, FIRST_THREAD, s->cuda ? cuda_device_name(s->machine->cuda) : "main");
-    for (int thread = 1; thread < t->n_threads; thread++)
-        put_track(t, FIRST_THREAD + thread, pool_printf(pool, "worker %d", thread));
+    for (int thread = 0; thread < t->n_threads; thread++)
+        put_track(t, FIRST_THREAD + thread, profile_track_name(t->m, thread));
 }
 
 /* --- the file --- */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* bench: one statistic for the step, its kernels and what is between them, and rows that add up. */
+/* bench: one statistic for the step, its kernels and what is between them, rows that add up, and
+ * where in the model each kernel is. */
 #include "e2e.h"
 
 #include <math.h>
@@ -47,11 +48,77 @@ static void test_table(void)
     result_free(&r);
 }
 
+static const json_t *row_named(const json_t *bench, const char *start)
+{
+    const json_t *kernels = json_object_get(bench, "kernels");
+    for (size_t i = 0; i < json_array_size(kernels); i++) {
+        const json_t *row = json_array_get(kernels, i);
+        if (strncmp(json_string_value(json_object_get(row, "name")), start, strlen(start)) == 0)
+            return row;
+    }
+    EXPECT(false, start);
+    return NULL;
+}
+
+static void expect_place(const json_t *bench, const char *kernel, int calls, const char *path,
+                         int line)
+{
+    const json_t *row = row_named(bench, kernel);
+    const char *said = json_string_value(json_object_get(row, "path"));
+    EXPECT(said && strcmp(said, path) == 0, said);
+    EXPECT(json_get_number(row, "line") == line, kernel);
+    EXPECT(json_get_number(row, "calls") == calls, kernel);
+}
+
+/* Three layers that a loop makes, of two sizes each, and one behind them. */
+static void write_layers(void)
+{
+    FILE *f = fopen(in_tmp("layers.scrimp"), "w");
+    fputs("block Pair(x) { return x |> up: linear(24) |> relu() |> down: linear(20) }\n"
+          "model net(x: f32[8, 20]) {\n"
+          "  for i in 0..3 { x = x |> h[i]: Pair() }\n"
+          "  return x |> head: linear(3)\n"
+          "}\n"
+          "train {\n"
+          "  batch = synthetic(x = f32[8, 20], y = f32[8, 3])\n"
+          "  loss  = mse(net(batch.x), batch.y)\n"
+          "  optim = sgd(lr = 0.1)\n"
+          "  steps = 5\n"
+          "}\n",
+          f);
+    fclose(f);
+}
+
+static void test_places(void)
+{
+    write_layers();
+    json_t *o = run_json(0, "$SCRIMP bench $TMP/layers.scrimp --steps 2 --json");
+    json_t *plan = run_json(0, "$SCRIMP plan $TMP/layers.scrimp --json");
+    expect_place(o, "matmul 24x20x8", 3, "h.*.up", 1);
+    expect_place(o, "matmul 3x20x8", 1, "head", 4);
+    const json_t *row = row_named(o, "matmul 24x20x8");
+    EXPECT(json_get_number(row, "flops") == 3 * 2.0 * 24 * 20 * 8 &&
+               json_get_number(row, "bytes") > 0,
+           "flops");
+    EXPECT(fabs(json_get_number(row, "gflops") * json_get_number(row, "seconds") * 1e9 /
+                    json_get_number(row, "flops") -
+                1) < 1e-6,
+           "flops are not of this time");
+    EXPECT(json_get_number(o, "peak_bytes") == json_get_number(plan, "peak_bytes"), "peak");
+    EXPECT(json_get_number(o, "persistent_bytes") == json_get_number(plan, "persistent_bytes"),
+           "persistent");
+    EXPECT(json_get_number(o, "peak_gbytes_per_second") > 0, "no bandwidth");
+    expect_said(0, "h.*.up:1", "$SCRIMP bench $TMP/layers.scrimp --steps 1");
+    json_decref(o);
+    json_decref(plan);
+}
+
 int main(void)
 {
     e2e_begin();
     expect_sum(1);
     EXPECT(expect_sum(20), "20 steps took the same time");
     test_table();
+    test_places();
     return e2e_end();
 }

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "frontend/driver/cli_profile.h"
+#include "frontend/driver/cli_where.h"
+
+#include "codegen/build/flops_peak.h"
+#include "runtime/stream.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+double profile_rate(double amount, double seconds)
+{
+    return seconds > 0 ? amount / seconds / 1e9 : 0;
+}
+
+static const Step *step_of(const Measurement *m)
+{
+    return m->running.session.step;
+}
+
+static Pool *pool_of(const Measurement *m)
+{
+    return m->running.session.cli->pool;
+}
+
+/* Sorts the seconds of n steps. */
+static Spread spread_of(double *seconds, int64_t n)
+{
+    measurement_sort(seconds, n);
+    return (Spread){seconds[n / 2], seconds[n / 4], seconds[n - 1 - n / 4]};
+}
+
+/* --- rows --- */
+
+/* The row of every call, in the order of their first calls. */
+static int *name_rows(const Measurement *m, StepProfile *p)
+{
+    const Step *step = step_of(m);
+    Pool *pool = pool_of(m);
+    Map index = map_new(pool);
+    int *row_of = POOL_ARRAY(pool, (size_t)step->n_calls, int);
+    p->kernel = POOL_ARRAY(pool, (size_t)step->n_calls, KernelRow);
+    for (int i = 0; i < step->n_calls; i++) {
+        const Call *c = &step->calls[i];
+        const uint64_t *found = map_find(&index, c->label);
+        int row = row_of[i] = found ? (int)*found : p->n_kernels++;
+        if (!found)
+            map_set(&index, c->label, (uint64_t)row);
+        KernelRow *r = &p->kernel[row];
+        r->name = c->label;
+        r->calls++;
+        r->flops += c->flops;
+        r->bytes += c->bytes;
+        r->line = r->line ? r->line : c->loc.line;
+    }
+    return row_of;
+}
+
+static void place_rows(const Measurement *m, StepProfile *p, const int *row_of)
+{
+    const Step *step = step_of(m);
+    Loc *loc = POOL_ARRAY(pool_of(m), (size_t)step->n_calls, Loc);
+    for (int r = 0; r < p->n_kernels; r++) {
+        int n = 0;
+        for (int i = 0; i < step->n_calls; i++)
+            if (row_of[i] == r)
+                loc[n++] = step->calls[i].loc;
+        p->kernel[r].where = where_text(pool_of(m), loc, n, true);
+        p->kernel[r].path = where_text(pool_of(m), loc, n, false);
+    }
+}
+
+/* A row's place before it was sorted. */
+typedef struct Place {
+    const KernelRow *row;
+    int from;
+} Place;
+
+static int by_seconds(const void *a, const void *b)
+{
+    const KernelRow *x = ((const Place *)a)->row, *y = ((const Place *)b)->row;
+    if (x->time.median != y->time.median)
+        return x->time.median > y->time.median ? -1 : 1;
+    return strcmp(x->name, y->name);
+}
+
+static void sort_rows(Pool *pool, StepProfile *p, int *row_of, int n_calls)
+{
+    size_t n = (size_t)p->n_kernels;
+    Place *place = POOL_ARRAY(pool, n + 1, Place);
+    KernelRow *sorted = POOL_ARRAY(pool, n + 1, KernelRow);
+    int *to = POOL_ARRAY(pool, n + 1, int);
+    for (int r = 0; r < p->n_kernels; r++)
+        place[r] = (Place){&p->kernel[r], r};
+    qsort(place, n, sizeof *place, by_seconds);
+    for (int r = 0; r < p->n_kernels; r++) {
+        sorted[r] = *place[r].row;
+        to[place[r].from] = r;
+    }
+    for (int i = 0; i < n_calls; i++)
+        row_of[i] = to[row_of[i]];
+    p->kernel = sorted;
+}
+
+/* The one statistic of steps, rows and what is between kernels. */
+static void time_rows(const Measurement *m, StepProfile *p, const int *row_of)
+{
+    const StepTimes *t = &m->times;
+    int64_t n = t->n;
+    double *outside = POOL_ARRAY(pool_of(m), (size_t)n, double);
+    double *step = POOL_ARRAY(pool_of(m), (size_t)n, double);
+    double *row = POOL_ARRAY(pool_of(m), (size_t)n * (size_t)(p->n_kernels + 1), double);
+    for (int64_t k = 0; k < n; k++) {
+        outside[k] = step[k] = t->step[k];
+        for (int i = 0; i < t->n_calls; i++) {
+            row[row_of[i] * n + k] += t->call[k * t->n_calls + i];
+            outside[k] -= t->call[k * t->n_calls + i];
+        }
+    }
+    p->step = spread_of(step, n);
+    p->outside = spread_of(outside, n);
+    p->rest_seconds = p->step.median - p->outside.median;
+    for (int r = 0; r < p->n_kernels; r++) {
+        p->kernel[r].time = spread_of(row + r * n, n);
+        p->rest_seconds -= p->kernel[r].time.median;
+        p->flops += p->kernel[r].flops;
+        p->bytes += p->kernel[r].bytes;
+    }
+}
+
+/* --- operations --- */
+
+/* Calls of an operation follow each other. */
+static void time_nodes(const Measurement *m, StepProfile *p)
+{
+    const StepTimes *t = &m->times;
+    const Call *call = step_of(m)->calls;
+    double *seconds = POOL_ARRAY(pool_of(m), (size_t)t->n, double);
+    p->node_seconds = POOL_ARRAY(pool_of(m), m->running.session.graph->nodes.len, double);
+    for (int from = 0, to; from < t->n_calls; from = to) {
+        memset(seconds, 0, (size_t)t->n * sizeof *seconds);
+        for (to = from; to < t->n_calls && call[to].node == call[from].node; to++)
+            for (int64_t k = 0; k < t->n; k++)
+                seconds[k] += t->call[k * t->n_calls + to];
+        p->node_seconds[call[from].node] += spread_of(seconds, t->n).median;
+    }
+}
+
+/* --- threads --- */
+
+const char *profile_track_name(const Measurement *m, int thread)
+{
+    const Session *s = &m->running.session;
+    if (s->cuda)
+        return cuda_device_name(s->machine->cuda);
+    return thread == 0 ? "main" : pool_printf(s->cli->pool, "worker %d", thread);
+}
+
+static int64_t median_step(const StepTimes *t, double median)
+{
+    int64_t i = 0;
+    while (t->step[i] < median || t->step[i] > median)
+        i++;
+    return i;
+}
+
+static ThreadTrack track_of(const Measurement *m, const int *row_of, int64_t step, int thread)
+{
+    const StepTimes *t = &m->times;
+    const RtSpan *span =
+        t->span + ((size_t)step * (size_t)t->n_rows + (size_t)thread) * (size_t)t->n_calls;
+    ThreadEvent *event = POOL_ARRAY(pool_of(m), (size_t)t->n_calls, ThreadEvent);
+    int n = 0;
+    for (int k = 0; k < t->n_calls; k++)
+        if (span[k].end > 0)
+            event[n++] = (ThreadEvent){span[k].begin - t->whole[step].begin,
+                                       span[k].end - span[k].begin, row_of[k]};
+    return (ThreadTrack){profile_track_name(m, thread), n, event};
+}
+
+static void follow_threads(const Measurement *m, StepProfile *p)
+{
+    const StepTimes *t = &m->times;
+    if (!t->span)
+        return;
+    int64_t step = median_step(t, p->step.median);
+    p->n_tracks = m->running.session.cuda ? 1 : t->n_rows - 1;
+    p->track = POOL_ARRAY(pool_of(m), (size_t)p->n_tracks, ThreadTrack);
+    for (int thread = 0; thread < p->n_tracks; thread++)
+        p->track[thread] = track_of(m, p->kernel_of_call, step, thread);
+}
+
+/* --- all of it --- */
+
+void profile_add_up(const Measurement *m, StepProfile *out)
+{
+    *out = (StepProfile){.steps = m->times.n};
+    int *row_of = name_rows(m, out);
+    place_rows(m, out, row_of);
+    time_rows(m, out, row_of);
+    sort_rows(pool_of(m), out, row_of, m->times.n_calls);
+    out->kernel_of_call = row_of;
+    time_nodes(m, out);
+    follow_threads(m, out);
+}
+
+bool profile_peaks(const Measurement *m, StepProfile *out)
+{
+    const char *error = NULL;
+    Cli *cli = m->running.session.cli;
+    const Machine *machine = m->running.session.machine;
+    if (machine->cuda)
+        return true;
+    double one = codegen_measure_peak_gflops(cli->pool, target_find(cli->build.march), &error);
+    if (one <= 0)
+        return cli_error(cli, EXIT_USER, "E801", NULL, "%s", error) == EXIT_OK;
+    out->peak_gflops = one * threads_count(machine->threads);
+    out->peak_gbytes_per_second = stream_gbytes_per_second(machine->threads);
+    return true;
+}
+
+bool profile_measure(Cli *cli, const Program *program, int64_t steps, StepProfile *out)
+{
+    Measurement m;
+    if (!measurement_open(cli, program, &m))
+        return false;
+    bool ok = measurement_run(&m, steps, true);
+    if (ok)
+        profile_add_up(&m, out);
+    ok = ok && profile_peaks(&m, out);
+    measurement_close(&m);
+    return ok;
+}

@@ -101,24 +101,44 @@ void concat_note_parts(Graph *g, NodeId concat)
             graph_value(g, n->in[i])->part_of = n->out[0];
 }
 
+/* The attribute `joined` is these n inputs. */
+static void set_joined(Graph *g, Node *concat, const int64_t *joined, int n)
+{
+    AttrList attrs = {0};
+    for (int k = 0; k < concat->n_attr; k++)
+        if (concat->attr[k].key != ATTR_joined)
+            attrs.items[attrs.n++] = concat->attr[k];
+    if (n)
+        attrs_ints(&attrs, ATTR_joined, joined, n);
+    concat->attr = attrs_copy(g->pool, attrs.items, attrs.n);
+    concat->n_attr = attrs.n;
+}
+
 void concat_join(Graph *g, NodeId concat, int i)
 {
     Node *n = graph_node(g, concat);
     int count;
     const int64_t *old = node_ints(n, ATTR_joined, &count);
     int64_t *joined = POOL_ARRAY(g->pool, (size_t)count + 1, int64_t);
-    AttrList attrs = {0};
-    for (int k = 0; k < n->n_attr; k++)
-        if (n->attr[k].key != ATTR_joined)
-            attrs.items[attrs.n++] = n->attr[k];
     if (count)
         memcpy(joined, old, (size_t)count * sizeof *joined);
     int at = count;
     for (; at > 0 && joined[at - 1] > i; at--)
         joined[at] = joined[at - 1];
     joined[at] = i;
-    attrs_ints(&attrs, ATTR_joined, joined, count + 1);
-    n->attr = attrs_copy(g->pool, attrs.items, attrs.n);
-    n->n_attr = attrs.n;
+    set_joined(g, n, joined, count + 1);
     concat_note_parts(g, concat);
+}
+
+void concat_separate(Graph *g, NodeId concat, int i)
+{
+    Node *n = graph_node(g, concat);
+    int count, kept = 0;
+    const int64_t *old = node_ints(n, ATTR_joined, &count);
+    int64_t *joined = POOL_ARRAY(g->pool, (size_t)count + 1, int64_t);
+    for (int k = 0; k < count; k++)
+        if (old[k] != i)
+            joined[kept++] = old[k];
+    set_joined(g, n, joined, kept);
+    graph_value(g, n->in[i])->part_of = VALUE_NONE;
 }

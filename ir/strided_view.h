@@ -32,6 +32,8 @@ int concat_axis(const Graph *g, const Node *concat);
 bool concat_has_joined(const Node *concat, int i);
 /* Makes input i of a concat a part of its result. */
 void concat_join(Graph *g, NodeId concat, int i);
+/* The other way: input i, which was joined, has storage of its own and is copied. */
+void concat_separate(Graph *g, NodeId concat, int i);
 /* Tells the inputs named by `joined` whose parts they are; for readers of text. */
 void concat_note_parts(Graph *g, NodeId concat);
 

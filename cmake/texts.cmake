@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Writes OUT: the files of the pattern FILES as C strings text_NAME; with LIST, also the arrays LIST_names and LIST_texts.
+# Writes OUT: the files of the pattern FILES as C strings text_NAME, or, with LIST, as the arrays LIST_names and LIST_texts.
 # Run as a script.
 file(GLOB files ${FILES})
 list(SORT files)
 foreach(file ${files})
-  get_filename_component(name ${file} NAME_WE)
   get_filename_component(whole ${file} NAME)
+  if(LIST)
+    string(MAKE_C_IDENTIFIER ${whole} name)
+  else()
+    get_filename_component(name ${file} NAME_WE)
+  endif()
   file(READ ${file} bytes HEX)
   string(REGEX REPLACE "(..)" "'\\\\x\\1'," bytes "${bytes}")
   string(APPEND strings "static const char text_${name}[] = {${bytes}0};\n")

@@ -25,6 +25,8 @@ typedef struct PlanQuestions {
     bool compare, max_batch, schedule;
     int64_t sweep;
     const char *arena_csv, *svg;
+    int64_t frontier; /* report: budgets of the frontier */
+    bool measure;
 } PlanQuestions;
 
 /* Machine code, and who runs it. */
@@ -78,7 +80,8 @@ typedef struct Cli {
     Diag *diag;
     DriverState *state;
     const struct Verb *verb;
-    const char *file; /* model, IR text or "-" */
+    const char *file;    /* model, IR text or "-" */
+    const char *command; /* what the user has typed */
     SourceSettings source;
     PlanSettings plan; /* the command line's layer (passes/remat/plan_request.h) */
     PlanQuestions ask;
@@ -124,6 +127,7 @@ ExitCode verb_summary(Cli *cli);
 ExitCode verb_dump(Cli *cli);
 ExitCode verb_opt(Cli *cli);
 ExitCode verb_plan(Cli *cli);
+ExitCode verb_report(Cli *cli);
 ExitCode verb_compile(Cli *cli);
 ExitCode verb_train(Cli *cli);
 ExitCode verb_eval(Cli *cli);

@@ -3,6 +3,7 @@
 #include "frontend/driver/cli_options.h"
 
 #include "ir/support/bug.h"
+#include "ir/support/strbuf.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -217,10 +218,36 @@ static bool parse_options(Cli *cli, const Verb *v, int argc, char **argv, ExitCo
     return true;
 }
 
+static bool needs_quotes(const char *word)
+{
+    return !*word || word[strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                       "0123456789_-+=.,:/@%")];
+}
+
+/* A line for a shell; the program is called as users call it. */
+static const char *join_words(Pool *pool, int argc, char **argv)
+{
+    StrBuf line = strbuf_new(pool);
+    strbuf_put(&line, "scrimp");
+    for (int i = 1; i < argc; i++) {
+        bool quoted = needs_quotes(argv[i]);
+        strbuf_put(&line, quoted ? " '" : " ");
+        for (const char *c = argv[i]; *c; c++)
+            if (*c == '\'')
+                strbuf_put(&line, "'\\''");
+            else
+                strbuf_putn(&line, c, 1);
+        strbuf_put(&line, quoted ? "'" : "");
+    }
+    return line.text;
+}
+
 bool cli_parse(Cli *cli, int argc, char **argv, ExitCode *code)
 {
     cli->generate.temperature = 0.8;
     cli->generate.tokens = 500;
+    cli->ask.frontier = 5;
+    cli->command = join_words(cli->pool, argc, argv);
     cli->output.colour = isatty(STDERR_FILENO) && !getenv("NO_COLOR");
     if (argc < 2 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||
         strcmp(argv[1], "help") == 0) {

@@ -8,8 +8,7 @@
 
 #include <string.h>
 
-/* "examples/gpt2.scrimp" and -D N=1: "gpt2.scrimp -D N=1" */
-static const char *title_of(const Cli *cli)
+const char *cli_plan_title(const Cli *cli)
 {
     StrBuf title = strbuf_new(cli->pool);
     const char *file = cli->source.graph ? cli->source.graph : cli->file,
@@ -25,7 +24,7 @@ static const char *title_of(const Cli *cli)
 static ExitCode draw(Cli *cli, PlanPicture *picture, const PlanRow *row)
 {
     StrBuf text = strbuf_new(cli->pool);
-    picture->title = title_of(cli);
+    picture->title = cli_plan_title(cli);
     picture->persistent_bytes = row->report.persistent_bytes;
     picture->arena_bytes = row->arena_bytes;
     picture->budget_bytes = row->report.budget_bytes;
@@ -45,14 +44,18 @@ static PictureLoad load_of_graph(Pool *pool, const Graph *g, int64_t persistent_
     return (PictureLoad){lives.n_slots, lives.load};
 }
 
-/* The step that percentages are of: nothing recomputed, no masks, copies for pieces. */
-static ExitCode load_of_kept(Cli *cli, const Ast *ast, int64_t persistent_bytes, PictureLoad *load)
+ExitCode cli_build_kept(Cli *cli, const Ast *ast, Program *out)
 {
-    Program p;
     ProgramOptions o = {.mode = FRONTEND_TRAIN,
                         .pipeline = pipeline_before(cli->pool, "remat"),
                         .plan.masks = MASKS_NEVER};
-    ExitCode code = cli_build(cli, ast, &o, &p);
+    return cli_build(cli, ast, &o, out);
+}
+
+static ExitCode load_of_kept(Cli *cli, const Ast *ast, int64_t persistent_bytes, PictureLoad *load)
+{
+    Program p;
+    ExitCode code = cli_build_kept(cli, ast, &p);
     if (code == EXIT_OK)
         *load = load_of_graph(cli->pool, p.graph, persistent_bytes);
     return code;

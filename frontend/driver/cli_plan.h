@@ -5,6 +5,7 @@
 #define SCRIMP_FRONTEND_DRIVER_CLI_PLAN_H
 
 #include "frontend/driver/cli_program.h"
+#include "frontend/driver/cli_progress.h"
 #include "passes/paper_graph/paper_graph.h"
 #include "passes/pass.h"
 #include "passes/remat/external/external.h"
@@ -24,6 +25,24 @@ typedef struct PlanSource {
     const ExternalGraph *graph;
 } PlanSource;
 
+/* One plan of it.  quiet: that the budget cannot be met is left to the caller to say.  program: of
+ * a model, what was built; or NULL. */
+ExitCode cli_plan_once(Cli *cli, const PlanSource *of, const PlanOverride *own, bool quiet,
+                       PlanRow *row, Program *program);
+/* The object that `plan --json` prints; "optimal"; "scrimp", or "none". */
+json_t *cli_row_json(const Cli *cli, const PlanRow *row);
+const char *cli_row_status(const RematReport *r);
+const char *cli_row_solver(const PlanRow *row);
+/* Gets every row of a list as it is made; false: no more are wanted. */
+typedef bool PlanRowSink(void *user, const PlanRow *row);
+/* A row for every solver but those that need a MILP solver; EXIT_OK when one meets the budget. */
+ExitCode cli_plan_solvers(Cli *cli, const PlanSource *of, Progress *progress, PlanRowSink *sink,
+                          void *user);
+/* n >= 2 budgets from the minimum to everything kept; a plan that serves a smaller budget better is
+ * used for the larger one too, so that time never falls as memory shrinks. */
+ExitCode cli_plan_budgets(Cli *cli, const PlanSource *of, int n, Progress *progress,
+                          PlanRowSink *sink, void *user);
+
 /* The model's forward pass by the rule cli->source.count; NULL after a message. */
 const PaperGraph *cli_count_graph(Cli *cli, const Ast *ast);
 /* --count: the papers' algorithms under the papers' models. */
@@ -37,6 +56,10 @@ ExitCode cli_plan_graph(Cli *cli, const ExternalGraph *g, const PlanOverride *ow
                         PlanRow *row);
 /* Adds the keys that only graphs have. */
 void cli_graph_json(const Cli *cli, const PlanRow *row, json_t *object);
+/* "examples/gpt2.scrimp" and -D N=1: "gpt2.scrimp -D N=1" */
+const char *cli_plan_title(const Cli *cli);
+/* The step that percentages are of: nothing recomputed, no masks, copies for pieces. */
+ExitCode cli_build_kept(Cli *cli, const Ast *ast, Program *out);
 /* --svg: the picture of a row that is feasible.  program: the model's; NULL of a graph. */
 ExitCode cli_write_picture(Cli *cli, const PlanSource *of, const Program *program,
                            const PlanRow *row);

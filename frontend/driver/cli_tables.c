@@ -55,6 +55,16 @@ const Verb cli_verbs[] = {
      "define model count graph " PLAN_OPTIONS "max-batch stop-at schedule seed time-limit compare sweep arena-csv svg quiet "
      "threads " BUILD_OPTIONS "json error-format",
      verb_plan, false},
+    {"report", "a page that shows a plan",
+     "Writes one HTML file that shows what a plan does and why: memory over the step before and after\n"
+     "recomputation, what lives at the peak, the arena, budgets against time, a row for every\n"
+     "recomputation with what would happen without it, the model's text with what each line takes,\n"
+     "and the IR. It opens from disk and loads nothing. The frontier has --frontier budgets from the\n"
+     "minimum to everything kept, and the plans of all other solvers at this budget; 0 leaves them\n"
+     "out, which is quicker. --measure runs real steps on random data and adds what they take.\n"
+     "docs/report.md says how to read it.",
+     "define model " PLAN_OPTIONS "frontier measure steps out quiet threads " BUILD_OPTIONS "error-format",
+     verb_report, true},
     {"arena", "offsets for buffers with known lives",
      "FILE is CSV with the columns id, lower, upper and size (MiniMalloc's format): a buffer of\n"
      "size bytes lives in [lower, upper). Its rows are written to --out, or to standard output,\n"
@@ -185,7 +195,7 @@ const OptionRow cli_options[] = {
      "a folder written by train, or a .safetensors file", 0},
     {"log", 0, FIELD_TEXT, offsetof(Cli, run.log), "FILE", "one JSON object a step", 0},
     {"trace", 0, FIELD_TEXT, offsetof(Cli, run.trace), "FILE.json",
-     "write when each thread ran what, in Chrome's format; - prints only this", 1},
+     "write what threads ran when (Chrome's format); - prints only this", 1},
     {"on-nan", 0, FIELD_TEXT, offsetof(Cli, run.on_nan), "stop|warn|skip",
      "a loss that is not finite: stop (default), go on, undo the step", 1},
     {"overfit", 0, FIELD_FLAG, offsetof(Cli, run.overfit), NULL, "train on the first batch only",
@@ -205,6 +215,10 @@ const OptionRow cli_options[] = {
      "the largest batch (option N) within the budget, and its time", 0},
     {"sweep", 0, FIELD_INT, offsetof(Cli, ask.sweep), "N",
      "N budgets from the minimum to everything kept, at most 10000", 2},
+    {"frontier", 0, FIELD_INT, offsetof(Cli, ask.frontier), "N",
+     "budgets of the frontier, at least 2 (default 5); 0: no frontier", 0},
+    {"measure", 0, FIELD_FLAG, offsetof(Cli, ask.measure), NULL,
+     "run steps and show what they take", 0},
     {"device", 0, FIELD_TEXT, offsetof(Cli, build.device), "DEVICE",
      "cpu (default), cuda, or the CUDA architecture sm_XY", 0},
     {"exact", 0, FIELD_FLAG, offsetof(Cli, build.exact), NULL,

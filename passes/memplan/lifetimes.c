@@ -32,34 +32,6 @@ typedef struct Lives {
     int64_t allowed; /* in-place pairs share a buffer where the load would pass this otherwise */
 } Lives;
 
-int64_t memplan_rounded(int64_t bytes)
-{
-    int64_t sum;
-    if (!size_add(bytes, MEMPLAN_ALIGN - 1, &sum))
-        BUG("a size overflows");
-    return sum / MEMPLAN_ALIGN * MEMPLAN_ALIGN;
-}
-
-int64_t memplan_value_bytes(const Graph *g, ValueId v)
-{
-    return memplan_rounded(type_bytes(value_type(g, v)));
-}
-
-bool memplan_is_countable(const Graph *g)
-{
-    int64_t sum = 0;
-    for (size_t k = 0; k < g->order.len; k++) {
-        const Node *n = graph_node(g, g->order.data[k]);
-        bool ok = size_add(sum, node_workspace_bytes(g, n), &sum);
-        for (int i = 0; i < n->n_out; i++)
-            ok = ok && size_add(sum, type_bytes(value_type(g, n->out[i])), &sum) &&
-                 size_add(sum, MEMPLAN_ALIGN, &sum);
-        if (!ok || sum > (int64_t)1 << 60)
-            return false;
-    }
-    return true;
-}
-
 static bool is_persistent(const Lives *l, ValueId root)
 {
     return value_storage(l->g, root) != VALUE_NONE;
@@ -262,6 +234,30 @@ static NodeId busiest_node(const Lives *l, const int64_t *load, int64_t bound)
     return NODE_NONE;
 }
 
+static PlannedBuffer *buffers_of(Pool *pool, const Lives *l)
+{
+    PlannedBuffer *list = POOL_ARRAY(pool, (size_t)l->n_buffers + 1, PlannedBuffer);
+    for (int b = 0; b < l->n_buffers; b++)
+        list[b] = (PlannedBuffer){l->buffer[b], -1, VALUE_NONE, l->workspace_node[b]};
+    for (size_t k = 0; k < l->g->order.len; k++) {
+        const Node *n = graph_node(l->g, l->g->order.data[k]);
+        for (int i = 0; i < n->n_out; i++) {
+            ValueId root = l->root[n->out[i]];
+            if (!is_persistent(l, root) && list[l->buffer_of[root]].value == VALUE_NONE)
+                list[l->buffer_of[root]].value = root;
+        }
+    }
+    return list;
+}
+
+static int *buffer_by_value(Pool *pool, const Lives *l)
+{
+    int *buffer_of = POOL_ARRAY(pool, l->g->values.len + 1, int);
+    for (size_t v = 0; v < l->g->values.len; v++)
+        buffer_of[v] = l->root[v] == VALUE_NONE ? NO_BUFFER : l->buffer_of[l->root[v]];
+    return buffer_of;
+}
+
 MemLives memplan_lives(Pool *pool, const Graph *g)
 {
     Lives *l = lives_new(pool, g);
@@ -273,7 +269,10 @@ MemLives memplan_lives(Pool *pool, const Graph *g)
                       .birth = l->birth,
                       .last = l->last,
                       .over = l->over,
-                      .load = slot_loads(l)};
+                      .load = slot_loads(l),
+                      .n_buffers = l->n_buffers,
+                      .buffer = buffers_of(pool, l),
+                      .buffer_of = buffer_by_value(pool, l)};
 }
 
 static MemPlan *plan_new(Pool *pool, const Graph *g)
@@ -439,25 +438,14 @@ static void sketch_all(Sharings *s)
 /* The buffers of the sharing that was best, with the plan's offsets. */
 static void list_buffers(Sharings *s, Pool *pool)
 {
-    const Lives *l = s->l;
     MemPlan *plan = s->plan;
     make_sharing(s, s->l, s->best);
-    plan->n_buffers = l->n_buffers;
-    plan->buffer = POOL_ARRAY(pool, (size_t)l->n_buffers + 1, PlannedBuffer);
-    for (int b = 0; b < l->n_buffers; b++) {
-        NodeId node = l->workspace_node[b];
-        int64_t offset = node == NODE_NONE ? -1 : plan->workspace_offset[node];
-        plan->buffer[b] = (PlannedBuffer){l->buffer[b], offset, VALUE_NONE, node};
-    }
-    for (size_t k = 0; k < l->g->order.len; k++) {
-        const Node *n = graph_node(l->g, l->g->order.data[k]);
-        for (int i = 0; i < n->n_out; i++) {
-            ValueId root = l->root[n->out[i]];
-            if (is_persistent(l, root) || plan->buffer[l->buffer_of[root]].offset >= 0)
-                continue;
-            plan->buffer[l->buffer_of[root]].value = root;
-            plan->buffer[l->buffer_of[root]].offset = plan->offset[root];
-        }
+    plan->n_buffers = s->l->n_buffers;
+    plan->buffer = buffers_of(pool, s->l);
+    plan->buffer_of = buffer_by_value(pool, s->l);
+    for (int b = 0; b < plan->n_buffers; b++) {
+        PlannedBuffer *p = &plan->buffer[b];
+        p->offset = p->node == NODE_NONE ? plan->offset[p->value] : plan->workspace_offset[p->node];
     }
 }
 

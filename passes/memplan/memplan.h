@@ -66,12 +66,13 @@ typedef struct MemPlan {
     /* What was placed beside the persistent tensors; only MEMPLAN_FINAL fills it in. */
     int n_buffers;
     struct PlannedBuffer *buffer;
+    int *buffer_of; /* by ValueId; -1: persistent, or no storage */
 } MemPlan;
 
 /* Values that share their bytes, or the workspace of an operation. */
 typedef struct PlannedBuffer {
     MemBuffer life; /* in operations that run */
-    int64_t offset; /* in the arena */
+    int64_t offset; /* in the arena; -1: it has no place yet */
     ValueId value;  /* the first in it; VALUE_NONE: a workspace */
     NodeId node;    /* whose workspace it is; NODE_NONE: a value's */
 } PlannedBuffer;
@@ -95,6 +96,9 @@ typedef struct MemLives {
     int *birth, *last; /* by value_root: slots of the first write and the last read */
     ValueId *over;     /* by value_root: the root that it is written over, or VALUE_NONE */
     int64_t *load;     /* by slot: bytes alive, without persistent tensors */
+    int n_buffers;
+    PlannedBuffer *buffer; /* without places */
+    int *buffer_of;        /* as in MemPlan */
 } MemLives;
 MemLives memplan_lives(Pool *pool, const Graph *g);
 

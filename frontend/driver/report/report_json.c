@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "frontend/driver/report/report.h"
+
+#include "ir/strided_view.h"
+
+#include <math.h>
+
+static json_t *bytes_json(int64_t bytes)
+{
+    return json_integer((json_int_t)bytes);
+}
+
+/* --- one step --- */
+
+static void put_place(json_t *o, const Loc *loc)
+{
+    if (loc->path)
+        json_object_set_new(o, "path", json_string(loc->path));
+    if (loc->line)
+        json_object_set_new(o, "line", json_integer(loc->line));
+}
+
+static json_t *indices_json(const int *list, int n)
+{
+    json_t *a = json_array();
+    for (int i = 0; i < n; i++)
+        json_array_append_new(a, json_integer(list[i]));
+    return a;
+}
+
+static json_t *operation_json(const StepFacts *f, const OperationFact *o, const double *seconds)
+{
+    const Node *n = graph_node(f->graph, o->node);
+    json_t *j = json_pack("{s:s,s:s,s:s}", "name", graph_value(f->graph, n->out[0])->name, "op",
+                          op_name(n->op), "phase", phase_name[o->phase]);
+    put_place(j, &n->loc);
+    if (n->loc.line)
+        json_object_set_new(j, "column", json_integer(n->loc.column));
+    json_object_set_new(j, "cost", json_real(o->cost));
+    if (seconds)
+        json_object_set_new(j, "seconds", json_real(seconds[o->node]));
+    if (o->before >= 0)
+        json_object_set_new(j, "again", json_integer(o->before));
+    json_object_set_new(j, "in", indices_json(o->in, o->n_in));
+    json_object_set_new(j, "out", indices_json(o->out, o->n_out));
+    return j;
+}
+
+/* By value of the graph: the slot in which it is made; views are made with what they show. */
+static int slot_of_value(const StepFacts *f, const int *slot_of_node, ValueId v)
+{
+    const Node *n = value_node(f->graph, v);
+    while (node_is_view(n)) {
+        v = n->in[0];
+        n = value_node(f->graph, v);
+    }
+    return slot_of_node[graph_value(f->graph, v)->def];
+}
+
+/* The values that lie in a buffer beside the first. */
+static json_t *held_json(const StepFacts *f, const BufferFact *b, const int *slot_of_node)
+{
+    json_t *a = json_array();
+    for (int i = 0; i < b->n_held; i++) {
+        ValueId v = b->held[i];
+        const Node *n = value_node(f->graph, v);
+        if (v == b->value)
+            continue;
+        bool part = node_is_view(n) || value_root(f->graph, v) != v;
+        int slot = slot_of_value(f, slot_of_node, v);
+        json_array_append_new(a, json_pack("{s:s,s:i,s:s}", "name", graph_value(f->graph, v)->name,
+                                           "first", slot < 0 ? 0 : slot, "how",
+                                           part ? "view" : "in place"));
+    }
+    return a;
+}
+
+static json_t *buffer_json(Pool *pool, const StepFacts *f, const BufferFact *b,
+                           const int *slot_of_node)
+{
+    const char *name = graph_value(f->graph, b->value)->name;
+    if (b->kind == TENSOR_WORKSPACE)
+        name = pool_printf(pool, "workspace of %s", name);
+    json_t *j = json_pack("{s:s,s:s}", "name", name, "kind", tensor_kind_name[b->kind]);
+    if (b->kind != TENSOR_WORKSPACE)
+        json_object_set_new(j, "type",
+                            json_string(type_text(pool, value_type(f->graph, b->value))));
+    json_object_set_new(j, "bytes", bytes_json(b->bytes));
+    json_object_set_new(j, "first", json_integer(b->first));
+    json_object_set_new(j, "end", json_integer(b->end));
+    if (b->offset >= 0)
+        json_object_set_new(j, "offset", bytes_json(b->offset));
+    put_place(j, &value_node(f->graph, b->value)->loc);
+    json_t *held = held_json(f, b, slot_of_node);
+    if (json_array_size(held))
+        json_object_set_new(j, "holds", held);
+    else
+        json_decref(held);
+    return j;
+}
+
+static const int *slots_of_nodes(Pool *pool, const StepFacts *f)
+{
+    int *slot = POOL_ARRAY(pool, f->graph->nodes.len + 1, int);
+    for (size_t n = 0; n < f->graph->nodes.len; n++)
+        slot[n] = -1;
+    for (int t = 0; t < f->n_operations; t++)
+        slot[f->operation[t].node] = t;
+    return slot;
+}
+
+static json_t *step_json(Pool *pool, const StepFacts *f, const double *seconds)
+{
+    const int *slot_of_node = slots_of_nodes(pool, f);
+    json_t *load = json_array(), *operations = json_array(), *buffers = json_array();
+    for (int t = 0; t < f->n_operations; t++) {
+        json_array_append_new(load, bytes_json(f->load[t]));
+        json_array_append_new(operations, operation_json(f, &f->operation[t], seconds));
+    }
+    for (int b = 0; b < f->n_buffers; b++)
+        json_array_append_new(buffers, buffer_json(pool, f, &f->buffer[b], slot_of_node));
+    return json_pack("{s:i,s:I,s:i,s:I,s:o,s:o,s:o}", "forward_end", f->forward_end,
+                     "persistent_bytes", (json_int_t)f->persistent_bytes, "peak_slot", f->peak_slot,
+                     "peak_bytes", (json_int_t)f->peak_bytes, "load", load, "operations",
+                     operations, "buffers", buffers);
+}
+
+/* --- what is recomputed --- */
+
+static json_t *rerun_json(const Report *r, const RerunEffect *e)
+{
+    const StepFacts *f = &r->planned;
+    json_t *instead = json_array();
+    for (int i = 0; i < e->n_instead; i++)
+        json_array_append_new(instead, json_string(graph_value(f->graph, e->instead[i])->name));
+    json_t *j =
+        json_pack("{s:i,s:i,s:f,s:I,s:i,s:i,s:b,s:I,s:o}", "slot", e->slot, "of", e->before_slot,
+                  "cost", f->operation[e->slot].cost, "bytes", (json_int_t)e->bytes, "from",
+                  e->from, "to", e->to, "spans_peak", (int)e->spans_peak, "without_peak_bytes",
+                  (json_int_t)e->without_peak_bytes, "instead", instead);
+    if (r->node_seconds)
+        json_object_set_new(j, "seconds", json_real(r->node_seconds[e->node]));
+    return j;
+}
+
+static json_t *reruns_json(const Report *r)
+{
+    json_t *a = json_array();
+    for (int i = 0; i < r->reruns.n; i++)
+        json_array_append_new(a, rerun_json(r, &r->reruns.effect[i]));
+    return a;
+}
+
+/* --- the model's text --- */
+
+typedef struct LineFacts {
+    int64_t peak_bytes;
+    double cost, rerun_cost, seconds;
+} LineFacts;
+
+static int count_lines(const char *text)
+{
+    int n = 1;
+    for (; *text; text++)
+        n += *text == '\n';
+    return n;
+}
+
+static void add_operations(const Report *r, LineFacts *line, uint32_t n_lines)
+{
+    for (int t = 0; t < r->planned.n_operations; t++) {
+        const OperationFact *o = &r->planned.operation[t];
+        uint32_t at = graph_node(r->planned.graph, o->node)->loc.line;
+        if (at > n_lines)
+            continue;
+        line[at].cost += o->cost;
+        line[at].rerun_cost += o->before >= 0 ? o->cost : 0;
+        line[at].seconds += r->node_seconds ? r->node_seconds[o->node] : 0;
+    }
+}
+
+static void add_peak(const StepFacts *f, LineFacts *line, uint32_t n_lines)
+{
+    for (int b = 0; b < f->n_buffers; b++) {
+        const BufferFact *buffer = &f->buffer[b];
+        uint32_t at = value_node(f->graph, buffer->value)->loc.line;
+        if (at <= n_lines && buffer->first <= f->peak_slot && f->peak_slot < buffer->end)
+            line[at].peak_bytes += buffer->bytes;
+    }
+}
+
+/* Lines of which something is known; line 0, which is none, has what no line has made. */
+static json_t *source_json(Pool *pool, const Report *r)
+{
+    const uint32_t n_lines = (uint32_t)count_lines(r->source);
+    LineFacts *line = POOL_ARRAY(pool, n_lines + 1, LineFacts);
+    json_t *lines = json_array();
+    add_operations(r, line, n_lines);
+    add_peak(&r->planned, line, n_lines);
+    for (uint32_t i = 0; i <= n_lines; i++) {
+        const LineFacts *l = &line[i];
+        if (l->peak_bytes == 0 && l->cost == 0)
+            continue;
+        json_t *j =
+            json_pack("{s:i,s:I,s:f,s:f}", "line", (int)i, "peak_bytes", (json_int_t)l->peak_bytes,
+                      "cost", l->cost, "rerun_cost", l->rerun_cost);
+        if (r->node_seconds)
+            json_object_set_new(j, "seconds", json_real(l->seconds));
+        json_array_append_new(lines, j);
+    }
+    return json_pack("{s:s,s:s,s:o}", "name", r->source_name, "text", r->source, "lines", lines);
+}
+
+/* --- all of it --- */
+
+json_t *report_json(Pool *pool, Report *r)
+{
+    json_t *planned = step_json(pool, &r->planned, r->node_seconds);
+    json_object_set(planned, "arena_bytes", json_object_get(r->plan, "arena_bytes"));
+    return json_pack("{s:s,s:s,s:s,s:s,s:s,s:b,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:{s:s,s:s},s:o}",
+                     "format", "scrimp.report.1", "version", r->version, "command", r->command,
+                     "title", r->title, "device", r->device, "in_seconds", (int)r->in_seconds,
+                     "plan", r->plan, "kept", step_json(pool, &r->kept, NULL), "planned", planned,
+                     "recomputations", reruns_json(r), "frontier", r->frontier, "solvers",
+                     r->solvers, "source", source_json(pool, r), "ir", "before", r->ir_before,
+                     "after", r->ir_after, "measured", r->measured ? r->measured : json_null());
+}

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "frontend/driver/report/step_facts.h"
+
+#include "ir/strided_view.h"
+#include "passes/rerun.h"
+
+#include <string.h>
+
+const char *const phase_name[N_PHASES] = {"forward", "backward", "update"};
+const char *const tensor_kind_name[N_TENSOR_KINDS] = {"weights",    "statistics", "optimizer",
+                                                      "input",      "activation", "gradient",
+                                                      "recomputed", "workspace"};
+
+typedef struct Maker {
+    Pool *pool;
+    const Graph *g;
+    const bool *forward; /* by node: the loss depends on it */
+    const int *slot_of;  /* by node */
+    int *buffer_of;      /* by value: of the facts */
+    StepFacts *out;
+} Maker;
+
+/* Operations stand behind what they read. */
+static const bool *forward_nodes(Pool *pool, const Graph *g)
+{
+    bool *forward = POOL_ARRAY(pool, g->nodes.len + 1, bool);
+    ValueId loss = graph_output(g, "loss");
+    if (loss != VALUE_NONE)
+        forward[graph_value(g, loss)->def] = true;
+    for (size_t k = g->order.len; k-- > 0;) {
+        const Node *n = graph_node(g, g->order.data[k]);
+        for (int i = 0; forward[g->order.data[k]] && i < n->n_in; i++)
+            forward[graph_value(g, n->in[i])->def] = true;
+    }
+    return forward;
+}
+
+/* --- buffers --- */
+
+static TensorKind persistent_kind(const Node *n)
+{
+    return n->op == OP_param    ? TENSOR_WEIGHTS
+           : n->op == OP_buffer ? TENSOR_STATISTICS
+                                : TENSOR_OPTIMIZER;
+}
+
+static TensorKind value_kind(const Maker *m, ValueId v)
+{
+    NodeId def = graph_value(m->g, v)->def;
+    const Node *n = graph_node(m->g, def);
+    if (n->op == OP_input)
+        return TENSOR_INPUT;
+    if (n->remat_of != NODE_NONE)
+        return TENSOR_RECOMPUTED;
+    return m->forward[def] ? TENSOR_ACTIVATION : TENSOR_GRADIENT;
+}
+
+static void add_persistent(Maker *m, const MemPlan *plan)
+{
+    StepFacts *f = m->out;
+    for (size_t k = 0; k < m->g->order.len; k++) {
+        const Node *n = graph_node(m->g, m->g->order.data[k]);
+        if (!node_is_persistent(n))
+            continue;
+        ValueId v = n->out[0];
+        m->buffer_of[v] = f->n_buffers;
+        f->buffer[f->n_buffers++] = (BufferFact){.kind = persistent_kind(n),
+                                                 .value = v,
+                                                 .bytes = memplan_value_bytes(m->g, v),
+                                                 .end = f->n_operations,
+                                                 .offset = plan ? plan->offset[v] : -1};
+        f->persistent_bytes += memplan_value_bytes(m->g, v);
+    }
+}
+
+static void add_buffers(Maker *m, const PlannedBuffer *list, int n)
+{
+    StepFacts *f = m->out;
+    for (int i = 0; i < n; i++) {
+        const PlannedBuffer *b = &list[i];
+        bool workspace = b->node != NODE_NONE;
+        f->buffer[f->n_buffers++] =
+            (BufferFact){.kind = workspace ? TENSOR_WORKSPACE : value_kind(m, b->value),
+                         .value = workspace ? graph_node(m->g, b->node)->out[0] : b->value,
+                         .bytes = b->life.size,
+                         .first = (int)b->life.lower,
+                         .end = (int)b->life.upper,
+                         .offset = b->offset};
+    }
+}
+
+/* New versions of persistent tensors lie where the old ones do. */
+static void place_values(Maker *m, const int *planned, int n_persistent)
+{
+    for (size_t k = 0; k < m->g->order.len; k++) {
+        const Node *n = graph_node(m->g, m->g->order.data[k]);
+        for (int i = 0; i < n->n_out; i++) {
+            ValueId v = n->out[i], storage = value_storage(m->g, value_root(m->g, v));
+            if (storage != VALUE_NONE)
+                m->buffer_of[v] = m->buffer_of[storage];
+            else if (planned[v] >= 0)
+                m->buffer_of[v] = n_persistent + planned[v];
+        }
+    }
+}
+
+static void list_held(Maker *m)
+{
+    StepFacts *f = m->out;
+    int *room = POOL_ARRAY(m->pool, (size_t)f->n_buffers + 1, int);
+    for (size_t v = 0; v < m->g->values.len; v++)
+        room[m->buffer_of[v] < 0 ? f->n_buffers : m->buffer_of[v]]++;
+    for (int b = 0; b < f->n_buffers; b++)
+        f->buffer[b].held = POOL_ARRAY(m->pool, (size_t)room[b] + 1, ValueId);
+    for (size_t k = 0; k < m->g->order.len; k++) {
+        const Node *n = graph_node(m->g, m->g->order.data[k]);
+        for (int i = 0; i < n->n_out; i++) {
+            BufferFact *b =
+                m->buffer_of[n->out[i]] < 0 ? NULL : &f->buffer[m->buffer_of[n->out[i]]];
+            if (b)
+                b->held[b->n_held++] = n->out[i];
+        }
+    }
+}
+
+/* --- operations --- */
+
+static StepPhase phase_of(const Maker *m, NodeId id)
+{
+    const Node *n = graph_node(m->g, id);
+    if (n->remat_of != NODE_NONE)
+        return PHASE_BACKWARD;
+    if (m->forward[id] || n->op == OP_bn_running)
+        return PHASE_FORWARD;
+    return op_table[n->op].op_class == OP_CLASS_UPDATE ? PHASE_UPDATE : PHASE_BACKWARD;
+}
+
+static int *buffers_of(const Maker *m, const ValueId *values, int n, int *n_out)
+{
+    int *list = POOL_ARRAY(m->pool, (size_t)n + 1, int), found = 0;
+    for (int i = 0; i < n; i++) {
+        int b = m->buffer_of[values[i]], j = 0;
+        while (j < found && list[j] != b)
+            j++;
+        if (b >= 0 && j == found)
+            list[found++] = b;
+    }
+    *n_out = found;
+    return list;
+}
+
+static void add_operation(Maker *m, NodeId id, const NodeCosts *costs)
+{
+    const Node *n = graph_node(m->g, id);
+    NodeId before = n->remat_of == NODE_NONE ? NODE_NONE : rerun_before(m->g, id);
+    OperationFact *o = &m->out->operation[m->slot_of[id]];
+    *o = (OperationFact){.node = id,
+                         .phase = phase_of(m, id),
+                         .cost = node_cost(costs, m->g, id),
+                         .before = before == NODE_NONE ? -1 : m->slot_of[before]};
+    o->in = buffers_of(m, n->in, n->n_in, &o->n_in);
+    o->out = buffers_of(m, n->out, n->n_out, &o->n_out);
+    if (m->forward[id] && n->remat_of == NODE_NONE)
+        m->out->forward_end = m->slot_of[id] + 1;
+}
+
+static void find_loads(StepFacts *f)
+{
+    f->load = POOL_ARRAY(f->graph->pool, (size_t)f->n_operations + 1, int64_t);
+    for (int b = 0; b < f->n_buffers; b++) {
+        f->load[f->buffer[b].first] += f->buffer[b].bytes;
+        f->load[f->buffer[b].end] -= f->buffer[b].bytes;
+    }
+    for (int t = 0; t < f->n_operations; t++) {
+        f->load[t] += t ? f->load[t - 1] : 0;
+        if (f->load[t] > f->peak_bytes) {
+            f->peak_bytes = f->load[t];
+            f->peak_slot = t;
+        }
+    }
+}
+
+StepFacts step_facts(Pool *pool, const Graph *g, const MemPlan *plan, const NodeCosts *costs)
+{
+    StepFacts f = {.graph = g};
+    const MemLives lives = memplan_lives(pool, g);
+    const int n = plan ? plan->n_buffers : lives.n_buffers;
+    Maker m = {.pool = pool,
+               .g = g,
+               .forward = forward_nodes(pool, g),
+               .slot_of = lives.slot_of,
+               .buffer_of = POOL_ARRAY(pool, g->values.len + 1, int),
+               .out = &f};
+    f.n_operations = lives.n_slots;
+    f.operation = POOL_ARRAY(pool, (size_t)lives.n_slots + 1, OperationFact);
+    f.buffer = POOL_ARRAY(pool, (size_t)n + g->order.len + 1, BufferFact);
+    memset(m.buffer_of, 0xff, (g->values.len + 1) * sizeof *m.buffer_of);
+    add_persistent(&m, plan);
+    const int n_persistent = f.n_buffers;
+    add_buffers(&m, plan ? plan->buffer : lives.buffer, n);
+    place_values(&m, plan ? plan->buffer_of : lives.buffer_of, n_persistent);
+    list_held(&m);
+    for (size_t k = 0; k < g->order.len; k++)
+        if (lives.slot_of[g->order.data[k]] >= 0)
+            add_operation(&m, g->order.data[k], costs);
+    find_loads(&f);
+    return f;
+}

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* report: a page that shows a plan. */
 #include "frontend/driver/cli_file.h"
+#include "frontend/driver/cli_machine.h"
 #include "frontend/driver/cli_plan.h"
+#include "frontend/driver/cli_profile.h"
 #include "frontend/driver/report/report.h"
 
 #include "ir/print.h"
@@ -12,6 +14,7 @@
 /* A plan takes seconds: from then on readers that are no terminal hear of it. */
 static const double SECONDS_TO_FIRST_LINE = 10;
 static const char default_name[] = "report.html";
+enum { DEFAULT_STEPS = 9 };
 
 typedef struct Collector {
     Cli *cli;
@@ -55,6 +58,55 @@ static const char *text_of(Pool *pool, const Graph *g)
     return text.text;
 }
 
+/* --- measurements --- */
+
+static json_t *kernels_json(const StepProfile *p)
+{
+    json_t *a = json_array();
+    for (int i = 0; i < p->n_kernels; i++) {
+        const KernelRow *k = &p->kernel[i];
+        double seconds = k->time.median;
+        json_array_append_new(a,
+                              json_pack("{s:s,s:I,s:f,s:f,s:f,s:f,s:f,s:i,s:s}", "name", k->name,
+                                        "calls", (json_int_t)k->calls, "seconds", seconds, "gflops",
+                                        profile_rate(k->flops, seconds), "gbytes_per_second",
+                                        profile_rate(k->bytes, seconds), "flops", k->flops, "bytes",
+                                        k->bytes, "line", (int)k->line, "path", k->path));
+    }
+    return a;
+}
+
+static json_t *threads_json(const StepProfile *p)
+{
+    json_t *a = json_array();
+    for (int i = 0; i < p->n_tracks; i++) {
+        json_t *events = json_array();
+        for (int k = 0; k < p->track[i].n; k++) {
+            const ThreadEvent *e = &p->track[i].event[k];
+            json_array_append_new(events, json_pack("[f,f,i]", e->start, e->seconds, e->kernel));
+        }
+        json_array_append_new(a,
+                              json_pack("{s:s,s:o}", "name", p->track[i].name, "events", events));
+    }
+    return a;
+}
+
+static bool measure(Cli *cli, const Program *planned, Report *r)
+{
+    StepProfile p;
+    int64_t steps = cli->run.steps ? cli->run.steps : DEFAULT_STEPS;
+    if (!profile_measure(cli, planned, steps, &p))
+        return false;
+    r->node_seconds = p.node_seconds;
+    r->measured = json_pack("{s:I,s:f,s:f,s:f,s:o,s:o}", "steps", (json_int_t)p.steps,
+                            "seconds_per_step", p.step.median, "peak_gflops", p.peak_gflops,
+                            "peak_gbytes_per_second", p.peak_gbytes_per_second, "kernels",
+                            kernels_json(&p), "threads", threads_json(&p));
+    return true;
+}
+
+/* --- the plan --- */
+
 /* What the page says of the plan itself and of the step with everything kept. */
 static ExitCode describe(Cli *cli, const PlanSource *of, Report *r)
 {
@@ -73,7 +125,7 @@ static ExitCode describe(Cli *cli, const PlanSource *of, Report *r)
     r->ir_before = text_of(cli->pool, kept.graph);
     r->ir_after = text_of(cli->pool, planned.graph);
     r->plan = cli_row_json(cli, &row);
-    return EXIT_OK;
+    return !cli->ask.measure || measure(cli, &planned, r) ? EXIT_OK : machine_failure(cli);
 }
 
 static ExitCode compare(Cli *cli, const PlanSource *of, Report *r)
@@ -140,6 +192,8 @@ ExitCode verb_report(Cli *cli)
     if (cli->ask.frontier == 1)
         return cli_error(cli, EXIT_USER, "E407", "say 0 for none, or 2 or more",
                          "--frontier 1: a frontier has at least 2 budgets");
+    if (cli->run.steps && !cli->ask.measure)
+        return cli_error(cli, EXIT_USER, "E407", "add --measure", "--steps is for --measure");
     PlanSource of = {.ast = cli_parse_model(cli)};
     if (!of.ast)
         return EXIT_USER;

@@ -225,6 +225,39 @@ static void test_model(const char *model, const char *budget)
     json_decref(data);
 }
 
+static void expect_events(const json_t *thread, size_t n_kernels)
+{
+    double free_from = 0;
+    const json_t *e;
+    size_t i;
+    EXPECT(json_array_size(json_object_get(thread, "events")) > 0, text(thread, "name"));
+    json_array_foreach(json_object_get(thread, "events"), i, e)
+    {
+        double start = json_number_value(json_array_get(e, 0));
+        EXPECT(start >= free_from - 1e-9, text(thread, "name"));
+        free_from = start + json_number_value(json_array_get(e, 1));
+        EXPECT((size_t)json_integer_value(json_array_get(e, 2)) < n_kernels, text(thread, "name"));
+    }
+}
+
+static void test_measured(void)
+{
+    expect_ok("$SCRIMP report $EXAMPLES/mlp.scrimp -D N=16 --frontier 0 --measure --steps 3 -q "
+              "--threads 2 -o $TMP/measured.html");
+    json_t *data = data_of("measured.html"), *x;
+    const json_t *measured = json_object_get(data, "measured");
+    const json_t *kernels = json_object_get(measured, "kernels");
+    size_t i;
+    EXPECT(integer(measured, "steps") == 3 && json_array_size(kernels) > 0, "kernels");
+    EXPECT(json_get_number(measured, "peak_gflops") > 0, "peak");
+    json_array_foreach(json_object_get(measured, "threads"), i, x)
+        expect_events(x, json_array_size(kernels));
+    EXPECT(i == 2, "two threads");
+    json_array_foreach(json_object_get(json_object_get(data, "planned"), "operations"), i, x)
+        EXPECT(json_get_number(x, "seconds") > 0, text(x, "name"));
+    json_decref(data);
+}
+
 /* What a model's text may hold does not end the page's script, nor break its JSON. */
 static void test_odd_text(void)
 {
@@ -242,7 +275,8 @@ static void test_odd_text(void)
 static void test_errors(void)
 {
     expect_run(1, "at least 2 budgets", "$SCRIMP report $EXAMPLES/mlp.scrimp --frontier 1");
-    expect_run(1, "E", "$SCRIMP report $TMP/none.scrimp");
+    expect_run(1, "E407", "$SCRIMP report $EXAMPLES/mlp.scrimp --steps 3");
+    expect_run(1, "none.scrimp", "$SCRIMP report $TMP/none.scrimp");
     expect_run(1, "missing",
                "$SCRIMP report $EXAMPLES/mlp.scrimp --frontier 0 -o $TMP/missing/x.html");
     expect_run(3, "E401", "$SCRIMP report $EXAMPLES/mlp.scrimp --budget 1KiB -o $TMP/not.html");
@@ -256,6 +290,7 @@ int main(void)
     test_model("chargpt.scrimp", "40%");
     test_model("resnet.scrimp -D depth=18 -D N=2 -D size=64", "85%");
     test_model("unet.scrimp -D size=188 -D width=8", "50%");
+    test_measured();
     test_odd_text();
     test_errors();
     return e2e_end();

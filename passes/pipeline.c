@@ -6,7 +6,8 @@
 #include "ir/verify.h"
 #include "passes/pass.h"
 
-#include <stddef.h>
+#include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 const Pass pass_table[] = {
@@ -88,25 +89,58 @@ typedef struct Step {
 
 typedef VEC(Step) Steps;
 
+/* How an argument becomes a setting; false: no value of this kind. */
+typedef bool TakeArgument(PlanSettings *out, const char *value);
+
+#define TEXT_ARGUMENT(name)                                                                        \
+    static bool take_##name(PlanSettings *out, const char *value)                                  \
+    {                                                                                              \
+        out->name = value;                                                                         \
+        return true;                                                                               \
+    }
+TEXT_ARGUMENT(budget)
+TEXT_ARGUMENT(solver)
+TEXT_ARGUMENT(objective)
+TEXT_ARGUMENT(cost)
+
+static bool take_effort(PlanSettings *out, const char *value)
+{
+    char *end;
+    out->effort = strtod(value, &end);
+    return *value && !*end && isfinite(out->effort) && out->effort > 0;
+}
+
+/* The plan counts on pass views, or does not. */
+static bool take_views(PlanSettings *out, const char *value)
+{
+    out->no_views = strcmp(value, "no") == 0;
+    return out->no_views || strcmp(value, "yes") == 0;
+}
+
 typedef struct Argument {
-    const char *name;
-    size_t field; /* offset in PlanSettings */
+    const char *name, *values;
+    TakeArgument *take;
 } Argument;
 
-static const Argument arguments[] = {{"budget", offsetof(PlanSettings, budget)},
-                                     {"solver", offsetof(PlanSettings, solver)},
-                                     {"objective", offsetof(PlanSettings, objective)},
-                                     {"cost", offsetof(PlanSettings, cost)}};
-static const char TAKEN[] = "remat takes budget, solver, objective and cost";
+static const Argument arguments[] = {{"budget", NULL, take_budget},
+                                     {"solver", NULL, take_solver},
+                                     {"objective", NULL, take_objective},
+                                     {"cost", NULL, take_cost},
+                                     {"effort", "a number above 0", take_effort},
+                                     {"views", "yes or no", take_views}};
+static const char TAKEN[] = "remat takes budget, solver, objective, cost, effort and views";
 
-static bool take_argument(PlanSettings *out, const char *name, const char *value)
+static bool take_argument(PassContext *ctx, PlanSettings *out, const char *name, const char *value)
 {
     for (size_t i = 0; i < sizeof arguments / sizeof *arguments; i++)
-        if (strcmp(arguments[i].name, name) == 0) {
-            memcpy((char *)out + arguments[i].field, &value, sizeof value);
-            return true;
-        }
-    return false;
+        if (strcmp(arguments[i].name, name) == 0)
+            return arguments[i].take(out, value) ||
+                   pipeline_error(
+                       ctx,
+                       pool_printf(ctx->pool, "%s=%s is not %s", name, value, arguments[i].values),
+                       NULL);
+    return pipeline_error(ctx, pool_printf(ctx->pool, "no pass takes an argument '%s'", name),
+                          TAKEN);
 }
 
 /* "budget=40%,solver=chen" */
@@ -122,9 +156,8 @@ static bool read_arguments(PassContext *ctx, const Pass *pass, char *text, PlanS
                                   pool_printf(ctx->pool, "pass argument '%s' has no value", arg),
                                   "write key=value");
         *eq = '\0';
-        if (!take_argument(out, arg, eq + 1))
-            return pipeline_error(
-                ctx, pool_printf(ctx->pool, "no pass takes an argument '%s'", arg), TAKEN);
+        if (!take_argument(ctx, out, arg, eq + 1))
+            return false;
     }
     return true;
 }

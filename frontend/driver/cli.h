@@ -53,6 +53,7 @@ typedef struct GenerateSettings {
 /* What `dump` and `opt` show, and after which passes. */
 typedef struct DumpSettings {
     const char *stage, *diff, *passes, *dump_after;
+    bool print_after_all;
 } DumpSettings;
 
 typedef struct OutputSettings {

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "frontend/driver/cli_dump.h"
 
+#include "frontend/driver/cli_machine.h"
+#include "frontend/driver/cli_program.h"
 #include "ir/print.h"
+#include "ir/text.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -15,6 +18,99 @@ void cli_print_plan(const Graph *g, const MemPlan *plan, StrBuf *out)
                            .peak_node = plan->peak_node};
     graph_print_plan(g, &text, out);
 }
+
+/* --- the line for opt --- */
+
+/* The end of the word of a pipeline that begins here. */
+static const char *word_end(const char *at)
+{
+    at += strcspn(at, ",(");
+    return *at == '(' ? at + strcspn(at, ")") + 1 : at;
+}
+
+int cli_pipeline_count(const char *pipeline)
+{
+    int n = 0;
+    for (const char *at = pipeline; *at; at += *at == ',') {
+        at = word_end(at);
+        n++;
+    }
+    return n;
+}
+
+const char *cli_pipeline_first(Pool *pool, const char *pipeline, int n)
+{
+    const char *end = pipeline;
+    for (int i = 0; i < n; i++)
+        end = word_end(end + (i > 0));
+    return pool_strndup(pool, pipeline, (size_t)(end - pipeline));
+}
+
+static bool is_off(const Cli *cli, const char *word, size_t length)
+{
+    static const char *const passes[] = {"masks", "views", "attention"};
+    const bool off[] = {cli->plan.no_masks, cli->plan.no_views, cli->plan.no_attention};
+    for (int i = 0; i < 3; i++)
+        if (off[i] && strlen(passes[i]) == length && memcmp(word, passes[i], length) == 0)
+            return true;
+    return false;
+}
+
+static void put_argument(StrBuf *out, const char *name, const char *value)
+{
+    if (value)
+        strbuf_printf(out, "%s%s=%s", out->len ? "," : "", name, value);
+}
+
+/* "(budget=40%)": what the command line says beyond the remat section, which the IR has. */
+static const char *remat_arguments(const Cli *cli, const Graph *g)
+{
+    StrBuf list = strbuf_new(cli->pool), effort = strbuf_new(cli->pool);
+    const char *cost = cli->plan.cost, *usual = cli_default_cost(cli);
+    bool says_cost = cost || (g->train.cost && *g->train.cost);
+    if (!says_cost && strcmp(usual, cost_models->name) != 0)
+        cost = usual;
+    if (cli->plan.effort > 0)
+        text_put_double(&effort, cli->plan.effort);
+    put_argument(&list, "budget", cli->plan.budget);
+    put_argument(&list, "solver", cli->plan.solver);
+    put_argument(&list, "objective", cli->plan.objective);
+    put_argument(&list, "cost", cost);
+    put_argument(&list, "effort", effort.len ? effort.text : NULL);
+    put_argument(&list, "views", cli->plan.no_views ? "no" : NULL);
+    return list.len ? pool_printf(cli->pool, "(%s)", list.text) : "";
+}
+
+const char *cli_dump_pipeline(const Cli *cli, const char *end, const Graph *g)
+{
+    StrBuf out = strbuf_new(cli->pool);
+    const char *at = pipeline_before(cli->pool, end);
+    for (; *at; at += *at == ',') {
+        size_t length = strcspn(at, ",");
+        bool remat = length == strlen("remat") && memcmp(at, "remat", length) == 0;
+        if (!is_off(cli, at, length)) {
+            strbuf_put(&out, out.len ? "," : "");
+            strbuf_putn(&out, at, length);
+            strbuf_put(&out, remat && g ? remat_arguments(cli, g) : "");
+        }
+        at += length;
+    }
+    return out.text;
+}
+
+void cli_put_opt_line(const Cli *cli, const char *pipeline, StrBuf *out)
+{
+    bool libraries =
+        cli_backend(cli)->library && !cli->build.exact && pipeline_has(pipeline, "library");
+    if (libraries)
+        strbuf_put(out, "# no `scrimp opt` line: the device's libraries have a say (not with "
+                        "--exact)\n");
+    else if (*pipeline)
+        strbuf_printf(out, "# scrimp opt%s -p '%s' FILE.ir\n",
+                      cli->output.no_loc ? " --no-loc" : "", pipeline);
+}
+
+/* --- --dump-after --- */
 
 typedef struct DumpAfter {
     Cli *cli;

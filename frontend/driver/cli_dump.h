@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What dump and opt share: the plan as text, and --dump-after. */
+/* What dump and opt share: the plan as text, the `opt` line that makes a dump, --dump-after. */
 #ifndef SCRIMP_FRONTEND_DRIVER_CLI_DUMP_H
 #define SCRIMP_FRONTEND_DRIVER_CLI_DUMP_H
 
@@ -9,6 +9,15 @@
 
 /* The plan section of an IR dump. */
 void cli_print_plan(const Graph *g, const MemPlan *plan, StrBuf *out);
+/* The passes of the training pipeline before `end` ("": all), without those that the settings
+ * switch off.  g: what they have made, for remat's arguments; NULL: none are needed. */
+const char *cli_dump_pipeline(const Cli *cli, const char *end, const Graph *g);
+/* How many passes a pipeline has, and its first n. */
+int cli_pipeline_count(const char *pipeline);
+const char *cli_pipeline_first(Pool *pool, const char *pipeline, int n);
+/* The comment at the top of a dump: the line that makes it of the model's IR.  Nothing for no
+ * passes. */
+void cli_put_opt_line(const Cli *cli, const char *pipeline, StrBuf *out);
 /* *observer for --dump-after, NULL without it.  False after a message: no such pass. */
 bool cli_dump_after(Cli *cli, PassObserver **observer, void **user);
 

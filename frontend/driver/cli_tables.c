@@ -24,12 +24,16 @@ const Verb cli_verbs[] = {
      "Stages: ast, ir (forward graph), grad (whole step), remat, plan, code, asm.\n"
      "--diff A..B prints what changed between two of ir, grad, remat and plan. --stage=grad --json\n"
      "prints the step as a graph for `plan --graph`: operations not fused, in the order in which\n"
-     "differentiation leaves them.",
-     "define model stage diff dump-after no-loc dot json " PLAN_OPTIONS "device exact fast march error-format",
+     "differentiation leaves them.\n"
+     "What passes have made begins with a comment: the `scrimp opt` line that makes the same of the\n"
+     "output of --stage=ir. --print-after-all prints every graph up to the stage (default: plan).",
+     "define model stage diff dump-after print-after-all no-loc dot json " PLAN_OPTIONS "device exact fast march error-format",
      verb_dump, false},
     {"opt", "run passes over IR text",
      "Reads IR text from FILE (or - for standard input) and writes IR text. PASSES is a list such as\n"
-     "'autodiff,remat(budget=40%,solver=chen),plan'.",
+     "'autodiff,remat(budget=40%,solver=chen),plan'. remat takes budget, solver, objective, cost and\n"
+     "effort, as `plan` does, and views=no, which copies pieces as --no-views does.\n"
+     "`scrimp dump` names the PASSES that make the same of the output of --stage=ir.",
      "passes no-loc dump-after error-format",
      verb_opt, false},
     {"plan", "memory plan and recomputation under a budget",
@@ -172,6 +176,8 @@ const OptionRow cli_options[] = {
      "ast, ir, grad, remat, plan, code, asm or cuda", 0},
     {"diff", 0, FIELD_TEXT, offsetof(Cli, dump.diff), "A..B", "print the difference of two stages",
      0},
+    {"print-after-all", 0, FIELD_FLAG, offsetof(Cli, dump.print_after_all), NULL,
+     "print the graph after every pass", 0},
     {"dump-after", 0, FIELD_TEXT, offsetof(Cli, dump.dump_after), "PASS",
      "print the IR after this pass (to standard error)", 0},
     {"passes", 'p', FIELD_TEXT, offsetof(Cli, dump.passes), "PASSES", "the passes to run", 0},

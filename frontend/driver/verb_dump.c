@@ -60,7 +60,7 @@ static ExitCode stage_program(Cli *cli, const Ast *ast, Stage stage, Program *ou
     void *user = NULL;
     const char *end = stages[stage].end;
     ProgramOptions o = {.mode = FRONTEND_TRAIN,
-                        .pipeline = end ? pipeline_before(cli->pool, end) : ""};
+                        .pipeline = end ? cli_dump_pipeline(cli, end, NULL) : ""};
     if (!cli_dump_after(cli, &o.observer, &user))
         return EXIT_USER;
     o.user = user;
@@ -89,19 +89,99 @@ static ExitCode dump_step_json(Cli *cli, const Ast *ast)
     return cli_write_file(cli, "-", external_write(cli->pool, external_from_problem(cli->pool, p)));
 }
 
+static void put_program(const Cli *cli, const Program *p, StrBuf *out)
+{
+    graph_print(p->graph, (PrintOptions){.no_loc = cli->output.no_loc}, out);
+    if (p->plan)
+        cli_print_plan(p->graph, p->plan, out);
+}
+
 static ExitCode stage_text(Cli *cli, const Ast *ast, Stage stage, StrBuf *out)
+{
+    Program p;
+    ExitCode code = stage_program(cli, ast, stage, &p);
+    if (code == EXIT_OK)
+        put_program(cli, &p, out);
+    return code;
+}
+
+/* A stage with the line that makes it. */
+static ExitCode dump_stage(Cli *cli, const Ast *ast, Stage stage, StrBuf *out)
 {
     Program p;
     ExitCode code = stage_program(cli, ast, stage, &p);
     if (code != EXIT_OK)
         return code;
-    if (cli->output.dot)
+    if (cli->output.dot) {
         graph_print_dot(p.graph, out);
-    else
-        graph_print(p.graph, (PrintOptions){.no_loc = cli->output.no_loc}, out);
-    if (stage == STAGE_PLAN && !cli->output.dot)
-        cli_print_plan(p.graph, p.plan, out);
+        return EXIT_OK;
+    }
+    if (stages[stage].end)
+        cli_put_opt_line(cli, cli_dump_pipeline(cli, stages[stage].end, p.graph), out);
+    put_program(cli, &p, out);
     return EXIT_OK;
+}
+
+/* --- --print-after-all --- */
+
+typedef struct AfterAll {
+    Cli *cli;
+    const char *end;
+    int passes, done;
+} AfterAll;
+
+static void put_after(const AfterAll *a, const char *what, const Graph *g, StrBuf *out)
+{
+    strbuf_printf(out, "# after %s (%d of %d)\n", what, a->done, a->passes);
+    cli_put_opt_line(
+        a->cli, cli_pipeline_first(a->cli->pool, cli_dump_pipeline(a->cli, a->end, g), a->done),
+        out);
+}
+
+/* The last graph has a plan beside it: it is printed when that is there. */
+static void print_after(void *user, const Pass *pass, const Graph *g, double seconds)
+{
+    AfterAll *a = user;
+    StrBuf text = strbuf_new(a->cli->pool);
+    (void)seconds;
+    a->done++;
+    put_after(a, pass->name, g, &text);
+    if (a->done < a->passes)
+        graph_print(g, (PrintOptions){.no_loc = a->cli->output.no_loc}, &text);
+    fputs(text.text, stdout);
+}
+
+static ExitCode print_all(Cli *cli, const Ast *ast, const char *end)
+{
+    StrBuf text = strbuf_new(cli->pool);
+    Program p = {0};
+    AfterAll a = {.cli = cli, .end = end};
+    ProgramOptions o = {.mode = FRONTEND_TRAIN,
+                        .pipeline = cli_dump_pipeline(cli, end, NULL),
+                        .observer = print_after,
+                        .user = &a};
+    ExitCode code = stage_text(cli, ast, STAGE_IR, &text);
+    if (code != EXIT_OK)
+        return code;
+    a.passes = cli_pipeline_count(o.pipeline);
+    printf("# before all passes: --stage=ir, the FILE.ir of the lines below\n%s", text.text);
+    code = cli_build(cli, ast, &o, &p);
+    if (code != EXIT_OK)
+        return code;
+    text = strbuf_new(cli->pool);
+    put_program(cli, &p, &text);
+    fputs(text.text, stdout);
+    return EXIT_OK;
+}
+
+static ExitCode dump_after_all(Cli *cli, const Ast *ast, Stage stage)
+{
+    if (stage < STAGE_GRAD || stage > STAGE_PLAN || cli->output.dot || cli->output.json ||
+        cli->dump.diff || cli->dump.dump_after)
+        return cli_error(cli, EXIT_USER, "E407", "leave the other one out",
+                         "--print-after-all is for the stages grad, remat and plan, without --dot, "
+                         "--json, --diff and --dump-after");
+    return print_all(cli, ast, stages[stage].end);
 }
 
 static ExitCode dump_code(Cli *cli, const Ast *ast, Stage stage)
@@ -258,11 +338,13 @@ ExitCode verb_dump(Cli *cli)
     const Ast *ast = cli_parse_model(cli);
     if (!ast)
         return EXIT_USER;
-    if (cli->dump.diff)
+    if (cli->dump.diff && !cli->dump.print_after_all)
         return dump_diff(cli, ast);
-    Stage stage = STAGE_IR;
+    Stage stage = cli->dump.print_after_all ? STAGE_PLAN : STAGE_IR;
     if (cli->dump.stage && !stage_from_name(cli->dump.stage, strlen(cli->dump.stage), &stage))
         return unknown_stage(cli, cli->dump.stage, (int)strlen(cli->dump.stage));
+    if (cli->dump.print_after_all)
+        return dump_after_all(cli, ast, stage);
     if (cli->output.json && stage != STAGE_GRAD)
         return cli_error(cli, EXIT_USER, "E303", "write --stage=grad --json",
                          "only the stage grad has a form in JSON");
@@ -275,7 +357,7 @@ ExitCode verb_dump(Cli *cli)
     if (stage >= STAGE_CODE)
         return dump_code(cli, ast, stage);
     StrBuf text = strbuf_new(cli->pool);
-    ExitCode code = stage_text(cli, ast, stage, &text);
+    ExitCode code = dump_stage(cli, ast, stage, &text);
     if (code == EXIT_OK)
         fputs(text.text, stdout);
     return code;

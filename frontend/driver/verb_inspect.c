@@ -45,15 +45,17 @@ ExitCode verb_opt(Cli *cli)
     Graph *g = graph_read(cli->pool, cli->file, text, length, cli->diag);
     if (!g || diag_error_count(cli->diag))
         return cli_diagnostics(cli);
-    PassContext ctx = {.graph = g, .pool = cli->pool};
+    PassContext ctx = {.graph = g, .pool = cli->pool, .supports = codegen_supports};
     void *user = NULL;
     PassObserver *observer;
     if (!cli_dump_after(cli, &observer, &user))
         return EXIT_USER;
-    if (!passes_run(&ctx, cli->dump.passes ? cli->dump.passes : "", observer, user))
+    const char *passes = cli->dump.passes ? cli->dump.passes : "";
+    if (!passes_run(&ctx, passes, observer, user))
         return cli_error(cli, ctx.report.status == REMAT_INFEASIBLE ? EXIT_BUDGET : EXIT_USER,
                          ctx.error.code, ctx.error.help, "%s", ctx.error.message);
     StrBuf out = strbuf_new(cli->pool);
+    cli_put_opt_line(cli, passes, &out);
     graph_print(ctx.graph, (PrintOptions){.no_loc = cli->output.no_loc}, &out);
     if (ctx.plan)
         cli_print_plan(ctx.graph, ctx.plan, &out);

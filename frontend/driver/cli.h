@@ -39,7 +39,7 @@ typedef struct BuildSettings {
 
 /* A run of steps: train, eval, generate, bench and verify. */
 typedef struct RunSettings {
-    const char *data, *checkpoint, *log, *on_nan, *trace;
+    const char *data, *checkpoint, *log, *on_nan, *trace, *tensorboard;
     int64_t steps, seed;
     bool has_seed, resume, overwrite, overfit;
 } RunSettings;

@@ -95,12 +95,13 @@ const Verb cli_verbs[] = {
      "compared; --overwrite replaces it. --steps ends the run at step N; the schedule of the learning\n"
      "rate keeps the length that the model gives it.\n"
      "A line of --log has step, loss, the metrics, grad_norm, lr and seconds; after an evaluation\n"
-     "step, val_loss and val_METRIC. With --resume, lines past the checkpoint are cut.\n"
+     "step, val_loss and val_METRIC. FILE.csv has a column for each, and a line that names them. With\n"
+     "--resume, lines past the checkpoint are cut, and TensorBoard forgets them.\n"
      "Every save is made and waited for; a note says so when they take a fifth of the time.\n"
      "A loss, gradient norm, weight or state that is not finite ends the run (--on-nan stop), and\n"
      "never replaces a finite checkpoint: it is saved in DIR/diverged. warn goes on; skip takes the\n"
      "step back, with a copy of weights and state outside the budget.",
-     "define model " PLAN_OPTIONS "steps data resume overwrite out checkpoint seed threads log on-nan overfit quiet " BUILD_OPTIONS
+     "define model " PLAN_OPTIONS "steps data resume overwrite out checkpoint seed threads log tensorboard on-nan overfit quiet " BUILD_OPTIONS
      "error-format",
      verb_train, true},
     {"eval", "loss and accuracy on the held-out part",
@@ -199,7 +200,10 @@ const OptionRow cli_options[] = {
      "what names in the header begin with (default: FILE's name)", 1},
     {"checkpoint", 0, FIELD_TEXT, offsetof(Cli, run.checkpoint), "PATH",
      "a folder written by train, or a .safetensors file", 0},
-    {"log", 0, FIELD_TEXT, offsetof(Cli, run.log), "FILE", "one JSON object a step", 0},
+    {"log", 0, FIELD_TEXT, offsetof(Cli, run.log), "FILE",
+     "one JSON object a step; FILE.csv: a line of values", 0},
+    {"tensorboard", 0, FIELD_TEXT, offsetof(Cli, run.tensorboard), "DIR",
+     "write the same for TensorBoard, into a new file in DIR", 1},
     {"trace", 0, FIELD_TEXT, offsetof(Cli, run.trace), "FILE.json",
      "write what threads ran when (Chrome's format); - prints only this", 1},
     {"on-nan", 0, FIELD_TEXT, offsetof(Cli, run.on_nan), "stop|warn|skip",

@@ -6,6 +6,7 @@
 
 #include "frontend/driver/cli_log.h"
 #include "frontend/driver/cli_session.h"
+#include "frontend/driver/cli_tensorboard.h"
 #include "frontend/driver/cli_watch.h"
 #include "runtime/run_lock.h"
 
@@ -25,11 +26,14 @@ typedef struct Trainer {
     int64_t schedule;      /* updates that the learning rate's schedule spans */
     int64_t parts;         /* micro-batches of an update */
     int64_t updates_per_epoch, eval_every;
-    int64_t saved_at; /* updates done at the last save, -1: none */
-    bool due;         /* evaluation and a save, of the state as it is */
-    int64_t sent;     /* the update whose inputs were sent ahead, -1: none */
-    bool no_data;     /* they could not be made; told */
+    int64_t saved_at;   /* updates done at the last save, -1: none */
+    bool due;           /* evaluation and a save, of the state as it is */
+    int64_t sent;       /* the update whose inputs were sent ahead, -1: none */
+    bool no_data;       /* they could not be made; told */
+    LogColumns columns; /* of: */
+    Scalar *step_row, *evaluation_row;
     TrainLog log;
+    EventFile events; /* of --tensorboard */
     double last_progress, started;
     int64_t started_at;
     Watch watch;
@@ -44,7 +48,11 @@ bool trainer_run(Trainer *t);
 
 /* --- rows (cli_train_rows.c) --- */
 
-/* A row of --log, if there is one.  skipped: the step was taken back.  Allocates nothing. */
+/* Opens --log and --tensorboard, for a run whose steps, state and evaluation are known; false after
+ * a message.  Closes them; false after a message when rows are missing. */
+bool trainer_open_logs(Trainer *t);
+bool trainer_close_logs(Trainer *t);
+/* A row of them, if there are any.  skipped: the step was taken back.  Allocates nothing. */
 void trainer_log_step(Trainer *t, double lr, double seconds, bool skipped);
 void trainer_log_evaluation(Trainer *t, double loss);
 /* A line on standard error, once a second at most. */

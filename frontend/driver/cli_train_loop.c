@@ -23,6 +23,7 @@ static bool save_in(Trainer *t, const char *dir)
     resume_put_left_out(t->settings, t->data);
     if (t->log.on_disk)
         train_log_flush(&t->log);
+    events_flush(&t->events);
     bool ok = session_save(&t->session, dir, &state);
     t->saving += clock_seconds() - start;
     return ok;

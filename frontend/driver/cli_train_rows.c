@@ -1,53 +1,92 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "frontend/driver/cli_train.h"
 
-#include "frontend/driver/cli_file.h"
 #include "ir/support/clock.h"
 
-#include <math.h>
 #include <stdio.h>
 
-/* --- of --log --- */
+/* --- of --log and --tensorboard --- */
 
-/* Steps allocate nothing: no JSON library here.  JSON has no NaN or infinity. */
-static void log_number(const Trainer *t, const char *key, double x)
+static bool has_gradient_norm(const Trainer *t)
 {
-    if (isfinite(x))
-        fprintf(t->log.file, ", \"%s\": %.9g", key, x);
-    else
-        fprintf(t->log.file, ", \"%s\": null", key);
+    return !t->program.graph->train.gradient_free;
+}
+
+static void name_step(Trainer *t)
+{
+    const Session *s = &t->session;
+    Scalar *row = t->step_row = POOL_ARRAY(t->cli->pool, (size_t)s->n_metrics + 4, Scalar);
+    int n = 0;
+    row[n++].name = "loss";
+    for (int m = 0; m < s->n_metrics; m++)
+        row[n++].name = s->metric[m];
+    if (has_gradient_norm(t))
+        row[n++].name = "grad_norm";
+    row[n++].name = "lr";
+    row[n++].name = "seconds";
+    t->columns.step = row;
+    t->columns.n_step = n;
+}
+
+static void name_evaluation(Trainer *t)
+{
+    const Session *s = &t->eval;
+    Pool *pool = t->cli->pool;
+    Scalar *row = t->evaluation_row = POOL_ARRAY(pool, (size_t)s->n_metrics + 1, Scalar);
+    row[0].name = "val_loss";
+    for (int m = 0; m < s->n_metrics; m++)
+        row[m + 1].name = pool_printf(pool, "val_%s", s->metric[m]);
+    t->columns.evaluation = row;
+    t->columns.n_evaluation = t->has_eval ? s->n_metrics + 1 : 0;
+}
+
+bool trainer_open_logs(Trainer *t)
+{
+    name_step(t);
+    name_evaluation(t);
+    return train_log_open(t->cli, &t->columns, t->update, t->due, &t->log) &&
+           events_open(t->cli, &t->columns, t->update + 1, &t->events);
+}
+
+bool trainer_close_logs(Trainer *t)
+{
+    bool log = train_log_close(t->cli, &t->log), events = events_close(t->cli, &t->events);
+    return log && events;
+}
+
+static void put_row(Trainer *t, const LogRow *row)
+{
+    train_log_row(&t->log, row);
+    events_row(&t->events, row);
 }
 
 void trainer_log_step(Trainer *t, double lr, double seconds, bool skipped)
 {
-    if (!t->log.file)
-        return;
-    fprintf(t->log.file, "{\"step\": %lld", (long long)t->update);
-    log_number(t, "loss", session_scalar(&t->session, "loss"));
-    for (int m = 0; m < t->session.n_metrics; m++)
-        log_number(t, t->session.metric[m], session_scalar(&t->session, t->session.metric[m]));
-    if (!t->program.graph->train.gradient_free)
-        log_number(t, "grad_norm", session_scalar(&t->session, "grad_norm"));
-    log_number(t, "lr", lr);
-    log_number(t, "seconds", seconds);
-    fputs(skipped ? ", \"skipped\": true}\n" : "}\n", t->log.file);
-    train_log_check(&t->log);
+    const Session *s = &t->session;
+    Scalar *next = t->step_row;
+    next++->value = session_scalar(s, "loss");
+    for (int m = 0; m < s->n_metrics; m++)
+        next++->value = session_scalar(s, s->metric[m]);
+    if (has_gradient_norm(t))
+        next++->value = session_scalar(s, "grad_norm");
+    next++->value = lr;
+    next++->value = seconds;
+    put_row(t, &(LogRow){.step = t->update,
+                         .skipped = skipped,
+                         .scalar = t->step_row,
+                         .n = t->columns.n_step});
 }
 
 void trainer_log_evaluation(Trainer *t, double loss)
 {
-    if (!t->log.file)
-        return;
-    json_t *o =
-        json_pack("{s:I,s:o}", "step", (json_int_t)t->update, "val_loss", cli_json_number(loss));
-    for (int m = 0; m < t->eval.n_metrics; m++) {
-        const char *name = pool_printf(t->cli->pool, "val_%s", t->eval.metric[m]);
-        json_object_set_new(o, name, cli_json_number(t->eval.metric_mean[m]));
-    }
-    json_dumpf(o, t->log.file, JSON_REAL_PRECISION(9));
-    fputc('\n', t->log.file);
+    t->evaluation_row[0].value = loss;
+    for (int m = 0; m < t->eval.n_metrics; m++)
+        t->evaluation_row[m + 1].value = t->eval.metric_mean[m];
+    put_row(t, &(LogRow){.step = t->update,
+                         .evaluation = true,
+                         .scalar = t->evaluation_row,
+                         .n = t->columns.n_evaluation});
     train_log_flush(&t->log);
-    json_decref(o);
 }
 
 /* --- for people --- */
@@ -65,7 +104,7 @@ void trainer_show_step(Trainer *t, double lr)
     for (int m = 0; m < t->session.n_metrics; m++)
         fprintf(stderr, "  %s %.4f", t->session.metric[m],
                 session_scalar(&t->session, t->session.metric[m]));
-    if (!t->program.graph->train.gradient_free)
+    if (has_gradient_norm(t))
         fprintf(stderr, "  grad %.3g", session_scalar(&t->session, "grad_norm"));
     fprintf(stderr, "  lr %.3g  %.1f ms/step  %.0f s left\n", lr, 1e3 * each,
             each * (double)(t->total - t->update));

@@ -194,7 +194,7 @@ static bool set_up(Trainer *t, const Ast *ast)
         return false;
     return start_weights(t) &&
            watch_open(&t->watch, cli, &t->session, t->data, t->machine.threads) &&
-           train_log_open(cli, t->update, t->due, &t->log);
+           trainer_open_logs(t);
 }
 
 static void tear_down(Trainer *t)
@@ -226,7 +226,8 @@ static bool check_options(Cli *cli)
 
 ExitCode verb_train(Cli *cli)
 {
-    if (!check_options(cli) || !cli_needs_file(cli, "--out", cli->output.out))
+    if (!check_options(cli) || !cli_needs_file(cli, "--out", cli->output.out) ||
+        !cli_needs_file(cli, "--tensorboard", cli->run.tensorboard))
         return EXIT_USER;
     const Ast *ast = cli_parse_model(cli);
     if (!ast)
@@ -241,7 +242,7 @@ ExitCode verb_train(Cli *cli)
     bool ok = set_up(&t, ast) && trainer_run(&t);
     if (ok && t.machine.cuda && !cli->output.quiet)
         fprintf(stderr, "device memory: %s\n", machine_memory_text(cli->pool, &t.machine));
-    ok = train_log_close(cli, &t.log) && ok;
+    ok = trainer_close_logs(&t) && ok;
     tear_down(&t);
     cli->state->ended_by = signals_caught();
     return ok ? EXIT_OK : machine_failure(cli);

@@ -50,4 +50,5 @@ void expect_no_allocation(int few, int many)
 {
     write_tiny_model(1000000, 0);
     expect_no_more("tiny.scrimp --log log", few, many);
+    expect_no_more("tiny.scrimp --log log.csv --tensorboard board.$$", few, many);
 }

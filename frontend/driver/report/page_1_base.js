@@ -35,8 +35,9 @@ function seconds(s) {
   return `${(s * scale).toPrecision(3)} ${unit}`;
 }
 
-const cost = c => !isNumber(c) ? "–" : data.in_seconds ? seconds(c) : `${Number(c.toPrecision(3)).toLocaleString("en-US")}`;
 const share = (part, whole) => whole > 0 ? percent(100 * part / whole) : "–";
+// What an operation costs: seconds, where the cost model predicts those of this machine, and its share of the step.
+const cost = (c, whole) => !isNumber(c) ? "–" : data.in_seconds ? `${seconds(c)} (${share(c, whole)})` : share(c, whole);
 const sum = (items, of) => items.reduce((total, item) => total + of(item), 0);
 
 // Elements.  Text is always a text node: names may hold anything.
@@ -121,7 +122,7 @@ function buildOnDemand() {
 
 const nothing = (...text) => el("p", {class: "none"}, ...text);
 
-// Tables: columns of {title, value (what is sorted by), cell (what is shown), num}; rows beyond `most` on demand.
+// Tables: columns of {title, value (what is sorted by), cell (what is shown), num, kind (class of the cells)}; rows beyond `most` on demand.
 
 function table(caption, columns, rows, {most = 100, sort = -1, down = true, rowClass = () => ""} = {}) {
   const body = el("tbody"), heads = [];
@@ -130,7 +131,7 @@ function table(caption, columns, rows, {most = 100, sort = -1, down = true, rowC
   function show() {
     const order = at < 0 ? rows : [...rows].sort((a, b) => compare(columns[at].value(a), columns[at].value(b)) * (descending ? -1 : 1));
     body.replaceChildren(...(all ? order : order.slice(0, most)).map(row => el("tr", {class: rowClass(row) || false},
-      columns.map(c => el("td", {class: c.num ? "num" : false}, (c.cell || c.value)(row))))));
+      columns.map(c => el("td", {class: c.kind || (c.num ? "num" : false)}, (c.cell || c.value)(row))))));
     heads.forEach((head, i) => columns[i].value && head.setAttribute("aria-sort", i !== at ? "none" : descending ? "descending" : "ascending"));
     more.hidden = all;
     more.textContent = `Show all ${count(rows.length)} rows`;

@@ -35,13 +35,10 @@ function kindFill(c, kind) {
   return c.createPattern(patterns.get(key), "repeat");
 }
 
-// About `room` round numbers from 0 to `most`, in units of which `base` make the next larger one.
-function ticks(most, room, isBytes) {
-  const unit = isBytes ? 1024 ** Math.max(0, Math.floor(Math.log2(Math.max(1, most)) / 10)) : 1;
-  const rough = most / unit / Math.max(1, room), power = 10 ** Math.floor(Math.log10(rough));
-  let step = [1, 2, 5, 10].map(k => k * power).find(k => k >= rough) * unit;
-  if (!isBytes) step = Math.max(1, step);
-  const found = [];
+// At most `room` round numbers from 0 to `most`: powers of two apart if they are bytes, else 1, 2 or 5 times a power of ten.
+function ticks(most, room, areBytes) {
+  const rough = Math.max(1, most / Math.max(1, room)), power = 10 ** Math.floor(Math.log10(rough)), found = [];
+  const step = areBytes ? 2 ** Math.ceil(Math.log2(rough)) : [1, 2, 5, 10].map(k => k * power).find(k => k >= rough);
   for (let at = 0; at <= most * 1.0001; at += step) found.push(at);
   return found;
 }
@@ -90,6 +87,7 @@ class StepChart {
     c.beginPath();
     c.rect(MARGIN.left, 0, this.inner, tall);
     c.clip();
+    this.taken = []; // boxes of words and lines, which other words keep off: left, top, right, bottom
     this.paint(this, c);
     c.restore();
     this.mark();
@@ -100,7 +98,7 @@ class StepChart {
     c.lineWidth = 1;
     c.textAlign = "right";
     c.textBaseline = "middle";
-    for (const t of ticks(this.most, Math.max(2, this.bottom / 48), true)) {
+    for (const t of ticks(this.most, Math.max(3, this.bottom / 34), true)) {
       const y = Math.round(this.y(t)) + 0.5;
       c.beginPath();
       c.moveTo(MARGIN.left, y);
@@ -117,15 +115,16 @@ class StepChart {
   // A line at a number of bytes, with its name; `above`: on which side the name stands.
   line(c, value, name, text, dash, above = true) {
     if (!isNumber(value) || value > this.most) return;
-    const y = this.y(value);
+    const y = Math.round(this.y(value));
     c.strokeStyle = c.fillStyle = colour(name);
-    c.lineWidth = 1.6;
+    c.lineWidth = 2;
     c.setLineDash(dash);
     c.beginPath();
     c.moveTo(MARGIN.left, y);
     c.lineTo(MARGIN.left + this.inner, y);
     c.stroke();
     c.setLineDash([]);
+    this.taken.push([0, y - 2, this.width, y + 2]);
     this.word(c, text, this.clearest(y + (above ? -9 : 11), c.measureText(text).width + 12) + 6, y + (above ? -5 : 15));
   }
   // Where a text of this width at this height covers least of what is drawn; the rightmost of such places.
@@ -141,15 +140,20 @@ class StepChart {
     }
     return best[1];
   }
+  isFree(left, top, right, bottom) {
+    return this.taken.every(t => right <= t[0] || left >= t[2] || bottom <= t[1] || top >= t[3]);
+  }
   // Text that is read on any ground.
   word(c, text, x, y, align = "left", ink = null) {
     c.textAlign = align;
     c.textBaseline = "alphabetic";
-    c.lineWidth = 4;
-    c.lineJoin = "round";
-    c.strokeStyle = colour("panel");
-    c.strokeText(text, x, y);
-    if (ink) c.fillStyle = colour(ink);
+    const {width} = c.measureText(text), written = ink ? colour(ink) : c.fillStyle, left = x - (align === "right" ? width : 0) - 3;
+    this.taken.push([left, y - 11, left + width + 6, y + 3]);
+    c.globalAlpha = 0.85;
+    c.fillStyle = colour("panel");
+    c.fillRect(left, y - 11, width + 6, 14);
+    c.globalAlpha = 1;
+    c.fillStyle = written;
     c.fillText(text, x, y);
   }
 
@@ -209,21 +213,21 @@ class StepChart {
       const [x] = at(e);
       if (e.pointerType === "mouse" && e.button === 0 && inside(x)) {
         this.drag = [x, x];
-        this.plot.setPointerCapture?.(e.pointerId);
+        addEventListener("pointerup", up => this.drop(up), {once: true}); // wherever that is
       }
-    });
-    this.plot.addEventListener("pointerup", e => {
-      const drag = this.drag;
-      this.drag = null;
-      if (drag && Math.abs(drag[1] - drag[0]) > 6)
-        setView(...drag.map(x => this.slotAt(x)).sort((a, b) => a - b));
-      else if (this.at?.buffer >= 0 && e.button === 0) pick(this.step.buffers[this.at.buffer].name);
-      this.mark();
     });
     this.plot.addEventListener("pointercancel", () => { this.drag = null; this.mark(); });
     this.plot.addEventListener("blur", () => this.leave());
     this.plot.addEventListener("focus", () => { if (this.plot.matches(":focus-visible")) this.move(this.step.peak_slot, 0); });
     this.plot.addEventListener("keydown", e => this.key(e));
+  }
+  // A drag shows a part of the step; a click marks a tensor.
+  drop(e) {
+    const drag = this.drag;
+    this.drag = null;
+    if (drag && Math.abs(drag[1] - drag[0]) > 6) setView(...drag.map(x => this.slotAt(x)).sort((a, b) => a - b));
+    else if (this.at?.buffer >= 0 && this.plot.contains(e.target)) pick(this.step.buffers[this.at.buffer].name);
+    this.mark();
   }
   key(e) {
     const now = this.at || {slot: this.step.peak_slot, rank: 0};

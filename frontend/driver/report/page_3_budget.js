@@ -29,31 +29,37 @@ function pointText(row) {
 function budgetChart(host, frontier, others) {
   const {plan} = data, all = [...frontier, ...others, plan].filter(reached);
   const width = Math.max(320, host.clientWidth), narrow = width < 620, height = narrow ? 330 : 430;
-  const room = {left: 56, right: narrow ? 20 : 214, top: 16, bottom: 46}, right = width - room.right, bottom = height - room.bottom;
+  const room = {left: 56, right: narrow ? 20 : 214, top: 26, bottom: 46}, right = width - room.right, bottom = height - room.bottom;
   const bound = plan.peak_lower_bound_bytes, keep = plan.keep_all_peak_bytes;
   const low = Math.min(bound ?? Infinity, ...all.map(spentBytes)), high = Math.max(keep, ...all.map(spentBytes));
   const pad = (high - low) * 0.05 || 1, x = v => room.left + (v - low + pad) / (high - low + 2 * pad) * (right - room.left);
-  const most = Math.max(5, ...all.map(r => r.overhead_percent)) * 1.08, y = v => bottom - Math.sqrt(Math.max(0, v) / most) * (bottom - room.top);
+  const most = Math.max(5, ...all.map(r => r.overhead_percent)) * 1.08, y = v => bottom - Math.log1p(Math.max(0, v)) / Math.log1p(most) * (bottom - room.top);
   const g = svg("svg", {width, height, viewBox: `0 0 ${width} ${height}`, role: "group", "aria-label": "Memory against extra time; the table below has the same points"});
   for (const t of [0, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000].filter(t => t <= most)) {
     if (t && y(0) - y(t) < 16) continue;
-    g.append(svg("path", {class: "grid", d: `M${room.left} ${y(t)}H${right}`}), svg("text", {class: "axis", x: room.left - 8, y: y(t) + 4, "text-anchor": "end"}, `${t}%`));
+    g.append(svg("path", {class: "grid", d: `M${room.left} ${y(t)}H${right}`}),
+      svg("text", {class: "axis", x: room.left - 8, y: y(t) + 4, "text-anchor": "end"}, `${t}%`));
   }
   for (const t of ticks(high + pad, narrow ? 5 : 8, true).filter(t => t >= low - pad))
     g.append(svg("text", {class: "axis", x: x(t), y: bottom + 18, "text-anchor": "middle"}, tickBytes(t)));
   g.append(svg("text", {class: "axis", x: (room.left + right) / 2, y: height - 6, "text-anchor": "middle"}, "memory of the whole step"),
-    svg("text", {class: "axis", transform: `translate(13 ${(bottom + room.top) / 2}) rotate(-90)`, "text-anchor": "middle"}, "extra time (square-root scale)"));
+    svg("text", {class: "axis", transform: `translate(13 ${(bottom + room.top) / 2}) rotate(-90)`, "text-anchor": "middle"}, "extra time (logarithmic)"));
   // What is proven: left of the smallest peak, and below the least time within a budget, is nothing.
   const proven = [...frontier, plan].filter(r => isNumber(r.overhead_lower_bound_percent) && isNumber(r.budget_bytes)).sort((a, b) => a.budget_bytes - b.budget_bytes);
   let d = `M${room.left} ${room.top}V${bottom}H${right}V${y(0)}`;
-  [...proven].reverse().forEach((r, i, rows) => { d += `H${x(Math.min(r.budget_bytes, high + pad))}V${y(r.overhead_lower_bound_percent)}`; if (i === rows.length - 1) d += `H${x(bound ?? r.budget_bytes)}`; });
+  for (const r of [...proven].reverse()) d += `H${x(Math.min(r.budget_bytes, high + pad))}V${y(r.overhead_lower_bound_percent)}`;
   if (isNumber(bound)) d += `H${x(bound)}V${room.top}`;
   g.append(svg("path", {d: `${d}z`, fill: "var(--bound)", opacity: 0.13}));
-  if (isNumber(bound)) g.append(svg("path", {d: `M${x(bound)} ${room.top}V${bottom}`, stroke: "var(--bound)", "stroke-dasharray": "6 4", "stroke-width": 1.6}));
-  if (isNumber(plan.budget_bytes)) g.append(svg("path", {d: `M${x(plan.budget_bytes)} ${room.top}V${bottom}`, stroke: "var(--limit)", "stroke-width": 1.6}),
-    svg("text", {x: x(plan.budget_bytes) + 6, y: room.top + 10, style: {fill: "var(--limit)"}}, `budget ${bytes(plan.budget_bytes)}`));
+  const upright = (at, from, ink, dash) =>
+    g.append(svg("path", {d: `M${x(at)} ${from}V${bottom}`, stroke: `var(--${ink})`, "stroke-width": 1.6, "stroke-dasharray": dash}));
+  if (isNumber(bound)) upright(bound, room.top, "bound", "6 4");
+  if (isNumber(plan.budget_bytes)) {
+    upright(plan.budget_bytes, room.top - 20, "limit", false);
+    g.append(svg("text", {x: x(plan.budget_bytes) + 6, y: room.top - 9, style: {fill: "var(--limit)"}}, `budget ${bytes(plan.budget_bytes)}`));
+  }
   const front = frontier.filter(reached).sort((a, b) => spentBytes(a) - spentBytes(b));
-  if (front.length > 1) g.append(svg("path", {d: "M" + front.map((r, i) => `${i ? `V${y(front[i - 1].overhead_percent)}H${x(spentBytes(r))}V${y(r.overhead_percent)}`.replace(/^V[^H]*/, "") : `${x(spentBytes(r))} ${y(r.overhead_percent)}`}`).join(""), fill: "none", stroke: "var(--accent)", "stroke-width": 2}));
+  const stairs = front.map((r, i) => i ? `H${x(spentBytes(r))}V${y(r.overhead_percent)}` : `M${x(spentBytes(r))} ${y(r.overhead_percent)}`);
+  g.append(svg("path", {d: stairs.join(""), fill: "none", stroke: "var(--accent)", "stroke-width": 2}));
   const mark = (row, shape, fill, label) => {
     const at = {row, x: x(spentBytes(row)), y: y(row.overhead_percent), label}, text = pointText(row);
     at.node = svg("g", {tabindex: "0", role: "img", "aria-label": text, "data-solver": label || "frontier"}, svg("title", {}, text),
@@ -72,7 +78,7 @@ function budgetChart(host, frontier, others) {
 }
 
 panel("budget", body => {
-  const frontier = data.frontier || [], others = data.solvers || [], host = el("div", {class: "chart"});
+  const frontier = data.frontier || [], others = (data.solvers || []).filter(r => r.solver !== data.plan.solver), host = el("div", {class: "chart"});
   body.append(host, el("ul", {class: "legend"},
     [["circle", "accent", "scrimp at other budgets"], ["diamond", "gradient", "another method at this budget"], ["star", "ink", "this plan"]].map(([shape, ink, label]) =>
       el("li", {}, svg("svg", {width: 22, height: 22, "aria-hidden": "true"}, svg("path", {d: SHAPES[shape](11, 11), fill: `var(--${ink})`})), label)),

@@ -99,7 +99,8 @@ const graphPage = step => page => {
     const y = i => 6 + i * 24 + 12, ink = into => into ? "var(--accent)" : "var(--gradient)";
     arcs.replaceChildren(...found.map(arc => {
       const far = Math.min(112, 14 + 9 * Math.sqrt(Math.abs(arc.to - arc.from)));
-      return svg("path", {d: `M126 ${y(arc.from)}C${126 - far} ${y(arc.from)} ${126 - far} ${y(arc.to)} 126 ${y(arc.to)}m-5 -4l5 4l-5 4`, fill: "none", stroke: ink(arc.into),
+      const d = `M126 ${y(arc.from)}C${126 - far} ${y(arc.from)} ${126 - far} ${y(arc.to)} 126 ${y(arc.to)}m-5 -4l5 4l-5 4`;
+      return svg("path", {d, fill: "none", stroke: ink(arc.into),
         "stroke-width": Math.min(5, 1 + Math.log2(1 + arc.bytes / 2 ** 18) / 2), "stroke-dasharray": arc.into ? false : "6 3", opacity: 0.85});
     }));
   }
@@ -113,7 +114,12 @@ const graphPage = step => page => {
     else return;
     e.preventDefault();
   });
-  const all = open => { const set = node => node.children?.forEach(child => { if (child.children) { child.open = open; set(child); } }); set(root); current = root.children[0]; show(); };
+  function all(open) {
+    const set = node => node.children?.forEach(child => { child.open = open; set(child); });
+    set(root);
+    current = root.children[0];
+    show();
+  }
   page.append(el("div", {class: "bar-of-tools"}, el("button", {type: "button", onclick: () => all(true)}, "Open all"),
     el("button", {type: "button", onclick: () => all(false)}, "Close all"),
     el("label", {}, "Point at a row: solid arcs lead to it from what it reads, dashed ones to what reads it; wider is more bytes.")), box, note);

@@ -99,7 +99,8 @@ function diffPage(page) {
     scroll.replaceChildren(el("table", {}, el("caption", {class: "hidden"}, "Line before, line after, sign, text"), diffBody(some)));
   };
   const hide = el("input", {type: "checkbox", id: "hide-moved", onchange: () => show()});
-  page.append(el("div", {class: "bar-of-tools"}, el("span", {}, `${plural(of("+"), "line")} added (+), ${count(of("-"))} removed (−), ${count(moved)} moved (↷ from, ↶ to)`),
+  const counts = `${plural(of("+"), "line")} added (+), ${count(of("-"))} removed (-), ${count(moved)} moved (↷ from, ↶ to)`;
+  page.append(el("div", {class: "bar-of-tools"}, el("span", {}, counts),
     el("span", {class: "spring"}), hide, el("label", {for: "hide-moved"}, "without moved lines")), scroll);
   if (of("+") + of("-") + moved === 0) scroll.replaceWith(nothing("The plan changes nothing: both texts are the same."));
   else show();

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // What was measured: kernels, the roofline, the timeline of threads.
 
+const kernelName = k => [k.name, k.path].filter(Boolean).join(", ");
+
 function roofline(host, measured) {
   const {peak_gflops: top, peak_gbytes_per_second: slope} = measured;
   const points = measured.kernels.filter(k => k.flops > 0 && k.bytes > 0 && k.gflops > 0).map(k => ({...k, intensity: k.flops / k.bytes}));
   if (!points.length || !(top > 0) || !(slope > 0)) return host.replaceChildren(nothing("No kernel has both operations and bytes to compare."));
   const width = Math.max(320, host.clientWidth), height = width < 620 ? 300 : 380, room = {left: 62, right: 20, top: 14, bottom: 44};
   const span = (values, low, high) => [Math.floor(Math.log10(Math.min(low, ...values))), Math.ceil(Math.log10(Math.max(high, ...values)))];
-  const [x0, x1] = span(points.map(p => p.intensity), top / slope / 10, top / slope * 10), [y0, y1] = span(points.map(p => p.gflops), top / 10, top * 1.05);
+  const [x0, x1] = span(points.map(p => p.intensity), top / slope / 10, top / slope * 10);
+  const [y0, y1] = span(points.map(p => p.gflops), top / 10, top * 1.05);
   const x = v => room.left + (Math.log10(v) - x0) / (x1 - x0) * (width - room.left - room.right);
   const y = v => height - room.bottom - (Math.log10(v) - y0) / (y1 - y0) * (height - room.top - room.bottom);
   const g = svg("svg", {width, height, viewBox: `0 0 ${width} ${height}`, role: "group", "aria-label": "Roofline; the table below has the same kernels"});
@@ -18,13 +21,15 @@ function roofline(host, measured) {
     svg("text", {class: "axis", x: room.left - 8, y: y(10 ** e) + 4, "text-anchor": "end"}, tick(e)));
   g.append(svg("text", {class: "axis", x: width / 2, y: height - 6, "text-anchor": "middle"}, "floating-point operations a byte"),
     svg("text", {class: "axis", transform: `translate(13 ${height / 2}) rotate(-90)`, "text-anchor": "middle"}, "GFLOP/s"),
-    svg("path", {d: `M${x(10 ** x0)} ${y(Math.max(10 ** y0, slope * 10 ** x0))}L${x(top / slope)} ${y(top)}H${width - room.right}`, fill: "none", stroke: "var(--limit)", "stroke-width": 2}),
-    svg("text", {x: width - room.right - 4, y: y(top) - 7, "text-anchor": "end", style: {fill: "var(--limit)"}}, `${top.toPrecision(3)} GFLOP/s, ${slope.toPrecision(3)} GB/s`));
+    svg("path", {d: `M${x(10 ** y0 / slope)} ${y(10 ** y0)}L${x(top / slope)} ${y(top)}H${width - room.right}`,
+      fill: "none", stroke: "var(--limit)", "stroke-width": 2}),
+    svg("text", {x: width - room.right - 4, y: y(top) - 7, "text-anchor": "end", style: {fill: "var(--limit)"}},
+      `${top.toPrecision(3)} GFLOP/s, ${slope.toPrecision(3)} GB/s`));
   const most = Math.max(...points.map(p => p.seconds));
   for (const p of [...points].sort((a, b) => b.seconds - a.seconds)) {
-    const r = 3 + 13 * Math.sqrt(p.seconds / most), text = `${p.name}${p.path ? `, ${p.path}` : ""}: ${p.gflops.toPrecision(3)} GFLOP/s, ${p.intensity.toPrecision(3)} operations a byte, ${seconds(p.seconds)} of a step`;
-    g.append(svg("g", {tabindex: "0", role: "img", "aria-label": text}, svg("title", {}, text), svg("circle", {class: "ring", cx: x(p.intensity), cy: y(p.gflops), r: r + 3}),
-      svg("circle", {cx: x(p.intensity), cy: y(p.gflops), r, fill: "var(--activation)", "fill-opacity": 0.65, stroke: "var(--ink)", "stroke-width": 0.8})));
+    const r = 3 + 13 * Math.sqrt(p.seconds / most), text = `${kernelName(p)}: ${p.gflops.toPrecision(3)} GFLOP/s, ` +
+      `${p.intensity.toPrecision(3)} operations a byte, ${seconds(p.seconds)} of a step`;
+    g.append(svg("g", {tabindex: "0", role: "img", "aria-label": text}, svg("title", {}, text), svg("circle", {class: "ring", cx: x(p.intensity), cy: y(p.gflops), r: r + 3}), svg("circle", {cx: x(p.intensity), cy: y(p.gflops), r, fill: "var(--activation)", "fill-opacity": 0.65, stroke: "var(--ink)", "stroke-width": 0.8})));
   }
   host.replaceChildren(g);
 }
@@ -41,7 +46,7 @@ function timeline(measured) {
   function draw() {
     const width = plot.clientWidth, height = top + measured.threads.length * (high + 6) + 6, scale = window.devicePixelRatio || 1, c = canvas.getContext("2d");
     if (!width) return;
-    Object.assign(canvas, {width: width * scale, height: height * scale});
+    Object.assign(canvas, {width: Math.round(width * scale), height: Math.round(height * scale)});
     canvas.style.height = `${height}px`;
     c.setTransform(scale, 0, 0, scale, 0, 0);
     c.font = `12px ${getComputedStyle(document.body).fontFamily}`;
@@ -77,24 +82,30 @@ function timeline(measured) {
   onResize(plot, draw);
   on("theme", draw);
   const longest = measured.kernels.map((k, i) => i).filter(i => rank.get(i) < TIMELINE.length - 1).sort((a, b) => rank.get(a) - rank.get(b));
-  return [plot, el("ul", {class: "legend"}, longest.map(i => el("li", {}, swatch(TIMELINE[rank.get(i)]), `${measured.kernels[i].name}${measured.kernels[i].path ? `, ${measured.kernels[i].path}` : ""}`)),
+  return [plot, el("ul", {class: "legend"}, longest.map(i => el("li", {}, swatch(TIMELINE[rank.get(i)]), kernelName(measured.kernels[i]))),
     measured.kernels.length > longest.length && el("li", {}, swatch(TIMELINE[TIMELINE.length - 1]), "other kernels")),
-  tableBehind("Threads as a table", () => table("Time of each thread", [{title: "Thread", value: t => t.name}, {title: "Kernels", num: true, value: t => t.events.length, cell: t => count(t.events.length)},
+  tableBehind("Threads as a table", () => table("Time of each thread", [{title: "Thread", value: t => t.name},
+    {title: "Kernels", num: true, value: t => t.events.length, cell: t => count(t.events.length)},
     {title: "Busy", num: true, value: t => sum(t.events, e => e[1]), cell: t => seconds(sum(t.events, e => e[1]))}], measured.threads))];
 }
 
 panel("measured", body => {
   const {measured} = data;
-  if (!measured) return body.append(nothing("Nothing was measured. ", el("code", {}, `${data.command} --measure`), " runs the step and fills this panel, and the measured columns of the others."));
+  if (!measured) return body.append(nothing("Nothing was measured. ", el("code", {}, `${data.command} --measure`),
+    " runs the step and fills this panel, and the measured columns of the others."));
   const host = el("div", {class: "chart"}), total = sum(measured.kernels, k => k.seconds);
   onResize(host, () => roofline(host, measured));
   body.append(el("p", {}, `${seconds(measured.seconds_per_step)} a step, over ${plural(measured.steps, "step")}.`), el("h3", {}, "Roofline"),
-    el("p", {class: "how"}, "A circle for each kernel, larger where it takes longer. The line is what this machine can do: on the left memory is the limit, on the right arithmetic."), host,
+    el("p", {class: "how"}, "A circle for each kernel, larger where it takes longer. The line is what this machine can do: on the left " +
+      "memory is the limit, on the right arithmetic."), host,
     el("h3", {}, "Kernels"), table("Of one step", [
       {title: "Kernel", value: k => k.name, cell: k => [el("span", {class: "mono"}, k.name), k.path && el("small", {}, k.path)]},
-      {title: "Line", num: true, value: k => k.line, cell: k => k.line || "–"}, {title: "Calls", num: true, value: k => k.calls, cell: k => count(k.calls)},
-      {title: "Time", num: true, value: k => k.seconds, cell: k => seconds(k.seconds)}, {title: "Share", num: true, value: k => k.seconds, cell: k => share(k.seconds, total)},
+      {title: "Line", num: true, value: k => k.line, cell: k => k.line || "–"},
+      {title: "Calls", num: true, value: k => k.calls, cell: k => count(k.calls)},
+      {title: "Time", num: true, value: k => k.seconds, cell: k => seconds(k.seconds)},
+      {title: "Share", num: true, value: k => k.seconds, cell: k => share(k.seconds, total)},
       {title: "GFLOP/s", num: true, value: k => k.gflops, cell: k => isNumber(k.gflops) ? k.gflops.toPrecision(3) : "–"},
-      {title: "GB/s", num: true, value: k => k.gbytes_per_second, cell: k => isNumber(k.gbytes_per_second) ? k.gbytes_per_second.toPrecision(3) : "–"}], measured.kernels, {sort: 3, most: 25}),
-    el("h3", {}, "Threads"), timeline(measured));
+      {title: "GB/s", num: true, value: k => k.gbytes_per_second, cell: k => isNumber(k.gbytes_per_second) ? k.gbytes_per_second.toPrecision(3) : "–"}],
+    measured.kernels, {sort: 3, most: 25}),
+    el("h3", {}, "Threads"), ...timeline(measured));
 });

@@ -69,7 +69,9 @@ function nameLayer(chart, c, layer) {
       high = Math.max(high, chart.y(layer.top[s]));
       low = Math.min(low, chart.y(layer.base[s]));
     }
-    if (low - high >= 15 && (!best || low - high > best.room + 2)) best = {x, y: (low + high) / 2, room: low - high};
+    if (low - high < 15 || (best && low - high <= best.room + 2)) continue;
+    const y = [(low + high) / 2, high + 12, low - 12].find(y => y - 7 >= high && y + 7 <= low && chart.isFree(x - half, y - 8, x + half, y + 8));
+    if (y !== undefined) best = {x, y, room: low - high};
   }
   if (!best) return;
   c.textAlign = "center";
@@ -111,8 +113,8 @@ function drawPeak(chart, c) {
   c.lineTo(x + 6, y - 10);
   c.closePath();
   c.fill();
-  const right = x > MARGIN.left + chart.inner * 0.6;
-  chart.word(c, `peak ${bytes(step.peak_bytes)}`, x + (right ? -10 : 10), y - 3, right ? "right" : "left", "ink");
+  const right = x > MARGIN.left + chart.inner * 0.6, near = Math.abs(y - chart.y(data.plan.budget_bytes ?? Infinity)) < 14;
+  chart.word(c, `peak ${bytes(step.peak_bytes)}`, x + (right ? -10 : 10), near ? y - 16 : y - 3, right ? "right" : "left", "ink");
 }
 
 function outlineInStack(chart, c, index) {
@@ -143,7 +145,7 @@ function stepChart(which, label, most, height) {
   const step = steps[which];
   const chart = new StepChart({label: `${label}. Arrow keys left and right: operations; up and down: the tensors in memory; P: the peak; ` +
       "Enter: mark the tensor", most, height, step,
-    draw: (chart, c) => { drawStack(chart, c); drawPhases(chart, c); drawLimits(chart, c); nameLayers(chart, c); drawPeak(chart, c); },
+    draw: (chart, c) => { drawStack(chart, c); drawPhases(chart, c); drawLimits(chart, c); drawPeak(chart, c); nameLayers(chart, c); },
     find: (slot, value) => findInStack(step, slot, value),
     describe: (slot, buffer) => el("div", {}, buffer >= 0 && aboutBuffer(step, buffer), aboutSlot(step, slot))});
   chart.outline = (c, buffer) => outlineInStack(chart, c, buffer);
@@ -221,28 +223,26 @@ function peakTree(step) {
     return el("li", {}, box);
   };
   const always = pathTree(there.filter(b => PERSISTENT.has(b.kind)), b => [kindLabel[b.kind], ...(b.path || "no path").split(".")], b => b.bytes);
-  always.label = "weights, statistics and optimizer state";
+  always.label = [...new Set(there.filter(b => PERSISTENT.has(b.kind)).map(b => kindLabel[b.kind]))].join(", ");
   const rest = pathTree(there.filter(b => !PERSISTENT.has(b.kind)), b => b.path ? b.path.split(".") : ["no path"], b => b.bytes);
-  return el("ul", {class: "tree"}, always.count > 0 && group(always, false), rest.children.map(g => group(g, rest.children.length < 8)), rest.items.map(leaf));
+  return el("ul", {class: "tree"}, always.count > 0 && group(always, false), rest.children.map(g => group(g, g.weight > most / 10 && rest.children.length < 8)), rest.items.map(leaf));
 }
 
-// Tensors which, if they were not in memory, would bring the peak below a target: whatever frees most of what is above
-// it, one after the other.  [[buffer, moments above the target at which it lives]], or as many as `most`.
-function toShrink(step, target, most = 12) {
-  const over = new Map();
-  step.load.forEach((bytes, s) => bytes > target && over.set(s, bytes - target));
-  const moments = over.size, chosen = [], left = step.buffers.map((b, i) => i).filter(i => !PERSISTENT.has(step.buffers[i].kind));
-  const during = b => [...over.keys()].filter(s => b.first <= s && s < b.end);
-  const gain = i => sum(during(step.buffers[i]), s => Math.min(over.get(s), step.buffers[i].bytes));
-  while (over.size && chosen.length < most) {
-    let best = -1, most = 0;
-    for (const i of left) { const g = gain(i); if (g > most && !chosen.some(c => c.index === i)) [best, most] = [i, g]; }
-    if (best < 0) break;
-    const b = step.buffers[best], slots = during(b);
-    chosen.push({index: best, moments: slots.length});
-    slots.forEach(s => over.get(s) > b.bytes ? over.set(s, over.get(s) - b.bytes) : over.delete(s));
+// Tensors which, if they were not in memory, would bring the peak below a target: what takes most off all that is above
+// it, then what takes most off the rest, at most `limit`.  chosen: [buffer, moments above the target at which it lives].
+function toShrink(step, target, limit = 12) {
+  const over = step.load.map(bytes => Math.max(0, bytes - target)), moments = over.filter(bytes => bytes > 0).length, chosen = new Map();
+  const gain = b => { let all = 0; for (let s = b.first; s < b.end; s++) all += Math.min(over[s], b.bytes); return all; };
+  const candidates = step.buffers.filter(b => !PERSISTENT.has(b.kind));
+  while (chosen.size < limit && over.some(bytes => bytes > 0)) {
+    let best = null, most = 0;
+    for (const b of candidates) { const g = chosen.has(b) ? 0 : gain(b); if (g > most) [best, most] = [b, g]; }
+    if (!best) break;
+    let lives = 0;
+    for (let s = best.first; s < best.end; s++) if (over[s] > 0) { lives++; over[s] = Math.max(0, over[s] - best.bytes); }
+    chosen.set(best, lives);
   }
-  return {chosen, moments, enough: over.size === 0};
+  return {chosen: [...chosen], moments, enough: !over.some(bytes => bytes > 0)};
 }
 
 function shrinkBox(step) {
@@ -250,7 +250,7 @@ function shrinkBox(step) {
     [5, 10, 20, 30].map(p => el("option", {value: p, selected: p === 10}, `${p}%`)));
   const show = () => {
     const target = Math.floor(step.peak_bytes * (1 - choice.value / 100)), found = toShrink(step, target);
-    const rows = found.chosen.map(c => ({...step.buffers[c.index], moments: c.moments}));
+    const rows = found.chosen.map(([b, moments]) => ({...b, moments}));
     box.replaceChildren(!rows.length ? nothing("Only weights and optimizer state are in memory there: nothing else can shrink.") :
       table(`${plural(found.moments, "operation")} ${found.moments === 1 ? "needs" : "need"} more than ${bytes(target)}. ` +
         (found.enough ? "Without these tensors none would, the first helps most:" : "These help most, but are not enough:"), [

@@ -17,7 +17,8 @@ function withoutIt(r) {
   const more = r.without_peak_bytes - data.planned.peak_bytes, names = r.instead || [];
   const what = !isNumber(r.without_peak_bytes) ? "–" : more > 0 ? [`peak ${bytes(r.without_peak_bytes)}`, `, ${bytes(more)} more`] : "the same peak";
   return [el("span", {title: exactBytes(r.without_peak_bytes)}, what),
-    names.length > 0 && el("small", {}, "would live on: ", names.slice(0, 3).map((n, i) => [i ? ", " : "", nameButton(n)]), names.length > 3 && ` and ${names.length - 3} more`)];
+    names.length > 0 && el("small", {}, "would live on: ", names.slice(0, 3).map((n, i) => [i ? ", " : "", nameButton(n)]),
+      names.length > 3 && ` and ${names.length - 3} more`)];
 }
 
 function rerunsTable(rows, note) {
@@ -31,23 +32,25 @@ function rerunsTable(rows, note) {
     {title: "Frees", num: true, value: r => r.bytes, cell: r => el("span", {title: exactBytes(r.bytes)}, bytes(r.bytes))},
     {title: "From – to", num: true, value: r => r.to - r.from, cell: r => `${count(r.from)} – ${count(r.to)}`},
     {title: "Over the step", value: r => r.from, cell: r => [freedPicture(r), el("small", {}, r.spans_peak ? "over the peak" : "beside the peak")]},
-    {title: "Costs", num: true, value: r => r.cost, cell: r => [cost(r.cost), el("small", {}, share(r.cost, stepCost))]},
+    {title: "Costs", num: true, value: r => r.cost, cell: r => cost(r.cost, stepCost)},
     measured && {title: "Measured", num: true, value: r => r.seconds, cell: r => [seconds(r.seconds), el("small", {}, share(r.seconds, stepSeconds))]},
-    {title: "Without it", value: r => r.without_peak_bytes, cell: withoutIt}].filter(Boolean), rows, {sort: 2});
+    {title: "Without it", kind: "wide", value: r => r.without_peak_bytes, cell: withoutIt}].filter(Boolean), rows, {sort: 2});
 }
 
 panel("reruns", body => {
   const rows = data.recomputations || [], {planned} = data;
   if (!rows.length)
-    return body.append(nothing("Nothing runs again: the step fits without recomputation. A smaller budget asks for some: ", el("code", {}, "--budget 40%"), " or ", el("code", {}, "--budget min"), "."));
+    return body.append(nothing("Nothing runs again: the step fits without recomputation. A smaller budget asks for some: ",
+      el("code", {}, "--budget 40%"), " or ", el("code", {}, "--budget min"), "."));
   const total = sum(rows, r => r.cost || 0), over = rows.filter(r => r.spans_peak).length, holder = el("div");
   const search = el("input", {type: "search", id: "reruns-filter", placeholder: "conv1, h.3, 27 …", oninput: () => show()});
   const show = () => {
     const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
-    const found = rows.filter(r => { const o = planned.operations[r.slot], text = `${o.name} ${o.path} ${o.op} ${o.line}`.toLowerCase(); return words.every(w => text.includes(w)); });
+    const text = ({name, path, op, line}) => `${name} ${path} ${op} ${line}`.toLowerCase();
+    const found = rows.filter(r => words.every(w => text(planned.operations[r.slot]).includes(w)));
     const part = found.length < rows.length ? `${count(found.length)} of ` : "";
-    holder.replaceChildren(rerunsTable(found, `${part}${plural(rows.length, "recomputation")}, ${cost(total)} of ${cost(stepCost)} by the cost model ` +
-      `“${data.plan.cost}” (${share(total, stepCost)} of the planned step); ${count(over)} free bytes at the peak, the others at other moments near the budget.`));
+    holder.replaceChildren(rerunsTable(found, `${part}${plural(rows.length, "recomputation")}; all of them take ${cost(total, stepCost)} of the planned step by ` +
+      `the cost model “${data.plan.cost}”. ${count(over)} free bytes at the peak, the others at other moments near the budget.`));
   };
   show();
   body.append(el("div", {class: "bar-of-tools"}, el("label", {for: "reruns-filter"}, "Only with"), search), holder);

@@ -1,0 +1,182 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""page.py SCRIMP: what `scrimp report` writes, opened in a headless Chromium and used (harness.js).
+
+Every figure on the first screen is compared with what `scrimp plan --json` says for the same options.  Then the same
+page with names that hold HTML, and with parts of its data missing.  `page.py --page REPORT.html` looks at one page."""
+import difflib
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(HERE))
+HOSTILE = "%<img src=x onerror=\"harnessFaults.push('script in a name')\">&lt;'\"</script>"
+# Runs before the page's own script, so that no error is missed.
+WATCH = """<script>
+window.harnessFaults = [];
+addEventListener("error", e => harnessFaults.push("error: " + (e.message || e.target?.outerHTML)), true);
+addEventListener("unhandledrejection", e => harnessFaults.push("rejected: " + e.reason));
+addEventListener("securitypolicyviolation", e => harnessFaults.push("refused: " + e.violatedDirective));
+console.error = (...words) => harnessFaults.push("console: " + words.join(" "));
+</script>"""
+FRAME = """<!DOCTYPE html><meta charset="utf-8"><body style="margin:0"><script>
+addEventListener("message", e => { document.getElementById("answer").textContent = e.data; });
+</script><iframe src="page.html" width="%d" height="%d" style="border:0"></iframe><pre id="answer"></pre>"""
+
+
+def chromium():
+    for name in ("chromium", "chromium-browser", "google-chrome"):
+        if shutil.which(name):
+            return name
+    return None
+
+
+def use(page, width, height=900):
+    """Opens a page in a frame of this size, lets the harness use it, and returns its answer."""
+    with tempfile.TemporaryDirectory() as folder:
+        with open(os.path.join(HERE, "harness.js")) as f:
+            harness = f.read()
+        at = page.rindex("</body>")
+        page = page.replace("<head>", "<head>" + WATCH, 1) if "<head>" in page else WATCH + page
+        at = page.rindex("</body>")
+        with open(os.path.join(folder, "page.html"), "w") as f:
+            f.write(page[:at] + "<script>\n" + harness + "</script>" + page[at:])
+        with open(os.path.join(folder, "frame.html"), "w") as f:
+            f.write(FRAME % (width, height))
+        done = subprocess.run([chromium(), "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--hide-scrollbars",
+                               "--user-data-dir=" + os.path.join(folder, "profile"), "--window-size=%d,%d" % (max(width, 500), height),
+                               "--virtual-time-budget=60000", "--dump-dom", "file://" + os.path.join(folder, "frame.html")],
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
+    found = re.search(r'<pre id="answer">(.*?)</pre>', done.stdout.decode(), re.S)
+    if not found or not found.group(1):
+        return {"faults": ["the harness gave no answer: " + done.stderr.decode()[-2000:]], "seen": {}}
+    answer = found.group(1).replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
+    return json.loads(answer)
+
+
+def data_of(page):
+    return json.loads(re.search(r'id="data">(.*?)</script>', page, re.S).group(1))
+
+
+def with_data(page, data):
+    text = json.dumps(data).replace("<", "\\u003c")
+    return re.sub(r'(id="data">).*?(</script>)', lambda m: m.group(1) + text + m.group(2), page, count=1, flags=re.S)
+
+
+# What figures look like: bytes rounded up to a tenth, as `scrimp plan` prints them.
+
+def bytes_text(n):
+    for unit, size in (("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
+        if n >= size:
+            tenths = -(-n * 10 // size)
+            return "{:,}.{} {}".format(tenths // 10, tenths % 10, unit)
+    return "%d B" % n
+
+
+def percent_text(x):
+    return "<0.1%" if 0 < x < 0.05 else "%.1f%%" % x
+
+
+def check_figures(plan, seen):
+    """The first screen against `scrimp plan --json`."""
+    faults, figures = [], seen.get("figures", {})
+
+    def same(what, shown, expected):
+        if shown != expected:
+            faults.append("%s: the page says %s, plan --json %s" % (what, shown, expected))
+    for key in ("keep_all_peak_bytes", "budget_bytes", "arena_bytes", "peak_lower_bound_bytes", "persistent_bytes"):
+        if plan.get(key) is not None:
+            shown = figures.get(key, {})
+            same(key, shown.get("text"), bytes_text(plan[key]))
+            same(key, shown.get("title"), "%s (%s bytes)" % (bytes_text(plan[key]), format(plan[key], ",")))
+    same("overhead_percent", figures.get("overhead_percent", {}).get("text"), percent_text(plan["overhead_percent"]))
+    same("overhead_lower_bound_percent", figures.get("overhead_percent", {}).get("small"), "at least " + percent_text(plan["overhead_lower_bound_percent"]))
+    same("recomputed_ops", figures.get("recomputed_ops", {}).get("text"), format(plan["recomputed_ops"], ","))
+    for what in (bytes_text(plan["arena_bytes"]), bytes_text(plan["keep_all_peak_bytes"]), percent_text(plan["overhead_percent"]),
+                 "no schedule needs less than " + bytes_text(plan["peak_lower_bound_bytes"])):
+        if plan["recomputed_ops"] > 0 and what not in seen.get("headline", ""):
+            faults.append("the headline does not say %s: %s" % (what, seen.get("headline")))
+    row = seen.get("plan_row", [])
+    expected = ["this plan", plan["solver"], plan["status"], bytes_text(plan["budget_bytes"]), bytes_text(plan["peak_bytes"]), bytes_text(plan["arena_bytes"]),
+                percent_text(plan["overhead_percent"]), percent_text(plan["overhead_lower_bound_percent"]), format(plan["recomputed_ops"], ",")]
+    same("the plan's row of the table", row, expected)
+    return faults
+
+
+def rename(data, old, new):
+    """A tensor and the operation that makes it get another name."""
+    for step in (data["kept"], data["planned"]):
+        for item in step["buffers"] + step["operations"] + [h for b in step["buffers"] for h in b.get("holds", [])]:
+            if item["name"] == old:
+                item["name"] = new
+
+
+def hostile(data):
+    biggest = max((b for b in data["planned"]["buffers"] if b["first"] <= data["planned"]["peak_slot"] < b["end"] and b["kind"] == "activation"),
+                  key=lambda b: b["bytes"], default=data["planned"]["buffers"][-1])
+    rename(data, biggest["name"], HOSTILE)
+    for r in data["recomputations"]:
+        r["instead"] = [HOSTILE]
+    data["title"] = data["source"]["name"] = HOSTILE
+    data["source"]["text"] = HOSTILE + "\n" + data["source"]["text"].split("\n", 1)[1]
+    data["ir"]["after"] = HOSTILE + "\n" + data["ir"]["after"]
+    return data
+
+
+def bare(data):
+    """No recomputation, no other plans, no source, no text of the IR, no measurement."""
+    data["planned"]["operations"] = [{k: v for k, v in o.items() if k != "again"} for o in data["planned"]["operations"]]
+    data.update(recomputations=[], frontier=[], solvers=[], source={"name": "", "text": "", "lines": []}, ir={"before": "", "after": ""}, measured=None)
+    for b in data["kept"]["buffers"] + data["planned"]["buffers"]:
+        b["line"] = 0
+    return data
+
+
+def report(name, faults):
+    print("%s: %s" % (name, "ok" if not faults else "%d faults" % len(faults)))
+    for fault in faults[:20]:
+        print("  " + fault)
+    return len(faults)
+
+
+def check_difference(ir, seen):
+    """Both texts have at least as many lines in common as difflib finds."""
+    matcher = difflib.SequenceMatcher(None, ir["before"].split("\n"), ir["after"].split("\n"), autojunk=False)
+    same = sum(block.size for block in matcher.get_matching_blocks())
+    return [] if seen.get("same_rows", 0) >= same else ["the difference has %s lines in common, difflib %d" % (seen.get("same_rows"), same)]
+
+
+def check_page(page, plan, name):
+    answer = use(page, 1300)
+    faults = answer["faults"] + check_figures(plan, answer["seen"]) + check_difference(data_of(page)["ir"], answer["seen"])
+    return report(name, faults)
+
+
+def main():
+    if not chromium():
+        print("no chromium")
+        sys.exit(77)
+    if sys.argv[1] == "--page":
+        with open(sys.argv[2]) as f:
+            page = f.read()
+        plan = data_of(page)["plan"]
+    else:
+        options = [os.path.join(ROOT, "examples", "chargpt.scrimp"), "--budget", "40%"]
+        with tempfile.TemporaryDirectory() as folder:
+            out = os.path.join(folder, "report.html")
+            subprocess.run([sys.argv[1], "report", *options, "-o", out], check=True)
+            with open(out) as f:
+                page = f.read()
+        plan = json.loads(subprocess.run([sys.argv[1], "plan", *options, "--json"], check=True, stdout=subprocess.PIPE).stdout)
+    faults = check_page(page, plan, "at 1,300 pixels")
+    faults += report("on a phone, with names that hold HTML", use(with_data(page, hostile(data_of(page))), 390, 800)["faults"])
+    faults += report("with data missing", use(with_data(page, bare(data_of(page))), 1300)["faults"])
+    sys.exit(bool(faults))
+
+
+main()

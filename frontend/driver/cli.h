@@ -25,6 +25,8 @@ typedef struct PlanQuestions {
     bool compare, max_batch, schedule;
     int64_t sweep;
     const char *arena_csv, *svg;
+    const char *why; /* a name of the step */
+    bool peak;
     int64_t frontier; /* report: budgets of the frontier */
     bool measure;
 } PlanQuestions;

@@ -29,6 +29,8 @@ typedef struct PlanSource {
  * a model, what was built; or NULL. */
 ExitCode cli_plan_once(Cli *cli, const PlanSource *of, const PlanOverride *own, bool quiet,
                        PlanRow *row, Program *program);
+/* What operations cost in such a plan, with what has been measured. */
+NodeCosts cli_plan_costs(const Cli *cli, const RematReport *r);
 /* The object that `plan --json` prints; "optimal"; "scrimp", or "none". */
 json_t *cli_row_json(const Cli *cli, const PlanRow *row);
 const char *cli_row_status(const RematReport *r);
@@ -49,6 +51,11 @@ const PaperGraph *cli_count_graph(Cli *cli, const Ast *ast);
 ExitCode cli_plan_count(Cli *cli, const Ast *ast);
 /* --max-batch: the largest option N whose plan fits the budget. */
 ExitCode cli_plan_max_batch(Cli *cli, const Ast *ast);
+
+/* --peak: what is in memory at the peak of a model's step. */
+ExitCode cli_plan_peak(Cli *cli, const PlanSource *of);
+/* --why: why an operation of a model's step runs again, and what would be without that. */
+ExitCode cli_plan_why(Cli *cli, const PlanSource *of);
 
 /* cli->source.graph; NULL after a message. */
 const ExternalGraph *cli_read_graph(Cli *cli);

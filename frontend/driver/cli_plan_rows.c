@@ -27,6 +27,13 @@ ExitCode cli_plan_once(Cli *cli, const PlanSource *of, const PlanOverride *own, 
     return code;
 }
 
+NodeCosts cli_plan_costs(const Cli *cli, const RematReport *r)
+{
+    const MeasuredCosts *measured = cli->state->costs;
+    return (NodeCosts){r->cost, measured ? measured->cost : NULL,
+                       measured ? measured->table : NULL};
+}
+
 /* --- a row for programs --- */
 
 const char *cli_row_status(const RematReport *r)

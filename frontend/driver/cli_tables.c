@@ -55,8 +55,11 @@ const Verb cli_verbs[] = {
      "shown on standard error: a line that a terminal redraws, else a line every ten seconds at most.\n"
      "--arena-csv writes a row for every buffer of the arena, but not the persistent tensors, in\n"
      "the form that `scrimp arena` reads. --svg draws the plan: bytes in memory over the operations\n"
-     "of the step, with everything kept and as planned, and the arena, a rectangle a buffer.",
-     "define model count graph " PLAN_OPTIONS "max-batch stop-at schedule seed time-limit compare sweep arena-csv svg quiet "
+     "of the step, with everything kept and as planned, and the arena, a rectangle a buffer.\n"
+     "--peak prints what is in memory when most is. --why %conv1~1 says why the operation that makes\n"
+     "%conv1 runs again, what that frees and costs, and what would be without it; `dump\n"
+     "--stage=remat` has the names, which --json and reports have, too.",
+     "define model count graph " PLAN_OPTIONS "max-batch stop-at schedule seed time-limit compare sweep peak why arena-csv svg quiet "
      "threads " BUILD_OPTIONS "json error-format",
      verb_plan, false},
     {"report", "a page that shows a plan",
@@ -193,6 +196,10 @@ const OptionRow cli_options[] = {
     {"out", 'o', FIELD_TEXT, offsetof(Cli, output.out), "PATH", "where results go", 0},
     {"arena-csv", 0, FIELD_TEXT, offsetof(Cli, ask.arena_csv), "FILE.csv",
      "write the buffers of the arena; - prints only these", 0},
+    {"peak", 0, FIELD_FLAG, offsetof(Cli, ask.peak), NULL,
+     "print what is in memory when most is, by part of the model", 0},
+    {"why", 0, FIELD_TEXT, offsetof(Cli, ask.why), "%NAME",
+     "print why an operation runs again (%conv1~1), or not", 1},
     {"svg", 0, FIELD_TEXT, offsetof(Cli, ask.svg), "FILE.svg",
      "draw the plan; - prints only the picture", 1},
     {"header", 0, FIELD_TEXT, offsetof(Cli, output.header), "FILE.h", "where the C header goes", 0},

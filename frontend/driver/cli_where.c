@@ -31,8 +31,7 @@ static bool is_number(const char *part)
     return n > 0 && strspn(part, "0123456789") == n;
 }
 
-/* "h.3.attn" as "h.*.attn". */
-static const char *with_stars(Pool *pool, const char *path)
+const char *path_with_stars(Pool *pool, const char *path)
 {
     StrBuf out = strbuf_new(pool);
     for (const char *part = path;; part++) {
@@ -49,7 +48,7 @@ static const char *common_text(Pool *pool, const char *path, Detail detail)
 {
     size_t first = part_length(path);
     if (detail == STARS)
-        return with_stars(pool, path);
+        return path_with_stars(pool, path);
     if (detail == FIRST_PART && path[first])
         return pool_printf(pool, "%.*s.*", (int)first, path);
     return path;

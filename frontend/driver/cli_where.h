@@ -10,4 +10,7 @@
  * part alone, "layer1.*".  "" for none. */
 const char *where_text(Pool *pool, const Loc *loc, int n, bool lines);
 
+/* "h.3.attn" as "h.*.attn". */
+const char *path_with_stars(Pool *pool, const char *path);
+
 #endif

@@ -204,6 +204,13 @@ static bool check_options(Cli *cli)
     else if (cli->ask.svg &&
              (cli->ask.compare || cli->ask.sweep || cli->source.count || cli->ask.max_batch))
         what = "--svg and --compare, --sweep, --count or --max-batch";
+    else if ((cli->ask.peak || cli->ask.why) &&
+             (cli->source.graph || cli->ask.compare || cli->ask.sweep || cli->source.count ||
+              cli->ask.max_batch || cli->ask.arena_csv || cli->ask.svg))
+        what = "--peak or --why and --graph, --compare, --sweep, --count, --max-batch, "
+               "--arena-csv or --svg";
+    else if (cli->ask.peak && cli->ask.why)
+        what = "--peak and --why";
     else if (cli_is_standard_output(cli->ask.svg) && cli_is_standard_output(cli->ask.arena_csv))
         what = "--svg - and --arena-csv -";
     if (what)
@@ -249,6 +256,10 @@ ExitCode verb_plan(Cli *cli)
         return cli_plan_max_batch(cli, of.ast);
     if (cli->source.count)
         return cli_plan_count(cli, of.ast);
+    if (cli->ask.peak)
+        return cli_plan_peak(cli, &of);
+    if (cli->ask.why)
+        return cli_plan_why(cli, &of);
     if (cli->ask.compare)
         return plan_compare(cli, &of);
     return cli->ask.sweep ? plan_sweep(cli, &of) : plan_one(cli, &of);

@@ -44,13 +44,6 @@ static ExitCode collect_rows(Collector *c, const PlanSource *of, bool budgets, j
     return code == EXIT_BUDGET ? EXIT_OK : code;
 }
 
-static NodeCosts costs_of(const Cli *cli, const RematReport *r)
-{
-    const MeasuredCosts *measured = cli->state->costs;
-    return (NodeCosts){r->cost, measured ? measured->cost : NULL,
-                       measured ? measured->table : NULL};
-}
-
 static const char *text_of(Pool *pool, const Graph *g)
 {
     StrBuf text = strbuf_new(pool);
@@ -117,7 +110,7 @@ static ExitCode describe(Cli *cli, const PlanSource *of, Report *r)
         code = cli_build_kept(cli, of->ast, &kept);
     if (code != EXIT_OK)
         return code;
-    const NodeCosts costs = costs_of(cli, &row.report);
+    const NodeCosts costs = cli_plan_costs(cli, &row.report);
     r->in_seconds = row.report.cost->in_seconds;
     r->planned = step_facts(cli->pool, planned.graph, planned.plan, &costs);
     r->kept = step_facts(cli->pool, kept.graph, NULL, &costs);

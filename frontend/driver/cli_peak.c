@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* plan --peak: what is in memory when most is, by part of the model and kind. */
+#include "frontend/driver/cli_plan.h"
+#include "frontend/driver/cli_where.h"
+#include "frontend/driver/report/step_facts.h"
+#include "ir/support/byte_size.h"
+#include "ir/support/strbuf.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+/* Tensors of one kind in one part of the model. */
+typedef struct PeakRow {
+    const char *path;
+    TensorKind kind;
+    int tensors;
+    int64_t bytes;
+} PeakRow;
+
+typedef struct PeakTable {
+    PeakRow *row; /* persistent ones first, then the largest */
+    int n;
+} PeakTable;
+
+static bool is_persistent(TensorKind k)
+{
+    return k == TENSOR_WEIGHTS || k == TENSOR_STATISTICS || k == TENSOR_OPTIMIZER;
+}
+
+static bool at_peak(const StepFacts *f, const BufferFact *b)
+{
+    return b->first <= f->peak_slot && f->peak_slot < b->end;
+}
+
+/* What lies in the buffer then: results are written over inputs. */
+static ValueId value_at_peak(const StepFacts *f, const int *slot_of, const BufferFact *b)
+{
+    ValueId now = b->value;
+    for (int i = 0; i < b->n_held; i++)
+        if (slot_of[graph_value(f->graph, b->held[i])->def] <= f->peak_slot &&
+            !node_is_view(value_node(f->graph, b->held[i])))
+            now = b->held[i];
+    return now;
+}
+
+/* By node; -1: it does not run. */
+static const int *slots_of_nodes(Pool *pool, const StepFacts *f)
+{
+    int *slot = POOL_ARRAY(pool, f->graph->nodes.len + 1, int);
+    for (size_t n = 0; n < f->graph->nodes.len; n++)
+        slot[n] = -1;
+    for (int t = 0; t < f->n_operations; t++)
+        slot[f->operation[t].node] = t;
+    return slot;
+}
+
+/* --- groups --- */
+
+/* The first `parts` parts of a path; numbers as stars where `stars` is set. */
+static const char *group_of(Pool *pool, const char *path, bool stars, int parts)
+{
+    const char *whole = stars ? path_with_stars(pool, path) : path, *end = whole;
+    for (int i = 0; i < parts && *end; i++)
+        end += strcspn(end + (i > 0), ".") + (i > 0);
+    return pool_printf(pool, "%.*s%s", (int)(end - whole), whole, *end ? ".*" : "");
+}
+
+static void add_to(Pool *pool, PeakTable *t, PeakRow add)
+{
+    for (int i = 0; i < t->n; i++)
+        if (t->row[i].kind == add.kind && strcmp(t->row[i].path, add.path) == 0) {
+            t->row[i].tensors += add.tensors;
+            t->row[i].bytes += add.bytes;
+            return;
+        }
+    add.path = pool_strdup(pool, add.path);
+    t->row[t->n++] = add;
+}
+
+static PeakTable grouped(Pool *pool, const PeakTable *whole, bool stars, int parts)
+{
+    PeakTable t = {POOL_ARRAY(pool, (size_t)whole->n + 1, PeakRow), 0};
+    for (int i = 0; i < whole->n; i++) {
+        PeakRow r = whole->row[i];
+        r.path = group_of(pool, r.path, stars, parts);
+        add_to(pool, &t, r);
+    }
+    return t;
+}
+
+/* Rows that are read at a glance. */
+enum { MOST_ROWS = 16, DEEPEST_PATH = 12 };
+
+static int persistent_first(const void *a, const void *b)
+{
+    const PeakRow *x = a, *y = b;
+    if (is_persistent(x->kind) != is_persistent(y->kind))
+        return is_persistent(x->kind) ? -1 : 1;
+    if (x->bytes != y->bytes)
+        return x->bytes > y->bytes ? -1 : 1;
+    int order = strcmp(x->path, y->path);
+    return order ? order : (int)x->kind - (int)y->kind;
+}
+
+/* Whole paths where there are few; then layers of one form together; then fewer and fewer levels.
+ */
+static PeakTable at_a_glance(Pool *pool, const PeakTable *whole)
+{
+    PeakTable t = grouped(pool, whole, false, DEEPEST_PATH);
+    for (int parts = DEEPEST_PATH; parts > 0 && t.n > MOST_ROWS; parts--)
+        t = grouped(pool, whole, true, parts);
+    qsort(t.row, (size_t)t.n, sizeof *t.row, persistent_first);
+    return t;
+}
+
+/* One row a tensor; persistent ones are told by their kind. */
+static PeakTable tensors_at_peak(Pool *pool, const StepFacts *f)
+{
+    const int *slot_of = slots_of_nodes(pool, f);
+    PeakTable t = {POOL_ARRAY(pool, (size_t)f->n_buffers + 1, PeakRow), 0};
+    for (int k = 0; k < f->n_buffers; k++) {
+        const BufferFact *b = &f->buffer[k];
+        if (!at_peak(f, b))
+            continue;
+        const char *path = value_node(f->graph, value_at_peak(f, slot_of, b))->loc.path;
+        t.row[t.n++] = (PeakRow){is_persistent(b->kind) || !path ? "" : path, b->kind, 1, b->bytes};
+    }
+    return t;
+}
+
+/* --- what is printed --- */
+
+/* OTHER_COLUMNS: of everything but the part's name and the bar. */
+enum { USUAL_COLUMNS = 80, OTHER_COLUMNS = 44, LEAST_BAR = 8, MOST_BAR = 60, EIGHTHS = 8 };
+
+static int columns_of_output(void)
+{
+    struct winsize size;
+    bool known = ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
+    return known ? size.ws_col : USUAL_COLUMNS;
+}
+
+/* A terminal that says it shows UTF-8. */
+static bool has_blocks(void)
+{
+    const char *names[] = {"LC_ALL", "LC_CTYPE", "LANG"}, *locale = "";
+    for (int i = 0; i < 3 && !*locale; i++)
+        locale = getenv(names[i]) ? getenv(names[i]) : "";
+    return isatty(STDOUT_FILENO) && (strcasestr(locale, "utf-8") || strcasestr(locale, "utf8"));
+}
+
+/* Any bytes have a bar. */
+static const char *bar_of(Pool *pool, double share, int width, bool blocks)
+{
+    static const char *const parts[EIGHTHS] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
+    StrBuf out = strbuf_new(pool);
+    int eighths = (int)(share * width * EIGHTHS + 0.5);
+    eighths = eighths < 1 ? 1 : eighths;
+    for (int i = 0; i < (blocks ? eighths / EIGHTHS : (eighths + EIGHTHS - 1) / EIGHTHS); i++)
+        strbuf_put(&out, blocks ? "█" : "#");
+    strbuf_put(&out, blocks ? parts[eighths % EIGHTHS] : "");
+    return out.text;
+}
+
+static const char *part_text(const PeakRow *r)
+{
+    return *r->path ? r->path : is_persistent(r->kind) ? "the whole model" : "the model itself";
+}
+
+static int longest_part(const PeakTable *t)
+{
+    size_t longest = strlen("part of the model");
+    for (int i = 0; i < t->n; i++)
+        longest = strlen(part_text(&t->row[i])) > longest ? strlen(part_text(&t->row[i])) : longest;
+    return (int)longest;
+}
+
+static int64_t largest_row(const PeakTable *t)
+{
+    int64_t largest = 1;
+    for (int i = 0; i < t->n; i++)
+        largest = t->row[i].bytes > largest ? t->row[i].bytes : largest;
+    return largest;
+}
+
+/* The largest row's bar is as wide as there is room. */
+static void print_table(Pool *pool, const StepFacts *f, const PeakTable *t)
+{
+    int parts = longest_part(t), bar = columns_of_output() - parts - OTHER_COLUMNS;
+    bool blocks = has_blocks();
+    bar = bar < LEAST_BAR ? LEAST_BAR : bar > MOST_BAR ? MOST_BAR : bar;
+    printf("%-*s  %-10s %8s %10s %7s\n", parts, "part of the model", "kind", "tensors", "bytes",
+           "share");
+    for (int i = 0; i < t->n; i++) {
+        const PeakRow *r = &t->row[i];
+        printf("%-*s  %-10s %8d %10s %6.1f%%  %s\n", parts, part_text(r), tensor_kind_name[r->kind],
+               r->tensors, bytes_text(pool, r->bytes),
+               100 * (double)r->bytes / (double)f->peak_bytes,
+               bar_of(pool, (double)r->bytes / (double)largest_row(t), bar, blocks));
+    }
+}
+
+static const char *source_line(Pool *pool, const Graph *g, const Loc *loc)
+{
+    const char *in = loc->path ? pool_printf(pool, " in %s", loc->path) : "";
+    return loc->line ? pool_printf(pool, ", %s:%u%s", g->source, loc->line, in) : in;
+}
+
+static void print_peak(Pool *pool, const StepFacts *f, const PeakTable *t)
+{
+    const Node *n = graph_node(f->graph, f->operation[f->peak_slot].node);
+    printf("The step needs most memory, %s, in operation %d of 0 to %d:\n%s = %s%s\n\n",
+           bytes_text(pool, f->peak_bytes), f->peak_slot, f->n_operations - 1,
+           graph_value(f->graph, n->out[0])->name, op_name(n->op),
+           source_line(pool, f->graph, &n->loc));
+    print_table(pool, f, t);
+}
+
+/* --- for programs --- */
+
+static void put_place(json_t *o, const Loc *loc)
+{
+    json_object_set_new(o, "path", loc->path ? json_string(loc->path) : json_null());
+    json_object_set_new(o, "line", loc->line ? json_integer(loc->line) : json_null());
+}
+
+static json_t *tensors_json(Pool *pool, const StepFacts *f)
+{
+    const int *slot_of = slots_of_nodes(pool, f);
+    json_t *list = json_array();
+    for (int k = 0; k < f->n_buffers; k++) {
+        const BufferFact *b = &f->buffer[k];
+        if (!at_peak(f, b))
+            continue;
+        ValueId v = value_at_peak(f, slot_of, b);
+        json_t *o = json_pack("{s:s,s:s,s:I}", "name", graph_value(f->graph, v)->name, "kind",
+                              tensor_kind_name[b->kind], "bytes", (json_int_t)b->bytes);
+        put_place(o, &value_node(f->graph, v)->loc);
+        json_array_append_new(list, o);
+    }
+    return list;
+}
+
+static json_t *peak_json(Pool *pool, const StepFacts *f, const PeakTable *t)
+{
+    const Node *n = graph_node(f->graph, f->operation[f->peak_slot].node);
+    json_t *rows = json_array(),
+           *operation = json_pack("{s:s,s:s}", "name", graph_value(f->graph, n->out[0])->name, "op",
+                                  op_name(n->op));
+    put_place(operation, &n->loc);
+    for (int i = 0; i < t->n; i++)
+        json_array_append_new(rows,
+                              json_pack("{s:s,s:s,s:i,s:I}", "path", t->row[i].path, "kind",
+                                        tensor_kind_name[t->row[i].kind], "tensors",
+                                        t->row[i].tensors, "bytes", (json_int_t)t->row[i].bytes));
+    return json_pack("{s:i,s:i,s:o,s:I,s:o,s:o}", "slot", f->peak_slot, "operations",
+                     f->n_operations, "operation", operation, "bytes", (json_int_t)f->peak_bytes,
+                     "rows", rows, "tensors", tensors_json(pool, f));
+}
+
+ExitCode cli_plan_peak(Cli *cli, const PlanSource *of)
+{
+    PlanRow row;
+    Program p;
+    ExitCode code = cli_plan_once(cli, of, &(PlanOverride){0}, false, &row, &p);
+    if (code != EXIT_OK)
+        return code;
+    const NodeCosts costs = cli_plan_costs(cli, &row.report);
+    const StepFacts f = step_facts(cli->pool, p.graph, NULL, &costs);
+    const PeakTable whole = tensors_at_peak(cli->pool, &f), t = at_a_glance(cli->pool, &whole);
+    if (cli->output.json) {
+        json_t *o = cli_row_json(cli, &row);
+        json_object_set_new(o, "peak", peak_json(cli->pool, &f, &t));
+        cli_print_json(o);
+    } else {
+        print_peak(cli->pool, &f, &t);
+    }
+    return EXIT_OK;
+}

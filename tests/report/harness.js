@@ -79,12 +79,18 @@
   // Points down a column of a chart; the names that are found there.
   function sweep(plot, step, x, where) {
     const found = new Map(), height = plot.querySelector("canvas").getBoundingClientRect().height;
-    let hits = 0;
+    let hits = 0, holes = 0, hole = 0;
     for (let y = 26; y < height - 26; y += 1) {
       pointer(plot, "pointermove", x, y);
       const tip = checkTip(step, where);
-      if (tip?.name) { found.set(tip.name, (found.get(tip.name) || 0) + 1); hits++; }
+      if (tip?.name) {
+        found.set(tip.name, (found.get(tip.name) || 0) + 1);
+        hits++;
+        holes += hole;
+        hole = 0;
+      } else if (hits) hole++;
     }
+    check(where === "arena" || holes === 0, `${where}: ${holes} pixels between tensors are none`);
     // Each is as high as its bytes.
     const there = aliveAt(step, step.peak_slot).filter(b => where !== "arena" || b.offset !== undefined), all = there.reduce((n, b) => n + b.bytes, 0);
     for (const b of there) {

@@ -11,6 +11,7 @@ function roofline(host, measured) {
   const span = (values, low, high) => [Math.floor(Math.log10(Math.min(low, ...values))), Math.ceil(Math.log10(Math.max(high, ...values)))];
   const [x0, x1] = span(points.map(p => p.intensity), top / slope / 10, top / slope * 10);
   const [y0, y1] = span(points.map(p => p.gflops), top / 10, top * 1.05);
+  const low = Math.max(10 ** x0, 10 ** y0 / slope); // where the roof enters the picture
   const x = v => room.left + (Math.log10(v) - x0) / (x1 - x0) * (width - room.left - room.right);
   const y = v => height - room.bottom - (Math.log10(v) - y0) / (y1 - y0) * (height - room.top - room.bottom);
   const g = svg("svg", {width, height, viewBox: `0 0 ${width} ${height}`, role: "group", "aria-label": "Roofline; the table below has the same kernels"});
@@ -21,7 +22,7 @@ function roofline(host, measured) {
     svg("text", {class: "axis", x: room.left - 8, y: y(10 ** e) + 4, "text-anchor": "end"}, tick(e)));
   g.append(svg("text", {class: "axis", x: width / 2, y: height - 6, "text-anchor": "middle"}, "floating-point operations a byte"),
     svg("text", {class: "axis", transform: `translate(13 ${height / 2}) rotate(-90)`, "text-anchor": "middle"}, "GFLOP/s"),
-    svg("path", {d: `M${x(10 ** y0 / slope)} ${y(10 ** y0)}L${x(top / slope)} ${y(top)}H${width - room.right}`,
+    svg("path", {d: `M${x(low)} ${y(low * slope)}L${x(top / slope)} ${y(top)}H${width - room.right}`,
       fill: "none", stroke: "var(--limit)", "stroke-width": 2}),
     svg("text", {x: width - room.right - 4, y: y(top) - 7, "text-anchor": "end", style: {fill: "var(--limit)"}},
       `${top.toPrecision(3)} GFLOP/s, ${slope.toPrecision(3)} GB/s`));
@@ -62,7 +63,7 @@ function timeline(measured) {
       c.fillStyle = colour("faint");
       c.fillRect(left, y, width - left - 10, high);
       for (const [at, long, kernel] of thread.events) {
-        c.fillStyle = colour(TIMELINE[rank.get(kernel) ?? TIMELINE.length - 1]);
+        c.fillStyle = kindFill(c, TIMELINE[rank.get(kernel) ?? TIMELINE.length - 1]);
         const w = long / most * (width - left - 10);
         c.fillRect(x(at, width), y, Math.max(0.5, w), high);
         if (w > 2) c.strokeStyle = colour("edge"), c.lineWidth = 0.6, c.strokeRect(x(at, width), y, w, high);

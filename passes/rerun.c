@@ -325,6 +325,18 @@ static RerunEffect effect_of(Pool *pool, const Step *step, NodeId run, NodeId be
     return e;
 }
 
+RerunEffect rerun_effect(Pool *pool, const Graph *g, NodeId run)
+{
+    NodeId before = rerun_before(g, run);
+    if (before == NODE_NONE)
+        BUG("node %u is no recomputation", run);
+    Pool *scratch = pool_new_child(pool);
+    Step step = step_of(scratch, g);
+    RerunEffect e = effect_of(pool, &step, run, before);
+    pool_free(scratch);
+    return e;
+}
+
 RerunEffects rerun_effects(Pool *pool, const Graph *g)
 {
     Pool *scratch = pool_new_child(pool);

@@ -31,6 +31,9 @@ typedef struct RerunEffects {
  * takes time O(recomputations x operations). */
 RerunEffects rerun_effects(Pool *pool, const Graph *g);
 
+/* Of one of them. */
+RerunEffect rerun_effect(Pool *pool, const Graph *g, NodeId run);
+
 /* The run before `run` of the same operation in the order of g; NODE_NONE: it is the first one (of
  * a slice, after what has only named a piece), a view, or not in the order. */
 NodeId rerun_before(const Graph *g, NodeId run);

@@ -151,17 +151,6 @@ typedef struct Answer {
     int reruns;           /* of that plan */
 } Answer;
 
-static bool find_effect(const Why *w, NodeId id, RerunEffect *out)
-{
-    RerunEffects all = rerun_effects(w->pool, w->g);
-    for (int k = 0; k < all.n; k++)
-        if (all.effect[k].node == id) {
-            *out = all.effect[k];
-            return true;
-        }
-    return false;
-}
-
 /* The planner within what this schedule needs without the run. */
 static ExitCode ask_planner(Why *w, Answer *a)
 {
@@ -402,10 +391,11 @@ static ExitCode explain(Why *w)
     NodeId id = find_node(w, w->cli->ask.why);
     if (id == NODE_NONE)
         return unknown_name(w, w->cli->ask.why);
-    if (!find_effect(w, id, &a.effect)) {
+    if (rerun_before(w->g, id) == NODE_NONE) {
         tell_once(w, id);
         return EXIT_OK;
     }
+    a.effect = rerun_effect(w->pool, w->g, id);
     ExitCode code = answer(w, id, &a);
     if (code != EXIT_OK)
         return code;

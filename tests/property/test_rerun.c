@@ -155,6 +155,10 @@ static bool check_effect(Pool *parent, const char *where, const Graph *g, const 
                *name = pool_printf(pool, "%s: %s", where,
                                    graph_value(g, graph_node(g, e->node)->out[0])->name);
     CHECK_MSG(rerun_before(g, e->node) == e->before, "%s", name);
+    RerunEffect alone = rerun_effect(pool, g, e->node);
+    CHECK_MSG(alone.without_peak_bytes == e->without_peak_bytes && alone.bytes == e->bytes &&
+                  alone.from == e->from && alone.n_instead == e->n_instead,
+              "%s: alone it is another", name);
     Graph *c = rerun_without(pool, g, e->node);
     CHECK_MSG(graph_verify(c, &fault), "%s: %s", name, fault);
     CHECK_MSG(!has_node(c, e->node) && has_node(c, e->before), "%s", name);

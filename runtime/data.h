@@ -62,6 +62,8 @@ typedef struct DataTraits {
     bool file_per_example;    /* which example has which number depends on the files there are */
     const char *field_suffix; /* a field is an array of NumPy's in the file of its name with this
                                  suffix; NULL: fields have no files of their own */
+    const char *counted;      /* what their number is counted in; NULL: in examples.  Tokens are as
+                                 many as there are in all examples. */
     const char *other_dims;   /* a way out for examples of other dims; NULL: they may have any */
 } DataTraits;
 

@@ -95,5 +95,8 @@ static void cifar_example(const Dataset *ds, int64_t i, int f, void *dst)
         *(int32_t *)dst = record[0];
 }
 
-const DataKind data_cifar10 = {
-    .name = "cifar10", .open = cifar_open, .close = cifar_close, .example = cifar_example};
+const DataKind data_cifar10 = {.name = "cifar10",
+                               .traits.counted = "images",
+                               .open = cifar_open,
+                               .close = cifar_close,
+                               .example = cifar_example};

@@ -247,6 +247,7 @@ static const char *folder_name(const Dataset *ds, int64_t i)
 
 const DataKind data_imagefolder = {.name = "imagefolder",
                                    .traits.file_per_example = true,
+                                   .traits.counted = "images",
                                    .open = folder_open,
                                    .close = folder_close,
                                    .batch = picture_batch,

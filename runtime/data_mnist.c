@@ -227,6 +227,7 @@ const DataKind data_mnist = {
     .name = "mnist",
     .traits.other_dims =
         "mnist(...) has images of 28 x 28; save others as .npy and read them with npy(...)",
+    .traits.counted = "images",
     .open = mnist_open,
     .close = mnist_close,
     .example = mnist_example};

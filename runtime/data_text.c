@@ -143,6 +143,7 @@ static void text_tokens(const Dataset *ds, int64_t start, int64_t n, int32_t *ds
 
 const DataKind data_text = {.name = "text",
                             .sequence = true,
+                            .traits.counted = "tokens",
                             .open = text_open,
                             .close = text_close,
                             .tokens = text_tokens};

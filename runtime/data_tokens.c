@@ -179,6 +179,7 @@ static void tokens_read(const Dataset *ds, int64_t start, int64_t n, int32_t *ds
 
 const DataKind data_tokens = {.name = "tokens",
                               .sequence = true,
+                              .traits.counted = "tokens",
                               .open = tokens_open,
                               .close = tokens_close,
                               .tokens = tokens_read};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What the files of `train` share: verb_train.c sets a run up, cli_train_loop.c makes its steps,
- * evaluations and saves, cli_train_rows.c prints progress and writes the log. */
+ * evaluations and saves, cli_train_rows.c writes the logs, cli_train_progress.c prints progress. */
 #ifndef SCRIMP_FRONTEND_DRIVER_CLI_TRAIN_H
 #define SCRIMP_FRONTEND_DRIVER_CLI_TRAIN_H
 
@@ -35,6 +35,7 @@ typedef struct Trainer {
     TrainLog log;
     EventFile events; /* of --tensorboard */
     double last_progress, started;
+    const char *peak; /* of the plan, for progress */
     int64_t started_at;
     Watch watch;
     bool is_aside; /* the newest save */
@@ -55,7 +56,12 @@ bool trainer_close_logs(Trainer *t);
 /* A row of them, if there are any.  skipped: the step was taken back.  Allocates nothing. */
 void trainer_log_step(Trainer *t, double lr, double seconds, bool skipped);
 void trainer_log_evaluation(Trainer *t, double loss);
-/* A line on standard error, once a second at most. */
+/* Whether steps compute the gradient's norm. */
+bool trainer_has_gradient_norm(const Trainer *t);
+
+/* --- progress (cli_train_progress.c) --- */
+
+/* A line on standard error, once a second at most.  Allocates nothing. */
 void trainer_show_step(Trainer *t, double lr);
 void trainer_show_evaluation(const Trainer *t, double loss);
 /* What the plan needs and costs. */

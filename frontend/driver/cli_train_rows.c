@@ -1,13 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "frontend/driver/cli_train.h"
 
-#include "ir/support/clock.h"
-
-#include <stdio.h>
-
-/* --- of --log and --tensorboard --- */
-
-static bool has_gradient_norm(const Trainer *t)
+bool trainer_has_gradient_norm(const Trainer *t)
 {
     return !t->program.graph->train.gradient_free;
 }
@@ -20,7 +14,7 @@ static void name_step(Trainer *t)
     row[n++].name = "loss";
     for (int m = 0; m < s->n_metrics; m++)
         row[n++].name = s->metric[m];
-    if (has_gradient_norm(t))
+    if (trainer_has_gradient_norm(t))
         row[n++].name = "grad_norm";
     row[n++].name = "lr";
     row[n++].name = "seconds";
@@ -67,7 +61,7 @@ void trainer_log_step(Trainer *t, double lr, double seconds, bool skipped)
     next++->value = session_scalar(s, "loss");
     for (int m = 0; m < s->n_metrics; m++)
         next++->value = session_scalar(s, s->metric[m]);
-    if (has_gradient_norm(t))
+    if (trainer_has_gradient_norm(t))
         next++->value = session_scalar(s, "grad_norm");
     next++->value = lr;
     next++->value = seconds;
@@ -87,46 +81,4 @@ void trainer_log_evaluation(Trainer *t, double loss)
                          .scalar = t->evaluation_row,
                          .n = t->columns.n_evaluation});
     train_log_flush(&t->log);
-}
-
-/* --- for people --- */
-
-void trainer_show_step(Trainer *t, double lr)
-{
-    double now = clock_seconds();
-    bool last = t->update == t->total;
-    if (t->cli->output.quiet || (now - t->last_progress < 1.0 && !last && t->update > 1))
-        return;
-    t->last_progress = now;
-    double each = (now - t->started) / (double)(t->update - t->started_at);
-    fprintf(stderr, "step %lld/%lld  loss %.4f", (long long)t->update, (long long)t->total,
-            session_scalar(&t->session, "loss"));
-    for (int m = 0; m < t->session.n_metrics; m++)
-        fprintf(stderr, "  %s %.4f", t->session.metric[m],
-                session_scalar(&t->session, t->session.metric[m]));
-    if (has_gradient_norm(t))
-        fprintf(stderr, "  grad %.3g", session_scalar(&t->session, "grad_norm"));
-    fprintf(stderr, "  lr %.3g  %.1f ms/step  %.0f s left\n", lr, 1e3 * each,
-            each * (double)(t->total - t->update));
-}
-
-void trainer_show_evaluation(const Trainer *t, double loss)
-{
-    fprintf(stderr, "step %lld  held-out loss %.4f", (long long)t->update, loss);
-    for (int m = 0; m < t->eval.n_metrics; m++)
-        fprintf(stderr, "  %s %.4f", t->eval.metric[m], t->eval.metric_mean[m]);
-    fputc('\n', stderr);
-}
-
-void trainer_show_memory(const Trainer *t)
-{
-    const RematReport *r = &t->program.report;
-    Pool *pool = t->cli->pool;
-    fprintf(stderr, "memory: %s persistent, %s without recomputation, %s with this plan",
-            bytes_text(pool, r->persistent_bytes), bytes_text(pool, r->keep_all_peak_bytes),
-            bytes_text(pool, t->program.plan->arena_bytes));
-    if (r->recomputed_ops)
-        fprintf(stderr, " (%s recomputes %d operation%s, %.1f%% more time)", r->solver->name,
-                r->recomputed_ops, r->recomputed_ops == 1 ? "" : "s", r->overhead_percent);
-    fputc('\n', stderr);
 }

@@ -238,6 +238,7 @@ ExitCode verb_train(Cli *cli)
     ExitCode code = build_training(&t, ast);
     if (code != EXIT_OK)
         return code;
+    t.peak = bytes_text(cli->pool, t.program.plan->peak_bytes);
     trainer_show_memory(&t);
     bool ok = set_up(&t, ast) && trainer_run(&t);
     if (ok && t.machine.cuda && !cli->output.quiet)

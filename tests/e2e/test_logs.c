@@ -168,6 +168,49 @@ static void test_not_finite(void)
     result_free(&r);
 }
 
+/* --- progress --- */
+
+/* What the line says of speed is what it says of time, but for rounding. */
+static void check_line(const char *line, const char *unit, double examples, double peak)
+{
+    double ms = 0, rate, least;
+    char *at = strstr(line, " ms  "), *end = NULL, said[100];
+    snprintf(said, sizeof said, " %s/s  peak ", unit);
+    EXPECT(at && strstr(at, said) && strstr(at, " left"), line);
+    EXPECT(strlen(line) <= 100, line);
+    for (char *p = at; at && p > line && p[-1] != ' '; p--)
+        ms = strtod(p - 1, NULL);
+    rate = at ? strtod(at + 5, &end) : 0;
+    double unit_of_rate = at && *end == 'k' ? 1e3 : at && *end == 'M' ? 1e6 : 1;
+    least = examples / 1e-3 / (ms + 0.05);
+    EXPECT((rate + 0.5) * unit_of_rate >= least, line);
+    EXPECT(ms <= 0.05 || (rate - 0.5) * unit_of_rate <= examples / 1e-3 / (ms - 0.05), line);
+    at = at ? strstr(at, "peak ") : NULL;
+    double bytes = at ? 0x1p20 * strtod(at + 5, &end) : 0; /* rounded up */
+    EXPECT(*end == 'M' && bytes >= peak && bytes - peak <= 0x1p20 / 10, line);
+}
+
+static char *last_line(const char *text, const char *start)
+{
+    const char *found = NULL;
+    for (const char *p = strstr(text, start); p; p = strstr(p + 1, start))
+        found = p;
+    return found ? strndup(found, strcspn(found, "\n")) : NULL;
+}
+
+static void test_progress(const char *model, const char *data, const char *unit, double examples)
+{
+    json_t *plan = run_json(0, "$SCRIMP plan %s --json", model);
+    Result r = run("$SCRIMP train %s --data %s --steps 12", model, data);
+    char *line = last_line(r.err, "step 12/12 ");
+    EXPECT(r.code == 0 && line, r.err);
+    if (line)
+        check_line(line, unit, examples, json_get_number(plan, "peak_bytes"));
+    free(line);
+    result_free(&r);
+    json_decref(plan);
+}
+
 int main(void)
 {
     e2e_begin();
@@ -179,5 +222,8 @@ int main(void)
     test_torn_header();
     test_refused();
     test_not_finite();
+    make_text(in_tmp("text"), 30000);
+    test_progress("$TMP/mlp.scrimp -D N=50", "$TMP/idx", "images", 50);
+    test_progress("$EXAMPLES/chargpt.scrimp -D N=4 -D L=1 -D T=32", "$TMP/text", "tokens", 4 * 32);
     return e2e_end();
 }

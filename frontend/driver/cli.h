@@ -41,7 +41,7 @@ typedef struct BuildSettings {
 
 /* A run of steps: train, eval, generate, bench and verify. */
 typedef struct RunSettings {
-    const char *data, *checkpoint, *log, *on_nan, *trace, *tensorboard;
+    const char *data, *checkpoint, *log, *on_nan, *trace, *tensorboard, *against;
     int64_t steps, seed;
     bool has_seed, resume, overwrite, overfit;
 } RunSettings;
@@ -83,6 +83,8 @@ typedef struct Cli {
     Diag *diag;
     DriverState *state;
     const struct Verb *verb;
+    int argc; /* of the verb, which is the first of them */
+    char **argv;
     const char *file;    /* model, IR text or "-" */
     const char *command; /* what the user has typed */
     SourceSettings source;
@@ -110,6 +112,10 @@ extern const Verb cli_verbs[];
 /* Arguments after the program name: the verb and its settings.  False after a message; *exit_code
  * is set then (also for --help: 0). */
 bool cli_parse(Cli *cli, int argc, char **argv, ExitCode *exit_code);
+/* A second command line: that of cli with more options behind it, in one text whose words are
+ * separated by spaces and may be quoted as in a shell.  Its state is its own.  NULL after a
+ * message, with *exit_code. */
+Cli *cli_parse_more(const Cli *cli, const char *options, ExitCode *exit_code);
 /* Whether cli->verb has this option. */
 bool cli_takes(const Cli *cli, const char *option);
 

@@ -261,6 +261,58 @@ bool cli_parse(Cli *cli, int argc, char **argv, ExitCode *code)
         return false;
     }
     cli->verb = find_verb(argv[1]);
+    cli->argc = argc - 1;
+    cli->argv = argv + 1;
     return cli->verb ? parse_options(cli, cli->verb, argc - 1, argv + 1, code)
                      : unknown_verb(argv[1], code);
+}
+
+/* --- more options --- */
+
+/* The word at *text, unquoted, into room that is large enough; false where a quote does not end. */
+static bool take_word(const char **text, char *word)
+{
+    char quote = 0;
+    const char *p = *text;
+    for (; *p && (quote || *p != ' '); p++) {
+        if (quote ? *p == quote : *p == '"' || *p == '\'')
+            quote = quote ? 0 : *p;
+        else
+            *word++ = *p;
+    }
+    *word = '\0';
+    *text = p;
+    return !quote;
+}
+
+static bool take_words(Pool *pool, const char *text, char **argv, int *argc)
+{
+    while (*(text += strspn(text, " "))) {
+        argv[*argc] = pool_alloc(pool, strlen(text) + 1);
+        if (!take_word(&text, argv[(*argc)++]))
+            return false;
+    }
+    return true;
+}
+
+Cli *cli_parse_more(const Cli *cli, const char *options, ExitCode *exit_code)
+{
+    Pool *pool = cli->pool;
+    size_t n = (size_t)cli->argc;
+    char **argv = POOL_ARRAY(pool, n + strlen(options) + 1, char *);
+    Cli *more = POOL_NEW(pool, Cli);
+    int argc = cli->argc;
+    *more = (Cli){.pool = pool,
+                  .diag = cli->diag,
+                  .verb = cli->verb,
+                  .command = cli->command,
+                  .state = POOL_NEW(pool, DriverState),
+                  .generate = cli->generate,
+                  .output.colour = cli->output.colour};
+    memcpy(argv, cli->argv, n * sizeof *argv);
+    if (!take_words(pool, options, argv, &argc)) {
+        usage_error(exit_code, "%s: a quote does not end%s", options, "");
+        return NULL;
+    }
+    return parse_options(more, more->verb, argc, argv, exit_code) ? more : NULL;
 }

@@ -126,8 +126,12 @@ const Verb cli_verbs[] = {
      "are timed apart, launch by launch, the step as one graph; also told: what is used beside the\n"
      "arena.\n"
      "--trace writes the steps for https://ui.perfetto.dev or chrome://tracing, which open it without\n"
-     "sending it anywhere: a track for each thread with its kernels and waits, and bytes in memory.",
-     "define model " PLAN_OPTIONS "steps threads trace json " BUILD_OPTIONS "error-format",
+     "sending it anywhere: a track for each thread with its kernels and waits, and bytes in memory.\n"
+     "--against compares two settings: A, the command as it is, and B, the same with more options\n"
+     "behind it, which win. Steps take turns, A B B A and so on, each behind one that is not counted;\n"
+     "without --steps 20 of each. Told is the ratio of the medians, B to A, and where it lies in 95%\n"
+     "of 2000 draws of such pairs (the bootstrap). Both arenas are in memory at once.",
+     "define model " PLAN_OPTIONS "steps threads trace against json " BUILD_OPTIONS "error-format",
      verb_bench, true},
     {"verify", "train with and without recomputation and compare every bit",
      "Compares loss, gradients, weights, running statistics and optimizer state after every step.\n"
@@ -213,6 +217,8 @@ const OptionRow cli_options[] = {
      "write the same for TensorBoard, into a new file in DIR", 1},
     {"trace", 0, FIELD_TEXT, offsetof(Cli, run.trace), "FILE.json",
      "write what threads ran when (Chrome's format); - prints only this", 1},
+    {"against", 0, FIELD_TEXT, offsetof(Cli, run.against), "'OPTIONS'",
+     "compare with these options added, step by step in turns", 1},
     {"on-nan", 0, FIELD_TEXT, offsetof(Cli, run.on_nan), "stop|warn|skip",
      "a loss that is not finite: stop (default), go on, undo the step", 1},
     {"overfit", 0, FIELD_FLAG, offsetof(Cli, run.overfit), NULL, "train on the first batch only",

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* bench: what the generated code achieves on this machine. */
+#include "frontend/driver/cli_against.h"
 #include "frontend/driver/cli_build.h"
 #include "frontend/driver/cli_file.h"
 #include "frontend/driver/cli_profile.h"
@@ -188,6 +189,8 @@ ExitCode verb_bench(Cli *cli)
     const Ast *ast = cli_parse_model(cli);
     if (!ast)
         return EXIT_USER;
+    if (cli->run.against)
+        return bench_against(cli, ast);
     if (!cli->run.steps)
         cli->run.steps = DEFAULT_STEPS;
     Program program;

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "frontend/driver/cli_against.h"
+
+#include "frontend/driver/cli_build.h"
+#include "frontend/driver/cli_measure.h"
+#include "frontend/driver/cli_profile.h"
+
+#include "runtime/rng.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+enum { DEFAULT_PAIRS = 20, DRAWS = 2000 };
+
+typedef struct Side {
+    Cli *cli;
+    Program program;
+    Measurement m;
+    Spread time;
+} Side;
+
+/* B to A. */
+typedef struct Ratio {
+    double median, low, high;
+} Ratio;
+
+/* --- measuring --- */
+
+/* Workers of the other side spin for a while after its step, on the same cores. */
+static void let_sleep(void)
+{
+    nanosleep(&(struct timespec){0, 12000000}, NULL);
+}
+
+/* The step that is counted finds threads awake, and caches as a run of such steps has them. */
+static bool one_turn(Side *side, int64_t pair)
+{
+    let_sleep();
+    return measurement_step(&side->m, pair) && measurement_step(&side->m, pair);
+}
+
+/* A B B A: what changes slowly on a machine is on both sides. */
+static bool take_turns(Side *a, Side *b, int64_t pairs)
+{
+    bool ok = measurement_begin(&a->m, pairs, false) && measurement_begin(&b->m, pairs, false);
+    for (int64_t i = 0; i < pairs && ok; i++) {
+        Side *first = i % 2 ? b : a, *second = i % 2 ? a : b;
+        ok = one_turn(first, i) && one_turn(second, i);
+    }
+    return ok;
+}
+
+static double median_of(double *seconds, int64_t n)
+{
+    measurement_sort(seconds, n);
+    return seconds[n / 2];
+}
+
+/* What lies between the 2.5th and the 97.5th of the ratios of pairs that are drawn with
+ * replacement (Efron, "Bootstrap Methods: Another Look at the Jackknife", 1979); the same draws in
+ * every run. */
+static Ratio ratio_of(Pool *pool, const double *a, const double *b, int64_t n)
+{
+    double *x = POOL_ARRAY(pool, (size_t)n, double), *y = POOL_ARRAY(pool, (size_t)n, double);
+    double *ratio = POOL_ARRAY(pool, DRAWS, double);
+    for (uint64_t draw = 0; draw < DRAWS; draw++) {
+        for (int64_t i = 0; i < n; i++) {
+            uint64_t k = rt_rng_below((uint64_t)n, 1, draw, 0, (uint64_t)i);
+            x[i] = a[k];
+            y[i] = b[k];
+        }
+        ratio[draw] = median_of(y, n) / median_of(x, n);
+    }
+    memcpy(x, a, (size_t)n * sizeof *x);
+    memcpy(y, b, (size_t)n * sizeof *y);
+    measurement_sort(ratio, DRAWS);
+    return (Ratio){median_of(y, n) / median_of(x, n), ratio[DRAWS / 40],
+                   ratio[DRAWS - 1 - DRAWS / 40]};
+}
+
+static Spread spread_of_steps(Pool *pool, const StepTimes *t)
+{
+    double *step = POOL_ARRAY(pool, (size_t)t->n, double);
+    memcpy(step, t->step, (size_t)t->n * sizeof *step);
+    double median = median_of(step, t->n);
+    return (Spread){median, step[t->n / 4], step[t->n - 1 - t->n / 4]};
+}
+
+/* --- output --- */
+
+static json_t *side_json(const Side *s)
+{
+    const MemPlan *plan = s->program.plan;
+    return json_pack("{s:f,s:f,s:f,s:I,s:I,s:i}", "seconds_per_step", s->time.median,
+                     "seconds_per_step_low", s->time.low, "seconds_per_step_high", s->time.high,
+                     "peak_bytes", (json_int_t)plan->peak_bytes, "arena_bytes",
+                     (json_int_t)plan->arena_bytes, "threads",
+                     threads_count(s->m.running.machine.threads));
+}
+
+static void print_json(const Side *a, const Side *b, const Ratio *r, int64_t pairs)
+{
+    cli_print_json(json_pack("{s:s,s:I,s:o,s:o,s:f,s:f,s:f}", "against", a->cli->run.against,
+                             "steps", (json_int_t)pairs, "a", side_json(a), "b", side_json(b),
+                             "ratio", r->median, "ratio_low", r->low, "ratio_high", r->high));
+}
+
+static void print_side(const Side *s, const char *name, const char *options)
+{
+    printf("%s  %10.3f ms/step (%.3f to %.3f), peak %s%s\n", name, 1e3 * s->time.median,
+           1e3 * s->time.low, 1e3 * s->time.high,
+           bytes_text(s->cli->pool, s->program.plan->peak_bytes), options);
+}
+
+static void print_text(const Side *a, const Side *b, const Ratio *r, int64_t pairs)
+{
+    Pool *pool = a->cli->pool;
+    print_side(a, "A    ", "");
+    print_side(b, "B    ", pool_printf(pool, "   %s", a->cli->run.against));
+    printf("B / A  %8.4f (%.4f to %.4f in 95%% of draws)\n", r->median, r->low, r->high);
+    printf(
+        "medians of %lld steps of each, in turns, and what the middle half of them lies between\n",
+        (long long)pairs);
+}
+
+/* --- both --- */
+
+static bool check(Cli *a, const Cli *b)
+{
+    const char *wrong = NULL;
+    if (b->run.against != a->run.against)
+        wrong = "--against stands within its own options";
+    else if (b->run.trace)
+        wrong = "--against and --trace exclude each other: trace each by itself";
+    else if (b->run.steps != a->run.steps || b->output.json != a->output.json)
+        wrong = "--steps and --json are for both: give them in front of --against";
+    else if (a->build.device || b->build.device)
+        wrong = "--against compares on this machine's processor only, not on a --device";
+    if (!wrong)
+        return true;
+    cli_error(a, EXIT_USER, "E407", NULL, "%s", wrong);
+    return false;
+}
+
+static ExitCode build(Side *s, const Ast *ast)
+{
+    ProgramOptions o = {.mode = FRONTEND_TRAIN};
+    return cli_build(s->cli, ast, &o, &s->program);
+}
+
+static bool open_both(Side *a, Side *b)
+{
+    if (!measurement_open(a->cli, &a->program, &a->m))
+        return false;
+    if (measurement_open(b->cli, &b->program, &b->m))
+        return true;
+    fprintf(stderr, "note: this was B, of --against; A's arena of %s is in memory meanwhile\n",
+            bytes_text(a->cli->pool, a->program.plan->arena_bytes));
+    return false;
+}
+
+static bool measure(Side *a, Side *b, int64_t pairs, Ratio *out)
+{
+    Pool *pool = a->cli->pool;
+    if (!open_both(a, b) || !take_turns(a, b, pairs))
+        return false;
+    a->time = spread_of_steps(pool, &a->m.times);
+    b->time = spread_of_steps(pool, &b->m.times);
+    *out = ratio_of(pool, a->m.times.step, b->m.times.step, pairs);
+    return true;
+}
+
+ExitCode bench_against(Cli *cli, const Ast *ast)
+{
+    ExitCode code = EXIT_OK;
+    Ratio ratio;
+    Side a = {.cli = cli}, b = {.cli = cli_parse_more(cli, cli->run.against, &code)};
+    if (!b.cli || !check(cli, b.cli) || !cli_device_known(b.cli))
+        return EXIT_USER;
+    int64_t pairs = cli->run.steps ? cli->run.steps : DEFAULT_PAIRS;
+    code = build(&a, ast);
+    code = code == EXIT_OK ? build(&b, ast) : code;
+    if (code != EXIT_OK)
+        return code;
+    bool ok = measure(&a, &b, pairs, &ratio);
+    if (ok && cli->output.json)
+        print_json(&a, &b, &ratio, pairs);
+    else if (ok)
+        print_text(&a, &b, &ratio, pairs);
+    measurement_close(&b.m);
+    measurement_close(&a.m);
+    return ok ? EXIT_OK : EXIT_USER;
+}

@@ -134,20 +134,26 @@ static const char **output_names(Graph *g, OpKind op, const char *name, int n_ou
     return names;
 }
 
-/* The last node's text where it is the same: neighbours mostly are of one part of the model. */
-static const char *copy_path(Graph *g, const char *path)
+static const char *copy_unless(Pool *pool, const char *last, const char *text)
 {
-    const char *last = g->nodes.len ? g->nodes.data[g->nodes.len - 1].loc.path : NULL;
-    if (!path || !path[0])
+    if (!text || !text[0])
         return NULL;
-    return last && strcmp(last, path) == 0 ? last : pool_strdup(g->pool, path);
+    return last && strcmp(last, text) == 0 ? last : pool_strdup(pool, text);
+}
+
+/* With the last node's texts where they are the same: neighbours mostly are of one part of the
+ * model. */
+static Loc copy_loc(Graph *g, const Loc *loc)
+{
+    const Loc last = g->nodes.len ? g->nodes.data[g->nodes.len - 1].loc : (Loc){0};
+    return (Loc){loc->line, loc->column, copy_unless(g->pool, last.path, loc->path),
+                 copy_unless(g->pool, last.file, loc->file)};
 }
 
 static Node node_make(Graph *g, OpKind op, const ValueId *in, int n_in, const AttrList *attrs,
                       Loc loc)
 {
-    Node n = {.op = op, .n_in = n_in, .loc = loc, .remat_of = NODE_NONE};
-    n.loc.path = copy_path(g, loc.path);
+    Node n = {.op = op, .n_in = n_in, .loc = copy_loc(g, &loc), .remat_of = NODE_NONE};
     for (int i = 0; i < n_in; i++)
         if (in[i] >= g->values.len)
             BUG("input %d of %s is no value", i, op_name(op));
@@ -213,7 +219,7 @@ static Node node_copy(Graph *to, const Node *n)
 {
     Pool *pool = to->pool;
     Node c = *n;
-    c.loc.path = copy_path(to, n->loc.path);
+    c.loc = copy_loc(to, &n->loc);
     c.in = copy_array(pool, n->in, (size_t)n->n_in * sizeof *n->in);
     c.out = copy_array(pool, n->out, (size_t)n->n_out * sizeof *n->out);
     c.attr = n->n_attr ? attrs_copy(pool, n->attr, n->n_attr) : NULL;

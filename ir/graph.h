@@ -24,8 +24,14 @@ typedef uint32_t NodeId;  /* index into g->nodes */
  * model, "h.3.attn" (the labels of the calls around it), NULL = the model itself. */
 typedef struct Loc {
     uint32_t line, column;
-    const char *path; /* nodes have copies of their own */
+    const char *path; /* nodes have copies of their own, as of */
+    const char *file; /* that was imported, without folders; NULL = the model's own */
 } Loc;
+/* 0: it has none in the model's own file. */
+static inline uint32_t loc_line(const Loc *loc)
+{
+    return loc->file ? 0 : loc->line;
+}
 
 typedef struct Value {
     Type type;

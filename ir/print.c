@@ -117,7 +117,10 @@ static void put_remat(Printer *p, const Node *n)
 
 static void put_loc(StrBuf *out, const Loc *loc)
 {
-    strbuf_printf(out, "   loc %" PRIu32 ":%" PRIu32, loc->line, loc->column);
+    strbuf_put(out, "   loc ");
+    if (loc->file)
+        text_put_string(out, loc->file);
+    strbuf_printf(out, "%s%" PRIu32 ":%" PRIu32, loc->file ? " " : "", loc->line, loc->column);
     if (loc->path) {
         strbuf_put(out, " in ");
         text_put_name(out, loc->path);

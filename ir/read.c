@@ -284,11 +284,14 @@ static bool read_remat(Reader *r, const Graph *g, Node *n)
 static bool read_loc(Reader *r, Loc *loc)
 {
     uint64_t line, column;
+    const char *file = NULL;
+    if (scan_peek(&r->s) == '"' && !scan_string(&r->s, &file))
+        return false;
     if (!scan_uint(&r->s, &line, 10) || !scan_expect(&r->s, ":") || !scan_uint(&r->s, &column, 10))
         return false;
     if (line > UINT32_MAX || column > UINT32_MAX)
         return scan_fail(&r->s, r->s.token, "E707", "a position past 32 bits");
-    *loc = (Loc){(uint32_t)line, (uint32_t)column, NULL};
+    *loc = (Loc){(uint32_t)line, (uint32_t)column, NULL, file};
     return !scan_take_word(&r->s, "in") || scan_name(&r->s, &loc->path);
 }
 

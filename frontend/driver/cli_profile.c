@@ -51,7 +51,7 @@ static int *name_rows(const Measurement *m, StepProfile *p)
         r->calls++;
         r->flops += c->flops;
         r->bytes += c->bytes;
-        r->line = r->line ? r->line : c->loc.line;
+        r->line = r->line ? r->line : loc_line(&c->loc);
     }
     return row_of;
 }

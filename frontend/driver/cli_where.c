@@ -68,7 +68,7 @@ static int find_places(Pool *pool, const Loc *loc, int n, Detail detail, Place *
     Map index = map_new(pool);
     int count = 0;
     for (int i = 0; i < n; i++) {
-        uint32_t line = detail == FIRST_PART ? 0 : loc[i].line;
+        uint32_t line = detail == FIRST_PART ? 0 : loc_line(&loc[i]);
         const char *path = loc[i].path ? loc[i].path : "";
         const char *text = common_text(pool, path, detail);
         const char *key = pool_printf(pool, "%s:%u", text, line);

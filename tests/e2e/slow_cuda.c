@@ -100,7 +100,7 @@ int main(int argc, char **argv)
         expect_equal_steps("host", "device");
         if (!e->amplifies)
             expect_near(e);
-        expect_ok("cd $TMP && rm -r host* device* fast*");
+        expect_ok("cd $TMP && rm -rf host* device* fast*");
         verify(e->args, "50%", false);
         verify(e->args, "min", true);
         n++;

@@ -258,6 +258,21 @@ static void test_measured(void)
     json_decref(data);
 }
 
+/* A line of a file that is imported is no line of the model's. */
+static void test_import(void)
+{
+    expect_ok("sed '/^train/,$d' $EXAMPLES/mlp.scrimp > $TMP/lib.scrimp");
+    expect_ok("(echo 'import \"lib.scrimp\"'; sed -n '/^train/,$p' $EXAMPLES/mlp.scrimp) > "
+              "$TMP/own.scrimp");
+    expect_ok("$SCRIMP report $TMP/own.scrimp --frontier 0 -q -o $TMP/import.html");
+    json_t *data = data_of("import.html");
+    expect_lines(data, "import");
+    const json_t *lines = json_object_get(json_object_get(data, "source"), "lines");
+    EXPECT(integer(json_array_get(lines, 0), "line") == 0, "of no line");
+    EXPECT(strstr(text(json_object_get(data, "ir"), "after"), "loc \"lib.scrimp\" "), "loc");
+    json_decref(data);
+}
+
 /* What a model's text may hold does not end the page's script, nor break its JSON. */
 static void test_odd_text(void)
 {
@@ -291,6 +306,7 @@ int main(void)
     test_model("resnet.scrimp -D depth=18 -D N=2 -D size=64", "85%");
     test_model("unet.scrimp -D size=188 -D width=8", "50%");
     test_measured();
+    test_import();
     test_odd_text();
     test_errors();
     return e2e_end();

@@ -28,7 +28,8 @@ static Loc random_loc(Random *r)
     const char *const paths[] = {NULL, "h.3.attn", "in", "a b", "#1", "in\nother"};
     if (random_below(r, 2))
         return (Loc){0};
-    return (Loc){(uint32_t)random_next(r) | 1, (uint32_t)random_next(r), paths[random_below(r, 6)]};
+    return (Loc){(uint32_t)random_next(r) | 1, (uint32_t)random_next(r), paths[random_below(r, 6)],
+                 random_below(r, 4) ? NULL : "a \"b\".scrimp"};
 }
 
 /* A value of this type that may still be read, or a new source. */
@@ -53,7 +54,7 @@ static Graph *random_body(Pool *pool, Random *r, Type type)
     Graph *body = graph_new(pool, "");
     ValueId in[2];
     in[0] = graph_add_source(body, OP_input, type, NULL, random_name(pool, r, '%'), (Loc){0});
-    in[1] = graph_add_source(body, OP_input, type, NULL, NULL, (Loc){3, 4, "a.b"});
+    in[1] = graph_add_source(body, OP_input, type, NULL, NULL, (Loc){3, 4, "a.b", NULL});
     ValueId sum = graph_add(body, OP_add, in, 2, NULL, NULL, random_loc(r));
     ValueId y = graph_add(body, OP_neg, &sum, 1, NULL, random_name(pool, r, '%'), (Loc){0});
     graph_add_output(body, "y", y);

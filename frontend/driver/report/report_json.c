@@ -18,6 +18,8 @@ static void put_place(json_t *o, const Loc *loc)
         json_object_set_new(o, "path", json_string(loc->path));
     if (loc->line)
         json_object_set_new(o, "line", json_integer(loc->line));
+    if (loc->file)
+        json_object_set_new(o, "file", json_string(loc->file));
 }
 
 static json_t *indices_json(const int *list, int n)
@@ -170,7 +172,7 @@ static void add_operations(const Report *r, LineFacts *line, uint32_t n_lines)
 {
     for (int t = 0; t < r->planned.n_operations; t++) {
         const OperationFact *o = &r->planned.operation[t];
-        uint32_t at = graph_node(r->planned.graph, o->node)->loc.line;
+        uint32_t at = loc_line(&graph_node(r->planned.graph, o->node)->loc);
         if (at > n_lines)
             continue;
         line[at].cost += o->cost;
@@ -183,7 +185,7 @@ static void add_peak(const StepFacts *f, LineFacts *line, uint32_t n_lines)
 {
     for (int b = 0; b < f->n_buffers; b++) {
         const BufferFact *buffer = &f->buffer[b];
-        uint32_t at = value_node(f->graph, buffer->value)->loc.line;
+        uint32_t at = loc_line(&value_node(f->graph, buffer->value)->loc);
         if (at <= n_lines && buffer->first <= f->peak_slot && f->peak_slot < buffer->end)
             line[at].peak_bytes += buffer->bytes;
     }

@@ -13,6 +13,10 @@ static Loc elab_loc(Elab *l, Span span)
     Loc loc = {.path = l->path};
     if (span.file)
         diag_line_column(l->diag, span, &loc.line, &loc.column);
+    if (span.file > 1) { /* imported: the model's own is the first */
+        const char *name = diag_source_name(l->diag, span.file), *slash = strrchr(name, '/');
+        loc.file = slash ? slash + 1 : name;
+    }
     return loc;
 }
 

@@ -4,6 +4,8 @@
 #include "frontend/driver/cli_file.h"
 #include "frontend/driver/cli_plan.h"
 #include "frontend/driver/plan_svg.h"
+#include "frontend/driver/report/step_facts.h"
+#include "ir/support/bug.h"
 #include "passes/remat/model/schedule.h"
 
 #include <string.h>
@@ -35,15 +37,6 @@ static ExitCode draw(Cli *cli, PlanPicture *picture, const PlanRow *row)
 
 /* Of a model */
 
-/* Operations that run, and what is in memory at each, persistent tensors included. */
-static PictureLoad load_of_graph(Pool *pool, const Graph *g, int64_t persistent_bytes)
-{
-    MemLives lives = memplan_lives(pool, g);
-    for (int i = 0; i < lives.n_slots; i++)
-        lives.load[i] += persistent_bytes;
-    return (PictureLoad){lives.n_slots, lives.load};
-}
-
 ExitCode cli_build_kept(Cli *cli, const Ast *ast, Program *out)
 {
     ProgramOptions o = {.mode = FRONTEND_TRAIN,
@@ -52,83 +45,61 @@ ExitCode cli_build_kept(Cli *cli, const Ast *ast, Program *out)
     return cli_build(cli, ast, &o, out);
 }
 
-static ExitCode load_of_kept(Cli *cli, const Ast *ast, int64_t persistent_bytes, PictureLoad *load)
+static BufferKind kind_of(TensorKind kind)
 {
-    Program p;
-    ExitCode code = cli_build_kept(cli, ast, &p);
-    if (code == EXIT_OK)
-        *load = load_of_graph(cli->pool, p.graph, persistent_bytes);
-    return code;
-}
-
-/* By node: whether the loss depends on it.  Operations stand behind what they read. */
-static const bool *forward_nodes(Pool *pool, const Graph *g)
-{
-    bool *forward = POOL_ARRAY(pool, g->nodes.len + 1, bool);
-    ValueId loss = graph_output(g, "loss");
-    if (loss != VALUE_NONE)
-        forward[graph_value(g, loss)->def] = true;
-    for (size_t k = g->order.len; k-- > 0;) {
-        const Node *n = graph_node(g, g->order.data[k]);
-        for (int i = 0; forward[g->order.data[k]] && i < n->n_in; i++)
-            forward[graph_value(g, n->in[i])->def] = true;
-    }
-    return forward;
-}
-
-static BufferKind kind_of(const Graph *g, const PlannedBuffer *b, const bool *forward)
-{
-    if (b->node != NODE_NONE)
+    switch (kind) {
+    case TENSOR_WORKSPACE:
         return BUFFER_WORKSPACE;
-    NodeId def = graph_value(g, b->value)->def;
-    if (graph_node(g, def)->remat_of != NODE_NONE)
+    case TENSOR_RECOMPUTED:
         return BUFFER_AGAIN;
-    return forward[def] ? BUFFER_FORWARD : BUFFER_BACKWARD;
+    case TENSOR_GRADIENT:
+        return BUFFER_BACKWARD;
+    case TENSOR_INPUT:
+    case TENSOR_ACTIVATION:
+        return BUFFER_FORWARD;
+    case TENSOR_WEIGHTS:
+    case TENSOR_STATISTICS:
+    case TENSOR_OPTIMIZER:
+    case N_TENSOR_KINDS:
+        break;
+    }
+    BUG("a persistent tensor is no rectangle of its own");
 }
 
-static void list_buffers(Pool *pool, const Graph *g, const MemPlan *plan, const bool *forward,
-                         PlanPicture *picture)
+static PictureBuffer picture_buffer(Pool *pool, const StepFacts *f, const BufferFact *b)
 {
-    PictureBuffer *list = POOL_ARRAY(pool, (size_t)plan->n_buffers + 1, PictureBuffer);
-    for (int i = 0; i < plan->n_buffers; i++) {
-        const PlannedBuffer *b = &plan->buffer[i];
-        bool is_value = b->node == NODE_NONE;
-        ValueId v = is_value ? b->value : graph_node(g, b->node)->out[0];
-        const char *name = graph_value(g, v)->name;
-        list[i] =
-            (PictureBuffer){.first = b->life.lower,
-                            .end = b->life.upper,
-                            .offset = b->offset,
-                            .bytes = b->life.size,
-                            .name = is_value ? name : pool_printf(pool, "workspace of %s", name),
-                            .kind = kind_of(g, b, forward)};
-    }
-    picture->n_buffers = plan->n_buffers;
+    const char *name = graph_value(f->graph, b->value)->name;
+    return (PictureBuffer){
+        .first = b->first,
+        .end = b->end,
+        .offset = b->offset,
+        .bytes = b->bytes,
+        .name = b->kind == TENSOR_WORKSPACE ? pool_printf(pool, "workspace of %s", name) : name,
+        .kind = kind_of(b->kind)};
+}
+
+static void list_buffers(Pool *pool, const StepFacts *f, PlanPicture *picture)
+{
+    PictureBuffer *list = POOL_ARRAY(pool, (size_t)f->n_buffers + 1, PictureBuffer);
+    for (int b = f->n_persistent; b < f->n_buffers; b++)
+        list[picture->n_buffers++] = picture_buffer(pool, f, &f->buffer[b]);
     picture->buffer = list;
-}
-
-/* Operations up to the last that the loss needs and that is no recomputation. */
-static int forward_end_of_graph(const Graph *g, const bool *forward)
-{
-    int n = 0, end = 0;
-    for (size_t k = 0; k < g->order.len; k++) {
-        const Node *node = graph_node(g, g->order.data[k]);
-        n += node_runs(node);
-        if (forward[g->order.data[k]] && node_runs(node) && node->remat_of == NODE_NONE)
-            end = n;
-    }
-    return end;
 }
 
 static ExitCode draw_model(Cli *cli, const Ast *ast, const Program *p, const PlanRow *row)
 {
-    int64_t persistent_bytes = row->report.persistent_bytes;
-    const bool *forward = forward_nodes(cli->pool, p->graph);
-    PlanPicture picture = {.planned = load_of_graph(cli->pool, p->graph, persistent_bytes),
-                           .forward_end = forward_end_of_graph(p->graph, forward)};
-    list_buffers(cli->pool, p->graph, p->plan, forward, &picture);
-    ExitCode code = load_of_kept(cli, ast, persistent_bytes, &picture.kept);
-    return code == EXIT_OK ? draw(cli, &picture, row) : code;
+    Program before;
+    ExitCode code = cli_build_kept(cli, ast, &before);
+    if (code != EXIT_OK)
+        return code;
+    const NodeCosts costs = cli_plan_costs(cli, &row->report);
+    const StepFacts planned = step_facts(cli->pool, p->graph, p->plan, &costs),
+                    kept = step_facts(cli->pool, before.graph, NULL, &costs);
+    PlanPicture picture = {.planned = {planned.n_operations, planned.load},
+                           .kept = {kept.n_operations, kept.load},
+                           .forward_end = planned.forward_end};
+    list_buffers(cli->pool, &planned, &picture);
+    return draw(cli, &picture, row);
 }
 
 /* Of a graph from elsewhere */

@@ -107,7 +107,9 @@ static const char *size_text(const Why *w, int64_t bytes)
 static const char *place_text(const Why *w, const Loc *loc)
 {
     const char *in = loc->path ? pool_printf(w->pool, " in %s", loc->path) : "";
-    return loc->line ? pool_printf(w->pool, ", %s:%u%s", w->g->source, loc->line, in) : in;
+    return loc->line ? pool_printf(w->pool, ", %s:%u%s", loc->file ? loc->file : w->g->source,
+                                   loc->line, in)
+                     : in;
 }
 
 static const char *cost_text(const Why *w, double cost)

@@ -90,7 +90,7 @@ static void add_buffers(Maker *m, const PlannedBuffer *list, int n)
 }
 
 /* New versions of persistent tensors lie where the old ones do. */
-static void place_values(Maker *m, const int *planned, int n_persistent)
+static void place_values(Maker *m, const int *planned)
 {
     for (size_t k = 0; k < m->g->order.len; k++) {
         const Node *n = graph_node(m->g, m->g->order.data[k]);
@@ -99,7 +99,7 @@ static void place_values(Maker *m, const int *planned, int n_persistent)
             if (storage != VALUE_NONE)
                 m->buffer_of[v] = m->buffer_of[storage];
             else if (planned[v] >= 0)
-                m->buffer_of[v] = n_persistent + planned[v];
+                m->buffer_of[v] = m->out->n_persistent + planned[v];
         }
     }
 }
@@ -196,9 +196,9 @@ StepFacts step_facts(Pool *pool, const Graph *g, const MemPlan *plan, const Node
     f.buffer = POOL_ARRAY(pool, (size_t)n + g->order.len + 1, BufferFact);
     memset(m.buffer_of, 0xff, (g->values.len + 1) * sizeof *m.buffer_of);
     add_persistent(&m, plan);
-    const int n_persistent = f.n_buffers;
+    f.n_persistent = f.n_buffers;
     add_buffers(&m, plan ? plan->buffer : lives.buffer, n);
-    place_values(&m, plan ? plan->buffer_of : lives.buffer_of, n_persistent);
+    place_values(&m, plan ? plan->buffer_of : lives.buffer_of);
     list_held(&m);
     for (size_t k = 0; k < g->order.len; k++)
         if (lives.slot_of[g->order.data[k]] >= 0)

@@ -53,9 +53,9 @@ typedef struct BufferFact {
 
 typedef struct StepFacts {
     const Graph *graph;
-    int n_operations, n_buffers;
+    int n_operations, n_buffers, n_persistent;
     OperationFact *operation;
-    BufferFact *buffer;       /* the persistent ones first */
+    BufferFact *buffer;       /* the n_persistent ones first */
     int64_t persistent_bytes; /* always in memory */
     int64_t *load;            /* by slot: bytes in memory, persistent ones included */
     int peak_slot;            /* the first with the largest load */

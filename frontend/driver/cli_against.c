@@ -11,7 +11,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { DEFAULT_PAIRS = 20, DRAWS = 2000 };
+enum { DEFAULT_PAIRS = 20, LEAST_PAIRS = 5, DRAWS = 2000 };
 
 typedef struct Side {
     Cli *cli;
@@ -137,6 +137,8 @@ static bool check(Cli *a, const Cli *b)
         wrong = "--steps and --json are for both: give them in front of --against";
     else if (a->build.device || b->build.device)
         wrong = "--against compares on this machine's processor only, not on a --device";
+    else if (a->run.steps && a->run.steps < LEAST_PAIRS)
+        wrong = "--against needs 5 steps or more: from fewer no spread can be told";
     if (!wrong)
         return true;
     cli_error(a, EXIT_USER, "E407", NULL, "%s", wrong);
@@ -176,7 +178,9 @@ ExitCode bench_against(Cli *cli, const Ast *ast)
     ExitCode code = EXIT_OK;
     Ratio ratio;
     Side a = {.cli = cli}, b = {.cli = cli_parse_more(cli, cli->run.against, &code)};
-    if (!b.cli || !check(cli, b.cli) || !cli_device_known(b.cli))
+    if (!b.cli)
+        return code;
+    if (!check(cli, b.cli) || !cli_device_known(b.cli))
         return EXIT_USER;
     int64_t pairs = cli->run.steps ? cli->run.steps : DEFAULT_PAIRS;
     code = build(&a, ast);

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 enum { READ_CHUNK = 1 << 16 };
 
@@ -68,6 +69,30 @@ bool cli_needs_file(Cli *cli, const char *option, const char *path)
         return true;
     cli_error(cli, EXIT_USER, "E407", "give it a path; ./- is one, too",
               "%s - : this is not written to standard output", option);
+    return false;
+}
+
+static const char *folder_of(Pool *pool, const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    if (!slash)
+        return ".";
+    return slash == path ? "/" : pool_strndup(pool, path, (size_t)(slash - path));
+}
+
+bool cli_can_write(Cli *cli, const char *path)
+{
+    struct stat info;
+    if (!path || cli_is_standard_output(path))
+        return true;
+    bool there = stat(path, &info) == 0;
+    if (there && S_ISDIR(info.st_mode))
+        errno = EISDIR;
+    else if (there && !S_ISREG(info.st_mode))
+        return true;
+    else if (access(folder_of(cli->pool, path), W_OK | X_OK) == 0)
+        return true;
+    cli_error(cli, EXIT_USER, "E411", NULL, "cannot write %s: %s", path, strerror(errno));
     return false;
 }
 

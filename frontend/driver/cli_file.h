@@ -14,6 +14,8 @@ const char *cli_read_file(Cli *cli, const char *path, size_t most, size_t *lengt
 /* Writes the text ("-" = standard output); EXIT_USER after a message.  A file is replaced at once:
  * after a failure it is what it was before. */
 ExitCode cli_write_file(Cli *cli, const char *path, const char *text);
+/* Looks before long work whether cli_write_file could put a file there: false after a message. */
+bool cli_can_write(Cli *cli, const char *path);
 /* That an option's path is "-". */
 bool cli_is_standard_output(const char *path);
 /* False after a message: both `option` with this path and --json write to standard output. */

@@ -269,12 +269,14 @@ bool cli_parse(Cli *cli, int argc, char **argv, ExitCode *code)
 
 /* --- more options --- */
 
+static const char BLANKS[] = " \t\n";
+
 /* The word at *text, unquoted, into room that is large enough; false where a quote does not end. */
 static bool take_word(const char **text, char *word)
 {
     char quote = 0;
     const char *p = *text;
-    for (; *p && (quote || *p != ' '); p++) {
+    for (; *p && (quote || !strchr(BLANKS, *p)); p++) {
         if (quote ? *p == quote : *p == '"' || *p == '\'')
             quote = quote ? 0 : *p;
         else
@@ -287,7 +289,7 @@ static bool take_word(const char **text, char *word)
 
 static bool take_words(Pool *pool, const char *text, char **argv, int *argc)
 {
-    while (*(text += strspn(text, " "))) {
+    while (*(text += strspn(text, BLANKS))) {
         argv[*argc] = pool_alloc(pool, strlen(text) + 1);
         if (!take_word(&text, argv[(*argc)++]))
             return false;

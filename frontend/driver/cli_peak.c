@@ -204,29 +204,17 @@ static void print_table(Pool *pool, const StepFacts *f, const PeakTable *t)
     }
 }
 
-static const char *source_line(Pool *pool, const Graph *g, const Loc *loc)
-{
-    const char *in = loc->path ? pool_printf(pool, " in %s", loc->path) : "";
-    return loc->line ? pool_printf(pool, ", %s:%u%s", g->source, loc->line, in) : in;
-}
-
 static void print_peak(Pool *pool, const StepFacts *f, const PeakTable *t)
 {
     const Node *n = graph_node(f->graph, f->operation[f->peak_slot].node);
     printf("The step needs most memory, %s, in operation %d of 0 to %d:\n%s = %s%s\n\n",
            bytes_text(pool, f->peak_bytes), f->peak_slot, f->n_operations - 1,
            graph_value(f->graph, n->out[0])->name, op_name(n->op),
-           source_line(pool, f->graph, &n->loc));
+           place_text(pool, f->graph, &n->loc));
     print_table(pool, f, t);
 }
 
 /* --- for programs --- */
-
-static void put_place(json_t *o, const Loc *loc)
-{
-    json_object_set_new(o, "path", loc->path ? json_string(loc->path) : json_null());
-    json_object_set_new(o, "line", loc->line ? json_integer(loc->line) : json_null());
-}
 
 static json_t *tensors_json(Pool *pool, const StepFacts *f)
 {
@@ -239,7 +227,7 @@ static json_t *tensors_json(Pool *pool, const StepFacts *f)
         ValueId v = value_at_peak(f, slot_of, b);
         json_t *o = json_pack("{s:s,s:s,s:I}", "name", graph_value(f->graph, v)->name, "kind",
                               tensor_kind_name[b->kind], "bytes", (json_int_t)b->bytes);
-        put_place(o, &value_node(f->graph, v)->loc);
+        place_json(o, &value_node(f->graph, v)->loc);
         json_array_append_new(list, o);
     }
     return list;
@@ -251,7 +239,7 @@ static json_t *peak_json(Pool *pool, const StepFacts *f, const PeakTable *t)
     json_t *rows = json_array(),
            *operation = json_pack("{s:s,s:s}", "name", graph_value(f->graph, n->out[0])->name, "op",
                                   op_name(n->op));
-    put_place(operation, &n->loc);
+    place_json(operation, &n->loc);
     for (int i = 0; i < t->n; i++)
         json_array_append_new(rows,
                               json_pack("{s:s,s:s,s:i,s:I}", "path", t->row[i].path, "kind",

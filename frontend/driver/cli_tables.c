@@ -197,7 +197,7 @@ const OptionRow cli_options[] = {
     {"resume", 0, FIELD_FLAG, offsetof(Cli, run.resume), NULL, "continue the run in --out", 0},
     {"overwrite", 0, FIELD_FLAG, offsetof(Cli, run.overwrite), NULL,
      "replace the run that is in --out", 0},
-    {"out", 'o', FIELD_TEXT, offsetof(Cli, output.out), "PATH", "where results go", 0},
+    {"out", 'o', FIELD_TEXT, offsetof(Cli, output.out), "PATH", "where results go", 1},
     {"arena-csv", 0, FIELD_TEXT, offsetof(Cli, ask.arena_csv), "FILE.csv",
      "write the buffers of the arena; - prints only these", 0},
     {"peak", 0, FIELD_FLAG, offsetof(Cli, ask.peak), NULL,

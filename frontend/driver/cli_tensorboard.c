@@ -103,13 +103,17 @@ typedef struct Newest {
     long long seconds;
 } Newest;
 
+/* No run has a file of a later time: such a name is somebody else's. */
+static const long long LAST_SECOND = 1LL << 40;
+
 static bool see_file(void *user, const char *dir, const char *name, RtError *err)
 {
     Newest *newest = user;
     (void)dir, (void)err;
     if (strncmp(name, PREFIX, sizeof PREFIX - 1) == 0) {
         long long seconds = strtoll(name + sizeof PREFIX - 1, NULL, 10);
-        newest->seconds = seconds > newest->seconds ? seconds : newest->seconds;
+        if (seconds > newest->seconds && seconds < LAST_SECOND)
+            newest->seconds = seconds;
     }
     return true;
 }

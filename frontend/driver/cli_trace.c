@@ -96,6 +96,10 @@ static const char *call_arguments(Pool *pool, const Graph *g, const Call *c, int
     put_text(&out, graph_value(g, n->out[0])->name);
     strbuf_put(&out, ",\"path\":");
     put_text(&out, c->loc.path ? c->loc.path : "");
+    if (c->loc.file) {
+        strbuf_put(&out, ",\"file\":");
+        put_text(&out, c->loc.file);
+    }
     strbuf_printf(&out, ",\"line\":%u,\"call\":%d,\"flops\":%.0f,\"bytes\":%.0f}", c->loc.line,
                   index, c->flops, c->bytes);
     return out.text;

@@ -110,3 +110,18 @@ const char *where_text(Pool *pool, const Loc *loc, int n, bool lines)
     pool_free(scratch);
     return out.text ? out.text : "";
 }
+
+const char *place_text(Pool *pool, const Graph *g, const Loc *loc)
+{
+    const char *in = loc->path ? pool_printf(pool, " in %s", loc->path) : "";
+    const char *file = loc->file ? loc->file : g->source;
+    return loc->line ? pool_printf(pool, ", %s:%u%s", file, loc->line, in) : in;
+}
+
+void place_json(json_t *object, const Loc *loc)
+{
+    json_object_set_new(object, "path", loc->path ? json_string(loc->path) : json_null());
+    json_object_set_new(object, "line", loc->line ? json_integer(loc->line) : json_null());
+    if (loc->file)
+        json_object_set_new(object, "file", json_string(loc->file));
+}

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* plan --why: why an operation of a step runs again, or need not. */
 #include "frontend/driver/cli_plan.h"
+#include "frontend/driver/cli_where.h"
 #include "ir/strided_view.h"
 #include "ir/support/byte_size.h"
 #include "passes/rerun.h"
@@ -103,15 +104,6 @@ static const char *size_text(const Why *w, int64_t bytes)
     return bytes_text(w->pool, bytes);
 }
 
-/* ", convnet.scrimp:12 in conv1" */
-static const char *place_text(const Why *w, const Loc *loc)
-{
-    const char *in = loc->path ? pool_printf(w->pool, " in %s", loc->path) : "";
-    return loc->line ? pool_printf(w->pool, ", %s:%u%s", loc->file ? loc->file : w->g->source,
-                                   loc->line, in)
-                     : in;
-}
-
 static const char *cost_text(const Why *w, double cost)
 {
     const CostModel *model = w->row.report.cost;
@@ -134,7 +126,7 @@ static void print_operation(const Why *w, NodeId id)
 {
     const Node *n = graph_node(w->g, id);
     int slot = w->lives.slot_of[id];
-    printf("%s = %s%s\n", name_of(w->g, id), op_name(n->op), place_text(w, &n->loc));
+    printf("%s = %s%s\n", name_of(w->g, id), op_name(n->op), place_text(w->pool, w->g, &n->loc));
     if (slot >= 0)
         printf("Operation %d of 0 to %d; it makes %s.\n", slot, w->lives.n_slots - 1,
                size_text(w, result_bytes(w->g, id)));
@@ -329,8 +321,7 @@ static json_t *operation_json(const Why *w, NodeId id)
                           op_name(graph_node(w->g, id)->op), "slot", w->lives.slot_of[id],
                           "operations", w->lives.n_slots, "peak_slot", w->peak_slot, "result_bytes",
                           (json_int_t)result_bytes(w->g, id));
-    json_object_set_new(o, "path", loc->path ? json_string(loc->path) : json_null());
-    json_object_set_new(o, "line", loc->line ? json_integer(loc->line) : json_null());
+    place_json(o, loc);
     return o;
 }
 

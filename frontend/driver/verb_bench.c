@@ -184,7 +184,8 @@ static ExitCode print(const Bench *b)
 
 ExitCode verb_bench(Cli *cli)
 {
-    if (!cli_one_writes_output(cli, "--trace", cli->run.trace))
+    if (!cli_one_writes_output(cli, "--trace", cli->run.trace) ||
+        !cli_can_write(cli, cli->run.trace))
         return EXIT_USER;
     const Ast *ast = cli_parse_model(cli);
     if (!ast)

@@ -44,11 +44,27 @@ static ExitCode collect_rows(Collector *c, const PlanSource *of, bool budgets, j
     return code == EXIT_BUDGET ? EXIT_OK : code;
 }
 
+/* JSON is UTF-8, which names of files and comments of models need not be. */
+static const char *as_utf8(Pool *pool, const char *text)
+{
+    StrBuf out = strbuf_new(pool);
+    for (const char *end = text + strlen(text); text < end;) {
+        uint32_t code;
+        int n = utf8_decode((const unsigned char *)text, end - text, &code);
+        if (n)
+            strbuf_putn(&out, text, (size_t)n);
+        else
+            strbuf_put(&out, "\xef\xbf\xbd");
+        text += n ? n : 1;
+    }
+    return out.text;
+}
+
 static const char *text_of(Pool *pool, const Graph *g)
 {
     StrBuf text = strbuf_new(pool);
     graph_print(g, (PrintOptions){0}, &text);
-    return text.text;
+    return as_utf8(pool, text.text);
 }
 
 /* --- measurements --- */
@@ -136,22 +152,6 @@ static ExitCode compare(Cli *cli, const PlanSource *of, Report *r)
     return code;
 }
 
-/* JSON is UTF-8, which names of files and comments of models need not be. */
-static const char *as_utf8(Pool *pool, const char *text)
-{
-    StrBuf out = strbuf_new(pool);
-    for (const char *end = text + strlen(text); text < end;) {
-        uint32_t code;
-        int n = utf8_decode((const unsigned char *)text, end - text, &code);
-        if (n)
-            strbuf_putn(&out, text, (size_t)n);
-        else
-            strbuf_put(&out, "\xef\xbf\xbd");
-        text += n ? n : 1;
-    }
-    return out.text;
-}
-
 static void release(Report *r)
 {
     json_decref(r->plan);
@@ -187,6 +187,8 @@ ExitCode verb_report(Cli *cli)
                          "--frontier 1: a frontier has at least 2 budgets");
     if (cli->run.steps && !cli->ask.measure)
         return cli_error(cli, EXIT_USER, "E407", "add --measure", "--steps is for --measure");
+    if (!cli_can_write(cli, cli->output.out))
+        return EXIT_USER;
     PlanSource of = {.ast = cli_parse_model(cli)};
     if (!of.ast)
         return EXIT_USER;

@@ -276,6 +276,9 @@ static void test_import(void)
 /* What a model's text may hold does not end the page's script, nor break its JSON. */
 static void test_odd_text(void)
 {
+    expect_ok("cp $EXAMPLES/mlp.scrimp \"$(printf '%s/bad\\377.scrimp' $TMP)\"");
+    expect_ok("$SCRIMP report $TMP/bad*.scrimp --frontier 0 -q -o $TMP/bad.html");
+    json_decref(data_of("bad.html"));
     expect_ok("(printf '# </script><!-- \\377 \\303\\251\\n'; cat $EXAMPLES/mlp.scrimp) > "
               "$TMP/odd.scrimp");
     expect_ok("$SCRIMP report $TMP/odd.scrimp --frontier 0 -q -o $TMP/odd.html");
@@ -294,6 +297,8 @@ static void test_errors(void)
     expect_run(1, "none.scrimp", "$SCRIMP report $TMP/none.scrimp");
     expect_run(1, "missing",
                "$SCRIMP report $EXAMPLES/mlp.scrimp --frontier 0 -o $TMP/missing/x.html");
+    expect_run(1, "is empty", "$SCRIMP report $EXAMPLES/mlp.scrimp -o ''");
+    expect_run(1, "directory", "$SCRIMP report $EXAMPLES/mlp.scrimp -o $TMP");
     expect_run(3, "E401", "$SCRIMP report $EXAMPLES/mlp.scrimp --budget 1KiB -o $TMP/not.html");
     expect_run(1, NULL, "test -e $TMP/not.html");
     expect_said(0, "id=\"data\"", "$SCRIMP report $EXAMPLES/mlp.scrimp --frontier 0 -o -");

@@ -302,6 +302,7 @@ function aboutBuffer(step, index) {
     ["offset", isNumber(b.offset) && exactBytes(b.offset)],
     ["path", b.path],
     ["line", b.line > 0 && `${b.line}: ${(sourceLines[b.line - 1] || "").trim()}`],
+    ["imported from", b.file],
     ["also holds", b.holds?.map(h => `${h.name} (${h.how}, from ${count(h.first)})`).join(", ")]])];
 }
 

@@ -12,14 +12,16 @@ static json_t *bytes_json(int64_t bytes)
 
 /* --- one step --- */
 
-static void put_place(json_t *o, const Loc *loc)
+/* "line" is one of the text in the page; of an imported file, "file" is its name and line. */
+static void put_place(Pool *pool, json_t *o, const Loc *loc)
 {
     if (loc->path)
         json_object_set_new(o, "path", json_string(loc->path));
-    if (loc->line)
+    if (loc_line(loc))
         json_object_set_new(o, "line", json_integer(loc->line));
     if (loc->file)
-        json_object_set_new(o, "file", json_string(loc->file));
+        json_object_set_new(o, "file",
+                            json_string(pool_printf(pool, "%s:%u", loc->file, loc->line)));
 }
 
 static json_t *indices_json(const int *list, int n)
@@ -30,13 +32,14 @@ static json_t *indices_json(const int *list, int n)
     return a;
 }
 
-static json_t *operation_json(const StepFacts *f, const OperationFact *o, const double *seconds)
+static json_t *operation_json(Pool *pool, const StepFacts *f, const OperationFact *o,
+                              const double *seconds)
 {
     const Node *n = graph_node(f->graph, o->node);
     json_t *j = json_pack("{s:s,s:s,s:s}", "name", graph_value(f->graph, n->out[0])->name, "op",
                           op_name(n->op), "phase", phase_name[o->phase]);
-    put_place(j, &n->loc);
-    if (n->loc.line)
+    put_place(pool, j, &n->loc);
+    if (loc_line(&n->loc))
         json_object_set_new(j, "column", json_integer(n->loc.column));
     json_object_set_new(j, "cost", json_real(o->cost));
     if (seconds)
@@ -92,7 +95,7 @@ static json_t *buffer_json(Pool *pool, const StepFacts *f, const BufferFact *b,
     json_object_set_new(j, "end", json_integer(b->end));
     if (b->offset >= 0)
         json_object_set_new(j, "offset", bytes_json(b->offset));
-    put_place(j, &value_node(f->graph, b->value)->loc);
+    put_place(pool, j, &value_node(f->graph, b->value)->loc);
     json_t *held = held_json(f, b, slot_of_node);
     if (json_array_size(held))
         json_object_set_new(j, "holds", held);
@@ -117,7 +120,7 @@ static json_t *step_json(Pool *pool, const StepFacts *f, const double *seconds)
     json_t *load = json_array(), *operations = json_array(), *buffers = json_array();
     for (int t = 0; t < f->n_operations; t++) {
         json_array_append_new(load, bytes_json(f->load[t]));
-        json_array_append_new(operations, operation_json(f, &f->operation[t], seconds));
+        json_array_append_new(operations, operation_json(pool, f, &f->operation[t], seconds));
     }
     for (int b = 0; b < f->n_buffers; b++)
         json_array_append_new(buffers, buffer_json(pool, f, &f->buffer[b], slot_of_node));

@@ -36,28 +36,6 @@ static bool at_peak(const StepFacts *f, const BufferFact *b)
     return b->first <= f->peak_slot && f->peak_slot < b->end;
 }
 
-/* What lies in the buffer then: results are written over inputs. */
-static ValueId value_at_peak(const StepFacts *f, const int *slot_of, const BufferFact *b)
-{
-    ValueId now = b->value;
-    for (int i = 0; i < b->n_held; i++)
-        if (slot_of[graph_value(f->graph, b->held[i])->def] <= f->peak_slot &&
-            !node_is_view(value_node(f->graph, b->held[i])))
-            now = b->held[i];
-    return now;
-}
-
-/* By node; -1: it does not run. */
-static const int *slots_of_nodes(Pool *pool, const StepFacts *f)
-{
-    int *slot = POOL_ARRAY(pool, f->graph->nodes.len + 1, int);
-    for (size_t n = 0; n < f->graph->nodes.len; n++)
-        slot[n] = -1;
-    for (int t = 0; t < f->n_operations; t++)
-        slot[f->operation[t].node] = t;
-    return slot;
-}
-
 /* --- groups --- */
 
 /* The first `parts` parts of a path; numbers as stars where `stars` is set. */
@@ -120,13 +98,12 @@ static PeakTable at_a_glance(Pool *pool, const PeakTable *whole)
 /* One row a tensor; persistent ones are told by their kind. */
 static PeakTable tensors_at_peak(Pool *pool, const StepFacts *f)
 {
-    const int *slot_of = slots_of_nodes(pool, f);
     PeakTable t = {POOL_ARRAY(pool, (size_t)f->n_buffers + 1, PeakRow), 0};
     for (int k = 0; k < f->n_buffers; k++) {
         const BufferFact *b = &f->buffer[k];
         if (!at_peak(f, b))
             continue;
-        const char *path = value_node(f->graph, value_at_peak(f, slot_of, b))->loc.path;
+        const char *path = value_node(f->graph, b->value)->loc.path;
         t.row[t.n++] = (PeakRow){is_persistent(b->kind) || !path ? "" : path, b->kind, 1, b->bytes};
     }
     return t;
@@ -216,15 +193,14 @@ static void print_peak(Pool *pool, const StepFacts *f, const PeakTable *t)
 
 /* --- for programs --- */
 
-static json_t *tensors_json(Pool *pool, const StepFacts *f)
+static json_t *tensors_json(const StepFacts *f)
 {
-    const int *slot_of = slots_of_nodes(pool, f);
     json_t *list = json_array();
     for (int k = 0; k < f->n_buffers; k++) {
         const BufferFact *b = &f->buffer[k];
         if (!at_peak(f, b))
             continue;
-        ValueId v = value_at_peak(f, slot_of, b);
+        ValueId v = b->value;
         json_t *o = json_pack("{s:s,s:s,s:I}", "name", graph_value(f->graph, v)->name, "kind",
                               tensor_kind_name[b->kind], "bytes", (json_int_t)b->bytes);
         place_json(o, &value_node(f->graph, v)->loc);
@@ -233,7 +209,7 @@ static json_t *tensors_json(Pool *pool, const StepFacts *f)
     return list;
 }
 
-static json_t *peak_json(Pool *pool, const StepFacts *f, const PeakTable *t)
+static json_t *peak_json(const StepFacts *f, const PeakTable *t)
 {
     const Node *n = graph_node(f->graph, f->operation[f->peak_slot].node);
     json_t *rows = json_array(),
@@ -247,7 +223,7 @@ static json_t *peak_json(Pool *pool, const StepFacts *f, const PeakTable *t)
                                         t->row[i].tensors, "bytes", (json_int_t)t->row[i].bytes));
     return json_pack("{s:i,s:i,s:o,s:I,s:o,s:o}", "slot", f->peak_slot, "operations",
                      f->n_operations, "operation", operation, "bytes", (json_int_t)f->peak_bytes,
-                     "rows", rows, "tensors", tensors_json(pool, f));
+                     "rows", rows, "tensors", tensors_json(f));
 }
 
 ExitCode cli_plan_peak(Cli *cli, const PlanSource *of)
@@ -262,7 +238,7 @@ ExitCode cli_plan_peak(Cli *cli, const PlanSource *of)
     const PeakTable whole = tensors_at_peak(cli->pool, &f), t = at_a_glance(cli->pool, &whole);
     if (cli->output.json) {
         json_t *o = cli_row_json(cli, &row);
-        json_object_set_new(o, "peak", peak_json(cli->pool, &f, &t));
+        json_object_set_new(o, "peak", peak_json(&f, &t));
         cli_print_json(o);
     } else {
         print_peak(cli->pool, &f, &t);

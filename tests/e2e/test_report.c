@@ -53,6 +53,8 @@ static void expect_loads(const json_t *step, const char *what)
     {
         int64_t first = integer(b, "first"), end = integer(b, "end");
         EXPECT(first >= 0 && first < end && end <= (int64_t)n, what);
+        if (strncmp(text(b, "name") + 1, "d.", 2) == 0)
+            EXPECT(strcmp(text(b, "kind"), "activation") != 0, text(b, "name"));
         persistent += is_persistent(b) ? integer(b, "bytes") : 0;
         for (int64_t t = first; t < end && t < (int64_t)n; t++)
             sum[t] += integer(b, "bytes");
@@ -94,6 +96,21 @@ static void expect_placed(const json_t *step, const char *what)
     }
 }
 
+/* An operation writes one of its results over an input: that is in memory up to then. */
+static bool is_written_over(const json_t *step, const json_t *operation, const json_t *input)
+{
+    const json_t *out;
+    size_t i;
+    json_array_foreach(json_object_get(operation, "out"), i, out)
+    {
+        const json_t *b =
+            json_array_get(json_object_get(step, "buffers"), (size_t)json_integer_value(out));
+        if (json_object_get(b, "over") && integer(b, "over") == json_integer_value(input))
+            return true;
+    }
+    return false;
+}
+
 /* What an operation reads and writes is in memory while it runs. */
 static void expect_present(const json_t *step, const char *what)
 {
@@ -106,9 +123,28 @@ static void expect_present(const json_t *step, const char *what)
             json_array_foreach(json_object_get(o, sides[side]), i, index)
             {
                 const json_t *b = json_array_get(buffers, (size_t)json_integer_value(index));
-                EXPECT(integer(b, "first") <= (int64_t)t && (int64_t)t < integer(b, "end"), what);
+                bool there = integer(b, "first") <= (int64_t)t && (int64_t)t < integer(b, "end");
+                EXPECT(there || (side == 0 && is_written_over(step, o, index)), what);
             }
     }
+}
+
+/* One tensor follows the other in the same bytes, without a gap. */
+static void expect_chains(const json_t *step, const char *what)
+{
+    const json_t *buffers = json_object_get(step, "buffers"), *b;
+    size_t i, n = 0;
+    json_array_foreach(buffers, i, b)
+    {
+        if (!json_object_get(b, "over"))
+            continue;
+        const json_t *before = json_array_get(buffers, (size_t)integer(b, "over"));
+        EXPECT(integer(before, "end") == integer(b, "first"), text(b, "name"));
+        EXPECT(integer(before, "offset") == integer(b, "offset"), text(b, "name"));
+        EXPECT(integer(before, "bytes") == integer(b, "bytes"), text(b, "name"));
+        n++;
+    }
+    EXPECT(n > 0, what);
 }
 
 static double cost_of(const json_t *step, bool again)
@@ -215,6 +251,8 @@ static void test_model(const char *model, const char *budget)
     expect_placed(planned, model);
     expect_present(kept, model);
     expect_present(planned, model);
+    expect_chains(kept, model);
+    expect_chains(planned, model);
     EXPECT(integer(kept, "peak_bytes") == integer(plan, "keep_all_peak_bytes"), model);
     EXPECT(integer(planned, "peak_bytes") == integer(plan, "arena_lower_bound_bytes"), model);
     EXPECT(integer(planned, "arena_bytes") == integer(plan, "arena_bytes"), model);

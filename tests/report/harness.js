@@ -225,7 +225,7 @@
     placed.filter(b => b.first <= step.peak_slot && step.peak_slot < b.end && b.bytes > 4 * step.arena_bytes / height)
       .forEach(b => check(found.has(b.name), `arena: pointing does not find ${b.name}`));
     check(text(one("#arena figcaption")).includes("are allocated"), "the arena says how much is allocated");
-    const held = step.buffers.reduce((n, b) => n + (b.holds?.length || 0), 0), box = document.querySelector("#arena details");
+    const held = step.buffers.reduce((n, b) => n + (b.holds?.length || 0) + (b.over !== undefined ? 1 : 0), 0), box = document.querySelector("#arena details");
     if (held) {
       check(text(one("summary", box)).includes(` ${held.toLocaleString("en-US")},`), "the arena counts what lies in place");
       box.open = true;

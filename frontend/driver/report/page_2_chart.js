@@ -303,7 +303,8 @@ function aboutBuffer(step, index) {
     ["path", b.path],
     ["line", b.line > 0 && `${b.line}: ${(sourceLines[b.line - 1] || "").trim()}`],
     ["imported from", b.file],
-    ["also holds", b.holds?.map(h => `${h.name} (${h.how}, from ${count(h.first)})`).join(", ")]])];
+    ["written over", isNumber(b.over) && step.buffers[b.over].name],
+    ["views", b.holds?.map(h => `${h.name} (from ${count(h.first)})`).join(", ")]])];
 }
 
 function aboutSlot(step, slot) {

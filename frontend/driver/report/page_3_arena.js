@@ -13,19 +13,20 @@ function drawArena(chart, c) {
       c.lineWidth = 0.7;
       c.strokeRect(x, y, w, h);
     }
-    if (h > 3) b.holds?.forEach(held => drawHeld(chart, c, held, y, h));
+    if (h > 3 && isNumber(b.over)) drawTakeOver(chart, c, b.first, [], y, h);
+    if (h > 3) b.holds?.forEach(view => drawTakeOver(chart, c, view.first, [2, 2], y, h));
   });
   step.buffers.forEach(b => isNumber(b.offset) && nameBuffer(chart, c, b));
   drawPhases(chart, c);
   chart.line(c, data.plan.budget_bytes, "limit", `budget ${bytes(data.plan.budget_bytes)}`, []);
 }
 
-// Where another tensor takes over a buffer's bytes.
-function drawHeld(chart, c, held, y, h) {
-  const x = chart.x(held.first);
+// Where another tensor takes over bytes: solid where it is written over them, dashed where it is a view.
+function drawTakeOver(chart, c, first, dash, y, h) {
+  const x = chart.x(first);
   c.strokeStyle = colour("on-kind");
   c.lineWidth = 1.2;
-  c.setLineDash(held.how === "view" ? [2, 2] : []);
+  c.setLineDash(dash);
   c.beginPath();
   c.moveTo(x, y + 1);
   c.lineTo(x, y + h - 1);
@@ -55,7 +56,7 @@ function nameBuffer(chart, c, b) {
 
 function holdingAt(b, slot) {
   const now = [...(b.holds || [])].sort((a, k) => a.first - k.first).filter(h => h.first <= slot).pop();
-  return now ? `${now.name}, ${now.how}` : b.name;
+  return now ? `${b.name}, and ${now.name}, a view` : b.name;
 }
 
 panel("arena", body => {
@@ -76,7 +77,8 @@ panel("arena", body => {
   };
   chart.plot.dataset.chart = "arena";
   const {arena_bytes: arena, arena_lower_bound_bytes: bound} = data.plan;
-  const held = step.buffers.flatMap(b => (b.holds || []).map(h => ({...h, buffer: b})));
+  const over = b => isNumber(b.over) ? [{name: b.name, first: b.first, how: "in place", buffer: step.buffers[b.over]}] : [];
+  const held = step.buffers.flatMap(b => [...over(b), ...(b.holds || []).map(h => ({...h, how: "view", buffer: b}))]);
   body.append(legend(false), viewTools(), el("figure", {class: "chart"}, el("figcaption", {}, el("h3", {}, `${bytes(arena)} are allocated`),
     el("span", {}, arena === bound ? "equal to what is alive at the peak: no placement of this schedule is smaller" :
       `${bytes(bound)} are alive at the peak; ${bytes(arena - bound)} are lost between buffers`)), chart.plot),

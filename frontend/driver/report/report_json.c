@@ -62,20 +62,17 @@ static int slot_of_value(const StepFacts *f, const int *slot_of_node, ValueId v)
     return slot_of_node[graph_value(f->graph, v)->def];
 }
 
-/* The values that lie in a buffer beside the first. */
+/* Views and pieces of a tensor. */
 static json_t *held_json(const StepFacts *f, const BufferFact *b, const int *slot_of_node)
 {
     json_t *a = json_array();
     for (int i = 0; i < b->n_held; i++) {
         ValueId v = b->held[i];
-        const Node *n = value_node(f->graph, v);
         if (v == b->value)
             continue;
-        bool part = node_is_view(n) || value_root(f->graph, v) != v;
         int slot = slot_of_value(f, slot_of_node, v);
-        json_array_append_new(a, json_pack("{s:s,s:i,s:s}", "name", graph_value(f->graph, v)->name,
-                                           "first", slot < 0 ? 0 : slot, "how",
-                                           part ? "view" : "in place"));
+        json_array_append_new(a, json_pack("{s:s,s:i}", "name", graph_value(f->graph, v)->name,
+                                           "first", slot < b->first ? b->first : slot));
     }
     return a;
 }
@@ -93,6 +90,8 @@ static json_t *buffer_json(Pool *pool, const StepFacts *f, const BufferFact *b,
     json_object_set_new(j, "bytes", bytes_json(b->bytes));
     json_object_set_new(j, "first", json_integer(b->first));
     json_object_set_new(j, "end", json_integer(b->end));
+    if (b->over >= 0)
+        json_object_set_new(j, "over", json_integer(b->over));
     if (b->offset >= 0)
         json_object_set_new(j, "offset", bytes_json(b->offset));
     put_place(pool, j, &value_node(f->graph, b->value)->loc);

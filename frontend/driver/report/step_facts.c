@@ -66,6 +66,7 @@ static void add_persistent(Maker *m, const MemPlan *plan)
         m->buffer_of[v] = f->n_buffers;
         f->buffer[f->n_buffers++] = (BufferFact){.kind = persistent_kind(n),
                                                  .value = v,
+                                                 .over = -1,
                                                  .bytes = memplan_value_bytes(m->g, v),
                                                  .end = f->n_operations,
                                                  .offset = plan ? plan->offset[v] : -1};
@@ -73,33 +74,67 @@ static void add_persistent(Maker *m, const MemPlan *plan)
     }
 }
 
-static void add_buffers(Maker *m, const PlannedBuffer *list, int n)
+static void add_workspace(StepFacts *f, const PlannedBuffer *b)
+{
+    f->buffer[f->n_buffers++] = (BufferFact){.kind = TENSOR_WORKSPACE,
+                                             .value = graph_node(f->graph, b->node)->out[0],
+                                             .over = -1,
+                                             .bytes = b->life.size,
+                                             .first = (int)b->life.lower,
+                                             .end = (int)b->life.upper,
+                                             .offset = b->offset};
+}
+
+/* What lies in planned buffers, in the order of the step: one tensor after the other in the same
+ * bytes, each until the next is written over it.  last: by planned buffer, the latest one. */
+static void add_tensors(Maker *m, const PlannedBuffer *list, const int *planned, const int *birth,
+                        int *last)
 {
     StepFacts *f = m->out;
-    for (int i = 0; i < n; i++) {
-        const PlannedBuffer *b = &list[i];
-        bool workspace = b->node != NODE_NONE;
-        f->buffer[f->n_buffers++] =
-            (BufferFact){.kind = workspace ? TENSOR_WORKSPACE : value_kind(m, b->value),
-                         .value = workspace ? graph_node(m->g, b->node)->out[0] : b->value,
-                         .bytes = b->life.size,
-                         .first = (int)b->life.lower,
-                         .end = (int)b->life.upper,
-                         .offset = b->offset};
+    for (size_t k = 0; k < m->g->order.len; k++) {
+        const Node *n = graph_node(m->g, m->g->order.data[k]);
+        for (int i = 0; i < n->n_out; i++) {
+            ValueId v = value_root(m->g, n->out[i]);
+            if (planned[v] < 0 || m->buffer_of[v] >= 0 || value_storage(m->g, v) != VALUE_NONE)
+                continue;
+            const PlannedBuffer *b = &list[planned[v]];
+            const int before = last[planned[v]];
+            if (before >= 0)
+                f->buffer[before].end = birth[v];
+            last[planned[v]] = m->buffer_of[v] = f->n_buffers;
+            f->buffer[f->n_buffers++] =
+                (BufferFact){.kind = value_kind(m, v),
+                             .value = v,
+                             .over = before,
+                             .bytes = b->life.size,
+                             .first = before < 0 ? (int)b->life.lower : birth[v],
+                             .end = (int)b->life.upper,
+                             .offset = b->offset};
+        }
     }
 }
 
-/* New versions of persistent tensors lie where the old ones do. */
-static void place_values(Maker *m, const int *planned)
+static void add_buffers(Maker *m, const PlannedBuffer *list, int n, const int *planned,
+                        const int *birth)
+{
+    int *last = POOL_ARRAY(m->pool, (size_t)n + 1, int);
+    for (int i = 0; i < n; i++)
+        last[i] = -1;
+    add_tensors(m, list, planned, birth, last);
+    for (int i = 0; i < n; i++)
+        if (list[i].node != NODE_NONE)
+            add_workspace(m->out, &list[i]);
+}
+
+/* Views and pieces lie where the whole does, new versions of persistent tensors where the old do.
+ */
+static void place_values(Maker *m)
 {
     for (size_t k = 0; k < m->g->order.len; k++) {
         const Node *n = graph_node(m->g, m->g->order.data[k]);
         for (int i = 0; i < n->n_out; i++) {
-            ValueId v = n->out[i], storage = value_storage(m->g, value_root(m->g, v));
-            if (storage != VALUE_NONE)
-                m->buffer_of[v] = m->buffer_of[storage];
-            else if (planned[v] >= 0)
-                m->buffer_of[v] = m->out->n_persistent + planned[v];
+            ValueId root = value_root(m->g, n->out[i]), storage = value_storage(m->g, root);
+            m->buffer_of[n->out[i]] = m->buffer_of[storage != VALUE_NONE ? storage : root];
         }
     }
 }
@@ -164,9 +199,9 @@ static void add_operation(Maker *m, NodeId id, const NodeCosts *costs)
         m->out->forward_end = m->slot_of[id] + 1;
 }
 
-static void find_loads(StepFacts *f)
+static void find_loads(Pool *pool, StepFacts *f)
 {
-    f->load = POOL_ARRAY(f->graph->pool, (size_t)f->n_operations + 1, int64_t);
+    f->load = POOL_ARRAY(pool, (size_t)f->n_operations + 1, int64_t);
     for (int b = 0; b < f->n_buffers; b++) {
         f->load[f->buffer[b].first] += f->buffer[b].bytes;
         f->load[f->buffer[b].end] -= f->buffer[b].bytes;
@@ -193,16 +228,17 @@ StepFacts step_facts(Pool *pool, const Graph *g, const MemPlan *plan, const Node
                .out = &f};
     f.n_operations = lives.n_slots;
     f.operation = POOL_ARRAY(pool, (size_t)lives.n_slots + 1, OperationFact);
-    f.buffer = POOL_ARRAY(pool, (size_t)n + g->order.len + 1, BufferFact);
+    f.buffer = POOL_ARRAY(pool, (size_t)n + g->values.len + 1, BufferFact);
     memset(m.buffer_of, 0xff, (g->values.len + 1) * sizeof *m.buffer_of);
     add_persistent(&m, plan);
     f.n_persistent = f.n_buffers;
-    add_buffers(&m, plan ? plan->buffer : lives.buffer, n);
-    place_values(&m, plan ? plan->buffer_of : lives.buffer_of);
+    add_buffers(&m, plan ? plan->buffer : lives.buffer, n, plan ? plan->buffer_of : lives.buffer_of,
+                lives.birth);
+    place_values(&m);
     list_held(&m);
     for (size_t k = 0; k < g->order.len; k++)
         if (lives.slot_of[g->order.data[k]] >= 0)
             add_operation(&m, g->order.data[k], costs);
-    find_loads(&f);
+    find_loads(pool, &f);
     return f;
 }

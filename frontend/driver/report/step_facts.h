@@ -39,15 +39,17 @@ typedef struct OperationFact {
     int n_in, n_out;
 } OperationFact;
 
-/* Bytes of the arena, in memory in slots [first, end). */
+/* A tensor, or a workspace, in memory in slots [first, end).  One that is written over an input is
+ * there from then on, in that one's bytes. */
 typedef struct BufferFact {
     TensorKind kind;
-    ValueId value; /* the first that lies there; of a workspace, what its operation makes */
+    ValueId value; /* of a workspace, what its operation makes */
+    int over;      /* the buffer that it is written over; -1: none */
     int64_t bytes; /* rounded as the arena does */
     int first, end;
     int64_t offset; /* in the arena; -1: not placed */
-    ValueId *held;  /* all values that lie there, in the order in which they come; a workspace: none
-                     */
+    ValueId *held;  /* it and its views and pieces, in the order in which they come; a workspace:
+                       none */
     int n_held;
 } BufferFact;
 

@@ -213,6 +213,16 @@ static void forget_body(Fuser *f, const Group *group, const BodyBuilder *b)
         bitset_remove(&f->made, graph_node(f->g, group->nodes.data[i])->out[0]);
 }
 
+/* Where a group is: where its root is, or, of one outside of any part of the model, as a ReLU may
+ * be behind a layer, where the first operation is that is inside of one. */
+static Loc group_loc(const Graph *g, const Group *group, Loc root)
+{
+    for (size_t i = 0; !root.path && i < group->nodes.len; i++)
+        if (graph_node(g, group->nodes.data[i])->loc.path)
+            root = graph_node(g, group->nodes.data[i])->loc;
+    return root;
+}
+
 /* The root node becomes the fused node: its value keeps its identity and name. */
 static void fuse_group(Fuser *f, const Group *group)
 {
@@ -231,6 +241,7 @@ static void fuse_group(Fuser *f, const Group *group)
     for (size_t i = 0; i < group->nodes.len; i++)
         body_node(&b, graph_node(g, group->nodes.data[i]));
     graph_add_output(b.body, "out", f->inner[root->out[0]]);
+    root->loc = group_loc(g, group, root->loc);
     root->op = OP_fused;
     root->body = b.body;
     root->n_attr = 0;

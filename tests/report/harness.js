@@ -261,7 +261,7 @@
       check(r, `${text(row)} is no recomputation`);
       if (!r) return;
       check(one("[title]", row.children[column("Frees")]).title.includes(`(${r.bytes.toLocaleString("en-US")} bytes)`) || r.bytes < 1024, `${text(row)}: frees ${r.bytes}`);
-      check(text(row.children[column("From – to")]) === `${r.from.toLocaleString("en-US")} – ${r.to.toLocaleString("en-US")}`, `${text(row)}: from ${r.from} to ${r.to}`);
+      check(text(row.children[column("From – to")]) === `${r.from.toLocaleString("en-US")} – ${(r.to - 1).toLocaleString("en-US")}`, `${text(row)}: from ${r.from} to ${r.to - 1}`);
       check(text(row).includes(r.spans_peak ? "over the peak" : "beside the peak"), `${text(row)}: over the peak, or not`);
       (r.instead || []).slice(0, 3).forEach(n => check(row.lastElementChild.textContent.includes(n), `${text(row)}: ${n} would live on`));
       const more = r.without_peak_bytes > facts.planned.peak_bytes;

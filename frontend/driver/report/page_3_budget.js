@@ -58,7 +58,9 @@ function budgetChart(host, frontier, others) {
     g.append(svg("text", {x: x(plan.budget_bytes) + 6, y: room.top - 9, style: {fill: "var(--limit)"}}, `budget ${bytes(plan.budget_bytes)}`));
   }
   const front = frontier.filter(reached).sort((a, b) => spentBytes(a) - spentBytes(b));
-  const stairs = front.map((r, i) => i ? `H${x(spentBytes(r))}V${y(r.overhead_percent)}` : `M${x(spentBytes(r))} ${y(r.overhead_percent)}`);
+  // This plan is one of scrimp's, too, where no other solver was asked for.
+  const ours = row => frontier.some(r => r.solver === row.solver), line = [...front, ...[plan].filter(r => reached(r) && ours(r))];
+  const stairs = line.sort((a, b) => spentBytes(a) - spentBytes(b)).map((r, i) => i ? `H${x(spentBytes(r))}V${y(r.overhead_percent)}` : `M${x(spentBytes(r))} ${y(r.overhead_percent)}`);
   g.append(svg("path", {d: stairs.join(""), fill: "none", stroke: "var(--accent)", "stroke-width": 2}));
   const mark = (row, shape, fill, label) => {
     const at = {row, x: x(spentBytes(row)), y: y(row.overhead_percent), label}, text = pointText(row);

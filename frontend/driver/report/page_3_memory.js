@@ -231,7 +231,7 @@ function peakTree(step) {
 // Tensors which, if they were not in memory, would bring the peak below a target: what takes most off all that is above
 // it, then what takes most off the rest, at most `limit`.  chosen: [buffer, moments above the target at which it lives].
 function toShrink(step, target, limit = 12) {
-  const over = step.load.map(bytes => Math.max(0, bytes - target)), moments = over.filter(bytes => bytes > 0).length, chosen = new Map();
+  const over = step.load.map(bytes => Math.max(0, bytes - target)), above = over.map(bytes => bytes > 0), moments = over.filter(bytes => bytes > 0).length, chosen = new Map();
   const gain = b => { let all = 0; for (let s = b.first; s < b.end; s++) all += Math.min(over[s], b.bytes); return all; };
   const candidates = step.buffers.filter(b => !PERSISTENT.has(b.kind));
   while (chosen.size < limit && over.some(bytes => bytes > 0)) {
@@ -239,7 +239,10 @@ function toShrink(step, target, limit = 12) {
     for (const b of candidates) { const g = chosen.has(b) ? 0 : gain(b); if (g > most) [best, most] = [b, g]; }
     if (!best) break;
     let lives = 0;
-    for (let s = best.first; s < best.end; s++) if (over[s] > 0) { lives++; over[s] = Math.max(0, over[s] - best.bytes); }
+    for (let s = best.first; s < best.end; s++) {
+      lives += above[s];
+      over[s] = Math.max(0, over[s] - best.bytes);
+    }
     chosen.set(best, lives);
   }
   return {chosen: [...chosen], moments, enough: !over.some(bytes => bytes > 0)};
@@ -251,7 +254,8 @@ function shrinkBox(step) {
   const show = () => {
     const target = Math.floor(step.peak_bytes * (1 - choice.value / 100)), found = toShrink(step, target);
     const rows = found.chosen.map(([b, moments]) => ({...b, moments}));
-    box.replaceChildren(!rows.length ? nothing("Only weights and optimizer state are in memory there: nothing else can shrink.") :
+    box.replaceChildren(target < step.persistent_bytes ? nothing(`Weights, statistics and optimizer state alone are ${bytes(step.persistent_bytes)}, more than ${bytes(target)}: nothing else can make up for that.`) :
+      !rows.length ? nothing("Only weights and optimizer state are in memory there: nothing else can shrink.") :
       table(`${plural(found.moments, "operation")} ${found.moments === 1 ? "needs" : "need"} more than ${bytes(target)}. ` +
         (found.enough ? "Without these tensors none would, the first helps most:" : "These help most, but are not enough:"), [
         {title: "Tensor", value: b => b.name, cell: b => [nameButton(b.name), el("small", {}, b.path)]},

@@ -4,8 +4,7 @@
 #include "ir/strided_view.h"
 #include "ir/support/bug.h"
 
-/* The operation of which a node is a run: its first one. */
-static NodeId first_run(const Graph *g, NodeId id)
+NodeId rerun_first(const Graph *g, NodeId id)
 {
     while (graph_node(g, id)->remat_of != NODE_NONE)
         id = graph_node(g, id)->remat_of;
@@ -15,7 +14,7 @@ static NodeId first_run(const Graph *g, NodeId id)
 /* A slice that has become a name for a piece does not run. */
 static bool same_operation(const Graph *g, NodeId a, NodeId run)
 {
-    return node_runs(graph_node(g, a)) && first_run(g, a) == first_run(g, run);
+    return node_runs(graph_node(g, a)) && rerun_first(g, a) == rerun_first(g, run);
 }
 
 static bool is_rerun(const Node *n)
@@ -217,16 +216,7 @@ typedef struct Step {
     const Graph *g;
     MemLives lives;
     int64_t persistent_bytes;
-    int peak_slot;
 } Step;
-
-static int busiest_slot(const MemLives *l)
-{
-    int most = 0;
-    for (int t = 1; t < l->n_slots; t++)
-        most = l->load[t] > l->load[most] ? t : most;
-    return most;
-}
 
 static int64_t persistent_bytes(const Graph *g)
 {
@@ -240,9 +230,7 @@ static int64_t persistent_bytes(const Graph *g)
 
 static Step step_of(Pool *pool, const Graph *g)
 {
-    Step s = {g, memplan_lives(pool, g), persistent_bytes(g), 0};
-    s.peak_slot = busiest_slot(&s.lives);
-    return s;
+    return (Step){g, memplan_lives(pool, g), persistent_bytes(g)};
 }
 
 /* The slot in the step behind the last one, of the step without the run, in which root lives. */
@@ -314,12 +302,12 @@ static RerunEffect effect_of(Pool *pool, const Step *step, NodeId run, NodeId be
                      .slot = slot,
                      .before_slot = step->lives.slot_of[before],
                      .to = slot,
-                     .without_peak_bytes = c.persistent_bytes + c.lives.load[c.peak_slot],
+                     .without_peak_bytes = c.persistent_bytes + c.lives.load[c.lives.peak_slot],
                      .instead = POOL_ARRAY(pool, (size_t)n_out + 1, ValueId)};
     for (int o = 0; o < n_out; o++)
         compare_lives(step, &c, o, &e);
     e.from = e.bytes > 0 ? e.from : slot;
-    e.spans_peak = e.from <= step->peak_slot && step->peak_slot < e.to;
+    e.spans_peak = e.from <= step->lives.peak_slot && step->lives.peak_slot < e.to;
     sort_by_bytes(step->g, e.instead, e.n_instead);
     pool_free(scratch);
     return e;
@@ -344,7 +332,7 @@ RerunEffects rerun_effects(Pool *pool, const Graph *g)
     NodeId *latest = POOL_ARRAY(scratch, g->nodes.len + 1, NodeId); /* by first run; + 1 */
     RerunEffects all = {POOL_ARRAY(pool, g->order.len + 1, RerunEffect), 0};
     for (size_t k = 0; k < g->order.len; k++) {
-        NodeId id = g->order.data[k], *before = &latest[first_run(g, id)];
+        NodeId id = g->order.data[k], *before = &latest[rerun_first(g, id)];
         if (is_rerun(graph_node(g, id)) && *before)
             all.effect[all.n++] = effect_of(pool, &step, id, *before - 1);
         *before = node_runs(graph_node(g, id)) ? id + 1 : *before;

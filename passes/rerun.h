@@ -38,6 +38,9 @@ RerunEffect rerun_effect(Pool *pool, const Graph *g, NodeId run);
  * a slice, after what has only named a piece), a view, or not in the order. */
 NodeId rerun_before(const Graph *g, NodeId run);
 
+/* The operation of which a node is a run: its first one. */
+NodeId rerun_first(const Graph *g, NodeId run);
+
 /* The step without one of its recomputations.  The copy shares with g what is the same (names,
  * bodies, attributes) and must not outlive it. */
 Graph *rerun_without(Pool *pool, const Graph *g, NodeId run);

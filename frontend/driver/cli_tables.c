@@ -67,8 +67,8 @@ const Verb cli_verbs[] = {
      "recomputation, what lives at the peak, the arena, budgets against time, a row for every\n"
      "recomputation with what would happen without it, the model's text with what each line takes,\n"
      "and the IR. It opens from disk and loads nothing. The frontier has --frontier budgets from the\n"
-     "minimum to everything kept, and the plans of all other solvers at this budget; 0 leaves them\n"
-     "out, which is quicker. --measure runs real steps on random data and adds what they take.\n"
+     "minimum to everything kept, and the plans of the other solvers that --compare runs; 0 leaves\n"
+     "them out, which is quicker. --measure runs real steps on random data and adds what they take.\n"
      "docs/report.md says how to read it.",
      "define model " PLAN_OPTIONS "frontier measure steps out quiet threads " BUILD_OPTIONS "error-format",
      verb_report, true},

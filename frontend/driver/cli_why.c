@@ -78,20 +78,13 @@ static const char *name_of(const Graph *g, NodeId id)
     return graph_value(g, graph_node(g, id)->out[0])->name;
 }
 
-static NodeId first_run(const Graph *g, NodeId id)
-{
-    while (graph_node(g, id)->remat_of != NODE_NONE)
-        id = graph_node(g, id)->remat_of;
-    return id;
-}
-
 /* Whether what `name` names runs more than once in g. */
 static bool runs_again(const Graph *g, const char *name)
 {
     ValueId v = graph_find(g, name);
     for (size_t k = 0; v != VALUE_NONE && k < g->order.len; k++) {
         NodeId id = g->order.data[k];
-        if (rerun_before(g, id) != NODE_NONE && first_run(g, id) == graph_value(g, v)->def)
+        if (rerun_before(g, id) != NODE_NONE && rerun_first(g, id) == graph_value(g, v)->def)
             return true;
     }
     return false;
@@ -156,7 +149,7 @@ static ExitCode ask_planner(Why *w, Answer *a)
     if (code != EXIT_OK)
         return code == EXIT_BUDGET ? EXIT_OK : code;
     a->asked = true;
-    a->again = runs_again(p.graph, name_of(w->g, first_run(w->g, a->effect.node)));
+    a->again = runs_again(p.graph, name_of(w->g, rerun_first(w->g, a->effect.node)));
     a->reruns = row.report.recomputed_ops;
     return EXIT_OK;
 }
@@ -399,14 +392,6 @@ static ExitCode explain(Why *w)
     return EXIT_OK;
 }
 
-static int busiest_slot(const MemLives *l)
-{
-    int most = 0;
-    for (int t = 1; t < l->n_slots; t++)
-        most = l->load[t] > l->load[most] ? t : most;
-    return most;
-}
-
 ExitCode cli_plan_why(Cli *cli, const PlanSource *of)
 {
     Why w = {.cli = cli, .pool = cli->pool, .of = of};
@@ -416,7 +401,7 @@ ExitCode cli_plan_why(Cli *cli, const PlanSource *of)
     w.g = w.program.graph;
     w.costs = cli_plan_costs(cli, &w.row.report);
     w.lives = memplan_lives(cli->pool, w.g);
-    w.peak_slot = busiest_slot(&w.lives);
+    w.peak_slot = w.lives.peak_slot;
     w.budget_bytes = w.row.report.budget_bytes;
     return explain(&w);
 }

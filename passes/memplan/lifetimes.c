@@ -258,18 +258,28 @@ static int *buffer_by_value(Pool *pool, const Lives *l)
     return buffer_of;
 }
 
+static int busiest_slot(const int64_t *load, int n_slots)
+{
+    int most = 0;
+    for (int t = 1; t < n_slots; t++)
+        most = load[t] > load[most] ? t : most;
+    return most;
+}
+
 MemLives memplan_lives(Pool *pool, const Graph *g)
 {
     Lives *l = lives_new(pool, g);
     l->load = POOL_ARRAY(pool, (size_t)l->n_slots, int64_t);
     l->allowed = -1; /* whatever may share does */
     make_buffers(l);
+    int64_t *load = slot_loads(l);
     return (MemLives){.n_slots = l->n_slots,
                       .slot_of = l->slot_of,
                       .birth = l->birth,
                       .last = l->last,
                       .over = l->over,
-                      .load = slot_loads(l),
+                      .load = load,
+                      .peak_slot = busiest_slot(load, l->n_slots),
                       .n_buffers = l->n_buffers,
                       .buffer = buffers_of(pool, l),
                       .buffer_of = buffer_by_value(pool, l)};

@@ -118,6 +118,12 @@ bool cli_parse(Cli *cli, int argc, char **argv, ExitCode *exit_code);
 Cli *cli_parse_more(const Cli *cli, const char *options, ExitCode *exit_code);
 /* Whether cli->verb has this option. */
 bool cli_takes(const Cli *cli, const char *option);
+/* Whether the user has given this option of it (of a default, or a value of 0, nothing is known).
+ */
+bool cli_is_set(const Cli *cli, const char *option);
+/* A line for a shell: another verb (or the same) on the same file, with those of the user's options
+ * that it takes, but not those in `without`, names separated by spaces. */
+const char *cli_command_for(const Cli *cli, const char *verb, const char *without);
 
 /* An error without a place in the source: "scrimp: error: ...", or JSON with --error-format=json.
  */

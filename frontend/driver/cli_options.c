@@ -218,27 +218,13 @@ static bool parse_options(Cli *cli, const Verb *v, int argc, char **argv, ExitCo
     return true;
 }
 
-static bool needs_quotes(const char *word)
-{
-    return !*word || word[strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-                                       "0123456789_-+=.,:/@%")];
-}
-
 /* A line for a shell; the program is called as users call it. */
 static const char *join_words(Pool *pool, int argc, char **argv)
 {
     StrBuf line = strbuf_new(pool);
     strbuf_put(&line, "scrimp");
-    for (int i = 1; i < argc; i++) {
-        bool quoted = needs_quotes(argv[i]);
-        strbuf_put(&line, quoted ? " '" : " ");
-        for (const char *c = argv[i]; *c; c++)
-            if (*c == '\'')
-                strbuf_put(&line, "'\\''");
-            else
-                strbuf_putn(&line, c, 1);
-        strbuf_put(&line, quoted ? "'" : "");
-    }
+    for (int i = 1; i < argc; i++)
+        cli_put_word(&line, argv[i]);
     return line.text;
 }
 

@@ -4,6 +4,7 @@
 #define SCRIMP_FRONTEND_DRIVER_CLI_OPTIONS_H
 
 #include "frontend/driver/cli.h"
+#include "ir/support/strbuf.h"
 
 typedef enum FieldKind {
     FIELD_FLAG,
@@ -30,6 +31,8 @@ extern const OptionRow cli_options[];
 extern const int cli_n_options;
 
 bool verb_takes(const Verb *v, const char *option);
+/* A space and a word of a line for a shell. */
+void cli_put_word(StrBuf *line, const char *word);
 
 /* On standard output. */
 void help_print_usage(void);

@@ -2,7 +2,7 @@
 /* plan --peak: what is in memory when most is, by part of the model and kind. */
 #include "frontend/driver/cli_plan.h"
 #include "frontend/driver/cli_where.h"
-#include "frontend/driver/report/step_facts.h"
+#include "frontend/driver/report/step_shrink.h"
 #include "ir/support/byte_size.h"
 #include "ir/support/strbuf.h"
 
@@ -13,12 +13,16 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+/* Tensors that are named of a row. */
+enum { MOST_NAMED = 3 };
+
 /* Tensors of one kind in one part of the model. */
 typedef struct PeakRow {
     const char *path;
     TensorKind kind;
     int tensors;
     int64_t bytes;
+    const BufferFact *largest[MOST_NAMED]; /* as many of them as there are, from the left */
 } PeakRow;
 
 typedef struct PeakTable {
@@ -47,10 +51,28 @@ static const char *group_of(Pool *pool, const char *path, bool stars, int parts)
     return pool_printf(pool, "%.*s%s", (int)(end - whole), whole, *end ? ".*" : "");
 }
 
+static int named_of(const PeakRow *r)
+{
+    return r->tensors < MOST_NAMED ? r->tensors : MOST_NAMED;
+}
+
+/* The largest of two rows' largest; of equals the row's own stay in front. */
+static void merge_largest(PeakRow *r, const PeakRow *add)
+{
+    const PeakRow own = *r;
+    for (int k = 0, i = 0, j = 0; k < MOST_NAMED; k++) {
+        bool has_own = i < named_of(&own), has_other = j < named_of(add);
+        bool other = has_other && (!has_own || add->largest[j]->bytes > own.largest[i]->bytes);
+        if (has_own || has_other)
+            r->largest[k] = other ? add->largest[j++] : own.largest[i++];
+    }
+}
+
 static void add_to(Pool *pool, PeakTable *t, PeakRow add)
 {
     for (int i = 0; i < t->n; i++)
         if (t->row[i].kind == add.kind && strcmp(t->row[i].path, add.path) == 0) {
+            merge_largest(&t->row[i], &add);
             t->row[i].tensors += add.tensors;
             t->row[i].bytes += add.bytes;
             return;
@@ -104,7 +126,8 @@ static PeakTable tensors_at_peak(Pool *pool, const StepFacts *f)
         if (!at_peak(f, b))
             continue;
         const char *path = value_node(f->graph, b->value)->loc.path;
-        t.row[t.n++] = (PeakRow){is_persistent(b->kind) || !path ? "" : path, b->kind, 1, b->bytes};
+        t.row[t.n++] =
+            (PeakRow){is_persistent(b->kind) || !path ? "" : path, b->kind, 1, b->bytes, {b}};
     }
     return t;
 }
@@ -164,10 +187,30 @@ static int64_t largest_row(const PeakTable *t)
     return largest;
 }
 
+/* "    %a 2MiB, %b 2MiB, 7 more": the largest, as many as there is room for. */
+static void print_largest(Pool *pool, const StepFacts *f, const PeakRow *r, int columns)
+{
+    enum { FOR_MORE = 12 };
+    StrBuf line = strbuf_new(pool);
+    int n = 0;
+    for (; n < named_of(r); n++) {
+        const BufferFact *b = r->largest[n];
+        const char *next = pool_printf(pool, "%s%s %s", n ? ", " : "    ",
+                                       buffer_fact_name(pool, f, b), bytes_text(pool, b->bytes));
+        if (n > 0 && (int)(line.len + strlen(next)) + FOR_MORE > columns)
+            break;
+        strbuf_put(&line, next);
+    }
+    if (n < r->tensors)
+        strbuf_printf(&line, ", %d more", r->tensors - n);
+    puts(line.text);
+}
+
 /* The largest row's bar is as wide as there is room. */
 static void print_table(Pool *pool, const StepFacts *f, const PeakTable *t)
 {
-    int parts = longest_part(t), bar = columns_of_output() - parts - OTHER_COLUMNS;
+    int columns = columns_of_output(), parts = longest_part(t),
+        bar = columns - parts - OTHER_COLUMNS;
     bool blocks = has_blocks();
     bar = bar < LEAST_BAR ? LEAST_BAR : bar > MOST_BAR ? MOST_BAR : bar;
     printf("%-*s  %-10s %8s %10s %7s\n", parts, "part of the model", "kind", "tensors", "bytes",
@@ -178,10 +221,36 @@ static void print_table(Pool *pool, const StepFacts *f, const PeakTable *t)
                r->tensors, bytes_text(pool, r->bytes),
                100 * (double)r->bytes / (double)f->peak_bytes,
                bar_of(pool, (double)r->bytes / (double)largest_row(t), bar, blocks));
+        print_largest(pool, f, r, columns);
     }
 }
 
-static void print_peak(Pool *pool, const StepFacts *f, const PeakTable *t)
+/* What would have to be smaller for a lower peak. */
+static void print_shrink(Pool *pool, const StepFacts *f, const Shrink *s)
+{
+    const char *target = bytes_text(pool, s->target_bytes);
+    printf("\nFor a peak that is %d%% lower (%s): ", s->percent, target);
+    if (s->target_bytes < f->persistent_bytes) {
+        printf("weights, statistics and optimizer state alone\nare %s; nothing else can make up "
+               "for that.\n",
+               bytes_text(pool, f->persistent_bytes));
+        return;
+    }
+    printf("%d operation%s more.\n%s\n%10s  %-10s  tensor\n", s->moments,
+           s->moments == 1 ? " needs" : "s need",
+           s->enough ? "Without these tensors none would; the first helps most."
+                     : "These tensors help most, but are not enough.",
+           "bytes", "operations");
+    for (int k = 0; k < s->n; k++) {
+        const BufferFact *b = &f->buffer[s->tensor[k].buffer];
+        printf("%10s  %-10s  %s%s\n", bytes_text(pool, b->bytes),
+               pool_printf(pool, "%d of %d", s->tensor[k].moments, s->moments),
+               buffer_fact_name(pool, f, b),
+               place_text(pool, f->graph, &value_node(f->graph, b->value)->loc));
+    }
+}
+
+static void print_peak(Pool *pool, const StepFacts *f, const PeakTable *t, const Shrink *s)
 {
     const Node *n = graph_node(f->graph, f->operation[f->peak_slot].node);
     printf("The step needs most memory, %s, in operation %d of 0 to %d:\n%s = %s%s\n\n",
@@ -189,59 +258,90 @@ static void print_peak(Pool *pool, const StepFacts *f, const PeakTable *t)
            graph_value(f->graph, n->out[0])->name, op_name(n->op),
            place_text(pool, f->graph, &n->loc));
     print_table(pool, f, t);
+    print_shrink(pool, f, s);
 }
 
 /* --- for programs --- */
 
-static json_t *tensors_json(const StepFacts *f)
+static json_t *tensor_json(Pool *pool, const StepFacts *f, const BufferFact *b)
 {
+    json_t *o = json_pack("{s:s,s:s,s:I}", "name", buffer_fact_name(pool, f, b), "kind",
+                          tensor_kind_name[b->kind], "bytes", (json_int_t)b->bytes);
+    place_json(o, &value_node(f->graph, b->value)->loc);
+    return o;
+}
+
+static int largest_first(const void *a, const void *b)
+{
+    const BufferFact *x = *(const BufferFact *const *)a, *y = *(const BufferFact *const *)b;
+    if (x->bytes != y->bytes)
+        return x->bytes > y->bytes ? -1 : 1;
+    return (x > y) - (x < y);
+}
+
+static json_t *tensors_json(Pool *pool, const StepFacts *f)
+{
+    const BufferFact **there = POOL_ARRAY(pool, (size_t)f->n_buffers + 1, const BufferFact *);
     json_t *list = json_array();
-    for (int k = 0; k < f->n_buffers; k++) {
-        const BufferFact *b = &f->buffer[k];
-        if (!at_peak(f, b))
-            continue;
-        ValueId v = b->value;
-        json_t *o = json_pack("{s:s,s:s,s:I}", "name", graph_value(f->graph, v)->name, "kind",
-                              tensor_kind_name[b->kind], "bytes", (json_int_t)b->bytes);
-        place_json(o, &value_node(f->graph, v)->loc);
-        json_array_append_new(list, o);
-    }
+    size_t n = 0;
+    for (int k = 0; k < f->n_buffers; k++)
+        if (at_peak(f, &f->buffer[k]))
+            there[n++] = &f->buffer[k];
+    qsort(there, n, sizeof *there, largest_first);
+    for (size_t k = 0; k < n; k++)
+        json_array_append_new(list, tensor_json(pool, f, there[k]));
     return list;
 }
 
-static json_t *peak_json(const StepFacts *f, const PeakTable *t)
+static json_t *rows_json(Pool *pool, const StepFacts *f, const PeakTable *t)
 {
-    const Node *n = graph_node(f->graph, f->operation[f->peak_slot].node);
-    json_t *rows = json_array(),
-           *operation = json_pack("{s:s,s:s}", "name", graph_value(f->graph, n->out[0])->name, "op",
-                                  op_name(n->op));
-    place_json(operation, &n->loc);
-    for (int i = 0; i < t->n; i++)
-        json_array_append_new(rows,
-                              json_pack("{s:s,s:s,s:i,s:I}", "path", t->row[i].path, "kind",
-                                        tensor_kind_name[t->row[i].kind], "tensors",
-                                        t->row[i].tensors, "bytes", (json_int_t)t->row[i].bytes));
-    return json_pack("{s:i,s:i,s:o,s:I,s:o,s:o}", "slot", f->peak_slot, "operations",
-                     f->n_operations, "operation", operation, "bytes", (json_int_t)f->peak_bytes,
-                     "rows", rows, "tensors", tensors_json(f));
+    json_t *rows = json_array();
+    for (int i = 0; i < t->n; i++) {
+        const PeakRow *r = &t->row[i];
+        json_t *largest = json_array();
+        for (int k = 0; k < named_of(r); k++)
+            json_array_append_new(largest, json_string(buffer_fact_name(pool, f, r->largest[k])));
+        json_array_append_new(rows, json_pack("{s:s,s:s,s:i,s:I,s:o}", "path", r->path, "kind",
+                                              tensor_kind_name[r->kind], "tensors", r->tensors,
+                                              "bytes", (json_int_t)r->bytes, "largest", largest));
+    }
+    return rows;
 }
 
-ExitCode cli_plan_peak(Cli *cli, const PlanSource *of)
+static json_t *shrink_json(Pool *pool, const StepFacts *f, const Shrink *s)
 {
-    PlanRow row;
-    Program p;
-    ExitCode code = cli_plan_once(cli, of, &(PlanOverride){0}, false, &row, &p);
-    if (code != EXIT_OK)
-        return code;
-    const NodeCosts costs = cli_plan_costs(cli, &row.report);
-    const StepFacts f = step_facts(cli->pool, p.graph, NULL, &costs);
-    const PeakTable whole = tensors_at_peak(cli->pool, &f), t = at_a_glance(cli->pool, &whole);
-    if (cli->output.json) {
-        json_t *o = cli_row_json(cli, &row);
-        json_object_set_new(o, "peak", peak_json(&f, &t));
-        cli_print_json(o);
-    } else {
-        print_peak(cli->pool, &f, &t);
+    json_t *list = json_array();
+    for (int k = 0; k < s->n; k++) {
+        json_t *o = tensor_json(pool, f, &f->buffer[s->tensor[k].buffer]);
+        json_object_set_new(o, "moments", json_integer(s->tensor[k].moments));
+        json_array_append_new(list, o);
     }
-    return EXIT_OK;
+    return json_pack("{s:i,s:I,s:i,s:b,s:o}", "percent", s->percent, "target_bytes",
+                     (json_int_t)s->target_bytes, "moments", s->moments, "enough", (int)s->enough,
+                     "tensors", list);
+}
+
+static json_t *peak_json(Pool *pool, const StepFacts *f, const PeakTable *t, const Shrink *s)
+{
+    const Node *n = graph_node(f->graph, f->operation[f->peak_slot].node);
+    json_t *operation = json_pack("{s:s,s:s}", "name", graph_value(f->graph, n->out[0])->name, "op",
+                                  op_name(n->op));
+    place_json(operation, &n->loc);
+    return json_pack("{s:i,s:i,s:o,s:I,s:o,s:o,s:o}", "slot", f->peak_slot, "operations",
+                     f->n_operations, "operation", operation, "bytes", (json_int_t)f->peak_bytes,
+                     "rows", rows_json(pool, f, t), "tensors", tensors_json(pool, f), "shrink",
+                     shrink_json(pool, f, s));
+}
+
+void cli_plan_peak(Cli *cli, const PlanRow *row, const Graph *g, json_t *json)
+{
+    enum { PERCENT_LOWER = 10 };
+    const NodeCosts costs = cli_plan_costs(cli, &row->report);
+    const StepFacts f = step_facts(cli->pool, g, NULL, &costs);
+    const PeakTable whole = tensors_at_peak(cli->pool, &f), t = at_a_glance(cli->pool, &whole);
+    const Shrink s = step_shrink(cli->pool, &f, PERCENT_LOWER);
+    if (json)
+        json_object_set_new(json, "peak", peak_json(cli->pool, &f, &t, &s));
+    else
+        print_peak(cli->pool, &f, &t, &s);
 }

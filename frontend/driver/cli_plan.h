@@ -52,10 +52,16 @@ ExitCode cli_plan_count(Cli *cli, const Ast *ast);
 /* --max-batch: the largest option N whose plan fits the budget. */
 ExitCode cli_plan_max_batch(Cli *cli, const Ast *ast);
 
-/* --peak: what is in memory at the peak of a model's step. */
-ExitCode cli_plan_peak(Cli *cli, const PlanSource *of);
-/* --why: why an operation of a model's step runs again, and what would be without that. */
-ExitCode cli_plan_why(Cli *cli, const PlanSource *of);
+/* False after a message: options that do not go together. */
+bool cli_plan_check_options(Cli *cli);
+
+/* --peak: what is in memory at the peak of a model's step, its graph after the passes; printed, or
+ * set in json as "peak". */
+void cli_plan_peak(Cli *cli, const PlanRow *row, const Graph *g, json_t *json);
+/* --why: why an operation of it runs again, and what would be without that; printed, or set in json
+ * as "why".  EXIT_USER after a message: nothing has that name. */
+ExitCode cli_plan_why(Cli *cli, const PlanSource *of, const PlanRow *row, const Graph *g,
+                      json_t *json);
 
 /* cli->source.graph; NULL after a message. */
 const ExternalGraph *cli_read_graph(Cli *cli);

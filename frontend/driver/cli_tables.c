@@ -56,8 +56,9 @@ const Verb cli_verbs[] = {
      "--arena-csv writes a row for every buffer of the arena, but not the persistent tensors, in\n"
      "the form that `scrimp arena` reads. --svg draws the plan: bytes in memory over the operations\n"
      "of the step, with everything kept and as planned, and the arena, a rectangle a buffer.\n"
-     "--peak prints what is in memory when most is. --why %conv1~1 says why the operation that makes\n"
-     "%conv1 runs again, what that frees and costs, and what would be without it; `dump\n"
+     "--peak prints what is in memory when most is, with the largest tensors of each part, and what\n"
+     "would have to shrink for a peak that is 10% lower. --why %conv1~1 says why the operation that\n"
+     "makes %conv1 runs again, what that frees and costs, and what would be without it; `dump\n"
      "--stage=remat` has the names, which --json and reports have, too.",
      "define model count graph " PLAN_OPTIONS "max-batch stop-at schedule seed time-limit compare sweep peak why arena-csv svg quiet "
      "threads " BUILD_OPTIONS "json error-format",

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* plan --why: why an operation of a step runs again, or need not. */
+#include "frontend/driver/cli_options.h"
 #include "frontend/driver/cli_plan.h"
 #include "frontend/driver/cli_where.h"
 #include "ir/strided_view.h"
@@ -13,8 +14,8 @@ typedef struct Why {
     Cli *cli;
     Pool *pool;
     const PlanSource *of;
-    PlanRow row;
-    Program program;
+    const PlanRow *row;
+    json_t *json; /* what is printed in the place of text, or NULL */
     const Graph *g;
     NodeCosts costs;
     MemLives lives;
@@ -30,19 +31,6 @@ static bool in_order(const Graph *g, NodeId id)
         if (g->order.data[k] == id)
             return true;
     return false;
-}
-
-static ExitCode unknown_name(const Why *w, const char *name)
-{
-    const char **names = POOL_ARRAY(w->pool, w->g->values.len + 1, const char *);
-    size_t n = 0;
-    for (size_t v = 0; v < w->g->values.len; v++)
-        if (in_order(w->g, w->g->values.data[v].def))
-            names[n++] = w->g->values.data[v].name;
-    const char *near = nearest_word(name, names, n),
-               *help = near ? pool_printf(w->pool, "did you mean `%s`?", near)
-                            : "`scrimp dump --stage=remat` prints the names of the step";
-    return cli_error(w->cli, EXIT_USER, "E414", help, "nothing in the step is called '%s'", name);
 }
 
 /* The group in whose body this name is. */
@@ -78,6 +66,63 @@ static const char *name_of(const Graph *g, NodeId id)
     return graph_value(g, graph_node(g, id)->out[0])->name;
 }
 
+/* "scrimp plan FILE --budget 60% --why '%conv1~1'" */
+static const char *ask_why(const Why *w, NodeId id)
+{
+    StrBuf line = strbuf_new(w->pool);
+    strbuf_put(&line, cli_command_for(w->cli, "plan", "why peak svg arena-csv json"));
+    strbuf_put(&line, " --why");
+    cli_put_word(&line, name_of(w->g, id));
+    return line.text;
+}
+
+/* "once", or "3 times: %conv1, %conv1~1, %conv1~2". */
+static const char *runs_text(const Why *w, NodeId of, NodeId *last)
+{
+    enum { MOST_NAMES = 4 };
+    const char *names = "";
+    int n = 0;
+    for (size_t k = 0; k < w->g->order.len; k++) {
+        NodeId id = w->g->order.data[k];
+        if (id != of && (rerun_before(w->g, id) == NODE_NONE || rerun_first(w->g, id) != of))
+            continue;
+        *last = id;
+        if (n++ < MOST_NAMES)
+            names = pool_printf(w->pool, "%s%s%s", names, n > 1 ? ", " : "", name_of(w->g, id));
+    }
+    return n == 1 ? "once"
+                  : pool_printf(w->pool, "%d times: %s%s", n, names, n > MOST_NAMES ? ", ..." : "");
+}
+
+/* Of a run more than there are: how many there are. */
+static ExitCode unknown_run(const Why *w, const char *name, NodeId of)
+{
+    NodeId last = of;
+    const char *runs = runs_text(w, of, &last);
+    return cli_error(
+        w->cli, EXIT_USER, "E414", pool_printf(w->pool, "`%s` says why", ask_why(w, last)),
+        "nothing in the step is called '%s': %s runs %s", name, name_of(w->g, of), runs);
+}
+
+static ExitCode unknown_name(const Why *w, const char *name)
+{
+    const char *tilde = strrchr(name, '~');
+    NodeId of =
+        tilde ? find_node(w, pool_strndup(w->pool, name, (size_t)(tilde - name))) : NODE_NONE;
+    if (of != NODE_NONE)
+        return unknown_run(w, name, of);
+    const char **names = POOL_ARRAY(w->pool, w->g->values.len + 1, const char *);
+    size_t n = 0;
+    for (size_t v = 0; v < w->g->values.len; v++)
+        if (in_order(w->g, w->g->values.data[v].def))
+            names[n++] = w->g->values.data[v].name;
+    const char *near = nearest_word(name, names, n);
+    const char *dump = cli_command_for(w->cli, "dump", "json"),
+               *help = near ? pool_printf(w->pool, "did you mean `%s`?", near)
+                            : pool_printf(w->pool, "`%s --stage=remat` prints the names", dump);
+    return cli_error(w->cli, EXIT_USER, "E414", help, "nothing in the step is called '%s'", name);
+}
+
 /* Whether what `name` names runs more than once in g. */
 static bool runs_again(const Graph *g, const char *name)
 {
@@ -99,7 +144,7 @@ static const char *size_text(const Why *w, int64_t bytes)
 
 static const char *cost_text(const Why *w, double cost)
 {
-    const CostModel *model = w->row.report.cost;
+    const CostModel *model = w->row->report.cost;
     if (model->in_seconds)
         return pool_printf(w->pool, "%.3f ms", 1e3 * cost);
     if (strcmp(model->name, cost_models->name) == 0)
@@ -157,7 +202,7 @@ static ExitCode ask_planner(Why *w, Answer *a)
 static ExitCode answer(Why *w, NodeId id, Answer *a)
 {
     const Graph *without = rerun_without(w->pool, w->g, id);
-    double step = w->row.report.step_cost;
+    double step = w->row->report.step_cost;
     a->cost = node_cost(&w->costs, w->g, id);
     a->percent = step > 0 ? 100 * a->cost / step : 0;
     const MemPlan *plan = memplan_graph(w->pool, without, MEMPLAN_FINAL, NULL);
@@ -342,33 +387,26 @@ static json_t *answer_json(const Why *w, const Answer *a)
     return o;
 }
 
-/* The row of `plan --json` with the answer. */
-static void print_row(const Why *w, json_t *why)
-{
-    json_t *o = cli_row_json(w->cli, &w->row);
-    json_object_set_new(o, "why", why);
-    cli_print_json(o);
-}
-
 static void tell_once(const Why *w, NodeId id)
 {
     NodeId next = next_run(w, id);
     const char *reason = next == NODE_NONE ? reason_of(w, id) : NULL;
-    if (w->cli->output.json) {
+    if (w->json) {
         json_t *o = operation_json(w, id);
         json_object_set_new(o, "again", json_false());
         json_object_set_new(o, "reason", reason ? json_string(reason) : json_null());
         json_object_set_new(o, "next_run",
                             next == NODE_NONE ? json_null() : json_string(name_of(w->g, next)));
-        print_row(w, o);
+        json_object_set_new(w->json, "why", o);
         return;
     }
     print_operation(w, id);
     if (reason)
         printf("\nIt is not run again: %s.\n", reason);
     else
-        printf("\nIt is the first run; it runs again as %s, operation %d: ask --why %s.\n",
-               name_of(w->g, next), w->lives.slot_of[next], name_of(w->g, next));
+        printf("\nIt is the first run; it runs again as %s, operation %d, of which\n%s\nsays "
+               "why.\n",
+               name_of(w->g, next), w->lives.slot_of[next], ask_why(w, next));
 }
 
 static ExitCode explain(Why *w)
@@ -385,23 +423,20 @@ static ExitCode explain(Why *w)
     ExitCode code = answer(w, id, &a);
     if (code != EXIT_OK)
         return code;
-    if (w->cli->output.json)
-        print_row(w, answer_json(w, &a));
+    if (w->json)
+        json_object_set_new(w->json, "why", answer_json(w, &a));
     else
         print_answer(w, &a);
     return EXIT_OK;
 }
 
-ExitCode cli_plan_why(Cli *cli, const PlanSource *of)
+ExitCode cli_plan_why(Cli *cli, const PlanSource *of, const PlanRow *row, const Graph *g,
+                      json_t *json)
 {
-    Why w = {.cli = cli, .pool = cli->pool, .of = of};
-    ExitCode code = cli_plan_once(cli, of, &(PlanOverride){0}, false, &w.row, &w.program);
-    if (code != EXIT_OK)
-        return code;
-    w.g = w.program.graph;
-    w.costs = cli_plan_costs(cli, &w.row.report);
-    w.lives = memplan_lives(cli->pool, w.g);
+    Why w = {.cli = cli, .pool = cli->pool, .of = of, .row = row, .json = json, .g = g};
+    w.costs = cli_plan_costs(cli, &row->report);
+    w.lives = memplan_lives(cli->pool, g);
     w.peak_slot = w.lives.peak_slot;
-    w.budget_bytes = w.row.report.budget_bytes;
+    w.budget_bytes = row->report.budget_bytes;
     return explain(&w);
 }

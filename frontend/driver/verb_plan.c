@@ -5,7 +5,6 @@
 #include "frontend/driver/cli_plan.h"
 #include "frontend/driver/cli_signals.h"
 #include "passes/memplan/buffer_csv.h"
-#include "passes/remat/solvers.h"
 
 #include <math.h>
 #include <signal.h>
@@ -121,6 +120,48 @@ static void print_facts(Pool *pool, const PlanRow *row)
     putchar('\n');
 }
 
+static void print_plan(const Cli *cli, const PlanRow *row)
+{
+    print_facts(cli->pool, row);
+    print_heading();
+    print_row(cli->pool, row);
+    if (cli->ask.schedule)
+        cli_print_schedule(row);
+    if (row->report.treewidth > 0)
+        printf("\ntree decomposition of width %d\n", row->report.treewidth);
+    if (row->feasible && row->arena_bytes < row->report.peak_bytes)
+        puts("\nPieces of concatenations and slices lie inside of one another in the arena; the "
+             "peak counts copies.");
+    if (row->feasible && row->arena_bytes == row->arena_lower_bound_bytes)
+        puts("\nThe arena equals its lower bound: no placement of this schedule is smaller.");
+}
+
+/* --peak and --why: under their names in the object of --json, or as text in the plan's place. */
+static ExitCode answer_questions(Cli *cli, const PlanSource *of, const PlanRow *row,
+                                 const Program *p, json_t *json)
+{
+    if (cli->ask.peak)
+        cli_plan_peak(cli, row, p->graph, json);
+    if (cli->ask.peak && cli->ask.why && !json)
+        putchar('\n');
+    return cli->ask.why ? cli_plan_why(cli, of, row, p->graph, json) : EXIT_OK;
+}
+
+static ExitCode tell_plan(Cli *cli, const PlanSource *of, const PlanRow *row, const Program *p)
+{
+    json_t *json = cli->output.json ? cli_row_json(cli, row) : NULL;
+    bool questions = row->feasible && (cli->ask.peak || cli->ask.why);
+    ExitCode code = questions ? answer_questions(cli, of, row, p, json) : EXIT_OK;
+    if (json && code == EXIT_OK)
+        print_json(cli, json);
+    else
+        json_decref(json);
+    if (!json && !questions && !cli_is_standard_output(cli->ask.arena_csv) &&
+        !cli_is_standard_output(cli->ask.svg))
+        print_plan(cli, row);
+    return code;
+}
+
 static ExitCode plan_one(Cli *cli, const PlanSource *of)
 {
     PlanRow row;
@@ -132,24 +173,8 @@ static ExitCode plan_one(Cli *cli, const PlanSource *of)
         code = cli_write_picture(cli, of, of->graph ? NULL : &p, &row);
     if (code == EXIT_USER)
         return code;
-    if (cli->output.json)
-        print_json(cli, cli_row_json(cli, &row));
-    if (cli->output.json || cli_is_standard_output(cli->ask.arena_csv) ||
-        cli_is_standard_output(cli->ask.svg))
-        return code; /* what is written there is alone there */
-    print_facts(cli->pool, &row);
-    print_heading();
-    print_row(cli->pool, &row);
-    if (cli->ask.schedule)
-        cli_print_schedule(&row);
-    if (row.report.treewidth > 0)
-        printf("\ntree decomposition of width %d\n", row.report.treewidth);
-    if (row.feasible && row.arena_bytes < row.report.peak_bytes)
-        puts("\nPieces of concatenations and slices lie inside of one another in the arena; the "
-             "peak counts copies.");
-    if (row.feasible && row.arena_bytes == row.arena_lower_bound_bytes)
-        puts("\nThe arena equals its lower bound: no placement of this schedule is smaller.");
-    return code;
+    ExitCode told = tell_plan(cli, of, &row, &p);
+    return code == EXIT_OK ? told : code;
 }
 
 static ExitCode plan_compare(Cli *cli, const PlanSource *of)
@@ -169,67 +194,6 @@ static ExitCode plan_sweep(Cli *cli, const PlanSource *of)
                     cli_plan_budgets(cli, of, (int)cli->ask.sweep, &rows.progress, add_row, &rows));
 }
 
-/* A sweep is a list in memory and a search or a look-up each. */
-enum { MOST_BUDGETS = 10000 };
-
-static bool has_leaf_bags(const char *name)
-{
-    const RematSolver *solver = name ? remat_solver_find(name) : remat_solvers;
-    return solver && solver->has_leaf_bags;
-}
-
-/* Options that exclude each other. */
-static bool check_options(Cli *cli)
-{
-    const char *what = NULL;
-    if (cli->ask.sweep && (cli->ask.compare || cli->plan.budget))
-        what = cli->ask.compare ? "--sweep and --compare" : "--sweep and --budget";
-    else if (cli->source.graph &&
-             (cli->file != cli->source.graph || cli->source.n_defs || cli->source.model ||
-              cli->plan.no_masks || cli->plan.no_attention))
-        what = cli->file != cli->source.graph ? "a model and --graph"
-               : cli->source.n_defs           ? "--graph and -D"
-               : cli->source.model            ? "--graph and --model"
-               : cli->plan.no_masks           ? "--graph and --no-masks"
-                                              : "--graph and --no-attention";
-    else if (cli->ask.max_batch &&
-             (cli->source.graph || cli->ask.compare || cli->ask.sweep || cli->source.count))
-        what = "--max-batch and --graph, --compare, --sweep or --count";
-    else if (cli->source.count &&
-             (cli->source.graph || cli->plan.budget || cli->ask.compare || cli->ask.sweep))
-        what = "--count and --graph, --budget, --compare or --sweep";
-    else if (cli->ask.arena_csv && (cli->source.graph || cli->ask.compare || cli->ask.sweep ||
-                                    cli->source.count || cli->ask.max_batch))
-        what = "--arena-csv and --graph, --compare, --sweep, --count or --max-batch";
-    else if (cli->ask.svg &&
-             (cli->ask.compare || cli->ask.sweep || cli->source.count || cli->ask.max_batch))
-        what = "--svg and --compare, --sweep, --count or --max-batch";
-    else if ((cli->ask.peak || cli->ask.why) &&
-             (cli->source.graph || cli->ask.compare || cli->ask.sweep || cli->source.count ||
-              cli->ask.max_batch || cli->ask.arena_csv || cli->ask.svg))
-        what = "--peak or --why and --graph, --compare, --sweep, --count, --max-batch, "
-               "--arena-csv or --svg";
-    else if (cli->ask.peak && cli->ask.why)
-        what = "--peak and --why";
-    else if (cli_is_standard_output(cli->ask.svg) && cli_is_standard_output(cli->ask.arena_csv))
-        what = "--svg - and --arena-csv -";
-    if (what)
-        cli_error(cli, EXIT_USER, "E407", "leave one of them out", "%s exclude each other", what);
-    else if (cli->ask.sweep > MOST_BUDGETS)
-        cli_error(cli, EXIT_USER, "E407", NULL, "--sweep: at most %d budgets", MOST_BUDGETS);
-    else if (cli->plan.twremat_leaf_bags && !has_leaf_bags(cli->plan.solver))
-        cli_error(cli, EXIT_USER, "E407", "add --solver twremat", "--stop-at is for twremat");
-    else if (cli->source.graph && cli->plan.cost)
-        cli_error(cli, EXIT_USER, "E407", "the graph's nodes have times of their own",
-                  "--cost is for models");
-    else if (cli->ask.schedule && !cli->source.graph)
-        cli_error(cli, EXIT_USER, "E407", "`scrimp dump --stage=remat` shows a model's schedule",
-                  "--schedule is for --graph");
-    else
-        return true;
-    return false;
-}
-
 static bool check_target(Cli *cli)
 {
     const char *error;
@@ -242,9 +206,7 @@ ExitCode verb_plan(Cli *cli)
 {
     PlanSource of = {NULL, NULL};
     cli->plan.seed = cli->run.seed;
-    if (!check_options(cli) || !check_target(cli) ||
-        !cli_one_writes_output(cli, "--arena-csv", cli->ask.arena_csv) ||
-        !cli_one_writes_output(cli, "--svg", cli->ask.svg))
+    if (!cli_plan_check_options(cli) || !check_target(cli))
         return EXIT_USER;
     if (cli->source.graph)
         of.graph = cli_read_graph(cli);
@@ -256,10 +218,6 @@ ExitCode verb_plan(Cli *cli)
         return cli_plan_max_batch(cli, of.ast);
     if (cli->source.count)
         return cli_plan_count(cli, of.ast);
-    if (cli->ask.peak)
-        return cli_plan_peak(cli, &of);
-    if (cli->ask.why)
-        return cli_plan_why(cli, &of);
     if (cli->ask.compare)
         return plan_compare(cli, &of);
     return cli->ask.sweep ? plan_sweep(cli, &of) : plan_one(cli, &of);

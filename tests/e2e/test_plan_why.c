@@ -40,6 +40,37 @@ static json_int_t sum_of(const json_t *list, bool persistent_only)
     return sum;
 }
 
+static json_int_t bytes_of(const json_t *tensors, const char *name)
+{
+    for (size_t i = 0; i < json_array_size(tensors); i++)
+        if (strcmp(string(json_array_get(tensors, i), "name"), name) == 0)
+            return integer(json_array_get(tensors, i), "bytes");
+    return -1;
+}
+
+/* A row names its largest tensors, and all tensors come by size. */
+static void expect_sorted(const json_t *rows, const json_t *tensors)
+{
+    for (size_t i = 1; i < json_array_size(tensors); i++)
+        EXPECT(integer(json_array_get(tensors, i - 1), "bytes") >=
+                   integer(json_array_get(tensors, i), "bytes"),
+               "not by size");
+    for (size_t i = 0; i < json_array_size(rows); i++) {
+        const json_t *row = json_array_get(rows, i), *largest = json_object_get(row, "largest");
+        json_int_t n = integer(row, "tensors"), most = integer(row, "bytes"), sum = 0;
+        EXPECT((json_int_t)json_array_size(largest) == (n < 3 ? n : 3), string(row, "path"));
+        for (size_t k = 0; k < json_array_size(largest); k++) {
+            json_int_t bytes = bytes_of(tensors, json_string_value(json_array_get(largest, k)));
+            EXPECT(bytes > 0 && bytes <= most, string(row, "path"));
+            most = bytes;
+            sum += bytes;
+        }
+        EXPECT(sum <= integer(row, "bytes") && (n > 3 || sum == integer(row, "bytes")),
+               string(row, "path"));
+        EXPECT(n <= 3 || sum + (n - 3) * most >= integer(row, "bytes"), string(row, "path"));
+    }
+}
+
 static void test_peak(const Case *c)
 {
     json_t *o =
@@ -53,6 +84,7 @@ static void test_peak(const Case *c)
     EXPECT(json_array_size(rows) <= 20 && json_array_size(tensors) >= json_array_size(rows),
            c->model);
     EXPECT(integer(peak, "slot") < integer(peak, "operations"), c->model);
+    expect_sorted(rows, tensors);
     json_decref(o);
 }
 
@@ -62,6 +94,8 @@ static void test_peak_text(void)
     EXPECT(r.code == 0 && strstr(r.out, "needs most memory") && strstr(r.out, "chargpt.scrimp:") &&
                strstr(r.out, "h.*.attn") && strstr(r.out, "##") && !strchr(r.out, '\033'),
            r.out);
+    EXPECT(strstr(r.out, "\n    %transpose.0 384KiB, %transpose.1 384KiB"), r.out);
+    EXPECT(strstr(r.out, "For a peak that is 10% lower (") && strstr(r.out, " of "), r.out);
     for (const char *line = r.out; *line; line += strcspn(line, "\n") + 1)
         EXPECT(strcspn(line, "\n") <= 80, line);
     result_free(&r);
@@ -155,13 +189,41 @@ static void test_words(void)
     expect_said(0, "%relu.0 = fused", "$SCRIMP plan $EXAMPLES/mlp.scrimp --why %fc1");
 }
 
+/* Lines to run next have the user's options; the last word of the help is one. */
+static void test_names(void)
+{
+    expect_run(1, "%conv1 runs 2 times: %conv1, %conv1~1\n", WHY "%conv1~2");
+    expect_run(1, "%conv2 runs once\n", WHY "%conv2~1");
+    expect_run(1, "did you mean `%conv2`?", WHY "%conv22");
+    expect_run(1, "convnet.scrimp -D N=50 -D p=0.2 --budget 60% --no-views --why '%conv1~1'`",
+               WHY "%conv1~2 -D N=50 --no-views -D p=0.2");
+    expect_run(1, "convnet.scrimp -D N=50 --budget 60% --solver chen --stage=remat`",
+               WHY "nonsense --solver chen -D N=50");
+    expect_ok(WHY "%conv1 -D N=50 > $TMP/first && sh -c \"$(grep '^scrimp plan' $TMP/first | "
+                  "sed \"s|^scrimp|$SCRIMP|\")\" | grep -q 'The run before it is %conv1, '");
+}
+
+/* They answer in one call, each as it does alone; the picture is that of the plan. */
+static void test_together(void)
+{
+    expect_ok(WHY "%conv1~1 > $TMP/why && " WHY "%conv1~1 --peak --svg $TMP/both.svg > $TMP/both");
+    expect_ok("$SCRIMP plan $EXAMPLES/convnet.scrimp --budget 60% --peak > $TMP/peak && "
+              "(cat $TMP/peak; echo; cat $TMP/why) | cmp - $TMP/both");
+    expect_ok("$SCRIMP plan $EXAMPLES/convnet.scrimp --budget 60% --svg - | cmp - $TMP/both.svg");
+    json_t *o = run_json(0, "$SCRIMP plan $EXAMPLES/convnet.scrimp --budget 60%% --why %%conv1~1 "
+                            "--peak --arena-csv $TMP/a.csv --json");
+    EXPECT(json_object_get(o, "peak") && json_object_get(o, "why"), "both");
+    json_decref(o);
+    expect_ok("grep -q '^id,' $TMP/a.csv");
+    expect_run(1, "error[E407]: --svg - and --peak exclude", WHY "%conv1 --peak --svg -");
+}
+
 static void test_refusals(void)
 {
-    expect_run(1, "did you mean `%conv1~1`?", WHY "%conv1~2");
     expect_run(1, "E414", WHY "nonsense");
-    expect_run(1, "E407", WHY "%conv1 --peak");
-    expect_run(1, "E407", WHY "%conv1 --compare");
-    expect_run(1, "E407", "$SCRIMP plan $EXAMPLES/convnet.scrimp --peak --sweep 3");
+    expect_run(1, "error[E407]: --compare and --why exclude", WHY "%conv1 --compare");
+    expect_run(1, "error[E407]: --sweep and --peak exclude",
+               "$SCRIMP plan $EXAMPLES/convnet.scrimp --peak --sweep 3");
     expect_run(1, "its %NAME is empty", WHY "''");
     expect_run(3, "E401", "$SCRIMP plan $EXAMPLES/convnet.scrimp --budget 1KiB --peak");
     expect_run(3, "E401", "$SCRIMP plan $EXAMPLES/convnet.scrimp --budget 1KiB --why %conv1");
@@ -178,6 +240,8 @@ int main(void)
     test_reruns(&cases[1], 2);
     test_reruns(&cases[2], 1);
     test_words();
+    test_names();
+    test_together();
     test_refusals();
     return e2e_end();
 }

@@ -71,6 +71,57 @@ static void expect_loads(const json_t *step, const char *what)
     free(sum);
 }
 
+/* Bytes above a target in the fullest operation, and how many operations are above it. */
+static int64_t above(const int64_t *load, size_t n, int64_t target, int64_t *moments)
+{
+    int64_t most = 0;
+    *moments = 0;
+    for (size_t t = 0; t < n; t++) {
+        *moments += load[t] > target;
+        most = load[t] - target > most ? load[t] - target : most;
+    }
+    return most;
+}
+
+/* Without the tensors that are named nothing is above the target; without the last of them
+ * something is. */
+static void expect_shrink(const json_t *step, const json_t *shrink, const char *what)
+{
+    const json_t *list = json_object_get(step, "load"), *tensor;
+    const json_t *tensors = json_object_get(shrink, "tensors");
+    size_t n = json_array_size(list), i;
+    int64_t *load = calloc(n + 1, sizeof *load), target = integer(shrink, "target_bytes"), moments;
+    for (size_t t = 0; t < n; t++)
+        load[t] = (int64_t)json_integer_value(json_array_get(list, t));
+    EXPECT(target == integer(step, "peak_bytes") * (100 - integer(shrink, "percent")) / 100, what);
+    EXPECT(above(load, n, target, &moments) > 0 && moments == integer(shrink, "moments"), what);
+    json_array_foreach(tensors, i, tensor)
+    {
+        const json_t *b = json_array_get(json_object_get(step, "buffers"),
+                                         (size_t)json_integer_value(json_array_get(tensor, 0)));
+        int64_t lives = 0, left;
+        EXPECT(!is_persistent(b) && above(load, n, target, &left) > 0, text(b, "name"));
+        for (int64_t t = integer(b, "first"); t < integer(b, "end"); t++) {
+            lives += json_integer_value(json_array_get(list, (size_t)t)) > target;
+            load[t] -= integer(b, "bytes");
+        }
+        EXPECT(lives == json_integer_value(json_array_get(tensor, 1)), text(b, "name"));
+    }
+    EXPECT(json_is_true(json_object_get(shrink, "enough")) ==
+               (above(load, n, target, &moments) == 0),
+           what);
+    EXPECT(i > 0, what);
+    free(load);
+}
+
+static void expect_shrinks(const json_t *step, const char *what)
+{
+    const json_t *list = json_object_get(step, "shrink"), *shrink;
+    size_t i;
+    json_array_foreach(list, i, shrink) expect_shrink(step, shrink, what);
+    EXPECT(i == 4, what);
+}
+
 static bool together(const json_t *a, const json_t *b)
 {
     return integer(a, "first") < integer(b, "end") && integer(b, "first") < integer(a, "end");
@@ -251,6 +302,8 @@ static void test_model(const char *model, const char *budget)
     expect_placed(planned, model);
     expect_present(kept, model);
     expect_present(planned, model);
+    expect_shrinks(kept, model);
+    expect_shrinks(planned, model);
     expect_chains(kept, model);
     expect_chains(planned, model);
     EXPECT(integer(kept, "peak_bytes") == integer(plan, "keep_all_peak_bytes"), model);

@@ -228,32 +228,13 @@ function peakTree(step) {
   return el("ul", {class: "tree"}, always.count > 0 && group(always, false), rest.children.map(g => group(g, g.weight > most / 10 && rest.children.length < 8)), rest.items.map(leaf));
 }
 
-// Tensors which, if they were not in memory, would bring the peak below a target: what takes most off all that is above
-// it, then what takes most off the rest, at most `limit`.  chosen: [buffer, moments above the target at which it lives].
-function toShrink(step, target, limit = 12) {
-  const over = step.load.map(bytes => Math.max(0, bytes - target)), above = over.map(bytes => bytes > 0), moments = over.filter(bytes => bytes > 0).length, chosen = new Map();
-  const gain = b => { let all = 0; for (let s = b.first; s < b.end; s++) all += Math.min(over[s], b.bytes); return all; };
-  const candidates = step.buffers.filter(b => !PERSISTENT.has(b.kind));
-  while (chosen.size < limit && over.some(bytes => bytes > 0)) {
-    let best = null, most = 0;
-    for (const b of candidates) { const g = chosen.has(b) ? 0 : gain(b); if (g > most) [best, most] = [b, g]; }
-    if (!best) break;
-    let lives = 0;
-    for (let s = best.first; s < best.end; s++) {
-      lives += above[s];
-      over[s] = Math.max(0, over[s] - best.bytes);
-    }
-    chosen.set(best, lives);
-  }
-  return {chosen: [...chosen], moments, enough: !over.some(bytes => bytes > 0)};
-}
-
+// Tensors which, if they were not in memory, would bring the peak below a target: the data has them by percentage.
 function shrinkBox(step) {
   const box = el("div"), choice = el("select", {id: "lower", onchange: () => show()},
-    [5, 10, 20, 30].map(p => el("option", {value: p, selected: p === 10}, `${p}%`)));
+    step.shrink.map(({percent: p}) => el("option", {value: p, selected: p === 10}, `${p}%`)));
   const show = () => {
-    const target = Math.floor(step.peak_bytes * (1 - choice.value / 100)), found = toShrink(step, target);
-    const rows = found.chosen.map(([b, moments]) => ({...b, moments}));
+    const found = step.shrink.find(s => s.percent === Number(choice.value)), target = found.target_bytes;
+    const rows = found.tensors.map(([b, moments]) => ({...step.buffers[b], moments}));
     box.replaceChildren(target < step.persistent_bytes ? nothing(`Weights, statistics and optimizer state alone are ${bytes(step.persistent_bytes)}, more than ${bytes(target)}: nothing else can make up for that.`) :
       !rows.length ? nothing("Only weights and optimizer state are in memory there: nothing else can shrink.") :
       table(`${plural(found.moments, "operation")} ${found.moments === 1 ? "needs" : "need"} more than ${bytes(target)}. ` +

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "frontend/driver/report/report.h"
 
+#include "frontend/driver/report/step_shrink.h"
 #include "ir/strided_view.h"
 
 #include <math.h>
@@ -80,10 +81,8 @@ static json_t *held_json(const StepFacts *f, const BufferFact *b, const int *slo
 static json_t *buffer_json(Pool *pool, const StepFacts *f, const BufferFact *b,
                            const int *slot_of_node)
 {
-    const char *name = graph_value(f->graph, b->value)->name;
-    if (b->kind == TENSOR_WORKSPACE)
-        name = pool_printf(pool, "workspace of %s", name);
-    json_t *j = json_pack("{s:s,s:s}", "name", name, "kind", tensor_kind_name[b->kind]);
+    json_t *j = json_pack("{s:s,s:s}", "name", buffer_fact_name(pool, f, b), "kind",
+                          tensor_kind_name[b->kind]);
     if (b->kind != TENSOR_WORKSPACE)
         json_object_set_new(j, "type",
                             json_string(type_text(pool, value_type(f->graph, b->value))));
@@ -113,6 +112,25 @@ static const int *slots_of_nodes(Pool *pool, const StepFacts *f)
     return slot;
 }
 
+/* For peaks that are lower by the percentages that the page offers. */
+static json_t *shrink_json(Pool *pool, const StepFacts *f)
+{
+    static const int percents[] = {5, 10, 20, 30};
+    json_t *list = json_array();
+    for (size_t i = 0; i < sizeof percents / sizeof *percents; i++) {
+        const Shrink s = step_shrink(pool, f, percents[i]);
+        json_t *tensors = json_array();
+        for (int k = 0; k < s.n; k++)
+            json_array_append_new(tensors,
+                                  json_pack("[i,i]", s.tensor[k].buffer, s.tensor[k].moments));
+        json_array_append_new(list,
+                              json_pack("{s:i,s:I,s:i,s:b,s:o}", "percent", s.percent,
+                                        "target_bytes", (json_int_t)s.target_bytes, "moments",
+                                        s.moments, "enough", (int)s.enough, "tensors", tensors));
+    }
+    return list;
+}
+
 static json_t *step_json(Pool *pool, const StepFacts *f, const double *seconds)
 {
     const int *slot_of_node = slots_of_nodes(pool, f);
@@ -123,10 +141,10 @@ static json_t *step_json(Pool *pool, const StepFacts *f, const double *seconds)
     }
     for (int b = 0; b < f->n_buffers; b++)
         json_array_append_new(buffers, buffer_json(pool, f, &f->buffer[b], slot_of_node));
-    return json_pack("{s:i,s:I,s:i,s:I,s:o,s:o,s:o}", "forward_end", f->forward_end,
+    return json_pack("{s:i,s:I,s:i,s:I,s:o,s:o,s:o,s:o}", "forward_end", f->forward_end,
                      "persistent_bytes", (json_int_t)f->persistent_bytes, "peak_slot", f->peak_slot,
-                     "peak_bytes", (json_int_t)f->peak_bytes, "load", load, "operations",
-                     operations, "buffers", buffers);
+                     "peak_bytes", (json_int_t)f->peak_bytes, "shrink", shrink_json(pool, f),
+                     "load", load, "operations", operations, "buffers", buffers);
 }
 
 /* --- what is recomputed --- */

@@ -242,3 +242,9 @@ StepFacts step_facts(Pool *pool, const Graph *g, const MemPlan *plan, const Node
     find_loads(pool, &f);
     return f;
 }
+
+const char *buffer_fact_name(Pool *pool, const StepFacts *f, const BufferFact *b)
+{
+    const char *name = graph_value(f->graph, b->value)->name;
+    return b->kind == TENSOR_WORKSPACE ? pool_printf(pool, "workspace of %s", name) : name;
+}

@@ -68,5 +68,7 @@ typedef struct StepFacts {
 /* plan: of this graph (MEMPLAN_FINAL), or NULL, which places nothing, and lets everything lie in
  * place that may.  costs: with what they measure, if they do. */
 StepFacts step_facts(Pool *pool, const Graph *g, const MemPlan *plan, const NodeCosts *costs);
+/* "%conv1", "workspace of %conv1" */
+const char *buffer_fact_name(Pool *pool, const StepFacts *f, const BufferFact *b);
 
 #endif

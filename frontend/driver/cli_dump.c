@@ -128,22 +128,30 @@ static void dump_after(void *user, const Pass *pass, const Graph *g, double seco
     fprintf(stderr, "# after %s\n%s", pass->name, text.text);
 }
 
-bool cli_dump_after(Cli *cli, PassObserver **observer, void **user)
+bool cli_dump_after_runs(Cli *cli, const char *pipeline, const char *where, const char *help)
 {
-    *observer = NULL;
-    if (!cli->dump.dump_after)
+    const char *name = cli->dump.dump_after;
+    bool all = name && strcmp(name, "all") == 0, known = all;
+    for (const Pass *p = pass_table; name && p->name; p++)
+        known = known || strcmp(p->name, name) == 0;
+    if (!name || (known && (all ? *pipeline != '\0' : pipeline_has(pipeline, name))))
         return true;
-    bool known = strcmp(cli->dump.dump_after, "all") == 0;
-    for (const Pass *p = pass_table; p->name; p++)
-        known = known || strcmp(p->name, cli->dump.dump_after) == 0;
-    if (!known) {
+    if (!known)
         cli_error(cli, EXIT_USER, "E601", "`scrimp opt --help` lists the passes; `all` is each",
-                  "no pass is called '%s'", cli->dump.dump_after);
-        return false;
-    }
+                  "no pass is called '%s'", name);
+    else if (is_off(cli, name, strlen(name)))
+        cli_error(cli, EXIT_USER, "E601", pool_printf(cli->pool, "leave --no-%s out", name),
+                  "--dump-after %s: the pass is switched off", name);
+    else
+        cli_error(cli, EXIT_USER, "E601", help, "--dump-after %s: %s %s", name,
+                  all ? "no pass runs" : "this pass does not run", where);
+    return false;
+}
+
+PassObserver *cli_dump_after(Cli *cli, void **user)
+{
     DumpAfter *d = POOL_NEW(cli->pool, DumpAfter);
     *d = (DumpAfter){cli, cli->dump.dump_after};
-    *observer = dump_after;
     *user = d;
-    return true;
+    return cli->dump.dump_after ? dump_after : NULL;
 }

@@ -18,7 +18,10 @@ const char *cli_pipeline_first(Pool *pool, const char *pipeline, int n);
 /* The comment at the top of a dump: the line that makes it of the model's IR.  Nothing for no
  * passes. */
 void cli_put_opt_line(const Cli *cli, const char *pipeline, StrBuf *out);
-/* *observer for --dump-after, NULL without it.  False after a message: no such pass. */
-bool cli_dump_after(Cli *cli, PassObserver **observer, void **user);
+/* False after a message: --dump-after names no pass, or none of this pipeline, which runs `where`
+ * ("at --stage=ir"); help: where it would. */
+bool cli_dump_after_runs(Cli *cli, const char *pipeline, const char *where, const char *help);
+/* For --dump-after; NULL without it. */
+PassObserver *cli_dump_after(Cli *cli, void **user);
 
 #endif

@@ -25,8 +25,10 @@ const Verb cli_verbs[] = {
      "--diff A..B prints what changed between two of ir, grad, remat and plan. --stage=grad --json\n"
      "prints the step as a graph for `plan --graph`: operations not fused, in the order in which\n"
      "differentiation leaves them.\n"
-     "What passes have made begins with a comment: the `scrimp opt` line that makes the same of the\n"
-     "output of --stage=ir. --print-after-all prints every graph up to the stage (default: plan).",
+     "grad, remat and plan begin with a comment: the `scrimp opt` line that makes the same of the\n"
+     "output of --stage=ir (--dot, --json, --diff and --dump-after have none). --print-after-all\n"
+     "prints every graph up to the stage (default: plan), or that a pass left it unchanged;\n"
+     "--dump-after PASS is for a pass that runs up to the stage, and `all`.",
      "define model stage diff dump-after print-after-all no-loc dot json " PLAN_OPTIONS "device exact fast march error-format",
      verb_dump, false},
     {"opt", "run passes over IR text",

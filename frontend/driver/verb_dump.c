@@ -55,14 +55,29 @@ static ExitCode unknown_stage(Cli *cli, const char *name, int length)
                      "no stage is called '%.*s'", length, name);
 }
 
+static const char *stage_pipeline(const Cli *cli, Stage stage)
+{
+    return stages[stage].end ? cli_dump_pipeline(cli, stages[stage].end, NULL) : "";
+}
+
+/* False after a message, which names the first stage where the pass of --dump-after runs. */
+static bool dump_after_runs(Cli *cli, Stage stage)
+{
+    const char *name = cli->dump.dump_after;
+    int first = STAGE_GRAD;
+    while (name && first < STAGE_PLAN && strcmp(name, "all") != 0 &&
+           !pipeline_has(stage_pipeline(cli, (Stage)first), name))
+        first++;
+    return cli_dump_after_runs(cli, stage_pipeline(cli, stage),
+                               pool_printf(cli->pool, "for --stage=%s", stages[stage].name),
+                               pool_printf(cli->pool, "add --stage=%s", stages[first].name));
+}
+
 static ExitCode stage_program(Cli *cli, const Ast *ast, Stage stage, Program *out)
 {
     void *user = NULL;
-    const char *end = stages[stage].end;
-    ProgramOptions o = {.mode = FRONTEND_TRAIN,
-                        .pipeline = end ? cli_dump_pipeline(cli, end, NULL) : ""};
-    if (!cli_dump_after(cli, &o.observer, &user))
-        return EXIT_USER;
+    ProgramOptions o = {.mode = FRONTEND_TRAIN, .pipeline = stage_pipeline(cli, stage)};
+    o.observer = cli_dump_after(cli, &user);
     o.user = user;
     return cli_build(cli, ast, &o, out);
 }
@@ -127,6 +142,7 @@ static ExitCode dump_stage(Cli *cli, const Ast *ast, Stage stage, StrBuf *out)
 typedef struct AfterAll {
     Cli *cli;
     const char *end;
+    const char *before; /* the graph in front of the pass, as text */
     int passes, done;
 } AfterAll;
 
@@ -138,17 +154,24 @@ static void put_after(const AfterAll *a, const char *what, const Graph *g, StrBu
         out);
 }
 
-/* The last graph has a plan beside it: it is printed when that is there. */
+/* The last graph has a plan beside it: it is printed when that is there.  Of a graph that is as the
+ * pass before left it this is said, as LLVM's -print-changed does. */
 static void print_after(void *user, const Pass *pass, const Graph *g, double seconds)
 {
     AfterAll *a = user;
-    StrBuf text = strbuf_new(a->cli->pool);
+    StrBuf out = strbuf_new(a->cli->pool), graph = strbuf_new(a->cli->pool);
     (void)seconds;
+    graph_print(g, (PrintOptions){.no_loc = a->cli->output.no_loc}, &graph);
     a->done++;
-    put_after(a, pass->name, g, &text);
+    if (a->done < a->passes && strcmp(graph.text, a->before) == 0) {
+        printf("# after %s (%d of %d): unchanged\n", pass->name, a->done, a->passes);
+        return;
+    }
+    put_after(a, pass->name, g, &out);
     if (a->done < a->passes)
-        graph_print(g, (PrintOptions){.no_loc = a->cli->output.no_loc}, &text);
-    fputs(text.text, stdout);
+        strbuf_put(&out, graph.text);
+    a->before = graph.text;
+    fputs(out.text, stdout);
 }
 
 static ExitCode print_all(Cli *cli, const Ast *ast, const char *end)
@@ -164,6 +187,7 @@ static ExitCode print_all(Cli *cli, const Ast *ast, const char *end)
     if (code != EXIT_OK)
         return code;
     a.passes = cli_pipeline_count(o.pipeline);
+    a.before = text.text;
     printf("# before all passes: --stage=ir, the FILE.ir of the lines below\n%s", text.text);
     code = cli_build(cli, ast, &o, &p);
     if (code != EXIT_OK)
@@ -324,6 +348,8 @@ static ExitCode dump_diff(Cli *cli, const Ast *ast)
     if (from == STAGE_AST || to == STAGE_AST || from > STAGE_PLAN || to > STAGE_PLAN)
         return cli_error(cli, EXIT_USER, "E303", "write --diff grad..remat",
                          "--diff compares ir, grad, remat and plan");
+    if (!dump_after_runs(cli, from > to ? from : to))
+        return EXIT_USER;
     StrBuf a = strbuf_new(cli->pool), b = strbuf_new(cli->pool);
     ExitCode code = stage_text(cli, ast, from, &a);
     if (code == EXIT_OK)
@@ -345,6 +371,11 @@ ExitCode verb_dump(Cli *cli)
         return unknown_stage(cli, cli->dump.stage, (int)strlen(cli->dump.stage));
     if (cli->dump.print_after_all)
         return dump_after_all(cli, ast, stage);
+    if (!dump_after_runs(cli, stage))
+        return EXIT_USER;
+    if (cli->output.json && cli->dump.dump_after)
+        return cli_error(cli, EXIT_USER, "E407", "leave one of them out",
+                         "--dump-after and --json exclude each other");
     if (cli->output.json && stage != STAGE_GRAD)
         return cli_error(cli, EXIT_USER, "E303", "write --stage=grad --json",
                          "only the stage grad has a form in JSON");

@@ -47,10 +47,10 @@ ExitCode verb_opt(Cli *cli)
         return cli_diagnostics(cli);
     PassContext ctx = {.graph = g, .pool = cli->pool, .supports = codegen_supports};
     void *user = NULL;
-    PassObserver *observer;
-    if (!cli_dump_after(cli, &observer, &user))
-        return EXIT_USER;
     const char *passes = cli->dump.passes ? cli->dump.passes : "";
+    PassObserver *observer = cli_dump_after(cli, &user);
+    if (!cli_dump_after_runs(cli, passes, "here", "name it in --passes, too"))
+        return EXIT_USER;
     if (!passes_run(&ctx, passes, observer, user))
         return cli_error(cli, ctx.report.status == REMAT_INFEASIBLE ? EXIT_BUDGET : EXIT_USER,
                          ctx.error.code, ctx.error.help, "%s", ctx.error.message);

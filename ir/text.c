@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "ir/text.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -122,6 +123,8 @@ void text_put_double(StrBuf *b, double x)
         if (strtod(text, NULL) == x)
             break;
     }
+    if (strstr(text, "e+") && fabs(x) < 1e15) /* a whole number */
+        snprintf(text, sizeof text, "%.0f", x);
     strbuf_put(b, x != x ? "nan" : text);
 }
 

@@ -15,7 +15,7 @@ bool text_is_name_char(char c);
 void text_put_string(StrBuf *b, const char *s);
 /* s as it is when all of it is name characters, else quoted. */
 void text_put_name(StrBuf *b, const char *s);
-/* Fewest digits that read back as the same double. */
+/* Fewest digits that read back as the same double; 100, not 1e+02. */
 void text_put_double(StrBuf *b, double x);
 /* Escapes what would end the line; \\ for a backslash. */
 void text_put_rest_of_line(StrBuf *b, const char *s);

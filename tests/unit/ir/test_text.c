@@ -179,9 +179,16 @@ static void check_numbers(void)
         double back = strtod(b.text, NULL);
         CHECK_MSG(memcmp(&back, &x, sizeof x) == 0, "%.17g became %s", x, b.text);
     }
-    StrBuf tenth = strbuf_new(pool);
-    text_put_double(&tenth, 0.1);
-    CHECK(strcmp(tenth.text, "0.1") == 0);
+    const struct {
+        double x;
+        const char *text;
+    } forms[] = {{0.1, "0.1"},    {100, "100"},   {-1500, "-1500"}, {1e14, "100000000000000"},
+                 {1e20, "1e+20"}, {1e-7, "1e-07"}};
+    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
+        StrBuf b = strbuf_new(pool);
+        text_put_double(&b, forms[i].x);
+        CHECK_MSG(strcmp(b.text, forms[i].text) == 0, "%s", b.text);
+    }
     pool_free(pool);
 }
 

@@ -149,6 +149,17 @@ static const char *another_try_text(Pool *pool, const RematReport *r)
     return pool_printf(pool, "%s%s", longer, other);
 }
 
+/* What no batch is small enough for; `other` where it may be. */
+static const char *other_way_text(Pool *pool, const RematReport *r, const char *other)
+{
+    if (!*other || r->persistent_bytes <= r->budget_bytes)
+        return other;
+    return pool_printf(pool,
+                       "; weights, statistics and optimizer state alone take %s, whatever the "
+                       "batch: a smaller model or an optimizer with less state takes less",
+                       bytes_text(pool, r->persistent_bytes));
+}
+
 static const char *way_out_text(Pool *pool, const RematReport *r, Budget asked, const char *other)
 {
     const char *least = bytes_text(pool, r->min_feasible_bytes);
@@ -160,7 +171,7 @@ static const char *way_out_text(Pool *pool, const RematReport *r, Budget asked, 
     const char *unit = asked.bare ? "a number without a unit is bytes (write 40% or 40MiB); " : "";
     return pool_printf(pool, "%s%sgive it %s%s (%lld bytes) or more, or min%s", unit,
                        another_try_text(pool, r), part, least, (long long)r->min_feasible_bytes,
-                       other);
+                       other_way_text(pool, r, other));
 }
 
 RematError bound_report_infeasible(Pool *pool, const RematReport *r, Budget asked,

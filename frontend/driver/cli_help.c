@@ -17,7 +17,9 @@ void help_print_usage(void)
         printf("  %-9s  %s\n", v->name, v->doc);
     puts("\n`scrimp VERB --help` says more, `scrimp VERB FILE --help` also the file's options. "
          "FILE is\n"
-         "a path, or - for standard input.\n"
+         "a path, or - for standard input. The word of an option may be shortened while no other "
+         "begins so:\n"
+         "--thread 1 is --threads 1.\n"
          "Exit codes: 0 ok, 1 user error, 2 internal error, 3 budget that cannot be met, 130 "
          "interrupted.");
 }

@@ -168,12 +168,30 @@ static const OptionRow *row_of(int value)
     BUG("getopt answers %d, which it was not given", value);
 }
 
+/* A word may be shortened as long as no other begins so (getopt_long does it).  "--no-masks,
+ * --no-views" for "--no"; NULL: it is no beginning of several. */
+static const char *options_that_begin(Pool *pool, const char *word, const Verb *v)
+{
+    const char *list = "";
+    int found = 0;
+    size_t n = strcspn(word, "=");
+    for (int i = 0; i < cli_n_options && n > 2 && strncmp(word, "--", 2) == 0; i++) {
+        const char *name = cli_options[i].name;
+        if (strncmp(name, word + 2, n - 2) == 0 && verb_takes(v, name))
+            list = pool_printf(pool, "%s%s--%s", list, found++ ? ", " : "", name);
+    }
+    return found > 1 ? list : NULL;
+}
+
 /* getopt has moved past an unknown word, but not past an unknown letter, which it leaves in optopt.
  * There it also leaves the value of a word that takes no argument and was given one. */
-static bool unknown_option(const char *word, const Verb *v, ExitCode *code)
+static bool unknown_option(Pool *pool, const char *word, const Verb *v, ExitCode *code)
 {
     const char letter[] = {'-', (char)optopt, '\0'};
     bool is_letter = optopt > 0 && optopt < HELP_VALUE;
+    const char *several = is_letter ? NULL : options_that_begin(pool, word, v);
+    if (several)
+        return usage_error(code, "%s is short for several: %s", word, several);
     return usage_error(code, "%s: no such option; see `scrimp %s --help`",
                        is_letter ? letter : word, v->name);
 }
@@ -195,7 +213,7 @@ static bool parse_options(Cli *cli, const Verb *v, int argc, char **argv, ExitCo
         if (value == ':')
             return usage_error(code, "%s needs a value%s", argv[optind - 1], "");
         if (value == '?')
-            return unknown_option(argv[optind - 1], v, code);
+            return unknown_option(cli->pool, argv[optind - 1], v, code);
         if (!take_option(cli, row_of(value), optarg, code))
             return false;
     }

@@ -42,6 +42,11 @@ static void test_mistakes(void)
     expect_run(1, "--stepz", "$SCRIMP train $EXAMPLES/mlp.scrimp --stepz 3");
     expect_run(1, "needs a file", "$SCRIMP check");
     expect_run(1, "a whole number, 1 or more", "$SCRIMP train $EXAMPLES/mlp.scrimp --steps many");
+    expect_run(1, "--no is short for several: --no-masks, --no-views, --no-attention, --no-cache",
+               "$SCRIMP plan $EXAMPLES/mlp.scrimp --no");
+    expect_ok("$SCRIMP plan $EXAMPLES/mlp.scrimp --thread 1 --no-m --sol=chen");
+    expect_run(1, "--threads 0", "$SCRIMP plan $EXAMPLES/mlp.scrimp --thread 0");
+    expect_said(0, "--thread 1 is --threads 1", "$SCRIMP --help");
     expect_run(1, "-z: no such option", "$SCRIMP check -z $EXAMPLES/mlp.scrimp");
     expect_run(1, "-z: no such option", "$SCRIMP plan --json -z.scrimp");
     expect_run(1, "--json=3: no such option", "$SCRIMP plan --json=3 $EXAMPLES/mlp.scrimp");

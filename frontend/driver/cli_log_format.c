@@ -62,7 +62,8 @@ static const char *csv_header(Pool *pool, const LogColumns *c)
     strbuf_put(&out, "step");
     for (int i = 0; i < c->n_step; i++)
         put_field(&out, c->step[i].name);
-    put_field(&out, "skipped");
+    if (c->skips)
+        put_field(&out, "skipped");
     for (int i = 0; i < c->n_evaluation; i++)
         put_field(&out, c->evaluation[i].name);
     strbuf_put(&out, "\n");
@@ -79,13 +80,13 @@ static void put_empty(FILE *f, int n)
 static void put_csv(FILE *f, const LogColumns *c, const LogRow *row)
 {
     fprintf(f, "%lld", (long long)row->step);
-    put_empty(f, row->evaluation ? c->n_step + 1 : 0);
+    put_empty(f, row->evaluation ? c->n_step + c->skips : 0);
     for (int i = 0; i < row->n; i++) {
         double x = row->scalar[i].value;
         fprintf(f, isnan(x) ? ",nan" : ",%.9g", x); /* no "-nan" */
     }
     if (!row->evaluation) {
-        fputs(row->skipped ? ",true" : ",", f);
+        fputs(row->skipped ? ",true" : c->skips ? "," : "", f);
         put_empty(f, c->n_evaluation);
     }
     fputc('\n', f);

@@ -26,6 +26,7 @@ typedef struct LogRow {
 typedef struct LogColumns {
     const Scalar *step, *evaluation;
     int n_step, n_evaluation; /* 0: nothing is evaluated */
+    bool skips;               /* steps may be taken back */
 } LogColumns;
 
 /* What is read of a row. */

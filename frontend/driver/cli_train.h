@@ -18,7 +18,8 @@ typedef struct Trainer {
     Session session, eval;
     bool has_eval;
     Machine machine;
-    RunLock lock; /* of --out */
+    RunLock lock; /* of --out, */
+    bool has_out; /* which is there, locked, and may be written */
     Dataset *data;
     json_t *settings; /* what the run is trained with, for its --resume */
     uint64_t seed;

@@ -7,8 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What a line has room for in most terminals; what a step's metrics take beyond it, they take. */
-enum { COLUMNS = 100, LONGEST = 1000 };
+enum { LONGEST = 1000 };
 
 /* Steps allocate nothing. */
 typedef struct Line {
@@ -74,26 +73,17 @@ static void put_pace(const Trainer *t, Line *line, double each)
     put(line, " left");
 }
 
-static void put_results(const Trainer *t, Line *line)
+/* The same in every line, however long: what a reader looks for stays where it is. */
+static void put_results(const Trainer *t, Line *line, double lr)
 {
     const Session *s = &t->session;
     put(line, "step %lld/%lld  loss %.4f", (long long)t->update, (long long)t->total,
         session_scalar(s, "loss"));
     for (int m = 0; m < s->n_metrics; m++)
         put(line, "  %s %.4f", s->metric[m], session_scalar(s, s->metric[m]));
-}
-
-/* What there is room for, the first first. */
-static void put_rest(const Trainer *t, Line *line, size_t columns, double lr)
-{
-    Line grad = {.n = 0}, rate = {.n = 0};
     if (trainer_has_gradient_norm(t))
-        put(&grad, "  grad %.3g", session_scalar(&t->session, "grad_norm"));
-    put(&rate, "  lr %.3g", lr);
-    if (line->n + grad.n <= columns)
-        put(line, "%s", grad.text);
-    if (line->n + rate.n <= columns)
-        put(line, "%s", rate.text);
+        put(line, "  grad %.3g", session_scalar(s, "grad_norm"));
+    put(line, "  lr %.3g", lr);
 }
 
 void trainer_show_step(Trainer *t, double lr)
@@ -102,12 +92,11 @@ void trainer_show_step(Trainer *t, double lr)
     bool last = t->update == t->total;
     if (t->cli->output.quiet || (now - t->last_progress < 1.0 && !last && t->update > 1))
         return;
-    Line line = {.n = 0}, pace = {.n = 0};
+    Line line = {.n = 0};
     t->last_progress = now;
-    put_pace(t, &pace, (now - t->started) / (double)(t->update - t->started_at));
-    put_results(t, &line);
-    put_rest(t, &line, pace.n < COLUMNS ? COLUMNS - pace.n : 0, lr);
-    fprintf(stderr, "%s%s\n", line.text, pace.text);
+    put_results(t, &line, lr);
+    put_pace(t, &line, (now - t->started) / (double)(t->update - t->started_at));
+    fprintf(stderr, "%s\n", line.text);
 }
 
 void trainer_show_evaluation(const Trainer *t, double loss)

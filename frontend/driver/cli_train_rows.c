@@ -20,6 +20,7 @@ static void name_step(Trainer *t)
     row[n++].name = "seconds";
     t->columns.step = row;
     t->columns.n_step = n;
+    t->columns.skips = t->watch.policy == NAN_SKIP;
 }
 
 static void name_evaluation(Trainer *t)

@@ -141,15 +141,17 @@ static bool lock_out(Trainer *t)
     return true;
 }
 
-/* What cannot be started or continued is refused before anything is done. */
-static bool prepare_out(Trainer *t)
+/* What cannot be started or continued is refused before anything is planned.  make: also where the
+ * folder is not there yet; a run that fails before that leaves none behind. */
+static bool prepare_out(Trainer *t, bool make)
 {
     Cli *cli = t->cli;
-    if (!cli->output.out)
+    if (!cli->output.out || t->has_out || (!make && !folder_exists(cli->output.out)))
         return true;
     if (cli->run.resume && !checkpoint_exists(cli->output.out))
         return start_run(t); /* says so, and makes no folder */
-    return lock_out(t) && (cli->run.resume ? continue_run(t) : start_run(t));
+    t->has_out = lock_out(t);
+    return t->has_out && (cli->run.resume ? continue_run(t) : start_run(t));
 }
 
 /* What this run is trained with, and, when it is continued, whether it may be. */
@@ -170,8 +172,9 @@ static bool compare_settings(Trainer *t, const Ast *ast)
 static bool set_up(Trainer *t, const Ast *ast)
 {
     Cli *cli = t->cli;
-    t->seed = session_seed(cli, t->program.graph);
-    if (!prepare_out(t))
+    if (!cli->run.resume)
+        t->seed = session_seed(cli, t->program.graph);
+    if (!prepare_out(t, true))
         return false;
     t->data = session_open_data(cli, t->program.graph, false, t->seed);
     if (!t->data ||
@@ -235,9 +238,11 @@ ExitCode verb_train(Cli *cli)
     Trainer t = {.cli = cli, .watch.kept = -1};
     if (!finite_policy(cli, &t.watch.policy))
         return EXIT_USER;
-    ExitCode code = build_training(&t, ast);
-    if (code != EXIT_OK)
+    ExitCode code = prepare_out(&t, false) ? build_training(&t, ast) : EXIT_USER;
+    if (code != EXIT_OK) {
+        tear_down(&t);
         return code;
+    }
     t.peak = bytes_text(cli->pool, t.program.plan->peak_bytes);
     trainer_show_memory(&t);
     bool ok = set_up(&t, ast) && trainer_run(&t);

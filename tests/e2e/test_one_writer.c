@@ -63,6 +63,20 @@ static void test_killed(void)
     expect_run(0, NULL, "cmp $TMP/killed/model.safetensors $TMP/alone/model.safetensors");
 }
 
+/* A folder that may not be written is refused before anything is planned, and a plan that fails
+ * leaves a folder as it was, or none. */
+static void test_refused_first(void)
+{
+#define AGAIN "$SCRIMP train $TMP/tiny.scrimp --budget 1 --out "
+    expect_run(1, "E519", AGAIN "$TMP/alone");
+    expect_run(1, "E518", AGAIN "$TMP/alone --resume --seed 12345");
+    expect_run(3, "E401", AGAIN "$TMP/alone --resume");
+    expect_run(3, "E401", AGAIN "$TMP/alone --overwrite");
+    expect_ok("test ! -e $TMP/alone/trainer.lock");
+    expect_run(3, "E401", AGAIN "$TMP/new");
+    expect_ok("test ! -e $TMP/new");
+}
+
 /* A run that writes is read as often as one likes. */
 static void test_readers(void)
 {
@@ -83,6 +97,7 @@ int main(void)
     expect_run(0, NULL, "sed -i '/steps/a held_out = 16' $TMP/tiny.scrimp");
     test_two_writers();
     test_killed();
+    test_refused_first();
     test_readers();
     return e2e_end();
 }

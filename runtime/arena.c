@@ -17,8 +17,7 @@ static const int64_t RESERVE_BYTES = 16 << 20;
 
 static bool no_memory(int64_t bytes, const char *why, RtError *err)
 {
-    return rt_error(err,
-                    "no memory for the arena of %.1f MiB: %s; lower --budget or the batch size",
+    return rt_error(err, "no memory for the arena of %.1fMiB: %s; lower --budget or the batch size",
                     (double)bytes / 0x1p20, why);
 }
 
@@ -66,7 +65,7 @@ static bool touch(const Arena *arena, RtError *err)
         int64_t have = rt_available_bytes();
         if (have - left < RESERVE_BYTES) {
             char why[96];
-            snprintf(why, sizeof why, "%.1f MiB are available", (double)(have + at) / 0x1p20);
+            snprintf(why, sizeof why, "%.1fMiB are available", (double)(have + at) / 0x1p20);
             return no_memory(arena->bytes, why, err);
         }
         if (!touch_range(arena->base + at, part))

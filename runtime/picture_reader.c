@@ -33,7 +33,7 @@ int picture_readers_affordable(const PictureNeeds *needs, int cores, RtError *er
     if (n > 0)
         return n < cores ? (int)n : cores;
     rt_error(err,
-             "the largest pictures need %.1f MiB to be decoded, and %.1f MiB of memory are "
+             "the largest pictures need %.1fMiB to be decoded, and %.1fMiB of memory are "
              "available, of which half is used: make them smaller",
              (double)one / 0x1p20, (double)have / 0x1p20);
     return 0;
@@ -82,7 +82,7 @@ bool picture_readers_reserve(PictureReader *const *reader, int n, const PictureN
     for (int i = 0; ok && i < n; i++)
         ok = reserve(reader[i], needs, err);
     return (ok && rehearse(n, needs->library_bytes, err)) ||
-           rt_error_prefix(err, "pictures are decoded by %d thread%s, each in %.1f MiB", n,
+           rt_error_prefix(err, "pictures are decoded by %d thread%s, each in %.1fMiB", n,
                            n == 1 ? "" : "s", (double)picture_needs_bytes(needs) / 0x1p20);
 }
 

@@ -42,7 +42,7 @@ const char *cli_read_file(Cli *cli, const char *path, size_t most, size_t *lengt
         fclose(f);
     fits = fits && text.len <= most;
     if (ok && !fits)
-        cli_error(cli, EXIT_USER, "E020", NULL, "cannot read %s: larger than %zu MiB", path,
+        cli_error(cli, EXIT_USER, "E020", NULL, "cannot read %s: larger than %zuMiB", path,
                   most >> 20);
     *length = text.len;
     return ok && fits ? text.text : NULL;

@@ -148,7 +148,7 @@ const Verb cli_verbs[] = {
      "cannot be used, which are made again when they are needed (exit code 1 if there are any);\n"
      "`clear` removes all files, or with --older those not used for so many days.\n"
      "After compiling, files go that were not used for 30 days (SCRIMP_CACHE_DAYS), then those used\n"
-     "longest ago until 2 GiB remain (SCRIMP_CACHE_SIZE); 0 is no limit. Running programs keep a\n"
+     "longest ago until 2GiB remain (SCRIMP_CACHE_SIZE); 0 is no limit. Running programs keep a\n"
      "copy of what they use.",
      "[show|verify|clear] older cache json error-format",
      verb_cache, false},

@@ -130,6 +130,8 @@ static void test_bytes(void)
     expect_refused("a device without end", "$SCRIMP check /dev/zero");
     expect_refused("17 MiB", "head -c 17825792 /dev/zero | tr '\\0' '#' > $TMP/long; "
                              "$SCRIMP check $TMP/long");
+    expect_run(1, "larger than 16MiB", "$SCRIMP check $TMP/long");
+    expect_run(1, "larger than 16MiB", "$SCRIMP check - < $TMP/long");
 }
 
 static void test_ir(void)

@@ -100,7 +100,7 @@ static char *read_file(Pool *pool, const char *path, size_t *length, const char 
         return NULL;
     }
     if (!S_ISREG(info.st_mode) || info.st_size > MAX_FILE_BYTES) {
-        *reason = S_ISREG(info.st_mode) ? "larger than 16 MiB" : "not a regular file";
+        *reason = S_ISREG(info.st_mode) ? "larger than 16MiB" : "not a regular file";
         return NULL;
     }
     char *text = pool_alloc(pool, (size_t)info.st_size + 1);
@@ -296,7 +296,7 @@ Ast *frontend_parse(Pool *pool, Diag *diag, const char *path)
 Ast *frontend_parse_text(Pool *pool, Diag *diag, const char *name, const char *text, size_t length)
 {
     if (length > MAX_FILE_BYTES) {
-        diag_error(diag, (Span){0}, "E020", "cannot read '%.200s': larger than 16 MiB", name);
+        diag_error(diag, (Span){0}, "E020", "cannot read '%.200s': larger than 16MiB", name);
         return NULL;
     }
     char *copy = pool_alloc(pool, length + 1);

@@ -123,6 +123,35 @@ static ValueId fold_transpose(Graph *g, const Node *n)
     return graph_add(g, OP_transpose, &source, 1, &attrs, NULL, n->loc);
 }
 
+/* Whether v is a transposition of the last two dims alone, which the product can do as it reads. */
+static bool swaps_matrix(const Graph *g, ValueId v)
+{
+    const Node *n = value_node(g, v);
+    if (n->op != OP_transpose || n->hint != REMAT_AUTO)
+        return false;
+    int rank;
+    const int64_t *perm = node_ints(n, ATTR_perm, &rank);
+    for (int i = 0; i < rank - 2; i++)
+        if (perm[i] != i)
+            return false;
+    return rank >= 2 && perm[rank - 1] == rank - 2;
+}
+
+/* matmul(a, transpose(b)) = matmul(a, b) with b read as it lies. */
+static void fold_product(Graph *g, Node *n)
+{
+    static const AttrKey flags[2] = {ATTR_ta, ATTR_tb};
+    for (int i = 0; i < 2; i++) {
+        if (!swaps_matrix(g, n->in[i]))
+            continue;
+        n->in[i] = value_node(g, n->in[i])->in[0];
+        if (node_flag(n, flags[i]))
+            node_drop_attr(n, flags[i]);
+        else
+            node_set_attr(g, n, (Attr){.key = flags[i], .u.i = 1});
+    }
+}
+
 /* Sums and means over axes of size 1. */
 static ValueId fold_reduction(Graph *g, const Node *n)
 {
@@ -175,6 +204,8 @@ bool pass_fold(PassContext *ctx)
     for (size_t i = 0; i < r.n_old; i++) {
         NodeId id = r.old_order[i];
         rewrite_inputs(&r, id);
+        if (graph_node(g, id)->op == OP_matmul)
+            fold_product(g, graph_node(g, id));
         Node copy = *graph_node(g, id); /* adding nodes may move the table */
         ValueId found = copy.hint == REMAT_AUTO ? fold_node(g, &copy) : VALUE_NONE;
         if (found != VALUE_NONE)

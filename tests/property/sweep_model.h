@@ -267,6 +267,9 @@ static inline const char *sweep_tensor(SweepDraw *d, const char *name, int posit
         return "k";
     if (strcmp(name, "condition") == 0)
         return SWEEP_PICK(d, "(y > 0)", "(z > 0)", "(z == 1)");
+    if (strcmp(name, "weight") == 0 && d->x.rank == 4 && sweep_chance(d, 2)) /* of a convolution */
+        return pool_printf(d->pool, "full([3, %lld, %s, 2], 0.5)", (long long)d->x.dim[1],
+                           SWEEP_PICK(d, "1", "2"));
     if (strcmp(name, "weight") == 0)
         return pool_printf(d->pool, "full([%s, %lld], 0.5)", SWEEP_PICK(d, "1", "3", "8"),
                            (long long)(d->x.rank ? d->x.dim[d->x.rank - 1] : 1));

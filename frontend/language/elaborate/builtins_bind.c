@@ -188,27 +188,6 @@ static void bind_args(Binder *b, const Expr *e, const CallSite *site)
 
 /* ---- conversion ---- */
 
-static bool is_number_list(Val v, bool ints)
-{
-    if (v.kind != VAL_LIST)
-        return false;
-    for (int i = 0; i < v.list.len; i++)
-        if (ints ? v.list.data[i].kind != VAL_INT : !val_is_number(v.list.data[i]))
-            return false;
-    return true;
-}
-
-static bool is_word(const char *words, Val v)
-{
-    size_t n = v.kind == VAL_STRING ? strlen(v.s) : 0;
-    for (const char *at = words; n && at; at = strchr(at, '|')) {
-        at += *at == '|';
-        if (strncmp(at, v.s, n) == 0 && (at[n] == '|' || !at[n]))
-            return true;
-    }
-    return false;
-}
-
 static const char *wanted(ArgKind kind)
 {
     switch (kind) {
@@ -259,15 +238,15 @@ static bool kind_fits(const BuiltinParam *p, Val v)
     case ARG_STRING:
         return v.kind == VAL_STRING;
     case ARG_INTS:
-        return v.kind == VAL_INT || is_number_list(v, true);
+        return v.kind == VAL_INT || val_is_number_list(v, true);
     case ARG_FLOATS:
-        return is_number_list(v, false);
+        return val_is_number_list(v, false);
     case ARG_LIST:
         return v.kind == VAL_LIST;
     case ARG_RATE:
         return val_is_number(v) || v.kind == VAL_SCHEDULE;
     case ARG_WORD:
-        return is_word(p->words, v);
+        return val_is_word(v, p->words);
     case ARG_INIT:
     case ARG_ANY:
     case ARG_REST:

@@ -189,6 +189,17 @@ Val builtin_conv(BuiltinCall *c)
     return call_node(c, OP_conv2d, v, arg_bool(c, 7) ? 3 : 2, &attrs);
 }
 
+Val builtin_convolve(BuiltinCall *c)
+{
+    WindowArgs w;
+    if (!want_images(c) || !positive(c, 6) || !call_pair(c, 3, 1, w.stride) ||
+        !call_pair(c, 4, 0, w.pad) || !call_pair(c, 5, 1, w.dilation))
+        return val_poison();
+    const ValueId v[] = {arg_tensor(c, 0), arg_tensor(c, 1), arg_tensor(c, 2)};
+    AttrList attrs = conv_attrs(c, 5, &w);
+    return call_node(c, OP_conv2d, v, arg_given(c, 2) ? 3 : 2, &attrs);
+}
+
 Val builtin_deconv(BuiltinCall *c)
 {
     WindowArgs w;

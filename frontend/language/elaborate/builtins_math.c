@@ -75,6 +75,11 @@ static Val binary(BuiltinCall *c, BinaryOp op)
     return eval_binary(c->l, op, c->arg[0], c->arg[1], c->arg_span[0], c->arg_span[1], c->span);
 }
 
+Val builtin_matmul(BuiltinCall *c)
+{
+    return binary(c, BINARY_MATMUL);
+}
+
 Val builtin_pow(BuiltinCall *c)
 {
     return binary(c, BINARY_POW);

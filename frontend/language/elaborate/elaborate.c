@@ -9,8 +9,16 @@
 
 /* ---- messages ---- */
 
-bool elab_error(Elab *l, Span span, const char *code, const char *format, ...)
+Span elab_user_span(const Elab *l, Span span)
 {
+    bool inside = l->library_call.file && ast_in_library(l->ast, span);
+    return inside ? l->library_call : span;
+}
+
+/* What goes wrong inside of the library is the user's call of it that does not fit. */
+bool elab_error(Elab *l, Span place, const char *code, const char *format, ...)
+{
+    Span span = elab_user_span(l, place);
     const char *key = pool_printf(l->pool, "%u:%u:%s", span.file, span.begin, code);
     if (span.file && map_find(&l->reported, key))
         return false;
@@ -20,6 +28,8 @@ bool elab_error(Elab *l, Span span, const char *code, const char *format, ...)
     const char *text = pool_vprintf(l->pool, format, args);
     va_end(args);
     diag_error(l->diag, span, code, "%s", text);
+    if (span.file != place.file && !diag_is_full(l->diag))
+        diag_note(l->diag, place, "in the library");
     return !diag_is_full(l->diag);
 }
 
@@ -403,7 +413,9 @@ static Elab *elab_new(Pool *pool, Diag *diag, const Ast *ast, FrontendMode mode)
     l->ast = ast;
     l->mode = mode;
     l->g = graph_new(pool, "");
-    l->globals = scope_new(pool, NULL);
+    l->library = scope_new(pool, NULL);
+    Scope *exported = scope_new(pool, NULL);
+    l->globals = scope_new(pool, exported);
     l->path = "";
     l->labels = map_new(pool);
     l->failed = map_new(pool);
@@ -413,8 +425,10 @@ static Elab *elab_new(Pool *pool, Diag *diag, const Ast *ast, FrontendMode mode)
     l->rng = l->last_logits = VALUE_NONE;
     for (int i = 0; i < ast->n_blocks; i++) {
         const BlockDecl *b = &ast->blocks[i];
-        scope_set(pool, l->globals, b->name.text, (Val){.kind = VAL_BLOCK, .block = b},
-                  b->name.span);
+        const Val v = {.kind = VAL_BLOCK, .block = b};
+        scope_set(pool, b->library ? l->library : l->globals, b->name.text, v, b->name.span);
+        if (b->library && *b->name.text != '_')
+            scope_set(pool, exported, b->name.text, v, b->name.span);
     }
     const char *slash = strrchr(ast->name, '/');
     l->g->source = pool_strdup(pool, slash ? slash + 1 : ast->name);

@@ -59,9 +59,13 @@ typedef struct Elab {
     bool count;                 /* see FrontendOptions, */
     FrontendSupports *supports; /* likewise */
     Graph *g;
-    Scope *globals;
-    const char *path; /* enclosing labels joined by '.', "" at the root */
-    Map labels;       /* path -> index into label_uses */
+    Scope *globals;    /* of the file and what it imports; hides what is in `library` */
+    Scope *library;    /* blocks of frontend/std/, which see nothing else; users do not see those
+                          whose name begins with `_` */
+    Span library_call; /* the user's call of the library that is being elaborated; file 0: none */
+    const BlockDecl *unlabelled; /* what it calls, if the call has no label */
+    const char *path;            /* enclosing labels joined by '.', "" at the root */
+    Map labels;                  /* path -> index into label_uses */
     VEC(LabelUse) label_uses;
     Map failed;                    /* paths of labelled calls that came to nothing */
     int invocation, n_invocations; /* of the innermost shared label, 0 = none */
@@ -98,6 +102,8 @@ typedef struct CallSite {
  * follow: they take long to find where there are many names. */
 bool elab_error(Elab *l, Span span, const char *code, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
+/* The place itself or, inside of the library, the user's call of it. */
+Span elab_user_span(const Elab *l, Span span);
 /* " (in layer1.0, add)" */
 const char *elab_where(Elab *l, OpKind op);
 /* Counts a step of evaluation.  false once a bound is hit (E208 has been given). */

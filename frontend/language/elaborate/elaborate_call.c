@@ -141,6 +141,13 @@ static BlockArgs block_args_new(Pool *pool, const BlockDecl *block)
                        POOL_ARRAY(pool, n, bool)};
 }
 
+/* Words stand bare where one is wanted, as among the arguments of a builtin. */
+static Val eval_block_arg(Elab *l, Frame *f, const ParamDecl *p, const Expr *e)
+{
+    bool word = p && p->type && p->type->words && e->kind == EXPR_NAME;
+    return word && !scope_find(f->scope, e->name) ? val_string(e->name) : eval_expr(l, f, e);
+}
+
 static void bind_param(Elab *l, Frame *f, const BlockDecl *block, int i, const BlockArgs *args,
                        Span span)
 {
@@ -148,7 +155,7 @@ static void bind_param(Elab *l, Frame *f, const BlockDecl *block, int i, const B
     Val v = args->value[i];
     Span at = args->span[i];
     if (!args->given[i] && p->default_value) {
-        v = eval_expr(l, f, p->default_value);
+        v = eval_block_arg(l, f, p, p->default_value);
         at = p->default_value->span;
     } else if (!args->given[i]) {
         if (elab_error(l, span, "E206", "'%s' wants an argument `%s`", block->name.text,
@@ -156,7 +163,9 @@ static void bind_param(Elab *l, Frame *f, const BlockDecl *block, int i, const B
             diag_note(l->diag, p->span, "declared here");
         v = val_poison();
     }
-    if (p->type && !bind_type(l, f, p->type, v, at, p->name.text, !block->is_model))
+    bool absent = v.kind == VAL_NONE && p->default_value && p->default_value->kind == EXPR_NAME &&
+                  strcmp(p->default_value->name, "none") == 0;
+    if (p->type && !absent && !bind_type(l, f, p->type, v, at, p->name.text, !block->is_model))
         v = val_poison();
     scope_set(l->pool, f->scope, p->name.text, v, at);
 }
@@ -193,12 +202,17 @@ static Val run_block(Elab *l, const BlockDecl *block, const BlockArgs *args, Spa
 {
     if (too_deep(l, span))
         return val_poison();
-    Frame f = {.scope = scope_new(l->pool, l->globals), .may_return = true, .result = val_none()};
+    Frame f = {.scope = scope_new(l->pool, block->library ? l->library : l->globals),
+               .may_return = true,
+               .result = val_none()};
+    const Span outer = l->library_call;
+    l->library_call = elab_user_span(l, span);
     l->block_depth++;
     for (int i = 0; i < block->n_params; i++)
         bind_param(l, &f, block, i, args, span);
     exec_body(l, &f, &block->body);
     l->block_depth--;
+    l->library_call = outer;
     if (l->exhausted)
         return val_poison();
     if (!f.returned && f.result.kind != VAL_POISON) {
@@ -274,9 +288,15 @@ static Val apply_block(Elab *l, Frame *f, const BlockDecl *block, const Expr *e,
         int to = !arg->name ? at++ : find_param(block, arg->name);
         if (to < 0)
             report_no_param(l, block, arg);
-        place(l, block, &bound, to, eval_expr(l, f, arg->value), arg->value->span);
+        const ParamDecl *p = to >= 0 && to < block->n_params ? &block->params[to] : NULL;
+        place(l, block, &bound, to, eval_block_arg(l, f, p, arg->value), arg->value->span);
     }
-    return run_block(l, block, &bound, site->span);
+    const BlockDecl *outer = l->unlabelled;
+    if (!ast_in_library(l->ast, site->span))
+        l->unlabelled = site->labelled ? NULL : block;
+    Val v = run_block(l, block, &bound, site->span);
+    l->unlabelled = outer;
+    return v;
 }
 
 /* ---- seq ---- */

@@ -254,8 +254,45 @@ static const OpKind tensor_op[] = {
     [BINARY_LE] = OP_le,   [BINARY_GE] = OP_ge,
 };
 
+/* A vector as a matrix of one row or column; rank 0 is an error. */
+static ValueId as_matrix(Elab *l, ValueId v, bool row, Span span)
+{
+    const Type *t = elab_type(l, v);
+    if (t->rank == 0 && elab_error(l, span, "E103", "a matrix product of a single number"))
+        diag_help(l->diag, "`*` multiplies by a number");
+    if (t->rank != 1)
+        return t->rank ? v : VALUE_NONE;
+    const int64_t dims[2] = {row ? 1 : t->dim[0], row ? t->dim[0] : 1};
+    return elab_reshape(l, v, dims, 2, NULL, span);
+}
+
+/* As in NumPy: a vector on the left is a row, on the right a column, and its axis of size 1 does
+ * not stay. */
+static Val tensor_product(Elab *l, Val a, Val b, Span a_span, Span b_span, Span span)
+{
+    if (!want_tensor(l, a, a_span, "an operand") || !want_tensor(l, b, b_span, "an operand"))
+        return val_poison();
+    bool row = elab_type(l, a.tensor)->rank == 1, column = elab_type(l, b.tensor)->rank == 1;
+    ValueId left = as_matrix(l, a.tensor, true, a_span);
+    ValueId right = as_matrix(l, b.tensor, false, b_span);
+    if (left == VALUE_NONE || right == VALUE_NONE)
+        return val_poison();
+    ValueId product = elab_node2(l, OP_matmul, left, right, NULL, NULL, span);
+    if (product == VALUE_NONE || !(row || column))
+        return val_tensor(product);
+    const Type *t = elab_type(l, product);
+    int64_t dims[TYPE_MAX_RANK];
+    int rank = 0;
+    for (int i = 0; i < t->rank; i++)
+        if (!(row && i == t->rank - 2) && !(column && i == t->rank - 1))
+            dims[rank++] = t->dim[i];
+    return val_tensor(elab_reshape(l, product, dims, rank, NULL, span));
+}
+
 static Val tensor_binary(Elab *l, BinaryOp op, Val a, Val b, Span a_span, Span b_span, Span span)
 {
+    if (op == BINARY_MATMUL)
+        return tensor_product(l, a, b, a_span, b_span, span);
     if (op == BINARY_POW)
         return tensor_power(l, a, b, a_span, b_span, span);
     if (op == BINARY_AND || op == BINARY_OR)
@@ -299,15 +336,16 @@ static bool is_order(BinaryOp op)
 
 static bool is_arithmetic(BinaryOp op)
 {
-    return op != BINARY_AND && op != BINARY_OR && op != BINARY_CONCAT && !is_equality(op) &&
-           !is_order(op);
+    return op != BINARY_AND && op != BINARY_OR && op != BINARY_MATMUL && op != BINARY_CONCAT &&
+           !is_equality(op) && !is_order(op);
 }
 
 Val eval_binary(Elab *l, BinaryOp op, Val a, Val b, Span a_span, Span b_span, Span span)
 {
     if (a.kind == VAL_POISON || b.kind == VAL_POISON)
         return val_poison();
-    if (a.kind == VAL_TENSOR || b.kind == VAL_TENSOR)
+    bool against_none = is_equality(op) && (a.kind == VAL_NONE || b.kind == VAL_NONE);
+    if (!against_none && (a.kind == VAL_TENSOR || b.kind == VAL_TENSOR))
         return tensor_binary(l, op, a, b, a_span, b_span, span);
     if (is_equality(op))
         return val_bool(val_equal(a, b) == (op == BINARY_EQ));

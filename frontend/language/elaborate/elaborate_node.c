@@ -8,8 +8,9 @@
 #include <math.h>
 #include <string.h>
 
-static Loc elab_loc(Elab *l, Span span)
+static Loc elab_loc(Elab *l, Span place)
 {
+    Span span = elab_user_span(l, place);
     Loc loc = {.path = l->path};
     if (span.file)
         diag_line_column(l->diag, span, &loc.line, &loc.column);
@@ -34,7 +35,7 @@ Span elab_value_span(const Elab *l, ValueId v)
 static void remember_span(Elab *l, Span span)
 {
     while (l->node_spans.len < l->g->nodes.len)
-        vec_push(l->pool, &l->node_spans, span);
+        vec_push(l->pool, &l->node_spans, elab_user_span(l, span));
 }
 
 static void report_shape(Elab *l, OpKind op, const ValueId *in, int n_in, const ShapeError *err,

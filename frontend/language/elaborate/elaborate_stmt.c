@@ -158,12 +158,23 @@ static void fans(const Type *t, int64_t *fan_in, int64_t *fan_out)
     *fan_in = (t->rank > 1 ? t->dim[1] : t->rank > 0 ? t->dim[0] : 1) * field;
 }
 
+/* A layer of the library needs a label, as one of builtins.def does. */
+static bool lacks_label(Elab *l, const Stmt *s)
+{
+    if (!l->unlabelled || !ast_in_library(l->ast, s->span))
+        return false;
+    const char *name = l->unlabelled->name.text;
+    if (elab_error(l, s->span, "E201", "layer has parameters but no label"))
+        diag_help(l->diag, "fix: `%s1: %s(...)`", name, name);
+    return true;
+}
+
 static void exec_declare(Elab *l, Frame *f, const Stmt *s)
 {
     static const InitSpec zeros = {.kind = INIT_ZEROS};
     static const InitSpec linear = {.kind = INIT_FAN_IN};
     Type type;
-    bool ok = eval_type(l, f, s->declare.type, &type);
+    bool ok = !lacks_label(l, s) && eval_type(l, f, s->declare.type, &type);
     const InitSpec *init = ok && s->kind == STMT_PARAM && type.rank >= 2 ? &linear : &zeros;
     if (s->declare.init)
         ok &= builtin_as_init(l, eval_expr(l, f, s->declare.init), s->declare.init->span, &init);

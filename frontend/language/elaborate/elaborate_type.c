@@ -158,8 +158,23 @@ static bool bind_tensor(DimCheck *c, const TypeExpr *type, ValueId v)
     return ok;
 }
 
-static bool value_type_fits(const char *name, Val v)
+/* A type that no tensor has. */
+static bool is_value_type(const TypeExpr *type)
 {
+    static const char *const value_types[] = {"int", "ints", "float", "string", "list", "block"};
+    for (size_t i = 0; type->name && i < sizeof value_types / sizeof value_types[0]; i++)
+        if (!type->has_dims && strcmp(type->name, value_types[i]) == 0)
+            return true;
+    return type->words;
+}
+
+static bool value_type_fits(const TypeExpr *type, Val v)
+{
+    const char *name = type->name;
+    if (type->words)
+        return val_is_word(v, name);
+    if (strcmp(name, "ints") == 0)
+        return v.kind == VAL_INT || val_is_number_list(v, true);
     if (strcmp(name, "int") == 0)
         return v.kind == VAL_INT;
     if (strcmp(name, "float") == 0)
@@ -192,14 +207,16 @@ bool bind_type(Elab *l, Frame *f, const TypeExpr *type, Val value, Span value_sp
 {
     DimCheck c = {l, f, param_name, value_span, bind};
     bool ok = true;
-    if (value.kind == VAL_TENSOR)
+    if (value.kind == VAL_TENSOR && !is_value_type(type))
         ok = bind_tensor(&c, type, value.tensor);
     else if (value.kind == VAL_POISON)
         ok = false;
-    else if (type->has_dims || !type->name || !value_type_fits(type->name, value)) {
+    else if (type->has_dims || !type->name || !value_type_fits(type, value)) {
         ok = false;
+        const char *got = type->words && value.kind == VAL_STRING ? val_text(l->pool, value)
+                                                                  : val_kind_name(value.kind);
         if (elab_error(l, value_span, "E205", "`%s` wants %s, got %s", param_name,
-                       type->has_dims ? "a tensor" : type->name, val_kind_name(value.kind)))
+                       type->has_dims || !type->name ? "a tensor" : type->name, got))
             diag_note(l->diag, type->span, "declared here");
     }
     if (!ok)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Suggestions for a name that is unknown: the nearest known one. */
 #include "frontend/language/elaborate/builtins.h"
+#include "frontend/language/syntax/library.h"
 
 #include <ctype.h>
 #include <string.h>
@@ -53,6 +54,11 @@ static const char *alternatives(Elab *l, const char *name, const char *wanted)
 
 void elab_suggest_name(Elab *l, const Scope *scope, const char *name, const char *wanted)
 {
+    const char *library = library_with_block(l->pool, name);
+    if (library) {
+        diag_help(l->diag, "import \"%s\"", library);
+        return;
+    }
     VEC(const char *) words = {0};
     for (; scope; scope = scope->parent)
         for (size_t i = 0; i < scope->items.len; i++)

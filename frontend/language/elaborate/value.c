@@ -113,6 +113,27 @@ static void put_value(StrBuf *b, Val v)
     }
 }
 
+bool val_is_number_list(Val v, bool ints)
+{
+    if (v.kind != VAL_LIST)
+        return false;
+    for (int i = 0; i < v.list.len; i++)
+        if (ints ? v.list.data[i].kind != VAL_INT : !val_is_number(v.list.data[i]))
+            return false;
+    return true;
+}
+
+bool val_is_word(Val v, const char *words)
+{
+    size_t n = v.kind == VAL_STRING ? strlen(v.s) : 0;
+    for (const char *at = words; n && at; at = strchr(at, '|')) {
+        at += *at == '|';
+        if (strncmp(at, v.s, n) == 0 && (at[n] == '|' || !at[n]))
+            return true;
+    }
+    return false;
+}
+
 const char *val_text(Pool *pool, Val v)
 {
     StrBuf b = strbuf_new(pool);

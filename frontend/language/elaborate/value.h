@@ -141,6 +141,10 @@ static inline double val_number(Val v)
     return v.kind == VAL_INT ? (double)v.i : v.f;
 }
 
+/* Whether it is one of the words of "mean|sum|none". */
+bool val_is_word(Val v, const char *words);
+/* A list of numbers, or of ints alone. */
+bool val_is_number_list(Val v, bool ints);
 /* "an int", "a tensor", ... for messages. */
 const char *val_kind_name(ValKind kind);
 /* As a user would write it: 3, 0.1, "a", [1, 2]. */

@@ -9,6 +9,14 @@ const OptionDecl *ast_find_option(const Ast *ast, const char *name)
     return at ? &ast->options[*at] : NULL;
 }
 
+bool ast_in_library(const Ast *ast, Span span)
+{
+    for (int i = 0; i < ast->n_library_files; i++)
+        if (ast->library_files[i] == span.file)
+            return true;
+    return false;
+}
+
 const BlockDecl *ast_find_block(const Ast *ast, const char *name)
 {
     const uint64_t *at = map_find(&ast->block_index, name);
@@ -18,10 +26,11 @@ const BlockDecl *ast_find_block(const Ast *ast, const char *name)
 const char *ast_binary_name(BinaryOp op)
 {
     static const char *const names[] = {
-        [BINARY_OR] = "or", [BINARY_AND] = "and", [BINARY_EQ] = "==",     [BINARY_NE] = "!=",
-        [BINARY_LT] = "<",  [BINARY_GT] = ">",    [BINARY_LE] = "<=",     [BINARY_GE] = ">=",
-        [BINARY_ADD] = "+", [BINARY_SUB] = "-",   [BINARY_CONCAT] = "++", [BINARY_MUL] = "*",
-        [BINARY_DIV] = "/", [BINARY_IDIV] = "//", [BINARY_MOD] = "mod",   [BINARY_POW] = "**",
+        [BINARY_OR] = "or",    [BINARY_AND] = "and", [BINARY_EQ] = "==",     [BINARY_NE] = "!=",
+        [BINARY_LT] = "<",     [BINARY_GT] = ">",    [BINARY_LE] = "<=",     [BINARY_GE] = ">=",
+        [BINARY_ADD] = "+",    [BINARY_SUB] = "-",   [BINARY_CONCAT] = "++", [BINARY_MUL] = "*",
+        [BINARY_MATMUL] = "@", [BINARY_DIV] = "/",   [BINARY_IDIV] = "//",   [BINARY_MOD] = "mod",
+        [BINARY_POW] = "**",
     };
     return names[op];
 }

@@ -77,7 +77,8 @@ typedef struct DimExpr {
 
 typedef struct TypeExpr {
     Span span;
-    const char *name; /* "f32", "int", ...; NULL: any element type */
+    const char *name; /* "f32", "int", ..., or with words "mean|sum"; NULL: any element type */
+    bool words;       /* a string that is one of those in the name */
     bool has_dims;    /* false: no brackets were written (a scalar or a compile-time type) */
     const DimExpr *dims;
     int n_dims;
@@ -100,6 +101,7 @@ typedef enum BinaryOp {
     BINARY_SUB,
     BINARY_CONCAT, /* ++ : lists */
     BINARY_MUL,
+    BINARY_MATMUL,
     BINARY_DIV,
     BINARY_IDIV, /* // : floor division */
     BINARY_MOD,  /* mod */
@@ -351,6 +353,7 @@ typedef struct BlockDecl {
     Name name;
     bool is_model;
     bool imported;
+    bool library; /* of a file of frontend/std/ */
     const ParamDecl *params;
     int n_params;
     Map param_index; /* name -> index of params */
@@ -373,12 +376,16 @@ struct Ast {
     int n_blocks;
     const Section *train;          /* or NULL */
     const Section *remat;          /* or NULL */
-    Map option_index, block_index; /* name -> index of options, of blocks */
+    const uint32_t *library_files; /* of frontend/std/: indices in Diag */
+    int n_library_files;
+    Map option_index, block_index; /* name -> index of options, of blocks (none of the library's) */
 };
 
 /* The declaration of that name, or NULL. */
 const OptionDecl *ast_find_option(const Ast *ast, const char *name);
 const BlockDecl *ast_find_block(const Ast *ast, const char *name);
+/* Whether this is a place in a file of frontend/std/. */
+bool ast_in_library(const Ast *ast, Span span);
 
 /* Spellings for messages: "+", "mod", "not", ... */
 const char *ast_binary_name(BinaryOp op);

@@ -193,8 +193,9 @@ Expr *build_unary(ParseState *ps, Span span, UnaryOp op, Expr *operand)
 
 /* Operators of one level share a chain; 0: never. */
 static const char chain_level[] = {
-    [BINARY_OR] = 1,  [BINARY_AND] = 2, [BINARY_ADD] = 3,  [BINARY_SUB] = 3, [BINARY_CONCAT] = 3,
-    [BINARY_MUL] = 4, [BINARY_DIV] = 4, [BINARY_IDIV] = 4, [BINARY_MOD] = 4, [BINARY_POW] = 0,
+    [BINARY_OR] = 1,     [BINARY_AND] = 2,    [BINARY_ADD] = 3, [BINARY_SUB] = 3,
+    [BINARY_CONCAT] = 3, [BINARY_MATMUL] = 4, [BINARY_MUL] = 4, [BINARY_DIV] = 4,
+    [BINARY_IDIV] = 4,   [BINARY_MOD] = 4,    [BINARY_POW] = 0,
 };
 
 static bool extends_chain(const Expr *lhs, BinaryOp op)
@@ -383,6 +384,13 @@ TypeExpr *build_type(ParseState *ps, Span span, const char *name, const DimVec *
         type->dims = dims->data;
         type->n_dims = (int)dims->len;
     }
+    return type;
+}
+
+TypeExpr *build_words(ParseState *ps, Span span, const char *words)
+{
+    TypeExpr *type = build_type(ps, span, words, NULL);
+    type->words = true;
     return type;
 }
 

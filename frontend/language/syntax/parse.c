@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Files in, Ast out: reading, imports, the top-level declarations. */
+#include "frontend/language/syntax/library.h"
 #include "frontend/language/syntax/parse_internal.h"
 #include "parse.tab.h"
 
@@ -31,7 +32,8 @@ const char *parse_slice(ParseState *ps, Span span)
 /* False, and an error, when the name is taken. */
 static bool declare_name(ParseState *ps, Name name)
 {
-    const uint64_t *taken = map_find(&ps->job->declared, name.text);
+    Map *names = ps->is_library ? &ps->job->of_library : &ps->job->declared;
+    const uint64_t *taken = map_find(names, name.text);
     if (taken) {
         diag_error(ps->diag, name.span, "E016", "'%.60s' is already declared", name.text);
         diag_note(ps->diag, *(const Span *)(uintptr_t)*taken, "first here");
@@ -39,7 +41,7 @@ static bool declare_name(ParseState *ps, Name name)
     }
     Span *span = POOL_NEW(ps->pool, Span);
     *span = name.span;
-    map_set(&ps->job->declared, name.text, (uint64_t)(uintptr_t)span);
+    map_set(names, name.text, (uint64_t)(uintptr_t)span);
     return true;
 }
 
@@ -61,6 +63,7 @@ void declare_block(ParseState *ps, BlockDecl block)
             map_set(&block.param_index, name.text, (uint64_t)i);
     }
     block.imported = !ps->is_main;
+    block.library = ps->is_library;
     if (declare_name(ps, block.name))
         vec_push(ps->pool, &ps->job->blocks, block);
 }
@@ -115,8 +118,11 @@ static char *read_file(Pool *pool, const char *path, size_t *length, const char 
     return *reason ? NULL : text;
 }
 
+/* Where a text comes from. */
+typedef enum Origin { MAIN_FILE, IMPORTED_FILE, LIBRARY_FILE } Origin;
+
 static void run_parser(ParseJob *job, const char *path, uint32_t file, const char *text,
-                       size_t length, bool is_main)
+                       size_t length, Origin origin)
 {
     ParseState ps = {.job = job,
                      .pool = job->pool,
@@ -125,7 +131,8 @@ static void run_parser(ParseJob *job, const char *path, uint32_t file, const cha
                      .path = path,
                      .text = text,
                      .length = length,
-                     .is_main = is_main};
+                     .is_main = origin == MAIN_FILE,
+                     .is_library = origin == LIBRARY_FILE};
     scan_start(&ps);
     scrimp_parse(&ps);
 }
@@ -154,10 +161,12 @@ static bool refuse_other_text(ParseJob *job, uint32_t file, const char *text, si
 
 /* Returns the file's index in the job's Diag. */
 static uint32_t parse_source(ParseJob *job, const char *path, const char *text, size_t length,
-                             bool is_main)
+                             Origin origin)
 {
     uint32_t file = diag_add_source(job->diag, path, text, length);
     job->source_hash = hash_bytes(text, length, job->source_hash);
+    if (origin == LIBRARY_FILE)
+        vec_push(job->pool, &job->library_files, file);
     const char *nul = memchr(text, 0, length);
     if (nul) {
         Span at = {file, (uint32_t)(nul - text), (uint32_t)(nul - text) + 1};
@@ -165,7 +174,7 @@ static uint32_t parse_source(ParseJob *job, const char *path, const char *text, 
         return file;
     }
     if (!refuse_other_text(job, file, text, length))
-        run_parser(job, path, file, text, length, is_main);
+        run_parser(job, path, file, text, length, origin);
     return file;
 }
 
@@ -210,9 +219,18 @@ static bool may_import(ParseState *ps, Span span, const char *name, const char *
     return false;
 }
 
+static void parse_imported(ParseJob *job, const char *path, const char *key, const char *text,
+                           size_t length, Origin origin)
+{
+    map_set(&job->files, key, FILE_BEING_PARSED);
+    job->import_depth++;
+    parse_source(job, path, text, length, origin);
+    job->import_depth--;
+    map_set(&job->files, key, FILE_PARSED);
+}
+
 static void import_file(ParseState *ps, Span span, const char *path, const char *key)
 {
-    ParseJob *job = ps->job;
     const char *reason;
     size_t length;
     char *text = read_file(ps->pool, path, &length, &reason);
@@ -221,23 +239,34 @@ static void import_file(ParseState *ps, Span span, const char *path, const char 
         diag_help(ps->diag, "imports are looked up beside the file that has them");
         return;
     }
-    map_set(&job->files, key, FILE_BEING_PARSED);
-    job->import_depth++;
-    parse_source(job, path, text, length, false);
-    job->import_depth--;
-    map_set(&job->files, key, FILE_PARSED);
+    parse_imported(ps->job, path, key, text, length, IMPORTED_FILE);
+}
+
+static void import_library(ParseState *ps, Span span, const char *name)
+{
+    const char *text = library_text(name);
+    if (text) {
+        parse_imported(ps->job, pool_printf(ps->pool, "%s.scrimp", name), name, text, strlen(text),
+                       LIBRARY_FILE);
+        return;
+    }
+    diag_error(ps->diag, span, "E020", "there is no library '%.200s'", name);
+    diag_help(ps->diag, "%s", library_suggestion(ps->pool, name));
 }
 
 void parse_import(ParseState *ps, Span span, const char *name)
 {
-    const char *path = beside(ps->pool, ps->path, name);
-    const char *key = canonical(ps->pool, path);
+    bool library = library_is_name(name);
+    const char *path = library ? name : beside(ps->pool, ps->path, name);
+    const char *key = library ? name : canonical(ps->pool, path);
     const uint64_t *state = map_find(&ps->job->files, key);
     if (state && *state == FILE_BEING_PARSED)
         diag_error(ps->diag, span, "E021", "'%.200s' imports itself, directly or through others",
                    name);
     else if (ps->job->import_depth >= MAX_IMPORT_DEPTH)
         diag_error(ps->diag, span, "E021", "imports nested more than %d deep", MAX_IMPORT_DEPTH);
+    else if (!state && library)
+        import_library(ps, span, name);
     else if (!state && may_import(ps, span, name, key))
         import_file(ps, span, path, key);
 }
@@ -256,12 +285,15 @@ static Ast *job_result(ParseJob *job, const char *name, uint32_t file)
                  .n_blocks = (int)job->blocks.len,
                  .train = job->train,
                  .remat = job->remat,
+                 .library_files = job->library_files.data,
+                 .n_library_files = (int)job->library_files.len,
                  .option_index = map_new(job->pool),
                  .block_index = map_new(job->pool)};
     for (int i = 0; i < ast->n_options; i++)
         map_set(&ast->option_index, ast->options[i].name.text, (uint64_t)i);
     for (int i = 0; i < ast->n_blocks; i++)
-        map_set(&ast->block_index, ast->blocks[i].name.text, (uint64_t)i);
+        if (!ast->blocks[i].library)
+            map_set(&ast->block_index, ast->blocks[i].name.text, (uint64_t)i);
     return ast;
 }
 
@@ -271,13 +303,14 @@ static Ast *run_job(Pool *pool, Diag *diag, const char *name, const char *text, 
     ParseJob job = {.pool = pool,
                     .diag = diag,
                     .declared = map_new(pool),
+                    .of_library = map_new(pool),
                     .files = map_new(pool),
                     .root = folder_of(pool, name)};
     Pool *outer = stack_pool;
     int errors = diag_error_count(diag);
     stack_pool = pool;
     map_set(&job.files, canonical(pool, name), FILE_BEING_PARSED);
-    uint32_t file = parse_source(&job, name, text, length, true);
+    uint32_t file = parse_source(&job, name, text, length, MAIN_FILE);
     stack_pool = outer;
     return diag_error_count(diag) == errors ? job_result(&job, name, file) : NULL;
 }

@@ -89,7 +89,7 @@ static void scrimp_error(const Span *span, ParseState *ps, const char *message);
 %type <expr> expr tern or and negation cmp add mul unary pow call postfix prim default_opt domain_opt
 %type <stmt> stmt plain_stmt annotated
 %type <type> type type_opt
-%type <text> doc_opt
+%type <text> doc_opt words
 %type <name> name target
 %type <body> body
 %type <dim> dim
@@ -172,6 +172,11 @@ type: ID { $$ = build_type(ps, @$, $1, NULL); }
     | '[' dims ']' { $$ = build_type(ps, @$, NULL, $2); }
     | ID '[' ']' { $$ = build_type(ps, @$, $1, NEW_VEC(DimVec)); }
     | '[' ']' { $$ = build_type(ps, @$, NULL, NEW_VEC(DimVec)); }
+    | words { $$ = build_words(ps, @$, $1); }
+    ;
+
+words: ID '|' ID { $$ = pool_printf(ps->pool, "%s|%s", $1, $3); }
+    | words '|' ID { $$ = pool_printf(ps->pool, "%s|%s", $1, $3); }
     ;
 
 dims: dim { $$ = NEW_VEC(DimVec); PUSH($$, $1); }
@@ -287,6 +292,7 @@ mul_op: '*' { $$ = BINARY_MUL; }
     | '/' { $$ = BINARY_DIV; }
     | IDIV { $$ = BINARY_IDIV; }
     | MOD { $$ = BINARY_MOD; }
+    | '@' { $$ = BINARY_MATMUL; }
     ;
 
 unary: pow

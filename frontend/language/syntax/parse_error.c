@@ -26,8 +26,9 @@ static const char *const expression_starts[] = {
 
 /* After an operand any operator is possible; a list of all of them helps no one. */
 static const char *const operators[] = {
-    "'|>'", "'..'", "'..='", "'or'", "'and'", "'=='",  "'!='", "'<'", "'>'", "'<='", "'>='", "'+'",
-    "'-'",  "'++'", "'*'",   "'/'",  "'//'",  "'mod'", "'**'", "'('", "'['", "'.'",  "':'",  "'if'",
+    "'|>'",  "'..'", "'..='", "'or'", "'and'", "'=='", "'!='", "'<'", "'>'",
+    "'<='",  "'>='", "'+'",   "'-'",  "'++'",  "'@'",  "'*'",  "'/'", "'//'",
+    "'mod'", "'**'", "'('",   "'['",  "'.'",   "':'",  "'if'",
 };
 
 static const char *const reserved[] = {

@@ -14,8 +14,10 @@ typedef struct ParseJob {
     Diag *diag;
     VEC(OptionDecl) options;
     VEC(BlockDecl) blocks;
+    VEC(uint32_t) library_files;
     Section *train, *remat;
     Map declared;     /* top-level name -> its Span on the pool */
+    Map of_library;   /* the same for files of frontend/std/, whose names the others hide */
     Map files;        /* canonical path -> FileState */
     const char *root; /* canonical: imports stay in this folder and below */
     int import_depth;
@@ -48,6 +50,7 @@ typedef struct ParseState {
     const char *text; /* NUL-terminated, holds no NUL */
     size_t length;
     bool is_main;
+    bool is_library; /* a file of frontend/std/ */
 
     /* Scanner.  Owned by scan.l and scan_state.c. */
     void *scanner;
@@ -123,6 +126,8 @@ bool scan_inside_string(const ParseState *ps);
 /* Starts a line; does the newline end a statement? */
 bool scan_newline(ParseState *ps);
 bool scan_at_top(const ParseState *ps);
+/* Whether the token stands right behind an operand, without a space. */
+bool scan_follows_operand(const ParseState *ps, Span token);
 /* A top-level keyword at the start of a line although brackets are open: a declaration? */
 bool scan_is_new_declaration(const ParseState *ps, Span word);
 /* Reports the innermost open bracket (unless there is none) and queues closers for all of them. */
@@ -179,6 +184,8 @@ Stmt *build_declare(ParseState *ps, Span span, StmtKind kind, Name name, TypeExp
 Stmt *build_assert(ParseState *ps, Span span, Expr *condition, Expr *message);
 Stmt *build_annotated(Stmt *stmt, Span span, const AnnotVec *annots);
 TypeExpr *build_type(ParseState *ps, Span span, const char *name, const DimVec *dims);
+/* One of the words of "a|b|c". */
+TypeExpr *build_words(ParseState *ps, Span span, const char *words);
 
 /* ---- parse.c: declarations and imports ---- */
 

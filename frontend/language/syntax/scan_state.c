@@ -270,6 +270,12 @@ bool scan_at_top(const ParseState *ps)
     return !ps->brackets.len && (!ps->last_token || ps->last_token == TOK_NL);
 }
 
+bool scan_follows_operand(const ParseState *ps, Span token)
+{
+    return token.begin > 0 && !strchr(" \t\r\n", ps->text[token.begin - 1]) &&
+           can_end_statement(ps->last_token);
+}
+
 bool scan_is_new_declaration(const ParseState *ps, Span word)
 {
     if (!ps->brackets.len || word.begin != ps->line_begin)

@@ -79,12 +79,17 @@ static void test_imports(void)
         write_file("sub/above.scrimp", "block b(x) { }\nimport \"../c.scrimp\"\n"),
         write_file("sub/far.scrimp", "import \"/etc/passwd\"\n"),
         write_file("sub/linked.scrimp", "import \"link.scrimp\"\n"),
+        write_file("library.scrimp", "import \"std/all\"\nimport \"std/norms\"\n"
+                                     "block rmsnorm(x) { return x }\nimport \"std/none\"\n"),
+        write_file("no_library.scrimp", "import \"std/norms.scrimp\"\n"),
     };
     check_imported(files[0]);
     check_path_errors(files[3], "E021@1:1");
     check_path_errors(files[5], "E020@2:1");
     check_path_errors(files[6], "E016@2:7");
     check_path_errors(files[7], "E021@1:1");
+    check_path_errors(files[11], "E020@4:1"); /* a name of the library's is free */
+    check_path_errors(files[12], "E020@1:1"); /* a file beside this one */
     /* not out of the main file's folder, by no way */
     char *link = NULL;
     CHECK(asprintf(&link, "%s/link.scrimp", sub) > 0 && symlink(files[2], link) == 0);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* docs/language.md says what the parser does: its grammar is that of parse.y, its examples are
- * valid, and it lists every builtin with its signature. */
+ * valid, and it lists every builtin and every block of the library with its signature. */
 #include "check.h"
 #include "frontend/language/elaborate/builtins.h"
+#include "frontend/language/syntax/ast.h"
 
 #include <ctype.h>
 #include <stdlib.h>
@@ -162,6 +163,62 @@ static void test_builtins(const char *doc)
     free(text);
 }
 
+/* ---- the library ---- */
+
+/* The comment right above a declaration, its lines joined. */
+static char *comment_above(const char *text, size_t at)
+{
+    size_t begin = at;
+    while (begin > 1) {
+        size_t line = begin - 1;
+        while (line > 0 && text[line - 1] != '\n')
+            line--;
+        if (strncmp(text + line, "# ", 2) != 0)
+            break;
+        begin = line;
+    }
+    char *comment = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&comment, &size);
+    for (const char *p = text + begin; p < text + at; p += strcspn(p, "\n") + 1)
+        fprintf(out, "%s%.*s", p == text + begin ? "" : " ", (int)strcspn(p, "\n") - 2, p + 2);
+    fclose(out);
+    return comment;
+}
+
+/* "- `name(parameters)`: comment" of a block. */
+static char *library_entry(const Diag *diag, const BlockDecl *b)
+{
+    size_t length;
+    const char *text = diag_source_text(diag, b->span.file, &length);
+    const char *name = text + b->name.span.begin, *end = strstr(name, ") {");
+    char *comment = comment_above(text, b->span.begin), *entry = NULL;
+    if (!end || asprintf(&entry, "\n- `%.*s)`: %s\n", (int)(end - name), name, comment) < 0)
+        abort();
+    free(comment);
+    return entry;
+}
+
+static void test_library(const char *doc)
+{
+    static const char all[] = "import \"std/all\"\n";
+    char *text = joined_lines(doc);
+    Pool *pool = pool_new();
+    Diag *diag = diag_new(pool);
+    const Ast *ast = frontend_parse_text(pool, diag, "all", all, strlen(all));
+    CHECK(ast && ast->n_blocks > 20 && ast->n_options == 0);
+    for (int i = 0; ast && i < ast->n_blocks; i++) {
+        char *entry = library_entry(diag, &ast->blocks[i]), *one_line = joined_lines(entry);
+        bool exported = *ast->blocks[i].name.text != '_';
+        CHECK_MSG(!exported || strstr(text, one_line), "not in docs/language.md:%s", one_line);
+        free(one_line);
+        free(entry);
+    }
+    diag_print(diag, stderr, false);
+    pool_free(pool);
+    free(text);
+}
+
 /* ---- examples ---- */
 
 static bool has_model(const Ast *ast)
@@ -208,6 +265,7 @@ int main(void)
     char *doc = read_text("docs/language.md");
     test_grammar(doc);
     test_builtins(doc);
+    test_library(doc);
     test_examples(doc);
     free(doc);
     return test_result();

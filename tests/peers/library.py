@@ -1,0 +1,127 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Writes tests/property/library_cases.txt: what PyTorch computes, in double, for functions of the library frontend/std/.
+
+    tests/peers/library.py > tests/property/library_cases.txt
+
+Element i of parameter j of a case is sin(1 + 1.3 i + 2.1 j); a case's loss is the sum of element i of its result times
+cos(0.9 i).  property_test_library evaluates the same, and the gradient of every parameter.
+"""
+import math
+import torch
+import torch.nn.functional as F
+
+torch.set_default_dtype(torch.float64)
+
+
+def rotate_half(x, base=10000.0):
+    """rope as in Hugging Face's LLaMA."""
+    T, D = x.shape[-2:]
+    freq = base ** (-torch.arange(0, D, 2, dtype=torch.float64) / D)
+    angle = torch.arange(T, dtype=torch.float64)[:, None] * freq
+    c, s = torch.cat([angle.cos()] * 2, -1), torch.cat([angle.sin()] * 2, -1)
+    a, b = x.chunk(2, -1)
+    return x * c + torch.cat([-b, a], -1) * s
+
+
+def rotate_pairs(x, base=10000.0):
+    """rope as in the paper: complex numbers of neighbouring elements."""
+    T, D = x.shape[-2:]
+    freq = base ** (-torch.arange(0, D, 2, dtype=torch.float64) / D)
+    turn = torch.polar(torch.ones(T, D // 2), torch.arange(T, dtype=torch.float64)[:, None] * freq)
+    return torch.view_as_real(torch.view_as_complex(x.reshape(*x.shape[:-1], D // 2, 2)) * turn).reshape(x.shape)
+
+
+def attention(q, k, v, keep):
+    """As torch.nn.functional.scaled_dot_product_attention is defined, which versions before 2.0 do not have."""
+    scores = (q @ k.transpose(-1, -2) / math.sqrt(q.shape[-1])).masked_fill(~keep, -math.inf)
+    return torch.softmax(scores, -1) @ v
+
+
+def grouped(q, k, v):
+    r = q.shape[1] // k.shape[1]
+    T = q.shape[2]
+    return attention(q, k.repeat_interleave(r, 1), v.repeat_interleave(r, 1), torch.ones(T, T, dtype=torch.bool).tril())
+
+
+def masked(q, k, v):
+    return attention(q, k, v, torch.arange(5) != 2)
+
+
+# name: (call in scrimp, {parameter: shape}, the same in PyTorch).  $ stands for the name of the case.
+CASES = {
+    "rmsnorm": ("$_x |> $: rmsnorm(eps = 1e-5)", {"$_x": (3, 4), "$.weight": (4,)},
+                lambda x, w: w * x * (x.pow(2).mean(-1, keepdim=True) + 1e-5).rsqrt()),
+    "groupnorm": ("$_x |> $: groupnorm(2)", {"$_x": (2, 4, 2, 3), "$.weight": (4,), "$.bias": (4,)},
+                  lambda x, w, b: F.group_norm(x, 2, w, b)),
+    "groupnorm_flat": ("groupnorm($_x, 3, affine = false)", {"$_x": (2, 6)}, lambda x: F.group_norm(x, 3)),
+    "instancenorm": ("$_x |> $: instancenorm(affine = true)", {"$_x": (2, 3, 4), "$.weight": (3,), "$.bias": (3,)},
+                     lambda x, w, b: F.instance_norm(x, weight=w, bias=b)),
+    "attention": ("attention($_q, $_k, $_v, scale = 0.3)", {"$_q": (1, 2, 3, 4), "$_k": (1, 2, 5, 4), "$_v": (1, 2, 5, 4)},
+                  lambda q, k, v: torch.softmax(q @ k.transpose(-1, -2) * 0.3, -1) @ v),
+    "attention_mask": ("attention($_q, $_k, $_v, mask = iota(5) != 2)",
+                       {"$_q": (1, 2, 3, 4), "$_k": (1, 2, 5, 4), "$_v": (1, 2, 5, 4)}, masked),
+    "attention_grouped": ("attention($_q, $_k, $_v, causal = true)",
+                          {"$_q": (2, 4, 3, 2), "$_k": (2, 2, 3, 2), "$_v": (2, 2, 3, 2)}, grouped),
+    "rope": ("rope($_x)", {"$_x": (2, 3, 4)}, rotate_half),
+    "rope_pairs": ("rope($_x, base = 100, layout = interleaved)", {"$_x": (2, 3, 6)}, lambda x: rotate_pairs(x, 100.0)),
+    "pixel_shuffle": ("pixel_shuffle($_x, 2)", {"$_x": (1, 8, 2, 3)}, lambda x: F.pixel_shuffle(x, 2)),
+    "pixel_unshuffle": ("pixel_unshuffle($_x, 2)", {"$_x": (1, 2, 4, 6)}, lambda x: F.pixel_unshuffle(x, 2)),
+    "tile": ("tile($_x, [2, 1, 3])", {"$_x": (2, 2, 2)}, lambda x: x.repeat(2, 1, 3)),
+    "roll": ("roll($_x, -1, 1)", {"$_x": (2, 4)}, lambda x: x.roll(-1, 1)),
+    "roll_more": ("roll($_x, 7, 0)", {"$_x": (5, 2)}, lambda x: x.roll(7, 0)),
+    "tril": ("tril($_x, diagonal = 1)", {"$_x": (2, 4, 5)}, lambda x: x.tril(1)),
+    "triu": ("triu($_x, -1)", {"$_x": (4, 3)}, lambda x: x.triu(-1)),
+    "conv1d": ("$_x |> $: conv1d(4, 3, stride = 2, pad = 2, dilation = 2, groups = 2)",
+               {"$_x": (2, 2, 9), "$.weight": (4, 1, 3), "$.bias": (4,)},
+               lambda x, w, b: F.conv1d(x, w, b, 2, 2, 2, 2)),
+    "bce": ("bce_with_logits(3 * $_x, 0.5 + 0.5 * $_y)", {"$_x": (4, 3), "$_y": (4, 3)},
+            lambda x, y: F.binary_cross_entropy_with_logits(3 * x, 0.5 + 0.5 * y)),
+    "bce_weighted": ("bce_with_logits(3 * $_x, $_y, pos_weight = 2.5, weight = tensor([0.5, 2]), reduction = none)",
+                     {"$_x": (3, 2), "$_y": (3, 2)},
+                     lambda x, y: F.binary_cross_entropy_with_logits(3 * x, y, torch.tensor([0.5, 2]), reduction="none",
+                                                                     pos_weight=torch.tensor(2.5))),
+    "l1": ("l1($_a, $_b, reduction = sum)", {"$_a": (3, 2), "$_b": (3, 2)}, lambda a, b: F.l1_loss(a, b, reduction="sum")),
+    "huber": ("huber(2 * $_a, $_b, delta = 0.7)", {"$_a": (3, 4), "$_b": (3, 4)},
+              lambda a, b: F.huber_loss(2 * a, b, delta=0.7)),
+    "kl_div": ("kl_div(log_softmax($_p), softmax($_q), reduction = batchmean)", {"$_p": (3, 4), "$_q": (3, 4)},
+               lambda p, q: F.kl_div(p.log_softmax(-1), q.softmax(-1), reduction="batchmean")),
+    "kl_div_log": ("kl_div(log_softmax($_p), log_softmax($_q), log_target = true)", {"$_p": (3, 4), "$_q": (3, 4)},
+                   lambda p, q: F.kl_div(p.log_softmax(-1), q.log_softmax(-1), reduction="mean", log_target=True)),
+    "cosine": ("cosine($_a, $_b, tensor([1, -1, 1, -1]), margin = -0.5, reduction = none)", {"$_a": (4, 3), "$_b": (4, 3)},
+               lambda a, b: F.cosine_embedding_loss(a, b, torch.tensor([1, -1, 1, -1]), -0.5, reduction="none")),
+    "cosine_similarity": ("cosine_similarity($_a, $_b, axis = 1)", {"$_a": (2, 3, 2), "$_b": (2, 3, 2)},
+                          lambda a, b: F.cosine_similarity(a, b, 1)),
+    "triplet": ("triplet($_a, $_p, $_n, margin = 0.8)", {"$_a": (4, 3), "$_p": (4, 3), "$_n": (4, 3)},
+                lambda a, p, n: F.triplet_margin_loss(a, p, n, margin=0.8)),
+    "var": ("var($_x, axis = 1)", {"$_x": (3, 4)}, lambda x: x.var(1)),
+    "var_all": ("var($_x, correction = 0)", {"$_x": (3, 4)}, lambda x: x.var(unbiased=False)),
+    "std": ("std($_x, axis = [0, 2], keepdims = true)", {"$_x": (3, 2, 4)}, lambda x: x.std((0, 2), keepdim=True)),
+    "logsumexp": ("logsumexp(100 * $_x, axis = [0, -1])", {"$_x": (2, 3, 2)}, lambda x: torch.logsumexp(100 * x, (0, -1))),
+}
+
+
+def numbers(t):
+    return " ".join(repr(v) for v in t.reshape(-1).tolist())
+
+
+def main():
+    print("# Written by tests/peers/library.py with PyTorch", torch.__version__.split("+")[0])
+    for name, (call, shapes, function) in CASES.items():
+        print("case", name)
+        values = []
+        for j, (parameter, shape) in enumerate(shapes.items()):
+            n = math.prod(shape)
+            v = torch.sin(1 + 1.3 * torch.arange(n, dtype=torch.float64) + 2.1 * j).reshape(shape).requires_grad_()
+            values.append(v)
+            print("param", parameter.replace("$", name), *shape)
+        print("call", call.replace("$", name))
+        y = function(*values)
+        loss = (y.reshape(-1) * torch.cos(0.9 * torch.arange(y.numel(), dtype=torch.float64))).sum()
+        loss.backward()
+        print("loss", repr(loss.item()))
+        for v in values:
+            print("grad", numbers(v.grad))
+
+
+main()

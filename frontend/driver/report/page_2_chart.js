@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Canvases with axes: bytes upwards, the operations of the step to the right; tooltips; what a tensor is, in words.
-const MARGIN = {left: 66, right: 14, top: 24, bottom: 24};
+const MARGIN = {
+  left: 66,
+  right: 14,
+  top: 24,
+  bottom: 24
+};
 const probe = el("span", {hidden: true}), colours = new Map(), patterns = new Map();
 on("theme", () => colours.clear());
 
@@ -24,18 +29,22 @@ function kindFill(c, kind) {
     t.fillRect(0, 0, 8, 8);
     t.strokeStyle = colour("edge");
     t.beginPath();
-    if (PATTERN[kind] === "rows") { t.moveTo(0, 4); t.lineTo(8, 4); }
-    else for (const k of [-8, 0, 8]) {
-      t.moveTo(k, PATTERN[kind] === "slash" ? 8 : 0);
-      t.lineTo(k + 8, PATTERN[kind] === "slash" ? 0 : 8);
-    }
+    if (PATTERN[kind] === "rows") {
+      t.moveTo(0, 4);
+      t.lineTo(8, 4);
+    } else
+      for (const k of [-8, 0, 8]) {
+        t.moveTo(k, PATTERN[kind] === "slash" ? 8 : 0);
+        t.lineTo(k + 8, PATTERN[kind] === "slash" ? 0 : 8);
+      }
     t.stroke();
     patterns.set(key, tile);
   }
   return c.createPattern(patterns.get(key), "repeat");
 }
 
-// At most `room` round numbers from 0 to `most`: powers of two apart if they are bytes, else 1, 2 or 5 times a power of ten.
+// At most `room` round numbers from 0 to `most`: powers of two apart if they are bytes, else 1, 2 or 5 times a power
+// of ten.
 function ticks(most, room, areBytes) {
   const rough = Math.max(1, most / Math.max(1, room)), power = 10 ** Math.floor(Math.log10(rough)), found = [];
   const step = areBytes ? 2 ** Math.ceil(Math.log2(rough)) : [1, 2, 5, 10].map(k => k * power).find(k => k >= rough);
@@ -55,7 +64,8 @@ class StepChart {
     Object.assign(this, {most, height, paint: draw, find, describe, step, at: null});
     this.under = el("canvas");
     this.over = el("canvas");
-    this.plot = el("div", {class: "plot", tabindex: "0", role: "application", "aria-roledescription": "chart", "aria-label": label},
+    this.plot = el("div",
+      {class: "plot", tabindex: "0", role: "application", "aria-roledescription": "chart", "aria-label": label},
       this.under, this.over);
     onResize(this.plot, () => this.draw());
     ["theme", "view"].forEach(event => on(event, () => this.draw()));
@@ -87,7 +97,7 @@ class StepChart {
     c.beginPath();
     c.rect(MARGIN.left, 0, this.inner, tall);
     c.clip();
-    this.taken = []; // boxes of words and lines, which other words keep off: left, top, right, bottom
+    this.taken = [];  // boxes of words and lines, which other words keep off: left, top, right, bottom
     this.paint(this, c);
     c.restore();
     this.mark();
@@ -147,7 +157,8 @@ class StepChart {
   word(c, text, x, y, align = "left", ink = null) {
     c.textAlign = align;
     c.textBaseline = "alphabetic";
-    const {width} = c.measureText(text), written = ink ? colour(ink) : c.fillStyle, left = x - (align === "right" ? width : 0) - 3;
+    const {width} = c.measureText(text), written = ink ? colour(ink) : c.fillStyle,
+          left = x - (align === "right" ? width : 0) - 3;
     this.taken.push([left, y - 11, left + width + 6, y + 3]);
     c.globalAlpha = 0.85;
     c.fillStyle = colour("panel");
@@ -208,37 +219,59 @@ class StepChart {
       const slot = this.slotAt(x);
       this.point(slot, this.find(slot, this.bytesAt(y)), e.clientX, e.clientY);
     });
-    this.plot.addEventListener("pointerleave", () => { if (document.activeElement !== this.plot) this.leave(); });
+    this.plot.addEventListener("pointerleave", () => {
+      if (document.activeElement !== this.plot) this.leave();
+    });
     this.plot.addEventListener("pointerdown", e => {
       const [x] = at(e);
       if (e.pointerType === "mouse" && e.button === 0 && inside(x)) {
         this.drag = [x, x];
-        addEventListener("pointerup", up => this.drop(up), {once: true}); // wherever that is
+        addEventListener("pointerup", up => this.drop(up), {once: true});  // wherever that is
       }
     });
-    this.plot.addEventListener("pointercancel", () => { this.drag = null; this.mark(); });
+    this.plot.addEventListener("pointercancel", () => {
+      this.drag = null;
+      this.mark();
+    });
     this.plot.addEventListener("blur", () => this.leave());
-    this.plot.addEventListener("focus", () => { if (this.plot.matches(":focus-visible")) this.move(this.step.peak_slot, 0); });
+    this.plot.addEventListener("focus", () => {
+      if (this.plot.matches(":focus-visible")) this.move(this.step.peak_slot, 0);
+    });
     this.plot.addEventListener("keydown", e => this.key(e));
   }
   // A drag shows a part of the step; a click marks a tensor.
   drop(e) {
     const drag = this.drag;
     this.drag = null;
-    if (drag && Math.abs(drag[1] - drag[0]) > 6) setView(...drag.map(x => this.slotAt(x)).sort((a, b) => a - b));
-    else if (this.at?.buffer >= 0 && this.plot.contains(e.target)) pick(this.step.buffers[this.at.buffer].name);
+    if (drag && Math.abs(drag[1] - drag[0]) > 6)
+      setView(...drag.map(x => this.slotAt(x)).sort((a, b) => a - b));
+    else if (this.at?.buffer >= 0 && this.plot.contains(e.target))
+      pick(this.step.buffers[this.at.buffer].name);
     this.mark();
   }
   key(e) {
     const now = this.at || {slot: this.step.peak_slot, rank: 0};
     const page = Math.max(1, Math.round((view.to - view.from) / 20));
-    const go = {ArrowRight: [1, 0], ArrowLeft: [-1, 0], PageDown: [page, 0], PageUp: [-page, 0], ArrowUp: [0, 1], ArrowDown: [0, -1],
-      Home: [-slots, 0], End: [slots, 0]}[e.key];
-    if (go) this.move(now.slot + go[0], (now.rank || 0) + go[1]);
-    else if (e.key === "p" || e.key === "P") this.move(this.step.peak_slot, 0);
-    else if (e.key === "Enter" && this.at?.buffer >= 0) pick(this.step.buffers[this.at.buffer].name);
-    else if (e.key === "Escape") this.leave();
-    else return;
+    const go = {
+      ArrowRight: [1, 0],
+      ArrowLeft: [-1, 0],
+      PageDown: [page, 0],
+      PageUp: [-page, 0],
+      ArrowUp: [0, 1],
+      ArrowDown: [0, -1],
+      Home: [-slots, 0],
+      End: [slots, 0]
+    }[e.key];
+    if (go)
+      this.move(now.slot + go[0], (now.rank || 0) + go[1]);
+    else if (e.key === "p" || e.key === "P")
+      this.move(this.step.peak_slot, 0);
+    else if (e.key === "Enter" && this.at?.buffer >= 0)
+      pick(this.step.buffers[this.at.buffer].name);
+    else if (e.key === "Escape")
+      this.leave();
+    else
+      return;
     e.preventDefault();
   }
   // By keyboard: the tensors in memory at a slot, the largest first.
@@ -246,12 +279,15 @@ class StepChart {
     slot = Math.max(0, Math.min(this.step.load.length - 1, slot));
     const there = this.ranked(slot);
     rank = there.length ? (rank + there.length) % there.length : 0;
-    if (slot < view.from || slot >= view.to) setView(slot - (view.to - view.from) / 2, slot + (view.to - view.from) / 2);
+    if (slot < view.from || slot >= view.to)
+      setView(slot - (view.to - view.from) / 2, slot + (view.to - view.from) / 2);
     const box = this.plot.getBoundingClientRect();
     this.point(slot, there[rank] ?? -1, box.left + this.x(slot), box.top + MARGIN.top + 30, rank);
   }
   ranked(slot) {
-    return alive(this.step, slot).filter(b => !this.skip?.(b)).sort((a, b) => this.step.buffers[b].bytes - this.step.buffers[a].bytes);
+    return alive(this.step, slot)
+      .filter(b => !this.skip?.(b))
+      .sort((a, b) => this.step.buffers[b].bytes - this.step.buffers[a].bytes);
   }
   point(slot, buffer, clientX, clientY, rank = 0) {
     if (slot < 0 || slot >= this.step.load.length) return this.leave();
@@ -267,7 +303,8 @@ class StepChart {
 }
 
 const holds = (buffer, name) => name !== null && (buffer.name === name || !!buffer.holds?.some(h => h.name === name));
-const alive = (step, slot) => step.buffers.map((b, i) => i).filter(i => step.buffers[i].first <= slot && slot < step.buffers[i].end);
+const alive = (step, slot) =>
+  step.buffers.map((b, i) => i).filter(i => step.buffers[i].first <= slot && slot < step.buffers[i].end);
 
 const tip = {
   node: document.getElementById("tip"),
@@ -283,42 +320,53 @@ const tip = {
 };
 
 const sourceLines = (data.source?.text || "").split("\n");
-const terms = pairs => el("dl", {}, pairs.filter(([, value]) => value).map(([term, value]) => [el("dt", {}, term), el("dd", {}, value)]));
+const terms = pairs =>
+  el("dl", {}, pairs.filter(([, value]) => value).map(([term, value]) => [el("dt", {}, term), el("dd", {}, value)]));
 
 function operationText(step, slot) {
   const o = step.operations[slot];
-  return o ? `${count(slot)} (${o.op}${o.phase ? `, ${o.phase}` : ""})` : slot >= step.operations.length ? "the end of the step" : count(slot);
+  return o ? `${count(slot)} (${o.op}${o.phase ? `, ${o.phase}` : ""})` :
+    slot >= step.operations.length             ? "the end of the step" :
+                                                 count(slot);
 }
 
 // A tensor in words: name, bytes, birth, death, place in the model.
 function aboutBuffer(step, index) {
   const b = step.buffers[index], always = PERSISTENT.has(b.kind);
-  return [el("div", {}, swatch(b.kind), " ", el("b", {}, b.name)), terms([
-    ["size", `${exactBytes(b.bytes)}, ${b.type || ""}`],
-    ["kind", kindLabel[b.kind] || b.kind],
-    ["in memory", always ? "always" : plural(b.end - b.first, "operation")],
-    ["born at", !always && operationText(step, b.first)],
-    ["dies after", !always && operationText(step, b.end - 1)],
-    ["offset", isNumber(b.offset) && exactBytes(b.offset)],
-    ["path", b.path],
-    ["line", b.line > 0 && `${b.line}: ${(sourceLines[b.line - 1] || "").trim()}`],
-    ["imported from", b.file],
-    ["written over", isNumber(b.over) && step.buffers[b.over].name],
-    ["views", b.holds?.map(h => `${h.name} (from ${count(h.first)})`).join(", ")]])];
+  return [
+    el("div", {}, swatch(b.kind), " ", el("b", {}, b.name)), terms([
+      ["size", `${exactBytes(b.bytes)}, ${b.type || ""}`], ["kind", kindLabel[b.kind] || b.kind],
+      ["in memory", always ? "always" : plural(b.end - b.first, "operation")],
+      ["born at", !always && operationText(step, b.first)], ["dies after", !always && operationText(step, b.end - 1)],
+      ["offset", isNumber(b.offset) && exactBytes(b.offset)], ["path", b.path],
+      ["line", b.line > 0 && `${b.line}: ${(sourceLines[b.line - 1] || "").trim()}`], ["imported from", b.file],
+      ["written over", isNumber(b.over) && step.buffers[b.over].name],
+      ["views", b.holds?.map(h => `${h.name} (from ${count(h.first)})`).join(", ")]
+    ])
+  ];
 }
 
 function aboutSlot(step, slot) {
   const o = step.operations[slot];
-  return el("div", {class: "at"}, `operation ${count(slot)}${o ? `: ${o.name}, ${o.op}` : ""}${isNumber(o?.again) ? ", runs again" : ""}; ` +
-    `${bytes(step.load[slot])} in memory`);
+  return el("div", {class: "at"},
+    `operation ${count(slot)}${o ? `: ${o.name}, ${o.op}` : ""}${isNumber(o?.again) ? ", runs again" : ""}; ` +
+      `${bytes(step.load[slot])} in memory`);
 }
 
 // Buttons of the charts: the part of the step that is shown, and the tensor that is marked.
 function viewTools() {
-  const zoom = by => { const middle = (view.from + view.to) / 2, half = (view.to - view.from) / 2 * by; setView(middle - half, middle + half); };
-  const slide = by => { const width = view.to - view.from; setView(view.from + by * width, view.to + by * width); };
-  const button = (label, call, title) => el("button", {type: "button", onclick: call, title, "aria-label": title}, label);
-  const shown = el("label", {}), marked = el("label", {}), clear = button("Unmark", () => pick(picked), "Unmark the tensor");
+  const zoom = by => {
+    const middle = (view.from + view.to) / 2, half = (view.to - view.from) / 2 * by;
+    setView(middle - half, middle + half);
+  };
+  const slide = by => {
+    const width = view.to - view.from;
+    setView(view.from + by * width, view.to + by * width);
+  };
+  const button = (label, call, title) =>
+    el("button", {type: "button", onclick: call, title, "aria-label": title}, label);
+  const shown = el("label", {}), marked = el("label", {}),
+        clear = button("Unmark", () => pick(picked), "Unmark the tensor");
   const all = button("Whole step", () => setView(0, slots), "Show the whole step");
   const update = () => {
     const whole = view.from === 0 && view.to === slots;
@@ -330,6 +378,7 @@ function viewTools() {
   ["view", "pick"].forEach(event => on(event, update));
   update();
   return el("div", {class: "bar-of-tools", role: "group", "aria-label": "Part of the step"},
-    button("−", () => zoom(2), "Zoom out"), button("+", () => zoom(0.5), "Zoom in"), button("←", () => slide(-0.5), "Earlier"),
-    button("→", () => slide(0.5), "Later"), all, shown, el("span", {class: "spring"}), marked, clear);
+    button("−", () => zoom(2), "Zoom out"), button("+", () => zoom(0.5), "Zoom in"),
+    button("←", () => slide(-0.5), "Earlier"), button("→", () => slide(0.5), "Later"), all, shown,
+    el("span", {class: "spring"}), marked, clear);
 }

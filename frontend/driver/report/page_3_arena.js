@@ -62,29 +62,52 @@ function holdingAt(b, slot) {
 panel("arena", body => {
   const step = steps.planned;
   if (!step.buffers.some(b => isNumber(b.offset) && !PERSISTENT.has(b.kind)))
-    return body.append(nothing("This plan has no arena: the solver's schedule is not placed. Try another solver, or a larger budget."));
+    return body.append(
+      nothing("This plan has no arena: the solver's schedule is not placed. Try another solver, or a larger budget."));
   const most = Math.max(step.arena_bytes || 0, data.plan.budget_bytes || 0) * 1.03;
-  const chart = new StepChart({label: "Arena, offset over the step. Arrow keys left and right: operations; up and down: the buffers; " +
-      "P: the peak; Enter: mark the buffer", most, height: 440, step,
+  const chart = new StepChart({
+    label: "Arena, offset over the step. Arrow keys left and right: operations; up and down: the buffers; " +
+      "P: the peak; Enter: mark the buffer",
+    most,
+    height: 440,
+    step,
     draw: drawArena,
-    find: (slot, value) => alive(step, slot).find(i => step.buffers[i].offset <= value && value < step.buffers[i].offset + step.buffers[i].bytes) ?? -1,
-    describe: (slot, buffer) => el("div", {}, buffer >= 0 && [aboutBuffer(step, buffer),
-      el("p", {class: "at"}, `holds now: ${holdingAt(step.buffers[buffer], slot)}`)], aboutSlot(step, slot))});
+    find: (slot, value) =>
+      alive(step, slot)
+        .find(i => step.buffers[i].offset <= value && value < step.buffers[i].offset + step.buffers[i].bytes) ??
+      -1,
+    describe: (slot, buffer) => el("div", {},
+      buffer >= 0 &&
+        [aboutBuffer(step, buffer), el("p", {class: "at"}, `holds now: ${holdingAt(step.buffers[buffer], slot)}`)],
+      aboutSlot(step, slot))
+  });
   chart.outline = (c, index) => {
     const b = step.buffers[index];
     c.beginPath();
-    if (isNumber(b.offset)) c.rect(chart.x(b.first), chart.y(b.offset + b.bytes), chart.x(b.end) - chart.x(b.first), chart.y(b.offset) - chart.y(b.offset + b.bytes));
+    if (isNumber(b.offset))
+      c.rect(chart.x(b.first), chart.y(b.offset + b.bytes), chart.x(b.end) - chart.x(b.first),
+        chart.y(b.offset) - chart.y(b.offset + b.bytes));
   };
   chart.plot.dataset.chart = "arena";
   const {arena_bytes: arena, arena_lower_bound_bytes: bound} = data.plan;
-  const over = b => isNumber(b.over) ? [{name: b.name, first: b.first, how: "in place", buffer: step.buffers[b.over]}] : [];
+  const over = b =>
+    isNumber(b.over) ? [{name: b.name, first: b.first, how: "in place", buffer: step.buffers[b.over]}] : [];
   const held = step.buffers.flatMap(b => [...over(b), ...(b.holds || []).map(h => ({...h, how: "view", buffer: b}))]);
-  body.append(legend(false), viewTools(), el("figure", {class: "chart"}, el("figcaption", {}, el("h3", {}, `${bytes(arena)} are allocated`),
-    el("span", {}, arena === bound ? "equal to what is alive at the peak: no placement of this schedule is smaller" :
-      `${bytes(bound)} are alive at the peak; ${bytes(arena - bound)} are lost between buffers`)), chart.plot),
-  held.length > 0 && tableBehind(`Tensors written in place and views, ${count(held.length)}, as a table`, () => table("What lies in the buffer of another tensor", [
-    {title: "Tensor", value: h => h.name, cell: h => nameButton(h.name)}, {title: "How", value: h => h.how},
-    {title: "In the buffer of", value: h => h.buffer.name, cell: h => nameButton(h.buffer.name)},
-    {title: "From operation", num: true, value: h => h.first, cell: h => count(h.first)},
-    {title: "Bytes", num: true, value: h => h.buffer.bytes, cell: h => count(h.buffer.bytes)}], held)));
+  body.append(legend(false), viewTools(),
+    el("figure", {class: "chart"},
+      el("figcaption", {}, el("h3", {}, `${bytes(arena)} are allocated`),
+        el("span", {},
+          arena === bound ? "equal to what is alive at the peak: no placement of this schedule is smaller" :
+                            `${bytes(bound)} are alive at the peak; ${bytes(arena - bound)} are lost between buffers`)),
+      chart.plot),
+    held.length > 0 &&
+      tableBehind(`Tensors written in place and views, ${count(held.length)}, as a table`,
+        () => table("What lies in the buffer of another tensor",
+          [
+            {title: "Tensor", value: h => h.name, cell: h => nameButton(h.name)}, {title: "How", value: h => h.how},
+            {title: "In the buffer of", value: h => h.buffer.name, cell: h => nameButton(h.buffer.name)},
+            {title: "From operation", num: true, value: h => h.first, cell: h => count(h.first)},
+            {title: "Bytes", num: true, value: h => h.buffer.bytes, cell: h => count(h.buffer.bytes)}
+          ],
+          held)));
 });

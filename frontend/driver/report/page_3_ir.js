@@ -6,7 +6,13 @@ function increasing(values) {
   const tails = [], before = new Array(values.length);
   values.forEach((value, i) => {
     let low = 0, high = tails.length;
-    while (low < high) { const middle = (low + high) >> 1; if (values[tails[middle]] < value) low = middle + 1; else high = middle; }
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (values[tails[middle]] < value)
+        low = middle + 1;
+      else
+        high = middle;
+    }
     before[i] = low ? tails[low - 1] : -1;
     tails[low] = i;
   });
@@ -23,8 +29,20 @@ function matches(a, b, a0, a1, b0, b1, out) {
   while (a0 < a1 && b0 < b1 && a[a1 - 1] === b[b1 - 1]) ends.push([--a1, --b1]);
   if (a0 < a1 && b0 < b1) {
     const seen = new Map();
-    for (let i = a0; i < a1; i++) { const e = seen.get(a[i]); if (e) e.n++; else seen.set(a[i], {n: 1, i, m: 0, j: 0}); }
-    for (let j = b0; j < b1; j++) { const e = seen.get(b[j]); if (e) { e.m++; e.j = j; } }
+    for (let i = a0; i < a1; i++) {
+      const e = seen.get(a[i]);
+      if (e)
+        e.n++;
+      else
+        seen.set(a[i], {n: 1, i, m: 0, j: 0});
+    }
+    for (let j = b0; j < b1; j++) {
+      const e = seen.get(b[j]);
+      if (e) {
+        e.m++;
+        e.j = j;
+      }
+    }
     const once = [...seen.values()].filter(e => e.n === 1 && e.m === 1);
     const anchors = increasing(once.map(e => e.j)).map(k => once[k]);
     let [i, j] = [a0, b0];
@@ -51,7 +69,11 @@ function diffLines(a, b) {
   const gone = new Map(rows.filter(r => r.sign === "-" && r.text.trim() !== "}").map(r => [r.text, r]));
   for (const r of rows) {
     const from = r.sign === "+" && gone.get(r.text);
-    if (from) { r.moved = from; from.moved = r; gone.delete(r.text); }
+    if (from) {
+      r.moved = from;
+      from.moved = r;
+      gone.delete(r.text);
+    }
   }
   return rows;
 }
@@ -66,9 +88,12 @@ const definedBy = text => /^\s*([%$][^=]*?)\s*=/.exec(text)?.[1];
 
 function diffRow(r, others) {
   const other = !r.moved && r.sign !== " " && others.get(r.sign === "-" ? "+" : "-").get(definedBy(r.text));
-  const sign = r.moved ? (r.sign === "-" ? "↷" : "↶") : r.sign, kind = r.moved ? "moved" : {"-": "del", "+": "add", " ": ""}[r.sign];
-  return el("tr", {class: kind || false}, el("td", {class: "at"}, r.a === undefined ? "" : r.a + 1), el("td", {class: "at"}, r.b === undefined ? "" : r.b + 1),
-    el("td", {}, sign, el("span", {class: "hidden"}, r.moved ? "moved" : {"-": "removed", "+": "added", " ": ""}[r.sign])),
+  const sign = r.moved ? (r.sign === "-" ? "↷" : "↶") : r.sign,
+        kind = r.moved ? "moved" : {"-": "del", "+": "add", " ": ""}[r.sign];
+  return el("tr", {class: kind || false}, el("td", {class: "at"}, r.a === undefined ? "" : r.a + 1),
+    el("td", {class: "at"}, r.b === undefined ? "" : r.b + 1),
+    el("td", {}, sign,
+      el("span", {class: "hidden"}, r.moved ? "moved" : {"-": "removed", "+": "added", " ": ""}[r.sign])),
     el("td", {}, other ? markWords(r.text, other.text) : r.text));
 }
 
@@ -81,11 +106,17 @@ function diffBody(rows) {
     if (!r.moved && definedBy(r.text)) others.get(r.sign).set(definedBy(r.text), r);
   });
   for (let i = 0; i < rows.length;) {
-    if (near[i]) { body.append(diffRow(rows[i++], others)); continue; }
+    if (near[i]) {
+      body.append(diffRow(rows[i++], others));
+      continue;
+    }
     const from = i;
     while (i < rows.length && !near[i]) i++;
-    const gap = rows.slice(from, i), row = el("tr", {class: "gap"}, el("td", {colspan: 4}, el("button", {type: "button",
-      onclick: () => row.replaceWith(...gap.map(r => diffRow(r, others)))}, `Show ${plural(gap.length, "unchanged line")}`)));
+    const gap = rows.slice(from, i),
+          row = el("tr", {class: "gap"},
+            el("td", {colspan: 4},
+              el("button", {type: "button", onclick: () => row.replaceWith(...gap.map(r => diffRow(r, others)))},
+                `Show ${plural(gap.length, "unchanged line")}`)));
     body.append(row);
   }
   return body;
@@ -93,23 +124,35 @@ function diffBody(rows) {
 
 function diffPage(page) {
   const before = data.ir.before.split("\n"), after = data.ir.after.split("\n"), rows = diffLines(before, after);
-  const of = sign => rows.filter(r => r.sign === sign && !r.moved).length, moved = rows.filter(r => r.sign === "+" && r.moved).length;
-  const scroll = el("div", {class: "text diff", tabindex: "0", role: "region", "aria-label": "Difference"}), show = () => {
-    const some = hide.checked ? rows.filter(r => !r.moved) : rows;
-    scroll.replaceChildren(el("table", {}, el("caption", {class: "hidden"}, "Line before, line after, sign, text"), diffBody(some)));
-  };
+  const of = sign => rows.filter(r => r.sign === sign && !r.moved).length,
+        moved = rows.filter(r => r.sign === "+" && r.moved).length;
+  const scroll = el("div", {class: "text diff", tabindex: "0", role: "region", "aria-label": "Difference"}),
+        show = () => {
+          const some = hide.checked ? rows.filter(r => !r.moved) : rows;
+          scroll.replaceChildren(
+            el("table", {}, el("caption", {class: "hidden"}, "Line before, line after, sign, text"), diffBody(some)));
+        };
   const hide = el("input", {type: "checkbox", id: "hide-moved", onchange: () => show()});
-  const counts = `${plural(of("+"), "line")} added (+), ${count(of("-"))} removed (-), ${count(moved)} moved (↷ from, ↶ to)`;
-  page.append(el("div", {class: "bar-of-tools"}, el("span", {}, counts),
-    el("span", {class: "spring"}), hide, el("label", {for: "hide-moved"}, "without moved lines")), scroll);
-  if (of("+") + of("-") + moved === 0) scroll.replaceWith(nothing("The plan changes nothing: both texts are the same."));
-  else show();
+  const counts =
+    `${plural(of("+"), "line")} added (+), ${count(of("-"))} removed (-), ${count(moved)} moved (↷ from, ↶ to)`;
+  page.append(
+    el("div", {class: "bar-of-tools"}, el("span", {}, counts), el("span", {class: "spring"}), hide, el("label", {for: "hide-moved"
+    }, "without moved lines")), scroll);
+  if (of("+") + of("-") + moved === 0)
+    scroll.replaceWith(nothing("The plan changes nothing: both texts are the same."));
+  else
+    show();
 }
 
 const textPage = text => page => page.append(el("pre", {class: "text", tabindex: "0"}, text));
 
 panel("ir", body => {
-  const text = data.ir?.before ? [["Difference", diffPage], ["Before", textPage(data.ir.before)], ["After", textPage(data.ir.after)]] : [];
-  body.append(tabs("IR", [["Graph as planned", graphPage(data.planned)], ["Graph, everything kept", graphPage(data.kept)], ...text]));
-  if (!text.length) body.append(nothing("The IR's text is not part of this report; ", el("code", {}, "scrimp dump --stage=remat"), " prints it."));
+  const text = data.ir?.before ?
+    [["Difference", diffPage], ["Before", textPage(data.ir.before)], ["After", textPage(data.ir.after)]] :
+    [];
+  body.append(tabs(
+    "IR", [["Graph as planned", graphPage(data.planned)], ["Graph, everything kept", graphPage(data.kept)], ...text]));
+  if (!text.length)
+    body.append(nothing(
+      "The IR's text is not part of this report; ", el("code", {}, "scrimp dump --stage=remat"), " prints it."));
 });

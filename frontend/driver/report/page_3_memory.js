@@ -9,7 +9,8 @@ function bandsOf(step) {
     band[b.first] += b.bytes;
     band[Math.min(n, b.end)] -= b.bytes;
   }
-  for (const band of Object.values(bands)) for (let s = 1; s <= n; s++) band[s] += band[s - 1];
+  for (const band of Object.values(bands))
+    for (let s = 1; s <= n; s++) band[s] += band[s - 1];
   return bands;
 }
 
@@ -17,11 +18,13 @@ function bandsOf(step) {
 function stackOf(step) {
   step.bands ||= bandsOf(step);
   let below = new Float64Array(step.load.length);
-  return step.stack ||= KINDS.map(([kind]) => {
-    const base = below, band = step.bands[kind];
-    below = base.map((bytes, s) => bytes + band[s]);
-    return {kind, base, top: below, any: band.some(bytes => bytes > 0)};
-  }).filter(layer => layer.any);
+  return step.stack ||= KINDS
+                          .map(([kind]) => {
+                            const base = below, band = step.bands[kind];
+                            below = base.map((bytes, s) => bytes + band[s]);
+                            return {kind, base, top: below, any: band.some(bytes => bytes > 0)};
+                          })
+                          .filter(layer => layer.any);
 }
 
 // Bytes under a buffer at each slot of its life: the kinds below it, and what of its kind was there before it.
@@ -63,14 +66,15 @@ function nameLayer(chart, c, layer) {
   const text = kindLabel[layer.kind], half = c.measureText(text).width / 2 + 5;
   let best = null;
   for (let x = MARGIN.left + half; x < MARGIN.left + chart.inner - half; x += 12) {
-    let low = Infinity, high = -Infinity; // the lowest top and the highest base on the canvas
+    let low = Infinity, high = -Infinity;  // the lowest top and the highest base on the canvas
     for (let dx = -half; dx <= half; dx += half / 6) {
       const s = Math.min(chart.step.load.length - 1, Math.max(0, chart.slotAt(x + dx)));
       high = Math.max(high, chart.y(layer.top[s]));
       low = Math.min(low, chart.y(layer.base[s]));
     }
     if (low - high < 15 || (best && low - high <= best.room + 2)) continue;
-    const y = [(low + high) / 2, high + 12, low - 12].find(y => y - 7 >= high && y + 7 <= low && chart.isFree(x - half, y - 8, x + half, y + 8));
+    const y = [(low + high) / 2, high + 12, low - 12].find(
+      y => y - 7 >= high && y + 7 <= low && chart.isFree(x - half, y - 8, x + half, y + 8));
     if (y !== undefined) best = {x, y, room: low - high};
   }
   if (!best) return;
@@ -84,7 +88,8 @@ function nameLayer(chart, c, layer) {
 
 function drawLimits(chart, c) {
   const {plan} = data, gap = Math.abs(chart.y(plan.budget_bytes) - chart.y(plan.peak_lower_bound_bytes));
-  chart.line(c, plan.peak_lower_bound_bytes, "bound", `no schedule needs less than ${bytes(plan.peak_lower_bound_bytes)}`, [6, 4], gap > 34);
+  chart.line(c, plan.peak_lower_bound_bytes, "bound",
+    `no schedule needs less than ${bytes(plan.peak_lower_bound_bytes)}`, [6, 4], gap > 34);
   chart.line(c, plan.budget_bytes, "limit", `budget ${bytes(plan.budget_bytes)}`, []);
 }
 
@@ -113,8 +118,10 @@ function drawPeak(chart, c) {
   c.lineTo(x + 6, y - 10);
   c.closePath();
   c.fill();
-  const right = x > MARGIN.left + chart.inner * 0.6, near = Math.abs(y - chart.y(data.plan.budget_bytes ?? Infinity)) < 14;
-  chart.word(c, `peak ${bytes(step.peak_bytes)}`, x + (right ? -10 : 10), near ? y - 16 : y - 3, right ? "right" : "left", "ink");
+  const right = x > MARGIN.left + chart.inner * 0.6,
+        near = Math.abs(y - chart.y(data.plan.budget_bytes ?? Infinity)) < 14;
+  chart.word(c, `peak ${bytes(step.peak_bytes)}`, x + (right ? -10 : 10), near ? y - 16 : y - 3,
+    right ? "right" : "left", "ink");
 }
 
 function outlineInStack(chart, c, index) {
@@ -133,7 +140,8 @@ function outlineInStack(chart, c, index) {
 }
 
 function findInStack(step, slot, value) {
-  const layer = slot >= 0 && slot < step.load.length && stackOf(step).find(l => value >= l.base[slot] && value < l.top[slot]);
+  const layer =
+    slot >= 0 && slot < step.load.length && stackOf(step).find(l => value >= l.base[slot] && value < l.top[slot]);
   if (!layer) return -1;
   let at = layer.base[slot];
   const there = alive(step, slot).filter(i => step.buffers[i].kind === layer.kind);
@@ -143,11 +151,22 @@ function findInStack(step, slot, value) {
 
 function stepChart(which, label, most, height) {
   const step = steps[which];
-  const chart = new StepChart({label: `${label}. Arrow keys left and right: operations; up and down: the tensors in memory; P: the peak; ` +
-      "Enter: mark the tensor", most, height, step,
-    draw: (chart, c) => { drawStack(chart, c); drawPhases(chart, c); drawLimits(chart, c); drawPeak(chart, c); nameLayers(chart, c); },
+  const chart = new StepChart({
+    label: `${label}. Arrow keys left and right: operations; up and down: the tensors in memory; P: the peak; ` +
+      "Enter: mark the tensor",
+    most,
+    height,
+    step,
+    draw: (chart, c) => {
+      drawStack(chart, c);
+      drawPhases(chart, c);
+      drawLimits(chart, c);
+      drawPeak(chart, c);
+      nameLayers(chart, c);
+    },
     find: (slot, value) => findInStack(step, slot, value),
-    describe: (slot, buffer) => el("div", {}, buffer >= 0 && aboutBuffer(step, buffer), aboutSlot(step, slot))});
+    describe: (slot, buffer) => el("div", {}, buffer >= 0 && aboutBuffer(step, buffer), aboutSlot(step, slot))
+  });
   chart.outline = (c, buffer) => outlineInStack(chart, c, buffer);
   chart.plot.dataset.chart = which;
   return chart.plot;
@@ -155,29 +174,36 @@ function stepChart(which, label, most, height) {
 
 function legend(hasBound = true) {
   const shown = KINDS.filter(([kind]) => Object.values(steps).some(s => s?.buffers.some(b => b.kind === kind)));
-  return el("ul", {class: "legend", "aria-label": "Kinds of tensors"}, shown.map(([kind, label]) => el("li", {}, swatch(kind), label)),
+  return el("ul", {class: "legend", "aria-label": "Kinds of tensors"},
+    shown.map(([kind, label]) => el("li", {}, swatch(kind), label)),
     isNumber(data.plan.budget_bytes) && el("li", {}, el("span", {class: "rule limit"}), "budget"),
     hasBound && el("li", {}, el("span", {class: "rule bound"}), "proven bound"));
 }
 
 function buffersTable(step) {
-  return table(`Every buffer of the step, ${plural(step.buffers.length, "row")}. Slots are operations in the order of the step.`, [
-    {title: "Tensor", value: b => b.name, cell: b => nameButton(b.name)},
-    {title: "Kind", value: b => kindLabel[b.kind] || b.kind},
-    {title: "Bytes", num: true, value: b => b.bytes, cell: b => count(b.bytes)},
-    {title: "Type", value: b => b.type},
-    {title: "First", num: true, value: b => b.first, cell: b => count(b.first)},
-    {title: "Last", num: true, value: b => b.end - 1, cell: b => count(b.end - 1)},
-    {title: "Path", value: b => b.path},
-    {title: "Line", num: true, value: b => b.line, cell: b => b.line || "–"}], step.buffers, {sort: 2, most: 50});
+  return table(
+    `Every buffer of the step, ${plural(step.buffers.length, "row")}. Slots are operations in the order of the step.`,
+    [
+      {title: "Tensor", value: b => b.name, cell: b => nameButton(b.name)},
+      {title: "Kind", value: b => kindLabel[b.kind] || b.kind},
+      {title: "Bytes", num: true, value: b => b.bytes, cell: b => count(b.bytes)}, {title: "Type", value: b => b.type},
+      {title: "First", num: true, value: b => b.first, cell: b => count(b.first)},
+      {title: "Last", num: true, value: b => b.end - 1, cell: b => count(b.end - 1)},
+      {title: "Path", value: b => b.path}, {title: "Line", num: true, value: b => b.line, cell: b => b.line || "–"}
+    ],
+    step.buffers, {sort: 2, most: 50});
 }
 
 panel("memory", body => {
-  const most = 1.04 * Math.max(...Object.values(steps).filter(Boolean).map(s => s.peak_bytes), data.plan.budget_bytes || 0);
-  const figure = (which, title) => el("figure", {class: "chart"}, el("figcaption", {}, el("h3", {}, title),
-    el("span", {}, `peak ${bytes(steps[which].peak_bytes)} at operation ${count(steps[which].peak_slot)} of ${count(steps[which].load.length)}`)),
-  stepChart(which, `Memory over the step, ${title.toLowerCase()}`, most, 270),
-  tableBehind(`${title}: every tensor as a table`, () => buffersTable(steps[which])));
+  const most =
+    1.04 * Math.max(...Object.values(steps).filter(Boolean).map(s => s.peak_bytes), data.plan.budget_bytes || 0);
+  const figure = (which, title) => el("figure", {class: "chart"},
+    el("figcaption", {}, el("h3", {}, title),
+      el("span", {},
+        `peak ${bytes(steps[which].peak_bytes)} at operation ${count(steps[which].peak_slot)} of ${
+          count(steps[which].load.length)}`)),
+    stepChart(which, `Memory over the step, ${title.toLowerCase()}`, most, 270),
+    tableBehind(`${title}: every tensor as a table`, () => buffersTable(steps[which])));
   body.append(legend(), viewTools(), figure("kept", "Everything kept"), figure("planned", "As planned"));
 });
 
@@ -213,47 +239,75 @@ function peakTree(step) {
   const there = alive(step, step.peak_slot).map(i => step.buffers[i]), most = sum(there, b => b.bytes);
   const row = (label, weight, kind) => [el("span", {class: "label"}, label), meter(weight, most, kind),
     el("span", {class: "bytes", title: exactBytes(weight)}, bytes(weight))];
-  const leaf = b => el("li", {}, el("div", {class: "row"},
-    row([swatch(b.kind), " ", nameButton(b.name), el("small", {}, [kindLabel[b.kind], b.line > 0 && `line ${b.line}`].filter(Boolean).join(", "))], b.bytes, b.kind)));
+  const leaf = b => el("li", {},
+    el("div", {class: "row"},
+      row(
+        [
+          swatch(b.kind), " ", nameButton(b.name),
+          el("small", {}, [kindLabel[b.kind], b.line > 0 && `line ${b.line}`].filter(Boolean).join(", "))
+        ],
+        b.bytes, b.kind)));
   const group = (g, open) => {
-    const list = el("ul"), box = el("details", {open, ontoggle: () => build()},
-      el("summary", {class: "row"}, row([g.label, el("small", {}, plural(g.count, "tensor"))], g.weight)), list);
-    const build = () => box.open && !list.childNodes.length && list.append(...g.children.map(k => group(k, false)), ...g.items.map(leaf));
+    const list = el("ul"),
+          box = el("details", {open, ontoggle: () => build()},
+            el("summary", {class: "row"}, row([g.label, el("small", {}, plural(g.count, "tensor"))], g.weight)), list);
+    const build = () =>
+      box.open && !list.childNodes.length && list.append(...g.children.map(k => group(k, false)), ...g.items.map(leaf));
     build();
     return el("li", {}, box);
   };
-  const always = pathTree(there.filter(b => PERSISTENT.has(b.kind)), b => [kindLabel[b.kind], ...(b.path || "no path").split(".")], b => b.bytes);
+  const always = pathTree(there.filter(b => PERSISTENT.has(b.kind)),
+    b => [kindLabel[b.kind], ...(b.path || "no path").split(".")], b => b.bytes);
   always.label = [...new Set(there.filter(b => PERSISTENT.has(b.kind)).map(b => kindLabel[b.kind]))].join(", ");
-  const rest = pathTree(there.filter(b => !PERSISTENT.has(b.kind)), b => b.path ? b.path.split(".") : ["no path"], b => b.bytes);
-  return el("ul", {class: "tree"}, always.count > 0 && group(always, false), rest.children.map(g => group(g, g.weight > most / 10 && rest.children.length < 8)), rest.items.map(leaf));
+  const rest =
+    pathTree(there.filter(b => !PERSISTENT.has(b.kind)), b => b.path ? b.path.split(".") : ["no path"], b => b.bytes);
+  return el("ul", {class: "tree"}, always.count > 0 && group(always, false),
+    rest.children.map(g => group(g, g.weight > most / 10 && rest.children.length < 8)), rest.items.map(leaf));
 }
 
 // Tensors which, if they were not in memory, would bring the peak below a target: the data has them by percentage.
 function shrinkBox(step) {
-  const box = el("div"), choice = el("select", {id: "lower", onchange: () => show()},
-    step.shrink.map(({percent: p}) => el("option", {value: p, selected: p === 10}, `${p}%`)));
+  const box = el("div"),
+        choice = el("select", {id: "lower", onchange: () => show()},
+          step.shrink.map(({percent: p}) => el("option", {value: p, selected: p === 10}, `${p}%`)));
   const show = () => {
     const found = step.shrink.find(s => s.percent === Number(choice.value)), target = found.target_bytes;
     const rows = found.tensors.map(([b, moments]) => ({...step.buffers[b], moments}));
-    box.replaceChildren(target < step.persistent_bytes ? nothing(`Weights, statistics and optimizer state alone are ${bytes(step.persistent_bytes)}, more than ${bytes(target)}: nothing else can make up for that.`) :
-      !rows.length ? nothing("Only weights and optimizer state are in memory there: nothing else can shrink.") :
-      table(`${plural(found.moments, "operation")} ${found.moments === 1 ? "needs" : "need"} more than ${bytes(target)}. ` +
-        (found.enough ? "Without these tensors none would, the first helps most:" : "These help most, but are not enough:"), [
-        {title: "Tensor", value: b => b.name, cell: b => [nameButton(b.name), el("small", {}, b.path)]},
-        {title: "Bytes", num: true, value: b => b.bytes, cell: b => el("span", {title: exactBytes(b.bytes)}, bytes(b.bytes))},
-        {title: "Operations", num: true, value: b => b.moments, cell: b => `${b.moments} of ${found.moments}`},
-        {title: "Line", num: true, value: b => b.line, cell: b => b.line || "–"}], rows));
+    box.replaceChildren(target < step.persistent_bytes ?
+        nothing(`Weights, statistics and optimizer state alone are ${bytes(step.persistent_bytes)}, more than ${
+          bytes(target)}: nothing else can make up for that.`) :
+        !rows.length ?
+        nothing("Only weights and optimizer state are in memory there: nothing else can shrink.") :
+        table(`${plural(found.moments, "operation")} ${found.moments === 1 ? "needs" : "need"} more than ${
+                bytes(target)}. ` +
+            (found.enough ? "Without these tensors none would, the first helps most:" :
+                            "These help most, but are not enough:"),
+          [
+            {title: "Tensor", value: b => b.name, cell: b => [nameButton(b.name), el("small", {}, b.path)]}, {
+              title: "Bytes",
+              num: true,
+              value: b => b.bytes,
+              cell: b => el("span", {title: exactBytes(b.bytes)}, bytes(b.bytes))
+            },
+            {title: "Operations", num: true, value: b => b.moments, cell: b => `${b.moments} of ${found.moments}`},
+            {title: "Line", num: true, value: b => b.line, cell: b => b.line || "–"}
+          ],
+          rows));
   };
   show();
-  return el("div", {}, el("h3", {}, "What would have to shrink"), el("div", {class: "bar-of-tools"},
-    el("label", {for: "lower"}, "for a peak that is lower by"), choice), box);
+  return el("div", {}, el("h3", {}, "What would have to shrink"), el("div", {class: "bar-of-tools"}, el("label", {for: "lower"
+  }, "for a peak that is lower by"), choice), box);
 }
 
 panel("peak", body => {
   const part = which => page => {
     const step = steps[which], o = step.operations[step.peak_slot];
-    page.append(el("div", {class: "columns"}, el("div", {}, el("h3", {}, `${bytes(step.peak_bytes)} at operation ${count(step.peak_slot)}`),
-      el("p", {class: "note"}, o ? `while ${o.name} runs (${o.op}, ${o.phase}${o.line > 0 ? `, line ${o.line}` : ""})` : ""), peakTree(step)), shrinkBox(step)));
+    page.append(el("div", {class: "columns"},
+      el("div", {}, el("h3", {}, `${bytes(step.peak_bytes)} at operation ${count(step.peak_slot)}`),
+        el("p", {class: "note"},
+          o ? `while ${o.name} runs (${o.op}, ${o.phase}${o.line > 0 ? `, line ${o.line}` : ""})` : ""),
+        peakTree(step)),
+      shrinkBox(step)));
   };
   body.append(tabs("Peak of the step", [["As planned", part("planned")], ["Everything kept", part("kept")]]));
 });

@@ -7,51 +7,92 @@ const stepSeconds = sum(data.planned.operations, o => o.seconds || 0);
 // The life of what is freed, over the whole step, with the peak: a small picture, and words for who does not see it.
 function freedPicture(r) {
   const n = data.planned.load.length, x = slot => 100 * slot / n, peak = x(data.planned.peak_slot + 0.5);
-  return svg("svg", {width: 100, height: 14, role: "img", "aria-label": `free from operation ${r.from} to ${r.to - 1}, ${r.spans_peak ? "over" : "not over"} the peak`},
+  return svg("svg", {
+    width: 100,
+    height: 14,
+    role: "img",
+    "aria-label": `free from operation ${r.from} to ${r.to - 1}, ${r.spans_peak ? "over" : "not over"} the peak`
+  },
     svg("path", {d: "M0 7H100", stroke: "var(--line)", "stroke-width": 1}),
-    svg("rect", {x: x(r.from), y: 3, width: Math.max(1.5, x(r.to) - x(r.from)), height: 8, rx: 1.5, fill: "var(--recomputed)"}),
+    svg("rect",
+      {x: x(r.from), y: 3, width: Math.max(1.5, x(r.to) - x(r.from)), height: 8, rx: 1.5, fill: "var(--recomputed)"}),
     svg("path", {d: `M${peak} 0V14`, stroke: "var(--ink)", "stroke-width": 1.6}));
 }
 
 function withoutIt(r) {
   const more = r.without_peak_bytes - data.planned.peak_bytes, names = r.instead || [];
-  const what = !isNumber(r.without_peak_bytes) ? "–" : more > 0 ? [`peak ${bytes(r.without_peak_bytes)}`, `, ${bytes(more)} more`] : "the same peak";
-  return [el("span", {title: exactBytes(r.without_peak_bytes)}, what),
-    names.length > 0 && el("small", {}, "would live on: ", names.slice(0, 3).map((n, i) => [i ? ", " : "", nameButton(n)]),
-      names.length > 3 && ` and ${names.length - 3} more`)];
+  const what = !isNumber(r.without_peak_bytes) ? "–" :
+    more > 0                                   ? [`peak ${bytes(r.without_peak_bytes)}`, `, ${bytes(more)} more`] :
+                                                 "the same peak";
+  return [
+    el("span", {title: exactBytes(r.without_peak_bytes)}, what),
+    names.length > 0 &&
+      el("small", {}, "would live on: ", names.slice(0, 3).map((n, i) => [i ? ", " : "", nameButton(n)]),
+        names.length > 3 && ` and ${names.length - 3} more`)
+  ];
 }
 
 function rerunsTable(rows, note) {
   const {planned} = data, measured = rows.some(r => isNumber(r.seconds));
-  return table(note, [
-    {title: "Runs again", value: r => planned.operations[r.slot].name, cell: r => {
-      const o = planned.operations[r.slot];
-      return [nameButton(o.name), el("small", {}, [o.op, o.path].filter(Boolean).join(", "))];
-    }},
-    {title: "Line", num: true, value: r => planned.operations[r.slot].line, cell: r => planned.operations[r.slot].line || "–"},
-    {title: "Frees", num: true, value: r => r.bytes, cell: r => el("span", {title: exactBytes(r.bytes)}, bytes(r.bytes))},
-    {title: "From – to", num: true, value: r => r.to - r.from, cell: r => `${count(r.from)} – ${count(r.to - 1)}`},
-    {title: "Over the step", value: r => r.from, cell: r => [freedPicture(r), el("small", {}, r.spans_peak ? "over the peak" : "beside the peak")]},
-    {title: "Costs", num: true, value: r => r.cost, cell: r => cost(r.cost, stepCost)},
-    measured && {title: "Measured", num: true, value: r => r.seconds, cell: r => [seconds(r.seconds), el("small", {}, share(r.seconds, stepSeconds))]},
-    {title: "Without it", kind: "wide", value: r => r.without_peak_bytes, cell: withoutIt}].filter(Boolean), rows, {sort: 2});
+  return table(note,
+    [
+      {
+        title: "Runs again",
+        value: r => planned.operations[r.slot].name,
+        cell: r => {
+          const o = planned.operations[r.slot];
+          return [nameButton(o.name), el("small", {}, [o.op, o.path].filter(Boolean).join(", "))];
+        }
+      },
+      {
+        title: "Line",
+        num: true,
+        value: r => planned.operations[r.slot].line,
+        cell: r => planned.operations[r.slot].line || "–"
+      },
+      {
+        title: "Frees",
+        num: true,
+        value: r => r.bytes,
+        cell: r => el("span", {title: exactBytes(r.bytes)}, bytes(r.bytes))
+      },
+      {title: "From – to", num: true, value: r => r.to - r.from, cell: r => `${count(r.from)} – ${count(r.to - 1)}`}, {
+        title: "Over the step",
+        value: r => r.from,
+        cell: r => [freedPicture(r), el("small", {}, r.spans_peak ? "over the peak" : "beside the peak")]
+      },
+      {title: "Costs", num: true, value: r => r.cost, cell: r => cost(r.cost, stepCost)}, measured && {
+        title: "Measured",
+        num: true,
+        value: r => r.seconds,
+        cell: r => [seconds(r.seconds), el("small", {}, share(r.seconds, stepSeconds))]
+      },
+      {title: "Without it", kind: "wide", value: r => r.without_peak_bytes, cell: withoutIt}
+    ].filter(Boolean),
+    rows, {sort: 2});
 }
 
 panel("reruns", body => {
   const rows = data.recomputations || [], {planned} = data;
   if (!rows.length)
-    return body.append(nothing("Nothing runs again: the step fits without recomputation. A smaller budget asks for some: ",
-      el("code", {}, "--budget 40%"), " or ", el("code", {}, "--budget min"), "."));
+    return body.append(
+      nothing("Nothing runs again: the step fits without recomputation. A smaller budget asks for some: ",
+        el("code", {}, "--budget 40%"), " or ", el("code", {}, "--budget min"), "."));
   const total = sum(rows, r => r.cost || 0), over = rows.filter(r => r.spans_peak).length, holder = el("div");
-  const search = el("input", {type: "search", id: "reruns-filter", placeholder: "conv1, h.3, 27 …", oninput: () => show()});
+  const search =
+    el("input", {type: "search", id: "reruns-filter", placeholder: "conv1, h.3, 27 …", oninput: () => show()});
   const show = () => {
     const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
     const text = ({name, path, op, line}) => `${name} ${path} ${op} ${line}`.toLowerCase();
     const found = rows.filter(r => words.every(w => text(planned.operations[r.slot]).includes(w)));
     const part = found.length < rows.length ? `${count(found.length)} of ` : "";
-    holder.replaceChildren(rerunsTable(found, `${part}${plural(rows.length, "recomputation")}; all of them take ${cost(total, stepCost)} of the planned step by ` +
-      `the cost model “${data.plan.cost}”. ${count(over)} of them free memory at the peak, the others at other moments near the budget.`));
+    holder.replaceChildren(rerunsTable(found,
+      `${part}${plural(rows.length, "recomputation")}; all of them take ${
+        cost(total, stepCost)} of the planned step by ` +
+        `the cost model “${data.plan.cost}”. ${
+          count(over)} of them free memory at the peak, the others at other moments near the budget.`));
   };
   show();
-  body.append(el("div", {class: "bar-of-tools"}, el("label", {for: "reruns-filter"}, "Only with"), search), holder);
+  body.append(el("div", {class: "bar-of-tools"}, el("label", {for: "reruns-filter"
+  }, "Only with"), search), holder);
 });

@@ -68,12 +68,12 @@ def with_data(page, data):
     return re.sub(r'(id="data">).*?(</script>)', lambda m: m.group(1) + text + m.group(2), page, count=1, flags=re.S)
 
 
-# What figures look like: bytes rounded up to a tenth, as `scrimp plan` prints them.
+# What figures look like: bytes to the nearest tenth.
 
 def bytes_text(n):
     for unit, size in (("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
         if n >= size:
-            tenths = -(-n * 10 // size)
+            tenths = (20 * n + size) // (2 * size)
             return "{:,}.{} {}".format(tenths // 10, tenths % 10, unit)
     return "%d B" % n
 
@@ -108,32 +108,34 @@ def check_figures(plan, seen):
     return faults
 
 
-def rename(data, old, new):
-    """A tensor and the operation that makes it get another name."""
-    for step in (data["kept"], data["planned"]):
-        for item in step["buffers"] + step["operations"] + [h for b in step["buffers"] for h in b.get("holds", [])]:
-            if item["name"] == old:
-                item["name"] = new
+def column(step, table, key):
+    """By row, texts included; None where a row has no value."""
+    columns = step[table]
+    return columns[key] if key in columns else columns["$" + key]
 
 
 def hostile(data):
-    biggest = max((b for b in data["planned"]["buffers"] if b["first"] <= data["planned"]["peak_slot"] < b["end"] and b["kind"] == "activation"),
-                  key=lambda b: b["bytes"], default=data["planned"]["buffers"][-1])
-    rename(data, biggest["name"], HOSTILE)
+    """The largest activation at the peak, and what makes it, have a name that holds HTML."""
+    step, peak = data["planned"], data["planned"]["peak_slot"]
+    rows = zip(*(column(step, "buffers", key) for key in ("name", "kind", "bytes", "first", "end")))
+    there = [(size, name) for name, kind, size, first, end in rows
+             if first <= peak < end and data["strings"][kind] == "activation"]
+    data["strings"][max(there)[1]] = HOSTILE
     for r in data["recomputations"]:
         r["instead"] = [HOSTILE]
     data["title"] = data["source"]["name"] = HOSTILE
     data["source"]["text"] = HOSTILE + "\n" + data["source"]["text"].split("\n", 1)[1]
-    data["ir"]["after"] = HOSTILE + "\n" + data["ir"]["after"]
+    data["ir"]["after"].insert(0, HOSTILE)
     return data
 
 
 def bare(data):
     """No recomputation, no other plans, no source, no text of the IR, no measurement."""
-    data["planned"]["operations"] = [{k: v for k, v in o.items() if k != "again"} for o in data["planned"]["operations"]]
-    data.update(recomputations=[], frontier=[], solvers=[], source={"name": "", "text": "", "lines": []}, ir={"before": "", "after": ""}, measured=None)
-    for b in data["kept"]["buffers"] + data["planned"]["buffers"]:
-        b["line"] = 0
+    data["planned"]["operations"].pop("again", None)
+    data.update(recomputations=[], frontier=[], solvers=[], source={"name": "", "text": "", "lines": []},
+                ir={"before": "", "after": []}, measured=None)
+    for step in (data["kept"], data["planned"]):
+        step["buffers"]["line"] = [0] * len(step["buffers"]["$name"])
     return data
 
 
@@ -144,11 +146,18 @@ def report(name, faults):
     return len(faults)
 
 
+def text_after(ir):
+    before = ir["before"].split("\n")
+    return [line for item in ir["after"]
+            for line in ([item] if isinstance(item, str) else before[item[0]:item[0] + item[1]])]
+
+
 def check_difference(ir, seen):
     """Both texts have at least as many lines in common as difflib finds."""
-    matcher = difflib.SequenceMatcher(None, ir["before"].split("\n"), ir["after"].split("\n"), autojunk=False)
+    matcher = difflib.SequenceMatcher(None, ir["before"].split("\n"), text_after(ir), autojunk=False)
     same = sum(block.size for block in matcher.get_matching_blocks())
-    return [] if seen.get("same_rows", 0) >= same else ["the difference has %s lines in common, difflib %d" % (seen.get("same_rows"), same)]
+    found = seen.get("same_rows", 0)
+    return [] if found >= same else ["the difference has %s lines in common, difflib %d" % (found, same)]
 
 
 def check_page(page, plan, name):

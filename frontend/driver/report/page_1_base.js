@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What every panel uses: the data, figures as text, elements, panels that are built when they are needed, tables.
-const data = JSON.parse(document.getElementById("data").textContent);
+// What every panel uses: figures as text, elements, panels that are built when they are needed, tables.
 const KINDS = [
   ["weights", "weights"], ["statistics", "statistics"], ["optimizer", "optimizer state"], ["input", "inputs"],
   ["activation", "activations"], ["recomputed", "recomputed"], ["gradient", "gradients"], ["workspace", "workspaces"]
@@ -13,7 +12,7 @@ const PATTERN = {
 const PERSISTENT = new Set(["weights", "statistics", "optimizer"]);
 const kindLabel = Object.fromEntries(KINDS);
 
-// Figures.  Bytes are rounded up, as on the command line: a budget that is copied from the page works.
+// Figures.  Bytes are rounded to the nearest tenth; where that hides a difference, a tooltip has all digits.
 
 const isNumber = n => typeof n === "number" && Number.isFinite(n);
 const count = n => isNumber(n) ? Math.round(n).toLocaleString("en-US") : "–";
@@ -21,11 +20,11 @@ const plural = (n, word, more = word + "s") => `${count(n)} ${n === 1 ? word : m
 
 function bytes(n) {
   if (!isNumber(n)) return "–";
-  const units = ["KiB", "MiB", "GiB", "TiB"];
   if (Math.abs(n) < 1024) return `${n} B`;
-  let at = 0;
-  for (n /= 1024; Math.abs(n) >= 1024 && at < 3; at++) n /= 1024;
-  return `${(Math.ceil(n * 10) / 10).toLocaleString("en-US", {minimumFractionDigits: 1})} ${units[at]}`;
+  let amount = n, at = -1;
+  for (; Math.abs(amount) >= 1023.95 && at < 3; at++) amount /= 1024;
+  const text = (Math.round(amount * 10) / 10).toLocaleString("en-US", {minimumFractionDigits: 1});
+  return `${text} ${["KiB", "MiB", "GiB", "TiB"][at]}`;
 }
 
 const exactBytes = n => isNumber(n) ? `${bytes(n)} (${count(n)} bytes)` : "–";
@@ -196,6 +195,15 @@ function table(caption, columns, rows, {most = 100, sort = -1, down = true, rowC
     el("table", {}, el("caption", {id: name}, caption), el("thead", {}, el("tr", {}, heads)), body));
   return el("div", {}, wrap, more);
 }
+
+// Columns that several tables have.
+const numberColumn = (title, of, text = count) => ({title, num: true, value: of, cell: row => text(of(row))});
+const bytesColumn = (title, of) => numberColumn(title, of, n => el("span", {title: exactBytes(n)}, bytes(n)));
+
+// Where something comes from: a line of the source in this page, or of a file that it imports.
+const lineText = item => item.line > 0 ? String(item.line) : item.file || "–";
+const lineColumn = (of = row => row) =>
+  ({title: "Line", num: true, value: row => of(row).line || of(row).file, cell: row => lineText(of(row))});
 
 const compare = (a, b) => typeof a === "string" || typeof b === "string" ?
   String(a ?? "").localeCompare(String(b ?? ""), "en", {numeric: true}) :

@@ -3,6 +3,7 @@
 const MARGIN = {
   left: 66,
   right: 14,
+  wide: 92,
   top: 24,
   bottom: 24
 };
@@ -57,6 +58,8 @@ function tickBytes(n) {
   return n ? `${Number((n / 1024 ** at).toPrecision(4))} ${["B", "KiB", "MiB", "GiB", "TiB"][at]}` : "0";
 }
 
+const axisText = (attributes, ...text) => svg("text", {class: "axis", ...attributes}, ...text);
+
 // A chart of the step: two canvases (what stays, what follows the pointer), which are drawn again when the size, the
 // theme or the part of the step that is shown changes.  `most`: bytes at the top.
 class StepChart {
@@ -77,11 +80,13 @@ class StepChart {
   slotAt(x) { return Math.floor(view.from + (x - MARGIN.left) / this.inner * (view.to - view.from)); }
   bytesAt(y) { return (this.bottom - y) / (this.bottom - MARGIN.top) * this.most; }
 
+  isWide() { return this.width >= 620; }
+
   draw() {
     this.width = this.plot.clientWidth;
     if (!this.width) return;
-    const tall = this.width < 560 ? this.height * 0.8 : this.height;
-    this.inner = this.width - MARGIN.left - MARGIN.right;
+    const tall = !this.isWide() ? this.height * 0.8 : this.height;
+    this.inner = this.width - MARGIN.left - (this.isWide() ? MARGIN.wide : MARGIN.right);
     this.bottom = tall - MARGIN.bottom;
     for (const canvas of [this.under, this.over]) {
       const scale = window.devicePixelRatio || 1;
@@ -98,8 +103,10 @@ class StepChart {
     c.rect(MARGIN.left, 0, this.inner, tall);
     c.clip();
     this.taken = [];  // boxes of words and lines, which other words keep off: left, top, right, bottom
+    this.limits = [];
     this.paint(this, c);
     c.restore();
+    this.nameLimits(c);
     this.mark();
   }
   axes(c) {
@@ -122,11 +129,11 @@ class StepChart {
     for (let t = Math.ceil(view.from / step) * step; t <= view.to; t += step)
       if (this.x(t) < this.width - 16) c.fillText(count(t), this.x(t), this.bottom + 7);
   }
-  // A line at a number of bytes, with its name; `above`: on which side the name stands.
-  line(c, value, name, text, dash, above = true) {
+  // A line at a number of bytes; its name stands in the margin, where there is one.
+  line(c, value, name, label, dash) {
     if (!isNumber(value) || value > this.most) return;
     const y = Math.round(this.y(value));
-    c.strokeStyle = c.fillStyle = colour(name);
+    c.strokeStyle = colour(name);
     c.lineWidth = 2;
     c.setLineDash(dash);
     c.beginPath();
@@ -135,20 +142,20 @@ class StepChart {
     c.stroke();
     c.setLineDash([]);
     this.taken.push([0, y - 2, this.width, y + 2]);
-    this.word(c, text, this.clearest(y + (above ? -9 : 11), c.measureText(text).width + 12) + 6, y + (above ? -5 : 15));
+    this.limits.push({y, name, words: [label, bytes(value)]});
   }
-  // Where a text of this width at this height covers least of what is drawn; the rightmost of such places.
-  clearest(y, width) {
-    let best = [Infinity, MARGIN.left];
-    for (let x = MARGIN.left; x + width <= MARGIN.left + this.inner; x += 16) {
-      let covers = Math.abs(x + width / 2 - this.x(this.step.peak_slot)) < width / 2 + 110 ? 3 : 0;
-      for (let dx = 0; dx <= width; dx += width / 8) {
-        const top = this.y(this.step.load[Math.max(0, this.slotAt(x + dx))] || 0);
-        covers += top < y + 8 ? 1 : 0;
-      }
-      if (covers <= best[0]) best = [covers, x];
+  // From above downwards, pushed apart.
+  nameLimits(c) {
+    if (!this.isWide()) return;
+    c.textAlign = "left";
+    c.textBaseline = "alphabetic";
+    let free = 0;
+    for (const {y, name, words} of this.limits.sort((a, b) => a.y - b.y)) {
+      const top = Math.min(Math.max(y - 3, free + 12), this.bottom - 16);
+      c.fillStyle = colour(name);
+      words.forEach((word, i) => c.fillText(word, MARGIN.left + this.inner + 8, top + 14 * i));
+      free = top + 16;
     }
-    return best[1];
   }
   isFree(left, top, right, bottom) {
     return this.taken.every(t => right <= t[0] || left >= t[2] || bottom <= t[1] || top >= t[3]);
@@ -320,6 +327,8 @@ const tip = {
 };
 
 const sourceLines = (data.source?.text || "").split("\n");
+// Operations are counted from 0, as in the dumps.
+const placeInStep = (step, slot) => `operation ${count(slot)} of 0 to ${count(step.operations.length - 1)}`;
 const terms = pairs =>
   el("dl", {}, pairs.filter(([, value]) => value).map(([term, value]) => [el("dt", {}, term), el("dd", {}, value)]));
 
@@ -370,7 +379,7 @@ function viewTools() {
   const all = button("Whole step", () => setView(0, slots), "Show the whole step");
   const update = () => {
     const whole = view.from === 0 && view.to === slots;
-    shown.textContent = whole ? "" : `operations ${count(view.from)} to ${count(view.to)}`;
+    shown.textContent = whole ? "" : `operations ${count(view.from)} to ${count(view.to - 1)}`;
     all.disabled = whole;
     marked.textContent = picked ? `marked: ${picked}` : "";
     clear.hidden = !picked;

@@ -18,7 +18,7 @@ function drawArena(chart, c) {
   });
   step.buffers.forEach(b => isNumber(b.offset) && nameBuffer(chart, c, b));
   drawPhases(chart, c);
-  chart.line(c, data.plan.budget_bytes, "limit", `budget ${bytes(data.plan.budget_bytes)}`, []);
+  chart.line(c, data.plan.budget_bytes, "limit", "budget", []);
 }
 
 // Where another tensor takes over bytes: solid where it is written over them, dashed where it is a view.
@@ -59,55 +59,53 @@ function holdingAt(b, slot) {
   return now ? `${b.name}, and ${now.name}, a view` : b.name;
 }
 
+function arenaChart(step) {
+  const most = Math.max(step.arena_bytes || 0, data.plan.budget_bytes || 0) * 1.03;
+  const covers = (b, offset) => b.offset <= offset && offset < b.offset + b.bytes;
+  const about =
+    (slot, b) => [aboutBuffer(step, b), el("p", {class: "at"}, `holds now: ${holdingAt(step.buffers[b], slot)}`)];
+  const label = "Arena, offset over the step. Arrow keys left and right: operations; up and down: the buffers; " +
+    "P: the peak; Enter: mark the buffer";
+  const find = (slot, offset) => alive(step, slot).find(i => covers(step.buffers[i], offset)) ?? -1;
+  const describe = (slot, b) => el("div", {}, b >= 0 && about(slot, b), aboutSlot(step, slot));
+  const chart = new StepChart({label, most, height: 440, step, draw: drawArena, find, describe});
+  chart.outline = (c, index) => {
+    const b = step.buffers[index], left = chart.x(b.first), top = chart.y(b.offset + b.bytes);
+    c.beginPath();
+    if (isNumber(b.offset)) c.rect(left, top, chart.x(b.end) - left, chart.y(b.offset) - top);
+  };
+  chart.plot.dataset.chart = "arena";
+  return chart.plot;
+}
+
+function arenaWords({arena_bytes: arena, arena_lower_bound_bytes: bound}) {
+  if (arena === bound) return "equal to what is alive at the peak: no placement of this schedule is smaller";
+  return `${bytes(bound)} are alive at the peak; ${bytes(arena - bound)} are lost between buffers`;
+}
+
+// What lies in the buffer of another tensor.
+function heldBehind(step) {
+  const over = b =>
+    isNumber(b.over) ? [{name: b.name, first: b.first, how: "in place", buffer: step.buffers[b.over]}] : [];
+  const views = b => (b.holds || []).map(h => ({...h, how: "view", buffer: b}));
+  const held = step.buffers.flatMap(b => [...over(b), ...views(b)]);
+  const make = () => table("What lies in the buffer of another tensor",
+    [
+      {title: "Tensor", value: h => h.name, cell: h => nameButton(h.name)}, {title: "How", value: h => h.how},
+      {title: "In the buffer of", value: h => h.buffer.name, cell: h => nameButton(h.buffer.name)},
+      numberColumn("From operation", h => h.first), numberColumn("Bytes", h => h.buffer.bytes)
+    ],
+    held);
+  return held.length > 0 && tableBehind(`Tensors written in place and views, ${count(held.length)}, as a table`, make);
+}
+
 panel("arena", body => {
   const step = steps.planned;
   if (!step.buffers.some(b => isNumber(b.offset) && !PERSISTENT.has(b.kind)))
     return body.append(
       nothing("This plan has no arena: the solver's schedule is not placed. Try another solver, or a larger budget."));
-  const most = Math.max(step.arena_bytes || 0, data.plan.budget_bytes || 0) * 1.03;
-  const chart = new StepChart({
-    label: "Arena, offset over the step. Arrow keys left and right: operations; up and down: the buffers; " +
-      "P: the peak; Enter: mark the buffer",
-    most,
-    height: 440,
-    step,
-    draw: drawArena,
-    find: (slot, value) =>
-      alive(step, slot)
-        .find(i => step.buffers[i].offset <= value && value < step.buffers[i].offset + step.buffers[i].bytes) ??
-      -1,
-    describe: (slot, buffer) => el("div", {},
-      buffer >= 0 &&
-        [aboutBuffer(step, buffer), el("p", {class: "at"}, `holds now: ${holdingAt(step.buffers[buffer], slot)}`)],
-      aboutSlot(step, slot))
-  });
-  chart.outline = (c, index) => {
-    const b = step.buffers[index];
-    c.beginPath();
-    if (isNumber(b.offset))
-      c.rect(chart.x(b.first), chart.y(b.offset + b.bytes), chart.x(b.end) - chart.x(b.first),
-        chart.y(b.offset) - chart.y(b.offset + b.bytes));
-  };
-  chart.plot.dataset.chart = "arena";
-  const {arena_bytes: arena, arena_lower_bound_bytes: bound} = data.plan;
-  const over = b =>
-    isNumber(b.over) ? [{name: b.name, first: b.first, how: "in place", buffer: step.buffers[b.over]}] : [];
-  const held = step.buffers.flatMap(b => [...over(b), ...(b.holds || []).map(h => ({...h, how: "view", buffer: b}))]);
-  body.append(legend(false), viewTools(),
-    el("figure", {class: "chart"},
-      el("figcaption", {}, el("h3", {}, `${bytes(arena)} are allocated`),
-        el("span", {},
-          arena === bound ? "equal to what is alive at the peak: no placement of this schedule is smaller" :
-                            `${bytes(bound)} are alive at the peak; ${bytes(arena - bound)} are lost between buffers`)),
-      chart.plot),
-    held.length > 0 &&
-      tableBehind(`Tensors written in place and views, ${count(held.length)}, as a table`,
-        () => table("What lies in the buffer of another tensor",
-          [
-            {title: "Tensor", value: h => h.name, cell: h => nameButton(h.name)}, {title: "How", value: h => h.how},
-            {title: "In the buffer of", value: h => h.buffer.name, cell: h => nameButton(h.buffer.name)},
-            {title: "From operation", num: true, value: h => h.first, cell: h => count(h.first)},
-            {title: "Bytes", num: true, value: h => h.buffer.bytes, cell: h => count(h.buffer.bytes)}
-          ],
-          held)));
+  const caption = el("figcaption", {}, el("h3", {}, `${bytes(data.plan.arena_bytes)} are allocated`),
+    el("span", {}, arenaWords(data.plan)));
+  const figure = el("figure", {class: "chart"}, caption, arenaChart(step));
+  body.append(...[legend(false), viewTools(), figure, heldBehind(step)].filter(Boolean));
 });

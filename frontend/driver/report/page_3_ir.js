@@ -122,33 +122,40 @@ function diffBody(rows) {
   return body;
 }
 
-function diffPage(page) {
-  const before = data.ir.before.split("\n"), after = data.ir.after.split("\n"), rows = diffLines(before, after);
-  const of = sign => rows.filter(r => r.sign === sign && !r.moved).length,
-        moved = rows.filter(r => r.sign === "+" && r.moved).length;
-  const scroll = el("div", {class: "text diff", tabindex: "0", role: "region", "aria-label": "Difference"}),
-        show = () => {
-          const some = hide.checked ? rows.filter(r => !r.moved) : rows;
-          scroll.replaceChildren(
-            el("table", {}, el("caption", {class: "hidden"}, "Line before, line after, sign, text"), diffBody(some)));
-        };
-  const hide = el("input", {type: "checkbox", id: "hide-moved", onchange: () => show()});
-  const counts =
-    `${plural(of("+"), "line")} added (+), ${count(of("-"))} removed (-), ${count(moved)} moved (↷ from, ↶ to)`;
-  page.append(
-    el("div", {class: "bar-of-tools"}, el("span", {}, counts), el("span", {class: "spring"}), hide, el("label", {for: "hide-moved"
-    }, "without moved lines")), scroll);
-  if (of("+") + of("-") + moved === 0)
-    scroll.replaceWith(nothing("The plan changes nothing: both texts are the same."));
-  else
-    show();
+function diffCounts(rows) {
+  const of = sign => rows.filter(r => r.sign === sign && !r.moved).length;
+  return {added: of("+"), removed: of("-"), moved: rows.filter(r => r.sign === "+" && r.moved).length};
 }
 
-const textPage = text => page => page.append(el("pre", {class: "text", tabindex: "0"}, text));
+function diffPage(page) {
+  const rows = diffLines(data.ir.before.split("\n"), data.ir.after.split("\n"));
+  const {added, removed, moved} = diffCounts(rows);
+  if (added + removed + moved === 0) return page.append(nothing("The plan changes nothing: both texts are the same."));
+  const scroll = el("div", {class: "text diff", tabindex: "0", role: "region", "aria-label": "Difference"});
+  const hide = el("input", {type: "checkbox", id: "hide-moved", onchange: () => show()});
+  const caption = () => el("caption", {class: "hidden"}, "Line before, line after, sign, text");
+  function show() {
+    const some = hide.checked ? rows.filter(r => !r.moved) : rows;
+    scroll.replaceChildren(el("table", {}, caption(), diffBody(some)));
+  }
+  show();
+  const counts =
+    `${plural(added, "line")} added (+), ${count(removed)} removed (-), ${count(moved)} moved (↷ from, ↶ to)`;
+  const without = el("label", {for: "hide-moved"
+  }, "without moved lines");
+  page.append(
+    el("div", {class: "bar-of-tools"}, el("span", {}, counts), el("span", {class: "spring"}), hide, without), scroll);
+}
+
+const textPage = (label, text) => page =>
+  page.append(el("pre", {class: "text", tabindex: "0", role: "region", "aria-label": label}, text));
 
 panel("ir", body => {
   const text = data.ir?.before ?
-    [["Difference", diffPage], ["Before", textPage(data.ir.before)], ["After", textPage(data.ir.after)]] :
+    [
+      ["Difference", diffPage], ["Before", textPage("Text before", data.ir.before)],
+      ["After", textPage("Text after", data.ir.after)]
+    ] :
     [];
   body.append(tabs(
     "IR", [["Graph as planned", graphPage(data.planned)], ["Graph, everything kept", graphPage(data.kept)], ...text]));

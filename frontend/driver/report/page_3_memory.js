@@ -87,10 +87,8 @@ function nameLayer(chart, c, layer) {
 }
 
 function drawLimits(chart, c) {
-  const {plan} = data, gap = Math.abs(chart.y(plan.budget_bytes) - chart.y(plan.peak_lower_bound_bytes));
-  chart.line(c, plan.peak_lower_bound_bytes, "bound",
-    `no schedule needs less than ${bytes(plan.peak_lower_bound_bytes)}`, [6, 4], gap > 34);
-  chart.line(c, plan.budget_bytes, "limit", `budget ${bytes(plan.budget_bytes)}`, []);
+  chart.line(c, data.plan.peak_lower_bound_bytes, "bound", "proven bound", [6, 4]);
+  chart.line(c, data.plan.budget_bytes, "limit", "budget", []);
 }
 
 function drawPhases(chart, c) {
@@ -172,24 +170,27 @@ function stepChart(which, label, most, height) {
   return chart.plot;
 }
 
+function limitItem(name, label, amount) {
+  return isNumber(amount) &&
+    el("li", {title: exactBytes(amount)}, el("span", {class: `rule ${name}`}), `${label} ${bytes(amount)}`);
+}
+
 function legend(hasBound = true) {
   const shown = KINDS.filter(([kind]) => Object.values(steps).some(s => s?.buffers.some(b => b.kind === kind)));
   return el("ul", {class: "legend", "aria-label": "Kinds of tensors"},
     shown.map(([kind, label]) => el("li", {}, swatch(kind), label)),
-    isNumber(data.plan.budget_bytes) && el("li", {}, el("span", {class: "rule limit"}), "budget"),
-    hasBound && el("li", {}, el("span", {class: "rule bound"}), "proven bound"));
+    limitItem("limit", "budget", data.plan.budget_bytes),
+    hasBound && limitItem("bound", "proven bound", data.plan.peak_lower_bound_bytes));
 }
 
 function buffersTable(step) {
-  return table(
-    `Every buffer of the step, ${plural(step.buffers.length, "row")}. Slots are operations in the order of the step.`,
+  const note = `Every buffer of the step, ${plural(step.buffers.length, "row")}. First and last are operations.`;
+  return table(note,
     [
       {title: "Tensor", value: b => b.name, cell: b => nameButton(b.name)},
-      {title: "Kind", value: b => kindLabel[b.kind] || b.kind},
-      {title: "Bytes", num: true, value: b => b.bytes, cell: b => count(b.bytes)}, {title: "Type", value: b => b.type},
-      {title: "First", num: true, value: b => b.first, cell: b => count(b.first)},
-      {title: "Last", num: true, value: b => b.end - 1, cell: b => count(b.end - 1)},
-      {title: "Path", value: b => b.path}, {title: "Line", num: true, value: b => b.line, cell: b => b.line || "–"}
+      {title: "Kind", value: b => kindLabel[b.kind] || b.kind}, numberColumn("Bytes", b => b.bytes),
+      {title: "Type", value: b => b.type}, numberColumn("First", b => b.first), numberColumn("Last", b => b.end - 1),
+      {title: "Path", value: b => b.path}, lineColumn()
     ],
     step.buffers, {sort: 2, most: 50});
 }
@@ -199,9 +200,7 @@ panel("memory", body => {
     1.04 * Math.max(...Object.values(steps).filter(Boolean).map(s => s.peak_bytes), data.plan.budget_bytes || 0);
   const figure = (which, title) => el("figure", {class: "chart"},
     el("figcaption", {}, el("h3", {}, title),
-      el("span", {},
-        `peak ${bytes(steps[which].peak_bytes)} at operation ${count(steps[which].peak_slot)} of ${
-          count(steps[which].load.length)}`)),
+      el("span", {}, `peak ${bytes(steps[which].peak_bytes)} at ${placeInStep(steps[which], steps[which].peak_slot)}`)),
     stepChart(which, `Memory over the step, ${title.toLowerCase()}`, most, 270),
     tableBehind(`${title}: every tensor as a table`, () => buffersTable(steps[which])));
   body.append(legend(), viewTools(), figure("kept", "Everything kept"), figure("planned", "As planned"));
@@ -239,14 +238,17 @@ function peakTree(step) {
   const there = alive(step, step.peak_slot).map(i => step.buffers[i]), most = sum(there, b => b.bytes);
   const row = (label, weight, kind) => [el("span", {class: "label"}, label), meter(weight, most, kind),
     el("span", {class: "bytes", title: exactBytes(weight)}, bytes(weight))];
-  const leaf = b => el("li", {},
-    el("div", {class: "row"},
-      row(
-        [
-          swatch(b.kind), " ", nameButton(b.name),
-          el("small", {}, [kindLabel[b.kind], b.line > 0 && `line ${b.line}`].filter(Boolean).join(", "))
-        ],
-        b.bytes, b.kind)));
+  const leaf =
+    b =>
+      el("li", {},
+        el("div", {class: "row"},
+          row(
+            [
+              swatch(b.kind), " ", nameButton(b.name),
+              el("small",
+                {}, [kindLabel[b.kind], (b.line > 0 || b.file) && `line ${lineText(b)}`].filter(Boolean).join(", "))
+            ],
+            b.bytes, b.kind)));
   const group = (g, open) => {
     const list = el("ul"),
           box = el("details", {open, ontoggle: () => build()},
@@ -265,47 +267,46 @@ function peakTree(step) {
     rest.children.map(g => group(g, g.weight > most / 10 && rest.children.length < 8)), rest.items.map(leaf));
 }
 
-// Tensors which, if they were not in memory, would bring the peak below a target: the data has them by percentage.
+// Tensors which, if they were not in memory, would bring the peak below a target: step_shrink.c chooses them.
+function shrinkTable(step, {target_bytes: target, moments, enough, tensors}) {
+  const rows = tensors.map(([b, lives]) => ({...step.buffers[b], lives}));
+  if (!rows.length) return nothing("Only weights and optimizer state are in memory there: nothing else can shrink.");
+  const outcome =
+    enough ? "Without these tensors none would, the first helps most:" : "These help most, but are not enough:";
+  const needs = `${plural(moments, "operation")} ${moments === 1 ? "needs" : "need"} more than ${bytes(target)}.`;
+  return table(`${needs} ${outcome}`,
+    [
+      {title: "Tensor", value: b => b.name, cell: b => [nameButton(b.name), el("small", {}, b.path)]},
+      bytesColumn("Bytes", b => b.bytes), numberColumn("Operations", b => b.lives, n => `${n} of ${moments}`),
+      lineColumn()
+    ],
+    rows);
+}
+
 function shrinkBox(step) {
-  const box = el("div"),
-        choice = el("select", {id: "lower", onchange: () => show()},
-          step.shrink.map(({percent: p}) => el("option", {value: p, selected: p === 10}, `${p}%`)));
-  const show = () => {
-    const found = step.shrink.find(s => s.percent === Number(choice.value)), target = found.target_bytes;
-    const rows = found.tensors.map(([b, moments]) => ({...step.buffers[b], moments}));
-    box.replaceChildren(target < step.persistent_bytes ?
-        nothing(`Weights, statistics and optimizer state alone are ${bytes(step.persistent_bytes)}, more than ${
-          bytes(target)}: nothing else can make up for that.`) :
-        !rows.length ?
-        nothing("Only weights and optimizer state are in memory there: nothing else can shrink.") :
-        table(`${plural(found.moments, "operation")} ${found.moments === 1 ? "needs" : "need"} more than ${
-                bytes(target)}. ` +
-            (found.enough ? "Without these tensors none would, the first helps most:" :
-                            "These help most, but are not enough:"),
-          [
-            {title: "Tensor", value: b => b.name, cell: b => [nameButton(b.name), el("small", {}, b.path)]}, {
-              title: "Bytes",
-              num: true,
-              value: b => b.bytes,
-              cell: b => el("span", {title: exactBytes(b.bytes)}, bytes(b.bytes))
-            },
-            {title: "Operations", num: true, value: b => b.moments, cell: b => `${b.moments} of ${found.moments}`},
-            {title: "Line", num: true, value: b => b.line, cell: b => b.line || "–"}
-          ],
-          rows));
-  };
+  const box = el("div"), id = `lower-${step === steps.kept ? "kept" : "planned"}`;
+  const options = step.shrink.map(({percent: p}) => el("option", {value: p, selected: p === 10}, `${p}%`));
+  const choice = el("select", {id, onchange: () => show()}, options);
+  function show() {
+    const found = step.shrink.find(s => s.percent === Number(choice.value)), always = step.persistent_bytes;
+    const never = () => nothing(`Weights, statistics and optimizer state alone are ${bytes(always)}, more than ` +
+      `${bytes(found.target_bytes)}: nothing else can make up for that.`);
+    box.replaceChildren(found.target_bytes >= always ? shrinkTable(step, found) : never());
+  }
   show();
-  return el("div", {}, el("h3", {}, "What would have to shrink"), el("div", {class: "bar-of-tools"}, el("label", {for: "lower"
-  }, "for a peak that is lower by"), choice), box);
+  const label = el("label", {for: id
+  }, "for a peak that is lower by");
+  const tools = el("div", {class: "bar-of-tools"}, label, choice);
+  return el("div", {}, el("h3", {}, "What would have to shrink"), tools, box);
 }
 
 panel("peak", body => {
   const part = which => page => {
     const step = steps[which], o = step.operations[step.peak_slot];
     page.append(el("div", {class: "columns"},
-      el("div", {}, el("h3", {}, `${bytes(step.peak_bytes)} at operation ${count(step.peak_slot)}`),
+      el("div", {}, el("h3", {}, `${bytes(step.peak_bytes)} at ${placeInStep(step, step.peak_slot)}`),
         el("p", {class: "note"},
-          o ? `while ${o.name} runs (${o.op}, ${o.phase}${o.line > 0 ? `, line ${o.line}` : ""})` : ""),
+          o ? `while ${o.name} runs (${o.op}, ${o.phase}${o.line > 0 || o.file ? `, line ${lineText(o)}` : ""})` : ""),
         peakTree(step)),
       shrinkBox(step)));
   };

@@ -19,54 +19,42 @@ function freedPicture(r) {
     svg("path", {d: `M${peak} 0V14`, stroke: "var(--ink)", "stroke-width": 1.6}));
 }
 
+// As `scrimp plan --why` puts it: the peak without this run, against the budget if there is one.
+function peakWithout(r) {
+  const {budget_bytes: budget} = data.plan, peak = r.without_peak_bytes;
+  if (!isNumber(peak)) return "–";
+  if (peak <= data.planned.peak_bytes) return "the same peak";
+  if (!isNumber(budget)) return `peak ${bytes(peak)}, ${bytes(peak - data.planned.peak_bytes)} above this plan's`;
+  return `peak ${bytes(peak)}, ${peak > budget ? `${bytes(peak - budget)} over the budget` : "within the budget"}`;
+}
+
 function withoutIt(r) {
-  const more = r.without_peak_bytes - data.planned.peak_bytes, names = r.instead || [];
-  const what = !isNumber(r.without_peak_bytes) ? "–" :
-    more > 0                                   ? [`peak ${bytes(r.without_peak_bytes)}`, `, ${bytes(more)} more`] :
-                                                 "the same peak";
+  const names = r.instead || [], more = names.length - 3;
+  const listed = names.slice(0, 3).map((n, i) => [i ? ", " : "", nameButton(n)]);
   return [
-    el("span", {title: exactBytes(r.without_peak_bytes)}, what),
-    names.length > 0 &&
-      el("small", {}, "would live on: ", names.slice(0, 3).map((n, i) => [i ? ", " : "", nameButton(n)]),
-        names.length > 3 && ` and ${names.length - 3} more`)
+    el("span", {title: exactBytes(r.without_peak_bytes)}, peakWithout(r)),
+    names.length > 0 && el("small", {}, "would live on: ", listed, more > 0 && ` and ${more} more`)
   ];
 }
 
 function rerunsTable(rows, note) {
-  const {planned} = data, measured = rows.some(r => isNumber(r.seconds));
+  const operation = r => data.planned.operations[r.slot], measured = rows.some(r => isNumber(r.seconds));
+  const place = r => [operation(r).op, operation(r).path].filter(Boolean).join(", ");
+  const fromTo = r => `${count(r.from)} – ${count(r.to - 1)}`;
+  const where = r => [freedPicture(r), el("small", {}, r.spans_peak ? "over the peak" : "beside the peak")];
+  const timed = n => [seconds(n), el("small", {}, share(n, stepSeconds))];
   return table(note,
     [
       {
         title: "Runs again",
-        value: r => planned.operations[r.slot].name,
-        cell: r => {
-          const o = planned.operations[r.slot];
-          return [nameButton(o.name), el("small", {}, [o.op, o.path].filter(Boolean).join(", "))];
-        }
+        value: r => operation(r).name,
+        cell: r => [nameButton(operation(r).name), el("small", {}, place(r))]
       },
-      {
-        title: "Line",
-        num: true,
-        value: r => planned.operations[r.slot].line,
-        cell: r => planned.operations[r.slot].line || "–"
-      },
-      {
-        title: "Frees",
-        num: true,
-        value: r => r.bytes,
-        cell: r => el("span", {title: exactBytes(r.bytes)}, bytes(r.bytes))
-      },
-      {title: "From – to", num: true, value: r => r.to - r.from, cell: r => `${count(r.from)} – ${count(r.to - 1)}`}, {
-        title: "Over the step",
-        value: r => r.from,
-        cell: r => [freedPicture(r), el("small", {}, r.spans_peak ? "over the peak" : "beside the peak")]
-      },
-      {title: "Costs", num: true, value: r => r.cost, cell: r => cost(r.cost, stepCost)}, measured && {
-        title: "Measured",
-        num: true,
-        value: r => r.seconds,
-        cell: r => [seconds(r.seconds), el("small", {}, share(r.seconds, stepSeconds))]
-      },
+      lineColumn(operation), bytesColumn("Frees", r => r.bytes),
+      {title: "From – to", num: true, value: r => r.to - r.from, cell: fromTo},
+      {title: "Over the step", value: r => r.from, cell: where},
+      numberColumn("Costs", r => r.cost, n => cost(n, stepCost)),
+      measured && numberColumn("Measured", r => r.seconds, timed),
       {title: "Without it", kind: "wide", value: r => r.without_peak_bytes, cell: withoutIt}
     ].filter(Boolean),
     rows, {sort: 2});

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The page of `scrimp report`: one HTML file that holds a plan's data as JSON (scrimp.report.1,
+/* The page of `scrimp report`: one HTML file that holds a plan's data as JSON (scrimp.report.2,
  * docs/report.md) and what draws it.  Called by verb_report.c. */
 #ifndef SCRIMP_FRONTEND_DRIVER_REPORT_REPORT_H
 #define SCRIMP_FRONTEND_DRIVER_REPORT_REPORT_H

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "frontend/driver/report/report.h"
 
+#include "frontend/driver/report/report_pack.h"
 #include "frontend/driver/report/step_shrink.h"
 #include "ir/strided_view.h"
 
@@ -63,23 +64,22 @@ static int slot_of_value(const StepFacts *f, const int *slot_of_node, ValueId v)
     return slot_of_node[graph_value(f->graph, v)->def];
 }
 
-/* Views and pieces of a tensor. */
-static json_t *held_json(const StepFacts *f, const BufferFact *b, const int *slot_of_node)
+/* Views and pieces of the tensor in a buffer. */
+static void put_views(json_t *views, const StepFacts *f, int buffer, const int *slot_of_node)
 {
-    json_t *a = json_array();
+    const BufferFact *b = &f->buffer[buffer];
     for (int i = 0; i < b->n_held; i++) {
         ValueId v = b->held[i];
         if (v == b->value)
             continue;
         int slot = slot_of_value(f, slot_of_node, v);
-        json_array_append_new(a, json_pack("{s:s,s:i}", "name", graph_value(f->graph, v)->name,
-                                           "first", slot < b->first ? b->first : slot));
+        json_array_append_new(views, json_pack("{s:i,s:s,s:i}", "buffer", buffer, "name",
+                                               graph_value(f->graph, v)->name, "first",
+                                               slot < b->first ? b->first : slot));
     }
-    return a;
 }
 
-static json_t *buffer_json(Pool *pool, const StepFacts *f, const BufferFact *b,
-                           const int *slot_of_node)
+static json_t *buffer_json(Pool *pool, const StepFacts *f, const BufferFact *b)
 {
     json_t *j = json_pack("{s:s,s:s}", "name", buffer_fact_name(pool, f, b), "kind",
                           tensor_kind_name[b->kind]);
@@ -94,11 +94,6 @@ static json_t *buffer_json(Pool *pool, const StepFacts *f, const BufferFact *b,
     if (b->offset >= 0)
         json_object_set_new(j, "offset", bytes_json(b->offset));
     put_place(pool, j, &value_node(f->graph, b->value)->loc);
-    json_t *held = held_json(f, b, slot_of_node);
-    if (json_array_size(held))
-        json_object_set_new(j, "holds", held);
-    else
-        json_decref(held);
     return j;
 }
 
@@ -131,20 +126,24 @@ static json_t *shrink_json(Pool *pool, const StepFacts *f)
     return list;
 }
 
-static json_t *step_json(Pool *pool, const StepFacts *f, const double *seconds)
+static json_t *step_json(Pool *pool, Packer *packer, const StepFacts *f, const double *seconds)
 {
     const int *slot_of_node = slots_of_nodes(pool, f);
-    json_t *load = json_array(), *operations = json_array(), *buffers = json_array();
+    json_t *load = json_array(), *operations = json_array(), *buffers = json_array(),
+           *views = json_array();
     for (int t = 0; t < f->n_operations; t++) {
         json_array_append_new(load, bytes_json(f->load[t]));
         json_array_append_new(operations, operation_json(pool, f, &f->operation[t], seconds));
     }
-    for (int b = 0; b < f->n_buffers; b++)
-        json_array_append_new(buffers, buffer_json(pool, f, &f->buffer[b], slot_of_node));
-    return json_pack("{s:i,s:I,s:i,s:I,s:o,s:o,s:o,s:o}", "forward_end", f->forward_end,
+    for (int b = 0; b < f->n_buffers; b++) {
+        json_array_append_new(buffers, buffer_json(pool, f, &f->buffer[b]));
+        put_views(views, f, b, slot_of_node);
+    }
+    return json_pack("{s:i,s:I,s:i,s:I,s:o,s:o,s:o,s:o,s:o}", "forward_end", f->forward_end,
                      "persistent_bytes", (json_int_t)f->persistent_bytes, "peak_slot", f->peak_slot,
                      "peak_bytes", (json_int_t)f->peak_bytes, "shrink", shrink_json(pool, f),
-                     "load", load, "operations", operations, "buffers", buffers);
+                     "load", load, "operations", packed_rows(packer, operations), "buffers",
+                     packed_rows(packer, buffers), "views", packed_rows(packer, views));
 }
 
 /* --- what is recomputed --- */
@@ -237,13 +236,16 @@ static json_t *source_json(Pool *pool, const Report *r)
 
 json_t *report_json(Pool *pool, Report *r)
 {
-    json_t *planned = step_json(pool, &r->planned, r->node_seconds);
+    Packer packer = packer_new();
+    json_t *kept = step_json(pool, &packer, &r->kept, NULL),
+           *planned = step_json(pool, &packer, &r->planned, r->node_seconds);
     json_object_set(planned, "arena_bytes", json_object_get(r->plan, "arena_bytes"));
-    return json_pack("{s:s,s:s,s:s,s:s,s:s,s:b,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:{s:s,s:s},s:o}",
-                     "format", "scrimp.report.1", "version", r->version, "command", r->command,
+    return json_pack("{s:s,s:s,s:s,s:s,s:s,s:b,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:{s:s,s:o},s:o}",
+                     "format", "scrimp.report.2", "version", r->version, "command", r->command,
                      "title", r->title, "device", r->device, "in_seconds", (int)r->in_seconds,
-                     "plan", r->plan, "kept", step_json(pool, &r->kept, NULL), "planned", planned,
-                     "recomputations", reruns_json(r), "frontier", r->frontier, "solvers",
+                     "plan", r->plan, "strings", packer_end(&packer), "kept", kept, "planned",
+                     planned, "recomputations", reruns_json(r), "frontier", r->frontier, "solvers",
                      r->solvers, "source", source_json(pool, r), "ir", "before", r->ir_before,
-                     "after", r->ir_after, "measured", r->measured ? r->measured : json_null());
+                     "after", packed_text(r->ir_after, r->ir_before), "measured",
+                     r->measured ? r->measured : json_null());
 }

@@ -507,6 +507,15 @@ window.harnessFacts = facts => {
       "every kernel is a row");
     const useful = facts.measured.kernels.filter(k => k.flops > 0 && k.bytes > 0 && k.gflops > 0);
     check(all("#measured svg circle:not(.ring)").length === useful.length, "every kernel is a circle of the roofline");
+    seen.measured = {
+      kernels: facts.measured.kernels.length,
+      circles: useful.length,
+      events: facts.measured.threads.reduce((n, t) => n + t.events.length, 0)
+    };
+    const spent = all("#measured table")[0].querySelector("tbody tr td:nth-child(4)").textContent;
+    check(/^[\d.]+ (µs|ms|s)$/.test(spent), `a kernel takes ${spent}`);
+    check(all("#reruns th").some(th => th.textContent === "Measured"), "recomputations have their measured time");
+    check(all("#source th").some(th => th.textContent === "Measured"), "lines have their measured time");
     const plot = one("#measured .plot"), box = plot.getBoundingClientRect();
     // The first thread's time lies between 90 pixels from the left and 10 from the right.
     const last = Math.max(...facts.measured.threads.flatMap(t => t.events.map(e => e[0] + e[1])));

@@ -1,9 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""page.py SCRIMP: what `scrimp report` writes, opened in a headless Chromium and used (harness.js).
+"""page.py SCRIMP [use|measured|sizes|large]...: what `scrimp report` writes, opened in a headless Chromium and used
+(harness.js).  Without a name: use and measured.
 
-Every figure on the first screen is compared with what `scrimp plan --json` says for the same options.  Then the same
-page with names that hold HTML, and with parts of its data missing.  `page.py --page REPORT.html` looks at one page."""
+use: every figure on the first screen is compared with what `scrimp plan --json` says for the same options.  Then the
+same page with names that hold HTML, and with parts of its data missing.  measured: a page with measurements.  sizes:
+pages of the largest examples are small.  large: a step of 5,000 operations is shown and used.
+`page.py --page REPORT.html` looks at one page."""
 import difflib
 import json
 import os
@@ -12,6 +15,9 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
+
+from devtools import chromium
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
@@ -29,13 +35,6 @@ addEventListener("message", e => { document.getElementById("answer").textContent
 </script><iframe src="page.html" width="%d" height="%d" style="border:0"></iframe><pre id="answer"></pre>"""
 
 
-def chromium():
-    for name in ("chromium", "chromium-browser", "google-chrome"):
-        if shutil.which(name):
-            return name
-    return None
-
-
 def use(page, width, height=900):
     """Opens a page in a frame of this size, lets the harness use it, and returns its answer."""
     with tempfile.TemporaryDirectory() as folder:
@@ -48,9 +47,10 @@ def use(page, width, height=900):
             f.write(page[:at] + "<script>\n" + harness + "</script>" + page[at:])
         with open(os.path.join(folder, "frame.html"), "w") as f:
             f.write(FRAME % (width, height))
-        done = subprocess.run([chromium(), "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--hide-scrollbars",
-                               "--user-data-dir=" + os.path.join(folder, "profile"), "--window-size=%d,%d" % (max(width, 500), height),
-                               "--virtual-time-budget=60000", "--dump-dom", "file://" + os.path.join(folder, "frame.html")],
+        options = ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--hide-scrollbars",
+                   "--user-data-dir=" + os.path.join(folder, "profile"), "--virtual-time-budget=60000",
+                   "--window-size=%d,%d" % (max(width, 500), height), "--dump-dom"]
+        done = subprocess.run([chromium(), *options, "file://" + os.path.join(folder, "frame.html")],
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
     found = re.search(r'<pre id="answer">(.*?)</pre>', done.stdout.decode(), re.S)
     if not found or not found.group(1):
@@ -95,16 +95,18 @@ def check_figures(plan, seen):
             same(key, shown.get("text"), bytes_text(plan[key]))
             same(key, shown.get("title"), "%s (%s bytes)" % (bytes_text(plan[key]), format(plan[key], ",")))
     same("overhead_percent", figures.get("overhead_percent", {}).get("text"), percent_text(plan["overhead_percent"]))
-    same("overhead_lower_bound_percent", figures.get("overhead_percent", {}).get("small"), "at least " + percent_text(plan["overhead_lower_bound_percent"]))
+    same("overhead_lower_bound_percent", figures.get("overhead_percent", {}).get("small"),
+         "at least " + percent_text(plan["overhead_lower_bound_percent"]))
     same("recomputed_ops", figures.get("recomputed_ops", {}).get("text"), format(plan["recomputed_ops"], ","))
-    for what in (bytes_text(plan["arena_bytes"]), bytes_text(plan["keep_all_peak_bytes"]), percent_text(plan["overhead_percent"]),
-                 "no schedule needs less than " + bytes_text(plan["peak_lower_bound_bytes"])):
+    sizes = {key: bytes_text(plan[key]) for key in ("arena_bytes", "keep_all_peak_bytes", "peak_lower_bound_bytes")}
+    for what in (sizes["arena_bytes"], sizes["keep_all_peak_bytes"], percent_text(plan["overhead_percent"]),
+                 "no schedule needs less than " + sizes["peak_lower_bound_bytes"]):
         if plan["recomputed_ops"] > 0 and what not in seen.get("headline", ""):
             faults.append("the headline does not say %s: %s" % (what, seen.get("headline")))
-    row = seen.get("plan_row", [])
-    expected = ["this plan", plan["solver"], plan["status"], bytes_text(plan["budget_bytes"]), bytes_text(plan["peak_bytes"]), bytes_text(plan["arena_bytes"]),
-                percent_text(plan["overhead_percent"]), percent_text(plan["overhead_lower_bound_percent"]), format(plan["recomputed_ops"], ",")]
-    same("the plan's row of the table", row, expected)
+    expected = ["this plan", plan["solver"], plan["status"]]
+    expected += [bytes_text(plan[key]) for key in ("budget_bytes", "peak_bytes", "arena_bytes")]
+    expected += [percent_text(plan[key]) for key in ("overhead_percent", "overhead_lower_bound_percent")]
+    same("the plan's row of the table", seen.get("plan_row", []), expected + [format(plan["recomputed_ops"], ",")])
     return faults
 
 
@@ -162,8 +164,68 @@ def check_difference(ir, seen):
 
 def check_page(page, plan, name):
     answer = use(page, 1300)
-    faults = answer["faults"] + check_figures(plan, answer["seen"]) + check_difference(data_of(page)["ir"], answer["seen"])
-    return report(name, faults)
+    faults = answer["faults"] + check_figures(plan, answer["seen"])
+    return report(name, faults + check_difference(data_of(page)["ir"], answer["seen"]))
+
+
+def made(scrimp, *options):
+    """The page of an example."""
+    with tempfile.TemporaryDirectory() as folder:
+        out = os.path.join(folder, "report.html")
+        subprocess.run([scrimp, "report", *options, "-o", out, "-q"], check=True, cwd=ROOT)
+        with open(out) as f:
+            return f.read()
+
+
+def check_variants(page, plan):
+    faults = check_page(page, plan, "at 1,300 pixels")
+    phone = use(with_data(page, hostile(data_of(page))), 390, 800)
+    faults += report("on a phone, with names that hold HTML", phone["faults"])
+    return faults + report("with data missing", use(with_data(page, bare(data_of(page))), 1300)["faults"])
+
+
+def case_use(scrimp):
+    options = ["examples/chargpt.scrimp", "--budget", "40%"]
+    plan = subprocess.run([scrimp, "plan", *options, "--json"], check=True, stdout=subprocess.PIPE, cwd=ROOT).stdout
+    return check_variants(made(scrimp, *options), json.loads(plan))
+
+
+def case_measured(scrimp):
+    page = made(scrimp, "examples/chargpt.scrimp", "--budget", "40%", "--frontier", "0", "--measure", "--steps", "3")
+    data = data_of(page)
+    answer = use(page, 1300)
+    faults, shown = answer["faults"], answer["seen"].get("measured", {})
+    if not shown or min(shown.get(what, 0) for what in ("kernels", "circles", "events")) == 0:
+        faults.append("nothing measured is shown: %s" % shown)
+    times = [data["planned"]["operations"].get("seconds"), [k["seconds"] for k in data["measured"]["kernels"]]]
+    faults += ["nothing took time" for of in times if not of or sum(of) <= 0]
+    return report("measured", faults)
+
+
+SIZES = [["examples/resnet.scrimp", "-D", "depth=152"], ["examples/densenet.scrimp"]]
+MOST_BYTES = 3500000 # the page of ResNet-152 has to be under 5 MB
+
+
+def case_sizes(scrimp):
+    faults = 0
+    for options in SIZES:
+        size = len(made(scrimp, *options, "--budget", "40%", "--frontier", "0").encode())
+        print("%s: %s bytes" % (" ".join(options), format(size, ",")))
+        faults += report("its size", ["more than %s bytes" % format(MOST_BYTES, ",")] if size > MOST_BYTES else [])
+    return faults
+
+
+def case_large(scrimp):
+    page = made(scrimp, "examples/chargpt.scrimp", "-D", "L=110", "--budget", "60%", "--frontier", "0")
+    operations = len(column(data_of(page)["planned"], "operations", "name"))
+    began = time.monotonic()
+    faults = use(page, 1300)["faults"]
+    took = time.monotonic() - began
+    print("%s operations, %.1f MB: used in %.0f s" % (format(operations, ","), len(page) / 1e6, took))
+    return report("large", faults + (["only %d operations" % operations] if operations < 5000 else []))
+
+
+CASES = {"use": case_use, "measured": case_measured, "sizes": case_sizes, "large": case_large}
 
 
 def main():
@@ -173,19 +235,9 @@ def main():
     if sys.argv[1] == "--page":
         with open(sys.argv[2]) as f:
             page = f.read()
-        plan = data_of(page)["plan"]
-    else:
-        options = [os.path.join(ROOT, "examples", "chargpt.scrimp"), "--budget", "40%"]
-        with tempfile.TemporaryDirectory() as folder:
-            out = os.path.join(folder, "report.html")
-            subprocess.run([sys.argv[1], "report", *options, "-o", out], check=True)
-            with open(out) as f:
-                page = f.read()
-        plan = json.loads(subprocess.run([sys.argv[1], "plan", *options, "--json"], check=True, stdout=subprocess.PIPE).stdout)
-    faults = check_page(page, plan, "at 1,300 pixels")
-    faults += report("on a phone, with names that hold HTML", use(with_data(page, hostile(data_of(page))), 390, 800)["faults"])
-    faults += report("with data missing", use(with_data(page, bare(data_of(page))), 1300)["faults"])
-    sys.exit(bool(faults))
+        sys.exit(bool(check_variants(page, data_of(page)["plan"])))
+    scrimp = os.path.abspath(sys.argv[1])
+    sys.exit(bool(sum(CASES[name](scrimp) for name in sys.argv[2:] or ["use", "measured"])))
 
 
 main()

@@ -65,8 +65,8 @@ const axisText = (attributes, ...text) => svg("text", {class: "axis", ...attribu
 class StepChart {
   constructor({label, most, height, draw, find, describe, step}) {
     Object.assign(this, {most, height, paint: draw, find, describe, step, at: null});
-    this.under = el("canvas");
-    this.over = el("canvas");
+    this.under = el("canvas", {"aria-hidden": "true"});
+    this.over = el("canvas", {"aria-hidden": "true"});
     this.plot = el("div",
       {class: "plot", tabindex: "0", role: "application", "aria-roledescription": "chart", "aria-label": label},
       this.under, this.over);

@@ -106,6 +106,6 @@ panel("arena", body => {
       nothing("This plan has no arena: the solver's schedule is not placed. Try another solver, or a larger budget."));
   const caption = el("figcaption", {}, el("h3", {}, `${bytes(data.plan.arena_bytes)} are allocated`),
     el("span", {}, arenaWords(data.plan)));
-  const figure = el("figure", {class: "chart"}, caption, arenaChart(step));
+  const figure = el("figure", {class: "chart", "aria-label": "Arena"}, caption, arenaChart(step));
   body.append(...[legend(false), viewTools(), figure, heldBehind(step)].filter(Boolean));
 });

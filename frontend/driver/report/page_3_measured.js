@@ -99,7 +99,7 @@ class Timeline {
     this.most = Math.max(1e-9, ...this.threads.flatMap(t => t.events.map(e => e[0] + e[1])));
     const byTime = this.kernels.map((k, i) => [i, k.seconds]).sort((a, b) => b[1] - a[1]);
     this.rank = new Map(byTime.map(([i], at) => [i, Math.min(at, TIMELINE.length - 1)]));
-    this.canvas = el("canvas");
+    this.canvas = el("canvas", {"aria-hidden": "true"});
     const label = `Timeline of ${plural(this.threads.length, "thread")} over ${seconds(this.most)}; the table below ` +
       "has each thread's time";
     this.plot = el("div", {class: "plot", role: "img", "aria-label": label}, this.canvas);

@@ -198,7 +198,7 @@ function buffersTable(step) {
 panel("memory", body => {
   const most =
     1.04 * Math.max(...Object.values(steps).filter(Boolean).map(s => s.peak_bytes), data.plan.budget_bytes || 0);
-  const figure = (which, title) => el("figure", {class: "chart"},
+  const figure = (which, title) => el("figure", {class: "chart", "aria-label": title},
     el("figcaption", {}, el("h3", {}, title),
       el("span", {}, `peak ${bytes(steps[which].peak_bytes)} at ${placeInStep(steps[which], steps[which].peak_slot)}`)),
     stepChart(which, `Memory over the step, ${title.toLowerCase()}`, most, 270),

@@ -35,7 +35,7 @@ panel("source", body => {
   });
   body.append(
     el("div", {class: "scroll", tabindex: "0", role: "region", "aria-label": "Source with shares"},
-      el("table", {class: "source"},
+      el("table", {class: "source"}, el("caption", {class: "hidden"}, "Source with shares"),
         el("thead", {},
           el("tr", {},
             columns.map(c => el("th", {scope: "col", class: c.key === "seconds" ? "num timed" : "num"}, c.title)),

@@ -65,6 +65,52 @@ static double silu_slope(double x)
     return y * (1 + x * (1 - y));
 }
 
+static double softplus(double x, double beta)
+{
+    return (fmax(beta * x, 0) + log1p(exp(-fabs(beta * x)))) / beta;
+}
+
+static double mish_slope(double x)
+{
+    double t = tanh(softplus(x, 1));
+    return t + x * sigmoid(x) * (1 - t * t);
+}
+
+/* As in PyTorch since 2.8; before, x/3 + 1/2 held at -3 and 3, too. */
+static double hardswish_slope(double x)
+{
+    return x <= -3 ? 0 : x < 3 ? x / 3 + 0.5 : 1;
+}
+
+/* NaN stays. */
+static double clamp(double x, double least, double most)
+{
+    x = x < least ? least : x;
+    return x > most ? most : x;
+}
+
+static double least_of(const Node *n)
+{
+    return node_float(n, ATTR_min, -(double)INFINITY);
+}
+
+static double most_of(const Node *n)
+{
+    return node_float(n, ATTR_max, (double)INFINITY);
+}
+
+static bool is_inside(double x, const Node *n)
+{
+    double least = least_of(n), most = most_of(n);
+    return node_flag(n, ATTR_open) ? x > least && x < most : x >= least && x <= most;
+}
+
+/* dy where x > 0, else alpha dy; 0 without alpha, whatever dy is. */
+static double relu_grad(double dy, bool positive, const Node *n)
+{
+    return positive ? dy : node_attr(n, ATTR_alpha) ? dy * node_float(n, ATTR_alpha, 0) : 0;
+}
+
 UNARY(neg, -x)
 UNARY(abs, fabs(x))
 UNARY(sign, x > 0 ? 1.0 : x < 0 ? -1.0 : x) /* NaN and zeros stay */
@@ -79,6 +125,13 @@ UNARY(sigmoid, sigmoid(x))
 UNARY(relu, x <= 0 ? 0.0 : x) /* NaN stays NaN */
 UNARY(gelu, gelu(x, node_flag(n, ATTR_approx)))
 UNARY(silu, (x * sigmoid(x)))
+UNARY(erf, erf(x))
+UNARY(leaky_relu, (x > 0 ? x : x * node_float(n, ATTR_alpha, 0)))
+UNARY(elu, (x > 0 ? x : node_float(n, ATTR_alpha, 0) * expm1(x)))
+UNARY(softplus, softplus(x, node_float(n, ATTR_beta, 0)))
+UNARY(mish, (x * tanh(softplus(x, 1))))
+UNARY(hardswish, (x * clamp(x + 3, 0, 6) / 6))
+UNARY(clamp, clamp(x, least_of(n), most_of(n)))
 UNARY(cast, eval_to_dtype(eval_out_type(s, n, 0)->dtype, x))
 UNARY(copy, x)
 
@@ -96,13 +149,18 @@ BINARY(le, a <= b)
 BINARY(gt, a > b)
 BINARY(ge, a >= b)
 
-/* a is the gradient of the output, b what the forward saved: y for the first three, x for the rest
+/* a is the gradient of the output, b what the forward saved: y for the first five, x for the rest.
  */
-BINARY(relu_grad, b > 0 ? a : 0.0)
+BINARY(relu_grad, relu_grad(a, b > 0, n))
 BINARY(tanh_grad, (a * (1 - b * b)))
 BINARY(sigmoid_grad, (a * b * (1 - b)))
+BINARY(elu_grad, (b <= 0 ? a * (b + node_float(n, ATTR_alpha, 0)) : a))
+BINARY(softplus_grad, (a * -expm1(-node_float(n, ATTR_beta, 0) * b)))
 BINARY(gelu_grad, (a * gelu_slope(b, node_flag(n, ATTR_approx))))
 BINARY(silu_grad, (a * silu_slope(b)))
+BINARY(mish_grad, (a * mish_slope(b)))
+BINARY(hardswish_grad, (a * hardswish_slope(b)))
+BINARY(clamp_grad, (is_inside(b, n) ? a : 0.0))
 
 void eval_relu_mask(EvalState *s, const Node *n)
 {
@@ -121,7 +179,7 @@ void eval_relu_mask_grad(EvalState *s, const Node *n)
     const double *dy = eval_in(s, n, 0), *mask = eval_in(s, n, 1);
     for (int64_t i = 0; i < eval_out_count(s, n, 0); i++) {
         uint32_t word = (uint32_t)(int32_t)mask[i / 32];
-        eval_out(s, n, 0)[i] = word >> i % 32 & 1 ? dy[i] : 0;
+        eval_out(s, n, 0)[i] = relu_grad(dy[i], word >> i % 32 & 1, n);
     }
 }
 

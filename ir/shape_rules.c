@@ -143,6 +143,35 @@ static bool row_shapes(const Graph *g, const Node *node, ShapeError *err)
            (node->n_in == 1 || want_type(g, node, 1, x, err));
 }
 
+static bool is_finite_attr(const Node *n, AttrKey key, double otherwise, ShapeError *err)
+{
+    double v = node_float(n, key, otherwise);
+    return isfinite(v) || shape_fail(err, "E105", -1, "%s: %s = %g is not a finite number",
+                                     op_name(n->op), attr_name(key), v);
+}
+
+static bool has_bounds(const Node *n, ShapeError *err)
+{
+    if (!node_attr(n, ATTR_min) && !node_attr(n, ATTR_max))
+        return shape_fail(err, "E105", -1, "%s needs min or max", op_name(n->op));
+    return is_finite_attr(n, ATTR_min, 0, err) && is_finite_attr(n, ATTR_max, 0, err);
+}
+
+/* The numbers of an activation and its gradient.  elu's gradient finds in y whether x > 0, which it
+ * cannot where alpha < 0. */
+static bool want_numbers(const Node *n, ShapeError *err)
+{
+    if (n->op == OP_clamp || n->op == OP_clamp_grad)
+        return has_bounds(n, err);
+    if ((n->op == OP_elu || n->op == OP_elu_grad) && node_float(n, ATTR_alpha, -1) < 0)
+        return shape_fail(err, "E105", -1, "%s needs alpha, not below 0", op_name(n->op));
+    if ((n->op == OP_softplus || n->op == OP_softplus_grad) && node_float(n, ATTR_beta, 0) == 0)
+        return shape_fail(err, "E105", -1, "%s needs beta, not 0", op_name(n->op));
+    if (n->op == OP_leaky_relu && !node_attr(n, ATTR_alpha))
+        return shape_fail(err, "E105", -1, "leaky_relu needs alpha");
+    return is_finite_attr(n, ATTR_alpha, 0, err) && is_finite_attr(n, ATTR_beta, 0, err);
+}
+
 /* Operations whose result has the type of the first input. */
 SHAPE_RULE(unary)
 {
@@ -161,7 +190,7 @@ SHAPE_RULE(unary)
         return want_rank(g, node, 0, 2, TYPE_MAX_RANK, err);
     if (op_table[node->op].op_class == OP_CLASS_REDUCE)
         return row_shapes(g, node, err);
-    return true;
+    return want_numbers(node, err);
 }
 
 SHAPE_RULE(cast)
@@ -225,7 +254,9 @@ static bool works_on_bools(OpKind op)
 static bool floats_only(OpKind op)
 {
     return op == OP_div || op == OP_pow || op == OP_relu_grad || op == OP_tanh_grad ||
-           op == OP_sigmoid_grad || op == OP_gelu_grad || op == OP_silu_grad;
+           op == OP_sigmoid_grad || op == OP_gelu_grad || op == OP_silu_grad || op == OP_elu_grad ||
+           op == OP_softplus_grad || op == OP_mish_grad || op == OP_hardswish_grad ||
+           op == OP_clamp_grad;
 }
 
 SHAPE_RULE(binary)
@@ -234,7 +265,7 @@ SHAPE_RULE(binary)
     if (floats_only(node->op) || (a->dtype == DTYPE_BOOL && !works_on_bools(node->op)))
         if (!want_float(g, node, 0, err))
             return false;
-    return broadcast_pair(g, node, 0, 1, out, err);
+    return want_numbers(node, err) && broadcast_pair(g, node, 0, 1, out, err);
 }
 
 /* A bit of each element of t in 32-bit words. */

@@ -8,8 +8,8 @@
 #include "codegen/forms/point.h"
 
 /* The text of one POINT operation: cuda_point_NAME for every row of that class in ops.def, so that
- * one without is an error of the linker.  $0, $1, ... are the operands, $a the instruction's
- * constant; an operand may stand there several times. */
+ * one without is an error of the linker.  $0, $1, ... are the operands, $a and $b the
+ * instruction's constants; an operand may stand there several times. */
 typedef struct CudaPoint {
     const char *real; /* where the first operand is f32 */
     const char

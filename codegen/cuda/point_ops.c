@@ -17,6 +17,8 @@ static void put_pattern(StrBuf *out, const char *pattern, const PointInstr *i,
             strbuf_printf(out, "%c", *c);
         } else if (*++c == 'a') {
             text_float(out, i->a);
+        } else if (*c == 'b') {
+            text_float(out, i->b);
         } else {
             strbuf_put(out, in[*c - '0']);
         }
@@ -48,6 +50,50 @@ static void write_gelu(StrBuf *out, const PointInstr *i, const char *const *in)
 static void write_gelu_grad(StrBuf *out, const PointInstr *i, const char *const *in)
 {
     put_pattern(out, i->flag ? "$0 * s_gelu_tanh_slope($1)" : "$0 * s_gelu_slope($1)", i, in);
+}
+
+static void write_softplus(StrBuf *out, const PointInstr *i, const char *const *in)
+{
+    put_pattern(out,
+                i->a == 1 ? "s_softplus($0)" : "($0 * $a > 20.0f ? $0 : s_softplus($0 * $a) / $a)",
+                i, in);
+}
+
+static void write_softplus_grad(StrBuf *out, const PointInstr *i, const char *const *in)
+{
+    put_pattern(out, i->a == 1 ? "$0 * -s_expm1_negative(-$1)" : "$0 * -s_expm1_negative(-$1 * $a)",
+                i, in);
+}
+
+static void write_relu_grad(StrBuf *out, const PointInstr *i, const char *const *in)
+{
+    put_pattern(out, i->flag ? "($1 > 0.0f ? $0 : $0 * $a)" : "($1 > 0.0f ? $0 : 0.0f)", i, in);
+}
+
+static void write_relu_mask_grad(StrBuf *out, const PointInstr *i, const char *const *in)
+{
+    put_pattern(out, i->flag ? "($1 ? $0 : $0 * $a)" : "($1 ? $0 : 0.0f)", i, in);
+}
+
+static void write_clamp(StrBuf *out, const PointInstr *i, const char *const *in)
+{
+    put_pattern(out,
+                !isfinite(i->a)   ? "s_min($0, $b)"
+                : !isfinite(i->b) ? "s_max($0, $a)"
+                                  : "s_min(s_max($0, $a), $b)",
+                i, in);
+}
+
+static void write_clamp_grad(StrBuf *out, const PointInstr *i, const char *const *in)
+{
+    strbuf_put(out, "(");
+    if (isfinite(i->a))
+        put_pattern(out, i->flag ? "$1 > $a" : "$1 >= $a", i, in);
+    if (isfinite(i->a) && isfinite(i->b))
+        strbuf_put(out, " && ");
+    if (isfinite(i->b))
+        put_pattern(out, i->flag ? "$1 < $b" : "$1 <= $b", i, in);
+    put_pattern(out, " ? $0 : 0.0f)", i, in);
 }
 
 static void write_power(StrBuf *out, const PointInstr *i, const char *const *in)
@@ -124,6 +170,13 @@ const CudaPoint cuda_point_sigmoid = {"s_sigmoid($0)", NULL, NULL};
 const CudaPoint cuda_point_relu = {"s_relu($0)", "($0 > 0 ? $0 : 0)", NULL};
 const CudaPoint cuda_point_gelu = {.write = write_gelu};
 const CudaPoint cuda_point_silu = {"s_silu($0)", NULL, NULL};
+const CudaPoint cuda_point_erf = {"s_erf($0)", NULL, NULL};
+const CudaPoint cuda_point_leaky_relu = {"($0 > 0.0f ? $0 : $0 * $a)", NULL, NULL};
+const CudaPoint cuda_point_elu = {"($0 > 0.0f ? $0 : s_expm1_negative($0) * $a)", NULL, NULL};
+const CudaPoint cuda_point_softplus = {.write = write_softplus};
+const CudaPoint cuda_point_mish = {"s_mish($0)", NULL, NULL};
+const CudaPoint cuda_point_hardswish = {"s_hardswish($0)", NULL, NULL};
+const CudaPoint cuda_point_clamp = {.write = write_clamp};
 const CudaPoint cuda_point_cast = {.write = write_cast};
 const CudaPoint cuda_point_add = {.write = write_add};
 const CudaPoint cuda_point_sub = {.write = write_sub};
@@ -139,12 +192,17 @@ const CudaPoint cuda_point_le = {"($0 <= $1)", "($0 <= $1)", NULL};
 const CudaPoint cuda_point_gt = {"($0 > $1)", "($0 > $1)", NULL};
 const CudaPoint cuda_point_ge = {"($0 >= $1)", "($0 >= $1)", NULL};
 const CudaPoint cuda_point_select = {NULL, "($0 ? $1 : $2)", NULL};
-const CudaPoint cuda_point_relu_grad = {"($1 > 0.0f ? $0 : 0.0f)", NULL, NULL};
-const CudaPoint cuda_point_relu_mask_grad = {"($1 ? $0 : 0.0f)", NULL, NULL};
+const CudaPoint cuda_point_relu_grad = {.write = write_relu_grad};
+const CudaPoint cuda_point_relu_mask_grad = {.write = write_relu_mask_grad};
 const CudaPoint cuda_point_tanh_grad = {"$0 * (1.0f - $1 * $1)", NULL, NULL};
 const CudaPoint cuda_point_sigmoid_grad = {"$0 * ($1 * (1.0f - $1))", NULL, NULL};
 const CudaPoint cuda_point_gelu_grad = {.write = write_gelu_grad};
 const CudaPoint cuda_point_silu_grad = {"$0 * s_silu_slope($1)", NULL, NULL};
+const CudaPoint cuda_point_elu_grad = {"($1 <= 0.0f ? $0 * ($1 + $a) : $0)", NULL, NULL};
+const CudaPoint cuda_point_softplus_grad = {.write = write_softplus_grad};
+const CudaPoint cuda_point_mish_grad = {"$0 * s_mish_slope($1)", NULL, NULL};
+const CudaPoint cuda_point_hardswish_grad = {"s_hardswish_grad($0, $1)", NULL, NULL};
+const CudaPoint cuda_point_clamp_grad = {.write = write_clamp_grad};
 const CudaPoint cuda_point_causal_mask = {"($2 > $1 ? $a : $0)", NULL, NULL};
 const CudaPoint cuda_point_dropout = {.write = write_dropout};
 /* Programs hold what they consist of instead (codegen/forms/point_nodes.c). */

@@ -38,9 +38,9 @@ typedef struct PointInstr {
     int in[POINT_MAX_IN];
     int access;
     int k;     /* POINT_NUMBER: which */
-    bool flag; /* gelu: tanh form; pow: exponent a is known */
+    bool flag; /* gelu: tanh form; pow: exponent a is known; relu_grad: slope a; clamp: open */
     char unused[3];
-    double a, b; /* constants: value, eps and element count, p, exponent */
+    double a, b; /* constants: value, eps and element count, p, exponent, slope, bounds */
 } PointInstr;
 KERNEL_DESC(PointInstr)
 

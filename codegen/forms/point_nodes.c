@@ -26,6 +26,27 @@ static void describe_gelu(const Graph *g, const Node *n, PointInstr *i)
     i->flag = node_flag(n, ATTR_approx);
 }
 
+static void describe_slope(const Graph *g, const Node *n, PointInstr *i)
+{
+    (void)g;
+    i->flag = node_attr(n, ATTR_alpha) != NULL;
+    i->a = node_float(n, ATTR_alpha, 0);
+}
+
+static void describe_softplus(const Graph *g, const Node *n, PointInstr *i)
+{
+    (void)g;
+    i->a = node_float(n, ATTR_beta, 0);
+}
+
+static void describe_clamp(const Graph *g, const Node *n, PointInstr *i)
+{
+    (void)g;
+    i->flag = node_flag(n, ATTR_open);
+    i->a = node_float(n, ATTR_min, -(double)INFINITY);
+    i->b = node_float(n, ATTR_max, (double)INFINITY);
+}
+
 static void describe_causal_mask(const Graph *g, const Node *n, PointInstr *i)
 {
     (void)g;
@@ -218,15 +239,18 @@ bool point_known_exponent(const Graph *g, const Node *n, double *e)
 }
 
 /* What takes one of its operands as it is: nothing is to be rounded where these are bf16. */
-static bool only_picks(OpKind op)
+static bool only_picks(const Node *n)
 {
-    return op == OP_neg || op == OP_abs || op == OP_relu || op == OP_maximum || op == OP_minimum ||
-           op == OP_relu_grad || op == OP_relu_mask_grad;
+    OpKind op = n->op;
+    if (node_attr(n, ATTR_alpha))
+        return false;
+    return op == OP_clamp_grad || op == OP_neg || op == OP_abs || op == OP_relu ||
+           op == OP_maximum || op == OP_minimum || op == OP_relu_grad || op == OP_relu_mask_grad;
 }
 
 static int rounded(BodyMap *m, const Node *n, int reg)
 {
-    bool exact = only_picks(n->op);
+    bool exact = only_picks(n);
     for (int k = 0; k < n->n_in && exact; k++)
         exact = value_type(m->g, n->in[k])->dtype != DTYPE_F32;
     return exact ? reg : point_round(m->p, reg, value_type(m->g, n->out[0])->dtype);
@@ -289,8 +313,16 @@ int point_add_node(PointProgram *p, const Graph *g, const Node *n, PointLeaf *le
 static const PointForm forms[OP_COUNT] = {
     [OP_gelu] = {.describe = describe_gelu},
     [OP_gelu_grad] = {.describe = describe_gelu},
+    [OP_leaky_relu] = {.describe = describe_slope},
+    [OP_relu_grad] = {.describe = describe_slope},
+    [OP_elu] = {.describe = describe_slope},
+    [OP_elu_grad] = {.describe = describe_slope},
+    [OP_softplus] = {.describe = describe_softplus},
+    [OP_softplus_grad] = {.describe = describe_softplus},
+    [OP_clamp] = {.describe = describe_clamp},
+    [OP_clamp_grad] = {.describe = describe_clamp},
     [OP_dropout] = {.describe = describe_dropout, .operands = generator_operands},
-    [OP_relu_mask_grad] = {.operands = mask_operands},
+    [OP_relu_mask_grad] = {.describe = describe_slope, .operands = mask_operands},
     [OP_causal_mask] = {.describe = describe_causal_mask, .operands = coordinate_operands},
     [OP_bn_apply] = {.describe = describe_norm, .expand = add_bn_apply},
     [OP_bn_grad_x] = {.describe = describe_norm, .expand = add_bn_grad_x},

@@ -204,7 +204,10 @@ JitValue jit_vrelu(Jit *j, JitValue a);                 /* max(a, 0); NaN stays 
 JitValue jit_vabs(Jit *j, JitValue a);
 JitValue jit_vsqrt(Jit *j, JitValue a);
 JitValue jit_vexp(Jit *j, JitValue a);
+JitValue jit_vexpm1_negative(Jit *j, JitValue a); /* e^a - 1 for a <= 0; 0 for others */
 JitValue jit_vlog(Jit *j, JitValue a);
+JitValue jit_vlog1p_fraction(Jit *j, JitValue a); /* log(1 + a) for 0 <= a <= 1 */
+JitValue jit_verf(Jit *j, JitValue a);
 /* NaN past JIT_ANGLE_MAX: their reduction is exact up to there only. */
 JitValue jit_vsin(Jit *j, JitValue a);
 JitValue jit_vcos(Jit *j, JitValue a);

@@ -36,31 +36,52 @@ static JitValue scale_by_parts(Jit *j, JitValue p, JitValue n)
     return mul(j, mul(j, p, power_of_two(j, half)), power_of_two(j, rest));
 }
 
-/* e^r = 1 + r + r^2 P(r) for |r| <= ln2/2; error 5.4e-11. */
-static JitValue exp_reduced(Jit *j, JitValue r)
+/* e^r - 1 = r + r^2 P(r) for |r| <= ln2/2; error 5.4e-11. */
+static JitValue expm1_reduced(Jit *j, JitValue r)
 {
     static const double c[] = {1.9789816018270299e-4, 1.3945198890345591e-3, 8.3335003501069407e-3,
                                4.1666287768769179e-2, 1.6666665845030883e-1, 5.0000000696296912e-1};
     JitValue p = horner(j, r, c, N_OF(c));
-    return add(j, muladd(j, p, mul(j, r, r), r), jit_vf(j, 1));
+    return muladd(j, p, mul(j, r, r), r);
 }
 
-/* e^x with x = n ln2 + r.  ln2 in two parts, the first with nine bits: n times it is exact. */
+#define LOG2_E 1.44269504088896341
+
+/* n, the whole number next to x / ln2; *whole: as vi. */
+static JitValue whole_ln2(Jit *j, JitValue x, JitValue *whole)
+{
+    JitValue t = add(j, mul(j, x, jit_vf(j, LOG2_E)), jit_vf(j, ROUND_MAGIC));
+    *whole = sub(j, as_int(j, t), jit_vi(j, ROUND_MAGIC_BITS));
+    return sub(j, t, jit_vf(j, ROUND_MAGIC));
+}
+
+/* x - n ln2.  ln2 in two parts, the first with nine bits: n times it is exact. */
+static JitValue without_ln2(Jit *j, JitValue x, JitValue n)
+{
+    const double ln2_high = 0.693359375, ln2_low = -2.12194440e-4;
+    return mulsub(j, n, jit_vf(j, ln2_low), mulsub(j, n, jit_vf(j, ln2_high), x));
+}
+
+/* e^x with x = n ln2 + r. */
 JitValue jit_vexp(Jit *j, JitValue a)
 {
-    const double log2e = 1.44269504088896341, ln2_high = 0.693359375, ln2_low = -2.12194440e-4;
     JitValue x = jit_tmp(j, a), n, whole = NULL;
     x = jit_vmax_keep(j, jit_vf(j, -104.5), min_keep(j, jit_vf(j, 89), x));
-    if (avx512(j)) {
-        n = x86_round(j, mul(j, x, jit_vf(j, log2e)));
-    } else {
-        JitValue t = add(j, mul(j, x, jit_vf(j, log2e)), jit_vf(j, ROUND_MAGIC));
-        n = sub(j, t, jit_vf(j, ROUND_MAGIC));
-        whole = sub(j, as_int(j, t), jit_vi(j, ROUND_MAGIC_BITS));
-    }
-    JitValue r = mulsub(j, n, jit_vf(j, ln2_low), mulsub(j, n, jit_vf(j, ln2_high), x));
-    JitValue p = exp_reduced(j, r);
+    if (avx512(j))
+        n = x86_round(j, mul(j, x, jit_vf(j, LOG2_E)));
+    else
+        n = whole_ln2(j, x, &whole);
+    JitValue p = add(j, expm1_reduced(j, without_ln2(j, x, n)), jit_vf(j, 1));
     return avx512(j) ? x86_scale(j, p, n) : scale_by_parts(j, p, whole);
+}
+
+/* With x = n ln2 + r: 2^n (e^r - 1) + (2^n - 1), both with their relative accuracy. */
+JitValue jit_vexpm1_negative(Jit *j, JitValue a)
+{
+    JitValue x = jit_vmax_keep(j, jit_vf(j, -30), min_keep(j, jit_vf(j, 0), jit_tmp(j, a))), whole;
+    JitValue n = whole_ln2(j, x, &whole), scale = power_of_two(j, whole);
+    JitValue q = expm1_reduced(j, without_ln2(j, x, n));
+    return muladd(j, scale, q, sub(j, scale, jit_vf(j, 1)));
 }
 
 /* log(1+f) = f - f^2/2 + f^3 P(f) for sqrt(1/2) <= 1+f <= sqrt(2); relative error 7.5e-10. */
@@ -97,6 +118,16 @@ JitValue jit_vlog(Jit *j, JitValue a)
     JitValue m = as_float(j, sub(j, bits, jit_shl(j, e, jit_vi(j, 23))));
     JitValue exponent = add(j, small_int_to_float(j, e), shift);
     return log_specials(j, x, log_mantissa(j, sub(j, m, jit_vf(j, 1)), exponent));
+}
+
+/* log(1+e) = log(u) + (1+e - u) / u, where u is 1+e rounded: 1+e - u is exact (Fast2Sum). */
+JitValue jit_vlog1p_fraction(Jit *j, JitValue a)
+{
+    JitValue e = jit_tmp(j, a), one = jit_vf(j, 1), sqrt2 = jit_vf(j, 1.41421356237309505);
+    JitValue u = add(j, e, one), lost = sub(j, e, sub(j, u, one));
+    JitValue m = jit_vchoose(j, JIT_GT, u, sqrt2, mul(j, u, jit_vf(j, 0.5)), u);
+    JitValue exponent = jit_vchoose(j, JIT_GT, u, sqrt2, one, jit_vf(j, 0));
+    return add(j, log_mantissa(j, sub(j, m, one), exponent), divide(j, lost, u));
 }
 
 /* x = n pi/2 + r, |r| <= pi/4; quarter: n as vi.  pi/2 in six parts (Cody and Waite 1980), five of
@@ -204,6 +235,19 @@ JitValue jit_vnormal_cdf(Jit *j, JitValue a, JitValue *density)
     if (density)
         *density = mul(j, e, jit_vf(j, 0.39894228040143268));
     return jit_vchoose(j, JIT_LT, x, jit_vf(j, 0), half, sub(j, jit_vf(j, 1), half));
+}
+
+/* Near 0: x + x P(x^2), relative error 1.5e-9 for |x| < 0.75; else 1 - erfc|x|. */
+JitValue jit_verf(Jit *j, JitValue a)
+{
+    static const double c[] = {-6.7495191233163673e-4, 5.1143463150214109e-3,
+                               -2.6834624907792339e-2, 1.1283376580531636e-1,
+                               -3.7612618757201275e-1, 1.2837916549659526e-1};
+    JitValue x = jit_tmp(j, a), size = jit_vabs(j, x), z = mul(j, size, size);
+    JitValue small = muladd(j, horner(j, z, c, N_OF(c)), size, size);
+    JitValue big = sub(j, jit_vf(j, 1), erfc_positive(j, size, jit_vexp(j, neg(j, z))));
+    JitValue y = jit_vchoose(j, JIT_LT, size, jit_vf(j, 0.75), small, big);
+    return flip_sign(j, y, sign_bit(j, x));
 }
 
 /* Sign of a^b for negative a: NaN unless b is whole, - when it is odd. */

@@ -24,6 +24,8 @@ UNARY_GRAD(tanh, grad_op2(c, OP_tanh_grad, dy, y))
 UNARY_GRAD(sigmoid, grad_op2(c, OP_sigmoid_grad, dy, y))
 UNARY_GRAD(relu, grad_op2(c, OP_relu_grad, dy, y))
 UNARY_GRAD(silu, grad_op2(c, OP_silu_grad, dy, x))
+UNARY_GRAD(mish, grad_op2(c, OP_mish_grad, dy, x))
+UNARY_GRAD(hardswish, grad_op2(c, OP_hardswish_grad, dy, x))
 
 /* y = x^-1/2: dx = -1/2 dy y^3 */
 void grad_rsqrt(GradContext *c)
@@ -33,10 +35,49 @@ void grad_rsqrt(GradContext *c)
     c->din[0] = grad_op2(c, OP_mul, grad_scale(c, c->dout[0], -0.5), cube);
 }
 
-void grad_gelu(GradContext *c)
+/* 2/sqrt(pi) e^(-x^2) */
+void grad_erf(GradContext *c)
+{
+    ValueId x = grad_in(c, 0);
+    ValueId e = grad_op1(c, OP_exp, grad_op1(c, OP_neg, grad_op2(c, OP_mul, x, x)));
+    c->din[0] = grad_op2(c, OP_mul, c->dout[0], grad_scale(c, e, 1.1283791670955126));
+}
+
+/* The gradient operation with the same attributes, which reads `saved`. */
+static void grad_like(GradContext *c, OpKind op, ValueId saved)
 {
     AttrList attrs = grad_attrs(c);
-    c->din[0] = grad_op(c, OP_gelu_grad, (const ValueId[]){c->dout[0], grad_in(c, 0)}, 2, &attrs);
+    c->din[0] = grad_op(c, op, (const ValueId[]){c->dout[0], saved}, 2, &attrs);
+}
+
+void grad_gelu(GradContext *c)
+{
+    grad_like(c, OP_gelu_grad, grad_in(c, 0));
+}
+
+/* y > 0 where x is, unless the slope below 0 turns the sign around. */
+void grad_leaky_relu(GradContext *c)
+{
+    bool keeps_sign = node_float(c->node, ATTR_alpha, 0) >= 0;
+    grad_like(c, OP_relu_grad, keeps_sign ? grad_out(c, 0) : grad_in(c, 0));
+}
+
+void grad_elu(GradContext *c)
+{
+    grad_like(c, OP_elu_grad, grad_out(c, 0));
+}
+
+/* sigmoid(beta x) = 1 - e^(-beta y) */
+void grad_softplus(GradContext *c)
+{
+    grad_like(c, OP_softplus_grad, grad_out(c, 0));
+}
+
+/* y lies between the bounds where x does; only x says whether it lay on one. */
+void grad_clamp(GradContext *c)
+{
+    bool open = node_flag(c->node, ATTR_open);
+    grad_like(c, OP_clamp_grad, open ? grad_out(c, 0) : grad_in(c, 0));
 }
 
 void grad_cast(GradContext *c)
@@ -155,8 +196,10 @@ void grad_select(GradContext *c)
 /* (dy', y): linear in dy'; does not change with y but at 0 */
 void grad_relu_grad(GradContext *c)
 {
+    AttrList attrs = grad_attrs(c);
+    const ValueId in[2] = {c->dout[0], grad_in(c, 1)};
     if (grad_wanted(c, 0))
-        grad_set(c, 0, grad_op2(c, OP_relu_grad, c->dout[0], grad_in(c, 1)));
+        grad_set(c, 0, grad_op(c, OP_relu_grad, in, 2, &attrs));
 }
 
 /* The same mask and scale: same key, same counters. */

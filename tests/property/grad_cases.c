@@ -20,6 +20,17 @@ static ValueId kinkless_input(OpCase *c, Type t)
     return v;
 }
 
+/* Values off kinks at -at and at. */
+static ValueId off_kinks(OpCase *c, Type t, double at)
+{
+    double *data;
+    ValueId v = op_source(c, t, &data);
+    for (int64_t i = 0; i < type_elements(&t); i++)
+        data[i] = (op_coin(c) ? op_uniform(c, 0, at - 0.1) : op_uniform(c, at + 0.1, at + 1)) *
+                  (op_coin(c) ? 1 : -1);
+    return v;
+}
+
 /* Multiples of 0.1, plus `shift`, all different, in random order. */
 static ValueId distinct_input(OpCase *c, Type t, double shift)
 {
@@ -54,6 +65,38 @@ GRAD1(tanh, normal_input(c, t))
 GRAD1(sigmoid, normal_input(c, t))
 GRAD1(relu, kinkless_input(c, t))
 GRAD1(silu, normal_input(c, t))
+GRAD1(erf, normal_input(c, t))
+GRAD1(mish, normal_input(c, t))
+GRAD1(hardswish, off_kinks(c, t, 3))
+
+/* alpha or beta, low..high */
+#define GRAD1_NUMBER(name, key, low, high, make)                                                   \
+    static void case_##name(OpCase *c)                                                             \
+    {                                                                                              \
+        AttrList attrs = {0};                                                                      \
+        Type t = op_shape(c, 0, 4);                                                                \
+        attrs_float(&attrs, key, op_uniform(c, low, high));                                        \
+        (void)make;                                                                                \
+        op_done(c, OP_##name, &attrs);                                                             \
+    }
+GRAD1_NUMBER(leaky_relu, ATTR_alpha, -1, 1, kinkless_input(c, t))
+GRAD1_NUMBER(elu, ATTR_alpha, 0, 2, kinkless_input(c, t))
+GRAD1_NUMBER(softplus, ATTR_beta, 0.5, 2, normal_input(c, t))
+
+/* Between the bounds and outside of them. */
+static void case_clamp(OpCase *c)
+{
+    AttrList attrs = {0};
+    int64_t which = op_int(c, 1, 3);
+    if (which & 1)
+        attrs_float(&attrs, ATTR_min, -1);
+    if (which & 2)
+        attrs_float(&attrs, ATTR_max, 1);
+    if (op_coin(c))
+        attrs_int(&attrs, ATTR_open, 1);
+    off_kinks(c, op_shape(c, 0, 4), 1);
+    op_done(c, OP_clamp, &attrs);
+}
 
 /* Through another float type and back, so that the result can be weighed.  The reference rounds to
  * bf16, and a rounded function has no differences to compare with. */
@@ -82,7 +125,19 @@ GRAD2(mul, normal_input(c, a), normal_input(c, b))
 GRAD2(div, normal_input(c, a), kinkless_input(c, b))
 GRAD2(maximum, distinct_input(c, a, 0), distinct_input(c, b, 0.05))
 GRAD2(minimum, distinct_input(c, a, 0), distinct_input(c, b, 0.05))
-GRAD2(relu_grad, normal_input(c, a), kinkless_input(c, b))
+
+/* Of relu and of leaky_relu. */
+static void case_relu_grad(OpCase *c)
+{
+    AttrList attrs = {0};
+    Type a, b;
+    op_pair(c, op_shape(c, 0, 4), &a, &b);
+    if (op_coin(c))
+        attrs_float(&attrs, ATTR_alpha, op_uniform(c, -1, 1));
+    normal_input(c, a);
+    kinkless_input(c, b);
+    op_done(c, OP_relu_grad, &attrs);
+}
 
 /* A tensor or a constant as exponent; constants also for bases of either sign. */
 static void case_pow(OpCase *c)
@@ -405,7 +460,8 @@ OpCaseMake *const grad_case_table[OP_COUNT] = {
 #define CASE(name) [OP_##name] = case_##name
 #define SAME(name) [OP_##name] = op_##name
     CASE(neg), CASE(abs), CASE(exp), CASE(log), CASE(sqrt), CASE(rsqrt), CASE(sin), CASE(cos), CASE(tanh), CASE(sigmoid),
-    CASE(relu), SAME(gelu), CASE(silu), CASE(cast), CASE(add), CASE(sub), CASE(mul), CASE(div),
+    CASE(relu), SAME(gelu), CASE(silu), CASE(erf), CASE(mish), CASE(hardswish), CASE(leaky_relu), CASE(elu),
+    CASE(softplus), CASE(clamp), CASE(cast), CASE(add), CASE(sub), CASE(mul), CASE(div),
     CASE(pow), CASE(maximum), CASE(minimum), SAME(select), CASE(relu_grad), SAME(dropout),
     CASE(causal_mask), CASE(sum), CASE(mean), CASE(reduce_max), CASE(matmul), SAME(linear),
     CASE(conv2d), CASE(maxpool), CASE(avgpool), CASE(adaptive_avgpool), CASE(resize), CASE(bn_stats), CASE(bn_apply), CASE(layernorm),

@@ -76,6 +76,49 @@ POINT1(cos, -300, 300)
 POINT1(tanh, -6, 6)
 POINT1(sigmoid, -20, 20)
 POINT1(silu, -20, 20)
+POINT1(erf, -4, 4)
+POINT1(mish, -20, 20)
+POINT1(hardswish, -5, 5)
+
+/* The number of an activation: 1 often, as code treats it apart. */
+static AttrList number_attr(OpCase *c, AttrKey key, double low, double high)
+{
+    AttrList attrs = {0};
+    attrs_float(&attrs, key, op_coin(c) ? 1 : op_uniform(c, low, high));
+    return attrs;
+}
+
+#define POINT1_NUMBER(name, key, least, low, high)                                                 \
+    void op_##name(OpCase *c)                                                                      \
+    {                                                                                              \
+        AttrList attrs = number_attr(c, key, least, 2);                                            \
+        op_floats(c, op_shape(c, 0, 4), low, high);                                                \
+        op_done(c, OP_##name, &attrs);                                                             \
+    }
+POINT1_NUMBER(leaky_relu, ATTR_alpha, -1, -3, 3)
+POINT1_NUMBER(elu, ATTR_alpha, 0, -10, 3)
+POINT1_NUMBER(softplus, ATTR_beta, -2, -30, 30)
+
+/* One bound or both, now and then the wrong way round. */
+static AttrList bounds(OpCase *c)
+{
+    AttrList attrs = {0};
+    int64_t which = op_int(c, 1, 3);
+    if (which & 1)
+        attrs_float(&attrs, ATTR_min, op_uniform(c, -2, 1));
+    if (which & 2)
+        attrs_float(&attrs, ATTR_max, op_uniform(c, 0, 2));
+    if (op_coin(c))
+        attrs_int(&attrs, ATTR_open, 1);
+    return attrs;
+}
+
+void op_clamp(OpCase *c)
+{
+    AttrList attrs = bounds(c);
+    op_normal(c, op_shape(c, 0, 4));
+    op_done(c, OP_clamp, &attrs);
+}
 
 void op_gelu(OpCase *c)
 {
@@ -139,10 +182,42 @@ POINT2_INT(lt)
 POINT2_INT(le)
 POINT2_INT(gt)
 POINT2_INT(ge)
-POINT2(relu_grad)
 POINT2(tanh_grad)
 POINT2(sigmoid_grad)
 POINT2(silu_grad)
+POINT2(mish_grad)
+POINT2(hardswish_grad)
+
+static void two_floats(OpCase *c)
+{
+    Type a, b;
+    op_pair(c, op_shape(c, 0, 4), &a, &b);
+    op_normal(c, a);
+    op_normal(c, b);
+}
+
+#define POINT2_ATTRS(name, list)                                                                   \
+    void op_##name(OpCase *c)                                                                      \
+    {                                                                                              \
+        AttrList attrs = list;                                                                     \
+        two_floats(c);                                                                             \
+        op_done(c, OP_##name, &attrs);                                                             \
+    }
+POINT2_ATTRS(relu_grad, op_coin(c) ? (AttrList){0} : number_attr(c, ATTR_alpha, -1, 1))
+POINT2_ATTRS(elu_grad, number_attr(c, ATTR_alpha, 0, 2))
+POINT2_ATTRS(clamp_grad, bounds(c))
+
+/* beta y is not negative. */
+void op_softplus_grad(OpCase *c)
+{
+    AttrList attrs = number_attr(c, ATTR_beta, -2, 2);
+    Type a, b;
+    bool negative = attrs.items[0].u.f < 0;
+    op_pair(c, op_shape(c, 0, 4), &a, &b);
+    op_normal(c, a);
+    op_floats(c, b, negative ? -3 : 0, negative ? 0 : 3);
+    op_done(c, OP_softplus_grad, &attrs);
+}
 
 /* Up to some tasks of words; the last word is seldom full. */
 void op_relu_mask(OpCase *c)
@@ -157,7 +232,8 @@ void op_relu_mask_grad(OpCase *c)
     Type t = op_shape(c, 0, 4);
     op_normal(c, t);
     op_integers(c, DIMS((type_elements(&t) + 31) / 32), DTYPE_I32, INT32_MIN, INT32_MAX);
-    op_done(c, OP_relu_mask_grad, NULL);
+    AttrList attrs = op_coin(c) ? (AttrList){0} : number_attr(c, ATTR_alpha, -1, 1);
+    op_done(c, OP_relu_mask_grad, &attrs);
 }
 
 void op_gelu_grad(OpCase *c)

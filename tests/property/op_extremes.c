@@ -213,6 +213,22 @@ EXTREME_POINT(rsqrt)
 EXTREME_POINT(sigmoid)
 EXTREME_POINT(tanh)
 EXTREME_POINT(sign)
+EXTREME_POINT(erf)
+EXTREME_POINT(mish)
+EXTREME_POINT(hardswish)
+
+#define EXTREME_NUMBER(name, key, number)                                                          \
+    static void extreme_##name(OpCase *c)                                                          \
+    {                                                                                              \
+        AttrList attrs = {0};                                                                      \
+        attrs_float(&attrs, key, number);                                                          \
+        extreme_values(c, extreme_shape(c));                                                       \
+        op_done(c, OP_##name, &attrs);                                                             \
+    }
+EXTREME_NUMBER(leaky_relu, ATTR_alpha, 0.01)
+EXTREME_NUMBER(elu, ATTR_alpha, 1.5)
+EXTREME_NUMBER(softplus, ATTR_beta, 2)
+EXTREME_NUMBER(clamp, ATTR_max, 1)
 
 #define EXTREME_PAIR(name)                                                                         \
     static void extreme_##name(OpCase *c)                                                          \
@@ -226,6 +242,21 @@ EXTREME_PAIR(maximum)
 EXTREME_PAIR(minimum)
 EXTREME_PAIR(le)
 EXTREME_PAIR(ne)
+EXTREME_PAIR(hardswish_grad)
+
+/* NaN, infinities, and values on the bounds. */
+static void extreme_clamp_grad(OpCase *c)
+{
+    AttrList attrs = {0};
+    Type t = extreme_shape(c);
+    attrs_float(&attrs, ATTR_min, 0);
+    attrs_float(&attrs, ATTR_max, 1e30f);
+    if (op_coin(c))
+        attrs_int(&attrs, ATTR_open, 1);
+    op_normal(c, t);
+    extreme_values(c, t);
+    op_done(c, OP_clamp_grad, &attrs);
+}
 
 static void extreme_clip(OpCase *c)
 {
@@ -282,6 +313,15 @@ const OpRow op_extremes[] = {
     {OP_sigmoid, extreme_sigmoid},
     {OP_tanh, extreme_tanh},
     {OP_sign, extreme_sign},
+    {OP_erf, extreme_erf},
+    {OP_mish, extreme_mish},
+    {OP_hardswish, extreme_hardswish},
+    {OP_leaky_relu, extreme_leaky_relu},
+    {OP_elu, extreme_elu},
+    {OP_softplus, extreme_softplus},
+    {OP_clamp, extreme_clamp},
+    {OP_hardswish_grad, extreme_hardswish_grad},
+    {OP_clamp_grad, extreme_clamp_grad},
     {OP_maximum, extreme_maximum},
     {OP_minimum, extreme_minimum},
     {OP_le, extreme_le},

@@ -74,6 +74,9 @@ static Tolerance tolerance_of(OpKind op)
         return (Tolerance){4e-6, 0, 0};
     case OP_gelu_grad:
     case OP_silu_grad:
+    case OP_mish_grad: /* these three pass through 0 */
+    case OP_elu_grad:
+    case OP_hardswish_grad:
     case OP_bn_apply:
     case OP_bn_grad_x:
     case OP_fused:

@@ -37,7 +37,8 @@ static bool model_chance(ModelText *m, int one_in)
 static const char *model_activation(ModelText *m)
 {
     return MODEL_WORD(m, "relu()", "gelu()", "gelu(approx = \"tanh\")", "silu()", "tanh()",
-                      "sigmoid()");
+                      "sigmoid()", "leaky_relu(0.1)", "elu()", "softplus()", "mish()",
+                      "hardswish()", "relu6()");
 }
 
 static const char *model_bias(ModelText *m)

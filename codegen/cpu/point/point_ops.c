@@ -9,9 +9,6 @@
 #include <math.h>
 #include <string.h>
 
-#define SQRT_2_OVER_PI 0.79788456080286535588
-#define GELU_CUBIC     0.044715 /* Hendrycks and Gimpel 2016, tanh form */
-
 static bool real(const PointInstr *p)
 {
     return p->from == DTYPE_F32;
@@ -71,47 +68,6 @@ static JitValue sign(Jit *j, JitValue a)
     JitValue zero = jit_vf(j, 0);
     JitValue r = jit_vchoose(j, JIT_LT, a, zero, jit_vf(j, -1), a);
     return jit_vchoose(j, JIT_GT, a, zero, jit_vf(j, 1), r);
-}
-
-/* The tanh form is x * sigmoid(2 z): no cancellation on the left. */
-static JitValue gelu_gate(Jit *j, JitValue x, JitValue *square)
-{
-    *square = mul(j, x, x);
-    JitValue inner = jit_vfma(j, *square, jit_vf(j, GELU_CUBIC), jit_vf(j, 1));
-    return jit_vsigmoid(j, mul(j, mul(j, x, inner), jit_vf(j, 2 * SQRT_2_OVER_PI)));
-}
-
-static JitValue gelu(Jit *j, const PointInstr *p, const JitValue *in)
-{
-    JitValue square, x = in[0];
-    return mul(j, x, p->flag ? gelu_gate(j, x, &square) : jit_vnormal_cdf(j, x, NULL));
-}
-
-static JitValue silu(Jit *j, JitValue x)
-{
-    return mul(j, x, jit_vsigmoid(j, x));
-}
-
-/* y' of x * s(u(x)): s + x s (1 - s) u' */
-static JitValue gate_slope(Jit *j, JitValue x, JitValue s, JitValue inner_slope)
-{
-    JitValue t = mul(j, mul(j, x, s), sub(j, jit_vf(j, 1), s));
-    return add(j, s, inner_slope ? mul(j, t, inner_slope) : t);
-}
-
-static JitValue gelu_slope(Jit *j, const PointInstr *p, JitValue x)
-{
-    JitValue density, square;
-    if (!p->flag) {
-        JitValue cdf = jit_vnormal_cdf(j, x, &density);
-        return add(j, cdf, mul(j, x, density));
-    }
-    /* Far out the slope is 0 or 1; x^2 must not overflow. */
-    x = jit_vmax(j, jit_vmin(j, x, jit_vf(j, 32)), jit_vf(j, -32));
-    JitValue s = gelu_gate(j, x, &square);
-    JitValue u = jit_vfma(j, square, jit_vf(j, 6 * SQRT_2_OVER_PI * GELU_CUBIC),
-                          jit_vf(j, 2 * SQRT_2_OVER_PI));
-    return gate_slope(j, x, s, u);
 }
 
 /* a^k for a small whole k > 0 */
@@ -243,41 +199,6 @@ static JitValue causal_mask(Jit *j, const PointInstr *p, const JitValue *in)
     return jit_vselect(j, jit_vmask(j, JIT_GT, in[2], in[1]), vf(j, p->a), in[0]);
 }
 
-/* --- gradients of activations: (dy, what the forward saved) --- */
-
-static JitValue relu_grad(Jit *j, JitValue dy, JitValue y)
-{
-    return jit_vchoose(j, JIT_GT, y, jit_vf(j, 0), dy, vf(j, 0));
-}
-
-static JitValue relu_mask_grad(Jit *j, const PointInstr *p, const JitValue *in)
-{
-    (void)p;
-    return jit_vselect(j, in[1], in[0], vf(j, 0));
-}
-
-static JitValue tanh_grad(Jit *j, JitValue dy, JitValue y)
-{
-    JitValue one = jit_vf(j, 1);
-    return mul(j, dy, sub(j, one, mul(j, y, y)));
-}
-
-static JitValue sigmoid_grad(Jit *j, JitValue dy, JitValue y)
-{
-    JitValue one = jit_vf(j, 1);
-    return mul(j, dy, mul(j, y, sub(j, one, y)));
-}
-
-static JitValue gelu_grad(Jit *j, const PointInstr *p, const JitValue *in)
-{
-    return mul(j, in[0], gelu_slope(j, p, in[1]));
-}
-
-static JitValue silu_grad(Jit *j, JitValue dy, JitValue x)
-{
-    return mul(j, dy, gate_slope(j, x, jit_vsigmoid(j, x), NULL));
-}
-
 /* --- numbers --- */
 
 static JitValue f64(Jit *j, double v)
@@ -339,8 +260,7 @@ const PointCode point_code_cos = {.unary = jit_vcos};
 const PointCode point_code_tanh = {.unary = jit_vtanh};
 const PointCode point_code_sigmoid = {.unary = jit_vsigmoid};
 const PointCode point_code_relu = {.unary = jit_vrelu, .integer = int_relu};
-const PointCode point_code_gelu = {.real = gelu};
-const PointCode point_code_silu = {.unary = silu};
+const PointCode point_code_erf = {.unary = jit_verf};
 const PointCode point_code_cast = {.real = cast, .integer = cast};
 const PointCode point_code_add = {.binary = add, .integer = int_add};
 const PointCode point_code_sub = {.binary = sub, .integer = int_sub};
@@ -356,12 +276,6 @@ const PointCode point_code_le = {.real = compare_le, .integer = compare_le};
 const PointCode point_code_gt = {.real = compare_gt, .integer = compare_gt};
 const PointCode point_code_ge = {.real = compare_ge, .integer = compare_ge};
 const PointCode point_code_select = {.integer = select_lanes};
-const PointCode point_code_relu_grad = {.binary = relu_grad};
-const PointCode point_code_relu_mask_grad = {.real = relu_mask_grad};
-const PointCode point_code_tanh_grad = {.binary = tanh_grad};
-const PointCode point_code_sigmoid_grad = {.binary = sigmoid_grad};
-const PointCode point_code_gelu_grad = {.real = gelu_grad};
-const PointCode point_code_silu_grad = {.binary = silu_grad};
 const PointCode point_code_causal_mask = {.real = causal_mask};
 /* Programs hold what they consist of instead (codegen/forms/point_nodes.c). */
 const PointCode point_code_bn_apply = {0};

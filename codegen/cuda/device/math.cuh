@@ -61,15 +61,11 @@ DEVICE float s_power_of_two(int n)
     return from_bits((n + 127) << 23);
 }
 
-DEVICE float s_exp(float x)
+/* x = whole ln2 + r; the result is e^r - 1. */
+DEVICE float s_expm1_reduced(float x, int *whole)
 {
-    float t, n, r, p;
-    int whole, half;
-    x = 89.0f < x ? 89.0f : x;
-    x = -104.5f > x ? -104.5f : x;
-    t = x * 1.44269504088896341f + MAGIC;
-    n = t - MAGIC;
-    whole = to_bits(t) - MAGIC_BITS;
+    float t = x * 1.44269504088896341f + MAGIC, n = t - MAGIC, r, p;
+    *whole = to_bits(t) - MAGIC_BITS;
     r = fmaf(-n, LN2_LOW, fmaf(-n, LN2_HIGH, x));
     p = 1.9789816018270299e-4f;
     p = fmaf(p, r, 1.3945198890345591e-3f);
@@ -77,18 +73,36 @@ DEVICE float s_exp(float x)
     p = fmaf(p, r, 4.1666287768769179e-2f);
     p = fmaf(p, r, 1.6666665845030883e-1f);
     p = fmaf(p, r, 5.0000000696296912e-1f);
-    p = fmaf(p, r * r, r) + 1.0f;
+    return fmaf(p, r * r, r);
+}
+
+DEVICE float s_exp(float x)
+{
+    float p;
+    int whole, half;
+    x = 89.0f < x ? 89.0f : x;
+    x = -104.5f > x ? -104.5f : x;
+    p = s_expm1_reduced(x, &whole) + 1.0f;
     half = whole >> 1;
     return p * s_power_of_two(half) * s_power_of_two(whole - half);
 }
 
-DEVICE float s_log(float x)
+/* e^x - 1 for x <= 0 */
+DEVICE float s_expm1_negative(float x)
 {
-    float scaled = x < 1.17549435e-38f ? x * 8388608.0f : x;
-    float shift = x < 1.17549435e-38f ? -23.0f : 0.0f;
-    int bits = to_bits(scaled), e = (int)((u32)bits - 0x3f3504f3u) >> 23;
-    float f = from_bits((int)((u32)bits - ((u32)e << 23))) - 1.0f;
-    float exponent = (float)e + shift, z = f * f, y, p = 6.7466255442152954e-2f;
+    float q, scale;
+    int whole;
+    x = 0.0f < x ? 0.0f : x;
+    x = -30.0f > x ? -30.0f : x;
+    q = s_expm1_reduced(x, &whole);
+    scale = s_power_of_two(whole);
+    return fmaf(scale, q, scale - 1.0f);
+}
+
+/* log(2^exponent (1 + f)) for sqrt(1/2) <= 1+f <= sqrt(2) */
+DEVICE float s_log_mantissa(float f, float exponent)
+{
+    float z = f * f, y, p = 6.7466255442152954e-2f;
     p = fmaf(p, f, -1.1675631588125611e-1f);
     p = fmaf(p, f, 1.1888153171824042e-1f);
     p = fmaf(p, f, -1.2405589838638770e-1f);
@@ -100,7 +114,24 @@ DEVICE float s_log(float x)
     y = p * f * z;
     y = fmaf(-exponent, 2.12194440e-4f, y);
     y = fmaf(-0.5f, z, y);
-    y = fmaf(exponent, 0.693359375f, f + y);
+    return fmaf(exponent, 0.693359375f, f + y);
+}
+
+/* log(1 + e) for 0 <= e <= 1 */
+DEVICE float s_log1p_fraction(float e)
+{
+    float u = e + 1.0f, lost = e - (u - 1.0f), sqrt2 = 1.41421356237309505f;
+    float m = u > sqrt2 ? u * 0.5f : u, exponent = u > sqrt2 ? 1.0f : 0.0f;
+    return s_log_mantissa(m - 1.0f, exponent) + lost / u;
+}
+
+DEVICE float s_log(float x)
+{
+    float scaled = x < 1.17549435e-38f ? x * 8388608.0f : x;
+    float shift = x < 1.17549435e-38f ? -23.0f : 0.0f;
+    int bits = to_bits(scaled), e = (int)((u32)bits - 0x3f3504f3u) >> 23;
+    float f = from_bits((int)((u32)bits - ((u32)e << 23))) - 1.0f;
+    float y = s_log_mantissa(f, (float)e + shift);
     y = x < INFINITE ? y : x;
     y = x >= 0.0f ? y : NOT_A_NUMBER;
     return x == 0.0f ? -INFINITE : y;
@@ -174,10 +205,10 @@ DEVICE float s_cos(float x)
     return size < ANGLE_MAX ? s_sine_of_quarter(r, (int)((u32)quarter + 1u)) : NOT_A_NUMBER;
 }
 
-DEVICE float s_normal_cdf(float x, float *density)
+/* erfc(t) for t >= 0, with e^(-t^2) */
+DEVICE float s_erfc_positive(float t, float exp_minus_square)
 {
-    float e = s_exp(x * x * -0.5f), t = s_abs(x) * 0.70710678118654752f;
-    float u = 1.0f / fmaf(t, 0.3f, 1.0f), p = -1.2955577909669636e-1f, half;
+    float u = 1.0f / fmaf(t, 0.3f, 1.0f), p = -1.2955577909669636e-1f;
     p = fmaf(p, u, 4.8573598362827742e-1f);
     p = fmaf(p, u, -5.1266734367023379e-1f);
     p = fmaf(p, u, 5.4821032455418282e-1f);
@@ -186,9 +217,27 @@ DEVICE float s_normal_cdf(float x, float *density)
     p = fmaf(p, u, 1.4828630532867067e-1f);
     p = fmaf(p, u, 1.7072380631877626e-1f);
     p = fmaf(p, u, 1.6918741378521035e-1f);
-    half = p * u * e * 0.5f;
+    return p * u * exp_minus_square;
+}
+
+DEVICE float s_normal_cdf(float x, float *density)
+{
+    float e = s_exp(x * x * -0.5f), t = s_abs(x) * 0.70710678118654752f;
+    float half = s_erfc_positive(t, e) * 0.5f;
     *density = e * 0.39894228040143268f;
     return x < 0.0f ? half : 1.0f - half;
+}
+
+DEVICE float s_erf(float x)
+{
+    float size = s_abs(x), z = size * size, p = -6.7495191233163673e-4f, y;
+    p = fmaf(p, z, 5.1143463150214109e-3f);
+    p = fmaf(p, z, -2.6834624907792339e-2f);
+    p = fmaf(p, z, 1.1283376580531636e-1f);
+    p = fmaf(p, z, -3.7612618757201275e-1f);
+    p = fmaf(p, z, 1.2837916549659526e-1f);
+    y = size < 0.75f ? fmaf(p, size, size) : 1.0f - s_erfc_positive(size, s_exp(-z));
+    return s_flip_sign(y, to_bits(x) & (-2147483647 - 1));
 }
 
 DEVICE float s_gelu_gate(float x, float *square)
@@ -235,6 +284,43 @@ DEVICE float s_silu_slope(float x)
 {
     float s = s_sigmoid(x);
     return s + x * s * (1.0f - s);
+}
+
+DEVICE float s_softplus(float z)
+{
+    return s_relu(z) + s_log1p_fraction(s_exp(-s_abs(z)));
+}
+
+/* mish_parts of codegen/cpu/point/point_ops.c */
+DEVICE float s_mish_parts(float x, float *v, float *q)
+{
+    *v = s_exp(-s_abs(x));
+    *q = x > 0.0f ? *v * *v : 1.0f;
+    return x > 0.0f ? *v * 2.0f + 1.0f : *v * (*v + 2.0f);
+}
+
+DEVICE float s_mish(float x)
+{
+    float v, q, n = s_mish_parts(x, &v, &q);
+    return x * (n / (n + (q + q)));
+}
+
+DEVICE float s_mish_slope(float x)
+{
+    float v, q, n = s_mish_parts(x, &v, &q), d = n + (q + q), t = n / d;
+    float gate = (x > 0.0f ? 1.0f : v) / (v + 1.0f);
+    return t + x * gate * ((q + q) / d * (t + 1.0f));
+}
+
+DEVICE float s_hardswish(float x)
+{
+    return x * (s_min(s_max(x + 3.0f, 0.0f), 6.0f) / 6.0f);
+}
+
+DEVICE float s_hardswish_grad(float dy, float x)
+{
+    float y = x < 3.0f ? dy * (x / 3.0f + 0.5f) : dy;
+    return x <= -3.0f ? 0.0f : y;
 }
 
 DEVICE float s_pow(float a, float b)

@@ -42,6 +42,39 @@ Val builtin_gelu(BuiltinCall *c)
     return call_node(c, OP_gelu, &x, 1, &attrs);
 }
 
+static Val with_number(BuiltinCall *c, OpKind op, AttrKey key)
+{
+    AttrList attrs = {.n = 0};
+    attrs_float(&attrs, key, arg_float(c, 1));
+    ValueId x = arg_tensor(c, 0);
+    return call_node(c, op, &x, 1, &attrs);
+}
+
+Val builtin_leaky_relu(BuiltinCall *c)
+{
+    return with_number(c, OP_leaky_relu, ATTR_alpha);
+}
+
+Val builtin_elu(BuiltinCall *c)
+{
+    return with_number(c, OP_elu, ATTR_alpha);
+}
+
+Val builtin_softplus(BuiltinCall *c)
+{
+    return with_number(c, OP_softplus, ATTR_beta);
+}
+
+Val builtin_relu6(BuiltinCall *c)
+{
+    AttrList attrs = {.n = 0};
+    attrs_float(&attrs, ATTR_min, 0);
+    attrs_float(&attrs, ATTR_max, 6);
+    attrs_int(&attrs, ATTR_open, 1);
+    ValueId x = arg_tensor(c, 0);
+    return call_node(c, OP_clamp, &x, 1, &attrs);
+}
+
 /* ---- conversion ---- */
 
 static ValueId cast_to(BuiltinCall *c, ValueId x, DType dtype)
@@ -85,23 +118,51 @@ Val builtin_pow(BuiltinCall *c)
     return binary(c, BINARY_POW);
 }
 
-static Val extreme(BuiltinCall *c, OpKind op)
+/* Of a and an argument. */
+static Val extreme(BuiltinCall *c, OpKind op, Val a, int arg)
 {
-    const Val a = c->arg[0], b = c->arg[1];
+    const Val b = c->arg[arg];
     if (a.kind == VAL_TENSOR || b.kind == VAL_TENSOR)
-        return elab_elementwise(c->l, op, a, b, c->arg_span[0], c->arg_span[1], c->span);
+        return elab_elementwise(c->l, op, a, b, c->arg_span[0], c->arg_span[arg], c->span);
     bool first = (val_number(a) >= val_number(b)) == (op == OP_maximum);
     return first ? a : b;
 }
 
 Val builtin_maximum(BuiltinCall *c)
 {
-    return extreme(c, OP_maximum);
+    return extreme(c, OP_maximum, c->arg[0], 1);
 }
 
 Val builtin_minimum(BuiltinCall *c)
 {
-    return extreme(c, OP_minimum);
+    return extreme(c, OP_minimum, c->arg[0], 1);
+}
+
+static Val clamp_floats(BuiltinCall *c)
+{
+    AttrList attrs = {.n = 0};
+    if (arg_given(c, 1))
+        attrs_float(&attrs, ATTR_min, arg_float(c, 1));
+    if (arg_given(c, 2))
+        attrs_float(&attrs, ATTR_max, arg_float(c, 2));
+    ValueId x = arg_tensor(c, 0);
+    return call_node(c, OP_clamp, &x, 1, &attrs);
+}
+
+/* Of integers and numbers: the larger of x and lo, then the smaller of that and hi. */
+Val builtin_clamp(BuiltinCall *c)
+{
+    Val x = c->arg[0];
+    if (!arg_given(c, 1) && !arg_given(c, 2)) {
+        elab_error(c->l, c->span, "E105", "clamp needs lo, hi or both");
+        return val_poison();
+    }
+    if (x.kind == VAL_TENSOR && dtype_is_float(elab_type(c->l, x.tensor)->dtype))
+        return clamp_floats(c);
+    for (int i = 1; i < 3 && x.kind != VAL_POISON; i++)
+        if (arg_given(c, i))
+            x = extreme(c, i == 1 ? OP_maximum : OP_minimum, x, i);
+    return x;
 }
 
 Val builtin_select(BuiltinCall *c)

@@ -51,6 +51,22 @@ static JitValue point1(Jit *j, OpKind op, bool flag, JitValue a)
 UNARY(gelu, point1(j, OP_gelu, false, a))
 UNARY(gelu_tanh, point1(j, OP_gelu, true, a))
 UNARY(silu, point1(j, OP_silu, false, a))
+UNARY(erf, jit_verf(j, a))
+UNARY(expm1, jit_vexpm1_negative(j, a))
+UNARY(log1p, jit_vlog1p_fraction(j, jit_vmin(j, jit_vmax(j, a, jit_vf(j, 0)), jit_vf(j, 1))))
+UNARY(mish, point1(j, OP_mish, false, a))
+UNARY(hardswish, point1(j, OP_hardswish, false, a))
+
+/* With the number 1, as users mostly have it, or 2. */
+static JitValue with_number(Jit *j, OpKind op, double number, JitValue a)
+{
+    PointInstr i = {
+        .op = op, .dtype = DTYPE_F32, .from = DTYPE_F32, .n_in = 1, .a = number, .b = number};
+    return point_apply(j, &i, &a);
+}
+UNARY(elu, with_number(j, OP_elu, 1, a))
+UNARY(softplus, with_number(j, OP_softplus, 1, a))
+UNARY(softplus_2, with_number(j, OP_softplus, 2, a))
 
 #define BINARY(name, call)                                                                         \
     static JitValue make_##name(Jit *j, JitValue a, JitValue b)                                    \
@@ -126,6 +142,35 @@ static double ref_silu(double x)
 {
     return x * ref_sigmoid(x);
 }
+static double ref_expm1(double x)
+{
+    return x > 0 ? 0 : expm1(x);
+}
+static double ref_log1p(double x)
+{
+    return log1p(x < 0 ? 0 : x > 1 ? 1 : x);
+}
+static double ref_elu(double x)
+{
+    return x > 0 ? x : expm1(x);
+}
+static double ref_softplus(double x)
+{
+    return (x > 0 ? x : x != x ? x : 0) + log1p(exp(-fabs(x)));
+}
+static double ref_softplus_2(double x)
+{
+    return ref_softplus(2 * x) / 2;
+}
+static double ref_mish(double x)
+{
+    return x * tanh(ref_softplus(x));
+}
+static double ref_hardswish(double x)
+{
+    double s = x + 3 < 0 ? 0 : x + 3 > 6 ? 6 : x + 3;
+    return x * s / 6;
+}
 static double ref_relu(double x)
 {
     return x <= 0 ? 0 : x;
@@ -150,6 +195,17 @@ static const Function functions[] = {
     {"gelu", make_gelu, ref_gelu, -4, 8, 16},
     {"gelu, tanh form", make_gelu_tanh, ref_gelu_tanh, -4, 8, 24},
     {"silu", make_silu, ref_silu, -40, 40, 4},
+    {"erf", make_erf, erf, -4, 4, 2},
+    {"erf near 0", make_erf, erf, -1e-3, 1e-3, 1},
+    {"expm1", make_expm1, ref_expm1, -40, 0, 1.5},
+    {"expm1 near 0", make_expm1, ref_expm1, -1e-3, 0, 1},
+    {"log1p", make_log1p, ref_log1p, 0, 1, 2},
+    {"log1p near 0", make_log1p, ref_log1p, 0, 1e-3, 1.5},
+    {"elu", make_elu, ref_elu, -20, 5, 1.5},
+    {"softplus", make_softplus, ref_softplus, -85, 40, 2.5},
+    {"softplus, beta 2", make_softplus_2, ref_softplus_2, -40, 20, 3},
+    {"mish", make_mish, ref_mish, -80, 40, 5},
+    {"hardswish", make_hardswish, ref_hardswish, -2.9, 8, 3},
     {"sqrt", make_sqrt, sqrt, 0, 1e10, 0.5001},
     {"abs", make_abs, fabs, -9, 9, 0},
     {"relu", make_relu, ref_relu, -9, 9, 0},
@@ -355,7 +411,8 @@ static void check_specials(const Target *t, void *handle, int index)
         bool tiny = fabs(want) < 1e-35 && fabs((double)out[i]) < 1e-35; /* may be flushed */
         CHECK_MSG(e <= f->ulp || tiny, "%s %s(%g) = %g, expected %g", t->name, f->name,
                   (double)specials[i], (double)out[i], want);
-        bool odd = f->reference == tanh || f->reference == ref_sin || f->reference == sqrt;
+        bool odd = f->reference == tanh || f->reference == ref_sin || f->reference == sqrt ||
+                   f->reference == erf;
         if (odd && specials[i] == 0)
             CHECK_MSG(signbit(out[i]) == signbit(specials[i]), "%s %s(%g): sign of zero", t->name,
                       f->name, (double)specials[i]);

@@ -60,6 +60,9 @@ static const char facts[] =
     "[4]\n"
     "  assert pad(x, [0, 1], [2, 0]).shape == [6, 9] and zeros([2, 3], dtype = i32).dtype == "
     "\"i32\"\n"
+    "  assert clamp(3, lo = 5) == 5 and clamp(3, hi = 2) == 2 and clamp(iota(3), 1, 2).dtype == "
+    "\"i32\"\n"
+    "  assert clamp(leaky_relu(elu(x, 2), slope = 0.2), -1).shape == relu6(softplus(x)).shape\n"
     "  return a + b\n"
     "}\n";
 
@@ -125,6 +128,10 @@ static const struct {
     {"affine(x, x, x)", "E101"},
     {"affine(x, x[0])", "E103"},
     {"x |> dropout(1.5)", "E105"},
+    {"clamp(x)", "E105"},
+    {"clamp(iota(3), 0.5)", "E104"},
+    {"elu(x, alpha = -1)", "E105"},
+    {"softplus(x, beta = 0)", "E105"},
     {"x |> reshape([5, 5])", "E107"},
     {"x |> transpose([0, 0])", "E105"},
     {"split(x, 3)", "E105"},

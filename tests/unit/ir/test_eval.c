@@ -79,6 +79,17 @@ static void test_point(void)
     EVAL(X3 "  %y = tanh %x : f32[3]\n", V(0, 1, 1000), 0, 0.7615941559557649, 1);
     EVAL(X3 "  %y = sigmoid %x : f32[3]\n", V(-1000, 0, 1), 0, 0.5, 0.7310585786300049);
     EVAL(X3 "  %y = silu %x : f32[3]\n", V(-1000, 0, 1), 0, 0, 0.7310585786300049);
+    EVAL(X3 "  %y = erf %x : f32[3]\n", V(-inf, 0, 1), -1, 0, 0.8427007929497149);
+    EVAL(X3 "  %y = leaky_relu %x {alpha=0.25} : f32[3]\n", V(-2, not_a_number, 3), -0.5,
+         not_a_number, 3);
+    EVAL(X3 "  %y = elu %x {alpha=2} : f32[3]\n", V(-inf, -1, 3), -2, -1.2642411176571153, 3);
+    EVAL(X3 "  %y = softplus %x {beta=2} : f32[3]\n", V(0, 1, 1000), 0.34657359027997264,
+         1.0634640055214861, 1000);
+    EVAL(X3 "  %y = mish %x : f32[3]\n", V(0, 1, 1000), 0, 0.8650983882673103, 1000);
+    EVAL(X3 "  %y = hardswish %x : f32[3]\n", V(-4, 1.5, 5), 0, 1.125, 5);
+    EVAL(X3 "  %y = clamp %x {min=-1, max=2} : f32[3]\n", V(-4, not_a_number, 5), -1, not_a_number,
+         2);
+    EVAL(X3 "  %y = clamp %x {min=2, max=1} : f32[3]\n", V(0, 1.5, 3), 1, 1, 1);
     EVAL(X3 "  %y = gelu %x : f32[3]\n", V(0, 1, -1), 0, 0.8413447460685429, -0.15865525393145707);
     EVAL(X3 "  %y = gelu %x {approx=true} : f32[3]\n", V(0, 1, -1), 0, 0.8411919906082768,
          -0.15880800939172324);
@@ -95,6 +106,18 @@ static void test_saved_gradients(void)
     EVAL("  %a = input : f32[3]\n  %m = input : i32[1]\n"
          "  %y = relu_mask_grad %a, %m : f32[3]\n",
          V(not_a_number, 7, 8, 0x7ffffff5), not_a_number, 0, 8);
+    EVAL(A2B2 "  %y = relu_grad %a, %b {alpha=0.5} : f32[2]\n", V(5, 7, 0, 2), 2.5, 7);
+    EVAL("  %a = input : f32[3]\n  %m = input : i32[1]\n"
+         "  %y = relu_mask_grad %a, %m {alpha=0.5} : f32[3]\n",
+         V(6, 7, 8, 5), 6, 3.5, 8);
+    EVAL(A2B2 "  %y = elu_grad %a, %b {alpha=2} : f32[2]\n", V(5, 7, 0, 2), 10, 7);
+    EVAL(A2B2 "  %y = softplus_grad %a, %b {beta=2} : f32[2]\n", V(2, 3, 0.34657359027997264, 1000),
+         1, 3);
+    EVAL(A2B2 "  %y = mish_grad %a, %b : f32[2]\n", V(2, 1, 0, 1), 1.2, 1.0490362200997922);
+    EVAL(A2B2 "  %y = hardswish_grad %a, %b : f32[2]\n", V(2, 2, -3, 1.5), 0, 2);
+    EVAL(A2B2 "  %y = hardswish_grad %a, %b : f32[2]\n", V(2, 2, 3, -1.5), 2, 0);
+    EVAL(A2B2 "  %y = clamp_grad %a, %b {min=0, max=6} : f32[2]\n", V(2, 3, 0, 6), 2, 3);
+    EVAL(A2B2 "  %y = clamp_grad %a, %b {min=0, max=6, open=true} : f32[2]\n", V(2, 3, 0, 6), 0, 0);
     EVAL(A2B2 "  %y = tanh_grad %a, %b : f32[2]\n", V(2, 1, 0.5, 0), 1.5, 1);
     EVAL(A2B2 "  %y = sigmoid_grad %a, %b : f32[2]\n", V(2, 1, 0.25, 1), 0.375, 0);
     EVAL(A2B2 "  %y = gelu_grad %a, %b : f32[2]\n", V(2, 1, 0, 1), 1, 1.0833154705876863);

@@ -96,6 +96,9 @@ static void test_fused(void)
                  "%y@3:1 ");
     expect_found(Y BODY("    %g = relu_grad %a, %b : f32[64]\n    %o = mul %g, %b : f32[64]\n"),
                  "");
+    expect_found(Y BODY("    %g = relu_grad %a, %b {alpha=0.1} : f32[64]\n"
+                        "    %o = exp %g : f32[64]\n"),
+                 "%y@3:1 ");
     expect_found(Y BODY("    %g = relu_grad %b, %a : f32[64]\n    %o = exp %g : f32[64]\n"), "");
 }
 
@@ -104,14 +107,15 @@ static void test_rewriting(void)
     Pool *pool = pool_new();
     const char *fault;
     Graph *g = graph_of(pool, "step",
-                        Y BODY("    %g = relu_grad %a, %b : f32[64]\n    %o = exp %g : f32[64]\n"));
+                        Y BODY("    %g = relu_grad %a, %b {alpha=0.1} : f32[64]\n"
+                               "    %o = exp %g : f32[64]\n"));
     MaskTensors found = mask_find(pool, g);
     mask_apply(g, &found);
     CHECK_MSG(graph_verify(g, &fault), "%s", fault);
     StrBuf text = strbuf_new(pool);
     graph_print(g, (PrintOptions){.no_loc = true}, &text);
     CHECK_MSG(strstr(text.text, "%y.mask = relu_mask %y : i32[2]"), "%s", text.text);
-    CHECK_MSG(strstr(text.text, "relu_mask_grad %a, %b : f32[64]"), "%s", text.text);
+    CHECK_MSG(strstr(text.text, "relu_mask_grad %a, %b {alpha=0.1} : f32[64]"), "%s", text.text);
     CHECK(mask_find(pool, g).len == 0);
     pool_free(pool);
 }

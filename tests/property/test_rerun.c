@@ -242,9 +242,9 @@ static const Example examples[] = {
     {"convnet", "min", {NULL}, true},
     {"densenet", "40%", {"depth=121", "size=64", "N=2"}, true},
     {"densenet", "min", {"depth=121", "size=64", "N=2"}, false},
-    {"googlenet", "40%", {"N=2", "size=96"}, false},
+    {"googlenet", "min", {"N=2", "size=96"}, false},
     {"unet", "min", {NULL}, true},
-    {"lstm_ptb", "40%", {NULL}, false},
+    {"lstm_ptb", "min", {"N=40"}, false},
     {"nascell", "40%", {NULL}, false},
 };
 

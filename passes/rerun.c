@@ -104,20 +104,35 @@ static void redirect_readers(Without *w)
         g->outputs.data[i].value = stand_in(w, g->outputs.data[i].value);
 }
 
-/* Whoever reads v, through subviews too, can read it inside of another value. */
-static bool readers_fit(const Graph *g, ValueId v)
+/* A question about n, which reads a value as its input i. */
+typedef bool Reads(const Graph *g, const Node *n, int i);
+
+/* Whether v is a result of the step, or has a reader of which `is` is true. */
+static bool has_reader(const Graph *g, ValueId v, Reads *is)
 {
     for (size_t i = 0; i < g->outputs.len; i++)
         if (g->outputs.data[i].value == v)
-            return false;
+            return true;
     for (size_t k = 0; k < g->order.len; k++) {
         const Node *n = graph_node(g, g->order.data[k]);
         for (int i = 0; i < n->n_in; i++)
-            if (n->in[i] == v && (!node_reads_strided(g, n, i) ||
-                                  (n->op == OP_subview && !readers_fit(g, n->out[0]))))
-                return false;
+            if (n->in[i] == v && is(g, n, i))
+                return true;
     }
+    return false;
+}
+
+static bool reads_at_all(const Graph *g, const Node *n, int i)
+{
+    (void)g, (void)n, (void)i;
     return true;
+}
+
+/* Cannot read, itself or through a subview, what lies inside of another value. */
+static bool reads_dense_only(const Graph *g, const Node *n, int i)
+{
+    return !node_reads_strided(g, n, i) ||
+           (n->op == OP_subview && has_reader(g, n->out[0], reads_dense_only));
 }
 
 static void separate_part(Graph *g, ValueId v)
@@ -137,7 +152,7 @@ static void separate_results(Without *w)
 {
     for (int o = 0; o < w->before->n_out; o++) {
         ValueId v = w->before->out[o];
-        if (!value_is_dense(w->g, v) && !readers_fit(w->g, v))
+        if (!value_is_dense(w->g, v) && has_reader(w->g, v, reads_dense_only))
             separate_part(w->g, v);
     }
 }
@@ -215,22 +230,11 @@ Graph *rerun_without(Pool *pool, const Graph *g, NodeId run)
 typedef struct Step {
     const Graph *g;
     MemLives lives;
-    int64_t persistent_bytes;
 } Step;
-
-static int64_t persistent_bytes(const Graph *g)
-{
-    int64_t sum = 0;
-    for (size_t k = 0; k < g->order.len; k++) {
-        const Node *n = graph_node(g, g->order.data[k]);
-        sum += node_is_persistent(n) ? memplan_value_bytes(g, n->out[0]) : 0;
-    }
-    return sum;
-}
 
 static Step step_of(Pool *pool, const Graph *g)
 {
-    return (Step){g, memplan_lives(pool, g), persistent_bytes(g)};
+    return (Step){g, memplan_lives(pool, g)};
 }
 
 /* The slot in the step behind the last one, of the step without the run, in which root lives. */
@@ -242,20 +246,6 @@ static int end_in_step(const Step *step, const Step *c, ValueId root)
             return step->lives.slot_of[id] + 1;
     }
     BUG("a life ends in no operation");
-}
-
-static bool is_read(const Graph *g, ValueId v)
-{
-    for (size_t i = 0; i < g->outputs.len; i++)
-        if (g->outputs.data[i].value == v)
-            return true;
-    for (size_t k = 0; k < g->order.len; k++) {
-        const Node *n = graph_node(g, g->order.data[k]);
-        for (int i = 0; i < n->n_in; i++)
-            if (n->in[i] == v)
-                return true;
-    }
-    return false;
 }
 
 static void add_instead(RerunEffect *e, ValueId v)
@@ -272,7 +262,8 @@ static void compare_lives(const Step *step, const Step *c, int o, RerunEffect *e
     ValueId v = graph_node(step->g, e->before)->out[o];
     ValueId with = value_root(step->g, v), root = value_root(c->g, v);
     int end = step->lives.last[with] + 1, later = end_in_step(step, c, root), n = e->n_instead;
-    if (!is_read(step->g, graph_node(step->g, e->node)->out[o]) || (root == with && later <= end))
+    if (!has_reader(step->g, graph_node(step->g, e->node)->out[o], reads_at_all) ||
+        (root == with && later <= end))
         return;
     add_instead(e, root);
     if (end > e->slot || e->n_instead == n)
@@ -302,7 +293,8 @@ static RerunEffect effect_of(Pool *pool, const Step *step, NodeId run, NodeId be
                      .slot = slot,
                      .before_slot = step->lives.slot_of[before],
                      .to = slot,
-                     .without_peak_bytes = c.persistent_bytes + c.lives.load[c.lives.peak_slot],
+                     .without_peak_bytes =
+                         c.lives.persistent_bytes + c.lives.load[c.lives.peak_slot],
                      .instead = POOL_ARRAY(pool, (size_t)n_out + 1, ValueId)};
     for (int o = 0; o < n_out; o++)
         compare_lives(step, &c, o, &e);

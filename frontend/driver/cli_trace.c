@@ -6,6 +6,7 @@
 
 #include "frontend/driver/cli_file.h"
 #include "frontend/driver/cli_profile.h"
+#include "frontend/driver/report/step_facts.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -22,9 +23,8 @@ typedef struct Trace {
     StrBuf out;
     double origin;     /* when the first step begins */
     const char **call; /* by call: what its events have in common */
-    int *slot;         /* by call: its operation's place among those that run */
-    int64_t *load;     /* by slot: bytes in memory */
-    int n_slots, n_threads;
+    StepFacts facts;   /* what is in memory when */
+    int n_threads;
     int64_t n_events;
 } Trace;
 
@@ -107,36 +107,6 @@ static const char *call_arguments(Pool *pool, const Graph *g, const Call *c, int
 
 /* --- memory --- */
 
-/* Every buffer of the plan from the first operation that has it to the last. */
-static void sum_buffers(Trace *t, const MemPlan *plan)
-{
-    int64_t sum = plan->persistent_bytes;
-    for (int i = 0; i < plan->n_buffers; i++) {
-        const MemBuffer *b = &plan->buffer[i].life;
-        t->load[b->lower] += b->size;
-        t->load[b->upper] -= b->size;
-    }
-    for (int s = 0; s <= t->n_slots; s++)
-        t->load[s] = sum += t->load[s];
-}
-
-static void find_slots(Trace *t)
-{
-    const Session *s = &t->m->running.session;
-    const Graph *g = s->graph;
-    Pool *pool = s->cli->pool;
-    int *slot_of = POOL_ARRAY(pool, g->nodes.len, int);
-    for (size_t i = 0; i < g->order.len; i++) {
-        NodeId id = g->order.data[i];
-        slot_of[id] = node_runs(graph_node(g, id)) ? t->n_slots++ : -1;
-    }
-    t->slot = POOL_ARRAY(pool, (size_t)s->step->n_calls, int);
-    for (int k = 0; k < s->step->n_calls; k++)
-        t->slot[k] = slot_of[s->step->calls[k].node];
-    t->load = POOL_ARRAY(pool, (size_t)t->n_slots + 2, int64_t);
-    sum_buffers(t, s->plan);
-}
-
 /* Of operations up to `slot`, at the time at which the last of them begins: those before it have no
  * kernel. */
 static int put_memory(Trace *t, int from, int slot, double when)
@@ -145,7 +115,7 @@ static int put_memory(Trace *t, int from, int slot, double when)
         begin_event(t, "C", STEPS_TRACK);
         put_time(&t->out, "ts", nanoseconds(t, when));
         strbuf_printf(&t->out, ",\"name\":\"memory\",\"args\":{\"bytes\":%" PRId64 "}}",
-                      t->load[from]);
+                      t->facts.load[from]);
     }
     return from;
 }
@@ -161,14 +131,15 @@ static void put_step(Trace *t, int64_t step)
 {
     char common[96];
     const RtSpan *calls = row(t, step, t->t->n_rows - 1), *whole = &t->t->whole[step];
+    const Call *call = t->m->running.session.step->calls;
     int slots = 0;
     snprintf(common, sizeof common,
              ",\"name\":\"step %lld\",\"cat\":\"step\",\"args\":{\"step\":%lld}",
              (long long)(step + 1), (long long)(step + 1));
     put_span(t, STEPS_TRACK, whole->begin, whole->end, common);
     for (int k = 0; k < t->t->n_calls; k++)
-        slots = put_memory(t, slots, t->slot[k], calls[k].begin);
-    put_memory(t, slots, t->n_slots - 1, whole->end);
+        slots = put_memory(t, slots, t->facts.slot_of[call[k].node], calls[k].begin);
+    put_memory(t, slots, t->facts.n_operations - 1, whole->end);
 }
 
 static bool others_ran(const Trace *t, int64_t step, int call)
@@ -265,8 +236,8 @@ ExitCode trace_write(const Measurement *m, const char *path)
                .out = strbuf_new(pool),
                .origin = m->times.whole[0].begin,
                .call = POOL_ARRAY(pool, (size_t)m->times.n_calls, const char *),
+               .facts = step_facts(pool, s->graph, s->plan, NULL),
                .n_threads = s->cuda ? 1 : m->times.n_rows - 1};
-    find_slots(&t);
     for (int k = 0; k < m->times.n_calls; k++)
         t.call[k] = call_arguments(pool, s->graph, &s->step->calls[k], k);
     put_head(&t);

@@ -177,18 +177,21 @@ static Lives *lives_new(Pool *scratch, const Graph *g)
     return l;
 }
 
-/* Persistent tensors one after the other from offset 0. */
-static void place_persistent(MemPlan *plan, const Graph *g)
+/* Persistent tensors one after the other from offset 0; returns where they end.  offset: by value;
+ * NULL: only that is asked for. */
+static int64_t place_persistent(const Graph *g, int64_t *offset)
 {
+    int64_t end = 0;
     for (size_t k = 0; k < g->order.len; k++) {
         const Node *n = graph_node(g, g->order.data[k]);
         if (!node_is_persistent(n))
             continue;
-        plan->offset[n->out[0]] = plan->persistent_bytes;
-        if (!size_add(plan->persistent_bytes, memplan_value_bytes(g, n->out[0]),
-                      &plan->persistent_bytes))
+        if (offset)
+            offset[n->out[0]] = end;
+        if (!size_add(end, memplan_value_bytes(g, n->out[0]), &end))
             BUG("the persistent tensors are too large");
     }
+    return end;
 }
 
 static void set_offsets(MemPlan *plan, const Lives *l, const MemLayout *layout)
@@ -278,6 +281,7 @@ MemLives memplan_lives(Pool *pool, const Graph *g)
                       .birth = l->birth,
                       .last = l->last,
                       .over = l->over,
+                      .persistent_bytes = place_persistent(g, NULL),
                       .load = load,
                       .peak_slot = busiest_slot(load, l->n_slots),
                       .n_buffers = l->n_buffers,
@@ -294,7 +298,7 @@ static MemPlan *plan_new(Pool *pool, const Graph *g)
         plan->offset[v] = -1;
     for (size_t n = 0; n <= g->nodes.len; n++)
         plan->workspace_offset[n] = -1;
-    place_persistent(plan, g);
+    plan->persistent_bytes = place_persistent(g, plan->offset);
     return plan;
 }
 

@@ -95,8 +95,9 @@ typedef struct MemLives {
     int *slot_of;      /* by NodeId; -1 = does not run */
     int *birth, *last; /* by value_root: slots of the first write and the last read */
     ValueId *over;     /* by value_root: the root that it is written over, or VALUE_NONE */
-    int64_t *load;     /* by slot: bytes alive, without persistent tensors */
-    int peak_slot;     /* the first with the largest load */
+    int64_t persistent_bytes;
+    int64_t *load; /* by slot: bytes alive, without persistent tensors */
+    int peak_slot; /* the first with the largest load */
     int n_buffers;
     PlannedBuffer *buffer; /* without places */
     int *buffer_of;        /* as in MemPlan */

@@ -54,25 +54,25 @@ static json_t *operation_json(Pool *pool, const StepFacts *f, const OperationFac
 }
 
 /* By value of the graph: the slot in which it is made; views are made with what they show. */
-static int slot_of_value(const StepFacts *f, const int *slot_of_node, ValueId v)
+static int slot_of_value(const StepFacts *f, ValueId v)
 {
     const Node *n = value_node(f->graph, v);
     while (node_is_view(n)) {
         v = n->in[0];
         n = value_node(f->graph, v);
     }
-    return slot_of_node[graph_value(f->graph, v)->def];
+    return f->slot_of[graph_value(f->graph, v)->def];
 }
 
 /* Views and pieces of the tensor in a buffer. */
-static void put_views(json_t *views, const StepFacts *f, int buffer, const int *slot_of_node)
+static void put_views(json_t *views, const StepFacts *f, int buffer)
 {
     const BufferFact *b = &f->buffer[buffer];
     for (int i = 0; i < b->n_held; i++) {
         ValueId v = b->held[i];
         if (v == b->value)
             continue;
-        int slot = slot_of_value(f, slot_of_node, v);
+        int slot = slot_of_value(f, v);
         json_array_append_new(views, json_pack("{s:i,s:s,s:i}", "buffer", buffer, "name",
                                                graph_value(f->graph, v)->name, "first",
                                                slot < b->first ? b->first : slot));
@@ -97,16 +97,6 @@ static json_t *buffer_json(Pool *pool, const StepFacts *f, const BufferFact *b)
     return j;
 }
 
-static const int *slots_of_nodes(Pool *pool, const StepFacts *f)
-{
-    int *slot = POOL_ARRAY(pool, f->graph->nodes.len + 1, int);
-    for (size_t n = 0; n < f->graph->nodes.len; n++)
-        slot[n] = -1;
-    for (int t = 0; t < f->n_operations; t++)
-        slot[f->operation[t].node] = t;
-    return slot;
-}
-
 /* For peaks that are lower by the percentages that the page offers. */
 static json_t *shrink_json(Pool *pool, const StepFacts *f)
 {
@@ -128,7 +118,6 @@ static json_t *shrink_json(Pool *pool, const StepFacts *f)
 
 static json_t *step_json(Pool *pool, Packer *packer, const StepFacts *f, const double *seconds)
 {
-    const int *slot_of_node = slots_of_nodes(pool, f);
     json_t *load = json_array(), *operations = json_array(), *buffers = json_array(),
            *views = json_array();
     for (int t = 0; t < f->n_operations; t++) {
@@ -137,7 +126,7 @@ static json_t *step_json(Pool *pool, Packer *packer, const StepFacts *f, const d
     }
     for (int b = 0; b < f->n_buffers; b++) {
         json_array_append_new(buffers, buffer_json(pool, f, &f->buffer[b]));
-        put_views(views, f, b, slot_of_node);
+        put_views(views, f, b);
     }
     return json_pack("{s:i,s:I,s:i,s:I,s:o,s:o,s:o,s:o,s:o}", "forward_end", f->forward_end,
                      "persistent_bytes", (json_int_t)f->persistent_bytes, "peak_slot", f->peak_slot,

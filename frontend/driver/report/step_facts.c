@@ -15,7 +15,6 @@ typedef struct Maker {
     Pool *pool;
     const Graph *g;
     const bool *forward; /* by node: the loss depends on it */
-    const int *slot_of;  /* by node */
     int *buffer_of;      /* by value: of the facts */
     StepFacts *out;
 } Maker;
@@ -70,7 +69,6 @@ static void add_persistent(Maker *m, const MemPlan *plan)
                                                  .bytes = memplan_value_bytes(m->g, v),
                                                  .end = f->n_operations,
                                                  .offset = plan ? plan->offset[v] : -1};
-        f->persistent_bytes += memplan_value_bytes(m->g, v);
     }
 }
 
@@ -188,15 +186,15 @@ static void add_operation(Maker *m, NodeId id, const NodeCosts *costs)
 {
     const Node *n = graph_node(m->g, id);
     NodeId before = n->remat_of == NODE_NONE ? NODE_NONE : rerun_before(m->g, id);
-    OperationFact *o = &m->out->operation[m->slot_of[id]];
+    OperationFact *o = &m->out->operation[m->out->slot_of[id]];
     *o = (OperationFact){.node = id,
                          .phase = phase_of(m, id),
                          .cost = node_cost(costs, m->g, id),
-                         .before = before == NODE_NONE ? -1 : m->slot_of[before]};
+                         .before = before == NODE_NONE ? -1 : m->out->slot_of[before]};
     o->in = buffers_of(m, n->in, n->n_in, &o->n_in);
     o->out = buffers_of(m, n->out, n->n_out, &o->n_out);
     if (m->forward[id] && n->remat_of == NODE_NONE)
-        m->out->forward_end = m->slot_of[id] + 1;
+        m->out->forward_end = m->out->slot_of[id] + 1;
 }
 
 static void find_loads(Pool *pool, StepFacts *f)
@@ -217,16 +215,17 @@ static void find_loads(Pool *pool, StepFacts *f)
 
 StepFacts step_facts(Pool *pool, const Graph *g, const MemPlan *plan, const NodeCosts *costs)
 {
-    StepFacts f = {.graph = g};
     const MemLives lives = memplan_lives(pool, g);
+    StepFacts f = {.graph = g,
+                   .n_operations = lives.n_slots,
+                   .slot_of = lives.slot_of,
+                   .persistent_bytes = lives.persistent_bytes};
     const int n = plan ? plan->n_buffers : lives.n_buffers;
     Maker m = {.pool = pool,
                .g = g,
                .forward = forward_nodes(pool, g),
-               .slot_of = lives.slot_of,
                .buffer_of = POOL_ARRAY(pool, g->values.len + 1, int),
                .out = &f};
-    f.n_operations = lives.n_slots;
     f.operation = POOL_ARRAY(pool, (size_t)lives.n_slots + 1, OperationFact);
     f.buffer = POOL_ARRAY(pool, (size_t)n + g->values.len + 1, BufferFact);
     memset(m.buffer_of, 0xff, (g->values.len + 1) * sizeof *m.buffer_of);

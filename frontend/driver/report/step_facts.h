@@ -56,6 +56,7 @@ typedef struct BufferFact {
 typedef struct StepFacts {
     const Graph *graph;
     int n_operations, n_buffers, n_persistent;
+    const int *slot_of; /* by NodeId; -1: it does not run */
     OperationFact *operation;
     BufferFact *buffer;       /* the n_persistent ones first */
     int64_t persistent_bytes; /* always in memory */
@@ -66,7 +67,7 @@ typedef struct StepFacts {
 } StepFacts;
 
 /* plan: of this graph (MEMPLAN_FINAL), or NULL, which places nothing, and lets everything lie in
- * place that may.  costs: with what they measure, if they do. */
+ * place that may.  costs: with what they measure, if they do; NULL: the default model's. */
 StepFacts step_facts(Pool *pool, const Graph *g, const MemPlan *plan, const NodeCosts *costs);
 /* "%conv1", "workspace of %conv1" */
 const char *buffer_fact_name(Pool *pool, const StepFacts *f, const BufferFact *b);

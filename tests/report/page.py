@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""page.py SCRIMP [use|measured|sizes|large]...: what `scrimp report` writes, opened in a headless Chromium and used
-(harness.js).  Without a name: use and measured.
+"""page.py SCRIMP [use|paper|measured|sizes|large]...: what `scrimp report` writes, in a headless Chromium.  Without a
+name: use, paper and measured.
 
-use: every figure on the first screen is compared with what `scrimp plan --json` says for the same options.  Then the
-same page with names that hold HTML, and with parts of its data missing.  measured: a page with measurements.  sizes:
-pages of the largest examples are small.  large: a step of 5,000 operations is shown and used.
-`page.py --page REPORT.html` looks at one page."""
+use: the page is used (harness.js), and every figure on its first screen compared with what `scrimp plan --json` says
+for the same options; then the same page with names that hold HTML, and with parts of its data missing.  paper: what is
+printed has the charts.  measured: a page with measurements.  sizes: pages of the largest examples are small.  large: a
+step of 5,000 operations is shown and used.  `page.py --page REPORT.html` looks at one page."""
+import base64
 import difflib
 import json
 import os
@@ -17,7 +18,7 @@ import sys
 import tempfile
 import time
 
-from devtools import chromium
+from devtools import Browser, chromium
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
@@ -225,7 +226,37 @@ def case_large(scrimp):
     return report("large", faults + (["only %d operations" % operations] if operations < 5000 else []))
 
 
-CASES = {"use": case_use, "measured": case_measured, "sizes": case_sizes, "large": case_large}
+def share_of(colours, picture):
+    """Of a PPM: the share of pixels that have one of the colours."""
+    kind, size, most, pixels = picture.split(b"\n", 3)
+    found = sum(pixels[k:k + 3] in colours for k in range(0, len(pixels), 3))
+    assert kind == b"P6" and most == b"255"
+    return found / (len(pixels) // 3)
+
+
+def case_paper(scrimp):
+    """The charts of memory are on the first two pages of what is printed."""
+    if not shutil.which("pdftoppm"):
+        print("paper: not looked at, there is no pdftoppm")
+        return 0
+    with tempfile.TemporaryDirectory() as folder, Browser() as browser:
+        path, paper = (os.path.join(folder, name) for name in ("report.html", "report.pdf"))
+        with open(path, "w") as f:
+            f.write(made(scrimp, "examples/chargpt.scrimp", "--budget", "40%", "--frontier", "0"))
+        browser.open(path)
+        with open(paper, "wb") as f:
+            f.write(base64.b64decode(browser.call("Page.printToPDF")["data"]))
+        draw = ["pdftoppm", "-r", "50", "-f", "1", "-l", "2", paper, os.path.join(folder, "paper")]
+        subprocess.run(draw, check=True)
+        pages = sorted(name for name in os.listdir(folder) if name.endswith(".ppm"))
+        shares = []
+        for name in pages:
+            with open(os.path.join(folder, name), "rb") as f:
+                shares.append(share_of({bytes.fromhex("62b0e8"), bytes.fromhex("eda63a")}, f.read()))
+    return report("paper", [] if sum(shares) > 0.04 else ["the charts cover %s of the first pages" % shares])
+
+
+CASES = {"use": case_use, "paper": case_paper, "measured": case_measured, "sizes": case_sizes, "large": case_large}
 
 
 def main():
@@ -237,7 +268,7 @@ def main():
             page = f.read()
         sys.exit(bool(check_variants(page, data_of(page)["plan"])))
     scrimp = os.path.abspath(sys.argv[1])
-    sys.exit(bool(sum(CASES[name](scrimp) for name in sys.argv[2:] or ["use", "measured"])))
+    sys.exit(bool(sum(CASES[name](scrimp) for name in sys.argv[2:] or ["use", "paper", "measured"])))
 
 
 main()

@@ -24,11 +24,13 @@ def picture(page, width, height, dark, out):
     folder = os.path.dirname(page)
     frame, shot = os.path.join(folder, "frame.html"), os.path.join(folder, "shot.png")
     with open(frame, "w") as f:
-        f.write('<body style="margin:0"><iframe src="file://%s" width="%d" height="%d" style="border:0"></iframe>' % (page, width, height))
-    subprocess.run(["chromium", "--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--force-device-scale-factor=1",
-                    "--user-data-dir=" + os.path.join(folder, "profile"), "--virtual-time-budget=10000",
-                    "--blink-settings=preferredColorScheme=%d" % (0 if dark else 1), "--window-size=%d,%d" % (width, height),
-                    "--screenshot=" + shot, "file://" + frame], check=True, stderr=subprocess.DEVNULL)
+        f.write('<body style="margin:0"><iframe src="file://%s" width="%d" height="%d" style="border:0"></iframe>'
+                % (page, width, height))
+    options = ["--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--force-device-scale-factor=1",
+               "--user-data-dir=" + os.path.join(folder, "profile"), "--virtual-time-budget=10000",
+               "--blink-settings=preferredColorScheme=%d" % (0 if dark else 1),
+               "--window-size=%d,%d" % (width, height), "--screenshot=" + shot]
+    subprocess.run(["chromium", *options, "file://" + frame], check=True, stderr=subprocess.DEVNULL)
     subprocess.run(["pngquant", "--force", "--speed", "1", "--strip", "96", "--output", out, shot], check=True)
     print("%s: %d KB" % (os.path.relpath(out, ROOT), os.path.getsize(out) // 1000))
 
@@ -39,7 +41,8 @@ def main():
     for name, options, height, dark in PICTURES:
         with tempfile.TemporaryDirectory() as folder:
             os.symlink(os.path.join(ROOT, "examples"), os.path.join(folder, "examples")) # the page shows its command
-            subprocess.run([scrimp, "report", *options, "--budget", "40%", "-o", "report.html"], check=True, cwd=folder, stderr=subprocess.DEVNULL)
+            command = [scrimp, "report", *options, "--budget", "40%", "-o", "report.html"]
+            subprocess.run(command, check=True, cwd=folder, stderr=subprocess.DEVNULL)
             picture(os.path.join(folder, "report.html"), WIDTH, height, dark, os.path.join(FOLDER, name + ".png"))
 
 

@@ -86,6 +86,10 @@ window.harnessFacts = facts => {
       const line = facts.source.text.split("\n")[b.line - 1].trim();
       check(definition(tip, "line") === `${b.line}: ${line}`, `${where}: ${name} has another line`);
     }
+    if (b.file) {
+      check(definition(tip, "imported from") === b.file, `${where}: ${name} is imported from another line`);
+      seen.imported = (seen.imported || 0) + 1;
+    }
     return {slot, name, bytes: b.bytes};
   }
 

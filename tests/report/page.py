@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""page.py SCRIMP [use|paper|measured|sizes|large]...: what `scrimp report` writes, in a headless Chromium.  Without a
-name: use, paper and measured.
+"""page.py SCRIMP [use|paper|measured|imports|sizes|large]...: what `scrimp report` writes, in a headless Chromium.
+Without a name: the first four.
 
 use: the page is used (harness.js), and every figure on its first screen compared with what `scrimp plan --json` says
-for the same options; then the same page with names that hold HTML, and with parts of its data missing.  paper: what is
-printed has the charts.  measured: a page with measurements.  sizes: pages of the largest examples are small.  large: a
-step of 5,000 operations is shown and used.  `page.py --page REPORT.html` looks at one page."""
+for the same options; then the same page with names that hold HTML, and with parts of its data missing.  paper: what
+is printed has the charts.  measured: a page with measurements.  imports: one of a model in several files.  sizes:
+pages of the largest examples are small.  large: a step of 5,000 operations is shown and used. `page.py --page
+REPORT.html` looks at one page."""
 import base64
 import difflib
 import json
@@ -203,6 +204,12 @@ def case_measured(scrimp):
     return report("measured", faults)
 
 
+def case_imports(scrimp):
+    """Tensors of imported files name the file and its line."""
+    answer = use(made(scrimp, "examples/googlenet.scrimp", "--budget", "50%", "--frontier", "0"), 1300)
+    return report("imports", answer["faults"] + ([] if answer["seen"].get("imported") else ["nothing is imported"]))
+
+
 SIZES = [["examples/resnet.scrimp", "-D", "depth=152"], ["examples/densenet.scrimp"]]
 MOST_BYTES = 3500000 # the page of ResNet-152 has to be under 5 MB
 
@@ -256,7 +263,8 @@ def case_paper(scrimp):
     return report("paper", [] if sum(shares) > 0.04 else ["the charts cover %s of the first pages" % shares])
 
 
-CASES = {"use": case_use, "paper": case_paper, "measured": case_measured, "sizes": case_sizes, "large": case_large}
+CASES = {"use": case_use, "paper": case_paper, "measured": case_measured, "imports": case_imports,
+         "sizes": case_sizes, "large": case_large}
 
 
 def main():
@@ -268,7 +276,7 @@ def main():
             page = f.read()
         sys.exit(bool(check_variants(page, data_of(page)["plan"])))
     scrimp = os.path.abspath(sys.argv[1])
-    sys.exit(bool(sum(CASES[name](scrimp) for name in sys.argv[2:] or ["use", "paper", "measured"])))
+    sys.exit(bool(sum(CASES[name](scrimp) for name in sys.argv[2:] or ["use", "paper", "measured", "imports"])))
 
 
 main()

@@ -151,9 +151,10 @@ class Timeline {
       c.lineWidth = 0.6;
       c.strokeRect(x, y, w, TRACK.high);
     }
-    if (w > 50) {
+    const name = this.kernels[kernel]?.name || "";
+    if (w > 20 && c.measureText(name).width <= w - 8) {
       c.fillStyle = colour("on-kind");
-      c.fillText(this.kernels[kernel]?.name || "", x + 4, y + TRACK.high / 2, w - 8);
+      c.fillText(name, x + 4, y + TRACK.high / 2);
     }
   }
   point(e) {

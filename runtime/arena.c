@@ -95,6 +95,23 @@ bool arena_reserve(Arena *arena, int64_t bytes, RtError *err)
     return reserve(arena, bytes, MAP_NORESERVE, err);
 }
 
+bool arena_fits(int64_t bytes, RtError *err)
+{
+    Arena arena;
+    char why[96];
+    malloc_trim(0);
+    int64_t have = rt_available_bytes();
+    if (!arena_reserve(&arena, bytes, err))
+        return false;
+    bool fits = have - arena.mapped >= RESERVE_BYTES;
+    arena_unmap(&arena);
+    if (!fits) {
+        snprintf(why, sizeof why, "%.1f MiB are available", (double)have / 0x1p20);
+        no_memory(bytes, why, err);
+    }
+    return fits;
+}
+
 bool arena_map(Arena *arena, int64_t bytes, RtError *err)
 {
     malloc_trim(0); /* what planning and compiling have freed is the arena's to use */

@@ -18,6 +18,8 @@ bool arena_map(Arena *arena, int64_t bytes, RtError *err);
 /* The same without touching: what is never written takes no memory.  For the image of an arena that
  * lies elsewhere. */
 bool arena_reserve(Arena *arena, int64_t bytes, RtError *err);
+/* Whether arena_map would do it now; nothing is touched. */
+bool arena_fits(int64_t bytes, RtError *err);
 void arena_unmap(Arena *arena);
 
 /* Fills [offset, offset + bytes) with NaNs (0x7fc5ca1a): a stale read then shows in every result.

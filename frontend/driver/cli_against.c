@@ -43,7 +43,8 @@ static bool one_turn(Side *side, int64_t pair)
 /* A B B A: what changes slowly on a machine is on both sides. */
 static bool take_turns(Side *a, Side *b, int64_t pairs)
 {
-    bool ok = measurement_begin(&a->m, pairs, false) && measurement_begin(&b->m, pairs, false);
+    bool ok = measurement_begin(&a->m, pairs, DETAIL_NONE) &&
+              measurement_begin(&b->m, pairs, DETAIL_NONE);
     for (int64_t i = 0; i < pairs && ok; i++) {
         Side *first = i % 2 ? b : a, *second = i % 2 ? a : b;
         ok = one_turn(first, i) && one_turn(second, i);
@@ -53,8 +54,7 @@ static bool take_turns(Side *a, Side *b, int64_t pairs)
 
 static double median_of(double *seconds, int64_t n)
 {
-    measurement_sort(seconds, n);
-    return seconds[n / 2];
+    return measurement_spread(seconds, n).median;
 }
 
 /* What lies between the 2.5th and the 97.5th of the ratios of pairs that are drawn with
@@ -83,8 +83,7 @@ static Spread spread_of_steps(Pool *pool, const StepTimes *t)
 {
     double *step = POOL_ARRAY(pool, (size_t)t->n, double);
     memcpy(step, t->step, (size_t)t->n * sizeof *step);
-    double median = median_of(step, t->n);
-    return (Spread){median, step[t->n / 4], step[t->n - 1 - t->n / 4]};
+    return measurement_spread(step, t->n);
 }
 
 /* --- output --- */
@@ -99,11 +98,18 @@ static json_t *side_json(const Side *s)
                      threads_count(s->m.running.machine.threads));
 }
 
+/* Of "a", "b": whose steps are faster in all but 5% of the draws; NULL: neither's. */
+static const char *faster(const Ratio *r)
+{
+    return r->low > 1 ? "a" : r->high < 1 ? "b" : NULL;
+}
+
 static void print_json(const Side *a, const Side *b, const Ratio *r, int64_t pairs)
 {
-    cli_print_json(json_pack("{s:s,s:I,s:o,s:o,s:f,s:f,s:f}", "against", a->cli->run.against,
+    cli_print_json(json_pack("{s:s,s:I,s:o,s:o,s:f,s:f,s:f,s:s?}", "against", a->cli->run.against,
                              "steps", (json_int_t)pairs, "a", side_json(a), "b", side_json(b),
-                             "ratio", r->median, "ratio_low", r->low, "ratio_high", r->high));
+                             "ratio", r->median, "ratio_low", r->low, "ratio_high", r->high,
+                             "faster", faster(r)));
 }
 
 static void print_side(const Side *s, const char *name, const char *options)
@@ -113,12 +119,23 @@ static void print_side(const Side *s, const char *name, const char *options)
            bytes_text(s->cli->pool, s->program.plan->peak_bytes), options);
 }
 
+static void print_verdict(const Ratio *r)
+{
+    if (!faster(r))
+        puts("no difference can be told: neither is faster in 95% of draws");
+    else if (r->low > 1)
+        printf("A is %.3f to %.3f times as fast as B\n", r->low, r->high);
+    else
+        printf("B is %.3f to %.3f times as fast as A\n", 1 / r->high, 1 / r->low);
+}
+
 static void print_text(const Side *a, const Side *b, const Ratio *r, int64_t pairs)
 {
     Pool *pool = a->cli->pool;
     print_side(a, "A    ", "");
     print_side(b, "B    ", pool_printf(pool, "   %s", a->cli->run.against));
     printf("B / A  %8.4f (%.4f to %.4f in 95%% of draws)\n", r->median, r->low, r->high);
+    print_verdict(r);
     printf(
         "medians of %lld steps of each, in turns, and what the middle half of them lies between\n",
         (long long)pairs);
@@ -136,7 +153,8 @@ static bool check(Cli *a, const Cli *b)
     else if (b->run.steps != a->run.steps || b->output.json != a->output.json)
         wrong = "--steps and --json are for both: give them in front of --against";
     else if (a->build.device || b->build.device)
-        wrong = "--against compares on this machine's processor only, not on a --device";
+        wrong = "--against compares on this machine's processor, not on a --device: there is one "
+                "arena on it, so that every turn would begin with sending all weights";
     else if (a->run.steps && a->run.steps < LEAST_PAIRS)
         wrong = "--against needs 5 steps or more: from fewer no spread can be told";
     if (!wrong)
@@ -149,6 +167,22 @@ static ExitCode build(Side *s, const Ast *ast)
 {
     ProgramOptions o = {.mode = FRONTEND_TRAIN};
     return cli_build(s->cli, ast, &o, &s->program);
+}
+
+/* Before anything is compiled. */
+static bool both_fit(const Side *a, const Side *b)
+{
+    Pool *pool = a->cli->pool;
+    RtError err;
+    int64_t both, of_a = a->program.plan->arena_bytes, of_b = b->program.plan->arena_bytes;
+    if (!size_add(of_a, of_b, &both))
+        both = INT64_MAX;
+    if (arena_fits(both, &err))
+        return true;
+    cli_error(a->cli, EXIT_USER, "E804", "bench each by itself, which needs less",
+              "both arenas are in memory at once, A's arena of %s and B's of %s: %s",
+              bytes_text(pool, of_a), bytes_text(pool, of_b), err.message);
+    return false;
 }
 
 static bool open_both(Side *a, Side *b)
@@ -165,7 +199,7 @@ static bool open_both(Side *a, Side *b)
 static bool measure(Side *a, Side *b, int64_t pairs, Ratio *out)
 {
     Pool *pool = a->cli->pool;
-    if (!open_both(a, b) || !take_turns(a, b, pairs))
+    if (!both_fit(a, b) || !open_both(a, b) || !take_turns(a, b, pairs))
         return false;
     a->time = spread_of_steps(pool, &a->m.times);
     b->time = spread_of_steps(pool, &b->m.times);

@@ -51,6 +51,30 @@ static bool run_step(Session *s, int64_t update)
     return session_start(s) && session_send(s, numbers(update + 1)) && session_finish(s);
 }
 
+/* Where the spans of step i go; NULL: nowhere, as those of steps that warm up. */
+static RtSpan *room_for_spans(const StepTimes *t, int64_t i)
+{
+    size_t each = (size_t)t->n_rows * (size_t)t->n_calls;
+    if (i < 0)
+        return NULL;
+    if (t->latest)
+        memset(t->latest, 0, each * sizeof *t->latest);
+    return t->span ? t->span + (size_t)i * each : t->latest;
+}
+
+/* Of each call of step i: what is left of it behind the shares of all threads. */
+static void note_waiting(const StepTimes *t, int64_t i, const RtSpan *span)
+{
+    const int threads = t->n_rows - 1;
+    for (int k = 0; k < t->n_calls; k++) {
+        const RtSpan *whole = &span[threads * t->n_calls + k];
+        double busy = 0;
+        for (int thread = 0; thread < threads; thread++)
+            busy += span[thread * t->n_calls + k].end - span[thread * t->n_calls + k].begin;
+        t->waiting[i * t->n_calls + k] = whole->end - whole->begin - busy / threads;
+    }
+}
+
 /* What the profile has of this step, on the host's clock: a device counts from its first call. */
 static void keep_spans(const Measurement *m, int64_t i, double begin, double end)
 {
@@ -71,7 +95,7 @@ static bool one_step(Measurement *m, int64_t i)
     Session *session = &m->running.session;
     const StepTimes *t = &m->times;
     size_t calls = (size_t)t->n_calls;
-    RtSpan *span = i < 0 || !t->span ? NULL : t->span + (size_t)i * (size_t)t->n_rows * calls;
+    RtSpan *span = room_for_spans(t, i);
     memset(m->profile.seconds, 0, calls * sizeof *m->profile.seconds);
     m->profile.span = session->cuda ? NULL : span;
     double begin = clock_seconds();
@@ -86,12 +110,14 @@ static bool one_step(Measurement *m, int64_t i)
         return ok;
     t->step[i] = seconds;
     memcpy(t->call + (size_t)i * calls, m->profile.seconds, calls * sizeof *t->call);
-    if (span)
+    if (t->waiting)
+        note_waiting(t, i, span);
+    if (t->span)
         keep_spans(m, i, begin, end);
     return true;
 }
 
-static void make_room(Measurement *m, int64_t n, bool spans)
+static void make_room(Measurement *m, int64_t n, StepDetail detail)
 {
     Session *s = &m->running.session;
     Pool *pool = s->cli->pool;
@@ -102,16 +128,21 @@ static void make_room(Measurement *m, int64_t n, bool spans)
                      .step = POOL_ARRAY(pool, (size_t)n, double),
                      .call = POOL_ARRAY(pool, (size_t)n * (size_t)calls, double),
                      .n_rows = s->cuda ? 1 : threads_count(s->machine->threads) + 1};
-    if (!spans)
+    size_t spans = (size_t)t->n_rows * (size_t)calls;
+    if (detail != DETAIL_NONE && !s->cuda)
+        t->waiting = POOL_ARRAY(pool, (size_t)n * (size_t)calls, double);
+    if (detail == DETAIL_WAITING && !s->cuda)
+        t->latest = POOL_ARRAY(pool, spans, RtSpan);
+    if (detail != DETAIL_SPANS)
         return;
     t->whole = POOL_ARRAY(pool, (size_t)n, RtSpan);
-    t->span = POOL_ARRAY(pool, (size_t)n * (size_t)t->n_rows * (size_t)calls, RtSpan);
+    t->span = POOL_ARRAY(pool, (size_t)n * spans, RtSpan);
 }
 
-bool measurement_begin(Measurement *m, int64_t n, bool spans)
+bool measurement_begin(Measurement *m, int64_t n, StepDetail detail)
 {
     Session *session = &m->running.session;
-    make_room(m, n, spans);
+    make_room(m, n, detail);
     session->context.profile = &m->profile; /* of the host */
     bool ok = session_send(session, numbers(0));
     for (int64_t i = -WARM_UP_STEPS; i < 0 && ok; i++)
@@ -124,9 +155,9 @@ bool measurement_step(Measurement *m, int64_t i)
     return one_step(m, i);
 }
 
-bool measurement_run(Measurement *m, int64_t n, bool spans)
+bool measurement_run(Measurement *m, int64_t n, StepDetail detail)
 {
-    bool ok = measurement_begin(m, n, spans);
+    bool ok = measurement_begin(m, n, detail);
     for (int64_t i = 0; i < n && ok; i++)
         ok = measurement_step(m, i);
     return ok;
@@ -143,10 +174,16 @@ void measurement_sort(double *seconds, int64_t n)
     qsort(seconds, (size_t)n, sizeof *seconds, by_value);
 }
 
+Spread measurement_spread(double *seconds, int64_t n)
+{
+    measurement_sort(seconds, n);
+    return (Spread){seconds[n / 2], seconds[n / 4], seconds[n - 1 - n / 4]};
+}
+
 double *measurement_medians(Measurement *m, int64_t n)
 {
     Pool *pool = m->running.session.cli->pool;
-    if (!measurement_run(m, n, false))
+    if (!measurement_run(m, n, DETAIL_NONE))
         return NULL;
     const StepTimes t = m->times;
     double *seconds = POOL_ARRAY(pool, (size_t)n, double);
@@ -154,8 +191,7 @@ double *measurement_medians(Measurement *m, int64_t n)
     for (int k = 0; k < t.n_calls; k++) {
         for (int64_t i = 0; i < n; i++)
             seconds[i] = t.call[i * t.n_calls + k];
-        measurement_sort(seconds, n);
-        out[k] = seconds[n / 2];
+        out[k] = measurement_spread(seconds, n).median;
     }
     return out;
 }

@@ -5,13 +5,30 @@
 
 #include "frontend/driver/cli_session.h"
 
+/* Of all steps: the median, and what the middle half of them lies between. */
+typedef struct Spread {
+    double median, low, high;
+} Spread;
+
+/* What is measured beside the seconds of steps and calls, by four readings of the clock a call
+ * where there are two without. */
+typedef enum StepDetail {
+    DETAIL_NONE,
+    DETAIL_WAITING, /* how long threads wait */
+    DETAIL_SPANS    /* and what each of them did when */
+} StepDetail;
+
 /* n steps and their calls of kernels, in the order in which they ran. */
 typedef struct StepTimes {
     int64_t n;
     int n_calls;
     double *step; /* seconds of step i */
     double *call; /* seconds of call k of step i: call[i * n_calls + k] */
-    /* Only where spans are asked for.  By the clock: step i, and what each row did of call k of it:
+    /* In the same order: seconds of the call in which a thread has no share of it, mean of all
+     * threads.  NULL: not asked for, or a device. */
+    double *waiting;
+    RtSpan *latest; /* where only these are asked for: spans of the step that runs */
+    /* Only with DETAIL_SPANS.  By the clock: step i, and what each row did of call k of it:
      * span[(i * n_rows + row) * n_calls + k].  A row is a thread, the last one the calls as a
      * whole.  A device has that one only; its steps are those that are launched call by call. */
     RtSpan *whole, *span;
@@ -31,14 +48,15 @@ bool measurement_open(Cli *cli, const Program *program, Measurement *out);
 void measurement_close(Measurement *m);
 
 /* Makes room for n steps, and runs two to warm up. */
-bool measurement_begin(Measurement *m, int64_t n, bool spans);
+bool measurement_begin(Measurement *m, int64_t n, StepDetail detail);
 /* Runs step i of them.  It is measured together with its calls: what a step takes beyond them is
  * spent between them. */
 bool measurement_step(Measurement *m, int64_t i);
 /* Both, for all steps. */
-bool measurement_run(Measurement *m, int64_t n, bool spans);
-/* Sorts the seconds of n steps. */
+bool measurement_run(Measurement *m, int64_t n, StepDetail detail);
+/* Both sort what they are given. */
 void measurement_sort(double *seconds, int64_t n);
+Spread measurement_spread(double *seconds, int64_t n);
 /* By call: the median of n steps, in seconds. */
 double *measurement_medians(Measurement *m, int64_t n);
 

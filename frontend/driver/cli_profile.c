@@ -23,13 +23,6 @@ static Pool *pool_of(const Measurement *m)
     return m->running.session.cli->pool;
 }
 
-/* Sorts the seconds of n steps. */
-static Spread spread_of(double *seconds, int64_t n)
-{
-    measurement_sort(seconds, n);
-    return (Spread){seconds[n / 2], seconds[n / 4], seconds[n - 1 - n / 4]};
-}
-
 /* --- rows --- */
 
 /* The row of every call, in the order of their first calls. */
@@ -117,15 +110,60 @@ static void time_rows(const Measurement *m, StepProfile *p, const int *row_of)
             outside[k] -= t->call[k * t->n_calls + i];
         }
     }
-    p->step = spread_of(step, n);
-    p->outside = spread_of(outside, n);
+    p->step = measurement_spread(step, n);
+    p->outside = measurement_spread(outside, n);
     p->rest_seconds = p->step.median - p->outside.median;
     for (int r = 0; r < p->n_kernels; r++) {
-        p->kernel[r].time = spread_of(row + r * n, n);
+        p->kernel[r].time = measurement_spread(row + r * n, n);
         p->rest_seconds -= p->kernel[r].time.median;
         p->flops += p->kernel[r].flops;
         p->bytes += p->kernel[r].bytes;
     }
+}
+
+/* After time_rows. */
+static void time_waiting(const Measurement *m, StepProfile *p, const int *row_of)
+{
+    const StepTimes *t = &m->times;
+    const int rows = p->n_kernels; /* and one for all of them together */
+    double *row = POOL_ARRAY(pool_of(m), (size_t)t->n * (size_t)(rows + 1), double);
+    p->waiting = -1;
+    if (!t->waiting)
+        return;
+    for (int64_t k = 0; k < t->n; k++)
+        for (int i = 0; i < t->n_calls; i++) {
+            row[row_of[i] * t->n + k] += t->waiting[k * t->n_calls + i];
+            row[rows * t->n + k] += t->waiting[k * t->n_calls + i];
+        }
+    for (int r = 0; r < rows; r++)
+        p->kernel[r].waiting = measurement_spread(row + r * t->n, t->n).median;
+    p->waiting = measurement_spread(row + rows * t->n, t->n).median;
+}
+
+/* --- output --- */
+
+static json_t *row_json(const StepProfile *p, const KernelRow *r)
+{
+    json_t *o = json_pack("{s:s,s:I,s:f,s:f,s:f}", "name", r->name, "calls", (json_int_t)r->calls,
+                          "seconds", r->time.median, "seconds_low", r->time.low, "seconds_high",
+                          r->time.high);
+    if (p->waiting >= 0)
+        json_object_set_new(o, "waiting_seconds", json_real(r->waiting));
+    json_object_set_new(o, "gflops", json_real(profile_rate(r->flops, r->time.median)));
+    json_object_set_new(o, "gbytes_per_second", json_real(profile_rate(r->bytes, r->time.median)));
+    json_object_set_new(o, "flops", json_real(r->flops));
+    json_object_set_new(o, "bytes", json_real(r->bytes));
+    json_object_set_new(o, "line", json_integer(r->line));
+    json_object_set_new(o, "path", json_string(r->path));
+    return o;
+}
+
+json_t *profile_kernels_json(const StepProfile *p)
+{
+    json_t *kernels = json_array();
+    for (int i = 0; i < p->n_kernels; i++)
+        json_array_append_new(kernels, row_json(p, &p->kernel[i]));
+    return kernels;
 }
 
 /* --- operations --- */
@@ -142,7 +180,7 @@ static void time_nodes(const Measurement *m, StepProfile *p)
         for (to = from; to < t->n_calls && call[to].node == call[from].node; to++)
             for (int64_t k = 0; k < t->n; k++)
                 seconds[k] += t->call[k * t->n_calls + to];
-        p->node_seconds[call[from].node] += spread_of(seconds, t->n).median;
+        p->node_seconds[call[from].node] += measurement_spread(seconds, t->n).median;
     }
 }
 
@@ -198,6 +236,7 @@ void profile_add_up(const Measurement *m, StepProfile *out)
     int *row_of = name_rows(m, out);
     place_rows(m, out, row_of);
     time_rows(m, out, row_of);
+    time_waiting(m, out, row_of);
     sort_rows(pool_of(m), out, row_of, m->times.n_calls);
     out->kernel_of_call = row_of;
     time_nodes(m, out);
@@ -224,7 +263,7 @@ bool profile_measure(Cli *cli, const Program *program, int64_t steps, StepProfil
     Measurement m;
     if (!measurement_open(cli, program, &m))
         return false;
-    bool ok = measurement_run(&m, steps, true);
+    bool ok = measurement_run(&m, steps, DETAIL_SPANS);
     if (ok)
         profile_add_up(&m, out);
     ok = ok && profile_peaks(&m, out);

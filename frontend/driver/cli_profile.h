@@ -6,16 +6,15 @@
 
 #include "frontend/driver/cli_measure.h"
 
-/* Seconds of all steps: the median, and what the middle half of them lies between. */
-typedef struct Spread {
-    double median, low, high;
-} Spread;
+/* Unless the user says how many. */
+enum { PROFILE_STEPS = 9 };
 
 /* Calls of one label together. */
 typedef struct KernelRow {
     const char *name;
     int64_t calls; /* a step */
     Spread time;
+    double waiting;      /* of these seconds, a thread has no work in; mean of all threads */
     double flops, bytes; /* of all calls */
     const char *where;   /* in the model, with lines, for people: "h.*.attn:16" */
     const char *path;    /* the same without lines; "": of no part */
@@ -41,6 +40,7 @@ typedef struct StepProfile {
     int64_t steps;
     Spread step, outside; /* outside: between the kernels; of a device, nothing that is measured */
     double rest_seconds;  /* the median step less all other medians */
+    double waiting;       /* as in rows, of all kernels together; < 0: not measured (a device) */
     double flops, bytes;  /* of a step */
     KernelRow *kernel;    /* the slowest first */
     int n_kernels;
@@ -56,6 +56,7 @@ typedef struct StepProfile {
 double profile_rate(double amount, double seconds);
 /* The statistics of a measurement that ran its steps, all on the pool of its Cli. */
 void profile_add_up(const Measurement *m, StepProfile *out);
+json_t *profile_kernels_json(const StepProfile *p);
 /* Fills the peaks in; false after a message. */
 bool profile_peaks(const Measurement *m, StepProfile *out);
 /* All of it, for a program that is not running: steps with spans, and peaks.  False after a

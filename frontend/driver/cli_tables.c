@@ -125,16 +125,18 @@ const Verb cli_verbs[] = {
      "measures each step and every kernel of it. All figures are medians of these steps, with what\n"
      "the middle half of them lies between. `where` is the part and the line of the model that a kernel\n"
      "is for, with * for several numbers. `outside kernels` is what a step takes between its\n"
-     "kernels; `rest` is what its median is above the sum of the rows: medians do not add up where\n"
-     "other programs disturb one kernel in one step and another in the next. On a device kernels\n"
-     "are timed apart, launch by launch, the step as one graph; also told: what is used beside the\n"
-     "arena.\n"
+     "kernels; `waiting` the share of a kernel's time in which threads have no work: they wait for\n"
+     "the slowest, which on a busy machine is most of it; `rest` is what its median is above the sum\n"
+     "of the rows: medians do not add up where other programs disturb one kernel in one step and\n"
+     "another in the next. On a device kernels are timed apart, launch by launch, the step as one\n"
+     "graph, and waiting cannot be told; also told: what is used beside the arena.\n"
      "--trace writes the steps for https://ui.perfetto.dev or chrome://tracing, which open it without\n"
      "sending it anywhere: a track for each thread with its kernels and waits, and bytes in memory.\n"
      "--against compares two settings: A, the command as it is, and B, the same with more options\n"
      "behind it, which win. Steps take turns, A B B A and so on, each behind one that is not counted;\n"
      "without --steps 20 of each. Told is the ratio of the medians, B to A, and where it lies in 95%\n"
-     "of 2000 draws of such pairs (the bootstrap). Both arenas are in memory at once.",
+     "of 2000 draws of such pairs (the bootstrap), and which is faster, if that can be told. Both\n"
+     "arenas are in memory at once.",
      "define model " PLAN_OPTIONS "steps threads trace against json " BUILD_OPTIONS "error-format",
      verb_bench, true},
     {"verify", "train with and without recomputation and compare every bit",

@@ -8,8 +8,6 @@
 
 #include <stdio.h>
 
-enum { DEFAULT_STEPS = 9 };
-
 typedef struct Bench {
     Cli *cli;
     Measurement m;
@@ -23,19 +21,6 @@ static json_t *time_json(const Spread *t)
 {
     return json_pack("{s:f,s:f,s:f}", "seconds", t->median, "seconds_low", t->low, "seconds_high",
                      t->high);
-}
-
-static json_t *row_json(const KernelRow *r)
-{
-    json_t *o = json_pack("{s:s,s:I}", "name", r->name, "calls", (json_int_t)r->calls);
-    json_object_update_new(o, time_json(&r->time));
-    json_object_set_new(o, "gflops", json_real(profile_rate(r->flops, r->time.median)));
-    json_object_set_new(o, "gbytes_per_second", json_real(profile_rate(r->bytes, r->time.median)));
-    json_object_set_new(o, "flops", json_real(r->flops));
-    json_object_set_new(o, "bytes", json_real(r->bytes));
-    json_object_set_new(o, "line", json_integer(r->line));
-    json_object_set_new(o, "path", json_string(r->path));
-    return o;
 }
 
 static double percent(double part, double whole)
@@ -59,14 +44,6 @@ static json_t *device_json(const CudaDevice *d)
                      (json_int_t)m.at_start);
 }
 
-static json_t *kernels_json(const StepProfile *p)
-{
-    json_t *kernels = json_array();
-    for (int i = 0; i < p->n_kernels; i++)
-        json_array_append_new(kernels, row_json(&p->kernel[i]));
-    return kernels;
-}
-
 static void print_json(const Bench *b)
 {
     const StepProfile *p = &b->profile;
@@ -79,12 +56,13 @@ static void print_json(const Bench *b)
         (json_int_t)plan->peak_bytes, "persistent_bytes", (json_int_t)plan->persistent_bytes,
         "gflops", gflops, "percent_of_peak", percent_of_peak(b, gflops), "peak_gflops",
         p->peak_gflops, "peak_gbytes_per_second", p->peak_gbytes_per_second, "threads",
-        threads_count(b->m.running.machine.threads), "kernels", kernels_json(p));
+        threads_count(b->m.running.machine.threads), "kernels", profile_kernels_json(p));
     if (b->m.running.machine.cuda) {
         json_object_set_new(o, "device", device_json(b->m.running.machine.cuda));
     } else {
         json_object_set_new(o, "outside_kernels", time_json(&p->outside));
         json_object_set_new(o, "rest_seconds", json_real(p->rest_seconds));
+        json_object_set_new(o, "waiting_seconds", json_real(p->waiting));
     }
     if (b->predicted_seconds > 0)
         json_object_set_new(o, "predicted_seconds_per_step", json_real(b->predicted_seconds));
@@ -126,6 +104,9 @@ static void print_summary(const Bench *b)
     print_peaks(b, gflops);
     printf("\nmedians of %lld steps, and what the middle half of them lies between\n",
            (long long)p->steps);
+    if (p->waiting >= 0)
+        printf("threads wait %.1f%% of a step within kernels: for the slowest, or without work\n",
+               percent(p->waiting, p->step.median));
     print_memory(b);
     if (b->predicted_seconds > 0)
         printf("%.3f ms predicted by the measured costs of its kernels: %+.1f%%\n\n",
@@ -138,16 +119,25 @@ static void print_time(const Bench *b, const char *label, const char *calls, con
            1e3 * t->high, percent(t->median, b->profile.step.median));
 }
 
+static void print_waiting(const StepProfile *p, const KernelRow *r)
+{
+    if (p->waiting < 0)
+        printf(" %8s", "-");
+    else
+        printf(" %7.1f%%", percent(r->waiting, r->time.median));
+}
+
 static void print_table(const Bench *b)
 {
     const StepProfile *p = &b->profile;
     print_summary(b);
-    printf("%-44s %6s %10s %10s %10s %6s %9s %7s %8s  %s\n", "kernel", "calls", "ms", "from", "to",
-           "%", "GFLOP/s", "% peak", "GB/s", "where");
+    printf("%-44s %6s %10s %10s %10s %6s %8s %9s %7s %8s  %s\n", "kernel", "calls", "ms", "from",
+           "to", "%", "waiting", "GFLOP/s", "% peak", "GB/s", "where");
     for (int i = 0; i < p->n_kernels; i++) {
         const KernelRow *r = &p->kernel[i];
         double g = profile_rate(r->flops, r->time.median);
         print_time(b, r->name, pool_printf(b->cli->pool, "%lld", (long long)r->calls), &r->time);
+        print_waiting(p, r);
         printf(" %9.1f %6.1f%% %8.1f  %s\n", g, percent_of_peak(b, g),
                profile_rate(r->bytes, r->time.median), r->where);
     }
@@ -162,7 +152,7 @@ static bool measure(Bench *b)
 {
     const Cli *cli = b->cli;
     if ((cli->run.trace && !trace_fits(b->cli, &b->m, cli->run.steps)) ||
-        !measurement_run(&b->m, cli->run.steps, cli->run.trace != NULL))
+        !measurement_run(&b->m, cli->run.steps, cli->run.trace ? DETAIL_SPANS : DETAIL_WAITING))
         return false;
     profile_add_up(&b->m, &b->profile);
     return profile_peaks(&b->m, &b->profile);
@@ -193,7 +183,7 @@ ExitCode verb_bench(Cli *cli)
     if (cli->run.against)
         return bench_against(cli, ast);
     if (!cli->run.steps)
-        cli->run.steps = DEFAULT_STEPS;
+        cli->run.steps = PROFILE_STEPS;
     Program program;
     ProgramOptions o = {.mode = FRONTEND_TRAIN};
     ExitCode code = cli_build(cli, ast, &o, &program);

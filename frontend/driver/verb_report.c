@@ -14,7 +14,6 @@
 /* A plan takes seconds: from then on readers that are no terminal hear of it. */
 static const double SECONDS_TO_FIRST_LINE = 10;
 static const char default_name[] = "report.html";
-enum { DEFAULT_STEPS = 9 };
 
 typedef struct Collector {
     Cli *cli;
@@ -69,22 +68,6 @@ static const char *text_of(Pool *pool, const Graph *g)
 
 /* --- measurements --- */
 
-static json_t *kernels_json(const StepProfile *p)
-{
-    json_t *a = json_array();
-    for (int i = 0; i < p->n_kernels; i++) {
-        const KernelRow *k = &p->kernel[i];
-        double seconds = k->time.median;
-        json_array_append_new(a,
-                              json_pack("{s:s,s:I,s:f,s:f,s:f,s:f,s:f,s:i,s:s}", "name", k->name,
-                                        "calls", (json_int_t)k->calls, "seconds", seconds, "gflops",
-                                        profile_rate(k->flops, seconds), "gbytes_per_second",
-                                        profile_rate(k->bytes, seconds), "flops", k->flops, "bytes",
-                                        k->bytes, "line", (int)k->line, "path", k->path));
-    }
-    return a;
-}
-
 static json_t *threads_json(const StepProfile *p)
 {
     json_t *a = json_array();
@@ -103,14 +86,14 @@ static json_t *threads_json(const StepProfile *p)
 static bool measure(Cli *cli, const Program *planned, Report *r)
 {
     StepProfile p;
-    int64_t steps = cli->run.steps ? cli->run.steps : DEFAULT_STEPS;
+    int64_t steps = cli->run.steps ? cli->run.steps : PROFILE_STEPS;
     if (!profile_measure(cli, planned, steps, &p))
         return false;
     r->node_seconds = p.node_seconds;
     r->measured = json_pack("{s:I,s:f,s:f,s:f,s:o,s:o}", "steps", (json_int_t)p.steps,
                             "seconds_per_step", p.step.median, "peak_gflops", p.peak_gflops,
                             "peak_gbytes_per_second", p.peak_gbytes_per_second, "kernels",
-                            kernels_json(&p), "threads", threads_json(&p));
+                            profile_kernels_json(&p), "threads", threads_json(&p));
     return true;
 }
 

@@ -26,6 +26,8 @@ static void test_sides(void)
     EXPECT(x > 0 && fabs(ratio * x / y - 1) < 1e-6, "no ratio of the medians");
     EXPECT(json_get_number(o, "ratio_low") <= json_get_number(o, "ratio_high"), "no interval");
     EXPECT(ratio > 1, "128 times the work takes no time");
+    const char *faster = json_string_value(json_object_get(o, "faster"));
+    EXPECT(faster && strcmp(faster, "a") == 0, "B is faster with 128 times the work");
     EXPECT(of_side(o, "a", "threads") == 1 && of_side(o, "b", "threads") == 2, "threads");
     EXPECT(of_side(o, "a", "peak_bytes") == json_get_number(a, "peak_bytes"), "peak of A");
     EXPECT(of_side(o, "b", "peak_bytes") == json_get_number(b, "peak_bytes"), "peak of B");
@@ -40,6 +42,18 @@ static void test_few_pairs(void)
                "$SCRIMP bench " MLP "--threads 1 --steps 4 --against --no-masks");
     expect_said(0, "--no-masks\nB / A ",
                 "$SCRIMP bench " MLP "--threads 1 --steps 5 --against --no-masks");
+}
+
+/* Which is faster, in words. */
+static void test_verdict(void)
+{
+    const char *small = "$EXAMPLES/mlp.scrimp -D N=8", *large = "$EXAMPLES/mlp.scrimp -D N=1024";
+    static const char format[] = "$SCRIMP bench %s --threads 1 --steps 5 --against '-D N=%d'";
+    char command[200];
+    snprintf(command, sizeof command, format, small, 1024);
+    expect_said(0, " times as fast as B\n", command);
+    snprintf(command, sizeof command, format, large, 8);
+    expect_said(0, " times as fast as A\n", command);
 }
 
 static void test_errors(void)
@@ -58,7 +72,7 @@ static void test_errors(void)
     }
     expect_run(3, "infeasible", "$SCRIMP bench " MLP "--against '--budget 10'");
     expect_run(
-        1, "A's arena of",
+        1, "both arenas are in memory at once, A's arena of",
         "ulimit -v 2000000; $SCRIMP bench " MLP "--threads 1 --steps 5 --against '-D "
         "hidden=20000' 2>&1 | tee $TMP/full >&2; grep -q 'no memory for the arena' $TMP/full "
         "&& exit 1");
@@ -69,6 +83,7 @@ int main(void)
     e2e_begin();
     test_sides();
     test_few_pairs();
+    test_verdict();
     test_errors();
     return e2e_end();
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* bench: one statistic for the step, its kernels and what is between them, rows that add up, and
- * where in the model each kernel is. */
+/* bench: one statistic for the step, its kernels and what is between them, rows that add up, how
+ * long threads wait, and where in the model each kernel is. */
 #include "e2e.h"
 
 #include <math.h>
@@ -44,8 +44,30 @@ static void test_table(void)
 {
     Result r = run("$SCRIMP bench $EXAMPLES/mlp.scrimp -D N=16 --threads 1");
     EXPECT(r.code == 0 && strstr(r.out, "medians of 9 steps"), r.out);
+    EXPECT(strstr(r.out, " waiting ") && strstr(r.out, "\nthreads wait "), r.out);
     EXPECT(strstr(r.out, "\noutside kernels ") && strstr(r.out, "\nrest: "), r.out);
     result_free(&r);
+}
+
+/* A thread without work waits, through the whole of a call that has one task; one thread alone has
+ * nobody to wait for. */
+static void expect_waiting(int threads)
+{
+    json_t *o = run_json(0, "$SCRIMP bench $EXAMPLES/mlp.scrimp -D N=64 --threads %d --json",
+                         threads),
+           *kernels = json_object_get(o, "kernels");
+    double all = json_get_number(o, "waiting_seconds"), of_fill = -1;
+    for (size_t i = 0; i < json_array_size(kernels); i++) {
+        const json_t *row = json_array_get(kernels, i);
+        double waiting = json_get_number(row, "waiting_seconds");
+        EXPECT(waiting >= 0 && waiting <= json_get_number(row, "seconds_high"), "waiting");
+        if (strcmp(json_string_value(json_object_get(row, "name")), "fill") == 0)
+            of_fill = waiting / json_get_number(row, "seconds");
+    }
+    double part = all / json_get_number(o, "seconds_per_step");
+    EXPECT(threads > 1 ? all > 0 : part < 0.2, "one thread waits");
+    EXPECT(threads == 1 || of_fill > 0.4, "a call of one task has nobody waiting");
+    json_decref(o);
 }
 
 static const json_t *row_named(const json_t *bench, const char *start)
@@ -119,6 +141,8 @@ int main(void)
     expect_sum(1);
     EXPECT(expect_sum(20), "20 steps took the same time");
     test_table();
+    expect_waiting(1);
+    expect_waiting(2);
     test_places();
     return e2e_end();
 }

@@ -73,9 +73,11 @@ static void test_refusals(void)
     CHECK(!arena_map(&arena, INT64_MAX, &err) && !arena.base);
     CHECK(!arena_map(&arena, (int64_t)1 << 46, &err) && !arena.base);
     CHECK_MSG(strstr(err.message, "budget"), "%s", err.message);
+    CHECK(!arena_fits(-1, &err) && !arena_fits(INT64_MAX, &err) && arena_fits(1 << 20, &err));
     int64_t have = rt_available_bytes();
     CHECK(have > 0);
     if (have < (int64_t)1 << 45) { /* known: just more than there is */
+        CHECK(!arena_fits(have + (have >> 2), &err) && strstr(err.message, "budget"));
         CHECK(!arena_map(&arena, have + (have >> 2), &err));
         CHECK_MSG(strstr(err.message, "available") || strstr(err.message, "refuses"), "%s",
                   err.message);

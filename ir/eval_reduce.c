@@ -91,3 +91,93 @@ void eval_argmax(EvalState *s, const Node *n)
             eval_out(s, n, 0)[o * a.inner + i] = (double)best;
         }
 }
+
+/* Where element 0 of line i of [outer, length, inner] is. */
+static int64_t line_start(const EvalAxis *a, int64_t i)
+{
+    return i / a->inner * a->length * a->inner + i % a->inner;
+}
+
+static double round_to_output(EvalState *s, const Node *n, double v)
+{
+    return eval_to_dtype(eval_out_type(s, n, 0)->dtype, v);
+}
+
+/* Every result from its own elements: those before it, those behind it, itself or not. */
+static void cumulate(EvalState *s, const Node *n, double start, double (*join)(double, double))
+{
+    EvalAxis a = eval_axis(eval_in_type(s, n, 0), n, -1);
+    bool reverse = node_flag(n, ATTR_reverse), exclusive = node_flag(n, ATTR_exclusive);
+    for (int64_t line = 0; line < a.outer * a.inner; line++) {
+        const double *x = eval_in(s, n, 0) + line_start(&a, line);
+        double *y = eval_out(s, n, 0) + line_start(&a, line), sum = start;
+        for (int64_t i = 0; i < a.length; i++) {
+            int64_t k = (reverse ? a.length - 1 - i : i) * a.inner;
+            double with = join(sum, x[k]);
+            y[k] = round_to_output(s, n, exclusive ? sum : with);
+            sum = with;
+        }
+    }
+}
+
+static double join_product(double a, double b)
+{
+    return a * b;
+}
+
+void eval_cumsum(EvalState *s, const Node *n)
+{
+    cumulate(s, n, 0, join_sum);
+}
+
+void eval_cumprod(EvalState *s, const Node *n)
+{
+    cumulate(s, n, 1, join_product);
+}
+
+/* (dy, x, y): dx[i] is what of y[j] = y[i-1] x[i] x[i+1] .. x[j] remains without x[i]. */
+void eval_cumprod_grad(EvalState *s, const Node *n)
+{
+    EvalAxis a = eval_axis(eval_in_type(s, n, 0), n, -1);
+    for (int64_t line = 0; line < a.outer * a.inner; line++) {
+        int64_t start = line_start(&a, line);
+        const double *dy = eval_in(s, n, 0) + start, *x = eval_in(s, n, 1) + start;
+        const double *y = eval_in(s, n, 2) + start;
+        for (int64_t i = 0; i < a.length; i++) {
+            double product = i > 0 ? y[(i - 1) * a.inner] : 1, sum = 0;
+            for (int64_t j = i; j < a.length; j++) {
+                product *= j > i ? x[j * a.inner] : 1;
+                sum += dy[j * a.inner] * product;
+            }
+            eval_out(s, n, 0)[start + i * a.inner] = sum;
+        }
+    }
+}
+
+static double product_of(const double *x, const EvalAxis *a, int64_t but)
+{
+    double product = 1;
+    for (int64_t k = 0; k < a->length; k++)
+        product *= k != but ? x[k * a->inner] : 1;
+    return product;
+}
+
+void eval_prod(EvalState *s, const Node *n)
+{
+    EvalAxis a = eval_axis(eval_in_type(s, n, 0), n, -1);
+    for (int64_t line = 0; line < a.outer * a.inner; line++)
+        eval_out(s, n, 0)[line] =
+            round_to_output(s, n, product_of(eval_in(s, n, 0) + line_start(&a, line), &a, -1));
+}
+
+/* (dy, x): dy times the product of the other elements */
+void eval_prod_grad(EvalState *s, const Node *n)
+{
+    EvalAxis a = eval_axis(eval_in_type(s, n, 1), n, -1);
+    for (int64_t line = 0; line < a.outer * a.inner; line++) {
+        int64_t start = line_start(&a, line);
+        for (int64_t k = 0; k < a.length; k++)
+            eval_out(s, n, 0)[start + k * a.inner] =
+                eval_in(s, n, 0)[line] * product_of(eval_in(s, n, 1) + start, &a, k);
+    }
+}

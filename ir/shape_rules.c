@@ -366,19 +366,6 @@ SHAPE_RULE(scalar_of)
     return want_float(g, node, 0, err);
 }
 
-SHAPE_RULE(argmax)
-{
-    const Type *x = shape_in(g, node, 0);
-    int axis;
-    if (!want_axis(node, x->rank, x->rank - 1, &axis, err))
-        return false;
-    *out = type_scalar(DTYPE_I32);
-    for (int i = 0; i < x->rank; i++)
-        if (i != axis || node_flag(node, ATTR_keepdims))
-            out->dim[out->rank++] = i == axis ? 1 : x->dim[i];
-    return true;
-}
-
 /* (running, statistic) -> running */
 SHAPE_RULE(update1)
 {

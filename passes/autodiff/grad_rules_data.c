@@ -56,6 +56,31 @@ void grad_reduce_max(GradContext *c)
     c->din[0] = grad_op3(c, OP_select, equal, part, grad_number(c, 0));
 }
 
+/* The sum of what came later: the other way round. */
+void grad_cumsum(GradContext *c)
+{
+    AttrList attrs = grad_attrs_without(c, ATTR_reverse);
+    if (!node_flag(c->node, ATTR_reverse))
+        attrs_int(&attrs, ATTR_reverse, 1);
+    c->din[0] = grad_op(c, OP_cumsum, c->dout, 1, &attrs);
+}
+
+void grad_cumprod(GradContext *c)
+{
+    AttrList attrs = grad_attrs(c);
+    const ValueId in[3] = {c->dout[0], grad_in(c, 0), grad_out(c, 0)};
+    c->din[0] = grad_op(c, OP_cumprod_grad, in, 3, &attrs);
+}
+
+void grad_prod(GradContext *c)
+{
+    AttrList attrs = grad_attrs_without(c, ATTR_keepdims);
+    Type kept = grad_in_type(c, 0);
+    kept.dim[node_int(c->node, ATTR_axis, 0)] = 1;
+    const ValueId in[2] = {grad_reshaped(c, c->dout[0], &kept), grad_in(c, 0)};
+    c->din[0] = grad_op(c, OP_prod_grad, in, 2, &attrs);
+}
+
 void grad_maxpool(GradContext *c)
 {
     AttrList attrs = grad_attrs(c);

@@ -170,6 +170,35 @@ static void extreme_reduce_max(OpCase *c)
     op_done(c, OP_reduce_max, &attrs);
 }
 
+static void extreme_scan(OpCase *c, OpKind op)
+{
+    AttrList attrs = {0};
+    attrs_int(&attrs, ATTR_axis, op_int(c, 0, 1));
+    extreme_values(c, extreme_shape(c));
+    op_done(c, op, &attrs);
+}
+static void extreme_cumsum(OpCase *c)
+{
+    extreme_scan(c, OP_cumsum);
+}
+static void extreme_prod(OpCase *c)
+{
+    extreme_scan(c, OP_prod);
+}
+
+/* Two zeros in a line, one of them, which may be negative. */
+static void extreme_prod_grad(OpCase *c)
+{
+    static const double values[] = {0, 0, 0, 5, -0.0, 2};
+    AttrList attrs = {0};
+    attrs_int(&attrs, ATTR_axis, 1);
+    op_normal(c, DIMS(3, 1));
+    op_floats(c, DIMS(3, 2), 0, 0);
+    for (int i = 0; i < 6; i++)
+        c->data[1][i] = values[i];
+    op_done(c, OP_prod_grad, &attrs);
+}
+
 static void extreme_argmax(OpCase *c)
 {
     AttrList attrs = {0};
@@ -303,6 +332,9 @@ const OpRow op_extremes[] = {
     {OP_bn_stats, extreme_bn_overflow},
     {OP_reduce_max, extreme_reduce_max},
     {OP_argmax, extreme_argmax},
+    {OP_cumsum, extreme_cumsum},
+    {OP_prod, extreme_prod},
+    {OP_prod_grad, extreme_prod_grad},
     {OP_maxpool, extreme_maxpool},
     {OP_maxpool_index, extreme_maxpool_index},
     {OP_relu, extreme_relu},

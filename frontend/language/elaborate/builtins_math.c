@@ -273,6 +273,73 @@ Val builtin_max(BuiltinCall *c)
     return val_tensor(reduce(c, OP_reduce_max, arg_tensor(c, 0), 2, arg_bool(c, 3), true));
 }
 
+/* Products and running sums of small integers are i32. */
+static ValueId summable(BuiltinCall *c)
+{
+    ValueId x = arg_tensor(c, 0);
+    DType dtype = elab_type(c->l, x)->dtype;
+    return dtype == DTYPE_U8 || dtype == DTYPE_BOOL ? cast_to(c, x, DTYPE_I32) : x;
+}
+
+static Val cumulated(BuiltinCall *c, OpKind op, bool reverse, bool exclusive)
+{
+    int axis;
+    if (!call_axis(c, 1, elab_type(c->l, arg_tensor(c, 0))->rank, &axis))
+        return val_poison();
+    AttrList attrs = {.n = 0};
+    attrs_int(&attrs, ATTR_axis, axis);
+    if (reverse)
+        attrs_int(&attrs, ATTR_reverse, 1);
+    if (exclusive)
+        attrs_int(&attrs, ATTR_exclusive, 1);
+    ValueId x = summable(c);
+    return x == VALUE_NONE ? val_poison() : call_node(c, op, &x, 1, &attrs);
+}
+
+Val builtin_cumsum(BuiltinCall *c)
+{
+    return cumulated(c, OP_cumsum, arg_bool(c, 2), arg_bool(c, 3));
+}
+
+Val builtin_cumprod(BuiltinCall *c)
+{
+    return cumulated(c, OP_cumprod, false, false);
+}
+
+static ValueId reshaped(BuiltinCall *c, ValueId x, const Type *to)
+{
+    AttrList attrs = {.n = 0};
+    attrs_ints(&attrs, ATTR_shape, to->dim, to->rank);
+    return elab_node1(c->l, OP_reshape, x, &attrs, NULL, c->span);
+}
+
+/* Along one axis after the other, the last first, so that the others keep their numbers. */
+Val builtin_prod(BuiltinCall *c)
+{
+    int64_t axes[TYPE_MAX_RANK];
+    ValueId x = arg_tensor(c, 0);
+    const int rank = elab_type(c->l, x)->rank;
+    int n = reduction_axes(c, 1, rank, axes);
+    if (n < 0)
+        return val_poison();
+    x = summable(c);
+    if (n == rank && n > 1 && !arg_bool(c, 2) && x != VALUE_NONE) {
+        const int64_t all = type_elements(elab_type(c->l, x));
+        const Type flat = type_make(elab_type(c->l, x)->dtype, 1, &all);
+        x = reshaped(c, x, &flat);
+        axes[0] = 0;
+        n = 1;
+    }
+    for (int i = n - 1; i >= 0 && x != VALUE_NONE; i--) {
+        AttrList attrs = {.n = 0};
+        attrs_int(&attrs, ATTR_axis, axes[i]);
+        attrs_int(&attrs, ATTR_keepdims, arg_bool(c, 2));
+        const char *name = i == 0 ? elab_label_name(c->l, c->labelled) : NULL;
+        x = elab_node1(c->l, OP_prod, x, &attrs, name, c->span);
+    }
+    return x == VALUE_NONE ? val_poison() : val_tensor(x);
+}
+
 /* What turns the order around and is its own inverse: -x of floats; of integers -1 - x and 255 - x,
  * which do not leave their range. */
 static ValueId mirrored(BuiltinCall *c, ValueId x, const char *name)

@@ -63,6 +63,10 @@ static const char facts[] =
     "  assert clamp(3, lo = 5) == 5 and clamp(3, hi = 2) == 2 and clamp(iota(3), 1, 2).dtype == "
     "\"i32\"\n"
     "  assert clamp(leaky_relu(elu(x, 2), slope = 0.2), -1).shape == relu6(softplus(x)).shape\n"
+    "  assert prod(x).shape == [] and prod(x, axis = [0, 1], keepdims = true).shape == [1, 1]\n"
+    "  assert prod(x, axis = 0).shape == [8] and cumsum(x > 0, -1, reverse = true).dtype == "
+    "\"i32\"\n"
+    "  assert cumprod(cast(x, u8), 1).dtype == \"i32\" and prod(x > 0).dtype == \"i32\"\n"
     "  return a + b\n"
     "}\n";
 
@@ -128,6 +132,9 @@ static const struct {
     {"affine(x, x, x)", "E101"},
     {"affine(x, x[0])", "E103"},
     {"x |> dropout(1.5)", "E105"},
+    {"prod(x, axis = 2)", "E105"},
+    {"cumsum(x, 2)", "E105"},
+    {"cumsum(x)", "E206"},
     {"clamp(x)", "E105"},
     {"clamp(iota(3), 0.5)", "E104"},
     {"elu(x, alpha = -1)", "E105"},

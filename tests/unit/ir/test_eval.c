@@ -158,6 +158,17 @@ static void test_reductions(void)
     EVAL(X23 "  %y = sum %x {axes=[0]} : f32[3]\n", x, 5, 7, 9);
     EVAL(X23 "  %y = mean %x {axes=[1], keepdims=true} : f32[2,1]\n", x, 3, 4);
     EVAL(X23 "  %y = reduce_max %x {axes=[1]} : f32[2]\n", x, 5, 6);
+    EVAL(X23 "  %y = cumsum %x {axis=0} : f32[2,3]\n", x, 1, 5, 3, 5, 7, 9);
+    EVAL(X23 "  %y = cumsum %x {axis=1, reverse=true} : f32[2,3]\n", x, 9, 8, 3, 12, 8, 6);
+    EVAL(X23 "  %y = cumsum %x {axis=1, exclusive=true} : f32[2,3]\n", x, 0, 1, 6, 0, 4, 6);
+    EVAL(X23 "  %y = cumprod %x {axis=1} : f32[2,3]\n", x, 1, 5, 15, 4, 8, 48);
+    EVAL("  %x = input : f32[3]\n  %d = input : f32[3]\n  %z = input : f32[3]\n"
+         "  %y = cumprod_grad %d, %x, %z {axis=0} : f32[3]\n",
+         V(2, 0, 5, 1, 10, 100, 2, 0, 0), 1, 1020, 0);
+    EVAL(X23 "  %y = prod %x {axis=1} : f32[2]\n", x, 15, 48);
+    EVAL("  %x = input : f32[2,2]\n  %d = input : f32[2,1]\n"
+         "  %y = prod_grad %d, %x {axis=1} : f32[2,2]\n",
+         V(0, 5, 3, 4, 10, 1), 50, 0, 4, 3);
     EVAL(X23 "  %y = reduce_max %x : f32[]\n", V(1, 5, not_a_number, 4, 2, 6), not_a_number);
     EVAL(X23 "  %y = sumsq %x : f32[]\n", x, 91);
     EVAL(X23 "  %y = argmax %x : i32[2]\n", V(1, 5, 5, 6, 2, 6), 1, 0);

@@ -169,9 +169,39 @@ static void put_lines(Printer *p)
     p->indent--;
 }
 
-bool train_field_put(StrBuf *b, const TrainField *field, const TrainSpec *train)
+void train_group_put(StrBuf *b, const ParamGroup *group)
 {
-    const void *at = (const char *)train + field->offset;
+    strbuf_put(b, "{pattern=");
+    text_put_string(b, group->pattern);
+    strbuf_put(b, group->matrices_only ? ", matrices_only=true" : "");
+    strbuf_put(b, group->own_lr ? ", own_lr=true" : "");
+    strbuf_put(b, group->own_clip ? ", own_clip=true" : "");
+    strbuf_put(b, group->frozen ? ", frozen=true" : "");
+    for (int i = 0; i < TRAIN_RULE_COUNT && !group->frozen; i++) {
+        const TrainField field = train_rule_field(i);
+        StrBuf value = strbuf_new(b->pool);
+        if (!train_field_put(&value, &field, &group->rule))
+            continue;
+        strbuf_printf(b, ", %s=", field.key);
+        strbuf_put(b, value.text);
+    }
+    strbuf_put(b, "}");
+}
+
+static bool put_groups(StrBuf *b, const TrainSpec *train)
+{
+    strbuf_put(b, "[");
+    for (int i = 0; i < train->n_groups; i++) {
+        strbuf_put(b, i ? ", " : "");
+        train_group_put(b, &train->group[i]);
+    }
+    strbuf_put(b, "]");
+    return train->n_groups > 0;
+}
+
+bool train_field_put(StrBuf *b, const TrainField *field, const void *spec)
+{
+    const void *at = (const char *)spec + field->offset;
     switch (field->kind) {
     case TRAIN_BOOL:
         if (*(const bool *)at)
@@ -196,6 +226,8 @@ bool train_field_put(StrBuf *b, const TrainField *field, const TrainSpec *train)
     case TRAIN_LR:
         strbuf_put(b, lr_names[*(const LrKind *)at]);
         return true;
+    case TRAIN_GROUPS:
+        return put_groups(b, spec);
     }
     return false;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "ir/read_train.h"
 
+#include "ir/support/vec.h"
 #include "ir/text.h"
 
 #include <string.h>
@@ -18,9 +19,11 @@ static bool read_enum(Scanner *s, const char *const *names, int n, int *value)
     return false;
 }
 
-static bool read_train_value(Scanner *s, const TrainField *field, TrainSpec *train)
+static bool read_groups(Scanner *s, TrainSpec *train);
+
+static bool read_train_value(Scanner *s, const TrainField *field, void *spec)
 {
-    void *at = (char *)train + field->offset;
+    void *at = (char *)spec + field->offset;
     int choice = 0;
     switch (field->kind) {
     case TRAIN_BOOL:
@@ -44,39 +47,87 @@ static bool read_train_value(Scanner *s, const TrainField *field, TrainSpec *tra
             return false;
         *(LrKind *)at = (LrKind)choice;
         return true;
+    case TRAIN_GROUPS:
+        return read_groups(s, spec);
     }
     return false;
 }
 
-static bool read_train_field(Scanner *s, TrainSpec *train, bool *seen)
+/* One of n fields of `spec`. */
+static bool read_field(Scanner *s, const TrainField *fields, int n, void *spec, bool *seen)
 {
-    const char *word, *all[TRAIN_FIELD_COUNT];
+    const char *word, **all = POOL_ARRAY(s->pool, (size_t)n, const char *);
     if (!scan_word(s, &word))
         return false;
-    for (int i = 0; i < TRAIN_FIELD_COUNT; i++) {
-        all[i] = train_fields[i].key;
+    for (int i = 0; i < n; i++) {
+        all[i] = fields[i].key;
         if (strcmp(all[i], word) != 0)
             continue;
         if (seen[i])
             return scan_fail(s, s->token, "E705", "%s given twice", word);
         seen[i] = true;
-        return scan_expect(s, "=") && read_train_value(s, &train_fields[i], train);
+        return scan_expect(s, "=") && read_train_value(s, &fields[i], spec);
     }
     scan_fail(s, s->token, "E703", "unknown field '%s'", word);
-    scan_suggest(s, word, all, TRAIN_FIELD_COUNT);
+    scan_suggest(s, word, all, (size_t)n);
     return false;
 }
 
-bool read_train(Scanner *s, TrainSpec *train)
+/* "{key=value, ..}" */
+static bool read_fields(Scanner *s, const TrainField *fields, int n, void *spec)
 {
-    bool seen[TRAIN_FIELD_COUNT] = {0}, first = true;
-    train->present = true;
+    bool *seen = POOL_ARRAY(s->pool, (size_t)n, bool), first = true;
     if (!scan_expect(s, "{"))
         return false;
     while (!scan_take(s, "}")) {
-        if ((!first && !scan_expect(s, ",")) || !read_train_field(s, train, seen))
+        if ((!first && !scan_expect(s, ",")) || !read_field(s, fields, n, spec, seen))
             return false;
         first = false;
     }
     return true;
+}
+
+enum { GROUP_FIELD_COUNT = 5 + TRAIN_RULE_COUNT };
+
+static void group_fields(TrainField *out)
+{
+    static const TrainField own[] = {
+        {"pattern", TRAIN_TEXT, offsetof(ParamGroup, pattern)},
+        {"matrices_only", TRAIN_BOOL, offsetof(ParamGroup, matrices_only)},
+        {"own_lr", TRAIN_BOOL, offsetof(ParamGroup, own_lr)},
+        {"own_clip", TRAIN_BOOL, offsetof(ParamGroup, own_clip)},
+        {"frozen", TRAIN_BOOL, offsetof(ParamGroup, frozen)}};
+    int n = 0;
+    for (; n < GROUP_FIELD_COUNT - TRAIN_RULE_COUNT; n++)
+        out[n] = own[n];
+    for (int i = 0; i < TRAIN_RULE_COUNT; i++) {
+        out[n + i] = train_rule_field(i);
+        out[n + i].offset += offsetof(ParamGroup, rule);
+    }
+}
+
+/* "[{pattern=.., ..}, ..]" */
+static bool read_groups(Scanner *s, TrainSpec *train)
+{
+    VEC(ParamGroup) groups = {0};
+    TrainField fields[GROUP_FIELD_COUNT];
+    group_fields(fields);
+    if (!scan_expect(s, "["))
+        return false;
+    while (!scan_take(s, "]")) {
+        ParamGroup group = {.pattern = ""};
+        if ((groups.len && !scan_expect(s, ",")) ||
+            !read_fields(s, fields, GROUP_FIELD_COUNT, &group))
+            return false;
+        vec_push(s->pool, &groups, group);
+    }
+    train->group = groups.data;
+    train->n_groups = (int)groups.len;
+    return true;
+}
+
+bool read_train(Scanner *s, TrainSpec *train)
+{
+    train->present = true;
+    return read_fields(s, train_fields, TRAIN_FIELD_COUNT, train);
 }

@@ -7,6 +7,8 @@
 #include "ir/support/strbuf.h"
 #include "ir/train_spec.h"
 
+#include <stddef.h>
+
 enum { IR_TEXT_VERSION = 1 };
 
 /* Characters of a name that needs no quotes. */
@@ -29,7 +31,8 @@ typedef enum TrainFieldKind {
     TRAIN_UINT,
     TRAIN_TEXT,
     TRAIN_OPTIM,
-    TRAIN_LR
+    TRAIN_LR,
+    TRAIN_GROUPS
 } TrainFieldKind;
 
 typedef struct TrainField {
@@ -38,10 +41,21 @@ typedef struct TrainField {
     size_t offset; /* in TrainSpec */
 } TrainField;
 
-enum { TRAIN_OPTIM_COUNT = 3, TRAIN_LR_COUNT = 5, TRAIN_FIELD_COUNT = 46 };
+enum { TRAIN_OPTIM_COUNT = 3, TRAIN_LR_COUNT = 5, TRAIN_FIELD_COUNT = 49 };
+/* The fields of TrainSpec.rule come first: train_fields[0 .. TRAIN_RULE_COUNT). */
+enum { TRAIN_RULE_COUNT = 22 };
 extern const TrainField train_fields[TRAIN_FIELD_COUNT];
+/* One of the first TRAIN_RULE_COUNT fields of a rule that stands alone. */
+static inline TrainField train_rule_field(int i)
+{
+    TrainField field = train_fields[i];
+    field.offset -= offsetof(TrainSpec, rule);
+    return field;
+}
 /* The field's value as text; false when it is the one that an absent field stands for. */
-bool train_field_put(StrBuf *b, const TrainField *field, const TrainSpec *train);
+bool train_field_put(StrBuf *b, const TrainField *field, const void *spec);
+/* "{pattern=.., optim=.., ..}" */
+void train_group_put(StrBuf *b, const ParamGroup *group);
 extern const char *const optim_names[TRAIN_OPTIM_COUNT]; /* by OptimKind */
 extern const char *const lr_names[TRAIN_LR_COUNT];       /* by LrKind */
 

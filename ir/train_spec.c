@@ -2,6 +2,8 @@
 #include "ir/train_spec.h"
 
 #include <math.h>
+#include <stdlib.h>
+#include <string.h>
 
 static double decay(const LrSchedule *lr, double t, double u, double every, double warmup)
 {
@@ -22,7 +24,7 @@ static double decay(const LrSchedule *lr, double t, double u, double every, doub
     return lr->base;
 }
 
-double lr_at(const LrSchedule *lr, int64_t t, int64_t total, int64_t updates_per_epoch)
+static double unscaled(const LrSchedule *lr, int64_t t, int64_t total, int64_t updates_per_epoch)
 {
     double unit = lr->in_epochs ? (double)updates_per_epoch : 1.0;
     /* Whole updates: a fraction would overshoot the base in the last one. */
@@ -34,4 +36,71 @@ double lr_at(const LrSchedule *lr, int64_t t, int64_t total, int64_t updates_per
     if (lr->kind == LR_STEP)
         now -= floor(lr->start * unit + 0.5);
     return decay(lr, now, u < 1.0 ? u : 1.0, lr->every * unit, warmup);
+}
+
+double lr_at(const LrSchedule *lr, int64_t t, int64_t total, int64_t updates_per_epoch)
+{
+    double rate = unscaled(lr, t, total, updates_per_epoch);
+    return lr->scale != 0 ? rate * lr->scale : rate;
+}
+
+/* --- groups --- */
+
+/* One pattern, of n characters.  Where a character does not fit, the last `*` takes one more. */
+static bool glob(const char *pattern, size_t n, const char *text)
+{
+    size_t p = 0, star = n; /* n: none so far */
+    const char *after_star = text;
+    while (*text) {
+        if (p < n && pattern[p] == '*') {
+            star = p++;
+            after_star = text;
+        } else if (p < n && (pattern[p] == '?' || pattern[p] == *text)) {
+            p++;
+            text++;
+        } else if (star < n) {
+            p = star + 1;
+            text = ++after_star;
+        } else {
+            return false;
+        }
+    }
+    while (p < n && pattern[p] == '*')
+        p++;
+    return p == n;
+}
+
+bool train_pattern_fits(const char *pattern, const char *path)
+{
+    for (;;) {
+        size_t n = strcspn(pattern, "\n");
+        if (glob(pattern, n, path))
+            return true;
+        if (!pattern[n])
+            return false;
+        pattern += n + 1;
+    }
+}
+
+bool train_group_fits(const ParamGroup *group, const char *path, int rank)
+{
+    return (!group->matrices_only || rank >= 2) && train_pattern_fits(group->pattern, path);
+}
+
+int train_group_of(const TrainSpec *t, const char *path, int rank)
+{
+    for (int i = 0; i < t->n_groups; i++)
+        if (train_group_fits(&t->group[i], path, rank))
+            return i;
+    return -1;
+}
+
+bool train_is_rate(const char *role)
+{
+    return strcmp(role, "lr") == 0 || strncmp(role, "lr.", 3) == 0;
+}
+
+int train_rate_group(const char *role)
+{
+    return strncmp(role, "lr.", 3) == 0 ? atoi(role + 3) : -1;
 }

@@ -18,17 +18,36 @@ typedef struct LrSchedule {
     double every, factor; /* step: multiply by factor every `every` updates ... */
     double start;         /* ... that are counted from here */
     double power;         /* linear: of the part that is left; 0 stands for 1 */
+    double scale;         /* of the whole; 0 stands for 1 */
 } LrSchedule;
 
-typedef struct TrainSpec {
-    bool present;
+/* How a step changes parameters: an optimizer with its settings. */
+typedef struct UpdateRule {
     OptimKind optim;
     LrSchedule lr;
     double momentum, dampening, weight_decay, beta1, beta2, eps;
     bool nesterov, decay_matrices_only;
     bool gradient_free; /* momentum SGD that adds gradients to the momentum as they are made */
     double clip;        /* global norm; 0 = off */
-    int64_t steps;      /* 0 when epochs is given */
+    double clip_value;  /* of every element, behind clip; 0 = off */
+} UpdateRule;
+
+/* Parameters that have a rule of their own, or none. */
+typedef struct ParamGroup {
+    const char *pattern; /* of their paths, see train_pattern_fits */
+    bool matrices_only;  /* of these those of two dimensions or more */
+    bool frozen;         /* they are constants: no gradient, no state; `rule` is all zero */
+    bool own_lr;         /* the rate is not that of TrainSpec.rule: an input of its own */
+    bool own_clip;       /* clip is the norm of this group alone */
+    UpdateRule rule;
+} ParamGroup;
+
+typedef struct TrainSpec {
+    bool present;
+    UpdateRule rule; /* of parameters in no group */
+    const ParamGroup *group;
+    int n_groups;
+    int64_t steps; /* 0 when epochs is given */
     double epochs;
     int64_t accumulate; /* micro-batches per update, >= 1 */
     double held_out;    /* examples, or a part when held_out_is_part; 0 = none */
@@ -59,8 +78,20 @@ static inline int64_t train_micro_batches(const TrainSpec *t)
  * warmup: base*(t+1)/warmup for t < warmup; then with u = (t-warmup)/(total-warmup):
  * cosine min+(base-min)*(1+cos(pi u))/2, linear base+(min-base)*u or min+(base-min)*(1-u)^power,
  * step base*factor^floor((t-start)/every) from start on, inverse_sqrt base*sqrt(warmup/(t+1)), from
- * section 5.3 of Vaswani et al. 2017.
+ * section 5.3 of Vaswani et al. 2017; times scale.
  */
 double lr_at(const LrSchedule *lr, int64_t t, int64_t total, int64_t updates_per_epoch);
+
+/* Whether a parameter's path, as "layer1.0.conv.weight", fits one of the patterns, separated by
+ * '\n'.  `*` stands for any text, dots included, `?` for any character. */
+bool train_pattern_fits(const char *pattern, const char *path);
+/* Whether the group's pattern and rank fit a parameter. */
+bool train_group_fits(const ParamGroup *group, const char *path, int rank);
+/* The first group that a parameter belongs to, or -1. */
+int train_group_of(const TrainSpec *t, const char *path, int rank);
+/* The group whose rate the input of this role is ("lr.2"), or -1: that of all others ("lr"). */
+int train_rate_group(const char *role);
+/* Whether an input of this role is a learning rate. */
+bool train_is_rate(const char *role);
 
 #endif

@@ -45,7 +45,8 @@ static bool may_start_group(const Graph *g, NodeId id)
         return false;
     return class_of(g, id) == OP_CLASS_POINT ||
            (class_of(g, id) == OP_CLASS_MATRIX &&
-            (n->op != OP_conv2d_wgrad || (g->train.gradient_free && conv_wgrad_is_product(g, n))));
+            (n->op != OP_conv2d_wgrad ||
+             (g->train.rule.gradient_free && conv_wgrad_is_product(g, n))));
 }
 
 static void note_positions(Fuser *f)

@@ -39,7 +39,7 @@ void measurement_close(Measurement *m)
 
 static StepNumbers numbers(int64_t update)
 {
-    return (StepNumbers){LEARNING_RATE, update, 0, 1};
+    return (StepNumbers){.lr = LEARNING_RATE, .update = update, .seed = 1};
 }
 
 /* As train runs it: on a device the inputs of the next step travel meanwhile; those of this one

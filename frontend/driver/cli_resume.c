@@ -55,7 +55,7 @@ static void put(json_t *settings, const char *key, const char *value)
 /* "lr.base": the IR's header leaves the schedule's name out. */
 static const char *setting_key(Pool *pool, const TrainField *f)
 {
-    size_t lr = offsetof(TrainSpec, lr);
+    size_t lr = offsetof(TrainSpec, rule.lr);
     bool of_schedule = f->offset > lr && f->offset < lr + sizeof(LrSchedule);
     return of_schedule ? pool_printf(pool, "lr.%s", f->key) : f->key;
 }

@@ -261,15 +261,30 @@ bool session_measure(Session *s, RtProfile *profile)
            device_error(s, &err);
 }
 
+static void set_rates(const Session *s, StepNumbers n)
+{
+    const TrainSpec *spec = &s->graph->train;
+    for (size_t i = 0; i < s->graph->order.len; i++) {
+        const Node *node = graph_node(s->graph, s->graph->order.data[i]);
+        const char *role = node->op == OP_input ? node_string(node, ATTR_role, "") : "";
+        if (!train_is_rate(role))
+            continue;
+        int group = train_rate_group(role);
+        bool own = group >= 0 && n.total > 0;
+        double lr = own ? lr_at(&spec->group[group].rule.lr, n.update, n.total, n.per_epoch) : n.lr;
+        float rate = (float)lr;
+        memcpy(session_at(s, node->out[0]), &rate, sizeof rate);
+    }
+}
+
 bool session_send(Session *s, StepNumbers n)
 {
     RtError err;
-    float rate = (float)n.lr;
     int32_t step = (int32_t)(n.update + 1);
     uint64_t counter = (uint64_t)n.micro;
     uint32_t rng[4] = {(uint32_t)n.seed, (uint32_t)(n.seed >> 32), (uint32_t)counter,
                        (uint32_t)(counter >> 32)};
-    set_input(s, "lr", &rate, sizeof rate);
+    set_rates(s, n);
     set_input(s, "step", &step, sizeof step);
     set_input(s, "rng", rng, sizeof rng);
     return !s->feed || cuda_feed_send(s->feed, &err) || device_error(s, &err);

@@ -69,12 +69,15 @@ uint64_t session_seed(const Cli *cli, const Graph *g);
 void *session_at(const Session *s, ValueId v);
 /* The input whose role attribute is `role`, VALUE_NONE when the graph has none. */
 ValueId session_input(const Session *s, const char *role);
-/* The numbers that a step gets beside its batch.  update: updates done before (0 first); micro:
- * micro-batches consumed before. */
+/* The numbers that a step gets beside its batch.  lr: the rate of parameters in no group; update:
+ * updates done before (0 first); micro: micro-batches consumed before.  Where the rates of groups
+ * are those of their schedules, total and per_epoch are the updates of the run and of an epoch;
+ * else 0: they are lr. */
 typedef struct StepNumbers {
     double lr;
     int64_t update, micro;
     uint64_t seed;
+    int64_t total, per_epoch;
 } StepNumbers;
 /* Runs one step; false after a message, which only a device gives. */
 bool session_run(Session *s, StepNumbers n);

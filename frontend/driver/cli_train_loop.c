@@ -86,12 +86,17 @@ static bool save(Trainer *t)
 
 static double learning_rate(const Trainer *t, int64_t update)
 {
-    return lr_at(&t->program.graph->train.lr, update, t->schedule, t->updates_per_epoch);
+    return lr_at(&t->program.graph->train.rule.lr, update, t->schedule, t->updates_per_epoch);
 }
 
 static bool send_inputs(Trainer *t, int64_t update)
 {
-    StepNumbers n = {learning_rate(t, update), update, update * t->parts, t->seed};
+    StepNumbers n = {.lr = learning_rate(t, update),
+                     .update = update,
+                     .micro = update * t->parts,
+                     .seed = t->seed,
+                     .total = t->schedule,
+                     .per_epoch = t->updates_per_epoch};
     if (t->sent == update)
         return true;
     if (t->no_data || !session_fill(&t->session, t->data, update, t->cli->run.overfit))

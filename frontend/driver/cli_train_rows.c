@@ -3,7 +3,7 @@
 
 bool trainer_has_gradient_norm(const Trainer *t)
 {
-    return !t->program.graph->train.gradient_free;
+    return !t->program.graph->train.rule.gradient_free;
 }
 
 static void name_step(Trainer *t)

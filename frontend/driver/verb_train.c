@@ -68,7 +68,9 @@ static bool start_weights(Trainer *t)
         t->watch.kept = state.step;
         if (state.model_hash == session_model_hash(&t->session))
             return true;
-        cli_error(cli, EXIT_USER, "E503", NULL, "%s holds another model", cli->output.out);
+        cli_error(cli, EXIT_USER, "E503",
+                  "a run is continued with the model, the optimizer and the groups it began with",
+                  "%s holds another model or optimizer", cli->output.out);
         return false;
     }
     if (!session_initialize(&t->session, t->seed))

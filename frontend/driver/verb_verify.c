@@ -76,10 +76,13 @@ static void run_step(Run *r, const Dataset *data, int64_t update, uint64_t seed,
 {
     const TrainSpec *spec = &r->program.graph->train;
     *ok = *ok && session_fill(&r->session, data, update, false) && session_take_arena(&r->session);
-    double lr = lr_at(&spec->lr, update, spec->steps ? spec->steps : 1000, 100);
+    double lr = lr_at(&spec->rule.lr, update, spec->steps ? spec->steps : 1000, 100);
     /* Warmup starts at zero in some schedules: weights must move for the comparison to mean
      * anything. */
-    StepNumbers n = {lr > 0 ? lr : 1e-3, update, update * train_micro_batches(spec), seed};
+    StepNumbers n = {.lr = lr > 0 ? lr : 1e-3,
+                     .update = update,
+                     .micro = update * train_micro_batches(spec),
+                     .seed = seed};
     *ok = *ok && session_run(&r->session, n) && session_fetch_state(&r->session);
 }
 

@@ -21,7 +21,7 @@ typedef struct Builder {
     ValueId *map;        /* value of `from` -> its value in the micro-batch being built */
     ValueId *home;       /* persistent value of `from` -> the same in `to`, whatever map says */
     ValueId *results;    /* [output of from][micro-batch] */
-    VEC(ValueId) params; /* in `to`: all of float type, in order */
+    VEC(ValueId) params; /* in `to`: all of float type that are not frozen, in order */
     VEC(ValueId) batch;  /* pairs: an input of `from`, all micro-batches of it in `to` */
     ValueId *grads;      /* by parameter, added up over the micro-batches */
 } Builder;
@@ -121,7 +121,7 @@ static void copy_source(Builder *b, const Node *n)
         vec_push(b->scratch, &b->batch, n->out[0]);
         vec_push(b->scratch, &b->batch, v);
     }
-    if (n->op == OP_param && dtype_is_float(type.dtype))
+    if (n->op == OP_param && dtype_is_float(type.dtype) && !optim_is_frozen(b->to, v))
         vec_push(b->scratch, &b->params, v);
 }
 
@@ -351,13 +351,11 @@ static bool add_training(Builder *b)
         pairs[n++] = (ParamGrad){b->params.data[i], grad};
     }
     if (n == 0)
-        return pass_fail(b->ctx, "E614",
-                         "there is nothing to train: the loss depends on no parameter",
-                         "compute the loss from the model's output");
-    ValueId norm = VALUE_NONE;
-    if (!b->to->train.gradient_free) /* nothing else reads gradients: they need no storage */
-        norm = optim_add_norm(b->to, pairs, n);
-    optim_add_updates(b->to, pairs, n, norm);
+        return pass_fail(
+            b->ctx, "E614", "there is nothing to train: the loss depends on no parameter",
+            b->to->train.n_groups ? "compute the loss from parameters that are not frozen"
+                                  : "compute the loss from the model's output");
+    optim_add_updates(b->to, pairs, n);
     return true;
 }
 

@@ -18,19 +18,59 @@ static const char *name_for(const Graph *g, const char *prefix, ValueId param)
     return pool_printf(g->pool, "%s%s", prefix, path_of(g, param));
 }
 
-ValueId optim_add_norm(Graph *g, const ParamGrad *pairs, size_t n)
+/* What the updates of a step share. */
+typedef struct Updates {
+    Graph *g;
+    const ParamGrad *pairs;
+    size_t n;
+    ValueId *square;    /* by pair: the sum of the squares of its gradient */
+    ValueId norm;       /* of all gradients; VALUE_NONE with gradient_free */
+    ValueId *lr, *clip; /* by group + 1: made when first asked for */
+    ValueId step;       /* likewise */
+} Updates;
+
+static int group_of(const Graph *g, ValueId param)
+{
+    return train_group_of(&g->train, path_of(g, param), value_type(g, param)->rank);
+}
+
+static const UpdateRule *rule_of(const Graph *g, ValueId param)
+{
+    int group = group_of(g, param);
+    return group < 0 ? &g->train.rule : &g->train.group[group].rule;
+}
+
+/* The group whose gradients are clipped together with this one's; -1: all that are in none. */
+static int clipped_with(const Graph *g, ValueId param)
+{
+    int group = group_of(g, param);
+    return group >= 0 && g->train.group[group].own_clip ? group : -1;
+}
+
+/* The norm of the gradients that are clipped together, or of all. */
+static ValueId add_norm(const Updates *u, bool all, int together, const char *name)
 {
     ValueId sum = VALUE_NONE;
-    for (size_t i = 0; i < n; i++) {
-        ValueId square =
-            graph_add(g, OP_sumsq, &pairs[i].grad, 1, NULL, name_for(g, "%sumsq.", pairs[i].param),
-                      value_node(g, pairs[i].param)->loc);
-        const ValueId in[2] = {sum, square};
-        sum = i ? graph_add(g, OP_add, in, 2, NULL, "%grad_norm.sum", nowhere) : square;
+    for (size_t i = 0; i < u->n; i++) {
+        if (!all && clipped_with(u->g, u->pairs[i].param) != together)
+            continue;
+        const ValueId in[2] = {sum, u->square[i]};
+        const char *sum_name = pool_printf(u->g->pool, "%s.sum", name);
+        sum = sum == VALUE_NONE ? u->square[i]
+                                : graph_add(u->g, OP_add, in, 2, NULL, sum_name, nowhere);
     }
-    ValueId norm = graph_add(g, OP_sqrt, &sum, 1, NULL, "%grad_norm", nowhere);
-    graph_add_output(g, "grad_norm", norm);
-    return norm;
+    return graph_add(u->g, OP_sqrt, &sum, 1, NULL, name, nowhere);
+}
+
+static void add_grad_norm(Updates *u)
+{
+    u->square = POOL_ARRAY(u->g->pool, u->n, ValueId);
+    for (size_t i = 0; i < u->n; i++)
+        u->square[i] = graph_add(u->g, OP_sumsq, &u->pairs[i].grad, 1, NULL,
+                                 name_for(u->g, "%sumsq.", u->pairs[i].param),
+                                 value_node(u->g, u->pairs[i].param)->loc);
+    u->norm = add_norm(u, true, -1, "%grad_norm");
+    graph_add_output(u->g, "grad_norm", u->norm);
 }
 
 static ValueId add_scalar_input(Graph *g, const char *role, DType dtype)
@@ -41,16 +81,60 @@ static ValueId add_scalar_input(Graph *g, const char *role, DType dtype)
     return graph_add_source(g, OP_input, type_scalar(dtype), &attrs, name, nowhere);
 }
 
-/* The factor on every gradient. */
-static ValueId add_clip(Graph *g, ValueId norm)
+/* The learning rate of a parameter. */
+static ValueId rate_of(Updates *u, ValueId param)
 {
+    int group = group_of(u->g, param);
+    if (group >= 0 && !u->g->train.group[group].own_lr)
+        group = -1;
+    ValueId *lr = &u->lr[group + 1];
+    if (*lr == VALUE_NONE)
+        *lr = add_scalar_input(u->g, group < 0 ? "lr" : pool_printf(u->g->pool, "lr.%d", group),
+                               DTYPE_F32);
+    return *lr;
+}
+
+/* 1 at the first update. */
+static ValueId step_number(Updates *u)
+{
+    if (u->step == VALUE_NONE)
+        u->step = add_scalar_input(u->g, "step", DTYPE_I32);
+    return u->step;
+}
+
+static bool norms_differ(const TrainSpec *t)
+{
+    for (int i = 0; i < t->n_groups; i++)
+        if (t->group[i].own_clip)
+            return true;
+    return false;
+}
+
+/* The factor on every gradient that is clipped together with those of a group (-1: of none). */
+static ValueId add_clip(const Updates *u, int group)
+{
+    Graph *g = u->g;
     AttrList attrs = {0};
-    if (g->train.clip > 0) {
-        attrs_float(&attrs, ATTR_max_norm, g->train.clip);
-        return graph_add(g, OP_clip_scale, &norm, 1, &attrs, "%clip", nowhere);
+    double clip = group < 0 ? g->train.rule.clip : g->train.group[group].rule.clip;
+    const char *name = group < 0 ? "%clip" : pool_printf(g->pool, "%%clip.%d", group);
+    if (clip > 0) {
+        ValueId norm = u->norm;
+        if (norms_differ(&g->train))
+            norm = add_norm(u, false, group, pool_printf(g->pool, "%s.norm", name));
+        attrs_float(&attrs, ATTR_max_norm, clip);
+        return graph_add(g, OP_clip_scale, &norm, 1, &attrs, name, nowhere);
     }
     attrs_float(&attrs, ATTR_value, 1);
-    return graph_add_source(g, OP_const, type_scalar(DTYPE_F32), &attrs, "%clip", nowhere);
+    return graph_add_source(g, OP_const, type_scalar(DTYPE_F32), &attrs, name, nowhere);
+}
+
+static ValueId clip_of(Updates *u, ValueId param)
+{
+    int group = clipped_with(u->g, param);
+    ValueId *clip = &u->clip[group + 1];
+    if (*clip == VALUE_NONE)
+        *clip = add_clip(u, group);
+    return *clip;
 }
 
 /* A tensor like the parameter, in the same storage order, that starts at zero: "$m.fc1.weight". */
@@ -79,36 +163,54 @@ static void add_update(Graph *g, OpKind op, const ValueId *in, int n_in, const A
         graph_value(g, node->out[i])->writes = targets[i];
 }
 
-static void put_decay(const Graph *g, AttrList *attrs, ValueId param)
+static void put_decay(const Graph *g, AttrList *attrs, ValueId param, const UpdateRule *rule)
 {
     bool matrix = value_type(g, param)->rank >= 2;
-    if (g->train.weight_decay != 0 && (matrix || !g->train.decay_matrices_only))
-        attrs_float(attrs, ATTR_weight_decay, g->train.weight_decay);
-}
-
-static void add_sgd(Graph *g, ParamGrad p, ValueId lr, ValueId clip)
-{
-    AttrList attrs = {0};
-    put_decay(g, &attrs, p.param);
-    if (g->train.momentum == 0) {
-        const ValueId in[4] = {p.param, p.grad, lr, clip};
-        add_update(g, OP_sgd_step, in, 4, &attrs, in, 1);
-        return;
-    }
-    attrs_float(&attrs, ATTR_momentum, g->train.momentum);
-    if (g->train.dampening != 0)
-        attrs_float(&attrs, ATTR_dampening, g->train.dampening);
-    if (g->train.nesterov)
-        attrs_int(&attrs, ATTR_nesterov, 1);
-    ValueId m = add_state(g, p.param, "$m.", "momentum");
-    const ValueId in[5] = {p.param, p.grad, m, lr, clip}, targets[2] = {p.param, m};
-    add_update(g, OP_sgd_step, in, 5, &attrs, targets, 2);
+    if (rule->weight_decay != 0 && (matrix || !rule->decay_matrices_only))
+        attrs_float(attrs, ATTR_weight_decay, rule->weight_decay);
 }
 
 static ValueId binary(Graph *g, OpKind op, ValueId a, ValueId b, const char *name)
 {
     const ValueId in[2] = {a, b};
     return graph_add(g, op, in, 2, NULL, name, nowhere);
+}
+
+/* The gradient, scaled by `clip`, with every element between -clip_value and clip_value. */
+static ValueId add_clip_value(Graph *g, ParamGrad p, ValueId clip, double bound)
+{
+    const char *scaled = name_for(g, "%clipped.scaled.", p.param);
+    ValueId v = binary(g, OP_mul, p.grad, clip, scaled);
+    v = binary(g, OP_minimum, v, graph_add_const(g, bound, DTYPE_F32),
+               name_for(g, "%clipped.above.", p.param));
+    return binary(g, OP_maximum, v, graph_add_const(g, -bound, DTYPE_F32),
+                  name_for(g, "%clipped.", p.param));
+}
+
+/* What one update reads; its gradient is still to be multiplied by `clip`. */
+typedef struct Update {
+    Graph *g;
+    const UpdateRule *rule;
+    ValueId param, grad, lr, clip;
+} Update;
+
+static void add_sgd(const Update *u)
+{
+    AttrList attrs = {0};
+    put_decay(u->g, &attrs, u->param, u->rule);
+    if (u->rule->momentum == 0) {
+        const ValueId in[4] = {u->param, u->grad, u->lr, u->clip};
+        add_update(u->g, OP_sgd_step, in, 4, &attrs, in, 1);
+        return;
+    }
+    attrs_float(&attrs, ATTR_momentum, u->rule->momentum);
+    if (u->rule->dampening != 0)
+        attrs_float(&attrs, ATTR_dampening, u->rule->dampening);
+    if (u->rule->nesterov)
+        attrs_int(&attrs, ATTR_nesterov, 1);
+    ValueId m = add_state(u->g, u->param, "$m.", "momentum");
+    const ValueId in[5] = {u->param, u->grad, m, u->lr, u->clip}, targets[2] = {u->param, m};
+    add_update(u->g, OP_sgd_step, in, 5, &attrs, targets, 2);
 }
 
 /* factor * a + b; without the product when the factor is 0. */
@@ -124,47 +226,81 @@ static ValueId add_scaled(Graph *g, double factor, ValueId a, ValueId b, const c
 /* The formulas of sgd_step in operations of their own: fusion makes the momentum's the epilogue of
  * the product that computes the gradient, which then is no tensor.  The weight follows when nothing
  * reads the old one any more. */
-static void add_gradient_free_sgd(Graph *g, ParamGrad p, ValueId lr)
+static void add_gradient_free_sgd(const Update *u)
 {
+    Graph *g = u->g;
     AttrList decay = {0};
-    put_decay(g, &decay, p.param);
-    ValueId m = add_state(g, p.param, "$m.", "momentum");
-    ValueId step = add_scaled(g, decay.n ? g->train.weight_decay : 0, p.param, p.grad,
-                              name_for(g, "%decayed.", p.param));
-    ValueId velocity = add_scaled(g, g->train.momentum, m, step, name_for(g, "$next.m.", p.param));
+    put_decay(g, &decay, u->param, u->rule);
+    ValueId m = add_state(g, u->param, "$m.", "momentum");
+    ValueId step = add_scaled(g, decay.n ? u->rule->weight_decay : 0, u->param, u->grad,
+                              name_for(g, "%decayed.", u->param));
+    ValueId velocity = add_scaled(g, u->rule->momentum, m, step, name_for(g, "$next.m.", u->param));
     graph_value(g, velocity)->writes = m;
-    ValueId move = binary(g, OP_mul, lr, velocity, name_for(g, "%move.", p.param));
-    ValueId next = binary(g, OP_sub, p.param, move, name_for(g, "$next.", p.param));
-    graph_value(g, next)->writes = p.param;
+    ValueId move = binary(g, OP_mul, u->lr, velocity, name_for(g, "%move.", u->param));
+    ValueId next = binary(g, OP_sub, u->param, move, name_for(g, "$next.", u->param));
+    graph_value(g, next)->writes = u->param;
 }
 
-static void add_adam(Graph *g, ParamGrad p, ValueId lr, ValueId clip, ValueId step)
+static void add_adam(const Update *u, ValueId step)
 {
     AttrList attrs = {0};
-    put_decay(g, &attrs, p.param);
-    attrs_float(&attrs, ATTR_beta1, g->train.beta1);
-    attrs_float(&attrs, ATTR_beta2, g->train.beta2);
-    attrs_float(&attrs, ATTR_eps, g->train.eps);
-    if (g->train.optim == OPTIM_ADAMW)
+    put_decay(u->g, &attrs, u->param, u->rule);
+    attrs_float(&attrs, ATTR_beta1, u->rule->beta1);
+    attrs_float(&attrs, ATTR_beta2, u->rule->beta2);
+    attrs_float(&attrs, ATTR_eps, u->rule->eps);
+    if (u->rule->optim == OPTIM_ADAMW)
         attrs_int(&attrs, ATTR_decoupled, 1);
-    ValueId m = add_state(g, p.param, "$adam_m.", "adam_m");
-    ValueId v = add_state(g, p.param, "$adam_v.", "adam_v");
-    const ValueId in[7] = {p.param, p.grad, m, v, lr, clip, step}, targets[3] = {p.param, m, v};
-    add_update(g, OP_adam_step, in, 7, &attrs, targets, 3);
+    ValueId m = add_state(u->g, u->param, "$adam_m.", "adam_m");
+    ValueId v = add_state(u->g, u->param, "$adam_v.", "adam_v");
+    const ValueId in[7] = {u->param, u->grad, m, v, u->lr, u->clip, step};
+    const ValueId targets[3] = {u->param, m, v};
+    add_update(u->g, OP_adam_step, in, 7, &attrs, targets, 3);
 }
 
-void optim_add_updates(Graph *g, const ParamGrad *pairs, size_t n, ValueId norm)
+static void add_one(Updates *all, ParamGrad p)
 {
-    bool adam = g->train.optim != OPTIM_SGD;
-    ValueId lr = add_scalar_input(g, "lr", DTYPE_F32);
-    ValueId step = adam ? add_scalar_input(g, "step", DTYPE_I32) : VALUE_NONE;
-    ValueId clip = g->train.gradient_free ? VALUE_NONE : add_clip(g, norm);
-    for (size_t i = 0; i < n; i++) {
-        if (g->train.gradient_free)
-            add_gradient_free_sgd(g, pairs[i], lr);
-        else if (adam)
-            add_adam(g, pairs[i], lr, clip, step);
-        else
-            add_sgd(g, pairs[i], lr, clip);
+    Graph *g = all->g;
+    const UpdateRule *rule = rule_of(g, p.param);
+    Update u = {.g = g, .rule = rule, .param = p.param, .grad = p.grad};
+    u.lr = rate_of(all, p.param);
+    ValueId step = rule->optim == OPTIM_SGD ? VALUE_NONE : step_number(all);
+    if (g->train.rule.gradient_free) {
+        add_gradient_free_sgd(&u);
+        return;
     }
+    u.clip = clip_of(all, p.param);
+    if (rule->clip_value > 0) {
+        u.grad = add_clip_value(g, p, u.clip, rule->clip_value);
+        u.clip = graph_add_const(g, 1, DTYPE_F32);
+    }
+    if (rule->optim == OPTIM_SGD)
+        add_sgd(&u);
+    else
+        add_adam(&u, step);
+}
+
+static ValueId *none_yet(Graph *g)
+{
+    size_t n = (size_t)g->train.n_groups + 1;
+    ValueId *v = POOL_ARRAY(g->pool, n, ValueId);
+    for (size_t i = 0; i < n; i++)
+        v[i] = VALUE_NONE;
+    return v;
+}
+
+void optim_add_updates(Graph *g, const ParamGrad *pairs, size_t n)
+{
+    Updates u = {.g = g, .pairs = pairs, .n = n, .norm = VALUE_NONE, .step = VALUE_NONE};
+    u.lr = none_yet(g);
+    u.clip = none_yet(g);
+    if (!g->train.rule.gradient_free) /* nothing else reads gradients: they need no storage */
+        add_grad_norm(&u);
+    for (size_t i = 0; i < n; i++)
+        add_one(&u, pairs[i]);
+}
+
+bool optim_is_frozen(const Graph *g, ValueId param)
+{
+    int group = group_of(g, param);
+    return group >= 0 && g->train.group[group].frozen;
 }

@@ -10,11 +10,11 @@ typedef struct ParamGrad {
     ValueId param, grad;
 } ParamGrad;
 
-/* Appends sqrt(sum of the squares of every gradient), and names it as an output "grad_norm". */
-ValueId optim_add_norm(Graph *g, const ParamGrad *pairs, size_t n);
-/* Appends the update of every parameter as g->train says: its learning rate input, the optimizer's
- * state and steps that overwrite parameters and state.  norm is what clipping compares (VALUE_NONE:
- * nothing does). */
-void optim_add_updates(Graph *g, const ParamGrad *pairs, size_t n, ValueId norm);
+/* Appends the norm of all gradients as an output "grad_norm" (not with gradient_free) and the
+ * update of every parameter as g->train says: learning rates, which are inputs, the optimizer's
+ * state, and steps that overwrite parameters and state. */
+void optim_add_updates(Graph *g, const ParamGrad *pairs, size_t n);
+/* Whether no step changes the parameter. */
+bool optim_is_frozen(const Graph *g, ValueId param);
 
 #endif

@@ -41,7 +41,7 @@ static const char *follow(const Built *built, const Graph *plain, uint64_t seed,
         fault = compare_numbers(&r, s, tolerance);
         eval_commit(s);
         if (!fault)
-            fault = compare_state(&r, s, lr_at(&plain->train.lr, step, 10, 5), tolerance);
+            fault = compare_state(&r, s, lr_at(&plain->train.rule.lr, step, 10, 5), tolerance);
         if (fault)
             fault = pool_printf(built->pool, "step %lld: %s", (long long)step, fault);
     }

@@ -293,7 +293,7 @@ static const char *one_step(const Farm *f, const Ready *ready, const Graph *plai
     const char *fault = *compared ? compare_numbers(&r, s, tolerance) : NULL;
     eval_commit(s);
     if (!fault && *compared)
-        fault = compare_state(&r, s, lr_at(&plain->train.lr, 0, 10, 5), tolerance);
+        fault = compare_state(&r, s, lr_at(&plain->train.rule.lr, 0, 10, 5), tolerance);
     run_close(&r);
     return fault;
 }

@@ -280,7 +280,7 @@ static double difference(World *w, EvalState *s, double *x)
 }
 
 /* torch.optim.SGD, Adam and AdamW, one element. */
-static void reference_update(const TrainSpec *o, Tensor *p, int64_t i, double g, double lr, int t)
+static void reference_update(const UpdateRule *o, Tensor *p, int64_t i, double g, double lr, int t)
 {
     double *w = &p->data[i], *m = &p->m[i], *v = &p->v[i];
     double decay = o->decay_matrices_only && !p->matrix ? 0 : o->weight_decay;
@@ -299,24 +299,66 @@ static void reference_update(const TrainSpec *o, Tensor *p, int64_t i, double g,
     *w -= lr * m_hat / (sqrt(v_hat) + o->eps);
 }
 
+static bool ends_with(const char *text, const char *end)
+{
+    size_t n = strlen(text), m = strlen(end);
+    return n >= m && strcmp(text + n - m, end) == 0;
+}
+
+/* Which of `mixed` a parameter belongs to, decided without patterns; -1: none. */
+static int group_by_name(const TrainSpec *t, const Tensor *p)
+{
+    if (!t->n_groups)
+        return -1;
+    if (ends_with(p->name, ".bias"))
+        return 0;
+    if (!strcmp(p->name, "$fc2.weight") || !strcmp(p->name, "$attn.weight") ||
+        !strcmp(p->name, "$bn.weight"))
+        return 1;
+    bool first = !strcmp(p->name, "$fc1.weight") || !strcmp(p->name, "$conv.weight") ||
+                 !strcmp(p->name, "$wte.weight");
+    return first ? 2 : -1;
+}
+
+static const UpdateRule *rule_by_name(const TrainSpec *t, const Tensor *p)
+{
+    int group = group_by_name(t, p);
+    return group < 0 ? &t->rule : &t->group[group].rule;
+}
+
+static bool is_trained(const TrainSpec *t, const Tensor *p)
+{
+    int group = group_by_name(t, p);
+    return strcmp(p->name, "$unused") != 0 && (group < 0 || !t->group[group].frozen);
+}
+
+enum { CLIPPED_ALONE = 2, GROUP_RATE = 3 }; /* a group of `mixed`; how much faster group 0 is */
+
 /* One step of the reference; *norm is the gradient's before clipping. */
 static double reference_step(World *w, EvalState *s, double lr, int t, double *norm)
 {
     const TrainSpec *o = &w->forward->train;
-    double *grads[MAX_TENSORS], squares = 0;
+    double *grads[MAX_TENSORS], squares[2] = {0}; /* of all others, of the group clipped alone */
     for (int i = 0; i < w->n_param; i++) {
         grads[i] = POOL_ARRAY(w->model->pool, (size_t)w->param[i].count, double);
-        for (int64_t k = 0; k < w->param[i].count; k++) {
+        for (int64_t k = 0; k < w->param[i].count && is_trained(o, &w->param[i]); k++) {
             grads[i][k] = difference(w, s, &w->param[i].data[k]);
-            squares += grads[i][k] * grads[i][k];
+            squares[group_by_name(o, &w->param[i]) == CLIPPED_ALONE] += grads[i][k] * grads[i][k];
         }
     }
     double loss = reference_loss(w, s, true);
-    *norm = sqrt(squares);
-    double clip = o->clip > 0 && *norm > o->clip ? o->clip / (*norm + 1e-6) : 1;
-    for (int i = 0; i < w->n_param; i++)
-        for (int64_t k = 0; k < w->param[i].count && strcmp(w->param[i].name, "$unused"); k++)
-            reference_update(o, &w->param[i], k, grads[i][k] * clip, lr, t);
+    *norm = sqrt(squares[0] + squares[1]);
+    for (int i = 0; i < w->n_param; i++) {
+        int group = group_by_name(o, &w->param[i]);
+        const UpdateRule *rule = rule_by_name(o, &w->param[i]);
+        double max = group == CLIPPED_ALONE ? rule->clip : o->rule.clip;
+        double length = sqrt(squares[group == CLIPPED_ALONE]);
+        double clip = max > 0 && length > max ? max / (length + 1e-6) : 1;
+        double bound = rule->clip_value > 0 ? rule->clip_value : (double)INFINITY;
+        for (int64_t k = 0; k < w->param[i].count && is_trained(o, &w->param[i]); k++)
+            reference_update(rule, &w->param[i], k, fmax(fmin(grads[i][k] * clip, bound), -bound),
+                             group == 0 ? GROUP_RATE * lr : lr, t);
+    }
     return loss;
 }
 
@@ -367,8 +409,10 @@ static void check_tensor(const World *w, const EvalState *s, const char *name, c
 
 static void check_state(const World *w, const EvalState *s, const Tensor *p)
 {
-    const TrainSpec *o = &w->forward->train;
-    bool trained = strcmp(p->name, "$unused") != 0;
+    const UpdateRule *o = rule_by_name(&w->forward->train, p);
+    bool trained = is_trained(&w->forward->train, p);
+    CHECK(trained ==
+          (graph_find(s->graph, pool_printf(w->model->pool, "$d.%s", p->name + 1)) != VALUE_NONE));
     bool has_m = trained && o->optim == OPTIM_SGD && o->momentum != 0;
     bool adam = trained && o->optim != OPTIM_SGD;
     const char *const names[3] = {"$m.", "$adam_m.", "$adam_v."};
@@ -387,8 +431,9 @@ static void run_steps(World *w, const Graph *step)
     EvalState *reference = eval_new(w->model->pool, w->forward);
     set_step(w, ours);
     for (int t = 1; t <= STEPS; t++) {
-        double lr = 0.1 / t, number = t, norm;
+        double lr = 0.1 / t, group_lr = GROUP_RATE * lr, number = t, norm;
         set_named(ours, "%lr", &lr);
+        set_named(ours, "%lr.0", &group_lr);
         set_named(ours, "%step", &number);
         eval_run(ours, false);
         double loss = reference_step(w, reference, lr, t, &norm);
@@ -426,24 +471,36 @@ static void check_step(void (*build)(Model *), const char *name, const TrainSpec
     pool_free(pool);
 }
 
+/* See group_by_name. */
+static const ParamGroup mixed_groups[] = {
+    {.pattern = "*.bias",
+     .own_lr = true,
+     .rule = {.optim = OPTIM_SGD, .momentum = 0.9, .clip_value = 0.01}},
+    {.pattern = "fc2.weight\nat?n.w*\nbn.weight", .frozen = true},
+    {.pattern = "*c1.*\nconv.*\nwte.weight\n*.bias",
+     .matrices_only = true,
+     .own_clip = true,
+     .rule = {.optim = OPTIM_ADAM, .beta1 = 0.8, .beta2 = 0.9, .eps = 1e-2, .clip = 0.05}}};
+
 int main(void)
 {
     const TrainSpec base = {.present = true,
                             .accumulate = 1,
-                            .beta1 = 0.9,
-                            .beta2 = 0.95,
-                            .eps = 1e-2,
-                            .optim = OPTIM_SGD};
+                            .rule = {.beta1 = 0.9, .beta2 = 0.95, .eps = 1e-2, .optim = OPTIM_SGD}};
     TrainSpec plain = base, momentum = base, nesterov = base, adam = base, adamw = base;
-    momentum.momentum = 0.9, momentum.dampening = 0.5, momentum.weight_decay = 0.01;
-    nesterov.momentum = 0.8, nesterov.nesterov = true, nesterov.clip = 0.3;
-    nesterov.decay_matrices_only = true, nesterov.weight_decay = 0.1;
-    adam.optim = OPTIM_ADAM, adam.weight_decay = 0.1, adam.clip = 1e6;
-    adamw.optim = OPTIM_ADAMW, adamw.weight_decay = 0.1, adamw.decay_matrices_only = true;
-    adamw.clip = 0.1;
-    const TrainSpec *const all[] = {&plain, &momentum, &nesterov, &adam, &adamw};
+    momentum.rule.momentum = 0.9, momentum.rule.dampening = 0.5, momentum.rule.weight_decay = 0.01;
+    nesterov.rule.momentum = 0.8, nesterov.rule.nesterov = true, nesterov.rule.clip = 0.3;
+    nesterov.rule.decay_matrices_only = true, nesterov.rule.weight_decay = 0.1;
+    adam.rule.optim = OPTIM_ADAM, adam.rule.weight_decay = 0.1, adam.rule.clip = 1e6;
+    adamw.rule.optim = OPTIM_ADAMW, adamw.rule.weight_decay = 0.1;
+    adamw.rule.decay_matrices_only = true, adamw.rule.clip = 0.1;
+    plain.rule.clip_value = 0.02;
+    TrainSpec mixed = adamw;
+    mixed.group = mixed_groups;
+    mixed.n_groups = 3;
+    const TrainSpec *const all[] = {&plain, &momentum, &nesterov, &adam, &adamw, &mixed};
     printf("seed %llu\n", (unsigned long long)first_seed);
-    for (int i = 0; i < 5; i++)
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         for (int64_t micro = 1; micro <= 3; micro += 2) {
             TrainSpec spec = *all[i];
             spec.accumulate = micro;

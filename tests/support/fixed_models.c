@@ -75,4 +75,20 @@ const FixedModel fixed_models[FIXED_MODELS] = {
      "  optim = sgd(lr = 0.05, momentum = 0.9, weight_decay = 1e-3)\n"
      "  steps = 10\n"
      "}\n"},
+    {"groups of parameters",
+     "model m(x: f32[4, 3, 8, 8]) {\n"
+     "  x = x |> stem: conv(8, 3, pad = 1) |> bn1: bn() |> relu()\n"
+     "  x = x |> body: conv(12, 3, stride = 2, pad = 1) |> relu() |> flatten()\n"
+     "  return x |> mid: linear(16) |> tanh() |> norm: layernorm() |> head: linear(10)\n"
+     "}\n"
+     "train {\n"
+     "  batch = synthetic(x = f32[4, 3, 8, 8], y = i32[4])\n"
+     "  loss = cross_entropy(m(batch.x), batch.y)\n"
+     "  optim = sgd(lr = cosine(0.05), momentum = 0.9, weight_decay = 1e-3, clip = 0.2)\n"
+     "  groups = [group([\"stem.*\", \"bn1.weight\"], frozen = true),\n"
+     "            group(\"*.bias\", weight_decay = 0, lr = 20%),\n"
+     "            group(\"head.*\", optim = adamw(lr = 1e-3), clip = 0.1),\n"
+     "            group(\"mid.*\", on = matrices, lr = 0.01, clip_value = 1e-3)]\n"
+     "  steps = 10\n"
+     "}\n"},
 };

@@ -9,7 +9,7 @@ typedef struct FixedModel {
     const char *name, *text;
 } FixedModel;
 
-enum { FIXED_MODELS = 3 };
+enum { FIXED_MODELS = 4 };
 extern const FixedModel fixed_models[FIXED_MODELS];
 
 #endif

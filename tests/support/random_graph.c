@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "tests/support/random_graph.h"
 
+#include "ir/text.h"
+
 #include "tests/support/fused.h"
 #include "tests/support/shape_cases.h"
 
@@ -121,16 +123,39 @@ static void random_node(Graph *g, Random *r, bool *overwritten)
     }
 }
 
+static UpdateRule random_rule(Random *r)
+{
+    return (UpdateRule){.optim = (OptimKind)random_below(r, TRAIN_OPTIM_COUNT),
+                        .lr = {.kind = (LrKind)random_below(r, TRAIN_LR_COUNT),
+                               .base = random_double(r),
+                               .in_epochs = random_below(r, 2)},
+                        .beta1 = random_double(r),
+                        .nesterov = random_below(r, 2)};
+}
+
+static void random_groups(Pool *pool, Random *r, TrainSpec *t)
+{
+    ParamGroup *group = POOL_ARRAY(pool, 3, ParamGroup);
+    t->n_groups = (int)random_below(r, 4);
+    t->group = group;
+    for (int i = 0; i < t->n_groups; i++) {
+        bool frozen = random_below(r, 3) == 0;
+        group[i] = (ParamGroup){.pattern = random_below(r, 2) ? "*.bias\n\"?\"" : "",
+                                .matrices_only = random_below(r, 2),
+                                .frozen = frozen};
+        if (!frozen) {
+            group[i].own_lr = random_below(r, 2);
+            group[i].rule = random_rule(r);
+        }
+    }
+}
+
 static void random_train(Graph *g, Random *r)
 {
     TrainSpec *t = &g->train;
     t->present = true;
-    t->optim = (OptimKind)random_below(r, 3);
-    t->lr.kind = (LrKind)random_below(r, 4);
-    t->lr.base = random_double(r);
-    t->lr.in_epochs = random_below(r, 2);
-    t->beta1 = random_double(r);
-    t->nesterov = random_below(r, 2);
+    t->rule = random_rule(r);
+    random_groups(g->pool, r, t);
     t->steps = (int64_t)(random_next(r) >> 1);
     t->seed = random_next(r);
     t->accumulate = 1 + random_below(r, 4);

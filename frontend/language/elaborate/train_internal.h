@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Shared by train_section.c, train_source.c and train_optim.c. */
+/* Shared by train_section.c and the other train_*.c. */
 #ifndef SCRIMP_FRONTEND_LANGUAGE_ELABORATE_TRAIN_INTERNAL_H
 #define SCRIMP_FRONTEND_LANGUAGE_ELABORATE_TRAIN_INTERNAL_H
 
@@ -29,5 +29,11 @@ struct DataSource {
 struct TrainState {
     DataSource *source;
 };
+
+/* E105 unless lo <= argument <= hi. */
+bool arg_in_bounds(BuiltinCall *c, int arg, const char *name, double lo, double hi);
+/* Sets t->group from the key `groups`, a group or a list of them; the section's optimizer is known
+ * and all parameters are made. */
+void read_groups(Elab *l, const Binding *groups, TrainSpec *t);
 
 #endif

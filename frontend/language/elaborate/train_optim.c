@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-static bool in_bounds(BuiltinCall *c, int arg, const char *name, double lo, double hi)
+bool arg_in_bounds(BuiltinCall *c, int arg, const char *name, double lo, double hi)
 {
     double v = arg_float(c, arg);
     if (v >= lo && v <= hi)
@@ -29,9 +29,9 @@ static Val schedule_value(BuiltinCall *c, LrSchedule s)
 
 static Val falling(BuiltinCall *c, LrKind kind, double power)
 {
-    if (!in_bounds(c, 0, "lr", 0, (double)INFINITY) ||
-        !in_bounds(c, 1, "warmup", 0, (double)INFINITY) ||
-        !in_bounds(c, 2, "min", 0, (double)INFINITY))
+    if (!arg_in_bounds(c, 0, "lr", 0, (double)INFINITY) ||
+        !arg_in_bounds(c, 1, "warmup", 0, (double)INFINITY) ||
+        !arg_in_bounds(c, 2, "min", 0, (double)INFINITY))
         return val_poison();
     return schedule_value(c, (LrSchedule){.kind = kind,
                                           .base = arg_float(c, 0),
@@ -47,7 +47,7 @@ Val builtin_cosine(BuiltinCall *c)
 
 Val builtin_linear_decay(BuiltinCall *c)
 {
-    if (!in_bounds(c, 3, "power", 1e-9, (double)INFINITY))
+    if (!arg_in_bounds(c, 3, "power", 1e-9, (double)INFINITY))
         return val_poison();
     double power = arg_float(c, 3);
     return falling(c, LR_LINEAR, power == 1 ? 0 : power);
@@ -55,8 +55,8 @@ Val builtin_linear_decay(BuiltinCall *c)
 
 Val builtin_constant(BuiltinCall *c)
 {
-    if (!in_bounds(c, 0, "lr", 0, (double)INFINITY) ||
-        !in_bounds(c, 1, "warmup", 0, (double)INFINITY))
+    if (!arg_in_bounds(c, 0, "lr", 0, (double)INFINITY) ||
+        !arg_in_bounds(c, 1, "warmup", 0, (double)INFINITY))
         return val_poison();
     return schedule_value(
         c, (LrSchedule){.kind = LR_CONSTANT, .base = arg_float(c, 0), .warmup = arg_float(c, 1)});
@@ -64,11 +64,11 @@ Val builtin_constant(BuiltinCall *c)
 
 Val builtin_step(BuiltinCall *c)
 {
-    if (!in_bounds(c, 0, "lr", 0, (double)INFINITY) ||
-        !in_bounds(c, 1, "every", 1e-9, (double)INFINITY) ||
-        !in_bounds(c, 2, "factor", 0, (double)INFINITY) ||
-        !in_bounds(c, 3, "warmup", 0, (double)INFINITY) ||
-        !in_bounds(c, 4, "start", 0, (double)INFINITY))
+    if (!arg_in_bounds(c, 0, "lr", 0, (double)INFINITY) ||
+        !arg_in_bounds(c, 1, "every", 1e-9, (double)INFINITY) ||
+        !arg_in_bounds(c, 2, "factor", 0, (double)INFINITY) ||
+        !arg_in_bounds(c, 3, "warmup", 0, (double)INFINITY) ||
+        !arg_in_bounds(c, 4, "start", 0, (double)INFINITY))
         return val_poison();
     return schedule_value(c, (LrSchedule){.kind = LR_STEP,
                                           .base = arg_float(c, 0),
@@ -81,8 +81,8 @@ Val builtin_step(BuiltinCall *c)
 /* The least warmup is far below one update of any data; lr_at counts at least one. */
 Val builtin_inverse_sqrt(BuiltinCall *c)
 {
-    if (!in_bounds(c, 0, "lr", 0, (double)INFINITY) ||
-        !in_bounds(c, 1, "warmup", 1e-9, (double)INFINITY))
+    if (!arg_in_bounds(c, 0, "lr", 0, (double)INFINITY) ||
+        !arg_in_bounds(c, 1, "warmup", 1e-9, (double)INFINITY))
         return val_poison();
     return schedule_value(
         c,
@@ -91,66 +91,69 @@ Val builtin_inverse_sqrt(BuiltinCall *c)
 
 /* ---- optimizers ---- */
 
-static OptimSpec *optim_new(BuiltinCall *c, OptimKind kind)
+static UpdateRule *rule_new(BuiltinCall *c, OptimKind kind)
 {
-    OptimSpec *o = POOL_NEW(c->l->pool, OptimSpec);
-    o->spec.optim = kind;
+    UpdateRule *o = POOL_NEW(c->l->pool, UpdateRule);
+    o->optim = kind;
     if (c->arg[0].kind == VAL_SCHEDULE)
-        o->spec.lr = *c->arg[0].schedule;
+        o->lr = *c->arg[0].schedule;
     else
-        o->spec.lr = (LrSchedule){.kind = LR_CONSTANT, .base = arg_float(c, 0)};
+        o->lr = (LrSchedule){.kind = LR_CONSTANT, .base = arg_float(c, 0)};
     return o;
 }
 
 static bool rate_ok(BuiltinCall *c)
 {
-    return c->arg[0].kind == VAL_SCHEDULE || in_bounds(c, 0, "lr", 0, (double)INFINITY);
+    return c->arg[0].kind == VAL_SCHEDULE || arg_in_bounds(c, 0, "lr", 0, (double)INFINITY);
 }
 
-static Val optim_value(const OptimSpec *o)
+static Val optim_value(BuiltinCall *c, int clip_value, UpdateRule *o)
 {
+    if (!arg_in_bounds(c, clip_value, "clip_value", 0, (double)INFINITY))
+        return val_poison();
+    o->clip_value = arg_float(c, clip_value);
     return (Val){.kind = VAL_OPTIM, .optim = o};
 }
 
 Val builtin_sgd(BuiltinCall *c)
 {
-    if (!rate_ok(c) || !in_bounds(c, 1, "momentum", 0, 1) ||
-        !in_bounds(c, 3, "weight_decay", 0, (double)INFINITY) ||
-        !in_bounds(c, 4, "dampening", 0, 1) || !in_bounds(c, 5, "clip", 0, (double)INFINITY))
+    if (!rate_ok(c) || !arg_in_bounds(c, 1, "momentum", 0, 1) ||
+        !arg_in_bounds(c, 3, "weight_decay", 0, (double)INFINITY) ||
+        !arg_in_bounds(c, 4, "dampening", 0, 1) ||
+        !arg_in_bounds(c, 5, "clip", 0, (double)INFINITY))
         return val_poison();
-    OptimSpec *o = optim_new(c, OPTIM_SGD);
-    o->spec.momentum = arg_float(c, 1);
-    o->spec.nesterov = arg_bool(c, 2);
-    o->spec.weight_decay = arg_float(c, 3);
-    o->spec.dampening = arg_float(c, 4);
-    o->spec.clip = arg_float(c, 5);
-    o->spec.gradient_free = arg_bool(c, 6);
-    if (o->spec.nesterov && (o->spec.momentum <= 0 || o->spec.dampening > 0)) {
+    UpdateRule *o = rule_new(c, OPTIM_SGD);
+    o->momentum = arg_float(c, 1);
+    o->nesterov = arg_bool(c, 2);
+    o->weight_decay = arg_float(c, 3);
+    o->dampening = arg_float(c, 4);
+    o->clip = arg_float(c, 5);
+    o->gradient_free = arg_bool(c, 7);
+    if (o->nesterov && (o->momentum <= 0 || o->dampening > 0)) {
         elab_error(c->l, c->span, "E206", "nesterov needs a momentum and no dampening");
         return val_poison();
     }
-    if (o->spec.gradient_free &&
-        (o->spec.momentum <= 0 || o->spec.nesterov || o->spec.dampening > 0 || o->spec.clip > 0)) {
+    if (o->gradient_free && (o->momentum <= 0 || o->nesterov || o->dampening > 0 || o->clip > 0 ||
+                             arg_float(c, 6) > 0)) {
         elab_error(c->l, c->span, "E206",
                    "gradient_free needs a momentum, and no nesterov, dampening or clip");
         return val_poison();
     }
-    return optim_value(o);
+    return optim_value(c, 6, o);
 }
 
-static bool betas(BuiltinCall *c, OptimSpec *o)
+static bool betas(BuiltinCall *c, UpdateRule *o)
 {
-    o->spec.beta1 = 0.9;
-    o->spec.beta2 = 0.999;
+    o->beta1 = 0.9;
+    o->beta2 = 0.999;
     if (!arg_given(c, 1))
         return true;
     ValList b = c->arg[1].list;
     if (b.len == 2) {
-        o->spec.beta1 = val_number(b.data[0]);
-        o->spec.beta2 = val_number(b.data[1]);
+        o->beta1 = val_number(b.data[0]);
+        o->beta2 = val_number(b.data[1]);
     }
-    if (b.len == 2 && o->spec.beta1 >= 0 && o->spec.beta1 < 1 && o->spec.beta2 >= 0 &&
-        o->spec.beta2 < 1)
+    if (b.len == 2 && o->beta1 >= 0 && o->beta1 < 1 && o->beta2 >= 0 && o->beta2 < 1)
         return true;
     elab_error(c->l, c->arg_span[1], "E105",
                "betas are two numbers in 0 <= beta < 1, such as [0.9, 0.999]");
@@ -159,16 +162,16 @@ static bool betas(BuiltinCall *c, OptimSpec *o)
 
 static Val adam(BuiltinCall *c, OptimKind kind)
 {
-    OptimSpec *o = optim_new(c, kind);
-    if (!rate_ok(c) || !betas(c, o) || !in_bounds(c, 2, "eps", 0, (double)INFINITY) ||
-        !in_bounds(c, 3, "weight_decay", 0, (double)INFINITY) ||
-        !in_bounds(c, 5, "clip", 0, (double)INFINITY))
+    UpdateRule *o = rule_new(c, kind);
+    if (!rate_ok(c) || !betas(c, o) || !arg_in_bounds(c, 2, "eps", 0, (double)INFINITY) ||
+        !arg_in_bounds(c, 3, "weight_decay", 0, (double)INFINITY) ||
+        !arg_in_bounds(c, 5, "clip", 0, (double)INFINITY))
         return val_poison();
-    o->spec.eps = arg_float(c, 2);
-    o->spec.weight_decay = arg_float(c, 3);
-    o->spec.decay_matrices_only = call_word_is(c, 4, "matrices");
-    o->spec.clip = arg_float(c, 5);
-    return optim_value(o);
+    o->eps = arg_float(c, 2);
+    o->weight_decay = arg_float(c, 3);
+    o->decay_matrices_only = call_word_is(c, 4, "matrices");
+    o->clip = arg_float(c, 5);
+    return optim_value(c, 6, o);
 }
 
 Val builtin_adam(BuiltinCall *c)

@@ -6,9 +6,9 @@
 #include <math.h>
 #include <string.h>
 
-static const char *const train_keys[] = {"batch",      "loss",  "metrics",  "optim",
-                                         "epochs",     "steps", "held_out", "eval_every",
-                                         "accumulate", "seed",  "precision"};
+static const char *const train_keys[] = {"batch",      "loss",  "metrics",   "optim",
+                                         "epochs",     "steps", "held_out",  "eval_every",
+                                         "accumulate", "seed",  "precision", "groups"};
 static const char *const remat_keys[] = {"budget", "solver", "objective", "cost"};
 
 /* ---- single keys ---- */
@@ -66,7 +66,7 @@ static void read_length(const Reader *r, TrainSpec *t)
         t->epochs = val_number(epochs->value);
     else
         elab_error(r->l, epochs->span, "E205", "`epochs` is a positive number");
-    t->lr.in_epochs = true;
+    t->rule.lr.in_epochs = true;
 }
 
 /* 1000 examples, or 10%. */
@@ -93,7 +93,7 @@ static void read_optim(const Reader *r, TrainSpec *t)
         return;
     }
     if (b->value.kind == VAL_OPTIM)
-        *t = b->value.optim->spec;
+        t->rule = *b->value.optim;
     else if (!poisoned(b) && elab_error(r->l, b->span, "E205", "`optim` is an optimizer, got %s",
                                         val_kind_name(b->value.kind)))
         diag_help(r->l->diag, "sgd(...), adam(...) or adamw(...)");
@@ -157,8 +157,8 @@ static void read_train(const Reader *r)
 {
     TrainSpec t = {.present = true};
     read_optim(r, &t);
-    t.present = true;
     read_length(r, &t);
+    read_groups(r->l, key(r, "groups"), &t);
     read_held_out(r, &t);
     read_source(r, &t);
     t.eval_every = key_int(r, "eval_every", 0, 0);

@@ -48,6 +48,8 @@ const char *val_kind_name(ValKind kind)
         return "an optimizer";
     case VAL_SCHEDULE:
         return "a schedule";
+    case VAL_GROUP:
+        return "a group of parameters";
     }
     return "a value";
 }
@@ -108,6 +110,7 @@ static void put_value(StrBuf *b, Val v)
     case VAL_SETTING:
     case VAL_OPTIM:
     case VAL_SCHEDULE:
+    case VAL_GROUP:
         strbuf_put(b, val_kind_name(v.kind));
         break;
     }
@@ -186,6 +189,7 @@ bool val_equal(Val a, Val b)
     case VAL_SETTING:
     case VAL_OPTIM:
     case VAL_SCHEDULE:
+    case VAL_GROUP:
         return false;
     }
     return false;
@@ -329,6 +333,7 @@ bool option_parse(Pool *pool, const char *text, ValKind kind, Val *out)
     case VAL_SETTING:
     case VAL_OPTIM:
     case VAL_SCHEDULE:
+    case VAL_GROUP:
         return false;
     }
     return false;

@@ -26,6 +26,7 @@ typedef enum ValKind {
     VAL_SETTING,  /* init(weight = ..., bias = ...), for `with` */
     VAL_OPTIM,    /* sgd(...), adam(...), adamw(...) */
     VAL_SCHEDULE, /* cosine(...), ... */
+    VAL_GROUP,    /* group(...) */
 } ValKind;
 
 typedef struct Val Val;
@@ -69,10 +70,17 @@ typedef struct InitSetting {
     const InitSpec *weight, *bias;
 } InitSetting;
 
-/* The optimizer's fields of TrainSpec, before the rest of the section is known. */
-typedef struct OptimSpec {
-    TrainSpec spec;
-} OptimSpec;
+/* What group(...) says of the parameters that fit its patterns. */
+typedef struct GroupSpec {
+    const char *pattern; /* as in ParamGroup */
+    bool matrices_only, frozen;
+    const UpdateRule *optim; /* NULL: the section's */
+    /* Of that: */
+    const LrSchedule *schedule; /* NULL: not given */
+    bool has_lr, has_lr_part, has_weight_decay, has_clip, has_clip_value;
+    double lr, weight_decay, clip, clip_value; /* lr: of the rate's base, or a part of the rate */
+    Span span, pattern_span, lr_span;
+} GroupSpec;
 
 struct Val {
     ValKind kind;
@@ -90,8 +98,9 @@ struct Val {
         DataSource *source;
         const InitSpec *init;
         const InitSetting *setting;
-        const OptimSpec *optim;
+        const UpdateRule *optim;
         const LrSchedule *schedule;
+        const GroupSpec *group;
     };
 };
 

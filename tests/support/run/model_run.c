@@ -161,8 +161,11 @@ static double control_element(const Graph *g, const char *role, uint64_t seed, i
                               int64_t k)
 {
     int64_t parts = train_micro_batches(&g->train), micro = step * parts;
-    if (strcmp(role, "lr") == 0)
-        return (double)(float)lr_at(&g->train.lr, step, 10, 5);
+    if (train_is_rate(role)) {
+        int group = train_rate_group(role);
+        const UpdateRule *rule = group < 0 ? &g->train.rule : &g->train.group[group].rule;
+        return (double)(float)lr_at(&rule->lr, step, 10, 5);
+    }
     if (strcmp(role, "step") == 0)
         return (double)(step + 1);
     return k == 0 ? (double)(int32_t)seed : k == 2 ? (double)(int32_t)micro : 0;

@@ -246,10 +246,11 @@ static void check_train_section(void)
         FRONTEND_TRAIN);
     if (r.graph) {
         const TrainSpec *t = &r.graph->train;
-        CHECK(t->optim == OPTIM_SGD && t->momentum == 0.9 && t->nesterov &&
-              t->weight_decay == 1e-4 && t->clip == 2);
-        CHECK(t->lr.kind == LR_LINEAR && t->lr.base == 0.4 && t->lr.warmup == 2 &&
-              t->lr.min == 0.1 && t->lr.in_epochs);
+        const UpdateRule *u = &t->rule;
+        CHECK(u->optim == OPTIM_SGD && u->momentum == 0.9 && u->nesterov &&
+              u->weight_decay == 1e-4 && u->clip == 2);
+        CHECK(u->lr.kind == LR_LINEAR && u->lr.base == 0.4 && u->lr.warmup == 2 &&
+              u->lr.min == 0.1 && u->lr.in_epochs);
         CHECK(t->epochs == 2.5 && t->steps == 0 && t->held_out == 100 && !t->held_out_is_part);
         CHECK(t->eval_every == 7 && t->accumulate == 3 && t->seed == 11 && t->data_batch == 4);
         CHECK(strcmp(t->budget_text, "1.5MiB") == 0 && strcmp(t->solver, "kusumoto_approx") == 0 &&
@@ -299,7 +300,7 @@ static void check_inverse_sqrt(void)
                        FRONTEND_TRAIN);
     CHECK_MSG(r.graph, "%s", r.errors);
     if (r.graph) {
-        const LrSchedule *lr = &r.graph->train.lr;
+        const LrSchedule *lr = &r.graph->train.rule.lr;
         CHECK(lr->kind == LR_INVERSE_SQRT && lr->warmup == 16000 && !lr->in_epochs);
         CHECK(fabs(lr->base - 6.9877124296868434e-4) < 1e-15);
     }

@@ -113,11 +113,12 @@ static void check_chargpt(void)
         const TrainSpec *t = &r.graph->train;
         Summary s = graph_summary(r.pool, r.graph);
         CHECK(s.params == 65 * 128 + 64 * 128 + 4 * (12 * 128 * 128 + 2 * 128) + 128);
-        CHECK(t->optim == OPTIM_ADAMW && t->decay_matrices_only && t->clip == 1.0);
-        CHECK(t->beta1 == 0.9 && t->beta2 == 0.99 && t->weight_decay == 0.1 && t->eps == 1e-8);
-        CHECK(t->lr.kind == LR_COSINE && t->lr.base == 1e-3 && t->lr.min == 1e-4 &&
-              t->lr.warmup == 100);
-        CHECK(!t->lr.in_epochs && t->steps == 2000 && t->epochs == 0 && t->accumulate == 1);
+        CHECK(t->rule.optim == OPTIM_ADAMW && t->rule.decay_matrices_only && t->rule.clip == 1.0);
+        CHECK(t->rule.beta1 == 0.9 && t->rule.beta2 == 0.99 && t->rule.weight_decay == 0.1 &&
+              t->rule.eps == 1e-8);
+        CHECK(t->rule.lr.kind == LR_COSINE && t->rule.lr.base == 1e-3 && t->rule.lr.min == 1e-4 &&
+              t->rule.lr.warmup == 100);
+        CHECK(!t->rule.lr.in_epochs && t->steps == 2000 && t->epochs == 0 && t->accumulate == 1);
         CHECK(t->held_out_is_part && t->held_out == 0.1 && t->data_chars);
         CHECK(t->data_batch == 12 && t->data_length == 64 && strcmp(t->data_kind, "text") == 0);
         CHECK(strcmp(t->data_path, "data/tinyshakespeare.txt") == 0);

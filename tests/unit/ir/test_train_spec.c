@@ -11,6 +11,40 @@ static void near(double got, double expected)
               expected);
 }
 
+static void check_patterns(void)
+{
+    static const struct {
+        const char *pattern, *path;
+        bool fits;
+    } cases[] = {
+        {"fc.bias", "fc.bias", true},
+        {"fc.bias", "fc.bias2", false},
+        {"*.bias", "a.b.bias", true},
+        {"*.bias", "bias", false},
+        {"*", "", true},
+        {"", "", true},
+        {"", "x", false},
+        {"a*b*c", "a.b.b.xc", true},
+        {"a*b*c", "a.b.b.xd", false},
+        {"layer?.0.*", "layer1.0.conv.weight", true},
+        {"layer?.0.*", "layer.0", false},
+        {"**a", "ba", true},
+        {"x\n*.bias\ny", "a.bias", true},
+        {"x\n*.bias\ny", "y", true},
+        {"x\n*.bias\ny", "z", false},
+        {"*ab", "aab", true},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        CHECK_MSG(train_pattern_fits(cases[i].pattern, cases[i].path) == cases[i].fits, "%s on %s",
+                  cases[i].pattern, cases[i].path);
+    const ParamGroup group[2] = {{.pattern = "a.*", .matrices_only = true}, {.pattern = "*"}};
+    const TrainSpec t = {.group = group, .n_groups = 2};
+    CHECK(train_group_of(&t, "a.w", 2) == 0 && train_group_of(&t, "a.w", 1) == 1);
+    CHECK(train_group_of(&(TrainSpec){0}, "a.w", 2) == -1);
+    CHECK(train_is_rate("lr") && train_is_rate("lr.0") && !train_is_rate("lrx"));
+    CHECK(train_rate_group("lr") == -1 && train_rate_group("lr.12") == 12);
+}
+
 int main(void)
 {
     LrSchedule constant = {.kind = LR_CONSTANT, .base = 0.1};
@@ -79,5 +113,9 @@ int main(void)
     near(lr_at(&epochs, 50, 50, 10), 0);
     LrSchedule degenerate = {.kind = LR_STEP, .base = 0.1};
     near(lr_at(&degenerate, 5, 0, 0), 0.1);
+
+    LrSchedule scaled = {.kind = LR_COSINE, .base = 1, .min = 0.5, .scale = 0.1};
+    near(lr_at(&scaled, 50, 100, 10), 0.075);
+    check_patterns();
     return test_result();
 }

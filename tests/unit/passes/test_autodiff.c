@@ -319,6 +319,39 @@ static void test_kinks(void)
          D(1, 3, 3, 0), 0, 1, 0, 0);
 }
 
+/* What is frozen has no gradient and no state, and nothing is computed that only it would need. */
+static void check_frozen(void)
+{
+    Pool *pool = pool_new();
+    PassContext ctx;
+    Graph *g = step_of(&ctx, pool,
+                       "  train {optim=sgd, lr=constant, momentum=0.9, groups=["
+                       "{pattern=\"fc.*\", frozen=true}, "
+                       "{pattern=\"*.bias\", own_lr=true, optim=adam, lr=constant, base=0.1}]}\n",
+                       "  %x = input {role=\"batch.x\"} : f32[4,3]\n"
+                       "  %l = input {role=\"batch.y\"} : i32[4]\n"
+                       "  $fc.weight = param : f32[5,3]\n"
+                       "  $fc.bias = param : f32[5]\n"
+                       "  $out.weight = param : f32[2,5]\n"
+                       "  $out.bias = param : f32[2]\n"
+                       "  %fc = linear %x, $fc.weight, $fc.bias : f32[4,5]\n"
+                       "  %h = relu %fc : f32[4,5]\n"
+                       "  %out = linear %h, $out.weight, $out.bias : f32[4,2]\n"
+                       "  %loss = cross_entropy %out, %l : f32[]\n"
+                       "  output loss = %loss\n");
+    static const char *const gone[] = {"$d.fc.weight",  "$d.fc.bias", "$m.fc.weight",
+                                       "$next.fc.bias", "%d.h",       "%d.fc",
+                                       "$m.out.bias"};
+    static const char *const there[] = {"$fc.weight",     "$d.out.weight",    "$m.out.weight",
+                                        "$next.out.bias", "$adam_v.out.bias", "%lr.1",
+                                        "%step"};
+    for (size_t i = 0; g && i < sizeof gone / sizeof *gone; i++)
+        CHECK_MSG(graph_find(g, gone[i]) == VALUE_NONE, "%s", gone[i]);
+    for (size_t i = 0; g && i < sizeof there / sizeof *there; i++)
+        CHECK_MSG(graph_find(g, there[i]) != VALUE_NONE, "%s", there[i]);
+    pool_free(pool);
+}
+
 int main(void)
 {
     test_errors();
@@ -332,5 +365,6 @@ int main(void)
     test_rank8();
     test_batch_norm();
     test_kinks();
+    check_frozen();
     return test_result();
 }

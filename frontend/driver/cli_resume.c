@@ -10,6 +10,7 @@
 #include <inttypes.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Keys of the settings that are no fields of the train section. */
@@ -145,6 +146,24 @@ const char *const *resume_left_out(Cli *cli, int64_t *n)
     return name;
 }
 
+static bool is_number(const char *text, double *value)
+{
+    char *end;
+    *value = strtod(text, &end);
+    return end != text && !*end;
+}
+
+/* 1e+03, as older builds wrote it, is 1000.  Whole numbers, as seeds, have more digits than a
+ * double: where both are written as such they are compared as text. */
+static bool is_same_setting(const char *a, const char *b)
+{
+    double x, y;
+    if (strcmp(a, b) == 0)
+        return true;
+    return (strpbrk(a, ".e") || strpbrk(b, ".e")) && is_number(a, &x) && is_number(b, &y) &&
+           !(x < y) && !(x > y);
+}
+
 /* The value of an option in "N=8 width=16", which names all options in the order of the file;
  * `next` is the one after it or NULL. */
 static const char *option_in(Pool *pool, const char *text, const char *name, const char *next)
@@ -170,7 +189,7 @@ static const char *options_of_run(Cli *cli, const Ast *ast, const json_t *now, c
         const char *next = i + 1 < n ? o[i + 1].name : NULL;
         const char *a = option_in(cli->pool, here, o[i].name, next),
                    *b = option_in(cli->pool, there, o[i].name, next);
-        if (a && b && strcmp(a, b) != 0)
+        if (a && b && !is_same_setting(a, b))
             text = pool_printf(cli->pool, "%s -D %s=%s", text, o[i].name, b);
     }
     return text;
@@ -192,7 +211,7 @@ static const char *differences(Pool *pool, json_t *now, json_t *then, bool fixed
     json_object_foreach(all, key, value)
     {
         const char *a = value_of(now, key), *b = value_of(then, key);
-        if (strcmp(a, b) != 0 && is_fixed(key) == fixed && strcmp(key, OPTIONS) != 0 &&
+        if (!is_same_setting(a, b) && is_fixed(key) == fixed && strcmp(key, OPTIONS) != 0 &&
             strcmp(key, MODEL) != 0)
             text = pool_printf(pool, "%s%s%s = %s (now %s)", text, *text ? ", " : "", key, b, a);
     }

@@ -38,6 +38,25 @@ static void test_steps_and_schedule(void)
     expect_said(0, NULL, "cmp $TMP/whole/model.safetensors $TMP/parts/model.safetensors");
 }
 
+/* What older builds wrote as 1e+03 and 1e+02 is what it was: the run goes on, and nothing is said
+ * to have changed. */
+static void test_numbers_in_other_form(void)
+{
+    write_model("steps = 20\n  held_out = 1000");
+    expect_said(0, NULL, "$SCRIMP train $TMP/m.scrimp --steps 2 --out $TMP/old -q");
+    expect_said(0, NULL,
+                "sed -i 's|\"held_out\": \"1000\"|\"held_out\": \"1e+03\"|; "
+                "s|\"steps\": \"20\"|\"steps\": \"2e+01\"|' $TMP/old/trainer.json && "
+                "grep -q 1e+03 $TMP/old/trainer.json && grep -q 2e+01 $TMP/old/trainer.json");
+    expect_said(0, NULL,
+                "cp -r $TMP/old $TMP/other && "
+                "$SCRIMP train $TMP/m.scrimp --out $TMP/old --resume --steps 4 -q 2> $TMP/said && "
+                "! grep had $TMP/said");
+    expect_said(1, "held_out = 1.001e+03 (now 1000)",
+                "sed -i 's|\"1e+03\"|\"1.001e+03\"|' $TMP/other/trainer.json && "
+                "$SCRIMP train $TMP/m.scrimp --out $TMP/other --resume");
+}
+
 /* `metrics` are in the log's lines, and with val_ in those of evaluations. */
 static void test_metrics(void)
 {
@@ -227,6 +246,7 @@ int main(void)
     e2e_begin();
     test_steps_and_schedule();
     test_data_given();
+    test_numbers_in_other_form();
     test_metrics();
     test_bad_starts();
     test_infeasible();

@@ -62,20 +62,21 @@ static int by_line(const void *a, const void *b)
     return strcmp(x->path, y->path);
 }
 
-/* Fills place, which has room for n; returns how many there are. */
-static int find_places(Pool *pool, const Loc *loc, int n, Detail detail, Place *place)
+/* Fills place, which has room for n; returns how many there are.  Lines tell places apart only
+ * where they are shown. */
+static int find_places(Pool *pool, const Loc *loc, int n, Detail detail, bool lines, Place *place)
 {
     Map index = map_new(pool);
     int count = 0;
     for (int i = 0; i < n; i++) {
-        uint32_t line = detail == FIRST_PART ? 0 : loc_line(&loc[i]);
+        uint32_t line = detail == FIRST_PART ? 0 : loc_line(&loc[i]), shown = lines ? line : 0;
         const char *path = loc[i].path ? loc[i].path : "";
         const char *text = common_text(pool, path, detail);
-        const char *key = pool_printf(pool, "%s:%u", text, line);
+        const char *key = pool_printf(pool, "%s:%u", text, shown);
         const uint64_t *found = map_find(&index, key);
         if (found) {
             place[*found].several |= strcmp(place[*found].path, path) != 0;
-        } else if (*path || line) {
+        } else if (*path || shown) {
             map_set(&index, key, (uint64_t)count);
             place[count++] = (Place){path, text, line, false};
         }
@@ -86,10 +87,7 @@ static int find_places(Pool *pool, const Loc *loc, int n, Detail detail, Place *
 
 static void put_place(StrBuf *out, const Place *p, bool lines)
 {
-    const char *text = p->several ? p->text : p->path;
-    if (!*text && !lines)
-        return;
-    strbuf_printf(out, "%s%s", out->len ? ", " : "", text);
+    strbuf_printf(out, "%s%s", out->len ? ", " : "", p->several ? p->text : p->path);
     if (lines && p->line)
         strbuf_printf(out, ":%u", p->line);
 }
@@ -100,9 +98,9 @@ const char *where_text(Pool *pool, const Loc *loc, int n, bool lines)
     Place *place = POOL_ARRAY(scratch, (size_t)n + 1, Place);
     StrBuf out = strbuf_new(pool);
     Detail d = WHOLE;
-    int count = find_places(scratch, loc, n, d, place);
+    int count = find_places(scratch, loc, n, d, lines, place);
     while (d < FIRST_PART && count > most_places[d])
-        count = find_places(scratch, loc, n, ++d, place);
+        count = find_places(scratch, loc, n, ++d, lines, place);
     for (int i = 0; i < count && i < most_places[d]; i++)
         put_place(&out, &place[i], lines);
     if (count > most_places[d])

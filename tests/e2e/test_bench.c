@@ -135,6 +135,16 @@ static void test_places(void)
     json_decref(plan);
 }
 
+/* A kernel that two lines of a block call names the block once: without lines nothing tells them
+ * apart. */
+static void test_places_once(void)
+{
+    json_t *o = run_json(0, "$SCRIMP bench $EXAMPLES/chargpt.scrimp -D N=2 -D T=16 --steps 1 "
+                            "--json");
+    expect_place(o, "transpose", 32, "h.*.attn", 13);
+    json_decref(o);
+}
+
 int main(void)
 {
     e2e_begin();
@@ -144,5 +154,6 @@ int main(void)
     expect_waiting(1);
     expect_waiting(2);
     test_places();
+    test_places_once();
     return e2e_end();
 }

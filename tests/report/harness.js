@@ -200,6 +200,15 @@ window.harnessFacts = facts => {
     all(".body").forEach(b => check(b.childElementCount > 0, `panel ${b.parentNode.id} is empty`));
   }
 
+  // Bytes are words that --budget takes.
+  async function checkWords() {
+    const panels = all("header, main section:not(#source, #ir)"),
+          words = panels.map(text).concat(all("[title]").map(n => n.title), all("svg text").map(text)).join(" | "),
+          spaced = /[^ ]*\d ([KMGT]i)?B\b/.exec(words);
+    check(!spaced, `bytes in two words: ${spaced?.[0]}`);
+    check(/\d[KMGT]iB\b/.test(words), "no bytes are shown");
+  }
+
   async function checkMemory() {
     for (const which of ["kept", "planned"]) {
       const plot = plotOf(which), step = facts[which], colours = coloursOf(plot), {width, height} = pixels(plot);
@@ -411,7 +420,7 @@ window.harnessFacts = facts => {
         .forEach(n => check(row.lastElementChild.textContent.includes(n), `${text(row)}: ${n} would live on`));
       const over = r.without_peak_bytes - (facts.plan.budget_bytes ?? Infinity), shown = text(row.lastElementChild);
       const words = r.without_peak_bytes <= facts.planned.peak_bytes ? /^the same peak/ :
-        over > 0 ? /^peak [\d,.]+ .?i?B, [\d,.]+ .?i?B over the budget/ :
+        over > 0 ? /^peak [\d.]+([KMGT]i)?B, [\d.]+([KMGT]i)?B over the budget/ :
                    /^peak .*(within the budget|above this plan)/;
       check(words.test(shown), `${text(row)}: the peak without it`);
     });
@@ -576,6 +585,7 @@ window.harnessFacts = facts => {
   for (let k = 0; k < 200 && !isReady(); k++) await wait(100);
   const parts = {
     checkLandmarks,
+    checkWords,
     checkMemory,
     checkKeyboard,
     checkZoom,

@@ -70,14 +70,14 @@ def with_data(page, data):
     return re.sub(r'(id="data">).*?(</script>)', lambda m: m.group(1) + text + m.group(2), page, count=1, flags=re.S)
 
 
-# What figures look like: bytes to the nearest tenth.
+# What figures look like: bytes rounded up to a tenth.
 
 def bytes_text(n):
     for unit, size in (("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
         if n >= size:
-            tenths = (20 * n + size) // (2 * size)
-            return "{:,}.{} {}".format(tenths // 10, tenths % 10, unit)
-    return "%d B" % n
+            tenths = -(-10 * n // size)
+            return "%d%s%s" % (tenths // 10, ".%d" % (tenths % 10) if tenths % 10 else "", unit)
+    return "%dB" % n
 
 
 def percent_text(x):
@@ -186,10 +186,20 @@ def check_variants(page, plan):
     return faults + report("with data missing", use(with_data(page, bare(data_of(page))), 1300)["faults"])
 
 
+def check_words(plan, terminal):
+    """Bytes are the words that the terminal writes."""
+    words = terminal.split()
+    keys = ("keep_all_peak_bytes", "budget_bytes", "arena_bytes", "peak_lower_bound_bytes", "persistent_bytes")
+    return report("words of the terminal", ["%s: scrimp plan does not say %s" % (key, bytes_text(plan[key]))
+                                            for key in keys if bytes_text(plan[key]) not in words])
+
+
 def case_use(scrimp):
     options = ["examples/chargpt.scrimp", "--budget", "40%"]
-    plan = subprocess.run([scrimp, "plan", *options, "--json"], check=True, stdout=subprocess.PIPE, cwd=ROOT).stdout
-    return check_variants(made(scrimp, *options), json.loads(plan))
+    terminal, plan = (subprocess.run([scrimp, "plan", *options, *more], check=True, stdout=subprocess.PIPE,
+                                     cwd=ROOT).stdout.decode() for more in ([], ["--json"]))
+    plan = json.loads(plan)
+    return check_variants(made(scrimp, *options), plan) + check_words(plan, terminal)
 
 
 def case_measured(scrimp):

@@ -12,19 +12,20 @@ const PATTERN = {
 const PERSISTENT = new Set(["weights", "statistics", "optimizer"]);
 const kindLabel = Object.fromEntries(KINDS);
 
-// Figures.  Bytes are rounded to the nearest tenth; where that hides a difference, a tooltip has all digits.
+// Figures.
 
 const isNumber = n => typeof n === "number" && Number.isFinite(n);
 const count = n => isNumber(n) ? Math.round(n).toLocaleString("en-US") : "–";
 const plural = (n, word, more = word + "s") => `${count(n)} ${n === 1 ? word : more}`;
 
-function bytes(n) {
+// As bytes_text of ir/support/byte_size.h: rounded up, in one word that --budget takes; a tooltip has all digits.
+function bytes(n, decimals = 1) {
   if (!isNumber(n)) return "–";
-  if (Math.abs(n) < 1024) return `${n} B`;
-  let amount = n, at = -1;
-  for (; Math.abs(amount) >= 1023.95 && at < 3; at++) amount /= 1024;
-  const text = (Math.round(amount * 10) / 10).toLocaleString("en-US", {minimumFractionDigits: 1});
-  return `${text} ${["KiB", "MiB", "GiB", "TiB"][at]}`;
+  if (n < 1024) return `${n}B`;
+  let amount = n / 1024, at = 0;
+  for (; amount >= 1024 && at < 3; at++) amount /= 1024;
+  const scale = 10 ** decimals;
+  return `${Math.ceil(amount * scale) / scale}${["KiB", "MiB", "GiB", "TiB"][at]}`;
 }
 
 const exactBytes = n => isNumber(n) ? `${bytes(n)} (${count(n)} bytes)` : "–";

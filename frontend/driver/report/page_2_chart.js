@@ -53,10 +53,8 @@ function ticks(most, room, areBytes) {
   return found;
 }
 
-function tickBytes(n) {
-  const at = n ? Math.min(4, Math.floor(Math.log2(n) / 10 + 1e-9)) : 0;
-  return n ? `${Number((n / 1024 ** at).toPrecision(4))} ${["B", "KiB", "MiB", "GiB", "TiB"][at]}` : "0";
-}
+// Ticks are round numbers of bytes: these are all their digits.
+const tickBytes = n => bytes(n, 4);
 
 const axisText = (attributes, ...text) => svg("text", {class: "axis", ...attributes}, ...text);
 

@@ -42,8 +42,7 @@ function start() {
   set("command", data.command);
   set("about",
     `scrimp ${data.version}, ${data.device}. Times by the cost model “${plan.cost}”. ` +
-      "Bytes are of the whole step, weights and optimizer state included, rounded to the nearest tenth: " +
-      "the tooltips have all digits.");
+      "Bytes are of the whole step, weights and optimizer state included, rounded up: the tooltips have all digits.");
   document.getElementById("figures").append(isNumber(plan.arena_bytes) ?
       figure("As planned", bytes(plan.arena_bytes), "the whole arena", "arena_bytes", sized("arena_bytes")) :
       figure("As planned", bytes(plan.peak_bytes), "peak of the step", "peak_bytes", sized("peak_bytes")),

@@ -145,6 +145,7 @@ const OpAccess access_over_first = {first_input, no_input, never, false};
 const OpAccess access_point = {any_input, any_input, always, false};
 const OpAccess access_indexed = {any_input, any_input, always, true};
 const OpAccess access_seeded = {all_but_second, all_but_second, always, true};
+const OpAccess access_drawn = {no_input, no_input, always, true};
 const OpAccess access_masked = {all_but_second, all_but_second, always, false};
 const OpAccess access_moved = {no_input, any_input, always, false};
 const OpAccess access_subview = {no_input, any_input, never, false};

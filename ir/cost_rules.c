@@ -3,6 +3,7 @@
  * element-wise operation counts HEAVY_FLOPS, about what its vectorised polynomial costs. */
 #include "ir/attention.h"
 #include "ir/op_rules.h"
+#include "ir/random.h"
 
 enum { HEAVY_FLOPS = 10, NORM_FLOPS = 5 };
 
@@ -45,6 +46,14 @@ double flops_point(const Graph *g, const Node *n)
 double flops_heavy(const Graph *g, const Node *n)
 {
     return HEAVY_FLOPS * touched(g, n);
+}
+
+/* The generator, as in dropout; of normal numbers a logarithm, a root and a sine as well. */
+double flops_random(const Graph *g, const Node *n)
+{
+    RandomKind kind = RANDOM_UNIFORM;
+    (void)random_kind(n, &kind);
+    return (kind == RANDOM_NORMAL ? 4 : 1) * HEAVY_FLOPS * elements(g, n->out[0]);
 }
 
 double flops_bn(const Graph *g, const Node *n)

@@ -21,13 +21,19 @@ void philox4x32(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4
 }
 
 /* counter = (index, step), key = seed + key * 0x9E3779B97F4A7C15 (so that generated code adds one
- * constant to the seed), each as low word, high word; the first output word is the result. */
-uint32_t rng_bits(uint64_t seed, uint64_t step, uint64_t key, uint64_t index)
+ * constant to the seed), each as low word, high word; whoever needs one word takes the first. */
+void rng_words(uint64_t seed, uint64_t step, uint64_t key, uint64_t index, uint32_t out[4])
 {
     uint64_t mixed = seed + key * 0x9E3779B97F4A7C15u;
     uint32_t counter[4] = {(uint32_t)index, (uint32_t)(index >> 32), (uint32_t)step,
                            (uint32_t)(step >> 32)};
-    uint32_t words[2] = {(uint32_t)mixed, (uint32_t)(mixed >> 32)}, out[4];
+    uint32_t words[2] = {(uint32_t)mixed, (uint32_t)(mixed >> 32)};
     philox4x32(counter, words, out);
+}
+
+uint32_t rng_bits(uint64_t seed, uint64_t step, uint64_t key, uint64_t index)
+{
+    uint32_t out[4];
+    rng_words(seed, step, key, index, out);
     return out[0];
 }

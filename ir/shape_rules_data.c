@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Shapes of constants and of operations that move data. */
+#include "ir/random.h"
 #include "ir/shape_rules.h"
 
 #include <inttypes.h>
@@ -38,6 +39,21 @@ SHAPE_RULE(full)
         !shape_attr(node, out, err))
         return false;
     return node->op != OP_iota || want_axis(node, out->rank, out->rank - 1, &axis, err);
+}
+
+SHAPE_RULE(random)
+{
+    const int64_t four = 4, below = node_int(node, ATTR_below, 0);
+    const Type rng = type_make(DTYPE_I32, 1, &four);
+    RandomKind kind;
+    if (!random_kind(node, &kind))
+        return shape_fail(err, "E105", -1, "random: '%.32s' is no kind of numbers",
+                          node_string(node, ATTR_kind, ""));
+    if (kind == RANDOM_INTEGERS && (below < 1 || below > RANDOM_MOST))
+        return shape_fail(err, "E105", -1, "random: integers below %" PRId64 ", not 1 to %" PRId64,
+                          below, RANDOM_MOST);
+    out->dtype = kind == RANDOM_INTEGERS ? DTYPE_I32 : DTYPE_F32;
+    return shape_attr(node, out, err) && want_type(g, node, 0, &rng, err);
 }
 
 /* Numbers that f32 holds exactly, so that code and reference start from the same. */

@@ -4,7 +4,9 @@
  *
  * A group is a tree: every value inside it is used once, inside it.  It runs where its last
  * operation ran, which is legal unless a persistent tensor that it reads is overwritten in between.
- */
+ *
+ * Random numbers depend on nothing but their key and place: where several operations read them,
+ * each draws them itself, and they are no tensor. */
 #include "ir/support/bitset.h"
 #include "ir/workspace.h"
 #include "passes/pass.h"
@@ -133,14 +135,21 @@ static void merge(Fuser *f, Group *groups, int a, int b)
     groups[a] = joined;
 }
 
+static bool is_random(const Graph *g, ValueId v)
+{
+    return value_node(g, v)->op == OP_random;
+}
+
 /* The inputs of a node, latest producer first.  A group runs where its last operation ran: the sum
  * of two matrix products should take in the later one, for the earlier one would keep its operands
- * alive until then. */
+ * alive until then.  Random numbers come last: a product that they keep out of the group is a
+ * tensor more, and they are not. */
 static int latest_first(const Fuser *f, const Node *n, ValueId *in)
 {
     int count = 0;
     for (int i = 0; i < n->n_in; i++) {
-        size_t at = f->position[graph_value(f->g, n->in[i])->def];
+        bool waits = is_random(f->g, n->in[i]);
+        size_t at = waits ? 0 : f->position[graph_value(f->g, n->in[i])->def];
         int k = count++;
         while (k > 0 && f->position[graph_value(f->g, in[k - 1])->def] < at) {
             in[k] = in[k - 1];
@@ -267,10 +276,78 @@ static void rebuild_order(Fuser *f, const Group *groups)
     g->order.len = kept;
 }
 
+/* --- random numbers, drawn by each of their readers --- */
+
+static int reads_of(const Node *n, ValueId v)
+{
+    int reads = 0;
+    for (int i = 0; i < n->n_in; i++)
+        reads += n->in[i] == v;
+    return reads;
+}
+
+/* By value: how many readers could draw it, that is element-wise ones of its shape. */
+static int *count_drawers(const Graph *g, Pool *scratch)
+{
+    int *drawers = POOL_ARRAY(scratch, g->values.len, int);
+    for (size_t k = 0; k < g->order.len; k++) {
+        const Node *n = graph_node(g, g->order.data[k]);
+        for (int i = 0; i < n->n_in; i++)
+            if (op_table[n->op].op_class == OP_CLASS_POINT &&
+                type_same_shape(value_type(g, n->in[i]), value_type(g, n->out[0])))
+                drawers[n->in[i]]++;
+    }
+    return drawers;
+}
+
+/* Random numbers v once more, for a reader with this hint. */
+static ValueId draw_again(Graph *g, ValueId v, RematHint hint)
+{
+    const Node old = *value_node(g, v);
+    AttrList attrs = {.n = old.n_attr};
+    memcpy(attrs.items, old.attr, (size_t)old.n_attr * sizeof *old.attr);
+    ValueId again = graph_add(g, OP_random, old.in, old.n_in, &attrs, NULL, old.loc);
+    value_node(g, again)->hint = hint;
+    return again;
+}
+
+/* left: by value, readers that are yet to come; 0 for what is to stay as it is. */
+static void draw_for(Graph *g, NodeId reader, int *left, ValueId n_values)
+{
+    for (int i = 0; i < graph_node(g, reader)->n_in; i++) {
+        ValueId v = graph_node(g, reader)->in[i];
+        int reads = reads_of(graph_node(g, reader), v);
+        if (v >= n_values || left[v] <= reads)
+            continue;
+        left[v] -= reads;
+        ValueId again = draw_again(g, v, graph_node(g, reader)->hint);
+        for (int k = 0; k < graph_node(g, reader)->n_in; k++)
+            if (graph_node(g, reader)->in[k] == v)
+                graph_node(g, reader)->in[k] = again;
+    }
+}
+
+/* Each reader but the last draws again, unless one of them needs a tensor. */
+static void draw_where_read(Graph *g, Pool *scratch)
+{
+    int *left = count_drawers(g, scratch), *uses = count_uses(g, scratch);
+    ValueId n_values = (ValueId)g->values.len;
+    for (ValueId v = 0; v < n_values; v++)
+        if (!is_random(g, v) || value_node(g, v)->hint != REMAT_AUTO || left[v] != uses[v])
+            left[v] = 0;
+    Rewrite r = rewrite_begin(g, scratch);
+    for (size_t i = 0; i < r.n_old; i++) {
+        draw_for(g, r.old_order[i], left, n_values);
+        rewrite_keep(&r, r.old_order[i]);
+    }
+    rewrite_end(&r);
+}
+
 bool pass_fuse(PassContext *ctx)
 {
     Graph *g = ctx->graph;
     Pool *scratch = pool_new_child(ctx->pool);
+    draw_where_read(g, scratch);
     Fuser f = {.g = g, .scratch = scratch, .uses = count_uses(g, scratch)};
     note_positions(&f);
     f.group_of = POOL_ARRAY(scratch, g->nodes.len, int);

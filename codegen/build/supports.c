@@ -64,6 +64,7 @@ static const KernelTypes kernel_types[OP_COUNT] = {
     [OP_relu_mask] = {R, 0, 0, I},
     [OP_relu_mask_grad] = {R, I, 0, R},
     [OP_dropout] = {R, I, 0, R},
+    [OP_random] = {I, 0, 0, FI},
     [OP_matmul] = {R, R, 0, R},
     [OP_linear] = {R, R, F, R},
     [OP_conv2d] = {R, R, F, R},

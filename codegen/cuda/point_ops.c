@@ -4,6 +4,7 @@
 #include "codegen/cuda/point.h"
 #include "codegen/cuda/text.h"
 
+#include "ir/random.h"
 #include "ir/support/bug.h"
 
 #include <math.h>
@@ -126,6 +127,16 @@ static void write_dropout(StrBuf *out, const PointInstr *i, const char *const *i
     strbuf_put(out, ")");
 }
 
+static void write_random(StrBuf *out, const PointInstr *i, const char *const *in)
+{
+    static const char *const function[RANDOM_KINDS] = {"s_uniform", "s_normal", "s_integer"};
+    strbuf_printf(out, "%s(", function[i->k]);
+    put_pattern(out, "s_philox($4, $5, $2, $3, $0, $1)", i, in);
+    if (i->k == RANDOM_INTEGERS)
+        strbuf_printf(out, ", %uu", (unsigned)i->a);
+    strbuf_put(out, ")");
+}
+
 /* Results of u8 are clamped. */
 static void write_narrow(StrBuf *out, const PointInstr *i, const char *const *in, const char *real,
                          const char *integer)
@@ -205,6 +216,7 @@ const CudaPoint cuda_point_hardswish_grad = {"s_hardswish_grad($0, $1)", NULL, N
 const CudaPoint cuda_point_clamp_grad = {.write = write_clamp_grad};
 const CudaPoint cuda_point_causal_mask = {"($2 > $1 ? $a : $0)", NULL, NULL};
 const CudaPoint cuda_point_dropout = {.write = write_dropout};
+const CudaPoint cuda_point_random = {.write = write_random};
 /* Programs hold what they consist of instead (codegen/forms/point_nodes.c). */
 const CudaPoint cuda_point_bn_apply = {0};
 const CudaPoint cuda_point_bn_grad_x = {0};

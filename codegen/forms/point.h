@@ -37,10 +37,10 @@ typedef struct PointInstr {
     int n_in;
     int in[POINT_MAX_IN];
     int access;
-    int k;     /* POINT_NUMBER: which */
+    int k;     /* POINT_NUMBER: which; random: a RandomKind */
     bool flag; /* gelu: tanh form; pow: exponent a is known; relu_grad: slope a; clamp: open */
     char unused[3];
-    double a, b; /* constants: value, eps and element count, p, exponent, slope, bounds */
+    double a, b; /* constants: value, eps and element count, p, exponent, slope, bounds, below */
 } PointInstr;
 KERNEL_DESC(PointInstr)
 

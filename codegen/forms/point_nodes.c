@@ -2,6 +2,7 @@
 /* Element-wise programs from nodes of a graph and from bodies of fused groups. */
 #include "codegen/forms/point.h"
 
+#include "ir/random.h"
 #include "ir/support/bug.h"
 
 #include <math.h>
@@ -59,6 +60,15 @@ static void describe_dropout(const Graph *g, const Node *n, PointInstr *i)
     i->a = node_float(n, ATTR_p, 0.5);
 }
 
+/* k: which numbers; a: below what integers are. */
+static void describe_random(const Graph *g, const Node *n, PointInstr *i)
+{
+    RandomKind kind = RANDOM_UNIFORM;
+    (void)g, (void)random_kind(n, &kind);
+    i->k = (int)kind;
+    i->a = (double)node_int(n, ATTR_below, 0);
+}
+
 static void describe_norm(const Graph *g, const Node *n, PointInstr *i)
 {
     const Type *x = value_type(g, n->in[0]);
@@ -113,7 +123,7 @@ enum { AXIS_SLOTS = TYPE_MAX_RANK + 1 };
 
 static int body_value(BodyMap *m, ValueId v, int axis);
 
-/* The result's own row-major places, for dropout's index and causal_mask's coordinates. */
+/* The result's own row-major places, for the index of dropout and random. */
 static PointAccess own_place(const BodyMap *m, const Type *t)
 {
     return point_access(m->p, -1, t, -1);
@@ -152,22 +162,33 @@ uint32_t dropout_threshold(double p)
     return bits < (double)UINT32_MAX ? (uint32_t)bits : UINT32_MAX;
 }
 
-static void generator_operands(BodyMap *m, const Node *n, PointInstr *i)
+/* Key and counter of each element, from operand `first` on, where rng is the generator's state. */
+static void generator_operands(BodyMap *m, const Node *n, ValueId rng, PointInstr *i, int first)
 {
     int word[4];
     PointAccess place = own_place(m, value_type(m->g, n->out[0]));
     for (int k = 0; k < 4; k++)
-        word[k] = input_word(m, n->in[1], k);
+        word[k] = input_word(m, rng, k);
     uint64_t step = random_key(n);
     const int add[] = {point_number(m->p, DTYPE_I32, (double)(int32_t)(uint32_t)step),
                        point_number(m->p, DTYPE_I32, (double)(int32_t)(uint32_t)(step >> 32))};
-    i->in[1] = rng_key(m->p, POINT_RNG_KEY_LOW, word, add);
-    i->in[2] = rng_key(m->p, POINT_RNG_KEY_HIGH, word, add);
-    i->in[3] = word[2];
-    i->in[4] = word[3];
-    i->in[5] = point_coordinate(m->p, place, false);
-    i->in[6] = point_coordinate(m->p, place, true);
-    i->n_in = 7;
+    i->in[first] = rng_key(m->p, POINT_RNG_KEY_LOW, word, add);
+    i->in[first + 1] = rng_key(m->p, POINT_RNG_KEY_HIGH, word, add);
+    i->in[first + 2] = word[2];
+    i->in[first + 3] = word[3];
+    i->in[first + 4] = point_coordinate(m->p, place, false);
+    i->in[first + 5] = point_coordinate(m->p, place, true);
+    i->n_in = first + 6;
+}
+
+static void dropout_operands(BodyMap *m, const Node *n, PointInstr *i)
+{
+    generator_operands(m, n, n->in[1], i, 1);
+}
+
+static void random_operands(BodyMap *m, const Node *n, PointInstr *i)
+{
+    generator_operands(m, n, n->in[0], i, 0);
 }
 
 /* A word's load names the buffer; the bits lie as the result does. */
@@ -321,7 +342,8 @@ static const PointForm forms[OP_COUNT] = {
     [OP_softplus_grad] = {.describe = describe_softplus},
     [OP_clamp] = {.describe = describe_clamp},
     [OP_clamp_grad] = {.describe = describe_clamp},
-    [OP_dropout] = {.describe = describe_dropout, .operands = generator_operands},
+    [OP_dropout] = {.describe = describe_dropout, .operands = dropout_operands},
+    [OP_random] = {.describe = describe_random, .operands = random_operands},
     [OP_relu_mask_grad] = {.describe = describe_slope, .operands = mask_operands},
     [OP_causal_mask] = {.describe = describe_causal_mask, .operands = coordinate_operands},
     [OP_bn_apply] = {.describe = describe_norm, .expand = add_bn_apply},

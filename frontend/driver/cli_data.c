@@ -261,7 +261,14 @@ static bool tell_batch(const Session *s, const Dataset *ds, int64_t batch)
     return true;
 }
 
-bool session_evaluate(Session *s, const Dataset *ds, uint64_t seed, double *loss)
+/* Random numbers of an evaluation: the same whatever the run's seed and whenever it is, so that
+ * losses may be compared; each batch's own, and no training step's. */
+static StepNumbers evaluation_numbers(int64_t batch)
+{
+    return (StepNumbers){.micro = INT64_MIN + batch};
+}
+
+bool session_evaluate(Session *s, const Dataset *ds, double *loss)
 {
     double total = 0, weight = 0;
     bool told = false;
@@ -271,7 +278,7 @@ bool session_evaluate(Session *s, const Dataset *ds, uint64_t seed, double *loss
         int64_t counted;
         if (signals_caught() || !session_fill_held_out(s, ds, i, &counted))
             return false;
-        if (!session_run(s, (StepNumbers){.seed = seed}))
+        if (!session_run(s, evaluation_numbers(i)))
             return false;
         total += session_scalar(s, "loss") * (double)counted;
         for (int m = 0; m < s->n_metrics; m++)

@@ -70,7 +70,8 @@ void *session_at(const Session *s, ValueId v);
 /* The input whose role attribute is `role`, VALUE_NONE when the graph has none. */
 ValueId session_input(const Session *s, const char *role);
 /* The numbers that a step gets beside its batch.  lr: the rate of parameters in no group; update:
- * updates done before (0 first); micro: micro-batches consumed before.  Where the rates of groups
+ * updates done before (0 first); micro: micro-batches consumed before, which with the seed
+ * say what is drawn at random.  Where the rates of groups
  * are those of their schedules, total and per_epoch are the updates of the run and of an epoch;
  * else 0: they are lr. */
 typedef struct StepNumbers {
@@ -110,7 +111,7 @@ bool session_fill_held_out(const Session *s, const Dataset *ds, int64_t batch, i
 /* Means over the held-out part: the loss, and every metric in metric_mean (the inference form of a
  * classifier has the metric "accuracy").  NaN when nothing is held out.  False after a message, or
  * when a signal was caught meanwhile. */
-bool session_evaluate(Session *s, const Dataset *ds, uint64_t seed, double *loss);
+bool session_evaluate(Session *s, const Dataset *ds, double *loss);
 
 /* Bytes that identify the parameters and the optimizer, for resume. */
 uint64_t session_model_hash(const Session *s);

@@ -147,7 +147,7 @@ static bool do_due(Trainer *t)
 {
     double loss = 0;
     if (t->has_eval) {
-        if (!session_evaluate(&t->eval, t->data, t->seed, &loss))
+        if (!session_evaluate(&t->eval, t->data, &loss))
             return signals_caught() != 0 || save_and_fail(t);
         trainer_log_evaluation(t, loss);
     }

@@ -58,7 +58,7 @@ ExitCode verb_eval(Cli *cli)
     if (ok && dataset_eval_batches(data) == 0)
         ok = cli_error(cli, EXIT_USER, "E513", "write `held_out = 10%` in the train section",
                        "nothing is held out to evaluate on") == EXIT_OK;
-    ok = ok && session_evaluate(&h.session, data, seed, &loss);
+    ok = ok && session_evaluate(&h.session, data, &loss);
     if (ok)
         report_evaluation(&h.session, loss);
     if (ok && isnan(loss) && dataset_eval_batches(data) > 0)
@@ -116,7 +116,7 @@ static const float *next_logits(Writer *w)
     int32_t *ids = session_at(w->session, w->ids);
     memset(ids, 0, (size_t)w->window * sizeof *ids);
     memcpy(ids, w->token + w->n_tokens - seen, (size_t)seen * sizeof *ids);
-    if (!session_run(w->session, (StepNumbers){.seed = w->seed}))
+    if (!session_run(w->session, (StepNumbers){.micro = w->n_tokens, .seed = w->seed}))
         return NULL;
     const float *all = session_at(w->session, w->logits);
     return all + (seen - 1) * w->n_vocab;

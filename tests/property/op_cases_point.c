@@ -2,6 +2,8 @@
 /* Random cases of constants and element-wise operations; see op_cases.h. */
 #include "op_cases.h"
 
+#include "ir/random.h"
+
 /* --- sources and counting --- */
 
 void op_const(OpCase *c)
@@ -283,6 +285,20 @@ void op_dropout(OpCase *c)
     op_normal(c, op_shape(c, 0, 4));
     op_integers(c, DIMS(4), DTYPE_I32, INT32_MIN, INT32_MAX);
     op_done(c, OP_dropout, &attrs);
+}
+
+void op_random(OpCase *c)
+{
+    AttrList attrs = {0};
+    Type t = op_shape(c, 0, 4);
+    int kind = (int)op_int(c, 0, RANDOM_KINDS - 1);
+    attrs_ints(&attrs, ATTR_shape, t.dim, t.rank);
+    attrs_int(&attrs, ATTR_key, (int64_t)op_bits(c));
+    attrs_string(&attrs, ATTR_kind, random_kind_name[kind]);
+    if (kind == RANDOM_INTEGERS)
+        attrs_int(&attrs, ATTR_below, op_coin(c) ? op_int(c, 1, 9) : op_int(c, 1, RANDOM_MOST));
+    op_integers(c, DIMS(4), DTYPE_I32, INT32_MIN, INT32_MAX);
+    op_done(c, OP_random, &attrs);
 }
 
 void op_causal_mask(OpCase *c)

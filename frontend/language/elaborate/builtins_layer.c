@@ -384,35 +384,6 @@ Val builtin_embedding(BuiltinCall *c)
     return call_node(c, OP_embedding, in, 2, NULL);
 }
 
-/* A stream of random numbers for each dropout: named by its path and how many the path had before,
- * so that another layer added elsewhere does not change it. */
-static int64_t dropout_key(Elab *l)
-{
-    const uint64_t *found = map_find(&l->ordinals, l->path);
-    uint64_t ordinal = found ? *found : 0;
-    map_set(&l->ordinals, l->path, ordinal + 1);
-    const char *text = pool_printf(l->pool, "%s#%llu", l->path, (unsigned long long)ordinal);
-    return (int64_t)(hash_bytes(text, strlen(text), 0) >> 1);
-}
-
-Val builtin_dropout(BuiltinCall *c)
-{
-    double p = arg_float(c, 1);
-    if (!(p >= 0 && p < 1)) {
-        elab_error(c->l, c->arg_span[1], "E105", "a dropout probability lies in 0 <= p < 1, got %s",
-                   number_text(c->l->pool, p));
-        return val_poison();
-    }
-    int64_t key = dropout_key(c->l);
-    if (p == 0 || c->l->mode != FRONTEND_TRAIN)
-        return c->arg[0];
-    AttrList attrs = {.n = 0};
-    attrs_float(&attrs, ATTR_p, p);
-    attrs_int(&attrs, ATTR_key, key);
-    const ValueId in[] = {arg_tensor(c, 0), elab_rng(c->l, c->span)};
-    return call_node(c, OP_dropout, in, 2, &attrs);
-}
-
 /* ---- pooling ---- */
 
 static Val pool(BuiltinCall *c, OpKind op)

@@ -74,7 +74,7 @@ typedef struct Elab {
     VEC(Span) node_spans;       /* by NodeId */
     Map reported;               /* "file:begin:code" of messages given */
     Map constants;              /* "dtype value" -> ValueId */
-    Map ordinals;               /* how many dropouts a path has */
+    Map ordinals;               /* how many streams of random numbers a path has */
     VEC(RunningUpdate) updates; /* of shared layers, see builtin_finish */
     ValueId rng;
     ValueId last_logits; /* first result of the model called last */
@@ -139,7 +139,7 @@ const char *elab_label_name(Elab *l, bool labelled);
  * same type.  VALUE_NONE on error. */
 ValueId elab_parameter(Elab *l, OpKind op, const char *name, Type type, const InitSpec *init,
                        int64_t fan_in, int64_t fan_out, Span span);
-/* "%rng", the dropout generator's state. */
+/* "%rng", the state of the generator of random numbers. */
 ValueId elab_rng(Elab *l, Span span);
 const Type *elab_type(const Elab *l, ValueId v);
 Span elab_value_span(const Elab *l, ValueId v);

@@ -186,6 +186,16 @@ static void check_shared_bn(void)
     elaborated_free(&r);
 }
 
+/* The key of each node of an operation, in order; how many. */
+static int keys_of(const Elaborated *r, OpKind op, int64_t *key, int most)
+{
+    int n = 0;
+    for (size_t k = 0; r->graph && k < r->graph->nodes.len && n < most; k++)
+        if (r->graph->nodes.data[k].op == op)
+            key[n++] = node_int(&r->graph->nodes.data[k], ATTR_key, -1);
+    return n;
+}
+
 /* An earlier dropout elsewhere must not change another's numbers. */
 static void check_dropout_keys(void)
 {
@@ -196,12 +206,43 @@ static void check_dropout_keys(void)
     int64_t key[2] = {0};
     for (int i = 0; i < 2; i++) {
         Elaborated r = elaborate_text(text[i], FRONTEND_TRAIN);
-        for (size_t k = 0; r.graph && k < r.graph->nodes.len; k++)
-            if (r.graph->nodes.data[k].op == OP_dropout)
-                key[i] = node_int(&r.graph->nodes.data[k], ATTR_key, 0); /* the last is b's */
+        int64_t all[4];
+        int n = keys_of(&r, OP_dropout, all, 4);
+        key[i] = n ? all[n - 1] : 0; /* the last is b's */
         elaborated_free(&r);
     }
     CHECK(key[0] != 0 && key[0] == key[1]);
+}
+
+/* Tensors of random numbers: a stream for each call, which is the same in an evaluation; those of
+ * the train section are apart from the model's. */
+static void check_random(void)
+{
+    static const char text[] = OPTIONS
+        "block Noise(x) { return x + randn(x.shape) }\n"
+        "model m(x: f32[N, 3, 8, 8]) {\n"
+        "  x = x * rand(x.shape) |> n: Noise() |> Noise()\n"
+        "  return x * bernoulli(x) |> flatten() |> fc: linear(10)\n}\n"
+        "train {\n  batch = synthetic(image = f32[N, 3, 8, 8], label = i32[N])\n"
+        "  k = randint([N], -3, 4)\n"
+        "  loss = cross_entropy(m(batch.image * mean(to_f32(k))), batch.label)\n" PLAIN "}\n";
+    int64_t key[2][8];
+    for (int mode = 0; mode < 2; mode++) {
+        Elaborated r = elaborate_text(text, mode ? FRONTEND_EVAL : FRONTEND_TRAIN);
+        CHECK_MSG(keys_of(&r, OP_random, key[mode], 8) == 5, "%s", r.errors);
+        const Node *k = find_node(&r, "%random.0");
+        CHECK(k && node_int(k, ATTR_below, 0) == 7 &&
+              value_node(r.graph, k->in[0])->op == OP_input);
+        elaborated_free(&r);
+    }
+    CHECK(memcmp(key[0], key[1], 5 * sizeof **key) == 0);
+    for (int i = 0; i < 5; i++)
+        for (int k = 0; k < i; k++)
+            CHECK_MSG(key[0][i] != key[0][k], "streams %d and %d are one", k, i);
+    Elaborated r = elaborate_text("model m(x: f32[4, 3, 8, 8]) { return x + rand(x.shape) }\n",
+                                  FRONTEND_INFER);
+    CHECK(keys_of(&r, OP_random, key[1], 8) == 1 && key[1][0] == key[0][1]);
+    elaborated_free(&r);
 }
 
 static void check_hints(void)
@@ -415,6 +456,7 @@ int main(void)
     check_modes();
     check_shared_bn();
     check_dropout_keys();
+    check_random();
     check_hints();
     check_train_section();
     check_class_axis();

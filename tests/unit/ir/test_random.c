@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What `random` draws: the numbers that ir/random.h says, of the distributions that it says, others
+ * for every seed, step and key.  The seeds are fixed; thresholds are those that one
+ * generator without a fault in ten thousand would miss. */
+#include "check.h"
+#include "ir/eval.h"
+#include "ir/support/strbuf.h"
+#include "tests/support/graph_text.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { N = 100000 };
+#define SIGMAS 3.891
+
+/* n numbers as the attributes say, on the pool. */
+static double *drawn(Pool *pool, const char *attributes, int64_t n, const char *dtype,
+                     const double *rng)
+{
+    StrBuf text = strbuf_new(pool);
+    strbuf_printf(&text,
+                  "  %%r = input : i32[4]\n  %%y = random %%r {shape=[%lld], %s} : %s[%lld]\n",
+                  (long long)n, attributes, dtype, (long long)n);
+    Graph *g = graph_of(pool, "step", text.text);
+    if (!g)
+        exit(1);
+    EvalState *s = eval_new(pool, g);
+    eval_set(s, graph_find(g, "%r"), rng);
+    eval_run(s, false);
+    double *copy = POOL_ARRAY(pool, (size_t)n, double);
+    memcpy(copy, eval_get(s, graph_find(g, "%y")), (size_t)n * sizeof *copy);
+    return copy;
+}
+
+static const double zeros[4], some[4] = {7, -1, 5, 0};
+#define UNIFORM "key=3, kind=\"uniform\""
+#define NORMAL  "key=3, kind=\"normal\""
+
+/* The first words under zeros are 0x6627e8d5 and 0xe169c58d (tests/unit/ir/test_eval.c). */
+static void check_values(Pool *pool)
+{
+    double u = *drawn(pool, "key=0, kind=\"uniform\"", 1, "f32", zeros);
+    double x = *drawn(pool, "key=0, kind=\"normal\"", 1, "f32", zeros);
+    double k = *drawn(pool, "key=0, kind=\"integers\", below=1000", 1, "i32", zeros);
+    CHECK(u == 0x6627e8 * 0x1p-24 && k == 399);
+    CHECK_MSG(fabs(x + 0.4969290652653886) < 1e-14, "%.17g", x);
+}
+
+static int ascending(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return x < y ? -1 : x > y;
+}
+
+static double normal_cdf(double x)
+{
+    return erfc(-x / sqrt(2)) / 2;
+}
+
+static double uniform_cdf(double x)
+{
+    return x;
+}
+
+/* Kolmogorov and Smirnov's distance between the numbers and their distribution. */
+static void check_distribution(Pool *pool, const char *attributes, double (*cdf)(double))
+{
+    double *x = drawn(pool, attributes, N, "f32", some), most = 0;
+    qsort(x, N, sizeof *x, ascending);
+    for (int i = 0; i < N; i++)
+        most = fmax(most, fmax(cdf(x[i]) - i / (double)N, (i + 1) / (double)N - cdf(x[i])));
+    CHECK_MSG(most < 2.225 / sqrt(N), "%s: the distance is %g", attributes, most);
+}
+
+static void check_moments(Pool *pool, const char *attributes, double mean, double variance,
+                          double fourth)
+{
+    const double *x = drawn(pool, attributes, N, "f32", some);
+    double sum = 0, squares = 0;
+    for (int i = 0; i < N; i++) {
+        sum += x[i];
+        squares += (x[i] - mean) * (x[i] - mean);
+    }
+    CHECK_MSG(fabs(sum / N - mean) < SIGMAS * sqrt(variance / N), "%s: mean %g", attributes,
+              sum / N);
+    CHECK_MSG(fabs(squares / N - variance) < SIGMAS * sqrt((fourth - variance * variance) / N),
+              "%s: variance %g", attributes, squares / N);
+}
+
+/* Ten counts: chi-squared with 9 degrees of freedom. */
+static void check_integers(Pool *pool)
+{
+    const double *x = drawn(pool, "key=3, kind=\"integers\", below=10", N, "i32", some);
+    double count[10] = {0}, chi = 0;
+    for (int i = 0; i < N; i++) {
+        CHECK(x[i] >= 0 && x[i] < 10 && x[i] == floor(x[i]));
+        count[(int)x[i]]++;
+    }
+    for (int k = 0; k < 10; k++)
+        chi += (count[k] - N / 10) * (count[k] - N / 10) / (N / 10);
+    CHECK_MSG(chi < 33.72, "chi-squared of the counts is %g", chi);
+    const double *wide = drawn(pool, "key=3, kind=\"integers\", below=2147483648", N, "i32", some);
+    double least = 1e10, most = 0;
+    for (int i = 0; i < N; i++) {
+        least = fmin(least, wide[i]);
+        most = fmax(most, wide[i]);
+    }
+    CHECK(least >= 0 && least < 1e6 && most < 0x1p31 && most > 0x1p31 - 1e6);
+}
+
+/* Correlation of two rows of normal numbers. */
+static void check_apart(const double *x, const double *y, int n, const char *what)
+{
+    double sum = 0;
+    for (int i = 0; i < n; i++)
+        sum += x[i] * y[i];
+    CHECK_MSG(fabs(sum / n) < SIGMAS / sqrt(n), "%s: the correlation is %g", what, sum / n);
+}
+
+static void check_streams(Pool *pool)
+{
+    const double *x = drawn(pool, NORMAL, N, "f32", some);
+    check_apart(x, x + 1, N - 1, "neighbours");
+    check_apart(x, drawn(pool, "key=4, kind=\"normal\"", N, "f32", some), N, "keys");
+    check_apart(x, drawn(pool, NORMAL, N, "f32", (const double[]){8, -1, 5, 0}), N, "seeds");
+    check_apart(x, drawn(pool, NORMAL, N, "f32", (const double[]){7, 0, 5, 0}), N, "high seeds");
+    check_apart(x, drawn(pool, NORMAL, N, "f32", (const double[]){7, -1, 6, 0}), N, "steps");
+    check_apart(x, drawn(pool, NORMAL, N, "f32", (const double[]){7, -1, 5, INT32_MIN}), N,
+                "training and evaluation");
+    CHECK(memcmp(x, drawn(pool, NORMAL, N, "f32", some), N * sizeof *x) == 0);
+}
+
+int main(void)
+{
+    Pool *pool = pool_new();
+    check_values(pool);
+    check_distribution(pool, UNIFORM, uniform_cdf);
+    check_distribution(pool, NORMAL, normal_cdf);
+    check_moments(pool, UNIFORM, 0.5, 1 / 12.0, 1 / 80.0);
+    check_moments(pool, NORMAL, 0, 1, 3);
+    check_integers(pool);
+    check_streams(pool);
+    pool_free(pool);
+    return test_result();
+}

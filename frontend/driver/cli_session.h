@@ -70,10 +70,9 @@ void *session_at(const Session *s, ValueId v);
 /* The input whose role attribute is `role`, VALUE_NONE when the graph has none. */
 ValueId session_input(const Session *s, const char *role);
 /* The numbers that a step gets beside its batch.  lr: the rate of parameters in no group; update:
- * updates done before (0 first); micro: micro-batches consumed before, which with the seed
- * say what is drawn at random.  Where the rates of groups
- * are those of their schedules, total and per_epoch are the updates of the run and of an epoch;
- * else 0: they are lr. */
+ * updates done before (0 first); micro: micro-batches consumed before, which with the seed say what
+ * is drawn at random.  Where the rates of groups are those of their schedules, total and per_epoch
+ * are the updates of the run and of an epoch; else 0: they are lr. */
 typedef struct StepNumbers {
     double lr;
     int64_t update, micro;

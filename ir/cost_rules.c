@@ -179,6 +179,12 @@ double flops_fused(const Graph *g, const Node *n)
     return n->body ? graph_flops(n->body) : 0;
 }
 
+double flops_loop(const Graph *g, const Node *n)
+{
+    (void)g;
+    return n->body ? graph_flops(n->body) * (double)node_int(n, ATTR_steps, 1) : 0;
+}
+
 double node_flops(const Graph *g, const Node *n)
 {
     return op_table[n->op].flops(g, n);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The reference evaluator: runs a graph's nodes in order, one rule an operation. */
 #include "ir/eval_internal.h"
+#include "ir/loop.h"
 
 #include <math.h>
 #include <string.h>
@@ -119,6 +120,39 @@ void eval_fused(EvalState *s, const Node *n)
     run_fused(s, n, false);
 }
 
+/* Runs a loop's body step by step on one state of its own. */
+static void run_loop(EvalState *s, const Node *n, bool round_f32)
+{
+    const Graph *body = n->body;
+    const LoopShape shape = loop_shape(n);
+    Pool *scratch = pool_new_child(s->pool);
+    EvalState *inner = eval_new(scratch, body);
+    for (int i = 0; i < n->n_in; i++)
+        if (i < shape.carries || i >= shape.carries + shape.slices)
+            eval_set(inner, loop_body_input(body, i), eval_in(s, n, i));
+    for (int64_t k = 0; k < shape.steps; k++) {
+        int64_t t = shape.reverse ? shape.steps - 1 - k : k;
+        for (int i = shape.carries; i < shape.carries + shape.slices; i++) {
+            int64_t each = eval_in_count(s, n, i) / shape.steps;
+            eval_set(inner, loop_body_input(body, i), eval_in(s, n, i) + t * each);
+        }
+        eval_run(inner, round_f32);
+        for (int i = 0; i < n->n_out; i++) {
+            int64_t each = eval_out_count(s, n, i) / (i < shape.carries ? 1 : shape.steps);
+            memcpy(eval_out(s, n, i) + (i < shape.carries ? 0 : t * each),
+                   eval_get(inner, body->outputs.data[i].value), (size_t)each * sizeof(double));
+        }
+        for (int i = 0; i < shape.carries; i++)
+            eval_set(inner, loop_body_input(body, i), eval_out(s, n, i));
+    }
+    pool_free(scratch);
+}
+
+void eval_loop(EvalState *s, const Node *n)
+{
+    run_loop(s, n, false);
+}
+
 /* Sources but constants are given by the caller. */
 void eval_declared(EvalState *s, const Node *n)
 {
@@ -134,6 +168,8 @@ static void run_node(EvalState *s, const Node *n, bool round_f32)
             buffer_of(s, n->out[i]);
     if (n->op == OP_fused)
         run_fused(s, n, round_f32);
+    else if (n->op == OP_loop)
+        run_loop(s, n, round_f32);
     else
         rule(s, n);
     for (int i = 0; i < n->n_out && rule != eval_declared; i++)

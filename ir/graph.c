@@ -166,15 +166,24 @@ static Node node_make(Graph *g, OpKind op, const ValueId *in, int n_in, const At
     return n;
 }
 
-NodeId graph_try_add(Graph *g, OpKind op, const ValueId *in, int n_in, const AttrList *attrs,
-                     const char *name, Loc loc, ShapeError *err)
+NodeId graph_try_add_region(Graph *g, OpKind op, const ValueId *in, int n_in, const AttrList *attrs,
+                            Graph *body, const char *name, Loc loc, ShapeError *err)
 {
     Node node = node_make(g, op, in, n_in, attrs, loc);
-    Type types[FEW_RESULTS];
-    int n_out;
+    node.body = body;
+    Type few[FEW_RESULTS], *types = few;
+    int n_out, room = node_max_results(&node);
+    if (room > FEW_RESULTS)
+        types = POOL_ARRAY(g->pool, (size_t)room, Type);
     if (!node_infer(g, &node, types, &n_out, err))
         return NODE_NONE;
     return graph_append(g, &node, types, output_names(g, op, name, n_out), n_out);
+}
+
+NodeId graph_try_add(Graph *g, OpKind op, const ValueId *in, int n_in, const AttrList *attrs,
+                     const char *name, Loc loc, ShapeError *err)
+{
+    return graph_try_add_region(g, op, in, n_in, attrs, NULL, name, loc, err);
 }
 
 ValueId graph_add(Graph *g, OpKind op, const ValueId *in, int n_in, const AttrList *attrs,
@@ -195,6 +204,21 @@ ValueId graph_add_source(Graph *g, OpKind op, Type type, const AttrList *attrs, 
     Node node = node_make(g, op, NULL, 0, attrs, loc);
     NodeId n = graph_append(g, &node, &type, output_names(g, op, name, 1), 1);
     return graph_node(g, n)->out[0];
+}
+
+ValueId graph_add_like(Graph *g, const Node *n, const ValueId *in, const AttrList *attrs,
+                       const char *name)
+{
+    ShapeError err;
+    AttrList own = {.n = n->n_attr};
+    if (n->n_attr)
+        memcpy(own.items, n->attr, (size_t)n->n_attr * sizeof *n->attr);
+    Graph *body = n->body ? graph_copy(g->pool, n->body) : NULL;
+    NodeId id =
+        graph_try_add_region(g, n->op, in, n->n_in, attrs ? attrs : &own, body, name, n->loc, &err);
+    if (id == NODE_NONE)
+        BUG("%s (%s): %s", op_name(n->op), name ? name : "unnamed", err.message);
+    return graph_node(g, id)->out[0];
 }
 
 void graph_add_output(Graph *g, const char *name, ValueId value)

@@ -138,6 +138,10 @@ ValueId graph_add(Graph *g, OpKind op, const ValueId *in, int n_in, const AttrLi
 /* A SOURCE node with a declared type (input, param, buffer, state, const). */
 ValueId graph_add_source(Graph *g, OpKind op, Type type, const AttrList *attrs, const char *name,
                          Loc loc);
+/* A node like n, of this or another graph, with these inputs; attrs: NULL = n's own.  A body is
+ * copied.  Returns output 0. */
+ValueId graph_add_like(Graph *g, const Node *n, const ValueId *in, const AttrList *attrs,
+                       const char *name);
 void graph_add_output(Graph *g, const char *name, ValueId value);
 /* VALUE_NONE when there is none of that name. */
 ValueId graph_find(const Graph *g, const char *name);

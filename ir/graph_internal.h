@@ -17,6 +17,10 @@ bool node_infer(const Graph *g, const Node *node, Type *types, int *n_out, Shape
 NodeId graph_append(Graph *g, const Node *node, const Type *types, const char *const *names,
                     int n_out);
 
+/* graph_try_add for an operation with a body, which the node takes over. */
+NodeId graph_try_add_region(Graph *g, OpKind op, const ValueId *in, int n_in, const AttrList *attrs,
+                            Graph *body, const char *name, Loc loc, ShapeError *err);
+
 /* Attributes from a list, copied to pool, sorted by key. */
 Attr *attrs_copy(Pool *pool, const Attr *items, int n);
 

@@ -343,6 +343,8 @@ static bool read_braces(Reader *r, Line *line)
 {
     if (!scan_take(&r->s, "{"))
         return !r->s.failed;
+    if (line->node.op == OP_loop) /* attributes, then the body */
+        return read_attrs(r, line) && scan_expect(&r->s, "{") && read_body(r, line);
     return line->node.op == OP_fused ? read_body(r, line) : read_attrs(r, line);
 }
 

@@ -2,14 +2,19 @@
 #include "ir/verify.h"
 
 #include "ir/graph_internal.h"
+#include "ir/loop.h"
 #include "ir/strided_view.h"
 #include "ir/support/bitset.h"
+
+enum { MAX_LOOPS = 6 };
 
 /* One walk over the order, keeping what is defined and which persistent tensors are gone. */
 typedef struct Verifier {
     const Graph *g;
-    Pool *pool; /* the graph's; a few bytes a value are spent on it */
-    bool in_body;
+    Pool *pool;   /* the graph's; a few bytes a value are spent on it */
+    bool in_body; /* of a fused group */
+    bool in_loop;
+    int depth;          /* in how many bodies */
     Bitset defined;     /* values whose node ran */
     Bitset overwritten; /* persistent values whose old contents are gone */
     ValueId *root;      /* by value: what it is a view of, itself when it is no view */
@@ -118,8 +123,9 @@ static bool check_source(Verifier *v, const Node *n)
     const Type *t = value_type(v->g, n->out[0]);
     if (!type_valid(t) || type_elements(t) == 0)
         return fault(v, "%s: the declared type is not valid", node_label(v, n));
-    if (v->in_body && n->op != OP_input && n->op != OP_const)
-        return fault(v, "%s: not allowed in a fused group", node_label(v, n));
+    if ((v->in_body || v->in_loop) && n->op != OP_input && n->op != OP_const)
+        return fault(v, "%s: not allowed in a %s", node_label(v, n),
+                     v->in_body ? "fused group" : "loop");
     return true;
 }
 
@@ -170,7 +176,7 @@ static bool check_write(Verifier *v, const Node *n, ValueId out)
             return fault(v, "%s: an update must write a persistent tensor", node_label(v, n));
         return true;
     }
-    if (v->in_body || node_is_source(n))
+    if (v->in_body || v->in_loop || node_is_source(n))
         return fault(v, "%s: must not write a persistent tensor", node_label(v, n));
     if (target >= v->g->values.len || !node_is_persistent(value_node(v->g, target)) ||
         !bitset_has(&v->defined, target))
@@ -290,8 +296,8 @@ static bool check_node(Verifier *v, NodeId id, int *n_matrix)
         return fault(v, "node %u is no operation", id);
     if (!check_results(v, id, n) || !check_names(v, n) || !check_attrs(v, n) || !check_inputs(v, n))
         return false;
-    if (n->body && n->op != OP_fused)
-        return fault(v, "%s: only fused groups have a body", node_label(v, n));
+    if (!n->body != (op_table[n->op].op_class != OP_CLASS_REGION))
+        return fault(v, "%s: fused groups and loops alone have a body", node_label(v, n));
     if (n->body && (v->in_body ? !fault(v, "fused groups do not nest") : !check_body(v, n)))
         return false;
     if (v->in_body && !check_body_node(v, n, n_matrix))
@@ -334,7 +340,14 @@ static bool verify(Verifier *v)
 
 static bool check_body(Verifier *v, const Node *n)
 {
-    Verifier inner = {.g = n->body, .pool = v->pool, .in_body = true};
+    bool loop = node_is_loop(n);
+    Verifier inner = {.g = n->body,
+                      .pool = v->pool,
+                      .in_body = !loop,
+                      .in_loop = loop || v->in_loop,
+                      .depth = v->depth + 1};
+    if (inner.depth > MAX_LOOPS)
+        return fault(v, "%s: loops nested more than %d deep", node_label(v, n), MAX_LOOPS - 1);
     if (verify(&inner))
         return true;
     return fault(v, "%s: in its body: %s", node_label(v, n), inner.message);

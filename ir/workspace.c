@@ -192,6 +192,28 @@ static int64_t body_workspace(const Graph *g, const Node *n)
     return most;
 }
 
+/* As passes/loops.c has planned it; without a plan, what all values of the body take together. */
+static int64_t loop_bytes(const Graph *g, const Node *n)
+{
+    (void)g;
+    const Attr *planned = node_attr(n, ATTR_arena);
+    int64_t bytes = 0;
+    if (planned || !n->body)
+        return planned ? planned->u.i : 0;
+    for (size_t i = 0; i < n->body->order.len; i++) {
+        const Node *inner = graph_node(n->body, n->body->order.data[i]);
+        if (!size_add(bytes, node_workspace_bytes(n->body, inner), &bytes))
+            return INT64_MAX / 2;
+        for (int k = 0; k < inner->n_out; k++)
+            if (!size_add(bytes,
+                          round_up(type_bytes(value_type(n->body, inner->out[k])), WORKSPACE_ALIGN),
+                          &bytes))
+                return INT64_MAX / 2;
+    }
+    return bytes;
+}
+
+const OpWorkspace workspace_loop = {.bytes = loop_bytes};
 const OpWorkspace workspace_none = {.bytes = no_bytes};
 const OpWorkspace workspace_weights = {.bytes = packed_weight_bytes};
 const OpWorkspace workspace_weight_sums = {.bytes = wgrad_partial_bytes};

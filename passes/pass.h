@@ -54,6 +54,7 @@ typedef struct Pass {
     bool (*run)(PassContext *ctx); /* false: ctx->error says why */
     const char *needs;             /* graph kind it works on: "forward", "step" or "any" */
     bool pieces;                   /* it may follow `views` */
+    bool bodies;                   /* it runs on the bodies of loops as well */
     bool has_request;              /* of its own: from its arguments and the remat section */
 } Pass;
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The table of passes, from passes.def, and the driver: run, verify, time, observe. */
+#include "ir/loop.h"
 #include "ir/print.h"
 #include "ir/support/bug.h"
 #include "ir/support/clock.h"
@@ -11,13 +12,13 @@
 #include <string.h>
 
 const Pass pass_table[] = {
-#define PASS(name, graph, pieces, request, pipelines, doc)                                         \
-    {#name, doc, pass_##name, graph, pieces, request},
+#define PASS(name, graph, pieces, bodies, request, pipelines, doc)                                 \
+    {#name, doc, pass_##name, graph, pieces, bodies, request},
 #define AGAIN(name, pipelines)
 #include "passes/passes.def"
 #undef PASS
 #undef AGAIN
-    {NULL, NULL, NULL, NULL, false, false}};
+    {NULL, NULL, NULL, NULL, false, false, false}};
 
 /* Each name has a comma in front; the pipelines begin behind the first. */
 static const char train_names[] =
@@ -28,10 +29,10 @@ static const char train_names[] =
 #undef PASS
 #undef AGAIN
 static const char infer_names[] =
-#define ALWAYS(name)                                       "," #name
-#define TRAINING(name)                                     ""
-#define PASS(name, graph, pieces, request, pipelines, doc) pipelines(name)
-#define AGAIN(name, pipelines)                             pipelines(name)
+#define ALWAYS(name)                                               "," #name
+#define TRAINING(name)                                             ""
+#define PASS(name, graph, pieces, bodies, request, pipelines, doc) pipelines(name)
+#define AGAIN(name, pipelines)                                     pipelines(name)
 #include "passes/passes.def"
     ;
 #undef PASS
@@ -235,6 +236,23 @@ static const char *passes_for_pieces(Pool *pool)
     return names;
 }
 
+/* From the innermost loop out, as what a pass makes of a body may change what the body gives. */
+static bool run_on_bodies(PassContext *ctx, const Pass *pass)
+{
+    Graph *g = ctx->graph;
+    for (size_t k = 0; pass->bodies && k < g->order.len; k++) {
+        const Node *n = graph_node(g, g->order.data[k]);
+        PassContext inner = {.graph = n->body, .pool = ctx->pool, .supports = ctx->supports};
+        if (!node_is_loop(n))
+            continue;
+        bool ok = run_on_bodies(&inner, pass) && pass->run(&inner);
+        ctx->error = inner.error;
+        if (!ok)
+            return false;
+    }
+    return true;
+}
+
 static bool run_one(PassContext *ctx, const Pass *pass, PassObserver *observer, void *user)
 {
     if (strcmp(pass->needs, "any") != 0 && strcmp(pass->needs, ctx->graph->kind) != 0)
@@ -249,7 +267,7 @@ static bool run_one(PassContext *ctx, const Pass *pass, PassObserver *observer, 
             pool_printf(ctx->pool, "only %s can", passes_for_pieces(ctx->pool)));
     const Graph *without_masks = ctx->without_masks;
     double begin = clock_seconds();
-    if (!pass->run(ctx))
+    if (!run_on_bodies(ctx, pass) || !pass->run(ctx))
         return false;
     double seconds = clock_seconds() - begin;
     if (ctx->without_masks == without_masks)

@@ -8,6 +8,7 @@
  * them, stay f32 and are read whole; what is computed of them is an activation where a product
  * reads it. An operation without code for bf16 gets its operands cast up and its results cast down.
  */
+#include "ir/loop.h"
 #include "passes/pass.h"
 #include "passes/rewrite.h"
 
@@ -39,6 +40,14 @@ static void cast_operands(Precision *p, NodeId id, DType from, DType to)
     }
 }
 
+static bool reads_bf16(const Precision *p, const Node *n)
+{
+    for (int i = 0; i < n->n_in; i++)
+        if (dtype_of(p, n->in[i]) == DTYPE_BF16)
+            return true;
+    return false;
+}
+
 /* Gives the results the types that follow from the operands; false when these do not fit, or there
  * is no code for them. */
 static bool retyped(const Precision *p, NodeId id)
@@ -47,19 +56,13 @@ static bool retyped(const Precision *p, NodeId id)
     Type types[MAX_RESULTS];
     int n_out = n->n_out;
     ShapeError err = {0};
+    if (node_is_loop(n)) /* its body computes in f32 */
+        return !reads_bf16(p, n);
     if (n_out > MAX_RESULTS || !op_table[n->op].shape(p->g, n, types, &n_out, &err))
         return false;
     for (int i = 0; i < n->n_out; i++)
         graph_value(p->g, n->out[i])->type = types[i];
     return !p->ctx->supports || p->ctx->supports(p->g, n, &err);
-}
-
-static bool reads_bf16(const Precision *p, const Node *n)
-{
-    for (int i = 0; i < n->n_in; i++)
-        if (dtype_of(p, n->in[i]) == DTYPE_BF16)
-            return true;
-    return false;
 }
 
 /* Given from outside, whatever its shape is said to be. */

@@ -16,8 +16,13 @@ static void print_calls(const StepProgram *p, FILE *out)
         const Node *n = graph_node(p->graph, c->node);
         fprintf(out, "%4d  kernel %-4d %-40s tasks %-6lld %s  at", i, p->kernel_of[i], c->label,
                 (long long)c->n_tasks, graph_value(p->graph, n->out[0])->name);
-        for (int k = 0; k < c->n_bufs; k++)
+        for (int k = 0; k < c->n_bufs; k++) {
             fprintf(out, " %lld", (long long)step_buffer_offset(p, c, k));
+            for (int d = 0; c->loops && d < c->loops->depth; d++)
+                fprintf(out, "%+lld", (long long)c->loops->stride[k * c->loops->depth + d]);
+        }
+        for (int d = 0; c->loops && d < c->loops->depth; d++)
+            fprintf(out, "%s%lld", d ? " x " : "  steps ", (long long)c->loops->steps[d]);
         fputc('\n', out);
     }
     fputs("\n# kernels\n", out);

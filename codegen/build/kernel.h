@@ -55,6 +55,15 @@ static inline char *call_argument(const CallBuf *b, char *base)
     return b->value == CALL_NUMBER ? (char *)(intptr_t)b->offset : base + b->offset;
 }
 
+/* Calls of a loop run once a step of it.  Loops nest: level 0 is the outermost. */
+enum { CALL_MAX_LOOPS = 4 };
+typedef struct CallLoops {
+    int depth;        /* loops around the call, at least 1 */
+    int begins, ends; /* of which the innermost so many begin with it, end with it */
+    int64_t steps[CALL_MAX_LOOPS];
+    const int64_t *stride; /* [buffer][level]: bytes from step to step */
+} CallLoops;
+
 typedef struct Call {
     const char
         *key; /* canonical text of (emit function, desc, element types): the kernel's identity */
@@ -69,7 +78,8 @@ typedef struct Call {
     int n_bufs;
     uint64_t bf16; /* bit i: buffer i, of the first 64, holds bf16; part of the key */
     double flops, bytes;
-    Loc loc; /* of the node */
+    const CallLoops *loops; /* NULL: it runs once */
+    Loc loc;                /* of the node */
     NodeId node;
     bool contract; /* FMA contraction allowed (matrix products); else the kernel is compiled with
                       -ffp-contract=off */
@@ -94,6 +104,8 @@ typedef struct Lowering Lowering;
 typedef void LowerRule(Lowering *l, const Node *node);
 /* Sources and views cost nothing. */
 LowerRule lower_none;
+/* The calls of a loop's body, once, for any backend. */
+LowerRule lower_loop;
 
 /* What makes code of calls. */
 struct PointProgram;
@@ -148,6 +160,15 @@ void call_text(const Call *call, StrBuf *out, const char *symbol);
 
 /* Adds a call for the current node; key, label and desc are on l->pool, or constants. */
 void lower_call(Lowering *l, CallDraft draft);
+
+/* How often a call runs in a step. */
+static inline int64_t call_times(const Call *call)
+{
+    int64_t times = 1;
+    for (int i = 0; call->loops && i < call->loops->depth; i++)
+        times *= call->loops->steps[i];
+    return times;
+}
 
 /* Lowers a whole planned graph: every node in order through its rule. */
 void lower_graph(Lowering *l);

@@ -93,6 +93,17 @@ int64_t step_buffer_offset(const StepProgram *p, const Call *call, int buf)
     return base + b->offset;
 }
 
+static void put_loops_key(StrBuf *b, const Call *c)
+{
+    const CallLoops *l = c->loops;
+    strbuf_printf(b, "(%d,%d", l->begins, l->ends);
+    for (int i = 0; i < l->depth; i++)
+        strbuf_printf(b, ",%lld", (long long)l->steps[i]);
+    for (int i = 0; i < l->depth * c->n_bufs; i++)
+        strbuf_printf(b, "%c%lld", i ? ',' : ';', (long long)l->stride[i]);
+    strbuf_put(b, ")");
+}
+
 const char *step_key(const StepProgram *p)
 {
     StrBuf b = strbuf_new(p->pool);
@@ -103,6 +114,8 @@ const char *step_key(const StepProgram *p)
         for (int k = 0; k < c->n_bufs; k++)
             strbuf_printf(&b, "%c%llx", c->buf[k].value == CALL_NUMBER ? '=' : ',',
                           (unsigned long long)step_buffer_offset(p, c, k));
+        if (c->loops)
+            put_loops_key(&b, c);
     }
     return content_key(p->pool, b.text, b.len);
 }
@@ -111,11 +124,35 @@ const char *step_key(const StepProgram *p)
  *
  * One run of words a call: its kernel with the count of its arguments above it, its tasks, a bit
  * for every argument (1: a number, 0: an offset in the arena), its arguments.  The step walks it,
- * so that compiling a step does not depend on how many calls it has. */
+ * so that compiling a step does not depend on how many calls it has.
+ *
+ * In a step with loops there follow: a word that packs how many loops are around the call, begin
+ * with it and end with it; the steps of those that begin; by argument and loop, the bytes that an
+ * argument moves from step to step. */
 
-enum { COUNT_SHIFT = 32, MASK_BITS = 64 };
+enum { COUNT_SHIFT = 32, MASK_BITS = 64, LOOP_BITS = 8 };
 
 typedef VEC(int64_t) Words;
+
+static void put_loops(const StepProgram *p, const Call *c, Words *words)
+{
+    const CallLoops none = {0}, *l = c->loops ? c->loops : &none;
+    vec_push(p->pool, words,
+             (int64_t)l->depth | (int64_t)l->begins << LOOP_BITS |
+                 (int64_t)l->ends << 2 * LOOP_BITS);
+    for (int i = l->depth - l->begins; i < l->depth; i++)
+        vec_push(p->pool, words, l->steps[i]);
+    for (int i = 0; i < l->depth * c->n_bufs; i++)
+        vec_push(p->pool, words, l->stride[i]);
+}
+
+static bool has_loops(const StepProgram *p)
+{
+    for (int i = 0; i < p->n_calls; i++)
+        if (p->calls[i].loops)
+            return true;
+    return false;
+}
 
 static void put_call(const StepProgram *p, int index, Words *words)
 {
@@ -130,6 +167,8 @@ static void put_call(const StepProgram *p, int index, Words *words)
         words->data[masks + (size_t)(k / MASK_BITS)] |= (int64_t)(bit << k % MASK_BITS);
         vec_push(p->pool, words, step_buffer_offset(p, c, k));
     }
+    if (has_loops(p))
+        put_loops(p, c, words);
 }
 
 static JitValue call_table(Jit *j, const StepProgram *p)
@@ -195,28 +234,144 @@ static void run_kernel(Jit *j, JitValue ctx, JitValue call, JitValue kernel, Jit
     jit_call_pointer_void(j, run, 5, types, args);
 }
 
+/* --- loops ---
+ *
+ * By level, the outermost first: the step that runs, how many there are, and where the loop begins,
+ * as a place in the table and a number of a call. */
+
+typedef struct Loops {
+    JitValue step, steps, place, call;
+    JitVar
+        entered; /* the first level that begins anew at the next call; -1: those that begin there */
+} Loops;
+
+static JitValue level_array(Jit *j, const char *name)
+{
+    const JitTypes *t = jit_types(j);
+    JitVar array = jit_array_var(j, t->i64, CALL_MAX_LOOPS, name);
+    return jit_tmp(j, jit_array_ptr(j, array, t->p_i64));
+}
+
+static Loops loops_new(Jit *j)
+{
+    Loops l = {level_array(j, "step"), level_array(j, "steps"), level_array(j, "place"),
+               level_array(j, "first"), jit_var(j, jit_types(j)->i64, "entered")};
+    jit_set(j, l.entered, jit_i64(j, -1));
+    return l;
+}
+
+/* Byte `at` of the word that says which loops a call is in. */
+static JitValue loop_count(Jit *j, JitValue word, int at)
+{
+    JitValue shifted = jit_shr(j, word, jit_i64(j, at * LOOP_BITS));
+    return jit_tmp(j, jit_and(j, shifted, jit_i64(j, (1 << LOOP_BITS) - 1)));
+}
+
+/* Loops that begin at this call are at their step 0: all of them, or behind a jump back those
+ * within the one that jumped. */
+static void begin_loops(Jit *j, const Loops *l, JitValue words, JitValue at, JitValue depth,
+                        JitValue begins, JitValue place, JitValue call)
+{
+    JitValue first = jit_tmp(j, jit_sub(j, depth, begins));
+    JitVar from = jit_var(j, jit_types(j)->i64, "from");
+    jit_set(j, from, first);
+    JitIf jumped = jit_if(j, jit_compare(j, JIT_GE, jit_get(l->entered), jit_i64(j, 0)));
+    jit_set(j, from, jit_get(l->entered));
+    jit_end_if(j, &jumped);
+    jit_set(j, l->entered, jit_i64(j, -1));
+    JitLoop level = jit_for(j, jit_get(from), depth, 1, "level");
+    JitValue d = jit_index(&level);
+    jit_store(j, l->step, d, jit_i64(j, 0));
+    jit_store(j, l->steps, d, jit_load(j, words, jit_add(j, at, jit_sub(j, d, first))));
+    jit_store(j, l->place, d, place);
+    jit_store(j, l->call, d, call);
+    jit_end_for(j, &level);
+}
+
+/* Arguments move by the strides of the loops around the call. */
+static void move_arguments(Jit *j, const Loops *l, JitValue words, JitValue strides, JitValue n,
+                           JitValue depth, JitValue arguments)
+{
+    JitLoop argument = jit_for(j, jit_i64(j, 0), n, 1, "moved");
+    JitValue k = jit_index(&argument);
+    JitLoop level = jit_for(j, jit_i64(j, 0), depth, 1, "level");
+    JitValue d = jit_index(&level), row = jit_add(j, strides, jit_mul(j, k, depth));
+    JitValue by = jit_mul(j, jit_load(j, words, jit_add(j, row, d)), jit_load(j, l->step, d));
+    jit_store(j, arguments, k, jit_add(j, jit_load(j, arguments, k), by));
+    jit_end_for(j, &level);
+    jit_end_for(j, &argument);
+}
+
+/* Behind the last call of loops: from the innermost out, the first that has another step goes back
+ * to its first call. */
+static void end_loops(Jit *j, const Loops *l, JitValue depth, JitValue ends, JitVar at, JitVar call)
+{
+    JitValue one = jit_i64(j, 1);
+    JitLoop ended = jit_for(j, jit_i64(j, 0), ends, 1, "ended");
+    JitIf still = jit_if(j, jit_compare(j, JIT_LT, jit_get(l->entered), jit_i64(j, 0)));
+    JitValue d = jit_tmp(j, jit_sub(j, jit_sub(j, depth, one), jit_index(&ended)));
+    JitValue next = jit_tmp(j, jit_add(j, jit_load(j, l->step, d), one));
+    jit_store(j, l->step, d, next);
+    JitIf again = jit_if(j, jit_compare(j, JIT_LT, next, jit_load(j, l->steps, d)));
+    jit_set(j, at, jit_load(j, l->place, d));
+    jit_set(j, call, jit_load(j, l->call, d));
+    jit_set(j, l->entered, jit_add(j, d, one));
+    jit_end_if(j, &again);
+    jit_end_if(j, &still);
+    jit_end_for(j, &ended);
+}
+
+/* How many kernels run in a step. */
+static int64_t runs_of_calls(const StepProgram *p)
+{
+    int64_t runs = 0;
+    for (int i = 0; i < p->n_calls; i++)
+        runs += call_times(&p->calls[i]);
+    return runs;
+}
+
 void step_emit(Jit *j, const StepProgram *p)
 {
     const JitTypes *t = jit_types(j);
+    const bool looping = has_loops(p);
     jit_export_begin(j, p->symbol, 1, &t->p_char);
     JitValue ctx = jit_param(j, 0), words = call_table(j, p), kernels = kernel_table(j, p);
     JitValue arena = context_field(j, ctx, offsetof(ScrimpContext, arena), t->i64);
     JitVar array = jit_array_var(j, t->i64, CALL_MAX_BUFS, "arguments"),
-           at = jit_var(j, t->i64, "at");
+           at = jit_var(j, t->i64, "at"), call = jit_var(j, t->i64, "call");
     JitValue arguments = jit_tmp(j, jit_array_ptr(j, array, t->p_i64));
+    Loops loops = {0};
+    if (looping)
+        loops = loops_new(j);
     jit_set(j, at, jit_i64(j, 0));
-    JitLoop calls = jit_for(j, jit_i64(j, 0), jit_i64(j, p->n_calls), 1, "call");
-    JitValue head = jit_load(j, words, jit_get(at)), shift = jit_i64(j, COUNT_SHIFT);
+    jit_set(j, call, jit_i64(j, 0));
+    JitLoop runs = jit_for(j, jit_i64(j, 0), jit_i64(j, runs_of_calls(p)), 1, "run");
+    JitValue place = jit_tmp(j, jit_get(at)), index = jit_tmp(j, jit_get(call));
+    JitValue head = jit_tmp(j, jit_load(j, words, place)), shift = jit_i64(j, COUNT_SHIFT);
     JitValue n = jit_tmp(j, jit_shr(j, head, shift));
     JitValue kernel = jit_sub(j, head, jit_shl(j, n, shift));
-    JitValue n_tasks = jit_load(j, words, jit_add(j, jit_get(at), jit_i64(j, 1)));
-    JitValue masks = jit_tmp(j, jit_add(j, jit_get(at), jit_i64(j, 2)));
+    JitValue n_tasks = jit_load(j, words, jit_add(j, place, jit_i64(j, 1)));
+    JitValue masks = jit_tmp(j, jit_add(j, place, jit_i64(j, 2)));
     JitValue n_masks = jit_div(j, jit_add(j, n, jit_i64(j, MASK_BITS - 1)), jit_i64(j, MASK_BITS));
     JitValue first = jit_tmp(j, jit_add(j, masks, n_masks));
+    JitValue behind = jit_tmp(j, jit_add(j, first, n)), depth = NULL, ends = NULL;
     fill_arguments(j, words, masks, first, n, arena, arguments);
-    run_kernel(j, ctx, jit_index(&calls), jit_load(j, kernels, jit_tmp(j, kernel)), arguments,
-               n_tasks);
-    jit_set(j, at, jit_add(j, first, n));
-    jit_end_for(j, &calls);
+    if (looping) {
+        JitValue in = jit_tmp(j, jit_load(j, words, behind));
+        JitValue begins = loop_count(j, in, 1);
+        JitValue strides = jit_tmp(j, jit_add(j, jit_add(j, behind, jit_i64(j, 1)), begins));
+        depth = loop_count(j, in, 0);
+        ends = loop_count(j, in, 2);
+        begin_loops(j, &loops, words, jit_tmp(j, jit_add(j, behind, jit_i64(j, 1))), depth, begins,
+                    place, index);
+        move_arguments(j, &loops, words, strides, n, depth, arguments);
+        behind = jit_tmp(j, jit_add(j, strides, jit_mul(j, n, depth)));
+    }
+    run_kernel(j, ctx, index, jit_load(j, kernels, jit_tmp(j, kernel)), arguments, n_tasks);
+    jit_set(j, at, behind);
+    jit_set(j, call, jit_add(j, index, jit_i64(j, 1)));
+    if (looping)
+        end_loops(j, &loops, depth, ends, at, call);
+    jit_end_for(j, &runs);
     jit_function_end(j);
 }

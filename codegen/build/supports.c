@@ -184,7 +184,7 @@ bool codegen_supports(const Graph *g, const Node *n, ShapeError *err)
     const KernelTypes *k = kernel_types[n->op].result ? &kernel_types[n->op]
                            : point                    ? &point_types
                                                       : &only_f32;
-    if (n->op == OP_fused)
+    if (n->body)
         return supports_body(n->body, err);
     for (int i = 0; i < n->n_in; i++) {
         DType t = value_type(g, n->in[i])->dtype;

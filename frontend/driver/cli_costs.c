@@ -169,7 +169,7 @@ static const char *add_up(KernelCosts *c, const Graph *g)
         double seconds = 0;
         if (!find_seconds(c, key_of(pool, &l, i), &seconds))
             missing = pool_strdup(c->cli->pool, l.calls[i].label);
-        of_node[l.calls[i].node] += seconds;
+        of_node[l.calls[i].node] += seconds * (double)call_times(&l.calls[i]);
     }
     if (!missing) {
         c->graph = g;
@@ -198,7 +198,7 @@ static void add_calls(KernelCosts *c, const CallList *l, const double *seconds)
 {
     Pool *pool = pool_new_child(c->cli->pool);
     Map first = map_new(pool);
-    int *count = POOL_ARRAY(pool, (size_t)l->n + 1, int);
+    double *count = POOL_ARRAY(pool, (size_t)l->n + 1, double);
     double *sum = POOL_ARRAY(pool, (size_t)l->n + 1, double);
     for (int i = 0; i < l->n; i++) {
         const char *key = key_of(pool, l, i);
@@ -206,7 +206,7 @@ static void add_calls(KernelCosts *c, const CallList *l, const double *seconds)
             map_set(&first, key, (uint64_t)i);
         uint64_t k = *map_find(&first, key);
         sum[k] += seconds[i];
-        count[k]++;
+        count[k] += (double)call_times(&l->calls[i]);
     }
     for (size_t i = 0; i < first.len; i++) {
         uint64_t k = first.entries[i].value;

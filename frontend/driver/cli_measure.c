@@ -105,6 +105,8 @@ static bool one_step(Measurement *m, int64_t i)
         m->profile.span = span;
         begin = clock_seconds();
         ok = session_measure(session, &m->profile);
+        for (int k = 0; k < t->n_calls; k++) /* of a loop, it is the last step's */
+            m->profile.seconds[k] *= (double)call_times(&session->step->calls[k]);
     }
     if (i < 0 || !ok)
         return ok;

@@ -41,9 +41,9 @@ static int *name_rows(const Measurement *m, StepProfile *p)
             map_set(&index, c->label, (uint64_t)row);
         KernelRow *r = &p->kernel[row];
         r->name = c->label;
-        r->calls++;
-        r->flops += c->flops;
-        r->bytes += c->bytes;
+        r->calls += (int)call_times(c);
+        r->flops += c->flops * (double)call_times(c);
+        r->bytes += c->bytes * (double)call_times(c);
         r->line = r->line ? r->line : loc_line(&c->loc);
     }
     return row_of;

@@ -165,6 +165,18 @@ static AttrList micro_attrs(const Node *n, int64_t j)
     return attrs;
 }
 
+static void shift_body_keys(Graph *body, int64_t j)
+{
+    for (size_t i = 0; i < body->order.len; i++) {
+        Node *n = graph_node(body, body->order.data[i]);
+        AttrList attrs = micro_attrs(n, j);
+        if (n->n_attr)
+            memcpy(n->attr, attrs.items, (size_t)n->n_attr * sizeof *n->attr);
+        if (n->body)
+            shift_body_keys(n->body, j);
+    }
+}
+
 static ValueId scaled(Builder *b, ValueId v, double factor, const char *name, Loc loc)
 {
     AttrList attrs = {0};
@@ -197,9 +209,11 @@ static void copy_node(Builder *b, const Node *n, int64_t j)
         in[i] = b->map[n->in[i]];
     AttrList attrs = micro_attrs(n, j);
     const char *name = micro_name(b, graph_value(b->from, n->out[0])->name, j);
-    ValueId first = graph_add(b->to, n->op, in, n->n_in, &attrs, name, n->loc);
+    ValueId first = graph_add_like(b->to, n, in, &attrs, name);
     Node *copy = value_node(b->to, first);
     copy->hint = n->hint;
+    if (copy->body)
+        shift_body_keys(copy->body, j);
     for (int i = 0; i < n->n_out; i++) {
         const Value *old = graph_value(b->from, n->out[i]);
         const char *wanted = micro_name(b, old->name, j);

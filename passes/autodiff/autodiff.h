@@ -12,6 +12,11 @@
 const char *autodiff_gradients(Graph *g, ValueId loss, ValueId seed, const ValueId *wrt, int n_wrt,
                                ValueId *grad);
 
+/* The same for several results, of any shape: the sum over them of result times seed, which has its
+ * type; a seed may be VALUE_NONE. */
+const char *autodiff_products(Graph *g, const ValueId *results, const ValueId *seeds, int n,
+                              const ValueId *wrt, int n_wrt, ValueId *grad);
+
 /* Gives a value another name, made unique.  The old one stays taken until autodiff_names_rebuild.
  */
 void autodiff_rename(Graph *g, ValueId v, const char *name);

@@ -13,6 +13,9 @@ typedef struct GradContext {
     const ValueId *dout; /* by output: its gradient; VALUE_NONE where none flows */
     const bool *wanted;  /* by input: a gradient is needed */
     ValueId *din;        /* by input: VALUE_NONE, or its gradient */
+    const ValueId
+        *so_far;         /* by input: what its other uses have added up; VALUE_NONE: nothing yet */
+    bool *has_so_far;    /* by input, set by the rule: din has so_far in it */
     const char *prefix;  /* of the names of new values: "%d.X" for the node that makes %X */
     const char *refused; /* NULL, or a message for the user */
 } GradContext;

@@ -89,16 +89,28 @@ static void call_rule(Backward *b, NodeId id, const ValueId *dout)
     Node node = *graph_node(b->g, id);
     ValueId *din = POOL_ARRAY(b->scratch, (size_t)node.n_in, ValueId);
     bool *wanted = POOL_ARRAY(b->scratch, (size_t)node.n_in, bool);
+    bool *has_so_far = POOL_ARRAY(b->scratch, (size_t)node.n_in, bool);
+    ValueId *so_far = POOL_ARRAY(b->scratch, (size_t)node.n_in, ValueId);
     for (int i = 0; i < node.n_in; i++) {
         din[i] = VALUE_NONE;
         wanted[i] = b->depends[node.in[i]];
+        so_far[i] = b->grad[node.in[i]];
     }
-    GradContext c = {b->g, &node, dout, wanted, din, gradient_name(b, node.out[0]), NULL};
+    GradContext c = {.graph = b->g,
+                     .node = &node,
+                     .dout = dout,
+                     .wanted = wanted,
+                     .din = din,
+                     .so_far = so_far,
+                     .has_so_far = has_so_far,
+                     .prefix = gradient_name(b, node.out[0])};
     grad_table[node.op](&c);
     if (c.refused)
         b->refused = c.refused;
     for (int i = 0; i < node.n_in; i++)
-        if (wanted[i] && din[i] != VALUE_NONE)
+        if (has_so_far[i])
+            b->grad[node.in[i]] = din[i];
+        else if (wanted[i] && din[i] != VALUE_NONE)
             accumulate(b, node.in[i],
                        grad_cast_to(&c, din[i], value_type(b->g, node.in[i])->dtype));
 }
@@ -169,6 +181,12 @@ static void visit(Backward *b, NodeId id)
 const char *autodiff_gradients(Graph *g, ValueId loss, ValueId seed, const ValueId *wrt, int n_wrt,
                                ValueId *grad)
 {
+    return autodiff_products(g, &loss, &seed, 1, wrt, n_wrt, grad);
+}
+
+const char *autodiff_products(Graph *g, const ValueId *results, const ValueId *seeds, int n,
+                              const ValueId *wrt, int n_wrt, ValueId *grad)
+{
     Pool *scratch = pool_new_child(g->pool);
     Backward b = {.g = g, .n_values = g->values.len, .scratch = scratch};
     b.grad = POOL_ARRAY(scratch, b.n_values, ValueId);
@@ -179,9 +197,11 @@ const char *autodiff_gradients(Graph *g, ValueId loss, ValueId seed, const Value
     for (int i = 0; i < n_wrt; i++)
         b.grad[wrt[i]] = grad[i];
     mark_dependent(&b, wrt, n_wrt);
-    if (b.depends[loss])
-        accumulate(&b, loss, seed);
-    for (size_t i = g->order.len; i-- > 0;)
+    size_t n_order = g->order.len; /* two seeds of one value are added up */
+    for (int i = 0; i < n; i++)
+        if (seeds[i] != VALUE_NONE && b.depends[results[i]])
+            accumulate(&b, results[i], seeds[i]);
+    for (size_t i = n_order; i-- > 0;)
         visit(&b, g->order.data[i]);
     for (int i = 0; i < n_wrt; i++)
         grad[i] = b.grad[wrt[i]];

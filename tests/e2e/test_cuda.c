@@ -32,6 +32,7 @@ static void test_training(void)
 /* Examples with kernels that the one above lacks; slow_cuda.c has all. */
 static const char *const examples[] = {
     "lstm_ptb.scrimp -D N=2 -D V=20 -D H=8 -D T=2",
+    "lstm_ptb.scrimp -D N=2 -D V=20 -D H=8 -D T=3 -D form=scan",
     "chargpt.scrimp -D N=2 -D T=8 -D L=1 -D C=16 --data $TMP/t.txt",
 };
 

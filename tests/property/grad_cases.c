@@ -468,7 +468,7 @@ OpCaseMake *const grad_case_table[OP_COUNT] = {
     SAME(softmax), SAME(log_softmax), CASE(cross_entropy), CASE(embedding), CASE(reshape),
     SAME(cumsum), SAME(cumprod), SAME(prod),
     SAME(transpose), SAME(broadcast), CASE(slice), CASE(concat), SAME(pad),
-    CASE(deconv2d), SAME(lrn), [OP_attention] = op_attention_plain,
+    CASE(deconv2d), SAME(lrn), SAME(loop), [OP_attention] = op_attention_plain,
 #undef CASE
 #undef SAME
 };

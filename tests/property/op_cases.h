@@ -10,6 +10,8 @@
 #include "op_cases.def"
 #undef CASE
 
+OpCaseMake op_loop; /* which has no kernel of its own */
+
 /* By OpKind; `none` rules have nothing to test: NULL. */
 extern OpCaseMake *const op_case_table[OP_COUNT];
 

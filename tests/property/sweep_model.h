@@ -72,17 +72,18 @@ static inline bool sweep_chance(SweepDraw *d, int one_in)
 
 enum { SWEEP_OPERATORS = sizeof sweep_operators / sizeof *sweep_operators };
 
-/* Functions of compile-time values, data and optimizers make no tensor. */
+/* Functions of compile-time values, data and optimizers make no tensor; what takes a block is not
+ * drawn. */
 static inline bool sweep_makes_no_tensor(const char *name)
 {
     static const char *const names[] = {
-        "len",         "range",     "zip",          "enumerate",     "reversed",
-        "int",         "float",     "round",        "init",          "normal",
-        "uniform",     "he_normal", "he_uniform",   "xavier_normal", "xavier_uniform",
-        "mnist",       "cifar10",   "text",         "tokens",        "npy",
-        "imagefolder", "synthetic", "sgd",          "adam",          "adamw",
-        "group",       "constant",  "linear_decay", "step",          "cosine",
-        "inverse_sqrt"};
+        "len",          "range",     "zip",          "enumerate",     "reversed",
+        "int",          "float",     "round",        "init",          "normal",
+        "uniform",      "he_normal", "he_uniform",   "xavier_normal", "xavier_uniform",
+        "mnist",        "cifar10",   "text",         "tokens",        "npy",
+        "imagefolder",  "synthetic", "sgd",          "adam",          "adamw",
+        "group",        "constant",  "linear_decay", "step",          "cosine",
+        "inverse_sqrt", "scan"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strcmp(name, names[i]) == 0)
             return true;

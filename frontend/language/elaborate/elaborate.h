@@ -50,6 +50,8 @@ typedef struct RunningUpdate {
 } RunningUpdate;
 
 typedef struct TrainState TrainState;
+typedef struct LoopScope LoopScope; /* elaborate_loop.c */
+typedef VEC(Span) SpanVec;
 
 typedef struct Elab {
     Pool *pool;
@@ -58,8 +60,9 @@ typedef struct Elab {
     FrontendMode mode;
     bool count;                 /* see FrontendOptions, */
     FrontendSupports *supports; /* likewise */
-    Graph *g;
-    Scope *globals;    /* of the file and what it imports; hides what is in `library` */
+    Graph *g;                   /* of the model, or of the body of the innermost loop */
+    LoopScope *loop;            /* NULL: outside of loops */
+    Scope *globals;             /* of the file and what it imports; hides what is in `library` */
     Scope *library;    /* blocks of frontend/std/, which see nothing else; users do not see those
                           whose name begins with `_` */
     Span library_call; /* the user's call of the library that is being elaborated; file 0: none */
@@ -71,7 +74,7 @@ typedef struct Elab {
     int invocation, n_invocations; /* of the innermost shared label, 0 = none */
     RematHint hint;
     const InitSetting *init;    /* innermost `with init` */
-    VEC(Span) node_spans;       /* by NodeId */
+    SpanVec node_spans;         /* by NodeId */
     Map reported;               /* "file:begin:code" of messages given */
     Map constants;              /* "dtype value" -> ValueId */
     Map ordinals;               /* how many streams of random numbers a path has */
@@ -139,6 +142,12 @@ const char *elab_label_name(Elab *l, bool labelled);
  * same type.  VALUE_NONE on error. */
 ValueId elab_parameter(Elab *l, OpKind op, const char *name, Type type, const InitSpec *init,
                        int64_t fan_in, int64_t fan_out, Span span);
+/* The persistent tensor of that name, "$fc.weight", or VALUE_NONE. */
+ValueId elab_find(Elab *l, const char *full, Span span);
+/* A loop over a body; reports what does not fit.  NODE_NONE on error. */
+struct LoopShape;
+NodeId elab_loop(Elab *l, const ValueId *in, int n_in, const struct LoopShape *shape, Graph *body,
+                 const char *name, Span span, ShapeError *err);
 /* "%rng", the state of the generator of random numbers. */
 ValueId elab_rng(Elab *l, Span span);
 const Type *elab_type(const Elab *l, ValueId v);
@@ -194,6 +203,14 @@ typedef struct LabelState {
 bool label_enter(Elab *l, Frame *f, const LabelPath *path, bool shared, LabelState *saved);
 bool label_enter_text(Elab *l, const char *text, Span span, LabelState *saved);
 void label_leave(Elab *l, const LabelState *saved);
+
+/* ---- loops (elaborate_loop.c): in a body, what is of the graph around it ---- */
+
+ValueId loop_outer_parameter(Elab *l, OpKind op, const char *name, Type type, const InitSpec *init,
+                             int64_t fan_in, int64_t fan_out, Span span);
+ValueId loop_outer_find(Elab *l, const char *full, Span span);
+/* The state of random numbers of a step. */
+ValueId loop_rng(Elab *l, Span span);
 
 /* ---- layers (builtins_layer.c) ---- */
 

@@ -118,7 +118,7 @@ static Val eval_param(Elab *l, const Expr *e)
     const char *path = l->path;
     do {
         const char *full = pool_printf(l->pool, "$%s%s%s", path, *path ? "." : "", e->name);
-        ValueId v = graph_find(l->g, full);
+        ValueId v = elab_find(l, full, e->span);
         if (v != VALUE_NONE || belongs_to_failed(l, full + 1))
             return val_tensor(v);
     } while (parent_path(l, &path));

@@ -3,6 +3,7 @@
 #include "frontend/language/elaborate/elaborate.h"
 
 #include "frontend/language/elaborate/builtins.h"
+#include "ir/loop.h"
 
 #include <float.h>
 #include <math.h>
@@ -226,6 +227,8 @@ static const char *init_text(Elab *l, const InitSpec *init, int64_t fan_in, int6
 ValueId elab_parameter(Elab *l, OpKind op, const char *name, Type type, const InitSpec *init,
                        int64_t fan_in, int64_t fan_out, Span span)
 {
+    if (l->loop)
+        return loop_outer_parameter(l, op, name, type, init, fan_in, fan_out, span);
     const char *full = pool_printf(l->pool, "$%s%s%s", l->path, *l->path ? "." : "", name);
     ValueId old = graph_find(l->g, full);
     if (old == VALUE_NONE) {
@@ -246,8 +249,30 @@ ValueId elab_parameter(Elab *l, OpKind op, const char *name, Type type, const In
     return VALUE_NONE;
 }
 
+ValueId elab_find(Elab *l, const char *full, Span span)
+{
+    return l->loop ? loop_outer_find(l, full, span) : graph_find(l->g, full);
+}
+
+NodeId elab_loop(Elab *l, const ValueId *in, int n_in, const LoopShape *shape, Graph *body,
+                 const char *name, Span span, ShapeError *err)
+{
+    if (!room_for_node(l, span))
+        return NODE_NONE;
+    NodeId n = graph_try_add_loop(l->g, in, n_in, shape, body, name, elab_loc(l, span), err);
+    if (n == NODE_NONE) {
+        report_shape(l, OP_loop, in, n_in, err, span);
+        return NODE_NONE;
+    }
+    remember_span(l, span);
+    graph_node(l->g, n)->hint = l->hint;
+    return supported(l, n, span) ? n : NODE_NONE;
+}
+
 ValueId elab_rng(Elab *l, Span span)
 {
+    if (l->loop)
+        return loop_rng(l, span);
     if (l->rng == VALUE_NONE) {
         AttrList attrs = {.n = 0};
         attrs_string(&attrs, ATTR_role, "rng");

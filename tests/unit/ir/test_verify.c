@@ -299,7 +299,7 @@ static const struct {
     {"source with inputs", source_with_inputs, "no inputs"},
     {"empty source", empty_source, "not valid"},
     {"const without value", const_without_value, "attribute value"},
-    {"body on relu", body_on_relu, "only fused"},
+    {"body on relu", body_on_relu, "alone have a body"},
     {"body reduces", body_reduces, "in its body"},
     {"two products", body_of_two_products, "not allowed"},
     {"product of a result", body_feeds_its_product, "its own fused group"},

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "ir/loop.h"
+
+#include "ir/graph_internal.h"
+#include "ir/support/bug.h"
+
+#include <string.h>
+
+NodeId graph_try_add_loop(Graph *g, const ValueId *in, int n_in, const LoopShape *shape,
+                          Graph *body, const char *name, Loc loc, ShapeError *err)
+{
+    AttrList attrs = {.n = 0};
+    attrs_int(&attrs, ATTR_steps, shape->steps);
+    attrs_int(&attrs, ATTR_carries, shape->carries);
+    attrs_int(&attrs, ATTR_slices, shape->slices);
+    attrs_int(&attrs, ATTR_reverse, shape->reverse);
+    return graph_try_add_region(g, OP_loop, in, n_in, &attrs, body, name, loc, err);
+}
+
+NodeId graph_add_loop(Graph *g, const ValueId *in, int n_in, const LoopShape *shape, Graph *body,
+                      const char *name, Loc loc)
+{
+    ShapeError err;
+    NodeId n = graph_try_add_loop(g, in, n_in, shape, body, name, loc, &err);
+    if (n == NODE_NONE)
+        BUG("a loop (%s): %s", name ? name : "unnamed", err.message);
+    return n;
+}
+
+ValueId loop_add_results(Graph *g, NodeId loop, const ValueId *of_body, int n)
+{
+    Node *node = graph_node(g, loop);
+    Graph *body = node->body;
+    int first = node->n_out;
+    ValueId *out = POOL_ARRAY(g->pool, (size_t)(first + n), ValueId);
+    memcpy(out, node->out, (size_t)first * sizeof *out);
+    for (int i = 0; i < n; i++) {
+        const Type *t = value_type(body, of_body[i]);
+        Type stacked = {
+            .dtype = t->dtype, .rank = t->rank + 1, .dim = {node_int(node, ATTR_steps, 1)}};
+        memcpy(stacked.dim + 1, t->dim, (size_t)t->rank * sizeof *t->dim);
+        const char *name = graph_unique_name(
+            g, pool_printf(g->pool, "%s#%d", graph_value(g, out[0])->name, first + i));
+        graph_add_output(body, pool_printf(g->pool, "out%zu", body->outputs.len), of_body[i]);
+        out[first + i] = (ValueId)g->values.len;
+        Value v = {stacked, loop, first + i, name, VALUE_NONE, VALUE_NONE};
+        vec_push(g->pool, &g->values, v);
+        map_set(&g->names, name, out[first + i]);
+    }
+    node->out = out;
+    node->n_out = first + n;
+    return out[first];
+}

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Loops of the language (`scan`): training with the loop has the bits of training with the loop
+ * written out, under budgets too; and it follows ir/eval's doubles. */
+#include "check.h"
+#include "tests/support/run/step_compare.h"
+
+#include <string.h>
+
+enum { STEPS = 4 };
+
+typedef struct Example {
+    const char *name, *blocks, *loop, *unrolled; /* the loops make ys: f32[T, N, H] of x and h */
+    bool other_sums; /* a gradient that comes through several steps unchanged is added up step by
+                        step, and in the loop that is written out all at once */
+} Example;
+
+static const Example examples[] = {
+    {"lstm",
+     "block Cell(h, c, x) {\n"
+     "  g = (x |> ih: linear(4 * H)) + (h |> hh: linear(4 * H, bias = false))\n"
+     "  i, f, o, u = split(g, 4, axis = -1)\n"
+     "  c = sigmoid(f) * c + sigmoid(i) * tanh(u)\n"
+     "  h = sigmoid(o) * tanh(c)\n"
+     "  return h, c, h\n"
+     "}\n",
+     "  last, c, ys = cell: scan(Cell, [h, h], x)\n"
+     "  ys = ys + last\n",
+     "  c = h\n"
+     "  ys = []\n"
+     "  for t in 0..T { h, c, y = shared cell: Cell(h, c, x[t])\n ys = ys ++ [y] }\n"
+     "  ys = stack(ys) + h\n",
+     false},
+    {"carries that change places, results that are not computed",
+     "block Cell(a, b, x, w) {\n"
+     "  z = tanh(a @ w + x)\n"
+     "  return b, z, a, x * 2, z\n"
+     "}\n",
+     "  a, b, as, xs, ys = scan(Cell, [h, x[0]], x, [$w])\n"
+     "  ys = ys + as * xs + a * b\n",
+     "  a = h\n b = x[0]\n as = []\n xs = []\n ys = []\n"
+     "  for t in 0..T {\n"
+     "    a, b, s, u, y = Cell(a, b, x[t], $w)\n"
+     "    as = as ++ [s]\n xs = xs ++ [u]\n ys = ys ++ [y]\n"
+     "  }\n"
+     "  ys = stack(ys) + stack(as) * stack(xs) + a * b\n",
+     true},
+    {"from the end, inside of another",
+     "block Step(h, x, w) {\n  h = tanh(h @ w) * x\n  return h, h\n}\n"
+     "block Twice(h, x, w) {\n"
+     "  h, ys = scan(Step, h, stack([x, x * 0.5, x + 1]), w, reverse = true)\n"
+     "  return h, ys[0]\n"
+     "}\n"
+     "block Written(h, x, w) {\n"
+     "  h, y2 = Step(h, x + 1, w)\n h, y1 = Step(h, x * 0.5, w)\n h, y0 = Step(h, x, w)\n"
+     "  return h, y0\n"
+     "}\n",
+     "  h, ys = scan(Twice, h, x, $w)\n",
+     "  ys = []\n"
+     "  for t in 0..T { h, y = Written(h, x[t], $w)\n ys = ys ++ [y] }\n"
+     "  ys = stack(ys)\n",
+     false},
+};
+
+static const char *text_of(Pool *pool, const Example *e, bool loop, const char *options)
+{
+    return pool_printf(
+        pool,
+        "option N = 3, T = 5, H = 6\n%s"
+        "model m(x: f32[N, T, H], start: f32[N, H]) {\n"
+        "  x = transpose(x, 0, 1)\n"
+        "  param w: f32[H, H] = normal(0.4)\n"
+        "  h = start |> begin: linear(H)\n%s"
+        "  return ys |> head: linear(10)\n"
+        "}\n"
+        "train {\n"
+        "  batch = synthetic(x = f32[N, T, H], start = f32[N, H], y = i32[N, T])\n"
+        "  loss = cross_entropy(transpose(m(batch.x, batch.start), 0, 1), batch.y)%s\n"
+        "  optim = adam(lr = 0.01)\n  steps = 4\n%s}\n",
+        e->blocks, loop ? e->loop : e->unrolled,
+        strstr(e->loop, "$w") ? "" : " + 0.01 * sum($w ** 2)", options);
+}
+
+/* The first persistent tensor that differs, by name; NULL = none. */
+static const char *different(const Running *a, const Running *b)
+{
+    const Graph *g = a->built->graph, *h = b->built->graph;
+    for (size_t i = 0; i < g->order.len; i++) {
+        const Node *n = graph_node(g, g->order.data[i]);
+        if (!node_is_persistent(n))
+            continue;
+        const char *name = graph_value(g, n->out[0])->name;
+        ValueId other = graph_find(h, name);
+        if (other == VALUE_NONE || memcmp(run_at(a, n->out[0]), run_at(b, other),
+                                          (size_t)type_bytes(value_type(g, n->out[0]))) != 0)
+            return name;
+    }
+    return run_output(a, "loss") == run_output(b, "loss") ? NULL : "loss";
+}
+
+static void expect_equal(const char *name, const Built *a, const Built *b, int threads)
+{
+    Running left, right;
+    if (!run_open(&left, a, 1) || !run_open(&right, b, threads)) {
+        CHECK_MSG(false, "%s: no memory", name);
+        return;
+    }
+    run_initialize(&left, 7);
+    run_initialize(&right, 7);
+    for (int64_t step = 0; step < STEPS; step++) {
+        run_step(&left, 7, step);
+        run_step(&right, 7, step);
+        const char *where = different(&left, &right);
+        CHECK_MSG(!where, "%s: step %lld differs in %s", name, (long long)step, where);
+    }
+    run_close(&left);
+    run_close(&right);
+}
+
+static void expect_follows(const char *name, const Built *built, const Graph *plain)
+{
+    const double tolerance = 5e-5;
+    Running r;
+    if (!run_open(&r, built, 2))
+        return;
+    run_initialize(&r, 11);
+    EvalState *s = eval_new(built->pool, plain);
+    eval_from_run(s, &r, 11, 0);
+    run_step(&r, 11, 0);
+    eval_run(s, false);
+    const char *fault = compare_numbers(&r, s, tolerance);
+    eval_commit(s);
+    fault = fault ? fault : compare_state(&r, s, 0.01, tolerance);
+    CHECK_MSG(!fault, "%s: %s", name, fault);
+    run_close(&r);
+}
+
+static void test_example(const Example *e, const char *options)
+{
+    Pool *pool = pool_new();
+    const char *text = text_of(pool, e, true, options);
+    Built loop, unrolled, tight, plain;
+    const BuildOptions whole = {.budget = "100%"}, least = {.budget = "min"};
+    bool built = model_build(pool, text, &whole, &loop) &&
+                 model_build(pool, text, &least, &tight) &&
+                 model_build(pool, text_of(pool, e, false, options), &whole, &unrolled) &&
+                 model_plan(pool, text, &(BuildOptions){.pipeline = "autodiff"}, &plain);
+    CHECK_MSG(built, "%s", e->name);
+    if (built) {
+        if (!e->other_sums)
+            expect_equal(e->name, &loop, &unrolled, 1);
+        expect_equal(e->name, &loop, &loop, 3);
+        expect_equal(e->name, &loop, &tight, 1);
+        if (!*options)
+            expect_follows(e->name, &loop, plain.graph);
+    }
+    pool_free(pool);
+}
+
+/* Bodies compute in f32 beside activations in bf16. */
+static void test_bf16(void)
+{
+    Pool *pool = pool_new();
+    const char *text = text_of(pool, &examples[0], true, "  precision = bf16\n");
+    Built whole, tight;
+    if (model_build(pool, text, &(BuildOptions){.budget = "100%"}, &whole) &&
+        model_build(pool, text, &(BuildOptions){.budget = "min"}, &tight))
+        expect_equal("bf16", &whole, &tight, 2);
+    pool_free(pool);
+}
+
+/* Dropout in a loop: every step draws its own numbers, and a recomputed one the same. */
+static void test_dropout(void)
+{
+    static const Example drops = {
+        "dropout", "block Cell(h, x) {\n  h = tanh(h + x) |> dropout(0.5)\n  return h, h\n}\n",
+        "  h, ys = scan(Cell, h, x)\n", "", false};
+    Pool *pool = pool_new();
+    const char *text = text_of(pool, &drops, true, "");
+    Built whole, tight;
+    Running r;
+    if (model_build(pool, text, &(BuildOptions){.budget = "100%"}, &whole) &&
+        model_build(pool, text, &(BuildOptions){.budget = "min"}, &tight)) {
+        expect_equal("dropout", &whole, &tight, 2);
+        CHECK(run_open(&r, &whole, 1));
+        run_initialize(&r, 1);
+        run_step(&r, 1, 0);
+        run_close(&r);
+    }
+    pool_free(pool);
+}
+
+int main(void)
+{
+    for (size_t i = 0; i < sizeof examples / sizeof *examples; i++) {
+        test_example(&examples[i], "");
+        test_example(&examples[i], "  accumulate = 2\n");
+    }
+    test_bf16();
+    test_dropout();
+    return test_result();
+}

@@ -6,9 +6,13 @@
 
 #include <math.h>
 
+/* A constant, or a tensor of equal elements. */
 static bool is_const(const Graph *g, ValueId v, double wanted)
 {
     double c;
+    const Node *n = value_node(g, v);
+    if (n->op == OP_full)
+        return node_float(n, ATTR_value, 0) == wanted;
     return const_value(g, v, &c) && c == wanted;
 }
 
@@ -18,20 +22,16 @@ static ValueId same_type_or_none(const Graph *g, const Node *n, ValueId x)
     return type_equal(value_type(g, x), value_type(g, n->out[0])) ? x : VALUE_NONE;
 }
 
+/* Not x + 0 on the left of a sum with -0: (-0) + 0 is +0, which compares equal; skipped for
+ * exactness. */
 static ValueId fold_arithmetic(const Graph *g, const Node *n)
 {
-    ValueId a = n->in[0], b = n->in[1];
-    /* Not x + 0 on the left of a sum with -0: (-0) + 0 is +0, which compares equal; skipped for
-     * exactness. */
-    if (n->op == OP_mul && is_const(g, b, 1.0))
-        return same_type_or_none(g, n, a);
-    if (n->op == OP_mul && is_const(g, a, 1.0))
-        return same_type_or_none(g, n, b);
-    if (n->op == OP_div && is_const(g, b, 1.0))
-        return same_type_or_none(g, n, a);
-    if (n->op == OP_sub && is_const(g, b, 0.0))
-        return same_type_or_none(g, n, a);
-    return VALUE_NONE;
+    ValueId a = n->in[0], b = n->in[1], kept = VALUE_NONE;
+    if (is_const(g, b, n->op == OP_sub ? 0.0 : 1.0))
+        kept = same_type_or_none(g, n, a);
+    if (kept == VALUE_NONE && n->op == OP_mul && is_const(g, a, 1.0))
+        kept = same_type_or_none(g, n, b);
+    return kept;
 }
 
 static bool const_result(OpKind op, double a, double b, double *out)

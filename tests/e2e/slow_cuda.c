@@ -20,6 +20,7 @@ typedef struct Example {
 static const Example examples[] = {
     {"mlp.scrimp -D N=20", "--data $TMP/idx", false, false, 3},
     {"convnet.scrimp -D N=4", "--data $TMP/idx", false, false, 3},
+    {"vae.scrimp -D N=20 -D hidden=40", "--data $TMP/idx", false, false, 3},
     {"alexnet.scrimp -D N=2 -D size=96 -D hidden=32 -D classes=10", "", false, false, 4},
     {"vgg.scrimp -D depth=11 -D size=32 -D N=2 -D hidden=32 -D classes=10", "", false, false, 3},
     {"resnet.scrimp -D depth=50 -D size=32 -D N=2 -D classes=10", "", false, true, 3},

@@ -8,6 +8,7 @@
 
 static const char *const examples[] = {"mlp.scrimp -D N=16",
                                        "convnet.scrimp -D N=8",
+                                       "vae.scrimp -D N=200 -D hidden=40",
                                        "resnet.scrimp -D depth=18 -D size=32 -D N=2 -D classes=10",
                                        "resnet.scrimp -D depth=50 -D size=64 -D N=2 -D classes=10",
                                        "chargpt.scrimp -D N=2",

@@ -7,7 +7,8 @@
 #include <stdio.h>
 
 static const char *const examples[] = {"mlp.scrimp -D N=16", "convnet.scrimp -D N=8",
-                                       "chargpt.scrimp -D N=2 -D L=2 -D p=0.1"};
+                                       "chargpt.scrimp -D N=2 -D L=2 -D p=0.1",
+                                       "vae.scrimp -D N=200 -D hidden=40"};
 
 /* What is verified is the plan that plan and train make: it meets what plan says is enough. */
 static void test_same_plan(const char *example)

@@ -243,6 +243,13 @@ static void check_random(void)
                                   FRONTEND_INFER);
     CHECK(keys_of(&r, OP_random, key[1], 8) == 1 && key[1][0] == key[0][1]);
     elaborated_free(&r);
+    r = elaborate_text("import \"std/random\"\n"
+                       "model m(x: f32[4, 3, 2]) { return drop_path(x, 0.5) }\n",
+                       FRONTEND_INFER);
+    const Node *product = find_node(&r, "%mul.0"); /* which pass fold takes away */
+    CHECK(product && value_node(r.graph, product->in[1])->op == OP_full &&
+          !count_ops(&r, OP_dropout));
+    elaborated_free(&r);
 }
 
 static void check_hints(void)

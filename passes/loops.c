@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Says of every loop how many bytes the values of its body take while a step runs, so that the plan
  * of the graph around it knows. */
+#include "passes/loops.h"
 #include "passes/memplan/loop_plan.h"
 #include "passes/pass.h"
 #include "passes/rewrite.h"
 
-static void plan_loops(Pool *pool, Graph *g)
+void plan_loops(Pool *pool, Graph *g)
 {
     for (size_t k = 0; k < g->order.len; k++) {
         Node *n = graph_node(g, g->order.data[k]);

@@ -109,6 +109,8 @@ json_t *cli_row_json(const Cli *cli, const PlanRow *row)
         json_object_set_new(o, "forward_percent", json_real(r->forward_percent));
     add_bounds(o, r);
     json_object_set_new(o, "recomputed_ops", json_integer(r->recomputed_ops));
+    if (r->loops)
+        json_object_set_new(o, "loops", json_string(r->loops));
     if (!row->external)
         json_object_set_new(o, "masked_tensors", json_integer(row->masks.tensors));
     if (row->masks.tensors)

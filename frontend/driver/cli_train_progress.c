@@ -117,5 +117,7 @@ void trainer_show_memory(const Trainer *t)
     if (r->recomputed_ops)
         fprintf(stderr, " (%s recomputes %d operation%s, %.1f%% more time)", r->solver->name,
                 r->recomputed_ops, r->recomputed_ops == 1 ? "" : "s", r->overhead_percent);
+    if (r->loops)
+        fprintf(stderr, " (%s; %.1f%% more time in all)", r->loops, r->overhead_percent);
     fputc('\n', stderr);
 }

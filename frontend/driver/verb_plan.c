@@ -110,13 +110,15 @@ static void print_facts(Pool *pool, const PlanRow *row)
            bytes_text(pool, r->lower_bound_bytes), r->bound_node ? r->bound_node : "-");
     if (r->cost && r->cost->in_seconds)
         printf("predicted time of a step                     %.3f ms\n", 1e3 * r->step_cost);
-    if (r->recomputed_ops == 0)
+    if (r->recomputed_ops == 0 && r->order_bound_bytes > 0)
         printf("no order without recomputation needs less    %s\n",
                bytes_text(pool, r->order_bound_bytes));
     if (row->masks.tensors)
         printf(
             "saved as bits or indices                     %d tensor%s (%.2f%% of a step's time)\n",
             row->masks.tensors, row->masks.tensors > 1 ? "s" : "", row->masks.overhead_percent);
+    if (r->loops)
+        printf("loops                                        %s\n", r->loops);
     putchar('\n');
 }
 

@@ -39,7 +39,8 @@ typedef struct RematReport {
     double step_cost;       /* of the schedule, by that model */
     double forward_percent; /* one forward pass */
     int recomputed_ops;
-    int treewidth; /* of the tree decomposition that the solver made; 0: it made none */
+    const char *loops; /* which keep fewer of their carries, in words; NULL: all keep all */
+    int treewidth;     /* of the tree decomposition that the solver made; 0: it made none */
     double solve_seconds;
 } RematReport;
 

@@ -156,6 +156,27 @@ static void test_example(const Example *e, const char *options)
     pool_free(pool);
 }
 
+/* Loops that keep fewer of their carries, as a small budget wants them: the same bits. */
+static void test_checkpoints(const Example *e, int *twice)
+{
+    Pool *pool = pool_new();
+    const OptionDef defs[] = {{"T", "60"}, {"H", "16"}};
+    const char *text = text_of(pool, e, true, "");
+    Built whole, tight;
+    if (model_build(pool, text, &(BuildOptions){.budget = "100%", .defs = defs, .n_defs = 2},
+                    &whole) &&
+        model_build(pool, text, &(BuildOptions){.budget = "min", .defs = defs, .n_defs = 2},
+                    &tight)) {
+        const char *loops = tight.report.loops;
+        CHECK(!whole.report.loops);
+        CHECK_MSG(loops, "%s: all states are kept", e->name);
+        *twice += loops && strstr(loops, "fewer while");
+        CHECK(tight.plan->arena_bytes < whole.plan->arena_bytes);
+        expect_equal(e->name, &whole, &tight, 2);
+    }
+    pool_free(pool);
+}
+
 /* Bodies compute in f32 beside activations in bf16. */
 static void test_bf16(void)
 {
@@ -191,10 +212,15 @@ static void test_dropout(void)
 
 int main(void)
 {
+    int twice = 0;
     for (size_t i = 0; i < sizeof examples / sizeof *examples; i++) {
         test_example(&examples[i], "");
         test_example(&examples[i], "  accumulate = 2\n");
     }
+    for (size_t i = 0; i < sizeof examples / sizeof *examples; i++) {
+        test_checkpoints(&examples[i], &twice);
+    }
+    CHECK(twice > 0);
     test_bf16();
     test_dropout();
     return test_result();

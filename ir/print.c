@@ -174,6 +174,7 @@ void train_group_put(StrBuf *b, const ParamGroup *group)
     strbuf_put(b, "{pattern=");
     text_put_string(b, group->pattern);
     strbuf_put(b, group->matrices_only ? ", matrices_only=true" : "");
+    strbuf_put(b, group->vectors_only ? ", vectors_only=true" : "");
     strbuf_put(b, group->own_lr ? ", own_lr=true" : "");
     strbuf_put(b, group->own_clip ? ", own_clip=true" : "");
     strbuf_put(b, group->frozen ? ", frozen=true" : "");

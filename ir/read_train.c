@@ -87,13 +87,14 @@ static bool read_fields(Scanner *s, const TrainField *fields, int n, void *spec)
     return true;
 }
 
-enum { GROUP_FIELD_COUNT = 5 + TRAIN_RULE_COUNT };
+enum { GROUP_FIELD_COUNT = 6 + TRAIN_RULE_COUNT };
 
 static void group_fields(TrainField *out)
 {
     static const TrainField own[] = {
         {"pattern", TRAIN_TEXT, offsetof(ParamGroup, pattern)},
         {"matrices_only", TRAIN_BOOL, offsetof(ParamGroup, matrices_only)},
+        {"vectors_only", TRAIN_BOOL, offsetof(ParamGroup, vectors_only)},
         {"own_lr", TRAIN_BOOL, offsetof(ParamGroup, own_lr)},
         {"own_clip", TRAIN_BOOL, offsetof(ParamGroup, own_clip)},
         {"frozen", TRAIN_BOOL, offsetof(ParamGroup, frozen)}};

@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *const optim_names[TRAIN_OPTIM_COUNT] = {"sgd", "adam", "adamw"};
+const char *const optim_names[TRAIN_OPTIM_COUNT] = {
+    "sgd", "adam", "adamw", "rmsprop", "adagrad", "lion", "lamb", "adafactor", "muon"};
 const char *const lr_names[TRAIN_LR_COUNT] = {"constant", "step", "linear", "cosine",
                                               "inverse_sqrt"};
 
@@ -35,6 +36,14 @@ const TrainField train_fields[TRAIN_FIELD_COUNT] = {
     FIELD(DOUBLE, "eps",          rule.eps),
     FIELD(DOUBLE, "clip",         rule.clip),
     FIELD(DOUBLE, "clip_value",   rule.clip_value),
+    FIELD(DOUBLE, "alpha",        rule.alpha),
+    FIELD(BOOL,   "centered",     rule.centered),
+    FIELD(DOUBLE, "lr_decay",     rule.lr_decay),
+    FIELD(DOUBLE, "initial",      rule.initial),
+    FIELD(DOUBLE, "beta2_decay",  rule.beta2_decay),
+    FIELD(DOUBLE, "clip_update",  rule.clip_update),
+    FIELD(INT,    "ns_steps",     rule.ns_steps),
+    FIELD(BOOL,   "match_rms",    rule.match_rms),
     FIELD(GROUPS, "groups",       group),
     FIELD(INT,    "steps",        steps),
     FIELD(DOUBLE, "epochs",       epochs),

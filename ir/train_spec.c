@@ -84,7 +84,8 @@ bool train_pattern_fits(const char *pattern, const char *path)
 
 bool train_group_fits(const ParamGroup *group, const char *path, int rank)
 {
-    return (!group->matrices_only || rank >= 2) && train_pattern_fits(group->pattern, path);
+    return (!group->matrices_only || rank >= 2) && (!group->vectors_only || rank < 2) &&
+           train_pattern_fits(group->pattern, path);
 }
 
 int train_group_of(const TrainSpec *t, const char *path, int rank)
@@ -93,6 +94,25 @@ int train_group_of(const TrainSpec *t, const char *path, int rank)
         if (train_group_fits(&t->group[i], path, rank))
             return i;
     return -1;
+}
+
+bool train_counts_steps(const UpdateRule *rule)
+{
+    switch (rule->optim) {
+    case OPTIM_SGD:
+    case OPTIM_RMSPROP:
+    case OPTIM_LION:
+    case OPTIM_MUON:
+        return false;
+    case OPTIM_ADAGRAD:
+        return rule->lr_decay > 0;
+    case OPTIM_ADAM:
+    case OPTIM_ADAMW:
+    case OPTIM_LAMB:
+    case OPTIM_ADAFACTOR:
+        break;
+    }
+    return true;
 }
 
 bool train_is_rate(const char *role)

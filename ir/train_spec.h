@@ -6,7 +6,17 @@
 
 #include "ir/support/pool.h"
 
-typedef enum OptimKind { OPTIM_SGD, OPTIM_ADAM, OPTIM_ADAMW } OptimKind;
+typedef enum OptimKind {
+    OPTIM_SGD,
+    OPTIM_ADAM,
+    OPTIM_ADAMW,
+    OPTIM_RMSPROP,
+    OPTIM_ADAGRAD,
+    OPTIM_LION,
+    OPTIM_LAMB,
+    OPTIM_ADAFACTOR,
+    OPTIM_MUON
+} OptimKind;
 typedef enum LrKind { LR_CONSTANT, LR_STEP, LR_LINEAR, LR_COSINE, LR_INVERSE_SQRT } LrKind;
 
 /* Learning rate at update t of total (both counted in updates, t from 0), see lr_at. */
@@ -30,12 +40,19 @@ typedef struct UpdateRule {
     bool gradient_free; /* momentum SGD that adds gradients to the momentum as they are made */
     double clip;        /* global norm; 0 = off */
     double clip_value;  /* of every element, behind clip; 0 = off */
+    double alpha;       /* rmsprop: of the mean of squares */
+    bool centered;      /* rmsprop */
+    double lr_decay, initial;        /* adagrad */
+    double beta2_decay, clip_update; /* adafactor */
+    int64_t ns_steps;                /* muon: Newton-Schulz iterations */
+    bool match_rms;                  /* muon: moves as large as Adam's */
 } UpdateRule;
 
 /* Parameters that have a rule of their own, or none. */
 typedef struct ParamGroup {
     const char *pattern; /* of their paths, see train_pattern_fits */
-    bool matrices_only;  /* of these those of two dimensions or more */
+    bool matrices_only;  /* of these those of two dimensions or more, */
+    bool vectors_only;   /* or those of fewer */
     bool frozen;         /* they are constants: no gradient, no state; `rule` is all zero */
     bool own_lr;         /* the rate is not that of TrainSpec.rule: an input of its own */
     bool own_clip;       /* clip is the norm of this group alone */
@@ -85,6 +102,8 @@ double lr_at(const LrSchedule *lr, int64_t t, int64_t total, int64_t updates_per
 /* Whether a parameter's path, as "layer1.0.conv.weight", fits one of the patterns, separated by
  * '\n'.  `*` stands for any text, dots included, `?` for any character. */
 bool train_pattern_fits(const char *pattern, const char *path);
+/* Whether any update of these parameters counts steps. */
+bool train_counts_steps(const UpdateRule *rule);
 /* Whether the group's pattern and rank fit a parameter. */
 bool train_group_fits(const ParamGroup *group, const char *path, int rank);
 /* The first group that a parameter belongs to, or -1. */

@@ -5,6 +5,7 @@
  * The step is built as a new graph: the persistent tensors and inputs, then for every micro-batch
  * the forward nodes and their gradients, then the averaged outputs and the optimizer. */
 #include "passes/autodiff/autodiff.h"
+#include "passes/autodiff/names.h"
 #include "passes/autodiff/optim.h"
 #include "passes/pass.h"
 

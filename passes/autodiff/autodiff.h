@@ -17,9 +17,4 @@ const char *autodiff_gradients(Graph *g, ValueId loss, ValueId seed, const Value
 const char *autodiff_products(Graph *g, const ValueId *results, const ValueId *seeds, int n,
                               const ValueId *wrt, int n_wrt, ValueId *grad);
 
-/* Gives a value another name, made unique.  The old one stays taken until autodiff_names_rebuild.
- */
-void autodiff_rename(Graph *g, ValueId v, const char *name);
-void autodiff_names_rebuild(Graph *g);
-
 #endif

@@ -4,6 +4,7 @@
 #include "ir/support/bug.h"
 #include "passes/autodiff/autodiff.h"
 #include "passes/autodiff/grad.h"
+#include "passes/autodiff/names.h"
 #include "passes/autodiff/slice_gradients.h"
 
 #include <string.h>
@@ -30,20 +31,6 @@ typedef struct Backward {
     const char *refused; /* what a rule could not do, or NULL */
     Pool *scratch;
 } Backward;
-
-void autodiff_rename(Graph *g, ValueId v, const char *name)
-{
-    const char *unique = graph_unique_name(g, name);
-    graph_value(g, v)->name = unique;
-    map_set(&g->names, unique, v);
-}
-
-void autodiff_names_rebuild(Graph *g)
-{
-    g->names = map_new(g->pool);
-    for (size_t i = 0; i < g->values.len; i++)
-        map_set(&g->names, g->values.data[i].name, i);
-}
 
 static const char *gradient_name(const Backward *b, ValueId v)
 {

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Optimizer updates as part of the step: SGD with momentum, Adam and AdamW in PyTorch's forms (the
- * formulas are with the operations: ir/eval_update.c). */
+/* Optimizer updates as part of the step: rates, clipping, and SGD with momentum, Adam and AdamW in
+ * PyTorch's forms (the formulas are with the operations: ir/eval_update.c).  Other optimizers are
+ * in optim_rules.c. */
 #include "passes/autodiff/optim.h"
+#include "passes/autodiff/optim_rules.h"
 
 #include "passes/rewrite.h"
 
@@ -137,19 +139,23 @@ static ValueId clip_of(Updates *u, ValueId param)
     return *clip;
 }
 
-/* A tensor like the parameter, in the same storage order, that starts at zero: "$m.fc1.weight". */
-static ValueId add_state(Graph *g, ValueId param, const char *prefix, const char *role)
+const char *optim_name(const Update *u, const char *prefix)
+{
+    return name_for(u->g, prefix, u->param);
+}
+
+ValueId optim_add_state(const Update *u, const char *prefix, const char *role, const char *init)
 {
     AttrList attrs = {0};
-    attrs_string(&attrs, ATTR_init, "zeros");
+    attrs_string(&attrs, ATTR_init, init);
     attrs_string(&attrs, ATTR_role, role);
-    attrs_string(&attrs, ATTR_of, path_of(g, param));
+    attrs_string(&attrs, ATTR_of, path_of(u->g, u->param));
     int rank;
-    const int64_t *perm = node_ints(value_node(g, param), ATTR_perm, &rank);
+    const int64_t *perm = node_ints(value_node(u->g, u->param), ATTR_perm, &rank);
     if (perm)
         attrs_ints(&attrs, ATTR_perm, perm, rank);
-    return graph_add_source(g, OP_state, *value_type(g, param), &attrs, name_for(g, prefix, param),
-                            value_node(g, param)->loc);
+    return graph_add_source(u->g, OP_state, *value_type(u->g, u->param), &attrs,
+                            optim_name(u, prefix), value_node(u->g, u->param)->loc);
 }
 
 /* Output i of the update overwrites targets[i]. */
@@ -163,11 +169,16 @@ static void add_update(Graph *g, OpKind op, const ValueId *in, int n_in, const A
         graph_value(g, node->out[i])->writes = targets[i];
 }
 
-static void put_decay(const Graph *g, AttrList *attrs, ValueId param, const UpdateRule *rule)
+bool optim_decays(const Update *u)
 {
-    bool matrix = value_type(g, param)->rank >= 2;
-    if (rule->weight_decay != 0 && (matrix || !rule->decay_matrices_only))
-        attrs_float(attrs, ATTR_weight_decay, rule->weight_decay);
+    bool matrix = value_type(u->g, u->param)->rank >= 2;
+    return u->rule->weight_decay != 0 && (matrix || !u->rule->decay_matrices_only);
+}
+
+static void put_decay(const Update *u, AttrList *attrs)
+{
+    if (optim_decays(u))
+        attrs_float(attrs, ATTR_weight_decay, u->rule->weight_decay);
 }
 
 static ValueId binary(Graph *g, OpKind op, ValueId a, ValueId b, const char *name)
@@ -187,17 +198,10 @@ static ValueId add_clip_value(Graph *g, ParamGrad p, ValueId clip, double bound)
                   name_for(g, "%clipped.", p.param));
 }
 
-/* What one update reads; its gradient is still to be multiplied by `clip`. */
-typedef struct Update {
-    Graph *g;
-    const UpdateRule *rule;
-    ValueId param, grad, lr, clip;
-} Update;
-
 static void add_sgd(const Update *u)
 {
     AttrList attrs = {0};
-    put_decay(u->g, &attrs, u->param, u->rule);
+    put_decay(u, &attrs);
     if (u->rule->momentum == 0) {
         const ValueId in[4] = {u->param, u->grad, u->lr, u->clip};
         add_update(u->g, OP_sgd_step, in, 4, &attrs, in, 1);
@@ -208,13 +212,12 @@ static void add_sgd(const Update *u)
         attrs_float(&attrs, ATTR_dampening, u->rule->dampening);
     if (u->rule->nesterov)
         attrs_int(&attrs, ATTR_nesterov, 1);
-    ValueId m = add_state(u->g, u->param, "$m.", "momentum");
+    ValueId m = optim_add_state(u, "$m.", "momentum", "zeros");
     const ValueId in[5] = {u->param, u->grad, m, u->lr, u->clip}, targets[2] = {u->param, m};
     add_update(u->g, OP_sgd_step, in, 5, &attrs, targets, 2);
 }
 
-/* factor * a + b; without the product when the factor is 0. */
-static ValueId add_scaled(Graph *g, double factor, ValueId a, ValueId b, const char *name)
+ValueId optim_add_scaled(Graph *g, double factor, ValueId a, ValueId b, const char *name)
 {
     if (factor == 0)
         return b;
@@ -229,33 +232,44 @@ static ValueId add_scaled(Graph *g, double factor, ValueId a, ValueId b, const c
 static void add_gradient_free_sgd(const Update *u)
 {
     Graph *g = u->g;
-    AttrList decay = {0};
-    put_decay(g, &decay, u->param, u->rule);
-    ValueId m = add_state(g, u->param, "$m.", "momentum");
-    ValueId step = add_scaled(g, decay.n ? u->rule->weight_decay : 0, u->param, u->grad,
-                              name_for(g, "%decayed.", u->param));
-    ValueId velocity = add_scaled(g, u->rule->momentum, m, step, name_for(g, "$next.m.", u->param));
+    ValueId m = optim_add_state(u, "$m.", "momentum", "zeros");
+    ValueId step = optim_add_scaled(g, optim_decays(u) ? u->rule->weight_decay : 0, u->param,
+                                    u->grad, optim_name(u, "%decayed."));
+    ValueId velocity = optim_add_scaled(g, u->rule->momentum, m, step, optim_name(u, "$next.m."));
     graph_value(g, velocity)->writes = m;
-    ValueId move = binary(g, OP_mul, u->lr, velocity, name_for(g, "%move.", u->param));
-    ValueId next = binary(g, OP_sub, u->param, move, name_for(g, "$next.", u->param));
+    ValueId move = binary(g, OP_mul, u->lr, velocity, optim_name(u, "%move."));
+    ValueId next = binary(g, OP_sub, u->param, move, optim_name(u, "$next."));
     graph_value(g, next)->writes = u->param;
 }
 
-static void add_adam(const Update *u, ValueId step)
+static void add_adam(const Update *u)
 {
     AttrList attrs = {0};
-    put_decay(u->g, &attrs, u->param, u->rule);
+    put_decay(u, &attrs);
     attrs_float(&attrs, ATTR_beta1, u->rule->beta1);
     attrs_float(&attrs, ATTR_beta2, u->rule->beta2);
     attrs_float(&attrs, ATTR_eps, u->rule->eps);
     if (u->rule->optim == OPTIM_ADAMW)
         attrs_int(&attrs, ATTR_decoupled, 1);
-    ValueId m = add_state(u->g, u->param, "$adam_m.", "adam_m");
-    ValueId v = add_state(u->g, u->param, "$adam_v.", "adam_v");
-    const ValueId in[7] = {u->param, u->grad, m, v, u->lr, u->clip, step};
+    ValueId m = optim_add_state(u, "$adam_m.", "adam_m", "zeros");
+    ValueId v = optim_add_state(u, "$adam_v.", "adam_v", "zeros");
+    const ValueId in[7] = {u->param, u->grad, m, v, u->lr, u->clip, u->step};
     const ValueId targets[3] = {u->param, m, v};
     add_update(u->g, OP_adam_step, in, 7, &attrs, targets, 3);
 }
+
+typedef void AddUpdate(const Update *u);
+static AddUpdate *const update_of[] = {
+    [OPTIM_SGD] = add_sgd,
+    [OPTIM_ADAM] = add_adam,
+    [OPTIM_ADAMW] = add_adam,
+    [OPTIM_RMSPROP] = optim_add_rmsprop,
+    [OPTIM_ADAGRAD] = optim_add_adagrad,
+    [OPTIM_LION] = optim_add_lion,
+    [OPTIM_LAMB] = optim_add_lamb,
+    [OPTIM_ADAFACTOR] = optim_add_adafactor,
+    [OPTIM_MUON] = optim_add_muon,
+};
 
 static void add_one(Updates *all, ParamGrad p)
 {
@@ -263,7 +277,7 @@ static void add_one(Updates *all, ParamGrad p)
     const UpdateRule *rule = rule_of(g, p.param);
     Update u = {.g = g, .rule = rule, .param = p.param, .grad = p.grad};
     u.lr = rate_of(all, p.param);
-    ValueId step = rule->optim == OPTIM_SGD ? VALUE_NONE : step_number(all);
+    u.step = train_counts_steps(rule) ? step_number(all) : VALUE_NONE;
     if (g->train.rule.gradient_free) {
         add_gradient_free_sgd(&u);
         return;
@@ -273,10 +287,7 @@ static void add_one(Updates *all, ParamGrad p)
         u.grad = add_clip_value(g, p, u.clip, rule->clip_value);
         u.clip = graph_add_const(g, 1, DTYPE_F32);
     }
-    if (rule->optim == OPTIM_SGD)
-        add_sgd(&u);
-    else
-        add_adam(&u, step);
+    update_of[rule->optim](&u);
 }
 
 static ValueId *none_yet(Graph *g)

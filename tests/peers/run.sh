@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# run.sh PYTHON CASE...: parity with PyTorch, or exit status 77 where it is not installed.  $SCRIMP_PYTHON comes first.
+# run.sh PYTHON CASE..., or run.sh PYTHON training.py: parity with PyTorch, or exit status 77 where it is not installed.  $SCRIMP_PYTHON comes first.
 python=${SCRIMP_PYTHON:-$1}
 shift
 skip() {
@@ -11,4 +11,8 @@ skip() {
 }
 command -v "$python" >/dev/null || skip "there is no $python"
 "$python" -c 'import numpy, torch, torchvision' 2>/dev/null || skip "$python has no numpy, torch or torchvision"
-exec "$python" -B "$(dirname "$0")/run.py" "$@"
+case $1 in
+*.py) script=$1 && shift ;;
+*) script=run.py ;;
+esac
+exec "$python" -B "$(dirname "$0")/$script" "$@"

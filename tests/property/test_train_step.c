@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The whole training step that autodiff makes, evaluated in double, against an implementation that
- * shares nothing with it: gradients by central differences of the forward graph, optimizers written
- * from PyTorch's documentation. */
+ * shares nothing with it: gradients by central differences of the forward graph, optimizers of
+ * tests/support/reference_optim.c. */
 #include "check.h"
 
 #include "ir/eval.h"
 #include "ir/verify.h"
 #include "passes/pass.h"
+#include "tests/support/reference_optim.h"
 
 #include <math.h>
 #include <string.h>
@@ -178,15 +179,6 @@ static void build_transformer(Model *m)
     finish_loss(m, NODE(m, matmul, &tb, x, wte), labels, 0); /* tied head */
 }
 
-/* Values of named tensors, the same for both sides at the start */
-
-typedef struct Tensor {
-    const char *name;
-    int64_t count;
-    double *data, *m, *v; /* m, v: the reference's optimizer state */
-    bool matrix;
-} Tensor;
-
 typedef struct World {
     Model *model;
     const Graph *forward;
@@ -209,6 +201,10 @@ static void add_tensor(World *w, const Node *n)
     bool is_batch = strncmp(node_string(n, ATTR_role, ""), "batch.", 6) == 0;
     Tensor a = {.name = graph_value(w->forward, n->out[0])->name, .matrix = t->rank >= 2};
     a.count = type_elements(t) * (is_batch ? w->micro : 1);
+    a.rows = t->rank >= 2 ? t->dim[t->rank - 2] : 1;
+    a.columns = t->rank >= 1 ? t->dim[t->rank - 1] : 1;
+    a.first = t->rank >= 1 ? t->dim[0] : 1;
+    a.a = POOL_ARRAY(w->model->pool, (size_t)a.count, double);
     a.data = POOL_ARRAY(w->model->pool, (size_t)a.count, double);
     a.m = POOL_ARRAY(w->model->pool, (size_t)a.count, double);
     a.v = POOL_ARRAY(w->model->pool, (size_t)a.count, double);
@@ -279,26 +275,6 @@ static double difference(World *w, EvalState *s, double *x)
     return (up - down) / (2 * h);
 }
 
-/* torch.optim.SGD, Adam and AdamW, one element. */
-static void reference_update(const UpdateRule *o, Tensor *p, int64_t i, double g, double lr, int t)
-{
-    double *w = &p->data[i], *m = &p->m[i], *v = &p->v[i];
-    double decay = o->decay_matrices_only && !p->matrix ? 0 : o->weight_decay;
-    if (o->optim == OPTIM_ADAMW)
-        *w *= 1 - lr * decay;
-    else
-        g += decay * *w;
-    if (o->optim == OPTIM_SGD) {
-        *m = o->momentum * *m + (1 - o->dampening) * g;
-        *w -= lr * (o->nesterov ? g + o->momentum * *m : *m);
-        return;
-    }
-    *m += (1 - o->beta1) * (g - *m);
-    *v += (1 - o->beta2) * (g * g - *v);
-    double m_hat = *m / (1 - pow(o->beta1, t)), v_hat = *v / (1 - pow(o->beta2, t));
-    *w -= lr * m_hat / (sqrt(v_hat) + o->eps);
-}
-
 static bool ends_with(const char *text, const char *end)
 {
     size_t n = strlen(text), m = strlen(end);
@@ -308,8 +284,8 @@ static bool ends_with(const char *text, const char *end)
 /* Which of `mixed` a parameter belongs to, decided without patterns; -1: none. */
 static int group_by_name(const TrainSpec *t, const Tensor *p)
 {
-    if (!t->n_groups)
-        return -1;
+    if (t->n_groups < 2) /* the only group is of vectors */
+        return t->n_groups && !p->matrix ? 0 : -1;
     if (ends_with(p->name, ".bias"))
         return 0;
     if (!strcmp(p->name, "$fc2.weight") || !strcmp(p->name, "$attn.weight") ||
@@ -334,6 +310,9 @@ static bool is_trained(const TrainSpec *t, const Tensor *p)
 
 enum { CLIPPED_ALONE = 2, GROUP_RATE = 3 }; /* a group of `mixed`; how much faster group 0 is */
 
+/* What differences leave of a gradient that is 0, whose sign some optimizers would take. */
+static const double NOISE = 1e-9;
+
 /* One step of the reference; *norm is the gradient's before clipping. */
 static double reference_step(World *w, EvalState *s, double lr, int t, double *norm)
 {
@@ -343,6 +322,8 @@ static double reference_step(World *w, EvalState *s, double lr, int t, double *n
         grads[i] = POOL_ARRAY(w->model->pool, (size_t)w->param[i].count, double);
         for (int64_t k = 0; k < w->param[i].count && is_trained(o, &w->param[i]); k++) {
             grads[i][k] = difference(w, s, &w->param[i].data[k]);
+            if (fabs(grads[i][k]) < NOISE)
+                grads[i][k] = 0;
             squares[group_by_name(o, &w->param[i]) == CLIPPED_ALONE] += grads[i][k] * grads[i][k];
         }
     }
@@ -355,9 +336,11 @@ static double reference_step(World *w, EvalState *s, double lr, int t, double *n
         double length = sqrt(squares[group == CLIPPED_ALONE]);
         double clip = max > 0 && length > max ? max / (length + 1e-6) : 1;
         double bound = rule->clip_value > 0 ? rule->clip_value : (double)INFINITY;
-        for (int64_t k = 0; k < w->param[i].count && is_trained(o, &w->param[i]); k++)
-            reference_update(rule, &w->param[i], k, fmax(fmin(grads[i][k] * clip, bound), -bound),
-                             group == 0 ? GROUP_RATE * lr : lr, t);
+        for (int64_t k = 0; k < w->param[i].count; k++)
+            grads[i][k] = fmax(fmin(grads[i][k] * clip, bound), -bound);
+        bool own_rate = group >= 0 && o->group[group].own_lr;
+        if (is_trained(o, &w->param[i]))
+            reference_tensor(rule, &w->param[i], grads[i], own_rate ? GROUP_RATE * lr : lr, t);
     }
     return loss;
 }
@@ -384,7 +367,11 @@ static void set_step(const World *w, EvalState *s)
         if (n->op != OP_state)
             continue;
         int64_t count = type_elements(value_type(s->graph, n->out[0]));
-        eval_set(s, n->out[0], POOL_ARRAY(w->model->pool, (size_t)count, double));
+        double *start = POOL_ARRAY(w->model->pool, (size_t)count, double), value = 0;
+        sscanf(node_string(n, ATTR_init, ""), "value(%lf)", &value);
+        for (int64_t k = 0; k < count; k++)
+            start[k] = value;
+        eval_set(s, n->out[0], start);
     }
 }
 
@@ -407,21 +394,59 @@ static void check_tensor(const World *w, const EvalState *s, const char *name, c
         }
 }
 
+/* Who has which state, and which of the reference's it is. */
+typedef struct State {
+    const char *prefix;
+    char which;
+    bool (*used)(const UpdateRule *o, const Tensor *p);
+} State;
+
+#define USED(name, condition)                                                                      \
+    static bool used_##name(const UpdateRule *o, const Tensor *p)                                  \
+    {                                                                                              \
+        (void)p;                                                                                   \
+        return condition;                                                                          \
+    }
+USED(momentum, o->optim == OPTIM_MUON ||
+                   ((o->optim == OPTIM_SGD || o->optim == OPTIM_RMSPROP) && o->momentum != 0))
+USED(adam, o->optim == OPTIM_ADAM || o->optim == OPTIM_ADAMW)
+USED(rmsprop, o->optim == OPTIM_RMSPROP)
+USED(centered, o->optim == OPTIM_RMSPROP && o->centered)
+USED(adagrad, o->optim == OPTIM_ADAGRAD)
+USED(lion, o->optim == OPTIM_LION)
+USED(lamb, o->optim == OPTIM_LAMB)
+USED(factors, o->optim == OPTIM_ADAFACTOR && p->matrix)
+USED(squares, o->optim == OPTIM_ADAFACTOR && !p->matrix)
+
+enum { N_STATES = 12 };
+static const State states[N_STATES] = {{"$m.", 'm', used_momentum},
+                                       {"$adam_m.", 'm', used_adam},
+                                       {"$adam_v.", 'v', used_adam},
+                                       {"$rms_v.", 'v', used_rmsprop},
+                                       {"$rms_mean.", 'a', used_centered},
+                                       {"$adagrad_sum.", 'v', used_adagrad},
+                                       {"$lion_m.", 'm', used_lion},
+                                       {"$lamb_m.", 'm', used_lamb},
+                                       {"$lamb_v.", 'v', used_lamb},
+                                       {"$adafactor_row.", 'm', used_factors},
+                                       {"$adafactor_col.", 'v', used_factors},
+                                       {"$adafactor_v.", 'v', used_squares}};
+
 static void check_state(const World *w, const EvalState *s, const Tensor *p)
 {
     const UpdateRule *o = rule_by_name(&w->forward->train, p);
     bool trained = is_trained(&w->forward->train, p);
     CHECK(trained ==
           (graph_find(s->graph, pool_printf(w->model->pool, "$d.%s", p->name + 1)) != VALUE_NONE));
-    bool has_m = trained && o->optim == OPTIM_SGD && o->momentum != 0;
-    bool adam = trained && o->optim != OPTIM_SGD;
-    const char *const names[3] = {"$m.", "$adam_m.", "$adam_v."};
-    const bool expected[3] = {has_m, adam, adam};
-    const double *data[3] = {p->m, p->m, p->v};
-    for (int i = 0; i < 3; i++) {
-        const char *name = pool_printf(w->model->pool, "%s%s", names[i], p->name + 1);
-        CHECK_MSG((graph_find(s->graph, name) != VALUE_NONE) == expected[i], "%s", name);
-        check_tensor(w, s, name, data[i], p->count);
+    for (int i = 0; i < N_STATES; i++) {
+        const State *state = &states[i];
+        bool expected = trained && state->used(o, p);
+        const double *data = state->which == 'm' ? p->m : state->which == 'v' ? p->v : p->a;
+        const char *name = pool_printf(w->model->pool, "%s%s", state->prefix, p->name + 1);
+        ValueId v = graph_find(s->graph, name);
+        CHECK_MSG((v != VALUE_NONE) == expected, "%s", name);
+        if (v != VALUE_NONE && expected)
+            check_tensor(w, s, name, data, type_elements(value_type(s->graph, v)));
     }
 }
 
@@ -482,6 +507,9 @@ static const ParamGroup mixed_groups[] = {
      .own_clip = true,
      .rule = {.optim = OPTIM_ADAM, .beta1 = 0.8, .beta2 = 0.9, .eps = 1e-2, .clip = 0.05}}};
 
+static const ParamGroup vector_group[] = {
+    {.pattern = "*", .vectors_only = true, .rule = {.optim = OPTIM_SGD, .momentum = 0.5}}};
+
 int main(void)
 {
     const TrainSpec base = {.present = true,
@@ -498,7 +526,33 @@ int main(void)
     TrainSpec mixed = adamw;
     mixed.group = mixed_groups;
     mixed.n_groups = 3;
-    const TrainSpec *const all[] = {&plain, &momentum, &nesterov, &adam, &adamw, &mixed};
+    TrainSpec rmsprop = base, centered = base, adagrad = base, lion = base, lamb = base,
+              adafactor = base, muon = base, matched = base;
+    rmsprop.rule.optim = centered.rule.optim = OPTIM_RMSPROP;
+    rmsprop.rule.alpha = 0.9, rmsprop.rule.weight_decay = 0.1, rmsprop.rule.clip = 0.3;
+    centered.rule.alpha = 0.8, centered.rule.centered = true, centered.rule.momentum = 0.9;
+    adagrad.rule.optim = OPTIM_ADAGRAD, adagrad.rule.lr_decay = 0.5, adagrad.rule.initial = 0.1;
+    adagrad.rule.weight_decay = 0.2;
+    lion.rule.optim = OPTIM_LION, lion.rule.weight_decay = 0.1, lion.rule.clip = 0.1;
+    lion.rule.decay_matrices_only = true;
+    lamb.rule.optim = OPTIM_LAMB, lamb.rule.weight_decay = 0.1, lamb.rule.clip_value = 0.02;
+    adafactor.rule = (UpdateRule){.optim = OPTIM_ADAFACTOR,
+                                  .beta2_decay = -0.8,
+                                  .eps = 1e-3,
+                                  .clip_update = 0.9,
+                                  .weight_decay = 0.1};
+    muon.rule = (UpdateRule){.optim = OPTIM_MUON,
+                             .momentum = 0.9,
+                             .nesterov = true,
+                             .ns_steps = 5,
+                             .eps = 1e-7,
+                             .weight_decay = 0.1};
+    matched.rule = muon.rule, matched.rule.nesterov = false, matched.rule.match_rms = true;
+    muon.group = matched.group = vector_group;
+    muon.n_groups = matched.n_groups = 1;
+    const TrainSpec *const all[] = {&plain, &momentum,  &nesterov, &adam,    &adamw,
+                                    &mixed, &rmsprop,   &centered, &adagrad, &lion,
+                                    &lamb,  &adafactor, &muon,     &matched};
     printf("seed %llu\n", (unsigned long long)first_seed);
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         for (int64_t micro = 1; micro <= 3; micro += 2) {

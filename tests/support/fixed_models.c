@@ -130,4 +130,24 @@ const FixedModel fixed_models[FIXED_MODELS] = {
      "  optim = sgd(lr = 0.05, momentum = 0.9)\n"
      "  steps = 10\n"
      "}\n"},
+    {"optimizers composed of operations",
+     "model m(x: f32[4, 3, 8, 8]) {\n"
+     "  x = x |> c1: conv(8, 3, bias = false) |> bn1: bn() |> relu() |> c2: conv(6, 3) |> tanh()\n"
+     "  x = x |> flatten() |> f1: linear(24) |> silu() |> f2: linear(16) |> tanh()\n"
+     "  return x |> f3: linear(12) |> silu() |> f4: linear(12) |> tanh() |> f5: linear(10)\n"
+     "}\n"
+     "train {\n"
+     "  batch = synthetic(x = f32[4, 3, 8, 8], y = i32[4])\n"
+     "  loss = cross_entropy(m(batch.x), batch.y)\n"
+     "  optim = rmsprop(lr = 1e-3, alpha = 0.9, eps = 1e-2, momentum = 0.9, centered = true,\n"
+     "                  clip = 1)\n"
+     "  groups = [group(\"c1.*\", optim = adafactor(lr = 0.01, weight_decay = 0.1)),\n"
+     "            group([\"c2.*\", \"f2.*\"], on = matrices, optim = muon(lr = 0.01, steps = 2)),\n"
+     "            group([\"c2.*\", \"f2.*\"], optim = lion(lr = 1e-3, weight_decay = 1)),\n"
+     "            group(\"f1.*\", optim = lamb(lr = 0.01, eps = 1e-2)),\n"
+     "            group(\"f3.*\", optim = adagrad(lr = 0.01, initial = 0.01, lr_decay = 0.1)),\n"
+     "            group(\"f4.*\", optim = rmsprop(lr = 1e-3, eps = 1e-2, weight_decay = 0.1)),\n"
+     "            group(\"f5.*\", optim = adafactor(lr = 0.01))]\n"
+     "  steps = 10\n"
+     "}\n"},
 };

@@ -9,7 +9,7 @@ typedef struct FixedModel {
     const char *name, *text;
 } FixedModel;
 
-enum { FIXED_MODELS = 6 };
+enum { FIXED_MODELS = 7 };
 extern const FixedModel fixed_models[FIXED_MODELS];
 
 #endif

@@ -95,6 +95,7 @@ Val builtin_group(BuiltinCall *c)
     *s = (GroupSpec){.span = c->span, .pattern_span = c->arg_span[PATTERN]};
     s->pattern = patterns_of(c);
     s->matrices_only = call_word_is(c, ON, "matrices");
+    s->vectors_only = call_word_is(c, ON, "vectors");
     s->frozen = arg_bool(c, FROZEN);
     if (!s->pattern || !group_rate(c, s) || !group_numbers(c, s) || !group_optim(c, s) ||
         !says_something(c, s))
@@ -194,7 +195,9 @@ static void report_no_match(Elab *l, const GroupSpec *s, const Paths *paths, con
 {
     enum { SHOWN = 4 };
     if (!elab_error(l, s->pattern_span, "E203", "no parameter is called like \"%s\"%s", pattern,
-                    s->matrices_only ? " and has two dimensions" : ""))
+                    s->matrices_only  ? " and has two dimensions or more"
+                    : s->vectors_only ? " and has less than two dimensions"
+                                      : ""))
         return;
     const char *near = nearest_pattern(l, paths, pattern);
     if (near && !train_pattern_fits(near, pattern)) {
@@ -214,7 +217,8 @@ static bool patterns_fit(Elab *l, const GroupSpec *s, const ParamGroup *group, c
     for (const char *at = group->pattern;;) {
         size_t n = strcspn(at, "\n"), i = 0;
         ParamGroup one = {.pattern = pool_strndup(l->pool, at, n),
-                          .matrices_only = group->matrices_only};
+                          .matrices_only = group->matrices_only,
+                          .vectors_only = group->vectors_only};
         while (i < paths->len && !train_group_fits(&one, paths->data[i].text, paths->data[i].rank))
             i++;
         if (i == paths->len) {
@@ -233,6 +237,23 @@ static bool has_members(const TrainSpec *t, const Paths *paths, int group)
         if (train_group_of(t, paths->data[i].text, paths->data[i].rank) == group)
             return true;
     return false;
+}
+
+/* Muon is for matrices.  A parameter that is none needs a group with another optimizer. */
+void check_muon(Elab *l, const TrainSpec *t, Span span)
+{
+    Paths paths = all_paths(l);
+    for (size_t i = 0; i < paths.len; i++) {
+        const Path *p = &paths.data[i];
+        int group = train_group_of(t, p->text, p->rank);
+        const UpdateRule *rule = group < 0 ? &t->rule : &t->group[group].rule;
+        if (rule->optim != OPTIM_MUON || p->rank >= 2)
+            continue;
+        if (elab_error(l, span, "E206", "muon is for matrices, and %s has %d dimension%s", p->text,
+                       p->rank, p->rank == 1 ? "" : "s"))
+            diag_help(l->diag, "groups = [group(\"*\", on = vectors, optim = adamw(lr = 3e-4))]");
+        return;
+    }
 }
 
 void read_groups(Elab *l, const Binding *groups, TrainSpec *t)
@@ -254,8 +275,10 @@ void read_groups(Elab *l, const Binding *groups, TrainSpec *t)
                 diag_help(l->diag, "groups = [group(\"*.bias\", weight_decay = 0)]");
             return;
         }
-        group[i] = (ParamGroup){
-            .pattern = s->pattern, .matrices_only = s->matrices_only, .frozen = s->frozen};
+        group[i] = (ParamGroup){.pattern = s->pattern,
+                                .matrices_only = s->matrices_only,
+                                .vectors_only = s->vectors_only,
+                                .frozen = s->frozen};
         if (!patterns_fit(l, s, &group[i], &paths) ||
             (!s->frozen && !make_rule(l, s, t, &group[i])))
             return;

@@ -35,5 +35,7 @@ bool arg_in_bounds(BuiltinCall *c, int arg, const char *name, double lo, double 
 /* Sets t->group from the key `groups`, a group or a list of them; the section's optimizer is known
  * and all parameters are made. */
 void read_groups(Elab *l, const Binding *groups, TrainSpec *t);
+/* E206 where muon would change a parameter that is no matrix. */
+void check_muon(Elab *l, const TrainSpec *t, Span span);
 
 #endif

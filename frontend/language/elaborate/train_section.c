@@ -96,7 +96,7 @@ static void read_optim(const Reader *r, TrainSpec *t)
         t->rule = *b->value.optim;
     else if (!poisoned(b) && elab_error(r->l, b->span, "E205", "`optim` is an optimizer, got %s",
                                         val_kind_name(b->value.kind)))
-        diag_help(r->l->diag, "sgd(...), adam(...) or adamw(...)");
+        diag_help(r->l->diag, "sgd(...), adamw(...), ...");
 }
 
 static void read_source(const Reader *r, TrainSpec *t)
@@ -159,6 +159,8 @@ static void read_train(const Reader *r)
     read_optim(r, &t);
     read_length(r, &t);
     read_groups(r->l, key(r, "groups"), &t);
+    if (key(r, "optim"))
+        check_muon(r->l, &t, key(r, "optim")->span);
     read_held_out(r, &t);
     read_source(r, &t);
     t.eval_every = key_int(r, "eval_every", 0, 0);

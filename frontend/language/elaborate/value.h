@@ -73,7 +73,7 @@ typedef struct InitSetting {
 /* What group(...) says of the parameters that fit its patterns. */
 typedef struct GroupSpec {
     const char *pattern; /* as in ParamGroup */
-    bool matrices_only, frozen;
+    bool matrices_only, vectors_only, frozen;
     const UpdateRule *optim; /* NULL: the section's */
     /* Of that: */
     const LrSchedule *schedule; /* NULL: not given */

@@ -8,8 +8,8 @@
 
 const char *const optim_names[TRAIN_OPTIM_COUNT] = {
     "sgd", "adam", "adamw", "rmsprop", "adagrad", "lion", "lamb", "adafactor", "muon"};
-const char *const lr_names[TRAIN_LR_COUNT] = {"constant", "step", "linear", "cosine",
-                                              "inverse_sqrt"};
+const char *const lr_names[TRAIN_LR_COUNT] = {"constant", "step",         "linear",
+                                              "cosine",   "inverse_sqrt", "formula"};
 
 /* clang-format off */
 #define FIELD(kind, key, member) {key, TRAIN_##kind, offsetof(TrainSpec, member)}
@@ -25,6 +25,7 @@ const TrainField train_fields[TRAIN_FIELD_COUNT] = {
     FIELD(DOUBLE, "start",        rule.lr.start),
     FIELD(DOUBLE, "power",        rule.lr.power),
     FIELD(DOUBLE, "scale",        rule.lr.scale),
+    FIELD(TEXT,   "formula",      rule.lr.formula),
     FIELD(DOUBLE, "momentum",     rule.momentum),
     FIELD(DOUBLE, "dampening",    rule.dampening),
     FIELD(BOOL,   "nesterov",     rule.nesterov),

@@ -41,9 +41,9 @@ typedef struct TrainField {
     size_t offset; /* in TrainSpec */
 } TrainField;
 
-enum { TRAIN_OPTIM_COUNT = 9, TRAIN_LR_COUNT = 5, TRAIN_FIELD_COUNT = 57 };
+enum { TRAIN_OPTIM_COUNT = 9, TRAIN_LR_COUNT = 6, TRAIN_FIELD_COUNT = 58 };
 /* The fields of TrainSpec.rule come first: train_fields[0 .. TRAIN_RULE_COUNT). */
-enum { TRAIN_RULE_COUNT = 30 };
+enum { TRAIN_RULE_COUNT = 31 };
 extern const TrainField train_fields[TRAIN_FIELD_COUNT];
 /* One of the first TRAIN_RULE_COUNT fields of a rule that stands alone. */
 static inline TrainField train_rule_field(int i)

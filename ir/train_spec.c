@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "ir/train_spec.h"
 
+#include "ir/lr_formula.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,9 +21,25 @@ static double decay(const LrSchedule *lr, double t, double u, double every, doub
     case LR_INVERSE_SQRT:
         return lr->base * sqrt(fmax(warmup, 1) / (t + 1));
     case LR_CONSTANT:
+    case LR_FORMULA:
         break;
     }
     return lr->base;
+}
+
+/* NaN where the formula is none. */
+static double formula_at(const LrSchedule *lr, double t, double total, double per_epoch)
+{
+    double unit = lr->in_epochs ? per_epoch : 1, value = (double)NAN;
+    const LrVariables v = {.step = t,
+                           .total = total,
+                           .progress = total > 0 ? t / total : 0,
+                           .epoch = t / per_epoch,
+                           .now = t / unit,
+                           .end = total / unit};
+    if (lr->formula)
+        lr_formula_eval(lr->formula, &v, &value);
+    return value;
 }
 
 static double unscaled(const LrSchedule *lr, int64_t t, int64_t total, int64_t updates_per_epoch)
@@ -31,6 +49,8 @@ static double unscaled(const LrSchedule *lr, int64_t t, int64_t total, int64_t u
     double warmup = floor(lr->warmup * unit + 0.5), now = (double)t;
     if (now < warmup)
         return lr->base * (now + 1) / warmup;
+    if (lr->kind == LR_FORMULA)
+        return formula_at(lr, now, (double)total, fmax(1, (double)updates_per_epoch));
     double length = (double)total - warmup;
     double u = length > 0 ? (now - warmup) / length : 1.0;
     if (lr->kind == LR_STEP)

@@ -17,7 +17,14 @@ typedef enum OptimKind {
     OPTIM_ADAFACTOR,
     OPTIM_MUON
 } OptimKind;
-typedef enum LrKind { LR_CONSTANT, LR_STEP, LR_LINEAR, LR_COSINE, LR_INVERSE_SQRT } LrKind;
+typedef enum LrKind {
+    LR_CONSTANT,
+    LR_STEP,
+    LR_LINEAR,
+    LR_COSINE,
+    LR_INVERSE_SQRT,
+    LR_FORMULA
+} LrKind;
 
 /* Learning rate at update t of total (both counted in updates, t from 0), see lr_at. */
 typedef struct LrSchedule {
@@ -29,6 +36,7 @@ typedef struct LrSchedule {
     double start;         /* ... that are counted from here */
     double power;         /* linear: of the part that is left; 0 stands for 1 */
     double scale;         /* of the whole; 0 stands for 1 */
+    const char *formula;  /* of LR_FORMULA: ir/lr_formula.h; base is the rate after warmup */
 } LrSchedule;
 
 /* How a step changes parameters: an optimizer with its settings. */

@@ -36,6 +36,36 @@ static bool build_evaluation(Trainer *t, const Ast *ast, int64_t *arena_bytes)
     return true;
 }
 
+/* The first of some updates all over the run at which a rate is no rate, or -1. */
+static int64_t bad_rate(const Trainer *t, const LrSchedule *lr)
+{
+    enum { LOOKED_AT = 10000 };
+    int64_t stride = t->schedule / LOOKED_AT + 1;
+    for (int64_t i = 0; i < t->schedule; i += stride)
+        if (!(lr_at(lr, i, t->schedule, t->updates_per_epoch) >= 0) ||
+            !isfinite((float)lr_at(lr, i, t->schedule, t->updates_per_epoch)))
+            return i;
+    return -1;
+}
+
+/* A formula may give anything. */
+static bool check_rates(const Trainer *t)
+{
+    const TrainSpec *spec = &t->program.graph->train;
+    for (int g = -1; g < spec->n_groups; g++) {
+        const LrSchedule *lr = g < 0 ? &spec->rule.lr : &spec->group[g].rule.lr;
+        int64_t at = bad_rate(t, lr);
+        if (at < 0)
+            continue;
+        cli_error(t->cli, EXIT_USER, "E516", "max(x, 0) and min(x, 1) keep a formula in bounds",
+                  "the learning rate is %g after step %lld of %lld",
+                  lr_at(lr, at, t->schedule, t->updates_per_epoch), (long long)at,
+                  (long long)t->schedule);
+        return false;
+    }
+    return true;
+}
+
 /* --steps ends a run early or late but does not bend the schedule: a run that is ended and
  * continued has the learning rates of one that was not. */
 static bool schedule_lengths(Trainer *t)
@@ -52,7 +82,7 @@ static bool schedule_lengths(Trainer *t)
     t->schedule = (int64_t)updates;
     t->total = t->cli->run.steps ? t->cli->run.steps : t->schedule;
     t->eval_every = spec->eval_every ? spec->eval_every : t->updates_per_epoch;
-    return true;
+    return check_rates(t);
 }
 
 static bool start_weights(Trainer *t)

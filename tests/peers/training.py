@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Optimizers and groups of parameters, against PyTorch's own: training.py
+"""Optimizers, learning rates and groups of parameters, against PyTorch's own: training.py
 
 A small network takes ten steps in scrimp and in PyTorch (in float64) from the same weights on the same batch; every
 weight must agree to TOLERANCE of the largest of its tensor.  Optimizers that the installed PyTorch does not have are
@@ -61,8 +61,14 @@ def clipped(m):
                                value(m.body[0].parameters(), 0.001))
 
 
+def one_cycle(m):
+    optimizer = torch.optim.SGD(m.parameters(), lr=0.1, momentum=0.9)
+    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, 0.2, total_steps=STEPS, pct_start=0.4, cycle_momentum=False)
+    return optimizer, None, schedule
+
+
 O = torch.optim
-# {name: (the train section, what makes the optimizer, or it and what clips)}
+# {name: (the train section, what makes the optimizer, what clips and the schedule; the last two need not be there)}
 CASES = {
     "rmsprop": ("optim = rmsprop(lr = 0.01, eps = 1e-3, weight_decay = 0.01)",
                 lambda m: O.RMSprop(m.parameters(), lr=0.01, eps=1e-3, weight_decay=0.01)),
@@ -78,6 +84,7 @@ CASES = {
                frozen_body),
     "clipping": ("""optim = sgd(lr = 0.1, clip = 0.02)
   groups = [group("head.*", clip = 0.05), group("body.0.*", clip_value = 0.001)]""", clipped),
+    "one cycle": ("optim = sgd(lr = one_cycle(0.2, warmup = 40%), momentum = 0.9)", one_cycle),
 }
 
 
@@ -86,13 +93,16 @@ def in_torch(module, arrays, make):
     m = Net().double()
     m.load_state_dict({n: t.double() for n, t in module.state_dict().items()})
     made = make(m)
-    optimizer, clip = made if isinstance(made, tuple) else (made, lambda: None)
+    optimizer, clip, schedule = (*(made if isinstance(made, tuple) else (made,)), None, None)[:3]
     x, y = torch.from_numpy(arrays["x"]).double(), torch.from_numpy(arrays["y"]).long()
-    for _ in range(STEPS):
+    for step in range(STEPS):
         optimizer.zero_grad()
         torch.nn.functional.cross_entropy(m(x), y).backward()
-        clip()
+        if clip:
+            clip()
         optimizer.step()
+        if schedule and step + 1 < STEPS:
+            schedule.step()
     return {n: t.detach().numpy() for n, t in m.state_dict().items()}
 
 
@@ -117,6 +127,8 @@ def main():
             try:
                 expected = in_torch(module, arrays, make)
             except AttributeError as missing:
+                if "torch.optim" not in str(missing):
+                    raise
                 print(f"{name}: left out, {missing}")
                 continue
             mine = in_scrimp(pathlib.Path(folder), name.replace(", ", "_"), module, arrays, section)

@@ -83,7 +83,9 @@ static inline bool sweep_makes_no_tensor(const char *name)
         "mnist",        "cifar10",   "text",         "tokens",        "npy",
         "imagefolder",  "synthetic", "sgd",          "adam",          "adamw",
         "group",        "constant",  "linear_decay", "step",          "cosine",
-        "inverse_sqrt", "scan"};
+        "inverse_sqrt", "wsd",       "one_cycle",    "piecewise",     "scan",
+        "rmsprop",      "adagrad",   "lion",         "lamb",          "adafactor",
+        "muon"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strcmp(name, names[i]) == 0)
             return true;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Signatures of builtins, and binding a call's arguments to them. */
 #include "frontend/language/elaborate/builtins.h"
+#include "frontend/language/elaborate/train_rate.h"
 #include "ir/support/bug.h"
 
 #include <inttypes.h>
@@ -322,12 +323,14 @@ Val builtin_call(Elab *l, Frame *f, const Builtin *fn, const Expr *e, const Call
     Binder b = {.l = l, .f = f, .call = &call, .sig = signature_of(l, fn), .ok = true};
     bind_args(&b, e, site);
     fill_defaults(&b);
-    for (int i = 0; i < b.sig->n_params; i++)
-        if (b.sig->params[i].kind != ARG_REST && b.sig->params[i].kind != ARG_NAMED)
-            b.ok &= check_arg(&b, i);
     call.rest = b.rest.data;
     call.rest_span = b.rest_span.data;
     call.n_rest = (int)b.rest.len;
+    if (b.ok && rate_takes_call(&call))
+        return rate_call(&call);
+    for (int i = 0; i < b.sig->n_params; i++)
+        if (b.sig->params[i].kind != ARG_REST && b.sig->params[i].kind != ARG_NAMED)
+            b.ok &= check_arg(&b, i);
     call.named = b.named.data;
     call.n_named = (int)b.named.len;
     if (b.ok && !l->exhausted)

@@ -342,7 +342,7 @@ static Val eval_callee(Elab *l, Frame *f, const Expr *e)
     const Builtin *fn = e->kind == EXPR_NAME ? builtin_find(e->name) : NULL;
     bool plain = v.kind == VAL_INT || v.kind == VAL_FLOAT || v.kind == VAL_BOOL ||
                  v.kind == VAL_STRING || v.kind == VAL_PERCENT || v.kind == VAL_LIST ||
-                 v.kind == VAL_TENSOR;
+                 v.kind == VAL_TENSOR || v.kind == VAL_SCHEDULE;
     return plain && fn ? (Val){.kind = VAL_BUILTIN, .builtin = fn} : v;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Operators on compile-time values and on tensors. */
-#include "frontend/language/elaborate/elaborate.h"
+#include "frontend/language/elaborate/train_rate.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -344,6 +344,8 @@ Val eval_binary(Elab *l, BinaryOp op, Val a, Val b, Span a_span, Span b_span, Sp
 {
     if (a.kind == VAL_POISON || b.kind == VAL_POISON)
         return val_poison();
+    if ((a.kind == VAL_SCHEDULE || b.kind == VAL_SCHEDULE) && !is_equality(op))
+        return rate_binary(l, op, a, b, span);
     bool against_none = is_equality(op) && (a.kind == VAL_NONE || b.kind == VAL_NONE);
     if (!against_none && (a.kind == VAL_TENSOR || b.kind == VAL_TENSOR))
         return tensor_binary(l, op, a, b, a_span, b_span, span);
@@ -369,6 +371,8 @@ Val eval_unary(Elab *l, UnaryOp op, Val a, Span span)
 {
     if (a.kind == VAL_POISON)
         return a;
+    if (op == UNARY_NEG && a.kind == VAL_SCHEDULE)
+        return rate_binary(l, BINARY_SUB, val_int(0), a, span);
     if (op == UNARY_NOT && a.kind == VAL_BOOL)
         return val_bool(!a.b);
     if (op == UNARY_NEG && a.kind == VAL_INT)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Optimizers and learning-rate schedules. */
+/* Optimizers. */
 #include "frontend/language/elaborate/train_internal.h"
 
 #include <math.h>
@@ -17,79 +17,6 @@ bool arg_in_bounds(BuiltinCall *c, int arg, const char *name, double lo, double 
         elab_error(c->l, c->arg_span[arg], "E105", "`%s` is at least %g, got %g", name, lo, v);
     return false;
 }
-
-/* ---- schedules ---- */
-
-static Val schedule_value(BuiltinCall *c, LrSchedule s)
-{
-    LrSchedule *p = POOL_NEW(c->l->pool, LrSchedule);
-    *p = s;
-    return (Val){.kind = VAL_SCHEDULE, .schedule = p};
-}
-
-static Val falling(BuiltinCall *c, LrKind kind, double power)
-{
-    if (!arg_in_bounds(c, 0, "lr", 0, (double)INFINITY) ||
-        !arg_in_bounds(c, 1, "warmup", 0, (double)INFINITY) ||
-        !arg_in_bounds(c, 2, "min", 0, (double)INFINITY))
-        return val_poison();
-    return schedule_value(c, (LrSchedule){.kind = kind,
-                                          .base = arg_float(c, 0),
-                                          .warmup = arg_float(c, 1),
-                                          .min = arg_float(c, 2),
-                                          .power = power});
-}
-
-Val builtin_cosine(BuiltinCall *c)
-{
-    return falling(c, LR_COSINE, 0);
-}
-
-Val builtin_linear_decay(BuiltinCall *c)
-{
-    if (!arg_in_bounds(c, 3, "power", 1e-9, (double)INFINITY))
-        return val_poison();
-    double power = arg_float(c, 3);
-    return falling(c, LR_LINEAR, power == 1 ? 0 : power);
-}
-
-Val builtin_constant(BuiltinCall *c)
-{
-    if (!arg_in_bounds(c, 0, "lr", 0, (double)INFINITY) ||
-        !arg_in_bounds(c, 1, "warmup", 0, (double)INFINITY))
-        return val_poison();
-    return schedule_value(
-        c, (LrSchedule){.kind = LR_CONSTANT, .base = arg_float(c, 0), .warmup = arg_float(c, 1)});
-}
-
-Val builtin_step(BuiltinCall *c)
-{
-    if (!arg_in_bounds(c, 0, "lr", 0, (double)INFINITY) ||
-        !arg_in_bounds(c, 1, "every", 1e-9, (double)INFINITY) ||
-        !arg_in_bounds(c, 2, "factor", 0, (double)INFINITY) ||
-        !arg_in_bounds(c, 3, "warmup", 0, (double)INFINITY) ||
-        !arg_in_bounds(c, 4, "start", 0, (double)INFINITY))
-        return val_poison();
-    return schedule_value(c, (LrSchedule){.kind = LR_STEP,
-                                          .base = arg_float(c, 0),
-                                          .every = arg_float(c, 1),
-                                          .factor = arg_float(c, 2),
-                                          .warmup = arg_float(c, 3),
-                                          .start = arg_float(c, 4)});
-}
-
-/* The least warmup is far below one update of any data; lr_at counts at least one. */
-Val builtin_inverse_sqrt(BuiltinCall *c)
-{
-    if (!arg_in_bounds(c, 0, "lr", 0, (double)INFINITY) ||
-        !arg_in_bounds(c, 1, "warmup", 1e-9, (double)INFINITY))
-        return val_poison();
-    return schedule_value(
-        c,
-        (LrSchedule){.kind = LR_INVERSE_SQRT, .base = arg_float(c, 0), .warmup = arg_float(c, 1)});
-}
-
-/* ---- optimizers ---- */
 
 static UpdateRule *rule_new(BuiltinCall *c, OptimKind kind)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The train and remat sections: what they say becomes outputs of the graph and its TrainSpec. */
 #include "frontend/language/elaborate/train_internal.h"
+#include "frontend/language/elaborate/train_rate.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -275,14 +276,16 @@ static void add_word(const Elab *l, Scope *names, const char *word)
         scope_set(l->pool, names, word, (Val){.kind = VAL_STRING, .s = word}, (Span){0});
 }
 
-/* Names of element types, and tf32, stand bare behind `precision`. */
-static Scope *precision_names(const Elab *l)
+/* Names of element types, and tf32, stand bare behind `precision`; step, epoch and progress are
+ * variables of learning rates. */
+static Scope *section_names(Elab *l)
 {
     Scope *names = scope_new(l->pool, l->globals);
     for (int t = 0; t < DTYPE_COUNT; t++)
         if (dtype_is_float((DType)t))
             add_word(l, names, dtype_name((DType)t));
     add_word(l, names, "tf32");
+    rate_add_names(l, names);
     return names;
 }
 
@@ -290,7 +293,7 @@ void elab_train(Elab *l)
 {
     const Section *section = l->ast->train;
     TrainState state = {NULL};
-    Frame f = {.scope = scope_new(l->pool, precision_names(l))};
+    Frame f = {.scope = scope_new(l->pool, section_names(l))};
     Reader r = {l, &f, section->span};
     r.span.end = r.span.begin + 5; /* the word `train` */
     l->train = &state;

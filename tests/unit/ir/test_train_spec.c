@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Learning rates against values worked out from PyTorch's and nanoGPT's formulas. */
 #include "check.h"
+#include "ir/lr_formula.h"
 #include "ir/train_spec.h"
 
 #include <math.h>
+#include <stdlib.h>
+#include <string.h>
 
 static void near(double got, double expected)
 {
@@ -43,6 +46,48 @@ static void check_patterns(void)
     CHECK(train_group_of(&(TrainSpec){0}, "a.w", 2) == -1);
     CHECK(train_is_rate("lr") && train_is_rate("lr.0") && !train_is_rate("lrx"));
     CHECK(train_rate_group("lr") == -1 && train_rate_group("lr.12") == 12);
+}
+
+static double formula(const char *text)
+{
+    const LrVariables v = {
+        .step = 30, .total = 120, .progress = 0.25, .epoch = 1.5, .now = 3, .end = 12};
+    double x = 0;
+    CHECK_MSG(lr_formula_eval(text, &v, &x), "%s", text);
+    return x;
+}
+
+static void check_formulas(void)
+{
+    near(formula("mul(0.1,sub(1,progress))"), 0.075);
+    near(formula("where(lt(step,31),neg(epoch),total)"), -1.5);
+    near(formula("max(min(now,end),-2.5e-1)"), 3);
+    near(formula("add(sqrt(16),div(pow(2,3),exp(0)))"), 12);
+    near(formula("add(mod(-7,4),floordiv(-7,4))"), -1);
+    near(formula("mul(abs(-2),add(cos(0),add(sin(0),add(log(1),rsqrt(0.25)))))"), 6);
+    near(formula("add(ge(1,1),mul(10,add(gt(1,1),le(1,1))))"), 11);
+    static const char *const wrong[] = {"",          "1 ",       "step(1)", "add(1)", "add(1,2",
+                                        "add(1,2))", "nan",      "inf",     "x",      "add",
+                                        "0x",        "neg(1,2)", "-"};
+    const LrVariables none = {0};
+    double x;
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        CHECK_MSG(!lr_formula_eval(wrong[i], &none, &x), "%s", wrong[i]);
+    enum { DEEP = 100000 };
+    char *deep = calloc(DEEP, 5);
+    for (int i = 0; deep && i < DEEP; i++)
+        memcpy(deep + 4 * i, "neg(", 4);
+    CHECK(deep && !lr_formula_eval(deep, &none, &x));
+    free(deep);
+    LrSchedule lr = {.kind = LR_FORMULA,
+                     .base = 2,
+                     .warmup = 1,
+                     .in_epochs = true,
+                     .formula = "add(now,mul(100,end))",
+                     .scale = 0.5};
+    near(lr_at(&lr, 4, 100, 10), 0.5);
+    near(lr_at(&lr, 25, 100, 10), 501.25);
+    CHECK(isnan(lr_at(&(LrSchedule){.kind = LR_FORMULA, .formula = "x"}, 0, 1, 1)));
 }
 
 int main(void)
@@ -117,5 +162,6 @@ int main(void)
     LrSchedule scaled = {.kind = LR_COSINE, .base = 1, .min = 0.5, .scale = 0.1};
     near(lr_at(&scaled, 50, 100, 10), 0.075);
     check_patterns();
+    check_formulas();
     return test_result();
 }

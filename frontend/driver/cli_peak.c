@@ -48,7 +48,8 @@ static const char *group_of(Pool *pool, const char *path, bool stars, int parts)
     const char *whole = stars ? path_with_stars(pool, path) : path, *end = whole;
     for (int i = 0; i < parts && *end; i++)
         end += strcspn(end + (i > 0), ".") + (i > 0);
-    return pool_printf(pool, "%.*s%s", (int)(end - whole), whole, *end ? ".*" : "");
+    bool open = *end && !(end > whole && end[-1] == '*'); /* "layer2.*" has no parts of its own */
+    return pool_printf(pool, "%.*s%s", (int)(end - whole), whole, open ? ".*" : "");
 }
 
 static int named_of(const PeakRow *r)
@@ -92,8 +93,37 @@ static PeakTable grouped(Pool *pool, const PeakTable *whole, bool stars, int par
     return t;
 }
 
-/* Rows that are read at a glance. */
-enum { MOST_ROWS = 16, DEEPEST_PATH = 12 };
+/* Rows that are read at a glance, not counting what is less than a thousandth of all. */
+enum { MOST_ROWS = 16, DEEPEST_PATH = 12, SMALL_PART = 1000 };
+
+static bool is_small(const PeakTable *t, const PeakRow *r)
+{
+    int64_t all = 0;
+    for (int i = 0; i < t->n; i++)
+        all += t->row[i].bytes;
+    return r->bytes < all / SMALL_PART;
+}
+
+static bool has_few_rows(const PeakTable *t)
+{
+    int large = 0;
+    for (int i = 0; i < t->n; i++)
+        large += !is_small(t, &t->row[i]);
+    return large <= MOST_ROWS;
+}
+
+/* What is small is told by the first part of its path. */
+static PeakTable small_together(Pool *pool, const PeakTable *fine)
+{
+    PeakTable t = {POOL_ARRAY(pool, (size_t)fine->n + 1, PeakRow), 0};
+    for (int i = 0; i < fine->n; i++) {
+        PeakRow r = fine->row[i];
+        if (is_small(fine, &r))
+            r.path = group_of(pool, r.path, true, 1);
+        add_to(pool, &t, r);
+    }
+    return t;
+}
 
 static int persistent_first(const void *a, const void *b)
 {
@@ -111,8 +141,13 @@ static int persistent_first(const void *a, const void *b)
 static PeakTable at_a_glance(Pool *pool, const PeakTable *whole)
 {
     PeakTable t = grouped(pool, whole, false, DEEPEST_PATH);
-    for (int parts = DEEPEST_PATH; parts > 0 && t.n > MOST_ROWS; parts--)
-        t = grouped(pool, whole, true, parts);
+    if (t.n > MOST_ROWS) {
+        t = grouped(pool, whole, true, DEEPEST_PATH);
+        for (int parts = DEEPEST_PATH - 1; parts > 0 && !has_few_rows(&t); parts--)
+            t = grouped(pool, whole, true, parts);
+    }
+    if (t.n > MOST_ROWS)
+        t = small_together(pool, &t);
     qsort(t.row, (size_t)t.n, sizeof *t.row, persistent_first);
     return t;
 }

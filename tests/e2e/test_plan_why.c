@@ -101,6 +101,21 @@ static void test_peak_text(void)
     result_free(&r);
 }
 
+/* Small things do not take the rows that tell the large ones apart. */
+static void test_peak_parts(void)
+{
+    json_t *o = run_json(0, "$SCRIMP plan $EXAMPLES/densenet.scrimp --budget 40%% --peak --json");
+    const json_t *rows = json_object_get(json_object_get(o, "peak"), "rows");
+    int64_t largest = 0;
+    for (size_t i = 0; i < json_array_size(rows); i++) {
+        int64_t bytes = integer(json_array_get(rows, i), "bytes");
+        largest = bytes > largest ? bytes : largest;
+    }
+    EXPECT(3 * largest < integer(json_object_get(o, "peak"), "bytes"), "one row for nearly all");
+    EXPECT(json_array_size(rows) > 12 && json_array_size(rows) < 24, "many rows");
+    json_decref(o);
+}
+
 /* Rows on a terminal are as wide as it is. */
 static void test_peak_terminal(void)
 {
@@ -235,6 +250,7 @@ int main(void)
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++)
         test_peak(&cases[k]);
     test_peak_text();
+    test_peak_parts();
     test_peak_terminal();
     test_reruns(&cases[0], 1);
     test_reruns(&cases[1], 2);

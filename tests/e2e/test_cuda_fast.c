@@ -112,7 +112,7 @@ static void test_arena(void)
     EXPECT(json_get_number(json_object_get(bench, "device"), "arena_bytes") == planned,
            "the arena is not the plan's");
     expect_run(3, "or --exact, which needs no workspace of a library",
-               SIMULATED TRAIN "--steps 1 --device cuda --budget 1000000");
+               SIMULATED TRAIN "--steps 1 --device cuda --budget 4000000");
     json_decref(plan);
     json_decref(exact);
     json_decref(bench);

@@ -180,6 +180,19 @@ static int64_t attention_bytes(const Graph *g, const Node *n)
     return parts > rows ? parts : rows;
 }
 
+int64_t sort_slots(const Graph *g, const Node *n)
+{
+    const Type *x = value_type(g, n->in[0]);
+    int64_t length = x->dim[x->rank - 1], lines = type_elements(x) / length;
+    return length <= SORT_IN_SCRATCH ? 0 : lines < SORT_SLOTS ? lines : SORT_SLOTS;
+}
+
+static int64_t sort_bytes(const Graph *g, const Node *n)
+{
+    const Type *x = value_type(g, n->in[0]);
+    return times(8 * sort_slots(g, n), SORT_WORDS(x->dim[x->rank - 1]));
+}
+
 /* The operations of a body run one after the other. */
 static int64_t body_workspace(const Graph *g, const Node *n)
 {
@@ -218,6 +231,7 @@ const OpWorkspace workspace_none = {.bytes = no_bytes};
 const OpWorkspace workspace_weights = {.bytes = packed_weight_bytes};
 const OpWorkspace workspace_weight_sums = {.bytes = wgrad_partial_bytes};
 const OpWorkspace workspace_attention = {.bytes = attention_bytes};
+const OpWorkspace workspace_sorting = {.bytes = sort_bytes};
 const OpWorkspace workspace_group = {.bytes = body_workspace};
 const OpWorkspace workspace_results = {.bytes = partial_results, .chunked = always};
 const OpWorkspace workspace_few_results = {

@@ -36,6 +36,12 @@ bool conv_wgrad_is_product(const Graph *g, const Node *n);
  * thread's scratch memory, three times for the gradient. */
 enum { LRN_WINDOW_MOST = 1024, LRN_CHANNELS_MOST = 4096 };
 
+/* argsort has lines of up to SORT_IN_SCRATCH elements in a thread's scratch memory; of longer ones,
+ * so many lines have SORT_WORDS 64-bit words each in the workspace, and wait for one another. */
+enum { SORT_IN_SCRATCH = 4096, SORT_SLOTS = 64, SORT_LENGTH_MOST = 1 << 30 };
+#define SORT_WORDS(length) (2 * (length) + 1)
+int64_t sort_slots(const Graph *g, const Node *n); /* 0: no workspace */
+
 enum {
     REDUCE_CHUNKS = 64, /* at most */
     /* sum, mean and reduce_max with more results than this have work for every thread without

@@ -125,6 +125,26 @@ void grad_embedding(GradContext *c)
         grad_op(c, OP_embedding_grad, (const ValueId[]){grad_in(c, 0), c->dout[0]}, 2, &attrs);
 }
 
+/* (x, index) */
+void grad_gather(GradContext *c)
+{
+    AttrList attrs = grad_attrs(c);
+    Type x = grad_in_type(c, 0);
+    attrs_ints(&attrs, ATTR_shape, x.dim, x.rank);
+    const ValueId in[2] = {grad_in(c, 1), c->dout[0]};
+    if (grad_wanted(c, 0))
+        c->din[0] = grad_op(c, OP_scatter_add, in, 2, &attrs);
+}
+
+/* (index, src); what was not added has no gradient. */
+void grad_scatter_add(GradContext *c)
+{
+    AttrList attrs = grad_attrs_without(c, ATTR_shape);
+    const ValueId in[2] = {c->dout[0], grad_in(c, 0)};
+    if (grad_wanted(c, 1))
+        c->din[1] = grad_op(c, OP_gather, in, 2, &attrs);
+}
+
 void grad_reshape(GradContext *c)
 {
     Type x = grad_in_type(c, 0);

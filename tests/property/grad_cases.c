@@ -466,7 +466,7 @@ OpCaseMake *const grad_case_table[OP_COUNT] = {
     CASE(causal_mask), CASE(sum), CASE(mean), CASE(reduce_max), CASE(matmul), SAME(linear),
     CASE(conv2d), CASE(maxpool), CASE(avgpool), CASE(adaptive_avgpool), CASE(resize), CASE(bn_stats), CASE(bn_apply), CASE(layernorm),
     SAME(softmax), SAME(log_softmax), CASE(cross_entropy), CASE(embedding), CASE(reshape),
-    SAME(cumsum), SAME(cumprod), SAME(prod),
+    SAME(gather), SAME(scatter_add), SAME(cumsum), SAME(cumprod), SAME(prod),
     SAME(transpose), SAME(broadcast), CASE(slice), CASE(concat), SAME(pad),
     CASE(deconv2d), SAME(lrn), SAME(loop), [OP_attention] = op_attention_plain,
 #undef CASE

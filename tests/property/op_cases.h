@@ -55,6 +55,7 @@ Type op_conv_input(const OpConv *v);
 Type op_conv_output(const OpConv *v);
 bool op_conv_fits(const OpConv *v);
 void op_attention_plain(OpCase *c); /* what has a gradient */
+OpCaseMake op_long_argsort;
 Type op_channelled(OpCase *c, AttrList *attrs, int64_t *channels);
 
 #endif

@@ -199,6 +199,15 @@ static void extreme_prod_grad(OpCase *c)
     op_done(c, OP_prod_grad, &attrs);
 }
 
+static void extreme_argsort(OpCase *c)
+{
+    AttrList attrs = {0};
+    if (op_coin(c))
+        attrs_int(&attrs, ATTR_descending, 1);
+    extreme_values(c, extreme_shape(c));
+    op_done(c, OP_argsort, &attrs);
+}
+
 static void extreme_argmax(OpCase *c)
 {
     AttrList attrs = {0};
@@ -332,6 +341,8 @@ const OpRow op_extremes[] = {
     {OP_bn_stats, extreme_bn_overflow},
     {OP_reduce_max, extreme_reduce_max},
     {OP_argmax, extreme_argmax},
+    {OP_argsort, extreme_argsort},
+    {OP_argsort, op_long_argsort},
     {OP_cumsum, extreme_cumsum},
     {OP_prod, extreme_prod},
     {OP_prod_grad, extreme_prod_grad},

@@ -306,13 +306,6 @@ Val builtin_cumprod(BuiltinCall *c)
     return cumulated(c, OP_cumprod, false, false);
 }
 
-static ValueId reshaped(BuiltinCall *c, ValueId x, const Type *to)
-{
-    AttrList attrs = {.n = 0};
-    attrs_ints(&attrs, ATTR_shape, to->dim, to->rank);
-    return elab_node1(c->l, OP_reshape, x, &attrs, NULL, c->span);
-}
-
 /* Along one axis after the other, the last first, so that the others keep their numbers. */
 Val builtin_prod(BuiltinCall *c)
 {
@@ -325,8 +318,7 @@ Val builtin_prod(BuiltinCall *c)
     x = summable(c);
     if (n == rank && n > 1 && !arg_bool(c, 2) && x != VALUE_NONE) {
         const int64_t all = type_elements(elab_type(c->l, x));
-        const Type flat = type_make(elab_type(c->l, x)->dtype, 1, &all);
-        x = reshaped(c, x, &flat);
+        x = elab_reshape(c->l, x, &all, 1, NULL, c->span);
         axes[0] = 0;
         n = 1;
     }

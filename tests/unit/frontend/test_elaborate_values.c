@@ -67,6 +67,17 @@ static const char facts[] =
     "  assert prod(x, axis = 0).shape == [8] and cumsum(x > 0, -1, reverse = true).dtype == "
     "\"i32\"\n"
     "  assert cumprod(cast(x, u8), 1).dtype == \"i32\" and prod(x > 0).dtype == \"i32\"\n"
+    "  values, index = topk(x, 3)\n"
+    "  assert values.shape == [4, 3] and index.dtype == \"i32\" and sort(x).dtype == \"f32\"\n"
+    "  assert argsort(x, descending = true).shape == [4, 8]\n"
+    "  assert gather(x, index, -1).shape == [4, 3] and gather(x, slice(index, 0, 2), 1).shape == "
+    "[2, "
+    "3]\n"
+    "  assert scatter_add(x, index, values, 1).shape == [4, 8]\n"
+    "  assert scatter_add(x, index[0..2], values, 1).shape == [4, 8]\n"
+    "  assert index_select(x, iota(2), 0).shape == [2, 8] and index_select(x, iota(2), 1).shape == "
+    "[4, 2]\n"
+    "  assert index_select(stack([x, x]), iota(3), 1).shape == [2, 3, 8]\n"
     "  return a + b\n"
     "}\n";
 
@@ -132,6 +143,16 @@ static const struct {
     {"affine(x, x, x)", "E101"},
     {"affine(x, x[0])", "E103"},
     {"x |> dropout(1.5)", "E105"},
+    {"gather(x, iota(3), 0)", "E101"},
+    {"gather(x, x, 0)", "E104"},
+    {"scatter_add(x, iota(3), iota(3), 0)", "E101"},
+    {"scatter_add(x, cast(x, i32), x[0..1], 0)", "E101"},
+    {"index_select(x, cast(x, i32), 0)", "E103"},
+    {"index_select(x, iota(3), 2)", "E105"},
+    {"sort(x, axis = 0)", "E105"},
+    {"argsort(x > 0)", "E104"},
+    {"topk(x, 9)", "E105"},
+    {"topk(x, 0)", "E105"},
     {"prod(x, axis = 2)", "E105"},
     {"cumsum(x, 2)", "E105"},
     {"cumsum(x)", "E206"},

@@ -165,6 +165,15 @@ static void test_reductions(void)
     EVAL("  %x = input : f32[3]\n  %d = input : f32[3]\n  %z = input : f32[3]\n"
          "  %y = cumprod_grad %d, %x, %z {axis=0} : f32[3]\n",
          V(2, 0, 5, 1, 10, 100, 2, 0, 0), 1, 1020, 0);
+    EVAL(X23 "  %i = input : i32[2,2]\n  %y = gather %x, %i {axis=1} : f32[2,2]\n",
+         V(1, 5, 3, 4, 2, 6, 2, 0, 9, -1), 3, 1, 6, 4);
+    EVAL("  %i = input : i32[2,3]\n  %x = input : f32[2,3]\n"
+         "  %y = scatter_add %i, %x {axis=0, shape=[2,3]} : f32[2,3]\n",
+         V(1, 0, 2, 1, 1, -1, 1, 5, 3, 4, 2, 6), 0, 5, 0, 5, 2, 0);
+    EVAL("  %x = input : f32[5]\n  %y = argsort %x : i32[5]\n", V(2, not_a_number, -0.0, 0, inf), 2,
+         3, 0, 4, 1);
+    EVAL("  %x = input : f32[5]\n  %y = argsort %x {count=3, descending=true} : i32[3]\n",
+         V(2, not_a_number, 1, 2, 0), 1, 0, 3);
     EVAL(X23 "  %y = prod %x {axis=1} : f32[2]\n", x, 15, 48);
     EVAL("  %x = input : f32[2,2]\n  %d = input : f32[2,1]\n"
          "  %y = prod_grad %d, %x {axis=1} : f32[2,2]\n",

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Writes tests/property/library_cases.txt: what PyTorch computes, in double, for functions of the library frontend/std/.
+"""Writes tests/property/library_cases.txt: what PyTorch computes, in double, for functions of the language and its library.
 
     tests/peers/library.py > tests/property/library_cases.txt
 
@@ -46,6 +46,15 @@ def grouped(q, k, v):
 
 def masked(q, k, v):
     return attention(q, k, v, torch.arange(5) != 2)
+
+
+def at(x, *values):
+    """These values, of which x has the gradient: for kinks and ties."""
+    return x - x.detach() + torch.tensor(values)
+
+
+AT = "$_x - stop_gradient($_x) + tensor([{}])"
+INDEX = "cast(reshape(tensor([{}]), [{}]), i32)"
 
 
 # name: (call in scrimp, {parameter: shape}, the same in PyTorch).  $ stands for the name of the case.
@@ -94,6 +103,53 @@ CASES = {
                           lambda a, b: F.cosine_similarity(a, b, 1)),
     "triplet": ("triplet($_a, $_p, $_n, margin = 0.8)", {"$_a": (4, 3), "$_p": (4, 3), "$_n": (4, 3)},
                 lambda a, p, n: F.triplet_margin_loss(a, p, n, margin=0.8)),
+    "erf": ("erf(2 * $_x)", {"$_x": (9,)}, lambda x: torch.erf(2 * x)),
+    "leaky_relu": ("leaky_relu(" + AT.format("-2, 0, 3") + ", slope = 0.1)", {"$_x": (3,)},
+                   lambda x: F.leaky_relu(at(x, -2, 0, 3), 0.1)),
+    "leaky_relu_turned": ("leaky_relu(" + AT.format("-2, 0, 3") + ", slope = -0.5)", {"$_x": (3,)},
+                          lambda x: F.leaky_relu(at(x, -2, 0, 3), -0.5)),
+    "elu": ("elu(" + AT.format("-30, -1, -1e-9, 0, 3") + ", alpha = 1.5)", {"$_x": (5,)},
+            lambda x: F.elu(at(x, -30, -1, -1e-9, 0, 3), 1.5)),
+    "softplus": ("softplus(" + AT.format("-90, -3, 0, 5, 90") + ", beta = 2)", {"$_x": (5,)},
+                 lambda x: F.softplus(at(x, -90, -3, 0, 5, 90), 2, threshold=200)),
+    "mish": ("mish(" + AT.format("-90, -3, -1e-3, 0, 5, 90") + ")", {"$_x": (6,)},
+             lambda x: F.mish(at(x, -90, -3, -1e-3, 0, 5, 90))),
+    "hardswish": ("hardswish(4 * $_x)", {"$_x": (12,)}, lambda x: F.hardswish(4 * x)),
+    "relu6": ("relu6(" + AT.format("-1, 0, 2, 6, 7") + ")", {"$_x": (5,)}, lambda x: F.relu6(at(x, -1, 0, 2, 6, 7))),
+    "clamp": ("clamp(" + AT.format("-2, -1, 0, 2, 3") + ", -1, 2)", {"$_x": (5,)},
+              lambda x: at(x, -2, -1, 0, 2, 3).clamp(-1, 2)),
+    "clamp_crossed": ("clamp(" + AT.format("-2, 0, 3") + ", lo = 2, hi = 1)", {"$_x": (3,)},
+                      lambda x: at(x, -2, 0, 3).clamp(2, 1)),
+    "prod": ("prod($_x, axis = 1)", {"$_x": (2, 3, 2)}, lambda x: x.prod(1)),
+    "prod_all": ("prod($_x)", {"$_x": (2, 2)}, lambda x: x.prod()),
+    "prod_zeros": ("prod(reshape(" + AT.format("1, 2, 3, 4, 0, 6, 0, 8, 0") + ", [3, 3]), -1, keepdims = true)",
+                   {"$_x": (9,)}, lambda x: at(x, 1, 2, 3, 4, 0, 6, 0, 8, 0).reshape(3, 3).prod(-1, keepdim=True)),
+    "cumsum": ("cumsum($_x, -1)", {"$_x": (2, 5)}, lambda x: x.cumsum(-1)),
+    "cumsum_back": ("cumsum($_x, 0, reverse = true)", {"$_x": (4, 2)}, lambda x: x.flip(0).cumsum(0).flip(0)),
+    "cumsum_before": ("cumsum($_x, 0, exclusive = true)", {"$_x": (4, 2)}, lambda x: x.cumsum(0) - x),
+    "cumprod": ("cumprod(2 * $_x, 1)", {"$_x": (2, 4, 2)}, lambda x: (2 * x).cumprod(1)),
+    "cumprod_zeros": ("cumprod(" + AT.format("2, 0, 3, 0, 5") + ", 0)", {"$_x": (5,)},
+                      lambda x: at(x, 2, 0, 3, 0, 5).cumprod(0)),
+    "gather": ("gather($_x, " + INDEX.format("2, 0, 0, 1, 2, 2", "3, 2") + ", 0)", {"$_x": (3, 4)},
+               lambda x: x.gather(0, torch.tensor([[2, 0], [0, 1], [2, 2]]))),
+    "scatter_add": ("scatter_add($_x, " + INDEX.format("2, 0, 0, 1, 2, 2", "2, 3") + ", $_y, 1)",
+                    {"$_x": (3, 3), "$_y": (3, 4)},
+                    lambda x, y: x.scatter_add(1, torch.tensor([[2, 0, 0], [1, 2, 2]]), y[:2, :3])),
+    "index_select": ("index_select($_x, " + INDEX.format("2, 0, 2", "3") + ", 1)", {"$_x": (2, 3, 2)},
+                     lambda x: x.index_select(1, torch.tensor([2, 0, 2]))),
+    "index_select_first": ("index_select($_x, " + INDEX.format("2, 0, 2", "3") + ", 0)", {"$_x": (3, 2)},
+                           lambda x: x.index_select(0, torch.tensor([2, 0, 2]))),
+    "index_select_last": ("index_select($_x, " + INDEX.format("2, 0, 2", "3") + ", -1)", {"$_x": (2, 3)},
+                          lambda x: x.index_select(-1, torch.tensor([2, 0, 2]))),
+    "sort": ("sort($_x)", {"$_x": (3, 5)}, lambda x: x.sort(dim=-1, stable=True)[0]),
+    "sort_ties": ("sort(" + AT.format("2, 1, 2, 1, 2, -0.0, 0") + ", descending = true)", {"$_x": (7,)},
+                  lambda x: at(x, 2, 1, 2, 1, 2, -0.0, 0).sort(dim=-1, stable=True, descending=True)[0]),
+    "argsort": ("to_f32(argsort(stop_gradient($_x))) * $_x", {"$_x": (3, 5)}, lambda x: x.argsort(-1) * x),
+    "topk": ("topk($_x, 2)[0]", {"$_x": (3, 5)}, lambda x: x.topk(2)[0]),
+    "topk_index": ("to_f32(topk($_x, 2)[1]) * $_x[.., 0..2]", {"$_x": (3, 5)}, lambda x: x.topk(2)[1] * x[:, :2]),
+    "flip": ("flip($_x, [0, -1])", {"$_x": (2, 3, 4)}, lambda x: x.flip(0, -1)),
+    "one_hot": ("one_hot(" + INDEX.format("2, 0, 1, 2", "2, 2") + ", 3) * $_x", {"$_x": (2, 2, 3)},
+                lambda x: F.one_hot(torch.tensor([[2, 0], [1, 2]]), 3) * x),
     "var": ("var($_x, axis = 1)", {"$_x": (3, 4)}, lambda x: x.var(1)),
     "var_all": ("var($_x, correction = 0)", {"$_x": (3, 4)}, lambda x: x.var(unbiased=False)),
     "std": ("std($_x, axis = [0, 2], keepdims = true)", {"$_x": (3, 2, 4)}, lambda x: x.std((0, 2), keepdim=True)),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Functions of the library frontend/std/: a training step that calls them, in ir/eval's doubles,
- * has the loss and the gradients that PyTorch computes (library_cases.txt, written by
- * tests/peers/library.py); and compiled it follows these doubles. */
+/* Functions of the language and of its library frontend/std/: a training step that calls them, in
+ * ir/eval's doubles, has the loss and the gradients that PyTorch computes (library_cases.txt,
+ * written by tests/peers/library.py); and compiled it follows these doubles. */
 #include "check.h"
 #include "frontend/language/frontend.h"
 #include "ir/support/strbuf.h"

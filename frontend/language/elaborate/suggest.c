@@ -30,8 +30,8 @@ static const char *builtin_akin(const char *name)
     return akin;
 }
 
-/* A short name of which one letter is replaced: `sort` is more likely a function that is not there
- * than a slip of `sqrt`. */
+/* A short name of which one letter is replaced: `cot` is more likely a function that is not there
+ * than a slip of `cos`. */
 static bool is_another_word(const char *name, const char *near)
 {
     enum { SHORT = 5 };

@@ -46,6 +46,7 @@ const TrainField train_fields[TRAIN_FIELD_COUNT] = {
     FIELD(INT,    "ns_steps",     rule.ns_steps),
     FIELD(BOOL,   "match_rms",    rule.match_rms),
     FIELD(GROUPS, "groups",       group),
+    FIELD(DOUBLE, "ema",          ema),
     FIELD(INT,    "steps",        steps),
     FIELD(DOUBLE, "epochs",       epochs),
     FIELD(INT,    "accumulate",   accumulate),

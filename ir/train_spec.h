@@ -72,6 +72,7 @@ typedef struct TrainSpec {
     UpdateRule rule; /* of parameters in no group */
     const ParamGroup *group;
     int n_groups;
+    double ema;    /* running means of parameters: what stays of one at an update; 0 = none */
     int64_t steps; /* 0 when epochs is given */
     double epochs;
     int64_t accumulate; /* micro-batches per update, >= 1 */

@@ -229,16 +229,23 @@ bool checkpoint_load(const char *dir, TrainerState *state, const CheckpointTenso
     return ok;
 }
 
-/* A checkpoint's model file, a folder's model.safetensors, or the file itself. */
-static SafeFile *open_weights(const char *path, RtError *err)
+/* A checkpoint's model file, a folder's model.safetensors, or the file itself.  *state: the
+ * checkpoint's optimizer state, or NULL. */
+static SafeFile *open_weights(const char *path, bool with_state, SafeFile **state, RtError *err)
 {
+    *state = NULL;
     struct stat st;
     if (stat(path, &st) != 0 || !S_ISDIR(st.st_mode))
         return safetensors_open(path, err);
     if (checkpoint_exists(path)) {
         Manifest m;
-        SafeFile *model;
-        return open_set(path, &m, &model, 1, err) ? model : NULL;
+        SafeFile *safe[ROLES] = {NULL};
+        /* Weights are enough where somebody has removed the state. */
+        if (!(with_state && open_set(path, &m, safe, ROLES, err)) &&
+            !open_set(path, &m, safe, 1, err))
+            return NULL;
+        *state = safe[CHECKPOINT_OPTIMIZER];
+        return safe[CHECKPOINT_MODEL];
     }
     char *inside = path_join(path, "model.safetensors", err);
     SafeFile *safe = inside ? safetensors_open(inside, err) : NULL;
@@ -327,22 +334,36 @@ static bool check_weights(const SafeFile *safe, const CheckpointTensor *tensors,
                     first.message, (long long)missing, (long long)wrong, (long long)extra->count);
 }
 
+/* The running mean of a tensor, or NULL. */
+static const SafeTensor *find_average(const SafeFile *state, const CheckpointTensor *t)
+{
+    char *name = NULL;
+    if (!state || t->role != CHECKPOINT_MODEL || asprintf(&name, "ema.%s", t->name) < 0)
+        return NULL;
+    const SafeTensor *s = safetensors_find(state, name);
+    free(name);
+    return s && same_shape(t, s) && convertible(s->dtype, t->dtype) ? s : NULL;
+}
+
 bool checkpoint_load_weights(const char *path, const CheckpointTensor *tensors, int64_t n,
-                             ExtraWeights *extra, RtError *err)
+                             bool averages, ExtraWeights *extra, RtError *err)
 {
     ExtraWeights others = {0};
-    SafeFile *safe = open_weights(path, err);
+    SafeFile *state, *safe = open_weights(path, averages, &state, err);
     if (!safe)
         return false;
     bool ok = check_weights(safe, tensors, n, &others, err);
     for (int64_t i = 0; ok && i < n; i++) {
         if (tensors[i].role != CHECKPOINT_MODEL)
             continue;
-        const SafeTensor *s = safetensors_find(safe, tensors[i].name);
+        const SafeTensor *mean = find_average(state, &tensors[i]);
+        others.averages += mean != NULL;
+        const SafeTensor *s = mean ? mean : safetensors_find(safe, tensors[i].name);
         ok = safetensors_copy(s, tensors[i].dtype, tensors[i].data, err);
-        safetensors_forget(safe, s);
+        safetensors_forget(mean ? state : safe, s);
     }
     safetensors_close(safe);
+    safetensors_close(state);
     if (extra)
         *extra = others;
     return ok || rt_error_prefix(err, "%s", path);

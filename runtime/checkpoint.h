@@ -40,8 +40,9 @@ struct json_t *checkpoint_read_settings(const char *dir);
 bool checkpoint_load(const char *dir, TrainerState *state, const CheckpointTensor *tensors,
                      int64_t n, RtError *err);
 
-/* What a file of weights has that the model has not. */
+/* What a file of weights has that the model has not, and how many running means were read. */
 typedef struct ExtraWeights {
+    int64_t averages;
     int64_t count;
     char names[200]; /* of the first few: "a.weight, a.bias, ..." */
 } ExtraWeights;
@@ -50,8 +51,9 @@ typedef struct ExtraWeights {
  * a checkpoint folder.  Tensors of role CHECKPOINT_OPTIMIZER are skipped, float types are
  * converted. A missing tensor or another shape is an error that names the first and counts all, and
  * names the prefix that the file's names have before the model's, if it is that; tensors the model
- * has not are told in *extra (may be NULL), not refused. */
+ * has not are told in *extra (may be NULL), not refused.  averages: of a checkpoint folder, the
+ * running mean of a tensor where its optimizer state has one. */
 bool checkpoint_load_weights(const char *path, const CheckpointTensor *tensors, int64_t n,
-                             ExtraWeights *extra, RtError *err);
+                             bool averages, ExtraWeights *extra, RtError *err);
 
 #endif

@@ -165,7 +165,9 @@ static void share_value(const Program *train, Program *eval, ValueId v, int64_t 
         return;
     }
     const char *name = graph_value(eval->graph, storage)->name;
-    ValueId other = graph_find(train->graph, name);
+    ValueId other = graph_find(train->graph, pool_printf(eval->graph->pool, "$ema.%s", name + 1));
+    if (other == VALUE_NONE)
+        other = graph_find(train->graph, name);
     if (other == VALUE_NONE ||
         !type_equal(value_type(train->graph, other), value_type(eval->graph, storage)))
         BUG("%s differs between training and inference", name);

@@ -55,8 +55,8 @@ bool running_open(Cli *cli, const Program *program, RunningSession *out);
 void running_close(RunningSession *h);
 
 /* Moves eval's plan onto the memory of train's: persistent tensors of the same name share their
- * bytes, everything else lies behind train's persistent region.  Before session_compile of eval.
- * Returns the bytes both need together. */
+ * bytes (those of parameters with a running mean, the mean's), everything else lies behind train's
+ * persistent region.  Before session_compile of eval. Returns the bytes both need together. */
 int64_t session_share_plan(const Program *train, Program *eval);
 
 /* The sizes of a persistent tensor as its user sees them: storage dim i is user dim perm[i]. */

@@ -108,17 +108,17 @@ const Verb cli_verbs[] = {
      "A loss, gradient norm, weight or state that is not finite ends the run (--on-nan stop), and\n"
      "never replaces a finite checkpoint: it is saved in DIR/diverged. warn goes on; skip takes the\n"
      "step back, with a copy of weights and state outside the budget.",
-     "define model " PLAN_OPTIONS "steps data resume overwrite out checkpoint seed threads log tensorboard on-nan overfit quiet " BUILD_OPTIONS
+     "define model " PLAN_OPTIONS "steps data resume overwrite out checkpoint no-ema seed threads log tensorboard on-nan overfit quiet " BUILD_OPTIONS
      "error-format",
      verb_train, true},
     {"eval", "loss and accuracy on the held-out part",
      "Weights come from --checkpoint: a folder written by train, or a safetensors file.",
-     "define model checkpoint data seed threads json " BUILD_OPTIONS "error-format",
+     "define model checkpoint no-ema data seed threads json " BUILD_OPTIONS "error-format",
      verb_eval, true},
     {"generate", "write text with a language model",
      "Continues --prompt, one token at a time, with the weights of --checkpoint. For a model of\n"
      "more than 256 tokens that are not characters, prompt and text are token numbers.",
-     "define model checkpoint prompt tokens temperature top-k seed threads " BUILD_OPTIONS "error-format",
+     "define model checkpoint no-ema prompt tokens temperature top-k seed threads " BUILD_OPTIONS "error-format",
      verb_generate, true},
     {"bench", "time per step, GFLOP/s, share of the machine's peak",
      "Runs real steps (2 to warm up, then 9 or --steps) on random data of the model's shapes and\n"
@@ -217,6 +217,8 @@ const OptionRow cli_options[] = {
      "what names in the header begin with (default: FILE's name)", 1},
     {"checkpoint", 0, FIELD_TEXT, offsetof(Cli, run.checkpoint), "PATH",
      "a folder written by train, or a .safetensors file", 0},
+    {"no-ema", 0, FIELD_FLAG, offsetof(Cli, run.no_ema), NULL,
+     "the run's weights as they are, not their running means (ema)", 0},
     {"log", 0, FIELD_TEXT, offsetof(Cli, run.log), "FILE",
      "one JSON object a step; FILE.csv: a line of values", 0},
     {"tensorboard", 0, FIELD_TEXT, offsetof(Cli, run.tensorboard), "DIR",

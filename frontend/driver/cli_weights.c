@@ -136,7 +136,8 @@ bool session_load_weights(Session *s, const char *path)
 {
     RtError err;
     ExtraWeights extra;
-    if (!checkpoint_load_weights(path, s->tensor, s->n_tensors, &extra, &err)) {
+    if (!checkpoint_load_weights(path, s->tensor, s->n_tensors, !s->cli->run.no_ema, &extra,
+                                 &err)) {
         const char *aside = pool_printf(s->cli->pool, "%s/diverged", path);
         bool only_aside = !checkpoint_exists(path) && checkpoint_exists(aside);
         cli_error(s->cli, EXIT_USER, "E501",
@@ -147,6 +148,9 @@ bool session_load_weights(Session *s, const char *path)
     if (extra.count)
         fprintf(stderr, "warning: %s has %lld tensor%s that the model has not: %s\n", path,
                 (long long)extra.count, extra.count == 1 ? "" : "s", extra.names);
+    if (extra.averages && !s->cli->output.quiet)
+        fprintf(stderr, "note: running means of %lld weights (ema); --no-ema: the weights\n",
+                (long long)extra.averages);
     const char *first = finite_tensors(s, true);
     if (first) {
         cli_error(s->cli, EXIT_USER, "E522",

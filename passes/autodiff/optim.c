@@ -290,6 +290,34 @@ static void add_one(Updates *all, ParamGrad p)
     update_of[rule->optim](&u);
 }
 
+/* How much of a parameter its running mean takes in: all after the first update, so that it begins
+ * with the weights, as torch.optim.swa_utils.AveragedModel. */
+static ValueId average_weight(Updates *u)
+{
+    Graph *g = u->g;
+    ValueId t = step_number(u);
+    ValueId first = binary(g, OP_le, t, graph_add_const(g, 1, DTYPE_I32), "%ema.first");
+    const ValueId in[3] = {first, graph_add_const(g, 1, DTYPE_F32),
+                           graph_add_const(g, 1 - g->train.ema, DTYPE_F32)};
+    return graph_add(g, OP_select, in, 3, NULL, "%ema.weight", nowhere);
+}
+
+static void add_averages(Updates *u)
+{
+    Graph *g = u->g;
+    ValueId weight = average_weight(u);
+    ValueId *next =
+        POOL_ARRAY(g->pool, g->values.len, ValueId); /* by parameter: after the update */
+    size_t n_values = g->values.len;
+    for (size_t v = 0; v < n_values; v++)
+        if (graph_value(g, (ValueId)v)->writes != VALUE_NONE)
+            next[graph_value(g, (ValueId)v)->writes] = (ValueId)v;
+    for (size_t i = 0; i < u->n; i++) {
+        const Update one = {.g = g, .param = u->pairs[i].param};
+        optim_add_average(&one, next[u->pairs[i].param], weight);
+    }
+}
+
 static ValueId *none_yet(Graph *g)
 {
     size_t n = (size_t)g->train.n_groups + 1;
@@ -308,6 +336,8 @@ void optim_add_updates(Graph *g, const ParamGrad *pairs, size_t n)
         add_grad_norm(&u);
     for (size_t i = 0; i < n; i++)
         add_one(&u, pairs[i]);
+    if (g->train.ema > 0)
+        add_averages(&u);
 }
 
 bool optim_is_frozen(const Graph *g, ValueId param)

@@ -338,3 +338,11 @@ void optim_add_muon(const Update *u)
     ValueId rate = scaled(u, muon_scale(r, (double)rows, (double)columns), u->lr);
     overwrite(u, u->param, sub(u, decayed_param(u), mul(u, rate, x)));
 }
+
+/* --- running means of parameters --- */
+
+void optim_add_average(const Update *u, ValueId next, ValueId weight)
+{
+    ValueId ema = optim_add_state(u, "$ema.", "ema", "zeros");
+    overwrite(u, ema, mixed(u, ema, weight, next));
+}

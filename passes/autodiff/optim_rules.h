@@ -29,5 +29,8 @@ void optim_add_lion(const Update *u);
 void optim_add_lamb(const Update *u);
 void optim_add_adafactor(const Update *u);
 void optim_add_muon(const Update *u);
+/* The running mean of a parameter, of its value `next` after the update: "$ema.fc1.weight".  weight
+ * is how much of that it takes in. */
+void optim_add_average(const Update *u, ValueId next, ValueId weight);
 
 #endif

@@ -204,6 +204,7 @@ static void add_tensor(World *w, const Node *n)
     a.rows = t->rank >= 2 ? t->dim[t->rank - 2] : 1;
     a.columns = t->rank >= 1 ? t->dim[t->rank - 1] : 1;
     a.first = t->rank >= 1 ? t->dim[0] : 1;
+    a.average = POOL_ARRAY(w->model->pool, (size_t)a.count, double);
     a.a = POOL_ARRAY(w->model->pool, (size_t)a.count, double);
     a.data = POOL_ARRAY(w->model->pool, (size_t)a.count, double);
     a.m = POOL_ARRAY(w->model->pool, (size_t)a.count, double);
@@ -432,6 +433,20 @@ static const State states[N_STATES] = {{"$m.", 'm', used_momentum},
                                        {"$adafactor_col.", 'v', used_factors},
                                        {"$adafactor_v.", 'v', used_squares}};
 
+/* The running mean after update t, from all weights before: w1, then w1 + (1 - d)(w2 - w1), ... */
+static void check_average(const World *w, const EvalState *s, Tensor *p, int t)
+{
+    double d = w->forward->train.ema;
+    const char *name = pool_printf(w->model->pool, "$ema.%s", p->name + 1);
+    CHECK_MSG((graph_find(s->graph, name) != VALUE_NONE) ==
+                  (d > 0 && is_trained(&w->forward->train, p)),
+              "%s", name);
+    for (int64_t i = 0; i < p->count; i++)
+        p->average[i] = t == 1 ? p->data[i] : d * p->average[i] + (1 - d) * p->data[i];
+    if (d > 0)
+        check_tensor(w, s, name, p->average, p->count);
+}
+
 static void check_state(const World *w, const EvalState *s, const Tensor *p)
 {
     const UpdateRule *o = rule_by_name(&w->forward->train, p);
@@ -470,6 +485,7 @@ static void run_steps(World *w, const Graph *step)
         for (int i = 0; i < w->n_param; i++) {
             check_tensor(w, ours, w->param[i].name, w->param[i].data, w->param[i].count);
             check_state(w, ours, &w->param[i]);
+            check_average(w, ours, &w->param[i], t);
         }
         for (int i = 0; i < w->n_buffer; i++)
             check_tensor(w, ours, w->buffer[i].name, w->buffer[i].data, w->buffer[i].count);
@@ -523,7 +539,9 @@ int main(void)
     adamw.rule.optim = OPTIM_ADAMW, adamw.rule.weight_decay = 0.1;
     adamw.rule.decay_matrices_only = true, adamw.rule.clip = 0.1;
     plain.rule.clip_value = 0.02;
+    momentum.ema = 0.9; /* which asks for the number of the step itself */
     TrainSpec mixed = adamw;
+    mixed.ema = 0.75;
     mixed.group = mixed_groups;
     mixed.n_groups = 3;
     TrainSpec rmsprop = base, centered = base, adagrad = base, lion = base, lamb = base,

@@ -90,6 +90,7 @@ const FixedModel fixed_models[FIXED_MODELS] = {
      "            group(\"head.*\", optim = adamw(lr = 1e-3), clip = 0.1),\n"
      "            group(\"mid.*\", on = matrices, lr = 0.01, clip_value = 1e-3)]\n"
      "  steps = 10\n"
+     "  ema = 0.9\n"
      "}\n"},
     {"variational autoencoder, micro-batches",
      "model m(x: f32[6, 20]) {\n"

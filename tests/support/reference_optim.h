@@ -11,6 +11,7 @@ typedef struct Tensor {
     const char *name;
     int64_t count;
     double *data, *m, *v, *a; /* m, v, a: the reference's optimizer state */
+    double *average;          /* its running mean */
     bool matrix;
     int64_t rows, columns; /* of its last two dimensions */
     int64_t first;         /* its first dimension */

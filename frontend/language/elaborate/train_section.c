@@ -7,9 +7,9 @@
 #include <math.h>
 #include <string.h>
 
-static const char *const train_keys[] = {"batch",      "loss",  "metrics",   "optim",
-                                         "epochs",     "steps", "held_out",  "eval_every",
-                                         "accumulate", "seed",  "precision", "groups"};
+static const char *const train_keys[] = {
+    "batch",      "loss",       "metrics", "optim",     "epochs", "steps", "held_out",
+    "eval_every", "accumulate", "seed",    "precision", "groups", "ema"};
 static const char *const remat_keys[] = {"budget", "solver", "objective", "cost"};
 
 /* ---- single keys ---- */
@@ -154,6 +154,18 @@ static const char *read_precision(const Reader *r)
     return NULL;
 }
 
+static void read_ema(const Reader *r, TrainSpec *t)
+{
+    const Binding *b = key(r, "ema");
+    if (!b || poisoned(b))
+        return;
+    t->ema = val_is_number(b->value) ? val_number(b->value) : -1;
+    if (t->ema >= 0 && t->ema < 1)
+        return;
+    if (elab_error(r->l, b->span, "E205", "`ema` is a number from 0, no mean, to below 1"))
+        diag_help(r->l->diag, "ema = 0.999");
+}
+
 static void read_train(const Reader *r)
 {
     TrainSpec t = {.present = true};
@@ -163,6 +175,7 @@ static void read_train(const Reader *r)
     if (key(r, "optim"))
         check_muon(r->l, &t, key(r, "optim")->span);
     read_held_out(r, &t);
+    read_ema(r, &t);
     read_source(r, &t);
     t.eval_every = key_int(r, "eval_every", 0, 0);
     t.accumulate = key_int(r, "accumulate", 1, 1);

@@ -81,24 +81,24 @@ static void test_weights(void)
     CheckpointTensor want[] = {{"fc.weight", RT_F32, 2, {50, 100}, w, CHECKPOINT_MODEL},
                                {"other", RT_F32, 0, {0}, NULL, CHECKPOINT_OPTIMIZER}};
     snprintf(dir, sizeof dir, "%s", temp_path("runs/a"));
-    CHECK(checkpoint_load_weights(dir, want, 2, &extra, &err) && extra.count == 1 &&
+    CHECK(checkpoint_load_weights(dir, want, 2, false, &extra, &err) && extra.count == 1 &&
           strcmp(extra.names, "fc.bias") == 0);
     CHECK(memcmp(w, set.w, sizeof w) == 0);
     snprintf(path, sizeof path, "%s/model.safetensors", dir); /* the fixed name */
     memset(w, 0, sizeof w);
-    CHECK(checkpoint_load_weights(path, want, 1, NULL, &err));
+    CHECK(checkpoint_load_weights(path, want, 1, false, NULL, &err));
     CHECK(memcmp(w, set.w, sizeof w) == 0);
     CheckpointTensor wrong[] = {{"fc.weight", RT_F32, 2, {100, 50}, w, CHECKPOINT_MODEL},
                                 {"fc.bias", RT_F32, 1, {3}, b, CHECKPOINT_MODEL},
                                 {"fc2.weight", RT_F32, 0, {0}, w, CHECKPOINT_MODEL},
                                 {"fc3.weight", RT_F32, 0, {0}, w, CHECKPOINT_MODEL}};
-    CHECK(!checkpoint_load_weights(path, wrong, 4, &extra, &err));
+    CHECK(!checkpoint_load_weights(path, wrong, 4, false, &extra, &err));
     CHECK_MSG(strstr(err.message, "fc.weight is F32[50,100], model wants f32[100,50]") &&
                   strstr(err.message, "2 missing") && strstr(err.message, "0 unexpected"),
               "%s", err.message);
-    CHECK(!checkpoint_load_weights(path, wrong + 2, 1, &extra, &err) &&
+    CHECK(!checkpoint_load_weights(path, wrong + 2, 1, false, &extra, &err) &&
           strstr(err.message, "fc2.weight is missing"));
-    CHECK(!checkpoint_load_weights(temp_path("nowhere"), want, 1, NULL, &err));
+    CHECK(!checkpoint_load_weights(temp_path("nowhere"), want, 1, false, NULL, &err));
     /* A folder with only weights, as published ones come. */
     uint16_t half[2] = {0x3C00, 0xC000};
     SafeEntry entry = {.name = "h", .dtype = RT_F16, .rank = 1, .dims = {2}, .data = half};
@@ -106,7 +106,7 @@ static void test_weights(void)
     CHECK(safetensors_write(temp_path("hub/model.safetensors"), &(SafeContent){&entry, 1, NULL, 0},
                             NULL, NULL, &err));
     CheckpointTensor h = {"h", RT_F32, 1, {2}, b, CHECKPOINT_MODEL};
-    CHECK(checkpoint_load_weights(temp_path("hub"), &h, 1, NULL, &err));
+    CHECK(checkpoint_load_weights(temp_path("hub"), &h, 1, false, NULL, &err));
     CHECK(b[0] > 0.99f && b[0] < 1.01f && b[1] < -1.99f);
 }
 
@@ -126,20 +126,21 @@ static void test_others_weights(void)
     CHECK(safetensors_write(path, &(SafeContent){entry, 6, NULL, 0}, NULL, NULL, &err));
     CheckpointTensor bias = {"fc.bias", RT_F32, 0, {0}, &y, CHECKPOINT_MODEL},
                      weight = {"fc.weight", RT_F32, 0, {0}, &y, CHECKPOINT_MODEL};
-    CHECK(checkpoint_load_weights(path, &bias, 1, &extra, &err) && extra.count == 5 && y > 0);
+    CHECK(checkpoint_load_weights(path, &bias, 1, false, &extra, &err) && extra.count == 5 &&
+          y > 0);
     CHECK_MSG(strcmp(extra.names, "a, b, c, ...") == 0, "%s", extra.names);
-    CHECK(!checkpoint_load_weights(path, &weight, 1, &extra, &err));
+    CHECK(!checkpoint_load_weights(path, &weight, 1, false, &extra, &err));
     CHECK_MSG(strstr(err.message, "fc.weight is missing") && strstr(err.message, "`module.`"), "%s",
               err.message);
     /* What batch normalization of PyTorch counts and scrimp's does not is no tensor too many. */
     entry[1].name = "bn1.num_batches_tracked";
     CHECK(safetensors_write(path, &(SafeContent){entry, 4, NULL, 0}, NULL, NULL, &err));
-    CHECK(checkpoint_load_weights(path, &bias, 1, &extra, &err) && extra.count == 2);
+    CHECK(checkpoint_load_weights(path, &bias, 1, false, &extra, &err) && extra.count == 2);
     CHECK_MSG(strcmp(extra.names, "b, c") == 0, "%s", extra.names);
     static const char *const saved[] = {"PK\3\4........", "\x80\2ctorch........"};
     for (int i = 0; i < 2; i++) {
         temp_write("saved.pth", saved[i], 12);
-        CHECK(!checkpoint_load_weights(temp_path("saved.pth"), &weight, 1, &extra, &err));
+        CHECK(!checkpoint_load_weights(temp_path("saved.pth"), &weight, 1, false, &extra, &err));
         CHECK_MSG(strstr(err.message, "torch.load("), "%s", err.message);
     }
 }
@@ -156,10 +157,10 @@ static void test_renewed_name(void)
     temp_write("runs/a/model.safetensors", "old", 3);
     temp_write("runs/a/optimizer-0000000013.safetensors", "old", 3);
     int before = entries(dir);
-    CHECK(!checkpoint_load_weights(path, set.tensor, SET_TENSORS, NULL, &err));
+    CHECK(!checkpoint_load_weights(path, set.tensor, SET_TENSORS, false, NULL, &err));
     CHECK(checkpoint_load(dir, &state, set.tensor, SET_TENSORS, &err));
     CHECK(entries(dir) == before - 1);
-    CHECK_MSG(checkpoint_load_weights(path, set.tensor, SET_TENSORS, NULL, &err), "%s",
+    CHECK_MSG(checkpoint_load_weights(path, set.tensor, SET_TENSORS, false, NULL, &err), "%s",
               err.message);
 }
 

@@ -122,7 +122,8 @@ static void test_save(void)
                   err.message);
         CHECK_MSG(!note.message[0], "%s", note.message);
         CHECK(set_loaded_step(dir, &err) == step);
-        CHECK(checkpoint_load_weights(temp_path("run/model.safetensors"), &want, 1, NULL, &err) &&
+        CHECK(checkpoint_load_weights(temp_path("run/model.safetensors"), &want, 1, false, NULL,
+                                      &err) &&
               memcmp(w, set.w, sizeof w) == 0);
     }
 }

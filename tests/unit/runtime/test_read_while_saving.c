@@ -47,7 +47,7 @@ static void test_worst_moment(void)
     saves_meanwhile = true;
     for (int i = 0; i < 20; i++) {
         int64_t before = last_step;
-        CHECK_MSG(checkpoint_load_weights(temp_path("run"), &want, 1, NULL, &err), "%s",
+        CHECK_MSG(checkpoint_load_weights(temp_path("run"), &want, 1, false, NULL, &err), "%s",
                   err.message);
         CHECK(last_step == before + 1);
         set_fill(&run_set, before); /* what was the newest when the reading began */
@@ -74,8 +74,8 @@ static void test_real_writer(void)
             save_next();
     for (int i = 0; i < 300; i++) {
         const char *path = temp_path(i % 2 ? "run" : "run/model.safetensors");
-        CHECK_MSG(checkpoint_load_weights(path, &want, 1, NULL, &err) && whole(w), "%d: %s", i,
-                  err.message);
+        CHECK_MSG(checkpoint_load_weights(path, &want, 1, false, NULL, &err) && whole(w), "%d: %s",
+                  i, err.message);
     }
     kill(writer, SIGKILL);
     waitpid(writer, NULL, 0);

@@ -67,6 +67,29 @@ static const char diffusion[] =
     "  steps = 4\n"
     "}\n";
 
+/* Mixup (Zhang et al. 2018): pictures and labels in one random order. */
+static const char mixup[] =
+    "import \"std/random\"\n"
+    "option N = 40\n"
+    "model net(x: f32[N, 12]) { return x |> fc1: linear(16) |> relu() |> fc2: linear(10) }\n"
+    "train {\n"
+    "  batch = synthetic(x = f32[N, 12], label = i32[N])\n"
+    "  p = permutation(N)\n"
+    "  part = rand([])\n"
+    "  y = net(part * batch.x + (1 - part) * index_select(batch.x, p, 0))\n"
+    "  other = index_select(batch.label, p, 0)\n"
+    "  loss = part * cross_entropy(y, batch.label) + (1 - part) * cross_entropy(y, other)\n"
+    "  missing = mean(abs(to_f32(sort(p) - iota(N))))\n"
+    "  moved = mean(to_f32(p != iota(N)))\n"
+    "  order = sum(to_f32(p) * to_f32(iota(N)))\n"
+    "  s = shuffle(to_f32(iota(N)))\n"
+    "  lost = mean(abs(sort(s) - to_f32(iota(N))))\n"
+    "  another = sum(s * to_f32(iota(N)))\n"
+    "  metrics = [missing, moved, order, lost, another]\n"
+    "  optim = adam(lr = 1e-3)\n"
+    "  steps = 6\n"
+    "}\n";
+
 static void write_text(const char *name, const char *text)
 {
     FILE *f = fopen(in_tmp(name), "w");
@@ -179,6 +202,27 @@ static void test_drop_path(void)
     EXPECT(some && whole[0] == 1, "all or none are kept, or some in an evaluation");
 }
 
+/* Every number once, in an order that is another in each step and call. */
+static void test_permutation(void)
+{
+    double missing[STEPS], moved[STEPS], order[STEPS], lost[STEPS], another[STEPS];
+    write_text("mixup.scrimp", mixup);
+    expect_ok("$SCRIMP train $TMP/mixup.scrimp -q --out $TMP/mixup --log $TMP/mixup.log");
+    EXPECT(values_of("mixup.log", "missing", missing, STEPS) == STEPS &&
+               values_of("mixup.log", "moved", moved, STEPS) == STEPS &&
+               values_of("mixup.log", "order", order, STEPS) == STEPS &&
+               values_of("mixup.log", "lost", lost, STEPS) == STEPS &&
+               values_of("mixup.log", "another", another, STEPS) == STEPS,
+           "all is in the log");
+    for (int i = 0; i < STEPS; i++) {
+        EXPECT(missing[i] == 0 && lost[i] == 0, "no permutation");
+        EXPECT(moved[i] > 0.75 && order[i] != another[i], "hardly permuted, or twice the same");
+        EXPECT(i == 0 || order[i] != order[i - 1], "two steps have one order");
+    }
+    expect_said(0, "identical", "$SCRIMP verify $TMP/mixup.scrimp --budget min");
+    expect_said(0, "identical", SIMULATED "$SCRIMP verify $TMP/mixup.scrimp --budget min" DEVICE);
+}
+
 static void test_verify(void)
 {
     write_text("diffusion.scrimp", diffusion);
@@ -204,6 +248,7 @@ int main(void)
     test_same();
     test_evaluations();
     test_drop_path();
+    test_permutation();
     test_verify();
     test_no_tensor();
     return e2e_end();

@@ -109,6 +109,33 @@ static void check_integers(Pool *pool)
     CHECK(least >= 0 && least < 1e6 && most < 0x1p31 && most > 0x1p31 - 1e6);
 }
 
+/* How often each order of four comes, as std/random's permutation makes it: chi-squared with 23
+ * degrees of freedom. */
+static void check_orders(Pool *pool)
+{
+    enum { ROWS = 24000, CODES = 256 };
+    double count[CODES] = {0}, chi = 0;
+    Graph *g = graph_of(pool, "step",
+                        "  %r = input : i32[4]\n"
+                        "  %x = random %r {shape=[24000,4], key=3, kind=\"integers\", "
+                        "below=2147483648} : i32[24000,4]\n"
+                        "  %y = argsort %x : i32[24000,4]\n");
+    if (!g)
+        exit(1);
+    EvalState *s = eval_new(pool, g);
+    eval_set(s, graph_find(g, "%r"), some);
+    eval_run(s, false);
+    const double *y = eval_get(s, graph_find(g, "%y"));
+    for (int i = 0; i < ROWS; i++)
+        count[(int)(y[4 * i] * 64 + y[4 * i + 1] * 16 + y[4 * i + 2] * 4 + y[4 * i + 3])]++;
+    int orders = 0;
+    for (int k = 0; k < CODES; k++) {
+        orders += count[k] > 0;
+        chi += count[k] > 0 ? (count[k] - 1000) * (count[k] - 1000) / 1000 : 0;
+    }
+    CHECK_MSG(orders == 24 && chi < 57.3, "%d orders, chi-squared %g", orders, chi);
+}
+
 /* Correlation of two rows of normal numbers. */
 static void check_apart(const double *x, const double *y, int n, const char *what)
 {
@@ -140,6 +167,7 @@ int main(void)
     check_moments(pool, UNIFORM, 0.5, 1 / 12.0, 1 / 80.0);
     check_moments(pool, NORMAL, 0, 1, 3);
     check_integers(pool);
+    check_orders(pool);
     check_streams(pool);
     pool_free(pool);
     return test_result();

@@ -15,10 +15,11 @@
 #include <string.h>
 
 static const char *const examples[] = {
-    "mlp.scrimp",       "chargpt.scrimp",  "convnet.scrimp",      "gpt2.scrimp -D N=1 -D T=64",
-    "ffn.scrimp",       "lstm_ptb.scrimp", "transformer.scrimp",  "resnet.scrimp -D N=4",
-    "unet.scrimp",      "vgg.scrimp",      "densenet.scrimp",     "alexnet.scrimp",
-    "googlenet.scrimp", "pspnet.scrimp",   "inception_v3.scrimp", "nascell.scrimp"};
+    "mlp.scrimp",           "chargpt.scrimp",   "convnet.scrimp",  "gpt2.scrimp -D N=1 -D T=64",
+    "vae.scrimp",           "ffn.scrimp",       "lstm_ptb.scrimp", "transformer.scrimp",
+    "resnet.scrimp -D N=4", "unet.scrimp",      "vgg.scrimp",      "densenet.scrimp",
+    "alexnet.scrimp",       "googlenet.scrimp", "pspnet.scrimp",   "inception_v3.scrimp",
+    "nascell.scrimp"};
 
 /* The architecture, and the texts of kernels that were compiled. */
 typedef struct Compiled {

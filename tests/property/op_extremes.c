@@ -205,6 +205,9 @@ static void extreme_argsort(OpCase *c)
     if (op_coin(c))
         attrs_int(&attrs, ATTR_descending, 1);
     extreme_values(c, extreme_shape(c));
+    for (int64_t i = 0; i < type_elements(value_type(c->g, c->in[0])); i++)
+        if (isnan(c->data[0][i]) && op_coin(c))
+            c->data[0][i] = copysign(c->data[0][i], -1); /* as 0/0 makes it */
     op_done(c, OP_argsort, &attrs);
 }
 
@@ -282,18 +285,49 @@ EXTREME_PAIR(le)
 EXTREME_PAIR(ne)
 EXTREME_PAIR(hardswish_grad)
 
+/* Where y is 0, too; nothing huge, beside which a wrong slope would be allowed. */
+static void extreme_slope(OpCase *c, OpKind op)
+{
+    static const double values[] = {0, -0.0, (double)NAN};
+    AttrList attrs = {0};
+    Type t = extreme_shape(c);
+    attrs_float(&attrs, ATTR_alpha, 0.25);
+    op_normal(c, t);
+    op_normal(c, t);
+    for (int64_t i = 0; i < type_elements(&t); i++)
+        if (op_int(c, 0, 3) == 0)
+            c->data[1][i] = values[op_int(c, 0, 2)];
+    op_done(c, op, &attrs);
+}
+static void extreme_relu_grad(OpCase *c)
+{
+    extreme_slope(c, OP_relu_grad);
+}
+static void extreme_elu_grad(OpCase *c)
+{
+    extreme_slope(c, OP_elu_grad);
+}
+
 /* NaN, infinities, and values on the bounds. */
-static void extreme_clamp_grad(OpCase *c)
+static void extreme_clamp_slope(OpCase *c, bool open)
 {
     AttrList attrs = {0};
     Type t = extreme_shape(c);
     attrs_float(&attrs, ATTR_min, 0);
     attrs_float(&attrs, ATTR_max, 1e30f);
-    if (op_coin(c))
+    if (open)
         attrs_int(&attrs, ATTR_open, 1);
     op_normal(c, t);
     extreme_values(c, t);
     op_done(c, OP_clamp_grad, &attrs);
+}
+static void extreme_clamp_grad(OpCase *c)
+{
+    extreme_clamp_slope(c, false);
+}
+static void extreme_relu6_grad(OpCase *c)
+{
+    extreme_clamp_slope(c, true);
 }
 
 static void extreme_clip(OpCase *c)
@@ -365,6 +399,9 @@ const OpRow op_extremes[] = {
     {OP_clamp, extreme_clamp},
     {OP_hardswish_grad, extreme_hardswish_grad},
     {OP_clamp_grad, extreme_clamp_grad},
+    {OP_clamp_grad, extreme_relu6_grad},
+    {OP_relu_grad, extreme_relu_grad},
+    {OP_elu_grad, extreme_elu_grad},
     {OP_maximum, extreme_maximum},
     {OP_minimum, extreme_minimum},
     {OP_le, extreme_le},

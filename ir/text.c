@@ -53,6 +53,7 @@ const TrainField train_fields[TRAIN_FIELD_COUNT] = {
     FIELD(DOUBLE, "held_out",     held_out),
     FIELD(BOOL,   "held_out_is_part", held_out_is_part),
     FIELD(INT,    "eval_every",   eval_every),
+    FIELD(INT,    "patience",     patience),
     FIELD(UINT,   "seed",         seed),
     FIELD(TEXT,   "precision",    precision),
     FIELD(TEXT,   "data",         data_kind),

@@ -41,7 +41,7 @@ typedef struct TrainField {
     size_t offset; /* in TrainSpec */
 } TrainField;
 
-enum { TRAIN_OPTIM_COUNT = 9, TRAIN_LR_COUNT = 6, TRAIN_FIELD_COUNT = 59 };
+enum { TRAIN_OPTIM_COUNT = 9, TRAIN_LR_COUNT = 6, TRAIN_FIELD_COUNT = 60 };
 /* The fields of TrainSpec.rule come first: train_fields[0 .. TRAIN_RULE_COUNT). */
 enum { TRAIN_RULE_COUNT = 31 };
 extern const TrainField train_fields[TRAIN_FIELD_COUNT];

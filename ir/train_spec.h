@@ -79,6 +79,7 @@ typedef struct TrainSpec {
     double held_out;    /* examples, or a part when held_out_is_part; 0 = none */
     bool held_out_is_part;
     int64_t eval_every; /* updates; 0 = at the end of each epoch, or never */
+    int64_t patience;   /* evaluations without a lower loss that end the run; 0 = off */
     uint64_t seed;
     const char *precision; /* "bf16": of activations; "tf32": of what libraries multiply; "" or
                               NULL: f32 */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What the files of `train` share: verb_train.c sets a run up, cli_train_loop.c makes its steps,
- * evaluations and saves, cli_train_rows.c writes the logs, cli_train_progress.c prints progress. */
+ * evaluations and saves, cli_train_best.c compares evaluations, cli_train_rows.c writes the logs,
+ * cli_train_progress.c prints progress. */
 #ifndef SCRIMP_FRONTEND_DRIVER_CLI_TRAIN_H
 #define SCRIMP_FRONTEND_DRIVER_CLI_TRAIN_H
 
@@ -11,6 +12,13 @@
 #include "runtime/run_lock.h"
 
 #include <jansson.h>
+
+/* The lowest held-out loss so far. */
+typedef struct BestLoss {
+    double loss;   /* NaN: of no evaluation */
+    int64_t step;  /* after which it was, */
+    int64_t since; /* and how many evaluations came after it */
+} BestLoss;
 
 typedef struct Trainer {
     Cli *cli;
@@ -40,6 +48,7 @@ typedef struct Trainer {
     int64_t started_at;
     Watch watch;
     bool is_aside; /* the newest save */
+    BestLoss best;
     double saving; /* seconds spent on it */
     bool told_saving;
 } Trainer;
@@ -59,6 +68,15 @@ void trainer_log_step(Trainer *t, double lr, double seconds, bool skipped);
 void trainer_log_evaluation(Trainer *t, double loss);
 /* Whether steps compute the gradient's norm. */
 bool trainer_has_gradient_norm(const Trainer *t);
+
+/* --- the best evaluation (cli_train_best.c) --- */
+
+/* Notes the loss of an evaluation; true: it is the lowest so far. */
+bool best_note(Trainer *t, double loss);
+/* Whether the run ends, as `patience` says; `tell`: with a message. */
+bool best_ends(const Trainer *t, bool tell);
+/* From the settings of the run that is continued, which may be NULL. */
+void best_read(Trainer *t, const json_t *settings);
 
 /* --- progress (cli_train_progress.c) --- */
 

@@ -140,19 +140,32 @@ static bool save_and_fail(Trainer *t)
     return false;
 }
 
+/* The state as it was saved, once more. */
+static bool keep_best(Trainer *t)
+{
+    if (!t->cli->run.keep_best || t->is_aside)
+        return true;
+    return save_in(t, pool_printf(t->cli->pool, "%s/best", t->cli->output.out));
+}
+
 /* What is due after the step: evaluation, then a save.  A signal ends the evaluation; it stays due,
  * also for the run that continues this one.  Nothing is printed before the save, which a terminal
  * that does not take what is printed could hold up. */
 static bool do_due(Trainer *t)
 {
     double loss = 0;
+    bool lower = false;
     if (t->has_eval) {
         if (!session_evaluate(&t->eval, t->data, &loss))
             return signals_caught() != 0 || save_and_fail(t);
         trainer_log_evaluation(t, loss);
+        /* Not where --steps ends a run: one that is continued compares as one that was not ended.
+         */
+        if (t->update % t->eval_every == 0 || t->update == t->schedule)
+            lower = best_note(t, loss);
     }
     t->due = false;
-    if (!save(t))
+    if (!save(t) || (lower && !keep_best(t)))
         return false;
     if (t->has_eval)
         trainer_show_evaluation(t, loss);
@@ -178,11 +191,12 @@ bool trainer_run(Trainer *t)
     if (t->update >= t->total && !t->due)
         fprintf(stderr, "the run is at step %lld of %lld: nothing left to do\n",
                 (long long)t->update, (long long)t->total);
-    while (!signals_caught() && (t->due || t->update < t->total)) {
+    while (!signals_caught() && (t->due || (t->update < t->total && !best_ends(t, false)))) {
         if (!(t->due ? do_due(t) : one_step(t) || save_and_fail(t)))
             return false;
     }
     bool ok = !signals_caught() || end_early(t);
+    best_ends(t, true);
     if (t->is_aside)
         fprintf(stderr, "note: the newest save, of step %lld, is in %s\n", (long long)t->saved_at,
                 aside(t));

@@ -190,6 +190,7 @@ static bool prepare_out(Trainer *t, bool make)
 static bool compare_settings(Trainer *t, const Ast *ast)
 {
     Cli *cli = t->cli;
+    best_read(t, NULL);
     if (!cli->output.out)
         return true;
     t->settings = resume_settings(cli, ast, &t->program, t->data);
@@ -197,6 +198,7 @@ static bool compare_settings(Trainer *t, const Ast *ast)
         return true;
     json_t *then = checkpoint_read_settings(cli->output.out);
     bool ok = resume_check(cli, ast, t->settings, then);
+    best_read(t, then);
     json_decref(then);
     return ok;
 }
@@ -221,6 +223,9 @@ static bool set_up(Trainer *t, const Ast *ast)
     int64_t bytes;
     if (!schedule_lengths(t) || !build_evaluation(t, ast, &bytes))
         return false;
+    if (cli->run.keep_best && !t->has_eval)
+        return cli_error(cli, EXIT_USER, "E513", "write `held_out = 10%` in the train section",
+                         "--keep-best: nothing is held out to evaluate on") == EXIT_OK;
     if (!session_compile(cli, &t->program, &t->session) ||
         (t->has_eval && !session_compile(cli, &t->eval_program, &t->eval)))
         return false;
@@ -247,6 +252,8 @@ static bool check_options(Cli *cli)
 {
     if (cli->run.resume && !cli->output.out)
         cli_error(cli, EXIT_USER, "E511", "add --out DIR", "--resume needs the run's folder");
+    else if (cli->run.keep_best && !cli->output.out)
+        cli_error(cli, EXIT_USER, "E511", "add --out DIR", "--keep-best needs the run's folder");
     else if (cli->run.resume && cli->run.overwrite)
         cli_error(cli, EXIT_USER, "E511", "leave one of them out",
                   "--resume and --overwrite exclude each other");

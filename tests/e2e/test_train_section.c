@@ -7,6 +7,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define TRAIN "$SCRIMP train -q $TMP/model.scrimp "
 
@@ -70,6 +71,50 @@ static void test_running_means(void)
     EXPECT(evaluated("--no-ema") != means, text);
 }
 
+static double held_out_loss(const char *log, int step)
+{
+    char *text = read_text(in_tmp(log), NULL);
+    double loss = -1;
+    for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) {
+        json_t *o = json_loads(line, 0, NULL);
+        if (json_integer_value(json_object_get(o, "step")) == step &&
+            json_object_get(o, "val_loss"))
+            loss = json_get_number(o, "val_loss");
+        json_decref(o);
+    }
+    free(text);
+    return loss;
+}
+
+/* After step 4 the rate is 0, so that the loss falls no more: two evaluations later the run ends,
+ * also one that was interrupted between them. */
+static void test_patience(void)
+{
+    FILE *f = fopen(in_tmp("model.scrimp"), "w");
+    if (!f)
+        abort();
+    fputs("model m(x: f32[8, 12]) { return x |> fc: linear(5) }\n"
+          "train {\n"
+          "  batch = synthetic(x = f32[8, 12], y = i32[8])\n"
+          "  loss = cross_entropy(m(batch.x), batch.y)\n"
+          "  optim = sgd(lr = where(step < 4, 0.05, 0))\n"
+          "  held_out = 80\n  eval_every = 4\n  patience = 2\n  steps = 100\n"
+          "}\n",
+          f);
+    fclose(f);
+    expect_run(0, "ended after step 12: no lower held-out loss than",
+               TRAIN "--keep-best --out $TMP/patient --log $TMP/patient.log");
+    double best = held_out_loss("patient.log", 4);
+    json_t *o = run_json(0, "$SCRIMP eval $TMP/model.scrimp --checkpoint $TMP/patient/best --json");
+    EXPECT(o && json_get_number(o, "loss") == best, "the best");
+    json_decref(o);
+    expect_ok(TRAIN "--steps 9 --keep-best --out $TMP/again");
+    expect_run(0, "ended after step 12", TRAIN "--resume --keep-best --out $TMP/again");
+    expect_equal_runs("patient", "again");
+    expect_run(0, "ended after step 12", TRAIN "--resume --out $TMP/again");
+    expect_run(1, "--keep-best needs the run's folder", TRAIN "--keep-best");
+}
+
 static void test_refused(void)
 {
     write_model("log(step)");
@@ -85,6 +130,7 @@ int main(void)
     test_resume();
     test_device();
     test_running_means();
+    test_patience();
     test_refused();
     return e2e_end();
 }

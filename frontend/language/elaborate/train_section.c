@@ -9,7 +9,7 @@
 
 static const char *const train_keys[] = {
     "batch",      "loss",       "metrics", "optim",     "epochs", "steps", "held_out",
-    "eval_every", "accumulate", "seed",    "precision", "groups", "ema"};
+    "eval_every", "accumulate", "seed",    "precision", "groups", "ema",   "patience"};
 static const char *const remat_keys[] = {"budget", "solver", "objective", "cost"};
 
 /* ---- single keys ---- */
@@ -178,6 +178,11 @@ static void read_train(const Reader *r)
     read_ema(r, &t);
     read_source(r, &t);
     t.eval_every = key_int(r, "eval_every", 0, 0);
+    t.patience = key_int(r, "patience", 0, 0);
+    if (t.patience && t.held_out == 0 &&
+        elab_error(r->l, key(r, "patience")->span, "E211",
+                   "`patience` compares losses of a held-out part, and there is none"))
+        diag_help(r->l->diag, "held_out = 10%%");
     t.accumulate = key_int(r, "accumulate", 1, 1);
     t.seed = (uint64_t)key_int(r, "seed", 0, 0);
     t.precision = read_precision(r);

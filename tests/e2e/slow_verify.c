@@ -16,7 +16,16 @@ static const char *const examples[] = {"mlp.scrimp -D N=16",
                                        "resnet.scrimp -D depth=50 -D size=64 -D classes=10",
                                        "gpt2.scrimp -D N=2 -D T=128 -D V=1000",
                                        "ffn.scrimp -D N=256 -D width=64 -D layers=12",
-                                       "lstm_ptb.scrimp -D N=64 -D V=10 -D H=24 -D T=6"};
+                                       "lstm_ptb.scrimp -D N=64 -D V=10 -D H=24 -D T=6",
+                                       "llama.scrimp -D N=2 -D T=16 -D layers=2",
+                                       "vit.scrimp -D size_name=tiny -D layers=2 -D N=2 -D size=64 "
+                                       "-D classes=10 -D drop=0.1",
+                                       "mobilenet_v2.scrimp -D N=2 -D size=64 -D classes=10",
+                                       "convnext.scrimp -D N=2 -D size=64 -D classes=10",
+                                       "mixer.scrimp -D N=2 -D size=64 -D layers=2 -D C=64",
+                                       "bert.scrimp -D size_name=tiny -D N=2 -D T=16 -D V=200",
+                                       "gru.scrimp -D N=4 -D T=16 -D H=32",
+                                       "ode.scrimp -D N=200 -D H=16"};
 static const char *const solvers[] = {"none", "chen", "kusumoto_approx", ""};
 static const char *const budgets[] = {"80%", "60%", "40%", "min"};
 

@@ -137,6 +137,8 @@ DENSENET_POOLS = {r"features\.conv0": [pool(2, padding=1)]}
 CASES = {
     "resnet18": image_case("resnet", {"depth": 18}, lambda: zoo("resnet18"), n=4, lr=(2**-18, 2**-19), pools=RESNET_POOLS),
     "resnet50": image_case("resnet", {"depth": 50}, lambda: zoo("resnet50"), n=4, lr=(2**-20, 2**-21), pools=RESNET_POOLS),
+    "convnext": image_case("convnext", {"drop": 0.0}, lambda: zoo("convnext_tiny", stochastic_depth_prob=0.0), n=2,
+                           lr=(2**-9, 2**-14)),
     "densenet121": image_case("densenet", {"depth": 121}, lambda: zoo("densenet121"), n=4,
                               lr=(2**-18, 2**-21), pools=DENSENET_POOLS, cancels={"features.norm0": "features.conv0.weight"}),
     "vgg11": image_case("vgg", {"depth": 11, "hidden": 64, "p": 0.0}, lambda: VGG("A", 64, 10), size=32, seed=11),

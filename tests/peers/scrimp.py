@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import shutil
 import subprocess
 
 import numpy as np
@@ -47,7 +48,10 @@ def source(folder, arrays):
 def write_model(path, example, arrays, loss, optim):
     """A model file that imports an example and trains it in its own way: `loss` are the statements up to the key
     loss, `optim` the optimizer.  The example's own train section does not come with the import."""
-    path.write_text(f"""import "{SOURCE}/examples/{example}.scrimp"
+    copy = path.parent / "examples"  # a model imports what is below its own folder
+    if not copy.exists():
+        shutil.copytree(SOURCE / "examples", copy)
+    path.write_text(f"""import "examples/{example}.scrimp"
 train {{
   batch = {source(path.parent, arrays)}
   {loss}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The examples of today's models have the parameters that the public implementations have, by name
+ * count and by number; those that need no data train a step. */
+#include "e2e.h"
+#include "verify_example.h"
+
+#include <stdio.h>
+#include <string.h>
+
+typedef struct Row {
+    const char *example;
+    long long parameters; /* that are trained */
+    const char *source;
+} Row;
+
+/* What PyTorch's own, timm's and Hugging Face's models count: sum(p.numel() for p in
+ * model.parameters()). */
+static const Row rows[] = {
+    {"vit.scrimp", 86567656, "timm vit_base_patch16_224; torchvision vit_b_16"},
+    {"vit.scrimp -D size_name=large", 304326632, "timm vit_large_patch16_224"},
+    {"vit.scrimp -D size_name=small", 22050664, "timm vit_small_patch16_224"},
+    {"vit.scrimp -D size_name=tiny", 5717416, "timm vit_tiny_patch16_224"},
+    {"mobilenet_v2.scrimp", 3504872, "torchvision mobilenet_v2"},
+    {"convnext.scrimp", 28589128, "torchvision convnext_tiny"},
+    {"convnext.scrimp -D size_name=small", 50223688, "torchvision convnext_small"},
+    {"convnext.scrimp -D size_name=base", 88591464, "torchvision convnext_base"},
+    {"mixer.scrimp", 59880472, "timm mixer_b16_224"},
+    {"bert.scrimp", 109514298, "transformers BertForMaskedLM, bert-base-uncased"},
+    {"bert.scrimp -D size_name=large", 335174458,
+     "transformers BertForMaskedLM, bert-large-uncased"},
+    {"llama.scrimp -D size_name=7b -D T=16", 6738415616, "transformers Llama-2-7b-hf"},
+    {"llama.scrimp -D size_name=8b -D T=16", 8030261248, "transformers Meta-Llama-3-8B"},
+};
+
+static void test_parameters(void)
+{
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        Result r = run("$SCRIMP summary --json -D N=1 $EXAMPLES/%s", rows[i].example);
+        char wanted[64], detail[300];
+        snprintf(wanted, sizeof wanted, "\"params\": %lld,", rows[i].parameters);
+        snprintf(detail, sizeof detail, "%s (%s): no %s", rows[i].example, rows[i].source, wanted);
+        EXPECT(r.code == 0 && strstr(r.out, wanted), detail);
+        result_free(&r);
+    }
+}
+
+/* As in the slow test of all examples, at one budget. */
+static void test_verify(void)
+{
+    static const char *const small[] = {
+        "llama.scrimp -D N=2 -D T=8 -D layers=1",
+        "ode.scrimp -D N=20 -D H=8",
+    };
+    for (size_t i = 0; i < sizeof small / sizeof *small; i++)
+        verify_example(small[i], "", "min", 2);
+}
+
+int main(void)
+{
+    e2e_begin();
+    test_parameters();
+    test_verify();
+    return e2e_end();
+}

@@ -416,7 +416,8 @@ static inline const char *sweep_model(Pool *pool, const SweepTable *table, int r
         sweep_call(&d, &table->function[row]);
     else
         sweep_operator(&d, sweep_operators[row - table->n_functions]);
-    bool list = strcmp(sweep_row_name(table, row), "split") == 0;
+    const char *name = sweep_row_name(table, row);
+    bool list = strcmp(name, "split") == 0 || strcmp(name, "topk") == 0;
     strbuf_printf(&d.text, "\n  %s\n  return %s\n}\ntrain {\n  batch = synthetic(",
                   list ? "" : "r = [r]",
                   "sum([mse(to_f32(t), 0.3, reduction = sum) for t in r]) + 0.01 * sum(w * w)");

@@ -261,6 +261,14 @@ static TrainSpec train_copy(Pool *pool, const TrainSpec *t)
     c.solver = copy_text(pool, t->solver);
     c.objective = copy_text(pool, t->objective);
     c.cost = copy_text(pool, t->cost);
+    c.rule.lr.formula = copy_text(pool, t->rule.lr.formula);
+    ParamGroup *group = POOL_ARRAY(pool, (size_t)t->n_groups + 1, ParamGroup);
+    for (int i = 0; i < t->n_groups; i++) {
+        group[i] = t->group[i];
+        group[i].pattern = copy_text(pool, t->group[i].pattern);
+        group[i].rule.lr.formula = copy_text(pool, t->group[i].rule.lr.formula);
+    }
+    c.group = group;
     return c;
 }
 

@@ -248,8 +248,8 @@ static bool line_is_continued(ParseState *ps)
     if (ps->position <= ps->continued_to)
         return true;
     size_t next = skip_blank(ps, ps->position);
-    bool pipe = ps->length - next >= 2 && memcmp(ps->text + next, "|>", 2) == 0;
-    bool brace = ps->text[next] == '{';
+    bool pipe = next + 2 <= ps->length && memcmp(ps->text + next, "|>", 2) == 0;
+    bool brace = next < ps->length && ps->text[next] == '{';
     if (!pipe && !brace && !(ps->last_token == '}' && word_at(ps, next, "else")))
         return false;
     ps->continued_to = next;

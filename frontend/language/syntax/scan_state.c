@@ -234,7 +234,7 @@ static size_t skip_blank(const ParseState *ps, size_t at)
 static bool word_at(const ParseState *ps, size_t at, const char *word)
 {
     size_t n = strlen(word);
-    if (ps->length - at < n || memcmp(ps->text + at, word, n) != 0)
+    if (at > ps->length || ps->length - at < n || memcmp(ps->text + at, word, n) != 0)
         return false;
     char next = at + n < ps->length ? ps->text[at + n] : ' ';
     return !(next == '_' || (next >= '0' && next <= '9') || (next >= 'a' && next <= 'z') ||

@@ -2,6 +2,7 @@
 /* What operations cost.  A multiply-add is two flops; a transcendental or otherwise heavy
  * element-wise operation counts HEAVY_FLOPS, about what its vectorised polynomial costs. */
 #include "ir/attention.h"
+#include "ir/loop.h"
 #include "ir/op_rules.h"
 #include "ir/random.h"
 
@@ -198,9 +199,23 @@ double graph_flops(const Graph *g)
     return sum;
 }
 
+/* What its body moves in all steps. */
+static int64_t loop_bytes_moved(const Node *loop)
+{
+    int64_t step = 0, bytes;
+    for (size_t i = 0; i < loop->body->order.len; i++) {
+        const Node *n = graph_node(loop->body, loop->body->order.data[i]);
+        if (!size_add(step, node_bytes_moved(loop->body, n), &step))
+            return INT64_MAX;
+    }
+    return size_mul(step, node_int(loop, ATTR_steps, 1), &bytes) ? bytes : INT64_MAX;
+}
+
 int64_t node_bytes_moved(const Graph *g, const Node *n)
 {
     int64_t bytes = 0;
+    if (node_is_loop(n))
+        return loop_bytes_moved(n);
     OpClass c = op_table[n->op].op_class;
     if (c == OP_CLASS_SOURCE || c == OP_CLASS_VIEW)
         return 0;

@@ -51,3 +51,19 @@ ValueId loop_add_results(Graph *g, NodeId loop, const ValueId *of_body, int n)
     node->n_out = first + n;
     return out[first];
 }
+
+void loop_keep_results(Graph *g, NodeId loop, const bool *keep)
+{
+    Node *node = graph_node(g, loop);
+    int carries = (int)node_int(node, ATTR_carries, 0), kept = 0;
+    for (int i = 0; i < node->n_out; i++) {
+        if (i >= carries && !keep[i])
+            continue;
+        node->out[kept] = node->out[i];
+        graph_value(g, node->out[kept])->out_index = kept;
+        node->body->outputs.data[kept].value = node->body->outputs.data[i].value;
+        kept++; /* a body's outputs are called by their number */
+    }
+    node->n_out = kept;
+    node->body->outputs.len = (size_t)kept;
+}

@@ -46,6 +46,8 @@ NodeId graph_try_add_loop(Graph *g, const ValueId *in, int n_in, const LoopShape
                           Graph *body, const char *name, Loc loc, ShapeError *err);
 NodeId graph_add_loop(Graph *g, const ValueId *in, int n_in, const LoopShape *shape, Graph *body,
                       const char *name, Loc loc);
+/* Takes results that are no carries away, from the node and its body. */
+void loop_keep_results(Graph *g, NodeId loop, const bool *keep);
 /* Makes results of values of a loop's body that are none yet; returns the first new result of the
  * node. */
 ValueId loop_add_results(Graph *g, NodeId loop, const ValueId *of_body, int n);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Dead code elimination: keeps what the outputs and the persistent tensors need. */
+#include "ir/loop.h"
 #include "ir/support/bitset.h"
 #include "passes/pass.h"
 #include "passes/rewrite.h"
@@ -13,6 +14,16 @@ static bool is_root(const Graph *g, const Node *n)
         if (graph_value(g, n->out[i])->writes != VALUE_NONE)
             return true;
     return false;
+}
+
+/* Results of loops that nothing reads are not kept step by step. */
+static void drop_results(Graph *g, Pool *scratch, NodeId loop, const Bitset *live)
+{
+    const Node *n = graph_node(g, loop);
+    bool *keep = POOL_ARRAY(scratch, (size_t)n->n_out + 1, bool);
+    for (int k = 0; k < n->n_out; k++)
+        keep[k] = bitset_has(live, n->out[k]);
+    loop_keep_results(g, loop, keep);
 }
 
 bool pass_dce(PassContext *ctx)
@@ -33,6 +44,8 @@ bool pass_dce(PassContext *ctx)
             continue;
         for (int k = 0; k < n->n_in; k++)
             bitset_add(&live, n->in[k]);
+        if (node_is_loop(n))
+            drop_results(g, scratch, order[i], &live);
         order[--kept] = order[i];
     }
     size_t n_live = g->order.len - kept;

@@ -59,6 +59,17 @@ static int64_t steps_to_run_again(int64_t steps, int levels)
     return best;
 }
 
+/* For a dim more of all it reads and makes. */
+static bool has_room(const Graph *g, const Node *loop)
+{
+    for (int i = 0; i < loop->n_in + loop->n_out; i++) {
+        ValueId v = i < loop->n_in ? loop->in[i] : loop->out[i - loop->n_in];
+        if (value_type(g, v)->rank == TYPE_MAX_RANK)
+            return false;
+    }
+    return true;
+}
+
 /* The backward loop reads the states and nothing else does, and there is room for another dim. */
 static bool is_pair(const Graph *g, const int *uses, NodeId forward, NodeId backward)
 {
@@ -74,19 +85,7 @@ static bool is_pair(const Graph *g, const int *uses, NodeId forward, NodeId back
                 return false;
             states++;
         }
-    for (int i = 0; i < f->n_in; i++)
-        if (value_type(g, f->in[i])->rank == TYPE_MAX_RANK)
-            return false;
-    for (int i = 0; i < f->n_out; i++)
-        if (value_type(g, f->out[i])->rank == TYPE_MAX_RANK)
-            return false;
-    for (int i = 0; i < b->n_in; i++)
-        if (value_type(g, b->in[i])->rank == TYPE_MAX_RANK)
-            return false;
-    for (int i = 0; i < b->n_out; i++)
-        if (value_type(g, b->out[i])->rank == TYPE_MAX_RANK)
-            return false;
-    return states > 0;
+    return states > 0 && has_room(g, f) && has_room(g, b);
 }
 
 static int by_bytes(const void *a, const void *b)

@@ -11,12 +11,13 @@
 #include "passes/too_large.h"
 #include "passes/views.h"
 
-#include <math.h>
 #include <string.h>
 
-/* The step with masks, or without. */
+/* The step with masks, or without; with loops that keep fewer of their carries. */
 typedef struct Form {
     PassContext *ctx;
+    bool masks;
+    const char *loops; /* as in the report */
     Pool *scratch;
     Graph *graph;
     RematMapping mapping;
@@ -144,146 +145,66 @@ static double mask_percent(const RematFigures *with, const RematFigures *without
     return without->time > 0 ? 100 * (with->time - without->time) / without->time : 0;
 }
 
-static bool plan_step(PassContext *ctx, Pool *scratch, double begin)
+/* Loops that keep fewer of their carries: the first of them, one more with each form, then all with
+ * two levels.  With more loops than MOST_LOOPS the last of these steps takes the rest. */
+enum { MOST_LOOPS = 4, MOST_FORMS = 2 * (1 + MOST_LOOPS + 1) };
+
+typedef struct Forms {
+    PassContext *ctx;
+    Pool *scratch;
+    Form *form[MOST_FORMS];
+    PlanStep *step[MOST_FORMS]; /* of these */
+    int n;
+    struct SolutionCache *cache; /* for the next; NULL: there is none */
+} Forms;
+
+static Form *add_form(Forms *f, Graph *g, bool masks)
 {
-    PlanRequest request = ctx->request;
-    struct SolutionCache *cache = ctx->solution_cache;
-    Form *whole = NULL, *f = form_new(ctx, scratch, ctx->graph, cache);
-    RematPlan plan;
-    if (ctx->without_masks) {
-        whole =
-            form_new(ctx, scratch, ctx->without_masks, cache ? solution_cache_second(cache) : NULL);
-        f->step.other = &whole->step;
+    Form *form = form_new(f->ctx, f->scratch, g, f->cache);
+    form->masks = masks;
+    f->cache = f->cache ? solution_cache_second(f->cache) : NULL;
+    f->step[f->n] = &form->step;
+    return f->form[f->n++] = form;
+}
+
+static void add_loop_forms(Forms *f, const Graph *g, bool masks)
+{
+    int n = loops_with_states(g), one_by_one = n < MOST_LOOPS ? n : MOST_LOOPS;
+    for (int i = 1; i <= one_by_one + 1 && n > 0; i++) {
+        bool twice = i > one_by_one;
+        Graph *copy = graph_copy(f->ctx->pool, g);
+        const char *text = loops_checkpoint(copy, i < one_by_one ? i : n, twice ? 2 : 1);
+        Form *form = add_form(f, copy, masks);
+        form->loops = text;
+        form->step.runs_again = true;
     }
-    request.budget.of_bytes = ctx->masks.whole_peak_bytes;
-    bool fits = remat_plan(ctx->pool, &request, begin, &f->step, &plan, &ctx->error);
-    ctx->report = plan.report;
-    if (whole)
-        ctx->masks.overhead_percent = mask_percent(&f->step.keep_all, &whole->step.keep_all);
-    if (plan.step != &f->step)
-        ctx->masks = (MaskReport){0};
-    return fits && use_plan(plan.step == &f->step ? f : whole, &plan);
-}
-
-/* Loops that keep fewer of their carries (loop_checkpoints.h).  Each form of the step is planned as
- * if it were the only one, and the best plan is taken. */
-
-typedef struct LoopForm {
-    int loops, levels; /* see loops_checkpoint */
-} LoopForm;
-
-enum { MOST_LOOPS = 4 }; /* whose forms are tried one more at a time */
-
-/* The next form: the first loops with one level, then all of them with two.  False: there is none.
- */
-static bool next_form(LoopForm *form, int n_loops)
-{
-    int one_by_one = n_loops < MOST_LOOPS ? n_loops : MOST_LOOPS;
-    if (n_loops == 0 || form->levels == 2)
-        return false;
-    form->levels = form->loops == n_loops ? 2 : 1;
-    if (form->levels == 1)
-        form->loops = form->loops + 1 < one_by_one ? form->loops + 1 : n_loops;
-    return true;
-}
-
-static Graph *form_of(Pool *pool, const Graph *g, LoopForm form, const char **text)
-{
-    if (!g || form.loops == 0)
-        return g ? graph_copy(pool, g) : NULL;
-    Graph *copy = graph_copy(pool, g);
-    *text = loops_checkpoint(copy, form.loops, form.levels);
-    return copy;
-}
-
-static double absolute_bound(const RematReport *r)
-{
-    return r->base_cost * (1 + r->overhead_lower_bound_percent / 100);
-}
-
-/* What holds for all forms, beside the figures of the best: times are compared with the step as it
- * is, and a bound is the lowest of all. */
-static void join_reports(RematReport *best, const RematReport *plain, const RematReport *lowest,
-                         double time_bound, int64_t least)
-{
-    const double base = plain->base_cost;
-    best->base_cost = base;
-    best->keep_all_peak_bytes = plain->keep_all_peak_bytes;
-    best->overhead_percent = base > 0 ? 100 * (best->step_cost / base - 1) : 0;
-    best->overhead_lower_bound_percent = base > 0 ? 100 * (time_bound / base - 1) : 0;
-    best->lower_bound_bytes = lowest->lower_bound_bytes;
-    best->bound_node = lowest->bound_node;
-    best->bound_workspace_bytes = lowest->bound_workspace_bytes;
-    best->bound_tensors = lowest->bound_tensors;
-    best->n_bound_tensors = lowest->n_bound_tensors;
-    best->order_bound_bytes = 0;
-    best->min_feasible_bytes = least < best->min_feasible_bytes ? least : best->min_feasible_bytes;
-    best->infeasible_proven =
-        best->infeasible_proven && lowest->lower_bound_bytes > best->budget_bytes;
-}
-
-static bool is_better(const PassContext *ctx, bool fits, const RematReport *a, bool best_fits,
-                      const RematReport *best)
-{
-    if (fits != best_fits)
-        return fits;
-    if (!fits)
-        return a->min_feasible_bytes < best->min_feasible_bytes;
-    bool memory =
-        ctx->request.objective == REMAT_MIN_MEMORY || ctx->request.budget.kind == BUDGET_MIN;
-    if (memory && a->peak_bytes != best->peak_bytes)
-        return a->peak_bytes < best->peak_bytes;
-    return a->step_cost < best->step_cost;
 }
 
 static bool plan_forms(PassContext *ctx, Pool *scratch, double begin)
 {
-    int n_loops = ctx->request.budget.kind == BUDGET_NONE ? 0 : loops_with_states(ctx->graph);
-    if (n_loops == 0)
-        return plan_step(ctx, scratch, begin);
-    PassContext best = *ctx, plain = {0};
-    LoopForm form = {0};
-    bool fits = false, any = false;
-    double time_bound = INFINITY;
-    RematReport lowest = {.lower_bound_bytes = INT64_MAX};
-    int64_t least = INT64_MAX;
-    do {
-        PassContext trial = *ctx;
-        const char *text = NULL;
-        trial.graph = form_of(ctx->pool, ctx->graph, form, &text);
-        trial.without_masks = form_of(ctx->pool, ctx->without_masks, form, &text);
-        trial.solution_cache = any ? NULL : ctx->solution_cache;
-        if (any && !trial.masks.whole_peak_bytes)
-            trial.masks.whole_peak_bytes = plain.report.keep_all_peak_bytes;
-        bool ok = plan_step(&trial, scratch, begin);
-        if (!ok && strcmp(trial.error.code, "E401") != 0) {
-            ctx->error = trial.error;
-            return false;
-        }
-        trial.report.loops = text;
-        time_bound = fmin(time_bound, absolute_bound(&trial.report));
-        if (trial.report.lower_bound_bytes < lowest.lower_bound_bytes)
-            lowest = trial.report;
-        if (trial.report.min_feasible_bytes < least)
-            least = trial.report.min_feasible_bytes;
-        if (!any)
-            plain = trial;
-        if (!any || is_better(ctx, ok, &trial.report, fits, &best.report)) {
-            best = trial;
-            fits = ok;
-        }
-        any = true;
-        bool free_of_charge = ok && form.loops == 0 && trial.report.overhead_percent <= 0 &&
-                              ctx->request.budget.kind != BUDGET_MIN;
-        if (free_of_charge && ctx->request.objective != REMAT_MIN_MEMORY)
-            break;
-    } while (next_form(&form, n_loops));
-    join_reports(&best.report, &plain.report, &lowest, time_bound, least);
-    ctx->graph = best.graph;
-    ctx->masks = best.masks;
-    ctx->report = best.report;
-    ctx->error = best.error;
-    return fits;
+    PlanRequest request = ctx->request;
+    Forms f = {.ctx = ctx, .scratch = scratch, .cache = ctx->solution_cache};
+    const Graph *graph[2] = {ctx->graph, ctx->without_masks};
+    Form *first = add_form(&f, ctx->graph, true), *whole = NULL;
+    if (ctx->without_masks)
+        whole = add_form(&f, ctx->without_masks, false);
+    for (int i = 0; i < 2 && request.budget.kind != BUDGET_NONE; i++)
+        if (graph[i])
+            add_loop_forms(&f, graph[i], i == 0);
+    RematPlan plan;
+    const PlanForms forms = {f.step, f.n, whole ? &whole->step : &first->step};
+    request.budget.of_bytes = ctx->masks.whole_peak_bytes;
+    bool fits = remat_plan(ctx->pool, &request, begin, &forms, &plan, &ctx->error);
+    Form *chosen = first;
+    for (int i = 0; i < f.n; i++)
+        chosen = f.step[i] == plan.step ? f.form[i] : chosen;
+    ctx->report = plan.report;
+    ctx->report.loops = chosen->loops;
+    if (whole)
+        ctx->masks.overhead_percent = mask_percent(&first->step.keep_all, &whole->step.keep_all);
+    if (!chosen->masks)
+        ctx->masks = (MaskReport){0};
+    return fits && use_plan(chosen, &plan);
 }
 
 bool pass_remat(PassContext *ctx)

@@ -45,6 +45,7 @@ StepProgram *step_program(Pool *pool, const Graph *g, const MemPlan *plan, StepT
                        .kernel_key = POOL_ARRAY(pool, l.calls.len, const char *)};
     Map seen = map_new(pool);
     for (int i = 0; i < p->n_calls; i++) {
+        p->has_loops |= p->calls[i].loops != NULL;
         const char *key = kernel_key(pool, backend, compiler, &p->calls[i]);
         const uint64_t *found = map_find(&seen, key);
         if (!found) {
@@ -146,14 +147,6 @@ static void put_loops(const StepProgram *p, const Call *c, Words *words)
         vec_push(p->pool, words, l->stride[i]);
 }
 
-static bool has_loops(const StepProgram *p)
-{
-    for (int i = 0; i < p->n_calls; i++)
-        if (p->calls[i].loops)
-            return true;
-    return false;
-}
-
 static void put_call(const StepProgram *p, int index, Words *words)
 {
     const Call *c = &p->calls[index];
@@ -167,7 +160,7 @@ static void put_call(const StepProgram *p, int index, Words *words)
         words->data[masks + (size_t)(k / MASK_BITS)] |= (int64_t)(bit << k % MASK_BITS);
         vec_push(p->pool, words, step_buffer_offset(p, c, k));
     }
-    if (has_loops(p))
+    if (p->has_loops)
         put_loops(p, c, words);
 }
 
@@ -333,7 +326,7 @@ static int64_t runs_of_calls(const StepProgram *p)
 void step_emit(Jit *j, const StepProgram *p)
 {
     const JitTypes *t = jit_types(j);
-    const bool looping = has_loops(p);
+    const bool looping = p->has_loops;
     jit_export_begin(j, p->symbol, 1, &t->p_char);
     JitValue ctx = jit_param(j, 0), words = call_table(j, p), kernels = kernel_table(j, p);
     JitValue arena = context_field(j, ctx, offsetof(ScrimpContext, arena), t->i64);

@@ -26,6 +26,7 @@ struct StepProgram {
     const char *compiler; /* of kernels, and their arch; part of their keys */
     const Call *calls;
     int n_calls;
+    bool has_loops;
     int *kernel_of; /* by call */
     int n_kernels;
     int *first_call;         /* by kernel: a call that describes it */

@@ -4,10 +4,10 @@
  * products with the step's Jacobian.  What the step reads each time (weights) has its gradient
  * added up in a carry. */
 #include "ir/loop.h"
-#include "ir/support/bitset.h"
-#include "ir/support/bug.h"
 #include "passes/autodiff/autodiff.h"
 #include "passes/autodiff/grad.h"
+#include "passes/pass.h"
+#include "passes/rewrite.h"
 
 #include <string.h>
 
@@ -106,6 +106,14 @@ static void copy_step(LoopGradient *l)
     }
 }
 
+static bool is_input(const LoopGradient *l, ValueId inner)
+{
+    for (size_t k = 0; k < l->inputs.len; k++)
+        if (l->inputs.data[k].inner == inner)
+            return true;
+    return false;
+}
+
 static ValueId inner_of(const LoopGradient *l, InputKind kind, int i)
 {
     for (size_t k = 0; k < l->inputs.len; k++)
@@ -168,36 +176,23 @@ static const char *differentiate(LoopGradient *l)
     return refused;
 }
 
-/* Takes what nothing needs out of the body, inputs that are no carries included. */
+/* Takes what nothing needs out of the body, and of its inputs those that are no carries. */
 static void drop_unused(LoopGradient *l)
 {
     Graph *body = l->body;
-    Bitset live = bitset_new(l->scratch, body->values.len);
-    for (size_t i = 0; i < body->outputs.len; i++)
-        bitset_add(&live, body->outputs.data[i].value);
+    pass_dce(&(PassContext){.graph = body, .pool = l->scratch});
+    const int *uses = count_uses(body, l->scratch);
+    size_t n_inputs = 0, n_nodes = 0;
     for (size_t k = 0; k < l->inputs.len; k++)
-        if (l->inputs.data[k].kind <= SUM_CARRY)
-            bitset_add(&live, l->inputs.data[k].inner);
-    size_t kept = body->order.len;
-    for (size_t i = body->order.len; i-- > 0;) {
-        const Node *n = graph_node(body, body->order.data[i]);
-        bool needed = false;
-        for (int k = 0; k < n->n_out; k++)
-            needed |= bitset_has(&live, n->out[k]);
-        if (!needed)
-            continue;
-        for (int k = 0; k < n->n_in; k++)
-            bitset_add(&live, n->in[k]);
-        body->order.data[--kept] = body->order.data[i];
-    }
-    memmove(body->order.data, body->order.data + kept,
-            (body->order.len - kept) * sizeof *body->order.data);
-    body->order.len -= kept;
-    size_t n_inputs = 0;
-    for (size_t k = 0; k < l->inputs.len; k++)
-        if (bitset_has(&live, l->inputs.data[k].inner))
+        if (l->inputs.data[k].kind <= SUM_CARRY || uses[l->inputs.data[k].inner])
             l->inputs.data[n_inputs++] = l->inputs.data[k];
     l->inputs.len = n_inputs;
+    for (size_t k = 0; k < body->order.len; k++) {
+        const Node *n = graph_node(body, body->order.data[k]);
+        if (n->op != OP_input || is_input(l, n->out[0]))
+            body->order.data[n_nodes++] = body->order.data[k];
+    }
+    body->order.len = n_nodes;
 }
 
 /* What the loop has to keep of carry i: its value before each step. */

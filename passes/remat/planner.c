@@ -316,11 +316,11 @@ static Planned plan_step(Solve *s)
     return fits_as_it_is(s, &as_it_is) ? as_it_is : plan_by_arena(s);
 }
 
-/* Two forms of a step
+/* Forms of a step
  *
- * Both compute the same bits.  A search takes seconds, a bound hundredths of one: the second form
- * is solved only where its bound leaves it a chance to be better.  The answer is the same as if
- * both were solved, so time still never grows with the budget. */
+ * All compute the same bits.  A search takes seconds, a bound hundredths of one: another form is
+ * solved only where its bound leaves it a chance to be better.  The answer is the same as if all
+ * were solved, so time still never grows with the budget. */
 
 /* A second search takes as long as the first: up to so many nodes they take 3 s together.  Larger
  * steps are searched twice only for less time, where masks save more than that part of what the
@@ -367,16 +367,17 @@ static int64_t bytes_of(const Solve *s, const Planned *a)
     return is_min(s) ? s->budget_bytes : a->bytes;
 }
 
-static bool may_be_better(Solve *whole, const Solve *s, const Planned *a)
+static bool may_be_better(Solve *other, const Solve *s, const Planned *a)
 {
     double time = a->answer.figures.time;
-    bool is_small = whole->p->n_nodes <= MOST_NODES;
-    int64_t needed = whole->keep_all.peak_bytes - whole->p->persistent_bytes,
-            saved = whole->keep_all.peak_bytes - s->keep_all.peak_bytes;
+    bool is_small = other->p->n_nodes <= MOST_NODES;
+    int64_t needed = other->keep_all.peak_bytes - other->p->persistent_bytes,
+            saved = other->keep_all.peak_bytes - s->keep_all.peak_bytes;
     if (wants_bytes(s, a))
-        return is_small && may_be_smaller(whole, bytes_of(s, a), time);
-    return (is_small || saved > needed / LEAST_PART) &&
-           planner_may_be_faster(whole, s->budget_bytes, time);
+        return (is_small || -saved > needed / LEAST_PART) &&
+               may_be_smaller(other, bytes_of(s, a), time);
+    return (is_small || saved > needed / LEAST_PART || -saved > needed / LEAST_PART) &&
+           planner_may_be_faster(other, s->budget_bytes, time);
 }
 
 static bool is_better(const Solve *s, const Planned *a, const Solve *than, const Planned *b)
@@ -387,21 +388,31 @@ static bool is_better(const Solve *s, const Planned *a, const Solve *than, const
     return a->answer.figures.time < b->answer.figures.time;
 }
 
-/* The better plan of a step and of its other form (NULL: there is none).  Without a budget the
- * first stays.  What fits comes first, then the time; for `min`, the objective `memory` and where
- * nothing fits the bytes, then the time; then the first. */
-static Chosen choose(Solve *s, Solve *other)
+/* The best plan of all forms.  Without a budget the first stays.  What fits comes first, then the
+ * time; for `min`, the objective `memory` and where nothing fits the bytes, then the time; then the
+ * first. */
+static Chosen choose(Solve *const *all, int n)
 {
-    Planned plan;
-    bool has_choice = other && s->request->budget.kind != BUDGET_NONE;
-    if (has_choice && other->keep_all.time_once <= s->keep_all.time_once &&
-        fits_as_it_is(other, &plan))
-        return (Chosen){other, s, plan};
-    Chosen c = {s, other, plan_step(s)};
-    if (!has_choice || !may_be_better(other, s, &c.plan))
-        return c;
-    plan = plan_step(other);
-    return is_better(other, &plan, s, &c.plan) ? (Chosen){other, s, plan} : c;
+    Solve *s = all[0];
+    Chosen c = {s, all, n, {.bytes = 0}};
+    bool has_choice = n > 1 && s->request->budget.kind != BUDGET_NONE;
+    for (int i = 1; i < n && has_choice; i++) {
+        c.of = all[i];
+        if (c.of->keep_all.time_once <= s->keep_all.time_once && fits_as_it_is(c.of, &c.plan))
+            return c;
+    }
+    c.of = s;
+    c.plan = plan_step(s);
+    for (int i = 1; i < n && has_choice; i++) {
+        if (!may_be_better(all[i], c.of, &c.plan))
+            continue;
+        Planned plan = plan_step(all[i]);
+        if (is_better(all[i], &plan, c.of, &c.plan)) {
+            c.of = all[i];
+            c.plan = plan;
+        }
+    }
+    return c;
 }
 
 /* The plan */
@@ -432,28 +443,33 @@ static Solve *solve_new(Pool *pool, const PlanRequest *request, const RematOptio
     s->keep_all = step->keep_all = remat_check(pool, s->p, &base);
     if (!s->keep_all.ok)
         BUG("the order of a step does not replay: %s", s->keep_all.fault);
-    s->budget_bytes = budget_bytes(request->budget, s->p->persistent_bytes, s->keep_all.peak_bytes);
     return s;
 }
 
-bool remat_plan(Pool *pool, const PlanRequest *request, double begin, PlanStep *step,
+bool remat_plan(Pool *pool, const PlanRequest *request, double begin, const PlanForms *forms,
                 RematPlan *out, RematError *error)
 {
     Pool *scratch = pool_new_child(pool);
     RematOptions o = plan_request_options(request, begin);
-    Solve *s = solve_new(scratch, request, &o, step),
-          *second = step->other ? solve_new(scratch, request, &o, step->other) : NULL;
-    Chosen c = choose(s, second);
+    Solve **all = POOL_ARRAY(scratch, (size_t)forms->n, Solve *), *base = NULL;
+    for (int i = 0; i < forms->n; i++) {
+        all[i] = solve_new(scratch, request, &o, forms->form[i]);
+        base = forms->form[i] == forms->base ? all[i] : base;
+    }
+    for (int i = 0; i < forms->n; i++)
+        all[i]->budget_bytes =
+            budget_bytes(request->budget, base->p->persistent_bytes, base->keep_all.peak_bytes);
+    Chosen c = choose(all, forms->n);
     const RematAnswer *a = &c.plan.answer;
     *out = (RematPlan){.step = c.of->step,
                        .schedule = remat_schedule_copy(pool, &a->schedule),
                        .figures = a->figures,
                        .solver = a->solver,
-                       .report = planner_report(pool, &c, second ? second : s)};
+                       .report = planner_report(pool, &c, base)};
     bool fits = out->report.status != REMAT_INFEASIBLE;
     if (!fits) {
         out->report.min_feasible_bytes = c.plan.bytes;
-        *error = bound_report_infeasible(pool, &out->report, request->budget, step->way_out);
+        *error = bound_report_infeasible(pool, &out->report, request->budget, c.of->step->way_out);
     }
     pool_free(scratch);
     return fits;

@@ -26,10 +26,10 @@ typedef struct PlanStep {
     const RematProblem *every; /* p with every second run that may be, which bounds and proofs are
                                   about; NULL: p */
     const CostModel *cost;     /* of p's costs, for the report; NULL: they are the user's own */
-    const char *way_out;       /* what else helps where no plan fits, after a comma; or "" */
-    struct PlanStep *other;    /* another form of the step, which computes the same (masks); NULL:
-                                  there is none */
-    RematFigures keep_all;     /* filled: each node once, in the order of p */
+    bool runs_again;       /* operations of this form run parts of others again: no order of it is
+                              without recomputation */
+    const char *way_out;   /* what else helps where no plan fits, after a comma; or "" */
+    RematFigures keep_all; /* filled: each node once, in the order of p */
 } PlanStep;
 
 typedef struct RematPlan {
@@ -37,14 +37,22 @@ typedef struct RematPlan {
     RematSchedule schedule;
     RematFigures figures;      /* remat_check's */
     const RematSolver *solver; /* that made the schedule */
-    RematReport report;        /* compares with keep_all of the other form, or of the only one */
+    RematReport report;        /* compares with keep_all of the form that is the base */
 } RematPlan;
 
-/* The best plan of a step, or of its other form: the least time within the budget, or with the
- * objective `memory` the fewest bytes.  False with E401 when no plan fits: *out is then the
+/* Forms of a step, which compute the same bits (masks, checkpoints of loops). */
+typedef struct PlanForms {
+    PlanStep *const *form; /* without a budget, the first is taken as it is */
+    int n;
+    const PlanStep *base; /* one of them: what the user wrote, which figures are compared with, and
+                             of whose peak percentages of a budget are */
+} PlanForms;
+
+/* The best plan of all forms: the least time within the budget, or with the objective `memory` the
+ * fewest bytes; bounds hold for all of them.  False with E401 when no plan fits: *out is then the
  * smallest that was found.  begin: seconds of the monotonic clock, from which a time limit counts.
  */
-bool remat_plan(Pool *pool, const PlanRequest *request, double begin, PlanStep *step,
+bool remat_plan(Pool *pool, const PlanRequest *request, double begin, const PlanForms *forms,
                 RematPlan *out, RematError *error);
 
 #endif

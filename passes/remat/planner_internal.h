@@ -30,7 +30,9 @@ typedef struct Solve {
 
 /* What was chosen, of which form. */
 typedef struct Chosen {
-    Solve *of, *other; /* other: NULL when there is but one form */
+    Solve *of;
+    Solve *const *all; /* forms, of which it is one */
+    int n;
     Planned plan;
 } Chosen;
 

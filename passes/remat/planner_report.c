@@ -10,11 +10,14 @@
 
 /* What is proven */
 
-/* No plan of the other form takes less time within the budget, or none was looked for. */
+/* No plan of another form takes less time within the budget, or none was looked for. */
 static bool is_fastest(const Chosen *c)
 {
-    return !c->other || c->of->request->budget.kind == BUDGET_NONE ||
-           !planner_may_be_faster(c->other, c->of->budget_bytes, c->plan.answer.figures.time);
+    for (int i = 0; i < c->n && c->of->request->budget.kind != BUDGET_NONE; i++)
+        if (c->all[i] != c->of &&
+            planner_may_be_faster(c->all[i], c->of->budget_bytes, c->plan.answer.figures.time))
+            return false;
+    return true;
 }
 
 /* Nothing in b is better than a, both within the budget or not. */
@@ -111,9 +114,13 @@ static void fill_claims(Pool *pool, const Chosen *c, RematReport *r)
     SolveContext of = claims_context(s);
     bound_report_limits(s->request->solver, &s->options, s->p, r);
     bound_report_fill(pool, s->step->every ? s->step->every : s->p, &of, r);
-    if (c->other) {
-        SolveContext other = claims_context(c->other);
-        bound_report_also(pool, c->other->p, &other, r);
+    for (int i = 0; i < c->n; i++) {
+        SolveContext other = claims_context(c->all[i]);
+        int64_t order = r->order_bound_bytes;
+        if (c->all[i] != c->of)
+            bound_report_also(pool, c->all[i]->p, &other, r);
+        if (c->all[i]->step->runs_again)
+            r->order_bound_bytes = c->all[i] == c->of ? 0 : order;
     }
     bool fits = c->plan.bytes <= r->budget_bytes, proven = is_proven(c, r);
     r->status = !fits                    ? REMAT_INFEASIBLE

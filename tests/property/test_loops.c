@@ -2,6 +2,8 @@
 /* Loops of the language (`scan`): training with the loop has the bits of training with the loop
  * written out, under budgets too; and it follows ir/eval's doubles. */
 #include "check.h"
+#include "ir/loop.h"
+#include "passes/rewrite.h"
 #include "tests/support/run/step_compare.h"
 
 #include <string.h>
@@ -80,23 +82,6 @@ static const char *text_of(Pool *pool, const Example *e, bool loop, const char *
         strstr(e->loop, "$w") ? "" : " + 0.01 * sum($w ** 2)", options);
 }
 
-/* The first persistent tensor that differs, by name; NULL = none. */
-static const char *different(const Running *a, const Running *b)
-{
-    const Graph *g = a->built->graph, *h = b->built->graph;
-    for (size_t i = 0; i < g->order.len; i++) {
-        const Node *n = graph_node(g, g->order.data[i]);
-        if (!node_is_persistent(n))
-            continue;
-        const char *name = graph_value(g, n->out[0])->name;
-        ValueId other = graph_find(h, name);
-        if (other == VALUE_NONE || memcmp(run_at(a, n->out[0]), run_at(b, other),
-                                          (size_t)type_bytes(value_type(g, n->out[0]))) != 0)
-            return name;
-    }
-    return run_output(a, "loss") == run_output(b, "loss") ? NULL : "loss";
-}
-
 static void expect_equal(const char *name, const Built *a, const Built *b, int threads)
 {
     Running left, right;
@@ -109,7 +94,7 @@ static void expect_equal(const char *name, const Built *a, const Built *b, int t
     for (int64_t step = 0; step < STEPS; step++) {
         run_step(&left, 7, step);
         run_step(&right, 7, step);
-        const char *where = different(&left, &right);
+        const char *where = run_difference(&left, &right);
         CHECK_MSG(!where, "%s: step %lld differs in %s", name, (long long)step, where);
     }
     run_close(&left);
@@ -168,7 +153,8 @@ static void test_checkpoints(const Example *e, int *twice)
         model_build(pool, text, &(BuildOptions){.budget = "min", .defs = defs, .n_defs = 2},
                     &tight)) {
         const char *loops = tight.report.loops;
-        CHECK(!whole.report.loops);
+        CHECK_MSG(!whole.report.loops, "%s: %s, %d again, %.3f%%", e->name, whole.report.loops,
+                  whole.report.recomputed_ops, whole.report.overhead_percent);
         CHECK_MSG(loops, "%s: all states are kept", e->name);
         *twice += loops && strstr(loops, "fewer while");
         CHECK(tight.plan->arena_bytes < whole.plan->arena_bytes);
@@ -186,6 +172,32 @@ static void test_bf16(void)
     if (model_build(pool, text, &(BuildOptions){.budget = "100%"}, &whole) &&
         model_build(pool, text, &(BuildOptions){.budget = "min"}, &tight))
         expect_equal("bf16", &whole, &tight, 2);
+    pool_free(pool);
+}
+
+/* What nothing reads is not kept for every step. */
+static void test_unread_results(void)
+{
+    static const Example unread = {
+        "results that nothing reads",
+        "block Cell(h, x) {\n  h = tanh(h * x)\n  return h, h * 2, h + x\n}\n",
+        "  h, as, bs = scan(Cell, h, x)\n  ys = bs * h\n", "", false};
+    Pool *pool = pool_new();
+    Built built;
+    if (model_plan(pool, text_of(pool, &unread, true, ""), &(BuildOptions){.budget = "100%"},
+                   &built)) {
+        const Graph *g = built.graph;
+        const int *uses = count_uses(g, pool);
+        int loops = 0;
+        for (size_t k = 0; k < g->order.len; k++) {
+            const Node *n = graph_node(g, g->order.data[k]);
+            loops += node_is_loop(n);
+            for (int i = 0; node_is_loop(n) && i < n->n_out; i++)
+                CHECK_MSG(i < loop_shape(n).carries || uses[n->out[i]], "%s",
+                          graph_value(g, n->out[i])->name);
+        }
+        CHECK(loops == 2);
+    }
     pool_free(pool);
 }
 
@@ -222,6 +234,7 @@ int main(void)
     }
     CHECK(twice > 0);
     test_bf16();
+    test_unread_results();
     test_dropout();
     return test_result();
 }

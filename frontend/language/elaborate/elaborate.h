@@ -147,7 +147,7 @@ ValueId elab_find(Elab *l, const char *full, Span span);
 /* A loop over a body; reports what does not fit.  NODE_NONE on error. */
 struct LoopShape;
 NodeId elab_loop(Elab *l, const ValueId *in, int n_in, const struct LoopShape *shape, Graph *body,
-                 const char *name, Span span, ShapeError *err);
+                 const char *name, Span span);
 /* "%rng", the state of the generator of random numbers. */
 ValueId elab_rng(Elab *l, Span span);
 const Type *elab_type(const Elab *l, ValueId v);

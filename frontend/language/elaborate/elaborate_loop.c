@@ -293,13 +293,12 @@ static bool take_results(ScanCall *s, Val returned, Graph *body)
 static Val add_loop(ScanCall *s, Graph *body)
 {
     BuiltinCall *c = s->c;
-    ShapeError err = {.operand = -1};
     const LoopShape shape = {.steps = s->scope.steps,
                              .carries = s->carries,
                              .slices = s->slices,
                              .reverse = arg_bool(c, 5)};
     NodeId n = elab_loop(c->l, s->in.data, (int)s->in.len, &shape, body,
-                         elab_label_name(c->l, c->labelled), c->span, &err);
+                         elab_label_name(c->l, c->labelled), c->span);
     if (n == NODE_NONE)
         return val_poison();
     const Node *node = graph_node(c->l->g, n);

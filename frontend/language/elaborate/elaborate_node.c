@@ -255,13 +255,14 @@ ValueId elab_find(Elab *l, const char *full, Span span)
 }
 
 NodeId elab_loop(Elab *l, const ValueId *in, int n_in, const LoopShape *shape, Graph *body,
-                 const char *name, Span span, ShapeError *err)
+                 const char *name, Span span)
 {
+    ShapeError err = {.operand = -1};
     if (!room_for_node(l, span))
         return NODE_NONE;
-    NodeId n = graph_try_add_loop(l->g, in, n_in, shape, body, name, elab_loc(l, span), err);
+    NodeId n = graph_try_add_loop(l->g, in, n_in, shape, body, name, elab_loc(l, span), &err);
     if (n == NODE_NONE) {
-        report_shape(l, OP_loop, in, n_in, err, span);
+        report_shape(l, OP_loop, in, n_in, &err, span);
         return NODE_NONE;
     }
     remember_span(l, span);

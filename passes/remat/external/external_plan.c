@@ -18,7 +18,8 @@ bool external_plan(Pool *pool, const ExternalGraph *g, const PlanRequest *reques
                      .every = external_every_rerun(pool, g, p),
                      .way_out = ""};
     RematPlan plan;
-    bool fits = remat_plan(pool, request, begin, &step, &plan, error);
+    PlanStep *const forms[] = {&step};
+    bool fits = remat_plan(pool, request, begin, &(PlanForms){forms, 1, &step}, &plan, error);
     out->report = plan.report;
     out->schedule = plan.schedule;
     out->figures = plan.figures;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "passes/remat/model/cost.h"
 
+#include "ir/loop.h"
 #include "ir/support/bug.h"
 
 #include <string.h>
@@ -19,6 +20,13 @@ static const Roofline cpu_core = {2e11, 2e10, 1e-7}, sm_80 = {19.5e12, 1.555e12,
 
 static double seconds_under(const Roofline *r, const Graph *g, const Node *n)
 {
+    double step = 0;
+    for (size_t i = 0; node_is_loop(n) && i < n->body->order.len; i++) {
+        const Node *inner = graph_node(n->body, n->body->order.data[i]);
+        step += node_runs(inner) ? seconds_under(r, n->body, inner) : 0;
+    }
+    if (node_is_loop(n))
+        return step * (double)node_int(n, ATTR_steps, 1);
     double compute = node_flops(g, n) / r->flops;
     double move = (double)node_bytes_moved(g, n) / r->bytes;
     return (compute > move ? compute : move) + r->start_seconds;

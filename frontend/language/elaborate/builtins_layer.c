@@ -289,6 +289,11 @@ static bool batch_statistics(BuiltinCall *c, const Type *x, const ValueId buffer
                              ValueId stats[2])
 {
     Elab *l = c->l;
+    if (l->loop) {
+        if (elab_error(l, c->span, "E205", "a scan cannot hold bn(), which updates its statistics"))
+            diag_help(l->diag, "layernorm() keeps none");
+        return false;
+    }
     ValueId mean = elab_node1(l, OP_bn_stats, arg_tensor(c, 0), NULL,
                               pool_printf(l->pool, "%%%s.stats", l->path), c->span);
     if (mean == VALUE_NONE)

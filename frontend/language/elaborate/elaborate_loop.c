@@ -160,7 +160,7 @@ static bool take_tensors(ScanCall *s, int arg, const char *what, int *count)
     return true;
 }
 
-/* The body gets constants of any kind; tensors become inputs of the loop. */
+/* The body gets constants of most kinds; tensors become inputs of the loop. */
 static void take_constants(ScanCall *s)
 {
     const Val given = s->c->arg[3];
@@ -200,6 +200,25 @@ static Type element_type(const Type *t)
     return type_make(t->dtype, t->rank - 1, t->dim + 1);
 }
 
+/* A constant as the body sees it: its tensors are inputs of the body. */
+static Val constant_inside(ScanCall *s, Val v)
+{
+    Elab *l = s->c->l;
+    if (v.kind == VAL_TENSOR)
+        return val_tensor(capture(l, l->loop, v.tensor, s->c->span));
+    if (v.kind == VAL_SEQ || v.kind == VAL_SOURCE) { /* what they know are tensors from outside */
+        elab_error(l, s->c->arg_span[3], "E205", "%s cannot go into a scan; a block can",
+                   val_kind_name(v.kind));
+        return val_poison();
+    }
+    if (v.kind != VAL_LIST)
+        return v;
+    Val *items = POOL_ARRAY(l->pool, (size_t)v.list.len + 1, Val);
+    for (int i = 0; i < v.list.len; i++)
+        items[i] = constant_inside(s, v.list.data[i]);
+    return val_list(items, v.list.len);
+}
+
 /* The graph of the body, with its inputs, is what is elaborated from here on. */
 static void begin_body(ScanCall *s)
 {
@@ -222,10 +241,7 @@ static void begin_body(ScanCall *s)
         vec_push(l->pool, &s->arg_spans, s->c->span);
     }
     for (int i = 0; i < s->constants.len; i++) {
-        Val v = s->constants.data[i];
-        if (v.kind == VAL_TENSOR)
-            v = val_tensor(capture(l, scope, v.tensor, s->c->span));
-        vec_push(l->pool, &s->args, v);
+        vec_push(l->pool, &s->args, constant_inside(s, s->constants.data[i]));
         vec_push(l->pool, &s->arg_spans, s->c->arg_span[3]);
     }
 }
@@ -329,7 +345,6 @@ Val builtin_scan(BuiltinCall *c)
                    c->arg[0].block->n_params == 1 ? "" : "s", n_args);
         return val_poison();
     }
-    size_t updates = l->updates.len;
     begin_body(&s);
     Val returned =
         call_block(l, c->arg[0].block, s.args.data, s.arg_spans.data, (int)s.args.len, c->span);
@@ -338,11 +353,6 @@ Val builtin_scan(BuiltinCall *c)
     LoopScope *scope = &s.scope;
     swap_graphs(l, scope);
     l->loop = scope->outer;
-    if (l->updates.len != updates) {
-        elab_error(l, c->span, "E205", "a scan cannot hold bn(), which updates its statistics");
-        ok = false;
-    }
-    l->updates.len = updates;
     if (!ok)
         return val_poison();
     order_inputs(&s, body);

@@ -4,6 +4,7 @@
 #include "ir/graph_internal.h"
 #include "ir/shape_error.h"
 #include "ir/support/bug.h"
+#include "ir/train_fields.h"
 
 #include <string.h>
 
@@ -252,26 +253,6 @@ static Node node_copy(Graph *to, const Node *n)
     return c;
 }
 
-static TrainSpec train_copy(Pool *pool, const TrainSpec *t)
-{
-    TrainSpec c = *t;
-    c.data_kind = copy_text(pool, t->data_kind);
-    c.data_path = copy_text(pool, t->data_path);
-    c.budget_text = copy_text(pool, t->budget_text);
-    c.solver = copy_text(pool, t->solver);
-    c.objective = copy_text(pool, t->objective);
-    c.cost = copy_text(pool, t->cost);
-    c.rule.lr.formula = copy_text(pool, t->rule.lr.formula);
-    ParamGroup *group = POOL_ARRAY(pool, (size_t)t->n_groups + 1, ParamGroup);
-    for (int i = 0; i < t->n_groups; i++) {
-        group[i] = t->group[i];
-        group[i].pattern = copy_text(pool, t->group[i].pattern);
-        group[i].rule.lr.formula = copy_text(pool, t->group[i].rule.lr.formula);
-    }
-    c.group = group;
-    return c;
-}
-
 Graph *graph_copy(Pool *pool, const Graph *g)
 {
     Graph *c = graph_new(pool, g->name);
@@ -279,7 +260,7 @@ Graph *graph_copy(Pool *pool, const Graph *g)
     c->source = copy_text(pool, g->source);
     c->options = copy_text(pool, g->options);
     c->source_hash = g->source_hash;
-    c->train = train_copy(pool, &g->train);
+    c->train = train_spec_copy(pool, &g->train);
     vec_reserve(pool, &c->nodes, g->nodes.len);
     vec_reserve(pool, &c->values, g->values.len);
     vec_reserve(pool, &c->order, g->order.len);

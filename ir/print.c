@@ -169,24 +169,30 @@ static void put_lines(Printer *p)
     p->indent--;
 }
 
-void train_group_put(StrBuf *b, const ParamGroup *group)
+/* "{key=value, ..}" */
+static void put_fields(StrBuf *b, const TrainField *fields, int n, const void *spec)
 {
-    strbuf_put(b, "{pattern=");
-    text_put_string(b, group->pattern);
-    strbuf_put(b, group->matrices_only ? ", matrices_only=true" : "");
-    strbuf_put(b, group->vectors_only ? ", vectors_only=true" : "");
-    strbuf_put(b, group->own_lr ? ", own_lr=true" : "");
-    strbuf_put(b, group->own_clip ? ", own_clip=true" : "");
-    strbuf_put(b, group->frozen ? ", frozen=true" : "");
-    for (int i = 0; i < TRAIN_RULE_COUNT && !group->frozen; i++) {
-        const TrainField field = train_rule_field(i);
+    const char *separator = "";
+    strbuf_put(b, "{");
+    for (int i = 0; i < n; i++) {
         StrBuf value = strbuf_new(b->pool);
-        if (!train_field_put(&value, &field, &group->rule))
+        if (!train_field_put(&value, &fields[i], spec))
             continue;
-        strbuf_printf(b, ", %s=", field.key);
+        strbuf_printf(b, "%s%s=", separator, fields[i].key);
         strbuf_put(b, value.text);
+        separator = ", ";
     }
     strbuf_put(b, "}");
+}
+
+/* A frozen group has no rule. */
+static void put_group(StrBuf *b, const ParamGroup *group)
+{
+    int n = 0;
+    while (n < TRAIN_GROUP_FIELD_COUNT &&
+           (!group->frozen || train_group_fields[n].offset < offsetof(ParamGroup, rule)))
+        n++;
+    put_fields(b, train_group_fields, n, group);
 }
 
 static bool put_groups(StrBuf *b, const TrainSpec *train)
@@ -194,7 +200,7 @@ static bool put_groups(StrBuf *b, const TrainSpec *train)
     strbuf_put(b, "[");
     for (int i = 0; i < train->n_groups; i++) {
         strbuf_put(b, i ? ", " : "");
-        train_group_put(b, &train->group[i]);
+        put_group(b, &train->group[i]);
     }
     strbuf_put(b, "]");
     return train->n_groups > 0;
@@ -233,21 +239,6 @@ bool train_field_put(StrBuf *b, const TrainField *field, const void *spec)
     return false;
 }
 
-static void put_train(const TrainSpec *train, StrBuf *out)
-{
-    strbuf_put(out, "  train {");
-    const char *separator = "";
-    for (int i = 0; i < TRAIN_FIELD_COUNT; i++) {
-        StrBuf value = strbuf_new(out->pool);
-        if (!train_field_put(&value, &train_fields[i], train))
-            continue;
-        strbuf_printf(out, "%s%s=", separator, train_fields[i].key);
-        strbuf_put(out, value.text);
-        separator = ", ";
-    }
-    strbuf_put(out, "}\n");
-}
-
 void graph_print(const Graph *g, PrintOptions options, StrBuf *out)
 {
     Printer p = {g, options, out, 0, bitset_new(out->pool, g->nodes.len + 1)};
@@ -261,8 +252,11 @@ void graph_print(const Graph *g, PrintOptions options, StrBuf *out)
     strbuf_put(out, " @");
     text_put_name(out, g->name);
     strbuf_put(out, " {\n");
-    if (g->train.present)
-        put_train(&g->train, out);
+    if (g->train.present) {
+        strbuf_put(out, "  train ");
+        put_fields(out, train_fields, TRAIN_FIELD_COUNT, &g->train);
+        strbuf_put(out, "\n");
+    }
     put_lines(&p);
     strbuf_put(out, "}\n");
 }

@@ -87,38 +87,16 @@ static bool read_fields(Scanner *s, const TrainField *fields, int n, void *spec)
     return true;
 }
 
-enum { GROUP_FIELD_COUNT = 6 + TRAIN_RULE_COUNT };
-
-static void group_fields(TrainField *out)
-{
-    static const TrainField own[] = {
-        {"pattern", TRAIN_TEXT, offsetof(ParamGroup, pattern)},
-        {"matrices_only", TRAIN_BOOL, offsetof(ParamGroup, matrices_only)},
-        {"vectors_only", TRAIN_BOOL, offsetof(ParamGroup, vectors_only)},
-        {"own_lr", TRAIN_BOOL, offsetof(ParamGroup, own_lr)},
-        {"own_clip", TRAIN_BOOL, offsetof(ParamGroup, own_clip)},
-        {"frozen", TRAIN_BOOL, offsetof(ParamGroup, frozen)}};
-    int n = 0;
-    for (; n < GROUP_FIELD_COUNT - TRAIN_RULE_COUNT; n++)
-        out[n] = own[n];
-    for (int i = 0; i < TRAIN_RULE_COUNT; i++) {
-        out[n + i] = train_rule_field(i);
-        out[n + i].offset += offsetof(ParamGroup, rule);
-    }
-}
-
 /* "[{pattern=.., ..}, ..]" */
 static bool read_groups(Scanner *s, TrainSpec *train)
 {
     VEC(ParamGroup) groups = {0};
-    TrainField fields[GROUP_FIELD_COUNT];
-    group_fields(fields);
     if (!scan_expect(s, "["))
         return false;
     while (!scan_take(s, "]")) {
         ParamGroup group = {.pattern = ""};
         if ((groups.len && !scan_expect(s, ",")) ||
-            !read_fields(s, fields, GROUP_FIELD_COUNT, &group))
+            !read_fields(s, train_group_fields, TRAIN_GROUP_FIELD_COUNT, &group))
             return false;
         vec_push(s->pool, &groups, group);
     }

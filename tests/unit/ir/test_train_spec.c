@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Learning rates against values worked out from PyTorch's and nanoGPT's formulas. */
 #include "check.h"
+#include "ir/graph.h"
 #include "ir/lr_formula.h"
-#include "ir/train_spec.h"
+#include "ir/train_fields.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -90,8 +91,82 @@ static void check_formulas(void)
     CHECK(isnan(lr_at(&(LrSchedule){.kind = LR_FORMULA, .formula = "x"}, 0, 1, 1)));
 }
 
+static size_t field_size(TrainFieldKind kind)
+{
+    static const size_t size[] = {
+        [TRAIN_BOOL] = sizeof(bool),   [TRAIN_DOUBLE] = sizeof(double),
+        [TRAIN_INT] = sizeof(int64_t), [TRAIN_UINT] = sizeof(uint64_t),
+        [TRAIN_TEXT] = sizeof(char *), [TRAIN_OPTIM] = sizeof(OptimKind),
+        [TRAIN_LR] = sizeof(LrKind),   [TRAIN_GROUPS] = sizeof(ParamGroup *),
+    };
+    return size[kind];
+}
+
+/* A member that is in no table would be neither printed nor read nor copied.  Every 8 bytes of the
+ * struct hold some field, but for those at `others`. */
+static void check_table(const TrainField *fields, int n, size_t bytes, const size_t *others,
+                        int n_others)
+{
+    unsigned char filled[1000] = {0};
+    CHECK(bytes <= sizeof filled);
+    for (int i = 0; i < n; i++) {
+        CHECK(fields[i].key && fields[i].offset + field_size(fields[i].kind) <= bytes);
+        memset(filled + fields[i].offset, 1, field_size(fields[i].kind));
+    }
+    for (int i = 0; i < n_others; i++)
+        filled[others[i]] = 1;
+    for (size_t at = 0; at < bytes; at += 8)
+        CHECK_MSG(memchr(filled + at, 1, 8), "no field at %zu of %zu bytes", at, bytes);
+}
+
+/* Every text becomes its key. */
+static void set_texts(const TrainField *fields, int n, void *spec, Pool *pool)
+{
+    for (int i = 0; i < n; i++)
+        if (fields[i].kind == TRAIN_TEXT)
+            *(const char **)((char *)spec + fields[i].offset) = pool_strdup(pool, fields[i].key);
+}
+
+static void check_texts(const TrainField *fields, int n, const void *spec)
+{
+    for (int i = 0; i < n; i++)
+        if (fields[i].kind == TRAIN_TEXT) {
+            const char *text = *(const char *const *)((const char *)spec + fields[i].offset);
+            CHECK_MSG(strcmp(text, fields[i].key) == 0, "%s", fields[i].key);
+        }
+}
+
+/* Nothing of a copy lies in the pool that the graph was made in. */
+static void check_copy(void)
+{
+    Pool *first = pool_new(), *second = pool_new();
+    Graph *g = graph_new(first, "m");
+    ParamGroup *group = POOL_ARRAY(first, 2, ParamGroup);
+    for (int i = 0; i < 2; i++)
+        set_texts(train_group_fields, TRAIN_GROUP_FIELD_COUNT, &group[i], first);
+    g->train = (TrainSpec){.present = true, .group = group, .n_groups = 2, .seed = 7};
+    set_texts(train_fields, TRAIN_FIELD_COUNT, &g->train, first);
+    const TrainSpec before = g->train;
+    const TrainSpec copy = graph_copy(second, g)->train;
+    CHECK(copy.n_groups == 2 && copy.seed == 7 && copy.group != group);
+    for (int i = 0; i < TRAIN_FIELD_COUNT; i++) {
+        size_t at = train_fields[i].offset;
+        bool apart = memcmp((const char *)&before + at, (const char *)&copy + at, sizeof at) != 0;
+        CHECK_MSG(apart || train_fields[i].kind != TRAIN_TEXT, "%s", train_fields[i].key);
+    }
+    pool_free(first);
+    check_texts(train_fields, TRAIN_FIELD_COUNT, &copy);
+    for (int i = 0; i < copy.n_groups; i++)
+        check_texts(train_group_fields, TRAIN_GROUP_FIELD_COUNT, &copy.group[i]);
+    pool_free(second);
+}
+
 int main(void)
 {
+    static const size_t others[] = {offsetof(TrainSpec, present), offsetof(TrainSpec, n_groups)};
+    check_table(train_fields, TRAIN_FIELD_COUNT, sizeof(TrainSpec), others, 2);
+    check_table(train_group_fields, TRAIN_GROUP_FIELD_COUNT, sizeof(ParamGroup), NULL, 0);
+    check_copy();
     LrSchedule constant = {.kind = LR_CONSTANT, .base = 0.1};
     near(lr_at(&constant, 0, 10, 1), 0.1);
     near(lr_at(&constant, 99, 10, 1), 0.1);

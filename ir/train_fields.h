@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The fields of the train section: what prints, reads, compares or copies one goes over these
+ * tables. */
+#ifndef SCRIMP_IR_TRAIN_FIELDS_H
+#define SCRIMP_IR_TRAIN_FIELDS_H
+
+#include "ir/train_spec.h"
+
+#include <stddef.h>
+
+typedef enum TrainFieldKind {
+    TRAIN_BOOL,
+    TRAIN_DOUBLE,
+    TRAIN_INT,
+    TRAIN_UINT,
+    TRAIN_TEXT,
+    TRAIN_OPTIM,
+    TRAIN_LR,
+    TRAIN_GROUPS /* with n_groups */
+} TrainFieldKind;
+
+typedef struct TrainField {
+    const char *key;
+    TrainFieldKind kind;
+    size_t offset; /* in TrainSpec or ParamGroup */
+} TrainField;
+
+enum {
+    TRAIN_OPTIM_COUNT = 9,
+    TRAIN_LR_COUNT = 6,
+    TRAIN_FIELD_COUNT = 60,
+    TRAIN_GROUP_FIELD_COUNT = 37
+};
+extern const TrainField train_fields[TRAIN_FIELD_COUNT];
+/* Those of `rule` come last. */
+extern const TrainField train_group_fields[TRAIN_GROUP_FIELD_COUNT];
+extern const char *const optim_names[TRAIN_OPTIM_COUNT]; /* by OptimKind */
+extern const char *const lr_names[TRAIN_LR_COUNT];       /* by LrKind */
+
+/* With texts and groups of its own, in the pool. */
+TrainSpec train_spec_copy(Pool *pool, const TrainSpec *train);
+
+#endif

@@ -86,6 +86,22 @@ static double held_out_loss(const char *log, int step)
     return loss;
 }
 
+/* A schedule times a number, whatever it is made of: by a power of two, of the same bits. */
+static void test_scaled_schedules(void)
+{
+    static const char *const same[][2] = {
+        {"0.5 * wsd(0.02, warmup = 4)", "wsd(0.01, warmup = 4)"},
+        {"wsd(0.02) / 2", "wsd(0.01)"},
+        {"cosine(0.005, warmup = 2) * 2", "cosine(0.01, warmup = 2)"}};
+    for (size_t i = 0; i < sizeof same / sizeof *same; i++) {
+        write_model(same[i][0]);
+        expect_ok(TRAIN "--overwrite --out $TMP/scaled --log $TMP/scaled.log");
+        write_model(same[i][1]);
+        expect_ok(TRAIN "--overwrite --out $TMP/plain --log $TMP/plain.log");
+        expect_equal_steps("scaled", "plain");
+    }
+}
+
 /* After step 4 the rate is 0, so that the loss falls no more: two evaluations later the run ends,
  * also one that was interrupted between them. */
 static void test_patience(void)
@@ -131,6 +147,7 @@ int main(void)
     test_device();
     test_running_means();
     test_patience();
+    test_scaled_schedules();
     test_refused();
     return e2e_end();
 }

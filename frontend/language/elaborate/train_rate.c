@@ -101,14 +101,19 @@ void rate_add_names(Elab *l, Scope *names)
             scope_set(l->pool, names, known[i], formula_value(l, known[i], (Span){0}), (Span){0});
 }
 
+/* The text of all that a schedule is; NULL of one with warmup, or of a kind of its own. */
+static const char *whole_formula(const LrSchedule *s)
+{
+    return s->kind == LR_FORMULA && s->warmup == 0 && s->scale == 0 ? s->formula : NULL;
+}
+
 /* An operand's text; NULL after a message. */
 static const char *formula_text(Elab *l, Val v, Span span)
 {
     if (val_is_number(v) && isfinite(val_number(v)))
         return number_text(l->pool, val_number(v));
-    if (v.kind == VAL_SCHEDULE && v.schedule->kind == LR_FORMULA && v.schedule->warmup == 0 &&
-        v.schedule->scale == 0)
-        return v.schedule->formula;
+    if (v.kind == VAL_SCHEDULE && whole_formula(v.schedule))
+        return whole_formula(v.schedule);
     if (v.kind == VAL_SCHEDULE && elab_error(l, span, "E205",
                                              "a schedule can be multiplied by a number, and is no "
                                              "part of other formulas"))
@@ -132,8 +137,7 @@ static bool scales(BinaryOp op, Val a, Val b, double *factor)
 {
     bool times = op == BINARY_MUL && val_is_number(b), part = op == BINARY_DIV && val_is_number(b);
     *factor = times ? val_number(b) : part ? 1 / val_number(b) : 0;
-    return a.kind == VAL_SCHEDULE && a.schedule->kind != LR_FORMULA && isfinite(*factor) &&
-           *factor > 0;
+    return a.kind == VAL_SCHEDULE && !whole_formula(a.schedule) && isfinite(*factor) && *factor > 0;
 }
 
 Val rate_binary(Elab *l, BinaryOp op, Val a, Val b, Span span)

@@ -58,7 +58,9 @@ static void note_slow_saving(Trainer *t)
             t->saving, all);
 }
 
-static bool save(Trainer *t)
+/* best: also as the best so far, and that first: a run that is killed between the two comes to this
+ * evaluation again. */
+static bool save(Trainer *t, bool best)
 {
     if (!t->cli->output.out || t->watch.stopped)
         return true;
@@ -70,6 +72,8 @@ static bool save(Trainer *t)
     const char *first = finite_tensors(&t->session, false);
     if (first && t->watch.policy != NAN_WARN)
         return stop(t, NULL);
+    if (best && !first && !save_in(t, pool_printf(t->cli->pool, "%s/best", t->cli->output.out)))
+        return false;
     if (!save_in(t, first ? aside(t) : t->cli->output.out))
         return false;
     t->saved_at = t->update;
@@ -135,17 +139,9 @@ static bool one_step(Trainer *t)
 /* What ends a run that was under way by an error in its data loses no step of it. */
 static bool save_and_fail(Trainer *t)
 {
-    if (t->cli->output.out && t->update > 0 && !t->watch.stopped && save(t))
+    if (t->cli->output.out && t->update > 0 && !t->watch.stopped && save(t, false))
         fprintf(stderr, "saved after step %lld: --resume continues\n", (long long)t->update);
     return false;
-}
-
-/* The state as it was saved, once more. */
-static bool keep_best(Trainer *t)
-{
-    if (!t->cli->run.keep_best || t->is_aside)
-        return true;
-    return save_in(t, pool_printf(t->cli->pool, "%s/best", t->cli->output.out));
 }
 
 /* What is due after the step: evaluation, then a save.  A signal ends the evaluation; it stays due,
@@ -165,7 +161,7 @@ static bool do_due(Trainer *t)
             lower = best_note(t, loss);
     }
     t->due = false;
-    if (!save(t) || (lower && !keep_best(t)))
+    if (!save(t, lower && t->cli->run.keep_best))
         return false;
     if (t->has_eval)
         trainer_show_evaluation(t, loss);
@@ -174,7 +170,7 @@ static bool do_due(Trainer *t)
 
 static bool end_early(Trainer *t)
 {
-    if (t->saved_at != t->update && !save(t))
+    if (t->saved_at != t->update && !save(t, false))
         return false;
     fprintf(stderr, "interrupted after step %lld%s\n", (long long)t->update,
             t->cli->output.out ? "; saved, --resume continues" : "");

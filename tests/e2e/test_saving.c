@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Saving as a user meets it: file systems without links, disks that are slower than the steps. */
 #include "e2e.h"
+#include "equal_runs.h"
 #include "tiny_model.h"
 
 #include <stdio.h>
@@ -54,10 +55,49 @@ static void test_late_disk(void)
     expect_run(0, NULL, "cmp $TMP/quick/model.safetensors $TMP/late/model.safetensors");
 }
 
+/* Both evaluations are the best so far.  Killed between the saves of the second, the run that goes
+ * on keeps it all the same. */
+#define FALLING "$SCRIMP train $TMP/falling.scrimp --keep-best -q "
+static void test_killed_at_best(void)
+{
+    if (!have_library("LATE_DISK"))
+        return;
+    FILE *f = fopen(in_tmp("falling.scrimp"), "w");
+    if (!f)
+        abort();
+    fputs("model m(x: f32[8, 12]) { return x |> fc: linear(5) }\n"
+          "train {\n"
+          "  batch = synthetic(x = f32[8, 12], y = i32[8])\n"
+          "  loss = cross_entropy(m(batch.x), batch.y)\n"
+          "  optim = sgd(lr = 0.05)\n"
+          "  held_out = 80\n  eval_every = 4\n  steps = 8\n"
+          "}\n",
+          f);
+    fclose(f);
+    expect_run(0, NULL, FALLING "--out $TMP/best");
+    expect_equal_runs("best", "best/best"); /* the last one indeed */
+    for (int at = 2; at <= 4; at++) {
+        char run[16], best[24];
+        snprintf(run, sizeof run, "%d", at);
+        setenv("AT", run, 1);
+        expect_run(0, NULL,
+                   "KILL_AT_SWITCH=$AT LD_PRELOAD=$LATE_DISK " FALLING
+                   "--out $TMP/killed$AT; test $? = 137");
+        expect_run(0, NULL,
+                   "test ! -e $TMP/killed$AT/trainer.json || resume=--resume; " FALLING
+                   "--out $TMP/killed$AT $resume");
+        snprintf(run, sizeof run, "killed%d", at);
+        snprintf(best, sizeof best, "killed%d/best", at);
+        expect_equal_runs("best", run);
+        expect_equal_runs("best", best);
+    }
+}
+
 int main(void)
 {
     e2e_begin();
     test_no_links();
     test_late_disk();
+    test_killed_at_best();
     return e2e_end();
 }

@@ -41,10 +41,11 @@ static int64_t bad_rate(const Trainer *t, const LrSchedule *lr)
 {
     enum { LOOKED_AT = 10000 };
     int64_t stride = t->schedule / LOOKED_AT + 1;
-    for (int64_t i = 0; i < t->schedule; i += stride)
-        if (!(lr_at(lr, i, t->schedule, t->updates_per_epoch) >= 0) ||
-            !isfinite((float)lr_at(lr, i, t->schedule, t->updates_per_epoch)))
+    for (int64_t i = 0; i < t->schedule; i += stride) {
+        double rate = lr_at(lr, i, t->schedule, t->updates_per_epoch);
+        if (!(rate >= 0) || !isfinite((float)rate))
             return i;
+    }
     return -1;
 }
 

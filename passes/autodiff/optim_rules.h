@@ -11,7 +11,7 @@ typedef struct Update {
     Graph *g;
     const UpdateRule *rule;
     ValueId param, grad, lr, clip;
-    ValueId step; /* i32, 1 at the first update; VALUE_NONE unless optim_counts_steps */
+    ValueId step; /* i32, 1 at the first update; VALUE_NONE unless train_counts_steps */
 } Update;
 
 /* "$m.fc1.weight": PREFIX and the parameter's path. */

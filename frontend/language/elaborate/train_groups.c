@@ -129,20 +129,18 @@ static bool make_rule(Elab *l, const GroupSpec *s, const TrainSpec *t, ParamGrou
 {
     UpdateRule *rule = &out->rule;
     *rule = s->optim ? *s->optim : t->rule;
-    rule->lr.in_epochs = t->rule.lr.in_epochs;
     out->own_lr = s->optim || s->schedule || s->has_lr || s->has_lr_part;
     out->own_clip = s->has_clip || (s->optim && s->optim->clip > 0);
-    if (s->schedule) {
+    if (s->schedule)
         rule->lr = *s->schedule;
-        rule->lr.in_epochs = t->rule.lr.in_epochs;
-    }
+    rule->lr.in_epochs = t->rule.lr.in_epochs;
     if ((s->has_lr || s->has_lr_part) && !scale_rate(l, s, &rule->lr))
         return false;
-    if (s->has_weight_decay)
+    if (s->has_weight_decay) {
         rule->weight_decay = s->weight_decay;
-    if (s->has_weight_decay)
         rule->decay_matrices_only = false;
-    if (out->own_clip && s->has_clip)
+    }
+    if (s->has_clip)
         rule->clip = s->clip;
     if (s->has_clip_value)
         rule->clip_value = s->clip_value;

@@ -77,14 +77,6 @@ int lr_formula_arity(const char *function)
     return f ? f->arity : 0;
 }
 
-bool lr_formula_is_variable(const char *name)
-{
-    for (size_t i = 0; i < sizeof variables / sizeof *variables; i++)
-        if (strcmp(variables[i].name, name) == 0)
-            return true;
-    return false;
-}
-
 typedef struct Parser {
     const char *at;
     const LrVariables *variables;

@@ -19,6 +19,5 @@ bool lr_formula_eval(const char *text, const LrVariables *variables, double *out
 
 /* Of a function: how many arguments it takes, 0 for a name that is none. */
 int lr_formula_arity(const char *function);
-bool lr_formula_is_variable(const char *name);
 
 #endif

@@ -10,7 +10,8 @@
 #include "op_cases.def"
 #undef CASE
 
-OpCaseMake op_loop; /* which has no kernel of its own */
+OpCaseMake op_loop;         /* which has no kernel of its own */
+OpCaseMake op_long_argsort; /* sorted in the workspace */
 
 /* By OpKind; `none` rules have nothing to test: NULL. */
 extern OpCaseMake *const op_case_table[OP_COUNT];
@@ -37,6 +38,8 @@ extern OpCaseMake *const grad_case_table[OP_COUNT];
 
 /* What generators have in common. */
 
+/* Draws one of t's axes, which is added to the attributes. */
+int op_axis(OpCase *c, AttrList *attrs, Type t);
 /* What a reduction reads, over some of its axes, all when absent, with and without keepdims. */
 Type op_reduced(OpCase *c, int most_dims, AttrList *attrs);
 
@@ -55,7 +58,6 @@ Type op_conv_input(const OpConv *v);
 Type op_conv_output(const OpConv *v);
 bool op_conv_fits(const OpConv *v);
 void op_attention_plain(OpCase *c); /* what has a gradient */
-OpCaseMake op_long_argsort;
 Type op_channelled(OpCase *c, AttrList *attrs, int64_t *channels);
 
 #endif

@@ -11,19 +11,11 @@ static ValueId index_of(OpCase *c, Type t, int64_t length)
     return op_integers(c, t, bytes ? DTYPE_U8 : DTYPE_I32, -beyond, length - 1 + beyond);
 }
 
-static Type with_axis(OpCase *c, AttrList *attrs, int *axis)
-{
-    Type t = op_shape(c, 1, 4);
-    *axis = (int)op_int(c, 0, t.rank - 1);
-    attrs_int(attrs, ATTR_axis, *axis);
-    return t;
-}
-
 void op_gather(OpCase *c)
 {
     AttrList attrs = {0};
-    int axis;
-    Type t = with_axis(c, &attrs, &axis), index = t;
+    Type t = op_shape(c, 1, 4), index = t;
+    int axis = op_axis(c, &attrs, t);
     int64_t kind = c->small ? 3 : op_int(c, 0, 5);
     index.dim[axis] = op_dim(c);
     if (kind == 0)
@@ -39,8 +31,8 @@ void op_gather(OpCase *c)
 void op_scatter_add(OpCase *c)
 {
     AttrList attrs = {0};
-    int axis;
-    Type t = with_axis(c, &attrs, &axis), index = t;
+    Type t = op_shape(c, 1, 4), index = t;
+    int axis = op_axis(c, &attrs, t);
     index.dim[axis] = op_dim(c);
     attrs_ints(&attrs, ATTR_shape, t.dim, t.rank);
     index_of(c, index, t.dim[axis]);

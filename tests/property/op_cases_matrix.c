@@ -20,6 +20,13 @@ Type op_reduced(OpCase *c, int most_dims, AttrList *attrs)
     return t;
 }
 
+int op_axis(OpCase *c, AttrList *attrs, Type t)
+{
+    int axis = (int)op_int(c, 0, t.rank - 1);
+    attrs_int(attrs, ATTR_axis, axis);
+    return axis;
+}
+
 static void op_reduction(OpCase *c, OpKind op)
 {
     AttrList attrs = {0};
@@ -51,7 +58,7 @@ void op_sumsq(OpCase *c)
 static void op_any_axis(OpCase *c, AttrList *attrs, Type t)
 {
     if (op_coin(c))
-        attrs_int(attrs, ATTR_axis, op_int(c, 0, t.rank - 1));
+        op_axis(c, attrs, t);
 }
 
 void op_argmax(OpCase *c)

@@ -30,7 +30,7 @@ void op_iota(OpCase *c)
     Type t = op_shape(c, 1, 3);
     AttrList attrs = {0};
     if (op_coin(c))
-        attrs_int(&attrs, ATTR_axis, op_int(c, 0, t.rank - 1));
+        op_axis(c, &attrs, t);
     attrs_ints(&attrs, ATTR_shape, t.dim, t.rank);
     attrs_string(&attrs, ATTR_dtype, op_coin(c) ? "f32" : "i32");
     op_done(c, OP_iota, &attrs);

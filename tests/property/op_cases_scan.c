@@ -2,15 +2,11 @@
 /* Random cases of sums and products along an axis; see op_cases.h. */
 #include "op_cases.h"
 
-/* A shape and one of its axes.  Lines of every length, also more side by side than a task takes. */
-static Type with_axis(OpCase *c, AttrList *attrs, int *axis)
+/* Lines of every length, also more side by side than a task takes. */
+static Type shape_of_lines(OpCase *c)
 {
-    Type t = op_int(c, 0, 3) ? op_shape(c, 1, 4) : DIMS(op_dim(c), op_dim(c), op_int(c, 60, 140));
-    if (c->small)
-        t = op_shape(c, 1, 4);
-    *axis = (int)op_int(c, 0, t.rank - 1);
-    attrs_int(attrs, ATTR_axis, *axis);
-    return t;
+    bool many = !c->small && op_int(c, 0, 3) == 0;
+    return many ? DIMS(op_dim(c), op_dim(c), op_int(c, 60, 140)) : op_shape(c, 1, 4);
 }
 
 /* Factors near 1, of both signs, now and then a 0: products neither overflow nor vanish. */
@@ -27,8 +23,8 @@ static ValueId factors(OpCase *c, Type t)
 void op_cumsum(OpCase *c)
 {
     AttrList attrs = {0};
-    int axis;
-    Type t = with_axis(c, &attrs, &axis);
+    Type t = shape_of_lines(c);
+    op_axis(c, &attrs, t);
     if (op_coin(c))
         attrs_int(&attrs, ATTR_reverse, 1);
     if (op_coin(c))
@@ -43,8 +39,8 @@ void op_cumsum(OpCase *c)
 static void product(OpCase *c, OpKind op)
 {
     AttrList attrs = {0};
-    int axis;
-    Type t = with_axis(c, &attrs, &axis);
+    Type t = shape_of_lines(c);
+    op_axis(c, &attrs, t);
     if (op == OP_prod && op_coin(c))
         attrs_int(&attrs, ATTR_keepdims, 1);
     if (op_int(c, 0, 3) == 0 && !c->small)
@@ -68,8 +64,8 @@ void op_prod(OpCase *c)
 void op_cumprod_grad(OpCase *c)
 {
     AttrList attrs = {0};
-    int axis;
-    Type t = with_axis(c, &attrs, &axis);
+    Type t = shape_of_lines(c);
+    op_axis(c, &attrs, t);
     op_normal(c, t);
     factors(c, t);
     op_floats(c, t, -1, 1);
@@ -79,9 +75,8 @@ void op_cumprod_grad(OpCase *c)
 void op_prod_grad(OpCase *c)
 {
     AttrList attrs = {0};
-    int axis;
-    Type t = with_axis(c, &attrs, &axis), lines = t;
-    lines.dim[axis] = 1;
+    Type t = shape_of_lines(c), lines = t;
+    lines.dim[op_axis(c, &attrs, t)] = 1;
     op_normal(c, lines);
     factors(c, t);
     op_done(c, OP_prod_grad, &attrs);

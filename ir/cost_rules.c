@@ -52,9 +52,7 @@ double flops_heavy(const Graph *g, const Node *n)
 /* The generator, as in dropout; of normal numbers a logarithm, a root and a sine as well. */
 double flops_random(const Graph *g, const Node *n)
 {
-    RandomKind kind = RANDOM_UNIFORM;
-    (void)random_kind(n, &kind);
-    return (kind == RANDOM_NORMAL ? 4 : 1) * HEAVY_FLOPS * elements(g, n->out[0]);
+    return (random_kind(n) == RANDOM_NORMAL ? 4 : 1) * HEAVY_FLOPS * elements(g, n->out[0]);
 }
 
 double flops_bn(const Graph *g, const Node *n)

@@ -29,8 +29,7 @@ void eval_random(EvalState *s, const Node *n)
     double *y = eval_out(s, n, 0);
     uint64_t key = (uint64_t)node_int(n, ATTR_key, 0), below = (uint64_t)node_int(n, ATTR_below, 0);
     uint64_t seed = eval_words(rng[0], rng[1]), step = eval_words(rng[2], rng[3]);
-    RandomKind kind = RANDOM_UNIFORM;
-    (void)random_kind(n, &kind);
+    RandomKind kind = random_kind(n);
     for (int64_t i = 0, end = eval_out_count(s, n, 0); i < end; i++) {
         uint32_t word[4];
         rng_words(seed, step, key, (uint64_t)i, word);

@@ -5,13 +5,11 @@
 
 const char *const random_kind_name[RANDOM_KINDS] = {"uniform", "normal", "integers"};
 
-bool random_kind(const Node *n, RandomKind *kind)
+RandomKind random_kind(const Node *n)
 {
     const char *name = node_string(n, ATTR_kind, "");
-    for (int k = 0; k < RANDOM_KINDS; k++)
-        if (strcmp(name, random_kind_name[k]) == 0) {
-            *kind = (RandomKind)k;
-            return true;
-        }
-    return false;
+    int k = 0;
+    while (k < RANDOM_KINDS && strcmp(name, random_kind_name[k]) != 0)
+        k++;
+    return (RandomKind)k;
 }

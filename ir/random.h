@@ -20,8 +20,8 @@ typedef enum RandomKind {
 } RandomKind;
 
 extern const char *const random_kind_name[RANDOM_KINDS];
-/* The attribute `kind`; false when it is none of these. */
-bool random_kind(const Node *n, RandomKind *kind);
+/* The attribute `kind`; RANDOM_KINDS when it is none of these. */
+RandomKind random_kind(const Node *n);
 /* The most that `below` may be. */
 #define RANDOM_MOST ((int64_t)1 << 31)
 

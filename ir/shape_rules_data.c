@@ -45,8 +45,8 @@ SHAPE_RULE(random)
 {
     const int64_t four = 4, below = node_int(node, ATTR_below, 0);
     const Type rng = type_make(DTYPE_I32, 1, &four);
-    RandomKind kind;
-    if (!random_kind(node, &kind))
+    RandomKind kind = random_kind(node);
+    if (kind == RANDOM_KINDS)
         return shape_fail(err, "E105", -1, "random: '%.32s' is no kind of numbers",
                           node_string(node, ATTR_kind, ""));
     if (kind == RANDOM_INTEGERS && (below < 1 || below > RANDOM_MOST))

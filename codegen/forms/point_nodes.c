@@ -63,9 +63,8 @@ static void describe_dropout(const Graph *g, const Node *n, PointInstr *i)
 /* k: which numbers; a: below what integers are. */
 static void describe_random(const Graph *g, const Node *n, PointInstr *i)
 {
-    RandomKind kind = RANDOM_UNIFORM;
-    (void)g, (void)random_kind(n, &kind);
-    i->k = (int)kind;
+    (void)g;
+    i->k = (int)random_kind(n);
     i->a = (double)node_int(n, ATTR_below, 0);
 }
 

@@ -303,10 +303,8 @@ static int *count_drawers(const Graph *g, Pool *scratch)
 /* Random numbers v once more, for a reader with this hint. */
 static ValueId draw_again(Graph *g, ValueId v, RematHint hint)
 {
-    const Node old = *value_node(g, v);
-    AttrList attrs = {.n = old.n_attr};
-    memcpy(attrs.items, old.attr, (size_t)old.n_attr * sizeof *old.attr);
-    ValueId again = graph_add(g, OP_random, old.in, old.n_in, &attrs, NULL, old.loc);
+    const Node *n = value_node(g, v);
+    ValueId again = graph_add_like(g, n, n->in, NULL, NULL);
     value_node(g, again)->hint = hint;
     return again;
 }

@@ -21,6 +21,13 @@ static bool no_memory(int64_t bytes, const char *why, RtError *err)
                     (double)bytes / 0x1p20, why);
 }
 
+static bool too_little(int64_t bytes, int64_t have, RtError *err)
+{
+    char why[96];
+    snprintf(why, sizeof why, "%.1fMiB are available", (double)have / 0x1p20);
+    return no_memory(bytes, why, err);
+}
+
 /* Maps size bytes at a multiple of align (both multiples of the page size). */
 static char *map_aligned(int64_t size, int64_t align, int flags)
 {
@@ -63,11 +70,8 @@ static bool touch(const Arena *arena, RtError *err)
     for (int64_t at = 0; at < arena->mapped; at += TOUCH_BYTES) {
         int64_t left = arena->mapped - at, part = left < TOUCH_BYTES ? left : TOUCH_BYTES;
         int64_t have = rt_available_bytes();
-        if (have - left < RESERVE_BYTES) {
-            char why[96];
-            snprintf(why, sizeof why, "%.1fMiB are available", (double)(have + at) / 0x1p20);
-            return no_memory(arena->bytes, why, err);
-        }
+        if (have - left < RESERVE_BYTES)
+            return too_little(arena->bytes, have + at, err);
         if (!touch_range(arena->base + at, part))
             return no_memory(arena->bytes, strerror(errno), err);
     }
@@ -98,18 +102,13 @@ bool arena_reserve(Arena *arena, int64_t bytes, RtError *err)
 bool arena_fits(int64_t bytes, RtError *err)
 {
     Arena arena;
-    char why[96];
     malloc_trim(0);
     int64_t have = rt_available_bytes();
     if (!arena_reserve(&arena, bytes, err))
         return false;
     bool fits = have - arena.mapped >= RESERVE_BYTES;
     arena_unmap(&arena);
-    if (!fits) {
-        snprintf(why, sizeof why, "%.1f MiB are available", (double)have / 0x1p20);
-        no_memory(bytes, why, err);
-    }
-    return fits;
+    return fits || too_little(bytes, have, err);
 }
 
 bool arena_map(Arena *arena, int64_t bytes, RtError *err)

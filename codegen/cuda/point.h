@@ -11,10 +11,11 @@
  * one without is an error of the linker.  $0, $1, ... are the operands, $a and $b the
  * instruction's constants; an operand may stand there several times. */
 typedef struct CudaPoint {
-    const char *real; /* where the first operand is f32 */
-    const char
-        *integer; /* where it is i32, u8 or bool; NULL: codegen/build/supports.c refuses them */
-    /* Instead, where attributes change the text. */
+    const char *real;    /* where the first operand is f32 */
+    const char *flagged; /* and the instruction's flag is set; NULL: as without */
+    /* where it is i32, u8 or bool; NULL: codegen/build/supports.c refuses them */
+    const char *integer;
+    /* Instead, where attributes change the text more. */
     void (*write)(StrBuf *out, const PointInstr *i, const char *const *in);
 } CudaPoint;
 extern const CudaPoint *const cuda_points[OP_COUNT]; /* NULL: of another class */

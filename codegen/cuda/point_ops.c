@@ -43,16 +43,6 @@ static void write_cast(StrBuf *out, const PointInstr *i, const char *const *in)
     put_pattern(out, pattern, i, in);
 }
 
-static void write_gelu(StrBuf *out, const PointInstr *i, const char *const *in)
-{
-    put_pattern(out, i->flag ? "s_gelu_tanh($0)" : "s_gelu($0)", i, in);
-}
-
-static void write_gelu_grad(StrBuf *out, const PointInstr *i, const char *const *in)
-{
-    put_pattern(out, i->flag ? "$0 * s_gelu_tanh_slope($1)" : "$0 * s_gelu_slope($1)", i, in);
-}
-
 static void write_softplus(StrBuf *out, const PointInstr *i, const char *const *in)
 {
     put_pattern(out,
@@ -64,16 +54,6 @@ static void write_softplus_grad(StrBuf *out, const PointInstr *i, const char *co
 {
     put_pattern(out, i->a == 1 ? "$0 * -s_expm1_negative(-$1)" : "$0 * -s_expm1_negative(-$1 * $a)",
                 i, in);
-}
-
-static void write_relu_grad(StrBuf *out, const PointInstr *i, const char *const *in)
-{
-    put_pattern(out, i->flag ? "($1 > 0.0f ? $0 : $0 * $a)" : "($1 > 0.0f ? $0 : 0.0f)", i, in);
-}
-
-static void write_relu_mask_grad(StrBuf *out, const PointInstr *i, const char *const *in)
-{
-    put_pattern(out, i->flag ? "($1 ? $0 : $0 * $a)" : "($1 ? $0 : 0.0f)", i, in);
 }
 
 static void write_clamp(StrBuf *out, const PointInstr *i, const char *const *in)
@@ -167,54 +147,58 @@ static void write_mul(StrBuf *out, const PointInstr *i, const char *const *in)
 
 /* --- the table --- */
 
-const CudaPoint cuda_point_neg = {"-$0", "(int)(0u - (u32)$0)", NULL};
-const CudaPoint cuda_point_abs = {"s_abs($0)", "($0 > 0 ? $0 : (int)(0u - (u32)$0))", NULL};
-const CudaPoint cuda_point_sign = {"s_sign($0)", "(($0 > 0) - ($0 < 0))", NULL};
-const CudaPoint cuda_point_exp = {"s_exp($0)", NULL, NULL};
-const CudaPoint cuda_point_log = {"s_log($0)", NULL, NULL};
-const CudaPoint cuda_point_sqrt = {"sqrtf($0)", NULL, NULL};
-const CudaPoint cuda_point_rsqrt = {"s_rsqrt($0)", NULL, NULL};
-const CudaPoint cuda_point_sin = {"s_sin($0)", NULL, NULL};
-const CudaPoint cuda_point_cos = {"s_cos($0)", NULL, NULL};
-const CudaPoint cuda_point_tanh = {"s_tanh($0)", NULL, NULL};
-const CudaPoint cuda_point_sigmoid = {"s_sigmoid($0)", NULL, NULL};
-const CudaPoint cuda_point_relu = {"s_relu($0)", "($0 > 0 ? $0 : 0)", NULL};
-const CudaPoint cuda_point_gelu = {.write = write_gelu};
-const CudaPoint cuda_point_silu = {"s_silu($0)", NULL, NULL};
-const CudaPoint cuda_point_erf = {"s_erf($0)", NULL, NULL};
-const CudaPoint cuda_point_leaky_relu = {"($0 > 0.0f ? $0 : $0 * $a)", NULL, NULL};
-const CudaPoint cuda_point_elu = {"($0 > 0.0f ? $0 : s_expm1_negative($0) * $a)", NULL, NULL};
+const CudaPoint cuda_point_neg = {.real = "-$0", .integer = "(int)(0u - (u32)$0)"};
+const CudaPoint cuda_point_abs = {.real = "s_abs($0)",
+                                  .integer = "($0 > 0 ? $0 : (int)(0u - (u32)$0))"};
+const CudaPoint cuda_point_sign = {.real = "s_sign($0)", .integer = "(($0 > 0) - ($0 < 0))"};
+const CudaPoint cuda_point_exp = {.real = "s_exp($0)"};
+const CudaPoint cuda_point_log = {.real = "s_log($0)"};
+const CudaPoint cuda_point_sqrt = {.real = "sqrtf($0)"};
+const CudaPoint cuda_point_rsqrt = {.real = "s_rsqrt($0)"};
+const CudaPoint cuda_point_sin = {.real = "s_sin($0)"};
+const CudaPoint cuda_point_cos = {.real = "s_cos($0)"};
+const CudaPoint cuda_point_tanh = {.real = "s_tanh($0)"};
+const CudaPoint cuda_point_sigmoid = {.real = "s_sigmoid($0)"};
+const CudaPoint cuda_point_relu = {.real = "s_relu($0)", .integer = "($0 > 0 ? $0 : 0)"};
+const CudaPoint cuda_point_gelu = {.real = "s_gelu($0)", .flagged = "s_gelu_tanh($0)"};
+const CudaPoint cuda_point_silu = {.real = "s_silu($0)"};
+const CudaPoint cuda_point_erf = {.real = "s_erf($0)"};
+const CudaPoint cuda_point_leaky_relu = {.real = "($0 > 0.0f ? $0 : $0 * $a)"};
+const CudaPoint cuda_point_elu = {.real = "($0 > 0.0f ? $0 : s_expm1_negative($0) * $a)"};
 const CudaPoint cuda_point_softplus = {.write = write_softplus};
-const CudaPoint cuda_point_mish = {"s_mish($0)", NULL, NULL};
-const CudaPoint cuda_point_hardswish = {"s_hardswish($0)", NULL, NULL};
+const CudaPoint cuda_point_mish = {.real = "s_mish($0)"};
+const CudaPoint cuda_point_hardswish = {.real = "s_hardswish($0)"};
 const CudaPoint cuda_point_clamp = {.write = write_clamp};
 const CudaPoint cuda_point_cast = {.write = write_cast};
 const CudaPoint cuda_point_add = {.write = write_add};
 const CudaPoint cuda_point_sub = {.write = write_sub};
 const CudaPoint cuda_point_mul = {.write = write_mul};
-const CudaPoint cuda_point_div = {"$0 / $1", NULL, NULL};
+const CudaPoint cuda_point_div = {.real = "$0 / $1"};
 const CudaPoint cuda_point_pow = {.write = write_power};
-const CudaPoint cuda_point_maximum = {"s_max($0, $1)", "($0 > $1 ? $0 : $1)", NULL};
-const CudaPoint cuda_point_minimum = {"s_min($0, $1)", "($0 < $1 ? $0 : $1)", NULL};
-const CudaPoint cuda_point_eq = {"($0 == $1)", "($0 == $1)", NULL};
-const CudaPoint cuda_point_ne = {"($0 != $1)", "($0 != $1)", NULL};
-const CudaPoint cuda_point_lt = {"($0 < $1)", "($0 < $1)", NULL};
-const CudaPoint cuda_point_le = {"($0 <= $1)", "($0 <= $1)", NULL};
-const CudaPoint cuda_point_gt = {"($0 > $1)", "($0 > $1)", NULL};
-const CudaPoint cuda_point_ge = {"($0 >= $1)", "($0 >= $1)", NULL};
-const CudaPoint cuda_point_select = {NULL, "($0 ? $1 : $2)", NULL};
-const CudaPoint cuda_point_relu_grad = {.write = write_relu_grad};
-const CudaPoint cuda_point_relu_mask_grad = {.write = write_relu_mask_grad};
-const CudaPoint cuda_point_tanh_grad = {"$0 * (1.0f - $1 * $1)", NULL, NULL};
-const CudaPoint cuda_point_sigmoid_grad = {"$0 * ($1 * (1.0f - $1))", NULL, NULL};
-const CudaPoint cuda_point_gelu_grad = {.write = write_gelu_grad};
-const CudaPoint cuda_point_silu_grad = {"$0 * s_silu_slope($1)", NULL, NULL};
-const CudaPoint cuda_point_elu_grad = {"($1 <= 0.0f ? $0 * ($1 + $a) : $0)", NULL, NULL};
+const CudaPoint cuda_point_maximum = {.real = "s_max($0, $1)", .integer = "($0 > $1 ? $0 : $1)"};
+const CudaPoint cuda_point_minimum = {.real = "s_min($0, $1)", .integer = "($0 < $1 ? $0 : $1)"};
+const CudaPoint cuda_point_eq = {.real = "($0 == $1)", .integer = "($0 == $1)"};
+const CudaPoint cuda_point_ne = {.real = "($0 != $1)", .integer = "($0 != $1)"};
+const CudaPoint cuda_point_lt = {.real = "($0 < $1)", .integer = "($0 < $1)"};
+const CudaPoint cuda_point_le = {.real = "($0 <= $1)", .integer = "($0 <= $1)"};
+const CudaPoint cuda_point_gt = {.real = "($0 > $1)", .integer = "($0 > $1)"};
+const CudaPoint cuda_point_ge = {.real = "($0 >= $1)", .integer = "($0 >= $1)"};
+const CudaPoint cuda_point_select = {.integer = "($0 ? $1 : $2)"};
+const CudaPoint cuda_point_relu_grad = {.real = "($1 > 0.0f ? $0 : 0.0f)",
+                                        .flagged = "($1 > 0.0f ? $0 : $0 * $a)"};
+const CudaPoint cuda_point_relu_mask_grad = {.real = "($1 ? $0 : 0.0f)",
+                                             .flagged = "($1 ? $0 : $0 * $a)"};
+const CudaPoint cuda_point_tanh_grad = {.real = "$0 * (1.0f - $1 * $1)"};
+const CudaPoint cuda_point_sigmoid_grad = {.real = "$0 * ($1 * (1.0f - $1))"};
+const CudaPoint cuda_point_gelu_grad = {.real = "$0 * s_gelu_slope($1)",
+                                        .flagged = "$0 * s_gelu_tanh_slope($1)"};
+const CudaPoint cuda_point_silu_grad = {.real = "$0 * s_silu_slope($1)"};
+const CudaPoint cuda_point_elu_grad = {.real = "($1 <= 0.0f ? $0 * ($1 + $a) : $0)"};
 const CudaPoint cuda_point_softplus_grad = {.write = write_softplus_grad};
-const CudaPoint cuda_point_mish_grad = {"$0 * s_mish_slope($1)", NULL, NULL};
-const CudaPoint cuda_point_hardswish_grad = {"s_hardswish_grad($0, $1)", NULL, NULL};
+const CudaPoint cuda_point_mish_grad = {.real = "$0 * s_mish_slope($1)"};
+const CudaPoint cuda_point_hardswish_grad = {.real = "s_hardswish_grad($0, $1)"};
 const CudaPoint cuda_point_clamp_grad = {.write = write_clamp_grad};
-const CudaPoint cuda_point_causal_mask = {"($2 > $1 ? $a : $0)", NULL, NULL};
+const CudaPoint cuda_point_causal_mask = {.real = "($2 > $1 ? $a : $0)"};
 const CudaPoint cuda_point_dropout = {.write = write_dropout};
 const CudaPoint cuda_point_random = {.write = write_random};
 /* Programs hold what they consist of instead (codegen/forms/point_nodes.c). */
@@ -258,7 +242,10 @@ void cuda_point_expression(StrBuf *out, const PointInstr *i, const char *const *
     if (put_special(out, i, in))
         return;
     const CudaPoint *code = i->op < OP_COUNT ? cuda_points[i->op] : NULL;
-    const char *pattern = !code ? NULL : i->from == DTYPE_F32 ? code->real : code->integer;
+    const char *pattern = !code                      ? NULL
+                          : i->from != DTYPE_F32     ? code->integer
+                          : i->flag && code->flagged ? code->flagged
+                                                     : code->real;
     if (code && code->write)
         code->write(out, i, in);
     else if (pattern)

@@ -291,7 +291,7 @@ DEVICE float s_softplus(float z)
     return s_relu(z) + s_log1p_fraction(s_exp(-s_abs(z)));
 }
 
-/* mish_parts of codegen/cpu/point/point_ops.c */
+/* mish_parts of codegen/cpu/point/point_activations.c */
 DEVICE float s_mish_parts(float x, float *v, float *q)
 {
     *v = s_exp(-s_abs(x));

@@ -10,16 +10,11 @@
  * their sums are in shared memory. */
 enum { THREADS = 256, GROUP = 16, AHEAD = 8, MOST_ROWS = 16, ENOUGH_BLOCKS = 1024 };
 
-static const char *id_type(const EmbeddingDesc *d)
-{
-    return d->id_type == DTYPE_I32 ? "int" : d->id_type == DTYPE_I64 ? "i64" : "u8";
-}
-
 static void begin(StrBuf *out, const EmbeddingDesc *d)
 {
     text_begin(out, 3, (const char *const[]){"common", NULL});
     text_define(out, "THREADS", THREADS);
-    strbuf_printf(out, "#define ID %s\n", id_type(d));
+    strbuf_printf(out, "#define ID %s\n", text_type((DType)d->id_type));
     text_define(out, "IDS", d->ids);
     text_define(out, "ROWS", d->rows);
     text_define(out, "WIDTH", d->width);

@@ -10,22 +10,11 @@
  * its own. */
 enum { THREADS = 256, ENOUGH_THREADS = 16384 };
 
-static const char *index_type(const GatherDesc *d)
-{
-    return d->index_type == DTYPE_I32 ? "int" : d->index_type == DTYPE_I64 ? "i64" : "u8";
-}
-
-static const char *bits_type(const GatherDesc *d)
-{
-    int64_t bytes = dtype_bytes((DType)d->element_type);
-    return bytes == 4 ? "int" : bytes == 8 ? "i64" : bytes == 2 ? "unsigned short" : "u8";
-}
-
 static void begin(StrBuf *out, const GatherDesc *d)
 {
     text_begin(out, 3, (const char *const[]){"common", NULL});
     text_define(out, "THREADS", THREADS);
-    strbuf_printf(out, "#define INDEX %s\n", index_type(d));
+    strbuf_printf(out, "#define INDEX %s\n", text_type((DType)d->index_type));
     text_define(out, "OUTER", d->shape.outer);
     text_define(out, "LENGTH", d->shape.length);
     text_define(out, "INNER", d->shape.inner);
@@ -34,8 +23,9 @@ static void begin(StrBuf *out, const GatherDesc *d)
 
 static void write_gather(StrBuf *out, const char *symbol, const void *desc)
 {
-    begin(out, desc);
-    strbuf_printf(out, "#define BITS %s\n", bits_type(desc));
+    const GatherDesc *d = desc;
+    begin(out, d);
+    strbuf_printf(out, "#define BITS %s\n", text_bits_type(dtype_bytes((DType)d->element_type)));
     text_include(out, "gather");
     text_kernel(out, symbol, THREADS, "gather");
 }

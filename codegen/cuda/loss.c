@@ -14,11 +14,6 @@ static AxisShape shape_of(const LossDesc *d)
     return (AxisShape){d->outer, d->classes, d->inner};
 }
 
-static const char *label_type(const LossDesc *d)
-{
-    return d->label_type == DTYPE_I32 ? "int" : d->label_type == DTYPE_I64 ? "i64" : "u8";
-}
-
 static void begin(StrBuf *out, const LossDesc *d, int n_args, int weight_buf, int block_lines)
 {
     double e = d->smoothing, classes = (double)d->classes;
@@ -31,7 +26,7 @@ static void begin(StrBuf *out, const LossDesc *d, int n_args, int weight_buf, in
     text_define(out, "WEIGHTED", d->weighted);
     text_define(out, "WEIGHT_BUF", weight_buf);
     text_define(out, "SMOOTHED", e > 0);
-    strbuf_printf(out, "#define LABEL %s\n", label_type(d));
+    strbuf_printf(out, "#define LABEL %s\n", text_type((DType)d->label_type));
     strbuf_printf(out, "#define COUNT %s\n", d->weighted ? "double" : "i64");
     text_define_float(out, "SMOOTHING", e);
     text_define_float(out, "ONE_MINUS_SMOOTHING", 1 - e);

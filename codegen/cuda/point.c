@@ -12,27 +12,6 @@ static bool is_real(DType t)
     return t == DTYPE_F32;
 }
 
-const char *point_text_type(DType t)
-{
-    switch (t) {
-    case DTYPE_F32:
-        return "float";
-    case DTYPE_BF16:
-        return "u16";
-    case DTYPE_I32:
-        return "int";
-    case DTYPE_I64:
-        return "i64";
-    case DTYPE_U8:
-    case DTYPE_BOOL:
-        return "u8";
-    case DTYPE_F16:
-    case DTYPE_COUNT:
-        break;
-    }
-    BUG("no code for elements of type %s", dtype_name(t));
-}
-
 /* base + d0 * stride0 + ..., of the digits d0, d1, ... of the element. */
 static void put_place(PointText *w, const PointAccess *a)
 {
@@ -46,7 +25,7 @@ static void put_place(PointText *w, const PointAccess *a)
 
 static void put_element(PointText *w, const PointAccess *a)
 {
-    strbuf_printf(w->out, "BUF(%s, %d)[", point_text_type(a->dtype), a->buf);
+    strbuf_printf(w->out, "BUF(%s, %d)[", text_type(a->dtype), a->buf);
     put_place(w, a);
     strbuf_put(w->out, "]");
 }
@@ -115,7 +94,7 @@ static void put_store(PointText *w, const PointStore *s)
     if (s->at.dtype == DTYPE_BF16)
         strbuf_printf(w->out, " = to_bf16(r%d);\n", s->reg);
     else
-        strbuf_printf(w->out, " = (%s)r%d;\n", point_text_type(s->at.dtype), s->reg);
+        strbuf_printf(w->out, " = (%s)r%d;\n", text_type(s->at.dtype), s->reg);
 }
 
 int64_t point_text_elements(const PointProgram *p)

@@ -14,8 +14,6 @@ typedef struct PointText {
     bool wide; /* element i of neighbours that are read and written together */
 } PointText;
 
-/* Of an element in memory. */
-const char *point_text_type(DType t);
 int64_t point_text_elements(const PointProgram *p);
 bool point_text_has_bf16(const PointProgram *p);
 /* What a kernel begins with. */

@@ -75,11 +75,11 @@ static void put_wide(PointText *w)
         const PointAccess *a = wide_load(p, k);
         if (a)
             strbuf_printf(w->out, "%sconst Wide_%s in%zu = WIDE_AT(%s, %d, first);\n", w->pad,
-                          point_text_type(a->dtype), k, point_text_type(a->dtype), a->buf);
+                          text_type(a->dtype), k, text_type(a->dtype), a->buf);
     }
     for (size_t k = 0; k < p->store.len; k++)
-        strbuf_printf(w->out, "%sWide_%s out%zu;\n", w->pad,
-                      point_text_type(p->store.data[k].at.dtype), k);
+        strbuf_printf(w->out, "%sWide_%s out%zu;\n", w->pad, text_type(p->store.data[k].at.dtype),
+                      k);
     strbuf_printf(w->out, "%sfor (int i = 0; i < WIDE; i++) {\n", w->pad);
     w->pad = "            ";
     point_text_program(w, "(first + i)");
@@ -87,8 +87,8 @@ static void put_wide(PointText *w)
     strbuf_printf(w->out, "%s}\n", w->pad);
     for (size_t k = 0; k < p->store.len; k++) {
         const PointAccess *a = &p->store.data[k].at;
-        strbuf_printf(w->out, "%sWIDE_AT(%s, %d, first) = out%zu;\n", w->pad,
-                      point_text_type(a->dtype), a->buf, k);
+        strbuf_printf(w->out, "%sWIDE_AT(%s, %d, first) = out%zu;\n", w->pad, text_type(a->dtype),
+                      a->buf, k);
     }
     w->wide = false;
 }

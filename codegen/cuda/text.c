@@ -62,6 +62,32 @@ void text_define(StrBuf *out, const char *name, int64_t value)
                   value > INT32_MAX || value < INT32_MIN ? "LL" : "");
 }
 
+const char *text_type(DType t)
+{
+    switch (t) {
+    case DTYPE_F32:
+        return "float";
+    case DTYPE_BF16:
+        return "u16";
+    case DTYPE_I32:
+        return "int";
+    case DTYPE_I64:
+        return "i64";
+    case DTYPE_U8:
+    case DTYPE_BOOL:
+        return "u8";
+    case DTYPE_F16:
+    case DTYPE_COUNT:
+        break;
+    }
+    BUG("no code for elements of type %s", dtype_name(t));
+}
+
+const char *text_bits_type(int64_t bytes)
+{
+    return bytes == 4 ? "u32" : bytes == 8 ? "i64" : bytes == 2 ? "unsigned short" : "u8";
+}
+
 void text_define_float(StrBuf *out, const char *name, double value)
 {
     strbuf_printf(out, "#define %s ", name);

@@ -26,6 +26,10 @@ void text_kernel(StrBuf *out, const char *symbol, int threads, const char *body)
 void text_kernel_blocks(StrBuf *out, const char *symbol, int threads, int blocks, const char *body);
 /* A float as a literal of exactly these bits. */
 void text_float(StrBuf *out, double value);
+/* The type of elements in memory; u16, of bf16, is device/bf16.cuh's. */
+const char *text_type(DType t);
+/* That of elements which are moved as they are. */
+const char *text_bits_type(int64_t bytes);
 /* "#define NAME value" */
 void text_define(StrBuf *out, const char *name, int64_t value);
 void text_define_float(StrBuf *out, const char *name, double value);

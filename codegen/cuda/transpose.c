@@ -4,27 +4,9 @@
 #include "codegen/cuda/rules.h"
 #include "codegen/cuda/text.h"
 
-#include "ir/support/bug.h"
-
 /* As device/transpose.cuh has them; where a contiguous dim is shorter than NARROW, a square would
  * be mostly empty. */
 enum { SQUARE = 32, THREADS = 256, NARROW = 8 };
-
-static const char *element(const TransposeDesc *d)
-{
-    switch (d->bytes) {
-    case 1:
-        return "u8";
-    case 2:
-        return "unsigned short";
-    case 4:
-        return "u32";
-    case 8:
-        return "i64";
-    default:
-        BUG("elements of %lld bytes", (long long)d->bytes);
-    }
-}
 
 /* The square of the block: where it begins in both buffers, and in the two contiguous dims. */
 static void write_square(StrBuf *out, const TransposeDesc *d)
@@ -48,7 +30,7 @@ static void write_transpose(StrBuf *out, const char *symbol, const void *desc)
 {
     const TransposeDesc *d = desc;
     text_begin(out, 2, (const char *const[]){"common", NULL});
-    strbuf_printf(out, "#define ELEMENT %s\n", element(d));
+    strbuf_printf(out, "#define ELEMENT %s\n", text_bits_type(d->bytes));
     text_define(out, "LEAD", d->dim[d->lead]);
     text_define(out, "LAST", d->dim[d->rank - 1]);
     text_define(out, "IN_STEP", d->in[d->rank - 1]);

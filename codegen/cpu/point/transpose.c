@@ -24,16 +24,10 @@ static void locate(Jit *j, const TransposeDesc *d, JitValue i, JitValue *in, Jit
     }
 }
 
-static JitType element_pointer(Jit *j, const TransposeDesc *d)
-{
-    const JitTypes *t = jit_types(j);
-    return d->bytes == 4 ? t->p_i32 : d->bytes == 8 ? t->p_i64 : d->bytes == 2 ? t->p_i16 : t->p_u8;
-}
-
 static void emit_transpose(Jit *j, const void *desc)
 {
     const TransposeDesc *d = desc;
-    JitType p = element_pointer(j, d);
+    JitType p = bits_pointer(j, d->bytes);
     JitValue first, end, in, out, lead = NULL, last = NULL;
     task_items(j, SQUARES_PER_TASK, transpose_all_squares(d, SQUARE), &first, &end);
     JitLoop square = jit_for(j, first, end, 1, "square");

@@ -230,6 +230,12 @@ JitValue compensated_total(Jit *j, CompensatedSum *s)
     return jit_tmp(j, jit_vchoose(j, JIT_EQ, lost, lost, add(j, sum, lost), sum));
 }
 
+JitType bits_pointer(Jit *j, int64_t bytes)
+{
+    const JitTypes *t = jit_types(j);
+    return bytes == 4 ? t->p_i32 : bytes == 8 ? t->p_i64 : bytes == 2 ? t->p_i16 : t->p_u8;
+}
+
 int row_registers(const Jit *j)
 {
     return jit_target(j)->vector_registers / 2;
@@ -245,6 +251,36 @@ void task_items(Jit *j, int64_t per, int64_t total, JitValue *first, JitValue *l
     JitValue size = jit_i64(j, per);
     *first = mul(j, jit_task_begin(j), size);
     *last = jit_tmp(j, jit_min_i64(j, jit_mul(j, jit_task_end(j), size), jit_i64(j, total)));
+}
+
+static int64_t blocks_beside(const AxisShape *a)
+{
+    return divide_up(a->inner, LINE_BLOCK);
+}
+
+int64_t line_blocks(const AxisShape *a)
+{
+    return a->outer * blocks_beside(a);
+}
+
+int64_t line_block_most(const AxisShape *a)
+{
+    return a->inner < LINE_BLOCK ? a->inner : LINE_BLOCK;
+}
+
+LineBlock line_block(Jit *j, const AxisShape *a, JitValue number)
+{
+    JitValue rest = jit_tmp(j, number), size = jit_i64(j, LINE_BLOCK);
+    JitValue first = mul(j, take_digit(j, &rest, blocks_beside(a)), size);
+    JitValue n = jit_min_i64(j, sub(j, jit_i64(j, a->inner), first), size);
+    return (LineBlock){rest, first, jit_tmp(j, n)};
+}
+
+JitValue line_block_place(Jit *j, const AxisShape *a, const LineBlock *b, int64_t length,
+                          JitValue k)
+{
+    JitValue row = jit_tmp(j, jit_muladd_i64(j, b->outer, length, k));
+    return jit_tmp(j, jit_muladd_i64(j, row, a->inner, b->first));
 }
 
 JitValue part_start(Jit *j, JitValue part, int64_t units, int64_t parts)

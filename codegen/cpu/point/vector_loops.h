@@ -67,6 +67,9 @@ CompensatedSum compensated_sum(Jit *j);
 void compensated_add(Jit *j, CompensatedSum *s, JitValue term);
 JitValue compensated_total(Jit *j, CompensatedSum *s);
 
+/* A pointer to elements that are moved as they are. */
+JitType bits_pointer(Jit *j, int64_t bytes);
+
 /* How many vectors of a row may stay in registers between passes. */
 int row_registers(const Jit *j);
 
@@ -77,6 +80,19 @@ int64_t items_per_task(int64_t elements);
 /* The first unit of part `part` (i64) of `parts` nearly equal ones of 0..units-1; units for the one
  * behind the last. */
 JitValue part_start(Jit *j, JitValue part, int64_t units, int64_t parts);
+
+/* Lines of [outer, length, inner] that lie side by side: a task has blocks of at most LINE_BLOCK of
+ * them, n from column `first` on. */
+enum { LINE_BLOCK = 64 };
+typedef struct LineBlock {
+    JitValue outer, first, n;
+} LineBlock;
+int64_t line_blocks(const AxisShape *a);     /* of all lines */
+int64_t line_block_most(const AxisShape *a); /* lines of a block */
+LineBlock line_block(Jit *j, const AxisShape *a, JitValue number);
+/* The place of element k of its first line, where lines have `length` elements. */
+JitValue line_block_place(Jit *j, const AxisShape *a, const LineBlock *b, int64_t length,
+                          JitValue k);
 
 /* Adds a call whose desc is plain data of DESC_BYTES(its type). */
 void lower_pod_call(Lowering *l, const char *name, KernelEmit *emit, const void *desc, size_t bytes,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Vectors run along the rows of the table; of its gradient, each task has rows of its own. */
 #include "codegen/forms/embedding.h"
+#include "codegen/cpu/point/point_jit.h"
 #include "codegen/cpu/point/vector_loops.h"
 #include "codegen/cpu/rules.h"
 #include "codegen/jit/jit_short.h"
@@ -12,9 +13,8 @@ typedef struct Copy {
 
 static JitValue load_id(Jit *j, const EmbeddingDesc *d, JitValue i)
 {
-    const JitTypes *t = jit_types(j);
-    JitType p = d->id_type == DTYPE_I32 ? t->p_i32 : d->id_type == DTYPE_I64 ? t->p_i64 : t->p_u8;
-    return jit_tmp(j, jit_cast(j, jit_load(j, jit_buf(j, 0, p), i), t->i64));
+    JitValue ids = jit_buf(j, 0, point_pointer(j, (DType)d->id_type));
+    return jit_tmp(j, jit_cast(j, jit_load(j, ids, i), jit_types(j)->i64));
 }
 
 /* to = from, or to += from */

@@ -2,19 +2,16 @@
 /* Labels, and sums over lines, made in chunks and joined in order. */
 #include "codegen/cpu/reduce/loss_totals.h"
 
-/* --- labels --- */
+#include "codegen/cpu/point/point_jit.h"
 
-static JitType label_pointer(Jit *j, const LossDesc *d)
-{
-    const JitTypes *t = jit_types(j);
-    return d->label_type == DTYPE_I32 ? t->p_i32 : d->label_type == DTYPE_I64 ? t->p_i64 : t->p_u8;
-}
+/* --- labels --- */
 
 JitValue loss_label(Jit *j, const LossDesc *d, JitValue i)
 {
     const JitTypes *t = jit_types(j);
     JitVar label = jit_var(j, t->i64, "label");
-    jit_set(j, label, jit_cast(j, jit_load(j, jit_buf(j, 1, label_pointer(j, d)), i), t->i64));
+    JitValue labels = jit_buf(j, 1, point_pointer(j, (DType)d->label_type));
+    jit_set(j, label, jit_cast(j, jit_load(j, labels, i), t->i64));
     const JitCompare wrong[] = {JIT_EQ, JIT_LT, JIT_GE};
     const int64_t bound[] = {d->ignore, 0, d->classes};
     for (int k = 0; k < 3; k++) {

@@ -1,19 +1,17 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* codegen/forms/scan.h.  Up to COLUMNS lines that lie side by side are walked together. */
+/* codegen/forms/scan.h.  Lines that lie side by side are walked together. */
 #include "codegen/forms/scan.h"
 #include "codegen/cpu/point/vector_loops.h"
 #include "codegen/cpu/rules.h"
 #include "codegen/jit/jit_short.h"
 
-enum { COLUMNS = 64 };
-
 /* The lines in hand. */
 typedef struct Scan {
     const ScanDesc *d;
-    JitType sum_type;       /* f64 or i64 */
-    JitValue sum, count;    /* of each line */
-    JitValue first, n;      /* column of the first line, number of lines */
-    JitValue outer, column; /* i64; the line of a step */
+    JitType sum_type;    /* f64 or i64 */
+    JitValue sum, count; /* of each line */
+    LineBlock lines;
+    JitValue column; /* i64; the line of a step */
 } Scan;
 
 typedef void ScanStep(Jit *j, Scan *s, JitValue k, JitValue at);
@@ -49,18 +47,12 @@ static void set(Jit *j, const Scan *s, JitValue v)
     jit_store(j, s->sum, s->column, v);
 }
 
-static int64_t columns(const ScanDesc *d)
-{
-    return d->shape.inner < COLUMNS ? d->shape.inner : COLUMNS;
-}
-
 /* step for element k of all lines in hand. */
 static void across(Jit *j, Scan *s, JitValue k, ScanStep *step)
 {
     const AxisShape *a = &s->d->shape;
-    JitValue row = jit_muladd_i64(j, s->outer, a->length, k);
-    JitValue start = jit_tmp(j, jit_muladd_i64(j, row, a->inner, s->first));
-    JitLoop c = jit_for(j, jit_i64(j, 0), s->n, 1, "column");
+    JitValue start = line_block_place(j, a, &s->lines, a->length, k);
+    JitLoop c = jit_for(j, jit_i64(j, 0), s->lines.n, 1, "column");
     s->column = jit_index(&c);
     step(j, s, k, add(j, start, s->column));
     jit_end_for(j, &c);
@@ -121,8 +113,7 @@ static void multiply(Jit *j, Scan *s, JitValue k, JitValue at)
 
 static JitValue line_place(Jit *j, const Scan *s)
 {
-    JitValue column = jit_add(j, s->first, s->column);
-    return jit_tmp(j, jit_muladd_i64(j, s->outer, s->d->shape.inner, column));
+    return add(j, line_block_place(j, &s->d->shape, &s->lines, 1, jit_i64(j, 0)), s->column);
 }
 
 static void store_product(Jit *j, Scan *s, JitValue k, JitValue at)
@@ -193,14 +184,9 @@ static void emit_lines(Jit *j, Scan *s)
     }
 }
 
-static int64_t blocks(const ScanDesc *d)
-{
-    return divide_up(d->shape.inner, COLUMNS);
-}
-
 static int64_t scan_items(const ScanDesc *d)
 {
-    return items_per_task(d->shape.length * columns(d));
+    return items_per_task(d->shape.length * line_block_most(&d->shape));
 }
 
 static void emit_scan(Jit *j, const void *desc)
@@ -208,18 +194,14 @@ static void emit_scan(Jit *j, const void *desc)
     const ScanDesc *d = desc;
     const JitTypes *t = jit_types(j);
     Scan s = {.d = d, .sum_type = d->integer ? t->i64 : t->f64};
-    int n = (int)columns(d);
+    int n = (int)line_block_most(&d->shape);
     s.sum = jit_tmp(
         j, jit_array_ptr(j, jit_array_var(j, s.sum_type, n, "sum"), jit_pointer_to(j, s.sum_type)));
     s.count = jit_tmp(j, jit_array_ptr(j, jit_array_var(j, t->i64, n, "count"), t->p_i64));
     JitValue first, last;
-    task_items(j, scan_items(d), d->shape.outer * blocks(d), &first, &last);
+    task_items(j, scan_items(d), line_blocks(&d->shape), &first, &last);
     JitLoop item = jit_for(j, first, last, 1, "item");
-    JitValue rest = jit_tmp(j, jit_index(&item));
-    s.first = mul(j, take_digit(j, &rest, blocks(d)), jit_i64(j, COLUMNS));
-    s.outer = rest;
-    JitValue left = jit_sub(j, jit_i64(j, d->shape.inner), s.first);
-    s.n = jit_tmp(j, jit_min_i64(j, jit_i64(j, n), jit_tmp(j, left)));
+    s.lines = line_block(j, &d->shape, jit_index(&item));
     emit_lines(j, &s);
     jit_end_for(j, &item);
 }
@@ -230,5 +212,5 @@ void cpu_scan(Lowering *l, const Node *n)
     CallBuf bufs[CALL_MAX_BUFS];
     int n_bufs = node_bufs(n, bufs);
     lower_pod_call(l, op_name(n->op), emit_scan, &d, DESC_BYTES(ScanDesc),
-                   divide_up(d.shape.outer * blocks(&d), scan_items(&d)), bufs, n_bufs);
+                   divide_up(line_blocks(&d.shape), scan_items(&d)), bufs, n_bufs);
 }

@@ -5,6 +5,10 @@
 
 #include "ir/graph.h"
 
+/* How deep loops of a model nest; checkpoints (passes/loop_checkpoints.h) add two levels, and the
+ * groups in their bodies are one more. */
+enum { LOOP_MAX_NESTING = 4, LOOP_MAX_LEVELS = LOOP_MAX_NESTING + 2 };
+
 /* Inputs and results of a loop.  The body's inputs are `input` nodes in this order: carries,
  * elements of slices, constants; its outputs: the next carries, elements of results. */
 typedef struct LoopShape {

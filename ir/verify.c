@@ -6,8 +6,6 @@
 #include "ir/strided_view.h"
 #include "ir/support/bitset.h"
 
-enum { MAX_LOOPS = 6 };
-
 /* One walk over the order, keeping what is defined and which persistent tensors are gone. */
 typedef struct Verifier {
     const Graph *g;
@@ -346,8 +344,8 @@ static bool check_body(Verifier *v, const Node *n)
                       .in_body = !loop,
                       .in_loop = loop || v->in_loop,
                       .depth = v->depth + 1};
-    if (inner.depth > MAX_LOOPS)
-        return fault(v, "%s: loops nested more than %d deep", node_label(v, n), MAX_LOOPS - 1);
+    if (inner.depth > LOOP_MAX_LEVELS + 1)
+        return fault(v, "%s: loops nested more than %d deep", node_label(v, n), LOOP_MAX_LEVELS);
     if (verify(&inner))
         return true;
     return fault(v, "%s: in its body: %s", node_label(v, n), inner.message);

@@ -8,6 +8,7 @@
 #include "codegen/jit/target.h"
 #include "ir/graph.h"
 #include "ir/library_use.h"
+#include "ir/loop.h"
 #include "ir/support/strbuf.h"
 #include "passes/memplan/memplan.h"
 #include "runtime/abi.h"
@@ -56,7 +57,7 @@ static inline char *call_argument(const CallBuf *b, char *base)
 }
 
 /* Calls of a loop run once a step of it.  Loops nest: level 0 is the outermost. */
-enum { CALL_MAX_LOOPS = 4 };
+enum { CALL_MAX_LOOPS = LOOP_MAX_LEVELS };
 typedef struct CallLoops {
     int depth;        /* loops around the call, at least 1 */
     int begins, ends; /* of which the innermost so many begin with it, end with it */

@@ -63,6 +63,15 @@ static const Example examples[] = {
      false},
 };
 
+/* Four loops deep, all of whose steps draw numbers of their own. */
+static const Example deepest = {
+    "four loops",
+    "block D(h, x) {\n  y = dropout(x, 0.5)\n  return tanh(h + y), y\n}\n"
+    "block C(h, x) {\n  h, ys = scan(D, h, stack([x, x]))\n  return h, ys[1]\n}\n"
+    "block B(h, x) {\n  h, ys = scan(C, h, stack([x, x]))\n  return h, ys[1]\n}\n"
+    "block A(h, x) {\n  h, ys = scan(B, h, stack([x, x]))\n  return h, ys[1]\n}\n",
+    "  h, ys = scan(A, h, x)\n", "", false};
+
 static const char *text_of(Pool *pool, const Example *e, bool loop, const char *options)
 {
     return pool_printf(
@@ -254,6 +263,7 @@ int main(void)
         test_checkpoints(&examples[i], &twice);
     }
     CHECK(twice > 0);
+    test_checkpoints(&deepest, &twice);
     test_bf16();
     test_unread_results();
     test_dropout();

@@ -93,19 +93,24 @@ ValueId loop_outer_find(Elab *l, const char *full, Span span)
 }
 
 /* i32[steps, 4]: the state of random numbers with the number of the step in its highest part, which
- * steps of training do not reach; each loop around another has a byte and a half of it. */
+ * steps of training do not reach.  Numbers of nested loops are digits of one number. */
 static ValueId states_of_steps(Elab *l, const LoopScope *s, Span span)
 {
-    enum { BITS_A_LOOP = 12 };
-    int depth = 0;
-    for (const LoopScope *o = l->loop; o; o = o->outer)
-        depth++;
+    int64_t digit = 1, all = 0;
+    bool fits = true;
+    for (const LoopScope *o = l->loop; o && fits; o = o->outer)
+        fits = size_mul(digit, o->steps, &digit);
+    if (!fits || !size_mul(digit, s->steps, &all) || all > INT32_MAX) {
+        elab_error(l, span, "E108",
+                   "random numbers in more than 2,147,483,647 steps of scans in each other");
+        return VALUE_NONE;
+    }
     ValueId rng = elab_rng(l, span);
     const int64_t column[] = {s->steps, 1}, row[] = {s->steps};
     AttrList count = {.n = 0}, place = {.n = 0};
     attrs_ints(&count, ATTR_shape, row, 1);
     ValueId steps = elab_node(l, OP_iota, NULL, 0, &count, NULL, span);
-    ValueId unit = elab_constant(l, DTYPE_I32, (double)(1 << depth * BITS_A_LOOP), span);
+    ValueId unit = elab_constant(l, DTYPE_I32, (double)digit, span);
     steps = elab_node2(l, OP_mul, steps, unit, NULL, NULL, span);
     steps = elab_reshape(l, steps, column, 2, NULL, span);
     attrs_ints(&place, ATTR_lo, (const int64_t[]){0, 3}, 2);
@@ -338,6 +343,13 @@ Val builtin_scan(BuiltinCall *c)
         !take_tensors(&s, 2, "a slice of a scan", &s.slices) || !read_steps(&s))
         return val_poison();
     take_constants(&s);
+    int depth = 0;
+    for (const LoopScope *o = l->loop; o; o = o->outer)
+        depth++;
+    if (depth == LOOP_MAX_NESTING) {
+        elab_error(l, c->span, "E105", "scans nest at most %d deep", LOOP_MAX_NESTING);
+        return val_poison();
+    }
     int n_args = (int)s.in.len + s.constants.len;
     if (n_args > c->arg[0].block->n_params) {
         elab_error(l, c->span, "E206", "'%s' takes %d argument%s, and this scan has %d for it",

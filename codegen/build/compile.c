@@ -319,6 +319,22 @@ static bool make_step(Build *b, Step *step, const char **error)
     return ok;
 }
 
+static const char *keep_text(Pool *pool, const char *text)
+{
+    return text ? pool_strdup(pool, text) : NULL;
+}
+
+/* How often a call runs. */
+static const CallLoops *keep_loops(Pool *pool, const CallLoops *loops)
+{
+    if (!loops)
+        return NULL;
+    CallLoops *copy = POOL_NEW(pool, CallLoops);
+    *copy = *loops;
+    copy->stride = NULL;
+    return copy;
+}
+
 /* What a program says of its calls, without the program, which is much larger. */
 static void keep_calls(Pool *pool, const StepProgram *p, Step *step)
 {
@@ -335,6 +351,9 @@ static void keep_calls(Pool *pool, const StepProgram *p, Step *step)
         call[i].desc = NULL;
         call[i].buf = NULL;
         call[i].n_bufs = 0;
+        call[i].loops = keep_loops(pool, call[i].loops);
+        call[i].loc.path = keep_text(pool, call[i].loc.path); /* of a loop's body, it goes, too */
+        call[i].loc.file = keep_text(pool, call[i].loc.file);
     }
     step->calls = call;
     step->call_key = key;

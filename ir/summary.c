@@ -8,13 +8,25 @@ static bool is_product(OpKind op)
     return op == OP_conv2d || op == OP_deconv2d || op == OP_linear || op == OP_matmul;
 }
 
+static double graph_macs(const Graph *g);
+
 /* A multiply-add is two flops; the bias, one flop an element, is not counted. */
 static double node_macs(const Graph *g, const Node *n)
 {
+    if (n->op == OP_loop)
+        return graph_macs(n->body) * (double)node_int(n, ATTR_steps, 1);
     if (!is_product(n->op))
         return 0;
     double bias = n->n_in > 2 ? (double)type_elements(value_type(g, n->out[0])) : 0;
     return (node_flops(g, n) - bias) / 2;
+}
+
+static double graph_macs(const Graph *g)
+{
+    double sum = 0;
+    for (size_t i = 0; i < g->order.len; i++)
+        sum += node_macs(g, graph_node(g, g->order.data[i]));
+    return sum;
 }
 
 typedef struct Lists {
@@ -54,13 +66,12 @@ static void add_node(Pool *pool, const Graph *g, const Node *n, Summary *s, List
         return;
     }
     s->nodes++;
-    s->macs += node_macs(g, n);
     count_op(pool, lists, op_name(n->op));
 }
 
 Summary graph_summary(Pool *pool, const Graph *g)
 {
-    Summary s = {.output = {.rank = -1}};
+    Summary s = {.output = {.rank = -1}, .macs = graph_macs(g)};
     Lists lists = {.ops = {0}};
     for (size_t i = 0; i < g->order.len; i++)
         add_node(pool, g, graph_node(g, g->order.data[i]), &s, &lists);

@@ -15,9 +15,10 @@ const Verb cli_verbs[] = {
      "define model error-format",
      verb_check, false},
     {"summary", "parameters, shapes, multiply-adds and bytes of a model",
-     "Counts are for the batch size of option N (override with -D N=...). --count describes the\n"
-     "forward pass of training at the granularity of a paper: its vertices, edges and elements;\n"
-     "with --out it is written as a graph for `plan --graph`.",
+     "Counts are for the batch size of option N (override with -D N=...). A loop (scan) is one\n"
+     "operation, with the elements of its results; multiply-adds are those of all its steps.\n"
+     "--count describes the forward pass of training at the granularity of a paper: its vertices,\n"
+     "edges and elements; with --out it is written as a graph for `plan --graph`.",
      "define model count out json error-format",
      verb_summary, false},
     {"dump", "print a stage of the compilation",

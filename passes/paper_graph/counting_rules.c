@@ -97,12 +97,20 @@ static bool is_scaling(const CountFacts *f, const Node *n)
            (n->op == OP_div && is_factor(f, n, 1));
 }
 
+static bool is_of_model(const CountFacts *f, const Node *n)
+{
+    for (int i = 0; i < n->n_out; i++)
+        if (f->of_model[n->out[i]])
+            return true;
+    return false;
+}
+
 CountKind count_kind(const CountFacts *f, const Node *n)
 {
     ValueId out = n->out[0];
     if (n->op == OP_input)
         return COUNT_OP_input;
-    if (!f->of_model[out])
+    if (!is_of_model(f, n))
         return COUNT_OP_loss;
     if (is_scaling(f, n))
         return COUNT_OP_scale;

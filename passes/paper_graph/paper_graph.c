@@ -178,6 +178,17 @@ static void set_value(Counting *c, PaperVertex *vertex, ValueId v)
     vertex->bytes = type_bytes(type);
 }
 
+/* A loop is one vertex, with all of its results that are read. */
+static void set_loop_size(const CountFacts *f, const Node *n, PaperVertex *vertex)
+{
+    vertex->elements = vertex->bytes = 0;
+    for (int i = 0; i < n->n_out; i++)
+        if (f->readers[n->out[i]] || f->of_model[n->out[i]]) {
+            vertex->elements += type_elements(value_type(f->g, n->out[i]));
+            vertex->bytes += type_bytes(value_type(f->g, n->out[i]));
+        }
+}
+
 static int add_vertex(Counting *c, const Node *n, CountKind kind)
 {
     Held from = held_by_inputs(c, c->pool, n);
@@ -191,6 +202,8 @@ static int add_vertex(Counting *c, const Node *n, CountKind kind)
     if (from.n)
         memcpy(vertex.from, from.at, (size_t)from.n * sizeof *vertex.from);
     set_value(c, &vertex, n->out[0]);
+    if (n->op == OP_loop)
+        set_loop_size(&c->facts, n, &vertex);
     vec_push(c->pool, &c->vertex, vertex);
     return (int)c->vertex.len - 1;
 }

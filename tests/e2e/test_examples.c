@@ -44,6 +44,32 @@ static void test_parameters(void)
     }
 }
 
+/* A loop has the multiply-adds of its steps written out. */
+static void test_loops(void)
+{
+    static const char *const forms[] = {"unrolled", "scan"};
+    double macs[2];
+    for (int i = 0; i < 2; i++) {
+        json_t *o = run_json(
+            0, "$SCRIMP summary --json -D N=1 -D form=%s $EXAMPLES/lstm_ptb.scrimp", forms[i]);
+        macs[i] = json_get_number(o, "macs");
+        json_decref(o);
+    }
+    EXPECT(macs[0] > 0 && macs[0] - macs[1] == 0, "multiply-adds of a loop");
+}
+
+/* To a paper a loop is one vertex with the results that are read: of a GRU not the last state. */
+static void test_loop_counts(void)
+{
+    json_t *o = run_json(0, "$SCRIMP summary --json --count kusumoto -D N=4 -D T=16 -D H=32 "
+                            "$EXAMPLES/gru.scrimp"),
+           *loop = json_object_get(json_object_get(o, "ops"), "loop");
+    EXPECT(json_get_number(loop, "count") == 2 &&
+               json_get_number(loop, "elements") == 2 * 16 * 4 * 32,
+           "loops of a paper's graph");
+    json_decref(o);
+}
+
 /* As in the slow test of all examples, at one budget. */
 static void test_verify(void)
 {
@@ -59,6 +85,8 @@ int main(void)
 {
     e2e_begin();
     test_parameters();
+    test_loops();
+    test_loop_counts();
     test_verify();
     return e2e_end();
 }

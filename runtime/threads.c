@@ -175,18 +175,30 @@ typedef struct TimedKernel {
     ScrimpKernel *kernel;
     char *const *buf;
     const Threads *pool;
-    RtSpan *span; /* of thread 0; those of the others lie `stride` apart */
-    int32_t stride;
+    const RtProfile *profile;
+    double *busy; /* of thread 0; the others have rows of their own */
+    RtSpan *span; /* the same, or NULL */
 } TimedKernel;
 
 static void run_timed(char *const *buf, int64_t begin, int64_t end, char *scratch)
 {
     const TimedKernel *t = (const void *)buf;
     size_t thread = (size_t)(scratch - t->pool->scratch) / t->pool->scratch_stride;
-    RtSpan *span = &t->span[thread * (size_t)t->stride];
-    span->begin = now();
+    RtSpan span = {.begin = now()};
     t->kernel(t->buf, begin, end, scratch);
-    span->end = now();
+    span.end = now();
+    t->busy[thread * (size_t)t->profile->n] += span.end - span.begin;
+    if (t->span)
+        t->span[thread * (size_t)t->profile->n_runs] = span;
+}
+
+/* Where the next run is noted, or NULL. */
+static RtSpan *next_span(RtProfile *profile, int32_t call)
+{
+    if (!profile->span || profile->runs >= profile->n_runs)
+        return NULL;
+    profile->run_call[profile->runs] = call;
+    return &profile->span[profile->runs++];
 }
 
 static void context_run(ScrimpContext *ctx, int32_t call, ScrimpKernel *kernel, char *const *buf,
@@ -198,18 +210,18 @@ static void context_run(ScrimpContext *ctx, int32_t call, ScrimpKernel *kernel, 
         threads_run(pool, kernel, buf, n_tasks);
         return;
     }
-    const TimedKernel timed = {kernel, buf, pool, profile->span ? profile->span + call : NULL,
-                               profile->n};
+    RtSpan *span = next_span(profile, call);
+    const TimedKernel timed = {kernel, buf, pool, profile, profile->busy + call, span};
     double start = now(), end;
-    if (profile->span)
+    if (profile->busy)
         threads_run(pool, run_timed, (char *const *)(const void *)&timed, n_tasks);
     else
         threads_run(pool, kernel, buf, n_tasks);
     end = now();
     profile->seconds[call] += end - start;
     profile->count[call]++;
-    if (profile->span)
-        profile->span[pool->n * profile->n + call] = (RtSpan){start, end};
+    if (span)
+        span[pool->n * profile->n_runs] = (RtSpan){start, end};
 }
 
 ScrimpContext threads_context(Threads *threads, char *arena, RtProfile *profile)

@@ -16,14 +16,20 @@ typedef struct RtSpan {
 } RtSpan;
 
 /* Seconds spent in each call of a step, added up over all steps that ran with it.  The arrays are
- * the caller's: n entries each, seconds[call] and count[call] are added to.  span, unless NULL: a
- * row of n for every thread, with its share of each call, and behind them one with the calls as a
- * whole; what runs replaces what was there. */
+ * the caller's: n entries each, seconds[call] and count[call] are added to.  busy, unless NULL: a
+ * row of n for every thread, to which the seconds of its share of each call are added. */
 typedef struct RtProfile {
     int32_t n;
     double *seconds;
     int64_t *count;
+    double *busy;
+    /* Unless NULL, and only with busy: when each of n_runs calls ran, in their order; those of a
+     * loop run many times.  A row of n_runs for every thread, with its share, and behind them one
+     * with the calls as a whole; run_call: which call it was.  runs: of how many that is known
+     * already; the caller's to set back to 0. */
     RtSpan *span;
+    int32_t *run_call;
+    int64_t n_runs, runs;
 } RtProfile;
 
 /* n threads in all (n - 1 are started); 0 = cores_allowed() (runtime/cores.h).  Every thread gets

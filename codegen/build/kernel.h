@@ -171,6 +171,15 @@ static inline int64_t call_times(const Call *call)
     return times;
 }
 
+/* How many kernels run in a step. */
+static inline int64_t calls_runs(const Call *call, int n)
+{
+    int64_t runs = 0;
+    for (int i = 0; i < n; i++)
+        runs += call_times(&call[i]);
+    return runs;
+}
+
 /* Lowers a whole planned graph: every node in order through its rule. */
 void lower_graph(Lowering *l);
 

@@ -314,15 +314,6 @@ static void end_loops(Jit *j, const Loops *l, JitValue depth, JitValue ends, Jit
     jit_end_for(j, &ended);
 }
 
-/* How many kernels run in a step. */
-static int64_t runs_of_calls(const StepProgram *p)
-{
-    int64_t runs = 0;
-    for (int i = 0; i < p->n_calls; i++)
-        runs += call_times(&p->calls[i]);
-    return runs;
-}
-
 void step_emit(Jit *j, const StepProgram *p)
 {
     const JitTypes *t = jit_types(j);
@@ -338,7 +329,8 @@ void step_emit(Jit *j, const StepProgram *p)
         loops = loops_new(j);
     jit_set(j, at, jit_i64(j, 0));
     jit_set(j, call, jit_i64(j, 0));
-    JitLoop runs = jit_for(j, jit_i64(j, 0), jit_i64(j, runs_of_calls(p)), 1, "run");
+    JitLoop runs =
+        jit_for(j, jit_i64(j, 0), jit_i64(j, calls_runs(p->calls, p->n_calls)), 1, "run");
     JitValue place = jit_tmp(j, jit_get(at)), index = jit_tmp(j, jit_get(call));
     JitValue head = jit_tmp(j, jit_load(j, words, place)), shift = jit_i64(j, COUNT_SHIFT);
     JitValue n = jit_tmp(j, jit_shr(j, head, shift));

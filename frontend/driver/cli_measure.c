@@ -51,27 +51,42 @@ static bool run_step(Session *s, int64_t update)
     return session_start(s) && session_send(s, numbers(update + 1)) && session_finish(s);
 }
 
+int64_t measurement_runs(const Measurement *m)
+{
+    const Session *s = &m->running.session;
+    return s->cuda ? s->step->n_calls : calls_runs(s->step->calls, s->step->n_calls);
+}
+
+const RtSpan *measurement_spans(const StepTimes *t, int64_t i, int row)
+{
+    return t->span + ((size_t)i * (size_t)t->n_rows + (size_t)row) * (size_t)t->n_runs;
+}
+
 /* Where the spans of step i go; NULL: nowhere, as those of steps that warm up. */
 static RtSpan *room_for_spans(const StepTimes *t, int64_t i)
 {
-    size_t each = (size_t)t->n_rows * (size_t)t->n_calls;
-    if (i < 0)
-        return NULL;
-    if (t->latest)
-        memset(t->latest, 0, each * sizeof *t->latest);
-    return t->span ? t->span + (size_t)i * each : t->latest;
+    return i < 0 || !t->span ? NULL : t->span + (size_t)(i * t->n_rows * t->n_runs);
+}
+
+static void clear_profile(const Measurement *m)
+{
+    const RtProfile *p = &m->profile;
+    memset(p->seconds, 0, (size_t)p->n * sizeof *p->seconds);
+    if (p->busy)
+        memset(p->busy, 0, (size_t)(m->times.n_rows - 1) * (size_t)p->n * sizeof *p->busy);
 }
 
 /* Of each call of step i: what is left of it behind the shares of all threads. */
-static void note_waiting(const StepTimes *t, int64_t i, const RtSpan *span)
+static void note_waiting(const Measurement *m, int64_t i)
 {
+    const StepTimes *t = &m->times;
+    const RtProfile *p = &m->profile;
     const int threads = t->n_rows - 1;
     for (int k = 0; k < t->n_calls; k++) {
-        const RtSpan *whole = &span[threads * t->n_calls + k];
         double busy = 0;
         for (int thread = 0; thread < threads; thread++)
-            busy += span[thread * t->n_calls + k].end - span[thread * t->n_calls + k].begin;
-        t->waiting[i * t->n_calls + k] = whole->end - whole->begin - busy / threads;
+            busy += p->busy[thread * t->n_calls + k];
+        t->waiting[i * t->n_calls + k] = p->seconds[k] - busy / threads;
     }
 }
 
@@ -96,7 +111,8 @@ static bool one_step(Measurement *m, int64_t i)
     const StepTimes *t = &m->times;
     size_t calls = (size_t)t->n_calls;
     RtSpan *span = room_for_spans(t, i);
-    memset(m->profile.seconds, 0, calls * sizeof *m->profile.seconds);
+    clear_profile(m);
+    m->profile.runs = 0;
     m->profile.span = session->cuda ? NULL : span;
     double begin = clock_seconds();
     bool ok = run_step(session, m->steps++);
@@ -113,10 +129,23 @@ static bool one_step(Measurement *m, int64_t i)
     t->step[i] = seconds;
     memcpy(t->call + (size_t)i * calls, m->profile.seconds, calls * sizeof *t->call);
     if (t->waiting)
-        note_waiting(t, i, span);
+        note_waiting(m, i);
     if (t->span)
         keep_spans(m, i, begin, end);
     return true;
+}
+
+static void make_room_for_spans(Measurement *m)
+{
+    const Session *s = &m->running.session;
+    Pool *pool = s->cli->pool;
+    StepTimes *t = &m->times;
+    t->n_runs = m->profile.n_runs = measurement_runs(m);
+    t->run_call = m->profile.run_call = POOL_ARRAY(pool, (size_t)t->n_runs, int32_t);
+    t->whole = POOL_ARRAY(pool, (size_t)t->n, RtSpan);
+    t->span = POOL_ARRAY(pool, (size_t)(t->n * t->n_rows * t->n_runs), RtSpan);
+    for (int k = 0; s->cuda && k < t->n_calls; k++)
+        t->run_call[k] = k; /* a device has spans by call */
 }
 
 static void make_room(Measurement *m, int64_t n, StepDetail detail)
@@ -130,15 +159,12 @@ static void make_room(Measurement *m, int64_t n, StepDetail detail)
                      .step = POOL_ARRAY(pool, (size_t)n, double),
                      .call = POOL_ARRAY(pool, (size_t)n * (size_t)calls, double),
                      .n_rows = s->cuda ? 1 : threads_count(s->machine->threads) + 1};
-    size_t spans = (size_t)t->n_rows * (size_t)calls;
-    if (detail != DETAIL_NONE && !s->cuda)
+    if (detail != DETAIL_NONE && !s->cuda) {
         t->waiting = POOL_ARRAY(pool, (size_t)n * (size_t)calls, double);
-    if (detail == DETAIL_WAITING && !s->cuda)
-        t->latest = POOL_ARRAY(pool, spans, RtSpan);
-    if (detail != DETAIL_SPANS)
-        return;
-    t->whole = POOL_ARRAY(pool, (size_t)n, RtSpan);
-    t->span = POOL_ARRAY(pool, (size_t)n * spans, RtSpan);
+        m->profile.busy = POOL_ARRAY(pool, (size_t)t->n_rows * (size_t)calls, double);
+    }
+    if (detail == DETAIL_SPANS)
+        make_room_for_spans(m);
 }
 
 bool measurement_begin(Measurement *m, int64_t n, StepDetail detail)

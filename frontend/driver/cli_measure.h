@@ -27,11 +27,13 @@ typedef struct StepTimes {
     /* In the same order: seconds of the call in which a thread has no share of it, mean of all
      * threads.  NULL: not asked for, or a device. */
     double *waiting;
-    RtSpan *latest; /* where only these are asked for: spans of the step that runs */
-    /* Only with DETAIL_SPANS.  By the clock: step i, and what each row did of call k of it:
-     * span[(i * n_rows + row) * n_calls + k].  A row is a thread, the last one the calls as a
-     * whole.  A device has that one only; its steps are those that are launched call by call. */
+    /* Only with DETAIL_SPANS.  By the clock: step i, and what each row did of the r-th of n_runs
+     * kernels that it runs, which is of call run_call[r]: span[(i * n_rows + row) * n_runs + r].  A
+     * row is a thread, the last one the kernels as a whole.  A device has that one only, and of the
+     * calls of a loop their last run; its steps are those that are launched call by call. */
     RtSpan *whole, *span;
+    int64_t n_runs;
+    int32_t *run_call;
     int n_rows;
 } StepTimes;
 
@@ -47,6 +49,10 @@ typedef struct Measurement {
 bool measurement_open(Cli *cli, const Program *program, Measurement *out);
 void measurement_close(Measurement *m);
 
+/* How many kernels run in a step of which DETAIL_SPANS has spans. */
+int64_t measurement_runs(const Measurement *m);
+/* Row `row` of the spans of step i. */
+const RtSpan *measurement_spans(const StepTimes *t, int64_t i, int row);
 /* Makes room for n steps, and runs two to warm up. */
 bool measurement_begin(Measurement *m, int64_t n, StepDetail detail);
 /* Runs step i of them.  It is measured together with its calls: what a step takes beyond them is

@@ -205,14 +205,13 @@ static int64_t median_step(const StepTimes *t, double median)
 static ThreadTrack track_of(const Measurement *m, const int *row_of, int64_t step, int thread)
 {
     const StepTimes *t = &m->times;
-    const RtSpan *span =
-        t->span + ((size_t)step * (size_t)t->n_rows + (size_t)thread) * (size_t)t->n_calls;
-    ThreadEvent *event = POOL_ARRAY(pool_of(m), (size_t)t->n_calls, ThreadEvent);
+    const RtSpan *span = measurement_spans(t, step, thread);
+    ThreadEvent *event = POOL_ARRAY(pool_of(m), (size_t)t->n_runs, ThreadEvent);
     int n = 0;
-    for (int k = 0; k < t->n_calls; k++)
-        if (span[k].end > 0)
-            event[n++] = (ThreadEvent){span[k].begin - t->whole[step].begin,
-                                       span[k].end - span[k].begin, row_of[k]};
+    for (int64_t r = 0; r < t->n_runs; r++)
+        if (span[r].end > 0)
+            event[n++] = (ThreadEvent){span[r].begin - t->whole[step].begin,
+                                       span[r].end - span[r].begin, row_of[t->run_call[r]]};
     return (ThreadTrack){profile_track_name(m, thread), n, event};
 }
 
@@ -258,12 +257,21 @@ bool profile_peaks(const Measurement *m, StepProfile *out)
     return true;
 }
 
+/* Long loops run more kernels than a page holds. */
+static bool spans_fit(const Measurement *m)
+{
+    enum { MOST_EVENTS = 200000 };
+    const Session *s = &m->running.session;
+    int tracks = s->cuda ? 1 : threads_count(s->machine->threads);
+    return measurement_runs(m) <= MOST_EVENTS / tracks;
+}
+
 bool profile_measure(Cli *cli, const Program *program, int64_t steps, StepProfile *out)
 {
     Measurement m;
     if (!measurement_open(cli, program, &m))
         return false;
-    bool ok = measurement_run(&m, steps, DETAIL_SPANS);
+    bool ok = measurement_run(&m, steps, spans_fit(&m) ? DETAIL_SPANS : DETAIL_WAITING);
     if (ok)
         profile_add_up(&m, out);
     ok = ok && profile_peaks(&m, out);

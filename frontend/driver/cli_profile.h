@@ -59,8 +59,8 @@ void profile_add_up(const Measurement *m, StepProfile *out);
 json_t *profile_kernels_json(const StepProfile *p);
 /* Fills the peaks in; false after a message. */
 bool profile_peaks(const Measurement *m, StepProfile *out);
-/* All of it, for a program that is not running: steps with spans, and peaks.  False after a
- * message. */
+/* All of it, for a program that is not running: steps, with spans where they are not too many, and
+ * peaks.  False after a message. */
 bool profile_measure(Cli *cli, const Program *program, int64_t steps, StepProfile *out);
 /* What thread 0, 1, ... of a measurement is called. */
 const char *profile_track_name(const Measurement *m, int thread);

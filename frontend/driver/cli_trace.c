@@ -32,13 +32,13 @@ bool trace_fits(Cli *cli, const Measurement *m, int64_t steps)
 {
     const Session *s = &m->running.session;
     double rows = s->cuda ? 1 : threads_count(s->machine->threads) + 1;
-    double each = rows * s->step->n_calls;
+    double each = rows * (double)measurement_runs(m);
     if (each * (double)steps <= MOST_SPANS)
         return true;
     cli_error(cli, EXIT_USER, "E407",
               pool_printf(cli->pool, "--steps %.0f is the most here", fmax(1, MOST_SPANS / each)),
-              "--trace: %lld steps of %d kernels are more than viewers open", (long long)steps,
-              s->step->n_calls);
+              "--trace: %lld steps of %lld kernels are more than viewers open", (long long)steps,
+              (long long)measurement_runs(m));
     return false;
 }
 
@@ -122,59 +122,60 @@ static int put_memory(Trace *t, int from, int slot, double when)
 
 /* --- tracks --- */
 
-static const RtSpan *row(const Trace *t, int64_t step, int row)
-{
-    return t->t->span + ((size_t)step * (size_t)t->t->n_rows + (size_t)row) * (size_t)t->t->n_calls;
-}
-
 static void put_step(Trace *t, int64_t step)
 {
     char common[96];
-    const RtSpan *calls = row(t, step, t->t->n_rows - 1), *whole = &t->t->whole[step];
+    const RtSpan *all = measurement_spans(t->t, step, t->t->n_rows - 1),
+                 *whole = &t->t->whole[step];
     const Call *call = t->m->running.session.step->calls;
     int slots = 0;
     snprintf(common, sizeof common,
              ",\"name\":\"step %lld\",\"cat\":\"step\",\"args\":{\"step\":%lld}",
              (long long)(step + 1), (long long)(step + 1));
     put_span(t, STEPS_TRACK, whole->begin, whole->end, common);
-    for (int k = 0; k < t->t->n_calls; k++)
-        slots = put_memory(t, slots, t->facts.slot_of[call[k].node], calls[k].begin);
+    for (int64_t r = 0; r < t->t->n_runs; r++)
+        slots = put_memory(t, slots, t->facts.slot_of[call[t->t->run_call[r]].node], all[r].begin);
     put_memory(t, slots, t->facts.n_operations - 1, whole->end);
 }
 
-static bool others_ran(const Trace *t, int64_t step, int call)
+static bool others_ran(const Trace *t, int64_t step, int64_t run)
 {
     bool ran = false;
     for (int thread = 1; thread < t->n_threads && !ran; thread++)
-        ran = row(t, step, thread)[call].end > 0;
+        ran = measurement_spans(t->t, step, thread)[run].end > 0;
     return ran;
+}
+
+static const char *call_of(const Trace *t, int64_t run)
+{
+    return t->call[t->t->run_call[run]];
 }
 
 /* The main thread waits for the others, from the end of its share to that of the call; between
  * calls it is outside kernels, and does not wait. */
 static void put_main(Trace *t, int64_t step)
 {
-    const RtSpan *share = row(t, step, 0), *calls = row(t, step, t->t->n_rows - 1);
-    for (int k = 0; k < t->t->n_calls; k++) {
-        if (share[k].end > 0)
-            put_span(t, FIRST_THREAD, share[k].begin, share[k].end, t->call[k]);
-        if (others_ran(t, step, k))
-            put_wait(t, FIRST_THREAD, share[k].end > 0 ? share[k].end : calls[k].begin,
-                     calls[k].end);
+    const RtSpan *share = measurement_spans(t->t, step, 0),
+                 *all = measurement_spans(t->t, step, t->t->n_rows - 1);
+    for (int64_t r = 0; r < t->t->n_runs; r++) {
+        if (share[r].end > 0)
+            put_span(t, FIRST_THREAD, share[r].begin, share[r].end, call_of(t, r));
+        if (others_ran(t, step, r))
+            put_wait(t, FIRST_THREAD, share[r].end > 0 ? share[r].end : all[r].begin, all[r].end);
     }
 }
 
 /* Other threads wait for their next share. */
 static void put_worker(Trace *t, int64_t step, int thread)
 {
-    const RtSpan *share = row(t, step, thread), *whole = &t->t->whole[step];
+    const RtSpan *share = measurement_spans(t->t, step, thread), *whole = &t->t->whole[step];
     double last = whole->begin;
-    for (int k = 0; k < t->t->n_calls; k++) {
-        if (share[k].end <= 0)
+    for (int64_t r = 0; r < t->t->n_runs; r++) {
+        if (share[r].end <= 0)
             continue;
-        put_wait(t, FIRST_THREAD + thread, last, share[k].begin);
-        put_span(t, FIRST_THREAD + thread, share[k].begin, share[k].end, t->call[k]);
-        last = share[k].end;
+        put_wait(t, FIRST_THREAD + thread, last, share[r].begin);
+        put_span(t, FIRST_THREAD + thread, share[r].begin, share[r].end, call_of(t, r));
+        last = share[r].end;
     }
     put_wait(t, FIRST_THREAD + thread, last, whole->end);
 }

@@ -3,6 +3,8 @@
  * of the arena do not overlap, recomputations cost what the plan says, and rows are those of
  * `plan --json`.  What the page makes of them is tested in a browser (tests/report/). */
 #include "e2e.h"
+#include "report_data.h"
+#include "tiny_model.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -18,96 +20,6 @@ static const char *text(const json_t *o, const char *key)
 {
     const char *s = json_string_value(json_object_get(o, key));
     return s ? s : "";
-}
-
-/* --- the form in which a page has its data (docs/report.md) --- */
-
-/* A table by column, as a list of rows. */
-static json_t *rows_of(const json_t *data, json_t *columns)
-{
-    const json_t *strings = json_object_get(data, "strings");
-    json_t *rows = json_array(), *column, *value;
-    const char *title;
-    size_t i;
-    json_object_foreach(columns, title, column)
-    {
-        bool is_text = *title == '$';
-        json_array_foreach(column, i, value)
-        {
-            if (i >= json_array_size(rows))
-                json_array_append_new(rows, json_object());
-            if (is_text && !json_is_null(value))
-                value = json_array_get(strings, (size_t)json_integer_value(value));
-            EXPECT(value, title);
-            if (!json_is_null(value))
-                json_object_set(json_array_get(rows, i), title + is_text, value);
-        }
-    }
-    return rows;
-}
-
-static void unpack_step(const json_t *data, json_t *step)
-{
-    static const char *const tables[] = {"operations", "buffers", "views"};
-    for (size_t k = 0; k < sizeof tables / sizeof *tables; k++)
-        json_object_set_new(step, tables[k], rows_of(data, json_object_get(step, tables[k])));
-}
-
-/* Line `number` of a text, with the end of the line; NULL: it has not so many. */
-static const char *line_at(const char *text, json_int_t number)
-{
-    while (text && number-- > 0)
-        text = strchr(text, '\n') ? strchr(text, '\n') + 1 : NULL;
-    return text;
-}
-
-/* A list of lines, or of [from, n] for n lines of another text. */
-static void unpack_text(json_t *ir, const char *key, const char *like)
-{
-    char *out = NULL;
-    size_t length, i;
-    FILE *f = open_memstream(&out, &length);
-    const json_t *item;
-    json_array_foreach(json_object_get(ir, key), i, item)
-    {
-        json_int_t from = json_integer_value(json_array_get(item, 0)), n = 1;
-        const char *line = json_string_value(item);
-        if (!line) {
-            n = json_integer_value(json_array_get(item, 1));
-            line = line_at(like, from);
-        }
-        EXPECT(line && n > 0, key);
-        for (; line && n > 0; n--, line = line_at(line, 1))
-            fprintf(f, "%.*s\n", (int)strcspn(line, "\n"), line);
-        EXPECT(n == 0, "lines that there are not");
-    }
-    fclose(f);
-    json_object_set_new(ir, key, json_string(out));
-    free(out);
-}
-
-static json_t *unpacked(json_t *data)
-{
-    json_t *ir = json_object_get(data, "ir");
-    unpack_step(data, json_object_get(data, "kept"));
-    unpack_step(data, json_object_get(data, "planned"));
-    unpack_text(ir, "after", text(ir, "before"));
-    return data;
-}
-
-/* The data of the page at $TMP/`name`. */
-static json_t *data_of(const char *name)
-{
-    static const char begin[] = "<script type=\"application/json\" id=\"data\">";
-    char *page = read_text(in_tmp(name), NULL);
-    char *from = page ? strstr(page, begin) : NULL, *end = from ? strstr(from, "</script>") : NULL;
-    json_t *data = NULL;
-    if (end)
-        data =
-            json_loadb(from + sizeof begin - 1, (size_t)(end - from) - sizeof begin + 1, 0, NULL);
-    EXPECT(data, name);
-    free(page);
-    return data ? unpacked(data) : NULL;
 }
 
 /* --- a step --- */
@@ -369,7 +281,7 @@ static void test_model(const char *model, const char *budget)
                    budget);
     EXPECT(r.code == 0 && strstr(r.err, "page.html"), r.err);
     result_free(&r);
-    json_t *data = data_of("page.html");
+    json_t *data = report_data("page.html");
     const json_t *plan = json_object_get(data, "plan"), *kept = json_object_get(data, "kept"),
                  *planned = json_object_get(data, "planned"), *ir = json_object_get(data, "ir");
     expect_loads(kept, model);
@@ -410,7 +322,7 @@ static void test_measured(void)
 {
     expect_ok("$SCRIMP report $EXAMPLES/mlp.scrimp -D N=16 --frontier 0 --measure --steps 3 -q "
               "--threads 2 -o $TMP/measured.html");
-    json_t *data = data_of("measured.html"), *x;
+    json_t *data = report_data("measured.html"), *x;
     const json_t *measured = json_object_get(data, "measured");
     const json_t *kernels = json_object_get(measured, "kernels");
     size_t i;
@@ -424,6 +336,25 @@ static void test_measured(void)
     json_decref(data);
 }
 
+/* The runs of a loop's calls are events of their own, unless they are more than a page holds. */
+static void expect_loop(int steps, bool shown)
+{
+    write_loop_model(steps);
+    expect_ok("$SCRIMP report $TMP/loop.scrimp --frontier 0 --measure --steps 1 -q --threads 1 "
+              "-o $TMP/loop.html");
+    json_t *data = report_data("loop.html"), *x;
+    const json_t *measured = json_object_get(data, "measured"),
+                 *threads = json_object_get(measured, "threads");
+    int64_t calls = 0;
+    size_t i;
+    json_array_foreach(json_object_get(measured, "kernels"), i, x) calls += integer(x, "calls");
+    EXPECT(calls > steps, "calls");
+    EXPECT(json_array_size(threads) == (shown ? 1 : 0), "timeline");
+    json_array_foreach(threads, i, x)
+        EXPECT((int64_t)json_array_size(json_object_get(x, "events")) == calls, "events");
+    json_decref(data);
+}
+
 /* A line of a file that is imported is no line of the model's. */
 static void test_import(void)
 {
@@ -431,7 +362,7 @@ static void test_import(void)
     expect_ok("(echo 'import \"lib.scrimp\"'; sed -n '/^train/,$p' $EXAMPLES/mlp.scrimp) > "
               "$TMP/own.scrimp");
     expect_ok("$SCRIMP report $TMP/own.scrimp --frontier 0 -q -o $TMP/import.html");
-    json_t *data = data_of("import.html");
+    json_t *data = report_data("import.html");
     expect_lines(data, "import");
     const json_t *lines = json_object_get(json_object_get(data, "source"), "lines");
     EXPECT(integer(json_array_get(lines, 0), "line") == 0, "of no line");
@@ -444,11 +375,11 @@ static void test_odd_text(void)
 {
     expect_ok("cp $EXAMPLES/mlp.scrimp \"$(printf '%s/bad\\377.scrimp' $TMP)\"");
     expect_ok("$SCRIMP report $TMP/bad*.scrimp --frontier 0 -q -o $TMP/bad.html");
-    json_decref(data_of("bad.html"));
+    json_decref(report_data("bad.html"));
     expect_ok("(printf '# </script><!-- \\377 \\303\\251\\n'; cat $EXAMPLES/mlp.scrimp) > "
               "$TMP/odd.scrimp");
     expect_ok("$SCRIMP report $TMP/odd.scrimp --frontier 0 -q -o $TMP/odd.html");
-    json_t *data = data_of("odd.html");
+    json_t *data = report_data("odd.html");
     const json_t *source = json_object_get(data, "source");
     EXPECT(strncmp(text(source, "text"), "# </script><!-- \xef\xbf\xbd \xc3\xa9\n", 23) == 0,
            text(source, "text"));
@@ -477,6 +408,8 @@ int main(void)
     test_model("resnet.scrimp -D depth=18 -D N=2 -D size=64", "85%");
     test_model("unet.scrimp -D size=188 -D width=8", "50%");
     test_measured();
+    expect_loop(20, true);
+    expect_loop(50000, false);
     test_import();
     test_odd_text();
     test_errors();

@@ -217,6 +217,30 @@ static void test_steps(const char *environment, const char *model, const char *o
     free(s);
 }
 
+/* Of a loop, whose calls run once a step of it, every run has its place. */
+static void test_loop(void)
+{
+    json_error_t error;
+    json_t *bench = run_json(0, "$SCRIMP bench $EXAMPLES/ode.scrimp -D N=4 -D H=8 --steps 2 "
+                                "--threads 1 --trace $TMP/loop.json --json"),
+           *trace = json_load_file(in_tmp("loop.json"), 0, &error), *e;
+    int64_t last = 0;
+    size_t i;
+    int n = 0;
+    EXPECT(trace, error.text);
+    json_array_foreach(json_object_get(trace, "traceEvents"), i, e)
+    {
+        if (!is(e, "cat", "kernel"))
+            continue;
+        EXPECT(span_of(e).begin >= last, "a kernel before the one before it");
+        last = span_of(e).end;
+        n++;
+    }
+    EXPECT(calls_of(bench) > 1000 && n == 2 * calls_of(bench), "runs of a loop's calls");
+    json_decref(trace);
+    json_decref(bench);
+}
+
 /* --- the file --- */
 
 static void test_output(void)
@@ -241,6 +265,7 @@ int main(void)
     test_steps("", MLP, "--threads 3", 3, "main");
     test_steps("", "$EXAMPLES/chargpt.scrimp -D N=2 --budget min", "--threads 2", 2, "main");
     test_steps(SIMULATED, MLP, "--device cuda --exact", 1, "simulated device");
+    test_loop();
     test_output();
     return e2e_end();
 }

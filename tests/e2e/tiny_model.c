@@ -28,3 +28,22 @@ void write_tiny_model(int steps, int eval_every)
         steps, eval_every);
     fclose(f);
 }
+
+void write_loop_model(int steps)
+{
+    FILE *f = fopen(in_tmp("loop.scrimp"), "w");
+    if (!f)
+        abort();
+    fprintf(f,
+            "block Cell(h, x) { return tanh(x + (h |> hh: linear(6))) }\n"
+            "block Net(x) { return scan(Cell, zeros([4, 6]), x) }\n"
+            "model net(x: f32[4, %d, 6]) { return x |> transpose(0, 1) |> rnn: Net() }\n"
+            "train {\n"
+            "  batch = synthetic(x = f32[4, %d, 6], y = f32[4, 6])\n"
+            "  loss  = mse(net(batch.x), batch.y)\n"
+            "  optim = sgd(lr = 0.1)\n"
+            "  steps = 5\n"
+            "}\n",
+            steps, steps);
+    fclose(f);
+}

@@ -6,5 +6,7 @@
 
 /* Writes $TMP/tiny.scrimp. */
 void write_tiny_model(int steps, int eval_every);
+/* Writes $TMP/loop.scrimp: a loop of so many steps. */
+void write_loop_model(int steps);
 
 #endif

@@ -96,7 +96,7 @@ class Timeline {
   constructor(measured) {
     this.threads = measured.threads;
     this.kernels = measured.kernels;
-    this.most = Math.max(1e-9, ...this.threads.flatMap(t => t.events.map(e => e[0] + e[1])));
+    this.most = Math.max(1e-9, ...this.threads.map(t => t.events.at(-1)).filter(Boolean).map(e => e[0] + e[1]));
     const byTime = this.kernels.map((k, i) => [i, k.seconds]).sort((a, b) => b[1] - a[1]);
     this.rank = new Map(byTime.map(([i], at) => [i, Math.min(at, TIMELINE.length - 1)]));
     this.canvas = el("canvas", {"aria-hidden": "true"});
@@ -187,6 +187,16 @@ function threadsTable(threads) {
     threads);
 }
 
+function threadsView(measured) {
+  const runs = sum(measured.kernels, k => k.calls);
+  if (!measured.threads.length)
+    return nothing(`A step runs ${plural(runs, "kernel")}: more than a page shows one by one. `,
+      el("code", {}, "scrimp bench --steps 1 --trace FILE"), " writes them for a viewer of traces.");
+  const timeline = new Timeline(measured);
+  return el("div", {}, timeline.plot, timeline.legend(),
+    tableBehind("Threads as a table", () => threadsTable(measured.threads)));
+}
+
 function kernelsTable(kernels) {
   const total = sum(kernels, k => k.seconds);
   const name = k => [el("span", {class: "mono"}, k.name), k.path && el("small", {}, k.path)];
@@ -204,13 +214,12 @@ panel("measured", body => {
   if (!measured)
     return body.append(nothing("Nothing was measured. ", el("code", {}, `${data.command} --measure`),
       " runs the step and fills this panel, and the measured columns of the others."));
-  const host = el("div", {class: "chart"}), timeline = new Timeline(measured);
+  const host = el("div", {class: "chart"});
   onResize(host, () => roofline(host, measured));
   body.append(el("p", {}, `${seconds(measured.seconds_per_step)} a step, over ${plural(measured.steps, "step")}.`),
     el("h3", {}, "Roofline"),
     el("p", {class: "how"},
       "A circle for each kernel, larger where it takes longer. The line is what this machine " +
         "can do: on the left memory is the limit, on the right arithmetic."),
-    host, el("h3", {}, "Kernels"), kernelsTable(measured.kernels), el("h3", {}, "Threads"), timeline.plot,
-    timeline.legend(), tableBehind("Threads as a table", () => threadsTable(measured.threads)));
+    host, el("h3", {}, "Kernels"), kernelsTable(measured.kernels), el("h3", {}, "Threads"), threadsView(measured));
 });

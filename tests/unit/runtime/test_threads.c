@@ -104,7 +104,7 @@ static void test_profile(void)
     Threads *threads = threads_new(2, NULL);
     double seconds[2] = {0};
     int64_t count[2] = {0}, a[64] = {0}, b[64] = {0};
-    RtProfile profile = {2, seconds, count, NULL};
+    RtProfile profile = {.n = 2, .seconds = seconds, .count = count};
     ScrimpContext ctx = threads_context(threads, (char *)a, &profile);
     char *buf[2] = {(char *)a, (char *)b};
     CHECK(ctx.arena == (char *)a);
@@ -116,32 +116,40 @@ static void test_profile(void)
     threads_free(threads);
 }
 
-/* What each thread did of two calls: its share, within the whole call, or nothing. */
+/* What each thread did of calls, the first of which runs twice, as in a loop: its share, within the
+ * whole run, or nothing; and in all. */
 static void test_spans(int n, int64_t n_tasks)
 {
-    enum { CALLS = 2, MOST = 4 };
+    enum { CALLS = 2, RUNS = 3, MOST = 4 };
+    static const int order[RUNS + 1] = {0, 1, 0, 1}; /* for the last one there is no room */
     Threads *threads = threads_new(n, NULL);
-    double seconds[CALLS] = {0};
+    double seconds[CALLS] = {0}, busy[MOST * CALLS] = {0}, sum[MOST * CALLS] = {0};
     int64_t count[CALLS] = {0}, a[64] = {0}, b[64] = {0};
-    RtSpan span[(MOST + 1) * CALLS] = {{0}};
-    RtProfile profile = {CALLS, seconds, count, span};
+    RtSpan span[(MOST + 1) * RUNS] = {{0}};
+    int32_t run_call[RUNS] = {0};
+    RtProfile profile = {CALLS, seconds, count, busy, span, run_call, RUNS, 0};
     ScrimpContext ctx = threads_context(threads, NULL, &profile);
     char *buf[2] = {(char *)a, (char *)b};
-    for (int call = 0; call < CALLS; call++)
-        ctx.run(&ctx, call, shift, buf, n_tasks);
-    for (int call = 0; call < CALLS; call++) {
-        const RtSpan *whole = &span[n * CALLS + call];
-        CHECK(whole->end > whole->begin && whole->end - whole->begin <= seconds[call]);
+    for (int run = 0; run < RUNS; run++)
+        ctx.run(&ctx, order[run], shift, buf, n_tasks);
+    for (int run = 0; run < RUNS; run++) {
+        const RtSpan *whole = &span[n * RUNS + run];
+        CHECK(run_call[run] == order[run] && count[order[run]] == 2 - order[run]);
+        CHECK(whole->end > whole->begin && whole->end - whole->begin <= seconds[order[run]]);
         for (int t = 0; t < n; t++) {
-            const RtSpan *s = &span[t * CALLS + call];
-            bool busy = n_tasks == 1 ? t == 0 : n_tasks * (t + 1) / n > n_tasks * t / n;
-            CHECK(busy == (s->end > 0));
-            CHECK(!busy || (s->begin >= whole->begin && s->end >= s->begin));
-            CHECK(s->end <= whole->end && (!call || !busy || s->begin >= s[-1].end));
+            const RtSpan *s = &span[t * RUNS + run];
+            bool works = n_tasks == 1 ? t == 0 : n_tasks * (t + 1) / n > n_tasks * t / n;
+            CHECK(works == (s->end > 0));
+            CHECK(!works || (s->begin >= whole->begin && s->end >= s->begin));
+            CHECK(s->end <= whole->end && (!run || !works || s->begin >= s[-1].end));
+            sum[t * CALLS + order[run]] += s->end - s->begin;
         }
     }
+    CHECK(memcmp(sum, busy, sizeof sum) == 0);
     for (int i = 0; i < n_tasks; i++)
         CHECK(b[i] == 1);
+    ctx.run(&ctx, order[RUNS], shift, buf, n_tasks);
+    CHECK(profile.runs == RUNS && count[1] == 2);
     threads_free(threads);
 }
 

@@ -21,6 +21,7 @@ static const char *const examples[] = {"mlp.scrimp -D N=16",
                                        "vit.scrimp -D size_name=tiny -D layers=2 -D N=2 -D size=64 "
                                        "-D classes=10 -D drop=0.1",
                                        "mobilenet_v2.scrimp -D N=2 -D size=64 -D classes=10",
+                                       "efficientnet.scrimp -D N=2 -D size=64 -D classes=10",
                                        "convnext.scrimp -D N=2 -D size=64 -D classes=10",
                                        "mixer.scrimp -D N=2 -D size=64 -D layers=2 -D C=64",
                                        "bert.scrimp -D size_name=tiny -D N=2 -D T=16 -D V=200",

@@ -275,6 +275,11 @@ Graph *graph_copy(Pool *pool, const Graph *g)
         c->order.data[c->order.len++] = g->order.data[i];
     for (size_t i = 0; i < g->outputs.len; i++)
         graph_add_output(c, g->outputs.data[i].name, g->outputs.data[i].value);
+    for (size_t i = 0; i < g->total_metrics.len; i++) {
+        TotalMetric m = g->total_metrics.data[i];
+        m = (TotalMetric){pool_strdup(pool, m.name), graph_copy(pool, m.formula)};
+        vec_push(pool, &c->total_metrics, m);
+    }
     c->names = map_copy(pool, &g->names);
     c->ordinals = map_copy(pool, &g->ordinals);
     return c;

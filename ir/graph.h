@@ -66,6 +66,15 @@ typedef struct Output {
     ValueId value;
 } Output;
 
+/* A metric of an evaluation that is a formula of totals over its batches.  An `input` of the
+ * formula has the name of an output of the graph and the role "total", the sum over the batches, or
+ * "average", the mean over the examples; the formula's only output is the metric.  It is evaluated
+ * in double at the end, and is no part of the graph's text. */
+typedef struct TotalMetric {
+    const char *name;
+    struct Graph *formula;
+} TotalMetric;
+
 typedef struct Graph {
     Pool *pool;
     const char *name;    /* of the model */
@@ -77,6 +86,7 @@ typedef struct Graph {
     VEC(Value) values;
     VEC(NodeId) order;
     VEC(Output) outputs;
+    VEC(TotalMetric) total_metrics;
     Map names;       /* value name -> ValueId */
     Map ordinals;    /* base name -> next suffix graph_unique_name tries */
     TrainSpec train; /* optimizer and so on; train.present is false for pure inference */

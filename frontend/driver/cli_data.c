@@ -268,27 +268,29 @@ static StepNumbers evaluation_numbers(int64_t batch)
     return (StepNumbers){.micro = INT64_MIN + batch};
 }
 
+/* Adds a batch that has been computed. */
+static void add_batch(Session *s, double counted)
+{
+    Metrics *m = &s->metrics;
+    for (int i = 0; i < m->n_summed; i++)
+        metrics_add(m, s->graph, i, session_at(s, m->summed[i].output), counted);
+    m->weight += counted;
+}
+
 bool session_evaluate(Session *s, const Dataset *ds, double *loss)
 {
-    double total = 0, weight = 0;
     bool told = false;
-    for (int m = 0; m < s->n_metrics; m++)
-        s->metric_mean[m] = 0;
+    metrics_begin(&s->metrics, s->graph);
     for (int64_t i = 0; i < dataset_eval_batches(ds); i++) {
         int64_t counted;
         if (signals_caught() || !session_fill_held_out(s, ds, i, &counted))
             return false;
         if (!session_run(s, evaluation_numbers(i)))
             return false;
-        total += session_scalar(s, "loss") * (double)counted;
-        for (int m = 0; m < s->n_metrics; m++)
-            s->metric_mean[m] += session_scalar(s, s->metric[m]) * (double)counted;
-        weight += (double)counted;
-        if (!told && !isfinite(total))
+        add_batch(s, (double)counted);
+        if (!told && !isfinite(session_scalar(s, "loss")))
             told = tell_batch(s, ds, i);
     }
-    *loss = weight > 0 ? total / weight : (double)NAN;
-    for (int m = 0; m < s->n_metrics; m++)
-        s->metric_mean[m] = weight > 0 ? s->metric_mean[m] / weight : (double)NAN;
+    *loss = metrics_end(&s->metrics, s->graph);
     return true;
 }

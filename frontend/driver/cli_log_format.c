@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "frontend/driver/cli_log_format.h"
 
+#include "frontend/driver/cli_metrics.h"
 #include "ir/support/strbuf.h"
 
 #include <math.h>
@@ -16,15 +17,38 @@ static const char *no_header(Pool *pool, const LogColumns *columns)
     return "";
 }
 
-/* Steps allocate nothing: no JSON library here.  JSON has no NaN or infinity. */
+/* JSON has no NaN or infinity. */
+static void put_number(FILE *f, const char *before, double value)
+{
+    fputs(before, f);
+    fprintf(f, isfinite(value) ? "%.9g" : "null", value);
+}
+
+static void put_table(FILE *f, const Metric *t)
+{
+    int64_t columns = t->type->dim[t->type->rank - 1];
+    int64_t rows = t->type->rank == 2 ? t->type->dim[0] : 1;
+    fprintf(f, ", \"val_%s\": %s", t->name, t->type->rank == 2 ? "[" : "");
+    for (int64_t r = 0; r < rows; r++) {
+        fputs(r ? ", [" : "[", f);
+        for (int64_t i = 0; i < columns; i++)
+            put_number(f, i ? ", " : "", t->value[r * columns + i]);
+        fputc(']', f);
+    }
+    fputs(t->type->rank == 2 ? "]" : "", f);
+}
+
+/* Steps allocate nothing: no JSON library here. */
 static void put_json(FILE *f, const LogColumns *columns, const LogRow *row)
 {
     (void)columns;
     fprintf(f, "{\"step\": %lld", (long long)row->step);
     for (int i = 0; i < row->n; i++) {
-        const Scalar *s = &row->scalar[i];
-        fprintf(f, isfinite(s->value) ? ", \"%s\": %.9g" : ", \"%s\": null", s->name, s->value);
+        fprintf(f, ", \"%s\"", row->scalar[i].name);
+        put_number(f, ": ", row->scalar[i].value);
     }
+    for (int i = 0; i < row->n_tables; i++)
+        put_table(f, &row->table[i]);
     fputs(row->skipped ? ", \"skipped\": true}\n" : "}\n", f);
 }
 

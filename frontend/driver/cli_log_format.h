@@ -20,6 +20,8 @@ typedef struct LogRow {
     bool skipped; /* the step was taken back */
     const Scalar *scalar;
     int n;
+    const struct Metric *table; /* of an evaluation; JSON has them, as val_NAME */
+    int n_tables;
 } LogRow;
 
 /* The names that a run's rows have; the values say nothing. */

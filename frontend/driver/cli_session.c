@@ -37,20 +37,6 @@ static void describe_tensors(Session *s)
     }
 }
 
-static void describe_metrics(Session *s)
-{
-    const Graph *g = s->graph;
-    s->metric = POOL_ARRAY(s->cli->pool, g->outputs.len, const char *);
-    s->metric_mean = POOL_ARRAY(s->cli->pool, g->outputs.len, double);
-    for (size_t i = 0; i < g->outputs.len; i++) {
-        const Output *o = &g->outputs.data[i];
-        const Type *t = value_type(g, o->value);
-        if (t->dtype == DTYPE_F32 && t->rank == 0 && strcmp(o->name, "loss") != 0 &&
-            strcmp(o->name, "grad_norm") != 0)
-            s->metric[s->n_metrics++] = o->name;
-    }
-}
-
 bool session_compile(Cli *cli, const Program *program, Session *out)
 {
     *out = (Session){.cli = cli, .graph = program->graph, .plan = program->plan};
@@ -66,7 +52,7 @@ bool session_compile(Cli *cli, const Program *program, Session *out)
         return false;
     }
     describe_tensors(out);
-    describe_metrics(out);
+    metrics_describe(cli->pool, program->graph, &out->metrics);
     return true;
 }
 

@@ -5,6 +5,7 @@
 
 #include "codegen/build/codegen.h"
 #include "frontend/driver/cli_machine.h"
+#include "frontend/driver/cli_metrics.h"
 #include "frontend/driver/cli_program.h"
 #include "runtime/checkpoint.h"
 #include "runtime/cuda/feed.h"
@@ -25,9 +26,7 @@ typedef struct Session {
     ValueId *tensor_value;    /* by tensor */
     CudaPiece *state;         /* where they lie, by tensor */
     int n_tensors;
-    const char **metric; /* names of the outputs that are one number, beside loss and grad_norm */
-    double *metric_mean; /* of the last session_evaluate */
-    int n_metrics;
+    Metrics metrics; /* beside loss and grad_norm */
 } Session;
 
 /* Compiles the step (with a progress line) and describes its persistent tensors.  The session has
@@ -107,8 +106,8 @@ bool session_same_vocab(Cli *cli, const Dataset *ds, const char *dir);
 bool session_fill(const Session *s, const Dataset *ds, int64_t update, bool overfit);
 /* Fills the inputs of evaluation batch `batch`; *counted is its weight in a mean. */
 bool session_fill_held_out(const Session *s, const Dataset *ds, int64_t batch, int64_t *counted);
-/* Means over the held-out part: the loss, and every metric in metric_mean (the inference form of a
- * classifier has the metric "accuracy").  NaN when nothing is held out.  False after a message, or
+/* Over the held-out part: the mean of the loss, and all metrics (the inference form of a classifier
+ * has the metric "accuracy").  NaN when nothing is held out.  False after a message, or
  * when a signal was caught meanwhile. */
 bool session_evaluate(Session *s, const Dataset *ds, double *loss);
 

@@ -79,8 +79,10 @@ static void put_results(const Trainer *t, Line *line, double lr)
     const Session *s = &t->session;
     put(line, "step %lld/%lld  loss %.4f", (long long)t->update, (long long)t->total,
         session_scalar(s, "loss"));
-    for (int m = 0; m < s->n_metrics; m++)
-        put(line, "  %s %.4f", s->metric[m], session_scalar(s, s->metric[m]));
+    for (int m = 0; m < s->metrics.n_numbers; m++) {
+        const char *name = s->metrics.number[m].name;
+        put(line, "  %s %.4f", name, session_scalar(s, name));
+    }
     if (trainer_has_gradient_norm(t))
         put(line, "  grad %.3g", session_scalar(s, "grad_norm"));
     put(line, "  lr %.3g", lr);
@@ -102,8 +104,10 @@ void trainer_show_step(Trainer *t, double lr)
 void trainer_show_evaluation(const Trainer *t, double loss)
 {
     fprintf(stderr, "step %lld  held-out loss %.4f", (long long)t->update, loss);
-    for (int m = 0; m < t->eval.n_metrics; m++)
-        fprintf(stderr, "  %s %.4f", t->eval.metric[m], t->eval.metric_mean[m]);
+    for (int m = 0; m < t->eval.metrics.n_numbers; m++) {
+        const Metric *metric = &t->eval.metrics.number[m];
+        fprintf(stderr, "  %s %.4f", metric->name, metric->value[0]);
+    }
     fputc('\n', stderr);
 }
 

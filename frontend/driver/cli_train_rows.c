@@ -9,11 +9,11 @@ bool trainer_has_gradient_norm(const Trainer *t)
 static void name_step(Trainer *t)
 {
     const Session *s = &t->session;
-    Scalar *row = t->step_row = POOL_ARRAY(t->cli->pool, (size_t)s->n_metrics + 4, Scalar);
+    Scalar *row = t->step_row = POOL_ARRAY(t->cli->pool, (size_t)s->metrics.n_numbers + 4, Scalar);
     int n = 0;
     row[n++].name = "loss";
-    for (int m = 0; m < s->n_metrics; m++)
-        row[n++].name = s->metric[m];
+    for (int m = 0; m < s->metrics.n_numbers; m++)
+        row[n++].name = s->metrics.number[m].name;
     if (trainer_has_gradient_norm(t))
         row[n++].name = "grad_norm";
     row[n++].name = "lr";
@@ -27,12 +27,12 @@ static void name_evaluation(Trainer *t)
 {
     const Session *s = &t->eval;
     Pool *pool = t->cli->pool;
-    Scalar *row = t->evaluation_row = POOL_ARRAY(pool, (size_t)s->n_metrics + 1, Scalar);
+    Scalar *row = t->evaluation_row = POOL_ARRAY(pool, (size_t)s->metrics.n_numbers + 1, Scalar);
     row[0].name = "val_loss";
-    for (int m = 0; m < s->n_metrics; m++)
-        row[m + 1].name = pool_printf(pool, "val_%s", s->metric[m]);
+    for (int m = 0; m < s->metrics.n_numbers; m++)
+        row[m + 1].name = pool_printf(pool, "val_%s", s->metrics.number[m].name);
     t->columns.evaluation = row;
-    t->columns.n_evaluation = t->has_eval ? s->n_metrics + 1 : 0;
+    t->columns.n_evaluation = t->has_eval ? s->metrics.n_numbers + 1 : 0;
 }
 
 bool trainer_open_logs(Trainer *t)
@@ -60,8 +60,8 @@ void trainer_log_step(Trainer *t, double lr, double seconds, bool skipped)
     const Session *s = &t->session;
     Scalar *next = t->step_row;
     next++->value = session_scalar(s, "loss");
-    for (int m = 0; m < s->n_metrics; m++)
-        next++->value = session_scalar(s, s->metric[m]);
+    for (int m = 0; m < s->metrics.n_numbers; m++)
+        next++->value = session_scalar(s, s->metrics.number[m].name);
     if (trainer_has_gradient_norm(t))
         next++->value = session_scalar(s, "grad_norm");
     next++->value = lr;
@@ -75,11 +75,13 @@ void trainer_log_step(Trainer *t, double lr, double seconds, bool skipped)
 void trainer_log_evaluation(Trainer *t, double loss)
 {
     t->evaluation_row[0].value = loss;
-    for (int m = 0; m < t->eval.n_metrics; m++)
-        t->evaluation_row[m + 1].value = t->eval.metric_mean[m];
+    for (int m = 0; m < t->eval.metrics.n_numbers; m++)
+        t->evaluation_row[m + 1].value = t->eval.metrics.number[m].value[0];
     put_row(t, &(LogRow){.step = t->update,
                          .evaluation = true,
                          .scalar = t->evaluation_row,
-                         .n = t->columns.n_evaluation});
+                         .n = t->columns.n_evaluation,
+                         .table = t->eval.metrics.table,
+                         .n_tables = t->eval.metrics.n_tables});
     train_log_flush(&t->log);
 }

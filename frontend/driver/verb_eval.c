@@ -22,19 +22,29 @@ static ExitCode no_weights(Cli *cli)
                      cli->verb->name);
 }
 
-/* `accuracy` is a key of the JSON even for a model that has none. */
+static void report_json(const Metrics *m, double loss)
+{
+    /* `accuracy` is a key even for a model that has none */
+    json_t *o = json_pack("{s:o,s:n}", "loss", cli_json_number(loss), "accuracy");
+    for (int i = 0; i < m->n_numbers; i++)
+        json_object_set_new(o, m->number[i].name, cli_json_number(m->number[i].value[0]));
+    for (int i = 0; i < m->n_tables; i++)
+        json_object_set_new(o, m->table[i].name, metric_table_json(&m->table[i]));
+    cli_print_json(o);
+}
+
 static void report_evaluation(const Session *s, double loss)
 {
+    const Metrics *m = &s->metrics;
     if (s->cli->output.json) {
-        json_t *o = json_pack("{s:o,s:n}", "loss", cli_json_number(loss), "accuracy");
-        for (int m = 0; m < s->n_metrics; m++)
-            json_object_set_new(o, s->metric[m], cli_json_number(s->metric_mean[m]));
-        cli_print_json(o);
+        report_json(m, loss);
         return;
     }
     printf("loss %.6f\n", loss);
-    for (int m = 0; m < s->n_metrics; m++)
-        printf("%s %.6f\n", s->metric[m], s->metric_mean[m]);
+    for (int i = 0; i < m->n_numbers; i++)
+        printf("%s %.6f\n", m->number[i].name, m->number[i].value[0]);
+    for (int i = 0; i < m->n_tables; i++)
+        metric_table_print(stdout, &m->table[i]);
 }
 
 ExitCode verb_eval(Cli *cli)

@@ -49,6 +49,12 @@ typedef struct RunningUpdate {
     Span span;
 } RunningUpdate;
 
+/* total(x) or average(x) of a metric: over the batches of an evaluation, x is its part of one. */
+typedef struct Total {
+    ValueId value;
+    bool average;
+} Total;
+
 typedef struct TrainState TrainState;
 typedef struct LoopScope LoopScope; /* elaborate_loop.c */
 typedef VEC(Span) SpanVec;
@@ -79,6 +85,7 @@ typedef struct Elab {
     Map constants;              /* "dtype value" -> ValueId */
     Map ordinals;               /* how many streams of random numbers a path has */
     VEC(RunningUpdate) updates; /* of shared layers, see builtin_finish */
+    VEC(Total) totals;
     ValueId rng;
     ValueId last_logits; /* first result of the model called last */
     int block_depth;

@@ -35,6 +35,12 @@ bool arg_in_bounds(BuiltinCall *c, int arg, const char *name, double lo, double 
 /* Sets t->group from the key `groups`, a group or a list of them; the section's optimizer is known
  * and all parameters are made. */
 void read_groups(Elab *l, const Binding *groups, TrainSpec *t);
+/* Makes outputs, or formulas of totals, of the key `metrics`. */
+void add_metrics(Elab *l, const Binding *metrics, const Body *body);
+/* E211 unless v is one f32 number. */
+bool want_scalar(Elab *l, Val v, Span span, const char *what);
+/* Adds an output, unless there is one of that name. */
+void add_output(Elab *l, const char *name, ValueId v);
 /* E206 where muon would change a parameter that is no matrix. */
 void check_muon(Elab *l, const TrainSpec *t, Span span);
 

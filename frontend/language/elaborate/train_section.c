@@ -192,9 +192,8 @@ static void read_train(const Reader *r)
 
 /* ---- results ---- */
 
-static bool is_scalar(const Reader *r, Val v, Span span, const char *what)
+bool want_scalar(Elab *l, Val v, Span span, const char *what)
 {
-    Elab *l = r->l;
     if (!want_tensor(l, v, span, what))
         return false;
     const Type *t = elab_type(l, v.tensor);
@@ -208,45 +207,10 @@ static bool is_scalar(const Reader *r, Val v, Span span, const char *what)
     return false;
 }
 
-static void add_output(Elab *l, const char *name, ValueId v)
+void add_output(Elab *l, const char *name, ValueId v)
 {
     if (graph_output(l->g, name) == VALUE_NONE)
         graph_add_output(l->g, name, v);
-}
-
-/* What a metric is called: its variable, or the function that computes it. */
-static const char *metric_name(Elab *l, const Expr *e, int i)
-{
-    if (e && e->kind == EXPR_PIPE)
-        e = e->pipe.stages[e->pipe.len - 1].call;
-    if (e && e->kind == EXPR_CALL)
-        e = e->call.callee;
-    return e && e->kind == EXPR_NAME ? e->name : pool_printf(l->pool, "metric%d", i);
-}
-
-static const Expr *metrics_expr(const Body *body)
-{
-    const Expr *e = NULL;
-    for (int i = 0; i < body->len; i++)
-        if (body->stmts[i]->kind == STMT_ASSIGN && body->stmts[i]->assign.targets.len == 1 &&
-            strcmp(body->stmts[i]->assign.targets.data[0].text, "metrics") == 0)
-            e = body->stmts[i]->assign.value;
-    return e;
-}
-
-static void add_metrics(const Reader *r, const Body *body)
-{
-    const Binding *b = key(r, "metrics");
-    if (!b || poisoned(b))
-        return;
-    const Expr *e = metrics_expr(body);
-    const Val single = b->value;
-    ValList list = single.kind == VAL_LIST ? single.list : (ValList){&single, 1};
-    bool listed = e && e->kind == EXPR_LIST && e->list.len == list.len;
-    for (int i = 0; i < list.len; i++)
-        if (is_scalar(r, list.data[i], b->span, "a metric"))
-            add_output(r->l, metric_name(r->l, listed ? e->list.data[i] : e, i),
-                       list.data[i].tensor);
 }
 
 /* The loss itself when it is a cross entropy, else that of the model's first result (the others are
@@ -324,11 +288,11 @@ void elab_train(Elab *l)
     const Binding *loss = key(&r, "loss");
     if (!loss)
         missing(&r, "`loss`", "loss = cross_entropy(logits, batch.label)");
-    else if (is_scalar(&r, loss->value, loss->span, "the loss")) {
+    else if (want_scalar(l, loss->value, loss->span, "the loss")) {
         add_output(l, "loss", loss->value.tensor);
         if (l->mode == FRONTEND_EVAL)
             add_eval_outputs(l, loss->value.tensor, loss->span);
-        add_metrics(&r, &section->body);
+        add_metrics(l, key(&r, "metrics"), &section->body);
     }
     l->train = NULL;
 }

@@ -391,6 +391,9 @@ static void check_section_errors(void)
         {"  optim = sgd(lr = -1)\n  steps = 1\n", "E105"},
         {"  optim = 3\n  steps = 1\n", "E205"},
         {PLAIN "  metrics = batch.label\n", "E211"},
+        {PLAIN "  metrics = total(loss) + loss\n", "E211"},
+        {PLAIN "  metrics = total(zeros([2, 2, 2]))\n", "E211"},
+        {PLAIN "  metrics = total(batch.label > 3)\n", "E104"},
         {PLAIN "  again = mnist(\"d\", batch = N)\n", "E211"},
         {PLAIN "  return loss\n", "E210"},
     };

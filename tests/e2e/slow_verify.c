@@ -26,7 +26,8 @@ static const char *const examples[] = {"mlp.scrimp -D N=16",
                                        "mixer.scrimp -D N=2 -D size=64 -D layers=2 -D C=64",
                                        "bert.scrimp -D size_name=tiny -D N=2 -D T=16 -D V=200",
                                        "gru.scrimp -D N=4 -D T=16 -D H=32",
-                                       "ode.scrimp -D N=200 -D H=16"};
+                                       "ode.scrimp -D N=200 -D H=16",
+                                       "ssm.scrimp -D N=2 -D T=16 -D width=32"};
 static const char *const solvers[] = {"none", "chen", "kusumoto_approx", ""};
 static const char *const budgets[] = {"80%", "60%", "40%", "min"};
 

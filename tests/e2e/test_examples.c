@@ -33,6 +33,8 @@ static const Row rows[] = {
      "transformers BertForMaskedLM, bert-large-uncased"},
     {"llama.scrimp -D size_name=7b -D T=16", 6738415616, "transformers Llama-2-7b-hf"},
     {"llama.scrimp -D size_name=8b -D T=16", 8030261248, "transformers Meta-Llama-3-8B"},
+    {"ssm.scrimp -D size_name=130m -D T=16", 129135360, "transformers mamba-130m-hf"},
+    {"ssm.scrimp -D size_name=370m -D T=16", 371516416, "transformers mamba-370m-hf"},
 };
 
 static void test_parameters(void)
@@ -73,12 +75,36 @@ static void test_loop_counts(void)
     json_decref(o);
 }
 
+/* Three steps of training with a loop and with its steps written out end at the same weights. */
+static void test_same_bits(void)
+{
+    static const char *const small[] = {
+        "lstm_ptb.scrimp -D N=4 -D V=20 -D T=6 -D H=16 -D p=0",
+        "gru.scrimp -D N=4 -D T=6 -D H=16 --data $TMP/t.txt",
+        "ode.scrimp -D N=8 -D H=16 -D steps=5 --data $TMP/idx",
+        "ssm.scrimp -D N=4 -D T=6 -D width=16 --data $TMP/t.txt",
+    };
+    make_digits(80);
+    make_text(in_tmp("t.txt"), 2000);
+    for (size_t i = 0; i < sizeof small / sizeof *small; i++) {
+        Result r =
+            run("for f in scan unrolled; do $SCRIMP train $EXAMPLES/%s -q -D form=$f --steps 3 "
+                "--out $TMP/$f || exit 1; done; "
+                "cmp $TMP/scan/model.safetensors $TMP/unrolled/model.safetensors",
+                small[i]);
+        EXPECT(r.code == 0, r.code == 1 && *r.out ? r.out : r.err);
+        result_free(&r);
+        expect_ok("rm -r $TMP/scan $TMP/unrolled");
+    }
+}
+
 /* As in the slow test of all examples, at one budget. */
 static void test_verify(void)
 {
     static const char *const small[] = {
         "llama.scrimp -D N=2 -D T=8 -D layers=1",
         "ode.scrimp -D N=20 -D H=8",
+        "ssm.scrimp -D N=2 -D T=9 -D width=16",
     };
     for (size_t i = 0; i < sizeof small / sizeof *small; i++)
         verify_example(small[i], "", "min", 2);
@@ -90,6 +116,7 @@ int main(void)
     test_parameters();
     test_loops();
     test_loop_counts();
+    test_same_bits();
     test_verify();
     return e2e_end();
 }

@@ -27,6 +27,10 @@ typedef struct CheckpointTensor {
  * not that of the set that was saved, else "": the set is complete without it. */
 bool checkpoint_save(const char *dir, const TrainerState *state, const CheckpointTensor *tensors,
                      int64_t n, RtError *note, RtError *err);
+/* Behind checkpoint_save, or checkpoint_load: the set is also in the folder DIR/step-STEP, a
+ * checkpoint of its own that shares the files, and of such folders only those of the last `count`
+ * saves stay.  Killed meanwhile, every folder step-STEP is whole. */
+bool checkpoint_keep(const char *dir, int64_t count, RtError *err);
 bool checkpoint_exists(const char *dir);
 /* Only trainer.json. */
 bool checkpoint_read_state(const char *dir, TrainerState *state, RtError *err);

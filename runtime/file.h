@@ -55,6 +55,9 @@ bool file_replace(const char *path, const void *data, int64_t bytes, RtError *er
 /* Makes `to`, in the same folder, another name of the file `from`, replacing what was there at
  * once: a hard link, or a symbolic one, or a copy where the file system has neither. */
 bool file_link(const char *from, const char *to, RtError *err);
+/* Makes `to` a second name of the file `from`, or a copy where there are no hard links.  `to` must
+ * not be there. */
+bool file_second(const char *from, const char *to, RtError *err);
 /* Calls visit for every name in dir that does not start with a dot, in no particular order.  False
  * with a message when the folder cannot be read to its end, or when visit returned false. */
 typedef bool FolderEntry(void *user, const char *dir, const char *name, RtError *err);

@@ -198,6 +198,11 @@ static bool link_temporary(const char *from, const char *to, char *temporary)
     return linked;
 }
 
+bool file_second(const char *from, const char *to, RtError *err)
+{
+    return (!io_fails() && link(from, to) == 0) || copy_file(from, to, err);
+}
+
 bool file_link(const char *from, const char *to, RtError *err)
 {
     int64_t size = (int64_t)strlen(to) + TEMPORARY_ROOM;

@@ -42,7 +42,7 @@ typedef struct BuildSettings {
 /* A run of steps: train, eval, generate, bench and verify. */
 typedef struct RunSettings {
     const char *data, *checkpoint, *log, *on_nan, *trace, *tensorboard, *against;
-    int64_t steps, seed;
+    int64_t steps, seed, keep_last;
     bool has_seed, resume, overwrite, overfit, no_ema, keep_best;
 } RunSettings;
 

@@ -26,7 +26,7 @@ typedef struct OptionRow {
     int64_t least; /* FIELD_INT; FIELD_TEXT: the least length */
 } OptionRow;
 
-enum { CLI_MAX_OPTIONS = 64 };
+enum { CLI_MAX_OPTIONS = 96 };
 extern const OptionRow cli_options[];
 extern const int cli_n_options;
 

@@ -93,6 +93,9 @@ double session_scalar(const Session *s, const char *output);
 
 /* Behind session_fetch_state. */
 bool session_save(Session *s, const char *dir, const TrainerState *state);
+/* Behind session_save or session_load: the last `count` saves stay in folders inside (0: none is
+ * made). */
+bool session_keep(Session *s, const char *dir, int64_t count);
 bool session_load(Session *s, const char *dir, TrainerState *state);
 bool session_load_weights(Session *s, const char *path);
 

@@ -109,7 +109,7 @@ const Verb cli_verbs[] = {
      "A loss, gradient norm, weight or state that is not finite ends the run (--on-nan stop), and\n"
      "never replaces a finite checkpoint: it is saved in DIR/diverged. warn goes on; skip takes the\n"
      "step back, with a copy of weights and state outside the budget.",
-     "define model " PLAN_OPTIONS "steps data resume overwrite out keep-best checkpoint no-ema seed threads log tensorboard on-nan overfit quiet " BUILD_OPTIONS
+     "define model " PLAN_OPTIONS "steps data resume overwrite out keep-best keep-last checkpoint no-ema seed threads log tensorboard on-nan overfit quiet " BUILD_OPTIONS
      "error-format",
      verb_train, true},
     {"eval", "loss and accuracy on the held-out part",
@@ -206,6 +206,8 @@ const OptionRow cli_options[] = {
      "replace the run that is in --out", 0},
     {"keep-best", 0, FIELD_FLAG, offsetof(Cli, run.keep_best), NULL,
      "also keep the state with the lowest held-out loss, in DIR/best", 0},
+    {"keep-last", 0, FIELD_INT, offsetof(Cli, run.keep_last), "K",
+     "also keep the states of the last K saves, in DIR/step-STEP", 1},
     {"out", 'o', FIELD_TEXT, offsetof(Cli, output.out), "PATH", "where results go", 1},
     {"arena-csv", 0, FIELD_TEXT, offsetof(Cli, ask.arena_csv), "FILE.csv",
      "write the buffers of the arena; - prints only these", 0},

@@ -76,6 +76,8 @@ static bool save(Trainer *t, bool best)
         return false;
     if (!save_in(t, first ? aside(t) : t->cli->output.out))
         return false;
+    if (!first && !session_keep(&t->session, t->cli->output.out, t->cli->run.keep_last))
+        return false;
     t->saved_at = t->update;
     if (first && !t->is_aside)
         fprintf(stderr, "warning: step %lld is saved in %s, not over the last finite set: %s\n",

@@ -124,6 +124,12 @@ bool session_save(Session *s, const char *dir, const TrainerState *state)
     return ok || runtime_error(s, "E502", &err);
 }
 
+bool session_keep(Session *s, const char *dir, int64_t count)
+{
+    RtError err;
+    return count == 0 || checkpoint_keep(dir, count, &err) || runtime_error(s, "E502", &err);
+}
+
 bool session_load(Session *s, const char *dir, TrainerState *state)
 {
     RtError err;

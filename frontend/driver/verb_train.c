@@ -91,7 +91,8 @@ static bool start_weights(Trainer *t)
     Cli *cli = t->cli;
     if (cli->run.resume) {
         TrainerState state;
-        if (!session_load(&t->session, cli->output.out, &state))
+        if (!session_load(&t->session, cli->output.out, &state) ||
+            !session_keep(&t->session, cli->output.out, cli->run.keep_last))
             return false;
         t->update = state.step;
         t->seed = state.seed;
@@ -255,6 +256,8 @@ static bool check_options(Cli *cli)
         cli_error(cli, EXIT_USER, "E511", "add --out DIR", "--resume needs the run's folder");
     else if (cli->run.keep_best && !cli->output.out)
         cli_error(cli, EXIT_USER, "E511", "add --out DIR", "--keep-best needs the run's folder");
+    else if (cli->run.keep_last && !cli->output.out)
+        cli_error(cli, EXIT_USER, "E511", "add --out DIR", "--keep-last needs the run's folder");
     else if (cli->run.resume && cli->run.overwrite)
         cli_error(cli, EXIT_USER, "E511", "leave one of them out",
                   "--resume and --overwrite exclude each other");

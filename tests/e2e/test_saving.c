@@ -55,13 +55,9 @@ static void test_late_disk(void)
     expect_run(0, NULL, "cmp $TMP/quick/model.safetensors $TMP/late/model.safetensors");
 }
 
-/* Both evaluations are the best so far.  Killed between the saves of the second, the run that goes
- * on keeps it all the same. */
 #define FALLING "$SCRIMP train $TMP/falling.scrimp --keep-best -q "
-static void test_killed_at_best(void)
+static void write_falling(void)
 {
-    if (!have_library("LATE_DISK"))
-        return;
     FILE *f = fopen(in_tmp("falling.scrimp"), "w");
     if (!f)
         abort();
@@ -74,6 +70,14 @@ static void test_killed_at_best(void)
           "}\n",
           f);
     fclose(f);
+}
+
+/* Both evaluations are the best so far.  Killed between the saves of the second, the run that goes
+ * on keeps it all the same. */
+static void test_killed_at_best(void)
+{
+    if (!have_library("LATE_DISK"))
+        return;
     expect_run(0, NULL, FALLING "--out $TMP/best");
     expect_equal_runs("best", "best/best"); /* the last one indeed */
     for (int at = 2; at <= 4; at++) {
@@ -93,11 +97,57 @@ static void test_killed_at_best(void)
     }
 }
 
+/* The last three saves are checkpoints that evaluate, and go on to what the run comes to.  Killed
+ * at any save, the run that goes on has them too. */
+#define KEPT "$SCRIMP train $TMP/falling.scrimp --keep-last 3 -q --steps 18 "
+static void test_keep_last(void)
+{
+    expect_run(0, NULL, KEPT "--out $TMP/kept");
+    expect_run(0, NULL, "test \"$(cd $TMP/kept && echo step-*)\" = 'step-12 step-16 step-18'");
+    expect_equal_runs("kept", "kept/step-18");
+    expect_run(0, NULL, "test $TMP/kept/model.safetensors -ef $TMP/kept/step-18/model.safetensors");
+    expect_run(0, NULL,
+               "$SCRIMP eval $TMP/falling.scrimp --checkpoint $TMP/kept/step-12 && "
+               "cp -r $TMP/kept/step-12 $TMP/older && " KEPT "--resume --out $TMP/older");
+    expect_equal_runs("kept", "older");
+    expect_run(
+        0, NULL,
+        "test \"$(cd $TMP/older && echo step-*)\" = 'step-12 step-16 step-18' && "
+        "mkdir $TMP/kept/step-99 $TMP/kept/step-16.unfinished && touch $TMP/kept/step-12/mine");
+    expect_run(0, NULL, KEPT "--steps 6 --overwrite --out $TMP/kept");
+    expect_run(0, NULL,
+               "test \"$(cd $TMP/kept && echo step-*)\" = 'step-12 step-4 step-6' && "
+               "test \"$(ls $TMP/kept/step-12)\" = mine");
+    expect_run(1, "--keep-last needs the run's folder", KEPT);
+}
+
+static void test_killed_while_keeping(void)
+{
+    if (!have_library("LATE_DISK"))
+        return;
+    for (int at = 2; at <= 4; at++) {
+        char number[16], name[16];
+        snprintf(number, sizeof number, "%d", at);
+        snprintf(name, sizeof name, "stop%d", at);
+        setenv("AT", number, 1);
+        expect_run(0, NULL,
+                   "KILL_AT_SWITCH=$AT LD_PRELOAD=$LATE_DISK " KEPT
+                   "--out $TMP/stop$AT; test $? = 137");
+        expect_run(0, NULL, KEPT "--resume --out $TMP/stop$AT");
+        expect_equal_runs("older", name);
+        expect_run(0, NULL,
+                   "test \"$(cd $TMP/stop$AT && echo step-*)\" = 'step-12 step-16 step-18'");
+    }
+}
+
 int main(void)
 {
     e2e_begin();
     test_no_links();
     test_late_disk();
+    write_falling();
     test_killed_at_best();
+    test_keep_last();
+    test_killed_while_keeping();
     return e2e_end();
 }

@@ -56,6 +56,8 @@ def at(x, *values):
 AT = "$_x - stop_gradient($_x) + tensor([{}])"
 INDEX = "cast(reshape(tensor([{}]), [{}]), i32)"
 
+TIES = ", ".join(str(i * i % 5) for i in range(27))
+
 
 # name: (call in scrimp, {parameter: shape}, the same in PyTorch).  $ stands for the name of the case.
 CASES = {
@@ -84,6 +86,42 @@ CASES = {
     "conv1d": ("$_x |> $: conv1d(4, 3, stride = 2, pad = 2, dilation = 2, groups = 2)",
                {"$_x": (2, 2, 9), "$.weight": (4, 1, 3), "$.bias": (4,)},
                lambda x, w, b: F.conv1d(x, w, b, 2, 2, 2, 2)),
+    "conv3d": ("$_x |> $: conv3d(4, [2, 3, 2], stride = [2, 1, 2], pad = [1, 2, 1], dilation = [2, 1, 2], groups = 2)",
+               {"$_x": (2, 4, 5, 3, 4), "$.weight": (4, 2, 2, 3, 2), "$.bias": (4,)},
+               lambda x, w, b: F.conv3d(x, w, b, (2, 1, 2), (1, 2, 1), (2, 1, 2), 2)),
+    "conv3d_flat": ("$_x |> $: conv3d(3, [1, 2, 2], bias = false)", {"$_x": (1, 2, 3, 3, 3), "$.weight": (3, 2, 1, 2, 2)},
+                    F.conv3d),
+    "maxpool1d": ("maxpool1d($_x, 3, stride = 2, pad = 1, ceil = true)", {"$_x": (2, 3, 8)},
+                  lambda x: F.max_pool1d(x, 3, 2, 1, ceil_mode=True)),
+    "maxpool1d_plain": ("maxpool1d($_x, 2)", {"$_x": (1, 2, 7)}, lambda x: F.max_pool1d(x, 2)),
+    "avgpool1d": ("avgpool1d($_x, 3, stride = 2, pad = 1, ceil = true)", {"$_x": (2, 3, 8)},
+                  lambda x: F.avg_pool1d(x, 3, 2, 1, True)),
+    "avgpool1d_inside": ("avgpool1d($_x, 4, pad = 2, count_pad = false)", {"$_x": (2, 2, 9)},
+                         lambda x: F.avg_pool1d(x, 4, None, 2, False, False)),
+    "maxpool3d": ("maxpool3d($_x, [2, 3, 2], stride = [1, 2, 2], pad = [1, 1, 0], ceil = true)", {"$_x": (2, 2, 3, 4, 5)},
+                  lambda x: F.max_pool3d(x, (2, 3, 2), (1, 2, 2), (1, 1, 0), ceil_mode=True)),
+    "maxpool3d_ties": ("maxpool3d(reshape(" + AT.format(TIES) + ", [1, 1, 3, 3, 3]), 2, stride = 1)", {"$_x": (27,)},
+                       lambda x: F.max_pool3d(at(x, *eval(TIES)).reshape(1, 1, 3, 3, 3), 2, 1)),
+    "avgpool3d": ("avgpool3d($_x, [2, 3, 2], stride = 2, pad = [1, 1, 0], ceil = true)", {"$_x": (2, 2, 3, 4, 5)},
+                  lambda x: F.avg_pool3d(x, (2, 3, 2), 2, (1, 1, 0), True)),
+    "avgpool3d_inside": ("avgpool3d($_x, 3, stride = 2, pad = 1, count_pad = false)", {"$_x": (1, 2, 4, 5, 3)},
+                         lambda x: F.avg_pool3d(x, 3, 2, 1, False, False)),
+    "where": ("where(reshape(iota(3) != 1, [3, 1]), $_a, $_b)", {"$_a": (4,), "$_b": (2, 1, 1)},
+              lambda a, b: torch.where((torch.arange(3) != 1).reshape(3, 1), a, b)),
+    "where_wide": ("where(iota(4) != 1, $_a, 2) * $_b", {"$_a": (2, 1), "$_b": (4,)},
+                   lambda a, b: torch.where(torch.arange(4) != 1, a, 2.0) * b),
+    "nll": ("nll(log_softmax($_x), " + INDEX.format("2, 0, -100, 1", "4") + ")", {"$_x": (4, 3)},
+            lambda x: F.nll_loss(x.log_softmax(-1), torch.tensor([2, 0, -100, 1]))),
+    "nll_weighted": ("nll(log_softmax($_x, axis = 1), " + INDEX.format("2, 0, 1, 1, 0, 2, 2, 0", "2, 4")
+                     + ", ignore_index = 1, weight = tensor([0.5, 3, 2]))", {"$_x": (2, 3, 4)},
+                     lambda x: F.nll_loss(x.log_softmax(1), torch.tensor([[2, 0, 1, 1], [0, 2, 2, 0]]),
+                                          torch.tensor([0.5, 3, 2]), ignore_index=1)),
+    "nll_each": ("nll($_x, " + INDEX.format("2, 0, 1, -1, 0, 2, 1, 1", "2, 2, 2") + ", ignore_index = -1, reduction = none)",
+                 {"$_x": (2, 3, 2, 2)},
+                 lambda x: F.nll_loss(x, torch.tensor([2, 0, 1, -1, 0, 2, 1, 1]).reshape(2, 2, 2), ignore_index=-1,
+                                      reduction="none")),
+    "nll_sum": ("nll($_x, " + INDEX.format("2, 0", "2") + ", reduction = sum)", {"$_x": (2, 3)},
+                lambda x: F.nll_loss(x, torch.tensor([2, 0]), reduction="sum")),
     "bce": ("bce_with_logits(3 * $_x, 0.5 + 0.5 * $_y)", {"$_x": (4, 3), "$_y": (4, 3)},
             lambda x, y: F.binary_cross_entropy_with_logits(3 * x, 0.5 + 0.5 * y)),
     "bce_weighted": ("bce_with_logits(3 * $_x, $_y, pos_weight = 2.5, weight = tensor([0.5, 2]), reduction = none)",

@@ -49,6 +49,29 @@ Val builtin_range(BuiltinCall *c)
     return val_list(items, (int)n);
 }
 
+Val builtin_ntuple(BuiltinCall *c)
+{
+    Val x = c->arg[0];
+    int64_t n = arg_int(c, 1);
+    if (x.kind == VAL_LIST && x.list.len == n)
+        return x;
+    if (x.kind == VAL_LIST) {
+        elab_error(c->l, c->arg_span[0], "E105", "a number or a list of %" PRId64 ", got %d values",
+                   n, x.list.len);
+        return val_poison();
+    }
+    if (n < 0 || n > ELAB_MAX_RANGE) {
+        elab_error(c->l, c->arg_span[1], "E208", "a list has 0 to %d elements, not %" PRId64,
+                   ELAB_MAX_RANGE, n);
+        return val_poison();
+    }
+    c->l->n_steps += n;
+    Val *items = POOL_ARRAY(c->l->pool, (size_t)n + 1, Val);
+    for (int64_t i = 0; i < n; i++)
+        items[i] = x;
+    return val_list(items, (int)n);
+}
+
 Val builtin_zip(BuiltinCall *c)
 {
     int n = 0;

@@ -25,6 +25,7 @@ static const char *const examples[] = {"mlp.scrimp -D N=16",
                                        "convnext.scrimp -D N=2 -D size=64 -D classes=10",
                                        "mixer.scrimp -D N=2 -D size=64 -D layers=2 -D C=64",
                                        "bert.scrimp -D size_name=tiny -D N=2 -D T=16 -D V=200",
+                                       "moe.scrimp -D N=2 -D T=16 -D layers=2",
                                        "gru.scrimp -D N=4 -D T=16 -D H=32",
                                        "ode.scrimp -D N=200 -D H=16",
                                        "ssm.scrimp -D N=2 -D T=16 -D width=32"};

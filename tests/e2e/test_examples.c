@@ -33,6 +33,7 @@ static const Row rows[] = {
      "transformers BertForMaskedLM, bert-large-uncased"},
     {"llama.scrimp -D size_name=7b -D T=16", 6738415616, "transformers Llama-2-7b-hf"},
     {"llama.scrimp -D size_name=8b -D T=16", 8030261248, "transformers Meta-Llama-3-8B"},
+    {"moe.scrimp -D size_name=8x7b -D T=16", 46702792704, "transformers Mixtral-8x7B-v0.1"},
     {"ssm.scrimp -D size_name=130m -D T=16", 129135360, "transformers mamba-130m-hf"},
     {"ssm.scrimp -D size_name=370m -D T=16", 371516416, "transformers mamba-370m-hf"},
 };
@@ -103,6 +104,7 @@ static void test_verify(void)
 {
     static const char *const small[] = {
         "llama.scrimp -D N=2 -D T=8 -D layers=1",
+        "moe.scrimp -D N=2 -D T=8 -D layers=1 -D E=4",
         "ode.scrimp -D N=20 -D H=8",
         "ssm.scrimp -D N=2 -D T=9 -D width=16",
     };

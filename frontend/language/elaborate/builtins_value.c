@@ -190,6 +190,16 @@ Val builtin_round(BuiltinCall *c)
     return to_int(c, nearbyint(arg_float(c, 0)));
 }
 
+Val builtin_floor(BuiltinCall *c)
+{
+    return to_int(c, floor(arg_float(c, 0)));
+}
+
+Val builtin_ceil(BuiltinCall *c)
+{
+    return to_int(c, ceil(arg_float(c, 0)));
+}
+
 /* ---- initial values ---- */
 
 static Val init_value(BuiltinCall *c, InitSpec spec)

@@ -19,6 +19,8 @@ static const char facts[] =
     "  assert 1 / 4 == 0.25 and 2**10 == 1024 and 2**-1 == 0.5 and -2**2 == -4 and 7.5 // 2 == "
     "3.0\n"
     "  assert 1e3 == 1000 and not (1 == 2) and 3 != 4 and 1 <= 1 and 2 > 1.5\n"
+    "  assert floor(-2.7) == -3 and ceil(-2.7) == -2 and ceil(2.1) == 3 and floor(4) == 4\n"
+    "  assert sum([1, 2][0..0]) == 0\n"
     "  assert int(-2.7) == -2 and round(2.6) == 3 and float(2) == 2.0 and int(true) == 1\n"
     "  assert min(3, 1, 2) == 1 and max([4, 9, 2]) == 9 and sum([1, 2, 3]) == 6 and abs(-3) == 3\n"
     "  assert sqrt(16) == 4.0 and maximum(2, 3) == 3 and minimum(2, 3) == 2\n"

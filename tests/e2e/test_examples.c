@@ -24,6 +24,7 @@ static const Row rows[] = {
     {"efficientnet.scrimp", 5288548, "torchvision efficientnet_b0"},
     {"efficientnet.scrimp -D version=4", 19341616, "torchvision efficientnet_b4"},
     {"efficientnet.scrimp -D version=7", 66347960, "torchvision efficientnet_b7"},
+    {"simclr.scrimp", 11497152, "torchvision resnet18, a 3x3 stem, and the projection head"},
     {"convnext.scrimp", 28589128, "torchvision convnext_tiny"},
     {"convnext.scrimp -D size_name=small", 50223688, "torchvision convnext_small"},
     {"convnext.scrimp -D size_name=base", 88591464, "torchvision convnext_base"},

@@ -135,7 +135,7 @@ CASES = {
                lambda p, q: F.kl_div(p.log_softmax(-1), q.softmax(-1), reduction="batchmean")),
     "kl_div_log": ("kl_div(log_softmax($_p), log_softmax($_q), log_target = true)", {"$_p": (3, 4), "$_q": (3, 4)},
                    lambda p, q: F.kl_div(p.log_softmax(-1), q.log_softmax(-1), reduction="mean", log_target=True)),
-    "cosine": ("cosine($_a, $_b, tensor([1, -1, 1, -1]), margin = -0.5, reduction = none)", {"$_a": (4, 3), "$_b": (4, 3)},
+    "cosine": ("cosine_embedding($_a, $_b, tensor([1, -1, 1, -1]), margin = -0.5, reduction = none)", {"$_a": (4, 3), "$_b": (4, 3)},
                lambda a, b: F.cosine_embedding_loss(a, b, torch.tensor([1, -1, 1, -1]), -0.5, reduction="none")),
     "cosine_similarity": ("cosine_similarity($_a, $_b, axis = 1)", {"$_a": (2, 3, 2), "$_b": (2, 3, 2)},
                           lambda a, b: F.cosine_similarity(a, b, 1)),

@@ -211,6 +211,7 @@ static void test_library(const char *doc)
         char *entry = library_entry(diag, &ast->blocks[i]), *one_line = joined_lines(entry);
         bool exported = *ast->blocks[i].name.text != '_';
         CHECK_MSG(!exported || strstr(text, one_line), "not in docs/language.md:%s", one_line);
+        CHECK_MSG(!builtin_find(ast->blocks[i].name.text), "a function is hidden:%s", one_line);
         free(one_line);
         free(entry);
     }

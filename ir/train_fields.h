@@ -28,7 +28,7 @@ typedef struct TrainField {
 enum {
     TRAIN_OPTIM_COUNT = 9,
     TRAIN_LR_COUNT = 6,
-    TRAIN_FIELD_COUNT = 60,
+    TRAIN_FIELD_COUNT = 64,
     TRAIN_GROUP_FIELD_COUNT = 37
 };
 extern const TrainField train_fields[TRAIN_FIELD_COUNT];

@@ -91,6 +91,9 @@ typedef struct TrainSpec {
     int64_t data_size, data_resize;
     bool data_augment;
     double data_mean[3], data_std[3];
+    /* csv (runtime/data.h) */
+    const char *data_columns, *data_separator;
+    bool data_no_header, data_in_order;
     /* remat section; budget_text is as written ("8GiB", "40%", "min", "" = none) */
     const char *budget_text, *solver, *objective, *cost;
 } TrainSpec;

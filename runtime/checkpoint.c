@@ -123,15 +123,25 @@ bool checkpoint_read_vocab(const char *dir, Vocab *vocab, RtError *err)
     return ok;
 }
 
-json_t *checkpoint_read_settings(const char *dir)
+static json_t *read_object(const char *dir, const char *key)
 {
     json_t *root = manifest_load(dir, NULL);
-    json_t *settings = json_incref(json_object_get(root, "settings"));
+    json_t *object = json_incref(json_object_get(root, key));
     json_decref(root);
-    if (json_is_object(settings))
-        return settings;
-    json_decref(settings);
+    if (json_is_object(object))
+        return object;
+    json_decref(object);
     return NULL;
+}
+
+json_t *checkpoint_read_settings(const char *dir)
+{
+    return read_object(dir, "settings");
+}
+
+json_t *checkpoint_read_learned(const char *dir)
+{
+    return read_object(dir, "learned");
 }
 
 static bool wrong_tensor(const CheckpointTensor *t, const SafeTensor *s, RtError *err)

@@ -36,8 +36,10 @@ bool checkpoint_exists(const char *dir);
 bool checkpoint_read_state(const char *dir, TrainerState *state, RtError *err);
 /* The stored vocabulary; false (no message) when there is none, to be freed with vocab_free. */
 bool checkpoint_read_vocab(const char *dir, Vocab *vocab, RtError *err);
-/* The stored settings (json_decref'd by the caller), or NULL: none, or no trainer.json. */
+/* The stored settings, and what the data source learned (json_decref'd by the caller), or NULL:
+ * none, or no trainer.json. */
 struct json_t *checkpoint_read_settings(const char *dir);
+struct json_t *checkpoint_read_learned(const char *dir);
 /* Resume: sizes and checksums are verified, and every tensor must be there with its exact type and
  * shape, with none left over.  Nothing is written to tensors unless all is well.  Renews
  * model.safetensors, which a killed run may have left a step behind, and removes older sets. */

@@ -3,14 +3,15 @@
 
 #include "runtime/rng.h"
 
+#include <jansson.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static const DataKind *const kinds[] = {&data_mnist,    &data_cifar10, &data_text,
-                                        &data_tokens,   &data_npy,     &data_imagefolder,
-                                        &data_synthetic};
+static const DataKind *const kinds[] = {&data_mnist,  &data_cifar10,  &data_text,
+                                        &data_tokens, &data_npy,      &data_imagefolder,
+                                        &data_csv,    &data_synthetic};
 enum { N_KINDS = sizeof kinds / sizeof *kinds };
 
 DataField *data_add_field(Dataset *ds, const char *name, RtDType dtype, int rank,
@@ -57,7 +58,8 @@ static void unknown_kind(const char *name, RtError *err)
 {
     rt_error(err,
              "there is no reader for '%s' data: there are mnist, cifar10, text, tokens, npy, "
-             "imagefolder and synthetic",
+             "imagefolder, "
+             "csv and synthetic",
              name ? name : "");
 }
 
@@ -130,6 +132,8 @@ static bool open_kind(Dataset *ds, RtError *err)
         return false;
     if (dataset_batches_per_epoch(ds) == 0 && dataset_eval_batches(ds) == 0)
         return too_small(ds, err);
+    if (ds->kind->prepare && !ds->kind->prepare(ds, err))
+        return false;
     snprintf(ds->description, sizeof ds->description, "%s: %lld %s to train on, %lld held out%s",
              ds->kind->name, (long long)ds->n_train, ds->kind->sequence ? "tokens" : "examples",
              (long long)ds->n_held, ds->test ? " (the files' own test part)" : "");
@@ -147,8 +151,10 @@ Dataset *dataset_open(const DataSpec *spec, RtError *err)
     ds->kind = kind;
     ds->spec = *spec;
     bool ok = open_kind(ds, err);
-    ds->spec.kind = ds->spec.path = NULL;
-    ds->spec.left_out = NULL; /* the caller's; not needed any more */
+    /* the caller's; not needed any more */
+    ds->spec.kind = ds->spec.path = ds->spec.columns = ds->spec.separator = NULL;
+    ds->spec.left_out = NULL;
+    ds->spec.learned = NULL;
     if (ok)
         return ds;
     dataset_close(ds);
@@ -161,6 +167,7 @@ void dataset_close(Dataset *ds)
         return;
     ds->kind->close(ds);
     vocab_free(&ds->vocab);
+    json_decref(ds->learned);
     free(ds);
 }
 
@@ -244,6 +251,11 @@ const char *dataset_description(const Dataset *ds)
 const Vocab *dataset_vocab(const Dataset *ds)
 {
     return ds->has_vocab ? &ds->vocab : NULL;
+}
+
+json_t *dataset_learned(const Dataset *ds)
+{
+    return ds->learned;
 }
 
 int64_t dataset_batches_per_epoch(const Dataset *ds)

@@ -25,7 +25,8 @@ typedef struct DataField {
 } DataField;
 
 typedef struct DataSpec {
-    const char *kind; /* "mnist", "cifar10", "text", "tokens", "npy", "imagefolder", "synthetic" */
+    const char *kind; /* "mnist", "cifar10", "text", "tokens", "npy", "imagefolder", "csv",
+                         "synthetic" */
     const char *path; /* files, folders or globs, '\n' between them; unused by synthetic */
     int64_t batch;    /* examples per batch */
     int64_t length;   /* tokens per example of text and tokens */
@@ -47,6 +48,14 @@ typedef struct DataSpec {
      * below the folder.  They keep their numbers, whether they are there or not. */
     const char *const *left_out;
     int64_t n_left_out;
+    /* csv only.  columns: a line for each field, with tabs between its name, number|integer|
+     * category|one_hot, error|mean|own|drop, 1 when it is standardized (else 0), how many columns
+     * it has (0: one without a dimension of its own), the classes of one_hot with commas between
+     * them, and the columns' names.  separator: one character, "" or NULL as the file's name says.
+     * learned: what a checkpoint has (dataset_learned), NULL to learn it from the data. */
+    const char *columns, *separator;
+    bool no_header, in_order;
+    const struct json_t *learned;
     /* synthetic only: name, dtype, rank, dim, label of every field; max_id + 1 classes (max_id < 1
      * counts as 2); examples in all, 0 = 10,000. */
     int n_fields;
@@ -99,6 +108,10 @@ const char *dataset_left_out_name(const Dataset *ds, int64_t i);
 bool dataset_tell_left_out(const Dataset *ds, int64_t *i, const char **why);
 /* The vocabulary of text; NULL for other kinds. */
 const Vocab *dataset_vocab(const Dataset *ds);
+
+/* What is part of a trained model, such as the mean and deviation of a column, for its checkpoint;
+ * NULL when there is nothing.  The data set's. */
+struct json_t *dataset_learned(const Dataset *ds);
 
 /* Training batches in an epoch: whole batches only, the last incomplete one is dropped (another
  * epoch's shuffle drops other examples).  Sequence data: train tokens / (batch * length), at

@@ -14,6 +14,8 @@ typedef struct DataKind {
     bool sequence;
     /* Fills field, total, test, loaded_bytes, state.  On failure close is called too. */
     bool (*open)(Dataset *ds, RtError *err);
+    /* May be NULL.  After open, when it is known which examples are trained on. */
+    bool (*prepare)(Dataset *ds, RtError *err);
     void (*close)(Dataset *ds);
     /* Examples: field f of example i. */
     void (*example)(const Dataset *ds, int64_t i, int f, void *dst);
@@ -29,7 +31,7 @@ typedef struct DataKind {
 } DataKind;
 
 extern const DataKind data_mnist, data_cifar10, data_text, data_tokens, data_npy, data_imagefolder,
-    data_synthetic;
+    data_csv, data_synthetic;
 
 struct Dataset {
     const DataKind *kind;
@@ -45,7 +47,8 @@ struct Dataset {
     char description[256], warning[400];
     Vocab vocab;
     bool has_vocab;
-    void *state; /* of the kind */
+    struct json_t *learned; /* dataset_learned */
+    void *state;            /* of the kind */
 };
 
 /* Adds a field; max_id and min_id start as "no index". */

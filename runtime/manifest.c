@@ -190,6 +190,8 @@ char *manifest_text(const Manifest *m)
         ok = json_object_set_new(root, "evaluation_due", json_true()) == 0;
     if (ok && s->vocab && s->vocab->chars)
         ok = json_object_set_new(root, "vocabulary", vocab_json(s->vocab)) == 0;
+    if (ok && s->learned)
+        ok = json_object_set_new(root, "learned", json_deep_copy(s->learned)) == 0;
     if (ok && s->settings)
         ok = json_object_set_new(root, "settings", json_deep_copy(s->settings)) == 0;
     char *text = ok ? json_dumps(root, JSON_INDENT(2)) : NULL;

@@ -19,6 +19,7 @@ typedef struct TrainerState {
     bool evaluation_due;           /* after this step, but the run was ended before it */
     uint64_t model_hash;           /* of whatever must not differ on resume; the caller's choice */
     const Vocab *vocab;            /* characters of a text model, or NULL; load does not set it */
+    const struct json_t *learned;  /* by the data source (dataset_learned), or NULL; as vocab */
     const struct json_t *settings; /* what the run was trained with, or NULL; neither does it */
 } TrainerState;
 

@@ -25,6 +25,18 @@ int utf8_decode(const unsigned char *s, int64_t n, uint32_t *code)
     return len;
 }
 
+bool utf8_is_valid(const char *s, size_t n)
+{
+    uint32_t code;
+    for (size_t i = 0; i < n;) {
+        int k = utf8_decode((const unsigned char *)s + i, (int64_t)(n - i), &code);
+        if (k == 0)
+            return false;
+        i += (size_t)k;
+    }
+    return true;
+}
+
 int utf8_encode(uint32_t code, char out[4])
 {
     int len = code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;

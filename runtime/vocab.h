@@ -32,6 +32,7 @@ int vocab_decode(const Vocab *vocab, int32_t token, char out[4]);
 /* Decodes one code point of s[n], n >= 1; returns its bytes, 0 when it is not UTF-8 (overlong
  * forms, surrogates and values past U+10FFFF are not). */
 int utf8_decode(const unsigned char *s, int64_t n, uint32_t *code);
+bool utf8_is_valid(const char *s, size_t n);
 int utf8_encode(uint32_t code, char out[4]);
 
 #endif

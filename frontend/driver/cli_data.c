@@ -98,7 +98,11 @@ static DataSpec data_spec(Cli *cli, const Graph *g, bool synthetic, uint64_t see
                      .seed = seed,
                      .size = t->data_size,
                      .resize = t->data_resize,
-                     .augment = t->data_augment};
+                     .augment = t->data_augment,
+                     .columns = t->data_columns,
+                     .separator = t->data_separator,
+                     .no_header = t->data_no_header,
+                     .in_order = t->data_in_order};
     memcpy(spec.mean, t->data_mean, sizeof spec.mean);
     memcpy(spec.std, t->data_std, sizeof spec.std);
     spec.left_out = resume_left_out(cli, &spec.n_left_out);
@@ -166,7 +170,11 @@ Dataset *session_open_data(Cli *cli, const Graph *g, bool synthetic, uint64_t se
     }
     if (!synthetic && !data_has_a_place(cli, &spec))
         return NULL;
+    const char *run = cli->run.resume ? cli->output.out : cli->run.checkpoint;
+    json_t *learned = run ? checkpoint_read_learned(run) : NULL;
+    spec.learned = learned;
     Dataset *ds = dataset_open(&spec, &err);
+    json_decref(learned);
     if (!ds) {
         cli_error(cli, EXIT_USER, "E508", place_of_data(cli, &spec), "%s", err.message);
         return NULL;

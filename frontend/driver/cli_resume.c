@@ -25,6 +25,7 @@ static bool is_fixed(const char *key)
                                         "seed",      "data",       "batch",     "length",
                                         "chars",     "size",       "resize",    "augment",
                                         "mean_red",  "mean_green", "mean_blue", "std_red",
+                                        "columns",   "separator",  "no_header", "in_order",
                                         "std_green", "std_blue",   EXAMPLES,    OVERFIT};
     for (size_t i = 0; i < sizeof fixed / sizeof *fixed; i++)
         if (strcmp(key, fixed[i]) == 0)

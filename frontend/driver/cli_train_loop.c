@@ -18,6 +18,7 @@ static bool save_in(Trainer *t, const char *dir)
                           .model_hash = session_model_hash(&t->session),
                           .evaluation_due = t->due && t->has_eval,
                           .vocab = dataset_vocab(t->data),
+                          .learned = dataset_learned(t->data),
                           .settings = t->settings};
     double start = clock_seconds();
     resume_put_left_out(t->settings, t->data);

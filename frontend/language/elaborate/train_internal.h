@@ -21,6 +21,8 @@ struct DataSource {
     int64_t size, resize; /* imagefolder, with what follows */
     bool augment;
     double mean[3], std[3];
+    const char *columns, *separator; /* csv, with what follows */
+    bool no_header, in_order;
     SourceField fields[SOURCE_MAX_FIELDS];
     int n_fields;
     Span span;
@@ -30,6 +32,13 @@ struct TrainState {
     DataSource *source;
 };
 
+/* NULL after a message: outside train, or the second source. */
+DataSource *source_new(BuiltinCall *c, const char *kind, int64_t batch);
+/* One path or a list, '\n' between them; NULL after a message. */
+const char *source_paths(BuiltinCall *c, int arg);
+/* dims with the batch. */
+void source_add_field(DataSource *s, const char *name, DType dtype, int rank, const int64_t *dims);
+Val source_value(DataSource *s);
 /* E105 unless lo <= argument <= hi. */
 bool arg_in_bounds(BuiltinCall *c, int arg, const char *name, double lo, double hi);
 /* Sets t->group from the key `groups`, a group or a list of them; the section's optimizer is known

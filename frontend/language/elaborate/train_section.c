@@ -116,6 +116,10 @@ static void read_source(const Reader *r, TrainSpec *t)
     t->data_size = s->size;
     t->data_resize = s->resize;
     t->data_augment = s->augment;
+    t->data_columns = s->columns;
+    t->data_separator = s->separator;
+    t->data_no_header = s->no_header;
+    t->data_in_order = s->in_order;
     memcpy(t->data_mean, s->mean, sizeof t->data_mean);
     memcpy(t->data_std, s->std, sizeof t->data_std);
 }

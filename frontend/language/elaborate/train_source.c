@@ -10,13 +10,12 @@
 
 enum { IMAGE_MAX_SIZE = 16384 };
 
-static void add_field(DataSource *s, const char *name, DType dtype, int rank, const int64_t *dims)
+void source_add_field(DataSource *s, const char *name, DType dtype, int rank, const int64_t *dims)
 {
     s->fields[s->n_fields++] = (SourceField){name, type_make(dtype, rank, dims), VALUE_NONE};
 }
 
-/* NULL after a message: outside train, or the second source. */
-static DataSource *source_new(BuiltinCall *c, const char *kind, int64_t batch)
+DataSource *source_new(BuiltinCall *c, const char *kind, int64_t batch)
 {
     Elab *l = c->l;
     if (!l->train) {
@@ -38,8 +37,7 @@ static DataSource *source_new(BuiltinCall *c, const char *kind, int64_t batch)
     return l->train->source = s;
 }
 
-/* One path or a list, '\n' between them; NULL after a message. */
-static const char *source_paths(BuiltinCall *c, int arg)
+const char *source_paths(BuiltinCall *c, int arg)
 {
     const Val single = c->arg[arg];
     ValList list = single.kind == VAL_LIST ? single.list : (ValList){&single, 1};
@@ -55,7 +53,7 @@ static const char *source_paths(BuiltinCall *c, int arg)
     return text.text ? text.text : "";
 }
 
-static Val source_value(DataSource *s)
+Val source_value(DataSource *s)
 {
     return (Val){.kind = VAL_SOURCE, .source = s};
 }
@@ -67,8 +65,8 @@ static Val labelled_images(BuiltinCall *c, const char *name, int rank, const int
     if (!s)
         return val_poison();
     s->path = c->arg[0].s;
-    add_field(s, "image", DTYPE_U8, rank, image);
-    add_field(s, "label", DTYPE_I32, 1, image);
+    source_add_field(s, "image", DTYPE_U8, rank, image);
+    source_add_field(s, "label", DTYPE_I32, 1, image);
     return source_value(s);
 }
 
@@ -139,8 +137,8 @@ Val builtin_imagefolder(BuiltinCall *c)
     }
     if (!read_pixels(c, s))
         return val_poison();
-    add_field(s, "image", DTYPE_F32, 4, image);
-    add_field(s, "label", DTYPE_I32, 1, &n);
+    source_add_field(s, "image", DTYPE_F32, 4, image);
+    source_add_field(s, "label", DTYPE_I32, 1, &n);
     return source_value(s);
 }
 
@@ -157,8 +155,8 @@ static Val sequences(BuiltinCall *c, const char *kind)
     }
     s->path = paths;
     s->length = dims[1];
-    add_field(s, "x", DTYPE_I32, 2, dims);
-    add_field(s, "y", DTYPE_I32, 2, dims);
+    source_add_field(s, "x", DTYPE_I32, 2, dims);
+    source_add_field(s, "y", DTYPE_I32, 2, dims);
     return source_value(s);
 }
 
@@ -193,7 +191,7 @@ static bool typed_fields(BuiltinCall *c, DataSource *s)
             return false;
         }
         s->batch = t.dim[0];
-        add_field(s, a->name, t.dtype, t.rank, t.dim);
+        source_add_field(s, a->name, t.dtype, t.rank, t.dim);
     }
     if (!c->n_named &&
         elab_error(c->l, c->span, "E206", "'%s' wants the fields of a batch", c->fn->name))

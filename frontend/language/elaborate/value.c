@@ -50,6 +50,8 @@ const char *val_kind_name(ValKind kind)
         return "a schedule";
     case VAL_GROUP:
         return "a group of parameters";
+    case VAL_COLUMNS:
+        return "columns of a table";
     }
     return "a value";
 }
@@ -111,6 +113,7 @@ static void put_value(StrBuf *b, Val v)
     case VAL_OPTIM:
     case VAL_SCHEDULE:
     case VAL_GROUP:
+    case VAL_COLUMNS:
         strbuf_put(b, val_kind_name(v.kind));
         break;
     }
@@ -190,6 +193,7 @@ bool val_equal(Val a, Val b)
     case VAL_OPTIM:
     case VAL_SCHEDULE:
     case VAL_GROUP:
+    case VAL_COLUMNS:
         return false;
     }
     return false;
@@ -334,6 +338,7 @@ bool option_parse(Pool *pool, const char *text, ValKind kind, Val *out)
     case VAL_OPTIM:
     case VAL_SCHEDULE:
     case VAL_GROUP:
+    case VAL_COLUMNS:
         return false;
     }
     return false;

@@ -27,12 +27,14 @@ typedef enum ValKind {
     VAL_OPTIM,    /* sgd(...), adam(...), adamw(...) */
     VAL_SCHEDULE, /* cosine(...), ... */
     VAL_GROUP,    /* group(...) */
+    VAL_COLUMNS,  /* columns(...) of a table */
 } ValKind;
 
 typedef struct Val Val;
 typedef struct Scope Scope;
 typedef struct Builtin Builtin;
 typedef struct DataSource DataSource;
+typedef struct ColumnSet ColumnSet;
 
 typedef struct ValList {
     const Val *data;
@@ -101,6 +103,7 @@ struct Val {
         const UpdateRule *optim;
         const LrSchedule *schedule;
         const GroupSpec *group;
+        const ColumnSet *columns;
     };
 };
 

@@ -29,6 +29,7 @@ static const Row rows[] = {
     {"convnext.scrimp -D size_name=small", 50223688, "torchvision convnext_small"},
     {"convnext.scrimp -D size_name=base", 88591464, "torchvision convnext_base"},
     {"mixer.scrimp", 59880472, "timm mixer_b16_224"},
+    {"ddpm.scrimp", 35746307, "diffusers UNet2DModel, google/ddpm-cifar10-32"},
     {"bert.scrimp", 109514298, "transformers BertForMaskedLM, bert-base-uncased"},
     {"bert.scrimp -D size_name=large", 335174458,
      "transformers BertForMaskedLM, bert-large-uncased"},

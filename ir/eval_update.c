@@ -15,6 +15,14 @@ void eval_clip_scale(EvalState *s, const Node *n)
     }
 }
 
+/* Before gradients are there, nothing moves. */
+void eval_minimize(EvalState *s, const Node *n)
+{
+    for (int o = 0; o < n->n_out; o++)
+        memcpy(eval_out(s, n, o), eval_in(s, n, o + 1),
+               (size_t)eval_out_count(s, n, o) * sizeof(double));
+}
+
 /* (w, g, m, lr, clip) -> w', m', or (w, g, lr, clip) -> w'.  torch.optim.SGD, with m = 0 before the
  * first update: with dampening d the first step is then (1-d) g, where PyTorch starts with g. */
 void eval_sgd_step(EvalState *s, const Node *n)

@@ -87,7 +87,9 @@ static bool check_result(const Node *node, const Type *t, ShapeError *err)
 
 int node_max_results(const Node *node)
 {
-    int n = node->body ? (int)node->body->outputs.len : 0;
+    int n = node->body                ? (int)node->body->outputs.len
+            : node->op == OP_minimize ? node->n_in - 1
+                                      : 0;
     return n < FEW_RESULTS ? FEW_RESULTS : n;
 }
 
@@ -313,6 +315,14 @@ bool node_is_source(const Node *n)
 bool node_is_persistent(const Node *n)
 {
     return n->op == OP_param || n->op == OP_buffer || n->op == OP_state;
+}
+
+bool node_writes(const Graph *g, const Node *n)
+{
+    for (int i = 0; i < n->n_out; i++)
+        if (graph_value(g, n->out[i])->writes != VALUE_NONE)
+            return true;
+    return false;
 }
 
 ValueId value_storage(const Graph *g, ValueId v)

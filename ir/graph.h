@@ -6,7 +6,8 @@
  * "%d.X" / "$d.P" gradients, "X~n" the n-th recomputation of X.
  *
  * Persistent tensors (param, buffer, state) are SOURCE nodes.  A node output with `writes` set
- * overwrites that persistent tensor in place: every reader of the old version comes before it. */
+ * overwrites that persistent tensor in place: every reader of what it held, the source node's value
+ * or that of the write before, comes before it; whoever reads the new contents reads the output. */
 #ifndef SCRIMP_IR_GRAPH_H
 #define SCRIMP_IR_GRAPH_H
 
@@ -167,6 +168,8 @@ bool node_is_view(const Node *n);       /* class VIEW: costs nothing */
 bool node_runs(const Node *n);          /* takes time: views and sources do not, constants do */
 bool graph_has_matrix(const Graph *g);  /* an operation of class MATRIX */
 bool node_is_persistent(const Node *n); /* param, buffer, state */
+/* Whether a result overwrites a persistent tensor. */
+bool node_writes(const Graph *g, const Node *n);
 /* The persistent tensor behind a value, following `writes`; VALUE_NONE for ordinary values. */
 ValueId value_storage(const Graph *g, ValueId v);
 

@@ -206,6 +206,17 @@ static bool put_groups(StrBuf *b, const TrainSpec *train)
     return train->n_groups > 0;
 }
 
+static bool put_goals(StrBuf *b, const TrainSpec *train)
+{
+    strbuf_put(b, "[");
+    for (int i = 0; i < train->n_goals; i++) {
+        strbuf_put(b, i ? ", " : "");
+        put_fields(b, train_goal_fields, TRAIN_GOAL_FIELD_COUNT, &train->goal[i]);
+    }
+    strbuf_put(b, "]");
+    return train->n_goals > 0;
+}
+
 bool train_field_put(StrBuf *b, const TrainField *field, const void *spec)
 {
     const void *at = (const char *)spec + field->offset;
@@ -235,6 +246,8 @@ bool train_field_put(StrBuf *b, const TrainField *field, const void *spec)
         return true;
     case TRAIN_GROUPS:
         return put_groups(b, spec);
+    case TRAIN_GOALS:
+        return put_goals(b, spec);
     }
     return false;
 }

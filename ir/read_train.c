@@ -20,6 +20,7 @@ static bool read_enum(Scanner *s, const char *const *names, int n, int *value)
 }
 
 static bool read_groups(Scanner *s, TrainSpec *train);
+static bool read_goals(Scanner *s, TrainSpec *train);
 
 static bool read_train_value(Scanner *s, const TrainField *field, void *spec)
 {
@@ -49,6 +50,8 @@ static bool read_train_value(Scanner *s, const TrainField *field, void *spec)
         return true;
     case TRAIN_GROUPS:
         return read_groups(s, spec);
+    case TRAIN_GOALS:
+        return read_goals(s, spec);
     }
     return false;
 }
@@ -102,6 +105,24 @@ static bool read_groups(Scanner *s, TrainSpec *train)
     }
     train->group = groups.data;
     train->n_groups = (int)groups.len;
+    return true;
+}
+
+/* "[{loss=.., ..}, ..]" */
+static bool read_goals(Scanner *s, TrainSpec *train)
+{
+    VEC(TrainGoal) goals = {0};
+    if (!scan_expect(s, "["))
+        return false;
+    while (!scan_take(s, "]")) {
+        TrainGoal goal = {.loss = "", .pattern = ""};
+        if ((goals.len && !scan_expect(s, ",")) ||
+            !read_fields(s, train_goal_fields, TRAIN_GOAL_FIELD_COUNT, &goal))
+            return false;
+        vec_push(s->pool, &goals, goal);
+    }
+    train->goal = goals.data;
+    train->n_goals = (int)goals.len;
     return true;
 }
 

@@ -373,6 +373,18 @@ SHAPE_RULE(update1)
     return want_float(g, node, 0, err) && want_type(g, node, 1, out, err);
 }
 
+SHAPE_RULE(minimize)
+{
+    const Type scalar = type_scalar(DTYPE_F32);
+    *n_out = node->n_in - 1;
+    for (int i = 1; i < node->n_in; i++) {
+        out[i - 1] = *shape_in(g, node, i);
+        if (!want_float(g, node, i, err))
+            return false;
+    }
+    return want_type(g, node, 0, &scalar, err);
+}
+
 static bool want_scalars(const Graph *g, const Node *node, int first, int last, ShapeError *err)
 {
     const Type scalar = type_scalar(DTYPE_F32);

@@ -44,6 +44,7 @@ const char *const lr_names[TRAIN_LR_COUNT] = {"constant", "step",         "linea
 const TrainField train_fields[TRAIN_FIELD_COUNT] = {
     RULE_FIELDS(TrainSpec),
     FIELD(TrainSpec, GROUPS, "groups",               group),
+    FIELD(TrainSpec, GOALS,  "goals",                goal),
     FIELD(TrainSpec, DOUBLE, "ema",                  ema),
     FIELD(TrainSpec, INT,    "steps",                steps),
     FIELD(TrainSpec, DOUBLE, "epochs",               epochs),
@@ -85,7 +86,14 @@ const TrainField train_group_fields[TRAIN_GROUP_FIELD_COUNT] = {
     FIELD(ParamGroup, BOOL,   "own_lr",               own_lr),
     FIELD(ParamGroup, BOOL,   "own_clip",             own_clip),
     FIELD(ParamGroup, BOOL,   "frozen",               frozen),
+    FIELD(ParamGroup, INT,    "goal",                 goal),
     RULE_FIELDS(ParamGroup),
+};
+
+const TrainField train_goal_fields[TRAIN_GOAL_FIELD_COUNT] = {
+    FIELD(TrainGoal, TEXT,   "loss",                  loss),
+    FIELD(TrainGoal, TEXT,   "pattern",               pattern),
+    FIELD(TrainGoal, INT,    "per_step",              per_step),
 };
 /* clang-format on */
 
@@ -108,5 +116,11 @@ TrainSpec train_spec_copy(Pool *pool, const TrainSpec *train)
         copy_texts(pool, train_group_fields, TRAIN_GROUP_FIELD_COUNT, &group[i]);
     }
     copy.group = group;
+    TrainGoal *goal = POOL_ARRAY(pool, (size_t)train->n_goals + 1, TrainGoal);
+    for (int i = 0; i < train->n_goals; i++) {
+        goal[i] = train->goal[i];
+        copy_texts(pool, train_goal_fields, TRAIN_GOAL_FIELD_COUNT, &goal[i]);
+    }
+    copy.goal = goal;
     return copy;
 }

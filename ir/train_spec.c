@@ -108,10 +108,30 @@ bool train_group_fits(const ParamGroup *group, const char *path, int rank)
            train_pattern_fits(group->pattern, path);
 }
 
+int train_goal_of(const TrainSpec *t, const char *path)
+{
+    for (int i = 0; i < t->n_goals; i++)
+        if (train_pattern_fits(t->goal[i].pattern, path))
+            return i;
+    return -1;
+}
+
+int train_goal_group(const TrainSpec *t, int goal)
+{
+    return goal > 0 ? t->n_groups - t->n_goals + goal : -1;
+}
+
+const char *train_loss(const TrainSpec *t)
+{
+    return t->n_goals ? t->goal[0].loss : "loss";
+}
+
 int train_group_of(const TrainSpec *t, const char *path, int rank)
 {
+    int goal = train_goal_of(t, path);
     for (int i = 0; i < t->n_groups; i++)
-        if (train_group_fits(&t->group[i], path, rank))
+        if ((t->n_goals == 0 || t->group[i].goal == goal) &&
+            train_group_fits(&t->group[i], path, rank))
             return i;
     return -1;
 }

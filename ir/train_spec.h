@@ -64,14 +64,27 @@ typedef struct ParamGroup {
     bool frozen;         /* they are constants: no gradient, no state; `rule` is all zero */
     bool own_lr;         /* the rate is not that of TrainSpec.rule: an input of its own */
     bool own_clip;       /* clip is the norm of this group alone */
+    int64_t goal;        /* of the parameters of this goal */
     UpdateRule rule;
 } ParamGroup;
+
+/* One of several losses with optimizers of their own (the operation minimize): what it is for. */
+typedef struct TrainGoal {
+    const char *loss;    /* the output that is its last value */
+    const char *pattern; /* of the paths of the parameters that it moves, and no other goal does */
+    int64_t per_step;    /* how often in a step */
+} TrainGoal;
 
 typedef struct TrainSpec {
     bool present;
     UpdateRule rule; /* of parameters in no group */
     const ParamGroup *group;
     int n_groups;
+    /* Empty: there is one loss, the output "loss".  Else `rule` is the first goal's, and the last
+     * n_goals - 1 groups are those of all parameters of the other goals that are in no group
+     * before. */
+    const TrainGoal *goal;
+    int n_goals;
     double ema;    /* running means of parameters: what stays of one at an update; 0 = none */
     int64_t steps; /* 0 when epochs is given */
     double epochs;
@@ -121,6 +134,12 @@ bool train_counts_steps(const UpdateRule *rule);
 bool train_group_fits(const ParamGroup *group, const char *path, int rank);
 /* The first group that a parameter belongs to, or -1. */
 int train_group_of(const TrainSpec *t, const char *path, int rank);
+/* The goal that a parameter belongs to: the first that fits, or -1 */
+int train_goal_of(const TrainSpec *t, const char *path);
+/* The group of a goal's parameters that are in no other, or -1: those of the first are in none. */
+int train_goal_group(const TrainSpec *t, int goal);
+/* The output that `patience` and --keep-best look at: the first goal's loss. */
+const char *train_loss(const TrainSpec *t);
 /* The group whose rate the input of this role is ("lr.2"), or -1: that of all others ("lr"). */
 int train_rate_group(const char *role);
 /* Whether an input of this role is a learning rate. */

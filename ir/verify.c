@@ -14,7 +14,9 @@ typedef struct Verifier {
     bool in_loop;
     int depth;          /* in how many bodies */
     Bitset defined;     /* values whose node ran */
-    Bitset overwritten; /* persistent values whose old contents are gone */
+    Bitset overwritten; /* values in persistent storage whose contents are gone */
+    Bitset read;        /* values that a node has read */
+    ValueId *newest;    /* by persistent value that was overwritten: what its storage holds */
     ValueId *root;      /* by value: what it is a view of, itself when it is no view */
     Bitset scheduled;   /* nodes seen in the order */
     const char *message;
@@ -110,6 +112,7 @@ static bool check_inputs(Verifier *v, const Node *n)
             return fault(v, "%s reads %s after it was overwritten", node_label(v, n), name);
         if (!value_is_dense(v->g, n->in[i]) && !node_reads_strided(v->g, n, i))
             return fault(v, "%s cannot read %s where it lies", node_label(v, n), name);
+        bitset_add(&v->read, n->in[i]);
     }
     return true;
 }
@@ -165,7 +168,7 @@ static bool check_body_node(Verifier *v, const Node *n, int *n_matrix)
     return true;
 }
 
-/* Marks the tensor as overwritten, once its writer has read it. */
+/* Marks the contents of the tensor as overwritten, once the writer has read them. */
 static bool check_write(Verifier *v, const Node *n, ValueId out)
 {
     ValueId target = graph_value(v->g, out)->writes;
@@ -182,9 +185,12 @@ static bool check_write(Verifier *v, const Node *n, ValueId out)
     const char *name = graph_value(v->g, target)->name;
     if (!type_equal(value_type(v->g, target), value_type(v->g, out)))
         return fault(v, "%s: writes %s, which has another type", node_label(v, n), name);
-    if (bitset_has(&v->overwritten, target))
-        return fault(v, "%s: %s is overwritten a second time", node_label(v, n), name);
-    bitset_add(&v->overwritten, target);
+    ValueId old = bitset_has(&v->overwritten, target) ? v->newest[target] : target;
+    if (old != target && !bitset_has(&v->read, old))
+        return fault(v, "%s: %s is overwritten a second time, and nothing has read it since",
+                     node_label(v, n), name);
+    bitset_add(&v->overwritten, old);
+    v->newest[target] = out;
     return true;
 }
 
@@ -328,7 +334,9 @@ static bool verify(Verifier *v)
     int n_matrix = 0;
     v->defined = bitset_new(v->pool, v->g->values.len + 1);
     v->overwritten = bitset_new(v->pool, v->g->values.len + 1);
+    v->read = bitset_new(v->pool, v->g->values.len + 1);
     v->scheduled = bitset_new(v->pool, v->g->nodes.len + 1);
+    v->newest = POOL_ARRAY(v->pool, v->g->values.len + 1, ValueId);
     v->root = POOL_ARRAY(v->pool, v->g->values.len + 1, ValueId);
     for (size_t i = 0; i < v->g->order.len; i++)
         if (!check_node(v, v->g->order.data[i], &n_matrix))

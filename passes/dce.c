@@ -8,12 +8,8 @@
 /* Effects on persistent tensors, and everything the host reads or writes by name. */
 static bool is_root(const Graph *g, const Node *n)
 {
-    if (node_is_persistent(n) || n->op == OP_input || op_table[n->op].op_class == OP_CLASS_UPDATE)
-        return true;
-    for (int i = 0; i < n->n_out; i++)
-        if (graph_value(g, n->out[i])->writes != VALUE_NONE)
-            return true;
-    return false;
+    return node_is_persistent(n) || n->op == OP_input ||
+           op_table[n->op].op_class == OP_CLASS_UPDATE || node_writes(g, n);
 }
 
 /* Results of loops that nothing reads are not kept step by step. */

@@ -5,6 +5,7 @@
 #include "passes/rewrite.h"
 
 #include <math.h>
+#include <string.h>
 
 /* A constant, or a tensor of equal elements. */
 static bool is_const(const Graph *g, ValueId v, double wanted)
@@ -192,6 +193,8 @@ static ValueId fold_node(Graph *g, const Node *n)
     if (n->op == OP_concat && n->n_in == 1)
         return n->in[0];
     if (n->op == OP_pad && pad_is_empty(n))
+        return n->in[0];
+    if (n->op == OP_stop_gradient && strcmp(g->kind, "step") == 0) /* gradients are there */
         return n->in[0];
     return VALUE_NONE;
 }

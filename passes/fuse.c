@@ -20,9 +20,10 @@ typedef struct Fuser {
     Graph *g;
     Pool *scratch;
     const int *uses;
-    size_t *position;       /* by node: place in the order */
-    size_t *overwritten_at; /* by persistent value: place of the first node that overwrites it */
-    int *group_of;          /* by node: index of its group, -1 */
+    size_t *position; /* by node: place in the order */
+    size_t
+        *overwritten_at; /* by value in persistent storage: place of the node that overwrites it */
+    int *group_of;       /* by node: index of its group, -1 */
     ValueId
         *inner;  /* by value: its copy in the body under construction; VALUE_NONE between bodies */
     Bitset made; /* values computed in that body; empty between bodies */
@@ -57,15 +58,26 @@ static void note_positions(Fuser *f)
     f->position = POOL_ARRAY(f->scratch, g->nodes.len, size_t);
     f->overwritten_at = POOL_ARRAY(f->scratch, g->values.len, size_t);
     memset(f->overwritten_at, 0xff, g->values.len * sizeof(size_t));
-    for (size_t i = g->order.len; i-- > 0;) {
+    ValueId *newest = POOL_ARRAY(f->scratch, g->values.len, ValueId); /* by persistent value, + 1 */
+    for (size_t i = 0; i < g->order.len; i++) {
         const Node *n = graph_node(g, g->order.data[i]);
         f->position[g->order.data[i]] = i;
         for (int k = 0; k < n->n_out; k++) {
             ValueId w = graph_value(g, n->out[k])->writes;
-            if (w != VALUE_NONE)
-                f->overwritten_at[w] = i;
+            if (w == VALUE_NONE)
+                continue;
+            f->overwritten_at[newest[w] ? newest[w] - 1 : w] = i;
+            newest[w] = n->out[k] + 1;
         }
     }
+}
+
+/* What v is, or is a view of. */
+static ValueId shown_by(const Graph *g, ValueId v)
+{
+    while (node_is_view(value_node(g, v)))
+        v = value_node(g, v)->in[0];
+    return v;
 }
 
 /* Moving the reads of group b to the place of node `to` must not pass an overwrite. */
@@ -73,12 +85,9 @@ static bool reads_survive(const Fuser *f, const Group *b, NodeId to)
 {
     for (size_t i = 0; i < b->nodes.len; i++) {
         const Node *n = graph_node(f->g, b->nodes.data[i]);
-        for (int k = 0; k < n->n_in; k++) {
-            ValueId storage = value_storage(f->g, n->in[k]);
-            bool is_new = graph_value(f->g, n->in[k])->writes != VALUE_NONE;
-            if (storage != VALUE_NONE && !is_new && f->overwritten_at[storage] < f->position[to])
+        for (int k = 0; k < n->n_in; k++)
+            if (f->overwritten_at[shown_by(f->g, n->in[k])] < f->position[to])
                 return false;
-        }
     }
     return true;
 }

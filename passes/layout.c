@@ -25,7 +25,10 @@ typedef struct Layout {
     bool *nhwc;      /* by value: stored with channels last */
     ValueId *twin;   /* by value: the same value in the other layout, VALUE_NONE until made */
     size_t n_values; /* room of the two */
-    Bitset shared;   /* parameters that not only convolutions read */
+    ValueId *weight; /* by value of the graph as it was: the parameter that it is a version of (see
+                        minimize), or itself */
+    size_t n_weights;
+    Bitset shared; /* parameters that not only convolutions read */
 } Layout;
 
 static void layout_grow(Layout *l, size_t n)
@@ -116,16 +119,17 @@ static void set_input(Layout *l, NodeId id, int i, ValueId v)
  * `perm` tells the checkpoint), anything else is transposed. */
 static ValueId conv_weight(Layout *l, ValueId w, Loc loc)
 {
-    Node *def = value_node(l->g, w);
-    if (def->op != OP_param)
+    Node *def = value_node(l->g, l->weight[w]);
+    if (def->op != OP_param || bitset_has(&l->shared, l->weight[w]))
         return transposed(l, w, OIHW_TO_HWIO, loc);
     if (node_attr(def, ATTR_perm))
         return w;
-    Type *t = &graph_value(l->g, w)->type, old = *t;
+    const Type old = *value_type(l->g, w);
     int64_t *perm = POOL_ARRAY(l->g->pool, 4, int64_t);
     memcpy(perm, OIHW_TO_HWIO, sizeof OIHW_TO_HWIO);
-    for (int i = 0; i < 4; i++)
-        t->dim[i] = old.dim[perm[i]];
+    for (size_t v = 0; v < l->n_weights; v++)
+        for (int i = 0; i < 4 && l->weight[v] == l->weight[w]; i++)
+            graph_value(l->g, (ValueId)v)->type.dim[i] = old.dim[perm[i]];
     node_set_attr(l->g, def, (Attr){.key = ATTR_perm, .n = 4, .u.ints = perm});
     return w;
 }
@@ -136,27 +140,40 @@ static bool is_conv(const Node *n)
     return n->op == OP_conv2d || n->op == OP_deconv2d;
 }
 
-/* Parameters that anything but a convolution's weight operand reads keep their logical layout. */
-static Bitset shared_weights(const Graph *g, Pool *scratch)
+static void find_versions(Layout *l)
 {
-    Bitset shared = bitset_new(scratch, g->values.len);
+    const Graph *g = l->g;
+    l->n_weights = g->values.len;
+    l->weight = POOL_ARRAY(l->scratch, l->n_weights, ValueId);
+    for (size_t v = 0; v < l->n_weights; v++)
+        l->weight[v] = (ValueId)v;
     for (size_t i = 0; i < g->order.len; i++) {
         const Node *n = graph_node(g, g->order.data[i]);
-        for (int k = 0; k < n->n_in; k++)
+        for (int k = 0; n->op == OP_minimize && k < n->n_out; k++)
+            l->weight[n->out[k]] = l->weight[n->in[k + 1]];
+    }
+}
+
+/* Parameters that anything but a convolution's weight operand reads keep their logical layout. */
+static void find_shared(Layout *l)
+{
+    const Graph *g = l->g;
+    l->shared = bitset_new(l->scratch, g->values.len);
+    for (size_t i = 0; i < g->order.len; i++) {
+        const Node *n = graph_node(g, g->order.data[i]);
+        for (int k = 0; k < n->n_in && n->op != OP_minimize; k++)
             if (!is_conv(n) || k != 1)
-                bitset_add(&shared, n->in[k]);
+                bitset_add(&l->shared, l->weight[n->in[k]]);
     }
     for (size_t i = 0; i < g->outputs.len; i++)
-        bitset_add(&shared, g->outputs.data[i].value);
-    return shared;
+        bitset_add(&l->shared, g->outputs.data[i].value);
 }
 
 static void convert_conv(Layout *l, NodeId id)
 {
     const Node n = *graph_node(l->g, id);
     ValueId x = in_layout(l, n.in[0], true, n.loc);
-    ValueId w = bitset_has(&l->shared, n.in[1]) ? transposed(l, n.in[1], OIHW_TO_HWIO, n.loc)
-                                                : conv_weight(l, n.in[1], n.loc);
+    ValueId w = conv_weight(l, n.in[1], n.loc);
     set_input(l, id, 0, x);
     set_input(l, id, 1, w);
     set_flag(l, id, ATTR_nhwc, 1);
@@ -251,6 +268,13 @@ static bool layout_logical(Layout *l, NodeId id)
 {
     (void)l, (void)id;
     return false;
+}
+
+/* A weight as a loss has moved it lies as it did before. */
+static bool layout_weights(Layout *l, NodeId id)
+{
+    (void)l, (void)id;
+    return true;
 }
 
 static bool layout_conv(Layout *l, NodeId id)
@@ -348,7 +372,9 @@ static void restore_outputs(Layout *l)
 bool pass_layout(PassContext *ctx)
 {
     Pool *scratch = pool_new_child(ctx->pool);
-    Layout l = {.g = ctx->graph, .scratch = scratch, .shared = shared_weights(ctx->graph, scratch)};
+    Layout l = {.g = ctx->graph, .scratch = scratch};
+    find_versions(&l);
+    find_shared(&l);
     layout_grow(&l, ctx->graph->values.len);
     l.r = rewrite_begin(ctx->graph, scratch);
     for (size_t i = 0; i < l.r.n_old; i++) {

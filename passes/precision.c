@@ -56,7 +56,7 @@ static bool retyped(const Precision *p, NodeId id)
     Type types[MAX_RESULTS];
     int n_out = n->n_out;
     ShapeError err = {0};
-    if (node_is_loop(n)) /* its body computes in f32 */
+    if (node_is_loop(n) || n->op == OP_minimize) /* its body computes in f32; the loss is f32 */
         return !reads_bf16(p, n);
     if (n_out > MAX_RESULTS || !op_table[n->op].shape(p->g, n, types, &n_out, &err))
         return false;
@@ -71,7 +71,7 @@ static bool is_given(const Graph *g, ValueId v)
     const Node *n = value_node(g, v);
     while (op_table[n->op].op_class == OP_CLASS_VIEW)
         n = value_node(g, n->in[0]);
-    return op_table[n->op].op_class == OP_CLASS_SOURCE;
+    return op_table[n->op].op_class == OP_CLASS_SOURCE || n->op == OP_minimize;
 }
 
 /* v in bf16.  What a view shows is cast where it was made, whose kernel can take the cast in. */

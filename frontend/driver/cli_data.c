@@ -296,7 +296,7 @@ bool session_evaluate(Session *s, const Dataset *ds, double *loss)
         if (!session_run(s, evaluation_numbers(i)))
             return false;
         add_batch(s, (double)counted);
-        if (!told && !isfinite(session_scalar(s, "loss")))
+        if (!told && !isfinite(session_scalar(s, s->metrics.loss)))
             told = tell_batch(s, ds, i);
     }
     *loss = metrics_end(&s->metrics, s->graph);

@@ -30,12 +30,20 @@ static const char *number_text(double x)
 
 const char *finite_outputs(const Session *s)
 {
-    static const char *const name[] = {"loss", "grad_norm"}, *const said[] = {"loss",
-                                                                              "gradient norm"};
-    for (int i = 0; i < 2; i++) {
-        double x = session_scalar(s, name[i]);
-        if (!isfinite(x) && graph_output(s->graph, name[i]) != VALUE_NONE)
-            return pool_printf(s->cli->pool, "the %s is %s", said[i], number_text(x));
+    const TrainSpec *t = &s->graph->train;
+    for (int i = 0; i == 0 || i < t->n_goals; i++) {
+        const char *name = i ? t->goal[i].loss : s->metrics.loss;
+        double x = session_scalar(s, name);
+        if (!isfinite(x) && graph_output(s->graph, name) != VALUE_NONE)
+            return t->n_goals ? pool_printf(s->cli->pool, "the loss %s is %s", name, number_text(x))
+                              : pool_printf(s->cli->pool, "the loss is %s", number_text(x));
+    }
+    for (int k = 0; k < s->metrics.n_norms; k++) {
+        double x = session_scalar(s, s->metrics.norm[k]);
+        const char *of = strchr(s->metrics.norm[k], '.');
+        if (!isfinite(x))
+            return pool_printf(s->cli->pool, "the gradient norm%s%s is %s", of ? " of " : "",
+                               of ? of + 1 : "", number_text(x));
     }
     return NULL;
 }

@@ -8,11 +8,18 @@
 
 /* --- what is measured --- */
 
+static bool is_norm(const Output *o)
+{
+    static const char name[] = "grad_norm";
+    size_t n = sizeof name - 1;
+    return strncmp(o->name, name, n) == 0 && (!o->name[n] || o->name[n] == '.');
+}
+
 static bool is_metric(const Graph *g, const Output *o)
 {
     const Type *t = value_type(g, o->value);
-    return t->dtype == DTYPE_F32 && t->rank == 0 && strcmp(o->name, "loss") != 0 &&
-           strcmp(o->name, "grad_norm") != 0;
+    return t->dtype == DTYPE_F32 && t->rank == 0 && strcmp(o->name, train_loss(&g->train)) != 0 &&
+           !is_norm(o);
 }
 
 /* The value called like an output of the step. */
@@ -81,15 +88,19 @@ void metrics_describe(Pool *pool, const Graph *g, Metrics *out)
     size_t most = g->outputs.len + g->total_metrics.len, pairs = most;
     for (size_t i = 0; i < g->total_metrics.len; i++)
         pairs += g->total_metrics.data[i].formula->order.len;
-    *out = (Metrics){.number = POOL_ARRAY(pool, most + 1, Metric),
+    *out = (Metrics){.loss = train_loss(&g->train),
+                     .norm = POOL_ARRAY(pool, most + 1, const char *),
+                     .number = POOL_ARRAY(pool, most + 1, Metric),
                      .table = POOL_ARRAY(pool, most + 1, Metric),
                      .summed = POOL_ARRAY(pool, pairs + 1, SummedOutput)};
-    ValueId loss = graph_output(g, "loss");
+    ValueId loss = graph_output(g, out->loss);
     if (loss != VALUE_NONE)
         add_summed(pool, out, g, (SummedOutput){loss, true, .metric = NULL});
     for (size_t i = 0; i < g->outputs.len; i++) {
         const Output *o = &g->outputs.data[i];
-        if (is_metric(g, o) && !is_summed(g, o->name))
+        if (is_norm(o))
+            out->norm[out->n_norms++] = o->name;
+        else if (is_metric(g, o) && !is_summed(g, o->name))
             add_output(pool, out, g, o);
     }
     for (size_t i = 0; i < g->total_metrics.len; i++)

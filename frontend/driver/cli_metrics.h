@@ -26,6 +26,9 @@ typedef struct SummedOutput {
 } SummedOutput;
 
 typedef struct Metrics {
+    const char *loss;  /* the output that is the only loss, or the first; others are metrics */
+    const char **norm; /* "grad_norm", or "grad_norm.LOSS" of every loss; none: not computed */
+    int n_norms;
     Metric *number; /* metrics that are one number */
     int n_numbers;
     Metric *table; /* others; only evaluations have them */
@@ -35,7 +38,7 @@ typedef struct Metrics {
     double weight;
 } Metrics;
 
-/* The metrics of a graph: outputs of one number beside the loss and the gradient's norm, and
+/* The metrics of a graph: outputs of one number beside the loss and gradients' norms, and
  * formulas of totals. */
 void metrics_describe(Pool *pool, const Graph *g, Metrics *out);
 /* An evaluation: begin; of every batch add summed[i] for all i, whose elements are data, of a batch

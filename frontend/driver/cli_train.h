@@ -66,8 +66,6 @@ bool trainer_close_logs(Trainer *t);
 /* A row of them, if there are any.  skipped: the step was taken back.  Allocates nothing. */
 void trainer_log_step(Trainer *t, double lr, double seconds, bool skipped);
 void trainer_log_evaluation(Trainer *t, double loss);
-/* Whether steps compute the gradient's norm. */
-bool trainer_has_gradient_norm(const Trainer *t);
 
 /* --- the best evaluation (cli_train_best.c) --- */
 

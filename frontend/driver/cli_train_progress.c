@@ -77,14 +77,14 @@ static void put_pace(const Trainer *t, Line *line, double each)
 static void put_results(const Trainer *t, Line *line, double lr)
 {
     const Session *s = &t->session;
-    put(line, "step %lld/%lld  loss %.4f", (long long)t->update, (long long)t->total,
-        session_scalar(s, "loss"));
+    put(line, "step %lld/%lld  %s %.4f", (long long)t->update, (long long)t->total, s->metrics.loss,
+        session_scalar(s, s->metrics.loss));
     for (int m = 0; m < s->metrics.n_numbers; m++) {
         const char *name = s->metrics.number[m].name;
         put(line, "  %s %.4f", name, session_scalar(s, name));
     }
-    if (trainer_has_gradient_norm(t))
-        put(line, "  grad %.3g", session_scalar(s, "grad_norm"));
+    for (int k = 0; k < s->metrics.n_norms; k++)
+        put(line, k ? "/%.3g" : "  grad %.3g", session_scalar(s, s->metrics.norm[k]));
     put(line, "  lr %.3g", lr);
 }
 
@@ -103,7 +103,8 @@ void trainer_show_step(Trainer *t, double lr)
 
 void trainer_show_evaluation(const Trainer *t, double loss)
 {
-    fprintf(stderr, "step %lld  held-out loss %.4f", (long long)t->update, loss);
+    fprintf(stderr, "step %lld  held-out %s %.4f", (long long)t->update, t->eval.metrics.loss,
+            loss);
     for (int m = 0; m < t->eval.metrics.n_numbers; m++) {
         const Metric *metric = &t->eval.metrics.number[m];
         fprintf(stderr, "  %s %.4f", metric->name, metric->value[0]);

@@ -1,21 +1,17 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "frontend/driver/cli_train.h"
 
-bool trainer_has_gradient_norm(const Trainer *t)
-{
-    return !t->program.graph->train.rule.gradient_free;
-}
-
 static void name_step(Trainer *t)
 {
     const Session *s = &t->session;
-    Scalar *row = t->step_row = POOL_ARRAY(t->cli->pool, (size_t)s->metrics.n_numbers + 4, Scalar);
+    size_t n_all = (size_t)(s->metrics.n_numbers + s->metrics.n_norms) + 3;
+    Scalar *row = t->step_row = POOL_ARRAY(t->cli->pool, n_all, Scalar);
     int n = 0;
-    row[n++].name = "loss";
+    row[n++].name = s->metrics.loss;
     for (int m = 0; m < s->metrics.n_numbers; m++)
         row[n++].name = s->metrics.number[m].name;
-    if (trainer_has_gradient_norm(t))
-        row[n++].name = "grad_norm";
+    for (int k = 0; k < s->metrics.n_norms; k++)
+        row[n++].name = s->metrics.norm[k];
     row[n++].name = "lr";
     row[n++].name = "seconds";
     t->columns.step = row;
@@ -28,7 +24,7 @@ static void name_evaluation(Trainer *t)
     const Session *s = &t->eval;
     Pool *pool = t->cli->pool;
     Scalar *row = t->evaluation_row = POOL_ARRAY(pool, (size_t)s->metrics.n_numbers + 1, Scalar);
-    row[0].name = "val_loss";
+    row[0].name = pool_printf(pool, "val_%s", s->metrics.loss);
     for (int m = 0; m < s->metrics.n_numbers; m++)
         row[m + 1].name = pool_printf(pool, "val_%s", s->metrics.number[m].name);
     t->columns.evaluation = row;
@@ -59,11 +55,11 @@ void trainer_log_step(Trainer *t, double lr, double seconds, bool skipped)
 {
     const Session *s = &t->session;
     Scalar *next = t->step_row;
-    next++->value = session_scalar(s, "loss");
+    next++->value = session_scalar(s, s->metrics.loss);
     for (int m = 0; m < s->metrics.n_numbers; m++)
         next++->value = session_scalar(s, s->metrics.number[m].name);
-    if (trainer_has_gradient_norm(t))
-        next++->value = session_scalar(s, "grad_norm");
+    for (int k = 0; k < s->metrics.n_norms; k++)
+        next++->value = session_scalar(s, s->metrics.norm[k]);
     next++->value = lr;
     next++->value = seconds;
     put_row(t, &(LogRow){.step = t->update,

@@ -25,7 +25,7 @@ static ExitCode no_weights(Cli *cli)
 static void report_json(const Metrics *m, double loss)
 {
     /* `accuracy` is a key even for a model that has none */
-    json_t *o = json_pack("{s:o,s:n}", "loss", cli_json_number(loss), "accuracy");
+    json_t *o = json_pack("{s:o,s:n}", m->loss, cli_json_number(loss), "accuracy");
     for (int i = 0; i < m->n_numbers; i++)
         json_object_set_new(o, m->number[i].name, cli_json_number(m->number[i].value[0]));
     for (int i = 0; i < m->n_tables; i++)
@@ -40,7 +40,7 @@ static void report_evaluation(const Session *s, double loss)
         report_json(m, loss);
         return;
     }
-    printf("loss %.6f\n", loss);
+    printf("%s %.6f\n", m->loss, loss);
     for (int i = 0; i < m->n_numbers; i++)
         printf("%s %.6f\n", m->number[i].name, m->number[i].value[0]);
     for (int i = 0; i < m->n_tables; i++)

@@ -45,13 +45,19 @@ static bool node_depends(const Backward *b, const Node *n)
     return false;
 }
 
+/* The contents of a parameter: what makes them, an update, has no gradient. */
+static bool makes_weights(const Graph *g, const Node *n)
+{
+    return n->op == OP_param || node_writes(g, n);
+}
+
 static void mark_dependent(Backward *b, const ValueId *wrt, int n_wrt)
 {
     for (int i = 0; i < n_wrt; i++)
         b->depends[wrt[i]] = true;
     for (size_t i = 0; i < b->g->order.len; i++) {
         const Node *n = graph_node(b->g, b->g->order.data[i]);
-        if (!grad_table[n->op] || !node_depends(b, n))
+        if (!grad_table[n->op] || !node_depends(b, n) || makes_weights(b->g, n))
             continue;
         for (int j = 0; j < n->n_out; j++)
             if (dtype_is_float(value_type(b->g, n->out[j])->dtype))
@@ -152,10 +158,10 @@ static void visit(Backward *b, NodeId id)
         if (dout[i] == VALUE_NONE)
             continue;
         any = true;
-        if (n.op != OP_param) /* the pass names those: they may not be complete yet */
+        if (!makes_weights(b->g, &n)) /* the pass names those: they may not be complete yet */
             name_gradient(b, n.out[i]);
     }
-    if (!any || !node_depends(b, &n))
+    if (!any || !node_depends(b, &n) || makes_weights(b->g, &n))
         return;
     if (n.op == OP_fused)
         BUG("autodiff runs before fuse");

@@ -5,14 +5,25 @@
 #include "passes/autodiff/optim.h"
 #include "passes/autodiff/optim_rules.h"
 
+#include "ir/support/bug.h"
 #include "passes/rewrite.h"
+
+#include <string.h>
 
 static const Loc nowhere = {0};
 
-/* "fc1.weight" of "$fc1.weight" */
+/* "fc1.weight" of "$fc1.weight", also as an update before has left it */
 static const char *path_of(const Graph *g, ValueId param)
 {
-    return graph_value(g, param)->name + 1;
+    return graph_value(g, value_storage(g, param))->name + 1;
+}
+
+ValueId optim_newest(const Graph *g, ValueId persistent)
+{
+    for (size_t v = g->values.len; v-- > 0;)
+        if (graph_value(g, (ValueId)v)->writes == persistent)
+            return (ValueId)v;
+    return persistent;
 }
 
 static const char *name_for(const Graph *g, const char *prefix, ValueId param)
@@ -29,6 +40,7 @@ typedef struct Updates {
     ValueId norm;       /* of all gradients; VALUE_NONE with gradient_free */
     ValueId *lr, *clip; /* by group + 1: made when first asked for */
     ValueId step;       /* likewise */
+    UpdateTime when;
 } Updates;
 
 static int group_of(const Graph *g, ValueId param)
@@ -42,11 +54,18 @@ static const UpdateRule *rule_of(const Graph *g, ValueId param)
     return group < 0 ? &g->train.rule : &g->train.group[group].rule;
 }
 
+/* The group that stands for the parameters of the same loss that are in no other; -1: of the only
+ * loss, or the first. */
+static int others_of(const Graph *g, ValueId param)
+{
+    return train_goal_group(&g->train, train_goal_of(&g->train, path_of(g, param)));
+}
+
 /* The group whose gradients are clipped together with this one's; -1: all that are in none. */
 static int clipped_with(const Graph *g, ValueId param)
 {
     int group = group_of(g, param);
-    return group >= 0 && g->train.group[group].own_clip ? group : -1;
+    return group >= 0 && g->train.group[group].own_clip ? group : others_of(g, param);
 }
 
 /* The norm of the gradients that are clipped together, or of all. */
@@ -71,12 +90,21 @@ static void add_grad_norm(Updates *u)
         u->square[i] = graph_add(u->g, OP_sumsq, &u->pairs[i].grad, 1, NULL,
                                  name_for(u->g, "%sumsq.", u->pairs[i].param),
                                  value_node(u->g, u->pairs[i].param)->loc);
-    u->norm = add_norm(u, true, -1, "%grad_norm");
-    graph_add_output(u->g, "grad_norm", u->norm);
+    const char *loss = u->when.loss;
+    const char *name = loss ? pool_printf(u->g->pool, "grad_norm.%s", loss) : "grad_norm";
+    u->norm = add_norm(u, true, -1, pool_printf(u->g->pool, "%%%s", name));
+    if (u->when.time + 1 == u->when.times)
+        graph_add_output(u->g, name, u->norm);
 }
 
-static ValueId add_scalar_input(Graph *g, const char *role, DType dtype)
+/* The input of that role, made when there is none yet. */
+static ValueId scalar_input(Graph *g, const char *role, DType dtype)
 {
+    for (size_t i = 0; i < g->order.len; i++) {
+        const Node *n = graph_node(g, g->order.data[i]);
+        if (n->op == OP_input && strcmp(node_string(n, ATTR_role, ""), role) == 0)
+            return n->out[0];
+    }
     AttrList attrs = {0};
     attrs_string(&attrs, ATTR_role, role);
     const char *name = pool_printf(g->pool, "%%%s", role);
@@ -88,19 +116,34 @@ static ValueId rate_of(Updates *u, ValueId param)
 {
     int group = group_of(u->g, param);
     if (group >= 0 && !u->g->train.group[group].own_lr)
-        group = -1;
+        group = others_of(u->g, param);
     ValueId *lr = &u->lr[group + 1];
     if (*lr == VALUE_NONE)
-        *lr = add_scalar_input(u->g, group < 0 ? "lr" : pool_printf(u->g->pool, "lr.%d", group),
-                               DTYPE_F32);
+        *lr = scalar_input(u->g, group < 0 ? "lr" : pool_printf(u->g->pool, "lr.%d", group),
+                           DTYPE_F32);
     return *lr;
 }
 
-/* 1 at the first update. */
+static ValueId binary(Graph *g, OpKind op, ValueId a, ValueId b, const char *name)
+{
+    const ValueId in[2] = {a, b};
+    return graph_add(g, op, in, 2, NULL, name, nowhere);
+}
+
+/* 1 at the first update; the input counts steps. */
 static ValueId step_number(Updates *u)
 {
-    if (u->step == VALUE_NONE)
-        u->step = add_scalar_input(u->g, "step", DTYPE_I32);
+    if (u->step != VALUE_NONE)
+        return u->step;
+    Graph *g = u->g;
+    int64_t times = u->when.times;
+    u->step = scalar_input(g, "step", DTYPE_I32);
+    if (times > 1) {
+        ValueId ends =
+            binary(g, OP_mul, u->step, graph_add_const(g, (double)times, DTYPE_I32), "%step.last");
+        ValueId left = graph_add_const(g, (double)(times - 1 - u->when.time), DTYPE_I32);
+        u->step = binary(g, OP_sub, ends, left, "%step.now");
+    }
     return u->step;
 }
 
@@ -144,21 +187,36 @@ const char *optim_name(const Update *u, const char *prefix)
     return name_for(u->g, prefix, u->param);
 }
 
+/* What an update before has added. */
+static ValueId find_state(const Graph *g, const char *role, const char *path)
+{
+    for (size_t i = 0; i < g->order.len; i++) {
+        const Node *n = graph_node(g, g->order.data[i]);
+        if (n->op == OP_state && strcmp(node_string(n, ATTR_role, ""), role) == 0 &&
+            strcmp(node_string(n, ATTR_of, ""), path) == 0)
+            return n->out[0];
+    }
+    BUG("no %s of %s", role, path);
+}
+
 ValueId optim_add_state(const Update *u, const char *prefix, const char *role, const char *init)
 {
+    if (u->again)
+        return optim_newest(u->g, find_state(u->g, role, path_of(u->g, u->param)));
     AttrList attrs = {0};
     attrs_string(&attrs, ATTR_init, init);
     attrs_string(&attrs, ATTR_role, role);
     attrs_string(&attrs, ATTR_of, path_of(u->g, u->param));
     int rank;
-    const int64_t *perm = node_ints(value_node(u->g, u->param), ATTR_perm, &rank);
+    ValueId param = value_storage(u->g, u->param);
+    const int64_t *perm = node_ints(value_node(u->g, param), ATTR_perm, &rank);
     if (perm)
         attrs_ints(&attrs, ATTR_perm, perm, rank);
     return graph_add_source(u->g, OP_state, *value_type(u->g, u->param), &attrs,
-                            optim_name(u, prefix), value_node(u->g, u->param)->loc);
+                            optim_name(u, prefix), value_node(u->g, param)->loc);
 }
 
-/* Output i of the update overwrites targets[i]. */
+/* Output i of the update overwrites targets[i], or what that is the newest contents of. */
 static void add_update(Graph *g, OpKind op, const ValueId *in, int n_in, const AttrList *attrs,
                        const ValueId *targets, int n_targets)
 {
@@ -166,7 +224,7 @@ static void add_update(Graph *g, OpKind op, const ValueId *in, int n_in, const A
         graph_add(g, op, in, n_in, attrs, name_for(g, "$next.", in[0]), value_node(g, in[0])->loc);
     const Node *node = value_node(g, first);
     for (int i = 0; i < n_targets; i++)
-        graph_value(g, node->out[i])->writes = targets[i];
+        graph_value(g, node->out[i])->writes = value_storage(g, targets[i]);
 }
 
 bool optim_decays(const Update *u)
@@ -179,12 +237,6 @@ static void put_decay(const Update *u, AttrList *attrs)
 {
     if (optim_decays(u))
         attrs_float(attrs, ATTR_weight_decay, u->rule->weight_decay);
-}
-
-static ValueId binary(Graph *g, OpKind op, ValueId a, ValueId b, const char *name)
-{
-    const ValueId in[2] = {a, b};
-    return graph_add(g, op, in, 2, NULL, name, nowhere);
 }
 
 /* The gradient, scaled by `clip`, with every element between -clip_value and clip_value. */
@@ -236,10 +288,10 @@ static void add_gradient_free_sgd(const Update *u)
     ValueId step = optim_add_scaled(g, optim_decays(u) ? u->rule->weight_decay : 0, u->param,
                                     u->grad, optim_name(u, "%decayed."));
     ValueId velocity = optim_add_scaled(g, u->rule->momentum, m, step, optim_name(u, "$next.m."));
-    graph_value(g, velocity)->writes = m;
+    graph_value(g, velocity)->writes = value_storage(g, m);
     ValueId move = binary(g, OP_mul, u->lr, velocity, optim_name(u, "%move."));
     ValueId next = binary(g, OP_sub, u->param, move, optim_name(u, "$next."));
-    graph_value(g, next)->writes = u->param;
+    graph_value(g, next)->writes = value_storage(g, u->param);
 }
 
 static void add_adam(const Update *u)
@@ -275,7 +327,8 @@ static void add_one(Updates *all, ParamGrad p)
 {
     Graph *g = all->g;
     const UpdateRule *rule = rule_of(g, p.param);
-    Update u = {.g = g, .rule = rule, .param = p.param, .grad = p.grad};
+    Update u = {
+        .g = g, .rule = rule, .param = p.param, .grad = p.grad, .again = all->when.time > 0};
     u.lr = rate_of(all, p.param);
     u.step = train_counts_steps(rule) ? step_number(all) : VALUE_NONE;
     if (g->train.rule.gradient_free) {
@@ -314,7 +367,7 @@ static void add_averages(Updates *u)
             next[graph_value(g, (ValueId)v)->writes] = (ValueId)v;
     for (size_t i = 0; i < u->n; i++) {
         const Update one = {.g = g, .param = u->pairs[i].param};
-        optim_add_average(&one, next[u->pairs[i].param], weight);
+        optim_add_average(&one, next[value_storage(g, one.param)], weight);
     }
 }
 
@@ -327,16 +380,17 @@ static ValueId *none_yet(Graph *g)
     return v;
 }
 
-void optim_add_updates(Graph *g, const ParamGrad *pairs, size_t n)
+void optim_add_updates(Graph *g, const ParamGrad *pairs, size_t n, UpdateTime when)
 {
-    Updates u = {.g = g, .pairs = pairs, .n = n, .norm = VALUE_NONE, .step = VALUE_NONE};
+    Updates u = {
+        .g = g, .pairs = pairs, .n = n, .norm = VALUE_NONE, .step = VALUE_NONE, .when = when};
     u.lr = none_yet(g);
     u.clip = none_yet(g);
     if (!g->train.rule.gradient_free) /* nothing else reads gradients: they need no storage */
         add_grad_norm(&u);
     for (size_t i = 0; i < n; i++)
         add_one(&u, pairs[i]);
-    if (g->train.ema > 0)
+    if (g->train.ema > 0 && when.time + 1 == when.times)
         add_averages(&u);
 }
 

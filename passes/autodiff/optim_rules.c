@@ -88,11 +88,13 @@ static ValueId norm(const Update *u, ValueId v)
     return unary(u, OP_sqrt, unary(u, OP_sumsq, v));
 }
 
-/* The value, which was made last, overwrites a persistent tensor.  It is what later reads see. */
+/* The value, which was made last, overwrites a persistent tensor, of which `target` is the newest
+ * contents.  It is what later reads see. */
 static ValueId overwrite(const Update *u, ValueId target, ValueId v)
 {
-    const char *name = graph_value(u->g, target)->name + 1;
-    graph_value(u->g, v)->writes = target;
+    ValueId storage = value_storage(u->g, target);
+    const char *name = graph_value(u->g, storage)->name + 1;
+    graph_value(u->g, v)->writes = storage;
     autodiff_rename(u->g, v, pool_printf(u->g->pool, "$next.%s", name));
     return v;
 }
@@ -211,7 +213,8 @@ void optim_add_lamb(const Update *u)
 static int stored_dim(const Update *u, int user)
 {
     int rank;
-    const int64_t *perm = node_ints(value_node(u->g, u->param), ATTR_perm, &rank);
+    ValueId param = value_storage(u->g, u->param);
+    const int64_t *perm = node_ints(value_node(u->g, param), ATTR_perm, &rank);
     for (int i = 0; perm && i < rank; i++)
         if (perm[i] == user)
             return i;

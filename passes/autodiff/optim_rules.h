@@ -12,11 +12,13 @@ typedef struct Update {
     const UpdateRule *rule;
     ValueId param, grad, lr, clip;
     ValueId step; /* i32, 1 at the first update; VALUE_NONE unless train_counts_steps */
+    bool again;   /* not the first update of the parameter in this step: its state is there */
 } Update;
 
 /* "$m.fc1.weight": PREFIX and the parameter's path. */
 const char *optim_name(const Update *u, const char *prefix);
-/* A tensor like the parameter, in the same storage order, that starts as `init` says. */
+/* A tensor like the parameter, in the same storage order, that starts as `init` says; or what an
+ * update before has left in it. */
 ValueId optim_add_state(const Update *u, const char *prefix, const char *role, const char *init);
 /* Whether weight decay is for this parameter. */
 bool optim_decays(const Update *u);

@@ -285,8 +285,9 @@ static void mark_targets(Counting *c, ValueId loss)
 PaperGraph paper_graph(Pool *pool, const Graph *g, const CountingRule *rule)
 {
     Pool *scratch = pool_new_child(pool);
-    ValueId loss =
-        count_how(rule, COUNT_OP_loss) == COUNT_NONE ? VALUE_NONE : graph_output(g, "loss");
+    ValueId loss = count_how(rule, COUNT_OP_loss) == COUNT_NONE
+                       ? VALUE_NONE
+                       : graph_output(g, train_loss(&g->train));
     Counting c = {.pool = pool,
                   .scratch = scratch,
                   .rule = rule,

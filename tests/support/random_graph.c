@@ -96,7 +96,7 @@ static void random_node(Graph *g, Random *r, bool *overwritten)
     AttrList attrs = {.n = 0};
     const char *word, *rest = c->inputs;
     while ((word = next_word(g->pool, &rest))) {
-        bool written = update && n_in != 1 && n_in < n_written;
+        bool written = update && (c->op == OP_minimize ? n_in > 0 : n_in != 1 && n_in < n_written);
         in[n_in] = random_operand(g, r, parse_type(g->pool, word), written, overwritten);
         n_in++;
     }
@@ -109,7 +109,8 @@ static void random_node(Graph *g, Random *r, bool *overwritten)
     Node *n = value_node(g, v);
     n->hint = (RematHint)random_below(r, 3);
     if (update) {
-        const int target[3] = {0, 2, 3};
+        static const int of_optimizer[] = {0, 2, 3}, of_minimize[] = {1, 2, 3};
+        const int *target = c->op == OP_minimize ? of_minimize : of_optimizer;
         for (int i = 0; i < n->n_out; i++) {
             graph_value(g, n->out[i])->writes = in[target[i]];
             overwritten[in[target[i]]] = true;

@@ -23,11 +23,16 @@ typedef struct Maker {
 static const bool *forward_nodes(Pool *pool, const Graph *g)
 {
     bool *forward = POOL_ARRAY(pool, g->nodes.len + 1, bool);
-    ValueId loss = graph_output(g, "loss");
-    if (loss != VALUE_NONE)
-        forward[graph_value(g, loss)->def] = true;
+    const TrainSpec *t = &g->train;
+    for (int i = 0; i == 0 || i < t->n_goals; i++) {
+        ValueId loss = graph_output(g, i ? t->goal[i].loss : train_loss(t));
+        if (loss != VALUE_NONE)
+            forward[graph_value(g, loss)->def] = true;
+    }
     for (size_t k = g->order.len; k-- > 0;) {
         const Node *n = graph_node(g, g->order.data[k]);
+        if (node_writes(g, n))
+            forward[g->order.data[k]] = false; /* the weights of a later loss */
         for (int i = 0; forward[g->order.data[k]] && i < n->n_in; i++)
             forward[graph_value(g, n->in[i])->def] = true;
     }

@@ -86,6 +86,7 @@ typedef struct Elab {
     Map ordinals;               /* how many streams of random numbers a path has */
     VEC(RunningUpdate) updates; /* of shared layers, see builtin_finish */
     VEC(Total) totals;
+    VEC(ValueId) moved; /* pairs: a parameter, what the last `minimize` has made of it */
     ValueId rng;
     ValueId last_logits; /* first result of the model called last */
     int block_depth;
@@ -149,8 +150,10 @@ const char *elab_label_name(Elab *l, bool labelled);
  * same type.  VALUE_NONE on error. */
 ValueId elab_parameter(Elab *l, OpKind op, const char *name, Type type, const InitSpec *init,
                        int64_t fan_in, int64_t fan_out, Span span);
-/* The persistent tensor of that name, "$fc.weight", or VALUE_NONE. */
+/* The persistent tensor of that name, "$fc.weight", or VALUE_NONE; a parameter as it is by now. */
 ValueId elab_find(Elab *l, const char *full, Span span);
+/* What `minimize` has made of a parameter, or the value itself. */
+ValueId elab_newest(const Elab *l, ValueId param);
 /* A loop over a body; reports what does not fit.  NODE_NONE on error. */
 struct LoopShape;
 NodeId elab_loop(Elab *l, const ValueId *in, int n_in, const struct LoopShape *shape, Graph *body,

@@ -224,6 +224,14 @@ static const char *init_text(Elab *l, const InitSpec *init, int64_t fan_in, int6
     return bounds_text(l, a * sqrt(3.0));
 }
 
+ValueId elab_newest(const Elab *l, ValueId param)
+{
+    for (size_t i = 0; i < l->moved.len; i += 2)
+        if (l->moved.data[i] == param)
+            return l->moved.data[i + 1];
+    return param;
+}
+
 ValueId elab_parameter(Elab *l, OpKind op, const char *name, Type type, const InitSpec *init,
                        int64_t fan_in, int64_t fan_out, Span span)
 {
@@ -242,7 +250,7 @@ ValueId elab_parameter(Elab *l, OpKind op, const char *name, Type type, const In
         return VALUE_NONE;
     }
     if (type_equal(elab_type(l, old), &type))
-        return old;
+        return elab_newest(l, old);
     if (elab_error(l, span, "E101", "shared parameter `%s` is %s here but %s before", full + 1,
                    type_text(l->pool, &type), type_text(l->pool, elab_type(l, old))))
         diag_note(l->diag, elab_value_span(l, old), "first used here");
@@ -251,7 +259,7 @@ ValueId elab_parameter(Elab *l, OpKind op, const char *name, Type type, const In
 
 ValueId elab_find(Elab *l, const char *full, Span span)
 {
-    return l->loop ? loop_outer_find(l, full, span) : graph_find(l->g, full);
+    return l->loop ? loop_outer_find(l, full, span) : elab_newest(l, graph_find(l->g, full));
 }
 
 NodeId elab_loop(Elab *l, const ValueId *in, int n_in, const LoopShape *shape, Graph *body,

@@ -11,15 +11,14 @@
 
 enum { PATTERN, ON, LR, WEIGHT_DECAY, CLIP, CLIP_VALUE, FROZEN, OPTIM };
 
-/* One pattern or a list, '\n' between them; NULL after a message. */
-static const char *patterns_of(BuiltinCall *c)
+const char *arg_patterns(BuiltinCall *c, int arg)
 {
-    const Val single = c->arg[PATTERN];
+    const Val single = c->arg[arg];
     ValList list = single.kind == VAL_LIST ? single.list : (ValList){&single, 1};
     StrBuf text = strbuf_new(c->l->pool);
     for (int i = 0; i < list.len; i++) {
         if (list.data[i].kind != VAL_STRING || strchr(list.data[i].s, '\n')) {
-            if (elab_error(c->l, c->arg_span[PATTERN], "E205", "a pattern is a string, got %s",
+            if (elab_error(c->l, c->arg_span[arg], "E205", "a pattern is a string, got %s",
                            val_kind_name(list.data[i].kind)))
                 diag_help(c->l->diag, "\"*.bias\", or a list of such: `*` stands for any text");
             return NULL;
@@ -93,7 +92,7 @@ Val builtin_group(BuiltinCall *c)
 {
     GroupSpec *s = POOL_NEW(c->l->pool, GroupSpec);
     *s = (GroupSpec){.span = c->span, .pattern_span = c->arg_span[PATTERN]};
-    s->pattern = patterns_of(c);
+    s->pattern = arg_patterns(c, PATTERN);
     s->matrices_only = call_word_is(c, ON, "matrices");
     s->vectors_only = call_word_is(c, ON, "vectors");
     s->frozen = arg_bool(c, FROZEN);
@@ -125,15 +124,16 @@ static bool scale_rate(Elab *l, const GroupSpec *s, LrSchedule *lr)
     return true;
 }
 
-static bool make_rule(Elab *l, const GroupSpec *s, const TrainSpec *t, ParamGroup *out)
+/* base: the rule of those in no group. */
+static bool make_rule(Elab *l, const GroupSpec *s, const UpdateRule *base, ParamGroup *out)
 {
     UpdateRule *rule = &out->rule;
-    *rule = s->optim ? *s->optim : t->rule;
+    *rule = s->optim ? *s->optim : *base;
     out->own_lr = s->optim || s->schedule || s->has_lr || s->has_lr_part;
     out->own_clip = s->has_clip || (s->optim && s->optim->clip > 0);
     if (s->schedule)
         rule->lr = *s->schedule;
-    rule->lr.in_epochs = t->rule.lr.in_epochs;
+    rule->lr.in_epochs = base->lr.in_epochs;
     if ((s->has_lr || s->has_lr_part) && !scale_rate(l, s, &rule->lr))
         return false;
     if (s->has_weight_decay) {
@@ -145,7 +145,7 @@ static bool make_rule(Elab *l, const GroupSpec *s, const TrainSpec *t, ParamGrou
     if (s->has_clip_value)
         rule->clip_value = s->clip_value;
     bool clips = out->own_clip || rule->clip_value > 0;
-    if (rule->gradient_free != t->rule.gradient_free || (rule->gradient_free && clips)) {
+    if (rule->gradient_free != base->gradient_free || (rule->gradient_free && clips)) {
         elab_error(l, s->span, "E206",
                    "gradient_free is for all parameters of a step, and excludes clipping");
         return false;
@@ -155,21 +155,16 @@ static bool make_rule(Elab *l, const GroupSpec *s, const TrainSpec *t, ParamGrou
 
 /* ---- which parameters it has ---- */
 
-typedef struct Path {
-    const char *text;
-    int rank;
-} Path;
-typedef VEC(Path) Paths;
-
-static Paths all_paths(Elab *l)
+Paths elab_paths(Elab *l)
 {
     Paths paths = {0};
     for (size_t i = 0; i < l->g->nodes.len; i++) {
         const Node *n = &l->g->nodes.data[i];
         if (n->op == OP_param)
-            vec_push(l->pool, &paths,
-                     ((Path){graph_value(l->g, n->out[0])->name + 1,
-                             value_type(l->g, n->out[0])->rank}));
+            vec_push(
+                l->pool, &paths,
+                ((Path){graph_value(l->g, n->out[0])->name + 1, value_type(l->g, n->out[0])->rank,
+                        n->out[0], elab_value_span(l, n->out[0])}));
     }
     return paths;
 }
@@ -189,13 +184,10 @@ static const char *nearest_pattern(Elab *l, const Paths *paths, const char *patt
     return nearest_word(pattern, words.data, words.len);
 }
 
-static void report_no_match(Elab *l, const GroupSpec *s, const Paths *paths, const char *pattern)
+void report_no_path(Elab *l, Span span, const Paths *paths, const char *pattern, const char *which)
 {
     enum { SHOWN = 4 };
-    if (!elab_error(l, s->pattern_span, "E203", "no parameter is called like \"%s\"%s", pattern,
-                    s->matrices_only  ? " and has two dimensions or more"
-                    : s->vectors_only ? " and has less than two dimensions"
-                                      : ""))
+    if (!elab_error(l, span, "E203", "no parameter is called like \"%s\"%s", pattern, which))
         return;
     const char *near = nearest_pattern(l, paths, pattern);
     if (near && !train_pattern_fits(near, pattern)) {
@@ -220,7 +212,10 @@ static bool patterns_fit(Elab *l, const GroupSpec *s, const ParamGroup *group, c
         while (i < paths->len && !train_group_fits(&one, paths->data[i].text, paths->data[i].rank))
             i++;
         if (i == paths->len) {
-            report_no_match(l, s, paths, one.pattern);
+            report_no_path(l, s->pattern_span, paths, one.pattern,
+                           s->matrices_only  ? " and has two dimensions or more"
+                           : s->vectors_only ? " and has less than two dimensions"
+                                             : "");
             return false;
         }
         if (!at[n])
@@ -240,7 +235,7 @@ static bool has_members(const TrainSpec *t, const Paths *paths, int group)
 /* Muon is for matrices.  A parameter that is none needs a group with another optimizer. */
 void check_muon(Elab *l, const TrainSpec *t, Span span)
 {
-    Paths paths = all_paths(l);
+    Paths paths = elab_paths(l);
     for (size_t i = 0; i < paths.len; i++) {
         const Path *p = &paths.data[i];
         int group = train_group_of(t, p->text, p->rank);
@@ -254,35 +249,71 @@ void check_muon(Elab *l, const TrainSpec *t, Span span)
     }
 }
 
+/* The parameters of each loss that fit: groups of their own, since their rules follow from its
+ * optimizer's. */
+static bool add_group(Elab *l, const GroupSpec *s, const Paths *paths, TrainSpec *t,
+                      ParamGroup *group)
+{
+    ParamGroup made = {.pattern = s->pattern,
+                       .matrices_only = s->matrices_only,
+                       .vectors_only = s->vectors_only,
+                       .frozen = s->frozen};
+    bool any = false;
+    if (!patterns_fit(l, s, &made, paths))
+        return false;
+    for (int goal = 0; goal == 0 || goal < t->n_goals; goal++) {
+        const UpdateRule *base = goal ? l->train->goals.data[goal].optim : &t->rule;
+        UpdateRule timed = *base;
+        timed.lr.in_epochs = t->rule.lr.in_epochs;
+        made.goal = goal;
+        if (!s->frozen && !make_rule(l, s, &timed, &made))
+            return false;
+        group[t->n_groups++] = made;
+        if (has_members(t, paths, t->n_groups - 1))
+            any = true;
+        else
+            t->n_groups--;
+    }
+    if (!any && (!s->frozen || t->n_goals == 0))
+        elab_error(l, s->pattern_span, "E206",
+                   "every parameter that fits belongs to a group before this one");
+    return true;
+}
+
+static const GroupSpec *group_of(Elab *l, Val v, Span span)
+{
+    if (v.kind == VAL_GROUP)
+        return v.group;
+    if (v.kind != VAL_POISON &&
+        elab_error(l, span, "E205", "`groups` is a list of groups, got %s", val_kind_name(v.kind)))
+        diag_help(l->diag, "groups = [group(\"*.bias\", weight_decay = 0)]");
+    return NULL;
+}
+
+/* Of the losses but the first: their parameters that are in no group so far. */
+static void add_goal_groups(Elab *l, TrainSpec *t, ParamGroup *group)
+{
+    for (int goal = 1; goal < t->n_goals; goal++) {
+        group[t->n_groups] = (ParamGroup){.pattern = t->goal[goal].pattern,
+                                          .own_lr = true,
+                                          .goal = goal,
+                                          .rule = *l->train->goals.data[goal].optim};
+        group[t->n_groups++].rule.lr.in_epochs = t->rule.lr.in_epochs;
+    }
+}
+
 void read_groups(Elab *l, const Binding *groups, TrainSpec *t)
 {
-    if (!groups || groups->value.kind == VAL_POISON)
-        return;
-    const Val single = groups->value;
-    ValList list = single.kind == VAL_LIST ? single.list : (ValList){&single, 1};
-    ParamGroup *group = POOL_ARRAY(l->pool, (size_t)list.len + 1, ParamGroup);
-    Paths paths = all_paths(l);
+    const Val single = groups ? groups->value : val_none();
+    ValList list = single.kind == VAL_LIST ? single.list : (ValList){&single, groups ? 1 : 0};
+    size_t goals = (size_t)t->n_goals + 1;
+    ParamGroup *group = POOL_ARRAY(l->pool, ((size_t)list.len + 1) * goals, ParamGroup);
+    Paths paths = elab_paths(l);
     t->group = group;
     for (int i = 0; i < list.len; i++) {
-        const GroupSpec *s = list.data[i].group;
-        if (list.data[i].kind == VAL_POISON)
+        const GroupSpec *s = group_of(l, list.data[i], groups->span);
+        if (!s || !add_group(l, s, &paths, t, group))
             return;
-        if (list.data[i].kind != VAL_GROUP) {
-            if (elab_error(l, groups->span, "E205", "`groups` is a list of groups, got %s",
-                           val_kind_name(list.data[i].kind)))
-                diag_help(l->diag, "groups = [group(\"*.bias\", weight_decay = 0)]");
-            return;
-        }
-        group[i] = (ParamGroup){.pattern = s->pattern,
-                                .matrices_only = s->matrices_only,
-                                .vectors_only = s->vectors_only,
-                                .frozen = s->frozen};
-        if (!patterns_fit(l, s, &group[i], &paths) ||
-            (!s->frozen && !make_rule(l, s, t, &group[i])))
-            return;
-        t->n_groups = i + 1;
-        if (!has_members(t, &paths, i))
-            elab_error(l, s->pattern_span, "E206",
-                       "every parameter that fits belongs to a group before this one");
     }
+    add_goal_groups(l, t, group);
 }

@@ -28,8 +28,19 @@ struct DataSource {
     Span span;
 };
 
+/* What one `minimize` says. */
+typedef struct GoalSpec {
+    TrainGoal goal;
+    const UpdateRule *optim;
+    ValueId loss; /* the last one */
+    Span span, pattern_span;
+} GoalSpec;
+
 struct TrainState {
     DataSource *source;
+    const Scope *scope; /* of the section */
+    VEC(GoalSpec) goals;
+    bool minimizes; /* something is to be, if only in vain */
 };
 
 /* NULL after a message: outside train, or the second source. */
@@ -41,6 +52,21 @@ void source_add_field(DataSource *s, const char *name, DType dtype, int rank, co
 Val source_value(DataSource *s);
 /* E105 unless lo <= argument <= hi. */
 bool arg_in_bounds(BuiltinCall *c, int arg, const char *name, double lo, double hi);
+/* Of an argument: one pattern or a list of them, '\n' between; NULL after a message. */
+const char *arg_patterns(BuiltinCall *c, int arg);
+/* All parameters that there are so far. */
+typedef struct Path {
+    const char *text;
+    int rank;
+    ValueId value;
+    Span span;
+} Path;
+typedef VEC(Path) Paths;
+Paths elab_paths(Elab *l);
+/* E203: no parameter is called so; `which`: " and has ...", or "". */
+void report_no_path(Elab *l, Span span, const Paths *paths, const char *pattern, const char *which);
+/* Sets t->goal from the calls of minimize, and t->rule from the first. */
+void read_goals(Elab *l, TrainSpec *t);
 /* Sets t->group from the key `groups`, a group or a list of them; the section's optimizer is known
  * and all parameters are made. */
 void read_groups(Elab *l, const Binding *groups, TrainSpec *t);

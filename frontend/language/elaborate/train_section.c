@@ -89,6 +89,12 @@ static void read_held_out(const Reader *r, TrainSpec *t)
 static void read_optim(const Reader *r, TrainSpec *t)
 {
     const Binding *b = key(r, "optim");
+    if (r->l->train->minimizes) {
+        if (b && elab_error(r->l, b->span, "E211",
+                            "the section has `optim`, and `minimize` has optimizers of its own"))
+            diag_help(r->l->diag, "minimize(loss, optim, params = \"net.*\")");
+        return;
+    }
     if (!b) {
         missing(r, "`optim`", "optim = sgd(lr = 0.1, momentum = 0.9)");
         return;
@@ -174,10 +180,11 @@ static void read_train(const Reader *r)
 {
     TrainSpec t = {.present = true};
     read_optim(r, &t);
+    read_goals(r->l, &t);
     read_length(r, &t);
     read_groups(r->l, key(r, "groups"), &t);
-    if (key(r, "optim"))
-        check_muon(r->l, &t, key(r, "optim")->span);
+    if (key(r, "optim") || t.n_goals)
+        check_muon(r->l, &t, key(r, "optim") ? key(r, "optim")->span : r->span);
     read_held_out(r, &t);
     read_ema(r, &t);
     read_source(r, &t);
@@ -278,8 +285,8 @@ static Scope *section_names(Elab *l)
 void elab_train(Elab *l)
 {
     const Section *section = l->ast->train;
-    TrainState state = {NULL};
     Frame f = {.scope = scope_new(l->pool, section_names(l))};
+    TrainState state = {.scope = f.scope};
     Reader r = {l, &f, section->span};
     r.span.end = r.span.begin + 5; /* the word `train` */
     l->train = &state;
@@ -290,7 +297,11 @@ void elab_train(Elab *l)
     }
     read_train(&r);
     const Binding *loss = key(&r, "loss");
-    if (!loss)
+    if (state.minimizes) {
+        for (size_t i = 0; i < state.goals.len; i++)
+            add_output(l, state.goals.data[i].goal.loss, state.goals.data[i].loss);
+        add_metrics(l, key(&r, "metrics"), &section->body);
+    } else if (!loss)
         missing(&r, "`loss`", "loss = cross_entropy(logits, batch.label)");
     else if (want_scalar(l, loss->value, loss->span, "the loss")) {
         add_output(l, "loss", loss->value.tensor);

@@ -116,24 +116,31 @@ static void add_in_order(Builder *b)
     }
 }
 
-/* The loss and everything it depends on. */
+/* The losses and everything they depend on, but for how an update has made weights. */
 static void mark_forward(Builder *b)
 {
     RematProblem *p = b->p;
-    ValueId loss = graph_output(b->g, "loss");
+    const TrainSpec *t = &b->g->train;
     p->loss_node = -1;
-    if (loss == VALUE_NONE || b->tensor_of[loss] < 0)
-        return;
-    p->loss_node = p->tensor[b->tensor_of[loss]].producer;
-    if (p->loss_node < 0)
-        return;
-    p->node[p->loss_node].forward = true;
-    for (int n = p->loss_node; n >= 0; n--)
+    for (int i = 0; i == 0 || i < t->n_goals; i++) {
+        ValueId loss = graph_output(b->g, i ? t->goal[i].loss : train_loss(t));
+        if (loss == VALUE_NONE || b->tensor_of[loss] < 0)
+            continue;
+        int node = p->tensor[b->tensor_of[loss]].producer;
+        if (node >= 0)
+            p->node[node].forward = true;
+        if (node > p->loss_node)
+            p->loss_node = node;
+    }
+    for (int n = p->loss_node; n >= 0; n--) {
+        if (p->node[n].n_overwrites > 0)
+            p->node[n].forward = false;
         for (int k = 0; p->node[n].forward && k < p->node[n].n_in; k++) {
             int producer = p->tensor[p->node[n].in[k]].producer;
             if (producer >= 0)
                 p->node[producer].forward = true;
         }
+    }
 }
 
 RematProblem *remat_problem_from_graph(Pool *pool, const Graph *g, const NodeCosts *costs,

@@ -94,10 +94,11 @@ static void check_formulas(void)
 static size_t field_size(TrainFieldKind kind)
 {
     static const size_t size[] = {
-        [TRAIN_BOOL] = sizeof(bool),   [TRAIN_DOUBLE] = sizeof(double),
-        [TRAIN_INT] = sizeof(int64_t), [TRAIN_UINT] = sizeof(uint64_t),
-        [TRAIN_TEXT] = sizeof(char *), [TRAIN_OPTIM] = sizeof(OptimKind),
-        [TRAIN_LR] = sizeof(LrKind),   [TRAIN_GROUPS] = sizeof(ParamGroup *),
+        [TRAIN_BOOL] = sizeof(bool),         [TRAIN_DOUBLE] = sizeof(double),
+        [TRAIN_INT] = sizeof(int64_t),       [TRAIN_UINT] = sizeof(uint64_t),
+        [TRAIN_TEXT] = sizeof(char *),       [TRAIN_OPTIM] = sizeof(OptimKind),
+        [TRAIN_LR] = sizeof(LrKind),         [TRAIN_GROUPS] = sizeof(ParamGroup *),
+        [TRAIN_GOALS] = sizeof(TrainGoal *),
     };
     return size[kind];
 }
@@ -144,11 +145,15 @@ static void check_copy(void)
     ParamGroup *group = POOL_ARRAY(first, 2, ParamGroup);
     for (int i = 0; i < 2; i++)
         set_texts(train_group_fields, TRAIN_GROUP_FIELD_COUNT, &group[i], first);
-    g->train = (TrainSpec){.present = true, .group = group, .n_groups = 2, .seed = 7};
+    TrainGoal *goal = POOL_ARRAY(first, 1, TrainGoal);
+    set_texts(train_goal_fields, TRAIN_GOAL_FIELD_COUNT, goal, first);
+    g->train = (TrainSpec){
+        .present = true, .group = group, .n_groups = 2, .goal = goal, .n_goals = 1, .seed = 7};
     set_texts(train_fields, TRAIN_FIELD_COUNT, &g->train, first);
     const TrainSpec before = g->train;
     const TrainSpec copy = graph_copy(second, g)->train;
     CHECK(copy.n_groups == 2 && copy.seed == 7 && copy.group != group);
+    CHECK(copy.n_goals == 1 && copy.goal != goal);
     for (int i = 0; i < TRAIN_FIELD_COUNT; i++) {
         size_t at = train_fields[i].offset;
         bool apart = memcmp((const char *)&before + at, (const char *)&copy + at, sizeof at) != 0;
@@ -158,14 +163,17 @@ static void check_copy(void)
     check_texts(train_fields, TRAIN_FIELD_COUNT, &copy);
     for (int i = 0; i < copy.n_groups; i++)
         check_texts(train_group_fields, TRAIN_GROUP_FIELD_COUNT, &copy.group[i]);
+    check_texts(train_goal_fields, TRAIN_GOAL_FIELD_COUNT, copy.goal);
     pool_free(second);
 }
 
 int main(void)
 {
-    static const size_t others[] = {offsetof(TrainSpec, present), offsetof(TrainSpec, n_groups)};
-    check_table(train_fields, TRAIN_FIELD_COUNT, sizeof(TrainSpec), others, 2);
+    static const size_t others[] = {offsetof(TrainSpec, present), offsetof(TrainSpec, n_groups),
+                                    offsetof(TrainSpec, n_goals)};
+    check_table(train_fields, TRAIN_FIELD_COUNT, sizeof(TrainSpec), others, 3);
     check_table(train_group_fields, TRAIN_GROUP_FIELD_COUNT, sizeof(ParamGroup), NULL, 0);
+    check_table(train_goal_fields, TRAIN_GOAL_FIELD_COUNT, sizeof(TrainGoal), NULL, 0);
     check_copy();
     LrSchedule constant = {.kind = LR_CONSTANT, .base = 0.1};
     near(lr_at(&constant, 0, 10, 1), 0.1);

@@ -144,6 +144,7 @@ ExitCode verb_opt(Cli *cli);
 ExitCode verb_plan(Cli *cli);
 ExitCode verb_report(Cli *cli);
 ExitCode verb_compile(Cli *cli);
+ExitCode verb_data(Cli *cli);
 ExitCode verb_train(Cli *cli);
 ExitCode verb_eval(Cli *cli);
 ExitCode verb_generate(Cli *cli);

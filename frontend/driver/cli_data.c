@@ -114,6 +114,14 @@ static DataSpec data_spec(Cli *cli, const Graph *g, bool synthetic, uint64_t see
     return spec;
 }
 
+DataSpec session_data_spec(Cli *cli, const Graph *g)
+{
+    DataSpec spec = data_spec(cli, g, false, 0);
+    if (spec.kind && !spec.n_fields)
+        synthetic_fields(g, &spec);
+    return spec;
+}
+
 /* Training on made-up numbers while the user believes it is their data would be worse than an
  * error. */
 static bool data_has_a_place(Cli *cli, const DataSpec *spec)
@@ -147,6 +155,17 @@ static void tell_known(const Cli *cli, const DataSpec *spec)
                 spec->left_out[0]);
 }
 
+/* What writes made-up data in the place of those that are not there. */
+static const char *standin_hint(Cli *cli, const DataSpec *spec)
+{
+    size_t n = strcspn(spec->path ? spec->path : "", "\n*?[");
+    const char *first = n ? pool_strndup(cli->pool, spec->path, n) : NULL;
+    if (!first || access(first, F_OK) == 0)
+        return "";
+    return pool_printf(cli->pool, "; `scrimp data %s%s%s` writes a small stand-in", cli->file,
+                       cli->run.data ? " --data " : "", cli->run.data ? cli->run.data : "");
+}
+
 /* Where a path that is not found was looked up. */
 static const char *place_of_data(Cli *cli, const DataSpec *spec)
 {
@@ -154,8 +173,8 @@ static const char *place_of_data(Cli *cli, const DataSpec *spec)
     const char *path = spec->path ? spec->path : "";
     const char *option = cli->run.data ? "" : "; --data PATH says where it is";
     if (*path && *path != '/' && getcwd(here, sizeof here))
-        return pool_printf(cli->pool, "paths of data are looked up from the current folder, %s%s",
-                           here, option);
+        return pool_printf(cli->pool, "paths of data are looked up from the current folder, %s%s%s",
+                           here, option, standin_hint(cli, spec));
     return *option ? option + 2 : NULL;
 }
 

@@ -102,6 +102,9 @@ bool session_load_weights(Session *s, const char *path);
 /* Opens the model's data source, or --data in its place; synthetic: random data of the model's
  * shapes instead. */
 Dataset *session_open_data(Cli *cli, const Graph *g, bool synthetic, uint64_t seed);
+/* What the model and the command line say of its data; `field` has what the model reads.  No kind:
+ * it names no source. */
+DataSpec session_data_spec(Cli *cli, const Graph *g);
 /* E517 when the text has other characters than the run in `dir` was trained on (dir may be NULL, or
  * not a run): its tokens would mean something else. */
 bool session_same_vocab(Cli *cli, const Dataset *ds, const char *dir);

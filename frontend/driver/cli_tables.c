@@ -93,6 +93,13 @@ const Verb cli_verbs[] = {
      "architecture and manifest.json. The program is the same (docs/cuda.md).",
      "define model " PLAN_OPTIONS "out header name " BUILD_OPTIONS "error-format",
      verb_compile, true},
+    {"data", "made-up data where a model looks for its own",
+     "Writes a small stand-in for the data that the model's train section names, in their real format\n"
+     "and place (or --data PATH): digits for mnist, pictures, sentences, tokens, arrays, a table. The\n"
+     "files are the same everywhere, and a model learns from them, so that `train` can be tried\n"
+     "without the real ones. What is there is never written over.",
+     "define model data quiet error-format",
+     verb_data, false},
     {"train", "train a model",
      "Writes checkpoints to --out; without it the weights are lost at the end. Ctrl-C, a TERM signal\n"
      "or a closed terminal (HUP) lets the step finish, saves, and ends by that signal: the shell's\n"

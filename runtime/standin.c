@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Texts, tokens and arrays; pictures and tables are in files of their own. */
+#include "runtime/data_internal.h"
+#include "runtime/rng.h"
+#include "runtime/standin_internal.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum { TEXT_BYTES = 300000, TOKENS = 200000, MAX_TOKEN_IDS = 512, MOST_ARRAY_BYTES = 64 << 20 };
+static const uint64_t STANDIN_STEP = UINT64_MAX - 2;
+
+/* ---- numbers ---- */
+
+Dice dice_of(const char *name, int64_t index)
+{
+    return (Dice){.key = rt_name_key(name), .step = STANDIN_STEP - ((uint64_t)index << 8)};
+}
+
+int64_t dice_roll(Dice *d, int64_t n)
+{
+    return (int64_t)rt_rng_below((uint64_t)n, 0, d->step, d->key, d->rolled++);
+}
+
+/* The sum of twelve numbers below 1. */
+double dice_normal(Dice *d)
+{
+    double sum = -6;
+    for (int i = 0; i < 12; i++)
+        sum += (double)dice_roll(d, 1 << 20) / (1 << 20);
+    return sum;
+}
+
+/* ---- bytes ---- */
+
+void made_add(MadeBytes *b, const void *data, int64_t n)
+{
+    if (b->n + n > b->room) {
+        int64_t room = 2 * (b->n + n) + 4096;
+        unsigned char *grown = b->failed ? NULL : realloc(b->data, (size_t)room);
+        if (!grown) {
+            b->failed = true;
+            return;
+        }
+        b->data = grown;
+        b->room = room;
+    }
+    memcpy(b->data + b->n, data, (size_t)n);
+    b->n += n;
+}
+
+void made_text(MadeBytes *b, const char *format, ...)
+{
+    char text[256];
+    va_list args;
+    va_start(args, format);
+    int n = vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    made_add(b, text, n < (int)sizeof text ? n : (int)sizeof text - 1);
+}
+
+static bool make_parent(const char *path, RtError *err)
+{
+    size_t n = (size_t)(path_base(path) - path);
+    char *dir = n ? rt_alloc((int64_t)n + 1, 1, err) : NULL;
+    if (n && !dir)
+        return false;
+    if (dir)
+        memcpy(dir, path, n);
+    bool ok = !dir || folder_make(dir, err);
+    free(dir);
+    return ok;
+}
+
+bool made_write(MadeBytes *b, const char *path, RtError *err)
+{
+    struct stat st;
+    bool ok = !b->failed || rt_error(err, "out of memory");
+    if (ok && lstat(path, &st) == 0)
+        ok = rt_error(err, "%s is there already: it is not written over", path);
+    ok = ok && make_parent(path, err) && file_replace(path, b->data, b->n, err);
+    free(b->data);
+    *b = (MadeBytes){0};
+    return ok;
+}
+
+int64_t standin_limit(const DataSpec *spec, const char *field, int64_t otherwise)
+{
+    for (int f = 0; f < spec->n_fields; f++)
+        if (strcmp(spec->field[f].name, field) == 0 && spec->field[f].max_id > 0)
+            return spec->field[f].max_id;
+    return otherwise;
+}
+
+/* ---- text ---- */
+
+static const char *const words[4][8] = {
+    {"small", "old", "green", "quiet", "happy", "tall", "lost", "bright"},
+    {"cat", "river", "teacher", "stone", "bird", "garden", "ship", "king"},
+    {"sees", "follows", "finds", "carries", "loves", "leaves", "calls", "paints"},
+    {"slowly", "again", "at night", "today", "with care", "in spring", "alone", "by the sea"}};
+
+/* "the old cat sees the river again." */
+static void sentence(MadeBytes *b, Dice *d)
+{
+    int64_t cat = dice_roll(d, 8); /* who it is says much of what follows */
+    made_text(b, "the %s %s %s the %s", words[0][dice_roll(d, 8)], words[1][cat],
+              words[2][(cat + dice_roll(d, 2)) % 8], words[1][dice_roll(d, 8)]);
+    if (dice_roll(d, 2))
+        made_text(b, " %s", words[3][(cat + dice_roll(d, 3)) % 8]);
+    made_text(b, dice_roll(d, 4) ? ". " : ".\n");
+}
+
+static bool standin_text(const DataSpec *spec, StandIn *out, RtError *err)
+{
+    MadeBytes b = {0};
+    Dice d = dice_of("text", 0);
+    while (b.n < TEXT_BYTES && !b.failed)
+        sentence(&b, &d);
+    snprintf(out->said, sizeof out->said, "%lld bytes of made-up sentences", (long long)b.n);
+    return made_write(&b, spec->path, err);
+}
+
+/* Seven of eight tokens follow from the one before. */
+static bool standin_tokens(const DataSpec *spec, StandIn *out, RtError *err)
+{
+    MadeBytes b = {0};
+    Dice d = dice_of("tokens", 0);
+    int32_t header[256] = {20240520, 1, TOKENS};
+    int64_t ids = standin_limit(spec, "x", 255) + 1, token = 0;
+    ids = ids > MAX_TOKEN_IDS ? MAX_TOKEN_IDS : ids;
+    made_add(&b, header, sizeof header);
+    for (int64_t i = 0; i < TOKENS; i++) {
+        uint16_t v = (uint16_t)token;
+        made_add(&b, &v, sizeof v);
+        token = dice_roll(&d, 8) ? (token * 31 + 17) % ids : dice_roll(&d, ids);
+    }
+    snprintf(out->said, sizeof out->said, "%d made-up tokens, of %lld ids, in llm.c's format",
+             TOKENS, (long long)ids);
+    return made_write(&b, spec->path, err);
+}
+
+/* ---- arrays ---- */
+
+static void npy_header(MadeBytes *b, const DataField *f, int64_t examples)
+{
+    static const char *const descr[RT_DTYPE_COUNT] = {
+        [RT_F32] = "<f4", [RT_I32] = "<i4", [RT_U8] = "|u1"};
+    char text[256];
+    int n = snprintf(text, sizeof text, "{'descr': '%s', 'fortran_order': False, 'shape': (%lld,",
+                     descr[f->dtype], (long long)examples);
+    for (int i = 0; i < f->rank; i++)
+        n += snprintf(text + n, sizeof text - (size_t)n, " %lld,", (long long)f->dim[i]);
+    n += snprintf(text + n, sizeof text - (size_t)n, "), }");
+    n += snprintf(text + n, sizeof text - (size_t)n, "%*s\n", 63 - (10 + n) % 64, "");
+    unsigned char begin[10] = {
+        0x93, 'N', 'U', 'M', 'P', 'Y', 1, 0, (unsigned char)n, (unsigned char)(n >> 8)};
+    made_add(b, begin, sizeof begin);
+    made_add(b, text, n);
+}
+
+/* One field of all examples. */
+static bool write_array(Dataset *made, int f, const char *path, RtError *err)
+{
+    MadeBytes b = {0};
+    const DataField *field = dataset_field(made, f);
+    int64_t n = dataset_held_out_size(made), counted;
+    void *dst[DATA_MAX_FIELDS] = {0};
+    dst[f] = rt_alloc(made->field_bytes[f] + 1, 1, err);
+    bool ok = dst[f] != NULL;
+    npy_header(&b, field, n);
+    for (int64_t i = 0; ok && i < n; i++) {
+        ok = dataset_eval_batch(made, i, dst, &counted, err);
+        made_add(&b, dst[f], made->field_bytes[f]);
+    }
+    free(dst[f]);
+    if (ok)
+        return made_write(&b, path, err);
+    free(b.data);
+    return false;
+}
+
+/* Examples enough for a few batches, in at most so many bytes. */
+static int64_t array_examples(const DataSpec *spec)
+{
+    int64_t bytes = 1, most, n = 8 * spec->batch > 512 ? 8 * spec->batch : 512;
+    for (int f = 0; f < spec->n_fields; f++) {
+        int64_t elements;
+        if (rt_elements(spec->field[f].rank, spec->field[f].dim, &elements))
+            bytes += 4 * elements;
+    }
+    most = MOST_ARRAY_BYTES / bytes;
+    n = n > most ? most : n;
+    return n < 2 * spec->batch ? 2 * spec->batch : n;
+}
+
+/* The file of a field among those that the model names, allocated; NULL: it names a folder. */
+static char *array_path(const DataSpec *spec, const char *name, RtError *err)
+{
+    char file[80];
+    snprintf(file, sizeof file, "%s.npy", name);
+    for (const char *p = spec->path; *p;) {
+        size_t n = strcspn(p, "\n"), k = strlen(file);
+        if (n >= k && strncmp(p + n - k, file, k) == 0 && (n == k || p[n - k - 1] == '/')) {
+            char *path = rt_alloc((int64_t)n + 1, 1, err);
+            return path ? memcpy(path, p, n) : NULL;
+        }
+        p += n + (p[n] == '\n');
+    }
+    if (!strchr(spec->path, '\n') && !strstr(spec->path, ".npy"))
+        return path_join(spec->path, file, err);
+    rt_error(err, "none of the files is %s", file);
+    return NULL;
+}
+
+static bool standin_npy(const DataSpec *spec, StandIn *out, RtError *err)
+{
+    DataSpec made_up = *spec;
+    made_up.kind = "synthetic";
+    made_up.examples = array_examples(spec);
+    made_up.batch = made_up.held_out_is_part = 1;
+    made_up.held_out = 1;
+    made_up.seed = 0;
+    Dataset *made = dataset_open(&made_up, err);
+    bool ok = made != NULL;
+    for (int f = 0; ok && f < dataset_n_fields(made); f++) {
+        char *path = array_path(spec, dataset_field(made, f)->name, err);
+        ok = path && write_array(made, f, path, err);
+        free(path);
+    }
+    dataset_close(made);
+    snprintf(out->said, sizeof out->said, "%lld made-up examples", (long long)made_up.examples);
+    return ok;
+}
+
+/* ---- all ---- */
+
+bool standin_write(const DataSpec *spec, StandIn *out, RtError *err)
+{
+    static const struct {
+        const char *kind;
+        bool many; /* its path may be a list */
+        bool (*write)(const DataSpec *spec, StandIn *out, RtError *err);
+    } kinds[] = {{"mnist", false, standin_mnist},
+                 {"cifar10", false, standin_cifar10},
+                 {"imagefolder", false, standin_imagefolder},
+                 {"text", false, standin_text},
+                 {"tokens", false, standin_tokens},
+                 {"csv", false, standin_csv},
+                 {"npy", true, standin_npy}};
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        if (strcmp(kinds[i].kind, spec->kind) != 0)
+            continue;
+        if (!spec->path || !*spec->path || strpbrk(spec->path, "*?[") ||
+            (!kinds[i].many && strchr(spec->path, '\n')))
+            return rt_error(err, "the model names %s: say with --data PATH where it goes",
+                            spec->path && *spec->path ? "more than one file" : "no file");
+        bool folder = kinds[i].write == standin_mnist || kinds[i].write == standin_cifar10 ||
+                      kinds[i].write == standin_imagefolder;
+        if (folder && folder_exists(spec->path)) /* with files of other names */
+            return rt_error(err, "%s is there already: it is not written over", spec->path);
+        return kinds[i].write(spec, out, err);
+    }
+    return rt_error(err, "%s reads no files: there is nothing to write", spec->kind);
+}

@@ -72,8 +72,8 @@ static inline bool sweep_chance(SweepDraw *d, int one_in)
 
 enum { SWEEP_OPERATORS = sizeof sweep_operators / sizeof *sweep_operators };
 
-/* Functions of compile-time values, data and optimizers make no tensor; what takes a block is not
- * drawn. */
+/* Functions of compile-time values, data and optimizers, and statements of training, make no
+ * tensor; what takes a block is not drawn. */
 static inline bool sweep_makes_no_tensor(const char *name)
 {
     static const char *const names[] = {
@@ -84,7 +84,7 @@ static inline bool sweep_makes_no_tensor(const char *name)
         "columns", "imagefolder", "synthetic",    "sgd",        "adam",          "adamw",
         "group",   "constant",    "linear_decay", "step",       "cosine",        "inverse_sqrt",
         "wsd",     "one_cycle",   "piecewise",    "scan",       "rmsprop",       "adagrad",
-        "lion",    "lamb",        "adafactor",    "muon"};
+        "lion",    "lamb",        "adafactor",    "muon",       "minimize"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strcmp(name, names[i]) == 0)
             return true;

@@ -433,7 +433,7 @@ static void test_data(void)
 static void test_updates(void)
 {
     EVAL("  $w = param : f32[2]\n  %l = input : f32[]\n  %y = minimize %l, $w : f32[2] -> $w\n",
-         V(3, 4), 3, 4);
+         V(3, 4, 1), 3, 4);
     EVAL(W1G1 "  %lr = input : f32[]\n  %c = input : f32[]\n"
               "  %y = sgd_step $w, %g, %lr, %c : f32[1] -> $w\n",
          V(1, 2, 0.1, 0.5), 0.9);

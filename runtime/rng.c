@@ -76,7 +76,7 @@ uint64_t rt_permute(uint64_t i, uint64_t n, uint64_t seed, uint64_t epoch)
 typedef enum InitKind { INIT_VALUE, INIT_NORMAL, INIT_UNIFORM } InitKind;
 typedef struct Init {
     InitKind kind;
-    double a, b; /* value | standard deviation | low, high */
+    double a, b; /* value | standard deviation, mean | low, high */
 } Init;
 
 /* Reads "name(x)" or "name(x,y)": n numbers; all of the text must be used. */
@@ -106,8 +106,8 @@ static bool read_init(const char *text, Init *init)
         *init = (Init){INIT_VALUE, 1, 0};
     else if (read_call(text, "value", 1, v))
         *init = (Init){INIT_VALUE, v[0], 0};
-    else if (read_call(text, "normal", 1, v))
-        *init = (Init){INIT_NORMAL, v[0], 0};
+    else if (read_call(text, "normal", 1, v) || read_call(text, "normal", 2, v))
+        *init = (Init){INIT_NORMAL, v[0], v[1]};
     else if (read_call(text, "uniform", 2, v) && v[0] <= v[1])
         *init = (Init){INIT_UNIFORM, v[0], v[1]};
     else
@@ -131,9 +131,9 @@ static void fill_normal(float *dst, int64_t n, Init init, uint64_t seed, uint64_
         double u = (rt_rng_bits(seed, INIT_STEP, key, (uint64_t)i) + 0.5) * 0x1p-32;
         double v = rt_rng_bits(seed, INIT_STEP, key, (uint64_t)i + 1) * 0x1p-32;
         double radius = init.a * sqrt(-2 * log(u));
-        dst[i] = (float)(radius * cos(two_pi * v));
+        dst[i] = (float)(init.b + radius * cos(two_pi * v));
         if (i + 1 < n)
-            dst[i + 1] = (float)(radius * sin(two_pi * v));
+            dst[i + 1] = (float)(init.b + radius * sin(two_pi * v));
     }
 }
 
@@ -143,8 +143,8 @@ bool rt_init_fill(float *dst, int64_t n, const char *text, uint64_t seed, const 
     Init init;
     if (!read_init(text, &init))
         return rt_error(err,
-                        "initial value '%s' of %s: write zeros, ones, value(x), normal(std) or "
-                        "uniform(lo,hi)",
+                        "initial value '%s' of %s: write zeros, ones, value(x), normal(std), "
+                        "normal(std,mean) or uniform(lo,hi)",
                         text, name);
     uint64_t key = rt_name_key(name);
     switch (init.kind) {

@@ -20,8 +20,9 @@ uint64_t rt_rng_below(uint64_t n, uint64_t seed, uint64_t step, uint64_t key, ui
 /* Where i in [0, n) goes under the permutation of [0, n) named by (seed, epoch). */
 uint64_t rt_permute(uint64_t i, uint64_t n, uint64_t seed, uint64_t epoch);
 
-/* Fills dst[n] as init says: "zeros", "ones", "value(x)", "normal(std)", "uniform(lo,hi)".  Element
- * i depends on (seed, name, i) only.  False for another text. */
+/* Fills dst[n] as init says: "zeros", "ones", "value(x)", "normal(std)",
+ * "normal(std,mean)", "uniform(lo,hi)".  Element i depends on (seed, name, i) only.  False for
+ * another text. */
 bool rt_init_fill(float *dst, int64_t n, const char *init, uint64_t seed, const char *name,
                   RtError *err);
 

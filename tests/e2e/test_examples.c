@@ -30,6 +30,8 @@ static const Row rows[] = {
     {"convnext.scrimp -D size_name=base", 88591464, "torchvision convnext_base"},
     {"mixer.scrimp", 59880472, "timm mixer_b16_224"},
     {"ddpm.scrimp", 35746307, "diffusers UNet2DModel, google/ddpm-cifar10-32"},
+    {"dcgan.scrimp --model generator", 3576704, "pytorch/examples dcgan, Generator"},
+    {"dcgan.scrimp --model discriminator", 2765568, "pytorch/examples dcgan, Discriminator"},
     {"bert.scrimp", 109514298, "transformers BertForMaskedLM, bert-base-uncased"},
     {"bert.scrimp -D size_name=large", 335174458,
      "transformers BertForMaskedLM, bert-large-uncased"},

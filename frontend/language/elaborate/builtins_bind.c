@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Signatures of builtins, and binding a call's arguments to them. */
 #include "frontend/language/elaborate/builtins.h"
+#include "frontend/language/elaborate/builtins_table.h"
+#include "frontend/language/elaborate/train_internal.h"
 #include "frontend/language/elaborate/train_rate.h"
 #include "ir/support/bug.h"
 
@@ -337,6 +339,8 @@ Val builtin_call(Elab *l, Frame *f, const Builtin *fn, const Expr *e, const Call
         return fn->run(&call);
     if (fn->layer)
         call_needs_label(&call);
+    if (fn->run == builtin_minimize && l->train)
+        l->train->minimizes = true; /* nobody shall ask for `optim` */
     return val_poison();
 }
 

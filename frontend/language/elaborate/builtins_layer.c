@@ -318,7 +318,8 @@ Val builtin_bn(BuiltinCall *c)
         return val_poison();
     Type x = *elab_type(c->l, arg_tensor(c, 0));
     int64_t channels = x.dim[1];
-    ValueId gamma = vector_param(c, OP_param, "weight", channels, &init_ones, channels);
+    const InitSpec *scale = arg_given(c, 3) ? c->arg[3].init : &init_ones;
+    ValueId gamma = vector_param(c, OP_param, "weight", channels, scale, channels);
     ValueId beta = vector_param(c, OP_param, "bias", channels, &init_zeros, channels);
     ValueId running[2] = {
         vector_param(c, OP_buffer, "running_mean", channels, &init_zeros, channels),

@@ -223,7 +223,8 @@ Val builtin_normal(BuiltinCall *c)
         elab_error(c->l, c->arg_span[0], "E105", "a standard deviation cannot be negative");
         return val_poison();
     }
-    return init_value(c, (InitSpec){.kind = INIT_NORMAL, .a = arg_float(c, 0)});
+    return init_value(c,
+                      (InitSpec){.kind = INIT_NORMAL, .a = arg_float(c, 0), .b = arg_float(c, 1)});
 }
 
 Val builtin_uniform(BuiltinCall *c)

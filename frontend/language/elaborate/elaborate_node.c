@@ -206,6 +206,9 @@ static const char *init_text(Elab *l, const InitSpec *init, int64_t fan_in, int6
     case INIT_ONES:
         return "ones";
     case INIT_NORMAL:
+        if (init->b != 0)
+            return pool_printf(l->pool, "normal(%s,%s)", number_text(l->pool, a),
+                               number_text(l->pool, init->b));
         return pool_printf(l->pool, "normal(%s)", number_text(l->pool, a));
     case INIT_UNIFORM:
         return pool_printf(l->pool, "uniform(%s,%s)", number_text(l->pool, a),

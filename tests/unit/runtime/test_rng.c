@@ -113,6 +113,10 @@ static void test_fills(void)
     CHECK(rt_init_fill(b, 1000, "normal(0.02)", 5, "h.1.weight", &err) && b[0] != a[0]);
     CHECK(rt_init_fill(b, 1000, "normal(0.02)", 6, "h.0.weight", &err) && b[0] != a[0]);
 
+    CHECK(rt_init_fill(a, N, "normal(0.02,1)", 5, "h.0.weight", &err));
+    moments(a, N, &mean, &deviation, &kurtosis);
+    CHECK_MSG(fabs(mean - 1) < 0.0002 && fabs(deviation - 0.02) < 0.0002, "%g %g", mean, deviation);
+
     CHECK(rt_init_fill(a, N, "uniform(-0.1,0.3)", 5, "x", &err));
     moments(a, N, &mean, &deviation, &kurtosis);
     CHECK(fabs(mean - 0.1) < 0.001 && fabs(deviation - 0.4 / sqrt(12)) < 0.001);
@@ -124,7 +128,7 @@ static void test_fills(void)
     CHECK(rt_init_fill(a, 3, "uniform(-1, 1)", 5, "x", &err)); /* a space is fine */
 
     static const char *const bad[] = {
-        "",           "zero",       "normal",       "normal()",   "normal(1",     "normal(1,2)",
+        "",           "zero",       "normal",       "normal()",   "normal(1",     "normal(1,2,3)",
         "normal(1)x", "uniform(1)", "uniform(2,1)", "value(nan)", "value(1e999)", "normal(x)"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         CHECK_MSG(!rt_init_fill(a, 3, bad[i], 5, "fc.weight", &err), "%s", bad[i]);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* docs/language.md says what the parser does: its grammar is that of parse.y, its examples are
- * valid, and it lists every builtin and every block of the library with its signature. */
+ * valid, and it lists every builtin and every block of the library with its signature.  What
+ * docs/from-pytorch.md says is to be written here compiles. */
 #include "check.h"
 #include "frontend/language/elaborate/builtins.h"
 #include "frontend/language/syntax/ast.h"
@@ -231,11 +232,11 @@ static bool has_model(const Ast *ast)
 }
 
 /* It parses, and elaborates when it holds a model. */
-static void test_example(const char *text, size_t length)
+static void test_example(const char *page, const char *text, size_t length)
 {
     Pool *pool = pool_new();
     Diag *diag = diag_new(pool);
-    Ast *ast = frontend_parse_text(pool, diag, "language.md", text, length);
+    Ast *ast = frontend_parse_text(pool, diag, page, text, length);
     CHECK(ast);
     if (ast && has_model(ast)) {
         FrontendOptions options = {.mode = ast->train ? FRONTEND_TRAIN : FRONTEND_INFER};
@@ -245,7 +246,7 @@ static void test_example(const char *text, size_t length)
     pool_free(pool);
 }
 
-static void test_examples(const char *doc)
+static void test_examples(const char *page, const char *doc, int least)
 {
     static const char fence[] = "```scrimp\n";
     int n = 0;
@@ -255,10 +256,90 @@ static void test_examples(const char *doc)
         CHECK(end);
         if (!end)
             break;
-        test_example(p, (size_t)(end - p));
+        test_example(page, p, (size_t)(end - p));
         p = end;
     }
-    CHECK(n > 5);
+    CHECK(n >= least);
+}
+
+/* ---- tables "PyTorch | ..." ---- */
+
+static const char in_model[] =
+    "import \"std/all\"\n"
+    "model m(x: f32[8, 16, 32, 32], t: f32[8, 32, 16], s: f32[8, 16, 32], v: f32[2, 4, 8, 8, 8],\n"
+    "        ids: i32[8, 32], a: f32[8, 16], b: f32[8, 16], y: i32[8], m: bool[8, 16]) {\n"
+    "  return %s\n"
+    "}\n";
+static const char in_section[] =
+    "model net(x: f32[8, 16]) {\n"
+    "  return x |> backbone: seq { linear(16); relu() } |> head: linear(4)\n"
+    "}\n"
+    "train {\n"
+    "  batch = synthetic(x = f32[8, 16], y = i32[8])\n"
+    "  loss = cross_entropy(net(batch.x), batch.y)\n"
+    "  held_out = 10%%\n"
+    "  optim = sgd(lr = 0.1)\n"
+    "  %s\n"
+    "  %s\n"
+    "}\n";
+
+/* The code of the last cell of a row, "| .. | `code` |", whose bars have backslashes before them;
+ * NULL for another row. */
+static char *last_cell(const char *row)
+{
+    char *line = strndup(row, strcspn(row, "\n")), *cell = NULL;
+    char *end = strrchr(line, '`'), *begin = NULL;
+    if (end && !strcmp(end, "` |")) {
+        *end = '\0';
+        begin = strrchr(line, '`');
+    }
+    if (begin) {
+        char *to = cell = strdup(begin + 1);
+        for (const char *p = begin + 1; *p; p++)
+            if (p[0] != '\\' || p[1] != '|')
+                *to++ = *p;
+        *to = '\0';
+    }
+    free(line);
+    return cell;
+}
+
+static void test_cell(const char *cell, bool section)
+{
+    char *text = NULL;
+    bool length = !strncmp(cell, "epochs", 6);
+    int n = section ? asprintf(&text, in_section, cell, length ? "" : "epochs = 100")
+                    : asprintf(&text, in_model, cell);
+    if (n < 0)
+        abort();
+    test_example(cell, text, strlen(text));
+    free(text);
+}
+
+/* Every row of the tables with this heading. */
+static void test_tables(const char *doc, const char *heading, bool section, int least)
+{
+    int n = 0;
+    for (const char *p = doc; (p = strstr(p, heading));) {
+        p += strlen(heading);
+        for (; *p == '|'; p += strcspn(p, "\n") + 1, n++) {
+            char *cell = last_cell(p);
+            CHECK_MSG(cell, "%.60s", p);
+            if (cell)
+                test_cell(cell, section);
+            free(cell);
+        }
+    }
+    CHECK_MSG(n >= least, "%d rows of %s", n, heading);
+}
+
+static void test_from_pytorch(void)
+{
+    char *doc = read_text("docs/from-pytorch.md");
+    test_examples("from-pytorch.md", doc, 1);
+    test_tables(doc, "\n| PyTorch | scrimp |\n|---|---|\n", false, 100);
+    test_tables(doc, "\n| PyTorch | train section |\n|---|---|\n", true, 20);
+    free(doc);
 }
 
 int main(void)
@@ -267,7 +348,8 @@ int main(void)
     test_grammar(doc);
     test_builtins(doc);
     test_library(doc);
-    test_examples(doc);
+    test_examples("language.md", doc, 6);
     free(doc);
+    test_from_pytorch();
     return test_result();
 }

@@ -85,15 +85,4 @@ bool idx_parse(const unsigned char *bytes, int64_t n, IdxArray *out, RtError *er
  * What array points into is *file's, which is the caller's also after a failure. */
 bool idx_read(const char *path, int rank, FileBytes *file, IdxArray *array, RtError *err);
 
-/* NumPy's .npy, versions 1 to 3, little-endian C order. */
-typedef enum NpyType { NPY_F4, NPY_F8, NPY_I4, NPY_I8, NPY_U1, NPY_B1, NPY_TYPE_COUNT } NpyType;
-typedef struct NpyArray {
-    NpyType type;
-    int rank;
-    int64_t dims[RT_MAX_RANK];
-    const unsigned char *data; /* not necessarily aligned */
-} NpyArray;
-int64_t npy_type_bytes(NpyType type);
-bool npy_parse(const unsigned char *bytes, int64_t n, NpyArray *out, RtError *err);
-
 #endif

@@ -52,6 +52,12 @@ typedef struct GenerateSettings {
     double temperature;
 } GenerateSettings;
 
+enum { CLI_MAX_INPUTS = 16 };
+typedef struct PredictSettings {
+    const char *input[CLI_MAX_INPUTS]; /* PATH or NAME=PATH */
+    int n_inputs;
+} PredictSettings;
+
 /* What `dump` and `opt` show, and after which passes. */
 typedef struct DumpSettings {
     const char *stage, *diff, *passes, *dump_after;
@@ -93,6 +99,7 @@ typedef struct Cli {
     BuildSettings build;
     RunSettings run;
     GenerateSettings generate;
+    PredictSettings predict;
     DumpSettings dump;
     OutputSettings output;
 } Cli;
@@ -148,6 +155,7 @@ ExitCode verb_data(Cli *cli);
 ExitCode verb_train(Cli *cli);
 ExitCode verb_eval(Cli *cli);
 ExitCode verb_generate(Cli *cli);
+ExitCode verb_predict(Cli *cli);
 ExitCode verb_arena(Cli *cli);
 ExitCode verb_bench(Cli *cli);
 ExitCode verb_verify(Cli *cli);

@@ -60,6 +60,8 @@ static bool is_set(const Cli *cli, const OptionRow *o)
         return float_of(cli, o) != 0;
     case FIELD_DEFINE:
         return cli->source.n_defs > 0;
+    case FIELD_INPUT:
+        return cli->predict.n_inputs > 0;
     case FIELD_ERRORS:
         return cli->output.json_errors;
     }
@@ -91,6 +93,7 @@ static const char *value_of(const Cli *cli, const OptionRow *o)
         return "json";
     case FIELD_FLAG:
     case FIELD_DEFINE:
+    case FIELD_INPUT:
         break;
     }
     return "";
@@ -102,6 +105,14 @@ static void put_defines(const Cli *cli, StrBuf *line)
         const OptionDef *d = &cli->source.defs[i];
         strbuf_put(line, " -D");
         cli_put_word(line, pool_printf(cli->pool, "%s=%s", d->name, d->value));
+    }
+}
+
+static void put_inputs(const Cli *cli, StrBuf *line)
+{
+    for (int i = 0; i < cli->predict.n_inputs; i++) {
+        strbuf_put(line, " --input");
+        cli_put_word(line, cli->predict.input[i]);
     }
 }
 
@@ -125,6 +136,10 @@ const char *cli_command_for(const Cli *cli, const char *verb, const char *withou
             continue;
         if (o->kind == FIELD_DEFINE) {
             put_defines(cli, &line);
+            continue;
+        }
+        if (o->kind == FIELD_INPUT) {
+            put_inputs(cli, &line);
             continue;
         }
         strbuf_printf(&line, " --%s", o->name);

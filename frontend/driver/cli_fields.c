@@ -142,6 +142,16 @@ static const char *numpy_call(Pool *pool, const Declared *d, const DataField *f)
                : NULL;
 }
 
+bool field_fits(Pool *pool, const Type *input, const DataField *examples, const char **numpy)
+{
+    const Declared d = {(RtDType)input->dtype, input->rank - 1, input->dim + 1};
+    *numpy = NULL;
+    if (d.dtype == examples->dtype && same_dims(&d, examples))
+        return true;
+    *numpy = numpy_call(pool, &d, examples);
+    return false;
+}
+
 static const char *way_out(Cli *cli, const Graph *g, const Declared *d, const DataField *f)
 {
     const DataTraits *traits = data_traits(g->train.data_kind);

@@ -16,6 +16,9 @@ int field_batch_dims(const Graph *g);
 ValueId field_root(const Graph *g, ValueId v);
 /* How many classes or rows the model has for an integer input; 0 when it is not an index. */
 int64_t field_limit(const Graph *g, ValueId input);
+/* Whether examples are of an input's type, whose first dimension counts them; if not, what to call
+ * on the array in NumPy, or NULL. */
+bool field_fits(Pool *pool, const Type *input, const DataField *examples, const char **numpy);
 /* That the data have the input's field with its type, its dimensions and a range of indices that
  * fits; false after a message. */
 bool field_check(Cli *cli, const Graph *g, const Node *input, const Dataset *ds);

@@ -77,6 +77,14 @@ static bool take_define(Cli *cli, const char *text, ExitCode *code)
     return true;
 }
 
+static bool take_input(Cli *cli, const char *text, ExitCode *code)
+{
+    if (cli->predict.n_inputs == CLI_MAX_INPUTS)
+        return usage_error(code, "too many --input options%s%s", "", "");
+    cli->predict.input[cli->predict.n_inputs++] = text;
+    return true;
+}
+
 static bool take_option(Cli *cli, const OptionRow *o, const char *text, ExitCode *code)
 {
     bool yes = true;
@@ -97,6 +105,8 @@ static bool take_option(Cli *cli, const OptionRow *o, const char *text, ExitCode
         return take_float(cli, o, text, code);
     case FIELD_DEFINE:
         return take_define(cli, text, code);
+    case FIELD_INPUT:
+        return take_input(cli, text, code);
     case FIELD_ERRORS:
         cli->output.json_errors = strcmp(text, "json") == 0;
         return cli->output.json_errors || strcmp(text, "text") == 0 ||

@@ -14,6 +14,7 @@ typedef enum FieldKind {
     FIELD_FLOAT,
     FIELD_POSITIVE, /* a float above 0 */
     FIELD_DEFINE,
+    FIELD_INPUT, /* may be given several times */
     FIELD_ERRORS
 } FieldKind;
 

@@ -123,6 +123,17 @@ const Verb cli_verbs[] = {
      "Weights come from --checkpoint: a folder written by train, or a safetensors file.",
      "define model checkpoint no-ema data seed threads json " BUILD_OPTIONS "error-format",
      verb_eval, true},
+    {"predict", "what a trained model makes of given examples",
+     "Weights come from --checkpoint. --input NAME=FILE is a field of the batch, which the train\n"
+     "section then prepares as for training, or else an input of the model alone; without a name it is\n"
+     "the input that the file is called like, or the only one. FILE is a NumPy array (.npy) whose first\n"
+     "axis counts examples, any number of them; where the section reads an imagefolder a picture or a\n"
+     "folder of them, sorted by path; for token ids a text, which becomes windows as long as the model\n"
+     "sees, the last one filled up with zeros. Results go to --out: y.npy, of further results y.1.npy,\n"
+     "... It is the inference form: no dropout, running statistics. -D N=.. says how many examples run\n"
+     "at once.",
+     "define model checkpoint no-ema input out seed threads json quiet " BUILD_OPTIONS "error-format",
+     verb_predict, true},
     {"generate", "write text with a language model",
      "Continues --prompt, one token at a time, with the weights of --checkpoint. For a model of\n"
      "more than 256 tokens that are not characters, prompt and text are token numbers.",
@@ -243,6 +254,7 @@ const OptionRow cli_options[] = {
      "a loss that is not finite: stop (default), go on, undo the step", 1},
     {"overfit", 0, FIELD_FLAG, offsetof(Cli, run.overfit), NULL, "train on the first batch only",
      0},
+    {"input", 'i', FIELD_INPUT, 0, "[NAME=]FILE", "examples (may be given several times)", 0},
     {"prompt", 0, FIELD_TEXT, offsetof(Cli, generate.prompt), "TEXT", "text to continue", 0},
     {"tokens", 0, FIELD_INT, offsetof(Cli, generate.tokens), "N",
      "how many tokens to write (default 500)", 1},

@@ -12,12 +12,15 @@ typedef struct OptionDef {
 } OptionDef;
 
 typedef enum FrontendMode {
-    FRONTEND_TRAIN, /* the train section: batch inputs -> loss (+ metrics), dropout on, batch
-                       statistics */
-    FRONTEND_EVAL,  /* the same in inference form: dropout off, running statistics; outputs loss,
-                       accuracy, logits */
-    FRONTEND_INFER, /* the model alone on its declared inputs; output "logits" (`summary`,
-                       `generate`) */
+    FRONTEND_TRAIN,   /* the train section: batch inputs -> loss (+ metrics), dropout on, batch
+                         statistics */
+    FRONTEND_EVAL,    /* the same in inference form: dropout off, running statistics; outputs loss,
+                         accuracy, logits */
+    FRONTEND_INFER,   /* the model alone on its declared inputs; output "logits" (`summary`,
+                         `generate`) */
+    FRONTEND_PREDICT, /* what the train section makes of a batch before it calls the model, and the
+                         model, in inference form; outputs as FRONTEND_INFER, which it is where the
+                         section does not call the model */
 } FrontendMode;
 
 /* Whether what runs the model can run this operation; when not, why, and a way out. */

@@ -20,9 +20,9 @@ static void expect_narrow(const char *text)
 
 static void test_help(void)
 {
-    static const char *const verbs[] = {"check", "summary", "dump",  "opt",  "plan",
-                                        "arena", "compile", "train", "eval", "generate",
-                                        "bench", "verify",  "data"};
+    static const char *const verbs[] = {"check",    "summary", "predict", "dump",  "opt",
+                                        "plan",     "arena",   "compile", "train", "eval",
+                                        "generate", "bench",   "verify",  "data"};
     Result top = run("$SCRIMP --help");
     EXPECT(top.code == 0, top.err);
     expect_narrow(top.out);

@@ -2,7 +2,7 @@
 /* Any bytes as a .npy file: refused with a message, or an array that lies within them. */
 #include "fuzz_target.h"
 
-#include "runtime/data_internal.h"
+#include "runtime/npy.h"
 
 #include <stdlib.h>
 

@@ -229,119 +229,6 @@ static void elab_options(Elab *l, const FrontendOptions *options)
             report_unknown_option(l, &options->defs[i]);
 }
 
-/* ---- which model ---- */
-
-typedef struct ModelSearch {
-    const Ast *ast;
-    const BlockDecl *found;
-    const LabelPath *label; /* of the call, so that parameters have the same names everywhere */
-} ModelSearch;
-
-static bool search_expr(void *context, Expr *e);
-
-static bool search_body(ModelSearch *s, const Body *body);
-
-static bool search_stmt(ModelSearch *s, const Stmt *st)
-{
-    switch (st->kind) {
-    case STMT_ASSIGN:
-        return search_expr(s, st->assign.value);
-    case STMT_EXPR:
-        return search_expr(s, st->expr);
-    case STMT_FOR:
-        return search_body(s, &st->loop.body);
-    case STMT_WITH:
-        return search_body(s, &st->with.body);
-    case STMT_IF:
-        for (int i = 0; i < st->branch.len; i++)
-            if (!search_body(s, &st->branch.arms[i].body))
-                return false;
-        return !st->branch.has_else || search_body(s, &st->branch.else_body);
-    case STMT_RETURN:
-    case STMT_PARAM:
-    case STMT_BUFFER:
-    case STMT_ASSERT:
-        return true;
-    }
-    return true;
-}
-
-static bool search_body(ModelSearch *s, const Body *body)
-{
-    for (int i = 0; i < body->len; i++)
-        if (!search_stmt(s, body->stmts[i]))
-            return false;
-    return true;
-}
-
-static bool calls_model(const Expr *call, const BlockDecl *model)
-{
-    return call->kind == EXPR_CALL && call->call.callee->kind == EXPR_NAME &&
-           strcmp(call->call.callee->name, model->name.text) == 0;
-}
-
-/* ast_each_child's form: false stops, with the model found. */
-static bool search_expr(void *context, Expr *e)
-{
-    ModelSearch *s = context;
-    if (e->kind == EXPR_NAME) {
-        const BlockDecl *b = ast_find_block(s->ast, e->name);
-        if (b && b->is_model)
-            s->found = b;
-    } else {
-        ast_each_child(e, search_expr, s);
-        if (s->found && !s->label && e->kind == EXPR_LABEL && calls_model(e->label.call, s->found))
-            s->label = &e->label.path;
-    }
-    return !s->found;
-}
-
-static const BlockDecl *named_model(Elab *l, const char *name)
-{
-    const BlockDecl *b = ast_find_block(l->ast, name);
-    if (b && b->is_model)
-        return b;
-    diag_error(l->diag, (Span){0}, "E211", "there is no model `%s` in %s", name, l->ast->name);
-    VEC(const char *) names = {0};
-    for (int i = 0; i < l->ast->n_blocks; i++)
-        if (l->ast->blocks[i].is_model)
-            vec_push(l->pool, &names, l->ast->blocks[i].name.text);
-    const char *near = nearest_word(name, names.data, names.len);
-    if (near)
-        diag_help(l->diag, "did you mean `%s`?", near);
-    return NULL;
-}
-
-/* The model asked for, else the one that `train` uses, else the only one. */
-static const BlockDecl *choose_model(Elab *l, const FrontendOptions *options,
-                                     const LabelPath **label)
-{
-    ModelSearch s = {.ast = l->ast};
-    if (l->ast->train)
-        search_body(&s, &l->ast->train->body);
-    *label = s.label;
-    if (options->model) {
-        const BlockDecl *named = named_model(l, options->model);
-        *label = named == s.found ? s.label : NULL;
-        return named;
-    }
-    int n = 0;
-    const BlockDecl *only = NULL;
-    for (int i = 0; i < l->ast->n_blocks; i++) {
-        if (l->ast->blocks[i].is_model) {
-            only = &l->ast->blocks[i];
-            n++;
-        }
-    }
-    if (s.found || n == 1)
-        return s.found ? s.found : only;
-    diag_error(l->diag, (Span){0}, "E211",
-               n ? "%s has several models and no train section that uses one" : "%s has no model",
-               l->ast->name);
-    diag_help(l->diag, n ? "name one on the command line" : "model net(x: f32[N, 784]) { ... }");
-    return NULL;
-}
-
 /* ---- the model alone ---- */
 
 static Val model_input(Elab *l, Frame *f, const ParamDecl *p)
@@ -369,7 +256,7 @@ static Val model_input(Elab *l, Frame *f, const ParamDecl *p)
                                   pool_printf(l->pool, "%%%s", p->name.text), p->span));
 }
 
-static void model_outputs(Elab *l, Val result, Span span)
+void elab_results(Elab *l, Val result, Span span)
 {
     const Val single = result;
     if (single.kind == VAL_TENSOR)
@@ -399,8 +286,8 @@ static void elab_model(Elab *l, const BlockDecl *model, const LabelPath *label)
     }
     if (label && !label_enter(l, &f, label, false, &state))
         return;
-    model_outputs(l, call_block(l, model, args, spans, model->n_params, model->name.span),
-                  model->name.span);
+    elab_results(l, call_block(l, model, args, spans, model->n_params, model->name.span),
+                 model->name.span);
 }
 
 /* ---- entry ---- */
@@ -423,6 +310,7 @@ static Elab *elab_new(Pool *pool, Diag *diag, const Ast *ast, FrontendMode mode)
     l->constants = map_new(pool);
     l->ordinals = map_new(pool);
     l->rng = l->last_logits = VALUE_NONE;
+    l->results = val_poison();
     for (int i = 0; i < ast->n_blocks; i++) {
         const BlockDecl *b = &ast->blocks[i];
         const Val v = {.kind = VAL_BLOCK, .block = b};
@@ -484,14 +372,15 @@ Graph *frontend_lower(Pool *pool, Diag *diag, const Ast *ast, const FrontendOpti
     l->stack_base = __builtin_frame_address(0);
     elab_options(l, options);
     check_models_return(l);
-    const LabelPath *label = NULL;
-    const BlockDecl *model = choose_model(l, options, &label);
+    ModelCall call = {0};
+    const BlockDecl *model = elab_choose_model(l, options, &call);
     if (model)
         l->g->name = pool_strdup(pool, model->name.text);
-    if (options->mode != FRONTEND_INFER && ast->train)
+    l->predicted = options->mode == FRONTEND_PREDICT ? model : NULL;
+    if (ast->train && options->mode != FRONTEND_INFER && (!l->predicted || call.in_train))
         elab_train(l);
     else if (options->mode != FRONTEND_EVAL && model)
-        elab_model(l, model, label);
+        elab_model(l, model, call.label);
     else if (options->mode == FRONTEND_EVAL)
         report_no_section(l);
     builtin_finish(l);

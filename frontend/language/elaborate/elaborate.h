@@ -88,7 +88,9 @@ typedef struct Elab {
     VEC(Total) totals;
     VEC(ValueId) moved; /* pairs: a parameter, what the last `minimize` has made of it */
     ValueId rng;
-    ValueId last_logits; /* first result of the model called last */
+    ValueId last_logits;        /* first result of the model called last */
+    const BlockDecl *predicted; /* FRONTEND_PREDICT: the model whose results are outputs, */
+    Val results;                /* and those of its first call in the train section */
     int block_depth;
     int64_t n_steps;
     const char *stack_base;
@@ -239,7 +241,16 @@ bool eval_type(Elab *l, Frame *f, const TypeExpr *type, Type *out);
 /* ---- sections (train_section.c) ---- */
 
 /* Runs the train section: nodes, outputs, l->g->train. */
+typedef struct ModelCall {
+    bool in_train;          /* the train section calls it */
+    const LabelPath *label; /* as this */
+} ModelCall;
+/* The model asked for, else the one that `train` uses, else the only one; how `train` calls it.
+ * NULL after an error. */
+const BlockDecl *elab_choose_model(Elab *l, const FrontendOptions *options, ModelCall *call);
 void elab_train(Elab *l);
+/* What a model returns becomes the outputs `logits`, `out1`, ... */
+void elab_results(Elab *l, Val result, Span span);
 /* Reads the remat section into l->g->train. */
 void elab_remat(Elab *l);
 /* The field of a batch, an input node made on first use. */

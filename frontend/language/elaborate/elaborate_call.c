@@ -222,6 +222,8 @@ static Val run_block(Elab *l, const BlockDecl *block, const BlockArgs *args, Spa
     Val first = f.result.kind == VAL_LIST && f.result.list.len ? f.result.list.data[0] : f.result;
     if (block->is_model && l->count && l->train)
         results_as_outputs(l, f.result);
+    if (block == l->predicted && l->train && l->results.kind == VAL_POISON)
+        l->results = f.result;
     if (block->is_model)
         l->last_logits = first.kind == VAL_TENSOR ? first.tensor : VALUE_NONE;
     return f.result;

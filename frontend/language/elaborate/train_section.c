@@ -296,6 +296,11 @@ void elab_train(Elab *l)
         return;
     }
     read_train(&r);
+    if (l->predicted) {
+        elab_results(l, l->results, l->predicted->name.span);
+        l->train = NULL;
+        return;
+    }
     const Binding *loss = key(&r, "loss");
     if (state.minimizes) {
         for (size_t i = 0; i < state.goals.len; i++)

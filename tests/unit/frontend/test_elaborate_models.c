@@ -88,10 +88,11 @@ static void check_names(const char *example, const NamedShape *names, size_t n)
  */
 static void check_modes(const char *example)
 {
-    static const char *const outputs[3][4] = {
-        {"loss", NULL}, {"loss", "accuracy", "logits", NULL}, {"logits", NULL}};
-    static const FrontendMode modes[] = {FRONTEND_TRAIN, FRONTEND_EVAL, FRONTEND_INFER};
-    for (int m = 0; m < 3; m++) {
+    static const char *const outputs[4][4] = {
+        {"loss", NULL}, {"loss", "accuracy", "logits", NULL}, {"logits", NULL}, {"logits", NULL}};
+    static const FrontendMode modes[] = {FRONTEND_TRAIN, FRONTEND_EVAL, FRONTEND_INFER,
+                                         FRONTEND_PREDICT};
+    for (int m = 0; m < 4; m++) {
         Elaborated r = elaborate_example(example, modes[m], NULL);
         bool classes = count_ops(&r, OP_cross_entropy) > 0;
         for (int i = 0; r.graph && outputs[m][i]; i++)

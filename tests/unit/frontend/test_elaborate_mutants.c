@@ -105,7 +105,8 @@ int main(int argc, char **argv)
 {
     static const char *const examples[] = {"mlp",  "convnet", "resnet",  "chargpt",  "gpt2",
                                            "demo", "ffn",     "nascell", "lstm_ptb", "pspnet"};
-    static const FrontendMode modes[] = {FRONTEND_TRAIN, FRONTEND_EVAL, FRONTEND_INFER};
+    static const FrontendMode modes[] = {FRONTEND_TRAIN, FRONTEND_EVAL, FRONTEND_INFER,
+                                         FRONTEND_PREDICT};
     static Words words;
     int rounds = argc > 1 ? atoi(argv[1]) : 150, graphs = 0;
     uint64_t seed = argc > 2 ? (uint64_t)atoll(argv[2]) : 1;
@@ -116,7 +117,7 @@ int main(int argc, char **argv)
         for (int i = 0; i < rounds; i++) {
             state = seed * 1000003 + (uint64_t)i * 7919 + e;
             mutate(&words, mutant);
-            Elaborated r = elaborate_text(mutant, modes[i % 3]);
+            Elaborated r = elaborate_text(mutant, modes[i % 4]);
             graphs += r.graph != NULL;
             elaborated_free(&r);
             if (check_failures) {

@@ -2,6 +2,7 @@
 /* MNIST, CIFAR-10 and .npy from generated files: contents, splits, shuffling that resumes, padding,
  * refusals. */
 #include "runtime/data_internal.h"
+#include "runtime/npy.h"
 
 #include "check.h"
 #include "tests/support/data/dataset_case.h"

@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "frontend/driver/predict_inputs.h"
+
+#include "frontend/driver/cli_fields.h"
+#include "ir/support/strbuf.h"
+#include "runtime/checkpoint.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* ---- which inputs there are ---- */
+
+/* By node: whether an output depends on it. */
+static bool *nodes_needed(Pool *pool, const Graph *g)
+{
+    bool *needed = POOL_ARRAY(pool, g->nodes.len + 1, bool);
+    for (size_t i = 0; i < g->outputs.len; i++)
+        needed[graph_value(g, g->outputs.data[i].value)->def] = true;
+    for (size_t i = g->order.len; i-- > 0;) {
+        const Node *n = graph_node(g, g->order.data[i]);
+        for (int k = 0; needed[g->order.data[i]] && k < n->n_in; k++)
+            needed[graph_value(g, n->in[k])->def] = true;
+    }
+    return needed;
+}
+
+/* "image" of the roles batch.image and input.image; NULL for what is no data. */
+static const char *data_name(const Node *n)
+{
+    const char *role = n->op == OP_input ? node_string(n, ATTR_role, "") : "";
+    static const char *const kinds[] = {"batch.", "input."};
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (!strncmp(role, kinds[i], strlen(kinds[i])))
+            return role + strlen(kinds[i]);
+    return NULL;
+}
+
+static PredictInputs inputs_of(Pool *pool, const Graph *g)
+{
+    const bool *needed = nodes_needed(pool, g);
+    PredictInputs out = {.input = POOL_ARRAY(pool, g->order.len + 1, PredictInput)};
+    for (size_t i = 0; i < g->order.len; i++) {
+        const Node *n = graph_node(g, g->order.data[i]);
+        const char *name = needed[g->order.data[i]] ? data_name(n) : NULL;
+        if (name)
+            out.input[out.n++] = (PredictInput){.name = name, .value = n->out[0]};
+    }
+    return out;
+}
+
+static int find_input(const PredictInputs *inputs, const char *name, size_t length)
+{
+    for (int i = 0; i < inputs->n; i++)
+        if (strlen(inputs->input[i].name) == length && !memcmp(inputs->input[i].name, name, length))
+            return i;
+    return -1;
+}
+
+/* ---- --input NAME=PATH, or PATH alone ---- */
+
+static bool is_name(const char *text, size_t length)
+{
+    size_t n = strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_");
+    return length > 0 && n >= length;
+}
+
+/* The number of an --input's input, -1 when there is none; *path is where its examples are.
+ * Without a name it is the input that the file is called like; else, with `only`, the only one. */
+static int input_of(const PredictInputs *inputs, const char *text, bool only, const char **path)
+{
+    const char *equals = strchr(text, '='), *slash = strrchr(text, '/');
+    *path = text;
+    if (equals && is_name(text, (size_t)(equals - text))) {
+        *path = equals + 1;
+        return find_input(inputs, text, (size_t)(equals - text));
+    }
+    const char *base = slash ? slash + 1 : text;
+    int i = find_input(inputs, base, strcspn(base, "."));
+    return i < 0 && only && inputs->n == 1 ? 0 : i;
+}
+
+bool predict_inputs_fit(Cli *cli, const Graph *g, bool only, PredictInputs *out)
+{
+    *out = inputs_of(cli->pool, g);
+    unsigned given = 0;
+    for (int k = 0; k < cli->predict.n_inputs; k++) {
+        const char *path;
+        int i = input_of(out, cli->predict.input[k], only, &path);
+        if (i < 0 || i >= 32 || given & 1U << i)
+            return false;
+        given |= 1U << i;
+    }
+    return cli->predict.n_inputs == out->n;
+}
+
+static const char *names_text(Cli *cli, const Graph *g)
+{
+    StrBuf text = strbuf_new(cli->pool);
+    PredictInputs inputs = inputs_of(cli->pool, g);
+    for (int i = 0; i < inputs.n; i++)
+        strbuf_printf(&text, "%s--input %s=FILE (%s)", i ? " " : "", inputs.input[i].name,
+                      type_text(cli->pool, value_type(g, inputs.input[i].value)));
+    return inputs.n ? text.text : "nothing";
+}
+
+ExitCode predict_inputs_refuse(Cli *cli, const Graph *section, const Graph *model)
+{
+    const char *both = section && model ? " for what the train section is given, or " : "";
+    const char *help =
+        pool_printf(cli->pool, "give %s%s%s%s", section ? names_text(cli, section) : "", both,
+                    model ? names_text(cli, model) : "", *both ? " for the model alone" : "");
+    return cli_error(cli, EXIT_USER, "E524", help, "--input: not what the model reads");
+}
+
+/* ---- what is in the files ---- */
+
+static bool ends_in(const char *path, const char *suffix)
+{
+    size_t n = strlen(path), k = strlen(suffix);
+    return n > k && !strcmp(path + n - k, suffix);
+}
+
+static Examples *open_pictures(const TrainSpec *t, const char *path, RtError *err)
+{
+    PictureForm form = {.size = t->data_size, .resize = t->data_resize};
+    memcpy(form.mean, t->data_mean, sizeof form.mean);
+    memcpy(form.std, t->data_std, sizeof form.std);
+    return examples_of_pictures(path, &form, err);
+}
+
+static Examples *open_text(Cli *cli, const char *path, int64_t length, RtError *err)
+{
+    Vocab vocab;
+    if (!checkpoint_read_vocab(cli->run.checkpoint, &vocab, err))
+        vocab = vocab_bytes();
+    Examples *x = examples_of_text(path, &vocab, length, err);
+    vocab_free(&vocab);
+    return x;
+}
+
+/* By the file's name and what the input is. */
+static Examples *open_examples(Cli *cli, const Graph *g, const PredictInput *in, const char *path)
+{
+    RtError err;
+    const Node *node = value_node(g, in->value);
+    const Type *t = value_type(g, in->value);
+    const char *source = g->train.present && g->train.data_kind ? g->train.data_kind : "";
+    Examples *x = NULL;
+    if (ends_in(path, ".npy"))
+        x = examples_of_array(path, &err);
+    else if (!strcmp(source, "imagefolder") && field_is_input(node) && !strcmp(in->name, "image"))
+        x = open_pictures(&g->train, path, &err);
+    else if (t->dtype == DTYPE_I32 && t->rank == 2 && strcmp(source, "tokens") != 0)
+        x = open_text(cli, path, t->dim[1], &err);
+    else
+        rt_error(&err,
+                 "%s: %s is read from NumPy's .npy files (and pictures, where the train section "
+                 "reads an imagefolder)",
+                 path, type_text(cli->pool, t));
+    if (!x)
+        cli_error(cli, EXIT_USER, "E524", NULL, "--input: %s", err.message);
+    return x;
+}
+
+/* Indices that the model has no row for would be read from elsewhere. */
+static bool check_indices(Cli *cli, const Graph *g, const PredictInput *in, const char *path)
+{
+    const DataField *f = examples_field(in->examples);
+    int64_t limit = field_limit(g, in->value);
+    if (!limit || f->min_id > f->max_id || (f->min_id >= 0 && f->max_id < limit))
+        return true;
+    cli_error(cli, EXIT_USER, "E505", NULL,
+              "%s has numbers from %lld to %lld, the model's are below %lld", path,
+              (long long)f->min_id, (long long)f->max_id, (long long)limit);
+    return false;
+}
+
+static bool check_examples(Cli *cli, const Graph *g, const PredictInput *in, const char *path)
+{
+    const DataField *f = examples_field(in->examples);
+    const Type *t = value_type(g, in->value);
+    const char *way;
+    if (field_fits(cli->pool, t, f, &way))
+        return check_indices(cli, g, in, path);
+    const char *help = way ? pool_printf(cli->pool,
+                                         "in Python: a = numpy.load(\"%s\"); numpy.save(\"%s\", "
+                                         "numpy.ascontiguousarray(a%s))",
+                                         path, path, way)
+                           : NULL;
+    char have[128];
+    rt_shape_text(f->rank, f->dim, have, sizeof have);
+    cli_error(cli, EXIT_USER, "E524", ends_in(path, ".npy") ? help : NULL,
+              "an example of %s is %s%s, the model's %s is %s with %lld of them", path,
+              rt_dtype_name(f->dtype), have, in->name, type_text(cli->pool, t),
+              (long long)t->dim[0]);
+    return false;
+}
+
+static bool one_batch(Cli *cli, const Graph *g, PredictInputs *inputs)
+{
+    for (int i = 0; i < inputs->n; i++) {
+        const Type *t = value_type(g, inputs->input[i].value);
+        int64_t batch = t->rank ? t->dim[0] : 0;
+        if (t->rank && (i == 0 || batch == inputs->batch)) {
+            inputs->batch = batch;
+            continue;
+        }
+        cli_error(cli, EXIT_USER, "E524", NULL,
+                  "%s is %s: the first dimension of every input has to count examples",
+                  inputs->input[i].name, type_text(cli->pool, t));
+        return false;
+    }
+    return true;
+}
+
+static bool open_input(Cli *cli, const Graph *g, PredictInputs *inputs, const char *text)
+{
+    const char *path;
+    PredictInput *in = &inputs->input[input_of(inputs, text, true, &path)];
+    in->examples = open_examples(cli, g, in, path);
+    if (!in->examples || !check_examples(cli, g, in, path))
+        return false;
+    int64_t n = examples_count(in->examples);
+    if (inputs->examples < 0 || n == inputs->examples) {
+        inputs->examples = n;
+        return true;
+    }
+    cli_error(cli, EXIT_USER, "E524", NULL, "%s has %lld examples, others have %lld", path,
+              (long long)n, (long long)inputs->examples);
+    return false;
+}
+
+bool predict_inputs_open(Cli *cli, const Graph *g, PredictInputs *inputs)
+{
+    inputs->examples = -1;
+    if (!one_batch(cli, g, inputs))
+        return false;
+    for (int k = 0; k < cli->predict.n_inputs; k++)
+        if (!open_input(cli, g, inputs, cli->predict.input[k]))
+            return false;
+    return true;
+}
+
+void predict_inputs_close(PredictInputs *inputs)
+{
+    for (int i = 0; i < inputs->n; i++)
+        examples_close(inputs->input[i].examples);
+    inputs->n = 0;
+}
+
+bool predict_inputs_fill(const Session *s, const PredictInputs *inputs, int64_t first)
+{
+    for (int i = 0; i < inputs->n; i++) {
+        const PredictInput *in = &inputs->input[i];
+        int64_t bytes = type_bytes(value_type(s->graph, in->value)) / inputs->batch;
+        char *dst = session_at(s, in->value);
+        for (int64_t b = 0; b < inputs->batch; b++, dst += bytes) {
+            RtError err;
+            if (first + b >= inputs->examples) {
+                memset(dst, 0, (size_t)bytes);
+            } else if (!examples_read(in->examples, first + b, dst, &err)) {
+                cli_error(s->cli, EXIT_USER, "E524", NULL, "%s", err.message);
+                return false;
+            }
+        }
+    }
+    return true;
+}

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "runtime/examples.h"
+
+#include "runtime/data_internal.h"
+#include "runtime/image.h"
+#include "runtime/npy.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+struct Examples {
+    bool (*read)(Examples *x, int64_t i, void *dst, RtError *err);
+    int64_t n;
+    DataField field;
+    FileBytes file;
+    NpyArray array;
+    PathList pictures;
+    PictureForm form;
+    Image image;
+    ImageScratch scratch;
+    int32_t *token;
+    int64_t n_tokens;
+};
+
+static Examples *examples_new(RtError *err)
+{
+    Examples *x = rt_alloc(1, sizeof(Examples), err);
+    if (x)
+        x->field.min_id = x->field.max_id = -1;
+    return x;
+}
+
+void examples_close(Examples *x)
+{
+    if (!x)
+        return;
+    file_release(&x->file);
+    paths_free(&x->pictures);
+    image_free(&x->image);
+    image_scratch_free(&x->scratch);
+    free(x->token);
+    free(x);
+}
+
+/* x itself, or NULL where something has failed. */
+static Examples *opened(Examples *x, bool ok)
+{
+    if (ok)
+        return x;
+    examples_close(x);
+    return NULL;
+}
+
+int64_t examples_count(const Examples *x)
+{
+    return x->n;
+}
+
+const DataField *examples_field(const Examples *x)
+{
+    return &x->field;
+}
+
+bool examples_read(Examples *x, int64_t i, void *dst, RtError *err)
+{
+    return x->read(x, i, dst, err);
+}
+
+/* ---- arrays ---- */
+
+static bool read_row(Examples *x, int64_t i, void *dst, RtError *err)
+{
+    int64_t n;
+    if (!rt_elements(x->field.rank, x->field.dim, &n))
+        return rt_error(err, "too large");
+    npy_copy(&x->array, i * n, n, x->field.dtype, dst);
+    return true;
+}
+
+static bool look_at_array(Examples *x, RtError *err)
+{
+    const NpyArray *a = &x->array;
+    DataField *f = &x->field;
+    if (a->rank < 1)
+        return rt_error(err, "a single number; the first axis counts examples");
+    x->n = a->dims[0];
+    f->dtype = npy_type_dtype(a->type);
+    f->rank = a->rank - 1;
+    memcpy(f->dim, a->dims + 1, (size_t)f->rank * sizeof *f->dim);
+    return npy_is_float(a->type) || npy_range(a, NULL, &f->min_id, &f->max_id, err);
+}
+
+Examples *examples_of_array(const char *path, RtError *err)
+{
+    Examples *x = examples_new(err);
+    if (!x)
+        return NULL;
+    x->read = read_row;
+    bool ok = file_map(path, &x->file, err) &&
+              ((npy_parse(x->file.data, x->file.bytes, &x->array, err) && look_at_array(x, err)) ||
+               rt_error_prefix(err, "%s", path));
+    return opened(x, ok);
+}
+
+/* ---- pictures ---- */
+
+static bool read_picture(Examples *x, int64_t i, void *dst, RtError *err)
+{
+    const PictureForm *form = &x->form;
+    FileBytes file = {0};
+    bool ok = file_read(x->pictures.path[i], IMAGE_MAX_FILE_BYTES, &file, err) &&
+              (image_decode(file.data, file.bytes, &x->image, err) ||
+               rt_error_prefix(err, "%s", x->pictures.path[i]));
+    file_release(&file);
+    if (!ok)
+        return false;
+    ImageWindow window = image_center(&x->image, form->size, form->resize);
+    return image_sample(&x->image, &window, form->size, form->mean, form->std, &x->scratch, dst,
+                        err);
+}
+
+static bool is_picture(const char *path)
+{
+    const char *dot = strrchr(path_base(path), '.');
+    return dot &&
+           (!strcasecmp(dot, ".jpg") || !strcasecmp(dot, ".jpeg") || !strcasecmp(dot, ".png"));
+}
+
+/* Other files of a folder are passed over. */
+static void keep_pictures(PathList *list)
+{
+    int64_t kept = 0;
+    for (int64_t i = 0; i < list->n; i++) {
+        if (is_picture(list->path[i]))
+            list->path[kept++] = list->path[i];
+        else
+            free(list->path[i]);
+    }
+    list->n = kept;
+}
+
+Examples *examples_of_pictures(const char *path, const PictureForm *form, RtError *err)
+{
+    Examples *x = examples_new(err);
+    if (!x)
+        return NULL;
+    x->read = read_picture;
+    x->form = *form;
+    x->field.dtype = RT_F32;
+    x->field.rank = 3;
+    x->field.dim[0] = 3;
+    x->field.dim[1] = x->field.dim[2] = form->size;
+    bool ok = paths_expand(path, NULL, &x->pictures, err);
+    if (ok)
+        keep_pictures(&x->pictures);
+    x->n = x->pictures.n;
+    return opened(x, ok && (x->n > 0 || rt_error(err, "%s: no .jpg, .jpeg or .png file", path)));
+}
+
+/* ---- text ---- */
+
+static bool read_window(Examples *x, int64_t i, void *dst, RtError *err)
+{
+    (void)err;
+    int64_t length = x->field.dim[0], first = i * length, there = x->n_tokens - first;
+    there = there < length ? there : length;
+    memset(dst, 0, (size_t)length * sizeof *x->token);
+    memcpy(dst, x->token + first, (size_t)there * sizeof *x->token);
+    return true;
+}
+
+static bool encode(Examples *x, const Vocab *vocab, RtError *err)
+{
+    x->token = rt_alloc(x->file.bytes, sizeof *x->token, err);
+    if (!x->token)
+        return false;
+    x->n_tokens = vocab_encode(vocab, (const char *)x->file.data, x->file.bytes, x->token,
+                               x->file.bytes, err);
+    return x->n_tokens > 0 || (x->n_tokens == 0 && rt_error(err, "an empty text"));
+}
+
+Examples *examples_of_text(const char *path, const Vocab *vocab, int64_t length, RtError *err)
+{
+    Examples *x = examples_new(err);
+    if (!x)
+        return NULL;
+    x->read = read_window;
+    x->field.dtype = RT_I32;
+    x->field.rank = 1;
+    x->field.dim[0] = length;
+    if (!file_read(path, DATA_MAX_BYTES, &x->file, err))
+        return opened(x, false);
+    if (!encode(x, vocab, err))
+        return opened(x, rt_error_prefix(err, "%s", path));
+    x->n = x->n_tokens / length + (x->n_tokens % length > 0);
+    x->field.min_id = 0;
+    x->field.max_id = vocab->size - 1;
+    return x;
+}

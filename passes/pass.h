@@ -6,6 +6,7 @@
 #include "ir/graph.h"
 #include "ir/library_use.h"
 #include "passes/memplan/memplan.h"
+#include "passes/norm_weights.h"
 #include "passes/remat/report.h"
 
 /* The masks in the step; none where remat has chosen the step without. */
@@ -43,6 +44,7 @@ typedef struct PassContext {
                               NULL = none */
     const char *library_missing; /* by library: what could have been used if it were here, and a way
                                     out; NULL = nothing */
+    VEC(FoldedNorm) folded;      /* by fold_norms */
     RematReport report;          /* by remat */
     MemPlan *plan;               /* by plan */
     RematError error;            /* of a pass that failed */
@@ -59,7 +61,7 @@ typedef struct Pass {
 } Pass;
 
 extern const Pass pass_table[];          /* from passes.def; ends with name == NULL */
-extern const char *const pipeline_train; /* all of passes.def */
+extern const char *const pipeline_train; /* its rows ALWAYS and TRAINING */
 extern const char *const pipeline_infer; /* its rows ALWAYS */
 /* pipeline_train up to the first run of a pass; all of it when there is no pass of that name. */
 const char *pipeline_before(Pool *pool, const char *pass);

@@ -21,24 +21,24 @@ const Pass pass_table[] = {
     {NULL, NULL, NULL, NULL, false, false, false}};
 
 /* Each name has a comma in front; the pipelines begin behind the first. */
-static const char train_names[] =
-#define PASS(name, ...)  "," #name
-#define AGAIN(name, ...) "," #name
-#include "passes/passes.def"
-    ;
-#undef PASS
-#undef AGAIN
-static const char infer_names[] =
-#define ALWAYS(name)                                               "," #name
-#define TRAINING(name)                                             ""
 #define PASS(name, graph, pieces, bodies, request, pipelines, doc) pipelines(name)
 #define AGAIN(name, pipelines)                                     pipelines(name)
+#define ALWAYS(name)                                               "," #name
+#define ASKED(name)                                                ""
+#define TRAINING(name)                                             "," #name
+static const char train_names[] =
 #include "passes/passes.def"
     ;
-#undef PASS
-#undef AGAIN
-#undef ALWAYS
 #undef TRAINING
+#define TRAINING(name) ""
+static const char infer_names[] =
+#include "passes/passes.def"
+    ;
+#undef TRAINING
+#undef ASKED
+#undef ALWAYS
+#undef AGAIN
+#undef PASS
 const char *const pipeline_train = train_names + 1;
 const char *const pipeline_infer = infer_names + 1;
 

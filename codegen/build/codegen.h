@@ -52,6 +52,7 @@ typedef struct ExportFiles {
     const char *name; /* a C identifier: all names of the header begin with it, and NAME_step is all
                          that the object exports */
     const char *so_path, *header_path; /* NULL: no header */
+    bool inference;                    /* of a graph that is no training step */
 } ExportFiles;
 /* Ahead of time: a shared object that needs nothing of scrimp, and a C header that describes its
  * arena. */
@@ -63,7 +64,14 @@ typedef struct DeviceFiles {
     const char *name, *folder, *header_path;
     const char *const *arch;
     int n_archs;
+    bool inference;
 } DeviceFiles;
+/* What the file of an inference's weights begins with, before the persistent part of the arena. */
+typedef struct WeightsHead {
+    char magic[8];
+    uint64_t key, bytes, checksum;
+} WeightsHead;
+WeightsHead codegen_weights_head(const Graph *g, const MemPlan *plan, const char *image);
 bool codegen_export_device(Pool *pool, const Graph *g, const MemPlan *plan, const CodegenOptions *o,
                            const DeviceFiles *files, const char **error);
 /* What `dump` shows: the list of kernels and calls; their assembly; what the backend's compiler

@@ -20,6 +20,7 @@ bool codegen_export(Pool *pool, const Graph *g, const MemPlan *plan, const Codeg
         !codegen_write(pool, files->so_path, built.so, built.so_bytes, 0777, error))
         return false;
     const char *path = files->header_path;
-    const char *text = path ? export_header(pool, g, plan, files->name, NULL) : NULL;
+    const char *text =
+        path ? export_header(pool, g, plan, files->name, files->inference, NULL) : NULL;
     return !text || codegen_write(pool, path, text, strlen(text), 0666, error);
 }

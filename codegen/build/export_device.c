@@ -202,7 +202,7 @@ static void remove_old(const Export *e, int arch)
 static bool write_files(const Export *e, const DeviceSide *device, const char **error)
 {
     const DeviceFiles *f = e->files;
-    const char *header = export_header(e->pool, e->graph, e->plan, f->name, device);
+    const char *header = export_header(e->pool, e->graph, e->plan, f->name, f->inference, device);
     const char *facts = manifest(e, device);
     const char *so = pool_printf(e->pool, "%s/%s.so", f->folder, f->name);
     const char *manifest_path = pool_printf(e->pool, "%s/manifest.json", f->folder);
@@ -239,7 +239,7 @@ bool codegen_export_device(Pool *pool, const Graph *g, const MemPlan *plan, cons
     if (!ok)
         return false;
     const DeviceSide empty = {.key = "", .arch = files->arch};
-    strbuf_put(&e.keys, export_header(pool, g, plan, files->name, &empty));
+    strbuf_put(&e.keys, export_header(pool, g, plan, files->name, files->inference, &empty));
     const DeviceSide device = {.key = content_key(pool, e.keys.text, e.keys.len),
                                .driver = o->backend->driver ? o->backend->driver() : 0,
                                .arch = files->arch,

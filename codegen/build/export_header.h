@@ -31,7 +31,7 @@ static inline const char *kernel_file_kind(const KernelFile *k)
 
 /* C text; name, an identifier, is what all its names begin with.  device: NULL for the host. */
 const char *export_header(Pool *pool, const Graph *g, const MemPlan *plan, const char *name,
-                          const DeviceSide *device);
+                          bool inference, const DeviceSide *device);
 /* Calls visit for every tensor that the header describes, in its order; what: its name there. */
 typedef void ExportedTensor(void *user, ValueId v, const char *kind, const char *what);
 void export_tensors(const Graph *g, ExportedTensor *visit, void *user);

@@ -175,8 +175,12 @@ ExitCode program_build(Cli *cli, const Ast *ast, const ProgramOptions *o, Measur
     if (code != EXIT_OK)
         return code;
     bool ok = passes_run(&ctx, pipeline, o->observer, o->user);
-    *out =
-        (Program){.graph = ctx.graph, .plan = ctx.plan, .report = ctx.report, .masks = ctx.masks};
+    *out = (Program){.graph = ctx.graph,
+                     .plan = ctx.plan,
+                     .report = ctx.report,
+                     .masks = ctx.masks,
+                     .folded = ctx.folded.data,
+                     .n_folded = (int)ctx.folded.len};
     if (!ok)
         return pass_failure(cli, o, &ctx);
     if (ctx.library_missing && !tell_library(cli, ctx.library_missing))

@@ -18,6 +18,8 @@ typedef struct Program {
     MemPlan *plan;
     RematReport report;
     MaskReport masks;
+    const FoldedNorm *folded; /* by the pass fold_norms */
+    int n_folded;
 } Program;
 /* What a verb asks of a plan in the place of the user's settings; NULL or 0: what they say. */
 typedef struct PlanOverride {

@@ -60,6 +60,8 @@ int64_t session_share_plan(const Program *train, Program *eval);
 
 /* The sizes of a persistent tensor as its user sees them: storage dim i is user dim perm[i]. */
 void session_user_dims(const Node *n, const Type *t, int64_t *dims);
+/* The elements of a persistent tensor, from the order of the language to that of its storage. */
+void weights_to_storage(const Node *n, const Type *t, const float *from, float *to);
 /* Fills parameters, buffers and state from their `init` attributes. */
 bool session_initialize(Session *s, uint64_t seed);
 /* What is drawn at random follows from it: --seed, or the model's. */

@@ -84,14 +84,17 @@ const Verb cli_verbs[] = {
      "placement is smaller), gap_bytes and seconds instead.",
      "out json error-format",
      verb_arena, false},
-    {"compile", "generate a shared object that trains without scrimp",
+    {"compile", "generate a shared object that trains, or runs a model, without scrimp",
      "Writes the training step as FILE.so and a C header that describes its arena. All names of the\n"
      "header begin with --name, and FILE.so exports NAME_step only: a C program can use several\n"
      "steps. examples/aot/train_mlp.c is such a program.\n"
      "With --device cuda, sm_90 or sm_80,sm_90, --out is a folder: the shared object NAME.so, which\n"
      "needs a driver, but neither scrimp nor a compiler, NAME.h, a folder with kernels for each\n"
-     "architecture and manifest.json. The program is the same (docs/cuda.md).",
-     "define model " PLAN_OPTIONS "out header name " BUILD_OPTIONS "error-format",
+     "architecture and manifest.json. The program is the same (docs/cuda.md).\n"
+     "--inference compiles the model alone, with the weights of --checkpoint in FILE.weights: no\n"
+     "dropout, batch normalization folded into the weights in front of it, least memory. The header\n"
+     "has NAME_load and NAME_infer; examples/aot/run_convnet.c is such a program.",
+     "define model " PLAN_OPTIONS "inference checkpoint no-ema out header name " BUILD_OPTIONS "error-format",
      verb_compile, true},
     {"data", "made-up data where a model looks for its own",
      "Writes a small stand-in for the data that the model's train section names, in their real format\n"
@@ -276,6 +279,8 @@ const OptionRow cli_options[] = {
      "run steps and show what they take", 0},
     {"device", 0, FIELD_TEXT, offsetof(Cli, build.device), "DEVICE",
      "cpu (default), cuda, or the CUDA architecture sm_XY", 0},
+    {"inference", 0, FIELD_FLAG, offsetof(Cli, build.inference), NULL,
+     "the trained model alone, in place of its training step", 0},
     {"exact", 0, FIELD_FLAG, offsetof(Cli, build.exact), NULL,
      "on a device: the processor's bits, by scrimp's own kernels", 0},
     {"fast", 0, FIELD_FLAG, offsetof(Cli, build.fast), NULL,

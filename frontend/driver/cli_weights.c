@@ -43,6 +43,11 @@ static void permute(const Node *n, const Type *t, const float *src, float *dst, 
     }
 }
 
+void weights_to_storage(const Node *n, const Type *t, const float *from, float *to)
+{
+    permute(n, t, from, to, false);
+}
+
 static int64_t largest_permuted_bytes(const Session *s)
 {
     int64_t most = 0;

@@ -5,6 +5,7 @@
 #include "frontend/driver/cli_file.h"
 #include "frontend/driver/cli_machine.h"
 #include "frontend/driver/cli_session.h"
+#include "frontend/driver/inference_weights.h"
 
 #include "codegen/build/codegen.h"
 
@@ -62,6 +63,29 @@ static bool can_write_beside(Cli *cli, const char *path)
     return false;
 }
 
+/* --- inference --- */
+
+/* out/net.so -> out/net.weights, behind which nobody looks for the weights elsewhere. */
+static const char *weights_path(Cli *cli, const char *so)
+{
+    const char *slash = strrchr(so, '/'), *dot = strrchr(so, '.');
+    size_t n = dot && (!slash || dot > slash + 1) ? (size_t)(dot - so) : strlen(so);
+    return pool_printf(cli->pool, "%.*s.weights", (int)n, so);
+}
+
+/* Nothing to do for a training step. */
+static bool write_weights(Cli *cli, const Ast *ast, const Program *p, const char *path)
+{
+    if (!cli->build.inference)
+        return true;
+    if (!inference_weights_write(cli, ast, p, path))
+        return false;
+    fprintf(stderr, "wrote %s: %s of weights, batch normalization folded into %d layer%s\n", path,
+            bytes_text(cli->pool, p->plan->persistent_bytes), p->n_folded,
+            p->n_folded == 1 ? "" : "s");
+    return true;
+}
+
 /* --- for a device --- */
 
 /* models/mlp.scrimp -> mlp */
@@ -80,9 +104,9 @@ static const char *without_slash(Cli *cli, const char *path)
     return pool_printf(cli->pool, "%.*s", (int)n, path);
 }
 
-static ExitCode compile_for_device(Cli *cli, const Program *p)
+static ExitCode compile_for_device(Cli *cli, const Ast *ast, const Program *p)
 {
-    DeviceFiles f;
+    DeviceFiles f = {.inference = cli->build.inference};
     const char *error, *given = cli->output.out;
     f.folder = given ? without_slash(cli, given) : default_folder(cli);
     f.name = cli->output.name ? cli->output.name : name_of_file(cli, f.folder);
@@ -100,12 +124,13 @@ static ExitCode compile_for_device(Cli *cli, const Program *p)
         "%s_, an arena of %s\n",
         f.folder, f.name, strcmp(cli->build.device, "cuda") ? cli->build.device : f.arch[0],
         f.header_path, f.name, bytes_text(cli->pool, p->plan->arena_bytes));
-    return EXIT_OK;
+    const char *weights = pool_printf(cli->pool, "%s/%s.weights", f.folder, f.name);
+    return write_weights(cli, ast, p, weights) ? EXIT_OK : EXIT_USER;
 }
 
 /* --- for the host --- */
 
-static ExitCode compile_for_host(Cli *cli, const Program *p)
+static ExitCode compile_for_host(Cli *cli, const Ast *ast, const Program *p)
 {
     CodegenOptions c = cli_codegen_options(cli, NULL);
     const char *so = cli->output.out ? cli->output.out : default_path(cli, "so");
@@ -113,12 +138,30 @@ static ExitCode compile_for_host(Cli *cli, const Program *p)
     if (!can_write_beside(cli, so) || !can_write_beside(cli, header))
         return EXIT_USER;
     const char *name = cli->output.name ? cli->output.name : name_of_file(cli, so);
-    const ExportFiles files = {name, so, header};
+    const ExportFiles files = {name, so, header, cli->build.inference};
     if (!codegen_export(cli->pool, p->graph, p->plan, &c, &files, &error))
         return cli_error(cli, EXIT_USER, "E801", NULL, "%s", error);
     fprintf(stderr, "wrote %s and %s: names begin with %s_, an arena of %s\n", so, header, name,
             bytes_text(cli->pool, p->plan->arena_bytes));
-    return EXIT_OK;
+    return write_weights(cli, ast, p, weights_path(cli, so)) ? EXIT_OK : EXIT_USER;
+}
+
+/* An inference has weights from the start, and nothing to recompute. */
+static bool options_fit(Cli *cli)
+{
+    bool inference = cli->build.inference;
+    if (inference && !cli->run.checkpoint)
+        cli_error(cli, EXIT_USER, "E512", "add --checkpoint PATH",
+                  "compile --inference needs trained weights");
+    else if (!inference && cli->run.checkpoint)
+        cli_error(cli, EXIT_USER, "E407", "add --inference, or leave --checkpoint out",
+                  "--checkpoint: a training step has no weights of its own");
+    else if (inference && (cli->plan.budget || cli->plan.solver))
+        cli_error(cli, EXIT_USER, "E407", "leave --budget and --solver out",
+                  "--inference is planned for least memory, and recomputes nothing");
+    else
+        return true;
+    return false;
 }
 
 ExitCode verb_compile(Cli *cli)
@@ -126,16 +169,20 @@ ExitCode verb_compile(Cli *cli)
     if (!cli_needs_file(cli, "--out", cli->output.out) ||
         !cli_needs_file(cli, "--header", cli->output.header))
         return EXIT_USER;
-    if (cli->output.name && !check_name(cli, cli->output.name))
+    if ((cli->output.name && !check_name(cli, cli->output.name)) || !options_fit(cli))
         return EXIT_USER;
     const Ast *ast = cli_parse_model(cli);
     if (!ast)
         return EXIT_USER;
     Program p;
     ProgramOptions o = {.mode = FRONTEND_TRAIN};
+    if (cli->build.inference) {
+        o.mode = FRONTEND_INFER;
+        o.pipeline = pool_printf(cli->pool, "fold_norms,%s", pipeline_infer);
+    }
     ExitCode code = cli_build(cli, ast, &o, &p);
     if (code != EXIT_OK)
         return code;
-    return cli_backend(cli) == &cpu_backend ? compile_for_host(cli, &p)
-                                            : compile_for_device(cli, &p);
+    return cli_backend(cli) == &cpu_backend ? compile_for_host(cli, ast, &p)
+                                            : compile_for_device(cli, ast, &p);
 }

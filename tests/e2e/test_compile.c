@@ -123,6 +123,26 @@ static void test_more_threads_later(void)
     expect_run(0, NULL, "cd $TMP && gcc -O1 -fopenmp -I. more.c ./small.so -lm -o more && ./more");
 }
 
+/* What `initialize` draws is of the distribution that the model names. */
+static void test_initial_values(void)
+{
+    write_file("init.scrimp",
+               "model m(x: f32[4, 3]) { return x |> fc: linear(2, init = normal(0, mean = 3)) }\n"
+               "train {\n  batch = synthetic(x = f32[4, 3], label = i32[4])\n"
+               "  loss  = cross_entropy(m(batch.x), batch.label)\n"
+               "  optim = sgd(lr = 0.1)\n  steps = 2\n}\n");
+    write_file("init.c", "#include \"init.h\"\n"
+                         "int main(void)\n{\n    init_Context ctx;\n"
+                         "    if (!init_open(&ctx) || !init_initialize(&ctx, 1)) return 2;\n"
+                         "    const init_Tensor *w = init_tensor(\"param\", \"fc.weight\");\n"
+                         "    for (int i = 0; i < 6; i++)\n"
+                         "        if (((float *)(ctx.arena + w->offset))[i] != 3) return 1;\n"
+                         "    return 0;\n}\n");
+    expect_run(0, NULL,
+               "cd $TMP && $SCRIMP compile init.scrimp -o init.so --header init.h && "
+               "gcc -O1 -I. init.c ./init.so -lm -o init && ./init");
+}
+
 int main(void)
 {
     e2e_begin();
@@ -130,6 +150,7 @@ int main(void)
         return 77;
     test_two_steps();
     test_names();
+    test_initial_values();
     test_more_threads_later();
     return e2e_end();
 }

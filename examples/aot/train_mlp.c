@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Trains examples/mlp.scrimp from C, with nothing of scrimp present:
  *
- *     scrimp compile examples/mlp.scrimp -D N=64 -o step.so --header step.h
+ *     scrimp compile examples/mlp.scrimp -D N=64 -o step.so
  *     gcc -O2 -I. examples/aot/train_mlp.c ./step.so -lm -o train_mlp && ./train_mlp weights
  *
  * (add -fopenmp for threads: the same bits), or on a CUDA device:

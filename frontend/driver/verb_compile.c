@@ -25,6 +25,14 @@ static const char *default_path(Cli *cli, const char *extension)
     return pool_printf(cli->pool, "%.*s.%s", (int)strcspn(base, "."), base, extension);
 }
 
+/* out/net.so -> out/net.EXTENSION */
+static const char *path_beside(Cli *cli, const char *so, const char *extension)
+{
+    const char *slash = strrchr(so, '/'), *dot = strrchr(so, '.');
+    size_t n = dot && (!slash || dot > slash + 1) ? (size_t)(dot - so) : strlen(so);
+    return pool_printf(cli->pool, "%.*s.%s", (int)n, so, extension);
+}
+
 /* "my-step.so" -> "my_step" */
 static const char *name_of_file(Cli *cli, const char *path)
 {
@@ -64,14 +72,6 @@ static bool can_write_beside(Cli *cli, const char *path)
 }
 
 /* --- inference --- */
-
-/* out/net.so -> out/net.weights, behind which nobody looks for the weights elsewhere. */
-static const char *weights_path(Cli *cli, const char *so)
-{
-    const char *slash = strrchr(so, '/'), *dot = strrchr(so, '.');
-    size_t n = dot && (!slash || dot > slash + 1) ? (size_t)(dot - so) : strlen(so);
-    return pool_printf(cli->pool, "%.*s.weights", (int)n, so);
-}
 
 /* Nothing to do for a training step. */
 static bool write_weights(Cli *cli, const Ast *ast, const Program *p, const char *path)
@@ -134,7 +134,8 @@ static ExitCode compile_for_host(Cli *cli, const Ast *ast, const Program *p)
 {
     CodegenOptions c = cli_codegen_options(cli, NULL);
     const char *so = cli->output.out ? cli->output.out : default_path(cli, "so");
-    const char *header = cli->output.header ? cli->output.header : default_path(cli, "h"), *error;
+    const char *header = cli->output.header ? cli->output.header : path_beside(cli, so, "h"),
+               *error;
     if (!can_write_beside(cli, so) || !can_write_beside(cli, header))
         return EXIT_USER;
     const char *name = cli->output.name ? cli->output.name : name_of_file(cli, so);
@@ -143,7 +144,7 @@ static ExitCode compile_for_host(Cli *cli, const Ast *ast, const Program *p)
         return cli_error(cli, EXIT_USER, "E801", NULL, "%s", error);
     fprintf(stderr, "wrote %s and %s: names begin with %s_, an arena of %s\n", so, header, name,
             bytes_text(cli->pool, p->plan->arena_bytes));
-    return write_weights(cli, ast, p, weights_path(cli, so)) ? EXIT_OK : EXIT_USER;
+    return write_weights(cli, ast, p, path_beside(cli, so, "weights")) ? EXIT_OK : EXIT_USER;
 }
 
 /* An inference has weights from the start, and nothing to recompute. */

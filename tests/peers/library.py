@@ -141,6 +141,32 @@ CASES = {
                           lambda a, b: F.cosine_similarity(a, b, 1)),
     "triplet": ("triplet($_a, $_p, $_n, margin = 0.8)", {"$_a": (4, 3), "$_p": (4, 3), "$_n": (4, 3)},
                 lambda a, p, n: F.triplet_margin_loss(a, p, n, margin=0.8)),
+    "ctc": ("ctc(log_softmax(3 * $_x), " + INDEX.format("1, 2, 2, 3, 1, 1", "2, 3") + ")", {"$_x": (8, 2, 4)},
+            lambda x: F.ctc_loss((3 * x).log_softmax(-1), torch.tensor([[1, 2, 2], [3, 1, 1]]), torch.tensor([8, 8]),
+                                 torch.tensor([3, 3]))),
+    "ctc_lengths": ("ctc(log_softmax($_x), " + INDEX.format("0, 1, 1, 3, 2, 2, 1, 1, 0, 0, 0, 0", "4, 3") + ", steps = "
+                    + INDEX.format("7, 4, 5, 3", "4") + ", lengths = " + INDEX.format("3, 1, 2, 0", "4")
+                    + ", blank = 2, reduction = none)", {"$_x": (7, 4, 4)},
+                    lambda x: F.ctc_loss(x.log_softmax(-1), torch.tensor([[0, 1, 1], [3, 0, 0], [1, 1, 0], [0, 0, 0]]),
+                                         torch.tensor([7, 4, 5, 3]), torch.tensor([3, 1, 2, 0]), blank=2,
+                                         reduction="none")),
+    "ctc_impossible": ("ctc(log_softmax($_x), " + INDEX.format("1, 1, 2, 1", "2, 2") + ", reduction = sum, zero_infinity"
+                       " = true)", {"$_x": (2, 2, 3)},
+                       lambda x: F.ctc_loss(x.log_softmax(-1), torch.tensor([[1, 1], [2, 1]]), torch.tensor([2, 2]),
+                                            torch.tensor([2, 2]), reduction="sum", zero_infinity=True)),
+    "ctc_one": ("ctc(log_softmax($_x), " + INDEX.format("1", "1, 1") + ")", {"$_x": (1, 1, 3)},
+                lambda x: F.ctc_loss(x.log_softmax(-1), torch.tensor([[1]]), torch.tensor([1]), torch.tensor([1]))),
+    "max_unpool": ("max_unpool(maxpool_indices($_x, 2)[0], maxpool_indices($_x, 2)[1], [4, 6]) * $_y",
+                   {"$_x": (2, 2, 4, 6), "$_y": (2, 2, 4, 6)},
+                   lambda x, y: F.max_unpool2d(*F.max_pool2d(x, 2, return_indices=True), 2) * y),
+    "maxpool_indices": ("to_f32(maxpool_indices($_x, [3, 2], stride = [1, 2], pad = [1, 0])[1]) * $_y + sum($_x)",
+                        {"$_x": (2, 2, 4, 5), "$_y": (2, 2, 4, 2)},
+                        lambda x, y: F.max_pool2d(x, (3, 2), (1, 2), (1, 0), return_indices=True)[1] * y
+                        + x.sum()),
+    "maxpool_indices_ties": ("to_f32(maxpool_indices(reshape(" + AT.format("1, 2, 2, 2, 1, 2, 0, 2, 2")
+                             + ", [1, 1, 3, 3]), 2, stride = 1, pad = 1)[1]) * $_y + sum($_x)", {"$_x": (9,), "$_y": (1, 1, 4, 4)},
+                             lambda x, y: F.max_pool2d(at(x, 1, 2, 2, 2, 1, 2, 0, 2, 2).reshape(1, 1, 3, 3), 2, 1, 1,
+                                                       return_indices=True)[1] * y + x.sum()),
     "erf": ("erf(2 * $_x)", {"$_x": (9,)}, lambda x: torch.erf(2 * x)),
     "leaky_relu": ("leaky_relu(" + AT.format("-2, 0, 3") + ", slope = 0.1)", {"$_x": (3,)},
                    lambda x: F.leaky_relu(at(x, -2, 0, 3), 0.1)),

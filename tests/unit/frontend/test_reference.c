@@ -266,7 +266,7 @@ static void test_examples(const char *page, const char *doc, int least)
 
 static const char in_model[] =
     "import \"std/all\"\n"
-    "model m(x: f32[8, 16, 32, 32], t: f32[8, 32, 16], s: f32[8, 16, 32], v: f32[2, 4, 8, 8, 8],\n"
+    "model m(x: f32[8, 16, 32, 32], t: f32[8, 32, 16], s: f32[8, 16, 32], v: f32[8, 4, 8, 8, 8],\n"
     "        ids: i32[8, 32], a: f32[8, 16], b: f32[8, 16], y: i32[8], m: bool[8, 16]) {\n"
     "  return %s\n"
     "}\n";

@@ -118,7 +118,9 @@ def main():
                 if not apart <= TOLERANCE:
                     wrong.append(f"{left} and {right} are {apart:.2g} apart")
     print(f"{compared} rows compared")
-    sys.exit("\n".join(wrong) if wrong or compared >= LEAST else f"only {compared} rows were compared")
+    if compared < LEAST:
+        wrong.append(f"only {compared} rows were compared")
+    sys.exit("\n".join(wrong) or 0)
 
 
 main()

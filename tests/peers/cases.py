@@ -9,9 +9,10 @@ from torch.nn import functional as F
 import darts
 import gpt2
 import lstm
+import modern
 import transformer
 import unet
-from vision import VGG, zoo
+from vision import VGG, without_dropout, zoo
 
 
 @dataclass
@@ -167,6 +168,27 @@ CASES = {
                  words(6, 12, 80), lambda: lstm.LSTM(80, 64), windows),
     "transformer_tf": translation_case("tf", (2**-9, 2**-18)),
     "transformer_paper": translation_case("paper", (2**-11, 2**-18)),
+    "vit": image_case("vit", {"C": 48, "heads": 3, "layers": 3, "patch": 8, "drop": 0.0},
+                      lambda: modern.ViT(48, 3, 3, 32, 8, 10), n=4, size=32, lr=(2**-9, 2**-14)),
+    "mixer": image_case("mixer", {"C": 32, "layers": 3, "patch": 8}, lambda: modern.Mixer(32, 3, 32, 8, 10), n=4, size=32,
+                        lr=(2**-9, 2**-14)),
+    "efficientnet": image_case("efficientnet", {"p": 0.0, "drop": 0.0},
+                               lambda: without_dropout(zoo("efficientnet_b0", stochastic_depth_prob=0.0)), n=4,
+                               lr=(2**-20, 2**-21)),
+    "mobilenet_v2": image_case("mobilenet_v2", {"p": 0.0}, lambda: zoo("mobilenet_v2", dropout=0.0), n=4, seed=9,
+                               lr=(2**-26, 2**-31)),
+    "llama": Case("llama", {"C": 64, "F": 96, "layers": 3, "heads": 8, "kv_heads": 4, "V": 80, "base": 10000, "N": 4, "T": 20},
+                  "loss = cross_entropy(llama(batch.x), batch.y)",
+                  words(4, 20, 80), lambda: modern.Llama(80, 64, 96, 3, 8, 4, 10000.0), predict),
+    "ssm": Case("ssm", {"width": 32, "depth": 2, "V": 80, "state": 8, "N": 4, "T": 12},
+                "loss = cross_entropy(ssm(batch.x), batch.y)",
+                words(4, 12, 80), lambda: modern.Mamba(80, 32, 2, 8), predict),
+    "gru": Case("gru", {"N": 6, "T": 12, "V": 80, "H": 48}, "loss = cross_entropy(gru(batch.x), batch.y)",
+                words(6, 12, 80), lambda: modern.GRU(80, 48, 2), predict),
+    "ode": Case("ode", {"N": 16, "H": 32, "steps": 6}, "loss = cross_entropy(ode(batch.image), batch.label)",
+                lambda rng: {"image": rng.standard_normal((16, 784)).astype(np.float32),
+                             "label": rng.integers(0, 10, 16).astype(np.int32)},
+                lambda: modern.ODE(32, 6), classify),
     "unet": Case("unet", {"N": 1, "size": 188, "width": 4, "classes": 3, "p": 0.0},
                  "loss = cross_entropy(unet(batch.image), batch.label)",
                  segmented(1, 188, 4, 3), lambda: unet.UNet(4, 3), classify, lr=(2**-15, 2**-22), seed=8),

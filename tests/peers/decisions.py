@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Decisions near a tie.  relu and max pooling decide; where two values are closer than rounding errors, f32 may decide
-otherwise than float64, one element of a gradient goes elsewhere, and errors of 1e-7 become errors of 1e-3: then a
+"""Decisions near a tie.  relu, relu6 and max pooling decide; where two values are closer than rounding errors, f32 may
+decide otherwise than float64, one element of a gradient goes elsewhere, and errors of 1e-7 become errors of 1e-3: then a
 comparison measures luck.  So decisions are watched, in PyTorch alone: how far from a tie in float64, and how far float32
 is off there.
 """
@@ -28,6 +28,11 @@ def by_channel(distances):
 def relu_margins(x):
     """How far from zero the closest value of each channel is."""
     return by_channel(x.abs())
+
+
+def hardtanh_margins(x, low, high):
+    """How far from a bound the closest value of each channel is."""
+    return by_channel(torch.minimum((x - low).abs(), (x - high).abs()))
 
 
 def pair(n):
@@ -58,22 +63,27 @@ def pool_margins(x, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=F
 
 @contextlib.contextmanager
 def intercepted(before):
-    """Calls before(x, margins) ahead of each relu and max pooling that runs inside; margins() are its margins."""
-    relu, max_pool2d = F.relu, F.max_pool2d
+    """Calls before(x, margins) ahead of each relu, hardtanh (as which relu6 runs) and max pooling that runs inside;
+    margins() are its margins."""
+    relu, hardtanh, max_pool2d = F.relu, F.hardtanh, F.max_pool2d
 
     def watched_relu(x, *arguments, **options):
         before(x, relu_margins)
         return relu(x, *arguments, **options)
 
+    def watched_hardtanh(x, low=-1.0, high=1.0, *arguments):
+        before(x, lambda x: hardtanh_margins(x, low, high))
+        return hardtanh(x, low, high, *arguments)
+
     def watched_max_pool2d(x, *arguments, **options):
         before(x, lambda x: pool_margins(x, *arguments, **options))
         return max_pool2d(x, *arguments, **options)
 
-    F.relu, F.max_pool2d = watched_relu, watched_max_pool2d
+    F.relu, F.hardtanh, F.max_pool2d = watched_relu, watched_hardtanh, watched_max_pool2d
     try:
         yield
     finally:
-        F.relu, F.max_pool2d = relu, max_pool2d
+        F.relu, F.hardtanh, F.max_pool2d = relu, hardtanh, max_pool2d
 
 
 def clearance(exact, rounded):

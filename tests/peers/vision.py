@@ -10,6 +10,14 @@ def zoo(name, **settings):
     return getattr(torchvision.models, name)(weights=None, num_classes=10, **settings)
 
 
+def without_dropout(module):
+    """torchvision 0.14's efficientnet takes no argument for it."""
+    for m in module.modules():
+        if isinstance(m, nn.Dropout):
+            m.p = 0.0
+    return module
+
+
 class VGG(nn.Module):
     """torchvision's VGG with hidden layers of any width: its own, of 4096, are 120 million weights."""
 

@@ -1,0 +1,310 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Networks of today, as their authors' PyTorch code has them: ViT and Mixer with timm's names, LLaMA with those of
+Hugging Face, Mamba (Gu and Dao 2023) written step by step, a GRU language model and a neural ODE."""
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+
+def attention(q, k, v, causal=False):
+    """F.scaled_dot_product_attention, which PyTorch has from 2.0 on."""
+    scores = q @ k.transpose(-1, -2) * q.shape[-1] ** -0.5
+    if causal:
+        T = q.shape[-2]
+        scores = scores.masked_fill(torch.ones(T, T, dtype=torch.bool).triu(1), float("-inf"))
+    return scores.softmax(-1) @ v
+
+
+class MLP(nn.Module):
+    def __init__(self, width, hidden):
+        super().__init__()
+        self.fc1 = nn.Linear(width, hidden)
+        self.act = nn.GELU()
+        self.fc2 = nn.Linear(hidden, width)
+
+    def forward(self, x):
+        return self.fc2(self.act(self.fc1(x)))
+
+
+class Patches(nn.Module):
+    def __init__(self, width, patch):
+        super().__init__()
+        self.proj = nn.Conv2d(3, width, patch, patch)
+
+    def forward(self, x):
+        return self.proj(x).flatten(2).transpose(1, 2)
+
+
+class ViTAttention(nn.Module):
+    def __init__(self, width, heads):
+        super().__init__()
+        self.heads = heads
+        self.qkv = nn.Linear(width, 3 * width)
+        self.proj = nn.Linear(width, width)
+
+    def forward(self, x):
+        B, T, C = x.shape
+        q, k, v = self.qkv(x).reshape(B, T, 3, self.heads, C // self.heads).permute(2, 0, 3, 1, 4)
+        return self.proj(attention(q, k, v).transpose(1, 2).reshape(B, T, C))
+
+
+class ViTLayer(nn.Module):
+    def __init__(self, width, heads):
+        super().__init__()
+        self.norm1 = nn.LayerNorm(width, eps=1e-6)
+        self.attn = ViTAttention(width, heads)
+        self.norm2 = nn.LayerNorm(width, eps=1e-6)
+        self.mlp = MLP(width, 4 * width)
+
+    def forward(self, x):
+        x = x + self.attn(self.norm1(x))
+        return x + self.mlp(self.norm2(x))
+
+
+class ViT(nn.Module):
+    def __init__(self, width, heads, layers, size, patch, classes):
+        super().__init__()
+        self.patch_embed = Patches(width, patch)
+        self.cls_token = nn.Parameter(0.02 * torch.randn(1, 1, width))
+        self.pos_embed = nn.Parameter(0.02 * torch.randn(1, (size // patch) ** 2 + 1, width))
+        self.blocks = nn.ModuleList(ViTLayer(width, heads) for _ in range(layers))
+        self.norm = nn.LayerNorm(width, eps=1e-6)
+        self.head = nn.Linear(width, classes)
+
+    def forward(self, x):
+        x = self.patch_embed(x)
+        x = torch.cat([self.cls_token.expand(len(x), -1, -1), x], 1) + self.pos_embed
+        for block in self.blocks:
+            x = block(x)
+        return self.head(self.norm(x)[:, 0])
+
+
+class MixerLayer(nn.Module):
+    def __init__(self, width, tokens):
+        super().__init__()
+        self.norm1 = nn.LayerNorm(width, eps=1e-6)
+        self.mlp_tokens = MLP(tokens, width // 2)
+        self.norm2 = nn.LayerNorm(width, eps=1e-6)
+        self.mlp_channels = MLP(width, 4 * width)
+
+    def forward(self, x):
+        x = x + self.mlp_tokens(self.norm1(x).transpose(1, 2)).transpose(1, 2)
+        return x + self.mlp_channels(self.norm2(x))
+
+
+class Mixer(nn.Module):
+    def __init__(self, width, layers, size, patch, classes):
+        super().__init__()
+        self.stem = Patches(width, patch)
+        self.blocks = nn.ModuleList(MixerLayer(width, (size // patch) ** 2) for _ in range(layers))
+        self.norm = nn.LayerNorm(width, eps=1e-6)
+        self.head = nn.Linear(width, classes)
+
+    def forward(self, x):
+        x = self.stem(x)
+        for block in self.blocks:
+            x = block(x)
+        return self.head(self.norm(x).mean(1))
+
+
+class RMSNorm(nn.Module):
+    def __init__(self, width, eps):
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(width))
+        self.eps = eps
+
+    def forward(self, x):
+        return self.weight * x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + self.eps)
+
+
+def rope(x, base):
+    T, D = x.shape[-2:]
+    frequency = base ** (-torch.arange(0, D, 2, dtype=x.dtype) / D)
+    angle = torch.arange(T, dtype=x.dtype)[:, None] * frequency
+    a, b = x.chunk(2, -1)
+    c, s = angle.cos(), angle.sin()
+    return torch.cat([a * c - b * s, b * c + a * s], -1)
+
+
+class LlamaAttention(nn.Module):
+    def __init__(self, width, heads, kv_heads, base):
+        super().__init__()
+        self.heads, self.kv_heads, self.base = heads, kv_heads, base
+        d = width // heads
+        self.q_proj = nn.Linear(width, heads * d, bias=False)
+        self.k_proj = nn.Linear(width, kv_heads * d, bias=False)
+        self.v_proj = nn.Linear(width, kv_heads * d, bias=False)
+        self.o_proj = nn.Linear(width, width, bias=False)
+
+    def forward(self, x):
+        B, T, C = x.shape
+        q = self.q_proj(x).view(B, T, self.heads, -1).transpose(1, 2)
+        k = self.k_proj(x).view(B, T, self.kv_heads, -1).transpose(1, 2)
+        v = self.v_proj(x).view(B, T, self.kv_heads, -1).transpose(1, 2)
+        q, k = rope(q, self.base), rope(k, self.base)
+        k, v = (t.repeat_interleave(self.heads // self.kv_heads, 1) for t in (k, v))
+        return self.o_proj(attention(q, k, v, causal=True).transpose(1, 2).reshape(B, T, C))
+
+
+class LlamaMLP(nn.Module):
+    def __init__(self, width, hidden):
+        super().__init__()
+        self.gate_proj = nn.Linear(width, hidden, bias=False)
+        self.up_proj = nn.Linear(width, hidden, bias=False)
+        self.down_proj = nn.Linear(hidden, width, bias=False)
+
+    def forward(self, x):
+        return self.down_proj(F.silu(self.gate_proj(x)) * self.up_proj(x))
+
+
+class LlamaLayer(nn.Module):
+    def __init__(self, width, hidden, heads, kv_heads, base):
+        super().__init__()
+        self.input_layernorm = RMSNorm(width, 1e-5)
+        self.self_attn = LlamaAttention(width, heads, kv_heads, base)
+        self.post_attention_layernorm = RMSNorm(width, 1e-5)
+        self.mlp = LlamaMLP(width, hidden)
+
+    def forward(self, x):
+        x = x + self.self_attn(self.input_layernorm(x))
+        return x + self.mlp(self.post_attention_layernorm(x))
+
+
+class LlamaDecoder(nn.Module):
+    def __init__(self, vocabulary, width, hidden, layers, heads, kv_heads, base):
+        super().__init__()
+        self.embed_tokens = nn.Embedding(vocabulary, width)
+        self.layers = nn.ModuleList(LlamaLayer(width, hidden, heads, kv_heads, base) for _ in range(layers))
+        self.norm = RMSNorm(width, 1e-5)
+
+    def forward(self, ids):
+        x = self.embed_tokens(ids)
+        for layer in self.layers:
+            x = layer(x)
+        return self.norm(x)
+
+
+class Llama(nn.Module):
+    def __init__(self, vocabulary, width, hidden, layers, heads, kv_heads, base):
+        super().__init__()
+        self.model = LlamaDecoder(vocabulary, width, hidden, layers, heads, kv_heads, base)
+        self.lm_head = nn.Linear(width, vocabulary, bias=False)
+
+    def forward(self, ids):
+        return self.lm_head(self.model(ids))
+
+
+class MambaMixer(nn.Module):
+    def __init__(self, width, state):
+        super().__init__()
+        inner, self.rank, self.state = 2 * width, (width + 15) // 16, state
+        self.A_log = nn.Parameter(torch.arange(1.0, state + 1).log().expand(inner, state).clone())
+        self.D = nn.Parameter(torch.ones(inner))
+        self.in_proj = nn.Linear(width, 2 * inner, bias=False)
+        self.conv1d = nn.Conv1d(inner, inner, 4, padding=3, groups=inner)
+        self.x_proj = nn.Linear(inner, self.rank + 2 * state, bias=False)
+        self.dt_proj = nn.Linear(self.rank, inner)
+        self.out_proj = nn.Linear(inner, width, bias=False)
+
+    def forward(self, x):
+        T = x.shape[1]
+        x, gate = self.in_proj(x).chunk(2, -1)
+        x = F.silu(self.conv1d(x.transpose(1, 2))[..., :T].transpose(1, 2))
+        dt, B, C = self.x_proj(x).split([self.rank, self.state, self.state], -1)
+        dt, A = F.softplus(self.dt_proj(dt)), -self.A_log.exp()
+        h, ys = torch.zeros_like(x[:, 0, :, None] * A), []
+        for t in range(T):
+            h = torch.exp(dt[:, t, :, None] * A) * h + (dt[:, t] * x[:, t])[..., None] * B[:, t, None]
+            ys.append((h * C[:, t, None]).sum(-1))
+        return self.out_proj((torch.stack(ys, 1) + x * self.D) * F.silu(gate))
+
+
+class MambaLayer(nn.Module):
+    def __init__(self, width, state):
+        super().__init__()
+        self.norm = RMSNorm(width, 1e-5)
+        self.mixer = MambaMixer(width, state)
+
+    def forward(self, x):
+        return x + self.mixer(self.norm(x))
+
+
+class MambaBackbone(nn.Module):
+    def __init__(self, vocabulary, width, depth, state):
+        super().__init__()
+        self.embeddings = nn.Embedding(vocabulary, width)
+        self.layers = nn.ModuleList(MambaLayer(width, state) for _ in range(depth))
+        self.norm_f = RMSNorm(width, 1e-5)
+
+    def forward(self, ids):
+        x = self.embeddings(ids)
+        for layer in self.layers:
+            x = layer(x)
+        return self.norm_f(x)
+
+
+class Mamba(nn.Module):
+    def __init__(self, vocabulary, width, depth, state):
+        super().__init__()
+        self.backbone = MambaBackbone(vocabulary, width, depth, state)
+
+    def forward(self, ids):
+        return self.backbone(ids) @ self.backbone.embeddings.weight.T
+
+
+class GRULayer(nn.Module):
+    """nn.GRU of one layer, with names of its own."""
+
+    def __init__(self, width):
+        super().__init__()
+        self.weight_ih = nn.Parameter(torch.randn(3 * width, width) * width**-0.5)
+        self.weight_hh = nn.Parameter(torch.randn(3 * width, width) * width**-0.5)
+        self.bias_ih = nn.Parameter(torch.zeros(3 * width))
+        self.bias_hh = nn.Parameter(torch.zeros(3 * width))
+
+    def forward(self, x):
+        weights = [self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh]
+        h = torch.zeros_like(x[:, :1]).transpose(0, 1)
+        return torch.gru(x, h.contiguous(), weights, True, 1, 0.0, False, False, True)[0]
+
+
+class GRU(nn.Module):
+    def __init__(self, vocabulary, width, layers):
+        super().__init__()
+        self.encoder = nn.Embedding(vocabulary, width)
+        self.rnn = nn.ModuleDict({f"l{i}": GRULayer(width) for i in range(layers)})
+        self.decoder = nn.Linear(width, vocabulary)
+
+    def forward(self, ids):
+        x = self.encoder(ids)
+        for layer in self.rnn.values():
+            x = layer(x)
+        return self.decoder(x)
+
+
+class ODE(nn.Module):
+    """torchdiffeq's rk4 on dh/dt = f(h, t)."""
+
+    def __init__(self, width, steps):
+        super().__init__()
+        self.steps = steps
+        self.down = nn.Linear(784, width)
+        self.w1 = nn.Parameter(torch.randn(width, width) * width**-0.5)
+        self.b1 = nn.Parameter(torch.zeros(width))
+        self.w2 = nn.Parameter(torch.randn(width, width) * width**-0.5)
+        self.b2 = nn.Parameter(torch.zeros(width))
+        self.head = nn.Linear(width, 10)
+
+    def f(self, h, t):
+        return F.linear(torch.tanh(F.linear(h, self.w1, self.b1) + t), self.w2, self.b2)
+
+    def forward(self, x):
+        h, dt = self.down(x), 1 / self.steps
+        for k in range(self.steps):
+            t = k * dt
+            k1 = self.f(h, t)
+            k2 = self.f(h + k1 * (dt / 2), t + dt / 2)
+            k3 = self.f(h + k2 * (dt / 2), t + dt / 2)
+            k4 = self.f(h + k3 * dt, t + dt)
+            h = h + (k1 + k2 * 2 + k3 * 2 + k4) * (dt / 6)
+        return self.head(h)

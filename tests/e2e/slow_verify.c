@@ -30,6 +30,8 @@ static const char *const examples[] = {"mlp.scrimp -D N=16",
                                        "gru.scrimp -D N=4 -D T=16 -D H=32",
                                        "ddpm.scrimp -D N=2 -D width=8 -D layers=1",
                                        "dcgan.scrimp -D N=4 -D ngf=4 -D ndf=4",
+                                       "lenet.scrimp -D N=20",
+                                       "tabular.scrimp -D N=100 -D width=32",
                                        "ode.scrimp -D N=200 -D H=16",
                                        "ssm.scrimp -D N=2 -D T=16 -D width=32"};
 static const char *const solvers[] = {"none", "chen", "kusumoto_approx", ""};

@@ -32,6 +32,7 @@ static const Row rows[] = {
     {"ddpm.scrimp", 35746307, "diffusers UNet2DModel, google/ddpm-cifar10-32"},
     {"dcgan.scrimp --model generator", 3576704, "pytorch/examples dcgan, Generator"},
     {"dcgan.scrimp --model discriminator", 2765568, "pytorch/examples dcgan, Discriminator"},
+    {"lenet.scrimp", 61706, "PyTorch's tutorial on neural networks, with pictures of 28x28"},
     {"bert.scrimp", 109514298, "transformers BertForMaskedLM, bert-base-uncased"},
     {"bert.scrimp -D size_name=large", 335174458,
      "transformers BertForMaskedLM, bert-large-uncased"},

@@ -6,6 +6,7 @@
 #include "runtime/threads.h"
 
 #include "runtime/cores.h"
+#include "runtime/denormals.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -40,6 +41,7 @@ struct Threads {
     char *const *buf;
     int64_t n_tasks;
     int n, n_started;
+    bool keep_denormals;
     char *scratch;
     size_t scratch_mapped, scratch_stride;
     Worker *worker;
@@ -116,12 +118,23 @@ static int64_t share(int64_t n, int t, int total)
     return n / total * t + n % total * t / total;
 }
 
+/* The thread's own mode is back behind it: what it computes beside kernels has denormals. */
+static void run_kernel(const Threads *pool, int t, ScrimpKernel *kernel, char *const *buf,
+                       int64_t begin, int64_t end)
+{
+    uint64_t mode = denormals_mode();
+    if (!pool->keep_denormals)
+        denormals_set(mode | DENORMALS_FLUSH);
+    kernel(buf, begin, end, pool->scratch + (size_t)t * pool->scratch_stride);
+    denormals_set(mode);
+}
+
 static void run_share(const Threads *pool, int t)
 {
     int64_t begin = share(pool->n_tasks, t, pool->n);
     int64_t end = share(pool->n_tasks, t + 1, pool->n);
     if (begin < end)
-        pool->kernel(pool->buf, begin, end, pool->scratch + (size_t)t * pool->scratch_stride);
+        run_kernel(pool, t, pool->kernel, pool->buf, begin, end);
 }
 
 static void *worker_main(void *arg)
@@ -158,7 +171,7 @@ void threads_run(Threads *pool, ScrimpKernel *kernel, char *const *buf, int64_t 
     if (n_tasks <= 0)
         return;
     if (n_tasks == 1 || pool->n == 1) {
-        kernel(buf, 0, n_tasks, pool->scratch);
+        run_kernel(pool, 0, kernel, buf, 0, n_tasks);
         return;
     }
     pool->kernel = kernel;
@@ -228,6 +241,11 @@ ScrimpContext threads_context(Threads *threads, char *arena, RtProfile *profile)
 {
     return (ScrimpContext){
         .arena = arena, .run = context_run, .threads = threads, .profile = profile};
+}
+
+void threads_keep_denormals(Threads *threads)
+{
+    threads->keep_denormals = true;
 }
 
 int threads_count(const Threads *threads)

@@ -38,6 +38,9 @@ Threads *threads_new(int n, RtError *err);
 /* Stops and joins; NULL is allowed.  Only by the thread that calls threads_run. */
 void threads_free(Threads *threads);
 int threads_count(const Threads *threads);
+/* From the next region on kernels compute with denormal numbers, which they else take for zeros and
+ * make zeros of (runtime/denormals.h). */
+void threads_keep_denormals(Threads *threads);
 
 /* Runs kernel over tasks [0, n_tasks): thread t of T does [t*n/T, (t+1)*n/T).  Returns when all are
  * done; everything the tasks wrote is then visible to the caller.  Not reentrant, one caller. */

@@ -26,8 +26,9 @@ typedef struct Nvrtc {
 #undef NVRTC_FUNCTION
 } Nvrtc;
 
-/* Contraction is written where it is wanted: fmaf. */
-#define OPTIONS "--fmad=false", "--std=c++17", "--ptxas-options=-v"
+/* Contraction is written where it is wanted: fmaf.  Denormal numbers are zeros, as on the processor
+ * (runtime/denormals.h). */
+#define OPTIONS "--fmad=false", "--ftz=true", "--std=c++17", "--ptxas-options=-v"
 
 enum { OLDEST_MAJOR = 12 }; /* 0: a simulated one */
 

@@ -28,7 +28,7 @@ static JitValue power_of_two(Jit *j, JitValue n)
     return as_float(j, jit_tmp(j, jit_shl(j, add(j, n, jit_vi(j, 127)), jit_vi(j, 23))));
 }
 
-/* p * 2^n in two steps, so that overflow and gradual underflow come out right. */
+/* p * 2^n in two steps, so that overflow comes out right. */
 static JitValue scale_by_parts(Jit *j, JitValue p, JitValue n)
 {
     JitValue half = jit_tmp(j, jit_shr(j, n, jit_vi(j, 1)));
@@ -62,17 +62,22 @@ static JitValue without_ln2(Jit *j, JitValue x, JitValue n)
     return mulsub(j, n, jit_vf(j, ln2_low), mulsub(j, n, jit_vf(j, ln2_high), x));
 }
 
-/* e^x with x = n ln2 + r. */
+/* The least x whose e^x is no denormal number. */
+#define LEAST_EXP (-0x1.5d589e0000000p+6)
+
+/* e^x with x = n ln2 + r; 0 below 2^-126, where it would hang on the instruction and on the mode of
+ * the processor whether there are numbers. */
 JitValue jit_vexp(Jit *j, JitValue a)
 {
     JitValue x = jit_tmp(j, a), n, whole = NULL;
-    x = jit_vmax_keep(j, jit_vf(j, -104.5), min_keep(j, jit_vf(j, 89), x));
+    x = jit_vmax_keep(j, jit_vf(j, -88), min_keep(j, jit_vf(j, 89), x));
     if (avx512(j))
         n = x86_round(j, mul(j, x, jit_vf(j, LOG2_E)));
     else
         n = whole_ln2(j, x, &whole);
     JitValue p = add(j, expm1_reduced(j, without_ln2(j, x, n)), jit_vf(j, 1));
-    return avx512(j) ? x86_scale(j, p, n) : scale_by_parts(j, p, whole);
+    JitValue y = avx512(j) ? x86_scale(j, p, n) : scale_by_parts(j, p, whole);
+    return jit_vchoose(j, JIT_LT, x, jit_vf(j, LEAST_EXP), jit_vf(j, 0), y);
 }
 
 /* With x = n ln2 + r: 2^n (e^r - 1) + (2^n - 1), both with their relative accuracy. */

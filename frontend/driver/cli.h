@@ -43,7 +43,7 @@ typedef struct BuildSettings {
 typedef struct RunSettings {
     const char *data, *checkpoint, *log, *on_nan, *trace, *tensorboard, *against;
     int64_t steps, seed, keep_last;
-    bool has_seed, resume, overwrite, overfit, no_ema, keep_best;
+    bool has_seed, resume, overwrite, overfit, no_ema, keep_best, keep_denormals;
 } RunSettings;
 
 typedef struct GenerateSettings {

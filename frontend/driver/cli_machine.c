@@ -42,6 +42,11 @@ static bool known_arithmetic(Cli *cli)
     else if (cli->build.fast && !cli_backend(cli)->library)
         cli_error(cli, EXIT_USER, "E806", "leave it out, or add --device cuda",
                   "--fast: the libraries it asks for are those of CUDA devices");
+    else if (cli->run.keep_denormals && cli_backend(cli) == &cuda_backend)
+        cli_error(cli, EXIT_USER, "E806", "leave one of them out",
+                  "--keep-denormals is for the processor: kernels of --device %s have zeros in "
+                  "their place",
+                  cli->build.device);
     else
         return true;
     return false;
@@ -225,6 +230,8 @@ static bool open_threads(Cli *cli, Machine *m)
     m->threads = threads_new((int)cli->build.threads, &err);
     if (!m->threads)
         cli_error(cli, EXIT_USER, "E804", NULL, "%s", err.message);
+    else if (cli->run.keep_denormals)
+        threads_keep_denormals(m->threads);
     return m->threads != NULL;
 }
 

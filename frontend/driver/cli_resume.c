@@ -15,7 +15,7 @@
 
 /* Keys of the settings that are no fields of the train section. */
 static const char OPTIONS[] = "options", MODEL[] = "model", EXAMPLES[] = "examples",
-                  OVERFIT[] = "overfit", LEFT_OUT[] = "left_out";
+                  OVERFIT[] = "overfit", DENORMALS[] = "keep_denormals", LEFT_OUT[] = "left_out";
 
 /* Fields that a run keeps: the optimizer's state, and what decides which numbers a step sees.  All
  * others of the train section may change. */
@@ -26,7 +26,8 @@ static bool is_fixed(const char *key)
                                         "chars",     "size",       "resize",    "augment",
                                         "mean_red",  "mean_green", "mean_blue", "std_red",
                                         "columns",   "separator",  "no_header", "in_order",
-                                        "std_green", "std_blue",   EXAMPLES,    OVERFIT};
+                                        "std_green", "std_blue",   EXAMPLES,    OVERFIT,
+                                        DENORMALS};
     for (size_t i = 0; i < sizeof fixed / sizeof *fixed; i++)
         if (strcmp(key, fixed[i]) == 0)
             return true;
@@ -86,6 +87,8 @@ json_t *resume_settings(Cli *cli, const Ast *ast, const Program *program, const 
     put(settings, EXAMPLES, pool_printf(cli->pool, "%lld", (long long)dataset_train_size(data)));
     if (cli->run.overfit)
         put(settings, OVERFIT, "true");
+    if (cli->run.keep_denormals)
+        put(settings, DENORMALS, "true");
     put(settings, MODEL, model_text(cli, ast));
     return settings;
 }

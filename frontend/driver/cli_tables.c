@@ -119,12 +119,12 @@ const Verb cli_verbs[] = {
      "A loss, gradient norm, weight or state that is not finite ends the run (--on-nan stop), and\n"
      "never replaces a finite checkpoint: it is saved in DIR/diverged. warn goes on; skip takes the\n"
      "step back, with a copy of weights and state outside the budget.",
-     "define model " PLAN_OPTIONS "steps data resume overwrite out keep-best keep-last checkpoint no-ema seed threads log tensorboard on-nan overfit quiet " BUILD_OPTIONS
+     "define model " PLAN_OPTIONS "steps data resume overwrite out keep-best keep-last checkpoint no-ema seed threads keep-denormals log tensorboard on-nan overfit quiet " BUILD_OPTIONS
      "error-format",
      verb_train, true},
     {"eval", "loss and accuracy on the held-out part",
      "Weights come from --checkpoint: a folder written by train, or a safetensors file.",
-     "define model checkpoint no-ema data seed threads json " BUILD_OPTIONS "error-format",
+     "define model checkpoint no-ema data seed threads keep-denormals json " BUILD_OPTIONS "error-format",
      verb_eval, true},
     {"predict", "what a trained model makes of given examples",
      "Weights come from --checkpoint. --input NAME=FILE is a field of the batch, which the train\n"
@@ -135,12 +135,12 @@ const Verb cli_verbs[] = {
      "sees, the last one filled up with zeros. Results go to --out: y.npy, of further results y.1.npy,\n"
      "... It is the inference form: no dropout, running statistics. -D N=.. says how many examples run\n"
      "at once.",
-     "define model checkpoint no-ema input out seed threads json quiet " BUILD_OPTIONS "error-format",
+     "define model checkpoint no-ema input out seed threads keep-denormals json quiet " BUILD_OPTIONS "error-format",
      verb_predict, true},
     {"generate", "write text with a language model",
      "Continues --prompt, one token at a time, with the weights of --checkpoint. For a model of\n"
      "more than 256 tokens that are not characters, prompt and text are token numbers.",
-     "define model checkpoint no-ema prompt tokens temperature top-k seed threads " BUILD_OPTIONS "error-format",
+     "define model checkpoint no-ema prompt tokens temperature top-k seed threads keep-denormals " BUILD_OPTIONS "error-format",
      verb_generate, true},
     {"bench", "time per step, GFLOP/s, share of the machine's peak",
      "Runs real steps (2 to warm up, then 9 or --steps) on random data of the model's shapes and\n"
@@ -159,13 +159,13 @@ const Verb cli_verbs[] = {
      "without --steps 20 of each. Told is the ratio of the medians, B to A, and where it lies in 95%\n"
      "of 2000 draws of such pairs (the bootstrap), and which is faster, if that can be told. Both\n"
      "arenas are in memory at once.",
-     "define model " PLAN_OPTIONS "steps threads trace against json " BUILD_OPTIONS "error-format",
+     "define model " PLAN_OPTIONS "steps threads keep-denormals trace against json " BUILD_OPTIONS "error-format",
      verb_bench, true},
     {"verify", "train with and without recomputation and compare every bit",
      "Compares loss, gradients, weights, running statistics and optimizer state after every step.\n"
      "Without --budget the plan is the smallest there is, without --data the data are random,\n"
      "without --steps there are 3 steps.",
-     "define model " PLAN_OPTIONS "steps data seed threads json " BUILD_OPTIONS "error-format",
+     "define model " PLAN_OPTIONS "steps data seed threads keep-denormals json " BUILD_OPTIONS "error-format",
      verb_verify, true},
     {"cache", "show, verify or clear the kernel cache",
      "`show`, the default, prints what the cache holds; `verify` reads every file and lists those that\n"
@@ -269,6 +269,8 @@ const OptionRow cli_options[] = {
     {"seed", 0, FIELD_SEED, offsetof(Cli, run.seed), "N", "seed of everything random", 0},
     {"threads", 0, FIELD_INT, offsetof(Cli, build.threads), "N",
      "threads (default: all cores it may use); never changes a bit", 1},
+    {"keep-denormals", 0, FIELD_FLAG, offsetof(Cli, run.keep_denormals), NULL,
+     "compute with numbers below 2^-126, which are else zeros: slower", 0},
     {"compare", 0, FIELD_FLAG, offsetof(Cli, ask.compare), NULL, "a row for every solver", 0},
     {"max-batch", 0, FIELD_FLAG, offsetof(Cli, ask.max_batch), NULL,
      "the largest batch (option N) within the budget, and its time", 0},

@@ -241,6 +241,34 @@ static void test_other_characters(void)
         "$SCRIMP train $TMP/chars.scrimp --data $TMP/b.txt --out $TMP/c --resume --steps 4");
 }
 
+/* A metric of numbers below 2^-126, made large again. */
+static void test_denormals(void)
+{
+    FILE *f = fopen(in_tmp("small.scrimp"), "w");
+    if (!f)
+        abort();
+    fputs("model m(x: f32[8, 4]) { return x |> fc: linear(4) }\n"
+          "train {\n"
+          "  batch = synthetic(x = f32[8, 4])\n"
+          "  y = m(batch.x)\n"
+          "  loss = mean(y * y)\n"
+          "  loud = stop_gradient(mean(y * y * 1e-30 * 1e-10)) * 1e30 * 1e10\n"
+          "  metrics = loud\n"
+          "  optim = sgd(lr = 0)\n"
+          "  steps = 2\n"
+          "}\n",
+          f);
+    fclose(f);
+    expect_ok("$SCRIMP train $TMP/small.scrimp -q --steps 1 --out $TMP/zeros --log $TMP/zeros.log");
+    expect_ok("$SCRIMP train $TMP/small.scrimp -q --keep-denormals --log $TMP/kept.log");
+    EXPECT(last_in_log(in_tmp("zeros.log"), "loud") == 0, "denormal numbers are zeros");
+    EXPECT(last_in_log(in_tmp("kept.log"), "loud") > 1e-3, "denormal numbers are kept");
+    expect_run(1, "keep_denormals",
+               "$SCRIMP train $TMP/small.scrimp --keep-denormals --resume --out $TMP/zeros");
+    expect_run(1, "--keep-denormals is for the processor",
+               "$SCRIMP train $TMP/small.scrimp --keep-denormals --device cuda");
+}
+
 int main(void)
 {
     e2e_begin();
@@ -248,6 +276,7 @@ int main(void)
     test_data_given();
     test_numbers_in_other_form();
     test_metrics();
+    test_denormals();
     test_bad_starts();
     test_infeasible();
     test_damaged_cache();

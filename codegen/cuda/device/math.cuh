@@ -76,15 +76,17 @@ DEVICE float s_expm1_reduced(float x, int *whole)
     return fmaf(p, r * r, r);
 }
 
+/* 0 below 2^-126, as on the processor */
 DEVICE float s_exp(float x)
 {
     float p;
     int whole, half;
     x = 89.0f < x ? 89.0f : x;
-    x = -104.5f > x ? -104.5f : x;
+    x = -88.0f > x ? -88.0f : x;
     p = s_expm1_reduced(x, &whole) + 1.0f;
     half = whole >> 1;
-    return p * s_power_of_two(half) * s_power_of_two(whole - half);
+    p = p * s_power_of_two(half) * s_power_of_two(whole - half);
+    return x < -87.33654022216797f ? 0.0f : p;
 }
 
 /* e^x - 1 for x <= 0 */

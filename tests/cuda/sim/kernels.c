@@ -5,6 +5,7 @@
 
 #define SIM_DRIVER
 #include "kernel.h"
+#include "runtime/denormals.h"
 
 #include <dlfcn.h>
 #include <elf.h>
@@ -56,7 +57,7 @@ static void make_order(int n, int *order)
     }
 }
 
-int run_kernel(const Function *f, unsigned blocks, unsigned threads, const void *parameter)
+static int run_blocks(const Function *f, unsigned blocks, unsigned threads, const void *parameter)
 {
     static int order[FIBERS_MOST];
     const char *how = getenv("SCRIMP_SIM_ORDER");
@@ -78,6 +79,16 @@ int run_kernel(const Function *f, unsigned blocks, unsigned threads, const void 
         }
     }
     return CUDA_OK;
+}
+
+/* Denormal numbers are zeros on a device, too (--ftz=true). */
+int run_kernel(const Function *f, unsigned blocks, unsigned threads, const void *parameter)
+{
+    uint64_t mode = denormals_mode();
+    denormals_set(mode | DENORMALS_FLUSH);
+    int result = run_blocks(f, blocks, threads, parameter);
+    denormals_set(mode);
+    return result;
 }
 
 EXPORT int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx,

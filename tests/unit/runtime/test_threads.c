@@ -153,6 +153,36 @@ static void test_spans(int n, int64_t n_tasks)
     threads_free(threads);
 }
 
+/* The smallest normal number halved and doubled, and the least denormal one as an operand. */
+static void halve(char *const *buf, int64_t begin, int64_t end, char *scratch)
+{
+    (void)scratch;
+    volatile float *x = (volatile float *)(void *)buf[0];
+    for (int64_t i = begin; i < end; i++) {
+        x[2 * i] = x[2 * i] * 0.5f;
+        x[2 * i] = x[2 * i] * 2.0f;
+        x[2 * i + 1] = x[2 * i + 1] * 0x1p100f;
+    }
+}
+
+static void test_denormals(int n_threads, bool keep)
+{
+    Threads *threads = threads_new(n_threads, NULL);
+    float x[2 * MAX_TASKS];
+    volatile float mine = 0x1p-126f;
+    for (int64_t i = 0; i < MAX_TASKS; i++)
+        x[2 * i] = 0x1p-126f, x[2 * i + 1] = 0x1p-149f;
+    if (keep)
+        threads_keep_denormals(threads);
+    threads_run(threads, halve, (char *const[]){(char *)x}, MAX_TASKS / 2);
+    threads_run(threads, halve, (char *const[]){(char *)(x + MAX_TASKS)}, 1);
+    for (int64_t i = 0; i <= MAX_TASKS / 2; i++)
+        CHECK(x[2 * i] == (keep ? 0x1p-126f : 0) && x[2 * i + 1] == (keep ? 0x1p-49f : 0));
+    mine = mine * 0.5f;
+    CHECK(mine == 0x1p-127f);
+    threads_free(threads);
+}
+
 static void test_errors(void)
 {
     RtError err = {{0}};
@@ -175,6 +205,8 @@ int main(void)
     for (int n = 1; n <= 4; n++)
         for (int64_t tasks = 1; tasks <= 64; tasks *= 4)
             test_spans(n, tasks == 4 ? 3 : tasks);
+    for (int n = 1; n <= 3; n++)
+        test_denormals(n, false), test_denormals(n, true);
     test_errors();
     return test_result();
 }

@@ -5,6 +5,7 @@
   docs/models.py build/release/scrimp --plans    the memory table, too (minutes)
   docs/models.py build/release/scrimp --check    exit status 1 when the counts are not up to date
 """
+import ast
 import csv
 import json
 import os
@@ -37,6 +38,26 @@ BATCHES = [
     ("", "ffn", "layers=100", 32),
     ("", "transformer", "", 32),
     ("", "gpt2", "", 8),
+]
+
+
+# File, and what a user of PyTorch writes for it: classes and functions of tests/peers, or how many lines they are in
+# torchvision 0.14 (tests/peers has no copy of those).
+LINES = [
+    ("lenet", "modern", "LeNet"),
+    ("vit", "modern", "MLP Patches ViTAttention ViTLayer ViT"),
+    ("mixer", "modern", "MLP Patches MixerLayer Mixer"),
+    ("mobilenet_v2", "torchvision", 112),
+    ("efficientnet", "torchvision", 226),
+    ("convnext", "torchvision", 122),
+    ("llama", "modern", "rope LlamaAttention LlamaMLP LlamaLayer LlamaDecoder Llama"),
+    ("ssm", "modern", "MambaMixer MambaLayer MambaBackbone Mamba"),
+    ("gru", "modern", "GRU"),
+    ("ode", "modern", "Slope ODE"),
+    ("dcgan", "modern", "Generator Discriminator"),
+    ("gpt2", "gpt2", "*"),
+    ("transformer", "transformer", "*"),
+    ("unet", "unet", "*"),
 ]
 
 
@@ -95,6 +116,56 @@ def counts(scrimp):
     return table(columns, (count_row(scrimp, *row) for row in zoo()))
 
 
+def code_lines(lines):
+    return sum(bool(line.strip()) and not line.strip().startswith("#") for line in lines)
+
+
+def lines_here(file):
+    """Of blocks and models, those of other example files that are imported included."""
+    with open(os.path.join(ROOT, "examples", file)) as f:
+        text = f.read()
+    own, open_braces = 0, 0
+    for line in text.split("\n"):
+        begins = not open_braces and re.match("(block|model) ", line)
+        if begins or open_braces:
+            own += code_lines([line])
+            code = line.split(" #")[0]
+            open_braces += code.count("{") - code.count("}")
+        elif re.match("(train|remat) ", line):
+            break
+    imports = re.findall(r'^import "(?!std/)(.*)"', text, re.M)
+    return own + sum(lines_here(name) for name in imports)
+
+
+def docstring(node):
+    first = node.body[0] if isinstance(node, (ast.ClassDef, ast.FunctionDef)) else None
+    return first if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) else None
+
+
+def lines_there(module, names):
+    if module == "torchvision":
+        return names
+    with open(os.path.join(ROOT, "tests", "peers", module + ".py")) as f:
+        text = f.read()
+    total, lines = 0, text.split("\n")
+    for node in ast.parse(text).body:
+        if not isinstance(node, (ast.ClassDef, ast.FunctionDef)) or (names != "*" and node.name not in names.split()):
+            continue
+        total += code_lines(lines[node.lineno - 1:node.end_lineno])
+        for inner in ast.walk(node):
+            said = docstring(inner)
+            if said:
+                total -= code_lines(lines[said.lineno - 1:said.end_lineno])
+    return total
+
+
+def lines():
+    columns = [("file", False), ("lines here", True), ("lines in PyTorch", True), ("counted there", False)]
+    return table(columns, (["`%s`" % file, lines_here(file + ".scrimp"), lines_there(module, names),
+                            "torchvision" if module == "torchvision" else "`tests/peers/%s.py`" % module]
+                           for file, module, names in LINES))
+
+
 def gib(size):
     return "%.2f" % (size / 2**30)
 
@@ -126,7 +197,7 @@ def main():
     scrimp = os.path.abspath(sys.argv[1])
     with open(PAGE) as f:
         old = f.read()
-    new = replaced(old, "counts", counts(scrimp))
+    new = replaced(replaced(old, "counts", counts(scrimp)), "lines", lines())
     if sys.argv[2:] == ["--plans"]:
         new = replaced(new, "plans", plans(scrimp))
     if sys.argv[2:] == ["--check"]:

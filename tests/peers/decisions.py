@@ -65,11 +65,15 @@ def pool_margins(x, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=F
 def intercepted(before):
     """Calls before(x, margins) ahead of each relu, hardtanh (as which relu6 runs) and max pooling that runs inside;
     margins() are its margins."""
-    relu, hardtanh, max_pool2d = F.relu, F.hardtanh, F.max_pool2d
+    relu, leaky_relu, hardtanh, max_pool2d = F.relu, F.leaky_relu, F.hardtanh, F.max_pool2d
 
     def watched_relu(x, *arguments, **options):
         before(x, relu_margins)
         return relu(x, *arguments, **options)
+
+    def watched_leaky_relu(x, *arguments, **options):
+        before(x, relu_margins)
+        return leaky_relu(x, *arguments, **options)
 
     def watched_hardtanh(x, low=-1.0, high=1.0, *arguments):
         before(x, lambda x: hardtanh_margins(x, low, high))
@@ -79,11 +83,12 @@ def intercepted(before):
         before(x, lambda x: pool_margins(x, *arguments, **options))
         return max_pool2d(x, *arguments, **options)
 
-    F.relu, F.hardtanh, F.max_pool2d = watched_relu, watched_hardtanh, watched_max_pool2d
+    F.relu, F.leaky_relu = watched_relu, watched_leaky_relu
+    F.hardtanh, F.max_pool2d = watched_hardtanh, watched_max_pool2d
     try:
         yield
     finally:
-        F.relu, F.hardtanh, F.max_pool2d = relu, hardtanh, max_pool2d
+        F.relu, F.leaky_relu, F.hardtanh, F.max_pool2d = relu, leaky_relu, hardtanh, max_pool2d
 
 
 def clearance(exact, rounded):

@@ -282,6 +282,16 @@ class GRU(nn.Module):
         return self.decoder(x)
 
 
+class Slope(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.l1 = nn.Linear(width, width)
+        self.l2 = nn.Linear(width, width)
+
+    def forward(self, h, t):
+        return self.l2(torch.tanh(self.l1(h) + t))
+
+
 class ODE(nn.Module):
     """torchdiffeq's rk4 on dh/dt = f(h, t)."""
 
@@ -289,22 +299,70 @@ class ODE(nn.Module):
         super().__init__()
         self.steps = steps
         self.down = nn.Linear(784, width)
-        self.w1 = nn.Parameter(torch.randn(width, width) * width**-0.5)
-        self.b1 = nn.Parameter(torch.zeros(width))
-        self.w2 = nn.Parameter(torch.randn(width, width) * width**-0.5)
-        self.b2 = nn.Parameter(torch.zeros(width))
+        self.step = nn.ModuleDict({"f": Slope(width)})
         self.head = nn.Linear(width, 10)
 
-    def f(self, h, t):
-        return F.linear(torch.tanh(F.linear(h, self.w1, self.b1) + t), self.w2, self.b2)
-
     def forward(self, x):
-        h, dt = self.down(x), 1 / self.steps
+        h, dt, f = self.down(x), 1 / self.steps, self.step["f"]
         for k in range(self.steps):
             t = k * dt
-            k1 = self.f(h, t)
-            k2 = self.f(h + k1 * (dt / 2), t + dt / 2)
-            k3 = self.f(h + k2 * (dt / 2), t + dt / 2)
-            k4 = self.f(h + k3 * dt, t + dt)
+            k1 = f(h, t)
+            k2 = f(h + k1 * (dt / 2), t + dt / 2)
+            k3 = f(h + k2 * (dt / 2), t + dt / 2)
+            k4 = f(h + k3 * dt, t + dt)
             h = h + (k1 + k2 * 2 + k3 * 2 + k4) * (dt / 6)
         return self.head(h)
+
+
+class Generator(nn.Module):
+    """pytorch/examples/dcgan, as its discriminator."""
+
+    def __init__(self, nz, width):
+        super().__init__()
+        self.main = nn.Sequential(
+            nn.ConvTranspose2d(nz, 8 * width, 4, 1, 0, bias=False), nn.BatchNorm2d(8 * width), nn.ReLU(),
+            nn.ConvTranspose2d(8 * width, 4 * width, 4, 2, 1, bias=False), nn.BatchNorm2d(4 * width), nn.ReLU(),
+            nn.ConvTranspose2d(4 * width, 2 * width, 4, 2, 1, bias=False), nn.BatchNorm2d(2 * width), nn.ReLU(),
+            nn.ConvTranspose2d(2 * width, width, 4, 2, 1, bias=False), nn.BatchNorm2d(width), nn.ReLU(),
+            nn.ConvTranspose2d(width, 3, 4, 2, 1, bias=False), nn.Tanh())
+
+    def forward(self, z):
+        return self.main(z)
+
+
+class Discriminator(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.main = nn.Sequential(
+            nn.Conv2d(3, width, 4, 2, 1, bias=False), nn.LeakyReLU(0.2),
+            nn.Conv2d(width, 2 * width, 4, 2, 1, bias=False), nn.BatchNorm2d(2 * width), nn.LeakyReLU(0.2),
+            nn.Conv2d(2 * width, 4 * width, 4, 2, 1, bias=False), nn.BatchNorm2d(4 * width), nn.LeakyReLU(0.2),
+            nn.Conv2d(4 * width, 8 * width, 4, 2, 1, bias=False), nn.BatchNorm2d(8 * width), nn.LeakyReLU(0.2),
+            nn.Conv2d(8 * width, 1, 4, 1, 0, bias=False))
+
+    def forward(self, x):
+        return self.main(x)
+
+
+class GAN(nn.Module):
+    def __init__(self, nz, width):
+        super().__init__()
+        self.netG = Generator(nz, width)
+        self.netD = Discriminator(width)
+
+
+class LeNet(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv1 = nn.Conv2d(1, 6, 5, padding=2)
+        self.conv2 = nn.Conv2d(6, 16, 5)
+        self.fc1 = nn.Linear(16 * 5 * 5, 120)
+        self.fc2 = nn.Linear(120, 84)
+        self.fc3 = nn.Linear(84, 10)
+
+    def forward(self, x):
+        x = F.max_pool2d(F.relu(self.conv1(x)), 2)
+        x = F.max_pool2d(F.relu(self.conv2(x)), 2)
+        x = F.relu(self.fc1(x.flatten(1)))
+        x = F.relu(self.fc2(x))
+        return self.fc3(x)

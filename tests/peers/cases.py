@@ -6,9 +6,11 @@ from typing import Callable
 import numpy as np
 from torch.nn import functional as F
 
+import bert
 import darts
 import gpt2
 import lstm
+import mixtral
 import modern
 import transformer
 import unet
@@ -42,6 +44,11 @@ class Case:
     seed: int = 1
     pools: dict = field(default_factory=dict)
     cancels: dict = field(default_factory=dict)
+
+
+def balanced(module, batch):
+    logits, spread = module(batch["x"])
+    return F.cross_entropy(logits.flatten(0, 1), batch["y"].flatten()) + 0.02 * spread
 
 
 def images(n, size, classes, channels=3):
@@ -191,6 +198,15 @@ CASES = {
     "llama": Case("llama", {"C": 64, "F": 96, "layers": 3, "heads": 8, "kv_heads": 4, "V": 80, "base": 10000, "N": 4, "T": 20},
                   "loss = cross_entropy(llama(batch.x), batch.y)",
                   words(4, 20, 80), lambda: modern.Llama(80, 64, 96, 3, 8, 4, 10000.0), predict),
+    "moe": Case("moe", {"C": 48, "F": 64, "layers": 2, "heads": 4, "kv_heads": 2, "V": 80, "base": 10000, "E": 4, "k": 2,
+                        "room": 4.0, "N": 4, "T": 12},
+                """logits, spread, passed = moe(batch.x)
+  loss = cross_entropy(logits, batch.y) + 0.02 * spread""", words(4, 12, 80),
+                lambda: mixtral.Mixtral(80, 48, 2, hidden=64, heads=4, kv_heads=2, base=10000.0, experts=4, top=2), balanced,
+                lr=(2**-12, 2**-17)),
+    "bert": Case("bert", {"size_name": "tiny", "C": 48, "heads": 3, "layers": 2, "V": 80, "p": 0.0, "N": 4, "T": 14},
+                 "loss = cross_entropy(bert(batch.x), batch.y)",
+                 words(4, 14, 80), lambda: bert.MaskedLM(80, 48, 3, 2), predict),
     "ssm": Case("ssm", {"width": 32, "depth": 2, "V": 80, "state": 8, "N": 4, "T": 12},
                 "loss = cross_entropy(ssm(batch.x), batch.y)",
                 words(4, 12, 80), lambda: modern.Mamba(80, 32, 2, 8), predict),

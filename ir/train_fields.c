@@ -51,6 +51,7 @@ const TrainField train_fields[TRAIN_FIELD_COUNT] = {
     FIELD(TrainSpec, INT,    "accumulate",           accumulate),
     FIELD(TrainSpec, DOUBLE, "held_out",             held_out),
     FIELD(TrainSpec, BOOL,   "held_out_is_part",     held_out_is_part),
+    FIELD(TrainSpec, TEXT,   "held_path",            data_held_path),
     FIELD(TrainSpec, INT,    "eval_every",           eval_every),
     FIELD(TrainSpec, INT,    "patience",             patience),
     FIELD(TrainSpec, UINT,   "seed",                 seed),

@@ -98,6 +98,8 @@ typedef struct TrainSpec {
                               NULL: f32 */
     /* data source: kind ("mnist", "text", ...), its path(s) separated by '\n', sizes */
     const char *data_kind, *data_path;
+    const char
+        *data_held_path; /* what is held out instead of a part of data_path, "" or NULL: that */
     int64_t data_batch, data_length;
     bool data_chars; /* text: tokens = chars */
     /* imagefolder: what a picture becomes (runtime/data.h) */

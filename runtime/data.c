@@ -83,6 +83,11 @@ static bool check_spec(const DataSpec *spec, bool sequence, RtError *err)
 static bool split(Dataset *ds, RtError *err)
 {
     const DataSpec *spec = &ds->spec;
+    if (spec->held_path) { /* the files' own test part is not looked at */
+        ds->n_held = 0;
+        ds->n_train = ds->total - ds->test;
+        return true;
+    }
     if (ds->test > 0)
         ds->n_held = ds->test;
     else if (spec->held_out_is_part)
@@ -125,6 +130,58 @@ static bool too_small(const Dataset *ds, RtError *err)
         ds->kind->sequence ? "the length" : "the batch size");
 }
 
+static bool same_field(const DataField *a, const DataField *b)
+{
+    return strcmp(a->name, b->name) == 0 && a->dtype == b->dtype && a->rank == b->rank &&
+           memcmp(a->dim, b->dim, (size_t)a->rank * sizeof *a->dim) == 0;
+}
+
+/* The field of what is held out that belongs to field f; indices of both are within its range. */
+static bool join_field(Dataset *ds, int f, RtError *err)
+{
+    DataField *own = &ds->field[f];
+    const DataField *held = f < ds->held->n_fields ? &ds->held->field[f] : NULL;
+    char have[128], other[128] = "";
+    if (held && same_field(own, held)) {
+        own->max_id = held->max_id > own->max_id ? held->max_id : own->max_id;
+        own->min_id = held->min_id < own->min_id ? held->min_id : own->min_id;
+        return true;
+    }
+    rt_shape_text(own->rank, own->dim, have, sizeof have);
+    if (held)
+        rt_shape_text(held->rank, held->dim, other, sizeof other);
+    return rt_error(err, "held_out: an example has the field %s, %s%s, those to train on %s, %s%s",
+                    held ? held->name : "(none)", held ? rt_dtype_name(held->dtype) : "", other,
+                    own->name, rt_dtype_name(own->dtype), have);
+}
+
+/* Other files of the same kind, as what was learned of those to train on says. */
+static bool open_held(Dataset *ds, RtError *err)
+{
+    DataSpec spec = ds->spec;
+    if (ds->kind->traits.made_up)
+        return rt_error(err, "held_out = PATH: %s reads no files", ds->kind->name);
+    if (ds->kind->left_out)
+        return rt_error(err, "held_out = PATH: for %s put them into its folder `val`",
+                        ds->kind->name);
+    spec.path = ds->spec.held_path;
+    spec.held_path = NULL;
+    spec.held_out = 1;
+    spec.held_out_is_part = true;
+    spec.learned = ds->learned;
+    spec.vocab = ds->spec.chars ? &ds->vocab : NULL;
+    ds->held = dataset_open(&spec, err);
+    if (!ds->held)
+        return rt_error_prefix(err, "held_out");
+    bool ok = ds->held->n_fields == ds->n_fields ||
+              rt_error(err, "held_out: %d fields, those to train on have %d", ds->held->n_fields,
+                       ds->n_fields);
+    for (int f = 0; ok && f < ds->n_fields; f++)
+        ok = join_field(ds, f, err);
+    ds->loaded_bytes += ds->held->loaded_bytes;
+    return ok;
+}
+
 static bool open_kind(Dataset *ds, RtError *err)
 {
     if (!check_spec(&ds->spec, ds->kind->sequence, err) || !ds->kind->open(ds, err) ||
@@ -134,9 +191,14 @@ static bool open_kind(Dataset *ds, RtError *err)
         return too_small(ds, err);
     if (ds->kind->prepare && !ds->kind->prepare(ds, err))
         return false;
+    if (ds->spec.held_path && !open_held(ds, err))
+        return false;
     snprintf(ds->description, sizeof ds->description, "%s: %lld %s to train on, %lld held out%s",
              ds->kind->name, (long long)ds->n_train, ds->kind->sequence ? "tokens" : "examples",
-             (long long)ds->n_held, ds->test ? " (the files' own test part)" : "");
+             (long long)dataset_held_out_size(ds),
+             ds->held   ? " (other files)"
+             : ds->test ? " (the files' own test part)"
+                        : "");
     return true;
 }
 
@@ -150,11 +212,15 @@ Dataset *dataset_open(const DataSpec *spec, RtError *err)
         return NULL;
     ds->kind = kind;
     ds->spec = *spec;
+    if (spec->held_path && !*spec->held_path)
+        ds->spec.held_path = NULL;
     bool ok = open_kind(ds, err);
     /* the caller's; not needed any more */
     ds->spec.kind = ds->spec.path = ds->spec.columns = ds->spec.separator = NULL;
+    ds->spec.held_path = NULL;
     ds->spec.left_out = NULL;
     ds->spec.learned = NULL;
+    ds->spec.vocab = NULL;
     if (ok)
         return ds;
     dataset_close(ds);
@@ -165,6 +231,7 @@ void dataset_close(Dataset *ds)
 {
     if (!ds)
         return;
+    dataset_close(ds->held);
     ds->kind->close(ds);
     vocab_free(&ds->vocab);
     json_decref(ds->learned);
@@ -198,7 +265,7 @@ int64_t dataset_train_size(const Dataset *ds)
 
 int64_t dataset_held_out_size(const Dataset *ds)
 {
-    return ds->n_held;
+    return ds->held ? ds->held->n_held : ds->n_held;
 }
 
 const char *dataset_warning(const Dataset *ds)
@@ -271,6 +338,8 @@ int64_t dataset_batches_per_epoch(const Dataset *ds)
 /* Windows, or examples, to batches; without labels only whole batches count. */
 int64_t dataset_eval_batches(const Dataset *ds)
 {
+    if (ds->held)
+        return dataset_eval_batches(ds->held);
     int64_t n = ds->n_held, batch = ds->spec.batch;
     if (ds->kind->sequence)
         n = n / ds->spec.length + (n % ds->spec.length != 0);
@@ -319,6 +388,8 @@ int64_t data_batch_example(const Dataset *ds, bool training, int64_t number, int
 
 int64_t dataset_example(const Dataset *ds, bool training, int64_t number, int64_t b)
 {
+    if (ds->held && !training)
+        return dataset_example(ds->held, false, number, b);
     return ds->kind->sequence ? -1 : data_batch_example(ds, training, number, b);
 }
 
@@ -407,6 +478,8 @@ static int64_t count_labels(const Dataset *ds, int64_t examples, void *const *ds
 bool dataset_eval_batch(const Dataset *ds, int64_t i, void *const *dst, int64_t *counted,
                         RtError *err)
 {
+    if (ds->held)
+        return dataset_eval_batch(ds->held, i, dst, counted, err);
     if (i < 0 || i >= dataset_eval_batches(ds))
         return rt_error(err, "there is no evaluation batch %lld", (long long)i);
     int64_t batch = ds->spec.batch;

@@ -25,13 +25,15 @@ typedef struct DataField {
 } DataField;
 
 typedef struct DataSpec {
-    const char *kind; /* "mnist", "cifar10", "text", "tokens", "npy", "imagefolder", "csv",
-                         "synthetic" */
-    const char *path; /* files, folders or globs, '\n' between them; unused by synthetic */
-    int64_t batch;    /* examples per batch */
-    int64_t length;   /* tokens per example of text and tokens */
-    bool chars;       /* text: characters, not bytes */
-    double held_out;  /* examples (text: tokens) taken from the end, or a part in [0, 1] */
+    const char *kind;      /* "mnist", "cifar10", "text", "tokens", "npy", "imagefolder", "csv",
+                              "synthetic" */
+    const char *path;      /* files, folders or globs, '\n' between them; unused by synthetic */
+    int64_t batch;         /* examples per batch */
+    int64_t length;        /* tokens per example of text and tokens */
+    bool chars;            /* text: characters, not bytes */
+    double held_out;       /* examples (text: tokens) taken from the end, or a part in [0, 1] */
+    const char *held_path; /* in its place: other files of the same kind are held out, or their test
+                              part if they have one; "" or NULL: a part of path is */
     bool held_out_is_part;
     uint64_t seed;
     /* The value of label field `ignored_field` that the loss leaves out, when that is not
@@ -56,6 +58,8 @@ typedef struct DataSpec {
     const char *columns, *separator;
     bool no_header, in_order;
     const struct json_t *learned;
+    /* text of characters: the tokens of another data set; NULL: those of its own characters. */
+    const Vocab *vocab;
     /* synthetic only: name, dtype, rank, dim, label of every field; max_id + 1 classes (max_id < 1
      * counts as 2); examples in all, 0 = 10,000. */
     int n_fields;

@@ -48,6 +48,7 @@ struct Dataset {
     Vocab vocab;
     bool has_vocab;
     struct json_t *learned; /* dataset_learned */
+    Dataset *held;          /* of held_path; NULL: what is held out is a part of this one */
     void *state;            /* of the kind */
 };
 

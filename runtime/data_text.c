@@ -58,8 +58,12 @@ static void store(unsigned char *token, int width, int64_t i, int32_t value)
 static bool encode_chars(Dataset *ds, FileBytes *file, RtError *err)
 {
     Text *t = ds->state;
-    if (!vocab_from_text(&ds->vocab, file->data, file->bytes, err))
+    const Vocab *given = ds->spec.vocab;
+    if (given ? !vocab_from_codes(&ds->vocab, given->code, given->size, err)
+              : !vocab_from_text(&ds->vocab, file->data, file->bytes, err))
         return false;
+    if (given && vocab_encode(given, (const char *)file->data, file->bytes, NULL, 0, err) < 0)
+        return rt_error_prefix(err, "the text to train on has not all of these characters");
     t->width = ds->vocab.size <= 256 ? 1 : ds->vocab.size <= 65536 ? 2 : 4;
     unsigned char *token = (unsigned char *)(uintptr_t)file->data;
     if (t->width > 1)

@@ -94,6 +94,7 @@ static DataSpec data_spec(Cli *cli, const Graph *g, bool synthetic, uint64_t see
                      .length = t->data_length,
                      .chars = t->data_chars,
                      .held_out = t->held_out,
+                     .held_path = t->data_held_path,
                      .held_out_is_part = t->held_out_is_part,
                      .seed = seed,
                      .size = t->data_size,

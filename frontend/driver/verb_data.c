@@ -22,10 +22,16 @@ ExitCode verb_data(Cli *cli)
     RtError err;
     if (!spec.kind)
         return cli_error(cli, EXIT_USER, "E507", NULL, "the train section names no data source");
-    if (!standin_write(&spec, &made, &err))
-        return cli_error(cli, EXIT_USER, "E523", NULL, "%s", err.message);
-    if (!cli->output.quiet)
-        fprintf(stderr, "wrote %.*s%s: %s\n", (int)strcspn(spec.path, "\n"), spec.path,
-                strchr(spec.path, '\n') ? ", ..." : "", made.said);
+    bool again;
+    do {
+        if (!standin_write(&spec, &made, &err))
+            return cli_error(cli, EXIT_USER, "E523", NULL, "%s", err.message);
+        if (!cli->output.quiet)
+            fprintf(stderr, "wrote %.*s%s: %s\n", (int)strcspn(spec.path, "\n"), spec.path,
+                    strchr(spec.path, '\n') ? ", ..." : "", made.said);
+        again = spec.held_path && *spec.held_path;
+        spec.path = spec.held_path;
+        spec.held_path = NULL;
+    } while (again);
     return EXIT_OK;
 }

@@ -2,6 +2,7 @@
 /* The train and remat sections: what they say becomes outputs of the graph and its TrainSpec. */
 #include "frontend/language/elaborate/train_internal.h"
 #include "frontend/language/elaborate/train_rate.h"
+#include "ir/support/strbuf.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -70,20 +71,38 @@ static void read_length(const Reader *r, TrainSpec *t)
     t->rule.lr.in_epochs = true;
 }
 
-/* 1000 examples, or 10%. */
+/* A path, or a list of them, as sources have them; NULL for anything else. */
+static const char *paths_text(const Reader *r, const Val *v)
+{
+    ValList list = v->kind == VAL_LIST ? v->list : (ValList){v, 1};
+    StrBuf text = strbuf_new(r->l->pool);
+    for (int i = 0; i < list.len; i++) {
+        const Val *item = &list.data[i];
+        if (item->kind != VAL_STRING || !*item->s || strchr(item->s, '\n'))
+            return NULL;
+        strbuf_printf(&text, "%s%s", i ? "\n" : "", item->s);
+    }
+    return list.len ? text.text : NULL;
+}
+
+/* 1000 examples, 10%, or files of their own. */
 static void read_held_out(const Reader *r, TrainSpec *t)
 {
     const Binding *b = key(r, "held_out");
     if (!b || poisoned(b))
         return;
     Val v = b->value;
+    if (v.kind == VAL_STRING || v.kind == VAL_LIST)
+        t->data_held_path = paths_text(r, &v);
+    if (t->data_held_path)
+        return;
     t->held_out_is_part = v.kind == VAL_PERCENT || v.kind == VAL_FLOAT;
     t->held_out = v.kind == VAL_PERCENT ? v.f / 100 : val_is_number(v) ? val_number(v) : -1;
     if (t->held_out >= 0 && (!t->held_out_is_part || t->held_out < 1))
         return;
     if (elab_error(r->l, b->span, "E205",
-                   "`held_out` is a number of examples or a part below 100%%"))
-        diag_help(r->l->diag, "held_out = 1000, or held_out = 10%%");
+                   "`held_out` is a number of examples, a part below 100%%, or the path of others"))
+        diag_help(r->l->diag, "held_out = 1000, held_out = 10%%, or held_out = \"val.csv\"");
 }
 
 static void read_optim(const Reader *r, TrainSpec *t)
@@ -190,7 +209,7 @@ static void read_train(const Reader *r)
     read_source(r, &t);
     t.eval_every = key_int(r, "eval_every", 0, 0);
     t.patience = key_int(r, "patience", 0, 0);
-    if (t.patience && t.held_out == 0 &&
+    if (t.patience && t.held_out == 0 && !t.data_held_path &&
         elab_error(r->l, key(r, "patience")->span, "E211",
                    "`patience` compares losses of a held-out part, and there is none"))
         diag_help(r->l->diag, "held_out = 10%%");

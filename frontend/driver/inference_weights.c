@@ -66,6 +66,7 @@ static bool load(Cli *cli, const Ast *ast, Trained *out)
     const Graph *g = cli_lower(cli, ast, &o);
     if (!g)
         return false;
+    diag_clear(cli->diag); /* the build has warned */
     *out = trained_tensors(cli->pool, g);
     if (!checkpoint_load_weights(cli->run.checkpoint, out->tensor, out->n, !cli->run.no_ema, &extra,
                                  &err))

@@ -35,10 +35,14 @@ typedef struct Prediction {
 
 /* ---- which form of the model ---- */
 
+/* What there is to warn of, whoever builds the form says. */
 static const Graph *lowered(Cli *cli, const Ast *ast, FrontendMode mode)
 {
     FrontendOptions o = cli_frontend_options(cli, mode);
-    return cli_lower(cli, ast, &o);
+    const Graph *g = cli_lower(cli, ast, &o);
+    if (g)
+        diag_clear(cli->diag);
+    return g;
 }
 
 /* With the train section's preparation when --input names its fields, else the model alone; files

@@ -184,6 +184,12 @@ static void test_sums(void)
 /* A result that does not count examples. */
 static void test_no_batch(void)
 {
+    said(
+        0, "",
+        "sed 's/steps = 1/steps = 1\\n  epoch = 2/' net.scrimp > warned.scrimp && test $($SCRIMP "
+        "predict "
+        "warned.scrimp --checkpoint w.safetensors -i pixels.npy -i ids.npy -o w.npy 2>&1 | grep -c "
+        "W201) = 1");
     said(0, "",
          "sed 's/return y + .*/return sum(y, axis = 0), y/; s/loss = .*/loss = mean(again)/' "
          "net.scrimp > sum.scrimp");

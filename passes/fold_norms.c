@@ -90,7 +90,8 @@ static void fold(Folder *f, NodeId layer_id, const Node *norm)
     n.folded_weight = name_of(g, in[1]);
     n.folded_bias = name_of(g, in[2]);
     AttrList attrs = {.n = layer.n_attr};
-    memcpy(attrs.items, layer.attr, (size_t)layer.n_attr * sizeof *layer.attr);
+    for (int i = 0; i < layer.n_attr; i++)
+        attrs.items[i] = layer.attr[i];
     ValueId y = graph_add(g, layer.op, in, 3, &attrs, NULL, layer.loc);
     rewrite_inputs(&f->rewrite, graph_value(g, y)->def);
     rewrite_replace(&f->rewrite, behind.out[0], y);

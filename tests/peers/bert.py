@@ -4,7 +4,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from modern import attention
+from attention import attend
 
 
 class Embeddings(nn.Module):
@@ -31,7 +31,7 @@ class SelfAttention(nn.Module):
     def forward(self, x):
         B, T, C = x.shape
         q, k, v = (f(x).view(B, T, self.heads, -1).transpose(1, 2) for f in (self.query, self.key, self.value))
-        return attention(q, k, v).transpose(1, 2).reshape(B, T, C)
+        return attend(q, k, v).transpose(1, 2).reshape(B, T, C)
 
 
 class Output(nn.Module):

@@ -5,14 +5,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-
-def attention(q, k, v, causal=False):
-    """F.scaled_dot_product_attention, which PyTorch has from 2.0 on."""
-    scores = q @ k.transpose(-1, -2) * q.shape[-1] ** -0.5
-    if causal:
-        T = q.shape[-2]
-        scores = scores.masked_fill(torch.ones(T, T, dtype=torch.bool).triu(1), float("-inf"))
-    return scores.softmax(-1) @ v
+from attention import attend
 
 
 class MLP(nn.Module):
@@ -45,7 +38,7 @@ class ViTAttention(nn.Module):
     def forward(self, x):
         B, T, C = x.shape
         q, k, v = self.qkv(x).reshape(B, T, 3, self.heads, C // self.heads).permute(2, 0, 3, 1, 4)
-        return self.proj(attention(q, k, v).transpose(1, 2).reshape(B, T, C))
+        return self.proj(attend(q, k, v).transpose(1, 2).reshape(B, T, C))
 
 
 class ViTLayer(nn.Module):
@@ -143,7 +136,7 @@ class LlamaAttention(nn.Module):
         v = self.v_proj(x).view(B, T, self.kv_heads, -1).transpose(1, 2)
         q, k = rope(q, self.base), rope(k, self.base)
         k, v = (t.repeat_interleave(self.heads // self.kv_heads, 1) for t in (k, v))
-        return self.o_proj(attention(q, k, v, causal=True).transpose(1, 2).reshape(B, T, C))
+        return self.o_proj(attend(q, k, v, causal=True).transpose(1, 2).reshape(B, T, C))
 
 
 class LlamaMLP(nn.Module):

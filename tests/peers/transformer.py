@@ -8,6 +8,8 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
+from attention import attend
+
 
 def positions(length, width, variant, like):
     """Sines and cosines: alternating in the paper, one half after the other in TensorFlow's model."""
@@ -22,9 +24,9 @@ def positions(length, width, variant, like):
 
 
 class Attention(nn.Module):
-    def __init__(self, width, heads, bias):
+    def __init__(self, width, heads, bias, p):
         super().__init__()
-        self.heads = heads
+        self.heads, self.p = heads, p
         self.q_proj, self.k_proj, self.v_proj, self.out_proj = (nn.Linear(width, width, bias) for _ in range(4))
 
     def forward(self, x, memory, hidden):
@@ -35,41 +37,43 @@ class Attention(nn.Module):
             return t.view(batch, -1, self.heads, width // self.heads).transpose(1, 2)
 
         q, k, v = split(self.q_proj(x)), split(self.k_proj(memory)), split(self.v_proj(memory))
-        scores = q @ k.transpose(2, 3) / math.sqrt(width // self.heads)
-        weights = scores.masked_fill(hidden, -math.inf).softmax(-1)
-        return self.out_proj((weights @ v).transpose(1, 2).reshape(batch, length, width))
+        y = attend(q, k, v, hidden, dropout=self.p)
+        return self.out_proj(y.transpose(1, 2).reshape(batch, length, width))
 
 
 class Layer(nn.Module):
     """Of the encoder, or of the decoder when it attends to the encoder's output."""
 
-    def __init__(self, width, inner, heads, variant, decoder):
+    def __init__(self, width, inner, heads, variant, decoder, p):
         super().__init__()
         self.variant, self.decoder = variant, decoder
         bias, eps = (True, 1e-5) if variant == "paper" else (False, 1e-6)
-        self.self_attn = Attention(width, heads, bias)
+        self.self_attn = Attention(width, heads, bias, p)
         self.self_attn_layer_norm = nn.LayerNorm(width, eps)
         if decoder:
-            self.encoder_attn = Attention(width, heads, bias)
+            self.encoder_attn = Attention(width, heads, bias, p)
             self.encoder_attn_layer_norm = nn.LayerNorm(width, eps)
+        self.drop = nn.Dropout(p)
         self.fc1 = nn.Linear(width, inner)
         self.fc2 = nn.Linear(inner, width)
         self.final_layer_norm = nn.LayerNorm(width, eps)
 
     def residual(self, x, norm, sublayer):
-        return norm(x + sublayer(x)) if self.variant == "paper" else x + sublayer(norm(x))
+        if self.variant == "paper":
+            return norm(x + self.drop(sublayer(x)))
+        return x + self.drop(sublayer(norm(x)))
 
     def forward(self, x, hidden, memory=None, memory_hidden=None):
         x = self.residual(x, self.self_attn_layer_norm, lambda t: self.self_attn(t, t, hidden))
         if self.decoder:
             x = self.residual(x, self.encoder_attn_layer_norm, lambda t: self.encoder_attn(t, memory, memory_hidden))
-        return self.residual(x, self.final_layer_norm, lambda t: self.fc2(F.relu(self.fc1(t))))
+        return self.residual(x, self.final_layer_norm, lambda t: self.fc2(self.drop(F.relu(self.fc1(t)))))
 
 
 class Stack(nn.Module):
-    def __init__(self, layers, width, inner, heads, variant, decoder):
+    def __init__(self, layers, width, inner, heads, variant, decoder, p):
         super().__init__()
-        self.layers = nn.ModuleList(Layer(width, inner, heads, variant, decoder) for _ in range(layers))
+        self.layers = nn.ModuleList(Layer(width, inner, heads, variant, decoder, p) for _ in range(layers))
         self.layer_norm = nn.LayerNorm(width, 1e-6) if variant == "tf" else nn.Identity()
 
     def forward(self, x, *others):
@@ -79,17 +83,18 @@ class Stack(nn.Module):
 
 
 class Transformer(nn.Module):
-    def __init__(self, variant, layers, width, inner, heads, vocabulary):
+    def __init__(self, variant, layers, width, inner, heads, vocabulary, p=0.0):
         super().__init__()
         self.variant, self.width = variant, width
-        self.encoder = Stack(layers, width, inner, heads, variant, False)
+        self.drop = nn.Dropout(p)
+        self.encoder = Stack(layers, width, inner, heads, variant, False, p)
         self.encoder.embed_tokens = nn.Embedding(vocabulary, width)
-        self.decoder = Stack(layers, width, inner, heads, variant, True)
+        self.decoder = Stack(layers, width, inner, heads, variant, True, p)
         nn.init.normal_(self.encoder.embed_tokens.weight, std=width**-0.5)
 
     def embed(self, ids):
         e = self.encoder.embed_tokens(ids) * math.sqrt(self.width)
-        return e.masked_fill((ids == 0)[:, :, None], 0) + positions(ids.shape[1], self.width, self.variant, e)
+        return self.drop(e.masked_fill((ids == 0)[:, :, None], 0) + positions(ids.shape[1], self.width, self.variant, e))
 
     def forward(self, source, target):
         padding = (source == 0)[:, None, None, :]

@@ -10,12 +10,13 @@ def convolutions(n_in, width):
 
 
 class Down(nn.Module):
-    def __init__(self, n_in, width):
+    def __init__(self, n_in, width, p=0.0):
         super().__init__()
         self.conv = convolutions(n_in, width)
+        self.drop = nn.Dropout(p)
 
     def forward(self, x):
-        return self.conv(x)
+        return self.drop(self.conv(x))
 
 
 class Up(nn.Module):
@@ -32,11 +33,11 @@ class Up(nn.Module):
 
 
 class UNet(nn.Module):
-    def __init__(self, width, classes):
+    def __init__(self, width, classes, p=0.0):
         super().__init__()
         widths = [width * 2**level for level in range(4)]
-        self.down = nn.ModuleList(Down(n, w) for n, w in zip([1] + widths, widths))
-        self.bottom = Down(widths[-1], 2 * widths[-1])
+        self.down = nn.ModuleList(Down(n, w, q) for n, w, q in zip([1] + widths, widths, [0.0, 0.0, 0.0, p]))
+        self.bottom = Down(widths[-1], 2 * widths[-1], p)
         self.up = nn.ModuleList(Up(w) for w in widths)
         self.score = nn.Conv2d(width, classes, 1)
 

@@ -6,7 +6,7 @@ function(id_sources what folder out)
   if(what STREQUAL "generator")
     file(GLOB_RECURSE sources ${ARGN} ${folder}/codegen/*.c ${folder}/codegen/*.h
          ${folder}/codegen/*.cuh ${folder}/ir/*.def ${folder}/ir/*.h
-         ${folder}/ir/support/*.h ${folder}/ir/workspace.c ${folder}/passes/memplan/memplan.h ${folder}/passes/memplan/loop_plan.c ${folder}/passes/memplan/loop_plan.h ${folder}/runtime/abi.h
+         ${folder}/ir/support/*.h ${folder}/ir/workspace.c ${folder}/ir/winograd.c ${folder}/passes/memplan/memplan.h ${folder}/passes/memplan/loop_plan.c ${folder}/passes/memplan/loop_plan.h ${folder}/runtime/abi.h
          ${folder}/runtime/status.h ${folder}/runtime/cuda/*.h ${folder}/runtime/cuda/cudnn_plan.c
          ${folder}/runtime/cuda/plan.c)
   else()

@@ -5,6 +5,7 @@
 #include "ir/loop.h"
 #include "ir/op_rules.h"
 #include "ir/random.h"
+#include "ir/winograd.h"
 
 enum { HEAVY_FLOPS = 10, NORM_FLOPS = 5 };
 
@@ -84,14 +85,26 @@ static double filter_taps(const Node *n, const Type *w)
     return taps;
 }
 
+/* 0: the node has the direct form. */
+static double winograd_flops(const Graph *g, const Node *n)
+{
+    int m = winograd_of(n);
+    WinogradShape s = m ? winograd_shape(g, n, m) : (WinogradShape){0};
+    return m ? 2 * winograd_work(&s) : 0;
+}
+
 double flops_conv2d(const Graph *g, const Node *n)
 {
     double bias = n->n_in > 2 ? 1 : 0;
+    if (winograd_of(n))
+        return winograd_flops(g, n) + bias * elements(g, n->out[0]);
     return elements(g, n->out[0]) * (2 * filter_taps(n, value_type(g, n->in[1])) + bias);
 }
 
 double flops_conv2d_dgrad(const Graph *g, const Node *n)
 {
+    if (winograd_of(n))
+        return winograd_flops(g, n);
     return 2 * elements(g, n->in[0]) * filter_taps(n, value_type(g, n->in[1]));
 }
 
@@ -103,6 +116,8 @@ double flops_deconv2d(const Graph *g, const Node *n)
 
 double flops_conv2d_wgrad(const Graph *g, const Node *n)
 {
+    if (winograd_of(n))
+        return winograd_flops(g, n);
     return 2 * elements(g, n->in[1]) * filter_taps(n, value_type(g, n->out[0]));
 }
 

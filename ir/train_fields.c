@@ -56,6 +56,7 @@ const TrainField train_fields[TRAIN_FIELD_COUNT] = {
     FIELD(TrainSpec, INT,    "patience",             patience),
     FIELD(TrainSpec, UINT,   "seed",                 seed),
     FIELD(TrainSpec, TEXT,   "precision",            precision),
+    FIELD(TrainSpec, BOOL,   "winograd",             winograd),
     FIELD(TrainSpec, TEXT,   "data",                 data_kind),
     FIELD(TrainSpec, TEXT,   "path",                 data_path),
     FIELD(TrainSpec, INT,    "batch",                data_batch),

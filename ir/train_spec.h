@@ -96,6 +96,7 @@ typedef struct TrainSpec {
     uint64_t seed;
     const char *precision; /* "bf16": of activations; "tf32": of what libraries multiply; "" or
                               NULL: f32 */
+    bool winograd;         /* 3x3 convolutions that gain by it have Winograd's form */
     /* data source: kind ("mnist", "text", ...), its path(s) separated by '\n', sizes */
     const char *data_kind, *data_path;
     const char

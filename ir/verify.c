@@ -5,6 +5,7 @@
 #include "ir/loop.h"
 #include "ir/strided_view.h"
 #include "ir/support/bitset.h"
+#include "ir/winograd.h"
 
 /* One walk over the order, keeping what is defined and which persistent tensors are gone. */
 typedef struct Verifier {
@@ -85,6 +86,16 @@ static bool check_library(Verifier *v, const Node *n)
     return !has || !v->in_body || fault(v, "%s: not allowed in a fused group", node_label(v, n));
 }
 
+/* Kernels have the form for these alone.  Runs when the node's types are known to be right. */
+static bool check_winograd(Verifier *v, const Node *n)
+{
+    const Attr *m = node_attr(n, ATTR_winograd);
+    if (!m || (winograd_fits(v->g, n) && (m->u.i == 2 || m->u.i == WINOGRAD_MOST)))
+        return true;
+    return fault(v, "%s: cannot have Winograd's form by tiles of %lld", node_label(v, n),
+                 (long long)m->u.i);
+}
+
 static bool check_attrs(Verifier *v, const Node *n)
 {
     for (int i = 0; i < n->n_attr; i++) {
@@ -148,7 +159,7 @@ static bool check_types(Verifier *v, const Node *n)
             return fault(v, "%s: result %d is %s, the shape rule makes %s", node_label(v, n), i,
                          type_text(v->pool, t), type_text(v->pool, &types[i]));
     }
-    return true;
+    return check_winograd(v, n);
 }
 
 static bool check_body(Verifier *v, const Node *n);

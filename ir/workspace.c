@@ -5,6 +5,7 @@
 #include "ir/attention.h"
 #include "ir/op_rules.h"
 #include "ir/support/divide.h"
+#include "ir/winograd.h"
 
 #include <string.h>
 
@@ -22,9 +23,19 @@ static int64_t times(int64_t a, int64_t b)
     return size_mul(a, b, &product) ? product : INT64_MAX / 2;
 }
 
+/* The transformed weights, their columns padded to whole vectors. */
+static int64_t winograd_weight_bytes(const Graph *g, const Node *n)
+{
+    WinogradShape s = winograd_shape(g, n, winograd_of(n));
+    int64_t columns = round_up(s.columns, WINOGRAD_LEAST_CHANNELS);
+    return times(4 * s.points, times(s.rows, columns));
+}
+
 /* CONV_PANEL says how they lie. */
 static int64_t packed_weight_bytes(const Graph *g, const Node *n)
 {
+    if (winograd_of(n))
+        return winograd_weight_bytes(g, n);
     const Type *w = value_type(g, n->in[1]);
     bool nhwc = node_flag(n, ATTR_nhwc);
     int64_t groups = node_int(n, ATTR_groups, 1), k = w->dim[nhwc ? 3 : 0] / groups;
@@ -55,6 +66,10 @@ bool conv_wgrad_is_product(const Graph *g, const Node *n)
  * images are the largest of a model; else so little that the plan hardly notices. */
 int64_t conv_wgrad_chunks(const Graph *g, const Node *n)
 {
+    if (winograd_of(n)) {
+        WinogradShape s = winograd_shape(g, n, winograd_of(n));
+        return winograd_chunks(&s);
+    }
     const Type *dy = value_type(g, n->in[1]), *dw = value_type(g, n->out[0]);
     bool depthwise = has_narrow_groups(g, n) && dw->dim[2] == 1;
     if (!node_flag(n, ATTR_nhwc) || depthwise || conv_wgrad_is_product(g, n))

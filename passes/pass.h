@@ -29,9 +29,10 @@ typedef struct PassContext {
                             the arguments of the pass */
     struct SolutionCache *solution_cache; /* what solvers found for an earlier build; NULL: none */
     bool checksums;                       /* plan adds a checksum of every gradient (verify) */
-    PassSupports *supports; /* asked by precision; NULL: there is code for everything */
-    LibraryRule *library;   /* asked by library; NULL: nothing is for libraries */
-    const char *archs;      /* of the devices that it is asked for: "sm_80,sm_90" */
+    PassSupports *supports;   /* asked by precision; NULL: there is code for everything */
+    LibraryRule *library;     /* asked by library; NULL: nothing is for libraries */
+    bool direct_convolutions; /* the backend has no Winograd form: none is marked */
+    const char *archs;        /* of the devices that it is asked for: "sm_80,sm_90" */
 
     /* From one pass to a later one */
     Graph *without_masks; /* by masks, for remat right behind it; NULL: as the graph is, or not to

@@ -74,6 +74,7 @@ typedef struct DriverState {
     struct SolutionCache *solution_cache; /* of the solver */
     struct MeasuredCosts *costs;          /* of the cost model `profile`, once measured */
     bool warned;                          /* of what is odd about the model */
+    bool told_winograd;                   /* that a device has no such kernels */
     bool told_library;                    /* that one is not here */
     const char *last_note;                /* of the compiler */
     struct CudaIdentity *device;          /* the CUDA device, once asked */

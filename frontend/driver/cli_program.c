@@ -150,6 +150,25 @@ static bool tell_library(Cli *cli, const char *missing)
     return true;
 }
 
+/* Winograd's form is one of the processor's kernels. */
+static bool tell_winograd(Cli *cli, const TrainSpec *train)
+{
+    if (!train->winograd || cli_backend(cli) == &cpu_backend)
+        return true;
+    if (cli->build.exact) {
+        cli_error(cli, EXIT_USER, "E807",
+                  "without --exact, convolutions on the device are direct; or winograd = false",
+                  "--exact: a device has no kernels for winograd = true, which the bits of the "
+                  "processor would need");
+        return false;
+    }
+    if (!cli->state->told_winograd)
+        fprintf(stderr, "note: winograd = true is for the processor's kernels: on the device "
+                        "convolutions are computed as without it\n");
+    cli->state->told_winograd = true;
+    return true;
+}
+
 ExitCode program_build(Cli *cli, const Ast *ast, const ProgramOptions *o, MeasureCosts *measure,
                        Program *out)
 {
@@ -170,7 +189,10 @@ ExitCode program_build(Cli *cli, const Ast *ast, const ProgramOptions *o, Measur
                        .checksums = o->checksums,
                        .supports = codegen_supports,
                        .library = cli->build.exact ? NULL : cli_backend(cli)->library,
+                       .direct_convolutions = cli_backend(cli) != &cpu_backend,
                        .archs = cli_library_archs(cli)};
+    if (!tell_winograd(cli, &g->train))
+        return EXIT_USER;
     ExitCode code = read_request(cli, ast, o, pipeline, measure, &ctx);
     if (code != EXIT_OK)
         return code;

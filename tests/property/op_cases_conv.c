@@ -146,6 +146,19 @@ static void kind_strided(OpCase *c, OpConv *v)
     v->stride[1] = op_int(c, 1, 4);
 }
 
+/* In Winograd's form. */
+static void kind_winograd(OpCase *c, OpConv *v)
+{
+    op_conv_image(c, v, 2, 15);
+    v->groups = 1;
+    v->in = OP_PICK(c, 16, 19, 40, 72);
+    v->out = OP_PICK(c, 16, 23, 48, 65);
+    v->r = v->s = 3;
+    for (int i = 0; i < 2; i++)
+        v->padding[i] = op_int(c, 0, 2);
+    attrs_int(&v->attrs, ATTR_winograd, OP_PICK(c, 2, 4));
+}
+
 /* A convolution of that kind, with its attributes but for hw, which point into *v. */
 static void op_conv_draw(OpCase *c, OpConvKind *kind, OpConv *v)
 {
@@ -197,6 +210,7 @@ OP_CONV_KIND(dilated)
 OP_CONV_KIND(rectangular)
 OP_CONV_KIND(stem)
 OP_CONV_KIND(strided)
+OP_CONV_KIND(winograd)
 
 /* tanh(conv2d(x, w, bias) * s + r), with s per column, or whole. */
 static void op_conv_group(OpCase *c, OpConvKind *kind)
@@ -228,6 +242,7 @@ OP_CONV_GROUP(depthwise)
 OP_CONV_GROUP(grouped)
 OP_CONV_GROUP(dilated)
 OP_CONV_GROUP(stem)
+OP_CONV_GROUP(winograd)
 const OpRow op_conv_groups[] = {
     {OP_fused, op_conv_group_depthwise},
     {OP_fused, op_conv_group_grouped},
@@ -248,3 +263,8 @@ const OpRow op_conv_cases[] = {
     OP_CONV_ROW(rectangular), OP_CONV_ROW(stem),      OP_CONV_ROW(strided),
 };
 const int op_conv_cases_n = sizeof op_conv_cases / sizeof *op_conv_cases;
+const OpRow op_winograd_cases[] = {
+    OP_CONV_ROW(winograd),
+    {OP_fused, op_conv_group_winograd},
+};
+const int op_winograd_cases_n = sizeof op_winograd_cases / sizeof *op_winograd_cases;

@@ -279,6 +279,10 @@ static void add_cases(Farm *f, Runs *runs, int shapes)
     for (int k = 0; k < op_conv_cases_n; k++)
         for (int i = 0; i < (shapes + 1) / 3 && wanted(op_conv_cases[k].op); i++)
             add_case(f, runs, op_conv_cases[k].op, op_conv_cases[k].make, i + 1);
+    for (int k = 0; k < op_winograd_cases_n; k++) /* of groups: test_widths */
+        for (int i = 0; i < (shapes + 1) / 3 && op_winograd_cases[k].op != OP_fused; i++)
+            if (wanted(op_winograd_cases[k].op))
+                add_case(f, runs, op_winograd_cases[k].op, op_winograd_cases[k].make, i + 1);
 }
 
 static void test_target(const Target *target, int shapes)

@@ -3,6 +3,7 @@
 
 #include "codegen/cpu/gemm/gemm.h"
 #include "ir/support/bug.h"
+#include "ir/winograd.h"
 #include "ir/workspace.h"
 
 static void finish(const MatrixNode *m, CallDraft *call, const char *what, const ConvGeometry *q)
@@ -284,6 +285,10 @@ static ConvForm form_of(const MatrixNode *m, const ConvGeometry *q, ConvPart par
 
 static void lower_part(const MatrixNode *m, ConvPart part, const char *what, const char *what_1x1)
 {
+    if (winograd_of(m->node)) {
+        conv_winograd_lower(m, part);
+        return;
+    }
     ConvGeometry q = conv_geometry(m, part);
     ConvForm form = form_of(m, &q, part);
     Product product = conv_product(&q, part);

@@ -8,6 +8,7 @@
  * conv_join adds up partial sums, where it has any;
  * - conv_depthwise, conv_depthwise_wgrad: one or a few channels per group, vectors run along the
  * channels;
+ * - winograd: 3x3 of stride 1, where the node is marked;
  * - conv_plain: any layout and size, element by element. */
 #ifndef SCRIMP_CODEGEN_CPU_CONV_CONV_H
 #define SCRIMP_CODEGEN_CPU_CONV_CONV_H
@@ -116,6 +117,9 @@ typedef struct DepthSpan {
     int64_t low, high;
 } DepthSpan;
 DepthSpan conv_depthwise_span(const ConvAxis *x, int64_t first, int64_t pixels);
+
+/* Winograd's form, winograd.h. */
+void conv_winograd_lower(const MatrixNode *m, ConvPart part);
 
 /* The simple kernel. */
 KERNEL_DESC_BEGIN

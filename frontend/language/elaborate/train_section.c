@@ -9,8 +9,8 @@
 #include <string.h>
 
 static const char *const train_keys[] = {
-    "batch",      "loss",       "metrics", "optim",     "epochs", "steps", "held_out",
-    "eval_every", "accumulate", "seed",    "precision", "groups", "ema",   "patience"};
+    "batch",      "loss", "metrics",   "optim",  "epochs", "steps",    "held_out", "eval_every",
+    "accumulate", "seed", "precision", "groups", "ema",    "patience", "winograd"};
 static const char *const remat_keys[] = {"budget", "solver", "objective", "cost"};
 
 /* ---- single keys ---- */
@@ -183,6 +183,19 @@ static const char *read_precision(const Reader *r)
     return NULL;
 }
 
+static bool read_winograd(const Reader *r)
+{
+    const Binding *b = key(r, "winograd");
+    if (!b || poisoned(b))
+        return false;
+    if (b->value.kind == VAL_BOOL)
+        return b->value.b;
+    if (elab_error(r->l, b->span, "E205", "`winograd` is true or false, got %s",
+                   val_kind_name(b->value.kind)))
+        diag_help(r->l->diag, "winograd = true");
+    return false;
+}
+
 static void read_ema(const Reader *r, TrainSpec *t)
 {
     const Binding *b = key(r, "ema");
@@ -216,6 +229,7 @@ static void read_train(const Reader *r)
     t.accumulate = key_int(r, "accumulate", 1, 1);
     t.seed = (uint64_t)key_int(r, "seed", 0, 0);
     t.precision = read_precision(r);
+    t.winograd = read_winograd(r);
     r->l->g->train = t;
     warn_misspelt(r);
 }

@@ -23,6 +23,12 @@ static void bias_strides(const Graph *g, const Node *n, AttentionShape *a)
     }
 }
 
+static int64_t group_of(const Type *q, const Type *v)
+{
+    int head = q->rank - 3;
+    return head >= 0 && q->dim[head] > v->dim[head] ? q->dim[head] / v->dim[head] : 1;
+}
+
 AttentionShape attention_shape(const Graph *g, const Node *n)
 {
     AttentionShape a = {.bias = -1, .rng = -1, .dout = -1, .max = -1, .sum = -1};
@@ -46,6 +52,7 @@ AttentionShape attention_shape(const Graph *g, const Node *n)
     a.heads = 1;
     for (int d = 0; d < a.n_batch; d++)
         a.heads *= a.batch[d] = q->dim[d];
+    a.group = group_of(q, v);
     a.rows = q->dim[a.n_batch], a.width = q->dim[a.n_batch + 1];
     a.keys = v->dim[a.n_batch], a.value_width = v->dim[a.n_batch + 1];
     if (a.bias >= 0)
@@ -94,8 +101,8 @@ static int64_t attention_block_floats(const AttentionShape *a, int64_t rows)
 static int64_t sums_floats(const AttentionShape *a)
 {
     int64_t dk = a->keys * a->width, dv = a->keys * a->value_width;
-    int64_t chains = a->rows > ATTENTION_CHAIN ? dk + dv : 0;
-    return padded(chains + (a->k_bf16 ? dk : 0) + (a->v_bf16 ? dv : 0));
+    int64_t chains = a->rows > ATTENTION_CHAIN ? dk + dv : 0, head = a->group > 1 ? dk + dv : 0;
+    return padded(chains + head + (a->k_bf16 ? dk : 0) + (a->v_bf16 ? dv : 0));
 }
 
 AttentionBlocks attention_blocks(const AttentionShape *a)
@@ -113,7 +120,7 @@ AttentionBlocks attention_blocks(const AttentionShape *a)
         b.scores_floats = scores;
     if (a->grad)
         b.sums_floats = sums_floats(a);
-    int64_t items = a->grad ? a->heads : a->heads * divide_up(a->rows, b.block_rows);
+    int64_t items = a->grad ? a->heads / a->group : a->heads * divide_up(a->rows, b.block_rows);
     b.parts = items;
     if ((b.scores_floats || b.sums_floats) && items > ATTENTION_PARTS)
         b.parts = ATTENTION_PARTS;

@@ -4,7 +4,11 @@
  *
  * attention is   softmax(mask(q k^T * scale + bias))  with dropout, times v,  for every head: the
  * scores, which no tensor holds, are [rows, keys].  Its gradient makes them again from q, k and the
- * largest score and the sum of exponentials of every row, which attention gives back. */
+ * largest score and the sum of exponentials of every row, which attention gives back.
+ *
+ * The last batch dim of k and v may be shorter: each of their heads is then read by a group of
+ * neighbouring heads of q.  dk and dv are sums over the group: of each head the chains over rows,
+ * added in order, and then those of the heads, in order. */
 #ifndef SCRIMP_IR_ATTENTION_H
 #define SCRIMP_IR_ATTENTION_H
 
@@ -17,7 +21,8 @@ enum { ATTENTION_WIDTH_MOST = 256 };
 extern const int64_t attention_by_rows[4];
 
 typedef struct AttentionShape {
-    int64_t heads;      /* all batch dims together */
+    int64_t heads;      /* all batch dims of q together */
+    int64_t group;      /* heads of q that share one of k and v */
     int64_t rows, keys; /* of a head */
     int64_t width, value_width;
     int n_batch; /* batch dims, and elements between their biases */
@@ -39,8 +44,8 @@ double attention_scores(const AttentionShape *a);
  * in a thread's scratch memory, or, where these are too many, in the workspace.  Tasks that need
  * workspace are at most ATTENTION_PARTS, each with its own part of it: the scores of a block (in
  * the gradient also their gradients), then, in the gradient, a sum for every element of dk and of
- * dv unless the rows are one chain of products, and one more for every element of those that are
- * bf16. */
+ * dv unless the rows are one chain of products, one more where heads share keys, and one more for
+ * every element of those that are bf16. */
 enum { ATTENTION_PARTS = 32, ATTENTION_CHAIN = 256 };
 typedef struct AttentionBlocks {
     int64_t block_rows;

@@ -74,10 +74,10 @@ static void probabilities(const EvalState *st, const Node *n, Row *r, int64_t li
 static void make_row(const EvalState *st, const Node *n, Row *r, int64_t line)
 {
     const AttentionShape *a = r->a;
-    int64_t head = line / a->rows;
+    int64_t head = line / a->rows, of_keys = head / a->group;
     r->q = eval_in(st, n, a->q) + line * a->width;
-    r->k = eval_in(st, n, a->k) + head * a->keys * a->width;
-    r->v = eval_in(st, n, a->v) + head * a->keys * a->value_width;
+    r->k = eval_in(st, n, a->k) + of_keys * a->keys * a->width;
+    r->v = eval_in(st, n, a->v) + of_keys * a->keys * a->value_width;
     r->bias = a->bias >= 0 ? eval_in(st, n, a->bias) + bias_offset(a, head) : NULL;
     score_row(r, line % a->rows);
     if (a->grad)
@@ -144,8 +144,9 @@ void eval_attention_grad(EvalState *s, const Node *n)
     for (int64_t line = 0; line < a.heads * a.rows; line++) {
         const double *dout = eval_in(s, n, a.dout) + line * a.value_width;
         double *dq = eval_out(s, n, 0) + line * a.width;
-        double *dk = eval_out(s, n, 1) + line / a.rows * a.keys * a.width;
-        double *dv = eval_out(s, n, 2) + line / a.rows * a.keys * a.value_width;
+        int64_t of_keys = line / a.rows / a.group;
+        double *dk = eval_out(s, n, 1) + of_keys * a.keys * a.width;
+        double *dv = eval_out(s, n, 2) + of_keys * a.keys * a.value_width;
         make_row(s, n, &r, line);
         for (int64_t k = 0; k < a.keys; k++)
             add_scaled(dv + k * a.value_width, dout, r.kept[k], a.value_width);

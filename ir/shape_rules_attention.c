@@ -17,8 +17,25 @@ static bool want_sizes(const Node *node, int64_t length, int64_t width, int oper
     return true;
 }
 
-/* q[..,T,D], k[..,S,D], v[..,S,E] from input `first` on, each f32 or bf16; *result is [..,T,E],
- * bf16 where one of them is. */
+/* Heads of k, as the last batch dim of *keys, which are those of q: fewer where they divide them.
+ */
+static bool take_fewer_heads(const Node *node, const Type *k, int operand, Type *keys,
+                             ShapeError *err)
+{
+    int head = k->rank - 3;
+    if (head < 0 || k->dim[head] == keys->dim[head])
+        return true;
+    if (k->dim[head] < 1 || keys->dim[head] % k->dim[head])
+        return shape_fail(err, "E101", operand,
+                          "%s: %" PRId64 " heads of queries, which %" PRId64
+                          " heads of keys do not divide",
+                          op_name(node->op), keys->dim[head], k->dim[head]);
+    keys->dim[head] = k->dim[head];
+    return true;
+}
+
+/* q[..,H,T,D], k[..,G,S,D], v[..,G,S,E] from input `first` on, each f32 or bf16, G a divisor of H;
+ * *result is [..,H,T,E], bf16 where one of them is. */
 static bool want_heads(const Graph *g, const Node *node, int first, Type *result, ShapeError *err)
 {
     for (int i = first; i < first + 3; i++)
@@ -30,7 +47,8 @@ static bool want_heads(const Graph *g, const Node *node, int first, Type *result
     if (!want_sizes(node, q.dim[last - 1], q.dim[last], first, err) ||
         !want_rank(g, node, first + 1, q.rank, q.rank, err) ||
         !want_rank(g, node, first + 2, q.rank, q.rank, err) ||
-        !want_sizes(node, k.dim[last - 1], v.dim[last], first + 2, err))
+        !want_sizes(node, k.dim[last - 1], v.dim[last], first + 2, err) ||
+        !take_fewer_heads(node, &k, first + 1, &keys, err))
         return false;
     keys.dim[last - 1] = k.dim[last - 1];
     values.dim[last] = v.dim[last];

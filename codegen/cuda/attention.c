@@ -23,6 +23,7 @@ KERNEL_DESC(AttentionKernel)
 static void write_sizes(StrBuf *out, const AttentionKernel *k)
 {
     const AttentionDesc *d = &k->d;
+    text_define(out, "GROUP", d->group);
     text_define(out, "ROWS", d->rows);
     text_define(out, "KEYS", d->keys);
     text_define(out, "WIDTH", d->width);
@@ -86,11 +87,13 @@ static void add_kernel(Lowering *l, const Node *n, const AttentionKernel *kernel
     AttentionKernel k = *kernel;
     CallBuf bufs[CALL_MAX_BUFS];
     int n_bufs = attention_bufs(l, n, bufs);
+    bool of_keys = k.dk || k.dv;
+    int64_t heads = of_keys ? k.d.heads / k.d.group : k.d.heads;
     k.n_args = n_bufs;
     CallDraft call =
         pod_call(l, name, &k, DESC_BYTES(AttentionKernel),
-                 k.d.heads * divide_up(rows, TILE) * divide_up(width, PART_MOST), bufs, n_bufs);
-    if (k.dk || k.dv)
+                 heads * divide_up(rows, TILE) * divide_up(width, PART_MOST), bufs, n_bufs);
+    if (of_keys)
         pod_count_join(l, &call);
     else
         pod_count_work(l, &call);

@@ -9,6 +9,7 @@ AttentionDesc attention_describe(const Lowering *l, const Node *n)
 {
     AttentionShape a = attention_shape(l->graph, n);
     AttentionDesc d = {.heads = a.heads,
+                       .group = a.group,
                        .rows = a.rows,
                        .keys = a.keys,
                        .width = a.width,

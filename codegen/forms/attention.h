@@ -6,7 +6,10 @@
  * gradients times probabilities are sums of a line, and dropout counts elements of the scores as if
  * these were a tensor.  Keys that the mask leaves out are not computed.  They would add products
  * of 0, which change nothing but the sign of a zero, as long as no infinity or NaN is masked:
- * causal results get + 0, which makes that sign the same everywhere. */
+ * causal results get + 0, which makes that sign the same everywhere.
+ *
+ * Where heads share keys, dk and dv are those of the heads, added in order: as the sum that the
+ * gradient of copies is adds them up to three, in another order where there are more. */
 #ifndef SCRIMP_CODEGEN_FORMS_ATTENTION_H
 #define SCRIMP_CODEGEN_FORMS_ATTENTION_H
 
@@ -15,7 +18,7 @@
 
 KERNEL_DESC_BEGIN
 typedef struct AttentionDesc {
-    int64_t heads, rows, keys, width, value_width;
+    int64_t heads, group, rows, keys, width, value_width;
     int64_t n_batch, batch[TYPE_MAX_RANK], bias_batch[TYPE_MAX_RANK];
     int64_t grad, causal, biased, drops; /* flags */
     double scale, p;

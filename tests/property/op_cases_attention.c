@@ -34,6 +34,8 @@ static Sizes op_sizes(OpCase *c, int64_t rows, int64_t keys)
     s.k = s.v = s.out = s.rows = s.q;
     int n = s.q.rank;
     int64_t width = op_width(c), value_width = op_coin(c) ? width : op_width(c);
+    if (n && op_coin(c)) /* heads that share keys */
+        s.q.dim[n - 1] = s.out.dim[n - 1] = s.rows.dim[n - 1] *= op_int(c, 2, 5);
     s.q.dim[n] = s.out.dim[n] = s.rows.dim[n] = rows;
     s.k.dim[n] = s.v.dim[n] = keys;
     s.q.dim[n + 1] = s.k.dim[n + 1] = width;

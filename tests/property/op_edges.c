@@ -31,13 +31,14 @@ static void edge_attention(OpCase *c)
 
 static void edge_attention_grad(OpCase *c)
 {
+    enum { SHARING = 2 * HEADS };
     c->bf16 = 0;
-    op_normal(c, DIMS(HEADS, ROWS, HEAD_WIDTH));
-    op_normal(c, DIMS(HEADS, ROWS, HEAD_WIDTH));
+    op_normal(c, DIMS(SHARING, ROWS, HEAD_WIDTH));
+    op_normal(c, DIMS(SHARING, ROWS, HEAD_WIDTH));
     op_normal(c, DIMS(HEADS, KEYS, HEAD_WIDTH));
     op_normal(c, DIMS(HEADS, KEYS, HEAD_WIDTH));
-    op_floats(c, DIMS(HEADS, ROWS), 1, 3);
-    op_floats(c, DIMS(HEADS, ROWS), 2, 30);
+    op_floats(c, DIMS(SHARING, ROWS), 1, 3);
+    op_floats(c, DIMS(SHARING, ROWS), 2, 30);
     attention_done(c, OP_attention_grad);
 }
 

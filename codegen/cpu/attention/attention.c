@@ -70,7 +70,7 @@ static void one_block(Block *b, JitValue item, int64_t blocks)
     block_scores(b);
     softmax(b);
     block_times_keys(b, b->scores, b->v_head, b->d->value_width,
-                     block_in_head(b, b->buf.result, b->d->rows, b->d->value_width));
+                     block_in_head(b, b->buf.result, b->head, b->d->rows, b->d->value_width));
 }
 
 static void emit_attention(Jit *j, const void *desc)

@@ -132,10 +132,10 @@ void block_lower(Lowering *l, const Node *n, KernelEmit *emit)
 
 /* --- where things are --- */
 
-JitValue block_in_head(const Block *b, int buf, int64_t rows, int64_t width)
+JitValue block_in_head(const Block *b, int buf, JitValue head, int64_t rows, int64_t width)
 {
     Jit *j = b->j;
-    JitValue at = jit_mul(j, b->head, jit_i64(j, rows * width));
+    JitValue at = jit_mul(j, head, jit_i64(j, rows * width));
     return jit_tmp(j, jit_offset(j, buf_f32(j, buf), at));
 }
 
@@ -153,12 +153,14 @@ static JitValue bias_of(const Block *b)
 void block_head(Block *b, JitValue head)
 {
     const AttentionDesc *d = b->d;
-    b->head = jit_tmp(b->j, head);
-    b->q_head = block_in_head(b, b->buf.q, d->rows, d->width);
-    b->k_head = block_in_head(b, b->buf.k, d->keys, d->width);
-    b->v_head = block_in_head(b, b->buf.v, d->keys, d->value_width);
+    b->head = b->key_head = jit_tmp(b->j, head);
+    if (d->group > 1)
+        b->key_head = jit_tmp(b->j, divide(b->j, b->head, jit_i64(b->j, d->group)));
+    b->q_head = block_in_head(b, b->buf.q, b->head, d->rows, d->width);
+    b->k_head = block_in_head(b, b->buf.k, b->key_head, d->keys, d->width);
+    b->v_head = block_in_head(b, b->buf.v, b->key_head, d->keys, d->value_width);
     if (d->grad)
-        b->dout_head = block_in_head(b, b->buf.dout, d->rows, d->value_width);
+        b->dout_head = block_in_head(b, b->buf.dout, b->head, d->rows, d->value_width);
     if (d->biased)
         b->bias_head = bias_of(b);
 }

@@ -32,7 +32,7 @@ typedef struct Block {
     JitValue scores, dscores;    /* by key; the latter in the gradient */
     JitValue sums, result, copy; /* parts of scratch memory */
     BlockRows q, dout;           /* dout: in the gradient */
-    JitValue head;               /* number of the head, and where its tensors begin: */
+    JitValue head, key_head;     /* numbers of the head and of its keys', whose tensors begin at */
     JitValue q_head, k_head, v_head, dout_head, bias_head;
     JitValue row0, n;                                /* first row, and how many there are */
     JitValue line;                                   /* the first row among those of all heads */
@@ -50,8 +50,9 @@ Block block_begin(Jit *j, const AttentionDesc *d);
 bool block_bf16(const Block *b, int buf);
 void block_part(Block *b, JitValue part);
 void block_head(Block *b, JitValue head);
-/* Where the head's part of a tensor begins that has `rows` rows of `width` elements for each. */
-JitValue block_in_head(const Block *b, int buf, int64_t rows, int64_t width);
+/* Where the part of a head, or head of keys, of a tensor begins that has `rows` rows of `width`
+ * elements for each. */
+JitValue block_in_head(const Block *b, int buf, JitValue head, int64_t rows, int64_t width);
 /* Rows [row0, row0 + n), of which all are in the head. */
 void block_rows(Block *b, JitValue row0, JitValue n);
 

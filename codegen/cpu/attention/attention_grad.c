@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The gradient of attention: a task is some heads, for dk and dv are sums over all rows of one.
- * They are chains of product_k_block rows, added in order; the chain that is being made lies in
- * place of the sum when it is the first, else in the workspace.  The sum lies in place of the
- * result, or, where that is bf16, in the workspace. */
+/* The gradient of attention: a task is some heads of keys, for dk and dv are sums over all rows of
+ * those that read one.  Of each head they are chains of product_k_block rows, added in order; the
+ * chain that is being made lies in place of the sum when it is the first, else in the workspace.
+ * So does the sum of a head in place of the one over heads.  That lies in place of the result, or,
+ * where that is bf16, in the workspace. */
 #include "codegen/cpu/attention/attention_block.h"
 #include "codegen/cpu/attention/attention_product.h"
 #include "codegen/cpu/gemm/gemm_pack.h"
@@ -13,9 +14,11 @@
 
 typedef struct Gradient {
     Block b;
-    JitValue dq, dk, dv;             /* of the head */
-    JitValue dk_sum, dv_sum, chains; /* chains: dk's and dv's that are not the first */
-    JitVar dk_chain, dv_chain;       /* where the chains lie */
+    JitValue dq, dk, dv;       /* of the head; of its keys */
+    JitValue dk_all, dv_all;   /* sums over heads */
+    JitValue heads, chains;    /* dk's and dv's sums and chains that are not the first */
+    JitVar dk_sum, dv_sum;     /* where the head's sums lie */
+    JitVar dk_chain, dv_chain; /* and their chains */
     JitValue max[BLOCK_VECTORS_MOST], scale[BLOCK_VECTORS_MOST]; /* 1 / sum */
     JitValue dot[BLOCK_VECTORS_MOST]; /* sum of probabilities times their gradients */
 } Gradient;
@@ -150,7 +153,7 @@ static bool has_chains(const AttentionDesc *d)
     return d->rows > ATTENTION_CHAIN;
 }
 
-/* Where the sums lie; those of one head at a time are in the workspace. */
+/* Where the sums lie; those of one head of keys at a time are in the workspace. */
 static void place_sums(Gradient *g)
 {
     Block *b = &g->b;
@@ -158,17 +161,52 @@ static void place_sums(Gradient *g)
     const AttentionDesc *d = b->d;
     int64_t used = d->blocks.scores_floats;
     int64_t dk = d->keys * d->width, dv = d->keys * d->value_width;
-    g->dk_sum = g->dk, g->dv_sum = g->dv;
+    g->dk_all = g->dk, g->dv_all = g->dv;
     if (has_chains(d)) {
         g->chains = jit_tmp(j, jit_offset(j, b->part, jit_i64(j, used)));
         used += dk + dv;
     }
+    if (d->group > 1) {
+        g->heads = jit_tmp(j, jit_offset(j, b->part, jit_i64(j, used)));
+        used += dk + dv;
+    }
     if (block_bf16(b, b->buf.k)) {
-        g->dk_sum = jit_tmp(j, jit_offset(j, b->part, jit_i64(j, used)));
+        g->dk_all = jit_tmp(j, jit_offset(j, b->part, jit_i64(j, used)));
         used += dk;
     }
     if (block_bf16(b, b->buf.v))
-        g->dv_sum = jit_tmp(j, jit_offset(j, b->part, jit_i64(j, used)));
+        g->dv_all = jit_tmp(j, jit_offset(j, b->part, jit_i64(j, used)));
+}
+
+static JitValue of_values(const Gradient *g, JitValue of_keys)
+{
+    return jit_offset(g->b.j, of_keys, jit_i64(g->b.j, g->b.d->keys * g->b.d->width));
+}
+
+static void begin_head(Gradient *g, JitValue member)
+{
+    Jit *j = g->b.j;
+    jit_set(j, g->dk_sum, g->dk_all);
+    jit_set(j, g->dv_sum, g->dv_all);
+    if (g->b.d->group == 1)
+        return;
+    JitIf later = jit_if(j, jit_compare(j, JIT_GT, member, jit_i64(j, 0)));
+    jit_set(j, g->dk_sum, g->heads);
+    jit_set(j, g->dv_sum, of_values(g, g->heads));
+    jit_end_if(j, &later);
+}
+
+static void end_head(Gradient *g, JitValue member)
+{
+    Jit *j = g->b.j;
+    const AttentionDesc *d = g->b.d;
+    if (d->group == 1)
+        return;
+    JitIf later = jit_if(j, jit_compare(j, JIT_GT, member, jit_i64(j, 0)));
+    add_chain(j, g->dk_all, g->heads, jit_i64(j, d->keys * d->width));
+    add_chain(j, g->dv_all, jit_tmp(j, of_values(g, g->heads)),
+              jit_i64(j, d->keys * d->value_width));
+    jit_end_if(j, &later);
 }
 
 /* Chains begin with zeros, so that any of their blocks goes on with them. */
@@ -177,13 +215,13 @@ static void begin_chains(Gradient *g, JitValue first, JitValue keys)
     Block *b = &g->b;
     Jit *j = b->j;
     JitVar n = jit_var(j, jit_types(j)->i64, "keys");
-    jit_set(j, g->dk_chain, g->dk_sum);
-    jit_set(j, g->dv_chain, g->dv_sum);
+    jit_set(j, g->dk_chain, jit_get(g->dk_sum));
+    jit_set(j, g->dv_chain, jit_get(g->dv_sum));
     jit_set(j, n, jit_i64(j, b->d->keys)); /* of the first: those without rows, too */
     if (has_chains(b->d)) {
         JitIf later = jit_if(j, jit_compare(j, JIT_GT, first, jit_i64(j, 0)));
         jit_set(j, g->dk_chain, g->chains);
-        jit_set(j, g->dv_chain, jit_offset(j, g->chains, jit_i64(j, b->d->keys * b->d->width)));
+        jit_set(j, g->dv_chain, of_values(g, g->chains));
         jit_set(j, n, keys);
         jit_end_if(j, &later);
     }
@@ -198,9 +236,9 @@ static void end_chains(Gradient *g, JitValue first, JitValue keys)
     if (!has_chains(b->d))
         return;
     JitIf later = jit_if(j, jit_compare(j, JIT_GT, first, jit_i64(j, 0)));
-    add_chain(j, g->dk_sum, jit_get(g->dk_chain),
+    add_chain(j, jit_tmp(j, jit_get(g->dk_sum)), jit_get(g->dk_chain),
               jit_tmp(j, jit_mul(j, keys, jit_i64(j, b->d->width))));
-    add_chain(j, g->dv_sum, jit_get(g->dv_chain),
+    add_chain(j, jit_tmp(j, jit_get(g->dv_sum)), jit_get(g->dv_chain),
               jit_tmp(j, jit_mul(j, keys, jit_i64(j, b->d->value_width))));
     jit_end_if(j, &later);
 }
@@ -223,17 +261,15 @@ static void write_sum(Jit *j, JitValue to, JitValue sum, int64_t n)
         each_vector(j, n, 4, copy_vector, &c);
 }
 
-static void one_head(Gradient *g, JitValue head)
+static void one_head(Gradient *g, JitValue head, JitValue member)
 {
     Block *b = &g->b;
     Jit *j = b->j;
     const AttentionDesc *d = b->d;
     int64_t chain = product_k_block(d->rows);
     block_head(b, head);
-    g->dq = block_in_head(b, b->buf.result, d->rows, d->width);
-    g->dk = block_in_head(b, b->buf.result + 1, d->keys, d->width);
-    g->dv = block_in_head(b, b->buf.result + 2, d->keys, d->value_width);
-    place_sums(g);
+    g->dq = block_in_head(b, b->buf.result, b->head, d->rows, d->width);
+    begin_head(g, member);
     JitLoop l = jit_for(j, jit_i64(j, 0), jit_i64(j, d->rows), chain, "chain");
     JitValue first = jit_index(&l), rows = jit_i64(j, d->rows);
     JitValue end = jit_tmp(j, jit_min_i64(j, jit_add(j, first, jit_i64(j, chain)), rows));
@@ -244,23 +280,41 @@ static void one_head(Gradient *g, JitValue head)
     jit_end_for(j, &block);
     end_chains(g, first, keys);
     jit_end_for(j, &l);
-    write_sum(j, g->dk, g->dk_sum, d->keys * d->width);
-    write_sum(j, g->dv, g->dv_sum, d->keys * d->value_width);
+    end_head(g, member);
+}
+
+/* The heads that read one of keys and values. */
+static void one_group(Gradient *g, JitValue key_head)
+{
+    Block *b = &g->b;
+    Jit *j = b->j;
+    const AttentionDesc *d = b->d;
+    g->dk = block_in_head(b, b->buf.result + 1, key_head, d->keys, d->width);
+    g->dv = block_in_head(b, b->buf.result + 2, key_head, d->keys, d->value_width);
+    place_sums(g);
+    JitLoop l = jit_for(j, jit_i64(j, 0), jit_i64(j, d->group), 1, "member");
+    JitValue member = jit_index(&l);
+    one_head(g, jit_muladd_i64(j, key_head, d->group, member), member);
+    jit_end_for(j, &l);
+    write_sum(j, g->dk, g->dk_all, d->keys * d->width);
+    write_sum(j, g->dv, g->dv_all, d->keys * d->value_width);
 }
 
 static void emit_gradient(Jit *j, const void *desc)
 {
     const AttentionDesc *d = desc;
     Gradient g = {.b = block_begin(j, d)};
-    int64_t parts = d->blocks.parts;
+    int64_t parts = d->blocks.parts, heads = d->heads / d->group;
+    g.dk_sum = jit_var(j, jit_types(j)->p_f32, "dk_sum");
+    g.dv_sum = jit_var(j, jit_types(j)->p_f32, "dv_sum");
     g.dk_chain = jit_var(j, jit_types(j)->p_f32, "dk");
     g.dv_chain = jit_var(j, jit_types(j)->p_f32, "dv");
     JitLoop task = jit_for(j, jit_task_begin(j), jit_task_end(j), 1, "task");
     JitValue number = jit_index(&task), next = jit_add(j, number, jit_i64(j, 1));
     block_part(&g.b, number);
-    JitLoop head = jit_for(j, part_start(j, number, d->heads, parts),
-                           part_start(j, next, d->heads, parts), 1, "head");
-    one_head(&g, jit_index(&head));
+    JitLoop head = jit_for(j, part_start(j, number, heads, parts),
+                           part_start(j, next, heads, parts), 1, "head");
+    one_group(&g, jit_index(&head));
     jit_end_for(j, &head);
     jit_end_for(j, &task);
 }

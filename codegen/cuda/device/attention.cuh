@@ -14,7 +14,8 @@
 #define PARTS(width)   (((width) + PART_MOST - 1) / PART_MOST)
 #define PER_ROW(width) (PITCH(PART(width)) / 16)
 
-/* Row `row` of a head in buffer B, which has `length` rows of `width` elements a head. */
+/* Row `row` of a head in buffer B, which has `length` rows of `width` elements a head.  GROUP heads of
+ * rows read one of keys and values. */
 #define ROW_OF(B, head, length, row, width)                                                        \
     (BUF(REAL(B), B) + (head) * (length) * (width) + (row) * (width))
 
@@ -73,7 +74,7 @@ DEVICE i64 keys_seen(i64 row0)
 DEVICE void tile_scores(const Args a, Sums x, Panels *panels, i64 head, i64 row0, i64 s0)
 {
     rows_times_rows(x, panels, ROW_OF(Q_BUF, head, ROWS, row0, WIDTH), IS_BF16(Q_BUF), ROWS - row0,
-                    ROW_OF(K_BUF, head, KEYS, s0, WIDTH), IS_BF16(K_BUF), KEYS - s0, WIDTH);
+                    ROW_OF(K_BUF, head / GROUP, KEYS, s0, WIDTH), IS_BF16(K_BUF), KEYS - s0, WIDTH);
 }
 
 /* The score of a key that the row sees, finished. */

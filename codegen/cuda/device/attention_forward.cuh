@@ -71,7 +71,7 @@ DEVICE void attention_forward(const Args a)
         tile_probabilities(a, p, panels, at.head, at.first, s0, max, sum);
         share_dropped(a, tile, p, at.head, at.first, s0);
         __syncthreads();
-        ADD_ROWS(total, chain, VALUE_WIDTH, P_AT, V_BUF, ROW_OF(V_BUF, at.head, KEYS, s0, VALUE_WIDTH), n,
+        ADD_ROWS(total, chain, VALUE_WIDTH, P_AT, V_BUF, ROW_OF(V_BUF, at.head / GROUP, KEYS, s0, VALUE_WIDTH), n,
                  s0, end, KEY_BLOCK)
     }
     END_ROWS(total, VALUE_WIDTH)

@@ -16,7 +16,7 @@ DEVICE void tile_gradients(const Args a, Sums dp, Panels *panels, i64 head, i64 
 {
     const int ty = threadIdx.x / 16, tx = threadIdx.x % 16;
     rows_times_rows(dp, panels, ROW_OF(DOUT_BUF, head, ROWS, row0, VALUE_WIDTH), IS_BF16(DOUT_BUF),
-                    ROWS - row0, ROW_OF(V_BUF, head, KEYS, s0, VALUE_WIDTH), IS_BF16(V_BUF), KEYS - s0,
+                    ROWS - row0, ROW_OF(V_BUF, head / GROUP, KEYS, s0, VALUE_WIDTH), IS_BF16(V_BUF), KEYS - s0,
                     VALUE_WIDTH);
     for (int i = 0; i < OWN_ROWS; i++)
         for (int j = 0; j < OWN_COLUMNS; j++) {

@@ -33,7 +33,7 @@ DEVICE void attention_grad_rows(const Args a)
         tile_gradients(a, dp, panels, at.head, at.first, s0);
         share_gradients(tile, p, dp, at.first, s0, dot);
         __syncthreads();
-        ADD_ROWS(total, chain, WIDTH, DS_AT, K_BUF, ROW_OF(K_BUF, at.head, KEYS, s0, WIDTH), n, s0, end,
+        ADD_ROWS(total, chain, WIDTH, DS_AT, K_BUF, ROW_OF(K_BUF, at.head / GROUP, KEYS, s0, WIDTH), n, s0, end,
                  KEY_BLOCK)
     }
     END_ROWS(total, WIDTH)

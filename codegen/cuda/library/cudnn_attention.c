@@ -79,7 +79,8 @@ static bool describe(const Graph *g, const Node *n, bool by_rows, CudnnProblem *
     bool half = is_bf16(g, n->in[a.q]) && is_bf16(g, n->in[a.k]) && is_bf16(g, n->in[a.v]);
     bool single = a.grad && a.rows == 1 && a.keys == 1; /* which cudnn-frontend refuses */
     return half && (!a.grad || is_bf16(g, n->in[a.dout])) && a.bias < 0 && !a.drops &&
-           has_width(a.width) && has_width(a.value_width) && a.heads <= HEADS_MOST && !single;
+           a.group == 1 && has_width(a.width) && has_width(a.value_width) &&
+           a.heads <= HEADS_MOST && !single;
 }
 
 /* Of a head, as the library keeps them. */

@@ -23,6 +23,19 @@ static const char head[] = "scrimp.ir 1  src=\"t\"  hash=0000000000000000  opts\
 #define RESULT(x)  "  %o = matmul " x ", $v : f32[2,3,5,4]\n"
 #define END        "  output o = %o\n}\n"
 
+/* Six heads of queries for three of keys and values, of which these are copies. */
+#define FEWER "  %q6 = concat $q, $q {axis=1} : f32[2,6,5,8]\n"
+#define COPIES                                                                                     \
+    "  %ones = reshape $k {shape=[2,3,1,7,8]} : f32[2,3,1,7,8]\n"                                  \
+    "  %kc = broadcast %ones {shape=[2,3,2,7,8]} : f32[2,3,2,7,8]\n"                               \
+    "  %k6 = reshape %kc {shape=[2,6,7,8]} : f32[2,6,7,8]\n"                                       \
+    "  %onev = reshape $v {shape=[2,3,1,7,4]} : f32[2,3,1,7,4]\n"                                  \
+    "  %vc = broadcast %onev {shape=[2,3,2,7,4]} : f32[2,3,2,7,4]\n"                               \
+    "  %v6 = reshape %vc {shape=[2,6,7,4]} : f32[2,6,7,4]\n"
+#define SHARED                                                                                     \
+    "  %a = matmul %q6, %k6 {tb=true} : f32[2,6,5,7]\n"                                            \
+    "  %p = softmax %a {axis=3} : f32[2,6,5,7]\n  %o = matmul %p, %v6 : f32[2,6,5,4]\n"
+
 typedef struct Case {
     const char *what, *text;
     const char *found; /* the operation as it is printed; NULL: left alone */
@@ -61,6 +74,31 @@ static const Case cases[] = {
      "  $w = param : f32[2,3,5,8]\n  %z = matmul %y, $w : f32[2,3,5,8]\n"
      "  %a = matmul %z, $k {tb=true} : f32[2,3,5,7]\n" SOFTMAX("%a") RESULT("%p") END,
      "attention %attention.0, $k, $v :"},
+    {"keys and values that are copies of fewer heads", FEWER COPIES SHARED END,
+     "attention %q6, $k, $v :"},
+    {"the same, whose dim of 1 something else reads",
+     FEWER COPIES SHARED "  %n = mean %ones : f32[]\n  output n = %n\n" END,
+     "attention %q6, %reshape.0, $v :"},
+    {"heads of which only the keys are copies",
+     FEWER COPIES
+     "  $w = param : f32[2,6,7,4]\n"
+     "  %a = matmul %q6, %k6 {tb=true} : f32[2,6,5,7]\n"
+     "  %p = softmax %a {axis=3} : f32[2,6,5,7]\n  %o = matmul %p, $w : f32[2,6,5,4]\n" END,
+     "attention %q6, %k6, $w :"},
+    {"copies that something else reads",
+     FEWER COPIES SHARED "  %n = mean %v6 : f32[]\n  output n = %n\n" END,
+     "attention %q6, %k6, %v6 :"},
+    {"the heads one behind the other, again and again",
+     FEWER "  %ks = reshape $k {shape=[2,1,3,7,8]} : f32[2,1,3,7,8]\n"
+           "  %kc = broadcast %ks {shape=[2,2,3,7,8]} : f32[2,2,3,7,8]\n"
+           "  %k6 = reshape %kc {shape=[2,6,7,8]} : f32[2,6,7,8]\n"
+           "  %vs = reshape $v {shape=[2,1,3,7,4]} : f32[2,1,3,7,4]\n"
+           "  %vc = broadcast %vs {shape=[2,2,3,7,4]} : f32[2,2,3,7,4]\n"
+           "  %v6 = reshape %vc {shape=[2,6,7,4]} : f32[2,6,7,4]\n" SHARED END,
+     "attention %q6, %k6, %v6 :"},
+    {"another reader of the values behind their copies",
+     FEWER COPIES "  %n = mean $v : f32[]\n  output n = %n\n" SHARED END,
+     "attention %q6, %k6, %v6 :"},
 
     {"the probabilities are a result", PRODUCT SOFTMAX("%a") RESULT("%p") "  output p = %p\n" END,
      NULL},
@@ -106,14 +144,26 @@ static const Case cases[] = {
      PRODUCT SOFTMAX("%a") "  %n = mean $q : f32[]\n  output n = %n\n" RESULT("%p") END, NULL},
 };
 
-static const char *printed_after(Pool *pool, const Case *c, bool no_attention)
+static bool takes_nothing(const Graph *g, const Node *n, const LibraryQuery *ask, LibraryUse *use)
+{
+    (void)g, (void)n, (void)ask, (void)use;
+    return false;
+}
+
+typedef enum How { AS_USUAL, NO_ATTENTION, FOR_A_LIBRARY } How;
+
+static const char *printed_after(Pool *pool, const Case *c, How how)
 {
     const char *text = pool_printf(pool, "%s%s", head, c->text), *message;
     Graph *g = graph_read(pool, "t.ir", text, strlen(text), diag_new(pool));
     CHECK_MSG(g != NULL, "%s: the case cannot be read", c->what);
     if (!g)
         return "";
-    PassContext ctx = {.graph = g, .pool = pool, .request.no_attention = no_attention};
+    PassContext ctx = {.graph = g, .pool = pool, .request.no_attention = how == NO_ATTENTION};
+    if (how == FOR_A_LIBRARY) {
+        ctx.library = takes_nothing;
+        g->train.precision = "bf16";
+    }
     CHECK(pass_attention(&ctx));
     CHECK_MSG(graph_verify(ctx.graph, &message), "%s: %s", c->what, message);
     StrBuf out = strbuf_new(pool);
@@ -124,19 +174,30 @@ static const char *printed_after(Pool *pool, const Case *c, bool no_attention)
 static void check_case(const Case *c)
 {
     Pool *pool = pool_new();
-    const char *after = printed_after(pool, c, false);
+    const char *after = printed_after(pool, c, AS_USUAL);
     bool found = strstr(after, "= attention") != NULL;
     CHECK_MSG(found == (c->found != NULL), "%s: %s\n%s", c->what, found ? "found" : "not found",
               after);
     CHECK_MSG(!c->found || strstr(after, c->found), "%s: not %s\n%s", c->what, c->found, after);
     CHECK_MSG(!c->found || (!strstr(after, "= softmax") && !strstr(after, "= matmul")),
               "%s: something is left\n%s", c->what, after);
-    CHECK(!strstr(printed_after(pool, c, true), "= attention"));
+    CHECK(!strstr(printed_after(pool, c, NO_ATTENTION), "= attention"));
+    pool_free(pool);
+}
+
+/* A library of bf16 reads keys and values of as many heads as queries. */
+static void test_library_copies(void)
+{
+    const Case c = {.what = "copies for a library", .text = FEWER COPIES SHARED END};
+    Pool *pool = pool_new();
+    CHECK(strstr(printed_after(pool, &c, AS_USUAL), "attention %q6, $k, $v"));
+    CHECK(strstr(printed_after(pool, &c, FOR_A_LIBRARY), "attention %q6, %k6, %v6"));
     pool_free(pool);
 }
 
 int main(void)
 {
+    test_library_copies();
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         check_case(&cases[i]);
     return test_result();

@@ -1,161 +1,84 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* imagefolder(DIR): JPEG and PNG pictures, a folder for each class, cut and scaled to one size.
- * DIR/train and DIR/val (or DIR/test) are the parts to train on and to hold out, if there are both;
- * else DIR itself has the classes. */
+/* imagefolder(DIR): JPEG and PNG pictures, a folder for each class, cut and scaled to one size. */
 #include "runtime/cores.h"
-#include "runtime/picture_folder.h"
+#include "runtime/folder.h"
+#include "runtime/picture_reader.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-/* At most so many files are opened at the start: about a second when their folders are in memory.
- */
-enum { HEADERS_CHECKED = 50000 };
+/* ---- what part of a picture ---- */
 
-static void reader_done(void *scratch)
+/* torchvision's RandomResizedCrop: 8% to 100% of the area at a ratio of 3:4 to 4:3, ten tries; then
+ * the largest part of an allowed ratio in the middle. */
+static ImageWindow random_window(const Folder *f, int64_t b, const Image *image)
 {
-    picture_reader_free(scratch);
-}
-
-/* ---- opening ---- */
-
-/* The first of the folders DIR/name that is there, allocated; NULL (with a message only when out of
- * memory: *ok is false then). */
-static char *part_folder(const char *dir, const char *const *names, bool *ok, RtError *err)
-{
-    for (; *names; names++) {
-        char *path = path_join(dir, *names, err);
-        *ok = path != NULL;
-        if (!path || folder_exists(path))
-            return path;
-        free(path);
+    double width = (double)image->width, height = (double)image->height, w = 0, h = 0;
+    bool fits = false;
+    int k = 1;
+    for (int tries = 0; tries < 10 && !fits; tries++, k += 2) {
+        double area = width * height * (0.08 + 0.92 * folder_draw(f, b, k));
+        double ratio = exp((2 * folder_draw(f, b, k + 1) - 1) * log(4.0 / 3));
+        w = round(sqrt(area * ratio));
+        h = round(sqrt(area / ratio));
+        fits = w >= 1 && h >= 1 && w <= width && h <= height;
     }
-    return NULL;
+    double x = floor(folder_draw(f, b, k) * (width - w + 1)),
+           y = floor(folder_draw(f, b, k + 1) * (height - h + 1));
+    if (!fits) {
+        w = fmax(1, fmin(width, round(height * 4 / 3)));
+        h = fmax(1, fmin(height, round(width * 4 / 3)));
+        x = floor((width - w) / 2);
+        y = floor((height - h) / 2);
+    }
+    return (ImageWindow){.x = x,
+                         .y = y,
+                         .width = w,
+                         .height = h,
+                         .left = (int64_t)x,
+                         .top = (int64_t)y,
+                         .right = (int64_t)(x + w),
+                         .bottom = (int64_t)(y + h),
+                         .mirrored = folder_draw(f, b, 0) < 0.5};
 }
 
-/* Classes that have no picture to hold out: their accuracy is in no evaluation. */
-static bool warn_of_missing(Dataset *ds, int64_t first, const char *dir, RtError *err)
+/* ---- one picture ---- */
+
+static bool look_at_picture(const Folder *f, const char *path, void *needs, RtError *err)
 {
-    const PictureFolder *f = ds->state;
-    int64_t missing = 0, at = 0;
-    bool *seen = rt_alloc(f->list.n_classes, sizeof *seen, err);
-    if (!seen)
+    ImageFacts facts;
+    if (!image_look(path, &facts, err))
         return false;
-    for (int64_t i = first; i < f->list.n; i++)
-        seen[f->list.label[i]] = true;
-    for (int64_t c = f->list.n_classes - 1; c >= 0; c--)
-        if (!seen[c]) {
-            missing++;
-            at = c;
-        }
-    free(seen);
-    if (missing)
-        snprintf(ds->warning, sizeof ds->warning,
-                 "%.120s has no picture of %lld of the %lld classes, the first of them '%.60s'",
-                 dir, (long long)missing, (long long)f->list.n_classes, f->list.classes[at]);
+    picture_needs_add(needs, &facts, f->ds->spec.size);
     return true;
 }
 
-static bool list_parts(Dataset *ds, const char *train, const char *held_out, RtError *err)
+static bool sample_place(const Folder *f, int64_t b, PictureReader *r, RtError *err)
 {
-    PictureFolder *f = ds->state;
-    if (!pictures_add(&f->list, train, err))
-        return false;
-    int64_t n = f->list.n;
-    if (!pictures_add(&f->list, held_out, err))
-        return false;
-    ds->test = f->list.n - n;
-    return warn_of_missing(ds, n, held_out, err);
+    const DataSpec *spec = &f->ds->spec;
+    ImageWindow window = f->training && spec->augment
+                             ? random_window(f, b, &r->image)
+                             : image_center(&r->image, spec->size, spec->resize);
+    return image_sample(&r->image, &window, spec->size, spec->mean, spec->std, &r->scratch,
+                        folder_values(f, b), err);
 }
 
-/* A class may be called train; a folder of nothing else is a part without its counterpart, and all
- * of its pictures would be of one class. */
-static bool list_classes(PictureFolder *f, const char *dir, RtError *err)
+static bool show_picture(const Folder *f, int64_t b, int64_t i, void *scratch, bool *damaged,
+                         RtError *err)
 {
-    if (!pictures_add(&f->list, dir, err))
-        return false;
-    const char *first = f->list.classes[0];
-    if (f->list.n_classes == 1 &&
-        (strcmp(first, "train") == 0 || strcmp(first, "val") == 0 || strcmp(first, "test") == 0))
-        return rt_error(err,
-                        "%s: there is only %s; have both train and val (or test), or give the path "
-                        "of the folder that has the classes",
-                        dir, first);
-    return pictures_mix(&f->list, dir, err);
+    return picture_read(scratch, folder_list_path(&f->list, i), damaged, err) &&
+           sample_place(f, b, scratch, err);
 }
 
-static bool list_pictures(Dataset *ds, RtError *err)
-{
-    static const char *const train_names[] = {"train", NULL};
-    static const char *const held_out_names[] = {"val", "test", NULL};
-    PictureFolder *f = ds->state;
-    const char *dir = ds->spec.path ? ds->spec.path : "";
-    bool ok = true;
-    f->root_bytes = strlen(dir) + 1;
-    f->list.root = dir;
-    f->list.also = ds->spec.left_out;
-    f->list.n_also = ds->spec.n_left_out;
-    char *train = part_folder(dir, train_names, &ok, err);
-    char *held_out = ok ? part_folder(dir, held_out_names, &ok, err) : NULL;
-    if (ok && train && held_out)
-        ok = list_parts(ds, train, held_out, err);
-    else if (ok)
-        ok = list_classes(f, dir, err);
-    free(train);
-    free(held_out);
-    ds->total = f->list.n;
-    return ok;
-}
+static const char *const endings[] = {".jpg", ".jpeg", ".png", NULL};
+static const FolderForm pictures = {.one = "picture",
+                                    .many = "pictures",
+                                    .endings = endings,
+                                    .ending_text = ".jpg, .jpeg or .png",
+                                    .look = look_at_picture,
+                                    .show = show_picture};
 
-const char *picture_name(const PictureFolder *f, int64_t i)
-{
-    return picture_path(&f->list, i) + f->root_bytes;
-}
-
-static void know_one(void *user, int64_t i)
-{
-    left_out_know(user, i);
-}
-
-/* Pictures that this run has found damaged before: they have numbers, and stay left out. */
-static bool know_left_out(PictureFolder *f, RtError *err)
-{
-    const PictureList *list = &f->list;
-    return left_out_open(&f->left_out, list->n, list->n_also, err) &&
-           pictures_each_also(list, know_one, &f->left_out, err);
-}
-
-/* What is no picture, or too large, is found before training and not hours later; of many, a
- * sample. */
-static bool look_at_files(PictureFolder *f, PictureNeeds *needs, RtError *err)
-{
-    int64_t stride = 1 + f->list.n / HEADERS_CHECKED, bad = 0, first = 0, looked = 0;
-    RtError why = {{0}};
-    for (int64_t i = 0; i < f->list.n; i += stride) {
-        ImageFacts facts;
-        RtError here = {{0}};
-        looked++;
-        if (f->left_out.is[i])
-            continue;
-        if (image_look(picture_path(&f->list, i), &facts, &here)) {
-            picture_needs_add(needs, &facts, f->ds->spec.size);
-            continue;
-        }
-        if (bad++ == 0) {
-            first = i;
-            why = here;
-        }
-        left_out_find(&f->left_out, i, here.message);
-    }
-    return bad <= f->left_out.limit ||
-           rt_error(err,
-                    "%s: %s; %lld of %lld files looked at are no pictures that can be read, and "
-                    "at most %lld are left out",
-                    picture_path(&f->list, first), why.message, (long long)bad, (long long)looked,
-                    (long long)f->left_out.limit);
-}
+/* ---- opening ---- */
 
 static bool check_sizes(const DataSpec *spec, RtError *err)
 {
@@ -172,84 +95,42 @@ static bool check_sizes(const DataSpec *spec, RtError *err)
     return true;
 }
 
-static bool start_readers(PictureFolder *f, const PictureNeeds *needs, RtError *err)
+static void reader_done(void *scratch)
 {
+    picture_reader_free(scratch);
+}
+
+static bool start_readers(Dataset *ds, const PictureNeeds *needs, RtError *err)
+{
+    Folder *f = ds->state;
     int n = picture_readers_affordable(needs, cores_allowed(), err);
     PictureReader **reader = n ? rt_alloc(n, sizeof(PictureReader *), err) : NULL;
     f->loader = reader
-                    ? loader_new(n, sizeof(PictureReader), picture_place_fill, reader_done, f, err)
+                    ? loader_new(n, sizeof(PictureReader), folder_place_fill, reader_done, f, err)
                     : NULL;
     for (int i = 0; f->loader && i < n; i++)
         reader[i] = loader_scratch(f->loader, i);
     bool ok = f->loader && picture_readers_reserve(reader, n, needs, err);
     free(reader);
-    f->memory = n * (picture_needs_bytes(needs) - needs->library_bytes);
+    ds->loaded_bytes += n * (picture_needs_bytes(needs) - needs->library_bytes);
     return ok;
 }
 
-static bool make_room(Dataset *ds, const PictureNeeds *needs, RtError *err)
+static bool imagefolder_open(Dataset *ds, RtError *err)
 {
-    PictureFolder *f = ds->state;
-    int64_t floats, bytes, batch = ds->spec.batch;
-    if (!rt_mul(batch, 3 * ds->spec.size * ds->spec.size, &floats) ||
-        !rt_mul(floats, (int64_t)sizeof(float), &bytes))
-        return rt_error(err, "a batch of %lld pictures does not fit the address space",
-                        (long long)batch);
-    f->images = rt_alloc(floats, sizeof(float), err);
-    f->place = f->images ? rt_alloc(batch, sizeof *f->place, err) : NULL;
-    if (!f->place || !start_readers(f, needs, err))
-        return false;
-    ds->loaded_bytes = pictures_bytes(&f->list) + bytes + f->memory;
-    return true;
-}
-
-static bool folder_open(Dataset *ds, RtError *err)
-{
-    PictureFolder *f = ds->state = rt_alloc(1, sizeof *f, err);
     PictureNeeds needs = {0};
-    if (!f)
+    int64_t size = ds->spec.size;
+    if (!check_sizes(&ds->spec, err) || !folder_look(ds, &pictures, &needs, err))
         return false;
-    f->ds = ds;
-    if (!check_sizes(&ds->spec, err) || !list_pictures(ds, err) || !know_left_out(f, err) ||
-        !look_at_files(f, &needs, err))
-        return false;
-    data_add_field(ds, "image", RT_F32, 3, (int64_t[]){3, ds->spec.size, ds->spec.size});
-    DataField *label = data_add_field(ds, "label", RT_I32, 0, NULL);
-    label->label = true;
-    label->min_id = 0;
-    label->max_id = f->list.n_classes - 1;
-    return make_room(ds, &needs, err);
-}
-
-static void folder_close(Dataset *ds)
-{
-    PictureFolder *f = ds->state;
-    if (!f)
-        return;
-    loader_free(f->loader);
-    left_out_close(&f->left_out);
-    pictures_free(&f->list);
-    free(f->images);
-    free(f->place);
-    free(f);
-}
-
-static LeftOutList *folder_left_out(const Dataset *ds)
-{
-    PictureFolder *f = ds->state;
-    return &f->left_out;
-}
-
-static const char *folder_name(const Dataset *ds, int64_t i)
-{
-    return picture_name(ds->state, i);
+    data_add_field(ds, "image", RT_F32, 3, (int64_t[]){3, size, size});
+    return folder_make_room(ds, 3 * size * size, err) && start_readers(ds, &needs, err);
 }
 
 const DataKind data_imagefolder = {.name = "imagefolder",
                                    .traits.file_per_example = true,
                                    .traits.counted = "images",
-                                   .open = folder_open,
+                                   .open = imagefolder_open,
                                    .close = folder_close,
-                                   .batch = picture_batch,
+                                   .batch = folder_batch,
                                    .left_out = folder_left_out,
                                    .example_name = folder_name};

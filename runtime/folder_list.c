@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "runtime/picture_list.h"
+#include "runtime/folder_list.h"
 
 #include "runtime/file.h"
 #include "runtime/rng.h"
@@ -9,7 +9,7 @@
 #include <strings.h>
 #include <sys/stat.h>
 
-void pictures_free(PictureList *list)
+void folder_list_free(FolderList *list)
 {
     for (int64_t i = 0; i < list->n_classes; i++)
         free(list->classes[i]);
@@ -17,15 +17,15 @@ void pictures_free(PictureList *list)
     free(list->names);
     free(list->at);
     free(list->label);
-    *list = (PictureList){0};
+    *list = (FolderList){0};
 }
 
-const char *picture_path(const PictureList *list, int64_t i)
+const char *folder_list_path(const FolderList *list, int64_t i)
 {
     return list->names + list->at[i];
 }
 
-int64_t pictures_bytes(const PictureList *list)
+int64_t folder_list_bytes(const FolderList *list)
 {
     return list->names_room + list->room * (int64_t)(sizeof *list->at + sizeof *list->label);
 }
@@ -58,7 +58,7 @@ static int by_text(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-static bool push_class(PictureList *list, const char *dir, const char *name, size_t n, RtError *err)
+static bool push_class(FolderList *list, const char *dir, const char *name, size_t n, RtError *err)
 {
     if (list->n_classes == CLASSES_MAX)
         return rt_error(err, "%s: more than %d classes", dir, CLASSES_MAX);
@@ -82,7 +82,7 @@ static bool add_class(void *user, const char *dir, const char *name, RtError *er
 }
 
 /* Path k of `also` as it would be found; allocated. */
-static char *also_path(const PictureList *list, int64_t k, RtError *err)
+static char *also_path(const FolderList *list, int64_t k, RtError *err)
 {
     return path_join(list->root, list->also[k], err);
 }
@@ -94,7 +94,7 @@ static const char *below(const char *path, const char *dir)
     return strncmp(path, dir, n) == 0 && path[n] == '/' ? path + n + 1 : NULL;
 }
 
-static bool has_class(const PictureList *list, const char *name, size_t n)
+static bool has_class(const FolderList *list, const char *name, size_t n)
 {
     for (int64_t c = 0; c < list->n_classes; c++)
         if (strncmp(list->classes[c], name, n) == 0 && list->classes[c][n] == 0)
@@ -102,9 +102,9 @@ static bool has_class(const PictureList *list, const char *name, size_t n)
     return false;
 }
 
-/* The class of a picture that is gone, when its folder is gone with it.  No class begins with a dot
+/* The class of a file that is gone, when its folder is gone with it.  No class begins with a dot
  * (folder_each), so a name that leads out of dir is none. */
-static bool add_class_also(PictureList *list, const char *dir, int64_t k, RtError *err)
+static bool add_class_also(FolderList *list, const char *dir, int64_t k, RtError *err)
 {
     char *path = also_path(list, k, err);
     const char *name = path ? below(path, dir) : NULL, *end = name ? strchr(name, '/') : NULL;
@@ -115,7 +115,7 @@ static bool add_class_also(PictureList *list, const char *dir, int64_t k, RtErro
     return ok;
 }
 
-static bool read_classes(PictureList *list, const char *dir, RtError *err)
+static bool read_classes(FolderList *list, const char *dir, RtError *err)
 {
     if (!folder_each(dir, add_class, list, err))
         return false;
@@ -123,31 +123,29 @@ static bool read_classes(PictureList *list, const char *dir, RtError *err)
         if (!add_class_also(list, dir, k, err))
             return false;
     if (list->n_classes == 0)
-        return rt_error(err, "%s: no folders; one is wanted for each class, with its pictures",
-                        dir);
+        return rt_error(err, "%s: no folders; one is wanted for each class, with its files", dir);
     qsort(list->classes, (size_t)list->n_classes, sizeof *list->classes, by_text);
     return true;
 }
 
-/* ---- pictures ---- */
+/* ---- files ---- */
 
-static bool is_picture(const char *name)
+bool folder_list_wants(const char *const *endings, const char *name)
 {
-    static const char *const endings[] = {".jpg", ".jpeg", ".png"};
     size_t n = strlen(name);
-    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
-        size_t k = strlen(endings[i]);
-        if (n > k && strcasecmp(name + n - k, endings[i]) == 0)
+    for (; *endings; endings++) {
+        size_t k = strlen(*endings);
+        if (n > k && strcasecmp(name + n - k, *endings) == 0)
             return true;
     }
     return false;
 }
 
-static bool add_picture(PictureList *list, const char *path, int32_t label, RtError *err)
+static bool add_path(FolderList *list, const char *path, int32_t label, RtError *err)
 {
     int64_t bytes = (int64_t)strlen(path) + 1, room = list->room;
-    if (list->n == PICTURES_MAX)
-        return rt_error(err, "more than %d pictures", PICTURES_MAX);
+    if (list->n == FOLDER_FILES_MAX)
+        return rt_error(err, "more than %d files", FOLDER_FILES_MAX);
     if (!grow(&list->names, list->names_bytes, &list->names_room, list->names_bytes + bytes, 1,
               err) ||
         !grow(&list->at, list->n, &room, list->n + 1, sizeof *list->at, err) ||
@@ -161,14 +159,14 @@ static bool add_picture(PictureList *list, const char *path, int32_t label, RtEr
 }
 
 typedef struct ClassFiles {
-    PictureList *list;
+    FolderList *list;
     int32_t label;
 } ClassFiles;
 
 static bool add_file(void *user, const char *path, const char *name, RtError *err)
 {
     const ClassFiles *c = user;
-    return !is_picture(name) || add_picture(c->list, path, c->label, err);
+    return !folder_list_wants(c->list->endings, name) || add_path(c->list, path, c->label, err);
 }
 
 static int by_path(const void *a, const void *b, void *names)
@@ -177,20 +175,20 @@ static int by_path(const void *a, const void *b, void *names)
                   (const char *)names + *(const int64_t *)b);
 }
 
-static bool add_also(PictureList *list, const char *class_dir, int32_t label, RtError *err)
+static bool add_also(FolderList *list, const char *class_dir, int32_t label, RtError *err)
 {
     bool ok = true;
     for (int64_t k = 0; ok && k < list->n_also; k++) {
         char *path = also_path(list, k, err);
         ok = path &&
-             (!below(path, class_dir) || file_exists(path) || add_picture(list, path, label, err));
+             (!below(path, class_dir) || file_exists(path) || add_path(list, path, label, err));
         free(path);
     }
     return ok;
 }
 
-bool pictures_each_also(const PictureList *list, void (*visit)(void *user, int64_t i), void *user,
-                        RtError *err)
+bool folder_list_each_also(const FolderList *list, void (*visit)(void *user, int64_t i), void *user,
+                           RtError *err)
 {
     if (list->n_also == 0)
         return true;
@@ -201,7 +199,7 @@ bool pictures_each_also(const PictureList *list, void (*visit)(void *user, int64
     memcpy(sorted, list->also, n * sizeof *sorted);
     qsort(sorted, n, sizeof *sorted, by_text);
     for (int64_t i = 0; i < list->n; i++) {
-        const char *name = below(picture_path(list, i), list->root);
+        const char *name = below(folder_list_path(list, i), list->root);
         if (name && bsearch(&name, sorted, n, sizeof *sorted, by_text))
             visit(user, i);
     }
@@ -209,7 +207,7 @@ bool pictures_each_also(const PictureList *list, void (*visit)(void *user, int64
     return true;
 }
 
-static bool add_class_pictures(PictureList *list, const char *dir, int32_t label, RtError *err)
+static bool add_class_files(FolderList *list, const char *dir, int32_t label, RtError *err)
 {
     char *path = path_join(dir, list->classes[label], err);
     int64_t first = list->n;
@@ -225,30 +223,30 @@ static bool add_class_pictures(PictureList *list, const char *dir, int32_t label
 }
 
 /* A class of dir that the first folder does not have would have no label. */
-static bool known_classes(const PictureList *list, const char *dir, RtError *err)
+static bool known_classes(const FolderList *list, const char *dir, RtError *err)
 {
-    PictureList here = {.root = list->root, .also = list->also, .n_also = list->n_also};
+    FolderList here = {.root = list->root, .also = list->also, .n_also = list->n_also};
     bool ok = read_classes(&here, dir, err);
     for (int64_t i = 0; ok && i < here.n_classes; i++)
         if (!bsearch(&here.classes[i], list->classes, (size_t)list->n_classes,
                      sizeof *list->classes, by_text))
             ok = rt_error(err, "%s: the class '%s' is not among those to train on", dir,
                           here.classes[i]);
-    pictures_free(&here);
+    folder_list_free(&here);
     return ok;
 }
 
-bool pictures_add(PictureList *list, const char *dir, RtError *err)
+bool folder_list_add(FolderList *list, const char *dir, RtError *err)
 {
     bool first = list->n_classes == 0;
     if (!(first ? read_classes(list, dir, err) : known_classes(list, dir, err)))
         return false;
     for (int64_t c = 0; c < list->n_classes; c++) {
         int64_t before = list->n;
-        if (!add_class_pictures(list, dir, (int32_t)c, err))
+        if (!add_class_files(list, dir, (int32_t)c, err))
             return false;
         if (first && list->n == before)
-            return rt_error(err, "%s/%s: no .jpg, .jpeg or .png file", dir, list->classes[c]);
+            return rt_error(err, "%s/%s: no %s file", dir, list->classes[c], list->ending_text);
     }
     return true;
 }
@@ -278,14 +276,15 @@ static uint64_t path_hash(const char *path)
     return h ^ (h >> 31);
 }
 
-bool pictures_mix(PictureList *list, const char *dir, RtError *err)
+bool folder_list_mix(FolderList *list, const char *dir, RtError *err)
 {
     size_t skip = strlen(dir);
     Mixed *mixed = rt_alloc(list->n, sizeof *mixed, err);
     if (!mixed)
         return false;
     for (int64_t i = 0; i < list->n; i++)
-        mixed[i] = (Mixed){path_hash(picture_path(list, i) + skip), list->at[i], list->label[i]};
+        mixed[i] =
+            (Mixed){path_hash(folder_list_path(list, i) + skip), list->at[i], list->label[i]};
     qsort(mixed, (size_t)list->n, sizeof *mixed, by_hash);
     for (int64_t i = 0; i < list->n; i++) {
         list->at[i] = mixed[i].at;

@@ -140,14 +140,33 @@ void running_close(RunningSession *h)
 
 /* --- one memory for training and evaluation --- */
 
-static void share_value(const Program *train, Program *eval, ValueId v, int64_t shift)
+/* The persistent tensor in whose bytes a value lies that is a view of it, such as a weight's
+ * reshape; VALUE_NONE for values of the step. */
+static ValueId persistent_around(const Program *p, const int64_t *offset, ValueId v)
 {
-    int64_t *offset = &eval->plan->offset[v];
-    if (*offset < 0)
+    const Graph *g = p->graph;
+    if (offset[v] >= p->plan->persistent_bytes)
+        return VALUE_NONE;
+    for (size_t i = 0; i < g->order.len; i++) {
+        const Node *n = graph_node(g, g->order.data[i]);
+        int64_t begin = node_is_persistent(n) ? offset[n->out[0]] : -1;
+        if (begin >= 0 && begin <= offset[v] &&
+            offset[v] < begin + type_bytes(value_type(g, n->out[0])))
+            return n->out[0];
+    }
+    return VALUE_NONE;
+}
+
+/* before: offsets of the evaluation's plan when it was alone. */
+static void share_value(const Program *train, Program *eval, const int64_t *before, ValueId v,
+                        int64_t shift)
+{
+    if (before[v] < 0)
         return;
     ValueId storage = value_storage(eval->graph, v);
+    storage = storage == VALUE_NONE ? persistent_around(eval, before, v) : storage;
     if (storage == VALUE_NONE) {
-        *offset += shift;
+        eval->plan->offset[v] = before[v] + shift;
         return;
     }
     const char *name = graph_value(eval->graph, storage)->name;
@@ -157,14 +176,17 @@ static void share_value(const Program *train, Program *eval, ValueId v, int64_t 
     if (other == VALUE_NONE ||
         !type_equal(value_type(train->graph, other), value_type(eval->graph, storage)))
         BUG("%s differs between training and inference", name);
-    *offset = train->plan->offset[other];
+    eval->plan->offset[v] = train->plan->offset[other] + before[v] - before[storage];
 }
 
 int64_t session_share_plan(const Program *train, Program *eval)
 {
     int64_t shift = train->plan->persistent_bytes - eval->plan->persistent_bytes;
-    for (size_t v = 0; v < eval->graph->values.len; v++)
-        share_value(train, eval, (ValueId)v, shift);
+    size_t n_values = eval->graph->values.len;
+    int64_t *before = POOL_ARRAY(eval->graph->pool, n_values, int64_t);
+    memcpy(before, eval->plan->offset, n_values * sizeof *before);
+    for (size_t v = 0; v < n_values; v++)
+        share_value(train, eval, before, (ValueId)v, shift);
     for (size_t n = 0; n < eval->graph->nodes.len; n++)
         if (eval->plan->workspace_offset[n] >= 0)
             eval->plan->workspace_offset[n] += shift;

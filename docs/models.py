@@ -45,6 +45,7 @@ BATCHES = [
 # torchvision 0.14 (tests/peers has no copy of those).
 LINES = [
     ("lenet", {"modern": "LeNet"}),
+    ("audio", {"modern": "M5"}),
     ("vit", {"modern": "MLP Patches ViTAttention ViTLayer ViT"}),
     ("mixer", {"modern": "MLP Patches MixerLayer Mixer"}),
     ("mobilenet_v2", {"torchvision": 112}),

@@ -71,6 +71,7 @@ const TrainField train_fields[TRAIN_FIELD_COUNT] = {
     FIELD(TrainSpec, DOUBLE, "std_red",              data_std[0]),
     FIELD(TrainSpec, DOUBLE, "std_green",            data_std[1]),
     FIELD(TrainSpec, DOUBLE, "std_blue",             data_std[2]),
+    FIELD(TrainSpec, INT,    "rate",                 data_rate),
     FIELD(TrainSpec, TEXT,   "columns",              data_columns),
     FIELD(TrainSpec, TEXT,   "separator",            data_separator),
     FIELD(TrainSpec, BOOL,   "no_header",            data_no_header),

@@ -107,6 +107,7 @@ typedef struct TrainSpec {
     int64_t data_size, data_resize;
     bool data_augment;
     double data_mean[3], data_std[3];
+    int64_t data_rate; /* audiofolder: samples a second */
     /* csv (runtime/data.h) */
     const char *data_columns, *data_separator;
     bool data_no_header, data_in_order;

@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const DataKind *const kinds[] = {&data_mnist,  &data_cifar10,  &data_text,
-                                        &data_tokens, &data_npy,      &data_imagefolder,
-                                        &data_csv,    &data_synthetic};
+static const DataKind *const kinds[] = {&data_mnist,       &data_cifar10, &data_text,
+                                        &data_tokens,      &data_npy,     &data_imagefolder,
+                                        &data_audiofolder, &data_csv,     &data_synthetic};
 enum { N_KINDS = sizeof kinds / sizeof *kinds };
 
 DataField *data_add_field(Dataset *ds, const char *name, RtDType dtype, int rank,
@@ -58,8 +58,7 @@ static void unknown_kind(const char *name, RtError *err)
 {
     rt_error(err,
              "there is no reader for '%s' data: there are mnist, cifar10, text, tokens, npy, "
-             "imagefolder, "
-             "csv and synthetic",
+             "imagefolder, audiofolder, csv and synthetic",
              name ? name : "");
 }
 

@@ -25,11 +25,11 @@ typedef struct DataField {
 } DataField;
 
 typedef struct DataSpec {
-    const char *kind;      /* "mnist", "cifar10", "text", "tokens", "npy", "imagefolder", "csv",
-                              "synthetic" */
+    const char *kind;      /* "mnist", "cifar10", "text", "tokens", "npy", "imagefolder",
+                              "audiofolder", "csv", "synthetic" */
     const char *path;      /* files, folders or globs, '\n' between them; unused by synthetic */
     int64_t batch;         /* examples per batch */
-    int64_t length;        /* tokens per example of text and tokens */
+    int64_t length;        /* tokens per example of text and tokens, samples of audiofolder */
     bool chars;            /* text: characters, not bytes */
     double held_out;       /* examples (text: tokens) taken from the end, or a part in [0, 1] */
     const char *held_path; /* in its place: other files of the same kind are held out, or their test
@@ -46,8 +46,11 @@ typedef struct DataSpec {
     int64_t size, resize;
     bool augment;
     double mean[3], std[3];
-    /* imagefolder only: pictures that the run left out before it was continued, by their paths
-     * below the folder.  They keep their numbers, whether they are there or not. */
+    /* audiofolder only: samples a second of what the network hears.  `augment`: a random part of a
+     * longer sound in training, else the middle. */
+    int64_t rate;
+    /* imagefolder and audiofolder: files that the run left out before it was continued, by their
+     * paths below the folder.  They keep their numbers, whether they are there or not. */
     const char *const *left_out;
     int64_t n_left_out;
     /* csv only.  columns: a line for each field, with tabs between its name, number|integer|

@@ -31,7 +31,7 @@ typedef struct DataKind {
 } DataKind;
 
 extern const DataKind data_mnist, data_cifar10, data_text, data_tokens, data_npy, data_imagefolder,
-    data_csv, data_synthetic;
+    data_audiofolder, data_csv, data_synthetic;
 
 struct Dataset {
     const DataKind *kind;

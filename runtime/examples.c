@@ -2,12 +2,12 @@
 #include "runtime/examples.h"
 
 #include "runtime/data_internal.h"
+#include "runtime/folder_list.h"
 #include "runtime/image.h"
 #include "runtime/npy.h"
 
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 struct Examples {
     bool (*read)(Examples *x, int64_t i, void *dst, RtError *err);
@@ -15,10 +15,12 @@ struct Examples {
     DataField field;
     FileBytes file;
     NpyArray array;
-    PathList pictures;
+    PathList files;
     PictureForm form;
     Image image;
     ImageScratch scratch;
+    SoundForm sound;
+    SoundRoom room;
     int32_t *token;
     int64_t n_tokens;
 };
@@ -36,9 +38,10 @@ void examples_close(Examples *x)
     if (!x)
         return;
     file_release(&x->file);
-    paths_free(&x->pictures);
+    paths_free(&x->files);
     image_free(&x->image);
     image_scratch_free(&x->scratch);
+    sound_room_free(&x->room);
     free(x->token);
     free(x);
 }
@@ -109,9 +112,9 @@ static bool read_picture(Examples *x, int64_t i, void *dst, RtError *err)
 {
     const PictureForm *form = &x->form;
     FileBytes file = {0};
-    bool ok = file_read(x->pictures.path[i], IMAGE_MAX_FILE_BYTES, &file, err) &&
+    bool ok = file_read(x->files.path[i], IMAGE_MAX_FILE_BYTES, &file, err) &&
               (image_decode(file.data, file.bytes, &x->image, err) ||
-               rt_error_prefix(err, "%s", x->pictures.path[i]));
+               rt_error_prefix(err, "%s", x->files.path[i]));
     file_release(&file);
     if (!ok)
         return false;
@@ -120,28 +123,27 @@ static bool read_picture(Examples *x, int64_t i, void *dst, RtError *err)
                         err);
 }
 
-static bool is_picture(const char *path)
+/* Of what path names, the files with these endings: those of a folder, or a file. */
+static bool list_files(Examples *x, const char *path, const char *const *endings,
+                       const char *ending_text, RtError *err)
 {
-    const char *dot = strrchr(path_base(path), '.');
-    return dot &&
-           (!strcasecmp(dot, ".jpg") || !strcasecmp(dot, ".jpeg") || !strcasecmp(dot, ".png"));
-}
-
-/* Other files of a folder are passed over. */
-static void keep_pictures(PathList *list)
-{
+    PathList *list = &x->files;
     int64_t kept = 0;
+    if (!paths_expand(path, NULL, list, err))
+        return false;
     for (int64_t i = 0; i < list->n; i++) {
-        if (is_picture(list->path[i]))
+        if (folder_list_wants(endings, path_base(list->path[i])))
             list->path[kept++] = list->path[i];
         else
             free(list->path[i]);
     }
-    list->n = kept;
+    x->n = list->n = kept;
+    return kept > 0 || rt_error(err, "%s: no %s file", path, ending_text);
 }
 
 Examples *examples_of_pictures(const char *path, const PictureForm *form, RtError *err)
 {
+    static const char *const endings[] = {".jpg", ".jpeg", ".png", NULL};
     Examples *x = examples_new(err);
     if (!x)
         return NULL;
@@ -151,11 +153,31 @@ Examples *examples_of_pictures(const char *path, const PictureForm *form, RtErro
     x->field.rank = 3;
     x->field.dim[0] = 3;
     x->field.dim[1] = x->field.dim[2] = form->size;
-    bool ok = paths_expand(path, NULL, &x->pictures, err);
-    if (ok)
-        keep_pictures(&x->pictures);
-    x->n = x->pictures.n;
-    return opened(x, ok && (x->n > 0 || rt_error(err, "%s: no .jpg, .jpeg or .png file", path)));
+    return opened(x, list_files(x, path, endings, ".jpg, .jpeg or .png", err));
+}
+
+/* ---- sounds ---- */
+
+static bool read_sound(Examples *x, int64_t i, void *dst, RtError *err)
+{
+    bool damaged;
+    const char *path = x->files.path[i];
+    return sound_read(&x->room, path, &x->sound, 0.5, dst, &damaged, err) ||
+           rt_error_prefix(err, "%s", path);
+}
+
+Examples *examples_of_sounds(const char *path, const SoundForm *form, RtError *err)
+{
+    Examples *x = examples_new(err);
+    if (!x)
+        return NULL;
+    x->read = read_sound;
+    x->sound = *form;
+    x->field.dtype = RT_F32;
+    x->field.rank = 2;
+    x->field.dim[0] = 1;
+    x->field.dim[1] = form->length;
+    return opened(x, list_files(x, path, sound_endings, SOUND_ENDINGS, err));
 }
 
 /* ---- text ---- */

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Examples for one input of a model that is only run: an array, pictures or a text, in the order of
- * the files.  Called by predict. */
+/* Examples for one input of a model that is only run: an array, pictures, sounds or a text, in the
+ * order of the files.  Called by predict. */
 #ifndef SCRIMP_RUNTIME_EXAMPLES_H
 #define SCRIMP_RUNTIME_EXAMPLES_H
 
 #include "runtime/data.h"
+#include "runtime/sound.h"
 
 typedef struct Examples Examples;
 
@@ -17,6 +18,8 @@ typedef struct PictureForm {
     double mean[3], std[3];
 } PictureForm;
 Examples *examples_of_pictures(const char *path, const PictureForm *form, RtError *err);
+/* A sound, or all below a folder, sorted by path: f32[1,length], of a longer one the middle. */
+Examples *examples_of_sounds(const char *path, const SoundForm *form, RtError *err);
 /* Consecutive windows of `length` tokens; behind the end of the last one are zeros. */
 Examples *examples_of_text(const char *path, const Vocab *vocab, int64_t length, RtError *err);
 void examples_close(Examples *x);
@@ -24,7 +27,8 @@ void examples_close(Examples *x);
 int64_t examples_count(const Examples *x);
 /* What one example is; max_id and min_id are those of all, -1 for floats. */
 const DataField *examples_field(const Examples *x);
-/* Example i, 0 <= i < count, to dst.  False with a message for a picture that cannot be read. */
+/* Example i, 0 <= i < count, to dst.  False with a message for a picture or sound that cannot be
+ * read. */
 bool examples_read(Examples *x, int64_t i, void *dst, RtError *err);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Texts, tokens and arrays; pictures and tables are in files of their own. */
+/* Texts, tokens and arrays; pictures, sounds and tables are in files of their own. */
 #include "runtime/data_internal.h"
 #include "runtime/rng.h"
 #include "runtime/standin_internal.h"
@@ -248,6 +248,7 @@ bool standin_write(const DataSpec *spec, StandIn *out, RtError *err)
     } kinds[] = {{"mnist", false, standin_mnist},
                  {"cifar10", false, standin_cifar10},
                  {"imagefolder", false, standin_imagefolder},
+                 {"audiofolder", false, standin_audiofolder},
                  {"text", false, standin_text},
                  {"tokens", false, standin_tokens},
                  {"csv", false, standin_csv},
@@ -260,7 +261,8 @@ bool standin_write(const DataSpec *spec, StandIn *out, RtError *err)
             return rt_error(err, "the model names %s: say with --data PATH where it goes",
                             spec->path && *spec->path ? "more than one file" : "no file");
         bool folder = kinds[i].write == standin_mnist || kinds[i].write == standin_cifar10 ||
-                      kinds[i].write == standin_imagefolder;
+                      kinds[i].write == standin_imagefolder ||
+                      kinds[i].write == standin_audiofolder;
         if (folder && folder_exists(spec->path)) /* with files of other names */
             return rt_error(err, "%s is there already: it is not written over", spec->path);
         return kinds[i].write(spec, out, err);

@@ -32,6 +32,7 @@ int64_t standin_limit(const DataSpec *spec, const char *field, int64_t otherwise
 bool standin_mnist(const DataSpec *spec, StandIn *out, RtError *err);
 bool standin_cifar10(const DataSpec *spec, StandIn *out, RtError *err);
 bool standin_imagefolder(const DataSpec *spec, StandIn *out, RtError *err);
+bool standin_audiofolder(const DataSpec *spec, StandIn *out, RtError *err);
 bool standin_csv(const DataSpec *spec, StandIn *out, RtError *err);
 
 #endif

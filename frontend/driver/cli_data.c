@@ -100,6 +100,7 @@ static DataSpec data_spec(Cli *cli, const Graph *g, bool synthetic, uint64_t see
                      .size = t->data_size,
                      .resize = t->data_resize,
                      .augment = t->data_augment,
+                     .rate = t->data_rate,
                      .columns = t->data_columns,
                      .separator = t->data_separator,
                      .no_header = t->data_no_header,
@@ -150,7 +151,7 @@ static void tell_known(const Cli *cli, const DataSpec *spec)
 {
     if (spec->n_left_out)
         fprintf(stderr,
-                "note: as before, the run in %s leaves out %lld picture%s that could not be read, "
+                "note: as before, the run in %s leaves out %lld file%s that could not be read, "
                 "the first of them %s\n",
                 cli->output.out, (long long)spec->n_left_out, spec->n_left_out == 1 ? "" : "s",
                 spec->left_out[0]);

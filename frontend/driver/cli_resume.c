@@ -21,13 +21,13 @@ static const char OPTIONS[] = "options", MODEL[] = "model", EXAMPLES[] = "exampl
  * others of the train section may change. */
 static bool is_fixed(const char *key)
 {
-    static const char *const fixed[] = {"optim",     "accumulate", "held_out",  "held_out_is_part",
-                                        "seed",      "data",       "batch",     "length",
-                                        "chars",     "size",       "resize",    "augment",
-                                        "mean_red",  "mean_green", "mean_blue", "std_red",
-                                        "columns",   "separator",  "no_header", "in_order",
-                                        "std_green", "std_blue",   EXAMPLES,    OVERFIT,
-                                        DENORMALS};
+    static const char *const fixed[] = {"optim",    "accumulate", "held_out",  "held_out_is_part",
+                                        "seed",     "data",       "batch",     "length",
+                                        "chars",    "size",       "resize",    "augment",
+                                        "mean_red", "mean_green", "mean_blue", "std_red",
+                                        "columns",  "separator",  "no_header", "in_order",
+                                        "rate",     "std_green",  "std_blue",  EXAMPLES,
+                                        OVERFIT,    DENORMALS};
     for (size_t i = 0; i < sizeof fixed / sizeof *fixed; i++)
         if (strcmp(key, fixed[i]) == 0)
             return true;
@@ -239,10 +239,10 @@ static const char *way_back(Cli *cli, const Ast *ast, const json_t *now, const j
     const char *options = options_of_run(cli, ast, now, then);
     if (*options)
         return pool_printf(cli->pool, "continue it with the run's%s, or %s", options, another);
-    bool pictures = traits_of(cli->pool, now)->file_per_example;
-    if (pictures && strcmp(value_of(now, EXAMPLES), value_of(then, EXAMPLES)) != 0)
+    bool files = traits_of(cli->pool, now)->file_per_example;
+    if (files && strcmp(value_of(now, EXAMPLES), value_of(then, EXAMPLES)) != 0)
         return pool_printf(cli->pool,
-                           "put back the pictures that are gone (an empty file of the same name "
+                           "put back the files that are gone (an empty file of the same name "
                            "will do: it is left out) and take away those that came, or %s",
                            another);
     return pool_printf(cli->pool, "continue it as it was, or %s", another);

@@ -98,8 +98,8 @@ const Verb cli_verbs[] = {
      verb_compile, true},
     {"data", "made-up data where a model looks for its own",
      "Writes a small stand-in for the data that the model's train section names, in their real format\n"
-     "and place (or --data PATH): digits for mnist, pictures, sentences, tokens, arrays, a table. The\n"
-     "files are the same everywhere, and a model learns from them, so that `train` can be tried\n"
+     "and place (or --data PATH): digits for mnist, pictures, sounds, sentences, tokens, arrays, a\n"
+     "table. The files are the same everywhere, and a model learns from them, so that `train` can be tried\n"
      "without the real ones. What is there is never written over.",
      "define model data quiet error-format",
      verb_data, false},
@@ -130,8 +130,8 @@ const Verb cli_verbs[] = {
      "Weights come from --checkpoint. --input NAME=FILE is a field of the batch, which the train\n"
      "section then prepares as for training, or else an input of the model alone; without a name it is\n"
      "the input that the file is called like, or the only one. FILE is a NumPy array (.npy) whose first\n"
-     "axis counts examples, any number of them; where the section reads an imagefolder a picture or a\n"
-     "folder of them, sorted by path; for token ids a text, which becomes windows as long as the model\n"
+     "axis counts examples, any number of them; where the section reads an imagefolder or audiofolder\n"
+     "a picture or sound, or a folder of them, sorted by path; for token ids a text, which becomes windows as long as the model\n"
      "sees, the last one filled up with zeros. Results go to --out: y.npy, of further results y.1.npy,\n"
      "... It is the inference form: no dropout, running statistics. -D N=.. says how many examples run\n"
      "at once.",

@@ -128,6 +128,12 @@ static Examples *open_pictures(const TrainSpec *t, const char *path, RtError *er
     return examples_of_pictures(path, &form, err);
 }
 
+static Examples *open_sounds(const TrainSpec *t, const char *path, RtError *err)
+{
+    SoundForm form = {.rate = t->data_rate, .length = t->data_length};
+    return examples_of_sounds(path, &form, err);
+}
+
 static Examples *open_text(Cli *cli, const char *path, int64_t length, RtError *err)
 {
     Vocab vocab;
@@ -150,12 +156,14 @@ static Examples *open_examples(Cli *cli, const Graph *g, const PredictInput *in,
         x = examples_of_array(path, &err);
     else if (!strcmp(source, "imagefolder") && field_is_input(node) && !strcmp(in->name, "image"))
         x = open_pictures(&g->train, path, &err);
+    else if (!strcmp(source, "audiofolder") && field_is_input(node) && !strcmp(in->name, "audio"))
+        x = open_sounds(&g->train, path, &err);
     else if (t->dtype == DTYPE_I32 && t->rank == 2 && strcmp(source, "tokens") != 0)
         x = open_text(cli, path, t->dim[1], &err);
     else
         rt_error(&err,
-                 "%s: %s is read from NumPy's .npy files (and pictures, where the train section "
-                 "reads an imagefolder)",
+                 "%s: %s is read from NumPy's .npy files (and pictures or sounds, where the "
+                 "train section reads an imagefolder or audiofolder)",
                  path, type_text(cli->pool, t));
     if (!x)
         cli_error(cli, EXIT_USER, "E524", NULL, "--input: %s", err.message);

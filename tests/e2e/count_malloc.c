@@ -109,7 +109,7 @@ void free(void *p)
     __libc_free(p);
 }
 
-/* Where the code of libpng, libjpeg-turbo and zlib lies. */
+/* Where the code of libpng, libjpeg-turbo, libsndfile and what it decodes with lies. */
 static void find_libraries(void)
 {
     char line[600];
@@ -119,8 +119,8 @@ static void find_libraries(void)
         uintptr_t from = strtoul(line, &end, 16), to = strtoul(end + 1, &end, 16);
         bool code = strncmp(end, " r-x", 4) == 0;
         if (code && n_libraries < LIBRARIES &&
-            (strstr(line, "/libpng") || strstr(line, "/libturbojpeg") ||
-             strstr(line, "/libjpeg"))) {
+            (strstr(line, "/libpng") || strstr(line, "/libturbojpeg") || strstr(line, "/libjpeg") ||
+             strstr(line, "/libsndfile") || strstr(line, "/libFLAC"))) {
             library[n_libraries].from = from;
             library[n_libraries++].to = to;
         }

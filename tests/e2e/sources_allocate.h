@@ -94,6 +94,19 @@ static inline void test_images_and_arrays(void)
                   "cross_entropy(m(batch.image), batch.label)");
 }
 
+static inline void test_sounds(void)
+{
+    Result r = run("from=$EXAMPLES/../tests/fuzz/corpus/sound; for c in a b; do mkdir -p "
+                   "$TMP/snd/$c; for i in 1 2 3 4 5 6; do for p in bytes float mono16 pcm24 "
+                   "stereo16 ulaw; do cp $from/$p.wav $TMP/snd/$c/$i$p.wav; done; done; done; cp "
+                   "$from/nan.wav $TMP/snd/a/");
+    EXPECT(r.code == 0, r.err);
+    result_free(&r);
+    expect_source("audiofolder", "audiofolder(\"snd\", batch = 4, length = 64)",
+                  "model m(x: f32[4, 1, 64]) { return x |> flatten() |> l: linear(2) }",
+                  "cross_entropy(m(batch.audio), batch.label)");
+}
+
 static inline void test_sequences(void)
 {
     char path[500];

@@ -33,6 +33,7 @@ static const Row rows[] = {
     {"dcgan.scrimp --model generator", 3576704, "pytorch/examples dcgan, Generator"},
     {"dcgan.scrimp --model discriminator", 2765568, "pytorch/examples dcgan, Discriminator"},
     {"lenet.scrimp", 61706, "PyTorch's tutorial on neural networks, with pictures of 28x28"},
+    {"audio.scrimp", 26915, "PyTorch's tutorial on speech commands, M5"},
     {"bert.scrimp", 109514298, "transformers BertForMaskedLM, bert-base-uncased"},
     {"bert.scrimp -D size_name=large", 335174458,
      "transformers BertForMaskedLM, bert-large-uncased"},

@@ -130,7 +130,7 @@ static void test_resumed_without(void)
             "mv $TMP/pictures/level/08.png $TMP/cut; cp $TMP/cut $TMP/pictures/level/08.png; %s; "
             "$SCRIMP train $TMP/m.scrimp --data $TMP/pictures -q --resume --out $TMP/cont",
             change[i]);
-        EXPECT(r.code == 0 && strstr(r.err, "leaves out 1 picture"), r.err);
+        EXPECT(r.code == 0 && strstr(r.err, "leaves out 1 file"), r.err);
         EXPECT(!strstr(r.err, "warning: left out"), r.err);
         result_free(&r);
         expect_equal_runs("left", "cont");
@@ -151,7 +151,7 @@ static void test_too_many(void)
     result_free(&r);
     r = run("rm $TMP/pictures/level/02.png; "
             "$SCRIMP train $TMP/m.scrimp --data $TMP/pictures -q --resume --out $TMP/many");
-    EXPECT(r.code == 0 && strstr(r.err, "leaves out 4 pictures"), r.err);
+    EXPECT(r.code == 0 && strstr(r.err, "leaves out 4 files"), r.err);
     result_free(&r);
 }
 

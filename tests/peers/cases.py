@@ -186,6 +186,12 @@ CASES = {
                                lr=(2**-26, 2**-31)),
     "lenet": Case("lenet", {"N": 4}, "loss = cross_entropy(lenet(batch.image), batch.label)", images(4, 28, 10, channels=1),
                   modern.LeNet, classify, lr=(2**-12, 2**-20), seed=15),
+    "audio": Case("audio", {"N": 4, "classes": 10, "length": 8000},
+                  "loss = cross_entropy(m5(batch.audio), batch.label)",
+                  lambda rng: {"audio": rng.standard_normal((4, 1, 8000)).astype(np.float32),
+                               "label": rng.integers(0, 10, 4).astype(np.int32)},
+                  lambda: modern.M5(10), lambda m5, batch: F.cross_entropy(m5(batch["audio"]), batch["label"]),
+                  lr=(2**-21, 2**-20), seed=2),
     "dcgan": Case("dcgan", {"N": 4, "nz": 10, "ngf": 4, "ndf": 4},
                   """fake = netG: generator(batch.z)
   on_fake = softplus(shared netD: discriminator(fake))

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Networks of today, as their authors' PyTorch code has them: ViT and Mixer with timm's names, LLaMA with those of
-Hugging Face, Mamba (Gu and Dao 2023) written step by step, a GRU language model and a neural ODE."""
+Hugging Face, Mamba (Gu and Dao 2023) written step by step, a GRU language model, M5 on raw sound and a neural ODE."""
 import torch
 from torch import nn
 from torch.nn import functional as F
@@ -342,6 +342,28 @@ class GAN(nn.Module):
         super().__init__()
         self.netG = Generator(nz, width)
         self.netD = Discriminator(width)
+
+
+class M5(nn.Module):
+    """PyTorch's tutorial on Speech Commands."""
+    def __init__(self, classes=35, width=32):
+        super().__init__()
+        self.conv1 = nn.Conv1d(1, width, 80, stride=16)
+        self.bn1 = nn.BatchNorm1d(width)
+        self.conv2 = nn.Conv1d(width, width, 3)
+        self.bn2 = nn.BatchNorm1d(width)
+        self.conv3 = nn.Conv1d(width, 2 * width, 3)
+        self.bn3 = nn.BatchNorm1d(2 * width)
+        self.conv4 = nn.Conv1d(2 * width, 2 * width, 3)
+        self.bn4 = nn.BatchNorm1d(2 * width)
+        self.fc1 = nn.Linear(2 * width, classes)
+
+    def forward(self, x):
+        x = F.max_pool1d(F.relu(self.bn1(self.conv1(x))), 4)
+        x = F.max_pool1d(F.relu(self.bn2(self.conv2(x))), 4)
+        x = F.max_pool1d(F.relu(self.bn3(self.conv3(x))), 4)
+        x = F.max_pool1d(F.relu(self.bn4(self.conv4(x))), 4)
+        return self.fc1(x.mean(2))
 
 
 class LeNet(nn.Module):

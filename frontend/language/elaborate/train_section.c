@@ -141,6 +141,7 @@ static void read_source(const Reader *r, TrainSpec *t)
     t->data_size = s->size;
     t->data_resize = s->resize;
     t->data_augment = s->augment;
+    t->data_rate = s->rate;
     t->data_columns = s->columns;
     t->data_separator = s->separator;
     t->data_no_header = s->no_header;

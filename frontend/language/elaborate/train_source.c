@@ -8,7 +8,13 @@
 #include <math.h>
 #include <string.h>
 
-enum { IMAGE_MAX_SIZE = 16384 };
+/* As runtime/data_imagefolder.c and runtime/sound.h have them. */
+enum {
+    IMAGE_MAX_SIZE = 16384,
+    AUDIO_MIN_RATE = 1000,
+    AUDIO_MAX_RATE = 384000,
+    AUDIO_MAX_LENGTH = 1 << 24
+};
 
 void source_add_field(DataSource *s, const char *name, DType dtype, int rank, const int64_t *dims)
 {
@@ -138,6 +144,22 @@ Val builtin_imagefolder(BuiltinCall *c)
     if (!read_pixels(c, s))
         return val_poison();
     source_add_field(s, "image", DTYPE_F32, 4, image);
+    source_add_field(s, "label", DTYPE_I32, 1, &n);
+    return source_value(s);
+}
+
+Val builtin_audiofolder(BuiltinCall *c)
+{
+    const int64_t n = arg_int(c, 1), length = arg_int(c, 2), audio[] = {n, 1, length};
+    DataSource *s = source_new(c, "audiofolder", n);
+    if (!s || !arg_in_bounds(c, 2, "length", 1, AUDIO_MAX_LENGTH) ||
+        !arg_in_bounds(c, 3, "rate", AUDIO_MIN_RATE, AUDIO_MAX_RATE))
+        return val_poison();
+    s->path = c->arg[0].s;
+    s->length = length;
+    s->rate = arg_int(c, 3);
+    s->augment = arg_bool(c, 4);
+    source_add_field(s, "audio", DTYPE_F32, 3, audio);
     source_add_field(s, "label", DTYPE_I32, 1, &n);
     return source_value(s);
 }

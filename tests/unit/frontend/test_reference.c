@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* docs/language.md says what the parser does: its grammar is that of parse.y, its examples are
  * valid, and it lists every builtin and every block of the library with its signature.  What
- * docs/from-pytorch.md says is to be written here compiles. */
+ * docs/from-pytorch.md says is to be written here compiles, and so do the examples of docs/data.md.
+ */
 #include "check.h"
 #include "frontend/language/elaborate/builtins.h"
 #include "frontend/language/syntax/ast.h"
@@ -349,6 +350,9 @@ int main(void)
     test_builtins(doc);
     test_library(doc);
     test_examples("language.md", doc, 6);
+    free(doc);
+    doc = read_text("docs/data.md");
+    test_examples("data.md", doc, 1);
     free(doc);
     test_from_pytorch();
     return test_result();

@@ -20,6 +20,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import time
 
 import cpu_page
 import noise
@@ -88,7 +89,10 @@ class Scrimp:
         self.command = [scrimp.PROGRAM, "bench", *case.command(), "--budget", "100%", "--threads", str(threads), "--json"]
         self.answers = []
         self.facts = {"parameters": json.loads(self.run([scrimp.PROGRAM, "summary", *case.command(), "--json"]))["params"]}
-        self.facts["first"] = json.loads(self.run([*self.command, "--steps", "1"]))["seconds_per_step"]
+
+    def first(self):
+        """Seconds of a step, to say how many make a turn."""
+        return json.loads(self.run([*self.command, "--steps", "1"]))["seconds_per_step"]
 
     @staticmethod
     def run(command):
@@ -132,6 +136,9 @@ class PyTorch:
             raise Failed((self.errors.read().strip().splitlines() or ["ended without a word"])[-1])
         return json.loads(line)
 
+    def first(self):
+        return self.facts["first"]
+
     def turn(self, steps):
         print(steps, file=self.process.stdin, flush=True)
         answer = self.line()
@@ -168,17 +175,18 @@ def start(name, threads, modes):
     return running, missing
 
 
-def take_turns(running, rounds, seconds):
+def take_turns(running, arguments):
     """{who: [median of a turn, ...]}, steps of a turn, and the cores that others used in each round.  A round that others
-    disturbed is taken again, as often as there are rounds."""
+    disturbed is taken again, as often as there are rounds.  At the limit there may be fewer."""
     turns = {who: [] for who in running}
-    steps = {who: max(1, min(50, round(seconds / c.facts["first"]))) for who, c in running.items()}
-    others, again = [], rounds
-    while len(others) < rounds:
+    steps = {who: arguments.steps or max(1, min(50, round(arguments.seconds / c.first()))) for who, c in running.items()}
+    others, again, longest = [], arguments.rounds, 0.0
+    while len(others) < arguments.rounds and (not others or time.perf_counter() + longest < arguments.end):
+        began = time.perf_counter()
         watch = noise.Watch([c.process.pid for c in running.values() if isinstance(c, PyTorch)])
         order = list(running)[::-1 if len(others) % 2 else 1]
         taken = {who: running[who].turn(steps[who]) for who in order}
-        used = watch.others()
+        used, longest = watch.others(), max(longest, time.perf_counter() - began)
         print(f"  round {len(others) + 1}: " + ", ".join(f"{who} {1e3 * taken[who]:.1f} ms" for who in running)
               + f"; others used {used:.2f} cores", flush=True)
         if used > DISTURBED and again:
@@ -196,13 +204,13 @@ def measure(name, threads, modes, arguments):
     try:
         if arguments.prepare:
             return None
-        turns, steps, others = take_turns(running, arguments.rounds, arguments.seconds)
+        turns, steps, others = take_turns(running, arguments)
         who = {w: {"turns": turns[w], "steps": steps[w], **c.describe()} for w, c in running.items()}
     finally:
         for contender in running.values():
             contender.end()
     return {"case": name, "title": CASES[name].title, "threads": threads, "command": " ".join(CASES[name].command()),
-            "rounds": arguments.rounds, "others": others, "contenders": who, "missing": missing}
+            "rounds": len(others), "others": others, "contenders": who, "missing": missing}
 
 
 def said(*command):
@@ -241,6 +249,8 @@ def parse():
     parser.add_argument("--threads", default=f"1,{os.cpu_count()}", help="with commas between (default: 1 and all)")
     parser.add_argument("--rounds", type=int, default=4, help="an even number lets everyone be first as often as last")
     parser.add_argument("--seconds", type=float, default=2.0, help="how long a turn's steps take, about")
+    parser.add_argument("--steps", type=int, help="so many steps a turn")
+    parser.add_argument("--limit", type=float, default=3600.0, help="begin no more rounds of a case that would end later (seconds)")
     parser.add_argument("--modes", help="of contiguous, channels_last, compile (default: what suits the case)")
     parser.add_argument("--prepare", action="store_true", help="only fill the caches of compiled code, measure nothing")
     parser.add_argument("--render", action="store_true", help="only write the page from what was measured")
@@ -257,6 +267,7 @@ def main():
     for name in [] if arguments.render else arguments.cases or CASES:
         modes = arguments.modes.split(",") if arguments.modes else CASES[name].modes
         for threads in map(int, arguments.threads.split(",")):
+            arguments.end = time.perf_counter() + arguments.limit
             print(f"{name}, {threads} thread{'s' * (threads > 1)}", flush=True)
             try:
                 record = measure(name, threads, modes, arguments)

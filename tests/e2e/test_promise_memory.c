@@ -66,6 +66,7 @@ int main(void)
     test_out_of_memory();
     expect_no_allocation(20, 220);
     test_images_and_arrays();
+    test_sounds();
     test_sequences();
     return e2e_end();
 }

@@ -392,6 +392,15 @@ static void bench_all(const Bench *b)
     bench_matmul(b, 128, 128, 64, 128, false, false);
     bench_matmul(b, 1, 1024, 256, 256, false, true);
     bench_matmul(b, 1, 16, 1000, 512, false, true);
+    /* GPT-2's layers and head, 2 x 256 tokens: forward, gradients of the input and of the weight */
+    static const int64_t layers[][2] = {
+        {2304, 768}, {768, 768}, {3072, 768}, {768, 3072}, {50257, 768}};
+    for (size_t i = 0; i < sizeof layers / sizeof *layers; i++) {
+        int64_t n = layers[i][0], k = layers[i][1];
+        bench_matmul(b, 1, 512, n, k, false, true);
+        bench_matmul(b, 1, 512, k, n, false, false);
+        bench_matmul(b, 1, n, k, 512, true, false);
+    }
     for (size_t i = 0; i < sizeof conv_cases / sizeof *conv_cases; i++) {
         ConvCase q = conv_case(conv_cases[i]);
         bench_conv(b, OP_conv2d, &q);

@@ -6,16 +6,16 @@
 #include "codegen/jit/jit_short.h"
 #include "ir/support/divide.h"
 
-/* --- code of one task --- */
+/* --- code of one run of tasks --- */
 
 typedef struct GemmEmit {
     Jit *j;
     const Gemm *g;
     JitValue a, b; /* of this batch element */
     JitValue batch;
-    JitValue tile0, tile1; /* row tiles of the task */
+    JitValue tile0, tile1; /* row tiles of the run */
     JitValue panel0, panel1;
-    JitValue row0;                        /* first row of the task */
+    JitValue row0;                        /* first row of the run */
     JitValue k0, steps, first, last;      /* the K block */
     JitValue packed_b, packed_a, partial; /* parts of scratch */
 } GemmEmit;
@@ -27,12 +27,12 @@ static int64_t panel_floats(const GemmEmit *e)
 
 static int64_t task_rows(const Gemm *g)
 {
-    return (g->rows.tiles + g->row_blocks - 1) / g->row_blocks * g->shape.rows;
+    return divide_up(g->rows.tiles, g->row_blocks) * g->shape.rows;
 }
 
-static int64_t task_panels(const Gemm *g)
+static int64_t run_panels(const Gemm *g)
 {
-    return (g->panels + g->panel_groups - 1) / g->panel_groups;
+    return divide_up(g->panels * g->run_groups, g->panel_groups);
 }
 
 /* Elements between packed rows of A, or between packed steps. */
@@ -76,20 +76,26 @@ static void decode_batch(GemmEmit *e)
     e->b = jit_tmp(j, jit_offset(j, buf_f32(j, e->g->b_buf), b));
 }
 
-static void decode_task(GemmEmit *e, JitValue task)
+/* The run of tasks that begins with `task`; returns the task behind it. */
+static JitValue decode_run(GemmEmit *e, JitValue task)
 {
     Jit *j = e->j;
     const Gemm *g = e->g;
     JitValue rest = task, one = jit_i64(j, 1);
-    JitValue group = take_digit(j, &rest, g->panel_groups);
+    JitValue group = jit_tmp(j, take_digit(j, &rest, g->panel_groups));
     JitValue block = take_digit(j, &rest, g->row_blocks);
+    JitValue left = jit_sub(j, jit_task_end(j), task);
+    JitValue most =
+        jit_min_i64(j, jit_i64(j, g->run_groups), jit_sub(j, jit_i64(j, g->panel_groups), group));
+    JitValue groups = jit_tmp(j, jit_min_i64(j, left, most));
     e->batch = rest;
     e->tile0 = part_start(j, block, g->rows.tiles, g->row_blocks);
     e->tile1 = part_start(j, jit_add(j, block, one), g->rows.tiles, g->row_blocks);
     e->panel0 = part_start(j, group, g->panels, g->panel_groups);
-    e->panel1 = part_start(j, jit_add(j, group, one), g->panels, g->panel_groups);
+    e->panel1 = part_start(j, jit_add(j, group, groups), g->panels, g->panel_groups);
     e->row0 = row_of_tile(e, e->tile0);
     decode_batch(e);
+    return jit_tmp(j, jit_add(j, task, groups));
 }
 
 /* A's element (row, k0), packed or in place. */
@@ -142,7 +148,7 @@ static JitValue partial_at(const GemmEmit *e, JitValue row, JitValue panel)
         JitValue local = jit_mul(j, jit_sub(j, panel, e->panel0), jit_i64(j, width));
         return jit_offset(
             j, e->partial,
-            jit_muladd_i64(j, jit_sub(j, row, e->row0), width * task_panels(e->g), local));
+            jit_muladd_i64(j, jit_sub(j, row, e->row0), width * run_panels(e->g), local));
     }
     JitValue out = jit_buf(j, e->g->out_buf, jit_types(j)->p_f32);
     JitValue first = jit_muladd_i64(j, e->batch, e->g->m, row);
@@ -167,7 +173,7 @@ static Tile make_tile(const GemmEmit *e, const PanelKind *p, int rows)
               .b_packed = !p->direct,
               .single = g->k_blocks == 1,
               .partial_padded = g->private_partial,
-              .partial_stride = g->private_partial ? panel_floats(e) * task_panels(g) : g->n,
+              .partial_stride = g->private_partial ? panel_floats(e) * run_panels(g) : g->n,
               .n_loops = 1,
               .out_buf = g->out_buf,
               .epilogue = &g->epilogue};
@@ -182,6 +188,24 @@ static Tile make_tile(const GemmEmit *e, const PanelKind *p, int rows)
     return t;
 }
 
+/* While a panel is used, the source of the next one is asked for, some of its columns before each
+ * tile: a panel is packed from as many streams as it has columns, which the hardware does not
+ * foresee. */
+static void prefetch_next_panel(const GemmEmit *e, JitValue panel, JitValue tile)
+{
+    Jit *j = e->j;
+    const Gemm *g = e->g;
+    int64_t width = panel_floats(e), share = divide_up(width, g->rows.tiles / g->row_blocks);
+    JitValue first = jit_tmp(j, jit_mul(j, jit_sub(j, tile, e->tile0), jit_i64(j, share)));
+    JitIf some = jit_if(j, jit_compare(j, JIT_LT, first, jit_i64(j, width)));
+    JitValue column = jit_muladd_i64(j, jit_add(j, panel, jit_i64(j, 1)), width, first);
+    JitValue at = jit_muladd_i64(j, e->k0, g->b_k, jit_mul(j, column, jit_i64(j, g->b_n)));
+    JitValue from = jit_tmp(j, jit_offset(j, e->b, at));
+    for (int64_t i = 0; i < share; i++)
+        jit_prefetch(j, jit_offset(j, from, jit_i64(j, i * g->b_n)), e->steps);
+    jit_end_if(j, &some);
+}
+
 /* Tiles [from, to) of `rows` rows against one panel. */
 static void sweep(const GemmEmit *e, const PanelKind *p, JitValue panel, JitValue b, int rows,
                   JitValue from, JitValue to)
@@ -189,6 +213,8 @@ static void sweep(const GemmEmit *e, const PanelKind *p, JitValue panel, JitValu
     Jit *j = e->j;
     Tile tile = make_tile(e, p, rows);
     JitLoop l = jit_for(j, from, to, 1, "tile");
+    if (!p->direct && e->g->b_k == 1 && e->g->b_n != 1)
+        prefetch_next_panel(e, panel, jit_index(&l));
     JitValue row = row_of_tile(e, jit_index(&l));
     TileArgs args = {.a = a_at(e, row),
                      .b = b,
@@ -308,9 +334,10 @@ static void emit(Jit *j, const void *desc)
 {
     GemmEmit e = {.j = j, .g = desc};
     plan_scratch(&e);
-    JitLoop l = jit_for(j, jit_task_begin(j), jit_task_end(j), 1, "task");
-    decode_task(&e, jit_index(&l));
+    JitLoop l = jit_for(j, jit_task_begin(j), jit_task_end(j), 0, "task");
+    JitValue next = decode_run(&e, jit_tmp(j, jit_index(&l)));
     emit_k_blocks(&e);
+    jit_set(j, l.var, next);
     jit_end_for(j, &l);
 }
 

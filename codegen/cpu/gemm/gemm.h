@@ -2,10 +2,11 @@
 /* Matrix products: out[b, m, n] = sum over k of A[b, m, k] * B[b, k, n], with any element strides
  * of A and B.
  *
- * A task is a block of row tiles times a group of column panels of one batch element.  For every
- * block of K it packs B panel by panel into scratch and sweeps the row tiles; A is read in place
- * unless its strides collide in the cache, or it is bf16.  The order of an element's
- * sum is that of codegen/forms/product.h, whatever the blocking. */
+ * A task is a block of row tiles times a group of column panels of one batch element; the tasks of
+ * a block of rows that a thread does one after another are a run.  For every block of K a run packs
+ * B panel by panel into scratch and sweeps the row tiles; A is read in place unless its strides
+ * collide in the cache, or it is bf16: then it is packed, once for the run.  The order of an
+ * element's sum is that of codegen/forms/product.h, whatever the blocking. */
 #ifndef SCRIMP_CODEGEN_CPU_GEMM_GEMM_H
 #define SCRIMP_CODEGEN_CPU_GEMM_GEMM_H
 
@@ -30,6 +31,7 @@ typedef struct Gemm {
     int64_t k_block, k_blocks;
     int64_t panels; /* of shape.vectors vectors; the last one may be narrower */
     int64_t row_blocks, panel_groups, batches;
+    int64_t run_groups; /* groups of panels of a run at most */
     bool pack_a;
     bool direct_b;        /* whole panels are read in place */
     bool private_partial; /* sums between K blocks stay in scratch */

@@ -14,7 +14,8 @@ enum {
     TASKS_WANTED = 12,    /* splits evenly over 2, 3, 4 and 6 threads; more tasks pack more often */
     TASK_TILES_LEAST = 4, /* rows that share a packed panel */
     TASK_FLOPS_LEAST = 2000000,
-    PARTIAL_BYTES = 256 * 1024
+    PARTIAL_BYTES = 256 * 1024, /* of scratch */
+    RUN_BYTES = 1024 * 1024 /* of the result: more would not stay in the caches between K blocks */
 };
 
 static int64_t panel_floats(const Gemm *g, const Target *t)
@@ -85,14 +86,22 @@ static double task_flops(const Gemm *g)
            (double)(g->row_blocks * g->panel_groups);
 }
 
-/* Panels of one task whose sums between K blocks fit into scratch. */
-static int64_t least_groups(const Gemm *g, const Target *t)
+/* Panels of a run: their sums between K blocks fit into scratch, or stay in a cache. */
+static int64_t most_panels(const Gemm *g, const Target *t)
 {
-    if (!g->private_partial)
-        return 1;
     int64_t rows = divide_up(g->rows.tiles, g->row_blocks) * g->shape.rows;
-    int64_t fit = PARTIAL_BYTES / (4 * rows * panel_floats(g, t));
-    return divide_up(g->panels, fit < 1 ? 1 : fit);
+    int64_t bytes = g->private_partial ? PARTIAL_BYTES : RUN_BYTES;
+    int64_t fit = bytes / (4 * rows * panel_floats(g, t));
+    return fit < 1 ? 1 : fit < g->panels ? fit : g->panels;
+}
+
+/* Groups of panels, each at most as wide as a run may be. */
+static void plan_runs(Gemm *g, const Target *t)
+{
+    int64_t most = most_panels(g, t), least_groups = divide_up(g->panels, most);
+    if (g->panel_groups < least_groups)
+        g->panel_groups = least_groups;
+    g->run_groups = most * g->panel_groups / g->panels;
 }
 
 /* Splits the longer side until there are tasks enough. */
@@ -114,9 +123,7 @@ static void plan_tasks(Gemm *g, const Target *t)
     }
     if (g->row_blocks > g->rows.tiles)
         g->row_blocks = g->rows.tiles;
-    int64_t least = least_groups(g, t);
-    if (g->panel_groups < least)
-        g->panel_groups = least;
+    plan_runs(g, t);
 }
 
 static void check_scratch(const Gemm *g, const Target *t)
@@ -126,7 +133,7 @@ static void check_scratch(const Gemm *g, const Target *t)
     if (g->pack_a)
         floats += rows * (g->k_block + GEMM_A_PAD) + 64;
     if (g->private_partial)
-        floats += rows * divide_up(g->panels, g->panel_groups) * panel_floats(g, t);
+        floats += rows * divide_up(g->panels * g->run_groups, g->panel_groups) * panel_floats(g, t);
     if (floats * 4 > SCRIMP_SCRATCH_BYTES)
         BUG("matrix product %lld x %lld x %lld needs %lld bytes of scratch", (long long)g->m,
             (long long)g->n, (long long)g->k, (long long)floats * 4);
@@ -146,7 +153,7 @@ void gemm_plan(Gemm *g, const Target *t)
     g->rows = tile_split(g->m, g->shape.rows);
     g->panels = divide_up(g->n, panel_floats(g, t));
     plan_k(g);
-    g->private_partial = g->k_blocks > 1 && (collides(g->n) || epilogue_may_alias(&g->epilogue) ||
+    g->private_partial = g->k_blocks > 1 && (epilogue_may_alias(&g->epilogue) ||
                                              dtype_bytes(g->epilogue.out.dtype) != 4);
     g->pack_a = wants_packed_a(g);
     plan_tasks(g, t);

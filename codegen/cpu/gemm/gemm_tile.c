@@ -200,9 +200,23 @@ static void acc_add_unless_first(TileEmit *e)
     jit_end_if(e->j, &first);
 }
 
+/* Partial sums are wanted when the reduction is done, and lie farther than the second-level cache
+ * where a block of K has passed over many columns since. */
+static void prefetch_partial(const TileEmit *e)
+{
+    enum { LINE = 16 };
+    for (int r = 0; r < e->t->rows; r++)
+        for (int64_t i = 0; i < (int64_t)e->t->vectors * jit_lanes(e->j); i += LINE) {
+            JitValue at = jit_i64(e->j, r * e->t->partial_stride + i);
+            jit_prefetch_line(e->j, jit_offset(e->j, jit_param(e->j, P_PARTIAL), at));
+        }
+}
+
 static void emit_body(TileEmit *e)
 {
     Jit *j = e->j;
+    if (!e->t->single)
+        prefetch_partial(e);
     if (e->t->end == TILE_CHAIN)
         acc_load_partial(e);
     else

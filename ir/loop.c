@@ -27,29 +27,43 @@ NodeId graph_add_loop(Graph *g, const ValueId *in, int n_in, const LoopShape *sh
     return n;
 }
 
-ValueId loop_add_results(Graph *g, NodeId loop, const ValueId *of_body, int n)
+/* A value for each of the body's outputs that the node has none for yet. */
+static void add_missing_results(Graph *g, NodeId loop)
 {
     Node *node = graph_node(g, loop);
-    Graph *body = node->body;
-    int first = node->n_out;
-    ValueId *out = POOL_ARRAY(g->pool, (size_t)(first + n), ValueId);
+    int first = node->n_out, all = (int)node->body->outputs.len;
+    ValueId *out = POOL_ARRAY(g->pool, (size_t)all + 1, ValueId);
     memcpy(out, node->out, (size_t)first * sizeof *out);
-    for (int i = 0; i < n; i++) {
-        const Type *t = value_type(body, of_body[i]);
+    for (int i = first; i < all; i++) {
+        const Type *t = value_type(node->body, node->body->outputs.data[i].value);
         Type stacked = {
             .dtype = t->dtype, .rank = t->rank + 1, .dim = {node_int(node, ATTR_steps, 1)}};
         memcpy(stacked.dim + 1, t->dim, (size_t)t->rank * sizeof *t->dim);
-        const char *name = graph_unique_name(
-            g, pool_printf(g->pool, "%s#%d", graph_value(g, out[0])->name, first + i));
-        graph_add_output(body, pool_printf(g->pool, "out%zu", body->outputs.len), of_body[i]);
-        out[first + i] = (ValueId)g->values.len;
-        Value v = {stacked, loop, first + i, name, VALUE_NONE, VALUE_NONE};
+        const char *name =
+            graph_unique_name(g, pool_printf(g->pool, "%s#%d", graph_value(g, out[0])->name, i));
+        out[i] = (ValueId)g->values.len;
+        Value v = {stacked, loop, i, name, VALUE_NONE, VALUE_NONE};
         vec_push(g->pool, &g->values, v);
-        map_set(&g->names, name, out[first + i]);
+        map_set(&g->names, name, out[i]);
     }
     node->out = out;
-    node->n_out = first + n;
-    return out[first];
+    node->n_out = all;
+}
+
+ValueId loop_add_results(Graph *g, NodeId loop, const ValueId *of_body, int n)
+{
+    Graph *body = graph_node(g, loop)->body;
+    int first = graph_node(g, loop)->n_out;
+    for (int i = 0; i < n; i++)
+        graph_add_output(body, pool_printf(g->pool, "out%zu", body->outputs.len), of_body[i]);
+    add_missing_results(g, loop);
+    return graph_node(g, loop)->out[first];
+}
+
+void loop_take_results(Graph *g, NodeId loop, const Graph *body)
+{
+    graph_node(g, loop)->body = graph_copy(g->pool, body);
+    add_missing_results(g, loop);
 }
 
 void loop_keep_results(Graph *g, NodeId loop, const bool *keep)

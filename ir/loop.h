@@ -55,5 +55,8 @@ void loop_keep_results(Graph *g, NodeId loop, const bool *keep);
 /* Makes results of values of a loop's body that are none yet; returns the first new result of the
  * node. */
 ValueId loop_add_results(Graph *g, NodeId loop, const ValueId *of_body, int n);
+/* Gives a loop the body of another, which computes the same and has more results behind those of
+ * this one, and these results. */
+void loop_take_results(Graph *g, NodeId loop, const Graph *body);
 
 #endif

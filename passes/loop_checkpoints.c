@@ -1,145 +1,59 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* A loop of T steps becomes a loop of T/k steps around one of k steps, and so does its gradient,
  * whose body first runs the inner loop again from what the outer one kept (Griewank and Walther
- * 2000, "Algorithm 799: Revolve": with one level, k near the root of T; with two, near its third
- * roots).
+ * 2000, "Algorithm 799: Revolve": with one level, k near the root of T where a step keeps no more
+ * than it begins with; with two, near its third roots).  Where k does not divide T, the last steps
+ * are a loop of their own, whose gradient runs nothing again.
  *
- * Works behind `fuse`, on the pair of a loop and its gradient that autodiff has made: results of
- * the loop that are its carries, element by element, are what the gradient begins its steps with.
- */
+ * Works behind `fuse`, on the pair of a loop and its gradient that autodiff has made: what the loop
+ * keeps of its steps for this gradient alone, a run of k steps keeps when it runs again. */
 #include "passes/loop_checkpoints.h"
 
-#include "ir/loop.h"
+#include "passes/loop_pairs.h"
 #include "passes/loops.h"
 #include "passes/rewrite.h"
 
-#include <math.h>
-#include <stdlib.h>
 #include <string.h>
-
-typedef struct Pair {
-    NodeId forward, backward;
-    int64_t bytes; /* of the states */
-} Pair;
-
-typedef VEC(Pair) Pairs;
-
-/* The carry that result r of a loop has, step by step; -1: it is something else. */
-static int carry_of_result(const Node *loop, int r)
-{
-    LoopShape s = loop_shape(loop);
-    for (int i = 0; r >= s.carries && i < s.carries; i++)
-        if (loop->body->outputs.data[r].value == loop_body_input(loop->body, i))
-            return i;
-    return -1;
-}
-
-/* The carry of `forward` that input j of `backward` is, or -1. */
-static int state_of_input(const Graph *g, NodeId forward, const Node *backward, int j)
-{
-    LoopShape s = loop_shape(backward);
-    const Value *v = graph_value(g, backward->in[j]);
-    if (v->def != forward || j < s.carries || j >= s.carries + s.slices)
-        return -1;
-    return carry_of_result(graph_node(g, forward), v->out_index);
-}
-
-/* Divisors only: every step is in a full run. */
-static int64_t steps_to_run_again(int64_t steps, int levels)
-{
-    int64_t best = 0;
-    double wanted = pow((double)steps, levels / (levels + 1.0)), nearest = INFINITY;
-    for (int64_t k = 2; k <= steps / 2; k++) {
-        double off = fabs(log((double)k / wanted));
-        if (steps % k != 0 || off >= nearest || (levels > 1 && !steps_to_run_again(k, levels - 1)))
-            continue;
-        nearest = off;
-        best = k;
-    }
-    return best;
-}
-
-/* For a dim more of all it reads and makes. */
-static bool has_room(const Graph *g, const Node *loop)
-{
-    for (int i = 0; i < loop->n_in + loop->n_out; i++) {
-        ValueId v = i < loop->n_in ? loop->in[i] : loop->out[i - loop->n_in];
-        if (value_type(g, v)->rank == TYPE_MAX_RANK)
-            return false;
-    }
-    return true;
-}
-
-/* The backward loop reads the states and nothing else does, and there is room for another dim. */
-static bool is_pair(const Graph *g, const int *uses, NodeId forward, NodeId backward)
-{
-    const Node *f = graph_node(g, forward), *b = graph_node(g, backward);
-    LoopShape s = loop_shape(f), t = loop_shape(b);
-    if (s.steps != t.steps || s.reverse == t.reverse || !steps_to_run_again(s.steps, 1) ||
-        f->hint != REMAT_AUTO || b->hint != REMAT_AUTO)
-        return false;
-    int states = 0;
-    for (int j = 0; j < b->n_in; j++)
-        if (state_of_input(g, forward, b, j) >= 0) {
-            if (uses[b->in[j]] != 1)
-                return false;
-            states++;
-        }
-    return states > 0 && has_room(g, f) && has_room(g, b);
-}
-
-static int by_bytes(const void *a, const void *b)
-{
-    const Pair *x = a, *y = b;
-    if (x->bytes != y->bytes)
-        return x->bytes > y->bytes ? -1 : 1;
-    return x->forward < y->forward ? -1 : x->forward > y->forward;
-}
-
-static Pairs find_pairs(const Graph *g, Pool *scratch)
-{
-    Pairs pairs = {0};
-    const int *uses = count_uses(g, scratch);
-    for (size_t k = 0; k < g->order.len; k++) {
-        NodeId backward = g->order.data[k];
-        const Node *b = graph_node(g, backward);
-        Pair p = {NODE_NONE, backward, 0};
-        for (int j = 0; node_is_loop(b) && j < b->n_in; j++) {
-            NodeId forward = graph_value(g, b->in[j])->def;
-            if (!node_is_loop(graph_node(g, forward)) || state_of_input(g, forward, b, j) < 0)
-                continue;
-            if (p.forward == NODE_NONE && is_pair(g, uses, forward, backward))
-                p.forward = forward;
-            if (p.forward == forward)
-                p.bytes += type_bytes(value_type(g, b->in[j]));
-        }
-        if (p.forward != NODE_NONE)
-            vec_push(scratch, &pairs, p);
-    }
-    if (pairs.len)
-        qsort(pairs.data, pairs.len, sizeof *pairs.data, by_bytes);
-    return pairs;
-}
 
 int loops_with_states(const Graph *g)
 {
     Pool *scratch = pool_new_child(g->pool);
-    int n = (int)find_pairs(g, scratch).len;
+    int n = (int)loop_pairs(g, scratch).len;
     pool_free(scratch);
     return n;
+}
+
+double loops_bytes_of_states(const Graph *g)
+{
+    Pool *scratch = pool_new_child(g->pool);
+    LoopPairs pairs = loop_pairs(g, scratch);
+    double bytes = 0;
+    for (size_t i = 0; i < pairs.len; i++)
+        bytes += pairs.data[i].kept_bytes * (double)pairs.data[i].steps;
+    pool_free(scratch);
+    return bytes;
 }
 
 /* ---- the rewrite ---- */
 
 typedef VEC(ValueId) Values;
 
+/* Elements of the slices and results of a loop. */
+typedef struct Part {
+    int64_t first, n;
+} Part;
+
 typedef struct Split {
     Graph *g;
     Pool *scratch;
     Node forward, backward; /* copies: adding nodes moves the graph's */
     LoopShape f, b;
+    LoopPair pair;
     int64_t runs, steps; /* runs of so many steps */
-    ValueId *kept;       /* by carry of the forward loop: [runs, ..] what each run began with */
+    Part main, rest;     /* all of these, and the last steps of the forward loop */
+    const bool *is_kept; /* by result of the forward loop: for its gradient alone */
+    ValueId *start;      /* by carry of the forward loop: [runs, ..] what each run began with */
+    ValueId *rest_kept;  /* by result of the forward loop that is kept: of the last steps */
 } Split;
 
 static ValueId reshaped(Graph *g, ValueId v, const Type *to, Loc loc)
@@ -149,9 +63,25 @@ static ValueId reshaped(Graph *g, ValueId v, const Type *to, Loc loc)
     return graph_add(g, OP_reshape, &v, 1, &attrs, NULL, loc);
 }
 
-/* [T, ..] as [runs, steps, ..] */
+/* Of the elements of v. */
+static ValueId part_of(Split *s, ValueId v, Part part)
+{
+    const Type t = *value_type(s->g, v);
+    int64_t start[TYPE_MAX_RANK] = {part.first}, limit[TYPE_MAX_RANK];
+    if (t.dim[0] == part.n)
+        return v;
+    memcpy(limit, t.dim, sizeof limit);
+    limit[0] = part.first + part.n;
+    AttrList attrs = {0};
+    attrs_ints(&attrs, ATTR_start, start, t.rank);
+    attrs_ints(&attrs, ATTR_limit, limit, t.rank);
+    return graph_add(s->g, OP_slice, &v, 1, &attrs, NULL, s->forward.loc);
+}
+
+/* [T, ..] as [runs, steps, ..], without the last steps */
 static ValueId in_runs(Split *s, ValueId v)
 {
+    v = part_of(s, v, s->main);
     Type t = *value_type(s->g, v), to = {.dtype = t.dtype, .rank = t.rank + 1};
     to.dim[0] = s->runs;
     to.dim[1] = s->steps;
@@ -159,13 +89,44 @@ static ValueId in_runs(Split *s, ValueId v)
     return reshaped(s->g, v, &to, s->forward.loc);
 }
 
-/* [runs, steps, ..] as [T, ..] */
-static ValueId in_steps(Split *s, ValueId v)
+/* [runs, steps, ..] and what the last steps made as [T, ..] */
+static ValueId in_steps(Split *s, ValueId v, ValueId rest)
 {
     Type t = *value_type(s->g, v), to = {.dtype = t.dtype, .rank = t.rank - 1};
     to.dim[0] = s->runs * s->steps;
     memcpy(to.dim + 1, t.dim + 2, (size_t)(t.rank - 2) * sizeof *t.dim);
-    return reshaped(s->g, v, &to, s->forward.loc);
+    v = reshaped(s->g, v, &to, s->forward.loc);
+    if (rest == VALUE_NONE)
+        return v;
+    AttrList attrs = {0};
+    attrs_int(&attrs, ATTR_axis, 0);
+    bool before = s->rest.first == 0;
+    return graph_add(s->g, OP_concat, (const ValueId[]){before ? rest : v, before ? v : rest}, 2,
+                     &attrs, NULL, s->forward.loc);
+}
+
+/* The last steps of the forward loop, or, first of all, their gradient: carries as they are here.
+ * NODE_NONE where there are none. */
+static NodeId add_rest(Split *s, const Node *loop, const ValueId *carries)
+{
+    LoopShape shape = loop_shape(loop);
+    Values in = {0};
+    if (s->rest.n == 0)
+        return NODE_NONE;
+    for (int i = 0; i < loop->n_in; i++) {
+        const Value *v = graph_value(s->g, loop->in[i]);
+        bool slice = i >= shape.carries && i < shape.carries + shape.slices;
+        bool kept = slice && v->def == s->pair.forward && s->is_kept[v->out_index];
+        vec_push(s->scratch, &in,
+                 i < shape.carries ? carries[i]
+                 : kept            ? s->rest_kept[v->out_index]
+                 : slice           ? part_of(s, loop->in[i], s->rest)
+                                   : loop->in[i]);
+    }
+    shape.steps = s->rest.n;
+    const char *name = pool_printf(s->g->pool, "%s.rest", graph_value(s->g, loop->out[0])->name);
+    return graph_add_loop(s->g, in.data, (int)in.len, &shape, graph_copy(s->g->pool, loop->body),
+                          name, loop->loc);
 }
 
 static Type without_first(const Type *t)
@@ -206,14 +167,6 @@ static Graph *body_with(Pool *pool, const Node *loop, const bool *wanted)
     return body;
 }
 
-static bool is_state(const Split *s, int r)
-{
-    for (int j = 0; j < s->backward.n_in; j++)
-        if (s->backward.in[j] == s->forward.out[r])
-            return carry_of_result(&s->forward, r) >= 0;
-    return false;
-}
-
 static const char *runs_name(const Split *s, const Node *loop)
 {
     return pool_printf(s->g->pool, "%s.runs", graph_value(s->g, loop->out[0])->name);
@@ -235,7 +188,7 @@ static void split_forward(Split *s, Rewrite *r)
         vec_push(s->scratch, &inner, body_input(run, s->g, v, &t, f->loc));
     }
     for (int i = 0; i < f->n_out; i++)
-        wanted[i] = !is_state(s, i);
+        wanted[i] = !s->is_kept[i];
     LoopShape shape = s->f;
     shape.steps = s->steps;
     NodeId steps = graph_add_loop(run, inner.data, (int)inner.len, &shape,
@@ -247,16 +200,24 @@ static void split_forward(Split *s, Rewrite *r)
     shape.steps = s->runs;
     NodeId whole =
         graph_add_loop(s->g, outer.data, (int)outer.len, &shape, run, runs_name(s, f), f->loc);
+    const ValueId *made = graph_node(s->g, whole)->out;
+    NodeId rest = add_rest(s, f, made);
     int next = 0;
+    s->start = POOL_ARRAY(s->scratch, (size_t)s->f.carries + 1, ValueId);
+    s->rest_kept = POOL_ARRAY(s->scratch, (size_t)f->n_out + 1, ValueId);
     for (int i = 0; i < f->n_out; i++) {
+        ValueId last = rest == NODE_NONE ? VALUE_NONE : graph_node(s->g, rest)->out[i];
+        s->rest_kept[i] = last;
         if (!wanted[i])
             continue;
-        ValueId v = graph_node(s->g, whole)->out[next++];
-        rewrite_replace(r, f->out[i], i < s->f.carries ? v : in_steps(s, v));
+        ValueId v = made[next++];
+        rewrite_replace(r, f->out[i],
+                        i >= s->f.carries    ? in_steps(s, v, last)
+                        : last != VALUE_NONE ? last
+                                             : v);
     }
-    s->kept = POOL_ARRAY(s->scratch, (size_t)s->f.carries + 1, ValueId);
     for (int i = 0; i < s->f.carries; i++)
-        s->kept[i] = graph_node(s->g, whole)->out[next++];
+        s->start[i] = made[next++];
 }
 
 /* Inputs of the body of the backward loop's runs. */
@@ -283,15 +244,15 @@ static void add_input(Split *s, Inputs *in, Graph *run, ValueId outer, bool slic
 }
 
 /* Slices and constants of both loops, each once.  run_of: by value, its form in runs. */
-static void add_inputs(Split *s, Inputs *in, Graph *run, ValueId *run_of)
+static void add_inputs(Split *s, Inputs *in, Graph *run, const ValueId *carries, ValueId *run_of)
 {
     const Node *loops[2] = {&s->forward, &s->backward};
     const LoopShape *shape[2] = {&s->f, &s->b};
     for (int i = 0; i < s->b.carries; i++)
-        add_input(s, in, run, s->backward.in[i], false);
+        add_input(s, in, run, carries[i], false);
     in->carries = s->b.carries;
     for (int i = 0; i < s->f.carries; i++)
-        add_input(s, in, run, s->kept[i], true);
+        add_input(s, in, run, s->start[i], true);
     for (int l = 0; l < 2; l++)
         for (int i = shape[l]->carries; i < shape[l]->carries + shape[l]->slices; i++) {
             ValueId v = loops[l]->in[i];
@@ -308,9 +269,10 @@ static void add_inputs(Split *s, Inputs *in, Graph *run, ValueId *run_of)
                 add_input(s, in, run, loops[l]->in[i], false);
 }
 
-/* The steps of a run once more, with their carries as results.  state[i]: of carry i. */
+/* The steps of a run once more, with what is kept of them as results: kept, by result of the loop.
+ */
 static NodeId run_again(Split *s, const Inputs *in, Graph *run, const ValueId *run_of,
-                        ValueId *state)
+                        ValueId *kept)
 {
     const Node *f = &s->forward;
     Values args = {0};
@@ -324,7 +286,7 @@ static NodeId run_again(Split *s, const Inputs *in, Graph *run, const ValueId *r
                        : inner_of(in, in->carries + in->slices, f->in[i]));
     }
     for (int i = 0; i < f->n_out; i++)
-        wanted[i] = i < s->f.carries || is_state(s, i);
+        wanted[i] = i < s->f.carries || s->is_kept[i];
     LoopShape shape = s->f;
     shape.steps = s->steps;
     NodeId again = graph_add_loop(run, args.data, (int)args.len, &shape,
@@ -332,24 +294,22 @@ static NodeId run_again(Split *s, const Inputs *in, Graph *run, const ValueId *r
     int next = s->f.carries;
     for (int i = s->f.carries; i < f->n_out; i++)
         if (wanted[i])
-            state[carry_of_result(f, i)] = graph_node(run, again)->out[next++];
+            kept[i] = graph_node(run, again)->out[next++];
     return again;
 }
 
 static NodeId gradient_of_run(Split *s, const Inputs *in, Graph *run, const ValueId *run_of,
-                              const ValueId *state)
+                              const ValueId *kept)
 {
     const Node *b = &s->backward;
     Values args = {0};
     for (int i = 0; i < b->n_in; i++) {
+        const Value *v = graph_value(s->g, b->in[i]);
         bool slice = i >= s->b.carries && i < s->b.carries + s->b.slices;
-        int carry = -1;
-        for (int r = 0; slice && r < s->forward.n_out; r++)
-            if (b->in[i] == s->forward.out[r])
-                carry = carry_of_result(&s->forward, r);
+        bool here = slice && v->def == s->pair.forward && s->is_kept[v->out_index];
         vec_push(s->scratch, &args,
                  i < s->b.carries ? in->inner.data[i]
-                 : carry >= 0     ? state[carry]
+                 : here           ? kept[v->out_index]
                  : slice          ? inner_of(in, in->carries, run_of[b->in[i]])
                                   : inner_of(in, in->carries + in->slices, b->in[i]));
     }
@@ -359,27 +319,37 @@ static NodeId gradient_of_run(Split *s, const Inputs *in, Graph *run, const Valu
                           NULL, b->loc);
 }
 
-static void checkpoint_pair(Graph *g, NodeId forward, NodeId backward, int levels);
+/* Of at most so many levels; which it is. */
+static int checkpoint_pair(Graph *g, const LoopPair *pair, int levels);
+
+/* The pair of a loop that runs again and its gradient. */
+static void checkpoint_run(Split *s, Graph *run, int levels)
+{
+    LoopPairs pairs = loop_pairs(run, s->scratch);
+    if (levels > 0 && pairs.len > 0)
+        checkpoint_pair(run, &pairs.data[0], levels);
+}
 
 static void split_backward(Split *s, Rewrite *r, int levels)
 {
     const Node *b = &s->backward;
     Graph *run = new_body(s->g->pool);
     Inputs in = {0};
-    ValueId *run_of = POOL_ARRAY(s->scratch, s->g->values.len + 1, ValueId);
-    ValueId *state = POOL_ARRAY(s->scratch, (size_t)s->f.carries + 1, ValueId);
-    for (size_t v = 0; v < s->g->values.len; v++)
+    NodeId rest = add_rest(s, b, b->in);
+    ValueId *kept = POOL_ARRAY(s->scratch, (size_t)s->forward.n_out + 1, ValueId);
+    size_t n_values = s->g->values.len;
+    ValueId *run_of = POOL_ARRAY(s->scratch, n_values + 1, ValueId);
+    for (size_t v = 0; v < n_values; v++)
         run_of[v] = VALUE_NONE;
     for (int i = 0; i < s->forward.n_out; i++)
-        if (is_state(s, i))
+        if (s->is_kept[i])
             run_of[s->forward.out[i]] = s->forward.out[i]; /* made in the run */
-    add_inputs(s, &in, run, run_of);
-    NodeId again = run_again(s, &in, run, run_of, state);
-    NodeId steps = gradient_of_run(s, &in, run, run_of, state);
+    add_inputs(s, &in, run, rest == NODE_NONE ? b->in : graph_node(s->g, rest)->out, run_of);
+    run_again(s, &in, run, run_of, kept);
+    NodeId steps = gradient_of_run(s, &in, run, run_of, kept);
     for (int i = 0; i < graph_node(run, steps)->n_out; i++)
         add_result(run, graph_node(run, steps)->out[i]);
-    if (levels > 1)
-        checkpoint_pair(run, again, steps, levels - 1);
+    checkpoint_run(s, run, levels - 1);
     LoopShape shape = s->b;
     shape.steps = s->runs;
     shape.slices = in.slices;
@@ -387,28 +357,41 @@ static void split_backward(Split *s, Rewrite *r, int levels)
                                   runs_name(s, b), b->loc);
     for (int i = 0; i < b->n_out; i++) {
         ValueId v = graph_node(s->g, whole)->out[i];
-        rewrite_replace(r, b->out[i], i < s->b.carries ? v : in_steps(s, v));
+        ValueId last = rest == NODE_NONE ? VALUE_NONE : graph_node(s->g, rest)->out[i];
+        rewrite_replace(r, b->out[i], i < s->b.carries ? v : in_steps(s, v, last));
     }
 }
 
-static void checkpoint_pair(Graph *g, NodeId forward, NodeId backward, int levels)
+static void begin_split(Split *s, const LoopPair *pair, int levels)
+{
+    s->pair = *pair;
+    s->forward = *graph_node(s->g, pair->forward);
+    s->backward = *graph_node(s->g, pair->backward);
+    s->f = loop_shape(&s->forward);
+    s->b = loop_shape(&s->backward);
+    s->steps = loop_run_length(pair, levels);
+    s->runs = s->f.steps / s->steps;
+    s->main.n = s->runs * s->steps;
+    s->rest.n = s->f.steps - s->main.n;
+    *(s->f.reverse ? &s->main.first : &s->rest.first) = s->f.reverse ? s->rest.n : s->main.n;
+}
+
+static int checkpoint_pair(Graph *g, const LoopPair *pair, int levels)
 {
     Pool *scratch = pool_new_child(g->pool);
     Split s = {.g = g, .scratch = scratch};
+    while (levels > 1 && loop_run_length(pair, levels) == 0)
+        levels--;
+    s.is_kept = loop_kept_results(g, scratch, pair->forward, pair->backward);
     Rewrite r = rewrite_begin(g, scratch);
     for (size_t i = 0; i < r.n_old; i++) {
         NodeId id = r.old_order[i];
         rewrite_inputs(&r, id);
-        if (id == forward) {
-            s.forward = *graph_node(g, forward);
-            s.backward = *graph_node(g, backward);
-            s.f = loop_shape(&s.forward);
-            s.b = loop_shape(&s.backward);
-            s.steps = steps_to_run_again(s.f.steps, levels);
-            s.runs = s.f.steps / s.steps;
+        if (id == pair->forward) {
+            begin_split(&s, pair, levels);
             split_forward(&s, &r);
-        } else if (id == backward) {
-            s.backward = *graph_node(g, backward);
+        } else if (id == pair->backward) {
+            s.backward = *graph_node(g, pair->backward);
             split_backward(&s, &r, levels);
         } else {
             rewrite_keep(&r, id);
@@ -416,23 +399,22 @@ static void checkpoint_pair(Graph *g, NodeId forward, NodeId backward, int level
     }
     rewrite_end(&r);
     pool_free(scratch);
+    return levels;
 }
 
 const char *loops_checkpoint(Graph *g, int n, int levels)
 {
     Pool *scratch = pool_new_child(g->pool);
-    Pairs pairs = find_pairs(g, scratch);
+    LoopPairs pairs = loop_pairs(g, scratch);
     const char *text = "";
     for (int i = 0; i < n && i < (int)pairs.len; i++) {
-        const Pair *p = &pairs.data[i];
-        const Node *f = graph_node(g, p->forward);
-        int64_t steps = node_int(f, ATTR_steps, 0);
-        int deep = steps_to_run_again(steps, levels) ? levels : 1;
-        text = pool_printf(g->pool, "%s%s%s keeps every %lldth of its %lld states%s", text,
-                           *text ? ", " : "", graph_value(g, f->out[0])->name,
-                           (long long)steps_to_run_again(steps, deep), (long long)steps,
-                           deep > 1 ? " and fewer while it runs them again" : "");
-        checkpoint_pair(g, p->forward, p->backward, deep);
+        const LoopPair *p = &pairs.data[i];
+        const char *name = graph_value(g, graph_node(g, p->forward)->out[0])->name;
+        int done = checkpoint_pair(g, p, levels);
+        text =
+            pool_printf(g->pool, "%s%s%s keeps every %lldth of its %lld states%s", text,
+                        *text ? ", " : "", name, (long long)loop_run_length(p, done),
+                        (long long)p->steps, done > 1 ? " and fewer while it runs them again" : "");
     }
     plan_loops(scratch, g);
     pool_free(scratch);

@@ -35,6 +35,8 @@ typedef struct PassContext {
     const char *archs;        /* of the devices that it is asked for: "sm_80,sm_90" */
 
     /* From one pass to a later one */
+    struct PassContext *again; /* by autodiff, for remat: the same step, whose loops keep nothing
+                                  that their gradients can compute again; NULL: without loops */
     Graph *without_masks; /* by masks, for remat right behind it; NULL: as the graph is, or not to
                              be looked at */
     PlacementCache *placement_cache; /* of what remat has tried; NULL: none */

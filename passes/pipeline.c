@@ -253,6 +253,17 @@ static bool run_on_bodies(PassContext *ctx, const Pass *pass)
     return true;
 }
 
+static bool run_on_graph(PassContext *ctx, const Pass *pass)
+{
+    const Graph *without_masks = ctx->without_masks;
+    if (!run_on_bodies(ctx, pass) || !pass->run(ctx))
+        return false;
+    if (ctx->without_masks == without_masks)
+        ctx->without_masks = NULL; /* what this pass did was not done there */
+    verify_or_die(ctx->graph, pass->name);
+    return true;
+}
+
 static bool run_one(PassContext *ctx, const Pass *pass, PassObserver *observer, void *user)
 {
     if (strcmp(pass->needs, "any") != 0 && strcmp(pass->needs, ctx->graph->kind) != 0)
@@ -265,16 +276,16 @@ static bool run_one(PassContext *ctx, const Pass *pass, PassObserver *observer, 
         return pipeline_error(
             ctx, pool_printf(ctx->pool, "pass %s cannot follow pass views", pass->name),
             pool_printf(ctx->pool, "only %s can", passes_for_pieces(ctx->pool)));
-    const Graph *without_masks = ctx->without_masks;
+    PassContext *again = ctx->again; /* as it was: autodiff makes it */
     double begin = clock_seconds();
-    if (!run_on_bodies(ctx, pass) || !pass->run(ctx))
+    if (!run_on_graph(ctx, pass))
         return false;
-    double seconds = clock_seconds() - begin;
-    if (ctx->without_masks == without_masks)
-        ctx->without_masks = NULL; /* what this pass did was not done there */
-    verify_or_die(ctx->graph, pass->name);
+    if (ctx->again && again && !run_on_graph(again, pass)) {
+        ctx->error = again->error;
+        return false;
+    }
     if (observer)
-        observer(user, pass, ctx->graph, seconds);
+        observer(user, pass, ctx->graph, clock_seconds() - begin);
     return true;
 }
 

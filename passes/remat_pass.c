@@ -16,7 +16,7 @@
 /* The step with masks, or without; with loops that keep fewer of their carries. */
 typedef struct Form {
     PassContext *ctx;
-    bool masks;
+    bool masks, again; /* again: loops' gradients compute steps again */
     const char *loops; /* as in the report */
     Pool *scratch;
     Graph *graph;
@@ -146,8 +146,9 @@ static double mask_percent(const RematFigures *with, const RematFigures *without
 }
 
 /* Loops that keep fewer of their carries: the first of them, one more with each form, then all with
- * two levels.  With more loops than MOST_LOOPS the last of these steps takes the rest. */
-enum { MOST_LOOPS = 4, MOST_FORMS = 2 * (1 + MOST_LOOPS + 1) };
+ * two levels.  With more loops than MOST_LOOPS the last of these steps takes the rest.  The same of
+ * the step whose loops compute their steps again, where they all change at once. */
+enum { MOST_LOOPS = 4, MOST_FORMS = 2 * (1 + MOST_LOOPS + 1) + 2 * (1 + 2) };
 
 typedef struct Forms {
     PassContext *ctx;
@@ -167,17 +168,42 @@ static Form *add_form(Forms *f, Graph *g, bool masks)
     return f->form[f->n++] = form;
 }
 
-static void add_loop_forms(Forms *f, const Graph *g, bool masks)
+static void add_loop_form(Forms *f, Graph *g, bool masks, bool again, const char *text)
+{
+    static const char also[] = "gradients compute steps again";
+    Form *form = add_form(f, g, masks);
+    form->again = again;
+    form->loops = !again ? text : *text ? pool_printf(f->ctx->pool, "%s; %s", text, also) : also;
+    form->step.runs_again = true;
+}
+
+/* One loop more with each form, or all at once. */
+static void add_checkpoints(Forms *f, const Graph *g, bool masks, bool again)
 {
     int n = loops_with_states(g), one_by_one = n < MOST_LOOPS ? n : MOST_LOOPS;
-    for (int i = 1; i <= one_by_one + 1 && n > 0; i++) {
+    for (int i = again ? one_by_one : 1; i <= one_by_one + 1 && n > 0; i++) {
         bool twice = i > one_by_one;
         Graph *copy = graph_copy(f->ctx->pool, g);
         const char *text = loops_checkpoint(copy, i < one_by_one ? i : n, twice ? 2 : 1);
-        Form *form = add_form(f, copy, masks);
-        form->loops = text;
-        form->step.runs_again = true;
+        add_loop_form(f, copy, masks, again, text);
     }
+}
+
+static void add_loop_forms(Forms *f, const Graph *g, Graph *again, bool masks)
+{
+    if (g)
+        add_checkpoints(f, g, masks, false);
+    if (!again)
+        return;
+    add_loop_form(f, again, masks, true, "");
+    add_checkpoints(f, again, masks, true);
+}
+
+/* The gradients of some loops read more than what steps begin with. */
+static bool keeps_less(const PassContext *ctx)
+{
+    return ctx->again &&
+           loops_bytes_of_states(ctx->again->graph) < loops_bytes_of_states(ctx->graph);
 }
 
 static bool plan_forms(PassContext *ctx, Pool *scratch, double begin)
@@ -188,9 +214,11 @@ static bool plan_forms(PassContext *ctx, Pool *scratch, double begin)
     Form *first = add_form(&f, ctx->graph, true), *whole = NULL;
     if (ctx->without_masks)
         whole = add_form(&f, ctx->without_masks, false);
+    PassContext *again = keeps_less(ctx) ? ctx->again : NULL;
+    Graph *again_graph[2] = {again ? again->graph : NULL, again ? again->without_masks : NULL};
     for (int i = 0; i < 2 && request.budget.kind != BUDGET_NONE; i++)
-        if (graph[i])
-            add_loop_forms(&f, graph[i], i == 0);
+        add_loop_forms(&f, graph[i], again_graph[i], i == 0);
+    ctx->again = NULL; /* no pass behind this one has a use for it */
     RematPlan plan;
     const PlanForms forms = {f.step, f.n, whole ? &whole->step : &first->step};
     request.budget.of_bytes = ctx->masks.whole_peak_bytes;
@@ -202,6 +230,8 @@ static bool plan_forms(PassContext *ctx, Pool *scratch, double begin)
     ctx->report.loops = chosen->loops;
     if (whole)
         ctx->masks.overhead_percent = mask_percent(&first->step.keep_all, &whole->step.keep_all);
+    if (again && chosen->again)
+        ctx->masks.tensors = again->masks.tensors;
     if (!chosen->masks)
         ctx->masks = (MaskReport){0};
     return fits && use_plan(chosen, &plan);

@@ -9,7 +9,9 @@
 #include "passes/autodiff/names.h"
 #include "passes/autodiff/optim.h"
 #include "passes/autodiff/step_builder.h"
+#include "passes/rewrite.h"
 
+#include "ir/loop.h"
 #include "ir/support/bug.h"
 
 #include <string.h>
@@ -282,7 +284,7 @@ static void begin_step(Builder *b)
             copy_source(b, graph_node(g, g->order.data[i]));
 }
 
-bool pass_autodiff(PassContext *ctx)
+static bool make_step(PassContext *ctx)
 {
     Pool *scratch = pool_new_child(ctx->pool);
     Builder b = {.ctx = ctx, .from = ctx->graph, .scratch = scratch};
@@ -299,4 +301,35 @@ bool pass_autodiff(PassContext *ctx)
     }
     pool_free(scratch);
     return ok;
+}
+
+/* Says of all loops, also those in bodies, that their gradients compute their steps again; whether
+ * there are any. */
+static bool mark_loops(Graph *g)
+{
+    bool any = false;
+    for (size_t k = 0; k < g->order.len; k++) {
+        Node *n = graph_node(g, g->order.data[k]);
+        if (!node_is_loop(n))
+            continue;
+        any = true;
+        mark_loops(n->body);
+        node_set_attr(g, n, (Attr){.key = ATTR_again, .u.i = 1});
+    }
+    return any;
+}
+
+bool pass_autodiff(PassContext *ctx)
+{
+    PassContext again = *ctx;
+    again.graph = graph_copy(ctx->pool, ctx->graph);
+    if (!make_step(ctx))
+        return false;
+    if (!mark_loops(again.graph))
+        return true;
+    if (!make_step(&again))
+        BUG("a loop has one gradient and not the other: %s", again.error.message);
+    ctx->again = POOL_NEW(ctx->pool, PassContext);
+    *ctx->again = again;
+    return true;
 }

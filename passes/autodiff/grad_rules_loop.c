@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The gradient of a loop is a loop in the other direction: its body computes a step of the loop
- * again from what that step began with, which the loop keeps as one more result, and then the
- * products with the step's Jacobian.  What the step reads each time (weights) has its gradient
- * added up in a carry. */
+/* The gradient of a loop is a loop in the other direction: its body computes the products with a
+ * step's Jacobian.  What it reads of the step, the loop keeps as further results: all but what
+ * element-wise operations make of these, or, with the attribute `again`, only what the step began
+ * with, from which the body computes the rest again.  What the step reads each time (weights) has
+ * its gradient added up in a carry. */
 #include "ir/loop.h"
 #include "passes/autodiff/autodiff.h"
 #include "passes/autodiff/grad.h"
@@ -18,6 +19,7 @@ typedef enum InputKind {
     STATE_SLICE,    /* what carry i was when a step began */
     INPUT_SLICE,    /* slice i of the loop */
     GRADIENT_SLICE, /* of result i */
+    KEPT_SLICE,     /* value i of the loop's body */
     CONSTANT,       /* constant i of the loop */
 } InputKind;
 
@@ -31,9 +33,10 @@ typedef struct LoopGradient {
     GradContext *c;
     const Node *loop;
     LoopShape shape;
-    Graph *body;  /* of the backward loop */
-    ValueId *map; /* value of the loop's body -> its value in `body` */
-    VEC(LoopInput) inputs;
+    Graph *body;           /* of the backward loop */
+    ValueId *map;          /* value of the loop's body -> its value in `body` */
+    NodeId first_product;  /* nodes of `body` from here on are no copies of the step's */
+    VEC(LoopInput) inputs; /* in the order of a loop's */
     Pool *scratch;
 } LoopGradient;
 
@@ -106,14 +109,6 @@ static void copy_step(LoopGradient *l)
     }
 }
 
-static bool is_input(const LoopGradient *l, ValueId inner)
-{
-    for (size_t k = 0; k < l->inputs.len; k++)
-        if (l->inputs.data[k].inner == inner)
-            return true;
-    return false;
-}
-
 static ValueId inner_of(const LoopGradient *l, InputKind kind, int i)
 {
     for (size_t k = 0; k < l->inputs.len; k++)
@@ -182,25 +177,174 @@ static void drop_unused(LoopGradient *l)
     Graph *body = l->body;
     pass_dce(&(PassContext){.graph = body, .pool = l->scratch});
     const int *uses = count_uses(body, l->scratch);
-    size_t n_inputs = 0, n_nodes = 0;
-    for (size_t k = 0; k < l->inputs.len; k++)
-        if (l->inputs.data[k].kind <= SUM_CARRY || uses[l->inputs.data[k].inner])
-            l->inputs.data[n_inputs++] = l->inputs.data[k];
-    l->inputs.len = n_inputs;
-    for (size_t k = 0; k < body->order.len; k++) {
-        const Node *n = graph_node(body, body->order.data[k]);
-        if (n->op != OP_input || is_input(l, n->out[0]))
-            body->order.data[n_nodes++] = body->order.data[k];
+    VEC(NodeId) order = {0};
+    size_t n_inputs = 0;
+    for (size_t k = 0; k < l->inputs.len; k++) {
+        const LoopInput in = l->inputs.data[k];
+        if (in.kind > SUM_CARRY && !uses[in.inner])
+            continue;
+        l->inputs.data[n_inputs++] = in;
+        vec_push(l->scratch, &order, graph_value(body, in.inner)->def);
     }
-    body->order.len = n_nodes;
+    l->inputs.len = n_inputs;
+    for (size_t k = 0; k < body->order.len; k++)
+        if (graph_node(body, body->order.data[k])->op != OP_input)
+            vec_push(l->scratch, &order, body->order.data[k]);
+    memcpy(body->order.data, order.data, order.len * sizeof *order.data);
+    body->order.len = order.len;
 }
 
-/* What the loop has to keep of carry i: its value before each step. */
-static ValueId states_of(LoopGradient *l, int i)
+/* ---- what the loop keeps ---- */
+
+/* Loops in the step keep more for their own gradients: those in the loop's body, too. */
+static void keep_in_loops(LoopGradient *l)
+{
+    Graph *from = l->loop->body;
+    for (size_t k = 0; k < from->order.len; k++) {
+        NodeId id = from->order.data[k];
+        if (!node_is_loop(graph_node(from, id)))
+            continue;
+        const Node *copy = value_node(l->body, l->map[graph_node(from, id)->out[0]]);
+        int before = graph_node(from, id)->n_out;
+        if (copy->n_out == before)
+            continue;
+        loop_take_results(from, id, copy->body);
+        ValueId *map = POOL_ARRAY(l->scratch, from->values.len + 1, ValueId);
+        memcpy(map, l->map, (from->values.len - (size_t)(copy->n_out - before)) * sizeof *map);
+        for (int i = before; i < copy->n_out; i++)
+            map[graph_node(from, id)->out[i]] = copy->out[i];
+        l->map = map;
+    }
+}
+
+/* By value of the backward body: its products, or its results, read it. */
+static bool *read_by_products(const LoopGradient *l)
+{
+    const Graph *body = l->body;
+    bool *read = POOL_ARRAY(l->scratch, body->values.len + 1, bool);
+    for (size_t i = 0; i < body->outputs.len; i++)
+        read[body->outputs.data[i].value] = true;
+    for (size_t k = 0; k < body->order.len; k++) {
+        const Node *n = graph_node(body, body->order.data[k]);
+        for (int i = 0; i < n->n_in && body->order.data[k] >= l->first_product; i++)
+            read[n->in[i]] = true;
+    }
+    return read;
+}
+
+/* What of a step is kept, by value of the backward body. */
+typedef struct Kept {
+    const Graph *body;
+    double *price; /* bytes to keep more, so that the body has the value */
+    bool *again;   /* it is computed again */
+    bool *needed, *is_kept;
+} Kept;
+
+static bool is_computed_again(const Kept *k, const Node *n, ValueId v, double inputs)
+{
+    OpClass class = op_table[n->op].op_class;
+    if (n->n_in == 0 || node_is_view(n) || n->op == OP_random ||
+        value_type(k->body, v)->rank == TYPE_MAX_RANK)
+        return true;
+    return class == OP_CLASS_POINT && inputs < (double)type_bytes(value_type(k->body, v));
+}
+
+static void need(Kept *k, ValueId v)
+{
+    const Node *n = value_node(k->body, v);
+    if (k->needed[v])
+        return;
+    k->needed[v] = true;
+    k->is_kept[v] = !k->again[v];
+    if (k->is_kept[v])
+        k->price[v] = 0;
+    for (int i = 0; i < n->n_in && k->again[v]; i++)
+        need(k, n->in[i]);
+}
+
+/* All that is computed in a step, but element-wise results of less: reading them takes more time
+ * than to compute them, in a kernel that reads their operands anyway. */
+static const bool *choose_kept(const LoopGradient *l)
+{
+    const Graph *body = l->body;
+    size_t n_values = body->values.len + 1;
+    Kept kept = {body, POOL_ARRAY(l->scratch, n_values, double),
+                 POOL_ARRAY(l->scratch, n_values, bool), POOL_ARRAY(l->scratch, n_values, bool),
+                 POOL_ARRAY(l->scratch, n_values, bool)};
+    const bool *read = read_by_products(l);
+    for (size_t k = 0; k < body->order.len && body->order.data[k] < l->first_product; k++) {
+        const Node *n = graph_node(body, body->order.data[k]);
+        double inputs = 0;
+        for (int i = 0; i < n->n_in; i++)
+            inputs += kept.price[n->in[i]];
+        for (int i = 0; i < n->n_out; i++) {
+            ValueId v = n->out[i];
+            kept.again[v] = is_computed_again(&kept, n, v, inputs);
+            kept.price[v] = kept.again[v] ? inputs : (double)type_bytes(value_type(body, v));
+            if (read[v])
+                need(&kept, v);
+        }
+    }
+    return kept.is_kept;
+}
+
+static void replace_in_body(Graph *body, ValueId old, ValueId by)
+{
+    for (size_t k = 0; k < body->order.len; k++) {
+        Node *n = graph_node(body, body->order.data[k]);
+        for (int i = 0; i < n->n_in; i++)
+            n->in[i] = n->in[i] == old ? by : n->in[i];
+    }
+    for (size_t i = 0; i < body->outputs.len; i++)
+        if (body->outputs.data[i].value == old)
+            body->outputs.data[i].value = by;
+}
+
+/* What is kept of a step becomes slices: what computed it again has no use any more. */
+static void keep_values(LoopGradient *l)
+{
+    const Graph *from = l->loop->body;
+    keep_in_loops(l);
+    const bool *is_kept = choose_kept(l);
+    size_t n_constants = 0;
+    while (n_constants < l->inputs.len &&
+           l->inputs.data[l->inputs.len - 1 - n_constants].kind == CONSTANT)
+        n_constants++;
+    size_t first = l->inputs.len - n_constants;
+    LoopInput *constants = POOL_ARRAY(l->scratch, n_constants + 1, LoopInput);
+    memcpy(constants, l->inputs.data + first, n_constants * sizeof *constants);
+    l->inputs.len = first;
+    for (size_t k = 0; k < from->order.len; k++) {
+        const Node *n = graph_node(from, from->order.data[k]);
+        for (int i = 0; i < n->n_out; i++) {
+            ValueId copy = l->map[n->out[i]];
+            if (!is_kept[copy])
+                continue;
+            const Value *v = graph_value(from, n->out[i]);
+            replace_in_body(l->body, copy,
+                            add_input(l, KEPT_SLICE, (int)n->out[i], &v->type,
+                                      pool_printf(l->scratch, "%%%s", v->name + 1)));
+        }
+    }
+    for (size_t k = 0; k < n_constants; k++)
+        vec_push(l->scratch, &l->inputs, constants[k]);
+}
+
+/* A value of the loop's body, of every step, for the gradient alone. */
+static ValueId steps_of(LoopGradient *l, ValueId inner)
 {
     NodeId id = graph_value(l->c->graph, l->loop->out[0])->def;
-    ValueId inner = loop_body_input(l->loop->body, i);
     return loop_add_results(l->c->graph, id, &inner, 1);
+}
+
+/* As a result of the loop where it is one anyway, which what stands behind the loop mostly keeps
+ * for its own gradient. */
+static ValueId result_or_steps_of(LoopGradient *l, ValueId inner)
+{
+    for (int r = l->shape.carries; r < l->shape.carries + l->shape.results; r++)
+        if (l->loop->body->outputs.data[r].value == inner)
+            return l->loop->out[r];
+    return steps_of(l, inner);
 }
 
 /* Once, where the loop reads a value as two of its constants. */
@@ -231,7 +375,9 @@ static ValueId outer_input(LoopGradient *l, const LoopInput *in)
         t = grad_in_type(c, in->i);
         return grad_filled(c, &t, 0);
     case STATE_SLICE:
-        return states_of(l, in->i);
+        return steps_of(l, loop_body_input(l->loop->body, in->i));
+    case KEPT_SLICE:
+        return result_or_steps_of(l, (ValueId)in->i);
     case GRADIENT_SLICE:
         return c->dout[in->i];
     case INPUT_SLICE:
@@ -270,7 +416,10 @@ void grad_loop(GradContext *c)
     l.body->kind = "body";
     add_inputs(&l);
     copy_step(&l);
+    l.first_product = (NodeId)l.body->nodes.len;
     c->refused = differentiate(&l);
+    if (!node_flag(c->node, ATTR_again))
+        keep_values(&l);
     drop_unused(&l);
     LoopShape shape = {.steps = l.shape.steps, .reverse = !l.shape.reverse};
     ValueId *in = POOL_ARRAY(scratch, l.inputs.len + 1, ValueId);

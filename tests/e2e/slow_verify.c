@@ -27,14 +27,14 @@ static const char *const examples[] = {"mlp.scrimp -D N=16",
                                        "mixer.scrimp -D N=2 -D size=64 -D layers=2 -D C=64",
                                        "bert.scrimp -D size_name=tiny -D N=2 -D T=16 -D V=200",
                                        "moe.scrimp -D N=2 -D T=16 -D layers=2",
-                                       "gru.scrimp -D N=4 -D T=16 -D H=32",
+                                       "gru.scrimp -D N=4 -D T=19 -D H=32",
                                        "ddpm.scrimp -D N=2 -D width=8 -D layers=1",
                                        "dcgan.scrimp -D N=4 -D ngf=4 -D ndf=4",
                                        "lenet.scrimp -D N=20",
                                        "audio.scrimp -D N=8 -D length=2000",
                                        "tabular.scrimp -D N=100 -D width=32",
                                        "ode.scrimp -D N=200 -D H=16",
-                                       "ssm.scrimp -D N=2 -D T=16 -D width=32"};
+                                       "ssm.scrimp -D N=2 -D T=17 -D width=32"};
 static const char *const solvers[] = {"none", "chen", "kusumoto_approx", ""};
 static const char *const budgets[] = {"80%", "60%", "40%", "min"};
 

@@ -33,6 +33,7 @@ static void test_training(void)
 static const char *const examples[] = {
     "lstm_ptb.scrimp -D N=2 -D V=20 -D H=8 -D T=2",
     "lstm_ptb.scrimp -D N=2 -D V=20 -D H=8 -D T=3 -D form=scan",
+    "lstm_ptb.scrimp -D N=2 -D V=20 -D H=8 -D T=23 -D form=scan --budget min",
     "ssm.scrimp -D N=2 -D T=4 -D width=8 -D depth=1 --data $TMP/t.txt",
     "chargpt.scrimp -D N=2 -D T=8 -D L=1 -D C=16 --data $TMP/t.txt",
 };

@@ -112,7 +112,7 @@ static void test_verify(void)
         "llama.scrimp -D N=2 -D T=8 -D layers=1",
         "moe.scrimp -D N=2 -D T=8 -D layers=1 -D E=4",
         "ode.scrimp -D N=20 -D H=8",
-        "ssm.scrimp -D N=2 -D T=9 -D width=16",
+        "ssm.scrimp -D N=2 -D T=11 -D width=16",
     };
     for (size_t i = 0; i < sizeof small / sizeof *small; i++)
         verify_example(small[i], "", "min", 2);

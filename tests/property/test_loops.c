@@ -63,6 +63,13 @@ static const Example examples[] = {
      false},
 };
 
+/* A loop from the end with results: the steps that are in no full run are the first elements. */
+static const Example from_the_end = {
+    "from the end",
+    "block Cell(h, x) {\n  z = sigmoid((h |> hh: linear(H)) + x)\n  h = z * h + (1 - z) * x\n"
+    "  return h, h * z\n}\n",
+    "  h, ys = cell: scan(Cell, h, x, reverse = true)\n  ys = ys + h\n", "", false};
+
 /* Four loops deep, all of whose steps draw numbers of their own. */
 static const Example deepest = {
     "four loops",
@@ -150,11 +157,12 @@ static void test_example(const Example *e, const char *options)
     pool_free(pool);
 }
 
-/* Loops that keep fewer of their carries, as a small budget wants them: the same bits. */
-static void test_checkpoints(const Example *e, int *twice)
+/* Loops that keep fewer of their carries, as small budgets want them: the same bits, for numbers of
+ * steps with divisors and without. */
+static void test_checkpoints(const Example *e, const char *steps, int *twice)
 {
     Pool *pool = pool_new();
-    const OptionDef defs[] = {{"T", "60"}, {"H", "16"}};
+    const OptionDef defs[] = {{"T", steps}, {"H", "16"}};
     const char *text = text_of(pool, e, true, "");
     Built whole, tight;
     if (model_build(pool, text, &(BuildOptions){.budget = "100%", .defs = defs, .n_defs = 2},
@@ -164,10 +172,104 @@ static void test_checkpoints(const Example *e, int *twice)
         const char *loops = tight.report.loops;
         CHECK_MSG(!whole.report.loops, "%s: %s, %d again, %.3f%%", e->name, whole.report.loops,
                   whole.report.recomputed_ops, whole.report.overhead_percent);
-        CHECK_MSG(loops, "%s: all states are kept", e->name);
+        CHECK_MSG(loops && strstr(loops, "keeps every"), "%s, %s steps: all states are kept",
+                  e->name, steps);
         *twice += loops && strstr(loops, "fewer while");
         CHECK(tight.plan->arena_bytes < whole.plan->arena_bytes);
         expect_equal(e->name, &whole, &tight, 2);
+    }
+    pool_free(pool);
+}
+
+/* Whatever lies between the smallest arena and that in which everything is kept: the same bits. */
+static void test_between(const Example *e)
+{
+    Pool *pool = pool_new();
+    const OptionDef defs[] = {{"T", "47"}, {"H", "16"}};
+    const char *text = text_of(pool, e, true, "");
+    Built whole, tight, some;
+    int forms = 0;
+    const BuildOptions most = {.budget = "100%", .defs = defs, .n_defs = 2},
+                       least = {.budget = "min", .defs = defs, .n_defs = 2};
+    if (model_build(pool, text, &most, &whole) && model_plan(pool, text, &least, &tight)) {
+        int64_t low = tight.plan->arena_bytes, high = whole.plan->arena_bytes;
+        for (int part = 1; part < 4; part++) {
+            int64_t budget = low + (high - low) * part / 4;
+            BuildOptions o = {
+                .budget = pool_printf(pool, "%lld", (long long)budget), .defs = defs, .n_defs = 2};
+            if (!model_build(pool, text, &o, &some))
+                break;
+            CHECK(some.plan->arena_bytes <= budget);
+            forms += some.report.loops != NULL;
+            expect_equal(e->name, &whole, &some, 1);
+        }
+    }
+    CHECK(forms > 0);
+    pool_free(pool);
+}
+
+/* Any number of steps, also a few: runs, and steps that are in none. */
+static void test_numbers_of_steps(void)
+{
+    for (int k = 0; k < 5; k++) {
+        Pool *pool = pool_new();
+        const char *steps =
+            pool_printf(pool, "%d", k < 3 ? 3 + k : (int)(rng_bits(5, (uint64_t)k, 0, 0) % 40) + 6);
+        const OptionDef defs[] = {{"T", steps}};
+        const char *text = text_of(pool, k % 2 ? &examples[0] : &from_the_end, true, "");
+        Built whole, tight;
+        if (model_build(pool, text, &(BuildOptions){.budget = "100%", .defs = defs, .n_defs = 1},
+                        &whole) &&
+            model_build(pool, text, &(BuildOptions){.budget = "min", .defs = defs, .n_defs = 1},
+                        &tight))
+            expect_equal(steps, &whole, &tight, 1);
+        pool_free(pool);
+    }
+}
+
+static int products(const Graph *g)
+{
+    int n = 0;
+    for (size_t k = 0; k < g->order.len; k++) {
+        const Node *node = graph_node(g, g->order.data[k]);
+        n += op_table[node->op].op_class == OP_CLASS_MATRIX;
+        n += node->body ? products(node->body) : 0;
+    }
+    return n;
+}
+
+/* Where memory is there for it, no product of a step is computed twice: the gradient's body has two
+ * for each of the step's, less that of the data, and no more. */
+static void test_keeps_products(void)
+{
+    Pool *pool = pool_new();
+    Built built;
+    int n[2] = {0}, loops = 0;
+    if (model_plan(pool, text_of(pool, &examples[0], true, ""), &(BuildOptions){.budget = "100%"},
+                   &built))
+        for (size_t k = 0; k < built.graph->order.len; k++) {
+            const Node *node = graph_node(built.graph, built.graph->order.data[k]);
+            if (node_is_loop(node) && loops < 2)
+                n[loops++] = products(node->body);
+        }
+    CHECK_MSG(loops == 2 && n[0] == 2 && n[1] == 3, "%d loops, products: %d and %d", loops, n[0],
+              n[1]);
+    pool_free(pool);
+}
+
+/* Hundreds of steps within a small part of what they take when all of them are kept. */
+static void test_many_steps(void)
+{
+    Pool *pool = pool_new();
+    const OptionDef defs[] = {{"T", "400"}, {"H", "16"}};
+    const char *text = text_of(pool, &examples[0], true, "");
+    Built whole, tight;
+    if (model_build(pool, text, &(BuildOptions){.budget = "100%", .defs = defs, .n_defs = 2},
+                    &whole) &&
+        model_build(pool, text, &(BuildOptions){.budget = "50%", .defs = defs, .n_defs = 2},
+                    &tight)) {
+        CHECK(tight.report.loops);
+        expect_equal("400 steps", &whole, &tight, 2);
     }
     pool_free(pool);
 }
@@ -260,10 +362,17 @@ int main(void)
         test_example(&examples[i], "  accumulate = 2\n");
     }
     for (size_t i = 0; i < sizeof examples / sizeof *examples; i++) {
-        test_checkpoints(&examples[i], &twice);
+        test_checkpoints(&examples[i], "60", &twice);
     }
     CHECK(twice > 0);
-    test_checkpoints(&deepest, &twice);
+    test_checkpoints(&examples[0], "61", &twice);
+    test_checkpoints(&examples[2], "61", &twice);
+    test_checkpoints(&from_the_end, "62", &twice);
+    test_checkpoints(&deepest, "60", &twice);
+    test_between(&examples[0]);
+    test_numbers_of_steps();
+    test_keeps_products();
+    test_many_steps();
     test_bf16();
     test_unread_results();
     test_dropout();

@@ -120,7 +120,7 @@ typedef struct Backend {
     /* Which library computes a node; NULL: none does. */
     LibraryRule *library;
     /* Gives the call of an element-wise program (codegen/forms/point.h) its code and its tasks. */
-    void (*point)(CallDraft *call, const struct PointProgram *p);
+    void (*point)(const Lowering *l, CallDraft *call, const struct PointProgram *p);
     /* The cost model (passes/remat/model/cost.c) of steps for a device that is called so, for whom
      * nobody names another; NULL: the default. */
     const char *(*costs)(const char *device);

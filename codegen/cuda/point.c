@@ -180,8 +180,9 @@ static void write_point(StrBuf *out, const char *symbol, const void *desc)
     strbuf_put(out, "}\n");
 }
 
-void cuda_point_call(CallDraft *call, const PointProgram *p)
+void cuda_point_call(const Lowering *l, CallDraft *call, const PointProgram *p)
 {
+    (void)l;
     int64_t per_thread = point_wide(call, p);
     bool wide = per_thread > 1;
     if (wide)

@@ -26,7 +26,7 @@ extern const CudaPoint *const cuda_points[OP_COUNT]; /* NULL: of another class *
 void cuda_point_expression(StrBuf *out, const PointInstr *i, const char *const *in);
 
 /* Backend.point */
-void cuda_point_call(CallDraft *call, const PointProgram *p);
+void cuda_point_call(const Lowering *l, CallDraft *call, const PointProgram *p);
 /* The function `epilogue(a, row, column, sum)`, which finishes one element of a matrix kernel and
  * stores it in buffer out_buf. */
 void cuda_epilogue(StrBuf *out, const Epilogue *e, int out_buf);

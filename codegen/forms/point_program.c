@@ -281,7 +281,7 @@ void point_call(Lowering *l, PointProgram *p, const char *label, const CallBuf *
     CallDraft call = {.label = label, .desc = p};
     add_buffers(p, &call, bufs, n_bufs);
     call.key = point_key(p);
-    l->backend->point(&call, p);
+    l->backend->point(l, &call, p);
     const Node *node = graph_node(l->graph, l->node);
     call.flops = flops;
     call.bytes = (double)node_bytes_moved(l->graph, node);

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Where a piece lies, and numbers such as constants and the keys of dropout, are arguments of a
  * kernel: a loop that is unrolled over more steps makes more calls, not more kernels.  Only the
- * groups that long sums are fused in may differ, which are as many for every long loop. */
+ * groups that long sums are fused in may differ, which are as many for every long loop.  So are the
+ * sizes of element-wise programs. */
 #include "check.h"
 #include "codegen/build/codegen.h"
 #include "ir/support/map.h"
 #include "passes/pass.h"
 #include "tests/support/elaborate_text.h"
+
+#include <string.h>
 
 static const struct Scan {
     const char *name, *text;
@@ -98,8 +101,55 @@ static void check_scan(const struct Scan *scan)
               scan->name, few.in_place, more.in_place);
 }
 
+/* Batches and widths of whole vectors; the rate of decay is a number, too. */
+static const char *const sizes[] = {"option B = 32; option C = 48; option D = 0.1",
+                                    "option B = 64; option C = 48; option D = 0.1",
+                                    "option B = 32; option C = 160; option D = 0.1",
+                                    "option B = 32; option C = 48; option D = 0.2"};
+
+static const char sized[] =
+    "model m(x: f32[B, 5, C]) {\n"
+    "  param scale: f32[C] = ones; param bias: f32[5, 1] = zeros\n"
+    "  return tanh(x * x + 0.5) * scale + bias\n"
+    "}\n"
+    "train { batch = synthetic(x = f32[B, 5, C], y = f32[B, 5, C])\n"
+    "  loss = mse(m(batch.x), batch.y)\n  optim = adamw(lr = 1e-3, weight_decay = D)\n"
+    "  steps = 1 }\n";
+
+/* Adds the keys of element-wise calls to the set. */
+static void add_point_keys(Pool *pool, const char *options, Map *set)
+{
+    Elaborated r = elaborate_text(pool_printf(pool, "%s\n%s", options, sized), FRONTEND_TRAIN);
+    PassContext ctx = {.graph = r.graph, .pool = r.pool};
+    bool ok = r.graph && passes_run(&ctx, pipeline_before(r.pool, "remat"), NULL, NULL);
+    const CodegenOptions host = {0};
+    CallList l = {0};
+    const char *error;
+    CHECK_MSG(ok, "%s: %s", options, ctx.error.message ? ctx.error.message : r.errors);
+    CHECK(ok && codegen_list_calls(r.pool, ctx.graph, &host, &l, &error));
+    for (int i = 0; i < l.n; i++)
+        if (strchr(l.calls[i].label, '+') || strcmp(l.calls[i].label, "adam_step") == 0)
+            map_set(set, pool_strdup(pool, l.key[i]), 1);
+    elaborated_free(&r);
+}
+
+static void check_sizes(void)
+{
+    Pool *pool = pool_new();
+    Map set = map_new(pool);
+    add_point_keys(pool, sizes[0], &set);
+    size_t first = set.len;
+    for (size_t i = 1; i < sizeof sizes / sizeof *sizes; i++)
+        add_point_keys(pool, sizes[i], &set);
+    printf("element-wise: %zu kernels of one size, %zu of all\n", first, set.len);
+    CHECK(first > 2);
+    CHECK_MSG(set.len == first, "%zu kernels of one size, %zu of all", first, set.len);
+    pool_free(pool);
+}
+
 int main(void)
 {
+    check_sizes();
     for (size_t i = 0; i < sizeof scans / sizeof *scans; i++)
         check_scan(&scans[i]);
     return test_result();

@@ -7,6 +7,7 @@
  * arithmetic is the same everywhere, so none of this shows in the results.  In every vector all
  * loads come before the first store: outputs may lie on inputs. */
 #include "codegen/cpu/point/point_jit.h"
+#include "codegen/cpu/point/point_shape.h"
 #include "codegen/cpu/point/relu_mask.h"
 #include "codegen/cpu/point/vector_loops.h"
 
@@ -17,12 +18,10 @@
 
 enum { ON_ROW = 1, ON_COLUMN = 2, ON_BOTH = 3 };
 
-enum { TASK_ELEMENTS = 16384, HOIST_BYTES = SCRIMP_SCRATCH_BYTES / 2 };
-
 typedef struct Emit {
     Jit *j;
     const PointProgram *p;
-    int64_t rows, columns;
+    const PointLoops *loops;
     unsigned char *on; /* by instruction */
     bool *needed;      /* computed in the inner loop */
     int *slot;         /* hoisted column value: its place in scratch + 1 */
@@ -60,16 +59,13 @@ static void find_dependences(Emit *e)
 static void hoist(Emit *e, int reg)
 {
     const PointInstr *i = &e->p->instr.data[reg];
-    int64_t bytes = (int64_t)(e->n_slots + 1) * e->columns * 4;
     if (e->on[reg] == ON_COLUMN && !point_has_access(i) && i->dtype == DTYPE_F32 && !e->slot[reg] &&
-        bytes <= HOIST_BYTES)
+        e->n_slots < e->loops->hoisted)
         e->slot[reg] = ++e->n_slots;
 }
 
 static void find_hoisted(Emit *e)
 {
-    if (e->rows < 4)
-        return;
     for (size_t k = 0; k < e->p->instr.len; k++)
         for (int n = 0; e->on[k] == ON_BOTH && n < e->p->instr.data[k].n_in; n++)
             hoist(e, e->p->instr.data[k].in[n]);
@@ -154,7 +150,7 @@ static JitValue gather(Jit *j, const PointAccess *a, JitValue pointer, JitValue 
     if (s.n)
         jit_vstore_aligned(j, to, jit_i64(j, 0), jit_zero(j, real ? t->vf : t->vi));
     JitLoop l = jit_for(j, jit_i64(j, 0), lane_count(j, s), 1, "lane");
-    JitValue at = jit_add(j, first, jit_mul(j, jit_index(&l), jit_i64(j, stride)));
+    JitValue at = point_walk(j, jit_index(&l), stride, first);
     jit_store(j, to, jit_index(&l), load_element(j, a, pointer, at));
     jit_end_for(j, &l);
     return jit_vload_aligned(j, to, jit_i64(j, 0));
@@ -164,7 +160,7 @@ static JitValue first_index(Jit *j, JitValue offset, int64_t stride, Span s)
 {
     if (!s.at || stride == 0)
         return offset;
-    return jit_tmp(j, jit_add(j, offset, jit_mul(j, s.at, jit_i64(j, stride))));
+    return jit_tmp(j, point_walk(j, s.at, stride, offset));
 }
 
 static JitValue load(const Emit *e, const PointInstr *i, Span s)
@@ -193,7 +189,7 @@ static void scatter(Jit *j, const PointAccess *a, JitValue pointer, JitValue fir
         v = jit_tmp(j, jit_neg(j, v));
     jit_vstore_aligned(j, from, jit_i64(j, 0), v);
     JitLoop l = jit_for(j, jit_i64(j, 0), lane_count(j, s), 1, "lane");
-    JitValue at = jit_add(j, first, jit_mul(j, jit_index(&l), jit_i64(j, stride)));
+    JitValue at = point_walk(j, jit_index(&l), stride, first);
     JitValue x = jit_load(j, from, jit_index(&l));
     bool narrow = a->dtype == DTYPE_U8 || a->dtype == DTYPE_BOOL;
     jit_store(j, pointer, at, narrow ? jit_cast(j, x, t->u8) : x);
@@ -242,7 +238,7 @@ static JitValue coordinate(const Emit *e, const PointInstr *i, Span s)
     const PointAccess *a = &e->p->access.data[i->access];
     int64_t stride = a->stride[e->p->rank - 1];
     if (stride != 0 && stride != 1)
-        BUG("lanes of a coordinate %lld apart", (long long)stride);
+        BUG("lanes of a coordinate are apart");
     JitValue at = jit_tmp(e->j, first_index(e->j, e->offset[i->access], stride, s));
     return point_place_word(e->j, at, stride == 1, i->op == POINT_COORDINATE_HIGH);
 }
@@ -254,7 +250,7 @@ static JitValue bits(const Emit *e, const PointInstr *i, Span s)
     int64_t stride = a->stride[e->p->rank - 1];
     JitValue at = first_index(e->j, e->offset[i->access], stride, s);
     if (stride != 0 && stride != 1)
-        BUG("bits of elements %lld apart", (long long)stride);
+        BUG("bits of elements are apart");
     return stride ? relu_mask_lanes(e->j, words, at, s.n) : relu_mask_one(e->j, words, at);
 }
 
@@ -263,7 +259,7 @@ static JitValue bits(const Emit *e, const PointInstr *i, Span s)
 static JitValue column_slot(const Emit *e, int reg, JitValue column, JitValue *pointer)
 {
     *pointer = jit_scratch(e->j, jit_types(e->j)->p_f32);
-    return jit_muladd_i64(e->j, jit_i64(e->j, e->slot[reg] - 1), e->columns, column);
+    return point_walk(e->j, jit_i64(e->j, e->slot[reg] - 1), e->loops->columns, column);
 }
 
 static void compute(Emit *e, size_t k, Span s)
@@ -340,14 +336,14 @@ static void vector_loop(Emit *e, JitValue from, JitValue to, VectorBody *body)
     Jit *j = e->j;
     int lanes = jit_lanes(j);
     JitValue tail = from;
-    if (e->columns >= lanes) {
+    if (e->loops->has_vector) {
         JitValue stop = jit_sub(j, to, jit_i64(j, lanes - 1));
         JitLoop l = jit_for(j, from, stop, lanes, "c");
         body(e, (Span){jit_index(&l), NULL});
         jit_end_for(j, &l);
         tail = jit_index(&l);
     }
-    if (e->columns % lanes == 0)
+    if (!e->loops->has_rest)
         return;
     JitIf rest = jit_if(j, jit_compare(j, JIT_LT, tail, to));
     body(e, (Span){tail, jit_tmp(j, jit_sub(j, to, tail))});
@@ -359,7 +355,7 @@ static JitValue row_offset(const Emit *e, const PointAccess *a, const JitValue *
     JitValue at = jit_i64(e->j, a->base);
     for (int d = 0; d < e->p->rank - 1; d++)
         if (index && a->stride[d])
-            at = jit_muladd_i64(e->j, index[d], a->stride[d], at);
+            at = point_walk(e->j, index[d], a->stride[d], at);
     return jit_tmp(e->j, at);
 }
 
@@ -372,82 +368,96 @@ static void set_offsets(Emit *e, const JitValue *index)
         e->store_offset[k] = row_offset(e, &e->p->store.data[k].at, index);
 }
 
-/* The row's place in each outer dim. */
-static void start_row(Emit *e, JitValue row)
+/* --- rows --- */
+
+/* A row's place in each outer dim. */
+static void start_row(Emit *e, const JitValue *index)
 {
-    Jit *j = e->j;
-    JitValue index[TYPE_MAX_RANK], rest = row;
-    for (int d = e->p->rank - 2; d > 0; d--)
-        index[d] = take_digit(j, &rest, e->p->dim[d]);
-    index[0] = rest;
     set_offsets(e, index);
     compute_all(e, ON_ROW);
 }
 
-/* Rows of one task; 0: rows are split into parts of TASK_ELEMENTS columns. */
-static int64_t rows_per_task(int64_t columns)
+static void place_of_row(const Emit *e, JitValue row, JitValue *index)
 {
-    if (columns > 2 * TASK_ELEMENTS)
-        return 0;
-    return columns >= TASK_ELEMENTS ? 1 : TASK_ELEMENTS / columns;
+    Jit *j = e->j;
+    JitValue rest = row;
+    for (int d = e->p->rank - 2; d > 0; d--) {
+        JitValue size = point_size(j, e->p->dim[d]);
+        index[d] = jit_tmp(j, jit_mod(j, rest, size));
+        rest = divide(j, rest, size);
+    }
+    index[0] = rest;
 }
 
-static void row_size(const PointProgram *p, int64_t *rows, int64_t *columns)
+/* The place of the next row, without a division. */
+static void next_place(const Emit *e, JitVar *place, int d)
 {
-    *rows = 1;
-    *columns = p->dim[p->rank - 1];
-    for (int d = 0; d < p->rank - 1; d++)
-        *rows *= p->dim[d];
+    Jit *j = e->j;
+    jit_set(j, place[d], jit_add(j, jit_get(place[d]), jit_i64(j, 1)));
+    if (d == 0)
+        return;
+    JitIf ends = jit_if(j, jit_compare(j, JIT_EQ, jit_get(place[d]), point_size(j, e->p->dim[d])));
+    jit_set(j, place[d], jit_i64(j, 0));
+    next_place(e, place, d - 1);
+    jit_end_if(j, &ends);
 }
 
-static int64_t count_tasks(const PointProgram *p)
+static JitValue task_limit(Jit *j, JitValue task, JitValue size, JitValue total)
 {
-    int64_t rows, columns;
-    row_size(p, &rows, &columns);
-    int64_t per = rows_per_task(columns);
-    return rows == 1 || !per ? rows * divide_up(columns, TASK_ELEMENTS) : divide_up(rows, per);
+    return jit_tmp(j, jit_min_i64(j, mul(j, task, size), total));
 }
 
-static JitValue task_limit(Jit *j, JitValue task, int64_t size, int64_t total)
+static JitValue columns(const Emit *e)
 {
-    JitValue end = jit_mul(j, task, jit_i64(j, size));
-    return jit_tmp(j, jit_min_i64(j, end, jit_i64(j, total)));
+    return point_size(e->j, e->loops->columns);
 }
 
 static void one_row(Emit *e)
 {
     Jit *j = e->j;
-    JitValue from = jit_tmp(j, jit_mul(j, jit_task_begin(j), jit_i64(j, TASK_ELEMENTS)));
-    vector_loop(e, from, task_limit(j, jit_task_end(j), TASK_ELEMENTS, e->columns), inner_vector);
+    JitValue size = jit_i64(j, POINT_TASK_ELEMENTS), from = mul(j, jit_task_begin(j), size);
+    vector_loop(e, from, task_limit(j, jit_task_end(j), size, columns(e)), inner_vector);
 }
 
-static void whole_rows(Emit *e, int64_t per)
+static void whole_rows(Emit *e)
 {
     Jit *j = e->j;
-    JitValue from = jit_mul(j, jit_task_begin(j), jit_i64(j, per));
-    JitLoop rows = jit_for(j, from, task_limit(j, jit_task_end(j), per, e->rows), 1, "row");
-    start_row(e, jit_index(&rows));
-    vector_loop(e, jit_i64(j, 0), jit_i64(j, e->columns), inner_vector);
+    int last = e->p->rank - 2;
+    JitValue size = point_size(j, e->loops->rows_a_task), index[TYPE_MAX_RANK];
+    JitVar place[TYPE_MAX_RANK];
+    JitValue from = mul(j, jit_task_begin(j), size);
+    place_of_row(e, from, index);
+    for (int d = 0; d <= last; d++) {
+        place[d] = jit_var(j, jit_types(j)->i64, "place");
+        jit_set(j, place[d], index[d]);
+    }
+    JitValue to = task_limit(j, jit_task_end(j), size, point_size(j, e->loops->rows));
+    JitLoop rows = jit_for(j, from, to, 1, "row");
+    for (int d = 0; d <= last; d++)
+        index[d] = jit_tmp(j, jit_get(place[d]));
+    start_row(e, index);
+    vector_loop(e, jit_i64(j, 0), columns(e), inner_vector);
+    next_place(e, place, last);
     jit_end_for(j, &rows);
 }
 
 static void parts_of_rows(Emit *e)
 {
     Jit *j = e->j;
-    JitValue parts = jit_i64(j, divide_up(e->columns, TASK_ELEMENTS));
+    JitValue parts = point_size(j, e->loops->parts), size = jit_i64(j, POINT_TASK_ELEMENTS);
+    JitValue index[TYPE_MAX_RANK];
     JitLoop task = jit_for(j, jit_task_begin(j), jit_task_end(j), 1, "task");
-    start_row(e, jit_tmp(j, jit_div(j, jit_index(&task), parts)));
-    JitValue part = jit_tmp(j, jit_mod(j, jit_index(&task), parts));
-    JitValue from = jit_tmp(j, jit_mul(j, part, jit_i64(j, TASK_ELEMENTS)));
-    JitValue next = jit_tmp(j, jit_add(j, part, jit_i64(j, 1)));
-    vector_loop(e, from, task_limit(j, next, TASK_ELEMENTS, e->columns), inner_vector);
+    place_of_row(e, divide(j, jit_index(&task), parts), index);
+    start_row(e, index);
+    JitValue part = jit_tmp(j, jit_mod(j, jit_index(&task), parts)), from = mul(j, part, size);
+    JitValue next = add(j, part, jit_i64(j, 1));
+    vector_loop(e, from, task_limit(j, next, size, columns(e)), inner_vector);
     jit_end_for(j, &task);
 }
 
 static void analyse(Emit *e, Pool *pool)
 {
     size_t n = e->p->instr.len;
-    row_size(e->p, &e->rows, &e->columns);
     e->on = POOL_ARRAY(pool, n, unsigned char);
     e->needed = POOL_ARRAY(pool, n, bool);
     e->slot = POOL_ARRAY(pool, n, int);
@@ -459,29 +469,30 @@ static void analyse(Emit *e, Pool *pool)
     find_needed(e);
 }
 
-/* desc: a PointProgram. */
+/* desc: a PointShape. */
 static void emit(Jit *j, const void *desc)
 {
     Pool *pool = pool_new();
     if (!pool)
         BUG("out of memory");
-    Emit e = {.j = j, .p = desc};
+    const PointShape *shape = desc;
+    Emit e = {.j = j, .p = &shape->program, .loops = &shape->loops};
     analyse(&e, pool);
     set_offsets(&e, NULL);
     compute_all(&e, 0);
     if (e.n_slots)
-        vector_loop(&e, jit_i64(j, 0), jit_i64(j, e.columns), hoisted_vector);
-    if (e.rows == 1)
+        vector_loop(&e, jit_i64(j, 0), columns(&e), hoisted_vector);
+    if (e.loops->tasks == POINT_ONE_ROW)
         one_row(&e);
-    else if (rows_per_task(e.columns))
-        whole_rows(&e, rows_per_task(e.columns));
+    else if (e.loops->tasks == POINT_WHOLE_ROWS)
+        whole_rows(&e);
     else
         parts_of_rows(&e);
     pool_free(pool);
 }
 
-void point_emit_call(CallDraft *call, const PointProgram *p)
+void point_emit_call(const Lowering *l, CallDraft *call, const PointProgram *p)
 {
+    call->desc = point_shape(call, p, l->target->vector_floats);
     call->emit = emit;
-    call->n_tasks = count_tasks(p);
 }

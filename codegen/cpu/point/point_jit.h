@@ -55,7 +55,7 @@ extern const PointCode *const point_codes[OP_COUNT]; /* NULL: of another class *
 JitValue point_rng_key(Jit *j, const PointInstr *p, const JitValue *in);
 
 /* A CPU's way to run a program, as a call of its own. */
-void point_emit_call(CallDraft *call, const PointProgram *p);
+void point_emit_call(const Lowering *l, CallDraft *call, const PointProgram *p);
 
 /* Place `at` (i64) of lane 0 as i32 lanes, the next places in the next lanes when counts: low or
  * high words. */

@@ -56,6 +56,9 @@ typedef struct Trainer {
 /* From the run's first step, or the one it is continued at, to the last or to a signal.  False
  * after a message; what can be saved is saved. */
 bool trainer_run(Trainer *t);
+/* Learning rates of the step that was made last: one, or one for each of several losses. */
+int trainer_rates(const Trainer *t);
+double trainer_rate(const Trainer *t, int loss);
 
 /* --- rows (cli_train_rows.c) --- */
 
@@ -64,7 +67,7 @@ bool trainer_run(Trainer *t);
 bool trainer_open_logs(Trainer *t);
 bool trainer_close_logs(Trainer *t);
 /* A row of them, if there are any.  skipped: the step was taken back.  Allocates nothing. */
-void trainer_log_step(Trainer *t, double lr, double seconds, bool skipped);
+void trainer_log_step(Trainer *t, double seconds, bool skipped);
 void trainer_log_evaluation(Trainer *t, double loss);
 
 /* --- the best evaluation (cli_train_best.c) --- */
@@ -79,7 +82,7 @@ void best_read(Trainer *t, const json_t *settings);
 /* --- progress (cli_train_progress.c) --- */
 
 /* A line on standard error, once a second at most.  Allocates nothing. */
-void trainer_show_step(Trainer *t, double lr);
+void trainer_show_step(Trainer *t);
 void trainer_show_evaluation(const Trainer *t, double loss);
 /* What the plan needs and costs. */
 void trainer_show_memory(const Trainer *t);

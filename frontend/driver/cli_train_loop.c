@@ -91,14 +91,28 @@ static bool save(Trainer *t, bool best)
 
 /* --- the loop --- */
 
-static double learning_rate(const Trainer *t, int64_t update)
+static double learning_rate(const Trainer *t, int loss, int64_t update)
 {
-    return lr_at(&t->program.graph->train.rule.lr, update, t->schedule, t->updates_per_epoch);
+    const TrainSpec *spec = &t->program.graph->train;
+    int group = train_goal_group(spec, loss);
+    const UpdateRule *rule = group < 0 ? &spec->rule : &spec->group[group].rule;
+    return lr_at(&rule->lr, update, t->schedule, t->updates_per_epoch);
+}
+
+int trainer_rates(const Trainer *t)
+{
+    int losses = t->program.graph->train.n_goals;
+    return losses > 1 ? losses : 1;
+}
+
+double trainer_rate(const Trainer *t, int loss)
+{
+    return learning_rate(t, loss, t->update - 1);
 }
 
 static bool send_inputs(Trainer *t, int64_t update)
 {
-    StepNumbers n = {.lr = learning_rate(t, update),
+    StepNumbers n = {.lr = learning_rate(t, 0, update),
                      .update = update,
                      .micro = update * t->parts,
                      .seed = t->seed,
@@ -125,7 +139,7 @@ static void send_ahead(Trainer *t)
 
 static bool one_step(Trainer *t)
 {
-    double start = clock_seconds(), lr = learning_rate(t, t->update);
+    double start = clock_seconds();
     if (!send_inputs(t, t->update) || !session_start(&t->session))
         return false;
     t->update++;
@@ -134,8 +148,8 @@ static bool one_step(Trainer *t)
     if (!session_finish(&t->session))
         return false;
     const char *seen = watch_step(&t->watch);
-    trainer_log_step(t, lr, clock_seconds() - start, seen && t->watch.policy == NAN_SKIP);
-    trainer_show_step(t, lr);
+    trainer_log_step(t, clock_seconds() - start, seen && t->watch.policy == NAN_SKIP);
+    trainer_show_step(t);
     return !seen || watch_goes_on(&t->watch, seen, t->update) || stop(t, seen);
 }
 

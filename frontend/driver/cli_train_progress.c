@@ -74,7 +74,7 @@ static void put_pace(const Trainer *t, Line *line, double each)
 }
 
 /* The same in every line, however long: what a reader looks for stays where it is. */
-static void put_results(const Trainer *t, Line *line, double lr)
+static void put_results(const Trainer *t, Line *line)
 {
     const Session *s = &t->session;
     put(line, "step %lld/%lld  %s %.4f", (long long)t->update, (long long)t->total, s->metrics.loss,
@@ -85,10 +85,11 @@ static void put_results(const Trainer *t, Line *line, double lr)
     }
     for (int k = 0; k < s->metrics.n_norms; k++)
         put(line, k ? "/%.3g" : "  grad %.3g", session_scalar(s, s->metrics.norm[k]));
-    put(line, "  lr %.3g", lr);
+    for (int loss = 0; loss < trainer_rates(t); loss++)
+        put(line, loss ? "/%.3g" : "  lr %.3g", trainer_rate(t, loss));
 }
 
-void trainer_show_step(Trainer *t, double lr)
+void trainer_show_step(Trainer *t)
 {
     double now = clock_seconds();
     bool last = t->update == t->total;
@@ -96,7 +97,7 @@ void trainer_show_step(Trainer *t, double lr)
         return;
     Line line = {.n = 0};
     t->last_progress = now;
-    put_results(t, &line, lr);
+    put_results(t, &line);
     put_pace(t, &line, (now - t->started) / (double)(t->update - t->started_at));
     fprintf(stderr, "%s\n", line.text);
 }

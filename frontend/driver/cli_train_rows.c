@@ -1,10 +1,18 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "frontend/driver/cli_train.h"
 
+/* With several losses each by its name, as the norms of their gradients. */
+static const char *rate_name(const Trainer *t, int loss)
+{
+    const TrainGoal *goal = t->program.graph->train.goal;
+    return trainer_rates(t) == 1 ? "lr" : pool_printf(t->cli->pool, "lr.%s", goal[loss].loss);
+}
+
 static void name_step(Trainer *t)
 {
     const Session *s = &t->session;
-    size_t n_all = (size_t)(s->metrics.n_numbers + s->metrics.n_norms) + 3;
+    int n_rates = trainer_rates(t);
+    size_t n_all = (size_t)(s->metrics.n_numbers + s->metrics.n_norms + n_rates) + 2;
     Scalar *row = t->step_row = POOL_ARRAY(t->cli->pool, n_all, Scalar);
     int n = 0;
     row[n++].name = s->metrics.loss;
@@ -12,7 +20,8 @@ static void name_step(Trainer *t)
         row[n++].name = s->metrics.number[m].name;
     for (int k = 0; k < s->metrics.n_norms; k++)
         row[n++].name = s->metrics.norm[k];
-    row[n++].name = "lr";
+    for (int loss = 0; loss < n_rates; loss++)
+        row[n++].name = rate_name(t, loss);
     row[n++].name = "seconds";
     t->columns.step = row;
     t->columns.n_step = n;
@@ -51,7 +60,7 @@ static void put_row(Trainer *t, const LogRow *row)
     events_row(&t->events, row);
 }
 
-void trainer_log_step(Trainer *t, double lr, double seconds, bool skipped)
+void trainer_log_step(Trainer *t, double seconds, bool skipped)
 {
     const Session *s = &t->session;
     Scalar *next = t->step_row;
@@ -60,7 +69,8 @@ void trainer_log_step(Trainer *t, double lr, double seconds, bool skipped)
         next++->value = session_scalar(s, s->metrics.number[m].name);
     for (int k = 0; k < s->metrics.n_norms; k++)
         next++->value = session_scalar(s, s->metrics.norm[k]);
-    next++->value = lr;
+    for (int loss = 0; loss < trainer_rates(t); loss++)
+        next++->value = trainer_rate(t, loss);
     next++->value = seconds;
     put_row(t, &(LogRow){.step = t->update,
                          .skipped = skipped,

@@ -7,6 +7,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define FILE_PATH "$SCRIMP_SOURCE/tests/e2e/adversarial.scrimp"
 #define TRAIN     "$SCRIMP train -q " FILE_PATH
@@ -137,6 +138,23 @@ static void test_repeated(void)
     }
 }
 
+/* Each loss has its rate by its own schedule, in every form of the log, the first loss's first. */
+static void test_rates(const char *order, const char *columns, const char *progress, double of_d,
+                       double of_g)
+{
+    setenv("ORDER", order, 1);
+    Result r = run("$SCRIMP train " FILE_PATH " -D order=$ORDER --overwrite --out $TMP/o "
+                   "--log $TMP/rates.csv --tensorboard $TMP/rates && head -n 1 $TMP/rates.csv && "
+                   "cat $TMP/rates/* | grep -ac lr.g_loss");
+    EXPECT(r.code == 0 && strstr(r.out, columns), r.out);
+    EXPECT(strstr(r.err, progress), r.err);
+    result_free(&r);
+    expect_ok(TRAIN " -D order=$ORDER --overwrite --out $TMP/o --log $TMP/rates.log");
+    EXPECT(fabs(last_in_log(in_tmp("rates.log"), "lr.d_loss") - of_d) < 1e-12, "lr.d_loss");
+    EXPECT(fabs(last_in_log(in_tmp("rates.log"), "lr.g_loss") - of_g) < 1e-12, "lr.g_loss");
+    expect_ok("rm -r $TMP/rates");
+}
+
 int main(void)
 {
     e2e_begin();
@@ -144,6 +162,9 @@ int main(void)
         test_numbers(&expected[i]);
         test_same_bits(expected[i].order);
     }
+    test_rates("turn", ",lr.d_loss,lr.g_loss,seconds", "  lr 0.02/0.01  ", 0.02, 0.01);
+    test_rates("before", ",lr.g_loss,lr.d_loss,seconds", "  lr 0.01/0.02  ", 0.02, 0.01);
+    test_rates("critic", ",lr.d_loss,lr.g_loss,seconds", "  lr 0.002/0.001  ", 0.002, 0.001);
     test_accumulate();
     test_repeated();
     return e2e_end();

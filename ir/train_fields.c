@@ -49,6 +49,7 @@ const TrainField train_fields[TRAIN_FIELD_COUNT] = {
     FIELD(TrainSpec, INT,    "steps",                steps),
     FIELD(TrainSpec, DOUBLE, "epochs",               epochs),
     FIELD(TrainSpec, INT,    "accumulate",           accumulate),
+    FIELD(TrainSpec, BOOL,   "accumulate_sum",       accumulate_sum),
     FIELD(TrainSpec, DOUBLE, "held_out",             held_out),
     FIELD(TrainSpec, BOOL,   "held_out_is_part",     held_out_is_part),
     FIELD(TrainSpec, TEXT,   "held_path",            data_held_path),

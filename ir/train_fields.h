@@ -29,7 +29,7 @@ typedef struct TrainField {
 enum {
     TRAIN_OPTIM_COUNT = 9,
     TRAIN_LR_COUNT = 6,
-    TRAIN_FIELD_COUNT = 68,
+    TRAIN_FIELD_COUNT = 69,
     TRAIN_GROUP_FIELD_COUNT = 38,
     TRAIN_GOAL_FIELD_COUNT = 3
 };

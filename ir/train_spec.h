@@ -88,8 +88,9 @@ typedef struct TrainSpec {
     double ema;    /* running means of parameters: what stays of one at an update; 0 = none */
     int64_t steps; /* 0 when epochs is given */
     double epochs;
-    int64_t accumulate; /* micro-batches per update, >= 1 */
-    double held_out;    /* examples, or a part when held_out_is_part; 0 = none */
+    int64_t accumulate;  /* micro-batches per update, >= 1 */
+    bool accumulate_sum; /* their gradients are added up; else the mean is taken */
+    double held_out;     /* examples, or a part when held_out_is_part; 0 = none */
     bool held_out_is_part;
     int64_t eval_every; /* updates; 0 = at the end of each epoch, or never */
     int64_t patience;   /* evaluations without a lower loss that end the run; 0 = off */

@@ -21,13 +21,14 @@ static const char OPTIONS[] = "options", MODEL[] = "model", EXAMPLES[] = "exampl
  * others of the train section may change. */
 static bool is_fixed(const char *key)
 {
-    static const char *const fixed[] = {"optim",    "accumulate", "held_out",  "held_out_is_part",
-                                        "seed",     "data",       "batch",     "length",
-                                        "chars",    "size",       "resize",    "augment",
-                                        "mean_red", "mean_green", "mean_blue", "std_red",
-                                        "columns",  "separator",  "no_header", "in_order",
-                                        "rate",     "std_green",  "std_blue",  EXAMPLES,
-                                        OVERFIT,    DENORMALS};
+    static const char *const fixed[] = {
+        "optim",    "accumulate", "held_out",      "held_out_is_part",
+        "seed",     "data",       "batch",         "length",
+        "chars",    "size",       "resize",        "augment",
+        "mean_red", "mean_green", "mean_blue",     "std_red",
+        "columns",  "separator",  "no_header",     "in_order",
+        "rate",     "std_green",  "std_blue",      EXAMPLES,
+        OVERFIT,    DENORMALS,    "accumulate_sum"};
     for (size_t i = 0; i < sizeof fixed / sizeof *fixed; i++)
         if (strcmp(key, fixed[i]) == 0)
             return true;

@@ -115,7 +115,8 @@ void goals_find(Builder *b)
 static ValueId add_seed(Builder *b, ValueId loss)
 {
     AttrList attrs = {0};
-    attrs_float(&attrs, ATTR_value, 1 / (double)b->micro);
+    double share = b->from->train.accumulate_sum ? 1 : 1 / (double)b->micro;
+    attrs_float(&attrs, ATTR_value, share);
     const char *name = pool_printf(b->to->pool, "%%d.%s", graph_value(b->to, loss)->name + 1);
     return graph_add_source(b->to, OP_const, type_scalar(DTYPE_F32), &attrs, name, nowhere);
 }

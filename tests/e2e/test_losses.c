@@ -109,6 +109,24 @@ static void test_accumulate(void)
     expect_ok("$SCRIMP verify $TMP/acc.scrimp -D acc=3 --budget min");
 }
 
+/* Added up, the gradients of two halves are twice those of the whole. */
+static void test_accumulate_sum(void)
+{
+    write_file("sum.scrimp", "  rate = 0.2 / acc; by = \"sum\" if acc > 1 else \"mean\"\n"
+                             "  loss = mean(netB: b(netA: a(batch.x)) ** 2)\n"
+                             "  optim = sgd(lr = rate)\n"
+                             "  accumulate = acc\n  accumulate_by = by\n");
+    expect_ok("$SCRIMP train -q $TMP/sum.scrimp -D N=16 --out $TMP/s1 --log $TMP/s1.log");
+    expect_ok("$SCRIMP train -q $TMP/sum.scrimp -D acc=2 --out $TMP/s2 --log $TMP/s2.log");
+    expect_near_tensors("s1", "s2", WEIGHTS, 1e-5);
+    double whole = last_in_log(in_tmp("s1.log"), "grad_norm");
+    double sum = last_in_log(in_tmp("s2.log"), "grad_norm");
+    EXPECT(whole > 0 && fabs(sum / whole - 2) < 1e-4, "the norm of the sum");
+    EXPECT(fabs(last_in_log(in_tmp("s1.log"), "loss") - last_in_log(in_tmp("s2.log"), "loss")) <
+               1e-5,
+           "the mean of the losses");
+}
+
 /* Every optimizer several times in a step, whose state goes on from update to update: as often as
  * steps of one update each. */
 static void test_repeated(void)
@@ -166,6 +184,7 @@ int main(void)
     test_rates("before", ",lr.g_loss,lr.d_loss,seconds", "  lr 0.01/0.02  ", 0.02, 0.01);
     test_rates("critic", ",lr.d_loss,lr.g_loss,seconds", "  lr 0.002/0.001  ", 0.002, 0.001);
     test_accumulate();
+    test_accumulate_sum();
     test_repeated();
     return e2e_end();
 }

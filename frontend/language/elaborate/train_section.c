@@ -8,9 +8,10 @@
 #include <math.h>
 #include <string.h>
 
-static const char *const train_keys[] = {
-    "batch",      "loss", "metrics",   "optim",  "epochs", "steps",    "held_out", "eval_every",
-    "accumulate", "seed", "precision", "groups", "ema",    "patience", "winograd"};
+static const char *const train_keys[] = {"batch",      "loss",          "metrics",  "optim",
+                                         "epochs",     "steps",         "held_out", "eval_every",
+                                         "accumulate", "accumulate_by", "seed",     "precision",
+                                         "groups",     "ema",           "patience", "winograd"};
 static const char *const remat_keys[] = {"budget", "solver", "objective", "cost"};
 
 /* ---- single keys ---- */
@@ -197,6 +198,21 @@ static bool read_winograd(const Reader *r)
     return false;
 }
 
+/* How the gradients of micro-batches are joined: true where they are added up. */
+static bool read_accumulate_sum(const Reader *r)
+{
+    const Binding *b = key(r, "accumulate_by");
+    if (!b || poisoned(b))
+        return false;
+    const char *word = b->value.kind == VAL_STRING ? b->value.s : "";
+    bool sum = strcmp(word, "sum") == 0;
+    if (!sum && strcmp(word, "mean") != 0 &&
+        elab_error(r->l, b->span, "E205", "`accumulate_by` is \"mean\" or \"sum\", got %s",
+                   *word ? word : val_kind_name(b->value.kind)))
+        diag_help(r->l->diag, "accumulate_by = \"sum\"");
+    return sum;
+}
+
 static void read_ema(const Reader *r, TrainSpec *t)
 {
     const Binding *b = key(r, "ema");
@@ -228,6 +244,7 @@ static void read_train(const Reader *r)
                    "`patience` compares losses of a held-out part, and there is none"))
         diag_help(r->l->diag, "held_out = 10%%");
     t.accumulate = key_int(r, "accumulate", 1, 1);
+    t.accumulate_sum = read_accumulate_sum(r);
     t.seed = (uint64_t)key_int(r, "seed", 0, 0);
     t.precision = read_precision(r);
     t.winograd = read_winograd(r);

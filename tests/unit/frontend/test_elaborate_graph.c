@@ -386,6 +386,8 @@ static void check_section_errors(void)
         {PLAIN "  epochs = 2\n", "E211"},
         {PLAIN "  held_out = 100%\n", "E205"},
         {PLAIN "  accumulate = 0\n", "E105"},
+        {PLAIN "  accumulate_by = \"max\"\n", "E205"},
+        {PLAIN "  accumulate_by = 2\n", "E205"},
         {PLAIN "  seed = -1\n", "E105"},
         {"  optim = adam(lr = 0.1, betas = [0.9])\n  steps = 1\n", "E105"},
         {"  optim = sgd(lr = -1)\n  steps = 1\n", "E105"},

@@ -80,3 +80,32 @@ int64_t winograd_chunks(const WinogradShape *s)
     int64_t wanted = divide_up(TASKS_WANTED, blocks), most = divide_up(s->count, WINOGRAD_TILES);
     return most < wanted ? (most ? most : 1) : wanted;
 }
+
+bool winograd_keeps_patches(const WinogradShape *s)
+{
+    return s->count < s->columns;
+}
+
+/* More would not stay in a second-level cache; for fewer the weights are transformed again. */
+int64_t winograd_block(const WinogradShape *s)
+{
+    enum { BLOCK_MOST = 56 };
+    return divide_up(s->count, divide_up(s->count, BLOCK_MOST));
+}
+
+int64_t winograd_kept_tiles(const WinogradShape *s)
+{
+    return divide_up(s->count, winograd_block(s)) * winograd_block(s);
+}
+
+int64_t winograd_chain(int64_t rows)
+{
+    enum { CHAIN_MOST = 64 }; /* what of all points' weights fits near the core */
+    int64_t even = divide_up(rows, divide_up(rows, CHAIN_MOST));
+    return divide_up(even, WINOGRAD_LEAST_CHANNELS) * WINOGRAD_LEAST_CHANNELS;
+}
+
+int64_t winograd_plane(int64_t floats)
+{
+    return (divide_up(floats, WINOGRAD_GAP) + 1) * WINOGRAD_GAP;
+}

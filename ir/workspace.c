@@ -23,19 +23,22 @@ static int64_t times(int64_t a, int64_t b)
     return size_mul(a, b, &product) ? product : INT64_MAX / 2;
 }
 
-/* The transformed weights, their columns padded to whole vectors. */
-static int64_t winograd_weight_bytes(const Graph *g, const Node *n)
+/* The transformed weights, or patches. */
+static int64_t winograd_bytes(const Graph *g, const Node *n)
 {
     WinogradShape s = winograd_shape(g, n, winograd_of(n));
+    int64_t chain = winograd_chain(s.rows), chains = divide_up(s.rows, chain);
+    if (winograd_keeps_patches(&s))
+        return times(4 * s.points * chains, winograd_plane(times(winograd_kept_tiles(&s), chain)));
     int64_t columns = round_up(s.columns, WINOGRAD_LEAST_CHANNELS);
-    return times(4 * s.points, times(s.rows, columns));
+    return times(4 * s.points, times(s.rows + WINOGRAD_SPARE_ROWS, columns));
 }
 
 /* CONV_PANEL says how they lie. */
 static int64_t packed_weight_bytes(const Graph *g, const Node *n)
 {
     if (winograd_of(n))
-        return winograd_weight_bytes(g, n);
+        return winograd_bytes(g, n);
     const Type *w = value_type(g, n->in[1]);
     bool nhwc = node_flag(n, ATTR_nhwc);
     int64_t groups = node_int(n, ATTR_groups, 1), k = w->dim[nhwc ? 3 : 0] / groups;

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Results and data gradients in Winograd's form.  A first call transforms the weights into the
- * workspace, in panels.  Then a task has a block of tiles: it transforms their patches into scratch
- * memory and, for each of its panels of channels, makes the points' products, a register tile of
- * tiles x channels, and transforms them back, all near the core. */
+/* Results and data gradients in Winograd's form: the points' products, a register tile of tiles x
+ * channels, and their transform back while they are near the core.  A task has a block of tiles and
+ * some panels of channels.  Of what it multiplies the workspace holds, transformed by a first call,
+ * - the weights, and a task transforms its tiles' patches into scratch memory, for all its panels;
+ * - or the patches, where there are few tiles, and a task transforms its one panel of weights, some
+ *   rows at a time. */
 #include "codegen/cpu/conv/winograd.h"
 
-#include "codegen/cpu/gemm/gemm_pack.h"
 #include "codegen/cpu/point/epilogue_jit.h"
 #include "codegen/cpu/point/vector_loops.h"
 #include "codegen/jit/jit_short.h"
@@ -13,36 +14,30 @@
 #include "runtime/abi.h"
 
 enum {
-    BLOCK_MOST = 28,          /* tiles of a task: some tiles of rows of every target */
-    BLOCK_BYTES = 600 * 1024, /* of their transformed patches */
-    TASKS_WANTED = 24,
+    BLOCK_MOST = 28,          /* tiles of a task that transforms patches: some rows of any tile */
+    BLOCK_BYTES = 600 * 1024, /* of these patches */
+    FAR_VECTORS = 2, /* of a panel of weights that a task transforms: what fits into scratch */
+    TASKS_WANTED = 24
 };
 
 /* --- plan --- */
 
-static int64_t side(const Winograd *w)
-{
-    return w->m + WINOGRAD_TAPS - 1;
-}
-
-static int64_t panel_floats(const Winograd *w, int lanes)
-{
-    return (int64_t)w->shape.vectors * lanes;
-}
-
-static int64_t source_plane(const Winograd *w)
-{
-    return (divide_up(w->block * w->source_row, WINOGRAD_GAP) + 1) * WINOGRAD_GAP;
-}
-
-static int64_t room_floats(const Winograd *w)
-{
-    return divide_up(side(w) * side(w) * w->rows, WINOGRAD_GAP) * WINOGRAD_GAP;
-}
-
 static int64_t sums_plane(const Winograd *w, int64_t width)
 {
     return w->block * width + WINOGRAD_GAP;
+}
+
+/* Of the weights that a product reads. */
+static int64_t weights_plane(const Winograd *w, int64_t width)
+{
+    return w->keeps_patches ? w->chain * width + WINOGRAD_GAP : winograd_weights_plane(w, width);
+}
+
+/* Of what a task transforms. */
+static int64_t near_floats(const Winograd *w, int64_t width)
+{
+    return w->keeps_patches ? winograd_taps(w, width) + w->points * weights_plane(w, width)
+                            : winograd_room(w) + w->chains * w->points * winograd_patches_plane(w);
 }
 
 static void set_blocks(Winograd *w, int64_t blocks)
@@ -56,110 +51,33 @@ int64_t winograd_tasks(const Winograd *w)
     return w->blocks * w->panel_groups;
 }
 
-void winograd_plan(Winograd *w, const Target *t)
+static void plan_near(Winograd *w)
 {
-    w->shape = tile_shape(t, divide_up(w->columns, t->vector_floats), BLOCK_MOST);
-    w->panels = divide_up(w->columns, panel_floats(w, t->vector_floats));
-    w->panel_groups = 1;
-    w->source_row = conv_pixel_floats(w->rows);
-    int64_t most = BLOCK_BYTES / (4 * w->points * w->source_row);
+    int64_t most = BLOCK_BYTES / (4 * w->points * w->chains * w->chain);
     most = most > BLOCK_MOST ? BLOCK_MOST : most < 1 ? 1 : most;
+    w->panel_groups = 1;
     set_blocks(w, divide_up(w->count, most));
     while (winograd_tasks(w) < TASKS_WANTED && w->block >= 2 * w->shape.rows)
         set_blocks(w, 2 * w->blocks);
     while (winograd_tasks(w) < TASKS_WANTED && w->panels >= 2 * w->panel_groups)
         w->panel_groups *= 2;
-    int64_t floats =
-        room_floats(w) +
-        w->points * (source_plane(w) + sums_plane(w, panel_floats(w, t->vector_floats)));
+}
+
+void winograd_plan(Winograd *w, const Target *t)
+{
+    int64_t vectors = divide_up(w->columns, t->vector_floats);
+    if (w->keeps_patches && vectors > FAR_VECTORS)
+        vectors = FAR_VECTORS;
+    w->shape = tile_shape(t, vectors, BLOCK_MOST);
+    int64_t width = winograd_panel(w, t->vector_floats);
+    w->panels = divide_up(w->columns, width);
+    w->panel_groups = w->panels;
+    w->blocks = divide_up(w->count, w->block);
+    if (!w->keeps_patches)
+        plan_near(w);
+    int64_t floats = near_floats(w, width) + w->points * sums_plane(w, width);
     if (4 * floats > SCRIMP_SCRATCH_BYTES)
         BUG("Winograd's form needs %lld bytes of scratch memory", (long long)(4 * floats));
-}
-
-/* --- transformed weights: [panel][point][row][columns of the panel] --- */
-
-int64_t winograd_packed_floats(const Winograd *w, int lanes)
-{
-    return w->points * w->rows * divide_up(w->columns, lanes) * lanes;
-}
-
-static int64_t row_blocks(const Winograd *w)
-{
-    return divide_up(w->rows, WINOGRAD_CHAIN);
-}
-
-int64_t winograd_weight_tasks(const Winograd *w)
-{
-    return w->panels * row_blocks(w);
-}
-
-static JitValue packed_panel(const Winograd *w, Jit *j, JitValue panel)
-{
-    JitValue p = jit_buf(j, w->packed_buf, jit_types(j)->p_f32);
-    int64_t floats = w->points * w->rows * panel_floats(w, jit_lanes(j));
-    return jit_tmp(j, jit_offset(j, p, jit_mul(j, panel, jit_i64(j, floats))));
-}
-
-/* The taps of `rows` rows from `row` on, in panels one behind the other, to scratch. */
-static void pack_taps(const Winograd *w, Jit *j, JitValue panel, JitValue row, JitValue rows,
-                      int64_t columns)
-{
-    int lanes = jit_lanes(j), vectors = (int)divide_up(columns, lanes);
-    int64_t line = w->transposed ? w->rows : w->columns, width = (int64_t)vectors * lanes;
-    PackPanel p = {vectors, columns, w->transposed ? 1 : line, w->transposed ? line : 1};
-    JitValue safe = jit_sub(j, jit_i64(j, w->rows - divide_up(width - columns, line)), row);
-    JitValue col = jit_mul(j, panel, jit_i64(j, panel_floats(w, lanes)));
-    JitValue at = jit_muladd_i64(j, row, p.k_step, jit_mul(j, col, jit_i64(j, p.n_step)));
-    JitValue from = jit_tmp(j, jit_offset(j, jit_buf(j, w->weight_buf, jit_types(j)->p_f32), at));
-    JitValue to = jit_scratch(j, jit_types(j)->p_f32);
-    safe = jit_tmp(j, safe);
-    for (int r = 0; r < WINOGRAD_TAPS; r++)
-        for (int s = 0; s < WINOGRAD_TAPS; s++) {
-            int64_t y = w->axis[0].weight_first + r * w->axis[0].weight_step;
-            int64_t x = w->axis[1].weight_first + s * w->axis[1].weight_step;
-            int64_t from_tap = (y * WINOGRAD_TAPS + x) * w->rows * w->columns;
-            int64_t to_tap = (r * WINOGRAD_TAPS + s) * WINOGRAD_CHAIN * width;
-            pack_panel(j, &p, jit_offset(j, to, jit_i64(j, to_tap)),
-                       jit_offset(j, from, jit_i64(j, from_tap)), rows, safe);
-        }
-}
-
-static void transform_weights(const Winograd *w, Jit *j, JitValue panel, JitValue block,
-                              int64_t columns)
-{
-    int lanes = jit_lanes(j);
-    int64_t width = divide_up(columns, lanes) * lanes, tap = WINOGRAD_CHAIN * width;
-    JitValue row = jit_tmp(j, jit_mul(j, block, jit_i64(j, WINOGRAD_CHAIN)));
-    JitValue rows =
-        jit_min_i64(j, jit_i64(j, WINOGRAD_CHAIN), jit_sub(j, jit_i64(j, w->rows), row));
-    rows = jit_tmp(j, rows);
-    pack_taps(w, j, panel, row, rows, columns);
-    JitValue to =
-        jit_tmp(j, jit_offset(j, packed_panel(w, j, panel), jit_mul(j, row, jit_i64(j, width))));
-    JitValue from = jit_tmp(j, jit_scratch(j, jit_types(j)->p_f32));
-    JitLoop i = jit_for(j, jit_i64(j, 0), jit_mul(j, rows, jit_i64(j, width)), lanes, "i");
-    WinogradSquare source = {jit_tmp(j, jit_offset(j, from, jit_index(&i))), WINOGRAD_TAPS * tap,
-                             tap};
-    WinogradSquare result = {jit_tmp(j, jit_offset(j, to, jit_index(&i))),
-                             side(w) * w->rows * width, w->rows * width};
-    winograd_transform(j, WINOGRAD_WEIGHTS, w->m, &source, &result, NULL);
-    jit_end_for(j, &i);
-}
-
-void winograd_weights_emit(Jit *j, const void *desc)
-{
-    const Winograd *w = desc;
-    int64_t width = panel_floats(w, jit_lanes(j)), whole = w->columns / width;
-    JitLoop l = jit_for(j, jit_task_begin(j), jit_task_end(j), 1, "task");
-    JitValue panel = jit_tmp(j, jit_index(&l)), block = take_digit(j, &panel, row_blocks(w));
-    JitIf s = jit_if(j, jit_compare(j, JIT_LT, panel, jit_i64(j, whole)));
-    if (whole)
-        transform_weights(w, j, panel, block, width);
-    jit_else(j, &s);
-    if (w->columns % width)
-        transform_weights(w, j, panel, block, w->columns % width);
-    jit_end_if(j, &s);
-    jit_end_for(j, &l);
 }
 
 /* --- a task --- */
@@ -169,43 +87,39 @@ typedef struct TaskEmit {
     const Winograd *w;
     JitValue first, count; /* tiles */
     JitValue panel0, panel1;
-    JitValue patches, sums; /* in scratch */
+    JitValue patches;    /* of the first tile */
+    JitValue near, sums; /* in scratch */
 } TaskEmit;
 
 static void begin_task(TaskEmit *e, JitValue task)
 {
     Jit *j = e->j;
     const Winograd *w = e->w;
-    JitValue rest = task, one = jit_i64(j, 1);
+    JitValue rest = task, one = jit_i64(j, 1), block;
+    /* Threads that share a panel run its blocks one after the other. */
+    block = w->keeps_patches ? take_digit(j, &rest, w->blocks) : NULL;
     JitValue part = take_digit(j, &rest, w->panel_groups);
+    block = w->keeps_patches ? block : rest;
     e->panel0 = part_start(j, part, w->panels, w->panel_groups);
     e->panel1 = part_start(j, jit_add(j, part, one), w->panels, w->panel_groups);
-    e->first = jit_tmp(j, jit_mul(j, rest, jit_i64(j, w->block)));
+    e->first = jit_tmp(j, jit_mul(j, block, jit_i64(j, w->block)));
     JitValue left = jit_sub(j, jit_i64(j, w->count), e->first);
     e->count = jit_min_i64(j, jit_i64(j, w->block), left);
 }
 
-static void transform_patches(const TaskEmit *e)
+static void find_patches(TaskEmit *e)
 {
     Jit *j = e->j;
     const Winograd *w = e->w;
-    WinogradPatch p = {.stage = WINOGRAD_PATCH,
-                       .m = w->m,
-                       .buf = w->source_buf,
-                       .size = {w->axis[0].source, w->axis[1].source},
-                       .channels = w->rows,
-                       .origin = {w->axis[0].origin, w->axis[1].origin},
-                       .tiles = {w->tiles[0], w->tiles[1]},
-                       .most = w->rows,
-                       .row = w->source_row,
-                       .plane = source_plane(w)};
-    WinogradPatchArgs a = {.first = e->first,
-                           .n = e->count,
-                           .channel = jit_i64(j, 0),
-                           .channels = jit_i64(j, w->rows),
-                           .to = e->patches,
-                           .room = jit_tmp(j, jit_scratch(j, jit_types(j)->p_f32))};
-    winograd_patches(j, &p, &a);
+    if (w->keeps_patches) {
+        JitValue all = jit_buf(j, w->work_buf, jit_types(j)->p_f32);
+        JitValue at = jit_mul(j, e->first, jit_i64(j, w->chain));
+        e->patches = jit_tmp(j, jit_offset(j, all, at));
+        return;
+    }
+    e->patches = jit_tmp(j, jit_offset(j, e->near, jit_i64(j, winograd_room(w))));
+    winograd_transform_patches(w, j, e->first, e->count, e->patches, winograd_patches_plane(w),
+                               e->near);
 }
 
 /* --- products --- */
@@ -229,7 +143,7 @@ static Tile make_tile(const TaskEmit *e, int rows, int vectors)
               .loop = {{TILE_STEPS, 1, width}},
               .out_buf = e->w->out_buf};
     for (int i = 0; i < rows; i++)
-        t.a_row[i] = i * e->w->source_row;
+        t.a_row[i] = i * e->w->chain;
     return t;
 }
 
@@ -243,11 +157,10 @@ static void sweep(const TaskEmit *e, const Chain *c, int vectors, int64_t from, 
     Tile tile = make_tile(e, rows, vectors);
     JitLoop l = jit_for(j, jit_i64(j, from),
                         jit_min_i64(j, e->count, jit_i64(j, from + tiles * rows)), rows, "row");
-    JitValue row = jit_tmp(j, jit_index(&l));
-    TileArgs args = {.a = jit_offset(j, c->a, jit_mul(j, row, jit_i64(j, e->w->source_row))),
+    JitValue row = jit_tmp(j, jit_index(&l)), width = jit_i64(j, tile.partial_stride);
+    TileArgs args = {.a = jit_offset(j, c->a, jit_mul(j, row, jit_i64(j, e->w->chain))),
                      .b = c->b,
-                     .partial =
-                         jit_offset(j, c->sums, jit_mul(j, row, jit_i64(j, tile.partial_stride))),
+                     .partial = jit_offset(j, c->sums, jit_mul(j, row, width)),
                      .row = row,
                      .col = row,
                      .steps = c->steps,
@@ -257,34 +170,65 @@ static void sweep(const TaskEmit *e, const Chain *c, int vectors, int64_t from, 
     jit_end_for(j, &l);
 }
 
-static void emit_chain(const TaskEmit *e, const Chain *c, int vectors)
+/* Rows [row, row + steps) of a point. */
+static void emit_chain(const TaskEmit *e, JitValue point, JitValue row, JitValue steps, JitValue b,
+                       int vectors)
 {
+    Jit *j = e->j;
+    int64_t plane = sums_plane(e->w, (int64_t)vectors * jit_lanes(j));
+    JitValue chain = jit_div(j, row, jit_i64(j, e->w->chain));
+    JitValue a = jit_muladd_i64(j, chain, e->w->points, point);
+    a = jit_mul(j, a, jit_i64(j, winograd_patches_plane(e->w)));
+    Chain c = {.a = jit_tmp(j, jit_offset(j, e->patches, a)),
+               .b = jit_tmp(j, b),
+               .sums = jit_tmp(j, jit_offset(j, e->sums, jit_mul(j, point, jit_i64(j, plane)))),
+               .steps = steps,
+               .first = jit_tmp(j, jit_compare(j, JIT_EQ, row, jit_i64(j, 0)))};
     TileSplit s = tile_split(e->w->block, e->w->shape.rows);
-    sweep(e, c, vectors, 0, (int)s.base + 1, s.extra);
-    sweep(e, c, vectors, s.extra * (s.base + 1), (int)s.base, s.tiles - s.extra);
+    sweep(e, &c, vectors, 0, (int)s.base + 1, s.extra);
+    sweep(e, &c, vectors, s.extra * (s.base + 1), (int)s.base, s.tiles - s.extra);
 }
 
-static void emit_products(const TaskEmit *e, JitValue panel, int vectors)
+static JitValue chain_steps(const TaskEmit *e, JitValue row)
+{
+    Jit *j = e->j;
+    JitValue left = jit_sub(j, jit_i64(j, e->w->rows), row);
+    return jit_min_i64(j, jit_i64(j, e->w->chain), left);
+}
+
+/* Point by point, of weights in the workspace. */
+static void products_of_points(const TaskEmit *e, JitValue panel, int vectors)
 {
     Jit *j = e->j;
     const Winograd *w = e->w;
-    int64_t width = (int64_t)vectors * jit_lanes(j);
-    JitValue weights = packed_panel(w, j, panel);
+    int64_t width = (int64_t)vectors * jit_lanes(j), plane = weights_plane(w, width);
+    JitValue weights = winograd_weights_panel(w, j, panel);
     JitLoop p = jit_for(j, jit_i64(j, 0), jit_i64(j, w->points), 1, "point");
-    JitLoop k = jit_for(j, jit_i64(j, 0), jit_i64(j, w->rows), WINOGRAD_CHAIN, "k");
-    JitValue point = jit_index(&p), row = jit_index(&k);
-    JitValue left = jit_sub(j, jit_i64(j, w->rows), row);
-    JitValue at = jit_muladd_i64(j, point, w->rows, row);
-    Chain c = {
-        .a = jit_tmp(j, jit_offset(j, e->patches, jit_muladd_i64(j, point, source_plane(w), row))),
-        .b = jit_tmp(j, jit_offset(j, weights, jit_mul(j, at, jit_i64(j, width)))),
-        .sums =
-            jit_tmp(j, jit_offset(j, e->sums, jit_mul(j, point, jit_i64(j, sums_plane(w, width))))),
-        .steps = jit_min_i64(j, jit_i64(j, WINOGRAD_CHAIN), left),
-        .first = jit_tmp(j, jit_compare(j, JIT_EQ, row, jit_i64(j, 0)))};
-    emit_chain(e, &c, vectors);
+    JitLoop k = jit_for(j, jit_i64(j, 0), jit_i64(j, w->rows), w->chain, "k");
+    JitValue row = jit_tmp(j, jit_index(&k));
+    JitValue at = jit_muladd_i64(j, row, width, jit_mul(j, jit_index(&p), jit_i64(j, plane)));
+    emit_chain(e, jit_index(&p), row, chain_steps(e, row), jit_offset(j, weights, at), vectors);
     jit_end_for(j, &k);
     jit_end_for(j, &p);
+}
+
+/* Chain by chain, whose weights are transformed for all points. */
+static void products_of_chains(const TaskEmit *e, JitValue panel, int64_t columns)
+{
+    Jit *j = e->j;
+    const Winograd *w = e->w;
+    int vectors = (int)divide_up(columns, jit_lanes(j));
+    int64_t width = (int64_t)vectors * jit_lanes(j), plane = weights_plane(w, width);
+    JitValue weights = jit_tmp(j, jit_offset(j, e->near, jit_i64(j, winograd_taps(w, width))));
+    JitLoop k = jit_for(j, jit_i64(j, 0), jit_i64(j, w->rows), w->chain, "k");
+    JitValue row = jit_tmp(j, jit_index(&k)), steps = chain_steps(e, row);
+    WinogradWeights a = {panel, row, steps, columns, weights, plane, e->near};
+    winograd_transform_weights(w, j, &a);
+    JitLoop p = jit_for(j, jit_i64(j, 0), jit_i64(j, w->points), 1, "point");
+    JitValue at = jit_mul(j, jit_index(&p), jit_i64(j, plane));
+    emit_chain(e, jit_index(&p), row, steps, jit_offset(j, weights, at), vectors);
+    jit_end_for(j, &p);
+    jit_end_for(j, &k);
 }
 
 /* --- results --- */
@@ -295,7 +239,8 @@ static void transform_sums(const TaskEmit *e, JitValue sums, int vectors)
     Jit *j = e->j;
     int64_t plane = sums_plane(e->w, (int64_t)vectors * jit_lanes(j));
     JitLoop v = jit_for(j, jit_i64(j, 0), jit_i64(j, vectors * jit_lanes(j)), jit_lanes(j), "v");
-    WinogradSquare s = {jit_tmp(j, jit_offset(j, sums, jit_index(&v))), side(e->w) * plane, plane};
+    WinogradSquare s = {jit_tmp(j, jit_offset(j, sums, jit_index(&v))), winograd_side(e->w) * plane,
+                        plane};
     winograd_transform(j, WINOGRAD_RESULT, e->w->m, &s, &s, NULL);
     jit_end_for(j, &v);
 }
@@ -328,7 +273,7 @@ static void store_tile(const TaskEmit *e, JitValue i, JitValue sums, JitValue co
     WinogradTile t = winograd_tile(j, w->m, w->tiles, jit_tmp(j, jit_add(j, e->first, i)));
     JitLoop y = jit_for(j, jit_i64(j, 0), within(e, 0, t.place[0]), 1, "y");
     JitLoop x = jit_for(j, jit_i64(j, 0), within(e, 1, t.place[1]), 1, "x");
-    JitValue from = jit_muladd_i64(j, jit_index(&y), side(w), jit_index(&x));
+    JitValue from = jit_muladd_i64(j, jit_index(&y), winograd_side(w), jit_index(&x));
     from = jit_tmp(j, jit_offset(j, sums, jit_mul(j, from, jit_i64(j, plane))));
     JitValue row = jit_add(j, t.place[0], jit_index(&y));
     row = jit_muladd_i64(j, t.image, w->axis[0].result, row);
@@ -342,8 +287,11 @@ static void emit_panel(const TaskEmit *e, JitValue panel, int64_t columns)
 {
     Jit *j = e->j;
     int lanes = jit_lanes(j), vectors = (int)divide_up(columns, lanes);
-    emit_products(e, panel, vectors);
-    JitValue col = jit_tmp(j, jit_mul(j, panel, jit_i64(j, panel_floats(e->w, lanes))));
+    if (e->w->keeps_patches)
+        products_of_chains(e, panel, columns);
+    else
+        products_of_points(e, panel, vectors);
+    JitValue col = jit_tmp(j, jit_mul(j, panel, jit_i64(j, winograd_panel(e->w, lanes))));
     JitLoop l = jit_for(j, jit_i64(j, 0), e->count, 1, "tile");
     JitValue i = jit_tmp(j, jit_index(&l));
     JitValue sums = jit_tmp(j, jit_offset(j, e->sums, jit_mul(j, i, jit_i64(j, vectors * lanes))));
@@ -355,7 +303,7 @@ static void emit_panel(const TaskEmit *e, JitValue panel, int64_t columns)
 static void emit_panels(const TaskEmit *e)
 {
     Jit *j = e->j;
-    int64_t width = panel_floats(e->w, jit_lanes(j)), whole = e->w->columns / width;
+    int64_t width = winograd_panel(e->w, jit_lanes(j)), whole = e->w->columns / width;
     if (whole) {
         JitValue end = jit_min_i64(j, e->panel1, jit_i64(j, whole));
         JitLoop p = jit_for(j, e->panel0, end, 1, "panel");
@@ -372,12 +320,12 @@ static void emit_panels(const TaskEmit *e)
 void winograd_emit(Jit *j, const void *desc)
 {
     TaskEmit e = {.j = j, .w = desc};
-    JitValue scratch = jit_scratch(j, jit_types(j)->p_f32);
-    e.patches = jit_tmp(j, jit_offset(j, scratch, jit_i64(j, room_floats(e.w))));
-    e.sums = jit_tmp(j, jit_offset(j, e.patches, jit_i64(j, e.w->points * source_plane(e.w))));
+    int64_t floats = near_floats(e.w, winograd_panel(e.w, jit_lanes(j)));
+    e.near = jit_tmp(j, jit_scratch(j, jit_types(j)->p_f32));
+    e.sums = jit_tmp(j, jit_offset(j, e.near, jit_i64(j, floats)));
     JitLoop task = jit_for(j, jit_task_begin(j), jit_task_end(j), 1, "task");
     begin_task(&e, jit_tmp(j, jit_index(&task)));
-    transform_patches(&e);
+    find_patches(&e);
     emit_panels(&e);
     jit_end_for(j, &task);
 }

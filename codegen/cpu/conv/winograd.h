@@ -3,15 +3,12 @@
  * matrix products by the register tile, and the transform back, with the epilogue.
  *
  * A patch is a square of m + 2 pixels, a tile the m x m results that it gives.  Points are numbered
- * row by row; point p of everything transformed is a plane of its own, WINOGRAD_GAP floats behind
- * the one before, so that the planes do not meet in the same cache sets. */
+ * row by row; point p of everything transformed is a plane of its own. */
 #ifndef SCRIMP_CODEGEN_CPU_CONV_WINOGRAD_H
 #define SCRIMP_CODEGEN_CPU_CONV_WINOGRAD_H
 
 #include "codegen/cpu/conv/conv.h"
 #include "ir/winograd.h"
-
-enum { WINOGRAD_GAP = 16 };
 
 /* --- transforms (winograd_transform.c) --- */
 
@@ -70,27 +67,51 @@ WinogradTile winograd_tile(Jit *j, int m, const int64_t tiles[2], JitValue tile)
 KERNEL_DESC_BEGIN
 typedef struct Winograd {
     ConvAxis axis[2];
-    int64_t images, rows, columns; /* channels summed over and made */
+    int64_t rows, columns; /* channels summed over and made */
+    int64_t chain, chains; /* of rows */
     int64_t tiles[2], count;
-    bool transposed; /* the data gradient: weights [3, 3, columns, rows] */
-    char unused[7];
+    int64_t block, blocks; /* tiles of a task; decided by winograd_plan unless patches are kept */
+    bool transposed;       /* the data gradient: weights [3, 3, columns, rows] */
+    bool keeps_patches;    /* in the workspace; else it has the weights */
+    char unused[6];
     int m, points;
-    int source_buf, weight_buf, packed_buf, out_buf;
+    int source_buf, weight_buf, work_buf, out_buf;
     /* decided by winograd_plan */
     TileShape shape;
     int64_t panels, panel_groups;
-    int64_t block, blocks; /* tiles of a task */
-    int64_t source_row;    /* floats between transformed tiles */
     Epilogue epilogue;
 } Winograd;
 KERNEL_DESC(Winograd)
 
 void winograd_plan(Winograd *w, const Target *target);
+int64_t winograd_side(const Winograd *w);             /* of a patch */
+int64_t winograd_panel(const Winograd *w, int lanes); /* floats of a whole one */
+int64_t winograd_patches_plane(const Winograd *w);    /* of those that a product reads */
+/* Patches lie as [chain][point][tile][row of the chain].  Tiles [first, first + n); `to` and its
+ * plane: of tile `first`. */
+void winograd_transform_patches(const Winograd *w, Jit *j, JitValue first, JitValue n, JitValue to,
+                                int64_t plane, JitValue room);
+int64_t winograd_room(const Winograd *w); /* floats */
+/* Rows [row, row + rows), at most a chain, of a panel of `columns` columns; taps: room for
+ * winograd_taps floats, where vectors are aligned. */
+typedef struct WinogradWeights {
+    JitValue panel, row, rows;
+    int64_t columns;
+    JitValue to;
+    int64_t plane;
+    JitValue taps;
+} WinogradWeights;
+void winograd_transform_weights(const Winograd *w, Jit *j, const WinogradWeights *a);
+int64_t winograd_taps(const Winograd *w, int64_t width);
+/* Transformed weights in the workspace: floats between points of a panel, and the panel. */
+int64_t winograd_weights_plane(const Winograd *w, int64_t width);
+JitValue winograd_weights_panel(const Winograd *w, Jit *j, JitValue panel);
 int64_t winograd_tasks(const Winograd *w);
-int64_t winograd_packed_floats(const Winograd *w, int lanes);
-int64_t winograd_weight_tasks(const Winograd *w);
+/* KernelEmit of the first call, which fills the workspace, and of the second. */
+int64_t winograd_work_floats(const Winograd *w, int lanes);
+int64_t winograd_work_tasks(const Winograd *w);
+void winograd_work_emit(Jit *j, const void *desc);
 void winograd_emit(Jit *j, const void *desc);
-void winograd_weights_emit(Jit *j, const void *desc);
 
 /* --- weight gradient (winograd_wgrad.c) --- */
 

@@ -2,6 +2,7 @@
 /* The calls of convolutions in Winograd's form. */
 #include "codegen/cpu/conv/winograd.h"
 #include "ir/support/bug.h"
+#include "ir/support/divide.h"
 #include "ir/workspace.h"
 
 static void finish(const MatrixNode *m, CallDraft *call, const char *what, const ConvGeometry *q)
@@ -30,29 +31,33 @@ static double products(const WinogradShape *s)
 
 static void describe(Winograd *w, const ConvGeometry *q, const WinogradShape *s, ConvPart part)
 {
-    *w = (Winograd){.images = s->images,
-                    .rows = s->rows,
+    *w = (Winograd){.rows = s->rows,
                     .columns = s->columns,
+                    .chain = winograd_chain(s->rows),
+                    .chains = divide_up(s->rows, winograd_chain(s->rows)),
                     .tiles = {s->tiles[0], s->tiles[1]},
                     .count = s->count,
                     .transposed = part == CONV_DGRAD,
+                    .block = winograd_block(s),
+                    .keeps_patches = winograd_keeps_patches(s),
                     .m = s->m,
                     .points = s->points};
     for (int i = 0; i < 2; i++)
         w->axis[i] = part == CONV_DGRAD ? conv_gradient_axis(q, i, 0) : conv_forward_axis(q, i);
 }
 
-static void lower_weights(const MatrixNode *m, CallDraft call, const Winograd *w,
-                          const ConvGeometry *q)
+static void lower_work(const MatrixNode *m, CallDraft call, const Winograd *w,
+                       const ConvGeometry *q)
 {
     StrBuf key = strbuf_new(m->l->pool);
-    desc_key(&key, "winograd_weights", w, DESC_BYTES_BEFORE(Winograd, epilogue));
+    desc_key(&key, "winograd_work", w, DESC_BYTES_BEFORE(Winograd, epilogue));
     call.key = key.text;
     call.desc = w;
-    call.emit = winograd_weights_emit;
-    call.n_tasks = winograd_weight_tasks(w);
-    call.bytes = 4.0 * (double)((9 + w->points) * w->rows * w->columns);
-    finish(m, &call, "winograd weights", q);
+    call.emit = winograd_work_emit;
+    call.n_tasks = winograd_work_tasks(w);
+    call.bytes = (double)type_bytes(matrix_operand_type(m, !w->keeps_patches)) +
+                 (double)node_workspace_bytes(m->graph, m->node);
+    finish(m, &call, w->keeps_patches ? "winograd patches" : "winograd weights", q);
 }
 
 static void lower_pixels(const MatrixNode *m, const ConvGeometry *q, const WinogradShape *s,
@@ -64,9 +69,9 @@ static void lower_pixels(const MatrixNode *m, const ConvGeometry *q, const Winog
     CallDraft call = matrix_call(m);
     w->source_buf = matrix_add_operand(m, &call, 0);
     w->weight_buf = matrix_add_operand(m, &call, 1);
-    w->packed_buf = add_workspace(m, &call, winograd_packed_floats(w, m->l->target->vector_floats));
+    w->work_buf = add_workspace(m, &call, winograd_work_floats(w, m->l->target->vector_floats));
     w->epilogue = matrix_epilogue(m, &call, 2);
-    lower_weights(m, call, w, q);
+    lower_work(m, call, w, q);
     call.key = MATRIX_KEY(m->l->pool, "winograd", Winograd, w);
     call.desc = w;
     call.emit = winograd_emit;

@@ -144,6 +144,23 @@ static JitValue is_inside(const PatchEmit *e, int axis, JitValue from)
     return jit_cast(j, jit_compare(j, JIT_EQ, from, near), jit_types(j)->i32);
 }
 
+/* What the next tile across reads and this one does not: parts of pixels are a pattern that the
+ * hardware does not follow. */
+static void prefetch_next(const PatchEmit *e, JitValue from)
+{
+    Jit *j = e->j;
+    const WinogradPatch *p = e->p;
+    if (p->most == p->channels)
+        return;
+    JitLoop r = jit_for(j, jit_i64(j, 0), jit_i64(j, e->side), 1, "r");
+    JitLoop c = jit_for(j, jit_i64(j, e->side), jit_i64(j, e->side + p->m), 1, "c");
+    JitValue at = jit_muladd_i64(j, jit_index(&r), p->size[1], jit_index(&c));
+    at = jit_offset(j, from, jit_mul(j, at, jit_i64(j, p->channels)));
+    jit_prefetch(j, jit_tmp(j, at), e->a->channels);
+    jit_end_for(j, &c);
+    jit_end_for(j, &r);
+}
+
 static void emit_tile(const PatchEmit *e, JitValue i)
 {
     Jit *j = e->j;
@@ -155,6 +172,7 @@ static void emit_tile(const PatchEmit *e, JitValue i)
     JitValue inside = jit_and(j, is_inside(e, 0, y), is_inside(e, 1, x));
     JitIf s = jit_if(j, jit_compare(j, JIT_NE, inside, jit_i32(j, 0)));
     JitValue from = jit_tmp(j, pixel_at(e, t.image, y, x));
+    prefetch_next(e, from);
     const JitValue args[P_COUNT] = {from, to, e->a->channels};
     jit_call_void(j, patch_function(e, jit_type_of(from), false), P_COUNT, args);
     jit_else(j, &s);

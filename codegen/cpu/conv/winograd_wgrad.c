@@ -18,30 +18,25 @@ static int64_t side(const WinogradWgrad *w)
     return w->m + WINOGRAD_TAPS - 1;
 }
 
-static int64_t padded(int64_t floats)
-{
-    return (divide_up(floats, WINOGRAD_GAP) + 1) * WINOGRAD_GAP;
-}
-
 static int64_t room_floats(const WinogradWgrad *w)
 {
-    return padded(side(w) * side(w) *
-                  (w->x_block > WINOGRAD_DY_BLOCK ? w->x_block : WINOGRAD_DY_BLOCK));
+    return winograd_plane(side(w) * side(w) *
+                          (w->x_block > WINOGRAD_DY_BLOCK ? w->x_block : WINOGRAD_DY_BLOCK));
 }
 
 static int64_t x_plane(const WinogradWgrad *w)
 {
-    return padded(WINOGRAD_TILES * w->x_block);
+    return winograd_plane(WINOGRAD_TILES * w->x_block);
 }
 
 static int64_t dy_plane(void)
 {
-    return padded(WINOGRAD_TILES * WINOGRAD_DY_BLOCK);
+    return winograd_plane(WINOGRAD_TILES * WINOGRAD_DY_BLOCK);
 }
 
 static int64_t sums_plane(const WinogradWgrad *w)
 {
-    return padded(w->x_block * WINOGRAD_DY_BLOCK);
+    return winograd_plane(w->x_block * WINOGRAD_DY_BLOCK);
 }
 
 void winograd_wgrad_plan(WinogradWgrad *w, const Target *t)

@@ -168,6 +168,7 @@ int main(void)
         {1, 64, 13, 11, 70, {0, 2}, false, false},  /* without a border, and with a wide one */
         {2, 130, 9, 6, 65, {1, 0}, false, false},   /* several chains and blocks of channels */
         {16, 16, 14, 14, 16, {1, 1}, false, false}, /* several blocks of tiles, and chunks */
+        {1, 20, 74, 10, 72, {1, 1}, false, false}, /* patches in two blocks, the last one shorter */
         {2, 36, 7, 10, 24, {1, 1}, true, true},
     };
     static const OpKind ops[] = {OP_conv2d, OP_conv2d_dgrad, OP_conv2d_wgrad};

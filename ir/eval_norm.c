@@ -104,7 +104,7 @@ void eval_layernorm(EvalState *s, const Node *n)
     for (int64_t r = 0; r < a.outer; r++) {
         const double *x = eval_in(s, n, 0) + r * a.length;
         double *y = eval_out(s, n, 0) + r * a.length, mean = 0, var = 0;
-        for (int64_t i = 0; i < a.length; i++)
+        for (int64_t i = 0; i < a.length && !node_flag(n, ATTR_rms); i++)
             mean += x[i] / length;
         for (int64_t i = 0; i < a.length; i++)
             var += (x[i] - mean) * (x[i] - mean) / length;
@@ -122,7 +122,7 @@ void eval_layernorm(EvalState *s, const Node *n)
 }
 
 /* (dy, x, mean, rstd, gamma?) -> dx = rstd * (g - mean(g) - xhat * mean(g * xhat)), g = dy * gamma
- * (Ba, Kiros and Hinton 2016) */
+ * (Ba, Kiros and Hinton 2016); without mean(g) where no mean was subtracted */
 void eval_layernorm_grad(EvalState *s, const Node *n)
 {
     EvalAxis a = eval_axis(eval_in_type(s, n, 0), n, -1);
@@ -133,7 +133,7 @@ void eval_layernorm_grad(EvalState *s, const Node *n)
         double mean_g = 0, mean_gx = 0, *dx = eval_out(s, n, 0) + r * a.length;
         for (int64_t i = 0; i < a.length; i++) {
             dx[i] = n->n_in > 4 ? dy[i] * eval_in(s, n, 4)[i] : dy[i];
-            mean_g += dx[i] / length;
+            mean_g += node_flag(n, ATTR_rms) ? 0 : dx[i] / length;
             mean_gx += dx[i] * (x[i] - mean) * rstd / length;
         }
         for (int64_t i = 0; i < a.length; i++)

@@ -8,6 +8,7 @@ LayernormDesc layernorm_describe(const Lowering *l, const Node *n)
     LayernormDesc d = {.rows = a.outer, .length = a.length};
     d.gamma = n->n_in > (grad ? 4 : 1);
     d.beta = !grad && n->n_in > 2;
+    d.rms = node_flag(n, ATTR_rms);
     d.eps = node_float(n, ATTR_eps, 1e-5);
     return d;
 }

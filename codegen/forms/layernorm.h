@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Layer norm over the last axis, and its gradient in the input. */
+/* Layer norm over the last axis, with or without (rms) subtracting the mean, and its gradient in
+ * the input. */
 #ifndef SCRIMP_CODEGEN_FORMS_LAYERNORM_H
 #define SCRIMP_CODEGEN_FORMS_LAYERNORM_H
 
@@ -7,7 +8,8 @@
 
 KERNEL_DESC_BEGIN
 typedef struct LayernormDesc {
-    int64_t rows, length, gamma, beta; /* gamma, beta: flags */
+    int64_t rows, length;
+    int64_t gamma, beta, rms; /* flags */
     double eps;
 } LayernormDesc;
 KERNEL_DESC(LayernormDesc)

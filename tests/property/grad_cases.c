@@ -354,6 +354,8 @@ static void case_layernorm(OpCase *c)
     int extra = (int)op_int(c, 0, 2);
     for (int i = 0; i < extra; i++)
         normal_input(c, DIMS(t.dim[t.rank - 1]));
+    if (op_coin(c))
+        attrs_int(&attrs, ATTR_rms, 1);
     op_done(c, OP_layernorm, &attrs);
 }
 

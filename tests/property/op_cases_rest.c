@@ -119,6 +119,14 @@ void op_lrn_grad(OpCase *c)
     op_lrn_like(c, OP_lrn_grad);
 }
 
+static void op_layernorm_done(OpCase *c, OpKind op)
+{
+    AttrList attrs = {0};
+    if (op_coin(c))
+        attrs_int(&attrs, ATTR_rms, 1);
+    op_done(c, op, &attrs);
+}
+
 void op_layernorm(OpCase *c)
 {
     Type t = op_shape(c, 1, 4);
@@ -127,7 +135,7 @@ void op_layernorm(OpCase *c)
     double offset = op_coin(c) || t.dim[t.rank - 1] < 8 ? 0 : 50;
     op_floats(c, t, offset - 2, offset + 3);
     op_vectors(c, t.dim[t.rank - 1], affine);
-    op_done(c, OP_layernorm, NULL);
+    op_layernorm_done(c, OP_layernorm);
 }
 
 static void op_layernorm_inputs(OpCase *c, int64_t *length)
@@ -146,7 +154,7 @@ void op_layernorm_grad(OpCase *c)
     int64_t length;
     op_layernorm_inputs(c, &length);
     op_vectors(c, length, op_coin(c));
-    op_done(c, OP_layernorm_grad, NULL);
+    op_layernorm_done(c, OP_layernorm_grad);
 }
 
 void op_layernorm_grad_sums(OpCase *c)

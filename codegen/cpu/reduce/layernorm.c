@@ -2,7 +2,9 @@
 /* Layer norm over the last axis and its input gradient.  Rows that fit stay in registers; the
  * variance is taken around the row's mean in a second pass, which also finds by how much the mean
  * was rounded (the corrected two-pass algorithm of Chan, Golub and LeVeque 1983): a row whose
- * elements lie closer together than its mean is exact would otherwise be shifted by that. */
+ * elements lie closer together than its mean is exact would otherwise be shifted by that.  Where
+ * the mean is not subtracted (rms), the first pass is left out, and 0 is what the others take for
+ * it. */
 #include "codegen/forms/layernorm.h"
 #include "codegen/cpu/point/vector_loops.h"
 #include "codegen/cpu/rules.h"
@@ -43,6 +45,8 @@ static void sum_pass(Jit *j, Lanes v, void *user)
 
 static JitValue centred(Jit *j, Row *r, Lanes v)
 {
+    if (r->d->rms)
+        return load_lanes(j, r->x, r->offset, v, 0);
     JitValue x = r->held ? r->a[v.way] : load_lanes(j, r->x, r->offset, v, 0);
     return sub(j, x, r->mean);
 }
@@ -52,13 +56,15 @@ static void square_pass(Jit *j, Lanes v, void *user)
     Row *r = user;
     JitValue d = valid_lanes(j, v, centred(j, r, v), 0);
     accumulate(j, &r->acc, v, mul(j, d, d));
-    accumulate(j, &r->acc2, v, d);
+    if (!r->d->rms)
+        accumulate(j, &r->acc2, v, d);
 }
 
 static void write_pass(Jit *j, Lanes v, void *user)
 {
     Row *r = user;
-    JitValue y = mul(j, sub(j, centred(j, r, v), r->rest), r->rstd);
+    JitValue d = r->d->rms ? centred(j, r, v) : sub(j, centred(j, r, v), r->rest);
+    JitValue y = mul(j, d, r->rstd);
     if (r->d->gamma)
         y = mul(j, y, load_lanes(j, r->gamma, NULL, v, 0));
     if (r->d->beta)
@@ -68,14 +74,20 @@ static void write_pass(Jit *j, Lanes v, void *user)
 
 static void forward_row(Jit *j, Row *r)
 {
-    r->acc = line_accumulator(j, jit_vf(j, 0));
-    each(j, r, sum_pass);
-    r->mean = average(j, r, &r->acc);
+    r->mean = r->rest = jit_vf(j, 0);
+    if (!r->d->rms) {
+        r->acc = line_accumulator(j, jit_vf(j, 0));
+        each(j, r, sum_pass);
+        r->mean = average(j, r, &r->acc);
+    }
     r->acc = line_accumulator(j, jit_vf(j, 0));
     r->acc2 = line_accumulator(j, jit_vf(j, 0));
     each(j, r, square_pass);
-    r->rest = average(j, r, &r->acc2);
-    JitValue var = sub(j, average(j, r, &r->acc), mul(j, r->rest, r->rest));
+    JitValue var = average(j, r, &r->acc);
+    if (!r->d->rms) {
+        r->rest = average(j, r, &r->acc2);
+        var = sub(j, var, mul(j, r->rest, r->rest));
+    }
     var = jit_add(j, jit_vmax(j, var, jit_vf(j, 0)), jit_vf(j, r->d->eps));
     r->rstd = divide(j, jit_vf(j, 1), jit_vsqrt(j, jit_tmp(j, var)));
     each(j, r, write_pass);
@@ -133,6 +145,7 @@ void cpu_layernorm(Lowering *l, const Node *n)
 }
 
 /* --- gradient: rstd * (g - mean(g) - xhat * mean(g * xhat)), g = dy * gamma --- */
+/* Without mean(g) where no mean was subtracted. */
 
 static void load_grad(Jit *j, Row *r, Lanes v, JitValue *g, JitValue *xhat)
 {
@@ -151,7 +164,8 @@ static void grad_sums_pass(Jit *j, Lanes v, void *user)
         r->a[v.way] = g;
         r->b[v.way] = xhat;
     }
-    accumulate(j, &r->acc, v, g);
+    if (!r->d->rms)
+        accumulate(j, &r->acc, v, g);
     accumulate(j, &r->acc2, v, valid_lanes(j, v, mul(j, g, xhat), 0));
 }
 
@@ -161,7 +175,8 @@ static void grad_write_pass(Jit *j, Lanes v, void *user)
     JitValue g = r->a[v.way], xhat = r->b[v.way];
     if (!r->held)
         load_grad(j, r, v, &g, &xhat);
-    JitValue d = sub(j, sub(j, g, r->mean_g), mul(j, xhat, r->mean_gx));
+    JitValue d = r->d->rms ? g : sub(j, g, r->mean_g);
+    d = sub(j, d, mul(j, xhat, r->mean_gx));
     store_lanes(j, r->out, r->offset, v, mul(j, d, r->rstd));
 }
 
@@ -186,7 +201,7 @@ static void emit_layernorm_grad(Jit *j, const void *desc)
     r.acc = line_accumulator(j, jit_vf(j, 0));
     r.acc2 = line_accumulator(j, jit_vf(j, 0));
     each(j, &r, grad_sums_pass);
-    r.mean_g = average(j, &r, &r.acc);
+    r.mean_g = d->rms ? NULL : average(j, &r, &r.acc);
     r.mean_gx = average(j, &r, &r.acc2);
     each(j, &r, grad_write_pass);
     jit_end_for(j, &rows);

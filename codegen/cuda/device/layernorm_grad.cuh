@@ -1,5 +1,6 @@
 #include "real.cuh"
-/* rstd (g - mean(g) - xhat mean(g xhat)), g = dy gamma; the gradient may lie on dy. */
+/* rstd (g - mean(g) - xhat mean(g xhat)), g = dy gamma, for IS_RMS without mean(g); the gradient may
+ * lie on dy. */
 #if HAS_GAMMA
 #define G(k) (VALUE(0, dy[k]) * BUF(const float, 4)[k])
 #else
@@ -20,7 +21,7 @@ DEVICE void layernorm_grad(const Args a)
             sum = sum + G(k);
             dot = dot + G(k) * XHAT(k);
         }
-        sum = join_line_sum(sum) * ONE_OVER_LENGTH;
+        sum = IS_RMS ? 0.0f : join_line_sum(sum) * ONE_OVER_LENGTH;
         dot = join_line_sum(dot) * ONE_OVER_LENGTH;
         for (k = FIRST; k < LENGTH; k += STEP)
             out[k] = OF(OUT_BUF, (G(k) - sum - XHAT(k) * dot) * rstd);

@@ -350,19 +350,24 @@ Val builtin_lrn(BuiltinCall *c)
 
 Val builtin_layernorm(BuiltinCall *c)
 {
-    bool affine = arg_bool(c, 3), bias = affine && arg_bool(c, 2);
+    bool given = arg_given(c, 5), affine = !given && arg_bool(c, 3);
+    bool bias = affine && arg_bool(c, 2);
     if ((affine && !call_needs_label(c)) || !rank_at_least(c, 1, "at least one dimension"))
         return val_poison();
     const Type *x = elab_type(c->l, arg_tensor(c, 0));
     int64_t n = x->dim[x->rank - 1];
     ValueId v[3] = {arg_tensor(c, 0)};
+    if (given)
+        v[1] = arg_tensor(c, 5);
     if (affine)
         v[1] = vector_param(c, OP_param, "weight", n, &init_ones, n);
     if (bias)
         v[2] = vector_param(c, OP_param, "bias", n, &init_zeros, n);
     AttrList attrs = {.n = 0};
     attrs_float(&attrs, ATTR_eps, arg_float(c, 1));
-    return call_node(c, OP_layernorm, v, 1 + affine + bias, &attrs);
+    if (!arg_bool(c, 4))
+        attrs_int(&attrs, ATTR_rms, 1);
+    return call_node(c, OP_layernorm, v, 1 + given + affine + bias, &attrs);
 }
 
 /* Numbers that are known now: positions.  Those of the data are checked when it is opened. */

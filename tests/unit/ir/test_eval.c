@@ -341,6 +341,12 @@ static void test_norms(void)
     EVAL("  %x = input : f32[1,2]\n"
          "  %n, %m, %y = layernorm %x {eps=3} : f32[1,2], f32[1], f32[1]\n",
          V(1, 3), 0.5);
+    EVAL("  %x = input : f32[1,2]\n  %g = input : f32[2]\n"
+         "  %y, %m, %r = layernorm %x, %g {eps=0, rms=true} : f32[1,2], f32[1], f32[1]\n",
+         V(2, 2, 2, 3), 2, 3);
+    EVAL("  %x = input : f32[1,2]\n"
+         "  %n, %y, %r = layernorm %x {rms=true} : f32[1,2], f32[1], f32[1]\n",
+         V(1, 3), 0);
 }
 
 #define LOSS2 "  %x = input : f32[1,2]\n  %l = input : i32[1]\n"

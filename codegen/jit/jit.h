@@ -176,6 +176,9 @@ JitValue jit_vf(Jit *j, double v);           /* constant vectors */
 JitValue jit_vi(Jit *j, int32_t v);
 JitValue jit_from_lanes(Jit *j, JitType vector_type, const JitValue *lanes);
 JitValue jit_lane(Jit *j, JitValue vector, int i);
+/* a, of f32 or a vector, in a register of which GCC does not know how it came to be: nothing is
+ * merged with what made it. */
+JitValue jit_opaque(Jit *j, JitValue a);
 /* Lane i of the result is lane[i] of a, or lane[i] - lanes of b: GCC makes one shuffle instruction
  * of it where there is one (unpck, shufps, shuff32x4, insertf128, ...).  f32 vectors. */
 JitValue jit_shuffle(Jit *j, JitValue a, JitValue b, const int *lane);

@@ -74,14 +74,18 @@ static bool is_f32(const Jit *j, JitType t)
     return t == j->t.f32 || t == j->t.vf;
 }
 
-/* An empty instruction between a product and what is added to it. */
-JitValue jit_mul(Jit *j, JitValue a, JitValue b)
+/* An empty instruction. */
+JitValue jit_opaque(Jit *j, JitValue a)
 {
     static const char *const in[] = {"0"};
+    return j->target->x86 ? jit_asm(j, "", jit_type_of(a), "=v", 1, &a, in) : jit_tmp(j, a);
+}
+
+JitValue jit_mul(Jit *j, JitValue a, JitValue b)
+{
     JitValue product = binary(j, GCC_JIT_BINARY_OP_MULT, a, b);
-    if (!j->rounds_products || !j->target->x86 || !is_f32(j, jit_type_of(a)))
-        return product;
-    return jit_asm(j, "", jit_type_of(a), "=v", 1, &product, in);
+    bool rounds = j->rounds_products && j->target->x86 && is_f32(j, jit_type_of(a));
+    return rounds ? jit_opaque(j, product) : product;
 }
 
 void jit_round_products(Jit *j, bool on)
@@ -431,14 +435,16 @@ JitValue jit_lane(Jit *j, JitValue vector, int i)
 }
 
 /* Lanes read through memory become VEC_PERM_EXPR in GCC's forward propagation (seen with 12.2): the
- * portable way to shuffle, as libgccjit has no builtin for it. */
+ * portable way to shuffle, as libgccjit has no builtin for it.  Propagation does not stop there: of
+ * a shuffle of a shuffle, or of a load, it makes as many loads of one lane, so it may not see what
+ * the result is made of. */
 JitValue jit_shuffle(Jit *j, JitValue a, JitValue b, const int *lane)
 {
     JitValue v[JIT_MAX_LANES];
     int n = jit_lanes(j);
     for (int i = 0; i < n; i++)
         v[i] = lane[i] < n ? jit_lane(j, a, lane[i]) : jit_lane(j, b, lane[i] - n);
-    return jit_tmp(j, jit_from_lanes(j, j->t.vf, v));
+    return jit_opaque(j, jit_from_lanes(j, j->t.vf, v));
 }
 
 /* Operands are copied to plain locals: anything else crashes libgccjit 12. */

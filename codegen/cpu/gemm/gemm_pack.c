@@ -67,6 +67,8 @@ static void transpose_groups(Jit *j, JitValue *row, int i)
 static void transpose(Jit *j, JitValue *row)
 {
     int n = jit_lanes(j);
+    for (int i = 0; i < n; i++)
+        row[i] = jit_opaque(j, row[i]);
     for (int i = 0; i < n; i += 4)
         transpose_quads(j, row + i);
     for (int i = 0; n > 4 && i < 4; i++)

@@ -169,8 +169,8 @@ void jit_vstore_partial(Jit *j, JitValue pointer, JitValue index, JitValue n, Ji
 /* Asks for the `floats` (i64) floats at a pointer to be brought near, into the second-level cache;
  * any address may be named. */
 void jit_prefetch(Jit *j, JitValue pointer, JitValue floats);
-/* The same for the one line of the cache that has the byte at pointer. */
-void jit_prefetch_line(Jit *j, JitValue pointer);
+/* The same for the one line of the cache that has the byte at pointer; write: to be written. */
+void jit_prefetch_line(Jit *j, JitValue pointer, bool write);
 JitValue jit_splat(Jit *j, JitValue scalar); /* f32 -> vf, i32 -> vi, u32 -> vu */
 JitValue jit_vf(Jit *j, double v);           /* constant vectors */
 JitValue jit_vi(Jit *j, int32_t v);

@@ -307,12 +307,13 @@ void jit_vstore_aligned(Jit *j, JitValue pointer, JitValue index, JitValue v)
     jit_set(j, vector_at(j, pointer, index, true), v);
 }
 
-void jit_prefetch_line(Jit *j, JitValue pointer)
+void jit_prefetch_line(Jit *j, JitValue pointer, bool write)
 {
-    enum { READ = 0, SECOND_LEVEL = 2 };
+    enum { SECOND_LEVEL = 2 };
     JitFunction f = gcc_jit_context_get_builtin_function(j->ctx, "__builtin_prefetch");
     JitType any = gcc_jit_type_get_pointer(gcc_jit_type_get_const(j->t.none));
-    const JitValue args[] = {jit_cast(j, pointer, any), jit_i32(j, READ), jit_i32(j, SECOND_LEVEL)};
+    const JitValue args[] = {jit_cast(j, pointer, any), jit_i32(j, write),
+                             jit_i32(j, SECOND_LEVEL)};
     jit_call_void(j, f, 3, args);
 }
 
@@ -320,7 +321,7 @@ void jit_prefetch(Jit *j, JitValue pointer, JitValue floats)
 {
     enum { LINE = 16 };
     JitLoop l = jit_for(j, jit_i64(j, 0), floats, LINE, "line");
-    jit_prefetch_line(j, jit_offset(j, pointer, jit_index(&l)));
+    jit_prefetch_line(j, jit_offset(j, pointer, jit_index(&l)), false);
     jit_end_for(j, &l);
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "codegen/cpu/gemm/gemm.h"
 
+#include "codegen/cpu/gemm/gemm_ahead.h"
 #include "codegen/cpu/gemm/gemm_pack.h"
 #include "codegen/cpu/point/vector_loops.h"
 #include "codegen/jit/jit_short.h"
@@ -18,6 +19,9 @@ typedef struct GemmEmit {
     JitValue row0;                        /* first row of the run */
     JitValue k0, steps, first, last;      /* the K block */
     JitValue packed_b, packed_a, partial; /* parts of scratch */
+    Ahead next_a;                         /* of the K block behind this one, or of the next tile */
+    Ahead next_b;                         /* that is packed when the panels from ahead0 are done */
+    JitValue ahead0;                      /* NULL: they are the last, or read in place */
 } GemmEmit;
 
 static int64_t panel_floats(const GemmEmit *e)
@@ -188,22 +192,94 @@ static Tile make_tile(const GemmEmit *e, const PanelKind *p, int rows)
     return t;
 }
 
-/* While a panel is used, the source of the next one is asked for, some of its columns before each
- * tile: a panel is packed from as many streams as it has columns, which the hardware does not
- * foresee. */
-static void prefetch_next_panel(const GemmEmit *e, JitValue panel, JitValue tile)
+static JitValue tiles_of_panels(const GemmEmit *e, JitValue panels)
+{
+    Jit *j = e->j;
+    return jit_tmp(j, jit_mul(j, panels, jit_sub(j, e->tile1, e->tile0)));
+}
+
+/* How many tiles are computed before this one from panel `first` on. */
+static JitValue tiles_before(const GemmEmit *e, JitValue first, JitValue panel, JitValue tile)
+{
+    Jit *j = e->j;
+    JitValue above = jit_sub(j, tile, e->tile0);
+    return jit_tmp(j, jit_add(j, tiles_of_panels(e, jit_sub(j, panel, first)), above));
+}
+
+/* The K block that begins at k. */
+static JitValue block_steps(const GemmEmit *e, JitValue k)
+{
+    Jit *j = e->j;
+    JitValue left = jit_sub(j, jit_i64(j, e->g->k), k);
+    return jit_tmp(j, jit_min_i64(j, jit_i64(j, e->g->k_block), left));
+}
+
+/* Rows or steps are contiguous. */
+static bool asks_for_a(const Gemm *g)
+{
+    return g->a_k == 1 || g->a_row == 1;
+}
+
+/* A is read in place, by rows: a tile of the first panel asks for those of the next tile. */
+static bool reads_rows(const Gemm *g)
+{
+    return !g->pack_a && g->a_k == 1;
+}
+
+/* Otherwise each tile asks for a share of the next K block. */
+static void plan_next_a(GemmEmit *e)
 {
     Jit *j = e->j;
     const Gemm *g = e->g;
-    int64_t width = panel_floats(e), share = divide_up(width, g->rows.tiles / g->row_blocks);
-    JitValue first = jit_tmp(j, jit_mul(j, jit_sub(j, tile, e->tile0), jit_i64(j, share)));
-    JitIf some = jit_if(j, jit_compare(j, JIT_LT, first, jit_i64(j, width)));
-    JitValue column = jit_muladd_i64(j, jit_add(j, panel, jit_i64(j, 1)), width, first);
-    JitValue at = jit_muladd_i64(j, e->k0, g->b_k, jit_mul(j, column, jit_i64(j, g->b_n)));
-    JitValue from = jit_tmp(j, jit_offset(j, e->b, at));
-    for (int64_t i = 0; i < share; i++)
-        jit_prefetch(j, jit_offset(j, from, jit_i64(j, i * g->b_n)), e->steps);
-    jit_end_if(j, &some);
+    JitValue rows = jit_tmp(j, jit_sub(j, row_of_tile(e, e->tile1), e->row0));
+    if (reads_rows(g)) {
+        JitValue tiles = tiles_of_panels(e, jit_i64(j, 1));
+        e->next_a = ahead_of(j, a_at(e, e->row0), rows, g->a_row, e->steps, tiles);
+        return;
+    }
+    JitValue k = jit_tmp(j, jit_add(j, e->k0, e->steps)), steps = block_steps(e, k);
+    JitValue at = jit_muladd_i64(j, e->row0, g->a_row, jit_mul(j, k, jit_i64(j, g->a_k)));
+    JitValue from = jit_offset(j, e->a, at);
+    JitValue tiles = tiles_of_panels(e, jit_sub(j, e->panel1, e->panel0));
+    e->next_a = g->a_k == 1 ? ahead_of(j, from, rows, g->a_row, steps, tiles)
+                            : ahead_of(j, from, steps, g->a_k, rows, tiles);
+}
+
+static void ask_for_a(const GemmEmit *e, JitValue panel, JitValue tile)
+{
+    Jit *j = e->j;
+    JitValue turn = tiles_before(e, e->panel0, panel, tile);
+    if (!reads_rows(e->g)) {
+        ahead_ask(j, &e->next_a, turn);
+        return;
+    }
+    JitIf first = jit_if(j, jit_compare(j, JIT_EQ, panel, e->panel0));
+    ahead_ask(j, &e->next_a, jit_tmp(j, jit_add(j, turn, jit_i64(j, 1))));
+    jit_end_if(j, &first);
+}
+
+/* What is packed behind n panels from `from` on: those that follow before `end`, or the first of
+ * the next K block. */
+static void plan_next_b(GemmEmit *e, JitValue from, JitValue n, JitValue end)
+{
+    Jit *j = e->j;
+    const Gemm *g = e->g;
+    JitVar panel = jit_var(j, jit_types(j)->i64, "next"), k = jit_var(j, jit_types(j)->i64, "k");
+    jit_set(j, panel, jit_add(j, from, n));
+    jit_set(j, k, e->k0);
+    JitIf past = jit_if(j, jit_compare(j, JIT_GE, jit_get(panel), end));
+    jit_set(j, panel, e->panel0);
+    jit_set(j, k, jit_add(j, e->k0, e->steps));
+    jit_end_if(j, &past);
+    JitValue steps = block_steps(e, jit_get(k)), width = jit_i64(j, panel_floats(e));
+    JitValue panels = jit_min_i64(j, n, jit_sub(j, end, jit_get(panel)));
+    JitValue columns = jit_tmp(j, jit_mul(j, panels, width));
+    JitValue column = jit_tmp(j, jit_mul(j, jit_get(panel), width));
+    JitValue at = jit_muladd_i64(j, jit_get(k), g->b_k, jit_mul(j, column, jit_i64(j, g->b_n)));
+    JitValue source = jit_offset(j, e->b, at), tiles = tiles_of_panels(e, n);
+    e->next_b = g->b_n == 1 ? ahead_of(j, source, steps, g->b_k, columns, tiles)
+                            : ahead_of(j, source, columns, g->b_n, steps, tiles);
+    e->ahead0 = from;
 }
 
 /* Tiles [from, to) of `rows` rows against one panel. */
@@ -213,8 +289,10 @@ static void sweep(const GemmEmit *e, const PanelKind *p, JitValue panel, JitValu
     Jit *j = e->j;
     Tile tile = make_tile(e, p, rows);
     JitLoop l = jit_for(j, from, to, 1, "tile");
-    if (!p->direct && e->g->b_k == 1 && e->g->b_n != 1)
-        prefetch_next_panel(e, panel, jit_index(&l));
+    if (asks_for_a(e->g))
+        ask_for_a(e, panel, jit_index(&l));
+    if (e->ahead0)
+        ahead_ask(j, &e->next_b, tiles_before(e, e->ahead0, panel, jit_index(&l)));
     JitValue row = row_of_tile(e, jit_index(&l));
     TileArgs args = {.a = a_at(e, row),
                      .b = b,
@@ -260,10 +338,14 @@ static void sweep_panel(const GemmEmit *e, const PanelKind *p, JitValue panel, J
     sweep(e, p, panel, b, base, jit_max_i64(j, e->tile0, extra), e->tile1);
 }
 
-/* Panels [from, from + n) of whole vectors: packed together, then used one by one. */
-static void emit_packed_panels(const GemmEmit *e, const PanelKind *p, JitValue from, JitValue n)
+/* Panels from `from` on, before `end`, of whole vectors: packed together, then used one by one. */
+static void emit_packed_panels(GemmEmit *e, const PanelKind *p, JitValue from, JitValue end)
 {
     Jit *j = e->j;
+    JitValue most = jit_i64(j, GEMM_PACK_PANELS);
+    JitValue n = jit_tmp(j, jit_min_i64(j, jit_sub(j, end, from), most));
+    if (e->g->b_n == 1)
+        plan_next_b(e, from, n, end);
     PackPanel pack = {p->vectors, p->columns, e->g->b_k, e->g->b_n};
     if (e->g->b_n == 1)
         pack_panels(j, &pack, e->packed_b, b_at(e, from), e->steps, n);
@@ -273,11 +355,14 @@ static void emit_packed_panels(const GemmEmit *e, const PanelKind *p, JitValue f
     JitValue b = jit_tmp(j, jit_offset(j, e->packed_b, jit_mul(j, size, jit_index(&l))));
     if (e->g->b_n != 1)
         pack_panel(j, &pack, b, b_at(e, panel), e->steps, NULL);
+    if (e->g->b_n != 1 && e->g->b_k == 1)
+        plan_next_b(e, panel, jit_i64(j, 1), end);
     sweep_panel(e, p, panel, b);
     jit_end_for(j, &l);
+    e->ahead0 = NULL;
 }
 
-static void emit_whole_panels(const GemmEmit *e, int64_t whole)
+static void emit_whole_panels(GemmEmit *e, int64_t whole)
 {
     Jit *j = e->j;
     PanelKind p = {e->g->shape.vectors, panel_floats(e), e->g->direct_b};
@@ -287,8 +372,7 @@ static void emit_whole_panels(const GemmEmit *e, int64_t whole)
     if (p.direct)
         sweep_panel(e, &p, from, b_at(e, from));
     else
-        emit_packed_panels(e, &p, from,
-                           jit_min_i64(j, jit_sub(j, end, from), jit_i64(j, GEMM_PACK_PANELS)));
+        emit_packed_panels(e, &p, from, end);
     jit_end_for(j, &l);
 }
 
@@ -305,7 +389,7 @@ static void emit_last_panel(const GemmEmit *e, int64_t whole, int64_t columns)
     jit_end_if(j, &s);
 }
 
-static void emit_panels(const GemmEmit *e)
+static void emit_panels(GemmEmit *e)
 {
     int64_t whole = e->g->n / panel_floats(e), rest = e->g->n % panel_floats(e);
     if (whole)
@@ -320,11 +404,13 @@ static void emit_k_blocks(GemmEmit *e)
     const Gemm *g = e->g;
     JitLoop l = jit_for(j, jit_i64(j, 0), jit_i64(j, g->k_blocks), 1, "block");
     e->k0 = jit_tmp(j, jit_mul(j, jit_index(&l), jit_i64(j, g->k_block)));
-    e->steps = jit_min_i64(j, jit_i64(j, g->k_block), jit_sub(j, jit_i64(j, g->k), e->k0));
+    e->steps = block_steps(e, e->k0);
     e->first = jit_tmp(j, jit_compare(j, JIT_EQ, jit_index(&l), jit_i64(j, 0)));
     e->last = jit_tmp(j, jit_compare(j, JIT_EQ, jit_index(&l), jit_i64(j, g->k_blocks - 1)));
     if (g->pack_a)
         pack_a(e);
+    if (asks_for_a(g))
+        plan_next_a(e);
     emit_panels(e);
     jit_end_for(j, &l);
 }

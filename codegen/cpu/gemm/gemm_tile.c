@@ -200,22 +200,42 @@ static void acc_add_unless_first(TileEmit *e)
     jit_end_if(e->j, &first);
 }
 
+enum { LINE = 16 }; /* floats of a line of the cache */
+
 /* Partial sums are wanted when the reduction is done, and lie farther than the second-level cache
  * where a block of K has passed over many columns since. */
 static void prefetch_partial(const TileEmit *e)
 {
-    enum { LINE = 16 };
+    Jit *j = e->j;
     for (int r = 0; r < e->t->rows; r++)
-        for (int64_t i = 0; i < (int64_t)e->t->vectors * jit_lanes(e->j); i += LINE) {
-            JitValue at = jit_i64(e->j, r * e->t->partial_stride + i);
-            jit_prefetch_line(e->j, jit_offset(e->j, jit_param(e->j, P_PARTIAL), at));
+        for (int64_t i = 0; i < (int64_t)e->t->vectors * jit_lanes(j); i += LINE) {
+            JitValue at = jit_i64(j, r * e->t->partial_stride + i);
+            jit_prefetch_line(j, jit_offset(j, jit_param(j, P_PARTIAL), at), false);
+        }
+}
+
+/* So are the lines of the result: stores wait for them. */
+static void prefetch_result(const TileEmit *e)
+{
+    Jit *j = e->j;
+    const Type *out = &e->t->epilogue->out;
+    JitValue to = jit_buf(j, e->t->out_buf, jit_types(j)->p_char);
+    int64_t bytes = dtype_bytes(out->dtype), columns = out->dim[out->rank - 1];
+    for (int r = 0; r < e->t->rows; r++)
+        for (int64_t i = 0; i < (int64_t)e->t->vectors * jit_lanes(j); i += 4 * LINE / bytes) {
+            JitValue row = jit_add(j, jit_param(j, P_ROW), jit_i64(j, e->t->out_row[r]));
+            JitValue col = jit_add(j, jit_param(j, P_COL), jit_i64(j, i));
+            JitValue at = jit_mul(j, jit_muladd_i64(j, row, columns, col), jit_i64(j, bytes));
+            jit_prefetch_line(j, jit_offset(j, to, at), true);
         }
 }
 
 static void emit_body(TileEmit *e)
 {
     Jit *j = e->j;
-    if (!e->t->single)
+    if (e->t->single)
+        prefetch_result(e);
+    else
         prefetch_partial(e);
     if (e->t->end == TILE_CHAIN)
         acc_load_partial(e);

@@ -9,9 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const DataKind *const kinds[] = {&data_mnist,       &data_cifar10, &data_text,
-                                        &data_tokens,      &data_npy,     &data_imagefolder,
-                                        &data_audiofolder, &data_csv,     &data_synthetic};
+static const DataKind *const kinds[] = {&data_mnist,       &data_cifar10,     &data_text,
+                                        &data_tokens,      &data_npy,         &data_npz,
+                                        &data_safetensors, &data_imagefolder, &data_audiofolder,
+                                        &data_csv,         &data_synthetic};
 enum { N_KINDS = sizeof kinds / sizeof *kinds };
 
 DataField *data_add_field(Dataset *ds, const char *name, RtDType dtype, int rank,
@@ -57,8 +58,8 @@ const DataTraits *data_traits(const char *kind)
 static void unknown_kind(const char *name, RtError *err)
 {
     rt_error(err,
-             "there is no reader for '%s' data: there are mnist, cifar10, text, tokens, npy, "
-             "imagefolder, audiofolder, csv and synthetic",
+             "there is no reader for '%s' data: there are mnist, cifar10, text, tokens, npy, npz, "
+             "safetensors, imagefolder, audiofolder, csv and synthetic",
              name ? name : "");
 }
 

@@ -25,8 +25,8 @@ typedef struct DataField {
 } DataField;
 
 typedef struct DataSpec {
-    const char *kind;      /* "mnist", "cifar10", "text", "tokens", "npy", "imagefolder",
-                              "audiofolder", "csv", "synthetic" */
+    const char *kind;      /* "mnist", "cifar10", "text", "tokens", "npy", "npz",
+                              "safetensors", "imagefolder", "audiofolder", "csv", "synthetic" */
     const char *path;      /* files, folders or globs, '\n' between them; unused by synthetic */
     int64_t batch;         /* examples per batch */
     int64_t length;        /* tokens per example of text and tokens, samples of audiofolder */
@@ -53,11 +53,13 @@ typedef struct DataSpec {
      * paths below the folder.  They keep their numbers, whether they are there or not. */
     const char *const *left_out;
     int64_t n_left_out;
-    /* csv only.  columns: a line for each field, with tabs between its name, number|integer|
-     * category|one_hot, error|mean|own|drop, 1 when it is standardized (else 0), how many columns
-     * it has (0: one without a dimension of its own), the classes of one_hot with commas between
-     * them, and the columns' names.  separator: one character, "" or NULL as the file's name says.
-     * learned: what a checkpoint has (dataset_learned), NULL to learn it from the data. */
+    /* npz and safetensors: columns has a line for each field, with a tab between its name and its
+     * array's.  The rest is for csv only.  columns: a line for each field, with tabs between its
+     * name, number|integer| category|one_hot, error|mean|own|drop, 1 when it is standardized (else
+     * 0), how many columns it has (0: one without a dimension of its own), the classes of one_hot
+     * with commas between them, and the columns' names.  separator: one character, "" or NULL as
+     * the file's name says. learned: what a checkpoint has (dataset_learned), NULL to learn it from
+     * the data. */
     const char *columns, *separator;
     bool no_header, in_order;
     const struct json_t *learned;
@@ -78,6 +80,7 @@ typedef struct DataTraits {
     bool file_per_example;    /* which example has which number depends on the files there are */
     const char *field_suffix; /* a field is an array of NumPy's in the file of its name with this
                                  suffix; NULL: fields have no files of their own */
+    bool named_arrays;        /* a field is an array that DataSpec.columns names */
     const char *counted;      /* what their number is counted in; NULL: in examples.  Tokens are as
                                  many as there are in all examples. */
     const char *other_dims;   /* a way out for examples of other dims; NULL: they may have any */

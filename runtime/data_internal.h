@@ -30,8 +30,8 @@ typedef struct DataKind {
     void (*tokens)(const Dataset *ds, int64_t start, int64_t n, int32_t *dst);
 } DataKind;
 
-extern const DataKind data_mnist, data_cifar10, data_text, data_tokens, data_npy, data_imagefolder,
-    data_audiofolder, data_csv, data_synthetic;
+extern const DataKind data_mnist, data_cifar10, data_text, data_tokens, data_npy, data_npz,
+    data_safetensors, data_imagefolder, data_audiofolder, data_csv, data_synthetic;
 
 struct Dataset {
     const DataKind *kind;

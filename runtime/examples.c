@@ -14,6 +14,7 @@ struct Examples {
     int64_t n;
     DataField field;
     FileBytes file;
+    ArrayFile *arrays;
     NpyArray array;
     PathList files;
     PictureForm form;
@@ -38,6 +39,7 @@ void examples_close(Examples *x)
     if (!x)
         return;
     file_release(&x->file);
+    array_file_close(x->arrays);
     paths_free(&x->files);
     image_free(&x->image);
     image_scratch_free(&x->scratch);
@@ -103,6 +105,18 @@ Examples *examples_of_array(const char *path, RtError *err)
     bool ok = file_map(path, &x->file, err) &&
               ((npy_parse(x->file.data, x->file.bytes, &x->array, err) && look_at_array(x, err)) ||
                rt_error_prefix(err, "%s", path));
+    return opened(x, ok);
+}
+
+Examples *examples_of_named(const char *path, ArrayFormat format, const char *name, RtError *err)
+{
+    Examples *x = examples_new(err);
+    if (!x)
+        return NULL;
+    x->read = read_row;
+    x->arrays = array_file_open(path, format, err);
+    bool ok = x->arrays && array_file_find(x->arrays, name, &x->array, err) &&
+              (look_at_array(x, err) || rt_error_prefix(err, "%s: %s", path, name));
     return opened(x, ok);
 }
 

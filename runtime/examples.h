@@ -4,6 +4,7 @@
 #ifndef SCRIMP_RUNTIME_EXAMPLES_H
 #define SCRIMP_RUNTIME_EXAMPLES_H
 
+#include "runtime/array_file.h"
 #include "runtime/data.h"
 #include "runtime/sound.h"
 
@@ -11,6 +12,8 @@ typedef struct Examples Examples;
 
 /* NULL with a message.  The first axis of an array counts examples. */
 Examples *examples_of_array(const char *path, RtError *err);
+/* The same of an array in a .npz or .safetensors file. */
+Examples *examples_of_named(const char *path, ArrayFormat format, const char *name, RtError *err);
 /* A picture, or all below a folder, sorted by path: f32[3,size,size], the middle as imagefolder
  * takes it for an evaluation. */
 typedef struct PictureForm {

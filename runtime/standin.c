@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Texts, tokens and arrays; pictures, sounds and tables are in files of their own. */
+/* Texts and tokens; pictures, sounds, tables and arrays are in files of their own. */
 #include "runtime/data_internal.h"
 #include "runtime/rng.h"
 #include "runtime/standin_internal.h"
@@ -11,7 +11,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { TEXT_BYTES = 300000, TOKENS = 200000, MAX_TOKEN_IDS = 512, MOST_ARRAY_BYTES = 64 << 20 };
+enum { TEXT_BYTES = 300000, TOKENS = 200000, MAX_TOKEN_IDS = 512 };
 static const uint64_t STANDIN_STEP = UINT64_MAX - 2;
 
 /* ---- numbers ---- */
@@ -76,13 +76,18 @@ static bool make_parent(const char *path, RtError *err)
     return ok;
 }
 
-bool made_write(MadeBytes *b, const char *path, RtError *err)
+bool made_place(const char *path, RtError *err)
 {
     struct stat st;
+    if (lstat(path, &st) == 0)
+        return rt_error(err, "%s is there already: it is not written over", path);
+    return make_parent(path, err);
+}
+
+bool made_write(MadeBytes *b, const char *path, RtError *err)
+{
     bool ok = !b->failed || rt_error(err, "out of memory");
-    if (ok && lstat(path, &st) == 0)
-        ok = rt_error(err, "%s is there already: it is not written over", path);
-    ok = ok && make_parent(path, err) && file_replace(path, b->data, b->n, err);
+    ok = ok && made_place(path, err) && file_replace(path, b->data, b->n, err);
     free(b->data);
     *b = (MadeBytes){0};
     return ok;
@@ -144,99 +149,6 @@ static bool standin_tokens(const DataSpec *spec, StandIn *out, RtError *err)
     return made_write(&b, spec->path, err);
 }
 
-/* ---- arrays ---- */
-
-static void npy_header(MadeBytes *b, const DataField *f, int64_t examples)
-{
-    static const char *const descr[RT_DTYPE_COUNT] = {
-        [RT_F32] = "<f4", [RT_I32] = "<i4", [RT_U8] = "|u1"};
-    char text[256];
-    int n = snprintf(text, sizeof text, "{'descr': '%s', 'fortran_order': False, 'shape': (%lld,",
-                     descr[f->dtype], (long long)examples);
-    for (int i = 0; i < f->rank; i++)
-        n += snprintf(text + n, sizeof text - (size_t)n, " %lld,", (long long)f->dim[i]);
-    n += snprintf(text + n, sizeof text - (size_t)n, "), }");
-    n += snprintf(text + n, sizeof text - (size_t)n, "%*s\n", 63 - (10 + n) % 64, "");
-    unsigned char begin[10] = {
-        0x93, 'N', 'U', 'M', 'P', 'Y', 1, 0, (unsigned char)n, (unsigned char)(n >> 8)};
-    made_add(b, begin, sizeof begin);
-    made_add(b, text, n);
-}
-
-/* One field of all examples. */
-static bool write_array(Dataset *made, int f, const char *path, RtError *err)
-{
-    MadeBytes b = {0};
-    const DataField *field = dataset_field(made, f);
-    int64_t n = dataset_held_out_size(made), counted;
-    void *dst[DATA_MAX_FIELDS] = {0};
-    dst[f] = rt_alloc(made->field_bytes[f] + 1, 1, err);
-    bool ok = dst[f] != NULL;
-    npy_header(&b, field, n);
-    for (int64_t i = 0; ok && i < n; i++) {
-        ok = dataset_eval_batch(made, i, dst, &counted, err);
-        made_add(&b, dst[f], made->field_bytes[f]);
-    }
-    free(dst[f]);
-    if (ok)
-        return made_write(&b, path, err);
-    free(b.data);
-    return false;
-}
-
-/* Examples enough for a few batches, in at most so many bytes. */
-static int64_t array_examples(const DataSpec *spec)
-{
-    int64_t bytes = 1, most, n = 8 * spec->batch > 512 ? 8 * spec->batch : 512;
-    for (int f = 0; f < spec->n_fields; f++) {
-        int64_t elements;
-        if (rt_elements(spec->field[f].rank, spec->field[f].dim, &elements))
-            bytes += 4 * elements;
-    }
-    most = MOST_ARRAY_BYTES / bytes;
-    n = n > most ? most : n;
-    return n < 2 * spec->batch ? 2 * spec->batch : n;
-}
-
-/* The file of a field among those that the model names, allocated; NULL: it names a folder. */
-static char *array_path(const DataSpec *spec, const char *name, RtError *err)
-{
-    char file[80];
-    snprintf(file, sizeof file, "%s.npy", name);
-    for (const char *p = spec->path; *p;) {
-        size_t n = strcspn(p, "\n"), k = strlen(file);
-        if (n >= k && strncmp(p + n - k, file, k) == 0 && (n == k || p[n - k - 1] == '/')) {
-            char *path = rt_alloc((int64_t)n + 1, 1, err);
-            return path ? memcpy(path, p, n) : NULL;
-        }
-        p += n + (p[n] == '\n');
-    }
-    if (!strchr(spec->path, '\n') && !strstr(spec->path, ".npy"))
-        return path_join(spec->path, file, err);
-    rt_error(err, "none of the files is %s", file);
-    return NULL;
-}
-
-static bool standin_npy(const DataSpec *spec, StandIn *out, RtError *err)
-{
-    DataSpec made_up = *spec;
-    made_up.kind = "synthetic";
-    made_up.examples = array_examples(spec);
-    made_up.batch = made_up.held_out_is_part = 1;
-    made_up.held_out = 1;
-    made_up.seed = 0;
-    Dataset *made = dataset_open(&made_up, err);
-    bool ok = made != NULL;
-    for (int f = 0; ok && f < dataset_n_fields(made); f++) {
-        char *path = array_path(spec, dataset_field(made, f)->name, err);
-        ok = path && write_array(made, f, path, err);
-        free(path);
-    }
-    dataset_close(made);
-    snprintf(out->said, sizeof out->said, "%lld made-up examples", (long long)made_up.examples);
-    return ok;
-}
-
 /* ---- all ---- */
 
 bool standin_write(const DataSpec *spec, StandIn *out, RtError *err)
@@ -252,6 +164,8 @@ bool standin_write(const DataSpec *spec, StandIn *out, RtError *err)
                  {"text", false, standin_text},
                  {"tokens", false, standin_tokens},
                  {"csv", false, standin_csv},
+                 {"npz", false, standin_npz},
+                 {"safetensors", false, standin_safetensors},
                  {"npy", true, standin_npy}};
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
         if (strcmp(kinds[i].kind, spec->kind) != 0)

@@ -23,6 +23,8 @@ typedef struct MadeBytes {
 } MadeBytes;
 void made_add(MadeBytes *b, const void *data, int64_t n);
 void made_text(MadeBytes *b, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* That nothing is there yet; makes its folder. */
+bool made_place(const char *path, RtError *err);
 /* Writes them to a file that is not there yet, makes its folder, and frees them. */
 bool made_write(MadeBytes *b, const char *path, RtError *err);
 
@@ -33,6 +35,9 @@ bool standin_mnist(const DataSpec *spec, StandIn *out, RtError *err);
 bool standin_cifar10(const DataSpec *spec, StandIn *out, RtError *err);
 bool standin_imagefolder(const DataSpec *spec, StandIn *out, RtError *err);
 bool standin_audiofolder(const DataSpec *spec, StandIn *out, RtError *err);
+bool standin_npy(const DataSpec *spec, StandIn *out, RtError *err);
+bool standin_npz(const DataSpec *spec, StandIn *out, RtError *err);
+bool standin_safetensors(const DataSpec *spec, StandIn *out, RtError *err);
 bool standin_csv(const DataSpec *spec, StandIn *out, RtError *err);
 
 #endif

@@ -144,6 +144,17 @@ static Examples *open_text(Cli *cli, const char *path, int64_t length, RtError *
     return x;
 }
 
+/* The array of the input's name, or the one that the train section names for the field. */
+static Examples *open_named(const Graph *g, const PredictInput *in, const char *path,
+                            ArrayFormat format, RtError *err)
+{
+    char name[ARRAY_MAX_NAME + 1];
+    const DataTraits *traits = data_traits(g->train.data_kind);
+    bool listed = traits->named_arrays && field_is_input(value_node(g, in->value));
+    array_name_of(listed ? g->train.data_columns : NULL, in->name, name);
+    return examples_of_named(path, format, name, err);
+}
+
 /* By the file's name and what the input is. */
 static Examples *open_examples(Cli *cli, const Graph *g, const PredictInput *in, const char *path)
 {
@@ -154,6 +165,10 @@ static Examples *open_examples(Cli *cli, const Graph *g, const PredictInput *in,
     Examples *x = NULL;
     if (ends_in(path, ".npy"))
         x = examples_of_array(path, &err);
+    else if (ends_in(path, ".npz"))
+        x = open_named(g, in, path, ARRAYS_NPZ, &err);
+    else if (ends_in(path, ".safetensors"))
+        x = open_named(g, in, path, ARRAYS_SAFETENSORS, &err);
     else if (!strcmp(source, "imagefolder") && field_is_input(node) && !strcmp(in->name, "image"))
         x = open_pictures(&g->train, path, &err);
     else if (!strcmp(source, "audiofolder") && field_is_input(node) && !strcmp(in->name, "audio"))
@@ -161,10 +176,11 @@ static Examples *open_examples(Cli *cli, const Graph *g, const PredictInput *in,
     else if (t->dtype == DTYPE_I32 && t->rank == 2 && strcmp(source, "tokens") != 0)
         x = open_text(cli, path, t->dim[1], &err);
     else
-        rt_error(&err,
-                 "%s: %s is read from NumPy's .npy files (and pictures or sounds, where the "
-                 "train section reads an imagefolder or audiofolder)",
-                 path, type_text(cli->pool, t));
+        rt_error(
+            &err,
+            "%s: %s is read from .npy, .npz and .safetensors files (and pictures or sounds, where "
+            "the train section reads an imagefolder or audiofolder)",
+            path, type_text(cli->pool, t));
     if (!x)
         cli_error(cli, EXIT_USER, "E524", NULL, "--input: %s", err.message);
     return x;

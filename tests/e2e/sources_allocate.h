@@ -65,6 +65,20 @@ static inline void write_pictures(void)
     result_free(&r);
 }
 
+static inline void expect_made_arrays(const char *kind, const char *file)
+{
+    static const char model[] = "model m(x: f32[4, 6]) { return x |> l: linear(2) }";
+    char batch[200];
+    snprintf(batch, sizeof batch, "%s(\"%s\", batch = 4, x = f32[4, 6], y = i32[4])", kind, file);
+    Result r = run("cd $TMP && { echo '%s'; echo 'train { batch = %s'; echo 'loss = "
+                   "cross_entropy(m(batch.x), batch.y)'; echo 'optim = sgd(lr = 0.1)'; echo "
+                   "'steps = 1 }'; } > made.scrimp && $SCRIMP data made.scrimp",
+                   model, batch);
+    EXPECT(r.code == 0, r.err);
+    result_free(&r);
+    expect_source(kind, batch, model, "cross_entropy(m(batch.x), batch.y)");
+}
+
 static inline void test_images_and_arrays(void)
 {
     make_digits(60);
@@ -88,6 +102,8 @@ static inline void test_images_and_arrays(void)
     expect_source("npy", "npy([\"x.npy\", \"y.npy\"], batch = 4, x = f32[4, 6], y = i32[4])",
                   "model m(x: f32[4, 6]) { return x |> l: linear(2) }",
                   "cross_entropy(m(batch.x), batch.y)");
+    expect_made_arrays("npz", "a.npz");
+    expect_made_arrays("safetensors", "a.safetensors");
     write_pictures();
     expect_source("imagefolder", "imagefolder(\"pic\", batch = 4, size = 16)",
                   "model m(x: f32[4, 3, 16, 16]) { return x |> flatten() |> l: linear(2) }",

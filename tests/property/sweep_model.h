@@ -76,22 +76,16 @@ enum { SWEEP_OPERATORS = sizeof sweep_operators / sizeof *sweep_operators };
  * tensor; what takes a block is not drawn. */
 static inline bool sweep_makes_no_tensor(const char *name)
 {
-    static const char *const names[] = {"len",          "range",         "zip",
-                                        "enumerate",    "reversed",      "int",
-                                        "float",        "round",         "floor",
-                                        "ceil",         "ntuple",        "init",
-                                        "normal",       "uniform",       "he_normal",
-                                        "he_uniform",   "xavier_normal", "xavier_uniform",
-                                        "mnist",        "cifar10",       "text",
-                                        "tokens",       "npy",           "csv",
-                                        "columns",      "imagefolder",   "audiofolder",
-                                        "synthetic",    "sgd",           "adam",
-                                        "adamw",        "group",         "constant",
-                                        "linear_decay", "step",          "cosine",
-                                        "inverse_sqrt", "wsd",           "one_cycle",
-                                        "piecewise",    "scan",          "rmsprop",
-                                        "adagrad",      "lion",          "lamb",
-                                        "adafactor",    "muon",          "minimize"};
+    static const char *const names[] = {
+        "len",    "range",       "zip",          "enumerate",   "reversed",      "int",
+        "float",  "round",       "floor",        "ceil",        "ntuple",        "init",
+        "normal", "uniform",     "he_normal",    "he_uniform",  "xavier_normal", "xavier_uniform",
+        "mnist",  "cifar10",     "text",         "tokens",      "npy",           "csv",
+        "npz",    "safetensors", "columns",      "imagefolder", "audiofolder",   "synthetic",
+        "sgd",    "adam",        "adamw",        "group",       "constant",      "linear_decay",
+        "step",   "cosine",      "inverse_sqrt", "wsd",         "one_cycle",     "piecewise",
+        "scan",   "rmsprop",     "adagrad",      "lion",        "lamb",          "adafactor",
+        "muon",   "minimize"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strcmp(name, names[i]) == 0)
             return true;

@@ -21,8 +21,9 @@ struct DataSource {
     int64_t size, resize; /* imagefolder, with what follows */
     bool augment;         /* audiofolder, too */
     double mean[3], std[3];
-    int64_t rate;                    /* audiofolder */
-    const char *columns, *separator; /* csv, with what follows */
+    int64_t rate;          /* audiofolder */
+    const char *columns;   /* csv, npz and safetensors */
+    const char *separator; /* csv, with what follows */
     bool no_header, in_order;
     SourceField fields[SOURCE_MAX_FIELDS];
     int n_fields;

@@ -8,12 +8,13 @@
 #include <math.h>
 #include <string.h>
 
-/* As runtime/data_imagefolder.c and runtime/sound.h have them. */
+/* As runtime/data_imagefolder.c, runtime/sound.h and runtime/array_file.h have them. */
 enum {
     IMAGE_MAX_SIZE = 16384,
     AUDIO_MIN_RATE = 1000,
     AUDIO_MAX_RATE = 384000,
-    AUDIO_MAX_LENGTH = 1 << 24
+    AUDIO_MAX_LENGTH = 1 << 24,
+    MAX_ARRAY_NAME = 190
 };
 
 void source_add_field(DataSource *s, const char *name, DType dtype, int rank, const int64_t *dims)
@@ -195,25 +196,51 @@ Val builtin_tokens(BuiltinCall *c)
     return sequences(c, "tokens");
 }
 
-/* Named arguments `image = f32[N, 3, 32, 32]`. */
-static bool typed_fields(BuiltinCall *c, DataSource *s)
+/* A field's type, and what its array is called: `f32[N, 3]`, or, where `array` may have a name of
+ * its own, `["x_train", f32[N, 3]]`.  NULL for anything else. */
+static const Type *field_type(const NamedArg *a, bool renamed, const char **array)
+{
+    const Val *v = &a->value;
+    *array = a->name;
+    if (renamed && v->kind == VAL_LIST && v->list.len == 2 && v->list.data[0].kind == VAL_STRING) {
+        *array = v->list.data[0].s;
+        v = &v->list.data[1];
+    }
+    bool fits = **array && strlen(*array) <= MAX_ARRAY_NAME && !strpbrk(*array, "\t\n");
+    return fits && v->kind == VAL_TYPE ? v->type : NULL;
+}
+
+static void wrong_field(BuiltinCall *c, int i, bool renamed)
+{
+    if (elab_error(c->l, c->named[i].span, "E205",
+                   i == SOURCE_MAX_FIELDS ? "a batch has at most 8 fields"
+                                          : "a field is declared by its type"))
+        diag_help(c->l->diag, "%s",
+                  renamed
+                      ? "image = f32[N, 784], or image = [\"x_train\", f32[N, 784]] for the array "
+                        "x_train"
+                      : "image = f32[N, 3, 32, 32]");
+}
+
+/* Named arguments `image = f32[N, 3, 32, 32]`; arrays (may be NULL): which array each is. */
+static bool typed_fields(BuiltinCall *c, DataSource *s, StrBuf *arrays)
 {
     for (int i = 0; i < c->n_named; i++) {
         const NamedArg *a = &c->named[i];
-        if (a->value.kind != VAL_TYPE || i == SOURCE_MAX_FIELDS) {
-            if (elab_error(c->l, a->span, "E205",
-                           i == SOURCE_MAX_FIELDS ? "a batch has at most 8 fields"
-                                                  : "a field is declared by its type"))
-                diag_help(c->l->diag, "image = f32[N, 3, 32, 32]");
+        const char *array;
+        const Type *t = i < SOURCE_MAX_FIELDS ? field_type(a, arrays, &array) : NULL;
+        if (!t) {
+            wrong_field(c, i, arrays);
             return false;
         }
-        Type t = *a->value.type;
-        if (t.rank < 1 || (s->batch && t.dim[0] != s->batch)) {
+        if (t->rank < 1 || (s->batch && t->dim[0] != s->batch)) {
             elab_error(c->l, a->span, "E101", "the first dimension of every field is the batch");
             return false;
         }
-        s->batch = t.dim[0];
-        source_add_field(s, a->name, t.dtype, t.rank, t.dim);
+        s->batch = t->dim[0];
+        source_add_field(s, a->name, t->dtype, t->rank, t->dim);
+        if (arrays)
+            strbuf_printf(arrays, "%s%s\t%s", i ? "\n" : "", a->name, array);
     }
     if (!c->n_named &&
         elab_error(c->l, c->span, "E206", "'%s' wants the fields of a batch", c->fn->name))
@@ -225,10 +252,31 @@ Val builtin_npy(BuiltinCall *c)
 {
     const char *paths = source_paths(c, 0);
     DataSource *s = paths ? source_new(c, "npy", arg_int(c, 1)) : NULL;
-    if (!s || !typed_fields(c, s))
+    if (!s || !typed_fields(c, s, NULL))
         return val_poison();
     s->path = paths;
     return source_value(s);
+}
+
+static Val named_arrays(BuiltinCall *c, const char *kind)
+{
+    StrBuf arrays = strbuf_new(c->l->pool);
+    DataSource *s = source_new(c, kind, arg_int(c, 1));
+    if (!s || !typed_fields(c, s, &arrays))
+        return val_poison();
+    s->path = c->arg[0].s;
+    s->columns = arrays.text;
+    return source_value(s);
+}
+
+Val builtin_npz(BuiltinCall *c)
+{
+    return named_arrays(c, "npz");
+}
+
+Val builtin_safetensors(BuiltinCall *c)
+{
+    return named_arrays(c, "safetensors");
 }
 
 Val builtin_synthetic(BuiltinCall *c)
@@ -236,7 +284,7 @@ Val builtin_synthetic(BuiltinCall *c)
     DataSource *s = source_new(c, "synthetic", 1);
     if (s)
         s->batch = 0;
-    return s && typed_fields(c, s) ? source_value(s) : val_poison();
+    return s && typed_fields(c, s, NULL) ? source_value(s) : val_poison();
 }
 
 Val source_field(Elab *l, DataSource *s, Name field, Span span)

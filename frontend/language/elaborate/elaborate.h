@@ -129,6 +129,9 @@ void elab_exhaust(Elab *l, Span span, const char *what);
 /* Adds to the last message "did you mean `x`?" from the visible names, or what there is instead.
  * wanted: a builtin of the only kind that fits there; NULL: any fits. */
 void elab_suggest_name(Elab *l, const Scope *scope, const char *name, const char *wanted);
+/* Adds the function to call in place of a tensor's method, or the fields that a tensor has. */
+void elab_suggest_method(Elab *l, const char *name);
+
 /* ---- nodes (elaborate_node.c) ---- */
 
 /* Adds a node; reports the shape rule's message at span, with the operand's place.  VALUE_NONE on

@@ -313,7 +313,7 @@ static Val eval_field(Elab *l, Frame *f, const Expr *e)
         elab_error(l, e->field.name.span, "E203", "%s has no field '%s'", val_kind_name(base.kind),
                    name) &&
         base.kind == VAL_TENSOR)
-        diag_help(l->diag, "a tensor has .shape, .rank and .dtype");
+        elab_suggest_method(l, name);
     return val_poison();
 }
 

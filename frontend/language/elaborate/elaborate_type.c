@@ -11,10 +11,13 @@ static bool dtype_known(Elab *l, const TypeExpr *type, DType *out)
         return true;
     static const char *const names[] = {"f32",  "f16", "bf16",  "i32",    "i64", "u8",
                                         "bool", "int", "float", "string", "list"};
+    enum { ELEMENTS = 7, ALL = sizeof names / sizeof names[0] };
     if (elab_error(l, type->span, "E203", "unknown type `%s`", type->name)) {
-        const char *near = nearest_word(type->name, names, sizeof names / sizeof names[0]);
+        const char *near = nearest_word(type->name, names, type->has_dims ? ELEMENTS : ALL);
         if (near)
             diag_help(l->diag, "did you mean `%s`?", near);
+        else if (type->has_dims)
+            diag_help(l->diag, "a tensor is of f32, f16, bf16, i32, i64, u8 or bool");
     }
     return false;
 }
@@ -75,7 +78,8 @@ static void report_dim(DimCheck *c, const DimExpr *d, const char *name, int64_t 
         diag_note(l->diag, bound, "%s = %" PRId64 " comes from here", name, want);
 }
 
-/* A bare name binds (or must agree); any other expression must have that value. */
+/* A block's bare name binds (or must agree); a model's is an option; any other expression must have
+ * that value. */
 static bool check_dim(DimCheck *c, const DimExpr *d, int at, int64_t got)
 {
     Elab *l = c->l;
@@ -92,6 +96,14 @@ static bool check_dim(DimCheck *c, const DimExpr *d, int at, int64_t got)
     }
     const char *name = d->expr->name;
     const Binding *b = c->bind ? scope_own(c->f->scope, name) : scope_find(c->f->scope, name);
+    if (!b && !c->bind) {
+        if (elab_error(l, d->span, "E203", "unknown size `%s`", name))
+            diag_help(l->diag,
+                      "sizes of a model's inputs are numbers and options: `option %s = "
+                      "%" PRId64 "`",
+                      name, got);
+        return false;
+    }
     if (!b) {
         scope_set(l->pool, c->f->scope, name, val_int(got), c->value_span);
         return true;

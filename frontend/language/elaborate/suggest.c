@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Suggestions for a name that is unknown: the nearest known one. */
+/* Suggestions for a name that is unknown: what PyTorch's is called here, or the nearest known one.
+ */
 #include "frontend/language/elaborate/builtins.h"
 #include "frontend/language/syntax/library.h"
 
@@ -52,11 +53,58 @@ static const char *alternatives(Elab *l, const char *name, const char *wanted)
                  "a `block`";
 }
 
+/* Whether PyTorch's programs call a module or its functions by this name. */
+static bool is_torch_module(const char *name)
+{
+    static const char *const modules[] = {"torch", "nn", "F", "np", "numpy"};
+    for (size_t i = 0; i < sizeof modules / sizeof modules[0]; i++)
+        if (strcmp(name, modules[i]) == 0)
+            return true;
+    return false;
+}
+
+/* What a function of PyTorch is called here, or NULL. */
+static const char *torch_name(const char *name)
+{
+#define TORCH_NAME(theirs, ours) {#theirs, #ours},
+    static const char *const names[][2] = {
+#include "frontend/language/elaborate/torch_names.def"
+    };
+#undef TORCH_NAME
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (strcmp(name, names[i][0]) == 0)
+            return names[i][1];
+    return NULL;
+}
+
+void elab_suggest_method(Elab *l, const char *name)
+{
+    const char *ours = torch_name(name);
+    const char *function = ours ? ours : name;
+    const char *library = library_with_block(l->pool, function);
+    if (library || builtin_find(function))
+        diag_help(l->diag, "functions are called: `x |> %s()`%s%s%s", function,
+                  library ? ", with import \"" : "", library ? library : "", library ? "\"" : "");
+    else
+        diag_help(l->diag, "a tensor has .shape, .rank and .dtype");
+}
+
 void elab_suggest_name(Elab *l, const Scope *scope, const char *name, const char *wanted)
 {
     const char *library = library_with_block(l->pool, name);
     if (library) {
         diag_help(l->diag, "import \"%s\"", library);
+        return;
+    }
+    const char *ours = torch_name(name);
+    if (ours) {
+        library = library_with_block(l->pool, ours);
+        diag_help(l->diag, "here that is `%s`%s%s%s", ours, library ? ", with import \"" : "",
+                  library ? library : "", library ? "\"" : "");
+        return;
+    }
+    if (is_torch_module(name)) {
+        diag_help(l->diag, "functions stand alone; docs/from-pytorch.md says what PyTorch's are");
         return;
     }
     VEC(const char *) words = {0};

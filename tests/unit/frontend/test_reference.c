@@ -334,6 +334,33 @@ static void test_tables(const char *doc, const char *heading, bool section, int 
     CHECK_MSG(n >= least, "%d rows of %s", n, heading);
 }
 
+static bool is_block(const Ast *ast, const char *name)
+{
+    for (int i = 0; i < ast->n_blocks; i++)
+        if (strcmp(ast->blocks[i].name.text, name) == 0)
+            return true;
+    return false;
+}
+
+/* What messages call PyTorch's functions is there, and none of them is called so here. */
+static void test_torch_names(void)
+{
+#define TORCH_NAME(theirs, ours) {#theirs, #ours},
+    static const char *const names[][2] = {
+#include "frontend/language/elaborate/torch_names.def"
+    };
+#undef TORCH_NAME
+    static const char all[] = "import \"std/all\"\n";
+    Pool *pool = pool_new();
+    const Ast *ast = frontend_parse_text(pool, diag_new(pool), "all", all, strlen(all));
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        const char *theirs = names[i][0], *ours = names[i][1];
+        CHECK_MSG(builtin_find(ours) || is_block(ast, ours), "no function %s", ours);
+        CHECK_MSG(!is_block(ast, theirs), "a block hides %s", theirs);
+    }
+    pool_free(pool);
+}
+
 static void test_from_pytorch(void)
 {
     char *doc = read_text("docs/from-pytorch.md");
@@ -355,5 +382,6 @@ int main(void)
     test_examples("data.md", doc, 1);
     free(doc);
     test_from_pytorch();
+    test_torch_names();
     return test_result();
 }

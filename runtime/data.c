@@ -66,10 +66,11 @@ static void unknown_kind(const char *name, RtError *err)
 static bool check_spec(const DataSpec *spec, bool sequence, RtError *err)
 {
     if (spec->batch < 1 || spec->batch > INT32_MAX)
-        return rt_error(err, "batch = %lld: give a number from 1", (long long)spec->batch);
+        return rt_error(err, "batch = %lld: give a number from 1 to %d", (long long)spec->batch,
+                        INT32_MAX);
     if (sequence && (spec->length < 1 || spec->length > INT32_MAX))
-        return rt_error(err, "length = %lld: give a number of tokens from 1",
-                        (long long)spec->length);
+        return rt_error(err, "length = %lld: give a number of tokens from 1 to %d",
+                        (long long)spec->length, INT32_MAX);
     double most = spec->held_out_is_part ? 1 : 0x1p62;
     if (!(spec->held_out >= 0 && spec->held_out <= most))
         return rt_error(err,

@@ -48,7 +48,7 @@ static bool missing_cell(const CsvReader *r, const TableField *f, const TableCol
                          RtError *err)
 {
     return rt_error(err,
-                    "line %lld, column %s: the value is missing; say columns(..., missing = %s) "
+                    "line %lld, column %s: the value is missing; say columns(..., missing = %s "
                     "or missing = drop, which leaves such rows out",
                     (long long)r->record_line, c->name,
                     table_is_category(f) ? "own), which makes it a category,"

@@ -135,8 +135,11 @@ int64_t vocab_encode(const Vocab *vocab, const char *text, int64_t bytes, int32_
         int len = vocab->chars ? utf8_decode(s + at, bytes - at, &code) : 1;
         int32_t token = len ? vocab_find(vocab, code) : -1;
         if (token < 0) {
-            rt_error(err, "'%.*s' at byte %lld is not in the vocabulary the model was trained with",
-                     len ? len : 1, text + at, (long long)at);
+            rt_error(
+                err,
+                "'%.*s' at byte %lld is not in the vocabulary the model was trained with: write "
+                "only characters of its training text",
+                len ? len : 1, text + at, (long long)at);
             return -1;
         }
         if (n < cap)

@@ -103,13 +103,27 @@ static const char *names_text(Cli *cli, const Graph *g)
     return inputs.n ? text.text : "nothing";
 }
 
+/* Whether every input of the model is called like one of the section, which comes first. */
+static bool hidden_by(Pool *pool, const Graph *model, const Graph *section)
+{
+    PredictInputs inner = inputs_of(pool, model), outer = inputs_of(pool, section);
+    for (int i = 0; i < inner.n; i++)
+        if (find_input(&outer, inner.input[i].name, strlen(inner.input[i].name)) < 0)
+            return false;
+    return inner.n == outer.n;
+}
+
 ExitCode predict_inputs_refuse(Cli *cli, const Graph *section, const Graph *model)
 {
+    if (section && model && hidden_by(cli->pool, model, section))
+        model = NULL;
     const char *both = section && model ? " for what the train section is given, or " : "";
     const char *help =
         pool_printf(cli->pool, "give %s%s%s%s", section ? names_text(cli, section) : "", both,
                     model ? names_text(cli, model) : "", *both ? " for the model alone" : "");
-    return cli_error(cli, EXIT_USER, "E524", help, "--input: not what the model reads");
+    return cli_error(cli, EXIT_USER, "E524", help,
+                     cli->predict.n_inputs ? "--input: not what the model reads"
+                                           : "predict needs examples, as --input");
 }
 
 /* ---- what is in the files ---- */

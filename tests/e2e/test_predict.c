@@ -160,6 +160,7 @@ static void test_sums(void)
     said(1, "a.astype(\"uint8\")", PREDICT "-i pixels=x.npy -i ids.npy -o y.npy");
     said(1, "give --input pixels=FILE (u8[4,3]) --input ids=FILE (i32[4,2]) for what",
          PREDICT "-i ids.npy -o y.npy");
+    said(1, "error[E524]: predict needs examples, as --input", PREDICT "-o y.npy");
     said(1, "error[E524]", PREDICT "-i pixels.npy -i pixels.npy -o y.npy");
     said(1, "error[E524]: --input: cannot open gone.npy",
          PREDICT "-i x=gone.npy -i ids.npy -o y.npy");

@@ -271,7 +271,9 @@ static void test_refusals(void)
         {"a\n1\nx\n", x, "line 3, column a: 'x' is no number"},
         {"a\n1\ninf\n", x, "line 3, column a: 'inf' is no number"},
         {"a\n1e39\n", x, "line 2, column a: '1e39' is too large for f32"},
-        {"a,b\n1,1\nNaN,1\n", x, "line 3, column a: the value is missing"},
+        {"a,b\n1,1\nNaN,1\n", x,
+         "line 3, column a: the value is missing; say columns(..., missing = mean) for the mean "
+         "or "},
         {"a,b\n,1\n,2\n", m, "column a has no value in the training part"},
         {"a\n1.5\n", i, "line 2, column a: '1.5' is no whole number of 32 bits"},
         {"a\n3000000000\n", i, "'3000000000' is no whole number of 32 bits"},

@@ -10,6 +10,7 @@ typedef struct CodegenOptions {
     const char *march;      /* NULL = this host */
     const Backend *backend; /* NULL = cpu_backend */
     const char *arch;       /* of the backend's device */
+    const Tuning *tuning;   /* may be NULL */
     const char
         *cache_dir; /* NULL = $SCRIMP_CACHE, else $XDG_CACHE_HOME/scrimp, else ~/.cache/scrimp */
     int jobs;       /* child processes at once; 0 = number of cores */

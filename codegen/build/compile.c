@@ -222,8 +222,10 @@ const Target *codegen_target(Pool *pool, const char *march, bool run, const char
 
 StepTarget step_target(const CodegenOptions *o, const Target *target)
 {
-    return (StepTarget){
-        .backend = o->backend ? o->backend : &cpu_backend, .target = target, .arch = o->arch};
+    return (StepTarget){.backend = o->backend ? o->backend : &cpu_backend,
+                        .target = target,
+                        .arch = o->arch,
+                        .tuning = o->tuning};
 }
 
 bool codegen_build(const StepProgram *program, const CodegenOptions *o, BuiltStep *out,
@@ -348,6 +350,7 @@ static void keep_calls(Pool *pool, const StepProgram *p, Step *step)
         call[i] = p->calls[i];
         call[i].key = key[i];
         call[i].label = pool_strdup(pool, call[i].label);
+        call[i].problem = keep_text(pool, call[i].problem);
         call[i].desc = NULL;
         call[i].buf = NULL;
         call[i].n_bufs = 0;

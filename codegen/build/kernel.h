@@ -5,6 +5,7 @@
 #ifndef SCRIMP_CODEGEN_BUILD_KERNEL_H
 #define SCRIMP_CODEGEN_BUILD_KERNEL_H
 
+#include "codegen/build/tuning.h"
 #include "codegen/jit/target.h"
 #include "ir/graph.h"
 #include "ir/library_use.h"
@@ -72,6 +73,7 @@ typedef struct Call {
     KernelEmit *emit;  /* or text: as the backend has it */
     KernelText *text;
     const char *library; /* that runs it, where text is what it is asked to do; NULL: a kernel */
+    const char *problem; /* of which it is a variant, or which it serves; NULL: it has none */
     const void *desc;
     int64_t n_tasks;
     int threads; /* text: of a task, which is a block of threads */
@@ -138,7 +140,9 @@ typedef struct Backend {
      * text. */
     const char *(*text)(Pool *pool, const StepProgram *p, int kernel);
     const char *(*included)(Pool *pool, const StepProgram *p);
-    const char *object; /* what kernels are called in the cache: "o" */
+    const KernelFamily *const *families; /* whose kernels have variants, behind the last NULL; NULL:
+                                             none have */
+    const char *object;                  /* what kernels are called in the cache: "o" */
     bool linked; /* kernels are part of the step's shared object, which calls them; else they are
                     loaded beside it, and the step names them by number */
 } Backend;
@@ -149,8 +153,10 @@ struct Lowering {
     const Graph *graph;
     const Target *target;
     const Backend *backend;
+    const Tuning *tuning; /* NULL: all kernels are the default */
     VEC(Call) calls;
-    NodeId node; /* being lowered */
+    NodeId node;         /* being lowered */
+    const char *problem; /* of which the calls that are added are; NULL: of none */
 };
 
 /* Has the code of a call's kernel emitted, or written.  Where a buffer holds bf16, jit_buf's
@@ -161,6 +167,10 @@ void call_text(const Call *call, StrBuf *out, const char *symbol);
 
 /* Adds a call for the current node; key, label and desc are on l->pool, or constants. */
 void lower_call(Lowering *l, CallDraft draft);
+
+/* The variant by which the current node is to be computed.  key: that of the kernel's description
+ * before anything is decided. */
+int lower_variant(Lowering *l, const KernelFamily *f, const char *key);
 
 /* How often a call runs in a step. */
 static inline int64_t call_times(const Call *call)

@@ -52,6 +52,7 @@ void lower_call(Lowering *l, CallDraft draft)
                  .emit = draft.emit,
                  .text = draft.text,
                  .library = draft.library,
+                 .problem = l->problem,
                  .desc = draft.desc,
                  .n_tasks = draft.n_tasks,
                  .threads = draft.threads,
@@ -66,6 +67,12 @@ void lower_call(Lowering *l, CallDraft draft)
     vec_push(l->pool, &l->calls, call);
 }
 
+int lower_variant(Lowering *l, const KernelFamily *f, const char *key)
+{
+    l->problem = tuning_problem(l->pool, f, key);
+    return tuning_variant(l->tuning, f, l->problem);
+}
+
 void lower_none(Lowering *l, const Node *node)
 {
     (void)l;
@@ -77,6 +84,7 @@ void lower_graph(Lowering *l)
     for (size_t i = 0; i < l->graph->order.len; i++) {
         l->node = l->graph->order.data[i];
         const Node *node = graph_node(l->graph, l->node);
+        l->problem = NULL;
         l->backend->rules[node->op](l, node);
     }
 }

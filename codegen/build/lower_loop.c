@@ -87,6 +87,15 @@ static Call move_call(const LoopLowering *l, const Call *inner, bool first, bool
     return call;
 }
 
+static Lowering inner_lowering(const Lowering *outer, const Graph *g)
+{
+    return (Lowering){.pool = outer->pool,
+                      .graph = g,
+                      .target = outer->target,
+                      .backend = outer->backend,
+                      .tuning = outer->tuning};
+}
+
 /* A carry's first value goes where the loop has it from step to step. */
 static void lower_begin(const LoopLowering *l, int carry)
 {
@@ -97,8 +106,7 @@ static void lower_begin(const LoopLowering *l, int carry)
     ValueId from = graph_add_source(g, OP_input, t, &attrs, NULL, l->loop->loc);
     attrs_ints(&attrs, ATTR_shape, t.dim, t.rank);
     ValueId to = graph_add(g, OP_broadcast, &from, 1, &attrs, NULL, l->loop->loc);
-    Lowering copy = {
-        .pool = outer->pool, .graph = g, .target = outer->target, .backend = outer->backend};
+    Lowering copy = inner_lowering(outer, g);
     lower_graph(&copy);
     for (size_t i = 0; i < copy.calls.len; i++) {
         Call call = copy.calls.data[i];
@@ -135,8 +143,7 @@ void lower_loop(Lowering *outer, const Node *node)
         l.result_of[l.plan->result[i]] = i;
     for (int i = 0; i < l.shape.carries; i++)
         lower_begin(&l, i);
-    Lowering inner = {
-        .pool = outer->pool, .graph = step, .target = outer->target, .backend = outer->backend};
+    Lowering inner = inner_lowering(outer, step);
     lower_graph(&inner);
     for (size_t i = 0; i < inner.calls.len; i++)
         vec_push(outer->pool, &outer->calls,

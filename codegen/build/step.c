@@ -27,7 +27,11 @@ StepProgram *step_program(Pool *pool, const Graph *g, const MemPlan *plan, StepT
         return NULL;
     if (!compiler)
         compiler = arch;
-    Lowering l = {.pool = pool, .graph = g, .target = target.target, .backend = backend};
+    Lowering l = {.pool = pool,
+                  .graph = g,
+                  .target = target.target,
+                  .backend = backend,
+                  .tuning = target.tuning};
     lower_graph(&l);
     StepProgram *p = POOL_NEW(pool, StepProgram);
     *p = (StepProgram){.pool = pool,
@@ -56,6 +60,11 @@ StepProgram *step_program(Pool *pool, const Graph *g, const MemPlan *plan, StepT
         p->kernel_of[i] = found ? (int)*found : p->n_kernels++;
     }
     return p;
+}
+
+const char *codegen_generator(void)
+{
+    return GENERATOR_ID;
 }
 
 const char *const *step_call_keys(const StepProgram *p)

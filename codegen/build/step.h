@@ -40,6 +40,7 @@ typedef struct StepTarget {
     const Backend *backend;
     const Target *target;
     const char *arch; /* of a device; NULL for the host */
+    const Tuning *tuning;
     bool only_look; /* nothing is compiled: it needs no compiler, and keys are not the real ones */
 } StepTarget;
 
@@ -52,6 +53,8 @@ const char *step_kernel_symbol(const StepProgram *p, int kernel);
 /* What the runtime loads for a kernel that is not linked. */
 ScrimpDeviceKernel step_device_kernel(const StepProgram *p, int kernel, const void *image,
                                       size_t bytes);
+/* The identity of the code generator: what is measured of one says nothing of another. */
+const char *codegen_generator(void);
 /* By call: the key of its kernel. */
 const char *const *step_call_keys(const StepProgram *p);
 /* Content key of the whole step: kernels, offsets, numbers, task counts. */

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The backend for the cores of this machine: the lowering rule of every operation. */
 #include "codegen/build/host.h"
+#include "codegen/cpu/conv/conv.h"
+#include "codegen/cpu/gemm/gemm.h"
 #include "codegen/cpu/gemm/matrix_lower.h"
 #include "codegen/cpu/point/point_jit.h"
 #include "codegen/cpu/rules.h"
@@ -13,11 +15,15 @@ static LowerRule *const rules[OP_COUNT] = {
 #undef OP
 };
 
+static const KernelFamily *const families[] = {&gemm_family, &conv_window_family,
+                                               &conv_wgrad_family, NULL};
+
 const Backend cpu_backend = {.name = "cpu",
                              .rules = rules,
                              .point = point_emit_call,
                              .compiler = host_compiler,
                              .compile = host_compile,
+                             .families = families,
                              .object = "o",
                              .linked = true};
 

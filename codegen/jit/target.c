@@ -1,8 +1,16 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "codegen/jit/target.h"
 
+#include <pthread.h>
 #include <stddef.h>
 #include <string.h>
+#include <unistd.h>
+
+enum {
+    L2_BYTES = 1 << 20, /* where nothing is known, */
+    L2_LEAST = 1 << 18, /* and within what a system is believed */
+    L2_MOST = 1 << 23
+};
 
 /* Flags and widths as measured in docs/cpu.md: 512-bit vectors need to be asked for.  "generic"
  * compiles for the compiler's own default without any inline assembly; it keeps the portable path
@@ -14,13 +22,14 @@ static const Target targets[] = {
      16,
      32,
      true,
-     true},
-    {"x86-64-v3", {"-march=x86-64-v3", "-mtune=haswell", NULL}, 8, 16, true, true},
-    {"x86-64", {"-march=x86-64", NULL}, 4, 16, true, false},
+     true,
+     L2_BYTES},
+    {"x86-64-v3", {"-march=x86-64-v3", "-mtune=haswell", NULL}, 8, 16, true, true, L2_BYTES},
+    {"x86-64", {"-march=x86-64", NULL}, 4, 16, true, false, L2_BYTES},
 #elif defined(__aarch64__)
-    {"aarch64", {NULL}, 4, 32, false, true},
+    {"aarch64", {NULL}, 4, 32, false, true, L2_BYTES},
 #endif
-    {"generic", {NULL}, 4, 16, false, false},
+    {"generic", {NULL}, 4, 16, false, false, L2_BYTES},
 };
 enum { N_TARGETS = sizeof targets / sizeof *targets };
 
@@ -41,11 +50,35 @@ bool target_runs_here(const Target *t)
     return true;
 }
 
+/* The machine's own; virtual machines may tell 0. */
+static int64_t l2_here(void)
+{
+    long told = sysconf(_SC_LEVEL2_CACHE_SIZE);
+    if (told <= 0)
+        return L2_BYTES;
+    return told < L2_LEAST ? L2_LEAST : told > L2_MOST ? L2_MOST : told;
+}
+
+static Target here;
+
+static void find_here(void)
+{
+    size_t i = 0;
+    while (!target_runs_here(&targets[i])) /* the last one runs everywhere */
+        i++;
+    here = targets[i];
+    here.l2_bytes = l2_here();
+}
+
 const Target *target_find(const char *name)
 {
-    bool native = !name || strcmp(name, "native") == 0;
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    if (!name || strcmp(name, "native") == 0) {
+        pthread_once(&once, find_here);
+        return &here;
+    }
     for (size_t i = 0; i < N_TARGETS; i++)
-        if (native ? target_runs_here(&targets[i]) : strcmp(targets[i].name, name) == 0)
+        if (strcmp(targets[i].name, name) == 0)
             return &targets[i];
     return NULL;
 }

@@ -4,6 +4,7 @@
 #define SCRIMP_CODEGEN_JIT_TARGET_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 typedef struct Target {
     const char *name;     /* "x86-64-v4", "x86-64-v3", "x86-64", "aarch64", "generic" */
@@ -12,9 +13,11 @@ typedef struct Target {
     int vector_registers; /* 32 or 16 */
     bool x86;             /* extended asm of jit_x86.c may be used */
     bool fma;
+    int64_t l2_bytes; /* of a core's second-level cache */
 } Target;
 
-/* --march NAME; "native" or NULL asks the running CPU.  NULL when unknown. */
+/* --march NAME; "native" or NULL asks the running CPU, also for the sizes of its caches, which of
+ * the others are always the same.  NULL when unknown. */
 const Target *target_find(const char *name);
 /* NULL-terminated names for help texts. */
 const char *const *target_names(void);

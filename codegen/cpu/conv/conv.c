@@ -189,6 +189,18 @@ static void lower_phases(const MatrixNode *m, ConvWindow *w, int64_t n, const ch
     lower_passes(m, call, w, n, what);
 }
 
+/* Of all kernels of the node: it is known by its geometry and epilogue. */
+static int variant_of(const MatrixNode *m, const KernelFamily *f, const ConvGeometry *q,
+                      const char *what)
+{
+    StrBuf key = strbuf_new(m->l->pool);
+    CallDraft unused = matrix_call(m);
+    Epilogue e = matrix_epilogue(m, &unused, 2);
+    desc_key(&key, what, q, DESC_BYTES(ConvGeometry));
+    epilogue_key(&key, &e);
+    return lower_variant(m->l, f, key.text);
+}
+
 static void lower_forward_window(const MatrixNode *m, const ConvGeometry *q)
 {
     ConvWindow *w = POOL_NEW(m->l->pool, ConvWindow);
@@ -198,7 +210,7 @@ static void lower_forward_window(const MatrixNode *m, const ConvGeometry *q)
                       .cols = conv_group_out(q),
                       .source_c = q->c,
                       .result_c = q->k};
-    conv_window_plan(w, m->l->target);
+    conv_window_plan(w, m->l->target, variant_of(m, &conv_window_family, q, "forward"));
     check_workspace(m, conv_window_packed_floats(w, m->l->target->vector_floats));
     lower_window(m, w, "conv");
 }
@@ -216,6 +228,7 @@ static bool phases_together(const ConvGeometry *q)
 static void plan_phases(const MatrixNode *m, const ConvGeometry *q, ConvWindow *w)
 {
     int64_t packed = 0;
+    int variant = variant_of(m, &conv_window_family, q, "gradient");
     for (int64_t p = 0; p < q->stride[0] * q->stride[1]; p++) {
         w[p] = (ConvWindow){.q = *q,
                             .transposed = true,
@@ -227,7 +240,7 @@ static void plan_phases(const MatrixNode *m, const ConvGeometry *q, ConvWindow *
                             .source_c = q->k,
                             .result_c = q->c,
                             .packed_offset = packed};
-        conv_window_plan(&w[p], m->l->target);
+        conv_window_plan(&w[p], m->l->target, variant);
         packed += conv_window_packed_floats(&w[p], m->l->target->vector_floats);
     }
     check_workspace(m, packed);
@@ -248,7 +261,7 @@ static void lower_weights(const MatrixNode *m, const ConvGeometry *q)
     ConvWgrad *w = POOL_NEW(m->l->pool, ConvWgrad);
     w->q = *q;
     w->chunks = conv_wgrad_chunks(m->graph, m->node);
-    conv_wgrad_plan(w, m->l->target);
+    conv_wgrad_plan(w, m->l->target, variant_of(m, &conv_wgrad_family, q, "weights"));
     CallDraft call = matrix_call(m);
     w->x_buf = matrix_add_operand(m, &call, 0);
     w->dy_buf = matrix_add_operand(m, &call, 1);

@@ -39,7 +39,8 @@ typedef struct ConvWindow {
 } ConvWindow;
 KERNEL_DESC(ConvWindow)
 
-void conv_window_plan(ConvWindow *w, const Target *target);
+extern const KernelFamily conv_window_family;
+void conv_window_plan(ConvWindow *w, const Target *target, int variant);
 int64_t conv_window_tasks(const ConvWindow *w);
 int64_t conv_window_packed_floats(const ConvWindow *w, int lanes);
 /* KernelEmit over a ConvWindow: packs the weights (tasks: groups x panels). */
@@ -81,7 +82,9 @@ typedef struct ConvWgrad {
     Epilogue epilogue;
 } ConvWgrad;
 KERNEL_DESC(ConvWgrad)
-void conv_wgrad_plan(ConvWgrad *w, const Target *target);
+extern const KernelFamily conv_wgrad_family;
+/* By a variant, or the default where that one needs more scratch memory than there is. */
+void conv_wgrad_plan(ConvWgrad *w, const Target *target, int variant);
 int64_t conv_wgrad_tasks(const ConvWgrad *w);
 void conv_wgrad_emit(Jit *j, const void *desc);
 void conv_wgrad_join(ConvJoin *join, const ConvWgrad *w);

@@ -6,11 +6,33 @@
 #include "runtime/abi.h"
 
 enum {
-    COPY_BYTES_WANTED = 192 * 1024, /* of the padded copy: half of a small second-level cache */
     UNIT_COPY_BYTES = 256 * 1024,
-    TASKS_WANTED = 24,
     TILES_MOST = 8 /* different tiles of a unit that spans rows or images: code size */
 };
+
+/* What a variant has in the place of the default. */
+typedef struct WindowVariant {
+    const char *name;
+    int vectors;        /* of the tile; 0: by its cost */
+    int64_t copy_bytes; /* of the padded copy: half of a small second-level cache */
+    int64_t tasks;
+} WindowVariant;
+
+static const WindowVariant variants[] = {
+    {"default", 0, 192 * 1024, 24},     {"tile1", 1, 192 * 1024, 24},
+    {"tile2", 2, 192 * 1024, 24},       {"tile3", 3, 192 * 1024, 24},
+    {"tile4", 4, 192 * 1024, 24},       {"copy_half", 0, 96 * 1024, 24},
+    {"copy_double", 0, 384 * 1024, 24}, {"tasks12", 0, 192 * 1024, 12},
+    {"tasks48", 0, 192 * 1024, 48},
+};
+enum { N_VARIANTS = sizeof variants / sizeof *variants };
+
+static const char *variant_name(int index)
+{
+    return index < N_VARIANTS ? variants[index].name : NULL;
+}
+
+const KernelFamily conv_window_family = {"conv", variant_name};
 
 static bool empty(const ConvWindow *w)
 {
@@ -85,10 +107,10 @@ static void plan_columns(ConvWindow *w)
 
 /* The other phases should find the band in the second-level cache; but the weights are read once a
  * band. */
-static int64_t source_bytes_wanted(const ConvWindow *w)
+static int64_t source_bytes_wanted(const ConvWindow *w, const WindowVariant *v)
 {
     int64_t weights = 4 * w->axis[0].taps * w->axis[1].taps * w->red * w->cols;
-    return weights > COPY_BYTES_WANTED ? weights : COPY_BYTES_WANTED;
+    return weights > v->copy_bytes ? weights : v->copy_bytes;
 }
 
 static int64_t source_bytes(const ConvWindow *w)
@@ -99,27 +121,28 @@ static int64_t source_bytes(const ConvWindow *w)
 
 /* More tasks by shorter bands first (a halo is copied again), then by groups of panels (the band
  * is). */
-static void plan_tasks(ConvWindow *w)
+static void plan_tasks(ConvWindow *w, const WindowVariant *v)
 {
     w->panel_groups = 1;
     w->band_units = w->axis[0].count / w->unit_rows;
-    while (w->band_units > 1 && !copy_fits(w, w->band_units * w->unit_rows, COPY_BYTES_WANTED))
+    while (w->band_units > 1 && !copy_fits(w, w->band_units * w->unit_rows, v->copy_bytes))
         w->band_units--;
-    while (w->phase && w->band_units > 1 && source_bytes(w) > source_bytes_wanted(w))
+    while (w->phase && w->band_units > 1 && source_bytes(w) > source_bytes_wanted(w, v))
         w->band_units = divide_up(w->band_units, 2);
-    while (w->band_units > 4 && conv_window_tasks(w) < TASKS_WANTED)
+    while (w->band_units > 4 && conv_window_tasks(w) < v->tasks)
         w->band_units = divide_up(w->band_units, 2);
     w->band_units = divide_up(w->axis[0].count / w->unit_rows,
                               divide_up(w->axis[0].count / w->unit_rows, w->band_units));
-    while (conv_window_tasks(w) < TASKS_WANTED && w->panels >= 2 * w->panel_groups)
+    while (conv_window_tasks(w) < v->tasks && w->panels >= 2 * w->panel_groups)
         w->panel_groups *= 2;
 }
 
-void conv_window_plan(ConvWindow *w, const Target *t)
+void conv_window_plan(ConvWindow *w, const Target *t, int variant)
 {
+    const WindowVariant *v = &variants[variant];
     w->unit_images = w->unit_rows = w->band_units = 1;
     w->unit_columns = w->axis[1].count;
-    w->shape = tile_shape(t, divide_up(w->cols, t->vector_floats), TILE_MAX_ROWS);
+    w->shape = tile_shape_of(t, divide_up(w->cols, t->vector_floats), TILE_MAX_ROWS, v->vectors);
     w->panels = divide_up(w->cols, (int64_t)w->shape.vectors * t->vector_floats);
     w->panel_groups = 1;
     w->direct =
@@ -130,5 +153,5 @@ void conv_window_plan(ConvWindow *w, const Target *t)
     plan_columns(w);
     if (w->unit_columns == w->axis[1].count)
         plan_unit(w);
-    plan_tasks(w);
+    plan_tasks(w, v);
 }

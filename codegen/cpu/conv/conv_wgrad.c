@@ -13,11 +13,29 @@
 #include "ir/support/divide.h"
 #include "runtime/abi.h"
 
-enum {
-    TASKS_WANTED = 6,
-    DY_BYTES = 192 * 1024, /* of packed dy */
-    CHANNELS_LEAST = 32    /* of a block */
+enum { CHANNELS_LEAST = 32 /* of a block */ };
+
+/* What a variant has in the place of the default. */
+typedef struct WgradVariant {
+    const char *name;
+    int vectors; /* of the tile; 0: by its cost */
+    int64_t tasks;
+    int64_t dy_bytes; /* of dy that is packed once for all kernel rows */
+} WgradVariant;
+
+static const WgradVariant variants[] = {
+    {"default", 0, 6, 192 * 1024},  {"tile1", 1, 6, 192 * 1024}, {"tile2", 2, 6, 192 * 1024},
+    {"tile3", 3, 6, 192 * 1024},    {"tile4", 4, 6, 192 * 1024}, {"tasks2", 0, 2, 192 * 1024},
+    {"tasks12", 0, 12, 192 * 1024}, {"dy_panel", 0, 6, 0},       {"dy_double", 0, 6, 384 * 1024},
 };
+enum { N_VARIANTS = sizeof variants / sizeof *variants };
+
+static const char *variant_name(int index)
+{
+    return index < N_VARIANTS ? variants[index].name : NULL;
+}
+
+const KernelFamily conv_wgrad_family = {"conv_dw", variant_name};
 
 static int64_t x_row_floats(const ConvWgrad *w)
 {
@@ -54,28 +72,35 @@ static void set_channel_blocks(ConvWgrad *w, int64_t blocks)
     w->channel_blocks = divide_up(conv_group_in(&w->q), w->channel_block);
 }
 
-void conv_wgrad_plan(ConvWgrad *w, const Target *t)
+/* False where scratch has no room. */
+static bool plan_as(ConvWgrad *w, const Target *t, const WgradVariant *v)
 {
     const ConvGeometry *q = &w->q;
     int64_t channels = conv_group_in(q);
     set_channel_blocks(w, 1);
-    w->shape = tile_shape(t, divide_up(conv_group_out(q), t->vector_floats),
-                          joined(w) ? q->s * channels : channels);
+    w->shape = tile_shape_of(t, divide_up(conv_group_out(q), t->vector_floats),
+                             joined(w) ? q->s * channels : channels, v->vectors);
     w->panels = divide_up(conv_group_out(q), (int64_t)w->shape.vectors * t->vector_floats);
     w->panel_groups = 1;
+    w->split_rows = false;
     w->band_rows = conv_band_rows(q);
     int64_t blocks = 1;
-    while (conv_wgrad_tasks(w) < TASKS_WANTED && w->panels >= 2 * w->panel_groups)
+    while (conv_wgrad_tasks(w) < v->tasks && w->panels >= 2 * w->panel_groups)
         w->panel_groups *= 2;
     /* Whole pixels are read faster than parts of them, so channels are split last. */
-    w->split_rows = conv_wgrad_tasks(w) < TASKS_WANTED;
-    while (conv_wgrad_tasks(w) < TASKS_WANTED && channels / (2 * blocks) >= CHANNELS_LEAST)
+    w->split_rows = conv_wgrad_tasks(w) < v->tasks;
+    while (conv_wgrad_tasks(w) < v->tasks && channels / (2 * blocks) >= CHANNELS_LEAST)
         set_channel_blocks(w, blocks *= 2);
     while (4 * x_row_floats(w) > CONV_BAND_BYTES && w->channel_block > 1)
         set_channel_blocks(w, blocks *= 2);
     w->pack_once = !w->split_rows && q->r > 1 && w->panel_groups == 1 &&
-                   4 * w->panels * packed_floats(w, t->vector_floats) <= DY_BYTES;
-    if (scratch_bytes(w, t) > SCRIMP_SCRATCH_BYTES)
+                   4 * w->panels * packed_floats(w, t->vector_floats) <= v->dy_bytes;
+    return scratch_bytes(w, t) <= SCRIMP_SCRATCH_BYTES;
+}
+
+void conv_wgrad_plan(ConvWgrad *w, const Target *t, int variant)
+{
+    if (!plan_as(w, t, &variants[variant]) && !plan_as(w, t, &variants[0]))
         BUG("a weight gradient needs %lld bytes of scratch memory", (long long)scratch_bytes(w, t));
 }
 

@@ -217,7 +217,7 @@ static JitValue block_steps(const GemmEmit *e, JitValue k)
 /* Rows or steps are contiguous. */
 static bool asks_for_a(const Gemm *g)
 {
-    return g->a_k == 1 || g->a_row == 1;
+    return !g->no_prefetch && (g->a_k == 1 || g->a_row == 1);
 }
 
 /* A is read in place, by rows: a tile of the first panel asks for those of the next tile. */
@@ -344,7 +344,7 @@ static void emit_packed_panels(GemmEmit *e, const PanelKind *p, JitValue from, J
     Jit *j = e->j;
     JitValue most = jit_i64(j, GEMM_PACK_PANELS);
     JitValue n = jit_tmp(j, jit_min_i64(j, jit_sub(j, end, from), most));
-    if (e->g->b_n == 1)
+    if (e->g->b_n == 1 && !e->g->no_prefetch)
         plan_next_b(e, from, n, end);
     PackPanel pack = {p->vectors, p->columns, e->g->b_k, e->g->b_n};
     if (e->g->b_n == 1)
@@ -355,7 +355,7 @@ static void emit_packed_panels(GemmEmit *e, const PanelKind *p, JitValue from, J
     JitValue b = jit_tmp(j, jit_offset(j, e->packed_b, jit_mul(j, size, jit_index(&l))));
     if (e->g->b_n != 1)
         pack_panel(j, &pack, b, b_at(e, panel), e->steps, NULL);
-    if (e->g->b_n != 1 && e->g->b_k == 1)
+    if (e->g->b_n != 1 && e->g->b_k == 1 && !e->g->no_prefetch)
         plan_next_b(e, panel, jit_i64(j, 1), end);
     sweep_panel(e, p, panel, b);
     jit_end_for(j, &l);
@@ -438,7 +438,8 @@ void gemm_lower(Lowering *l, Gemm *g, CallDraft *call, const char *what)
         pool_printf(l->pool, "%s %lldx%lldx%lld", what, (long long)(batches * (double)g->m),
                     (long long)g->n, (long long)g->k);
     call->flops = 2 * batches * (double)g->m * (double)g->n * (double)g->k;
-    gemm_plan(g, l->target);
+    int variant = lower_variant(l, &gemm_family, MATRIX_KEY(l->pool, "gemm", Gemm, g));
+    gemm_plan(g, l->target, variant);
     call->key = MATRIX_KEY(l->pool, "gemm", Gemm, g);
     call->emit = emit;
     call->desc = g;

@@ -36,14 +36,18 @@ typedef struct Gemm {
     bool direct_b;        /* whole panels are read in place */
     bool private_partial; /* sums between K blocks stay in scratch */
     bool a_bf16, b_bf16;  /* element types; packed panels are f32 */
-    char unused[3];
+    bool no_prefetch;     /* of what tiles or packing read next */
+    char unused[2];
     Epilogue epilogue;
 } Gemm;
 KERNEL_DESC(Gemm)
 
-/* Decides tiles, blocks and tasks for the target; merges batch dims into rows where the strides
+/* The variants of products. */
+extern const KernelFamily gemm_family;
+/* Decides tiles, blocks and tasks for the target, by a variant of the family, or the default where
+ * that one needs more scratch memory than there is; merges batch dims into rows where the strides
  * allow. */
-void gemm_plan(Gemm *g, const Target *target);
+void gemm_plan(Gemm *g, const Target *target, int variant);
 int64_t gemm_tasks(const Gemm *g);
 /* Plans g and adds its call; call->buf is filled, g->epilogue set.  `what`: for the label. */
 void gemm_lower(Lowering *l, Gemm *g, CallDraft *call, const char *what);

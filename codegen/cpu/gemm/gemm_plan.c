@@ -9,14 +9,51 @@
 #include "runtime/abi.h"
 
 enum {
-    ROWS_PER_TASK = 512,  /* a block of A is packed once for all panels of a task */
-    BF16_ROWS = 256,      /* the same where it is always packed: scratch has room for sums, too */
-    TASKS_WANTED = 12,    /* splits evenly over 2, 3, 4 and 6 threads; more tasks pack more often */
+    BF16_ROWS = 256,      /* of a task where A is always packed: scratch has room for sums, too */
     TASK_TILES_LEAST = 4, /* rows that share a packed panel */
     TASK_FLOPS_LEAST = 2000000,
-    PARTIAL_BYTES = 256 * 1024, /* of scratch */
-    RUN_BYTES = 1024 * 1024 /* of the result: more would not stay in the caches between K blocks */
+    PARTIAL_BYTES = 256 * 1024 /* of scratch */
 };
+
+/* Whether A is packed. */
+typedef enum PackA { PACK_COLLIDING, PACK_ALWAYS, PACK_NEVER } PackA;
+
+/* What a variant has in the place of the default. */
+typedef struct GemmVariant {
+    const char *name;
+    int vectors;       /* of the tile; 0: by its cost */
+    PackA pack_a;      /* where either is possible */
+    int64_t rows;      /* of a task: a block of A is packed once for all panels of a task */
+    int64_t tasks;     /* 12 split evenly over 2, 3, 4 and 6 threads; more tasks pack more often */
+    double run_caches; /* bytes of the result of a run, in second-level caches: more would not stay
+                          there between K blocks */
+    bool no_prefetch;
+} GemmVariant;
+
+static const GemmVariant variants[] = {
+    {"default", 0, PACK_COLLIDING, 512, 12, 1, false},
+    {"tile1", 1, PACK_COLLIDING, 512, 12, 1, false},
+    {"tile2", 2, PACK_COLLIDING, 512, 12, 1, false},
+    {"tile3", 3, PACK_COLLIDING, 512, 12, 1, false},
+    {"tile4", 4, PACK_COLLIDING, 512, 12, 1, false},
+    {"rows128", 0, PACK_COLLIDING, 128, 12, 1, false},
+    {"rows256", 0, PACK_COLLIDING, 256, 12, 1, false},
+    {"tasks4", 0, PACK_COLLIDING, 512, 4, 1, false},
+    {"tasks24", 0, PACK_COLLIDING, 512, 24, 1, false},
+    {"run_quarter", 0, PACK_COLLIDING, 512, 12, 0.25, false},
+    {"run_four", 0, PACK_COLLIDING, 512, 12, 4, false},
+    {"pack", 0, PACK_ALWAYS, 512, 12, 1, false},
+    {"in_place", 0, PACK_NEVER, 512, 12, 1, false},
+    {"no_prefetch", 0, PACK_COLLIDING, 512, 12, 1, true},
+};
+enum { N_VARIANTS = sizeof variants / sizeof *variants };
+
+static const char *variant_name(int index)
+{
+    return index < N_VARIANTS ? variants[index].name : NULL;
+}
+
+const KernelFamily gemm_family = {"gemm", variant_name};
 
 static int64_t panel_floats(const Gemm *g, const Target *t)
 {
@@ -63,10 +100,12 @@ static bool collides(int64_t stride)
 }
 
 /* Packing needs one stride of 1 to copy by vectors. */
-static bool wants_packed_a(const Gemm *g)
+static bool wants_packed_a(const Gemm *g, PackA pack)
 {
     if (g->a_bf16)
         return true;
+    if (pack != PACK_COLLIDING)
+        return pack == PACK_ALWAYS && (g->a_k == 1 || g->a_row == 1);
     if (g->rows.tiles * g->shape.rows < 2 * g->shape.rows || g->k < 16)
         return false;
     if (g->a_k == 1)
@@ -87,29 +126,30 @@ static double task_flops(const Gemm *g)
 }
 
 /* Panels of a run: their sums between K blocks fit into scratch, or stay in a cache. */
-static int64_t most_panels(const Gemm *g, const Target *t)
+static int64_t most_panels(const Gemm *g, const Target *t, const GemmVariant *v)
 {
     int64_t rows = divide_up(g->rows.tiles, g->row_blocks) * g->shape.rows;
-    int64_t bytes = g->private_partial ? PARTIAL_BYTES : RUN_BYTES;
+    int64_t bytes =
+        g->private_partial ? PARTIAL_BYTES : (int64_t)(v->run_caches * (double)t->l2_bytes);
     int64_t fit = bytes / (4 * rows * panel_floats(g, t));
     return fit < 1 ? 1 : fit < g->panels ? fit : g->panels;
 }
 
 /* Groups of panels, each at most as wide as a run may be. */
-static void plan_runs(Gemm *g, const Target *t)
+static void plan_runs(Gemm *g, const Target *t, const GemmVariant *v)
 {
-    int64_t most = most_panels(g, t), least_groups = divide_up(g->panels, most);
+    int64_t most = most_panels(g, t, v), least_groups = divide_up(g->panels, most);
     if (g->panel_groups < least_groups)
         g->panel_groups = least_groups;
     g->run_groups = most * g->panel_groups / g->panels;
 }
 
 /* Splits the longer side until there are tasks enough. */
-static void plan_tasks(Gemm *g, const Target *t)
+static void plan_tasks(Gemm *g, const Target *t, const GemmVariant *v)
 {
-    g->row_blocks = divide_up(g->m, g->a_bf16 ? BF16_ROWS : ROWS_PER_TASK);
+    g->row_blocks = divide_up(g->m, g->a_bf16 && v->rows > BF16_ROWS ? BF16_ROWS : v->rows);
     g->panel_groups = 1;
-    while (g->batches * g->row_blocks * g->panel_groups < TASKS_WANTED &&
+    while (g->batches * g->row_blocks * g->panel_groups < v->tasks &&
            task_flops(g) > TASK_FLOPS_LEAST) {
         int64_t rows = g->m / g->row_blocks, columns = g->n / g->panel_groups;
         bool more_rows = g->rows.tiles >= 2 * TASK_TILES_LEAST * g->row_blocks;
@@ -123,10 +163,10 @@ static void plan_tasks(Gemm *g, const Target *t)
     }
     if (g->row_blocks > g->rows.tiles)
         g->row_blocks = g->rows.tiles;
-    plan_runs(g, t);
+    plan_runs(g, t, v);
 }
 
-static void check_scratch(const Gemm *g, const Target *t)
+static bool fits_scratch(const Gemm *g, const Target *t)
 {
     int64_t rows = divide_up(g->rows.tiles, g->row_blocks) * g->shape.rows + GEMM_A_PAD;
     int64_t floats = (g->k_block + 1) * panel_floats(g, t) * GEMM_PACK_PANELS;
@@ -134,12 +174,26 @@ static void check_scratch(const Gemm *g, const Target *t)
         floats += rows * (g->k_block + GEMM_A_PAD) + 64;
     if (g->private_partial)
         floats += rows * divide_up(g->panels * g->run_groups, g->panel_groups) * panel_floats(g, t);
-    if (floats * 4 > SCRIMP_SCRATCH_BYTES)
-        BUG("matrix product %lld x %lld x %lld needs %lld bytes of scratch", (long long)g->m,
-            (long long)g->n, (long long)g->k, (long long)floats * 4);
+    return floats * 4 <= SCRIMP_SCRATCH_BYTES;
 }
 
-void gemm_plan(Gemm *g, const Target *t)
+/* The rest, once batches are merged; false where scratch has no room. */
+static bool plan_as(Gemm *g, const Target *t, const GemmVariant *v)
+{
+    g->shape = tile_shape_of(t, divide_up(g->n, t->vector_floats), g->m, v->vectors);
+    g->rows = tile_split(g->m, g->shape.rows);
+    g->panels = divide_up(g->n, panel_floats(g, t));
+    plan_k(g);
+    g->private_partial = g->k_blocks > 1 && (epilogue_may_alias(&g->epilogue) ||
+                                             dtype_bytes(g->epilogue.out.dtype) != 4);
+    g->pack_a = wants_packed_a(g, v->pack_a);
+    g->no_prefetch = v->no_prefetch;
+    plan_tasks(g, t, v);
+    g->direct_b = !g->b_bf16 && g->b_n == 1 && divide_up(g->rows.tiles, g->row_blocks) == 1;
+    return fits_scratch(g, t);
+}
+
+void gemm_plan(Gemm *g, const Target *t, int variant)
 {
     merge_batch(g);
     g->batches = 1;
@@ -149,16 +203,9 @@ void gemm_plan(Gemm *g, const Target *t)
         g->batches = 0;
         return;
     }
-    g->shape = tile_shape(t, divide_up(g->n, t->vector_floats), g->m);
-    g->rows = tile_split(g->m, g->shape.rows);
-    g->panels = divide_up(g->n, panel_floats(g, t));
-    plan_k(g);
-    g->private_partial = g->k_blocks > 1 && (epilogue_may_alias(&g->epilogue) ||
-                                             dtype_bytes(g->epilogue.out.dtype) != 4);
-    g->pack_a = wants_packed_a(g);
-    plan_tasks(g, t);
-    g->direct_b = !g->b_bf16 && g->b_n == 1 && divide_up(g->rows.tiles, g->row_blocks) == 1;
-    check_scratch(g, t);
+    if (!plan_as(g, t, &variants[variant]) && !plan_as(g, t, &variants[0]))
+        BUG("matrix product %lld x %lld x %lld needs more scratch than there is", (long long)g->m,
+            (long long)g->n, (long long)g->k);
 }
 
 int64_t gemm_tasks(const Gemm *g)

@@ -52,6 +52,14 @@ TileShape tile_shape(const Target *target, int64_t n_vectors, int64_t max_rows)
     return best;
 }
 
+TileShape tile_shape_of(const Target *target, int64_t n_vectors, int64_t max_rows, int vectors)
+{
+    if (!vectors || vectors > n_vectors)
+        return tile_shape(target, n_vectors, max_rows);
+    int rows = rows_for(target, vectors);
+    return (TileShape){rows < max_rows ? rows : (int)max_rows, vectors};
+}
+
 TileSplit tile_split(int64_t n, int64_t most)
 {
     int64_t tiles = divide_up(n, most);

@@ -34,7 +34,11 @@ Farm farm_new(Pool *pool, const Target *target)
 Lowering *farm_lower(Farm *f, const Graph *g)
 {
     Lowering *l = POOL_NEW(f->pool, Lowering);
-    *l = (Lowering){.pool = f->pool, .graph = g, .target = f->target, .backend = &cpu_backend};
+    *l = (Lowering){.pool = f->pool,
+                    .graph = g,
+                    .target = f->target,
+                    .backend = &cpu_backend,
+                    .tuning = f->tuning};
     lower_graph(l);
     for (size_t i = 0; i < l->calls.len; i++) {
         FarmKernel k = {&l->calls.data[i], NULL};

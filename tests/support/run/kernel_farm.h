@@ -19,8 +19,9 @@ typedef struct FarmKernel {
 typedef struct Farm {
     Pool *pool;
     const Target *target;
-    int optimization; /* -O level of matrix kernels; GCC makes fused multiply-adds from 2 on */
-    Map index;        /* key -> kernel */
+    const Tuning *tuning; /* of what is lowered; NULL: the defaults */
+    int optimization;     /* -O level of matrix kernels; GCC makes fused multiply-adds from 2 on */
+    Map index;            /* key -> kernel */
     VEC(FarmKernel) kernels;
     VEC(void *) handles;
     char folder[64];

@@ -2,16 +2,12 @@
 #include "frontend/driver/cli_against.h"
 
 #include "frontend/driver/cli_build.h"
-#include "frontend/driver/cli_measure.h"
 #include "frontend/driver/cli_profile.h"
-
-#include "runtime/rng.h"
+#include "frontend/driver/cli_turns.h"
 
 #include <stdio.h>
-#include <string.h>
-#include <time.h>
 
-enum { DEFAULT_PAIRS = 20, LEAST_PAIRS = 5, DRAWS = 2000 };
+enum { DEFAULT_PAIRS = 20, LEAST_PAIRS = 5 };
 
 typedef struct Side {
     Cli *cli;
@@ -19,72 +15,6 @@ typedef struct Side {
     Measurement m;
     Spread time;
 } Side;
-
-/* B to A. */
-typedef struct Ratio {
-    double median, low, high;
-} Ratio;
-
-/* --- measuring --- */
-
-/* Workers of the other side spin for a while after its step, on the same cores. */
-static void let_sleep(void)
-{
-    nanosleep(&(struct timespec){0, 12000000}, NULL);
-}
-
-/* The step that is counted finds threads awake, and caches as a run of such steps has them. */
-static bool one_turn(Side *side, int64_t pair)
-{
-    let_sleep();
-    return measurement_step(&side->m, pair) && measurement_step(&side->m, pair);
-}
-
-/* A B B A: what changes slowly on a machine is on both sides. */
-static bool take_turns(Side *a, Side *b, int64_t pairs)
-{
-    bool ok = measurement_begin(&a->m, pairs, DETAIL_NONE) &&
-              measurement_begin(&b->m, pairs, DETAIL_NONE);
-    for (int64_t i = 0; i < pairs && ok; i++) {
-        Side *first = i % 2 ? b : a, *second = i % 2 ? a : b;
-        ok = one_turn(first, i) && one_turn(second, i);
-    }
-    return ok;
-}
-
-static double median_of(double *seconds, int64_t n)
-{
-    return measurement_spread(seconds, n).median;
-}
-
-/* What lies between the 2.5th and the 97.5th of the ratios of pairs that are drawn with
- * replacement (Efron, "Bootstrap Methods: Another Look at the Jackknife", 1979); the same draws in
- * every run. */
-static Ratio ratio_of(Pool *pool, const double *a, const double *b, int64_t n)
-{
-    double *x = POOL_ARRAY(pool, (size_t)n, double), *y = POOL_ARRAY(pool, (size_t)n, double);
-    double *ratio = POOL_ARRAY(pool, DRAWS, double);
-    for (uint64_t draw = 0; draw < DRAWS; draw++) {
-        for (int64_t i = 0; i < n; i++) {
-            uint64_t k = rt_rng_below((uint64_t)n, 1, draw, 0, (uint64_t)i);
-            x[i] = a[k];
-            y[i] = b[k];
-        }
-        ratio[draw] = median_of(y, n) / median_of(x, n);
-    }
-    memcpy(x, a, (size_t)n * sizeof *x);
-    memcpy(y, b, (size_t)n * sizeof *y);
-    measurement_sort(ratio, DRAWS);
-    return (Ratio){median_of(y, n) / median_of(x, n), ratio[DRAWS / 40],
-                   ratio[DRAWS - 1 - DRAWS / 40]};
-}
-
-static Spread spread_of_steps(Pool *pool, const StepTimes *t)
-{
-    double *step = POOL_ARRAY(pool, (size_t)t->n, double);
-    memcpy(step, t->step, (size_t)t->n * sizeof *step);
-    return measurement_spread(step, t->n);
-}
 
 /* --- output --- */
 
@@ -199,11 +129,11 @@ static bool open_both(Side *a, Side *b)
 static bool measure(Side *a, Side *b, int64_t pairs, Ratio *out)
 {
     Pool *pool = a->cli->pool;
-    if (!both_fit(a, b) || !open_both(a, b) || !take_turns(a, b, pairs))
+    if (!both_fit(a, b) || !open_both(a, b) || turns_take(&a->m, &b->m, pairs) < pairs)
         return false;
-    a->time = spread_of_steps(pool, &a->m.times);
-    b->time = spread_of_steps(pool, &b->m.times);
-    *out = ratio_of(pool, a->m.times.step, b->m.times.step, pairs);
+    a->time = turns_spread(pool, a->m.times.step, pairs);
+    b->time = turns_spread(pool, b->m.times.step, pairs);
+    *out = turns_ratio(pool, a->m.times.step, b->m.times.step, pairs);
     return true;
 }
 

@@ -2,6 +2,7 @@
 #include "frontend/driver/cli_costs.h"
 #include "frontend/driver/cli_child.h"
 #include "frontend/driver/cli_codegen.h"
+#include "frontend/driver/cli_machine.h"
 #include "frontend/driver/cli_program.h"
 
 #include "codegen/build/cache.h"
@@ -45,24 +46,6 @@ static bool find_seconds(const KernelCosts *c, const char *key, double *out)
     if (bits)
         memcpy(out, bits, sizeof *out);
     return bits != NULL;
-}
-
-/* The processor's name, as far as the system tells one. */
-static const char *processor_name(Pool *pool)
-{
-    char line[256];
-    FILE *f = fopen("/proc/cpuinfo", "r");
-    const char *name = "unknown";
-    while (f && fgets(line, sizeof line, f)) {
-        const char *colon = strchr(line, ':');
-        if (!colon || strncmp(line, "model name", 10) != 0)
-            continue;
-        name = pool_printf(pool, "%.*s", (int)strcspn(colon + 1, "\n"), colon + 1);
-        break;
-    }
-    if (f)
-        fclose(f);
-    return name + (*name == ' ');
 }
 
 static void read_table(KernelCosts *c, const char *text, size_t n)
@@ -114,7 +97,7 @@ static const char *place_of(KernelCosts *c, const Target *target)
 {
     Cli *cli = c->cli;
     const CudaIdentity *device = cli->state->device;
-    c->machine = device ? device->name : processor_name(cli->pool);
+    c->machine = device ? device->name : machine_processor_name(cli->pool);
     if (device)
         return pool_printf(cli->pool, "%s|%s|%s", FORMAT, c->machine, device->arch);
     return pool_printf(cli->pool, "%s|%s|%s|%d", FORMAT, c->machine, target->name,

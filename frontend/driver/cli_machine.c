@@ -182,6 +182,23 @@ bool cli_device_error(Cli *cli, const char *code, const RtError *err)
     return false;
 }
 
+const char *machine_processor_name(Pool *pool)
+{
+    char line[256];
+    FILE *f = fopen("/proc/cpuinfo", "r");
+    const char *name = "unknown";
+    while (f && fgets(line, sizeof line, f)) {
+        const char *colon = strchr(line, ':');
+        if (!colon || strncmp(line, "model name", 10) != 0)
+            continue;
+        name = pool_printf(pool, "%.*s", (int)strcspn(colon + 1, "\n"), colon + 1);
+        break;
+    }
+    if (f)
+        fclose(f);
+    return name + (*name == ' ');
+}
+
 ExitCode machine_failure(const Cli *cli)
 {
     return cli->state->no_room ? EXIT_BUDGET : EXIT_USER;

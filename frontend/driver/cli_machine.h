@@ -44,6 +44,8 @@ bool machine_open(Cli *cli, int64_t bytes, Machine *out);
  * other makes the arena NaNs and sends its state first. */
 bool machine_open_beside(Cli *cli, const Machine *first, int64_t bytes, Machine *out);
 void machine_close(Machine *m);
+/* The processor's name, as far as the system tells one. */
+const char *machine_processor_name(Pool *pool);
 /* Prints why a device cannot be used, or with E401 that it has no memory left.  False. */
 bool cli_device_error(Cli *cli, const char *code, const RtError *err);
 /* What a device was used for: "arena 3.1MiB, ..."; "" on the host. */

@@ -6,6 +6,7 @@
  * A small gradient of large images would have few tasks that each read everything; there a task
  * owns a chunk of the rows of dy instead, with partial sums in the workspace (conv_join.c). */
 #include "codegen/cpu/conv/conv.h"
+#include "codegen/cpu/gemm/gemm_ahead.h"
 #include "codegen/cpu/gemm/gemm_pack.h"
 #include "codegen/cpu/point/vector_loops.h"
 #include "codegen/jit/jit_short.h"
@@ -119,7 +120,9 @@ typedef struct WgradEmit {
     JitValue begin, end;         /* rows of the task's chunk */
     JitValue sums;               /* where sums wait: the result, or the chunk's part of workspace */
     JitValue first, last;
-    JitValue x, dy; /* copies in scratch */
+    JitValue x, dy;        /* copies in scratch */
+    Ahead next_x, next_dy; /* of the next band */
+    JitVar turn;           /* tiles of this band so far */
 } WgradEmit;
 
 static int64_t panel_floats(const WgradEmit *e)
@@ -159,8 +162,9 @@ static void decode_task(WgradEmit *e, JitValue task)
     e->group = w->chunks == 1 ? rest : take_digit(j, &rest, w->q.groups);
     find_chunk(e, rest);
     e->channel0 = jit_tmp(j, jit_mul(j, e->block, jit_i64(j, w->channel_block)));
-    e->channels = jit_min_i64(j, jit_i64(j, w->channel_block),
-                              jit_sub(j, jit_i64(j, conv_group_in(&w->q)), e->channel0));
+    e->channels =
+        jit_tmp(j, jit_min_i64(j, jit_i64(j, w->channel_block),
+                               jit_sub(j, jit_i64(j, conv_group_in(&w->q)), e->channel0)));
 }
 
 static JitValue clamp(Jit *j, JitValue v, JitValue most)
@@ -249,6 +253,9 @@ static void sweep(const WgradEmit *e, const Segment *s, JitValue col, int64_t co
         return;
     Tile tile = make_tile(e, rows, columns);
     JitLoop l = jit_for(j, jit_i64(j, 0), jit_i64(j, count), 1, "tile");
+    ahead_ask(j, &e->next_x, jit_get(e->turn));
+    ahead_ask(j, &e->next_dy, jit_get(e->turn));
+    jit_set(j, e->turn, jit_add(j, jit_get(e->turn), jit_i64(j, 1)));
     JitValue at = jit_tmp(j, jit_muladd_i64(j, jit_index(&l), rows, jit_i64(j, from)));
     JitValue row = jit_tmp(j, jit_add(j, s->row, at));
     TileArgs args = {.a = jit_offset(j, s->a, at),
@@ -376,6 +383,44 @@ static void plan_scratch(WgradEmit *e)
     e->dy = jit_tmp(j, jit_offset(j, e->x, jit_i64(j, floats)));
 }
 
+/* Tiles that a band has. */
+static JitValue band_tiles(const WgradEmit *e)
+{
+    const ConvWgrad *w = e->w;
+    const ConvGeometry *q = &w->q;
+    int64_t length = joined(w) ? q->s * conv_group_in(q) : w->channel_block;
+    int64_t tiles = tile_split(length, w->shape.rows).tiles * (joined(w) ? 1 : q->s);
+    JitValue panels = jit_sub(e->j, e->panel1, e->panel0);
+    return jit_tmp(e->j, jit_mul(e->j, panels, jit_i64(e->j, tiles * (w->split_rows ? 1 : q->r))));
+}
+
+/* The rows of x and dy that the next band is the first to read: as many of an image, wherever it
+ * ends. */
+static void plan_next_band(WgradEmit *e)
+{
+    Jit *j = e->j;
+    const ConvGeometry *q = &e->w->q;
+    JitType p = jit_types(j)->p_f32;
+    JitValue next = jit_tmp(j, jit_add(j, e->row0, e->rows));
+    JitValue rows = jit_tmp(j, jit_min_i64(j, jit_sub(j, e->end, next), e->rows));
+    JitValue tiles = band_tiles(e), columns = jit_i64(j, panel_floats(e));
+    JitValue image = jit_tmp(j, jit_div(j, next, jit_i64(j, q->oh)));
+    JitValue r = e->w->split_rows ? e->r : jit_i64(j, q->r - 1);
+    JitValue y = jit_muladd_i64(j, r, q->dilation[0], jit_i64(j, -q->pad[0]));
+    y = jit_muladd_i64(j, jit_mod(j, next, jit_i64(j, q->oh)), q->stride[0], y);
+    JitValue at = jit_mul(j, jit_muladd_i64(j, image, q->h, y), jit_i64(j, q->w * q->c));
+    at = jit_add(j, at, jit_muladd_i64(j, e->group, conv_group_in(q), e->channel0));
+    JitValue pixels = jit_tmp(j, jit_mul(j, rows, jit_i64(j, q->stride[0] * q->w)));
+    e->next_x = ahead_of(j, jit_offset(j, jit_buf(j, e->w->x_buf, p), at), pixels, q->c,
+                         e->channels, tiles);
+    pixels = jit_tmp(j, jit_mul(j, rows, jit_i64(j, q->ow)));
+    at = jit_muladd_i64(j, jit_mul(j, next, jit_i64(j, q->ow)), q->k, panel_column(e, e->panel0));
+    columns = jit_tmp(j, jit_mul(j, columns, jit_sub(j, e->panel1, e->panel0)));
+    e->next_dy =
+        ahead_of(j, jit_offset(j, jit_buf(j, e->w->dy_buf, p), at), pixels, q->k, columns, tiles);
+    jit_set(j, e->turn, jit_i64(j, 0));
+}
+
 static void emit_kernel_row(const WgradEmit *e)
 {
     copy_x(e);
@@ -406,6 +451,7 @@ static void emit_band(WgradEmit *e, JitValue row0)
     e->last = jit_tmp(j, jit_compare(j, JIT_GE, jit_add(j, row0, band), e->end));
     if (e->w->chunks > 1)
         e->last = jit_cast(j, jit_i32(j, 0), jit_types(j)->boolean);
+    plan_next_band(e);
     if (e->w->split_rows)
         emit_kernel_row(e);
     else
@@ -417,6 +463,7 @@ void conv_wgrad_emit(Jit *j, const void *desc)
     WgradEmit e = {.j = j, .w = desc};
     const ConvGeometry *q = &e.w->q;
     plan_scratch(&e);
+    e.turn = jit_var(j, jit_types(j)->i64, "turn");
     JitLoop task = jit_for(j, jit_task_begin(j), jit_task_end(j), 1, "task");
     decode_task(&e, jit_tmp(j, jit_index(&task)));
     /* Without pixels one empty band stores zeros. */

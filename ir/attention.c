@@ -6,6 +6,7 @@
 enum {
     BLOCK_ROWS_MOST = 64,
     BLOCK_ROWS_LEAST = 16,       /* the widest vectors */
+    CAUSAL_BLOCKS = 8,           /* of a head, unless they had fewer rows than that */
     SCRATCH_FLOATS = 256 * 1024, /* of a thread */
     PARTIAL_SUMS = 64            /* of a line */
 };
@@ -110,6 +111,9 @@ AttentionBlocks attention_blocks(const AttentionShape *a)
     AttentionBlocks b = {.block_rows = BLOCK_ROWS_MOST};
     int64_t tensors = a->grad ? 2 : 1;
     while (b.block_rows / 2 >= a->rows && b.block_rows > BLOCK_ROWS_LEAST)
+        b.block_rows /= 2;
+    /* Of the last square of scores, a causal block computes half for nothing. */
+    while (a->causal && b.block_rows * CAUSAL_BLOCKS > a->rows && b.block_rows > BLOCK_ROWS_LEAST)
         b.block_rows /= 2;
     while (b.block_rows > BLOCK_ROWS_LEAST &&
            attention_block_floats(a, b.block_rows) + tensors * a->keys * b.block_rows >

@@ -90,6 +90,42 @@ static const char mixup[] =
     "  steps = 6\n"
     "}\n";
 
+/* Pictures of which metrics say what was done to them: of equal elements, of elements that number
+ * their columns, and red ones. */
+static const char augmented[] =
+    "import \"std/all\"\n"
+    "option N = 32\n"
+    "model net(x: f32[N, 3]) { return x |> fc: linear(1) }\n"
+    "train {\n"
+    "  batch = synthetic(x = f32[N, 3])\n"
+    "  even = full([N, 3, 6, 8], 0.5)\n"
+    "  column = broadcast(to_f32(iota(8)), [N, 1, 6, 8])\n"
+    "  zoomed = random_resized_crop(column, [0.25, 0.25], ratio = 1)\n"
+    "  slope = zoomed[.., .., .., 4] - zoomed[.., .., .., 3]\n"
+    "  uneven = mean(abs(random_resized_crop(even, [0.1, 1], mirror = 0.5) - 0.5))\n"
+    "  steep = mean(slope)\n"
+    "  where_to = std(mean(zoomed, axis = [1, 2, 3]))\n"
+    "  moved = random_crop(column + 1, 2)\n"
+    "  shift = moved[.., 0, 3, 4] - 5\n"
+    "  far = max(abs(shift))\n"
+    "  whole = mean(abs(shift - to_f32(cast(shift, i32))))\n"
+    "  lost = mean(to_f32(moved == 0))\n"
+    "  mirrored = mean(to_f32(random_flip(column, 0.25)[.., 0, 0, 0] == 7))\n"
+    "  light = color_jitter(even, brightness = 0.4)\n"
+    "  lightest = max(light)\n"
+    "  darkest = min(light)\n"
+    "  flat = mean(abs(color_jitter(even, contrast = 0.4, saturation = 0.4) - 0.5))\n"
+    "  red = reshape(tensor([1, 0, 0]), [1, 3, 1, 1]) * ones([N, 3, 2, 2])\n"
+    "  grey = mean(to_f32(random_grayscale(red, 0.5)[.., 1, 0, 0] > 0))\n"
+    "  metrics = [uneven, steep, where_to, far, whole, lost, mirrored, lightest, darkest, flat, "
+    "grey]\n"
+    "  loss = mse(net(batch.x), 0)\n"
+    "  optim = sgd(lr = 0.1)\n"
+    "  steps = 6\n"
+    "  held_out = 32\n"
+    "  eval_every = 2\n"
+    "}\n";
+
 static void write_text(const char *name, const char *text)
 {
     FILE *f = fopen(in_tmp(name), "w");
@@ -223,6 +259,40 @@ static void test_permutation(void)
     expect_said(0, "identical", SIMULATED "$SCRIMP verify $TMP/mixup.scrimp --budget min" DEVICE);
 }
 
+/* Whether a metric lies in a range in each step, and is one number in evaluations. */
+static void expect_between(const char *metric, double low, double high, double in_evaluations)
+{
+    double x[STEPS], y[EVALUATIONS];
+    char name[40];
+    snprintf(name, sizeof name, "val_%s", metric);
+    EXPECT(values_of("augmented.log", metric, x, STEPS) == STEPS &&
+               values_of("augmented.log", name, y, EVALUATIONS) == EVALUATIONS,
+           metric);
+    for (int i = 0; i < STEPS; i++)
+        EXPECT(x[i] >= low && x[i] <= high, metric);
+    for (int i = 0; i < EVALUATIONS; i++)
+        EXPECT(fabs(y[i] - in_evaluations) < 1e-6, name);
+}
+
+/* Pictures are changed as asked for, each otherwise, and not at all in evaluations. */
+static void test_augmented(void)
+{
+    write_text("augmented.scrimp", augmented);
+    expect_ok("$SCRIMP train $TMP/augmented.scrimp -q --out $TMP/augmented --log "
+              "$TMP/augmented.log");
+    expect_between("uneven", 0, 1e-6, 0);
+    expect_between("steep", 0.4, 0.46, 1); /* a part as wide as sqrt(6 8) / 2 of 8 columns */
+    expect_between("where_to", 0.5, 2, 0);
+    expect_between("far", 2, 2, 0);
+    expect_between("whole", 0, 0, 0);
+    expect_between("lost", 0.2, 0.5, 0);
+    expect_between("mirrored", 0.01, 0.6, 0);
+    expect_between("lightest", 0.6, 0.7, 0.5);
+    expect_between("darkest", 0.3, 0.4, 0.5);
+    expect_between("flat", 0, 1e-6, 0);
+    expect_between("grey", 0.2, 0.8, 0);
+}
+
 static void test_verify(void)
 {
     write_text("diffusion.scrimp", diffusion);
@@ -249,6 +319,7 @@ int main(void)
     test_evaluations();
     test_drop_path();
     test_permutation();
+    test_augmented();
     test_verify();
     test_no_tensor();
     return e2e_end();

@@ -229,6 +229,15 @@ CASES = {
     "var": ("var($_x, axis = 1)", {"$_x": (3, 4)}, lambda x: x.var(1)),
     "var_all": ("var($_x, correction = 0)", {"$_x": (3, 4)}, lambda x: x.var(unbiased=False)),
     "std": ("std($_x, axis = [0, 2], keepdims = true)", {"$_x": (3, 2, 4)}, lambda x: x.std((0, 2), keepdim=True)),
+    "random_flip": ("random_flip($_x, p = 1, always = true)", {"$_x": (2, 1, 2, 3)}, lambda x: x.flip(3)),
+    "random_flip_never": ("random_flip($_x, p = 0, always = true)", {"$_x": (2, 1, 2, 3)}, lambda x: x),
+    "random_crop": ("random_crop($_x, 0, always = true)", {"$_x": (2, 2, 3, 4)}, lambda x: x),
+    "random_resized_crop": ("random_resized_crop($_x, [1, 1], ratio = 1, mirror = 1, always = true)", {"$_x": (2, 2, 3, 3)},
+                            lambda x: x.flip(3)),
+    "color_jitter": ("color_jitter(0.4 + 0.3 * $_x, 0.5, 0.5, 0.5, p = 0, always = true)", {"$_x": (2, 3, 2, 2)},
+                     lambda x: 0.4 + 0.3 * x),
+    "random_grayscale": ("random_grayscale($_x, p = 1, always = true)", {"$_x": (2, 3, 2, 2)},
+                         lambda x: torch.einsum("nchw,c->nhw", x, torch.tensor([0.299, 0.587, 0.114]))[:, None].expand_as(x)),
     "logsumexp": ("logsumexp(100 * $_x, axis = [0, -1])", {"$_x": (2, 3, 2)}, lambda x: torch.logsumexp(100 * x, (0, -1))),
 }
 

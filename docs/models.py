@@ -58,6 +58,10 @@ LINES = [
     ("gru", {"modern": "GRU"}),
     ("ode", {"modern": "Slope ODE"}),
     ("dcgan", {"modern": "Generator Discriminator"}),
+    ("vae", {"modern": "VAE"}),
+    ("ddpm", {"ddpm": "*"}),
+    ("simclr", {"modern": "BasicBlock SimCLR similarities"}),
+    ("tabular", {"modern": "Embeddings TabularBlock TabularMLP"}),
     ("gpt2", {"gpt2": "*"}),
     ("transformer", {"transformer": "*"}),
     ("unet", {"unet": "*"}),
@@ -127,13 +131,13 @@ def lines_here(file):
     """Of blocks and models, those of other example files that are imported included."""
     with open(os.path.join(ROOT, "examples", file)) as f:
         text = f.read()
-    own, open_braces = 0, 0
+    own, open_brackets = 0, 0
     for line in text.split("\n"):
-        begins = not open_braces and re.match("(block|model) ", line)
-        if begins or open_braces:
+        begins = not open_brackets and re.match("(block|model) ", line)
+        if begins or open_brackets:
             own += code_lines([line])
             code = line.split(" #")[0]
-            open_braces += code.count("{") - code.count("}")
+            open_brackets += sum(code.count(c) for c in "{(") - sum(code.count(c) for c in "})")
         elif re.match("(train|remat) ", line):
             break
     imports = re.findall(r'^import "(?!std/)(.*)"', text, re.M)

@@ -2,16 +2,20 @@
 """The table of what is compared: model files of examples/, at sizes that take seconds, and the same network in PyTorch."""
 from dataclasses import dataclass, field
 from typing import Callable
+from unittest import mock
 
 import numpy as np
+import torch
 from torch.nn import functional as F
 
 import bert
 import darts
+import ddpm
 import gpt2
 import lstm
 import mixtral
 import modern
+import philox
 import transformer
 import unet
 from vision import VGG, without_dropout, zoo
@@ -125,6 +129,43 @@ def image_case(example, options, module, n=2, size=64, **more):
                 images(n, size, 10), module, **fields)
 
 
+def denoise(module, batch):
+    return F.mse_loss(module(batch["image"], batch["t"]), batch["noise"])
+
+
+def contrast(module, batch):
+    """Both views of each example, first all of the one kind, then all of the other."""
+    n = len(batch["views"])
+    s = modern.similarities(module(batch["views"].transpose(0, 1).flatten(0, 1)), 0.5)
+    return F.cross_entropy(s, (torch.arange(2 * n) + n) % (2 * n))
+
+
+def income(module, batch):
+    fields = ("number", "one_hot", "workclass", "education", "occupation", "country")
+    return F.cross_entropy(module(*(batch[name] for name in fields)), batch["label"])
+
+
+def people(n, rows):
+    def make(rng):
+        codes = {name: rng.integers(0, k, n).astype(np.int32)
+                 for name, k in zip(("workclass", "education", "occupation", "country"), rows)}
+        return {"number": rng.standard_normal((n, 6)).astype(np.float32),
+                "one_hot": rng.integers(0, 2, (n, 20)).astype(np.float32), **codes,
+                "label": rng.integers(0, 2, n).astype(np.int32)}
+    return make
+
+
+def reconstruct(module, batch):
+    """With the noise that scrimp draws in this step: a module that is copied to be trained counts from its first."""
+    step = module.steps = getattr(module, "steps", -1) + 1
+    def draw(like):
+        return torch.from_numpy(philox.normal(like.shape, "", 0, step)).to(like.dtype)
+    with mock.patch.object(torch, "randn_like", draw):
+        y, mu, logvar = module(batch["image"])
+    divergence = -0.5 * (1 + logvar - mu ** 2 - logvar.exp()).sum()
+    return F.binary_cross_entropy_with_logits(y, batch["image"], reduction="sum") + divergence
+
+
 def pool(stride, kernel=3, **more):
     return {"kernel_size": kernel, "stride": stride, **more}
 
@@ -222,6 +263,28 @@ CASES = {
                 lambda rng: {"image": rng.standard_normal((16, 784)).astype(np.float32),
                              "label": rng.integers(0, 10, 16).astype(np.int32)},
                 lambda: modern.ODE(32, 6), classify),
+    # One example: the noise belongs to places of a batch, which scrimp fills in an order of its own.
+    "vae": Case("vae", {"N": 1, "hidden": 48},
+                """y, mu, logvar = vae(batch.image)
+  divergence = -0.5 * sum(1 + logvar - mu ** 2 - exp(logvar))
+  loss = bce_with_logits(y, batch.image, reduction = sum) + divergence""",
+                lambda rng: {"image": rng.random((1, 784)).astype(np.float32)}, lambda: modern.VAE(48), reconstruct,
+                lr=(2**-14, 2**-14)),
+    "ddpm": Case("ddpm", {"N": 2, "width": 16, "factors": "[1, 2]", "layers": 1, "groups": 4, "p": 0.0},
+                 "loss = mse(ddpm(batch.image, batch.t), batch.noise)",
+                 lambda rng: {"image": rng.standard_normal((2, 3, 32, 32)).astype(np.float32),
+                              "t": rng.integers(0, 1000, 2).astype(np.int32),
+                              "noise": rng.standard_normal((2, 3, 32, 32)).astype(np.float32)},
+                 lambda: ddpm.UNet(16, (1, 2), 1, 4, p=0.0), denoise),
+    "simclr": Case("simclr", {"N": 3, "size": 16, "features": 12},
+                   """views = concat([batch.views[.., 0], batch.views[.., 1]], axis = 0)
+  loss = cross_entropy(similarities(simclr(views)), concat([iota(3) + 3, iota(3)], axis = 0))""",
+                   lambda rng: {"views": rng.standard_normal((3, 2, 3, 16, 16)).astype(np.float32)},
+                   lambda: modern.SimCLR(12), contrast, lr=(2**-18, 2**-19)),
+    "tabular": Case("tabular", {"N": 8, "width": 32, "p": 0.0},
+                    """logits = mlp(batch.number, batch.one_hot, batch.workclass, batch.education, batch.occupation, batch.country)
+  loss = cross_entropy(logits, batch.label)""",
+                    people(8, [9, 16, 15, 42]), lambda: modern.TabularMLP(26, [9, 16, 15, 42], 8, 32, 2, p=0.0), income),
     "unet": Case("unet", {"N": 1, "size": 188, "width": 4, "classes": 3, "p": 0.0},
                  "loss = cross_entropy(unet(batch.image), batch.label)",
                  segmented(1, 188, 4, 3), lambda: unet.UNet(4, 3), classify, lr=(2**-15, 2**-22), seed=8),

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Networks of today, as their authors' PyTorch code has them: ViT and Mixer with timm's names, LLaMA with those of
-Hugging Face, Mamba (Gu and Dao 2023) written step by step, a GRU language model, M5 on raw sound and a neural ODE."""
+Hugging Face, Mamba (Gu and Dao 2023) written step by step, a GRU language model, M5 on raw sound, a neural ODE, a
+variational autoencoder, SimCLR and a perceptron over tables."""
 import torch
 from torch import nn
 from torch.nn import functional as F
@@ -381,3 +382,96 @@ class LeNet(nn.Module):
         x = F.relu(self.fc1(x.flatten(1)))
         x = F.relu(self.fc2(x))
         return self.fc3(x)
+
+
+class VAE(nn.Module):
+    """pytorch/examples/vae, whose decoder ends here before the sigmoid."""
+
+    def __init__(self, hidden=400, latent=20):
+        super().__init__()
+        self.fc1 = nn.Linear(784, hidden)
+        self.fc21 = nn.Linear(hidden, latent)
+        self.fc22 = nn.Linear(hidden, latent)
+        self.fc3 = nn.Linear(latent, hidden)
+        self.fc4 = nn.Linear(hidden, 784)
+
+    def forward(self, x):
+        h = F.relu(self.fc1(x))
+        mu, logvar = self.fc21(h), self.fc22(h)
+        z = mu + torch.exp(0.5 * logvar) * torch.randn_like(mu)
+        return self.fc4(F.relu(self.fc3(z))), mu, logvar
+
+
+class BasicBlock(nn.Module):
+    def __init__(self, channels, width, stride):
+        super().__init__()
+        self.conv1 = nn.Conv2d(channels, width, 3, stride, 1, bias=False)
+        self.bn1 = nn.BatchNorm2d(width)
+        self.conv2 = nn.Conv2d(width, width, 3, 1, 1, bias=False)
+        self.bn2 = nn.BatchNorm2d(width)
+        self.downsample = nn.Sequential()
+        if stride != 1 or channels != width:
+            self.downsample = nn.Sequential(nn.Conv2d(channels, width, 1, stride, bias=False), nn.BatchNorm2d(width))
+
+    def forward(self, x):
+        y = self.bn2(self.conv2(F.relu(self.bn1(self.conv1(x)))))
+        return F.relu(y + self.downsample(x))
+
+
+class SimCLR(nn.Module):
+    """A ResNet-18 for small pictures, with torchvision's names, and a projection head."""
+
+    def __init__(self, features=128):
+        super().__init__()
+        self.conv1 = nn.Conv2d(3, 64, 3, 1, 1, bias=False)
+        self.bn1 = nn.BatchNorm2d(64)
+        self.layer1 = nn.Sequential(BasicBlock(64, 64, 1), BasicBlock(64, 64, 1))
+        self.layer2 = nn.Sequential(BasicBlock(64, 128, 2), BasicBlock(128, 128, 1))
+        self.layer3 = nn.Sequential(BasicBlock(128, 256, 2), BasicBlock(256, 256, 1))
+        self.layer4 = nn.Sequential(BasicBlock(256, 512, 2), BasicBlock(512, 512, 1))
+        self.fc = nn.Sequential(nn.Linear(512, 512), nn.ReLU(), nn.Linear(512, features))
+
+    def forward(self, x):
+        x = F.relu(self.bn1(self.conv1(x)))
+        x = self.layer4(self.layer3(self.layer2(self.layer1(x))))
+        return self.fc(x.mean((2, 3)))
+
+
+def similarities(z, temperature):
+    z = F.normalize(z)
+    return (z @ z.T / temperature).fill_diagonal_(-torch.inf)
+
+
+class Embeddings(nn.ModuleList):
+    """CategoricalEmbeddings of rtdl_revisiting_models (Gorishniy et al. 2021)."""
+
+    def __init__(self, rows, width):
+        super().__init__(nn.Embedding(n, width) for n in rows)
+
+    def forward(self, codes):
+        return torch.cat([table(c) for table, c in zip(self, codes)], 1)
+
+
+class TabularBlock(nn.Module):
+    def __init__(self, inputs, width, p):
+        super().__init__()
+        self.linear = nn.Linear(inputs, width)
+        self.dropout = nn.Dropout(p)
+
+    def forward(self, x):
+        return self.dropout(F.relu(self.linear(x)))
+
+
+class TabularMLP(nn.Module):
+    def __init__(self, numbers, rows, embedding, width, depth, p=0.1):
+        super().__init__()
+        self.embeddings = Embeddings(rows, embedding)
+        inputs = numbers + len(rows) * embedding
+        self.blocks = nn.ModuleList(TabularBlock(width if i else inputs, width, p) for i in range(depth))
+        self.output = nn.Linear(width, 2)
+
+    def forward(self, number, one_hot, *codes):
+        x = torch.cat([number, one_hot, self.embeddings(codes)], 1)
+        for block in self.blocks:
+            x = block(x)
+        return self.output(x)

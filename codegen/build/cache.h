@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The kernel cache: a folder of this user's, and in it entries KEY.SUFFIX: objects (o), steps (so),
- * plans and costs.  An entry is written under a temporary name and renamed, so processes may share
- * a cache; it ends with its length and a checksum, and is used only when both are right and nobody
- * else could have written it.  Readers get a copy: an entry may be removed at any time. */
+ * plans, costs and tuned kernels (tuning).  An entry is written under a temporary name and renamed,
+ * so processes may share a cache; it ends with its length and a checksum, and is used only when
+ * both are right and nobody else could have written it.  Readers get a copy: an entry may be
+ * removed at any time. */
 #ifndef SCRIMP_CODEGEN_BUILD_CACHE_H
 #define SCRIMP_CODEGEN_BUILD_CACHE_H
 

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 enum { KEY_DIGITS = 32 };
-static const char *const suffixes[] = {"o", "so", "plans", "costs"};
+static const char *const suffixes[] = {"o", "so", "plans", "costs", "tuning"};
 static const double TEMPORARY_DAYS = 1.0 / 24;
 
 /* KEY.SUFFIX, or what a writer of one left: KEY.SUFFIX.NUMBER.tmp.  NULL: not ours. */

@@ -35,7 +35,7 @@ typedef struct PlanQuestions {
 typedef struct BuildSettings {
     const char *march, *cache, *device;
     int64_t threads, jobs;
-    bool no_cache, exact, fast, inference;
+    bool no_cache, no_tuning, tune, exact, fast, inference;
     double older; /* of `cache clear` */
 } BuildSettings;
 
@@ -73,6 +73,8 @@ typedef struct OutputSettings {
 typedef struct DriverState {
     struct SolutionCache *solution_cache; /* of the solver */
     struct MeasuredCosts *costs;          /* of the cost model `profile`, once measured */
+    const struct Tuning *tuning;          /* of kernels, once read; NULL: none */
+    bool knows_tuning;                    /* whether it was */
     bool warned;                          /* of what is odd about the model */
     bool told_winograd;                   /* that a device has no such kernels */
     bool told_library;                    /* that one is not here */
@@ -159,6 +161,7 @@ ExitCode verb_generate(Cli *cli);
 ExitCode verb_predict(Cli *cli);
 ExitCode verb_arena(Cli *cli);
 ExitCode verb_bench(Cli *cli);
+ExitCode verb_tune(Cli *cli);
 ExitCode verb_verify(Cli *cli);
 ExitCode verb_cache(Cli *cli);
 

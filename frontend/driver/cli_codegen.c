@@ -2,6 +2,7 @@
 #include "frontend/driver/cli_codegen.h"
 
 #include "frontend/driver/cli_machine.h"
+#include "frontend/driver/cli_tuning.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -29,6 +30,7 @@ CodegenOptions cli_codegen_options(Cli *cli, const char *arch)
     return (CodegenOptions){.march = cli->build.march,
                             .backend = cli_backend(cli),
                             .arch = arch,
+                            .tuning = cli_tuning(cli),
                             .cache_dir = cli->build.cache,
                             .jobs = (int)cli->build.jobs,
                             .no_cache = cli->build.no_cache,

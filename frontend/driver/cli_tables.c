@@ -6,7 +6,7 @@
 
 /* What verbs that plan, and verbs that make machine code, have in common. */
 #define PLAN_OPTIONS  "budget solver effort objective cost no-masks no-views no-attention "
-#define BUILD_OPTIONS "device exact fast march cache no-cache jobs "
+#define BUILD_OPTIONS "device exact fast march cache no-cache no-tuning jobs "
 
 // clang-format off
 const Verb cli_verbs[] = {
@@ -94,7 +94,7 @@ const Verb cli_verbs[] = {
      "--inference compiles the model alone, with the weights of --checkpoint in FILE.weights: no\n"
      "dropout, batch normalization folded into the weights in front of it, least memory. The header\n"
      "has NAME_load and NAME_infer; examples/aot/run_convnet.c is such a program.",
-     "define model " PLAN_OPTIONS "inference checkpoint no-ema out header name " BUILD_OPTIONS "error-format",
+     "define model " PLAN_OPTIONS "inference checkpoint no-ema out header name tune threads quiet " BUILD_OPTIONS "error-format",
      verb_compile, true},
     {"data", "made-up data where a model looks for its own",
      "Writes a small stand-in for the data that the model's train section names, in their real format\n"
@@ -119,7 +119,7 @@ const Verb cli_verbs[] = {
      "A loss, gradient norm, weight or state that is not finite ends the run (--on-nan stop), and\n"
      "never replaces a finite checkpoint: it is saved in DIR/diverged. warn goes on; skip takes the\n"
      "step back, with a copy of weights and state outside the budget.",
-     "define model " PLAN_OPTIONS "steps data resume overwrite out keep-best keep-last checkpoint no-ema seed threads keep-denormals log tensorboard on-nan overfit quiet " BUILD_OPTIONS
+     "define model " PLAN_OPTIONS "steps data resume overwrite out keep-best keep-last checkpoint no-ema seed threads keep-denormals log tensorboard on-nan overfit tune quiet " BUILD_OPTIONS
      "error-format",
      verb_train, true},
     {"eval", "loss and accuracy on the held-out part",
@@ -162,6 +162,16 @@ const Verb cli_verbs[] = {
      "arenas are in memory at once.",
      "define model " PLAN_OPTIONS "steps threads keep-denormals trace against json " BUILD_OPTIONS "error-format",
      verb_bench, true},
+    {"tune", "find the fastest variants of a model's kernels on this machine",
+     "Matrix products and convolutions have variants, with other tiles, blocks and tasks, but never\n"
+     "another order of a sum: whatever is chosen, no bit changes. A round measures one variant of\n"
+     "all kernels against the defaults, step by step in turns (7, or --steps, of each), in a process\n"
+     "of its own. A variant has to be faster in 95% of draws (as bench --against has them), and\n"
+     "again when all that were are measured together. They are kept in the cache, for this processor and\n"
+     "number of threads, and all verbs that compile use them from then on, but with --no-tuning.\n"
+     "Ctrl-C ends it, and keeps what was faster by then. Two arenas are in memory at once.",
+     "define model " PLAN_OPTIONS "steps threads cache jobs quiet json error-format",
+     verb_tune, true},
     {"verify", "train with and without recomputation and compare every bit",
      "Compares loss, gradients, weights, running statistics and optimizer state after every step.\n"
      "Without --budget the plan is the smallest there is, without --data the data are random,\n"
@@ -294,6 +304,10 @@ const OptionRow cli_options[] = {
     {"cache", 0, FIELD_TEXT, offsetof(Cli, build.cache), "DIR",
      "kernel cache (default: $SCRIMP_CACHE, ~/.cache/scrimp)", 0},
     {"no-cache", 0, FIELD_FLAG, offsetof(Cli, build.no_cache), NULL, "compile everything anew", 0},
+    {"no-tuning", 0, FIELD_FLAG, offsetof(Cli, build.no_tuning), NULL,
+     "kernels as they are without `scrimp tune`", 0},
+    {"tune", 0, FIELD_FLAG, offsetof(Cli, build.tune), NULL,
+     "first do what `scrimp tune` does, unless it is done", 0},
     {"older", 0, FIELD_POSITIVE, offsetof(Cli, build.older), "DAYS",
      "clear: only what was not used for so many days", 0},
     {"jobs", 'j', FIELD_INT, offsetof(Cli, build.jobs), "N",

@@ -17,6 +17,7 @@ static const Kind kinds[] = {
     {"so", "steps", "training steps, linked"},
     {"plans", "plans", "what solvers found"},
     {"costs", "costs", "measured kernel times"},
+    {"tuning", "tuning", "the fastest variants of kernels"},
     {"tmp", "temporary", "left by processes that were killed"},
 };
 enum { N_KINDS = sizeof kinds / sizeof *kinds };

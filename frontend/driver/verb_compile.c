@@ -5,6 +5,8 @@
 #include "frontend/driver/cli_file.h"
 #include "frontend/driver/cli_machine.h"
 #include "frontend/driver/cli_session.h"
+#include "frontend/driver/cli_signals.h"
+#include "frontend/driver/cli_tune.h"
 #include "frontend/driver/inference_weights.h"
 
 #include "codegen/build/codegen.h"
@@ -182,7 +184,10 @@ ExitCode verb_compile(Cli *cli)
         o.pipeline = pool_printf(cli->pool, "fold_norms,%s", pipeline_infer);
     }
     ExitCode code = cli_build(cli, ast, &o, &p);
-    if (code != EXIT_OK)
+    if (code == EXIT_OK)
+        code = tune_if_asked(cli, &p);
+    cli->state->ended_by = signals_caught();
+    if (code != EXIT_OK || cli->state->ended_by)
         return code;
     return cli_backend(cli) == &cpu_backend ? compile_for_host(cli, ast, &p)
                                             : compile_for_device(cli, ast, &p);

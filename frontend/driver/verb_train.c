@@ -5,6 +5,7 @@
 #include "frontend/driver/cli_resume.h"
 #include "frontend/driver/cli_signals.h"
 #include "frontend/driver/cli_train.h"
+#include "frontend/driver/cli_tune.h"
 
 #include "runtime/file.h"
 
@@ -228,7 +229,8 @@ static bool set_up(Trainer *t, const Ast *ast)
     if (cli->run.keep_best && !t->has_eval)
         return cli_error(cli, EXIT_USER, "E513", "write `held_out = 10%` in the train section",
                          "--keep-best: nothing is held out to evaluate on") == EXIT_OK;
-    if (!session_compile(cli, &t->program, &t->session) ||
+    if (tune_if_asked(cli, &t->program) != EXIT_OK ||
+        !session_compile(cli, &t->program, &t->session) ||
         (t->has_eval && !session_compile(cli, &t->eval_program, &t->eval)))
         return false;
     if (!machine_open(cli, bytes, &t->machine) || !session_attach(&t->session, &t->machine) ||

@@ -22,7 +22,7 @@ static void test_help(void)
 {
     static const char *const verbs[] = {"check",    "summary", "predict", "dump",  "opt",
                                         "plan",     "arena",   "compile", "train", "eval",
-                                        "generate", "bench",   "verify",  "data"};
+                                        "generate", "bench",   "verify",  "data",  "tune"};
     Result top = run("$SCRIMP --help");
     EXPECT(top.code == 0, top.err);
     expect_narrow(top.out);

@@ -217,6 +217,17 @@ static bool put_goals(StrBuf *b, const TrainSpec *train)
     return train->n_goals > 0;
 }
 
+static bool put_parts(StrBuf *b, const TrainSpec *train)
+{
+    strbuf_put(b, "[");
+    for (int i = 0; i < train->n_data_parts; i++) {
+        strbuf_put(b, i ? ", " : "");
+        put_fields(b, train_part_fields, TRAIN_PART_FIELD_COUNT, &train->data_part[i]);
+    }
+    strbuf_put(b, "]");
+    return train->n_data_parts > 0;
+}
+
 bool train_field_put(StrBuf *b, const TrainField *field, const void *spec)
 {
     const void *at = (const char *)spec + field->offset;
@@ -248,6 +259,8 @@ bool train_field_put(StrBuf *b, const TrainField *field, const void *spec)
         return put_groups(b, spec);
     case TRAIN_GOALS:
         return put_goals(b, spec);
+    case TRAIN_PARTS:
+        return put_parts(b, spec);
     }
     return false;
 }

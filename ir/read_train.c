@@ -21,6 +21,7 @@ static bool read_enum(Scanner *s, const char *const *names, int n, int *value)
 
 static bool read_groups(Scanner *s, TrainSpec *train);
 static bool read_goals(Scanner *s, TrainSpec *train);
+static bool read_parts(Scanner *s, TrainSpec *train);
 
 static bool read_train_value(Scanner *s, const TrainField *field, void *spec)
 {
@@ -52,6 +53,8 @@ static bool read_train_value(Scanner *s, const TrainField *field, void *spec)
         return read_groups(s, spec);
     case TRAIN_GOALS:
         return read_goals(s, spec);
+    case TRAIN_PARTS:
+        return read_parts(s, spec);
     }
     return false;
 }
@@ -123,6 +126,24 @@ static bool read_goals(Scanner *s, TrainSpec *train)
     }
     train->goal = goals.data;
     train->n_goals = (int)goals.len;
+    return true;
+}
+
+/* "[{data=.., ..}, ..]" */
+static bool read_parts(Scanner *s, TrainSpec *train)
+{
+    VEC(DataPart) parts = {0};
+    if (!scan_expect(s, "["))
+        return false;
+    while (!scan_take(s, "]")) {
+        DataPart part = {.kind = "", .path = ""};
+        if ((parts.len && !scan_expect(s, ",")) ||
+            !read_fields(s, train_part_fields, TRAIN_PART_FIELD_COUNT, &part))
+            return false;
+        vec_push(s->pool, &parts, part);
+    }
+    train->data_part = parts.data;
+    train->n_data_parts = (int)parts.len;
     return true;
 }
 

@@ -77,6 +77,7 @@ const TrainField train_fields[TRAIN_FIELD_COUNT] = {
     FIELD(TrainSpec, TEXT,   "separator",            data_separator),
     FIELD(TrainSpec, BOOL,   "no_header",            data_no_header),
     FIELD(TrainSpec, BOOL,   "in_order",             data_in_order),
+    FIELD(TrainSpec, PARTS,  "parts",                data_part),
     FIELD(TrainSpec, TEXT,   "budget",               budget_text),
     FIELD(TrainSpec, TEXT,   "solver",               solver),
     FIELD(TrainSpec, TEXT,   "objective",            objective),
@@ -98,6 +99,15 @@ const TrainField train_goal_fields[TRAIN_GOAL_FIELD_COUNT] = {
     FIELD(TrainGoal, TEXT,   "loss",                  loss),
     FIELD(TrainGoal, TEXT,   "pattern",               pattern),
     FIELD(TrainGoal, INT,    "per_step",              per_step),
+};
+
+const TrainField train_part_fields[TRAIN_PART_FIELD_COUNT] = {
+    FIELD(DataPart, TEXT,    "data",                  kind),
+    FIELD(DataPart, TEXT,    "path",                  path),
+    FIELD(DataPart, TEXT,    "columns",               columns),
+    FIELD(DataPart, TEXT,    "separator",             separator),
+    FIELD(DataPart, BOOL,    "no_header",             no_header),
+    FIELD(DataPart, BOOL,    "in_order",              in_order),
 };
 /* clang-format on */
 
@@ -126,5 +136,11 @@ TrainSpec train_spec_copy(Pool *pool, const TrainSpec *train)
         copy_texts(pool, train_goal_fields, TRAIN_GOAL_FIELD_COUNT, &goal[i]);
     }
     copy.goal = goal;
+    DataPart *part = POOL_ARRAY(pool, (size_t)train->n_data_parts + 1, DataPart);
+    for (int i = 0; i < train->n_data_parts; i++) {
+        part[i] = train->data_part[i];
+        copy_texts(pool, train_part_fields, TRAIN_PART_FIELD_COUNT, &part[i]);
+    }
+    copy.data_part = part;
     return copy;
 }

@@ -75,6 +75,12 @@ typedef struct TrainGoal {
     int64_t per_step;    /* how often in a step */
 } TrainGoal;
 
+/* One of several data sources that are read in step; as the members data_* of TrainSpec. */
+typedef struct DataPart {
+    const char *kind, *path, *columns, *separator;
+    bool no_header, in_order;
+} DataPart;
+
 typedef struct TrainSpec {
     bool present;
     UpdateRule rule; /* of parameters in no group */
@@ -112,6 +118,8 @@ typedef struct TrainSpec {
     /* csv (runtime/data.h) */
     const char *data_columns, *data_separator;
     bool data_no_header, data_in_order;
+    const DataPart *data_part; /* zip: its sources; data_path has the paths of all */
+    int n_data_parts;
     /* remat section; budget_text is as written ("8GiB", "40%", "min", "" = none) */
     const char *budget_text, *solver, *objective, *cost;
 } TrainSpec;

@@ -12,7 +12,7 @@
 static const DataKind *const kinds[] = {&data_mnist,       &data_cifar10,     &data_text,
                                         &data_tokens,      &data_npy,         &data_npz,
                                         &data_safetensors, &data_imagefolder, &data_audiofolder,
-                                        &data_csv,         &data_synthetic};
+                                        &data_csv,         &data_zip,         &data_synthetic};
 enum { N_KINDS = sizeof kinds / sizeof *kinds };
 
 DataField *data_add_field(Dataset *ds, const char *name, RtDType dtype, int rank,
@@ -40,7 +40,7 @@ void data_add_sequence_fields(Dataset *ds, int64_t min_id, int64_t max_id)
 
 /* ---- opening ---- */
 
-static const DataKind *find_kind(const char *name)
+const DataKind *data_find_kind(const char *name)
 {
     for (int i = 0; i < N_KINDS; i++)
         if (name && strcmp(kinds[i]->name, name) == 0)
@@ -51,7 +51,7 @@ static const DataKind *find_kind(const char *name)
 const DataTraits *data_traits(const char *kind)
 {
     static const DataTraits none = {0};
-    const DataKind *k = find_kind(kind);
+    const DataKind *k = data_find_kind(kind);
     return k ? &k->traits : &none;
 }
 
@@ -59,7 +59,7 @@ static void unknown_kind(const char *name, RtError *err)
 {
     rt_error(err,
              "there is no reader for '%s' data: there are mnist, cifar10, text, tokens, npy, npz, "
-             "safetensors, imagefolder, audiofolder, csv and synthetic",
+             "safetensors, imagefolder, audiofolder, csv, zip and synthetic",
              name ? name : "");
 }
 
@@ -162,6 +162,9 @@ static bool open_held(Dataset *ds, RtError *err)
     DataSpec spec = ds->spec;
     if (ds->kind->traits.made_up)
         return rt_error(err, "held_out = PATH: %s reads no files", ds->kind->name);
+    if (ds->kind->traits.several)
+        return rt_error(err, "held_out = PATH: %s reads several sources; give a part of them",
+                        ds->kind->name);
     if (ds->kind->left_out)
         return rt_error(err, "held_out = PATH: for %s put them into its folder `val`",
                         ds->kind->name);
@@ -205,7 +208,7 @@ static bool open_kind(Dataset *ds, RtError *err)
 
 Dataset *dataset_open(const DataSpec *spec, RtError *err)
 {
-    const DataKind *kind = find_kind(spec->kind);
+    const DataKind *kind = data_find_kind(spec->kind);
     Dataset *ds = kind ? rt_alloc(1, sizeof *ds, err) : NULL;
     if (!kind)
         unknown_kind(spec->kind, err);
@@ -218,6 +221,7 @@ Dataset *dataset_open(const DataSpec *spec, RtError *err)
     bool ok = open_kind(ds, err);
     /* the caller's; not needed any more */
     ds->spec.kind = ds->spec.path = ds->spec.columns = ds->spec.separator = NULL;
+    ds->spec.part = NULL;
     ds->spec.held_path = NULL;
     ds->spec.left_out = NULL;
     ds->spec.learned = NULL;
@@ -239,92 +243,7 @@ void dataset_close(Dataset *ds)
     free(ds);
 }
 
-/* ---- facts ---- */
-
-int dataset_n_fields(const Dataset *ds)
-{
-    return ds->n_fields;
-}
-
-const DataField *dataset_field(const Dataset *ds, int i)
-{
-    return i >= 0 && i < ds->n_fields ? &ds->field[i] : NULL;
-}
-
-int dataset_find_field(const Dataset *ds, const char *name)
-{
-    for (int f = 0; f < ds->n_fields; f++)
-        if (strcmp(ds->field[f].name, name) == 0)
-            return f;
-    return -1;
-}
-
-int64_t dataset_train_size(const Dataset *ds)
-{
-    return ds->n_train;
-}
-
-int64_t dataset_held_out_size(const Dataset *ds)
-{
-    return ds->held ? ds->held->n_held : ds->n_held;
-}
-
-const char *dataset_warning(const Dataset *ds)
-{
-    return ds->warning;
-}
-
-static LeftOutList *left_out(const Dataset *ds)
-{
-    return ds->kind->left_out ? ds->kind->left_out(ds) : NULL;
-}
-
-int64_t dataset_left_out(const Dataset *ds)
-{
-    const LeftOutList *list = left_out(ds);
-    return list ? list->n : 0;
-}
-
-int64_t dataset_left_out_limit(const Dataset *ds)
-{
-    const LeftOutList *list = left_out(ds);
-    return list ? list->limit : 0;
-}
-
-const char *dataset_left_out_name(const Dataset *ds, int64_t i)
-{
-    return ds->kind->example_name(ds, left_out(ds)->item[i].example);
-}
-
-bool dataset_tell_left_out(const Dataset *ds, int64_t *i, const char **why)
-{
-    LeftOutList *list = left_out(ds);
-    if (!list || list->told == list->n)
-        return false;
-    *i = list->told++;
-    *why = list->item[*i].why;
-    return true;
-}
-
-int64_t dataset_loaded_bytes(const Dataset *ds)
-{
-    return ds->loaded_bytes;
-}
-
-const char *dataset_description(const Dataset *ds)
-{
-    return ds->description;
-}
-
-const Vocab *dataset_vocab(const Dataset *ds)
-{
-    return ds->has_vocab ? &ds->vocab : NULL;
-}
-
-json_t *dataset_learned(const Dataset *ds)
-{
-    return ds->learned;
-}
+/* ---- numbers of batches ---- */
 
 int64_t dataset_batches_per_epoch(const Dataset *ds)
 {

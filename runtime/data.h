@@ -26,7 +26,7 @@ typedef struct DataField {
 
 typedef struct DataSpec {
     const char *kind;      /* "mnist", "cifar10", "text", "tokens", "npy", "npz",
-                              "safetensors", "imagefolder", "audiofolder", "csv", "synthetic" */
+                              "safetensors", "imagefolder", "audiofolder", "csv", "zip", "synthetic" */
     const char *path;      /* files, folders or globs, '\n' between them; unused by synthetic */
     int64_t batch;         /* examples per batch */
     int64_t length;        /* tokens per example of text and tokens, samples of audiofolder */
@@ -70,6 +70,9 @@ typedef struct DataSpec {
     int n_fields;
     DataField field[DATA_MAX_FIELDS];
     int64_t examples;
+    /* zip only: kind, path and what is of the kind; the rest is as here. */
+    const struct DataSpec *part;
+    int n_parts;
 } DataSpec;
 
 typedef struct Dataset Dataset;
@@ -80,6 +83,7 @@ typedef struct DataTraits {
     bool file_per_example;    /* which example has which number depends on the files there are */
     const char *field_suffix; /* a field is an array of NumPy's in the file of its name with this
                                  suffix; NULL: fields have no files of their own */
+    bool several;             /* it reads what other sources are */
     bool named_arrays;        /* a field is an array that DataSpec.columns names */
     const char *counted;      /* what their number is counted in; NULL: in examples.  Tokens are as
                                  many as there are in all examples. */

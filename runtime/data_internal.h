@@ -31,7 +31,10 @@ typedef struct DataKind {
 } DataKind;
 
 extern const DataKind data_mnist, data_cifar10, data_text, data_tokens, data_npy, data_npz,
-    data_safetensors, data_imagefolder, data_audiofolder, data_csv, data_synthetic;
+    data_safetensors, data_imagefolder, data_audiofolder, data_csv, data_zip, data_synthetic;
+
+/* NULL when there is none of this name. */
+const DataKind *data_find_kind(const char *name);
 
 struct Dataset {
     const DataKind *kind;

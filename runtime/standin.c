@@ -151,6 +151,28 @@ static bool standin_tokens(const DataSpec *spec, StandIn *out, RtError *err)
 
 /* ---- all ---- */
 
+/* Of arrays only: other sources make up as many examples as they like. */
+static bool standin_zip(const DataSpec *spec, StandIn *out, RtError *err)
+{
+    for (int k = 0; k < spec->n_parts; k++) {
+        const char *kind = spec->part[k].kind;
+        if (!data_traits(kind)->named_arrays && strcmp(kind, "npy") != 0)
+            return rt_error(err,
+                            "zip with %s: write a model that reads it alone, and `scrimp data` of "
+                            "that",
+                            kind);
+    }
+    for (int k = 0; k < spec->n_parts; k++) {
+        DataSpec part = *spec;
+        part.kind = spec->part[k].kind;
+        part.path = spec->part[k].path;
+        part.columns = spec->part[k].columns;
+        if (!standin_write(&part, out, err))
+            return false;
+    }
+    return true;
+}
+
 bool standin_write(const DataSpec *spec, StandIn *out, RtError *err)
 {
     static const struct {
@@ -167,6 +189,8 @@ bool standin_write(const DataSpec *spec, StandIn *out, RtError *err)
                  {"npz", false, standin_npz},
                  {"safetensors", false, standin_safetensors},
                  {"npy", true, standin_npy}};
+    if (strcmp(spec->kind, "zip") == 0)
+        return standin_zip(spec, out, err);
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
         if (strcmp(kinds[i].kind, spec->kind) != 0)
             continue;

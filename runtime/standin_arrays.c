@@ -60,6 +60,16 @@ static int64_t array_examples(const DataSpec *spec)
     return n < 2 * spec->batch ? 2 * spec->batch : n;
 }
 
+/* Whether the source has the field, of those that the batch has. */
+static bool is_listed(const DataSpec *spec, const char *field)
+{
+    ArrayName name;
+    bool found = !spec->columns || !*spec->columns;
+    for (const char *at = spec->columns; array_name_next(&at, &name);)
+        found = found || strcmp(name.field, field) == 0;
+    return found;
+}
+
 static Dataset *make_up(const DataSpec *spec, StandIn *out, RtError *err)
 {
     DataSpec made_up = *spec;
@@ -110,6 +120,8 @@ bool standin_npy(const DataSpec *spec, StandIn *out, RtError *err)
     Dataset *made = make_up(spec, out, err);
     bool ok = made != NULL;
     for (int f = 0; ok && f < dataset_n_fields(made); f++) {
+        if (!is_listed(spec, dataset_field(made, f)->name))
+            continue;
         char *path = array_path(spec, dataset_field(made, f)->name, err);
         ok = path && write_array(made, f, path, err);
         free(path);
@@ -123,6 +135,7 @@ bool standin_npy(const DataSpec *spec, StandIn *out, RtError *err)
 typedef struct MadeArrays {
     Dataset *made;
     int n;
+    const DataField *field[DATA_MAX_FIELDS];
     char name[DATA_MAX_FIELDS][ARRAY_MAX_NAME + 1];
     MadeBytes bytes[DATA_MAX_FIELDS];
 } MadeArrays;
@@ -132,20 +145,24 @@ static bool make_arrays(const DataSpec *spec, bool headers, MadeArrays *a, Stand
 {
     a->made = make_up(spec, out, err);
     bool ok = a->made != NULL;
-    for (; ok && a->n < dataset_n_fields(a->made); a->n++) {
-        const DataField *field = dataset_field(a->made, a->n);
-        array_name_of(spec->columns, field->name, a->name[a->n]);
+    for (int f = 0; ok && f < dataset_n_fields(a->made); f++) {
+        const DataField *field = dataset_field(a->made, f);
+        if (!is_listed(spec, field->name))
+            continue;
+        int k = a->n++;
+        a->field[k] = field;
+        array_name_of(spec->columns, field->name, a->name[k]);
         if (headers)
-            npy_header(&a->bytes[a->n], field, dataset_held_out_size(a->made));
-        ok = add_elements(a->made, a->n, &a->bytes[a->n], err);
+            npy_header(&a->bytes[k], field, dataset_held_out_size(a->made));
+        ok = add_elements(a->made, f, &a->bytes[k], err);
     }
     return ok;
 }
 
 static void free_arrays(MadeArrays *a)
 {
-    for (int f = 0; f < a->n; f++)
-        free(a->bytes[f].data);
+    for (int k = 0; k < a->n; k++)
+        free(a->bytes[k].data);
     dataset_close(a->made);
 }
 
@@ -213,7 +230,7 @@ bool standin_safetensors(const DataSpec *spec, StandIn *out, RtError *err)
     SafeEntry entry[DATA_MAX_FIELDS];
     bool ok = made_place(spec->path, err) && make_arrays(spec, false, &a, out, err);
     for (int f = 0; ok && f < a.n; f++) {
-        const DataField *field = dataset_field(a.made, f);
+        const DataField *field = a.field[f];
         entry[f] = (SafeEntry){.name = a.name[f],
                                .dtype = field->dtype,
                                .rank = field->rank + 1,

@@ -85,6 +85,23 @@ static const char *data_path(Cli *cli, const TrainSpec *t)
     return text.len ? text.text : cli->run.data;
 }
 
+/* The sources of a zip. */
+static void put_parts(Cli *cli, const TrainSpec *t, DataSpec *spec)
+{
+    DataSpec *part = POOL_ARRAY(cli->pool, (size_t)t->n_data_parts + 1, DataSpec);
+    for (int k = 0; k < t->n_data_parts; k++) {
+        const DataPart *p = &t->data_part[k];
+        part[k] = (DataSpec){.kind = p->kind,
+                             .path = p->path,
+                             .columns = p->columns,
+                             .separator = p->separator,
+                             .no_header = p->no_header,
+                             .in_order = p->in_order};
+    }
+    spec->part = part;
+    spec->n_parts = t->n_data_parts;
+}
+
 static DataSpec data_spec(Cli *cli, const Graph *g, bool synthetic, uint64_t seed)
 {
     const TrainSpec *t = &g->train;
@@ -107,6 +124,7 @@ static DataSpec data_spec(Cli *cli, const Graph *g, bool synthetic, uint64_t see
                      .in_order = t->data_in_order};
     memcpy(spec.mean, t->data_mean, sizeof spec.mean);
     memcpy(spec.std, t->data_std, sizeof spec.std);
+    put_parts(cli, t, &spec);
     spec.left_out = resume_left_out(cli, &spec.n_left_out);
     ignored_label(g, &spec);
     if (synthetic)
@@ -128,8 +146,15 @@ DataSpec session_data_spec(Cli *cli, const Graph *g)
  * error. */
 static bool data_has_a_place(Cli *cli, const DataSpec *spec)
 {
-    if (!cli->run.data || !data_traits(spec->kind)->made_up)
+    const DataTraits *traits = data_traits(spec->kind);
+    if (!cli->run.data || !(traits->made_up || traits->several))
         return true;
+    if (traits->several) {
+        cli_error(cli, EXIT_USER, "E508", "write the paths in the model's sources",
+                  "--data %s: the model's batch is zip(...), which reads several sources",
+                  cli->run.data);
+        return false;
+    }
     cli_error(cli, EXIT_USER, "E508",
               "write a source that reads files in the place of synthetic(...), such as "
               "imagefolder(\"data\", batch = N, size = 224) (docs/data.md)",
@@ -173,7 +198,8 @@ static const char *place_of_data(Cli *cli, const DataSpec *spec)
 {
     char here[PATH_MAX];
     const char *path = spec->path ? spec->path : "";
-    const char *option = cli->run.data ? "" : "; --data PATH says where it is";
+    bool one = !cli->run.data && !data_traits(spec->kind)->several;
+    const char *option = !one ? "" : "; --data PATH says where it is";
     if (*path && *path != '/' && getcwd(here, sizeof here))
         return pool_printf(cli->pool, "paths of data are looked up from the current folder, %s%s%s",
                            here, option, standin_hint(cli, spec));

@@ -22,13 +22,13 @@ static const char OPTIONS[] = "options", MODEL[] = "model", EXAMPLES[] = "exampl
 static bool is_fixed(const char *key)
 {
     static const char *const fixed[] = {
-        "optim",    "accumulate", "held_out",      "held_out_is_part",
-        "seed",     "data",       "batch",         "length",
-        "chars",    "size",       "resize",        "augment",
-        "mean_red", "mean_green", "mean_blue",     "std_red",
-        "columns",  "separator",  "no_header",     "in_order",
-        "rate",     "std_green",  "std_blue",      EXAMPLES,
-        OVERFIT,    DENORMALS,    "accumulate_sum"};
+        "optim",    "accumulate", "held_out",       "held_out_is_part",
+        "seed",     "data",       "batch",          "length",
+        "chars",    "size",       "resize",         "augment",
+        "mean_red", "mean_green", "mean_blue",      "std_red",
+        "columns",  "separator",  "no_header",      "in_order",
+        "rate",     "std_green",  "std_blue",       EXAMPLES,
+        OVERFIT,    DENORMALS,    "accumulate_sum", "parts"};
     for (size_t i = 0; i < sizeof fixed / sizeof *fixed; i++)
         if (strcmp(key, fixed[i]) == 0)
             return true;
@@ -64,6 +64,17 @@ static const char *setting_key(Pool *pool, const TrainField *f)
     return of_schedule ? pool_printf(pool, "lr.%s", f->key) : f->key;
 }
 
+/* Where the sources of a zip lie may change, as for one source: the key `path` has it. */
+static const DataPart *parts_without_paths(Pool *pool, const TrainSpec *spec)
+{
+    DataPart *part = POOL_ARRAY(pool, (size_t)spec->n_data_parts + 1, DataPart);
+    for (int k = 0; k < spec->n_data_parts; k++) {
+        part[k] = spec->data_part[k];
+        part[k].path = "";
+    }
+    return part;
+}
+
 static void put_train_fields(Cli *cli, json_t *settings, TrainSpec spec)
 {
     if (cli->run.data)
@@ -72,6 +83,7 @@ static void put_train_fields(Cli *cli, json_t *settings, TrainSpec spec)
     spec.budget_text = plan.budget;
     spec.solver = plan.solver;
     spec.objective = plan.objective;
+    spec.data_part = parts_without_paths(cli->pool, &spec);
     for (int i = 0; i < TRAIN_FIELD_COUNT; i++) {
         const TrainField *f = &train_fields[i];
         StrBuf value = strbuf_new(cli->pool);

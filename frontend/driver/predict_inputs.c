@@ -158,14 +158,28 @@ static Examples *open_text(Cli *cli, const char *path, int64_t length, RtError *
     return x;
 }
 
+/* What a source of named arrays calls the field's, if it is the field's source. */
+static void name_in_list(const char *kind, const char *list, const char *field, char *name)
+{
+    ArrayName item;
+    if (data_traits(kind)->named_arrays)
+        for (const char *at = list; array_name_next(&at, &item);)
+            if (strcmp(item.field, field) == 0)
+                memcpy(name, item.array, sizeof item.array);
+}
+
 /* The array of the input's name, or the one that the train section names for the field. */
 static Examples *open_named(const Graph *g, const PredictInput *in, const char *path,
                             ArrayFormat format, RtError *err)
 {
     char name[ARRAY_MAX_NAME + 1];
-    const DataTraits *traits = data_traits(g->train.data_kind);
-    bool listed = traits->named_arrays && field_is_input(value_node(g, in->value));
-    array_name_of(listed ? g->train.data_columns : NULL, in->name, name);
+    const TrainSpec *t = &g->train;
+    array_name_of(NULL, in->name, name);
+    if (field_is_input(value_node(g, in->value))) {
+        name_in_list(t->data_kind, t->data_columns, in->name, name);
+        for (int k = 0; k < t->n_data_parts; k++)
+            name_in_list(t->data_part[k].kind, t->data_part[k].columns, in->name, name);
+    }
     return examples_of_named(path, format, name, err);
 }
 

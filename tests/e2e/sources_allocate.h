@@ -104,6 +104,11 @@ static inline void test_images_and_arrays(void)
                   "cross_entropy(m(batch.x), batch.y)");
     expect_made_arrays("npz", "a.npz");
     expect_made_arrays("safetensors", "a.safetensors");
+    expect_source("zip",
+                  "zip(npz(\"a.npz\", batch = 4, x = f32[4, 6]), safetensors(\"a.safetensors\", "
+                  "batch = 4, y = i32[4]))",
+                  "model m(x: f32[4, 6]) { return x |> l: linear(2) }",
+                  "cross_entropy(m(batch.x), batch.y)");
     write_pictures();
     expect_source("imagefolder", "imagefolder(\"pic\", batch = 4, size = 16)",
                   "model m(x: f32[4, 3, 16, 16]) { return x |> flatten() |> l: linear(2) }",

@@ -160,6 +160,11 @@ static void random_train(Graph *g, Random *r)
     t->steps = (int64_t)(random_next(r) >> 1);
     t->seed = random_next(r);
     t->accumulate = 1 + random_below(r, 4);
+    DataPart *part = POOL_ARRAY(g->pool, 2, DataPart);
+    part[0] = (DataPart){.kind = "npz", .path = "d\"\n", .columns = "x\ty"};
+    part[1] = (DataPart){.kind = "csv", .path = "", .separator = ";", .in_order = true};
+    t->data_part = part;
+    t->n_data_parts = (int)random_below(r, 3);
     t->data_kind = "text";
     t->data_path = "a b\nc\"d";
     t->budget_text = random_below(r, 2) ? "" : "40%";

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Functions of compile-time values, and initial values of parameters. */
-#include "frontend/language/elaborate/builtins_table.h"
+#include "frontend/language/elaborate/train_internal.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -75,6 +75,9 @@ Val builtin_ntuple(BuiltinCall *c)
 Val builtin_zip(BuiltinCall *c)
 {
     int n = 0;
+    for (int k = 0; k < c->n_rest; k++)
+        if (c->rest[k].kind == VAL_SOURCE)
+            return source_zip(c);
     for (int k = 0; k < c->n_rest; k++) {
         if (!want_list(c->l, c->rest[k], c->rest_span[k], "an argument of zip"))
             return val_poison();

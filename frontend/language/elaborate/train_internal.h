@@ -27,6 +27,9 @@ struct DataSource {
     bool no_header, in_order;
     SourceField fields[SOURCE_MAX_FIELDS];
     int n_fields;
+    struct DataSource *const *part; /* zip: its sources, which have the fields */
+    int n_parts;
+    bool zipped; /* it is a part */
     Span span;
 };
 
@@ -39,19 +42,26 @@ typedef struct GoalSpec {
 } GoalSpec;
 
 struct TrainState {
-    DataSource *source;
+    VEC(DataSource *) sources;
     const Scope *scope; /* of the section */
     VEC(GoalSpec) goals;
     bool minimizes; /* something is to be, if only in vain */
 };
 
-/* NULL after a message: outside train, or the second source. */
+/* NULL after a message: outside train, or an empty batch. */
 DataSource *source_new(BuiltinCall *c, const char *kind, int64_t batch);
 /* One path or a list, '\n' between them; NULL after a message. */
 const char *source_paths(BuiltinCall *c, int arg);
 /* dims with the batch. */
 void source_add_field(DataSource *s, const char *name, DType dtype, int rank, const int64_t *dims);
 Val source_value(DataSource *s);
+/* zip(...) of sources. */
+Val source_zip(BuiltinCall *c);
+/* The section's only source that is no part of another; NULL when there is none.  E211 for a second
+ * one. */
+const DataSource *source_of_section(Elab *l);
+/* What the train section says of its source. */
+void source_describe(Elab *l, const DataSource *s, TrainSpec *t);
 /* E105 unless lo <= argument <= hi. */
 bool arg_in_bounds(BuiltinCall *c, int arg, const char *name, double lo, double hi);
 /* Of an argument: one pattern or a list of them, '\n' between; NULL after a message. */

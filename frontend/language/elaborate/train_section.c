@@ -128,27 +128,17 @@ static void read_optim(const Reader *r, TrainSpec *t)
 
 static void read_source(const Reader *r, TrainSpec *t)
 {
-    const DataSource *s = r->l->train->source;
+    const DataSource *s = source_of_section(r->l);
     if (!s) {
         if (!key(r, "batch"))
             missing(r, "`batch`", "batch = mnist(\"data/mnist\", batch = N)");
         return;
     }
-    t->data_kind = s->kind;
-    t->data_path = s->path;
-    t->data_batch = s->batch;
-    t->data_length = s->length;
-    t->data_chars = s->chars;
-    t->data_size = s->size;
-    t->data_resize = s->resize;
-    t->data_augment = s->augment;
-    t->data_rate = s->rate;
-    t->data_columns = s->columns;
-    t->data_separator = s->separator;
-    t->data_no_header = s->no_header;
-    t->data_in_order = s->in_order;
-    memcpy(t->data_mean, s->mean, sizeof t->data_mean);
-    memcpy(t->data_std, s->std, sizeof t->data_std);
+    source_describe(r->l, s, t);
+    if (t->n_data_parts && t->data_held_path &&
+        elab_error(r->l, key(r, "held_out")->span, "E211",
+                   "`held_out` is a path, and zip reads several sources"))
+        diag_help(r->l->diag, "held_out = 10%%");
 }
 
 /* A key that is misspelt would be taken for an intermediate value. */

@@ -30,18 +30,14 @@ DataSource *source_new(BuiltinCall *c, const char *kind, int64_t batch)
                    kind);
         return NULL;
     }
-    if (l->train->source) {
-        if (elab_error(l, c->span, "E211", "a train section has one data source"))
-            diag_note(l->diag, l->train->source->span, "the first one");
-        return NULL;
-    }
     if (batch < 1) {
         elab_error(l, c->span, "E105", "a batch has at least one example, got %" PRId64, batch);
         return NULL;
     }
     DataSource *s = POOL_NEW(l->pool, DataSource);
     *s = (DataSource){.kind = kind, .path = "", .batch = batch, .span = c->span};
-    return l->train->source = s;
+    vec_push(l->pool, &l->train->sources, s);
+    return s;
 }
 
 const char *source_paths(BuiltinCall *c, int arg)
@@ -285,29 +281,4 @@ Val builtin_synthetic(BuiltinCall *c)
     if (s)
         s->batch = 0;
     return s && typed_fields(c, s, NULL) ? source_value(s) : val_poison();
-}
-
-Val source_field(Elab *l, DataSource *s, Name field, Span span)
-{
-    const char *names[SOURCE_MAX_FIELDS];
-    for (int i = 0; i < s->n_fields; i++) {
-        SourceField *f = &s->fields[i];
-        names[i] = f->name;
-        if (strcmp(f->name, field.text) != 0)
-            continue;
-        if (f->value == VALUE_NONE) {
-            AttrList attrs = {.n = 0};
-            attrs_string(&attrs, ATTR_role, pool_printf(l->pool, "batch.%s", f->name));
-            f->value = elab_source(l, OP_input, f->type, &attrs,
-                                   pool_printf(l->pool, "%%batch.%s", f->name), span);
-        }
-        return val_tensor(f->value);
-    }
-    if (!elab_error(l, field.span, "E203", "a batch of '%s' has no field '%s'", s->kind,
-                    field.text))
-        return val_poison();
-    const char *near = nearest_word(field.text, names, (size_t)s->n_fields);
-    if (near)
-        diag_help(l->diag, "did you mean `.%s`?", near);
-    return val_poison();
 }

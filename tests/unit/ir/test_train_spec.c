@@ -98,7 +98,7 @@ static size_t field_size(TrainFieldKind kind)
         [TRAIN_INT] = sizeof(int64_t),       [TRAIN_UINT] = sizeof(uint64_t),
         [TRAIN_TEXT] = sizeof(char *),       [TRAIN_OPTIM] = sizeof(OptimKind),
         [TRAIN_LR] = sizeof(LrKind),         [TRAIN_GROUPS] = sizeof(ParamGroup *),
-        [TRAIN_GOALS] = sizeof(TrainGoal *),
+        [TRAIN_GOALS] = sizeof(TrainGoal *), [TRAIN_PARTS] = sizeof(DataPart *),
     };
     return size[kind];
 }
@@ -147,13 +147,22 @@ static void check_copy(void)
         set_texts(train_group_fields, TRAIN_GROUP_FIELD_COUNT, &group[i], first);
     TrainGoal *goal = POOL_ARRAY(first, 1, TrainGoal);
     set_texts(train_goal_fields, TRAIN_GOAL_FIELD_COUNT, goal, first);
-    g->train = (TrainSpec){
-        .present = true, .group = group, .n_groups = 2, .goal = goal, .n_goals = 1, .seed = 7};
+    DataPart *part = POOL_ARRAY(first, 1, DataPart);
+    set_texts(train_part_fields, TRAIN_PART_FIELD_COUNT, part, first);
+    g->train = (TrainSpec){.present = true,
+                           .group = group,
+                           .n_groups = 2,
+                           .goal = goal,
+                           .n_goals = 1,
+                           .data_part = part,
+                           .n_data_parts = 1,
+                           .seed = 7};
     set_texts(train_fields, TRAIN_FIELD_COUNT, &g->train, first);
     const TrainSpec before = g->train;
     const TrainSpec copy = graph_copy(second, g)->train;
     CHECK(copy.n_groups == 2 && copy.seed == 7 && copy.group != group);
     CHECK(copy.n_goals == 1 && copy.goal != goal);
+    CHECK(copy.n_data_parts == 1 && copy.data_part != part);
     for (int i = 0; i < TRAIN_FIELD_COUNT; i++) {
         size_t at = train_fields[i].offset;
         bool apart = memcmp((const char *)&before + at, (const char *)&copy + at, sizeof at) != 0;
@@ -164,15 +173,18 @@ static void check_copy(void)
     for (int i = 0; i < copy.n_groups; i++)
         check_texts(train_group_fields, TRAIN_GROUP_FIELD_COUNT, &copy.group[i]);
     check_texts(train_goal_fields, TRAIN_GOAL_FIELD_COUNT, copy.goal);
+    check_texts(train_part_fields, TRAIN_PART_FIELD_COUNT, copy.data_part);
     pool_free(second);
 }
 
 int main(void)
 {
     static const size_t others[] = {offsetof(TrainSpec, present), offsetof(TrainSpec, n_groups),
-                                    offsetof(TrainSpec, n_goals)};
-    check_table(train_fields, TRAIN_FIELD_COUNT, sizeof(TrainSpec), others, 3);
+                                    offsetof(TrainSpec, n_goals),
+                                    offsetof(TrainSpec, n_data_parts)};
+    check_table(train_fields, TRAIN_FIELD_COUNT, sizeof(TrainSpec), others, 4);
     check_table(train_group_fields, TRAIN_GROUP_FIELD_COUNT, sizeof(ParamGroup), NULL, 0);
+    check_table(train_part_fields, TRAIN_PART_FIELD_COUNT, sizeof(DataPart), NULL, 0);
     check_table(train_goal_fields, TRAIN_GOAL_FIELD_COUNT, sizeof(TrainGoal), NULL, 0);
     check_copy();
     LrSchedule constant = {.kind = LR_CONSTANT, .base = 0.1};

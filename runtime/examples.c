@@ -18,6 +18,7 @@ struct Examples {
     NpyArray array;
     PathList files;
     PictureForm form;
+    float *pixels; /* of what becomes bytes */
     Image image;
     ImageScratch scratch;
     SoundForm sound;
@@ -41,6 +42,7 @@ void examples_close(Examples *x)
     file_release(&x->file);
     array_file_close(x->arrays);
     paths_free(&x->files);
+    free(x->pixels);
     image_free(&x->image);
     image_scratch_free(&x->scratch);
     sound_room_free(&x->room);
@@ -155,7 +157,9 @@ static bool list_files(Examples *x, const char *path, const char *const *endings
     return kept > 0 || rt_error(err, "%s: no %s file", path, ending_text);
 }
 
-Examples *examples_of_pictures(const char *path, const PictureForm *form, RtError *err)
+/* Pictures below path, of these dims. */
+static Examples *open_pictures(const char *path, const PictureForm *form, DataField field,
+                               RtError *err)
 {
     static const char *const endings[] = {".jpg", ".jpeg", ".png", NULL};
     Examples *x = examples_new(err);
@@ -163,11 +167,46 @@ Examples *examples_of_pictures(const char *path, const PictureForm *form, RtErro
         return NULL;
     x->read = read_picture;
     x->form = *form;
-    x->field.dtype = RT_F32;
-    x->field.rank = 3;
-    x->field.dim[0] = 3;
-    x->field.dim[1] = x->field.dim[2] = form->size;
+    x->field = field;
+    x->field.min_id = x->field.max_id = -1;
     return opened(x, list_files(x, path, endings, ".jpg, .jpeg or .png", err));
+}
+
+Examples *examples_of_pictures(const char *path, const PictureForm *form, RtError *err)
+{
+    DataField field = {.dtype = RT_F32, .rank = 3, .dim = {3, form->size, form->size}};
+    return open_pictures(path, form, field, err);
+}
+
+/* Numbers from 0 to 1 as bytes. */
+static bool read_bytes(Examples *x, int64_t i, void *dst, RtError *err)
+{
+    int64_t n = x->form.size * x->form.size;
+    const float *p = x->pixels;
+    unsigned char *byte = dst;
+    if (!read_picture(x, i, x->pixels, err))
+        return false;
+    for (int64_t k = 0; x->field.rank == 3 && k < 3 * n; k++)
+        byte[k] = (unsigned char)(255 * p[k] + 0.5F);
+    for (int64_t k = 0; x->field.rank == 2 && k < n; k++) /* ITU-R BT.601, as Pillow's L */
+        byte[k] =
+            (unsigned char)(255 * (0.299F * p[k] + 0.587F * p[k + n] + 0.114F * p[k + 2 * n]) +
+                            0.5F);
+    return true;
+}
+
+Examples *examples_of_byte_pictures(const char *path, int64_t size, bool grey, RtError *err)
+{
+    PictureForm form = {.size = size, .resize = size, .std = {1, 1, 1}};
+    DataField field = {.dtype = RT_U8, .rank = 3, .dim = {3, size, size}};
+    if (grey)
+        field = (DataField){.dtype = RT_U8, .rank = 2, .dim = {size, size}};
+    Examples *x = open_pictures(path, &form, field, err);
+    if (!x)
+        return NULL;
+    x->read = read_bytes;
+    x->pixels = rt_alloc(3 * size * size, sizeof *x->pixels, err);
+    return opened(x, x->pixels != NULL);
 }
 
 /* ---- sounds ---- */

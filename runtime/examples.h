@@ -21,6 +21,9 @@ typedef struct PictureForm {
     double mean[3], std[3];
 } PictureForm;
 Examples *examples_of_pictures(const char *path, const PictureForm *form, RtError *err);
+/* The same as bytes: u8[3,size,size] of the middle, the shorter side being `size`; grey:
+ * u8[size,size]. */
+Examples *examples_of_byte_pictures(const char *path, int64_t size, bool grey, RtError *err);
 /* A sound, or all below a folder, sorted by path: f32[1,length], of a longer one the middle. */
 Examples *examples_of_sounds(const char *path, const SoundForm *form, RtError *err);
 /* Consecutive windows of `length` tokens; behind the end of the last one are zeros. */

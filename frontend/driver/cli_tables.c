@@ -131,10 +131,10 @@ const Verb cli_verbs[] = {
      "section then prepares as for training, or else an input of the model alone; without a name it is\n"
      "the input that the file is called like, or the only one. FILE is a NumPy array (.npy), or holds\n"
      "one (.npz, .safetensors), whose first axis counts examples, any number of them; where the section\n"
-     "reads an imagefolder or audiofolder a picture or sound, or a folder of them, sorted by path; for\n"
-     "token ids a text, which becomes windows as long as the model sees, the last one filled up with\n"
-     "zeros. Results go to --out: y.npy, of further results y.1.npy, ... It is the inference form: no\n"
-     "dropout, running statistics.\n"
+     "reads an imagefolder, mnist, cifar10 or audiofolder a picture or sound, or a folder of them,\n"
+     "sorted by path; for token ids a text, which becomes windows as long as the model sees, the last\n"
+     "one filled up with zeros. Results go to --out: y.npy, of further results y.1.npy, ... It is the\n"
+     "inference form: no dropout, running statistics.\n"
      "-D N=.. says how many examples run at once.",
      "define model checkpoint no-ema input out seed threads keep-denormals json quiet " BUILD_OPTIONS "error-format",
      verb_predict, true},

@@ -142,6 +142,21 @@ static Examples *open_pictures(const TrainSpec *t, const char *path, RtError *er
     return examples_of_pictures(path, &form, err);
 }
 
+/* What a source has pictures of, when `predict` reads some for the field. */
+static Examples *open_for_source(const TrainSpec *t, const Type *type, const char *path,
+                                 RtError *err)
+{
+    if (strcmp(t->data_kind, "imagefolder") == 0)
+        return open_pictures(t, path, err);
+    return examples_of_byte_pictures(path, type->dim[type->rank - 1],
+                                     strcmp(t->data_kind, "mnist") == 0, err);
+}
+
+static bool has_pictures(const char *source)
+{
+    return !strcmp(source, "imagefolder") || !strcmp(source, "mnist") || !strcmp(source, "cifar10");
+}
+
 static Examples *open_sounds(const TrainSpec *t, const char *path, RtError *err)
 {
     SoundForm form = {.rate = t->data_rate, .length = t->data_length};
@@ -197,8 +212,8 @@ static Examples *open_examples(Cli *cli, const Graph *g, const PredictInput *in,
         x = open_named(g, in, path, ARRAYS_NPZ, &err);
     else if (ends_in(path, ".safetensors"))
         x = open_named(g, in, path, ARRAYS_SAFETENSORS, &err);
-    else if (!strcmp(source, "imagefolder") && field_is_input(node) && !strcmp(in->name, "image"))
-        x = open_pictures(&g->train, path, &err);
+    else if (has_pictures(source) && field_is_input(node) && !strcmp(in->name, "image"))
+        x = open_for_source(&g->train, t, path, &err);
     else if (!strcmp(source, "audiofolder") && field_is_input(node) && !strcmp(in->name, "audio"))
         x = open_sounds(&g->train, path, &err);
     else if (t->dtype == DTYPE_I32 && t->rank == 2 && strcmp(source, "tokens") != 0)

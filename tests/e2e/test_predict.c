@@ -3,9 +3,11 @@
  * what `eval` says of the same examples. */
 #include "e2e.h"
 
+#include <png.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static void said(int code, const char *what, const char *command)
@@ -226,6 +228,19 @@ static void expect_accuracy(const char *what, int64_t right, int64_t n, double e
     EXPECT(n > 0 && difference < 1e-6 && difference > -1e-6, detail);
 }
 
+/* The digit in the middle of a taller picture. */
+static void write_digit(int i, const char *pixels)
+{
+    static char grey[40][28];
+    char name[40];
+    png_image png = {
+        .version = PNG_IMAGE_VERSION, .width = 28, .height = 40, .format = PNG_FORMAT_GRAY};
+    memcpy(grey[6], pixels, (size_t)28 * 28);
+    mkdir(in_tmp("digits"), 0777);
+    snprintf(name, sizeof name, "digits/%d.png", i);
+    EXPECT(png_image_write_to_file(&png, in_tmp(name), 0, grey, 0, NULL), name);
+}
+
 /* MNIST's test files are a header and what an array is. */
 static void test_digits(void)
 {
@@ -244,6 +259,18 @@ static void test_digits(void)
     for (int64_t i = 0; y && i < n; i++)
         right += largest(y + 10 * i, 10) == labels[8 + i];
     expect_accuracy("digits", right, n, eval);
+    for (int i = 0; i < 10; i++)
+        write_digit(i, images + 16 + 28 * 28 * (int64_t)i);
+    said(0, "wrote p.npy: f32[10,10]",
+         "$SCRIMP predict mlp.scrimp --checkpoint run -i digits -o p.npy");
+    float *p = read_npy("p.npy", "(10, 10,)", 100);
+    EXPECT(p && y && memcmp(p, y, 100 * sizeof *p) == 0, "pictures are other digits");
+    free(p);
+    said(1, "error[E524]: --input: ",
+         "$SCRIMP predict mlp.scrimp --checkpoint run -i x=digits/0.png -o p.npy");
+    said(1, "digits/0.png: ",
+         "echo '<html>' > digits/0.png; $SCRIMP predict mlp.scrimp --checkpoint run -i digits -o "
+         "p.npy");
     free(y);
     free(images);
     free(labels);

@@ -10,7 +10,8 @@
 
 enum {
     BF16_ROWS = 256,      /* of a task where A is always packed: scratch has room for sums, too */
-    TASK_TILES_LEAST = 4, /* rows that share a packed panel */
+    TASK_TILES_LEAST = 4, /* rows that share a packed panel, */
+    TASKS_LEAST = 4,      /* unless that makes fewer tasks */
     TASK_FLOPS_LEAST = 2000000,
     PARTIAL_BYTES = 256 * 1024 /* of scratch */
 };
@@ -144,6 +145,19 @@ static void plan_runs(Gemm *g, const Target *t, const GemmVariant *v)
     g->run_groups = most * g->panel_groups / g->panels;
 }
 
+/* Down to single panels, then to single tiles; false where nothing is left to split. */
+static bool split_further(Gemm *g)
+{
+    if (g->panel_groups < g->panels) {
+        g->panel_groups = g->panels;
+        return true;
+    }
+    if (g->row_blocks >= g->rows.tiles)
+        return false;
+    g->row_blocks *= 2;
+    return true;
+}
+
 /* Splits the longer side until there are tasks enough. */
 static void plan_tasks(Gemm *g, const Target *t, const GemmVariant *v)
 {
@@ -161,6 +175,9 @@ static void plan_tasks(Gemm *g, const Target *t, const GemmVariant *v)
         else
             break;
     }
+    while (g->batches * g->row_blocks * g->panel_groups < TASKS_LEAST &&
+           task_flops(g) > TASK_FLOPS_LEAST && split_further(g))
+        ;
     if (g->row_blocks > g->rows.tiles)
         g->row_blocks = g->rows.tiles;
     plan_runs(g, t, v);

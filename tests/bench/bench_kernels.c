@@ -405,6 +405,11 @@ static void bench_all(const Bench *b)
     bench_matmul(b, 1, 20, 2600, 650, false, true);
     bench_matmul(b, 1, 20, 650, 2600, false, false);
     bench_matmul(b, 1, 2600, 650, 20, true, false);
+    bench_matmul(b, 1, 10, 100, 3136, false, false);
+    bench_matmul(b, 1, 10, 3136, 100, false, false);
+    bench_matmul(b, 1, 10, 3136, 100, true, false);
+    bench_matmul(b, 1, 14, 1000, 512, false, false);
+    bench_matmul(b, 1, 8, 4096, 4096, false, false);
     bench_matmul(b, 128, 128, 128, 64, false, true);
     bench_matmul(b, 128, 128, 64, 128, false, false);
     bench_matmul(b, 1, 1024, 256, 256, false, true);

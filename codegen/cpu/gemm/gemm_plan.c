@@ -194,10 +194,21 @@ static bool fits_scratch(const Gemm *g, const Target *t)
     return floats * 4 <= SCRIMP_SCRATCH_BYTES;
 }
 
+/* B is read in place where one tile has all rows: that costs less than packing it for a better
+ * tile. */
+static TileShape choose_shape(const Gemm *g, const Target *t, const GemmVariant *v)
+{
+    int64_t n_vectors = divide_up(g->n, t->vector_floats);
+    int vectors = v->vectors;
+    if (!vectors && g->b_n == 1 && !g->b_bf16)
+        vectors = tile_vectors_for(t, n_vectors, g->m);
+    return tile_shape_of(t, n_vectors, g->m, vectors);
+}
+
 /* The rest, once batches are merged; false where scratch has no room. */
 static bool plan_as(Gemm *g, const Target *t, const GemmVariant *v)
 {
-    g->shape = tile_shape_of(t, divide_up(g->n, t->vector_floats), g->m, v->vectors);
+    g->shape = choose_shape(g, t, v);
     g->rows = tile_split(g->m, g->shape.rows);
     g->panels = divide_up(g->n, panel_floats(g, t));
     plan_k(g);

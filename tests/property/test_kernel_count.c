@@ -2,7 +2,7 @@
 /* Where a piece lies, and numbers such as constants and the keys of dropout, are arguments of a
  * kernel: a loop that is unrolled over more steps makes more calls, not more kernels.  Only the
  * groups that long sums are fused in may differ, which are as many for every long loop.  So are the
- * sizes of element-wise programs. */
+ * sizes of element-wise programs, of packed weights and of sums whose parts are joined. */
 #include "check.h"
 #include "codegen/build/codegen.h"
 #include "ir/support/map.h"
@@ -116,10 +116,40 @@ static const char sized[] =
     "  loss = mse(m(batch.x), batch.y)\n  optim = adamw(lr = 1e-3, weight_decay = D)\n"
     "  steps = 1 }\n";
 
-/* Adds the keys of element-wise calls to the set. */
-static void add_point_keys(Pool *pool, const char *options, Map *set)
+/* Images, channels that are summed over, and parts of sums. */
+static const char *const images[] = {"option B = 4; option C = 16; option S = 32",
+                                     "option B = 4; option C = 64; option S = 32",
+                                     "option B = 8; option C = 16; option S = 48"};
+
+static const char convolved[] =
+    "model m(x: f32[B, C, S, S]) {\n"
+    "  return x |> a: conv(32, 3, pad = 1) |> relu() |> b: conv(32, 3, pad = 1)\n"
+    "}\n"
+    "train { batch = synthetic(x = f32[B, C, S, S])\n"
+    "  loss = mean(m(batch.x) ** 2)\n  optim = sgd(lr = 0.1, clip = 1.0)\n  steps = 1 }\n";
+
+typedef bool IsCounted(const char *label);
+
+static bool is_point(const char *label)
 {
-    Elaborated r = elaborate_text(pool_printf(pool, "%s\n%s", options, sized), FRONTEND_TRAIN);
+    return strchr(label, '+') || strcmp(label, "adam_step") == 0;
+}
+
+static bool is_pack(const char *label)
+{
+    return strncmp(label, "conv weights ", 13) == 0;
+}
+
+static bool is_join(const char *label)
+{
+    return strcmp(label, "reduce_join") == 0;
+}
+
+/* Adds the keys of the calls that are counted to the set. */
+static void add_keys(Pool *pool, const char *options, const char *text, IsCounted *counted,
+                     Map *set)
+{
+    Elaborated r = elaborate_text(pool_printf(pool, "%s\n%s", options, text), FRONTEND_TRAIN);
     PassContext ctx = {.graph = r.graph, .pool = r.pool};
     bool ok = r.graph && passes_run(&ctx, pipeline_before(r.pool, "remat"), NULL, NULL);
     const CodegenOptions host = {0};
@@ -128,7 +158,7 @@ static void add_point_keys(Pool *pool, const char *options, Map *set)
     CHECK_MSG(ok, "%s: %s", options, ctx.error.message ? ctx.error.message : r.errors);
     CHECK(ok && codegen_list_calls(r.pool, ctx.graph, &host, &l, &error));
     for (int i = 0; i < l.n; i++)
-        if (strchr(l.calls[i].label, '+') || strcmp(l.calls[i].label, "adam_step") == 0)
+        if (counted(l.calls[i].label))
             map_set(set, pool_strdup(pool, l.key[i]), 1);
     elaborated_free(&r);
 }
@@ -137,19 +167,35 @@ static void check_sizes(void)
 {
     Pool *pool = pool_new();
     Map set = map_new(pool);
-    add_point_keys(pool, sizes[0], &set);
+    add_keys(pool, sizes[0], sized, is_point, &set);
     size_t first = set.len;
     for (size_t i = 1; i < sizeof sizes / sizeof *sizes; i++)
-        add_point_keys(pool, sizes[i], &set);
+        add_keys(pool, sizes[i], sized, is_point, &set);
     printf("element-wise: %zu kernels of one size, %zu of all\n", first, set.len);
     CHECK(first > 2);
     CHECK_MSG(set.len == first, "%zu kernels of one size, %zu of all", first, set.len);
     pool_free(pool);
 }
 
+/* The same ones of all images. */
+static void check_images(IsCounted *counted, const char *what)
+{
+    Pool *pool = pool_new();
+    Map set = map_new(pool);
+    add_keys(pool, images[0], convolved, counted, &set);
+    size_t one = set.len;
+    for (size_t i = 1; i < sizeof images / sizeof images[0]; i++)
+        add_keys(pool, images[i], convolved, counted, &set);
+    printf("%s: %zu kernels, %zu of all images\n", what, one, set.len);
+    CHECK_MSG(one > 0 && set.len == one, "%s: %zu kernels, then %zu", what, one, set.len);
+    pool_free(pool);
+}
+
 int main(void)
 {
     check_sizes();
+    check_images(is_pack, "packed weights");
+    check_images(is_join, "joined sums");
     for (size_t i = 0; i < sizeof scans / sizeof *scans; i++)
         check_scan(&scans[i]);
     return test_result();

@@ -131,13 +131,7 @@ static CallDraft window_call(const MatrixNode *m, ConvWindow *w)
 static CallDraft lower_pack(const MatrixNode *m, ConvWindow *w)
 {
     CallDraft call = window_call(m, w), pack = call;
-    StrBuf key = strbuf_new(m->l->pool);
-    desc_key(&key, "conv_pack", w, DESC_BYTES_BEFORE(ConvWindow, epilogue));
-    pack.key = key.text;
-    pack.desc = w;
-    pack.emit = conv_pack_emit;
-    pack.n_tasks = conv_pack_tasks(w);
-    pack.bytes = 8.0 * (double)(w->q.r * w->q.s * conv_group_in(&w->q) * w->q.k);
+    conv_pack_call(m->l->pool, &pack, w, m->l->target->vector_floats);
     finish(m, &pack, "conv weights", &w->q);
     return call;
 }

@@ -42,9 +42,13 @@ KERNEL_DESC(ConvWindow)
 extern const KernelFamily conv_window_family;
 void conv_window_plan(ConvWindow *w, const Target *target, int variant);
 int64_t conv_window_tasks(const ConvWindow *w);
+/* Packed weights: of a group's column, of a group, of all. */
+int64_t conv_window_weight_floats(const ConvWindow *w);
+int64_t conv_window_group_floats(const ConvWindow *w, int lanes);
 int64_t conv_window_packed_floats(const ConvWindow *w, int lanes);
-/* KernelEmit over a ConvWindow: packs the weights (tasks: groups x panels). */
-void conv_pack_emit(Jit *j, const void *desc);
+/* Turns a call with the window's buffers into the one that packs its weights (tasks: groups x
+ * panels). */
+void conv_pack_call(Pool *pool, CallDraft *call, const ConvWindow *w, int lanes);
 /* KernelEmit over passes with equally many tasks: task t is task t of all of them, so that phases
  * read a band of the source from memory once. */
 typedef struct ConvPhases {
@@ -52,7 +56,6 @@ typedef struct ConvPhases {
     const ConvWindow *window;
 } ConvPhases;
 void conv_phases_emit(Jit *j, const void *desc);
-int64_t conv_pack_tasks(const ConvWindow *w);
 
 /* Partial sums [chunk][rows][row_floats] in the workspace become the weight gradient. */
 KERNEL_DESC_BEGIN

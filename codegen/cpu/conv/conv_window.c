@@ -10,92 +10,19 @@
 
 #include <string.h>
 
-static int64_t weight_floats(const ConvWindow *w)
-{
-    return w->axis[0].taps * w->axis[1].taps * w->red;
-}
-
 static int64_t panel_floats(const ConvWindow *w, const Jit *j)
 {
     return (int64_t)w->shape.vectors * jit_lanes(j);
-}
-
-/* --- packing the weights: [group][panel][taps][taps][red][columns of the panel] --- */
-
-static int64_t padded_columns(const ConvWindow *w, int lanes)
-{
-    return divide_up(w->cols, lanes) * lanes;
-}
-
-int64_t conv_window_packed_floats(const ConvWindow *w, int lanes)
-{
-    return w->q.groups * weight_floats(w) * padded_columns(w, lanes);
-}
-
-int64_t conv_pack_tasks(const ConvWindow *w)
-{
-    return weight_floats(w) ? w->q.groups * w->panels : 0;
 }
 
 /* Packed weights of (group, panel). */
 static JitValue packed_at(const ConvWindow *w, Jit *j, JitValue group, JitValue panel)
 {
     JitValue p = jit_buf(j, w->packed_buf, jit_types(j)->p_f32);
-    int64_t group_floats = weight_floats(w) * padded_columns(w, jit_lanes(j));
+    int64_t group_floats = conv_window_group_floats(w, jit_lanes(j));
     JitValue at = jit_muladd_i64(j, group, group_floats, jit_i64(j, w->packed_offset));
-    return jit_offset(j, p, jit_muladd_i64(j, panel, weight_floats(w) * panel_floats(w, j), at));
-}
-
-/* The first weight of a tap for (group, first column of the panel). */
-static JitValue weight_at(const ConvWindow *w, Jit *j, JitValue group, JitValue col, JitValue t0,
-                          JitValue t1)
-{
-    const ConvGeometry *q = &w->q;
-    JitValue tap[2] = {t0, t1}, place[2];
-    for (int i = 0; i < 2; i++)
-        place[i] =
-            jit_muladd_i64(j, tap[i], w->axis[i].weight_step, jit_i64(j, w->axis[i].weight_first));
-    JitValue rs = jit_muladd_i64(j, place[0], q->s, place[1]);
-    JitValue at = jit_muladd_i64(j, rs, conv_group_in(q) * q->k,
-                                 jit_mul(j, group, jit_i64(j, conv_group_out(q))));
-    at = jit_muladd_i64(j, col, w->transposed ? q->k : 1, at);
-    return jit_offset(j, jit_buf(j, w->weight_buf, jit_types(j)->p_f32), at);
-}
-
-static void pack_taps(const ConvWindow *w, Jit *j, JitValue group, JitValue panel, int64_t columns)
-{
-    int lanes = jit_lanes(j);
-    int vectors = (int)divide_up(columns, lanes);
-    PackPanel p = {vectors, columns, w->transposed ? 1 : w->q.k, w->transposed ? w->q.k : 1};
-    int64_t over = (int64_t)vectors * lanes - columns;
-    JitValue safe = jit_i64(j, w->red - (over + w->q.k - 1) / w->q.k);
-    JitValue to = jit_tmp(j, packed_at(w, j, group, panel));
-    JitValue col = jit_tmp(j, jit_mul(j, panel, jit_i64(j, panel_floats(w, j))));
-    JitLoop t0 = jit_for(j, jit_i64(j, 0), jit_i64(j, w->axis[0].taps), 1, "tap");
-    JitLoop t1 = jit_for(j, jit_i64(j, 0), jit_i64(j, w->axis[1].taps), 1, "tap");
-    JitValue tap = jit_muladd_i64(j, jit_index(&t0), w->axis[1].taps, jit_index(&t1));
-    pack_panel(j, &p, jit_offset(j, to, jit_mul(j, tap, jit_i64(j, w->red * vectors * lanes))),
-               weight_at(w, j, group, col, jit_index(&t0), jit_index(&t1)), jit_i64(j, w->red),
-               safe);
-    jit_end_for(j, &t1);
-    jit_end_for(j, &t0);
-}
-
-void conv_pack_emit(Jit *j, const void *desc)
-{
-    const ConvWindow *w = desc;
-    int64_t whole = w->cols / panel_floats(w, j), rest = w->cols % panel_floats(w, j);
-    JitLoop l = jit_for(j, jit_task_begin(j), jit_task_end(j), 1, "task");
-    JitValue group = jit_tmp(j, jit_div(j, jit_index(&l), jit_i64(j, w->panels)));
-    JitValue panel = jit_tmp(j, jit_mod(j, jit_index(&l), jit_i64(j, w->panels)));
-    JitIf s = jit_if(j, jit_compare(j, JIT_LT, panel, jit_i64(j, whole)));
-    if (whole)
-        pack_taps(w, j, group, panel, panel_floats(w, j));
-    jit_else(j, &s);
-    if (rest)
-        pack_taps(w, j, group, panel, rest);
-    jit_end_if(j, &s);
-    jit_end_for(j, &l);
+    return jit_offset(
+        j, p, jit_muladd_i64(j, panel, conv_window_weight_floats(w) * panel_floats(w, j), at));
 }
 
 /* --- one task --- */

@@ -5,8 +5,10 @@
  * and walk the reduced elements; when it is reduced, vectors lie along it and are folded at the
  * end.  A chunked reduction (ir/workspace.h) computes partial results in the workspace, which a
  * second call joins in order. */
+#include "codegen/cpu/point/point_jit.h"
 #include "codegen/cpu/point/vector_loops.h"
 #include "codegen/cpu/rules.h"
+#include "codegen/forms/point.h"
 #include "codegen/forms/reduction.h"
 #include "codegen/jit/jit_short.h"
 #include "ir/support/bug.h"
@@ -278,48 +280,62 @@ static int64_t reduce_tasks(const ReduceDesc *d)
                          : divide_up(d->kept.count, row_items(d));
 }
 
+/* --- joining chunks --- */
+
+KERNEL_DESC_BEGIN
+/* Sizes and the scale are numbers of the call, so that reductions of all sizes share a kernel. */
+typedef struct JoinDesc {
+    int64_t max;  /* flag: the largest, not the sum */
+    int64_t rest; /* flag: results do not end with a whole vector */
+} JoinDesc;
+KERNEL_DESC(JoinDesc)
+
+enum { JOIN_CHUNKS = 2, JOIN_FLOATS, JOIN_COUNT, JOIN_SCALE, JOIN_BUFS, JOIN_RESULTS = 512 };
+
 /* Partial result `chunk` of one vector of results. */
-static JitValue partial_result(Jit *j, Lanes v, const Fold *f, JitValue chunk)
+static JitValue partial_result(Jit *j, Lanes v, JitValue chunk)
 {
-    JitValue at = jit_mul(j, chunk, jit_i64(j, f->d->partial_bytes / 4));
-    return load_lanes(j, f->x, jit_tmp(j, at), v, 0);
+    JitValue at = jit_mul(j, chunk, jit_number(j, JOIN_FLOATS));
+    return load_lanes(j, buf_f32(j, 0), jit_tmp(j, at), v, 0);
 }
 
-static JitValue joined_max(Jit *j, Lanes v, const Fold *f)
+static JitLoop each_chunk(Jit *j)
+{
+    return jit_for(j, jit_i64(j, 0), jit_tmp(j, jit_number(j, JOIN_CHUNKS)), 1, "chunk");
+}
+
+static JitValue joined_max(Jit *j, Lanes v)
 {
     JitVar max = jit_var(j, jit_types(j)->vf, "max");
     jit_set(j, max, jit_vf(j, minus_inf));
-    JitLoop chunk = jit_for(j, jit_i64(j, 0), jit_i64(j, f->d->chunks), 1, "chunk");
-    jit_set(j, max, jit_vmax(j, partial_result(j, v, f, jit_index(&chunk)), jit_get(max)));
+    JitLoop chunk = each_chunk(j);
+    jit_set(j, max, jit_vmax(j, partial_result(j, v, jit_index(&chunk)), jit_get(max)));
     jit_end_for(j, &chunk);
     return jit_get(max);
 }
 
-static JitValue joined_sum(Jit *j, Lanes v, const Fold *f)
+static JitValue joined_sum(Jit *j, Lanes v)
 {
     CompensatedSum sum = compensated_sum(j);
-    JitLoop chunk = jit_for(j, jit_i64(j, 0), jit_i64(j, f->d->chunks), 1, "chunk");
-    compensated_add(j, &sum, partial_result(j, v, f, jit_index(&chunk)));
+    JitLoop chunk = each_chunk(j);
+    compensated_add(j, &sum, partial_result(j, v, jit_index(&chunk)));
     jit_end_for(j, &chunk);
-    return mul(j, compensated_total(j, &sum), jit_vf(j, f->d->scale));
+    return mul(j, compensated_total(j, &sum), point_number_lanes(j, DTYPE_F32, JOIN_SCALE));
 }
 
 /* Joins the partial results of one vector of results. */
 static void join_vector(Jit *j, Lanes v, void *user)
 {
-    Fold *f = user;
-    store_lanes(j, buf_f32(j, 1), NULL, v,
-                is_max(f->d) ? joined_max(j, v, f) : joined_sum(j, v, f));
+    const JoinDesc *d = user;
+    store_lanes(j, buf_f32(j, 1), NULL, v, d->max ? joined_max(j, v) : joined_sum(j, v));
 }
-
-enum { JOIN_RESULTS = 512 };
 
 static void emit_join(Jit *j, const void *desc)
 {
-    Fold f = {.d = desc, .x = buf_f32(j, 0)};
-    JitValue first, last;
-    task_items(j, JOIN_RESULTS, f.d->results, &first, &last);
-    each_vector_between(j, first, last, f.d->results, 1, join_vector, &f);
+    JoinDesc d = *(const JoinDesc *)desc;
+    JitValue size = jit_i64(j, JOIN_RESULTS), first = mul(j, jit_task_begin(j), size);
+    JitValue last = jit_min_i64(j, jit_mul(j, jit_task_end(j), size), jit_number(j, JOIN_COUNT));
+    each_vector_between(j, first, jit_tmp(j, last), d.rest ? -1 : 0, 1, join_vector, &d);
 }
 
 /* Integers: one scalar loop; they are rare and small. */
@@ -371,7 +387,13 @@ void cpu_reduce(Lowering *l, const Node *n)
                    bufs, 2);
     if (!d.chunks)
         return;
-    CallBuf join[] = {{VALUE_NONE, 0}, {n->out[0], 0}};
-    lower_pod_join(l, "reduce_join", emit_join, &d, DESC_BYTES(ReduceDesc),
-                   divide_up(d.results, JOIN_RESULTS), join, 2);
+    JoinDesc j = {is_max(&d), d.results % l->target->vector_floats != 0};
+    const CallBuf join[JOIN_BUFS] = {{VALUE_NONE, 0},
+                                     {n->out[0], 0},
+                                     [JOIN_CHUNKS] = {CALL_NUMBER, d.chunks},
+                                     [JOIN_FLOATS] = {CALL_NUMBER, d.partial_bytes / 4},
+                                     [JOIN_COUNT] = {CALL_NUMBER, d.results},
+                                     [JOIN_SCALE] = {CALL_NUMBER, point_word(DTYPE_F32, d.scale)}};
+    lower_pod_join(l, "reduce_join", emit_join, &j, DESC_BYTES(JoinDesc),
+                   divide_up(d.results, JOIN_RESULTS), join, JOIN_BUFS);
 }

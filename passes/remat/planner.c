@@ -250,7 +250,7 @@ static RematAnswer answer_as_it_is(Solve *s)
  * budget, and time is asked for of a solver that would find that.  What fits is a question of
  * arenas here, as in all of this file; scrimp's own shortcut (base_is_best) is about the problem it
  * is given and its peak, with budgets that are targets for the peak and not the user's. */
-static bool fits_as_it_is(Solve *s, Planned *out)
+bool planner_fits_as_it_is(Solve *s, Planned *out)
 {
     BudgetKind kind = s->request->budget.kind;
     if (!has_front(s) || s->request->objective == REMAT_MIN_MEMORY || kind == BUDGET_NONE ||
@@ -303,8 +303,7 @@ static Planned plan_by_arena(Solve *s)
     return may_spend ? spend_rest(s, a, s->budget_bytes) : a;
 }
 
-/* Sets the budget of `min`. */
-static Planned plan_step(Solve *s)
+Planned planner_plan(Solve *s)
 {
     Planned as_it_is;
     bool by_peak = !s->step->arena;
@@ -313,106 +312,7 @@ static Planned plan_step(Solve *s)
                          .bytes = by_peak ? s->keep_all.peak_bytes : 0};
     if (by_peak)
         return plan_by_peak(s);
-    return fits_as_it_is(s, &as_it_is) ? as_it_is : plan_by_arena(s);
-}
-
-/* Forms of a step
- *
- * All compute the same bits.  A search takes seconds, a bound hundredths of one: another form is
- * solved only where its bound leaves it a chance to be better.  The answer is the same as if all
- * were solved, so time still never grows with the budget. */
-
-/* A second search takes as long as the first: up to so many nodes they take 3 s together.  Larger
- * steps are searched twice only for less time, where masks save more than that part of what the
- * step without them needs, or all of that is there.  So time still never grows with the budget. */
-enum { MOST_NODES = 1000, LEAST_PART = 20 };
-
-static const RematProblem *bounded(const Solve *s)
-{
-    return s->options.context.relaxed ? s->options.context.relaxed : s->p;
-}
-
-bool planner_may_be_faster(Solve *s, int64_t budget, double than)
-{
-    if (than <= s->keep_all.time_once)
-        return false;
-    double extra = remat_overhead_lower_bound(bounded(s), budget, s->scratch,
-                                              s->options.context.bounds_until, NULL);
-    return s->keep_all.time_once + extra < than;
-}
-
-/* False: no plan of s is smaller, or as small and faster. */
-static bool may_be_smaller(Solve *s, int64_t bytes, double time)
-{
-    int forced_by;
-    int64_t least =
-        remat_peak_lower_bound(bounded(s), s->scratch, s->options.context.bounds_until, &forced_by);
-    return least < bytes || (least == bytes && planner_may_be_faster(s, bytes, time));
-}
-
-static bool is_min(const Solve *s)
-{
-    return s->request->budget.kind == BUDGET_MIN;
-}
-
-/* Bytes come before time. */
-static bool wants_bytes(const Solve *s, const Planned *a)
-{
-    return is_min(s) || a->bytes > s->budget_bytes || s->request->objective == REMAT_MIN_MEMORY;
-}
-
-/* For `min` the budget that was found, which the plan is within. */
-static int64_t bytes_of(const Solve *s, const Planned *a)
-{
-    return is_min(s) ? s->budget_bytes : a->bytes;
-}
-
-static bool may_be_better(Solve *other, const Solve *s, const Planned *a)
-{
-    double time = a->answer.figures.time;
-    bool is_small = other->p->n_nodes <= MOST_NODES;
-    int64_t needed = other->keep_all.peak_bytes - other->p->persistent_bytes,
-            saved = other->keep_all.peak_bytes - s->keep_all.peak_bytes;
-    if (wants_bytes(s, a))
-        return (is_small || -saved > needed / LEAST_PART) &&
-               may_be_smaller(other, bytes_of(s, a), time);
-    return (is_small || saved > needed / LEAST_PART || -saved > needed / LEAST_PART) &&
-           planner_may_be_faster(other, s->budget_bytes, time);
-}
-
-static bool is_better(const Solve *s, const Planned *a, const Solve *than, const Planned *b)
-{
-    int64_t bytes = bytes_of(s, a), than_bytes = bytes_of(than, b);
-    if ((wants_bytes(s, a) || wants_bytes(than, b)) && bytes != than_bytes)
-        return bytes < than_bytes;
-    return a->answer.figures.time < b->answer.figures.time;
-}
-
-/* The best plan of all forms.  Without a budget the first stays.  What fits comes first, then the
- * time; for `min`, the objective `memory` and where nothing fits the bytes, then the time; then the
- * first. */
-static Chosen choose(Solve *const *all, int n)
-{
-    Solve *s = all[0];
-    Chosen c = {s, all, n, {.bytes = 0}};
-    bool has_choice = n > 1 && s->request->budget.kind != BUDGET_NONE;
-    for (int i = 1; i < n && has_choice; i++) {
-        c.of = all[i];
-        if (c.of->keep_all.time_once <= s->keep_all.time_once && fits_as_it_is(c.of, &c.plan))
-            return c;
-    }
-    c.of = s;
-    c.plan = plan_step(s);
-    for (int i = 1; i < n && has_choice; i++) {
-        if (!may_be_better(all[i], c.of, &c.plan))
-            continue;
-        Planned plan = plan_step(all[i]);
-        if (is_better(all[i], &plan, c.of, &c.plan)) {
-            c.of = all[i];
-            c.plan = plan;
-        }
-    }
-    return c;
+    return planner_fits_as_it_is(s, &as_it_is) ? as_it_is : plan_by_arena(s);
 }
 
 /* The plan */
@@ -459,7 +359,7 @@ bool remat_plan(Pool *pool, const PlanRequest *request, double begin, const Plan
     for (int i = 0; i < forms->n; i++)
         all[i]->budget_bytes =
             budget_bytes(request->budget, base->p->persistent_bytes, base->keep_all.peak_bytes);
-    Chosen c = choose(all, forms->n);
+    Chosen c = planner_choose(scratch, all, forms->n);
     const RematAnswer *a = &c.plan.answer;
     *out = (RematPlan){.step = c.of->step,
                        .schedule = remat_schedule_copy(pool, &a->schedule),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What the two files of the planner share: planner.c finds a plan, planner_report.c says what it is
- * and what is proven of it. */
+/* What the files of the planner share: planner.c finds a plan of a form, planner_forms.c chooses
+ * between forms, planner_report.c says what a plan is and what is proven of it. */
 #ifndef SCRIMP_PASSES_REMAT_PLANNER_INTERNAL_H
 #define SCRIMP_PASSES_REMAT_PLANNER_INTERNAL_H
 
@@ -35,6 +35,15 @@ typedef struct Chosen {
     int n;
     Planned plan;
 } Chosen;
+
+/* The step as it is fits the budget, and no search is needed. */
+bool planner_fits_as_it_is(Solve *s, Planned *out);
+
+/* The plan of one form.  Sets the budget of `min`. */
+Planned planner_plan(Solve *s);
+
+/* The best plan of all n forms. */
+Chosen planner_choose(Pool *scratch, Solve *const *all, int n);
 
 /* False: no plan of s within the budget takes less time. */
 bool planner_may_be_faster(Solve *s, int64_t budget, double than);

@@ -341,6 +341,14 @@ void expect_run(int code, const char *error, const char *command)
     expect_text(code, error, command, false);
 }
 
+void expect_there(int code, const char *error, const char *command)
+{
+    char there[4096];
+    if (snprintf(there, sizeof there, "cd $TMP && %s", command) >= (int)sizeof there)
+        abort();
+    expect_run(code, error, there);
+}
+
 void expect_said(int code, const char *said, const char *command)
 {
     expect_text(code, said, command, true);

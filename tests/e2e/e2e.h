@@ -47,6 +47,8 @@ void check_true(bool ok, const char *file, int line, const char *what, const cha
 
 /* Runs a command: it ends with this code, and standard error holds `error` (NULL: anything). */
 void expect_run(int code, const char *error, const char *command);
+/* The same in the test's folder. */
+void expect_there(int code, const char *error, const char *command);
 /* The same of either output. */
 void expect_said(int code, const char *said, const char *command);
 void expect_ok(const char *command);

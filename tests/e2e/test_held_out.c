@@ -8,16 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void said(int code, const char *what, const char *command)
-{
-    Result r = run("cd $TMP && %s", command);
-    char detail[3000];
-    snprintf(detail, sizeof detail, "%s\nexit code %d, expected %d: '%s'\n%.2000s", command, r.code,
-             code, what, r.err);
-    EXPECT(r.code == code && strstr(r.err, what), detail);
-    result_free(&r);
-}
-
 static void write_text(const char *name, const char *text)
 {
     FILE *f = fopen(in_tmp(name), "w");
@@ -65,17 +55,17 @@ static void test_tables(void)
     write_rows("rest.csv", TRAINED, ROWS);
     write_text("all.scrimp", TABLE("all.csv", "20"));
     write_text("two.scrimp", TABLE("some.csv", "\"rest.csv\""));
-    said(0, "", "$SCRIMP train all.scrimp -q --log all.log --out a");
-    said(0, "70 examples to train on, 20 held out (other files)",
-         "$SCRIMP train two.scrimp --log two.log --out b");
+    expect_there(0, "", "$SCRIMP train all.scrimp -q --log all.log --out a");
+    expect_there(0, "70 examples to train on, 20 held out (other files)",
+                 "$SCRIMP train two.scrimp --log two.log --out b");
     expect_same_runs("all.log", "two.log");
-    said(0, "",
-         "$SCRIMP eval all.scrimp --checkpoint a --json > a.json && "
-         "$SCRIMP eval two.scrimp --checkpoint b --json > b.json && cmp a.json b.json");
-    said(0, "",
-         "$SCRIMP dump two.scrimp --stage=ir > ir.txt && grep -q 'held_path' ir.txt && "
-         "$SCRIMP opt ir.txt -p dce > again.txt && grep -q 'held_path' again.txt");
-    said(1, "held_out: ", "rm rest.csv; $SCRIMP train two.scrimp");
+    expect_there(0, "",
+                 "$SCRIMP eval all.scrimp --checkpoint a --json > a.json && "
+                 "$SCRIMP eval two.scrimp --checkpoint b --json > b.json && cmp a.json b.json");
+    expect_there(0, "",
+                 "$SCRIMP dump two.scrimp --stage=ir > ir.txt && grep -q 'held_path' ir.txt && "
+                 "$SCRIMP opt ir.txt -p dce > again.txt && grep -q 'held_path' again.txt");
+    expect_there(1, "held_out: ", "rm rest.csv; $SCRIMP train two.scrimp");
 }
 
 /* ---- arrays: whole labels, other shapes ---- */
@@ -111,7 +101,7 @@ static void write_array(const char *name, const char *descr, const char *shape, 
 
 static void test_arrays(void)
 {
-    said(0, "", "mkdir all some rest wide");
+    expect_there(0, "", "mkdir all some rest wide");
     write_array("all/x.npy", "<f4", ", 6", 0, ROWS, 6);
     write_array("all/y.npy", "<i4", ",", 0, ROWS, 1);
     write_array("some/x.npy", "<f4", ", 6", 0, TRAINED, 6);
@@ -125,13 +115,13 @@ static void test_arrays(void)
     write_text("wide.scrimp", ARRAYS("some", "[\"wide/x.npy\", \"wide/y.npy\"]"));
     write_text("none.scrimp", ARRAYS("some", "[\"wide/y.npy\"]"));
     write_text("number.scrimp", ARRAYS("some", "[3]"));
-    said(0, "", "$SCRIMP train all.scrimp -q --log all.log");
-    said(0, "", "$SCRIMP train two.scrimp -q --log two.log");
+    expect_there(0, "", "$SCRIMP train all.scrimp -q --log all.log");
+    expect_there(0, "", "$SCRIMP train two.scrimp -q --log two.log");
     expect_same_runs("all.log", "two.log");
-    said(1, "held_out: an example has the field x, f32[5], those to train on x, f32[6]",
-         "$SCRIMP train wide.scrimp");
-    said(1, "held_out: 1 fields, those to train on have 2", "$SCRIMP train none.scrimp");
-    said(1, "or the path of others", "$SCRIMP check number.scrimp");
+    expect_there(1, "held_out: an example has the field x, f32[5], those to train on x, f32[6]",
+                 "$SCRIMP train wide.scrimp");
+    expect_there(1, "held_out: 1 fields, those to train on have 2", "$SCRIMP train none.scrimp");
+    expect_there(1, "or the path of others", "$SCRIMP check number.scrimp");
 }
 
 /* ---- texts: tokens are those of the text to train on ---- */
@@ -145,35 +135,37 @@ static void test_arrays(void)
 static void test_texts(void)
 {
     make_text(in_tmp("t.txt"), 2000);
-    said(0, "", "tail -c 300 t.txt > v.txt; { cat v.txt; echo @; } > at.txt");
+    expect_there(0, "", "tail -c 300 t.txt > v.txt; { cat v.txt; echo @; } > at.txt");
     write_text("chars.scrimp", TEXT("chars", "\"v.txt\""));
     write_text("at.scrimp", TEXT("chars", "\"at.txt\""));
     write_text("bytes.scrimp", TEXT("bytes", "\"at.txt\""));
-    said(0, "tokens to train on, 300 held out (other files)", "$SCRIMP train chars.scrimp");
-    said(0, "302 held out", "$SCRIMP train bytes.scrimp");
-    said(1, "'@' at byte 300 is not in the vocabulary", "$SCRIMP train at.scrimp");
+    expect_there(0, "tokens to train on, 300 held out (other files)", "$SCRIMP train chars.scrimp");
+    expect_there(0, "302 held out", "$SCRIMP train bytes.scrimp");
+    expect_there(1, "'@' at byte 300 is not in the vocabulary", "$SCRIMP train at.scrimp");
 }
 
 /* ---- the others ---- */
 
 static void test_others(void)
 {
-    said(0, "",
-         "cp $EXAMPLES/mlp.scrimp . && sed -i 's/epochs *= .*/epochs = 1\\n  held_out = "
-         "\"other\"/' mlp.scrimp");
-    said(0, "wrote other: ", "$SCRIMP data mlp.scrimp");
-    said(0, "4000 examples to train on, 1000 held out (other files)",
-         "$SCRIMP train mlp.scrimp --steps 2");
-    said(1, "put them into its folder `val`",
-         "sed 's/held_out.*/held_out = \"there\"/; s/augment = false/augment = true/' "
-         "$EXAMPLES/dcgan.scrimp | sed 's/epochs = 25/epochs = 1\\n  held_out = \"there\"/' > "
-         "dcgan.scrimp; mkdir -p there; $SCRIMP data dcgan.scrimp --data pictures -q; "
-         "$SCRIMP train dcgan.scrimp --data pictures -D N=2 -D ngf=4 -D ndf=4");
-    said(1, "synthetic reads no files",
-         "printf 'model m(x: f32[4, 3]) { return x |> f: linear(2) }\\ntrain {\\n batch = "
-         "synthetic(x = f32[4, 3], y = i32[4])\\n loss = cross_entropy(m(batch.x), batch.y)\\n "
-         "optim = sgd(lr = 0.1)\\n steps = 2\\n held_out = \"x\"\\n}\\n' > s.scrimp; "
-         "$SCRIMP train s.scrimp");
+    expect_there(0, "",
+                 "cp $EXAMPLES/mlp.scrimp . && sed -i 's/epochs *= .*/epochs = 1\\n  held_out = "
+                 "\"other\"/' mlp.scrimp");
+    expect_there(0, "wrote other: ", "$SCRIMP data mlp.scrimp");
+    expect_there(0, "4000 examples to train on, 1000 held out (other files)",
+                 "$SCRIMP train mlp.scrimp --steps 2");
+    expect_there(
+        1, "put them into its folder `val`",
+        "sed 's/held_out.*/held_out = \"there\"/; s/augment = false/augment = true/' "
+        "$EXAMPLES/dcgan.scrimp | sed 's/epochs = 25/epochs = 1\\n  held_out = \"there\"/' > "
+        "dcgan.scrimp; mkdir -p there; $SCRIMP data dcgan.scrimp --data pictures -q; "
+        "$SCRIMP train dcgan.scrimp --data pictures -D N=2 -D ngf=4 -D ndf=4");
+    expect_there(
+        1, "synthetic reads no files",
+        "printf 'model m(x: f32[4, 3]) { return x |> f: linear(2) }\\ntrain {\\n batch = "
+        "synthetic(x = f32[4, 3], y = i32[4])\\n loss = cross_entropy(m(batch.x), batch.y)\\n "
+        "optim = sgd(lr = 0.1)\\n steps = 2\\n held_out = \"x\"\\n}\\n' > s.scrimp; "
+        "$SCRIMP train s.scrimp");
 }
 
 int main(void)

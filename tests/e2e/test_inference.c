@@ -7,16 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void said(int code, const char *what, const char *command)
-{
-    Result r = run("cd $TMP && %s", command);
-    char detail[3000];
-    snprintf(detail, sizeof detail, "%s\nexit code %d, expected %d: '%s'\n%.2000s", command, r.code,
-             code, what, r.err);
-    EXPECT(r.code == code && strstr(r.err, what), detail);
-    result_free(&r);
-}
-
 enum { PICTURES = 20, PIXELS = 28 * 28 };
 
 /* The first pictures of MNIST's file as an array of floats. */
@@ -70,22 +60,25 @@ static void expect_same(const char *lines)
 
 static void test_program(void)
 {
-    said(0, "",
-         "cp $EXAMPLES/convnet.scrimp $EXAMPLES/aot/run_convnet.c . && "
-         "$SCRIMP data convnet.scrimp -q");
+    expect_there(0, "",
+                 "cp $EXAMPLES/convnet.scrimp $EXAMPLES/aot/run_convnet.c . && "
+                 "$SCRIMP data convnet.scrimp -q");
     write_pictures();
-    said(0, "", "$SCRIMP train convnet.scrimp -q --steps 20 --out run");
-    said(0, "", "$SCRIMP predict convnet.scrimp --checkpoint run -i x=x.npy -o y.npy -q");
-    said(0, "of weights, batch normalization folded into 2 layers",
-         "$SCRIMP compile convnet.scrimp --inference --checkpoint run -D N=1 -o net.so --header "
-         "net.h");
-    said(0, "", "gcc -O2 -std=c11 -Wall -Wextra -Werror -I. run_convnet.c ./net.so -lm -o one");
+    expect_there(0, "", "$SCRIMP train convnet.scrimp -q --steps 20 --out run");
+    expect_there(0, "", "$SCRIMP predict convnet.scrimp --checkpoint run -i x=x.npy -o y.npy -q");
+    expect_there(
+        0, "of weights, batch normalization folded into 2 layers",
+        "$SCRIMP compile convnet.scrimp --inference --checkpoint run -D N=1 -o net.so --header "
+        "net.h");
+    expect_there(0, "",
+                 "gcc -O2 -std=c11 -Wall -Wextra -Werror -I. run_convnet.c ./net.so -lm -o one");
     Result r = run("cd $TMP && ./one net.weights data/mnist/t10k-images-idx3-ubyte %d", PICTURES);
     EXPECT(r.code == 0, r.err);
     expect_same(r.out);
     result_free(&r);
-    said(0, "",
-         "! grep -e lr -e momentum -e running net.h && ! ldd net.so | grep -e gccjit -e scrimp");
+    expect_there(
+        0, "",
+        "! grep -e lr -e momentum -e running net.h && ! ldd net.so | grep -e gccjit -e scrimp");
 }
 
 /* Cut, damaged, of another model: told, not read. */
@@ -99,21 +92,24 @@ static void test_wrong_weights(void)
         EXPECT(r.code == 1 && strstr(r.err, "w: not the weights of this model"), makes[i]);
         result_free(&r);
     }
-    said(0, "", "$SCRIMP train convnet.scrimp -D width=16 -q --steps 1 --out other");
-    said(0, "wrote other.weights",
-         "$SCRIMP compile convnet.scrimp -D width=16 --inference --checkpoint other -D N=1 -o "
-         "other.so");
-    said(1, "not the weights", "./one other.weights data/mnist/t10k-images-idx3-ubyte 1");
-    said(1, "error[E501]", "$SCRIMP compile convnet.scrimp --inference --checkpoint other -o e.so");
+    expect_there(0, "", "$SCRIMP train convnet.scrimp -D width=16 -q --steps 1 --out other");
+    expect_there(
+        0, "wrote other.weights",
+        "$SCRIMP compile convnet.scrimp -D width=16 --inference --checkpoint other -D N=1 -o "
+        "other.so");
+    expect_there(1, "not the weights", "./one other.weights data/mnist/t10k-images-idx3-ubyte 1");
+    expect_there(1, "error[E501]",
+                 "$SCRIMP compile convnet.scrimp --inference --checkpoint other -o e.so");
 }
 
 static void test_options(void)
 {
-    said(1, "error[E512]", "$SCRIMP compile convnet.scrimp --inference -o e.so");
-    said(1, "error[E407]", "$SCRIMP compile convnet.scrimp --checkpoint run -o e.so");
-    said(1, "error[E407]",
-         "$SCRIMP compile convnet.scrimp --inference --checkpoint run --budget 50% -o e.so");
-    said(0, "", "! ls e.so e.weights 2> o");
+    expect_there(1, "error[E512]", "$SCRIMP compile convnet.scrimp --inference -o e.so");
+    expect_there(1, "error[E407]", "$SCRIMP compile convnet.scrimp --checkpoint run -o e.so");
+    expect_there(
+        1, "error[E407]",
+        "$SCRIMP compile convnet.scrimp --inference --checkpoint run --budget 50% -o e.so");
+    expect_there(0, "", "! ls e.so e.weights 2> o");
 }
 
 int main(void)

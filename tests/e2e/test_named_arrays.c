@@ -7,16 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void said(int code, const char *what, const char *command)
-{
-    Result r = run("cd $TMP && %s", command);
-    char detail[3000];
-    snprintf(detail, sizeof detail, "%s\nexit code %d, expected %d: '%s'\n%.2000s", command, r.code,
-             code, what, r.err);
-    EXPECT(r.code == code && strstr(r.err, what), detail);
-    result_free(&r);
-}
-
 static void write_model(const char *name, const char *batch)
 {
     FILE *f = fopen(in_tmp(name), "w");
@@ -42,66 +32,71 @@ static void write_models(void)
 static void test_same_runs(void)
 {
     write_models();
-    said(0, "wrote d.npz: 512 made-up examples", "$SCRIMP data npz.scrimp");
-    said(0, "wrote d.safetensors: 512 made-up examples", "$SCRIMP data st.scrimp");
-    said(0, "", "$SCRIMP data npy.scrimp -q");
-    said(1, "d.npz is there already", "$SCRIMP data npz.scrimp");
-    said(1, "d.safetensors is there already", "$SCRIMP data st.scrimp");
-    said(0, "",
-         "for k in npy npz st; do $SCRIMP train $k.scrimp --out $k -q --log $k.log || exit 1; sed "
-         "-i 's/, \"seconds.*//' $k.log; $SCRIMP eval $k.scrimp --checkpoint $k > $k.eval || exit "
-         "1; done; for k in npz st; do cmp npy.log $k.log && cmp npy.eval $k.eval && cmp "
-         "npy/model.safetensors $k/model.safetensors || exit 1; done; grep -q val_loss npz.log");
-    said(0, "wrote npz.npy: f32[512,3]",
-         "$SCRIMP predict npz.scrimp --checkpoint npz -i image=d.npz -o npz.npy");
-    said(0, "wrote st.npy: f32[512,3]",
-         "$SCRIMP predict st.scrimp --checkpoint st -i image=d.safetensors -o st.npy");
-    said(0, "",
-         "$SCRIMP predict npy.scrimp --checkpoint npy -i image.npy -o npy.npy -q && cmp npy.npy "
-         "npz.npy && cmp npy.npy st.npy");
-    said(0, "wrote x.npy: f32[512,3]", /* an input of the model alone is called as it is there */
-         "sed 's/x.train/x/' st.scrimp > x.scrimp && $SCRIMP data x.scrimp --data x.safetensors && "
-         "$SCRIMP predict x.scrimp --checkpoint st -i x=x.safetensors -o x.npy");
+    expect_there(0, "wrote d.npz: 512 made-up examples", "$SCRIMP data npz.scrimp");
+    expect_there(0, "wrote d.safetensors: 512 made-up examples", "$SCRIMP data st.scrimp");
+    expect_there(0, "", "$SCRIMP data npy.scrimp -q");
+    expect_there(1, "d.npz is there already", "$SCRIMP data npz.scrimp");
+    expect_there(1, "d.safetensors is there already", "$SCRIMP data st.scrimp");
+    expect_there(
+        0, "",
+        "for k in npy npz st; do $SCRIMP train $k.scrimp --out $k -q --log $k.log || exit 1; sed "
+        "-i 's/, \"seconds.*//' $k.log; $SCRIMP eval $k.scrimp --checkpoint $k > $k.eval || exit "
+        "1; done; for k in npz st; do cmp npy.log $k.log && cmp npy.eval $k.eval && cmp "
+        "npy/model.safetensors $k/model.safetensors || exit 1; done; grep -q val_loss npz.log");
+    expect_there(0, "wrote npz.npy: f32[512,3]",
+                 "$SCRIMP predict npz.scrimp --checkpoint npz -i image=d.npz -o npz.npy");
+    expect_there(0, "wrote st.npy: f32[512,3]",
+                 "$SCRIMP predict st.scrimp --checkpoint st -i image=d.safetensors -o st.npy");
+    expect_there(
+        0, "",
+        "$SCRIMP predict npy.scrimp --checkpoint npy -i image.npy -o npy.npy -q && cmp npy.npy "
+        "npz.npy && cmp npy.npy st.npy");
+    expect_there(
+        0, "wrote x.npy: f32[512,3]", /* an input of the model alone is called as it is there */
+        "sed 's/x.train/x/' st.scrimp > x.scrimp && $SCRIMP data x.scrimp --data x.safetensors && "
+        "$SCRIMP predict x.scrimp --checkpoint st -i x=x.safetensors -o x.npy");
 }
 
 /* A run goes on with another place of the data, and not with another array. */
 static void test_resume(void)
 {
-    said(0, "",
-         "mkdir there && cp d.npz there/other.npz && "
-         "$SCRIMP train npz.scrimp --out npz --resume --data there/other.npz -q");
-    said(1, "error[E518]",
-         "sed 's/\"x_train\"/\"x_test\"/' npz.scrimp > t.scrimp && "
-         "$SCRIMP data t.scrimp --data t.npz -q && "
-         "$SCRIMP train t.scrimp --out npz --resume --data t.npz -q");
+    expect_there(0, "",
+                 "mkdir there && cp d.npz there/other.npz && "
+                 "$SCRIMP train npz.scrimp --out npz --resume --data there/other.npz -q");
+    expect_there(1, "error[E518]",
+                 "sed 's/\"x_train\"/\"x_test\"/' npz.scrimp > t.scrimp && "
+                 "$SCRIMP data t.scrimp --data t.npz -q && "
+                 "$SCRIMP train t.scrimp --out npz --resume --data t.npz -q");
 }
 
 static void test_held_path(void)
 {
-    said(0, "",
-         "sed 's/25%/\"there\\/other.npz\"/' npz.scrimp > held.scrimp && "
-         "$SCRIMP train held.scrimp -q --steps 2");
+    expect_there(0, "",
+                 "sed 's/25%/\"there\\/other.npz\"/' npz.scrimp > held.scrimp && "
+                 "$SCRIMP train held.scrimp -q --steps 2");
 }
 
 static void test_refusals(void)
 {
-    said(1, "error[E508]: d.npz: there is no array x_test, but ",
-         "sed 's/\"x_train\"/\"x_test\"/' npz.scrimp > t.scrimp && $SCRIMP train t.scrimp -q");
-    said(1, "the data's image is f32[512,3,4,4] (512 examples), the model's batch declares",
-         "sed 's/\"x_train\", f32.N, 3, 4, 4./\"x_train\", f32[N, 4, 4, 3]/; s/batch.image/"
-         "reshape(batch.image, [N, 3, 4, 4])/' npz.scrimp > t.scrimp && $SCRIMP train t.scrimp -q");
-    said(1, "image = f32[N, 784], or image = [\"x_train\", f32[N, 784]]",
-         "sed 's/\"x_train\", f32.N, 3, 4, 4./\"x_train\", 7/' npz.scrimp > t.scrimp && "
-         "$SCRIMP check t.scrimp");
-    said(1, "error[E524]: --input: d.npz: there is no array x,",
-         "$SCRIMP predict npz.scrimp --checkpoint npz -i x=d.npz -o x.npy");
-    said(1, "not a .npz file",
-         "head -c 3000 d.npz > cut.npz && $SCRIMP train npz.scrimp -q --data cut.npz");
-    said(1, "cut.safetensors: ",
-         "head -c 3000 d.safetensors > cut.safetensors && "
-         "$SCRIMP train st.scrimp -q --data cut.safetensors");
-    said(1, "--input: cut.npz: not a .npz file",
-         "$SCRIMP predict npz.scrimp --checkpoint npz -i image=cut.npz -o x.npy");
+    expect_there(
+        1, "error[E508]: d.npz: there is no array x_test, but ",
+        "sed 's/\"x_train\"/\"x_test\"/' npz.scrimp > t.scrimp && $SCRIMP train t.scrimp -q");
+    expect_there(
+        1, "the data's image is f32[512,3,4,4] (512 examples), the model's batch declares",
+        "sed 's/\"x_train\", f32.N, 3, 4, 4./\"x_train\", f32[N, 4, 4, 3]/; s/batch.image/"
+        "reshape(batch.image, [N, 3, 4, 4])/' npz.scrimp > t.scrimp && $SCRIMP train t.scrimp -q");
+    expect_there(1, "image = f32[N, 784], or image = [\"x_train\", f32[N, 784]]",
+                 "sed 's/\"x_train\", f32.N, 3, 4, 4./\"x_train\", 7/' npz.scrimp > t.scrimp && "
+                 "$SCRIMP check t.scrimp");
+    expect_there(1, "error[E524]: --input: d.npz: there is no array x,",
+                 "$SCRIMP predict npz.scrimp --checkpoint npz -i x=d.npz -o x.npy");
+    expect_there(1, "not a .npz file",
+                 "head -c 3000 d.npz > cut.npz && $SCRIMP train npz.scrimp -q --data cut.npz");
+    expect_there(1, "cut.safetensors: ",
+                 "head -c 3000 d.safetensors > cut.safetensors && "
+                 "$SCRIMP train st.scrimp -q --data cut.safetensors");
+    expect_there(1, "--input: cut.npz: not a .npz file",
+                 "$SCRIMP predict npz.scrimp --checkpoint npz -i image=cut.npz -o x.npy");
 }
 
 int main(void)

@@ -10,16 +10,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static void said(int code, const char *what, const char *command)
-{
-    Result r = run("cd $TMP && %s", command);
-    char detail[3000];
-    snprintf(detail, sizeof detail, "%s\nexit code %d, expected %d: '%s'\n%.2000s", command, r.code,
-             code, what, r.err);
-    EXPECT(r.code == code && strstr(r.err, what), detail);
-    result_free(&r);
-}
-
 static void write_bytes(const char *name, const char *head, size_t head_bytes, const void *data,
                         size_t bytes)
 {
@@ -148,29 +138,31 @@ static void test_sums(void)
     write_npy("none.npy", "<i4", "0, 2", ids, 0);
     write_npy("nox.npy", "<f4", "0, 3", ids, 0);
 #define PREDICT "$SCRIMP predict net.scrimp --checkpoint w.safetensors "
-    said(0, "wrote y.npy: f32[7,2]\nwrote y.1.npy: f32[7,2]",
-         PREDICT "-i pixels.npy -i ids=ids.npy -o y.npy");
+    expect_there(0, "wrote y.npy: f32[7,2]\nwrote y.1.npy: f32[7,2]",
+                 PREDICT "-i pixels.npy -i ids=ids.npy -o y.npy");
     expect_sums("y.npy", "y.1.npy");
-    said(0, "wrote z.1.npy", PREDICT "-i x.npy -i ids=wide.npy -o z.npy -D N=3 --threads 1");
+    expect_there(0, "wrote z.1.npy",
+                 PREDICT "-i x.npy -i ids=wide.npy -o z.npy -D N=3 --threads 1");
     expect_sums("z.npy", "z.1.npy");
-    said(0, "wrote e.npy: f32[0,2]", PREDICT "-i x=nox.npy -i ids=none.npy -o e.npy");
+    expect_there(0, "wrote e.npy: f32[0,2]", PREDICT "-i x=nox.npy -i ids=none.npy -o e.npy");
 
-    said(1, "error[E505]: far.npy has numbers from 5 to 5, the model's are below 5",
-         PREDICT "-i x.npy -i ids=far.npy -o y.npy");
-    said(1, "short.npy has 6 examples, others have 7",
-         PREDICT "-i x.npy -i ids=short.npy -o y.npy");
-    said(1, "a.astype(\"uint8\")", PREDICT "-i pixels=x.npy -i ids.npy -o y.npy");
-    said(1, "give --input pixels=FILE (u8[4,3]) --input ids=FILE (i32[4,2]) for what",
-         PREDICT "-i ids.npy -o y.npy");
-    said(1, "error[E524]: predict needs examples, as --input", PREDICT "-o y.npy");
-    said(1, "error[E524]", PREDICT "-i pixels.npy -i pixels.npy -o y.npy");
-    said(1, "error[E524]: --input: cannot open gone.npy",
-         PREDICT "-i x=gone.npy -i ids.npy -o y.npy");
-    said(1, "error[E524]: --input: net.scrimp: ", PREDICT "-i x=net.scrimp -i ids.npy -o y.npy");
-    said(1, "error[E512]", "$SCRIMP predict net.scrimp -i x.npy -i ids.npy -o y.npy");
-    said(1, "add -o y.npy", PREDICT "-i x.npy -i ids.npy");
-    said(1, "error[E407]", PREDICT "-i x.npy -i ids.npy -o -");
-    said(1, "error[E411]", PREDICT "-i x.npy -i ids.npy -o no/such/y.npy");
+    expect_there(1, "error[E505]: far.npy has numbers from 5 to 5, the model's are below 5",
+                 PREDICT "-i x.npy -i ids=far.npy -o y.npy");
+    expect_there(1, "short.npy has 6 examples, others have 7",
+                 PREDICT "-i x.npy -i ids=short.npy -o y.npy");
+    expect_there(1, "a.astype(\"uint8\")", PREDICT "-i pixels=x.npy -i ids.npy -o y.npy");
+    expect_there(1, "give --input pixels=FILE (u8[4,3]) --input ids=FILE (i32[4,2]) for what",
+                 PREDICT "-i ids.npy -o y.npy");
+    expect_there(1, "error[E524]: predict needs examples, as --input", PREDICT "-o y.npy");
+    expect_there(1, "error[E524]", PREDICT "-i pixels.npy -i pixels.npy -o y.npy");
+    expect_there(1, "error[E524]: --input: cannot open gone.npy",
+                 PREDICT "-i x=gone.npy -i ids.npy -o y.npy");
+    expect_there(
+        1, "error[E524]: --input: net.scrimp: ", PREDICT "-i x=net.scrimp -i ids.npy -o y.npy");
+    expect_there(1, "error[E512]", "$SCRIMP predict net.scrimp -i x.npy -i ids.npy -o y.npy");
+    expect_there(1, "add -o y.npy", PREDICT "-i x.npy -i ids.npy");
+    expect_there(1, "error[E407]", PREDICT "-i x.npy -i ids.npy -o -");
+    expect_there(1, "error[E411]", PREDICT "-i x.npy -i ids.npy -o no/such/y.npy");
     expect_sums("y.npy", "y.1.npy"); /* failures leave what was there, */
     Result r = run("ls -A $TMP | grep -c tmp");
     EXPECT(atoi(r.out) == 0, "and nothing beside it");
@@ -187,17 +179,18 @@ static void test_sums(void)
 /* A result that does not count examples. */
 static void test_no_batch(void)
 {
-    said(
+    expect_there(
         0, "",
         "sed 's/steps = 1/steps = 1\\n  epoch = 2/' net.scrimp > warned.scrimp && test $($SCRIMP "
         "predict "
         "warned.scrimp --checkpoint w.safetensors -i pixels.npy -i ids.npy -o w.npy 2>&1 | grep -c "
         "W201) = 1");
-    said(0, "",
-         "sed 's/return y + .*/return sum(y, axis = 0), y/; s/loss = .*/loss = mean(again)/' "
-         "net.scrimp > sum.scrimp");
-    said(1, "the result logits is f32[2]: its first dimension has to count the 4 examples",
-         "$SCRIMP predict sum.scrimp --checkpoint w.safetensors -i pixels.npy -o y.npy");
+    expect_there(
+        0, "",
+        "sed 's/return y + .*/return sum(y, axis = 0), y/; s/loss = .*/loss = mean(again)/' "
+        "net.scrimp > sum.scrimp");
+    expect_there(1, "the result logits is f32[2]: its first dimension has to count the 4 examples",
+                 "$SCRIMP predict sum.scrimp --checkpoint w.safetensors -i pixels.npy -o y.npy");
 }
 
 /* ---- as eval ---- */
@@ -244,8 +237,8 @@ static void write_digit(int i, const char *pixels)
 /* MNIST's test files are a header and what an array is. */
 static void test_digits(void)
 {
-    said(0, "", "cp $EXAMPLES/mlp.scrimp . && $SCRIMP data mlp.scrimp -q");
-    said(0, "", "$SCRIMP train mlp.scrimp -q --steps 20 --out run");
+    expect_there(0, "", "cp $EXAMPLES/mlp.scrimp . && $SCRIMP data mlp.scrimp -q");
+    expect_there(0, "", "$SCRIMP train mlp.scrimp -q --steps 20 --out run");
     double eval = evaluated("$SCRIMP eval mlp.scrimp --checkpoint run --json");
     long length = 0;
     char *images = read_text(in_tmp("data/mnist/t10k-images-idx3-ubyte"), &length);
@@ -253,24 +246,25 @@ static void test_digits(void)
     int64_t n = length - 8, right = 0;
     EXPECT(n == 1000, "digits");
     write_npy("digits.npy", "|u1", "1000, 28, 28", images + 16, (size_t)n * 28 * 28);
-    said(0, "wrote d.npy: f32[1000,10]",
-         "$SCRIMP predict mlp.scrimp --checkpoint run -i digits.npy -o d.npy");
+    expect_there(0, "wrote d.npy: f32[1000,10]",
+                 "$SCRIMP predict mlp.scrimp --checkpoint run -i digits.npy -o d.npy");
     float *y = read_npy("d.npy", "(1000, 10,)", (size_t)n * 10);
     for (int64_t i = 0; y && i < n; i++)
         right += largest(y + 10 * i, 10) == labels[8 + i];
     expect_accuracy("digits", right, n, eval);
     for (int i = 0; i < 10; i++)
         write_digit(i, images + 16 + 28 * 28 * (int64_t)i);
-    said(0, "wrote p.npy: f32[10,10]",
-         "$SCRIMP predict mlp.scrimp --checkpoint run -i digits -o p.npy");
+    expect_there(0, "wrote p.npy: f32[10,10]",
+                 "$SCRIMP predict mlp.scrimp --checkpoint run -i digits -o p.npy");
     float *p = read_npy("p.npy", "(10, 10,)", 100);
     EXPECT(p && y && memcmp(p, y, 100 * sizeof *p) == 0, "pictures are other digits");
     free(p);
-    said(1, "error[E524]: --input: ",
-         "$SCRIMP predict mlp.scrimp --checkpoint run -i x=digits/0.png -o p.npy");
-    said(1, "digits/0.png: ",
-         "echo '<html>' > digits/0.png; $SCRIMP predict mlp.scrimp --checkpoint run -i digits -o "
-         "p.npy");
+    expect_there(1, "error[E524]: --input: ",
+                 "$SCRIMP predict mlp.scrimp --checkpoint run -i x=digits/0.png -o p.npy");
+    expect_there(
+        1, "digits/0.png: ",
+        "echo '<html>' > digits/0.png; $SCRIMP predict mlp.scrimp --checkpoint run -i digits -o "
+        "p.npy");
     free(y);
     free(images);
     free(labels);
@@ -289,14 +283,14 @@ static void test_pictures(void)
         "  steps = 30\n"
         "}\n";
     write_bytes("pictures.scrimp", pictures, sizeof pictures - 1, "", 0);
-    said(0, "", "$SCRIMP data pictures.scrimp -q");
-    said(0, "", "$SCRIMP train pictures.scrimp -q --out seen");
+    expect_there(0, "", "$SCRIMP data pictures.scrimp -q");
+    expect_there(0, "", "$SCRIMP train pictures.scrimp -q --out seen");
     double eval = evaluated("$SCRIMP eval pictures.scrimp --checkpoint seen --json");
     Result r = run("cd $TMP && for c in pictures/val/*; do ls $c | wc -l; done");
     int64_t right = 0, n = 0;
     int classes = 0;
-    said(0, "wrote p.npy",
-         "$SCRIMP predict pictures.scrimp --checkpoint seen -i pictures/val -o p.npy");
+    expect_there(0, "wrote p.npy",
+                 "$SCRIMP predict pictures.scrimp --checkpoint seen -i pictures/val -o p.npy");
     float *y = read_npy("p.npy", "(32, 4,)", 32 * 4);
     char *at = r.out;
     for (int64_t count; y && (count = strtol(at, &at, 10)) > 0; classes++)
@@ -305,13 +299,13 @@ static void test_pictures(void)
     expect_accuracy("pictures", right, n, eval);
     free(y);
     result_free(&r);
-    said(0, "wrote one.npy: f32[1,4]",
-         "f=$(ls pictures/val/*/* | head -1); cp $f one.PNG; "
-         "$SCRIMP predict pictures.scrimp --checkpoint seen -i one.PNG -o one.npy");
-    said(0, "", "tail -c 16 one.npy > a; tail -c 512 p.npy | head -c 16 > b; cmp a b");
-    said(1, "one.PNG: ",
-         "head -c 100 pictures/val/*/*0.??? > one.PNG; "
-         "$SCRIMP predict pictures.scrimp --checkpoint seen -i one.PNG -o one.npy");
+    expect_there(0, "wrote one.npy: f32[1,4]",
+                 "f=$(ls pictures/val/*/* | head -1); cp $f one.PNG; "
+                 "$SCRIMP predict pictures.scrimp --checkpoint seen -i one.PNG -o one.npy");
+    expect_there(0, "", "tail -c 16 one.npy > a; tail -c 512 p.npy | head -c 16 > b; cmp a b");
+    expect_there(1, "one.PNG: ",
+                 "head -c 100 pictures/val/*/*0.??? > one.PNG; "
+                 "$SCRIMP predict pictures.scrimp --checkpoint seen -i one.PNG -o one.npy");
 }
 
 /* A text is its bytes in windows. */
@@ -334,10 +328,11 @@ static void test_text(void)
         "}\n";
     write_bytes("lm.scrimp", lm, sizeof lm - 1, "", 0);
     make_text(in_tmp("t.txt"), 3000);
-    said(0, "", "$SCRIMP train lm.scrimp -q --out talk");
-    said(0, "",
-         "for i in x=letters.txt ids=letters.npy; do $SCRIMP predict lm.scrimp --checkpoint talk "
-         "-i $i -o ${i#*=}.y -q || exit 1; done; cmp letters.txt.y letters.npy.y");
+    expect_there(0, "", "$SCRIMP train lm.scrimp -q --out talk");
+    expect_there(
+        0, "",
+        "for i in x=letters.txt ids=letters.npy; do $SCRIMP predict lm.scrimp --checkpoint talk "
+        "-i $i -o ${i#*=}.y -q || exit 1; done; cmp letters.txt.y letters.npy.y");
     float *y = read_npy("letters.txt.y", "(4, 8, 256,)", (size_t)4 * 8 * 256);
     free(y);
 }

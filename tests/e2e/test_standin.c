@@ -6,30 +6,25 @@
 #include <stdio.h>
 #include <string.h>
 
-static void said(int code, const char *what, const char *command)
-{
-    Result r = run("cd $TMP && %s", command);
-    char detail[2048];
-    snprintf(detail, sizeof detail, "%s\nexit code %d, expected %d: '%s'\n%.1200s", command, r.code,
-             code, what, r.err);
-    EXPECT(r.code == code && strstr(r.err, what), detail);
-    result_free(&r);
-}
-
 int main(void)
 {
     e2e_begin();
-    said(0, "", "cp $EXAMPLES/mlp.scrimp $EXAMPLES/chargpt.scrimp .");
-    said(1, "`scrimp data mlp.scrimp` writes a small stand-in", "$SCRIMP train mlp.scrimp -q");
-    said(1, "--data there` writes a small stand-in", "$SCRIMP train mlp.scrimp -q --data there");
-    said(0, "wrote data/mnist: 4000 made-up digits to train on, 1000 held out",
-         "$SCRIMP data mlp.scrimp");
-    said(1, "error[E523]: data/mnist is there already", "$SCRIMP data mlp.scrimp");
-    said(0, "accuracy 0.9", "$SCRIMP train mlp.scrimp -q --steps 93");
-    said(0, "", "$SCRIMP data chargpt.scrimp -q --data text.txt && test -s text.txt");
-    said(0, "", "$SCRIMP train chargpt.scrimp -q -D L=1 -D N=4 --data text.txt --steps 40 --log l");
-    said(0, "",
-         "awk -F'\"loss\": *' '{split($2,a,\",\"); v[NR]=a[1]} END {exit !(v[40]<v[1]-1)}' l");
-    said(1, "error[E523]: synthetic reads no files", "$SCRIMP data $EXAMPLES/resnet.scrimp");
+    expect_there(0, "", "cp $EXAMPLES/mlp.scrimp $EXAMPLES/chargpt.scrimp .");
+    expect_there(1, "`scrimp data mlp.scrimp` writes a small stand-in",
+                 "$SCRIMP train mlp.scrimp -q");
+    expect_there(1, "--data there` writes a small stand-in",
+                 "$SCRIMP train mlp.scrimp -q --data there");
+    expect_there(0, "wrote data/mnist: 4000 made-up digits to train on, 1000 held out",
+                 "$SCRIMP data mlp.scrimp");
+    expect_there(1, "error[E523]: data/mnist is there already", "$SCRIMP data mlp.scrimp");
+    expect_there(0, "accuracy 0.9", "$SCRIMP train mlp.scrimp -q --steps 93");
+    expect_there(0, "", "$SCRIMP data chargpt.scrimp -q --data text.txt && test -s text.txt");
+    expect_there(
+        0, "", "$SCRIMP train chargpt.scrimp -q -D L=1 -D N=4 --data text.txt --steps 40 --log l");
+    expect_there(
+        0, "",
+        "awk -F'\"loss\": *' '{split($2,a,\",\"); v[NR]=a[1]} END {exit !(v[40]<v[1]-1)}' l");
+    expect_there(1, "error[E523]: synthetic reads no files",
+                 "$SCRIMP data $EXAMPLES/resnet.scrimp");
     return e2e_end();
 }

@@ -6,16 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-static void said(int code, const char *what, const char *command)
-{
-    Result r = run("cd $TMP && %s", command);
-    char detail[3000];
-    snprintf(detail, sizeof detail, "%s\nexit code %d, expected %d: '%s'\n%.2000s", command, r.code,
-             code, what, r.err);
-    EXPECT(r.code == code && strstr(r.err, what), detail);
-    result_free(&r);
-}
-
 static void write_model(const char *name, const char *sources)
 {
     FILE *f = fopen(in_tmp(name), "w");
@@ -36,45 +26,48 @@ static void test_same_runs(void)
                 "  a = npy([\"part/x.npy\"], batch = N, x = f32[N, 6])\n"
                 "  b = safetensors(\"part/z.safetensors\", batch = N, z = [\"zz\", f32[N, 4]])\n"
                 "  batch = zip(a, b, npz(\"part/y.npz\", batch = N, y = i32[N]))");
-    said(0, "wrote d.npz: 512 made-up examples", "$SCRIMP data one.scrimp");
-    said(0, "wrote part/x.npy, ...: 512 made-up examples", "$SCRIMP data zip.scrimp");
-    said(0, "data: zip: 384 examples to train on, 128 held out",
-         "$SCRIMP train zip.scrimp --out zip --log zip.log");
-    said(0, "",
-         "$SCRIMP train one.scrimp --out one --log one.log -q && "
-         "for k in one zip; do sed -i 's/, \"seconds.*//' $k.log; $SCRIMP eval $k.scrimp "
-         "--checkpoint $k > $k.eval; done; cmp one.log zip.log && cmp one.eval zip.eval && "
-         "cmp one/model.safetensors zip/model.safetensors && grep -q val_loss zip.log");
-    said(0, "", /* the name of the array is that of the field's source */
-         "$SCRIMP predict zip.scrimp --checkpoint zip -i x=part/x.npy -i z=part/z.safetensors -o "
-         "zip.npy -q && $SCRIMP predict one.scrimp --checkpoint one -i x=d.npz -i z=d.npz -o "
-         "one.npy -q && cmp one.npy zip.npy");
-    said(0, "", /* through the text of the IR */
-         "$SCRIMP dump zip.scrimp --stage=ir > a.ir && grep -q 'parts=\\[{data=\"npy\"' a.ir && "
-         "$SCRIMP opt a.ir --passes= > b.ir && grep -o 'parts=.*]' a.ir > a && grep -o "
-         "'parts=.*]' b.ir > b && cmp a b");
+    expect_there(0, "wrote d.npz: 512 made-up examples", "$SCRIMP data one.scrimp");
+    expect_there(0, "wrote part/x.npy, ...: 512 made-up examples", "$SCRIMP data zip.scrimp");
+    expect_there(0, "data: zip: 384 examples to train on, 128 held out",
+                 "$SCRIMP train zip.scrimp --out zip --log zip.log");
+    expect_there(0, "",
+                 "$SCRIMP train one.scrimp --out one --log one.log -q && "
+                 "for k in one zip; do sed -i 's/, \"seconds.*//' $k.log; $SCRIMP eval $k.scrimp "
+                 "--checkpoint $k > $k.eval; done; cmp one.log zip.log && cmp one.eval zip.eval && "
+                 "cmp one/model.safetensors zip/model.safetensors && grep -q val_loss zip.log");
+    expect_there(
+        0, "", /* the name of the array is that of the field's source */
+        "$SCRIMP predict zip.scrimp --checkpoint zip -i x=part/x.npy -i z=part/z.safetensors -o "
+        "zip.npy -q && $SCRIMP predict one.scrimp --checkpoint one -i x=d.npz -i z=d.npz -o "
+        "one.npy -q && cmp one.npy zip.npy");
+    expect_there(
+        0, "", /* through the text of the IR */
+        "$SCRIMP dump zip.scrimp --stage=ir > a.ir && grep -q 'parts=\\[{data=\"npy\"' a.ir && "
+        "$SCRIMP opt a.ir --passes= > b.ir && grep -o 'parts=.*]' a.ir > a && grep -o "
+        "'parts=.*]' b.ir > b && cmp a b");
 }
 
 /* The parts may lie elsewhere; they may not be others. */
 static void test_resume(void)
 {
-    said(0, "note: the run in zip had path",
-         "mv part moved && sed 's/part/moved/' zip.scrimp > moved.scrimp && "
-         "$SCRIMP train moved.scrimp --out zip --resume -q");
-    said(1, "error[E518]",
-         "sed 's/\"zz\"/\"other\"/' moved.scrimp > other.scrimp && $SCRIMP data other.scrimp -q "
-         "2>/dev/null; sed -i 's/moved.z.safe/o.safe/' other.scrimp && sed "
-         "'s/moved/again/' other.scrimp > o.scrimp && $SCRIMP data o.scrimp -q && $SCRIMP train "
-         "o.scrimp --out zip --resume -q");
-    said(1, "--data d.npz: the model's batch is zip(...)",
-         "$SCRIMP train moved.scrimp --data d.npz -q");
-    said(1, "part/x.npy: no such file", "$SCRIMP train zip.scrimp -q");
+    expect_there(0, "note: the run in zip had path",
+                 "mv part moved && sed 's/part/moved/' zip.scrimp > moved.scrimp && "
+                 "$SCRIMP train moved.scrimp --out zip --resume -q");
+    expect_there(
+        1, "error[E518]",
+        "sed 's/\"zz\"/\"other\"/' moved.scrimp > other.scrimp && $SCRIMP data other.scrimp -q "
+        "2>/dev/null; sed -i 's/moved.z.safe/o.safe/' other.scrimp && sed "
+        "'s/moved/again/' other.scrimp > o.scrimp && $SCRIMP data o.scrimp -q && $SCRIMP train "
+        "o.scrimp --out zip --resume -q");
+    expect_there(1, "--data d.npz: the model's batch is zip(...)",
+                 "$SCRIMP train moved.scrimp --data d.npz -q");
+    expect_there(1, "part/x.npy: no such file", "$SCRIMP train zip.scrimp -q");
 }
 
 static void refused(const char *sources, const char *what)
 {
     write_model("bad.scrimp", sources);
-    said(1, what, "$SCRIMP check bad.scrimp");
+    expect_there(1, what, "$SCRIMP check bad.scrimp");
 }
 
 #define XZ "npz(\"d.npz\", batch = N, x = f32[N, 6], z = f32[N, 4])"
@@ -104,15 +97,16 @@ static void test_refusals(void)
             "i32[N], d = i32[N], e = i32[N], f = i32[N]))",
             "a batch has at most 8 fields");
     refused("batch = zip(" XZ ", " Y ")\nw = batch.yy", "did you mean `.y`?");
-    said(1, "`held_out` is a path, and zip reads several sources",
-         "sed 's/25%/\"d.npz\"/' zip.scrimp > bad.scrimp && $SCRIMP check bad.scrimp");
+    expect_there(1, "`held_out` is a path, and zip reads several sources",
+                 "sed 's/25%/\"d.npz\"/' zip.scrimp > bad.scrimp && $SCRIMP check bad.scrimp");
     write_model("two.scrimp", "batch = zip(" XZ ", npz(\"few.npz\", batch = N, y = i32[N]))");
-    said(1, "npz (the first) has 384 examples to train on and 128 held out, npz (number 2) 600",
-         "sed 's/d.npz/few.npz/' one.scrimp > few.scrimp && $SCRIMP data few.scrimp -q -D N=100 && "
-         "$SCRIMP train two.scrimp -q");
-    said(1, "zip with mnist: write a model that reads it alone",
-         "sed 's/npz(.part.y.npz\", batch = N, y = i32.N./mnist(\"idx\", batch = N/; "
-         "s/batch.y/batch.label/' zip.scrimp > m.scrimp && $SCRIMP data m.scrimp");
+    expect_there(
+        1, "npz (the first) has 384 examples to train on and 128 held out, npz (number 2) 600",
+        "sed 's/d.npz/few.npz/' one.scrimp > few.scrimp && $SCRIMP data few.scrimp -q -D N=100 && "
+        "$SCRIMP train two.scrimp -q");
+    expect_there(1, "zip with mnist: write a model that reads it alone",
+                 "sed 's/npz(.part.y.npz\", batch = N, y = i32.N./mnist(\"idx\", batch = N/; "
+                 "s/batch.y/batch.label/' zip.scrimp > m.scrimp && $SCRIMP data m.scrimp");
 }
 
 int main(void)

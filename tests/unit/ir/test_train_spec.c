@@ -177,16 +177,8 @@ static void check_copy(void)
     pool_free(second);
 }
 
-int main(void)
+static void check_rates(void)
 {
-    static const size_t others[] = {offsetof(TrainSpec, present), offsetof(TrainSpec, n_groups),
-                                    offsetof(TrainSpec, n_goals),
-                                    offsetof(TrainSpec, n_data_parts)};
-    check_table(train_fields, TRAIN_FIELD_COUNT, sizeof(TrainSpec), others, 4);
-    check_table(train_group_fields, TRAIN_GROUP_FIELD_COUNT, sizeof(ParamGroup), NULL, 0);
-    check_table(train_part_fields, TRAIN_PART_FIELD_COUNT, sizeof(DataPart), NULL, 0);
-    check_table(train_goal_fields, TRAIN_GOAL_FIELD_COUNT, sizeof(TrainGoal), NULL, 0);
-    check_copy();
     LrSchedule constant = {.kind = LR_CONSTANT, .base = 0.1};
     near(lr_at(&constant, 0, 10, 1), 0.1);
     near(lr_at(&constant, 99, 10, 1), 0.1);
@@ -228,7 +220,10 @@ int main(void)
     near(lr_at(&late, 39, 900, 10), 1);
     near(lr_at(&late, 40, 900, 10), 0.5);
     near(lr_at(&late, 50, 900, 10), 0.25);
+}
 
+static void check_warmup(void)
+{
     /* Five epochs of warmup at ten updates each; half an update rounds to a whole one. */
     LrSchedule epochs = {.kind = LR_COSINE, .base = 1, .warmup = 5, .in_epochs = true};
     near(lr_at(&epochs, 24, 100, 10), 0.5);
@@ -256,6 +251,20 @@ int main(void)
 
     LrSchedule scaled = {.kind = LR_COSINE, .base = 1, .min = 0.5, .scale = 0.1};
     near(lr_at(&scaled, 50, 100, 10), 0.075);
+}
+
+int main(void)
+{
+    static const size_t others[] = {offsetof(TrainSpec, present), offsetof(TrainSpec, n_groups),
+                                    offsetof(TrainSpec, n_goals),
+                                    offsetof(TrainSpec, n_data_parts)};
+    check_table(train_fields, TRAIN_FIELD_COUNT, sizeof(TrainSpec), others, 4);
+    check_table(train_group_fields, TRAIN_GROUP_FIELD_COUNT, sizeof(ParamGroup), NULL, 0);
+    check_table(train_part_fields, TRAIN_PART_FIELD_COUNT, sizeof(DataPart), NULL, 0);
+    check_table(train_goal_fields, TRAIN_GOAL_FIELD_COUNT, sizeof(TrainGoal), NULL, 0);
+    check_copy();
+    check_rates();
+    check_warmup();
     check_patterns();
     check_formulas();
     return test_result();

@@ -131,7 +131,8 @@ static CallDraft window_call(const MatrixNode *m, ConvWindow *w)
 static CallDraft lower_pack(const MatrixNode *m, ConvWindow *w)
 {
     CallDraft call = window_call(m, w), pack = call;
-    conv_pack_call(m->l->pool, &pack, w, m->l->target->vector_floats);
+    const Type *weights = value_type(m->l->graph, call.buf[w->weight_buf].value);
+    conv_pack_call(m->l->pool, &pack, w, weights->dtype, m->l->target->vector_floats);
     finish(m, &pack, "conv weights", &w->q);
     return call;
 }

@@ -46,9 +46,9 @@ int64_t conv_window_tasks(const ConvWindow *w);
 int64_t conv_window_weight_floats(const ConvWindow *w);
 int64_t conv_window_group_floats(const ConvWindow *w, int lanes);
 int64_t conv_window_packed_floats(const ConvWindow *w, int lanes);
-/* Turns a call with the window's buffers into the one that packs its weights (tasks: groups x
- * panels). */
-void conv_pack_call(Pool *pool, CallDraft *call, const ConvWindow *w, int lanes);
+/* Turns a call with the window's buffers into the one that packs its weights, of this type (tasks:
+ * groups x panels). */
+void conv_pack_call(Pool *pool, CallDraft *call, const ConvWindow *w, DType dtype, int lanes);
 /* KernelEmit over passes with equally many tasks: task t is task t of all of them, so that phases
  * read a band of the source from memory once. */
 typedef struct ConvPhases {

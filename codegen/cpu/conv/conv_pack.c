@@ -101,7 +101,7 @@ int64_t conv_window_packed_floats(const ConvWindow *w, int lanes)
     return w->q.groups * conv_window_group_floats(w, lanes);
 }
 
-void conv_pack_call(Pool *pool, CallDraft *call, const ConvWindow *w, int lanes)
+void conv_pack_call(Pool *pool, CallDraft *call, const ConvWindow *w, DType dtype, int lanes)
 {
     const ConvGeometry *q = &w->q;
     int64_t columns = (int64_t)w->shape.vectors * lanes, tap = conv_group_in(q) * q->k;
@@ -121,7 +121,7 @@ void conv_pack_call(Pool *pool, CallDraft *call, const ConvWindow *w, int lanes)
         [PACK_PANEL_TO] = conv_window_weight_floats(w) * columns,
     };
     CallBuf weights = call->buf[w->weight_buf], packed = call->buf[w->packed_buf];
-    weights.offset += 4 * first;
+    weights.offset += dtype_bytes(dtype) * first;
     packed.offset += 4 * w->packed_offset;
     call->n_bufs = FIRST_NUMBER;
     call->buf[WEIGHTS] = weights;
@@ -134,5 +134,5 @@ void conv_pack_call(Pool *pool, CallDraft *call, const ConvWindow *w, int lanes)
     call->desc = d;
     call->emit = emit_pack;
     call->n_tasks = conv_window_weight_floats(w) ? q->groups * w->panels : 0;
-    call->bytes = 8.0 * (double)(q->r * q->s * tap);
+    call->bytes = (4.0 + (double)dtype_bytes(dtype)) * (double)(q->r * q->s * tap);
 }

@@ -21,7 +21,7 @@ typedef struct GemmEmit {
     JitValue packed_b, packed_a, partial; /* parts of scratch */
     Ahead next_a;                         /* of the K block behind this one, or of the next tile */
     Ahead next_b;                         /* that is packed when the panels from ahead0 are done */
-    JitValue ahead0;                      /* NULL: they are the last, or read in place */
+    JitValue ahead0;                      /* NULL: nothing is asked for */
 } GemmEmit;
 
 static int64_t panel_floats(const GemmEmit *e)

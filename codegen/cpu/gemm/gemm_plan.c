@@ -195,15 +195,14 @@ static bool fits_scratch(const Gemm *g, const Target *t)
 }
 
 /* B is read in place where one tile has all rows: that costs less than packing it for a better
- * tile.  Not one vector of each row at a time, though: from memory that takes twice as long. */
+ * tile.  Not by one vector of each row at a time, though: from memory that takes twice as long. */
 static TileShape choose_shape(const Gemm *g, const Target *t, const GemmVariant *v)
 {
     int64_t n_vectors = divide_up(g->n, t->vector_floats);
     int vectors = v->vectors;
     if (!vectors && g->b_n == 1 && !g->b_bf16)
-        vectors = tile_vectors_for(t, n_vectors, g->m);
-    bool narrow = vectors == 1 && !v->vectors;
-    return tile_shape_of(t, n_vectors, g->m, narrow ? 0 : vectors);
+        vectors = tile_wide_vectors(t, n_vectors, g->m);
+    return tile_shape_of(t, n_vectors, g->m, vectors);
 }
 
 /* The rest, once batches are merged; false where scratch has no room. */

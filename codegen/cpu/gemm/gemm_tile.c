@@ -60,12 +60,12 @@ TileShape tile_shape_of(const Target *target, int64_t n_vectors, int64_t max_row
     return (TileShape){rows < max_rows ? rows : (int)max_rows, vectors};
 }
 
-int tile_vectors_for(const Target *target, int64_t n_vectors, int64_t rows)
+int tile_wide_vectors(const Target *target, int64_t n_vectors, int64_t rows)
 {
     int v = TILE_MAX_VECTORS < n_vectors ? TILE_MAX_VECTORS : (int)n_vectors;
-    while (v > 0 && rows_for(target, v) < rows)
+    while (v > 1 && rows_for(target, v) < rows)
         v--;
-    return v;
+    return v > 1 ? v : 0;
 }
 
 TileSplit tile_split(int64_t n, int64_t most)

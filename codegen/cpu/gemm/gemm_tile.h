@@ -62,8 +62,8 @@ typedef struct TileShape {
 TileShape tile_shape(const Target *target, int64_t n_vectors, int64_t max_rows);
 /* The same with so many vectors, where the result has them; 0: as above. */
 TileShape tile_shape_of(const Target *target, int64_t n_vectors, int64_t max_rows, int vectors);
-/* The most vectors of a tile that has so many rows; 0: no tile has. */
-int tile_vectors_for(const Target *target, int64_t n_vectors, int64_t rows);
+/* The most vectors of a tile that has so many rows; 0: no tile of two vectors or more has. */
+int tile_wide_vectors(const Target *target, int64_t n_vectors, int64_t rows);
 
 /* Runs the tile; equal tiles share one function. */
 void tile_call(Jit *j, const Tile *tile, const TileArgs *args);

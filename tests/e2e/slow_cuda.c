@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Every example, or that of the file that is named, small, on the simulated device: ten steps leave
+/* Every example, or that of the file that is named (--list prints them), small, on the simulated device: ten steps leave
  * the losses, the weights and the optimizer's state of the CPU's, bit for bit, and a step under a
  * budget those of one that keeps everything; with NVIDIA's libraries, simulated, they come near,
  * but for deep networks with batch norm of a few pixels, whose gradients amplify any rounding:
@@ -16,6 +16,8 @@ typedef struct Example {
     bool amplifies;     /* roundings */
     int seed;           /* of a batch of which no maximum hangs on a rounding */
 } Example;
+
+#define STAND_IN "--data $TMP/data" /* what `scrimp data` writes for the example */
 
 static const Example examples[] = {
     {"mlp.scrimp -D N=20", "--data $TMP/idx", false, false, 3},
@@ -38,6 +40,24 @@ static const Example examples[] = {
     {"demo.scrimp -D N=2 -D T=16 -D L=2 -D C=32", "--data $TMP/t.txt", false, false, 3},
     {"gpt2.scrimp -D N=2 -D T=16 -D V=300 -D C=16 -D heads=2 -D layers=2 -D p=0.1",
      "--data $TMP/t.bin", false, false, 3},
+    {"llama.scrimp -D N=2 -D T=16 -D layers=2", STAND_IN, false, false, 3},
+    {"vit.scrimp -D size_name=tiny -D layers=2 -D N=2 -D size=32 -D classes=10", "", false, false,
+     3},
+    {"mobilenet_v2.scrimp -D N=2 -D size=32 -D classes=10", "", false, true, 3},
+    {"efficientnet.scrimp -D N=2 -D size=32 -D classes=10", "", false, true, 3},
+    {"convnext.scrimp -D N=2 -D size=32 -D classes=10", "", false, false, 3},
+    {"simclr.scrimp -D N=4 -D size=32", STAND_IN, false, true, 3},
+    {"mixer.scrimp -D N=2 -D size=64 -D layers=2 -D C=64", "", false, false, 3},
+    {"bert.scrimp -D size_name=tiny -D N=2 -D T=16 -D V=200", "", false, false, 3},
+    {"moe.scrimp -D N=2 -D T=16 -D layers=2", STAND_IN, false, false, 3},
+    {"gru.scrimp -D N=2 -D T=5 -D H=16", STAND_IN, false, false, 3},
+    {"ddpm.scrimp -D N=2 -D width=8 -D layers=1", STAND_IN, false, false, 3},
+    {"dcgan.scrimp -D N=4 -D ngf=4 -D ndf=4", STAND_IN, false, true, 3},
+    {"lenet.scrimp -D N=20", STAND_IN, false, false, 3},
+    {"audio.scrimp -D N=4 -D length=4000", STAND_IN, false, true, 3},
+    {"tabular.scrimp -D N=50 -D width=16", STAND_IN, false, false, 3},
+    {"ode.scrimp -D N=20 -D H=8", STAND_IN, false, false, 3},
+    {"ssm.scrimp -D N=2 -D T=9 -D width=16", STAND_IN, false, false, 3},
 };
 
 /* Numbers below 300, of 16 bits. */
@@ -57,6 +77,13 @@ static void train(const Example *e, const char *device, int steps, const char *n
     Result r = run(SIMULATED "$SCRIMP train -q $EXAMPLES/%s %s --budget min --seed %d --steps %d "
                              "--device %s --out $TMP/%s --log $TMP/%s.log",
                    e->args, e->data, e->seed, steps, device, name, name);
+    EXPECT(r.code == 0, r.err);
+    result_free(&r);
+}
+
+static void make_stand_in(const Example *e)
+{
+    Result r = run("rm -rf $TMP/data && $SCRIMP data -q $EXAMPLES/%s --data $TMP/data", e->args);
     EXPECT(r.code == 0, r.err);
     result_free(&r);
 }
@@ -85,9 +112,18 @@ static void verify(const char *args, const char *budget, bool must_fit)
     result_free(&r);
 }
 
+static int list(void)
+{
+    for (size_t i = 0; i < sizeof examples / sizeof *examples; i++)
+        printf("%.*s\n", (int)strcspn(examples[i].args, " "), examples[i].args);
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
     int n = 0;
+    if (argc > 1 && strcmp(argv[1], "--list") == 0)
+        return list();
     e2e_begin();
     make_text(in_tmp("t.txt"), 4000);
     make_tokens(in_tmp("t.bin"), 2000);
@@ -96,6 +132,8 @@ int main(int argc, char **argv)
         const Example *e = &examples[i];
         if (argc > 1 && strncmp(e->args, argv[1], strcspn(e->args, ".") + 1) != 0)
             continue;
+        if (strcmp(e->data, STAND_IN) == 0)
+            make_stand_in(e);
         train(e, "cpu", 10, "host");
         train(e, "cuda --exact", 10, "device");
         expect_equal_steps("host", "device");

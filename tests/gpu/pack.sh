@@ -21,7 +21,7 @@ mkdir -p "$to/build/tests/e2e" "$to/lib" "$to/docs/results/gpu" "$to/tests"
 git rev-parse --short HEAD >"$to/COMMIT"
 cp -r examples "$to/"
 cp -r tests/gpu "$to/tests/"
-programs=(scrimp tests/property_test_cuda_{library,ops} tests/e2e/e2e_test_cuda{,_compile,_fast})
+programs=(scrimp tests/property_test_cuda_{library,ops} tests/e2e/e2e_{slow_cuda,test_cuda{,_compile,_fast}})
 for program in "${programs[@]}"; do
   strip -o "$to/build/$program" "build/release/$program"
 done

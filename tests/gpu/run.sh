@@ -14,17 +14,19 @@ benchmarks beside PyTorch and JAX where these are installed.  The log is Markdow
   --out FILE       the log (default: docs/results/gpu/DATE-DEVICE.md)
   --parts LIST     of tests, sanitizer, bench (default: all, with commas between)
   --cases LIST     of the benchmarks, with commas between (bench.py --list names them)
+  --seconds N      the longest that a test may take (default: 1800)
   --simulated      on the simulated device, with small cases: tests this script
 TEXT
 }
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
-build= out= parts=tests,sanitizer,bench cases= simulated=
+build= out= parts=tests,sanitizer,bench cases= seconds=1800 simulated=
 while (($#)); do
   case $1 in
     --build) build=$(realpath "$2"); shift 2 ;;
     --out) out=$2; shift 2 ;;
     --parts) parts=$2; shift 2 ;;
     --cases) cases=$2; shift 2 ;;
+    --seconds) seconds=$2; shift 2 ;;
     --simulated) simulated=1; shift ;;
     --help|-h) usage; exit 0 ;;
     *) echo "run.sh: no such option: $1" >&2; usage >&2; exit 1 ;;
@@ -67,18 +69,39 @@ failures=0
 
 say() { printf '%s\n' "$@" | tee -a "$log"; }
 
-# check NAME COMMAND...: a row of the log; what it printed only where it failed.  Kernels may hang.
-check() {
-  local name=$1 start=$SECONDS outcome status
+# begin NAME COMMAND...: as many at a time as there are processors.  Kernels may hang.
+checks=()
+begin() {
+  local at=$temporary/check-${#checks[@]}
+  checks+=("$1")
   shift
-  timeout 1800 "$@" >"$temporary/said" 2>&1
-  status=$?
-  case $status in
-    0) outcome=passed ;;
-    77) outcome="skipped: $(tail -1 "$temporary/said")" ;;
-    *) outcome="**failed**, exit status $status"; failures=$((failures + 1)); tail -40 "$temporary/said" >&2 ;;
-  esac
-  say "| $name | $outcome | $((SECONDS - start)) |"
+  while (($(jobs -rp | wc -l) >= $(nproc))); do wait -n; done
+  {
+    SECONDS=0
+    timeout "$seconds" "$@" >"$at.said" 2>&1
+    echo "$? $SECONDS" >"$at.ended"
+  } &
+}
+
+# end_checks: wait for all that began; a row of the log for each; what it printed only where it failed.
+end_checks() {
+  local i at status took outcome
+  wait
+  for i in "${!checks[@]}"; do
+    at=$temporary/check-$i
+    read -r status took <"$at.ended"
+    case $status in
+      0) outcome=passed ;;
+      77) outcome="skipped: $(tail -1 "$at.said")" ;;
+      124) outcome="**failed**: took more than $seconds s"; failures=$((failures + 1)) ;;
+      *) outcome="**failed**, exit status $status"; failures=$((failures + 1)) ;;
+    esac
+    [[ $outcome != \*\*failed* ]] || { echo "--- ${checks[i]}"; tail -40 "$at.said"; } >&2
+    say "| ${checks[i]} | $outcome | $took |"
+  done
+  checks=()
+  rm -f "$temporary"/check-*
+  say ""
 }
 
 wanted() { [[ ,$parts, == *,$1,* ]]; }
@@ -90,12 +113,17 @@ say "# $device, $(date -u +%F)" "" \
 
 if wanted tests; then
   say "## Tests" "" "| test | outcome | seconds |" "|---|---|---|"
-  check "every operation against the CPU's bits" "$build/tests/property_test_cuda_ops"
-  [[ $simulated ]] || check "products by cuBLASLt against the evaluator" "$build/tests/property_test_cuda_library"
-  [[ $simulated ]] || check "training with cuBLASLt, verify, compiled steps" "$build/tests/e2e/e2e_test_cuda_fast"
-  [[ $simulated ]] || check "training, resuming, verify: the CPU's files" "$build/tests/e2e/e2e_test_cuda"
-  [[ $simulated ]] || check "a compiled step in a C program: the CPU's bits" "$build/tests/e2e/e2e_test_cuda_compile"
-  say ""
+  begin "every operation against the CPU's bits" "$build/tests/property_test_cuda_ops"
+  if [[ ! $simulated ]]; then
+    begin "products by cuBLASLt against the evaluator" "$build/tests/property_test_cuda_library"
+    begin "training with cuBLASLt, verify, compiled steps" "$build/tests/e2e/e2e_test_cuda_fast"
+    begin "training, resuming, verify: the CPU's files" "$build/tests/e2e/e2e_test_cuda"
+    begin "a compiled step in a C program: the CPU's bits" "$build/tests/e2e/e2e_test_cuda_compile"
+    for example in $("$build/tests/e2e/e2e_slow_cuda" --list); do
+      begin "ten steps of $example: the CPU's bits, and libraries near them" "$build/tests/e2e/e2e_slow_cuda" "$example"
+    done
+  fi
+  end_checks
 fi
 
 if wanted sanitizer; then
@@ -103,15 +131,15 @@ if wanted sanitizer; then
   PATH=$PATH:${CUDA_HOME:-/usr/local/cuda}/bin
   for tool in memcheck racecheck synccheck; do
     if [[ ! $simulated ]] && command -v compute-sanitizer >/dev/null; then
-      check "$tool, GPT-2 of one small layer" compute-sanitizer --tool "$tool" --error-exitcode 9 "$scrimp" bench \
+      begin "$tool, GPT-2 of one small layer" compute-sanitizer --tool "$tool" --error-exitcode 9 "$scrimp" bench \
         "$root/examples/gpt2.scrimp" -D N=2 -D T=100 -D V=300 -D C=72 -D heads=2 -D layers=1 --device cuda --steps 1
-      check "$tool, ResNet-18" compute-sanitizer --tool "$tool" --error-exitcode 9 "$scrimp" bench \
+      begin "$tool, ResNet-18" compute-sanitizer --tool "$tool" --error-exitcode 9 "$scrimp" bench \
         "$root/examples/resnet.scrimp" -D depth=18 -D size=64 -D N=2 -D classes=10 --device cuda --steps 1
     else
       say "| $tool | skipped: there is no compute-sanitizer here | 0 |"
     fi
   done
-  say ""
+  end_checks
 fi
 
 if wanted bench; then

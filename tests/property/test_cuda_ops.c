@@ -22,7 +22,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { SHAPES = 2, COMPILERS = 2, ALIGN = 64, RUNS = 3 };
+enum { SHAPES = 2, MOST_COMPILERS = 64, ALIGN = 64, RUNS = 3 };
 static const uint32_t NOT_WRITTEN = 0x7fc5ca1a; /* runtime/cuda/device.h */
 
 /* A kernel of the device. */
@@ -115,9 +115,9 @@ static const char *symbol_of(Pool *pool, size_t k)
     return pool_printf(pool, "k%zu", k);
 }
 
-static int compile_some(const Device *d, size_t first)
+static int compile_some(const Device *d, size_t first, size_t step)
 {
-    for (size_t k = first; k < d->kernels.len; k += COMPILERS) {
+    for (size_t k = first; k < d->kernels.len; k += step) {
         const Call *call = d->kernels.data[k].call;
         StrBuf text = strbuf_new(d->pool);
         size_t bytes = 0;
@@ -135,12 +135,15 @@ static int compile_some(const Device *d, size_t first)
 
 static bool compile_all(Device *d)
 {
-    pid_t child[COMPILERS];
+    long processors = sysconf(_SC_NPROCESSORS_ONLN);
+    size_t n = processors < 1 ? 1 : processors > MOST_COMPILERS ? MOST_COMPILERS : (size_t)processors;
+    pid_t child[MOST_COMPILERS];
     bool ok = true;
-    for (size_t i = 0; i < COMPILERS; i++)
+    for (size_t i = 0; i < n; i++)
         if ((child[i] = fork()) == 0)
-            _exit(compile_some(d, i));
-    for (int i = 0, status; i < COMPILERS; i++)
+            _exit(compile_some(d, i, n));
+    int status;
+    for (size_t i = 0; i < n; i++)
         ok &= waitpid(child[i], &status, 0) == child[i] && status == 0;
     return ok;
 }

@@ -65,42 +65,38 @@ fi
 mkdir -p "$(dirname "$out")"
 log=$out # from the start: what is cut off has said what it knew
 : >"$log" || exit 1
-failures=0
 
 say() { printf '%s\n' "$@" | tee -a "$log"; }
 
-# begin NAME COMMAND...: as many at a time as there are processors.  Kernels may hang.
-checks=()
-begin() {
-  local at=$temporary/check-${#checks[@]}
-  checks+=("$1")
+# check NAME COMMAND...: a row of the log; what it printed only where it failed.  Kernels may hang.
+check() {
+  local name=$1 said outcome status
   shift
-  while (($(jobs -rp | wc -l) >= $(nproc))); do wait -n; done
-  {
-    SECONDS=0
-    timeout "$seconds" "$@" >"$at.said" 2>&1
-    echo "$? $SECONDS" >"$at.ended"
-  } &
+  said=$(mktemp "$temporary/said.XXXXXX")
+  SECONDS=0
+  timeout "$seconds" "$@" >"$said" 2>&1
+  status=$?
+  case $status in
+    0) outcome=passed ;;
+    77) outcome="skipped: $(tail -1 "$said")" ;;
+    124) outcome="**failed**: took more than $seconds s" ;;
+    *) outcome="**failed**, exit status $status" ;;
+  esac
+  if [[ $outcome == \*\*failed* ]]; then
+    echo "$name" >>"$temporary/failed"
+    { echo "--- $name"; tail -40 "$said"; } >&2
+  fi
+  say "| $name | $outcome | $SECONDS |"
 }
 
-# end_checks: wait for all that began; a row of the log for each; what it printed only where it failed.
+# begin NAME COMMAND...: a check beside others, as many as there are processors; their rows come as they end.
+begin() {
+  while (($(jobs -rp | wc -l) >= $(nproc))); do wait -n; done
+  check "$@" &
+}
+
 end_checks() {
-  local i at status took outcome
   wait
-  for i in "${!checks[@]}"; do
-    at=$temporary/check-$i
-    read -r status took <"$at.ended"
-    case $status in
-      0) outcome=passed ;;
-      77) outcome="skipped: $(tail -1 "$at.said")" ;;
-      124) outcome="**failed**: took more than $seconds s"; failures=$((failures + 1)) ;;
-      *) outcome="**failed**, exit status $status"; failures=$((failures + 1)) ;;
-    esac
-    [[ $outcome != \*\*failed* ]] || { echo "--- ${checks[i]}"; tail -40 "$at.said"; } >&2
-    say "| ${checks[i]} | $outcome | $took |"
-  done
-  checks=()
-  rm -f "$temporary"/check-*
   say ""
 }
 
@@ -145,7 +141,7 @@ fi
 if wanted bench; then
   say "## Benchmarks" ""
   python3 -B "$root/tests/gpu/bench.py" "$scrimp" ${cases:+--cases "$cases"} ${simulated:+--simulated} | tee -a "$log" ||
-    failures=$((failures + 1))
+    echo benchmarks >>"$temporary/failed"
 fi
 echo "log: $log" >&2
-exit $((failures > 0))
+[[ ! -s $temporary/failed ]]

@@ -118,13 +118,62 @@ static void add_help(ParseState *ps, Span at, const char *got, const char *const
     }
 }
 
+/* ---- x += 1 ---- */
+
+/* The operator that ends right before a '=', as in `+=`; empty when none does. */
+static Span operator_before(const ParseState *ps, Span at)
+{
+    Span op = {at.file, at.begin, at.begin};
+    while (op.begin > 0 && strchr("+-*/@", ps->text[op.begin - 1]))
+        op.begin--;
+    return op;
+}
+
+static bool is_blank(char c)
+{
+    return c == ' ' || c == '\t';
+}
+
+static bool is_word(char c)
+{
+    return c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+/* The name that a statement begins with, when only it stands before `end`; else NULL. */
+static const char *name_before(ParseState *ps, size_t end)
+{
+    while (end > 0 && is_blank(ps->text[end - 1]))
+        end--;
+    size_t begin = end, before;
+    while (begin > 0 && is_word(ps->text[begin - 1]))
+        begin--;
+    for (before = begin; before > 0 && is_blank(ps->text[before - 1]);)
+        before--;
+    bool starts = before == 0 || strchr("\n{;", ps->text[before - 1]);
+    return starts && begin < end ? pool_strndup(ps->pool, ps->text + begin, end - begin) : NULL;
+}
+
+/* False when it is no such assignment. */
+static bool report_update(ParseState *ps, Span at, const char *got)
+{
+    Span op = strcmp(got, "'='") == 0 ? operator_before(ps, at) : (Span){0};
+    if (op.begin == op.end)
+        return false;
+    const char *text = parse_slice(ps, op), *name = name_before(ps, op.begin);
+    diag_error(ps->diag, (Span){op.file, op.begin, at.end}, "E010", "there is no '%s='", text);
+    diag_help(ps->diag,
+              "a value never changes: `%s = %s %s ...` binds the name to a new one, also in loops",
+              name ? name : "x", name ? name : "x", text);
+    return true;
+}
+
 void report_syntax_error(ParseState *ps, Span at, const char *got, const char *const *expected,
                          int n_expected)
 {
     if (ps->recovering)
         return;
     ps->recovering = true;
-    if (ps->synthetic || scan_blame_bracket(ps, at))
+    if (ps->synthetic || scan_blame_bracket(ps, at) || report_update(ps, at, got))
         return;
     const char *names[8];
     int n = helpful(expected, n_expected, names, 8);

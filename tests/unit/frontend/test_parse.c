@@ -92,6 +92,9 @@ static void test_errors(void)
          "E010@2:11 E010@3:13 E010@4:13"},
         {"remat { budget = 40 % }\n", "E002@1:21"},
         {"block for(x) { }\n", "E010@1:7"},
+        {"block b(x) {\n  x += 1\n  y = = 2\n}\n", "E010@2:5 E010@3:7"},
+        {"block b(x) {\n  x **= 2; x[0] -= 1\n}\n", "E010@2:5 E010@2:17"},
+        {"block b(x) {\n  y = f(x + = 1)\n}\n", "E010@2:13"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         expect_errors(cases[i].text, cases[i].errors);
@@ -108,6 +111,14 @@ static void test_messages(void)
     expect_message("block b(x) {\n  if x = 1 { }\n}\n", "equality is written `==`");
     expect_message("block b(x) {\n  y = x +\n}\n", "expected an expression, got '}'");
     expect_message("block b(x) {\n  return x", "this '{' is never closed");
+    expect_message("block b(x) {\n  for i in 0..3 { x += f(i) }\n}\n",
+                   "t.scrimp:2:21: error[E010]: there is no '+='");
+    expect_message("block b(x) {\n  for i in 0..3 { x += f(i) }\n}\n", "`x = x + ...` binds");
+    expect_message("train {\n  a = 1;b2*=2\n}\n", "`b2 = b2 * ...` binds");
+    expect_message("block b(x) {\n  xs ++= [1]\n}\n", "`xs = xs ++ ...` binds");
+    expect_message("block b(x) {\n  x //= 2\n}\n", "there is no '//='");
+    expect_message("block b(x) {\n  x[0] -= 2\n}\n", "`x = x - ...` binds");
+    expect_message("block b(x) {\n  y = x + = 2\n}\n", "expected an expression, got '='");
     expect_message("block in(x) { }\n", "'in' is a reserved word");
 }
 

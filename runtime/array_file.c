@@ -79,10 +79,9 @@ static bool of_tensor(const SafeTensor *t, NpyArray *out, RtError *err)
 {
     static const struct {
         RtDType dtype;
-        int64_t bytes;
         NpyType type;
-    } types[] = {{RT_F32, 4, NPY_F4}, {RT_F64, 8, NPY_F8}, {RT_I32, 4, NPY_I4},
-                 {RT_I64, 8, NPY_I8}, {RT_U8, 1, NPY_U1},  {RT_BOOL, 1, NPY_B1}};
+    } types[] = {{RT_F16, NPY_F2}, {RT_BF16, NPY_BF16}, {RT_F32, NPY_F4}, {RT_F64, NPY_F8},
+                 {RT_I32, NPY_I4}, {RT_I64, NPY_I8},    {RT_U8, NPY_U1},  {RT_BOOL, NPY_B1}};
     for (size_t k = 0; k < sizeof types / sizeof *types; k++)
         if (types[k].dtype == t->dtype) {
             *out = (NpyArray){.type = types[k].type, .rank = t->rank, .data = t->data};
@@ -90,8 +89,8 @@ static bool of_tensor(const SafeTensor *t, NpyArray *out, RtError *err)
             return true;
         }
     return rt_error(err,
-                    "element type %s: F32, F64, I32, I64, U8 and BOOL are read; in PyTorch: "
-                    "t.float() or t.int()",
+                    "element type %s: F16, BF16, F32, F64, I32, I64, U8 and BOOL are read; in "
+                    "PyTorch: t.float() or t.int()",
                     t->type_name);
 }
 

@@ -8,12 +8,13 @@
 enum { MAX_HEADER = 1 << 16 };
 
 static const struct {
-    const char *descr;
+    const char *descr; /* NULL: not in .npy */
     int64_t bytes;
     RtDType dtype; /* of the field */
 } npy_types[NPY_TYPE_COUNT] = {
-    [NPY_F4] = {"f4", 4, RT_F32}, [NPY_F8] = {"f8", 8, RT_F32}, [NPY_I4] = {"i4", 4, RT_I32},
-    [NPY_I8] = {"i8", 8, RT_I32}, [NPY_U1] = {"u1", 1, RT_U8},  [NPY_B1] = {"b1", 1, RT_BOOL},
+    [NPY_F2] = {"f2", 2, RT_F32}, [NPY_BF16] = {NULL, 2, RT_F32}, [NPY_F4] = {"f4", 4, RT_F32},
+    [NPY_F8] = {"f8", 8, RT_F32}, [NPY_I4] = {"i4", 4, RT_I32},   [NPY_I8] = {"i8", 8, RT_I32},
+    [NPY_U1] = {"u1", 1, RT_U8},  [NPY_B1] = {"b1", 1, RT_BOOL},
 };
 
 int64_t npy_type_bytes(NpyType type)
@@ -110,14 +111,15 @@ static bool read_descr(Scan *s, NpyArray *out, RtError *err)
                         "of it as an array, a[\"NAME\"]");
     int t = 0;
     for (; t < NPY_TYPE_COUNT; t++) {
+        const char *known = npy_types[t].descr;
         bool one_byte = npy_types[t].bytes == 1;
-        if (descr[0] == (one_byte ? '|' : '<') && strcmp(descr + 1, npy_types[t].descr) == 0)
+        if (known && descr[0] == (one_byte ? '|' : '<') && strcmp(descr + 1, known) == 0)
             break;
     }
     if (t == NPY_TYPE_COUNT)
         return rt_error(err,
-                        "element type '%s': <f4, <f8, <i4, <i8, |u1 and |b1 are read; in Python: "
-                        "a.astype(\"%s\")",
+                        "element type '%s': <f2, <f4, <f8, <i4, <i8, |u1 and |b1 are read; in "
+                        "Python: a.astype(\"%s\")",
                         descr, nearest_type(descr));
     out->type = (NpyType)t;
     return true;
@@ -207,22 +209,27 @@ int64_t npy_integer(const NpyArray *a, int64_t i)
     return *p;
 }
 
-static double float_at(const NpyArray *a, int64_t i)
+/* As bits: arithmetic on a float could flush a subnormal number, and makes a signalling NaN quiet.
+ */
+static void copy_floats(const NpyArray *a, const unsigned char *from, int64_t n, float *dst)
 {
-    const unsigned char *p = a->data + i * npy_type_bytes(a->type);
-    float v4;
-    double v8;
-    if (a->type == NPY_F4) {
-        memcpy(&v4, p, 4);
-        return (double)v4;
+    if (a->type == NPY_F4 && n > 0)
+        memcpy(dst, from, (size_t)n * sizeof *dst);
+    for (int64_t k = 0; a->type == NPY_F8 && k < n; k++) {
+        double wide;
+        memcpy(&wide, from + k * 8, 8);
+        dst[k] = (float)wide;
     }
-    memcpy(&v8, p, 8);
-    return v8;
+    for (int64_t k = 0; (a->type == NPY_F2 || a->type == NPY_BF16) && k < n; k++) {
+        uint16_t half;
+        memcpy(&half, from + k * 2, 2);
+        dst[k] = a->type == NPY_F2 ? rt_f16_to_f32(half) : rt_bf16_to_f32(half);
+    }
 }
 
 bool npy_is_float(NpyType type)
 {
-    return type == NPY_F4 || type == NPY_F8;
+    return npy_types[type].dtype == RT_F32;
 }
 
 bool npy_range(const NpyArray *a, const int32_t *ignored, int64_t *least, int64_t *most,
@@ -248,13 +255,14 @@ bool npy_range(const NpyArray *a, const int32_t *ignored, int64_t *least, int64_
 
 void npy_copy(const NpyArray *a, int64_t first, int64_t n, RtDType dtype, void *dst)
 {
-    float *real = dst;
     int32_t *integer = dst;
     unsigned char *byte = dst;
+    if (npy_is_float(a->type)) {
+        copy_floats(a, a->data + first * npy_type_bytes(a->type), n, dst);
+        return;
+    }
     for (int64_t k = 0; k < n; k++) {
-        if (npy_is_float(a->type))
-            real[k] = (float)float_at(a, first + k);
-        else if (dtype == RT_I32)
+        if (dtype == RT_I32)
             integer[k] = (int32_t)npy_integer(a, first + k);
         else
             byte[k] = a->data[first + k];

@@ -7,7 +7,17 @@
 #include "runtime/dtype.h"
 #include "runtime/file.h"
 
-typedef enum NpyType { NPY_F4, NPY_F8, NPY_I4, NPY_I8, NPY_U1, NPY_B1, NPY_TYPE_COUNT } NpyType;
+typedef enum NpyType {
+    NPY_F2,
+    NPY_BF16, /* only in safetensors: NumPy has no such type */
+    NPY_F4,
+    NPY_F8,
+    NPY_I4,
+    NPY_I8,
+    NPY_U1,
+    NPY_B1,
+    NPY_TYPE_COUNT
+} NpyType;
 typedef struct NpyArray {
     NpyType type;
     int rank;
@@ -27,8 +37,8 @@ int64_t npy_integer(const NpyArray *a, int64_t i);
  * least is above most when none is left.  What does not fit 32 bits is refused. */
 bool npy_range(const NpyArray *a, const int32_t *ignored, int64_t *least, int64_t *most,
                RtError *err);
-/* Elements first .. first + n to dst: floats as f32; others as i32 when that is dtype, else bytes.
- */
+/* Elements first .. first + n to dst: floats as f32, those of at most 32 bits exactly; others as
+ * i32 when that is dtype, else bytes. */
 void npy_copy(const NpyArray *a, int64_t first, int64_t n, RtDType dtype, void *dst);
 /* The header of an array of f32, i32, u8 or bool, behind which its elements are to be written. */
 bool npy_write_header(AtomicFile *file, RtDType dtype, int rank, const int64_t *dims, RtError *err);

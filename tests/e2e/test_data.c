@@ -114,8 +114,8 @@ static void test_numpy_help(void)
         const char *said;
     } cases[] = {
         {"<f4", true, "Fortran order; in Python: numpy.ascontiguousarray(a)"},
-        {"<f2", false,
-         "element type '<f2': <f4, <f8, <i4, <i8, |u1 and |b1 are read; in Python: "
+        {">f2", false,
+         "element type '>f2': <f2, <f4, <f8, <i4, <i8, |u1 and |b1 are read; in Python: "
          "a.astype(\"float32\")"},
         {">i4", false, "a.astype(\"int32\")"},
         {"<u2", false, "a.astype(\"int32\")"},

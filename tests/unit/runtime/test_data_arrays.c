@@ -9,6 +9,7 @@
 #include "tests/support/data/temp.h"
 #include "tests/support/data/zip_case.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -61,7 +62,7 @@ static void write_tensors(void)
         {.name = "x_train", .dtype = RT_F32, .rank = 2, .dims = {EXAMPLES, 2}, .data = wide},
         {.name = "y", .dtype = RT_I64, .rank = 1, .dims = {EXAMPLES}, .data = label},
         {.name = "byte", .dtype = RT_U8, .rank = 1, .dims = {EXAMPLES}, .data = byte},
-        {.name = "half", .dtype = RT_F16, .rank = 1, .dims = {EXAMPLES}, .data = label}};
+        {.name = "long", .dtype = RT_I64, .rank = 1, .dims = {EXAMPLES}, .data = label}};
     RtError err = {{0}};
     SafeContent content = {.entries = entry, .n = 4};
     CHECK_MSG(safetensors_write(temp_path("a.safetensors"), &content, NULL, NULL, &err), "%s",
@@ -163,8 +164,90 @@ static void test_held_path(void)
     dataset_close(ds);
 }
 
+/* ---- 16-bit numbers ---- */
+
+enum { PATTERNS = 1 << 16 };
+
+static uint16_t pattern[PATTERNS];
+
+/* What the bits mean by IEEE 754: a sign, an exponent, so many bits of fraction. */
+static double meaning(unsigned bits, int fraction_bits)
+{
+    const unsigned fraction = bits & ((1u << fraction_bits) - 1);
+    const int exponent_bits = 15 - fraction_bits, top = (1 << exponent_bits) - 1;
+    const int exponent = (int)(bits >> fraction_bits) & top, bias = top / 2;
+    double value = exponent == top ? (fraction ? (double)NAN : (double)INFINITY)
+                   : exponent == 0 ? ldexp((double)fraction, 1 - bias - fraction_bits)
+                                   : ldexp((double)(fraction | 1u << fraction_bits),
+                                           exponent - bias - fraction_bits);
+    return bits >> 15 ? -value : value;
+}
+
+static void check_patterns(const char *kind, const char *path, const char *columns,
+                           int fraction_bits)
+{
+    static float got[PATTERNS];
+    DataSpec spec = {.kind = kind,
+                     .path = temp_path(path),
+                     .batch = PATTERNS,
+                     .columns = columns,
+                     .held_out = PATTERNS};
+    int64_t counted;
+    RtError err = {{0}};
+    Dataset *ds = open_or_fail(&spec);
+    CHECK(dataset_field(ds, 0)->dtype == RT_F32 && !dataset_field(ds, 0)->label);
+    CHECK_MSG(dataset_eval_batch(ds, 0, (void *[]){got}, &counted, &err), "%s", err.message);
+    for (unsigned i = 0; i < PATTERNS; i++) {
+        float want = (float)meaning(i, fraction_bits);
+        bool same = isnan(want) ? isnan(got[i]) : memcmp(&want, &got[i], sizeof want) == 0;
+        CHECK_MSG(same, "%s, bits %04x: %a instead of %a", path, i, (double)got[i], (double)want);
+    }
+    dataset_close(ds);
+}
+
+static void write_patterns(void)
+{
+    const SafeEntry entry[] = {
+        {.name = "half", .dtype = RT_F16, .rank = 1, .dims = {PATTERNS}, .data = pattern},
+        {.name = "brain", .dtype = RT_BF16, .rank = 1, .dims = {PATTERNS}, .data = pattern}};
+    ZipCase z = {0};
+    RtError err = {{0}};
+    SafeContent content = {.entries = entry, .n = 2};
+    for (int i = 0; i < PATTERNS; i++)
+        pattern[i] = (uint16_t)i;
+    CHECK_MSG(safetensors_write(temp_path("16.safetensors"), &content, NULL, NULL, &err), "%s",
+              err.message);
+    zip_add_npy(&z, "half", "<f2", "(65536,)", pattern, sizeof pattern, true);
+    zip_end(&z);
+    temp_write("16.npz", z.bytes, (size_t)z.n);
+    zip_free(&z);
+    mkdir(temp_path("16"), 0777);
+    write_npy("16/half.npy", "<f2", "(65536,)", pattern, sizeof pattern);
+}
+
+/* All of them, subnormal numbers, infinities and NaN among them, become f32 exactly. */
+static void test_16_bits(void)
+{
+    enum { F16_FRACTION = 10, BF16_FRACTION = 7 };
+    write_patterns();
+    check_patterns("safetensors", "16.safetensors", "x\thalf", F16_FRACTION);
+    check_patterns("safetensors", "16.safetensors", "x\tbrain", BF16_FRACTION);
+    check_patterns("npz", "16.npz", "x\thalf", F16_FRACTION);
+    check_patterns("npy", "16", NULL, F16_FRACTION);
+}
+
+static void write_odd(void)
+{
+    static const char header[] =
+        "{\"x\":{\"dtype\":\"U16\",\"shape\":[2],\"data_offsets\":[0,4]}} ";
+    unsigned char bytes[8 + sizeof header - 1 + 4] = {sizeof header - 1};
+    memcpy(bytes + 8, header, sizeof header - 1);
+    temp_write("odd.safetensors", bytes, sizeof bytes);
+}
+
 static void test_refusals(void)
 {
+    write_odd();
     static const struct {
         const char *kind, *path, *columns, *expect;
     } wrong[] = {
@@ -176,7 +259,8 @@ static void test_refusals(void)
         {"npz", "stored.npz", "a\ty\nb\ty\nc\ty\nd\ty\ne\ty\nf\ty\ng\ty\nh\ty\ni\ty",
          "more than 8"},
         {"safetensors", "a.safetensors", "x\tx_test", "there is no array x_test, but"},
-        {"safetensors", "a.safetensors", "x\thalf", "half: element type F16"},
+        {"safetensors", "odd.safetensors", "x\tx",
+         "x: element type U16: F16, BF16, F32, F64, I32, I64, U8 and BOOL are read"},
         {"safetensors", "stored.npz", "x\tx_train", "not a safetensors file"},
     };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
@@ -322,6 +406,7 @@ int main(void)
     test_same();
     test_in_place();
     test_held_path();
+    test_16_bits();
     test_refusals();
     test_cut_and_changed();
     test_damaged();

@@ -321,6 +321,17 @@ void make_text(const char *path, int64_t n)
     fclose(f);
 }
 
+void make_tokens(const char *path, int n)
+{
+    FILE *f = fopen(path, "wb");
+    for (int i = 0; i < n; i++) {
+        int token = i * i % 300;
+        fputc(token % 256, f);
+        fputc(token / 256, f);
+    }
+    fclose(f);
+}
+
 /* --- expectations of a command --- */
 
 static void expect_text(int code, const char *text, const char *command, bool in_output)

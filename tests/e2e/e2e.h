@@ -39,6 +39,8 @@ double last_in_log(const char *path, const char *key);
 void make_digits(int64_t n);
 /* Writes n bytes of learnable text. */
 void make_text(const char *path, int64_t n);
+/* Writes n tokens of 16 bits, all below 300. */
+void make_tokens(const char *path, int n);
 
 void e2e_begin(void);
 int e2e_end(void); /* main's exit status */

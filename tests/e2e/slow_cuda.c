@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Every example, or that of the file that is named (--list prints them), small, on the simulated device: ten steps leave
- * the losses, the weights and the optimizer's state of the CPU's, bit for bit, and a step under a
- * budget those of one that keeps everything; with NVIDIA's libraries, simulated, they come near,
- * but for deep networks with batch norm of a few pixels, whose gradients amplify any rounding:
- * test_cuda_conv.c has one with more pixels. */
+/* Every example, or that of the file that is named (--list prints them), small, on the simulated
+ * device: ten steps leave the losses, the weights and the optimizer's state of the CPU's, bit for
+ * bit, and a step under a budget those of one that keeps everything; with NVIDIA's libraries,
+ * simulated, they come near, but for deep networks with batch norm of a few pixels, whose gradients
+ * amplify any rounding: test_cuda_conv.c has one with more pixels. */
 #include "e2e.h"
 #include "equal_runs.h"
 
@@ -59,18 +59,6 @@ static const Example examples[] = {
     {"ode.scrimp -D N=20 -D H=8", STAND_IN, false, false, 3},
     {"ssm.scrimp -D N=2 -D T=9 -D width=16", STAND_IN, false, false, 3},
 };
-
-/* Numbers below 300, of 16 bits. */
-static void make_tokens(const char *path, int n)
-{
-    FILE *f = fopen(path, "wb");
-    for (int i = 0; i < n; i++) {
-        int token = i * i % 300;
-        fputc(token % 256, f);
-        fputc(token / 256, f);
-    }
-    fclose(f);
-}
 
 static void train(const Example *e, const char *device, int steps, const char *name)
 {

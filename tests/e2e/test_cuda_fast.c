@@ -28,6 +28,15 @@ static const Model models[] = {
     {"chargpt", "-D N=2 -D T=8 -D L=1 -D C=16 --data $TMP/t.txt", "f32", 1e-4, 0},
     {"chargpt", "-D N=2 -D T=8 -D L=1 -D C=16 --data $TMP/t.txt --no-attention", "f32", 1e-4, 0},
     {"chargpt", "-D N=2 -D T=8 -D L=1 -D C=16 --data $TMP/t.txt", "bf16", 1e-2, 0},
+    /* its rows of logits get five classes more */
+    {"gpt2",
+     "-D N=2 -D T=8 -D V=1027 -D C=16 -D heads=2 -D layers=1 --budget 100% "
+     "--data $TMP/t.bin",
+     "tf32", 5e-3, 0},
+    {"gpt2",
+     "-D N=2 -D T=8 -D V=1027 -D C=16 -D heads=2 -D layers=1 --budget 100% "
+     "--data $TMP/t.bin",
+     "bf16", 1e-2, 0},
 };
 
 static void make_model(const char *name)
@@ -123,6 +132,10 @@ static void test_dumps(void)
     expect_said(0, ", by cublaslt", SIMULATED "$SCRIMP dump --stage=cuda $EXAMPLES/mlp.scrimp");
     expect_said(0, "library=\"cublaslt\"",
                 SIMULATED "$SCRIMP dump --stage=plan --device sm_80 $EXAMPLES/mlp.scrimp");
+    expect_said(0, "f32[1032,16]",
+                SIMULATED
+                "$SCRIMP dump --stage=plan --device cuda $TMP/gpt2.scrimp -D N=2 -D T=8 "
+                "-D V=1027 -D C=16 -D heads=2 -D layers=1 --budget 100% -D precision=tf32");
     expect_ok("! " SIMULATED "$SCRIMP dump --stage=cuda --exact $EXAMPLES/mlp.scrimp | "
               "grep cublaslt");
 }
@@ -204,6 +217,8 @@ int main(void)
     make_text(in_tmp("t.txt"), 4000);
     make_model("mlp");
     make_model("chargpt");
+    make_tokens(in_tmp("t.bin"), 2000);
+    make_model("gpt2");
     for (size_t i = 0; i < sizeof models / sizeof *models; i++)
         test_losses(&models[i]);
     test_tf32();

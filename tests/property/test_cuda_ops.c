@@ -136,7 +136,9 @@ static int compile_some(const Device *d, size_t first, size_t step)
 static bool compile_all(Device *d)
 {
     long processors = sysconf(_SC_NPROCESSORS_ONLN);
-    size_t n = processors < 1 ? 1 : processors > MOST_COMPILERS ? MOST_COMPILERS : (size_t)processors;
+    size_t n = processors < 1                ? 1
+               : processors > MOST_COMPILERS ? MOST_COMPILERS
+                                             : (size_t)processors;
     pid_t child[MOST_COMPILERS];
     bool ok = true;
     for (size_t i = 0; i < n; i++)

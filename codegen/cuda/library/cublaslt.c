@@ -37,17 +37,28 @@ enum {
     PRODUCT_ALIGN = MEMPLAN_ALIGN,
     WORKSPACE_UNIT = CUBLASLT_WORKSPACE_ALIGN,
     WORKSPACE_MOST = 32 << 20,
+    READ_PART = 64,
     BATCH_MOST = 65535 /* a dim of a grid, which some algorithms are limited to */
 };
 
-/* What is allowed is a part of the problem: with more, another algorithm may be chosen. */
+/* The product of three sizes, or `most` where that is less. */
+static int64_t product_up_to(int64_t most, int64_t a, int64_t b, int64_t c)
+{
+    int64_t product;
+    return size_mul(a, b, &product) && size_mul(product, c, &product) && product < most ? product
+                                                                                        : most;
+}
+
+/* Four results in f32; for a small result of long sums, which fills a device only in many parts, as
+ * many as take a small part of what is read.  What is allowed is a part of the problem: with more,
+ * another algorithm may be chosen. */
 static int64_t workspace_of(const CublasltProblem *p)
 {
-    int64_t most = WORKSPACE_MOST / 4, elements;
-    if (!size_mul(p->m, p->n, &elements) || !size_mul(elements, p->batch, &elements) ||
-        elements > most / 4)
-        elements = most / 4;
-    return (16 * elements + WORKSPACE_UNIT - 1) / WORKSPACE_UNIT * WORKSPACE_UNIT;
+    int64_t results = 16 * product_up_to(WORKSPACE_MOST / 16, p->m, p->n, p->batch);
+    int64_t most_read = (int64_t)WORKSPACE_MOST * READ_PART / 2;
+    int64_t read = 2 * product_up_to(most_read, p->k, p->m + p->n, p->batch) / READ_PART;
+    int64_t bytes = read < results ? results : read < WORKSPACE_MOST ? read : WORKSPACE_MOST;
+    return (bytes + WORKSPACE_UNIT - 1) / WORKSPACE_UNIT * WORKSPACE_UNIT;
 }
 
 /* One stride for all batch dims; false where there is none. */

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Whole training steps on a CUDA device, by scrimp under budgets, PyTorch and JAX: bench.py SCRIMP [--cases A,B]
+"""Whole training steps on a CUDA device, by scrimp under budgets, PyTorch and JAX: bench.py SCRIMP [--cases A,B:bf16]
 
 Prints Markdown.  A peer runs in a process of its own, and is a row that says why where it is not installed or does not
 fit.  Bytes of scrimp are the arena and the inputs' buffer, bytes of a peer the most that its allocator had at one time;
@@ -18,10 +18,12 @@ HERE = pathlib.Path(__file__).resolve().parent
 EXAMPLES = HERE.parent.parent / "examples"
 BUDGET_NOT_MET = 3
 BUDGETS = ("100%", "50%", "25%", "min")
-PYTORCH = {"PyTorch, eager": ["peer_torch.py", "eager"], "PyTorch, compiled": ["peer_torch.py", "compile"],
-           "PyTorch, compiled, half the activations": ["peer_torch.py", "compile", "--activations", "0.5"],
-           "PyTorch, compiled, least activations": ["peer_torch.py", "compile", "--activations", "0"]}
-JAX = {"JAX": ["peer_jax.py", "keep"], "JAX, each layer computed again": ["peer_jax.py", "checkpoint"]}
+PYTORCH = {"eager": ("PyTorch, eager", ["peer_torch.py", "eager"]),
+           "compiled": ("PyTorch, compiled", ["peer_torch.py", "compile"]),
+           "half": ("PyTorch, compiled, half the activations", ["peer_torch.py", "compile", "--activations", "0.5"]),
+           "least": ("PyTorch, compiled, least activations", ["peer_torch.py", "compile", "--activations", "0"])}
+JAX = {"jax": ("JAX", ["peer_jax.py", "keep"]),
+       "checkpoint": ("JAX, each layer computed again", ["peer_jax.py", "checkpoint"])}
 
 
 @dataclasses.dataclass
@@ -32,22 +34,22 @@ class Case:
     unit: str
     per_step: int
     peers: dict
-    precisions: tuple = ("f32", "bf16")
+    precisions: tuple
 
     def defines(self):
         return [word for name, value in self.options.items() for word in ("-D", f"{name}={value}")]
 
 
 def gpt2(n, t):
-    return Case("gpt2", {"N": n, "T": t}, "tokens", n * t, PYTORCH | JAX)
+    return Case("gpt2", {"N": n, "T": t}, "tokens", n * t, PYTORCH | JAX, ("f32", "bf16"))
 
 
 def resnet(n):
-    return Case("resnet", {"depth": 50, "N": n}, "images", n, PYTORCH)
+    return Case("resnet", {"depth": 50, "N": n}, "images", n, PYTORCH, ("tf32", "bf16"))
 
 
 CASES = {"gpt2-64": gpt2(64, 1024), "gpt2-8": gpt2(8, 1024), "resnet50-256": resnet(256), "resnet50-32": resnet(32)}
-SMALL = {"mlp": Case("mlp", {"N": 4, "hidden": 16}, "images", 4, {})}
+SMALL = {"mlp": Case("mlp", {"N": 4, "hidden": 16}, "images", 4, {}, ("f32", "bf16"))}
 
 
 def reason(text):
@@ -100,18 +102,23 @@ def table_row(what, result, case):
     return f"| {what} | {1e3 * step:.2f} | {case.per_step / step:,.0f} | {result['arena_bytes'] / 2**20:,.1f} | |"
 
 
-def print_case(name, case, precision, arguments, folder):
-    """Whether no row failed."""
+def print_case(name, case, precision, wanted, arguments, folder):
+    """Whether no row failed.  wanted: which rows, or None: all."""
     path = model(case, precision, folder)
     print(f"### {name}, {precision}\n")
     said = "" if precision == "f32" else f", with `precision = {precision}` in the train section"
     print(f"`scrimp bench examples/{case.example}.scrimp {' '.join(case.defines())} --device cuda`{said}\n")
     print(f"| | ms a step | {case.unit} a second | MiB | |\n|---|---|---|---|---|")
-    rows = {f"scrimp, budget {b}": lambda b=b: scrimp_row(arguments.scrimp, case, path, b, arguments.seconds) for b in BUDGETS}
-    rows["scrimp, --exact"] = lambda: scrimp_row(arguments.scrimp, case, path, BUDGETS[0], arguments.seconds, "--exact")
-    rows |= {what: lambda p=peer: peer_row(name, precision, p, arguments.seconds) for what, peer in case.peers.items()}
+    rows = {}
+    for budget in BUDGETS:
+        rows[budget] = (f"scrimp, budget {budget}",
+                        lambda b=budget: scrimp_row(arguments.scrimp, case, path, b, arguments.seconds))
+    rows["exact"] = ("scrimp, --exact",
+                     lambda: scrimp_row(arguments.scrimp, case, path, BUDGETS[0], arguments.seconds, "--exact"))
+    for key, (what, peer) in case.peers.items():
+        rows[key] = (what, lambda p=peer: peer_row(name, precision, p, arguments.seconds))
     results = []
-    for what, measure in rows.items():
+    for what, measure in (rows[key] for key in wanted or rows):
         results.append(measure())
         print(table_row(what, results[-1], case), flush=True)
     print()
@@ -121,19 +128,20 @@ def print_case(name, case, precision, arguments, folder):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("scrimp", help="the program")
-    parser.add_argument("--cases", help="of --list, with commas between")
+    parser.add_argument("--cases", help="of --list, with commas between; CASE:PRECISION: in one precision; "
+                        "CASE:PRECISION:ROW+ROW: some rows, of " + ", ".join([*BUDGETS, "exact", *PYTORCH, *JAX]).replace("%", "%%"))
     parser.add_argument("--seconds", type=int, default=300, help="the longest that a row may take")
     parser.add_argument("--simulated", action="store_true", help="a small case, without peers")
     parser.add_argument("--list", action="store_true", help="the names of the cases")
     arguments = parser.parse_args()
     cases = SMALL if arguments.simulated else CASES
-    names = arguments.cases.split(",") if arguments.cases else list(cases)
-    if arguments.list or not set(names) <= set(cases):
+    asked = [word.split(":") for word in arguments.cases.split(",")] if arguments.cases else [[name] for name in cases]
+    if arguments.list or not {name for name, *_ in asked} <= set(cases):
         print("cases:", *cases, file=sys.stdout if arguments.list else sys.stderr)
         return 0 if arguments.list else 1
     with tempfile.TemporaryDirectory() as folder:
-        fine = [print_case(name, cases[name], precision, arguments, folder)
-                for name in names for precision in cases[name].precisions]
+        fine = [print_case(name, cases[name], precision, rows[0].split("+") if rows else None, arguments, folder)
+                for name, *only in asked for precision in only[:1] or cases[name].precisions for rows in [only[1:]]]
     return 0 if all(fine) else 1
 
 

@@ -13,7 +13,7 @@ benchmarks beside PyTorch and JAX where these are installed.  The log is Markdow
                    tests/gpu/pack.sh packed for machines without libgccjit)
   --out FILE       the log (default: docs/results/gpu/DATE-DEVICE.md)
   --parts LIST     of tests, sanitizer, bench (default: all, with commas between)
-  --cases LIST     of the benchmarks, with commas between (bench.py --list names them)
+  --cases LIST     of the benchmarks, as bench.py --help says: gpt2-64:bf16:100%+min+compiled,resnet50-256
   --seconds N      the longest that a test may take (default: 1800)
   --simulated      on the simulated device, with small cases: tests this script
 TEXT

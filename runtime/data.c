@@ -122,6 +122,8 @@ static bool too_small(const Dataset *ds, RtError *err)
 {
     const char *unit = ds->kind->sequence ? "tokens" : "examples";
     int64_t need = ds->kind->sequence ? ds->spec.length + 1 : ds->spec.batch;
+    if (ds->total == 0)
+        return rt_error(err, "%s: there are no %s", ds->kind->name, unit);
     return rt_error(
         err,
         "%s: %lld %s to train on and %lld held out, but %s needs %lld; lower %s or give "

@@ -59,9 +59,9 @@ typedef struct DataSpec {
      * 0), how many columns it has (0: one without a dimension of its own), the classes of one_hot
      * with commas between them, and the columns' names.  separator: one character, "" or NULL as
      * the file's name says. learned: what a checkpoint has (dataset_learned), NULL to learn it from
-     * the data. */
+     * the data. every_row: what `drop` would leave out is refused. */
     const char *columns, *separator;
-    bool no_header, in_order;
+    bool no_header, in_order, every_row;
     const struct json_t *learned;
     /* text of characters: the tokens of another data set; NULL: those of its own characters. */
     const Vocab *vocab;

@@ -18,6 +18,7 @@ typedef struct Table {
     TableFields fields;
     TableHeader header;
     int64_t counted; /* rows of the files */
+    bool every_row;  /* as the spec says */
     char *scratch;   /* for one value */
     size_t scratch_room;
 } Table;
@@ -53,6 +54,23 @@ static bool missing_cell(const CsvReader *r, const TableField *f, const TableCol
                     (long long)r->record_line, c->name,
                     table_is_category(f) ? "own), which makes it a category,"
                                          : "mean) for the mean");
+}
+
+/* A row that `missing = drop` is about. */
+static bool leave_out(const Table *t, const CsvReader *r, const TableColumn *c, bool *drop,
+                      RtError *err)
+{
+    char text[44];
+    *drop = true;
+    if (!t->every_row)
+        return true;
+    bool missing = csv_is_missing(r->cell[c->at]);
+    return rt_error(err,
+                    "line %lld, column %s: %s%s%s; rows like this were left out in training "
+                    "(missing = drop), so leave it out here",
+                    (long long)r->record_line, c->name, missing ? "the value is missing" : "'",
+                    missing ? "" : shown(r->cell[c->at], text),
+                    missing ? "" : "' is no value that the model was trained on");
 }
 
 /* ---- files ---- */
@@ -191,19 +209,19 @@ static bool read_category(Table *t, const CsvReader *r, TableField *f, int k, in
     if (code == -2)
         return false;
     f->code[at] = code;
-    *drop = *drop || (code < 0 && f->missing == MISSING_DROP);
-    return true;
+    return code >= 0 || f->missing != MISSING_DROP || leave_out(t, r, &f->column[k], drop, err);
 }
 
-static bool read_number(const CsvReader *r, TableField *f, int k, int64_t at, bool *drop,
-                        RtError *err)
+static bool read_number(const Table *t, const CsvReader *r, TableField *f, int k, int64_t at,
+                        bool *drop, RtError *err)
 {
     const TableColumn *c = &f->column[k];
     double v = (double)NAN;
     if (csv_is_missing(r->cell[c->at])) {
         if (f->missing == MISSING_ERROR)
             return missing_cell(r, f, c, err);
-        *drop = *drop || f->missing == MISSING_DROP;
+        if (f->missing == MISSING_DROP && !leave_out(t, r, c, drop, err))
+            return false;
     } else if (!csv_number(r->cell[c->at], &v)) {
         return bad_cell(r, c, "is no number; texts are read with as = category", err);
     } else if (fabs(v) > (double)FLT_MAX) {
@@ -232,7 +250,7 @@ static bool read_row(Dataset *ds, const CsvReader *r, RtError *err)
         for (int k = 0; k < f->n; k++) {
             int64_t at = ds->total * f->n + k;
             if (!(table_is_category(f) ? read_category(t, r, f, k, at, &drop, err)
-                                       : read_number(r, f, k, at, &drop, err)))
+                                       : read_number(t, r, f, k, at, &drop, err)))
                 return false;
         }
     }
@@ -323,6 +341,7 @@ static bool csv_data_open(Dataset *ds, RtError *err)
     if (!t || !table_fields_parse(&t->fields, ds->spec.columns, err) ||
         !paths_expand(ds->spec.path, NULL, &paths, err))
         return false;
+    t->every_row = ds->spec.every_row;
     bool ok = csv_read(ds, &paths, err);
     paths_free(&paths);
     return ok;

@@ -9,6 +9,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* What the examples of several fields are of. */
+typedef struct SharedTable {
+    Dataset *rows;
+    int users;
+} SharedTable;
+
 struct Examples {
     bool (*read)(Examples *x, int64_t i, void *dst, RtError *err);
     int64_t n;
@@ -25,6 +31,8 @@ struct Examples {
     SoundRoom room;
     int32_t *token;
     int64_t n_tokens;
+    SharedTable *table;
+    int table_field;
 };
 
 static Examples *examples_new(RtError *err)
@@ -35,10 +43,19 @@ static Examples *examples_new(RtError *err)
     return x;
 }
 
+static void table_release(SharedTable *table)
+{
+    if (!table || --table->users > 0)
+        return;
+    dataset_close(table->rows);
+    free(table);
+}
+
 void examples_close(Examples *x)
 {
     if (!x)
         return;
+    table_release(x->table);
     file_release(&x->file);
     array_file_close(x->arrays);
     paths_free(&x->files);
@@ -231,6 +248,60 @@ Examples *examples_of_sounds(const char *path, const SoundForm *form, RtError *e
     x->field.dim[0] = 1;
     x->field.dim[1] = form->length;
     return opened(x, list_files(x, path, sound_endings, SOUND_ENDINGS, err));
+}
+
+/* ---- tables ---- */
+
+static bool read_table_row(Examples *x, int64_t i, void *dst, RtError *err)
+{
+    const Dataset *ds = x->table->rows;
+    (void)err;
+    ds->kind->example(ds, i, x->table_field, dst);
+    return true;
+}
+
+static Examples *of_table_field(SharedTable *table, int f, RtError *err)
+{
+    Examples *x = examples_new(err);
+    if (!x)
+        return NULL;
+    x->read = read_table_row;
+    x->n = table->rows->total;
+    x->field = table->rows->field[f];
+    x->table = table;
+    x->table_field = f;
+    table->users++;
+    return x;
+}
+
+/* The caller's own use of the table ends here. */
+static int table_fields(SharedTable *table, Examples *out[DATA_MAX_FIELDS], RtError *err)
+{
+    int n = 0;
+    while (n < table->rows->n_fields && (out[n] = of_table_field(table, n, err)))
+        n++;
+    bool ok = n == table->rows->n_fields;
+    while (!ok && n > 0)
+        examples_close(out[--n]);
+    table_release(table);
+    return n;
+}
+
+int examples_of_table(const DataSpec *spec, Examples *out[DATA_MAX_FIELDS], RtError *err)
+{
+    DataSpec rows = *spec;
+    rows.kind = "csv";
+    rows.batch = 1;
+    rows.in_order = rows.every_row = true;
+    SharedTable *table = rt_alloc(1, sizeof *table, err);
+    if (!table)
+        return 0;
+    table->users = 1;
+    table->rows = dataset_open(&rows, err);
+    if (table->rows)
+        return table_fields(table, out, err);
+    free(table);
+    return 0;
 }
 
 /* ---- text ---- */

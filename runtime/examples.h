@@ -26,6 +26,10 @@ Examples *examples_of_pictures(const char *path, const PictureForm *form, RtErro
 Examples *examples_of_byte_pictures(const char *path, int64_t size, bool grey, RtError *err);
 /* A sound, or all below a folder, sorted by path: f32[1,length], of a longer one the middle. */
 Examples *examples_of_sounds(const char *path, const SoundForm *form, RtError *err);
+/* The rows of a table in their order, as a field each of the spec's columns, whose name
+ * examples_field has.  The spec has what was learned in training; a row that training would leave
+ * out is refused.  How many fields, 0 with a message. */
+int examples_of_table(const DataSpec *spec, Examples *out[DATA_MAX_FIELDS], RtError *err);
 /* Consecutive windows of `length` tokens; behind the end of the last one are zeros. */
 Examples *examples_of_text(const char *path, const Vocab *vocab, int64_t length, RtError *err);
 void examples_close(Examples *x);

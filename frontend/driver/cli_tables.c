@@ -132,9 +132,12 @@ const Verb cli_verbs[] = {
      "the input that the file is called like, or the only one. FILE is a NumPy array (.npy), or holds\n"
      "one (.npz, .safetensors), whose first axis counts examples, any number of them; where the section\n"
      "reads an imagefolder, mnist, cifar10 or audiofolder a picture or sound, or a folder of them,\n"
-     "sorted by path; for token ids a text, which becomes windows as long as the model sees, the last\n"
-     "one filled up with zeros. Results go to --out: y.npy, of further results y.1.npy, ... It is the\n"
-     "inference form: no dropout, running statistics.\n"
+     "sorted by path; where it reads csv a table with these columns, the label's or none, which gives\n"
+     "all fields; for token ids a text, which becomes windows as long as the model sees, the last one\n"
+     "filled up with zeros. Results go to --out: y.npy, of further results y.1.npy, ... With --out y.csv,\n"
+     "or without --out to standard output, they are text: a line for each example, with the class that\n"
+     "is predicted where there is one, or with --json an object. It is the inference form: no dropout,\n"
+     "running statistics.\n"
      "-D N=.. says how many examples run at once.",
      "define model checkpoint no-ema input out seed threads keep-denormals json quiet " BUILD_OPTIONS "error-format",
      verb_predict, true},

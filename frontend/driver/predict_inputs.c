@@ -2,6 +2,7 @@
 #include "frontend/driver/predict_inputs.h"
 
 #include "frontend/driver/cli_fields.h"
+#include "frontend/driver/predict_table.h"
 #include "ir/support/strbuf.h"
 #include "runtime/checkpoint.h"
 
@@ -64,42 +65,80 @@ static bool is_name(const char *text, size_t length)
     return length > 0 && n >= length;
 }
 
-/* The number of an --input's input, -1 when there is none; *path is where its examples are.
- * Without a name it is the input that the file is called like; else, with `only`, the only one. */
-static int input_of(const PredictInputs *inputs, const char *text, bool only, const char **path)
+static bool ends_in(const char *path, const char *suffix)
+{
+    size_t n = strlen(path), k = strlen(suffix);
+    return n > k && !strcmp(path + n - k, suffix);
+}
+
+/* A file of arrays, whatever the train section reads. */
+static bool holds_arrays(const char *path)
+{
+    return ends_in(path, ".npy") || ends_in(path, ".npz") || ends_in(path, ".safetensors");
+}
+
+enum { MOST_INPUTS = 32 }; /* of a graph, as bits */
+
+static uint32_t bit_of(int i)
+{
+    return i >= 0 && i < MOST_INPUTS ? 1U << i : 0;
+}
+
+/* All that a table gives. */
+static uint32_t of_tables(const Graph *g, const PredictInputs *inputs)
+{
+    uint32_t which = 0;
+    for (int i = 0; i < inputs->n; i++)
+        if (predict_table_has(g, &inputs->input[i]))
+            which |= bit_of(i);
+    return which;
+}
+
+/* The inputs that an --input is for, as bits; 0 when there is none.  *path is where their examples
+ * are.  Without a name these are those that the section has of tables, unless the file holds
+ * arrays, or the input that the file is called like; else, with `only`, the only one. */
+static uint32_t inputs_for(const Graph *g, const PredictInputs *inputs, const char *text, bool only,
+                           const char **path)
 {
     const char *equals = strchr(text, '='), *slash = strrchr(text, '/');
     *path = text;
     if (equals && is_name(text, (size_t)(equals - text))) {
         *path = equals + 1;
-        return find_input(inputs, text, (size_t)(equals - text));
+        return bit_of(find_input(inputs, text, (size_t)(equals - text)));
     }
+    uint32_t tables = holds_arrays(text) ? 0 : of_tables(g, inputs);
+    if (tables)
+        return tables;
     const char *base = slash ? slash + 1 : text;
     int i = find_input(inputs, base, strcspn(base, "."));
-    return i < 0 && only && inputs->n == 1 ? 0 : i;
+    return i < 0 && only && inputs->n == 1 ? 1 : bit_of(i);
 }
 
 bool predict_inputs_fit(Cli *cli, const Graph *g, bool only, PredictInputs *out)
 {
     *out = inputs_of(cli->pool, g);
-    unsigned given = 0;
+    uint32_t given = 0;
     for (int k = 0; k < cli->predict.n_inputs; k++) {
         const char *path;
-        int i = input_of(out, cli->predict.input[k], only, &path);
-        if (i < 0 || i >= 32 || given & 1U << i)
+        uint32_t which = inputs_for(g, out, cli->predict.input[k], only, &path);
+        if (!which || given & which)
             return false;
-        given |= 1U << i;
+        given |= which;
     }
-    return cli->predict.n_inputs == out->n;
+    return out->n <= MOST_INPUTS && given == (uint32_t)((UINT64_C(1) << out->n) - 1);
 }
 
 static const char *names_text(Cli *cli, const Graph *g)
 {
     StrBuf text = strbuf_new(cli->pool);
     PredictInputs inputs = inputs_of(cli->pool, g);
+    uint32_t tables = of_tables(g, &inputs);
+    strbuf_put(&text, tables ? "--input TABLE.csv" : "");
     for (int i = 0; i < inputs.n; i++)
-        strbuf_printf(&text, "%s--input %s=FILE (%s)", i ? " " : "", inputs.input[i].name,
-                      type_text(cli->pool, value_type(g, inputs.input[i].value)));
+        if (!(tables & bit_of(i)))
+            strbuf_printf(&text, "%s--input %s=FILE (%s)", text.len ? " " : "",
+                          inputs.input[i].name,
+                          type_text(cli->pool, value_type(g, inputs.input[i].value)));
     return inputs.n ? text.text : "nothing";
 }
 
@@ -127,12 +166,6 @@ ExitCode predict_inputs_refuse(Cli *cli, const Graph *section, const Graph *mode
 }
 
 /* ---- what is in the files ---- */
-
-static bool ends_in(const char *path, const char *suffix)
-{
-    size_t n = strlen(path), k = strlen(suffix);
-    return n > k && !strcmp(path + n - k, suffix);
-}
 
 static Examples *open_pictures(const TrainSpec *t, const char *path, RtError *err)
 {
@@ -219,11 +252,11 @@ static Examples *open_examples(Cli *cli, const Graph *g, const PredictInput *in,
     else if (t->dtype == DTYPE_I32 && t->rank == 2 && strcmp(source, "tokens") != 0)
         x = open_text(cli, path, t->dim[1], &err);
     else
-        rt_error(
-            &err,
-            "%s: %s is read from .npy, .npz and .safetensors files (and pictures or sounds, where "
-            "the train section reads an imagefolder or audiofolder)",
-            path, type_text(cli->pool, t));
+        rt_error(&err,
+                 "%s: %s is read from .npy, .npz and .safetensors files (and pictures, sounds or "
+                 "tables, "
+                 "where the train section reads an imagefolder, audiofolder or csv)",
+                 path, type_text(cli->pool, t));
     if (!x)
         cli_error(cli, EXIT_USER, "E524", NULL, "--input: %s", err.message);
     return x;
@@ -280,21 +313,38 @@ static bool one_batch(Cli *cli, const Graph *g, PredictInputs *inputs)
     return true;
 }
 
+static bool open_files(Cli *cli, const Graph *g, PredictInputs *inputs, uint32_t which,
+                       const char *path)
+{
+    if (!holds_arrays(path) && !(which & ~of_tables(g, inputs)))
+        return predict_table_open(cli, g, inputs, which, path);
+    for (int i = 0; i < inputs->n; i++)
+        if (which & bit_of(i))
+            inputs->input[i].examples = open_examples(cli, g, &inputs->input[i], path);
+    return true;
+}
+
 static bool open_input(Cli *cli, const Graph *g, PredictInputs *inputs, const char *text)
 {
     const char *path;
-    PredictInput *in = &inputs->input[input_of(inputs, text, true, &path)];
-    in->examples = open_examples(cli, g, in, path);
-    if (!in->examples || !check_examples(cli, g, in, path))
+    uint32_t which = inputs_for(g, inputs, text, true, &path);
+    if (!open_files(cli, g, inputs, which, path))
         return false;
-    int64_t n = examples_count(in->examples);
-    if (inputs->examples < 0 || n == inputs->examples) {
+    for (int i = 0; i < inputs->n; i++) {
+        const PredictInput *in = &inputs->input[i];
+        if (!(which & bit_of(i)))
+            continue;
+        if (!in->examples || !check_examples(cli, g, in, path))
+            return false;
+        int64_t n = examples_count(in->examples);
+        if (inputs->examples >= 0 && n != inputs->examples) {
+            cli_error(cli, EXIT_USER, "E524", NULL, "%s has %lld examples, others have %lld", path,
+                      (long long)n, (long long)inputs->examples);
+            return false;
+        }
         inputs->examples = n;
-        return true;
     }
-    cli_error(cli, EXIT_USER, "E524", NULL, "%s has %lld examples, others have %lld", path,
-              (long long)n, (long long)inputs->examples);
-    return false;
+    return true;
 }
 
 bool predict_inputs_open(Cli *cli, const Graph *g, PredictInputs *inputs)

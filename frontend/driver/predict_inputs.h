@@ -4,25 +4,11 @@
 #define SCRIMP_FRONTEND_DRIVER_PREDICT_INPUTS_H
 
 #include "frontend/driver/cli_session.h"
-#include "runtime/examples.h"
-
-/* An input that the results depend on, by its name: a field of the batch, or a parameter of the
- * model.  examples: NULL before predict_inputs_open. */
-typedef struct PredictInput {
-    const char *name;
-    ValueId value;
-    Examples *examples;
-} PredictInput;
-
-typedef struct PredictInputs {
-    PredictInput *input;
-    int n;
-    int64_t batch;    /* examples at once: the first dimension of every input */
-    int64_t examples; /* in all */
-} PredictInputs;
+#include "frontend/driver/predict_input.h"
 
 /* Those of a graph, before or after its passes; all --input are among them, and none is left. only:
- * a file that is called otherwise is the only input's.  False without a message otherwise. */
+ * a file that is called otherwise is the only input's.  A file that holds no arrays is for all
+ * inputs that the train section has of tables.  False without a message otherwise. */
 bool predict_inputs_fit(Cli *cli, const Graph *g, bool only, PredictInputs *out);
 /* Why not, as a message; EXIT_USER.  section, model: what they could have been, either may be NULL.
  */

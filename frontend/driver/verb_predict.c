@@ -5,12 +5,14 @@
 #include "frontend/driver/cli_progress.h"
 #include "frontend/driver/cli_signals.h"
 #include "frontend/driver/predict_inputs.h"
+#include "frontend/driver/predict_text.h"
 
 #include "runtime/npy.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 enum { MAX_RESULTS = 32 };
 
@@ -21,7 +23,8 @@ typedef struct Result {
     RtDType dtype; /* in the file */
     int rank;
     int64_t dims[RT_MAX_RANK]; /* of all examples */
-    AtomicFile file;
+    float *wide;               /* a batch of a bf16 result */
+    AtomicFile file;           /* of an array */
     bool open;
 } Result;
 
@@ -30,7 +33,11 @@ typedef struct Prediction {
     PredictInputs inputs;
     Result result[MAX_RESULTS];
     int n_results;
-    float *row; /* one example of a bf16 result */
+    bool as_text; /* a line for each example: to standard output, or to --out */
+    TextResult text_result[MAX_RESULTS];
+    PredictText text;
+    AtomicFile text_file;
+    bool text_open;
 } Prediction;
 
 /* ---- which form of the model ---- */
@@ -66,14 +73,31 @@ static ExitCode choose_form(Cli *cli, const Ast *ast, FrontendMode *mode)
 
 /* ---- results ---- */
 
-/* y.npy of the first result, y.1.npy of the second. */
-static const char *result_path(Cli *cli, int i)
+/* y.npy of the first result, y.1.npy of the second; as text y and y.1. */
+static const char *result_path(const Prediction *p, int i)
 {
-    const char *out = cli->output.out, *dot = strrchr(out, '.');
+    Cli *cli = p->cli;
+    const char *out = p->as_text ? "y" : cli->output.out, *dot = strrchr(out, '.');
     if (!i)
         return out;
     size_t n = dot && !strchr(dot, '/') ? (size_t)(dot - out) : strlen(out);
     return pool_printf(cli->pool, "%.*s.%d%s", (int)n, out, i, out + n);
+}
+
+/* A line holds a number, or a row of them. */
+static bool add_text_result(Prediction *p, const char *name, const Type *t)
+{
+    const Result *r = &p->result[p->n_results - 1];
+    p->text_result[p->n_results - 1] = (TextResult){.name = r->path,
+                                                    .dtype = r->dtype,
+                                                    .row = t->rank == 2,
+                                                    .width = t->rank == 2 ? t->dim[1] : 1};
+    if (t->rank <= 2)
+        return true;
+    cli_error(p->cli, EXIT_USER, "E524", "add -o y.npy",
+              "the result %s is %s: too many dimensions for a line of text", name,
+              type_text(p->cli->pool, t));
+    return false;
 }
 
 static bool add_result(Prediction *p, const Graph *g, const Output *output)
@@ -92,12 +116,12 @@ static bool add_result(Prediction *p, const Graph *g, const Output *output)
                   output->name, type_text(p->cli->pool, t), (long long)p->inputs.batch);
         return false;
     }
-    *r = (Result){.path = result_path(p->cli, p->n_results++), .value = output->value};
+    *r = (Result){.path = result_path(p, p->n_results++), .value = output->value};
     r->dtype = dtype_is_float(t->dtype) ? RT_F32 : (RtDType)t->dtype;
     r->rank = t->rank;
     memcpy(r->dims, t->dim, (size_t)t->rank * sizeof *r->dims);
     r->dims[0] = p->inputs.examples;
-    return true;
+    return !p->as_text || add_text_result(p, output->name, t);
 }
 
 static bool describe_results(Prediction *p, const Graph *g)
@@ -114,9 +138,18 @@ static bool file_error(Prediction *p, const RtError *err)
     return false;
 }
 
+static bool open_text(Prediction *p)
+{
+    RtError err;
+    p->text_open = p->cli->output.out && atomic_open(&p->text_file, p->cli->output.out, &err);
+    return !p->cli->output.out || p->text_open || file_error(p, &err);
+}
+
 static bool open_results(Prediction *p)
 {
     RtError err;
+    if (p->as_text)
+        return open_text(p);
     for (int i = 0; i < p->n_results; i++) {
         Result *r = &p->result[i];
         if (!atomic_open(&r->file, r->path, &err))
@@ -128,35 +161,84 @@ static bool open_results(Prediction *p)
     return true;
 }
 
-/* The first `n` examples of a batch; bf16 as f32. */
-static bool write_examples(Prediction *p, const Session *s, Result *r, int64_t n)
+/* A batch of a result; bf16 as f32. */
+static const void *result_data(Prediction *p, const Session *s, Result *r)
+{
+    const Type *t = value_type(s->graph, r->value);
+    const void *data = session_at(s, r->value);
+    if (t->dtype != DTYPE_BF16)
+        return data;
+    int64_t n = type_elements(t);
+    if (!r->wide)
+        r->wide = POOL_ARRAY(p->cli->pool, (size_t)n + 1, float);
+    for (int64_t i = 0; i < n; i++)
+        r->wide[i] = rt_bf16_to_f32(((const uint16_t *)data)[i]);
+    return r->wide;
+}
+
+/* The first `n` examples of a batch. */
+static bool write_arrays(Prediction *p, const Session *s, int64_t n)
 {
     RtError err;
-    const Type *t = value_type(s->graph, r->value);
-    int64_t elements = type_elements(t) / p->inputs.batch * n;
-    const void *data = session_at(s, r->value);
-    if (t->dtype == DTYPE_BF16) {
-        const uint16_t *bits = data;
-        for (int64_t i = 0; i < elements; i++)
-            p->row[i] = rt_bf16_to_f32(bits[i]);
-        data = p->row;
+    for (int i = 0; i < p->n_results; i++) {
+        Result *r = &p->result[i];
+        int64_t elements = type_elements(value_type(s->graph, r->value)) / p->inputs.batch * n;
+        if (!atomic_write(&r->file, result_data(p, s, r), elements * rt_dtype_bytes(r->dtype),
+                          &err))
+            return file_error(p, &err);
     }
-    return atomic_write(&r->file, data, elements * rt_dtype_bytes(r->dtype), &err) ||
-           file_error(p, &err);
+    return true;
+}
+
+/* Examples first .. first + n as text, with what stands in front of all and behind. */
+static void print_examples(Prediction *p, int64_t first, int64_t n, FILE *f)
+{
+    if (first == 0)
+        predict_text_begin(&p->text, p->inputs.examples, f);
+    predict_text_examples(&p->text, first, n, f);
+    if (first + n == p->inputs.examples)
+        predict_text_end(&p->text, f);
+}
+
+/* Of a file all or nothing is there. */
+static bool put_in_file(Prediction *p, int64_t first, int64_t n)
+{
+    RtError err;
+    char *text = NULL;
+    size_t length = 0;
+    FILE *f = open_memstream(&text, &length);
+    if (f)
+        print_examples(p, first, n, f);
+    bool made = f && !ferror(f);
+    made = f && fclose(f) == 0 && made;
+    bool ok = made ? atomic_write(&p->text_file, text, (int64_t)length, &err)
+                   : rt_error(&err, "out of memory");
+    free(text);
+    return ok || file_error(p, &err);
+}
+
+static bool write_text(Prediction *p, const Session *s, int64_t first, int64_t n)
+{
+    for (int i = 0; s && i < p->n_results; i++)
+        p->text_result[i].data = result_data(p, s, &p->result[i]);
+    if (p->text_open)
+        return put_in_file(p, first, n);
+    print_examples(p, first, n, stdout);
+    return true;
+}
+
+static bool write_examples(Prediction *p, const Session *s, int64_t first, int64_t n)
+{
+    return p->as_text ? write_text(p, s, first, n) : write_arrays(p, s, n);
 }
 
 /* ---- running ---- */
 
-static bool make_room(Prediction *p, const Graph *g)
+static void show_progress(const Prediction *p, Progress *progress, int64_t done)
 {
-    int64_t most = 1;
-    for (int i = 0; i < p->n_results; i++) {
-        const Type *t = value_type(g, p->result[i].value);
-        if (t->dtype == DTYPE_BF16 && type_elements(t) > most)
-            most = type_elements(t);
-    }
-    p->row = POOL_ARRAY(p->cli->pool, (size_t)most, float);
-    return true;
+    if (!p->as_text || p->text_open) /* lines of text are progress */
+        progress_show(p->cli, progress, "%lld of %lld examples", (long long)done,
+                      (long long)p->inputs.examples);
 }
 
 static bool run_batches(Prediction *p, Session *s)
@@ -168,12 +250,14 @@ static bool run_batches(Prediction *p, Session *s)
     for (int64_t first = 0; ok && first < all && !signals_caught(); first += batch) {
         int64_t n = all - first < batch ? all - first : batch;
         StepNumbers numbers = {.micro = first / batch, .seed = seed};
-        ok = predict_inputs_fill(s, &p->inputs, first) && session_run(s, numbers);
-        for (int i = 0; ok && i < p->n_results; i++)
-            ok = write_examples(p, s, &p->result[i], n);
-        progress_show(p->cli, &progress, "%lld of %lld examples", (long long)(first + n),
-                      (long long)all);
+        ok = predict_inputs_fill(s, &p->inputs, first) && session_run(s, numbers) &&
+             write_examples(p, s, first, n);
+        show_progress(p, &progress, first + n);
+        if (p->as_text && !p->text_open && fflush(stdout) != 0)
+            break; /* main says so */
     }
+    if (ok && all == 0 && p->as_text)
+        ok = write_text(p, NULL, 0, 0);
     progress_clear(&progress);
     p->cli->state->ended_by = signals_caught();
     return ok && !signals_caught();
@@ -182,14 +266,32 @@ static bool run_batches(Prediction *p, Session *s)
 static bool commit_results(Prediction *p)
 {
     RtError err;
-    for (int i = 0; i < p->n_results; i++)
+    if (p->text_open)
+        return atomic_commit(&p->text_file, &err) || file_error(p, &err);
+    for (int i = 0; !p->as_text && i < p->n_results; i++)
         if (!atomic_commit(&p->result[i].file, &err))
             return file_error(p, &err);
     return true;
 }
 
+static void report_text(const Prediction *p)
+{
+    if (!p->text_open)
+        return;
+    if (p->cli->output.json)
+        cli_print_json(json_pack("{s:I,s:[{s:s}]}", "examples", (json_int_t)p->inputs.examples,
+                                 "results", "file", p->cli->output.out));
+    else if (!p->cli->output.quiet)
+        fprintf(stderr, "wrote %s: a line for each of %lld examples\n", p->cli->output.out,
+                (long long)p->inputs.examples);
+}
+
 static void report(const Prediction *p)
 {
+    if (p->as_text) {
+        report_text(p);
+        return;
+    }
     json_t *list = json_array();
     for (int i = 0; i < p->n_results; i++) {
         const Result *r = &p->result[i];
@@ -209,21 +311,36 @@ static void report(const Prediction *p)
     json_decref(list);
 }
 
-static bool predict(Prediction *p, const Program *program)
+/* A line for each example, with the classes that the first result has logits of. */
+static void prepare_text(Prediction *p, const Ast *ast, const Graph *g)
+{
+    const Cli *cli = p->cli;
+    p->text = (PredictText){.pool = cli->pool,
+                            .result = p->text_result,
+                            .n = p->n_results,
+                            .json = cli->output.json && !cli->output.out};
+    if (p->n_results && g->train.present)
+        p->text.classes = predict_classes(p->cli, ast, value_type(g, p->result[0].value));
+}
+
+static bool predict(Prediction *p, const Ast *ast, const Program *program)
 {
     const Graph *g = program->graph;
     RunningSession h = {0};
     bool ok = predict_inputs_fit(p->cli, g, true, &p->inputs) &&
               predict_inputs_open(p->cli, g, &p->inputs) && describe_results(p, g) &&
-              make_room(p, g) && running_open(p->cli, program, &h) &&
+              running_open(p->cli, program, &h) &&
               session_load_weights(&h.session, p->cli->run.checkpoint);
     if (ok) {
+        prepare_text(p, ast, g);
         signals_catch();
         ok = open_results(p) && run_batches(p, &h.session) && commit_results(p);
     }
     for (int i = 0; i < p->n_results; i++)
         if (p->result[i].open)
             atomic_abort(&p->result[i].file);
+    if (p->text_open)
+        atomic_abort(&p->text_file);
     if (ok)
         report(p);
     running_close(&h);
@@ -237,12 +354,17 @@ static ExitCode check_options(Cli *cli)
     if (!cli->run.checkpoint)
         return cli_error(cli, EXIT_USER, "E512", "add --checkpoint PATH",
                          "predict needs trained weights");
-    if (!cli->output.out)
-        return cli_error(cli, EXIT_USER, "E524", "add -o y.npy",
-                         "predict needs a place for results");
-    return cli_needs_file(cli, "--out", cli->output.out) && cli_can_write(cli, cli->output.out)
+    return !cli->output.out || (cli_needs_file(cli, "--out", cli->output.out) &&
+                                cli_can_write(cli, cli->output.out))
                ? EXIT_OK
                : EXIT_USER;
+}
+
+/* Arrays are written where --out says a file that is not called .csv. */
+static bool writes_text(const Cli *cli)
+{
+    const char *dot = cli->output.out ? strrchr(cli->output.out, '.') : NULL;
+    return !cli->output.out || (dot && strcasecmp(dot, ".csv") == 0);
 }
 
 ExitCode verb_predict(Cli *cli)
@@ -258,7 +380,8 @@ ExitCode verb_predict(Cli *cli)
         code = cli_build(cli, ast, &o, &program);
     if (code != EXIT_OK)
         return code;
-    Prediction p = {.cli = cli};
-    bool ok = predict(&p, &program);
+    Prediction p = {.cli = cli, .as_text = writes_text(cli)};
+    bool ok = predict(&p, ast, &program);
+    predict_classes_free(&p.text.classes);
     return ok || cli->state->ended_by ? EXIT_OK : machine_failure(cli);
 }

@@ -160,7 +160,13 @@ static void test_sums(void)
     expect_there(
         1, "error[E524]: --input: net.scrimp: ", PREDICT "-i x=net.scrimp -i ids.npy -o y.npy");
     expect_there(1, "error[E512]", "$SCRIMP predict net.scrimp -i x.npy -i ids.npy -o y.npy");
-    expect_there(1, "add -o y.npy", PREDICT "-i x.npy -i ids.npy");
+    expect_there(0, "",
+                 PREDICT "-i x.npy -i ids.npy > lines && head -1 lines > heading && "
+                         "echo 'y[0],y[1],y.1[0],y.1[1]' | cmp - heading && "
+                         "tail -1 lines | grep -q '^234,26,34,26$'");
+    expect_there(0, "",
+                 PREDICT "-i pixels.npy -i ids.npy > t && head -1 t | grep -q '^predicted,y.0.,' "
+                         "&& cut -d, -f2- t | cmp - lines && tail -1 t | grep -q ^0,234,");
     expect_there(1, "error[E407]", PREDICT "-i x.npy -i ids.npy -o -");
     expect_there(1, "error[E411]", PREDICT "-i x.npy -i ids.npy -o no/such/y.npy");
     expect_sums("y.npy", "y.1.npy"); /* failures leave what was there, */
@@ -333,6 +339,7 @@ static void test_text(void)
         0, "",
         "for i in x=letters.txt ids=letters.npy; do $SCRIMP predict lm.scrimp --checkpoint talk "
         "-i $i -o ${i#*=}.y -q || exit 1; done; cmp letters.txt.y letters.npy.y");
+    expect_there(1, "add -o y.npy", "$SCRIMP predict lm.scrimp --checkpoint talk -i x=letters.txt");
     float *y = read_npy("letters.txt.y", "(4, 8, 256,)", (size_t)4 * 8 * 256);
     free(y);
 }

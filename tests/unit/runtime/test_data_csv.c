@@ -205,6 +205,37 @@ static void test_learned(void)
     json_decref(learned);
 }
 
+/* Rows that are left out in training have no place where each row has to have one. */
+static void test_every_row(void)
+{
+    static const char *const bad[] = {
+        "a,job\n1,x\n,y\n",
+        "line 3, column a: the value is missing; rows like this were left out",
+        "a,job\n1,x\n2,NA\n",
+        "line 3, column job: the value is missing; rows like this were",
+        "a,job\n1,x\n2,q\n",
+        "line 3, column job: 'q' is no value that the model was trained on; rows like this were"};
+    write_text("l.csv", "a,job\n1,x\n3,y\n,x\n");
+    DataSpec spec = table("l.csv", "x\tnumber\tdrop\t1\t0\t\ta\nj\tcategory\tdrop\t0\t0\t\tjob");
+    Dataset *ds = open_or_fail(&spec);
+    json_t *learned = json_deep_copy(dataset_learned(ds));
+    CHECK(dataset_train_size(ds) + dataset_held_out_size(ds) == 2);
+    dataset_close(ds);
+    spec.learned = learned;
+    spec.held_out = 0;
+    for (int i = 0; i < 6; i += 2) {
+        write_text("e.csv", bad[i]);
+        spec.path = temp_path("e.csv");
+        spec.every_row = false;
+        ds = open_or_fail(&spec);
+        CHECK(dataset_train_size(ds) == 1);
+        dataset_close(ds);
+        spec.every_row = true;
+        refuse(&spec, bad[i + 1]);
+    }
+    json_decref(learned);
+}
+
 /* Rows are mixed in the same way for every seed, and none is lost. */
 static void test_mixed(void)
 {
@@ -263,7 +294,7 @@ static void test_refusals(void)
         const char *text, *columns, *expect;
     } cases[] = {
         {"", x, "it is empty"},
-        {"a,b\n", x, "0 examples to train on"},
+        {"a,b\n", x, "there are no examples"},
         {"b,c\n1,2\n", x, "there is no column 'a'; there are 2: b, c"},
         {"a;b\n1;2\n", x, "separator = \";\""},
         {"a,a\n1,2\n", x, "two columns are called 'a'"},
@@ -325,6 +356,7 @@ int main(void)
     test_standardized();
     test_categories();
     test_learned();
+    test_every_row();
     test_mixed();
     test_files();
     test_refusals();

@@ -123,25 +123,26 @@ bool checkpoint_read_vocab(const char *dir, Vocab *vocab, RtError *err)
     return ok;
 }
 
-static json_t *read_object(const char *dir, const char *key)
+/* An object, or a list; the caller's. */
+static json_t *read_part(const char *dir, const char *key)
 {
     json_t *root = manifest_load(dir, NULL);
-    json_t *object = json_incref(json_object_get(root, key));
+    json_t *part = json_incref(json_object_get(root, key));
     json_decref(root);
-    if (json_is_object(object))
-        return object;
-    json_decref(object);
+    if (json_is_object(part) || json_is_array(part))
+        return part;
+    json_decref(part);
     return NULL;
 }
 
 json_t *checkpoint_read_settings(const char *dir)
 {
-    return read_object(dir, "settings");
+    return read_part(dir, "settings");
 }
 
 json_t *checkpoint_read_learned(const char *dir)
 {
-    return read_object(dir, "learned");
+    return read_part(dir, "learned");
 }
 
 static bool wrong_tensor(const CheckpointTensor *t, const SafeTensor *s, RtError *err)

@@ -154,6 +154,30 @@ static void test_refusals(void)
                  "-i bad.csv");
 }
 
+/* A table beside another source: its columns are prepared as that source's were, also after the
+ * training data have changed. */
+static void test_zip(void)
+{
+    static const char zip[] =
+        "zip(csv(\"people.csv\", batch = N, shuffle = false, x = columns([\"age\","
+        " \"height\"], missing = mean), job = columns(\"job\", as = category)),\n"
+        "  csv(\"people.csv\", batch = N, shuffle = false, town = columns(\"town\", "
+        "as = one_hot, classes = 2),\n    label = columns(\"wants it\", as = "
+        "category)))";
+    write_model("zip.scrimp", zip);
+    expect_there(0, "",
+                 "$SCRIMP train zip.scrimp --out zip -q && cmp zip/model.safetensors "
+                 "run/model.safetensors");
+    expect_there(0, "",
+                 "$SCRIMP predict zip.scrimp --checkpoint zip -i features.csv | cmp - lines");
+    expect_there(
+        0, "", /* more rows to train on do not change what those held out are */
+        "$SCRIMP eval zip.scrimp --checkpoint zip > before && cp people.csv kept.csv && "
+        "{ head -1 kept.csv; for i in 1 2 3 4 5 6 7 8; do echo 99,300,smith,X,yes; done; "
+        "tail -n +2 kept.csv; } > people.csv && $SCRIMP eval zip.scrimp --checkpoint zip | "
+        "cmp - before; s=$?; mv kept.csv people.csv; exit $s");
+}
+
 int main(void)
 {
     e2e_begin();
@@ -164,5 +188,6 @@ int main(void)
     test_prepared_as_trained();
     test_forms();
     test_refusals();
+    test_zip();
     return e2e_end();
 }

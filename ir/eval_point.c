@@ -159,7 +159,7 @@ BINARY(softplus_grad, (a * -expm1(-node_float(n, ATTR_beta, 0) * b)))
 BINARY(gelu_grad, (a * gelu_slope(b, node_flag(n, ATTR_approx))))
 BINARY(silu_grad, (a * silu_slope(b)))
 BINARY(mish_grad, (a * mish_slope(b)))
-BINARY(hardswish_grad, (a * hardswish_slope(b)))
+BINARY(hardswish_grad, (b <= -3 ? 0 : a * hardswish_slope(b)))
 BINARY(clamp_grad, (is_inside(b, n) ? a : 0.0))
 
 void eval_relu_mask(EvalState *s, const Node *n)

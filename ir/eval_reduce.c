@@ -103,6 +103,27 @@ static double round_to_output(EvalState *s, const Node *n, double v)
     return eval_to_dtype(eval_out_type(s, n, 0)->dtype, v);
 }
 
+/* Integers that grow too large wrap around, as they do in compiled code. */
+static double wrapped(uint32_t bits)
+{
+    return (double)(int32_t)bits;
+}
+
+static uint32_t word(double integer)
+{
+    return (uint32_t)(int32_t)integer;
+}
+
+static double join_sum_i32(double a, double b)
+{
+    return wrapped(word(a) + word(b));
+}
+
+static double join_product_i32(double a, double b)
+{
+    return wrapped(word(a) * word(b));
+}
+
 /* Every result from its own elements: those before it, those behind it, itself or not. */
 static void cumulate(EvalState *s, const Node *n, double start, double (*join)(double, double))
 {
@@ -127,12 +148,12 @@ static double join_product(double a, double b)
 
 void eval_cumsum(EvalState *s, const Node *n)
 {
-    cumulate(s, n, 0, join_sum);
+    cumulate(s, n, 0, eval_out_type(s, n, 0)->dtype == DTYPE_I32 ? join_sum_i32 : join_sum);
 }
 
 void eval_cumprod(EvalState *s, const Node *n)
 {
-    cumulate(s, n, 1, join_product);
+    cumulate(s, n, 1, eval_out_type(s, n, 0)->dtype == DTYPE_I32 ? join_product_i32 : join_product);
 }
 
 /* (dy, x, y): dx[i] is what of y[j] = y[i-1] x[i] x[i+1] .. x[j] remains without x[i]. */

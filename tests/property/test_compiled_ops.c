@@ -72,9 +72,12 @@ static Tolerance tolerance_of(OpKind op)
     case OP_gelu:
     case OP_silu:
         return (Tolerance){4e-6, 0, 0};
+    case OP_softplus: /* of beta x, up to 60, whose rounding the exponential makes a factor */
+        return (Tolerance){1e-6 + 60 * 0x1p-24, 0, 0};
     case OP_gelu_grad:
     case OP_silu_grad:
-    case OP_mish_grad: /* these three pass through 0 */
+    case OP_mish_grad: /* slopes that pass through 0: parts up to 1 cancel, times up to 5 */
+        return (Tolerance){1e-6, 2e-6, 5 * 0x1p-23};
     case OP_elu_grad:
     case OP_hardswish_grad:
     case OP_bn_apply:

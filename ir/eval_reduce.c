@@ -151,9 +151,14 @@ void eval_cumsum(EvalState *s, const Node *n)
     cumulate(s, n, 0, eval_out_type(s, n, 0)->dtype == DTYPE_I32 ? join_sum_i32 : join_sum);
 }
 
+static double (*product_join(EvalState *s, const Node *n))(double, double)
+{
+    return eval_out_type(s, n, 0)->dtype == DTYPE_I32 ? join_product_i32 : join_product;
+}
+
 void eval_cumprod(EvalState *s, const Node *n)
 {
-    cumulate(s, n, 1, eval_out_type(s, n, 0)->dtype == DTYPE_I32 ? join_product_i32 : join_product);
+    cumulate(s, n, 1, product_join(s, n));
 }
 
 /* (dy, x, y): dx[i] is what of y[j] = y[i-1] x[i] x[i+1] .. x[j] remains without x[i]. */
@@ -175,11 +180,12 @@ void eval_cumprod_grad(EvalState *s, const Node *n)
     }
 }
 
-static double product_of(const double *x, const EvalAxis *a, int64_t but)
+static double product_of(const double *x, const EvalAxis *a, int64_t but,
+                         double (*join)(double, double))
 {
     double product = 1;
     for (int64_t k = 0; k < a->length; k++)
-        product *= k != but ? x[k * a->inner] : 1;
+        product = k != but ? join(product, x[k * a->inner]) : product;
     return product;
 }
 
@@ -187,8 +193,8 @@ void eval_prod(EvalState *s, const Node *n)
 {
     EvalAxis a = eval_axis(eval_in_type(s, n, 0), n, -1);
     for (int64_t line = 0; line < a.outer * a.inner; line++)
-        eval_out(s, n, 0)[line] =
-            round_to_output(s, n, product_of(eval_in(s, n, 0) + line_start(&a, line), &a, -1));
+        eval_out(s, n, 0)[line] = round_to_output(
+            s, n, product_of(eval_in(s, n, 0) + line_start(&a, line), &a, -1, product_join(s, n)));
 }
 
 /* (dy, x): dy times the product of the other elements */
@@ -199,6 +205,6 @@ void eval_prod_grad(EvalState *s, const Node *n)
         int64_t start = line_start(&a, line);
         for (int64_t k = 0; k < a.length; k++)
             eval_out(s, n, 0)[start + k * a.inner] =
-                eval_in(s, n, 0)[line] * product_of(eval_in(s, n, 1) + start, &a, k);
+                eval_in(s, n, 0)[line] * product_of(eval_in(s, n, 1) + start, &a, k, join_product);
     }
 }

@@ -5,6 +5,7 @@
 #include "passes/pass.h"
 #include "passes/remat/model/problem.h"
 #include "passes/remat/model/step_problem.h"
+#include "passes/rewrite.h"
 #include "tests/support/plan_request.h"
 
 #include <math.h>
@@ -60,6 +61,29 @@ static void check_models(Pool *pool, const Graph *g)
     CHECK(cost_model_find("seconds") == NULL);
 }
 
+/* Tensor cores are a library's, in TF32 where the step says so, and for bf16. */
+static void check_tensor_cores(Pool *pool)
+{
+    enum { SIDE = 4096 };
+    const double flops = 2.0 * SIDE * SIDE * SIDE;
+    const int64_t dims[] = {SIDE, SIDE};
+    for (int bf16 = 0; bf16 < 2; bf16++) {
+        Graph *g = graph_new(pool, "step");
+        Type t = type_make(bf16 ? DTYPE_BF16 : DTYPE_F32, 2, dims);
+        ValueId x = graph_add_source(g, OP_input, t, NULL, "%x", (Loc){0}), in[] = {x, x};
+        ValueId y = graph_add(g, OP_matmul, in, 2, NULL, "%y", (Loc){0});
+        graph_add_output(g, "y", y);
+        g->train.precision = "tf32";
+        CHECK(fabs(cost_of(pool, g, "sm_90", OP_matmul) - (2e-6 + flops / 66.9e12)) < 1e-12);
+        node_set_attr(g, value_node(g, y), (Attr){.key = ATTR_library, .u.s = "cublaslt"});
+        double peak = bf16 ? 989e12 : 494e12;
+        CHECK(fabs(cost_of(pool, g, "sm_90", OP_matmul) - (2e-6 + flops / peak)) < 1e-12);
+        g->train.precision = NULL;
+        peak = bf16 ? 989e12 : 66.9e12;
+        CHECK(fabs(cost_of(pool, g, "sm_90", OP_matmul) - (2e-6 + flops / peak)) < 1e-12);
+    }
+}
+
 typedef struct Asked {
     const Graph *g;
     int n;
@@ -91,6 +115,7 @@ int main(void)
     Pool *pool = pool_new();
     Graph *g = conv_step(pool);
     check_models(pool, g);
+    check_tensor_cores(pool);
     check_measured(pool, g);
     pool_free(pool);
     return test_result();

@@ -2,6 +2,7 @@
 /* Attention and its gradient: device/attention.cuh and the files that begin with that name. */
 #include "codegen/forms/attention.h"
 #include "codegen/cuda/library/library.h"
+#include "codegen/cuda/matrix.h"
 #include "codegen/cuda/rules.h"
 #include "codegen/cuda/text.h"
 #include "codegen/forms/point.h"
@@ -73,7 +74,8 @@ static void write_attention(StrBuf *out, const char *symbol, const void *desc)
     write_options(out, &k->d);
     write_buffers(out, &k->d);
     text_batch(out, "bias_batch", k->d.n_batch, k->d.batch, k->d.bias_batch);
-    text_include(out, "tile");
+    text_define(out, "STEPS", 16);
+    text_tile(out, &(TileShape){16, 16, 1, 1, 1, 1, 0});
     text_include(out, "attention");
     if (k->d.grad)
         text_include(out, "attention_grad");

@@ -28,11 +28,11 @@ ConvDesc *cuda_conv_describe(const MatrixNode *m, const ConvGeometry *q, ConvPar
 }
 
 void cuda_conv_call(const MatrixNode *m, CallDraft *call, const ConvDesc *d, const char *what,
-                    KernelText *text)
+                    KernelText *text, int threads)
 {
     call->desc = d;
     call->label = conv_label(m->l->pool, what, &d->q);
-    cuda_call(m->l, call, text, CONV_THREADS);
+    cuda_call(m->l, call, text, threads);
 }
 
 int64_t cuda_conv_columns(const ConvDesc *d)
@@ -149,27 +149,27 @@ static void write_axis(StrBuf *out, const ConvDesc *d, int axis)
     strbuf_put(out, "}\n");
 }
 
-static bool fits_32_bits(const ConvGeometry *q)
+void cuda_conv_place(StrBuf *out, const ConvGeometry *q)
 {
-    return q->images * q->h * q->w * q->c < INT32_MAX &&
-           q->images * q->oh * q->ow * q->k < INT32_MAX;
+    bool fits =
+        q->images * q->h * q->w * q->c < INT32_MAX && q->images * q->oh * q->ow * q->k < INT32_MAX;
+    strbuf_printf(out, "#define PLACE %s\n", fits ? "int" : "i64");
 }
 
 static void write_tile(StrBuf *out, const char *symbol, const void *desc)
 {
     const ConvDesc *d = desc;
-    int row_quads = cuda_row_quads(parts(d), pixels(d), cuda_conv_columns(d));
-    text_define(out, "ROW_QUADS", row_quads);
-    cuda_conv_begin(out, d, (const char *const[]){"conv_axis", "tile", NULL});
+    cuda_conv_begin(out, d, (const char *const[]){"conv_axis", NULL});
+    text_tile(out, &d->tile);
     text_define(out, "PHASES_X", phases(d, 1));
-    text_define(out, "PIXEL_TILES", divide_up(pixels(d), TILE_QUAD * row_quads));
-    strbuf_printf(out, "#define PLACE %s\n", fits_32_bits(&d->q) ? "int" : "i64");
+    text_define(out, "PIXEL_TILES", divide_up(pixels(d), cuda_tile_rows(&d->tile)));
+    cuda_conv_place(out, &d->q);
     define_bias(out, d);
     write_axis(out, d, 0);
     write_axis(out, d, 1);
     cuda_epilogue(out, &d->epilogue, 0);
     text_include(out, "conv_tile");
-    text_kernel_blocks(out, symbol, CONV_THREADS, 2, "conv_tile");
+    text_tile_kernel(out, symbol, &d->tile, "conv_tile");
 }
 
 /* --- rules --- */
@@ -182,12 +182,14 @@ static void lower_pixels(const MatrixNode *m, const ConvGeometry *q, ConvPart pa
     bool tiled = cuda_conv_tiled(d);
     int64_t elements = type_elements(matrix_result_type(m));
     int64_t columns = cuda_conv_columns(d);
-    int row_quads = cuda_row_quads(parts(d), pixels(d), columns);
     d->n_args = call.n_bufs;
+    if (tiled)
+        d->tile = cuda_tile_shape(parts(d), pixels(d), columns, 1);
     call.key = MATRIX_KEY(m->l->pool, tiled ? "conv_tile" : "conv_sum", ConvDesc, d);
-    call.n_tasks = tiled ? cuda_tiles(row_quads, parts(d), pixels(d), columns)
+    call.n_tasks = tiled ? cuda_tiles(&d->tile, parts(d), pixels(d), columns)
                          : divide_up(elements, CONV_THREADS);
-    cuda_conv_call(m, &call, d, what, tiled ? write_tile : write_sum);
+    cuda_conv_call(m, &call, d, what, tiled ? write_tile : write_sum,
+                   tiled ? cuda_tile_threads(&d->tile) : CONV_THREADS);
 }
 
 static void lower_part(const MatrixNode *m, ConvPart part, const char *what)

@@ -45,9 +45,12 @@ static void write_sum(StrBuf *out, const char *symbol, const void *desc)
 
 static void write_tile(StrBuf *out, const char *symbol, const void *desc)
 {
-    begin(out, desc, (const char *const[]){"tile", NULL});
+    const ConvDesc *d = desc;
+    begin(out, d, (const char *const[]){NULL});
+    cuda_conv_place(out, &d->q);
+    text_tile(out, &d->tile);
     text_include(out, "conv_weights_tile");
-    text_kernel_blocks(out, symbol, CONV_THREADS, 2, "conv_weights_tile");
+    text_tile_kernel(out, symbol, &d->tile, "conv_weights_tile");
 }
 
 /* A thread a weight. */
@@ -89,13 +92,14 @@ static void plan_chunks(const MatrixNode *m, ConvDesc *d, CallDraft *call)
     call->buf[call->n_bufs++] = (CallBuf){VALUE_NONE, 0};
 }
 
-static int64_t blocks(const ConvDesc *d, int64_t weights)
+/* Of a chunk's bands, each a chain, and one group's places of the kernel. */
+static int64_t plan_tile(ConvDesc *d)
 {
     const ConvGeometry *q = &d->q;
-    if (!cuda_conv_tiled(d))
-        return divide_up(d->chunks * weights, CONV_THREADS);
-    return d->chunks * q->groups * divide_up(q->r * q->s * conv_group_in(q), TILE_QUAD) *
-           divide_up(conv_group_out(q), TILE_QUAD);
+    int64_t rows = q->r * q->s * conv_group_in(q),
+            bands = q->images * q->oh / d->chunks / d->band_rows;
+    d->tile = cuda_tile_shape(d->chunks * q->groups, rows, conv_group_out(q), bands);
+    return cuda_tiles(&d->tile, d->chunks * q->groups, rows, conv_group_out(q));
 }
 
 /* The second call; its work was counted with the first. */
@@ -105,7 +109,7 @@ static void lower_join(const MatrixNode *m, CallDraft *call, const ConvDesc *d, 
     call->n_tasks = divide_up(weights, CONV_THREADS);
     call->flops = 0;
     call->bytes = (double)node_workspace_bytes(m->graph, m->node);
-    cuda_conv_call(m, call, d, "conv dw join", write_join);
+    cuda_conv_call(m, call, d, "conv dw join", write_join, CONV_THREADS);
 }
 
 void cuda_lower_conv_weights(const MatrixNode *m, const ConvGeometry *q)
@@ -116,10 +120,11 @@ void cuda_lower_conv_weights(const MatrixNode *m, const ConvGeometry *q)
     plan_chunks(m, d, &call);
     d->n_args = call.n_bufs;
     bool tiled = cuda_conv_tiled(d), joined = d->partial_buf >= 0;
+    call.n_tasks = tiled ? plan_tile(d) : divide_up(d->chunks * weights, CONV_THREADS);
     const char *name = tiled ? "conv_weights_tile" : "conv_weights";
     call.key = joined ? key_of(m->l->pool, name, d) : MATRIX_KEY(m->l->pool, name, ConvDesc, d);
-    call.n_tasks = blocks(d, weights);
-    cuda_conv_call(m, &call, d, "conv dw", tiled ? write_tile : write_sum);
+    cuda_conv_call(m, &call, d, "conv dw", tiled ? write_tile : write_sum,
+                   tiled ? cuda_tile_threads(&d->tile) : CONV_THREADS);
     if (joined)
         lower_join(m, &call, d, weights);
 }

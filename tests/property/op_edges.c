@@ -10,6 +10,25 @@ static void edge_chains(OpCase *c)
     op_done(c, OP_matmul, NULL);
 }
 
+/* Few results of so many chains that a block makes 8 or 16 of them at once. */
+static void edge_many_chains(OpCase *c, int64_t chains)
+{
+    AttrList attrs = {0};
+    int64_t k = op_int(c, 256 * chains + 1, 256 * chains + 100), n = op_coin(c) ? 8 : 9;
+    attrs_int(&attrs, ATTR_ta, 1);
+    op_normal(c, DIMS(k, n));
+    op_normal(c, DIMS(k, 20));
+    op_done(c, OP_matmul, &attrs);
+}
+static void edge_chains_8(OpCase *c)
+{
+    edge_many_chains(c, 8);
+}
+static void edge_chains_16(OpCase *c)
+{
+    edge_many_chains(c, 16);
+}
+
 enum { HEADS = 2, ROWS = 70, KEYS = 130, HEAD_WIDTH = 8 };
 
 static void attention_done(OpCase *c, OpKind op)
@@ -60,6 +79,27 @@ static void edge_wgrad_tiles(OpCase *c)
 static void edge_wgrad_sums(OpCase *c)
 {
     edge_wgrad(c, 8);
+}
+
+/* The same of bands, which are a row each. */
+static void edge_wgrad_bands(OpCase *c, int64_t rows)
+{
+    AttrList attrs = {0};
+    int64_t channels = op_coin(c) ? 8 : 5;
+    attrs_ints(&attrs, ATTR_padding, (const int64_t[]){1, 1}, 2);
+    attrs_int(&attrs, ATTR_nhwc, 1);
+    attrs_ints(&attrs, ATTR_hw, (const int64_t[]){3, 3}, 2);
+    op_normal(c, op_image(true, 1, channels, rows, 170));
+    op_normal(c, op_image(true, 1, 17, rows, 170));
+    op_done(c, OP_conv2d_wgrad, &attrs);
+}
+static void edge_wgrad_bands_8(OpCase *c)
+{
+    edge_wgrad_bands(c, 9);
+}
+static void edge_wgrad_bands_16(OpCase *c)
+{
+    edge_wgrad_bands(c, 18);
 }
 
 /* More windows reach a tile of pixels than a block looks at together. */
@@ -114,10 +154,14 @@ static void edge_layernorm(OpCase *c)
 
 const OpRow op_edges[] = {
     {OP_matmul, edge_chains},
+    {OP_matmul, edge_chains_8},
+    {OP_matmul, edge_chains_16},
     {OP_attention, edge_attention},
     {OP_attention_grad, edge_attention_grad},
     {OP_conv2d_wgrad, edge_wgrad_tiles},
     {OP_conv2d_wgrad, edge_wgrad_sums},
+    {OP_conv2d_wgrad, edge_wgrad_bands_8},
+    {OP_conv2d_wgrad, edge_wgrad_bands_16},
     {OP_maxpool_grad, edge_maxpool_grad},
     {OP_adaptive_avgpool, edge_resample},
     {OP_cross_entropy, edge_cross_entropy},

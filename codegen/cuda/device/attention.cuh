@@ -1,6 +1,6 @@
 #include "real.cuh"
 /* What attention and its gradient share: tiles of TILE x TILE scores, rows by keys, of one head, and
- * what follows from them.  A thread has the scores of rows OWN(ty, i) and keys OWN(tx, j), as in tile.cuh.
+ * what follows from them.  A thread has the scores of rows OWN_ROW(i) and keys OWN_COLUMN(j), as in tile.cuh.
  * Scores are made again in every pass over the keys: they lie nowhere. */
 #define TILE        TILE_ROWS
 #define TILES_OF(n) (((n) + TILE - 1) / TILE)
@@ -28,7 +28,7 @@ typedef union Panels {
     float row[STEPS][PITCH(PART(WIDTH > VALUE_WIDTH ? WIDTH : VALUE_WIDTH))];
 } Panels;
 
-/* sums[i][j] = row OWN(ty, i) of x times row OWN(tx, j) of y: one chain over the width. */
+/* sums[i][j] = row OWN_ROW(i) of x times row OWN_COLUMN(j) of y: one chain over the width. */
 DEVICE void rows_times_rows(Sums sums, Panels *p, const void *x, int x_bf16, i64 x_rows, const void *y,
                             int y_bf16, i64 y_rows, int width)
 {
@@ -38,11 +38,11 @@ DEVICE void rows_times_rows(Sums sums, Panels *p, const void *x, int x_bf16, i64
         int e;
         for (e = threadIdx.x; e < TILE * STEPS; e += 256) {
             const int k = e % STEPS, r = e / STEPS, in = k0 + k < width;
-            p->by_step.a[k][r] = in && r < x_rows ? real_at(x, x_bf16, (i64)r * width + k0 + k) : 0.0f;
+            p->by_step.a[k][r] = in && r < x_rows ? real_at(x, x_bf16, (i64)r * width + k0 + k) : NO_STEP_A;
             p->by_step.b[k][r] = in && r < y_rows ? real_at(y, y_bf16, (i64)r * width + k0 + k) : 0.0f;
         }
         __syncthreads();
-        add_steps(sums, p->by_step.a, p->by_step.b, AT_MOST(width - k0, STEPS));
+        add_steps(sums, p->by_step.a, p->by_step.b);
         __syncthreads();
     }
 }
@@ -106,12 +106,12 @@ DEVICE float dropped(const Args a, i64 head, i64 row, i64 key, float x)
 DEVICE void tile_probabilities(const Args a, Sums p, Panels *panels, i64 head, i64 row0, i64 s0,
                                const float *max, const float *scale)
 {
-    const int ty = threadIdx.x / 16, tx = threadIdx.x % 16;
+    const int ty = TY, tx = TX;
     tile_scores(a, p, panels, head, row0, s0);
     for (int i = 0; i < OWN_ROWS; i++)
         for (int j = 0; j < OWN_COLUMNS; j++) {
-            const int r = OWN(ty, i);
-            const i64 s = s0 + OWN(tx, j);
+            const int r = OWN_ROW(i);
+            const i64 s = s0 + OWN_COLUMN(j);
             p[i][j] = is_open(row0 + r, s)
                           ? s_exp(finished_score(a, head, s, p[i][j]) - max[r]) * scale[r]
                           : 0.0f;
@@ -121,19 +121,19 @@ DEVICE void tile_probabilities(const Args a, Sums p, Panels *panels, i64 head, i
 /* t = x, of which each thread has its elements. */
 DEVICE void share(Tile t, Sums x)
 {
-    const int ty = threadIdx.x / 16, tx = threadIdx.x % 16;
+    const int ty = TY, tx = TX;
     for (int i = 0; i < OWN_ROWS; i++)
         for (int j = 0; j < OWN_COLUMNS; j++)
-            t[OWN(ty, i)][OWN(tx, j)] = x[i][j];
+            t[OWN_ROW(i)][OWN_COLUMN(j)] = x[i][j];
 }
 
 /* t = probabilities p after dropout. */
 DEVICE void share_dropped(const Args a, Tile t, Sums p, i64 head, i64 row0, i64 s0)
 {
-    const int ty = threadIdx.x / 16, tx = threadIdx.x % 16;
+    const int ty = TY, tx = TX;
     for (int i = 0; i < OWN_ROWS; i++)
         for (int j = 0; j < OWN_COLUMNS; j++) {
-            const int r = OWN(ty, i), s = OWN(tx, j);
+            const int r = OWN_ROW(i), s = OWN_COLUMN(j);
             t[r][s] = is_open(row0 + r, s0 + s) ? dropped(a, head, row0 + r, s0 + s, p[i][j]) : 0.0f;
         }
 }

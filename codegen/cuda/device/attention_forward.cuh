@@ -4,7 +4,7 @@
 
 DEVICE void find_maxima(const Args a, Panels *panels, Tile tile, const Place at, float *max)
 {
-    const int ty = threadIdx.x / 16, tx = threadIdx.x % 16, r = threadIdx.x;
+    const int ty = TY, tx = TX, r = threadIdx.x;
     Sums x, most;
     for (int i = 0; i < OWN_ROWS; i++)
         for (int j = 0; j < OWN_COLUMNS; j++)
@@ -13,9 +13,9 @@ DEVICE void find_maxima(const Args a, Panels *panels, Tile tile, const Place at,
         tile_scores(a, x, panels, at.head, at.first, s0);
         for (int i = 0; i < OWN_ROWS; i++)
             for (int j = 0; j < OWN_COLUMNS; j++)
-                if (is_open(at.first + OWN(ty, i), s0 + OWN(tx, j)))
+                if (is_open(at.first + OWN_ROW(i), s0 + OWN_COLUMN(j)))
                     most[i][j] =
-                        s_max_keep(finished_score(a, at.head, s0 + OWN(tx, j), x[i][j]), most[i][j]);
+                        s_max_keep(finished_score(a, at.head, s0 + OWN_COLUMN(j), x[i][j]), most[i][j]);
     }
     share(tile, most);
     __syncthreads();
@@ -30,17 +30,17 @@ DEVICE void find_maxima(const Args a, Panels *panels, Tile tile, const Place at,
 DEVICE void add_exponentials(const Args a, Panels *panels, Tile tile, const Place at, const float *max,
                              float *sum)
 {
-    const int ty = threadIdx.x / 16, tx = threadIdx.x % 16;
+    const int ty = TY, tx = TX;
     Sums x, part;
     sums_zero(part);
     for (i64 s0 = 0; s0 < keys_seen(at.first); s0 += TILE) {
         tile_scores(a, x, panels, at.head, at.first, s0);
         for (int i = 0; i < OWN_ROWS; i++)
             for (int j = 0; j < OWN_COLUMNS; j++)
-                if (is_open(at.first + OWN(ty, i), s0 + OWN(tx, j)))
+                if (is_open(at.first + OWN_ROW(i), s0 + OWN_COLUMN(j)))
                     part[i][j] =
-                        part[i][j] + s_exp(finished_score(a, at.head, s0 + OWN(tx, j), x[i][j]) -
-                                           max[OWN(ty, i)]);
+                        part[i][j] + s_exp(finished_score(a, at.head, s0 + OWN_COLUMN(j), x[i][j]) -
+                                           max[OWN_ROW(i)]);
     }
     share(tile, part);
     fold_rows(tile, sum);
@@ -53,7 +53,7 @@ DEVICE void attention_forward(const Args a)
     SHARED float max[TILE], sum[TILE];
     Panels *panels = &panels_memory;
     const Place at = PLACE_OF_BLOCK(ROWS, PARTS(VALUE_WIDTH));
-    const int ty = threadIdx.x / 16, tx = threadIdx.x % 16, c0 = at.c0;
+    const int ty = TY, tx = TX, c0 = at.c0;
     const i64 end = keys_seen(at.first);
     Sums p;
 

@@ -15,7 +15,7 @@ DEVICE void attention_grad_keys(const Args a)
     SHARED float max[TILE], scale[TILE];
     Panels *panels = &panels_memory;
     const Place at = PLACE_OF_BLOCK(KEYS, PARTS(MAKES_DK ? WIDTH : VALUE_WIDTH));
-    const int ty = threadIdx.x / 16, tx = threadIdx.x % 16, c0 = at.c0;
+    const int ty = TY, tx = TX, c0 = at.c0;
     const i64 s0 = at.first;
     Sums p;
 #if MAKES_DV

@@ -9,7 +9,7 @@ DEVICE void attention_grad_rows(const Args a)
     SHARED float max[TILE], scale[TILE], dot[TILE];
     Panels *panels = &panels_memory;
     const Place at = PLACE_OF_BLOCK(ROWS, PARTS(WIDTH));
-    const int ty = threadIdx.x / 16, tx = threadIdx.x % 16, c0 = at.c0;
+    const int ty = TY, tx = TX, c0 = at.c0;
     const i64 end = keys_seen(at.first);
     Sums p, dp, part;
 

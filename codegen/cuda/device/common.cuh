@@ -10,6 +10,7 @@
 #define SHARED                __shared__
 #define TABLE                 static __device__ const
 #define ALIGNED(bytes)        __align__(bytes)
+#define UNROLL                _Pragma("unroll")
 #endif
 
 typedef long long i64;

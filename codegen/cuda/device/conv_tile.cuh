@@ -6,6 +6,9 @@
 #include "conv_sides.cuh"
 
 #define FAR_OUTSIDE  (-(1 << 30))
+/* Elements of a panel that a thread brings. */
+#define LOADS_A (TILE_ROWS * STEPS / TEAM)
+#define LOADS_B (TILE_COLUMNS * STEPS / TEAM)
 
 /* The channels of the source under one tap: the tap's place, and the channel. */
 typedef struct Step {
@@ -30,7 +33,7 @@ DEVICE Step step_at(const Axis *ay, const Axis *ax, int k)
 /* Where element i of those that this thread brings lies in the panel of pixels: neighbouring threads
  * take neighbouring steps of a pixel. */
 #define PIXEL_STEP    ((int)threadIdx.x % STEPS)
-#define PIXEL_ROW(i)  ((int)threadIdx.x / STEPS + 256 / STEPS * (i))
+#define PIXEL_ROW(i)  ((int)threadIdx.x / STEPS + TEAM / STEPS * (i))
 
 DEVICE void load_pixels(float *mine, const REAL(A_BUF) *source, const Step *step, const PLACE *image,
                         const int *top, const int *left)
@@ -40,7 +43,7 @@ DEVICE void load_pixels(float *mine, const REAL(A_BUF) *source, const Step *step
         const int inside =
             step->is_real && y >= 0 && y < SOURCE_HEIGHT && x >= 0 && x < SOURCE_WIDTH;
         const PLACE at = image[i] + ((PLACE)y * SOURCE_WIDTH + x) * SOURCE_CHANNELS + step->c;
-        mine[i] = inside ? VALUE(A_BUF, source[at]) : 0.0f;
+        mine[i] = inside ? VALUE(A_BUF, source[at]) : step->is_real ? 0.0f : NO_STEP_A;
     }
 }
 
@@ -58,12 +61,12 @@ DEVICE void load_weights(float *mine, const REAL(B_BUF) *weights, const Step *st
         mine[i] = step->is_real && column < RESULT_GROUP
                       ? VALUE(B_BUF, weights[weight_at(step->r, step->s, column,
                                                        group * GROUP_OUT + step->c)])
-                      : 0.0f;
+                      : NO_STEP_B;
     }
 }
 #else
 /* Along the channels of the result. */
-#define WEIGHT_STEP(i)   ((int)threadIdx.x / TILE_COLUMNS + 256 / TILE_COLUMNS * (i))
+#define WEIGHT_STEP(i)   ((int)threadIdx.x / TILE_COLUMNS + TEAM / TILE_COLUMNS * (i))
 #define WEIGHT_COLUMN(i) ((int)threadIdx.x % TILE_COLUMNS)
 
 DEVICE void load_weights(float *mine, const REAL(B_BUF) *weights, const Step *unused, const Axis *ay,
@@ -76,7 +79,7 @@ DEVICE void load_weights(float *mine, const REAL(B_BUF) *weights, const Step *un
         mine[i] = step.is_real && column < RESULT_GROUP
                       ? VALUE(B_BUF, weights[weight_at(step.r, step.s, step.c,
                                                        group * GROUP_OUT + column)])
-                      : 0.0f;
+                      : NO_STEP_B;
     }
 }
 #endif
@@ -115,7 +118,6 @@ DEVICE void conv_tile(const Args a)
     const int group = (int)(tile / PIXEL_TILES % GROUPS), phase = (int)(tile / PIXEL_TILES / GROUPS);
     const Axis ay = axis_y(phase / PHASES_X), ax = axis_x(phase % PHASES_X);
     const i64 pixels = (i64)IMAGES * ay.count * ax.count;
-    const int ty = threadIdx.x / 16, tx = threadIdx.x % 16;
     const int steps = ay.taps * ax.taps * SOURCE_GROUP;
     PLACE image[LOADS_A];
     int top[LOADS_A], left[LOADS_A];
@@ -141,13 +143,13 @@ DEVICE void conv_tile(const Args a)
                          column0);
         }
         if (k0 >= 0)
-            add_steps(sums, panel_a[turn], panel_b[turn], steps - k0 < STEPS ? steps - k0 : STEPS);
+            add_steps(sums, panel_a[turn], panel_b[turn]);
     }
     for (int i = 0; i < OWN_ROWS; i++) {
-        const i64 p = first + OWN(ty, i);
+        const i64 p = first + OWN_ROW(i);
         const i64 row = result_row(&ay, &ax, p);
         for (int j = 0; j < OWN_COLUMNS; j++) {
-            const int column = column0 + OWN(tx, j);
+            const int column = column0 + OWN_COLUMN(j);
             if (p < pixels && column < RESULT_GROUP)
                 epilogue(a, row, group * RESULT_GROUP + column,
                          ADD_BIAS(sums[i][j], group * RESULT_GROUP + column));

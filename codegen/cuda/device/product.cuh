@@ -2,92 +2,78 @@
 /* out[b, m, n] = sum over k of A[b, m, k] * B[b, k, n], finished by epilogue().  Every result is the
  * sum that codegen/forms/product.h describes: chains of K_BLOCK fused multiply-adds, each from zero,
  * added in order.  While a panel is multiplied, the next one is on its way from memory. */
-
-/* Where element i of those that this thread brings lies in a panel of so many rows: along the side on
- * which neighbouring threads find neighbours in memory. */
-#define ELEMENT(i)                  ((int)threadIdx.x + 256 * (i))
-#define PANEL_K(i, along_k, rows)   ((along_k) == 1 ? ELEMENT(i) % STEPS : ELEMENT(i) / (rows))
-#define PANEL_ROW(i, along_k, rows) ((along_k) == 1 ? ELEMENT(i) / STEPS : ELEMENT(i) % (rows))
-
-DEVICE void load_a(float *mine, const REAL(A_BUF) *source, i64 first, i64 k0)
-{
-    for (int i = 0; i < LOADS_A; i++) {
-        const i64 row = first + PANEL_ROW(i, A_K, TILE_ROWS), k = k0 + PANEL_K(i, A_K, TILE_ROWS);
-        mine[i] = row < M && k < K ? VALUE(A_BUF, source[row * A_ROW + k * A_K]) : 0.0f;
-    }
-}
-
-DEVICE void load_b(float *mine, const REAL(B_BUF) *source, i64 first, i64 k0)
-{
-    for (int i = 0; i < LOADS_B; i++) {
-        const i64 column = first + PANEL_ROW(i, B_K, TILE_COLUMNS);
-        const i64 k = k0 + PANEL_K(i, B_K, TILE_COLUMNS);
-        mine[i] = column < N && k < K ? VALUE(B_BUF, source[column * B_N + k * B_K]) : 0.0f;
-    }
-}
-
-DEVICE void store_panels(PanelA panel_a, PanelB panel_b, const float *a, const float *b)
-{
-    for (int i = 0; i < LOADS_A; i++)
-        panel_a[PANEL_K(i, A_K, TILE_ROWS)][PANEL_ROW(i, A_K, TILE_ROWS)] = a[i];
-    for (int i = 0; i < LOADS_B; i++)
-        panel_b[PANEL_K(i, B_K, TILE_COLUMNS)][PANEL_ROW(i, B_K, TILE_COLUMNS)] = b[i];
-}
-
-#if K > K_BLOCK
-/* The sum of all chains so far has no room in registers; it is touched once a chain. */
-typedef float Totals[OWN_ROWS * OWN_COLUMNS][256];
-
-DEVICE void add_chain(Totals total, Sums chain, int is_first)
-{
-    for (int i = 0; i < OWN_ROWS; i++)
-        for (int j = 0; j < OWN_COLUMNS; j++) {
-            float *at = &total[i * OWN_COLUMNS + j][threadIdx.x];
-            *at = is_first ? chain[i][j] : *at + chain[i][j];
-        }
-    sums_zero(chain);
-}
-#define RESULT(i, j) total[(i) * OWN_COLUMNS + (j)][threadIdx.x]
+#include "tile_load.cuh"
+#if CHAINS > 1
+#include "tile_chains.cuh"
 #else
-#define RESULT(i, j) chain[i][j]
+#define TOTAL(i, j)   chain[i][j]
+#define IS_OURS(i, j) 1
 #endif
+
+#define AT_MOST(a, b) ((a) < (b) ? (a) : (b))
+/* Panels of a chain; each team goes through the chains of its number in every ROUNDS. */
+#define CHAIN_PANELS (K_BLOCK / STEPS)
+#define ROUNDS       (((i64)CHAINS + TEAMS - 1) / TEAMS)
+
+typedef struct Operands {
+    const REAL(A_BUF) *a; /* of the tile, at the team's first step */
+    const REAL(B_BUF) *b;
+    int rows, columns, wide_a, wide_b;
+} Operands;
+
+typedef struct Next {
+    Quad a[QUADS(TILE_ROWS)], b[QUADS(TILE_COLUMNS)];
+} Next;
+
+/* The panels at step k; `end` is where steps end. */
+DEVICE void load_panels(Next *next, const Operands *o, i64 k, i64 end)
+{
+    const int steps = (int)AT_MOST(end - k, (i64)STEPS);
+    load_panel(next->a, TILE_ROWS, o->a + k * A_K, IS_BF16(A_BUF), o->wide_a, A_ROW, A_K, o->rows, steps,
+               NO_STEP_A);
+    load_panel(next->b, TILE_COLUMNS, o->b + k * B_K, IS_BF16(B_BUF), o->wide_b, B_N, B_K, o->columns,
+               steps, NO_STEP_B);
+}
 
 DEVICE void product(const Args a)
 {
-#if K > K_BLOCK
+#if CHAINS > 1
     SHARED Totals total;
 #endif
-    SHARED PanelA panel_a[2];
-    SHARED PanelB panel_b[2];
+    SHARED PanelA panel_a[TEAMS][2];
+    SHARED PanelB panel_b[TEAMS][2];
     const i64 tiles_m = (M + TILE_ROWS - 1) / TILE_ROWS, tiles_n = (N + TILE_COLUMNS - 1) / TILE_COLUMNS;
     const i64 tile = (i64)blockIdx.x % (tiles_n * tiles_m), batch = (i64)blockIdx.x / (tiles_n * tiles_m);
     const i64 row0 = tile / tiles_n * TILE_ROWS, column0 = tile % tiles_n * TILE_COLUMNS;
-    const REAL(A_BUF) *A = BUF(const REAL(A_BUF), A_BUF) + a_batch(batch);
-    const REAL(B_BUF) *B = BUF(const REAL(B_BUF), B_BUF) + b_batch(batch);
-    const int ty = threadIdx.x / 16, tx = threadIdx.x % 16;
-    float next_a[LOADS_A], next_b[LOADS_B];
+    const int rows = (int)AT_MOST(M - row0, (i64)TILE_ROWS);
+    const int columns = (int)AT_MOST(N - column0, (i64)TILE_COLUMNS);
+    const i64 first = (i64)TEAM_NUMBER * K_BLOCK;
+    Operands o = {BUF(const REAL(A_BUF), A_BUF) + a_batch(batch) + row0 * A_ROW + first * A_K,
+                  BUF(const REAL(B_BUF), B_BUF) + b_batch(batch) + column0 * B_N + first * B_K, rows,
+                  columns, 0, 0};
+    Next next;
     Sums chain;
+    o.wide_a = A_WIDE && IS_WIDE(o.a, IS_BF16(A_BUF));
+    o.wide_b = B_WIDE && IS_WIDE(o.b, IS_BF16(B_BUF));
+    load_panels(&next, &o, 0, K - first);
     sums_zero(chain);
-    load_a(next_a, A, row0, 0);
-    load_b(next_b, B, column0, 0);
-    for (i64 k0 = 0; k0 < K; k0 += STEPS) {
-        const int steps = K - k0 < STEPS ? (int)(K - k0) : STEPS, turn = (int)(k0 / STEPS % 2);
-        store_panels(panel_a[turn], panel_b[turn], next_a, next_b);
-        __syncthreads();
-        if (k0 + STEPS < K) {
-            load_a(next_a, A, row0, k0 + STEPS);
-            load_b(next_b, B, column0, k0 + STEPS);
+    for (i64 round = 0, turn = 0; round < ROUNDS; round++) {
+        const i64 k0 = round * TEAMS * K_BLOCK;
+        const int panels = (int)AT_MOST((K - k0 + STEPS - 1) / STEPS, (i64)CHAIN_PANELS);
+        for (int i = 0; i < panels; i++, turn ^= 1) {
+            const i64 k = i + 1 < panels ? k0 + (i + 1) * STEPS : k0 + TEAMS * K_BLOCK;
+            store_panel(&panel_a[TEAM_NUMBER][turn][0][0], TILE_ROWS, A_K == 1, next.a);
+            store_panel(&panel_b[TEAM_NUMBER][turn][0][0], TILE_COLUMNS, B_K == 1, next.b);
+            __syncthreads();
+            load_panels(&next, &o, k, K - first);
+            add_steps(chain, panel_a[TEAM_NUMBER][turn], panel_b[TEAM_NUMBER][turn]);
         }
-        add_steps(chain, panel_a[turn], panel_b[turn], steps);
-#if K > K_BLOCK
-        if (k0 + STEPS >= K || (k0 + STEPS) % K_BLOCK == 0)
-            add_chain(total, chain, k0 < K_BLOCK);
+#if CHAINS > 1
+        add_chains(total, chain, k0 + first < K, k0 + first == 0);
 #endif
     }
     for (int i = 0; i < OWN_ROWS; i++)
-        for (int j = 0; j < OWN_COLUMNS; j++) {
-            const i64 row = row0 + OWN(ty, i), column = column0 + OWN(tx, j);
-            if (row < M && column < N)
-                epilogue(a, batch * M + row, column, RESULT(i, j));
-        }
+        for (int j = 0; j < OWN_COLUMNS; j++)
+            if (IS_OURS(i, j) && OWN_ROW(i) < rows && OWN_COLUMN(j) < columns)
+                epilogue(a, batch * M + row0 + OWN_ROW(i), column0 + OWN_COLUMN(j), TOTAL(i, j));
 }

@@ -10,8 +10,10 @@
 
 #include "ir/support/divide.h"
 
-/* As device/tile.cuh and device/attention.cuh have them. */
-enum { TILE = 64, THREADS = 256, PART_MOST = 128 };
+/* A block's tile of scores, and as many columns of results.  The fewer of a gradient's sums a
+ * thread keeps, the more blocks a multiprocessor has. */
+enum { TILE = 64, THREADS = 128 };
+static const TileShape tile_of_rows = {8, 16, 2, 1, 1, 3, 0}, tile_of_keys = {8, 16, 2, 1, 1, 2, 0};
 
 /* Of the kernels of one node: its call, and what a kernel of dk and dv makes. */
 KERNEL_DESC_BEGIN
@@ -66,6 +68,7 @@ static void write_buffers(StrBuf *out, const AttentionDesc *d)
 static void write_attention(StrBuf *out, const char *symbol, const void *desc)
 {
     const AttentionKernel *k = desc;
+    const TileShape *tile = k->dk && k->dv ? &tile_of_keys : &tile_of_rows;
     const char *body = !k->d.grad       ? "attention_forward"
                        : k->dk || k->dv ? "attention_grad_keys"
                                         : "attention_grad_rows";
@@ -74,13 +77,12 @@ static void write_attention(StrBuf *out, const char *symbol, const void *desc)
     write_options(out, &k->d);
     write_buffers(out, &k->d);
     text_batch(out, "bias_batch", k->d.n_batch, k->d.batch, k->d.bias_batch);
-    text_define(out, "STEPS", 16);
-    text_tile(out, &(TileShape){16, 16, 1, 1, 1, 1, 0});
+    text_tile(out, tile);
     text_include(out, "attention");
     if (k->d.grad)
         text_include(out, "attention_grad");
     text_include(out, body);
-    text_kernel_blocks(out, symbol, THREADS, 1, body);
+    text_tile_kernel(out, symbol, tile, body);
 }
 
 static void add_kernel(Lowering *l, const Node *n, const AttentionKernel *kernel, const char *name,
@@ -92,9 +94,8 @@ static void add_kernel(Lowering *l, const Node *n, const AttentionKernel *kernel
     bool of_keys = k.dk || k.dv;
     int64_t heads = of_keys ? k.d.heads / k.d.group : k.d.heads;
     k.n_args = n_bufs;
-    CallDraft call =
-        pod_call(l, name, &k, DESC_BYTES(AttentionKernel),
-                 heads * divide_up(rows, TILE) * divide_up(width, PART_MOST), bufs, n_bufs);
+    CallDraft call = pod_call(l, name, &k, DESC_BYTES(AttentionKernel),
+                              heads * divide_up(rows, TILE) * divide_up(width, TILE), bufs, n_bufs);
     if (of_keys)
         pod_count_join(l, &call);
     else
@@ -117,13 +118,13 @@ void cuda_attention(Lowering *l, const Node *n)
 }
 
 /* dk needs what the kernel of dq leaves in the workspace.  One kernel makes dk and dv where a block
- * makes whole rows of them. */
+ * makes whole rows of them, of one head. */
 void cuda_attention_grad(Lowering *l, const Node *n)
 {
     if (by_library(l, n))
         return;
     AttentionKernel k = {.d = attention_describe(l, n)};
-    bool together = k.d.width <= PART_MOST && k.d.value_width <= PART_MOST;
+    bool together = k.d.width <= TILE && k.d.value_width <= TILE && k.d.group == 1;
     add_kernel(l, n, &k, "attention_grad_rows", k.d.rows, k.d.width);
     k.dk = 1, k.dv = together;
     add_kernel(l, n, &k, "attention_grad_keys", k.d.keys, k.d.width);

@@ -29,7 +29,7 @@ static void edge_chains_16(OpCase *c)
     edge_many_chains(c, 16);
 }
 
-enum { HEADS = 2, ROWS = 70, KEYS = 130, HEAD_WIDTH = 8 };
+enum { HEADS = 2, ROWS = 70, KEYS = 130, HEAD_WIDTH = 8, MANY_ROWS = 290, MANY_KEYS = 300 };
 
 static void attention_done(OpCase *c, OpKind op)
 {
@@ -58,6 +58,29 @@ static void edge_attention_grad(OpCase *c)
     op_normal(c, DIMS(HEADS, KEYS, HEAD_WIDTH));
     op_floats(c, DIMS(SHARING, ROWS), 1, 3);
     op_floats(c, DIMS(SHARING, ROWS), 2, 30);
+    attention_done(c, OP_attention_grad);
+}
+
+/* Sums of two chains, the first of which ends within a tile; values in two parts of columns. */
+static void edge_attention_chains(OpCase *c)
+{
+    int64_t width = op_coin(c) ? 8 : 5, value_width = op_coin(c) ? 68 : 66;
+    op_normal(c, DIMS(1, MANY_ROWS, width));
+    op_normal(c, DIMS(1, MANY_KEYS, width));
+    op_normal(c, DIMS(1, MANY_KEYS, value_width));
+    attention_done(c, OP_attention);
+}
+
+static void edge_attention_grad_chains(OpCase *c)
+{
+    int64_t width = op_coin(c) ? 8 : 5;
+    c->bf16 = 0;
+    op_normal(c, DIMS(1, MANY_ROWS, 9));
+    op_normal(c, DIMS(1, MANY_ROWS, width));
+    op_normal(c, DIMS(1, MANY_KEYS, width));
+    op_normal(c, DIMS(1, MANY_KEYS, 9));
+    op_floats(c, DIMS(1, MANY_ROWS), 1, 3);
+    op_floats(c, DIMS(1, MANY_ROWS), 2, 30);
     attention_done(c, OP_attention_grad);
 }
 
@@ -158,6 +181,8 @@ const OpRow op_edges[] = {
     {OP_matmul, edge_chains_16},
     {OP_attention, edge_attention},
     {OP_attention_grad, edge_attention_grad},
+    {OP_attention, edge_attention_chains},
+    {OP_attention_grad, edge_attention_grad_chains},
     {OP_conv2d_wgrad, edge_wgrad_tiles},
     {OP_conv2d_wgrad, edge_wgrad_sums},
     {OP_conv2d_wgrad, edge_wgrad_bands_8},

@@ -2,9 +2,7 @@
  * TILE_ROWS x TILE_COLUMNS results, a thread OWN_ROWS x OWN_COLUMNS of them: quads of four neighbours.
  * Panels of STEPS steps of both operands lie in shared memory.  Several teams make different chains of
  * the same results. */
-#ifndef STEPS
-#define STEPS 8
-#endif
+#define STEPS        8
 #define TEAM         (ROW_THREADS * COLUMN_THREADS)
 #define OWN_ROWS     (4 * ROW_QUADS)
 #define OWN_COLUMNS  (4 * COLUMN_QUADS)

@@ -36,7 +36,7 @@ char *const sim_shared_begin = __start_sim_shared, *const sim_shared_end = __sto
 #define TABLE          static const
 #define ALIGNED(bytes) __attribute__((aligned(bytes)))
 #define UNROLL
-#define SHARED         static __attribute__((section("sim_shared")))
+#define SHARED static __attribute__((section("sim_shared")))
 /* NAME runs a thread, NAME_bytes is the size of its parameter, NAME_threads the largest block. */
 #define KERNEL(name, threads)                                                                      \
     static void name##_body(const Args a);                                                         \

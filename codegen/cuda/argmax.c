@@ -6,8 +6,8 @@
 
 static void write_argmax(StrBuf *out, const char *symbol, const void *desc)
 {
-    text_begin(out, 2, (const char *const[]){"common", "math", "line", NULL});
-    text_lines(out, *(const AxisShape *)desc);
+    text_begin(out, 2, (const char *const[]){"common", "math", NULL});
+    text_lines(out, *(const AxisShape *)desc, "line");
     text_include(out, "best");
     text_include(out, "argmax");
     text_kernel(out, symbol, LINE_THREADS, "argmax");

@@ -15,14 +15,14 @@ enum { SUMS_THREADS = 256 };
 static void write_rows(StrBuf *out, const char *symbol, const LayernormDesc *d, int out_buf,
                        int n_args, const char *body)
 {
-    text_begin(out, n_args, (const char *const[]){"common", "math", "line", NULL});
+    text_begin(out, n_args, (const char *const[]){"common", "math", NULL});
     text_define(out, "HAS_GAMMA", d->gamma);
     text_define(out, "HAS_BETA", d->beta);
     text_define(out, "IS_RMS", d->rms);
     text_define(out, "OUT_BUF", out_buf);
     text_define_float(out, "ONE_OVER_LENGTH", 1 / (double)d->length);
     text_define_float(out, "EPS", d->eps);
-    text_lines(out, (AxisShape){d->rows, d->length, 1});
+    text_lines(out, (AxisShape){d->rows, d->length, 1}, "line");
     text_include(out, body);
     text_kernel(out, symbol, LINE_THREADS, body);
 }

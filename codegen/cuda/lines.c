@@ -15,10 +15,12 @@ int64_t lines_blocks(AxisShape a, int block_lines)
     return blocks < most ? blocks : most;
 }
 
-void text_lines(StrBuf *out, AxisShape a)
+void text_lines(StrBuf *out, AxisShape a, const char *sharing)
 {
     text_define(out, "OUTER", a.outer);
     text_define(out, "LENGTH", a.length);
     text_define(out, "INNER", a.inner);
+    strbuf_printf(out, "#define PLACE %s\n", a.length < INT32_MAX / 2 ? "int" : "i64");
+    text_include(out, sharing);
     text_include(out, "lines");
 }

@@ -5,12 +5,13 @@
 
 #include "codegen/forms/pod.h"
 
-enum { LINE_THREADS = 64 }; /* PARTIALS of device/line.cuh */
+/* Threads that share a line: PARTIALS of device/line.cuh, EIGHT of device/runs.cuh. */
+enum { LINE_THREADS = 64, RUN_THREADS = 8 };
 
 /* How many blocks of block_lines * LINE_THREADS threads take the lines in turn; 0 where there is
  * nothing to do. */
 int64_t lines_blocks(AxisShape a, int block_lines);
-/* Appends the shape and device/lines.cuh, which wants device/line.cuh before it. */
-void text_lines(StrBuf *out, AxisShape a);
+/* Appends the shape, what lines are shared by, "line" or "runs", and device/lines.cuh. */
+void text_lines(StrBuf *out, AxisShape a, const char *sharing);
 
 #endif

@@ -5,21 +5,33 @@
 #include "codegen/cuda/rules.h"
 #include "codegen/cuda/text.h"
 
-/* Lines of a block: of those that take a chunk each, which are few; across lines, where every block
- * of the gradient counts all labels. */
-enum { MOST_BLOCK_LINES = 16, ACROSS_BLOCK_LINES = 8 };
+#include "ir/support/divide.h"
+
+/* Lines that lie densely are read by runs (device/runs.cuh), by RUN_THREADS threads each, AHEAD
+ * runs at a time.  A block has the lines of a chunk, at most MOST_CHUNK_LINES of them at once, or
+ * in turn SOME_LINES of all: so few blocks that they run at the same time, as each one of the
+ * gradient counts all labels.  Across lines a block has ACROSS_LINES times LINE_THREADS. */
+enum { AHEAD = 4, MOST_CHUNK_LINES = 64, SOME_LINES = 32, MOST_BLOCKS = 512 };
+enum { MOST_ANSWERS = 16, ACROSS_LINES = 8 };
 
 static AxisShape shape_of(const LossDesc *d)
 {
     return (AxisShape){d->outer, d->classes, d->inner};
 }
 
-static void begin(StrBuf *out, const LossDesc *d, int n_args, int weight_buf, int block_lines)
+static bool by_runs(const LossDesc *d)
+{
+    return d->inner == 1;
+}
+
+static void begin(StrBuf *out, const LossDesc *d, int n_args, int weight_buf, const char *lines,
+                  int block_lines)
 {
     double e = d->smoothing, classes = (double)d->classes;
     text_define(out, "BLOCK_LINES", block_lines);
-    text_begin(out, n_args, (const char *const[]){"common", "math", "line", NULL});
-    text_lines(out, shape_of(d));
+    text_define(out, "AHEAD", AHEAD);
+    text_begin(out, n_args, (const char *const[]){"common", "math", NULL});
+    text_lines(out, shape_of(d), lines);
     text_define(out, "IGNORE", d->ignore);
     text_define(out, "CHUNKS", d->chunks);
     text_define(out, "PARTIAL_BYTES", d->partial_bytes);
@@ -38,6 +50,19 @@ static void begin(StrBuf *out, const LossDesc *d, int n_args, int weight_buf, in
     text_define(out, "EACH", d->reduction == LOSS_NONE);
 }
 
+/* With the lines scanned. */
+static void begin_scan(StrBuf *out, const LossDesc *d, int out_buf, int weight_buf, int block_lines)
+{
+    begin(out, d, out_buf + 1, weight_buf, by_runs(d) ? "runs" : "line", block_lines);
+    text_include(out, by_runs(d) ? "loss_scan_runs" : "loss_scan");
+    text_define(out, "OUT_BUF", out_buf);
+}
+
+static int threads_of(const LossDesc *d, int block_lines)
+{
+    return block_lines * (by_runs(d) ? RUN_THREADS : LINE_THREADS);
+}
+
 static void kernel(StrBuf *out, const char *symbol, const char *body, int threads)
 {
     text_include(out, body);
@@ -45,71 +70,73 @@ static void kernel(StrBuf *out, const char *symbol, const char *body, int thread
 }
 
 /* As many lines at a time as a chunk has. */
-static int chunk_lines(const LossDesc *d)
+static int chunk_lines(const LossDesc *d, int most)
 {
     int lines = 1;
     if (d->inner > 1)
-        return ACROSS_BLOCK_LINES;
-    while (2 * lines <= MOST_BLOCK_LINES && 2 * lines * d->chunks <= d->outer)
+        return ACROSS_LINES;
+    while (2 * lines <= most && 2 * lines * d->chunks <= d->outer)
         lines *= 2;
     return lines;
+}
+
+static int block_lines(const LossDesc *d)
+{
+    return by_runs(d) ? SOME_LINES : ACROSS_LINES;
 }
 
 static void write_loss_chunk(StrBuf *out, const char *symbol, const void *desc)
 {
     const LossDesc *d = desc;
-    begin(out, d, d->weighted ? 4 : 3, 2, chunk_lines(d));
-    text_define(out, "OUT_BUF", d->weighted ? 3 : 2);
-    kernel(out, symbol, d->inner == 1 ? "loss_chunk" : "loss_chunk_across",
-           chunk_lines(d) * LINE_THREADS);
+    int lines = chunk_lines(d, MOST_CHUNK_LINES);
+    begin_scan(out, d, d->weighted ? 3 : 2, 2, lines);
+    kernel(out, symbol, by_runs(d) ? "loss_chunk" : "loss_chunk_across", threads_of(d, lines));
 }
 
 static void write_loss_each(StrBuf *out, const char *symbol, const void *desc)
 {
     const LossDesc *d = desc;
-    begin(out, d, d->weighted ? 4 : 3, 2, 1);
-    text_define(out, "OUT_BUF", d->weighted ? 3 : 2);
-    kernel(out, symbol, "loss_each", LINE_THREADS);
+    begin_scan(out, d, d->weighted ? 3 : 2, 2, block_lines(d));
+    kernel(out, symbol, "loss_each", threads_of(d, block_lines(d)));
 }
 
 static void write_join(StrBuf *out, const char *symbol, const void *desc)
 {
-    begin(out, desc, 2, 0, 1);
+    begin(out, desc, 2, 0, "line", 1);
     strbuf_put(out, "#define SUM double\n");
     kernel(out, symbol, "loss_join", LINE_THREADS);
-}
-
-static int grad_lines(const LossDesc *d)
-{
-    return d->inner == 1 ? 1 : ACROSS_BLOCK_LINES;
 }
 
 static void write_grad(StrBuf *out, const char *symbol, const void *desc)
 {
     const LossDesc *d = desc;
-    begin(out, d, d->weighted ? 5 : 4, 3, grad_lines(d));
-    text_define(out, "OUT_BUF", d->weighted ? 4 : 3);
+    begin_scan(out, d, d->weighted ? 4 : 3, 3, block_lines(d));
     text_define(out, "WEIGHT_SUMS", LOSS_WEIGHT_SUMS);
-    kernel(out, symbol, "loss_grad", grad_lines(d) * LINE_THREADS);
+    kernel(out, symbol, "loss_grad", threads_of(d, block_lines(d)));
+}
+
+static int answer_lines(const LossDesc *d)
+{
+    return chunk_lines(d, MOST_ANSWERS);
 }
 
 static void write_accuracy(StrBuf *out, const char *symbol, const void *desc)
 {
-    begin(out, desc, 3, 0, chunk_lines(desc));
+    begin(out, desc, 3, 0, "line", answer_lines(desc));
     text_include(out, "best");
-    kernel(out, symbol, "accuracy_chunk", chunk_lines(desc) * LINE_THREADS);
+    kernel(out, symbol, "accuracy_chunk", answer_lines(desc) * LINE_THREADS);
 }
 
 static void write_accuracy_join(StrBuf *out, const char *symbol, const void *desc)
 {
-    begin(out, desc, 2, 0, 1);
+    begin(out, desc, 2, 0, "line", 1);
     strbuf_put(out, "#define SUM i64\n");
     kernel(out, symbol, "loss_join", LINE_THREADS);
 }
 
 /* A block for each chunk of the lines, then one that joins what they left. */
 static void lower_chunked(Lowering *l, const Node *n, const LossDesc *d, KernelText *text,
-                          KernelText *join)
+                          KernelText *join, int threads)
 {
     CallBuf in[4] = {{n->in[0], 0}, {n->in[1], 0}, {VALUE_NONE, 0}, {VALUE_NONE, 0}};
     const CallBuf out[] = {{VALUE_NONE, 0}, {n->out[0], 0}};
@@ -118,7 +145,7 @@ static void lower_chunked(Lowering *l, const Node *n, const LossDesc *d, KernelT
     CallDraft call =
         pod_call(l, op_name(n->op), d, DESC_BYTES(LossDesc), d->chunks, in, d->weighted ? 4 : 3);
     pod_count_work(l, &call);
-    cuda_call(l, &call, text, chunk_lines(d) * LINE_THREADS);
+    cuda_call(l, &call, text, threads);
     call = pod_call(l, pool_printf(l->pool, "%s_join", op_name(n->op)), d, DESC_BYTES(LossDesc), 1,
                     out, 2);
     pod_count_join(l, &call);
@@ -126,33 +153,36 @@ static void lower_chunked(Lowering *l, const Node *n, const LossDesc *d, KernelT
 }
 
 static void lower_lines(Lowering *l, const Node *n, const LossDesc *d, const char *name,
-                        KernelText *text, int block_lines)
+                        KernelText *text)
 {
     CallBuf bufs[CALL_MAX_BUFS];
     int n_bufs = node_bufs(n, bufs);
+    int64_t blocks =
+        divide_up(d->outer * d->inner, by_runs(d) ? SOME_LINES : ACROSS_LINES * LINE_THREADS);
     CallDraft call = pod_call(l, name, d, DESC_BYTES(LossDesc),
-                              lines_blocks(shape_of(d), block_lines), bufs, n_bufs);
+                              blocks < MOST_BLOCKS ? blocks : MOST_BLOCKS, bufs, n_bufs);
     pod_count_work(l, &call);
-    cuda_call(l, &call, text, block_lines * LINE_THREADS);
+    cuda_call(l, &call, text, threads_of(d, block_lines(d)));
 }
 
 void cuda_cross_entropy(Lowering *l, const Node *n)
 {
     LossDesc d = loss_describe(l, n);
     if (d.reduction == LOSS_NONE)
-        lower_lines(l, n, &d, "cross_entropy_each", write_loss_each, 1);
+        lower_lines(l, n, &d, "cross_entropy_each", write_loss_each);
     else
-        lower_chunked(l, n, &d, write_loss_chunk, write_join);
+        lower_chunked(l, n, &d, write_loss_chunk, write_join,
+                      threads_of(&d, chunk_lines(&d, MOST_CHUNK_LINES)));
 }
 
 void cuda_cross_entropy_grad(Lowering *l, const Node *n)
 {
     LossDesc d = loss_describe(l, n);
-    lower_lines(l, n, &d, "cross_entropy_grad", write_grad, grad_lines(&d));
+    lower_lines(l, n, &d, "cross_entropy_grad", write_grad);
 }
 
 void cuda_accuracy(Lowering *l, const Node *n)
 {
     LossDesc d = loss_describe(l, n);
-    lower_chunked(l, n, &d, write_accuracy, write_accuracy_join);
+    lower_chunked(l, n, &d, write_accuracy, write_accuracy_join, answer_lines(&d) * LINE_THREADS);
 }

@@ -9,9 +9,9 @@ static void write_softmax(StrBuf *out, const char *symbol, const void *desc)
 {
     const SoftmaxDesc *d = desc;
     const char *body = d->grad ? "softmax_grad" : "softmax";
-    text_begin(out, d->grad ? 3 : 2, (const char *const[]){"common", "math", "line", NULL});
+    text_begin(out, d->grad ? 3 : 2, (const char *const[]){"common", "math", NULL});
     text_define(out, "IS_LOG", d->log);
-    text_lines(out, (AxisShape){d->outer, d->length, d->inner});
+    text_lines(out, (AxisShape){d->outer, d->length, d->inner}, "line");
     text_include(out, body);
     text_kernel(out, symbol, LINE_THREADS, body);
 }

@@ -168,6 +168,27 @@ static void edge_cross_entropy_grad(OpCase *c)
     edge_loss(c, OP_cross_entropy_grad);
 }
 
+/* Lines that are read by runs: several batches, beginnings at any address, labels that take no part;
+ * more lines than a block has. */
+static void edge_long_loss(OpCase *c, OpKind op)
+{
+    AttrList attrs = {0};
+    attrs_int(&attrs, ATTR_ignore_index, 7);
+    op_normal(c, DIMS(69, 717));
+    op_integers(c, DIMS(69), DTYPE_I32, 0, 720);
+    if (op == OP_cross_entropy_grad)
+        op_scalar(c, 0.5, 2);
+    op_done(c, op, &attrs);
+}
+static void edge_long_cross_entropy(OpCase *c)
+{
+    edge_long_loss(c, OP_cross_entropy);
+}
+static void edge_long_cross_entropy_grad(OpCase *c)
+{
+    edge_long_loss(c, OP_cross_entropy_grad);
+}
+
 /* The mean is rounded by more than a part in 2^24 of the variance's root. */
 static void edge_layernorm(OpCase *c)
 {
@@ -191,6 +212,8 @@ const OpRow op_edges[] = {
     {OP_adaptive_avgpool, edge_resample},
     {OP_cross_entropy, edge_cross_entropy},
     {OP_cross_entropy_grad, edge_cross_entropy_grad},
+    {OP_cross_entropy, edge_long_cross_entropy},
+    {OP_cross_entropy_grad, edge_long_cross_entropy_grad},
     {OP_layernorm, edge_layernorm},
 };
 const int op_edges_n = sizeof op_edges / sizeof *op_edges;

@@ -11,9 +11,15 @@ DEVICE float from_bf16(u16 x)
 
 DEVICE u16 to_bf16(float x)
 {
+#ifdef __CUDACC__
+    u16 r;
+    asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(r) : "f"(x)); /* one instruction */
+    return r;
+#else
     const u32 bits = (u32)to_bits(x);
     const u32 near = bits + 0x7fffu + (bits >> 16 & 1u);
     return (u16)((x != x ? bits | 0x400000u : near) >> 16);
+#endif
 }
 
 DEVICE float round_bf16(float x)

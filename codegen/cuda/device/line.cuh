@@ -3,6 +3,7 @@
  * has BLOCK_LINES lines at a time; all of its threads join at once. */
 #define LANES    16
 #define PARTIALS 64
+#define LINE_THREADS PARTIALS
 #ifndef BLOCK_LINES
 #define BLOCK_LINES 1
 #endif

@@ -18,6 +18,39 @@ DEVICE float s_max_keep(float a, float b)
     return a > b ? a : b;
 }
 
+/* The number, if one is NaN; of zeros either. */
+DEVICE float s_max_number(float a, float b)
+{
+#ifdef __CUDACC__
+    return fmaxf(a, b); /* one instruction */
+#else
+    return a > b || b != b ? a : b;
+#endif
+}
+
+/* For a limit that is not 0; NaN stays NaN. */
+DEVICE float s_at_least(float x, float limit)
+{
+#ifdef __CUDACC__
+    float r;
+    asm("max.NaN.f32 %0, %1, %2;" : "=f"(r) : "f"(x), "f"(limit));
+    return r;
+#else
+    return limit > x ? limit : x;
+#endif
+}
+
+DEVICE float s_at_most(float x, float limit)
+{
+#ifdef __CUDACC__
+    float r;
+    asm("min.NaN.f32 %0, %1, %2;" : "=f"(r) : "f"(x), "f"(limit));
+    return r;
+#else
+    return limit < x ? limit : x;
+#endif
+}
+
 /* NaN in either gives NaN. */
 DEVICE float s_max(float a, float b)
 {
@@ -58,14 +91,14 @@ DEVICE int s_clamp_u8(int x)
 
 DEVICE float s_power_of_two(int n)
 {
-    return from_bits((n + 127) << 23);
+    return from_bits((int)(((u32)n + 127u) << 23));
 }
 
 /* x = whole ln2 + r; the result is e^r - 1. */
 DEVICE float s_expm1_reduced(float x, int *whole)
 {
     float t = x * 1.44269504088896341f + MAGIC, n = t - MAGIC, r, p;
-    *whole = to_bits(t) - MAGIC_BITS;
+    *whole = (int)((u32)to_bits(t) - MAGIC_BITS);
     r = fmaf(-n, LN2_LOW, fmaf(-n, LN2_HIGH, x));
     p = 1.9789816018270299e-4f;
     p = fmaf(p, r, 1.3945198890345591e-3f);
@@ -76,17 +109,22 @@ DEVICE float s_expm1_reduced(float x, int *whole)
     return fmaf(p, r * r, r);
 }
 
-/* 0 below 2^-126, as on the processor */
+/* Below 2^-126 the last product is a denormal number: 0, as on the processor. */
 DEVICE float s_exp(float x)
 {
     float p;
     int whole, half;
-    x = 89.0f < x ? 89.0f : x;
-    x = -88.0f > x ? -88.0f : x;
-    p = s_expm1_reduced(x, &whole) + 1.0f;
+    p = s_expm1_reduced(s_at_most(s_at_least(x, -88.0f), 89.0f), &whole) + 1.0f;
     half = whole >> 1;
-    p = p * s_power_of_two(half) * s_power_of_two(whole - half);
-    return x < -87.33654022216797f ? 0.0f : p;
+    return p * s_power_of_two(half) * s_power_of_two(whole - half);
+}
+
+/* s_exp(x) for x that is at most 0, or NaN */
+DEVICE float s_exp_below(float x)
+{
+    int whole;
+    const float p = s_expm1_reduced(s_at_least(x, -88.0f), &whole) + 1.0f;
+    return p * s_power_of_two(whole);
 }
 
 /* e^x - 1 for x <= 0 */

@@ -12,8 +12,7 @@ static bool is_real(DType t)
     return t == DTYPE_F32;
 }
 
-/* base + d0 * stride0 + ..., of the digits d0, d1, ... of the element. */
-static void put_place(PointText *w, const PointAccess *a)
+void point_text_place(PointText *w, const PointAccess *a)
 {
     strbuf_printf(w->out, "%lld", (long long)a->base);
     for (int d = 0; d < w->p->rank; d++)
@@ -26,7 +25,7 @@ static void put_place(PointText *w, const PointAccess *a)
 static void put_element(PointText *w, const PointAccess *a)
 {
     strbuf_printf(w->out, "BUF(%s, %d)[", text_type(a->dtype), a->buf);
-    put_place(w, a);
+    point_text_place(w, a);
     strbuf_put(w->out, "]");
 }
 
@@ -43,7 +42,7 @@ static void put_number(PointText *w, const PointInstr *i)
 static void put_access(PointText *w, const PointInstr *i)
 {
     const PointAccess *a = &w->p->access.data[i->access];
-    if (i->op == POINT_LOAD && w->wide && a->stride[0]) {
+    if (i->op == POINT_LOAD && w->wide && a->stride[w->p->rank - 1]) {
         strbuf_printf(w->out, a->dtype == DTYPE_BF16 ? "from_bf16(in%zu.x[i])" : "in%zu.x[i]",
                       (size_t)(i - w->p->instr.data));
     } else if (i->op == POINT_LOAD) {
@@ -52,18 +51,18 @@ static void put_access(PointText *w, const PointInstr *i)
         strbuf_put(w->out, a->dtype == DTYPE_BF16 ? ")" : "");
     } else if (i->op == POINT_BIT) {
         strbuf_printf(w->out, "(int)(BUF(u32, %d)[(", a->buf);
-        put_place(w, a);
+        point_text_place(w, a);
         strbuf_put(w->out, ") >> 5] >> ((");
-        put_place(w, a);
+        point_text_place(w, a);
         strbuf_put(w->out, ") & 31) & 1u)");
     } else {
         strbuf_put(w->out, "(int)((i64)(");
-        put_place(w, a);
+        point_text_place(w, a);
         strbuf_put(w->out, i->op == POINT_COORDINATE_HIGH ? ") >> 32)" : "))");
     }
 }
 
-static void put_instr(PointText *w, size_t k)
+void point_text_instr(PointText *w, size_t k)
 {
     char name[POINT_MAX_IN][16];
     const char *in[POINT_MAX_IN];
@@ -84,7 +83,7 @@ static void put_instr(PointText *w, size_t k)
     strbuf_put(w->out, ";\n");
 }
 
-static void put_store(PointText *w, const PointStore *s)
+void point_text_store(PointText *w, const PointStore *s)
 {
     strbuf_put(w->out, w->pad);
     if (w->wide)
@@ -134,12 +133,16 @@ bool point_text_has_bf16(const PointProgram *p)
     return false;
 }
 
-/* Digits of the element's number, innermost last.  32-bit divisions are the cheaper ones. */
-static void put_digits(PointText *w, const char *number)
+const char *point_text_index(const PointProgram *p)
 {
-    const char *type = fits_32_bits(w->p) ? "u32" : "i64";
+    return fits_32_bits(p) ? "u32" : "i64";
+}
+
+void point_text_digits(PointText *w, const char *number, int rank)
+{
+    const char *type = point_text_index(w->p);
     strbuf_printf(w->out, "%s%s rest = (%s)%s;\n", w->pad, type, type, number);
-    for (int d = w->p->rank - 1; d > 0; d--) {
+    for (int d = rank - 1; d > 0; d--) {
         strbuf_printf(w->out, "%sconst %s d%d = rest %% %lld;\n", w->pad, type, d,
                       (long long)w->p->dim[d]);
         strbuf_printf(w->out, "%srest /= %lld;\n", w->pad, (long long)w->p->dim[d]);
@@ -150,11 +153,11 @@ static void put_digits(PointText *w, const char *number)
 /* All loads come before the first store: outputs may lie on inputs, element on element. */
 void point_text_program(PointText *w, const char *number)
 {
-    put_digits(w, number);
+    point_text_digits(w, number, w->p->rank);
     for (size_t k = 0; k < w->p->instr.len; k++)
-        put_instr(w, k);
+        point_text_instr(w, k);
     for (size_t k = 0; k < w->p->store.len; k++)
-        put_store(w, &w->p->store.data[k]);
+        point_text_store(w, &w->p->store.data[k]);
 }
 
 void point_text_begin(StrBuf *out, const PointProgram *p)
@@ -184,11 +187,17 @@ void cuda_point_call(const Lowering *l, CallDraft *call, const PointProgram *p)
 {
     (void)l;
     int64_t per_thread = point_wide(call, p);
+    call->threads = POINT_THREADS;
+    if (point_has_rows(call, p)) {
+        call->key = pool_printf(p->pool, "%s rows", call->key);
+        call->text = point_write_rows;
+        call->n_tasks = divide_up(point_rows_threads(p), POINT_THREADS);
+        return;
+    }
     bool wide = per_thread > 1;
     if (wide)
         call->key = pool_printf(p->pool, "%s wide", call->key);
     call->text = wide ? point_write_wide : write_point;
-    call->threads = POINT_THREADS;
     call->n_tasks = divide_up(point_text_elements(p), POINT_THREADS * per_thread);
 }
 

@@ -6,17 +6,18 @@
 /* Longer programs compute more than they read, and would need more registers. */
 enum { INSTRUCTIONS_MOST = 32 };
 
-/* Elements of a thread: 16 bytes of the smallest floats. */
-static int wide_elements(const PointProgram *p)
+int point_wide_elements(const PointProgram *p)
 {
     return point_text_has_bf16(p) ? 8 : 4;
 }
 
-/* One element behind the other, from where 16 bytes may begin. */
-static bool is_wide_access(const CallDraft *call, const PointAccess *a)
+static bool is_wide_access(const CallDraft *call, const PointProgram *p, const PointAccess *a)
 {
-    return a->stride[0] == 1 && a->base == 0 && a->dtype != DTYPE_I64 &&
-           call->buf[a->buf].offset % 16 == 0;
+    int n = point_wide_elements(p);
+    bool wide = a->stride[p->rank - 1] == 1 && a->base % n == 0 && a->dtype != DTYPE_I64;
+    for (int d = 0; d < p->rank - 1; d++)
+        wide = wide && a->stride[d] % n == 0;
+    return wide && call->buf[a->buf].offset % 16 == 0;
 }
 
 /* Where instruction k reads neighbours, or NULL. */
@@ -24,23 +25,27 @@ static const PointAccess *wide_load(const PointProgram *p, size_t k)
 {
     const PointInstr *i = &p->instr.data[k];
     const PointAccess *a = i->op == POINT_LOAD ? &p->access.data[i->access] : NULL;
-    return a && a->stride[0] ? a : NULL;
+    return a && a->stride[p->rank - 1] ? a : NULL;
+}
+
+bool point_is_wide(const CallDraft *call, const PointProgram *p)
+{
+    bool wide = p->instr.len <= INSTRUCTIONS_MOST && p->dim[p->rank - 1] >= point_wide_elements(p);
+    for (size_t k = 0; k < p->instr.len && wide; k++)
+        wide = !wide_load(p, k) || is_wide_access(call, p, wide_load(p, k));
+    for (size_t k = 0; k < p->store.len && wide; k++)
+        wide = is_wide_access(call, p, &p->store.data[k].at);
+    return wide;
 }
 
 int64_t point_wide(const CallDraft *call, const PointProgram *p)
 {
-    int n = wide_elements(p);
-    bool wide = p->rank == 1 && p->instr.len <= INSTRUCTIONS_MOST && point_text_elements(p) >= n;
-    for (size_t k = 0; k < p->instr.len && wide; k++)
-        wide = !wide_load(p, k) || is_wide_access(call, wide_load(p, k));
-    for (size_t k = 0; k < p->store.len && wide; k++)
-        wide = is_wide_access(call, &p->store.data[k].at);
-    return wide ? n : 1;
+    return p->rank == 1 && point_is_wide(call, p) ? point_wide_elements(p) : 1;
 }
 
-static void put_wide_types(StrBuf *out, const PointProgram *p)
+void point_put_wide_types(StrBuf *out, const PointProgram *p)
 {
-    int n = wide_elements(p);
+    int n = point_wide_elements(p);
     text_define(out, "WIDE", n);
     text_include(out, "wide");
     strbuf_put(out, "WIDE_TYPE(float, 16)\nWIDE_TYPE(int, 16)\n");
@@ -48,8 +53,7 @@ static void put_wide_types(StrBuf *out, const PointProgram *p)
                   point_text_has_bf16(p) ? "WIDE_TYPE(u16, 16)\n" : "");
 }
 
-/* Whether addresses are those of 16 bytes: that of a value inside of another may not be. */
-static void put_alignment(PointText *w)
+void point_put_alignment(PointText *w)
 {
     strbuf_put(w->out, "    const int aligned = 1");
     for (int buf = 0; buf < w->p->n_bufs; buf++) {
@@ -66,30 +70,50 @@ static void put_alignment(PointText *w)
     strbuf_put(w->out, ";\n");
 }
 
-static void put_wide(PointText *w)
+static void put_wide_at(PointText *w, const PointAccess *a)
+{
+    strbuf_printf(w->out, "WIDE_AT(%s, %d, ", text_type(a->dtype), a->buf);
+    point_text_place(w, a);
+    strbuf_put(w->out, ")");
+}
+
+void point_put_wide_loads(PointText *w)
 {
     const PointProgram *p = w->p;
-    w->pad = "        ";
-    w->wide = true;
     for (size_t k = 0; k < p->instr.len; k++) {
         const PointAccess *a = wide_load(p, k);
-        if (a)
-            strbuf_printf(w->out, "%sconst Wide_%s in%zu = WIDE_AT(%s, %d, first);\n", w->pad,
-                          text_type(a->dtype), k, text_type(a->dtype), a->buf);
+        if (!a || (w->once && w->once[k]))
+            continue;
+        strbuf_printf(w->out, "%sconst Wide_%s in%zu = ", w->pad, text_type(a->dtype), k);
+        put_wide_at(w, a);
+        strbuf_put(w->out, ";\n");
     }
     for (size_t k = 0; k < p->store.len; k++)
         strbuf_printf(w->out, "%sWide_%s out%zu;\n", w->pad, text_type(p->store.data[k].at.dtype),
                       k);
+}
+
+void point_put_wide_stores(PointText *w)
+{
+    for (size_t k = 0; k < w->p->store.len; k++) {
+        strbuf_put(w->out, w->pad);
+        put_wide_at(w, &w->p->store.data[k].at);
+        strbuf_printf(w->out, " = out%zu;\n", k);
+    }
+}
+
+static void put_wide(PointText *w)
+{
+    w->pad = "        ";
+    w->wide = true;
+    strbuf_printf(w->out, "%sconst i64 d0 = first;\n", w->pad);
+    point_put_wide_loads(w);
     strbuf_printf(w->out, "%sfor (int i = 0; i < WIDE; i++) {\n", w->pad);
     w->pad = "            ";
     point_text_program(w, "(first + i)");
     w->pad = "        ";
     strbuf_printf(w->out, "%s}\n", w->pad);
-    for (size_t k = 0; k < p->store.len; k++) {
-        const PointAccess *a = &p->store.data[k].at;
-        strbuf_printf(w->out, "%sWIDE_AT(%s, %d, first) = out%zu;\n", w->pad, text_type(a->dtype),
-                      a->buf, k);
-    }
+    point_put_wide_stores(w);
     w->wide = false;
 }
 
@@ -100,11 +124,11 @@ void point_write_wide(StrBuf *out, const char *symbol, const void *desc)
     PointText w = {.out = out, .p = p, .pad = "    "};
     long long n = point_text_elements(p);
     point_text_begin(out, p);
-    put_wide_types(out, p);
+    point_put_wide_types(out, p);
     strbuf_printf(out, "\nKERNEL(%s, %d)\n{\n", symbol, POINT_THREADS);
     strbuf_printf(out, "    const i64 first = ((i64)blockIdx.x * %d + threadIdx.x) * WIDE;\n",
                   POINT_THREADS);
-    put_alignment(&w);
+    point_put_alignment(&w);
     strbuf_printf(out, "    if (aligned && first + WIDE <= %lld) {\n", n);
     put_wide(&w);
     strbuf_printf(out, "        return;\n    }\n");

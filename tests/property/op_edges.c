@@ -168,8 +168,8 @@ static void edge_cross_entropy_grad(OpCase *c)
     edge_loss(c, OP_cross_entropy_grad);
 }
 
-/* Lines that are read by runs: several batches, beginnings at any address, labels that take no part;
- * more lines than a block has. */
+/* Lines that are read by runs: several batches, beginnings at any address, labels that take no
+ * part; more lines than a block has. */
 static void edge_long_loss(OpCase *c, OpKind op)
 {
     AttrList attrs = {0};

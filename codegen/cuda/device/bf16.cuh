@@ -24,6 +24,12 @@ DEVICE u16 to_bf16(float x)
 
 DEVICE float round_bf16(float x)
 {
+#ifdef __CUDACC__
+    int r; /* above a 0: a float's bits */
+    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(r) : "f"(x), "f"(0.0f));
+    return from_bits(r);
+#else
     return from_bf16(to_bf16(x));
+#endif
 }
 #endif

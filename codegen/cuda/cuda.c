@@ -65,9 +65,10 @@ static const char *included(Pool *pool, const StepProgram *p)
     StrBuf all = strbuf_new(pool), out = strbuf_new(pool);
     for (int k = 0; k < p->n_kernels; k++)
         strbuf_put(&all, text_of(pool, p, k));
-    for (int i = 0; i < fixed.n; i++) /* which may include others */
-        if (names(&all, fixed.name[i]))
-            strbuf_put(&all, fixed.text[i]);
+    for (int deep = 0; deep < 2; deep++) /* they include others, which may, too */
+        for (int i = 0; i < fixed.n; i++)
+            if (names(&all, fixed.name[i]))
+                strbuf_put(&all, fixed.text[i]);
     for (int i = 0; i < fixed.n; i++)
         if (names(&all, fixed.name[i]))
             strbuf_printf(&out, "/* %s */\n%s\n", fixed.name[i], fixed.text[i]);

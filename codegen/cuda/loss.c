@@ -30,6 +30,7 @@ static void begin(StrBuf *out, const LossDesc *d, int n_args, int weight_buf, co
     double e = d->smoothing, classes = (double)d->classes;
     text_define(out, "BLOCK_LINES", block_lines);
     text_define(out, "AHEAD", AHEAD);
+    text_define(out, "ALIGN", LINE_THREADS); /* lines are long */
     text_begin(out, n_args, (const char *const[]){"common", "math", NULL});
     text_lines(out, shape_of(d), lines);
     text_define(out, "IGNORE", d->ignore);

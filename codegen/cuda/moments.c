@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* bn_stats and bn_grad_sums: sums by channel of chunks, and a second call that joins them. */
 #include "codegen/forms/moments.h"
+#include "codegen/cuda/columns.h"
 #include "codegen/cuda/rules.h"
 #include "codegen/cuda/text.h"
 #include "codegen/forms/pod.h"
@@ -16,6 +17,15 @@ static int columns_of(const MomentsDesc *d)
     while (columns < d->channels && columns < MOST_COLUMNS)
         columns *= 2;
     return columns;
+}
+
+static ColumnSums sums_of(const MomentsDesc *d)
+{
+    return (ColumnSums){.rows = d->outer,
+                        .width = d->channels,
+                        .chunks = d->chunks,
+                        .images = moments_images(d),
+                        .pitch = {d->pitch[0], d->pitch[1]}};
 }
 
 static void begin(StrBuf *out, const MomentsDesc *d, int n_args)
@@ -44,6 +54,17 @@ static void write_rows(StrBuf *out, const char *symbol, const void *desc)
     text_kernel(out, symbol, WAYS * columns_of(d), "moments_rows");
 }
 
+/* The same by tiles. */
+static void write_tiles(StrBuf *out, const char *symbol, const void *desc)
+{
+    const MomentsDesc *d = desc;
+    const ColumnSums sums = sums_of(d);
+    begin(out, d, moments_images(d) == 1 ? 2 : 5);
+    text_columns(out, &sums);
+    text_include(out, "moments_tiles");
+    text_kernel(out, symbol, column_threads(&sums), "moments_tiles");
+}
+
 static void write_planes(StrBuf *out, const char *symbol, const void *desc)
 {
     const MomentsDesc *d = desc;
@@ -64,14 +85,22 @@ static void write_join(StrBuf *out, const char *symbol, const void *desc)
     text_kernel(out, symbol, JOIN_THREADS, body);
 }
 
-static CallDraft first_call(const Lowering *l, const Node *n, const MomentsDesc *d,
-                            const CallBuf *bufs, int n_bufs)
+static void lower_sums(Lowering *l, const Node *n, const MomentsDesc *d, const CallBuf *bufs,
+                       int n_bufs)
 {
-    int64_t blocks = d->inner == 1 ? divide_up(d->channels, columns_of(d)) : d->channels;
-    CallDraft call =
-        pod_call(l, op_name(n->op), d, DESC_BYTES(MomentsDesc), d->chunks * blocks, bufs, n_bufs);
+    const ColumnSums sums = sums_of(d);
+    bool tiles = d->inner == 1 && has_column_tiles(&sums);
+    int64_t blocks = tiles           ? column_blocks(&sums)
+                     : d->inner == 1 ? d->chunks * divide_up(d->channels, columns_of(d))
+                                     : d->chunks * d->channels;
+    CallDraft call = pod_call(l, op_name(n->op), d, DESC_BYTES(MomentsDesc), blocks, bufs, n_bufs);
     pod_count_work(l, &call);
-    return call;
+    if (tiles)
+        cuda_call(l, &call, write_tiles, column_threads(&sums));
+    else if (d->inner == 1)
+        cuda_call(l, &call, write_rows, WAYS * columns_of(d));
+    else
+        cuda_call(l, &call, write_planes, PARTIALS);
 }
 
 void cuda_moments(Lowering *l, const Node *n)
@@ -79,13 +108,9 @@ void cuda_moments(Lowering *l, const Node *n)
     MomentsDesc d = moments_describe(l, n);
     CallBuf bufs[CALL_MAX_BUFS];
     int work = moments_bufs(l, n, bufs);
-    CallDraft call = first_call(l, n, &d, bufs, work + 1);
-    if (d.inner == 1)
-        cuda_call(l, &call, write_rows, WAYS * columns_of(&d));
-    else
-        cuda_call(l, &call, write_planes, PARTIALS);
-    call = pod_call(l, "moments_join", &d, DESC_BYTES(MomentsDesc),
-                    divide_up(d.channels, JOIN_THREADS), bufs, work + 3);
+    lower_sums(l, n, &d, bufs, work + 1);
+    CallDraft call = pod_call(l, "moments_join", &d, DESC_BYTES(MomentsDesc),
+                              divide_up(d.channels, JOIN_THREADS), bufs, work + 3);
     pod_count_join(l, &call);
     cuda_call(l, &call, write_join, JOIN_THREADS);
 }

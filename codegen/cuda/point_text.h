@@ -33,8 +33,8 @@ void point_text_program(PointText *w, const char *number);
 /* Elements of a thread: more than 1 where the program has a kernel that reads and writes neighbours
  * together. */
 int64_t point_wide(const CallDraft *call, const PointProgram *p);
-/* The same for programs of more than one dim, a row of neighbours after the other, where what is the
- * same for all rows is computed once. */
+/* The same for programs of more than one dim, a row of neighbours after the other, where what is
+ * the same for all rows is computed once. */
 bool point_has_rows(const CallDraft *call, const PointProgram *p);
 int64_t point_rows_threads(const PointProgram *p);
 /* desc: a PointProgram. */
@@ -47,8 +47,8 @@ int point_wide_elements(const PointProgram *p);
 /* All loads and stores are of neighbours, or of one element, from where 16 bytes may begin. */
 bool point_is_wide(const CallDraft *call, const PointProgram *p);
 void point_put_wide_types(StrBuf *out, const PointProgram *p);
-/* The variable `aligned`: addresses are those of 16 bytes; that of a value inside of another may not
- * be. */
+/* The variable `aligned`: addresses are those of 16 bytes; that of a value inside of another may
+ * not be. */
 void point_put_alignment(PointText *w);
 /* Reads before, and writes behind, the loop over i. */
 void point_put_wide_loads(PointText *w);

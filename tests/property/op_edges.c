@@ -196,6 +196,40 @@ static void edge_layernorm(OpCase *c)
     op_done(c, OP_layernorm, NULL);
 }
 
+/* Rows of whole runs, several batches of them; of whole columns of tiles, several tiles of a chunk.
+ */
+static void edge_long_layernorm(OpCase *c)
+{
+    op_normal(c, DIMS(19, 768));
+    op_floats(c, DIMS(768), 0.5, 2);
+    op_normal(c, DIMS(768));
+    op_done(c, OP_layernorm, NULL);
+}
+static void edge_long_layernorm_grad(OpCase *c)
+{
+    op_normal(c, DIMS(19, 768));
+    op_normal(c, DIMS(19, 768));
+    op_normal(c, DIMS(19));
+    op_floats(c, DIMS(19), 0.5, 2);
+    op_floats(c, DIMS(768), 0.5, 2);
+    op_done(c, OP_layernorm_grad, NULL);
+}
+static void edge_long_layernorm_sums(OpCase *c)
+{
+    op_normal(c, DIMS(20003, 40));
+    op_normal(c, DIMS(20003, 40));
+    op_normal(c, DIMS(20003));
+    op_floats(c, DIMS(20003), 0.5, 2);
+    op_done(c, OP_layernorm_grad_sums, NULL);
+}
+static void edge_long_moments(OpCase *c)
+{
+    AttrList attrs = {0};
+    attrs_int(&attrs, ATTR_nhwc, 1);
+    op_normal(c, DIMS(40003, 32));
+    op_done(c, OP_bn_stats, &attrs);
+}
+
 const OpRow op_edges[] = {
     {OP_matmul, edge_chains},
     {OP_matmul, edge_chains_8},
@@ -215,5 +249,9 @@ const OpRow op_edges[] = {
     {OP_cross_entropy, edge_long_cross_entropy},
     {OP_cross_entropy_grad, edge_long_cross_entropy_grad},
     {OP_layernorm, edge_layernorm},
+    {OP_layernorm, edge_long_layernorm},
+    {OP_layernorm_grad, edge_long_layernorm_grad},
+    {OP_layernorm_grad_sums, edge_long_layernorm_sums},
+    {OP_bn_stats, edge_long_moments},
 };
 const int op_edges_n = sizeof op_edges / sizeof *op_edges;

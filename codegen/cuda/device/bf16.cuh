@@ -22,12 +22,22 @@ DEVICE u16 to_bf16(float x)
 #endif
 }
 
+/* In the halves of a word. */
+DEVICE u32 two_bf16(float low, float high)
+{
+#ifdef __CUDACC__
+    u32 r;
+    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(r) : "f"(high), "f"(low));
+    return r;
+#else
+    return (u32)to_bf16(low) | (u32)to_bf16(high) << 16;
+#endif
+}
+
 DEVICE float round_bf16(float x)
 {
 #ifdef __CUDACC__
-    int r; /* above a 0: a float's bits */
-    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(r) : "f"(x), "f"(0.0f));
-    return from_bits(r);
+    return from_bits((int)two_bf16(0.0f, x));
 #else
     return from_bf16(to_bf16(x));
 #endif

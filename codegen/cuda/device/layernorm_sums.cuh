@@ -29,14 +29,3 @@ DEVICE void layernorm_sums(const Args a)
     partial[column] = first[0] + first[1] + (first[2] + first[3]);
     partial[LENGTH + column] = second[0] + second[1] + (second[2] + second[3]);
 }
-
-/* A thread a column: its partial results in order. */
-DEVICE void layernorm_total(const Args a)
-{
-    const i64 column = (i64)blockIdx.x * THREADS + threadIdx.x;
-    const float *partial = BUF(const float, 0) + column;
-    if (column >= LENGTH)
-        return;
-    BUF(float, 1)[column] = join_sum(partial, CHUNKS, PARTIAL_FLOATS);
-    BUF(float, 2)[column] = join_sum(partial + LENGTH, CHUNKS, PARTIAL_FLOATS);
-}

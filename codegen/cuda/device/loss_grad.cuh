@@ -78,21 +78,23 @@ DEVICE float grad_of_class(const Args a, const Line l, const Common c, PLACE k, 
 }
 
 #if INNER == 1
+STORE_RUN(OUT_BUF)
+
 DEVICE void write_line(const Args a, const Line l, const Common c, REAL(OUT_BUF) *out)
 {
     PLACE i;
     int u, j;
     for (i = first_run(l.x); i < LENGTH; i += BATCH) {
-        RUN(0) run[AHEAD];
-        load_runs(l.x, i, run);
-        for (u = 0; u < AHEAD; u++) {
+        Run_0 run[AHEAD];
+        load_runs_0(l.x, i, -INFINITE, run);
+        UNROLL for (u = 0; u < AHEAD; u++) {
             const PLACE k = i + u * PARTIALS, own = l.label - k;
             float g[EIGHT];
             for (j = 0; j < EIGHT; j++)
                 g[j] = 0.0f;
             for (j = 0; j < EIGHT && l.label >= 0; j++)
-                g[j] = grad_of_class(a, l, c, k + j, j == own, VALUE(0, run[u].x[j]));
-            STORE_RUN(OUT_BUF, out, k, g)
+                g[j] = grad_of_class(a, l, c, k + j, j == own, IN_WORDS(0, run[u].w, j));
+            store_run(out, k, g);
         }
     }
 }

@@ -12,20 +12,20 @@ DEVICE Line scan_line(const Args a, i64 line, int with_all)
         sum[j] = all[j] = 0.0f;
     }
     for (i = first; i < LENGTH; i += BATCH) {
-        RUN(0) run[AHEAD];
-        load_runs(l.x, i, run);
-        for (u = 0; u < AHEAD; u++)
+        Run_0 run[AHEAD];
+        load_runs_0(l.x, i, -INFINITE, run);
+        UNROLL for (u = 0; u < AHEAD; u++)
             for (j = 0; j < EIGHT; j++)
-                max[j] = s_max_number(VALUE(0, run[u].x[j]), max[j]);
+                max[j] = s_max_number(IN_WORDS(0, run[u].w, j), max[j]);
     }
     l.max = join_runs_max(max, first);
     for (i = first; i < LENGTH; i += BATCH) {
-        RUN(0) run[AHEAD];
-        load_runs(l.x, i, run);
-        for (u = 0; u < AHEAD; u++)
+        Run_0 run[AHEAD];
+        load_runs_0(l.x, i, -INFINITE, run);
+        UNROLL for (u = 0; u < AHEAD; u++)
             for (j = 0; j < EIGHT; j++) {
                 const PLACE k = i + u * PARTIALS + j;
-                const float d = VALUE(0, run[u].x[j]) - l.max;
+                const float d = IN_WORDS(0, run[u].w, j) - l.max;
                 sum[j] = sum[j] + s_exp_below(d);
                 if (with_all)
                     all[j] = all[j] + (IN_LINE(k) ? d * WEIGHT(k) : 0.0f);

@@ -1,12 +1,9 @@
 #include "real.cuh"
+#include "two_sums.cuh"
 /* Two sums by channel of [OUTER, CHANNELS, INNER], of CHUNKS parts of the outer elements: of
  * differences from the channel's first element and of their squares (the statistics of batch norm),
  * or of dy (x - mean) and of dy (its gradients).  Partial results are first[CHANNELS],
  * second[CHANNELS]. */
-typedef struct Moments {
-    float first, second;
-} Moments;
-
 #if IS_STATS
 #define X(at) VALUE(0, BUF(const REAL(0), 0)[at])
 #define START_OF(at, channel) X(at) /* what differences are from */
@@ -15,20 +12,30 @@ typedef struct Moments {
 #define START_OF(at, channel) BUF(const float, 2)[channel]
 #endif
 
-/* at_0, at_1: the element in buffers 0 and 1. */
-DEVICE Moments add_element(const Args a, Moments m, i64 at_0, i64 at_1, float start)
+/* x_0, x_1: elements of buffers 0 and 1. */
+DEVICE TwoSums add_values(TwoSums m, float x_0, float x_1, float start)
 {
 #if IS_STATS
-    const float d = X(at_0) - start;
+    const float d = x_0 - start;
     m.first = m.first + d;
     m.second = m.second + d * d;
-    (void)at_1;
+    (void)x_1;
 #else
-    const float dy = VALUE(0, BUF(const REAL(0), 0)[at_0]);
-    m.first = m.first + dy * (X(at_1) - start);
-    m.second = m.second + dy;
+    m.first = m.first + x_0 * (x_1 - start);
+    m.second = m.second + x_0;
 #endif
     return m;
+}
+
+/* at_0, at_1: the element in buffers 0 and 1. */
+DEVICE TwoSums add_element(const Args a, TwoSums m, i64 at_0, i64 at_1, float start)
+{
+#if IS_STATS
+    (void)at_1;
+    return add_values(m, X(at_0), 0.0f, start);
+#else
+    return add_values(m, VALUE(0, BUF(const REAL(0), 0)[at_0]), X(at_1), start);
+#endif
 }
 
 /* Elements of a channel in a chunk. */
@@ -39,7 +46,7 @@ DEVICE float chunk_count(i64 chunk)
 
 /* Of statistics: sums of differences and squares become the mean and the sum of squared deviations.
  * An empty chunk gives zeros; squares that overflow give infinity, not NaN. */
-DEVICE void store_moments(const Args a, Moments m, i64 chunk, i64 channel)
+DEVICE void store_moments(const Args a, TwoSums m, i64 chunk, i64 channel)
 {
     float *partial = BUF(float, WORK_BUF) + chunk * PARTIAL_FLOATS;
 #if IS_STATS

@@ -1,60 +1,91 @@
-#include "real.cuh"
+#include "words.cuh"
 /* Lines of buffer 0 whose elements lie side by side, EIGHT threads a line.  A thread has every eighth
  * run of EIGHT neighbours, which it reads 16 bytes at a time: of the PARTIALS partial sums of
  * line.cuh, to which element i belongs by i modulo PARTIALS, those are always the same EIGHT.  Runs
- * begin where their addresses are whole multiples: the first of a line may begin before the line.
+ * of buffer 0 begin ALIGN elements, EIGHT or PARTIALS, or multiples of that from address 0: the first
+ * ones of a line may begin before the line.  ALIGN is 1 where lines are whole batches of runs.
  * A block has BLOCK_LINES lines at a time; all of its threads join at once. */
 #define EIGHT        8
 #define PARTIALS     64
 #define LINE_THREADS EIGHT
 #define LINE_THREAD  ((int)threadIdx.x % EIGHT)
-/* Elements between the batches of a thread: AHEAD runs are read before the first is used. */
+#define IN_LINE(k)   IS_INSIDE(k, 1)
+#define IS_INSIDE(k, n) (ALIGN == 1 || ((k) >= 0 && (k) + ((n)-1) < LENGTH))
+/* A thread reads AHEAD runs before it uses the first. */
 #define BATCH        (AHEAD * PARTIALS)
-#define IN_LINE(k)   ((k) >= 0 && (k) < LENGTH)
 
-typedef struct ALIGNED(16) Run_0 {
-    float x[EIGHT];
-} Run_0;
-typedef struct ALIGNED(16) Run_1 {
-    u16 x[EIGHT];
-} Run_1;
-#define RUN(k) REAL_JOIN(Run_, IS_BF16(k))
+/* A run of buffer k. */
+#define RUN_OF(k)                                                                                  \
+    typedef struct ALIGNED(16) Run_##k {                                                           \
+        u32 w[EIGHT / PER_WORD(k)];                                                                \
+    } Run_##k;
 
 /* Where this thread's first run of the line x begins. */
 DEVICE PLACE first_run(const REAL(0) *x)
 {
-    return EIGHT * LINE_THREAD - (PLACE)((i64)x / (i64)sizeof *x % PARTIALS);
+    return EIGHT * LINE_THREAD - (PLACE)((i64)x / (i64)sizeof *x % ALIGN);
 }
 
-/* AHEAD runs of the line x; -infinity outside of it. */
-DEVICE void load_runs(const REAL(0) *x, PLACE i, RUN(0) *run)
+/* load_runs_k: AHEAD runs of the line x of buffer k; what is outside of it is `outside`. */
+#define LOAD_RUNS(k)                                                                               \
+    DEVICE REAL(k) in_line_##k(const REAL(k) *x, PLACE at, float outside)                          \
+    {                                                                                              \
+        return IN_LINE(at) ? x[at] : OF(k, outside);                                               \
+    }                                                                                              \
+                                                                                                   \
+    DEVICE void load_runs_##k(const REAL(k) *x, PLACE i, float outside, Run_##k *run)              \
+    {                                                                                              \
+        int u, j;                                                                                  \
+        if (IS_INSIDE(i, BATCH - PARTIALS + EIGHT) && ((i64)(x + i) & 15) == 0) {      \
+            UNROLL for (u = 0; u < AHEAD; u++)                                                     \
+                run[u] = *(const Run_##k *)(x + i + u * PARTIALS);                                 \
+            return;                                                                                \
+        }                                                                                          \
+        UNROLL for (u = 0; u < AHEAD; u++)                                                         \
+            UNROLL for (j = 0; j < EIGHT; j += PER_WORD(k)) {                                      \
+                const PLACE at = i + u * PARTIALS + j;                                             \
+                run[u].w[j / PER_WORD(k)] = WORD(k, in_line_##k(x, at, outside),                   \
+                                                 in_line_##k(x, at + 1, outside));                 \
+            }                                                                                      \
+    }
+RUN_OF(0)
+LOAD_RUNS(0)
+
+/* A run of the vector p as long as a line. */
+DEVICE void load_floats(const float *p, PLACE i, float *x)
 {
-    int u, j;
-    if (i >= 0 && i + (BATCH - PARTIALS + EIGHT) <= LENGTH) {
-        for (u = 0; u < AHEAD; u++)
-            run[u] = *(const RUN(0) *)(x + i + u * PARTIALS);
+    typedef struct ALIGNED(16) Floats {
+        float x[EIGHT];
+    } Floats;
+    int j;
+    if (IS_INSIDE(i, EIGHT) && ((i64)(p + i) & 15) == 0) {
+        const Floats run = *(const Floats *)(p + i);
+        for (j = 0; j < EIGHT; j++)
+            x[j] = run.x[j];
         return;
     }
-    for (u = 0; u < AHEAD; u++)
-        for (j = 0; j < EIGHT; j++) {
-            const PLACE k = i + u * PARTIALS + j;
-            run[u].x[j] = IN_LINE(k) ? x[k] : OF(0, -INFINITE);
-        }
+    for (j = 0; j < EIGHT; j++)
+        x[j] = IN_LINE(i + j) ? p[i + j] : 0.0f;
 }
 
-/* Writes floats value[] as a run of the line out, of buffer k: what of it is in the line. */
-#define STORE_RUN(k, out, i, value)                                                                   \
+/* store_run: floats value[] as a run of the line out of buffer k; what of it is in the line. */
+#define STORE_RUN(k)                                                                               \
+    typedef struct ALIGNED(16) Stored {                                                            \
+        u32 w[EIGHT / PER_WORD(k)];                                                                \
+    } Stored;                                                                                      \
+                                                                                                   \
+    DEVICE void store_run(REAL(k) *out, PLACE i, const float *value)                               \
     {                                                                                              \
-        int j_;                                                                                    \
-        if ((i) >= 0 && (i) + EIGHT <= LENGTH && ((i64)((out) + (i)) & 15) == 0) {                 \
-            RUN(k) run_;                                                                           \
-            for (j_ = 0; j_ < EIGHT; j_++)                                                         \
-                run_.x[j_] = OF(k, (value)[j_]);                                                       \
-            *(RUN(k) *)((out) + (i)) = run_;                                                       \
+        int j;                                                                                     \
+        if (IS_INSIDE(i, EIGHT) && ((i64)(out + i) & 15) == 0) {                         \
+            Stored run;                                                                            \
+            for (j = 0; j < EIGHT / PER_WORD(k); j++)                                              \
+                run.w[j] = PACK(k, value, j);                                                      \
+            *(Stored *)(out + i) = run;                                                            \
         } else {                                                                                   \
-            for (j_ = 0; j_ < EIGHT; j_++)                                                         \
-                if (IN_LINE((i) + j_))                                                             \
-                    (out)[(i) + j_] = OF(k, (value)[j_]);                                              \
+            for (j = 0; j < EIGHT; j++)                                                            \
+                if (IN_LINE(i + j))                                                                \
+                    out[i + j] = OF(k, value[j]);                                                  \
         }                                                                                          \
     }
 

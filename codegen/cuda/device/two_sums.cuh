@@ -1,0 +1,6 @@
+#ifndef TWO_SUMS
+#define TWO_SUMS
+typedef struct TwoSums {
+    float first, second;
+} TwoSums;
+#endif

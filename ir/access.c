@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Who may write over an input, and who reads and writes inside of other values. */
+#include "ir/attention.h"
 #include "ir/op_rules.h"
 #include "ir/strided_view.h"
 
-static bool no_input(const Graph *g, const Node *n, int i)
+static bool none(const Graph *g, const Node *n, int i)
 {
     (void)g, (void)n, (void)i;
     return false;
 }
 
-static bool any_input(const Graph *g, const Node *n, int i)
+static bool any(const Graph *g, const Node *n, int i)
 {
     (void)g, (void)n, (void)i;
     return true;
@@ -26,18 +27,6 @@ static bool all_but_second(const Graph *g, const Node *n, int i)
 {
     (void)g, (void)n;
     return i != 1;
-}
-
-static bool never(const Node *n)
-{
-    (void)n;
-    return false;
-}
-
-static bool always(const Node *n)
-{
-    (void)n;
-    return true;
 }
 
 /* Reading at strides */
@@ -68,6 +57,19 @@ static bool reads_runs(const Graph *g, const Node *n, int i)
     (void)i;
     const Type *x = value_type(g, n->in[0]);
     return has_pitch(g, n->in[0]) && x->dim[x->rank - 1] % 16 == 0;
+}
+
+/* A library reads and writes whole rows of heads. */
+static bool reads_heads(const Graph *g, const Node *n, int i)
+{
+    const char tensor = attention_input(n, i);
+    return tensor && attention_fits_library(g, n, tensor);
+}
+
+static bool writes_heads(const Graph *g, const Node *n, int i)
+{
+    const char tensor = attention_result(n, i);
+    return tensor && attention_fits_library(g, n, tensor);
 }
 
 /* Fused groups */
@@ -116,16 +118,16 @@ static bool group_in_step(const Graph *g, const Node *n, int i)
     return n->body && element_wise_in_body(n->body, body_input(n->body, i));
 }
 
-static bool group_writes(const Node *n)
+static bool group_writes(const Graph *g, const Node *n, int i)
 {
+    (void)g, (void)i;
     return n->body && !graph_has_matrix(n->body);
 }
 
 /* Element-wise groups read through strides what they read at the place of the result. */
 static bool group_strided(const Graph *g, const Node *group, int i)
 {
-    (void)g;
-    if (!group_writes(group))
+    if (!group_writes(g, group, 0))
         return false;
     const Graph *body = group->body;
     ValueId v = body_input(body, i);
@@ -139,18 +141,19 @@ static bool group_strided(const Graph *g, const Node *group, int i)
     return true;
 }
 
-const OpAccess access_dense = {no_input, no_input, never, false};
-const OpAccess access_over_any = {any_input, no_input, never, false};
-const OpAccess access_over_first = {first_input, no_input, never, false};
-const OpAccess access_point = {any_input, any_input, always, false};
-const OpAccess access_indexed = {any_input, any_input, always, true};
-const OpAccess access_seeded = {all_but_second, all_but_second, always, true};
-const OpAccess access_drawn = {no_input, no_input, always, true};
-const OpAccess access_masked = {all_but_second, all_but_second, always, false};
-const OpAccess access_moved = {no_input, any_input, always, false};
-const OpAccess access_subview = {no_input, any_input, never, false};
-const OpAccess access_rows = {no_input, reads_rows, never, false};
-const OpAccess access_runs = {no_input, reads_runs, never, false};
+const OpAccess access_dense = {none, none, none, false};
+const OpAccess access_over_any = {any, none, none, false};
+const OpAccess access_over_first = {first_input, none, none, false};
+const OpAccess access_point = {any, any, any, false};
+const OpAccess access_indexed = {any, any, any, true};
+const OpAccess access_seeded = {all_but_second, all_but_second, any, true};
+const OpAccess access_drawn = {none, none, any, true};
+const OpAccess access_masked = {all_but_second, all_but_second, any, false};
+const OpAccess access_moved = {none, any, any, false};
+const OpAccess access_subview = {none, any, none, false};
+const OpAccess access_rows = {none, reads_rows, none, false};
+const OpAccess access_runs = {none, reads_runs, none, false};
+const OpAccess access_heads = {none, reads_heads, writes_heads, false};
 const OpAccess access_group = {group_in_step, group_strided, group_writes, false};
 
 bool node_reads_strided(const Graph *g, const Node *n, int i)
@@ -158,9 +161,13 @@ bool node_reads_strided(const Graph *g, const Node *n, int i)
     return op_table[n->op].access->strided(g, n, i);
 }
 
-bool node_writes_strided(const Node *n)
+bool value_is_written_strided(const Graph *g, ValueId v)
 {
-    return op_table[n->op].access->writes_anywhere(n);
+    const Node *n = value_node(g, v);
+    int i = 0;
+    while (n->out[i] != v)
+        i++;
+    return op_table[n->op].access->writes_strided(g, n, i);
 }
 
 /* Writing over an input */

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "ir/attention.h"
 
+#include "ir/strided_view.h"
 #include "ir/support/divide.h"
+
+#include <string.h>
 
 enum {
     BLOCK_ROWS_MOST = 64,
@@ -11,7 +14,87 @@ enum {
     PARTIAL_SUMS = 64            /* of a line */
 };
 
+enum { LIBRARY_UNIT = 8 }; /* elements of bf16 that a library reads at a time */
+
+/* --- tensors --- */
+
 const int64_t attention_by_rows[] = {0, 2, 1, 3};
+
+static char letter_at(const char *letters, int i)
+{
+    return i >= 0 && i < (int)strlen(letters) ? letters[i] : '\0';
+}
+
+char attention_input(const Node *n, int i)
+{
+    const bool grad = n->op == OP_attention_grad;
+    if (grad && i == n->n_in - 1 && node_attr(n, ATTR_library))
+        return 'o';
+    return letter_at(grad ? "gqkv" : "qkv", i);
+}
+
+char attention_result(const Node *n, int i)
+{
+    return letter_at(n->op == OP_attention_grad ? "QKV" : "o", i);
+}
+
+ValueId attention_tensor(const Node *n, char tensor)
+{
+    for (int i = 0; i < n->n_in; i++)
+        if (attention_input(n, i) == tensor)
+            return n->in[i];
+    for (int i = 0; i < n->n_out; i++)
+        if (attention_result(n, i) == tensor)
+            return n->out[i];
+    return VALUE_NONE;
+}
+
+bool attention_lies_by_rows(const Node *n, char tensor)
+{
+    return tensor && strchr(node_string(n, ATTR_by_rows, ""), tensor);
+}
+
+Type attention_turn(Type t)
+{
+    int64_t second = t.dim[1];
+    t.dim[1] = t.dim[2];
+    t.dim[2] = second;
+    return t;
+}
+
+AttentionStrides attention_strides(const Node *n, char tensor, const Type *t, const int64_t *stride)
+{
+    const bool by_rows = attention_lies_by_rows(n, tensor);
+    const int row = by_rows ? 1 : t->rank - 2, head = by_rows ? 2 : t->rank - 3;
+    const int batch = by_rows ? 0 : t->rank - 4;
+    AttentionStrides s = {.heads = 1, .row = stride[row], .head = t->dim[row] * stride[row]};
+    if (head >= 0)
+        s.heads = t->dim[head], s.head = stride[head];
+    s.batch = batch >= 0 ? stride[batch] : s.heads * s.head;
+    return s;
+}
+
+static bool is_even(const Type *t, const int64_t *stride)
+{
+    for (int d = 0; d + 1 < t->rank; d++)
+        if (stride[d] % LIBRARY_UNIT)
+            return false;
+    for (int d = 0; d < t->rank - 4; d++)
+        if (stride[d] != stride[d + 1] * t->dim[d + 1])
+            return false;
+    return stride[t->rank - 1] == 1;
+}
+
+bool attention_fits_library(const Graph *g, const Node *n, char tensor)
+{
+    const ValueId v = attention_tensor(n, tensor);
+    if (v == VALUE_NONE || !node_attr(n, ATTR_library))
+        return false;
+    const StridedView view = value_view(g, v);
+    return view.base % LIBRARY_UNIT == 0 && is_even(value_type(g, v), view.stride);
+}
+
+/* --- shapes --- */
 
 /* Elements between the biases of neighbours in each batch dim; 0 where they share one. */
 static void bias_strides(const Graph *g, const Node *n, AttentionShape *a)
@@ -30,6 +113,12 @@ static int64_t group_of(const Type *q, const Type *v)
     return head >= 0 && q->dim[head] > v->dim[head] ? q->dim[head] / v->dim[head] : 1;
 }
 
+static Type type_by_heads(const Graph *g, const Node *n, char tensor)
+{
+    const Type *t = value_type(g, attention_tensor(n, tensor));
+    return attention_lies_by_rows(n, tensor) ? attention_turn(*t) : *t;
+}
+
 AttentionShape attention_shape(const Graph *g, const Node *n)
 {
     AttentionShape a = {.bias = -1, .rng = -1, .dout = -1, .max = -1, .sum = -1};
@@ -46,7 +135,8 @@ AttentionShape attention_shape(const Graph *g, const Node *n)
         a.rng = last--;
     if (last >= fixed)
         a.bias = last;
-    const Type *q = value_type(g, n->in[a.q]), *v = value_type(g, n->in[a.v]);
+    const Type types[] = {type_by_heads(g, n, 'q'), type_by_heads(g, n, 'v')};
+    const Type *q = &types[0], *v = &types[1];
     a.k_bf16 = value_type(g, n->in[a.k])->dtype == DTYPE_BF16;
     a.v_bf16 = v->dtype == DTYPE_BF16;
     a.n_batch = q->rank - 2;

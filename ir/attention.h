@@ -8,7 +8,11 @@
  *
  * The last batch dim of k and v may be shorter: each of their heads is then read by a group of
  * neighbouring heads of q.  dk and dv are sums over the group: of each head the chains over rows,
- * added in order, and then those of the heads, in order. */
+ * added in order, and then those of the heads, in order.
+ *
+ * Tensors have letters: q, k, v, and o, the result; in the gradient g, Q, K, V, the gradients of o,
+ * q, k, v.  Where a library computes it (attribute `library`) they may lie by rows, [batch, rows,
+ * heads, width], which the attribute `by_rows` says of each, and inside of other values. */
 #ifndef SCRIMP_IR_ATTENTION_H
 #define SCRIMP_IR_ATTENTION_H
 
@@ -17,8 +21,29 @@
 /* Elements of a query, a key, a value: one chain of products adds so many. */
 enum { ATTENTION_WIDTH_MOST = 256 };
 
-/* The order of dims [batch, heads, rows, width] in which models go on with the result. */
+/* The order of dims [batch, heads, rows, width] in which models have what attention reads and
+ * gives.
+ */
 extern const int64_t attention_by_rows[4];
+
+/* The letter of input i, or of result i; 0: it has none. */
+char attention_input(const Node *n, int i);
+char attention_result(const Node *n, int i);
+/* The value of a letter; VALUE_NONE: the node has none. */
+ValueId attention_tensor(const Node *n, char tensor);
+bool attention_lies_by_rows(const Node *n, char tensor);
+/* A type by rows as by heads, and the other way round. */
+Type attention_turn(Type t);
+
+/* From one of the batch, a head, a row to the next, in elements; heads: of one of the batch. */
+typedef struct AttentionStrides {
+    int64_t heads, batch, head, row;
+} AttentionStrides;
+/* Of a tensor of this type whose dims lie that far apart. */
+AttentionStrides attention_strides(const Node *n, char tensor, const Type *t,
+                                   const int64_t *stride);
+/* Rows that a library can read or write: 16 bytes at a time, and every batch dim evenly. */
+bool attention_fits_library(const Graph *g, const Node *n, char tensor);
 
 typedef struct AttentionShape {
     int64_t heads;      /* all batch dims of q together */

@@ -6,9 +6,16 @@
 #include <math.h>
 #include <string.h>
 
+/* A tensor by its letter. */
+typedef struct Operand {
+    double *data;
+    AttentionStrides at;
+} Operand;
+
 /* One row: its head, and what softmax made of its scores. */
 typedef struct Row {
     const AttentionShape *a;
+    Operand of_q, of_k, of_v;
     const double *q, *k, *v, *bias; /* of the row; of the head */
     double *p, *kept;               /* by key: probabilities, before and after dropout */
     double *factor;                 /* by key: what dropout multiplies by */
@@ -21,6 +28,24 @@ static double dot(const double *x, const double *y, int64_t n)
     for (int64_t i = 0; i < n; i++)
         sum += x[i] * y[i];
     return sum;
+}
+
+static Operand operand(const EvalState *s, const Node *n, char tensor)
+{
+    const ValueId v = attention_tensor(n, tensor);
+    const Type *t = value_type(s->graph, v);
+    int64_t stride[TYPE_MAX_RANK], dense = 1;
+    for (int d = t->rank - 1; d >= 0; d--) {
+        stride[d] = dense;
+        dense *= t->dim[d];
+    }
+    return (Operand){s->data[v], attention_strides(n, tensor, t, stride)};
+}
+
+/* Where the rows of a head begin. */
+static double *head_of(const Operand *x, int64_t head)
+{
+    return x->data + head / x->at.heads * x->at.batch + head % x->at.heads * x->at.head;
 }
 
 static int64_t bias_offset(const AttentionShape *a, int64_t head)
@@ -37,7 +62,7 @@ static void score_row(Row *r, int64_t row)
 {
     const AttentionShape *a = r->a;
     for (int64_t s = 0; s < a->keys; s++) {
-        double x = dot(r->q, r->k + s * a->width, a->width) * a->scale;
+        double x = dot(r->q, r->k + s * r->of_k.at.row, a->width) * a->scale;
         x = a->causal && s > row ? -(double)INFINITY : x + (r->bias ? r->bias[s] : 0);
         r->p[s] = x;
     }
@@ -75,9 +100,9 @@ static void make_row(const EvalState *st, const Node *n, Row *r, int64_t line)
 {
     const AttentionShape *a = r->a;
     int64_t head = line / a->rows, of_keys = head / a->group;
-    r->q = eval_in(st, n, a->q) + line * a->width;
-    r->k = eval_in(st, n, a->k) + of_keys * a->keys * a->width;
-    r->v = eval_in(st, n, a->v) + of_keys * a->keys * a->value_width;
+    r->q = head_of(&r->of_q, head) + line % a->rows * r->of_q.at.row;
+    r->k = head_of(&r->of_k, of_keys);
+    r->v = head_of(&r->of_v, of_keys);
     r->bias = a->bias >= 0 ? eval_in(st, n, a->bias) + bias_offset(a, head) : NULL;
     score_row(r, line % a->rows);
     if (a->grad)
@@ -87,10 +112,13 @@ static void make_row(const EvalState *st, const Node *n, Row *r, int64_t line)
     probabilities(st, n, r, line);
 }
 
-static Row row_buffers(const AttentionShape *a, Pool *scratch)
+static Row row_buffers(const EvalState *s, const Node *n, const AttentionShape *a, Pool *scratch)
 {
     size_t keys = (size_t)a->keys;
     return (Row){.a = a,
+                 .of_q = operand(s, n, 'q'),
+                 .of_k = operand(s, n, 'k'),
+                 .of_v = operand(s, n, 'v'),
                  .p = POOL_ARRAY(scratch, keys, double),
                  .kept = POOL_ARRAY(scratch, keys, double),
                  .factor = POOL_ARRAY(scratch, keys, double)};
@@ -100,14 +128,15 @@ void eval_attention(EvalState *s, const Node *n)
 {
     AttentionShape a = attention_shape(s->graph, n);
     Pool *scratch = pool_new();
-    Row r = row_buffers(&a, scratch);
+    Row r = row_buffers(s, n, &a, scratch);
+    const Operand o = operand(s, n, 'o');
     for (int64_t line = 0; line < a.heads * a.rows; line++) {
-        double *out = eval_out(s, n, 0) + line * a.value_width;
+        double *out = head_of(&o, line / a.rows) + line % a.rows * o.at.row;
         make_row(s, n, &r, line);
         memset(out, 0, (size_t)a.value_width * sizeof *out);
         for (int64_t k = 0; k < a.keys; k++)
             for (int64_t e = 0; e < a.value_width && r.kept[k] != 0; e++)
-                out[e] += r.kept[k] * r.v[k * a.value_width + e];
+                out[e] += r.kept[k] * r.v[k * r.of_v.at.row + e];
         eval_out(s, n, 1)[line] = r.max;
         eval_out(s, n, 2)[line] = r.sum;
     }
@@ -127,7 +156,7 @@ static void score_gradients(Row *r, const double *dout)
     const AttentionShape *a = r->a;
     double sum = 0;
     for (int64_t s = 0; s < a->keys; s++) {
-        r->factor[s] *= dot(dout, r->v + s * a->value_width, a->value_width);
+        r->factor[s] *= dot(dout, r->v + s * r->of_v.at.row, a->value_width);
         sum += r->factor[s] * r->p[s];
     }
     for (int64_t s = 0; s < a->keys; s++)
@@ -138,22 +167,23 @@ void eval_attention_grad(EvalState *s, const Node *n)
 {
     AttentionShape a = attention_shape(s->graph, n);
     Pool *scratch = pool_new();
-    Row r = row_buffers(&a, scratch);
+    Row r = row_buffers(s, n, &a, scratch);
+    const Operand g = operand(s, n, 'g'), q = operand(s, n, 'Q');
+    const Operand k = operand(s, n, 'K'), v = operand(s, n, 'V');
     for (int i = 0; i < 3; i++)
         memset(eval_out(s, n, i), 0, (size_t)eval_out_count(s, n, i) * sizeof(double));
     for (int64_t line = 0; line < a.heads * a.rows; line++) {
-        const double *dout = eval_in(s, n, a.dout) + line * a.value_width;
-        double *dq = eval_out(s, n, 0) + line * a.width;
-        int64_t of_keys = line / a.rows / a.group;
-        double *dk = eval_out(s, n, 1) + of_keys * a.keys * a.width;
-        double *dv = eval_out(s, n, 2) + of_keys * a.keys * a.value_width;
+        const int64_t head = line / a.rows, row = line % a.rows, of_keys = head / a.group;
+        const double *dout = head_of(&g, head) + row * g.at.row;
+        double *dq = head_of(&q, head) + row * q.at.row;
+        double *dk = head_of(&k, of_keys), *dv = head_of(&v, of_keys);
         make_row(s, n, &r, line);
-        for (int64_t k = 0; k < a.keys; k++)
-            add_scaled(dv + k * a.value_width, dout, r.kept[k], a.value_width);
+        for (int64_t i = 0; i < a.keys; i++)
+            add_scaled(dv + i * v.at.row, dout, r.kept[i], a.value_width);
         score_gradients(&r, dout);
-        for (int64_t k = 0; k < a.keys; k++) {
-            add_scaled(dq, r.k + k * a.width, r.p[k], a.width);
-            add_scaled(dk + k * a.width, r.q, r.p[k], a.width);
+        for (int64_t i = 0; i < a.keys; i++) {
+            add_scaled(dq, r.k + i * r.of_k.at.row, r.p[i], a.width);
+            add_scaled(dk + i * k.at.row, r.q, r.p[i], a.width);
         }
     }
     pool_free(scratch);

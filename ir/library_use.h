@@ -9,8 +9,7 @@
 typedef struct LibraryQuery {
     const char *archs; /* of the devices that the library is to run on: "sm_80,sm_90" */
     ValueId result;    /* attention_grad: what the forward operation gave, VALUE_NONE where that is
-                          not known, */
-    bool by_rows;      /* or that with its second and third dim exchanged */
+                          not known */
 } LibraryQuery;
 
 typedef struct LibraryUse {

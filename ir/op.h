@@ -77,8 +77,8 @@ typedef struct OpAccess {
     bool (*in_step)(const struct Graph *g, const struct Node *node, int i);
     /* Input i may lie at strides, inside another value (ir/strided_view.h). */
     bool (*strided)(const struct Graph *g, const struct Node *node, int i);
-    /* The result may be written at any strides. */
-    bool (*writes_anywhere)(const struct Node *node);
+    /* Result i may be written at strides: at those that it has, or, where it is dense, at some. */
+    bool (*writes_strided)(const struct Graph *g, const struct Node *node, int i);
     bool needs_index; /* of an element in the whole tensor: stays out of epilogues */
 } OpAccess;
 

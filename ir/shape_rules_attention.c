@@ -34,6 +34,35 @@ static bool take_fewer_heads(const Node *node, const Type *k, int operand, Type 
     return true;
 }
 
+static Type by_heads(const Graph *g, const Node *node, int i)
+{
+    const Type *t = shape_in(g, node, i);
+    return attention_lies_by_rows(node, attention_input(node, i)) ? attention_turn(*t) : *t;
+}
+
+/* An input of this type by heads. */
+static bool want_lying(const Graph *g, const Node *node, int i, Type t, ShapeError *err)
+{
+    if (attention_lies_by_rows(node, attention_input(node, i)))
+        t = attention_turn(t);
+    return want_type(g, node, i, &t, err);
+}
+
+/* Letters of what a library's node has, and four dims. */
+static bool want_by_rows(const Graph *g, const Node *node, ShapeError *err)
+{
+    const char *letters = node_string(node, ATTR_by_rows, NULL);
+    const char *known = node->op == OP_attention_grad ? "qkvogQKV" : "qkvo";
+    bool fits = letters && node_attr(node, ATTR_library) && letters[0] &&
+                letters[strspn(letters, known)] == '\0';
+    for (int i = 0; fits && i < node->n_in; i++)
+        fits = !attention_input(node, i) || shape_in(g, node, i)->rank == 4;
+    return !letters || fits ||
+           shape_fail(err, "E105", -1,
+                      "%s: by_rows names no tensors of four dims that a library reads or writes",
+                      op_name(node->op));
+}
+
 /* q[..,H,T,D], k[..,G,S,D], v[..,G,S,E] from input `first` on, each f32 or bf16, G a divisor of H;
  * *result is [..,H,T,E], bf16 where one of them is. */
 static bool want_heads(const Graph *g, const Node *node, int first, Type *result, ShapeError *err)
@@ -41,8 +70,10 @@ static bool want_heads(const Graph *g, const Node *node, int first, Type *result
     for (int i = first; i < first + 3; i++)
         if (!want_float(g, node, i, err) || !want_rank(g, node, i, 2, TYPE_MAX_RANK, err))
             return false;
-    Type q = *shape_in(g, node, first), k = *shape_in(g, node, first + 1);
-    Type v = *shape_in(g, node, first + 2), keys = q, values = k;
+    if (!want_by_rows(g, node, err))
+        return false;
+    Type q = by_heads(g, node, first), k = by_heads(g, node, first + 1);
+    Type v = by_heads(g, node, first + 2), keys = q, values = k;
     int last = q.rank - 1;
     if (!want_sizes(node, q.dim[last - 1], q.dim[last], first, err) ||
         !want_rank(g, node, first + 1, q.rank, q.rank, err) ||
@@ -57,7 +88,7 @@ static bool want_heads(const Graph *g, const Node *node, int first, Type *result
     *result = q;
     result->dim[last] = v.dim[last];
     result->dtype = real_result(real_result(q.dtype, k.dtype), v.dtype);
-    return want_type(g, node, first + 1, &keys, err) && want_type(g, node, first + 2, &values, err);
+    return want_lying(g, node, first + 1, keys, err) && want_lying(g, node, first + 2, values, err);
 }
 
 /* A number for every row. */
@@ -91,7 +122,7 @@ static bool want_optional(const Graph *g, const Node *node, int first, int end, 
     const Type rng = type_make(DTYPE_I32, 1, &four);
     double p = node_float(node, ATTR_p, 0.0);
     int random = node_attr(node, ATTR_p) ? 1 : 0, bias = end - first - random;
-    int64_t keys = shape_in(g, node, first == 3 ? 1 : 2)->dim[q->rank - 2];
+    int64_t keys = by_heads(g, node, first == 3 ? 1 : 2).dim[q->rank - 2];
     if (!(p >= 0.0 && p < 1.0))
         return shape_fail(err, "E105", -1, "%s: p = %g is not in 0 <= p < 1", op_name(node->op), p);
     if (bias < 0 || bias > 1)
@@ -105,27 +136,11 @@ SHAPE_RULE(attention)
 {
     if (!want_heads(g, node, 0, &out[0], err))
         return false;
-    const Type *q = shape_in(g, node, 0);
-    out[1] = out[2] = row_numbers(*q);
-    return want_optional(g, node, 3, node->n_in, q, err);
-}
-
-/* The last input: what the forward operation gave, or that by rows. */
-static bool want_saved(const Graph *g, const Node *node, Type t, ShapeError *err)
-{
-    int dims;
-    const int64_t *perm = node_ints(node, ATTR_perm, &dims);
-    bool by_rows = perm && dims == 4 && t.rank == 4 &&
-                   memcmp(perm, attention_by_rows, sizeof attention_by_rows) == 0;
-    if (perm && !by_rows)
-        return shape_fail(err, "E105", -1, "%s: perm is not [0,2,1,3] of four dims",
-                          op_name(node->op));
-    if (by_rows) {
-        int64_t heads = t.dim[1];
-        t.dim[1] = t.dim[2];
-        t.dim[2] = heads;
-    }
-    return want_type(g, node, node->n_in - 1, &t, err);
+    const Type q = by_heads(g, node, 0);
+    out[1] = out[2] = row_numbers(q);
+    if (attention_lies_by_rows(node, 'o'))
+        out[0] = attention_turn(out[0]);
+    return want_optional(g, node, 3, node->n_in, &q, err);
 }
 
 SHAPE_RULE(attention_grad)
@@ -133,12 +148,15 @@ SHAPE_RULE(attention_grad)
     Type dout;
     if (!want_float(g, node, 0, err) || !want_heads(g, node, 1, &dout, err))
         return false;
-    const Type *q = shape_in(g, node, 1);
-    Type rows = row_numbers(*q);
+    const Type q = by_heads(g, node, 1), rows = row_numbers(q);
     int reads = node_attr(node, ATTR_library) ? 1 : 0;
-    for (int i = 0; i < 3; i++)
-        out[i] = *shape_in(g, node, 1 + i);
-    return want_type(g, node, 0, &dout, err) && want_type(g, node, 4, &rows, err) &&
-           want_type(g, node, 5, &rows, err) && (!reads || want_saved(g, node, dout, err)) &&
-           want_optional(g, node, 6, node->n_in - reads, q, err);
+    for (int i = 0; i < 3; i++) {
+        out[i] = by_heads(g, node, 1 + i);
+        if (attention_lies_by_rows(node, attention_result(node, i)))
+            out[i] = attention_turn(out[i]);
+    }
+    return want_lying(g, node, 0, dout, err) && want_type(g, node, 4, &rows, err) &&
+           want_type(g, node, 5, &rows, err) &&
+           (!reads || want_lying(g, node, node->n_in - 1, dout, err)) &&
+           want_optional(g, node, 6, node->n_in - reads, &q, err);
 }

@@ -42,9 +42,11 @@ ValueId body_input(const Graph *body, int i);
 
 /* The operation can read input i, which is not dense, where it lies (ops.def, column access):
  * element-wise kernels at any strides; the statistics of batch norm rows of the last dim at a
- * pitch; relu_mask the same where rows have a multiple of 16 elements. */
+ * pitch; relu_mask the same where rows have a multiple of 16 elements; attention by a library rows
+ * of heads that begin at multiples of 16 bytes. */
 bool node_reads_strided(const Graph *g, const Node *n, int i);
-/* The operation can write its result anywhere, at any strides. */
-bool node_writes_strided(const Node *n);
+/* Its operation can write v where it lies; v dense: also inside of something else, at some strides.
+ */
+bool value_is_written_strided(const Graph *g, ValueId v);
 
 #endif

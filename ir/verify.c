@@ -229,14 +229,13 @@ static bool check_remat(Verifier *v, const Node *n)
 static bool check_part(Verifier *v, const Node *concat, int i)
 {
     ValueId part = concat->in[i];
-    const Node *made = value_node(v->g, part);
     const char *name = graph_value(v->g, part)->name;
     for (int k = 0; k < i; k++)
         if (concat->in[k] == part && concat_has_joined(concat, k))
             return fault(v, "%s: %s is joined twice", node_label(v, concat), name);
     if (graph_value(v->g, part)->part_of != concat->out[0])
         return fault(v, "%s: %s is a part of something else", node_label(v, concat), name);
-    if (!node_writes_strided(made) || graph_value(v->g, part)->writes != VALUE_NONE)
+    if (!value_is_written_strided(v->g, part) || graph_value(v->g, part)->writes != VALUE_NONE)
         return fault(v, "%s: %s cannot be computed in its place", node_label(v, concat), name);
     return true;
 }

@@ -3,7 +3,7 @@
  * user wants that: they are marked, get the library's workspace, and read operands of the types
  * that it takes. Casts are operations of the step like others: those of weights serve both
  * directions, and may be computed again. */
-#include "ir/attention.h"
+#include "passes/library_rows.h"
 #include "passes/pass.h"
 #include "passes/rewrite.h"
 
@@ -13,7 +13,6 @@ typedef struct Marker {
     PassContext *ctx;
     Rewrite r;
     ValueId *cast;   /* by value: the same in another type, or VALUE_NONE */
-    ValueId *turned; /* the same with its second and third of four dims exchanged, or VALUE_NONE */
     size_t n_values; /* that were there */
 } Marker;
 
@@ -35,8 +34,6 @@ static void read_result(Graph *g, Node *n, const LibraryQuery *ask)
     memcpy(in, n->in, (size_t)n->n_in * sizeof *in);
     in[n->n_in++] = ask->result;
     n->in = in;
-    if (ask->by_rows)
-        node_set_attr(g, n, (Attr){.key = ATTR_perm, .n = 4, .u.ints = attention_by_rows});
 }
 
 static void mark(Marker *m, NodeId id, const LibraryQuery *ask, const LibraryUse *use)
@@ -82,26 +79,11 @@ static void note_missing(PassContext *ctx, const char *what)
         ctx->library_missing = pool_printf(ctx->pool, "%s; %s", ctx->library_missing, what);
 }
 
-static void note_turned(Marker *m, const Node *n)
+/* The result of the forward operation that left a gradient's statistics of rows. */
+static ValueId forward_result(const Graph *g, const Node *grad)
 {
-    int dims = 0;
-    const int64_t *perm = n->op == OP_transpose ? node_ints(n, ATTR_perm, &dims) : NULL;
-    if (dims == 4 && memcmp(perm, attention_by_rows, sizeof attention_by_rows) == 0 &&
-        n->in[0] < m->n_values)
-        m->turned[n->in[0]] = n->out[0];
-}
-
-/* The result of the forward operation that left a gradient's statistics of rows.  Models go on with
- * it by rows, which the weights behind it need for their gradient, too. */
-static void find_result(const Marker *m, const Node *grad, LibraryQuery *ask)
-{
-    const Node *n = value_node(m->ctx->graph, grad->in[4]);
-    if (n->op != OP_attention || grad->in[4] != n->out[1])
-        return;
-    ask->result = n->out[0];
-    ask->by_rows = ask->result < m->n_values && m->turned[ask->result] != VALUE_NONE;
-    if (ask->by_rows)
-        ask->result = m->turned[ask->result];
+    const Node *n = value_node(g, grad->in[4]);
+    return n->op == OP_attention && grad->in[4] == n->out[1] ? n->out[0] : VALUE_NONE;
 }
 
 static bool may_take(OpKind op)
@@ -120,9 +102,8 @@ static void visit(Marker *m, NodeId id)
     LibraryUse use;
     rewrite_inputs(&m->r, id);
     const Node *n = graph_node(g, id);
-    note_turned(m, n);
     if (n->op == OP_attention_grad)
-        find_result(m, n, &ask);
+        ask.result = forward_result(g, n);
     bool takes = may_take(n->op) && ctx->library(g, n, &ask, &use);
     if (takes && use.missing)
         note_missing(ctx, use.missing);
@@ -141,13 +122,12 @@ bool pass_library(PassContext *ctx)
     Pool *scratch = pool_new_child(ctx->pool);
     Marker m = {.ctx = ctx, .n_values = ctx->graph->values.len};
     m.cast = POOL_ARRAY(scratch, m.n_values + 1, ValueId);
-    m.turned = POOL_ARRAY(scratch, m.n_values + 1, ValueId);
     memset(m.cast, 0xff, m.n_values * sizeof *m.cast);
-    memset(m.turned, 0xff, m.n_values * sizeof *m.turned);
     m.r = rewrite_begin(ctx->graph, scratch);
     for (size_t i = 0; i < m.r.n_old; i++)
         visit(&m, m.r.old_order[i]);
     rewrite_end(&m.r);
+    library_by_rows(ctx->graph, scratch);
     pool_free(scratch);
-    return true;
+    return pass_dce(ctx);
 }

@@ -66,12 +66,13 @@ static void note_uses(Views *s)
 
 static bool readers_fit(const Views *s, ValueId v);
 
-/* What lies in v, when that is a concatenation, can be read where it lies. */
+/* What lies in v, when that is a concatenation, can be written and read where it lies. */
 static bool parts_fit(const Views *s, ValueId v)
 {
     const Node *n = value_node(s->g, v);
     for (int i = 0; n->op == OP_concat && i < n->n_in; i++)
-        if (concat_has_joined(n, i) && !readers_fit(s, n->in[i]))
+        if (concat_has_joined(n, i) &&
+            !(value_is_written_strided(s->g, n->in[i]) && readers_fit(s, n->in[i])))
             return false;
     return true;
 }
@@ -105,7 +106,7 @@ static bool may_join(const Views *s, const Node *concat, int i)
     for (int k = 0; k < i; k++)
         if (concat->in[k] == concat->in[i])
             return false;
-    return owns_storage(s, concat->in[i]) && node_writes_strided(value_node(s->g, concat->in[i]));
+    return owns_storage(s, concat->in[i]) && value_is_written_strided(s->g, concat->in[i]);
 }
 
 /* The whole now lives as long as its part. */
@@ -141,7 +142,7 @@ static bool try_join(Views *s, NodeId id, int from, int to)
         if (!may_join(s, n, i))
             continue;
         concat_join(s->g, id, i);
-        fits = fits && readers_fit(s, n->in[i]);
+        fits = fits && value_is_written_strided(s->g, n->in[i]) && readers_fit(s, n->in[i]);
         take_in(s, value_root(s->g, n->out[0]), n->in[i]);
         any = true;
     }

@@ -54,19 +54,22 @@ static void *dense(Builder *b, int64_t id, int type, Where where, int64_t rows, 
     return tensor(b, id, type, where, dims, strides);
 }
 
-/* A dense [rows, columns] of each head, seen as [columns, rows]. */
-static void *turned(Builder *b, int64_t id, Where where, int64_t rows, int64_t columns)
+/* q, k, v and what has their shapes: rows of a head, as they lie in the tensor `at`. */
+static void *rows_of(Builder *b, int64_t id, Where where, int at, int64_t rows, int64_t width)
 {
-    const int64_t heads = b->p->heads;
-    const int64_t dims[] = {b->p->batch, heads, columns, rows};
-    const int64_t strides[] = {heads * rows * columns, rows * columns, 1, columns};
+    const CudnnStrides *s = &b->p->at[at];
+    const int64_t dims[] = {b->p->batch, b->p->heads, rows, width};
+    const int64_t strides[] = {s->batch, s->head, s->row, 1};
     return tensor(b, id, CUDNN_DATA_BFLOAT16, where, dims, strides);
 }
 
-/* q, k, v and what has their shapes. */
-static void *half(Builder *b, char id, int64_t rows, int64_t width)
+/* The same as columns. */
+static void *columns_of(Builder *b, char id, int at, int64_t rows, int64_t width)
 {
-    return dense(b, id, CUDNN_DATA_BFLOAT16, REAL, rows, width);
+    const CudnnStrides *s = &b->p->at[at];
+    const int64_t dims[] = {b->p->batch, b->p->heads, width, rows};
+    const int64_t strides[] = {s->batch, s->head, 1, s->row};
+    return tensor(b, id, CUDNN_DATA_BFLOAT16, REAL, dims, strides);
 }
 
 static void *scores(Builder *b, int type)
@@ -82,17 +85,6 @@ static void *row_numbers(Builder *b, int64_t id, Where where)
 static void *virtual_rows(Builder *b)
 {
     return row_numbers(b, b->next_virtual++, VIRTUAL);
-}
-
-/* The result of the forward operation, as the gradient reads it. */
-static void *saved_result(Builder *b)
-{
-    const CudnnProblem *p = b->p;
-    const bool by_heads = p->result_row == p->value_width;
-    const int64_t head = p->rows * p->value_width;
-    const int64_t dims[] = {p->batch, p->heads, p->rows, p->value_width};
-    const int64_t strides[] = {p->heads * head, by_heads ? head : p->value_width, p->result_row, 1};
-    return tensor(b, 'o', CUDNN_DATA_BFLOAT16, REAL, dims, strides);
 }
 
 /* --- operations --- */
@@ -217,12 +209,12 @@ static void *softmax(Builder *b, void *x)
 static void add_forward(Builder *b)
 {
     const CudnnProblem *p = b->p;
-    void *q = half(b, 'q', p->rows, p->width);
-    void *k = turned(b, 'k', REAL, p->keys, p->width);
+    void *q = rows_of(b, 'q', REAL, CUDNN_Q, p->rows, p->width);
+    void *k = columns_of(b, 'k', CUDNN_K, p->keys, p->width);
     void *x = masked(b, scaled_scores(b, q, k, scalar(b, 'c')));
     void *probabilities = softmax(b, x);
-    matmul(b, probabilities, half(b, 'v', p->keys, p->value_width),
-           half(b, 'o', p->rows, p->value_width));
+    matmul(b, probabilities, rows_of(b, 'v', REAL, CUDNN_V, p->keys, p->value_width),
+           rows_of(b, 'o', REAL, CUDNN_O, p->rows, p->value_width));
 }
 
 /* --- gradient --- */
@@ -234,7 +226,8 @@ static void *row_sums(Builder *b, void *dout)
     void *products =
         dense(b, b->next_virtual++, CUDNN_DATA_FLOAT, VIRTUAL, p->rows, p->value_width);
     void *sum = virtual_rows(b);
-    apply(b, CUDNN_POINTWISE_MUL, dout, saved_result(b), products);
+    apply(b, CUDNN_POINTWISE_MUL, dout, rows_of(b, 'o', REAL, CUDNN_O, p->rows, p->value_width),
+          products);
     reduce(b, CUDNN_REDUCE_ADD, products, sum);
     return apply(b, CUDNN_POINTWISE_MUL, sum, scalar(b, '1'), row_numbers(b, 'd', REAL));
 }
@@ -242,7 +235,10 @@ static void *row_sums(Builder *b, void *dout)
 /* Scores as [keys, rows], in bf16. */
 static void *turned_scores(Builder *b, void *from)
 {
-    void *to = turned(b, b->next_virtual++, VIRTUAL, b->p->rows, b->p->keys);
+    const CudnnProblem *p = b->p;
+    const int64_t dims[] = {p->batch, p->heads, p->keys, p->rows}, head = p->rows * p->keys;
+    const int64_t strides[] = {p->heads * head, head, 1, p->keys};
+    void *to = tensor(b, b->next_virtual++, CUDNN_DATA_BFLOAT16, VIRTUAL, dims, strides);
     reshape(b, from, to);
     return to;
 }
@@ -252,7 +248,7 @@ static void *score_gradients(Builder *b, void *dout, void *probabilities, void *
 {
     const CudnnProblem *p = b->p;
     void *dp = scores(b, CUDNN_DATA_FLOAT);
-    matmul(b, dout, turned(b, 'v', REAL, p->keys, p->value_width), dp);
+    matmul(b, dout, columns_of(b, 'v', CUDNN_V, p->keys, p->value_width), dp);
     void *less = apply(b, CUDNN_POINTWISE_SUB, dp, sums, scores(b, CUDNN_DATA_FLOAT));
     void *ds = apply(b, CUDNN_POINTWISE_MUL, less, probabilities, scores(b, CUDNN_DATA_FLOAT));
     return apply(b, CUDNN_POINTWISE_MUL, ds, scale, scores(b, CUDNN_DATA_FLOAT));
@@ -261,20 +257,21 @@ static void *score_gradients(Builder *b, void *dout, void *probabilities, void *
 static void add_gradient(Builder *b)
 {
     const CudnnProblem *p = b->p;
-    void *dout = half(b, 'g', p->rows, p->value_width), *scale = scalar(b, 'c');
-    void *q = half(b, 'q', p->rows, p->width);
-    void *k = turned(b, 'k', REAL, p->keys, p->width);
+    void *dout = rows_of(b, 'g', REAL, CUDNN_DO, p->rows, p->value_width), *scale = scalar(b, 'c');
+    void *q = rows_of(b, 'q', REAL, CUDNN_Q, p->rows, p->width);
+    void *k = columns_of(b, 'k', CUDNN_K, p->keys, p->width);
     void *sums = row_sums(b, dout);
     void *x = apply(b, CUDNN_POINTWISE_SUB, scaled_scores(b, q, k, scale),
                     row_numbers(b, 's', REAL), scores(b, CUDNN_DATA_FLOAT));
     void *probabilities =
         apply(b, CUDNN_POINTWISE_EXP, masked(b, x), NULL, scores(b, CUDNN_DATA_FLOAT));
-    matmul(b, turned_scores(b, probabilities), dout, half(b, 'V', p->keys, p->value_width));
+    matmul(b, turned_scores(b, probabilities), dout,
+           rows_of(b, 'V', REAL, CUDNN_DV, p->keys, p->value_width));
     void *ds = score_gradients(b, dout, probabilities, sums, scale);
-    matmul(b, turned_scores(b, ds), q, half(b, 'K', p->keys, p->width));
-    void *rows_of_k = dense(b, b->next_virtual++, CUDNN_DATA_BFLOAT16, VIRTUAL, p->keys, p->width);
+    matmul(b, turned_scores(b, ds), q, rows_of(b, 'K', REAL, CUDNN_DK, p->keys, p->width));
+    void *rows_of_k = rows_of(b, b->next_virtual++, VIRTUAL, CUDNN_K, p->keys, p->width);
     reshape(b, k, rows_of_k);
-    matmul(b, ds, rows_of_k, half(b, 'Q', p->rows, p->width));
+    matmul(b, ds, rows_of_k, rows_of(b, 'Q', REAL, CUDNN_DQ, p->rows, p->width));
 }
 
 void cudnn_attention(CudnnMaker *m, const CudnnProblem *p, CudnnOperations *out)

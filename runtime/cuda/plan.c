@@ -70,11 +70,18 @@ static const PlanField cudnn_fields[] = {
             FIELD(groups, groups) FIELD(stride_y, stride[0]) FIELD(stride_x, stride[1])
                 FIELD(pad_y, pad[0]) FIELD(pad_x, pad[1]) FIELD(dilation_y, dilation[0])
                     FIELD(dilation_x, dilation[1]) FIELD(align, align) FIELD(workspace, workspace)};
+#define STRIDES(tensor, number)                                                                    \
+    FIELD(tensor##_batch, at[number].batch)                                                        \
+    FIELD(tensor##_head, at[number].head) FIELD(tensor##_row, at[number].row)
+/* Those of tensors come last, the gradient's behind the forward operation's. */
 static const PlanField attention_fields[] = {
     FIELD(part, part) FIELD(arithmetic, arithmetic) FIELD(batch, batch) FIELD(heads, heads)
         FIELD(rows, rows) FIELD(keys, keys) FIELD(width, width) FIELD(value_width, value_width)
-            FIELD(result_row, result_row) FIELD(causal, causal) FIELD(scale, scale)
-                FIELD(align, align) FIELD(workspace, workspace)};
+            FIELD(causal, causal) FIELD(scale, scale) FIELD(align, align)
+                FIELD(workspace, workspace) STRIDES(q, CUDNN_Q) STRIDES(k, CUDNN_K)
+                    STRIDES(v, CUDNN_V) STRIDES(o, CUDNN_O) STRIDES(do, CUDNN_DO)
+                        STRIDES(dq, CUDNN_DQ) STRIDES(dk, CUDNN_DK) STRIDES(dv, CUDNN_DV)};
+#undef STRIDES
 #undef FIELD
 static const PlanField choice_fields[] = {{"version", offsetof(CudnnChoice, version)},
                                           {"engine", offsetof(CudnnChoice, engine)},
@@ -85,8 +92,13 @@ const PlanLines cudnn_choice_lines = LINES(choice_fields), cudnn_knob_lines = LI
 
 const PlanLines *cudnn_lines(int64_t part)
 {
-    static const PlanLines convolution = LINES(cudnn_fields), attention = LINES(attention_fields);
-    return cudnn_is_attention(&(CudnnProblem){.part = part}) ? &attention : &convolution;
+    static const PlanLines convolution = LINES(cudnn_fields), gradient = LINES(attention_fields);
+    static const PlanLines attention = {.field = attention_fields,
+                                        .n = sizeof attention_fields / sizeof *attention_fields -
+                                             3 * (CUDNN_TENSORS - CUDNN_FORWARD_TENSORS)};
+    return part == CUDNN_ATTENTION        ? &attention
+           : part == CUDNN_ATTENTION_GRAD ? &gradient
+                                          : &convolution;
 }
 
 static bool is_problem(const CudnnProblem *p)

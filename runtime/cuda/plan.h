@@ -50,15 +50,33 @@ enum {
 /* Types of the tensors, and what products are computed in: sums are f32.  Attention is bf16. */
 enum { CUDNN_F32, CUDNN_TF32, CUDNN_BF16 };
 
+/* Tensors of attention and its gradient: q, k, v and the result, and the gradients of the result,
+ * q, k, v. */
+enum {
+    CUDNN_Q,
+    CUDNN_K,
+    CUDNN_V,
+    CUDNN_O,
+    CUDNN_FORWARD_TENSORS,
+    CUDNN_DO = CUDNN_FORWARD_TENSORS,
+    CUDNN_DQ,
+    CUDNN_DK,
+    CUDNN_DV,
+    CUDNN_TENSORS
+};
+/* From one of the batch, a head, a row to the next, in elements; those of a row are dense. */
+typedef struct CudnnStrides {
+    int64_t batch, head, row;
+} CudnnStrides;
+
 typedef struct CudnnProblem {
     int64_t part, arithmetic;
     /* the forward convolution that a part belongs to */
     int64_t images, h, w, c, oh, ow, k, r, s, groups;
     int64_t stride[2], pad[2], dilation[2];
-    /* attention: q [batch, heads, rows, width], k and v for so many keys; from a row of the result
-     * that its gradient reads to the next: value_width, or, where it lies as [batch, rows, heads,
-     * value_width], all heads */
-    int64_t batch, heads, rows, keys, width, value_width, result_row;
+    /* attention: q [batch, heads, rows, width], k and v for so many keys, which may lie anyhow */
+    int64_t batch, heads, rows, keys, width, value_width;
+    CudnnStrides at[CUDNN_TENSORS];
     int64_t causal, scale; /* a flag, the bits of a float */
     int64_t align;         /* of all addresses but the workspace's */
     int64_t workspace;     /* bytes that it may use */

@@ -220,7 +220,14 @@ static const CudnnProblem attention = {.part = CUDNN_ATTENTION,
                                        .keys = 2,
                                        .width = 8,
                                        .value_width = 8,
-                                       .result_row = 8,
+                                       .at = {{16, 16, 8},
+                                              {16, 16, 8},
+                                              {16, 16, 8},
+                                              {16, 16, 8},
+                                              {16, 16, 8},
+                                              {16, 16, 8},
+                                              {16, 16, 8},
+                                              {16, 16, 8}},
                                        .causal = 1,
                                        .scale = 0x3f800000, /* 1 */
                                        .align = 16,
@@ -247,13 +254,32 @@ static void test_attention_choices(const CudnnPlanner *by)
     p = attention;
     p.part = CUDNN_ATTENTION_GRAD;
     CHECK(chooses(by, &p, &engine) && engine == 74);
-    p.result_row = 16;
-    CHECK(chooses(by, &p, &engine)); /* by rows, one of two heads */
-    p.result_row = 12;
-    CHECK(!chooses(by, &p, &engine));
-    p.result_row = 8;
     p.rows = p.keys = 1;
     CHECK(!chooses(by, &p, &engine));
+}
+
+/* Three heads, of two of a batch: each tensor on its own may lie anyhow, in steps of 16 bytes, but
+ * not over itself. */
+static void test_attention_strides(const CudnnPlanner *by, int part)
+{
+    const CudnnStrides by_heads = {48, 16, 8}, by_rows = {48, 8, 24}, piece = {144, 8, 72};
+    const CudnnStrides wrong[] = {{48, 16, 12}, {48, 12, 24}, {52, 16, 8}, {48, 8, 16},
+                                  {40, 8, 24},  {16, 16, 8},  {48, 8, 8}};
+    int64_t engine;
+    CudnnProblem p = attention;
+    p.part = part;
+    p.batch = 2;
+    p.heads = 3;
+    const int tensors = part == CUDNN_ATTENTION ? CUDNN_FORWARD_TENSORS : CUDNN_TENSORS;
+    for (int t = 0; t < CUDNN_TENSORS; t++)
+        p.at[t] = t % 3 == 0 ? by_heads : t % 3 == 1 ? by_rows : piece;
+    CHECK(chooses(by, &p, &engine));
+    for (int t = 0; t < tensors; t++)
+        for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+            CudnnProblem q = p;
+            q.at[t] = wrong[i];
+            CHECK_MSG(!chooses(by, &q, &engine), "tensor %d may have strides %d", t, (int)i);
+        }
 }
 
 /* A graph of these operations but one, or with two of them exchanged. */
@@ -389,6 +415,8 @@ int main(void)
         test_settings(&by);
         test_running(&by);
         test_attention_choices(&by);
+        test_attention_strides(&by, CUDNN_ATTENTION);
+        test_attention_strides(&by, CUDNN_ATTENTION_GRAD);
         test_patterns();
         test_attention_running(&by);
         test_loading(pool);

@@ -23,7 +23,7 @@ static const char model[] =
     "  return einsum(\"b h t s, b h s d -> b h t d\", a, v)\n"
     "      |> rearrange(\"b h t d -> b t (h d)\") |> o: linear(32)\n"
     "}\n"
-    "model net(x: f32[3, 21, 32], m: f32[3, 13, 32]) {\n"
+    "model net(x: f32[6, 21, 32], m: f32[6, 13, 32]) {\n"
     "  for i in 0..layers {\n"
     "    x = x + (x |> a[i]: layernorm() |> self[i]: Attention(x, causal = true))\n"
     "    x = x + (x |> b[i]: layernorm() |> other[i]: Attention(m, causal = false))\n"
@@ -31,7 +31,7 @@ static const char model[] =
     "  return x |> mean(axis = 1) |> fc: linear(4)\n"
     "}\n"
     "train {\n"
-    "  batch = synthetic(x = f32[3, 21, 32], m = f32[3, 13, 32], label = i32[3])\n"
+    "  batch = synthetic(x = f32[6, 21, 32], m = f32[6, 13, 32], label = i32[6])\n"
     "  loss = cross_entropy(net(batch.x, batch.m), batch.label)\n"
     "  optim = sgd(lr = 0.1, momentum = 0.9)\n"
     "  precision = precision\n  epochs = 5\n"
@@ -73,12 +73,19 @@ static void expect_count(int count, const char *what, const char *command)
     result_free(&r);
 }
 
-/* A gradient reads the result by rows, which the weights behind it read as well. */
+/* Everything lies by rows, as models have it; keys, values and their gradients lie in the tensors
+ * that they are pieces of. */
 static void test_plan(void)
 {
     const char *fast = SIMULATED DUMP "--device cuda --budget 100% | grep ' = attention'";
     expect_count(4, "library=\"cudnn\"", fast);
-    expect_count(2, "perm=[0,2,1,3]", fast);
+    expect_count(2, "by_rows=\"qkvo\"", fast);
+    expect_count(2, "by_rows=\"qkvogQKV\"", fast);
+    const char *moves = SIMULATED DUMP "--device cuda --budget 100% | "
+                                       "grep -E ' = (transpose|slice|subview|concat) '";
+    expect_count(6, " = ", moves);
+    expect_count(4, " = subview", moves);
+    expect_count(2, "joined=[0,1]", moves);
     expect_count(0, "library", SIMULATED DUMP "--device cuda --exact | grep ' = attention'");
     expect_count(0, "library",
                  SIMULATED DUMP "--device cuda -D precision=f32 | grep ' = attention'");

@@ -11,6 +11,7 @@
 
 #include "codegen/build/codegen.h"
 #include "ir/eval.h"
+#include "ir/strided_view.h"
 #include "ir/support/strbuf.h"
 #include "passes/pass.h"
 #include "passes/rewrite.h"
@@ -32,6 +33,7 @@ typedef struct Products {
     VEC(OpCase) cases;
     MemPlan *plan;
     int marked;
+    int by_rows, read, written; /* tensors of attention: by rows, and inside of others */
 } Products;
 
 /* --- cases --- */
@@ -171,6 +173,15 @@ static Products make_products(Pool *pool, int shapes, bool bf16, const char *pre
 
 /* --- compiling --- */
 
+static void count_tensors(Products *p, const Node *n)
+{
+    for (int i = 0; i < n->n_in; i++)
+        p->read += !value_is_dense(p->graph, n->in[i]);
+    for (int i = 0; i < n->n_out; i++)
+        p->written += !value_is_dense(p->graph, n->out[i]);
+    p->by_rows += (int)strlen(node_string(n, ATTR_by_rows, ""));
+}
+
 static bool run_passes(Products *p, const char *arch)
 {
     PassContext ctx = {
@@ -187,6 +198,8 @@ static bool run_passes(Products *p, const char *arch)
              marked = node_attr(n, ATTR_library);
         CHECK_MSG(marked || !attention, "%s is not for a library", op_name(n->op));
         p->marked += marked;
+        if (attention)
+            count_tensors(p, n);
     }
     return ok;
 }
@@ -278,9 +291,9 @@ static void put_inputs(const Products *p, char *image)
     }
 }
 
-static const EvalState *evaluate(const Products *p)
+static const EvalState *evaluate(const Products *p, const Graph *g)
 {
-    EvalState *s = eval_new(p->pool, p->reference);
+    EvalState *s = eval_new(p->pool, g);
     for (size_t i = 0; i < p->cases.len; i++)
         for (int k = 0; k < p->cases.data[i].n_in; k++)
             eval_set(s, p->cases.data[i].in[k], p->cases.data[i].data[k]);
@@ -290,13 +303,15 @@ static const EvalState *evaluate(const Products *p)
 
 static void compare(const Products *p, const char *image, double tolerance)
 {
-    const EvalState *want = evaluate(p);
+    const EvalState *want = evaluate(p, p->reference), *planned = evaluate(p, p->graph);
     double worst = 0;
     for (size_t i = 0; i < p->cases.len; i++) {
         ValueId old = p->cases.data[i].out;
         ValueId v = graph_output(p->graph, pool_printf(p->pool, "out%zu", i));
-        double d =
-            distance(value_type(p->graph, v), image + p->plan->offset[v], eval_get(want, old));
+        const Type *t = value_type(p->graph, v);
+        double d = distance(t, image + p->plan->offset[v], eval_get(want, old));
+        double e = distance(t, image + p->plan->offset[v], eval_get(planned, v));
+        CHECK_MSG(e <= tolerance, "%s, as it is planned: %g of its norm away", describe(p, i), e);
         CHECK_MSG(d <= tolerance, "%s: %g of its norm away", describe(p, i), d);
         worst = d > worst ? d : worst;
     }
@@ -361,6 +376,10 @@ static Suite make_suite(Pool *pool, const char *arch, bool bf16, const char *pre
         check_bytes(&s.products, s.step);
     CHECK_MSG(s.products.marked > (int)s.products.cases.len / 2, "libraries compute %d of %zu",
               s.products.marked, s.products.cases.len);
+    if (bf16)
+        CHECK_MSG(s.products.by_rows > 0 && s.products.read > 0 && s.products.written > 0,
+                  "of attention's tensors %d are by rows, %d and %d inside of others",
+                  s.products.by_rows, s.products.read, s.products.written);
     return s;
 }
 

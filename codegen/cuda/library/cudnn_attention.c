@@ -15,6 +15,7 @@
 #include "codegen/cuda/text.h"
 #include "codegen/forms/pod.h"
 #include "ir/attention.h"
+#include "ir/strided_view.h"
 #include "ir/support/bug.h"
 #include "ir/support/divide.h"
 
@@ -56,8 +57,27 @@ static bool has_width(int64_t width)
     return width % WIDTH_UNIT == 0 && width <= WIDTH_MOST;
 }
 
-/* by_rows: how the result lies that a gradient reads. */
-static bool describe(const Graph *g, const Node *n, bool by_rows, CudnnProblem *out)
+/* In the order of CudnnProblem.at. */
+static const char letters[] = "qkvogQKV";
+
+static int tensors_of(const CudnnProblem *p)
+{
+    return p->part == CUDNN_ATTENTION ? CUDNN_FORWARD_TENSORS : CUDNN_TENSORS;
+}
+
+/* As the tensor lies; as it is not there before the node is marked, a result of the forward
+ * operation that a gradient is to read lies like the gradient's operand. */
+static CudnnStrides strides_of(const Graph *g, const Node *n, char tensor)
+{
+    ValueId v = attention_tensor(n, tensor);
+    if (v == VALUE_NONE)
+        v = attention_tensor(n, tensor = 'g');
+    const StridedView view = value_view(g, v);
+    const AttentionStrides s = attention_strides(n, tensor, value_type(g, v), view.stride);
+    return (CudnnStrides){s.batch, s.head, s.row};
+}
+
+static bool describe(const Graph *g, const Node *n, CudnnProblem *out)
 {
     if (n->op != OP_attention && n->op != OP_attention_grad)
         return false;
@@ -71,11 +91,12 @@ static bool describe(const Graph *g, const Node *n, bool by_rows, CudnnProblem *
                           .keys = a.keys,
                           .width = a.width,
                           .value_width = a.value_width,
-                          .result_row = by_rows ? inner * a.value_width : a.value_width,
                           .causal = a.causal,
                           .scale = float_bits(a.scale),
                           .align = CUDNN_TENSOR_ALIGN,
                           .workspace = WORKSPACE_MOST};
+    for (int i = 0; i < tensors_of(out); i++)
+        out->at[i] = strides_of(g, n, letters[i]);
     bool half = is_bf16(g, n->in[a.q]) && is_bf16(g, n->in[a.k]) && is_bf16(g, n->in[a.v]);
     bool single = a.grad && a.rows == 1 && a.keys == 1; /* which cudnn-frontend refuses */
     return half && (!a.grad || is_bf16(g, n->in[a.dout])) && a.bias < 0 && !a.drops &&
@@ -144,7 +165,7 @@ bool cudnn_takes_attention(const Graph *g, const Node *n, const LibraryQuery *as
 {
     const bool grad = n->op == OP_attention_grad;
     CudnnProblem all, part;
-    if (!describe(g, n, ask->by_rows, &all) || (grad && ask->result == VALUE_NONE))
+    if (!describe(g, n, &all) || (grad && ask->result == VALUE_NONE))
         return false;
     part = all;
     if (!make_part(&part) || (cudnn_version() && cudnn_version() < CUDNN_ATTENTION_OLDEST))
@@ -211,35 +232,47 @@ static void add_attention(Lowering *l, const CudnnProblem *p, int64_t parts, con
     lower_call(l, call);
 }
 
+/* A tensor, from this one of all heads on. */
+static CallBuf from_head(const Graph *g, const Node *n, const CudnnProblem *all, int tensor,
+                         int64_t head)
+{
+    const ValueId v = attention_tensor(n, letters[tensor]);
+    const CudnnStrides *at = &all->at[tensor];
+    const int64_t first = head / all->heads * at->batch + head % all->heads * at->head;
+    return (CallBuf){v, 2 * (value_view(g, v).base + first)};
+}
+
+static void find_tensors(const Graph *g, const Node *n, const CudnnProblem *all, int64_t head,
+                         CallBuf *bufs)
+{
+    for (int t = 0; t < tensors_of(all); t++)
+        bufs[t] = from_head(g, n, all, t, head);
+}
+
 static void lower_forward(Lowering *l, const Node *n, const CudnnProblem *p)
 {
-    const CallBuf bufs[] = {{n->in[0], 0},  {n->in[1], 0},  {n->in[2], 0},
-                            {n->out[0], 0}, {n->out[1], 0}, {VALUE_NONE, 0}};
+    CallBuf of[CUDNN_TENSORS];
+    find_tensors(l->graph, n, p, 0, of);
+    const CallBuf bufs[] = {of[CUDNN_Q], of[CUDNN_K],    of[CUDNN_V],
+                            of[CUDNN_O], {n->out[1], 0}, {VALUE_NONE, 0}};
     add_attention(l, p, 1, bufs, 6);
     add_rows(l, p, p, &(CallBuf){n->out[2], 0}, 1);
 }
 
 /* Part i's buffers, in the order of cudnn_tensors. */
-static void part_bufs(const Node *n, const CudnnProblem *all, const CudnnProblem *part, int64_t i,
-                      CallBuf *bufs)
+static void part_bufs(const Graph *g, const Node *n, const CudnnProblem *all,
+                      const CudnnProblem *part, int64_t i, CallBuf *bufs)
 {
-    const int64_t heads = part->batch * part->heads, first = i * heads;
     const int64_t pitch = 4 * row_floats(part), before = bytes_before(all, part);
-    const int64_t query = 2 * first * all->rows * all->width;
-    const int64_t key = 2 * first * all->keys * all->width;
-    const int64_t value = 2 * first * all->keys * all->value_width;
-    const int64_t result = 2 * first * all->rows * all->value_width;
-    int64_t saved = result;
-    if (all->result_row != all->value_width)
-        saved = 2 * (first / all->heads * all->rows * all->result_row +
-                     first % all->heads * all->value_width);
-    const CallBuf of[] = {{n->in[1], query},   {n->in[2], key},
-                          {n->in[3], value},   {n->in[n->n_in - 1], saved},
-                          {n->in[0], result},  {VALUE_NONE, i * pitch},
-                          {n->out[0], query},  {n->out[1], key},
-                          {n->out[2], value},  {VALUE_NONE, before - pitch},
-                          {VALUE_NONE, before}};
-    memcpy(bufs, of, sizeof of);
+    CallBuf of[CUDNN_TENSORS];
+    find_tensors(g, n, all, i * part->batch * part->heads, of);
+    const CallBuf in_order[] = {of[CUDNN_Q],         of[CUDNN_K],
+                                of[CUDNN_V],         of[CUDNN_O],
+                                of[CUDNN_DO],        {VALUE_NONE, i * pitch},
+                                of[CUDNN_DQ],        of[CUDNN_DK],
+                                of[CUDNN_DV],        {VALUE_NONE, before - pitch},
+                                {VALUE_NONE, before}};
+    memcpy(bufs, in_order, sizeof in_order);
 }
 
 static void lower_gradient(Lowering *l, const Node *n, const CudnnProblem *all,
@@ -250,7 +283,7 @@ static void lower_gradient(Lowering *l, const Node *n, const CudnnProblem *all,
     const int64_t parts = parts_of(all, part);
     add_rows(l, all, part, rows, 3);
     for (int64_t i = 0; i < parts; i++) {
-        part_bufs(n, all, part, i, bufs);
+        part_bufs(l->graph, n, all, part, i, bufs);
         add_attention(l, part, parts, bufs, CUDNN_TENSORS_MOST + 1);
     }
 }
@@ -258,7 +291,7 @@ static void lower_gradient(Lowering *l, const Node *n, const CudnnProblem *all,
 void cudnn_lower_attention(Lowering *l, const Node *n)
 {
     CudnnProblem all, part;
-    if (!describe(l->graph, n, node_attr(n, ATTR_perm) != NULL, &all))
+    if (!describe(l->graph, n, &all))
         BUG("%s is not for cuDNN", op_name(n->op));
     part = all;
     make_part(&part);

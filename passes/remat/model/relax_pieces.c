@@ -124,9 +124,9 @@ static bool stays_copy(const Relax *r, NodeId concat, ValueId v)
     if (node_is_source(n) || node_is_view(n) || value_storage(r->g, v) != VALUE_NONE)
         return true;
     if (r->kind == RELAX_HEURISTIC)
-        return !node_writes_strided(n) || r->read_dense[v] || r->joins[v] != concat ||
+        return !value_is_written_strided(r->g, v) || r->read_dense[v] || r->joins[v] != concat ||
                r->read_dense[graph_node(r->g, concat)->out[0]];
-    return !node_writes_strided(n) && r->joined_by[v] == 1 && !r->read_at_place[v];
+    return !value_is_written_strided(r->g, v) && r->joined_by[v] == 1 && !r->read_at_place[v];
 }
 
 static bool joins_any(const Relax *r, NodeId id)

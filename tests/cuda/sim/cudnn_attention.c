@@ -63,23 +63,24 @@ enum { FORWARD = sizeof forward / sizeof *forward, GRADIENT = sizeof gradient / 
 /* --- tensors --- */
 
 enum { ADDRESS, VIRTUAL, BY_VALUE };
-/* Sizes of the last two dims: r rows, k keys, w, v widths, 1; TURNED: as the first two of them lie
- * the other way round. */
+/* Sizes of the last two dims: r rows, k keys, w, v widths, 1; TURNED: they lie the other way round.
+ * HEADS: the rows of heads, HEADS_TURNED: as columns, lie anywhere, but elements of a row side by
+ * side; LIKE_KEYS: as the keys do. */
 typedef struct Tensor {
     char letter, rows, columns;
     int type, where;
-    enum { DENSE, TURNED, SAVED } strides;
+    enum { DENSE, TURNED, HEADS, HEADS_TURNED, LIKE_KEYS } strides;
 } Tensor;
 
 #define F CUDNN_DATA_FLOAT
 #define H CUDNN_DATA_BFLOAT16
-static const Tensor tensors[] = {{'q', 'r', 'w', H, ADDRESS, DENSE},
-                                 {'k', 'w', 'k', H, ADDRESS, TURNED},
+static const Tensor tensors[] = {{'q', 'r', 'w', H, ADDRESS, HEADS},
+                                 {'k', 'w', 'k', H, ADDRESS, HEADS_TURNED},
                                  {'s', 'r', '1', F, ADDRESS, DENSE},
-                                 {'g', 'r', 'v', H, ADDRESS, DENSE},
-                                 {'Q', 'r', 'w', H, ADDRESS, DENSE},
-                                 {'K', 'k', 'w', H, ADDRESS, DENSE},
-                                 {'V', 'k', 'v', H, ADDRESS, DENSE},
+                                 {'g', 'r', 'v', H, ADDRESS, HEADS},
+                                 {'Q', 'r', 'w', H, ADDRESS, HEADS},
+                                 {'K', 'k', 'w', H, ADDRESS, HEADS},
+                                 {'V', 'k', 'v', H, ADDRESS, HEADS},
                                  {'d', 'r', '1', F, ADDRESS, DENSE},
                                  {'a', 'r', 'k', F, VIRTUAL, DENSE},
                                  {'b', 'r', 'k', F, VIRTUAL, DENSE},
@@ -100,7 +101,7 @@ static const Tensor tensors[] = {{'q', 'r', 'w', H, ADDRESS, DENSE},
                                  {'A', 'r', 'v', F, VIRTUAL, DENSE},
                                  {'E', 'k', 'r', H, VIRTUAL, TURNED},
                                  {'N', 'k', 'r', H, VIRTUAL, TURNED},
-                                 {'C', 'k', 'w', H, VIRTUAL, DENSE},
+                                 {'C', 'k', 'w', H, VIRTUAL, LIKE_KEYS},
                                  {'c', '1', '1', F, BY_VALUE, DENSE},
                                  {'m', '1', '1', F, BY_VALUE, DENSE},
                                  {'1', '1', '1', F, BY_VALUE, DENSE},
@@ -108,10 +109,10 @@ static const Tensor tensors[] = {{'q', 'r', 'w', H, ADDRESS, DENSE},
                                  {'l', 'r', 'k', CUDNN_DATA_INT32, VIRTUAL, DENSE},
                                  {'t', 'r', 'k', CUDNN_DATA_BOOLEAN, VIRTUAL, DENSE}};
 /* Which differ between the two. */
-static const Tensor of_forward[] = {{'v', 'k', 'v', H, ADDRESS, DENSE},
-                                    {'o', 'r', 'v', H, ADDRESS, DENSE}};
-static const Tensor of_gradient[] = {{'v', 'v', 'k', H, ADDRESS, TURNED},
-                                     {'o', 'r', 'v', H, ADDRESS, SAVED}};
+static const Tensor of_forward[] = {{'v', 'k', 'v', H, ADDRESS, HEADS},
+                                    {'o', 'r', 'v', H, ADDRESS, HEADS}};
+static const Tensor of_gradient[] = {{'v', 'v', 'k', H, ADDRESS, HEADS_TURNED},
+                                     {'o', 'r', 'v', H, ADDRESS, HEADS}};
 
 static int64_t size_of(const Attention *a, char size)
 {
@@ -127,12 +128,21 @@ static int flag(const Object *o, int attribute)
     return cudnn_value(o, attribute) && *(const char *)cudnn_elements(o, attribute);
 }
 
-/* By heads, or by rows, where a single one of the batch may be some of the heads. */
-static int saved_strides(const Attention *a, const int64_t *s)
+/* 16 bytes at a time, and no two elements in one place. */
+static int lies_well(const int64_t *d, const int64_t *s, int row, int element)
 {
-    int64_t v = a->value_width, row = a->heads * v, head = a->rows * v;
-    int by_rows = s[1] == v && (s[2] == row || (a->batch == 1 && s[2] > row && s[2] % v == 0));
-    return s[3] == 1 && s[0] == a->heads * head && (by_rows || (s[1] == head && s[2] == v));
+    const int outer[] = {row, 0, 1};
+    if (s[element] != 1)
+        return 0;
+    for (int i = 0; i < 3; i++) {
+        int64_t behind = d[element]; /* of what lies closer */
+        for (int k = 0; k < 3; k++)
+            if (s[outer[k]] < s[outer[i]] || (s[outer[k]] == s[outer[i]] && k < i))
+                behind += s[outer[k]] * (d[outer[k]] - 1);
+        if (s[outer[i]] % 8 || (d[outer[i]] > 1 && s[outer[i]] < behind))
+            return 0;
+    }
+    return 1;
 }
 
 static int has_shape(const Attention *a, const Tensor *t, const Object *o)
@@ -144,8 +154,10 @@ static int has_shape(const Attention *a, const Tensor *t, const Object *o)
     if (d[0] != (scalar ? 1 : a->batch) || d[1] != (scalar ? 1 : a->heads) || d[2] != rows ||
         d[3] != columns)
         return 0;
-    if (t->strides == SAVED)
-        return saved_strides(a, s);
+    if (t->strides == LIKE_KEYS)
+        return s[0] == a->at['k'][0] && s[1] == a->at['k'][1] && s[2] == a->at['k'][2] && s[3] == 1;
+    if (t->strides == HEADS || t->strides == HEADS_TURNED)
+        return lies_well(d, s, t->strides == HEADS ? 2 : 3, t->strides == HEADS ? 3 : 2);
     return s[0] == d[1] * rows * columns && s[1] == rows * columns &&
            s[2] == (t->strides == TURNED ? 1 : columns) &&
            s[3] == (t->strides == TURNED ? rows : 1);
@@ -260,7 +272,13 @@ static void read_sizes(const Bound *b, int grad, Attention *a)
     a->width = q[3];
     a->keys = v[grad ? 3 : 2];
     a->value_width = v[grad ? 2 : 3];
-    memcpy(a->saved, cudnn_elements(b->of['o'], CUDNN_TENSOR_STRIDES), sizeof a->saved);
+    for (const char *t = grad ? "qkvogQKV" : "qkvo"; *t; t++) {
+        const int64_t *s = cudnn_elements(b->of[(int)*t], CUDNN_TENSOR_STRIDES);
+        const int turned = *t == 'k' || (grad && *t == 'v');
+        a->at[(int)*t][0] = s[0];
+        a->at[(int)*t][1] = s[1];
+        a->at[(int)*t][2] = s[turned ? 3 : 2];
+    }
 }
 
 static const Tensor *tensor_of(char letter, int grad)
@@ -356,18 +374,34 @@ static double *numbers(int64_t n)
     return x;
 }
 
-static double *load(const char *at, int64_t first, int64_t n)
+/* A head of one of the tensors, wherever its rows lie. */
+typedef struct Place {
+    const Attention *a;
+    char *const *address;
+    int64_t head;
+} Place;
+
+static char *row_at(const Place *p, char letter, int64_t row)
 {
-    double *x = numbers(n);
-    for (int64_t i = 0; i < n; i++)
-        x[i] = (double)cudnn_from_bf16(at + 2 * (first + i));
+    const int64_t *at = p->a->at[(int)letter], heads = p->a->heads;
+    return p->address[(int)letter] +
+           2 * (p->head / heads * at[0] + p->head % heads * at[1] + row * at[2]);
+}
+
+static double *load(const Place *p, char letter, int64_t rows, int64_t width)
+{
+    double *x = numbers(rows * width);
+    for (int64_t i = 0; i < rows; i++)
+        for (int64_t e = 0; e < width; e++)
+            x[i * width + e] = (double)cudnn_from_bf16(row_at(p, letter, i) + 2 * e);
     return x;
 }
 
-static void store(char *at, int64_t first, double *x, int64_t n)
+static void store(const Place *p, char letter, double *x, int64_t rows, int64_t width)
 {
-    for (int64_t i = 0; i < n; i++)
-        cudnn_to_bf16(at + 2 * (first + i), x[i]);
+    for (int64_t i = 0; i < rows; i++)
+        for (int64_t e = 0; e < width; e++)
+            cudnn_to_bf16(row_at(p, letter, i) + 2 * e, x[i * width + e]);
     free(x);
 }
 
@@ -413,18 +447,17 @@ static double forward_row(const Attention *a, const Head *h, int64_t row, const 
 
 static void run_forward(const Attention *a, char *const *address, const float *scalar, int64_t head)
 {
-    const int64_t rows = a->rows * a->width, keys = a->keys * a->width;
-    const int64_t values = a->keys * a->value_width, results = a->rows * a->value_width;
-    Head h = {.q = load(address['q'], head * rows, rows),
-              .k = load(address['k'], head * keys, keys),
-              .v = load(address['v'], head * values, values),
-              .o = numbers(results)};
+    const Place p = {a, address, head};
+    Head h = {.q = load(&p, 'q', a->rows, a->width),
+              .k = load(&p, 'k', a->keys, a->width),
+              .v = load(&p, 'v', a->keys, a->value_width),
+              .o = numbers(a->rows * a->value_width)};
     for (int64_t i = 0; i < a->rows; i++)
         ((float *)address['s'])[head * a->rows + i] = (float)forward_row(a, &h, i, scalar);
     free(h.q);
     free(h.k);
     free(h.v);
-    store(address['o'], head * results, h.o, results);
+    store(&p, 'o', h.o, a->rows, a->value_width);
 }
 
 static float gradient_row(const Attention *a, const Head *h, int64_t row, double statistics,
@@ -445,32 +478,19 @@ static float gradient_row(const Attention *a, const Head *h, int64_t row, double
     return (float)sum;
 }
 
-/* The result of a head, wherever its rows lie. */
-static double *load_saved(const Attention *a, const char *at, int64_t head)
-{
-    double *x = numbers(a->rows * a->value_width);
-    const int64_t first = head / a->heads * a->saved[0] + head % a->heads * a->saved[1];
-    for (int64_t i = 0; i < a->rows; i++)
-        for (int64_t e = 0; e < a->value_width; e++)
-            x[i * a->value_width + e] =
-                (double)cudnn_from_bf16(at + 2 * (first + i * a->saved[2] + e));
-    return x;
-}
-
 static void run_gradient(const Attention *a, char *const *address, const float *scalar,
                          int64_t head)
 {
-    const int64_t rows = a->rows * a->width, keys = a->keys * a->width;
-    const int64_t values = a->keys * a->value_width, results = a->rows * a->value_width;
+    const Place p = {a, address, head};
     const float *statistics = (const float *)address['s'] + head * a->rows;
-    Head h = {.q = load(address['q'], head * rows, rows),
-              .k = load(address['k'], head * keys, keys),
-              .v = load(address['v'], head * values, values),
-              .o = load_saved(a, address['o'], head),
-              .g = load(address['g'], head * results, results),
-              .dq = numbers(rows),
-              .dk = numbers(keys),
-              .dv = numbers(values)};
+    Head h = {.q = load(&p, 'q', a->rows, a->width),
+              .k = load(&p, 'k', a->keys, a->width),
+              .v = load(&p, 'v', a->keys, a->value_width),
+              .o = load(&p, 'o', a->rows, a->value_width),
+              .g = load(&p, 'g', a->rows, a->value_width),
+              .dq = numbers(a->rows * a->width),
+              .dk = numbers(a->keys * a->width),
+              .dv = numbers(a->keys * a->value_width)};
     for (int64_t i = 0; i < a->rows; i++)
         ((float *)address['d'])[head * a->rows + i] =
             gradient_row(a, &h, i, (double)statistics[i], scalar);
@@ -479,9 +499,9 @@ static void run_gradient(const Attention *a, char *const *address, const float *
     free(h.v);
     free(h.o);
     free(h.g);
-    store(address['Q'], head * rows, h.dq, rows);
-    store(address['K'], head * keys, h.dk, keys);
-    store(address['V'], head * values, h.dv, values);
+    store(&p, 'Q', h.dq, a->rows, a->width);
+    store(&p, 'K', h.dk, a->keys, a->width);
+    store(&p, 'V', h.dv, a->keys, a->value_width);
 }
 
 void cudnn_run_attention(const Operation *q, char *const *address, const float *scalar)

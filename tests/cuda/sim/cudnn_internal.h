@@ -28,12 +28,12 @@ typedef struct Value {
 
 enum { VALUES_MOST = 10, IDS_MOST = 16 };
 
-/* Attention as a graph of operations has it: q [batch, heads, rows, width]; where the result lies
- * that the gradient reads; the names of the tensors by the letters of cudnn_attention.c. */
+/* Attention as a graph of operations has it: q [batch, heads, rows, width]; from one of the batch,
+ * a head, a row to the next, and the names of the tensors, by the letters of cudnn_attention.c. */
 typedef struct Attention {
     int64_t batch, heads, rows, keys, width, value_width;
     int causal;
-    int64_t saved[4]; /* strides */
+    int64_t at[128][3];
     int64_t id[128];
 } Attention;
 

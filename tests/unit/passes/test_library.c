@@ -172,33 +172,139 @@ static void test_left_alone(void)
     pool_free(pool);
 }
 
-/* A gradient reads what the forward operation gave, or the transpose of it that models go on with.
- */
-static void test_attention(const char *transposed, bool by_rows)
+/* A step with the attention of q, k and v, which lines of a graph make, and a loss of it. */
+static Graph *attention_step(Pool *pool, const char *made, const char *loss)
 {
-    Pool *pool = pool_new();
     const char *ir = pool_printf(
         pool,
         "scrimp.ir 1  src=\"t\"  hash=0000000000000000  opts\nforward @t {\n"
-        "  train {optim=sgd, lr=constant, accumulate=1}\n"
-        "  $q = param : f32[2,3,5,8]\n  $k = param : f32[2,3,7,8]\n  $v = param : f32[2,3,7,8]\n"
-        "  %%o, %%m, %%s = attention $q, $k, $v : f32[2,3,5,8], f32[2,3,5], f32[2,3,5]\n"
-        "  %%t = transpose %%o {perm=[%s} : f32[2,%s,8]\n"
-        "  %%loss = sum %%t : f32[]\n  output loss = %%loss\n}\n",
-        transposed, by_rows ? "5,3" : "3,5");
+        "  train {optim=sgd, lr=constant, accumulate=1}\n%s"
+        "  %%o, %%m, %%s = attention %%q, %%k, %%v : f32[2,3,5,8], f32[2,3,5], f32[2,3,5]\n"
+        "%s  %%loss = sum %%t : f32[]\n  output loss = %%loss\n}\n",
+        made, loss);
     PassContext c = {.graph = graph_read(pool, "t.ir", ir, strlen(ir), diag_new(pool)),
                      .pool = pool,
                      .library = attends};
     CHECK_MSG(passes_run(&c, pipeline_train, NULL, NULL), "%s", c.error.message);
-    const Node *o = value_node(c.graph, graph_find(c.graph, "%o")), *grad = NULL;
-    for (size_t i = 0; i < c.graph->order.len; i++)
-        if (graph_node(c.graph, c.graph->order.data[i])->op == OP_attention_grad)
-            grad = graph_node(c.graph, c.graph->order.data[i]);
-    CHECK(node_attr(o, ATTR_library) && grad && grad->n_in == 7);
-    const Node *from = grad ? value_node(c.graph, grad->in[6]) : o;
-    CHECK(from->op == (by_rows ? OP_transpose : OP_attention));
-    CHECK(grad && (node_attr(grad, ATTR_perm) != NULL) == by_rows);
+    return c.graph;
+}
+
+static const Node *node_of(const Graph *g, OpKind op)
+{
+    for (size_t i = 0; i < g->order.len; i++)
+        if (graph_node(g, g->order.data[i])->op == op)
+            return graph_node(g, g->order.data[i]);
+    return NULL;
+}
+
+static int count_nodes(const Graph *g, OpKind op)
+{
+    int n = 0;
+    for (size_t i = 0; i < g->order.len; i++)
+        n += graph_node(g, g->order.data[i])->op == op;
+    return n;
+}
+
+static void expect_rows(const Graph *g, const char *forward, const char *gradient)
+{
+    const Node *o = node_of(g, OP_attention), *grad = node_of(g, OP_attention_grad);
+    CHECK(o && node_attr(o, ATTR_library) && grad && grad->n_in == 7);
+    CHECK(o && grad && grad->in[6] == o->out[0]);
+    const char *a = o ? node_string(o, ATTR_by_rows, "") : "";
+    const char *b = grad ? node_string(grad, ATTR_by_rows, "") : "";
+    CHECK_MSG(strcmp(a, forward) == 0 && strcmp(b, gradient) == 0, "by rows: %s, %s", a, b);
+}
+
+#define TURN(to, from) "  %" to " = transpose %" from " {perm=[0,2,1,3]} : "
+
+/* Tensors that models have by rows are read and written by rows, each on its own. */
+static void test_attention(void)
+{
+    Pool *pool = pool_new();
+    static const char params[] =
+        "  $a = param : f32[2,3,5,8]\n  $b = param : f32[2,7,3,8]\n  $c = param : f32[2,3,7,8]\n"
+        "  %q = neg $a : f32[2,3,5,8]\n  %k.rows = neg $b : f32[2,7,3,8]\n" TURN(
+            "k", "k.rows") "f32[2,3,7,8]\n  %v = neg $c : f32[2,3,7,8]\n";
+    static const char rows[] = TURN("r", "o") "f32[2,5,3,8]\n  %t = exp %r : f32[2,5,3,8]\n";
+    static const char heads[] = "  %t = exp %o : f32[2,3,5,8]\n";
+    static const char both[] = TURN("r", "o") "f32[2,5,3,8]\n  %y = exp %r : f32[2,5,3,8]\n" TURN(
+        "z", "y") "f32[2,3,5,8]\n  %t = mul %z, %o : f32[2,3,5,8]\n";
+    const Graph *g = attention_step(pool, params, rows);
+    expect_rows(g, "ko", "kogK");
+    CHECK(count_nodes(g, OP_transpose) == 0);
+    g = attention_step(pool, params, heads);
+    expect_rows(g, "k", "kK");
+    CHECK(count_nodes(g, OP_transpose) == 0);
+    g = attention_step(pool, params, both);
+    expect_rows(g, "ko", "koK");
+    CHECK(node_of(g, OP_transpose) != NULL);
     pool_free(pool);
+}
+
+/* Heads that are pieces of one tensor lie in it, and so do their gradients in that of the tensor.
+ */
+static void test_pieces(const char *width, int copies)
+{
+    Pool *pool = pool_new();
+    StrBuf made = strbuf_new(pool);
+    strbuf_printf(&made, "  $w = param : f32[2,5,%s]\n  %%w = exp $w : f32[2,5,%s]\n", width,
+                  width);
+    for (int i = 0; i < 3; i++) {
+        const int from = 24 * i + (strcmp(width, "72") ? 1 : 0);
+        strbuf_printf(&made,
+                      "  %%s%d = slice %%w {start=[0,0,%d], limit=[2,5,%d]} : f32[2,5,24]\n"
+                      "  %%h%d = reshape %%s%d {shape=[2,5,3,8]} : f32[2,5,3,8]\n"
+                      "  %%%c = transpose %%h%d {perm=[0,2,1,3]} : f32[2,3,5,8]\n",
+                      i, from, from + 24, i, i, "qkv"[i], i);
+    }
+    const Graph *g = attention_step(pool, made.text,
+                                    TURN("r", "o") "f32[2,5,3,8]\n  %t = exp %r : f32[2,5,3,8]\n");
+    expect_rows(g, "qkvo", "qkvogQKV");
+    CHECK(count_nodes(g, OP_transpose) == 0);
+    CHECK_MSG(count_nodes(g, OP_slice) == copies, "%d slices", count_nodes(g, OP_slice));
+    const Node *grad = node_of(g, OP_attention_grad);
+    for (int i = 0; i < 3 && grad; i++)
+        CHECK(graph_value(g, grad->out[i])->part_of != VALUE_NONE);
+    pool_free(pool);
+}
+
+/* Attention of pieces of tensors whose rows have so many elements, from this one on, that writes
+ * its result into another. */
+static bool allows_pieces(int elements, int from, const char *by_rows, const char *result)
+{
+    Pool *pool = pool_new();
+    const char *fault = NULL, *t = "f32[2,5,3,8]";
+    StrBuf ir = strbuf_new(pool);
+    strbuf_put(&ir, "scrimp.ir 1  src=\"t\"  hash=0000000000000000  opts\nforward @t {\n");
+    for (const char *x = "qkv"; *x; x++)
+        strbuf_printf(&ir,
+                      "  %%w%c = input : f32[2,5,3,%d]\n"
+                      "  %%%c = subview %%w%c {start=[0,0,0,%d], limit=[2,5,3,%d]} : %s\n",
+                      *x, elements, *x, *x, from, from + 8, t);
+    strbuf_printf(&ir,
+                  "  %%more = input : %s\n  %%one = input : f32[2,5,3,1]\n"
+                  "  %%o, %%m, %%s = attention %%q, %%k, %%v {%s} : %s, f32[2,3,5], f32[2,3,5]\n"
+                  "  %%y = concat %s\n  output y = %%y\n}\n",
+                  t, by_rows, t, result);
+    const Graph *g = graph_read(pool, "t.ir", ir.text, strlen(ir.text), diag_new(pool));
+    bool allowed = g && graph_verify(g, &fault);
+    pool_free(pool);
+    return allowed;
+}
+
+static void test_where_pieces_lie(void)
+{
+    static const char library[] = "library=\"cudnn\", workspace=64, by_rows=\"qkvo\"";
+    static const char copied[] = "%o, %more {axis=3} : f32[2,5,3,16]";
+    static const char joined[] = "%o, %more {axis=3, joined=[0]} : f32[2,5,3,16]";
+    static const char crooked[] = "%one, %o, %more {axis=3, joined=[1]} : f32[2,5,3,17]";
+    CHECK(allows_pieces(16, 0, library, copied) && allows_pieces(16, 8, library, copied));
+    CHECK(!allows_pieces(16, 4, library, copied) && !allows_pieces(20, 8, library, copied));
+    CHECK(!allows_pieces(16, 8, "", copied));
+    CHECK(!allows_pieces(16, 8, "library=\"cudnn\", workspace=64, by_rows=\"qkvQ\"", copied));
+    CHECK(!allows_pieces(16, 8, "library=\"cudnn\", workspace=64, by_rows=\"\"", copied));
+    CHECK(!allows_pieces(16, 8, "by_rows=\"qkvo\"", copied));
+    CHECK(allows_pieces(16, 8, library, joined) && !allows_pieces(16, 8, library, crooked));
 }
 
 /* What the verifier says of text like this. */
@@ -223,8 +329,10 @@ int main(void)
     test_casts();
     test_bias_apart();
     test_left_alone();
-    test_attention("0,2,1,3]", true);
-    test_attention("0,1,2,3]", false);
+    test_attention();
+    test_pieces("72", 0);
+    test_pieces("73", 3);
+    test_where_pieces_lie();
     refuse("library=\"some\"");
     refuse("workspace=64");
     refuse("library=\"some\", workspace=-64");

@@ -323,6 +323,33 @@ static void refuse(const char *attributes)
     pool_free(pool);
 }
 
+/* A result that lies in a concatenation keeps that from lying in another at an odd place. */
+static void test_nested(const char *before, bool fits)
+{
+    Pool *pool = pool_new();
+    const char *t = "f32[2,5,3,8]";
+    const char *ir = pool_printf(
+        pool,
+        "scrimp.ir 1  src=\"t\"  hash=0000000000000000  opts\nforward @t {\n"
+        "  %%q = input : %s\n  %%k = input : %s\n  %%v = input : %s\n  %%one = input : %s\n"
+        "  %%o, %%m, %%s = attention %%q, %%k, %%v {library=\"cudnn\", workspace=64, "
+        "by_rows=\"qkvo\"} : %s, f32[2,3,5], f32[2,3,5]\n"
+        "  %%more = input : %s\n  %%in = concat %%o, %%more {axis=3} : f32[2,5,3,16]\n"
+        "  %%out = concat %%one, %%in {axis=3} : f32[2,5,3,%d]\n"
+        "  %%y = exp %%out : f32[2,5,3,%d]\n  output y = %%y\n"
+        "  %%x = input : f32[1]\n  %%most = broadcast %%x {shape=[9999]} : f32[9999]\n"
+        "  output most = %%most\n}\n",
+        t, t, t, before, t, t, fits ? 24 : 17, fits ? 24 : 17);
+    PassContext c = {.graph = graph_read(pool, "t.ir", ir, strlen(ir), diag_new(pool)),
+                     .pool = pool};
+    CHECK_MSG(passes_run(&c, "views,plan", NULL, NULL), "%s", c.error.message);
+    const Graph *g = c.graph;
+    bool inside = graph_value(g, graph_find(g, "%o"))->part_of != VALUE_NONE &&
+                  graph_value(g, graph_find(g, "%in"))->part_of != VALUE_NONE;
+    CHECK_MSG(inside == fits, "%s", text_of(pool, g));
+    pool_free(pool);
+}
+
 int main(void)
 {
     test_marked();
@@ -333,6 +360,8 @@ int main(void)
     test_pieces("72", 0);
     test_pieces("73", 3);
     test_where_pieces_lie();
+    test_nested("f32[2,5,3,8]", true);
+    test_nested("f32[2,5,3,1]", false);
     refuse("library=\"some\"");
     refuse("workspace=64");
     refuse("library=\"some\", workspace=-64");

@@ -181,11 +181,11 @@ JitValue line_sum(Jit *j, const Accumulator *a)
     return line_fold(j, v);
 }
 
-/* What is left of less than LINE_LANES elements, a vector after the other. */
-static void line_tail(Jit *j, JitValue at, JitValue to, EachVector *body, void *user)
+/* What is left of less than `ways` vectors, one after the other. */
+static void line_tail(Jit *j, JitValue at, JitValue to, int ways, EachVector *body, void *user)
 {
     JitValue lanes = jit_i64(j, jit_lanes(j));
-    for (int way = 0; way < line_vectors(j); way++) {
+    for (int way = 0; way < ways; way++) {
         JitValue first = way ? add(j, at, jit_i64(j, (int64_t)way * jit_lanes(j))) : at;
         JitIf any = jit_if(j, jit_compare(j, JIT_LT, first, to));
         JitValue n = jit_tmp(j, jit_min_i64(j, jit_sub(j, to, first), lanes));
@@ -200,7 +200,13 @@ void each_line_vector_between(Jit *j, JitValue from, JitValue to, int64_t end, E
     JitValue at = vectors_between(j, from, to, line_ways(j), body, user);
     at = vectors_between(j, at, to, line_vectors(j), body, user);
     if (end < 0 || end % LINE_LANES != 0)
-        line_tail(j, jit_tmp(j, at), to, body, user);
+        line_tail(j, jit_tmp(j, at), to, line_vectors(j), body, user);
+}
+
+void each_line_vector(Jit *j, JitValue length, EachVector *body, void *user)
+{
+    JitValue at = vectors_between(j, jit_i64(j, 0), length, line_ways(j), body, user);
+    line_tail(j, jit_tmp(j, at), length, line_ways(j), body, user);
 }
 
 CompensatedSum compensated_sum(Jit *j)
@@ -283,9 +289,14 @@ JitValue line_block_place(Jit *j, const AxisShape *a, const LineBlock *b, int64_
     return jit_tmp(j, jit_muladd_i64(j, row, a->inner, b->first));
 }
 
+JitValue part_start_of(Jit *j, JitValue part, JitValue units, JitValue parts)
+{
+    return divide(j, jit_mul(j, part, units), parts);
+}
+
 JitValue part_start(Jit *j, JitValue part, int64_t units, int64_t parts)
 {
-    return divide(j, jit_mul(j, part, jit_i64(j, units)), jit_i64(j, parts));
+    return part_start_of(j, part, jit_i64(j, units), jit_i64(j, parts));
 }
 
 void lower_pod_call(Lowering *l, const char *name, KernelEmit *emit, const void *desc, size_t bytes,

@@ -58,6 +58,10 @@ JitValue line_fold(Jit *j, const JitValue *vector);
 void each_line_vector_between(Jit *j, JitValue from, JitValue to, int64_t end, EachVector *body,
                               void *user);
 
+/* Elements 0..length-1, the length known at run time, in the partial sums that each_vector puts
+ * them in with line_ways. */
+void each_line_vector(Jit *j, JitValue length, EachVector *body, void *user);
+
 /* A sum of vectors that keeps what its additions round off: as good as one of twice the precision.
  * For the joining of partial sums, which are few, and whose errors would all be seen. */
 typedef struct CompensatedSum {
@@ -80,6 +84,8 @@ int64_t items_per_task(int64_t elements);
 /* The first unit of part `part` (i64) of `parts` nearly equal ones of 0..units-1; units for the one
  * behind the last. */
 JitValue part_start(Jit *j, JitValue part, int64_t units, int64_t parts);
+/* The same, both known at run time. */
+JitValue part_start_of(Jit *j, JitValue part, JitValue units, JitValue parts);
 
 /* Lines of [outer, length, inner] that lie side by side: a task has blocks of at most LINE_BLOCK of
  * them, n from column `first` on. */

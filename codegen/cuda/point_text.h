@@ -23,6 +23,11 @@ void point_text_digits(PointText *w, const char *number, int rank);
 void point_text_place(PointText *w, const PointAccess *a);
 void point_text_instr(PointText *w, size_t k);
 void point_text_store(PointText *w, const PointStore *s);
+/* The same for all elements, without being read from memory. */
+static inline bool point_text_is_constant(const PointInstr *i)
+{
+    return i->op == OP_const || i->op == POINT_NUMBER;
+}
 int64_t point_text_elements(const PointProgram *p);
 bool point_text_has_bf16(const PointProgram *p);
 /* What a kernel begins with. */

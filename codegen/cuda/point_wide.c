@@ -3,7 +3,7 @@
 #include "codegen/cuda/point_text.h"
 #include "codegen/cuda/text.h"
 
-/* Longer programs compute more than they read, and would need more registers. */
+/* But for constants: longer programs compute more than they read, and would need more registers. */
 enum { INSTRUCTIONS_MOST = 32 };
 
 int point_wide_elements(const PointProgram *p)
@@ -28,9 +28,18 @@ static const PointAccess *wide_load(const PointProgram *p, size_t k)
     return a && a->stride[p->rank - 1] ? a : NULL;
 }
 
+static int instructions_of(const PointProgram *p)
+{
+    int n = 0;
+    for (size_t k = 0; k < p->instr.len; k++)
+        n += !point_text_is_constant(&p->instr.data[k]);
+    return n;
+}
+
 bool point_is_wide(const CallDraft *call, const PointProgram *p)
 {
-    bool wide = p->instr.len <= INSTRUCTIONS_MOST && p->dim[p->rank - 1] >= point_wide_elements(p);
+    bool wide =
+        instructions_of(p) <= INSTRUCTIONS_MOST && p->dim[p->rank - 1] >= point_wide_elements(p);
     for (size_t k = 0; k < p->instr.len && wide; k++)
         wide = !wide_load(p, k) || is_wide_access(call, p, wide_load(p, k));
     for (size_t k = 0; k < p->store.len && wide; k++)

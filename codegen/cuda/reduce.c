@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* sum, mean, reduce_max and sumsq: device/reduce.cuh, with what a reduction's shape decides. */
+#include "codegen/cuda/columns.h"
 #include "codegen/cuda/rules.h"
 #include "codegen/cuda/text.h"
 #include "codegen/forms/reduction.h"
@@ -83,6 +84,34 @@ static void write_columns(StrBuf *out, const char *symbol, const void *desc)
     strbuf_printf(out, "        (%s)[column] = ", target(d));
     put_scaled(out, d, "column_result(x, from, to)");
     strbuf_put(out, ";\n}\n");
+}
+
+static ColumnSums sums_of(const ReduceDesc *d)
+{
+    return (ColumnSums){.rows = d->reduced.count,
+                        .width = d->inner,
+                        .chunks = d->chunks,
+                        .images = 1,
+                        .pitch = {d->reduced.n ? d->reduced.stride[0] : 0, 0}};
+}
+
+/* Partial results of columns of one pitch. */
+static bool has_tiles(const ReduceDesc *d)
+{
+    const ColumnSums sums = sums_of(d);
+    return d->inner_kept && d->chunks && d->kept.count == 1 && d->reduced.n == 1 &&
+           has_column_tiles(&sums);
+}
+
+static void write_tiles(StrBuf *out, const char *symbol, const void *desc)
+{
+    const ReduceDesc *d = desc;
+    const ColumnSums sums = sums_of(d);
+    begin(out, d);
+    define_sizes(out, d);
+    text_columns(out, &sums);
+    text_include(out, "reduce_tiles");
+    text_kernel(out, symbol, column_threads(&sums), "reduce_tiles");
 }
 
 /* Of the reduced elements, the part of `chunk`: outer ones where there are enough, else units of 16
@@ -186,7 +215,11 @@ void cuda_reduce(Lowering *l, const Node *n)
         return;
     }
     int64_t columns = d.kept.count * d.inner;
-    if (d.inner_kept)
+    const ColumnSums sums = sums_of(&d);
+    if (has_tiles(&d))
+        call_of(l, &d, op_name(n->op), column_blocks(&sums), part, write_tiles,
+                column_threads(&sums));
+    else if (d.inner_kept)
         call_of(l, &d, op_name(n->op), divide_up(columns * chunks, COLUMN_THREADS),
                 d.chunks ? part : whole, write_columns, COLUMN_THREADS);
     else

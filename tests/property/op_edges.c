@@ -229,6 +229,13 @@ static void edge_long_moments(OpCase *c)
     op_normal(c, DIMS(40003, 32));
     op_done(c, OP_bn_stats, &attrs);
 }
+static void edge_long_sum(OpCase *c)
+{
+    AttrList attrs = {0};
+    attrs_ints(&attrs, ATTR_axes, (const int64_t[]){0}, 1);
+    op_normal(c, DIMS(40003, 40));
+    op_done(c, OP_sum, &attrs);
+}
 
 const OpRow op_edges[] = {
     {OP_matmul, edge_chains},
@@ -253,5 +260,6 @@ const OpRow op_edges[] = {
     {OP_layernorm_grad, edge_long_layernorm_grad},
     {OP_layernorm_grad_sums, edge_long_layernorm_sums},
     {OP_bn_stats, edge_long_moments},
+    {OP_sum, edge_long_sum},
 };
 const int op_edges_n = sizeof op_edges / sizeof *op_edges;

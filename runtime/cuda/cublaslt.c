@@ -97,11 +97,7 @@ static bool make_product(Product *x, RtError *err)
 static bool prefer(const Product *x, RtError *err)
 {
     const uint64_t workspace = (uint64_t)x->p.workspace;
-    const uint32_t align = (uint32_t)x->p.align;
-    /* Both add parts from the workspace, in the type of the sums; in that of a bf16 result they
-     * would be rounded. */
-    const uint32_t scheme =
-        LT_REDUCTION_COMPUTE_TYPE | (x->p.result_bf16 ? 0 : LT_REDUCTION_OUTPUT_TYPE);
+    const uint32_t align = (uint32_t)x->p.align, scheme = LT_REDUCTION_COMPUTE_TYPE;
     const CublasLt *lt = x->lt;
     bool ok = check(lt->preference_set(x->preference, LT_PREF_MAX_WORKSPACE_BYTES, &workspace,
                                        sizeof workspace),

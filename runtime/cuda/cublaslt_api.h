@@ -32,8 +32,7 @@ enum {
     LT_PREF_MIN_ALIGNMENT_D_BYTES = 8,
     /* Parts lie in the workspace and are added by another kernel; to add them in one sequence is
      * always allowed. */
-    LT_REDUCTION_COMPUTE_TYPE = 2,
-    LT_REDUCTION_OUTPUT_TYPE = 4
+    LT_REDUCTION_COMPUTE_TYPE = 2
 };
 
 typedef struct CublasltAlgorithm { /* cublasLtMatmulAlgo_t */

@@ -295,9 +295,8 @@ EXPORT int cublasLtMatmulAlgoGetHeuristic(void *handle, void *product, void *a, 
     int status = problem_fits(p, a, b, c, d);
     if (status != SUCCESS)
         return status;
-    const uint32_t in_sums_type = ((const Layout *)d)->type == R_32F ? 2 | 4 : 2;
-    if (prefer->scheme & ~in_sums_type)
-        return refuse(NOT_SUPPORTED, "sums of parts that are rounded, or in no fixed order");
+    if (prefer->scheme & ~2u)
+        return refuse(NOT_SUPPORTED, "sums of parts whose order is not fixed are not simulated");
     if (has_bias(p) && !p->bias)
         return refuse(BAD_VALUE, "a bias without an address");
     if (fails && strcmp(fails, "none") == 0)

@@ -112,12 +112,25 @@ static void one_by_one_wgrad(OpCase *c)
     one_by_one_gradient(c, OP_conv2d_wgrad);
 }
 
+/* A small result of sums so long that they are multiplied in parts. */
+static void long_matmul(OpCase *c)
+{
+    AttrList attrs = {0};
+    const int64_t m = op_int(c, 2, 20), k = 1024 * op_int(c, 2, 5), n = op_int(c, 2, 20);
+    bool ta = op_coin(c), tb = op_coin(c);
+    attrs_int(&attrs, ATTR_ta, ta);
+    attrs_int(&attrs, ATTR_tb, tb);
+    op_normal(c, ta ? DIMS(k, m) : DIMS(m, k));
+    op_normal(c, tb ? DIMS(n, k) : DIMS(k, n));
+    op_done(c, OP_matmul, &attrs);
+}
+
 static OpCaseMake *const attentions[] = {library_attention, library_statistics,
                                          library_attention_grad};
 
-static OpCaseMake *const kinds[] = {op_matmul,        op_linear,       large_matmul,
-                                    crossed_matmul,   shared_matmul,   one_by_one_conv,
-                                    one_by_one_dgrad, one_by_one_wgrad};
+static OpCaseMake *const kinds[] = {op_matmul,        op_linear,        large_matmul,
+                                    crossed_matmul,   shared_matmul,    one_by_one_conv,
+                                    one_by_one_dgrad, one_by_one_wgrad, long_matmul};
 
 /* bf16: which inputs of a case are, and that its result may be. */
 static void add_case(Products *p, OpCaseMake *make, uint64_t seed, unsigned bf16)

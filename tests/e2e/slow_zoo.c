@@ -40,7 +40,7 @@ static const ZooModel models[] = {
 // clang-format on
 
 /* A file of 16-bit tokens below 50. */
-static void make_tokens(void)
+static void make_random_tokens(void)
 {
     char path[600];
     snprintf(path, sizeof path, "%s/tokens.bin", e2e_tmp());
@@ -56,7 +56,7 @@ static void make_tokens(void)
 int main(void)
 {
     e2e_begin();
-    make_tokens();
+    make_random_tokens();
     zoo_run(models, sizeof models / sizeof *models);
     return e2e_end();
 }

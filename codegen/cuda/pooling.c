@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Max pooling: a thread an output, channels side by side.  The gradients gather what the windows
- * over an element send it, window by window. */
+/* Max pooling: a thread a window of neighbouring channels.  The gradients gather what the windows
+ * over an element send it, window by window (device/maxpool_grad.cuh). */
 #include "codegen/forms/pooling.h"
 #include "codegen/cuda/rules.h"
 #include "codegen/cuda/text.h"
@@ -8,30 +8,45 @@
 
 #include "ir/support/divide.h"
 
-/* A block of maxpool_grad: pixels of a square, or a half of one, of at most MOST_CHANNELS channels
- * each. */
-enum { THREADS = 256, MOST_CHANNELS = 16 };
+/* A thread has WIDE channels, where all can be shared out so, else one.  A block of the gradients
+ * has pixels of a square, or a half of one, of at most MOST_CHANNELS channels each: EACH of a
+ * thread. */
+enum { THREADS = 256, WIDE = 8, MOST_CHANNELS = 16, EACH = 2, MOST_BYTE = 256 };
 
 typedef struct Tile {
     int64_t channels, h, w;
 } Tile;
 
+static int wide(const PoolDesc *d)
+{
+    return d->channels % WIDE ? 1 : WIDE;
+}
+
 static Tile tile_of(const PoolDesc *d)
 {
-    Tile t = {1, 1, 1};
+    Tile t = {wide(d), 1, 1};
     while (t.channels < d->channels && t.channels < MOST_CHANNELS)
         t.channels *= 2;
-    while (t.channels * t.h * t.w < THREADS)
+    while (t.channels * t.h * t.w < EACH * THREADS * wide(d))
         *(t.w <= t.h ? &t.w : &t.h) *= 2;
     return t;
 }
 
-/* pooled: the buffer of the image that windows look at. */
-static void begin(StrBuf *out, const PoolDesc *d, int n_args, int pooled)
+static bool is_small(const PoolDesc *d)
+{
+    int64_t most = INT32_MAX - 2 * THREADS * WIDE, images = d->images * d->channels;
+    return images <= most / (d->h * d->w) && images <= most / (d->oh * d->ow);
+}
+
+/* image: the buffer of the image that windows look at. */
+static void begin(StrBuf *out, const PoolDesc *d, int n_args, int image, bool is_index)
 {
     text_begin(out, n_args, (const char *const[]){"common", "math", "real", NULL});
-    strbuf_printf(out, "#define POOLED REAL(%d)\n", pooled);
-    strbuf_printf(out, "#define POOLED_VALUE(x) VALUE(%d, x)\n", pooled);
+    text_define(out, "IMAGE", image);
+    text_define(out, "IS_INDEX", is_index);
+    text_define(out, "THREADS", THREADS);
+    text_define(out, "WIDE", wide(d));
+    strbuf_printf(out, "#define PLACE %s\n", is_small(d) ? "int" : "i64");
     text_define(out, "IMAGES", d->images);
     text_define(out, "CHANNELS", d->channels);
     text_define(out, "H", d->h);
@@ -47,41 +62,44 @@ static void begin(StrBuf *out, const PoolDesc *d, int n_args, int pooled)
     text_include(out, "window");
 }
 
-static void write_kernel(StrBuf *out, const char *symbol, const char *body)
+static void write_kernel(StrBuf *out, const char *symbol, int blocks, const char *body)
 {
     text_include(out, body);
-    text_kernel_blocks(out, symbol, THREADS, 4, body);
+    text_kernel_blocks(out, symbol, THREADS, blocks, body);
 }
 
 static void write_maxpool(StrBuf *out, const char *symbol, const void *desc)
 {
-    begin(out, desc, 2, 0);
-    strbuf_put(out, "#define TAKEN REAL(1)\n#define TAKE(best, number) OF(1, best)\n");
-    write_kernel(out, symbol, "maxpool");
+    begin(out, desc, 2, 0, false);
+    write_kernel(out, symbol, 4, "maxpool");
 }
 
 static void write_index(StrBuf *out, const char *symbol, const void *desc)
 {
-    begin(out, desc, 2, 0);
-    strbuf_put(out, "#define TAKEN u8\n#define TAKE(best, number) ((u8)(number))\n");
-    write_kernel(out, symbol, "maxpool");
+    begin(out, desc, 2, 0, true);
+    write_kernel(out, symbol, 4, "maxpool");
+}
+
+static void write_gradient(StrBuf *out, const char *symbol, const PoolDesc *d, bool is_index)
+{
+    Tile t = tile_of(d);
+    bool bytes = d->kernel[0] <= MOST_BYTE / d->kernel[1];
+    begin(out, d, 3, 1, is_index);
+    strbuf_printf(out, "#define NUMBER %s\n", bytes ? "u8" : "int");
+    text_define(out, "TILE_CHANNELS", t.channels);
+    text_define(out, "TILE_H", t.h);
+    text_define(out, "TILE_W", t.w);
+    write_kernel(out, symbol, 3, "maxpool_grad");
 }
 
 static void write_grad(StrBuf *out, const char *symbol, const void *desc)
 {
-    const PoolDesc *d = desc;
-    Tile t = tile_of(d);
-    begin(out, d, 3, 1);
-    text_define(out, "TILE_CHANNELS", t.channels);
-    text_define(out, "TILE_H", t.h);
-    text_define(out, "TILE_W", t.w);
-    write_kernel(out, symbol, "maxpool_grad");
+    write_gradient(out, symbol, desc, false);
 }
 
 static void write_index_grad(StrBuf *out, const char *symbol, const void *desc)
 {
-    begin(out, desc, 3, 0);
-    write_kernel(out, symbol, "maxpool_index_grad");
+    write_gradient(out, symbol, desc, true);
 }
 
 static void lower(Lowering *l, const Node *n, const PoolDesc *d, int64_t blocks, KernelText *text)
@@ -96,22 +114,25 @@ static void lower(Lowering *l, const Node *n, const PoolDesc *d, int64_t blocks,
 void cuda_maxpool(Lowering *l, const Node *n)
 {
     PoolDesc d = pool_describe(l, n);
-    int64_t outputs = d.images * d.channels * d.oh * d.ow;
-    lower(l, n, &d, divide_up(outputs, THREADS),
+    int64_t groups = d.images * (d.channels / wide(&d)) * d.oh * d.ow;
+    lower(l, n, &d, divide_up(groups, THREADS),
           n->op == OP_maxpool_index ? write_index : write_maxpool);
 }
 
-void cuda_maxpool_grad(Lowering *l, const Node *n)
+static void lower_gradient(Lowering *l, const Node *n, KernelText *text)
 {
     PoolDesc d = pool_describe(l, n);
     Tile t = tile_of(&d);
     int64_t tiles = divide_up(d.channels, t.channels) * divide_up(d.h, t.h) * divide_up(d.w, t.w);
-    lower(l, n, &d, d.images * tiles, write_grad);
+    lower(l, n, &d, d.images * tiles, text);
+}
+
+void cuda_maxpool_grad(Lowering *l, const Node *n)
+{
+    lower_gradient(l, n, write_grad);
 }
 
 void cuda_maxpool_index_grad(Lowering *l, const Node *n)
 {
-    PoolDesc d = pool_describe(l, n);
-    int64_t inputs = d.images * d.channels * d.h * d.w;
-    lower(l, n, &d, divide_up(inputs, THREADS), write_index_grad);
+    lower_gradient(l, n, write_index_grad);
 }

@@ -126,15 +126,35 @@ static void edge_wgrad_bands_16(OpCase *c)
 }
 
 /* More windows reach a tile of pixels than a block looks at together. */
-static void edge_maxpool_grad(OpCase *c)
+static void edge_maxpool_grad(OpCase *c, int64_t channels)
 {
     AttrList attrs = {0};
     attrs_ints(&attrs, ATTR_kernel, (const int64_t[]){9, 9}, 2);
     attrs_ints(&attrs, ATTR_stride, (const int64_t[]){1, 1}, 2);
     attrs_ints(&attrs, ATTR_padding, (const int64_t[]){4, 4}, 2);
     attrs_int(&attrs, ATTR_nhwc, 1);
-    op_normal(c, op_image(true, 1, 17, 12, 12));
-    op_integers(c, op_image(true, 1, 17, 12, 12), DTYPE_F32, -9, 9); /* ties */
+    op_normal(c, op_image(true, 1, channels, 19, 21));
+    op_integers(c, op_image(true, 1, channels, 19, 21), DTYPE_F32, -9, 9); /* ties */
+    op_done(c, OP_maxpool_grad, &attrs);
+}
+static void edge_maxpool_grad_17(OpCase *c)
+{
+    edge_maxpool_grad(c, 17);
+}
+static void edge_maxpool_grad_40(OpCase *c)
+{
+    edge_maxpool_grad(c, 40);
+}
+/* Several tiles of pixels and of channels, whose windows overlap. */
+static void edge_maxpool_tiles(OpCase *c)
+{
+    AttrList attrs = {0};
+    attrs_ints(&attrs, ATTR_kernel, (const int64_t[]){3, 3}, 2);
+    attrs_ints(&attrs, ATTR_stride, (const int64_t[]){2, 2}, 2);
+    attrs_ints(&attrs, ATTR_padding, (const int64_t[]){1, 1}, 2);
+    attrs_int(&attrs, ATTR_nhwc, 1);
+    op_normal(c, op_image(true, 2, 24, 18, 20));
+    op_integers(c, op_image(true, 2, 24, 35, 39), DTYPE_F32, -9, 9); /* ties */
     op_done(c, OP_maxpool_grad, &attrs);
 }
 
@@ -249,7 +269,9 @@ const OpRow op_edges[] = {
     {OP_conv2d_wgrad, edge_wgrad_sums},
     {OP_conv2d_wgrad, edge_wgrad_bands_8},
     {OP_conv2d_wgrad, edge_wgrad_bands_16},
-    {OP_maxpool_grad, edge_maxpool_grad},
+    {OP_maxpool_grad, edge_maxpool_grad_17},
+    {OP_maxpool_grad, edge_maxpool_grad_40},
+    {OP_maxpool_grad, edge_maxpool_tiles},
     {OP_adaptive_avgpool, edge_resample},
     {OP_cross_entropy, edge_cross_entropy},
     {OP_cross_entropy_grad, edge_cross_entropy_grad},

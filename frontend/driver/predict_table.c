@@ -97,7 +97,7 @@ static const char *columns_of(Cli *cli, const Graph *g, const PredictInputs *inp
     StrBuf text = strbuf_new(cli->pool);
     DataPart s = source_at(&g->train, k);
     for (int i = 0; i < inputs->n; i++) {
-        size_t length;
+        size_t length = 0;
         if (!(which >> i & 1) || !is_of_source(g, &inputs->input[i], k))
             continue;
         const char *line = column_line(s.columns, inputs->input[i].name, &length);

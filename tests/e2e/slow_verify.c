@@ -31,7 +31,7 @@ static const char *const examples[] = {"mlp.scrimp -D N=16",
                                        "ddpm.scrimp -D N=2 -D width=8 -D layers=1",
                                        "dcgan.scrimp -D N=4 -D ngf=4 -D ndf=4",
                                        "lenet.scrimp -D N=20",
-                                       "audio.scrimp -D N=8 -D length=2000",
+                                       "audio.scrimp -D N=8 -D length=8000",
                                        "tabular.scrimp -D N=100 -D width=32",
                                        "ode.scrimp -D N=200 -D H=16",
                                        "ssm.scrimp -D N=2 -D T=17 -D width=32"};

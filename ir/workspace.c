@@ -182,6 +182,26 @@ static int64_t partial_results(const Graph *g, const Node *n)
     return times(reduce_chunks(g, n), reduce_partial_bytes(g, n));
 }
 
+static int64_t kept_losses(const Graph *g, const Node *n)
+{
+    const Type *x = value_type(g, n->in[0]);
+    int64_t axis = node_int(n, ATTR_axis, -1), classes = x->dim[x->rank - 1];
+    bool last = axis == -1 || axis == x->rank - 1;
+    if (!is_summed(g, n) || !last || classes < KEPT_LOSS_CLASSES)
+        return 0;
+    return type_elements(x) / classes < KEPT_LOSSES ? 0 : type_elements(x) / classes;
+}
+
+int64_t kept_losses_offset(const Graph *g, const Node *n)
+{
+    return kept_losses(g, n) ? partial_results(g, n) : 0;
+}
+
+static int64_t loss_bytes(const Graph *g, const Node *n)
+{
+    return partial_results(g, n) + times(4, kept_losses(g, n));
+}
+
 static int64_t no_bytes(const Graph *g, const Node *n)
 {
     (void)g, (void)n;
@@ -258,7 +278,7 @@ const OpWorkspace workspace_few_results = {
 const OpWorkspace workspace_totals = {
     .bytes = partial_results, .chunked = always, .partial_bytes = 16};
 const OpWorkspace workspace_losses = {
-    .bytes = partial_results, .chunked = is_summed, .partial_bytes = 16};
+    .bytes = loss_bytes, .chunked = is_summed, .partial_bytes = 16};
 
 int64_t node_workspace_bytes(const Graph *g, const Node *n)
 {

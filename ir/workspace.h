@@ -60,6 +60,11 @@ int reduce_chunks(const Graph *g, const Node *n);
 /* Bytes of one partial result, a multiple of 64: an f32 for every result; for losses, accuracy and
  * checksums 16 bytes. */
 int64_t reduce_partial_bytes(const Graph *g, const Node *n);
+/* cross_entropy that sums over so many lines of logits or more, each of so many neighbours, also
+ * has the loss of every line, an f32, in its workspace: a device computes them all at once before
+ * it adds any.  Where they begin; 0: there are none. */
+enum { KEPT_LOSSES = 4096, KEPT_LOSS_CLASSES = 1024 };
+int64_t kept_losses_offset(const Graph *g, const Node *n);
 /* Columns, or elements, of a task of a reduction without chunks. */
 enum { REDUCE_TASK_COLUMNS = 256, REDUCE_TASK_ELEMENTS = 16384 };
 

@@ -6,13 +6,15 @@
 #include "codegen/cuda/text.h"
 
 #include "ir/support/divide.h"
+#include "ir/workspace.h"
 
 /* Lines that lie densely are read by runs (device/runs.cuh), by RUN_THREADS threads each, AHEAD
  * runs at a time.  A block has the lines of a chunk, at most MOST_CHUNK_LINES of them at once, or
- * in turn SOME_LINES of all: so few blocks that they run at the same time, as each one of the
- * gradient counts all labels.  Across lines a block has ACROSS_LINES times LINE_THREADS. */
-enum { AHEAD = 4, MOST_CHUNK_LINES = 64, SOME_LINES = 32, MOST_BLOCKS = 512 };
-enum { MOST_ANSWERS = 16, ACROSS_LINES = 8 };
+ * in turn SOME_LINES of all: MOST_BLOCKS blocks, BLOCKS of a multiprocessor, run at the same time,
+ * as each one of the gradient counts all labels.  Across lines a block has ACROSS_LINES times
+ * LINE_THREADS. */
+enum { AHEAD = 2, MOST_CHUNK_LINES = 64, SOME_LINES = 32, MOST_BLOCKS = 512, BLOCKS = 4 };
+enum { MOST_ANSWERS = 16, ACROSS_LINES = 8, SUM_THREADS = 256 };
 
 static AxisShape shape_of(const LossDesc *d)
 {
@@ -64,10 +66,26 @@ static int threads_of(const LossDesc *d, int block_lines)
     return block_lines * (by_runs(d) ? RUN_THREADS : LINE_THREADS);
 }
 
+static int block_lines(const LossDesc *d)
+{
+    return by_runs(d) ? SOME_LINES : ACROSS_LINES;
+}
+
 static void kernel(StrBuf *out, const char *symbol, const char *body, int threads)
 {
     text_include(out, body);
     text_kernel(out, symbol, threads, body);
+}
+
+/* Of lines in turn. */
+static void lines_kernel(StrBuf *out, const char *symbol, const char *body, const LossDesc *d)
+{
+    int threads = threads_of(d, block_lines(d));
+    text_include(out, body);
+    if (by_runs(d))
+        text_kernel_blocks(out, symbol, threads, BLOCKS, body);
+    else
+        text_kernel(out, symbol, threads, body);
 }
 
 /* As many lines at a time as a chunk has. */
@@ -79,11 +97,6 @@ static int chunk_lines(const LossDesc *d, int most)
     while (2 * lines <= most && 2 * lines * d->chunks <= d->outer)
         lines *= 2;
     return lines;
-}
-
-static int block_lines(const LossDesc *d)
-{
-    return by_runs(d) ? SOME_LINES : ACROSS_LINES;
 }
 
 static void write_loss_chunk(StrBuf *out, const char *symbol, const void *desc)
@@ -98,7 +111,16 @@ static void write_loss_each(StrBuf *out, const char *symbol, const void *desc)
 {
     const LossDesc *d = desc;
     begin_scan(out, d, d->weighted ? 3 : 2, 2, block_lines(d));
-    kernel(out, symbol, "loss_each", threads_of(d, block_lines(d)));
+    lines_kernel(out, symbol, "loss_each", d);
+}
+
+/* The losses of lines are there: a thread a line. */
+static void write_loss_sums(StrBuf *out, const char *symbol, const void *desc)
+{
+    const LossDesc *d = desc;
+    begin(out, d, d->weighted ? 4 : 3, 2, "line", SUM_THREADS / LINE_THREADS);
+    text_define(out, "OUT_BUF", d->weighted ? 3 : 2);
+    kernel(out, symbol, "loss_sums", SUM_THREADS);
 }
 
 static void write_join(StrBuf *out, const char *symbol, const void *desc)
@@ -113,7 +135,7 @@ static void write_grad(StrBuf *out, const char *symbol, const void *desc)
     const LossDesc *d = desc;
     begin_scan(out, d, d->weighted ? 4 : 3, 3, block_lines(d));
     text_define(out, "WEIGHT_SUMS", LOSS_WEIGHT_SUMS);
-    kernel(out, symbol, "loss_grad", threads_of(d, block_lines(d)));
+    lines_kernel(out, symbol, "loss_grad", d);
 }
 
 static int answer_lines(const LossDesc *d)
@@ -135,29 +157,32 @@ static void write_accuracy_join(StrBuf *out, const char *symbol, const void *des
     kernel(out, symbol, "loss_join", LINE_THREADS);
 }
 
+static void lower_join(Lowering *l, const Node *n, const LossDesc *d, KernelText *join)
+{
+    const CallBuf out[] = {{VALUE_NONE, 0}, {n->out[0], 0}};
+    CallDraft call = pod_call(l, pool_printf(l->pool, "%s_join", op_name(n->op)), d,
+                              DESC_BYTES(LossDesc), 1, out, 2);
+    pod_count_join(l, &call);
+    cuda_call(l, &call, join, LINE_THREADS);
+}
+
 /* A block for each chunk of the lines, then one that joins what they left. */
 static void lower_chunked(Lowering *l, const Node *n, const LossDesc *d, KernelText *text,
                           KernelText *join, int threads)
 {
     CallBuf in[4] = {{n->in[0], 0}, {n->in[1], 0}, {VALUE_NONE, 0}, {VALUE_NONE, 0}};
-    const CallBuf out[] = {{VALUE_NONE, 0}, {n->out[0], 0}};
     if (d->weighted)
         in[2].value = n->in[2];
     CallDraft call =
         pod_call(l, op_name(n->op), d, DESC_BYTES(LossDesc), d->chunks, in, d->weighted ? 4 : 3);
     pod_count_work(l, &call);
     cuda_call(l, &call, text, threads);
-    call = pod_call(l, pool_printf(l->pool, "%s_join", op_name(n->op)), d, DESC_BYTES(LossDesc), 1,
-                    out, 2);
-    pod_count_join(l, &call);
-    cuda_call(l, &call, join, LINE_THREADS);
+    lower_join(l, n, d, join);
 }
 
-static void lower_lines(Lowering *l, const Node *n, const LossDesc *d, const char *name,
-                        KernelText *text)
+static void lower_lines(Lowering *l, const LossDesc *d, const char *name, KernelText *text,
+                        const CallBuf *bufs, int n_bufs)
 {
-    CallBuf bufs[CALL_MAX_BUFS];
-    int n_bufs = node_bufs(n, bufs);
     int64_t blocks =
         divide_up(d->outer * d->inner, by_runs(d) ? SOME_LINES : ACROSS_LINES * LINE_THREADS);
     CallDraft call = pod_call(l, name, d, DESC_BYTES(LossDesc),
@@ -166,11 +191,31 @@ static void lower_lines(Lowering *l, const Node *n, const LossDesc *d, const cha
     cuda_call(l, &call, text, threads_of(d, block_lines(d)));
 }
 
+/* All losses of lines, the sums of each chunk, and what they sum to. */
+static void lower_kept(Lowering *l, const Node *n, const LossDesc *d)
+{
+    CallBuf bufs[CALL_MAX_BUFS];
+    int last = node_bufs(n, bufs) - 1;
+    bufs[last] = (CallBuf){VALUE_NONE, kept_losses_offset(l->graph, n)};
+    lower_lines(l, d, "cross_entropy_each", write_loss_each, bufs, last + 1);
+    bufs[0] = bufs[last];
+    bufs[last] = (CallBuf){VALUE_NONE, 0};
+    CallDraft call =
+        pod_call(l, "cross_entropy_sums", d, DESC_BYTES(LossDesc), d->chunks, bufs, last + 1);
+    pod_count_join(l, &call);
+    cuda_call(l, &call, write_loss_sums, SUM_THREADS);
+    lower_join(l, n, d, write_join);
+}
+
 void cuda_cross_entropy(Lowering *l, const Node *n)
 {
     LossDesc d = loss_describe(l, n);
+    CallBuf bufs[CALL_MAX_BUFS];
+    int n_bufs = node_bufs(n, bufs);
     if (d.reduction == LOSS_NONE)
-        lower_lines(l, n, &d, "cross_entropy_each", write_loss_each);
+        lower_lines(l, &d, "cross_entropy_each", write_loss_each, bufs, n_bufs);
+    else if (kept_losses_offset(l->graph, n))
+        lower_kept(l, n, &d);
     else
         lower_chunked(l, n, &d, write_loss_chunk, write_join,
                       threads_of(&d, chunk_lines(&d, MOST_CHUNK_LINES)));
@@ -179,7 +224,9 @@ void cuda_cross_entropy(Lowering *l, const Node *n)
 void cuda_cross_entropy_grad(Lowering *l, const Node *n)
 {
     LossDesc d = loss_describe(l, n);
-    lower_lines(l, n, &d, "cross_entropy_grad", write_grad);
+    CallBuf bufs[CALL_MAX_BUFS];
+    int n_bufs = node_bufs(n, bufs);
+    lower_lines(l, &d, "cross_entropy_grad", write_grad, bufs, n_bufs);
 }
 
 void cuda_accuracy(Lowering *l, const Node *n)

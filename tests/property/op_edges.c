@@ -3,6 +3,8 @@
  * are small, so that every run has them. */
 #include "op_cases.h"
 
+#include "ir/workspace.h"
+
 static void edge_chains(OpCase *c)
 {
     op_normal(c, DIMS(5, 300));
@@ -179,6 +181,14 @@ static void edge_loss(OpCase *c, OpKind op)
         op_scalar(c, 0.5, 2);
     op_done(c, op, &attrs);
 }
+/* The loss of every line is kept; lines begin anywhere, some have no label. */
+static void edge_many_losses(OpCase *c)
+{
+    AttrList attrs = {0};
+    op_normal(c, DIMS(KEPT_LOSSES + 3, KEPT_LOSS_CLASSES + 5));
+    op_integers(c, DIMS(KEPT_LOSSES + 3), DTYPE_I32, -2, KEPT_LOSS_CLASSES + 4);
+    op_done(c, OP_cross_entropy, &attrs);
+}
 static void edge_cross_entropy(OpCase *c)
 {
     edge_loss(c, OP_cross_entropy);
@@ -274,6 +284,7 @@ const OpRow op_edges[] = {
     {OP_maxpool_grad, edge_maxpool_tiles},
     {OP_adaptive_avgpool, edge_resample},
     {OP_cross_entropy, edge_cross_entropy},
+    {OP_cross_entropy, edge_many_losses},
     {OP_cross_entropy_grad, edge_cross_entropy_grad},
     {OP_cross_entropy, edge_long_cross_entropy},
     {OP_cross_entropy_grad, edge_long_cross_entropy_grad},

@@ -17,13 +17,6 @@ enum {
 };
 static const double NEVER = -3e38; /* a bf16, too */
 
-typedef struct Use {
-    NodeId node;
-    int input;
-} Use;
-
-typedef VEC(Use) UseList;
-
 typedef struct Classes {
     PassContext *ctx;
     Rewrite r;
@@ -231,33 +224,17 @@ static void visit(Classes *c, NodeId id)
         rewrite_keep(&c->r, id);
 }
 
-static void note_uses(Classes *c)
-{
-    const Graph *g = c->ctx->graph;
-    for (size_t k = 0; k < g->order.len; k++) {
-        const Node *n = graph_node(g, g->order.data[k]);
-        for (int i = 0; i < n->n_in; i++) {
-            Use use = {g->order.data[k], i};
-            vec_push(c->r.scratch, &c->uses[n->in[i]], use);
-        }
-    }
-    for (size_t i = 0; i < g->outputs.len; i++)
-        c->is_output[g->outputs.data[i].value] = true;
-}
-
 bool pass_classes(PassContext *ctx)
 {
     if (!ctx->library)
         return true;
     Pool *scratch = pool_new_child(ctx->pool);
     Classes c = {.ctx = ctx, .n_values = ctx->graph->values.len};
-    c.r.scratch = scratch;
-    c.uses = POOL_ARRAY(scratch, c.n_values + 1, UseList);
-    c.is_output = POOL_ARRAY(scratch, c.n_values + 1, bool);
+    c.uses = list_uses(ctx->graph, scratch, 0);
+    c.is_output = mark_outputs(ctx->graph, scratch);
     c.is_wide = POOL_ARRAY(scratch, c.n_values + 1, bool);
     c.wide = POOL_ARRAY(scratch, c.n_values + 1, ValueId);
     memset(c.wide, 0xff, c.n_values * sizeof *c.wide);
-    note_uses(&c);
     c.r = rewrite_begin(ctx->graph, scratch);
     for (size_t i = 0; i < c.r.n_old; i++)
         visit(&c, c.r.old_order[i]);

@@ -81,6 +81,27 @@ int *count_uses(const Graph *g, Pool *scratch)
     return uses;
 }
 
+UseList *list_uses(const Graph *g, Pool *scratch, size_t more)
+{
+    UseList *uses = POOL_ARRAY(scratch, g->values.len + more + 1, UseList);
+    for (size_t k = 0; k < g->order.len; k++) {
+        const Node *n = graph_node(g, g->order.data[k]);
+        for (int i = 0; i < n->n_in; i++) {
+            Use use = {g->order.data[k], i};
+            vec_push(scratch, &uses[n->in[i]], use);
+        }
+    }
+    return uses;
+}
+
+bool *mark_outputs(const Graph *g, Pool *scratch)
+{
+    bool *is_output = POOL_ARRAY(scratch, g->values.len + 1, bool);
+    for (size_t i = 0; i < g->outputs.len; i++)
+        is_output[g->outputs.data[i].value] = true;
+    return is_output;
+}
+
 bool const_value(const Graph *g, ValueId v, double *out)
 {
     const Node *n = value_node(g, v);

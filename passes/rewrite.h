@@ -29,6 +29,17 @@ void rewrite_end(Rewrite *r);
 /* Uses of every value by the nodes of the order; outputs of the graph count as one use each.  Array
  * by ValueId. */
 int *count_uses(const Graph *g, Pool *scratch);
+/* A value as input `input` of a node. */
+typedef struct Use {
+    NodeId node;
+    int input;
+} Use;
+typedef VEC(Use) UseList;
+/* Those of every value by the nodes of the order, by ValueId; with empty lists for `more` values
+ * that are to come. */
+UseList *list_uses(const Graph *g, Pool *scratch, size_t more);
+/* Whether a value is an output of the graph, by ValueId. */
+bool *mark_outputs(const Graph *g, Pool *scratch);
 /* Whether v is a scalar constant, and which. */
 bool const_value(const Graph *g, ValueId v, double *out);
 /* A rank-0 f32 constant. */

@@ -20,13 +20,6 @@
 
 #include <limits.h>
 
-typedef struct Use {
-    NodeId node;
-    int input;
-} Use;
-
-typedef VEC(Use) UseList;
-
 typedef struct Views {
     Graph *g;
     Pool *scratch;
@@ -45,23 +38,6 @@ static size_t count_concat_inputs(const Graph *g)
         sum += n->op == OP_concat ? (size_t)n->n_in : 0;
     }
     return sum;
-}
-
-/* With room for the subviews of all inputs. */
-static void note_uses(Views *s)
-{
-    Graph *g = s->g;
-    s->uses = POOL_ARRAY(s->scratch, g->values.len + count_concat_inputs(g) + 1, UseList);
-    s->is_output = POOL_ARRAY(s->scratch, g->values.len + 1, bool);
-    for (size_t k = 0; k < g->order.len; k++) {
-        const Node *n = graph_node(g, g->order.data[k]);
-        for (int i = 0; i < n->n_in; i++) {
-            Use use = {g->order.data[k], i};
-            vec_push(s->scratch, &s->uses[n->in[i]], use);
-        }
-    }
-    for (size_t i = 0; i < g->outputs.len; i++)
-        s->is_output[g->outputs.data[i].value] = true;
 }
 
 static bool readers_fit(const Views *s, ValueId v);
@@ -343,7 +319,8 @@ static Graph *with_views(Pool *pool, Pool *scratch, const Graph *g, Attempt atte
     Views s = {.g = graph_copy(pool, g), .scratch = scratch};
     s.lives = view_lives_new(scratch, s.g);
     *load_bytes = s.lives->peak_bytes;
-    note_uses(&s);
+    s.uses = list_uses(s.g, scratch, count_concat_inputs(s.g)); /* and of subviews of them */
+    s.is_output = mark_outputs(s.g, scratch);
     change(&s, attempt);
     return s.changed ? s.g : NULL;
 }

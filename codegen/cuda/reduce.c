@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* sum, mean, reduce_max and sumsq: device/reduce.cuh, with what a reduction's shape decides. */
 #include "codegen/cuda/columns.h"
+#include "codegen/cuda/join.h"
 #include "codegen/cuda/rules.h"
 #include "codegen/cuda/text.h"
 #include "codegen/forms/reduction.h"
 
 #include "ir/support/divide.h"
 
-enum { PARTIALS = 64, COLUMN_THREADS = 256, JOIN_THREADS = 256 };
+enum { PARTIALS = 64, COLUMN_THREADS = 256 };
 
 /* The function `name`: where element `i` of a set begins. */
 static void write_place(StrBuf *out, const char *name, const Digits *set)
@@ -147,26 +148,6 @@ static void write_lines(StrBuf *out, const char *symbol, const void *desc)
     strbuf_put(out, ";\n}\n");
 }
 
-/* Partial results, joined in order: a thread a result. */
-static void write_join(StrBuf *out, const char *symbol, const void *desc)
-{
-    const ReduceDesc *d = desc;
-    text_begin(out, 2, (const char *const[]){"common", "math", "join", "real", NULL});
-    text_define(out, "RESULTS", d->results);
-    define_sizes(out, d);
-    strbuf_printf(out, "\nKERNEL(%s, %d)\n{\n", symbol, JOIN_THREADS);
-    strbuf_printf(out, "    const i64 at = (i64)blockIdx.x * %d + threadIdx.x;\n", JOIN_THREADS);
-    strbuf_put(out, "    const float *x = BUF(const float, 0) + at;\n    if (at < RESULTS)\n"
-                    "        BUF(REAL(1), 1)[at] = OF(1, ");
-    if (d->op == OP_reduce_max) {
-        strbuf_put(out, "join_max(x, CHUNKS, PARTIAL_FLOATS));\n}\n");
-        return;
-    }
-    strbuf_put(out, "join_sum(x, CHUNKS, PARTIAL_FLOATS) * ");
-    text_float(out, d->scale);
-    strbuf_put(out, ");\n}\n");
-}
-
 /* A thread a result: integers are rare and small. */
 static void write_integers(StrBuf *out, const char *symbol, const void *desc)
 {
@@ -194,19 +175,25 @@ static void call_of(Lowering *l, const ReduceDesc *d, const char *name, int64_t 
                     const CallBuf *bufs, KernelText *text, int threads)
 {
     CallDraft call = pod_call(l, name, d, DESC_BYTES(ReduceDesc), blocks, bufs, 2);
-    if (text == write_join)
-        pod_count_join(l, &call);
-    else
-        pod_count_work(l, &call);
+    pod_count_work(l, &call);
     cuda_call(l, &call, text, threads);
+}
+
+static void join(Lowering *l, const ReduceDesc *d, CallBuf parts, CallBuf results)
+{
+    const JoinDesc j = {.results = d->results,
+                        .parts = d->chunks,
+                        .pitch = d->partial_bytes / 4,
+                        .is_max = d->op == OP_reduce_max,
+                        .scale = d->scale};
+    cuda_join(l, "reduce_join", &j, parts, results);
 }
 
 void cuda_reduce(Lowering *l, const Node *n)
 {
     ReduceDesc d = reduce_describe(l, n);
     const CallBuf whole[] = {{n->in[0], 0}, {n->out[0], 0}};
-    const CallBuf part[] = {{n->in[0], 0}, {VALUE_NONE, 0}},
-                  join[] = {{VALUE_NONE, 0}, {n->out[0], 0}};
+    const CallBuf part[] = {{n->in[0], 0}, {VALUE_NONE, 0}};
     int64_t chunks = d.chunks ? d.chunks : 1;
     if (d.dtype != DTYPE_F32) {
         reduce_add_digit(d.inner_kept ? &d.kept : &d.reduced, d.inner, 1);
@@ -226,6 +213,5 @@ void cuda_reduce(Lowering *l, const Node *n)
         call_of(l, &d, op_name(n->op), d.kept.count * chunks, d.chunks ? part : whole, write_lines,
                 PARTIALS);
     if (d.chunks)
-        call_of(l, &d, "reduce_join", divide_up(d.results, JOIN_THREADS), join, write_join,
-                JOIN_THREADS);
+        join(l, &d, part[1], whole[1]);
 }

@@ -86,16 +86,21 @@ static void edge_attention_grad_chains(OpCase *c)
     attention_done(c, OP_attention_grad);
 }
 
-/* Rows of dy: two bands and a part of one. */
-static void edge_wgrad(OpCase *c, int64_t channels)
+static void wgrad_3x3(OpCase *c, Type dy, Type x)
 {
     AttrList attrs = {0};
     attrs_ints(&attrs, ATTR_padding, (const int64_t[]){1, 1}, 2);
     attrs_int(&attrs, ATTR_nhwc, 1);
     attrs_ints(&attrs, ATTR_hw, (const int64_t[]){3, 3}, 2);
-    op_normal(c, op_image(true, 3, 20, 12, 12));
-    op_normal(c, op_image(true, 3, channels, 12, 12));
+    op_normal(c, dy);
+    op_normal(c, x);
     op_done(c, OP_conv2d_wgrad, &attrs);
+}
+
+/* Rows of dy: two bands and a part of one. */
+static void edge_wgrad(OpCase *c, int64_t channels)
+{
+    wgrad_3x3(c, op_image(true, 3, 20, 12, 12), op_image(true, 3, channels, 12, 12));
 }
 static void edge_wgrad_tiles(OpCase *c)
 {
@@ -109,14 +114,8 @@ static void edge_wgrad_sums(OpCase *c)
 /* The same of bands, which are a row each. */
 static void edge_wgrad_bands(OpCase *c, int64_t rows)
 {
-    AttrList attrs = {0};
     int64_t channels = op_coin(c) ? 8 : 5;
-    attrs_ints(&attrs, ATTR_padding, (const int64_t[]){1, 1}, 2);
-    attrs_int(&attrs, ATTR_nhwc, 1);
-    attrs_ints(&attrs, ATTR_hw, (const int64_t[]){3, 3}, 2);
-    op_normal(c, op_image(true, 1, channels, rows, 170));
-    op_normal(c, op_image(true, 1, 17, rows, 170));
-    op_done(c, OP_conv2d_wgrad, &attrs);
+    wgrad_3x3(c, op_image(true, 1, channels, rows, 170), op_image(true, 1, 17, rows, 170));
 }
 static void edge_wgrad_bands_8(OpCase *c)
 {
@@ -127,17 +126,24 @@ static void edge_wgrad_bands_16(OpCase *c)
     edge_wgrad_bands(c, 18);
 }
 
+/* With ties. */
+static void maxpool_grad(OpCase *c, int64_t kernel, int64_t stride, Type dy, Type x)
+{
+    AttrList attrs = {0};
+    attrs_ints(&attrs, ATTR_kernel, (const int64_t[]){kernel, kernel}, 2);
+    attrs_ints(&attrs, ATTR_stride, (const int64_t[]){stride, stride}, 2);
+    attrs_ints(&attrs, ATTR_padding, (const int64_t[]){kernel / 2, kernel / 2}, 2);
+    attrs_int(&attrs, ATTR_nhwc, 1);
+    op_normal(c, dy);
+    op_integers(c, x, DTYPE_F32, -9, 9);
+    op_done(c, OP_maxpool_grad, &attrs);
+}
+
 /* More windows reach a tile of pixels than a block looks at together. */
 static void edge_maxpool_grad(OpCase *c, int64_t channels)
 {
-    AttrList attrs = {0};
-    attrs_ints(&attrs, ATTR_kernel, (const int64_t[]){9, 9}, 2);
-    attrs_ints(&attrs, ATTR_stride, (const int64_t[]){1, 1}, 2);
-    attrs_ints(&attrs, ATTR_padding, (const int64_t[]){4, 4}, 2);
-    attrs_int(&attrs, ATTR_nhwc, 1);
-    op_normal(c, op_image(true, 1, channels, 19, 21));
-    op_integers(c, op_image(true, 1, channels, 19, 21), DTYPE_F32, -9, 9); /* ties */
-    op_done(c, OP_maxpool_grad, &attrs);
+    Type image = op_image(true, 1, channels, 19, 21);
+    maxpool_grad(c, 9, 1, image, image);
 }
 static void edge_maxpool_grad_17(OpCase *c)
 {
@@ -150,14 +156,7 @@ static void edge_maxpool_grad_40(OpCase *c)
 /* Several tiles of pixels and of channels, whose windows overlap. */
 static void edge_maxpool_tiles(OpCase *c)
 {
-    AttrList attrs = {0};
-    attrs_ints(&attrs, ATTR_kernel, (const int64_t[]){3, 3}, 2);
-    attrs_ints(&attrs, ATTR_stride, (const int64_t[]){2, 2}, 2);
-    attrs_ints(&attrs, ATTR_padding, (const int64_t[]){1, 1}, 2);
-    attrs_int(&attrs, ATTR_nhwc, 1);
-    op_normal(c, op_image(true, 2, 24, 18, 20));
-    op_integers(c, op_image(true, 2, 24, 35, 39), DTYPE_F32, -9, 9); /* ties */
-    op_done(c, OP_maxpool_grad, &attrs);
+    maxpool_grad(c, 3, 2, op_image(true, 2, 24, 18, 20), op_image(true, 2, 24, 35, 39));
 }
 
 /* More taps of both axes than one chain adds. */

@@ -2,8 +2,8 @@
 #include "two_sums.cuh"
 /* Sums along columns that lie side by side: of a chunk of ROWS rows a block has COLUMNS columns of
  * WIDTH, and WAYS sums of each.  Way k takes row k of every four, way 0 also those behind the last
- * four.  Tiles of TILE_ROWS rows of IMAGES buffers are brought into shared memory, 16 bytes at a time;
- * the next tile is on its way while one is summed.
+ * four.  Tiles of TILE_ROWS rows of IMAGES buffers are brought into shared memory, 16 bytes at a
+ * time; the next tile is on its way while one is summed.
  *
  * FOLD_ROW(m, r, row, start) adds to m row r of the tile, which is `row` of all; HERE(k, r) is what
  * buffer k has there. */
@@ -39,7 +39,7 @@
     {                                                                                              \
         const int aligned = ((i64)x & 15) == 0;                                                    \
         int u, j;                                                                                  \
-        UNROLL for (u = 0; u < LOADS(k); u++) {                                                           \
+        UNROLL for (u = 0; u < LOADS(k); u++) {                                                    \
             const int at = u * THREADS + (int)threadIdx.x;                                         \
             const int c = at % VECTORS(k) * VECTOR(k);                                             \
             const i64 r = row + at / VECTORS(k);                                                   \
@@ -56,7 +56,7 @@
     DEVICE void put_tile_##k(const Ahead_##k *ahead)                                               \
     {                                                                                              \
         int u;                                                                                     \
-        UNROLL for (u = 0; u < LOADS(k); u++)                                                             \
+        UNROLL for (u = 0; u < LOADS(k); u++)                                                      \
             tile_##k()[u * THREADS + threadIdx.x] = ahead->v[u];                                   \
     }
 

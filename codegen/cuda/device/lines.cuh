@@ -1,9 +1,9 @@
 #include "block_sum.cuh"
 
 /* Lines of [OUTER, LENGTH, INNER].  Where the elements of a line lie side by side, LINE_THREADS
- * threads share a line, whose sums are those of line.cuh or runs.cuh; else every thread has a line of its own, one
- * element after the other.  A block has LINES_AT_ONCE lines, this thread that of LINE_OF_BLOCK; as
- * long as BLOCK_LINES is 1, all threads of a block go through
+ * threads share a line, whose sums are those of line.cuh or runs.cuh; else every thread has a line
+ * of its own, one element after the other.  A block has LINES_AT_ONCE lines, this thread that of
+ * LINE_OF_BLOCK; as long as BLOCK_LINES is 1, all threads of a block go through
  *
  * for (line = FIRST_LINE; line < LINES; line += LINE_STEP)
  *     for (k = FIRST; k < LENGTH; k += STEP)
@@ -29,7 +29,7 @@
 #define LINE_SUM(mine)  (mine)
 #define LINE_MAX(mine)  (mine)
 #endif
-/* Or, for any BLOCK_LINES, through tiles of LINES_AT_ONCE lines, of which the last may have fewer. */
+/* Or, for any BLOCK_LINES, through tiles of LINES_AT_ONCE lines; the last may have fewer. */
 #define FIRST_TILE ((i64)blockIdx.x * LINES_AT_ONCE)
 #define TILE_STEP  ((i64)gridDim.x * LINES_AT_ONCE)
 #define FIRST_LINE ((i64)blockIdx.x * LINES_AT_ONCE + LINE_OF_BLOCK)

@@ -1,3 +1,4 @@
+#include "loss_partial.cuh"
 /* Losses of a chunk of the lines, summed in order: one partial result a block. */
 DEVICE void loss_chunk(const Args a)
 {
@@ -25,9 +26,6 @@ DEVICE void loss_chunk(const Args a)
             }
         __syncthreads();
     }
-    if (threadIdx.x == 0) {
-        char *partial = BUF(char, OUT_BUF) + (i64)blockIdx.x * PARTIAL_BYTES;
-        *(double *)partial = sum;
-        *(COUNT *)(partial + 8) = count;
-    }
+    if (threadIdx.x == 0)
+        store_partial(a, sum, count);
 }

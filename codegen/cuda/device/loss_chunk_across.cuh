@@ -1,3 +1,4 @@
+#include "loss_partial.cuh"
 /* Losses of a chunk of the outer elements, summed in order: one partial result a block, with a
  * thread a line.  LANES neighbouring lines are folded half onto half, and what becomes of them is
  * added in double. */
@@ -55,9 +56,6 @@ DEVICE void loss_chunk_across(const Args a)
         }
         __syncthreads();
     }
-    if (t == 0) {
-        char *partial = BUF(char, OUT_BUF) + (i64)blockIdx.x * PARTIAL_BYTES;
-        *(double *)partial = sum;
-        *(COUNT *)(partial + 8) = count;
-    }
+    if (t == 0)
+        store_partial(a, sum, count);
 }

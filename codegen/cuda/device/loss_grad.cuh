@@ -56,8 +56,8 @@ DEVICE Common common_of(const Args a, const Line l, float scale, float weights)
     return c;
 }
 
-/* The gradient of class k, whose logit is x, of a line with a label, which it may be.  Across lines the label's class has its share of the
- * smoothing like all others. */
+/* The gradient of class k, whose logit is x, in a line with a label; is_label: it is k.  Across
+ * lines the label's class has its share of the smoothing like all others. */
 DEVICE float grad_of_class(const Args a, const Line l, const Common c, PLACE k, int is_label,
                            float x)
 {

@@ -1,4 +1,6 @@
-/* Losses of a chunk of the lines, which buffer 0 has, summed in order: one partial result a block. */
+#include "loss_partial.cuh"
+/* Losses of a chunk of the lines, which buffer 0 has, summed in order: one partial result a
+ * block. */
 DEVICE void loss_sums(const Args a)
 {
     SHARED float loss[THREADS], one[THREADS];
@@ -19,9 +21,6 @@ DEVICE void loss_sums(const Args a)
         }
         __syncthreads();
     }
-    if (threadIdx.x == 0) {
-        char *partial = BUF(char, OUT_BUF) + (i64)blockIdx.x * PARTIAL_BYTES;
-        *(double *)partial = sum;
-        *(COUNT *)(partial + 8) = count;
-    }
+    if (threadIdx.x == 0)
+        store_partial(a, sum, count);
 }

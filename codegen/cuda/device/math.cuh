@@ -28,28 +28,24 @@ DEVICE float s_max_number(float a, float b)
 #endif
 }
 
-/* For a limit that is not 0; NaN stays NaN. */
-DEVICE float s_at_least(float x, float limit)
-{
+/* x, or a limit that is not 0; NaN stays NaN.  One instruction of a device. */
 #ifdef __CUDACC__
-    float r;
-    asm("max.NaN.f32 %0, %1, %2;" : "=f"(r) : "f"(x), "f"(limit));
-    return r;
+#define LIMITED(name, instruction, passes)                                                         \
+    DEVICE float name(float x, float limit)                                                        \
+    {                                                                                              \
+        float r;                                                                                   \
+        asm(instruction " %0, %1, %2;" : "=f"(r) : "f"(x), "f"(limit));                            \
+        return r;                                                                                  \
+    }
 #else
-    return limit > x ? limit : x;
+#define LIMITED(name, instruction, passes)                                                         \
+    DEVICE float name(float x, float limit)                                                        \
+    {                                                                                              \
+        return limit passes x ? limit : x;                                                         \
+    }
 #endif
-}
-
-DEVICE float s_at_most(float x, float limit)
-{
-#ifdef __CUDACC__
-    float r;
-    asm("min.NaN.f32 %0, %1, %2;" : "=f"(r) : "f"(x), "f"(limit));
-    return r;
-#else
-    return limit < x ? limit : x;
-#endif
-}
+LIMITED(s_at_least, "max.NaN.f32", >)
+LIMITED(s_at_most, "min.NaN.f32", <)
 
 /* NaN in either gives NaN. */
 DEVICE float s_max(float a, float b)

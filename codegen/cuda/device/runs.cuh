@@ -1,9 +1,9 @@
 #include "words.cuh"
-/* Lines of buffer 0 whose elements lie side by side, EIGHT threads a line.  A thread has every eighth
- * run of EIGHT neighbours, which it reads 16 bytes at a time: of the PARTIALS partial sums of
+/* Lines of buffer 0 whose elements lie side by side, EIGHT threads a line.  A thread has every
+ * eighth run of EIGHT neighbours, which it reads 16 bytes at a time: of the PARTIALS partial sums of
  * line.cuh, to which element i belongs by i modulo PARTIALS, those are always the same EIGHT.  Runs
- * of buffer 0 begin ALIGN elements, EIGHT or PARTIALS, or multiples of that from address 0: the first
- * ones of a line may begin before the line.  ALIGN is 1 where lines are whole batches of runs.
+ * of buffer 0 begin ALIGN elements, EIGHT or PARTIALS, or multiples of that from address 0: the
+ * first ones of a line may begin before the line.  ALIGN is 1 where lines are whole batches of runs.
  * A block has BLOCK_LINES lines at a time; all of its threads join at once. */
 #define EIGHT        8
 #define PARTIALS     64
@@ -36,7 +36,7 @@ DEVICE PLACE first_run(const REAL(0) *x)
     DEVICE void load_runs_##k(const REAL(k) *x, PLACE i, float outside, Run_##k *run)              \
     {                                                                                              \
         int u, j;                                                                                  \
-        if (IS_INSIDE(i, BATCH - PARTIALS + EIGHT) && ((i64)(x + i) & 15) == 0) {      \
+        if (IS_INSIDE(i, BATCH - PARTIALS + EIGHT) && ((i64)(x + i) & 15) == 0) {                  \
             UNROLL for (u = 0; u < AHEAD; u++)                                                     \
                 run[u] = *(const Run_##k *)(x + i + u * PARTIALS);                                 \
             return;                                                                                \
@@ -77,7 +77,7 @@ DEVICE void load_floats(const float *p, PLACE i, float *x)
     DEVICE void store_run(REAL(k) *out, PLACE i, const float *value)                               \
     {                                                                                              \
         int j;                                                                                     \
-        if (IS_INSIDE(i, EIGHT) && ((i64)(out + i) & 15) == 0) {                         \
+        if (IS_INSIDE(i, EIGHT) && ((i64)(out + i) & 15) == 0) {                                   \
             Stored run;                                                                            \
             for (j = 0; j < EIGHT / PER_WORD(k); j++)                                              \
                 run.w[j] = PACK(k, value, j);                                                      \

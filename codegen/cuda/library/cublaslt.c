@@ -12,9 +12,8 @@
  * results in order. */
 #include "codegen/cuda/library/library.h"
 
-#include "codegen/cuda/text.h"
+#include "codegen/cuda/join.h"
 #include "codegen/forms/convolution.h"
-#include "codegen/forms/pod.h"
 #include "ir/support/bug.h"
 #include "ir/support/divide.h"
 #include "passes/memplan/memplan.h"
@@ -49,8 +48,7 @@ enum {
     BATCH_MOST = 65535,  /* a dim of a grid, which some algorithms are limited to */
     BLOCK_SIDE = 128,    /* of the results that a block of the library computes, as it may be */
     BLOCKS_WANTED = 160, /* for the multiprocessors that devices have today */
-    PART_LEAST = 1024,   /* terms of a part of a sum */
-    ADD_THREADS = 256
+    PART_LEAST = 1024    /* terms of a part of a sum */
 };
 
 /* The product of three sizes, or `most` where that is less. */
@@ -184,10 +182,12 @@ static bool describe(const MatrixNode *m, Product *wanted, CublasltProblem *out,
         out->a_stride = b;
         out->b_stride = a;
     }
+    if (!lay_out(p.n, p.k, p.b_n, p.b_k, &out->a_transposed, &out->lda) ||
+        !lay_out(p.k, p.m, p.a_k, p.a_row, &out->b_transposed, &out->ldb) || !sizes_fit(out))
+        return false;
     *parts = parts_of(m, out);
     out->workspace = workspace_of(out, *parts == 1);
-    return lay_out(p.n, p.k, p.b_n, p.b_k, &out->a_transposed, &out->lda) &&
-           lay_out(p.k, p.m, p.a_k, p.a_row, &out->b_transposed, &out->ldb) && sizes_fit(out);
+    return true;
 }
 
 /* --- parts of long sums --- */
@@ -206,33 +206,11 @@ static int64_t parts_bytes(const CublasltProblem *p, int64_t parts)
     return parts == 1 ? 0 : divide_up(4 * parts * p->m * p->n, MEMPLAN_ALIGN) * MEMPLAN_ALIGN;
 }
 
-KERNEL_DESC_BEGIN
-typedef struct AddParts {
-    int64_t results, parts;
-} AddParts;
-KERNEL_DESC(AddParts)
-
-static void write_add(StrBuf *out, const char *symbol, const void *desc)
-{
-    const AddParts *d = desc;
-    text_begin(out, 2, (const char *const[]){"common", "math", "join", NULL});
-    text_define(out, "RESULTS", d->results);
-    text_define(out, "PARTS", d->parts);
-    strbuf_printf(out, "\nKERNEL(%s, %d)\n{\n", symbol, ADD_THREADS);
-    strbuf_printf(out, "    const i64 at = (i64)blockIdx.x * %d + threadIdx.x;\n", ADD_THREADS);
-    strbuf_put(out, "    if (at < RESULTS)\n"
-                    "        BUF(float, 1)[at] = join_sum(BUF(const float, 0) + at, PARTS, "
-                    "RESULTS);\n}\n");
-}
-
 static void add_parts(const MatrixNode *m, const CublasltProblem *p, int64_t parts, CallBuf result)
 {
-    const AddParts d = {.results = p->m * p->n, .parts = parts};
-    const CallBuf bufs[] = {{VALUE_NONE, 0}, result};
-    CallDraft call = pod_call(m->l, "parts of a product", &d, DESC_BYTES(AddParts),
-                              divide_up(d.results, ADD_THREADS), bufs, 2);
-    call.bytes = 4 * (double)d.results * (double)(parts + 1);
-    cuda_call(m->l, &call, write_add, ADD_THREADS);
+    const int64_t results = p->m * p->n;
+    const JoinDesc d = {.results = results, .parts = parts, .pitch = results, .scale = 1};
+    cuda_join(m->l, "parts of a product", &d, (CallBuf){VALUE_NONE, 0}, result);
 }
 
 /* --- nodes --- */

@@ -89,9 +89,11 @@ static double kusumoto_cost(const Graph *g, const Node *n)
 const CostModel cost_models[] = {
     {"roofline", "the longer of computing at 200 GFLOP/s and moving bytes at 20 GB/s", false,
      cpu_cost},
-    {"sm_80", "of an A100: 19.5 TFLOP/s (TF32 156, bf16 312), 1,555 GB/s, 2 us for a kernel", false,
+    {"sm_80",
+     "roofline of an A100: 19.5 TFLOP/s (TF32 156, bf16 312), 1,555 GB/s, 2 us for a kernel", false,
      sm_80_cost},
-    {"sm_90", "of an H100: 66.9 TFLOP/s (TF32 494, bf16 989), 3,350 GB/s, 2 us for a kernel", false,
+    {"sm_90",
+     "roofline of an H100: 66.9 TFLOP/s (TF32 494, bf16 989), 3,350 GB/s, 2 us for a kernel", false,
      sm_90_cost},
     {"unit", "1 for every operation", false, unit_cost},
     {"kusumoto", "10 for a convolution, 1 for any other operation (Kusumoto et al. 2019)", false,

@@ -52,7 +52,7 @@ static const Example examples[] = {
     {"bert.scrimp -D size_name=tiny -D N=2 -D T=16 -D V=200", "", false, true, 3},
     {"moe.scrimp -D N=2 -D T=16 -D layers=2", STAND_IN, false, false, 3},
     {"gru.scrimp -D N=2 -D T=5 -D H=16", STAND_IN, false, false, 3},
-    {"ddpm.scrimp -D N=2 -D width=8 -D layers=1", STAND_IN, false, false, 3},
+    {"ddpm.scrimp -D N=2 -D width=8 -D layers=1", STAND_IN, false, true, 3},
     {"dcgan.scrimp -D N=4 -D ngf=4 -D ndf=4", STAND_IN, false, true, 3},
     {"lenet.scrimp -D N=20", STAND_IN, false, false, 3},
     {"audio.scrimp -D N=4 -D length=8000", STAND_IN, false, true, 3},

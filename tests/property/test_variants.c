@@ -177,6 +177,7 @@ static void add_cases(Cases *all)
         add_product(all, 300, 150, 520, t & 1, t & 2, 0);
     add_product(all, 512, 1100, 260, false, false, 0); /* runs of less than a row of panels */
     add_product(all, 70, 130, 1024, false, true, 0);   /* rows of A collide in a cache */
+    add_product(all, 400, 1024, 8, false, false, 0);   /* rows of B do */
     for (unsigned bf16 = 1; bf16 < 3; bf16++)
         add_product(all, 530, 70, 300, bf16 == 2, bf16 == 1, bf16);
     add_linear_group(all, 0);

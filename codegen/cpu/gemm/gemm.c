@@ -282,12 +282,41 @@ static void plan_next_b(GemmEmit *e, JitValue from, JitValue n, JitValue end)
     e->ahead0 = from;
 }
 
+/* How many lines of a step of B a tile asks for: the tiles of a block of rows, all of a panel. */
+static int lines_of_tile(const GemmEmit *e)
+{
+    int64_t lines = divide_up(panel_floats(e), TILE_LINE);
+    return (int)divide_up(lines, e->g->rows.tiles / e->g->row_blocks);
+}
+
+/* Where B is read in place: from this panel to what this tile asks for of the next one, or of the
+ * first of the next block of K.  The next panel's first line may end this one, so shares begin with
+ * the second.  Where there are more tiles than lines, the others ask for panels farther on. */
+static JitValue next_of_panel(const GemmEmit *e, JitValue panel, JitValue tile)
+{
+    Jit *j = e->j;
+    JitValue width = jit_i64(j, panel_floats(e)), last = jit_sub(j, e->panel1, jit_i64(j, 1));
+    JitVar next = jit_var(j, jit_types(j)->i64, "next");
+    jit_set(j, next, width);
+    JitIf past = jit_if(j, jit_compare(j, JIT_EQ, panel, last));
+    JitValue back = jit_mul(j, jit_sub(j, e->panel0, panel), width);
+    jit_set(j, next, jit_muladd_i64(j, e->steps, e->g->b_k, back));
+    jit_end_if(j, &past);
+    JitValue turn = jit_sub(j, tile, e->tile0);
+    JitValue share =
+        jit_muladd_i64(j, turn, (int64_t)lines_of_tile(e) * TILE_LINE, jit_i64(j, TILE_LINE));
+    return jit_tmp(j, jit_add(j, jit_get(next), share));
+}
+
 /* Tiles [from, to) of `rows` rows against one panel. */
 static void sweep(const GemmEmit *e, const PanelKind *p, JitValue panel, JitValue b, int rows,
                   JitValue from, JitValue to)
 {
     Jit *j = e->j;
     Tile tile = make_tile(e, p, rows);
+    bool ahead = p->direct && !e->g->no_prefetch;
+    if (ahead)
+        tile.ahead_lines = lines_of_tile(e);
     JitLoop l = jit_for(j, from, to, 1, "tile");
     if (asks_for_a(e->g))
         ask_for_a(e, panel, jit_index(&l));
@@ -299,6 +328,8 @@ static void sweep(const GemmEmit *e, const PanelKind *p, JitValue panel, JitValu
                      .row = jit_muladd_i64(j, e->batch, e->g->m, row),
                      .col = jit_mul(j, panel, jit_i64(j, panel_floats(e))),
                      .steps = e->steps};
+    if (ahead)
+        args.ahead = next_of_panel(e, panel, jit_index(&l));
     if (!tile.single) {
         args.partial = partial_at(e, row, panel);
         args.first = e->first;

@@ -11,6 +11,7 @@
 enum {
     BF16_ROWS = 256,      /* of a task where A is always packed: scratch has room for sums, too */
     TASK_TILES_LEAST = 4, /* rows that share a packed panel, */
+    IN_PLACE_TILES = 20,  /* that may read a panel of B whose rows collide in caches */
     TASKS_LEAST = 4,      /* unless that makes fewer tasks */
     TASK_FLOPS_LEAST = 2000000,
     PARTIAL_BYTES = 256 * 1024 /* of scratch */
@@ -18,6 +19,9 @@ enum {
 
 /* Whether A is packed. */
 typedef enum PackA { PACK_COLLIDING, PACK_ALWAYS, PACK_NEVER } PackA;
+
+/* Whether panels of B are packed.  They never are where one tile has all rows. */
+typedef enum PackB { PACK_B_FAR, PACK_B_ALWAYS, PACK_B_NEVER } PackB;
 
 /* What a variant has in the place of the default. */
 typedef struct GemmVariant {
@@ -28,24 +32,27 @@ typedef struct GemmVariant {
     int64_t tasks;     /* 12 split evenly over 2, 3, 4 and 6 threads; more tasks pack more often */
     double run_caches; /* bytes of the result of a run, in second-level caches: more would not stay
                           there between K blocks */
+    PackB pack_b;
     bool no_prefetch;
 } GemmVariant;
 
 static const GemmVariant variants[] = {
-    {"default", 0, PACK_COLLIDING, 512, 12, 1, false},
-    {"tile1", 1, PACK_COLLIDING, 512, 12, 1, false},
-    {"tile2", 2, PACK_COLLIDING, 512, 12, 1, false},
-    {"tile3", 3, PACK_COLLIDING, 512, 12, 1, false},
-    {"tile4", 4, PACK_COLLIDING, 512, 12, 1, false},
-    {"rows128", 0, PACK_COLLIDING, 128, 12, 1, false},
-    {"rows256", 0, PACK_COLLIDING, 256, 12, 1, false},
-    {"tasks4", 0, PACK_COLLIDING, 512, 4, 1, false},
-    {"tasks24", 0, PACK_COLLIDING, 512, 24, 1, false},
-    {"run_quarter", 0, PACK_COLLIDING, 512, 12, 0.25, false},
-    {"run_four", 0, PACK_COLLIDING, 512, 12, 4, false},
-    {"pack", 0, PACK_ALWAYS, 512, 12, 1, false},
-    {"in_place", 0, PACK_NEVER, 512, 12, 1, false},
-    {"no_prefetch", 0, PACK_COLLIDING, 512, 12, 1, true},
+    {"default", 0, PACK_COLLIDING, 512, 12, 1, PACK_B_FAR, false},
+    {"tile1", 1, PACK_COLLIDING, 512, 12, 1, PACK_B_FAR, false},
+    {"tile2", 2, PACK_COLLIDING, 512, 12, 1, PACK_B_FAR, false},
+    {"tile3", 3, PACK_COLLIDING, 512, 12, 1, PACK_B_FAR, false},
+    {"tile4", 4, PACK_COLLIDING, 512, 12, 1, PACK_B_FAR, false},
+    {"rows128", 0, PACK_COLLIDING, 128, 12, 1, PACK_B_FAR, false},
+    {"rows256", 0, PACK_COLLIDING, 256, 12, 1, PACK_B_FAR, false},
+    {"tasks4", 0, PACK_COLLIDING, 512, 4, 1, PACK_B_FAR, false},
+    {"tasks24", 0, PACK_COLLIDING, 512, 24, 1, PACK_B_FAR, false},
+    {"run_quarter", 0, PACK_COLLIDING, 512, 12, 0.25, PACK_B_FAR, false},
+    {"run_four", 0, PACK_COLLIDING, 512, 12, 4, PACK_B_FAR, false},
+    {"pack", 0, PACK_ALWAYS, 512, 12, 1, PACK_B_FAR, false},
+    {"in_place", 0, PACK_NEVER, 512, 12, 1, PACK_B_FAR, false},
+    {"pack_b", 0, PACK_COLLIDING, 512, 12, 1, PACK_B_ALWAYS, false},
+    {"b_in_place", 0, PACK_COLLIDING, 512, 12, 1, PACK_B_NEVER, false},
+    {"no_prefetch", 0, PACK_COLLIDING, 512, 12, 1, PACK_B_FAR, true},
 };
 enum { N_VARIANTS = sizeof variants / sizeof *variants };
 
@@ -194,8 +201,18 @@ static bool fits_scratch(const Gemm *g, const Target *t)
     return floats * 4 <= SCRIMP_SCRATCH_BYTES;
 }
 
-/* B is read in place where one tile has all rows: that costs less than packing it for a better
- * tile.  Not by one vector of each row at a time, though: from memory that takes twice as long. */
+/* Rows of B a multiple of 4 KiB apart fall into few sets of a second-level cache, too. */
+static bool reads_b_in_place(const Gemm *g, const GemmVariant *v)
+{
+    int64_t tiles = divide_up(g->rows.tiles, g->row_blocks);
+    if (g->b_bf16 || g->b_n != 1 || (v->pack_b == PACK_B_ALWAYS && tiles > 1))
+        return false;
+    bool far = g->b_k * 4 % 4096 == 0;
+    return v->pack_b == PACK_B_NEVER || !far || tiles <= IN_PLACE_TILES;
+}
+
+/* Where one tile of two vectors or more can have all rows of B read in place, it does: that costs
+ * less than a better tile whose vectors do not divide the columns. */
 static TileShape choose_shape(const Gemm *g, const Target *t, const GemmVariant *v)
 {
     int64_t n_vectors = divide_up(g->n, t->vector_floats);
@@ -217,7 +234,7 @@ static bool plan_as(Gemm *g, const Target *t, const GemmVariant *v)
     g->pack_a = wants_packed_a(g, v->pack_a);
     g->no_prefetch = v->no_prefetch;
     plan_tasks(g, t, v);
-    g->direct_b = !g->b_bf16 && g->b_n == 1 && divide_up(g->rows.tiles, g->row_blocks) == 1;
+    g->direct_b = reads_b_in_place(g, v);
     return fits_scratch(g, t);
 }
 

@@ -84,7 +84,7 @@ typedef struct TileEmit {
 } TileEmit;
 
 /* Parameters of a tile function, in order. */
-enum { P_BUFS, P_A, P_B, P_PARTIAL, P_ROW, P_COL, P_STEPS, P_FIRST, P_LAST, P_COUNT };
+enum { P_BUFS, P_A, P_B, P_PARTIAL, P_ROW, P_COL, P_STEPS, P_FIRST, P_LAST, P_AHEAD, P_COUNT };
 
 static bool last_is_short(const TileEmit *e, int v)
 {
@@ -165,6 +165,15 @@ static void acc_finish(TileEmit *e)
             store_result(e, r, v);
 }
 
+static void ask_ahead(TileEmit *e, JitValue b)
+{
+    Jit *j = e->j;
+    for (int i = 0; i < e->t->ahead_lines; i++) {
+        JitValue at = jit_add(j, jit_param(j, P_AHEAD), jit_i64(j, i * TILE_LINE));
+        jit_prefetch_line(j, jit_offset(j, b, at), false);
+    }
+}
+
 /* One step of the reduction. */
 static void emit_step(TileEmit *e, JitVar a, JitVar b)
 {
@@ -176,6 +185,7 @@ static void emit_step(TileEmit *e, JitVar a, JitVar b)
                 : last_is_short(e, v) ? jit_vload_partial(j, jit_get(b), at, lanes_value(e), 0)
                                       : jit_vload(j, jit_get(b), at);
     }
+    ask_ahead(e, jit_get(b));
     for (int r = 0; r < e->t->rows; r++) {
         JitValue x = jit_tmp(j, jit_splat(j, jit_load(j, jit_get(a), jit_i64(j, e->t->a_row[r]))));
         for (int v = 0; v < e->t->vectors; v++)
@@ -216,15 +226,13 @@ static void acc_add_unless_first(TileEmit *e)
     jit_end_if(e->j, &first);
 }
 
-enum { LINE = 16 }; /* floats of a line of the cache */
-
 /* Partial sums are wanted when the reduction is done, and lie farther than the second-level cache
  * where a block of K has passed over many columns since. */
 static void prefetch_partial(const TileEmit *e)
 {
     Jit *j = e->j;
     for (int r = 0; r < e->t->rows; r++)
-        for (int64_t i = 0; i < (int64_t)e->t->vectors * jit_lanes(j); i += LINE) {
+        for (int64_t i = 0; i < (int64_t)e->t->vectors * jit_lanes(j); i += TILE_LINE) {
             JitValue at = jit_i64(j, r * e->t->partial_stride + i);
             jit_prefetch_line(j, jit_offset(j, jit_param(j, P_PARTIAL), at), false);
         }
@@ -238,7 +246,7 @@ static void prefetch_result(const TileEmit *e)
     JitValue to = jit_buf(j, e->t->out_buf, jit_types(j)->p_char);
     int64_t bytes = dtype_bytes(out->dtype), columns = out->dim[out->rank - 1];
     for (int r = 0; r < e->t->rows; r++)
-        for (int64_t i = 0; i < (int64_t)e->t->vectors * jit_lanes(j); i += 4 * LINE / bytes) {
+        for (int64_t i = 0; i < (int64_t)e->t->vectors * jit_lanes(j); i += 4 * TILE_LINE / bytes) {
             JitValue row = jit_add(j, jit_param(j, P_ROW), jit_i64(j, e->t->out_row[r]));
             JitValue col = jit_add(j, jit_param(j, P_COL), jit_i64(j, i));
             JitValue at = jit_mul(j, jit_muladd_i64(j, row, columns, col), jit_i64(j, bytes));
@@ -279,7 +287,7 @@ static void emit_body(TileEmit *e)
 static uint64_t tile_hash(const Tile *t)
 {
     const int head[] = {t->rows,   t->vectors,        t->last_lanes, t->b_packed, (int)t->end,
-                        t->single, t->partial_padded, t->n_loops,    t->out_buf};
+                        t->single, t->partial_padded, t->n_loops,    t->out_buf,  t->ahead_lines};
     size_t rows = (size_t)t->rows * sizeof(int64_t);
     uint64_t h = hash_bytes(head, sizeof head, 0);
     h = hash_bytes(t->a_row, rows, h);
@@ -305,7 +313,8 @@ static JitFunction tile_function(Jit *j, const Tile *t)
                                     [P_COL] = ty->i64,
                                     [P_STEPS] = ty->i64,
                                     [P_FIRST] = ty->boolean,
-                                    [P_LAST] = ty->boolean};
+                                    [P_LAST] = ty->boolean,
+                                    [P_AHEAD] = ty->i64};
     f = jit_function_begin(j, name, ty->none, P_COUNT, types);
     jit_function_bufs(j, P_BUFS);
     TileEmit e = {.j = j, .t = t};
@@ -333,6 +342,7 @@ void tile_call(Jit *j, const Tile *tile, const TileArgs *args)
                                       [P_COL] = args->col,
                                       [P_STEPS] = args->steps ? args->steps : jit_i64(j, 0),
                                       [P_FIRST] = args->first ? args->first : yes,
-                                      [P_LAST] = args->last ? args->last : yes};
+                                      [P_LAST] = args->last ? args->last : yes,
+                                      [P_AHEAD] = args->ahead ? args->ahead : jit_i64(j, 0)};
     jit_call_void(j, tile_function(j, tile), P_COUNT, values);
 }

@@ -12,6 +12,7 @@
 #include "codegen/jit/jit.h"
 
 enum { TILE_MAX_ROWS = 28, TILE_MAX_VECTORS = 4, TILE_MAX_LOOPS = 4 };
+enum { TILE_LINE = 16 }; /* floats of a line of the cache */
 
 /* One loop of the reduction; A and B advance by these many elements per iteration. */
 typedef struct TileLoop {
@@ -34,6 +35,7 @@ typedef struct Tile {
     bool b_packed;                  /* B is aligned and padded to whole vectors */
     bool single;                    /* the whole reduction in one call: no partial sums */
     bool partial_padded;            /* partial sums have room for whole vectors */
+    int ahead_lines;                /* of the cache, asked for in every step: what B is read next */
     int64_t a_row[TILE_MAX_ROWS];   /* elements from A to row i's first element */
     int64_t out_row[TILE_MAX_ROWS]; /* rows of the result from the first to row i */
     int64_t out_stride;             /* elements between rows of the result */
@@ -51,6 +53,7 @@ typedef struct TileArgs {
     JitValue out;      /* first element of the result */
     JitValue row, col; /* of the result, for the epilogue */
     JitValue steps;    /* count of the TILE_STEPS loop, or NULL */
+    JitValue ahead;    /* elements from B to the lines asked for; NULL without ahead_lines */
     JitValue first, last; /* booleans; NULL when single */
 } TileArgs;
 

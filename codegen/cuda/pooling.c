@@ -80,6 +80,12 @@ static void write_index(StrBuf *out, const char *symbol, const void *desc)
     write_kernel(out, symbol, 4, "maxpool");
 }
 
+/* Windows begin at each pixel, which needs more registers than three blocks leave to a thread. */
+static bool overlaps_each_pixel(const PoolDesc *d)
+{
+    return d->stride[0] == 1 && d->stride[1] == 1;
+}
+
 static void write_gradient(StrBuf *out, const char *symbol, const PoolDesc *d, bool is_index)
 {
     Tile t = tile_of(d);
@@ -89,7 +95,7 @@ static void write_gradient(StrBuf *out, const char *symbol, const PoolDesc *d, b
     text_define(out, "TILE_CHANNELS", t.channels);
     text_define(out, "TILE_H", t.h);
     text_define(out, "TILE_W", t.w);
-    write_kernel(out, symbol, 3, "maxpool_grad");
+    write_kernel(out, symbol, overlaps_each_pixel(d) ? 2 : 3, "maxpool_grad");
 }
 
 static void write_grad(StrBuf *out, const char *symbol, const void *desc)

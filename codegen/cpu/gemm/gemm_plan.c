@@ -11,9 +11,9 @@
 enum {
     BF16_ROWS = 256,      /* of a task where A is always packed: scratch has room for sums, too */
     TASK_TILES_LEAST = 4, /* rows that share a packed panel, */
-    IN_PLACE_TILES = 20,  /* that may read a panel of B whose rows collide in caches */
     TASKS_LEAST = 4,      /* unless that makes fewer tasks */
     TASK_FLOPS_LEAST = 2000000,
+    IN_PLACE_TILES = 20,       /* of rows that may read a panel of B whose rows collide in caches */
     PARTIAL_BYTES = 256 * 1024 /* of scratch */
 };
 

@@ -11,7 +11,11 @@
 /* A thread has WIDE channels, where all can be shared out so, else one.  A block of the gradients
  * has pixels of a square, or a half of one, of at most MOST_CHANNELS channels each: EACH of a
  * thread. */
-enum { THREADS = 256, WIDE = 8, MOST_CHANNELS = 16, EACH = 2, MOST_BYTE = 256 };
+enum { THREADS = 256, WIDE = 8, MOST_CHANNELS = 16, EACH = 2 };
+
+/* What a block of the gradients keeps of a window's channel: a number, in a byte up to MOST_BYTE of
+ * them, and dy.  SHARED_BYTES is what a kernel may have without asking for more. */
+enum { MOST_BYTE = 256, DY_BYTES = 4, SHARED_BYTES = 48 << 10 };
 
 typedef struct Tile {
     int64_t channels, h, w;
@@ -30,6 +34,19 @@ static Tile tile_of(const PoolDesc *d)
     while (t.channels * t.h * t.w < EACH * THREADS * wide(d))
         *(t.w <= t.h ? &t.w : &t.h) *= 2;
     return t;
+}
+
+/* Along an axis, how many windows reach so many pixels at most. */
+static int64_t windows_along(int64_t pixels, int64_t kernel, int64_t stride, int64_t windows)
+{
+    int64_t reach = (pixels + kernel - 2) / stride + 1;
+    return reach < windows ? reach : windows;
+}
+
+static int64_t most_windows(const PoolDesc *d, Tile t)
+{
+    return windows_along(t.h, d->kernel[0], d->stride[0], d->oh) *
+           windows_along(t.w, d->kernel[1], d->stride[1], d->ow);
 }
 
 static bool is_small(const PoolDesc *d)
@@ -80,22 +97,22 @@ static void write_index(StrBuf *out, const char *symbol, const void *desc)
     write_kernel(out, symbol, 4, "maxpool");
 }
 
-/* Windows begin at each pixel, which needs more registers than three blocks leave to a thread. */
-static bool overlaps_each_pixel(const PoolDesc *d)
-{
-    return d->stride[0] == 1 && d->stride[1] == 1;
-}
-
+/* Sums that outlive a part of the windows take registers from the search of the next part: those of
+ * a third block. */
 static void write_gradient(StrBuf *out, const char *symbol, const PoolDesc *d, bool is_index)
 {
     Tile t = tile_of(d);
     bool bytes = d->kernel[0] <= MOST_BYTE / d->kernel[1];
+    int64_t windows = most_windows(d, t);
+    int64_t part = SHARED_BYTES / (t.channels * (DY_BYTES + (bytes ? 1 : (int64_t)sizeof(int))));
     begin(out, d, 3, 1, is_index);
     strbuf_printf(out, "#define NUMBER %s\n", bytes ? "u8" : "int");
+    text_define(out, "MOST_WINDOWS", windows);
+    text_define(out, "WINDOWS", windows < part ? windows : part);
     text_define(out, "TILE_CHANNELS", t.channels);
     text_define(out, "TILE_H", t.h);
     text_define(out, "TILE_W", t.w);
-    write_kernel(out, symbol, overlaps_each_pixel(d) ? 2 : 3, "maxpool_grad");
+    write_kernel(out, symbol, windows <= part ? 3 : 2, "maxpool_grad");
 }
 
 static void write_grad(StrBuf *out, const char *symbol, const void *desc)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The real NVRTC compiles every kernel of the examples that have CUDA code, in f32 and in bf16, for
- * several architectures, and none of them spills registers.  Skipped where there is no NVRTC.
- * SCRIMP_ARCH names the architecture.  SCRIMP_ALL=1: all examples, else mlp in f32, chargpt and
- * convnet in bf16.  A kernel that several have is compiled once. */
+ * several architectures, and none of them spills registers; those of max pooling for larger
+ * windows, too.  Skipped where there is no NVRTC.  SCRIMP_ARCH names the architecture.
+ * SCRIMP_ALL=1: all examples, else mlp in f32, chargpt and convnet in bf16.  A kernel that several
+ * have is compiled once. */
 #include "check.h"
 #include "codegen/cuda/nvrtc.h"
 #include "ir/support/map.h"
@@ -20,6 +21,7 @@ static const char *const examples[] = {
     "resnet.scrimp -D N=4", "unet.scrimp",      "vgg.scrimp",      "densenet.scrimp",
     "alexnet.scrimp",       "googlenet.scrimp", "pspnet.scrimp",   "inception_v3.scrimp",
     "nascell.scrimp"};
+static const char windows[] = "../tests/cuda/windows.scrimp";
 
 /* The architecture, and the texts of kernels that were compiled. */
 typedef struct Compiled {
@@ -94,9 +96,9 @@ static const char *dump_command(Pool *pool, const char *example, const char *arc
         return pool_printf(pool, "%s %s/%s", dump, folder, example);
     return pool_printf(pool,
                        "d=$(mktemp -d) && cp -r %s/blocks $d && sed 's/^train {/train {\\n  "
-                       "precision = bf16/' %s/%.*s > $d/%.*s && %s --budget 100%% $d/%s; "
-                       "code=$?; rm -r $d; exit $code",
-                       folder, folder, name, example, name, example, dump, example);
+                       "precision = bf16/' %s/%.*s > $d/copy.scrimp && "
+                       "%s --budget 100%% $d/copy.scrimp%s; code=$?; rm -r $d; exit $code",
+                       folder, folder, name, example, dump, example + name);
 }
 
 static void test_example(Compiled *c, const char *example, bool bf16)
@@ -131,6 +133,8 @@ int main(void)
         if (sample_all() || e > 0)
             test_example(&c, examples[e], true);
     }
+    test_example(&c, windows, false);
+    test_example(&c, windows, true);
     pool_free(pool);
     return test_result();
 }

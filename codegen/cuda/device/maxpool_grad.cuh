@@ -1,14 +1,12 @@
 #include "real.cuh"
 /* The sum of dy of the windows that take an element.  A block has a tile of pixels of TILE_CHANNELS
- * channels, a thread EACH of these pixels.  Of the windows that reach the tile, a part at a time, all
- * first keep dy and what each window takes - which buffer 1 says, or the image there -, then each
- * thread adds what its pixels get, in order. */
-#define GROUPS  (TILE_CHANNELS / WIDE)
-#define EACH    (TILE_H * TILE_W * GROUPS / THREADS)
-#define WINDOWS (2048 / TILE_CHANNELS) /* of a part */
-#define MOST_WINDOWS                                                                               \
-    (((TILE_H + KERNEL_H - 2) / STRIDE_H + 1) * ((TILE_W + KERNEL_W - 2) / STRIDE_W + 1))
-#define TAKEN   REAL_JOIN(Wide_, NUMBER)
+ * channels, a thread EACH of these pixels.  Of the MOST_WINDOWS that may reach the tile, a part of
+ * WINDOWS at a time, all first keep dy and what each window takes - which buffer 1 says, or the image
+ * there -, then each thread adds what its pixels get, in order.  Where one part has all of them, the
+ * compiler sees so, and sums need no registers before. */
+#define GROUPS (TILE_CHANNELS / WIDE)
+#define EACH   (TILE_H * TILE_W * GROUPS / THREADS)
+#define TAKEN  REAL_JOIN(Wide_, NUMBER)
 
 DEVICE TAKEN taken_by(const Args a, PLACE image, int oh, int ow, int channel)
 {

@@ -4,7 +4,7 @@
  * KERNEL_W a row, from the first pixel inside the image.  A thread has WIDE neighbouring channels.
  * PLACE is a type for elements of a buffer.  Buffer IMAGE is what windows look at. */
 #define GROUPS_OF_PIXEL (CHANNELS / WIDE)
-#define AHEAD           (KERNEL_W < 4 ? KERNEL_W : 4) /* pixels that are read before one is used */
+#define AHEAD           (KERNEL_W < 3 ? KERNEL_W : 3) /* pixels that are read before one is used */
 #define WIDE_OF(k)      REAL_JOIN(Wide_, REAL(k))
 #define READ_WIDE(k, p) REAL_JOIN(read_, REAL(k))(p)
 #define WRITE_WIDE(k, p, v) REAL_JOIN(write_, REAL(k))(p, v)

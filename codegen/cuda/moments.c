@@ -11,6 +11,9 @@
 /* WAYS sums of each of at most MOST_COLUMNS channels, or PARTIALS sums of one channel. */
 enum { WAYS = 4, MOST_COLUMNS = 64, PARTIALS = 64, JOIN_THREADS = 64 };
 
+/* Left to itself, ptxas aims at five blocks of so many threads on sm_100, and spills a register. */
+enum { FEW_THREADS = 128, FEW_THREADS_BLOCKS = 3 };
+
 static int columns_of(const MomentsDesc *d)
 {
     int columns = 8;
@@ -62,7 +65,11 @@ static void write_tiles(StrBuf *out, const char *symbol, const void *desc)
     begin(out, d, moments_images(d) == 1 ? 2 : 5);
     text_columns(out, &sums);
     text_include(out, "moments_tiles");
-    text_kernel(out, symbol, column_threads(&sums), "moments_tiles");
+    if (column_threads(&sums) == FEW_THREADS)
+        strbuf_printf(out, "\nKERNEL_BLOCKS(%s, %d, SINCE_100(%d))\n{\n    moments_tiles(a);\n}\n",
+                      symbol, FEW_THREADS, FEW_THREADS_BLOCKS);
+    else
+        text_kernel(out, symbol, column_threads(&sums), "moments_tiles");
 }
 
 static void write_planes(StrBuf *out, const char *symbol, const void *desc)

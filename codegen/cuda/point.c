@@ -240,6 +240,7 @@ void cuda_epilogue(StrBuf *out, const Epilogue *e, int out_buf)
     else
         reg = point_push(p, (PointInstr){.op = POINT_GIVEN, .dtype = DTYPE_F32});
     point_store(p, reg, point_access(p, out_buf, &e->out, -1));
+    point_collapse(p);
     PointText w = {.out = out, .p = p, .pad = "    "};
     if (point_text_has_bf16(p))
         text_include(out, "bf16");

@@ -6,6 +6,8 @@
  * registers for the sake of one block more. */
 #define KERNEL_BLOCKS(name, threads, blocks)                                                       \
     extern "C" __global__ void __launch_bounds__(threads, blocks) name(const Args a)
+/* As many blocks from sm_100 on; nothing is said before. */
+#define SINCE_100(blocks) (__CUDA_ARCH__ >= 1000 ? (blocks) : 0)
 #define DEVICE                static __device__ __forceinline__
 #define SHARED                __shared__
 #define TABLE                 static __device__ const

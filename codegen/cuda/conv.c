@@ -73,6 +73,8 @@ void cuda_conv_begin(StrBuf *out, const ConvDesc *d, const char *const *parts)
     text_define(out, "TRANSPOSED", d->part == CONV_DGRAD);
     text_define(out, "BACKWARDS", d->part == CONV_DGRAD && d->form != CONV_PLAIN);
     text_define(out, "SKIP_OUTSIDE", d->form != CONV_WINDOW);
+    text_define(out, "ROW_CHAINS", conv_chains(&d->q, d->part) == CONV_ROW_CHAINS);
+    text_define(out, "PLACE_CHAINS", conv_chains(&d->q, d->part) == CONV_PLACE_CHAINS);
     text_define(out, "A_BUF", d->a_buf);
     text_define(out, "B_BUF", d->b_buf);
     text_include(out, "conv");

@@ -8,7 +8,9 @@
 enum {
     COPY_PAD = 16,
     BAND_PIXELS = 168, /* a chain's rounding error grows with its length */
-    PANEL_MOST = 64,   /* columns of a panel of packed dy, for vectors of any width */
+    CHAIN_LEAST =
+        256, /* steps of a result's chain, if there are several; so long, they cost nothing */
+    PANEL_MOST = 64, /* columns of a panel of packed dy, for vectors of any width */
     PANEL_UNIT = 16,
     PHASES_MOST = 64,       /* of a data gradient; each is code of its own */
     NARROW_PHASES_MOST = 16 /* which is longer there */
@@ -208,6 +210,16 @@ ConvForm conv_wide_form(const ConvGeometry *q, ConvPart part)
                 : part == CONV_DGRAD ? gradient_fits(q)
                                      : weights_fit(q);
     return q->nhwc && fits ? CONV_WINDOW : CONV_PLAIN;
+}
+
+ConvChains conv_chains(const ConvGeometry *q, ConvPart part)
+{
+    int64_t channels = part == CONV_DGRAD ? conv_group_out(q) : conv_group_in(q);
+    if (conv_form(q, part) != CONV_WINDOW)
+        return CONV_ONE_CHAIN;
+    return channels >= CHAIN_LEAST          ? CONV_PLACE_CHAINS
+           : q->s * channels >= CHAIN_LEAST ? CONV_ROW_CHAINS
+                                            : CONV_ONE_CHAIN;
 }
 
 Product conv_product(const ConvGeometry *q, ConvPart part)

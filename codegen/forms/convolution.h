@@ -5,11 +5,12 @@
  *
  * CONV_PRODUCT: a matrix product, product.h.
  *
- * Results and data gradients are one chain of steps from zero: over kernel rows, kernel columns,
- * and the channels of the group that is summed over.  For a data gradient, kernel places that no
+ * Results and data gradients go over kernel rows, kernel columns, and the channels of the group
+ * that is summed over, in one chain of steps from zero.  For a data gradient, kernel places that no
  * place of dy reaches are no steps.
  * - CONV_WINDOW goes over the kernel in the order of the source's places, which is backwards for a
- *   data gradient; outside of the source there are zeros.
+ *   data gradient; outside of the source there are zeros.  Places or rows of the kernel with many
+ *   steps are chains of their own (conv_chains), added in order.
  * - CONV_NARROW does so, too; outside of the source there are no steps.
  * - CONV_PLAIN goes over the kernel forwards; outside of the source there are no steps.
  *
@@ -80,6 +81,10 @@ ConvForm conv_wide_form(const ConvGeometry *q, ConvPart part);
 /* The product of CONV_PRODUCT. */
 Product conv_product(const ConvGeometry *q, ConvPart part);
 
+/* CONV_WINDOW: what is a chain of its own; the rounding error of a sum grows with its longest one.
+ */
+typedef enum ConvChains { CONV_ONE_CHAIN, CONV_ROW_CHAINS, CONV_PLACE_CHAINS } ConvChains;
+ConvChains conv_chains(const ConvGeometry *q, ConvPart part);
 /* CONV_WINDOW.  Floats between pixels of a copy of the source: pixels a multiple of 2 KiB apart
  * collide in a cache. */
 int64_t conv_pixel_floats(int64_t channels);

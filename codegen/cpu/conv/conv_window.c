@@ -198,11 +198,16 @@ static void set_loops(const ConvWindow *w, Tile *t, int64_t width)
     const ConvAxis *y = &w->axis[0], *x = &w->axis[1];
     int64_t pixel = pixel_step(w), n = 0;
     int64_t row_weights = x->taps * w->red * width;
-    bool joined = x->taps == 1 || (x->tap_step == 1 && pixel == w->red);
+    ConvChains chains = conv_chains(&w->q, w->transposed ? CONV_DGRAD : CONV_FORWARD);
+    bool one_place = x->taps == 1, rows_on = x->tap_step == 1 && pixel == w->red;
+    bool joined = one_place || (rows_on && chains != CONV_PLACE_CHAINS);
     if (y->taps != 1)
         t->loop[n++] = (TileLoop){y->taps, y->tap_step * row_floats(w), row_weights};
+    t->chain_loops = chains == CONV_ONE_CHAIN ? 0 : (int)n;
     if (!joined)
         t->loop[n++] = (TileLoop){x->taps, x->tap_step * pixel, w->red * width};
+    if (chains == CONV_PLACE_CHAINS)
+        t->chain_loops = (int)n;
     t->loop[n++] = (TileLoop){joined ? x->taps * w->red : w->red, 1, width};
     t->n_loops = (int)n;
 }

@@ -81,6 +81,7 @@ typedef struct TileEmit {
     Jit *j;
     const Tile *t;
     JitVar acc[TILE_MAX_ROWS][TILE_MAX_VECTORS];
+    JitValue total; /* sums of chains, in memory: registers have the chain's */
 } TileEmit;
 
 /* Parameters of a tile function, in order. */
@@ -193,6 +194,43 @@ static void emit_step(TileEmit *e, JitVar a, JitVar b)
     }
 }
 
+static JitValue total_offset(const TileEmit *e, int r, int v)
+{
+    return jit_i64(e->j, (int64_t)(r * e->t->vectors + v) * jit_lanes(e->j));
+}
+
+static JitValue total_at(const TileEmit *e, int r, int v)
+{
+    return jit_vload_aligned(e->j, e->total, total_offset(e, r, v));
+}
+
+static void totals_zero(TileEmit *e)
+{
+    Jit *j = e->j;
+    int floats = e->t->rows * e->t->vectors * jit_lanes(j);
+    JitVar array = jit_array_var(j, jit_types(j)->f32, floats, "total");
+    e->total = jit_array_ptr(j, array, jit_types(j)->p_f32);
+    for (int r = 0; r < e->t->rows; r++)
+        for (int v = 0; v < e->t->vectors; v++)
+            jit_vstore_aligned(j, e->total, total_offset(e, r, v), jit_vf(j, 0));
+}
+
+static void totals_add(TileEmit *e)
+{
+    Jit *j = e->j;
+    for (int r = 0; r < e->t->rows; r++)
+        for (int v = 0; v < e->t->vectors; v++)
+            jit_vstore_aligned(j, e->total, total_offset(e, r, v),
+                               jit_add(j, total_at(e, r, v), jit_get(e->acc[r][v])));
+}
+
+static void acc_load_totals(TileEmit *e)
+{
+    for (int r = 0; r < e->t->rows; r++)
+        for (int v = 0; v < e->t->vectors; v++)
+            jit_set(e->j, e->acc[r][v], total_at(e, r, v));
+}
+
 static void advance(Jit *j, JitVar pointer, int64_t step)
 {
     if (step)
@@ -209,10 +247,15 @@ static void emit_loops(TileEmit *e, int level, JitValue a_from, JitValue b_from)
     const TileLoop *loop = &e->t->loop[level];
     JitValue count = loop->count == TILE_STEPS ? jit_param(j, P_STEPS) : jit_i64(j, loop->count);
     JitLoop l = jit_for(j, jit_i64(j, 0), count, 1, "k");
+    bool is_chain = level == e->t->chain_loops - 1;
+    if (is_chain)
+        acc_zero(e);
     if (level == e->t->n_loops - 1)
         emit_step(e, a, b);
     else
         emit_loops(e, level + 1, jit_get(a), jit_get(b));
+    if (is_chain)
+        totals_add(e);
     advance(j, a, loop->a_step);
     advance(j, b, loop->b_step);
     jit_end_for(j, &l);
@@ -265,7 +308,11 @@ static void emit_body(TileEmit *e)
         acc_load_partial(e);
     else
         acc_zero(e);
+    if (e->t->chain_loops)
+        totals_zero(e);
     emit_loops(e, 0, jit_param(j, P_A), jit_param(j, P_B));
+    if (e->t->chain_loops)
+        acc_load_totals(e);
     if (e->t->single) {
         acc_finish(e);
         return;
@@ -286,8 +333,9 @@ static void emit_body(TileEmit *e)
 /* One kernel has one epilogue, so it is no part of the name. */
 static uint64_t tile_hash(const Tile *t)
 {
-    const int head[] = {t->rows,   t->vectors,        t->last_lanes, t->b_packed, (int)t->end,
-                        t->single, t->partial_padded, t->n_loops,    t->out_buf,  t->ahead_lines};
+    const int head[] = {t->rows,        t->vectors, t->last_lanes,     t->b_packed,
+                        (int)t->end,    t->single,  t->partial_padded, t->n_loops,
+                        t->chain_loops, t->out_buf, t->ahead_lines};
     size_t rows = (size_t)t->rows * sizeof(int64_t);
     uint64_t h = hash_bytes(head, sizeof head, 0);
     h = hash_bytes(t->a_row, rows, h);

@@ -41,6 +41,7 @@ typedef struct Tile {
     int64_t out_stride;             /* elements between rows of the result */
     int64_t partial_stride;         /* elements between rows of the partial sums, dense */
     int n_loops;                    /* outermost first */
+    int chain_loops; /* of these; what is inside is a sum from zero, added in order */
     TileLoop loop[TILE_MAX_LOOPS];
     int out_buf;              /* the result's buffer */
     const Epilogue *epilogue; /* of a TILE_RESULT */

@@ -21,7 +21,7 @@ DEVICE i64 source_place(i64 i, i64 t, i64 stride, i64 pad, i64 dilation)
 DEVICE float conv_sum(const REAL(A_BUF) *source, const REAL(B_BUF) *weights, i64 n, i64 group,
                       i64 inner, i64 y, i64 x)
 {
-    float sum = 0.0f;
+    float total = 0.0f, sum = 0.0f;
     i64 i, j, c;
     for (i = 0; i < TAP_ROWS; i++) {
         const i64 r = BACKWARDS ? TAP_ROWS - 1 - i : i;
@@ -42,9 +42,13 @@ DEVICE float conv_sum(const REAL(A_BUF) *source, const REAL(B_BUF) *weights, i64
                 sum = fmaf(inside ? VALUE(A_BUF, source[from]) : 0.0f, VALUE(B_BUF, weights[weight]),
                            sum);
             }
+            if (PLACE_CHAINS)
+                total += sum, sum = 0.0f;
         }
+        if (ROW_CHAINS)
+            total += sum, sum = 0.0f;
     }
-    return sum;
+    return total + sum;
 }
 
 /* The last dim of the result in memory is LAST_DIM places long. */

@@ -4,6 +4,11 @@
  * reach; a tile is of one phase.  A pixel's step is one tap of the source and one of its channels;
  * outside of the source there are zeros. */
 #include "conv_sides.cuh"
+#if ROW_CHAINS || PLACE_CHAINS
+#include "tile_chains.cuh"
+#else
+#define TOTAL(i, j) chain[i][j]
+#endif
 
 #define FAR_OUTSIDE  (-(1 << 30))
 /* Elements of a panel that a thread brings. */
@@ -14,10 +19,11 @@
 typedef struct Step {
     int y, x;       /* places from the pixel's first tap */
     int r, s;       /* in the kernel */
-    int c, is_real; /* of the group; there are that many steps */
+    int c, is_real; /* of the group; the chain has that many steps */
 } Step;
 
-DEVICE Step step_at(const Axis *ay, const Axis *ax, int k)
+/* Step k; its chain ends before step `end`. */
+DEVICE Step step_at(const Axis *ay, const Axis *ax, int k, int end)
 {
     const int tap = k / SOURCE_GROUP, ty = ax->taps ? tap / ax->taps : 0, tx = tap - ty * ax->taps;
     Step step;
@@ -26,7 +32,7 @@ DEVICE Step step_at(const Axis *ay, const Axis *ax, int k)
     step.r = ay->weight_first + ty * ay->weight_step;
     step.s = ax->weight_first + tx * ax->weight_step;
     step.c = k % SOURCE_GROUP;
-    step.is_real = k < ay->taps * ax->taps * SOURCE_GROUP;
+    step.is_real = k < end;
     return step;
 }
 
@@ -53,9 +59,9 @@ DEVICE void load_pixels(float *mine, const REAL(A_BUF) *source, const Step *step
 #define WEIGHT_COLUMN(i) PIXEL_ROW(i)
 
 DEVICE void load_weights(float *mine, const REAL(B_BUF) *weights, const Step *step, const Axis *ay,
-                         const Axis *ax, int k0, int group, int column0)
+                         const Axis *ax, int k0, int end, int group, int column0)
 {
-    (void)ay, (void)ax, (void)k0;
+    (void)ay, (void)ax, (void)k0, (void)end;
     for (int i = 0; i < LOADS_B; i++) {
         const int column = column0 + WEIGHT_COLUMN(i);
         mine[i] = step->is_real && column < RESULT_GROUP
@@ -70,12 +76,12 @@ DEVICE void load_weights(float *mine, const REAL(B_BUF) *weights, const Step *st
 #define WEIGHT_COLUMN(i) ((int)threadIdx.x % TILE_COLUMNS)
 
 DEVICE void load_weights(float *mine, const REAL(B_BUF) *weights, const Step *unused, const Axis *ay,
-                         const Axis *ax, int k0, int group, int column0)
+                         const Axis *ax, int k0, int end, int group, int column0)
 {
     const int column = column0 + WEIGHT_COLUMN(0);
     (void)unused;
     for (int i = 0; i < LOADS_B; i++) {
-        const Step step = step_at(ay, ax, k0 + WEIGHT_STEP(i));
+        const Step step = step_at(ay, ax, k0 + WEIGHT_STEP(i), end);
         mine[i] = step.is_real && column < RESULT_GROUP
                       ? VALUE(B_BUF, weights[weight_at(step.r, step.s, step.c,
                                                        group * GROUP_OUT + column)])
@@ -107,8 +113,30 @@ DEVICE i64 result_row(const Axis *ay, const Axis *ax, i64 p)
     return (n * RESULT_HEIGHT + y) * RESULT_WIDTH + x;
 }
 
+/* The pixels of which this thread brings elements, and what it brings. */
+typedef struct Pixels {
+    PLACE image[LOADS_A];
+    int top[LOADS_A], left[LOADS_A];
+} Pixels;
+typedef struct Next {
+    float a[LOADS_A], b[LOADS_B];
+} Next;
+
+/* The panels at step k of a chain that ends before step `end`. */
+DEVICE void load_panels(Next *next, const Args a, const Pixels *pixels, const Axis *ay, const Axis *ax,
+                        int k, int end, int group, int column0)
+{
+    const Step step = step_at(ay, ax, k + PIXEL_STEP, end);
+    load_pixels(next->a, BUF(const REAL(A_BUF), A_BUF), &step, pixels->image, pixels->top,
+                pixels->left);
+    load_weights(next->b, BUF(const REAL(B_BUF), B_BUF), &step, ay, ax, k, end, group, column0);
+}
+
 DEVICE void conv_tile(const Args a)
 {
+#if ROW_CHAINS || PLACE_CHAINS
+    SHARED Totals total;
+#endif
     SHARED PanelA panel_a[2];
     SHARED PanelB panel_b[2];
     const i64 column_tiles = (RESULT_GROUP + TILE_COLUMNS - 1) / TILE_COLUMNS;
@@ -119,32 +147,35 @@ DEVICE void conv_tile(const Args a)
     const Axis ay = axis_y(phase / PHASES_X), ax = axis_x(phase % PHASES_X);
     const i64 pixels = (i64)IMAGES * ay.count * ax.count;
     const int steps = ay.taps * ax.taps * SOURCE_GROUP;
-    PLACE image[LOADS_A];
-    int top[LOADS_A], left[LOADS_A];
-    float next_a[LOADS_A], next_b[LOADS_B];
-    Sums sums;
+    const int chain_steps = PLACE_CHAINS ? SOURCE_GROUP : ROW_CHAINS ? ax.taps * SOURCE_GROUP : steps;
+    Pixels of_thread;
+    Next next;
+    int begin = 0, turn = 0;
+    Sums chain;
     if (first >= pixels)
         return;
-    sums_zero(sums);
-    find_pixels(&ay, &ax, first, group, image, top, left);
-    for (int k0 = -STEPS; k0 < steps; k0 += STEPS) {
-        const int turn = k0 / STEPS & 1;
-        if (k0 >= 0) {
+    sums_zero(chain);
+    find_pixels(&ay, &ax, first, group, of_thread.image, of_thread.top, of_thread.left);
+    load_panels(&next, a, &of_thread, &ay, &ax, 0, chain_steps, group, column0);
+    do {
+        const int end = begin + chain_steps;
+        for (int k = begin; k < end; k += STEPS, turn ^= 1) {
+            const int then = k + STEPS < end ? k + STEPS : end;
             for (int i = 0; i < LOADS_A; i++)
-                panel_a[turn][PIXEL_STEP][PIXEL_ROW(i)] = next_a[i];
+                panel_a[turn][PIXEL_STEP][PIXEL_ROW(i)] = next.a[i];
             for (int i = 0; i < LOADS_B; i++)
-                panel_b[turn][WEIGHT_STEP(i)][WEIGHT_COLUMN(i)] = next_b[i];
+                panel_b[turn][WEIGHT_STEP(i)][WEIGHT_COLUMN(i)] = next.b[i];
             __syncthreads();
+            if (then < steps)
+                load_panels(&next, a, &of_thread, &ay, &ax, then, then < end ? end : end + chain_steps,
+                            group, column0);
+            add_steps(chain, panel_a[turn], panel_b[turn]);
         }
-        if (k0 + STEPS < steps) {
-            const Step step = step_at(&ay, &ax, k0 + STEPS + PIXEL_STEP);
-            load_pixels(next_a, BUF(const REAL(A_BUF), A_BUF), &step, image, top, left);
-            load_weights(next_b, BUF(const REAL(B_BUF), B_BUF), &step, &ay, &ax, k0 + STEPS, group,
-                         column0);
-        }
-        if (k0 >= 0)
-            add_steps(sums, panel_a[turn], panel_b[turn]);
-    }
+#if ROW_CHAINS || PLACE_CHAINS
+        add_chains(total, chain, 1, begin == 0);
+#endif
+        begin += chain_steps;
+    } while (begin < steps);
     for (int i = 0; i < OWN_ROWS; i++) {
         const i64 p = first + OWN_ROW(i);
         const i64 row = result_row(&ay, &ax, p);
@@ -152,7 +183,7 @@ DEVICE void conv_tile(const Args a)
             const int column = column0 + OWN_COLUMN(j);
             if (p < pixels && column < RESULT_GROUP)
                 epilogue(a, row, group * RESULT_GROUP + column,
-                         ADD_BIAS(sums[i][j], group * RESULT_GROUP + column));
+                         ADD_BIAS(TOTAL(i, j), group * RESULT_GROUP + column));
         }
     }
 }

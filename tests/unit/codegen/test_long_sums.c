@@ -83,6 +83,24 @@ static void check_blocks(void)
     check("weight gradient", g, OP_conv2d_wgrad, images, 2, &image, 0, bound);
 }
 
+/* Places of a kernel. */
+static void check_places(void)
+{
+    enum { PLACES = 5, CHANNELS = TERMS / PLACES / PLACES + 1 };
+    const double bound = 6e-7;
+    Graph *g = graph_new(pool_new(), "conv");
+    AttrList image = {0};
+    attrs_int(&image, ATTR_nhwc, 1);
+    ValueId in[2] = {input(g, 4, (const int64_t[]){1, 8, 8, CHANNELS}),
+                     input(g, 4, (const int64_t[]){PLACES, PLACES, CHANNELS, 32})};
+    check("convolution", g, OP_conv2d, in, 2, &image, 0, bound);
+    g = graph_new(pool_new(), "dgrad");
+    attrs_ints(&image, ATTR_hw, (const int64_t[]){8, 8}, 2);
+    ValueId grad[2] = {input(g, 4, (const int64_t[]){1, 4, 4, CHANNELS}),
+                       input(g, 4, (const int64_t[]){PLACES, PLACES, 32, CHANNELS})};
+    check("data gradient", g, OP_conv2d_dgrad, grad, 2, &image, 0, bound);
+}
+
 static void check_joins(void)
 {
     enum { CHANNELS = 512 };
@@ -104,6 +122,7 @@ static void check_joins(void)
 int main(void)
 {
     check_blocks();
+    check_places();
     check_joins();
     return test_result();
 }

@@ -150,7 +150,7 @@ DEVICE void conv_tile(const Args a)
     const int chain_steps = PLACE_CHAINS ? SOURCE_GROUP : ROW_CHAINS ? ax.taps * SOURCE_GROUP : steps;
     Pixels of_thread;
     Next next;
-    int begin = 0, turn = 0;
+    int k = 0, end = chain_steps, turn = 0; /* k: the step of what `next` has; end: of its chain */
     Sums chain;
     if (first >= pixels)
         return;
@@ -158,24 +158,23 @@ DEVICE void conv_tile(const Args a)
     find_pixels(&ay, &ax, first, group, of_thread.image, of_thread.top, of_thread.left);
     load_panels(&next, a, &of_thread, &ay, &ax, 0, chain_steps, group, column0);
     do {
-        const int end = begin + chain_steps;
-        for (int k = begin; k < end; k += STEPS, turn ^= 1) {
-            const int then = k + STEPS < end ? k + STEPS : end;
+        for (; k < end; turn ^= 1) {
             for (int i = 0; i < LOADS_A; i++)
                 panel_a[turn][PIXEL_STEP][PIXEL_ROW(i)] = next.a[i];
             for (int i = 0; i < LOADS_B; i++)
                 panel_b[turn][WEIGHT_STEP(i)][WEIGHT_COLUMN(i)] = next.b[i];
             __syncthreads();
-            if (then < steps)
-                load_panels(&next, a, &of_thread, &ay, &ax, then, then < end ? end : end + chain_steps,
-                            group, column0);
+            k = k + STEPS < end ? k + STEPS : end;
+            if (k < steps)
+                load_panels(&next, a, &of_thread, &ay, &ax, k, k < end ? end : end + chain_steps, group,
+                            column0);
             add_steps(chain, panel_a[turn], panel_b[turn]);
         }
 #if ROW_CHAINS || PLACE_CHAINS
-        add_chains(total, chain, 1, begin == 0);
+        add_chains(total, chain, 1, end == chain_steps);
 #endif
-        begin += chain_steps;
-    } while (begin < steps);
+        end += chain_steps;
+    } while (k < steps);
     for (int i = 0; i < OWN_ROWS; i++) {
         const i64 p = first + OWN_ROW(i);
         const i64 row = result_row(&ay, &ax, p);

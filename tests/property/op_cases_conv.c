@@ -146,6 +146,30 @@ static void kind_strided(OpCase *c, OpConv *v)
     v->stride[1] = op_int(c, 1, 4);
 }
 
+/* So many channels that a sum has several chains. */
+static void kind_deep(OpCase *c, OpConv *v)
+{
+    op_conv_image(c, v, 2, 5);
+    v->groups = 1;
+    v->in = OP_PICK(c, 90, 256, 261);
+    v->out = OP_PICK(c, 90, 256, 261);
+    v->r = op_int(c, 1, 3);
+    v->s = op_int(c, 2, 3);
+    for (int i = 0; i < 2; i++) {
+        v->stride[i] = op_int(c, 1, 2);
+        v->padding[i] = op_int(c, 0, 1);
+    }
+}
+
+/* As many, and a stride over pixels that no place of the kernel reads. */
+static void kind_deep_strided(OpCase *c, OpConv *v)
+{
+    kind_deep(c, v);
+    v->out = OP_PICK(c, 256, 261);
+    v->r = op_int(c, 1, 2);
+    v->stride[0] = v->r + 1;
+}
+
 /* In Winograd's form. */
 static void kind_winograd(OpCase *c, OpConv *v)
 {
@@ -210,6 +234,8 @@ OP_CONV_KIND(dilated)
 OP_CONV_KIND(rectangular)
 OP_CONV_KIND(stem)
 OP_CONV_KIND(strided)
+OP_CONV_KIND(deep)
+OP_CONV_KIND(deep_strided)
 OP_CONV_KIND(winograd)
 
 /* tanh(conv2d(x, w, bias) * s + r), with s per column, or whole. */
@@ -258,9 +284,9 @@ const int op_conv_groups_n = sizeof op_conv_groups / sizeof *op_conv_groups;
     {OP_conv2d_wgrad, op_conv2d_wgrad_##kind}
 /* clang-format on */
 const OpRow op_conv_cases[] = {
-    OP_CONV_ROW(depthwise),   OP_CONV_ROW(separable), OP_CONV_ROW(grouped),
-    OP_CONV_ROW(narrow),      OP_CONV_ROW(thin),      OP_CONV_ROW(dilated),
-    OP_CONV_ROW(rectangular), OP_CONV_ROW(stem),      OP_CONV_ROW(strided),
+    OP_CONV_ROW(depthwise), OP_CONV_ROW(separable), OP_CONV_ROW(grouped),      OP_CONV_ROW(narrow),
+    OP_CONV_ROW(thin),      OP_CONV_ROW(dilated),   OP_CONV_ROW(rectangular),  OP_CONV_ROW(stem),
+    OP_CONV_ROW(strided),   OP_CONV_ROW(deep),      OP_CONV_ROW(deep_strided),
 };
 const int op_conv_cases_n = sizeof op_conv_cases / sizeof *op_conv_cases;
 const OpRow op_winograd_cases[] = {

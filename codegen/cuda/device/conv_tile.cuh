@@ -147,7 +147,10 @@ DEVICE void conv_tile(const Args a)
     const Axis ay = axis_y(phase / PHASES_X), ax = axis_x(phase % PHASES_X);
     const i64 pixels = (i64)IMAGES * ay.count * ax.count;
     const int steps = ay.taps * ax.taps * SOURCE_GROUP;
-    const int chain_steps = PLACE_CHAINS ? SOURCE_GROUP : ROW_CHAINS ? ax.taps * SOURCE_GROUP : steps;
+    const int chain_steps = steps == 0     ? 0 /* a phase that no place of the kernel reaches */
+                            : PLACE_CHAINS ? SOURCE_GROUP
+                            : ROW_CHAINS   ? ax.taps * SOURCE_GROUP
+                                           : steps;
     Pixels of_thread;
     Next next;
     int k = 0, end = chain_steps, turn = 0; /* k: the step of what `next` has; end: of its chain */

@@ -8,9 +8,8 @@
 enum {
     COPY_PAD = 16,
     BAND_PIXELS = 168, /* a chain's rounding error grows with its length */
-    CHAIN_LEAST =
-        256, /* steps of a result's chain, if there are several; so long, they cost nothing */
-    PANEL_MOST = 64, /* columns of a panel of packed dy, for vectors of any width */
+    CHAIN_LEAST = 256, /* steps of a chain that is one of several */
+    PANEL_MOST = 64,   /* columns of a panel of packed dy, for vectors of any width */
     PANEL_UNIT = 16,
     PHASES_MOST = 64,       /* of a data gradient; each is code of its own */
     NARROW_PHASES_MOST = 16 /* which is longer there */

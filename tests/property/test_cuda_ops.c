@@ -422,7 +422,7 @@ static void add_cases(Device *d, Farm *f, Runs *runs, int shapes)
             add_case(d, f, runs, (OpKind)op, op_case_table[op], i + 1);
     add_rows(d, f, runs, op_edges, op_edges_n, 2);
     add_rows(d, f, runs, op_extremes, op_extremes_n, 1 + shapes / 3);
-    add_rows(d, f, runs, op_conv_cases, op_conv_cases_n, shapes / 3);
+    add_rows(d, f, runs, op_conv_cases, op_conv_cases_n, 1 + shapes / 3);
     add_rows(d, f, runs, op_conv_groups, op_conv_groups_n, shapes / 3);
     add_rows(d, f, runs, op_tile_cases, op_tile_cases_n, shapes / 3);
 }

@@ -17,7 +17,7 @@ static const ZooModel models[] = {
     {"densenet.scrimp -D depth=121 -D size=32 -D N=4 -D classes=10 -D lr=0.05", 20, 0.01},
     {"densenet.scrimp -D depth=121 -D concat=list -D size=32 -D N=4 -D classes=10 -D lr=0.05", 20, 0.01},
     {"googlenet.scrimp -D size=64 -D N=4 -D classes=10 -D p=0 -D p_aux=0", 25, 0.01},
-    {"googlenet.scrimp -D variant=chainer -D size=80 -D N=2 -D classes=10 -D p=0 -D lr=0.05", 150, 0.01},
+    {"googlenet.scrimp -D variant=chainer -D size=80 -D N=2 -D classes=10 -D p=0 -D lr=0.05", 200, 0.01},
     {"inception_v3.scrimp -D aux=false -D size=139 -D N=6 -D classes=10 -D p=0 -D smoothing=0 -D lr=0.001", 20, 0.01},
     {"inception_v3.scrimp -D size=299 -D N=2 -D classes=10 -D p=0 -D smoothing=0 -D lr=0.001", 60, 0.01},
     {"unet.scrimp -D size=188 -D width=8 -D p=0 -D lr=0.0001", 300, 0.01},

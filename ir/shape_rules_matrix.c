@@ -1,8 +1,22 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Shapes of matrix products and embeddings. */
+#include "ir/product.h"
 #include "ir/shape_rules.h"
 
 #include <inttypes.h>
+
+/* Whole chains, each no longer than a product's own. */
+static bool want_chains(const Node *node, int64_t k, ShapeError *err)
+{
+    int64_t chain = node_int(node, ATTR_chain, 1);
+    if (chain < 1 || chain > PRODUCT_CHAIN)
+        return shape_fail(err, "E105", -1, "matmul: chain is from 1 to %d, not %" PRId64,
+                          (int)PRODUCT_CHAIN, chain);
+    return k % chain == 0 ||
+           shape_fail(err, "E101", 0,
+                      "matmul sums over %" PRId64 " elements here, not over chains of %" PRId64, k,
+                      chain);
+}
 
 /* a[..,M,K] b[..,K,N] -> [..,M,N]; ta, tb: stored with the last two dims exchanged */
 SHAPE_RULE(matmul)
@@ -27,7 +41,7 @@ SHAPE_RULE(matmul)
                           SHOW(a), SHOW(b));
     out->dim[out->rank++] = m;
     out->dim[out->rank++] = n;
-    return want_result(g, node, out, err);
+    return want_chains(node, ka, err) && want_result(g, node, out, err);
 }
 
 static bool linear_weight(const Graph *g, const Node *node, int64_t *features, ShapeError *err)

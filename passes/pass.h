@@ -29,10 +29,10 @@ typedef struct PassContext {
                             the arguments of the pass */
     struct SolutionCache *solution_cache; /* what solvers found for an earlier build; NULL: none */
     bool checksums;                       /* plan adds a checksum of every gradient (verify) */
-    PassSupports *supports;   /* asked by precision; NULL: there is code for everything */
-    LibraryRule *library;     /* asked by library; NULL: nothing is for libraries */
-    bool direct_convolutions; /* the backend has no Winograd form: none is marked */
-    const char *archs;        /* of the devices that it is asked for: "sm_80,sm_90" */
+    PassSupports *supports; /* asked by precision; NULL: there is code for everything */
+    LibraryRule *library;   /* asked by library; NULL: nothing is for libraries */
+    bool for_device;        /* whose kernels have neither Winograd's form nor chains of sums */
+    const char *archs;      /* of the devices that it is asked for: "sm_80,sm_90" */
 
     /* From one pass to a later one */
     struct PassContext *again; /* by autodiff, for remat: the same step, whose loops keep nothing

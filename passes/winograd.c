@@ -20,7 +20,7 @@ static void mark(Graph *g)
 
 bool pass_winograd(PassContext *ctx)
 {
-    if (ctx->graph->train.winograd && !ctx->direct_convolutions)
+    if (ctx->graph->train.winograd && !ctx->for_device)
         mark(ctx->graph);
     return true;
 }

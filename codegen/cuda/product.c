@@ -5,6 +5,7 @@
 #include "codegen/cuda/point.h"
 #include "codegen/cuda/text.h"
 
+#include "ir/support/bug.h"
 #include "ir/support/divide.h"
 
 KERNEL_DESC_BEGIN
@@ -57,6 +58,8 @@ void cuda_product(const MatrixNode *m, const Product *p, const char *what)
 {
     ProductDesc *d = POOL_NEW(m->l->pool, ProductDesc);
     int64_t batches = 1;
+    if (p->chain) /* pass sums makes none for a device */
+        BUG("a device's product has no chains of its own");
     for (int i = 0; i < p->n_batch; i++)
         batches *= p->batch[i];
     *d = (ProductDesc){.p = *p, .tile = cuda_tile_shape(batches, p->m, p->n, chains(p))};

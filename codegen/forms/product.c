@@ -2,22 +2,20 @@
 #include "codegen/forms/product.h"
 
 #include "ir/attention.h"
+#include "ir/product.h"
 #include "ir/support/bug.h"
 #include "ir/support/divide.h"
 
-enum {
-    K_BLOCK_MOST = 256, /* a chain's rounding error grows with its length */
-    K_BLOCK_UNIT = 16   /* the widest vectors: the same blocks for all widths */
-};
+enum { K_BLOCK_UNIT = 16 }; /* the widest vectors: the same blocks for all widths */
 
 /* Attention's products are those of matrices: scores are one chain. */
-_Static_assert((int)K_BLOCK_MOST == (int)ATTENTION_CHAIN &&
-                   (int)ATTENTION_WIDTH_MOST <= (int)K_BLOCK_MOST,
+_Static_assert((int)PRODUCT_CHAIN == (int)ATTENTION_CHAIN &&
+                   (int)ATTENTION_WIDTH_MOST <= (int)PRODUCT_CHAIN,
                "attention sums in other chains than products");
 
 int64_t product_k_block(int64_t k)
 {
-    int64_t blocks = k > K_BLOCK_MOST ? divide_up(k, K_BLOCK_MOST) : 1;
+    int64_t blocks = k > PRODUCT_CHAIN ? divide_up(k, PRODUCT_CHAIN) : 1;
     return divide_up(divide_up(k, blocks), K_BLOCK_UNIT) * K_BLOCK_UNIT;
 }
 
@@ -44,6 +42,7 @@ static Product product_of_matmul(const MatrixNode *m)
                  .a_k = ta ? a_width : 1,
                  .b_k = tb ? 1 : b_width,
                  .b_n = tb ? b_width : 1,
+                 .chain = node_int(m->node, ATTR_chain, 0),
                  .n_batch = out->rank - 2,
                  .bias = -1};
     for (int d = 0; d < p.n_batch; d++)

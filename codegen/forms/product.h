@@ -8,6 +8,7 @@
 
 typedef struct Product {
     int64_t m, n, k;
+    int64_t chain;                /* steps of a chain where the node says so; else 0 */
     int64_t a_row, a_k, b_k, b_n; /* strides in elements */
     int64_t batch[TYPE_MAX_RANK], a_batch[TYPE_MAX_RANK], b_batch[TYPE_MAX_RANK];
     int n_batch; /* outermost first */
@@ -18,7 +19,8 @@ typedef struct Product {
 Product product_of(const MatrixNode *m);
 
 /* The order of a sum over k: chains of product_k_block(k) multiply-adds, each from zero, whose
- * results are added in order.  Every backend that promises the same bits keeps to it. */
+ * results are added in order.  Every backend that promises the same bits keeps to it.  Where the
+ * node has chains of its own, what they give is added just so. */
 int64_t product_k_block(int64_t k);
 
 #endif

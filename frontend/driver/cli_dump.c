@@ -46,14 +46,28 @@ const char *cli_pipeline_first(Pool *pool, const char *pipeline, int n)
     return pool_strndup(pool, pipeline, (size_t)(end - pipeline));
 }
 
-static bool is_off(const Cli *cli, const char *word, size_t length)
+/* A pass that does nothing here, and the way out. */
+typedef struct PassOff {
+    const char *pass;
+    bool off;
+    const char *help;
+} PassOff;
+
+/* NULL: the pass is on. */
+static const char *why_off(const Cli *cli, const char *word, size_t length)
 {
-    static const char *const passes[] = {"masks", "views", "attention"};
-    const bool off[] = {cli->plan.no_masks, cli->plan.no_views, cli->plan.no_attention};
-    for (int i = 0; i < 3; i++)
-        if (off[i] && strlen(passes[i]) == length && memcmp(word, passes[i], length) == 0)
-            return true;
-    return false;
+    const PassOff passes[] = {
+        {"masks", cli->plan.no_masks, "leave --no-masks out"},
+        {"views", cli->plan.no_views, "leave --no-views out"},
+        {"attention", cli->plan.no_attention, "leave --no-attention out"},
+        {"sums", cli->plan.no_views, "leave --no-views out"},
+        {"sums", cli_backend(cli) != &cpu_backend, "it is for --device cpu"},
+    };
+    for (size_t i = 0; i < sizeof passes / sizeof *passes; i++)
+        if (passes[i].off && strlen(passes[i].pass) == length &&
+            memcmp(word, passes[i].pass, length) == 0)
+            return passes[i].help;
+    return NULL;
 }
 
 static void put_argument(StrBuf *out, const char *name, const char *value)
@@ -88,7 +102,7 @@ const char *cli_dump_pipeline(const Cli *cli, const char *end, const Graph *g)
     for (; *at; at += *at == ',') {
         size_t length = strcspn(at, ",");
         bool remat = length == strlen("remat") && memcmp(at, "remat", length) == 0;
-        if (!is_off(cli, at, length)) {
+        if (!why_off(cli, at, length)) {
             strbuf_put(&out, out.len ? "," : "");
             strbuf_putn(&out, at, length);
             strbuf_put(&out, remat && g ? remat_arguments(cli, g) : "");
@@ -139,8 +153,8 @@ bool cli_dump_after_runs(Cli *cli, const char *pipeline, const char *where, cons
     if (!known)
         cli_error(cli, EXIT_USER, "E601", "`scrimp opt --help` lists the passes; `all` is each",
                   "no pass is called '%s'", name);
-    else if (is_off(cli, name, strlen(name)))
-        cli_error(cli, EXIT_USER, "E601", pool_printf(cli->pool, "leave --no-%s out", name),
+    else if (why_off(cli, name, strlen(name)))
+        cli_error(cli, EXIT_USER, "E601", why_off(cli, name, strlen(name)),
                   "--dump-after %s: the pass is switched off", name);
     else
         cli_error(cli, EXIT_USER, "E601", help, "--dump-after %s: %s %s", name,

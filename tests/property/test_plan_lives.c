@@ -297,29 +297,37 @@ static void check_device(const Built *b, const Running *expected, const char *te
 
 /* --- models --- */
 
-static void check_step(const char *text, const char *budget)
+static void check_step(const char *text, const char *budget, bool for_device)
 {
     Pool *pool = pool_new();
     Built b;
     Running expected;
-    BuildOptions o = {.budget = budget};
+    BuildOptions o = {.budget = budget, .for_device = for_device};
     if (model_build(pool, text, &o, &b) && run_open(&expected, &b, 1)) {
         run_initialize(&expected, 1);
         run_step(&expected, 5, 0);
-        check_cpu(&b, &expected, text);
-        if (target_find(NULL)->fma)
+        if (for_device)
             check_device(&b, &expected, text);
+        else
+            check_cpu(&b, &expected, text);
         run_close(&expected);
         codegen_unload(b.step);
     }
     pool_free(pool);
 }
 
+static void check_both(const char *text, const char *budget)
+{
+    check_step(text, budget, false);
+    if (target_find(NULL)->fma)
+        check_step(text, budget, true);
+}
+
 static void check_model(const char *text)
 {
-    check_step(text, "min");
+    check_both(text, "min");
     if (sample_all())
-        check_step(text, NULL);
+        check_both(text, NULL);
 }
 
 int main(void)

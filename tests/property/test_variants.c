@@ -59,8 +59,9 @@ static void add(Cases *all, const char *name, const OpCase *made)
     vec_push(all->pool, &all->list, c);
 }
 
-static void add_product(Cases *all, int64_t m, int64_t n, int64_t k, bool ta, bool tb,
-                        unsigned bf16)
+/* chain: steps of a chain of its own; 0: it has none. */
+static void add_chains(Cases *all, int64_t m, int64_t n, int64_t k, bool ta, bool tb, int64_t chain,
+                       unsigned bf16)
 {
     OpCase c = new_case(all, bf16);
     AttrList attrs = {0};
@@ -68,13 +69,21 @@ static void add_product(Cases *all, int64_t m, int64_t n, int64_t k, bool ta, bo
         attrs_int(&attrs, ATTR_ta, 1);
     if (tb)
         attrs_int(&attrs, ATTR_tb, 1);
+    if (chain)
+        attrs_int(&attrs, ATTR_chain, chain);
     op_normal(&c, ta ? DIMS(k, m) : DIMS(m, k));
     op_normal(&c, tb ? DIMS(n, k) : DIMS(k, n));
     op_done(&c, OP_matmul, &attrs);
     add(all,
-        pool_printf(all->pool, "matmul %lldx%lldx%lld ta%d tb%d bf16 %u", (long long)m,
-                    (long long)n, (long long)k, ta, tb, bf16),
+        pool_printf(all->pool, "matmul %lldx%lldx%lld ta%d tb%d chain %lld bf16 %u", (long long)m,
+                    (long long)n, (long long)k, ta, tb, (long long)chain, bf16),
         &c);
+}
+
+static void add_product(Cases *all, int64_t m, int64_t n, int64_t k, bool ta, bool tb,
+                        unsigned bf16)
+{
+    add_chains(all, m, n, k, ta, tb, 0, bf16);
 }
 
 /* relu(op(x, w) * s + r), with s per column; behind K blocks r keeps sums from the result. */
@@ -147,6 +156,7 @@ static const struct {
     {{.n = 2, .in = 16, .h = 31, .w = 31, .out = 40, .r = 3, .s = 3, .stride = {2, 2}}, DGRAD},
     {{.n = 1, .in = 3, .h = 33, .w = 33, .out = 320, .r = 2, .s = 2}, WGRAD},
     {{.n = 2, .in = 20, .h = 17, .w = 15, .out = 66, .r = 1, .s = 5, .groups = 2}, WGRAD},
+    {{.n = 1, .in = 128, .h = 9, .w = 9, .out = 24, .r = 3, .s = 3, .padding = {1, 1}}, WGRAD},
     {{.n = 2, .in = 40, .h = 19, .w = 19, .out = 33, .r = 3, .s = 2, .dilation = {2, 2}}, DGRAD},
 };
 enum { N_CONVS = sizeof convs / sizeof *convs };
@@ -177,7 +187,10 @@ static void add_cases(Cases *all)
         add_product(all, 300, 150, 520, t & 1, t & 2, 0);
     add_product(all, 512, 1100, 260, false, false, 0); /* runs of less than a row of panels */
     add_product(all, 70, 130, 1024, false, true, 0);   /* rows of A collide in a cache */
+    add_product(all, 512, 70, 40, true, false, 0);     /* steps of A do */
     add_product(all, 400, 1024, 8, false, false, 0);   /* rows of B do */
+    add_chains(all, 300, 150, 520, true, false, 20, 0);
+    add_chains(all, 530, 70, 300, true, false, 12, 3);
     for (unsigned bf16 = 1; bf16 < 3; bf16++)
         add_product(all, 530, 70, 300, bf16 == 2, bf16 == 1, bf16);
     add_linear_group(all, 0);

@@ -188,7 +188,15 @@ static Tile make_tile(const GemmEmit *e, const PanelKind *p, int rows)
         t.a_row[r] = r * row;
         t.out_row[r] = r;
     }
-    t.loop[0] = (TileLoop){TILE_STEPS, step, p->direct ? g->b_k : (int64_t)p->vectors * lanes};
+    int64_t b_step = p->direct ? g->b_k : (int64_t)p->vectors * lanes;
+    t.loop[0] = (TileLoop){TILE_STEPS, step, b_step};
+    if (g->chain) {
+        t.loop[0] = (TileLoop){TILE_STEPS, g->chain * step, g->chain * b_step};
+        t.loop[1] = (TileLoop){g->chain, step, b_step};
+        t.n_loops = 2;
+        t.chain_loops = 1;
+        t.chain_parts = true;
+    }
     return t;
 }
 
@@ -327,7 +335,8 @@ static void sweep(const GemmEmit *e, const PanelKind *p, JitValue panel, JitValu
                      .b = b,
                      .row = jit_muladd_i64(j, e->batch, e->g->m, row),
                      .col = jit_mul(j, panel, jit_i64(j, panel_floats(e))),
-                     .steps = e->steps};
+                     .steps =
+                         e->g->chain ? jit_div(j, e->steps, jit_i64(j, e->g->chain)) : e->steps};
     if (ahead)
         args.ahead = next_of_panel(e, panel, jit_index(&l));
     if (!tile.single) {

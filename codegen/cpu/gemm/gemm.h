@@ -21,6 +21,7 @@ enum {
 KERNEL_DESC_BEGIN
 typedef struct Gemm {
     int64_t m, n, k;
+    int64_t chain; /* steps of a chain of its own (codegen/forms/product.h); else 0 */
     int64_t a_row, a_k, b_k, b_n; /* strides in elements; out is dense */
     int64_t batch[TYPE_MAX_RANK], a_batch[TYPE_MAX_RANK], b_batch[TYPE_MAX_RANK];
     int n_batch; /* outermost first */

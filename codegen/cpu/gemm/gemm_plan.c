@@ -124,6 +124,8 @@ static bool wants_packed_a(const Gemm *g, PackA pack)
 static void plan_k(Gemm *g)
 {
     g->k_block = product_k_block(g->k);
+    if (g->chain)
+        g->k_block = divide_up(g->k_block, g->chain) * g->chain;
     g->k_blocks = g->k_block ? divide_up(g->k, g->k_block) : 1;
 }
 

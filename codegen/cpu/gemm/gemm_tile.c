@@ -204,15 +204,34 @@ static JitValue total_at(const TileEmit *e, int r, int v)
     return jit_vload_aligned(e->j, e->total, total_offset(e, r, v));
 }
 
-static void totals_zero(TileEmit *e)
+static void totals_set(TileEmit *e, double x)
+{
+    for (int r = 0; r < e->t->rows; r++)
+        for (int v = 0; v < e->t->vectors; v++)
+            jit_vstore_aligned(e->j, e->total, total_offset(e, r, v), jit_vf(e->j, x));
+}
+
+static void totals_load_partial(TileEmit *e)
+{
+    for (int r = 0; r < e->t->rows; r++)
+        for (int v = 0; v < e->t->vectors; v++)
+            jit_vstore_aligned(e->j, e->total, total_offset(e, r, v), partial_at(e, r, v));
+}
+
+/* -0 is what a sum is added to and stays as it is, be it 0 itself. */
+static void totals_begin(TileEmit *e)
 {
     Jit *j = e->j;
     int floats = e->t->rows * e->t->vectors * jit_lanes(j);
     JitVar array = jit_array_var(j, jit_types(j)->f32, floats, "total");
     e->total = jit_array_ptr(j, array, jit_types(j)->p_f32);
-    for (int r = 0; r < e->t->rows; r++)
-        for (int v = 0; v < e->t->vectors; v++)
-            jit_vstore_aligned(j, e->total, total_offset(e, r, v), jit_vf(j, 0));
+    totals_set(e, e->t->chain_parts ? -0.0 : 0);
+    if (!e->t->chain_parts || e->t->single)
+        return;
+    JitIf first = jit_if(j, jit_param(j, P_FIRST));
+    jit_else(j, &first);
+    totals_load_partial(e);
+    jit_end_if(j, &first);
 }
 
 static void totals_add(TileEmit *e)
@@ -309,7 +328,7 @@ static void emit_body(TileEmit *e)
     else
         acc_zero(e);
     if (e->t->chain_loops)
-        totals_zero(e);
+        totals_begin(e);
     emit_loops(e, 0, jit_param(j, P_A), jit_param(j, P_B));
     if (e->t->chain_loops)
         acc_load_totals(e);
@@ -317,7 +336,7 @@ static void emit_body(TileEmit *e)
         acc_finish(e);
         return;
     }
-    if (e->t->end != TILE_CHAIN)
+    if (e->t->end != TILE_CHAIN && !e->t->chain_parts)
         acc_add_unless_first(e);
     if (e->t->end != TILE_RESULT) {
         acc_store_partial(e);
@@ -335,7 +354,7 @@ static uint64_t tile_hash(const Tile *t)
 {
     const int head[] = {t->rows,        t->vectors, t->last_lanes,     t->b_packed,
                         (int)t->end,    t->single,  t->partial_padded, t->n_loops,
-                        t->chain_loops, t->out_buf, t->ahead_lines};
+                        t->chain_loops, t->out_buf, t->ahead_lines,    t->chain_parts};
     size_t rows = (size_t)t->rows * sizeof(int64_t);
     uint64_t h = hash_bytes(head, sizeof head, 0);
     h = hash_bytes(t->a_row, rows, h);

@@ -11,6 +11,7 @@ void gemm_lower_product(const MatrixNode *m, const Product *p, const char *what)
     *g = (Gemm){.m = p->m,
                 .n = p->n,
                 .k = p->k,
+                .chain = p->chain,
                 .a_row = p->a_row,
                 .a_k = p->a_k,
                 .b_k = p->b_k,

@@ -31,6 +31,7 @@ bool model_plan(Pool *pool, const char *text, const BuildOptions *o, Built *out)
     PassContext ctx = {.pool = pool,
                        .graph = model_lower(pool, text, o),
                        .checksums = o->checksums,
+                       .for_device = o->for_device,
                        .supports = codegen_supports,
                        .solution_cache = solutions_kept(pool)};
     if (!ctx.graph)

@@ -7,7 +7,8 @@
 
 enum {
     UNIT_COPY_BYTES = 256 * 1024,
-    TILES_MOST = 8 /* different tiles of a unit that spans rows or images: code size */
+    TILES_MOST = 9, /* different tiles of a unit that spans rows or images: code size */
+    FEW_ROWS = 8    /* of a tile: weights are read so often that a shorter tile waits for them */
 };
 
 /* What a variant has in the place of the default. */
@@ -46,8 +47,8 @@ static double unit_cost(const ConvWindow *w, int64_t images, int64_t rows)
     int64_t pixels = images * rows * w->axis[1].count;
     int64_t streamed = images * w->axis[0].count * w->axis[1].count;
     TileSplit s = tile_split(pixels, w->shape.rows);
-    double v = w->shape.vectors;
-    return v + 2 * (double)s.tiles / (double)pixels + 6 * v / (double)streamed;
+    double v = w->shape.vectors, tile = w->shape.rows > FEW_ROWS ? 2 : 3;
+    return v + tile * (double)s.tiles / (double)pixels + 6 * v / (double)streamed;
 }
 
 static int64_t copy_floats(const ConvWindow *w, int64_t rows)
@@ -77,8 +78,8 @@ static bool unit_allowed(const ConvWindow *w, int64_t images, int64_t rows)
  * tiles better. */
 static void plan_unit(ConvWindow *w)
 {
-    int64_t rows = w->axis[0].count;
-    if (w->axis[1].count >= w->shape.rows)
+    int64_t rows = w->axis[0].count, most = w->shape.rows > FEW_ROWS ? 1 : 3;
+    if (w->axis[1].count >= most * w->shape.rows)
         return;
     double best = unit_cost(w, 1, 1) * 0.97;
     for (int64_t images = 1; images <= w->q.images; images++)

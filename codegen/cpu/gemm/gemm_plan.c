@@ -13,7 +13,12 @@ enum {
     TASK_TILES_LEAST = 4, /* rows that share a packed panel, */
     TASKS_LEAST = 4,      /* unless that makes fewer tasks */
     TASK_FLOPS_LEAST = 2000000,
-    IN_PLACE_TILES = 20,       /* of rows that may read a panel of B whose rows collide in caches */
+    IN_PLACE_TILES = 20,    /* of rows that may read a panel of B whose rows collide in caches */
+    NARROW_TILES = 32,      /* that may read one that is a line wide, */
+    NARROW_TILES_APART = 8, /* and whose rows begin within lines, or collide */
+    FEW_ROWS = 8,           /* of a tile: the next one reads the same lines of a transposed A */
+    FAR_STEP = 512,         /* elements */
+    FAR_COLUMNS = 96,
     PARTIAL_BYTES = 256 * 1024 /* of scratch */
 };
 
@@ -101,10 +106,20 @@ static void merge_batch(Gemm *g)
         g->batch[d] = g->a_batch[d] = g->b_batch[d] = 0;
 }
 
-/* Rows (or steps) a multiple of 2 KiB apart fall into one or two sets of a first-level cache. */
-static bool collides(int64_t stride)
+/* Rows a multiple of 2 KiB apart fall into one or two sets of a first-level cache. */
+static bool rows_collide(const Gemm *g)
 {
-    return stride * 4 % 2048 == 0;
+    return g->a_row * 4 % 2048 == 0;
+}
+
+/* So do steps.  Where the next tiles read the same lines, four sets are too few to keep them; and a
+ * step farther than half a page is none that the hardware foresees, which is worth packing for
+ * columns enough. */
+static bool steps_collide(const Gemm *g)
+{
+    if (g->shape.rows > FEW_ROWS)
+        return g->a_k * 4 % 2048 == 0;
+    return g->a_k * 4 % 1024 == 0 || (g->a_k > FAR_STEP && g->n >= FAR_COLUMNS);
 }
 
 /* Packing needs one stride of 1 to copy by vectors. */
@@ -117,8 +132,8 @@ static bool wants_packed_a(const Gemm *g, PackA pack)
     if (g->rows.tiles * g->shape.rows < 2 * g->shape.rows || g->k < 16)
         return false;
     if (g->a_k == 1)
-        return g->shape.rows >= 6 && collides(g->a_row);
-    return g->a_row == 1 && collides(g->a_k);
+        return g->shape.rows >= 6 && rows_collide(g);
+    return g->a_row == 1 && steps_collide(g);
 }
 
 static void plan_k(Gemm *g)
@@ -203,14 +218,23 @@ static bool fits_scratch(const Gemm *g, const Target *t)
     return floats * 4 <= SCRIMP_SCRATCH_BYTES;
 }
 
-/* Rows of B a multiple of 4 KiB apart fall into few sets of a second-level cache, too. */
-static bool reads_b_in_place(const Gemm *g, const GemmVariant *v)
+/* How many tiles may read a panel of B in place.  Rows a multiple of 4 KiB apart fall into few sets
+ * of a second-level cache, too.  A panel of one line has few multiply-adds a line that it reads, or
+ * two where rows begin within lines. */
+static int64_t in_place_tiles(const Gemm *g, const Target *t)
+{
+    bool far = g->b_k * 4 % 4096 == 0;
+    if (panel_floats(g, t) > TILE_LINE)
+        return far ? IN_PLACE_TILES : INT64_MAX;
+    return far || g->b_k % TILE_LINE != 0 ? NARROW_TILES_APART : NARROW_TILES;
+}
+
+static bool reads_b_in_place(const Gemm *g, const Target *t, const GemmVariant *v)
 {
     int64_t tiles = divide_up(g->rows.tiles, g->row_blocks);
     if (g->b_bf16 || g->b_n != 1 || (v->pack_b == PACK_B_ALWAYS && tiles > 1))
         return false;
-    bool far = g->b_k * 4 % 4096 == 0;
-    return v->pack_b == PACK_B_NEVER || !far || tiles <= IN_PLACE_TILES;
+    return v->pack_b == PACK_B_NEVER || tiles <= in_place_tiles(g, t);
 }
 
 /* Where one tile of two vectors or more can have all rows of B read in place, it does: that costs
@@ -236,7 +260,7 @@ static bool plan_as(Gemm *g, const Target *t, const GemmVariant *v)
     g->pack_a = wants_packed_a(g, v->pack_a);
     g->no_prefetch = v->no_prefetch;
     plan_tasks(g, t, v);
-    g->direct_b = reads_b_in_place(g, v);
+    g->direct_b = reads_b_in_place(g, t, v);
     return fits_scratch(g, t);
 }
 

@@ -4,12 +4,14 @@
 #include "codegen/cpu/rules.h"
 #include "codegen/forms/moments.h"
 #include "codegen/jit/jit_short.h"
+#include "runtime/abi.h"
 
 #include <math.h>
 
 typedef struct Moments {
     const MomentsDesc *d;
     JitValue chunk, from, to;         /* outer elements of the chunk */
+    JitValue begin, end, kept;        /* of a block of it; sums between blocks */
     JitValue partial;                 /* f32 pointer */
     JitValue offset[2], row, channel; /* offset: of each image */
     JitValue shift, mean;             /* vectors */
@@ -74,28 +76,64 @@ static void row_terms(Jit *j, Lanes v, Moments *m, JitValue row)
     add_terms(j, v, m);
 }
 
-static void start_vector(Jit *j, Lanes v, Moments *m, int ways)
+enum {
+    ROWS = 4,                /* that are added on their own */
+    LINE = 16,               /* floats of a line of the cache */
+    BLOCK_BYTES = 128 * 1024 /* of images that are read before the next channels are */
+};
+
+static void start_vector(Jit *j, Lanes v, Moments *m)
 {
     if (m->d->op == OP_bn_stats)
         m->shift = load_lanes(j, buf_f32(j, 0), NULL, v, 0);
     if (m->d->op == OP_bn_grad_sums)
         m->mean = load_lanes(j, buf_f32(j, 2), NULL, v, 0);
-    m->first = accumulator(j, ways, jit_vf(j, 0));
-    m->second = accumulator(j, ways, jit_vf(j, 0));
+    m->first = accumulator(j, ROWS, jit_vf(j, 0));
+    m->second = accumulator(j, ROWS, jit_vf(j, 0));
 }
 
-static void channel_vector(Jit *j, Lanes v, void *user)
+/* Rows of a block: whole rounds of ROWS, so that blocks do not change the order of a sum. */
+static int64_t block_rows(const MomentsDesc *d)
 {
-    enum { ROWS = 4 };
-    Moments *m = user;
-    start_vector(j, v, m, ROWS);
-    JitLoop four = jit_for(j, m->from, jit_sub(j, m->to, jit_i64(j, ROWS - 1)), ROWS, "r");
+    int64_t bytes = 0;
+    for (int i = 0; i < moments_images(d); i++)
+        bytes += 4 * d->pitch[i];
+    int64_t rows = BLOCK_BYTES / bytes / ROWS * ROWS;
+    return rows < ROWS ? ROWS : rows;
+}
+
+/* Sums between blocks: first and second of ROWS rows, of each vector of channels. */
+static int64_t kept_floats(const MomentsDesc *d, const Jit *j)
+{
+    return 2 * ROWS * divide_up(d->channels, jit_lanes(j)) * jit_lanes(j);
+}
+
+static JitValue kept_at(Jit *j, Lanes v, int which)
+{
+    return jit_muladd_i64(j, v.at, 2 * ROWS, jit_i64(j, which * jit_lanes(j)));
+}
+
+static void load_kept(Jit *j, Lanes v, Moments *m)
+{
+    JitIf first = jit_if(j, jit_compare(j, JIT_GT, m->begin, m->from));
     for (int k = 0; k < ROWS; k++) {
-        v.way = k;
-        row_terms(j, v, m, add(j, jit_index(&four), jit_i64(j, k)));
+        jit_set(j, m->first.var[k], jit_vload_aligned(j, m->kept, kept_at(j, v, 2 * k)));
+        jit_set(j, m->second.var[k], jit_vload_aligned(j, m->kept, kept_at(j, v, 2 * k + 1)));
     }
-    jit_end_for(j, &four);
-    JitLoop one = jit_for(j, jit_index(&four), m->to, 1, "r");
+    jit_end_if(j, &first);
+}
+
+static void store_kept(Jit *j, Lanes v, Moments *m)
+{
+    for (int k = 0; k < ROWS; k++) {
+        jit_vstore_aligned(j, m->kept, kept_at(j, v, 2 * k), jit_get(m->first.var[k]));
+        jit_vstore_aligned(j, m->kept, kept_at(j, v, 2 * k + 1), jit_get(m->second.var[k]));
+    }
+}
+
+static void finish_vector(Jit *j, Lanes v, Moments *m, JitValue row)
+{
+    JitLoop one = jit_for(j, row, m->to, 1, "r");
     v.way = 0;
     row_terms(j, v, m, jit_index(&one));
     jit_end_for(j, &one);
@@ -103,6 +141,57 @@ static void channel_vector(Jit *j, Lanes v, void *user)
     settle(j, m, &first, &second);
     store_lanes(j, m->partial, NULL, v, first);
     store_lanes(j, m->partial, jit_i64(j, m->d->channels), v, second);
+}
+
+/* The share of the next block that these rows and channels ask for, in the order of memory: reading
+ * a few channels of each row, the hardware foresees nothing. */
+static void ask_for_next(Jit *j, Lanes v, const Moments *m, JitValue row)
+{
+    int64_t floats = ROWS * jit_lanes(j);
+    JitValue turn = jit_muladd_i64(j, jit_sub(j, row, m->begin), jit_lanes(j),
+                                   jit_mul(j, v.at, jit_i64(j, block_rows(m->d))));
+    for (int i = 0; i < moments_images(m->d); i++) {
+        JitValue at = jit_muladd_i64(j, m->end, m->d->pitch[i], turn);
+        JitValue p = jit_tmp(j, jit_offset(j, buf_f32(j, i), at));
+        for (int64_t k = 0; k < floats; k += LINE)
+            jit_prefetch_line(j, jit_offset(j, p, jit_i64(j, k)), false);
+    }
+}
+
+/* Rows of one block. */
+static void channel_vector(Jit *j, Lanes v, void *user)
+{
+    Moments *m = user;
+    start_vector(j, v, m);
+    load_kept(j, v, m);
+    JitLoop four = jit_for(j, m->begin, jit_sub(j, m->end, jit_i64(j, ROWS - 1)), ROWS, "r");
+    ask_for_next(j, v, m, jit_index(&four));
+    for (int k = 0; k < ROWS; k++) {
+        v.way = k;
+        row_terms(j, v, m, add(j, jit_index(&four), jit_i64(j, k)));
+    }
+    jit_end_for(j, &four);
+    JitIf last = jit_if(j, jit_compare(j, JIT_GE, m->end, m->to));
+    finish_vector(j, v, m, jit_index(&four));
+    jit_else(j, &last);
+    store_kept(j, v, m);
+    jit_end_if(j, &last);
+}
+
+/* Block by block, which the cache keeps for all channels; one of no rows where the chunk has none.
+ */
+static void channel_rows(Jit *j, Moments *m)
+{
+    JitValue some = jit_max_i64(j, m->to, jit_add(j, m->from, jit_i64(j, 1)));
+    int64_t rows = block_rows(m->d);
+    if (4 * kept_floats(m->d, j) > SCRIMP_SCRATCH_BYTES)
+        rows = m->d->outer;
+    m->kept = jit_tmp(j, jit_scratch(j, jit_types(j)->p_f32));
+    JitLoop block = jit_for(j, m->from, some, rows, "block");
+    m->begin = jit_index(&block);
+    m->end = jit_tmp(j, jit_min_i64(j, jit_add(j, m->begin, jit_i64(j, rows)), m->to));
+    each_vector(j, m->d->channels, 1, channel_vector, m);
+    jit_end_for(j, &block);
 }
 
 /* --- channels before the last dims: vectors along the plane of a channel --- */
@@ -168,7 +257,7 @@ static void emit_moments(Jit *j, const void *desc)
     set_chunk(j, &m, divide(j, jit_index(&task), jit_i64(j, per_chunk)));
     m.partial = partial_of(j, m.d, work_buf(m.d), m.chunk);
     if (m.d->inner == 1)
-        each_vector(j, m.d->channels, 1, channel_vector, &m);
+        channel_rows(j, &m);
     else
         plane(j, &m, jit_tmp(j, jit_mod(j, jit_index(&task), jit_i64(j, per_chunk))));
     jit_end_for(j, &task);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "passes/rewrite.h"
+#include "ir/strided_view.h"
 
 #include "ir/support/bug.h"
 
@@ -126,6 +127,14 @@ ValueId graph_add_cast(Graph *g, ValueId v, DType to, RematHint hint)
     ValueId cast = graph_add(g, OP_cast, &v, 1, &attrs, name, value_node(g, v)->loc);
     value_node(g, cast)->hint = hint;
     return cast;
+}
+
+int group_input(const Node *group, ValueId inner)
+{
+    for (int i = 0; i < group->n_in; i++)
+        if (body_input(group->body, i) == inner)
+            return i;
+    return -1;
 }
 
 void node_set_attr(Graph *g, Node *n, Attr attr)

@@ -40,6 +40,8 @@ typedef VEC(Use) UseList;
 UseList *list_uses(const Graph *g, Pool *scratch, size_t more);
 /* Whether a value is an output of the graph, by ValueId. */
 bool *mark_outputs(const Graph *g, Pool *scratch);
+/* Which input of a fused group is `inner` in its body; -1: that is made there. */
+int group_input(const Node *group, ValueId inner);
 /* Whether v is a scalar constant, and which. */
 bool const_value(const Graph *g, ValueId v, double *out);
 /* A rank-0 f32 constant. */

@@ -7,7 +7,6 @@
  * `chain` keeps its order, so that no bit changes.  It is behind remat, as the rows live to the
  * last product: it is kept where no plan of the step as it was needs less memory. */
 #include "ir/product.h"
-#include "ir/strided_view.h"
 #include "ir/support/strbuf.h"
 #include "passes/pass.h"
 #include "passes/rewrite.h"
@@ -46,10 +45,8 @@ static bool is_term(const Graph *g, const Node *n)
 /* The value that a group reads as `inner`; VALUE_NONE: that is made in the group. */
 static ValueId outer_value(const Node *group, ValueId inner)
 {
-    for (int i = 0; i < group->n_in; i++)
-        if (body_input(group->body, i) == inner)
-            return group->in[i];
-    return VALUE_NONE;
+    int i = group_input(group, inner);
+    return i < 0 ? VALUE_NONE : group->in[i];
 }
 
 /* A group of a product, and an addition of what it reads to that. */
@@ -196,26 +193,13 @@ static Graph *with_products(Pool *pool, Pool *scratch, const Graph *old)
     return s.changed ? g : NULL;
 }
 
-/* No plan of the step as it was needs less. */
-static bool is_no_larger(PassContext *ctx, const Graph *joined)
-{
-    Pool *scratch = pool_new_child(ctx->pool);
-    int64_t bytes;
-    const Graph *g = views_of(scratch, joined, MEMPLAN_TRIAL, ctx->placement_cache, &bytes);
-    const MemPlan *plan =
-        memplan_graph(scratch, g ? g : joined, MEMPLAN_TRIAL, ctx->placement_cache);
-    bool fits = plan->arena_bytes - plan->persistent_bytes <= views_load(scratch, ctx->graph);
-    pool_free(scratch);
-    return fits;
-}
-
 bool pass_sums(PassContext *ctx)
 {
     if (ctx->request.no_views || ctx->for_device || !memplan_is_countable(ctx->graph))
         return true;
     Pool *scratch = pool_new_child(ctx->pool);
     Graph *joined = with_products(ctx->pool, scratch, ctx->graph);
-    if (joined && is_no_larger(ctx, joined))
+    if (joined && views_no_larger(scratch, ctx->graph, joined, ctx->placement_cache))
         ctx->graph = joined;
     pool_free(scratch);
     return true;

@@ -364,6 +364,17 @@ Graph *views_of(Pool *pool, const Graph *g, MemEffort effort, PlacementCache *ca
     return found;
 }
 
+bool views_no_larger(Pool *pool, const Graph *g, const Graph *changed, PlacementCache *cache)
+{
+    Pool *scratch = pool_new_child(pool);
+    int64_t bytes;
+    const Graph *tried = views_of(scratch, changed, MEMPLAN_FINAL, cache, &bytes);
+    const MemPlan *plan = memplan_graph(scratch, tried ? tried : changed, MEMPLAN_FINAL, cache);
+    bool fits = plan->arena_bytes - plan->persistent_bytes <= views_load(scratch, g);
+    pool_free(scratch);
+    return fits;
+}
+
 bool pass_views(PassContext *ctx)
 {
     int64_t arena_bytes;

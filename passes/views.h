@@ -13,5 +13,8 @@ int64_t views_load(Pool *pool, const Graph *g);
  * than any plan of g takes. */
 Graph *views_of(Pool *pool, const Graph *g, MemEffort effort, PlacementCache *cache,
                 int64_t *arena_bytes);
+/* Whether a plan of what views_of makes of `changed` needs no more than the least that a trial one
+ * of g could: what is done to g behind remat keeps to its budget. */
+bool views_no_larger(Pool *pool, const Graph *g, const Graph *changed, PlacementCache *cache);
 
 #endif

@@ -61,7 +61,9 @@ static const char *why_off(const Cli *cli, const char *word, size_t length)
         {"views", cli->plan.no_views, "leave --no-views out"},
         {"attention", cli->plan.no_attention, "leave --no-attention out"},
         {"sums", cli->plan.no_views, "leave --no-views out"},
+        {"transposes", cli->plan.no_views, "leave --no-views out"},
         {"sums", cli_backend(cli) != &cpu_backend, "it is for --device cpu"},
+        {"transposes", cli_backend(cli) != &cpu_backend, "it is for --device cpu"},
     };
     for (size_t i = 0; i < sizeof passes / sizeof *passes; i++)
         if (passes[i].off && strlen(passes[i].pass) == length &&

@@ -34,7 +34,7 @@ typedef struct StageRow {
 /* grad and remat differ by masks and recomputations alone. */
 static const StageRow stages[N_STAGES] = {
     [STAGE_AST] = {"ast", NULL},      [STAGE_IR] = {"ir", NULL},
-    [STAGE_GRAD] = {"grad", "masks"}, [STAGE_REMAT] = {"remat", "sums"},
+    [STAGE_GRAD] = {"grad", "masks"}, [STAGE_REMAT] = {"remat", "transposes"},
     [STAGE_PLAN] = {"plan", ""},      [STAGE_CODE] = {"code", ""},
     [STAGE_ASM] = {"asm", ""},        [STAGE_CUDA] = {"cuda", ""},
 };

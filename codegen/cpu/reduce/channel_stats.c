@@ -4,7 +4,6 @@
 #include "codegen/cpu/rules.h"
 #include "codegen/forms/moments.h"
 #include "codegen/jit/jit_short.h"
-#include "runtime/abi.h"
 
 #include <math.h>
 

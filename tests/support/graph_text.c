@@ -2,7 +2,9 @@
 #include "tests/support/graph_text.h"
 
 #include "check.h"
+#include "ir/eval.h"
 #include "ir/print.h"
+#include "ir/support/strbuf.h"
 
 #include <string.h>
 
@@ -16,4 +18,33 @@ Graph *graph_of(Pool *pool, const char *kind, const char *body)
         diag_print(diag, stderr, false);
     CHECK_MSG(g, "%s", text);
     return g;
+}
+
+int graph_text_count(const Graph *g, const char *what)
+{
+    Pool *pool = pool_new();
+    StrBuf b = strbuf_new(pool);
+    graph_print(g, (PrintOptions){0}, &b);
+    int n = 0;
+    for (const char *at = b.text; (at = strstr(at, what)); at++)
+        n++;
+    pool_free(pool);
+    return n;
+}
+
+const double *graph_evaluate_out(Pool *pool, const Graph *g)
+{
+    EvalState *s = eval_new(pool, g);
+    for (size_t k = 0; k < g->order.len; k++) {
+        const Node *n = graph_node(g, g->order.data[k]);
+        if (n->op != OP_input)
+            continue;
+        int64_t size = type_elements(value_type(g, n->out[0]));
+        double *data = POOL_ARRAY(pool, (size_t)size, double);
+        for (int64_t i = 0; i < size; i++)
+            data[i] = (double)((i + (int64_t)k) % 97) / 8 - 3;
+        eval_set(s, n->out[0], data);
+    }
+    eval_run(s, false);
+    return eval_get(s, graph_output(g, "out"));
 }

@@ -9,4 +9,10 @@
  * check. */
 Graph *graph_of(Pool *pool, const char *kind, const char *body);
 
+/* How often the text of a graph has `what`. */
+int graph_text_count(const Graph *g, const char *what);
+
+/* The output `out` in double, of made-up inputs that bf16 can hold. */
+const double *graph_evaluate_out(Pool *pool, const Graph *g);
+
 #endif

@@ -3,42 +3,9 @@
 #include "check.h"
 #include "tests/support/graph_text.h"
 
-#include "ir/eval.h"
-#include "ir/print.h"
 #include "passes/pass.h"
 
 #include <math.h>
-#include <string.h>
-
-static int count(const Graph *g, const char *what)
-{
-    Pool *pool = pool_new();
-    StrBuf b = strbuf_new(pool);
-    graph_print(g, (PrintOptions){0}, &b);
-    int n = 0;
-    for (const char *at = b.text; (at = strstr(at, what)); at++)
-        n++;
-    pool_free(pool);
-    return n;
-}
-
-/* The output `out` in double, of made-up inputs that bf16 can hold. */
-static const double *evaluate(Pool *pool, const Graph *g)
-{
-    EvalState *s = eval_new(pool, g);
-    for (size_t k = 0; k < g->order.len; k++) {
-        const Node *n = graph_node(g, g->order.data[k]);
-        if (n->op != OP_input)
-            continue;
-        int64_t size = type_elements(value_type(g, n->out[0]));
-        double *data = POOL_ARRAY(pool, (size_t)size, double);
-        for (int64_t i = 0; i < size; i++)
-            data[i] = (double)((i + (int64_t)k) % 97) / 8 - 3;
-        eval_set(s, n->out[0], data);
-    }
-    eval_run(s, false);
-    return eval_get(s, graph_output(g, "out"));
-}
 
 typedef struct Case {
     const char *name, *lines;
@@ -134,12 +101,14 @@ static void check_case(const Case *c)
                 without = run(pool, c, "fuse,views,plan");
     if (with.plan && without.plan) {
         const Graph *g = with.graph;
-        CHECK_MSG(count(g, "chain=") == c->chains && count(g, " = concat ") == c->concats,
-                  "%s: %d and %d", c->name, count(g, "chain="), count(g, " = concat "));
+        CHECK_MSG(graph_text_count(g, "chain=") == c->chains &&
+                      graph_text_count(g, " = concat ") == c->concats,
+                  "%s: %d and %d", c->name, graph_text_count(g, "chain="),
+                  graph_text_count(g, " = concat "));
         CHECK_MSG(with.plan->arena_bytes <= without.plan->arena_bytes,
                   "%s: %lld instead of %lld bytes", c->name, (long long)with.plan->arena_bytes,
                   (long long)without.plan->arena_bytes);
-        const double *a = evaluate(pool, g), *b = evaluate(pool, without.graph);
+        const double *a = graph_evaluate_out(pool, g), *b = graph_evaluate_out(pool, without.graph);
         int64_t n = type_elements(value_type(g, graph_output(g, "out")));
         double apart = 0, size = 0;
         for (int64_t i = 0; i < n; i++) {

@@ -3,8 +3,7 @@
 #include "check.h"
 #include "tests/support/graph_text.h"
 
-#include "ir/eval.h"
-#include "ir/print.h"
+#include "ir/support/strbuf.h"
 #include "passes/pass.h"
 
 #include <string.h>
@@ -55,35 +54,6 @@ static PassContext run(Pool *pool, const Case *c, const char *pipeline)
     return ctx;
 }
 
-static int count(const Graph *g, const char *what)
-{
-    Pool *pool = pool_new();
-    StrBuf b = strbuf_new(pool);
-    graph_print(g, (PrintOptions){0}, &b);
-    int n = 0;
-    for (const char *at = b.text; (at = strstr(at, what)); at++)
-        n++;
-    pool_free(pool);
-    return n;
-}
-
-static const double *evaluate(Pool *pool, const Graph *g)
-{
-    EvalState *s = eval_new(pool, g);
-    for (size_t k = 0; k < g->order.len; k++) {
-        const Node *n = graph_node(g, g->order.data[k]);
-        if (n->op != OP_input)
-            continue;
-        int64_t size = type_elements(value_type(g, n->out[0]));
-        double *data = POOL_ARRAY(pool, (size_t)size, double);
-        for (int64_t i = 0; i < size; i++)
-            data[i] = (double)((i * 7 + (int64_t)k) % 97) / 97 - 0.5;
-        eval_set(s, n->out[0], data);
-    }
-    eval_run(s, false);
-    return eval_get(s, graph_output(g, "out"));
-}
-
 /* fuse: the products are in groups. */
 static void check_case(const Case *c, const char *before)
 {
@@ -93,11 +63,12 @@ static void check_case(const Case *c, const char *before)
     if (with.plan && without.plan) {
         const Graph *g = with.graph;
         int transposed = c->in_out && !*c->attrs;
-        CHECK_MSG(count(g, "in_out=true") == c->in_out && count(g, " = transpose ") == transposed,
-                  "%s%s: %d and %d", before, c->name, count(g, "in_out=true"),
-                  count(g, " = transpose "));
+        CHECK_MSG(graph_text_count(g, "in_out=true") == c->in_out &&
+                      graph_text_count(g, " = transpose ") == transposed,
+                  "%s%s: %d and %d", before, c->name, graph_text_count(g, "in_out=true"),
+                  graph_text_count(g, " = transpose "));
         CHECK(with.plan->arena_bytes <= without.plan->arena_bytes);
-        const double *a = evaluate(pool, g), *b = evaluate(pool, without.graph);
+        const double *a = graph_evaluate_out(pool, g), *b = graph_evaluate_out(pool, without.graph);
         size_t n = (size_t)type_elements(value_type(g, graph_output(g, "out")));
         CHECK_MSG(memcmp(a, b, n * sizeof *a) == 0, "%s: another result", c->name);
     }
@@ -117,7 +88,7 @@ static void check_memory(void)
     strbuf_put(&b, "  output out = %h9\n");
     ctx.graph = graph_of(pool, "step", b.text);
     CHECK(ctx.graph && passes_run(&ctx, "transposes", NULL, NULL));
-    CHECK(ctx.graph && count(ctx.graph, " = transpose ") == 0);
+    CHECK(ctx.graph && graph_text_count(ctx.graph, " = transpose ") == 0);
     pool_free(pool);
 }
 

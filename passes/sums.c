@@ -7,6 +7,7 @@
  * `chain` keeps its order, so that no bit changes.  It is behind remat, as the rows live to the
  * last product: it is kept where no plan of the step as it was needs less memory. */
 #include "ir/product.h"
+#include "ir/strided_view.h"
 #include "ir/support/strbuf.h"
 #include "passes/pass.h"
 #include "passes/rewrite.h"
@@ -89,6 +90,12 @@ static bool same_types(const Graph *g, const Term *a, const Term *b)
            type_equal(value_type(g, a->b), value_type(g, b->b));
 }
 
+/* It can be read where the sum ends: a persistent tensor may have been overwritten by then. */
+static bool lasts(const Graph *g, ValueId v)
+{
+    return value_storage(g, value_root(g, v)) == VALUE_NONE;
+}
+
 /* The operands of all terms of the sum that ends with n, the last one first.  false: it is no sum
  * of products alone. */
 static bool collect(const Sums *s, const Node *n, Values *a, Values *b)
@@ -102,7 +109,8 @@ static bool collect(const Sums *s, const Node *n, Values *a, Values *b)
         if (t.before == VALUE_NONE)
             return true;
         Term before = term_of(s->g, value_node(s->g, t.before));
-        if (!before.product || !same_types(s->g, &t, &before) || s->uses[t.before] != 1)
+        if (!before.product || !same_types(s->g, &t, &before) || s->uses[t.before] != 1 ||
+            !lasts(s->g, before.a) || !lasts(s->g, before.b))
             return false;
         t = before;
     }

@@ -37,7 +37,7 @@ const double *graph_evaluate_out(Pool *pool, const Graph *g)
     EvalState *s = eval_new(pool, g);
     for (size_t k = 0; k < g->order.len; k++) {
         const Node *n = graph_node(g, g->order.data[k]);
-        if (n->op != OP_input)
+        if (n->op != OP_input && !node_is_persistent(n))
             continue;
         int64_t size = type_elements(value_type(g, n->out[0]));
         double *data = POOL_ARRAY(pool, (size_t)size, double);

@@ -46,6 +46,13 @@ static const Case cases[] = {
      X "  %p = matmul %a, %y {ta=true} : f32[64,96]\n  %s = add %p, %p : f32[64,96]\n"
        "  output out = %s\n",
      0, 0, false, false},
+    {"rows are overwritten before the sum ends",
+     X ELSEWHERE "  $w = param {init=\"zeros\"} : f32[6,96]\n  %lr = input {role=\"lr\"} : f32[]\n"
+                 "  %p = matmul %a, $w {ta=true} : f32[64,96]\n"
+                 "  $next.w = sgd_step $w, %y, %lr, %i : f32[6,96] -> $w\n"
+                 "  %q = matmul %b, %y {ta=true} : f32[64,96]\n  %s = add %p, %q : f32[64,96]\n"
+                 "  output out = %s\n",
+     0, 0, false, false},
     {"what it is added to is no product",
      X "  %m = input {role=\"batch.m\"} : f32[64,96]\n"
        "  %p = matmul %a, %y {ta=true} : f32[64,96]\n  %q = matmul %b, %y {ta=true} : f32[64,96]\n"

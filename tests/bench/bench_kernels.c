@@ -405,6 +405,8 @@ static void bench_all(const Bench *b)
     bench_matmul(b, 1, 20, 2600, 650, false, true);
     bench_matmul(b, 1, 20, 650, 2600, false, false);
     bench_matmul(b, 1, 2600, 650, 20, true, false);
+    bench_matmul(b, 1, 384, 1536, 1576, true, false);
+    bench_matmul(b, 1, 384, 384, 1576, true, false);
     bench_matmul(b, 1, 10, 100, 3136, false, false);
     bench_matmul(b, 1, 10, 3136, 100, false, false);
     bench_matmul(b, 1, 10, 3136, 100, true, false);

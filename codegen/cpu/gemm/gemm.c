@@ -29,9 +29,14 @@ static int64_t panel_floats(const GemmEmit *e)
     return (int64_t)e->g->shape.vectors * jit_lanes(e->j);
 }
 
+static int64_t task_tiles(const Gemm *g)
+{
+    return divide_up(g->rows.tiles, g->row_blocks);
+}
+
 static int64_t task_rows(const Gemm *g)
 {
-    return divide_up(g->rows.tiles, g->row_blocks) * g->shape.rows;
+    return task_tiles(g) * g->shape.rows;
 }
 
 static int64_t run_panels(const Gemm *g)
@@ -39,10 +44,17 @@ static int64_t run_panels(const Gemm *g)
     return divide_up(g->panels * g->run_groups, g->panel_groups);
 }
 
-/* Elements between packed rows of A, or between packed steps. */
+/* Packed A lies tile by tile, in each step by step, where a step's rows are contiguous: a tile then
+ * reads no line that others read, too.  Else it lies row by row. */
+static bool packs_strips(const Gemm *g)
+{
+    return g->pack_a && g->a_row == 1;
+}
+
+/* Elements between packed rows of A, or between the strips of tiles. */
 static int64_t packed_a_stride(const Gemm *g)
 {
-    return g->a_k == 1 ? g->k_block + GEMM_A_PAD : task_rows(g) + GEMM_A_PAD;
+    return g->k_block * (packs_strips(g) ? tile_rows_most(&g->rows) : 1) + GEMM_A_PAD;
 }
 
 static void plan_scratch(GemmEmit *e)
@@ -52,7 +64,8 @@ static void plan_scratch(GemmEmit *e)
     int64_t b_floats = (e->g->k_block + 1) * panel_floats(e) * GEMM_PACK_PANELS;
     int64_t a_floats = 0;
     if (e->g->pack_a)
-        a_floats = packed_a_stride(e->g) * (e->g->a_k == 1 ? task_rows(e->g) : e->g->k_block);
+        a_floats =
+            packed_a_stride(e->g) * (packs_strips(e->g) ? task_tiles(e->g) : task_rows(e->g));
     a_floats = (a_floats + 15) / 16 * 16;
     e->packed_b = jit_tmp(j, jit_scratch(j, p));
     e->packed_a = jit_tmp(j, jit_offset(j, e->packed_b, jit_i64(j, b_floats)));
@@ -102,45 +115,37 @@ static JitValue decode_run(GemmEmit *e, JitValue task)
     return jit_tmp(j, jit_add(j, task, groups));
 }
 
-/* A's element (row, k0), packed or in place. */
-static JitValue a_at(const GemmEmit *e, JitValue row)
+/* A's element (row, k0), in place. */
+static JitValue a_in_place(const GemmEmit *e, JitValue row)
 {
     Jit *j = e->j;
-    if (e->g->pack_a) {
-        JitValue local = jit_sub(j, row, e->row0);
-        int64_t stride = e->g->a_k == 1 ? packed_a_stride(e->g) : 1;
-        return jit_offset(j, e->packed_a, jit_mul(j, local, jit_i64(j, stride)));
-    }
     JitValue at = jit_muladd_i64(j, row, e->g->a_row, jit_mul(j, e->k0, jit_i64(j, e->g->a_k)));
     return jit_offset(j, e->a, at);
 }
 
-/* Rows and steps both at strides: one by one. */
-static void gather_a(const GemmEmit *e, JitValue from, JitValue rows)
+/* What the tile that begins with `row` reads of A from k0 on, packed or in place. */
+static JitValue a_of_tile(const GemmEmit *e, JitValue tile, JitValue row)
 {
     Jit *j = e->j;
-    JitLoop k = jit_for(j, jit_i64(j, 0), e->steps, 1, "k");
-    JitLoop r = jit_for(j, jit_i64(j, 0), rows, 1, "r");
-    JitValue at = jit_muladd_i64(j, jit_index(&r), e->g->a_row,
-                                 jit_mul(j, jit_index(&k), jit_i64(j, e->g->a_k)));
-    JitValue to = jit_muladd_i64(j, jit_index(&k), packed_a_stride(e->g), jit_index(&r));
-    jit_store(j, e->packed_a, to, jit_load(j, from, at));
-    jit_end_for(j, &r);
-    jit_end_for(j, &k);
+    if (!e->g->pack_a)
+        return a_in_place(e, row);
+    JitValue before = packs_strips(e->g) ? jit_sub(j, tile, e->tile0) : jit_sub(j, row, e->row0);
+    return jit_offset(j, e->packed_a, jit_mul(j, before, jit_i64(j, packed_a_stride(e->g))));
 }
 
 static void pack_a(const GemmEmit *e)
 {
     Jit *j = e->j;
     JitValue rows = jit_tmp(j, jit_sub(j, row_of_tile(e, e->tile1), e->row0));
-    JitValue at = jit_muladd_i64(j, e->row0, e->g->a_row, jit_mul(j, e->k0, jit_i64(j, e->g->a_k)));
-    JitValue from = jit_offset(j, e->a, at), stride = jit_i64(j, packed_a_stride(e->g));
-    if (e->g->a_k == 1)
+    JitValue from = a_in_place(e, e->row0), stride = jit_i64(j, packed_a_stride(e->g));
+    PackStrips strips = {e->g->rows, tile_rows_most(&e->g->rows), packed_a_stride(e->g), e->g->a_k};
+    if (packs_strips(e->g))
+        pack_strips(j, &strips, e->packed_a, a_in_place(e, jit_i64(j, 0)), e->steps, e->tile0,
+                    e->tile1);
+    else if (e->g->a_k == 1)
         pack_rows(j, e->packed_a, stride, from, jit_i64(j, e->g->a_row), rows, e->steps);
-    else if (e->g->a_row != 1)
-        gather_a(e, jit_tmp(j, from), rows);
     else
-        pack_rows(j, e->packed_a, stride, from, jit_i64(j, e->g->a_k), e->steps, rows);
+        pack_gather(j, e->packed_a, stride, from, e->g->a_row, e->g->a_k, rows, e->steps);
 }
 
 /* Sums between K blocks: a block of their own in scratch, or the result itself. */
@@ -181,9 +186,9 @@ static Tile make_tile(const GemmEmit *e, const PanelKind *p, int rows)
               .n_loops = 1,
               .out_buf = g->out_buf,
               .epilogue = &g->epilogue};
-    bool in_rows = !g->pack_a || g->a_k == 1;
-    int64_t row = g->pack_a ? (in_rows ? packed_a_stride(g) : 1) : g->a_row;
-    int64_t step = g->pack_a ? (in_rows ? 1 : packed_a_stride(g)) : g->a_k;
+    bool strips = packs_strips(g);
+    int64_t row = !g->pack_a ? g->a_row : strips ? 1 : packed_a_stride(g);
+    int64_t step = !g->pack_a ? g->a_k : strips ? tile_rows_most(&g->rows) : 1;
     for (int r = 0; r < rows; r++) {
         t.a_row[r] = r * row;
         t.out_row[r] = r;
@@ -242,7 +247,7 @@ static void plan_next_a(GemmEmit *e)
     JitValue rows = jit_tmp(j, jit_sub(j, row_of_tile(e, e->tile1), e->row0));
     if (reads_rows(g)) {
         JitValue tiles = tiles_of_panels(e, jit_i64(j, 1));
-        e->next_a = ahead_of(j, a_at(e, e->row0), rows, g->a_row, e->steps, tiles);
+        e->next_a = ahead_of(j, a_in_place(e, e->row0), rows, g->a_row, e->steps, tiles);
         return;
     }
     JitValue k = jit_tmp(j, jit_add(j, e->k0, e->steps)), steps = block_steps(e, k);
@@ -331,7 +336,7 @@ static void sweep(const GemmEmit *e, const PanelKind *p, JitValue panel, JitValu
     if (e->ahead0)
         ahead_ask(j, &e->next_b, tiles_before(e, e->ahead0, panel, jit_index(&l)));
     JitValue row = row_of_tile(e, jit_index(&l));
-    TileArgs args = {.a = a_at(e, row),
+    TileArgs args = {.a = a_of_tile(e, jit_index(&l), row),
                      .b = b,
                      .row = jit_muladd_i64(j, e->batch, e->g->m, row),
                      .col = jit_mul(j, panel, jit_i64(j, panel_floats(e))),

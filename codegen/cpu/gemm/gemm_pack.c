@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "codegen/cpu/gemm/gemm_pack.h"
 
+#include "ir/support/divide.h"
+
 #include <stdio.h>
 
 enum { MAX_LANES = 16 };
@@ -293,6 +295,65 @@ void pack_rows(Jit *j, JitValue to, JitValue to_step, JitValue from, JitValue fr
     }
     const JitValue args[] = {to, to_step, from, from_step, rows, n};
     jit_call_void(j, f, 6, args);
+}
+
+void pack_gather(Jit *j, JitValue to, JitValue to_step, JitValue from, int64_t row_step,
+                 int64_t k_step, JitValue rows, JitValue steps)
+{
+    JitValue source = jit_tmp(j, from);
+    JitLoop r = jit_for(j, jit_i64(j, 0), rows, 1, "r");
+    JitLoop k = jit_for(j, jit_i64(j, 0), steps, 1, "k");
+    JitValue row = jit_mul(j, jit_index(&r), jit_i64(j, row_step));
+    JitValue at = jit_add(j, jit_mul(j, jit_index(&r), to_step), jit_index(&k));
+    jit_store(j, to, at, jit_load(j, source, jit_muladd_i64(j, jit_index(&k), k_step, row)));
+    jit_end_for(j, &k);
+    jit_end_for(j, &r);
+}
+
+static int64_t all_rows(const PackStrips *p)
+{
+    return p->rows.base * p->rows.tiles + p->rows.extra;
+}
+
+/* Tiles whose rows may be read by whole vectors: these end before the matrix does. */
+static int64_t whole_tiles(const Jit *j, const PackStrips *p)
+{
+    int64_t read = divide_up(p->width, jit_lanes(j)) * jit_lanes(j), tile = p->rows.tiles;
+    while (tile && all_rows(p) - tile_row(&p->rows, tile - 1) < read)
+        tile--;
+    return tile;
+}
+
+/* One step of tiles [first, end): whole vectors, whose surplus the next step overwrites. */
+static void copy_strips(Jit *j, const PackStrips *p, JitValue to, JitValue from, JitValue first,
+                        JitValue end, bool whole)
+{
+    int lanes = jit_lanes(j);
+    JitLoop l = jit_for(j, first, end, 1, "tile");
+    JitValue tile = jit_index(&l), longer = jit_min_i64(j, tile, jit_i64(j, p->rows.extra));
+    JitValue row = jit_tmp(j, jit_muladd_i64(j, tile, p->rows.base, longer));
+    for (int64_t r = 0; r < p->width; r += lanes) {
+        JitValue at = jit_tmp(j, jit_add(j, row, jit_i64(j, r)));
+        JitValue left = jit_min_i64(j, jit_i64(j, lanes), jit_sub(j, jit_i64(j, all_rows(p)), at));
+        jit_vstore(j, to, jit_muladd_i64(j, tile, p->strip_step, jit_i64(j, r)),
+                   whole ? jit_vload(j, from, at) : jit_vload_partial(j, from, at, left, 0));
+    }
+    jit_end_for(j, &l);
+}
+
+void pack_strips(Jit *j, const PackStrips *p, JitValue to, JitValue from, JitValue steps,
+                 JitValue tile0, JitValue tile1)
+{
+    JitValue whole = jit_i64(j, whole_tiles(j, p));
+    JitLoop k = jit_for(j, jit_i64(j, 0), steps, 1, "k");
+    JitValue skip = jit_mul(j, tile0, jit_i64(j, p->strip_step));
+    JitValue at = jit_sub(j, jit_mul(j, jit_index(&k), jit_i64(j, p->width)), skip);
+    JitValue source = jit_mul(j, jit_index(&k), jit_i64(j, p->k_step));
+    JitValue step_to = jit_tmp(j, jit_offset(j, to, at));
+    JitValue step_from = jit_tmp(j, jit_offset(j, from, source));
+    copy_strips(j, p, step_to, step_from, tile0, jit_min_i64(j, tile1, whole), true);
+    copy_strips(j, p, step_to, step_from, jit_max_i64(j, tile0, whole), tile1, false);
+    jit_end_for(j, &k);
 }
 
 void pack_zero(Jit *j, JitValue to, JitValue n)

@@ -4,7 +4,7 @@
 #ifndef SCRIMP_CODEGEN_CPU_GEMM_GEMM_PACK_H
 #define SCRIMP_CODEGEN_CPU_GEMM_GEMM_PACK_H
 
-#include "codegen/jit/jit.h"
+#include "codegen/cpu/gemm/gemm_tile.h"
 
 /* A panel [steps][vectors * lanes] made of source element (k, n) at k * k_step + n * n_step;
  * columns past `columns` are padding (zero, or whatever follows in the source: nothing depends on
@@ -30,6 +30,22 @@ void pack_panels(Jit *j, const PackPanel *p, JitValue to, JitValue from, JitValu
 /* to[r * to_step + i] = from[r * from_step + i] for r < rows, i < n (i64 values, elements f32). */
 void pack_rows(Jit *j, JitValue to, JitValue to_step, JitValue from, JitValue from_step,
                JitValue rows, JitValue n);
+
+/* to[r * to_step + k] = from[r * row_step + k * k_step] for r < rows, k < steps, one by one. */
+void pack_gather(Jit *j, JitValue to, JitValue to_step, JitValue from, int64_t row_step,
+                 int64_t k_step, JitValue rows, JitValue steps);
+
+/* Rows of a matrix by row tiles: those of a tile, `width` at most, step by step. */
+typedef struct PackStrips {
+    TileSplit rows;
+    int64_t width;      /* floats between steps of a strip */
+    int64_t strip_step; /* between strips: room for all steps and a vector more */
+    int64_t k_step;     /* of the source, whose rows are contiguous */
+} PackStrips;
+
+/* The strips of tiles [tile0, tile1); from: the first step of all rows. */
+void pack_strips(Jit *j, const PackStrips *p, JitValue to, JitValue from, JitValue steps,
+                 JitValue tile0, JitValue tile1);
 
 /* to[i] = 0 for i < n. */
 void pack_zero(Jit *j, JitValue to, JitValue n);

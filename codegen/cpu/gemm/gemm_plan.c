@@ -13,12 +13,13 @@ enum {
     TASK_TILES_LEAST = 4, /* rows that share a packed panel, */
     TASKS_LEAST = 4,      /* unless that makes fewer tasks */
     TASK_FLOPS_LEAST = 2000000,
-    IN_PLACE_TILES = 20,    /* of rows that may read a panel of B whose rows collide in caches */
-    NARROW_TILES = 32,      /* that may read one that is a line wide, */
-    NARROW_TILES_APART = 8, /* and whose rows begin within lines, or collide */
-    FEW_ROWS = 8,           /* of a tile: the next one reads the same lines of a transposed A */
-    FAR_STEP = 512,         /* elements */
+    IN_PLACE_TILES = 20, /* of rows that may read a panel of B that is a line wide, or whose rows
+                            collide in caches; */
+    NARROW_TILES = 8,    /* one that is both, or a line wide that begins within lines */
+    FEW_ROWS = 8,        /* of a tile: the next one reads the same lines of a transposed A */
+    FAR_STEP = 512,      /* elements */
     FAR_COLUMNS = 96,
+    NEAR_COLUMNS = 192,
     PARTIAL_BYTES = 256 * 1024 /* of scratch */
 };
 
@@ -112,14 +113,14 @@ static bool rows_collide(const Gemm *g)
     return g->a_row * 4 % 2048 == 0;
 }
 
-/* So do steps.  Where the next tiles read the same lines, four sets are too few to keep them; and a
- * step farther than half a page is none that the hardware foresees, which is worth packing for
- * columns enough. */
+/* So do steps.  Where the next tiles read the same lines, four sets are too few to keep them;
+ * packed, they are read once, which pays for columns enough, sooner where a step is farther than
+ * half a page and none that the hardware foresees. */
 static bool steps_collide(const Gemm *g)
 {
     if (g->shape.rows > FEW_ROWS)
         return g->a_k * 4 % 2048 == 0;
-    return g->a_k * 4 % 1024 == 0 || (g->a_k > FAR_STEP && g->n >= FAR_COLUMNS);
+    return g->a_k * 4 % 1024 == 0 || g->n >= (g->a_k > FAR_STEP ? FAR_COLUMNS : NEAR_COLUMNS);
 }
 
 /* Packing needs one stride of 1 to copy by vectors. */
@@ -226,7 +227,7 @@ static int64_t in_place_tiles(const Gemm *g, const Target *t)
     bool far = g->b_k * 4 % 4096 == 0;
     if (panel_floats(g, t) > TILE_LINE)
         return far ? IN_PLACE_TILES : INT64_MAX;
-    return far || g->b_k % TILE_LINE != 0 ? NARROW_TILES_APART : NARROW_TILES;
+    return far || g->b_k % TILE_LINE != 0 ? NARROW_TILES : IN_PLACE_TILES;
 }
 
 static bool reads_b_in_place(const Gemm *g, const Target *t, const GemmVariant *v)

@@ -75,6 +75,16 @@ TileSplit tile_split(int64_t n, int64_t most)
     return s;
 }
 
+int64_t tile_row(const TileSplit *s, int64_t tile)
+{
+    return tile * s->base + (tile < s->extra ? tile : s->extra);
+}
+
+int64_t tile_rows_most(const TileSplit *s)
+{
+    return s->base + (s->extra > 0);
+}
+
 /* --- the function of one tile --- */
 
 typedef struct TileEmit {
@@ -316,6 +326,23 @@ static void prefetch_result(const TileEmit *e)
         }
 }
 
+/* So is what the epilogue reads beside the sums: a tile takes about as long as memory does to
+ * answer, and would wait for it else. */
+static void prefetch_operands(const TileEmit *e)
+{
+    Jit *j = e->j;
+    JitIf last = {0};
+    if (!e->t->single)
+        last = jit_if(j, jit_param(j, P_LAST));
+    for (int r = 0; r < e->t->rows; r++) {
+        JitValue row = jit_add(j, jit_param(j, P_ROW), jit_i64(j, e->t->out_row[r]));
+        epilogue_ask(j, e->t->epilogue, row, jit_param(j, P_COL),
+                     (int64_t)e->t->vectors * jit_lanes(j));
+    }
+    if (!e->t->single)
+        jit_end_if(j, &last);
+}
+
 static void emit_body(TileEmit *e)
 {
     Jit *j = e->j;
@@ -323,6 +350,8 @@ static void emit_body(TileEmit *e)
         prefetch_result(e);
     else
         prefetch_partial(e);
+    if (e->t->end == TILE_RESULT && e->t->epilogue->n_inputs)
+        prefetch_operands(e);
     if (e->t->end == TILE_CHAIN)
         acc_load_partial(e);
     else

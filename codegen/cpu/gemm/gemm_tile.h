@@ -78,5 +78,9 @@ typedef struct TileSplit {
     int64_t tiles, base, extra;
 } TileSplit;
 TileSplit tile_split(int64_t n, int64_t most);
+/* The first row of a tile. */
+int64_t tile_row(const TileSplit *s, int64_t tile);
+/* The rows of a tile at most. */
+int64_t tile_rows_most(const TileSplit *s);
 
 #endif

@@ -5,6 +5,8 @@
 #include "codegen/cpu/point/relu_mask.h"
 #include "ir/support/bug.h"
 
+enum { LINE_BYTES = 64 };
+
 /* One vector of elements being finished. */
 typedef struct EpilogueEmit {
     Jit *j;
@@ -178,6 +180,27 @@ static void store(EpilogueEmit *m, int out_buf, JitValue x)
         jit_vstore_partial(j, p, at, m->n_valid, x);
     else
         jit_vstore(j, p, at, x);
+}
+
+/* A value of the result's shape lies as the result does. */
+static bool lies_as_result(const Epilogue *e, const EpilogueInput *i)
+{
+    const Type *t = value_type(e->body, i->value);
+    return value_node(e->body, i->value)->op == OP_input && type_same_shape(t, &e->out);
+}
+
+void epilogue_ask(Jit *j, const Epilogue *e, JitValue row, JitValue col, int64_t n)
+{
+    JitValue at = jit_tmp(j, jit_muladd_i64(j, row, columns(e), col));
+    for (int i = 0; i < e->n_inputs; i++) {
+        if (!lies_as_result(e, &e->input[i]))
+            continue;
+        int64_t bytes = dtype_bytes(value_type(e->body, e->input[i].value)->dtype);
+        JitValue from = jit_buf(j, e->input[i].buf, jit_types(j)->p_char);
+        JitValue first = jit_tmp(j, jit_mul(j, at, jit_i64(j, bytes)));
+        for (int64_t k = 0; k < n * bytes; k += LINE_BYTES)
+            jit_prefetch_line(j, jit_offset(j, from, jit_add(j, first, jit_i64(j, k))), false);
+    }
 }
 
 void epilogue_store(Jit *j, const Epilogue *e, int out_buf, JitValue acc, JitValue row,

@@ -159,6 +159,19 @@ static void add_tap_row(TileEmit *t, JitVar source, JitVar weight, JitValue n_va
         add_column(t, source, place, n_valid);
 }
 
+/* The lines of the result, and of what the epilogue reads, that the next tile will want: its pixels
+ * follow, as far apart as the lines of a vector of channels are. */
+static void ask_next_tile(const TileEmit *t, JitValue c)
+{
+    Jit *j = t->j;
+    const ConvDepth *d = t->e->d;
+    for (int64_t p = 0; p < t->tile.pixels; p++) {
+        JitValue ahead = jit_i64(j, (p + t->tile.pixels) * t->e->x.step);
+        epilogue_ask(j, &d->epilogue, d->out_buf, jit_add(j, jit_param(j, P_ROW), ahead), c,
+                     jit_lanes(j));
+    }
+}
+
 /* Channels [c, c + lanes) of the tile. */
 static void emit_vector(TileEmit *t, JitValue c, JitValue n_valid)
 {
@@ -171,6 +184,8 @@ static void emit_vector(TileEmit *t, JitValue c, JitValue n_valid)
     jit_set(j, weight, jit_offset(j, jit_param(j, P_WEIGHT), c));
     for (int64_t p = 0; p < t->tile.pixels; p++)
         jit_set(j, t->sum[p], jit_vf(j, 0));
+    if (d->q.c >= DEPTHWISE_FAR && !n_valid)
+        ask_next_tile(t, c);
     JitLoop r = jit_for(j, jit_i64(j, 0), jit_param(j, P_TAP_ROWS), 1, "r");
     add_tap_row(t, source, weight, n_valid);
     jit_set(j, source,

@@ -310,25 +310,9 @@ static void prefetch_partial(const TileEmit *e)
         }
 }
 
-/* So are the lines of the result: stores wait for them. */
-static void prefetch_result(const TileEmit *e)
-{
-    Jit *j = e->j;
-    const Type *out = &e->t->epilogue->out;
-    JitValue to = jit_buf(j, e->t->out_buf, jit_types(j)->p_char);
-    int64_t bytes = dtype_bytes(out->dtype), columns = out->dim[out->rank - 1];
-    for (int r = 0; r < e->t->rows; r++)
-        for (int64_t i = 0; i < (int64_t)e->t->vectors * jit_lanes(j); i += 4 * TILE_LINE / bytes) {
-            JitValue row = jit_add(j, jit_param(j, P_ROW), jit_i64(j, e->t->out_row[r]));
-            JitValue col = jit_add(j, jit_param(j, P_COL), jit_i64(j, i));
-            JitValue at = jit_mul(j, jit_muladd_i64(j, row, columns, col), jit_i64(j, bytes));
-            jit_prefetch_line(j, jit_offset(j, to, at), true);
-        }
-}
-
-/* So is what the epilogue reads beside the sums: a tile takes about as long as memory does to
- * answer, and would wait for it else. */
-static void prefetch_operands(const TileEmit *e)
+/* So is what the epilogue reads and writes: a tile takes about as long as memory does to answer,
+ * and would wait for it else. */
+static void prefetch_end(const TileEmit *e)
 {
     Jit *j = e->j;
     JitIf last = {0};
@@ -336,7 +320,7 @@ static void prefetch_operands(const TileEmit *e)
         last = jit_if(j, jit_param(j, P_LAST));
     for (int r = 0; r < e->t->rows; r++) {
         JitValue row = jit_add(j, jit_param(j, P_ROW), jit_i64(j, e->t->out_row[r]));
-        epilogue_ask(j, e->t->epilogue, row, jit_param(j, P_COL),
+        epilogue_ask(j, e->t->epilogue, e->t->out_buf, row, jit_param(j, P_COL),
                      (int64_t)e->t->vectors * jit_lanes(j));
     }
     if (!e->t->single)
@@ -346,12 +330,10 @@ static void prefetch_operands(const TileEmit *e)
 static void emit_body(TileEmit *e)
 {
     Jit *j = e->j;
-    if (e->t->single)
-        prefetch_result(e);
-    else
+    if (!e->t->single)
         prefetch_partial(e);
-    if (e->t->end == TILE_RESULT && e->t->epilogue->n_inputs)
-        prefetch_operands(e);
+    if (e->t->single || (e->t->end == TILE_RESULT && e->t->partial_padded))
+        prefetch_end(e);
     if (e->t->end == TILE_CHAIN)
         acc_load_partial(e);
     else

@@ -189,18 +189,23 @@ static bool lies_as_result(const Epilogue *e, const EpilogueInput *i)
     return value_node(e->body, i->value)->op == OP_input && type_same_shape(t, &e->out);
 }
 
-void epilogue_ask(Jit *j, const Epilogue *e, JitValue row, JitValue col, int64_t n)
+static void ask_lines(Jit *j, int buf, JitValue at, int64_t n, DType dtype, bool write)
+{
+    int64_t bytes = dtype_bytes(dtype);
+    JitValue from = jit_buf(j, buf, jit_types(j)->p_char);
+    JitValue first = jit_tmp(j, jit_mul(j, at, jit_i64(j, bytes)));
+    for (int64_t k = 0; k < n * bytes; k += LINE_BYTES)
+        jit_prefetch_line(j, jit_offset(j, from, jit_add(j, first, jit_i64(j, k))), write);
+}
+
+void epilogue_ask(Jit *j, const Epilogue *e, int out_buf, JitValue row, JitValue col, int64_t n)
 {
     JitValue at = jit_tmp(j, jit_muladd_i64(j, row, columns(e), col));
-    for (int i = 0; i < e->n_inputs; i++) {
-        if (!lies_as_result(e, &e->input[i]))
-            continue;
-        int64_t bytes = dtype_bytes(value_type(e->body, e->input[i].value)->dtype);
-        JitValue from = jit_buf(j, e->input[i].buf, jit_types(j)->p_char);
-        JitValue first = jit_tmp(j, jit_mul(j, at, jit_i64(j, bytes)));
-        for (int64_t k = 0; k < n * bytes; k += LINE_BYTES)
-            jit_prefetch_line(j, jit_offset(j, from, jit_add(j, first, jit_i64(j, k))), false);
-    }
+    ask_lines(j, out_buf, at, n, e->out.dtype, true);
+    for (int i = 0; i < e->n_inputs; i++)
+        if (lies_as_result(e, &e->input[i]))
+            ask_lines(j, e->input[i].buf, at, n, value_type(e->body, e->input[i].value)->dtype,
+                      false);
 }
 
 void epilogue_store(Jit *j, const Epilogue *e, int out_buf, JitValue acc, JitValue row,

@@ -11,8 +11,8 @@
  * n_valid: how many lanes exist (1..lanes); NULL = all. */
 void epilogue_store(Jit *j, const Epilogue *e, int out_buf, JitValue acc, JitValue row,
                     JitValue col, JitValue n_valid);
-/* Asks the cache for what epilogue_store of n elements, columns col.. of row, will read of operands
- * of the result's shape. */
-void epilogue_ask(Jit *j, const Epilogue *e, JitValue row, JitValue col, int64_t n);
+/* Asks the cache for what epilogue_store of n elements, columns col.. of row, will write and read
+ * of operands of the result's shape. */
+void epilogue_ask(Jit *j, const Epilogue *e, int out_buf, JitValue row, JitValue col, int64_t n);
 
 #endif

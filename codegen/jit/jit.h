@@ -155,6 +155,7 @@ JitValue jit_offset(Jit *j, JitValue pointer,
 /* Vectors at p[index..index+lanes): element type f32, bf16 or i32 as the pointer says. */
 JitValue jit_vload(Jit *j, JitValue pointer, JitValue index);         /* any alignment */
 JitValue jit_vload_aligned(Jit *j, JitValue pointer, JitValue index); /* vector-size aligned */
+JitValue jit_vload_bytes(Jit *j, JitValue pointer, JitValue index);   /* of u8, as i32 */
 void jit_vstore(Jit *j, JitValue pointer, JitValue index, JitValue v);
 void jit_vstore_aligned(Jit *j, JitValue pointer, JitValue index, JitValue v);
 /* The first n (1 <= n <= lanes, an i64 value) lanes through a stack buffer: tails use the same

@@ -167,6 +167,18 @@ JitValue jit_vf_to_vi(Jit *j, JitValue v)
     return x86(j) ? x86_f32_to_i32(j, v) : generic_float_to_int(j, v);
 }
 
+JitValue jit_vload_bytes(Jit *j, JitValue pointer, JitValue index)
+{
+    JitValue lane[16];
+    if (x86_has_masks(j))
+        return x86_load_bytes(j, jit_offset(j, pointer, index));
+    JitValue first = jit_tmp(j, index);
+    for (int i = 0; i < jit_lanes(j); i++)
+        lane[i] =
+            jit_cast(j, jit_load(j, pointer, jit_add(j, first, jit_i64(j, i))), jit_types(j)->i32);
+    return jit_tmp(j, jit_from_lanes(j, jit_types(j)->vi, lane));
+}
+
 /* --- across lanes --- */
 
 typedef JitValue Combine(Jit *j, JitValue a, JitValue b);

@@ -267,6 +267,12 @@ JitValue x86_words_to_i32(Jit *j, JitValue words)
     return asm1(j, "vpmovzxwd %1, %0", jit_types(j)->vi, words);
 }
 
+JitValue x86_load_bytes(Jit *j, JitValue pointer)
+{
+    return jit_asm_load(j, "vpmovzxbd (%1), %0", jit_types(j)->vi, "=v", 1, &pointer,
+                        (const char *const[]){"r"});
+}
+
 JitValue x86_i32_to_words(Jit *j, JitValue v, JitType words)
 {
     if (avx512(j))

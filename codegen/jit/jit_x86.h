@@ -33,6 +33,8 @@ JitValue x86_round(Jit *j, JitValue a);
 bool x86_has_masks(const Jit *j);
 JitValue x86_load_masked(Jit *j, JitValue pointer, JitValue n, JitValue rest);
 void x86_store_masked(Jit *j, JitValue pointer, JitValue n, JitValue v);
+/* AVX2 and later: bytes, as many as lanes, zero-extended to i32. */
+JitValue x86_load_bytes(Jit *j, JitValue pointer);
 /* 16-bit words, as many as lanes: zero-extended to i32, and back from i32 of 0..65535; 8 lanes and
  * more. */
 JitValue x86_words_to_i32(Jit *j, JitValue words);

@@ -48,7 +48,7 @@ static JitValue row_offset(EpilogueEmit *m, const int64_t *stride)
     return sum;
 }
 
-/* Bytes become lanes of 0 / value, or 0 / -1 for bool; one by one. */
+/* The first bytes become lanes of 0 / value, or 0 / -1 for bool; one by one. */
 static JitValue load_bytes(EpilogueEmit *m, int buf, JitValue at, DType dtype)
 {
     Jit *j = m->j;
@@ -57,8 +57,7 @@ static JitValue load_bytes(EpilogueEmit *m, int buf, JitValue at, DType dtype)
     jit_set(j, lanes, jit_zero(j, t->vi));
     JitValue to = jit_array_ptr(j, lanes, t->p_i32), from = jit_buf(j, buf, t->p_u8);
     JitValue first = jit_tmp(j, at);
-    JitLoop l =
-        jit_for(j, jit_i64(j, 0), m->n_valid ? m->n_valid : jit_i64(j, jit_lanes(j)), 1, "i");
+    JitLoop l = jit_for(j, jit_i64(j, 0), m->n_valid, 1, "i");
     JitValue x = jit_load(j, from, jit_add(j, first, jit_index(&l)));
     x = jit_cast(j, x, t->i32);
     jit_store(j, to, jit_index(&l), dtype == DTYPE_BOOL ? jit_neg(j, x) : x);
@@ -70,7 +69,7 @@ static JitValue load_one(EpilogueEmit *m, int buf, JitValue at, DType dtype)
 {
     Jit *j = m->j;
     const JitTypes *t = jit_types(j);
-    if (dtype != DTYPE_U8 && dtype != DTYPE_BOOL)
+    if (!point_is_byte(dtype))
         return jit_tmp(j, jit_splat(j, jit_load(j, jit_buf(j, buf, point_pointer(j, dtype)), at)));
     JitValue x = jit_cast(j, jit_load(j, jit_buf(j, buf, t->p_u8), at), t->i32);
     return jit_tmp(j, jit_splat(j, dtype == DTYPE_BOOL ? jit_neg(j, x) : x));
@@ -79,8 +78,9 @@ static JitValue load_one(EpilogueEmit *m, int buf, JitValue at, DType dtype)
 static JitValue load_row(EpilogueEmit *m, int buf, JitValue at, DType dtype)
 {
     Jit *j = m->j;
-    if (dtype == DTYPE_U8 || dtype == DTYPE_BOOL)
-        return load_bytes(m, buf, at, dtype);
+    if (point_is_byte(dtype))
+        return m->n_valid ? load_bytes(m, buf, at, dtype)
+                          : point_load_bytes(j, jit_buf(j, buf, jit_types(j)->p_u8), at, dtype);
     JitValue p = jit_buf(j, buf, point_pointer(j, dtype));
     return m->n_valid ? jit_vload_partial(j, p, at, m->n_valid, 0) : jit_vload(j, p, at);
 }
@@ -171,7 +171,7 @@ static void store(EpilogueEmit *m, int out_buf, JitValue x)
     Jit *j = m->j;
     DType dtype = m->e->out.dtype;
     JitValue at = linear_index(m);
-    if (dtype == DTYPE_U8 || dtype == DTYPE_BOOL) {
+    if (point_is_byte(dtype)) {
         store_bytes(m, out_buf, at, x, dtype);
         return;
     }

@@ -172,6 +172,8 @@ static JitValue load(const Emit *e, const PointInstr *i, Span s)
     JitValue first = first_index(j, e->offset[i->access], stride, s);
     if (stride == 0)
         return jit_tmp(j, jit_splat(j, load_element(j, a, pointer, first)));
+    if (stride == 1 && !s.n && point_is_byte(a->dtype))
+        return point_load_bytes(j, pointer, first, a->dtype);
     if (stride != 1 || !by_vectors(a->dtype))
         return gather(j, a, pointer, first, stride, s);
     return s.n ? jit_vload_partial(j, pointer, first, s.n, 0) : jit_vload(j, pointer, first);
@@ -191,8 +193,7 @@ static void scatter(Jit *j, const PointAccess *a, JitValue pointer, JitValue fir
     JitLoop l = jit_for(j, jit_i64(j, 0), lane_count(j, s), 1, "lane");
     JitValue at = point_walk(j, jit_index(&l), stride, first);
     JitValue x = jit_load(j, from, jit_index(&l));
-    bool narrow = a->dtype == DTYPE_U8 || a->dtype == DTYPE_BOOL;
-    jit_store(j, pointer, at, narrow ? jit_cast(j, x, t->u8) : x);
+    jit_store(j, pointer, at, point_is_byte(a->dtype) ? jit_cast(j, x, t->u8) : x);
     jit_end_for(j, &l);
 }
 

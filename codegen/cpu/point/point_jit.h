@@ -12,6 +12,9 @@
 JitType point_pointer(Jit *j, DType dtype);
 /* The lanes of a POINT_NUMBER: number i (the place of a buffer) of the kernel. */
 JitValue point_number_lanes(Jit *j, DType dtype, int i);
+/* u8 and bool: elements `at` on of a pointer, as they sit in a vector's lanes. */
+bool point_is_byte(DType dtype);
+JitValue point_load_bytes(Jit *j, JitValue pointer, JitValue at, DType dtype);
 /* One instruction on vectors. */
 JitValue point_apply(Jit *j, const PointInstr *instr, const JitValue *in);
 

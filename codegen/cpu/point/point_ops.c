@@ -286,6 +286,17 @@ const PointCode *const point_codes[OP_COUNT] = {
 #include "ir/ops_by_class.h"
 };
 
+bool point_is_byte(DType dtype)
+{
+    return dtype == DTYPE_U8 || dtype == DTYPE_BOOL;
+}
+
+JitValue point_load_bytes(Jit *j, JitValue pointer, JitValue at, DType dtype)
+{
+    JitValue v = jit_vload_bytes(j, pointer, at);
+    return dtype == DTYPE_BOOL ? jit_tmp(j, jit_neg(j, v)) : v;
+}
+
 JitValue point_apply(Jit *j, const PointInstr *p, const JitValue *in)
 {
     if (p->op == OP_const)

@@ -178,6 +178,7 @@ static void bind_args(Binder *b, const Expr *e, const CallSite *site)
     int at = 0;
     if (site->piped)
         store(b, slot_by_position(b, at++), site->input, site->input_span, NULL);
+    LabelState own = label_arguments(b->l, site);
     for (int i = 0; i < e->call.n_args; i++) {
         const Arg *arg = &e->call.args[i];
         int slot = arg->name ? slot_by_name(b, arg->name) : slot_by_position(b, at++);
@@ -187,6 +188,7 @@ static void bind_args(Binder *b, const Expr *e, const CallSite *site)
         else
             store(b, slot, v, arg->value->span, arg->name);
     }
+    label_leave(b->l, &own);
 }
 
 /* ---- conversion ---- */

@@ -100,13 +100,20 @@ typedef struct Elab {
     const char *wanted;           /* a builtin of the only kind that fits here; NULL: any fits */
 } Elab;
 
+/* The label that names are made under. */
+typedef struct LabelState {
+    const char *path;
+    int invocation;
+} LabelState;
+
 /* How a call came about. */
 typedef struct CallSite {
     Span span;
     bool piped; /* input is the first argument */
     Val input;
     Span input_span;
-    bool labelled; /* l->path is this call's own path */
+    bool labelled;    /* l->path is this call's own path, */
+    LabelState outer; /* and this was the one before */
 } CallSite;
 
 /* ---- messages (elaborate.c) ---- */
@@ -202,8 +209,9 @@ void exec_body(Elab *l, Frame *f, const Body *body);
 
 /* A call, label or seq, with the value piped into it (NULL: none). */
 Val eval_call(Elab *l, Frame *f, const Expr *e, const Val *piped, Span piped_span);
-/* The same for a call whose label has been entered. */
-Val eval_labelled(Elab *l, Frame *f, const Expr *e, const Val *piped, Span piped_span);
+/* The same for a call whose label has been entered from `outer`. */
+Val eval_labelled(Elab *l, Frame *f, const Expr *e, const Val *piped, Span piped_span,
+                  const LabelState *outer);
 Val eval_stage(Elab *l, Frame *f, const PipeStage *stage, Val input, Span input_span);
 /* E210: the body came to its end without a value. */
 void elab_no_return(Elab *l, const BlockDecl *block);
@@ -211,13 +219,12 @@ void elab_no_return(Elab *l, const BlockDecl *block);
 Val call_block(Elab *l, const BlockDecl *block, const Val *args, const Span *arg_spans, int n_args,
                Span span);
 /* Enters and leaves a label; false after E202 or a bad label. */
-typedef struct LabelState {
-    const char *path;
-    int invocation;
-} LabelState;
 bool label_enter(Elab *l, Frame *f, const LabelPath *path, bool shared, LabelState *saved);
 bool label_enter_text(Elab *l, const char *text, Span span, LabelState *saved);
 void label_leave(Elab *l, const LabelState *saved);
+/* Leaves the label of a call for its arguments, which have the names that they would have before a
+ * pipe; returns what label_leave goes back to. */
+LabelState label_arguments(Elab *l, const CallSite *site);
 
 /* ---- loops (elaborate_loop.c): in a body, what is of the graph around it ---- */
 

@@ -116,6 +116,14 @@ void label_leave(Elab *l, const LabelState *saved)
     l->invocation = saved->invocation;
 }
 
+LabelState label_arguments(Elab *l, const CallSite *site)
+{
+    LabelState own = {l->path, l->invocation};
+    if (site->labelled)
+        label_leave(l, &site->outer);
+    return own;
+}
+
 /* ---- blocks ---- */
 
 static bool too_deep(Elab *l, Span span)
@@ -285,6 +293,7 @@ static Val apply_block(Elab *l, Frame *f, const BlockDecl *block, const Expr *e,
     int at = 0;
     if (site->piped)
         place(l, block, &bound, at++, site->input, site->input_span);
+    LabelState own = label_arguments(l, site);
     for (int i = 0; i < e->call.n_args; i++) {
         const Arg *arg = &e->call.args[i];
         int to = !arg->name ? at++ : find_param(block, arg->name);
@@ -293,6 +302,7 @@ static Val apply_block(Elab *l, Frame *f, const BlockDecl *block, const Expr *e,
         const ParamDecl *p = to >= 0 && to < block->n_params ? &block->params[to] : NULL;
         place(l, block, &bound, to, eval_block_arg(l, f, p, arg->value), arg->value->span);
     }
+    label_leave(l, &own);
     const BlockDecl *outer = l->unlabelled;
     if (!ast_in_library(l->ast, site->span))
         l->unlabelled = site->labelled ? NULL : block;
@@ -323,7 +333,9 @@ static Val apply_seq(Elab *l, Frame *f, const SeqClosure *seq, const Expr *e, co
             diag_help(l->diag, "x |> seq { ... }");
         return val_poison();
     }
+    LabelState own = label_arguments(l, site);
     Val input = site->piped ? site->input : eval_expr(l, f, e->call.args[0].value);
+    label_leave(l, &own);
     return call_seq(l, seq, input, site->span);
 }
 
@@ -389,18 +401,20 @@ static Val apply(Elab *l, Frame *f, const Expr *e, const CallSite *site)
     return report_not_call(l, f, e, site->piped);
 }
 
-static CallSite make_site(const Expr *e, const Val *piped, Span piped_span, bool labelled)
+static CallSite make_site(const Expr *e, const Val *piped, Span piped_span)
 {
-    CallSite s = {
-        .span = e->span, .piped = piped != NULL, .input_span = piped_span, .labelled = labelled};
+    CallSite s = {.span = e->span, .piped = piped != NULL, .input_span = piped_span};
     if (piped)
         s.input = *piped;
     return s;
 }
 
-Val eval_labelled(Elab *l, Frame *f, const Expr *e, const Val *piped, Span piped_span)
+Val eval_labelled(Elab *l, Frame *f, const Expr *e, const Val *piped, Span piped_span,
+                  const LabelState *outer)
 {
-    CallSite site = make_site(e, piped, piped_span, true);
+    CallSite site = make_site(e, piped, piped_span);
+    site.labelled = true;
+    site.outer = *outer;
     Val v = apply(l, f, e, &site);
     if (v.kind == VAL_POISON)
         map_set(&l->failed, l->path, 1);
@@ -410,13 +424,13 @@ Val eval_labelled(Elab *l, Frame *f, const Expr *e, const Val *piped, Span piped
 Val eval_call(Elab *l, Frame *f, const Expr *e, const Val *piped, Span piped_span)
 {
     if (e->kind != EXPR_LABEL) {
-        CallSite site = make_site(e, piped, piped_span, false);
+        CallSite site = make_site(e, piped, piped_span);
         return apply(l, f, e, &site);
     }
     LabelState saved;
     Val v = val_poison();
     if (label_enter(l, f, &e->label.path, e->label.shared, &saved))
-        v = eval_labelled(l, f, e->label.call, piped, piped_span);
+        v = eval_labelled(l, f, e->label.call, piped, piped_span, &saved);
     label_leave(l, &saved);
     return v;
 }

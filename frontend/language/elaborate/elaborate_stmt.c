@@ -63,7 +63,7 @@ static void run_stage(Elab *l, Frame *f, const Expr *e)
     }
     Val v = val_poison();
     if (label_enter_text(l, pool_printf(l->pool, "%lld", (long long)number), e->span, &saved))
-        v = eval_labelled(l, f, e, &run->value, e->span);
+        v = eval_labelled(l, f, e, &run->value, e->span, &saved);
     run->value = v;
     label_leave(l, &saved);
 }

@@ -95,6 +95,25 @@ static void check_seq_names(void)
     elaborated_free(&r);
 }
 
+/* f(x) has the names of x |> f(): those of x are no part of f. */
+static void check_argument_names(void)
+{
+    Elaborated r = elaborate_text(
+        "block Cell(x) { return x |> a: linear(4) }\n"
+        "model m(x: f32[2, 4]) {\n"
+        "  y = (outer: Cell(inner: Cell(x))) + (last: linear(first: linear(x, 4), 4))\n"
+        "  h = shared net: Cell(x)\n"
+        "  return y + (shared net: Cell(relu(shared net: Cell(h))))\n"
+        "}\n",
+        FRONTEND_INFER);
+    static const char *const names[] = {"$outer.a.weight", "$inner.a.weight", "$last.weight",
+                                        "$first.weight", "$net.a.weight"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        find_node(&r, names[i]);
+    CHECK_MSG(r.graph && graph_summary(r.pool, r.graph).params == 5 * 20, "%s", r.errors);
+    elaborated_free(&r);
+}
+
 static void check_shared(void)
 {
     Elaborated r =
@@ -464,6 +483,7 @@ int main(void)
 {
     check_initial_values();
     check_seq_names();
+    check_argument_names();
     check_shared();
     check_modes();
     check_shared_bn();

@@ -102,6 +102,15 @@ static void put_parts(Cli *cli, const TrainSpec *t, DataSpec *spec)
     spec->n_parts = t->n_data_parts;
 }
 
+/* Made-up numbers in the place of the model's data, for who only trains on them: what is held out
+ * there, other files or more examples than are made up, says nothing of these. */
+static void make_up(DataSpec *spec)
+{
+    spec->kind = "synthetic";
+    spec->held_path = NULL;
+    spec->held_out = 0;
+}
+
 static DataSpec data_spec(Cli *cli, const Graph *g, bool synthetic, uint64_t seed)
 {
     const TrainSpec *t = &g->train;
@@ -128,7 +137,7 @@ static DataSpec data_spec(Cli *cli, const Graph *g, bool synthetic, uint64_t see
     spec.left_out = resume_left_out(cli, &spec.n_left_out);
     ignored_label(g, &spec);
     if (synthetic)
-        spec.kind = "synthetic";
+        make_up(&spec);
     if (data_traits(spec.kind)->made_up)
         synthetic_fields(g, &spec);
     return spec;

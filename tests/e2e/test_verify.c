@@ -37,10 +37,32 @@ static void test_near_sizes(void)
                 "$TMP/wide.scrimp; $SCRIMP verify $TMP/wide.scrimp --threads 1 --budget min");
 }
 
+/* Data are made up: what the model holds out is no matter of theirs, other files or more examples
+ * than there are. */
+static void expect_held_out(const char *held_out)
+{
+    char command[768];
+    snprintf(command, sizeof command,
+             "cd $TMP && printf 'model m(x: f32[4, 3]) { return x |> f: linear(2) }\ntrain {\n"
+             "batch = csv(\"a.csv\", batch = 4, x = columns(\"x*\", count = 3), y = "
+             "columns(\"y\", as = category))\nloss = cross_entropy(m(batch.x), batch.y)\n"
+             "optim = sgd(lr = 0.1)\nsteps = 2\nheld_out = %s\n}\n' > held.scrimp && "
+             "$SCRIMP verify held.scrimp && $SCRIMP bench held.scrimp --steps 2",
+             held_out);
+    expect_said(0, "identical: 3 steps", command);
+}
+
+static void test_held_out(void)
+{
+    expect_held_out("\"b.csv\"");
+    expect_held_out("50000");
+}
+
 int main(void)
 {
     e2e_begin();
     test_near_sizes();
+    test_held_out();
     test_same_plan("chargpt.scrimp -D N=2 -D L=2");
     test_same_plan("convnet.scrimp -D N=8");
     for (size_t e = 0; e < sizeof examples / sizeof *examples; e++) {

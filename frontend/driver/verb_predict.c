@@ -103,19 +103,12 @@ static bool add_text_result(Prediction *p, const char *name, const Type *t)
 static bool add_result(Prediction *p, const Graph *g, const Output *output)
 {
     const Type *t = value_type(g, output->value);
-    Result *r = &p->result[p->n_results];
-    if (p->n_results == MAX_RESULTS || t->rank == 0 || t->dim[0] != p->inputs.batch ||
-        t->rank > RT_MAX_RANK) {
-        cli_error(p->cli, EXIT_USER, "E524",
-                  p->n_results == MAX_RESULTS
-                      ? NULL
-                      : "--input NAME=FILE with the model's own input leaves "
-                        "out what the train section makes of it",
-                  "the result %s is %s: its first dimension has to count the %lld examples of the "
-                  "input",
-                  output->name, type_text(p->cli->pool, t), (long long)p->inputs.batch);
+    if (p->n_results == MAX_RESULTS) {
+        cli_error(p->cli, EXIT_USER, "E524", "let the model return fewer",
+                  "the model has more than %d results", MAX_RESULTS);
         return false;
     }
+    Result *r = &p->result[p->n_results];
     *r = (Result){.path = result_path(p, p->n_results++), .value = output->value};
     r->dtype = dtype_is_float(t->dtype) ? RT_F32 : (RtDType)t->dtype;
     r->rank = t->rank;
@@ -124,11 +117,53 @@ static bool add_result(Prediction *p, const Graph *g, const Output *output)
     return !p->as_text || add_text_result(p, output->name, t);
 }
 
+/* An auxiliary loss counts no examples, nor does the first dimension of what has time in front. */
+static bool counts_examples(const Prediction *p, const Type *t)
+{
+    return t->rank > 0 && t->rank <= RT_MAX_RANK && t->dim[0] == p->inputs.batch;
+}
+
+/* What the model could return in the place of a result that counts no examples. */
+static const char *way_to_examples(const Prediction *p, const Type *t)
+{
+    for (int k = 1; k < t->rank; k++)
+        if (t->dim[k] == p->inputs.batch)
+            return pool_printf(p->cli->pool,
+                               "let the model return the result transpose(y, 0, %d), too, in which "
+                               "examples come first",
+                               k);
+    return "let the model return a result for each example, too, such as its logits";
+}
+
+/* There are results of examples beside it, or else there is nothing to write. */
+static bool leave_out(Prediction *p, const Output *output, const Type *t, bool others)
+{
+    const char *type = type_text(p->cli->pool, t);
+    long long batch = p->inputs.batch;
+    if (!others)
+        cli_error(p->cli, EXIT_USER, "E524", way_to_examples(p, t),
+                  "the result %s is %s: its first dimension has to count the %lld examples of the "
+                  "input",
+                  output->name, type, batch);
+    else if (!p->cli->output.quiet)
+        fprintf(stderr,
+                "note: the result %s is left out: it is %s, whose first dimension does not count "
+                "the %lld examples of the input\n",
+                output->name, type, batch);
+    return others;
+}
+
 static bool describe_results(Prediction *p, const Graph *g)
 {
+    bool any = false;
     for (size_t i = 0; i < g->outputs.len; i++)
-        if (!add_result(p, g, &g->outputs.data[i]))
+        any = any || counts_examples(p, value_type(g, g->outputs.data[i].value));
+    for (size_t i = 0; i < g->outputs.len; i++) {
+        const Output *o = &g->outputs.data[i];
+        const Type *t = value_type(g, o->value);
+        if (counts_examples(p, t) ? !add_result(p, g, o) : !leave_out(p, o, t, any))
             return false;
+    }
     return true;
 }
 

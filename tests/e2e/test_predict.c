@@ -195,8 +195,20 @@ static void test_no_batch(void)
         0, "",
         "sed 's/return y + .*/return sum(y, axis = 0), y/; s/loss = .*/loss = mean(again)/' "
         "net.scrimp > sum.scrimp");
-    expect_there(1, "the result logits is f32[2]: its first dimension has to count the 4 examples",
-                 "$SCRIMP predict sum.scrimp --checkpoint w.safetensors -i pixels.npy -o y.npy");
+    expect_there(
+        0,
+        "note: the result logits is left out: it is f32[2], whose first dimension does not "
+        "count the 4 examples of the input",
+        "$SCRIMP predict sum.scrimp --checkpoint w.safetensors -i pixels.npy -o n.npy");
+    expect_there(0, "", "test -e n.npy && test ! -e n.1.npy");
+    expect_there(1, "help: let the model return a result for each example, too",
+                 "sed 's/return sum(y, axis = 0), y/return sum(y, axis = 0), mean(y)/' sum.scrimp "
+                 "> none.scrimp && $SCRIMP predict none.scrimp --checkpoint w.safetensors -i "
+                 "pixels.npy -o o.npy");
+    expect_there(1, "help: let the model return the result transpose(y, 0, 1), too",
+                 "sed 's/return sum(y, axis = 0), y/return transpose(y, 0, 1), mean(y)/' "
+                 "sum.scrimp > turned.scrimp && $SCRIMP predict turned.scrimp --checkpoint "
+                 "w.safetensors -i pixels.npy -o o.npy");
 }
 
 /* ---- as eval ---- */

@@ -100,6 +100,8 @@ bool session_save(Session *s, const char *dir, const TrainerState *state);
 bool session_keep(Session *s, const char *dir, int64_t count);
 bool session_load(Session *s, const char *dir, TrainerState *state);
 bool session_load_weights(Session *s, const char *path);
+/* On standard error: tensors of a file that a model has not, and that running means were taken. */
+void session_tell_loaded(const Cli *cli, const char *path, const ExtraWeights *extra);
 
 /* Opens the model's data source, or --data in its place; synthetic: random data of the model's
  * shapes instead. */

@@ -143,6 +143,16 @@ bool session_load(Session *s, const char *dir, TrainerState *state)
     return convert_layout(s, false) && session_send_state(s);
 }
 
+void session_tell_loaded(const Cli *cli, const char *path, const ExtraWeights *extra)
+{
+    if (extra->count)
+        fprintf(stderr, "warning: %s has %lld tensor%s that the model has not: %s\n", path,
+                (long long)extra->count, extra->count == 1 ? "" : "s", extra->names);
+    if (extra->averages && !cli->output.quiet)
+        fprintf(stderr, "note: running means of %lld weights (ema); --no-ema: the weights\n",
+                (long long)extra->averages);
+}
+
 bool session_load_weights(Session *s, const char *path)
 {
     RtError err;
@@ -156,12 +166,7 @@ bool session_load_weights(Session *s, const char *path)
                   err.message);
         return false;
     }
-    if (extra.count)
-        fprintf(stderr, "warning: %s has %lld tensor%s that the model has not: %s\n", path,
-                (long long)extra.count, extra.count == 1 ? "" : "s", extra.names);
-    if (extra.averages && !s->cli->output.quiet)
-        fprintf(stderr, "note: running means of %lld weights (ema); --no-ema: the weights\n",
-                (long long)extra.averages);
+    session_tell_loaded(s->cli, path, &extra);
     const char *first = finite_tensors(s, true);
     if (first) {
         cli_error(s->cli, EXIT_USER, "E522",

@@ -3,22 +3,15 @@
 
 #include "codegen/build/codegen.h"
 #include "frontend/driver/cli_session.h"
-#include "runtime/checkpoint.h"
 #include "runtime/file.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-/* The tensors of the model as it was trained: name -> elements, in the order of the language. */
-typedef struct Trained {
-    CheckpointTensor *tensor;
-    int n;
-} Trained;
-
-static Trained trained_tensors(Pool *pool, const Graph *g)
+static TrainedWeights trained_tensors(Pool *pool, const Graph *g)
 {
-    Trained out = {.tensor = POOL_ARRAY(pool, g->order.len + 1, CheckpointTensor)};
+    TrainedWeights out = {.tensor = POOL_ARRAY(pool, g->order.len + 1, CheckpointTensor)};
     for (size_t i = 0; i < g->order.len; i++) {
         const Node *n = graph_node(g, g->order.data[i]);
         if (!node_is_persistent(n))
@@ -35,7 +28,7 @@ static Trained trained_tensors(Pool *pool, const Graph *g)
     return out;
 }
 
-static const float *elements_of(const Trained *t, const char *name)
+static const float *elements_of(const TrainedWeights *t, const char *name)
 {
     for (int i = 0; name && i < t->n; i++)
         if (!strcmp(t->tensor[i].name, name))
@@ -43,7 +36,7 @@ static const float *elements_of(const Trained *t, const char *name)
     return NULL;
 }
 
-static bool all_finite(Cli *cli, const Trained *t)
+static bool all_finite(Cli *cli, const TrainedWeights *t)
 {
     for (int i = 0; i < t->n; i++) {
         const CheckpointTensor *c = &t->tensor[i];
@@ -58,7 +51,7 @@ static bool all_finite(Cli *cli, const Trained *t)
     return true;
 }
 
-static bool load(Cli *cli, const Ast *ast, Trained *out)
+bool inference_weights_read(Cli *cli, const Ast *ast, TrainedWeights *out)
 {
     RtError err;
     ExtraWeights extra;
@@ -66,16 +59,18 @@ static bool load(Cli *cli, const Ast *ast, Trained *out)
     const Graph *g = cli_lower(cli, ast, &o);
     if (!g)
         return false;
-    diag_clear(cli->diag); /* the build has warned */
+    diag_clear(cli->diag); /* the build warns */
     *out = trained_tensors(cli->pool, g);
     if (!checkpoint_load_weights(cli->run.checkpoint, out->tensor, out->n, !cli->run.no_ema, &extra,
                                  &err))
         return cli_error(cli, EXIT_USER, "E501", NULL, "%s", err.message) == EXIT_OK;
+    session_tell_loaded(cli, cli->run.checkpoint, &extra);
     return all_finite(cli, out);
 }
 
 /* The elements of a tensor of the program; `room` is for those that are made. */
-static const float *elements_for(const Program *p, const Trained *trained, ValueId v, float *room)
+static const float *elements_for(const Program *p, const TrainedWeights *trained, ValueId v,
+                                 float *room)
 {
     const char *name = graph_value(p->graph, v)->name + 1;
     for (int i = 0; i < p->n_folded; i++) {
@@ -98,7 +93,7 @@ static const float *elements_for(const Program *p, const Trained *trained, Value
 }
 
 /* The persistent part of the arena. */
-static char *image_of(Cli *cli, const Program *p, const Trained *trained)
+static char *image_of(Cli *cli, const Program *p, const TrainedWeights *trained)
 {
     const Graph *g = p->graph;
     char *image = pool_alloc(cli->pool, (size_t)p->plan->persistent_bytes);
@@ -121,15 +116,13 @@ static char *image_of(Cli *cli, const Program *p, const Trained *trained)
     return image;
 }
 
-bool inference_weights_write(Cli *cli, const Ast *ast, const Program *p, const char *path)
+bool inference_weights_write(Cli *cli, const TrainedWeights *trained, const Program *p,
+                             const char *path)
 {
     RtError err;
-    Trained trained;
     AtomicFile file;
-    if (!load(cli, ast, &trained))
-        return false;
     int64_t bytes = p->plan->persistent_bytes;
-    const char *image = image_of(cli, p, &trained);
+    const char *image = image_of(cli, p, trained);
     WeightsHead head = codegen_weights_head(p->graph, p->plan, image);
     bool ok = atomic_open(&file, path, &err) && atomic_write(&file, &head, sizeof head, &err) &&
               atomic_write(&file, image, bytes, &err) && atomic_commit(&file, &err);

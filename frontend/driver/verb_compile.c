@@ -75,12 +75,19 @@ static bool can_write_beside(Cli *cli, const char *path)
 
 /* --- inference --- */
 
+/* What is compiled; trained: of an inference. */
+typedef struct Compiled {
+    Program program;
+    TrainedWeights trained;
+} Compiled;
+
 /* Nothing to do for a training step. */
-static bool write_weights(Cli *cli, const Ast *ast, const Program *p, const char *path)
+static bool write_weights(Cli *cli, const Compiled *compiled, const char *path)
 {
+    const Program *p = &compiled->program;
     if (!cli->build.inference)
         return true;
-    if (!inference_weights_write(cli, ast, p, path))
+    if (!inference_weights_write(cli, &compiled->trained, p, path))
         return false;
     fprintf(stderr, "wrote %s: %s of weights, batch normalization folded into %d layer%s\n", path,
             bytes_text(cli->pool, p->plan->persistent_bytes), p->n_folded,
@@ -106,8 +113,9 @@ static const char *without_slash(Cli *cli, const char *path)
     return pool_printf(cli->pool, "%.*s", (int)n, path);
 }
 
-static ExitCode compile_for_device(Cli *cli, const Ast *ast, const Program *p)
+static ExitCode compile_for_device(Cli *cli, const Compiled *compiled)
 {
+    const Program *p = &compiled->program;
     DeviceFiles f = {.inference = cli->build.inference};
     const char *error, *given = cli->output.out;
     f.folder = given ? without_slash(cli, given) : default_folder(cli);
@@ -127,13 +135,14 @@ static ExitCode compile_for_device(Cli *cli, const Ast *ast, const Program *p)
         f.folder, f.name, strcmp(cli->build.device, "cuda") ? cli->build.device : f.arch[0],
         f.header_path, f.name, bytes_text(cli->pool, p->plan->arena_bytes));
     const char *weights = pool_printf(cli->pool, "%s/%s.weights", f.folder, f.name);
-    return write_weights(cli, ast, p, weights) ? EXIT_OK : EXIT_USER;
+    return write_weights(cli, compiled, weights) ? EXIT_OK : EXIT_USER;
 }
 
 /* --- for the host --- */
 
-static ExitCode compile_for_host(Cli *cli, const Ast *ast, const Program *p)
+static ExitCode compile_for_host(Cli *cli, const Compiled *compiled)
 {
+    const Program *p = &compiled->program;
     CodegenOptions c = cli_codegen_options(cli, NULL);
     const char *so = cli->output.out ? cli->output.out : default_path(cli, "so");
     const char *header = cli->output.header ? cli->output.header : path_beside(cli, so, "h"),
@@ -146,7 +155,7 @@ static ExitCode compile_for_host(Cli *cli, const Ast *ast, const Program *p)
         return cli_error(cli, EXIT_USER, "E801", NULL, "%s", error);
     fprintf(stderr, "wrote %s and %s: names begin with %s_, an arena of %s\n", so, header, name,
             bytes_text(cli->pool, p->plan->arena_bytes));
-    return write_weights(cli, ast, p, path_beside(cli, so, "weights")) ? EXIT_OK : EXIT_USER;
+    return write_weights(cli, compiled, path_beside(cli, so, "weights")) ? EXIT_OK : EXIT_USER;
 }
 
 /* An inference has weights from the start, and nothing to recompute. */
@@ -177,18 +186,20 @@ ExitCode verb_compile(Cli *cli)
     const Ast *ast = cli_parse_model(cli);
     if (!ast)
         return EXIT_USER;
-    Program p;
+    Compiled compiled = {0};
     ProgramOptions o = {.mode = FRONTEND_TRAIN};
     if (cli->build.inference) {
+        if (!inference_weights_read(cli, ast, &compiled.trained))
+            return EXIT_USER;
         o.mode = FRONTEND_INFER;
         o.pipeline = pool_printf(cli->pool, "fold_norms,%s", pipeline_infer);
     }
-    ExitCode code = cli_build(cli, ast, &o, &p);
+    ExitCode code = cli_build(cli, ast, &o, &compiled.program);
     if (code == EXIT_OK)
-        code = tune_if_asked(cli, &p);
+        code = tune_if_asked(cli, &compiled.program);
     cli->state->ended_by = signals_caught();
     if (code != EXIT_OK || cli->state->ended_by)
         return code;
-    return cli_backend(cli) == &cpu_backend ? compile_for_host(cli, ast, &p)
-                                            : compile_for_device(cli, ast, &p);
+    return cli_backend(cli) == &cpu_backend ? compile_for_host(cli, &compiled)
+                                            : compile_for_device(cli, &compiled);
 }

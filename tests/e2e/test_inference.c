@@ -100,6 +100,24 @@ static void test_wrong_weights(void)
     expect_there(1, "not the weights", "./one other.weights data/mnist/t10k-images-idx3-ubyte 1");
     expect_there(1, "error[E501]",
                  "$SCRIMP compile convnet.scrimp --inference --checkpoint other -o e.so");
+    expect_there(0, "", "test ! -e e.so && test ! -e e.h && test ! -e e.weights");
+    expect_there(1, "error[E501]",
+                 "cksum other.* > before; $SCRIMP compile convnet.scrimp --inference --checkpoint "
+                 "other -o other.so");
+    expect_there(0, "", "cksum other.* | cmp - before");
+}
+
+/* Running means take the place of the weights, which is said. */
+static void test_ema(void)
+{
+    expect_there(0, "",
+                 "sed 's/held_out *=.*/ema = 0.9/' convnet.scrimp > ema.scrimp && $SCRIMP train "
+                 "ema.scrimp -q --steps 2 --out means");
+    expect_there(0, "note: running means of ",
+                 "$SCRIMP compile ema.scrimp --inference --checkpoint means -D N=1 -o means.so");
+    expect_there(0, "",
+                 "! $SCRIMP compile ema.scrimp --inference --checkpoint means --no-ema -D N=1 -o "
+                 "weights.so 2>&1 | grep 'running means'");
 }
 
 static void test_options(void)
@@ -109,7 +127,7 @@ static void test_options(void)
     expect_there(
         1, "error[E407]",
         "$SCRIMP compile convnet.scrimp --inference --checkpoint run --budget 50% -o e.so");
-    expect_there(0, "", "! ls e.so e.weights 2> o");
+    expect_there(0, "", "test ! -e e.so && test ! -e e.weights");
 }
 
 int main(void)
@@ -119,6 +137,7 @@ int main(void)
         return 77;
     test_program();
     test_wrong_weights();
+    test_ema();
     test_options();
     return e2e_end();
 }

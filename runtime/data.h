@@ -105,6 +105,8 @@ int dataset_find_field(const Dataset *ds, const char *name);
 /* Examples (sequence data: tokens) to train on and held out. */
 int64_t dataset_train_size(const Dataset *ds);
 int64_t dataset_held_out_size(const Dataset *ds);
+/* Examples in a batch. */
+int64_t dataset_batch_size(const Dataset *ds);
 /* Bytes of data this process holds (read and mapped files). */
 int64_t dataset_loaded_bytes(const Dataset *ds);
 /* One line for the log: "mnist: 9,000 to train on, 1,000 held out". */
@@ -146,6 +148,9 @@ int64_t dataset_example(const Dataset *ds, bool training, int64_t number, int64_
  * batch is padded: labels DATA_IGNORE, the rest zeros.  A set without labels leaves its last
  * incomplete batch out.  0 when nothing is held out. */
 int64_t dataset_eval_batches(const Dataset *ds);
+/* Examples that are held out and in none of these batches: of a set without labels those of the
+ * last incomplete one. */
+int64_t dataset_eval_unread(const Dataset *ds);
 /* *counted: how many labels of the batch are not DATA_IGNORE (examples, in a set without labels);
  * the weight of this batch's mean loss. */
 bool dataset_eval_batch(const Dataset *ds, int64_t i, void *const *dst, int64_t *counted,

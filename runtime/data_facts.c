@@ -32,6 +32,18 @@ int64_t dataset_held_out_size(const Dataset *ds)
     return ds->held ? ds->held->n_held : ds->n_held;
 }
 
+int64_t dataset_batch_size(const Dataset *ds)
+{
+    return ds->spec.batch;
+}
+
+int64_t dataset_eval_unread(const Dataset *ds)
+{
+    if (ds->held)
+        return dataset_eval_unread(ds->held);
+    return ds->kind->sequence || ds->label_field >= 0 ? 0 : ds->n_held % ds->spec.batch;
+}
+
 const char *dataset_warning(const Dataset *ds)
 {
     return ds->warning;

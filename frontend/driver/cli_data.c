@@ -269,6 +269,43 @@ bool session_same_vocab(Cli *cli, const Dataset *ds, const char *dir)
     return same;
 }
 
+#define WHOLE_BATCHES                                                                              \
+    "without integer labels (a field `label` or `y`) evaluations read whole batches only"
+
+static void no_evaluation(Cli *cli, const Dataset *ds, const char *needs)
+{
+    long long held = dataset_held_out_size(ds), batch = dataset_batch_size(ds);
+    if (!held && needs)
+        cli_error(cli, EXIT_USER, "E513", "write `held_out = 10%` in the train section",
+                  "%snothing is held out to evaluate on", needs);
+    if (!held)
+        return;
+    const char *help =
+        pool_printf(cli->pool, "hold out %lld examples or more, or make the batch smaller", batch);
+    const char *why = pool_printf(
+        cli->pool, "%lld example%s held out, fewer than a batch of %lld, and " WHOLE_BATCHES, held,
+        held == 1 ? " is" : "s are", batch);
+    if (needs)
+        cli_error(cli, EXIT_USER, "E513", help, "%s%s", needs, why);
+    else
+        fprintf(stderr, "warning: nothing is evaluated: %s; %s\n", why, help);
+}
+
+bool session_tell_held_out(Cli *cli, const Dataset *ds, const char *needs)
+{
+    long long unread = dataset_eval_unread(ds), batch = dataset_batch_size(ds);
+    bool any = dataset_eval_batches(ds) > 0;
+    if (!any)
+        no_evaluation(cli, ds, needs);
+    else if (unread && !cli->output.quiet)
+        fprintf(
+            stderr,
+            "note: evaluations leave out the last %lld of %lld held-out examples: " WHOLE_BATCHES
+            ", here of %lld\n",
+            unread, (long long)dataset_held_out_size(ds), batch);
+    return any;
+}
+
 /* Where a data set's fields go for micro-batch k of a step. */
 static void field_places(const Session *s, const Dataset *ds, int64_t k, void **dst)
 {

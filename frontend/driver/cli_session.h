@@ -116,6 +116,10 @@ bool session_same_vocab(Cli *cli, const Dataset *ds, const char *dir);
 bool session_fill(const Session *s, const Dataset *ds, int64_t update, bool overfit);
 /* Fills the inputs of evaluation batch `batch`; *counted is its weight in a mean. */
 bool session_fill_held_out(const Session *s, const Dataset *ds, int64_t batch, int64_t *counted);
+/* Before evaluations: a note of held-out examples that they leave out.  False where they read none,
+ * with E513 when `needs` (such as "--keep-best: ") wants them, else (NULL) with a warning if some
+ * are held out. */
+bool session_tell_held_out(Cli *cli, const Dataset *ds, const char *needs);
 /* Over the held-out part: the mean of the loss, and all metrics (the inference form of a classifier
  * has the metric "accuracy").  NaN when nothing is held out.  False after a message, or
  * when a signal was caught meanwhile. */

@@ -65,10 +65,7 @@ ExitCode verb_eval(Cli *cli)
     double loss = 0;
     bool ok = data && session_same_vocab(cli, data, cli->run.checkpoint) &&
               open_trained(cli, &program, &h);
-    if (ok && dataset_eval_batches(data) == 0)
-        ok = cli_error(cli, EXIT_USER, "E513", "write `held_out = 10%` in the train section",
-                       "nothing is held out to evaluate on") == EXIT_OK;
-    ok = ok && session_evaluate(&h.session, data, &loss);
+    ok = ok && session_tell_held_out(cli, data, "") && session_evaluate(&h.session, data, &loss);
     if (ok)
         report_evaluation(&h.session, loss);
     if (ok && isnan(loss) && dataset_eval_batches(data) > 0)

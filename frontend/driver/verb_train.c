@@ -19,13 +19,25 @@ static ExitCode build_training(Trainer *t, const Ast *ast)
     return cli_build(cli, ast, &o, &t->program);
 }
 
+/* --keep-best needs one; who has written held_out is told where there is none all the same. */
+static bool check_evaluation(Trainer *t)
+{
+    Cli *cli = t->cli;
+    bool keep_best = cli->run.keep_best, overfit = cli->run.overfit;
+    if (overfit && keep_best)
+        return cli_error(cli, EXIT_USER, "E513", "leave one of them out",
+                         "--keep-best: --overfit evaluates nothing") == EXIT_OK;
+    t->has_eval =
+        !overfit && session_tell_held_out(cli, t->data, keep_best ? "--keep-best: " : NULL);
+    return t->has_eval || !keep_best;
+}
+
 /* Evaluation runs in the memory of training, when there is something to evaluate on. */
 static bool build_evaluation(Trainer *t, const Ast *ast, int64_t *arena_bytes)
 {
     Cli *cli = t->cli;
     ProgramOptions o = {.mode = FRONTEND_EVAL};
     *arena_bytes = t->program.plan->arena_bytes;
-    t->has_eval = dataset_eval_batches(t->data) > 0 && !cli->run.overfit;
     if (!t->has_eval)
         return true;
     if (cli_build(cli, ast, &o, &t->eval_program) != EXIT_OK)
@@ -224,11 +236,8 @@ static bool set_up(Trainer *t, const Ast *ast)
     if (!cli->output.out)
         fputs("note: without --out DIR the weights are not kept\n", stderr);
     int64_t bytes;
-    if (!schedule_lengths(t) || !build_evaluation(t, ast, &bytes))
+    if (!schedule_lengths(t) || !check_evaluation(t) || !build_evaluation(t, ast, &bytes))
         return false;
-    if (cli->run.keep_best && !t->has_eval)
-        return cli_error(cli, EXIT_USER, "E513", "write `held_out = 10%` in the train section",
-                         "--keep-best: nothing is held out to evaluate on") == EXIT_OK;
     if (tune_if_asked(cli, &t->program) != EXIT_OK ||
         !session_compile(cli, &t->program, &t->session) ||
         (t->has_eval && !session_compile(cli, &t->eval_program, &t->eval)))

@@ -144,6 +144,38 @@ static void test_texts(void)
     expect_there(1, "'@' at byte 300 is not in the vocabulary", "$SCRIMP train at.scrimp");
 }
 
+/* ---- without labels: whole batches alone are evaluated, and that is said ---- */
+
+#define NUMBERS                                                                                    \
+    "option N = 10\noption held = 25\n"                                                            \
+    "model net(x: f32[N, 1]) { return x |> fc: linear(1) }\n"                                      \
+    "train {\n  batch = csv(\"all.csv\", batch = N, x = columns([\"size\"]), t = "                 \
+    "columns([\"size\"]))\n  loss = mse(net(batch.x), batch.t)\n  optim = sgd(lr = 0.01)\n"        \
+    "  steps = 2\n  held_out = held\n}\n"
+
+static void test_whole_batches(void)
+{
+    write_text("numbers.scrimp", NUMBERS);
+    expect_there(0,
+                 "note: evaluations leave out the last 5 of 25 held-out examples: without integer "
+                 "labels (a field `label` or `y`) evaluations read whole batches only, here of 10",
+                 "$SCRIMP train numbers.scrimp --out numbers");
+    expect_there(0, "", "! $SCRIMP train numbers.scrimp -D held=20 2>&1 | grep 'leave out'");
+    expect_there(0, "leave out the last 5 of 25",
+                 "$SCRIMP eval numbers.scrimp --checkpoint numbers");
+    expect_there(0,
+                 "warning: nothing is evaluated: 7 examples are held out, fewer than a batch of 10",
+                 "$SCRIMP train numbers.scrimp -D held=7");
+    expect_there(1, "error[E513]: --keep-best: 7 examples are held out, fewer than a batch of 10",
+                 "$SCRIMP train numbers.scrimp -D held=7 --out best --keep-best");
+    expect_there(1, "error[E513]: 7 examples are held out, fewer than a batch of 10",
+                 "$SCRIMP eval numbers.scrimp -D held=7 --checkpoint numbers");
+    expect_there(1, "help: hold out 10 examples or more, or make the batch smaller",
+                 "$SCRIMP eval numbers.scrimp -D held=7 --checkpoint numbers");
+    expect_there(1, "error[E513]: nothing is held out",
+                 "$SCRIMP eval numbers.scrimp -D held=0 --checkpoint numbers");
+}
+
 /* ---- the others ---- */
 
 static void test_others(void)
@@ -174,6 +206,7 @@ int main(void)
     test_tables();
     test_arrays();
     test_texts();
+    test_whole_batches();
     test_others();
     return e2e_end();
 }

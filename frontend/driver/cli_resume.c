@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "frontend/driver/cli_resume.h"
+#include "frontend/driver/cli_options.h"
 #include "frontend/driver/cli_program.h"
 
 #include "ir/print.h"
@@ -15,7 +16,8 @@
 
 /* Keys of the settings that are no fields of the train section. */
 static const char OPTIONS[] = "options", MODEL[] = "model", EXAMPLES[] = "examples",
-                  OVERFIT[] = "overfit", DENORMALS[] = "keep_denormals", LEFT_OUT[] = "left_out";
+                  OVERFIT[] = "overfit", DENORMALS[] = "keep_denormals", LEFT_OUT[] = "left_out",
+                  NETWORK[] = "network", METRICS[] = "metrics", NONE[] = "none";
 
 /* Fields that a run keeps: the optimizer's state, and what decides which numbers a step sees.  All
  * others of the train section may change. */
@@ -35,8 +37,54 @@ static bool is_fixed(const char *key)
     return false;
 }
 
-/* Of the graph as the file describes it, without places, annotations and the train section. */
-static const char *model_text(Cli *cli, const Ast *ast)
+/* With running means the optimizer has tensors that it has not without; how much of them stays may
+ * change. */
+static bool forbids(const char *key, const char *then, const char *now)
+{
+    return is_fixed(key) ||
+           (strcmp(key, "ema") == 0 && (strcmp(then, NONE) == 0 || strcmp(now, NONE) == 0));
+}
+
+static bool is_loss(const TrainSpec *t, const char *output)
+{
+    bool found = t->n_goals == 0 && strcmp(output, "loss") == 0;
+    for (int i = 0; i < t->n_goals; i++)
+        found = found || strcmp(output, t->goal[i].loss) == 0;
+    return found;
+}
+
+/* Takes the metrics off, and what only they need; their names, with commas between them. */
+static const char *cut_metrics(Pool *pool, Graph *g)
+{
+    const char *names = "";
+    size_t kept = 0;
+    for (size_t i = 0; i < g->outputs.len; i++) {
+        const Output *o = &g->outputs.data[i];
+        if (is_loss(&g->train, o->name))
+            g->outputs.data[kept++] = *o;
+        else
+            names = pool_printf(pool, "%s%s%s", names, *names ? ", " : "", o->name);
+    }
+    g->outputs.len = kept;
+    pass_dce(&(PassContext){.graph = g, .pool = pool});
+    return *names ? names : NONE;
+}
+
+static const char *graph_hash(Pool *pool, const Graph *g)
+{
+    StrBuf text = strbuf_new(pool);
+    graph_print(g, (PrintOptions){.no_loc = true}, &text);
+    return pool_printf(pool, "%016" PRIx64, hash_bytes(text.text, text.len, 0));
+}
+
+static void put(json_t *settings, const char *key, const char *value)
+{
+    json_object_set_new(settings, key, json_string(value));
+}
+
+/* Of the graph as the file describes it, without places, annotations and the train section: all of
+ * it, as runs of older builds have it, and what training needs of it. */
+static void put_model(Cli *cli, const Ast *ast, json_t *settings)
 {
     FrontendOptions o = cli_frontend_options(cli, FRONTEND_TRAIN);
     Graph *g = frontend_lower(cli->pool, cli->diag, ast, &o);
@@ -46,14 +94,9 @@ static const char *model_text(Cli *cli, const Ast *ast)
     g->train.present = false;
     g->options = g->source = "";
     g->source_hash = 0;
-    StrBuf text = strbuf_new(cli->pool);
-    graph_print(g, (PrintOptions){.no_loc = true}, &text);
-    return pool_printf(cli->pool, "%016" PRIx64, hash_bytes(text.text, text.len, 0));
-}
-
-static void put(json_t *settings, const char *key, const char *value)
-{
-    json_object_set_new(settings, key, json_string(value));
+    put(settings, MODEL, graph_hash(cli->pool, g));
+    put(settings, METRICS, cut_metrics(cli->pool, g));
+    put(settings, NETWORK, graph_hash(cli->pool, g));
 }
 
 /* "lr.base": the IR's header leaves the schedule's name out. */
@@ -102,7 +145,7 @@ json_t *resume_settings(Cli *cli, const Ast *ast, const Program *program, const 
         put(settings, OVERFIT, "true");
     if (cli->run.keep_denormals)
         put(settings, DENORMALS, "true");
-    put(settings, MODEL, model_text(cli, ast));
+    put_model(cli, ast, settings);
     return settings;
 }
 
@@ -181,42 +224,82 @@ static bool is_same_setting(const char *a, const char *b)
            !(x < y) && !(x > y);
 }
 
-/* The value of an option in "N=8 width=16", which names all options in the order of the file;
- * `next` is the one after it or NULL. */
-static const char *option_in(Pool *pool, const char *text, const char *name, const char *next)
+/* Where a word of "N=8 text=a b width=16" ends, which is where the next NAME= begins. */
+static const char *option_end(const char *text)
 {
-    const char *from = strstr(text, pool_printf(pool, "%s=", name));
-    while (from && from != text && from[-1] != ' ')
-        from = strstr(from + 1, pool_printf(pool, "%s=", name));
-    if (!from)
-        return NULL;
-    from += strlen(name) + 1;
-    const char *to = next ? strstr(from, pool_printf(pool, " %s=", next)) : NULL;
-    return to ? pool_strndup(pool, from, (size_t)(to - from)) : from;
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789";
+    for (const char *at = strchr(text, ' '); at; at = strchr(at + 1, ' ')) {
+        size_t n = strspn(at + 1, letters);
+        if (n && at[1 + n] == '=')
+            return at;
+    }
+    return text + strlen(text);
+}
+
+/* The value of an option there, or NULL. */
+static const char *option_in(Pool *pool, const char *text, const char *name)
+{
+    size_t n = strlen(name);
+    for (const char *end; *text; text = end + (*end == ' ')) {
+        end = option_end(text);
+        if (strncmp(text, name, n) == 0 && text[n] == '=')
+            return pool_strndup(pool, text + n + 1, (size_t)(end - text) - n - 1);
+    }
+    return NULL;
+}
+
+/* Whether the run had an option that the file has not: no -D leads back to it. */
+static bool has_other_options(Pool *pool, const Ast *ast, const char *text)
+{
+    const OptionInfo *o;
+    int n_options = frontend_options(pool, ast, &o);
+    for (const char *end; *text; text = end + (*end == ' ')) {
+        size_t n = strcspn(text, "=");
+        bool found = false;
+        end = option_end(text);
+        for (int i = 0; i < n_options; i++)
+            found = found || (strlen(o[i].name) == n && strncmp(o[i].name, text, n) == 0);
+        if (!found)
+            return true;
+    }
+    return false;
+}
+
+static const char *options_text(const json_t *settings)
+{
+    const char *text = json_string_value(json_object_get(settings, OPTIONS));
+    return text ? text : "";
 }
 
 /* " -D N=8 -D lr=0.1": what the run had where it is another value now. */
 static const char *options_of_run(Cli *cli, const Ast *ast, const json_t *now, const json_t *then)
 {
     const OptionInfo *o;
-    const char *here = json_string_value(json_object_get(now, OPTIONS)),
-               *there = json_string_value(json_object_get(then, OPTIONS)), *text = "";
+    StrBuf line = strbuf_new(cli->pool);
     int n = frontend_options(cli->pool, ast, &o);
-    for (int i = 0; i < n && here && there; i++) {
-        const char *next = i + 1 < n ? o[i + 1].name : NULL;
-        const char *a = option_in(cli->pool, here, o[i].name, next),
-                   *b = option_in(cli->pool, there, o[i].name, next);
-        if (a && b && !is_same_setting(a, b))
-            text = pool_printf(cli->pool, "%s -D %s=%s", text, o[i].name, b);
+    for (int i = 0; i < n; i++) {
+        const char *name = o[i].name, *a = option_in(cli->pool, options_text(now), name),
+                   *b = option_in(cli->pool, options_text(then), name);
+        if (!a || !b || is_same_setting(a, b))
+            continue;
+        cli_put_word(&line, "-D");
+        cli_put_word(&line, pool_printf(cli->pool, "%s=%s", name, b));
     }
-    return text;
+    return line.len ? line.text : "";
 }
 
 /* As the IR's header has it; for what a run does not name, what it then has. */
 static const char *value_of(const json_t *settings, const char *key)
 {
     const char *text = json_string_value(json_object_get(settings, key));
-    return text ? text : strcmp(key, "precision") == 0 ? "\"f32\"" : "none";
+    return text ? text : strcmp(key, "precision") == 0 ? "\"f32\"" : NONE;
+}
+
+/* What is compared in words of its own.  A run of an older build does not say its metrics. */
+static bool is_aside(const char *key, const json_t *then)
+{
+    return !strcmp(key, OPTIONS) || !strcmp(key, MODEL) || !strcmp(key, NETWORK) ||
+           (!strcmp(key, METRICS) && !json_object_get(then, NETWORK));
 }
 
 /* "batch = 8 (now 16), ..." of the keys that differ and are fixed, or are not. */
@@ -228,8 +311,7 @@ static const char *differences(Pool *pool, json_t *now, json_t *then, bool fixed
     json_object_foreach(all, key, value)
     {
         const char *a = value_of(now, key), *b = value_of(then, key);
-        if (!is_same_setting(a, b) && is_fixed(key) == fixed && strcmp(key, OPTIONS) != 0 &&
-            strcmp(key, MODEL) != 0)
+        if (!is_same_setting(a, b) && forbids(key, b, a) == fixed && !is_aside(key, then))
             text = pool_printf(pool, "%s%s%s = %s (now %s)", text, *text ? ", " : "", key, b, a);
     }
     json_decref(all);
@@ -249,6 +331,11 @@ static const char *way_back(Cli *cli, const Ast *ast, const json_t *now, const j
 {
     static const char another[] =
         "start another run (another --out, or --overwrite instead of --resume)";
+    if (has_other_options(cli->pool, ast, options_text(then)))
+        return pool_printf(cli->pool,
+                           "it had other options (%s): continue it with the model file it was "
+                           "begun with, or %s",
+                           options_text(then), another);
     const char *options = options_of_run(cli, ast, now, then);
     if (*options)
         return pool_printf(cli->pool, "continue it with the run's%s, or %s", options, another);
@@ -261,6 +348,13 @@ static const char *way_back(Cli *cli, const Ast *ast, const json_t *now, const j
     return pool_printf(cli->pool, "continue it as it was, or %s", another);
 }
 
+/* Metrics may change: they are compared where both runs know the model without them. */
+static bool same_model(const json_t *now, const json_t *then)
+{
+    const char *key = json_object_get(then, NETWORK) ? NETWORK : MODEL;
+    return json_equal(json_object_get(now, key), json_object_get(then, key));
+}
+
 bool resume_check(Cli *cli, const Ast *ast, json_t *now, json_t *then)
 {
     if (!then) {
@@ -271,7 +365,7 @@ bool resume_check(Cli *cli, const Ast *ast, json_t *now, json_t *then)
     const char *fixed = differences(cli->pool, now, then, true);
     if (*fixed)
         fixed = pool_printf(cli->pool, "had %s", fixed);
-    else if (strcmp(value_of(now, MODEL), value_of(then, MODEL)) != 0)
+    else if (!same_model(now, then))
         fixed = "is of another model";
     const char *free = differences(cli->pool, now, then, false);
     if (!*fixed && *free)

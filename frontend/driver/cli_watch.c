@@ -4,6 +4,7 @@
 #include "ir/print.h"
 
 #include <stdio.h>
+#include <string.h>
 
 /* Steps taken back that are told one by one; in a row, which only a run that learns nothing has. */
 enum { SKIPPED_NAMED = 10, MOST_IN_A_ROW = 100 };
@@ -74,9 +75,18 @@ static const char *cause_of(Watch *w, int64_t step, bool *is_data)
     return cause ? pool_printf(w->cli->pool, "; %s", cause) : "";
 }
 
-static const char *way_out(bool is_data)
+/* The loss of the first step is of weights that no update has touched, whatever the rate. */
+static const char *way_out(const Watch *w, bool is_data, const char *seen, int64_t step)
 {
-    return is_data ? "mend or remove the example" : "try a smaller lr, a warmup or clip = 1";
+    static const char of_loss[] = "the loss";
+    const UpdateRule *rule = &w->session->graph->train.rule;
+    if (is_data)
+        return "mend or remove the example";
+    if (step == 1 && seen && strncmp(seen, of_loss, sizeof of_loss - 1) == 0)
+        return "it is so before the first update: look for what the model divides by, or takes the "
+               "log, root or power of";
+    return rule->clip > 0 ? "try a smaller lr or a warmup"
+                          : "try a smaller lr, a warmup or clip = 1";
 }
 
 bool watch_goes_on(Watch *w, const char *seen, int64_t step)
@@ -91,7 +101,8 @@ bool watch_goes_on(Watch *w, const char *seen, int64_t step)
         return true;
     const char *cause = cause_of(w, step, &is_data);
     fprintf(stderr, "warning: step %lld%s: %s%s; %s\n", (long long)step,
-            w->policy == NAN_SKIP ? " is taken back" : "", seen, cause, way_out(is_data));
+            w->policy == NAN_SKIP ? " is taken back" : "", seen, cause,
+            way_out(w, is_data, seen, step));
     return true;
 }
 
@@ -100,8 +111,9 @@ void watch_stop(Watch *w, const char *seen, int64_t step, const char *aside)
     bool is_data;
     Cli *cli = w->cli;
     const char *cause = cause_of(w, step, &is_data), *kept = "";
+    bool skips = w->policy == NAN_SKIP, resumes = cli->output.out && w->kept >= 0;
     w->stopped = true;
-    if (cli->output.out && w->kept >= 0)
+    if (resumes)
         kept = pool_printf(cli->pool, "; %s holds step %lld, from which --checkpoint %s starts",
                            cli->output.out, (long long)w->kept, cli->output.out);
     else if (cli->output.out)
@@ -109,11 +121,12 @@ void watch_stop(Watch *w, const char *seen, int64_t step, const char *aside)
     if (aside)
         kept = pool_printf(cli->pool, "%s; what step %lld left is in %s", kept, (long long)step,
                            aside);
-    bool skips = w->policy == NAN_SKIP;
+    const char *skip = skips     ? ""
+                       : resumes ? "; --resume --on-nan skip takes such steps back"
+                                 : "; start again with --on-nan skip, which takes such steps back";
     const char *rows =
         skips ? pool_printf(cli->pool, "%d steps in a row were taken back; ", MOST_IN_A_ROW) : "";
     cli_error(cli, EXIT_USER, "E521",
-              pool_printf(cli->pool, "%s%s%s", way_out(is_data),
-                          skips ? "" : "; --resume --on-nan skip takes such steps back", kept),
+              pool_printf(cli->pool, "%s%s%s", way_out(w, is_data, seen, step), skip, kept),
               "step %lld: %s%s%s", (long long)step, rows, seen ? seen : "found when saving", cause);
 }

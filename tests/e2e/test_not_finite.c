@@ -167,12 +167,22 @@ static void test_diverging(void)
     expect_said(1, "smaller lr",
                 "$SCRIMP train $TMP/m.scrimp --data $TMP/good --out $TMP/wild "
                 "--resume -q");
+    expect_said(1, "lr, a warmup or clip = 1; --resume --on-nan skip takes such steps back",
+                "$SCRIMP train $TMP/m.scrimp --data $TMP/good --out $TMP/wild "
+                "--resume -q");
+    expect_said(1, "; start again with --on-nan skip, which takes such steps back",
+                "$SCRIMP train $TMP/m.scrimp --data $TMP/good -q");
+    expect_said(1, "help: try a smaller lr or a warmup; start again",
+                "sed 's/1e38/1e38, clip = 1e30/' $TMP/m.scrimp > $TMP/clip.scrimp && "
+                "$SCRIMP train $TMP/clip.scrimp --data $TMP/good -q");
     expect_said(0, "taken back",
                 "$SCRIMP train $TMP/m.scrimp --data $TMP/good --on-nan skip -q "
                 "--out $TMP/tame");
     expect_said(0, "loss", "$SCRIMP eval $TMP/m.scrimp --data $TMP/good --checkpoint $TMP/tame");
     write_model("sgd(lr = 1e38, momentum = 0.9, gradient_free = true)", 4, "eval_every = 18");
-    expect_said(1, "no step was saved before",
+    expect_said(1,
+                "start again with --on-nan skip, which takes such steps back; no step was saved "
+                "before",
                 "$SCRIMP train $TMP/m.scrimp --data $TMP/good --out $TMP/free -q");
     expect_said(0, NULL,
                 "test ! -e $TMP/free/trainer.json && test -e $TMP/free/diverged/trainer.json");
@@ -181,6 +191,17 @@ static void test_diverging(void)
     expect_said(0, "loss", "$SCRIMP eval $TMP/m.scrimp --data $TMP/good --checkpoint $TMP/free2");
     expect_said(1, "stop (the default), warn or skip",
                 "$SCRIMP train $TMP/m.scrimp --on-nan perhaps");
+}
+
+/* No rate is to blame for the loss of the first step. */
+static void test_model(void)
+{
+    write_model("sgd(lr = 0.01)", 4, "steps = 3");
+    expect_said(
+        1, "help: it is so before the first update: look for what the model divides by",
+        "sed 's/loss = cross_entropy(\\(.*\\)$/loss = log(-1.0 - cross_entropy(\\1)/; /epochs/d' "
+        "$TMP/m.scrimp > $TMP/log.scrimp && "
+        "$SCRIMP train $TMP/log.scrimp --data $TMP/good -q");
 }
 
 /* An example that is only evaluated, and one in a micro-batch. */
@@ -223,6 +244,7 @@ int main(void)
     test_warn();
     test_skip();
     test_diverging();
+    test_model();
     write_data(INFINITY);
     test_places();
     test_generate();

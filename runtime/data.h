@@ -93,6 +93,10 @@ typedef struct DataTraits {
 /* All false and NULL when there is no such kind. */
 const DataTraits *data_traits(const char *kind);
 
+/* Whether there is something for every entry of a '\n'-separated list of files, folders and globs.
+ */
+bool data_paths_exist(const char *list);
+
 /* NULL with a message when the files are missing or damaged, or hold neither a training nor an
  * evaluation batch. */
 Dataset *dataset_open(const DataSpec *spec, RtError *err);

@@ -26,6 +26,12 @@ typedef struct Table {
 /* Counts a row, or reads it. */
 typedef bool RowFn(Dataset *ds, const CsvReader *r, RtError *err);
 
+static bool is_label(const TableField *f)
+{
+    bool integer = f->kind == COLUMN_INTEGER || f->kind == COLUMN_CATEGORY;
+    return integer && (strcmp(f->name, "label") == 0 || strcmp(f->name, "y") == 0);
+}
+
 /* ---- messages ---- */
 
 /* A cell's beginning, fit to be shown. */
@@ -45,15 +51,29 @@ static bool bad_cell(const CsvReader *r, const TableColumn *c, const char *what,
                     shown(r->cell[c->at], text), what);
 }
 
-static bool missing_cell(const CsvReader *r, const TableField *f, const TableColumn *c,
-                         RtError *err)
+/* A category of its own, for missing values, is no way for a label or once categories are known: it
+ * would be one more class. */
+static const char *way_of_missing(const Table *t, const TableField *f)
 {
-    return rt_error(err,
-                    "line %lld, column %s: the value is missing; say columns(..., missing = %s "
-                    "or missing = drop, which leaves such rows out",
-                    (long long)r->record_line, c->name,
-                    table_is_category(f) ? "own), which makes it a category,"
-                                         : "mean) for the mean");
+    bool category = table_is_category(f);
+    if (t->every_row)
+        return "the model was trained on rows without missing ones, so fill it in, or leave the "
+               "row "
+               "out here";
+    if (category && (t->fields.learned || is_label(f)))
+        return "say columns(..., missing = drop), which leaves such rows out";
+    return category
+               ? "say columns(..., missing = own), which makes it a category, or missing = "
+                 "drop, which leaves such rows out"
+               : "say columns(..., missing = mean) for the mean or missing = drop, which leaves "
+                 "such rows out";
+}
+
+static bool missing_cell(const Table *t, const CsvReader *r, const TableField *f,
+                         const TableColumn *c, RtError *err)
+{
+    return rt_error(err, "line %lld, column %s: the value is missing; %s",
+                    (long long)r->record_line, c->name, way_of_missing(t, f));
 }
 
 /* A row that `missing = drop` is about. */
@@ -184,7 +204,7 @@ static int32_t category(Table *t, const CsvReader *r, TableField *f, TableColumn
     size_t n;
     bool missing = csv_is_missing(cell);
     if (missing && f->missing == MISSING_ERROR)
-        return missing_cell(r, f, c, err), -2;
+        return missing_cell(t, r, f, c, err), -2;
     if (missing)
         return -1;
     const char *text = value_text(t, cell, &n, err);
@@ -219,7 +239,7 @@ static bool read_number(const Table *t, const CsvReader *r, TableField *f, int k
     double v = (double)NAN;
     if (csv_is_missing(r->cell[c->at])) {
         if (f->missing == MISSING_ERROR)
-            return missing_cell(r, f, c, err);
+            return missing_cell(t, r, f, c, err);
         if (f->missing == MISSING_DROP && !leave_out(t, r, c, drop, err))
             return false;
     } else if (!csv_number(r->cell[c->at], &v)) {
@@ -308,7 +328,7 @@ static bool add_field(Dataset *ds, TableField *tf, RtError *err)
     bool real = tf->kind == COLUMN_NUMBER || tf->kind == COLUMN_ONE_HOT;
     int rank = tf->width > 0 || tf->kind == COLUMN_ONE_HOT;
     DataField *f = data_add_field(ds, tf->name, real ? RT_F32 : RT_I32, rank, &elements);
-    f->label = !real && (strcmp(tf->name, "label") == 0 || strcmp(tf->name, "y") == 0);
+    f->label = is_label(tf);
     for (int k = 0; table_is_category(tf) && k < tf->n; k++) {
         if (!order_categories(ds, tf, k, err))
             return false;

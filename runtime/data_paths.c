@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 enum { MAX_FILES = 1000000 };
 
@@ -109,6 +110,30 @@ static bool add_item(const char *item, const char *suffix, PathList *out, RtErro
     if (ok)
         qsort(out->path + first, (size_t)(out->n - first), sizeof *out->path, by_name);
     return ok;
+}
+
+static bool is_there(const char *item)
+{
+    glob_t found;
+    if (access(item, F_OK) == 0)
+        return true;
+    bool any = glob(item, 0, NULL, &found) == 0;
+    if (any)
+        globfree(&found);
+    return any;
+}
+
+bool data_paths_exist(const char *list)
+{
+    bool all = true;
+    while (all && list && *list) {
+        size_t n = strcspn(list, "\n");
+        char *item = n ? copy_text(list, n, NULL) : NULL;
+        all = !item || is_there(item);
+        free(item);
+        list += n + (list[n] == '\n');
+    }
+    return all;
 }
 
 bool paths_expand(const char *list, const char *suffix, PathList *out, RtError *err)

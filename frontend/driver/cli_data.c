@@ -202,11 +202,22 @@ static const char *standin_hint(Cli *cli, const DataSpec *spec)
                        cli->run.data ? " --data " : "", cli->run.data ? cli->run.data : "");
 }
 
-/* Where a path that is not found was looked up. */
+/* What is wrong is then in the files. */
+static bool all_there(const DataSpec *spec)
+{
+    bool there = data_paths_exist(spec->path) && data_paths_exist(spec->held_path);
+    for (int k = 0; k < spec->n_parts; k++)
+        there = there && data_paths_exist(spec->part[k].path);
+    return there;
+}
+
+/* Where a path that is not found was looked up; NULL when all were found. */
 static const char *place_of_data(Cli *cli, const DataSpec *spec)
 {
     char here[PATH_MAX];
     const char *path = spec->path ? spec->path : "";
+    if (all_there(spec))
+        return NULL;
     bool one = !cli->run.data && !data_traits(spec->kind)->several;
     const char *option = !one ? "" : "; --data PATH says where it is";
     if (*path && *path != '/' && getcwd(here, sizeof here))

@@ -156,6 +156,12 @@ static void test_relative(void)
                      "mkdir -p models && cp m.scrimp models/ && mv there/x.npy . && cd models && "
                      "$SCRIMP train m.scrimp -q");
     expect_in_folder(0, NULL, "$SCRIMP train models/m.scrimp -q");
+    /* Where a file was found, the folder is not what is wrong. */
+    expect_in_folder(
+        0, NULL,
+        "cp x.npy good.npy && head -c 100 good.npy > x.npy && ! $SCRIMP train m.scrimp "
+        "-q 2> said && grep E508 said && ! grep 'looked up' said");
+    expect_in_folder(0, NULL, "mv good.npy x.npy");
 }
 
 int main(void)

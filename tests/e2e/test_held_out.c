@@ -65,6 +65,8 @@ static void test_tables(void)
     expect_there(0, "",
                  "$SCRIMP dump two.scrimp --stage=ir > ir.txt && grep -q 'held_path' ir.txt && "
                  "$SCRIMP opt ir.txt -p dce > again.txt && grep -q 'held_path' again.txt");
+    expect_there(1, "column label: the value is missing; say columns(..., missing = drop), which",
+                 "echo 1,red, >> rest.csv; $SCRIMP train two.scrimp");
     expect_there(1, "held_out: ", "rm rest.csv; $SCRIMP train two.scrimp");
 }
 

@@ -134,7 +134,9 @@ static void test_refusals(void)
     refuse_row("30,tall,smith,X", "bad.csv: line 4, column height: 'tall' is no number");
     refuse_row("30,1,pilot,X",
                "bad.csv: line 4, column job: 'pilot' is no value that the model was trained on");
-    refuse_row("30,1,smith,", "bad.csv: line 4, column town: the value is missing");
+    refuse_row("30,1,smith,",
+               "bad.csv: line 4, column town: the value is missing; the model was trained on rows "
+               "without missing ones, so fill it in, or leave the row out here");
     refuse_row("30,1,smith", "bad.csv: line 4: 3 cells, but there are 4 columns");
     expect_there(1, "bad.csv: there is no column 'height'; there are 3: age, job, town",
                  "cut -d, -f1,3,4 one.csv > bad.csv; printf 'age,job,town\\n1,smith,X\\n' > "

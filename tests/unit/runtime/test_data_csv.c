@@ -289,7 +289,8 @@ static void test_refusals(void)
 {
     static const char x[] = "x\tnumber\terror\t1\t0\t\ta", j[] = "j\tcategory\terror\t0\t0\t\ta",
                       i[] = "y\tinteger\terror\t0\t0\t\ta", o[] = "o\tone_hot\terror\t0\t0\t1\ta",
-                      two[] = "x\tnumber\terror\t1\t3\t\ta*", m[] = "x\tnumber\tmean\t1\t0\t\ta";
+                      two[] = "x\tnumber\terror\t1\t3\t\ta*", m[] = "x\tnumber\tmean\t1\t0\t\ta",
+                      l[] = "label\tcategory\terror\t0\t0\t\ta";
     static const struct {
         const char *text, *columns, *expect;
     } cases[] = {
@@ -305,6 +306,8 @@ static void test_refusals(void)
         {"a,b\n1,1\nNaN,1\n", x,
          "line 3, column a: the value is missing; say columns(..., missing = mean) for the mean "
          "or "},
+        {"a\n1\nNA\n", j, "missing = own), which makes it a category, or missing = drop, which"},
+        {"a\n1\nNA\n", l, "the value is missing; say columns(..., missing = drop), which leaves"},
         {"a,b\n,1\n,2\n", m, "column a has no value in the training part"},
         {"a\n1.5\n", i, "line 2, column a: '1.5' is no whole number of 32 bits"},
         {"a\n3000000000\n", i, "'3000000000' is no whole number of 32 bits"},

@@ -82,6 +82,7 @@ ExitCode verb_eval(Cli *cli)
 
 typedef struct Writer {
     Cli *cli;
+    const Ast *ast;
     Session *session;
     Vocab vocab;
     bool numbers; /* neither characters nor bytes: tokens are written as numbers */
@@ -202,12 +203,33 @@ static int64_t encode_prompt(Writer *w, const char *prompt, int64_t length, RtEr
     return vocab_encode(&w->vocab, prompt, length, w->token, length, err);
 }
 
+/* As the train section says, which is no part of what generates. */
+static bool reads_characters(Cli *cli, const Ast *ast)
+{
+    FrontendOptions o = cli_frontend_options(cli, FRONTEND_TRAIN);
+    const Graph *g = frontend_lower(cli->pool, cli->diag, ast, &o);
+    diag_clear(cli->diag); /* of a training that is not asked for */
+    return g && g->train.present && g->train.data_chars;
+}
+
+/* Without one, tokens would be bytes, which these are not. */
+static bool no_vocabulary(Cli *cli)
+{
+    cli_error(cli, EXIT_USER, "E505",
+              "give --checkpoint the folder that `train` wrote: trainer.json there has it",
+              "%s has no vocabulary, and the model's tokens are characters", cli->run.checkpoint);
+    return false;
+}
+
 static bool prepare(Writer *w)
 {
     RtError err = {0};
     Cli *cli = w->cli;
-    if (!checkpoint_read_vocab(cli->run.checkpoint, &w->vocab, &err))
+    bool known = checkpoint_read_vocab(cli->run.checkpoint, &w->vocab, &err);
+    if (!known)
         w->vocab = vocab_bytes();
+    if (!known && reads_characters(cli, w->ast))
+        return no_vocabulary(cli);
     w->numbers = !w->vocab.chars && w->n_vocab > w->vocab.size;
     const char *prompt = cli->generate.prompt && *cli->generate.prompt ? cli->generate.prompt
                          : w->numbers                                  ? "0"
@@ -271,7 +293,7 @@ ExitCode verb_generate(Cli *cli)
         return code;
     RunningSession h = {0};
     bool ok = open_trained(cli, &program, &h);
-    Writer w = {.cli = cli, .session = &h.session};
+    Writer w = {.cli = cli, .ast = ast, .session = &h.session};
     w.seed = session_seed(cli, program.graph);
     ok = ok && find_language_model(&w) && prepare(&w);
     ok = ok && write_text(&w);

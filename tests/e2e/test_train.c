@@ -67,6 +67,9 @@ static void test_text(void)
         "$SCRIMP generate $EXAMPLES/chargpt.scrimp -D L=2 --checkpoint $TMP/gpt --prompt 'the ' "
         "--tokens 80 --top-k 10 --seed 3 --threads 1");
     EXPECT(strcmp(r.out, again.out) == 0, "the same seed writes the same text");
+    expect_run(1, "gpt/model.safetensors has no vocabulary",
+               "$SCRIMP generate $EXAMPLES/chargpt.scrimp -D L=2 --checkpoint "
+               "$TMP/gpt/model.safetensors --prompt 'the '");
     result_free(&r);
     result_free(&again);
 }

@@ -246,6 +246,17 @@ static bool parse_options(Cli *cli, const Verb *v, int argc, char **argv, ExitCo
     return true;
 }
 
+/* "help VERB FILE" is "VERB FILE --help". */
+static char **as_help_option(Pool *pool, int argc, char **argv)
+{
+    char **out = POOL_ARRAY(pool, (size_t)argc + 1, char *);
+    out[0] = argv[0];
+    for (int i = 2; i < argc; i++)
+        out[i - 1] = argv[i];
+    out[argc - 1] = pool_strdup(pool, "--help");
+    return out;
+}
+
 /* A line for a shell; the program is called as users call it. */
 static const char *join_words(Pool *pool, int argc, char **argv)
 {
@@ -262,6 +273,8 @@ bool cli_parse(Cli *cli, int argc, char **argv, ExitCode *code)
     cli->generate.tokens = 500;
     cli->ask.frontier = 5;
     cli->command = join_words(cli->pool, argc, argv);
+    if (argc > 2 && strcmp(argv[1], "help") == 0)
+        argv = as_help_option(cli->pool, argc, argv);
     cli->output.colour = isatty(STDERR_FILENO) && !getenv("NO_COLOR");
     if (argc < 2 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||
         strcmp(argv[1], "help") == 0) {

@@ -31,8 +31,13 @@ static void test_help(void)
         Result r = run("$SCRIMP %s --help", verbs[i]);
         EXPECT(r.code == 0 && strstr(r.out, "usage:") && strstr(r.out, verbs[i]), r.err);
         expect_narrow(r.out);
+        Result same = run("$SCRIMP help %s", verbs[i]);
+        EXPECT(same.code == 0 && strcmp(same.out, r.out) == 0, same.out);
         result_free(&r);
+        result_free(&same);
     }
+    expect_said(0, "options of ", "$SCRIMP help train $EXAMPLES/mlp.scrimp");
+    expect_run(1, "did you mean `train`?", "$SCRIMP help trian");
     result_free(&top);
 }
 

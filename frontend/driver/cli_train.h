@@ -26,8 +26,9 @@ typedef struct Trainer {
     Session session, eval;
     bool has_eval;
     Machine machine;
-    RunLock lock; /* of --out, */
-    bool has_out; /* which is there, locked, and may be written */
+    RunLock lock;  /* of --out, */
+    bool has_out;  /* which is there, locked, and may be written */
+    bool made_out; /* and was not before */
     Dataset *data;
     json_t *settings; /* what the run is trained with, for its --resume */
     uint64_t seed;

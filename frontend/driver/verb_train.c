@@ -11,6 +11,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <unistd.h>
 
 static ExitCode build_training(Trainer *t, const Ast *ast)
 {
@@ -174,6 +175,7 @@ static bool lock_out(Trainer *t)
 {
     RtError err, note;
     Cli *cli = t->cli;
+    t->made_out = !folder_exists(cli->output.out);
     if (!folder_make(cli->output.out, &err)) {
         cli_error(cli, EXIT_USER, "E502", NULL, "%s", err.message);
         return false;
@@ -259,6 +261,9 @@ static void tear_down(Trainer *t)
     session_close(&t->eval);
     machine_close(&t->machine);
     run_unlock(&t->lock);
+    if (t->made_out) /* a run that was not begun leaves no folder; one that has saved is not empty
+                      */
+        rmdir(t->cli->output.out);
 }
 
 static bool check_options(Cli *cli)

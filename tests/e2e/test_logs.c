@@ -139,6 +139,8 @@ static void test_refused(void)
     expect_ok("printf 'step,loss\\n1,2\\n' > $TMP/d.csv && cp $TMP/d.csv $TMP/d.before");
     expect_run(1, "other columns", TRAIN "--steps 44 --log $TMP/d.csv --out $TMP/run2 --resume");
     expect_ok("printf 'dear diary\\n' > $TMP/e.csv");
+    expect_run(1, "E510", TRAIN "--log $TMP/no/such/f.csv --out $TMP/none");
+    expect_ok("test ! -e $TMP/none");
     expect_run(1, "line 1 of", TRAIN "--steps 44 --log $TMP/e.csv --out $TMP/run2 --resume");
     expect_ok("cmp $TMP/d.csv $TMP/d.before && grep -q diary $TMP/e.csv");
     expect_run(1, "E510", TRAIN "--steps 1 --tensorboard $TMP/idx/train-images-idx3-ubyte");

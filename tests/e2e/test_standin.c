@@ -16,7 +16,15 @@ int main(void)
                  "$SCRIMP train mlp.scrimp -q --data there");
     expect_there(0, "wrote data/mnist: 4000 made-up digits to train on, 1000 held out",
                  "$SCRIMP data mlp.scrimp");
-    expect_there(1, "error[E523]: data/mnist is there already", "$SCRIMP data mlp.scrimp");
+    expect_there(
+        0,
+        "note: data/mnist is there already, so nothing is written: mnist: 4000 examples to "
+        "train on, 1000 held out",
+        "cksum data/mnist/* > before && cp $EXAMPLES/convnet.scrimp . && $SCRIMP data "
+        "convnet.scrimp");
+    expect_there(0, "", "cksum data/mnist/* | cmp - before");
+    expect_there(1, "error[E523]: bare is there already",
+                 "mkdir bare && $SCRIMP data mlp.scrimp --data bare");
     expect_there(0, "accuracy 0.9", "$SCRIMP train mlp.scrimp -q --steps 93");
     expect_there(0, "", "$SCRIMP data chargpt.scrimp -q --data text.txt && test -s text.txt");
     expect_there(

@@ -86,6 +86,11 @@ const DataField *examples_field(const Examples *x)
     return &x->field;
 }
 
+const char *examples_file(const Examples *x, int64_t i)
+{
+    return i < x->files.n ? x->files.path[i] : NULL;
+}
+
 bool examples_read(Examples *x, int64_t i, void *dst, RtError *err)
 {
     return x->read(x, i, dst, err);

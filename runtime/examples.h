@@ -37,6 +37,8 @@ void examples_close(Examples *x);
 int64_t examples_count(const Examples *x);
 /* What one example is; max_id and min_id are those of all, -1 for floats. */
 const DataField *examples_field(const Examples *x);
+/* The file of an example that has one of its own, a picture or a sound; NULL of others. */
+const char *examples_file(const Examples *x, int64_t i);
 /* Example i, 0 <= i < count, to dst.  False with a message for a picture or sound that cannot be
  * read. */
 bool examples_read(Examples *x, int64_t i, void *dst, RtError *err);

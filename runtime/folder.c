@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "runtime/folder.h"
+#include "runtime/categories.h"
 
+#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -152,6 +154,24 @@ bool folder_look(Dataset *ds, const FolderForm *form, void *needs, RtError *err)
     return list_files(ds, err) && know_left_out(f, err) && look_at_files(f, needs, err);
 }
 
+/* What classes are called, by their numbers, for the checkpoint; as a table's categories are. NULL:
+ * JSON cannot have them, or they are too many; their numbers then have to do. */
+static json_t *class_names(const FolderList *list)
+{
+    json_t *values = list->n_classes <= CATEGORIES_MAX ? json_array() : NULL;
+    size_t bytes = 0;
+    bool ok = values != NULL;
+    for (int64_t c = 0; ok && c < list->n_classes; c++) {
+        bytes += strlen(list->classes[c]);
+        ok = bytes <= CATEGORIES_MAX_BYTES &&
+             json_array_append_new(values, json_string(list->classes[c])) == 0;
+    }
+    if (ok)
+        return json_pack("{s:[{s:o}]}", "label", "values", values);
+    json_decref(values);
+    return NULL;
+}
+
 bool folder_make_room(Dataset *ds, int64_t floats, RtError *err)
 {
     Folder *f = ds->state;
@@ -160,6 +180,7 @@ bool folder_make_room(Dataset *ds, int64_t floats, RtError *err)
     label->label = true;
     label->min_id = 0;
     label->max_id = f->list.n_classes - 1;
+    ds->learned = class_names(&f->list);
     if (!rt_mul(batch, floats, &all) || !rt_mul(all, (int64_t)sizeof(float), &bytes))
         return rt_error(err, "a batch of %lld %s does not fit the address space", (long long)batch,
                         f->form->many);

@@ -136,8 +136,9 @@ const Verb cli_verbs[] = {
      "all fields; for token ids a text, which becomes windows as long as the model sees, the last one\n"
      "filled up with zeros. Results go to --out: y.npy, of further results y.1.npy, ... With --out y.csv,\n"
      "or without --out to standard output, they are text: a line for each example, with the class that\n"
-     "is predicted where there is one, or with --json an object. It is the inference form: no dropout,\n"
-     "running statistics.\n"
+     "is predicted where there is one, and the file of a picture or sound, or with --json an object.\n"
+     "Results that count no examples are left out. It is the inference form: no dropout, running\n"
+     "statistics.\n"
      "-D N=.. says how many examples run at once.",
      "define model checkpoint no-ema input out seed threads keep-denormals json quiet " BUILD_OPTIONS "error-format",
      verb_predict, true},

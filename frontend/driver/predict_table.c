@@ -74,8 +74,10 @@ static json_t *learned_of(Cli *cli, const TrainSpec *t, int k)
 
 json_t *predict_table_values(Cli *cli, const Graph *g, const char *field)
 {
-    int k = source_of(&g->train, field);
-    json_t *learned = k < 0 ? NULL : learned_of(cli, &g->train, k);
+    const TrainSpec *t = &g->train;
+    bool of_folder = data_traits(t->data_kind)->file_per_example && !strcmp(field, "label");
+    int k = of_folder ? 0 : source_of(t, field);
+    json_t *learned = k < 0 ? NULL : learned_of(cli, t, k);
     json_t *columns = json_object_get(learned, field);
     json_t *values = json_object_get(json_array_get(columns, 0), "values");
     json_t *out = json_array_size(columns) == 1 ? json_incref(values) : NULL;

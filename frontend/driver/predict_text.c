@@ -100,8 +100,8 @@ static void put_cell(FILE *f, const char *text)
 
 static void put_heading(const PredictText *t, FILE *f)
 {
-    if (t->classes.present)
-        fputs("predicted,", f);
+    fputs(t->files ? "file," : "", f);
+    fputs(t->classes.present ? "predicted," : "", f);
     for (int k = 0; k < t->n; k++) {
         const TextResult *r = &t->result[k];
         fputs(k ? "," : "", f);
@@ -119,8 +119,12 @@ static void put_heading(const PredictText *t, FILE *f)
     putc('\n', f);
 }
 
-static void put_line(const PredictText *t, int64_t example, FILE *f)
+static void put_line(const PredictText *t, int64_t example, const char *file, FILE *f)
 {
+    if (file) {
+        put_cell(f, file);
+        putc(',', f);
+    }
     int64_t class = t->classes.present ? largest(&t->result[0], example) : -1;
     const char *name = class_name(&t->classes, class);
     if (name)
@@ -138,9 +142,12 @@ static void put_line(const PredictText *t, int64_t example, FILE *f)
 
 /* ---- JSON ---- */
 
+/* null: it is not UTF-8. */
 static void put_string(FILE *f, const char *text)
 {
     json_t *string = json_string(text);
+    if (!string)
+        string = json_null();
     json_dumpf(string, f, JSON_ENCODE_ANY);
     json_decref(string);
 }
@@ -158,9 +165,14 @@ static void put_class(const PredictText *t, int64_t class, FILE *f)
     fputs(", ", f);
 }
 
-static void put_object(const PredictText *t, int64_t example, FILE *f)
+static void put_object(const PredictText *t, int64_t example, const char *file, FILE *f)
 {
     putc('{', f);
+    if (file) {
+        fputs("\"file\": ", f);
+        put_string(f, file);
+        fputs(", ", f);
+    }
     if (t->classes.present)
         put_class(t, largest(&t->result[0], example), f);
     for (int k = 0; k < t->n; k++) {
@@ -194,11 +206,12 @@ void predict_text_end(const PredictText *t, FILE *f)
 void predict_text_examples(const PredictText *t, int64_t first, int64_t n, FILE *f)
 {
     for (int64_t i = 0; i < n; i++) {
+        const char *file = t->files ? examples_file(t->files, first + i) : NULL;
         if (!t->json) {
-            put_line(t, i, f);
+            put_line(t, i, file, f);
             continue;
         }
         fputs(first + i ? ",\n" : "\n", f);
-        put_object(t, i, f);
+        put_object(t, i, file, f);
     }
 }

@@ -6,6 +6,7 @@
 #include "frontend/driver/cli.h"
 #include "ir/graph.h"
 #include "runtime/dtype.h"
+#include "runtime/examples.h"
 
 #include <stdio.h>
 
@@ -34,6 +35,7 @@ typedef struct PredictText {
     const TextResult *result;
     int n;
     TextClasses classes;
+    const Examples *files; /* where each example is a file, what they are; or NULL */
     bool json;
 } PredictText;
 

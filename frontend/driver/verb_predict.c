@@ -354,6 +354,9 @@ static void prepare_text(Prediction *p, const Ast *ast, const Graph *g)
                             .result = p->text_result,
                             .n = p->n_results,
                             .json = cli->output.json && !cli->output.out};
+    for (int i = 0; i < p->inputs.n && !p->text.files; i++)
+        if (p->inputs.examples && examples_file(p->inputs.input[i].examples, 0))
+            p->text.files = p->inputs.input[i].examples;
     if (p->n_results && g->train.present)
         p->text.classes = predict_classes(p->cli, ast, value_type(g, p->result[0].value));
 }

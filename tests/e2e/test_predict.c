@@ -321,6 +321,22 @@ static void test_pictures(void)
                  "f=$(ls pictures/val/*/* | head -1); cp $f one.PNG; "
                  "$SCRIMP predict pictures.scrimp --checkpoint seen -i one.PNG -o one.npy");
     expect_there(0, "", "tail -c 16 one.npy > a; tail -c 512 p.npy | head -c 16 > b; cmp a b");
+    /* As text: which picture, and what its class is called, in the folder the run has learned. */
+    expect_there(
+        0, "",
+        "$SCRIMP predict pictures.scrimp --checkpoint seen -i pictures/val > lines && head "
+        "-1 lines > heading && echo "
+        "'file,predicted,y[class_0],y[class_1],y[class_2],y[class_3]' | cmp - heading");
+    expect_there(
+        0, "",
+        "find pictures/val -type f | LC_ALL=C sort > files && sed 1d lines | cut -d, -f1 | "
+        "cmp - files && test $(sed 1d lines | cut -d, -f2 | grep -c '^class_[0-3]$') = 32");
+    expect_there(0, "",
+                 "$SCRIMP predict pictures.scrimp --checkpoint seen -i one.PNG --json | grep "
+                 "'^{\"file\": \"one.PNG\", \"predicted\": \"class_[0-3]\", '");
+    expect_there(0, "",
+                 "$SCRIMP predict pictures.scrimp --checkpoint seen/model.safetensors -i one.PNG | "
+                 "grep '^one.PNG,[0-3],'");
     expect_there(1, "one.PNG: ",
                  "head -c 100 pictures/val/*/*0.??? > one.PNG; "
                  "$SCRIMP predict pictures.scrimp --checkpoint seen -i one.PNG -o one.npy");

@@ -196,10 +196,21 @@ static Examples *open_sounds(const TrainSpec *t, const char *path, RtError *err)
     return examples_of_sounds(path, &form, err);
 }
 
-static Examples *open_text(Cli *cli, const char *path, int64_t length, RtError *err)
+/* Where nothing says what the run's tokens are, they are bytes, unless its text has characters. */
+static Examples *open_text(Cli *cli, const TrainSpec *t, const char *path, int64_t length,
+                           RtError *err)
 {
     Vocab vocab;
-    if (!checkpoint_read_vocab(cli->run.checkpoint, &vocab, err))
+    bool known = checkpoint_read_vocab(cli->run.checkpoint, &vocab, err);
+    if (!known && t->present && t->data_chars) {
+        rt_error(
+            err,
+            "%s has no vocabulary, and the tokens of %s would be characters: give --checkpoint "
+            "the folder that `train` wrote",
+            cli->run.checkpoint, path);
+        return NULL;
+    }
+    if (!known)
         vocab = vocab_bytes();
     Examples *x = examples_of_text(path, &vocab, length, err);
     vocab_free(&vocab);
@@ -250,7 +261,7 @@ static Examples *open_examples(Cli *cli, const Graph *g, const PredictInput *in,
     else if (!strcmp(source, "audiofolder") && field_is_input(node) && !strcmp(in->name, "audio"))
         x = open_sounds(&g->train, path, &err);
     else if (t->dtype == DTYPE_I32 && t->rank == 2 && strcmp(source, "tokens") != 0)
-        x = open_text(cli, path, t->dim[1], &err);
+        x = open_text(cli, &g->train, path, t->dim[1], &err);
     else
         rt_error(&err,
                  "%s: %s is read from .npy, .npz and .safetensors files (and pictures, sounds or "

@@ -368,6 +368,9 @@ static void test_text(void)
         "for i in x=letters.txt ids=letters.npy; do $SCRIMP predict lm.scrimp --checkpoint talk "
         "-i $i -o ${i#*=}.y -q || exit 1; done; cmp letters.txt.y letters.npy.y");
     expect_there(1, "add -o y.npy", "$SCRIMP predict lm.scrimp --checkpoint talk -i x=letters.txt");
+    expect_there(1, "error[E524]: --input: talk/model.safetensors has no vocabulary",
+                 "sed 's/length = T/length = T, tokens = chars/' lm.scrimp > c.scrimp; $SCRIMP "
+                 "predict c.scrimp --checkpoint talk/model.safetensors -i x=letters.txt -o c.npy");
     float *y = read_npy("letters.txt.y", "(4, 8, 256,)", (size_t)4 * 8 * 256);
     free(y);
 }

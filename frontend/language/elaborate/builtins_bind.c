@@ -321,6 +321,18 @@ static void fill_defaults(Binder *b)
     }
 }
 
+/* A layer that is given its weights, or may have been told to have none, needs no label. */
+static bool owns_parameters(const Binder *b)
+{
+    bool owns = b->call->fn->layer;
+    for (int i = 0; i < b->sig->n_params; i++) {
+        const char *name = b->sig->params[i].name;
+        if (b->given[i] && (strcmp(name, "weight") == 0 || strcmp(name, "affine") == 0))
+            owns = false;
+    }
+    return owns;
+}
+
 Val builtin_call(Elab *l, Frame *f, const Builtin *fn, const Expr *e, const CallSite *site)
 {
     BuiltinCall call = {.l = l, .fn = fn, .span = site->span, .labelled = site->labelled};
@@ -339,7 +351,7 @@ Val builtin_call(Elab *l, Frame *f, const Builtin *fn, const Expr *e, const Call
     call.n_named = (int)b.named.len;
     if (b.ok && !l->exhausted)
         return fn->run(&call);
-    if (fn->layer)
+    if (owns_parameters(&b))
         call_needs_label(&call);
     if (fn->run == builtin_minimize && l->train)
         l->train->minimizes = true; /* nobody shall ask for `optim` */

@@ -78,6 +78,7 @@ typedef struct Elab {
     VEC(LabelUse) label_uses;
     Map failed;                    /* paths of labelled calls that came to nothing */
     int invocation, n_invocations; /* of the innermost shared label, 0 = none */
+    int n_no_path;                 /* errors about patterns that fit no parameter */
     RematHint hint;
     const InitSetting *init;    /* innermost `with init` */
     SpanVec node_spans;         /* by NodeId */
@@ -259,6 +260,8 @@ typedef struct ModelCall {
  * NULL after an error. */
 const BlockDecl *elab_choose_model(Elab *l, const FrontendOptions *options, ModelCall *call);
 void elab_train(Elab *l);
+/* E211 where something reads the `batch` that the section does not set. */
+void train_without_batch(Elab *l);
 /* What a model returns becomes the outputs `logits`, `out1`, ... */
 void elab_results(Elab *l, Val result, Span span);
 /* Reads the remat section into l->g->train. */

@@ -187,6 +187,9 @@ static const char *nearest_pattern(Elab *l, const Paths *paths, const char *patt
 void report_no_path(Elab *l, Span span, const Paths *paths, const char *pattern, const char *which)
 {
     enum { SHOWN = 4 };
+    if (diag_error_count(l->diag) > l->n_no_path)
+        return; /* after another mistake not all parameters are there */
+    l->n_no_path++;
     if (!elab_error(l, span, "E203", "no parameter is called like \"%s\"%s", pattern, which))
         return;
     const char *near = nearest_pattern(l, paths, pattern);

@@ -32,10 +32,28 @@ static bool poisoned(const Binding *b)
     return b && b->value.kind == VAL_POISON;
 }
 
+static void report_missing(Elab *l, Span span, const char *what, const char *example)
+{
+    if (elab_error(l, span, "E211", "the train section has no %s", what))
+        diag_help(l->diag, "%s", example);
+}
+
 static void missing(const Reader *r, const char *what, const char *example)
 {
-    if (elab_error(r->l, r->span, "E211", "the train section has no %s", what))
-        diag_help(r->l->diag, "%s", example);
+    report_missing(r->l, r->span, what, example);
+}
+
+/* The word `train`. */
+static Span section_span(const Elab *l)
+{
+    Span span = l->ast->train->span;
+    span.end = span.begin + 5;
+    return span;
+}
+
+void train_without_batch(Elab *l)
+{
+    report_missing(l, section_span(l), "`batch`", "batch = mnist(\"data/mnist\", batch = N)");
 }
 
 /* A whole number of at least `least`; `otherwise` when the key is absent or wrong. */
@@ -131,7 +149,7 @@ static void read_source(const Reader *r, TrainSpec *t)
     const DataSource *s = source_of_section(r->l);
     if (!s) {
         if (!key(r, "batch"))
-            missing(r, "`batch`", "batch = mnist(\"data/mnist\", batch = N)");
+            train_without_batch(r->l);
         return;
     }
     source_describe(r->l, s, t);
@@ -141,19 +159,39 @@ static void read_source(const Reader *r, TrainSpec *t)
         diag_help(r->l->diag, "held_out = 10%%");
 }
 
-/* A key that is misspelt would be taken for an intermediate value. */
-static void warn_misspelt(const Reader *r)
+static bool is_key(const char *name)
+{
+    bool found = false;
+    for (size_t i = 0; i < sizeof train_keys / sizeof train_keys[0]; i++)
+        found = found || strcmp(train_keys[i], name) == 0;
+    return found;
+}
+
+/* The key that a name stands for, as `optimizer` for `optim`; or NULL. */
+static const char *meant_key(const char *name)
 {
     size_t n = sizeof train_keys / sizeof train_keys[0];
+    const char *near = nearest_word(name, train_keys, n);
+    for (size_t i = 0; i < n && !near; i++)
+        if (strncmp(name, train_keys[i], strlen(train_keys[i])) == 0)
+            near = train_keys[i];
+    return near;
+}
+
+/* A key that is misspelt would be taken for an intermediate value; but nothing reads it.  Of
+ * several results of a call some may be left alone. */
+static void warn_misspelt(const Reader *r)
+{
     for (size_t i = 0; i < r->f->scope->items.len; i++) {
         const Binding *b = &r->f->scope->items.data[i];
-        if (b->value.kind == VAL_TENSOR || b->value.kind == VAL_POISON || b->value.kind == VAL_LIST)
+        const char *near = meant_key(b->name);
+        bool result = b->value.kind == VAL_TENSOR || b->value.kind == VAL_LIST;
+        if (b->read || is_key(b->name) || b->value.kind == VAL_POISON || (result && !near))
             continue;
-        const char *near = nearest_word(b->name, train_keys, n);
-        if (!near || strcmp(near, b->name) == 0 || key(r, near))
-            continue;
-        diag_warning(r->l->diag, b->span, "W201", "`%s` is no key of the train section", b->name);
-        diag_help(r->l->diag, "did you mean `%s`?", near);
+        diag_warning(r->l->diag, b->span, "W201",
+                     "`%s` is no key of the train section, and nothing reads it", b->name);
+        if (near)
+            diag_help(r->l->diag, "did you mean `%s`?", near);
     }
 }
 
@@ -328,8 +366,7 @@ void elab_train(Elab *l)
     const Section *section = l->ast->train;
     Frame f = {.scope = scope_new(l->pool, section_names(l))};
     TrainState state = {.scope = f.scope};
-    Reader r = {l, &f, section->span};
-    r.span.end = r.span.begin + 5; /* the word `train` */
+    Reader r = {l, &f, section_span(l)};
     l->train = &state;
     exec_body(l, &f, &section->body);
     if (l->exhausted || f.returned) { /* by an assertion that failed */

@@ -182,11 +182,10 @@ static void bind_args(Binder *b, const Expr *e, const CallSite *site)
     for (int i = 0; i < e->call.n_args; i++) {
         const Arg *arg = &e->call.args[i];
         int slot = arg->name ? slot_by_name(b, arg->name) : slot_by_position(b, at++);
-        Val v = eval_arg(b, slot, arg->value);
-        if (slot < 0)
+        if (slot < 0) /* its value may be a word that means nothing here */
             report_slot(b, arg);
         else
-            store(b, slot, v, arg->value->span, arg->name);
+            store(b, slot, eval_arg(b, slot, arg->value), arg->value->span, arg->name);
     }
     label_leave(b->l, &own);
 }

@@ -271,8 +271,6 @@ static int report_no_param(Elab *l, const BlockDecl *block, const Arg *arg)
 
 static void place(Elab *l, const BlockDecl *block, BlockArgs *bound, int at, Val v, Span span)
 {
-    if (at < 0)
-        return;
     if (at >= block->n_params) {
         if (elab_error(l, span, "E206", "'%s' takes %d argument%s", block->name.text,
                        block->n_params, block->n_params == 1 ? "" : "s"))
@@ -297,9 +295,11 @@ static Val apply_block(Elab *l, Frame *f, const BlockDecl *block, const Expr *e,
     for (int i = 0; i < e->call.n_args; i++) {
         const Arg *arg = &e->call.args[i];
         int to = !arg->name ? at++ : find_param(block, arg->name);
-        if (to < 0)
+        if (to < 0) {
             report_no_param(l, block, arg);
-        const ParamDecl *p = to >= 0 && to < block->n_params ? &block->params[to] : NULL;
+            continue;
+        }
+        const ParamDecl *p = to < block->n_params ? &block->params[to] : NULL;
         place(l, block, &bound, to, eval_block_arg(l, f, p, arg->value), arg->value->span);
     }
     label_leave(l, &own);

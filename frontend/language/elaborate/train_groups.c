@@ -40,7 +40,12 @@ static bool group_rate(BuiltinCall *c, GroupSpec *s)
     s->has_lr = val_is_number(v);
     s->has_lr_part = v.kind == VAL_PERCENT;
     s->lr = s->has_lr ? val_number(v) : s->has_lr_part ? v.f / 100 : 0;
-    if ((!s->has_lr && !s->has_lr_part && v.kind != VAL_NONE) || s->lr < 0) {
+    if (s->lr < 0) {
+        elab_error(c->l, s->lr_span, "E105", "`lr` is at least 0, got %s",
+                   number_text(c->l->pool, s->lr));
+        return false;
+    }
+    if (!s->has_lr && !s->has_lr_part && v.kind != VAL_NONE) {
         if (elab_error(c->l, s->lr_span, "E205", "`lr` is a number, a percentage or a schedule"))
             diag_help(c->l->diag, "0.01 in place of the optimizer's, 10%% of it, or cosine(0.01)");
         return false;

@@ -266,7 +266,7 @@ static void read_train(const Reader *r)
     read_ema(r, &t);
     read_source(r, &t);
     t.eval_every = key_int(r, "eval_every", 0, 0);
-    t.patience = key_int(r, "patience", 0, 0);
+    t.patience = key_int(r, "patience", 1, 0);
     if (t.patience && t.held_out == 0 && !t.data_held_path &&
         elab_error(r->l, key(r, "patience")->span, "E211",
                    "`patience` compares losses of a held-out part, and there is none"))

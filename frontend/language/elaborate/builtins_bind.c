@@ -320,16 +320,20 @@ static void fill_defaults(Binder *b)
     }
 }
 
-/* A layer that is given its weights, or may have been told to have none, needs no label. */
-static bool owns_parameters(const Binder *b)
+/* Whether a layer's call makes parameters, as far as its arguments tell, some of which are
+ * mistakes: one that brings its weight, or wants none, needs no label. */
+static bool makes_parameters(const Binder *b)
 {
-    bool owns = b->call->fn->layer;
+    if (!b->call->fn->layer)
+        return false;
     for (int i = 0; i < b->sig->n_params; i++) {
         const char *name = b->sig->params[i].name;
-        if (b->given[i] && (strcmp(name, "weight") == 0 || strcmp(name, "affine") == 0))
-            owns = false;
+        const Val v = b->call->arg[i];
+        if ((strcmp(name, "weight") == 0 && v.kind != VAL_NONE) ||
+            (strcmp(name, "affine") == 0 && (v.kind != VAL_BOOL || !v.b)))
+            return false;
     }
-    return owns;
+    return true;
 }
 
 Val builtin_call(Elab *l, Frame *f, const Builtin *fn, const Expr *e, const CallSite *site)
@@ -350,7 +354,7 @@ Val builtin_call(Elab *l, Frame *f, const Builtin *fn, const Expr *e, const Call
     call.n_named = (int)b.named.len;
     if (b.ok && !l->exhausted)
         return fn->run(&call);
-    if (owns_parameters(&b))
+    if (makes_parameters(&b))
         call_needs_label(&call);
     if (fn->run == builtin_minimize && l->train)
         l->train->minimizes = true; /* nobody shall ask for `optim` */
@@ -363,6 +367,7 @@ bool call_needs_label(BuiltinCall *c)
 {
     if (c->labelled)
         return true;
+    c->l->incomplete = true;
     if (elab_error(c->l, c->span, "E201", "layer has parameters but no label"))
         diag_help(c->l->diag, "fix: `%s1: %s(...)`", c->fn->name, c->fn->name);
     return false;

@@ -77,8 +77,8 @@ typedef struct Elab {
     Map labels;                  /* path -> index into label_uses */
     VEC(LabelUse) label_uses;
     Map failed;                    /* paths of labelled calls that came to nothing */
+    bool incomplete;               /* after a mistake that may have cost the model parameters */
     int invocation, n_invocations; /* of the innermost shared label, 0 = none */
-    int n_no_path;                 /* errors about patterns that fit no parameter */
     RematHint hint;
     const InitSetting *init;    /* innermost `with init` */
     SpanVec node_spans;         /* by NodeId */
@@ -260,10 +260,12 @@ typedef struct ModelCall {
  * NULL after an error. */
 const BlockDecl *elab_choose_model(Elab *l, const FrontendOptions *options, ModelCall *call);
 void elab_train(Elab *l);
-/* E211 where something reads the `batch` that the section does not set. */
-void train_without_batch(Elab *l);
 /* What a model returns becomes the outputs `logits`, `out1`, ... */
 void elab_results(Elab *l, Val result, Span span);
+/* Reports a name without a value where the train section itself tells why; else false. */
+bool report_unset(Elab *l, const Expr *name);
+/* Notes that a name is read, if it is one of the train section that runs. */
+void train_reads(Elab *l, const Binding *name);
 /* Reads the remat section into l->g->train. */
 void elab_remat(Elab *l);
 /* The field of a batch, an input node made on first use. */

@@ -416,8 +416,10 @@ Val eval_labelled(Elab *l, Frame *f, const Expr *e, const Val *piped, Span piped
     site.labelled = true;
     site.outer = *outer;
     Val v = apply(l, f, e, &site);
-    if (v.kind == VAL_POISON)
+    if (v.kind == VAL_POISON) {
         map_set(&l->failed, l->path, 1);
+        l->incomplete = true;
+    }
     return v;
 }
 

@@ -76,56 +76,25 @@ static bool constant_name(const char *name, Val *out)
     return true;
 }
 
-static bool assigns(const Stmt *s, const char *name)
-{
-    bool found = false;
-    for (int i = 0; s->kind == STMT_ASSIGN && i < s->assign.targets.len; i++)
-        found = found || strcmp(s->assign.targets.data[i].text, name) == 0;
-    return found;
-}
-
-/* Where the train section sets a name that is not set yet; NULL: nowhere. */
-static const Stmt *set_below(const Elab *l, const char *name)
-{
-    const Section *section = l->train ? l->ast->train : NULL;
-    for (int i = 0; section && i < section->body.len; i++)
-        if (assigns(section->body.stmts[i], name))
-            return section->body.stmts[i];
-    return NULL;
-}
-
-static void report_unknown(Elab *l, const Frame *f, const Expr *e, const char *wanted)
-{
-    const Stmt *below = set_below(l, e->name);
-    uint32_t line = 0, column = 0;
-    if (l->train && !below && strcmp(e->name, "batch") == 0) {
-        train_without_batch(l);
-        return;
-    }
-    if (!elab_error(l, e->span, "E203", "unknown name '%.60s'", e->name))
-        return;
-    if (below) {
-        diag_line_column(l->diag, below->span, &line, &column);
-        diag_help(l->diag, "line %u sets it: move that line up", line);
-    } else {
-        elab_suggest_name(l, f->scope, e->name, wanted);
-    }
-}
-
 static Val eval_name(Elab *l, Frame *f, const Expr *e)
 {
-    const Binding *b = scope_read(f->scope, e->name);
+    const Binding *b = scope_find(f->scope, e->name);
     const Builtin *fn = b ? NULL : builtin_find(e->name);
     const char *wanted = l->wanted;
     l->wanted = NULL; /* arguments are of other kinds */
-    if (b)
+    if (b) {
+        train_reads(l, b);
         return b->value;
+    }
     if (fn)
         return (Val){.kind = VAL_BUILTIN, .builtin = fn};
     Val v;
     if (constant_name(e->name, &v))
         return v;
-    report_unknown(l, f, e, wanted);
+    if (report_unset(l, e))
+        return val_poison();
+    if (elab_error(l, e->span, "E203", "unknown name '%.60s'", e->name))
+        elab_suggest_name(l, f->scope, e->name, wanted);
     return val_poison();
 }
 

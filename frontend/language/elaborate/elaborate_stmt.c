@@ -32,6 +32,7 @@ static void poison_assigned(Elab *l, Frame *f, const Body *body)
 static void exec_skipped(Elab *l, Frame *f, const Body *body)
 {
     poison_assigned(l, f, body);
+    l->incomplete = true;
     f->result = val_poison();
     if (f->seq)
         f->seq->value = val_poison();
@@ -190,6 +191,7 @@ static void exec_declare(Elab *l, Frame *f, const Stmt *s)
         v = val_tensor(elab_parameter(l, s->kind == STMT_PARAM ? OP_param : OP_buffer,
                                       s->declare.name.text, type, init, fan_in, fan_out, s->span));
     }
+    l->incomplete |= v.kind == VAL_POISON;
     scope_set(l->pool, f->scope, s->declare.name.text, v, s->declare.name.span);
 }
 
@@ -204,6 +206,7 @@ static void exec_assert(Elab *l, Frame *f, const Stmt *s)
     bool says = text.kind == VAL_STRING, inside = *l->path;
     elab_error(l, e->span, "E207", "assertion failed%s%s%s%s%s", says ? ": " : "",
                says ? text.s : "", inside ? " (in " : "", l->path, inside ? ")" : "");
+    l->incomplete = true;
     f->returned = true;
     f->result = val_poison();
     if (f->seq)

@@ -192,11 +192,14 @@ static const char *nearest_pattern(Elab *l, const Paths *paths, const char *patt
 void report_no_path(Elab *l, Span span, const Paths *paths, const char *pattern, const char *which)
 {
     enum { SHOWN = 4 };
-    if (diag_error_count(l->diag) > l->n_no_path)
-        return; /* after another mistake not all parameters are there */
-    l->n_no_path++;
+    if (l->incomplete) /* it may be called like one that a mistake in the model has cost */
+        return;
     if (!elab_error(l, span, "E203", "no parameter is called like \"%s\"%s", pattern, which))
         return;
+    if (paths->len == 0) {
+        diag_help(l->diag, "the model has no parameters at all");
+        return;
+    }
     const char *near = nearest_pattern(l, paths, pattern);
     if (near && !train_pattern_fits(near, pattern)) {
         diag_help(l->diag, "did you mean \"%s\"?", near);
@@ -205,8 +208,8 @@ void report_no_path(Elab *l, Span span, const Paths *paths, const char *pattern,
     StrBuf list = strbuf_new(l->pool);
     for (size_t i = 0; i < paths->len && i < SHOWN; i++)
         strbuf_printf(&list, "%s%s", i ? ", " : "", paths->data[i].text);
-    diag_help(l->diag, "there are %s%s; `*` stands for any text, dots included",
-              list.text ? list.text : "none", paths->len > SHOWN ? ", ..." : "");
+    diag_help(l->diag, "there are %s%s; `*` stands for any text, dots included", list.text,
+              paths->len > SHOWN ? ", ..." : "");
 }
 
 /* Every single pattern fits something. */

@@ -43,7 +43,8 @@ typedef struct GoalSpec {
 
 struct TrainState {
     VEC(DataSource *) sources;
-    const Scope *scope; /* of the section */
+    Scope *scope; /* of the section */
+    Map read;     /* names that a line of it reads */
     VEC(GoalSpec) goals;
     bool minimizes; /* something is to be, if only in vain */
 };
@@ -75,7 +76,8 @@ typedef struct Path {
 } Path;
 typedef VEC(Path) Paths;
 Paths elab_paths(Elab *l);
-/* E203: no parameter is called so; `which`: " and has ...", or "". */
+/* E203: no parameter is called so; `which`: " and has ...", or "".  Nothing where the model is not
+ * whole. */
 void report_no_path(Elab *l, Span span, const Paths *paths, const char *pattern, const char *which);
 /* Sets t->goal from the calls of minimize, and t->rule from the first. */
 void read_goals(Elab *l, TrainSpec *t);
@@ -88,6 +90,11 @@ void add_metrics(Elab *l, const Binding *metrics, const Body *body);
 bool want_scalar(Elab *l, Val v, Span span, const char *what);
 /* Adds an output, unless there is one of that name. */
 void add_output(Elab *l, const char *name, ValueId v);
+/* W201 for names of the section that are like keys and that nothing reads, and for keys given
+ * twice. */
+void warn_of_keys(Elab *l, const Body *section);
+/* E211 */
+void report_no_batch(Elab *l);
 /* E206 where muon would change a parameter that is no matrix. */
 void check_muon(Elab *l, const TrainSpec *t, Span span);
 

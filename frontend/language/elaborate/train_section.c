@@ -8,10 +8,6 @@
 #include <math.h>
 #include <string.h>
 
-static const char *const train_keys[] = {"batch",      "loss",          "metrics",  "optim",
-                                         "epochs",     "steps",         "held_out", "eval_every",
-                                         "accumulate", "accumulate_by", "seed",     "precision",
-                                         "groups",     "ema",           "patience", "winograd"};
 static const char *const remat_keys[] = {"budget", "solver", "objective", "cost"};
 
 /* ---- single keys ---- */
@@ -32,28 +28,10 @@ static bool poisoned(const Binding *b)
     return b && b->value.kind == VAL_POISON;
 }
 
-static void report_missing(Elab *l, Span span, const char *what, const char *example)
-{
-    if (elab_error(l, span, "E211", "the train section has no %s", what))
-        diag_help(l->diag, "%s", example);
-}
-
 static void missing(const Reader *r, const char *what, const char *example)
 {
-    report_missing(r->l, r->span, what, example);
-}
-
-/* The word `train`. */
-static Span section_span(const Elab *l)
-{
-    Span span = l->ast->train->span;
-    span.end = span.begin + 5;
-    return span;
-}
-
-void train_without_batch(Elab *l)
-{
-    report_missing(l, section_span(l), "`batch`", "batch = mnist(\"data/mnist\", batch = N)");
+    if (elab_error(r->l, r->span, "E211", "the train section has no %s", what))
+        diag_help(r->l->diag, "%s", example);
 }
 
 /* A whole number of at least `least`; `otherwise` when the key is absent or wrong. */
@@ -149,7 +127,7 @@ static void read_source(const Reader *r, TrainSpec *t)
     const DataSource *s = source_of_section(r->l);
     if (!s) {
         if (!key(r, "batch"))
-            train_without_batch(r->l);
+            report_no_batch(r->l);
         return;
     }
     source_describe(r->l, s, t);
@@ -157,42 +135,6 @@ static void read_source(const Reader *r, TrainSpec *t)
         elab_error(r->l, key(r, "held_out")->span, "E211",
                    "`held_out` is a path, and zip reads several sources"))
         diag_help(r->l->diag, "held_out = 10%%");
-}
-
-static bool is_key(const char *name)
-{
-    bool found = false;
-    for (size_t i = 0; i < sizeof train_keys / sizeof train_keys[0]; i++)
-        found = found || strcmp(train_keys[i], name) == 0;
-    return found;
-}
-
-/* The key that a name stands for, as `optimizer` for `optim`; or NULL. */
-static const char *meant_key(const char *name)
-{
-    size_t n = sizeof train_keys / sizeof train_keys[0];
-    const char *near = nearest_word(name, train_keys, n);
-    for (size_t i = 0; i < n && !near; i++)
-        if (strncmp(name, train_keys[i], strlen(train_keys[i])) == 0)
-            near = train_keys[i];
-    return near;
-}
-
-/* A key that is misspelt would be taken for an intermediate value; but nothing reads it.  Of
- * several results of a call some may be left alone. */
-static void warn_misspelt(const Reader *r)
-{
-    for (size_t i = 0; i < r->f->scope->items.len; i++) {
-        const Binding *b = &r->f->scope->items.data[i];
-        const char *near = meant_key(b->name);
-        bool result = b->value.kind == VAL_TENSOR || b->value.kind == VAL_LIST;
-        if (b->read || is_key(b->name) || b->value.kind == VAL_POISON || (result && !near))
-            continue;
-        diag_warning(r->l->diag, b->span, "W201",
-                     "`%s` is no key of the train section, and nothing reads it", b->name);
-        if (near)
-            diag_help(r->l->diag, "did you mean `%s`?", near);
-    }
 }
 
 /* bf16, tf32, or what f32 is: nothing. */
@@ -277,7 +219,7 @@ static void read_train(const Reader *r)
     t.precision = read_precision(r);
     t.winograd = read_winograd(r);
     r->l->g->train = t;
-    warn_misspelt(r);
+    warn_of_keys(r->l, &r->l->ast->train->body);
 }
 
 /* ---- results ---- */
@@ -365,8 +307,9 @@ void elab_train(Elab *l)
 {
     const Section *section = l->ast->train;
     Frame f = {.scope = scope_new(l->pool, section_names(l))};
-    TrainState state = {.scope = f.scope};
-    Reader r = {l, &f, section_span(l)};
+    TrainState state = {.scope = f.scope, .read = map_new(l->pool)};
+    Reader r = {l, &f, section->span};
+    r.span.end = r.span.begin + 5; /* the word `train` */
     l->train = &state;
     exec_body(l, &f, &section->body);
     if (l->exhausted || f.returned) { /* by an assertion that failed */

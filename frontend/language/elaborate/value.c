@@ -244,9 +244,9 @@ void scope_set(Pool *pool, Scope *scope, const char *name, Val value, Span span)
         return;
     Binding *b = own(scope, name);
     if (b)
-        *b = (Binding){name, value, span, b->read};
+        *b = (Binding){name, value, span};
     else
-        add_binding(pool, scope, (Binding){name, value, span, false});
+        add_binding(pool, scope, (Binding){name, value, span});
 }
 
 const Binding *scope_find(const Scope *scope, const char *name)
@@ -255,18 +255,6 @@ const Binding *scope_find(const Scope *scope, const char *name)
         const Binding *b = own(scope, name);
         if (b)
             return b;
-    }
-    return NULL;
-}
-
-const Binding *scope_read(Scope *scope, const char *name)
-{
-    for (; scope; scope = scope->parent) {
-        Binding *b = own(scope, name);
-        if (!b)
-            continue;
-        b->read = true;
-        return b;
     }
     return NULL;
 }

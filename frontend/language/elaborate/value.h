@@ -172,7 +172,6 @@ typedef struct Binding {
     const char *name;
     Val value;
     Span span; /* where it was bound */
-    bool read;
 } Binding;
 
 struct Scope {
@@ -186,8 +185,6 @@ Scope *scope_new(Pool *pool, Scope *parent);
 void scope_set(Pool *pool, Scope *scope, const char *name, Val value, Span span);
 /* Innermost binding, or NULL. */
 const Binding *scope_find(const Scope *scope, const char *name);
-/* The same, and marks it as read. */
-const Binding *scope_read(Scope *scope, const char *name);
 /* The binding in this very scope, or NULL. */
 const Binding *scope_own(const Scope *scope, const char *name);
 

@@ -14,7 +14,7 @@
 #include "codegen/forms/product.h"
 
 enum {
-    GEMM_A_PAD = 16,     /* floats between packed rows of A */
+    GEMM_A_PAD = 16,     /* floats behind a packed row or strip of A */
     GEMM_PACK_PANELS = 4 /* panels of B packed together */
 };
 

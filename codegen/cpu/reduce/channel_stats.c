@@ -78,7 +78,7 @@ static void row_terms(Jit *j, Lanes v, Moments *m, JitValue row)
 enum {
     ROWS = 4,                /* that are added on their own */
     LINE = 16,               /* floats of a line of the cache */
-    BLOCK_BYTES = 128 * 1024 /* of images that are read before the next channels are */
+    BLOCK_BYTES = 16 * 1024 /* of images that are read before the next channels are */
 };
 
 static void start_vector(Jit *j, Lanes v, Moments *m)
@@ -142,15 +142,16 @@ static void finish_vector(Jit *j, Lanes v, Moments *m, JitValue row)
     store_lanes(j, m->partial, jit_i64(j, m->d->channels), v, second);
 }
 
-/* The share of the next block that these rows and channels ask for, in the order of memory: reading
- * a few channels of each row, the hardware foresees nothing. */
-static void ask_for_next(Jit *j, Lanes v, const Moments *m, JitValue row)
+/* The share of the block after the next that these rows and channels ask for, in the order of
+ * memory: reading a few channels of each row, the hardware foresees nothing. */
+static void ask_ahead(Jit *j, Lanes v, const Moments *m, JitValue row)
 {
-    int64_t floats = ROWS * jit_lanes(j);
+    int64_t floats = ROWS * jit_lanes(j), rows = block_rows(m->d);
     JitValue turn = jit_muladd_i64(j, jit_sub(j, row, m->begin), jit_lanes(j),
-                                   jit_mul(j, v.at, jit_i64(j, block_rows(m->d))));
+                                   jit_mul(j, v.at, jit_i64(j, rows)));
+    JitValue from = jit_add(j, m->end, jit_i64(j, rows));
     for (int i = 0; i < moments_images(m->d); i++) {
-        JitValue at = jit_muladd_i64(j, m->end, m->d->pitch[i], turn);
+        JitValue at = jit_muladd_i64(j, from, m->d->pitch[i], turn);
         JitValue p = jit_tmp(j, jit_offset(j, buf_f32(j, i), at));
         for (int64_t k = 0; k < floats; k += LINE)
             jit_prefetch_line(j, jit_offset(j, p, jit_i64(j, k)), false);
@@ -164,7 +165,7 @@ static void channel_vector(Jit *j, Lanes v, void *user)
     start_vector(j, v, m);
     load_kept(j, v, m);
     JitLoop four = jit_for(j, m->begin, jit_sub(j, m->end, jit_i64(j, ROWS - 1)), ROWS, "r");
-    ask_for_next(j, v, m, jit_index(&four));
+    ask_ahead(j, v, m, jit_index(&four));
     for (int k = 0; k < ROWS; k++) {
         v.way = k;
         row_terms(j, v, m, add(j, jit_index(&four), jit_i64(j, k)));

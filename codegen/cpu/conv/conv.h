@@ -103,7 +103,6 @@ typedef struct ConvDepth {
     Epilogue epilogue;
 } ConvDepth;
 KERNEL_DESC(ConvDepth)
-enum { DEPTHWISE_FAR = 64 }; /* channels from which on pixels are prefetched */
 int64_t conv_depthwise_weights(const ConvGeometry *q); /* floats */
 /* Vector v of channels with channel i of each group in all lanes of the group. */
 JitValue conv_depthwise_spread(Jit *j, const ConvGeometry *q, JitValue v, int64_t i);

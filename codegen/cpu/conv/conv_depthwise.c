@@ -23,7 +23,8 @@ enum {
     TASKS_WANTED = 24,
     BAND_LEAST = 4,   /* rows of a task */
     PIXELS_MOST = 16, /* of a tile */
-    PIXELS_WIDE = 12  /* with groups of several channels: weights want registers, too */
+    PIXELS_WIDE = 12, /* with groups of several channels: weights want registers, too */
+    PIXELS_AHEAD = 8  /* of the result that is asked for */
 };
 
 typedef struct DepthEmit {
@@ -87,14 +88,21 @@ DepthSpan conv_depthwise_span(const ConvAxis *x, int64_t first, int64_t pixels)
     return s;
 }
 
+/* With 16 registers, 3x3 taps go by fewer pixels than these hold: the fewer the columns that a tile
+ * reads, the better memory keeps up, and the sums of one vector are done while those of the next
+ * begin.  Those of larger kernels are not. */
 static int pixels_most(const DepthEmit *e)
 {
     int most = conv_group_in(&e->d->q) == 1 ? PIXELS_MOST : PIXELS_WIDE;
-    return jit_target(e->j)->vector_registers >= 32 ? most : most / 2;
+    if (jit_target(e->j)->vector_registers >= 32)
+        return most;
+    if (conv_group_in(&e->d->q) == 1 && e->x.taps <= 3 && e->y.taps <= 3)
+        return e->x.source_step > 1 ? 2 : 4;
+    return most / 2;
 }
 
 /* Parameters of a tile's function, in order. */
-enum { P_BUFS, P_SOURCE, P_WEIGHT, P_TAP_ROWS, P_ROW, P_COUNT };
+enum { P_BUFS, P_SOURCE, P_WEIGHT, P_TAP_ROWS, P_ROW, P_AHEAD, P_COUNT };
 
 typedef struct TileEmit {
     Jit *j;
@@ -159,17 +167,37 @@ static void add_tap_row(TileEmit *t, JitVar source, JitVar weight, JitValue n_va
         add_column(t, source, place, n_valid);
 }
 
-/* The lines of the result, and of what the epilogue reads, that the next tile will want: its pixels
+/* The lines of the result, and of what the epilogue reads, that tiles soon will want: their pixels
  * follow, as far apart as the lines of a vector of channels are. */
-static void ask_next_tile(const TileEmit *t, JitValue c)
+static void ask_next_pixels(const TileEmit *t, JitValue c)
 {
     Jit *j = t->j;
     const ConvDepth *d = t->e->d;
-    for (int64_t p = 0; p < t->tile.pixels; p++) {
-        JitValue ahead = jit_i64(j, (p + t->tile.pixels) * t->e->x.step);
+    int64_t first = t->tile.pixels > PIXELS_AHEAD ? t->tile.pixels : PIXELS_AHEAD;
+    for (int64_t p = first; p < first + t->tile.pixels; p++) {
+        JitValue ahead = jit_i64(j, p * t->e->x.step);
         epilogue_ask(j, &d->epilogue, d->out_buf, jit_add(j, jit_param(j, P_ROW), ahead), c,
                      jit_lanes(j));
     }
+}
+
+/* Floats of the rows that the next result row is the first to read, for each pixel and channel of
+ * this one; the phases along a row read the same. */
+static int64_t floats_ahead(const DepthEmit *e)
+{
+    return e->phase % phases(e->d, 1) == 0 ? e->y.source_step * e->x.source_step : 0;
+}
+
+/* A tile reads a vector of every pixel, which the hardware does not foresee when pixels are far
+ * apart.  So each tile and vector asks for a share of the next rows, in the order of memory. */
+static void ask_next_row(const TileEmit *t, JitValue c)
+{
+    Jit *j = t->j;
+    int64_t floats = floats_ahead(t->e) * t->tile.pixels;
+    if (!floats)
+        return;
+    JitValue from = jit_offset(j, jit_param(j, P_AHEAD), jit_mul(j, c, jit_i64(j, floats)));
+    jit_prefetch(j, jit_tmp(j, from), jit_i64(j, floats * jit_lanes(j)));
 }
 
 /* Channels [c, c + lanes) of the tile. */
@@ -184,8 +212,10 @@ static void emit_vector(TileEmit *t, JitValue c, JitValue n_valid)
     jit_set(j, weight, jit_offset(j, jit_param(j, P_WEIGHT), c));
     for (int64_t p = 0; p < t->tile.pixels; p++)
         jit_set(j, t->sum[p], jit_vf(j, 0));
-    if (d->q.c >= DEPTHWISE_FAR && !n_valid)
-        ask_next_tile(t, c);
+    if (!n_valid) {
+        ask_next_pixels(t, c);
+        ask_next_row(t, c);
+    }
     JitLoop r = jit_for(j, jit_i64(j, 0), jit_param(j, P_TAP_ROWS), 1, "r");
     add_tap_row(t, source, weight, n_valid);
     jit_set(j, source,
@@ -231,7 +261,8 @@ static JitFunction tile_function(const DepthEmit *e, const DepthTile *tile)
                                     [P_SOURCE] = jit_real_pointer(j, e->d->a_buf),
                                     [P_WEIGHT] = jit_real_pointer(j, e->d->weight_buf),
                                     [P_TAP_ROWS] = ty->i64,
-                                    [P_ROW] = ty->i64};
+                                    [P_ROW] = ty->i64,
+                                    [P_AHEAD] = jit_real_pointer(j, e->d->a_buf)};
     f = jit_function_begin(j, name, ty->none, P_COUNT, types);
     jit_function_bufs(j, P_BUFS);
     TileEmit t = {.j = j, .e = e, .tile = *tile};
@@ -250,7 +281,19 @@ typedef struct DepthRow {
     JitValue weight;   /* of the first tap row */
     JitValue tap_rows; /* that lie within the image */
     JitValue row;      /* of the result: pixel 0 */
+    JitValue ahead;    /* of the source: behind the rows of all taps */
 } DepthRow;
+
+static JitValue row_ahead(const DepthEmit *e, JitValue i)
+{
+    Jit *j = e->j;
+    const ConvAxis *y = &e->y;
+    int64_t taps = y->taps ? (y->taps - 1) * y->tap_step + 1 : 0;
+    JitValue at = jit_muladd_i64(j, i, y->source_step, jit_i64(j, y->origin + taps));
+    at = jit_muladd_i64(j, e->image, y->source, at);
+    JitValue from = jit_mul(j, at, jit_i64(j, e->x.source * e->d->q.c));
+    return jit_tmp(j, jit_offset(j, jit_buf(j, e->d->a_buf, jit_types(j)->p_f32), from));
+}
 
 static DepthRow find_row(const DepthEmit *e, JitValue i)
 {
@@ -273,7 +316,8 @@ static DepthRow find_row(const DepthEmit *e, JitValue i)
     DepthRow r = {
         jit_offset(j, jit_buf(j, e->d->a_buf, p), jit_mul(j, from, jit_i64(j, x->source * q->c))),
         jit_offset(j, jit_buf(j, e->d->weight_buf, p), jit_mul(j, tap, jit_i64(j, weight_row(q)))),
-        jit_tmp(j, jit_sub(j, high, low)), jit_tmp(j, jit_mul(j, to, jit_i64(j, x->result)))};
+        jit_tmp(j, jit_sub(j, high, low)), jit_tmp(j, jit_mul(j, to, jit_i64(j, x->result))),
+        row_ahead(e, i)};
     r.source = jit_tmp(j, r.source);
     r.weight = jit_tmp(j, r.weight);
     return r;
@@ -294,7 +338,9 @@ static void emit_tiles(const DepthEmit *e, const DepthRow *row, const DepthTile 
         [P_SOURCE] = jit_offset(j, row->source, jit_mul(j, column, jit_i64(j, e->d->q.c))),
         [P_WEIGHT] = row->weight,
         [P_TAP_ROWS] = row->tap_rows,
-        [P_ROW] = jit_add(j, row->row, place)};
+        [P_ROW] = jit_add(j, row->row, place),
+        [P_AHEAD] =
+            jit_offset(j, row->ahead, jit_mul(j, pixel, jit_i64(j, floats_ahead(e) * e->d->q.c)))};
     jit_call_void(j, tile_function(e, tile), P_COUNT, args);
     jit_end_for(j, &l);
 }
@@ -323,23 +369,6 @@ static void emit_row(const DepthEmit *e, const DepthRow *row)
     }
 }
 
-/* Tiles read a vector of every pixel, which the hardware does not foresee when pixels are far
- * apart: the rows that the next result row is the first to read are asked for in the order of
- * memory. */
-static void prefetch_next(const DepthEmit *e, JitValue i)
-{
-    Jit *j = e->j;
-    const ConvAxis *y = &e->y;
-    int64_t row = e->x.source * e->d->q.c, ahead = (y->taps - 1) * y->tap_step + 1;
-    if (e->d->q.c < DEPTHWISE_FAR || !y->taps)
-        return;
-    JitValue at = jit_muladd_i64(j, i, y->source_step, jit_i64(j, y->origin + ahead));
-    at = jit_tmp(j, jit_muladd_i64(j, e->image, y->source, at));
-    JitValue from = jit_offset(j, jit_buf(j, e->d->a_buf, jit_types(j)->p_f32),
-                               jit_mul(j, at, jit_i64(j, row)));
-    jit_prefetch(j, jit_tmp(j, from), jit_i64(j, y->source_step * row));
-}
-
 static void emit_phase_rows(DepthEmit *e, int64_t phase_y)
 {
     Jit *j = e->j;
@@ -347,8 +376,6 @@ static void emit_phase_rows(DepthEmit *e, int64_t phase_y)
     JitValue end = jit_min_i64(j, e->row1, jit_i64(j, e->y.count));
     JitLoop i = jit_for(j, e->row0, end, 1, "i");
     JitValue row = jit_tmp(j, jit_index(&i));
-    e->x = phase_axis(e->d, 1, 0);
-    prefetch_next(e, row);
     for (int64_t px = 0; px < phases(e->d, 1); px++) {
         e->x = phase_axis(e->d, 1, px);
         e->phase = (int)(phase_y * phases(e->d, 1) + px);

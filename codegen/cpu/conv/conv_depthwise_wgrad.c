@@ -11,10 +11,14 @@
 #include "ir/workspace.h"
 
 enum {
-    BAND_BYTES = 192 * 1024, /* of x and dy: channels are gone through one vector after another */
-    TAPS_MOST = 32,          /* sums in registers */
-    PIXELS_MOST = 8          /* of a tile: vectors of dy in registers */
+    BAND_BYTES = 16 * 1024, /* of lines that a vector of channels touches, as does the next */
+    LINE_BYTES = 64,
+    TAPS_MOST = 32, /* sums in registers */
+    PIXELS_MOST = 8 /* of a tile: vectors of dy in registers */
 };
+
+/* Parameters of a band's function, in order; ahead: what the next band is the first to read. */
+enum { P_BUFS, P_PARTIAL, P_FROM, P_TO, P_X_AHEAD, P_DY_AHEAD, P_COUNT };
 
 typedef struct WgradEmit {
     Jit *j;
@@ -25,6 +29,7 @@ typedef struct WgradEmit {
     JitVar within[TAPS_MOST]; /* by row of taps: it lies within the image */
     JitValue c, n_valid;      /* channels; n_valid NULL: a whole vector */
     JitValue from, dy;        /* x under the first tap of the group's first row, column 0; dy */
+    JitValue ahead;           /* pixels of dy in front of this row and vector of channels */
 } WgradEmit;
 
 static int64_t padded(int64_t channels)
@@ -98,7 +103,24 @@ static void add_column(const WgradEmit *e, JitValue p, const JitValue *dy, int64
     }
 }
 
-/* Pixels [first + index * pixels, ..) of a row of dy. */
+/* Of the pixels that the next band is the first to read, a share: in the order of memory, while a
+ * vector of channels after another touches all pixels of this band, which the hardware does not
+ * foresee. */
+static void ask_ahead(const WgradEmit *e, JitValue first, int64_t pixels)
+{
+    Jit *j = e->j;
+    const ConvGeometry *q = &e->d->q;
+    int64_t x_floats = q->stride[0] * q->stride[1] * jit_lanes(j);
+    JitValue at = jit_tmp(j, jit_add(j, e->ahead, first));
+    JitValue x = jit_mul(j, at, jit_i64(j, x_floats));
+    JitValue dy = jit_mul(j, at, jit_i64(j, jit_lanes(j)));
+    x = jit_offset(j, jit_param(j, P_X_AHEAD), x);
+    dy = jit_offset(j, jit_param(j, P_DY_AHEAD), dy);
+    jit_prefetch(j, jit_tmp(j, x), jit_i64(j, pixels * x_floats));
+    jit_prefetch(j, jit_tmp(j, dy), jit_i64(j, pixels * jit_lanes(j)));
+}
+
+/* Pixels [first, first + pixels) of a row of dy. */
 static void emit_tile(const WgradEmit *e, JitValue first, int64_t pixels, DepthSpan span)
 {
     Jit *j = e->j;
@@ -107,6 +129,8 @@ static void emit_tile(const WgradEmit *e, JitValue first, int64_t pixels, DepthS
     JitValue x = jit_tmp(j, jit_offset(j, e->from, jit_mul(j, column, jit_i64(j, q->c))));
     JitValue y = jit_tmp(j, jit_offset(j, e->dy, jit_mul(j, first, jit_i64(j, q->c))));
     JitValue dy[PIXELS_MOST];
+    if (e->r0 == 0 && e->s0 == 0)
+        ask_ahead(e, first, pixels);
     for (int64_t i = 0; i < pixels; i++)
         dy[i] = load(e, y, jit_i64(j, i * q->c));
     for (int64_t r = 0; r < e->rows; r++) {
@@ -168,9 +192,6 @@ static void emit_row(WgradEmit *e, JitValue row)
     emit_tiles(e);
 }
 
-/* Parameters of a band's function, in order. */
-enum { P_BUFS, P_PARTIAL, P_FROM, P_TO, P_COUNT };
-
 /* Adds rows [P_FROM, P_TO) of dy to the partial sums of one vector of channels at `slot`. */
 static void emit_vector(WgradEmit *e, JitValue slot)
 {
@@ -183,7 +204,12 @@ static void emit_vector(WgradEmit *e, JitValue slot)
         at[i] = jit_add(j, slot, jit_i64(j, (tap * width + i % width) * padded(q->c)));
         jit_set(j, e->sum[i], jit_vload(j, partial, at[i]));
     }
-    JitLoop row = jit_for(j, jit_param(j, P_FROM), jit_param(j, P_TO), 1, "row");
+    JitValue from = jit_param(j, P_FROM), to = jit_param(j, P_TO);
+    JitValue vector = jit_div(j, e->c, jit_i64(j, jit_lanes(j)));
+    JitValue rows = jit_tmp(j, jit_sub(j, jit_mul(j, vector, jit_sub(j, to, from)), from));
+    JitLoop row = jit_for(j, from, to, 1, "row");
+    e->ahead = jit_mul(j, jit_add(j, rows, jit_index(&row)), jit_i64(j, q->ow));
+    e->ahead = jit_tmp(j, e->ahead);
     emit_row(e, jit_tmp(j, jit_index(&row)));
     jit_end_for(j, &row);
     for (int64_t i = 0; i < n_sums(e); i++)
@@ -226,7 +252,9 @@ static JitFunction band_function(const ConvDepth *d, Jit *j, const WgradEmit *gr
     const JitType types[P_COUNT] = {[P_BUFS] = jit_pointer_to(j, t->p_char),
                                     [P_PARTIAL] = t->p_f32,
                                     [P_FROM] = t->i64,
-                                    [P_TO] = t->i64};
+                                    [P_TO] = t->i64,
+                                    [P_X_AHEAD] = jit_real_pointer(j, d->a_buf),
+                                    [P_DY_AHEAD] = jit_real_pointer(j, d->b_buf)};
     JitFunction f = jit_function_begin(j, name, t->none, P_COUNT, types);
     jit_function_bufs(j, P_BUFS);
     WgradEmit e = *group;
@@ -242,18 +270,33 @@ static JitFunction band_function(const ConvDepth *d, Jit *j, const WgradEmit *gr
 
 /* --- tasks --- */
 
+/* The rows of x behind those that row `last` of dy reads. */
+static JitValue x_behind(const ConvDepth *d, Jit *j, JitValue last)
+{
+    const ConvGeometry *q = &d->q;
+    JitValue oh = jit_i64(j, q->oh);
+    JitValue y = jit_muladd_i64(j, jit_mod(j, last, oh), q->stride[0],
+                                jit_i64(j, (q->r - 1) * q->dilation[0] - q->pad[0] + 1));
+    y = jit_muladd_i64(j, jit_div(j, last, oh), q->h, y);
+    JitValue at = jit_mul(j, y, jit_i64(j, q->w * q->c));
+    return jit_tmp(j, jit_offset(j, jit_buf(j, d->a_buf, jit_types(j)->p_f32), at));
+}
+
 /* All kernel places of rows [from, to) of dy, in groups whose sums fit into registers. */
 static void emit_band(const ConvDepth *d, Jit *j, JitValue partial, JitValue from, JitValue to)
 {
     const ConvGeometry *q = &d->q;
     int64_t most = sums_most(j) / conv_group_in(q);
+    JitValue x = x_behind(d, j, jit_sub(j, to, jit_i64(j, 1)));
+    JitValue dy = jit_mul(j, to, jit_i64(j, q->ow * q->c));
+    dy = jit_tmp(j, jit_offset(j, jit_buf(j, d->b_buf, jit_types(j)->p_f32), dy));
     TileSplit s = tile_split(q->s, most), r = tile_split(q->r, most / (s.base + (s.extra > 0)));
     for (int64_t i = 0, r0 = 0; i < r.tiles; i++) {
         int64_t rows = r.base + (i < r.extra), s0 = 0;
         for (int64_t k = 0; k < s.tiles; k++) {
             WgradEmit e = {.j = j, .d = d, .r0 = r0, .rows = rows, .s0 = s0};
             e.taps = s.base + (k < s.extra);
-            const JitValue args[P_COUNT] = {jit_bufs(j), partial, from, to};
+            const JitValue args[P_COUNT] = {jit_bufs(j), partial, from, to, x, dy};
             jit_call_void(j, band_function(d, j, &e), P_COUNT, args);
             s0 += e.taps;
         }
@@ -261,31 +304,10 @@ static void emit_band(const ConvDepth *d, Jit *j, JitValue partial, JitValue fro
     }
 }
 
-/* A vector of channels after another touches all pixels of the band: they are asked for in the
- * order of memory first. */
-static void prefetch_band(const ConvDepth *d, Jit *j, JitValue from, JitValue to)
-{
-    const ConvGeometry *q = &d->q;
-    JitType p = jit_types(j)->p_f32;
-    int64_t x_row = q->w * q->c, dy_row = q->ow * q->c;
-    if (q->c < DEPTHWISE_FAR)
-        return;
-    JitValue oh = jit_i64(j, q->oh), last = jit_tmp(j, jit_sub(j, to, jit_i64(j, 1)));
-    JitValue top = jit_muladd_i64(j, jit_mod(j, from, oh), q->stride[0], jit_i64(j, -q->pad[0]));
-    JitValue end = jit_muladd_i64(j, jit_mod(j, last, oh), q->stride[0],
-                                  jit_i64(j, (q->r - 1) * q->dilation[0] - q->pad[0] + 1));
-    top = jit_tmp(j, jit_muladd_i64(j, jit_div(j, from, oh), q->h, top));
-    end = jit_muladd_i64(j, jit_div(j, last, oh), q->h, end);
-    JitValue x = jit_offset(j, jit_buf(j, d->a_buf, p), jit_mul(j, top, jit_i64(j, x_row)));
-    JitValue dy = jit_offset(j, jit_buf(j, d->b_buf, p), jit_mul(j, from, jit_i64(j, dy_row)));
-    jit_prefetch(j, jit_tmp(j, x), jit_mul(j, jit_sub(j, end, top), jit_i64(j, x_row)));
-    jit_prefetch(j, jit_tmp(j, dy), jit_mul(j, jit_sub(j, to, from), jit_i64(j, dy_row)));
-}
-
 static int64_t band_rows(const ConvGeometry *q)
 {
-    int64_t row = 4 * q->c * (q->ow + q->stride[0] * q->w), n = BAND_BYTES / (row ? row : 1);
-    return n < 1 ? 1 : n;
+    int64_t row = LINE_BYTES * (q->ow + q->stride[0] * q->w);
+    return row && row < BAND_BYTES ? BAND_BYTES / row : 1;
 }
 
 void conv_depthwise_wgrad_emit(Jit *j, const void *desc)
@@ -304,8 +326,7 @@ void conv_depthwise_wgrad_emit(Jit *j, const void *desc)
     pack_zero(j, partial, jit_i64(j, conv_depthwise_chunk_floats(&d->q)));
     JitLoop b = jit_for(j, from, to, band, "band");
     JitValue begin = jit_tmp(j, jit_index(&b));
-    JitValue end = jit_min_i64(j, jit_add(j, begin, jit_i64(j, band)), to);
-    prefetch_band(d, j, begin, end);
+    JitValue end = jit_tmp(j, jit_min_i64(j, jit_add(j, begin, jit_i64(j, band)), to));
     emit_band(d, j, partial, begin, end);
     jit_end_for(j, &b);
     jit_end_for(j, &task);

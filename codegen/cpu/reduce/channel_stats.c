@@ -76,8 +76,8 @@ static void row_terms(Jit *j, Lanes v, Moments *m, JitValue row)
 }
 
 enum {
-    ROWS = 4,                /* that are added on their own */
-    LINE = 16,               /* floats of a line of the cache */
+    ROWS = 4,               /* that are added on their own */
+    LINE = 16,              /* floats of a line of the cache */
     BLOCK_BYTES = 16 * 1024 /* of images that are read before the next channels are */
 };
 

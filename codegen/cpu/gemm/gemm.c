@@ -93,26 +93,31 @@ static void decode_batch(GemmEmit *e)
     e->b = jit_tmp(j, jit_offset(j, buf_f32(j, e->g->b_buf), b));
 }
 
+/* How many of the tasks left take digits from `digit` on, of `all`, `most` of them in a run. */
+static JitValue run_length(Jit *j, JitValue left, JitValue digit, int64_t all, int64_t most)
+{
+    JitValue rest = jit_sub(j, jit_i64(j, all), digit);
+    return jit_tmp(j, jit_min_i64(j, left, jit_min_i64(j, jit_i64(j, most), rest)));
+}
+
 /* The run of tasks that begins with `task`; returns the task behind it. */
 static JitValue decode_run(GemmEmit *e, JitValue task)
 {
     Jit *j = e->j;
     const Gemm *g = e->g;
-    JitValue rest = task, one = jit_i64(j, 1);
+    JitValue rest = task, left = jit_tmp(j, jit_sub(j, jit_task_end(j), task));
     JitValue group = jit_tmp(j, take_digit(j, &rest, g->panel_groups));
-    JitValue block = take_digit(j, &rest, g->row_blocks);
-    JitValue left = jit_sub(j, jit_task_end(j), task);
-    JitValue most =
-        jit_min_i64(j, jit_i64(j, g->run_groups), jit_sub(j, jit_i64(j, g->panel_groups), group));
-    JitValue groups = jit_tmp(j, jit_min_i64(j, left, most));
+    JitValue block = jit_tmp(j, take_digit(j, &rest, g->row_blocks));
+    JitValue groups = run_length(j, left, group, g->panel_groups, g->run_groups);
+    JitValue blocks = run_length(j, left, block, g->row_blocks, g->run_blocks);
     e->batch = rest;
     e->tile0 = part_start(j, block, g->rows.tiles, g->row_blocks);
-    e->tile1 = part_start(j, jit_add(j, block, one), g->rows.tiles, g->row_blocks);
+    e->tile1 = part_start(j, jit_add(j, block, blocks), g->rows.tiles, g->row_blocks);
     e->panel0 = part_start(j, group, g->panels, g->panel_groups);
     e->panel1 = part_start(j, jit_add(j, group, groups), g->panels, g->panel_groups);
     e->row0 = row_of_tile(e, e->tile0);
     decode_batch(e);
-    return jit_tmp(j, jit_add(j, task, groups));
+    return jit_tmp(j, jit_add(j, task, jit_mul(j, groups, blocks)));
 }
 
 /* A's element (row, k0), in place. */

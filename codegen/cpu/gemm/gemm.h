@@ -32,7 +32,8 @@ typedef struct Gemm {
     int64_t k_block, k_blocks;
     int64_t panels; /* of shape.vectors vectors; the last one may be narrower */
     int64_t row_blocks, panel_groups, batches;
-    int64_t run_groups; /* groups of panels of a run at most */
+    int64_t run_groups; /* groups of panels of a run at most; */
+    int64_t run_blocks; /* blocks of rows, where one group has all panels */
     bool pack_a;
     bool direct_b;        /* whole panels are read in place */
     bool private_partial; /* sums between K blocks stay in scratch */

@@ -161,6 +161,17 @@ static int64_t most_panels(const Gemm *g, const Target *t, const GemmVariant *v)
     return fit < 1 ? 1 : fit < g->panels ? fit : g->panels;
 }
 
+/* Blocks of rows of a run, where one run has all columns: a block of K of B, and each line of a
+ * transposed A, is read once for all of them. */
+static int64_t most_blocks(const Gemm *g, const Target *t, const GemmVariant *v)
+{
+    if (g->panel_groups > 1 || g->k_blocks == 1 || g->pack_a || g->private_partial)
+        return 1;
+    int64_t rows = divide_up(g->rows.tiles, g->row_blocks) * g->shape.rows;
+    int64_t fit = (int64_t)(v->run_caches * (double)t->l2_bytes) / (4 * rows * g->n);
+    return fit < 1 ? 1 : fit < g->row_blocks ? fit : g->row_blocks;
+}
+
 /* Groups of panels, each at most as wide as a run may be. */
 static void plan_runs(Gemm *g, const Target *t, const GemmVariant *v)
 {
@@ -168,6 +179,7 @@ static void plan_runs(Gemm *g, const Target *t, const GemmVariant *v)
     if (g->panel_groups < least_groups)
         g->panel_groups = least_groups;
     g->run_groups = most * g->panel_groups / g->panels;
+    g->run_blocks = most_blocks(g, t, v);
 }
 
 /* Down to single panels, then to single tiles; false where nothing is left to split. */

@@ -135,6 +135,7 @@ static void test_target(const Target *target, int n_random)
     test_matmul(target, 60, 48, 1024, false, false, 0, 0, 0, false); /* rows 4 KiB apart */
     test_matmul(target, 512, 40, 350, true, true, 0, 0, 0, false);   /* steps 2 KiB apart */
     test_matmul(target, 70, 512, 300, false, true, 0, 0, 0, false);  /* sums in scratch */
+    test_matmul(target, 100, 16, 1100, true, false, 0, 0, 0, false); /* one run of two blocks */
     test_matmul(target, 1, 1, 1, false, false, 0, 0, 0, false);
     test_matmul(target, 17, 33, 9, false, true, 2, 2, 2, false);
     test_matmul(target, 9, 20, 31, true, false, 3, 3, 2, true);

@@ -3,6 +3,7 @@
 #include "ir/workspace.h"
 
 #include "ir/attention.h"
+#include "ir/conv_columns.h"
 #include "ir/op_rules.h"
 #include "ir/support/divide.h"
 #include "ir/winograd.h"
@@ -34,11 +35,14 @@ static int64_t winograd_bytes(const Graph *g, const Node *n)
     return times(4 * s.points, times(s.rows + WINOGRAD_SPARE_ROWS, columns));
 }
 
-/* CONV_PANEL says how they lie. */
-static int64_t packed_weight_bytes(const Graph *g, const Node *n)
+/* CONV_PANEL says how weights lie. */
+static int64_t packed_bytes(const Graph *g, const Node *n)
 {
     if (winograd_of(n))
         return winograd_bytes(g, n);
+    int64_t columns = conv_columns_floats(g, n);
+    if (columns)
+        return 4 * columns;
     const Type *w = value_type(g, n->in[1]);
     bool nhwc = node_flag(n, ATTR_nhwc);
     int64_t groups = node_int(n, ATTR_groups, 1), k = w->dim[nhwc ? 3 : 0] / groups;
@@ -266,7 +270,7 @@ static int64_t loop_bytes(const Graph *g, const Node *n)
 
 const OpWorkspace workspace_loop = {.bytes = loop_bytes};
 const OpWorkspace workspace_none = {.bytes = no_bytes};
-const OpWorkspace workspace_weights = {.bytes = packed_weight_bytes};
+const OpWorkspace workspace_weights = {.bytes = packed_bytes};
 const OpWorkspace workspace_weight_sums = {.bytes = wgrad_partial_bytes};
 const OpWorkspace workspace_attention = {.bytes = attention_bytes};
 const OpWorkspace workspace_sorting = {.bytes = sort_bytes};

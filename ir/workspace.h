@@ -14,7 +14,7 @@
 /* conv2d, conv2d_dgrad and deconv2d may repack their weights as [groups][R][S][rows][panel]: the
  * panel is what the vectors run over (the channels of the result, of one group), padded to a
  * multiple of CONV_PANEL; rows are the other channels of the group.  Their workspace holds exactly
- * that, as f32. */
+ * that, as f32, or columns (ir/conv_columns.h). */
 enum { CONV_PANEL = 64 };
 
 /* The weight gradient of a convolution with narrow groups (NHWC, as many channels in as out: one a

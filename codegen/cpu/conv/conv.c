@@ -2,6 +2,7 @@
 #include "codegen/cpu/conv/conv.h"
 
 #include "codegen/cpu/gemm/gemm.h"
+#include "ir/conv_columns.h"
 #include "ir/support/bug.h"
 #include "ir/winograd.h"
 #include "ir/workspace.h"
@@ -306,6 +307,8 @@ static void lower_part(const MatrixNode *m, ConvPart part, const char *what, con
         lower_depthwise(m, &q, part, what);
     else if (form == CONV_PLAIN)
         lower_plain(m, &q, part, what);
+    else if (part != CONV_WGRAD && conv_columns_floats(m->graph, m->node))
+        conv_columns_lower(m, &q, part, what);
     else if (part == CONV_FORWARD)
         lower_forward_window(m, &q);
     else if (part == CONV_DGRAD)

@@ -126,6 +126,10 @@ DepthSpan conv_depthwise_span(const ConvAxis *x, int64_t first, int64_t pixels);
 /* Winograd's form, winograd.h. */
 void conv_winograd_lower(const MatrixNode *m, ConvPart part);
 
+/* Columns of images smaller than their weights (ir/conv_columns.h). */
+void conv_columns_lower(const MatrixNode *m, const ConvGeometry *q, ConvPart part,
+                        const char *what);
+
 /* The simple kernel. */
 KERNEL_DESC_BEGIN
 typedef struct ConvSimple {

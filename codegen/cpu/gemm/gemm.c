@@ -200,7 +200,7 @@ static Tile make_tile(const GemmEmit *e, const PanelKind *p, int rows)
     }
     int64_t b_step = p->direct ? g->b_k : (int64_t)p->vectors * lanes;
     t.loop[0] = (TileLoop){TILE_STEPS, step, b_step};
-    if (g->chain) {
+    if (g->inner_chains) {
         t.loop[0] = (TileLoop){TILE_STEPS, g->chain * step, g->chain * b_step};
         t.loop[1] = (TileLoop){g->chain, step, b_step};
         t.n_loops = 2;
@@ -345,8 +345,8 @@ static void sweep(const GemmEmit *e, const PanelKind *p, JitValue panel, JitValu
                      .b = b,
                      .row = jit_muladd_i64(j, e->batch, e->g->m, row),
                      .col = jit_mul(j, panel, jit_i64(j, panel_floats(e))),
-                     .steps =
-                         e->g->chain ? jit_div(j, e->steps, jit_i64(j, e->g->chain)) : e->steps};
+                     .steps = e->g->inner_chains ? jit_div(j, e->steps, jit_i64(j, e->g->chain))
+                                                 : e->steps};
     if (ahead)
         args.ahead = next_of_panel(e, panel, jit_index(&l));
     if (!tile.single) {
@@ -465,10 +465,9 @@ static void emit_k_blocks(GemmEmit *e)
     jit_end_for(j, &l);
 }
 
-/* desc: a Gemm. */
-static void emit(Jit *j, const void *desc)
+static void emit(Jit *j, const void *gemm)
 {
-    GemmEmit e = {.j = j, .g = desc};
+    GemmEmit e = {.j = j, .g = gemm};
     plan_scratch(&e);
     JitLoop l = jit_for(j, jit_task_begin(j), jit_task_end(j), 0, "task");
     JitValue next = decode_run(&e, jit_tmp(j, jit_index(&l)));
@@ -484,9 +483,10 @@ void gemm_lower(Lowering *l, Gemm *g, CallDraft *call, const char *what)
     double batches = 1;
     for (int d = 0; d < g->n_batch; d++)
         batches *= (double)g->batch[d];
-    call->label =
-        pool_printf(l->pool, "%s %lldx%lldx%lld", what, (long long)(batches * (double)g->m),
-                    (long long)g->n, (long long)g->k);
+    if (!call->label)
+        call->label =
+            pool_printf(l->pool, "%s %lldx%lldx%lld", what, (long long)(batches * (double)g->m),
+                        (long long)g->n, (long long)g->k);
     call->flops = 2 * batches * (double)g->m * (double)g->n * (double)g->k;
     int variant = lower_variant(l, &gemm_family, MATRIX_KEY(l->pool, "gemm", Gemm, g));
     gemm_plan(g, l->target, variant);

@@ -39,7 +39,8 @@ typedef struct Gemm {
     bool private_partial; /* sums between K blocks stay in scratch */
     bool a_bf16, b_bf16;  /* element types; packed panels are f32 */
     bool no_prefetch;     /* of what tiles or packing read next */
-    char unused[2];
+    bool inner_chains;    /* several to a block of K; else a block is one */
+    char unused[1];
     Epilogue epilogue;
 } Gemm;
 KERNEL_DESC(Gemm)
@@ -47,11 +48,12 @@ KERNEL_DESC(Gemm)
 /* The variants of products. */
 extern const KernelFamily gemm_family;
 /* Decides tiles, blocks and tasks for the target, by a variant of the family, or the default where
- * that one needs more scratch memory than there is; merges batch dims into rows where the strides
- * allow. */
+ * that one needs more scratch memory than there is, without packing A if that does, too; merges
+ * batch dims into rows where the strides allow. */
 void gemm_plan(Gemm *g, const Target *target, int variant);
 int64_t gemm_tasks(const Gemm *g);
-/* Plans g and adds its call; call->buf is filled, g->epilogue set.  `what`: for the label. */
+/* Plans g and adds its call; call->buf is filled, g->epilogue set.  `what`: for the label, if call
+ * has none. */
 void gemm_lower(Lowering *l, Gemm *g, CallDraft *call, const char *what);
 /* A node that is the product p of its first two operands. */
 void gemm_lower_product(const MatrixNode *m, const Product *p, const char *what);

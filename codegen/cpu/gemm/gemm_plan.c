@@ -142,6 +142,7 @@ static void plan_k(Gemm *g)
     g->k_block = product_k_block(g->k);
     if (g->chain)
         g->k_block = divide_up(g->k_block, g->chain) * g->chain;
+    g->inner_chains = g->chain && g->chain < g->k_block;
     g->k_blocks = g->k_block ? divide_up(g->k, g->k_block) : 1;
 }
 
@@ -287,7 +288,10 @@ void gemm_plan(Gemm *g, const Target *t, int variant)
         g->batches = 0;
         return;
     }
-    if (!plan_as(g, t, &variants[variant]) && !plan_as(g, t, &variants[0]))
+    GemmVariant in_place = variants[0];
+    in_place.pack_a = PACK_NEVER;
+    if (!plan_as(g, t, &variants[variant]) && !plan_as(g, t, &variants[0]) &&
+        !plan_as(g, t, &in_place))
         BUG("matrix product %lld x %lld x %lld needs more scratch than there is", (long long)g->m,
             (long long)g->n, (long long)g->k);
 }

@@ -166,10 +166,7 @@ static void report_slot(Binder *b, const Arg *arg)
     const char *names[BUILTIN_MAX_PARAMS];
     for (int i = 0; i < b->sig->n_params; i++)
         names[i] = b->sig->params[i].name;
-    const char *near = nearest_word(arg->name, names, (size_t)b->sig->n_params);
-    if (near)
-        diag_help(b->l->diag, "did you mean `%s`?", near);
-    else
+    if (!elab_suggest_argument(b->l, arg->name, names, (size_t)b->sig->n_params))
         diag_help(b->l->diag, "%s(%s)", fn, b->call->fn->signature);
 }
 

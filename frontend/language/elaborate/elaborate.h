@@ -137,6 +137,8 @@ void elab_exhaust(Elab *l, Span span, const char *what);
 /* Adds to the last message "did you mean `x`?" from the visible names, or what there is instead.
  * wanted: a builtin of the only kind that fits there; NULL: any fits. */
 void elab_suggest_name(Elab *l, const Scope *scope, const char *name, const char *wanted);
+/* Adds which of n arguments a name may stand for; false: none. */
+bool elab_suggest_argument(Elab *l, const char *name, const char *const *names, size_t n);
 /* Adds the function to call in place of a tensor's method, or the fields that a tensor has. */
 void elab_suggest_method(Elab *l, const char *name);
 

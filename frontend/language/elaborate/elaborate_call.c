@@ -263,9 +263,7 @@ static int report_no_param(Elab *l, const BlockDecl *block, const Arg *arg)
     const char **names = POOL_ARRAY(l->pool, (size_t)block->n_params + 1, const char *);
     for (int i = 0; i < block->n_params; i++)
         names[i] = block->params[i].name.text;
-    const char *near = nearest_word(arg->name, names, (size_t)block->n_params);
-    if (near)
-        diag_help(l->diag, "did you mean `%s`?", near);
+    elab_suggest_argument(l, arg->name, names, (size_t)block->n_params);
     return -1;
 }
 

@@ -63,18 +63,45 @@ static bool is_torch_module(const char *name)
     return false;
 }
 
-/* What a function of PyTorch is called here, or NULL. */
+typedef struct TorchName {
+    const char *theirs, *ours;
+} TorchName;
+
+#define TORCH_NAME(theirs, ours) {#theirs, #ours},
+static const TorchName functions[] = {
+#include "frontend/language/elaborate/torch_names.def"
+};
+static const TorchName arguments[] = {
+#include "frontend/language/elaborate/torch_arguments.def"
+};
+#undef TORCH_NAME
+
+/* What a name of PyTorch is here, or NULL. */
+static const char *ours_of(const char *name, const TorchName *names, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(name, names[i].theirs) == 0)
+            return names[i].ours;
+    return NULL;
+}
+
 static const char *torch_name(const char *name)
 {
-#define TORCH_NAME(theirs, ours) {#theirs, #ours},
-    static const char *const names[][2] = {
-#include "frontend/language/elaborate/torch_names.def"
-    };
-#undef TORCH_NAME
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-        if (strcmp(name, names[i][0]) == 0)
-            return names[i][1];
-    return NULL;
+    return ours_of(name, functions, sizeof functions / sizeof *functions);
+}
+
+bool elab_suggest_argument(Elab *l, const char *name, const char *const *names, size_t n)
+{
+    const char *ours = ours_of(name, arguments, sizeof arguments / sizeof *arguments);
+    for (size_t i = 0; ours && i < n; i++)
+        if (strcmp(ours, names[i]) == 0) {
+            diag_help(l->diag, "here that is `%s`", ours);
+            return true;
+        }
+    const char *near = nearest_word(name, names, n);
+    if (near)
+        diag_help(l->diag, "did you mean `%s`?", near);
+    return near != NULL;
 }
 
 void elab_suggest_method(Elab *l, const char *name)

@@ -3,10 +3,11 @@
  * of A and B.
  *
  * A task is a block of row tiles times a group of column panels of one batch element; the tasks of
- * a block of rows that a thread does one after another are a run.  For every block of K a run packs
- * B panel by panel into scratch, or reads it in place, and sweeps the row tiles; A is read in place
- * unless its strides collide in the cache, or it is bf16: then it is packed, once for the run.  The
- * order of an element's sum is that of codegen/forms/product.h, whatever the blocking. */
+ * a block of rows, or of all panels, that a thread does one after another are a run.  For every
+ * block of K a run packs B panel by panel into scratch, or reads it in place, and sweeps the row
+ * tiles; A is read in place unless its strides collide in the cache, or it is bf16: then it is
+ * packed, once for the run.  The order of an element's sum is that of codegen/forms/product.h,
+ * whatever the blocking. */
 #ifndef SCRIMP_CODEGEN_CPU_GEMM_GEMM_H
 #define SCRIMP_CODEGEN_CPU_GEMM_GEMM_H
 

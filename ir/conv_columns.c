@@ -7,7 +7,8 @@
 enum {
     CHANNELS_LEAST = 256, /* summed over: a place of the kernel is a chain of its own then */
     CHANNELS_MOST = 1024, /* a chain is a block of the product's sums */
-    MOVE = 25             /* multiply-adds in the time that moving a float takes */
+    MOVE = 25 /* multiply-adds in the time that moving a float takes: packing U-Net's weights takes
+                 0.5 to 0.6 ns a float on a Zen 4 with AVX2, whose core does 46 in a ns */
 };
 static const double GAIN = 1.1; /* the other form has to be so many times slower */
 

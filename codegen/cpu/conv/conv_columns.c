@@ -11,13 +11,14 @@
  * (codegen/forms/convolution.h), in the same order: the bits are the same.  What is saved is the
  * packing of the weights, which takes longer than the products of a few pixels; and of a data
  * gradient, products with the zeros outside of dy. */
-#include "ir/conv_columns.h"
 #include "codegen/cpu/conv/conv.h"
+
 #include "codegen/cpu/gemm/gemm.h"
 #include "codegen/cpu/gemm/gemm_pack.h"
 #include "codegen/cpu/point/epilogue_jit.h"
 #include "codegen/cpu/point/vector_loops.h"
 #include "codegen/jit/jit_short.h"
+#include "ir/conv_columns.h"
 
 KERNEL_DESC_BEGIN
 typedef struct ConvColumns {

@@ -23,7 +23,8 @@ static ValueId image(Graph *g, int64_t images, int64_t size, int64_t channels)
     return graph_add_source(g, OP_input, type_make(DTYPE_F32, 4, dim), &none, NULL, (Loc){0});
 }
 
-static ValueId convolution(Graph *g, OpKind op, const Shape *s, int64_t images, ValueId in[2])
+/* All but the gradient have a bias. */
+static ValueId convolution(Graph *g, OpKind op, const Shape *s, int64_t images, ValueId in[3])
 {
     AttrList none = {0}, attrs = {0};
     const int64_t w[4] = {s->kernel, s->kernel, s->c, s->k}, hw[2] = {s->h, s->h};
@@ -33,9 +34,11 @@ static ValueId convolution(Graph *g, OpKind op, const Shape *s, int64_t images, 
     attrs_ints(&attrs, ATTR_dilation, (const int64_t[]){s->dilation, s->dilation}, 2);
     if (op == OP_conv2d_dgrad)
         attrs_ints(&attrs, ATTR_hw, hw, 2);
+    int64_t bias = op == OP_conv2d ? s->k : s->c;
     in[0] = op == OP_conv2d ? image(g, images, s->h, s->c) : image(g, images, result_size(s), s->k);
     in[1] = graph_add_source(g, OP_input, type_make(DTYPE_F32, 4, w), &none, NULL, (Loc){0});
-    return graph_add(g, op, in, 2, &attrs, NULL, (Loc){0});
+    in[2] = graph_add_source(g, OP_input, type_make(DTYPE_F32, 1, &bias), &none, NULL, (Loc){0});
+    return graph_add(g, op, in, op == OP_conv2d_dgrad ? 2 : 3, &attrs, NULL, (Loc){0});
 }
 
 /* In [-1, 1), the same whatever follows. */
@@ -64,15 +67,15 @@ static float *run(Pool *pool, const Target *target, OpKind op, const Shape *s, i
                   bool columns)
 {
     Graph *g = graph_new(pool, "conv");
-    ValueId in[2], out = convolution(g, op, s, images, in);
+    ValueId in[3], out = convolution(g, op, s, images, in);
     KernelRun *r = run_new(pool, g, target);
     CHECK(r);
     if (!r)
         return NULL;
     CHECK_MSG(has_columns(r) == columns, "%s of %lld images: columns %d", op_name(op),
               (long long)images, has_columns(r));
-    fill(r, in[0]);
-    fill(r, in[1]);
+    for (int i = 0; i < 3; i++)
+        fill(r, in[i]);
     run_all(r, 3, true);
     int64_t n = type_elements(value_type(g, out)) / images;
     float *first = POOL_ARRAY(pool, (size_t)n, float);
@@ -101,6 +104,8 @@ int main(void)
     static const Shape shapes[] = {
         {256, 272, 6, 3, 1, 0, 1}, {256, 260, 5, 3, 1, 1, 1}, {264, 512, 9, 3, 1, 2, 2}};
     static const Shape strided = {300, 256, 7, 3, 2, 1, 1};
+    static const Shape long_rows = {64, 1024, 23, 3,
+                                    1,  0,    1}; /* of dy: no room for a packed copy */
     for (const char *const *name = target_names(); *name; name++) {
         const Target *target = target_find(*name);
         if (!target_runs_here(target) || strcmp(*name, "generic") == 0)
@@ -108,8 +113,10 @@ int main(void)
         for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
             compare(target, OP_conv2d, &shapes[i]);
             compare(target, OP_conv2d_dgrad, &shapes[i]);
+            compare(target, OP_deconv2d, &shapes[i]);
         }
         compare(target, OP_conv2d, &strided);
+        compare(target, OP_conv2d_dgrad, &long_rows);
         break;
     }
     return test_result();

@@ -342,17 +342,36 @@ static bool is_block(const Ast *ast, const char *name)
     return false;
 }
 
-/* What messages call PyTorch's functions is there, and none of them is called so here. */
+/* A function or block takes an argument of that name. */
+static bool is_argument(const Ast *ast, const char *name)
+{
+    bool taken = false;
+    for (int i = 0; i < builtin_count; i++)
+        for (const char *at = builtin_table[i].signature; (at = strstr(at, name)); at++)
+            taken |= at[strlen(name)] == ':' && (at == builtin_table[i].signature || at[-1] == ' ');
+    for (int i = 0; i < ast->n_blocks; i++)
+        for (int k = 0; k < ast->blocks[i].n_params; k++)
+            taken |= strcmp(ast->blocks[i].params[k].name.text, name) == 0;
+    return taken;
+}
+
+/* What messages call PyTorch's functions and arguments is there, and no block is called as they
+ * are. */
 static void test_torch_names(void)
 {
 #define TORCH_NAME(theirs, ours) {#theirs, #ours},
     static const char *const names[][2] = {
 #include "frontend/language/elaborate/torch_names.def"
     };
+    static const char *const arguments[][2] = {
+#include "frontend/language/elaborate/torch_arguments.def"
+    };
 #undef TORCH_NAME
     static const char all[] = "import \"std/all\"\n";
     Pool *pool = pool_new();
     const Ast *ast = frontend_parse_text(pool, diag_new(pool), "all", all, strlen(all));
+    for (size_t i = 0; i < sizeof arguments / sizeof arguments[0]; i++)
+        CHECK_MSG(is_argument(ast, arguments[i][1]), "no function takes %s", arguments[i][1]);
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         const char *theirs = names[i][0], *ours = names[i][1];
         CHECK_MSG(builtin_find(ours) || is_block(ast, ours), "no function %s", ours);

@@ -26,11 +26,13 @@ const double *eval_get(const EvalState *s, ValueId v);
  * is the next step. */
 void eval_commit(EvalState *s);
 
-/* The counter generator (Philox4x32-10; Salmon et al. 2011) that dropout, random, runtime init and
- * tests share the definition of: 32 random bits for element index under (seed, step, key). */
+/* The counter generator (Philox4x32-10; Salmon et al. 2011) that random, runtime init and tests
+ * share the definition of: 32 random bits for element index under (seed, step, key). */
 uint32_t rng_bits(uint64_t seed, uint64_t step, uint64_t key, uint64_t index);
 /* The same, and three words more: out[0] is rng_bits'. */
 void rng_words(uint64_t seed, uint64_t step, uint64_t key, uint64_t index, uint32_t out[4]);
+/* The bits that decide whether dropout keeps element index: word index % 4 of number index / 4. */
+uint32_t dropout_bits(uint64_t seed, uint64_t step, uint64_t key, uint64_t index);
 /* The generator itself: 128 bits of counter and 64 of key to 128 random bits (ir/rng.c says how
  * rng_bits uses it). */
 void philox4x32(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4]);

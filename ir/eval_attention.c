@@ -86,11 +86,11 @@ static void probabilities(const EvalState *st, const Node *n, Row *r, int64_t li
         r->p[s] = exp(r->p[s] - r->max) / r->sum;
         r->factor[s] = 1;
         if (rng)
-            r->factor[s] =
-                (double)rng_bits(eval_words(rng[0], rng[1]), eval_words(rng[2], rng[3]),
-                                 (uint64_t)a->key, (uint64_t)(line * a->keys + s)) >= a->p * 0x1p32
-                    ? 1 / (1 - a->p)
-                    : 0;
+            r->factor[s] = (double)dropout_bits(eval_words(rng[0], rng[1]),
+                                                eval_words(rng[2], rng[3]), (uint64_t)a->key,
+                                                (uint64_t)(line * a->keys + s)) >= a->p * 0x1p32
+                               ? 1 / (1 - a->p)
+                               : 0;
         r->kept[s] = r->p[s] * r->factor[s];
     }
 }

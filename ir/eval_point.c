@@ -208,7 +208,7 @@ void eval_dropout(EvalState *s, const Node *n)
     uint64_t key = (uint64_t)node_int(n, ATTR_key, 0);
     uint64_t seed = eval_words(rng[0], rng[1]), step = eval_words(rng[2], rng[3]);
     for (int64_t i = 0, end = eval_out_count(s, n, 0); i < end; i++) {
-        bool keep = (double)rng_bits(seed, step, key, (uint64_t)i) >= p * 0x1p32;
+        bool keep = (double)dropout_bits(seed, step, key, (uint64_t)i) >= p * 0x1p32;
         y[i] = keep ? x[i] / (1 - p) : 0;
     }
 }

@@ -21,7 +21,8 @@ void philox4x32(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4
 }
 
 /* counter = (index, step), key = seed + key * 0x9E3779B97F4A7C15 (so that generated code adds one
- * constant to the seed), each as low word, high word; whoever needs one word takes the first. */
+ * constant to the seed), each as low word, high word; whoever needs one word takes the first, but
+ * dropout, which draws for every element of a training step, uses all four. */
 void rng_words(uint64_t seed, uint64_t step, uint64_t key, uint64_t index, uint32_t out[4])
 {
     uint64_t mixed = seed + key * 0x9E3779B97F4A7C15u;
@@ -36,4 +37,11 @@ uint32_t rng_bits(uint64_t seed, uint64_t step, uint64_t key, uint64_t index)
     uint32_t out[4];
     rng_words(seed, step, key, index, out);
     return out[0];
+}
+
+uint32_t dropout_bits(uint64_t seed, uint64_t step, uint64_t key, uint64_t index)
+{
+    uint32_t out[4];
+    rng_words(seed, step, key, index / 4, out);
+    return out[index % 4];
 }

@@ -303,6 +303,19 @@ static JitValue halves(Jit *j, const char *shift, JitValue v)
                    sse(j) ? (const char *const[]){"0"} : (const char *const[]){"v"});
 }
 
+/* The odd lanes of b, the even ones of a; of u32. */
+static JitValue odd_lanes(Jit *j, JitValue a, JitValue b)
+{
+    JitType vu = jit_types(j)->vu;
+    if (jit_lanes(j) == 8)
+        return asm2(j, "vpblendd $0xaa, %2, %1, %0", vu, a, b);
+    JitValue lanes[16];
+    for (int i = 0; i < jit_lanes(j); i++)
+        lanes[i] = jit_cast(j, jit_i32(j, i % 2 ? -1 : 0), jit_types(j)->u32);
+    JitValue odd = jit_tmp(j, jit_from_lanes(j, vu, lanes));
+    return jit_tmp(j, jit_or(j, jit_and(j, a, jit_not(j, odd)), jit_and(j, b, odd)));
+}
+
 /* pmuludq multiplies the even lanes; the odd ones are shifted down, and the halves put together
  * again. */
 void x86_mul_wide(Jit *j, JitValue a, JitValue b, JitValue *high, JitValue *low)
@@ -312,12 +325,6 @@ void x86_mul_wide(Jit *j, JitValue a, JitValue b, JitValue *high, JitValue *low)
     JitValue odd_b = halves(j, "psrlq", b);
     JitValue even = binary(j, "pmuludq", vu, a, b);
     JitValue odd = binary(j, "pmuludq", vu, odd_a, odd_b);
-    JitValue lanes[16];
-    for (int i = 0; i < jit_lanes(j); i++)
-        lanes[i] = jit_cast(j, jit_i32(j, i % 2 ? -1 : 0), jit_types(j)->u32);
-    JitValue upper = jit_tmp(j, jit_from_lanes(j, vu, lanes));
-    JitValue even_high = halves(j, "psrlq", even);
-    JitValue odd_low = halves(j, "psllq", odd);
-    *high = jit_tmp(j, jit_or(j, even_high, jit_and(j, odd, upper)));
-    *low = jit_tmp(j, jit_or(j, odd_low, jit_and(j, even, jit_not(j, upper))));
+    *high = odd_lanes(j, halves(j, "psrlq", even), odd);
+    *low = odd_lanes(j, even, halves(j, "psllq", odd));
 }

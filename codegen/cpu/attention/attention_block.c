@@ -4,6 +4,7 @@
 #include "codegen/cpu/attention/attention_product.h"
 #include "codegen/cpu/gemm/gemm_pack.h"
 #include "codegen/cpu/point/point_jit.h"
+#include "codegen/cpu/point/random_words.h"
 #include "codegen/cpu/point/vector_loops.h"
 #include "codegen/jit/jit_short.h"
 
@@ -84,10 +85,10 @@ static void make_key(Block *b)
     JitValue shift = jit_cast(j, jit_i64(j, 32), t->u64);
     JitValue seed = jit_or(j, low, jit_shl(j, high, shift));
     JitValue key = add(j, seed, jit_cast(j, jit_number(j, b->buf.key), t->u64));
-    b->key_low = word_lanes(j, key);
-    b->key_high = word_lanes(j, jit_shr(j, key, shift));
-    b->step_low = word_lanes(j, generator_word(b, 2));
-    b->step_high = word_lanes(j, generator_word(b, 3));
+    b->rng[0] = word_lanes(j, key);
+    b->rng[1] = word_lanes(j, jit_shr(j, key, shift));
+    b->rng[2] = word_lanes(j, generator_word(b, 2));
+    b->rng[3] = word_lanes(j, generator_word(b, 3));
 }
 
 Block block_begin(Jit *j, const AttentionDesc *d)
@@ -96,8 +97,11 @@ Block block_begin(Jit *j, const AttentionDesc *d)
     b.vectors = (int)(d->blocks.block_rows / jit_lanes(j));
     jit_round_products(j, true);
     take_scratch(&b);
-    if (d->drops)
-        make_key(&b);
+    if (!d->drops)
+        return b;
+    make_key(&b);
+    for (int v = 0; v < b.vectors; v++)
+        b.quads[v] = jit_var(j, jit_types(j)->vi, "quads");
     return b;
 }
 
@@ -241,26 +245,68 @@ JitValue block_open(Block *b, JitValue key, int v)
 
 /* --- dropout --- */
 
+/* Words of the numbers first + r * apart of the rows r of vector v. */
+static void row_numbers(Block *b, JitValue first, int64_t apart, int v, JitValue *low,
+                        JitValue *high)
+{
+    Jit *j = b->j;
+    JitValue lane[16];
+    for (int i = 0; i < jit_lanes(j); i++) {
+        uint32_t behind = (uint32_t)(v * jit_lanes(j) + i) * (uint32_t)apart;
+        lane[i] = jit_i32(j, (int32_t)behind);
+    }
+    JitValue behind = jit_tmp(j, jit_from_lanes(j, jit_types(j)->vi, lane));
+    *low = point_place_word_at(j, first, behind, false);
+    *high = point_place_word_at(j, first, behind, true);
+}
+
+/* Four keys begin at a multiple of four in all rows: one draw decides about them. */
+static bool drops_by_quads(const Block *b)
+{
+    return b->d->keys % 4 == 0;
+}
+
+/* Vectors from v on, as many as draw side by side. */
+static void draw_quads(Block *b, JitValue key, int v)
+{
+    Jit *j = b->j;
+    JitValue low[DROPOUT_DRAWS], high[DROPOUT_DRAWS], kept[DROPOUT_DRAWS];
+    int64_t quads = b->d->keys / 4;
+    int n = b->vectors - v < DROPOUT_DRAWS ? b->vectors - v : DROPOUT_DRAWS;
+    JitValue quad = jit_tmp(j, jit_shr(j, key, jit_i64(j, 2)));
+    JitValue first = jit_tmp(j, jit_muladd_i64(j, b->line, quads, quad));
+    for (int i = 0; i < n; i++)
+        row_numbers(b, first, quads, v + i, &low[i], &high[i]);
+    dropout_quads(j, b->rng, n, low, high, b->d->p, kept);
+    for (int i = 0; i < n; i++)
+        jit_set(j, b->quads[v + i], kept[i]);
+}
+
+static JitValue quads_kept(Block *b, JitValue key, int v)
+{
+    Jit *j = b->j;
+    JitValue byte = jit_tmp(j, jit_and(j, key, jit_i64(j, 3)));
+    if (v % DROPOUT_DRAWS == 0) {
+        JitIf next = jit_if(j, jit_compare(j, JIT_EQ, byte, jit_i64(j, 0)));
+        draw_quads(b, key, v);
+        jit_end_if(j, &next);
+    }
+    JitValue up = jit_sub(j, jit_i64(j, 24), jit_mul(j, byte, jit_i64(j, 8)));
+    JitValue lanes = splat(j, jit_cast(j, jit_tmp(j, up), jit_types(j)->i32));
+    JitValue sign = jit_tmp(j, jit_shl(j, jit_get(b->quads[v]), lanes));
+    return jit_vmask(j, JIT_LT, sign, jit_vi(j, 0));
+}
+
 /* Element (row, key) of the scores of all heads: rows are d->keys apart. */
 JitValue block_dropped(Block *b, JitValue key, int v, JitValue x)
 {
     Jit *j = b->j;
-    JitValue at = jit_tmp(j, jit_muladd_i64(j, b->line, b->d->keys, key)), lane[16];
-    for (int i = 0; i < jit_lanes(j); i++) {
-        uint32_t behind = (uint32_t)(v * jit_lanes(j) + i) * (uint32_t)b->d->keys;
-        lane[i] = jit_i32(j, (int32_t)behind);
-    }
-    JitValue behind = jit_tmp(j, jit_from_lanes(j, jit_types(j)->vi, lane));
-    const JitValue in[] = {x,
-                           b->key_low,
-                           b->key_high,
-                           b->step_low,
-                           b->step_high,
-                           point_place_word_at(j, at, behind, false),
-                           point_place_word_at(j, at, behind, true)};
-    const PointInstr instr = {
-        .op = OP_dropout, .dtype = DTYPE_F32, .from = DTYPE_F32, .a = b->d->p};
-    return jit_tmp(j, point_code_dropout.real(j, &instr, in));
+    JitValue low, high;
+    if (drops_by_quads(b))
+        return jit_tmp(j, dropout_apply(j, quads_kept(b, key, v), x, b->d->p));
+    row_numbers(b, jit_tmp(j, jit_muladd_i64(j, b->line, b->d->keys, key)), b->d->keys, v, &low,
+                &high);
+    return jit_tmp(j, dropout_apply(j, dropout_kept(j, b->rng, low, high, b->d->p), x, b->d->p));
 }
 
 /* --- sums of lines --- */

@@ -34,12 +34,13 @@ typedef struct Block {
     BlockRows q, dout;           /* dout: in the gradient */
     JitValue head, key_head;     /* numbers of the head and of its keys', whose tensors begin at */
     JitValue q_head, k_head, v_head, dout_head, bias_head;
-    JitValue row0, n;                                /* first row, and how many there are */
-    JitValue line;                                   /* the first row among those of all heads */
-    JitValue keys, open_keys;                        /* that a row sees, and that all see */
-    JitValue row_number[BLOCK_VECTORS_MOST];         /* vi */
-    JitValue key_low, key_high, step_low, step_high; /* vi: of dropout */
-    bool masked; /* the keys being computed are not open to all */
+    JitValue row0, n;                        /* first row, and how many there are */
+    JitValue line;                           /* the first row among those of all heads */
+    JitValue keys, open_keys;                /* that a row sees, and that all see */
+    JitValue row_number[BLOCK_VECTORS_MOST]; /* vi */
+    JitValue rng[4];                         /* vi: key and step of dropout */
+    JitVar quads[BLOCK_VECTORS_MOST];        /* vi: what it keeps of four keys */
+    bool masked;                             /* the keys being computed are not open to all */
 } Block;
 
 /* Adds the call of a node's kernel. */

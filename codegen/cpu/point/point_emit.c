@@ -6,8 +6,10 @@
  * into the scratch memory, when anything is to be computed at all; both - in the inner loop.  The
  * arithmetic is the same everywhere, so none of this shows in the results.  In every vector all
  * loads come before the first store: outputs may lie on inputs. */
+#include "codegen/cpu/point/point_depend.h"
 #include "codegen/cpu/point/point_jit.h"
 #include "codegen/cpu/point/point_shape.h"
+#include "codegen/cpu/point/random_words.h"
 #include "codegen/cpu/point/relu_mask.h"
 #include "codegen/cpu/point/vector_loops.h"
 
@@ -16,78 +18,15 @@
 
 #include <string.h>
 
-enum { ON_ROW = 1, ON_COLUMN = 2, ON_BOTH = 3 };
-
 typedef struct Emit {
     Jit *j;
     const PointProgram *p;
     const PointLoops *loops;
-    unsigned char *on; /* by instruction */
-    bool *needed;      /* computed in the inner loop */
-    int *slot;         /* hoisted column value: its place in scratch + 1 */
-    int n_slots;
-    JitValue *value;
+    PointDepend depend;
+    JitValue *value;                 /* by instruction */
+    DropoutBlocks *kept;             /* by instruction: of dropout along rows */
     JitValue *offset, *store_offset; /* by access, by store: elements, of the row's first column */
 } Emit;
-
-/* --- what depends on what --- */
-
-static unsigned char access_dependence(const PointProgram *p, const PointAccess *a)
-{
-    int last = p->rank - 1;
-    unsigned char on = a->stride[last] ? ON_COLUMN : 0;
-    for (int d = 0; d < last; d++)
-        if (a->stride[d])
-            on |= ON_ROW;
-    return on;
-}
-
-static void find_dependences(Emit *e)
-{
-    for (size_t k = 0; k < e->p->instr.len; k++) {
-        const PointInstr *i = &e->p->instr.data[k];
-        unsigned char on = 0;
-        if (point_has_access(i))
-            on = access_dependence(e->p, &e->p->access.data[i->access]);
-        for (int n = 0; n < i->n_in; n++)
-            on |= e->on[i->in[n]];
-        e->on[k] = on;
-    }
-}
-
-/* A computed f32 value of columns that is read by something that also depends on rows. */
-static void hoist(Emit *e, int reg)
-{
-    const PointInstr *i = &e->p->instr.data[reg];
-    if (e->on[reg] == ON_COLUMN && !point_has_access(i) && i->dtype == DTYPE_F32 && !e->slot[reg] &&
-        e->n_slots < e->loops->hoisted)
-        e->slot[reg] = ++e->n_slots;
-}
-
-static void find_hoisted(Emit *e)
-{
-    for (size_t k = 0; k < e->p->instr.len; k++)
-        for (int n = 0; e->on[k] == ON_BOTH && n < e->p->instr.data[k].n_in; n++)
-            hoist(e, e->p->instr.data[k].in[n]);
-    for (size_t k = 0; k < e->p->store.len; k++)
-        hoist(e, e->p->store.data[k].reg);
-}
-
-static void need(Emit *e, int reg)
-{
-    bool outside = e->on[reg] == 0 || (e->on[reg] == ON_ROW);
-    if (e->needed[reg] || outside)
-        return;
-    e->needed[reg] = true;
-    for (int n = 0; !e->slot[reg] && n < e->p->instr.data[reg].n_in; n++)
-        need(e, e->p->instr.data[reg].in[n]);
-}
-
-static void find_needed(Emit *e)
-{
-    for (size_t k = 0; k < e->p->store.len; k++)
-        need(e, e->p->store.data[k].reg);
-}
 
 /* --- memory --- */
 
@@ -255,12 +194,33 @@ static JitValue bits(const Emit *e, const PointInstr *i, Span s)
     return stride ? relu_mask_lanes(e->j, words, at, s.n) : relu_mask_one(e->j, words, at);
 }
 
+/* --- dropout --- */
+
+static const PointAccess *number_access(const Emit *e, const PointInstr *i)
+{
+    return &e->p->access.data[e->p->instr.data[i->in[i->n_in - 1]].access];
+}
+
+/* Dropout whose elements have numbers that count along a row. */
+static bool along_rows(const Emit *e, const PointInstr *i)
+{
+    return i->op == OP_dropout && number_access(e, i)->stride[e->p->rank - 1] == 1;
+}
+
+static JitValue dropout_of_row(const Emit *e, size_t k, const JitValue *in, Span s)
+{
+    const PointInstr *i = &e->p->instr.data[k];
+    JitValue at = first_index(e->j, e->offset[number_access(e, i) - e->p->access.data], 1, s);
+    return dropout_apply(e->j, dropout_blocks_kept(e->j, &e->kept[k], in + 1, at, i->a), in[0],
+                         i->a);
+}
+
 /* --- instructions --- */
 
 static JitValue column_slot(const Emit *e, int reg, JitValue column, JitValue *pointer)
 {
     *pointer = jit_scratch(e->j, jit_types(e->j)->p_f32);
-    return point_walk(e->j, jit_i64(e->j, e->slot[reg] - 1), e->loops->columns, column);
+    return point_walk(e->j, jit_i64(e->j, e->depend.slot[reg] - 1), e->loops->columns, column);
 }
 
 static void compute(Emit *e, size_t k, Span s)
@@ -278,7 +238,7 @@ static void compute(Emit *e, size_t k, Span s)
     } else {
         for (int n = 0; n < i->n_in; n++)
             in[n] = e->value[i->in[n]];
-        e->value[k] = point_apply(e->j, i, in);
+        e->value[k] = along_rows(e, i) ? dropout_of_row(e, k, in, s) : point_apply(e->j, i, in);
     }
 }
 
@@ -286,7 +246,7 @@ static void compute_all(Emit *e, unsigned char on)
 {
     Span none = {0};
     for (size_t k = 0; k < e->p->instr.len; k++)
-        if (e->on[k] == on)
+        if (e->depend.on[k] == on)
             compute(e, k, none);
 }
 
@@ -294,9 +254,9 @@ static void inner_vector(Emit *e, Span s)
 {
     JitValue pointer;
     for (size_t k = 0; k < e->p->instr.len; k++) {
-        if (!e->needed[k])
+        if (!e->depend.needed[k])
             continue;
-        if (e->slot[k]) {
+        if (e->depend.slot[k]) {
             JitValue at = column_slot(e, (int)k, s.at, &pointer);
             e->value[k] =
                 s.n ? jit_vload_partial(e->j, pointer, at, s.n, 0) : jit_vload(e->j, pointer, at);
@@ -313,10 +273,10 @@ static void hoisted_vector(Emit *e, Span s)
 {
     JitValue pointer;
     for (size_t k = 0; k < e->p->instr.len; k++)
-        if (e->on[k] == ON_COLUMN)
+        if (e->depend.on[k] == ON_COLUMN)
             compute(e, k, s);
     for (size_t k = 0; k < e->p->instr.len; k++) {
-        if (!e->slot[k])
+        if (!e->depend.slot[k])
             continue;
         JitValue at = column_slot(e, (int)k, s.at, &pointer);
         if (s.n)
@@ -459,15 +419,14 @@ static void parts_of_rows(Emit *e)
 static void analyse(Emit *e, Pool *pool)
 {
     size_t n = e->p->instr.len;
-    e->on = POOL_ARRAY(pool, n, unsigned char);
-    e->needed = POOL_ARRAY(pool, n, bool);
-    e->slot = POOL_ARRAY(pool, n, int);
+    e->depend = point_depend(pool, e->p, e->loops->hoisted);
     e->value = POOL_ARRAY(pool, n, JitValue);
     e->offset = POOL_ARRAY(pool, e->p->access.len, JitValue);
     e->store_offset = POOL_ARRAY(pool, e->p->store.len, JitValue);
-    find_dependences(e);
-    find_hoisted(e);
-    find_needed(e);
+    e->kept = POOL_ARRAY(pool, n, DropoutBlocks);
+    for (size_t k = 0; k < n; k++)
+        if (along_rows(e, &e->p->instr.data[k]))
+            e->kept[k] = dropout_blocks(e->j);
 }
 
 /* desc: a PointShape. */
@@ -481,7 +440,7 @@ static void emit(Jit *j, const void *desc)
     analyse(&e, pool);
     set_offsets(&e, NULL);
     compute_all(&e, 0);
-    if (e.n_slots)
+    if (e.depend.n_slots)
         vector_loop(&e, jit_i64(j, 0), columns(&e), hoisted_vector);
     if (e.loops->tasks == POINT_ONE_ROW)
         one_row(&e);

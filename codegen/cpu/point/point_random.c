@@ -1,66 +1,20 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Random numbers: dropout and random. */
 #include "codegen/cpu/point/point_jit.h"
+#include "codegen/cpu/point/random_words.h"
 #include "codegen/jit/jit_short.h"
 #include "ir/random.h"
 #include "ir/support/bug.h"
-
-/* --- random bits: Philox4x32-10 (Salmon et al. 2011), used as in ir/rng.c --- */
 
 static JitValue vu(Jit *j, uint32_t v)
 {
     return jit_tmp(j, jit_bitcast(j, jit_tmp(j, jit_vi(j, (int32_t)v)), jit_types(j)->vu));
 }
 
-static JitValue unsign(Jit *j, JitValue v)
-{
-    return jit_tmp(j, jit_bitcast(j, v, jit_types(j)->vu));
-}
-
-static JitValue xor3(Jit *j, JitValue a, JitValue b, JitValue c)
-{
-    return jit_tmp(j, jit_xor(j, jit_xor(j, a, b), c));
-}
-
-/* Replaces the counter c[0..4) by the output for key (k0, k1), lane by lane. */
-static void philox(Jit *j, JitValue *c, JitValue k0, JitValue k1)
-{
-    JitValue m0 = vu(j, 0xD2511F53u), m1 = vu(j, 0xCD9E8D57u);
-    for (int round = 0; round < 10; round++) {
-        JitValue a_high, a_low, b_high, b_low;
-        jit_vmul_wide(j, c[0], m0, &a_high, &a_low);
-        jit_vmul_wide(j, c[2], m1, &b_high, &b_low);
-        c[0] = xor3(j, b_high, c[1], k0);
-        c[1] = b_low;
-        c[2] = xor3(j, a_high, c[3], k1);
-        c[3] = a_low;
-        k0 = add(j, k0, vu(j, 0x9E3779B9u));
-        k1 = add(j, k1, vu(j, 0xBB67AE85u));
-    }
-}
-
-/* Random words of (key low, key high, step low, step high, index low, index high). */
-static void draw(Jit *j, const JitValue *in, JitValue *word)
-{
-    word[0] = unsign(j, in[4]);
-    word[1] = unsign(j, in[5]);
-    word[2] = unsign(j, in[2]);
-    word[3] = unsign(j, in[3]);
-    philox(j, word, unsign(j, in[0]), unsign(j, in[1]));
-}
-
-/* (x, key low, key high, step low, step high, index low, index high): keeps x / (1 - p) where the
- * bits are at least p * 2^32.  Bits are compared with the threshold rounded up, as signed numbers
- * after flipping the top bit. */
+/* (x, key low, key high, step low, step high, number low, number high) */
 static JitValue dropout(Jit *j, const PointInstr *p, const JitValue *in)
 {
-    JitValue word[4];
-    draw(j, in + 1, word);
-    uint32_t threshold = dropout_threshold(p->a), top = 0x80000000u;
-    JitValue flipped =
-        jit_tmp(j, jit_bitcast(j, jit_tmp(j, jit_xor(j, word[0], vu(j, top))), jit_types(j)->vi));
-    JitValue keep = jit_vmask(j, JIT_GE, flipped, jit_vi(j, (int32_t)(threshold ^ top)));
-    return jit_vselect(j, keep, mul(j, in[0], jit_vf(j, 1 / (1 - p->a))), vf(j, 0));
+    return dropout_apply(j, dropout_kept(j, in + 1, in[5], in[6], p->a), in[0], p->a);
 }
 
 /* --- random: ir/random.h says what the numbers are --- */
@@ -102,7 +56,7 @@ static JitValue integers(Jit *j, const JitValue *word, double below)
 static JitValue random_numbers(Jit *j, const PointInstr *p, const JitValue *in)
 {
     JitValue word[4];
-    draw(j, in, word);
+    random_words(j, in, in[4], in[5], word);
     switch ((RandomKind)p->k) {
     case RANDOM_UNIFORM:
         return uniform(j, word);

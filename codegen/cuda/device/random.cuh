@@ -1,7 +1,11 @@
-/* Philox4x32-10 (Salmon et al. 2011), used as in ir/rng.c: the CPU's numbers, bit for bit.  The
- * first word of the output, and the second above it. */
-DEVICE unsigned long long s_philox(u32 c0, u32 c1, u32 c2, u32 c3, u32 k0, u32 k1)
+/* Philox4x32-10 (Salmon et al. 2011), used as in ir/rng.c: the CPU's numbers, bit for bit. */
+typedef struct Words {
+    u32 word[4];
+} Words;
+
+DEVICE Words s_words(u32 c0, u32 c1, u32 c2, u32 c3, u32 k0, u32 k1)
 {
+    Words out;
     int round;
     for (round = 0; round < 10; round++) {
         unsigned long long p0 = (unsigned long long)c0 * 0xD2511F53u;
@@ -13,7 +17,15 @@ DEVICE unsigned long long s_philox(u32 c0, u32 c1, u32 c2, u32 c3, u32 k0, u32 k
         k0 += 0x9E3779B9u;
         k1 += 0xBB67AE85u;
     }
-    return (unsigned long long)c1 << 32 | c0;
+    out.word[0] = c0, out.word[1] = c1, out.word[2] = c2, out.word[3] = c3;
+    return out;
+}
+
+/* The first word, and the second above it. */
+DEVICE unsigned long long s_philox(u32 c0, u32 c1, u32 c2, u32 c3, u32 k0, u32 k1)
+{
+    const Words w = s_words(c0, c1, c2, c3, k0, k1);
+    return (unsigned long long)w.word[1] << 32 | w.word[0];
 }
 
 /* High word of the sum of two 64-bit numbers. */
@@ -26,9 +38,11 @@ DEVICE int s_key_high(int low, int high, int add_low, int add_high)
 DEVICE float s_dropout(float x, int key_low, int key_high, int step_low, int step_high,
                        int index_low, int index_high, u32 threshold, float scale)
 {
-    u32 bits = (u32)s_philox((u32)index_low, (u32)index_high, (u32)step_low, (u32)step_high,
-                             (u32)key_low, (u32)key_high);
-    return bits >= threshold ? x * scale : 0.0f;
+    const u32 low = (u32)index_low, high = (u32)index_high;
+    const Words w = s_words(low >> 2 | high << 30, high >> 2, (u32)step_low, (u32)step_high,
+                            (u32)key_low, (u32)key_high);
+    const u32 even = low & 2 ? w.word[2] : w.word[0], odd = low & 2 ? w.word[3] : w.word[1];
+    return (low & 1 ? odd : even) >= threshold ? x * scale : 0.0f;
 }
 
 /* The numbers of ir/random.h, of two random words. */

@@ -137,6 +137,26 @@ int group_input(const Node *group, ValueId inner)
     return -1;
 }
 
+ValueId group_add_result(Graph *g, NodeId group)
+{
+    Node *n = graph_node(g, group);
+    const char *name = pool_printf(g->pool, "%s#%d", graph_value(g, n->out[0])->name, n->n_out);
+    ValueId inner = n->body->outputs.data[n->n_out].value, made = (ValueId)g->values.len;
+    Value v = {.type = *value_type(n->body, inner),
+               .def = group,
+               .out_index = n->n_out,
+               .name = graph_unique_name(g, name),
+               .writes = VALUE_NONE,
+               .part_of = VALUE_NONE};
+    vec_push(g->pool, &g->values, v);
+    map_set(&g->names, v.name, made);
+    ValueId *out = POOL_ARRAY(g->pool, (size_t)n->n_out + 1, ValueId);
+    memcpy(out, n->out, (size_t)n->n_out * sizeof *out);
+    out[n->n_out++] = made;
+    n->out = out;
+    return made;
+}
+
 void node_set_attr(Graph *g, Node *n, Attr attr)
 {
     int at = 0;

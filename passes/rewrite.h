@@ -42,6 +42,8 @@ UseList *list_uses(const Graph *g, Pool *scratch, size_t more);
 bool *mark_outputs(const Graph *g, Pool *scratch);
 /* Which input of a fused group is `inner` in its body; -1: that is made there. */
 int group_input(const Node *group, ValueId inner);
+/* One result more of a fused group, which its body gives last. */
+ValueId group_add_result(Graph *g, NodeId group);
 /* Whether v is a scalar constant, and which. */
 bool const_value(const Graph *g, ValueId v, double *out);
 /* A rank-0 f32 constant. */

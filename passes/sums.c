@@ -207,7 +207,7 @@ bool pass_sums(PassContext *ctx)
         return true;
     Pool *scratch = pool_new_child(ctx->pool);
     Graph *joined = with_products(ctx->pool, scratch, ctx->graph);
-    if (joined && views_no_larger(scratch, ctx->graph, joined, ctx->placement_cache))
+    if (joined && views_no_larger(scratch, ctx->graph, joined, MEMPLAN_FINAL, ctx->placement_cache))
         ctx->graph = joined;
     pool_free(scratch);
     return true;

@@ -117,7 +117,7 @@ bool pass_transposes(PassContext *ctx)
         return true;
     Pool *scratch = pool_new_child(ctx->pool);
     Graph *g = with_transposes(ctx->pool, scratch, ctx->graph);
-    if (g && views_no_larger(scratch, ctx->graph, g, ctx->placement_cache))
+    if (g && views_no_larger(scratch, ctx->graph, g, MEMPLAN_FINAL, ctx->placement_cache))
         ctx->graph = g;
     pool_free(scratch);
     return true;

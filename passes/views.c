@@ -364,13 +364,16 @@ Graph *views_of(Pool *pool, const Graph *g, MemEffort effort, PlacementCache *ca
     return found;
 }
 
-bool views_no_larger(Pool *pool, const Graph *g, const Graph *changed, PlacementCache *cache)
+bool views_no_larger(Pool *pool, const Graph *g, const Graph *changed, MemEffort effort,
+                     PlacementCache *cache)
 {
+    int64_t most = views_load(pool, g), bytes;
+    if (views_load(pool, changed) > most)
+        return false;
     Pool *scratch = pool_new_child(pool);
-    int64_t bytes;
-    const Graph *tried = views_of(scratch, changed, MEMPLAN_FINAL, cache, &bytes);
-    const MemPlan *plan = memplan_graph(scratch, tried ? tried : changed, MEMPLAN_FINAL, cache);
-    bool fits = plan->arena_bytes - plan->persistent_bytes <= views_load(scratch, g);
+    const Graph *tried = views_of(scratch, changed, effort, cache, &bytes);
+    const MemPlan *plan = memplan_graph(scratch, tried ? tried : changed, effort, cache);
+    bool fits = plan->arena_bytes - plan->persistent_bytes <= most;
     pool_free(scratch);
     return fits;
 }

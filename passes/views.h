@@ -15,6 +15,7 @@ Graph *views_of(Pool *pool, const Graph *g, MemEffort effort, PlacementCache *ca
                 int64_t *arena_bytes);
 /* Whether a plan of what views_of makes of `changed` needs no more than the least that a trial one
  * of g could: what is done to g behind remat keeps to its budget. */
-bool views_no_larger(Pool *pool, const Graph *g, const Graph *changed, PlacementCache *cache);
+bool views_no_larger(Pool *pool, const Graph *g, const Graph *changed, MemEffort effort,
+                     PlacementCache *cache);
 
 #endif

@@ -210,6 +210,7 @@ JitValue jit_vrelu(Jit *j, JitValue a);                 /* max(a, 0); NaN stays 
 JitValue jit_vabs(Jit *j, JitValue a);
 JitValue jit_vsqrt(Jit *j, JitValue a);
 JitValue jit_vexp(Jit *j, JitValue a);
+JitValue jit_vexp_below(Jit *j, JitValue a);      /* the same for a <= 88, in fewer steps */
 JitValue jit_vexpm1_negative(Jit *j, JitValue a); /* e^a - 1 for a <= 0; 0 for others */
 JitValue jit_vlog(Jit *j, JitValue a);
 JitValue jit_vlog1p_fraction(Jit *j, JitValue a); /* log(1 + a) for 0 <= a <= 1 */

@@ -80,6 +80,17 @@ JitValue jit_vexp(Jit *j, JitValue a)
     return jit_vchoose(j, JIT_LT, x, jit_vf(j, LEAST_EXP), jit_vf(j, 0), y);
 }
 
+/* The same bits without the steps that large results alone need: 2^n + 2^n (e^r - 1) is rounded
+ * once where there is FMA; without it a denormal product would be lost.  Below LEAST_EXP whatever
+ * comes out is not chosen. */
+JitValue jit_vexp_below(Jit *j, JitValue a)
+{
+    JitValue x = jit_tmp(j, a), whole, n = whole_ln2(j, x, &whole), scale = power_of_two(j, whole);
+    JitValue q = expm1_reduced(j, without_ln2(j, x, n));
+    JitValue y = has_fma(j) ? x86_fma(j, q, scale, scale) : mul(j, add(j, q, jit_vf(j, 1)), scale);
+    return jit_vchoose(j, JIT_LT, x, jit_vf(j, LEAST_EXP), jit_vf(j, 0), y);
+}
+
 /* With x = n ln2 + r: 2^n (e^r - 1) + (2^n - 1), both with their relative accuracy. */
 JitValue jit_vexpm1_negative(Jit *j, JitValue a)
 {
@@ -234,7 +245,7 @@ static JitValue erfc_positive(Jit *j, JitValue t, JitValue exp_minus_square)
 JitValue jit_vnormal_cdf(Jit *j, JitValue a, JitValue *density)
 {
     JitValue x = jit_tmp(j, a);
-    JitValue e = jit_vexp(j, mul(j, mul(j, x, x), jit_vf(j, -0.5)));
+    JitValue e = jit_vexp_below(j, mul(j, mul(j, x, x), jit_vf(j, -0.5)));
     JitValue t = mul(j, jit_vabs(j, x), jit_vf(j, 0.70710678118654752));
     JitValue half = mul(j, erfc_positive(j, t, e), jit_vf(j, 0.5));
     if (density)
@@ -250,7 +261,7 @@ JitValue jit_verf(Jit *j, JitValue a)
                                -3.7612618757201275e-1, 1.2837916549659526e-1};
     JitValue x = jit_tmp(j, a), size = jit_vabs(j, x), z = mul(j, size, size);
     JitValue small = muladd(j, horner(j, z, c, N_OF(c)), size, size);
-    JitValue big = sub(j, jit_vf(j, 1), erfc_positive(j, size, jit_vexp(j, neg(j, z))));
+    JitValue big = sub(j, jit_vf(j, 1), erfc_positive(j, size, jit_vexp_below(j, neg(j, z))));
     JitValue y = jit_vchoose(j, JIT_LT, size, jit_vf(j, 0.75), small, big);
     return flip_sign(j, y, sign_bit(j, x));
 }

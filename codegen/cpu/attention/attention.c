@@ -24,7 +24,7 @@ static void exp_step(Block *b, JitValue key, JitValue place, int v, void *user)
 {
     const Softmax *s = user;
     JitValue x = jit_vload_aligned(b->j, b->scores, place);
-    JitValue e = jit_tmp(b->j, jit_vexp(b->j, sub(b->j, x, s->top[v])));
+    JitValue e = jit_tmp(b->j, jit_vexp_below(b->j, sub(b->j, x, s->top[v])));
     jit_vstore_aligned(b->j, b->scores, place, e);
     block_sums_add(b, key, v, e);
 }

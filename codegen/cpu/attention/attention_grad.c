@@ -50,7 +50,7 @@ static void dot_step(Block *b, JitValue key, JitValue place, int v, void *user)
     const Gradient *g = user;
     Jit *j = b->j;
     JitValue x = sub(j, block_score(b, key, place, v), g->max[v]);
-    JitValue p = mul(j, jit_tmp(j, jit_vexp(j, x)), g->scale[v]);
+    JitValue p = mul(j, jit_tmp(j, jit_vexp_below(j, x)), g->scale[v]);
     JitValue dp = jit_vload_aligned(j, b->dscores, place), marked = p;
     if (b->d->drops) {
         marked = mark_dropped(b, key, v, p, &dp);

@@ -46,7 +46,7 @@ static void max_pass(Jit *j, Lanes v, void *user)
 JitValue loss_shifted_exp(Jit *j, const LossLine *l, Lanes v, JitValue *x)
 {
     *x = load_lanes(j, l->x, l->offset, v, minus_inf);
-    return jit_vexp(j, jit_sub(j, *x, l->max));
+    return jit_vexp_below(j, jit_sub(j, *x, l->max));
 }
 
 static void exp_pass(Jit *j, Lanes v, void *user)

@@ -39,7 +39,7 @@ static void max_pass(Jit *j, Lanes v, void *user)
 static JitValue shifted_exp(Jit *j, Row *r, Lanes v)
 {
     JitValue x = r->held ? r->a[v.way] : load_lanes(j, r->x, r->offset, v, minus_inf);
-    return jit_vexp(j, jit_sub(j, x, r->max));
+    return jit_vexp_below(j, jit_sub(j, x, r->max));
 }
 
 /* Exponentials that do not stay in registers wait in the result, but for bf16, which would round
@@ -122,7 +122,7 @@ static void dot_pass(Jit *j, Lanes v, void *user)
 static JitValue grad_element(Jit *j, const Row *r, JitValue dy, JitValue y)
 {
     if (r->d->log)
-        return sub(j, dy, mul(j, jit_vexp(j, y), r->sum));
+        return sub(j, dy, mul(j, jit_vexp_below(j, y), r->sum));
     return mul(j, y, sub(j, dy, r->sum));
 }
 

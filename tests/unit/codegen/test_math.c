@@ -28,6 +28,7 @@ enum { POINTS = 1 << 15, SPECIALS = 32 };
         return call;                                                                               \
     }
 UNARY(exp, jit_vexp(j, a))
+UNARY(exp_below, jit_vexp_below(j, jit_vmin(j, a, jit_vf(j, 0))))
 UNARY(log, jit_vlog(j, a))
 UNARY(sin, jit_vsin(j, a))
 UNARY(cos, jit_vcos(j, a))
@@ -125,6 +126,10 @@ static double ref_sigmoid(double x)
 {
     return 1 / (1 + exp(-x));
 }
+static double ref_exp_below(double x)
+{
+    return x > 0 ? 1 : exp(x);
+}
 static double ref_cdf(double x)
 {
     return 0.5 * erfc(-x * 0.70710678118654752);
@@ -179,6 +184,7 @@ static double ref_relu(double x)
 static const Function functions[] = {
     {"exp", make_exp, exp, -87.33654022216797, 89, 1.5},
     {"exp near 0", make_exp, exp, -1, 1, 1.5},
+    {"exp below 0", make_exp_below, ref_exp_below, -87.33654022216797, 0, 1.5},
     {"log", make_log, log, 0, 4, 1.5},
     {"log of large", make_log, log, 1, 3e38, 1.5},
     {"sin", make_sin, ref_sin, -10, 10, 2},

@@ -20,7 +20,8 @@ enum {
     FAR_STEP = 512,      /* elements */
     FAR_COLUMNS = 96,
     NEAR_COLUMNS = 192,
-    PARTIAL_BYTES = 256 * 1024 /* of scratch */
+    PARTIAL_BYTES = 256 * 1024, /* of scratch */
+    ONE_RUN_ROWS_LEAST = 128
 };
 
 /* Whether A is packed. */
@@ -146,16 +147,44 @@ static void plan_k(Gemm *g)
     g->k_blocks = g->k_block ? divide_up(g->k, g->k_block) : 1;
 }
 
+static int64_t packed_b_floats(const Gemm *g, const Target *t)
+{
+    return (g->k_block + 1) * panel_floats(g, t) * GEMM_PACK_PANELS;
+}
+
+static int64_t packed_a_floats(const Gemm *g, int64_t rows)
+{
+    return (rows + GEMM_A_PAD) * (g->k_block + GEMM_A_PAD) + 64;
+}
+
 static double task_flops(const Gemm *g)
 {
     return 2 * (double)g->m * (double)g->n * (double)g->k /
            (double)(g->row_blocks * g->panel_groups);
 }
 
-/* Panels of a run: their sums between K blocks fit into scratch, or stay in a cache. */
+/* Rows of a task whose sums of all columns fit into scratch beside the packed A, which is packed
+ * again for every run; 0: they are too few to share panels of B, or all may stay in the result. */
+static int64_t rows_of_one_run(const Gemm *g, const Target *t)
+{
+    if (!g->private_partial || !g->pack_a)
+        return 0;
+    int64_t a_row = g->k_block + GEMM_A_PAD, columns = g->panels * panel_floats(g, t);
+    int64_t rest = SCRIMP_SCRATCH_BYTES / 4 - packed_b_floats(g, t) - packed_a_floats(g, 0) -
+                   GEMM_A_PAD * columns;
+    int64_t rows = rest / (a_row + columns) / g->shape.rows * g->shape.rows;
+    return rows >= ONE_RUN_ROWS_LEAST ? rows : 0;
+}
+
+/* Panels of a run: their sums between K blocks fit into scratch, with the rows of whole tiles, or
+ * stay in a cache, where a row more or less makes no second run of it. */
 static int64_t most_panels(const Gemm *g, const Target *t, const GemmVariant *v)
 {
-    int64_t rows = divide_up(g->rows.tiles, g->row_blocks) * g->shape.rows;
+    int64_t rows = divide_up(g->m, g->row_blocks);
+    if (g->private_partial)
+        rows = divide_up(g->rows.tiles, g->row_blocks) * g->shape.rows;
+    if (rows <= rows_of_one_run(g, t))
+        return g->panels;
     int64_t bytes =
         g->private_partial ? PARTIAL_BYTES : (int64_t)(v->run_caches * (double)t->l2_bytes);
     int64_t fit = bytes / (4 * rows * panel_floats(g, t));
@@ -199,7 +228,9 @@ static bool split_further(Gemm *g)
 /* Splits the longer side until there are tasks enough. */
 static void plan_tasks(Gemm *g, const Target *t, const GemmVariant *v)
 {
-    g->row_blocks = divide_up(g->m, g->a_bf16 && v->rows > BF16_ROWS ? BF16_ROWS : v->rows);
+    int64_t most = g->a_bf16 && v->rows > BF16_ROWS ? BF16_ROWS : v->rows;
+    int64_t one_run = rows_of_one_run(g, t);
+    g->row_blocks = divide_up(g->m, one_run && one_run < most ? one_run : most);
     g->panel_groups = 1;
     while (g->batches * g->row_blocks * g->panel_groups < v->tasks &&
            task_flops(g) > TASK_FLOPS_LEAST) {
@@ -223,12 +254,13 @@ static void plan_tasks(Gemm *g, const Target *t, const GemmVariant *v)
 
 static bool fits_scratch(const Gemm *g, const Target *t)
 {
-    int64_t rows = divide_up(g->rows.tiles, g->row_blocks) * g->shape.rows + GEMM_A_PAD;
-    int64_t floats = (g->k_block + 1) * panel_floats(g, t) * GEMM_PACK_PANELS;
+    int64_t rows = divide_up(g->rows.tiles, g->row_blocks) * g->shape.rows;
+    int64_t floats = packed_b_floats(g, t);
     if (g->pack_a)
-        floats += rows * (g->k_block + GEMM_A_PAD) + 64;
+        floats += packed_a_floats(g, rows);
     if (g->private_partial)
-        floats += rows * divide_up(g->panels * g->run_groups, g->panel_groups) * panel_floats(g, t);
+        floats += (rows + GEMM_A_PAD) * divide_up(g->panels * g->run_groups, g->panel_groups) *
+                  panel_floats(g, t);
     return floats * 4 <= SCRIMP_SCRATCH_BYTES;
 }
 

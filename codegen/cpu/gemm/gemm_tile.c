@@ -303,9 +303,11 @@ static void acc_add_unless_first(TileEmit *e)
 static void prefetch_partial(const TileEmit *e)
 {
     Jit *j = e->j;
+    int64_t n = (int64_t)e->t->vectors * jit_lanes(j);
     for (int r = 0; r < e->t->rows; r++)
-        for (int64_t i = 0; i < (int64_t)e->t->vectors * jit_lanes(j); i += TILE_LINE) {
-            JitValue at = jit_i64(j, r * e->t->partial_stride + i);
+        for (int64_t i = 0; i < n; i += TILE_LINE) {
+            int64_t last = (i + TILE_LINE < n ? i + TILE_LINE : n) - 1; /* as in epilogue_ask */
+            JitValue at = jit_i64(j, r * e->t->partial_stride + last);
             jit_prefetch_line(j, jit_offset(j, jit_param(j, P_PARTIAL), at), false);
         }
 }

@@ -189,13 +189,18 @@ static bool lies_as_result(const Epilogue *e, const EpilogueInput *i)
     return value_node(e->body, i->value)->op == OP_input && type_same_shape(t, &e->out);
 }
 
+/* Lines by their last byte: where a row begins within a line, its first one has been asked for with
+ * the columns before. */
 static void ask_lines(Jit *j, int buf, JitValue at, int64_t n, DType dtype, bool write)
 {
     int64_t bytes = dtype_bytes(dtype);
     JitValue from = jit_buf(j, buf, jit_types(j)->p_char);
     JitValue first = jit_tmp(j, jit_mul(j, at, jit_i64(j, bytes)));
-    for (int64_t k = 0; k < n * bytes; k += LINE_BYTES)
-        jit_prefetch_line(j, jit_offset(j, from, jit_add(j, first, jit_i64(j, k))), write);
+    for (int64_t k = 0; k < n * bytes; k += LINE_BYTES) {
+        int64_t end = k + LINE_BYTES < n * bytes ? k + LINE_BYTES : n * bytes;
+        JitValue last = jit_add(j, first, jit_i64(j, end - 1));
+        jit_prefetch_line(j, jit_offset(j, from, last), write);
+    }
 }
 
 void epilogue_ask(Jit *j, const Epilogue *e, int out_buf, JitValue row, JitValue col, int64_t n)

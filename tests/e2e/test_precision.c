@@ -208,6 +208,10 @@ static void test_errors(void)
         "sed 's/^train {/train {\\n  precision = f16/' $EXAMPLES/mlp.scrimp > $TMP/f16.scrimp");
     expect_run(1, "`precision` is f32, tf32 or bf16, got f16", "$SCRIMP check $TMP/f16.scrimp");
     expect_run(1, "precision = bf16: f16 needs its loss scaled", "$SCRIMP check $TMP/f16.scrimp");
+    expect_ok("sed -i 's/= f16/= float16/' $TMP/f16.scrimp");
+    expect_run(1, "precision = bf16: f16 needs its loss scaled", "$SCRIMP check $TMP/f16.scrimp");
+    expect_ok("sed -i 's/= float16/= float32/' $TMP/f16.scrimp");
+    expect_run(1, "precision = f32", "$SCRIMP check $TMP/f16.scrimp");
 }
 
 int main(void)

@@ -137,6 +137,27 @@ static void read_source(const Reader *r, TrainSpec *t)
         diag_help(r->l->diag, "held_out = 10%%");
 }
 
+/* What other frameworks call types of numbers, and what to write here. */
+static const struct {
+    const char *word, *help;
+} foreign_types[] = {
+    {"f16", "precision = bf16: f16 needs its loss scaled, bf16 does not"},
+    {"fp16", "precision = bf16: f16 needs its loss scaled, bf16 does not"},
+    {"float16", "precision = bf16: f16 needs its loss scaled, bf16 does not"},
+    {"bfloat16", "precision = bf16"},
+    {"fp32", "precision = f32"},
+    {"float32", "precision = f32"},
+};
+enum { FOREIGN_TYPES = sizeof foreign_types / sizeof *foreign_types };
+
+static const char *precision_help(const char *word)
+{
+    for (int i = 0; i < FOREIGN_TYPES; i++)
+        if (strcmp(word, foreign_types[i].word) == 0)
+            return foreign_types[i].help;
+    return "precision = bf16";
+}
+
 /* bf16, tf32, or what f32 is: nothing. */
 static const char *read_precision(const Reader *r)
 {
@@ -149,9 +170,7 @@ static const char *read_precision(const Reader *r)
     if (strcmp(word, "f32") != 0 &&
         elab_error(r->l, b->span, "E205", "`precision` is f32, tf32 or bf16, got %s",
                    *word ? word : val_kind_name(b->value.kind)))
-        diag_help(r->l->diag, strcmp(word, "f16") == 0
-                                  ? "precision = bf16: f16 needs its loss scaled, bf16 does not"
-                                  : "precision = bf16");
+        diag_help(r->l->diag, "%s", precision_help(word));
     return NULL;
 }
 
@@ -290,8 +309,8 @@ static void add_word(const Elab *l, Scope *names, const char *word)
         scope_set(l->pool, names, word, (Val){.kind = VAL_STRING, .s = word}, (Span){0});
 }
 
-/* Names of element types, and tf32, stand bare behind `precision`; step, epoch and progress are
- * variables of learning rates. */
+/* Names of element types, tf32 and foreign names stand bare behind `precision`; step, epoch and
+ * progress are variables of learning rates. */
 static Scope *section_names(Elab *l)
 {
     Scope *names = scope_new(l->pool, l->globals);
@@ -299,6 +318,8 @@ static Scope *section_names(Elab *l)
         if (dtype_is_float((DType)t))
             add_word(l, names, dtype_name((DType)t));
     add_word(l, names, "tf32");
+    for (int i = 0; i < FOREIGN_TYPES; i++)
+        add_word(l, names, foreign_types[i].word);
     rate_add_names(l, names);
     return names;
 }

@@ -147,6 +147,7 @@ static void test_target(const Target *target, int n_random)
     test_matmul(target, 2, 18, 12, true, false, 2, 2, 0, false);
     test_fused(target, 19, 37, 24);
     test_fused(target, 30, 64, 300);
+    test_fused(target, 350, 300, 512); /* sums of all columns in scratch, beside a packed A */
     test_in_place(target);
     for (int i = 0; i < n_random / 3; i++)
         test_linear(target, exact_case_pick(1, 60), exact_case_pick(1, 70), exact_case_pick(1, 400),

@@ -14,5 +14,7 @@ int graph_text_count(const Graph *g, const char *what);
 
 /* The output `out` in double, of made-up inputs that bf16 can hold. */
 const double *graph_evaluate_out(Pool *pool, const Graph *g);
+/* Whether `out` of both, of such inputs, is the same but for the rounding of double, and not 0. */
+bool graph_same_out(Pool *pool, const Graph *g, const Graph *other);
 
 #endif

@@ -497,14 +497,12 @@ static void test_dropout(void)
     EvalState *s = evaluated(pool, g, x);
     const double *y = eval_get(s, graph_find(g, "%y")), *z = eval_get(s, graph_find(g, "%z"));
     int kept = 0, same_key = 0, same_step = 0;
+    uint32_t word[4];
     for (int i = 0; i < N; i++) {
-        uint32_t word[4];
         rng_words(0xffffffff00000007, 4, 5, (uint64_t)i / 4, word);
-        uint32_t bits = word[i % 4];
-        CHECK(y[i] == (bits >= 0x40000000 ? 4 : 0));
-        kept += y[i] != 0;
+        CHECK(y[i] == (word[i % 4] >= 0x40000000 ? 4 : 0));
+        kept += (first[i] = y[i]) != 0;
         same_key += y[i] == z[i];
-        first[i] = y[i];
     }
     x[N + 2] = 5;
     eval_set(s, graph_find(g, "%r"), x + N);

@@ -203,12 +203,6 @@ static Graph *with_slopes(Pool *pool, Pool *scratch, const Graph *old)
 
 bool pass_slopes(PassContext *ctx)
 {
-    if (ctx->for_device || !memplan_is_countable(ctx->graph))
-        return true;
-    Pool *scratch = pool_new_child(ctx->pool);
-    Graph *g = with_slopes(ctx->pool, scratch, ctx->graph);
-    if (g && views_no_larger(scratch, ctx->graph, g, MEMPLAN_TRIAL, ctx->placement_cache))
-        ctx->graph = g;
-    pool_free(scratch);
+    change_no_larger(ctx, with_slopes, MEMPLAN_TRIAL);
     return true;
 }

@@ -203,12 +203,6 @@ static Graph *with_products(Pool *pool, Pool *scratch, const Graph *old)
 
 bool pass_sums(PassContext *ctx)
 {
-    if (ctx->request.no_views || ctx->for_device || !memplan_is_countable(ctx->graph))
-        return true;
-    Pool *scratch = pool_new_child(ctx->pool);
-    Graph *joined = with_products(ctx->pool, scratch, ctx->graph);
-    if (joined && views_no_larger(scratch, ctx->graph, joined, MEMPLAN_FINAL, ctx->placement_cache))
-        ctx->graph = joined;
-    pool_free(scratch);
+    change_no_larger(ctx, with_products, MEMPLAN_FINAL);
     return true;
 }

@@ -113,12 +113,6 @@ static Graph *with_transposes(Pool *pool, Pool *scratch, const Graph *old)
 
 bool pass_transposes(PassContext *ctx)
 {
-    if (ctx->request.no_views || ctx->for_device || !memplan_is_countable(ctx->graph))
-        return true;
-    Pool *scratch = pool_new_child(ctx->pool);
-    Graph *g = with_transposes(ctx->pool, scratch, ctx->graph);
-    if (g && views_no_larger(scratch, ctx->graph, g, MEMPLAN_FINAL, ctx->placement_cache))
-        ctx->graph = g;
-    pool_free(scratch);
+    change_no_larger(ctx, with_transposes, MEMPLAN_FINAL);
     return true;
 }

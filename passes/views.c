@@ -364,8 +364,8 @@ Graph *views_of(Pool *pool, const Graph *g, MemEffort effort, PlacementCache *ca
     return found;
 }
 
-bool views_no_larger(Pool *pool, const Graph *g, const Graph *changed, MemEffort effort,
-                     PlacementCache *cache)
+static bool is_no_larger(Pool *pool, const Graph *g, const Graph *changed, MemEffort effort,
+                         PlacementCache *cache)
 {
     int64_t most = views_load(pool, g), bytes;
     if (views_load(pool, changed) > most)
@@ -376,6 +376,17 @@ bool views_no_larger(Pool *pool, const Graph *g, const Graph *changed, MemEffort
     bool fits = plan->arena_bytes - plan->persistent_bytes <= most;
     pool_free(scratch);
     return fits;
+}
+
+void change_no_larger(PassContext *ctx, GraphChange *make, MemEffort effort)
+{
+    if (ctx->request.no_views || ctx->for_device || !memplan_is_countable(ctx->graph))
+        return;
+    Pool *scratch = pool_new_child(ctx->pool);
+    Graph *g = make(ctx->pool, scratch, ctx->graph);
+    if (g && is_no_larger(scratch, ctx->graph, g, effort, ctx->placement_cache))
+        ctx->graph = g;
+    pool_free(scratch);
 }
 
 bool pass_views(PassContext *ctx)

@@ -5,6 +5,7 @@
 #define SCRIMP_PASSES_VIEWS_H
 
 #include "passes/memplan/memplan.h"
+#include "passes/pass.h"
 
 /* Without persistent tensors: no plan on trial of g, or of what views_of makes of it, has less. */
 int64_t views_load(Pool *pool, const Graph *g);
@@ -13,9 +14,10 @@ int64_t views_load(Pool *pool, const Graph *g);
  * than any plan of g takes. */
 Graph *views_of(Pool *pool, const Graph *g, MemEffort effort, PlacementCache *cache,
                 int64_t *arena_bytes);
-/* Whether a plan of what views_of makes of `changed` needs no more than the least that a trial one
- * of g could: what is done to g behind remat keeps to its budget. */
-bool views_no_larger(Pool *pool, const Graph *g, const Graph *changed, MemEffort effort,
-                     PlacementCache *cache);
+/* Behind remat: the graph of the pass becomes what `make` does with it where a plan of what
+ * views_of makes of that needs no more than the least that a trial one of the graph could, which
+ * keeps to its budget.  Not for a device, and not without views. */
+typedef Graph *GraphChange(Pool *pool, Pool *scratch, const Graph *old); /* a copy, or NULL */
+void change_no_larger(PassContext *ctx, GraphChange *make, MemEffort effort);
 
 #endif

@@ -6,11 +6,6 @@
 
 /* --- rounding --- */
 
-static JitValue vu(Jit *j, uint32_t v)
-{
-    return jit_bitcast(j, jit_tmp(j, jit_vi(j, (int32_t)v)), jit_types(j)->vu);
-}
-
 /* Half of the last place, less one where the last bit is even: a tie goes to the even number, and
  * what overflows becomes an infinity.  A NaN gets a bit that the upper half keeps. */
 static JitValue rounded_bits(Jit *j, JitValue a)

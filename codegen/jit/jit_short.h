@@ -37,6 +37,12 @@ static inline JitValue vf(Jit *j, double v)
     return jit_tmp(j, jit_vf(j, v));
 }
 
+/* One of unsigned words. */
+static inline JitValue vu(Jit *j, uint32_t v)
+{
+    return jit_tmp(j, jit_bitcast(j, jit_tmp(j, jit_vi(j, (int32_t)v)), jit_types(j)->vu));
+}
+
 static inline JitValue splat(Jit *j, JitValue scalar)
 {
     return jit_tmp(j, jit_splat(j, scalar));

@@ -260,12 +260,6 @@ static void row_numbers(Block *b, JitValue first, int64_t apart, int v, JitValue
     *high = point_place_word_at(j, first, behind, true);
 }
 
-/* Four keys begin at a multiple of four in all rows: one draw decides about them. */
-static bool drops_by_quads(const Block *b)
-{
-    return b->d->keys % 4 == 0;
-}
-
 /* Vectors from v on, as many as draw side by side. */
 static void draw_quads(Block *b, JitValue key, int v)
 {
@@ -282,6 +276,7 @@ static void draw_quads(Block *b, JitValue key, int v)
         jit_set(j, b->quads[v + i], kept[i]);
 }
 
+/* Where four keys begin at a multiple of four in all rows: one draw decides about them. */
 static JitValue quads_kept(Block *b, JitValue key, int v)
 {
     Jit *j = b->j;
@@ -298,15 +293,18 @@ static JitValue quads_kept(Block *b, JitValue key, int v)
 }
 
 /* Element (row, key) of the scores of all heads: rows are d->keys apart. */
-JitValue block_dropped(Block *b, JitValue key, int v, JitValue x)
+static JitValue element_kept(Block *b, JitValue key, int v)
 {
     Jit *j = b->j;
-    JitValue low, high;
-    if (drops_by_quads(b))
-        return jit_tmp(j, dropout_apply(j, quads_kept(b, key, v), x, b->d->p));
-    row_numbers(b, jit_tmp(j, jit_muladd_i64(j, b->line, b->d->keys, key)), b->d->keys, v, &low,
-                &high);
-    return jit_tmp(j, dropout_apply(j, dropout_kept(j, b->rng, low, high, b->d->p), x, b->d->p));
+    JitValue low, high, at = jit_tmp(j, jit_muladd_i64(j, b->line, b->d->keys, key));
+    row_numbers(b, at, b->d->keys, v, &low, &high);
+    return dropout_kept(j, b->rng, low, high, b->d->p);
+}
+
+JitValue block_dropped(Block *b, JitValue key, int v, JitValue x)
+{
+    JitValue kept = b->d->keys % 4 == 0 ? quads_kept(b, key, v) : element_kept(b, key, v);
+    return jit_tmp(b->j, dropout_apply(b->j, kept, x, b->d->p));
 }
 
 /* --- sums of lines --- */

@@ -6,11 +6,6 @@
 #include "ir/random.h"
 #include "ir/support/bug.h"
 
-static JitValue vu(Jit *j, uint32_t v)
-{
-    return jit_tmp(j, jit_bitcast(j, jit_tmp(j, jit_vi(j, (int32_t)v)), jit_types(j)->vu));
-}
-
 /* (x, key low, key high, step low, step high, number low, number high) */
 static JitValue dropout(Jit *j, const PointInstr *p, const JitValue *in)
 {

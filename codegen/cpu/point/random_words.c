@@ -8,11 +8,6 @@
 
 enum { ELEMENTS_A_DRAW = 4 }; /* that a lane decides about */
 
-static JitValue vu(Jit *j, uint32_t v)
-{
-    return jit_tmp(j, jit_bitcast(j, jit_tmp(j, jit_vi(j, (int32_t)v)), jit_types(j)->vu));
-}
-
 static JitValue unsign(Jit *j, JitValue v)
 {
     return jit_tmp(j, jit_bitcast(j, v, jit_types(j)->vu));

@@ -112,6 +112,16 @@ static void add_linear_group(Cases *all, unsigned bf16)
     add_group(all, OP_linear, &(AttrList){0}, type, DIMS(2, 140, 150), bf16);
 }
 
+static void add_linear_with_bias(Cases *all)
+{
+    OpCase c = new_case(all, 0);
+    op_normal(&c, DIMS(300, 520));
+    op_normal(&c, DIMS(150, 520));
+    op_normal(&c, DIMS(150));
+    op_done(&c, OP_linear, &(AttrList){0});
+    add(all, "linear with a bias", &c);
+}
+
 static AttrList conv_attrs(const OpConv *v)
 {
     AttrList a = {0};
@@ -193,6 +203,7 @@ static void add_cases(Cases *all)
     add_chains(all, 530, 70, 300, true, false, 12, 3);
     for (unsigned bf16 = 1; bf16 < 3; bf16++)
         add_product(all, 530, 70, 300, bf16 == 2, bf16 == 1, bf16);
+    add_linear_with_bias(all);
     add_linear_group(all, 0);
     add_linear_group(all, 3);
     for (int i = 0; i < N_CONVS; i++) {

@@ -62,10 +62,8 @@ static void plan_scratch(GemmEmit *e)
     Jit *j = e->j;
     JitType p = jit_types(j)->p_f32;
     int64_t b_floats = (e->g->k_block + 1) * panel_floats(e) * GEMM_PACK_PANELS;
-    int64_t a_floats = 0;
-    if (e->g->pack_a)
-        a_floats =
-            packed_a_stride(e->g) * (packs_strips(e->g) ? task_tiles(e->g) : task_rows(e->g));
+    int64_t a_pieces = packs_strips(e->g) ? task_tiles(e->g) : task_rows(e->g);
+    int64_t a_floats = e->g->pack_a ? packed_a_stride(e->g) * a_pieces : 0;
     a_floats = (a_floats + 15) / 16 * 16;
     e->packed_b = jit_tmp(j, jit_scratch(j, p));
     e->packed_a = jit_tmp(j, jit_offset(j, e->packed_b, jit_i64(j, b_floats)));
@@ -190,6 +188,7 @@ static Tile make_tile(const GemmEmit *e, const PanelKind *p, int rows)
               .partial_stride = g->private_partial ? panel_floats(e) * run_panels(g) : g->n,
               .n_loops = 1,
               .out_buf = g->out_buf,
+              .turned = g->turned ? g->m : 0,
               .epilogue = &g->epilogue};
     bool strips = packs_strips(g);
     int64_t row = !g->pack_a ? g->a_row : strips ? 1 : packed_a_stride(g);

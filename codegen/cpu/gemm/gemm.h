@@ -7,7 +7,7 @@
  * block of K a run packs B panel by panel into scratch, or reads it in place, and sweeps the row
  * tiles; A is read in place unless its strides collide in the cache, or it is bf16: then it is
  * packed, once for the run.  The order of an element's sum is that of codegen/forms/product.h,
- * whatever the blocking. */
+ * whatever the blocking, and whether the product or its transpose is computed. */
 #ifndef SCRIMP_CODEGEN_CPU_GEMM_GEMM_H
 #define SCRIMP_CODEGEN_CPU_GEMM_GEMM_H
 
@@ -41,7 +41,7 @@ typedef struct Gemm {
     bool a_bf16, b_bf16;  /* element types; packed panels are f32 */
     bool no_prefetch;     /* of what tiles or packing read next */
     bool inner_chains;    /* several to a block of K; else a block is one */
-    char unused[1];
+    bool turned;          /* A, B, m and n have changed places: columns of the result are dense */
     Epilogue epilogue;
 } Gemm;
 KERNEL_DESC(Gemm)

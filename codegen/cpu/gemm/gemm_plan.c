@@ -30,6 +30,9 @@ typedef enum PackA { PACK_COLLIDING, PACK_ALWAYS, PACK_NEVER } PackA;
 /* Whether panels of B are packed.  They never are where one tile has all rows. */
 typedef enum PackB { PACK_B_FAR, PACK_B_ALWAYS, PACK_B_NEVER } PackB;
 
+/* Whether the transpose of the product is computed, where either is possible. */
+typedef enum Turn { TURN_BROAD, TURN_ALWAYS, TURN_NEVER } Turn;
+
 /* What a variant has in the place of the default. */
 typedef struct GemmVariant {
     const char *name;
@@ -41,25 +44,28 @@ typedef struct GemmVariant {
                           there between K blocks */
     PackB pack_b;
     bool no_prefetch;
+    Turn turn;
 } GemmVariant;
 
 static const GemmVariant variants[] = {
-    {"default", 0, PACK_COLLIDING, 512, 12, 1, PACK_B_FAR, false},
-    {"tile1", 1, PACK_COLLIDING, 512, 12, 1, PACK_B_FAR, false},
-    {"tile2", 2, PACK_COLLIDING, 512, 12, 1, PACK_B_FAR, false},
-    {"tile3", 3, PACK_COLLIDING, 512, 12, 1, PACK_B_FAR, false},
-    {"tile4", 4, PACK_COLLIDING, 512, 12, 1, PACK_B_FAR, false},
-    {"rows128", 0, PACK_COLLIDING, 128, 12, 1, PACK_B_FAR, false},
-    {"rows256", 0, PACK_COLLIDING, 256, 12, 1, PACK_B_FAR, false},
-    {"tasks4", 0, PACK_COLLIDING, 512, 4, 1, PACK_B_FAR, false},
-    {"tasks24", 0, PACK_COLLIDING, 512, 24, 1, PACK_B_FAR, false},
-    {"run_quarter", 0, PACK_COLLIDING, 512, 12, 0.25, PACK_B_FAR, false},
-    {"run_four", 0, PACK_COLLIDING, 512, 12, 4, PACK_B_FAR, false},
-    {"pack", 0, PACK_ALWAYS, 512, 12, 1, PACK_B_FAR, false},
-    {"in_place", 0, PACK_NEVER, 512, 12, 1, PACK_B_FAR, false},
-    {"pack_b", 0, PACK_COLLIDING, 512, 12, 1, PACK_B_ALWAYS, false},
-    {"b_in_place", 0, PACK_COLLIDING, 512, 12, 1, PACK_B_NEVER, false},
-    {"no_prefetch", 0, PACK_COLLIDING, 512, 12, 1, PACK_B_FAR, true},
+    {"default", 0, PACK_COLLIDING, 512, 12, 1, PACK_B_FAR, false, TURN_BROAD},
+    {"tile1", 1, PACK_COLLIDING, 512, 12, 1, PACK_B_FAR, false, TURN_BROAD},
+    {"tile2", 2, PACK_COLLIDING, 512, 12, 1, PACK_B_FAR, false, TURN_BROAD},
+    {"tile3", 3, PACK_COLLIDING, 512, 12, 1, PACK_B_FAR, false, TURN_BROAD},
+    {"tile4", 4, PACK_COLLIDING, 512, 12, 1, PACK_B_FAR, false, TURN_BROAD},
+    {"rows128", 0, PACK_COLLIDING, 128, 12, 1, PACK_B_FAR, false, TURN_BROAD},
+    {"rows256", 0, PACK_COLLIDING, 256, 12, 1, PACK_B_FAR, false, TURN_BROAD},
+    {"tasks4", 0, PACK_COLLIDING, 512, 4, 1, PACK_B_FAR, false, TURN_BROAD},
+    {"tasks24", 0, PACK_COLLIDING, 512, 24, 1, PACK_B_FAR, false, TURN_BROAD},
+    {"run_quarter", 0, PACK_COLLIDING, 512, 12, 0.25, PACK_B_FAR, false, TURN_BROAD},
+    {"run_four", 0, PACK_COLLIDING, 512, 12, 4, PACK_B_FAR, false, TURN_BROAD},
+    {"pack", 0, PACK_ALWAYS, 512, 12, 1, PACK_B_FAR, false, TURN_BROAD},
+    {"in_place", 0, PACK_NEVER, 512, 12, 1, PACK_B_FAR, false, TURN_BROAD},
+    {"pack_b", 0, PACK_COLLIDING, 512, 12, 1, PACK_B_ALWAYS, false, TURN_BROAD},
+    {"b_in_place", 0, PACK_COLLIDING, 512, 12, 1, PACK_B_NEVER, false, TURN_BROAD},
+    {"no_prefetch", 0, PACK_COLLIDING, 512, 12, 1, PACK_B_FAR, true, TURN_BROAD},
+    {"turned", 0, PACK_COLLIDING, 512, 12, 1, PACK_B_FAR, false, TURN_ALWAYS},
+    {"straight", 0, PACK_COLLIDING, 512, 12, 1, PACK_B_FAR, false, TURN_NEVER},
 };
 enum { N_VARIANTS = sizeof variants / sizeof *variants };
 
@@ -106,6 +112,45 @@ static void merge_batch(Gemm *g)
         }
     for (int d = g->n_batch; d < TYPE_MAX_RANK; d++) /* equal products have equal bytes */
         g->batch[d] = g->a_batch[d] = g->b_batch[d] = 0;
+}
+
+static void swap_counts(int64_t *a, int64_t *b)
+{
+    int64_t c = *a;
+    *a = *b;
+    *b = c;
+}
+
+/* The sum alone is stored, as f32. */
+static bool can_turn(const Gemm *g)
+{
+    const Epilogue *e = &g->epilogue;
+    return g->batches == 1 && e->bias_buf < 0 && !e->body && e->out.dtype == DTYPE_F32;
+}
+
+static void turn(Gemm *g)
+{
+    int buf = g->a_buf;
+    bool bf16 = g->a_bf16;
+    swap_counts(&g->m, &g->n);
+    swap_counts(&g->a_row, &g->b_n);
+    swap_counts(&g->a_k, &g->b_k);
+    g->a_buf = g->b_buf;
+    g->b_buf = buf;
+    g->a_bf16 = g->b_bf16;
+    g->b_bf16 = bf16;
+    g->turned = !g->turned;
+}
+
+/* Both operands lie by columns: that of the tiles' rows is packed, which should be the smaller one,
+ * unless a line has all of it, or the sums between blocks of K leave the second-level cache.  Not
+ * measured with vectors of a whole line. */
+static bool wants_turn(const Gemm *g, const Target *t, Turn turn)
+{
+    if (turn != TURN_BROAD)
+        return turn == TURN_ALWAYS;
+    return g->a_row == 1 && g->b_n == 1 && g->m > g->n && g->n > TILE_LINE &&
+           4 * g->m * g->n <= t->l2_bytes && t->vector_floats < TILE_LINE;
 }
 
 /* Rows a multiple of 2 KiB apart fall into one or two sets of a first-level cache. */
@@ -297,11 +342,15 @@ static TileShape choose_shape(const Gemm *g, const Target *t, const GemmVariant 
 /* The rest, once batches are merged; false where scratch has no room. */
 static bool plan_as(Gemm *g, const Target *t, const GemmVariant *v)
 {
+    if (g->turned)
+        turn(g);
+    if (can_turn(g) && wants_turn(g, t, v->turn))
+        turn(g);
     g->shape = choose_shape(g, t, v);
     g->rows = tile_split(g->m, g->shape.rows);
     g->panels = divide_up(g->n, panel_floats(g, t));
     plan_k(g);
-    g->private_partial = g->k_blocks > 1 && (epilogue_may_alias(&g->epilogue) ||
+    g->private_partial = g->k_blocks > 1 && (g->turned || epilogue_may_alias(&g->epilogue) ||
                                              dtype_bytes(g->epilogue.out.dtype) != 4);
     g->pack_a = wants_packed_a(g, v->pack_a);
     g->no_prefetch = v->no_prefetch;

@@ -169,8 +169,35 @@ static void store_result(TileEmit *e, int r, int v)
     epilogue_store(j, e->t->epilogue, e->t->out_buf, jit_get(e->acc[r][v]), row, col, n);
 }
 
+/* The columns are contiguous in the result, of f32: by way of memory of its own, column by column.
+ */
+static void store_turned(TileEmit *e)
+{
+    Jit *j = e->j;
+    const JitTypes *ty = jit_types(j);
+    int lanes = jit_lanes(j), width = e->t->vectors * lanes;
+    JitVar array = jit_array_var(j, ty->f32, e->t->rows * width, "tile");
+    JitValue tile = jit_tmp(j, jit_array_ptr(j, array, ty->p_f32));
+    for (int r = 0; r < e->t->rows; r++)
+        for (int v = 0; v < e->t->vectors; v++)
+            jit_vstore_aligned(j, tile, jit_i64(j, r * width + v * lanes), jit_get(e->acc[r][v]));
+    JitValue columns = jit_i64(j, width - lanes + e->t->last_lanes);
+    JitLoop l = jit_for(j, jit_i64(j, 0), columns, 1, "column");
+    JitValue column = jit_add(j, jit_param(j, P_COL), jit_index(&l));
+    JitValue at = jit_tmp(j, jit_muladd_i64(j, column, e->t->turned, jit_param(j, P_ROW)));
+    for (int r = 0; r < e->t->rows; r++) {
+        JitValue x = jit_load(j, tile, jit_add(j, jit_index(&l), jit_i64(j, r * width)));
+        jit_store(j, jit_buf(j, e->t->out_buf, ty->p_f32), jit_add(j, at, jit_i64(j, r)), x);
+    }
+    jit_end_for(j, &l);
+}
+
 static void acc_finish(TileEmit *e)
 {
+    if (e->t->turned) {
+        store_turned(e);
+        return;
+    }
     for (int r = 0; r < e->t->rows; r++)
         for (int v = 0; v < e->t->vectors; v++)
             store_result(e, r, v);
@@ -334,7 +361,7 @@ static void emit_body(TileEmit *e)
     Jit *j = e->j;
     if (!e->t->single)
         prefetch_partial(e);
-    if (e->t->single || (e->t->end == TILE_RESULT && e->t->partial_padded))
+    if ((e->t->single || (e->t->end == TILE_RESULT && e->t->partial_padded)) && !e->t->turned)
         prefetch_end(e);
     if (e->t->end == TILE_CHAIN)
         acc_load_partial(e);
@@ -373,6 +400,7 @@ static uint64_t tile_hash(const Tile *t)
     h = hash_bytes(t->a_row, rows, h);
     h = hash_bytes(t->out_row, rows, h);
     h = hash_bytes(&t->partial_stride, sizeof t->partial_stride, h);
+    h = hash_bytes(&t->turned, sizeof t->turned, h);
     return hash_bytes(t->loop, (size_t)t->n_loops * sizeof(TileLoop), h);
 }
 

@@ -39,10 +39,11 @@ typedef struct Tile {
     int64_t a_row[TILE_MAX_ROWS];   /* elements from A to row i's first element */
     int64_t out_row[TILE_MAX_ROWS]; /* rows of the result from the first to row i */
     int64_t out_stride;             /* elements between rows of the result */
-    int64_t partial_stride;         /* elements between rows of the partial sums, dense */
-    int n_loops;                    /* outermost first */
-    int chain_loops;  /* of these; what is inside is a sum from zero, added in order */
-    bool chain_parts; /* added to the partial sums; the first one of all is taken as it is */
+    int64_t turned; /* elements between columns of a result whose rows are not dense; else 0 */
+    int64_t partial_stride; /* elements between rows of the partial sums, dense */
+    int n_loops;            /* outermost first */
+    int chain_loops;        /* of these; what is inside is a sum from zero, added in order */
+    bool chain_parts;       /* added to the partial sums; the first one of all is taken as it is */
     TileLoop loop[TILE_MAX_LOOPS];
     int out_buf;              /* the result's buffer */
     const Epilogue *epilogue; /* of a TILE_RESULT */

@@ -331,6 +331,32 @@ static void set_offsets(Emit *e, const JitValue *index)
 
 /* --- rows --- */
 
+enum { AHEAD_ROWS = 16 };
+
+/* Rows one behind another, of which the hardware foresees the next, have the stride of columns. */
+static bool rows_apart(const Emit *e, const PointAccess *a)
+{
+    int64_t row = a->stride[e->p->rank - 2], column = a->stride[e->p->rank - 1];
+    return a->buf >= 0 && by_vectors(a->dtype) && column == 1 && row > 1 &&
+           row != e->loops->columns;
+}
+
+/* Asks for what is read of rows that lie apart, some rows ahead. */
+static void inner_vector_of_rows(Emit *e, Span s)
+{
+    Jit *j = e->j;
+    for (size_t k = 0; k < e->p->access.len; k++) {
+        const PointAccess *a = &e->p->access.data[k];
+        if (!rows_apart(e, a))
+            continue;
+        JitValue rows = jit_i64(j, AHEAD_ROWS), row = e->offset[k];
+        JitValue at = add(j, s.at, point_walk(j, rows, a->stride[e->p->rank - 2], row));
+        JitValue pointer = jit_buf(j, a->buf, point_pointer(j, a->dtype));
+        jit_prefetch_line(j, jit_offset(j, pointer, at), false);
+    }
+    inner_vector(e, s);
+}
+
 /* A row's place in each outer dim. */
 static void start_row(Emit *e, const JitValue *index)
 {
@@ -397,7 +423,7 @@ static void whole_rows(Emit *e)
     for (int d = 0; d <= last; d++)
         index[d] = jit_tmp(j, jit_get(place[d]));
     start_row(e, index);
-    vector_loop(e, jit_i64(j, 0), columns(e), inner_vector);
+    vector_loop(e, jit_i64(j, 0), columns(e), inner_vector_of_rows);
     next_place(e, place, last);
     jit_end_for(j, &rows);
 }

@@ -345,6 +345,8 @@ static void prefetch_end(const TileEmit *e)
 {
     Jit *j = e->j;
     JitIf last = {0};
+    if (e->t->turned) /* short pieces of many rows */
+        return;
     if (!e->t->single)
         last = jit_if(j, jit_param(j, P_LAST));
     for (int r = 0; r < e->t->rows; r++) {
@@ -361,7 +363,7 @@ static void emit_body(TileEmit *e)
     Jit *j = e->j;
     if (!e->t->single)
         prefetch_partial(e);
-    if ((e->t->single || (e->t->end == TILE_RESULT && e->t->partial_padded)) && !e->t->turned)
+    if (e->t->single || (e->t->end == TILE_RESULT && e->t->partial_padded))
         prefetch_end(e);
     if (e->t->end == TILE_CHAIN)
         acc_load_partial(e);

@@ -38,7 +38,6 @@ typedef struct Tile {
     int ahead_lines;                /* of the cache, asked for in every step: what B is read next */
     int64_t a_row[TILE_MAX_ROWS];   /* elements from A to row i's first element */
     int64_t out_row[TILE_MAX_ROWS]; /* rows of the result from the first to row i */
-    int64_t out_stride;             /* elements between rows of the result */
     int64_t turned; /* elements between columns of a result whose rows are not dense; else 0 */
     int64_t partial_stride; /* elements between rows of the partial sums, dense */
     int n_loops;            /* outermost first */
@@ -53,7 +52,6 @@ typedef struct Tile {
 typedef struct TileArgs {
     JitValue a, b;     /* first elements */
     JitValue partial;  /* sums so far (added unless first, written unless last); NULL when single */
-    JitValue out;      /* first element of the result */
     JitValue row, col; /* of the result, for the epilogue */
     JitValue steps;    /* count of the TILE_STEPS loop, or NULL */
     JitValue ahead;    /* elements from B to the lines asked for; NULL without ahead_lines */

@@ -331,9 +331,7 @@ static void set_offsets(Emit *e, const JitValue *index)
 
 /* --- rows --- */
 
-enum { AHEAD_ROWS = 16 };
-
-/* Rows one behind another, of which the hardware foresees the next, have the stride of columns. */
+/* Those of rows one behind another have the stride of columns. */
 static bool rows_apart(const Emit *e, const PointAccess *a)
 {
     int64_t row = a->stride[e->p->rank - 2], column = a->stride[e->p->rank - 1];

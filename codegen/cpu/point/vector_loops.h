@@ -71,6 +71,10 @@ CompensatedSum compensated_sum(Jit *j);
 void compensated_add(Jit *j, CompensatedSum *s, JitValue term);
 JitValue compensated_total(Jit *j, CompensatedSum *s);
 
+/* The hardware foresees rows one behind another.  Where they lie apart, what is read is asked for
+ * so many rows ahead. */
+enum { AHEAD_ROWS = 16 };
+
 /* A pointer to elements that are moved as they are. */
 JitType bits_pointer(Jit *j, int64_t bytes);
 

@@ -71,8 +71,7 @@ enum {
     STRIP = 1024,     /* channels whose sums are in the first-level cache at a time */
     SIDE_BY_SIDE = 2, /* vectors */
     LINE = 16,        /* floats of a line of the cache */
-    AHEAD = 4096,     /* floats from what is read to what is asked for, */
-    AHEAD_ROWS = 16   /* or rows where they lie apart */
+    AHEAD = 4096      /* floats from a round of rows to what is asked for */
 };
 
 static bool rows_apart(const MomentsDesc *d)
@@ -228,7 +227,7 @@ static void zero_sums(Jit *j, const Moments *m)
 }
 
 /* Of one image, whose rows lie together, a round of rows at a time takes 0.8 of the time that they
- * take one after another; of two, twice as long. */
+ * take one after another; of two, twice as long (MobileNetV2's on a Zen 4 with AVX2). */
 static bool reads_rounds(const MomentsDesc *d)
 {
     return moments_images(d) == 1 && !rows_apart(d) && d->channels <= STRIP;

@@ -3,6 +3,7 @@
 
 #include "check.h"
 #include "ir/eval.h"
+#include "tests/support/run/run_inputs.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -33,21 +34,16 @@ ValueId exact_case_input(ExactCase *c, int rank, const int64_t *dim)
     return graph_add_source(c->g, OP_input, type_make(DTYPE_F32, rank, dim), &none, NULL, (Loc){0});
 }
 
-void exact_case_fill(const ExactCase *c, KernelRun *r, EvalState *s)
+static double quarters(size_t place, int64_t i)
 {
-    for (size_t i = 0; i < c->g->order.len; i++) {
-        const Node *n = graph_node(c->g, c->g->order.data[i]);
-        if (n->op != OP_input)
-            continue;
-        int64_t count = type_elements(value_type(c->g, n->out[0]));
-        double *exact = POOL_ARRAY(c->pool, (size_t)count, double);
-        float *data = (float *)(void *)r->data[n->out[0]];
-        for (int64_t k = 0; k < count; k++) {
-            exact[k] = (double)exact_case_pick(-6, 6) / 4;
-            data[k] = (float)exact[k];
-        }
-        eval_set(s, n->out[0], exact);
-    }
+    (void)place;
+    (void)i;
+    return (double)exact_case_pick(-6, 6) / 4;
+}
+
+void exact_case_fill(const KernelRun *r, EvalState *s)
+{
+    run_fill_inputs(r, s, quarters);
 }
 
 int exact_case_differences(const ExactCase *c, const KernelRun *r, const EvalState *s, ValueId v)
@@ -67,7 +63,7 @@ void exact_case_check(ExactCase *c, ValueId result, const Target *target, const 
     KernelRun *r = run_new(c->pool, c->g, target);
     if (r) {
         EvalState *s = eval_new(c->pool, c->g);
-        exact_case_fill(c, r, s);
+        exact_case_fill(r, s);
         eval_run(s, false);
         run_all(r, 1000000, false);
         CHECK_MSG(!exact_case_differences(c, r, s, result), "%s on %s", text, target->name);

@@ -18,7 +18,7 @@ int64_t exact_case_pick(int64_t lo, int64_t hi);
 ExactCase exact_case_new(void);
 ValueId exact_case_input(ExactCase *c, int rank, const int64_t *dim);
 /* Random operands, the same for both. */
-void exact_case_fill(const ExactCase *c, KernelRun *r, EvalState *s);
+void exact_case_fill(const KernelRun *r, EvalState *s);
 /* How many elements of v differ; the first are printed. */
 int exact_case_differences(const ExactCase *c, const KernelRun *r, const EvalState *s, ValueId v);
 /* Runs the case, in one go and task by task from the end; both must equal the reference.  Frees

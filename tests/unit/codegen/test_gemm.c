@@ -111,7 +111,7 @@ static void test_in_place(const Target *target)
     KernelRun *r = run_new(c.pool, c.g, target);
     if (r) {
         EvalState *s = eval_new(c.pool, c.g);
-        exact_case_fill(&c, r, s);
+        exact_case_fill(r, s);
         eval_run(s, false);
         char *own = r->data[out];
         r->data[out] = r->data[residual];

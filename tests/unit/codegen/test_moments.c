@@ -3,9 +3,8 @@
  * order of a sum is one, however rows are read: the bits are the same, and near those of the
  * reference evaluator, by every target of this host. */
 #include "check.h"
-#include "ir/eval.h"
 #include "tests/support/graph_text.h"
-#include "tests/support/run/run_kernels.h"
+#include "tests/support/run/run_inputs.h"
 
 #include <math.h>
 #include <string.h>
@@ -52,22 +51,11 @@ static const char *lines(Pool *pool, Shape s)
 }
 
 /* In [-1, 1). */
-static void fill(Pool *pool, const Graph *g, const KernelRun *r, EvalState *s)
+static double element(size_t place, int64_t i)
 {
-    uint64_t seed = 29;
-    for (size_t k = 0; k < g->order.len; k++) {
-        const Node *n = graph_node(g, g->order.data[k]);
-        if (n->op != OP_input)
-            continue;
-        int64_t count = type_elements(value_type(g, n->out[0]));
-        double *exact = POOL_ARRAY(pool, (size_t)count, double);
-        float *data = (float *)(void *)r->data[n->out[0]];
-        for (int64_t i = 0; i < count; i++) {
-            seed = seed * 6364136223846793005u + 1442695040888963407u;
-            data[i] = (float)(exact[i] = (double)(int64_t)(seed >> 40) / (1 << 23) - 1);
-        }
-        eval_set(s, n->out[0], exact);
-    }
+    uint64_t r = ((uint64_t)i + 1 + ((uint64_t)place << 32)) * 0x9e3779b97f4a7c15u;
+    r = (r ^ r >> 29) * 0xbf58476d1ce4e5b9u;
+    return (double)(r >> 40) / (1 << 23) - 1;
 }
 
 static void compare(const Graph *g, const KernelRun *r, const EvalState *s, const char *target,
@@ -95,7 +83,7 @@ static void check_shape(const Target *target, const char *name, Shape shape)
     EvalState *s = g ? eval_new(pool, g) : NULL;
     KernelRun *r = g ? run_new(pool, g, target) : NULL;
     if (r) {
-        fill(pool, g, r, s);
+        run_fill_inputs(r, s, element);
         eval_run(s, true);
         run_all(r, 1 << 20, false);
         compare(g, r, s, name, shape);

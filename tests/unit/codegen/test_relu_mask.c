@@ -2,9 +2,8 @@
 /* relu_mask of values that lie at a pitch in another, by every target of this host, against the
  * reference evaluator and against the mask of a dense copy. */
 #include "check.h"
-#include "ir/eval.h"
 #include "tests/support/graph_text.h"
-#include "tests/support/run/run_kernels.h"
+#include "tests/support/run/run_inputs.h"
 
 #include <math.h>
 #include <string.h>
@@ -38,27 +37,12 @@ static const char *lines(Pool *pool, int c)
 }
 
 /* Signs all over, zeros and what compares with nothing. */
-static double element(int64_t i)
+static double element(size_t place, int64_t i)
 {
-    uint32_t r = (uint32_t)i * 2654435761u >> 16;
+    uint32_t r = (uint32_t)(i + (int64_t)place * 7919) * 2654435761u >> 16;
     if (r % 61 == 0)
         return NAN;
     return r % 7 == 0 ? (r & 64 ? 0.0 : -0.0) : ((double)(r % 1024) - 512) / 4;
-}
-
-static void fill(Pool *pool, const Graph *g, const KernelRun *r, EvalState *s)
-{
-    for (size_t k = 0; k < g->order.len; k++) {
-        const Node *n = graph_node(g, g->order.data[k]);
-        if (n->op != OP_input)
-            continue;
-        int64_t count = type_elements(value_type(g, n->out[0]));
-        double *exact = POOL_ARRAY(pool, (size_t)count, double);
-        float *data = (float *)(void *)r->data[n->out[0]];
-        for (int64_t i = 0; i < count; i++)
-            data[i] = (float)(exact[i] = element(i + (int64_t)k * 7919));
-        eval_set(s, n->out[0], exact);
-    }
 }
 
 static void compare(const Graph *g, const KernelRun *r, const EvalState *s, const char *name, int c,
@@ -86,7 +70,7 @@ static void check_channels(const Target *target, const char *name, int c)
     EvalState *s = g ? eval_new(pool, g) : NULL;
     KernelRun *r = g ? run_new(pool, g, target) : NULL;
     if (r) {
-        fill(pool, g, r, s);
+        run_fill_inputs(r, s, element);
         eval_run(s, true);
         for (size_t k = 0; k < sizeof group / sizeof *group; k++) {
             for (size_t m = 0; m < sizeof masks / sizeof *masks; m++)
